@@ -5,12 +5,14 @@
 
 CC ?= cc
 BUILD ?= build
-PREFIX ?= /usr/local
-BINDIR ?= $(PREFIX)/bin
-LIBDIR ?= $(PREFIX)/lib
-INCLUDEDIR ?= $(PREFIX)/include
-DATADIR ?= $(PREFIX)/share
-MANDIR ?= $(DATADIR)/man
+# Directories have GNU's names, too, on the command line: prefix=/usr would else be ignored unseen.
+given = $(if $(findstring command,$(origin $(1))),$($(1)),$(2))
+PREFIX ?= $(call given,prefix,/usr/local)
+BINDIR ?= $(call given,bindir,$(PREFIX)/bin)
+LIBDIR ?= $(call given,libdir,$(PREFIX)/lib)
+INCLUDEDIR ?= $(call given,includedir,$(PREFIX)/include)
+DATADIR ?= $(call given,datadir,$(PREFIX)/share)
+MANDIR ?= $(call given,mandir,$(DATADIR)/man)
 DESTDIR ?=
 VERSION := 0.1.0
 WERROR ?=
@@ -35,13 +37,18 @@ LIBS := -ljansson -lpthread -ldl -lm
 # Generated scanners and parsers keep to fewer warnings: the code is not ours.
 GENWARN := -Wall -Wno-unused-function -Wno-sign-conversion $(WERROR)
 
-# isl, for proofs for every N (compiler/every/). Without it all else is built. ISL= (empty): none.
-ISL ?= $(if $(shell $(CC) -include isl/ctx.h -x c -E /dev/null >/dev/null 2>&1 && echo 1),-lisl)
+# Libraries without which all else is built: isl, for proofs for every N (compiler/every/), and expat,
+# for MSCCL XML. They are there if their headers are. ISL= (empty): none.
+library = $(if $(shell $(CC) $(CPPFLAGS) -include $(1) -x c -E /dev/null >/dev/null 2>&1 && echo 1),$(2))
+ifeq ($(origin ISL),undefined)
+ISL := $(call library,isl/ctx.h,-lisl)
+endif
+ifeq ($(origin EXPAT),undefined)
+EXPAT := $(call library,expat.h,-lexpat)
+endif
 CPPFLAGS += $(if $(ISL),-DCCS_HAVE_ISL)
 
 LANG_SRC := $(sort $(wildcard lang/*.c))
-# Without expat MSCCL XML is not read, and all else is as it is.
-EXPAT := $(shell printf '\#include <expat.h>\n' | $(CC) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 && echo -lexpat)
 COMPILER_SRC := $(sort $(filter-out compiler/ccc.c \
 	compiler/msccl/$(if $(EXPAT),unread,read).c,$(wildcard compiler/*.c compiler/*/*.c)))
 RUNTIME_SRC := $(sort $(filter-out runtime/ccrun/%.c runtime/preload/%.c runtime/mpi/plugin.c, \
@@ -122,10 +129,18 @@ $(BUILD)/%.o: %.c | $(BUILD)/system.ok
 # What ccc and libccs do alike: reading plans, proving them, and what both stand on.
 COMMON_OBJ := $(filter $(BUILD)/runtime/base/% $(BUILD)/runtime/plan/%,$(RUNTIME_OBJ))
 
-# Files of two folders may have one name: hence q, not r.
-$(LIB)/libccc.a: $(LANG_OBJ) $(COMPILER_OBJ) $(COMMON_OBJ)
+# A library that has come, or gone, since ccc was built.
+.PHONY: libraries-always
+libraries-always:
+$(BUILD)/libraries: libraries-always
 	@mkdir -p $(@D)
-	rm -f $@ && ar qcsD $@ $^
+	@echo '$(ISL) $(EXPAT)' | cmp -s - $@ || echo '$(ISL) $(EXPAT)' > $@
+$(filter $(BUILD)/compiler/every/%,$(COMPILER_OBJ)): $(BUILD)/libraries
+
+# Files of two folders may have one name: hence q, not r.
+$(LIB)/libccc.a: $(LANG_OBJ) $(COMPILER_OBJ) $(COMMON_OBJ) $(BUILD)/libraries
+	@mkdir -p $(@D)
+	rm -f $@ && ar qcsD $@ $(filter %.o,$^)
 
 $(LIB)/libccs.a: $(RUNTIME_OBJ)
 	@mkdir -p $(@D)

@@ -307,6 +307,13 @@ static bool is_action(struct session *s)
 {
 	const struct options *o = s->o;
 
+	if (o->certificate) {
+		diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK,
+			 "%s: MSCCL XML is for one N, and has no --certificate for every N",
+			 o->file);
+		s->status = 2;
+		return false;
+	}
 	if (o->action == ACTION_CHECK || o->action == ACTION_EXPLAIN ||
 	    (o->action == ACTION_COMPILE && o->emit != EMIT_AST))
 		return true;

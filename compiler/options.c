@@ -308,6 +308,8 @@ static int check_together(const struct command *c)
 		{ !compiles && o->emit != EMIT_SO,
 		  "--emit goes without check, explain, table, fmt and lsp" },
 		{ o->stream && o->action != ACTION_CHECK, "--stream belongs to ccc check" },
+		{ o->certificate && o->action != ACTION_CHECK,
+		  "--certificate belongs to ccc check" },
 		{ o->stream && o->require,
 		  "--stream compares no chunks: it goes without --require" },
 		{ o->sheet_format != SHEET_NFORMATS && !table, "--format belongs to ccc table" },

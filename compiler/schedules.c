@@ -489,10 +489,12 @@ static bool open_schedules(struct session *s, struct decl **target)
 	check_settings(s);
 	if (s->status)
 		return false;
-	if (!*target && !all) {
+	if (!*target && (!all || s->o->certificate)) {
 		diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "%s has no schedule to %s",
 			 s->module->main->source->name,
-			 s->o->action == ACTION_EXPLAIN ? "explain" : "compile");
+			 s->o->certificate		  ? "prove for every N"
+			 : s->o->action == ACTION_EXPLAIN ? "explain"
+							  : "compile");
 		s->status = 2;
 		return false;
 	}

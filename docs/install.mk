@@ -2,7 +2,8 @@
 #
 #   make install PREFIX=/opt/ccs            under a directory of its own
 #   make install LIBDIR=/usr/lib64          a directory of another name; also BINDIR,
-#                                           INCLUDEDIR, DATADIR and MANDIR
+#                                           INCLUDEDIR, DATADIR and MANDIR; or all of
+#                                           them in small letters, as GNU has them
 #   make install DESTDIR=/tmp/stage         for packagers: PREFIX stays in the files
 #
 # Paths may have spaces. ccc looks for imports in $(DATADIR)/ccs/schedules, so that is part
@@ -63,8 +64,8 @@ install: all editors $(BUILD)/ccs.pc
 	done
 
 # Exactly what install puts there; directories only where nothing else is in them.
-EDITOR_FOLDERS := $(addprefix ccs/vscode/,syntaxes .) \
-	$(addprefix ccs/tree-sitter-ccs/,queries .) $(VIM:%=vim/vimfiles/%) vim/vimfiles vim
+EDITOR_FOLDERS := ccs/vscode/syntaxes ccs/vscode ccs/tree-sitter-ccs/queries ccs/tree-sitter-ccs \
+	$(VIM:%=vim/vimfiles/%) vim/vimfiles vim
 .PHONY: uninstall
 uninstall:
 	rm -f $(TO_BIN)/ccc $(TO_BIN)/ccrun

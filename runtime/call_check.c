@@ -246,6 +246,25 @@ static void remember(struct call *c)
 	c->like = k;
 }
 
+static bool is_odd(const void *at, size_t bytes, size_t esize)
+{
+	return bytes && (uintptr_t)at % esize;
+}
+
+/* Where there is no element none is at a wrong place: empty arrays may have any address. */
+static RARE ccs_status check_aligned(const struct call *c, size_t esize)
+{
+	static const char form[] = "%s not aligned to %s elements' %zu bytes";
+
+	if (is_odd(c->send, c->send_bytes, esize))
+		return error_set(CCS_EINVAL, form, "sendbuff is", "its", esize);
+	if (is_odd(c->recv, c->recv_bytes, esize))
+		return error_set(CCS_EINVAL, form, "recvbuff is", "its", esize);
+	if (is_odd(c->how.factors, c->send_bytes, esize))
+		return error_set(CCS_EINVAL, form, "factors are", "their", esize);
+	return CCS_OK;
+}
+
 static ccs_status check_buffers(const struct call *c)
 {
 	const struct prep_rank *r = c->prep->ranks + c->comm->rank;
@@ -257,9 +276,9 @@ static ccs_status check_buffers(const struct call *c)
 	if (!c->recv && r->recv && r->wants && c->recv_bytes)
 		return error_set(CCS_EINVAL, "recvbuff is NULL, but rank %d of %s writes it",
 				 c->comm->rank, ccs_module_schedule(c->module));
-	if (((uintptr_t)c->send | (uintptr_t)c->recv) & (esize - 1)) /* a power of two */
-		return error_set(CCS_EINVAL, "%s is not aligned to its elements' %zu bytes",
-				 (uintptr_t)c->send % esize ? "sendbuff" : "recvbuff", esize);
+	if (((uintptr_t)c->send | (uintptr_t)c->recv | (uintptr_t)c->how.factors) &
+	    (esize - 1)) /* a power of two */
+		return check_aligned(c, esize);
 	return CCS_OK;
 }
 
@@ -319,17 +338,12 @@ static ccs_status check_user_op(const struct call *c)
 /* A premul-sum's factors. */
 static ccs_status check_factors(const struct call *c)
 {
-	size_t esize = ccs_dtype_size(c->type);
-
 	if (!c->how.factors)
 		return CCS_OK;
 	if (c->how.scalar)
 		return error_set(
 			CCS_EINVAL,
 			"ccs_run_with: one scalar, or a factor for each element, not both");
-	if ((uintptr_t)c->how.factors % esize)
-		return error_set(CCS_EINVAL, "factors are not aligned to their elements' %zu bytes",
-				 esize);
 	return CCS_OK;
 }
 

@@ -62,7 +62,7 @@ static ccs_status check_buffer(struct transfer *m, const char *call)
 				 call, m->count);
 	if (!m->at && m->bytes)
 		return error_set(CCS_EINVAL, "%s: the buffer is NULL", call);
-	if ((uintptr_t)m->at % esize)
+	if (m->bytes && (uintptr_t)m->at % esize)
 		return error_set(CCS_EINVAL,
 				 "%s: the buffer is not aligned to its elements' %zu bytes", call,
 				 esize);

@@ -172,6 +172,25 @@ static uint64_t round_at(uint32_t round)
 	return 2 * (uint64_t)round + 1;
 }
 
+/* A message has one length, which both ends know by the number of a chunk, each by its own: in
+ * `sized` buffers many are equally long. Where it counts, it is the sender's. One of several chunks
+ * is in cells at both ends, or at none. */
+static void settle_ends(struct maker *k)
+{
+	for (uint64_t i = 0; i < k->v->plan->ops.n; i++) {
+		struct ccs_op *o = k->ops + i, *to = k->ops + o->to;
+
+		if (o->out == CCS_NONE)
+			continue;
+		if (to->flags & CCS_OP_TO_CELLS && !plan_whole(k->v, k->even, o, to->dst))
+			to->flags &= (uint16_t)~CCS_OP_TO_CELLS;
+		if (o->n == 1 || (o->flags & CCS_OP_FROM_CELLS && to->flags & CCS_OP_TO_CELLS))
+			continue;
+		o->flags &= (uint16_t)~CCS_OP_FROM_CELLS;
+		to->flags &= (uint16_t)~CCS_OP_TO_CELLS;
+	}
+}
+
 /* k->write is now when a cell is next written. Receives that could be in place count as
  * such: a send rather yields to them. */
 static void find_sources(struct maker *k)
@@ -195,15 +214,7 @@ static void find_sources(struct maker *k)
 		for (uint32_t j = 0; o->dst != CCS_NONE && j < o->n; j++)
 			*cell_of(k, k->write, w, o->dst + j) = own;
 	}
-	for (uint64_t i = 0; i < k->v->plan->ops.n; i++) {
-		struct ccs_op *o = k->ops + i, *to = k->ops + o->to;
-
-		if (o->out == CCS_NONE || o->n == 1 ||
-		    (o->flags & CCS_OP_FROM_CELLS && to->flags & CCS_OP_TO_CELLS))
-			continue;
-		o->flags &= (uint16_t)~CCS_OP_FROM_CELLS;
-		to->flags &= (uint16_t)~CCS_OP_TO_CELLS;
-	}
+	settle_ends(k);
 }
 
 /* ---- all of it --------------------------------------------------------------------------- */

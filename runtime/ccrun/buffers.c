@@ -4,7 +4,8 @@
  *
  * Every rank has two allocations of the same size, with some guarded bytes behind. Out
  * of place they are its send and its receive buffer. In place is NCCL's: a gathered
- * buffer's own part, a scattered one's, else the same pointer, all in the second one.
+ * buffer's own part, a scattered one's, where these have a block for each rank, else the
+ * same pointer, all in the second one.
  * O(bytes).
  */
 #include "runtime/ccrun/bench.h"
@@ -175,6 +176,7 @@ bool buffers_place(struct bench *b, const struct row *r, bool in_place)
 	uint32_t in = blocks_of(r, false, &ns), out = blocks_of(r, true, &nr);
 	size_t block = r->check.count * ccs_dtype_size(r->check.type);
 	const struct home *at = b->at;
+	uint32_t n = (uint32_t)at->ranks;
 
 	if (in_place && (ns != 1 || nr != 1 || (r->check.sizes && r->check.nbuffers > 1)))
 		return false;
@@ -184,8 +186,8 @@ bool buffers_place(struct bench *b, const struct row *r, bool in_place)
 		b->send[i] = b->base[in_place][i];
 		b->recv[i] = b->base[1][i];
 		if (in_place) {
-			b->send[i] = b->base[1][i] + (in == 1 && out > 1 ? mine : 0);
-			b->recv[i] = b->base[1][i] + (in > 1 && out == 1 ? mine : 0);
+			b->send[i] = b->base[1][i] + (in == 1 && out == n ? mine : 0);
+			b->recv[i] = b->base[1][i] + (in == n && out == 1 ? mine : 0);
 		}
 		b->call_send[i] = b->send[i];
 		b->call_recv[i] = b->recv[i];

@@ -111,6 +111,8 @@ static int find_launcher(struct options *o)
 		o->rank = env.rank;
 		return EXIT_USAGE;
 	}
+	if (env.size < 2 && env.launcher && !o->ranks)
+		o->ranks = 1; /* mpirun -np 1: each process is a rank, here too */
 	if (env.size < 2)
 		return check_alone(o);
 	o->launcher = o->procs ? "--procs" : env.launcher;

@@ -10,9 +10,11 @@
 #include "runtime/ccrun/bench.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 /* ---- the modules -------------------------------------------------------------------------- */
@@ -322,7 +324,36 @@ static ccs_status put(struct contest *x, const struct wins *w, struct ccs_tuning
 	return ccs_tuning_put(t, &section, rows);
 }
 
-static ccs_status write_tuning(struct contest *x, const struct wins *w, struct ccs_tuning *t)
+/* Until it is closed no other ccrun writes a tuning there. -1: a file system without locks. */
+static int lock_folder(const char *folder)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	while (fd >= 0 && flock(fd, LOCK_EX) && errno == EINTR)
+		;
+	return fd;
+}
+
+/* The section goes into the file as it is now: others may have changed it during the measurement. */
+static ccs_status put_into(struct contest *x, const struct wins *w, const char *folder,
+			   char (*names)[PATH_MAX], struct ccs_tuning_row *rows)
+{
+	const char *file = x->b->o->tune;
+	int lock = lock_folder(folder);
+	struct ccs_tuning *t;
+	ccs_status s = read_tuning(&t, file);
+
+	if (!s)
+		s = put(x, w, t, names, rows);
+	if (!s)
+		s = ccs_tuning_save(t, file);
+	ccs_tuning_free(t);
+	if (lock >= 0)
+		close(lock);
+	return s;
+}
+
+static ccs_status write_tuning(struct contest *x, const struct wins *w)
 {
 	const char *file = x->b->o->tune;
 	char(*names)[PATH_MAX] = calloc((size_t)x->nentrants, sizeof(*names));
@@ -335,9 +366,7 @@ static ccs_status write_tuning(struct contest *x, const struct wins *w, struct c
 	for (int i = 0; i < x->nentrants && !s; i++)
 		s = name_module(folder, x->entrants[i].file, names[i], sizeof(*names));
 	if (!s)
-		s = put(x, w, t, names, rows);
-	if (!s)
-		s = ccs_tuning_save(t, file);
+		s = put_into(x, w, folder, names, rows);
 	free(folder);
 	free(rows);
 	free(names);
@@ -396,19 +425,19 @@ int tune_run(struct contest *x)
 	ccs_status s = b->o->rank ? CCS_OK : read_tuning(&t, b->o->tune);
 	int rc = open_rows(x);
 
+	ccs_tuning_free(t); /* it could be read, and that is all for now */
 	s = home_agree(b->at, s);
 	if (s)
 		rc = measure_fail(b, SIDE_OURS, s);
 	if (rc == EXIT_DONE)
 		rc = tune_sizes(x, &w);
 	if (rc == EXIT_DONE) {
-		s = b->o->rank ? CCS_OK : write_tuning(x, &w, t);
+		s = b->o->rank ? CCS_OK : write_tuning(x, &w);
 		if (!s && !b->o->rank)
 			s = tell(x);
 		s = home_agree(b->at, s);
 		rc = s ? measure_fail(b, SIDE_OURS, s) : EXIT_DONE;
 	}
-	ccs_tuning_free(t);
 	free(w.of);
 	return rc;
 }

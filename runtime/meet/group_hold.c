@@ -1,18 +1,18 @@
 /*
  * The meeting, as rank 0 holds it: see group_meet.
  *
- * In: a place to listen at. Out: every process of the job has rank 0's answer, or the
- * reason of the failure. One loop polls all callers at once, so that none of them holds
- * up another, whatever it says or does not say; and the loop has one end, which no caller
- * can move. A caller whose hello is that of a rank of this job gets the rank's seat. Any
- * other is turned away, is told why if it speaks our protocol, and is counted: that is
- * part of the text if time runs out. A failure is told to all who are there, and until
- * the end to all who come. O(ranks) memory, and time for each poll.
+ * In: a place to listen at. Out: every process of the job has rank 0's answer, or the reason of the
+ * failure. One loop polls all callers at once, so that none of them holds up another, whatever it
+ * says or does not say; and the loop has one end, which no caller can move. A caller whose hello is
+ * that of a rank of this job gets the rank's seat. Any other is turned away, is told why if it
+ * speaks our protocol, and is counted: that is part of the text if time runs out. A failure is told
+ * to all who are there, and until the end to all who come. O(ranks) memory, and time for each poll.
  */
 #include "runtime/meet/group_wire.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -64,7 +64,7 @@ struct hold {
 	const struct group_meeting *meeting;
 	double end, accept_at; /* no caller is accepted before that */
 	double hello;	       /* seconds for one */
-	int port;
+	int port, spare; /* the latter is a descriptor for telling a failure, if no other is left */
 	struct caller *callers;
 	struct pollfd *polls; /* [1 + room]: the port, and the callers */
 	size_t n, room;
@@ -169,6 +169,7 @@ static void fail(struct hold *h, ccs_status s, int rank, const char *why)
 	if (h->failed)
 		return;
 	h->failed = s;
+	close(h->spare);
 	make_answer(&h->answer, WIRE_FAILED, s);
 	snprintf(h->answer.text, sizeof(h->answer.text), "rank %d: %.980s", rank, why);
 	snprintf(h->why, sizeof(h->why), "%s", rank ? h->answer.text : why);
@@ -385,15 +386,13 @@ static bool make_room(struct hold *h, int e)
 	if (c)
 		return false;
 	snprintf(what, sizeof(what),
-		 "rank 0 cannot let more in of the %d ranks, %d of which "
-		 "are missing",
+		 "rank 0 cannot let more in of the %d ranks, %d of which are missing",
 		 h->env->nranks, h->left);
 	fail(h, wire_exhaustion(e, what), 0, ccs_error());
 	return false;
 }
 
-/* Those who wait at the port; not more at a time than there is room for, as they may
- * come faster than they can be turned away. */
+/* Those who wait at the port, but no more than there is room for: they may come without end. */
 static void accept_all(struct hold *h)
 {
 	for (size_t i = 0; i < h->room; i++) {
@@ -520,8 +519,7 @@ static ccs_status answer_all(struct hold *h)
 
 		if (!answer(c, &h->answer) && !s)
 			s = error_set(CCS_EABORTED,
-				      "rank %d (%s) went away before it could be "
-				      "told how to go on",
+				      "rank %d (%s) went away before it could be told how to go on",
 				      r, c->from);
 		h->seats[r] = TOLD;
 	}
@@ -565,8 +563,9 @@ static void free_all(struct hold *h)
 {
 	for (size_t i = 0; i < h->n; i++)
 		hang_up(h->callers + i);
-	if (h->port >= 0)
-		close(h->port);
+	close(h->port); /* or -1 */
+	if (!h->failed)
+		close(h->spare);
 	free(h->callers);
 	free(h->polls);
 	free(h->seats);
@@ -582,7 +581,8 @@ ccs_status group_hold(const struct group_env *env, const struct group_meeting *m
 
 	if (!h)
 		return error_set(CCS_ENOMEM, "out of memory");
-	*h = (struct hold){ .env = env, .meeting = m, .end = begin + limit, .port = -1 };
+	*h = (struct hold){ .env = env, .meeting = m, .end = begin + limit };
+	h->port = h->spare = -1;
 	h->hello = limit * HELLO_PART < WIRE_SECONDS ? limit * HELLO_PART : WIRE_SECONDS;
 	wire_place(&p, env->address);
 	if (!make_seats(h))
@@ -590,6 +590,8 @@ ccs_status group_hold(const struct group_env *env, const struct group_meeting *m
 	else
 		s = wire_listen(&p, begin + (limit < PORT_SECONDS ? limit : PORT_SECONDS),
 				&h->port);
+	if (!s && (h->spare = fcntl(h->port, F_DUPFD_CLOEXEC, 0)) < 0)
+		s = wire_exhaustion(errno, "rank 0 cannot let anybody in");
 	if (!s)
 		s = meet(h, here);
 	free_all(h);

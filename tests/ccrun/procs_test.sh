@@ -95,6 +95,13 @@ says "... names the one that is missing" "$tmp/err0" 'WORLD_SIZE is not set, but
 sizes() { by_mpirun "$1"; export OMPI_COMM_WORLD_LOCAL_SIZE=3; }
 launched "more here than there are" 2 sizes "$ccrun" "$ring" $quick
 says "... is refused, and named" "$tmp/err0" 'OMPI_COMM_WORLD_LOCAL_SIZE is 3'
+"$build/bin/ccc" schedules/ring_allreduce.ccs -n 1..2 --target=cpu -o "$tmp/one.so"
+alone() { status "$1" 0 env OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 \
+	OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=1 "$ccrun" "$tmp/one.so" $2 $quick; }
+alone "a launcher's only process" ""
+says "... is the only rank" "$tmp/out" 'allreduce, 1 rank on the CPU'
+alone "... unless -n says otherwise" "-n 2"
+says "... by tasks" "$tmp/out" 'allreduce, 2 ranks on the CPU'
 status "--procs behind half of the variables" 2 env RANK=0 "$ccrun" --procs -n 2 "$ring" $quick
 status "--procs without -n" 2 "$ccrun" --procs "$ring" $quick
 says "... says so" "$tmp/err" '-n is missing'

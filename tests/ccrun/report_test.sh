@@ -56,6 +56,21 @@ json "... is null" 'rows.0.out_of_place.wrong=0' 'rows.0.in_place=null'
 cp "$tmp/out" "$tmp/json"
 status "... and in CSV left out" 0 "$ccrun" -n 3 --csv "$tmp/two.so" $quick
 passes "... they say the same" same "$tmp/json" "$tmp/out"
+# Blocks that are fewer than ranks: no rank but the first has one of its own to be in place in.
+cat >"$tmp/fewer.ccs" <<'EOS'
+contract first(in a[2][C], out b[C])
+  ensures b[i] == a[0][i]@rank
+schedule first_of_two implements first(in a[2][3], out b[3]) { copy a[0] into b }
+contract both(in a[C], out b[2][C])
+  ensures b[1][i] == a[i]@rank
+schedule second_of_two implements both(in a[3], out b[2][3]) { copy a into b[1] }
+EOS
+for name in first_of_two second_of_two; do
+	"$build/bin/ccc" "$tmp/fewer.ccs" --schedule $name -n 5 --target=cpu -o "$tmp/fewer.so"
+	status "$name, for more ranks than blocks" 0 "$ccrun" -n 5 --json "$tmp/fewer.so" -b 240 \
+		-e 61440 -f 256 --iters 1
+	json "... is right in place, too" rows.0.in_place.wrong=0 rows.1.in_place.wrong=0
+done
 status "results that are not checked" 0 "$ccrun" -n 3 --json "$ring" $quick -c 0
 json "... have no number of wrong elements" settings.checked=false summary.wrong=null \
 	rows.0.in_place.wrong=null

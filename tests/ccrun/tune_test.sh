@@ -74,6 +74,30 @@ rest      ../m/ring_allreduce.so  auto
 collective allreduce ranks 3 engine tasks
 rest ../m/ring_allreduce.so   auto   # as ever
 EOT
+
+# What others write while it measures stays, too: a line of mine, and another --tune's section.
+late=$tmp/t/late.tuning
+printf 'ccs-tuning 1\n' >"$late"
+(status "--tune of a file that changes" 0 "$ccrun" -n 3 --tune "$late" -b 64 -e 1M -f 2 "$ring") \
+	>"$tmp/said" &
+for _ in 1 2 3 4 5 6 7 8 9 10; do grep -q 'size 64:' "$tmp/err" && break; sleep 0.05; done
+echo '# mine, written meanwhile' >>"$late"
+"$ccrun" -n 2 --tune "$late" -b 64 -e 64 "$ring" >/dev/null 2>"$tmp/err2"
+wait
+cat "$tmp/said"
+says "... keeps what was written meanwhile" "$late" '^# mine, written meanwhile$'
+holds "... and all sections" test "$(grep -c '^collective allreduce ranks [23] ' "$late")" = 2
+for _ in 1 2 3 4 5 6; do
+	rm -f "$late"
+	for n in 2 3 4; do
+		"$ccrun" -n $n --tune "$late" -b 64 -e 64 --repeats 1 --iters 1 "$ring" \
+			>/dev/null 2>&1 &
+	done
+	wait
+	grep -c '^collective' "$late"
+done >"$tmp/sections"
+holds "several at once all write" test "$(tr '\n' ' ' <"$tmp/sections")" = "3 3 3 3 3 3 "
+
 status "--tune of a barrier" 0 "$ccrun" -n 2 --tune "$table" "$tmp/m/dissemination_barrier.so"
 says "... has one row, and its time" "$table" '^rest  +\.\./m/dissemination_barrier\.so +auto +[0-9.]+$'
 status "... runs" 0 "$ccrun" -n 2 --table "$table" barrier

@@ -123,4 +123,15 @@ s=halving_doubling_allreduce
 holds "... and no file" test ! -e "$tmp/none"
 status "single N have no certificate" 1 "$ccc" check -n 4 --certificate "$tmp/none" schedules/$s.ccs
 says "... and the cure" "$tmp/err" 'leave it out'
+
+# Where none can come of it, it is not ignored.
+status "--certificate beside -o" 2 "$ccc" --certificate "$tmp/none" schedules/$s.ccs -o "$tmp/so"
+says "... belongs elsewhere" "$tmp/err" '--certificate belongs to ccc check'
+echo 'proc p(d[N]) { copy d[0] into d[0] }' >"$tmp/procs.ccs"
+status "a file without schedules" 2 "$ccc" check --certificate "$tmp/none" "$tmp/procs.ccs"
+says "... is told" "$tmp/err" 'has no schedule to prove for every N'
+echo '<algo/>' >"$tmp/a.xml"
+status "MSCCL XML" 2 "$ccc" check --certificate "$tmp/none" "$tmp/a.xml"
+says "... is for one N" "$tmp/err" 'for one N'
+holds "... and no file" test ! -e "$tmp/none"
 exit $failed

@@ -150,7 +150,7 @@ static void test_premul_refused(const struct place *at)
 	says(ccs_run_premul_vector(m, x, x, 1, CCS_INT64, NULL, 0, c, NULL), CCS_EINVAL,
 	     "the factors are NULL", "no factors");
 	says(ccs_run_premul_vector(m, x, x, 1, CCS_INT64, (char *)x + 4, 0, c, NULL), CCS_EINVAL,
-	     "not aligned to their elements' 8 bytes", "factors between elements");
+	     "factors are not aligned to their elements' 8 bytes", "factors between elements");
 	says(ccs_run_with(m, &both, x, x, 1, CCS_INT64, CCS_SUM, 0, c, NULL), CCS_EINVAL,
 	     "not both", "a scalar, and factors");
 	ccs_module_free(m);

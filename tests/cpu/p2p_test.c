@@ -574,6 +574,9 @@ static bool arguments(struct member *m)
 		 "no buffer");
 	ok &= is(ccs_recv(odd, 1, CCS_INT32, 1 - m->rank, m->comm, NULL), CCS_EINVAL, "aligned",
 		 "a buffer that is not aligned");
+	ok &= is(m->rank ? ccs_send(odd, 0, CCS_INT32, 0, m->comm, NULL)
+			 : ccs_recv(odd, 0, CCS_INT32, 1, m->comm, NULL),
+		 CCS_OK, NULL, "one without elements, at any place");
 	ok &= is(ccs_recv(x, 4, CCS_NDTYPES, 1 - m->rank, m->comm, NULL), CCS_EINVAL,
 		 "element type", "no type");
 	ok &= is(ccs_recv(x, SIZE_MAX / 2, CCS_INT32, 1 - m->rank, m->comm, NULL), CCS_EINVAL,

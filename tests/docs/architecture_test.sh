@@ -1,6 +1,6 @@
 #!/bin/sh
 # The architecture as tests: includes go one way, headers compile alone, there
-# are no writable globals, and the library exports ccs_* only.
+# are no writable globals, the library exports ccs_* only, and what is missing is left out.
 # usage: architecture_test.sh BUILD
 set -u
 build=${1:-build}
@@ -175,6 +175,20 @@ say "systems of 32 bits, or with the bytes the other way round, are refused in w
 	"$(refuses 'needs a 64-bit system' -U__LP64__
 	   refuses 'needs a little-endian system' -U__BYTE_ORDER__ \
 		-D__BYTE_ORDER__=__ORDER_BIG_ENDIAN__)"
+# Without isl and expat: their headers are hidden by ones that are refused.
+none=$(mktemp -d)
+trap 'rm -rf "$none"' EXIT
+mkdir "$none/isl"
+echo '#error hidden' | tee "$none/expat.h" >"$none/isl/ctx.h"
+without=$(make -n BUILD="$none/build" CC="${CC:-cc} -I$none" MPICC= 2>&1)
+say "without isl and expat neither is linked, nor what needs them compiled" \
+	"$(echo "$without" | grep -E -- '-lisl|-lexpat|HAVE_ISL|msccl/read\.c|\*\*\*')"
+say "... but what stands for it" \
+	"$(for f in msccl/unread.c every/every.c; do
+		echo "$without" | grep -q -- "-c -o .* compiler/$f$" || echo "$f is missing"
+		${CC:-cc} -std=c11 -D_GNU_SOURCE -I. -I"$none" -Wall -Wextra -Werror -fsyntax-only \
+			"compiler/$f"
+	   done 2>&1)"
 say "generated files are not in git" \
 	"$(git ls-files 2>/dev/null | grep -E '\.(o|so|a|d)$|^build/')"
 exit $failed

@@ -47,9 +47,11 @@ installed() {
 		$(cat "$tmp/out") ${SAN:-}"
 	status "... and runs" 0 env LD_LIBRARY_PATH="$dest$3" "$tmp/p"
 }
-emptied() { # emptied WHAT
+emptied() { # emptied WHAT DATA: no file, and of folders none that install alone puts there
 	left=$(find "$dest" -type f -o -type l 2>/dev/null)
 	if [ -z "$left" ]; then ok "$1 leaves no file"; else not_ok "$1 leaves no file" "$left"; fi
+	left=$(find "$dest$2/ccs" "$dest$2/vim" 2>/dev/null)
+	if [ -z "$left" ]; then ok "... and no folder"; else not_ok "... and no folder" "$left"; fi
 	rm -rf "$dest"
 }
 
@@ -63,16 +65,16 @@ for part in lang compiler runtime bin lib system.ok prefix; do
 done
 remake() { make -s -C "$here" BUILD="$build" "$@"; }
 
-status "make install" 0 remake PREFIX=/usr DESTDIR="$dest" install
+status "make install" 0 remake prefix=/usr DESTDIR="$dest" install
 installed "PREFIX" /usr/bin /usr/lib /usr/include /usr/share /usr/share/man
-status "make uninstall" 0 remake PREFIX=/usr DESTDIR="$dest" uninstall
-emptied "uninstall"
+status "make uninstall" 0 remake prefix=/usr DESTDIR="$dest" uninstall
+emptied "uninstall" /usr/share
 
-# Directories of other names. ccc finds its library there: nothing is below DESTDIR now.
+# Directories of other names, in capitals or not. ccc finds its library there: nothing is below DESTDIR now.
 dest=
 top=$tmp/opt
-set -- PREFIX="$top" BINDIR="$top/b" LIBDIR="$top/lib64/multi" INCLUDEDIR="$top/inc/ccs" \
-	DATADIR="$top/data" MANDIR="$top/manuals"
+set -- PREFIX="$top" bindir="$top/b" LIBDIR="$top/lib64/multi" includedir="$top/inc/ccs" \
+	DATADIR="$top/data" mandir="$top/manuals"
 status "make install with all directories" 0 remake "$@" install
 installed "directories" "$top/b" "$top/lib64/multi" "$top/inc/ccs" "$top/data" "$top/manuals"
 says "ccs.pc follows its prefix" "$top/lib64/multi/pkgconfig/ccs.pc" \
@@ -85,7 +87,7 @@ status "ccrun finds the plug-in for MPI there" 0 "$top/b/ccrun" -n 1 -e 64 "$tmp
 says "... which is the one that lies there" "$tmp/out" 'beside it Fake MPI'
 status "make uninstall with all directories" 0 remake "$@" uninstall
 dest=$top
-emptied "uninstall of these"
+emptied "uninstall of these" /data
 
 # Spaces everywhere: in the checkout's path, where some is compiled and all linked anew, and
 # in where it goes.
@@ -101,5 +103,5 @@ status "... ccrun runs a module there" 0 "$dest/opt/my ccs/bin/ccrun" -n 4 -e 1K
 	"$here/a module.so"
 status "make uninstall there" 0 remake PREFIX="/opt/my ccs" \
 	DESTDIR="$dest" uninstall
-emptied "uninstall there"
+emptied "uninstall there" "/opt/my ccs/share"
 exit $failed

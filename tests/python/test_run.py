@@ -80,6 +80,19 @@ class Results(Case):
         data = [floats(1)] * 4
         self.refused(ccs.ArgumentError, "has 1 elements", barrier.run, self.comm, data)
 
+    def test_empty_arrays_of_every_type(self):
+        # An empty array's address is no multiple of anything.
+        ring, gather = schedule("ring_allreduce"), schedule("ring_allgather")
+        for form in "bBiIlLqQfd":
+            send, recv = ([array.array(form) for _ in range(4)] for _ in range(2))
+            ring.run(self.comm, send, send)
+            gather.run(self.comm, send, recv)
+            ring.run(self.comm, send, recv, factors=[array.array(form) for _ in range(4)])
+            batch = self.comm.batch()
+            batch.send(send[0], 1, rank=0)
+            batch.recv(recv[1], 0, rank=1)
+            batch.run()
+
     def test_count_leaves_the_rest(self):
         data = [floats(1, 2, 3) for _ in range(4)]
         schedule("ring_allreduce").run(self.comm, data, data, count=2)
