@@ -52,6 +52,9 @@ static void park_at_task(struct greedy *r, uint32_t t, uint32_t other, uint32_t 
 	r->progress[other].waiters = meld(r, r->progress[other].waiters, t);
 }
 
+/* How far the run looks ahead, in operations of a task. */
+enum { FLOWS_AHEAD = 6, OPS_AHEAD = 8 };
+
 /* ---- the run --------------------------------------------------------------------- */
 
 /* What the inner loop works with, kept apart so that it can stay in registers. */
@@ -154,14 +157,21 @@ static inline bool must_wait(struct pace *c, const struct op *o)
 				  !flow_done(&c->flows[o->other], SENDS, c->slots));
 }
 
+/* Where a rank has many peers, their FIFOs lie far apart. */
+static inline void fetch_flow(const struct pace *c, const struct op *o)
+{
+	if (op_is_end(o))
+		__builtin_prefetch(&c->flows[o->fifo], 1);
+}
+
 /* Runs a task until it is parked or has finished; returns how many waves have started
  * and finished, the sum. */
 static inline uint32_t advance(struct pace *c, uint32_t t)
 {
 	struct greedy *r = c->r;
-	const struct op *ops = r->p->tasks[t].ops;
-	const uint32_t nops = r->p->tasks[t].nops;
 	struct progress *u = &r->progress[t];
+	const struct op *ops = u->ops;
+	const uint32_t nops = u->nops;
 	uint32_t i = u->next, end = u->end, events = 0;
 	if (u->row != end)
 		goto wave; /* it was parked within one */
@@ -170,11 +180,12 @@ static inline uint32_t advance(struct pace *c, uint32_t t)
 			return events;
 		events++;
 		u->row = end = i;
-		do
+		do {
+			fetch_flow(c, &ops[end + FLOWS_AHEAD < nops ? end + FLOWS_AHEAD : end]);
 			start_op(c, &ops[end++]);
-		while (end < nops && ops[end].kind & OP_JOINED);
+		} while (end < nops && ops[end].kind & OP_JOINED);
 		/* Many tasks take turns: too many streams for the hardware to foresee. */
-		__builtin_prefetch(&ops[end + 8 < nops ? end + 8 : nops - 1]);
+		__builtin_prefetch(&ops[end + OPS_AHEAD < nops ? end + OPS_AHEAD : nops - 1]);
 	wave:
 		for (; i < end; i++)
 			if (!finish_op(c, &ops[i], t)) {
@@ -207,12 +218,18 @@ bool deadlock_run(struct greedy *r, uint32_t slots)
 		r->flows[f] =
 			(struct flow){ .task = { p->fifos[f].src_task, p->fifos[f].dst_task } };
 	for (uint32_t t = 0; t < p->ntasks; t++)
-		r->progress[t] = (struct progress){ .waiters = NONE };
+		r->progress[t] = (struct progress){ .ops = p->tasks[t].ops,
+						    .nops = p->tasks[t].nops,
+						    .waiters = NONE };
 	/* Task 0 on top. A task is on the stack or parked, so there is room. */
 	for (uint32_t t = 0; t < p->ntasks; t++)
 		r->ready[t] = p->ntasks - 1 - t;
 	while (c.nready) {
 		uint32_t t = c.ready[--c.nready];
+		if (c.nready) {
+			const struct progress *then = &r->progress[c.ready[c.nready - 1]];
+			__builtin_prefetch(&then->ops[then->next]);
+		}
 		record(&c, t, advance(&c, t));
 	}
 	if (r->record)
