@@ -167,6 +167,11 @@ static inline bool spread_compares(enum expr_op op)
 /** Ranks that run and where `a op b`, op a comparison, holds. */
 uint64_t spread_compare(struct squad *b, enum expr_op op, const struct spread *x,
 			const struct spread *y);
+/** x on the ranks of `first`, y on the others. */
+struct spread spread_blend(struct squad *b, uint64_t first, const struct spread *x,
+			   const struct spread *y);
+/** Whether 0 <= x < end on the ranks that run. */
+bool spread_within(const struct squad *b, const struct spread *x, int64_t end);
 /** The least or the greatest value on the ranks that run. */
 int64_t spread_least(const struct squad *b, const struct spread *x);
 int64_t spread_greatest(const struct squad *b, const struct spread *x);

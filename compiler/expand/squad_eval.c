@@ -121,18 +121,6 @@ static struct spread name(struct squad *b, const struct symbol *s)
 
 /* ---- parts that only some ranks need --------------------------------------------------------- */
 
-/* The spread of x on the ranks of `first`, of y on the others. */
-static struct spread blend(struct squad *b, uint64_t first, const struct spread *x,
-			   const struct spread *y)
-{
-	int64_t *r = spread_room(b);
-	for (uint64_t m = b->run.mask; m; m &= m - 1) {
-		uint32_t i = (uint32_t)__builtin_ctzll(m);
-		r[i] = first >> i & 1 ? spread_at(x, i) : spread_at(y, i);
-	}
-	return (struct spread){ .v = r };
-}
-
 static struct spread choice(struct squad *b, const struct expr *e)
 {
 	uint64_t mask = b->run.mask, yes = squad_holds(b, e->a);
@@ -147,7 +135,7 @@ static struct spread choice(struct squad *b, const struct expr *e)
 	squad_use(b, mask);
 	if (spread_is_same(&x) && spread_is_same(&y) && x.base == y.base)
 		return x;
-	return blend(b, yes, &x, &y);
+	return spread_blend(b, yes, &x, &y);
 }
 
 static struct spread of_mask(struct squad *b, uint64_t holds)
@@ -246,7 +234,7 @@ static struct spread least(struct squad *b, bool min, const struct spread *x,
 	second = min ? second : b->run.mask & ~second;
 	if (second == b->run.mask || !second)
 		return second ? *y : *x;
-	return blend(b, second, y, x);
+	return spread_blend(b, second, y, x);
 }
 
 static struct spread builtin(struct squad *b, const struct expr *e)
