@@ -44,6 +44,7 @@
 #define LIMIT_ALL_TERMS (1u << 26) /* contributions in all values, before runs are made, E0501 */
 #define LIMIT_RUNS (1u << 25)	   /* runs of contributions in a contract, E0501 */
 #define MOST_SITES (1u << 24)	   /* statements that make operations, E0501 */
+#define GUESSES 64u		   /* operations of a lane */
 #define LIMIT_REPORTS (1u << 20)   /* mistakes (ranks times places) after which a run ends */
 
 /* ---- paths, FIFOs, links ---------------------------------------------------------------- */
@@ -282,6 +283,7 @@ struct cursor {
 	uint32_t
 		*made; /* by rank: the first FIFO that it made; NULL: not all ranks are run, each in
 			   its turn */
+	uint32_t guesses[GUESSES]; /* by row of a lane: which of its FIFOs `made` says where one was */
 	bool wrong;    /* this rank has a report: the first one's path, and */
 	uint32_t wrong_path; /* rows of its lane before it */
 	uint32_t wrong_row;

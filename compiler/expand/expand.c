@@ -153,20 +153,24 @@ static bool over_limit(struct expansion *x)
 	return !x->measured;
 }
 
+static bool report_limit(struct expansion *x)
+{
+	struct diag *g =
+		program_too_large(x->v.ctx, x->p->instance.schedule->name.span, NO_RANK,
+				  "the schedule has more than %u operations (LIMIT_OPS)", LIMIT_OPS);
+	diag_help(x->v.ctx->diags, g,
+		  "`ccc check --stream` stores none of them, and has no such limit");
+	return false;
+}
+
 /* More room for the lane that is full: as much as the rank before needed there, or
  * twice as much as it has. */
 static bool give_room(struct expansion *x)
 {
 	struct lane *l = &x->v.lanes[x->v.full];
 	uint64_t cap = l->cap ? 2 * (uint64_t)l->cap : hint(x, l->path);
-	if (over_limit(x)) {
-		struct diag *g = program_too_large(
-			x->v.ctx, x->p->instance.schedule->name.span, NO_RANK,
-			"the schedule has more than %u operations (LIMIT_OPS)", LIMIT_OPS);
-		diag_help(x->v.ctx->diags, g,
-			  "`ccc check --stream` stores none of them, and has no such limit");
-		return false;
-	}
+	if (over_limit(x))
+		return report_limit(x);
 	enlarge(x, l, cap < LIMIT_OPS + 1u ? cap : LIMIT_OPS + 1u);
 	return true;
 }
@@ -248,6 +252,12 @@ static bool play(struct expansion *x, uint32_t r, const struct squad_rows *rows)
 {
 	struct cursor *v = &x->v;
 	cursor_start(v, NULL, r);
+	if (rows->n && !x->squad->any_par) { /* all are of the main line */
+		if (over_limit(x))
+			return report_limit(x);
+		cursor_main_room(v, carve(x, rows->n), rows->n);
+		x->granted += rows->n;
+	}
 	for (uint32_t i = 0; i < rows->n && !v->stopped;) {
 		const struct op *o = &rows->ops[i];
 		bool is_mark = op_kind(o) == OP_WAIT;

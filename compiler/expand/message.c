@@ -277,20 +277,27 @@ static inline bool is_fifo(const struct program *p, uint32_t i, const struct fif
 #define MOST_MADE 32u /* FIFOs that a rank made: more are looked for in the table */
 
 /* The row of a FIFO, or NONE, where ranks are run in order: either of its ranks made it, the earlier
- * one in its turn or this one now. Mostly these have made few. */
+ * one in its turn or this one now. Mostly these have made few; and mostly it is found where the same
+ * operation of the rank before found its own. */
 static uint32_t find_in_order(struct cursor *v, const struct fifo *key, uint32_t other)
 {
 	const struct program *p = v->program;
 	uint32_t own = v->made[v->rank], lo = own, hi = own;
+	uint32_t *guess = &v->guesses[v->lanes[v->lane].n % GUESSES];
 	if (other < v->rank) {
 		lo = v->made[other];
 		hi = v->made[other + 1];
+		if (*guess < hi - lo && is_fifo(p, lo + *guess, key))
+			return lo + *guess;
 	}
+	uint32_t first = lo;
 	if (hi - lo > MOST_MADE || p->nfifos - own > MOST_MADE)
 		return tables_fifo(v->tables, key->src, key->dst, key->path, key->channel);
 	for (; lo < hi; lo++)
-		if (is_fifo(p, lo, key))
+		if (is_fifo(p, lo, key)) {
+			*guess = lo - first;
 			return lo;
+		}
 	for (; own < p->nfifos; own++)
 		if (is_fifo(p, own, key))
 			return own;

@@ -192,6 +192,7 @@ static void end_block(struct squad *b)
 
 static void begin_par(struct squad *b)
 {
+	b->any_par = true;
 	mark(b, b->run.mask, MARK_PAR, 0);
 	ARENA_PUSH(b->v->arena, b->pars, b->npars, b->cappars) =
 		(struct squad_par){ .top = b->top, .high = b->high, .most = b->top };
@@ -426,7 +427,7 @@ bool squad_run(struct squad *b, const struct stmt *body, uint32_t first, uint32_
 	b->first = first;
 	b->n = n;
 	b->here = b->home = b->whole = whole;
-	b->failed = b->step = false;
+	b->failed = b->step = b->any_par = false;
 	b->call = b->ncalls = 1;
 	b->ntrail = b->depth = b->npars = 0;
 	b->used = b->fixed;

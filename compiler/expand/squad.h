@@ -135,6 +135,7 @@ struct squad {
 	uint64_t joined; /* ranks that have an operation in the step */
 	struct squad_par *pars;
 	uint32_t npars, cappars;
+	bool any_par; /* there was one */
 	uint32_t top, high, most;
 
 	int64_t **pool;			      /* room for spreads, CHUNK of them each */
