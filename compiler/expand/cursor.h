@@ -424,6 +424,13 @@ static inline void bind_table(struct cursor *v, const struct symbol *s, uint32_t
 
 /** The value of a call of a fn; 0 and v->stopped if it fails. */
 int64_t fn_call(struct cursor *v, const struct expr *e);
+/* What the fn's value may change with, beside its arguments. */
+struct fn_needs {
+	bool rank, n;
+	const struct symbol *const *names;
+	uint32_t nnames;
+};
+struct fn_needs fn_needs(struct cursor *v, const struct symbol *fn);
 /** Whether what the fn gives may change with a name that is not its own. */
 bool fn_hangs_on(struct cursor *v, const struct symbol *fn, const struct symbol *name);
 

@@ -396,6 +396,8 @@ void squad_init(struct squad *b, struct cursor *v)
 	*b = (struct squad){ .v = v };
 	b->binds =
 		ARENA_ARRAY(v->arena, struct squad_bind, v->program->instance.module->nsymbols + 1);
+	b->memos = ARENA_ARRAY(v->arena, struct squad_memo *,
+			       v->program->instance.module->nsymbols + 1);
 	b->stmts =
 		ARENA_ARRAY(v->arena, const struct stmt *, v->program->instance.module->nstmts + 1);
 	for (uint32_t i = 0; i < v->program->instance.module->nsymbols; i++) {
@@ -429,7 +431,8 @@ bool squad_run(struct squad *b, const struct stmt *body, uint32_t first, uint32_
 	b->here = b->home = b->whole = whole;
 	b->failed = b->step = b->any_par = false;
 	b->call = b->ncalls = 1;
-	b->ntrail = b->depth = b->npars = 0;
+	b->ntrail = b->depth = b->npars = b->nargs = 0;
+	b->nruns++;
 	b->used = b->fixed;
 	b->owed = b->work = b->rows = b->joined = b->busy = 0;
 	b->part = 1;

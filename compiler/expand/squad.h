@@ -3,6 +3,7 @@
  *
  *   squad_spreads.c  numbers on all ranks of a squad, and what is made of them
  *   squad_eval.c     names and expressions
+ *   squad_fns.c      calls of fns
  *   squad.c          statements and operations
  *   squad_calls.c    calls of procs and schedules, groups, scratch
  *
@@ -128,6 +129,10 @@ struct squad {
 	uint32_t nlazies, caplazies;
 	uint64_t call, ncalls;
 	uint32_t depth;
+	struct spread *args; /* of calls of fns that are being made */
+	uint32_t nargs, capargs;
+	struct squad_memo **memos; /* by symbol of a fn; NULL: not called yet */
+	uint64_t nruns;		   /* squads so far */
 	struct squad_group here, home, whole;
 	uint32_t part;
 	struct spread channel;
@@ -194,6 +199,10 @@ void squad_hide(struct squad *b, const struct symbol *s);
 void squad_undo(struct squad *b, uint32_t ntrail);
 /** As eval_work(); false: the squad has ended. */
 bool squad_work(struct squad *b, struct span text);
+/** The same, of so much work. */
+bool squad_works(struct squad *b, uint64_t work);
+/** What a name that is a number stands for. */
+struct spread squad_name(struct squad *b, const struct symbol *s);
 
 /* From now on these ranks run. */
 static inline void squad_use(struct squad *b, uint64_t mask)
@@ -209,6 +218,11 @@ static inline void squad_fail(struct squad *b)
 {
 	b->failed = true;
 }
+
+/* ---- squad_fns.c -------------------------------------------------------------------------------- */
+
+/** The value of a call of a fn. */
+struct spread squad_fn(struct squad *b, const struct expr *e);
 
 /* ---- squad.c ----------------------------------------------------------------------------------- */
 
