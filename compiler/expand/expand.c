@@ -155,9 +155,9 @@ static bool over_limit(struct expansion *x)
 
 static bool report_limit(struct expansion *x)
 {
-	struct diag *g =
-		program_too_large(x->v.ctx, x->p->instance.schedule->name.span, NO_RANK,
-				  "the schedule has more than %u operations (LIMIT_OPS)", LIMIT_OPS);
+	struct diag *g = program_too_large(x->v.ctx, x->p->instance.schedule->name.span, NO_RANK,
+					   "the schedule has more than %u operations (LIMIT_OPS)",
+					   LIMIT_OPS);
 	diag_help(x->v.ctx->diags, g,
 		  "`ccc check --stream` stores none of them, and has no such limit");
 	return false;

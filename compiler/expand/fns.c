@@ -36,9 +36,10 @@ struct kept {
 };
 
 struct memo {
-	bool never;	 /* it has too many arguments, or little to do */
-	bool rank, n;	 /* the body mentions these */
-	const struct symbol **names; /* that it mentions, its own and its callees' parameters apart */
+	bool never;   /* it has too many arguments, or little to do */
+	bool rank, n; /* the body mentions these */
+	const struct symbol *
+		*names; /* that it mentions, its own and its callees' parameters apart */
 	uint32_t nnames, capnames;
 	struct kept *kept;
 	uint32_t cap, lost;	  /* lost: values that others took the place of, since it grew */

@@ -14,7 +14,7 @@ int64_t *spread_room(struct squad *b)
 {
 	if (b->used == b->npool * CHUNK)
 		ARENA_PUSH(b->v->arena, b->pool, b->npool, b->cappool) =
-			ARENA_ARRAY(b->v->arena, int64_t, CHUNK *SQUAD);
+			ARENA_ARRAY(b->v->arena, int64_t, CHUNK * SQUAD);
 	int64_t *room = b->pool[b->used / CHUNK] + (size_t)(b->used % CHUNK) * SQUAD;
 	b->used++;
 	return room;
@@ -280,9 +280,8 @@ static struct spread each(struct squad *b, enum expr_op op, const struct spread 
 {
 	const int64_t *x = numbers_of(b, u), *y = numbers_of(b, w);
 	int64_t *r = spread_room(b);
-	bool known = op == OP_MOD && spread_is_same(w) && w->base > 0
-			     ? modulo_all(r, x, w->base)
-			     : all_at_once(op, r, x, y);
+	bool known = op == OP_MOD && spread_is_same(w) && w->base > 0 ? modulo_all(r, x, w->base)
+								      : all_at_once(op, r, x, y);
 	for (uint64_t m = known ? 0 : b->run.mask; m; m &= m - 1) {
 		uint32_t i = (uint32_t)__builtin_ctzll(m);
 		if (!one(op, x[i], y[i], &r[i]))
