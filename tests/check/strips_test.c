@@ -206,15 +206,16 @@ static void topology(struct text *t, struct rng *g)
 
 static void random_text(struct text *t, struct rng *g)
 {
+	static const char *const fs[] = {
+		"fn f(y) = y - 1\n", "fn f(y) = 3 * y % N\n",
+		"fn f(y) = abs(y) < 2 ? y % N : rank % 3 == 1 ? f(y / 2) : f(y / 4) + rank\n"
+	};
 	int n = 1 + rng_below(g, 3);
 	bool on = rng_below(g, 3) == 0;
 
 	t->n = 0;
 	say(t, "contract c(inout d[A], inout e[B], in q[C])\n");
-	say(t,
-	    rng_below(g, 2)
-		    ? "fn f(y) = y - 1\n"
-		    : "fn f(y) = abs(y) < 2 ? y % N : rank % 3 == 1 ? f(y / 2) : f(y / 4) + rank\n");
+	say(t, fs[rng_below(g, 3)]);
 	say(t, "proc p(v[20], k) {\nlet x = 0 let i = 1\nfn g(y) = x + y\nfn h(y) = y\n");
 	loop(t, g, true);
 	say(t, "}\n");
