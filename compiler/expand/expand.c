@@ -231,9 +231,11 @@ static bool play_mark(struct cursor *v, const struct op *o)
  * link, which is reported: what is behind that is of no use. */
 static void play_op(struct cursor *v, const struct squad *b, const struct op *row)
 {
-	struct opsite *s = cursor_site(v, b->stmts[row->site]);
+	struct opsite *s = &v->sites[row->site];
 	struct lane *l = &v->lanes[v->lane];
 	bool message = op_kind(row) <= OP_REDUCE_FROM;
+	if (!s->stmt)
+		cursor_site(v, b->stmts[row->site]);
 	if (message && v->channel != row->other)
 		cursor_use_channel(v, row->other);
 	if (v->stopped || (message && !cursor_meet(v, s, row->fifo)))

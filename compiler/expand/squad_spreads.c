@@ -79,16 +79,21 @@ int64_t spread_only(struct squad *b, const struct spread *x)
 /* ---- without a look at each rank ------------------------------------------------------------- */
 
 /* Whether an even spread stays within 64 bits on all ranks of the squad. */
-static bool fits(const struct spread *x)
+static inline bool fits(const struct spread *x)
 {
 	int64_t way;
+	if (x->base == (int32_t)x->base && x->step == (int32_t)x->step) /* mostly */
+		return true;
 	return !__builtin_mul_overflow(x->step, (int64_t)(SQUAD - 1), &way) &&
 	       !__builtin_add_overflow(x->base, way, &way);
 }
 
-static int64_t floor_divide(int64_t a, int64_t b)
+/* b > 0. Powers of two are many, and a division takes long. */
+static inline int64_t floor_divide(int64_t a, int64_t b)
 {
-	return a / b - (a % b != 0 && (a < 0) != (b < 0));
+	if ((b & (b - 1)) == 0)
+		return a >> __builtin_ctzll((uint64_t)b);
+	return a / b - (a % b < 0);
 }
 
 /* x / by or x % by, if all ranks that run have the same quotient. */
@@ -108,7 +113,7 @@ static bool divide_even(const struct squad *b, enum expr_op op, const struct spr
 	       !__builtin_sub_overflow(x->base, q, &r->base) && fits(r);
 }
 
-static bool compare(enum expr_op op, int64_t a, int64_t b)
+static inline bool compare(enum expr_op op, int64_t a, int64_t b)
 {
 	switch ((int)op) {
 	case OP_EQ: return a == b;
@@ -122,7 +127,7 @@ static bool compare(enum expr_op op, int64_t a, int64_t b)
 
 /* Of two even spreads: where they lie on one side of each other from the first rank that runs to
  * the last. */
-static bool compare_even(const struct squad *b, enum expr_op op, const struct spread *x,
+static inline bool compare_even(const struct squad *b, enum expr_op op, const struct spread *x,
 			 const struct spread *y, struct spread *r)
 {
 	int64_t xl = spread_at(x, b->run.lo), yl = spread_at(y, b->run.lo);
@@ -134,7 +139,7 @@ static bool compare_even(const struct squad *b, enum expr_op op, const struct sp
 }
 
 /* False: rank by rank. */
-static bool even(const struct squad *b, enum expr_op op, const struct spread *x,
+static inline bool even(const struct squad *b, enum expr_op op, const struct spread *x,
 		 const struct spread *y, struct spread *r)
 {
 	if (x->v || y->v)
