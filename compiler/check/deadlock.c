@@ -275,11 +275,6 @@ int64_t deadlock_least_slots(bool (*run)(void *arg, uint32_t slots), void *arg, 
 	return good;
 }
 
-static bool run_with(void *arg, uint32_t slots)
-{
-	return deadlock_run(arg, slots);
-}
-
 static void run_init(struct greedy *r, struct ctx *c, struct program *p)
 {
 	*r = (struct greedy){ .ctx = c, .p = p };
@@ -287,13 +282,18 @@ static void run_init(struct greedy *r, struct ctx *c, struct program *p)
 	r->progress = ARENA_ARRAY(c->scratch, struct progress, p->ntasks);
 	r->waiters = ARENA_ARRAY(c->scratch, struct waiter, p->ntasks);
 	r->ready = ARENA_ARRAY(c->scratch, uint32_t, p->ntasks);
-	r->record = true;
-	/* Room for stretches of a few operations each. */
+}
+
+/* Its way is to be recorded. Room for stretches of a few operations each. */
+static void order_init(struct greedy *r)
+{
+	const struct program *p = r->p;
 	uint64_t rows = 64;
+	r->record = true;
 	for (uint32_t t = 0; t < p->ntasks; t++)
 		rows += p->tasks[t].nops;
 	r->caporder = (uint32_t)(rows / 4);
-	r->order.v = arena_grow(c->arena, NULL, 0, r->caporder * sizeof(*r->order.v));
+	r->order.v = arena_grow(r->ctx->arena, NULL, 0, r->caporder * sizeof(*r->order.v));
 }
 
 /* Gives back what the order does not need. */
@@ -327,6 +327,7 @@ void deadlock_run_far(struct greedy *r, struct ctx *c, struct program *p)
 	uint32_t most = most_messages(p);
 
 	run_init(r, c, p);
+	order_init(r);
 	deadlock_run(r, c->slots < most ? c->slots : most);
 }
 
@@ -336,18 +337,40 @@ uint32_t deadlock_blocked(struct ctx *c, struct program *p, uint32_t slots)
 	struct greedy r;
 
 	run_init(&r, c, p);
-	r.record = false;
 	deadlock_run(&r, slots < most ? slots : most);
 	return p->ntasks - r.finished;
+}
+
+/* Runs with several numbers of slots: the last one, and the last one that was stuck, which is kept. */
+struct search {
+	struct greedy *r, *stuck; /* stuck->ctx is NULL: none was */
+};
+
+static bool run_with(void *arg, uint32_t slots)
+{
+	struct search *s = arg;
+	struct greedy *r = s->r;
+	if (deadlock_run(r, slots))
+		return true;
+	s->r = s->stuck;
+	s->stuck = r;
+	if (!s->r->ctx)
+		run_init(s->r, r->ctx, r->p);
+	s->r->order = r->order; /* there is one */
+	s->r->caporder = r->caporder;
+	s->r->record = true;
+	return false;
 }
 
 struct deadlock_report deadlock(struct ctx *c, struct program *p)
 {
 	struct deadlock_report d = { .min_slots = -1 };
-	struct greedy *r = ARENA_ARRAY(c->scratch, struct greedy, 1);
+	struct greedy *r = ARENA_ARRAY(c->scratch, struct greedy, 2);
+	struct search s = { r, r + 1 };
 	uint32_t most = most_messages(p);
 	uint32_t slots = c->slots < most ? c->slots : most;
 	run_init(r, c, p);
+	order_init(r);
 	if (p->lowered) {
 		d.deadlocked = !deadlock_run(r, slots);
 		d.min_slots = d.deadlocked ? -1 : (int64_t)c->slots;
@@ -355,21 +378,21 @@ struct deadlock_report deadlock(struct ctx *c, struct program *p)
 			d.order = take_order(r);
 		return d;
 	}
-	d.min_slots = deadlock_least_slots(run_with, r, most);
+	d.min_slots = deadlock_least_slots(run_with, &s, most);
 	d.deadlocked = d.min_slots < 0 || d.min_slots > slots;
 	if (!d.deadlocked) {
 		uint32_t least = (uint32_t)d.min_slots;
-		if (r->slots != least)
-			deadlock_run(r, least);
-		d.order = take_order(r);
+		if (s.r->slots != least)
+			deadlock_run(s.r, least);
+		d.order = take_order(s.r);
 		if (least == 0)
 			return d;
 		slots = least - 1;
 	}
-	r->record = false;
-	deadlock_run(r, slots);
-	match_messages(c, p);
-	d.stuck = r;
+	d.stuck = s.stuck;
+	d.stuck->record = false;
+	if (d.stuck->slots != slots)
+		deadlock_run(d.stuck, slots);
 	return d;
 }
 

@@ -128,7 +128,7 @@ static inline bool compare(enum expr_op op, int64_t a, int64_t b)
 /* Of two even spreads: where they lie on one side of each other from the first rank that runs to
  * the last. */
 static inline bool compare_even(const struct squad *b, enum expr_op op, const struct spread *x,
-			 const struct spread *y, struct spread *r)
+				const struct spread *y, struct spread *r)
 {
 	int64_t xl = spread_at(x, b->run.lo), yl = spread_at(y, b->run.lo);
 	int64_t xh = spread_at(x, b->run.hi), yh = spread_at(y, b->run.hi);
@@ -140,7 +140,7 @@ static inline bool compare_even(const struct squad *b, enum expr_op op, const st
 
 /* False: rank by rank. */
 static inline bool even(const struct squad *b, enum expr_op op, const struct spread *x,
-		 const struct spread *y, struct spread *r)
+			const struct spread *y, struct spread *r)
 {
 	if (x->v || y->v)
 		return false;
