@@ -55,6 +55,9 @@ static void park_at_task(struct greedy *r, uint32_t t, uint32_t other, uint32_t 
 /* How far the run looks ahead, in operations of a task. */
 enum { FLOWS_AHEAD = 6, OPS_AHEAD = 8 };
 
+/* FIFOs that the nearest caches hold. */
+enum { NEAR_FLOWS = 1 << 14 };
+
 /* ---- the run --------------------------------------------------------------------- */
 
 /* What the inner loop works with, kept apart so that it can stay in registers. */
@@ -64,6 +67,7 @@ struct pace {
 	uint32_t *ready, nready;
 	uint32_t slots;
 	struct stretch *at, *end; /* free part of the order; NULL: not recorded */
+	bool far;		  /* more FIFOs than the nearest caches hold */
 };
 
 static __attribute__((noinline)) void more_order(struct pace *c)
@@ -181,7 +185,8 @@ static inline uint32_t advance(struct pace *c, uint32_t t)
 		events++;
 		u->row = end = i;
 		do {
-			fetch_flow(c, &ops[end + FLOWS_AHEAD < nops ? end + FLOWS_AHEAD : end]);
+			if (c->far && end + FLOWS_AHEAD < nops)
+				fetch_flow(c, &ops[end + FLOWS_AHEAD]);
 			start_op(c, &ops[end++]);
 		} while (end < nops && ops[end].kind & OP_JOINED);
 		/* Many tasks take turns: too many streams for the hardware to foresee. */
@@ -208,6 +213,7 @@ bool deadlock_run(struct greedy *r, uint32_t slots)
 	struct pace c = {
 		.r = r, .flows = r->flows, .ready = r->ready, .nready = p->ntasks, .slots = slots
 	};
+	c.far = p->nfifos > NEAR_FLOWS;
 	if (r->record) {
 		c.at = r->order.v;
 		c.end = r->order.v + r->caporder;

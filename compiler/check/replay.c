@@ -123,11 +123,11 @@ static void make_state(struct replay *r, struct arena *arena)
 	}
 }
 
-/* Where the rank's cell 0 would be. */
-static size_t base_of(const struct replay *r, uint32_t rank)
+/* Where the rank's cell 0 would be; all cells are fewer than 2^32 (replay_init). */
+static uint32_t base_of(const struct replay *r, uint32_t rank)
 {
-	return r->touched ? r->touched[rank].at - r->touched[rank].cells.lo
-			  : (size_t)rank * r->width;
+	return r->touched ? (uint32_t)r->touched[rank].at - r->touched[rank].cells.lo
+			  : rank * r->width;
 }
 
 bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struct arena *arena)
@@ -140,7 +140,8 @@ bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struc
 	r->silent = p->lowered;
 	r->told = p->lowered ? NULL : ARENA_ARRAY(arena, uint32_t, p->nsites);
 	r->width = p->cells + p->scratch;
-	if (!values_init(&r->values, arena, p->nranks, p->cells, p->nreduced)) {
+	if ((uint64_t)p->nranks * r->width > UINT32_MAX ||
+	    !values_init(&r->values, arena, p->nranks, p->cells, p->nreduced)) {
 		diag_add(c->diags, SEV_ERROR, 501, p->instance.schedule->name.span, NO_RANK,
 			 "%u ranks with %u chunks each are more than can be proved", p->nranks,
 			 p->cells);
@@ -149,15 +150,17 @@ bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struc
 	number_places(r, arena);
 	make_state(r, arena);
 	r->runners = ARENA_ARRAY(arena, struct runner, p->ntasks);
+	r->depth_at = waits ? ARENA_ARRAY(arena, uint32_t *, p->ntasks) : NULL;
 	for (uint32_t t = 0; t < p->ntasks; t++) {
 		const struct task *k = &p->tasks[t];
 		r->runners[t] = (struct runner){
 			.ops = k->ops,
 			.nops = k->nops,
-			.rank = k->rank,
+			.rank = k->rank & INT32_MAX,
 			.base = base_of(r, k->rank),
-			.depth_at = waits ? ARENA_ARRAY(arena, uint32_t, k->nops) : NULL,
 		};
+		if (waits)
+			r->depth_at[t] = ARENA_ARRAY(arena, uint32_t, k->nops);
 	}
 	r->free = NONE;
 	r->queues = ARENA_ARRAY(arena, struct queue, p->nfifos);
@@ -224,7 +227,7 @@ static void no_value(struct replay *r, const struct runner *w, const struct op *
 static inline uint32_t get(struct replay *r, const struct runner *w, const struct op *o,
 			   uint32_t cell, uint32_t initial)
 {
-	uint32_t v = r->state[w->base + cell];
+	uint32_t v = r->state[(uint32_t)(w->base + cell)];
 
 	if (UNLIKELY(o->kind & initial))
 		v = cell < r->p->cells && r->given[cell] ? w->rank * r->p->cells + cell : NONE;
@@ -261,12 +264,12 @@ static inline void put(struct replay *r, struct runner *w, const struct op *o, u
 		r->hook(r->arg, &(struct stored){ .task = (uint32_t)(w - r->runners),
 						  .row = (uint32_t)(o - w->ops),
 						  .cell = cell,
-						  .before = r->state[w->base + cell],
+						  .before = r->state[(uint32_t)(w->base + cell)],
 						  .after = v,
 						  .depth = depth,
 						  .reduced = reduced,
 						  .from = from });
-	r->state[w->base + cell] = v;
+	r->state[(uint32_t)(w->base + cell)] = v;
 	/* A sum has the length of what was there before. */
 	if (!reduced && r->place && cell < r->p->cells && v < POISON) {
 		uint32_t home = value_cell(&r->values, v);
@@ -450,7 +453,7 @@ static void run_local(struct replay *r, struct runner *w, const struct op *o)
 	bool reduces = op_kind(o) == OP_REDUCE_INTO, up = o->other <= o->cell;
 
 	if (r->len) /* before the destination changes: it may overlap */
-		replay_note_length(r, w, o, o->cell, r->state + (w->base + o->cell));
+		replay_note_length(r, w, o, o->cell, r->state + (uint32_t)(w->base + o->cell));
 	for (uint32_t k = 0; k < o->n; k++) {
 		uint32_t j = up ? k : o->n - 1 - k; /* as memmove does */
 		uint32_t v = get(r, w, o, o->cell + j, OP_INITIAL);
@@ -519,11 +522,11 @@ static __attribute__((noinline)) uint32_t finish_other(struct replay *r, struct 
 	case OP_REDUCE_INTO: run_local(r, w, o); break;
 	case OP_FRESH:
 		for (uint32_t j = 0; j < o->n; j++)
-			r->state[w->base + o->cell + j] = NONE;
+			r->state[(uint32_t)(w->base + o->cell + j)] = NONE;
 		break;
 	case OP_WAIT:
 		if (o->other)
-			depth = max_u32(depth, r->runners[o->fifo].depth_at[o->other - 1]);
+			depth = max_u32(depth, r->depth_at[o->fifo][o->other - 1]);
 		break;
 	case OP_SEND:
 	case OP_RECV:
@@ -551,8 +554,8 @@ static inline void finish(struct replay *r, struct runner *w)
 	} while (o < end && o->kind & OP_JOINED);
 	w->depth = depth;
 	w->next = (uint32_t)(o - w->ops);
-	if (w->depth_at)
-		w->depth_at[w->next - 1] = depth;
+	if (r->depth_at)
+		r->depth_at[w - r->runners][w->next - 1] = depth;
 	/* Tasks take turns, each in memory of its own, too many for the processor to
 	 * foresee. */
 	__builtin_prefetch(o + AHEAD);

@@ -280,11 +280,12 @@ struct cursor {
 	struct link_run *spans; /* targets of the rank itself */
 	uint32_t nspans, capspans;
 	uint64_t reports;
-	uint32_t
-		*made; /* by rank: the first FIFO that it made; NULL: not all ranks are run, each in
-			   its turn */
-	uint32_t guesses
-		[GUESSES];   /* by row of a lane: which of its FIFOs `made` says where one was */
+	/* By rank: the first FIFO that it made; NULL: not all ranks are run, each in its turn. */
+	uint32_t *made;
+	/* With it, by rank: 1 + the last FIFO that was made with it as the peer. */
+	uint32_t *latest;
+	/* By row of a lane: which of the FIFOs that another rank made was the one there. */
+	uint32_t guesses[GUESSES];
 	bool wrong;	     /* this rank has a report: the first one's path, and */
 	uint32_t wrong_path; /* rows of its lane before it */
 	uint32_t wrong_row;

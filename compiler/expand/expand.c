@@ -391,6 +391,7 @@ struct program *expand(struct ctx *c, const struct instance *in, bool quiet_wher
 		return NULL;
 	struct program *p = x.p = x.v.program;
 	x.v.made = ARENA_ARRAY(c->scratch, uint32_t, p->nranks);
+	x.v.latest = ARENA_ARRAY(c->scratch, uint32_t, p->nranks);
 	if (!run_ranks(&x))
 		return NULL;
 	p->partial = c->diags->errors != errors;
