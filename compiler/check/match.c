@@ -20,10 +20,10 @@
 
 /* A FIFO while it is filled in; index [SENDS] is its sender's end. */
 struct ends {
-	uint32_t task[2];      /* + 1; 0: no operation yet */
-	uint32_t count[2];     /* operations */
-	uint32_t next[2];      /* row + 1 of the next one's message; 0: no row yet */
-	uint32_t first;	       /* its messages' rows + 1, up to `limit`; 0: not laid out */
+	uint32_t task[2];  /* + 1; 0: no operation yet */
+	uint32_t count[2]; /* operations */
+	uint32_t next[2];  /* row + 1 of the next one's message; 0: no row yet */
+	uint32_t first;	   /* its messages' rows + 1, up to `limit`; 0: not laid out */
 	union {
 		uint32_t limit;
 		uint32_t width; /* before: 1 + the chunks of its first operation; 0: none yet */

@@ -67,10 +67,10 @@ struct replay {
 	struct touched {
 		struct extent cells;
 		size_t at;	/* in `state` */
-	} * touched;		/* [nranks]: or NULL: all. Other cells keep what they begin with */
+	} *touched;		/* [nranks]: or NULL: all. Other cells keep what they begin with */
 	struct runner *runners; /* [ntasks] */
-	uint32_t **
-		depth_at; /* [ntasks], by row: depth behind it; where no task waits for tasks NULL */
+	/* [ntasks], by row: depth behind it; NULL: no task waits for tasks. */
+	uint32_t **depth_at;
 	struct queue *queues; /* [nfifos] */
 	struct sent *sent;
 	uint32_t nsent, capsent;

@@ -78,7 +78,7 @@ struct links {
 	uint32_t *first;  /* [nranks + 1]: rows of runs */
 	struct link_run { /* targets lo .. hi - 1; ascending, not adjacent */
 		uint32_t lo, hi;
-	} * runs;
+	} *runs;
 };
 
 /* What a run of all ranks needs beside its cursor, as long as it. */
@@ -215,14 +215,14 @@ struct cursor {
 	struct hidden {	    /* what binds were, to be put back */
 		uint32_t symbol;
 		struct bind bind;
-	} * trail;
+	} *trail;
 	uint32_t ntrail, captrail;
 	/* When what a value hangs on was last changed: fns.c. Time goes by with each change. */
 	uint64_t now, rank_changed, size_changed; /* of v->here */
 	struct changed {			  /* by symbol */
 		int64_t value;			  /* of the last number that it was */
 		uint64_t at;
-	} * changed;
+	} *changed;
 	struct memo **memos;	 /* by symbol of a fn; NULL: not called yet */
 	uint64_t call, ncalls;	 /* the running call, all so far */
 	uint32_t depth;		 /* calls that are open, of procs and fns */
@@ -268,7 +268,7 @@ struct cursor {
 		uint32_t lane, at, n;
 		uint32_t strides; /* of the rows: two each, of `cell` and of `other` */
 		uint64_t times;
-	} * repeats; /* in the order of rows, of all lanes; who consumes rows empties both lists */
+	} *repeats; /* in the order of rows, of all lanes; who consumes rows empties both lists */
 	uint32_t nrepeats, caprepeats;
 	struct stride *strides;
 	uint32_t nstrides, capstrides;

@@ -14,7 +14,7 @@ int64_t *spread_room(struct squad *b)
 {
 	if (b->used == b->npool * CHUNK)
 		ARENA_PUSH(b->v->arena, b->pool, b->npool, b->cappool) =
-			ARENA_ARRAY(b->v->arena, int64_t, CHUNK * SQUAD);
+			ARENA_ARRAY(b->v->arena, int64_t, CHUNK *SQUAD);
 	int64_t *room = b->pool[b->used / CHUNK] + (size_t)(b->used % CHUNK) * SQUAD;
 	b->used++;
 	return room;
