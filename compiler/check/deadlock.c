@@ -232,10 +232,9 @@ bool deadlock_run(struct greedy *r, uint32_t slots)
 		r->ready[t] = p->ntasks - 1 - t;
 	while (c.nready) {
 		uint32_t t = c.ready[--c.nready];
-		if (c.nready) {
-			const struct progress *then = &r->progress[c.ready[c.nready - 1]];
+		const struct progress *then = &r->progress[c.ready[c.nready ? c.nready - 1 : 0]];
+		if (then->nops) /* a task without any has no array */
 			__builtin_prefetch(&then->ops[then->next]);
-		}
 		record(&c, t, advance(&c, t));
 	}
 	if (r->record)
