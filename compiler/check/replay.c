@@ -123,11 +123,11 @@ static void make_state(struct replay *r, struct arena *arena)
 	}
 }
 
-/* Where the rank's cell 0 would be; all cells are fewer than 2^32 (replay_init). */
-static uint32_t base_of(const struct replay *r, uint32_t rank)
+/* Where the rank's cell 0 would be. */
+static size_t base_of(const struct replay *r, uint32_t rank)
 {
-	return r->touched ? (uint32_t)r->touched[rank].at - r->touched[rank].cells.lo
-			  : rank * r->width;
+	return r->touched ? r->touched[rank].at - r->touched[rank].cells.lo
+			  : (size_t)rank * r->width;
 }
 
 bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struct arena *arena)
@@ -140,8 +140,7 @@ bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struc
 	r->silent = p->lowered;
 	r->told = p->lowered ? NULL : ARENA_ARRAY(arena, uint32_t, p->nsites);
 	r->width = p->cells + p->scratch;
-	if ((uint64_t)p->nranks * r->width > UINT32_MAX ||
-	    !values_init(&r->values, arena, p->nranks, p->cells, p->nreduced)) {
+	if (!values_init(&r->values, arena, p->nranks, p->cells, p->nreduced)) {
 		diag_add(c->diags, SEV_ERROR, 501, p->instance.schedule->name.span, NO_RANK,
 			 "%u ranks with %u chunks each are more than can be proved", p->nranks,
 			 p->cells);
@@ -227,7 +226,7 @@ static void no_value(struct replay *r, const struct runner *w, const struct op *
 static inline uint32_t get(struct replay *r, const struct runner *w, const struct op *o,
 			   uint32_t cell, uint32_t initial)
 {
-	uint32_t v = r->state[(uint32_t)(w->base + cell)];
+	uint32_t v = r->state[w->base + cell];
 
 	if (UNLIKELY(o->kind & initial))
 		v = cell < r->p->cells && r->given[cell] ? w->rank * r->p->cells + cell : NONE;
@@ -264,12 +263,12 @@ static inline void put(struct replay *r, struct runner *w, const struct op *o, u
 		r->hook(r->arg, &(struct stored){ .task = (uint32_t)(w - r->runners),
 						  .row = (uint32_t)(o - w->ops),
 						  .cell = cell,
-						  .before = r->state[(uint32_t)(w->base + cell)],
+						  .before = r->state[w->base + cell],
 						  .after = v,
 						  .depth = depth,
 						  .reduced = reduced,
 						  .from = from });
-	r->state[(uint32_t)(w->base + cell)] = v;
+	r->state[w->base + cell] = v;
 	/* A sum has the length of what was there before. */
 	if (!reduced && r->place && cell < r->p->cells && v < POISON) {
 		uint32_t home = value_cell(&r->values, v);
@@ -453,7 +452,7 @@ static void run_local(struct replay *r, struct runner *w, const struct op *o)
 	bool reduces = op_kind(o) == OP_REDUCE_INTO, up = o->other <= o->cell;
 
 	if (r->len) /* before the destination changes: it may overlap */
-		replay_note_length(r, w, o, o->cell, r->state + (uint32_t)(w->base + o->cell));
+		replay_note_length(r, w, o, o->cell, r->state + (w->base + o->cell));
 	for (uint32_t k = 0; k < o->n; k++) {
 		uint32_t j = up ? k : o->n - 1 - k; /* as memmove does */
 		uint32_t v = get(r, w, o, o->cell + j, OP_INITIAL);
@@ -522,7 +521,7 @@ static __attribute__((noinline)) uint32_t finish_other(struct replay *r, struct 
 	case OP_REDUCE_INTO: run_local(r, w, o); break;
 	case OP_FRESH:
 		for (uint32_t j = 0; j < o->n; j++)
-			r->state[(uint32_t)(w->base + o->cell + j)] = NONE;
+			r->state[w->base + o->cell + j] = NONE;
 		break;
 	case OP_WAIT:
 		if (o->other)

@@ -14,7 +14,7 @@
 struct runner {
 	const struct op *ops;
 	uint64_t sent; /* chunks, where all have one size */
-	uint32_t base; /* replay.state[base + cell], modulo 2^32 */
+	size_t base;   /* replay.state[base + cell], modulo the numbers that there are */
 	uint32_t next; /* row of the wave that starts or finishes next */
 	uint32_t nops;
 	uint32_t depth; /* waves with messages on the longest chain up to here */

@@ -290,7 +290,7 @@ static uint32_t run_squad(struct expansion *x, uint32_t r, bool *ok)
 {
 	struct squad *b = x->squad;
 	uint32_t rows = x->last + 8, n = MOST_ROWS / rows;
-	n = n > SQUAD - r % SQUAD ? SQUAD - r % SQUAD : n; /* so `rank / 64` is the same on all */
+	n = n < SQUAD ? n : SQUAD - r % SQUAD; /* so `rank / SQUAD` is the same on all */
 	n = n > x->p->nranks - r ? x->p->nranks - r : n;
 	if (!n || !squad_run(b, x->p->instance.schedule->body, r, n, rows))
 		return 0;
