@@ -27,7 +27,9 @@ struct arena_block {
 	struct arena_block *prev, *next;
 	size_t size; /* bytes in data */
 	size_t fill; /* bytes used (head list) */
-	_Alignas(max_align_t) unsigned char data[];
+	/* What malloc maps begins 16 bytes behind a page: data then begins a cache line. */
+	_Alignas(max_align_t) unsigned char rest[16];
+	unsigned char data[];
 };
 
 void arena_init(struct arena *a, struct arena_budget *budget, jmp_buf *full)

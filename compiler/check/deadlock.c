@@ -52,6 +52,12 @@ static void park_at_task(struct greedy *r, uint32_t t, uint32_t other, uint32_t 
 	r->progress[other].waiters = meld(r, r->progress[other].waiters, t);
 }
 
+/* How far the run looks ahead, in operations of a task. */
+enum { FLOWS_AHEAD = 6, OPS_AHEAD = 8 };
+
+/* FIFOs that the nearest caches hold. */
+enum { NEAR_FLOWS = 1 << 14 };
+
 /* ---- the run --------------------------------------------------------------------- */
 
 /* What the inner loop works with, kept apart so that it can stay in registers. */
@@ -61,6 +67,7 @@ struct pace {
 	uint32_t *ready, nready;
 	uint32_t slots;
 	struct stretch *at, *end; /* free part of the order; NULL: not recorded */
+	bool far;		  /* more FIFOs than the nearest caches hold */
 };
 
 static __attribute__((noinline)) void more_order(struct pace *c)
@@ -154,14 +161,21 @@ static inline bool must_wait(struct pace *c, const struct op *o)
 				  !flow_done(&c->flows[o->other], SENDS, c->slots));
 }
 
+/* Where a rank has many peers, their FIFOs lie far apart. */
+static inline void fetch_flow(const struct pace *c, const struct op *o)
+{
+	if (op_is_end(o))
+		__builtin_prefetch(&c->flows[o->fifo], 1);
+}
+
 /* Runs a task until it is parked or has finished; returns how many waves have started
  * and finished, the sum. */
 static inline uint32_t advance(struct pace *c, uint32_t t)
 {
 	struct greedy *r = c->r;
-	const struct op *ops = r->p->tasks[t].ops;
-	const uint32_t nops = r->p->tasks[t].nops;
 	struct progress *u = &r->progress[t];
+	const struct op *ops = u->ops;
+	const uint32_t nops = u->nops;
 	uint32_t i = u->next, end = u->end, events = 0;
 	if (u->row != end)
 		goto wave; /* it was parked within one */
@@ -170,11 +184,13 @@ static inline uint32_t advance(struct pace *c, uint32_t t)
 			return events;
 		events++;
 		u->row = end = i;
-		do
+		do {
+			if (c->far && end + FLOWS_AHEAD < nops)
+				fetch_flow(c, &ops[end + FLOWS_AHEAD]);
 			start_op(c, &ops[end++]);
-		while (end < nops && ops[end].kind & OP_JOINED);
+		} while (end < nops && ops[end].kind & OP_JOINED);
 		/* Many tasks take turns: too many streams for the hardware to foresee. */
-		__builtin_prefetch(&ops[end + 8 < nops ? end + 8 : nops - 1]);
+		__builtin_prefetch(&ops[end + OPS_AHEAD < nops ? end + OPS_AHEAD : nops - 1]);
 	wave:
 		for (; i < end; i++)
 			if (!finish_op(c, &ops[i], t)) {
@@ -197,6 +213,7 @@ bool deadlock_run(struct greedy *r, uint32_t slots)
 	struct pace c = {
 		.r = r, .flows = r->flows, .ready = r->ready, .nready = p->ntasks, .slots = slots
 	};
+	c.far = p->nfifos > NEAR_FLOWS;
 	if (r->record) {
 		c.at = r->order.v;
 		c.end = r->order.v + r->caporder;
@@ -207,12 +224,17 @@ bool deadlock_run(struct greedy *r, uint32_t slots)
 		r->flows[f] =
 			(struct flow){ .task = { p->fifos[f].src_task, p->fifos[f].dst_task } };
 	for (uint32_t t = 0; t < p->ntasks; t++)
-		r->progress[t] = (struct progress){ .waiters = NONE };
+		r->progress[t] = (struct progress){ .ops = p->tasks[t].ops,
+						    .nops = p->tasks[t].nops,
+						    .waiters = NONE };
 	/* Task 0 on top. A task is on the stack or parked, so there is room. */
 	for (uint32_t t = 0; t < p->ntasks; t++)
 		r->ready[t] = p->ntasks - 1 - t;
 	while (c.nready) {
 		uint32_t t = c.ready[--c.nready];
+		const struct progress *then = &r->progress[c.ready[c.nready ? c.nready - 1 : 0]];
+		if (then->nops) /* a task without any has no array */
+			__builtin_prefetch(&then->ops[then->next]);
 		record(&c, t, advance(&c, t));
 	}
 	if (r->record)
@@ -258,11 +280,6 @@ int64_t deadlock_least_slots(bool (*run)(void *arg, uint32_t slots), void *arg, 
 	return good;
 }
 
-static bool run_with(void *arg, uint32_t slots)
-{
-	return deadlock_run(arg, slots);
-}
-
 static void run_init(struct greedy *r, struct ctx *c, struct program *p)
 {
 	*r = (struct greedy){ .ctx = c, .p = p };
@@ -270,13 +287,18 @@ static void run_init(struct greedy *r, struct ctx *c, struct program *p)
 	r->progress = ARENA_ARRAY(c->scratch, struct progress, p->ntasks);
 	r->waiters = ARENA_ARRAY(c->scratch, struct waiter, p->ntasks);
 	r->ready = ARENA_ARRAY(c->scratch, uint32_t, p->ntasks);
-	r->record = true;
-	/* Room for stretches of a few operations each. */
+}
+
+/* Its way is to be recorded. Room for stretches of a few operations each. */
+static void order_init(struct greedy *r)
+{
+	const struct program *p = r->p;
 	uint64_t rows = 64;
+	r->record = true;
 	for (uint32_t t = 0; t < p->ntasks; t++)
 		rows += p->tasks[t].nops;
 	r->caporder = (uint32_t)(rows / 4);
-	r->order.v = arena_grow(c->arena, NULL, 0, r->caporder * sizeof(*r->order.v));
+	r->order.v = arena_grow(r->ctx->arena, NULL, 0, r->caporder * sizeof(*r->order.v));
 }
 
 /* Gives back what the order does not need. */
@@ -310,6 +332,7 @@ void deadlock_run_far(struct greedy *r, struct ctx *c, struct program *p)
 	uint32_t most = most_messages(p);
 
 	run_init(r, c, p);
+	order_init(r);
 	deadlock_run(r, c->slots < most ? c->slots : most);
 }
 
@@ -319,18 +342,40 @@ uint32_t deadlock_blocked(struct ctx *c, struct program *p, uint32_t slots)
 	struct greedy r;
 
 	run_init(&r, c, p);
-	r.record = false;
 	deadlock_run(&r, slots < most ? slots : most);
 	return p->ntasks - r.finished;
+}
+
+/* Runs with several numbers of slots: the last one, and the last one that was stuck, which is kept. */
+struct search {
+	struct greedy *r, *stuck; /* stuck->ctx is NULL: none was */
+};
+
+static bool run_with(void *arg, uint32_t slots)
+{
+	struct search *s = arg;
+	struct greedy *r = s->r;
+	if (deadlock_run(r, slots))
+		return true;
+	s->r = s->stuck;
+	s->stuck = r;
+	if (!s->r->ctx)
+		run_init(s->r, r->ctx, r->p);
+	s->r->order = r->order; /* there is one */
+	s->r->caporder = r->caporder;
+	s->r->record = true;
+	return false;
 }
 
 struct deadlock_report deadlock(struct ctx *c, struct program *p)
 {
 	struct deadlock_report d = { .min_slots = -1 };
-	struct greedy *r = ARENA_ARRAY(c->scratch, struct greedy, 1);
+	struct greedy *r = ARENA_ARRAY(c->scratch, struct greedy, 2);
+	struct search s = { r, r + 1 };
 	uint32_t most = most_messages(p);
 	uint32_t slots = c->slots < most ? c->slots : most;
 	run_init(r, c, p);
+	order_init(r);
 	if (p->lowered) {
 		d.deadlocked = !deadlock_run(r, slots);
 		d.min_slots = d.deadlocked ? -1 : (int64_t)c->slots;
@@ -338,21 +383,21 @@ struct deadlock_report deadlock(struct ctx *c, struct program *p)
 			d.order = take_order(r);
 		return d;
 	}
-	d.min_slots = deadlock_least_slots(run_with, r, most);
+	d.min_slots = deadlock_least_slots(run_with, &s, most);
 	d.deadlocked = d.min_slots < 0 || d.min_slots > slots;
 	if (!d.deadlocked) {
 		uint32_t least = (uint32_t)d.min_slots;
-		if (r->slots != least)
-			deadlock_run(r, least);
-		d.order = take_order(r);
+		if (s.r->slots != least)
+			deadlock_run(s.r, least);
+		d.order = take_order(s.r);
 		if (least == 0)
 			return d;
 		slots = least - 1;
 	}
-	r->record = false;
-	deadlock_run(r, slots);
-	match_messages(c, p);
-	d.stuck = r;
+	d.stuck = s.stuck;
+	d.stuck->record = false;
+	if (d.stuck->slots != slots)
+		deadlock_run(d.stuck, slots);
 	return d;
 }
 

@@ -40,8 +40,11 @@ ALWAYS_INLINE bool flow_done(struct flow *f, uint32_t side, uint32_t all_slots)
 	return false;
 }
 
-/* A task in a run: its current wave is rows row .. end. */
+/* A task in a run: its current wave is rows row .. end. In half a cache line, with what a task that
+ * goes on looks at: there are too many tasks for the nearest cache. */
 struct progress {
+	const struct op *ops; /* the task's */
+	uint32_t nops;
 	uint32_t row; /* == end: the wave has not started */
 	uint32_t end;
 	uint32_t next;	  /* first operation not known to have finished */

@@ -7,8 +7,8 @@
  * program is lowered (a lowered one only gets `false`, its caller knows what to make
  * of it).
  *
- * The idea: task by task, count its ends of each FIFO. If all messages have one
- * chunk, equal counts are all there is to check. Else fill in the rows of the
+ * The idea: task by task, count its ends of each FIFO. If all operations of a FIFO have as many
+ * chunks, equal counts are all there is to check. Else fill in the rows of the
  * messages: the task that comes first to a FIFO lays out its messages and leaves
  * each one's number of chunks in the other end's place, where the other end compares
  * it and writes its own row over it. So operations are read in order, and nothing is
@@ -20,10 +20,14 @@
 
 /* A FIFO while it is filled in; index [SENDS] is its sender's end. */
 struct ends {
-	uint32_t task[2];      /* + 1; 0: no operation yet */
-	uint32_t count[2];     /* operations */
-	uint32_t next[2];      /* row + 1 of the next one's message; 0: no row yet */
-	uint32_t first, limit; /* its messages' rows + 1; 0: not laid out */
+	uint32_t task[2];  /* + 1; 0: no operation yet */
+	uint32_t count[2]; /* operations */
+	uint32_t next[2];  /* row + 1 of the next one's message; 0: no row yet */
+	uint32_t first;	   /* its messages' rows + 1, up to `limit`; 0: not laid out */
+	union {
+		uint32_t limit;
+		uint32_t width; /* before: 1 + the chunks of its first operation; 0: none yet */
+	};
 };
 
 /* A FIFO whose counts differ, or a message whose ends do, and what a report on it names. */
@@ -45,7 +49,7 @@ struct matching {
 	struct mismatch *unequal; /* messages, by their rows */
 	uint32_t nunequal, capunequal;
 	bool one_task;	  /* each end of every FIFO is one task's */
-	bool wide;	  /* some message has not one chunk */
+	bool mixed;	  /* some FIFO has operations of several numbers of chunks */
 	uint64_t reduced; /* chunks */
 	uint32_t *told;	  /* told_before(): an all-to-all has as many wrong FIFOs as messages, and
  one line */
@@ -60,6 +64,7 @@ struct latest {
 	uint32_t side;
 	uint32_t fifo;	     /* NONE: nothing here */
 	uint32_t count;	     /* count: not yet in `ends` */
+	uint32_t width;	     /* count: as in `ends` */
 	uint32_t row, limit; /* fill: of the next one's message, + 1 */
 	bool first;	     /* fill: the other end was not there yet */
 };
@@ -75,14 +80,20 @@ ALWAYS_INLINE void put_count(struct matching *m, const struct latest *l, uint32_
 	e->count[l->side] += l->count;
 }
 
-ALWAYS_INLINE void count_end(struct matching *m, struct latest *l, uint32_t fifo, uint32_t t)
+/* Returns whether the operation has other than n chunks, as the FIFO's first one has. */
+ALWAYS_INLINE bool count_end(struct matching *m, struct latest *l, uint32_t fifo, uint32_t n,
+			     uint32_t t)
 {
 	if (fifo != l->fifo) {
+		struct ends *e = &m->ends[fifo];
 		put_count(m, l, t);
 		l->fifo = fifo;
 		l->count = 0;
+		e->width = e->width ? e->width : n + 1;
+		l->width = e->width;
 	}
 	l->count++;
+	return n + 1 != l->width;
 }
 
 static void count(struct matching *m, uint32_t t)
@@ -91,22 +102,19 @@ static void count(struct matching *m, uint32_t t)
 	struct latest sends = { .side = SENDS, .fifo = NONE };
 	struct latest recvs = { .side = RECVS, .fifo = NONE };
 	uint64_t reduced = 0;
-	bool wide = false;
+	bool mixed = false;
 	for (uint32_t i = 0; i < k->nops; i++) {
 		const struct op *o = &k->ops[i];
 		enum op_kind kind = op_kind(o);
 		if (kind == OP_SEND) {
-			count_end(m, &sends, o->fifo, t);
-			wide |= o->n != 1;
+			mixed |= count_end(m, &sends, o->fifo, o->n, t);
 		} else if (op_is_end(o)) {
-			count_end(m, &recvs, o->fifo, t);
-			wide |= o->n != 1;
+			mixed |= count_end(m, &recvs, o->fifo, o->n, t);
 			reduced += kind == OP_REDUCE_FROM ? o->n : 0;
 		} else {
 			if (op_is_fused(o)) {
-				count_end(m, &recvs, o->fifo, t);
-				count_end(m, &sends, o->other, t);
-				wide |= o->n != 1;
+				mixed |= count_end(m, &recvs, o->fifo, o->n, t);
+				mixed |= count_end(m, &sends, o->other, o->n, t);
 			}
 			if (kind == OP_REDUCE_INTO || kind == OP_REDUCE_SEND)
 				reduced += o->n;
@@ -114,7 +122,7 @@ static void count(struct matching *m, uint32_t t)
 	}
 	put_count(m, &sends, t);
 	put_count(m, &recvs, t);
-	m->wide |= wide;
+	m->mixed |= mixed;
 	m->reduced += reduced;
 }
 
@@ -530,7 +538,7 @@ bool match(struct ctx *c, struct program *p)
 		count(&m, t);
 	p->nreduced = m.reduced;
 	bool equal = put_ends(&m);
-	if (m.wide || p->lowered || p->any_sized)
+	if (m.mixed || p->lowered || p->any_sized)
 		put_messages(&m);
 	if (p->lowered)
 		return m.one_task && equal && m.nunequal == 0;

@@ -149,15 +149,17 @@ bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struc
 	number_places(r, arena);
 	make_state(r, arena);
 	r->runners = ARENA_ARRAY(arena, struct runner, p->ntasks);
+	r->depth_at = waits ? ARENA_ARRAY(arena, uint32_t *, p->ntasks) : NULL;
 	for (uint32_t t = 0; t < p->ntasks; t++) {
 		const struct task *k = &p->tasks[t];
 		r->runners[t] = (struct runner){
 			.ops = k->ops,
 			.nops = k->nops,
-			.rank = k->rank,
+			.rank = k->rank & INT32_MAX,
 			.base = base_of(r, k->rank),
-			.depth_at = waits ? ARENA_ARRAY(arena, uint32_t, k->nops) : NULL,
 		};
+		if (waits)
+			r->depth_at[t] = ARENA_ARRAY(arena, uint32_t, k->nops);
 	}
 	r->free = NONE;
 	r->queues = ARENA_ARRAY(arena, struct queue, p->nfifos);
@@ -523,7 +525,7 @@ static __attribute__((noinline)) uint32_t finish_other(struct replay *r, struct 
 		break;
 	case OP_WAIT:
 		if (o->other)
-			depth = max_u32(depth, r->runners[o->fifo].depth_at[o->other - 1]);
+			depth = max_u32(depth, r->depth_at[o->fifo][o->other - 1]);
 		break;
 	case OP_SEND:
 	case OP_RECV:
@@ -551,8 +553,8 @@ static inline void finish(struct replay *r, struct runner *w)
 	} while (o < end && o->kind & OP_JOINED);
 	w->depth = depth;
 	w->next = (uint32_t)(o - w->ops);
-	if (w->depth_at)
-		w->depth_at[w->next - 1] = depth;
+	if (r->depth_at)
+		r->depth_at[w - r->runners][w->next - 1] = depth;
 	/* Tasks take turns, each in memory of its own, too many for the processor to
 	 * foresee. */
 	__builtin_prefetch(o + AHEAD);

@@ -10,17 +10,16 @@
 
 #include "compiler/check/value.h"
 
-/* A task while it runs. */
+/* A task while it runs. There are many, and few fit the nearest cache. */
 struct runner {
 	const struct op *ops;
+	uint64_t sent; /* chunks, where all have one size */
 	size_t base;   /* replay.state[base + cell], modulo the numbers that there are */
 	uint32_t next; /* row of the wave that starts or finishes next */
-	uint32_t rank;
-	uint32_t depth;	    /* waves with messages on the longest chain up to here */
-	uint32_t *depth_at; /* by row: depth behind it; only where tasks wait for tasks */
 	uint32_t nops;
-	bool running;  /* the wave has started */
-	uint64_t sent; /* chunks, where all have one size */
+	uint32_t depth; /* waves with messages on the longest chain up to here */
+	uint32_t rank : 31;
+	uint32_t running : 1; /* the wave has started */
 };
 
 /* A message on its way; used again when it has arrived, so that few are alive. */
@@ -70,7 +69,9 @@ struct replay {
 		size_t at;	/* in `state` */
 	} *touched;		/* [nranks]: or NULL: all. Other cells keep what they begin with */
 	struct runner *runners; /* [ntasks] */
-	struct queue *queues;	/* [nfifos] */
+	/* [ntasks], by row: depth behind it; NULL: no task waits for tasks. */
+	uint32_t **depth_at;
+	struct queue *queues; /* [nfifos] */
 	struct sent *sent;
 	uint32_t nsent, capsent;
 	uint32_t free;	/* first free row of `sent`, or NONE */

@@ -44,6 +44,7 @@
 #define LIMIT_ALL_TERMS (1u << 26) /* contributions in all values, before runs are made, E0501 */
 #define LIMIT_RUNS (1u << 25)	   /* runs of contributions in a contract, E0501 */
 #define MOST_SITES (1u << 24)	   /* statements that make operations, E0501 */
+#define GUESSES 64u		   /* operations of a lane */
 #define LIMIT_REPORTS (1u << 20)   /* mistakes (ranks times places) after which a run ends */
 
 /* ---- paths, FIFOs, links ---------------------------------------------------------------- */
@@ -279,10 +280,13 @@ struct cursor {
 	struct link_run *spans; /* targets of the rank itself */
 	uint32_t nspans, capspans;
 	uint64_t reports;
-	uint32_t
-		*made; /* by rank: the first FIFO that it made; NULL: not all ranks are run, each in
-			   its turn */
-	bool wrong;    /* this rank has a report: the first one's path, and */
+	/* By rank: the first FIFO that it made; NULL: not all ranks are run, each in its turn. */
+	uint32_t *made;
+	/* With it, by rank: 1 + the last FIFO that was made with it as the peer. */
+	uint32_t *latest;
+	/* By row of a lane: which of the FIFOs that another rank made was the one there. */
+	uint32_t guesses[GUESSES];
+	bool wrong;	     /* this rank has a report: the first one's path, and */
 	uint32_t wrong_path; /* rows of its lane before it */
 	uint32_t wrong_row;
 	bool over; /* a limit of the whole program was reached: E0501 */
@@ -422,6 +426,13 @@ static inline void bind_table(struct cursor *v, const struct symbol *s, uint32_t
 
 /** The value of a call of a fn; 0 and v->stopped if it fails. */
 int64_t fn_call(struct cursor *v, const struct expr *e);
+/* What the fn's value may change with, beside its arguments. */
+struct fn_needs {
+	bool rank, n;
+	const struct symbol *const *names;
+	uint32_t nnames;
+};
+struct fn_needs fn_needs(struct cursor *v, const struct symbol *fn);
 /** Whether what the fn gives may change with a name that is not its own. */
 bool fn_hangs_on(struct cursor *v, const struct symbol *fn, const struct symbol *name);
 

@@ -153,20 +153,24 @@ static bool over_limit(struct expansion *x)
 	return !x->measured;
 }
 
+static bool report_limit(struct expansion *x)
+{
+	struct diag *g = program_too_large(x->v.ctx, x->p->instance.schedule->name.span, NO_RANK,
+					   "the schedule has more than %u operations (LIMIT_OPS)",
+					   LIMIT_OPS);
+	diag_help(x->v.ctx->diags, g,
+		  "`ccc check --stream` stores none of them, and has no such limit");
+	return false;
+}
+
 /* More room for the lane that is full: as much as the rank before needed there, or
  * twice as much as it has. */
 static bool give_room(struct expansion *x)
 {
 	struct lane *l = &x->v.lanes[x->v.full];
 	uint64_t cap = l->cap ? 2 * (uint64_t)l->cap : hint(x, l->path);
-	if (over_limit(x)) {
-		struct diag *g = program_too_large(
-			x->v.ctx, x->p->instance.schedule->name.span, NO_RANK,
-			"the schedule has more than %u operations (LIMIT_OPS)", LIMIT_OPS);
-		diag_help(x->v.ctx->diags, g,
-			  "`ccc check --stream` stores none of them, and has no such limit");
-		return false;
-	}
+	if (over_limit(x))
+		return report_limit(x);
 	enlarge(x, l, cap < LIMIT_OPS + 1u ? cap : LIMIT_OPS + 1u);
 	return true;
 }
@@ -227,9 +231,11 @@ static bool play_mark(struct cursor *v, const struct op *o)
  * link, which is reported: what is behind that is of no use. */
 static void play_op(struct cursor *v, const struct squad *b, const struct op *row)
 {
-	struct opsite *s = cursor_site(v, b->stmts[row->site]);
+	struct opsite *s = &v->sites[row->site];
 	struct lane *l = &v->lanes[v->lane];
 	bool message = op_kind(row) <= OP_REDUCE_FROM;
+	if (!s->stmt)
+		cursor_site(v, b->stmts[row->site]);
 	if (message && v->channel != row->other)
 		cursor_use_channel(v, row->other);
 	if (v->stopped || (message && !cursor_meet(v, s, row->fifo)))
@@ -248,6 +254,12 @@ static bool play(struct expansion *x, uint32_t r, const struct squad_rows *rows)
 {
 	struct cursor *v = &x->v;
 	cursor_start(v, NULL, r);
+	if (rows->n && !x->squad->any_par) { /* all are of the main line */
+		if (over_limit(x))
+			return report_limit(x);
+		cursor_main_room(v, carve(x, rows->n), rows->n);
+		x->granted += rows->n;
+	}
 	for (uint32_t i = 0; i < rows->n && !v->stopped;) {
 		const struct op *o = &rows->ops[i];
 		bool is_mark = op_kind(o) == OP_WAIT;
@@ -278,7 +290,7 @@ static uint32_t run_squad(struct expansion *x, uint32_t r, bool *ok)
 {
 	struct squad *b = x->squad;
 	uint32_t rows = x->last + 8, n = MOST_ROWS / rows;
-	n = n > SQUAD ? SQUAD : n;
+	n = n < SQUAD ? n : SQUAD - r % SQUAD; /* so `rank / SQUAD` is the same on all */
 	n = n > x->p->nranks - r ? x->p->nranks - r : n;
 	if (!n || !squad_run(b, x->p->instance.schedule->body, r, n, rows))
 		return 0;
@@ -379,6 +391,7 @@ struct program *expand(struct ctx *c, const struct instance *in, bool quiet_wher
 		return NULL;
 	struct program *p = x.p = x.v.program;
 	x.v.made = ARENA_ARRAY(c->scratch, uint32_t, p->nranks);
+	x.v.latest = ARENA_ARRAY(c->scratch, uint32_t, p->nranks);
 	if (!run_ranks(&x))
 		return NULL;
 	p->partial = c->diags->errors != errors;

@@ -36,9 +36,10 @@ struct kept {
 };
 
 struct memo {
-	bool never;	 /* it has too many arguments, or little to do */
-	bool rank, n;	 /* the body mentions these */
-	uint32_t *names; /* symbols that it mentions, its own and its callees' parameters apart */
+	bool never;   /* it has too many arguments, or little to do */
+	bool rank, n; /* the body mentions these */
+	const struct symbol *
+		*names; /* that it mentions, its own and its callees' parameters apart */
 	uint32_t nnames, capnames;
 	struct kept *kept;
 	uint32_t cap, lost;	  /* lost: values that others took the place of, since it grew */
@@ -66,9 +67,9 @@ static void mention(void *arg, const struct expr *e)
 	if (e->kind != E_NAME && e->kind != E_ENTRY)
 		return;
 	for (uint32_t i = 0; i < m->nnames; i++)
-		if (m->names[i] == e->sym->id)
+		if (m->names[i] == e->sym)
 			return;
-	ARENA_PUSH(x->v->arena, m->names, m->nnames, m->capnames) = e->sym->id;
+	ARENA_PUSH(x->v->arena, m->names, m->nnames, m->capnames) = e->sym;
 }
 
 static bool is_param(const struct mentions *x, uint32_t name)
@@ -91,7 +92,7 @@ static struct memo *make(struct cursor *v, const struct fn_def *f)
 	m->never = f->nparams > MOST_ARGS ||
 		   (x.nfns == 1 && f->body->span.hi - f->body->span.lo <= SHORT_BODY);
 	for (uint32_t i = 0; i < m->nnames; i++)
-		if (!is_param(&x, m->names[i]))
+		if (!is_param(&x, m->names[i]->id))
 			m->names[n++] = m->names[i];
 	m->nnames = n;
 	m->cap = m->never ? 0 : FIRST_KEPT;
@@ -106,11 +107,17 @@ static struct memo *memo_of(struct cursor *v, const struct symbol *fn)
 	return v->memos[fn->id];
 }
 
+struct fn_needs fn_needs(struct cursor *v, const struct symbol *fn)
+{
+	const struct memo *m = memo_of(v, fn);
+	return (struct fn_needs){ m->rank, m->n, m->names, m->nnames };
+}
+
 bool fn_hangs_on(struct cursor *v, const struct symbol *fn, const struct symbol *name)
 {
 	const struct memo *m = memo_of(v, fn);
 	for (uint32_t i = 0; i < m->nnames; i++)
-		if (m->names[i] == name->id)
+		if (m->names[i] == name)
 			return true;
 	return false;
 }
@@ -130,7 +137,7 @@ static inline bool holds(const struct cursor *v, const struct memo *m, uint64_t 
 {
 	bool same = !(m->rank && v->rank_changed > since) && !(m->n && v->size_changed > since);
 	for (uint32_t i = 0; i < m->nnames; i++)
-		same = same && v->changed[m->names[i]].at <= since;
+		same = same && v->changed[m->names[i]->id].at <= since;
 	return same;
 }
 

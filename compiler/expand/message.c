@@ -276,25 +276,48 @@ static inline bool is_fifo(const struct program *p, uint32_t i, const struct fif
 
 #define MOST_MADE 32u /* FIFOs that a rank made: more are looked for in the table */
 
-/* The row of a FIFO, or NONE, where ranks are run in order: either of its ranks made it, the earlier
- * one in its turn or this one now. Mostly these have made few. */
-static uint32_t find_in_order(struct cursor *v, const struct fifo *key, uint32_t other)
+/* Where ranks are run in order, either rank of a FIFO made it, the earlier one in its turn or this one
+ * now. The row of one that an earlier rank made, or NONE. Mostly that rank made few; and mostly it is
+ * found where, or behind where, the same operation of the rank before found its own. */
+static uint32_t find_earlier(struct cursor *v, const struct fifo *key, uint32_t other)
 {
 	const struct program *p = v->program;
-	uint32_t own = v->made[v->rank], lo = own, hi = own;
-	if (other < v->rank) {
-		lo = v->made[other];
-		hi = v->made[other + 1];
-	}
-	if (hi - lo > MOST_MADE || p->nfifos - own > MOST_MADE)
+	uint32_t lo = v->made[other], n = v->made[other + 1] - lo, found = NONE;
+	uint32_t *guess = &v->guesses[v->lanes[v->lane].n % GUESSES];
+	for (uint32_t i = *guess; i < n && i <= *guess + 1; i++)
+		if (is_fifo(p, lo + i, key)) {
+			*guess = i;
+			return lo + i;
+		}
+	if (n > MOST_MADE)
+		found = tables_fifo(v->tables, key->src, key->dst, key->path, key->channel);
+	for (uint32_t i = 0; i < n && n <= MOST_MADE && found == NONE; i++)
+		if (is_fifo(p, lo + i, key))
+			found = lo + i;
+	if (found != NONE)
+		*guess = found - lo;
+	return found;
+}
+
+/* The same of one that this rank made: none, if it made none with that peer. */
+static uint32_t find_own(struct cursor *v, const struct fifo *key, uint32_t other)
+{
+	const struct program *p = v->program;
+	uint32_t own = v->made[v->rank], latest = v->latest[other];
+	if (latest <= own || is_fifo(p, latest - 1, key))
+		return latest <= own ? NONE : latest - 1;
+	if (p->nfifos - own > MOST_MADE)
 		return tables_fifo(v->tables, key->src, key->dst, key->path, key->channel);
-	for (; lo < hi; lo++)
-		if (is_fifo(p, lo, key))
-			return lo;
 	for (; own < p->nfifos; own++)
 		if (is_fifo(p, own, key))
 			return own;
 	return NONE;
+}
+
+static uint32_t find_in_order(struct cursor *v, const struct fifo *key, uint32_t other)
+{
+	uint32_t found = other < v->rank ? find_earlier(v, key, other) : NONE;
+	return found == NONE ? find_own(v, key, other) : found;
 }
 
 /* The FIFO of a message, and the check of its link when it is made: at the sending
@@ -312,9 +335,12 @@ static RARE bool fifo_of(struct cursor *v, struct opsite *s, uint32_t other, uin
 	bool direct = v->tables->direct && path == 0 && v->channel == 0;
 	*fifo = v->made && !direct ? find_in_order(v, &key, other)
 				   : tables_fifo(v->tables, src, dst, path, v->channel);
-	if (*fifo == NONE)
+	if (*fifo == NONE) {
 		*fifo = tables_new_fifo(v->tables, src, dst, path, v->channel,
 					!v->links || links_has(v->links, src, dst));
+		if (v->latest)
+			v->latest[other] = *fifo + 1;
+	}
 	if (!sends || *fifo >= v->tables->nunlinked || !v->tables->unlinked[*fifo])
 		return true;
 	if (told(v, s))

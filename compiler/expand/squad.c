@@ -63,7 +63,7 @@ static struct spread scaled(struct squad *b, const struct spread *x, int64_t by,
 }
 
 /* Numbers lo .. hi - 1 of chunks or blocks, of which there are `count`, are of `size` parts each;
- * `at`: the parts before them. */
+ * `at`: the parts before them. `hi` is not of REF_ONE. */
 struct squad_choice {
 	struct spread lo, hi, at;
 	int64_t count, size;
@@ -73,14 +73,12 @@ static struct squad_choice choose(struct squad *b, const struct ref *ref,
 				  const struct squad_view *w)
 {
 	struct squad_choice c = { .count = w->parts, .size = 1, .at = spread_same(0) };
-	struct spread one = spread_same(1);
 	if (w->inner && !ref->block) {
 		c.count = w->parts / w->inner;
 		c.size = w->inner;
 	} else if (w->inner) {
 		struct spread block = squad_eval(b, ref->block);
-		if (b->failed || spread_least(b, &block) < 0 ||
-		    spread_greatest(b, &block) >= w->parts / w->inner)
+		if (b->failed || !spread_within(b, &block, w->parts / w->inner))
 			squad_fail(b);
 		else
 			c.at = scaled(b, &block, w->inner, &c.at);
@@ -90,19 +88,17 @@ static struct squad_choice choose(struct squad *b, const struct ref *ref,
 	c.hi = spread_same(c.count);
 	if (ref->kind == REF_RANGE)
 		c.hi = squad_eval(b, ref->hi);
-	else if (ref->kind == REF_ONE && !b->failed)
-		c.hi = spread_binary(b, OP_ADD, &c.lo, &one);
 	return c;
 }
 
 /* Whether each rank's lie within the view. */
 static bool in_range(struct squad *b, const struct ref *ref, const struct squad_choice *c)
 {
+	if (ref->kind == REF_ONE)
+		return spread_within(b, &c->lo, c->count);
 	if (spread_least(b, &c->lo) < 0 || spread_greatest(b, &c->hi) > c->count)
 		return false;
-	if (ref->kind != REF_RANGE)
-		return true;
-	return !spread_compare(b, OP_LT, &c->hi, &c->lo);
+	return ref->kind != REF_RANGE || !spread_compare(b, OP_LT, &c->hi, &c->lo);
 }
 
 struct squad_cells squad_cells(struct squad *b, const struct ref *ref)
@@ -148,7 +144,7 @@ static const uint8_t kinds[] = { [S_SEND] = OP_SEND,
 static struct spread peers(struct squad *b, const struct stmt *s)
 {
 	struct spread peer = squad_eval(b, s->e);
-	if (b->failed || spread_least(b, &peer) < 0 || spread_greatest(b, &peer) >= b->here.size) {
+	if (b->failed || !spread_within(b, &peer, b->here.size)) {
 		squad_fail(b);
 		return peer;
 	}
@@ -196,6 +192,7 @@ static void end_block(struct squad *b)
 
 static void begin_par(struct squad *b)
 {
+	b->any_par = true;
 	mark(b, b->run.mask, MARK_PAR, 0);
 	ARENA_PUSH(b->v->arena, b->pars, b->npars, b->cappars) =
 		(struct squad_par){ .top = b->top, .high = b->high, .most = b->top };
@@ -350,8 +347,7 @@ static void link(struct squad *b, const struct stmt *s)
 		return;
 	squad_use(b, spread_compare(b, OP_NE, &from.lo, &to));
 	int64_t n = b->v->program->nranks;
-	if (b->run.mask && (spread_least(b, &from.lo) < 0 || spread_greatest(b, &from.lo) >= n ||
-			    spread_least(b, &to) < 0 || spread_greatest(b, &to) >= n))
+	if (b->run.mask && (!spread_within(b, &from.lo, n) || !spread_within(b, &to, n)))
 		squad_fail(b);
 	else
 		squad_push(b, s, OP_COPY, &from, &none, &to);
@@ -400,6 +396,8 @@ void squad_init(struct squad *b, struct cursor *v)
 	*b = (struct squad){ .v = v };
 	b->binds =
 		ARENA_ARRAY(v->arena, struct squad_bind, v->program->instance.module->nsymbols + 1);
+	b->memos = ARENA_ARRAY(v->arena, struct squad_memo *,
+			       v->program->instance.module->nsymbols + 1);
 	b->stmts =
 		ARENA_ARRAY(v->arena, const struct stmt *, v->program->instance.module->nstmts + 1);
 	for (uint32_t i = 0; i < v->program->instance.module->nsymbols; i++) {
@@ -431,9 +429,10 @@ bool squad_run(struct squad *b, const struct stmt *body, uint32_t first, uint32_
 	b->first = first;
 	b->n = n;
 	b->here = b->home = b->whole = whole;
-	b->failed = b->step = false;
+	b->failed = b->step = b->any_par = false;
 	b->call = b->ncalls = 1;
-	b->ntrail = b->depth = b->npars = 0;
+	b->ntrail = b->depth = b->npars = b->nargs = 0;
+	b->nruns++;
 	b->used = b->fixed;
 	b->owed = b->work = b->rows = b->joined = b->busy = 0;
 	b->part = 1;

@@ -3,6 +3,7 @@
  *
  *   squad_spreads.c  numbers on all ranks of a squad, and what is made of them
  *   squad_eval.c     names and expressions
+ *   squad_fns.c      calls of fns
  *   squad.c          statements and operations
  *   squad_calls.c    calls of procs and schedules, groups, scratch
  *
@@ -128,6 +129,10 @@ struct squad {
 	uint32_t nlazies, caplazies;
 	uint64_t call, ncalls;
 	uint32_t depth;
+	struct spread *args; /* of calls of fns that are being made */
+	uint32_t nargs, capargs;
+	struct squad_memo **memos; /* by symbol of a fn; NULL: not called yet */
+	uint64_t nruns;		   /* squads so far */
 	struct squad_group here, home, whole;
 	uint32_t part;
 	struct spread channel;
@@ -135,6 +140,7 @@ struct squad {
 	uint64_t joined; /* ranks that have an operation in the step */
 	struct squad_par *pars;
 	uint32_t npars, cappars;
+	bool any_par; /* there was one */
 	uint32_t top, high, most;
 
 	int64_t **pool;			      /* room for spreads, CHUNK of them each */
@@ -167,6 +173,11 @@ static inline bool spread_compares(enum expr_op op)
 /** Ranks that run and where `a op b`, op a comparison, holds. */
 uint64_t spread_compare(struct squad *b, enum expr_op op, const struct spread *x,
 			const struct spread *y);
+/** x on the ranks of `first`, y on the others. */
+struct spread spread_blend(struct squad *b, uint64_t first, const struct spread *x,
+			   const struct spread *y);
+/** Whether 0 <= x < end on the ranks that run. */
+bool spread_within(const struct squad *b, const struct spread *x, int64_t end);
 /** The least or the greatest value on the ranks that run. */
 int64_t spread_least(const struct squad *b, const struct spread *x);
 int64_t spread_greatest(const struct squad *b, const struct spread *x);
@@ -188,6 +199,10 @@ void squad_hide(struct squad *b, const struct symbol *s);
 void squad_undo(struct squad *b, uint32_t ntrail);
 /** As eval_work(); false: the squad has ended. */
 bool squad_work(struct squad *b, struct span text);
+/** The same, of so much work. */
+bool squad_works(struct squad *b, uint64_t work);
+/** What a name that is a number stands for. */
+struct spread squad_name(struct squad *b, const struct symbol *s);
 
 /* From now on these ranks run. */
 static inline void squad_use(struct squad *b, uint64_t mask)
@@ -203,6 +218,11 @@ static inline void squad_fail(struct squad *b)
 {
 	b->failed = true;
 }
+
+/* ---- squad_fns.c -------------------------------------------------------------------------------- */
+
+/** The value of a call of a fn. */
+struct spread squad_fn(struct squad *b, const struct expr *e);
 
 /* ---- squad.c ----------------------------------------------------------------------------------- */
 

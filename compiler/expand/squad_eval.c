@@ -7,9 +7,7 @@
  */
 #include "compiler/expand/squad.h"
 
-#include <string.h>
-
-#define MOST_WORK (1u << 20)	/* of a squad: what fns computed before is not kept here */
+#define MOST_WORK (1u << 20)	/* of a squad */
 #define MOST_SPREADS (1u << 14) /* alive */
 
 /* ---- names ------------------------------------------------------------------------------- */
@@ -66,7 +64,11 @@ void squad_bind_topology(struct squad *b, const struct decl *d)
 
 bool squad_work(struct squad *b, struct span text)
 {
-	uint64_t work = 1 + (text.hi - text.lo) / 8;
+	return squad_works(b, 1 + (text.hi - text.lo) / 8);
+}
+
+bool squad_works(struct squad *b, uint64_t work)
+{
 	b->work += work;
 	b->owed += work;
 	if (b->work > MOST_WORK || b->used > MOST_SPREADS)
@@ -108,7 +110,7 @@ static struct spread lazy(struct squad *b, const struct symbol *s)
 	return (struct spread){ .v = x.lazy.values };
 }
 
-static struct spread name(struct squad *b, const struct symbol *s)
+struct spread squad_name(struct squad *b, const struct symbol *s)
 {
 	const struct squad_bind *x = &b->binds[s->id];
 	if (x->kind == B_NUMBER)
@@ -120,18 +122,6 @@ static struct spread name(struct squad *b, const struct symbol *s)
 }
 
 /* ---- parts that only some ranks need --------------------------------------------------------- */
-
-/* The spread of x on the ranks of `first`, of y on the others. */
-static struct spread blend(struct squad *b, uint64_t first, const struct spread *x,
-			   const struct spread *y)
-{
-	int64_t *r = spread_room(b);
-	for (uint64_t m = b->run.mask; m; m &= m - 1) {
-		uint32_t i = (uint32_t)__builtin_ctzll(m);
-		r[i] = first >> i & 1 ? spread_at(x, i) : spread_at(y, i);
-	}
-	return (struct spread){ .v = r };
-}
 
 static struct spread choice(struct squad *b, const struct expr *e)
 {
@@ -147,7 +137,7 @@ static struct spread choice(struct squad *b, const struct expr *e)
 	squad_use(b, mask);
 	if (spread_is_same(&x) && spread_is_same(&y) && x.base == y.base)
 		return x;
-	return blend(b, yes, &x, &y);
+	return spread_blend(b, yes, &x, &y);
 }
 
 static struct spread of_mask(struct squad *b, uint64_t holds)
@@ -193,7 +183,7 @@ uint64_t squad_holds(struct squad *b, const struct expr *e)
 	return holds;
 }
 
-/* ---- operators of one operand, and calls -------------------------------------------------------- */
+/* ---- operators of one operand, and built-in functions -------------------------------------------------------- */
 
 static struct spread unary(struct squad *b, const struct expr *e)
 {
@@ -246,7 +236,7 @@ static struct spread least(struct squad *b, bool min, const struct spread *x,
 	second = min ? second : b->run.mask & ~second;
 	if (second == b->run.mask || !second)
 		return second ? *y : *x;
-	return blend(b, second, y, x);
+	return spread_blend(b, second, y, x);
 }
 
 static struct spread builtin(struct squad *b, const struct expr *e)
@@ -265,42 +255,6 @@ static struct spread builtin(struct squad *b, const struct expr *e)
 	return a;
 }
 
-/* Arguments are evaluated before any of them is bound: a fn may be an argument of itself. */
-static void bind_params(struct squad *b, const struct fn_def *f, const struct expr *arg, uint32_t i)
-{
-	if (!arg || b->failed)
-		return;
-	struct spread value = squad_eval(b, arg);
-	bind_params(b, f, arg->next, i + 1);
-	if (b->failed)
-		return;
-	squad_hide(b, f->params[i]);
-	b->binds[f->params[i]->id].kind = B_NUMBER;
-	b->binds[f->params[i]->id].number = value;
-}
-
-static struct spread fn(struct squad *b, const struct expr *e)
-{
-	const struct fn_def *f = e->sym->fn;
-	uint32_t ntrail = b->ntrail, used = b->used;
-	struct spread r = spread_same(0);
-	if (b->depth >= MOST_DEPTH)
-		squad_fail(b);
-	b->depth++;
-	bind_params(b, f, e->args, 0);
-	if (!b->failed && squad_work(b, f->body->span))
-		r = squad_eval(b, f->body);
-	b->depth--;
-	squad_undo(b, ntrail);
-	b->used = used;
-	if (r.v && !b->failed) { /* what it was made of goes, it stays */
-		int64_t *v = spread_room(b);
-		memmove(v, r.v, SQUAD * sizeof(*v));
-		r.v = v;
-	}
-	return r;
-}
-
 struct spread squad_eval(struct squad *b, const struct expr *e)
 {
 	struct spread x, y;
@@ -308,7 +262,7 @@ struct spread squad_eval(struct squad *b, const struct expr *e)
 		return spread_same(0);
 	switch (e->kind) {
 	case E_INT: return spread_same(e->value);
-	case E_NAME: return name(b, e->sym);
+	case E_NAME: return squad_name(b, e->sym);
 	case E_RANK: return b->here.number;
 	case E_N: return spread_same(b->here.size);
 	case E_UNARY: return unary(b, e);
@@ -319,7 +273,7 @@ struct spread squad_eval(struct squad *b, const struct expr *e)
 		y = squad_eval(b, e->b);
 		return b->failed ? spread_same(0) : spread_binary(b, e->op, &x, &y);
 	case E_COND: return choice(b, e);
-	case E_CALL: return e->builtin == BUILTIN_NONE ? fn(b, e) : builtin(b, e);
+	case E_CALL: return e->builtin == BUILTIN_NONE ? squad_fn(b, e) : builtin(b, e);
 	case E_ENTRY:
 	case E_TABLE:
 	case E_TERM: break;

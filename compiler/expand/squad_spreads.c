@@ -36,6 +36,16 @@ static inline int64_t end_of(const struct squad *b, const struct spread *x, bool
 	return end;
 }
 
+bool spread_within(const struct squad *b, const struct spread *x, int64_t end)
+{
+	uint64_t outside = 0;
+	if (!x->v)
+		return end_of(b, x, false) >= 0 && end_of(b, x, true) < end;
+	for (uint32_t i = 0; i < SQUAD; i++)
+		outside |= (uint64_t)(x->v[i] < 0 || x->v[i] >= end) << i;
+	return !(outside & b->run.mask);
+}
+
 int64_t spread_least(const struct squad *b, const struct spread *x)
 {
 	return end_of(b, x, false);
@@ -69,16 +79,21 @@ int64_t spread_only(struct squad *b, const struct spread *x)
 /* ---- without a look at each rank ------------------------------------------------------------- */
 
 /* Whether an even spread stays within 64 bits on all ranks of the squad. */
-static bool fits(const struct spread *x)
+static inline bool fits(const struct spread *x)
 {
 	int64_t way;
+	if (x->base == (int32_t)x->base && x->step == (int32_t)x->step) /* mostly */
+		return true;
 	return !__builtin_mul_overflow(x->step, (int64_t)(SQUAD - 1), &way) &&
 	       !__builtin_add_overflow(x->base, way, &way);
 }
 
-static int64_t floor_divide(int64_t a, int64_t b)
+/* b > 0. Powers of two are many, and a division takes long. */
+static inline int64_t floor_divide(int64_t a, int64_t b)
 {
-	return a / b - (a % b != 0 && (a < 0) != (b < 0));
+	if ((b & (b - 1)) == 0)
+		return a >> __builtin_ctzll((uint64_t)b);
+	return a / b - (a % b < 0);
 }
 
 /* x / by or x % by, if all ranks that run have the same quotient. */
@@ -98,7 +113,7 @@ static bool divide_even(const struct squad *b, enum expr_op op, const struct spr
 	       !__builtin_sub_overflow(x->base, q, &r->base) && fits(r);
 }
 
-static bool compare(enum expr_op op, int64_t a, int64_t b)
+static inline bool compare(enum expr_op op, int64_t a, int64_t b)
 {
 	switch ((int)op) {
 	case OP_EQ: return a == b;
@@ -112,8 +127,8 @@ static bool compare(enum expr_op op, int64_t a, int64_t b)
 
 /* Of two even spreads: where they lie on one side of each other from the first rank that runs to
  * the last. */
-static bool compare_even(const struct squad *b, enum expr_op op, const struct spread *x,
-			 const struct spread *y, struct spread *r)
+static inline bool compare_even(const struct squad *b, enum expr_op op, const struct spread *x,
+				const struct spread *y, struct spread *r)
 {
 	int64_t xl = spread_at(x, b->run.lo), yl = spread_at(y, b->run.lo);
 	int64_t xh = spread_at(x, b->run.hi), yh = spread_at(y, b->run.hi);
@@ -124,8 +139,8 @@ static bool compare_even(const struct squad *b, enum expr_op op, const struct sp
 }
 
 /* False: rank by rank. */
-static bool even(const struct squad *b, enum expr_op op, const struct spread *x,
-		 const struct spread *y, struct spread *r)
+static inline bool even(const struct squad *b, enum expr_op op, const struct spread *x,
+			const struct spread *y, struct spread *r)
 {
 	if (x->v || y->v)
 		return false;
@@ -148,22 +163,21 @@ static bool even(const struct squad *b, enum expr_op op, const struct spread *x,
 
 /* ---- rank by rank ---------------------------------------------------------------------------- */
 
-/* An operand: on rank number i it is v[i & all]. */
-struct side {
-	const int64_t *v;
-	uint32_t all; /* 0: the same on all ranks */
-};
-
-static struct side side_of(struct squad *b, const struct spread *x)
+/* Numbers of all ranks of the squad, run or not: loops over all of them have no branches, and are made
+ * of vector instructions where there are such. */
+static const int64_t *numbers_of(struct squad *b, const struct spread *x)
 {
 	if (x->v)
-		return (struct side){ x->v, UINT32_MAX };
-	if (x->step == 0)
-		return (struct side){ &x->base, 0 };
+		return x->v;
 	int64_t *v = spread_room(b);
-	for (uint32_t i = b->run.lo; i <= b->run.hi; i++)
-		v[i] = spread_at(x, i);
-	return (struct side){ v, UINT32_MAX };
+	uint64_t value = (uint64_t)x->base;
+	if (x->step == 0)
+		for (uint32_t i = 0; i < SQUAD; i++)
+			v[i] = x->base;
+	else
+		for (uint32_t i = 0; i < SQUAD; i++, value += (uint64_t)x->step)
+			v[i] = (int64_t)value;
+	return v;
 }
 
 static bool divide(enum expr_op op, int64_t x, int64_t y, int64_t *r)
@@ -193,7 +207,7 @@ static bool shift(enum expr_op op, int64_t x, int64_t y, int64_t *r)
 }
 
 /* One rank's; false: it is a mistake. */
-static inline bool one(enum expr_op op, int64_t x, int64_t y, int64_t *r)
+static bool one(enum expr_op op, int64_t x, int64_t y, int64_t *r)
 {
 	switch ((int)op) {
 	case OP_ADD: return !__builtin_add_overflow(x, y, r);
@@ -210,30 +224,88 @@ static inline bool one(enum expr_op op, int64_t x, int64_t y, int64_t *r)
 	}
 }
 
-/* Those that programs are full of get a loop of their own. */
-#define EACH(OP) \
-	case OP: \
-		for (uint32_t i = b->run.lo; i <= b->run.hi; i++) \
-			wrong |= (uint64_t)!one(OP, x.v[i & x.all], y.v[i & y.all], &r[i]) << i; \
-		break
-
-static struct spread each(struct squad *b, enum expr_op op, struct side x, struct side y)
+/* Sums; false: one leaves 64 bits. */
+static bool add_all(int64_t *restrict r, const int64_t *x, const int64_t *y)
 {
-	uint64_t wrong = 0;
-	int64_t *r = spread_room(b);
-	switch ((int)op) {
-		EACH(OP_ADD);
-		EACH(OP_SUB);
-		EACH(OP_BOR);
-		EACH(OP_BXOR);
-		EACH(OP_BAND);
-		EACH(OP_MOD);
-	default:
-		for (uint32_t i = b->run.lo; i <= b->run.hi; i++)
-			wrong |= (uint64_t)!one(op, x.v[i & x.all], y.v[i & y.all], &r[i]) << i;
+	uint64_t wraps = 0;
+	for (uint32_t i = 0; i < SQUAD; i++) {
+		uint64_t u = (uint64_t)x[i], w = (uint64_t)y[i], sum = u + w;
+		wraps |= (u ^ sum) & (w ^ sum);
+		r[i] = (int64_t)sum;
 	}
-	if (wrong & b->run.mask)
-		squad_fail(b);
+	return !(wraps >> 63);
+}
+
+static bool subtract_all(int64_t *restrict r, const int64_t *x, const int64_t *y)
+{
+	uint64_t wraps = 0;
+	for (uint32_t i = 0; i < SQUAD; i++) {
+		uint64_t u = (uint64_t)x[i], w = (uint64_t)y[i], rest = u - w;
+		wraps |= (u ^ w) & (u ^ rest);
+		r[i] = (int64_t)rest;
+	}
+	return !(wraps >> 63);
+}
+
+/* x % m, where x is not far from 0 .. m - 1, as mostly; false: it is for some. */
+static bool modulo_all(int64_t *restrict r, const int64_t *x, int64_t m)
+{
+	uint64_t far = 0, over = (uint64_t)m;
+	for (uint32_t i = 0; i < SQUAD; i++) {
+		uint64_t u = (uint64_t)x[i];
+		u -= x[i] >= m ? over : 0;
+		u += x[i] < 0 ? over : 0;
+		far |= u >= over;
+		r[i] = (int64_t)u;
+	}
+	return !far;
+}
+
+#define EACH(OP, WHAT) \
+	case OP: \
+		for (uint32_t i = 0; i < SQUAD; i++) \
+			r[i] = WHAT; \
+		return true
+
+/* False: some rank's is not known so, which need not be one that runs. */
+static bool all_at_once(enum expr_op op, int64_t *restrict r, const int64_t *x, const int64_t *y)
+{
+	switch ((int)op) {
+		EACH(OP_BOR, x[i] | y[i]);
+		EACH(OP_BXOR, x[i] ^ y[i]);
+		EACH(OP_BAND, x[i] & y[i]);
+	case OP_ADD: return add_all(r, x, y);
+	case OP_SUB: return subtract_all(r, x, y);
+	}
+	return false;
+}
+
+static struct spread each(struct squad *b, enum expr_op op, const struct spread *u,
+			  const struct spread *w)
+{
+	const int64_t *x = numbers_of(b, u), *y = numbers_of(b, w);
+	int64_t *r = spread_room(b);
+	bool known = op == OP_MOD && spread_is_same(w) && w->base > 0 ? modulo_all(r, x, w->base)
+								      : all_at_once(op, r, x, y);
+	for (uint64_t m = known ? 0 : b->run.mask; m; m &= m - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(m);
+		if (!one(op, x[i], y[i], &r[i]))
+			squad_fail(b);
+	}
+	return (struct spread){ .v = r };
+}
+
+/* x % m, or x / m, for a power of two: the lower bits, or the upper ones. */
+static struct spread divide_bits(struct squad *b, enum expr_op op, const struct spread *x,
+				 int64_t m)
+{
+	const int64_t *v = numbers_of(b, x);
+	int64_t *r = spread_room(b), low = m - 1;
+	int bits = __builtin_ctzll((uint64_t)m);
+	for (uint32_t i = 0; i < SQUAD && op == OP_MOD; i++)
+		r[i] = v[i] & low;
+	for (uint32_t i = 0; i < SQUAD && op == OP_DIV; i++)
+		r[i] = v[i] >> bits;
 	return (struct spread){ .v = r };
 }
 
@@ -259,8 +331,8 @@ static struct spread divide_going(struct squad *b, enum expr_op op, const struct
 
 #define TEST(OP) \
 	case OP: \
-		for (uint32_t i = b->run.lo; i <= b->run.hi; i++) \
-			holds |= (uint64_t)compare(OP, u.v[i & u.all], w.v[i & w.all]) << i; \
+		for (uint32_t i = 0; i < SQUAD; i++) \
+			holds |= (uint64_t)compare(OP, u[i], w[i]) << i; \
 		break
 
 uint64_t spread_compare(struct squad *b, enum expr_op op, const struct spread *x,
@@ -270,7 +342,7 @@ uint64_t spread_compare(struct squad *b, enum expr_op op, const struct spread *x
 	struct spread r;
 	if (even(b, op, x, y, &r))
 		return spread_holds(b, &r);
-	struct side u = side_of(b, x), w = side_of(b, y);
+	const int64_t *u = numbers_of(b, x), *w = numbers_of(b, y);
 	switch ((int)op) {
 		TEST(OP_EQ);
 		TEST(OP_NE);
@@ -280,6 +352,16 @@ uint64_t spread_compare(struct squad *b, enum expr_op op, const struct spread *x
 		TEST(OP_GE);
 	}
 	return holds & b->run.mask;
+}
+
+struct spread spread_blend(struct squad *b, uint64_t first, const struct spread *x,
+			   const struct spread *y)
+{
+	const int64_t *u = numbers_of(b, x), *w = numbers_of(b, y);
+	int64_t *r = spread_room(b);
+	for (uint32_t i = 0; i < SQUAD; i++)
+		r[i] = first >> i & 1 ? u[i] : w[i];
+	return (struct spread){ .v = r };
 }
 
 struct spread spread_binary(struct squad *b, enum expr_op op, const struct spread *x,
@@ -293,8 +375,12 @@ struct spread spread_binary(struct squad *b, enum expr_op op, const struct sprea
 			squad_fail(b);
 		return spread_same(b->failed ? 0 : r.base);
 	}
-	if ((op == OP_MOD || op == OP_DIV) && !x->v && spread_is_same(y) && y->base > 0 &&
-	    x->step < y->base && x->step > -y->base && y->base < INT32_MAX)
-		return divide_going(b, op, x, y->base);
-	return each(b, op, side_of(b, x), side_of(b, y));
+	if ((op == OP_MOD || op == OP_DIV) && spread_is_same(y) && y->base > 0) {
+		int64_t m = y->base;
+		if ((m & (m - 1)) == 0)
+			return divide_bits(b, op, x, m);
+		if (!x->v && x->step < m && x->step > -m && m < INT32_MAX)
+			return divide_going(b, op, x, m);
+	}
+	return each(b, op, x, y);
 }

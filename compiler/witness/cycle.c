@@ -20,14 +20,12 @@ enum { SEARCH_WORK = 40000000 }; /* about 0.2 s */
 
 /* ---- the graph of waits ---------------------------------------------------------- */
 
-static void add_wait(struct graph *g, uint32_t *mark, uint32_t t, uint32_t to, uint32_t op,
-		     uint32_t needs)
+static void add_wait(struct graph *g, uint32_t *mark, struct wait w)
 {
-	if (mark[to] == t + 1)
+	if (mark[w.to] == w.task + 1)
 		return;
-	mark[to] = t + 1;
-	ARENA_PUSH(g->r->ctx->scratch, g->waits, g->nwaits, g->capwaits) =
-		(struct wait){ t, to, op, needs };
+	mark[w.to] = w.task + 1;
+	ARENA_PUSH(g->r->ctx->scratch, g->waits, g->nwaits, g->capwaits) = w;
 }
 
 /* The waits of task `t`. While its wave is looked through, done[] of its FIFOs
@@ -46,20 +44,21 @@ static void list_waits(struct graph *g, uint32_t *mark, uint32_t t)
 	for (uint32_t i = from; i < end; i++) {
 		uint32_t in = op_in(&ops[i]), out = op_out(&ops[i]);
 		if (op_kind(&ops[i]) == OP_WAIT && r->progress[ops[i].fifo].row < ops[i].other)
-			add_wait(g, mark, t, ops[i].fifo, i, ops[i].other - 1);
+			add_wait(g, mark, (struct wait){ t, ops[i].fifo, i, 0, 0 });
 		if (in != NONE) {
 			struct flow *f = &r->flows[in];
 			uint32_t k = f->done[RECVS]++;
 			if (f->started[SENDS] <= k)
-				add_wait(g, mark, t, f->task[SENDS], i,
-					 p->messages[p->fifos[in].first + k].send);
+				add_wait(g, mark,
+					 (struct wait){ t, f->task[SENDS], i, k & INT32_MAX, 1 });
 		}
 		if (out != NONE) {
 			struct flow *f = &r->flows[out];
 			uint32_t k = f->done[SENDS]++;
 			if (f->started[RECVS] + r->slots <= k)
-				add_wait(g, mark, t, f->task[RECVS], i,
-					 p->messages[p->fifos[out].first + k - r->slots].recv);
+				add_wait(g, mark,
+					 (struct wait){ t, f->task[RECVS], i,
+							(k - r->slots) & INT32_MAX, 0 });
 		}
 	}
 	for (uint32_t i = from; i < end; i++) {
@@ -177,6 +176,20 @@ const struct op *graph_op(const struct graph *g, uint32_t i)
 uint32_t graph_rank(const struct graph *g, uint32_t i)
 {
 	return g->r->p->tasks[g->cycle[i]->task].rank;
+}
+
+uint32_t graph_needs(const struct graph *g, uint32_t i)
+{
+	const struct wait *w = g->cycle[i];
+	const struct task *t = &g->r->p->tasks[w->to];
+	const struct op *o = graph_op(g, i);
+	uint32_t fifo = w->send ? op_in(o) : op_out(o), n = 0, row = 0;
+	if (op_kind(o) == OP_WAIT)
+		return o->other - 1;
+	for (; row + 1 < t->nops; row++) /* ends meet: it is there */
+		if ((w->send ? op_out(&t->ops[row]) : op_in(&t->ops[row])) == fifo && n++ == w->nth)
+			break;
+	return row;
 }
 
 /* Where the cycle begins when it is told. */

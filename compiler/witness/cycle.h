@@ -10,8 +10,9 @@
 /* A task's wait for another task. */
 struct wait {
 	uint32_t task, to;
-	uint32_t op;	/* row of the operation that waits */
-	uint32_t needs; /* row of the operation of task `to` that has to start */
+	uint32_t op;	   /* row of the operation that waits: for the start of */
+	uint32_t nth : 31; /* the FIFO's message with this number, */
+	uint32_t send : 1; /* its send or its receive; of an OP_WAIT both mean nothing */
 };
 
 struct graph {
@@ -47,6 +48,9 @@ void graph_remove_cycle(struct graph *g, bool *behind);
 /* The operation of the cycle's wait `i`, and its rank. */
 const struct op *graph_op(const struct graph *g, uint32_t i);
 uint32_t graph_rank(const struct graph *g, uint32_t i);
+
+/* Row of the operation of task `to` that has to start for the cycle's wait `i`. O(its operations). */
+uint32_t graph_needs(const struct graph *g, uint32_t i);
 
 /* "waits to send data[1] to rank 3; the FIFO's 8 slots are full", in the scratch arena: an
  * operation that is no OP_WAIT, at which a run is stuck. */

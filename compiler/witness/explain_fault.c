@@ -36,7 +36,7 @@ const struct order *explain_run_far(struct script *x, struct program *p, struct 
 		quiet.diags = &none;
 		match(&quiet, p);
 	}
-	if (p->messages) /* else all have one chunk */
+	if (p->messages) /* else both ends have as many chunks */
 		cut_messages(p);
 	deadlock_run_far(far, x->r.c, p);
 	return &far->order;

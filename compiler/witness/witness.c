@@ -218,7 +218,7 @@ static bool one_pair(const struct graph *g, uint32_t *a, uint32_t *b)
 	*a = *b = NONE;
 	for (uint32_t i = 0; i < g->ncycle; i++) {
 		const struct op *o = graph_op(g, i);
-		const struct op *n = &p->tasks[g->cycle[i]->to].ops[g->cycle[i]->needs];
+		const struct op *n = &p->tasks[g->cycle[i]->to].ops[graph_needs(g, i)];
 		if (op_kind(o) == OP_WAIT || op_kind(n) == OP_WAIT)
 			return false;
 		uint32_t x = o->site < n->site ? o->site : n->site;

@@ -55,7 +55,8 @@ static void expression(struct text *t, struct rng *g, int depth)
 		"i", "i", "i", "x", "rank", "N", "1", "2", "25", "k"
 	};
 	static const char *const fns[] = { "f(", "g(", "h(" };
-	static const char *const by[] = { " + ", " - ", " + ", " - ", " * ", " / ", " ^ " };
+	static const char *const by[] = { " + ", " - ", " + ", " - ",	  " * ",
+					  " / ", " ^ ", " & ", " % 8 - ", " / 4 + " };
 
 	if (depth == 0 || rng_below(g, 4) == 0) {
 		say(t, leaves[rng_below(g, 10)]);
@@ -72,7 +73,7 @@ static void expression(struct text *t, struct rng *g, int depth)
 	} else {
 		say(t, "(");
 		expression(t, g, depth - 1);
-		say(t, by[rng_below(g, rng_below(g, 6) ? 4 : 7)]);
+		say(t, by[rng_below(g, rng_below(g, 6) ? 4 : 10)]);
 		expression(t, g, depth - 1);
 		say(t, ")");
 	}
@@ -205,13 +206,17 @@ static void topology(struct text *t, struct rng *g)
 
 static void random_text(struct text *t, struct rng *g)
 {
+	static const char *const fs[] = {
+		"fn f(y) = y - 1\n", "fn f(y) = 3 * y % N\n",
+		"fn f(y) = abs(y) < 2 ? y % N : rank % 3 == 1 ? f(y / 2) : f(y / 4) + rank\n"
+	};
 	int n = 1 + rng_below(g, 3);
 	bool on = rng_below(g, 3) == 0;
 
 	t->n = 0;
-	say(t, "contract c(inout d[A], inout e[B], in q[C])\n"
-	       "fn f(y) = y - 1\n"
-	       "proc p(v[20], k) {\nlet x = 0 let i = 1\nfn g(y) = x + y\nfn h(y) = y\n");
+	say(t, "contract c(inout d[A], inout e[B], in q[C])\n");
+	say(t, fs[rng_below(g, 3)]);
+	say(t, "proc p(v[20], k) {\nlet x = 0 let i = 1\nfn g(y) = x + y\nfn h(y) = y\n");
 	loop(t, g, true);
 	say(t, "}\n");
 	if (on)

@@ -1,0 +1,256 @@
+/*
+ * Calls of fns, of a squad; and what they gave before.
+ *
+ * In: a call, the ranks that run. Out: its spread. What a call gives follows from its arguments and
+ * from what else its body mentions: names, `rank`, `N` (fns.c). These, its keys, are compared by
+ * their numbers on the ranks that run, so nobody has to tell when a name changes. A call whose
+ * keys are the same on all ranks gives one number, which holds for all squads of the instance;
+ * others hold for the squad. Only what took all ranks the same work is kept, as a call that is
+ * answered counts as much as the one that was run. O(keys), and O(SQUAD) for each that is given rank
+ * by rank; where few calls are answered, the next ones are run without a look.
+ */
+#include "compiler/expand/squad.h"
+
+#include <string.h>
+
+#define MOST_KEYS 6u /* of a fn whose values are kept */
+#define PLACES 64u   /* of numbers that are the same on all ranks; a power of two */
+#define WAYS 4u	     /* spreads of a squad */
+#define TRIAL 32u    /* calls that are not answered, one after the other, */
+#define REST 512u    /* after which so many are not looked for, at first */
+
+struct keys {
+	struct spread v[MOST_KEYS];
+	uint32_t n;
+	bool same; /* each is, on all ranks */
+};
+
+/* A number for keys that are the same on all ranks. */
+struct kept_number {
+	int64_t keys[MOST_KEYS];
+	int64_t value;
+	uint64_t work; /* 0: none is kept */
+};
+
+struct kept_spread {
+	uint64_t run; /* b->nruns then; 0: none is kept */
+	uint64_t mask;
+	struct spread keys[MOST_KEYS], value;
+	int64_t *room; /* for their numbers */
+	uint64_t work;
+};
+
+struct squad_memo {
+	bool never; /* it has too many keys */
+	struct fn_needs needs;
+	struct kept_number *numbers; /* [PLACES] */
+	struct kept_spread spreads[WAYS];
+	uint32_t next; /* of these, to be forgotten */
+	uint32_t missed, rest, last_rest;
+};
+
+static struct squad_memo *memo_of(struct squad *b, const struct symbol *fn)
+{
+	struct squad_memo *m = b->memos[fn->id];
+	if (m)
+		return m;
+	m = b->memos[fn->id] = ARENA_NEW(b->v->arena, struct squad_memo);
+	m->needs = fn_needs(b->v, fn);
+	m->never = fn->fn->nparams + m->needs.nnames + m->needs.rank + m->needs.n > MOST_KEYS;
+	m->numbers = ARENA_ARRAY(b->v->arena, struct kept_number, m->never ? 0 : PLACES);
+	return m;
+}
+
+/* ---- keys -------------------------------------------------------------------------------- */
+
+static void add_key(struct keys *k, struct spread x)
+{
+	k->same = k->same && spread_is_same(&x);
+	k->v[k->n++] = x;
+}
+
+/* The keys of a call whose arguments are b->args from `at` on. False: one is no number. */
+static bool find_keys(struct squad *b, const struct squad_memo *m, uint32_t at, struct keys *k)
+{
+	*k = (struct keys){ .same = true };
+	for (uint32_t i = at; i < b->nargs; i++)
+		add_key(k, b->args[i]);
+	for (uint32_t i = 0; i < m->needs.nnames; i++) {
+		const struct squad_bind *x = &b->binds[m->needs.names[i]->id];
+		if (x->kind != B_NUMBER && (x->kind != B_LAZY || x->lazy.expr->kind == E_TABLE))
+			return false;
+		add_key(k, squad_name(b, m->needs.names[i]));
+	}
+	if (m->needs.rank)
+		add_key(k, b->here.number);
+	if (m->needs.n)
+		add_key(k, spread_same(b->here.size));
+	return !b->failed;
+}
+
+/* Whether two are one number on each rank that runs; they are of one form then, too. */
+static bool equal(const struct squad *b, const struct spread *x, const struct spread *y)
+{
+	uint64_t differ = 0;
+	if (!x->v || !y->v)
+		return !x->v && !y->v && x->base == y->base && x->step == y->step;
+	for (uint32_t i = 0; i < SQUAD; i++)
+		differ |= (uint64_t)(x->v[i] != y->v[i]) << i;
+	return !(differ & b->run.mask);
+}
+
+/* ---- what is kept ---------------------------------------------------------------------------- */
+
+static struct kept_number *place(const struct squad_memo *m, const struct keys *k)
+{
+	uint64_t h = 0;
+	for (uint32_t i = 0; i < k->n; i++)
+		h = (h ^ (uint64_t)k->v[i].base) * 0x9e3779b97f4a7c15u;
+	return &m->numbers[(h ^ h >> 32) % PLACES];
+}
+
+static bool is_number_of(const struct kept_number *x, const struct keys *k)
+{
+	bool is = x->work != 0;
+	for (uint32_t i = 0; i < k->n; i++)
+		is = is && x->keys[i] == k->v[i].base;
+	return is;
+}
+
+static bool is_spread_of(const struct squad *b, const struct kept_spread *x, const struct keys *k)
+{
+	if (x->run != b->nruns || b->run.mask & ~x->mask)
+		return false;
+	for (uint32_t i = 0; i < k->n; i++)
+		if (!equal(b, &x->keys[i], &k->v[i]))
+			return false;
+	return true;
+}
+
+/* What a call with these keys gave, if that holds. */
+static bool recall(struct squad *b, struct squad_memo *m, const struct keys *k, struct spread *r)
+{
+	const struct kept_number *x = k->same ? place(m, k) : NULL;
+	if (x && is_number_of(x, k)) {
+		*r = spread_same(x->value);
+		squad_works(b, x->work);
+		return true;
+	}
+	for (uint32_t i = 0; i < WAYS && !k->same; i++)
+		if (is_spread_of(b, &m->spreads[i], k)) {
+			*r = m->spreads[i].value;
+			squad_works(b, m->spreads[i].work);
+			return true;
+		}
+	return false;
+}
+
+/* The spread with numbers of its own, in row `row` of the room. */
+static struct spread own(const struct kept_spread *x, uint32_t row, struct spread s)
+{
+	if (s.v)
+		s.v = memcpy(x->room + (size_t)row * SQUAD, s.v, SQUAD * sizeof(*s.v));
+	return s;
+}
+
+static void keep(struct squad *b, struct squad_memo *m, const struct keys *k, struct spread r,
+		 uint64_t work)
+{
+	if (k->same && spread_is_same(&r)) {
+		struct kept_number *x = place(m, k);
+		for (uint32_t i = 0; i < k->n; i++)
+			x->keys[i] = k->v[i].base;
+		x->value = r.base;
+		x->work = work;
+		return;
+	}
+	struct kept_spread *x = &m->spreads[m->next++ % WAYS];
+	if (!x->room)
+		x->room = ARENA_ARRAY(b->v->arena, int64_t, (MOST_KEYS + 1) * SQUAD);
+	for (uint32_t i = 0; i < k->n; i++)
+		x->keys[i] = own(x, i, k->v[i]);
+	x->value = own(x, MOST_KEYS, r);
+	x->run = b->nruns;
+	x->mask = b->run.mask;
+	x->work = work;
+}
+
+/* ---- calls ------------------------------------------------------------------------------------ */
+
+/* Runs the body; the arguments, b->args from `at` on, are bound for it alone. */
+static struct spread run(struct squad *b, const struct fn_def *f, uint32_t at)
+{
+	uint32_t ntrail = b->ntrail;
+	struct spread r = spread_same(0);
+	if (b->depth >= MOST_DEPTH)
+		squad_fail(b);
+	for (uint32_t i = 0; i < f->nparams && !b->failed; i++) {
+		squad_hide(b, f->params[i]);
+		b->binds[f->params[i]->id].kind = B_NUMBER;
+		b->binds[f->params[i]->id].number = b->args[at + i];
+	}
+	b->depth++;
+	if (!b->failed && squad_work(b, f->body->span))
+		r = squad_eval(b, f->body);
+	b->depth--;
+	squad_undo(b, ntrail);
+	return r;
+}
+
+/* The same, and keeps what it gave. */
+static struct spread run_and_keep(struct squad *b, const struct fn_def *f, uint32_t at,
+				  struct squad_memo *m, const struct keys *k)
+{
+	uint64_t idle[SQUAD], mask = b->run.mask, work;
+	bool even = true;
+	squad_use(b, mask);
+	memcpy(idle, b->idle, sizeof(idle));
+	struct spread r = run(b, f, at);
+	squad_use(b, mask);
+	work = b->idle[b->run.lo] - idle[b->run.lo];
+	for (uint64_t left = mask; left; left &= left - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(left);
+		even = even && b->idle[i] - idle[i] == work;
+	}
+	if (even && !b->failed)
+		keep(b, m, k, r, work);
+	if (++m->missed == TRIAL) {
+		m->missed = 0;
+		m->rest = m->last_rest = m->last_rest ? 2 * m->last_rest : REST;
+	}
+	return r;
+}
+
+static bool worth_a_look(struct squad_memo *m)
+{
+	if (m->never || m->rest == 0)
+		return !m->never;
+	m->rest--;
+	return false;
+}
+
+struct spread squad_fn(struct squad *b, const struct expr *e)
+{
+	const struct fn_def *f = e->sym->fn;
+	uint32_t at = b->nargs, used = b->used;
+	struct spread r = spread_same(0);
+	struct keys k;
+	for (const struct expr *a = e->args; a; a = a->next) {
+		struct spread x = squad_eval(b, a);
+		ARENA_PUSH(b->v->arena, b->args, b->nargs, b->capargs) = x;
+	}
+	struct squad_memo *m = memo_of(b, e->sym);
+	bool look = !b->failed && worth_a_look(m) && find_keys(b, m, at, &k);
+	if (look && recall(b, m, &k, &r))
+		m->missed = m->last_rest = 0;
+	else if (!b->failed)
+		r = look ? run_and_keep(b, f, at, m, &k) : run(b, f, at);
+	b->nargs = at;
+	b->used = used;
+	if (r.v && !b->failed) { /* what it was made of goes, it stays */
+		int64_t *v = spread_room(b);
+		memmove(v, r.v, SQUAD * sizeof(*v));
+		r.v = v;
+	}
+	return r;
+}
