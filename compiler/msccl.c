@@ -156,16 +156,17 @@ static enum msccl_answer verdict_of(struct session *s, const struct msccl *m, bo
 	if (!in_place && m->writes_input)
 		diag_warn(&s->diags, W_INPUT, m->span, NO_RANK,
 			  "it stores in buffer i, the caller's input, and may run out of place");
-	bool right = check_roots(s, &c, &w, &k);
+	check_roots(s, &c, &w, &k);
+	bool proved = k.proof.proved; /* also where it lacks what --require asks for */
 
 	v->any_values = true;
 	v->races |= w.races;
-	if (right)
+	if (proved)
 		note_values(s, v, &w, &k);
 	s->diags.where = NULL;
 	arena_free(&s->scratch);
 	arena_free(&s->instance);
-	return w.races ? RACES : !right ? REFUTED : msccl_has_contract(m) ? PROVED : NO_CONTRACT;
+	return w.races ? RACES : !proved ? REFUTED : msccl_has_contract(m) ? PROVED : NO_CONTRACT;
 }
 
 /* Deadlock for all sizes, and values where it finishes with enough slots. */
@@ -303,22 +304,20 @@ static void act(struct session *s, const struct msccl *m)
 		compile_way(s, m, &v);
 }
 
+/* What an action or option cannot do with any such file. False: it is told of. */
 static bool is_action(struct session *s)
 {
 	const struct options *o = s->o;
+	bool fits = o->action == ACTION_CHECK || o->action == ACTION_EXPLAIN ||
+		    (o->action == ACTION_COMPILE && o->emit != EMIT_AST);
+	const char *why = !fits ? "can be checked, explained and compiled, and that is all"
+			  : o->certificate ? "is for one N, and has no --certificate for every N"
+			  : o->stream	   ? "has no --stream: its program is there already"
+					   : NULL;
 
-	if (o->certificate) {
-		diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK,
-			 "%s: MSCCL XML is for one N, and has no --certificate for every N",
-			 o->file);
-		s->status = 2;
-		return false;
-	}
-	if (o->action == ACTION_CHECK || o->action == ACTION_EXPLAIN ||
-	    (o->action == ACTION_COMPILE && o->emit != EMIT_AST))
+	if (!why)
 		return true;
-	diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK,
-		 "%s: MSCCL XML can be checked, explained and compiled, and that is all", o->file);
+	diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "%s: MSCCL XML %s", o->file, why);
 	s->status = 2;
 	return false;
 }
