@@ -91,6 +91,15 @@ static uint64_t message_at(const struct maker *k, const struct ccs_op *o)
 	return TIME(k->ops[row].phase + 1);
 }
 
+/* Whether its cells are as long as what it receives. Both ends know that length by the number of a
+ * chunk, each by its own: in `sized` buffers many are equally long. It is the sender's that counts. */
+static bool holds_message(const struct maker *k, const struct ccs_op *o)
+{
+	uint32_t row = k->from[o - k->ops];
+
+	return row != CCS_NONE && plan_whole(k->v, k->even, k->ops + row, o->dst);
+}
+
 /* The plan promises an order, to which messages without cells may belong. */
 static void keep_order(const struct maker *k, uint32_t w, const struct ccs_op *o, uint64_t *t)
 {
@@ -152,7 +161,7 @@ static void walk_op(void *arg, uint32_t w, uint32_t row, uint32_t n, bool starts
 	o->level = (uint32_t)t;
 	note_time(k, w, o, t);
 	if (o->n && o->in != CCS_NONE && o->a == CCS_NONE && o->b == CCS_NONE &&
-	    o->dst != CCS_NONE && t == message_at(k, o) && plan_whole(k->v, k->even, o, o->dst))
+	    o->dst != CCS_NONE && t == message_at(k, o) && holds_message(k, o))
 		o->flags |= CCS_OP_TO_CELLS;
 	if (ccs_plan_goes(k->plan, o) && k->plan->rounds <= o->phase)
 		k->plan->rounds = o->phase + 1;
@@ -170,25 +179,6 @@ static uint64_t phase_at(uint32_t phase)
 static uint64_t round_at(uint32_t round)
 {
 	return 2 * (uint64_t)round + 1;
-}
-
-/* A message has one length, which both ends know by the number of a chunk, each by its own: in
- * `sized` buffers many are equally long. Where it counts, it is the sender's. One of several chunks
- * is in cells at both ends, or at none. */
-static void settle_ends(struct maker *k)
-{
-	for (uint64_t i = 0; i < k->v->plan->ops.n; i++) {
-		struct ccs_op *o = k->ops + i, *to = k->ops + o->to;
-
-		if (o->out == CCS_NONE)
-			continue;
-		if (to->flags & CCS_OP_TO_CELLS && !plan_whole(k->v, k->even, o, to->dst))
-			to->flags &= (uint16_t)~CCS_OP_TO_CELLS;
-		if (o->n == 1 || (o->flags & CCS_OP_FROM_CELLS && to->flags & CCS_OP_TO_CELLS))
-			continue;
-		o->flags &= (uint16_t)~CCS_OP_FROM_CELLS;
-		to->flags &= (uint16_t)~CCS_OP_TO_CELLS;
-	}
 }
 
 /* k->write is now when a cell is next written. Receives that could be in place count as
@@ -214,7 +204,15 @@ static void find_sources(struct maker *k)
 		for (uint32_t j = 0; o->dst != CCS_NONE && j < o->n; j++)
 			*cell_of(k, k->write, w, o->dst + j) = own;
 	}
-	settle_ends(k);
+	for (uint64_t i = 0; i < k->v->plan->ops.n; i++) {
+		struct ccs_op *o = k->ops + i, *to = k->ops + o->to;
+
+		if (o->out == CCS_NONE || o->n == 1 ||
+		    (o->flags & CCS_OP_FROM_CELLS && to->flags & CCS_OP_TO_CELLS))
+			continue;
+		o->flags &= (uint16_t)~CCS_OP_FROM_CELLS;
+		to->flags &= (uint16_t)~CCS_OP_TO_CELLS;
+	}
 }
 
 /* ---- all of it --------------------------------------------------------------------------- */

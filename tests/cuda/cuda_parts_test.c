@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 /* ---- several GPUs in one process -------------------------------------------------------- */
@@ -146,9 +147,12 @@ static int run_process(void *of, int index)
 static void test_processes(int device0, int device1, const char *what)
 {
 	struct pair p = { .device = { device0, device1 } };
+	struct timeval most = { .tv_sec = 60 }; /* if the other one ends for a fault */
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, p.fd))
 		exit(1);
+	for (int i = 0; i < 2; i++)
+		setsockopt(p.fd[i], SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
 	say(processes_run(2, run_process, &p), "%s", what);
 	close(p.fd[0]);
 	close(p.fd[1]);

@@ -214,7 +214,7 @@ bug "waits are no order of ranks" facts 's/later\(t, end_of\(k->ops \+ k->v->wor
 bug "a worker has no order" facts 's/later\(t, end_of\(o - 1\)\);/;/'
 bug "a round too many" facts 's/plan->rounds = o->phase \+ 1;/plan->rounds = o->phase + 2;/'
 bug "messages are received in cells too early" facts 's/t == message_at\(k, o\) \&\& //'
-bug "messages are received in cells that cannot hold them" facts 's/ \&\& plan_whole\(k->v, k->even, o, o->dst\)//'
+bug "messages are received in cells that cannot hold them" facts 's/ \&\& holds_message\(k, o\)//'
 bug "messages are sent from cells that cannot hold them" facts 's/plan_whole\(k->v, k->even, o, from\)/true/'
 bug "messages are sent from cells that are written" facts 's/free = !next \|\| next > round_at\(o->phase \+ 1\)/free = true/'
 bug "one side alone is in place" facts 's/to->flags \&= \(uint16_t\)~CCS_OP_TO_CELLS;/;/'
