@@ -19,8 +19,9 @@
  * replayed beside others, also by turns that kernels take (device/args.h). The first
  * capture waits for earlier launches, which take no turns: the one wait of the host.
  *
- * Either all parts launch or none. If the driver refuses a launch when others have been
- * made, these are stopped by the abort flag, and the communicator is dead.
+ * Either all parts launch or none. With several, the first call of a fit tries how many channels
+ * every driver accepts. If one still refuses a launch when others have been made, these are
+ * stopped by the abort flag, and the communicator is dead.
  * O(ranks).
  */
 #include "runtime/base/divide.h"
@@ -39,6 +40,7 @@ struct launch {
 	const struct call *c; /* what all ranks agree on */
 	struct gpu_state *state;
 	struct gpu_fit *fit;
+	uint32_t channels; /* most that the choice allows; 0: as many as pay */
 	uint32_t replicas, threads;
 	uint64_t longest, tile, ntiles;
 	bool entered; /* the only part's GPU is, all the time */
@@ -62,15 +64,20 @@ static struct ccs_choice choose(const struct gpu *g, const struct call *c, size_
 	return choice;
 }
 
-static void choose_replicas(struct launch *l, uint32_t channels, size_t esize)
+/* Those that fit, and that the state has room for. */
+static uint32_t most_replicas(const struct launch *l)
 {
-	uint32_t most =
-		l->fit->replicas < l->state->replicas ? l->fit->replicas : l->state->replicas;
+	return l->fit->replicas < l->state->replicas ? l->fit->replicas : l->state->replicas;
+}
 
-	if (!channels)
+static void choose_replicas(struct launch *l, size_t esize)
+{
+	uint32_t most = most_replicas(l);
+
+	if (!l->channels)
 		l->replicas = choice_channels(l->longest * esize, most);
 	else
-		l->replicas = channels < most ? channels : most;
+		l->replicas = l->channels < most ? l->channels : most;
 }
 
 /* device/args.h, Cuts: tile * ntiles * replicas >= the longest chunk, tiles in units
@@ -103,6 +110,15 @@ static void choose_threads(struct launch *l, size_t esize)
 	l->threads = l->fit->threads;
 	if (l->state->protocol == CCS_LL && !l->g->settings.threads && threads < l->threads)
 		l->threads = (uint32_t)(threads > LL_THREADS ? threads : LL_THREADS);
+}
+
+static void choose_shape(struct launch *l)
+{
+	size_t esize = ccs_dtype_size(l->c->type);
+
+	choose_replicas(l, esize);
+	choose_tile(l, esize);
+	choose_threads(l, esize);
 }
 
 /* ---- streams ----------------------------------------------------------------------- */
@@ -321,6 +337,61 @@ static ccs_status all_captured(const struct launch *l)
 	return CCS_OK;
 }
 
+/* ---- what the driver accepts ---------------------------------------------------------- */
+
+/* Launches as many replicas as fit, with no tiles: such a kernel waits for no other, and leaves
+ * all counters as they are. Half as many for each time that the driver refuses. In a stream of
+ * its own, as the call's may be captured; before the call, and behind the last one. */
+static ccs_status try_part(const struct launch *l, struct gpu_part *p)
+{
+	struct ccs_dev_call args = p->args;
+	void *params[] = { &args };
+	cuda_stream own = NULL;
+	ccs_status s = cuda_stream_new(&p->cuda, &own);
+
+	args.ntiles = 0;
+	args.begun = NULL;
+	p->args.launch = args.turn ? ++p->launches : 0; /* the call's turn is the next */
+	if (!s && p->ran)
+		s = cuda_wait(&p->cuda, p->last, own);
+	if (s) {
+		cuda_stream_free(&p->cuda, own);
+		return s;
+	}
+	for (;;) {
+		args.replicas = most_replicas(l);
+		s = cuda_launch(&p->cuda, l->fit->function[p - l->g->parts],
+				args.nworkers * args.replicas, l->fit->threads, 0, own, params);
+		if (s != CCS_EUNSUPPORTED || args.replicas < 2)
+			break;
+		l->fit->replicas = args.replicas / 2;
+	}
+	if (!s)
+		s = cuda_record(&p->cuda, p->last, own);
+	p->ran |= !s;
+	cuda_stream_free(&p->cuda, own);
+	return s;
+}
+
+/* The driver counts the multiprocessors of a whole GPU when it tells what is resident; under MPS,
+ * or in a green context, the process may have fewer, and a launch is refused. With several parts
+ * that is found out before the first of them launches, as all must have the same number of
+ * channels: no part's kernel could be taken back. `filled`: how the parts' arguments went; all
+ * processes learn of that, too. */
+static ccs_status try_all(struct launch *l, ccs_status filled)
+{
+	ccs_status s = filled ? filled : each(l, try_part);
+
+	s = gpu_agree_least(l->g, s, &l->fit->replicas);
+	if (s)
+		return s;
+	l->fit->tried = true;
+	choose_shape(l);
+	return each(l, cut);
+}
+
+/* ---- all of it ------------------------------------------------------------------------- */
+
 static ccs_status prepare(struct launch *l)
 {
 	const struct cells_call cells = call_cells(l->c);
@@ -339,10 +410,10 @@ static ccs_status prepare(struct launch *l)
 	if (s)
 		return s;
 	l->longest = cells_longest(&cells);
-	choose_replicas(l, choice.channels, esize);
-	choose_tile(l, esize);
-	choose_threads(l, esize);
-	return each(l, fill);
+	l->channels = choice.channels;
+	choose_shape(l);
+	s = each(l, fill);
+	return l->g->places.nparts > 1 && !l->fit->tried ? try_all(l, s) : s;
 }
 
 static void keep_shape(const struct launch *l)
@@ -361,18 +432,14 @@ static void keep_shape(const struct launch *l)
 		shape->blocks += l->g->parts[i].args.nworkers * l->replicas;
 }
 
-/* The driver counts the multiprocessors of a whole GPU when it tells what is resident; under MPS,
- * or in a green context, the process may have fewer, and the launch is refused: then half as many
- * channels, also from now on. Not where other parts have launched, or do so elsewhere: all parts
- * have the same number. */
+/* One part alone needs no trial: where its launch is refused it takes half as many channels, also
+ * from now on. */
 static bool fewer_channels(struct launch *l, ccs_status s)
 {
 	if (s != CCS_EUNSUPPORTED || l->g->places.nparts > 1 || l->replicas < 2)
 		return false;
 	l->fit->replicas = l->replicas / 2;
-	l->replicas = l->fit->replicas;
-	choose_tile(l, ccs_dtype_size(l->c->type));
-	choose_threads(l, ccs_dtype_size(l->c->type));
+	choose_shape(l);
 	return true;
 }
 

@@ -77,6 +77,7 @@ struct gpu_fit {
 	struct kernel_key key;
 	unsigned threads;  /* of a block */
 	uint32_t replicas; /* that fit, on every part */
+	bool tried;	   /* ... and the drivers have accepted: call.c */
 	struct gpu_fit *next;
 	cuda_function function[]; /* [parts of this process] */
 };
@@ -287,6 +288,8 @@ ccs_status gpu_exchange(struct transfer *list);
 
 /** How it went here becomes how it went on all; CCS_OK at once if there is no group. */
 ccs_status gpu_agree(struct gpu *g, ccs_status here);
+/** The same; if it went well, `n` becomes the least of all. */
+ccs_status gpu_agree_least(struct gpu *g, ccs_status here, uint32_t *n);
 /** Opens the GPU of one rank of several processes, and meets the others. What there is of
  *  it at a failure is freed by gpu_free. */
 ccs_status gpu_open_rank(struct world *w, const ccs_unique_id *id, int rank, int device);

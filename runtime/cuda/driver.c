@@ -217,10 +217,7 @@ ccs_status cuda_open(struct cuda *d, int device)
 	if (!s) {
 		s = cuda_enter(d, &mode);
 		if (!s) {
-			s = cuda_check(d, d->api->stream_new(&d->setup, CUDA_STREAM_NON_BLOCKING),
-				       "cuStreamCreate", "a stream");
-			if (s)
-				d->setup = NULL;
+			s = cuda_stream_new(d, &d->setup);
 			cuda_leave(d, mode);
 		}
 	}
@@ -234,7 +231,7 @@ void cuda_close(struct cuda *d)
 	if (d->setup) {
 		bool entered = d->api->push(d->context) == 0;
 
-		d->api->stream_free(d->setup);
+		cuda_stream_free(d, d->setup);
 		if (entered)
 			cuda_leave(d, -1);
 	}
@@ -429,6 +426,22 @@ ccs_status cuda_launch(struct cuda *d, cuda_function f, unsigned blocks, unsigne
 }
 
 /* ---- streams ------------------------------------------------------------------------------ */
+
+ccs_status cuda_stream_new(struct cuda *d, cuda_stream *s)
+{
+	ccs_status rc = cuda_check(d, d->api->stream_new(s, CUDA_STREAM_NON_BLOCKING),
+				   "cuStreamCreate", "a stream");
+
+	if (rc)
+		*s = NULL;
+	return rc;
+}
+
+void cuda_stream_free(struct cuda *d, cuda_stream s)
+{
+	if (s && d->api)
+		d->api->stream_free(s);
+}
 
 ccs_status cuda_capturing(struct cuda *d, cuda_stream s, bool *capturing)
 {

@@ -76,6 +76,9 @@ ccs_status cuda_occupancy(struct cuda *d, int *blocks, cuda_function f, int thre
 ccs_status cuda_launch(struct cuda *d, cuda_function f, unsigned blocks, unsigned threads,
 		       unsigned shared, cuda_stream s, void **params);
 
+/** A stream that waits for no other one. What is in it when it is freed is done still. */
+ccs_status cuda_stream_new(struct cuda *d, cuda_stream *s);
+void cuda_stream_free(struct cuda *d, cuda_stream s);
 ccs_status cuda_capturing(struct cuda *d, cuda_stream s, bool *capturing);
 ccs_status cuda_event_new(struct cuda *d, cuda_event *e);
 void cuda_event_free(struct cuda *d, cuda_event e);

@@ -257,7 +257,7 @@ static void stuck_devices(const struct ccs_module *m, int n)
 	data_free(&d);
 }
 
-/* The third GPU's launch is refused, when two have been made. */
+/* The third GPU's launch is refused, when two have been made; all four have tried before. */
 static void refused_devices(const struct ccs_module *m)
 {
 	static const int devices[] = { 0, 1, 2, 3 };
@@ -272,7 +272,7 @@ static void refused_devices(const struct ccs_module *m)
 	}
 	for (int r = 0; r < 4; r++)
 		spot_take(spots + r, comm[r], &d);
-	setenv("FAKE_CUDA_FAIL", "cuLaunchCooperativeKernel:3:999", 1);
+	setenv("FAKE_CUDA_FAIL", "cuLaunchCooperativeKernel:7:999", 1);
 	ccs_group_start();
 	for (int r = 0; r < 4; r++)
 		spot_run(spots + r, comm[r], &d);
@@ -285,6 +285,36 @@ static void refused_devices(const struct ccs_module *m)
 	say(ccs_comm_check(comm[0]) == CCS_EABORTED && strstr(ccs_error(), "cuLaunchCooperative"),
 	    "... stops those that were made, and the communicator is dead");
 	for (int r = 0; r < 4; r++) {
+		spot_leave(spots + r);
+		ccs_comm_free(comm[r]);
+	}
+	data_free(&d);
+}
+
+/* The second GPU takes no block at all, and later does. */
+static void small_device(const struct ccs_module *m)
+{
+	static const int devices[] = { 0, 1 };
+	struct ccs_comm *comm[2];
+	struct spot spots[2];
+	struct data d;
+	ccs_status s;
+
+	if (ccs_comm_init_devices(comm, 2, devices) || !data_make(&d, m, 2, 840)) {
+		say(false, "two GPUs: %s", ccs_error());
+		return;
+	}
+	setenv("FAKE_CUDA_SHARE", "100000@1", 1);
+	ccs_group_start();
+	for (int r = 0; r < 2; r++)
+		if (spot_take(spots + r, comm[r], &d))
+			spot_run(spots + r, comm[r], &d);
+	s = ccs_group_end();
+	unsetenv("FAKE_CUDA_SHARE");
+	says(s, CCS_EUNSUPPORTED, "on Fake GPU 1: cuLaunchCooperativeKernel",
+	     "a GPU that takes no channel at all is told of");
+	say(run_all(comm, &d), "... before any has launched, so that the next call goes well");
+	for (int r = 0; r < 2; r++) {
 		spot_leave(spots + r);
 		ccs_comm_free(comm[r]);
 	}
@@ -385,6 +415,7 @@ int main(int argc, char **argv)
 		stuck_devices(m[0], 2);
 		stuck_devices(m[0], 4);
 		refused_devices(m[0]);
+		small_device(m[0]);
 		test_fullest(m[n - 1]);
 	}
 	modules_free(m, n);

@@ -64,6 +64,21 @@ ranks processes "$together"
 ranks processes "$apart" CCS_P2P_DISABLE=1 CCS_TILE_BYTES=2048
 ranks processes "$some" FAKE_CUDA_PEERS=none CCS_PROTOCOLS=simple/3 CCS_TILE_BYTES=128
 ranks processes "$some" CCS_PROTOCOLS=ll
+
+# One GPU takes fewer blocks than the driver says are resident: all have fewer channels.
+fewer() { # fewer LOG: GPU 1 was tried with at most 8 blocks, GPU 0 with more; nobody called with more
+	awk '/ntiles 0 / && $5 == 0 && $3 > tried { tried = $3 }
+		/ntiles [1-9]/ && $5 < 2 && $3 > called { called = $3 }
+		$5 == 1 && $3 > took { took = $3 }
+		END { exit !(tried > 8 && took == 8 && called == 8) }' "$1"
+}
+two="$ring $modules/binomial_reduce.so"
+share="FAKE_CUDA_SMS=32 FAKE_CUDA_SHARE=8@1"
+places devices "$two" $share FAKE_CUDA_LOG="$tmp/fewer"
+grep "launch blocks" "$tmp/fewer" >"$tmp/launches"
+holds "a GPU's smaller part leaves all parts fewer channels" fewer "$tmp/launches"
+places graphs "$two" $share
+ranks processes "$two" $share CCS_PROTOCOLS=simple
 places trouble "$ring $modules/direct_all_to_all.so" FAKE_CUDA_LOG="$tmp/limited"
 holds "... until a timeout is set" grep -q 'limit 300 ms ends' "$tmp/limited"
 ranks trouble "$ring"

@@ -379,7 +379,7 @@ static void play_refused(struct scene *s, struct ccs_comm *comm, int rank)
 		return;
 	}
 	if (rank == 2)
-		setenv("FAKE_CUDA_FAIL", "cuLaunchCooperativeKernel:1:999", 1);
+		setenv("FAKE_CUDA_FAIL", "cuLaunchCooperativeKernel:2:999", 1); /* it has tried */
 	status = spot_run(&spot, comm, &d);
 	unsetenv("FAKE_CUDA_FAIL");
 	s->told[rank].bad = (rank == 2) != (status != CCS_OK);
@@ -398,6 +398,37 @@ static void test_refused(const struct ccs_module *m)
 		    all_say(&s, 2, CCS_EABORTED,
 			    "rank 2 has given up: ", "cuLaunchCooperativeKernel"),
 	    "a launch that is refused in one process ends those of all, with its text");
+	end(&s);
+}
+
+/* The GPU of rank 1 takes no block at all, and later does. */
+static void play_small(struct scene *s, struct ccs_comm *comm, int rank)
+{
+	struct spot seat;
+	struct data d;
+	ccs_status status;
+
+	if (!data_make(&d, s->m[0], s->n, 840) || !spot_take(&seat, comm, &d))
+		return;
+	setenv("FAKE_CUDA_SHARE", "100000@1", 1);
+	tell(s, rank, spot_run(&seat, comm, &d));
+	unsetenv("FAKE_CUDA_SHARE");
+	status = spot_run(&seat, comm, &d);
+	s->told[rank].bad = status || !spot_right(&seat, rank, &d);
+	spot_leave(&seat);
+	data_free(&d);
+}
+
+static void test_small(const struct ccs_module *m)
+{
+	struct scene s = { .m = &m, .nm = 1, .n = 4, .play = play_small };
+	bool all = perform(&s), right = true;
+
+	for (int r = 0; r < s.n; r++)
+		right &= !s.told[r].bad;
+	say(all && right &&
+		    all_say(&s, 1, CCS_EUNSUPPORTED, "rank 1: ", "cuLaunchCooperativeKernel"),
+	    "a GPU that takes no channel at all is told of in all processes, which go on");
 	end(&s);
 }
 
@@ -579,6 +610,7 @@ static void test_trouble(const struct ccs_module *m)
 	test_stuck(m);
 	test_late(m);
 	test_refused(m);
+	test_small(m);
 	test_death(m);
 	test_mismatch(m);
 	test_words();

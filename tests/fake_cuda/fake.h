@@ -37,7 +37,7 @@
  *   FAKE_CUDA_ASYNC=0           1: no work is done in the call that gives it
  *   FAKE_CUDA_QUEUE=1024        a stream has so much to do at most
  *   FAKE_CUDA_SHARE=1           ... of which a launch gets one part in so many, as under MPS,
- *                               though the driver counts all of them
+ *                               though the driver counts all of them; 8@1: of GPU 1 alone
  *   FAKE_CUDA_STUCK=RANK        blocks of that rank never move, in launches made while
  *                               it is set. The others give up after the call's limit; a
  *                               launch that waits for nobody else takes that as over

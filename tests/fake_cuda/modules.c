@@ -242,12 +242,20 @@ void room_give(const struct launch *l)
 	unlock();
 }
 
+/* FAKE_CUDA_SHARE: 8, or 8@1 for device 1 alone. */
+static int share_of(int device)
+{
+	const char *s = getenv("FAKE_CUDA_SHARE"), *of = s ? strchr(s, '@') : NULL;
+
+	return of && atoi(of + 1) != device ? 1 : number("FAKE_CUDA_SHARE", 1);
+}
+
 /* What so many blocks need. */
 static void measure(struct launch *l)
 {
 	int each = blocks_per_sm(&l->kernel.needs, l->threads);
 
-	l->whole = number("FAKE_CUDA_SMS", 132) * SM_ROOM / number("FAKE_CUDA_SHARE", 1);
+	l->whole = number("FAKE_CUDA_SMS", 132) * SM_ROOM / share_of(l->device);
 	l->room = each ? (l->blocks * SM_ROOM + each - 1) / each : l->whole + 1;
 }
 
