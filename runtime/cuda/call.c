@@ -19,8 +19,8 @@
  * replayed beside others, also by turns that kernels take (device/args.h). The first
  * capture waits for earlier launches, which take no turns: the one wait of the host.
  *
- * Either all parts launch or none. With several, the first call of a fit tries how many channels
- * every driver accepts. If one still refuses a launch when others have been made, these are
+ * Either all parts launch or none. With several, the first call of a fit tries what every part's
+ * driver accepts. If one still refuses a launch when others have been made, these are
  * stopped by the abort flag, and the communicator is dead.
  * O(ranks).
  */
@@ -339,33 +339,49 @@ static ccs_status all_captured(const struct launch *l)
 
 /* ---- what the driver accepts ---------------------------------------------------------- */
 
+/* The driver counts the multiprocessors of a whole GPU when it tells what is resident; under MPS,
+ * or in a green context, the process may have fewer, and a launch is refused: then half as many
+ * channels fit, and where it was one, half as many threads. */
+static bool fit_less(const struct launch *l, uint32_t replicas, uint32_t threads)
+{
+	if (replicas > 1)
+		l->fit->replicas = replicas / 2;
+	else if (!l->g->settings.threads && threads >= 2 * WARP)
+		l->fit->threads = (uint32_t)round_up(threads / 2, WARP);
+	else
+		return false;
+	return true;
+}
+
 /* Launches as many replicas as fit, with no tiles: such a kernel waits for no other, and leaves
- * all counters as they are. Half as many for each time that the driver refuses. In a stream of
- * its own, as the call's may be captured; before the call, and behind the last one. */
-static ccs_status try_part(const struct launch *l, struct gpu_part *p)
+ * all counters as they are. Less for each time that the driver refuses. */
+static ccs_status try_in(const struct launch *l, struct gpu_part *p, cuda_stream own)
 {
 	struct ccs_dev_call args = p->args;
 	void *params[] = { &args };
-	cuda_stream own = NULL;
-	ccs_status s = cuda_stream_new(&p->cuda, &own);
+	ccs_status s;
 
 	args.ntiles = 0;
 	args.begun = NULL;
 	p->args.launch = args.turn ? ++p->launches : 0; /* the call's turn is the next */
-	if (!s && p->ran)
-		s = cuda_wait(&p->cuda, p->last, own);
-	if (s) {
-		cuda_stream_free(&p->cuda, own);
-		return s;
-	}
-	for (;;) {
+	do {
 		args.replicas = most_replicas(l);
 		s = cuda_launch(&p->cuda, l->fit->function[p - l->g->parts],
 				args.nworkers * args.replicas, l->fit->threads, 0, own, params);
-		if (s != CCS_EUNSUPPORTED || args.replicas < 2)
-			break;
-		l->fit->replicas = args.replicas / 2;
-	}
+	} while (s == CCS_EUNSUPPORTED && fit_less(l, args.replicas, l->fit->threads));
+	return s;
+}
+
+/* In a stream of its own, as the call's may be captured; before the call, behind the last one. */
+static ccs_status try_part(const struct launch *l, struct gpu_part *p)
+{
+	cuda_stream own;
+	ccs_status s = cuda_stream_new(&p->cuda, &own);
+
+	if (!s && p->ran)
+		s = cuda_wait(&p->cuda, p->last, own);
+	if (!s)
+		s = try_in(l, p, own);
 	if (!s)
 		s = cuda_record(&p->cuda, p->last, own);
 	p->ran |= !s;
@@ -373,16 +389,16 @@ static ccs_status try_part(const struct launch *l, struct gpu_part *p)
 	return s;
 }
 
-/* The driver counts the multiprocessors of a whole GPU when it tells what is resident; under MPS,
- * or in a green context, the process may have fewer, and a launch is refused. With several parts
- * that is found out before the first of them launches, as all must have the same number of
- * channels: no part's kernel could be taken back. `filled`: how the parts' arguments went; all
- * processes learn of that, too. */
+/* With several parts what fits is found out before the first of them launches: all must have the
+ * same number of channels, and no part's kernel can be taken back. `filled`: how the parts'
+ * arguments went; all processes learn of that, too. */
 static ccs_status try_all(struct launch *l, ccs_status filled)
 {
 	ccs_status s = filled ? filled : each(l, try_part);
 
 	s = gpu_agree_least(l->g, s, &l->fit->replicas);
+	if (!s)
+		s = gpu_agree_least(l->g, s, &l->fit->threads);
 	if (s)
 		return s;
 	l->fit->tried = true;
@@ -432,13 +448,12 @@ static void keep_shape(const struct launch *l)
 		shape->blocks += l->g->parts[i].args.nworkers * l->replicas;
 }
 
-/* One part alone needs no trial: where its launch is refused it takes half as many channels, also
- * from now on. */
-static bool fewer_channels(struct launch *l, ccs_status s)
+/* One part alone needs no trial: where its launch is refused it takes less, also from now on. */
+static bool takes_less(struct launch *l, ccs_status s)
 {
-	if (s != CCS_EUNSUPPORTED || l->g->places.nparts > 1 || l->replicas < 2)
+	if (s != CCS_EUNSUPPORTED || l->g->places.nparts > 1 ||
+	    !fit_less(l, l->replicas, l->threads))
 		return false;
-	l->fit->replicas = l->replicas / 2;
 	choose_shape(l);
 	return true;
 }
@@ -450,7 +465,7 @@ static ccs_status run(struct launch *l)
 	if (s)
 		return s;
 	s = each(l, submit);
-	while (fewer_channels(l, s)) {
+	while (takes_less(l, s)) {
 		each(l, cut);
 		s = each(l, submit);
 	}

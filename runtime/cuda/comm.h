@@ -75,7 +75,7 @@ struct gpu_state_part {
 /* How a kernel is launched for a state, as agreed by all parts. */
 struct gpu_fit {
 	struct kernel_key key;
-	unsigned threads;  /* of a block */
+	uint32_t threads;  /* of a block */
 	uint32_t replicas; /* that fit, on every part */
 	bool tried;	   /* ... and the drivers have accepted: call.c */
 	struct gpu_fit *next;

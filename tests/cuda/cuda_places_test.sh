@@ -78,7 +78,7 @@ places devices "$two" $share FAKE_CUDA_LOG="$tmp/fewer"
 grep "launch blocks" "$tmp/fewer" >"$tmp/launches"
 holds "a GPU's smaller part leaves all parts fewer channels" fewer "$tmp/launches"
 places graphs "$two" $share
-ranks processes "$two" $share CCS_PROTOCOLS=simple
+ranks processes "$some" FAKE_CUDA_SMS=32 FAKE_CUDA_SHARE=50@1	# and fewer threads
 places trouble "$ring $modules/direct_all_to_all.so" FAKE_CUDA_LOG="$tmp/limited"
 holds "... until a timeout is set" grep -q 'limit 300 ms ends' "$tmp/limited"
 ranks trouble "$ring"

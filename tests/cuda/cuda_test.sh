@@ -227,9 +227,11 @@ status "a part of a GPU takes fewer channels" 0 env FAKE_CUDA_SHARE=8 CCS_NVRTC=
 says "... than the driver says are resident" "$tmp/out" \
 	'^ +8192 .* 1 channel, 8 blocks.*'
 says "... with right results" "$tmp/out" '^ +1048576 .* ll, 4 channels, 32 blocks .*'
-status "a part that is too small for one" 4 env FAKE_CUDA_SHARE=400 LD_LIBRARY_PATH="$fake" \
+FAKE_CUDA_SHARE=200 shapes "$tmp/ring.so" >"$tmp/narrow"
+says "a part that is too small for one takes fewer threads" "$tmp/narrow" ' 1 channel, 8 blocks of 32 threads'
+status "a part that is too small for a warp" 4 env FAKE_CUDA_SHARE=400 LD_LIBRARY_PATH="$fake" \
 	"$ccrun" -n 8 --device cuda "$tmp/ring.so" -b 64 -e 64
-says "... is refused by the driver's word" "$tmp/err" '8 blocks of 64 threads .*cuLaunchCooperativeKernel failed'
+says "... is refused by the driver's word" "$tmp/err" '8 blocks of 32 threads .*cuLaunchCooperativeKernel failed'
 status "on the CPU -v says nothing more" 0 "$ccrun" -v -n 4 "$tmp/ring.so" -e 1K
 holds "... of channels" sh -c "! grep -q channel '$tmp/out'"
 unset FAKE_CUDA_SMS
