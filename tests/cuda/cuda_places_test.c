@@ -83,6 +83,40 @@ static void test_devices(const struct ccs_module *m)
 	    ccs_module_schedule(m), ran);
 }
 
+/* A type that is new to a plan which may still be running, when its kernel is there from another
+ * root's: nothing but its order keeps the trial of what fits behind that call. */
+static void test_unwaited(const struct ccs_module *m)
+{
+	static const int devices[] = { 0, 1 }, roots[] = { 1, 0, 1 };
+	static const ccs_dtype types[] = { CCS_INT32, CCS_FLOAT32, CCS_FLOAT32 };
+	struct ccs_comm *comm[2];
+	struct spot spots[2];
+	struct data d;
+	ccs_status s;
+
+	s = ccs_comm_init_devices(comm, 2, devices);
+	if (s || !data_make(&d, m, 2, 840)) {
+		say(false, "two GPUs: %s", ccs_error());
+		return;
+	}
+	for (int r = 0; r < 2; r++)
+		spot_take(spots + r, comm[r], &d);
+	for (int k = 0; k < 3 && !s; k++) {
+		ccs_group_start();
+		for (int r = 0; r < 2; r++)
+			ccs_run(m, (void *)(uintptr_t)spots[r].in, (void *)(uintptr_t)spots[r].out,
+				d.count, types[k], CCS_SUM, roots[k], comm[r], NULL);
+		s = ccs_group_end();
+	}
+	say(!s && spot_right(spots + 1, 1, &d), "%s: calls of two types and roots, none waited for",
+	    ccs_module_schedule(m));
+	for (int r = 0; r < 2; r++) {
+		spot_leave(spots + r);
+		ccs_comm_free(comm[r]);
+	}
+	data_free(&d);
+}
+
 /* ---- graphs beside calls ------------------------------------------------------------------ */
 
 /* Ranks of one GPU share a stream for calls and one for graphs. */
@@ -407,6 +441,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < n; i++) {
 		if (!strcmp(argv[1], "devices"))
 			test_devices(m[i]);
+		if (!strcmp(argv[1], "devices") && ccs_module_rooted(m[i]))
+			test_unwaited(m[i]);
 		else if (!strcmp(argv[1], "graphs"))
 			test_graphs(m[i]);
 	}

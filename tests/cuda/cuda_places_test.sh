@@ -78,7 +78,12 @@ places devices "$two" $share FAKE_CUDA_LOG="$tmp/fewer"
 grep "launch blocks" "$tmp/fewer" >"$tmp/launches"
 holds "a GPU's smaller part leaves all parts fewer channels" fewer "$tmp/launches"
 places graphs "$two" $share
-ranks processes "$some" FAKE_CUDA_SMS=32 FAKE_CUDA_SHARE=50@1	# and fewer threads
+ranks processes "$some" FAKE_CUDA_SMS=32 FAKE_CUDA_SHARE=50@1 FAKE_CUDA_LOG="$tmp/narrow"
+narrow() { # narrow LOG: where GPU 1 takes 8 blocks with 32 threads alone, no GPU is called with more
+	awk '/launch blocks 8 .* ntiles [1-9].* replicas 1 / { n++; wide += !/ threads 32 / }
+		END { exit !(n && !wide) }' "$1"
+}
+holds "... or fewer threads" narrow "$tmp/narrow"
 places trouble "$ring $modules/direct_all_to_all.so" FAKE_CUDA_LOG="$tmp/limited"
 holds "... until a timeout is set" grep -q 'limit 300 ms ends' "$tmp/limited"
 ranks trouble "$ring"

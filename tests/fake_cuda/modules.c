@@ -272,10 +272,10 @@ static int launch(struct launch *l, struct stream *s)
 	struct work w = { .what = LAUNCH };
 
 	note("launch blocks %u device %d stream %d workers %u..%u tile %llu ntiles %llu "
-	     "replicas %u type %u op %u protocol %u limit %llu ms%s%s%s%s%s",
+	     "replicas %u type %u op %u protocol %u threads %u limit %llu ms%s%s%s%s%s",
 	     l->blocks, l->device, s->number, l->call.worker0, l->call.worker0 + l->call.nworkers,
 	     (unsigned long long)l->call.tile, (unsigned long long)l->call.ntiles, l->call.replicas,
-	     l->kernel.type, l->kernel.op, l->kernel.protocol,
+	     l->kernel.type, l->kernel.op, l->kernel.protocol, l->threads,
 	     (unsigned long long)l->call.limit / 1000000, l->call.ends ? " ends" : "",
 	     l->call.far ? " far" : "", l->call.direct ? " direct" : "",
 	     l->call.turn ? " turn" : "", s->capture ? " captured" : "");
