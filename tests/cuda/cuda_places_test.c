@@ -441,7 +441,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < n; i++) {
 		if (!strcmp(argv[1], "devices"))
 			test_devices(m[i]);
-		if (!strcmp(argv[1], "devices") && ccs_module_rooted(m[i]))
+		if (!strcmp(argv[1], "devices") && ccs_module_rooted(m[i]) &&
+		    ccs_module_has(m[i], 2))
 			test_unwaited(m[i]);
 		else if (!strcmp(argv[1], "graphs"))
 			test_graphs(m[i]);
