@@ -240,14 +240,14 @@ void procs_tell_ways(const struct procs *p, char *text, size_t size)
 	size_t n = 0;
 
 	text[0] = '\0';
-	for (unsigned class = 0; class < 64 && n < size; class ++) {
-		unsigned unit = class < 20 ? 10 : 20;
+	for (unsigned i = 0; i < 64 && n < size; i++) {
+		unsigned unit = i < 20 ? 10 : 20;
 
-		if (!(p->tried >> class & 1) || last == p->best[class])
+		if (!(p->tried >> i & 1) || last == p->best[i])
 			continue;
 		n += (size_t)snprintf(text + n, size - n, "%s%s from %llu %s", last < 0 ? "" : ", ",
-				      names[p->best[class]], 1ull << (class - unit),
+				      names[p->best[i]], 1ull << (i - unit),
 				      unit == 10 ? "KiB" : "MiB");
-		last = p->best[class];
+		last = p->best[i];
 	}
 }
