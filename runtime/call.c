@@ -120,7 +120,7 @@ static void call_begin(struct call *c, const struct ccs_module *m, const void *s
 	c->count = count;
 	c->type = type;
 	c->op = op;
-	c->premul = c->read = c->done = c->waits = false;
+	c->premul = c->read = c->streamed = c->done = c->waits = false;
 	c->turns = NULL;
 	c->like = NULL;
 	c->sizes = NULL;

@@ -410,7 +410,8 @@ CCS_API int ccs_comm_device(const struct ccs_comm *c);
 /** The same in a word, by which tunings are found: "tasks" (the CPU of one process), "procs"
  *  (processes of a host), "mpi", "cuda" (GPUs of a host), "hosts" (GPUs of several). */
 CCS_API const char *ccs_comm_engine(const struct ccs_comm *c);
-/** Where the ranks live, for people: "8 ranks on one GPU, NVIDIA H200 (...)". */
+/** Where the ranks live, for people: "8 ranks on one GPU, NVIDIA H200 (...)". Processes of a host
+ *  tell also which way of long messages was quickest when it was last tried, if it was. */
 CCS_API ccs_status ccs_comm_describe(struct ccs_comm *c, char *text, size_t size);
 
 /* What the processes of a communicator tell one another, between calls: a few bytes, times,

@@ -43,6 +43,7 @@ struct call {
 	ccs_dtype type;
 	ccs_redop op;
 	bool read; /* every rank reads what any other holds: the engine has chosen so, for all */
+	bool streamed;			/* ... or stores long messages past the caches */
 	bool reduces, premul;		/* an operator matters; ... and it is premul-sum */
 	enum user_order order;		/* whose operator it is, and what of operands' order */
 	const struct rank_order *turns; /* USER_IN_ORDER: the plan's; else NULL */

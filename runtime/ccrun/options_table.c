@@ -129,7 +129,8 @@ static const struct spec specs[] = {
 	  "on GPUs: the messages' bytes a second, as part of a plain copy's" },
 	{ "-v", 'v', NULL, NULL, false,
 	  "on GPUs: behind each row, how its runs were cut: protocol, channels, blocks,\n"
-	  "and tiles of a chunk" },
+	  "and tiles of a chunk; behind all rows, what the communicator then tells of\n"
+	  "itself: of processes, by which ways long messages were quickest" },
 	{ "--procs", LONG_PROCS, NULL, NULL, false,
 	  "on the CPU: starts a process for each rank, instead of a task in this one" },
 	{ "--transport", LONG_TRANSPORT, "HOW", transport_word, false,

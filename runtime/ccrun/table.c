@@ -380,11 +380,14 @@ static void print_head(const struct bench *b)
 
 static void print_foot(const struct bench *b)
 {
-	char theirs[40] = "";
+	char theirs[40] = "", where[512] = "";
 
 	if (b->beside)
 		snprintf(theirs, sizeof(theirs), "... of %s's", b->o->against->title);
 	print(b, "#\n");
+	/* behind the runs it tells by which ways long messages went */
+	if (b->o->verbose && !ccs_comm_describe(b->at->comm[b->at->first], where, sizeof(where)))
+		print(b, "# %s\n", where);
 	if (b->checks)
 		print(b, "# %-18s: %zu%s\n", b->has.buffers ? "wrong elements" : "wrong order",
 		      b->wrong[SIDE_OURS], b->wrong[SIDE_OURS] ? "" : " OK");

@@ -120,6 +120,9 @@ struct rank_io {
 	bool partly; /* only what in place is needed aside, not what lies where it belongs */
 };
 
+/* All FIFOs' slots together, where they are more than they need be: struct layout.ring. */
+#define RINGS_BYTES ((size_t)4 << 20)
+
 /* What a layout follows from: the same in all processes, wherever the module lies there. */
 struct layout_key {
 	uint64_t size, checksum; /* of the module; no size: there is no layout yet */
@@ -132,7 +135,7 @@ struct layout_key {
 	bool premul;
 	size_t esize;
 	enum user_order order;
-	bool read;
+	bool read, streamed;
 };
 
 /* What the current run's fibers read; fixed while it runs. */
@@ -155,7 +158,8 @@ struct layout {
 	uint64_t ntiles;
 	uint32_t ahead; /* calls whose messages FIFOs have room for, up to the plan's slots */
 	bool cached;	/* ... but of a message a call no more than stay in first-level caches */
-	size_t longest; /* elements of the longest cell */
+	size_t ring; /* bytes of a FIFO's slots, if they have no less; 0: there are as few as do */
+	size_t longest;		       /* elements of the longest cell */
 	unsigned char *scratch;	       /* of all ranks, */
 	size_t scratch_bytes;	       /* each */
 	size_t send_bytes, recv_bytes; /* of each call's buffers */
@@ -295,7 +299,8 @@ struct cpu {
 	unsigned running;	    /* threads inside a fiber */
 	unsigned spinning;	    /* threads that wait without sleeping */
 	unsigned cores;		    /* of the thread that has made it: others may keep to one */
-	bool cached; /* ranks are on cores of their own: short messages' slots stay in their caches */
+	bool cached; /* ranks are on cores of their own: short messages' slots stay in their caches,
+			and long ones' leave them */
 	unsigned limit; /* most of them at a time; set at the first run */
 	unsigned idle_helpers;
 	pthread_t *helpers;

@@ -13,7 +13,15 @@
  * rank may be ahead of others, if ranks are processes and chunks are short, so that a sender
  * need not look each time how far its receiver is; but of messages that come one a call no more than
  * stay in the cores' caches, as a line is written sooner that the receiver has just read than one which
- * it has put away. Memory is kept from run to run and only grows; where
+ * it has put away.
+ *
+ * The ring. Who writes a slot again while its lines are still in its receiver's own caches must take them
+ * from there: of 256 KiB from one process to another, by slots of as much in all, that took most of
+ * the 31 us; by 1 MiB of slots they took 14, and 8 by 2 MiB, which is more than such a cache (1 MiB) holds.
+ * So where ranks have cores of their own, a FIFO of long chunks has more slots than the plan needs, which
+ * makes a sender wait less, and never more: of that many bytes, and all FIFOs together of RINGS_BYTES. Buffers that
+ * leave the caches themselves want half: else slots take their room in the cache that the cores share. Not
+ * so slots that are stored past the caches. Memory is kept from run to run and only grows; where
  * ranks are processes it is one of several (struct laid, procs_layouts.c). O(fibers + FIFOs + cells).
  */
 #include "runtime/base/divide.h"
@@ -34,6 +42,8 @@
 #define RELAYED_BYTES ((size_t)256 << 10)
 /* Slots of short messages that are in the first-level cache of their sender and of their receiver. */
 #define CACHED_BYTES ((size_t)8 << 10)
+/* Slots that leave a core's own caches before they are used again. */
+#define RING_BYTES ((size_t)2 << 20)
 /* Messages are numbered from so many times the layout's number: by 2^40 a layout. */
 #define NUMBERS 40
 /* Buffers that are no longer are done with sooner by one thread alone than by several that tell
@@ -207,6 +217,8 @@ static size_t slots_in(const struct layout *l, const struct call *c, const struc
 {
 	size_t n = (size_t)slots_of(l, c, f, l->ntiles), bytes = slot_bytes(l, f), most;
 
+	if (bytes && n < l->ring / bytes)
+		return l->ring / bytes;
 	if (!l->cached || !bytes || f->messages > 1 || l->ntiles > 1)
 		return n;
 	most = CACHED_BYTES / bytes < 2 ? 2 : CACHED_BYTES / bytes;
@@ -316,7 +328,8 @@ static struct layout_key key_of(const struct call *c)
 				    .premul = c->premul,
 				    .esize = c->esize,
 				    .order = c->order,
-				    .read = c->read };
+				    .read = c->read,
+				    .streamed = c->streamed };
 }
 
 static bool same_key(const struct layout_key *x, const struct layout_key *y)
@@ -325,7 +338,7 @@ static bool same_key(const struct layout_key *x, const struct layout_key *y)
 	       x->count == y->count && x->rows == y->rows && x->sizes == y->sizes &&
 	       x->type == y->type && x->op == y->op && x->tile == y->tile &&
 	       x->premul == y->premul && x->esize == y->esize && x->order == y->order &&
-	       x->read == y->read;
+	       x->read == y->read && x->streamed == y->streamed;
 }
 
 /* Bytes of each memory. */
@@ -346,6 +359,22 @@ static bool room_of(const struct layout *l, const struct call *c, struct room *m
 	       data_size(l, c, &m->lines, &m->data);
 }
 
+/* Slots, which come first, are as fast at their first use as later: whoever compares ways by the time of a few
+ * calls is not to see the system find pages. (Where it cannot do that ahead, calls do.) */
+static bool grow_data(struct laid *d, const struct layout *l, size_t bytes)
+{
+	size_t before = d->data.cap;
+
+	if (!cpu_arena_grow(&d->data, bytes))
+		return false;
+#ifdef MADV_POPULATE_WRITE
+	if (d->data.cap != before && l->ring)
+		(void)madvise(d->data.data, bytes < RINGS_BYTES ? bytes : RINGS_BYTES,
+			      MADV_POPULATE_WRITE);
+#endif
+	return true;
+}
+
 static bool make_room(struct laid *d, const struct layout *l, const struct call *c)
 {
 	struct room m;
@@ -353,7 +382,7 @@ static bool make_room(struct laid *d, const struct layout *l, const struct call 
 	return room_of(l, c, &m) && grow_zero(&d->fibers, m.fibers) &&
 	       grow_zero(&d->fifos, m.fifos) && grow_zero(&d->lines, m.lines) &&
 	       cpu_arena_grow(&d->slots, m.slots) && cpu_arena_grow(&d->cells, m.cells) &&
-	       cpu_arena_grow(&d->data, m.data);
+	       grow_data(d, l, m.data);
 }
 
 bool layout_is_short(const struct cpu *e, const struct layout *l)
@@ -367,6 +396,17 @@ bool layout_is_short(const struct cpu *e, const struct layout *l)
 static bool runs_ahead(const struct cpu *e, const struct layout *l)
 {
 	return e->wire && e->wire->ahead && layout_is_short(e, l);
+}
+
+/* Bytes of a FIFO's slots that are to leave the caches; 0: they need not. O(1). */
+static size_t ring_of(const struct cpu *e, const struct layout *l, const struct call *c)
+{
+	uint64_t fifos = l->view->plan->fifos.n;
+	size_t most = l->far ? RING_BYTES / 2 : RING_BYTES;
+
+	if (!e->cached || !fifos || layout_is_short(e, l) || l->slotless || c->streamed)
+		return 0;
+	return fifos > RINGS_BYTES / most ? (size_t)(RINGS_BYTES / fifos) : most;
 }
 
 /* All but where it lies. */
@@ -401,6 +441,7 @@ static void shape(const struct cpu *e, struct layout *l, const struct call *c)
 	l->far = c->send_bytes + c->recv_bytes >= FAR_BYTES;
 	l->ahead = runs_ahead(e, l) ? e->wire->ahead : 1;
 	l->cached = e->cached && l->ahead > 1;
+	l->ring = ring_of(e, l, c);
 	choose_tile(e, l, c);
 	l->parallel =
 		!e->wire && (c->send_bytes > PARALLEL_BYTES || c->recv_bytes > PARALLEL_BYTES);
@@ -413,7 +454,7 @@ bool layout_is_small(const struct cpu *e, const struct call *c, size_t most)
 
 	shape(e, &l, c);
 	return room_of(&l, c, &m) && m.fibers <= most && m.fifos <= most && m.lines <= most &&
-	       m.data <= most;
+	       m.data <= most + RINGS_BYTES;
 }
 
 static ccs_status make(struct cpu *e, const struct call *c)

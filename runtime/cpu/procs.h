@@ -237,6 +237,7 @@ struct procs {
 	struct procs_times *timed;	 /* NULL: its time is not taken */
 	struct procs_kind kinds[PROCS_KINDS];
 	unsigned char best[64]; /* the way that was decided last, by the class of lengths */
+	uint64_t tried;		/* bit i: class i's was */
 	unsigned polls;		/* rounds without anything to do before the process sleeps */
 	unsigned crowded; /* ... none so often, as its core had other work than these ranks' */
 };
@@ -392,6 +393,9 @@ bool procs_choose(const struct world *w, struct call *c);
 void procs_chosen(struct procs *p, uint64_t call);
 /** It is over. */
 void procs_timed(struct procs *p);
+/** For people: which ways were found quickest, from which chunks' length on: "copied from 16 KiB, read
+ *  from 2 MiB". "": none has been tried yet. O(classes of lengths). */
+void procs_tell_ways(const struct procs *p, char *text, size_t size);
 
 /* ---- procs_board.c: see engine.h ------------------------------------------------------ */
 

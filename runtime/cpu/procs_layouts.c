@@ -16,8 +16,9 @@
 
 #include <stdlib.h>
 
-/* Bytes of a small room in each file: whole pages, of whatever size. */
+/* Bytes of a small room in each file, and in that of the data: whole pages, of whatever size. */
 #define ROOM_BYTES ((size_t)1 << 20)
+#define DATA_BYTES (ROOM_BYTES + RINGS_BYTES)
 
 /* The one for what is large. */
 #define LARGE (PROCS_LAYOUTS - 1)
@@ -33,7 +34,8 @@ static ccs_status open_room(struct procs *p, unsigned i)
 	d->lines.fd = p->files[FILE_LINES];
 	d->fibers.fd = p->files[FILE_FIBERS];
 	d->data.fd = p->files[FILE_DATA];
-	d->fifos.at = d->lines.at = d->fibers.at = d->data.at = i * ROOM_BYTES;
+	d->fifos.at = d->lines.at = d->fibers.at = i * ROOM_BYTES;
+	d->data.at = i * DATA_BYTES;
 	return CCS_OK;
 }
 
@@ -64,7 +66,8 @@ struct procs_layout *procs_layouts_find(struct cpu *e, const struct call *c)
 
 	for (unsigned i = 0; i < PROCS_LAYOUTS && id; i++)
 		if (p->layouts + i != p->current && p->layouts[i].layout.id == id &&
-		    p->layouts[i].layout.key.read == c->read)
+		    p->layouts[i].layout.key.read == c->read &&
+		    p->layouts[i].layout.key.streamed == c->streamed)
 			return p->layouts + i;
 	key = procs_key(c);
 	for (unsigned i = 0; i < PROCS_LAYOUTS; i++)

@@ -148,8 +148,12 @@ static ccs_status check(struct world *w)
 
 static void describe(const struct world *w, char *text, size_t size)
 {
-	snprintf(text, size, "%d processes on this host's CPU, over shared memory%s", w->nranks,
-		 cpu_of(w)->procs->spins ? "" : ", with fewer cores than ranks");
+	char ways[200];
+
+	procs_tell_ways(cpu_of(w)->procs, ways, sizeof(ways));
+	snprintf(text, size, "%d processes on this host's CPU, over shared memory%s%s%s", w->nranks,
+		 cpu_of(w)->procs->spins ? "" : ", with fewer cores than ranks",
+		 *ways ? "; long messages: " : "", ways);
 }
 
 static void close_procs(struct procs *p, bool here, int nranks)

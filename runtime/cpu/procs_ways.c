@@ -5,8 +5,10 @@
  * in all of them: copied into slots; stored there past the caches; or, where the system lets all processes,
  * read where they lie. Which is quickest depends on the schedule, on how long messages are, and on
  * whether the cores share a cache, which on a virtual machine changes within seconds: 256 KiB from one
- * process to another took 29, 19 and 22 us so, and soon after 117, 18 and 40; and sums are quicker by
- * slots where exchanges are not.
+ * process to another took 29, 19 and 22 us so, and soon after 117, 18 and 40, by slots that stayed in
+ * caches (without that the first is 8: layout.c); and sums are quicker by slots where exchanges are not.
+ * Slots that are stored past the caches are a layout of their own: copies into the same would find them
+ * in the memory, and lose a trial that they win when they go on.
  *
  * So the first calls of a kind are a trial: after one that goes as what was best for the last kind whose
  * chunks were about as long, TRIES by each way in turn. Each process leaves in its seat when such a call
@@ -26,6 +28,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/cpu/procs.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -67,7 +70,7 @@ static void find_ways(struct world *w, uint32_t worst)
 	p->ways[p->nways++] = WAY_COPIED;
 	if (cpu_of(w)->cached && reduce_stream_of())
 		p->ways[p->nways++] = WAY_STREAMED;
-	memset(p->best, (int)p->ways[p->nways - 1], sizeof(p->best));
+	memset(p->best, WAY_COPIED, sizeof(p->best));
 	if (worst != READS_REFUSED && w->nranks > 1)
 		p->ways[p->nways++] = WAY_READ;
 }
@@ -145,6 +148,7 @@ static void decide(const struct world *w, struct procs_kind *k)
 	k->until = k->calls + calls;
 	k->decided = true;
 	p->best[k->class] = (unsigned char)k->way;
+	p->tried |= UINT64_C(1) << k->class;
 }
 
 /* The next call of the kind is number k->calls: the first, one of a trial, or one of those that go as
@@ -181,6 +185,7 @@ bool procs_choose(const struct world *w, struct call *c)
 	uint64_t key;
 
 	c->read = is_long && p->always;
+	c->streamed = false;
 	p->way = c->read ? WAY_READ : WAY_COPIED;
 	p->kind = NULL;
 	if (!is_long || p->always || p->nways < 2)
@@ -199,6 +204,7 @@ bool procs_choose(const struct world *w, struct call *c)
 	p->kind = k;
 	p->way = k->decided || !k->calls ? k->way : p->ways[(k->calls - 1) / TRIES];
 	c->read = p->way == WAY_READ;
+	c->streamed = p->way == WAY_STREAMED;
 	return true;
 }
 
@@ -221,4 +227,27 @@ void procs_timed(struct procs *p)
 	if (p->timed)
 		p->timed->over = clock_ns();
 	p->timed = NULL;
+}
+
+/* ---- telling --------------------------------------------------------------------------------------- */
+
+void procs_tell_ways(const struct procs *p, char *text, size_t size)
+{
+	static const char *const names[] = { [WAY_COPIED] = "copied",
+					     [WAY_STREAMED] = "copied past the caches",
+					     [WAY_READ] = "read where they lie" };
+	int last = -1;
+	size_t n = 0;
+
+	text[0] = '\0';
+	for (unsigned i = 0; i < 64 && n < size; i++) {
+		unsigned unit = i < 20 ? 10 : 20;
+
+		if (!(p->tried >> i & 1) || last == p->best[i])
+			continue;
+		n += (size_t)snprintf(text + n, size - n, "%s%s from %llu %s", last < 0 ? "" : ", ",
+				      names[p->best[i]], 1ull << (i - unit),
+				      unit == 10 ? "KiB" : "MiB");
+		last = p->best[i];
+	}
 }

@@ -3,7 +3,8 @@
  * whichever calls are trials, all kinds of calls come to what they should, more of them than are told
  * apart, at random paces, with chunks that end anywhere; all ranks go the same ways, and every way there
  * is; the way that was quickest in a trial, from the last beginning to the last end, is the one that is
- * gone afterwards, for as many calls as is said, and then there is another trial. The same of short
+ * gone afterwards, for as many calls as is said, and then there is another trial; that is told; and copied
+ * messages have slots that leave the caches, others have not. The same of short
  * calls (runtime/cpu/procs_order.c).
  *
  * usage: ways_test DIRECTORY-OF-MODULES
@@ -210,6 +211,29 @@ static void plant(const struct member *m, enum procs_way best)
 	}
 }
 
+/* Whether the communicator tells so. */
+static bool tells(const struct member *m, enum procs_way way)
+{
+	static const char *const names[] = { "; long messages: copied from 8 KiB",
+					     "; long messages: copied past the caches from 8 KiB",
+					     "; long messages: read where they lie from 8 KiB" };
+	char text[400] = "";
+	bool ok = !ccs_comm_describe(m->comm, text, sizeof(text)) && strstr(text, names[way]);
+
+	if (!ok)
+		printf("# rank %d, way %d: %s\n", m->rank, (int)way, text);
+	return ok;
+}
+
+/* Whether the slots of the last call, which went that way, are as many as they should, if ranks have cores. */
+static bool has_slots(const struct member *m, enum procs_way way)
+{
+	const struct cpu *e = cpu_of(m->comm->world);
+	size_t bytes = e->layout.slots->n * e->layout.slots->bytes;
+
+	return way == WAY_READ || !e->cached || (bytes > RINGS_BYTES / 4) == (way == WAY_COPIED);
+}
+
 static bool decides(struct member *m, const struct work *w, size_t count, enum procs_way best)
 {
 	const struct procs *p = procs_of(m);
@@ -227,6 +251,7 @@ static bool decides(struct member *m, const struct work *w, size_t count, enum p
 	ok = member_meet(m, PLANTED + 2 * number * ((int)best + 1) + 1);
 	for (unsigned i = 0; i < LEAST_BETWEEN && ok; i++)
 		ok = call(m, w, 0, count, number++) && p->kind->decided && p->way == best;
+	ok = ok && tells(m, best) && has_slots(m, best);
 	ok = ok && call(m, w, 0, count, number++) && !p->kind->decided && p->way == p->ways[0];
 	if (!ok)
 		printf("# rank %d: way %d was best; call %d went way %d\n", m->rank, (int)best,
