@@ -37,13 +37,13 @@ struct chain {
 	struct rise *ranks; /* [nranks] */
 	struct sending *sent;
 	uint32_t nsent, capsent, free;
-	uint32_t (*queue)[2];  /* by FIFO: first and last of `sent`, or NONE */
-	const char *why;       /* it is not counted to the end; or NULL */
-	struct rise *then;     /* when the trial began: ranks, then messages by FIFO */
+	uint32_t (*queue)[2]; /* by FIFO: first and last of `sent`, or NONE */
+	const char *why;      /* it is not counted to the end; or NULL */
+	struct rise *then;    /* when the trial began: ranks, then messages by FIFO */
 	uint32_t nthen, capthen;
-	bool rated;	       /* the trial at hand knows the rates; else it finds them */
-	uint64_t most;	       /* repeats until a rival overtakes */
-	uint64_t times;	       /* repeats that are being added */
+	bool rated;	/* the trial at hand knows the rates; else it finds them */
+	uint64_t most;	/* repeats until a rival overtakes */
+	uint64_t times; /* repeats that are being added */
 };
 
 /** All ranks at the begin. */

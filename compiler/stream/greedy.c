@@ -357,10 +357,10 @@ static struct task stuck_task(const struct streaming *x, uint32_t rank, struct a
 	t.ops = ARENA_ARRAY(a, struct op, t.nops);
 	for (uint32_t i = 0; i < t.nops; i++) {
 		const struct end *e = &x->s->ends[q->next + i];
-		t.ops[i] = (struct op){ .fifo = e->fifo,
-					.site = e->site,
-					.kind = (e->recv ? OP_RECV : OP_SEND) |
-						(i ? OP_JOINED : 0u) };
+		t.ops[i] =
+			(struct op){ .fifo = e->fifo,
+				     .site = e->site,
+				     .kind = (e->recv ? OP_RECV : OP_SEND) | (i ? OP_JOINED : 0u) };
 	}
 	return t;
 }

@@ -106,6 +106,30 @@ static void round_of_some(struct text *t, struct rng *g)
 		say(t, some[rng_below(g, 5)]);
 }
 
+/* So many exchanges of two neighbours. */
+static void exchanges(struct text *t, const char *who, int n)
+{
+	say(t, who);
+	for (int k = 0; k < n; k++)
+		say(t, "step {\nsend d[0] to rank + 1 - 2 * (rank % 2)\n"
+		       "recv d[1] from rank + 1 - 2 * (rank % 2)\n}\n");
+	say(t, "}\n");
+}
+
+/* Two ranks have a start on two others, which are faster or not, and tell them. */
+static void overtaking(struct text *t, struct rng *g)
+{
+	char start[40];
+
+	snprintf(start, sizeof(start), "for i in 0..%d {\n", 1 + rng_below(g, 200));
+	say(t, start);
+	exchanges(t, "if rank < 2 {\n", 1);
+	say(t, "}\nfor i in 0..300 {\n");
+	exchanges(t, "if rank < 2 {\n", 1 + rng_below(g, 2));
+	exchanges(t, "if rank / 2 == 1 {\n", 1 + rng_below(g, 4));
+	say(t, "if rank == 3 {\nsend d[2] to 1\n}\nif rank == 1 {\nrecv d[3] from 3\n}\n}\n");
+}
+
 static void random_text(struct text *t, struct rng *g)
 {
 	static const char *const loops[] = { "for i in 0..2 {\n", "for i in 0..20 {\n",
@@ -118,6 +142,8 @@ static void random_text(struct text *t, struct rng *g)
 	t->n = 0;
 	say(t, "contract c(inout d[A], inout e[B])\n"
 	       "schedule s implements c(inout d[8], inout e[1])\n{\n");
+	if (rng_below(g, 8) == 0)
+		overtaking(t, g);
 	for (int k = 0; k < n; k++) {
 		bool nested = rng_below(g, 5) == 0;
 		if (rng_below(g, 5) ==
@@ -351,9 +377,8 @@ static void tell(const char *what, const char *name, const char *text, const str
 	       "'%s'; streamed %d, %#llx, %lld, %u, '%s'\n%s",
 	       name, s->in.nranks, s->ctx.slots, (unsigned long long)grain->split,
 	       (unsigned long long)grain->touches, what, x->right, (unsigned long long)x->codes,
-	       (long long)x->min_slots, x->steps, x->below, z->right,
-	       (unsigned long long)z->codes, (long long)z->min_slots, z->steps, z->below,
-	       text ? text : "");
+	       (long long)x->min_slots, x->steps, x->below, z->right, (unsigned long long)z->codes,
+	       (long long)z->min_slots, z->steps, z->below, text ? text : "");
 }
 
 /* A file, or a text that has its name. */
