@@ -88,6 +88,26 @@ static void round_of(struct text *t, struct rng *g)
 	say(t, way < 3 ? "}\n" : "");
 }
 
+/* Several sends, then as many receives: they need slots, most of them more than one. */
+static void burst(struct text *t, struct rng *g)
+{
+	static const char *const by[] = { "1", "2", "N - 1" };
+	const char *first = by[rng_below(g, 3)], *then = by[rng_below(g, 3)];
+	int n = 1 + rng_below(g, 3), m = rng_below(g, 3);
+	bool step = rng_below(g, 3) == 0;
+
+	for (int side = 1; side >= 0; side--) {
+		say(t, step ? "step {\n" : "");
+		for (int k = 0; k < n + m; k++) {
+			say(t, side ? "send d[6] to (rank + (" : "recv d[7] from (rank - (");
+			say(t, k < n ? first : then);
+			say(t, ")) % N\n");
+			say(t, step && !side && k < n + m - 1 ? "}\nstep {\n" : "");
+		}
+		say(t, step ? "}\n" : "");
+	}
+}
+
 /* A round of some ranks: theirs are other rates. */
 static void round_of_some(struct text *t, struct rng *g)
 {
@@ -160,6 +180,8 @@ static void random_text(struct text *t, struct rng *g)
 		for (int r = 1 + rng_below(g, 2); r > 0; r--)
 			if (some && rng_below(g, 4))
 				round_of_some(t, g);
+			else if (rng_below(g, 8) == 0)
+				burst(t, g);
 			else
 				round_of(t, g);
 		say(t, nested ? "}\n}\n" : "}\n");
@@ -169,7 +191,7 @@ static void random_text(struct text *t, struct rng *g)
 
 /* ---- both ways ----------------------------------------------------------------------------- */
 
-#define BIT(code) (1ull << ((code) - 301)) /* of E0301 and on; E0401 and on are at 32 */
+#define BIT(code) (1ull << ((code)-301)) /* of E0301 and on; E0401 and on are at 32 */
 #define DEADLOCK BIT(304)
 #define OWN (TEXT | BIT(306)) /* mistakes of the contract's own text */
 #define RACE (1ull << 32)
