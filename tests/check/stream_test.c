@@ -191,7 +191,7 @@ static void random_text(struct text *t, struct rng *g)
 
 /* ---- both ways ----------------------------------------------------------------------------- */
 
-#define BIT(code) (1ull << ((code)-301)) /* of E0301 and on; E0401 and on are at 32 */
+#define BIT(code) (1ull << ((code) - 301)) /* of E0301 and on; E0401 and on are at 32 */
 #define DEADLOCK BIT(304)
 #define OWN (TEXT | BIT(306)) /* mistakes of the contract's own text */
 #define RACE (1ull << 32)
