@@ -107,9 +107,11 @@ static bool stream(struct session *s, struct ctx *c, const struct instance *in, 
 		return false;
 	}
 	*k = (struct checked){ .program = r.program,
-			       .deadlock = { .min_slots = r.min_slots },
-			       .proof = { .sent = r.sent },
+			       .deadlock = { .min_slots = r.min_slots, .below = r.below },
+			       .proof = { .steps = r.steps, .sent = r.sent },
 			       .bits = r.bits };
+	if (r.no_steps && !f->no_steps)
+		f->no_steps = arena_strndup(&s->arena, r.no_steps, strlen(r.no_steps));
 	if (r.why && !f->not_looked)
 		f->not_looked = arena_strndup(&s->arena, r.why, strlen(r.why));
 	if (!r.sent)

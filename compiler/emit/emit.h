@@ -112,6 +112,7 @@ struct finding {
 	const char *too_large; /* to be stored: over which limit it is; or NULL. Then: */
 	uint64_t messages;
 	const char *not_looked; /* why races and values were not looked at; or NULL: they were */
+	const char *no_steps;	/* why steps are not counted; or NULL: they are */
 	bool counts_unknown;	/* nor whether bits are the same for every count */
 };
 

@@ -171,6 +171,10 @@ static const struct finding *most_slots(const struct finding *v, size_t n)
 
 static const char *steps_text(struct arena *arena, const struct finding *v, size_t n)
 {
+	for (size_t i = 0; i < n; i++)
+		if (v[i].no_steps)
+			return arena_printf(arena, "not counted at N = %u: %s", v[i].nranks,
+					    v[i].no_steps);
 	const struct finding *e = example(v, n);
 	const char *form = closed_form(arena, v, n), *text = "";
 	const char *from = "";
@@ -325,6 +329,7 @@ static void print_streamed(struct ctx *c, const struct decl *schedule, const str
 		if (schedule->buffers)
 			fprintf(out, "  same bits       %s\n", bits_text(c->scratch, v, n));
 	}
+	fprintf(out, "  steps           %s\n", steps_text(c->scratch, v, n));
 	fprintf(out, "  messages        %" PRIu64 " at N = %u\n", e->messages, e->nranks);
 	if (!why && schedule->buffers)
 		print_volume(e, out);
@@ -379,7 +384,7 @@ static json_t *json_value(const struct finding *f, enum key k)
 	case BITS: return json_boolean(f->same_bits);
 	case BITS_COUNTS:
 		return f->counts_unknown ? json_null() : json_boolean(f->same_bits_counts);
-	case STEPS: return f->streamed ? json_null() : json_integer(f->steps);
+	case STEPS: return f->no_steps ? json_null() : json_integer(f->steps);
 	case SENT: return json_real(f->sent);
 	case BOUND: return f->bound < 0 ? json_null() : json_real(f->bound);
 	case MESSAGES: return f->streamed ? json_integer((json_int_t)f->messages) : json_null();
@@ -395,8 +400,8 @@ static bool is_silent(enum key k, const struct finding *v, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 		nstreamed += v[i].streamed;
-	return (k == STEPS && nstreamed == n) || (k == MESSAGES && nstreamed == 0) ||
-	       (not_looked(v, n) && k >= BITS && k <= BOUND);
+	return (k == MESSAGES && nstreamed == 0) ||
+	       (not_looked(v, n) && k >= BITS && k <= BOUND && k != STEPS);
 }
 
 static bool print_json(const struct decl *schedule, const struct finding *v, size_t n,

@@ -12,9 +12,13 @@
  * round that others are compared with is the newest whose number is a power of two (Brent, "An
  * improved Monte Carlo factorization algorithm", BIT 1980), so that any period is found.
  *
+ * Depths of messages (chain.h) are counted in a run of its own, at the least slots, where the fewest
+ * messages are on their way. It skips only what a trial of the depths shows to repeat, too.
+ *
  * O(messages), and mostly O(ranks + FIFOs) for each loop that all ranks are in.
  */
-#include "compiler/stream/stream.h"
+#include "compiler/stream/chain.h"
+#include "compiler/witness/witness.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,10 +44,16 @@ struct streaming {
 	uint32_t *ready, nready; /* ranks that can go on, a stack */
 	uint32_t slots, finished;
 	uint64_t round, compared; /* numbers: of this one, and of `then` */
+	struct chain *chain;	  /* NULL: depths are not asked for. Then: */
+	uint64_t period;	  /* rounds in which counters repeat */
+	uint64_t trial;		  /* rounds from `then` to the end of a trial; 0: there is none */
+	uint32_t failed;	  /* trials of this period */
 };
 
-static void start_wave(struct streaming *x, struct spot *q, const struct batch *r)
+static void start_wave(struct streaming *x, uint32_t rank)
 {
+	struct spot *q = &x->now.places[rank];
+	const struct batch *r = &x->s->batches[q->batch];
 	const struct end *e = x->s->ends;
 	uint32_t i = q->wave, last = r->first + r->n;
 	do {
@@ -51,6 +61,8 @@ static void start_wave(struct streaming *x, struct spot *q, const struct batch *
 		uint32_t side = e[i].recv ? RECVS : SENDS;
 		if (flow_start(f, side))
 			x->ready[x->nready++] = f->task[!side];
+		if (x->chain && side == SENDS)
+			chain_send(x->chain, rank, e[i].fifo);
 		i++;
 	} while (i < last && e[i].joined);
 	q->end = i;
@@ -93,8 +105,10 @@ static void advance(struct streaming *x, uint32_t rank)
 {
 	struct spot *q = &x->now.places[rank];
 	if (q->end == q->wave)
-		start_wave(x, q, &x->s->batches[q->batch]);
+		start_wave(x, rank);
 	while (finish_wave(x, q)) {
+		if (x->chain)
+			chain_wave(x->chain, rank, x->s->ends + q->wave, q->end - q->wave);
 		uint64_t left = q->left;
 		uint32_t batch = q->batch;
 		if (!next_wave(x->s, rank, q)) {
@@ -106,7 +120,7 @@ static void advance(struct streaming *x, uint32_t rank)
 			x->now.held[x->now.nheld++] = rank;
 			return;
 		}
-		start_wave(x, q, &x->s->batches[q->batch]);
+		start_wave(x, rank);
 	}
 }
 
@@ -180,14 +194,43 @@ static void keep_round(struct streaming *x)
 	x->compared = x->round;
 }
 
+/* The counters repeat: skips as many repeats as the depths have, too, and begins the next trial. Every
+ * second time that one failed the next takes a period more: the first finds rates, the second tries
+ * them. */
+static void end_trial(struct streaming *x)
+{
+	uint64_t most = chain_tried(x->chain), left = repeats(x), times = left < most ? left : most;
+
+	if (!x->trial) {
+		x->period = x->round - x->compared;
+		x->failed = 0;
+	} else if (!most) {
+		x->failed++;
+	}
+	if (times) {
+		repeat(x, times);
+		chain_repeat(x->chain, times);
+	}
+	x->trial = x->period * (1 + x->failed / 2);
+	keep_round(x);
+}
+
 /* Before a round: skips what will repeat. */
 static void look_back(struct streaming *x)
 {
 	x->round++;
-	if (x->compared && same_round(x))
+	bool due = !x->trial || x->round == x->compared + x->trial;
+	bool same = due && x->compared && same_round(x), lost = due && x->trial && !same;
+	if (same && x->chain)
+		end_trial(x);
+	else if (same)
 		repeat(x, repeats(x));
-	if ((x->round & (x->round - 1)) == 0)
+	x->trial = lost ? 0 : x->trial;
+	if (lost || (!x->trial && (x->round & (x->round - 1)) == 0)) {
 		keep_round(x);
+		if (x->chain)
+			chain_keep(x->chain);
+	}
 }
 
 /* From the beginning. */
@@ -196,7 +239,7 @@ static void start_run(struct streaming *x, uint32_t slots)
 	const struct program *p = x->s->p;
 	x->slots = slots;
 	x->finished = x->now.nheld = x->nready = 0;
-	x->round = x->compared = 0;
+	x->round = x->compared = x->trial = 0;
 	for (uint32_t f = 0; f < p->nfifos; f++)
 		x->now.flows[f] = (struct flow){ .task = { p->fifos[f].src, p->fifos[f].dst } };
 	for (uint32_t r = 0; r < p->nranks; r++) {
@@ -222,7 +265,7 @@ static bool run(void *arg, uint32_t slots)
 {
 	struct streaming *x = arg;
 	start_run(x, slots);
-	while (x->now.nheld) {
+	while (x->now.nheld && !(x->chain && x->chain->why)) {
 		qsort(x->now.held, x->now.nheld, sizeof(*x->now.held), by_rank);
 		look_back(x);
 		while (x->now.nheld)
@@ -300,7 +343,68 @@ static void open_state(struct state *y, struct arena *a, const struct program *p
 	y->held = ARENA_ARRAY(a, uint32_t, p->nranks);
 }
 
-bool stream_finishes(struct stream *s, int64_t *min_slots)
+/* ---- what the report says ------------------------------------------------------------------ */
+
+/* The ends of the wave at which a rank is stuck, as operations. */
+static struct task stuck_task(const struct streaming *x, uint32_t rank, struct arena *a)
+{
+	const struct spot *q = &x->now.places[rank];
+	struct task t = { .rank = rank };
+
+	if (is_done(x, rank))
+		return t;
+	t.nops = q->end - q->next;
+	t.ops = ARENA_ARRAY(a, struct op, t.nops);
+	for (uint32_t i = 0; i < t.nops; i++) {
+		const struct end *e = &x->s->ends[q->next + i];
+		t.ops[i] =
+			(struct op){ .fifo = e->fifo,
+				     .site = e->site,
+				     .kind = (e->recv ? OP_RECV : OP_SEND) | (i ? OP_JOINED : 0u) };
+	}
+	return t;
+}
+
+/* Why a slot less is too few: the run is stuck. */
+static const char *below(const struct streaming *x)
+{
+	struct ctx *c = x->s->ctx;
+	struct program stuck = *x->s->p; /* the waves at hand alone */
+	struct greedy r = { .ctx = c, .p = &stuck, .slots = x->slots, .flows = x->now.flows };
+
+	stuck.ntasks = stuck.nranks;
+	stuck.tasks = ARENA_ARRAY(c->scratch, struct task, stuck.ntasks);
+	r.progress = ARENA_ARRAY(c->scratch, struct progress, stuck.ntasks);
+	for (uint32_t t = 0; t < stuck.ntasks; t++) {
+		stuck.tasks[t] = stuck_task(x, t, c->scratch);
+		r.progress[t] = (struct progress){ .ops = stuck.tasks[t].ops,
+						   .nops = stuck.tasks[t].nops,
+						   .end = stuck.tasks[t].nops,
+						   .waiters = NONE };
+	}
+	const char *text = witness_below(&r);
+	arena_free(c->scratch);
+	return text;
+}
+
+/* Of a program that finishes. */
+static void describe(struct streaming *x, struct stream_report *to)
+{
+	uint32_t least = (uint32_t)to->min_slots;
+	struct chain chain;
+
+	if (least > 0) {
+		run(x, least - 1);
+		to->below = below(x);
+	}
+	chain_start(&chain, x->s);
+	x->chain = &chain;
+	run(x, least);
+	to->no_steps = chain.why;
+	to->steps = chain.why ? 0 : chain_length(&chain);
+}
+
+bool stream_finishes(struct stream *s, struct stream_report *to)
 {
 	struct arena *a = s->ctx->arena;
 	const struct program *p = s->p;
@@ -311,11 +415,13 @@ bool stream_finishes(struct stream *s, int64_t *min_slots)
 	x.ready = ARENA_ARRAY(a, uint32_t, p->nranks);
 	for (uint32_t f = 0; f < p->nfifos; f++)
 		most = p->fifos[f].nsends > most ? p->fifos[f].nsends : most;
-	*min_slots = deadlock_least_slots(run, &x, most);
+	to->min_slots = deadlock_least_slots(run, &x, most);
 	uint32_t slots = s->ctx->slots < most ? s->ctx->slots : most;
-	if (*min_slots >= 0 && *min_slots <= slots)
+	if (to->min_slots >= 0 && to->min_slots <= slots) {
+		describe(&x, to);
 		return true;
+	}
 	run(&x, slots);
-	report(&x, *min_slots);
+	report(&x, to->min_slots);
 	return false;
 }

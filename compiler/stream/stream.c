@@ -40,7 +40,7 @@ bool stream_instance(struct ctx *c, const struct instance *in, bool quiet_where,
 	c->diags->phase = PHASE_DEADLOCK;
 	to->messages = s.nmessages;
 	to->program = s.p;
-	finishes = stream_finishes(&s, &to->min_slots);
+	finishes = stream_finishes(&s, to);
 	right = stream_values(&s, grain ? grain : &usual, finishes, to);
 	return finishes && right;
 }

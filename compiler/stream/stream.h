@@ -4,6 +4,7 @@
  *   batches.c  texts -> batches: what each rank sends and receives, a loop's messages once
  *   meet.c     as many sends as receives on every FIFO, of one size
  *   greedy.c   one run of all ranks by counters alone; the least slots; who waits for whom
+ *   chain.h    the longest chain of messages, beside such a run
  *   text.h     races and values, in parts of the chunks
  *   stream.c   all of this, in order
  *
@@ -17,8 +18,8 @@
  * long it is: a ring of 24,576 ranks has 1.2 billion messages, and 98,304 of these. The greedy run
  * keeps two counters a FIFO, as deadlock.c does, and a place in its batches for each rank.
  *
- * Memory: 28 bytes a message that no loop repeats, 200 a loop, about 100 a FIFO and 40 a rank; 12
- * a chunk of one rank; and what a part takes. Time: O(messages), for each number of slots that is
+ * Memory: 28 bytes a message that no loop repeats, 200 a loop, about 100 a FIFO and 80 a rank, 40 a
+ * message on its way; 12 a chunk of one rank; and what a part takes. Time: O(messages), for each number of slots that is
  * tried, and for the values.
  *
  * `ccc check` comes here where --stream asks for it, and where the stored check met a limit of what
@@ -66,6 +67,9 @@ struct stream {
 /* What was found; of an instance that has no mistake. */
 struct stream_report {
 	int64_t min_slots;
+	const char *below;    /* as in struct deadlock_report */
+	uint32_t steps;	      /* as of a proof */
+	const char *no_steps; /* why these are not counted; or NULL */
 	uint64_t messages;
 	struct program *program; /* its buffers and FIFOs; no operations */
 	bool looked;		 /* there are no races, and values are the contract's */
@@ -97,7 +101,8 @@ bool stream_batches(struct stream *s, const struct instance *in, bool quiet_wher
  *  were none. (meet.c) */
 bool stream_meet(struct stream *s);
 
-/** Finds the least slots; reports E0304 where the context has fewer. (greedy.c) */
-bool stream_finishes(struct stream *s, int64_t *min_slots);
+/** Finds the least slots, and of a program that finishes why, and the steps; reports E0304 where
+ *  the context has fewer. Empties the scratch arena. (greedy.c) */
+bool stream_finishes(struct stream *s, struct stream_report *to);
 
 #endif

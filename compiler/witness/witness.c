@@ -371,7 +371,7 @@ static const char *group_text(const struct graph *g, uint32_t i)
 			    program_line_text(r->ctx, r->p, span_of(g, i)));
 }
 
-static const char *phrase(struct greedy *r)
+const char *witness_below(struct greedy *r)
 {
 	struct graph g;
 	struct arena *a = r->ctx->scratch;
@@ -395,5 +395,5 @@ void witness(struct ctx *c, struct deadlock_report *d)
 	if (d->deadlocked)
 		report(d->stuck, c->slots, d->min_slots);
 	else
-		d->below = phrase(d->stuck);
+		d->below = witness_below(d->stuck);
 }

@@ -217,7 +217,7 @@ done
 says "... arrays follow ranks" "$tmp/json" '"ranks":\[4,8\],"min_slots":\[0,0\],"proved":\[true,true\]'
 "$ccc" check $ring -n 4,8 --stream --diagnostics-format=json 2>"$tmp/json" >/dev/null
 says "--stream as JSON" "$tmp/json" \
-	'"min_slots":\[0,0\],"proved":\[true,true\],"same_bits":.*"sent_bound":\[1.5,1.75\],"messages":\[24,112\]\}$'
+	'"min_slots":\[0,0\],"proved":\[true,true\],"same_bits":.*"steps":\[6,14\],.*"sent_bound":\[1.5,1.75\],"messages":\[24,112\]\}$'
 status "--stream" 0 "$ccc" check $ring -n 4 --stream
 says "... proves" "$tmp/out" 'computes +allreduce, proved for every N asked'
 says "... and has no races" "$tmp/out" 'races +none'

@@ -5,13 +5,15 @@
  *   stream_test random COUNT SEED        COUNT random texts, right and wrong
  *   stream_test mutants COUNT SEED DIR   COUNT altered texts of DIR
  *
- * Both must find the same codes of errors, the same least number of slots, and of what is right the
- * same bits and volume, at a --slots of 1 and of 8; streamed with chunks cut in all ways: each chunk
+ * Both must find the same codes of errors, the same least number of slots, and of what is right why
+ * one less is too few, the same steps, bits and volume, at a --slots of 1 and of 8; streamed with chunks cut in all ways: each chunk
  * of each rank by itself, few of them, chunks of all ranks, many at once. What streaming refuses
  * (E0501) is counted, and must be refused for a reason: blocks of a par, or messages of two sizes on
  * one FIFO of the stored program; so is what it does not look at. The random texts send round rings
  * in loops: in steps, one after the other (which needs slots), with ranks that go another way round,
- * some of them too few times; what each of them should compute is what it mostly does.
+ * some of them too few times; what each of them should compute is what it mostly does. Among them
+ * are rounds of a few ranks, so that chains of messages go on at several rates, and one overtakes
+ * another long after loops repeat.
  */
 #include "compiler/compile.h"
 #include "tests/support/text_alter.h"
@@ -34,6 +36,8 @@ struct verdict {
 	int64_t min_slots;
 	bool ranks, counts, counts_known; /* same bits */
 	double sent;
+	uint32_t steps;
+	char below[200];
 };
 
 struct tally {
@@ -84,16 +88,82 @@ static void round_of(struct text *t, struct rng *g)
 	say(t, way < 3 ? "}\n" : "");
 }
 
+/* Several sends, then as many receives: they need slots, most of them more than one. */
+static void burst(struct text *t, struct rng *g)
+{
+	static const char *const by[] = { "1", "2", "N - 1" };
+	const char *first = by[rng_below(g, 3)], *then = by[rng_below(g, 3)];
+	int n = 1 + rng_below(g, 3), m = rng_below(g, 3);
+	bool step = rng_below(g, 3) == 0;
+
+	for (int side = 1; side >= 0; side--) {
+		say(t, step ? "step {\n" : "");
+		for (int k = 0; k < n + m; k++) {
+			say(t, side ? "send d[6] to (rank + (" : "recv d[7] from (rank - (");
+			say(t, k < n ? first : then);
+			say(t, ")) % N\n");
+			say(t, step && !side && k < n + m - 1 ? "}\nstep {\n" : "");
+		}
+		say(t, step ? "}\n" : "");
+	}
+}
+
+/* A round of some ranks: theirs are other rates. */
+static void round_of_some(struct text *t, struct rng *g)
+{
+	static const char *const some[] = {
+		"if rank < 2 {\nstep {\nsend d[0] to 1 - rank\nrecv d[1] from 1 - rank\n}\n}\n",
+		"if rank == 2 {\nsend d[2] to 1\n}\nif rank == 1 {\nrecv d[3] from 2\n}\n",
+		"if rank == N - 1 {\nstep {\nsend d[2] to 0\nrecv d[3] from 0\n}\n}\n"
+		"if rank == 0 {\nstep {\nsend d[2] to N - 1\nrecv d[3] from N - 1\n}\n}\n",
+		"if rank > 0 {\nrecv d[4] from rank - 1\n}\n"
+		"if rank < N - 1 {\nsend d[4] to rank + 1\n}\n",
+		"if rank < N - 1 {\nrecv d[5] from rank + 1\n}\n"
+		"if rank > 0 {\nsend d[5] to rank - 1\n}\n",
+	};
+
+	for (int k = 1 + rng_below(g, 3); k > 0; k--)
+		say(t, some[rng_below(g, 5)]);
+}
+
+/* So many exchanges of two neighbours. */
+static void exchanges(struct text *t, const char *who, int n)
+{
+	say(t, who);
+	for (int k = 0; k < n; k++)
+		say(t, "step {\nsend d[0] to rank + 1 - 2 * (rank % 2)\n"
+		       "recv d[1] from rank + 1 - 2 * (rank % 2)\n}\n");
+	say(t, "}\n");
+}
+
+/* Two ranks have a start on two others, which are faster or not, and tell them. */
+static void overtaking(struct text *t, struct rng *g)
+{
+	char start[40];
+
+	snprintf(start, sizeof(start), "for i in 0..%d {\n", 1 + rng_below(g, 200));
+	say(t, start);
+	exchanges(t, "if rank < 2 {\n", 1);
+	say(t, "}\nfor i in 0..300 {\n");
+	exchanges(t, "if rank < 2 {\n", 1 + rng_below(g, 2));
+	exchanges(t, "if rank / 2 == 1 {\n", 1 + rng_below(g, 4));
+	say(t, "if rank == 3 {\nsend d[2] to 1\n}\nif rank == 1 {\nrecv d[3] from 3\n}\n}\n");
+}
+
 static void random_text(struct text *t, struct rng *g)
 {
 	static const char *const loops[] = { "for i in 0..2 {\n", "for i in 0..20 {\n",
 					     "for i in 9..-1 by -1 {\n", "for i in 0..6 + N {\n",
 					     "for i in 0..7 + rank / 3 {\n" };
+	static const char *const longs[] = { "for i in 0..40 {\n", "for i in 0..300 {\n" };
+	bool some = rng_below(g, 2);
 	int n = 1 + rng_below(g, 3);
 
 	t->n = 0;
 	say(t, "contract c(inout d[A], inout e[B])\n"
 	       "schedule s implements c(inout d[8], inout e[1])\n{\n");
+	if (rng_below(g, 8) == 0)
+		overtaking(t, g);
 	for (int k = 0; k < n; k++) {
 		bool nested = rng_below(g, 5) == 0;
 		if (rng_below(g, 5) ==
@@ -105,9 +175,15 @@ static void random_text(struct text *t, struct rng *g)
 			say(t, "}\n}\n");
 		}
 		say(t, nested ? "for j in 0..3 {\n" : "");
-		say(t, loops[rng_below(g, rng_below(g, 6) ? 4 : 5)]);
+		say(t, some && rng_below(g, 2) ? longs[rng_below(g, 2)]
+					       : loops[rng_below(g, rng_below(g, 6) ? 4 : 5)]);
 		for (int r = 1 + rng_below(g, 2); r > 0; r--)
-			round_of(t, g);
+			if (some && rng_below(g, 4))
+				round_of_some(t, g);
+			else if (rng_below(g, 8) == 0)
+				burst(t, g);
+			else
+				round_of(t, g);
 		say(t, nested ? "}\n}\n" : "}\n");
 	}
 	say(t, "}\n");
@@ -236,6 +312,12 @@ static void forget(struct subject *s)
 	s->diags.nindex = 0;
 }
 
+/* A line of the report, or none; the rest of a long one does not matter. */
+static void keep_line(char to[200], const char *line)
+{
+	snprintf(to, 200, "%s", line ? line : "");
+}
+
 static struct verdict stored(struct subject *s, bool *may)
 {
 	struct checked k;
@@ -249,6 +331,8 @@ static struct verdict stored(struct subject *s, bool *may)
 	v.ranks = k.bits.ranks;
 	v.counts = k.bits.counts;
 	v.sent = v.right ? most_sent(k.program, k.proof.sent) : 0;
+	v.steps = k.proof.steps;
+	keep_line(v.below, k.deadlock.below);
 	arena_free(&s->scratch);
 	return v;
 }
@@ -267,6 +351,8 @@ static struct verdict streamed(struct subject *s, const struct stream_grain *gra
 	v.counts = r.bits.counts;
 	v.counts_known = r.counts_known;
 	v.sent = v.right && r.looked ? most_sent(r.program, r.sent) : 0;
+	v.steps = r.steps;
+	keep_line(v.below, r.below);
 	arena_free(&s->scratch);
 	return v;
 }
@@ -293,6 +379,10 @@ static const char *differs(const struct verdict *x, const struct verdict *z)
 		return "right or wrong";
 	if ((x->right || x->codes & DEADLOCK) && x->min_slots != z->min_slots)
 		return "least slots";
+	if (x->right && x->steps != z->steps)
+		return "steps";
+	if (x->right && strcmp(x->below, z->below) != 0)
+		return "why a slot less is too few";
 	if (!x->right || !z->looked)
 		return NULL;
 	if (x->ranks != z->ranks)
@@ -305,12 +395,12 @@ static const char *differs(const struct verdict *x, const struct verdict *z)
 static void tell(const char *what, const char *name, const char *text, const struct subject *s,
 		 const struct stream_grain *grain, const struct verdict *x, const struct verdict *z)
 {
-	printf("# %s, N = %u, %u slots, grain %llu, %llu: %s: stored %d, %#llx, %lld; streamed "
-	       "%d, %#llx, %lld\n%s",
+	printf("# %s, N = %u, %u slots, grain %llu, %llu: %s: stored %d, %#llx, %lld, %u, "
+	       "'%s'; streamed %d, %#llx, %lld, %u, '%s'\n%s",
 	       name, s->in.nranks, s->ctx.slots, (unsigned long long)grain->split,
 	       (unsigned long long)grain->touches, what, x->right, (unsigned long long)x->codes,
-	       (long long)x->min_slots, z->right, (unsigned long long)z->codes,
-	       (long long)z->min_slots, text ? text : "");
+	       (long long)x->min_slots, x->steps, x->below, z->right, (unsigned long long)z->codes,
+	       (long long)z->min_slots, z->steps, z->below, text ? text : "");
 }
 
 /* A file, or a text that has its name. */
