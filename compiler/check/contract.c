@@ -45,6 +45,7 @@ struct clause {
 	const struct buffer *buffer; /* of the left side */
 	struct index block, index;   /* a buffer with one bracket has one block here */
 	uint32_t run;		     /* follows(): for so many values of the index; or 0 */
+	bool by_block;		     /* block_is_rank() */
 };
 
 /* ---- evaluation ------------------------------------------------------------------------- */
@@ -183,6 +184,18 @@ static uint32_t follows(struct evaluation *x, const struct ensures *e)
 	return w->inner ? w->inner : w->parts;
 }
 
+/* Whether the free block is the rank that the one chunk is of, and nothing else in the right side
+ * depends on it, as in all_to_all: a block's values are those of the one before, one rank on. */
+static bool block_is_rank(struct evaluation *x, const struct ensures *e)
+{
+	const struct term *t = e->right;
+
+	return !x->part && !x->p->any_sized && e->block_index && t->kind == T_INITIAL &&
+	       t->at->kind == E_NAME && t->at->sym == e->block_index &&
+	       !eval_mentions(&x->cursor, t->ref->block, e->block_index, false) &&
+	       !eval_mentions(&x->cursor, t->ref->lo, e->block_index, false);
+}
+
 static struct clause make_clause(struct evaluation *x, const struct ensures *e)
 {
 	const struct buffer *b = buffer_of(x, e->left->sym);
@@ -194,6 +207,7 @@ static struct clause make_clause(struct evaluation *x, const struct ensures *e)
 				     b->cells / b->inner);
 	c.index = make_index(x, &c, e->left->lo, e->index != NULL, b->inner ? b->inner : b->cells);
 	c.run = follows(x, e);
+	c.by_block = block_is_rank(x, e);
 	return c;
 }
 
@@ -481,6 +495,30 @@ static bool clause_run(struct evaluation *x, const struct clause *c, uint32_t ra
 	return true;
 }
 
+/* The blocks behind `block`, whose values were made last, by what is in it; *block: the last one that
+ * is done. Those of one rank only: what all have in common is made once anyhow. O(their chunks). */
+static bool block_run(struct evaluation *x, const struct clause *c, uint32_t rank, uint32_t *block)
+{
+	struct contract *k = x->k;
+	uint32_t n = c->index.hi - c->index.lo, ranks = x->p->nranks;
+	uint32_t end = c->block.hi < ranks ? c->block.hi : ranks;
+
+	while (*block + 1 < end && x->all_terms + n <= LIMIT_ALL_TERMS &&
+	       (uint64_t)k->nshares + n + 1 <= LIMIT_RUNS) {
+		uint32_t cell = c->buffer->cell + ++*block * c->index.count + c->index.lo;
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t row = (uint32_t)k->nshares;
+			struct share s = k->shares[row - n];
+			s.first++;
+			x->all_terms++;
+			ARENA_PUSH(x->p->arena, k->shares, k->nshares, k->capshares) = s;
+			if (!assign(x, c, rank, cell + i, cell + i, row))
+				return false;
+		}
+	}
+	return true;
+}
+
 static bool is_asked(const struct clause *c, uint32_t at)
 {
 	uint32_t b = at / c->index.count, i = at % c->index.count;
@@ -508,6 +546,20 @@ static struct extent cells_of(const struct clause *c)
 				last + (c->block.hi - 1) * c->index.count + 1 };
 }
 
+/* The chunks of a rank's block. */
+static bool clause_block(struct evaluation *x, const struct clause *c, uint32_t rank,
+			 uint32_t block, uint32_t *shared)
+{
+	for (uint32_t i = c->index.lo; i < c->index.hi; i++) {
+		uint32_t at = block * c->index.count + i;
+		bool made = !shared || shared[at] == NONE;
+		if (!clause_cell(x, c, rank, at, c->buffer->cell + at, shared) ||
+		    (made && c->run && !clause_run(x, c, rank, block, shared, &i)))
+			return false;
+	}
+	return true;
+}
+
 /* One rank's cells. */
 static bool clause_rank(struct evaluation *x, struct clause *c, uint32_t rank, uint32_t *shared)
 {
@@ -522,13 +574,9 @@ static bool clause_rank(struct evaluation *x, struct clause *c, uint32_t rank, u
 	if (c->block.lo < c->block.hi && c->index.lo < c->index.hi)
 		reach(x, rank, cells_of(c));
 	for (uint32_t b = c->block.lo; b < c->block.hi; b++)
-		for (uint32_t i = c->index.lo; i < c->index.hi; i++) {
-			uint32_t at = b * c->index.count + i;
-			bool made = !shared || shared[at] == NONE;
-			if (!clause_cell(x, c, rank, at, c->buffer->cell + at, shared) ||
-			    (made && c->run && !clause_run(x, c, rank, b, shared, &i)))
-				return false;
-		}
+		if (!clause_block(x, c, rank, b, shared) ||
+		    (c->by_block && !shared && !block_run(x, c, rank, &b)))
+			return false;
 	return true;
 }
 
