@@ -514,8 +514,10 @@ static inline uint32_t run_receive(struct replay *r, struct runner *w, const str
 
 /* An operation that is no end of a message; returns the depth behind it. Its loops over chunks are
  * short: they lie in the same lines of the cache wherever the linker puts this file. */
-static __attribute__((noinline, aligned(64))) uint32_t
-finish_other(struct replay *r, struct runner *w, const struct op *o, uint32_t depth)
+static __attribute__((noinline, aligned(64))) uint32_t finish_other(struct replay *r,
+								    struct runner *w,
+								    const struct op *o,
+								    uint32_t depth)
 {
 	switch (op_kind(o)) {
 	case OP_COPY:
