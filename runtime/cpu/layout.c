@@ -32,6 +32,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#if !defined(MADV_POPULATE_WRITE)
+#define MADV_POPULATE_WRITE 23 /* of Linux; not all C libraries have it */
+#endif
+
 #define TILE_BYTES ((size_t)32 << 10)
 #define SLOT_BYTES ((size_t)256 << 10)
 #define TILE_LEAST ((size_t)512)
@@ -360,18 +364,16 @@ static bool room_of(const struct layout *l, const struct call *c, struct room *m
 }
 
 /* Slots, which come first, are as fast at their first use as later: whoever compares ways by the time of a few
- * calls is not to see the system find pages. (Where it cannot do that ahead, calls do.) */
+ * calls is not to see the system find pages. (A kernel before 5.14 refuses, and calls do.) */
 static bool grow_data(struct laid *d, const struct layout *l, size_t bytes)
 {
 	size_t before = d->data.cap;
 
 	if (!cpu_arena_grow(&d->data, bytes))
 		return false;
-#ifdef MADV_POPULATE_WRITE
 	if (d->data.cap != before && l->ring)
 		(void)madvise(d->data.data, bytes < RINGS_BYTES ? bytes : RINGS_BYTES,
 			      MADV_POPULATE_WRITE);
-#endif
 	return true;
 }
 
