@@ -44,19 +44,18 @@ static const char *below_text(struct ctx *c, const struct quotient *l, const str
 }
 
 /* Whether each send of the quotient meets a receive; turned_run() compares the messages' lengths. */
-static bool matches(struct ctx *c, struct program *one)
+static bool matches(const struct program *one)
 {
 	for (uint32_t f = 0; f < one->nfifos; f++)
 		if (one->fifos[f].nsends != one->fifos[f].nrecvs)
 			return false;
-	one->messages = ARENA_NEW(c->scratch, struct message); /* nobody asks for them */
 	return true;
 }
 
 /* Whether the quotient finishes, and with which slots. */
 static bool finishes(struct ctx *c, struct quotient *l, struct symmetric *s, struct order *order)
 {
-	if (!matches(c, &l->one))
+	if (!matches(&l->one))
 		return false;
 	struct deadlock_report d = deadlock(c, &l->one);
 	if (d.deadlocked)
