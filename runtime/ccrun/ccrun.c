@@ -126,8 +126,8 @@ static int find_launcher(struct options *o)
 			o->devices[0]);
 	if (o->ranks && o->ranks != env.size)
 		return complain_once(o, EXIT_USAGE,
-				     "-n %d, but %s has started %d processes, a rank each",
-				     o->ranks, env.launcher, env.size);
+				     "-n %d, but %s has started %d process%s, a rank each",
+				     o->ranks, env.launcher, env.size, env.size == 1 ? "" : "es");
 	o->ranks = env.size;
 	return EXIT_DONE;
 }
@@ -394,7 +394,7 @@ int main(int argc, char **argv)
 		rc = run_all(&o);
 	silent = o.rank || (waits && !killed) || (rc == EXIT_DONE && !runs); /* --help */
 	if (!report_close(o.report, rc, silent) || fflush(stdout) || ferror(stdout)) {
-		fprintf(stderr, "ccrun: cannot write stdout\n");
+		perror("ccrun: cannot write stdout");
 		rc = rc ? rc : EXIT_USAGE;
 	}
 	options_free(&o);

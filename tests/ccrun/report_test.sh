@@ -135,9 +135,9 @@ status "options behind the module" 0 env POSIXLY_CORRECT=1 "$ccrun" "$ring" -n 4
 json "... count" rows.#=3 status=0 ranks=4
 status "--verify before --" 0 "$ccrun" --verify -- "$ring"
 status "a full disk" 2 sh -c "'$ccrun' -n 2 --json -e 64 '$ring' >/dev/full"
-says "... is told" "$tmp/err" '^ccrun: cannot write stdout'
+says "... is told" "$tmp/err" '^ccrun: cannot write stdout: No space left on device'
 status "--help to a full disk" 2 sh -c "'$ccrun' --help >/dev/full"
-says "... is told" "$tmp/err" '^ccrun: cannot write stdout'
+says "... is told" "$tmp/err" '^ccrun: cannot write stdout: No space left on device'
 
 # Started as several processes, the first reports, also what all have done wrong.
 several() { # several ARGUMENTS...: of two processes, into one file
