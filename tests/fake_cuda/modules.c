@@ -250,12 +250,17 @@ static int share_of(int device)
 	return of && atoi(of + 1) != device ? 1 : number("FAKE_CUDA_SHARE", 1);
 }
 
+static long long whole_device(void)
+{
+	return number("FAKE_CUDA_SMS", 132) * SM_ROOM;
+}
+
 /* What so many blocks need. */
 static void measure(struct launch *l)
 {
 	int each = blocks_per_sm(&l->kernel.needs, l->threads);
 
-	l->whole = number("FAKE_CUDA_SMS", 132) * SM_ROOM / share_of(l->device);
+	l->whole = whole_device() / share_of(l->device);
 	l->room = each ? (l->blocks * SM_ROOM + each - 1) / each : l->whole + 1;
 }
 
@@ -265,6 +270,24 @@ bool may_start(const struct launch *l)
 {
 	return !fake_held() && has_room(l) &&
 	       (!l->call.turn || !__atomic_load_n(l->call.turn, __ATOMIC_ACQUIRE));
+}
+
+bool too_large(const struct launch *l)
+{
+	return l->room > l->whole;
+}
+
+/* Of a captured launch only what the whole device holds is asked at once: whether it fits beside
+ * others, or in the part that the process has, when its graph is made. */
+static bool refused(const struct launch *l, const void *stream)
+{
+	bool is;
+
+	lock();
+	is = stream_of(stream, "cuLaunchCooperativeKernel")->capture ? l->room > whole_device()
+								     : too_large(l);
+	unlock();
+	return is;
 }
 
 static int launch(struct launch *l, struct stream *s)
@@ -309,7 +332,7 @@ EXPORT int cuLaunchCooperativeKernel(void *f, unsigned gx, unsigned gy, unsigned
 		illegal("a launch of %u x %u x %u blocks of %u x %u x %u threads, %u bytes more",
 			gx, gy, gz, bx, by, bz, shared);
 	measure(&l);
-	if (l.room > l.whole)
+	if (refused(&l, s))
 		return TOO_LARGE;
 	check_launch(&l);
 	lock();
