@@ -39,7 +39,7 @@ says "... is named" "$tmp/err" 'none\.so'
 
 # ---- ccc with one of our own --------------------------------------------------------------
 status "a GPU that NVRTC does not know" 4 faked "$ccc" $ring -n 4 --arch=sm_300 -o "$tmp/x.so"
-says "... is named, with those that it knows" "$tmp/err" 'sm_300; .*sm_80, sm_90, sm_100'
+says "... is named, with those that it knows" "$tmp/err" 'sm_300; .*sm_80, sm_90, sm_100, sm_101'
 status "--arch of no GPU" 2 faked "$ccc" $ring --arch=x90 -o "$tmp/x.so"
 status "--kernels of no type" 2 faked "$ccc" $ring --kernels=float17:max -o "$tmp/x.so"
 says "... names the nearest" "$tmp/err" 'float16'
@@ -157,6 +157,9 @@ status "another GPU than the module's" 0 env FAKE_CUDA_CAPABILITY=80 \
 status "a GPU that is newer than NVRTC" 0 env FAKE_CUDA_CAPABILITY=121 \
 	CCS_NVRTC="$fake/libnvrtc.so" LD_LIBRARY_PATH="$fake" "$ccrun" -n 4 --device cuda \
 	"$tmp/ring.so" -b 1K -e 1K
+status "... of a kind of which NVRTC knows one that is a system on a chip" 0 env \
+	FAKE_CUDA_CAPABILITY=103 CCS_NVRTC="$fake/libnvrtc.so" LD_LIBRARY_PATH="$fake" "$ccrun" -n 4 \
+	--device cuda "$tmp/ring.so" -b 1K -e 1K
 status "... a later one of the same kind runs what there is" 0 env FAKE_CUDA_CAPABILITY=97 \
 	CCS_NVRTC=none LD_LIBRARY_PATH="$fake" "$ccrun" -n 4 --device cuda "$tmp/ring.so" -b 1K -e 1K
 
