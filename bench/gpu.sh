@@ -68,7 +68,8 @@ cores=$(nproc 2>/dev/null || echo 2)
 data=$work/data		# key size time busbw wrong, by tabs
 : >"$data"
 failed='' slow='' child='' part='' part_end=$limit
-gpu='' jobs=1		# what the driver calls it; processes that use it at a time
+gpu='' jobs=1		# what the driver calls it; processes that use it at a time, ...
+exclusive=''		# ... of which it lets no more than one
 export CCS_CACHE_DIR=$work/cache
 # In whose group it is, so that who ends xargs ends it, too. Not every timeout has that.
 foreground=
@@ -394,13 +395,17 @@ together() { # together SCHEDULE SETTING: RANK in it stands for the number
 
 processes() {
 	local rc port=$((20000 + $$ % 10000)) way
+	[ -z "$exclusive" ] || { say "Not run: its compute mode lets one process use the GPU."; return; }
 	for way in "its memory:x=auto" "the host's memory:CCS_P2P_DISABLE=1" \
 			"NCCL, as if on four hosts:CCS_HOSTID=host-RANK"; do
 		for s in ring_allreduce direct_all_to_all; do
 			[ "$(left)" -ge 3 ] || { cut_short; return; }
 			together $s "${way#*:}"
 			rc=$?
-			if [ $rc = 4 ]; then
+			if [ $rc = 124 ]; then
+				cut_short
+				return
+			elif [ $rc = 4 ]; then
 				say "- $s over ${way%:*}: not run: $(grep -m 1 ccrun: "$work/log")"
 			elif [ $rc != 0 ] || ! grep -q 'wrong elements *: 0 OK' "$work/log"; then
 				fails "$s over ${way%:*}: status $rc"

@@ -2,7 +2,8 @@
 # What gpu.sh runs on: which GPU there is and what keeps it from being used, whether what was
 # brought along runs here, and where the page goes. Sourced by it, behind gpu_page.sh: its
 # variables are build, ccrun, hand, modules, work, cores, dry, out, exit_status, and gpu (what the
-# driver calls it) and jobs (how many processes use it at a time), which are set here.
+# driver calls it), jobs (how many processes use it at a time) and exclusive (one alone may), which
+# are set here.
 
 # brief SECONDS COMMAND...: what should answer at once, and may hang where a GPU does.
 brief() { timeout -k 2 "$@" </dev/null; }
@@ -106,7 +107,7 @@ about_modes() {
 		grep -c '[0-9]')
 	[ "$others" = 0 ] || say "| others on the GPU | $others processes: figures mean less |"
 	jobs=$((cores < 4 ? cores : 4))
-	case $mode in Exclusive*) jobs=1 ;; esac
+	case $mode in Exclusive*) exclusive=1 jobs=1 ;; esac
 }
 
 about_machine() {

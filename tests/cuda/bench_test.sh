@@ -182,12 +182,13 @@ esac
 END
 chmod +x "$tmp/smi/nvidia-smi"
 for n in 1 2; do
-	PATH=$tmp/smi:$tmp/bare faked bash "$tmp/t/bench/gpu.sh" --dry --only results >"$tmp/out" 2>"$tmp/err"
+	PATH=$tmp/smi:$tmp/bare faked bash "$tmp/t/bench/gpu.sh" --dry --only results,processes >"$tmp/out" 2>"$tmp/err"
 done
 says "gpu.sh tells of modes" "$tmp/out" '^\| compute mode \| Exclusive_Process \|'
 says "... of clocks, persistence and MIG" "$tmp/out" '^\| memory, .*MIG \| 81559 MiB, 1980 MHz, 2619 MHz, Disabled, \[N/A\] \|'
 says "... of others on the GPU" "$tmp/out" '^\| others on the GPU \| 1 processes: figures mean less'
-says "... and runs" "$tmp/out" '^6 runs without a wrong element, of 6'
+says "... what cannot be run then" "$tmp/out" '^Not run: its compute mode lets one process use the GPU'
+says "... and runs the rest" "$tmp/out" '^6 runs without a wrong element, of 6'
 holds "... with a page for each run, named by the GPU" sh -c \
 	"ls '$tmp/t/bench/results' | grep -q 'fake-gpu-0.md\$' && ls '$tmp/t/bench/results' | grep -q 'fake-gpu-0-2.md\$'"
 for why in "CUDA_VISIBLE_DEVICES=" "FAKE_CUDA_FAIL=cuInit:1:803"; do
