@@ -71,7 +71,7 @@ bench-gpu-files: all $(BUILD)/bench/gpu_hand $(GPU_MODULES) $(GPU_TABLES) \
 # All that gpu.sh needs on a machine with a driver alone: unpacked there, bench/gpu.sh runs.
 bench-gpu-pack: bench-gpu-files
 	tar -czf $(BUILD)/bench/gpu.tar.gz --transform='s,^$(BUILD)/,build/,' bench/gpu.sh bench/gpu_page.sh \
-		bench/gpu_fit.sh bench/gpu_hand.cu bench/results/README.md $(BIN)/ccrun \
+		bench/gpu_machine.sh bench/gpu_fit.sh bench/gpu_hand.cu bench/results/README.md $(BIN)/ccrun \
 		$$(ls -d $(addprefix $(BUILD)/bench/,gpu gpu_hand gpu_hand.cubin lib commit) 2>/dev/null)
 bench-gpu:
 	bench/gpu.sh --build $(BUILD)

@@ -58,6 +58,7 @@ SECONDS=0
 
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
+trap '' PIPE	# whoever has read what is said may go: the page goes on
 trap 'interrupted 130' INT
 trap 'interrupted 143' TERM HUP
 ccrun=$build/bin/ccrun
@@ -67,76 +68,35 @@ cores=$(nproc 2>/dev/null || echo 2)
 data=$work/data		# key size time busbw wrong, by tabs
 : >"$data"
 failed='' slow='' child='' part='' part_end=$limit
+gpu='' jobs=1		# what the driver calls it; processes that use it at a time, ...
+exclusive=''		# ... of which it lets no more than one
 export CCS_CACHE_DIR=$work/cache
-export ccrun modules work
+# In whose group it is, so that who ends xargs ends it, too. Not every timeout has that.
+foreground=
+! timeout --foreground 1 true 2>/dev/null || foreground=--foreground
+export ccrun modules work foreground
 PATH=$PATH:/usr/local/cuda/bin
 # Libraries that were packed for a machine that lacks them.
 [ ! -d "$build/bench/lib" ] || export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$build/bench/lib"
 # NVRTC and NCCL may be wheels of the Python that is here.
-: "${VIRTUAL_ENV:=$(python3 -c 'import sys; print(sys.prefix)' 2>/dev/null)}"
+: "${VIRTUAL_ENV:=$(timeout 10 python3 -c 'import sys; print(sys.prefix)' 2>/dev/null)}"
 export VIRTUAL_ENV
 unset CCS_PROTOCOLS CCS_THREADS CCS_TILE_BYTES CCS_DIRECT CCS_BULK CCS_P2P_DISABLE
+export CUDA_DEVICE_ORDER=PCI_BUS_ID	# as nvidia-smi counts
 
 # shellcheck source=bench/gpu_page.sh
 . bench/gpu_page.sh
+# shellcheck source=bench/gpu_machine.sh
+. bench/gpu_machine.sh
 
 # ---- parts ---------------------------------------------------------------------------
-
-# What the first parts need; then the rest. Only what is not there yet is made.
-build_it() {
-	local missing='' file
-	for file in "$ccrun" "$hand" "$(module ring_allreduce)"; do
-		[ -e "$file" ] || missing="$missing $file"
-	done
-	if [ -z "$missing" ]; then
-		say "Not built: what is in \`$build\` is used."
-		return
-	fi
-	local lacks=
-	for tool in "${CC:-cc}" make flex bison; do
-		command -v "$tool" >/dev/null 2>&1 || lacks="$lacks $tool"
-	done
-	echo '#include <jansson.h>' | "${CC:-cc}" -E -x c - >/dev/null 2>&1 ||
-		lacks="$lacks jansson.h"
-	if [ -z "$lacks" ] && [ -z "$dry" ]; then
-		run 200 make -j"$cores" BUILD="$build" bench-gpu-files && say "Built here."
-	elif [ -n "$lacks" ]; then
-		say "Not built here (no$lacks): bring \`$build\` along (\`make bench-gpu-pack\`)."
-	fi
-	for file in "$ccrun" "$hand" "$(module ring_allreduce)"; do
-		[ -e "$file" ] && continue
-		fails "there is no $file"
-		exit_status=4
-	done
-}
-
-first_line() { "$@" 2>/dev/null | head -1; }
-about_machine() {
-	local commit driver gpu
-	commit=$(git rev-parse --short HEAD 2>/dev/null || cat "$build/bench/commit" 2>/dev/null)
-	[ -z "$(git status --porcelain 2>/dev/null)" ] || commit="$commit, with changes"
-	gpu=$(first_line nvidia-smi --query-gpu=name,memory.total,clocks.max.sm,clocks.max.mem \
-		--format=csv,noheader)
-	[ -n "$gpu" ] || gpu="$("$hand" --gpu 2>/dev/null), no nvidia-smi"
-	driver=$(first_line nvidia-smi --query-gpu=driver_version --format=csv,noheader)
-	say "| | |"
-	say "|---|---|"
-	say "| date | $(date -u '+%Y-%m-%d %H:%M UTC') |"
-	say "| commit | ${commit:-unknown} |"
-	say "| GPU | $gpu |"
-	say "| driver | ${driver:-unknown} |"
-	say "| CUDA of the driver | $(nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9.]*\).*/\1/p' | head -1) |"
-	say "| NVRTC | $("$hand" --nvrtc 2>/dev/null) |"
-	say "| NCCL | $(python3 -c 'import importlib.metadata as m; print(m.version("nvidia-nccl-cu13"))' 2>/dev/null || ldconfig -p 2>/dev/null | sed -n 's/.*\(libnccl\.so[^ ]*\) .*/\1/p' | head -1) |"
-	say "| system | $(uname -sr), $cores cores |"
-}
 
 # One run of results: "ok", "none" (no such plan), or what was wrong. In its own shell.
 check_one() { # check_one SCHEDULE N SETTING OPTIONS
 	local log rc
 	log=$(mktemp "$work/check.XXXXXX")
 	# shellcheck disable=SC2086
-	env $3 timeout --foreground 100 "$ccrun" -n "$2" --device cuda:0 $4 --iters 1 -w 0 "$modules/$1.so" \
+	env $3 timeout $foreground 100 "$ccrun" -n "$2" --device cuda:0 $4 --iters 1 -w 0 "$modules/$1.so" \
 		>"$log" 2>&1 </dev/null
 	rc=$?
 	if [ $rc = 2 ] && grep -q 'has no plan for' "$log"; then
@@ -155,9 +115,10 @@ export -f check_one
 # results_of FILE WHAT: each line of it a run, several side by side
 results_of() {
 	local rc lacking
+	tr '\n' '\0' <"$1" >"$work/runs"
 	# shellcheck disable=SC2016
-	bounded 240 xargs -P "$jobs" -d '\n' -n 1 bash -c 'IFS="|" read -r s n e o <<<"$1"
-		check_one "$s" "$n" "$e" "$o"' _ <"$1" >"$work/results" 2>&1
+	bounded 240 xargs -0 -P "$jobs" -n 1 bash -c 'IFS="|" read -r s n e o <<<"$1"
+		check_one "$s" "$n" "$e" "$o"' _ <"$work/runs" >"$work/results" 2>&1
 	rc=$?
 	lacking=$(grep -c '^lacking' "$work/results")
 	say "$(grep -c '^ok' "$work/results") runs without a wrong element, of $(($(wc -l <"$1") - $(grep -c '^none' "$work/results"))) ($2)"
@@ -173,7 +134,6 @@ results_of() {
 
 results() {
 	local sizes="-b 4 -e 4M -f 37" list=$work/list n
-	local jobs=$((cores < 4 ? cores : 4))
 	[ -z "$dry" ] || sizes="-b 4 -e 2K -f 37"
 	for n in 8 2 4; do
 		for so in "$modules"/*.so; do
@@ -244,7 +204,7 @@ replay() {
 by_hand() {
 	local most=268435456 of=bench/gpu_hand.cu ahead
 	[ -z "$quick" ] || most=67108864
-	if ! "$hand" --nvrtc >"$work/log" 2>&1; then
+	if ! brief 20 "$hand" --nvrtc >"$work/log" 2>&1; then
 		ahead=$build/bench/gpu_hand.cubin
 		[ -e "$ahead" ] || { say "Not run: $(tail -n 1 "$work/log")"; return; }
 		of=$ahead
@@ -260,7 +220,7 @@ OTHERS="ring_allgather ring_reduce_scatter chain_broadcast binomial_broadcast di
 moves() { # how often a plan moves a rank's buffer, by key
 	local s
 	for s in $REDUCES $OTHERS; do
-		echo "$s $("$hand" --bytes "$(module "$s")" 8)"
+		echo "$s $(brief 20 "$hand" --bytes "$(module "$s")" 8)"
 	done >"$work/moves"
 	say "Bytes read and written, as a multiple of a rank's buffer. The algorithm must: every"
 	say "message is written, unless it is read where its sender has it, and read, unless it lies in its"
@@ -356,13 +316,13 @@ sweep_channels() {
 	{
 		echo '```'
 		for s in $schedules; do
-			echo "plan $s $("$hand" --bytes "$(module $s)" 8)"
+			echo "plan $s $(brief 20 "$hand" --bytes "$(module $s)" 8)"
 		done
 		awk -F '\t' '$1 ~ /^Channels:/ { split($1, k, ":"); print "time", k[2], k[3], $2, $3 }' "$data"
 		echo '```'
 	} | page
 	say ""
-	bench/gpu_fit.sh "$out" >"$work/log" 2>&1 || fails "the fit"
+	bash bench/gpu_fit.sh "$out" >"$work/log" 2>&1 || fails "the fit"
 	block "$work/log"
 }
 
@@ -389,7 +349,6 @@ choices() {
 bulk() {
 	local s list=$work/list moves="direct_allgather direct_all_to_all chain_broadcast ring_allreduce"
 	local sizes="-b 4 -e 4M -f 37" large="-b 4M -e 64M -f 4 -c 0 --iters 10 --repeats 3"
-	local jobs=$((cores < 4 ? cores : 4))
 	[ -z "$dry" ] || sizes="-b 4 -e 2K -f 37" large="-b 1K -e 1K -c 0 --iters 2" moves=ring_allreduce
 	for s in $moves; do
 		echo "$s|8|CCS_BULK=1|$sizes -d float32,int8"
@@ -436,13 +395,17 @@ together() { # together SCHEDULE SETTING: RANK in it stands for the number
 
 processes() {
 	local rc port=$((20000 + $$ % 10000)) way
+	[ -z "$exclusive" ] || { say "Not run: its compute mode lets one process use the GPU."; return; }
 	for way in "its memory:x=auto" "the host's memory:CCS_P2P_DISABLE=1" \
 			"NCCL, as if on four hosts:CCS_HOSTID=host-RANK"; do
 		for s in ring_allreduce direct_all_to_all; do
 			[ "$(left)" -ge 3 ] || { cut_short; return; }
 			together $s "${way#*:}"
 			rc=$?
-			if [ $rc = 4 ]; then
+			if [ $rc = 124 ]; then
+				cut_short
+				return
+			elif [ $rc = 4 ]; then
 				say "- $s over ${way%:*}: not run: $(grep -m 1 ccrun: "$work/log")"
 			elif [ $rc != 0 ] || ! grep -q 'wrong elements *: 0 OK' "$work/log"; then
 				fails "$s over ${way%:*}: status $rc"
@@ -456,7 +419,7 @@ processes() {
 
 places() {
 	local n
-	n=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ')
+	n=$(brief 20 nvidia-smi -L 2>/dev/null | grep -c '^GPU ')
 	[ "$n" -ge 2 ] || { say "Not run: there is one GPU."; return; }
 	for setting in x=auto CCS_P2P_DISABLE=1; do
 		for s in ring_allreduce direct_allreduce; do
@@ -542,19 +505,8 @@ do_part() {
 	[ "$exit_status" = 0 ] || exit "$exit_status"
 }
 
-gpu_name() {
-	first_line nvidia-smi --query-gpu=name --format=csv,noheader ||
-		first_line "$hand" --gpu | sed 's/,.*//'
-}
-[ -n "$dry" ] || nvidia-smi >/dev/null 2>&1 || "$hand" --gpu >/dev/null 2>&1 || {
-	echo "gpu.sh: no GPU: neither nvidia-smi nor the driver tells of one" >&2
-	exit 4
-}
-if [ -z "$out" ]; then
-	gpu=$(gpu_name | tr 'A-Z ' 'a-z-')
-	out=bench/results/$(date -u +%Y-%m-%d)-${gpu:-gpu}.md
-fi
-mkdir -p "$(dirname "$out")" && : >"$out" || exit 1
+find_gpu
+name_page && mkdir -p "$(dirname "$out")" && : >"$out" || exit 1
 say "# Measured on a GPU"
 [ -z "$dry" ] || say "
 A dry run: nothing was measured, and no number below means anything."

@@ -7,7 +7,8 @@
 # where messages and bytes are those of a worker, and the ways are LL's, Simple's through a slot,
 # and Simple's straight to its place. The six constants are those with the least squares of relative
 # errors, over all calls of one tile that do not yet fill the GPU (below half of the fastest rate of
-# bytes that is seen); those rows are the `plan` and `time` lines of the page.
+# bytes that is seen); those rows are the `plan` and `time` lines of the page. None is negative: one
+# that would be is 0, and the others are those that are best then.
 # usage: gpu_fit.sh PAGE.md     Status 1: the page has too few rows
 set -u
 [ $# = 1 ] && [ -r "$1" ] || { echo "usage: gpu_fit.sh PAGE.md" >&2; exit 2; }
@@ -39,6 +40,26 @@ awk '
 		s = name[i]
 		return (slot[s] + straight[s]) * size[i] / channels[i] / hops[s] <= (ll[i] ? 8192 : 131072)
 	}
+	function root(y,    r, i) { # not every awk has it
+		r = y > 1 ? y : 1
+		for (i = 0; i < 60; i++) r = (r + y / r) / 2
+		return r
+	}
+	# The sums of all rows that are kept, for the constants that are not held at 0.
+	function add_up(   j, r, k) {
+		for (r = 1; r <= 6; r++)
+			for (k = 1; k <= 7; k++) a[r, k] = 0
+		for (j = 1; j <= used; j++) {
+			factors(kept[j])
+			for (r = 1; r <= 6; r++) {
+				if (r in held) continue
+				for (k = 1; k <= 6; k++)
+					if (!(k in held)) a[r, k] += x[r] * x[k] / us[kept[j]] / us[kept[j]]
+				a[r, 7] += x[r] / us[kept[j]]
+			}
+		}
+		for (k = 1; k <= 6; k++) weight[k] = root(a[k, k])
+	}
 	# a[1..6][1..7] to what solves it: Gauss and Jordan, by the largest pivot. A constant that no
 	# row tells of stays 0.
 	function solve(   c, r, best, k, f) {
@@ -58,20 +79,22 @@ awk '
 	END {
 		for (i = 1; i <= n; i++) {
 			if (!one_tile(i) || (rate[i] > fastest / 2 && channels[i] > 1)) continue
-			used++
-			factors(i)
-			for (r = 1; r <= 6; r++) {
-				for (k = 1; k <= 6; k++) a[r, k] += x[r] * x[k] / us[i] / us[i]
-				a[r, 7] += x[r] / us[i]
-			}
-			kept[used] = i
+			kept[++used] = i
 		}
 		if (used < 12) {
 			print "too few rows: " used + 0
 			exit 1
 		}
-		solve()
-		for (k = 1; k <= 6; k++) v[k] = a[k, k] ? a[k, 7] / a[k, k] : 0
+		do { # at most once a constant
+			add_up()
+			solve()
+			worst = 0
+			for (k = 1; k <= 6; k++) {
+				v[k] = !(k in held) && a[k, k] ? a[k, 7] / a[k, k] : 0
+				if (v[k] < 0 && (!worst || v[k] * weight[k] < v[worst] * weight[worst])) worst = k
+			}
+			if (worst) held[worst] = 1
+		} while (worst)
 		for (j = 1; j <= used; j++) {
 			factors(kept[j])
 			t = 0
@@ -79,11 +102,11 @@ awk '
 			e = (t - us[kept[j]]) / us[kept[j]]
 			error += e * e
 		}
-		printf "a call           %8.2f us\n", v[1]
-		printf "LL_HOP           %8.0f ns\n", v[2] * 1000
-		printf "LL_BYTE          %8.0f ps\n", v[3] * 1000000
-		printf "SIMPLE_HOP       %8.0f ns\n", v[4] * 1000
-		printf "SIMPLE_BYTE      %8.0f ps\n", v[5] * 1000000
-		printf "DIRECT_BYTE      %8.0f ps\n", v[6] * 1000000
-		printf "from %d of %d rows, relative error %.1f %%\n", used, n, 100 * sqrt(error / used)
+		split("a call,LL_HOP,LL_BYTE,SIMPLE_HOP,SIMPLE_BYTE,DIRECT_BYTE", called, ",")
+		split("us,ns,ps,ns,ps,ps", unit, ",")
+		split("1,1000,1000000,1000,1000000,1000000", times, ",")
+		for (k = 1; k <= 6; k++)
+			printf "%-16s %8s %s%s\n", called[k], sprintf(k == 1 ? "%.2f" : "%.0f", v[k] * times[k]), unit[k], k in held ? ", held there" : ""
+		error = 100 * root(error / used)
+		printf "from %d of %d rows, relative error %.1f %%%s\n", used, n, error, (error > 20 ? ": the model is not that of this page" : "")
 	}' "$1"

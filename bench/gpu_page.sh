@@ -33,7 +33,7 @@ left() {
 # bounded SECONDS COMMAND...: no longer than that, nor than is left to the part; 124: it was cut,
 # or not begun. In the background, so that an interruption is seen at once.
 bounded() {
-	local most=$1 rest
+	local most=$1 rest begun=$SECONDS rc
 	rest=$(left)
 	shift
 	[ "$rest" -lt 2 ] && { echo "no time was left" >&2; return 124; }
@@ -41,9 +41,12 @@ bounded() {
 	timeout -k 5 "$most" "$@" <&0 &
 	child=$!
 	wait "$child"
-	set -- $?
+	rc=$?
 	child=
-	return "$1"
+	case $rc in # what had to be killed, and what another timeout than GNU's says
+	137 | 143) [ $((SECONDS - begun)) -lt "$most" ] || rc=124 ;;
+	esac
+	return $rc
 }
 
 # That a command was cut: the part says so once.

@@ -1,5 +1,5 @@
 /*
- * The driver's functions as driver.c and share.c call them.
+ * The driver's functions as driver.c and share.c call them, and its errors (errors.c).
  * Private to these: everybody else has driver.h.
  *
  * The names that are looked up are those with version suffixes, where a function has
@@ -75,10 +75,12 @@ struct cuda_api {
 	CUDA_WANTED(LIBRARY_MEMBER)
 };
 
-enum { CUDA_STREAM_NON_BLOCKING = 1, CUDA_PORTABLE_MAPPED = 3 };
+enum { CUDA_STREAM_NON_BLOCKING = 1, CUDA_PORTABLE_MAPPED = 3, CUDA_NO_DEVICE = 100 };
 
-/** CCS_OK, or the status and text of a driver call's error. The format is of what the
- *  call was for. */
+/* ---- errors.c ---- */
+
+/** CCS_OK, or the status and text of a driver call's error, with what is to be done about it where
+ *  that is known. The format is of what the call was for. */
 ccs_status cuda_check(const struct cuda *d, int e, const char *call, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 /** CCS_OK if there is a function, else CCS_EUNSUPPORTED, naming it. */

@@ -20,7 +20,7 @@
  * capture waits for earlier launches, which take no turns: the one wait of the host.
  *
  * Either all parts launch or none. With several, the first call of a fit tries what every part's
- * driver accepts. If one still refuses a launch when others have been made, these are
+ * driver accepts; with one, the first that is captured. If one still refuses a launch when others have been made, these are
  * stopped by the abort flag, and the communicator is dead.
  * O(ranks).
  */
@@ -389,9 +389,15 @@ static ccs_status try_part(const struct launch *l, struct gpu_part *p)
 	return s;
 }
 
-/* With several parts what fits is found out before the first of them launches: all must have the
- * same number of channels, and no part's kernel can be taken back. `filled`: how the parts'
- * arguments went; all processes learn of that, too. */
+/* Whether what fits is found out before the call launches: with several parts, as all must have the
+ * same number of channels, and no part's kernel can be taken back; and in a capture, as a driver may
+ * refuse only what is made of it. */
+static bool must_try(const struct launch *l)
+{
+	return !l->fit->tried && (l->g->places.nparts > 1 || l->g->parts->capturing);
+}
+
+/* `filled`: how the parts' arguments went; all processes learn of that, too. */
 static ccs_status try_all(struct launch *l, ccs_status filled)
 {
 	ccs_status s = filled ? filled : each(l, try_part);
@@ -429,7 +435,7 @@ static ccs_status prepare(struct launch *l)
 	l->channels = choice.channels;
 	choose_shape(l);
 	s = each(l, fill);
-	return l->g->places.nparts > 1 && !l->fit->tried ? try_all(l, s) : s;
+	return must_try(l) ? try_all(l, s) : s;
 }
 
 static void keep_shape(const struct launch *l)
@@ -448,7 +454,8 @@ static void keep_shape(const struct launch *l)
 		shape->blocks += l->g->parts[i].args.nworkers * l->replicas;
 }
 
-/* One part alone needs no trial: where its launch is refused it takes less, also from now on. */
+/* One part alone needs no trial but for captures: where its launch is refused it takes less, also
+ * from now on. */
 static bool takes_less(struct launch *l, ccs_status s)
 {
 	if (s != CCS_EUNSUPPORTED || l->g->places.nparts > 1 ||

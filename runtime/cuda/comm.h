@@ -2,6 +2,7 @@
  * The engine on GPUs.
  *
  *   driver.c, share.c   calls of the driver
+ *   errors.c      its errors, and what is to be done about them
  *   nccl.c        calls of NCCL
  *   nccl_group.c  the processes of a communicator: joining, and exchanging bytes
  *   kernels.c     the kernel for a call: from the module, the disk cache, or NVRTC

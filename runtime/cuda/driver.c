@@ -4,29 +4,13 @@
 #include "runtime/cuda/api.h"
 
 #include <dlfcn.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Of cuda.h: the values that are used. */
-enum {
-	OUT_OF_MEMORY = 2,
-	NOT_INITIALIZED = 3,
-	STUB_LIBRARY = 34,
-	NO_DEVICE = 100,
-	INVALID_IMAGE = 200,
-	NO_BINARY = 209,
-	PEER_UNSUPPORTED = 217,
-	INVALID_PTX = 218,
-	NO_JIT = 221,
-	NEW_PTX = 222,
-	NOT_READY = 600,
-	TOO_LARGE = 720,
-	CAPTURE_FIRST = 900,
-	CAPTURE_LAST = 908
-};
+enum { NOT_INITIALIZED = 3, NOT_READY = 600 };
 enum { ATTRIBUTE_SMS = 16, ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76, ATTRIBUTE_COOPERATIVE = 95 };
 enum { POINTER_MEMORY_TYPE = 2, POINTER_MANAGED = 8, POINTER_DEVICE = 9 };
 enum { MEMORY_DEVICE = 2 };
@@ -35,48 +19,6 @@ enum { CAPTURE_RELAXED = 2, EVENT_NO_TIMING = 2 };
 static const char *const symbols[] = { CUDA(LIBRARY_SYMBOL) CUDA_WANTED(LIBRARY_SYMBOL) };
 #define NSYMBOLS (sizeof(symbols) / sizeof(*symbols))
 #define NWANTED ((sizeof(struct cuda_api) - offsetof(struct cuda_api, uuid)) / sizeof(void *))
-
-/* ---- errors --------------------------------------------------------------------- */
-
-static ccs_status status_of(int e)
-{
-	if (e == OUT_OF_MEMORY)
-		return CCS_ENOMEM;
-	if (e == NO_DEVICE || e == STUB_LIBRARY || e == PEER_UNSUPPORTED || e == TOO_LARGE)
-		return CCS_EUNSUPPORTED;
-	/* a driver that is too old, or that lacks a part, for what is loaded */
-	if (e == INVALID_IMAGE || e == NO_BINARY || e == INVALID_PTX || e == NO_JIT || e == NEW_PTX)
-		return CCS_EUNSUPPORTED;
-	if (e >= CAPTURE_FIRST && e <= CAPTURE_LAST)
-		return CCS_EINVAL;
-	return CCS_ESYSTEM;
-}
-
-ccs_status cuda_check(const struct cuda *d, int e, const char *call, const char *format, ...)
-{
-	const char *name = NULL, *text = NULL;
-	char what[256];
-	va_list ap;
-
-	if (!e)
-		return CCS_OK;
-	va_start(ap, format);
-	vsnprintf(what, sizeof(what), format, ap);
-	va_end(ap);
-	d->api->error_name(e, &name);
-	d->api->error_string(e, &text);
-	return error_set(status_of(e), "%s: %s failed: %s%s%s%s", what, call,
-			 name ? name : "an error without a name", text ? " (" : "",
-			 text ? text : "", text ? ")" : "");
-}
-
-ccs_status cuda_has(bool there, const char *call, const char *what)
-{
-	if (there)
-		return CCS_OK;
-	return error_set(CCS_EUNSUPPORTED, "%s: NVIDIA's driver is too old: libcuda.so.1 has no %s",
-			 what, call);
-}
 
 /* ---- opening ---------------------------------------------------------------------- */
 
@@ -130,6 +72,23 @@ static ccs_status load_library(struct cuda *d)
 	return CCS_OK;
 }
 
+static ccs_status no_gpu(void)
+{
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+
+	if (visible)
+		return error_set(
+			CCS_EUNSUPPORTED,
+			"NVIDIA's driver is there, but it finds no GPU, as CUDA_VISIBLE_DEVICES "
+			"is \"%.200s\": unset it, or name one that `nvidia-smi -L` shows",
+			visible);
+	return error_set(
+		CCS_EUNSUPPORTED,
+		"NVIDIA's driver is there, but it finds no GPU: where `nvidia-smi -L` "
+		"shows one, it may be in MIG mode and have no instance yet, or a container "
+		"may lack its device files (/dev/nvidia*)");
+}
+
 /* *e: cuInit's error. */
 static ccs_status start_driver(struct cuda *d, int *e)
 {
@@ -139,6 +98,8 @@ static ccs_status start_driver(struct cuda *d, int *e)
 				 "this process was forked from one that had used "
 				 "a GPU already, and CUDA does not work here: fork before the "
 				 "first use, or execute a program anew");
+	if (*e == CUDA_NO_DEVICE)
+		return no_gpu();
 	return cuda_check(d, *e, "cuInit", "starting NVIDIA's driver");
 }
 
@@ -162,7 +123,7 @@ static ccs_status find_device(struct cuda *d, int device)
 	if (s)
 		return s;
 	if (!count)
-		return error_set(CCS_EUNSUPPORTED, "NVIDIA's driver is there, but it finds no GPU");
+		return no_gpu();
 	if (device < 0 || device >= count)
 		return error_set(CCS_EINVAL, "there is no GPU %d: they are 0 to %d", device,
 				 count - 1);
@@ -196,7 +157,7 @@ ccs_status cuda_count(int *n)
 	if (!s)
 		s = cuda_check(&d, d.api->device_count(n), "cuDeviceGetCount", "GPUs");
 	cuda_close(&d);
-	return e == NO_DEVICE ? CCS_OK : s;
+	return e == CUDA_NO_DEVICE ? CCS_OK : s;
 }
 
 ccs_status cuda_open(struct cuda *d, int device)

@@ -38,15 +38,23 @@ static bool same_key(const struct kernel_key *a, const struct kernel_key *b)
 
 /* ---- what there is --------------------------------------------------------------- */
 
-/* Whether a CUBIN for that architecture runs on the GPU: within a major version
- * upwards, but 'a' on that one only. */
+/* Whether a CUBIN for that architecture runs on the GPU: within a major version upwards, but those of
+ * systems on a chip (Jetson, Thor) on these alone. */
+static bool arch_runs(int arch, int capability)
+{
+	static const int on_chip[] = { 53, 62, 72, 87, 101, 110 };
+
+	for (size_t i = 0; i < sizeof(on_chip) / sizeof(*on_chip); i++)
+		if (arch == on_chip[i] || capability == on_chip[i])
+			return arch == capability;
+	return arch / 10 == capability / 10 && arch <= capability;
+}
+
+/* 'a' is for that one only. */
 static bool runs_on(const struct ccs_kernel *k, int capability)
 {
-	uint32_t has = (uint32_t)capability;
-
-	if (k->variant == 'a')
-		return k->arch == has;
-	return k->arch / 10 == has / 10 && k->arch <= has;
+	return k->variant == 'a' ? k->arch == (uint32_t)capability
+				 : arch_runs((int)k->arch, capability);
 }
 
 static const struct ccs_kernel *find_compiled(const struct gpu_part *p, const struct ccs_module *m,
@@ -94,14 +102,23 @@ static ccs_status lacks(const struct gpu_part *p, const struct ccs_module *m,
 			 ccs_dtype_name((ccs_dtype)key->type), kernel_op_name(key->op));
 }
 
-/* The best that this NVRTC can do for the GPU. */
+/* The best that this NVRTC can do for the GPU: a CUBIN, or else its newest PTX. */
 static bool choose_arch(const struct nvrtc *n, int capability, struct nvrtc_arch *arch, bool *ptx)
 {
+	int text = 0;
+
 	*arch = (struct nvrtc_arch){ 0 };
-	for (int i = 0; i < n->narchs; i++)
-		if (n->archs[i] <= capability && n->archs[i] > arch->number)
-			arch->number = n->archs[i];
-	*ptx = arch->number / 10 != capability / 10;
+	for (int i = 0; i < n->narchs; i++) {
+		int has = n->archs[i];
+
+		if (arch_runs(has, capability) && has > arch->number)
+			arch->number = has;
+		if (has <= capability && has > text)
+			text = has;
+	}
+	*ptx = !arch->number;
+	if (*ptx)
+		arch->number = text;
 	return arch->number != 0;
 }
 

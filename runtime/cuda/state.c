@@ -47,17 +47,36 @@ static void *pointer(cuda_ptr p)
 
 /* ---- sizes ------------------------------------------------------------------------- */
 
+/* The most messages that a FIFO has in a tile, of those that have at most LL_SLOTS. */
+static uint32_t messages_of(const struct plan_view *v, bool *all)
+{
+	uint32_t most = 1;
+
+	*all = true;
+	for (uint64_t i = 0; i < v->plan->fifos.n; i++) {
+		bool few = v->fifos[i].messages <= LL_SLOTS;
+
+		if (few && v->fifos[i].messages > most)
+			most = v->fifos[i].messages;
+		*all &= few;
+	}
+	return most;
+}
+
 /* A power of two that is at least what the plan was checked with. With LL also as many as a FIFO
  * has messages, where they are not many: then nobody waits for a slot in a call of one tile, nor
- * tells that one is free, without a fence or a barrier (device/wait.h). */
+ * tells that one is free, without a fence or a barrier (device/wait.h). And no more than that, where
+ * all ranks are in one launch: calls go through all slots in turn, and those that no call needs would
+ * only take room in the L2 cache. Who has a slot for each message of a tile waits for messages of
+ * earlier tiles alone. */
 static uint32_t slots_of(const struct maker *k)
 {
-	const struct plan_view *v = k->c->view;
 	uint32_t want = k->c->module->head->slots, slots = 1;
+	bool all, one = k->g->places.nparts == 1;
+	uint32_t messages = messages_of(k->c->view, &all);
 
-	for (uint64_t i = 0; k->s->protocol == CCS_LL && i < v->plan->fifos.n; i++)
-		if (v->fifos[i].messages > want && v->fifos[i].messages <= LL_SLOTS)
-			want = v->fifos[i].messages;
+	if (k->s->protocol == CCS_LL && (messages > want || (one && all)))
+		want = messages;
 	while (slots < want && slots < 1u << 31)
 		slots *= 2;
 	return slots;

@@ -30,6 +30,7 @@
 #include <string.h>
 
 #define POST_ELEMENTS ((uint64_t)1 << 24)
+#define WARP 32u
 
 struct job {
 	struct world *w;
@@ -95,14 +96,36 @@ static ccs_status launch(struct job *j, uint32_t row, uint32_t n)
 	return s;
 }
 
+/* As cuda/call.c, the driver may accept less than it counts as resident: fewer rows at a time, and
+ * then fewer threads, also from now on. All ranks have agreed upon the replicas. */
+static bool takes_less(struct job *j, ccs_status s, uint32_t rows)
+{
+	if (s != CCS_EUNSUPPORTED)
+		return false;
+	if (rows > 1)
+		j->h->blocks = rows / 2 * j->p->args.replicas;
+	else if (!j->g->settings.threads && j->h->threads >= 2 * WARP)
+		j->h->threads = (uint32_t)round_up(j->h->threads / 2, WARP);
+	else
+		return false;
+	return true;
+}
+
 /* Rows of one launch are independent: as many at a time as are resident. */
 static ccs_status launch_rows(struct job *j, const struct rounds_launch *l)
 {
-	uint32_t most = j->h->blocks / j->p->args.replicas;
 	ccs_status s = CCS_OK;
 
-	for (uint32_t i = 0; i < l->n && !s; i += most)
-		s = launch(j, l->row + i, l->n - i < most ? l->n - i : most);
+	for (uint32_t i = 0; i < l->n && !s;) {
+		uint32_t whole = j->h->blocks / j->p->args.replicas, most = whole ? whole : 1;
+		uint32_t n = l->n - i < most ? l->n - i : most;
+
+		s = launch(j, l->row + i, n);
+		if (!s)
+			i += n;
+		else if (takes_less(j, s, n))
+			s = CCS_OK;
+	}
 	return s;
 }
 
@@ -120,6 +143,7 @@ static ccs_status run_phase(struct job *j, uint32_t phase)
 static ccs_status run_posts(struct job *j)
 {
 	struct ccs_dev_call *c = &j->p->args;
+	const struct rounds_launch behind = { .row = j->h->rank.nrows, .n = 1 };
 
 	c->divide = j->c->reduces && !j->c->premul && j->c->op == CCS_AVG ? j->h->nranks : 0;
 	if (!j->h->keeps && !(c->divide && j->h->reduces))
@@ -128,7 +152,7 @@ static ccs_status run_posts(struct job *j)
 	c->tile0 = 0;
 	c->ntiles = ceil_div(j->longest, c->tile * c->replicas);
 	c->posts = j->h->posts;
-	return launch(j, j->h->rank.nrows, 1);
+	return launch_rows(j, &behind);
 }
 
 /* ---- messages --------------------------------------------------------------------------- */

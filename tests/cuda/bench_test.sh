@@ -80,6 +80,15 @@ SIMPLE_HOP 1500
 SIMPLE_BYTE 50
 DIRECT_BYTE 25
 END
+# Where one would come out negative it is 0, and the others are the best beside it.
+awk '$1 == "time" && $3 ~ /^simple/ && $2 != "double" { split($3, c, "/"); $5 -= ($2 == "ring" ? 0 : 0.875) * 28 * $4 / c[2] / 1e6 } { print }' \
+	"$tmp/fitted" >"$tmp/less"
+status "gpu_fit.sh where a constant would be negative" 0 bench/gpu_fit.sh "$tmp/less"
+says "... holds it at 0" "$tmp/out" '^DIRECT_BYTE +0 ps, held there$'
+says "... and finds the others" "$tmp/out" '^SIMPLE_BYTE +(4[5-9]|5[0-5]) ps$'
+sed 's/^time ring \(.*\) [0-9.]*$/time ring \1 1000/' "$tmp/fitted" >"$tmp/odd"
+status "gpu_fit.sh of a page that is not like the model" 0 bench/gpu_fit.sh "$tmp/odd"
+says "... says so" "$tmp/out" '^from .* rows, relative error .* %: the model is not that of this page$'
 echo "a page" >"$tmp/none"
 status "gpu_fit.sh of a page without rows" 1 bench/gpu_fit.sh "$tmp/none"
 
@@ -107,7 +116,8 @@ holds "... and says nothing else" diff /dev/null "$tmp/err"
 says "... says that it was a dry run" "$tmp/page.md" 'no number below means anything'
 says "... finds no wrong element" "$tmp/page.md" '^6 runs without a wrong element, of 6'
 says "... begins with the goals" "$tmp/page.md" '^## Goals'
-says "... names the GPU" "$tmp/page.md" '^\| GPU \| Fake GPU 0, .*no nvidia-smi'
+says "... names the GPU" "$tmp/page.md" '^\| GPU \| Fake GPU 0, compute capability 9.0, .* SMs \|$'
+says "... says what it cannot ask" "$tmp/page.md" '^\| memory, clocks, persistence, MIG \| unknown: no nvidia-smi'
 says "... says that nothing was built" "$tmp/page.md" '^Not built: what is in'
 says "... fits the model" "$tmp/page.md" '^LL_HOP'
 says "... runs processes" "$tmp/page.md" 'direct_all_to_all over NCCL, as if on four hosts: wrong elements *: 0 OK'
@@ -150,7 +160,7 @@ says "... and says where" "$tmp/cut.md" '^\*\*Interrupted\*\* in `results`'
 says "... after what it had measured" "$tmp/cut.md" '^\| direct allreduce of 8 KiB.* \| [0-9.]+ \|'
 # A part that is too slow is cut, and the next one runs; nothing has failed.
 sed 's/^do_part results 110/do_part results 1/' bench/gpu.sh >"$tmp/b/bench/gpu.sh"
-cp bench/gpu_page.sh bench/gpu_fit.sh "$tmp/b/bench"
+cp bench/gpu_page.sh bench/gpu_machine.sh bench/gpu_fit.sh "$tmp/b/bench"
 mkdir -p "$tmp/b/bench/results"
 bare bash "$tmp/b/bench/gpu.sh" --dry --only results,replay --build "$tmp/b" --out "$tmp/slow.md" \
 	>"$tmp/out" 2>"$tmp/err"
@@ -158,5 +168,37 @@ rc=$?
 holds "gpu.sh, with a part that is too slow, goes on" test $rc = 0
 says "... says so" "$tmp/slow.md" '^Cut, as they took too long: results'
 says "... and the next part runs" "$tmp/slow.md" 'ring_allreduce, ll: 20 replays'
+# What keeps a GPU from being used, or from being used by several, is told at its beginning.
+mkdir -p "$tmp/t/bench" "$tmp/smi"
+ln -s "$PWD"/bench/gpu*.sh "$tmp/t/bench"
+ln -s "$tmp/b" "$tmp/t/build"
+cat >"$tmp/smi/nvidia-smi" <<END
+#!/bin/sh
+case \$* in
+*compute_mode*) echo Exclusive_Process ;;
+*memory.total*) echo "81559 MiB, 1980 MHz, 2619 MHz, Disabled, [N/A]" ;;
+*compute-apps*) echo 4711 ;;
+esac
+END
+chmod +x "$tmp/smi/nvidia-smi"
+for n in 1 2; do
+	PATH=$tmp/smi:$tmp/bare faked bash "$tmp/t/bench/gpu.sh" --dry --only results,processes >"$tmp/out" 2>"$tmp/err"
+done
+says "gpu.sh tells of modes" "$tmp/out" '^\| compute mode \| Exclusive_Process \|'
+says "... of clocks, persistence and MIG" "$tmp/out" '^\| memory, .*MIG \| 81559 MiB, 1980 MHz, 2619 MHz, Disabled, \[N/A\] \|'
+says "... of others on the GPU" "$tmp/out" '^\| others on the GPU \| 1 processes: figures mean less'
+says "... what cannot be run then" "$tmp/out" '^Not run: its compute mode lets one process use the GPU'
+says "... and runs the rest" "$tmp/out" '^6 runs without a wrong element, of 6'
+holds "... with a page for each run, named by the GPU" sh -c \
+	"ls '$tmp/t/bench/results' | grep -q 'fake-gpu-0.md\$' && ls '$tmp/t/bench/results' | grep -q 'fake-gpu-0-2.md\$'"
+for why in "CUDA_VISIBLE_DEVICES=" "FAKE_CUDA_FAIL=cuInit:1:803"; do
+	status "gpu.sh where the driver refuses: $why" 4 bare env "$why" bench/gpu.sh --build "$tmp/b" --out "$tmp/x.md"
+	says "... says why" "$tmp/err" '^gpu.sh: no GPU that can be used: .*(CUDA_VISIBLE_DEVICES|cuInit failed)'
+done
+mkdir -p "$tmp/other/bench"
+printf '#!/bin/sh\necho "version GLIBC_9.9 not found" >&2\nexit 1\n' >"$tmp/other/bench/gpu_hand"
+chmod +x "$tmp/other/bench/gpu_hand"
+status "gpu.sh with what was made for a newer system" 4 bare bench/gpu.sh --build "$tmp/other" --out "$tmp/x.md"
+says "... says so, and what to do" "$tmp/err" 'does not run on this system .*GLIBC_9.9 not found.*make BUILD=build-here'
 status "gpu.sh with an option that is none" 2 bench/gpu.sh --fast
 exit $failed

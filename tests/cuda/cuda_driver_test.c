@@ -31,6 +31,48 @@ static void test_count(void)
 	unsetenv("FAKE_CUDA_FAIL");
 }
 
+/* What keeps a GPU from being used is named with what is to be done. */
+static void test_cures(void)
+{
+	static const struct {
+		int error;
+		ccs_status status;
+		const char *cure;
+	} rows[] = {
+		{ 34, CCS_EUNSUPPORTED, "`stubs` out of LD_LIBRARY_PATH" },
+		{ 36, CCS_EUNSUPPORTED, "update NVIDIA's driver" },
+		{ 46, CCS_ESYSTEM, "nvidia-smi -c DEFAULT" },
+		{ 214, CCS_ESYSTEM, "needs a reset" },
+		{ 220, CCS_ESYSTEM, "needs a reset" },
+		{ 221, CCS_EUNSUPPORTED, "libnvidia-ptxjitcompiler.so.1" },
+		{ 223, CCS_EUNSUPPORTED, "unset CUDA_DISABLE_PTX_JIT" },
+		{ 304, CCS_ESYSTEM, "/dev/nvidia*" },
+		{ 802, CCS_EUNSUPPORTED, "nvidia-fabricmanager" },
+		{ 803, CCS_EUNSUPPORTED, "another version than the kernel's module" },
+		{ 804, CCS_EUNSUPPORTED, "`compat` out of LD_LIBRARY_PATH" },
+		{ 805, CCS_ESYSTEM, "nvidia-cuda-mps-control -d" },
+		{ 809, CCS_ESYSTEM, "CUDA_MPS_PIPE_DIRECTORY" },
+		{ 999, CCS_ESYSTEM, "nvidia-modprobe -u" },
+		{ 1, CCS_ESYSTEM, "as the test asked for)" },
+	};
+	char plan[40];
+	struct cuda d;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		snprintf(plan, sizeof(plan), "cuDevicePrimaryCtxRetain:1:%d", rows[i].error);
+		setenv("FAKE_CUDA_FAIL", plan, 1);
+		says(cuda_open(&d, 0), rows[i].status, rows[i].cure, plan);
+	}
+	unsetenv("FAKE_CUDA_FAIL");
+	setenv("CUDA_VISIBLE_DEVICES", "", 1);
+	says(cuda_open(&d, 0), CCS_EUNSUPPORTED, "as CUDA_VISIBLE_DEVICES is \"\": unset it",
+	     "no GPU that is visible");
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	setenv("FAKE_CUDA_GPUS", "0", 1);
+	says(cuda_open(&d, 0), CCS_EUNSUPPORTED, "may be in MIG mode", "no GPU at all");
+	setenv("FAKE_CUDA_GPUS", "3", 1);
+}
+
 static void test_identity(void)
 {
 	struct cuda_uuid id[3], again, none = { { 1 } };
@@ -317,6 +359,7 @@ int main(int argc, char **argv)
 
 	if (!strcmp(what, "calls")) {
 		test_count();
+		test_cures();
 		test_identity();
 		test_pointers();
 		test_shared();

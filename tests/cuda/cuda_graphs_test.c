@@ -98,6 +98,34 @@ static void test_graphs_beside(struct rig_api *a, const struct ccs_module *m, in
 	rig_down(&r);
 }
 
+/* A part of a GPU (MPS) refuses a captured launch when its graph is made, where nobody can take less:
+ * so what fits is tried before a first capture. */
+static void test_capture_part(struct rig_api *a, const struct ccs_module *m, bool eager)
+{
+	struct rig r;
+	void *graph;
+
+	setenv("FAKE_CUDA_SMS", "4", 1);
+	setenv("FAKE_CUDA_SHARE", "16", 1);
+	rig_up(&r, a, 4, RIG_ONE);
+	if (eager) /* a small call, which takes one channel */
+		says(rig_call_on(&r, m, 4, NULL), CCS_OK, NULL, "on a part of a GPU a small call");
+	a->capture(r.stream[0], 0);
+	says(rig_call(&r, m), CCS_OK, NULL, "... and one that is captured on a part of a GPU");
+	graph = captured(a, r.stream[0]);
+	say(graph != NULL, "... of which a graph is made");
+	rig_fill(&r);
+	say(graph && !a->replay(graph, r.stream[0]) && !a->sync(r.stream[0]) && rig_right(&r, 0, 4),
+	    "... that gives the right results");
+	rig_fill(&r);
+	says(rig_call(&r, m), CCS_OK, NULL, "... also the call behind it");
+	if (graph)
+		a->exec_free(graph);
+	rig_down(&r);
+	unsetenv("FAKE_CUDA_SHARE");
+	unsetenv("FAKE_CUDA_SMS");
+}
+
 static void test_capture_streams(struct rig_api *a, const struct ccs_module *m)
 {
 	struct rig r;
@@ -173,6 +201,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	test_capture(&a, ring);
+	test_capture_part(&a, ring, false);
+	test_capture_part(&a, ring, true);
 	test_capture_streams(&a, ring);
 	test_graphs_beside(&a, ring, 1);
 	test_graphs_beside(&a, ring, 2);

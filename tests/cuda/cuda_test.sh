@@ -39,7 +39,7 @@ says "... is named" "$tmp/err" 'none\.so'
 
 # ---- ccc with one of our own --------------------------------------------------------------
 status "a GPU that NVRTC does not know" 4 faked "$ccc" $ring -n 4 --arch=sm_300 -o "$tmp/x.so"
-says "... is named, with those that it knows" "$tmp/err" 'sm_300; .*sm_80, sm_90, sm_100'
+says "... is named, with those that it knows" "$tmp/err" 'sm_300; .*sm_80, sm_90, sm_100, sm_101'
 status "--arch of no GPU" 2 faked "$ccc" $ring --arch=x90 -o "$tmp/x.so"
 status "--kernels of no type" 2 faked "$ccc" $ring --kernels=float17:max -o "$tmp/x.so"
 says "... names the nearest" "$tmp/err" 'float16'
@@ -157,6 +157,9 @@ status "another GPU than the module's" 0 env FAKE_CUDA_CAPABILITY=80 \
 status "a GPU that is newer than NVRTC" 0 env FAKE_CUDA_CAPABILITY=121 \
 	CCS_NVRTC="$fake/libnvrtc.so" LD_LIBRARY_PATH="$fake" "$ccrun" -n 4 --device cuda \
 	"$tmp/ring.so" -b 1K -e 1K
+status "... of a kind of which NVRTC knows one that is a system on a chip" 0 env \
+	FAKE_CUDA_CAPABILITY=103 CCS_NVRTC="$fake/libnvrtc.so" LD_LIBRARY_PATH="$fake" "$ccrun" -n 4 \
+	--device cuda "$tmp/ring.so" -b 1K -e 1K
 status "... a later one of the same kind runs what there is" 0 env FAKE_CUDA_CAPABILITY=97 \
 	CCS_NVRTC=none LD_LIBRARY_PATH="$fake" "$ccrun" -n 4 --device cuda "$tmp/ring.so" -b 1K -e 1K
 
@@ -214,6 +217,11 @@ done
 says "a channel for each 4 KiB of a chunk" "$tmp/ring" \
 	'^ +262144 .* ll, 8 channels, 64 blocks of 256 threads, 1 tile of 1024, 8388608 B of slots$'
 says "... and at least one, of no more warps than have something to move" "$tmp/ring" '^ +64 .* ll, 1 channel, 8 blocks of 64 threads, 1 tile of 4, 4096 B of slots$'
+says "LL has slots for the messages of one call alone, which stay in the L2 cache" "$tmp/direct" \
+	'^ +1048576 .* ll, 32 channels, 256 blocks of 256 threads, 1 tile of 1024, 29360128 B of slots$'
+status "... and in calls of many tiles waits for them" 0 env CCS_PROTOCOLS=ll CCS_TILE_BYTES=64 \
+	FAKE_CUDA_SMS=8 CCS_NVRTC="$fake/libnvrtc.so" LD_LIBRARY_PATH="$fake" "$ccrun" -n 8 \
+	--device cuda "$build/tests/cuda_modules/direct_allreduce.so" -b 4 -e 40K -f 100
 faked "$ccrun" -v -n 8 --device cuda "$tmp/ring.so" -b 16M -e 16M -c 0 -w 0 --iters 1 --repeats 1 >"$tmp/large"
 says "slots of large calls stay in the L2 cache" "$tmp/large" \
 	'simple, 33 channels, 264 blocks .*, 5 tiles of 3180, 26864640 B of slots$'

@@ -70,6 +70,8 @@ EXPORT int cuInit(unsigned flags)
 	ENTER("cuInit");
 	if (flags)
 		illegal("cuInit with flags");
+	if (!visible())
+		return NO_DEVICE;
 	fake.started = (int)getpid();
 	return 0;
 }

@@ -37,7 +37,8 @@
  *   FAKE_CUDA_ASYNC=0           1: no work is done in the call that gives it
  *   FAKE_CUDA_QUEUE=1024        a stream has so much to do at most
  *   FAKE_CUDA_SHARE=1           ... of which a launch gets one part in so many, as under MPS,
- *                               though the driver counts all of them; 8@1: of GPU 1 alone
+ *                               though the driver counts all of them; 8@1: of GPU 1 alone.
+ *                               A captured launch is refused when its graph is made
  *   FAKE_CUDA_STUCK=RANK        blocks of that rank never move, in launches made while
  *                               it is set. The others give up after the call's limit; a
  *                               launch that waits for nobody else takes that as over
@@ -76,6 +77,7 @@ enum {
 	BAD_IMAGE = 200,
 	BAD_CONTEXT = 201,
 	MAPPING_FAILED = 205,
+	NO_BINARY = 209,
 	PEER_UNSUPPORTED = 217,
 	BAD_HANDLE = 400,
 	NOT_FOUND = 500,
@@ -293,6 +295,8 @@ void orders_free(struct orders *o);
 /** Memory that is gone names no communicator any more. */
 void orders_forget(const void *p, size_t n);
 bool may_start(const struct launch *l);
+/** Whether it is more than the process has of the device. */
+bool too_large(const struct launch *l);
 /** Waits until its blocks fit on the device; and gives their room back. */
 void room_take(const struct launch *l);
 void room_give(const struct launch *l);

@@ -44,7 +44,7 @@ int nvrtcVersion(int *major, int *minor)
 
 int nvrtcGetNumSupportedArchs(int *n)
 {
-	*n = 3;
+	*n = 4;
 	return 0;
 }
 
@@ -53,6 +53,7 @@ int nvrtcGetSupportedArchs(int *v)
 	v[0] = 80;
 	v[1] = 90;
 	v[2] = 100;
+	v[3] = 101; /* of a system on a chip */
 	return 0;
 }
 

@@ -257,6 +257,11 @@ EXPORT int cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long l
 	d = need_context("cuGraphInstantiateWithFlags");
 	lock();
 	find(GRAPH, g, "cuGraphInstantiateWithFlags");
+	for (int i = 0; i < g->nodes.n; i++)
+		if (g->nodes.of[i].work.what == LAUNCH && too_large(g->nodes.of[i].work.launch)) {
+			unlock();
+			return TOO_LARGE;
+		}
 	x = calloc(1, sizeof(*x));
 	x->refs = 1;
 	copy_nodes(&x->nodes, &g->nodes);

@@ -35,6 +35,8 @@ hosts "results 8" "$some"
 hosts "results 4" "$tiled" CCS_TILE_BYTES=64
 hosts "results 4" "$some" CCS_TILE_BYTES=208 CCS_THREADS=64
 hosts "results 4" "$some" FAKE_CUDA_SMS=1 FAKE_CUDA_REGISTERS=128
+# A part of a GPU (MPS), of which the driver accepts less than it counts.
+hosts "results 4" "$ring" FAKE_CUDA_SHARE=16
 hosts "trouble" "$ring" FAKE_NCCL_SECONDS=2
 for tile in 1048576 64; do
 	echo "# cuda_layouts_test hosts, tiles of $tile bytes"
