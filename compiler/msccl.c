@@ -18,8 +18,11 @@ static void take_places(struct module *m, struct decl *d, const struct msccl *fi
 	m->main->source = file->source;
 	d->source = file->source;
 	d->span = d->name.span = d->contract_name.span = file->span;
-	for (struct buffer_def *b = d->buffers; b; b = b->next)
-		b->span = b->name.span = file->span;
+	for (struct buffer_def *b = d->buffers; b; b = b->next) {
+		b->span = b->name.span = b->count->span = file->span;
+		if (b->blocks)
+			b->blocks->span = file->span;
+	}
 }
 
 static struct instance stand_in(struct session *s, const struct msccl *m, uint32_t root)

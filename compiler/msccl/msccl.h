@@ -3,7 +3,8 @@
  *
  *   read.c        text -> a description: GPUs, thread blocks, steps, each with its place
  *   attributes.c  attributes of an element: numbers and words
- *   sound.c       can it be meant so? FIFOs' ends, dependencies, chunks; the executors' limits
+ *   sound.c       can it be meant so? FIFOs' ends, dependencies, chunks
+ *   executors.c   limits and rules of the executors
  *   collective.c  which contract, and where its buffers are; the schedule that stands for it
  *   program.c     description -> struct program: a thread block is a task
  *   slots.c       how many slots it needs, by how many chunks fit one
@@ -91,6 +92,7 @@ struct msccl_gpu {
 	struct span span;
 	bool given;
 	uint32_t chunks[MSCCL_BUFFERS]; /* i_chunks, o_chunks, s_chunks */
+	bool counted[MSCCL_BUFFERS];	/* these are there */
 	uint32_t first, nblocks;	/* rows of msccl.blocks */
 };
 
@@ -131,9 +133,14 @@ struct msccl *msccl_read(struct ctx *c, struct source *source);
 
 /* ---- sound.c --------------------------------------------------------------------------- */
 
-/** Finds each step's dependency and each block's FIFOs. E0306, E0406, E0602, E0603; W0601. Returns
- *  whether there were no errors. O(steps log steps). */
+/** Finds each step's dependency and each block's FIFOs. E0306, E0406, E0602, E0603; W0601 as below.
+ *  Returns whether there were no errors. O(steps log steps). */
 bool msccl_sound(struct ctx *c, struct msccl *m);
+
+/* ---- executors.c ------------------------------------------------------------------------- */
+
+/** Warns of what the executors would not take of a sound file. W0601. O(steps). */
+void msccl_executors(struct ctx *c, const struct msccl *m);
 
 /* ---- collective.c ---------------------------------------------------------------------- */
 
