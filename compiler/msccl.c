@@ -55,7 +55,7 @@ struct way {
 	uint32_t root, per_message;
 	int64_t slots; /* that are enough */
 	struct instance instance;
-	bool races;
+	bool races, open; /* there are some; it took too much work to know */
 };
 
 /* The value program: contract, races, proof. */
@@ -85,9 +85,11 @@ static bool check_way(struct session *s, struct ctx *c, struct way *w, struct ch
 		return false;
 	c->diags->phase = PHASE_RACE;
 	w->races = msccl_overlaps(c, w->m, k->program, w->in_place);
-	w->races |= !msccl_between(c, k->program, &k->deadlock.order);
+	enum answer apart = msccl_between(c, k->program, &k->deadlock.order);
 	arena_free(c->scratch);
-	if (w->races || !match(c, k->program))
+	w->races |= apart == BEFORE_NO;
+	w->open = apart == BEFORE_OPEN && !w->races;
+	if (w->races || w->open || !match(c, k->program))
 		return false;
 	k->deadlock = deadlock(&enough, k->program);
 	arena_free(c->scratch);
@@ -164,12 +166,17 @@ static enum msccl_answer verdict_of(struct session *s, const struct msccl *m, bo
 
 	v->any_values = true;
 	v->races |= w.races;
+	v->races_open |= w.open;
 	if (proved)
 		note_values(s, v, &w, &k);
 	s->diags.where = NULL;
 	arena_free(&s->scratch);
 	arena_free(&s->instance);
-	return w.races ? RACES : !proved ? REFUTED : msccl_has_contract(m) ? PROVED : NO_CONTRACT;
+	if (w.races)
+		return RACES;
+	if (!proved) /* over a limit: that says nothing about it */
+		return diags_have(&s->diags, 0, 501) ? UNDECIDED : REFUTED;
+	return msccl_has_contract(m) ? PROVED : NO_CONTRACT;
 }
 
 /* Deadlock for all sizes, and values where it finishes with enough slots. */

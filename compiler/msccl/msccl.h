@@ -34,6 +34,7 @@
 #ifndef CCS_COMPILER_MSCCL_MSCCL_H
 #define CCS_COMPILER_MSCCL_MSCCL_H
 
+#include "compiler/check/before.h"
 #include "compiler/check/deadlock.h"
 
 #define MSCCL_MOST_CHUNKS 71u	      /* of a message */
@@ -227,10 +228,10 @@ bool msccl_slots(struct ctx *c, const struct msccl *m, struct msccl_form f,
 /* ---- between.c ------------------------------------------------------------------------- */
 
 /** Whether two thread blocks touch a chunk, one of them storing, without an order between them
- *  by steps, dependencies and messages: E0402 for each pair of steps. Operations that only
- *  messages put in order get an OP_WAIT, so that all order of a rank's own operations is in the
+ *  by steps, dependencies and messages: BEFORE_NO, and E0402 for each pair of steps. BEFORE_OPEN:
+ *  it takes too much work to know (E0501). BEFORE_YES: none, and operations that only messages put in order get an OP_WAIT, so that all order of a rank's own operations is in the
  *  program; `order` is of the program before. O(operations + chunks touched), mostly. */
-bool msccl_between(struct ctx *c, struct program *p, const struct order *order);
+enum answer msccl_between(struct ctx *c, struct program *p, const struct order *order);
 
 /* ---- verdict.c ------------------------------------------------------------------------- */
 
@@ -239,6 +240,7 @@ enum msccl_answer {
 	PROVED,
 	REFUTED,
 	RACES, /* what it computes depends on who is first */
+	UNDECIDED,
 	NO_CONTRACT
 };
 
@@ -250,6 +252,7 @@ struct msccl_verdict {
 	bool has_slots; /* they are known */
 	enum msccl_answer in_place, out_of_place;
 	bool races, any_values; /* values were looked at */
+	bool races_open;	/* in some way, whether there are any took too much work */
 	bool same_bits, same_bits_counts;
 	const char *bits_why;
 	uint32_t root; /* NONE: the collective has none */
