@@ -242,6 +242,16 @@ done >"$tmp/other"
 holds "the library's wrong schedules are told of alike, stored and streamed" test ! -s "$tmp/other"
 status "--stream of wrong values, too many to be stored for the telling" 1 "$ccc" check schedules/broken/missing_round.ccs -n 740 --stream
 says "... counts what it saw, not all" "$tmp/err" 'likewise at least [0-9]+ more final chunk'
+cat >"$tmp/all.ccs" <<END
+contract c(inout d[C])
+schedule s
+  implements c(inout d[1])
+{
+  for i in 1..N { recv d[0] from (rank - i) % N send d[0] to (rank + i) % N }
+}
+END
+status "--stream of a deadlock, the same" 1 "$ccc" check "$tmp/all.ccs" -n 1030 --stream -w
+says "... with the slots that were asked for" "$tmp/err" 'deadlock with 8 slots: .*E0304'
 status "--stream without check" 2 "$ccc" $ring --stream -o "$tmp/x.so"
 status "--stream with --require" 2 "$ccc" check $ring --stream --require same-bits=ranks
 cat >"$tmp/dead.ccs" <<'EOF'
