@@ -5,6 +5,7 @@
  * each of their parser's rules that it breaks:
  *
  *   - the protocol is Simple, LL or LL128;
+ *   - channels are below `nchannels`: no others are connected;
  *   - a GPU's thread blocks are 0, 1, 2 and on, without a gap;
  *   - where a step reads or stores is below the number of chunks that its <gpu> gives the buffer,
  *     whatever the collective makes of it (`src` of rrc is not looked at, nor `dst`);
@@ -107,6 +108,17 @@ static bool gap_of_blocks(const struct looking *x, const struct msccl_gpu *g)
 	return true;
 }
 
+static bool not_connected(const struct looking *x, const struct msccl_block *b)
+{
+	uint32_t n = x->m->nchannels; /* 0: the file does not say */
+
+	if (!n || b->channel < n || (b->in == NONE && b->out == NONE))
+		return false;
+	diag_warn(x->c->diags, W_EXECUTOR, b->span, NO_RANK,
+		  "channel %u, and nchannels=\"%u\": executors connect no more", b->channel, n);
+	return true;
+}
+
 static bool outside(const struct looking *x, const struct msccl_block *b,
 		    const struct msccl_step *s, const struct msccl_chunks *k)
 {
@@ -174,11 +186,12 @@ static bool waits_for_nop(const struct looking *x, const struct msccl_step *s)
 
 static void check_rules(const struct looking *x, const struct msccl_gpu *g)
 {
-	bool places = false, nops = false, waits = false;
+	bool places = false, nops = false, waits = false, channels = false;
 
 	gap_of_blocks(x, g);
 	for (uint32_t i = g->first; i < g->first + g->nblocks; i++) {
 		const struct msccl_block *b = &x->m->blocks[i];
+		channels = channels || not_connected(x, b);
 		for (uint32_t k = 0; k < b->nsteps; k++) {
 			places = places || places_outside(x, b, &b->steps[k]);
 			nops = nops || nop_before_none(x, b, k);
