@@ -18,8 +18,11 @@ static void take_places(struct module *m, struct decl *d, const struct msccl *fi
 	m->main->source = file->source;
 	d->source = file->source;
 	d->span = d->name.span = d->contract_name.span = file->span;
-	for (struct buffer_def *b = d->buffers; b; b = b->next)
-		b->span = b->name.span = file->span;
+	for (struct buffer_def *b = d->buffers; b; b = b->next) {
+		b->span = b->name.span = b->count->span = file->span;
+		if (b->blocks)
+			b->blocks->span = file->span;
+	}
 }
 
 static struct instance stand_in(struct session *s, const struct msccl *m, uint32_t root)
@@ -52,7 +55,7 @@ struct way {
 	uint32_t root, per_message;
 	int64_t slots; /* that are enough */
 	struct instance instance;
-	bool races;
+	bool races, open; /* there are some; it took too much work to know */
 };
 
 /* The value program: contract, races, proof. */
@@ -82,9 +85,11 @@ static bool check_way(struct session *s, struct ctx *c, struct way *w, struct ch
 		return false;
 	c->diags->phase = PHASE_RACE;
 	w->races = msccl_overlaps(c, w->m, k->program, w->in_place);
-	w->races |= !msccl_between(c, k->program, &k->deadlock.order);
+	enum answer apart = msccl_between(c, k->program, &k->deadlock.order);
 	arena_free(c->scratch);
-	if (w->races || !match(c, k->program))
+	w->races |= apart == BEFORE_NO;
+	w->open = apart == BEFORE_OPEN && !w->races;
+	if (w->races || w->open || !match(c, k->program))
 		return false;
 	k->deadlock = deadlock(&enough, k->program);
 	arena_free(c->scratch);
@@ -161,12 +166,17 @@ static enum msccl_answer verdict_of(struct session *s, const struct msccl *m, bo
 
 	v->any_values = true;
 	v->races |= w.races;
+	v->races_open |= w.open;
 	if (proved)
 		note_values(s, v, &w, &k);
 	s->diags.where = NULL;
 	arena_free(&s->scratch);
 	arena_free(&s->instance);
-	return w.races ? RACES : !proved ? REFUTED : msccl_has_contract(m) ? PROVED : NO_CONTRACT;
+	if (w.races)
+		return RACES;
+	if (!proved) /* over a limit: that says nothing about it */
+		return diags_have(&s->diags, 0, 501) ? UNDECIDED : REFUTED;
+	return msccl_has_contract(m) ? PROVED : NO_CONTRACT;
 }
 
 /* Deadlock for all sizes, and values where it finishes with enough slots. */

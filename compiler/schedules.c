@@ -16,6 +16,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* Of a wrong program: more are told of as streaming can. They take some 200 MiB to be stored. */
+#define MOST_TOLD_STORED (1u << 20)
+
 /* One schedule on its way through the line. */
 struct job {
 	struct decl *schedule;
@@ -88,15 +91,17 @@ static void half_looked(struct ctx *c, const struct stream_report *r)
 }
 
 /* Without storing it: returns whether `where` admits the instance, and it is right as far as --stream
- * looks, or if that was not asked for, right. */
+ * looks, or if that was not asked for, right. `few`: so few messages were counted that it can be
+ * stored, too. */
 static bool stream(struct session *s, struct ctx *c, const struct instance *in, bool quiet_where,
-		   struct finding *f, struct checked *k)
+		   struct finding *f, struct checked *k, bool *few)
 {
 	struct stream_report r;
 	double since = clock_seconds();
 
 	bool right = stream_instance(c, in, quiet_where, NULL, &r);
 	arena_free(c->scratch);
+	*few = r.counted && r.messages <= MOST_TOLD_STORED;
 	if (!right)
 		return false;
 	if (c->progress)
@@ -122,6 +127,42 @@ static bool stream(struct session *s, struct ctx *c, const struct instance *in, 
 	f->counts_unknown |= !r.counts_known;
 	f->streamed = true;
 	return true;
+}
+
+/* A wrong program that was streamed, and could be stored: then what is wrong is told as ever, with
+ * loop variables, the steps around it and all that is wrong at once, in place of what counters
+ * tell. */
+static void tell_stored(struct session *s, struct ctx *c, const struct instance *in,
+			uint32_t first_diag)
+{
+	struct stream_report again;
+	struct checked k;
+
+	diags_drop(&s->diags, first_diag);
+	arena_free(&s->instance);
+	c->may_stream = true;
+	bool right = check_instance(c, in, true, false, &k);
+	c->may_stream = false;
+	arena_free(&s->scratch);
+	if (!right && !c->too_large.text)
+		return;
+	diags_drop(&s->diags, first_diag);
+	c->too_large.text = NULL;
+	arena_free(&s->instance);
+	stream_instance(c, in, true, NULL, &again);
+	arena_free(&s->scratch);
+}
+
+/* The check that --stream asks for. */
+static bool stream_asked(struct session *s, struct ctx *c, const struct instance *in,
+			 bool quiet_where, struct finding *f, struct checked *k)
+{
+	uint32_t first = s->diags.n, errors = s->diags.errors;
+	bool few, right = stream(s, c, in, quiet_where, f, k, &few);
+
+	if (few && s->diags.errors != errors && !diags_have(&s->diags, first, 501))
+		tell_stored(s, c, in, first);
+	return right;
 }
 
 /* What the action makes of an instance that is right. */
@@ -173,9 +214,11 @@ static bool may_stream(const struct session *s)
 static bool check(struct session *s, struct job *j, struct ctx *c, const struct instance *in,
 		  bool quiet_where, struct finding *f, struct checked *k)
 {
+	bool few;
+
 	memset(k, 0, sizeof(*k));
 	if (s->o->stream)
-		return stream(s, c, in, quiet_where, f, k);
+		return stream_asked(s, c, in, quiet_where, f, k);
 	c->may_stream = may_stream(s);
 	bool right = check_instance(c, in, quiet_where, keeps_instances(s, j), k);
 	c->may_stream = false;
@@ -190,7 +233,7 @@ static bool check(struct session *s, struct job *j, struct ctx *c, const struct 
 	memset(k, 0, sizeof(*k));
 	arena_free(&s->scratch);
 	arena_free(&s->instance);
-	return stream(s, c, in, quiet_where, f, k);
+	return stream(s, c, in, quiet_where, f, k, &few);
 }
 
 /* One instance: returns whether `where` admits it and it is right. */

@@ -67,6 +67,16 @@ static void add_rank(struct diags *d, struct diag *g, int64_t rank)
 	g->ranks[at] = rank;
 }
 
+/* Which of the counts of a report it is in; NULL: none. */
+static uint32_t *count_of(struct diags *d, enum severity sev, int code)
+{
+	if (sev == SEV_WARNING)
+		return &d->warnings;
+	if (code >= WARNING_CODES)
+		return &d->denied;
+	return sev == SEV_ERROR ? &d->errors : NULL;
+}
+
 struct diag *diag_vadd(struct diags *d, enum severity sev, int code, struct span span, int64_t rank,
 		       const char *fmt, va_list ap)
 {
@@ -95,13 +105,22 @@ struct diag *diag_vadd(struct diags *d, enum severity sev, int code, struct span
 	index_grow(d);
 	ARENA_PUSH(d->arena, d->v, d->n, d->cap) = g;
 	*place_of(d, g) = d->n;
-	if (sev == SEV_WARNING)
-		d->warnings++;
-	else if (code >= WARNING_CODES)
-		d->denied++;
-	else if (sev == SEV_ERROR)
-		d->errors++;
+	uint32_t *count = count_of(d, sev, code);
+	if (count)
+		++*count;
 	return g;
+}
+
+void diags_drop(struct diags *d, uint32_t first)
+{
+	while (d->n > first) {
+		const struct diag *g = d->v[--d->n];
+		uint32_t *count = count_of(d, g->severity, g->code);
+		if (count)
+			--*count;
+	}
+	d->nindex = 0; /* made anew */
+	index_grow(d);
 }
 
 struct diag *diag_add(struct diags *d, enum severity sev, int code, struct span span, int64_t rank,

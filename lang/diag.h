@@ -107,6 +107,9 @@ struct diag *diag_warn(struct diags *d, int code, struct span span, int64_t rank
 /** Whether one of d->v[first...] has that code. */
 bool diags_have(const struct diags *d, uint32_t first, int code);
 
+/** Takes back d->v[first...], where nothing before was seen again since. O(first). */
+void diags_drop(struct diags *d, uint32_t first);
+
 /** Whether diag_warn would report it somewhere: else what finds it need not run. */
 bool diag_warns(const struct diags *d, int code);
 

@@ -17,6 +17,9 @@ static bool outside(struct mistake *m)
 	if (mistake_got(m, "'}'"))
 		return cure_help(
 			m, "no block is open here: there is one `}` too many before this, or here");
+	if (!strncmp(m->at, "<algo", 5) || !strncmp(m->at, "<?xml", 5) ||
+	    !strncmp(m->at, "<!--", 4))
+		return cure_help(m, "MSCCL XML is read from a file that is named .xml");
 	if (keyword_text_starts(m->got) == STATEMENT || mistake_got(m, "else"))
 		return cure_help(
 			m, "statements stand in the body of a schedule, a proc or a topology");

@@ -263,7 +263,7 @@ static void add_waits(struct looking *x)
 	insert_waits(x, v, n);
 }
 
-bool msccl_between(struct ctx *c, struct program *p, const struct order *order)
+enum answer msccl_between(struct ctx *c, struct program *p, const struct order *order)
 {
 	struct looking x = { .c = c, .p = p };
 	struct question *open;
@@ -274,7 +274,7 @@ bool msccl_between(struct ctx *c, struct program *p, const struct order *order)
 		diag_add(c->diags, SEV_ERROR, 501, p->sites[0].span, NO_RANK,
 			 "races are looked for among %u operations at most (LIMIT_EVENTS)",
 			 LIMIT_EVENTS);
-		return false;
+		return BEFORE_OPEN;
 	}
 	x.told = ARENA_ARRAY(c->scratch, uint32_t, p->nsites);
 	ask_all(&x);
@@ -290,5 +290,5 @@ bool msccl_between(struct ctx *c, struct program *p, const struct order *order)
 			 "whether thread blocks race took too much work to find out");
 	if (!races && !unknown)
 		add_waits(&x);
-	return !races && !unknown;
+	return races ? BEFORE_NO : unknown ? BEFORE_OPEN : BEFORE_YES;
 }

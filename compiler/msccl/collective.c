@@ -10,6 +10,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- steps -------------------------------------------------------------------------------- */
 
@@ -34,7 +35,7 @@ bool msccl_is_name(const char *path)
 {
 	size_t n = strlen(path);
 
-	return n > 4 && !strcmp(path + n - 4, ".xml");
+	return n > 4 && !strcasecmp(path + n - 4, ".xml");
 }
 
 /* ---- collectives -------------------------------------------------------------------------- */

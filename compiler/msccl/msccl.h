@@ -3,7 +3,8 @@
  *
  *   read.c        text -> a description: GPUs, thread blocks, steps, each with its place
  *   attributes.c  attributes of an element: numbers and words
- *   sound.c       can it be meant so? FIFOs' ends, dependencies, chunks; the executors' limits
+ *   sound.c       can it be meant so? FIFOs' ends, dependencies, chunks
+ *   executors.c   limits and rules of the executors
  *   collective.c  which contract, and where its buffers are; the schedule that stands for it
  *   program.c     description -> struct program: a thread block is a task
  *   slots.c       how many slots it needs, by how many chunks fit one
@@ -33,6 +34,7 @@
 #ifndef CCS_COMPILER_MSCCL_MSCCL_H
 #define CCS_COMPILER_MSCCL_MSCCL_H
 
+#include "compiler/check/before.h"
 #include "compiler/check/deadlock.h"
 
 #define MSCCL_MOST_CHUNKS 71u	      /* of a message */
@@ -91,6 +93,7 @@ struct msccl_gpu {
 	struct span span;
 	bool given;
 	uint32_t chunks[MSCCL_BUFFERS]; /* i_chunks, o_chunks, s_chunks */
+	bool counted[MSCCL_BUFFERS];	/* these are there */
 	uint32_t first, nblocks;	/* rows of msccl.blocks */
 };
 
@@ -131,9 +134,14 @@ struct msccl *msccl_read(struct ctx *c, struct source *source);
 
 /* ---- sound.c --------------------------------------------------------------------------- */
 
-/** Finds each step's dependency and each block's FIFOs. E0306, E0406, E0602, E0603; W0601. Returns
- *  whether there were no errors. O(steps log steps). */
+/** Finds each step's dependency and each block's FIFOs. E0306, E0406, E0602, E0603; W0601 as below.
+ *  Returns whether there were no errors. O(steps log steps). */
 bool msccl_sound(struct ctx *c, struct msccl *m);
+
+/* ---- executors.c ------------------------------------------------------------------------- */
+
+/** Warns of what the executors would not take of a sound file. W0601. O(steps). */
+void msccl_executors(struct ctx *c, const struct msccl *m);
 
 /* ---- collective.c ---------------------------------------------------------------------- */
 
@@ -220,10 +228,10 @@ bool msccl_slots(struct ctx *c, const struct msccl *m, struct msccl_form f,
 /* ---- between.c ------------------------------------------------------------------------- */
 
 /** Whether two thread blocks touch a chunk, one of them storing, without an order between them
- *  by steps, dependencies and messages: E0402 for each pair of steps. Operations that only
- *  messages put in order get an OP_WAIT, so that all order of a rank's own operations is in the
+ *  by steps, dependencies and messages: BEFORE_NO, and E0402 for each pair of steps. BEFORE_OPEN:
+ *  it takes too much work to know (E0501). BEFORE_YES: none, and operations that only messages put in order get an OP_WAIT, so that all order of a rank's own operations is in the
  *  program; `order` is of the program before. O(operations + chunks touched), mostly. */
-bool msccl_between(struct ctx *c, struct program *p, const struct order *order);
+enum answer msccl_between(struct ctx *c, struct program *p, const struct order *order);
 
 /* ---- verdict.c ------------------------------------------------------------------------- */
 
@@ -232,6 +240,7 @@ enum msccl_answer {
 	PROVED,
 	REFUTED,
 	RACES, /* what it computes depends on who is first */
+	UNDECIDED,
 	NO_CONTRACT
 };
 
@@ -243,6 +252,7 @@ struct msccl_verdict {
 	bool has_slots; /* they are known */
 	enum msccl_answer in_place, out_of_place;
 	bool races, any_values; /* values were looked at */
+	bool races_open;	/* in some way, whether there are any took too much work */
 	bool same_bits, same_bits_counts;
 	const char *bits_why;
 	uint32_t root; /* NONE: the collective has none */

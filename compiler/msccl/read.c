@@ -104,8 +104,10 @@ static void read_gpu(struct reader *r, const struct msccl_element *e)
 		return;
 	}
 	*r->gpu = (struct msccl_gpu){ .span = e->span, .given = true, .first = m->nblocks };
-	for (int b = 0; b < MSCCL_BUFFERS; b++)
+	for (int b = 0; b < MSCCL_BUFFERS; b++) {
 		r->gpu->chunks[b] = (uint32_t)msccl_number(e, chunks[b], 0, MSCCL_MOST_NUMBER, 0);
+		r->gpu->counted[b] = msccl_text(e, chunks[b]) != NULL;
+	}
 }
 
 static void read_block(struct reader *r, const struct msccl_element *e)

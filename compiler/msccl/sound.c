@@ -2,7 +2,7 @@
  * Sound: can a description be meant so?
  *
  * In: what read.c made. Out: each step's dependency as rows, each block's FIFOs, figures of the
- * whole; E0306, E0406, E0602, E0603; W0601 for what is over a limit of the executors.
+ * whole; E0306, E0406, E0602, E0603; what executors.c says of the rest.
  * O(steps log steps), as blocks and steps are looked up by their numbers.
  */
 #include "compiler/msccl/msccl.h"
@@ -291,58 +291,6 @@ static void find_fifos(struct sounding *x)
 	}
 }
 
-/* ---- limits of the executors ----------------------------------------------------------- */
-
-static void warn_over(struct sounding *x, struct span at, const char *what, uint64_t is,
-		      uint64_t most, const char *name)
-{
-	diag_warn(x->c->diags, W_EXECUTOR, at, NO_RANK, "%s: %llu, and executors take %llu (%s)",
-		  what, (unsigned long long)is, (unsigned long long)most, name);
-}
-
-static void check_block_limits(struct sounding *x, const struct msccl_block *b)
-{
-	if (b->nsteps > MSCCL_MAX_NUM_STEPS)
-		warn_over(x, b->span, "steps of a thread block", b->nsteps, MSCCL_MAX_NUM_STEPS,
-			  "MSCCL_MAX_NUM_STEPS");
-	if (b->channel >= MSCCL_MAX_CHANNELS)
-		warn_over(x, b->span, "channels", (uint64_t)b->channel + 1, MSCCL_MAX_CHANNELS,
-			  "MAXCHANNELS");
-	for (uint32_t i = 0; i < b->nsteps; i++)
-		if (b->steps[i].cnt >= MSCCL_MAX_COUNT)
-			warn_over(x, b->steps[i].span, "chunks of a step (cnt)", b->steps[i].cnt,
-				  MSCCL_MAX_COUNT - 1, "MSCCL_MAX_COUNT 72");
-}
-
-/* Blocks of a GPU that have one channel: told of once a channel, at the first that is too many. */
-static void check_channels(struct sounding *x, const struct msccl_gpu *g)
-{
-	uint32_t count[MSCCL_MAX_CHANNELS] = { 0 };
-
-	for (uint32_t i = g->first; i < g->first + g->nblocks; i++) {
-		const struct msccl_block *b = &x->m->blocks[i];
-		if (b->channel < MSCCL_MAX_CHANNELS &&
-		    ++count[b->channel] == MSCCL_MAX_BLOCKS_PER_CHANNEL + 1)
-			warn_over(x, b->span, "thread blocks of a channel", count[b->channel],
-				  MSCCL_MAX_BLOCKS_PER_CHANNEL,
-				  "MSCCL_MAX_NUM_THREAD_BLOCKS_PER_CHANNEL");
-	}
-}
-
-static void check_limits(struct sounding *x)
-{
-	const struct msccl *m = x->m;
-
-	if (m->nchannels > MSCCL_MAX_CHANNELS)
-		warn_over(x, m->span, "nchannels", m->nchannels, MSCCL_MAX_CHANNELS, "MAXCHANNELS");
-	if (m->nranks > MSCCL_MAX_NODES)
-		warn_over(x, m->span, "GPUs", m->nranks, MSCCL_MAX_NODES, "4,096 nodes");
-	for (uint32_t i = 0; i < m->nblocks; i++)
-		check_block_limits(x, &m->blocks[i]);
-	for (uint32_t g = 0; g < m->nranks; g++)
-		check_channels(x, &m->gpus[g]);
-}
-
 bool msccl_sound(struct ctx *c, struct msccl *m)
 {
 	struct sounding x = { .c = c, .m = m };
@@ -364,6 +312,6 @@ bool msccl_sound(struct ctx *c, struct msccl *m)
 				check_step(&x, &m->blocks[i], &m->blocks[i].steps[k]);
 	find_fifos(&x);
 	if (c->diags->errors == errors)
-		check_limits(&x);
+		msccl_executors(c, m);
 	return c->diags->errors == errors;
 }

@@ -79,6 +79,8 @@ static void print_computes(const struct msccl_verdict *v, enum msccl_answer answ
 		fprintf(out, "computes %s from root %u, proved\n", v->contract, v->root);
 	else if (answer == PROVED)
 		fprintf(out, "computes %s, proved\n", v->contract);
+	else if (answer == UNDECIDED)
+		fprintf(out, "not decided\n");
 	else if (answer == RACES)
 		fprintf(out, "computes what the races make of it\n");
 	else
@@ -97,7 +99,9 @@ static void print_text(struct ctx *c, const struct msccl_verdict *v, FILE *out)
 	print_computes(v, v->out_of_place, "out of place", out);
 	if (v->any_values)
 		fprintf(out, "  races           %s\n",
-			v->races ? "yes, between thread blocks" : "none between thread blocks");
+			v->races	? "yes, between thread blocks"
+			: v->races_open ? "not decided"
+					: "none between thread blocks");
 	if (v->in_place != PROVED && v->out_of_place != PROVED)
 		return;
 	fprintf(out, "  same bits       %s%s %s\n",
@@ -168,7 +172,9 @@ static bool print_json(const struct msccl_verdict *v, FILE *out)
 	if (v->has_slots)
 		failed |= add_slots(o, v);
 	if (v->any_values)
-		failed |= json_object_set_new(o, "races", json_boolean(v->races));
+		failed |= json_object_set_new(o, "races",
+					      v->races_open && !v->races ? json_null()
+									 : json_boolean(v->races));
 	if (proved) {
 		json_t *more =
 			json_pack("{s:[b], s:[b], s:[i], s:[f], s:[o]}", "same_bits", v->same_bits,

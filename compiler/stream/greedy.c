@@ -315,11 +315,13 @@ static void report(const struct streaming *x, int64_t least)
 	const struct stream *s = x->s;
 	struct diags *d = s->ctx->diags;
 	uint32_t first = circle(x), rank = first, n = 0;
+	uint32_t slots =
+		s->ctx->slots; /* the run may have had fewer, as many as there are messages */
 	if (first == NONE)
 		return;
 	struct diag *g = diag_add(d, SEV_ERROR, 304, s->p->sites[stuck_at(x, first)->site].span,
 				  NO_RANK, "deadlock with %u slot%s: ranks wait for each other",
-				  x->slots, x->slots == 1 ? "" : "s");
+				  slots, slots == 1 ? "" : "s");
 	do {
 		const struct end *e = stuck_at(x, rank);
 		uint64_t k = x->now.flows[e->fifo].done[e->recv ? RECVS : SENDS];

@@ -20,8 +20,8 @@ static void report(const struct stream *s, const struct fifo *f, const uint64_t 
 		rank, peer);
 	if (g)
 		diag_note(s->ctx->diags, g, NOWHERE,
-			  "rank %u sends %llu messages to rank %u%s, and receives are %llu", f->src,
-			  (unsigned long long)n[SENDS], f->dst,
+			  "rank %u sends %llu message%s to rank %u%s, which receives %llu", f->src,
+			  (unsigned long long)n[SENDS], n[SENDS] == 1 ? "" : "s", f->dst,
 			  f->channel ? " on this channel" : "", (unsigned long long)n[RECVS]);
 }
 

@@ -34,11 +34,12 @@ bool stream_instance(struct ctx *c, const struct instance *in, bool quiet_where,
 	arena_free(c->scratch);
 	if (!right)
 		return false;
+	to->counted = true;
+	to->messages = s.nmessages;
 	c->diags->phase = PHASE_MATCH;
 	if (!stream_meet(&s))
 		return false;
 	c->diags->phase = PHASE_DEADLOCK;
-	to->messages = s.nmessages;
 	to->program = s.p;
 	finishes = stream_finishes(&s, to);
 	right = stream_values(&s, grain ? grain : &usual, finishes, to);

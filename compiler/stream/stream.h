@@ -64,13 +64,14 @@ struct stream {
 	struct text *text; /* all operations (text.h) */
 };
 
-/* What was found; of an instance that has no mistake. */
+/* What was found; of an instance that has no mistake, but for the first two. */
 struct stream_report {
-	int64_t min_slots;
-	const char *below;    /* as in struct deadlock_report */
-	uint32_t steps;	      /* as of a proof */
-	const char *no_steps; /* why these are not counted; or NULL */
+	bool counted; /* no mistake kept messages from being counted */
 	uint64_t messages;
+	int64_t min_slots;
+	const char *below;	 /* as in struct deadlock_report */
+	uint32_t steps;		 /* as of a proof */
+	const char *no_steps;	 /* why these are not counted; or NULL */
 	struct program *program; /* its buffers and FIFOs; no operations */
 	bool looked;		 /* there are no races, and values are the contract's */
 	const char *why;	 /* that was not looked at; or NULL */

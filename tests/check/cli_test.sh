@@ -227,7 +227,31 @@ says "... races neither" "$tmp/out" 'races +not looked at$'
 status "--stream of what it cannot do" 1 "$ccc" check schedules/bidirectional_ring_allreduce.ccs --stream
 says "... says so" "$tmp/err" 'par, which --stream cannot check.*\[E0501\]'
 status "--stream of wrong values" 1 "$ccc" check schedules/broken/missing_round.ccs -n 4 --stream
+cp "$tmp/err" "$tmp/streamed"
+"$ccc" check schedules/broken/missing_round.ccs -n 4 2>"$tmp/err" >/dev/null
+holds "... tells of it as the stored check does" cmp "$tmp/err" "$tmp/streamed"
+status "--stream of messages that do not meet" 1 "$ccc" check schedules/broken/forgotten_rank.ccs -n 2 --stream
+says "... names the chunk" "$tmp/err" 'receives data\[0\] from rank 0, which never sends it'
+for f in schedules/broken/*.ccs; do
+	for n in 2 3 4; do
+		"$ccc" check "$f" -n $n --slots 1 >"$tmp/said" 2>&1
+		"$ccc" check "$f" -n $n --slots 1 --stream 2>&1 | grep -v '^  messages ' >"$tmp/streamed"
+		cmp -s "$tmp/said" "$tmp/streamed" || echo "$f -n $n"
+	done
+done >"$tmp/other"
+holds "the library's wrong schedules are told of alike, stored and streamed" test ! -s "$tmp/other"
+status "--stream of wrong values, too many to be stored for the telling" 1 "$ccc" check schedules/broken/missing_round.ccs -n 740 --stream
 says "... counts what it saw, not all" "$tmp/err" 'likewise at least [0-9]+ more final chunk'
+cat >"$tmp/all.ccs" <<END
+contract c(inout d[C])
+schedule s
+  implements c(inout d[1])
+{
+  for i in 1..N { recv d[0] from (rank - i) % N send d[0] to (rank + i) % N }
+}
+END
+status "--stream of a deadlock, the same" 1 "$ccc" check "$tmp/all.ccs" -n 1030 --stream -w
+says "... with the slots that were asked for" "$tmp/err" 'deadlock with 8 slots: .*E0304'
 status "--stream without check" 2 "$ccc" $ring --stream -o "$tmp/x.so"
 status "--stream with --require" 2 "$ccc" check $ring --stream --require same-bits=ranks
 cat >"$tmp/dead.ccs" <<'EOF'

@@ -60,6 +60,8 @@ status "CUDA source" 0 "$ccc" $here/good/tree_allreduce.xml --emit=cuda
 
 # ---- what does not go with it ------------------------------------------------------------
 f=$here/good/ring_allreduce.xml
+cp $f "$tmp/CAPITALS.XML"
+status "a name in capitals" 0 "$ccc" check "$tmp/CAPITALS.XML"
 status "-n of the file's own number" 0 "$ccc" check $f -n 3
 status "-n of another" 2 "$ccc" check $f -n 2..4
 says "... is told" "$tmp/err" 'file is for 3 GPUs'
