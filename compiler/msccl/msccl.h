@@ -229,8 +229,9 @@ bool msccl_slots(struct ctx *c, const struct msccl *m, struct msccl_form f,
 
 /** Whether two thread blocks touch a chunk, one of them storing, without an order between them
  *  by steps, dependencies and messages: BEFORE_NO, and E0402 for each pair of steps. BEFORE_OPEN:
- *  it takes too much work to know (E0501). BEFORE_YES: none, and operations that only messages put in order get an OP_WAIT, so that all order of a rank's own operations is in the
- *  program; `order` is of the program before. O(operations + chunks touched), mostly. */
+ *  it takes too much work to know (E0501). BEFORE_YES: there is none, and operations that only
+ *  messages put in order get an OP_WAIT, so that all order of a rank's own operations is in the
+ *  program. `order` is of the program before. O(operations + chunks touched), mostly. */
 enum answer msccl_between(struct ctx *c, struct program *p, const struct order *order);
 
 /* ---- verdict.c ------------------------------------------------------------------------- */

@@ -20,8 +20,8 @@
  * capture waits for earlier launches, which take no turns: the one wait of the host.
  *
  * Either all parts launch or none. With several, the first call of a fit tries what every part's
- * driver accepts; with one, the first that is captured. If one still refuses a launch when others have been made, these are
- * stopped by the abort flag, and the communicator is dead.
+ * driver accepts; with one, the first that is captured. If one still refuses a launch when others
+ * have been made, these are stopped by the abort flag, and the communicator is dead.
  * O(ranks).
  */
 #include "runtime/base/divide.h"
