@@ -70,7 +70,7 @@ $(BUILD)/tests/ccrun/preload_prog: tests/ccrun/preload_prog.c $(BUILD)/mpicc
 
 # The same for other MPIs, where deps.sh has fetched them (tests/ccrun/mpis_test.sh): NAME is the
 # wheel in build/wheels, and NAME_abi the same MPI by MPI 5's standard ABI.
-MPIS := $(foreach m,mpich mpich5 mpich5_abi openmpi5,$(if \
+MPIS := $(foreach m,mpich mpich402 mpich5 mpich5_abi openmpi5,$(if \
 	$(wildcard build/wheels/$(m:_abi=)/bin/mpicc$(findstring _abi,$m)),$m))
 OF_MPIS := $(foreach m,$(MPIS),$(addprefix $(BUILD)/tests/mpis/$m/,libccs_mpi.so libccs-mpi.so \
 	preload_prog))
