@@ -1,6 +1,6 @@
 #!/bin/sh
 # Debian's MPICH, unpacked into a folder of its own with the shape of a wheel (bin/mpicc,
-# bin/mpirun), beside the MPI that is installed, whose files it would replace. Where the release is
+# bin/mpifort, bin/mpirun), beside the MPI that is installed, whose files it would replace. Where the release is
 # another than 12, it is another MPICH; the suites ask it for its version.
 # usage: debian_mpich.sh FOLDER
 set -u
@@ -32,6 +32,15 @@ lib=${lib%/*}
 # shellcheck disable=SC2086
 exec ${MPICH_CC:-cc} "$@" -I"$here/usr/include/${lib##*/}/mpich" -L"$lib" -Wl,-rpath,"$lib" -lmpich
 EOS
+cat >"$tmp/root/bin/mpifort" <<'EOS'
+#!/bin/sh
+here=$(cd "$(dirname "$0")/.." && pwd)
+lib=$(echo "$here"/usr/lib/*/libmpich.so.12)
+lib=${lib%/*}
+# shellcheck disable=SC2086
+exec ${MPICH_FC:-gfortran} -w -fallow-argument-mismatch $(printf -- '-I%s ' "$lib"/fortran/*/mpich) \
+	-I"$here/usr/include/${lib##*/}/mpich" "$@" -L"$lib" -Wl,-rpath,"$lib" -lmpichfort -lmpich
+EOS
 cat >"$tmp/root/bin/mpirun" <<'EOS'
 #!/bin/sh
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -39,7 +48,7 @@ lib=$(echo "$here"/usr/lib/*/libmpich.so.12)
 export LD_LIBRARY_PATH="${lib%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 exec "$here/usr/bin/mpiexec.hydra" "$@"
 EOS
-chmod +x "$tmp/root/bin/mpicc" "$tmp/root/bin/mpirun"
+chmod +x "$tmp"/root/bin/*
 # A library that this machine lacks: whoever has no Open MPI may lack libucx0.
 LD_LIBRARY_PATH=$(dirname "$(echo "$tmp"/root/usr/lib/*/libmpich.so.12)")
 export LD_LIBRARY_PATH

@@ -84,6 +84,13 @@ program() {
 		preloaded "$of/libccs-mpi.so" 2 "$all" "$of/preload_prog" every
 	taken
 }
+fortran() {
+	for form in preload_fortran preload_fortran_f08; do
+		[ -e "$of/$form" ] || continue
+		status "$name: $form" 0 preloaded "$of/libccs-mpi.so" 2 "$all" "$of/$form"
+		taken
+	done
+}
 # libccs-mpi.so of all others, in this one's program. Handles of MPICH 4 are those of MPICH 5.
 # (MPICH 4's wheel has an older libfabric, with which those of the others are not loaded.)
 built_for_others() {
@@ -154,6 +161,7 @@ for mpi in $mpis; do
 	ranks 2 "$build/tests/ccrun/mpi_calls_test" ||
 		not_ok "$name: the plug-in" "it ended with another status than 0"
 	program
+	fortran
 	built_for_others
 	launched
 	if [ "$name" = mpich ] || [ "$long" ]; then

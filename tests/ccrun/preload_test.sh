@@ -67,6 +67,22 @@ status "messages go on beside a collective" 0 prog 2 "$all" progress
 status "several threads, each with a communicator" 0 prog 2 "$all" threads
 report "... are counted together" 'allreduce: 150 calls by ring_allreduce \(ring_allreduce\.so\)'
 
+# In Fortran, by both of MPI's modules: a program that no C function of MPI's is called in.
+for form in preload_fortran preload_fortran_f08; do
+	if [ ! -e "$build/tests/ccrun/$form" ]; then
+		echo "skip - programs in Fortran: there is no mpifort, or no compiler of Fortran for it"
+		break
+	fi
+	# shellcheck disable=SC2086
+	status "$form: every collective" 0 timeout 120 mpirun $options -np 3 env \
+		LD_PRELOAD="$library" CCS_MPI="$all" "$build/tests/ccrun/$form"
+	for c in allreduce:2 reduce_scatter_block:1 allgather:2 broadcast:2 reduce:1 alltoall:2 \
+		gather:1 scatter:1 barrier:1; do
+		says "... ${c%:*} was taken" "$tmp/err" "^libccs-mpi: ${c%:*}: ${c#*:} calls? by .*\.so\)$"
+	done
+	holds "... and nothing left to MPI" test "$(lines)" = 9
+done
+
 # A program that measures, of bench/: it compares each result with MPI's, too.
 # shellcheck disable=SC2086
 status "a loop over collectives" 0 timeout 120 mpirun $options -np 2 env LD_PRELOAD="$library" \
