@@ -104,6 +104,9 @@ report "... what never ran is in the report" 'allreduce: 0 calls by ring_allredu
 holds "... nothing else is" test "$(lines)" = 5
 status "an intercommunicator" 0 prog 3 "allreduce:$m/ring_allreduce.so" inter
 report "... is MPI's, counted once" 'allreduce: 1 call by MPI: an intercommunicator'
+status "a job that it has spawned, where nothing is preloaded" 0 prog 2 \
+	"allreduce:$m/ring_allreduce.so" spawns
+report "... is MPI's" 'allreduce: 3 calls by MPI: ranks of several jobs, spawned or connected'
 status "ranks on several hosts" 0 prog 2 "allreduce:$m/ring_allreduce.so" hosts PROG_HOSTS=1
 report "... are MPI's" 'allreduce: 2 calls by MPI: ranks on several hosts'
 status "no modules" 0 prog 2 "" inter
@@ -121,6 +124,10 @@ status "another module has one" 0 prog 2 "allreduce:$tmp/three.so,allreduce:$m/r
 report "... and runs it" 'allreduce: 4 calls by ring_allreduce \(ring_allreduce\.so\)'
 status "memory that cannot be shared" 0 prog 2 "allreduce:$m/ring_allreduce.so" users
 report "... is told" "allreduce: 4 calls by MPI: .*ranks 0 and 1 are different users' processes.*"
+
+status "a rank that can open no files" 0 prog 3 "allreduce:$m/ring_allreduce.so" files
+report "... is told, and nobody waits for it" \
+	'allreduce: 1 call by MPI: rank 1 has no 28 descriptors left for a communicator: Too many open files'
 
 # ---- by a tuning -------------------------------------------------------------------------------
 cat >"$tmp/host.tuning" <<EOT
