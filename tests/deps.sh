@@ -3,8 +3,8 @@
 # nothing. On a Debian-like system with the rights to do so it uses apt-get;
 # elsewhere it names what is missing and fails. NVRTC, for the tests that compile
 # kernels, comes as a wheel, into build/wheels, and so do SARIF's schema with a validator, and
-# clang-format, MPICH 4 and 5, Open MPI 5 and Intel's IMB-MPI1; where they cannot, these are
-# skipped, and so are the tests of MPI, of PyTorch and numpy, of zsh, fish and Vim, without one.
+# clang-format, MPICH 4 and 5, Open MPI 5 and Intel's IMB-MPI1; Debian's own MPICH is unpacked beside
+# them; where they cannot, these are skipped, and so are the tests of MPI, of PyTorch and numpy, of zsh, fish and Vim, without one.
 set -u
 
 missing=
@@ -124,6 +124,13 @@ wheel_mpis() {
 	[ ! -e build/wheels/impi/bin/IMB-MPI1 ] || chmod +x build/wheels/impi/bin/IMB-MPI1
 }
 has_pip() { python3 -m pip --version >/dev/null 2>&1; }
+# Debian's MPICH, which is older than any wheel; never an error.
+has_debian_mpich() { ! command -v apt-get >/dev/null 2>&1 || [ -x build/wheels/mpich402/bin/mpicc ]; }
+unpack_debian_mpich() {
+	echo "fetching Debian's MPICH, for tests beside other MPIs, into build/wheels"
+	timeout 300 tests/debian_mpich.sh build/wheels/mpich402 </dev/null ||
+		echo "Debian's MPICH could not be fetched; tests that need it are skipped"
+}
 
 install() { # install PACKAGE...
 	sudo=
@@ -210,3 +217,4 @@ case ${1:-} in check | format) has_format || format=wanted ;; esac
 [ -z "$sarif" ] || wheel_sarif
 [ -z "$format" ] || wheel_format
 [ -z "$mpis" ] || wheel_mpis
+[ "${1:-}" != check ] || has_debian_mpich || unpack_debian_mpich

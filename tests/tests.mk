@@ -61,6 +61,13 @@ $(HELD_MPI): $(BUILD)/tests/fake_mpi/held_mpi.o
 
 # Programs of MPI's, for libccs-mpi.so.
 MPI_PROGRAM := $(if $(MPICC),$(BUILD)/tests/ccrun/preload_prog $(BUILD)/bench/mpi_loop)
+# In Fortran, where MPI and this machine have it.
+MPIFORT := $(MPICC_PRELOAD:mpicc=mpifort)
+FORTRAN := $(addprefix $(BUILD)/tests/ccrun/preload_,fortran fortran_f08)
+MPI_PROGRAM += $(if $(MPICC),$(if $(shell $(MPIFORT) --version 2>/dev/null),$(FORTRAN)))
+$(FORTRAN): tests/ccrun/preload_fortran.F90 $(BUILD)/mpicc
+	@mkdir -p $(@D)
+	$(MPIFORT) -O -g $(addprefix -D,$(findstring _f08,$@)) -o $@ $<
 $(BUILD)/tests/ccrun/preload_prog: export OMPI_CC = $(CC)
 $(BUILD)/tests/ccrun/preload_prog: export MPICH_CC = $(CC)
 $(BUILD)/tests/ccrun/preload_prog: tests/ccrun/preload_prog.c $(BUILD)/mpicc
@@ -70,10 +77,11 @@ $(BUILD)/tests/ccrun/preload_prog: tests/ccrun/preload_prog.c $(BUILD)/mpicc
 
 # The same for other MPIs, where deps.sh has fetched them (tests/ccrun/mpis_test.sh): NAME is the
 # wheel in build/wheels, and NAME_abi the same MPI by MPI 5's standard ABI.
-MPIS := $(foreach m,mpich mpich5 mpich5_abi openmpi5,$(if \
+MPIS := $(foreach m,mpich mpich402 mpich5 mpich5_abi openmpi5,$(if \
 	$(wildcard build/wheels/$(m:_abi=)/bin/mpicc$(findstring _abi,$m)),$m))
 OF_MPIS := $(foreach m,$(MPIS),$(addprefix $(BUILD)/tests/mpis/$m/,libccs_mpi.so libccs-mpi.so \
-	preload_prog))
+	preload_prog)) $(if $(wildcard build/wheels/mpich402/bin/mpifort),$(if $(shell command -v gfortran), \
+	$(addprefix $(BUILD)/tests/mpis/mpich402/preload_,fortran fortran_f08)))
 # The directory that the product is in names the MPI.
 MPI_NAME = $(notdir $(@D))
 COMPILE_MPIS = mkdir -p $(@D) && OMPI_CC="$(CC)" MPICH_CC="$(CC)" \
@@ -86,6 +94,10 @@ $(BUILD)/tests/mpis/%/libccs-mpi.so: $(PRELOAD_OBJ:$(BUILD)/%.o=%.c) $(wildcard 
 		-l:libccs.so.0 -lpthread -ldl
 $(BUILD)/tests/mpis/%/preload_prog: tests/ccrun/preload_prog.c
 	@$(COMPILE_MPIS) $(LDFLAGS) -rdynamic -o $@ $< -lpthread -ldl
+$(BUILD)/tests/mpis/mpich402/preload_fortran $(BUILD)/tests/mpis/mpich402/preload_fortran_f08: \
+		tests/ccrun/preload_fortran.F90
+	@mkdir -p $(@D)
+	@build/wheels/mpich402/bin/mpifort -O -g $(addprefix -D,$(findstring _f08,$@)) -o $@ $<
 
 # What the machine refuses, and a record of calls (tests/support/faults.c).
 FAULTS := $(BUILD)/tests/faults.so

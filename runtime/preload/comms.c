@@ -7,6 +7,8 @@
  */
 #include "runtime/preload/preload.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +18,7 @@
 #include <unistd.h>
 
 #define MEET_SECONDS 60
+#define DESCRIPTORS 16	 /* that a communicator opens, beside those for each rank */
 #define EAGER_ROUNDS 100 /* that a call looks after MPI before it sleeps between them */
 
 /* Where the ranks of a communicator meet. */
@@ -169,6 +172,25 @@ static bool on_one_host(const struct held *h)
 	return n == h->size;
 }
 
+/* Whether all ranks are of this process's MPI_COMM_WORLD. Those of others, which were spawned or
+ * connected to, may run without this library, or with another CCS_MPI. */
+static bool in_one_job(const struct held *h)
+{
+	MPI_Group all, own, others;
+	int n = 1;
+
+	PMPI_Comm_group(MPI_COMM_WORLD, &all);
+	PMPI_Comm_group(h->comm, &own);
+	if (!PMPI_Group_difference(own, all, &others)) {
+		PMPI_Group_size(others, &n);
+		if (n)
+			PMPI_Group_free(&others);
+	}
+	PMPI_Group_free(&all);
+	PMPI_Group_free(&own);
+	return !n;
+}
+
 /* A port of this host that nobody has. */
 static unsigned free_port(void)
 {
@@ -238,15 +260,42 @@ static bool agree(struct held *h, ccs_status s)
 	return false;
 }
 
+/* Whether this process can open what a communicator takes while its ranks meet: who finds out
+ * there can tell the others no more, and they would wait for it. */
+static ccs_status has_descriptors(const struct held *h)
+{
+	int n = 0, most = DESCRIPTORS + 4 * h->size;
+	int *of = calloc((size_t)most, sizeof(*of));
+	int error = ENOMEM;
+
+	while (of && n < most && (of[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+		n++;
+	error = of ? errno : error;
+	for (int i = 0; i < n; i++)
+		close(of[i]);
+	free(of);
+	if (n == most)
+		return CCS_OK;
+	return ccs_error_set(CCS_ENOMEM,
+			     "rank %d has no %d descriptors left for a communicator: %s", h->rank,
+			     most, strerror(error));
+}
+
 void held_meet(struct held *h)
 {
 	struct appointment at = { "", "" };
 
 	h->meeting = REFUSED;
+	if (!in_one_job(h)) {
+		snprintf(h->why, sizeof(h->why), "ranks of several jobs, spawned or connected");
+		return;
+	}
 	if (!on_one_host(h)) {
 		snprintf(h->why, sizeof(h->why), "ranks on several hosts");
 		return;
 	}
+	if (!agree(h, has_descriptors(h)))
+		return;
 	if (!h->rank)
 		make_place(&at);
 	PMPI_Bcast(&at, (int)sizeof(at), MPI_CHAR, 0, h->comm);

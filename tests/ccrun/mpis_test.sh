@@ -1,6 +1,6 @@
 #!/bin/sh
 # The same under other MPIs than this machine's, which deps.sh fetches as wheels: MPICH 4, MPICH 5
-# by its own ABI and by MPI 5's standard one, Open MPI 5. Ranks by its messages, its collectives
+# by its own ABI and by MPI 5's standard one, Open MPI 5; and Debian's MPICH (4.0.2 in Debian 12). Ranks by its messages, its collectives
 # beside ours, and programs of MPI's with libccs-mpi.so preloaded, of which Intel's IMB-MPI1 is
 # one that knows nothing of ccs. And libccs-mpi.so under each MPI that it was not built for.
 # Without --long those behind the first do less.
@@ -14,14 +14,14 @@ imb=$wheels/impi/bin/IMB-MPI1
 ccrun=$build/bin/ccrun
 m=$build/tests/modules
 bare_environment
-mpis="mpich mpich5 mpich5_abi openmpi5"
+mpis="mpich mpich402 mpich5 mpich5_abi openmpi5"
 
 # The MPI that the rest is about: $name, $of its products, $options of its mpirun, $ours its words
 # for itself, and $here whether it is here.
 use() {
 	name=$1 of=$build/tests/mpis/$1 mpi=$wheels/${1%_abi} options=''
 	case $name in
-	mpich) ours='MPICH Version: 4\.' family="MPICH's ABI" ;;
+	mpich | mpich402) ours='MPICH Version: 4\.' family="MPICH's ABI" ;;
 	mpich5) ours='MPICH Version: 5\.' family="MPICH's ABI" ;;
 	mpich5_abi) ours='MPICH Version: 5\.' family="MPI 5's standard ABI" ;;
 	openmpi5)
@@ -75,7 +75,7 @@ preloaded() { # preloaded LIBRARY N CCS_MPI COMMAND...
 }
 taken() { # the report says that each collective was run by a module, and no call by MPI
 	for c in $collectives; do
-		says "... $c was taken" "$tmp/err" "^libccs-mpi: $c: [1-9][0-9]* calls by .*\.so\)$"
+		says "... $c was taken" "$tmp/err" "^libccs-mpi: $c: [1-9][0-9]* calls? by .*\.so\)$"
 	done
 	holds "... and nothing left to MPI" test "$(grep -c 'by MPI:' "$tmp/err")" = 0
 }
@@ -84,12 +84,20 @@ program() {
 		preloaded "$of/libccs-mpi.so" 2 "$all" "$of/preload_prog" every
 	taken
 }
+fortran() {
+	for form in preload_fortran preload_fortran_f08; do
+		[ -e "$of/$form" ] || continue
+		status "$name: $form" 0 preloaded "$of/libccs-mpi.so" 2 "$all" "$of/$form"
+		taken
+	done
+}
 # libccs-mpi.so of all others, in this one's program. Handles of MPICH 4 are those of MPICH 5.
 # (MPICH 4's wheel has an older libfabric, with which those of the others are not loaded.)
 built_for_others() {
 	for other in $mpis; do
 		library=$build/tests/mpis/$other/libccs-mpi.so
 		[ "$other" != "$name" ] && [ -e "$library" ] || continue
+		case $name$other in *mpich402*) continue ;; esac # it is MPICH 4 once more
 		case $name$other in
 		mpichmpich5_abi | mpichopenmpi5) ;; # libfabric
 		mpich5mpich | mpichmpich5)
@@ -147,12 +155,13 @@ launched() {
 for mpi in $mpis; do
 	use "$mpi"
 	if [ ! "$here" ]; then
-		echo "skip - $name: its wheel is not in build/wheels, and could not be fetched (tests/deps.sh check)"
+		echo "skip - $name: it is not in build/wheels, and could not be fetched (tests/deps.sh check)"
 		continue
 	fi
 	ranks 2 "$build/tests/ccrun/mpi_calls_test" ||
 		not_ok "$name: the plug-in" "it ended with another status than 0"
 	program
+	fortran
 	built_for_others
 	launched
 	if [ "$name" = mpich ] || [ "$long" ]; then
@@ -162,6 +171,6 @@ for mpi in $mpis; do
 		beside 10K ring_allreduce
 	fi
 	# IMB-MPI1 is a program of MPICH's ABI.
-	case $name$long in mpich | mpich--long | mpich5--long) imb_taken ;; esac
+	case $name$long in mpich | mpich--long | mpich402--long | mpich5--long) imb_taken ;; esac
 done
 exit $failed

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum what {
@@ -471,6 +472,24 @@ static int sums(int count)
 	return MPI_Allreduce(in, out, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 }
 
+/* Rank 1 can open a few files more, and no communicator. */
+static int files(void)
+{
+	struct rlimit had, few;
+	int rank, wrong, next = dup(STDOUT_FILENO);
+
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	getrlimit(RLIMIT_NOFILE, &had);
+	few = had;
+	few.rlim_cur = (rlim_t)next + 5;
+	close(next);
+	if (rank == 1)
+		setrlimit(RLIMIT_NOFILE, &few);
+	wrong = sums(10);
+	setrlimit(RLIMIT_NOFILE, &had);
+	return wrong;
+}
+
 /* A rank ends without a word; the others are told, and end the job as a program may. */
 static int killed(void)
 {
@@ -505,6 +524,44 @@ static int differ(void)
 	return 0;
 }
 
+/* ---- another job ------------------------------------------------------------------------------- */
+
+static char *own_path; /* argv[0] */
+
+/* One communicator of this job and of the process that it has spawned. */
+static int sums_with(MPI_Comm inter, int high)
+{
+	MPI_Comm all;
+	int one = 1, sum = 0, size;
+
+	MPI_Intercomm_merge(inter, high, &all);
+	MPI_Comm_size(all, &size);
+	for (int i = 0; i < 3; i++)
+		MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, all);
+	MPI_Comm_free(&all);
+	MPI_Comm_disconnect(&inter);
+	return sum != size;
+}
+
+/* What is spawned gets mpirun's environment: no library is preloaded there. */
+static int spawns(void)
+{
+	char what[] = "spawned", *arguments[] = { what, NULL };
+	MPI_Comm inter;
+
+	MPI_Comm_spawn(own_path, arguments, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter,
+		       MPI_ERRCODES_IGNORE);
+	return sums_with(inter, 0);
+}
+
+static int spawned(void)
+{
+	MPI_Comm inter;
+
+	MPI_Comm_get_parent(&inter);
+	return sums_with(inter, 1);
+}
+
 /* ---- main ------------------------------------------------------------------------------------------ */
 
 static const struct {
@@ -515,13 +572,15 @@ static const struct {
 	{ "sizes", sizes },	{ "left", left_to_mpi }, { "inter", inter },
 	{ "hosts", hosts },	{ "users", users },	 { "progress", progress },
 	{ "threads", threads }, { "killed", killed },	 { "differ", differ },
-	{ "again", again },
+	{ "again", again },	{ "files", files },	 { "spawns", spawns },
+	{ "spawned", spawned },
 };
 
 int main(int argc, char **argv)
 {
 	int wrong = -1, all = 0, provided;
 
+	own_path = argv[0];
 	MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
 	for (size_t i = 0; argc == 2 && i < sizeof(whats) / sizeof(whats[0]); i++)
 		if (!strcmp(argv[1], whats[i].name))

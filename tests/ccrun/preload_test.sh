@@ -67,6 +67,22 @@ status "messages go on beside a collective" 0 prog 2 "$all" progress
 status "several threads, each with a communicator" 0 prog 2 "$all" threads
 report "... are counted together" 'allreduce: 150 calls by ring_allreduce \(ring_allreduce\.so\)'
 
+# In Fortran, by both of MPI's modules: a program that no C function of MPI's is called in.
+for form in preload_fortran preload_fortran_f08; do
+	if [ ! -e "$build/tests/ccrun/$form" ]; then
+		echo "skip - programs in Fortran: there is no mpifort, or no compiler of Fortran for it"
+		break
+	fi
+	# shellcheck disable=SC2086
+	status "$form: every collective" 0 timeout 120 mpirun $options -np 3 env \
+		LD_PRELOAD="$library" CCS_MPI="$all" "$build/tests/ccrun/$form"
+	for c in allreduce:2 reduce_scatter_block:1 allgather:2 broadcast:2 reduce:1 alltoall:2 \
+		gather:1 scatter:1 barrier:1; do
+		says "... ${c%:*} was taken" "$tmp/err" "^libccs-mpi: ${c%:*}: ${c#*:} calls? by .*\.so\)$"
+	done
+	holds "... and nothing left to MPI" test "$(lines)" = 9
+done
+
 # A program that measures, of bench/: it compares each result with MPI's, too.
 # shellcheck disable=SC2086
 status "a loop over collectives" 0 timeout 120 mpirun $options -np 2 env LD_PRELOAD="$library" \
@@ -88,6 +104,9 @@ report "... what never ran is in the report" 'allreduce: 0 calls by ring_allredu
 holds "... nothing else is" test "$(lines)" = 5
 status "an intercommunicator" 0 prog 3 "allreduce:$m/ring_allreduce.so" inter
 report "... is MPI's, counted once" 'allreduce: 1 call by MPI: an intercommunicator'
+status "a job that it has spawned, where nothing is preloaded" 0 prog 2 \
+	"allreduce:$m/ring_allreduce.so" spawns
+report "... is MPI's" 'allreduce: 3 calls by MPI: ranks of several jobs, spawned or connected'
 status "ranks on several hosts" 0 prog 2 "allreduce:$m/ring_allreduce.so" hosts PROG_HOSTS=1
 report "... are MPI's" 'allreduce: 2 calls by MPI: ranks on several hosts'
 status "no modules" 0 prog 2 "" inter
@@ -105,6 +124,10 @@ status "another module has one" 0 prog 2 "allreduce:$tmp/three.so,allreduce:$m/r
 report "... and runs it" 'allreduce: 4 calls by ring_allreduce \(ring_allreduce\.so\)'
 status "memory that cannot be shared" 0 prog 2 "allreduce:$m/ring_allreduce.so" users
 report "... is told" "allreduce: 4 calls by MPI: .*ranks 0 and 1 are different users' processes.*"
+
+status "a rank that can open no files" 0 prog 3 "allreduce:$m/ring_allreduce.so" files
+report "... is told, and nobody waits for it" \
+	'allreduce: 1 call by MPI: rank 1 has no 28 descriptors left for a communicator: Too many open files'
 
 # ---- by a tuning -------------------------------------------------------------------------------
 cat >"$tmp/host.tuning" <<EOT

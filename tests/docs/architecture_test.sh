@@ -151,7 +151,7 @@ say "what is preloaded includes the public header and its own" \
 if [ -e "$build/lib/libccs-mpi.so" ]; then
 	say "what is preloaded exports functions of MPI's only, and calls public ones of ccs" \
 		"$(nm -D --defined-only "$build/lib/libccs-mpi.so" | awk '{ print $3 }' |
-		   grep -vE '^MPI_|^_init$|^_fini$'
+		   grep -vE '^MPI_|^o?mpi_[a-z_]*_(f|f08_)?$|^_init$|^_fini$'
 		   nm -D -u "$build/lib/libccs-mpi.so" | awk '$NF ~ /^ccs_/ { print $NF }' |
 		   grep -vFx -f "$build/public.names"
 		   nm -D -u "$build/lib/libccs-mpi.so" | awk '$NF ~ /^MPI_/' |

@@ -1,0 +1,149 @@
+/*
+ * Programs in Fortran. In: arguments of MPI's Fortran procedures, which are addresses. Out: calls of
+ * this library's C functions; nothing is decided here.
+ *
+ * Most Fortran bindings call MPI's C functions, where this library has its own. These do not:
+ *
+ *   Open MPI  calls the profiling interface: mpi_allreduce_ of mpif.h and `use mpi`, and
+ *             ompi_allreduce_f, by which `use mpi_f08` gets there, are defined anew here
+ *   MPICH     so do MPI_Init, MPI_Finalize and MPI_Barrier of `use mpi_f08`
+ *
+ * Names are those of compilers that add one underscore, as all current ones do. O(1).
+ */
+#include "runtime/preload/preload.h"
+
+#pragma GCC visibility push(default)
+
+#if defined(OPEN_MPI)
+
+/* Common blocks of mpif.h, the program's own where it has them; not there: no Fortran. */
+extern int mpi_fortran_in_place_ __attribute__((weak));
+extern int mpi_fortran_bottom_ __attribute__((weak));
+
+static void *buffer(void *at)
+{
+	if (at == (void *)&mpi_fortran_in_place_)
+		return MPI_IN_PLACE;
+	return at == (void *)&mpi_fortran_bottom_ ? MPI_BOTTOM : at;
+}
+
+#define FORTRAN(name, parameters) \
+	void mpi_##name##_ parameters; \
+	void ompi_##name##_f parameters __attribute__((alias("mpi_" #name "_"))); \
+	void mpi_##name##_ parameters
+#define COMM PMPI_Comm_f2c(*comm)
+#define TYPE(type) PMPI_Type_f2c(*(type))
+
+FORTRAN(init, (MPI_Fint * e))
+{
+	*e = MPI_Init(NULL, NULL);
+}
+
+FORTRAN(init_thread, (MPI_Fint * required, MPI_Fint *provided, MPI_Fint *e))
+{
+	int has = 0;
+
+	*e = MPI_Init_thread(NULL, NULL, *required, &has);
+	*provided = has;
+}
+
+FORTRAN(finalize, (MPI_Fint * e))
+{
+	*e = MPI_Finalize();
+}
+
+FORTRAN(barrier, (MPI_Fint * comm, MPI_Fint *e))
+{
+	*e = MPI_Barrier(COMM);
+}
+
+FORTRAN(bcast,
+	(void *data, MPI_Fint *n, MPI_Fint *type, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *e))
+{
+	*e = MPI_Bcast(buffer(data), *n, TYPE(type), *root, COMM);
+}
+
+FORTRAN(allreduce, (void *send, void *recv, MPI_Fint *n, MPI_Fint *type, MPI_Fint *op,
+		    MPI_Fint *comm, MPI_Fint *e))
+{
+	*e = MPI_Allreduce(buffer(send), buffer(recv), *n, TYPE(type), PMPI_Op_f2c(*op), COMM);
+}
+
+FORTRAN(reduce_scatter_block, (void *send, void *recv, MPI_Fint *n, MPI_Fint *type, MPI_Fint *op,
+			       MPI_Fint *comm, MPI_Fint *e))
+{
+	*e = MPI_Reduce_scatter_block(buffer(send), buffer(recv), *n, TYPE(type), PMPI_Op_f2c(*op),
+				      COMM);
+}
+
+FORTRAN(reduce, (void *send, void *recv, MPI_Fint *n, MPI_Fint *type, MPI_Fint *op, MPI_Fint *root,
+		 MPI_Fint *comm, MPI_Fint *e))
+{
+	*e = MPI_Reduce(buffer(send), buffer(recv), *n, TYPE(type), PMPI_Op_f2c(*op), *root, COMM);
+}
+
+/* These four differ in their root alone. */
+#define SIDES \
+	void *send, MPI_Fint *n, MPI_Fint *type, void *recv, MPI_Fint *recv_n, MPI_Fint *recv_type
+#define MOVED buffer(send), *n, TYPE(type), buffer(recv), *recv_n, TYPE(recv_type)
+
+FORTRAN(allgather, (SIDES, MPI_Fint *comm, MPI_Fint *e))
+{
+	*e = MPI_Allgather(MOVED, COMM);
+}
+
+FORTRAN(alltoall, (SIDES, MPI_Fint *comm, MPI_Fint *e))
+{
+	*e = MPI_Alltoall(MOVED, COMM);
+}
+
+FORTRAN(gather, (SIDES, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *e))
+{
+	*e = MPI_Gather(MOVED, *root, COMM);
+}
+
+FORTRAN(scatter, (SIDES, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *e))
+{
+	*e = MPI_Scatter(MOVED, *root, COMM);
+}
+
+#elif !defined(MPI_ABI_VERSION) /* MPI 5's standard ABI knows no integers of Fortran */
+
+/* A binding in which the error is optional: it may have no address. */
+static void tell(MPI_Fint *e, int error)
+{
+	if (e)
+		*e = error;
+}
+
+extern void mpi_init_f08_(MPI_Fint *e);
+extern void mpi_init_thread_f08_(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *e);
+extern void mpi_finalize_f08_(MPI_Fint *e);
+extern void mpi_barrier_f08_(MPI_Fint *comm, MPI_Fint *e);
+
+void mpi_init_f08_(MPI_Fint *e)
+{
+	tell(e, MPI_Init(NULL, NULL));
+}
+
+void mpi_init_thread_f08_(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *e)
+{
+	int has = 0;
+
+	tell(e, MPI_Init_thread(NULL, NULL, *required, &has));
+	*provided = has;
+}
+
+void mpi_finalize_f08_(MPI_Fint *e)
+{
+	tell(e, MPI_Finalize());
+}
+
+void mpi_barrier_f08_(MPI_Fint *comm, MPI_Fint *e)
+{
+	tell(e, MPI_Barrier(PMPI_Comm_f2c(*comm)));
+}
+
+#endif
+
+#pragma GCC visibility pop
