@@ -165,6 +165,7 @@ struct layout {
 	size_t send_bytes, recv_bytes; /* of each call's buffers */
 	reduce_copy *copy;
 	reduce_copy *stream; /* of long messages into slots; NULL: as any */
+	reduce_copy *past;   /* of results, as the caches cannot hold the call's buffers; or NULL */
 	reduce_combine *combine;
 	reduce_fold *fold;
 	reduce_scale *scale;
@@ -299,6 +300,7 @@ struct cpu {
 	unsigned running;	    /* threads inside a fiber */
 	unsigned spinning;	    /* threads that wait without sleeping */
 	unsigned cores;		    /* of the thread that has made it: others may keep to one */
+	size_t cache;		    /* bytes of the last cache */
 	bool cached; /* ranks are on cores of their own: short messages' slots stay in their caches,
 			and long ones' leave them */
 	unsigned limit; /* most of them at a time; set at the first run */
@@ -594,6 +596,8 @@ struct host_cores {
  *  process numbers. */
 uint64_t host_of(void);
 void host_cores_read(struct host_cores *c);
+/** Bytes of the largest cache of its first core, as the system tells, or else what is usual. */
+size_t host_cache(void);
 /** Adds those of another process. */
 void host_cores_add(struct host_cores *all, const struct host_cores *c);
 int host_cores_count(const struct host_cores *c);
