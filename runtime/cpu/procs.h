@@ -174,6 +174,7 @@ struct procs_op {
  * found from the time of its own calls. */
 struct procs_manner {
 	bool asked;	   /* they are long enough */
+	bool ahead;	   /* the rank sends last: its call is over before its message is read */
 	bool streams;	   /* what was found last */
 	uint32_t calls;	   /* since the last trial began */
 	uint64_t begun;	   /* ns: when the call of a trial did; 0: it is none */
