@@ -522,6 +522,8 @@ void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op
 /** Copies bytes, the same into a slot, and combines elements, as suits the run. */
 void piece_copy(const struct layout *l, void *to, const void *from, size_t bytes);
 void piece_put(const struct layout *l, void *to, const void *from, size_t bytes);
+/** The same of what nobody reads in this run, by l->past; others see it after reduce_streamed. */
+void piece_rest(const struct layout *l, void *to, const void *from, size_t bytes);
 void piece_combine(const struct layout *l, void *to, const void *x, const void *y, size_t n);
 /** Does a piece of `n` elements again, as it was noted. */
 void piece_again(const struct layout *l, const struct parts *s, size_t n);

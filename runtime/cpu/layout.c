@@ -3,13 +3,13 @@
  * and the memory of fibers, FIFOs and scratch.
  *
  * The tile. A cell's tile is 32 KiB (or, with the slot, what the wire to other processes
- * asks for), or as large as the call says (ccs_run_with); a quarter of the longest chunk, up to 256 KiB, where
- * messages are stored past the caches, as the end of that has to be waited for in each, and all slots together stay
- * within RINGS_BYTES (1 MiB from one process to another took 48 us so, and 58 by 32 KiB); whole chunks where
- * messages need no slot, as every one is read in its sender's memory and only stored; less where messages have many cells, so
- * that a slot stays within 256 KiB (but at least 512 bytes), and where there are
- * many FIFOs, so that all slots together stay within 256 MiB (but at least 64
- * bytes a tile). Where the longest chunk fits, there is one tile, and cells that
+ * asks for), or as large as the call says (ccs_run_with); a quarter of the longest chunk, from that up to
+ * 256 KiB, where messages leave the caches on their way (see below), if all slots together stay within
+ * RINGS_BYTES (allgather of 1 MiB by two processes took 116 us by 32 KiB, and 90 so, between near cores, and
+ * 147 and 114 between distant ones); whole chunks where messages need no slot, as every one is read in its
+ * sender's memory and only stored; less where messages have many cells, so that a slot stays within 256 KiB (but
+ * at least 512 bytes), and where there are many FIFOs, so that all slots together stay within 256 MiB (but at
+ * least 64 bytes a tile). Where the longest chunk fits, there is one tile, and cells that
  * adjoin move as one piece. A FIFO has the slots that the plan was checked with,
  * or as many as it has messages in all, whichever is less: in one call; in all those that a
  * rank may be ahead of others, if ranks are processes and chunks are short, so that a sender
@@ -162,8 +162,8 @@ static uint64_t slots_of(const struct layout *l, const struct call *c, const str
 	return slots < most ? slots : most;
 }
 
-/* Of messages that are stored past the caches. */
-static size_t streamed_tile(const struct layout *l, uint64_t weight)
+/* Of messages that leave the caches on their way. */
+static size_t large_tile(const struct layout *l, uint64_t weight)
 {
 	size_t bytes = l->longest / 4 * l->esize;
 
@@ -184,7 +184,7 @@ static size_t slotted_tile(const struct cpu *e, const struct layout *l, const st
 	for (uint64_t i = 0; i < l->view->plan->fifos.n; i++)
 		weight += slots_of(l, c, l->view->fifos + i, UINT32_MAX) *
 			  l->view->fifos[i].max_cells;
-	bytes = c->streamed ? streamed_tile(l, weight) : bytes;
+	bytes = c->streamed || l->ring ? large_tile(l, weight) : bytes;
 	bytes = c->how.tile ? c->how.tile : bytes;
 	if (max_cells && most / max_cells < bytes)
 		bytes = most / max_cells;

@@ -110,6 +110,11 @@ static void put_past(const struct layout *l, reduce_copy *store, void *to, const
 	reduce_streamed();
 }
 
+void piece_rest(const struct layout *l, void *to, const void *from, size_t bytes)
+{
+	stream(l, l->past, to, from, bytes);
+}
+
 void piece_put(const struct layout *l, void *to, const void *from, size_t bytes)
 {
 	if (!l->stream || bytes < STREAMED) {
