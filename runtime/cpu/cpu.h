@@ -120,6 +120,8 @@ struct rank_io {
 	bool partly; /* only what in place is needed aside, not what lies where it belongs */
 };
 
+/* A FIFO's slots that leave a core's own caches before they are used again. */
+#define RING_BYTES ((size_t)2 << 20)
 /* All FIFOs' slots together, where they are more than they need be: struct layout.ring. */
 #define RINGS_BYTES ((size_t)4 << 20)
 

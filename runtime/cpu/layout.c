@@ -48,8 +48,6 @@
 #define RELAYED_BYTES ((size_t)256 << 10)
 /* Slots of short messages that are in the first-level cache of their sender and of their receiver. */
 #define CACHED_BYTES ((size_t)8 << 10)
-/* Slots that leave a core's own caches before they are used again. */
-#define RING_BYTES ((size_t)2 << 20)
 /* Messages are numbered from so many times the layout's number: by 2^40 a layout. */
 #define NUMBERS 40
 /* Buffers that are no longer are done with sooner by one thread alone than by several that tell

@@ -297,7 +297,7 @@ static bool decides(struct member *m, const struct work *w, size_t count, enum p
 	int number = 0;
 	bool ok = true;
 
-	for (unsigned i = 0; i < 1 + trial && ok; i++)
+	for (unsigned i = 0; i < 1 + PROCS_BEFORE + trial && ok; i++)
 		ok = call(m, w, 0, count, number++) && p->kind && !p->kind->decided;
 	/* all are through with the trial, and have yet to look */
 	ok = ok && member_meet(m, PLANTED + 2 * number * ((int)best + 1));
