@@ -40,7 +40,7 @@ modules=$modules,reduce_scatter_block:$tmp/ring_reduce_scatter.so
 echo
 echo "# 2 processes of a program of MPI's, with libccs-mpi.so"
 $mpirun -np 2 env LD_PRELOAD="$PWD/$build/lib/libccs-mpi.so" CCS_MPI="$modules" \
-	"$build/bench/mpi_loop" 8 16777216 21 2>&1
+	"$build/bench/mpi_loop" 8 16777216 21 32 2>&1
 
 # imb [VARIABLE=VALUE...]: IMB-MPI1's lines of each benchmark and size: name, bytes, mean us.
 mpich=$PWD/build/wheels/mpich imb=$PWD/build/wheels/impi/bin/IMB-MPI1

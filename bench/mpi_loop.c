@@ -7,7 +7,9 @@
  * are compared byte by byte; sums are of small whole numbers, so that any order gives the same.
  * Without libccs-mpi.so both are MPI's, and the ratios near 1.
  *
- * usage: mpirun -np N mpi_loop FIRST LAST ITERATIONS   bytes of a block, eight times more each
+ * usage: mpirun -np N mpi_loop FIRST LAST ITERATIONS [WARMUPS]   bytes of a block, eight times more each
+ * Before those that count there are as many calls of each as WARMUPS, else 3: by some thirty the library finds
+ * how to run long ones.
  * Ends with 1 if a result differs.
  */
 #include <mpi.h>
@@ -18,7 +20,7 @@
 enum { WARMUPS = 3, STEP = 8 };
 
 struct loop {
-	int rank, nranks, iterations;
+	int rank, nranks, iterations, warmups;
 	int count; /* floats of a block */
 	float *send, *recv;
 	double *times[2]; /* [iterations] through MPI_, and PMPI_ */
@@ -139,7 +141,7 @@ static int measure(struct loop *l, const struct collective *c)
 	int wrong = count_wrong(l, c);
 	double ours, theirs;
 
-	for (int i = -WARMUPS; i < l->iterations; i++)
+	for (int i = -l->warmups; i < l->iterations; i++)
 		for (int k = 0; k < 2; k++) {
 			int own = (i + k) & 1;
 			double us = time_call(l, c, own, i);
@@ -182,15 +184,18 @@ static size_t number(const char *text)
 int main(int argc, char **argv)
 {
 	struct loop l = { .count = 0 };
-	size_t first = argc == 4 ? number(argv[1]) : 0, last = argc == 4 ? number(argv[2]) : 0;
+	const int given = argc == 4 || argc == 5;
+	size_t first = given ? number(argv[1]) : 0, last = given ? number(argv[2]) : 0;
 	int wrong = 1;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &l.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &l.nranks);
-	l.iterations = argc == 4 ? (int)number(argv[3]) : 0;
-	if (first < sizeof(float) || last < first || !l.iterations) {
-		fprintf(stderr, "usage: mpirun -np N %s FIRST LAST ITERATIONS\n", argv[0]);
+	l.iterations = given ? (int)number(argv[3]) : 0;
+	l.warmups = argc == 5 ? (int)number(argv[4]) : WARMUPS;
+	if (first < sizeof(float) || last < first || !l.iterations || !l.warmups) {
+		fprintf(stderr, "usage: mpirun -np N %s FIRST LAST ITERATIONS [WARMUPS]\n",
+			argv[0]);
 		MPI_Abort(MPI_COMM_WORLD, 2);
 	}
 	l.send = calloc((size_t)l.nranks, last);

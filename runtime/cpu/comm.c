@@ -208,6 +208,7 @@ ccs_status cpu_open(struct world *w)
 	}
 	e->world = w;
 	e->cores = sched_cores();
+	e->cache = host_cache();
 	e->sequences.memory.fd = -1;
 	w->state = e;
 	return CCS_OK;

@@ -120,6 +120,8 @@ struct rank_io {
 	bool partly; /* only what in place is needed aside, not what lies where it belongs */
 };
 
+/* A FIFO's slots that leave a core's own caches before they are used again. */
+#define RING_BYTES ((size_t)2 << 20)
 /* All FIFOs' slots together, where they are more than they need be: struct layout.ring. */
 #define RINGS_BYTES ((size_t)4 << 20)
 
@@ -165,6 +167,7 @@ struct layout {
 	size_t send_bytes, recv_bytes; /* of each call's buffers */
 	reduce_copy *copy;
 	reduce_copy *stream; /* of long messages into slots; NULL: as any */
+	reduce_copy *past;   /* of results, as the caches cannot hold the call's buffers; or NULL */
 	reduce_combine *combine;
 	reduce_fold *fold;
 	reduce_scale *scale;
@@ -299,6 +302,7 @@ struct cpu {
 	unsigned running;	    /* threads inside a fiber */
 	unsigned spinning;	    /* threads that wait without sleeping */
 	unsigned cores;		    /* of the thread that has made it: others may keep to one */
+	size_t cache;		    /* bytes of the last cache */
 	bool cached; /* ranks are on cores of their own: short messages' slots stay in their caches,
 			and long ones' leave them */
 	unsigned limit; /* most of them at a time; set at the first run */
@@ -520,6 +524,8 @@ void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op
 /** Copies bytes, the same into a slot, and combines elements, as suits the run. */
 void piece_copy(const struct layout *l, void *to, const void *from, size_t bytes);
 void piece_put(const struct layout *l, void *to, const void *from, size_t bytes);
+/** The same of what nobody reads in this run, by l->past; others see it after reduce_streamed. */
+void piece_rest(const struct layout *l, void *to, const void *from, size_t bytes);
 void piece_combine(const struct layout *l, void *to, const void *x, const void *y, size_t n);
 /** Does a piece of `n` elements again, as it was noted. */
 void piece_again(const struct layout *l, const struct parts *s, size_t n);
@@ -594,6 +600,8 @@ struct host_cores {
  *  process numbers. */
 uint64_t host_of(void);
 void host_cores_read(struct host_cores *c);
+/** Bytes of the largest cache of its first core, as the system tells, or else what is usual. */
+size_t host_cache(void);
 /** Adds those of another process. */
 void host_cores_add(struct host_cores *all, const struct host_cores *c);
 int host_cores_count(const struct host_cores *c);

@@ -1,5 +1,5 @@
 /*
- * Which host a process runs on, and on which of its cores. O(1).
+ * Which host a process runs on, on which of its cores, and how large its caches are. O(1).
  */
 #include "runtime/base/hash.h"
 #include "runtime/cpu/cpu.h"
@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#define USUAL_CACHE ((size_t)32 << 20)
+#define MOST_CACHES 8
 
 uint64_t host_of(void)
 {
@@ -47,4 +50,30 @@ int host_cores_count(const struct host_cores *c)
 	for (unsigned i = 0; i < HOST_CORES / 8; i++)
 		n += __builtin_popcount(c->of[i]);
 	return n;
+}
+
+/* Of the cache of that number, in KiB. 0: there is none. */
+static size_t cache_of(int number)
+{
+	char path[80];
+	unsigned long kib = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu0/cache/index%d/size", number);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	if (fscanf(f, "%luK", &kib) != 1)
+		kib = 0;
+	fclose(f);
+	return (size_t)kib;
+}
+
+size_t host_cache(void)
+{
+	size_t most = 0, kib;
+
+	for (int i = 0; i < MOST_CACHES && (kib = cache_of(i)); i++)
+		most = kib > most ? kib : most;
+	return most ? most << 10 : USUAL_CACHE;
 }

@@ -3,11 +3,13 @@
  * and the memory of fibers, FIFOs and scratch.
  *
  * The tile. A cell's tile is 32 KiB (or, with the slot, what the wire to other processes
- * asks for), or as large as the call says (ccs_run_with); whole chunks where messages need no slot,
- * as every one is read in its sender's memory and only stored; less where messages have many cells, so
- * that a slot stays within 256 KiB (but at least 512 bytes), and where there are
- * many FIFOs, so that all slots together stay within 256 MiB (but at least 64
- * bytes a tile). Where the longest chunk fits, there is one tile, and cells that
+ * asks for), or as large as the call says (ccs_run_with); a quarter of the longest chunk, from that up to
+ * 256 KiB, where messages leave the caches on their way (see below), if all slots together stay within
+ * RINGS_BYTES (allgather of 1 MiB by two processes took 116 us by 32 KiB, and 90 so, between near cores, and
+ * 147 and 114 between distant ones); whole chunks where messages need no slot, as every one is read in its
+ * sender's memory and only stored; less where messages have many cells, so that a slot stays within 256 KiB (but
+ * at least 512 bytes), and where there are many FIFOs, so that all slots together stay within 256 MiB (but at
+ * least 64 bytes a tile). Where the longest chunk fits, there is one tile, and cells that
  * adjoin move as one piece. A FIFO has the slots that the plan was checked with,
  * or as many as it has messages in all, whichever is less: in one call; in all those that a
  * rank may be ahead of others, if ranks are processes and chunks are short, so that a sender
@@ -46,8 +48,6 @@
 #define RELAYED_BYTES ((size_t)256 << 10)
 /* Slots of short messages that are in the first-level cache of their sender and of their receiver. */
 #define CACHED_BYTES ((size_t)8 << 10)
-/* Slots that leave a core's own caches before they are used again. */
-#define RING_BYTES ((size_t)2 << 20)
 /* Messages are numbered from so many times the layout's number: by 2^40 a layout. */
 #define NUMBERS 40
 /* Buffers that are no longer are done with sooner by one thread alone than by several that tell
@@ -160,6 +160,17 @@ static uint64_t slots_of(const struct layout *l, const struct call *c, const str
 	return slots < most ? slots : most;
 }
 
+/* Of messages that leave the caches on their way. */
+static size_t large_tile(const struct layout *l, uint64_t weight)
+{
+	size_t bytes = l->longest / 4 * l->esize;
+
+	bytes = bytes < SLOT_BYTES ? bytes : SLOT_BYTES;
+	if (weight > RINGS_BYTES / (bytes + 1))
+		bytes = (size_t)(RINGS_BYTES / weight);
+	return bytes < TILE_BYTES ? TILE_BYTES : bytes;
+}
+
 /* Bytes of a cell's tile, such that slots have room for it. */
 static size_t slotted_tile(const struct cpu *e, const struct layout *l, const struct call *c)
 {
@@ -168,13 +179,14 @@ static size_t slotted_tile(const struct cpu *e, const struct layout *l, const st
 	uint32_t max_cells = l->view->plan->max_message;
 	uint64_t weight = 0;
 
+	for (uint64_t i = 0; i < l->view->plan->fifos.n; i++)
+		weight += slots_of(l, c, l->view->fifos + i, UINT32_MAX) *
+			  l->view->fifos[i].max_cells;
+	bytes = c->streamed || l->ring ? large_tile(l, weight) : bytes;
 	bytes = c->how.tile ? c->how.tile : bytes;
 	if (max_cells && most / max_cells < bytes)
 		bytes = most / max_cells;
 	bytes = bytes < TILE_LEAST ? TILE_LEAST : bytes;
-	for (uint64_t i = 0; i < l->view->plan->fifos.n; i++)
-		weight += slots_of(l, c, l->view->fifos + i, UINT32_MAX) *
-			  l->view->fifos[i].max_cells;
 	if (weight > FIFOS_BYTES / bytes)
 		bytes = (size_t)(FIFOS_BYTES / weight);
 	return bytes < 64 ? 64 : bytes;
@@ -411,6 +423,16 @@ static size_t ring_of(const struct cpu *e, const struct layout *l, const struct 
 	return fifos > RINGS_BYTES / most ? (size_t)(RINGS_BYTES / fifos) : most;
 }
 
+/* How results that nobody reads in the run are stored: past the caches, where the ranks' buffers are most of
+ * what the last one holds. (An average is divided in the end.) */
+static reduce_copy *past_of(const struct cpu *e, const struct call *c)
+{
+	size_t ranks = (size_t)(e->net ? e->world->nlocal : e->world->nranks);
+	bool more = c->send_bytes + c->recv_bytes >= e->cache / 4 * 3 / ranks;
+
+	return more && !(c->reduces && c->op == CCS_AVG) ? reduce_stream_of() : NULL;
+}
+
 /* All but where it lies. */
 static void shape(const struct cpu *e, struct layout *l, const struct call *c)
 {
@@ -441,6 +463,7 @@ static void shape(const struct cpu *e, struct layout *l, const struct call *c)
 	l->holds = !c->premul && !layout_is_short(e, l) && (!e->wire || e->wire->holds);
 	l->slotless = l->holds && !l->strided && c->prep->stored && c->read;
 	l->far = c->send_bytes + c->recv_bytes >= FAR_BYTES;
+	l->past = past_of(e, c);
 	l->ahead = runs_ahead(e, l) ? e->wire->ahead : 1;
 	l->cached = e->cached && l->ahead > 1;
 	l->ring = ring_of(e, l, c);

@@ -47,7 +47,8 @@
 #define PROCS_LAYOUTS 9u		   /* kept, the last of them for large ones */
 #define PROCS_HELD (((size_t)8 << 10) + 1) /* bytes of the shortest chunk that is held */
 #define PROCS_KINDS 16u			   /* of calls with long chunks, whose way is known */
-#define PROCS_TIMED 9u			   /* calls of a trial */
+#define PROCS_TIMED 9u			   /* calls of a trial that count */
+#define PROCS_BEFORE 16u		   /* calls before those, at most */
 #define PROCS_BOARD 2048u		   /* bytes that a process tells at a time */
 #define PROCS_REGIONS 64u
 #define PROCS_RELAY PROCS_REGIONS /* one more: messages on their way, procs_p2p.c */
@@ -93,12 +94,13 @@ struct procs_times {
 
 /* Calls that agree, by their key, and whose chunks are long. The same in all processes. */
 struct procs_kind {
-	uint64_t key;	/* 0: there is none */
-	uint64_t calls; /* so far; from a later trial's first on, that being number 1 */
-	uint64_t until; /* so many, if decided: then comes the next trial */
-	uint64_t used;	/* calls of all kinds, up to its last */
-	unsigned class; /* of their chunks' length */
-	bool decided;	/* they go this way: */
+	uint64_t key;	 /* 0: there is none */
+	uint64_t calls;	 /* so far; from a later trial's first on, that being number 1 */
+	uint64_t until;	 /* so many, if decided: then comes the next trial */
+	uint64_t used;	 /* calls of all kinds, up to its last */
+	unsigned class;	 /* of their chunks' length */
+	unsigned before; /* calls of a trial that do not count */
+	bool decided;	 /* they go this way: */
 	enum procs_way way;
 };
 
@@ -174,6 +176,7 @@ struct procs_op {
  * found from the time of its own calls. */
 struct procs_manner {
 	bool asked;	   /* they are long enough */
+	bool ahead;	   /* the rank sends last: its call is over before its message is read */
 	bool streams;	   /* what was found last */
 	uint32_t calls;	   /* since the last trial began */
 	uint64_t begun;	   /* ns: when the call of a trial did; 0: it is none */

@@ -3,7 +3,8 @@
  *
  * In: a verified plan. Out: struct prep. One sweep over the operations of each
  * rank notes which cells are written; one over its cells turns that and the
- * expected values into ranges. A third is about messages. O(operations + nranks x cells).
+ * expected values into ranges. A third is about messages, and one about what is read again.
+ * O(operations + nranks x cells).
  */
 #include "runtime/plan/prep.h"
 #include "runtime/plan/order.h"
@@ -131,6 +132,53 @@ static void sweep_receivers(struct prep *p, const struct plan_view *v)
 			sweep_receiver(p, v, v->workers[w].op + i);
 }
 
+/* Adds that the operation reads these cells, as the rank has stored them: from each first one to the
+ * one behind the last. */
+static void sweep_reads(const struct ccs_op *o, uint32_t *reads)
+{
+	if (o->a != CCS_NONE && !(o->flags & CCS_OP_A_INITIAL)) {
+		reads[o->a]++;
+		reads[o->a + o->n]--;
+	}
+	if (o->b != CCS_NONE && !(o->flags & CCS_OP_B_INITIAL)) {
+		reads[o->b]++;
+		reads[o->b + o->n]--;
+	}
+}
+
+/* The rank's; `reads` becomes, by cell, how many before it are read. */
+static void sweep_last(struct prep *p, const struct plan_view *v, uint32_t r, uint32_t *reads)
+{
+	const struct op_range own = plan_ops_of(v, r);
+	size_t cells = (size_t)v->plan->cells + v->plan->scratch;
+	uint32_t by = 0, before = 0;
+
+	memset(reads, 0, (cells + 1) * sizeof(*reads));
+	for (uint32_t i = own.first; i - own.first < own.n; i++)
+		sweep_reads(v->ops + i, reads);
+	for (size_t c = 0; c <= cells; c++) {
+		by += reads[c];
+		reads[c] = before;
+		before += by > 0;
+	}
+	for (uint32_t i = own.first; i - own.first < own.n; i++) {
+		const struct ccs_op *o = v->ops + i;
+
+		p->last[i] = o->dst != CCS_NONE && reads[o->dst] == reads[o->dst + o->n];
+	}
+}
+
+static bool sweep_lasts(struct prep *p, const struct plan_view *v)
+{
+	size_t cells = (size_t)v->plan->cells + v->plan->scratch;
+	uint32_t *reads = malloc((cells + 1) * sizeof(*reads));
+
+	for (uint32_t r = 0; reads && r < v->plan->nranks; r++)
+		sweep_last(p, v, r, reads);
+	free(reads);
+	return reads;
+}
+
 void prep_free(struct prep *p)
 {
 	if (!p)
@@ -141,6 +189,7 @@ void prep_free(struct prep *p)
 	free(p->ranges);
 	free(p->from);
 	free(p->order);
+	free(p->last);
 	free(p);
 }
 
@@ -153,7 +202,8 @@ static struct prep *prep_make(const struct ccs_module *m, const struct plan_view
 	if (ok) {
 		p->ranks = calloc((size_t)v->plan->nranks + 1, sizeof(*p->ranks));
 		p->from = malloc((v->plan->ops.n + 1) * sizeof(*p->from));
-		ok = p->ranks && p->from && sweep(p, m, v, written);
+		p->last = calloc(v->plan->ops.n + 1, sizeof(*p->last));
+		ok = p->ranks && p->from && p->last && sweep(p, m, v, written) && sweep_lasts(p, v);
 		p->nranks = p->ranks ? v->plan->nranks : 0;
 		for (uint32_t r = 0; ok && r < p->nranks; r++)
 			p->ranks[r].in_place = plan_in_place(m, v, r);

@@ -25,6 +25,7 @@ struct prep {
 	uint32_t nranges;
 	uint32_t *from;	 /* by operation: the one that sends what it receives, or CCS_NONE */
 	uint32_t *order; /* plan_order's; or NULL: there was no memory */
+	bool *last;	 /* by operation: none of its rank reads what it stores */
 	bool stored;	 /* each message is held by its sender, and by its receiver only stored */
 	bool relayed;	 /* ... and some are no initial values: they were received before */
 };

@@ -92,7 +92,7 @@ holds "... has a row for each of five and each of six sizes" \
 report "... was run by ccs" 'alltoall: 54 calls by direct_all_to_all \(direct_all_to_all\.so\)'
 # shellcheck disable=SC2086
 status "... without sizes" 2 timeout 120 mpirun $options -np 1 "$build/bench/mpi_loop" 8
-says "... says how it is used" "$tmp/err" '^usage: mpirun -np N .*/mpi_loop FIRST LAST ITERATIONS$'
+says "... says how it is used" "$tmp/err" '^usage: mpirun -np N .*/mpi_loop FIRST LAST ITERATIONS \[WARMUPS\]$'
 
 # ---- what is MPI's, and why ------------------------------------------------------------------
 status "what ccs has not is MPI's" 0 prog 3 "allreduce:$m/ring_allreduce.so" left

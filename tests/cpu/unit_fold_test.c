@@ -1,7 +1,7 @@
 /*
  * Folds (runtime/cpu/fold.h) store what a sequence's pieces store, one after another: random pieces
  * that copy and combine parts of what was stored before, all outputs and those of some ranks, apart
- * and in place. And what is special: a value computed once for all, what several need, averages,
+ * and in place, through the caches and past them. And what is special: a value computed once for all, what several need, averages,
  * and an output that may not lie where its input does.
  */
 #include "runtime/cpu/fold.h"
@@ -201,11 +201,68 @@ static void any(void **state)
 		struct sequence q;
 
 		begin(&q, pieces, i % 2 ? CCS_SUM : CCS_MAX);
+		q.layout.past = i % 3 ? NULL : reduce_stream_of();
 		make_pieces(&g, &q);
 		compare(&q, (1 << RANKS) - 1, false);
 		compare(&q, (uint64_t)rng_below(&g, 1 << RANKS), false);
 		compare(&q, (1 << RANKS) - 1, true);
 	}
+}
+
+/* ---- long ones ----------------------------------------------------------------------------- */
+
+enum { LONG = 3000, AROUND = 40 };
+
+/* Rank r's output lies from element `at` on: the sum of two inputs at two ranks, its own input at the third, in
+ * the first n elements; and nothing beside them. */
+static void compare_long(int32_t (*out)[LONG + AROUND], size_t at, uint32_t n)
+{
+	for (uint32_t r = 0; r < RANKS; r++)
+		for (size_t i = 0; i < LONG + AROUND; i++) {
+			int32_t x = (int32_t)(i - at) * 5;
+
+			assert_int_equal(out[r][i], i - at >= n ? -1 : r < 2 ? 2 * x + 1 : x + 2);
+		}
+}
+
+static void long_one(struct rng *g, bool past, uint32_t n)
+{
+	static int32_t in[RANKS][LONG + AROUND], out[RANKS][LONG + AROUND];
+	unsigned char *bases[BASES] = { 0 };
+	size_t at = 1 + (size_t)rng_below(g, AROUND - 1);
+	struct piece_at pieces[3];
+	struct sequence q;
+	struct folds *f;
+
+	begin(&q, pieces, CCS_SUM);
+	q.tile = n;
+	q.layout.past = past ? reduce_stream_of() : NULL;
+	combines(&q, place(base_of(0, BUFFER_RECV), 0), place(base_of(0, BUFFER_SEND), 0),
+		 place(base_of(1, BUFFER_SEND), 0), n);
+	copies(&q, place(base_of(1, BUFFER_RECV), 0), place(base_of(0, BUFFER_RECV), 0), n);
+	copies(&q, place(base_of(2, BUFFER_RECV), 0), place(base_of(2, BUFFER_SEND), 0), n);
+	for (uint32_t r = 0; r < RANKS; r++) {
+		for (int32_t i = 0; i < LONG + AROUND; i++)
+			in[r][i] = i * 5 + (int32_t)r;
+		memset(out[r], 0xff, sizeof(out[r]));
+		bases[base_of(r, BUFFER_SEND)] = (unsigned char *)in[r];
+		bases[base_of(r, BUFFER_RECV)] = (unsigned char *)(out[r] + at);
+	}
+	f = folds_find(&q, FOLDS_ALL);
+	assert_non_null(f);
+	folds_play(&q.layout, f, bases, 0, SIZE_MAX);
+	compare_long(out, at, n);
+	folds_free(f);
+}
+
+/* Longer than the blocks that go past the caches, to any element on. */
+static void any_long(void **state)
+{
+	struct rng g = { 3 };
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		long_one(&g, i % 4, 1 + (uint32_t)rng_below(&g, LONG));
 }
 
 /* ---- special ones -------------------------------------------------------------------------- */
@@ -324,9 +381,10 @@ static void unknown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(any),		cmocka_unit_test(once_for_all),
-		cmocka_unit_test(shared_value), cmocka_unit_test(average),
-		cmocka_unit_test(not_in_place), cmocka_unit_test(unknown),
+		cmocka_unit_test(any),		cmocka_unit_test(any_long),
+		cmocka_unit_test(once_for_all), cmocka_unit_test(shared_value),
+		cmocka_unit_test(average),	cmocka_unit_test(not_in_place),
+		cmocka_unit_test(unknown),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

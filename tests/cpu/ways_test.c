@@ -5,7 +5,9 @@
  * is; the way that was quickest in a trial, from the last beginning to the last end, is the one that is
  * gone afterwards, for as many calls as is said, and then there is another trial; that is told; and copied
  * messages have slots that leave the caches, others have not. The same of short
- * calls (runtime/cpu/procs_order.c).
+ * calls (runtime/cpu/procs_order.c). Results that leave the caches on some ranks, as if those were small,
+ * are right, too; and what an operation stores is read by no other of its rank, cell by cell, if the
+ * executor takes it for that.
  *
  * usage: ways_test DIRECTORY-OF-MODULES
  */
@@ -136,6 +138,57 @@ static bool puts_pieces(void)
 	return true;
 }
 
+/* ---- what is read again ------------------------------------------------------------------------- */
+
+static bool reads(const struct ccs_op *o, uint32_t cell)
+{
+	return (o->a != CCS_NONE && !(o->flags & CCS_OP_A_INITIAL) && cell - o->a < o->n) ||
+	       (o->b != CCS_NONE && !(o->flags & CCS_OP_B_INITIAL) && cell - o->b < o->n);
+}
+
+/* Whether some operation of the worker's rank reads a cell that the operation stores. */
+static bool read_again(const struct plan_view *v, uint32_t worker, const struct ccs_op *o)
+{
+	for (uint32_t w = 0; w < v->plan->workers.n; w++)
+		for (uint32_t i = 0; i < v->workers[w].nops; i++)
+			for (uint32_t j = 0;
+			     v->workers[w].rank == v->workers[worker].rank && j < o->n; j++)
+				if (reads(v->ops + v->workers[w].op + i, o->dst + j))
+					return true;
+	return false;
+}
+
+static bool knows_plan(const struct plan_view *v, const struct prep *p, unsigned *seen)
+{
+	bool ok = true;
+
+	for (uint32_t w = 0; w < v->plan->workers.n; w++)
+		for (uint32_t i = v->workers[w].op; i - v->workers[w].op < v->workers[w].nops;
+		     i++) {
+			bool last = v->ops[i].dst != CCS_NONE && !read_again(v, w, v->ops + i);
+
+			ok &= p->last[i] == last;
+			seen[last]++;
+		}
+	return ok;
+}
+
+static bool knows_last(void)
+{
+	unsigned seen[2] = { 0, 0 };
+	bool ok = true;
+
+	for (int i = 0; i < MODULES; i++) {
+		struct ccs_module *m = team_module(sorts[i].module);
+
+		for (size_t k = 0; m && k < m->nplans; k++)
+			ok &= knows_plan(m->plans + k, prep_get(m, m->plans + k), seen);
+		ok &= !!m;
+		ccs_module_free(m);
+	}
+	return ok && seen[false] && seen[true];
+}
+
 /* ---- any calls -------------------------------------------------------------------------------- */
 
 /* Near one another for a while, so that trials end; all ranks draw the same. A third of the block is
@@ -170,14 +223,17 @@ static bool any(struct member *m)
 	struct work w = { 0 };
 	unsigned gone[PROCS_WAYS] = { 0 }, digest = 0;
 	bool ok = work_begin(&w, m->n) && member_joins(m);
+	const bool small = m->rank % 2 && reduce_stream_of(); /* ... caches */
 
+	if (ok && small)
+		cpu_of(m->comm->world)->cache = 0;
 	for (int i = 0; i < CALLS && ok; i++) {
 		int sort;
 		size_t count = draw(&same, i, &sort);
 
 		if (!rng_below(&own, PAUSES))
 			usleep((useconds_t)rng_below(&own, 300));
-		ok = call(m, &w, sort, count, i);
+		ok = call(m, &w, sort, count, i) && !cpu_of(m->comm->world)->layout.past == !small;
 		gone[procs_of(m)->way]++;
 		digest = digest * 31 + (unsigned)procs_of(m)->way;
 	}
@@ -241,7 +297,7 @@ static bool decides(struct member *m, const struct work *w, size_t count, enum p
 	int number = 0;
 	bool ok = true;
 
-	for (unsigned i = 0; i < 1 + trial && ok; i++)
+	for (unsigned i = 0; i < 1 + PROCS_BEFORE + trial && ok; i++)
 		ok = call(m, w, 0, count, number++) && p->kind && !p->kind->decided;
 	/* all are through with the trial, and have yet to look */
 	ok = ok && member_meet(m, PLANTED + 2 * number * ((int)best + 1));
@@ -317,6 +373,35 @@ static bool short_calls(struct member *m)
 	return ok;
 }
 
+/* A rank that only sends, and whose next call comes late (as is planted) where messages went as they should
+ * not, has found that when a trial is over. */
+static bool sends_first(const struct member *m, const struct work *w, size_t count,
+			bool past_caches)
+{
+	enum { TRIAL = 16, MUCH_NS = 1000000000 };
+	const struct cpu *e = cpu_of(m->comm->world);
+	const bool root = m->rank == m->n - 1;
+	bool ok = call(m, w, 2, count, 0); /* its list is made again by the next one */
+
+	for (int i = 0; i <= TRIAL && ok; i++) {
+		ok = call(m, w, 2, count, i);
+		if (root && !e->layout.stream == past_caches)
+			e->procs->current->order.manner.begun -= MUCH_NS;
+	}
+	return ok && (!root || !e->layout.stream != past_caches);
+}
+
+static bool senders(struct member *m)
+{
+	struct work w = { 0 };
+	bool ok = work_begin(&w, m->n) && member_joins(m) && call(m, &w, 0, 4, 0);
+
+	if (ok && reduce_stream_of() && cpu_of(m->comm->world)->cached)
+		ok = sends_first(m, &w, 8000, true) && sends_first(m, &w, 7000, false);
+	work_end(&w);
+	return ok;
+}
+
 int main(int argc, char **argv)
 {
 	bool ok;
@@ -328,10 +413,12 @@ int main(int argc, char **argv)
 	setenv("MODULES", argv[1], 1);
 	unsetenv("CCS_CROSS_MEMORY_DISABLE");
 	ok = say(puts_pieces(), "pieces into slots");
+	ok &= say(knows_last(), "operations whose results are not read again");
 	ok &= say(team_run(2, any, NULL), "calls of 2 processes by any way");
 	ok &= say(team_run(3, any, NULL), "calls of 3 processes by any way");
 	ok &= say(team_run(2, decided, NULL), "what was quickest in a trial is what is done then");
 	ok &= say(team_run(2, short_calls, NULL),
 		  "short calls past the caches, where that is quicker");
+	ok &= say(team_run(2, senders, NULL), "the same of a rank that only sends");
 	return !ok;
 }
