@@ -49,7 +49,11 @@ status "... all of which are too many to be stored" 1 "$ccc" check $ring -n 2457
 says "... which it says" "$tmp/err" 'LIMIT_'
 status "4096 ranks, each the root" 0 "$ccc" check schedules/binomial_broadcast.ccs -n 4096 -v
 says "... by root 0" "$tmp/err" '^  root 0 decides for all$'
-status "roots that are not alike" 0 "$ccc" check schedules/direct_gather.ccs -n 4 -v
+for file in direct_gather binomial_scatter; do
+	status "$file with 2048 ranks, each the root" 0 "$ccc" check schedules/$file.ccs -n 2048 -v
+	says "... by root 0" "$tmp/err" '^  root 0 decides for all$'
+done
+status "roots that are not alike" 0 "$ccc" check schedules/hierarchical_broadcast.ccs -n 4 -v
 holds "... are looked at each by itself" sh -c '! grep -q "root 0 decides" "$1"' sh "$tmp/err"
 status "-v of what is not symmetric" 0 "$ccc" check schedules/binomial_reduce.ccs -n 4 -v
 says "... why" "$tmp/err" '^  rank 0 does not decide for all: a condition that differs from rank to rank$'
