@@ -362,6 +362,7 @@ bool turns_of_root(struct quotient *l, struct ctx *c, const struct instance *in)
 	m->l = l;
 	m->seen = arena_alloc(c->scratch, (in->module->nstmts + 1) * sizeof(*m->seen));
 	cursor_init(&m->v, c, p, c->scratch, true);
+	m->v.streamed = true; /* only one rank's chunks are looked at */
 	if (instance_make(&m->v, true) != INSTANCE_OK)
 		return false;
 	tables_init(&m->tables, c->scratch, p, true);
