@@ -292,11 +292,17 @@ static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool qu
 		.nsettings = (uint32_t)s->o->nsettings,
 	};
 	bool admitted = false;
+	const char *name = j->schedule->name.name;
 
 	j->one_root = false;
 	for (uint32_t r = 0; r < (j->root ? nranks : 1); r++) {
 		if (j->root)
 			in.root = r;
+		if (r > 0)
+			ticker_tell(&s->ticker, "%s, N = %u, root %u of %u", name, nranks, r,
+				    nranks);
+		else
+			ticker_tell(&s->ticker, "%s, N = %u", name, nranks);
 		admitted |= run_instance(s, j, &in, quiet_where, &f);
 		if (s->diags.errors || s->status)
 			return admitted;
@@ -570,6 +576,7 @@ void run_schedules(struct session *s)
 		look_further(s, &j);
 		if (!s->diags.errors && !s->status)
 			dead_warn(&s->ctx, &j.dead);
+		ticker_close(&s->ticker);
 		tell(s, &j);
 		errors += s->diags.errors;
 		s->diags.errors = errors;

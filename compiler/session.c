@@ -281,7 +281,10 @@ int compile(const struct options *o)
 		fprintf(stderr, "ccc: %s\n", strerror(errno));
 		return 4;
 	}
+	if (!o->verbose && o->style.format == DIAG_TEXT)
+		s.ticker = ticker_open();
 	bool told = guarded(&s, run) || guarded(&s, out_of_memory);
+	ticker_close(&s.ticker);
 	if (!s.status && (s.diags.errors || s.diags.denied))
 		s.status = 1;
 	if (o->sheet && s.status && !s.in_sheet)

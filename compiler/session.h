@@ -7,6 +7,7 @@
 
 #include "compiler/compile.h"
 #include "compiler/emit/output.h"
+#include "compiler/ticker.h"
 
 #include <setjmp.h>
 
@@ -18,6 +19,7 @@ struct session {
 	struct sources sources;
 	struct diags diags;
 	struct ctx ctx;
+	struct ticker ticker;
 	struct module *module;
 	struct output out;
 	struct ccs_module *opened; /* the product, read back; or NULL */

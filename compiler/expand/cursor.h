@@ -57,13 +57,24 @@ struct tables {
 	uint32_t *fifo_slots, fifo_cap;
 	uint32_t
 		nhashed; /* FIFOs that are in fifo_slots: others wait until one is looked for there */
-	uint32_t *direct; /* [src * nranks + dst] for path 0, channel 0: 1 + row; or NULL */
-	bool *unlinked;	  /* by FIFO, up to the last one that has no link */
+	uint32_t *direct;  /* [src * nranks + dst] for path 0, channel 0: 1 + row; or NULL */
+	uint32_t *of_zero; /* the same of rank 0 alone: [dst], and [nranks + src]; or NULL */
+	bool *unlinked;	   /* by FIFO, up to the last one that has no link */
 	uint32_t nunlinked, capunlinked;
 };
 
 /** `fifos`: FIFOs are wanted too. */
 void tables_init(struct tables *t, struct arena *a, struct program *p, bool fifos);
+/** Where the plain tables have the FIFO of path 0 and channel 0: 1 + row, or 0; NULL: they do not. */
+static inline uint32_t *tables_plain(const struct tables *t, uint32_t src, uint32_t dst)
+{
+	size_t n = t->program->nranks;
+
+	if (t->direct)
+		return &t->direct[src * n + dst];
+	return t->of_zero && (src == 0 || dst == 0) ? &t->of_zero[src ? n + src : dst] : NULL;
+}
+
 /** The row of a path; made if `make`, else NONE where there is none. */
 uint32_t tables_path(struct tables *t, uint32_t parent, uint32_t block, bool make);
 /** The row of a FIFO, or NONE. */

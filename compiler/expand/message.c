@@ -360,13 +360,13 @@ static RARE bool fifo_of(struct cursor *v, struct opsite *s, uint32_t other, uin
 static bool known_fifo(struct cursor *v, struct opsite *s, uint32_t peer)
 {
 	const struct tables *t = v->tables;
-	size_t n = v->program->nranks;
-	if (v->quiet || !t->direct || v->at != 0 || !v->links->all)
+	bool sends = s->stmt->kind == S_SEND;
+	if (v->quiet || v->at != 0)
 		return false;
-	size_t row = s->stmt->kind == S_SEND ? v->rank * n + peer : peer * n + v->rank;
-	if (!t->direct[row])
+	const uint32_t *row = tables_plain(t, sends ? v->rank : peer, sends ? peer : v->rank);
+	if (!row || !*row || !v->links->all)
 		return false;
-	s->op.fifo = t->direct[row] - 1;
+	s->op.fifo = *row - 1;
 	return true;
 }
 

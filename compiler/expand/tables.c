@@ -4,7 +4,7 @@
  * Open addressing over the program's own rows; tables double when half full. Most
  * schedules use one path and one channel: where N is small, or a good part of all
  * pairs of ranks have a FIFO, those are found in a plain table of (source,
- * destination), without hashing.
+ * destination), without hashing; those of rank 0 alone (symmetry/) always.
  */
 #include "compiler/expand/cursor.h"
 
@@ -67,7 +67,7 @@ static void grow_fifos(struct tables *t)
 	t->fifo_cap = t->fifo_cap ? t->fifo_cap : 32;
 	while (t->fifo_cap < 2 * p->nfifos || t->fifo_cap < 64)
 		t->fifo_cap *= 2;
-	if (!t->direct && p->nranks <= DIRECT_RANKS &&
+	if (!t->direct && !t->of_zero && p->nranks <= DIRECT_RANKS &&
 	    8 * (uint64_t)t->fifo_cap >= (uint64_t)p->nranks * p->nranks)
 		make_direct(t);
 	t->fifo_slots = ARENA_ARRAY(t->arena, uint32_t, t->fifo_cap);
@@ -90,7 +90,9 @@ static void hash_fifos(struct tables *t)
 void tables_init(struct tables *t, struct arena *a, struct program *p, bool fifos)
 {
 	*t = (struct tables){ .arena = a, .program = p };
-	if (fifos && p->nranks <= FEW_RANKS)
+	if (fifos && p->alone)
+		t->of_zero = ARENA_ARRAY(a, uint32_t, 2 * (size_t)p->nranks);
+	else if (fifos && p->nranks <= FEW_RANKS)
 		make_direct(t);
 	grow_paths(t);
 }
@@ -118,8 +120,9 @@ uint32_t tables_path(struct tables *t, uint32_t parent, uint32_t block, bool mak
 uint32_t tables_fifo(struct tables *t, uint32_t src, uint32_t dst, uint32_t path, uint32_t channel)
 {
 	const struct program *p = t->program;
-	if (t->direct && path == 0 && channel == 0)
-		return t->direct[(size_t)src * p->nranks + dst] - 1;
+	uint32_t *plain = path == 0 && channel == 0 ? tables_plain(t, src, dst) : NULL;
+	if (plain)
+		return *plain - 1;
 	if (t->nhashed < p->nfifos)
 		hash_fifos(t);
 	if (!t->fifo_cap)
@@ -150,7 +153,8 @@ uint32_t tables_new_fifo(struct tables *t, uint32_t src, uint32_t dst, uint32_t 
 			       .channel = channel,
 			       .src_task = NONE,
 			       .dst_task = NONE };
-	if (t->direct && path == 0 && channel == 0)
-		t->direct[(size_t)src * p->nranks + dst] = row + 1;
+	uint32_t *plain = path == 0 && channel == 0 ? tables_plain(t, src, dst) : NULL;
+	if (plain)
+		*plain = row + 1;
 	return row;
 }

@@ -44,6 +44,20 @@
  * and an operand may also be x[lo .. lo + n] with lo NEAR and n SAME. As L is linear, ranks 0, 1,
  * 2, 4 ... show it, on the instance.
  *
+ * **Each rank in turn.** In a step,
+ *
+ *     for q in 0..N { if q != rank { send a to q   recv b[q] from q } }
+ *
+ * is one loop over all ranks, of which rank 0's iteration q is rank r's iteration q + r. These
+ * come in another order. But in a step only the order on one FIFO counts, and the loop's
+ * variable is the peer of all its messages, so no FIFO has messages of two iterations; of local
+ * operations, whatever the order could change is a race. So in such a loop q is WITHIN, 1; in a
+ * topology's, too, as links have no order. A loop by whose variable no peer and no link is
+ * named goes over what is SAME.
+ *
+ * **With a root** (roots.h) ranks turn together with a parameter, which is WITHIN, 1 as `rank` is. A
+ * copy in two pieces may be cut there, too.
+ *
  * No sum may go over 64 bits on one rank alone: each kind has a bound of its value, and where
  * that is not well below, the form is OTHER. Bounds hold if every parameter of the schedule is
  * below KIND_MOST_PARAM.
@@ -84,7 +98,10 @@ struct kinds {
 	const struct module *module;
 	struct arena *arena;
 	enum turn_by by;
-	uint32_t nranks; /* the answer is for this N; 0: for every N */
+	uint32_t nranks;	   /* the answer is for this N; 0: for every N */
+	const struct symbol *root; /* the parameter that turns with the ranks, or NULL */
+	bool unordered;		   /* in a step, or in a topology */
+	const struct stmt *each;   /* the open loop over all ranks whose variable turns, or NULL */
 	bool symmetric;
 	struct span place; /* not symmetric: the first expression that breaks it, */
 	const char *why;   /* and what it breaks: "a condition that differs from rank to rank" */

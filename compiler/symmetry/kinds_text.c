@@ -38,6 +38,11 @@ static bool is_range_of_bits(struct kinds *k, const struct ref *r)
 	       kinds_of(k, r->lo).form < KIND_ANY && kind_is_same(kinds_of(k, r->hi->b));
 }
 
+static bool is_name(const struct expr *e, const struct symbol *s)
+{
+	return e && e->kind == E_NAME && e->sym == s;
+}
+
 static enum turns operand(struct kinds *k, const struct ref *r)
 {
 	struct kind none = kind_same(0), block = r->block ? kinds_of(k, r->block) : none,
@@ -65,36 +70,41 @@ static void operation(struct kinds *k, const struct stmt *s)
 	*o = (struct operands){ x, y, true };
 	if (!s->y && !kind_turns(kinds_of(k, s->e)))
 		kinds_broken(k, s->e->span, "a peer that does not turn with the ranks");
+	if (!s->y && k->each && !is_name(s->e, k->each->var))
+		kinds_broken(k, s->e->span,
+			     "a peer that several turns of a loop over all ranks have");
 }
 
 /* ---- copies in two pieces --------------------------------------------------------------- */
 
-/* n N + r rank + k, exactly; there is no other way to be one. */
+/* n N + r at + k, exactly, where `at` is `rank`, or the root; there is no other way to be one. */
 struct linear {
 	int64_t n, r, k;
 	bool is;
 };
 
-static struct linear linear_of(const struct expr *e)
+static struct linear linear_of(const struct expr *e, const struct symbol *root)
 {
 	struct linear a, b;
 	int64_t sign = e->op == OP_SUB ? -1 : 1;
 
 	if (e->kind == E_INT)
 		return (struct linear){ 0, 0, e->value, e->value < KIND_MOST_PARAM };
-	if (e->kind == E_N || e->kind == E_RANK)
-		return (struct linear){ e->kind == E_N, e->kind == E_RANK, 0, true };
+	if (e->kind == E_N)
+		return (struct linear){ 1, 0, 0, true };
+	if (root ? is_name(e, root) : e->kind == E_RANK)
+		return (struct linear){ 0, 1, 0, true };
 	if (e->kind != E_BINARY || (e->op != OP_ADD && e->op != OP_SUB))
 		return (struct linear){ 0, 0, 0, false };
-	a = linear_of(e->a);
-	b = linear_of(e->b);
+	a = linear_of(e->a, root);
+	b = linear_of(e->b, root);
 	return (struct linear){ a.n + sign * b.n, a.r + sign * b.r, a.k + sign * b.k,
 				a.is && b.is };
 }
 
-static bool is_linear(const struct expr *e, int64_t n, int64_t r)
+static bool is_linear(const struct expr *e, int64_t n, int64_t r, const struct symbol *root)
 {
-	struct linear x = linear_of(e);
+	struct linear x = linear_of(e, root);
 
 	return x.is && x.n == n && x.r == r && x.k == 0;
 }
@@ -102,27 +112,28 @@ static bool is_linear(const struct expr *e, int64_t n, int64_t r)
 /* How a name's chunks are cut: `fore` is what comes first, for the ranks below N. */
 enum cut { CUT_NOT, CUT_AT_RANK /* 0..rank, rank..N */, CUT_BEHIND /* 0..N - rank, N - rank..N */ };
 
-static enum cut cut_of(const struct ref *fore, const struct ref *rest)
+/* By the root, where there is one, else by the rank. */
+static enum cut cut_of(const struct ref *fore, const struct ref *rest, const struct symbol *root)
 {
 	if (fore->kind != REF_RANGE || rest->kind != REF_RANGE || fore->block || rest->block ||
-	    fore->sym != rest->sym || !is_linear(fore->lo, 0, 0) || !is_linear(rest->hi, 1, 0))
+	    fore->sym != rest->sym || !is_linear(fore->lo, 0, 0, root) ||
+	    !is_linear(rest->hi, 1, 0, root))
 		return CUT_NOT;
-	if (is_linear(fore->hi, 0, 1) && is_linear(rest->lo, 0, 1))
+	if (is_linear(fore->hi, 0, 1, root) && is_linear(rest->lo, 0, 1, root))
 		return CUT_AT_RANK;
-	return is_linear(fore->hi, 1, -1) && is_linear(rest->lo, 1, -1) ? CUT_BEHIND : CUT_NOT;
+	return is_linear(fore->hi, 1, -1, root) && is_linear(rest->lo, 1, -1, root) ? CUT_BEHIND
+										    : CUT_NOT;
 }
 
 /* Whether the two copies are such a pair (kinds.h): what is first of one name goes to what is
  * last of the other. */
-static bool two_pieces(struct kinds *k, const struct stmt *s, const struct stmt *t)
+static bool cut_alike(struct kinds *k, const struct stmt *s, const struct stmt *t,
+		      const struct symbol *root)
 {
-	if (k->by != TURN_BY_SUM || s->kind != S_COPY || !t || t->kind != S_COPY ||
-	    s->x->sym == s->y->sym)
-		return false;
-	enum cut x = cut_of(s->x, t->x), y = cut_of(t->y, s->y);
+	enum cut x = cut_of(s->x, t->x, root), y = cut_of(t->y, s->y, root);
 	if (x == CUT_NOT) { /* the other one is first */
-		x = cut_of(t->x, s->x);
-		y = cut_of(s->y, t->y);
+		x = cut_of(t->x, s->x, root);
+		y = cut_of(s->y, t->y, root);
 	}
 	if (x == CUT_NOT || y == CUT_NOT || x == y)
 		return false;
@@ -130,6 +141,14 @@ static bool two_pieces(struct kinds *k, const struct stmt *s, const struct stmt 
 	*(x == CUT_AT_RANK ? &o.x : &o.y) = TURNS_WHOLE;
 	k->operands[s->number] = k->operands[t->number] = o;
 	return true;
+}
+
+static bool two_pieces(struct kinds *k, const struct stmt *s, const struct stmt *t)
+{
+	if (k->by != TURN_BY_SUM || s->kind != S_COPY || !t || t->kind != S_COPY ||
+	    s->x->sym == s->y->sym)
+		return false;
+	return cut_alike(k, s, t, NULL) || (k->root && cut_alike(k, s, t, k->root));
 }
 
 /* ---- statements ----------------------------------------------------------------------- */
@@ -154,10 +173,17 @@ static void topology(struct kinds *k, const struct decl *d)
 	for (const struct binding *p = d->topology ? d->topology->params : NULL; p; p = p->next) {
 		const struct expr *e = a ? a : p->value;
 		struct kind x = e ? kinds_of(k, e) : OTHER;
-		if (e && !kind_is_same(x))
-			kinds_broken(k, e->span, "an argument that differs from rank to rank");
 		/* Of any size: another call may be on the same topology with other arguments. */
-		kinds_bind(k, p->sym, kind_is_same(x) ? kind_any_same() : OTHER);
+		if (kind_is_same(x))
+			x = kind_any_same();
+		else if (kind_turns(x) && k->root)
+			x = kinds_rank(k);
+		else if (e)
+			kinds_broken(k, e->span, "an argument that differs from rank to rank");
+		if (k->state[p->sym->id] && k->of[p->sym->id].form != x.form)
+			kinds_broken(k, d->topology->name.span,
+				     "a topology that turns in one call and not in another");
+		kinds_bind(k, p->sym, x);
 		a = a ? a->next : NULL;
 	}
 	for (const struct stmt *s = d->topology ? d->topology->body : NULL; s; s = s->next)
@@ -221,6 +247,34 @@ static void walk_call(struct kinds *k, const struct stmt *s)
 	ARENA_PUSH(k->arena, k->open, k->nopen, k->capopen) = d;
 	statements(k, d->body);
 	k->nopen--;
+}
+
+/* Whether a message's peer, or a link's end, is the variable itself. */
+static bool names_peer(const struct stmt *s, const struct symbol *var)
+{
+	for (; s; s = s->next) {
+		bool message = s->kind == S_SEND || s->kind == S_RECV || s->kind == S_REDUCE_FROM;
+		if (((message || s->kind == S_LINK) && is_name(s->e, var)) ||
+		    (s->kind == S_LINK && is_name(s->e2, var)) || names_peer(s->body, var) ||
+		    names_peer(s->orelse, var))
+			return true;
+	}
+	return false;
+}
+
+/* A loop over all ranks, of which each has an iteration (kinds.h). */
+static bool is_each(const struct kinds *k, const struct stmt *s)
+{
+	return k->unordered && !k->each && s->kind == S_FOR && s->e->kind == E_INT &&
+	       s->e->value == 0 && s->e2->kind == E_N && !s->e3 && names_peer(s->body, s->var);
+}
+
+static void each(struct kinds *k, const struct stmt *s)
+{
+	kinds_bind(k, s->var, kinds_rank(k));
+	k->each = s;
+	statements(k, s->body);
+	k->each = NULL;
 }
 
 static void loop(struct kinds *k, const struct stmt *s)
@@ -291,9 +345,18 @@ static void statement(struct kinds *k, const struct stmt *s)
 			kinds_broken(k, s->span, "a group");
 		break;
 	case S_PAR_FOR:
-	case S_FOR: loop(k, s); return;
+	case S_FOR:
+		if (is_each(k, s))
+			each(k, s);
+		else
+			loop(k, s);
+		return;
 	case S_CALL: walk_call(k, s); return;
 	case S_STEP:
+		k->unordered = true;
+		statements(k, s->body);
+		k->unordered = false;
+		return;
 	case S_PAR:
 	case S_BLOCK:
 	case S_FN: break;
@@ -314,14 +377,14 @@ static void statements(struct kinds *k, const struct stmt *s)
 /* ---- all ------------------------------------------------------------------------------ */
 
 /* The schedule's parameters: numbers, of which the root may be one that turns. */
-static void parameters(struct kinds *k, const struct decl *schedule, const struct symbol *root)
+static void parameters(struct kinds *k, const struct decl *schedule)
 {
 	for (const struct binding *p = schedule->params; p; p = p->next) {
-		if (p->sym == root) {
+		if (p->sym == k->root) {
 			kinds_bind(k, p->sym, kinds_rank(k));
 			continue;
 		}
-		if (root)
+		if (k->root)
 			must_be_same(k, p->value, "a parameter that hangs on the root");
 		kinds_bind(k, p->sym, kind_same(KIND_MOST_PARAM));
 	}
@@ -336,17 +399,20 @@ void kinds_find(struct kinds *k, struct arena *a, const struct module *m,
 		.arena = a,
 		.by = by,
 		.nranks = nranks,
+		.root = root,
 		.symmetric = true,
 		.of = ARENA_ARRAY(a, struct kind, m->nsymbols + 1),
 		.state = ARENA_ARRAY(a, uint8_t, m->nsymbols + 1),
 		.operands = ARENA_ARRAY(a, struct operands, m->nstmts + 1),
 	};
-	parameters(k, schedule, root);
+	parameters(k, schedule);
 	for (const struct buffer_def *b = schedule->buffers; b; b = b->next)
 		counts(k, b);
 	ARENA_PUSH(a, k->open, k->nopen, k->capopen) = schedule;
 	topology(k, schedule);
+	k->unordered = true;
 	if (schedule->topology)
 		statements(k, schedule->topology->body);
+	k->unordered = false;
 	statements(k, schedule->body);
 }

@@ -16,17 +16,69 @@ static bool chunks_stay(const struct kinds *k)
 	return true;
 }
 
+/* Whether each block of a buffer stays a block, its chunks in their places. */
+static bool blocks_stay_whole(const struct quotient *l, const struct buffer *b)
+{
+	for (uint32_t i = b->cell; i < b->cell + b->cells; i++)
+		if (l->regions[i].unit % b->chunks)
+			return false;
+	return true;
+}
+
+/* Whether each block's chunks turn among themselves, one by one. */
+static bool chunks_turn(const struct quotient *l, const struct buffer *b)
+{
+	for (uint32_t i = b->cell; i < b->cell + b->cells; i++) {
+		uint32_t block = b->cell + (i - b->cell) / b->chunks * b->chunks;
+		if (b->chunks != l->p->nranks || l->regions[i].unit != 1 ||
+		    l->regions[i].base != block)
+			return false;
+	}
+	return true;
+}
+
+/* Whether two chunks that are at one place of their blocks still are, wherever they turn to: so are
+ * values that stay at their places, which lengths and bits for every count hang on. */
+static bool places_stay(const struct quotient *l)
+{
+	bool whole = true, turn = true;
+
+	for (uint32_t i = 0; i < l->p->nbuffers; i++) {
+		const struct buffer *b = &l->p->buffers[i];
+		whole &= blocks_stay_whole(l, b);
+		turn &= b->chunks == 1 || chunks_turn(l, b);
+	}
+	return whole || turn;
+}
+
+/* How cells turn; `p`: of root 0. */
+static bool cells_turn(struct quotient *l, struct ctx *c, const struct instance *in,
+		       struct program *p)
+{
+	if (!chunks_stay(&l->kinds))
+		return turns_of_root(l, c, in) && places_stay(l);
+	l->p = p;
+	l->nregions = p->cells + p->scratch;
+	l->regions = ARENA_ARRAY(c->scratch, struct cell_turn, l->nregions + 1);
+	return true;
+}
+
 bool roots_turn(struct ctx *c, const struct instance *in, struct program *p)
 {
-	struct quotient l = { .p = p };
+	struct diags none = { .arena = c->scratch,
+			      .sources = c->diags->sources,
+			      .where = c->diags->where };
+	struct quotient l = { 0 };
+	struct ctx quiet = *c;
 
+	quiet.arena = c->scratch;
+	quiet.diags = &none;
 	kinds_find(&l.kinds, c->scratch, in->module, in->schedule, TURN_BY_SUM, in->nranks,
 		   in->root_param);
-	l.nregions = p->cells + p->scratch;
-	l.regions = ARENA_ARRAY(c->scratch, struct cell_turn, l.nregions + 1); /* all stay */
 	const struct expr *where = in->schedule->where;
-	bool turn = l.kinds.symmetric && parameters_are_small(p) && chunks_stay(&l.kinds) &&
-		    (!where || kind_is_same(kinds_of(&l.kinds, where))) && promise_turns(&l);
+	bool turn = l.kinds.symmetric && parameters_are_small(p) &&
+		    (!where || kind_is_same(kinds_of(&l.kinds, where))) &&
+		    cells_turn(&l, &quiet, in, p) && promise_turns(&l);
 	arena_free(c->scratch);
 	return turn;
 }

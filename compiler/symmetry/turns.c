@@ -338,6 +338,46 @@ static bool run(struct maker *m)
 	return true;
 }
 
+/* ---- with a root ------------------------------------------------------------------------ */
+
+/* Rows that are full were told of: they are used again. */
+static void reuse_room(struct maker *m)
+{
+	struct lane *l = &m->v.lanes[m->v.full];
+
+	if (l->cap < FIRST_ROOM) {
+		give_room(m);
+		return;
+	}
+	l->done += l->n;
+	l->n = 0;
+}
+
+bool turns_of_root(struct quotient *l, struct ctx *c, const struct instance *in)
+{
+	struct maker *m = ARENA_NEW(c->scratch, struct maker);
+	struct program *p = program_new(c, in, in->nranks);
+
+	l->p = p;
+	m->l = l;
+	m->seen = arena_alloc(c->scratch, (in->module->nstmts + 1) * sizeof(*m->seen));
+	cursor_init(&m->v, c, p, c->scratch, true);
+	m->v.streamed = true; /* only one rank's chunks are looked at */
+	if (instance_make(&m->v, true) != INSTANCE_OK)
+		return false;
+	tables_init(&m->tables, c->scratch, p, true);
+	m->v.tables = &m->tables;
+	m->v.behind = note_operation;
+	m->v.behind_arg = m;
+	for (uint32_t r = 0; r < p->nranks && !m->v.stopped; r++) {
+		cursor_start(&m->v, in->schedule->body, r);
+		while (cursor_next(&m->v) == CURSOR_ROOM)
+			reuse_room(m);
+	}
+	p->scratch = m->v.most - p->cells;
+	return !m->v.stopped && !m->v.reports && settle(m, p->cells + p->scratch);
+}
+
 /* ---- by bits --------------------------------------------------------------------------- */
 
 /* Whether a range of cells is at `at` on rank r. */

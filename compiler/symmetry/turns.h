@@ -64,6 +64,10 @@ struct quotient {
  *  What it reports has to be thrown away. */
 bool quotient_make(struct quotient *l, struct ctx *c, const struct instance *in);
 
+/** The regions alone, of an instance with a root that turns with the ranks (roots.h): l->kinds is
+ *  known. Runs all ranks, and stores no operation. False: not so, or a mistake. */
+bool turns_of_root(struct quotient *l, struct ctx *c, const struct instance *in);
+
 /** Whether the bounds of kinds, which are for parameters of some size, hold. */
 bool parameters_are_small(const struct program *p);
 

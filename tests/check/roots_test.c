@@ -21,7 +21,8 @@ static struct tally {
 
 /* Of these, root 0 must be enough. */
 static const char *const ROOTED[] = { "binomial_broadcast", "binomial_reduce", "bine_broadcast",
-				      "chain_broadcast", "chain_reduce" };
+				      "chain_broadcast",    "chain_reduce",    "direct_gather",
+				      "direct_scatter",	    "binomial_gather", "binomial_scatter" };
 enum { NROOTED = sizeof(ROOTED) / sizeof(*ROOTED) };
 
 static const char *const MORE_ROOTED[] = {
@@ -53,6 +54,51 @@ static const char *const MORE_ROOTED[] = {
 	"    if (rank - R) % N == s { recv data from R }\n"
 	"  }\n"
 	"}\n",
+	/* A block's chunks turn: the root scatters its own, from the next rank's on, and a ring
+	   gathers them. */
+	"schedule pieces(R = 0) implements broadcast(inout data[N]; root = R) {\n"
+	"  step {\n"
+	"    for q in 0..N {\n"
+	"      if rank == R && q != R { send data[q] to q }\n"
+	"    }\n"
+	"    if rank != R { recv data[rank] from R }\n"
+	"  }\n"
+	"  for s in 0..N-1 {\n"
+	"    step {\n"
+	"      if (rank + 1) % N != R { send data[(rank - s) % N] to (rank + 1) % N }\n"
+	"      if rank != R { recv data[(rank - s - 1) % N] from (rank - 1) % N }\n"
+	"    }\n"
+	"  }\n"
+	"}\n",
+	/* Loops over all ranks: in a topology, nested, and twice in a step. */
+	"topology spokes(hub) {\n"
+	"  for q in 0..N { if q != hub { link q -> hub link hub -> q } }\n"
+	"}\n"
+	"schedule hub(R = 0) implements reduce(inout data[2]; root = R) on spokes(R) {\n"
+	"  scratch t[2 * N]\n"
+	"  step {\n"
+	"    for c in 0..2 { for q in 0..N {\n"
+	"      if rank == R && q != R { recv t[N * c + (q - R) % N] from q }\n"
+	"    } }\n"
+	"    if rank != R { send data[0] to R send data[1] to R }\n"
+	"  }\n"
+	"  if rank == R { for s in 1..N {\n"
+	"    reduce t[s] into data[0]\n"
+	"    reduce t[N + s] into data[1]\n"
+	"  } }\n"
+	"}\n",
+	/* Two rounds of it, so that the blocks' order on a FIFO counts. */
+	"schedule twice(R = 0) implements gather(in a[1], out b[N]; root = R) {\n"
+	"  step {\n"
+	"    if rank != R { send a to R send a to R }\n"
+	"    for q in 0..N {\n"
+	"      if rank == R && q != R { recv b[q] from q }\n"
+	"    }\n"
+	"    if rank == R { copy a into b[rank] }\n"
+	"  }\n"
+	"  scratch t[N]\n"
+	"  step { for q in 0..N { if rank == R && q != rank { recv t[q] from q } } }\n"
+	"}\n",
 };
 enum { NMORE_ROOTED = sizeof(MORE_ROOTED) / sizeof(*MORE_ROOTED) };
 
@@ -63,11 +109,12 @@ struct given {
 	uint32_t steps;
 	double sent, bound;
 	bool bits, counts;
-	struct dead_list stores;
+	const char *why; /* not for every count; compared with NULL alone */
 };
 
-/* `turns`: also whether this root decides for all; or NULL. */
-static struct given give(struct subject *s, uint32_t nranks, uint32_t root, bool *turns)
+/* `turns`: also whether this root decides for all; or NULL. Adds its stores. */
+static struct given give(struct subject *s, uint32_t nranks, uint32_t root, bool *turns,
+			 struct dead_list *stores)
 {
 	struct instance in = { .module = s->module,
 			       .schedule = s->schedule,
@@ -86,7 +133,8 @@ static struct given give(struct subject *s, uint32_t nranks, uint32_t root, bool
 		report_volume(k.program, &k.proof, &g.sent, &g.bound);
 		g.bits = k.bits.ranks;
 		g.counts = k.bits.counts;
-		find_dead(&s->ctx, &k, &g.stores, &s->arena);
+		g.why = k.bits.why;
+		find_dead(&s->ctx, &k, stores, &s->arena);
 	}
 	if (turns)
 		*turns = g.right && roots_turn(&s->ctx, &in, k.program);
@@ -103,28 +151,49 @@ static const char *roots_differ(const struct given *a, const struct given *b)
 			   : a->bound != b->bound	  ? "the lower bound"
 			   : a->bits != b->bits		  ? "same bits on every rank"
 			   : a->counts != b->counts	  ? "same bits for every count"
-			   : a->stores.n != b->stores.n	  ? "stores"
-							  : NULL;
+			   : a->why != b->why && (!a->why || !b->why)
+				   ? "whether there is a reason why not"
+				   : NULL;
 
-	for (size_t i = 0; !what && i < a->stores.n; i++)
-		if (a->stores.v[i].stmt != b->stores.v[i].stmt ||
-		    a->stores.v[i].dead != b->stores.v[i].dead)
-			what = "what nothing needs";
 	return what;
+}
+
+/* Whether a statement is warned of: that nothing needs it, in any instance that runs it. */
+static bool in_vain(const struct dead_list *list, const struct stmt *s)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->v[i].stmt == s)
+			return list->v[i].dead && list->v[i].dead == list->v[i].run;
+	return false;
+}
+
+/* Whether root 0 alone has the warnings that all roots have. */
+static bool same_warnings(const struct dead_list *one, const struct dead_list *all)
+{
+	bool same = true;
+
+	for (size_t i = 0; i < all->n; i++)
+		same &= in_vain(one, all->v[i].stmt) == in_vain(all, all->v[i].stmt);
+	for (size_t i = 0; i < one->n; i++)
+		same &= in_vain(one, one->v[i].stmt) == in_vain(all, one->v[i].stmt);
+	return same;
 }
 
 /* One N, every root. Returns whether root 0 decides, or is wrong. */
 static bool compare_roots(struct subject *s, const char *text, uint32_t nranks)
 {
 	bool turns, all = true;
-	struct given first = give(s, nranks, 0, &turns);
+	struct dead_list one = { 0 }, every = { 0 };
+	struct given first = give(s, nranks, 0, &turns, &one);
 
 	tally.instances++;
 	tally.right += first.right;
 	tally.decided += turns;
-	for (uint32_t r = 1; r < nranks && first.right; r++) {
-		struct given other = give(s, nranks, r, NULL);
+	for (uint32_t r = 0; r < nranks && first.right; r++) {
+		struct given other = give(s, nranks, r, NULL, &every);
 		const char *what = roots_differ(&first, &other);
+		if (!what && r == nranks - 1 && !same_warnings(&one, &every))
+			what = "what nothing needs";
 		all &= !what;
 		if (what && turns && tally.bad++ < 5)
 			printf("# N = %u, root %u gives another answer: %s\n%s\n", nranks, r, what,
@@ -186,6 +255,66 @@ static const struct {
 	{ "chunks that turn",
 	  "contract first(inout d[C]; root = 0) ensures d[0] == d[0]@root\n"
 	  "schedule s(R = 0) implements first(inout data[N]; root = R) {\n" LINE("data[R]") "}\n" },
+	{ "a loop over all ranks whose iterations come one after the other",
+	  "schedule s(R = 0) implements gather(in a[1], out b[N]; root = R) {\n"
+	  "  let v = (rank - R) % N\n"
+	  "  scratch t[1]\n"
+	  "  if v > 1 { recv t[0..0] from (rank - 1) % N }\n"
+	  "  if v > 0 { send a to R }\n"
+	  "  if v > 0 && v < N - 1 { send t[0..0] to (rank + 1) % N }\n"
+	  "  for q in 0..N { if rank == R && q != R { recv b[q] from q } }\n"
+	  "  if rank == R { copy a into b[R] }\n"
+	  "}\n" },
+	{ "a loop over all ranks with messages of several iterations on one FIFO",
+	  "contract handed(in a[N][C], out b[N][C]; root = 0)\n"
+	  "  ensures rank == (root + 1) % N: b[q][i] == a[(q + root) % N][i]@root\n"
+	  "schedule s(R = 0) implements handed(in a[N], out b[N]; root = R) {\n"
+	  "  scratch t[1]\n"
+	  "  step {\n"
+	  "    for q in 0..N {\n"
+	  "      if rank == R { send a[q] to (R + 1) % N }\n"
+	  "      if rank == R && q != R { recv t[0..0] from q }\n"
+	  "    }\n"
+	  "    if rank != R { send t[0..0] to R }\n"
+	  "  }\n"
+	  "  if rank == (R + 1) % N { for s in 0..N { recv b[s] from R } }\n"
+	  "}\n" },
+	{ "chunks that come to other places of their blocks",
+	  "contract corner(in a[C], out b[C]; root = 0) ensures b[0] == a[root]@root\n"
+	  "schedule s(R = 0) implements corner(in a[N], out b[N]; root = R) {\n"
+	  "  let v = (rank - R) % N\n"
+	  "  if v == 0 { copy a[R] into b[0] }\n"
+	  "  if v > 0 { recv b[0] from (rank - 1) % N }\n"
+	  "  if v < N - 1 { send b[0] to (rank + 1) % N }\n"
+	  "}\n" },
+	{ "a loop over all ranks that leaves one out",
+	  "schedule s(R = 0) implements gather(in a[1], out b[N]; root = R) {\n"
+	  "  step {\n"
+	  "    for q in 1..N { if rank == R && q != R { recv b[q] from q } }\n"
+	  "    if rank != R { send a to R }\n"
+	  "    if rank == R { copy a into b[R] }\n"
+	  "  }\n"
+	  "}\n" },
+	{ "a topology that turns with the root, and is asked for without it",
+	  "topology hub(h) { let middle = h }\n"
+	  "proc none(d[1]) on hub(0) { if middle > 0 { reduce d into d } }\n"
+	  "schedule s(R = 0) implements broadcast(inout data[1]; root = R) on hub(R) {\n"
+	  "  none(data)\n"
+	  "  if middle == 0 {\n" LINE("data") "  }\n}\n" },
+	{ "pieces that are cut one further on",
+	  "schedule s(R = 0) implements gather(in a[1], out b[N]; root = R) {\n"
+	  "  scratch t[N]\n"
+	  "  step {\n"
+	  "    if rank != R { send a to R } else {\n"
+	  "      copy a into t[0]\n"
+	  "      for q in 0..N { if q != R { recv t[(q - R) % N] from q } }\n"
+	  "    }\n"
+	  "  }\n"
+	  "  if rank == R {\n"
+	  "    copy t[0..N-R] into b[R..N]\n"
+	  "    if R > 0 { copy t[N-1-R..N-1] into b[0..R] }\n"
+	  "  }\n"
+	  "}\n" },
 };
 
 static bool traps(void)

@@ -49,8 +49,46 @@ status "... all of which are too many to be stored" 1 "$ccc" check $ring -n 2457
 says "... which it says" "$tmp/err" 'LIMIT_'
 status "4096 ranks, each the root" 0 "$ccc" check schedules/binomial_broadcast.ccs -n 4096 -v
 says "... by root 0" "$tmp/err" '^  root 0 decides for all$'
-status "roots that are not alike" 0 "$ccc" check schedules/direct_gather.ccs -n 4 -v
+for file in direct_gather binomial_scatter; do
+	status "$file with 2048 ranks, each the root" 0 "$ccc" check schedules/$file.ccs -n 2048 -v
+	says "... by root 0" "$tmp/err" '^  root 0 decides for all$'
+done
+status "roots that are not alike" 0 "$ccc" check schedules/hierarchical_broadcast.ccs -n 4 -v
 holds "... are looked at each by itself" sh -c '! grep -q "root 0 decides" "$1"' sh "$tmp/err"
+status "what is streamed" 0 "$ccc" check schedules/direct_gather.ccs -n 16 --stream -v
+says "... by root 0, too" "$tmp/err" '^  root 0 decides for all$'
+
+# ---- how far it has come ------------------------------------------------------------------
+# on_terminal PATTERN COMMAND...: stops it once its stderr, a terminal, has the pattern
+on_terminal() {
+	python3 - "$@" <<'END'
+import os, pty, re, signal, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.environ["TERM"] = "vt100"
+    os.execv(sys.argv[2], sys.argv[2:])
+seen = b""
+try:
+    while not re.search(sys.argv[1].encode(), seen):
+        more = os.read(fd, 4096)
+        if not more:
+            break
+        seen += more
+except OSError:  # its end
+    pass
+else:
+    os.kill(pid, signal.SIGTERM)
+os.waitpid(pid, 0)
+sys.exit(not re.search(sys.argv[1].encode(), seen))
+END
+}
+long=schedules/hierarchical_broadcast.ccs
+holds "a long check says on a terminal how far it has come" on_terminal \
+	'\r\x1b\[Khierarchical_broadcast, N = 8192, root [0-9]+ of 8192' \
+	"$ccc" check $long -n 8192
+if on_terminal '\x1b' "$ccc" check $ring -n 2..64; then
+	not_ok "... and a short one does not" "it has an escape sequence"
+else ok "... and a short one does not"; fi
 status "-v of what is not symmetric" 0 "$ccc" check schedules/binomial_reduce.ccs -n 4 -v
 says "... why" "$tmp/err" '^  rank 0 does not decide for all: a condition that differs from rank to rank$'
 exit $failed

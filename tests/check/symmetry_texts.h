@@ -76,6 +76,28 @@ static const char *const MORE[] = {
 	"    }\n"
 	"  }\n"
 	"}\n",
+	/* Loops over all ranks, of which each has an iteration. */
+	"schedule each implements all_to_all(in a[N], out b[N]) {\n"
+	"  step {\n"
+	"    for q in 0..N {\n"
+	"      if q == rank { copy a[q] into b[q] } else {\n"
+	"        send a[q] to q\n"
+	"        recv b[q] from q\n"
+	"      }\n"
+	"    }\n"
+	"  }\n"
+	"}\n",
+	"schedule shares implements reduce_scatter(in a[N], out b[1]) {\n"
+	"  scratch t[N]\n"
+	"  step {\n"
+	"    for q in 0..N {\n"
+	"      let far = (q - rank) % N\n"
+	"      if far { send a[q] to q recv t[far] from q }\n"
+	"    }\n"
+	"    copy a[rank] into b[0]\n"
+	"  }\n"
+	"  for s in 1..N { reduce t[s] into b[0] }\n"
+	"}\n",
 	/* Copies in two pieces. */
 	"proc ahead(x[N], y[N]) {\n"
 	"  copy x[rank..N] into y[0..N-rank]\n"
