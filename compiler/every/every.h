@@ -35,6 +35,7 @@ struct every {
 	const char
 		*why;  /* not proved: why, one clause; proved: why it has no certificate, or NULL */
 	uint32_t line; /* ... and in which line; or 0 */
+	bool some;     /* proved: not of every N, but of those that `where` admits */
 	bool powers;   /* ... powers of two or bits, which are not affine */
 	const char *const *invariants; /* proved: in words, one for each operation that writes */
 	uint32_t ninvariants;
@@ -45,6 +46,9 @@ struct every {
 /** Tries to prove in->schedule for every N and root; in->nranks and in->root do not count.
  *  Texts are in c->arena. Bounded by a number of steps, about a second. */
 struct every every_prove(struct ctx *c, const struct instance *in, bool certificate);
+
+/** The same of a schedule that another one calls in its groups, for every N >= 1: no N was tried. */
+struct every every_prove_called(struct ctx *c, const struct instance *in);
 
 /** Whether a topology's text has links, so that other pairs have none. */
 bool every_has_link(const struct stmt *s);

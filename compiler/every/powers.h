@@ -150,6 +150,7 @@ struct power_forms {
 	struct arena *arena;
 	struct sources *sources;
 	const struct instance *in;
+	uint32_t least; /* N */
 	bool root;
 	const struct dfa *context; /* N, root and rank that are possible */
 	bool some;
@@ -372,7 +373,8 @@ char *power_certificate(struct power_forms *f, const struct moves *m,
 			const struct all_heads *heads);
 
 /* ---- powers_proof.c ---- */
-/** The verdict, as every_prove. */
-struct every powers_prove(struct ctx *c, const struct instance *in, bool certificate);
+/** The verdict, as every_prove, for every N >= least. */
+struct every powers_prove(struct ctx *c, const struct instance *in, uint32_t least,
+			  bool certificate);
 
 #endif

@@ -248,6 +248,7 @@ static struct power_forms begin(struct ctx *c, const struct instance *in, struct
 	struct power_forms f = { .arena = arena,
 				 .sources = c->sources,
 				 .in = in,
+				 .least = needs->least,
 				 .root = in->root_param != NULL,
 				 .reversed = needs->asks_reversed,
 				 .bounded = needs->asks_bound,
@@ -269,7 +270,8 @@ static const char *certificate_of(struct arena *to, struct power_forms *f, const
 	return kept;
 }
 
-struct every powers_prove(struct ctx *c, const struct instance *in, bool certificate)
+struct every powers_prove(struct ctx *c, const struct instance *in, uint32_t least,
+			  bool certificate)
 {
 	struct arena arena; /* of its own, without a limit: memory is held across it */
 	struct moves m = { .v = NULL };
@@ -277,13 +279,14 @@ struct every powers_prove(struct ctx *c, const struct instance *in, bool certifi
 	struct every e = { 0 };
 
 	arena_init(&arena, NULL, NULL);
-	struct power_forms f = { .arena = &arena };
+	struct power_forms f = { .arena = &arena, .least = least };
 	do {
 		f = begin(c, in, &arena, &f);
 		m = (struct moves){ .v = NULL };
 		e.proved = prove(&f, c->slots, &m, &heads);
 	} while (!e.proved && (f.asks_reversed > f.reversed || f.asks_bound > f.bounded));
 	e.of = f.some ? "every N >= 2 that `where` admits" : "every N >= 2";
+	e.some = f.some;
 	if (e.proved) {
 		keep_words(c->arena, &f, &heads, &e);
 		e.why = f.begun != NONE ? "promises of order have no words in one"

@@ -52,6 +52,7 @@ static const char *const proved[] = {
 	"halving_doubling_allreduce",
 	"hierarchical_all_to_all",
 	"hierarchical_allreduce",
+	"hierarchical_broadcast",
 	"one_shot_allreduce",
 	"pairwise_all_to_all",
 	"recursive_doubling_allreduce",
@@ -65,7 +66,7 @@ static const char *const proved[] = {
 };
 enum { NPROVED = sizeof(proved) / sizeof(*proved) };
 
-/* Texts of its own, which are proved too: trees in other orders than the library's, a group. */
+/* Texts of its own, which are proved too: trees in other orders than the library's, groups and levels. */
 static const char *const texts[] = {
 	"schedule heap\n  implements allreduce(inout data[2])\n{\n"
 	"  let l = 2 * rank + 1\n  let r = 2 * rank + 2\n  let up = (rank - 1) / 2\n"
@@ -89,6 +90,17 @@ static const char *const texts[] = {
 	"  let r = right ? at(v + min(low(v) / 2, 1 << ilog2(N - 1 - v))) : -1\n"
 	"  for c in 0..2 {\n    if v > 0 { recv data[c] from at(up(v)) }\n"
 	"    if left  { send data[c] to l }\n    if right { send data[c] to r }\n  }\n}\n",
+	"schedule levels(G = 2)\n  implements allgather(in a[1], out b[N])\n  on nodes(G)\n"
+	"  where N % G == 0\n{\n  let M = N / G\n  copy a into b[rank]\n  step {\n"
+	"    for s in 1..G {\n      let src = at(node, (local - s) % G)\n"
+	"      send b[rank] to at(node, (local + s) % G)\n      recv b[src] from src\n    }\n"
+	"  }\n  step {\n    for s in 1..M {\n      let src = (node - s) % M\n"
+	"      send b[node * G .. (node + 1) * G] to at((node + s) % M, local)\n"
+	"      recv b[src * G .. (src + 1) * G] from at(src, local)\n    }\n  }\n}\n",
+	"import \"binomial_broadcast.ccs\"\nschedule down(G = 2, R = 0)\n"
+	"  implements broadcast(inout data[1]; root = R)\n  on nodes(G)\n  where N % G == 0\n{\n"
+	"  within group(local, N / G, G) { binomial_broadcast(data; R = R / G) }\n"
+	"  within group(node * G, G, 1) { binomial_broadcast(data; R = R % G) }\n}\n",
 };
 enum { NTEXTS = sizeof(texts) / sizeof(*texts) };
 
