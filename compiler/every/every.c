@@ -66,7 +66,9 @@ static struct every affine_prove(struct ctx *c, const struct instance *in, uint3
 	e.some = f.some;
 	if (e.proved)
 		keep_words(c->arena, &f, p.holdings, &e);
-	if (e.proved && (f.summed || f.wide))
+	if (e.proved && f.rendezvous)
+		e.why = "a run with 0 slots has no words in one";
+	else if (e.proved && (f.summed || f.wide))
 		e.why = "sums that go up a tree, and such copies, have no words in one";
 	if (e.proved && certificate && !e.why) {
 		isl_ctx_set_max_operations(f.isl, 0);

@@ -7,9 +7,10 @@
  * The way: each operation of the text is a family over (rank, loop trips), its peers and
  * chunks piecewise affine in these, N and the root (forms.c). Then, with exact integer sets:
  *
- *   order.c      sends and receives are paired, one to one and in the order of their FIFO; and
- *                there is a function of the events that grows along every wait, already with
- *                one slot (so with more): no cycle. No two operations race.
+ *   order.c      sends and receives are paired, one to one and in the order of their FIFO
+ *   progress.c   there is a function of the events that grows along every wait, already with
+ *                one slot (so with more; or with none, if that is asked): no cycle
+ *   races.c      no two operations race
  *   flow.c       for each read, the write that it sees.
  *   guess.c      what each write holds, as an interval of ranks: read off small N. A guess.
  *   sums.c       where sums go up a tree, what they hold has no such form: that each goes into
