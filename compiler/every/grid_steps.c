@@ -11,7 +11,7 @@
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid.h"
 
-struct part {
+struct stepped {
 	const struct stmt *s;
 	isl_map *pairs;	 /* of messages: sender -> receiver */
 	isl_map *reads;	 /* point -> cell; NULL: a receive */
@@ -23,7 +23,7 @@ struct stepping {
 	isl_set *domain; /* atoms that come here */
 	uint32_t loop[GRID_LOOPS], nloops;
 	bool messages; /* may be here */
-	struct part *v;
+	struct stepped *v;
 	uint32_t n, cap;
 };
 
@@ -64,7 +64,7 @@ static isl_map *access(const struct stepping *t, const struct polynomial *from,
 	return isl_map_intersect_range(m, isl_set_copy(t->r->cells));
 }
 
-static bool push(struct stepping *t, const struct part *p)
+static bool push(struct stepping *t, const struct stepped *p)
 {
 	ARENA_PUSH(t->r->g->arena, t->v, t->n, t->cap) = *p;
 	return true;
@@ -81,7 +81,7 @@ static bool message(struct stepping *t, const struct stmt *s)
 	struct polynomial own[GRID_FACTORS], other[GRID_FACTORS], peer;
 	bool send = s->kind == S_SEND;
 	struct grid_cells c;
-	struct part p = { .s = s };
+	struct stepped p = { .s = s };
 
 	grid_own(g, own);
 	if (!t->messages)
@@ -107,7 +107,7 @@ static bool local(struct stepping *t, const struct stmt *s)
 	struct grid *g = t->r->g;
 	struct polynomial own[GRID_FACTORS];
 	struct grid_cells x, y;
-	struct part p = { .s = s };
+	struct stepped p = { .s = s };
 
 	grid_own(g, own);
 	if (!grid_cells_of(g, s->x, &x) || !grid_cells_of(g, s->y, &y))
@@ -167,7 +167,7 @@ static bool loop(struct stepping *t, const struct stmt *s)
 		if (grid_equal(&v, &hi))
 			break;
 	}
-	if (s->e3 || factor == g->m || lo.n > 1 || (lo.n && grid_natural(g, &lo) == false) ||
+	if (s->e3 || factor == g->m || lo.n > 1 || (lo.n && !grid_natural(g, &lo)) ||
 	    t->nloops == GRID_LOOPS || g->natoms == GRID_ATOMS)
 		return grid_fail(g, s->span, why);
 	uint32_t atom = g->natoms++;
@@ -208,7 +208,7 @@ static isl_map *both(isl_map *a, isl_map *b)
 }
 
 /* Whether a part is a send, or a receive. */
-static bool is_end(const struct part *p, bool send)
+static bool is_end(const struct stepped *p, bool send)
 {
 	return p->pairs && (send ? p->reads : p->writes);
 }
@@ -220,7 +220,7 @@ static bool fifos_hold(const struct stepping *t)
 	bool ok = true;
 
 	for (uint32_t i = 0; i < t->n && ok; i++) {
-		const struct part *p = &t->v[i];
+		const struct stepped *p = &t->v[i];
 		if (!p->pairs)
 			continue;
 		isl_map *own = isl_set_identity(isl_map_domain(isl_map_copy(p->pairs)));
@@ -319,7 +319,7 @@ static bool no_races(const struct stepping *t, const struct stmt *s)
 	bool ok = true;
 
 	for (uint32_t i = 0; i < t->n; i++) {
-		const struct part *p = &t->v[i];
+		const struct stepped *p = &t->v[i];
 		if (p->reads) {
 			isl_set *x = isl_map_range(isl_map_copy(p->reads));
 			read = read ? isl_set_union(read, x) : x;
@@ -374,7 +374,7 @@ static bool values(const struct stepping *t, const isl_map *sent, bool trips)
 	bool ok = true;
 
 	for (uint32_t i = 0; i < t->n && ok; i++) {
-		const struct part *p = &t->v[i];
+		const struct stepped *p = &t->v[i];
 		if (!p->writes)
 			continue;
 		isl_map *to = isl_map_copy(p->writes);
