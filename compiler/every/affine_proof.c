@@ -34,7 +34,7 @@ static bool known_proved(struct forms *f, struct affine_proof *p, bool sums)
 bool affine_proof_make(struct forms *f, uint32_t slots, struct affine_proof *p)
 {
 	if (!forms_make(f) || !races_none(f) || !order_match(f, &p->pairs) ||
-	    !order_progress(f, &p->pairs, slots, &p->clocks) || !flow_make(f, &p->pairs, &p->flow))
+	    !progress_made(f, &p->pairs, slots, &p->clocks) || !flow_make(f, &p->pairs, &p->flow))
 		return false;
 	p->holdings = ARENA_ARRAY(f->arena, struct holding, f->nops + 1);
 	if (guess_make(f, &p->flow, false, p->holdings) &&

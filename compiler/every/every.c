@@ -5,6 +5,8 @@
 
 #include "compiler/every/powers.h"
 
+#define LEAST 2u /* N of a schedule */
+
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/certificate.h"
 #include "compiler/every/grid.h"
@@ -40,10 +42,11 @@ static bool all_tried(const struct forms *f)
 	return none;
 }
 
-static struct every affine_prove(struct ctx *c, const struct instance *in, bool certificate)
+static struct every affine_prove(struct ctx *c, const struct instance *in, uint32_t least,
+				 bool certificate)
 {
 	struct arena arena; /* of its own, without a limit: isl's memory is held across it */
-	struct forms f = { .arena = &arena, .sources = c->sources, .in = in, .least = 2 };
+	struct forms f = { .arena = &arena, .sources = c->sources, .in = in, .least = least };
 	struct affine_proof p = { 0 };
 	struct every e = { 0 };
 
@@ -54,14 +57,18 @@ static struct every affine_prove(struct ctx *c, const struct instance *in, bool 
 	bool ok = affine_proof_make(&f, c->slots, &p) &&
 		  values_as_asked(&f, &p.flow, p.holdings, p.sums);
 	e.proved = ok && isl_ctx_last_error(f.isl) == isl_error_none;
-	bool tried = !e.proved && isl_ctx_last_error(f.isl) == isl_error_none && all_tried(&f);
+	bool tried = !e.proved && least == LEAST && isl_ctx_last_error(f.isl) == isl_error_none &&
+		     all_tried(&f);
 	const char *why = isl_ctx_last_error(f.isl) == isl_error_quota ? "it takes too long"
 			  : f.why				       ? f.why
 								       : "isl refuses it";
 	e.of = f.some ? "every N >= 2 that `where` admits" : "every N >= 2";
+	e.some = f.some;
 	if (e.proved)
 		keep_words(c->arena, &f, p.holdings, &e);
-	if (e.proved && (f.summed || f.wide))
+	if (e.proved && f.rendezvous)
+		e.why = "a run with 0 slots has no words in one";
+	else if (e.proved && (f.summed || f.wide))
 		e.why = "sums that go up a tree, and such copies, have no words in one";
 	if (e.proved && certificate && !e.why) {
 		isl_ctx_set_max_operations(f.isl, 0);
@@ -73,7 +80,7 @@ static struct every affine_prove(struct ctx *c, const struct instance *in, bool 
 	forms_free(&f);
 	isl_ctx_free(f.isl);
 	if (tried) {
-		e.proved = true;
+		e.proved = e.some = true;
 		e.why = "each N that `where` admits was checked by itself";
 	} else if (!e.proved) {
 		e.why = arena_printf(c->arena, "%s", why);
@@ -91,8 +98,14 @@ static struct every sets_prove(struct ctx *c, const struct instance *in, bool ce
 
 	if (g.proved)
 		return g;
-	struct every e = affine_prove(c, in, certificate);
+	struct every e = affine_prove(c, in, LEAST, certificate);
 	return e.proved || !g.why ? e : g;
+}
+
+/* ... no grid in a grid. */
+static struct every sets_prove_called(struct ctx *c, const struct instance *in)
+{
+	return affine_prove(c, in, 1, false);
 }
 #else
 static struct every sets_prove(struct ctx *c, const struct instance *in, bool certificate)
@@ -101,6 +114,11 @@ static struct every sets_prove(struct ctx *c, const struct instance *in, bool ce
 	(void)c;
 	(void)in;
 	return (struct every){ .why = "ccc was built without isl" };
+}
+
+static struct every sets_prove_called(struct ctx *c, const struct instance *in)
+{
+	return sets_prove(c, in, false);
 }
 #endif
 
@@ -118,6 +136,13 @@ struct every every_prove(struct ctx *c, const struct instance *in, bool certific
 
 	if (e.proved)
 		return e;
-	struct every p = powers_prove(c, in, certificate);
+	struct every p = powers_prove(c, in, LEAST, certificate);
 	return p.proved || e.powers ? p : e;
+}
+
+struct every every_prove_called(struct ctx *c, const struct instance *in)
+{
+	struct every e = sets_prove_called(c, in);
+
+	return e.proved ? e : powers_prove(c, in, 1, false);
 }

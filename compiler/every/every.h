@@ -7,9 +7,10 @@
  * The way: each operation of the text is a family over (rank, loop trips), its peers and
  * chunks piecewise affine in these, N and the root (forms.c). Then, with exact integer sets:
  *
- *   order.c      sends and receives are paired, one to one and in the order of their FIFO; and
- *                there is a function of the events that grows along every wait, already with
- *                one slot (so with more): no cycle. No two operations race.
+ *   order.c      sends and receives are paired, one to one and in the order of their FIFO
+ *   progress.c   there is a function of the events that grows along every wait, already with
+ *                one slot (so with more; or with none, if that is asked): no cycle
+ *   races.c      no two operations race
  *   flow.c       for each read, the write that it sees.
  *   guess.c      what each write holds, as an interval of ranks: read off small N. A guess.
  *   sums.c       where sums go up a tree, what they hold has no such form: that each goes into
@@ -35,6 +36,7 @@ struct every {
 	const char
 		*why;  /* not proved: why, one clause; proved: why it has no certificate, or NULL */
 	uint32_t line; /* ... and in which line; or 0 */
+	bool some;     /* proved: not of every N, but of those that `where` admits */
 	bool powers;   /* ... powers of two or bits, which are not affine */
 	const char *const *invariants; /* proved: in words, one for each operation that writes */
 	uint32_t ninvariants;
@@ -45,6 +47,9 @@ struct every {
 /** Tries to prove in->schedule for every N and root; in->nranks and in->root do not count.
  *  Texts are in c->arena. Bounded by a number of steps, about a second. */
 struct every every_prove(struct ctx *c, const struct instance *in, bool certificate);
+
+/** The same of a schedule that another one calls in its groups, for every N >= 1: no N was tried. */
+struct every every_prove_called(struct ctx *c, const struct instance *in);
 
 /** Whether a topology's text has links, so that other pairs have none. */
 bool every_has_link(const struct stmt *s);

@@ -79,6 +79,7 @@ struct forms {
 	bool powers;	 /* it is about powers of two or bits, which are not affine */
 	const char *why; /* why not, the first reason; or NULL */
 	uint32_t line;
+	bool rendezvous;     /* there are 0 slots: a send waits for its receive */
 	bool wide;	     /* clocks are of several statements of the main list */
 	bool summed;	     /* sums are shown to go into one another, not by what each holds */
 	struct bound *bound; /* of symbols, by id */

@@ -1,11 +1,15 @@
 /*
  * What a callee does, proved once for its own N. See grid.h.
  *
- * The callee has one view, of N parts, and no numbers of its own: so nothing but the group's size
- * tells two of its calls apart. Groups of one rank are possible: it is proved for every N >= 1.
+ * The callee has one view. If that has N parts and the callee no numbers of its own, what it does is
+ * read off its affine proof. Another one is a schedule that is proved by any means, whose contract
+ * then tells: chunk by chunk the sum of all, or what one rank had. Groups of one rank are
+ * possible: each is proved for every N >= 1.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid.h"
+
+#include <string.h>
 
 /* The callee as a schedule of its own, on one `inout` buffer; false: of another kind. */
 static bool as_schedule(const struct stmt *call, struct decl *d, struct buffer_def *b)
@@ -62,14 +66,14 @@ static bool tell(struct forms *f, const struct affine_proof *p, const char *name
 	return true;
 }
 
-bool grid_call(struct grid *g, const struct stmt *call, uint32_t slots, const char *name,
-	       struct grid_call *to)
+/* Of N parts: by its affine proof. False: f->why may tell. */
+static bool by_proof(struct grid *g, const struct stmt *call, uint32_t slots, uint32_t number,
+		     struct grid_call *to)
 {
 	struct decl d;
 	struct buffer_def b;
 	struct affine_proof p = { .holdings = NULL };
 
-	*to = (struct grid_call){ .holds = NULL };
 	if (!as_schedule(call, &d, &b))
 		return grid_fail(g, call->span,
 				 "a callee with other things than a view of N parts");
@@ -80,7 +84,8 @@ bool grid_call(struct grid *g, const struct stmt *call, uint32_t slots, const ch
 			   .isl = g->isl,
 			   .least = 1,
 			   .part = true };
-	bool ok = affine_proof_make(&f, slots, &p) && tell(&f, &p, name, to);
+	to->parts = true;
+	bool ok = affine_proof_make(&f, slots, &p) && tell(&f, &p, g->names[number], to);
 	if (!ok && !g->why) {
 		g->why = f.why ? f.why : "a callee with a `where` or a scratch";
 		g->line = f.line;
@@ -88,6 +93,148 @@ bool grid_call(struct grid *g, const struct stmt *call, uint32_t slots, const ch
 	affine_proof_free(&f, &p);
 	forms_free(&f);
 	return ok;
+}
+
+/* ---- by contract --------------------------------------------------------------------------------- */
+
+/* The expression of a contract's or a callee's number. */
+static const struct expr *number_of(const struct binding *given, const struct binding *p)
+{
+	for (; given; given = given->next)
+		if (given->sym ? given->sym == p->sym : !strcmp(given->name.name, p->name.name))
+			return given->value;
+	return p->value;
+}
+
+/* The callee's parameter that is its contract's root, which must be the only one; *root: that. False:
+ * others. */
+static bool only_root(const struct decl *d, const struct binding **root)
+{
+	const struct binding *k = d->contract->params;
+
+	*root = d->params;
+	if (!d->params && !k)
+		return true;
+	if (!d->params || d->params->next || !k || k->next || strcmp(k->name.name, "root"))
+		return false;
+	const struct expr *e = number_of(d->contract_args, k);
+	return e && e->kind == E_NAME && e->sym == d->params->sym;
+}
+
+/* data[i] == data[i]@q or its sum over q in 0..N; *all: the latter. */
+static bool chunk_by_chunk(const struct decl *d, bool *all)
+{
+	const struct decl *k = d->contract;
+	const struct ensures *e = k->ensures;
+
+	if (!e || e->next || e->cond || !e->left || e->left->block || !e->index || k->body ||
+	    !k->buffers || k->buffers->next || k->buffers->blocks)
+		return false;
+	const struct term *t = e->right;
+	*all = t->kind == T_SUM;
+	if (*all && (t->lo->kind != E_INT || t->lo->value || t->hi->kind != E_N))
+		return false;
+	const struct term *of = *all ? t->body : t;
+	return of->kind == T_INITIAL && of->ref->sym == e->left->sym && !of->ref->block &&
+	       of->ref->lo->kind == E_NAME && of->ref->lo->sym == e->index &&
+	       of->at->kind == E_NAME &&
+	       of->at->sym == (*all	   ? t->var
+			       : k->params ? k->params->sym
+					   : NULL) &&
+	       of->at->sym;
+}
+
+/* rank -> rank q, of a group; NULL: q may be none of its ranks, or another one from rank to rank. */
+static isl_map *one_rank(const struct grid *g, const struct polynomial *q, uint32_t number)
+{
+	struct polynomial one = grid_number(1), most = grid_atom(number), own = most;
+
+	if (!grid_natural(g, q) || !grid_sum(&most, -1, &one, &most) ||
+	    !grid_sum(&most, -1, q, &most) || !grid_natural(g, &most))
+		return NULL;
+	own = grid_atom(g->ranks + number);
+	isl_aff *a = grid_affine(g, q);
+	if (!a ||
+	    isl_aff_involves_dims(a, isl_dim_in, 0, GRID_ATOMS - g->ranks) != isl_bool_false) {
+		isl_aff_free(a);
+		return NULL;
+	}
+	return grid_between(g, grid_put(NULL, grid_affine(g, &own)), grid_put(NULL, a),
+			    grid_any(g));
+}
+
+/* Any rank of a group -> any. */
+static isl_map *all_ranks(const struct grid *g, uint32_t number)
+{
+	struct polynomial own = grid_atom(g->ranks + number);
+	isl_set *s =
+		isl_map_range(grid_possible(g, grid_put(NULL, grid_affine(g, &own)), grid_any(g)));
+
+	return isl_map_from_domain_and_range(isl_set_copy(s), s);
+}
+
+static bool is_called_so(const struct stmt *call, const struct binding **root, bool *all)
+{
+	const struct decl *d = call->callee;
+
+	return d->kind == D_SCHEDULE && d->contract && call->args && !call->args->next &&
+	       call->args->ref && d->buffers && !d->buffers->next && d->buffers->dir == DIR_INOUT &&
+	       !d->buffers->blocks && !d->buffers->sized && !d->buffers->by_column &&
+	       (!d->topology || !every_has_link(d->topology->body)) && only_root(d, root) &&
+	       chunk_by_chunk(d, all);
+}
+
+/* A schedule that is right for every N >= 1 and every root. */
+static bool by_contract(struct grid *g, const struct stmt *call, uint32_t number,
+			struct grid_call *to)
+{
+	const struct decl *d = call->callee;
+	const struct binding *root;
+	const struct expr *count, *e;
+	struct polynomial q;
+	bool all;
+
+	if (!is_called_so(call, &root, &all))
+		return false;
+	count = d->buffers->count;
+	to->parts = count->kind == E_N;
+	if (!to->parts && (count->kind != E_INT || count->value != 1))
+		return false;
+	if (!all && (!(e = number_of(call->more, root)) || !grid_value(g, e, &q) ||
+		     !(to->holds = one_rank(g, &q, number))))
+		return grid_fail(g, call->span, "a root that may be no rank of its group");
+	if (all)
+		to->holds = all_ranks(g, number);
+	to->messages = isl_map_subtract(all_ranks(g, number),
+					isl_set_identity(isl_map_domain(all_ranks(g, number))));
+	to->whole = true;
+	struct instance in = { .module = g->in->module,
+			       .schedule = call->callee,
+			       .root = -1,
+			       .root_param = root ? root->sym : NULL };
+	struct every made = every_prove_called(g->ctx, &in);
+	return (made.proved && !made.some) ||
+	       grid_fail(g, call->span, "a schedule in a group that is not proved for every N");
+}
+
+bool grid_call(struct grid *g, const struct stmt *call, uint32_t slots, uint32_t number,
+	       struct grid_call *to)
+{
+	*to = (struct grid_call){ .holds = NULL };
+	if (by_proof(g, call, slots, number, to))
+		return true;
+	const char *why = g->why;
+	uint32_t line = g->line;
+	grid_call_free(to);
+	*to = (struct grid_call){ .holds = NULL };
+	g->why = NULL;
+	if (by_contract(g, call, number, to))
+		return true;
+	if (!g->why) {
+		g->why = why;
+		g->line = line;
+	}
+	return false;
 }
 
 void grid_call_free(struct grid_call *c)

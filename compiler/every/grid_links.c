@@ -1,8 +1,7 @@
 /*
  * The links of a topology, as pairs of ranks' numbers. See grid.h.
  *
- * The text may have lets, fns, links from the rank itself, `if` on whether two numbers are
- * equal, and loops over all ranks, whose trips are taken at once. ccs(5) 4, topologies
+ * The text may have lets, fns, links from the rank itself, `if`, and loops over all ranks, whose trips are taken at once. ccs(5) 4, topologies
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid.h"
@@ -15,29 +14,13 @@ struct linking {
 
 static bool list(struct linking *l, const struct stmt *s);
 
-/* A target's numbers, as functions of the atoms. NULL: not found. */
-static isl_map *numbers(const struct grid *g, const struct polynomial *target)
+/* A target's digits, as functions of the atoms. NULL: not found. */
+static isl_map *digits(const struct grid *g, const struct polynomial *target)
 {
-	struct polynomial v = *target, digit, rest;
-	isl_map *m = NULL;
+	struct polynomial digit[GRID_FACTORS];
 
-	for (uint32_t i = 0; i < g->m; i++) {
-		struct polynomial by = grid_atom(i);
-		isl_aff *a = NULL;
-		if (grid_divide(g, &v, &by, &rest, &digit))
-			a = grid_affine(g, &digit);
-		if (!a) {
-			isl_map_free(m);
-			return NULL;
-		}
-		isl_map *one = isl_map_from_aff(a);
-		m = m ? isl_map_flat_range_product(m, one) : one;
-		v = rest;
-	}
-	if (!v.n)
-		return m;
-	isl_map_free(m);
-	return NULL;
+	return grid_digits(g, target, ~0u, false, digit) ? grid_put_digits(g, NULL, digit, 0)
+							 : NULL;
 }
 
 static bool link(struct linking *l, const struct stmt *s)
@@ -47,42 +30,27 @@ static bool link(struct linking *l, const struct stmt *s)
 
 	if (!grid_value(g, s->e, &from) || !grid_value(g, s->e2, &to))
 		return false;
-	isl_map *m = grid_equal(&from, &g->rank) ? numbers(g, &to) : NULL;
+	isl_map *m = grid_equal(&from, &g->rank) ? digits(g, &to) : NULL;
 	if (!m)
 		return grid_fail(g, s->span, "a link that is not known for every size");
-	m = isl_map_intersect_domain(
-		m, isl_set_intersect(isl_set_copy(l->domain), isl_set_copy(g->context)));
-	m = isl_map_project_out(m, isl_dim_in, g->m, GRID_ATOMS - 2 * g->m);
+	m = grid_possible(g, m, isl_set_copy(l->domain));
+	m = isl_map_project_out(m, isl_dim_in, g->m, GRID_ATOMS - g->ranks - g->m);
 	l->pairs = l->pairs ? isl_map_union(l->pairs, m) : m;
 	return true;
 }
 
-/* if a == b, if a != b */
 static bool branch(struct linking *l, const struct stmt *s)
 {
-	struct grid *g = l->g;
-	struct polynomial a, b;
-	const struct expr *e = s->e;
-	isl_set *all = l->domain;
+	isl_set *all = l->domain, *so = grid_where(l->g, s->e);
 
-	if (e->kind != E_BINARY || (e->op != OP_EQ && e->op != OP_NE))
-		return grid_fail(g, e->span, "a condition that is not known for every size");
-	if (!grid_value(g, e->a, &a) || !grid_value(g, e->b, &b))
+	if (!so)
 		return false;
-	isl_aff *x = grid_affine(g, &a), *y = x ? grid_affine(g, &b) : NULL;
-	if (!y) {
-		isl_aff_free(x);
-		return grid_fail(g, e->span, "a condition that is not known for every size");
-	}
-	isl_set *same = isl_set_from_basic_set(isl_aff_eq_basic_set(x, y));
-	isl_set *other = isl_set_subtract(isl_set_copy(all), isl_set_copy(same));
-	same = isl_set_intersect(same, isl_set_copy(all));
-	l->domain = e->op == OP_EQ ? same : other;
+	l->domain = isl_set_intersect(isl_set_copy(all), isl_set_copy(so));
 	bool ok = list(l, s->body);
-	l->domain = e->op == OP_EQ ? other : same;
+	isl_set_free(l->domain);
+	l->domain = isl_set_subtract(isl_set_copy(all), so);
 	ok = ok && list(l, s->orelse);
-	isl_set_free(same);
-	isl_set_free(other);
+	isl_set_free(l->domain);
 	l->domain = all;
 	return ok;
 }
@@ -91,20 +59,16 @@ static bool branch(struct linking *l, const struct stmt *s)
 static bool loop(struct linking *l, const struct stmt *s)
 {
 	struct grid *g = l->g;
-	struct polynomial lo, hi, q = grid_number(0);
+	struct polynomial lo, hi, q;
+	uint32_t first;
 
 	if (!grid_value(g, s->e, &lo) || !grid_value(g, s->e2, &hi))
 		return false;
-	if (s->e3 || lo.n || !grid_equal(&hi, &g->n) || g->natoms + g->m > GRID_ATOMS)
+	if (s->e3 || lo.n || !grid_equal(&hi, &g->n))
 		return grid_fail(g, s->span, "a loop over other things than all ranks");
-	for (uint32_t i = 0; i < g->m; i++) {
-		uint32_t atom = g->natoms++;
-		g->below[atom] = i;
-		g->context = grid_below(g->context, atom - g->m, i);
-		struct polynomial by = grid_factors(0, i);
-		by.v[0].power[atom] = 1;
-		grid_sum(&q, 1, &by, &q);
-	}
+	if (!grid_fresh(g, s->span, &first))
+		return false;
+	q = grid_of_digits(g, first, ~0u, false);
 	grid_bind(g, s->var, &q);
 	return list(l, s->body);
 }
@@ -123,7 +87,7 @@ static bool list(struct linking *l, const struct stmt *s)
 
 isl_map *grid_links(struct grid *g, const struct decl *topology)
 {
-	struct linking l = { .g = g, .domain = isl_set_copy(g->context) };
+	struct linking l = { .g = g, .domain = grid_any(g) };
 	bool ok = list(&l, topology->body);
 
 	isl_set_free(l.domain);

@@ -216,10 +216,10 @@ isl_aff *grid_affine(const struct grid *g, const struct polynomial *p)
 			return isl_aff_free(a);
 		if (atom == NONE)
 			a = isl_aff_add_constant_si(a, (int)t->factor);
-		else if (atom < g->m)
+		else if (atom < g->ranks)
 			a = isl_aff_add_coefficient_si(a, isl_dim_param, (int)atom, (int)t->factor);
 		else
-			a = isl_aff_add_coefficient_si(a, isl_dim_in, (int)(atom - g->m),
+			a = isl_aff_add_coefficient_si(a, isl_dim_in, (int)(atom - g->ranks),
 						       (int)t->factor);
 	}
 	return a;

@@ -2,7 +2,7 @@
  * Expressions -> polynomials. See grid.h.
  *
  * Quotients and remainders are by products of factors. x % X where x leaves 0 .. X - 1 by a few
- * turns (the neighbour on a ring) is a number of its own, of which the context says what it is.
+ * turns (the neighbour on a ring) is a number of its own, of which g->turned says what it is.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid.h"
@@ -33,7 +33,7 @@ static isl_set *turned(const struct grid *g, isl_aff *x, uint32_t atom, uint32_t
 	isl_set *all = NULL;
 	isl_local_space *l = isl_local_space_from_space(isl_set_get_space(g->context));
 	isl_aff *p = isl_aff_var_on_domain(isl_local_space_copy(l), isl_dim_param, factor);
-	isl_aff *t = isl_aff_var_on_domain(l, isl_dim_set, atom - g->m);
+	isl_aff *t = isl_aff_var_on_domain(l, isl_dim_set, atom - g->ranks);
 
 	for (int turn = -TURNS; turn <= TURNS; turn++) {
 		isl_aff *far =
@@ -45,7 +45,7 @@ static isl_set *turned(const struct grid *g, isl_aff *x, uint32_t atom, uint32_t
 	isl_aff_free(p);
 	isl_aff_free(t);
 	isl_aff_free(x);
-	return grid_below(all, atom - g->m, factor);
+	return grid_below(all, atom - g->ranks, factor);
 }
 
 static bool is_factor(const struct grid *g, const struct polynomial *b, uint32_t *factor)
@@ -70,9 +70,11 @@ static bool turned_remainder(struct grid *g, const struct polynomial *a, const s
 		isl_aff_free(x);
 		return grid_fail(g, at, why);
 	}
-	isl_set *with = isl_set_intersect(isl_set_copy(g->context), turned(g, x, atom, factor));
-	isl_set *known = isl_set_project_out(isl_set_copy(with), isl_dim_set, atom - g->m, 1);
-	isl_set *asked = isl_set_project_out(isl_set_copy(g->context), isl_dim_set, atom - g->m, 1);
+	isl_map *of = isl_map_from_aff(isl_aff_copy(x)); /* all that x can be */
+	isl_set *asked = isl_map_domain(grid_possible(g, of, grid_any(g)));
+	isl_set *with = turned(g, x, atom, factor);
+	isl_set *known = isl_set_project_out(isl_set_copy(with), isl_dim_set, atom - g->ranks, 1);
+	known = isl_set_insert_dims(known, isl_dim_set, atom - g->ranks, 1);
 	bool ok = isl_set_is_subset(asked, known) == isl_bool_true;
 	isl_set_free(known);
 	isl_set_free(asked);
@@ -80,8 +82,8 @@ static bool turned_remainder(struct grid *g, const struct polynomial *a, const s
 		isl_set_free(with);
 		return grid_fail(g, at, why);
 	}
-	isl_set_free(g->context);
-	g->context = with;
+	g->turned[atom] = with;
+	g->context = grid_below(g->context, atom - g->ranks, factor);
 	g->below[atom] = factor;
 	g->natoms++;
 	*to = grid_atom(atom);
@@ -205,6 +207,65 @@ bool grid_holds(struct grid *g, const struct expr *e)
 		return false;
 	ok = e->op == OP_EQ ? grid_equal(&a, &b) : as_sum(e->op, &a, &b, &d) && grid_natural(g, &d);
 	return ok || grid_fail(g, e->span, "a condition that may not hold for some size");
+}
+
+/* Where two numbers are equal: their difference is a sum, or they have digits as ranks have. */
+static isl_set *where_equal(struct grid *g, const struct polynomial *a, const struct polynomial *b)
+{
+	struct polynomial x[GRID_FACTORS], y[GRID_FACTORS], d;
+	isl_aff *sum = grid_sum(a, -1, b, &d) ? grid_affine(g, &d) : NULL;
+
+	if (sum)
+		return isl_set_from_basic_set(isl_aff_zero_basic_set(sum));
+	if (!grid_digits(g, a, ~0u, false, x) || !grid_digits(g, b, ~0u, false, y))
+		return NULL;
+	isl_set *all = isl_set_universe(isl_set_get_space(g->context));
+	for (uint32_t i = 0; i < g->m && all; i++) {
+		sum = grid_sum(&x[i], -1, &y[i], &d) ? grid_affine(g, &d) : NULL;
+		isl_set *one = sum ? isl_set_from_basic_set(isl_aff_zero_basic_set(sum)) : NULL;
+		all = one ? isl_set_intersect(all, one) : isl_set_free(all);
+	}
+	return all;
+}
+
+static isl_set *where_compared(struct grid *g, const struct expr *e)
+{
+	struct polynomial a, b, d;
+	isl_set *s = NULL;
+	isl_aff *sum;
+
+	if (!grid_value(g, e->a, &a) || !grid_value(g, e->b, &b))
+		return NULL;
+	if (e->op == OP_EQ || e->op == OP_NE)
+		s = where_equal(g, &a, &b);
+	else if (as_sum(e->op, &a, &b, &d) && (sum = grid_affine(g, &d)))
+		s = isl_aff_ge_set(sum, isl_aff_zero_on_domain(isl_local_space_from_space(
+						isl_set_get_space(g->context))));
+	if (!s)
+		grid_fail(g, e->span, "a condition that is not known for every size");
+	return s && e->op == OP_NE ? isl_set_complement(s) : s;
+}
+
+isl_set *grid_where(struct grid *g, const struct expr *e)
+{
+	isl_set *a, *b;
+
+	if (e->kind == E_UNARY && e->op == OP_NOT) {
+		a = grid_where(g, e->a);
+		return a ? isl_set_complement(a) : NULL;
+	}
+	if (e->kind != E_BINARY ||
+	    (e->op != OP_AND && e->op != OP_OR && (e->op < OP_EQ || e->op > OP_GE))) {
+		grid_fail(g, e->span, "a condition that is not known for every size");
+		return NULL;
+	}
+	if (e->op != OP_AND && e->op != OP_OR)
+		return where_compared(g, e);
+	a = grid_where(g, e->a);
+	b = a ? grid_where(g, e->b) : NULL;
+	if (!b)
+		return isl_set_free(a);
+	return e->op == OP_AND ? isl_set_intersect(a, b) : isl_set_union(a, b);
 }
 
 bool grid_let(struct grid *g, const struct stmt *s)

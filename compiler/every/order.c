@@ -1,18 +1,10 @@
 /*
- * Messages: which send meets which receive, and that every wait ends, for every N.
+ * Messages: which send meets which receive, for every N.
  *
  * In: forms. Out: pairs of sends and receives, shown to be those of ccs(5) 6: a one-to-one
  * relation between the sends and the receives of every FIFO that keeps their order. There is
  * only one such relation. It is guessed from small N: operations k and l, whose trips differ
  * by constants.
- *
- * The events are the start and the end of each wave (compiler/program.h): a receive ends once
- * the wave of its send has started; with one slot, a send ends once the waves of all receives
- * of its FIFO before it have started. (More slots have fewer waits.) Every wait ends if some
- * function of the events grows along every wait, for then there is no cycle. The function is
- * the place in the text; where that does not grow, with a number of the rank's own in front of
- * some entry: its number, or a `let` of it, up or down. The rank's own order is kept by
- * construction, so what remains to be shown is about messages.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/relations.h"
@@ -22,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_message(const struct form *o)
+bool order_is_message(const struct form *o)
 {
 	return o->stmt->kind <= S_REDUCE_FROM;
 }
@@ -138,7 +130,7 @@ static struct events events_of(struct forms *f, bool sends, int64_t nranks, int6
 
 	for (uint32_t i = 0; i < f->nops; i++) {
 		const struct form *o = &f->ops[i];
-		if (!is_message(o) || is_send(o) != sends)
+		if (!order_is_message(o) || is_send(o) != sends)
 			continue;
 		isl_map *m = isl_map_flat_range_product(ends(f, o, true),
 							relation_time(f, o, 0, NULL, 0));
@@ -259,8 +251,7 @@ static isl_map *earlier(struct forms *f, const struct form *a, const struct form
 	return isl_map_coalesce(isl_map_intersect(m, isl_map_lex_lt_map(t, u)));
 }
 
-/* Whether a relation of events is empty once only pairs whose times do not grow are kept. */
-static bool grows(struct forms *f, isl_map *m, isl_map *from, isl_map *to)
+bool order_grows(struct forms *f, isl_map *m, isl_map *from, isl_map *to)
 {
 	isl_map *t = isl_map_apply_range(isl_map_apply_domain(m, from), to);
 
@@ -270,8 +261,7 @@ static bool grows(struct forms *f, isl_map *m, isl_map *from, isl_map *to)
 	return ok;
 }
 
-/* receive -> a later send of its FIFO. */
-static isl_map *frees(struct forms *f, const struct pair *p, const struct form *later)
+isl_map *order_frees(struct forms *f, const struct pair *p, const struct form *later)
 {
 	isl_map *m = earlier(f, &f->ops[p->send], later);
 
@@ -283,12 +273,12 @@ static bool keeps_order(struct forms *f, const struct pairs *p)
 	for (uint32_t i = 0; i < p->n; i++)
 		for (uint32_t j = 0; j < p->n; j++) {
 			const struct form *r = &f->ops[p->v[i].recv], *q = &f->ops[p->v[j].recv];
-			isl_map *m = frees(f, &p->v[i], &f->ops[p->v[j].send]);
+			isl_map *m = order_frees(f, &p->v[i], &f->ops[p->v[j].send]);
 			if (!m)
 				continue;
 			m = isl_map_apply_range(m, isl_map_copy(p->v[j].map));
-			if (!grows(f, m, relation_time(f, r, 0, NULL, 0),
-				   relation_time(f, q, 0, NULL, 0)))
+			if (!order_grows(f, m, relation_time(f, r, 0, NULL, 0),
+					 relation_time(f, q, 0, NULL, 0)))
 				return fail(f, r, "messages may be received out of order");
 		}
 	return true;
@@ -323,7 +313,7 @@ static bool links_hold(struct forms *f, const struct form *o)
 static bool all_once(struct forms *f, const struct pairs *p)
 {
 	for (uint32_t i = 0; i < f->nops; i++)
-		if (is_message(&f->ops[i]) && !each_once(f, p, i, is_send(&f->ops[i])))
+		if (order_is_message(&f->ops[i]) && !each_once(f, p, i, is_send(&f->ops[i])))
 			return fail(f, &f->ops[i], "its messages follow no simple pattern");
 	return true;
 }
@@ -339,7 +329,7 @@ static bool pairs_hold(struct forms *f, const struct pairs *p)
 {
 	f->why = NULL; /* why the first kind of pairs was none */
 	for (uint32_t i = 0; i < f->nops; i++)
-		if (is_message(&f->ops[i]) && !links_hold(f, &f->ops[i]))
+		if (order_is_message(&f->ops[i]) && !links_hold(f, &f->ops[i]))
 			return false;
 	for (uint32_t i = 0; i < p->n; i++)
 		if (!same_length(f, &p->v[i]))
@@ -366,207 +356,6 @@ bool order_match(struct forms *f, struct pairs *to)
 			return pairs_hold(f, to);
 		free_pairs(to);
 	}
-	return false;
-}
-
-/* ---- progress ------------------------------------------------------------------------------------- */
-
-/* When the wave of an operation starts, or has finished. */
-static isl_map *segment_time(struct forms *f, const struct clock *g, uint32_t op, bool finished)
-{
-	isl_pw_aff *zero = forms_constant(f, 0);
-	isl_map *m = relation_time(f, &f->ops[op], finished, g->clock ? g->clock : zero, g->before);
-
-	isl_pw_aff_free(zero);
-	return m;
-}
-
-static bool in_segment(const struct forms *f, const struct clock *g, uint32_t op)
-{
-	uint32_t at = f->ops[op].place[0].value;
-
-	return g->at == NONE || (at >= g->at && at <= g->last);
-}
-
-/* Whether times grow along all waits that lie in the segment. */
-static bool segment_grows(struct forms *f, const struct pairs *p, const struct clock *g)
-{
-	for (uint32_t i = 0; i < p->n; i++) {
-		const struct pair *a = &p->v[i];
-		if (!in_segment(f, g, a->recv))
-			continue;
-		if (in_segment(f, g, a->send) &&
-		    !grows(f, isl_map_copy(a->map), segment_time(f, g, a->send, false),
-			   segment_time(f, g, a->recv, true)))
-			return false;
-		/* a slot is freed here, whoever took it */
-		for (uint32_t j = 0; j < p->n; j++) {
-			if (!in_segment(f, g, p->v[j].send))
-				continue;
-			isl_map *m = frees(f, a, &f->ops[p->v[j].send]);
-			if (m && !grows(f, m, segment_time(f, g, a->recv, false),
-					segment_time(f, g, p->v[j].send, true)))
-				return false;
-		}
-	}
-	return true;
-}
-
-/* Segments: runs of statements of the main list. */
-struct segments {
-	uint32_t *first; /* [statement]: of its segment */
-};
-
-static uint32_t segment_of(const struct segments *g, const struct form *o)
-{
-	return g->first[o->place[0].value];
-}
-
-/* Waits between segments go on in the text. */
-static bool segments_grow(struct forms *f, const struct pairs *p, const struct segments *g)
-{
-	for (uint32_t i = 0; i < p->n; i++) {
-		const struct form *s = &f->ops[p->v[i].send], *r = &f->ops[p->v[i].recv];
-		if (segment_of(g, s) > segment_of(g, r))
-			return fail(f, r, "no order of all waits was found");
-		for (uint32_t j = 0; j < p->n; j++) {
-			const struct form *t = &f->ops[p->v[j].send];
-			if (segment_of(g, t) >= segment_of(g, r))
-				continue;
-			isl_map *m = frees(f, &p->v[i], t);
-			bool none = !m || isl_map_is_empty(m) == isl_bool_true;
-			isl_map_free(m);
-			if (!none)
-				return fail(f, t, "no order of all waits was found");
-		}
-	}
-	return true;
-}
-
-/* Tries a clock in both directions, in front of every entry. Takes it. */
-static bool clock_grows(struct forms *f, const struct pairs *p, struct clock *g, isl_pw_aff *clock,
-			struct clocks *to)
-{
-	bool ok = false;
-	uint32_t n = relation_time_dims(f);
-
-	for (int turn = 0; turn < 2 && !ok; turn++) {
-		g->clock = clock;
-		for (uint32_t at = g->at != NONE && g->at == g->last; at < n && !ok; at++) {
-			g->before = at;
-			ok = segment_grows(f, p, g);
-		}
-		if (!ok)
-			clock = isl_pw_aff_neg(clock);
-	}
-	if (ok) {
-		g->clock = clock;
-		ARENA_PUSH(f->arena, to->v, to->n, to->cap) = *g;
-	} else {
-		isl_pw_aff_free(clock);
-	}
-	return ok;
-}
-
-static bool known_everywhere(struct forms *f, isl_pw_aff *v)
-{
-	isl_set *d = isl_pw_aff_domain(isl_pw_aff_copy(v));
-	bool ok = isl_set_is_subset(f->context, d) == isl_bool_true;
-
-	isl_set_free(d);
-	return ok;
-}
-
-static bool segment_ends(struct forms *f, const struct pairs *p, uint32_t at, uint32_t last,
-			 struct clocks *to)
-{
-	struct clock g = { .at = at, .last = last };
-
-	if (segment_grows(f, p, &g) || clock_grows(f, p, &g, forms_dim(f, 0), to))
-		return true;
-	for (uint32_t i = 0; i < f->nclocks; i++)
-		if (known_everywhere(f, f->clocks[i]) &&
-		    clock_grows(f, p, &g, isl_pw_aff_copy(f->clocks[i]), to))
-			return true;
-	return false;
-}
-
-void clocks_free(struct clocks *c)
-{
-	for (uint32_t i = 0; i < c->n; i++)
-		isl_pw_aff_free(c->v[i].clock);
-	c->n = 0;
-}
-
-/* The last statement of the segment that begins with one: itself or, wide, the last that
- * messages lead to. */
-static uint32_t last_of(const struct forms *f, const struct pairs *p, uint32_t first, bool wide)
-{
-	uint32_t last = first;
-	bool more = wide;
-
-	while (more) {
-		more = false;
-		for (uint32_t i = 0; i < p->n; i++) {
-			uint32_t s = f->ops[p->v[i].send].place[0].value;
-			uint32_t r = f->ops[p->v[i].recv].place[0].value;
-			uint32_t low = s < r ? s : r, high = s < r ? r : s;
-			if (low <= last && high > last) {
-				last = high;
-				more = true;
-			}
-		}
-	}
-	return last;
-}
-
-/* Each segment of the main list on its own. */
-static bool parts_end(struct forms *f, const struct pairs *p, bool wide, struct clocks *to)
-{
-	uint32_t end = 0, last = 0;
-	struct segments g;
-
-	for (uint32_t i = 0; i < f->nops; i++)
-		end = f->ops[i].place[0].value >= end ? f->ops[i].place[0].value + 1 : end;
-	g.first = ARENA_ARRAY(f->arena, uint32_t, end + 1);
-	for (uint32_t at = 0; at < end; at = last + 1) {
-		last = last_of(f, p, at, wide);
-		for (uint32_t k = at; k <= last; k++)
-			g.first[k] = at;
-	}
-	last = NONE;
-	for (uint32_t i = 0; i < f->nops; i++) {
-		uint32_t at = f->ops[i].place[0].value;
-		if (!is_message(&f->ops[i]) || g.first[at] == last)
-			continue;
-		last = g.first[at];
-		if (!segment_ends(f, p, last, last_of(f, p, last, wide), to))
-			return fail(f, &f->ops[i], "no order of all waits was found");
-	}
-	return segments_grow(f, p, &g);
-}
-
-bool order_progress(struct forms *f, const struct pairs *p, uint32_t slots, struct clocks *to)
-{
-	if (p->n == 0)
-		return true;
-	if (slots == 0) {
-		forms_fail(f, NOWHERE, "with 0 slots only single N are proved");
-		return false;
-	}
-	if (parts_end(f, p, false, to))
-		return true;
-	clocks_free(to);
-	if (segment_ends(f, p, NONE, NONE, to)) {
-		f->why = NULL;
-		return true;
-	}
-	const char *why = f->why;
-	f->why = NULL;
-	f->wide = true;
-	if (parts_end(f, p, true, to))
-		return true;
-	f->why = why;
 	return false;
 }
 #else

@@ -103,6 +103,7 @@ enum act_kind { ITEM_SEND, ITEM_RECV, ITEM_LOCAL, ITEM_LOOP };
 struct act {
 	enum act_kind kind;
 	const struct stmt *stmt, *step; /* step: that it is part of, or NULL */
+	uint32_t wave;			/* ... each time that the text comes there; 0: none */
 	const struct dfa *domain;	/* N, D, root, rank */
 	bool reduces;
 	bool joins;    /* reduces, and what both sides have counts once: who has begun */
@@ -150,6 +151,7 @@ struct power_forms {
 	struct arena *arena;
 	struct sources *sources;
 	const struct instance *in;
+	uint32_t least; /* N */
 	bool root;
 	const struct dfa *context; /* N, root and rank that are possible */
 	bool some;
@@ -167,8 +169,10 @@ struct power_forms {
 	bool asks_bound;	 /* ... which the text needs */
 	struct value *levels;	 /* `let`s that may tell a rank's level in a tree */
 	uint32_t nlevels, caplevels;
-	bool trees; /* some loops are over the levels of a tree */
-	bool pars;  /* there is a par, or a channel */
+	uint32_t waves;	 /* of steps */
+	bool rendezvous; /* there are 0 slots: a send waits for its receive */
+	bool trees;	 /* some loops are over the levels of a tree */
+	bool pars;	 /* there is a par, or a channel */
 	struct induction *inductions;
 	uint32_t ninductions, capinductions;
 	const char *why;
@@ -372,7 +376,8 @@ char *power_certificate(struct power_forms *f, const struct moves *m,
 			const struct all_heads *heads);
 
 /* ---- powers_proof.c ---- */
-/** The verdict, as every_prove. */
-struct every powers_prove(struct ctx *c, const struct instance *in, bool certificate);
+/** The verdict, as every_prove, for every N >= least. */
+struct every powers_prove(struct ctx *c, const struct instance *in, uint32_t least,
+			  bool certificate);
 
 #endif

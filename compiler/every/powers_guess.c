@@ -428,7 +428,7 @@ static bool try_all(struct trial *t, const struct moves *m)
 {
 	struct power_forms *f = t->f;
 
-	for (uint64_t n = 2; n < UINT64_C(1) << t->how.length && n <= t->width; n++)
+	for (uint64_t n = f->least; n < UINT64_C(1) << t->how.length && n <= t->width; n++)
 		for (uint64_t root = 0; root < (f->root && !t->how.turned ? n : 1) && !t->failed;
 		     root++) {
 			uint64_t number[TRACKS] = { [TRACK_N] = n, [TRACK_ROOT] = root };

@@ -168,10 +168,10 @@ bool power_items(struct power_forms *f, struct act *to)
 {
 	const struct decl *d = f->in->schedule;
 	struct value n = value_track(TRACK_N), rank = value_track(TRACK_RANK);
-	struct value root = value_track(TRACK_ROOT), two = value_constant(2);
+	struct value root = value_track(TRACK_ROOT), least = value_constant(f->least);
 
-	f->context =
-		power_and(f, value_compare(f, OP_GE, &n, &two), value_compare(f, OP_LT, &rank, &n));
+	f->context = power_and(f, value_compare(f, OP_GE, &n, &least),
+			       value_compare(f, OP_LT, &rank, &n));
 	if (f->root)
 		f->context = power_and(f, f->context, value_compare(f, OP_LT, &root, &n));
 	if (f->bounded) {

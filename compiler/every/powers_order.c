@@ -6,7 +6,9 @@
  * empty, a receive when the messages in its FIFOs are exactly those that it takes. So what comes
  * out is a run that ends, with one slot in each FIFO; and since nothing that ranks can do
  * depends on the order (compiler/check/deadlock.c), each run ends and gives the same values. A
- * trip of a loop leaves no message behind. O(items^2) automata.
+ * trip of a loop leaves no message behind. With 0 slots a rank goes on to another step only when the
+ * messages that it sent were received: its receivers, which did not wait so, have begun then.
+ * O(items^2) automata.
  */
 #include "compiler/every/powers.h"
 
@@ -183,11 +185,25 @@ static bool go(struct ordering *o, struct waiting *x)
 	return false;
 }
 
+/* With 0 slots: whether some of its ranks wait in a send, of which it is not the same step. */
+static bool waits(const struct ordering *o, const struct waiting *x)
+{
+	const struct act *b = x->item;
+
+	for (uint32_t i = 0; i < o->n && o->f->rendezvous; i++) {
+		const struct act *a = o->v[i].item;
+		if (o->v[i].sent && (!a->wave || a->wave != b->wave) &&
+		    !dfa_is_empty(power_and(o->f, a->domain, b->domain)))
+			return true;
+	}
+	return false;
+}
+
 /* Does what can be done next; false: nothing can. */
 static bool one(struct ordering *o)
 {
 	for (uint32_t k = 0; k < o->n && !o->f->why; k++)
-		if (!o->v[k].done && comes_next(o, k) && go(o, &o->v[k]))
+		if (!o->v[k].done && comes_next(o, k) && !waits(o, &o->v[k]) && go(o, &o->v[k]))
 			return o->v[k].done = true;
 	return false;
 }

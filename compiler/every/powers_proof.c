@@ -228,11 +228,11 @@ static void keep_words(struct arena *to, const struct power_forms *f, const stru
 	e->ninvariants = n;
 }
 
-static bool prove(struct power_forms *f, uint32_t slots, struct moves *m, struct all_heads *heads)
+static bool prove(struct power_forms *f, struct moves *m, struct all_heads *heads)
 {
 	struct act all = { .body = NULL }, levels = { .body = NULL };
 
-	if (slots == 0 || !power_items(f, &all))
+	if (!power_items(f, &all))
 		return false;
 	if (power_moves(f, &all, m))
 		return guessed(f, m, heads);
@@ -248,6 +248,8 @@ static struct power_forms begin(struct ctx *c, const struct instance *in, struct
 	struct power_forms f = { .arena = arena,
 				 .sources = c->sources,
 				 .in = in,
+				 .least = needs->least,
+				 .rendezvous = c->slots == 0,
 				 .root = in->root_param != NULL,
 				 .reversed = needs->asks_reversed,
 				 .bounded = needs->asks_bound,
@@ -269,7 +271,8 @@ static const char *certificate_of(struct arena *to, struct power_forms *f, const
 	return kept;
 }
 
-struct every powers_prove(struct ctx *c, const struct instance *in, bool certificate)
+struct every powers_prove(struct ctx *c, const struct instance *in, uint32_t least,
+			  bool certificate)
 {
 	struct arena arena; /* of its own, without a limit: memory is held across it */
 	struct moves m = { .v = NULL };
@@ -277,20 +280,22 @@ struct every powers_prove(struct ctx *c, const struct instance *in, bool certifi
 	struct every e = { 0 };
 
 	arena_init(&arena, NULL, NULL);
-	struct power_forms f = { .arena = &arena };
+	struct power_forms f = { .arena = &arena, .least = least };
 	do {
 		f = begin(c, in, &arena, &f);
 		m = (struct moves){ .v = NULL };
-		e.proved = prove(&f, c->slots, &m, &heads);
+		e.proved = prove(&f, &m, &heads);
 	} while (!e.proved && (f.asks_reversed > f.reversed || f.asks_bound > f.bounded));
 	e.of = f.some ? "every N >= 2 that `where` admits" : "every N >= 2";
+	e.some = f.some;
 	if (e.proved) {
 		keep_words(c->arena, &f, &heads, &e);
-		e.why = f.begun != NONE ? "promises of order have no words in one"
-			: f.pars	? "blocks of a par, and channels, have no words in one"
-					: NULL;
+		e.why = f.rendezvous	  ? "a run with 0 slots has no words in one"
+			: f.begun != NONE ? "promises of order have no words in one"
+			: f.pars	  ? "blocks of a par, and channels, have no words in one"
+					  : NULL;
 	} else {
-		e.why = f.why ? f.why : f.d.spent ? "it takes too long" : "0 slots";
+		e.why = f.why ? f.why : f.d.spent ? "it takes too long" : "no proof was found";
 		e.line = f.line;
 	}
 	if (e.proved && certificate && !e.why)

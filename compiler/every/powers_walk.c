@@ -229,9 +229,11 @@ static bool step(struct power_walk *w, const struct stmt *s)
 		for (uint32_t b = a + 1; b < all.nbody && ok; b++)
 			if (races(f, &all.body[a], &all.body[b]))
 				ok = power_fail(f, s->span, "operations of a step may race");
+	f->waves++;
 	for (int sends = 1; sends >= 0; sends--)
 		for (uint32_t a = 0; a < all.nbody && ok; a++) {
 			all.body[a].step = s;
+			all.body[a].wave = f->waves;
 			if ((all.body[a].kind == ITEM_SEND) == sends)
 				ARENA_PUSH(f->arena, outer->body, outer->nbody, outer->capbody) =
 					all.body[a];

@@ -45,6 +45,16 @@ uint32_t relation_time_dims(const struct forms *f)
 	return n;
 }
 
+isl_pw_aff *relation_entry(struct forms *f, const struct form *o, uint32_t wave, uint32_t i)
+{
+	const struct place_entry *e = i < o->nplace ? &o->place[i] : NULL;
+
+	return !e	 ? forms_constant(f, 0)
+	       : e->wave ? forms_constant(f, wave)
+	       : e->trip ? forms_dim(f, e->value)
+			 : forms_constant(f, e->value);
+}
+
 isl_map *relation_time(struct forms *f, const struct form *o, uint32_t wave, isl_pw_aff *clock,
 		       uint32_t at)
 {
@@ -52,13 +62,9 @@ isl_map *relation_time(struct forms *f, const struct form *o, uint32_t wave, isl
 	isl_map *m = NULL;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct place_entry *e = i < o->nplace ? &o->place[i] : NULL;
 		if (clock && i == at)
 			m = and_then(m, isl_pw_aff_copy(clock));
-		m = and_then(m, !e	  ? forms_constant(f, 0)
-				: e->wave ? forms_constant(f, wave)
-				: e->trip ? forms_dim(f, e->value)
-					  : forms_constant(f, e->value));
+		m = and_then(m, relation_entry(f, o, wave, i));
 	}
 	return isl_map_intersect_domain(m, isl_set_copy(o->domain));
 }

@@ -37,6 +37,8 @@ isl_map *relation_access(struct forms *f, const struct form *o, const struct chu
  *  NULL) goes in front of entry `at`. */
 isl_map *relation_time(struct forms *f, const struct form *o, uint32_t wave, isl_pw_aff *clock,
 		       uint32_t at);
+/** An entry of a time. */
+isl_pw_aff *relation_entry(struct forms *f, const struct form *o, uint32_t wave, uint32_t i);
 /** Numbers that a time has, without a clock. */
 uint32_t relation_time_dims(const struct forms *f);
 /** Pairs of times of which the first is not before the second. */
@@ -44,11 +46,17 @@ isl_map *relation_not_before(isl_ctx *isl, isl_map *time);
 
 /** order.c: pairs sends with receives. False: f->why. */
 bool order_match(struct forms *f, struct pairs *to);
+bool order_is_message(const struct form *o);
+/** Whether a relation of events is empty once only pairs whose times do not grow are kept. */
+bool order_grows(struct forms *f, isl_map *m, isl_map *from, isl_map *to);
+/** receive -> a later send of its FIFO; NULL: none. */
+isl_map *order_frees(struct forms *f, const struct pair *p, const struct form *later);
 /* A number of the rank's own in front of an entry of places. */
 struct clock {
 	uint32_t at;	 /* of these places alone: whose first entry is that; NONE: of all */
 	uint32_t last;	 /* ... or one up to that */
 	uint32_t before; /* the entry */
+	bool added;	 /* ... to which it is added, in its place: of 0 slots */
 	isl_pw_aff *clock;
 };
 
@@ -57,8 +65,8 @@ struct clocks {
 	uint32_t n, cap;
 };
 
-/** order.c: that every wait ends. `slots`: at least 1. *to: the clocks that were needed. */
-bool order_progress(struct forms *f, const struct pairs *p, uint32_t slots, struct clocks *to);
+/** progress.c: that every wait ends, with so many slots or more. *to: the clocks that were needed. */
+bool progress_made(struct forms *f, const struct pairs *p, uint32_t slots, struct clocks *to);
 void clocks_free(struct clocks *c);
 /** races.c: that no two operations of a step or a par touch a chunk that one writes. */
 bool races_none(struct forms *f);

@@ -12,7 +12,7 @@
  *   - of each chunk number, at most one node is in none: its top.
  *
  * Then every given chunk is counted exactly once in the top of its number: whoever follows the
- * edges from it has no choice, comes to no node twice (what a write is made of is earlier, order.c),
+ * edges from it has no choice, comes to no node twice (what a write is made of is earlier, progress.c),
  * and so ends in the top; another way from it to there would part from this one at a node that is in
  * two sums. So a top holds the chunk of that number of every rank. No node's own set of ranks is
  * needed. O(operations^2) set operations.

@@ -6,7 +6,7 @@
  *   G(w) = G'(first(w)) + G'(second(w)), the two disjoint,
  *
  * where G' is G for writes, and the chunk itself for an initial chunk. Both are earlier than
- * w in an order without cycles (order.c), so by induction along it G is what w holds. Then
+ * w in an order without cycles (progress.c), so by induction along it G is what w holds. Then
  * each promised chunk: G'(last) is what is asked.
  */
 #ifdef CCS_HAVE_ISL

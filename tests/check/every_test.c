@@ -8,7 +8,8 @@
  *                               from some N on, of which the least must be named
  *
  * A mutant that is said to be right for every N must pass `ccc check -n 2..64`, which knows
- * nothing of that proof; one that is said to be right for every X too, with several. What is not
+ * nothing of that proof; one that is said to be right for every X too, with several; and one with 0
+ * slots, with these. What is not
  * proved is no claim; but the schedules of `proved` must be, and some mutants too, or the test says
  * nothing.
  */
@@ -52,6 +53,7 @@ static const char *const proved[] = {
 	"halving_doubling_allreduce",
 	"hierarchical_all_to_all",
 	"hierarchical_allreduce",
+	"hierarchical_broadcast",
 	"one_shot_allreduce",
 	"pairwise_all_to_all",
 	"recursive_doubling_allreduce",
@@ -65,7 +67,7 @@ static const char *const proved[] = {
 };
 enum { NPROVED = sizeof(proved) / sizeof(*proved) };
 
-/* Texts of its own, which are proved too: trees in other orders than the library's, a group. */
+/* Texts of its own, which are proved too: trees in other orders than the library's, groups and levels. */
 static const char *const texts[] = {
 	"schedule heap\n  implements allreduce(inout data[2])\n{\n"
 	"  let l = 2 * rank + 1\n  let r = 2 * rank + 2\n  let up = (rank - 1) / 2\n"
@@ -89,6 +91,17 @@ static const char *const texts[] = {
 	"  let r = right ? at(v + min(low(v) / 2, 1 << ilog2(N - 1 - v))) : -1\n"
 	"  for c in 0..2 {\n    if v > 0 { recv data[c] from at(up(v)) }\n"
 	"    if left  { send data[c] to l }\n    if right { send data[c] to r }\n  }\n}\n",
+	"schedule levels(G = 2)\n  implements allgather(in a[1], out b[N])\n  on nodes(G)\n"
+	"  where N % G == 0\n{\n  let M = N / G\n  copy a into b[rank]\n  step {\n"
+	"    for s in 1..G {\n      let src = at(node, (local - s) % G)\n"
+	"      send b[rank] to at(node, (local + s) % G)\n      recv b[src] from src\n    }\n"
+	"  }\n  step {\n    for s in 1..M {\n      let src = (node - s) % M\n"
+	"      send b[node * G .. (node + 1) * G] to at((node + s) % M, local)\n"
+	"      recv b[src * G .. (src + 1) * G] from at(src, local)\n    }\n  }\n}\n",
+	"import \"binomial_broadcast.ccs\"\nschedule down(G = 2, R = 0)\n"
+	"  implements broadcast(inout data[1]; root = R)\n  on nodes(G)\n  where N % G == 0\n{\n"
+	"  within group(local, N / G, G) { binomial_broadcast(data; R = R / G) }\n"
+	"  within group(node * G, G, 1) { binomial_broadcast(data; R = R % G) }\n}\n",
 };
 enum { NTEXTS = sizeof(texts) / sizeof(*texts) };
 
@@ -105,20 +118,23 @@ static int said(const char *command, char *text)
 	return WIFEXITED(s) ? WEXITSTATUS(s) : 128;
 }
 
-/* What is said of a file: of which of its parameters, "X", "X and Y", any value is as good. */
+/* What is said of a file: with which options; of which of its parameters, "X", "X and Y", any
+ * value is as good. */
 struct claims {
+	const char *slots;
 	char every[64];
 };
 
 /* Whether every schedule of the file is said to be right for every N; -1: ccc fails. */
-static int claim(const char *ccc, const char *dir, const char *path, struct claims *c)
+static int claim_with(const char *ccc, const char *dir, const char *path, const char *slots,
+		      struct claims *c)
 {
 	char command[1024], text[MOST];
 	const char *also;
 
-	*c = (struct claims){ "" };
-	snprintf(command, sizeof(command), "%s check -Wno-dead -Wno-unused -I %s %s 2>/dev/null",
-		 ccc, dir, path);
+	*c = (struct claims){ slots, "" };
+	snprintf(command, sizeof(command), "%s check %s -Wno-dead -Wno-unused -I %s %s 2>/dev/null",
+		 ccc, slots, dir, path);
 	int s = said(command, text);
 	if (s != 0)
 		return s == 1 ? 0 : -1;
@@ -127,6 +143,11 @@ static int claim(const char *ccc, const char *dir, const char *path, struct clai
 		snprintf(c->every, sizeof(c->every), "%.*s", (int)strcspn(also + 12, "\n"),
 			 also + 12);
 	return strstr(text, "proved for every N >= 2") && !strstr(text, "not for every N");
+}
+
+static int claim(const char *ccc, const char *dir, const char *path, struct claims *c)
+{
+	return claim_with(ccc, dir, path, "", c);
 }
 
 /* Whether it is right for some N; *refused: `where` does not admit one of them. */
@@ -175,11 +196,13 @@ static bool plain(const char *ccc, const char *dir, const char *path, const stru
 	int n = sscanf(c->every, "%31s and %31s", first, second);
 
 	if (n < 1)
-		return plain_with(ccc, dir, path, 1, "");
+		return plain_with(ccc, dir, path, 1, c->slots);
 	for (int a = 1; a <= MOST_VALUES; a++)
 		for (int b = 1; b <= (n > 1 ? 2 : 1); b++) {
-			snprintf(given, sizeof(given), n > 1 ? "-D %s=%d -D %s=%d" : "-D %s=%d",
-				 first, a, second, b);
+			int at = snprintf(given, sizeof(given), "%s -D %s=%d", c->slots, first, a);
+			if (n > 1)
+				snprintf(given + at, sizeof(given) - (size_t)at, " -D %s=%d",
+					 second, b);
 			if (!plain_with(ccc, dir, path, n > 1 ? a * b : a, given))
 				return false;
 		}
@@ -359,7 +382,7 @@ static int mutants(const char *ccc, const char *dir, int count, struct rng *g)
 		done += strcmp(text, before) != 0;
 		snprintf(path, sizeof(path), "%s/m.ccs", folder);
 		write_file(path, text);
-		int c = claim(ccc, dir, path, &said_of);
+		int c = claim_with(ccc, dir, path, rng_below(g, 4) ? "" : "--slots 0", &said_of);
 		claimed += c == 1;
 		failed += c < 0;
 		if (c < 0 || (c == 1 && !plain(ccc, dir, path, &said_of))) {
@@ -421,6 +444,42 @@ static int slots(const char *ccc, const char *dir)
 	return !ok;
 }
 
+/* A ring, and pairs, that need a slot where there are many ranks; and what needs none. */
+static int no_slots(const char *ccc, const char *dir)
+{
+	static const char *const need[] = {
+		"contract shift(in a[1], out b[1])\n  ensures b[i] == a[i]@((rank - 1) % N)\n"
+		"schedule ring\n  implements shift(in a[1], out b[1])\n{\n"
+		"  let next = (rank + 1) % N\n  let prev = (rank - 1) % N\n"
+		"  if N < 100 { step {\n    send a to next\n    recv b from prev\n  } }\n"
+		"  if N >= 100 { send a to next }\n  if N >= 100 { recv b from prev }\n}\n",
+		"contract swap(in a[1], out b[1])\n  ensures b[i] == a[i]@(rank ^ 1)\n"
+		"schedule pairs\n  implements swap(in a[1], out b[1])\n  where ispow2(N)\n{\n"
+		"  let d = rank ^ 1\n"
+		"  if N < 100 { step {\n    send a to d\n    recv b from d\n  } }\n"
+		"  if N >= 100 { send a to d }\n  if N >= 100 { recv b from d }\n}\n",
+	};
+	static const char *const none[] = { "ring_allreduce", "bruck_allgather",
+					    "binary_tree_allreduce", "hierarchical_broadcast" };
+	struct claims c;
+	char path[512];
+	bool ok = true;
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/m.ccs", folder);
+		write_file(path, need[i]);
+		ok &= claim(ccc, dir, path, &c) == 1;
+		ok &= claim_with(ccc, dir, path, "--slots 0", &c) == 0;
+	}
+	for (int i = 0; i < 4; i++) {
+		snprintf(path, sizeof(path), "%s/%s.ccs", dir, none[i]);
+		ok &= claim_with(ccc, dir, path, "--slots 0", &c) == 1 && plain(ccc, dir, path, &c);
+	}
+	printf("%s - what needs a slot from some N on is not proved for none\n",
+	       ok ? "ok" : "not ok");
+	return !ok;
+}
+
 /* A grid that is right for X = 1, and whose `where` admits N that others do not divide. */
 static int uncut(const char *ccc, const char *dir)
 {
@@ -452,7 +511,8 @@ int main(int argc, char **argv)
 	struct rng g = { (uint64_t)atoi(argv[2]) * 2654435761u + 1 };
 	int bad = library(ccc, argv[3]);
 	bad += mutants(ccc, argv[3], atoi(argv[1]), &g);
-	bad += least(ccc, argv[3], &g) + uncut(ccc, argv[3]) + slots(ccc, argv[3]);
+	bad += least(ccc, argv[3], &g) + uncut(ccc, argv[3]);
+	bad += slots(ccc, argv[3]) + no_slots(ccc, argv[3]);
 	snprintf(path, sizeof(path), "%s/m.ccs", folder);
 	unlink(path);
 	rmdir(folder);
