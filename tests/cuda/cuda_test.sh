@@ -209,10 +209,13 @@ rising() {
 	awk '{ for (i = 1; i < NF; i++) if ($(i + 1) == "blocks") { n++; falls += $i < last; last = $i } }
 		END { exit !(n == 17 && !falls && last >= 132) }' "$1"
 }
+# Slots stay in the L2 cache, whatever the size.
+cached() { awk '/ B of slots$/ { n++; many += $(NF - 3) > 30000000 } END { exit !(n == 17 && !many) }' "$1"; }
 for algorithm in ring direct double_binary_tree recursive_doubling; do
 	faked "$ccc" schedules/${algorithm}_allreduce.ccs -n 8 --target=cuda -o "$tmp/shape.so"
 	shapes "$tmp/shape.so" >"$tmp/$algorithm"
 	holds "$algorithm: more blocks for larger sizes" rising "$tmp/$algorithm"
+	holds "... and slots in 30 MB" cached "$tmp/$algorithm"
 done
 says "a channel for each 4 KiB of a chunk" "$tmp/ring" \
 	'^ +262144 .* ll, 8 channels, 64 blocks of 256 threads, 1 tile of 1024, 8388608 B of slots$'
