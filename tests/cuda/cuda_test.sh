@@ -237,7 +237,7 @@ status "a part of a GPU takes fewer channels" 0 env FAKE_CUDA_SHARE=8 CCS_NVRTC=
 	LD_LIBRARY_PATH="$fake" "$ccrun" -v -n 8 --device cuda "$tmp/ring.so" -b 64 -e 1M -f 128 -G 2
 says "... than the driver says are resident" "$tmp/out" \
 	'^ +8192 .* 1 channel, 8 blocks.*'
-says "... with right results" "$tmp/out" '^ +1048576 .* ll, 4 channels, 32 blocks .*'
+says "... with right results" "$tmp/out" '^ +1048576 .* simple, 4 channels, 32 blocks .*'
 FAKE_CUDA_SHARE=200 shapes "$tmp/ring.so" >"$tmp/narrow"
 says "a part that is too small for one takes fewer threads" "$tmp/narrow" ' 1 channel, 8 blocks of 32 threads'
 status "a part that is too small for a warp" 4 env FAKE_CUDA_SHARE=400 LD_LIBRARY_PATH="$fake" \
