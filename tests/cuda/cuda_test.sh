@@ -228,6 +228,10 @@ status "... and in calls of many tiles waits for them" 0 env CCS_PROTOCOLS=ll CC
 faked "$ccrun" -v -n 8 --device cuda "$tmp/ring.so" -b 16M -e 16M -c 0 -w 0 --iters 1 --repeats 1 >"$tmp/large"
 says "slots of large calls stay in the L2 cache" "$tmp/large" \
 	'simple, 33 channels, 264 blocks .*, 5 tiles of 3180, 26864640 B of slots$'
+CCS_PROTOCOLS=ll faked "$ccrun" -v -n 8 --device cuda "$tmp/ring.so" -b 3M -e 3M -w 0 --iters 1 --repeats 1 >"$tmp/large"
+says "... with LL, too, by tiles below 4 KiB" "$tmp/large" \
+	'^ +3145728 .* 0  ll, 33 channels, 264 blocks of .*, 4 tiles of [5-8][0-9][0-9], 2[0-9]{7} B of slots$'
+says "... with right results" "$tmp/large" 'wrong elements *: 0 OK'
 CCS_PROTOCOLS=1M:ll,simple/2 shapes "$tmp/ring.so" >"$tmp/falls"
 falling() { test -s "$1" && ! rising "$1"; }
 holds "a table by which they fall is noticed" falling "$tmp/falls"
