@@ -106,7 +106,8 @@ static uint64_t larger_buffer(const struct program *p)
 	return most;
 }
 
-/* The largest power of two, in bytes of a rank's larger buffer, for which LL takes no longer. */
+/* The largest power of two, in bytes of a rank's larger buffer, for which LL has room and takes no
+ * longer, as for all smaller ones. */
 static uint64_t ll_pays_to(const struct program *p, const struct traffic *t, uint32_t slots)
 {
 	double gain = (double)t->messages * (SIMPLE_HOP - LL_HOP) * 1e3; /* ps */
