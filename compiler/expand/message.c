@@ -360,10 +360,10 @@ static RARE bool fifo_of(struct cursor *v, struct opsite *s, uint32_t other, uin
 static bool known_fifo(struct cursor *v, struct opsite *s, uint32_t peer)
 {
 	const struct tables *t = v->tables;
-	size_t n = v->program->nranks;
 	if (v->quiet || !t->direct || v->at != 0 || !v->links->all)
 		return false;
-	size_t row = s->stmt->kind == S_SEND ? v->rank * n + peer : peer * n + v->rank;
+	size_t row = s->stmt->kind == S_SEND ? tables_pair(t, v->rank, peer)
+					     : tables_pair(t, peer, v->rank);
 	if (!t->direct[row])
 		return false;
 	s->op.fifo = t->direct[row] - 1;
@@ -417,16 +417,13 @@ struct opsite *cursor_site(struct cursor *v, const struct stmt *stmt)
 	return s;
 }
 
-/* The operation, its cells still to be said. */
-static inline struct op *new_op(struct cursor *v, const struct opsite *s)
+/* One more operation of the lane, which has room. */
+static inline void put_op(struct cursor *v, const struct opsite *s, struct cells x, uint32_t other)
 {
 	struct lane *l = &v->lanes[v->lane];
-	struct op *o = &l->ops[l->n++];
-	*o = s->op;
-	o->kind |= v->joined;
+	cursor_put(&l->ops[l->n++], s, s->op.kind | v->joined, x, other);
 	v->joined = v->step ? OP_JOINED : 0;
 	v->idle = 0;
-	return o;
 }
 
 static RARE void local_operation(struct cursor *v, struct opsite *s, struct cells x)
@@ -445,10 +442,7 @@ static RARE void local_operation(struct cursor *v, struct opsite *s, struct cell
 	}
 	if (!v->quiet && !sizes_copy(v, s, x, y))
 		return;
-	struct op *o = new_op(v, s);
-	o->cell = x.lo;
-	o->other = y.lo;
-	o->n = x.n;
+	put_op(v, s, x, y.lo);
 }
 
 static inline void message(struct cursor *v, struct opsite *s, struct cells x)
@@ -462,9 +456,7 @@ static inline void message(struct cursor *v, struct opsite *s, struct cells x)
 	}
 	if (!cursor_meet(v, s, peer))
 		return;
-	struct op *o = new_op(v, s);
-	o->cell = x.lo;
-	o->n = x.n;
+	put_op(v, s, x, 0);
 }
 
 bool cursor_operation(struct cursor *v, const struct stmt *stmt)

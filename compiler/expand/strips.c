@@ -304,11 +304,7 @@ static inline bool iteration(struct strip *s, struct op *o)
 				s->v->wrong_row += (uint32_t)(p - s->parts);
 			return false;
 		}
-		*o = p->site->op;
-		o->kind |= p->joined;
-		o->cell = x.lo;
-		o->other = y.lo;
-		o->n = x.n;
+		cursor_put(o, p->site, p->site->op.kind | p->joined, x, y.lo);
 		p->joined = p->then;
 	}
 	return true;

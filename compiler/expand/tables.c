@@ -53,11 +53,11 @@ static void grow_paths(struct tables *t)
 static void make_direct(struct tables *t)
 {
 	const struct program *p = t->program;
-	t->direct = ARENA_ARRAY(t->arena, uint32_t, (size_t)p->nranks * p->nranks);
+	t->direct = ARENA_ARRAY(t->arena, uint32_t, tables_pair(t, p->nranks, 0));
 	for (uint32_t i = 0; i < p->nfifos; i++) {
 		const struct fifo *f = &p->fifos[i];
 		if (f->path == 0 && f->channel == 0)
-			t->direct[(size_t)f->src * p->nranks + f->dst] = i + 1;
+			t->direct[tables_pair(t, f->src, f->dst)] = i + 1;
 	}
 }
 
@@ -119,7 +119,7 @@ uint32_t tables_fifo(struct tables *t, uint32_t src, uint32_t dst, uint32_t path
 {
 	const struct program *p = t->program;
 	if (t->direct && path == 0 && channel == 0)
-		return t->direct[(size_t)src * p->nranks + dst] - 1;
+		return t->direct[tables_pair(t, src, dst)] - 1;
 	if (t->nhashed < p->nfifos)
 		hash_fifos(t);
 	if (!t->fifo_cap)
@@ -151,6 +151,6 @@ uint32_t tables_new_fifo(struct tables *t, uint32_t src, uint32_t dst, uint32_t 
 			       .src_task = NONE,
 			       .dst_task = NONE };
 	if (t->direct && path == 0 && channel == 0)
-		t->direct[(size_t)src * p->nranks + dst] = row + 1;
+		t->direct[tables_pair(t, src, dst)] = row + 1;
 	return row;
 }
