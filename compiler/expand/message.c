@@ -320,6 +320,15 @@ static uint32_t find_in_order(struct cursor *v, const struct fifo *key, uint32_t
 	return found == NONE ? find_own(v, key, other) : found;
 }
 
+static uint32_t new_fifo(struct cursor *v, uint32_t src, uint32_t dst, uint32_t path, uint32_t peer,
+			 bool linked)
+{
+	uint32_t fifo = tables_new_fifo(v->tables, src, dst, path, v->channel, linked);
+	if (v->latest)
+		v->latest[peer] = fifo + 1;
+	return fifo;
+}
+
 /* The FIFO of a message, and the check of its link when it is made: at the sending
  * end, so that one message is one report. */
 static RARE bool fifo_of(struct cursor *v, struct opsite *s, uint32_t other, uint32_t *fifo)
@@ -335,12 +344,9 @@ static RARE bool fifo_of(struct cursor *v, struct opsite *s, uint32_t other, uin
 	bool direct = v->tables->direct && path == 0 && v->channel == 0;
 	*fifo = v->made && !direct ? find_in_order(v, &key, other)
 				   : tables_fifo(v->tables, src, dst, path, v->channel);
-	if (*fifo == NONE) {
-		*fifo = tables_new_fifo(v->tables, src, dst, path, v->channel,
-					!v->links || links_has(v->links, src, dst));
-		if (v->latest)
-			v->latest[other] = *fifo + 1;
-	}
+	if (*fifo == NONE)
+		*fifo = new_fifo(v, src, dst, path, other,
+				 !v->links || links_has(v->links, src, dst));
 	if (!sends || *fifo >= v->tables->nunlinked || !v->tables->unlinked[*fifo])
 		return true;
 	if (told(v, s))
@@ -355,18 +361,17 @@ static RARE bool fifo_of(struct cursor *v, struct opsite *s, uint32_t other, uin
 	return false;
 }
 
-/* Another peer than the last time: its FIFO, if it is there already and is one that
- * needs no check. Most are, where a rank talks to many. */
-static bool known_fifo(struct cursor *v, struct opsite *s, uint32_t peer)
+/* Another peer than the last time: its FIFO, if the plain table has it and it needs no check. Most
+ * do, where a rank talks to many. */
+static bool direct_fifo(struct cursor *v, struct opsite *s, uint32_t peer)
 {
-	const struct tables *t = v->tables;
+	struct tables *t = v->tables;
 	if (v->quiet || !t->direct || v->at != 0 || !v->links->all)
 		return false;
-	size_t row = s->stmt->kind == S_SEND ? tables_pair(t, v->rank, peer)
-					     : tables_pair(t, peer, v->rank);
-	if (!t->direct[row])
-		return false;
-	s->op.fifo = t->direct[row] - 1;
+	bool sends = s->stmt->kind == S_SEND;
+	uint32_t src = sends ? v->rank : peer, dst = sends ? peer : v->rank;
+	uint32_t row = t->direct[tables_pair(t, src, dst)];
+	s->op.fifo = row ? row - 1 : new_fifo(v, src, dst, 0, peer, true);
 	return true;
 }
 
@@ -376,7 +381,7 @@ bool cursor_meet(struct cursor *v, struct opsite *s, int64_t peer)
 	uint64_t key = v->rank_key ^ other;
 	if (s->key == key && s->at == v->at)
 		return true;
-	if (!known_fifo(v, s, other) && !fifo_of(v, s, other, &s->op.fifo))
+	if (!direct_fifo(v, s, other) && !fifo_of(v, s, other, &s->op.fifo))
 		return false;
 	s->key = key;
 	s->at = v->at;
