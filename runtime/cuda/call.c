@@ -265,7 +265,7 @@ static ccs_status fill(const struct launch *l, struct gpu_part *p)
 	p->args = l->state->parts[p - l->g->parts].call;
 	cut(l, p);
 	p->args.longest = round_up(l->longest, unit);
-	p->args.count = c->count;
+	cuda_tables_count(&p->args, c->count);
 	p->args.limit = gpu_limit(l->w);
 	p->args.ends = l->w->kernels_end;
 	p->args.divide = c->reduces && !c->premul && c->op == CCS_AVG ? (uint32_t)l->w->nranks : 0;
