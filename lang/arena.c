@@ -2,11 +2,10 @@
  * Memory of one compilation: bump allocation, and blocks of their own for what
  * is large. See arena.h for what callers may rely on.
  *
- * Small requests are cut from 64 KiB blocks. A request over LARGE bytes gets a
- * block of its own on a doubly linked list, so that a growing array is resized
- * by the system, often without a copy, and leaves no garbage behind; the largest are mapped. Which of
- * the two an allocation is follows from its size, hence arena_grow asks for it.
- * Every call is O(1) beside zeroing and copying.
+ * Small requests are cut from 64 KiB blocks. A request over LARGE bytes gets a block of its own on
+ * a doubly linked list, so that a growing array is resized by the system, often without a copy,
+ * and leaves no garbage behind; the largest are mapped. Which of the two an allocation is follows
+ * from its size, hence arena_grow asks for it. Every call is O(1) beside zeroing and copying.
  */
 #include "lang/arena.h"
 

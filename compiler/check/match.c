@@ -68,7 +68,8 @@ struct latest {
 	bool first;	     /* fill: the other end was not there yet */
 };
 
-/* While operations are counted, `first` of a FIFO is 1 + the chunks of its first one; 0: none yet. */
+/* While operations are counted, `first` of a FIFO is 1 + the chunks of its first one; 0: none
+ * yet. */
 static inline uint32_t *width_of(struct fifo *q)
 {
 	return &q->first;

@@ -183,8 +183,8 @@ static uint32_t new_users(struct racing *r, uint32_t n)
 	return first;
 }
 
-/* User `me` touches what the operation does. False: another one, from `first` on, touches a cell of it
- * too, and one of them writes. */
+/* User `me` touches what the operation does. False: another one, from `first` on, touches a cell
+ * of it too, and one of them writes. */
 static inline bool use_alone(struct racing *r, const struct op *o, uint32_t first, uint32_t me)
 {
 	struct touch x = op_touch(o);

@@ -58,8 +58,8 @@ struct stored {
 	uint32_t from;		/* the sender's operation, if it came in a message */
 };
 
-/* The cells that a rank touches, from the first to the last; `at`: of the first, in an array of what
- * all ranks have. */
+/* The cells that a rank touches, from the first to the last; `at`: of the first, in an array of
+ * what all ranks have. */
 struct touched {
 	struct extent cells;
 	size_t at;

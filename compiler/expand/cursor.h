@@ -74,7 +74,8 @@ static inline size_t tables_pair(const struct tables *t, uint32_t src, uint32_t 
 
 /** `fifos`: FIFOs are wanted too. */
 void tables_init(struct tables *t, struct arena *a, struct program *p, bool fifos);
-/** Where the plain tables have the FIFO of path 0 and channel 0: 1 + row, or 0; NULL: they do not. */
+/** Where the plain tables have the FIFO of path 0 and channel 0: 1 + row, or 0; NULL: they do
+ *  not. */
 static inline uint32_t *tables_plain(const struct tables *t, uint32_t src, uint32_t dst)
 {
 	size_t n = t->program->nranks;

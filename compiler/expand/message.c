@@ -220,7 +220,7 @@ static RARE bool may_write(struct cursor *v, const struct ref *ref, struct opsit
 	return false;
 }
 
-/* ---- peers and FIFOs ---------------------------------------------------------------------------- */
+/* ---- peers and FIFOs ------------------------------------------------------------------------- */
 
 static RARE bool report_peer(struct cursor *v, struct opsite *s, int64_t peer)
 {
@@ -390,7 +390,7 @@ bool cursor_meet(struct cursor *v, struct opsite *s, int64_t peer)
 	return true;
 }
 
-/* ---- operations ------------------------------------------------------------------------------------ */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 static const uint8_t kinds[] = { [S_SEND] = OP_SEND,
 				 [S_RECV] = OP_RECV,

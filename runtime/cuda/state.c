@@ -65,10 +65,10 @@ static uint32_t messages_of(const struct plan_view *v, bool *all)
 
 /* A power of two that is at least what the plan was checked with. With LL also as many as a FIFO
  * has messages, where they are not many: then nobody waits for a slot in a call of one tile, nor
- * tells that one is free, without a fence or a barrier (device/wait.h). And no more than that, where
- * all ranks are in one launch: calls go through all slots in turn, and those that no call needs would
- * only take room in the L2 cache. Who has a slot for each message of a tile waits for messages of
- * earlier tiles alone. */
+ * tells that one is free, without a fence or a barrier (device/wait.h). And no more than that,
+ * where all ranks are in one launch: calls go through all slots in turn, and those that no call
+ * needs would only take room in the L2 cache. Who has a slot for each message of a tile waits for
+ * messages of earlier tiles alone. */
 static uint32_t slots_of(const struct maker *k)
 {
 	uint32_t want = k->c->module->head->slots, slots = 1;

@@ -37,7 +37,8 @@ ccs_status cuda_tables_make(struct cuda_tables *t, const struct ccs_module *m,
 void cuda_tables_free(struct cuda_tables *t);
 struct ccs_dev_fifo *cuda_tables_fifos(const struct cuda_tables *t);
 
-/** Once those are filled in: the operations' brief rows (device/args.h), which LL's kernels read. */
+/** Once those are filled in: the operations' brief rows (device/args.h), which LL's kernels
+ *  read. */
 void cuda_tables_brief(struct cuda_tables *t);
 
 /** Fills in the table pointers of a call, for tables copied to address `device`. */

@@ -176,7 +176,8 @@ static void write_one(void *at, unsigned bytes, uint64_t v)
 	}
 }
 
-/* Whether an access is to a user's buffer or a slot: by fours of 4, and of LL's entries by twos of 8. */
+/* Whether an access is to a user's buffer or a slot: by fours of 4, and of LL's entries by twos of
+ * 8. */
 static bool is_data(const struct machine *m, const struct thread *t, const struct ptx_insn *i,
 		    uint64_t at)
 {
