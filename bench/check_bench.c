@@ -14,6 +14,7 @@
  */
 #include "compiler/compile.h"
 
+#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -216,6 +217,9 @@ static const struct run {
 
 int main(int argc, char **argv)
 {
+	/* As ccc has it. */
+	mallopt(M_MMAP_THRESHOLD, 4 << 20);
+	mallopt(M_TRIM_THRESHOLD, 64 << 20);
 	bool quick = argc > 1 && !strcmp(argv[1], "--quick"), good = true;
 	int n = quick ? 3 : MOST, first = quick ? 2 : 1;
 

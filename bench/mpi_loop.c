@@ -7,9 +7,9 @@
  * are compared byte by byte; sums are of small whole numbers, so that any order gives the same.
  * Without libccs-mpi.so both are MPI's, and the ratios near 1.
  *
- * usage: mpirun -np N mpi_loop FIRST LAST ITERATIONS [WARMUPS]   bytes of a block, eight times more each
- * Before those that count there are as many calls of each as WARMUPS, else 3: by some thirty the library finds
- * how to run long ones.
+ * usage: mpirun -np N mpi_loop FIRST LAST ITERATIONS [WARMUPS]
+ * of blocks of FIRST to LAST bytes, eight times more each. Before the calls that count there are as
+ * many of each as WARMUPS, else 3: by some thirty the library finds how to run long ones.
  * Ends with 1 if a result differs.
  */
 #include <mpi.h>

@@ -2,11 +2,10 @@
  * Memory of one compilation: bump allocation, and blocks of their own for what
  * is large. See arena.h for what callers may rely on.
  *
- * Small requests are cut from 64 KiB blocks. A request over LARGE bytes gets a
- * block of its own on a doubly linked list, so that a growing array is resized
- * by the system, often without a copy, and leaves no garbage behind. Which of
- * the two an allocation is follows from its size, hence arena_grow asks for it.
- * Every call is O(1) beside zeroing and copying.
+ * Small requests are cut from 64 KiB blocks. A request over LARGE bytes gets a block of its own on
+ * a doubly linked list, so that a growing array is resized by the system, often without a copy,
+ * and leaves no garbage behind; the largest are mapped. Which of the two an allocation is follows
+ * from its size, hence arena_grow asks for it. Every call is O(1) beside zeroing and copying.
  */
 #include "lang/arena.h"
 
@@ -22,12 +21,13 @@
 #define BLOCK ((size_t)64 * 1024)
 #define LARGE ((size_t)8 * 1024)
 #define ALIGN (_Alignof(max_align_t))
+#define LEAD 16 /* a large block begins so far behind a page's begin */
 
 struct arena_block {
 	struct arena_block *prev, *next;
 	size_t size; /* bytes in data */
 	size_t fill; /* bytes used (head list) */
-	/* What malloc maps begins 16 bytes behind a page: data then begins a cache line. */
+	/* Behind a lead, as what malloc maps has it too, data begins a cache line. */
 	_Alignas(max_align_t) unsigned char rest[16];
 	unsigned char data[];
 };
@@ -35,26 +35,6 @@ struct arena_block {
 void arena_init(struct arena *a, struct arena_budget *budget, jmp_buf *full)
 {
 	*a = (struct arena){ .budget = budget, .full = full };
-}
-
-static void free_list(struct arena_block *b)
-{
-	while (b) {
-		struct arena_block *next = b->next;
-
-		free(b);
-		b = next;
-	}
-}
-
-void arena_free(struct arena *a)
-{
-	free_list(a->head);
-	free_list(a->big);
-	a->head = a->big = NULL;
-	if (a->budget)
-		a->budget->used -= a->used;
-	a->used = 0;
 }
 
 void arena_fail(struct arena *a)
@@ -91,26 +71,124 @@ static void hold(struct arena *a, size_t n)
 		a->budget->used += n;
 }
 
-/* Asks for huge pages under large blocks: page faults would otherwise cost more than
- * the passes that fill the block. The answer does not matter. */
-static void advise(struct arena_block *b, size_t total)
-{
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t lo = ((uintptr_t)b + page - 1) / page * page;
-	uintptr_t hi = ((uintptr_t)b + total) / page * page;
+/* ---- blocks from the system ---------------------------------------------------------- */
 
-	if (total >= HUGE && hi > lo)
-		(void)madvise((void *)lo, hi - lo, MADV_HUGEPAGE);
+/* Blocks of so many bytes in all are mapped, and begin where huge pages do: page faults would
+ * otherwise cost more than the passes that fill them. */
+static bool is_mapped(size_t total)
+{
+	return total >= HUGE;
 }
 
-/* Memory that the caller fills; large blocks begin where huge pages do. */
-static void *get_filled(size_t total)
+/* What a mapped block of `total` bytes takes. */
+static size_t whole_pages(size_t total)
 {
-	void *p;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-	if (total < HUGE)
-		return malloc(total);
-	return posix_memalign(&p, HUGE_PAGE, total) ? NULL : p;
+	return (LEAD + total + page - 1) / page * page;
+}
+
+/* Address space for `n` bytes, whole pages, from a huge page's begin; NULL: there is none. */
+static unsigned char *map_aligned(size_t n)
+{
+	unsigned char *p = mmap(NULL, n + HUGE_PAGE, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t before;
+
+	if (p == MAP_FAILED)
+		return NULL;
+	before = (HUGE_PAGE - (uintptr_t)p % HUGE_PAGE) % HUGE_PAGE;
+	if (before)
+		munmap(p, before);
+	munmap(p + before + n, HUGE_PAGE - before);
+	/* All of it: a mapping that is of two kinds cannot be moved. The answer does not matter. */
+	(void)madvise(p + before, n, MADV_HUGEPAGE);
+	return p + before;
+}
+
+/* The mapping of a size gets another one; its pages move, which copies nothing. NULL: there is no
+ * room, and it is as it was. */
+static unsigned char *remap(void *block, size_t from, size_t to)
+{
+	void *q = mremap(block, from, to, 0), *place;
+
+	if (q != MAP_FAILED)
+		return q;
+	place = map_aligned(to);
+	if (!place)
+		return NULL;
+	q = mremap(block, from, to, MREMAP_MAYMOVE | MREMAP_FIXED, place);
+	if (q != MAP_FAILED)
+		return q;
+	munmap(place, to);
+	return NULL;
+}
+
+static void *mapping_of(struct arena_block *b)
+{
+	return (unsigned char *)b - LEAD;
+}
+
+static void *behind_lead(unsigned char *mapping)
+{
+	return mapping ? mapping + LEAD : NULL;
+}
+
+static void *get_block(size_t total, bool zeroed)
+{
+	if (is_mapped(total))
+		return behind_lead(map_aligned(whole_pages(total)));
+	return zeroed ? calloc(1, total) : malloc(total);
+}
+
+static void release(struct arena_block *b)
+{
+	size_t total = sizeof(*b) + b->size;
+
+	if (is_mapped(total))
+		munmap(mapping_of(b), whole_pages(total));
+	else
+		free(b);
+}
+
+/* The block with another size; its begin is kept. NULL: there is no room, and it is as it was. */
+static struct arena_block *resize(struct arena_block *b, size_t total)
+{
+	size_t old = sizeof(*b) + b->size;
+	struct arena_block *q;
+
+	if (is_mapped(old) && is_mapped(total))
+		return behind_lead(remap(mapping_of(b), whole_pages(old), whole_pages(total)));
+	if (!is_mapped(old) && !is_mapped(total))
+		return realloc(b, total);
+	q = get_block(total, false);
+	if (q) {
+		memcpy(q, b, old < total ? old : total);
+		release(b);
+	}
+	return q;
+}
+
+/* ---- arenas ----------------------------------------------------------------------------- */
+
+static void free_list(struct arena_block *b)
+{
+	while (b) {
+		struct arena_block *next = b->next;
+
+		release(b);
+		b = next;
+	}
+}
+
+void arena_free(struct arena *a)
+{
+	free_list(a->head);
+	free_list(a->big);
+	a->head = a->big = NULL;
+	if (a->budget)
+		a->budget->used -= a->used;
+	a->used = 0;
 }
 
 /* A block of `size` bytes, in front of one of the arena's lists. */
@@ -121,10 +199,9 @@ static struct arena_block *new_block(struct arena *a, struct arena_block **list,
 	struct arena_block *b;
 
 	charge(a, total);
-	b = zeroed ? calloc(1, total) : get_filled(total);
+	b = get_block(total, zeroed);
 	if (!b)
 		arena_fail(a);
-	advise(b, total);
 	hold(a, total);
 	b->prev = NULL;
 	b->next = *list;
@@ -160,11 +237,9 @@ static void *grow_large(struct arena *a, void *p, size_t n)
 
 	if (n > b->size)
 		charge(a, n - b->size);
-	b = realloc(b, sizeof(*b) + n);
+	b = resize(b, sizeof(*b) + n);
 	if (!b)
 		arena_fail(a);
-	if (n > b->size)
-		advise(b, sizeof(*b) + n);
 	if (a->big == was)
 		a->big = b;
 	else

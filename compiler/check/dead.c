@@ -26,13 +26,14 @@
 struct finder {
 	const struct program *p;
 	struct replay r;
-	uint32_t width, nops;	 /* of all kinds */
+	uint32_t nops;		 /* of all kinds */
 	uint32_t *base;		 /* by task: number of its first operation */
 	struct dead_known known; /* by operation */
 	bool *changes;		 /* known.changes and known.from, while they are found out */
 	uint32_t *from;
-	bool *needed;	 /* by operation: its message is */
-	bool *live;	 /* [nranks][width] */
+	bool *needed; /* by operation: its message is */
+	bool *live;   /* of each rank the cells that it touches: live_at() */
+	struct touched *touched;
 	uint32_t *visit; /* by operation: how often its rank ran the statement before */
 	uint32_t *first; /* by site: its first row of visits; then one more */
 	struct visit {
@@ -58,22 +59,42 @@ static void stored(void *arg, const struct stored *s)
 
 /* ---- backwards ------------------------------------------------------------------------- */
 
+/* The rank's cell `cell`, which some operation touches. */
+static bool *live_at(const struct finder *f, uint32_t rank, uint32_t cell)
+{
+	const struct touched *t = &f->touched[rank];
+
+	return f->live + (t->at + (cell - t->cells.lo));
+}
+
+/* Sets the cells of an operation of the task. */
+static void set_live(const struct finder *f, uint32_t task, uint32_t cell, bool live, uint32_t n)
+{
+	if (n)
+		memset(live_at(f, f->p->tasks[task].rank, cell), live, n);
+}
+
+static bool any_live(const struct finder *f, uint32_t task, uint32_t cell, uint32_t n)
+{
+	return memchr(live_at(f, f->p->tasks[task].rank, cell), true, n) != NULL;
+}
+
 /* What the operation needs, which is run. Sets of chunks may overlap. */
-static void need(struct finder *f, uint32_t task, uint32_t row, bool *live)
+static void need(struct finder *f, uint32_t task, uint32_t row)
 {
 	const struct op *o = &f->p->tasks[task].ops[row];
 	enum op_kind k = op_kind(o);
 
 	if (k == OP_COPY) {
-		memset(live + o->other, false, o->n);
-		memset(live + o->cell, true, o->n);
+		set_live(f, task, o->other, false, o->n);
+		set_live(f, task, o->cell, true, o->n);
 	} else if (k == OP_REDUCE_INTO) {
-		memset(live + o->cell, true, o->n);
-		memset(live + o->other, true, o->n);
+		set_live(f, task, o->cell, true, o->n);
+		set_live(f, task, o->other, true, o->n);
 	} else {
 		f->needed[f->base[f->p->fifos[o->fifo].src_task] +
 			  f->known.from[f->base[task] + row]] = true;
-		memset(live + o->cell, k != OP_RECV, o->n);
+		set_live(f, task, o->cell, k != OP_RECV, o->n);
 	}
 }
 
@@ -90,17 +111,17 @@ static bool is_store(const struct op *o)
 	return k != OP_SEND && k != OP_WAIT && k != OP_FRESH;
 }
 
-static void finish_back(struct finder *f, uint32_t task, uint32_t row, bool *live)
+static void finish_back(struct finder *f, uint32_t task, uint32_t row)
 {
 	const struct op *o = &f->p->tasks[task].ops[row];
 	bool changes = f->known.changes[f->base[task] + row];
 
 	if (op_kind(o) == OP_FRESH)
-		memset(live + o->cell, false, o->n);
+		set_live(f, task, o->cell, false, o->n);
 	if (!is_store(o))
 		return;
 	struct visit *t = visit_of(f, task, row);
-	if (!t->kept && (o->n == 0 || (changes && memchr(live + op_touch(o).w, true, o->n))))
+	if (!t->kept && (o->n == 0 || (changes && any_live(f, task, op_touch(o).w, o->n))))
 		t->kept = f->grown = true;
 	t->changes |= changes;
 	if (task <= t->task) {
@@ -108,24 +129,23 @@ static void finish_back(struct finder *f, uint32_t task, uint32_t row, bool *liv
 		t->row = row;
 	}
 	if (t->kept)
-		need(f, task, row, live);
+		need(f, task, row);
 }
 
 static void event_back(struct finder *f, uint32_t task)
 {
 	const struct task *t = &f->p->tasks[task];
-	bool *live = f->live + (size_t)t->rank * f->width;
 	uint32_t end = f->next[task], first = end - 1;
 
 	while (t->ops[first].kind & OP_JOINED)
 		first--;
 	if (!f->running[task]) {
 		for (uint32_t i = first; i < end; i++)
-			finish_back(f, task, i, live);
+			finish_back(f, task, i);
 	} else {
 		for (uint32_t i = first; i < end; i++)
-			for (uint32_t j = 0; j < t->ops[i].n && op_kind(&t->ops[i]) == OP_SEND; j++)
-				live[t->ops[i].cell + j] |= f->needed[f->base[task] + i];
+			if (op_kind(&t->ops[i]) == OP_SEND && f->needed[f->base[task] + i])
+				set_live(f, task, t->ops[i].cell, true, t->ops[i].n);
 		f->next[task] = first;
 	}
 	f->running[task] = !f->running[task];
@@ -178,8 +198,9 @@ static void set_out(struct finder *f, struct arena *a)
 	f->needed = ARENA_ARRAY(a, bool, n);
 	f->visit = ARENA_ARRAY(a, uint32_t, n);
 	count_turns(f, a);
-	f->width = p->cells + p->scratch;
-	f->live = ARENA_ARRAY(a, bool, (size_t)p->nranks * f->width);
+	size_t cells;
+	f->touched = replay_touched(p, a, &cells);
+	f->live = ARENA_ARRAY(a, bool, cells);
 }
 
 /* Once backwards. */
@@ -192,9 +213,8 @@ static void pass(struct finder *f, const struct contract *k, const struct order 
 	for (uint32_t t = 0; t < p->ntasks; t++)
 		f->next[t] = p->tasks[t].nops;
 	for (uint32_t q = 0; q < p->nranks; q++)
-		for (uint32_t i = 0; i < f->width; i++)
-			f->live[(size_t)q * f->width + i] =
-				i < p->cells && contract_row(k, q, i) != NONE;
+		for (uint32_t i = f->touched[q].cells.lo; i < f->touched[q].cells.end; i++)
+			*live_at(f, q, i) = i < p->cells && contract_row(k, q, i) != NONE;
 	for (uint32_t i = order->n; i-- > 0;)
 		for (uint32_t n = order->v[i].events; n > 0; n--)
 			event_back(f, order->v[i].task);

@@ -55,9 +55,6 @@ static void park_at_task(struct greedy *r, uint32_t t, uint32_t other, uint32_t 
 /* How far the run looks ahead, in operations of a task. */
 enum { FLOWS_AHEAD = 6, OPS_AHEAD = 8 };
 
-/* FIFOs that the nearest caches hold. */
-enum { NEAR_FLOWS = 1 << 14 };
-
 /* ---- the run --------------------------------------------------------------------- */
 
 /* What the inner loop works with, kept apart so that it can stay in registers. */
@@ -213,7 +210,7 @@ bool deadlock_run(struct greedy *r, uint32_t slots)
 	struct pace c = {
 		.r = r, .flows = r->flows, .ready = r->ready, .nready = p->ntasks, .slots = slots
 	};
-	c.far = p->nfifos > NEAR_FLOWS;
+	c.far = p->nfifos > NEAR_FIFOS;
 	if (r->record) {
 		c.at = r->order.v;
 		c.end = r->order.v + r->caporder;

@@ -11,6 +11,9 @@
 enum { SENDS, RECVS };
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
+/* FIFOs that the nearest caches hold. */
+enum { NEAR_FIFOS = 1 << 14 };
+
 /* A FIFO in a run; index [SENDS] is of its sends, [RECVS] of its receives. */
 struct flow {
 	uint32_t started[2]; /* AS, AR of program.h, Blocking: their wave has started */

@@ -18,16 +18,11 @@
 
 #include <stdlib.h>
 
-/* A FIFO while it is filled in; index [SENDS] is its sender's end. */
+/* A FIFO while its messages are filled in; index [SENDS] is its sender's end. */
 struct ends {
-	uint32_t task[2];  /* + 1; 0: no operation yet */
-	uint32_t count[2]; /* operations */
-	uint32_t next[2];  /* row + 1 of the next one's message; 0: no row yet */
-	uint32_t first;	   /* its messages' rows + 1, up to `limit`; 0: not laid out */
-	union {
-		uint32_t limit;
-		uint32_t width; /* before: 1 + the chunks of its first operation; 0: none yet */
-	};
+	uint32_t next[2]; /* row + 1 of the next one's message; 0: no row yet */
+	uint32_t first;	  /* its messages' rows + 1, up to `limit`; 0: not laid out */
+	uint32_t limit;
 };
 
 /* A FIFO whose counts differ, or a message whose ends do, and what a report on it names. */
@@ -49,6 +44,7 @@ struct matching {
 	struct mismatch *unequal; /* messages, by their rows */
 	uint32_t nunequal, capunequal;
 	bool one_task;	  /* each end of every FIFO is one task's */
+	bool far;	  /* more FIFOs than the nearest caches hold */
 	bool mixed;	  /* some FIFO has operations of several numbers of chunks */
 	uint64_t reduced; /* chunks */
 	uint32_t *told;	  /* told_before(): an all-to-all has as many wrong FIFOs as messages, and
@@ -58,42 +54,56 @@ struct matching {
 /* More pairs of unequal ends than this are not kept: they say nothing new. */
 enum { MOST_UNEQUAL = 1 << 16 };
 
+/* Operations ahead in a task, whose FIFOs are asked for: those that other ranks made lie apart. */
+enum { FIFOS_AHEAD = 16 };
+
 /* Ends of one kind that follow one another in a task are mostly of one FIFO: what
- * is known of it stays here, and goes back to `ends` when another one comes. */
+ * is known of it stays here, and goes back to the FIFO, or to `ends`, when another one comes. */
 struct latest {
 	uint32_t side;
 	uint32_t fifo;	     /* NONE: nothing here */
-	uint32_t count;	     /* count: not yet in `ends` */
-	uint32_t width;	     /* count: as in `ends` */
+	uint32_t count;	     /* count: not yet in the FIFO */
+	uint32_t width;	     /* count: width_of() of the FIFO */
 	uint32_t row, limit; /* fill: of the next one's message, + 1 */
 	bool first;	     /* fill: the other end was not there yet */
 };
+
+/* While operations are counted, `first` of a FIFO is 1 + the chunks of its first one; 0: none
+ * yet. */
+static inline uint32_t *width_of(struct fifo *q)
+{
+	return &q->first;
+}
 
 ALWAYS_INLINE void put_count(struct matching *m, const struct latest *l, uint32_t t)
 {
 	if (l->fifo == NONE)
 		return;
-	struct ends *e = &m->ends[l->fifo];
-	if (e->task[l->side] && e->task[l->side] != t + 1)
+	struct fifo *q = &m->p->fifos[l->fifo];
+	uint32_t *task = l->side == SENDS ? &q->src_task : &q->dst_task;
+	if (*task != NONE && *task != t)
 		m->one_task = false;
-	e->task[l->side] = t + 1;
-	e->count[l->side] += l->count;
+	*task = t;
+	*(l->side == SENDS ? &q->nsends : &q->nrecvs) += l->count;
 }
 
-/* Returns whether the operation has other than n chunks, as the FIFO's first one has. */
-ALWAYS_INLINE bool count_end(struct matching *m, struct latest *l, uint32_t fifo, uint32_t n,
-			     uint32_t t)
+/* Returns whether the operation has other than as many chunks as the FIFO's first one. Those before
+ * `near` ask for the FIFO of one that comes later, where FIFOs take turns. */
+ALWAYS_INLINE bool count_end(struct matching *m, struct latest *l, uint32_t fifo,
+			     const struct op *o, const struct op *near, uint32_t t)
 {
 	if (fifo != l->fifo) {
-		struct ends *e = &m->ends[fifo];
+		uint32_t *width = width_of(&m->p->fifos[fifo]);
+		if (o < near && op_is_end(o + FIFOS_AHEAD))
+			__builtin_prefetch(&m->p->fifos[o[FIFOS_AHEAD].fifo], 1);
 		put_count(m, l, t);
 		l->fifo = fifo;
 		l->count = 0;
-		e->width = e->width ? e->width : n + 1;
-		l->width = e->width;
+		*width = *width ? *width : o->n + 1;
+		l->width = *width;
 	}
 	l->count++;
-	return n + 1 != l->width;
+	return o->n + 1 != l->width;
 }
 
 static void count(struct matching *m, uint32_t t)
@@ -103,18 +113,22 @@ static void count(struct matching *m, uint32_t t)
 	struct latest recvs = { .side = RECVS, .fifo = NONE };
 	uint64_t reduced = 0;
 	bool mixed = false;
+	/* Rows before it look ahead. */
+	const struct op *near = k->ops;
+	if (m->far && k->nops > FIFOS_AHEAD)
+		near += k->nops - FIFOS_AHEAD;
 	for (uint32_t i = 0; i < k->nops; i++) {
 		const struct op *o = &k->ops[i];
 		enum op_kind kind = op_kind(o);
 		if (kind == OP_SEND) {
-			mixed |= count_end(m, &sends, o->fifo, o->n, t);
+			mixed |= count_end(m, &sends, o->fifo, o, near, t);
 		} else if (op_is_end(o)) {
-			mixed |= count_end(m, &recvs, o->fifo, o->n, t);
+			mixed |= count_end(m, &recvs, o->fifo, o, near, t);
 			reduced += kind == OP_REDUCE_FROM ? o->n : 0;
 		} else {
 			if (op_is_fused(o)) {
-				mixed |= count_end(m, &recvs, o->fifo, o->n, t);
-				mixed |= count_end(m, &sends, o->other, o->n, t);
+				mixed |= count_end(m, &recvs, o->fifo, o, near, t);
+				mixed |= count_end(m, &sends, o->other, o, near, t);
 			}
 			if (kind == OP_REDUCE_INTO || kind == OP_REDUCE_SEND)
 				reduced += o->n;
@@ -130,9 +144,10 @@ static void count(struct matching *m, uint32_t t)
  * end was not there yet. */
 static __attribute__((noinline)) uint32_t begin(struct matching *m, struct ends *e, uint32_t side)
 {
+	const struct fifo *q = &m->p->fifos[e - m->ends];
 	if (e->first)
 		return e->first;
-	uint32_t need = m->nmessages + e->count[side];
+	uint32_t need = m->nmessages + (side == SENDS ? q->nsends : q->nrecvs);
 	if (need > m->capmessages) {
 		uint32_t cap = need + need / 2;
 		m->messages = arena_grow(m->ctx->arena, m->messages,
@@ -149,8 +164,8 @@ static __attribute__((noinline)) uint32_t begin(struct matching *m, struct ends 
 /* On a FIFO with surplus ends nobody can say which was to meet which. */
 static __attribute__((noinline)) void note_unequal(struct matching *m, uint32_t fifo, uint32_t row)
 {
-	const struct ends *e = &m->ends[fifo];
-	if (e->count[SENDS] == e->count[RECVS] && m->nunequal < MOST_UNEQUAL)
+	const struct fifo *q = &m->p->fifos[fifo];
+	if (q->nsends == q->nrecvs && m->nunequal < MOST_UNEQUAL)
 		ARENA_PUSH(m->ctx->scratch, m->unequal, m->nunequal, m->capunequal) =
 			(struct mismatch){ .fifo = fifo, .row = row };
 }
@@ -211,19 +226,25 @@ static void fill(struct matching *m, uint32_t t)
 	put_row(m, &recvs);
 }
 
-/* Writes the FIFOs' ends; returns whether all have as many sends as receives. */
-static bool put_ends(struct matching *m)
+/* No operation of any FIFO is counted yet. */
+static void forget_ends(struct program *p)
 {
-	struct program *p = m->p;
+	for (uint32_t f = 0; f < p->nfifos; f++) {
+		struct fifo *q = &p->fifos[f];
+		q->nsends = q->nrecvs = *width_of(q) = 0;
+		q->src_task = q->dst_task = NONE;
+	}
+}
+
+/* All are counted: their widths are not needed any more. Returns whether all FIFOs have as many
+ * sends as receives. */
+static bool all_equal(struct program *p)
+{
 	bool equal = true;
 	for (uint32_t f = 0; f < p->nfifos; f++) {
-		const struct ends *e = &m->ends[f];
 		struct fifo *q = &p->fifos[f];
-		q->nsends = e->count[SENDS];
-		q->nrecvs = e->count[RECVS];
-		q->src_task = e->task[SENDS] - 1; /* NONE if there is none */
-		q->dst_task = e->task[RECVS] - 1;
-		equal = equal && q->nsends == q->nrecvs;
+		*width_of(q) = 0;
+		equal &= q->nsends == q->nrecvs;
 	}
 	return equal;
 }
@@ -233,8 +254,9 @@ static void put_messages(struct matching *m)
 {
 	struct program *p = m->p;
 	uint64_t ends = 0;
+	m->ends = ARENA_ARRAY(m->ctx->scratch, struct ends, p->nfifos);
 	for (uint32_t f = 0; f < p->nfifos; f++)
-		ends += m->ends[f].count[SENDS] + m->ends[f].count[RECVS];
+		ends += p->fifos[f].nsends + p->fifos[f].nrecvs;
 	m->capmessages = (uint32_t)(ends / 2) + 1;
 	m->messages = arena_grow(m->ctx->arena, NULL, 0, m->capmessages * sizeof(*m->messages));
 	for (uint32_t t = 0; t < p->ntasks; t++)
@@ -251,11 +273,6 @@ void match_messages(struct ctx *c, struct program *p)
 	struct matching m = { .ctx = c, .p = p };
 	if (p->messages)
 		return;
-	m.ends = ARENA_ARRAY(c->scratch, struct ends, p->nfifos);
-	for (uint32_t f = 0; f < p->nfifos; f++) {
-		m.ends[f].count[SENDS] = p->fifos[f].nsends;
-		m.ends[f].count[RECVS] = p->fifos[f].nrecvs;
-	}
 	put_messages(&m);
 }
 
@@ -533,11 +550,12 @@ static bool check_sizes(struct matching *m)
 bool match(struct ctx *c, struct program *p)
 {
 	struct matching m = { .ctx = c, .p = p, .one_task = true };
-	m.ends = ARENA_ARRAY(c->scratch, struct ends, p->nfifos);
+	m.far = p->nfifos > NEAR_FIFOS;
+	forget_ends(p);
 	for (uint32_t t = 0; t < p->ntasks; t++)
 		count(&m, t);
 	p->nreduced = m.reduced;
-	bool equal = put_ends(&m);
+	bool equal = all_equal(p);
 	if (m.mixed || p->lowered || p->any_sized)
 		put_messages(&m);
 	if (p->lowered)

@@ -6,6 +6,9 @@
  * holds for every number of slots. Out: E0402 for a program; whether there was no
  * race. Operations that read and write a cell count as writers.
  *
+ * Most waves and most tasks have their cells for themselves, which is seen by one number for each
+ * cell: who touched it. Only where somebody writes what another one touches there is more to ask.
+ *
  * Ranks with one task (nearly all) can only race within a wave: the operations
  * of a short wave are compared pair by pair, those of a long one by the cells they
  * touch. Ranks with several tasks are walked in an order that respects the waits,
@@ -24,8 +27,8 @@
 #include "compiler/check/clocks.h"
 #include "compiler/check/walk.h"
 
-/* Longer waves are not compared pair by pair. */
-enum { SHORT_WAVE = 8 };
+/* Longer waves are not compared pair by pair; those of a few operations only are at once. */
+enum { SHORT_WAVE = 8, FEW_PAIRS = 4 };
 
 /* Who touched a cell: a segment (a program) or a worker's number in its rank
  * (lowered), at that row of its task. */
@@ -72,6 +75,8 @@ struct racing {
 	bool found;
 	uint32_t *told; /* told_before() */
 
+	uint32_t *marks;       /* by cell, 2 * number of a user + whether it writes; likewise: */
+	uint32_t nusers;       /* numbers of users so far */
 	struct touched *cells; /* made when first needed */
 	uint32_t age;
 	struct reader *readers;
@@ -163,6 +168,73 @@ static inline void compare(struct racing *r, uint32_t rank, const struct op *a, 
 	    ((k == OP_SEND && l == OP_SEND) || !cells_overlap(a->cell, a->n, b->cell, b->n)))
 		return;
 	compare_any(r, rank, a, b);
+}
+
+/* ---- who has its cells for itself ---------------------------------------------------- */
+
+/* So many numbers for users of cells; the first stands for several who read. */
+static uint32_t new_users(struct racing *r, uint32_t n)
+{
+	uint32_t first = r->nusers + 1; /* 0: marks of nobody */
+	if (!r->marks)
+		r->marks =
+			ARENA_ARRAY(r->ctx->scratch, uint32_t, (size_t)r->p->cells + r->p->scratch);
+	r->nusers += n + 1;
+	return first;
+}
+
+/* User `me` touches what the operation does. False: another one, from `first` on, touches a cell
+ * of it too, and one of them writes. */
+static inline bool use_alone(struct racing *r, const struct op *o, uint32_t first, uint32_t me)
+{
+	struct touch x = op_touch(o);
+	bool alone = true;
+	for (uint32_t *m = r->marks + x.w, *end = m + x.wn; m < end; m++) {
+		alone &= *m >> 1 < first || *m >> 1 == me;
+		*m = 2 * me + 1;
+	}
+	for (uint32_t *m = r->marks + x.r, *end = m + x.rn; m < end; m++) {
+		bool others = *m >> 1 >= first && *m >> 1 != me;
+		alone &= !others || !(*m & 1);
+		if (*m >> 1 != me)
+			*m = 2 * (others ? first : me);
+	}
+	return alone;
+}
+
+/* Whether no two operations of the wave can race. */
+static bool wave_is_clean(struct racing *r, const struct op *ops, uint32_t n)
+{
+	uint32_t first = n > 1 ? new_users(r, n) : 0;
+	bool clean = true;
+	for (uint32_t i = 0; i < n && n > 1 && clean; i++)
+		clean = use_alone(r, &ops[i], first, first + 1 + i);
+	return clean;
+}
+
+static bool waves_are_clean(struct racing *r, const struct task *t)
+{
+	bool clean = true;
+	for (uint32_t w = 0, n; w < t->nops && clean; w += n) {
+		n = wave_length(t, w);
+		clean = wave_is_clean(r, t->ops + w, n);
+	}
+	return clean;
+}
+
+/* Whether no operations of these tasks can race, in whatever order the tasks are. */
+static bool tasks_are_clean(struct racing *r, const uint32_t *tasks, uint32_t n)
+{
+	uint32_t first = new_users(r, n);
+	bool clean = true;
+	for (uint32_t k = 0; k < n; k++) {
+		const struct task *t = &r->p->tasks[tasks[k]];
+		for (uint32_t i = 0; i < t->nops && clean; i++)
+			clean = use_alone(r, &t->ops[i], first, first + 1 + k);
+	}
+	for (uint32_t k = 0; k < n && clean; k++)
+		clean = waves_are_clean(r, &r->p->tasks[tasks[k]]);
+	return clean;
 }
 
 /* ---- order between the tasks of a rank ----------------------------------------------- */
@@ -406,6 +478,8 @@ static void walk_task(struct racing *r, uint32_t t)
 	bool set = false;
 	for (uint32_t w = 0, end; w < task->nops; w = end) {
 		end = w + wave_length(task, w);
+		if (end - w > FEW_PAIRS && wave_is_clean(r, ops + w, end - w))
+			continue;
 		if (end - w <= SHORT_WAVE) {
 			for (uint32_t i = w + 1; i < end; i++)
 				for (uint32_t j = w; j < i; j++)
@@ -450,7 +524,7 @@ bool race(struct ctx *c, struct program *p)
 		uint32_t *tasks = w.tasks + w.first[k], n = w.first[k + 1] - w.first[k];
 		if (n == 1) {
 			walk_task(&r, tasks[0]);
-		} else if (n > 1) {
+		} else if (n > 1 && (p->lowered || !tasks_are_clean(&r, tasks, n))) {
 			set_strands(&r, tasks, n);
 			new_age(&r);
 			/* Nobody can say what waits in a circle order; they never end. */

@@ -78,17 +78,15 @@ static struct extent widen(struct extent x, uint32_t lo, uint32_t n)
 	return (struct extent){ lo < x.lo ? lo : x.lo, lo + n > x.end ? lo + n : x.end };
 }
 
-/* Finds the cells that each rank touches: from the first to the last. O(operations). */
-static void find_touched(struct replay *r, struct arena *arena)
+struct touched *replay_touched(const struct program *p, struct arena *arena, size_t *n)
 {
-	const struct program *p = r->p;
+	struct touched *touched = ARENA_ARRAY(arena, struct touched, p->nranks);
 
-	r->touched = ARENA_ARRAY(arena, struct touched, p->nranks);
 	for (uint32_t q = 0; q < p->nranks; q++)
-		r->touched[q].cells = (struct extent){ UINT32_MAX, 0 };
+		touched[q].cells = (struct extent){ UINT32_MAX, 0 };
 	for (uint32_t t = 0; t < p->ntasks; t++) {
 		const struct task *k = &p->tasks[t];
-		struct extent x = r->touched[k->rank].cells;
+		struct extent x = touched[k->rank].cells;
 		for (uint32_t i = 0; i < k->nops; i++) { /* a task without any has no array */
 			const struct op *o = k->ops + i;
 			if (op_kind(o) != OP_WAIT && o->n)
@@ -96,8 +94,15 @@ static void find_touched(struct replay *r, struct arena *arena)
 			if ((op_kind(o) == OP_COPY || op_kind(o) == OP_REDUCE_INTO) && o->n)
 				x = widen(x, o->other, o->n);
 		}
-		r->touched[k->rank].cells = x;
+		touched[k->rank].cells = x;
 	}
+	*n = 0;
+	for (uint32_t q = 0; q < p->nranks; q++) {
+		struct extent x = touched[q].cells;
+		touched[q].at = *n;
+		*n += x.lo < x.end ? x.end - x.lo : 0;
+	}
+	return touched;
 }
 
 /* Cells that no operation touches are not stored, where they are the most. */
@@ -106,14 +111,8 @@ static void make_state(struct replay *r, struct arena *arena)
 	const struct program *p = r->p;
 	size_t all = (size_t)p->nranks * r->width, n = 0;
 
-	if (all / MANY_CELLS > p->nops) {
-		find_touched(r, arena);
-		for (uint32_t q = 0; q < p->nranks; q++) {
-			struct touched *t = &r->touched[q];
-			t->at = n;
-			n += t->cells.lo < t->cells.end ? t->cells.end - t->cells.lo : 0;
-		}
-	}
+	if (all / MANY_CELLS > p->nops)
+		r->touched = replay_touched(p, arena, &n);
 	r->state = ARENA_ARRAY(arena, uint32_t, r->touched ? n : all);
 	for (uint32_t q = 0; q < p->nranks; q++) {
 		struct extent x = r->touched ? r->touched[q].cells : (struct extent){ 0, r->width };

@@ -58,17 +58,21 @@ struct stored {
 	uint32_t from;		/* the sender's operation, if it came in a message */
 };
 
+/* The cells that a rank touches, from the first to the last; `at`: of the first, in an array of
+ * what all ranks have. */
+struct touched {
+	struct extent cells;
+	size_t at;
+};
+
 struct replay {
 	struct ctx *c;
 	const struct program *p;
 	struct values values;
 	uint32_t width;	 /* cells of a rank, scratch included */
 	uint32_t *state; /* [nranks][width], or of each rank what it touches; replay_value() */
-	struct touched {
-		struct extent cells;
-		size_t at;	/* in `state` */
-	} *touched;		/* [nranks]: or NULL: all. Other cells keep what they begin with */
-	struct runner *runners; /* [ntasks] */
+	struct touched *touched; /* [nranks]: or NULL: all. Other cells keep what they begin with */
+	struct runner *runners;	 /* [ntasks] */
 	/* [ntasks], by row: depth behind it; NULL: no task waits for tasks. */
 	uint32_t **depth_at;
 	struct queue *queues; /* [nfifos] */
@@ -93,6 +97,9 @@ struct replay {
 	void (*hook)(void *arg, const struct stored *s);
 	void *arg;
 };
+
+/** The cells that each rank touches; *n: all of them. O(operations). */
+struct touched *replay_touched(const struct program *p, struct arena *arena, size_t *n);
 
 /** Sets up the start: values of in and inout buffers. Tables are in `arena`. False
  *  after reporting that the program is too large for value numbers. */

@@ -13,7 +13,7 @@
  * The rule: workers of at most LINE_OPS operations get a line, until MAX_RUNS loops
  * are written; all others go by the table. With the LL protocol, which is for messages so
  * small that only waiting counts, a line does what there is nothing to find out about
- * (device/step.h, plain operations). Where a
+ * (device/ll.h, plain operations). Where a
  * worker adds several messages to one cell, or sends one to several peers, or sends several, or
  * stores several, one after the other, CCS_CHAINS adds to the header what does that in one pass.
  * CCS_LAYOUTS has cells found by a table of the call, where buffers are `by column` or `sized`.
@@ -227,12 +227,12 @@ static void put_line_code(struct writer *w, uint32_t i)
 	put(w, "\treturn k;\n}\n#line 1 \"kernels.cu\"\n");
 }
 
-/* Which line, by the worker's shape. */
+/* Which line, by the worker's shape: from its first operation on. */
 static void put_lines(struct writer *w)
 {
 	for (uint32_t i = 0; i < w->nlines; i++)
 		put_line_code(w, i);
-	put(w, "\nCCS_FN uint32_t ccs_line(uint64_t t, int *stop)\n{\n");
+	put(w, "\nCCS_FN uint32_t ccs_line(uint32_t k, uint64_t t, int *stop)\n{\n");
 	put(w, w->nlines ? "\tswitch (ccs_b.w.shape) {\n" : "\t(void)t;\n\t(void)stop;\n");
 	for (uint32_t i = 0; i < w->nlines; i++) {
 		for (uint32_t j = 0; j < w->nshapes; j++)
@@ -241,30 +241,21 @@ static void put_lines(struct writer *w)
 		PUT(w, "\t\treturn ccs_line%u(t, stop);\n", i);
 	}
 	put(w, w->nlines ? "\t}\n" : "");
-	put(w, "\treturn 0;\n}\n");
+	put(w, "\treturn k;\n}\n");
 }
 
 static void put_kernel(struct writer *w)
 {
-	put(w, "\nCCS_FN int ccs_tile(uint64_t t)\n"
-	       "{\n"
-	       "\tint stop = 0;\n"
-	       "\n"
-	       "\tfor (uint32_t k = 0; k < ccs_b.w.nops && !stop; ) {\n"
-	       "\t\tccs_rows(k, t);\n"
-	       "\t\tif (ccs_b.w.nops <= CCS_ROWS)\n"
-	       "\t\t\tk = ccs_line(t, &stop);\n"
-	       "\t\tk = ccs_table(k, t, &stop);\n"
-	       "\t}\n"
-	       "\treturn stop;\n"
-	       "}\n"
-	       "\n"
-	       "CCS_KERNEL ccs_kernel(const CCS_CONSTANT struct ccs_dev_call c)\n"
+	put(w, "\nCCS_KERNEL ccs_kernel(const CCS_CONSTANT struct ccs_dev_call c)\n"
 	       "{\n"
 	       "\tint stop = ccs_begin(c);\n"
+	       "\tuint32_t k = 0;\n"
 	       "\n"
-	       "\tfor (uint64_t t = 0; t < c.ntiles && !stop; t++)\n"
-	       "\t\tstop = ccs_tile(t);\n"
+	       "\tfor (uint64_t t = 0; t < c.ntiles && !stop; t += k == 0) {\n"
+	       "\t\tk = ccs_line(k, t, &stop);\n"
+	       "\t\tk = ccs_table(k, t, &stop);\n"
+	       "\t\tk = ccs_next(k, t, stop);\n"
+	       "\t}\n"
 	       "\tccs_end(c, stop);\n"
 	       "}\n");
 }

@@ -48,7 +48,8 @@ struct every {
  *  Texts are in c->arena. Bounded by a number of steps, about a second. */
 struct every every_prove(struct ctx *c, const struct instance *in, bool certificate);
 
-/** The same of a schedule that another one calls in its groups, for every N >= 1: no N was tried. */
+/** The same of a schedule that another one calls in its groups, for every N >= 1: no N was
+ *  tried. */
 struct every every_prove_called(struct ctx *c, const struct instance *in);
 
 /** Whether a topology's text has links, so that other pairs have none. */

@@ -20,14 +20,14 @@
  *
  * Why that is sound. All ranks make the same calls in the same order, and a call's groups are
  * disjoint and cover all ranks. A callee's proof says that from empty FIFOs it runs to its end
- * with one slot in each, leaves them empty, and that chunk a of rank t then holds the sum of
- * the initial chunks S(t, a), each once. A step's operations start together, and in each FIFO its
- * sends are as many as its receives, in the same order; so it runs to its end too and leaves FIFOs empty.
- * So one call or step after another, by all ranks, is a run that
- * ends; and since a greedy run decides for all interleavings (compiler/check/deadlock.c), each run
- * ends and gives the same values. What a chunk holds after a call is the union over S of what these
- * held before it, which is shown to be disjoint; a part of several chunks is moved as one. All of this
- * is linear in X, Y and the digits, so integer sets decide it for all sizes at once.
+ * with one slot in each, leaves them empty, and that chunk a of rank t then holds the sum of the
+ * initial chunks S(t, a), each once. A step's operations start together, and in each FIFO its
+ * sends are as many as its receives, in the same order; so it runs to its end too and leaves FIFOs
+ * empty. So one call or step after another, by all ranks, is a run that ends; and since a greedy
+ * run decides for all interleavings (compiler/check/deadlock.c), each run ends and gives the same
+ * values. What a chunk holds after a call is the union over S of what these held before it, which
+ * is shown to be disjoint; a part of several chunks is moved as one. All of this is linear in X, Y
+ * and the digits, so integer sets decide it for all sizes at once.
  */
 #ifndef CCS_COMPILER_EVERY_GRID_H
 #define CCS_COMPILER_EVERY_GRID_H
@@ -109,8 +109,8 @@ isl_aff *grid_affine(const struct grid *g, const struct polynomial *p);
 /** The points of a set whose number `dim` is below a factor, and at least 0. */
 isl_set *grid_below(isl_set *s, uint32_t dim, uint32_t factor);
 
-/* What a row of calls and steps has made of the chunks. A cell is a rank and a chunk, m digits each,
- * and the number of a buffer. */
+/* What a row of calls and steps has made of the chunks. A cell is a rank and a chunk, m digits
+ * each, and the number of a buffer. */
 struct grid_run {
 	struct grid *g;
 	uint32_t slots;
@@ -162,7 +162,8 @@ isl_map *grid_put_cells(const struct grid *g, const struct polynomial *rank,
 			const struct grid_cells *c);
 /** Any atoms. */
 isl_set *grid_any(const struct grid *g);
-/** The same map, of atoms of `domain` that can be: of other atoms than it names, nothing is asked. */
+/** The same map, of atoms of `domain` that can be: of other atoms than it names, nothing is
+ *  asked. */
 isl_map *grid_possible(const struct grid *g, isl_map *m, isl_set *domain);
 /** a's numbers -> b's numbers of the same atoms, of `domain`. */
 isl_map *grid_between(const struct grid *g, isl_map *a, isl_map *b, isl_set *domain);

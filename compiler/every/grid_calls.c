@@ -1,9 +1,9 @@
 /*
  * What a callee does, proved once for its own N. See grid.h.
  *
- * The callee has one view. If that has N parts and the callee no numbers of its own, what it does is
- * read off its affine proof. Another one is a schedule that is proved by any means, whose contract
- * then tells: chunk by chunk the sum of all, or what one rank had. Groups of one rank are
+ * The callee has one view. If that has N parts and the callee no numbers of its own, what it does
+ * is read off its affine proof. Another one is a schedule that is proved by any means, whose
+ * contract then tells: chunk by chunk the sum of all, or what one rank had. Groups of one rank are
  * possible: each is proved for every N >= 1.
  */
 #ifdef CCS_HAVE_ISL
@@ -95,7 +95,7 @@ static bool by_proof(struct grid *g, const struct stmt *call, uint32_t slots, ui
 	return ok;
 }
 
-/* ---- by contract --------------------------------------------------------------------------------- */
+/* ---- by contract ----------------------------------------------------------------------------- */
 
 /* The expression of a contract's or a callee's number. */
 static const struct expr *number_of(const struct binding *given, const struct binding *p)
@@ -106,8 +106,8 @@ static const struct expr *number_of(const struct binding *given, const struct bi
 	return p->value;
 }
 
-/* The callee's parameter that is its contract's root, which must be the only one; *root: that. False:
- * others. */
+/* The callee's parameter that is its contract's root, which must be the only one; *root: that.
+ * False: others. */
 static bool only_root(const struct decl *d, const struct binding **root)
 {
 	const struct binding *k = d->contract->params;
@@ -144,7 +144,8 @@ static bool chunk_by_chunk(const struct decl *d, bool *all)
 	       of->at->sym;
 }
 
-/* rank -> rank q, of a group; NULL: q may be none of its ranks, or another one from rank to rank. */
+/* rank -> rank q, of a group; NULL: q may be none of its ranks, or another one from rank to
+ * rank. */
 static isl_map *one_rank(const struct grid *g, const struct polynomial *q, uint32_t number)
 {
 	struct polynomial one = grid_number(1), most = grid_atom(number), own = most;

@@ -6,7 +6,7 @@
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid.h"
 
-/* ---- digits ------------------------------------------------------------------------------------ */
+/* ---- digits ---------------------------------------------------------------------------------- */
 
 /* The factor of the k-th digit, from the one with the least weight on. */
 static uint32_t factor_of(const struct grid *g, uint32_t k, bool reversed)
@@ -67,7 +67,7 @@ void grid_own(const struct grid *g, struct polynomial digit[GRID_FACTORS])
 		digit[i] = grid_atom(g->ranks + i);
 }
 
-/* ---- buffers ------------------------------------------------------------------------------------- */
+/* ---- buffers --------------------------------------------------------------------------------- */
 
 bool grid_add_buffer(struct grid *g, const struct buffer_def *d)
 {
@@ -135,7 +135,7 @@ bool grid_buffers(struct grid *g, const struct decl *d)
 	return !q || grid_fail(g, d->name.span, "buffers unlike the contract's");
 }
 
-/* ---- refs ------------------------------------------------------------------------------------------ */
+/* ---- refs ------------------------------------------------------------------------------------ */
 
 /* The chunks lo .. hi of a ref. */
 static bool range(struct grid *g, const struct ref *r, const struct grid_buffer *b,
@@ -184,7 +184,7 @@ bool grid_cells_of(struct grid *g, const struct ref *r, struct grid_cells *to)
 	return true;
 }
 
-/* ---- as integer sets have it ------------------------------------------------------------------------ */
+/* ---- as integer sets have it ----------------------------------------------------------------- */
 
 isl_map *grid_put(isl_map *m, isl_aff *a)
 {
@@ -266,7 +266,7 @@ isl_set *grid_all_cells(const struct grid *g)
 	return isl_set_intersect_params(all, isl_set_params(isl_set_copy(g->context)));
 }
 
-/* ---- the contract ------------------------------------------------------------------------------------ */
+/* ---- the contract ---------------------------------------------------------------------------- */
 
 /* Any index of the left side: a chunk's number, or that of a block of one chunk. */
 static bool free_index(struct grid *g, const struct ensures *e, uint32_t used)

@@ -38,8 +38,8 @@ static bool counts_most(const struct grid *g, uint32_t free, uint32_t number)
 	return free >> number & 1;
 }
 
-/* The cells of the views that a call is given in all groups, which must be the same chunks on all ranks of
- * a group, one for each part or cut into parts by `number`. NULL: g->why. */
+/* The cells of the views that a call is given in all groups, which must be the same chunks on all
+ * ranks of a group, one for each part or cut into parts by `number`. NULL: g->why. */
 static isl_set *view(struct grid_run *r, const struct ref *ref, const struct grid_call *c,
 		     uint32_t number)
 {
@@ -71,8 +71,8 @@ static isl_set *view(struct grid_run *r, const struct ref *ref, const struct gri
 	return isl_set_free(s);
 }
 
-/* A relation between numbers of a group's ranks, or such and parts, as one between ranks or cells, whose
- * other digits are the same. */
+/* A relation between numbers of a group's ranks, or such and parts, as one between ranks or cells,
+ * whose other digits are the same. */
 enum lift { LIFT_RANKS, LIFT_ONE, LIFT_PARTS };
 
 static isl_map *lifted(const struct grid *g, isl_map *m, uint32_t number, enum lift kind)

@@ -1,7 +1,8 @@
 /*
  * The links of a topology, as pairs of ranks' numbers. See grid.h.
  *
- * The text may have lets, fns, links from the rank itself, `if`, and loops over all ranks, whose trips are taken at once. ccs(5) 4, topologies
+ * The text may have lets, fns, links from the rank itself, `if`, and loops over all ranks, whose
+ * trips are taken at once. ccs(5) 4, topologies
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid.h"

@@ -198,7 +198,7 @@ bool grid_divide(const struct grid *g, const struct polynomial *a, const struct 
 	       grid_sum(&most, -1, r, &most) && grid_natural(g, &most);
 }
 
-/* ---- as integer sets have it ------------------------------------------------------------------ */
+/* ---- as integer sets have it ----------------------------------------------------------------- */
 
 isl_aff *grid_affine(const struct grid *g, const struct polynomial *p)
 {

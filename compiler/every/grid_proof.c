@@ -145,7 +145,7 @@ static bool topology(struct grid_run *r, const struct decl *d)
 	return true;
 }
 
-/* ---- all ---------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 /* What is given: each chunk is its own contribution. */
 static isl_map *initial(const struct grid_run *r)
@@ -200,7 +200,8 @@ static bool statement(struct grid_run *r, const struct stmt *s)
 	return s->kind == S_LET || s->kind == S_SCRATCH /* done: names() */ || grid_let(r->g, s);
 }
 
-/* Lets, and scratches: these are there from the start, for a cell without a value is as good as none. */
+/* Lets, and scratches: these are there from the start, for a cell without a value is as good as
+ * none. */
 static bool names(struct grid *g, const struct decl *d)
 {
 	for (const struct stmt *s = d->body; s; s = s->next)

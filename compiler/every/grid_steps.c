@@ -1,12 +1,12 @@
 /*
  * Steps of a main text on a grid: messages and copies of all ranks at once. See grid.h.
  *
- * In: a step. Each operation is a family of points (sender, receiver, offset in the message,
- * trips of the loops in the step), and says which cell each point reads, or writes; a copy's sender is its
- * receiver. Sends and receives are paired by that: those of a FIFO are each of one operation, and
- * have the same trips, in the order of which both come; or each FIFO has one message, whatever its trips.
- * No chunk is written twice, or written and read, so all reads see what was there before.
- * O(operations^2) sets.
+ * In: a step. Each operation is a family of points (sender, receiver, offset in the message, trips
+ * of the loops in the step), and says which cell each point reads, or writes; a copy's sender is
+ * its receiver. Sends and receives are paired by that: those of a FIFO are each of one operation,
+ * and have the same trips, in the order of which both come; or each FIFO has one message, whatever
+ * its trips. No chunk is written twice, or written and read, so all reads see what was there
+ * before. O(operations^2) sets.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid.h"
@@ -27,7 +27,7 @@ struct stepping {
 	uint32_t n, cap;
 };
 
-/* ---- operations ---------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 /* atoms -> the points of an operation. */
 static isl_map *points(const struct stepping *t, const struct polynomial *from,
@@ -122,7 +122,7 @@ static bool local(struct stepping *t, const struct stmt *s)
 	return (p.reads && p.writes) || unknown(t, s);
 }
 
-/* ---- the text of a step ----------------------------------------------------------------------------- */
+/* ---- the text of a step ---------------------------------------------------------------------- */
 
 static bool list(struct stepping *t, const struct stmt *s);
 
@@ -200,7 +200,7 @@ static bool list(struct stepping *t, const struct stmt *s)
 	return ok;
 }
 
-/* ---- messages ------------------------------------------------------------------------------------------ */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static isl_map *both(isl_map *a, isl_map *b)
 {
@@ -213,7 +213,8 @@ static bool is_end(const struct stepped *p, bool send)
 	return p->pairs && (send ? p->reads : p->writes);
 }
 
-/* Whether each FIFO's sends, and its receives, are of one operation each; go along links, to others. */
+/* Whether each FIFO's sends, and its receives, are of one operation each; go along links, to
+ * others. */
 static bool fifos_hold(const struct stepping *t)
 {
 	const struct grid *g = t->r->g;
@@ -288,7 +289,8 @@ static bool same_points(const isl_map *a, const isl_map *b)
 	return same;
 }
 
-/* Pairs messages: *sent becomes point -> cell of all sends, *trips whether trips tell them apart. */
+/* Pairs messages: *sent becomes point -> cell of all sends, *trips whether trips tell them
+ * apart. */
 static bool matched(const struct stepping *t, const struct stmt *s, isl_map **sent, bool *trips)
 {
 	isl_map *received = ends(t, false);
@@ -310,7 +312,7 @@ static bool matched(const struct stepping *t, const struct stmt *s, isl_map **se
 	       grid_fail(t->r->g, s->span, "sends and receives that may not meet in the step");
 }
 
-/* ---- values --------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* Whether no cell is written twice, or both written and read. */
 static bool no_races(const struct stepping *t, const struct stmt *s)

@@ -25,7 +25,7 @@ void grid_bind(struct grid *g, const struct symbol *s, const struct polynomial *
 	g->meaning[s->id] = arena_copy(g->arena, v, sizeof(*v));
 }
 
-/* ---- remainders ------------------------------------------------------------------------------- */
+/* ---- remainders ------------------------------------------------------------------------------ */
 
 /* The atoms of which `atom` is x - turn * factor and in its range, for one of a few turns. */
 static isl_set *turned(const struct grid *g, isl_aff *x, uint32_t atom, uint32_t factor)
@@ -90,7 +90,7 @@ static bool turned_remainder(struct grid *g, const struct polynomial *a, const s
 	return true;
 }
 
-/* ---- expressions -------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 static bool binary(struct grid *g, const struct expr *e, struct polynomial *to)
 {

@@ -76,7 +76,7 @@ static isl_map *one_fifo(struct forms *f, const struct form *a, const struct for
 	return same(ends(f, a, true), ends(f, b, true));
 }
 
-/* ---- guessing: the messages of a small N ------------------------------------------------------ */
+/* ---- guessing: the messages of a small N ----------------------------------------------------- */
 
 /* An event: operation, its point, its FIFO, its time. */
 struct event {
@@ -187,7 +187,7 @@ static bool shifts_at(struct forms *f, int64_t nranks, int64_t root, struct shif
 	return true;
 }
 
-/* ---- the relation, and that it is the one ------------------------------------------------------ */
+/* ---- the relation, and that it is the one ---------------------------------------------------- */
 
 /* Whether no FIFO has more than one message of the two operations. */
 static bool alone(isl_map *m)

@@ -26,7 +26,7 @@
 #define MOST_RANKS 128u
 #define MOST_WORDS 1500000u
 
-/* ---- moves on numbers ------------------------------------------------------------------------- */
+/* ---- moves on numbers ------------------------------------------------------------------------ */
 
 /* What a chunk holds: ranks, each with one chunk; none: no value. */
 struct ranks {
@@ -446,7 +446,7 @@ static bool try_all(struct trial *t, const struct moves *m)
 	return !t->failed;
 }
 
-/* ---- all ------------------------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static void find_loops(struct power_forms *f, const struct moves *m, struct all_heads *to)
 {

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* ---- the instance ------------------------------------------------------------------------------- */
+/* ---- the instance ---------------------------------------------------------------------------- */
 
 static bool given(const struct instance *in, const struct binding *p, int64_t *value)
 {
@@ -187,7 +187,7 @@ bool power_items(struct power_forms *f, struct act *to)
 	return power_list(&w, d->body);
 }
 
-/* ---- the contract's clauses --------------------------------------------------------------------- */
+/* ---- the contract's clauses ------------------------------------------------------------------ */
 
 /* x[e]@q as a relation to TRACK_Q, TRACK_INDEX. */
 static bool initial(struct power_walk *w, const struct term *t, uint32_t *buffer,

@@ -1,12 +1,12 @@
 /*
  * Items -> moves, in an order in which all ranks can do them together.
  *
- * An item is done by all its ranks at once; those of one rank stay in the order of its text, so
- * an item goes before an earlier one only if no rank has both. A send is done when its FIFOs are
+ * An item is done by all its ranks at once; those of one rank stay in the order of its text, so an
+ * item goes before an earlier one only if no rank has both. A send is done when its FIFOs are
  * empty, a receive when the messages in its FIFOs are exactly those that it takes. So what comes
- * out is a run that ends, with one slot in each FIFO; and since nothing that ranks can do
- * depends on the order (compiler/check/deadlock.c), each run ends and gives the same values. A
- * trip of a loop leaves no message behind. With 0 slots a rank goes on to another step only when the
+ * out is a run that ends, with one slot in each FIFO; and since nothing that ranks can do depends
+ * on the order (compiler/check/deadlock.c), each run ends and gives the same values. A trip of a
+ * loop leaves no message behind. With 0 slots a rank goes on to another step only when the
  * messages that it sent were received: its receivers, which did not wait so, have begun then.
  * O(items^2) automata.
  */

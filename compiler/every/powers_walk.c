@@ -177,7 +177,7 @@ static bool operation(struct power_walk *w, const struct stmt *s)
 	return s->kind <= S_REDUCE_FROM ? message(w, s) : local(w, s);
 }
 
-/* ---- steps --------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 /* The cells that an item touches: N, D, root, rank, chunk. */
 static const struct dfa *touched(struct power_forms *f, const struct act *i, bool source)
@@ -241,7 +241,7 @@ static bool step(struct power_walk *w, const struct stmt *s)
 	return ok;
 }
 
-/* ---- pars ---------------------------------------------------------------------------------------- */
+/* ---- pars ------------------------------------------------------------------------------------ */
 
 #define BLOCKS 60u /* of a par; beyond, nothing is said */
 
@@ -300,7 +300,7 @@ static bool channel(struct power_walk *w, const struct stmt *s)
 	return ok;
 }
 
-/* ---- loops ---------------------------------------------------------------------------------------- */
+/* ---- loops ----------------------------------------------------------------------------------- */
 
 static bool body_of(struct power_walk *w, const struct dfa *domain, const struct stmt *body)
 {
@@ -442,7 +442,7 @@ static bool loop(struct power_walk *w, const struct stmt *s)
 		      : power_fail(w->f, s->span, "a loop over chunks by -1");
 }
 
-/* ---- other blocks ----------------------------------------------------------------------------------- */
+/* ---- other blocks ---------------------------------------------------------------------------- */
 
 static bool branch(struct power_walk *w, const struct stmt *s)
 {

@@ -3,15 +3,15 @@
  *
  * In: forms, and pairs of sends and receives. Out: clocks under which time grows along every wait.
  *
- * The events are the start and the end of each wave (compiler/program.h): a receive ends once
- * the wave of its send has started; with one slot, a send ends once the waves of all receives
- * of its FIFO before it have started. (More slots have fewer waits.) With none, a send ends once
- * the wave of its receive has started. Every wait ends if some
- * function of the events grows along every wait, for then there is no cycle. The function is
- * the place in the text; where that does not grow, with a number of the rank's own in front of
- * some entry: its number, or a `let` of it, up or down. With 0 slots it may be added to the entry instead
- * (in a chain a rank sends when the next one receives: later by one rank, or by one statement). The
- * rank's own order is kept by construction, so what remains to be shown is about messages.
+ * The events are the start and the end of each wave (compiler/program.h): a receive ends once the
+ * wave of its send has started; with one slot, a send ends once the waves of all receives of its
+ * FIFO before it have started. (More slots have fewer waits.) With none, a send ends once the wave
+ * of its receive has started. Every wait ends if some function of the events grows along every
+ * wait, for then there is no cycle. The function is the place in the text; where that does not
+ * grow, with a number of the rank's own in front of some entry: its number, or a `let` of it, up
+ * or down. With 0 slots it may be added to the entry instead (in a chain a rank sends when the
+ * next one receives: later by one rank, or by one statement). The rank's own order is kept by
+ * construction, so what remains to be shown is about messages.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/relations.h"

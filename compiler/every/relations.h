@@ -65,7 +65,8 @@ struct clocks {
 	uint32_t n, cap;
 };
 
-/** progress.c: that every wait ends, with so many slots or more. *to: the clocks that were needed. */
+/** progress.c: that every wait ends, with so many slots or more. *to: the clocks that were
+ *  needed. */
 bool progress_made(struct forms *f, const struct pairs *p, uint32_t slots, struct clocks *to);
 void clocks_free(struct clocks *c);
 /** races.c: that no two operations of a step or a par touch a chunk that one writes. */

@@ -3,19 +3,19 @@
  *
  * A copy of what is given, or of such a copy, holds what it is a copy of.
  *
- * Sums. In: what each write is made of; holdings, some of which are sums. Out: what those sums hold that
- * no other sum takes. Nodes are the chunks that are given and the sums; an edge leads from
- * a node to a sum that is made of it. Shown, for all N at once:
+ * Sums. In: what each write is made of; holdings, some of which are sums. Out: what those sums
+ * hold that no other sum takes. Nodes are the chunks that are given and the sums; an edge leads
+ * from a node to a sum that is made of it. Shown, for all N at once:
  *
  *   - a sum is made of nodes alone, of its own chunk number, and of two different ones;
  *   - a node is in at most one sum;
  *   - of each chunk number, at most one node is in none: its top.
  *
  * Then every given chunk is counted exactly once in the top of its number: whoever follows the
- * edges from it has no choice, comes to no node twice (what a write is made of is earlier, progress.c),
- * and so ends in the top; another way from it to there would part from this one at a node that is in
- * two sums. So a top holds the chunk of that number of every rank. No node's own set of ranks is
- * needed. O(operations^2) set operations.
+ * edges from it has no choice, comes to no node twice (what a write is made of is earlier,
+ * progress.c), and so ends in the top; another way from it to there would part from this one at a
+ * node that is in two sums. So a top holds the chunk of that number of every rank. No node's own
+ * set of ranks is needed. O(operations^2) set operations.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/relations.h"
@@ -131,7 +131,7 @@ isl_union_map *sums_hold(struct forms *f, const struct flow *w, const struct hol
 	return NULL;
 }
 
-/* ---- copies ------------------------------------------------------------------------------------ */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 /* What op k's writes take, where they add nothing; else NULL. */
 static isl_union_map *taken_by(struct forms *f, const struct flow *w, uint32_t k)

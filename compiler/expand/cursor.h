@@ -57,21 +57,31 @@ struct tables {
 	uint32_t *fifo_slots, fifo_cap;
 	uint32_t
 		nhashed; /* FIFOs that are in fifo_slots: others wait until one is looked for there */
-	uint32_t *direct;  /* [src * nranks + dst] for path 0, channel 0: 1 + row; or NULL */
+	uint32_t *direct;  /* [tables_pair()] for path 0, channel 0: 1 + row; or NULL */
 	uint32_t *of_zero; /* the same of rank 0 alone: [dst], and [nranks + src]; or NULL */
 	bool *unlinked;	   /* by FIFO, up to the last one that has no link */
 	uint32_t nunlinked, capunlinked;
 };
 
+/* Rows of `direct` are a cache line longer than there are ranks: its columns would else lie in few
+ * sets of a cache, as N is often a power of two. */
+#define PAIR_GAP 16u
+
+static inline size_t tables_pair(const struct tables *t, uint32_t src, uint32_t dst)
+{
+	return (size_t)src * (t->program->nranks + PAIR_GAP) + dst;
+}
+
 /** `fifos`: FIFOs are wanted too. */
 void tables_init(struct tables *t, struct arena *a, struct program *p, bool fifos);
-/** Where the plain tables have the FIFO of path 0 and channel 0: 1 + row, or 0; NULL: they do not. */
+/** Where the plain tables have the FIFO of path 0 and channel 0: 1 + row, or 0; NULL: they do
+ *  not. */
 static inline uint32_t *tables_plain(const struct tables *t, uint32_t src, uint32_t dst)
 {
 	size_t n = t->program->nranks;
 
 	if (t->direct)
-		return &t->direct[src * n + dst];
+		return &t->direct[tables_pair(t, src, dst)];
 	return t->of_zero && (src == 0 || dst == 0) ? &t->of_zero[src ? n + src : dst] : NULL;
 }
 
@@ -516,6 +526,19 @@ bool cursor_meet(struct cursor *v, struct opsite *s, int64_t peer);
 bool cursor_cells(struct cursor *v, const struct ref *r, struct opsite *s, struct cells *cells);
 /** The row of the statement, with its site in the program. */
 struct opsite *cursor_site(struct cursor *v, const struct stmt *s);
+/* Writes an operation of the site. Field by field: its FIFO may just have been written there, and a
+ * wider read would wait for that. */
+static inline void cursor_put(struct op *o, const struct opsite *s, uint32_t kind, struct cells x,
+			      uint32_t other)
+{
+	*o = (struct op){ .cell = x.lo,
+			  .other = other,
+			  .fifo = s->op.fifo,
+			  .n = x.n,
+			  .kind = kind & 0xff,
+			  .site = s->op.site };
+}
+
 struct diag *cursor_report(struct cursor *v, int number, struct span span, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 /** E0204: the rank stops here. Returns 0. */

@@ -241,11 +241,7 @@ static void play_op(struct cursor *v, const struct squad *b, const struct op *ro
 	if (v->stopped || (message && !cursor_meet(v, s, row->fifo)))
 		return;
 	struct op *o = &l->ops[l->n++];
-	*o = s->op;
-	o->kind = row->kind;
-	o->cell = row->cell;
-	o->n = row->n;
-	o->other = message ? 0 : row->other;
+	cursor_put(o, s, row->kind, (struct cells){ row->cell, row->n }, message ? 0 : row->other);
 	v->nsilent += op_kind(row) == OP_FRESH;
 }
 

@@ -220,7 +220,7 @@ static RARE bool may_write(struct cursor *v, const struct ref *ref, struct opsit
 	return false;
 }
 
-/* ---- peers and FIFOs ---------------------------------------------------------------------------- */
+/* ---- peers and FIFOs ------------------------------------------------------------------------- */
 
 static RARE bool report_peer(struct cursor *v, struct opsite *s, int64_t peer)
 {
@@ -320,6 +320,15 @@ static uint32_t find_in_order(struct cursor *v, const struct fifo *key, uint32_t
 	return found == NONE ? find_own(v, key, other) : found;
 }
 
+static uint32_t new_fifo(struct cursor *v, uint32_t src, uint32_t dst, uint32_t path, uint32_t peer,
+			 bool linked)
+{
+	uint32_t fifo = tables_new_fifo(v->tables, src, dst, path, v->channel, linked);
+	if (v->latest)
+		v->latest[peer] = fifo + 1;
+	return fifo;
+}
+
 /* The FIFO of a message, and the check of its link when it is made: at the sending
  * end, so that one message is one report. */
 static RARE bool fifo_of(struct cursor *v, struct opsite *s, uint32_t other, uint32_t *fifo)
@@ -335,12 +344,9 @@ static RARE bool fifo_of(struct cursor *v, struct opsite *s, uint32_t other, uin
 	bool direct = v->tables->direct && path == 0 && v->channel == 0;
 	*fifo = v->made && !direct ? find_in_order(v, &key, other)
 				   : tables_fifo(v->tables, src, dst, path, v->channel);
-	if (*fifo == NONE) {
-		*fifo = tables_new_fifo(v->tables, src, dst, path, v->channel,
-					!v->links || links_has(v->links, src, dst));
-		if (v->latest)
-			v->latest[other] = *fifo + 1;
-	}
+	if (*fifo == NONE)
+		*fifo = new_fifo(v, src, dst, path, other,
+				 !v->links || links_has(v->links, src, dst));
 	if (!sends || *fifo >= v->tables->nunlinked || !v->tables->unlinked[*fifo])
 		return true;
 	if (told(v, s))
@@ -355,18 +361,19 @@ static RARE bool fifo_of(struct cursor *v, struct opsite *s, uint32_t other, uin
 	return false;
 }
 
-/* Another peer than the last time: its FIFO, if it is there already and is one that
- * needs no check. Most are, where a rank talks to many. */
-static bool known_fifo(struct cursor *v, struct opsite *s, uint32_t peer)
+/* Another peer than the last time: its FIFO, if the plain table has it and it needs no check. Most
+ * do, where a rank talks to many. */
+static bool direct_fifo(struct cursor *v, struct opsite *s, uint32_t peer)
 {
 	const struct tables *t = v->tables;
 	bool sends = s->stmt->kind == S_SEND;
+	uint32_t src = sends ? v->rank : peer, dst = sends ? peer : v->rank;
 	if (v->quiet || v->at != 0)
 		return false;
-	const uint32_t *row = tables_plain(t, sends ? v->rank : peer, sends ? peer : v->rank);
-	if (!row || !*row || !v->links->all)
+	const uint32_t *row = tables_plain(t, src, dst);
+	if (!row || !v->links->all)
 		return false;
-	s->op.fifo = *row - 1;
+	s->op.fifo = *row ? *row - 1 : new_fifo(v, src, dst, 0, peer, true);
 	return true;
 }
 
@@ -376,14 +383,14 @@ bool cursor_meet(struct cursor *v, struct opsite *s, int64_t peer)
 	uint64_t key = v->rank_key ^ other;
 	if (s->key == key && s->at == v->at)
 		return true;
-	if (!known_fifo(v, s, other) && !fifo_of(v, s, other, &s->op.fifo))
+	if (!direct_fifo(v, s, other) && !fifo_of(v, s, other, &s->op.fifo))
 		return false;
 	s->key = key;
 	s->at = v->at;
 	return true;
 }
 
-/* ---- operations ------------------------------------------------------------------------------------ */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 static const uint8_t kinds[] = { [S_SEND] = OP_SEND,
 				 [S_RECV] = OP_RECV,
@@ -417,16 +424,13 @@ struct opsite *cursor_site(struct cursor *v, const struct stmt *stmt)
 	return s;
 }
 
-/* The operation, its cells still to be said. */
-static inline struct op *new_op(struct cursor *v, const struct opsite *s)
+/* One more operation of the lane, which has room. */
+static inline void put_op(struct cursor *v, const struct opsite *s, struct cells x, uint32_t other)
 {
 	struct lane *l = &v->lanes[v->lane];
-	struct op *o = &l->ops[l->n++];
-	*o = s->op;
-	o->kind |= v->joined;
+	cursor_put(&l->ops[l->n++], s, s->op.kind | v->joined, x, other);
 	v->joined = v->step ? OP_JOINED : 0;
 	v->idle = 0;
-	return o;
 }
 
 static RARE void local_operation(struct cursor *v, struct opsite *s, struct cells x)
@@ -445,10 +449,7 @@ static RARE void local_operation(struct cursor *v, struct opsite *s, struct cell
 	}
 	if (!v->quiet && !sizes_copy(v, s, x, y))
 		return;
-	struct op *o = new_op(v, s);
-	o->cell = x.lo;
-	o->other = y.lo;
-	o->n = x.n;
+	put_op(v, s, x, y.lo);
 }
 
 static inline void message(struct cursor *v, struct opsite *s, struct cells x)
@@ -462,9 +463,7 @@ static inline void message(struct cursor *v, struct opsite *s, struct cells x)
 	}
 	if (!cursor_meet(v, s, peer))
 		return;
-	struct op *o = new_op(v, s);
-	o->cell = x.lo;
-	o->n = x.n;
+	put_op(v, s, x, 0);
 }
 
 bool cursor_operation(struct cursor *v, const struct stmt *stmt)

@@ -14,8 +14,10 @@
  */
 #include "compiler/expand/cursor.h"
 
-#define MOST_OPS 16u		       /* operations of a body */
-#define MOST_LETS 16u		       /* its lets, and the loop's variable */
+#define MOST_OPS 16u  /* operations of a body */
+#define MOST_LETS 16u /* its lets, and the loop's variable */
+/* Of the loop that makes most operations: never a call. */
+#define INNERMOST static inline __attribute__((always_inline))
 #define WORTH 6			       /* iterations: fewer are walked */
 #define MOST_COUNT ((uint64_t)1 << 40) /* iterations at once */
 
@@ -292,7 +294,7 @@ static inline bool next_peer(struct cursor *v, struct piece *p)
 
 /* One iteration's operations; false: one is not as usual. If its mistake was reported, rows of the
  * iteration before it count: the walk makes them. */
-static inline bool iteration(struct strip *s, struct op *o)
+INNERMOST bool iteration(struct strip *s, struct op *o)
 {
 	bool wrong = s->v->wrong;
 	for (struct piece *p = s->parts; p < s->parts + s->nparts; p++, o++) {
@@ -304,11 +306,7 @@ static inline bool iteration(struct strip *s, struct op *o)
 				s->v->wrong_row += (uint32_t)(p - s->parts);
 			return false;
 		}
-		*o = p->site->op;
-		o->kind |= p->joined;
-		o->cell = x.lo;
-		o->other = y.lo;
-		o->n = x.n;
+		cursor_put(o, p->site, p->site->op.kind | p->joined, x, y.lo);
 		p->joined = p->then;
 	}
 	return true;

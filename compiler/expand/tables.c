@@ -53,11 +53,11 @@ static void grow_paths(struct tables *t)
 static void make_direct(struct tables *t)
 {
 	const struct program *p = t->program;
-	t->direct = ARENA_ARRAY(t->arena, uint32_t, (size_t)p->nranks * p->nranks);
+	t->direct = ARENA_ARRAY(t->arena, uint32_t, tables_pair(t, p->nranks, 0));
 	for (uint32_t i = 0; i < p->nfifos; i++) {
 		const struct fifo *f = &p->fifos[i];
 		if (f->path == 0 && f->channel == 0)
-			t->direct[(size_t)f->src * p->nranks + f->dst] = i + 1;
+			t->direct[tables_pair(t, f->src, f->dst)] = i + 1;
 	}
 }
 
@@ -120,7 +120,7 @@ uint32_t tables_path(struct tables *t, uint32_t parent, uint32_t block, bool mak
 uint32_t tables_fifo(struct tables *t, uint32_t src, uint32_t dst, uint32_t path, uint32_t channel)
 {
 	const struct program *p = t->program;
-	uint32_t *plain = path == 0 && channel == 0 ? tables_plain(t, src, dst) : NULL;
+	const uint32_t *plain = path == 0 && channel == 0 ? tables_plain(t, src, dst) : NULL;
 	if (plain)
 		return *plain - 1;
 	if (t->nhashed < p->nfifos)

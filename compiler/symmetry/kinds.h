@@ -55,8 +55,8 @@
  * topology's, too, as links have no order. A loop by whose variable no peer and no link is
  * named goes over what is SAME.
  *
- * **With a root** (roots.h) ranks turn together with a parameter, which is WITHIN, 1 as `rank` is. A
- * copy in two pieces may be cut there, too.
+ * **With a root** (roots.h) ranks turn together with a parameter, which is WITHIN, 1 as `rank` is.
+ * A copy in two pieces may be cut there, too.
  *
  * No sum may go over 64 bits on one rank alone: each kind has a bound of its value, and where
  * that is not well below, the form is OTHER. Bounds hold if every parameter of the schedule is

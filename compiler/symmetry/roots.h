@@ -10,9 +10,9 @@
  * parameter that is the root turns as `rank` does, and what is SAME on rank r for R, such as
  * (rank - R) % N, is the same on rank r + c for R + c. The contract must turn likewise. Chunks stay, as
  * in broadcasts and reductions, which the text tells; or they turn, as a gather's blocks, and then
- * each rank is run to see how (turns.h): that the index of what turns has N values, and that no cell
- * turns in two ways. What is in its place in its block must be so for all roots, as lengths and bits
- * hang on that. O(text), or O(operations) where chunks turn.
+ * each rank is run to see how (turns.h): that the index of what turns has N values, and that no
+ * cell turns in two ways. What is in its place in its block must be so for all roots, as lengths
+ * and bits hang on that. O(text), or O(operations) where chunks turn.
  */
 #ifndef CCS_COMPILER_SYMMETRY_ROOTS_H
 #define CCS_COMPILER_SYMMETRY_ROOTS_H

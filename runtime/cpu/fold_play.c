@@ -1,9 +1,9 @@
 /*
  * Playing folds: see fold.h. O(elements of their sources and targets).
  *
- * What a fold stores in an output is stored past the caches where these cannot hold the buffers of all ranks
- * (layout.past), unless it lies in an input, too: allreduce of 16 MiB took 2.4 to 2.9 ms without that on 2 ranks,
- * and 8.9 to 14.8 on 8, by one schedule and another.
+ * What a fold stores in an output is stored past the caches where these cannot hold the buffers of
+ * all ranks (layout.past), unless it lies in an input, too: allreduce of 16 MiB took 2.4 to 2.9 ms
+ * without that on 2 ranks, and 8.9 to 14.8 on 8, by one schedule and another.
  */
 #include "runtime/cpu/fold.h"
 #include "runtime/cpu/sequence.h"
@@ -14,9 +14,9 @@
 /* Of a place, in a step. Allreduce of 64 KiB and 1 MiB on 8 ranks by recursive doubling took with 2, 4
  * and 8 KiB 27, 27 and 27 us, and 622, 575 and 531. */
 #define STEP_BYTES ((size_t)8 << 10)
-/* The same of what is then stored past the caches: such that the processor reads what comes next while that is
- * under way. Of 16 MiB on 2 ranks that took with 512 bytes, 1, 2 and 4 KiB 1.5, 1.4, 1.7 and 1.8 ms; on 8
- * ranks 9.5, 9.0, 10.2 and 10.1. */
+/* The same of what is then stored past the caches: such that the processor reads what comes next
+ * while that is under way. Of 16 MiB on 2 ranks that took with 512 bytes, 1, 2 and 4 KiB 1.5, 1.4,
+ * 1.7 and 1.8 ms; on 8 ranks 9.5, 9.0, 10.2 and 10.1. */
 #define PAST_BYTES ((size_t)1 << 10)
 
 void folds_free(struct folds *f)
@@ -51,8 +51,8 @@ static bool rests(const struct place_at *p, unsigned char *const *bases)
 	       bases[p->base] != bases[p->base + BUFFER_SEND - BUFFER_RECV];
 }
 
-/* The same past the caches, where they cannot hold what the run stores: in blocks that stay there, and
- * from each to all targets. */
+/* The same past the caches, where they cannot hold what the run stores: in blocks that stay there,
+ * and from each to all targets. */
 static void play_past(const struct layout *l, const struct fold *d, const struct place_at *p,
 		      unsigned char *const *bases, unsigned char **at, size_t n)
 {

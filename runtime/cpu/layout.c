@@ -2,29 +2,30 @@
  * Lays out a run: where cells lie for this count, how chunks are cut into tiles,
  * and the memory of fibers, FIFOs and scratch.
  *
- * The tile. A cell's tile is 32 KiB (or, with the slot, what the wire to other processes
- * asks for), or as large as the call says (ccs_run_with); a quarter of the longest chunk, from that up to
- * 256 KiB, where messages leave the caches on their way (see below), if all slots together stay within
- * RINGS_BYTES (allgather of 1 MiB by two processes took 116 us by 32 KiB, and 90 so, between near cores, and
- * 147 and 114 between distant ones); whole chunks where messages need no slot, as every one is read in its
- * sender's memory and only stored; less where messages have many cells, so that a slot stays within 256 KiB (but
- * at least 512 bytes), and where there are many FIFOs, so that all slots together stay within 256 MiB (but at
- * least 64 bytes a tile). Where the longest chunk fits, there is one tile, and cells that
- * adjoin move as one piece. A FIFO has the slots that the plan was checked with,
- * or as many as it has messages in all, whichever is less: in one call; in all those that a
- * rank may be ahead of others, if ranks are processes and chunks are short, so that a sender
- * need not look each time how far its receiver is; but of messages that come one a call no more than
- * stay in the cores' caches, as a line is written sooner that the receiver has just read than one which
- * it has put away.
+ * The tile. A cell's tile is 32 KiB (or, with the slot, what the wire to other processes asks
+ * for), or as large as the call says (ccs_run_with); a quarter of the longest chunk, from that up
+ * to 256 KiB, where messages leave the caches on their way (see below), if all slots together stay
+ * within RINGS_BYTES (allgather of 1 MiB by two processes took 116 us by 32 KiB, and 90 so,
+ * between near cores, and 147 and 114 between distant ones); whole chunks where messages need no
+ * slot, as every one is read in its sender's memory and only stored; less where messages have many
+ * cells, so that a slot stays within 256 KiB (but at least 512 bytes), and where there are many
+ * FIFOs, so that all slots together stay within 256 MiB (but at least 64 bytes a tile). Where the
+ * longest chunk fits, there is one tile, and cells that adjoin move as one piece. A FIFO has the
+ * slots that the plan was checked with, or as many as it has messages in all, whichever is less:
+ * in one call; in all those that a rank may be ahead of others, if ranks are processes and chunks
+ * are short, so that a sender need not look each time how far its receiver is; but of messages
+ * that come one a call no more than stay in the cores' caches, as a line is written sooner that
+ * the receiver has just read than one which it has put away.
  *
- * The ring. Who writes a slot again while its lines are still in its receiver's own caches must take them
- * from there: of 256 KiB from one process to another, by slots of as much in all, that took most of
- * the 31 us; by 1 MiB of slots they took 14, and 8 by 2 MiB, which is more than such a cache (1 MiB) holds.
- * So where ranks have cores of their own, a FIFO of long chunks has more slots than the plan needs, which
- * makes a sender wait less, and never more: of that many bytes, and all FIFOs together of RINGS_BYTES. Buffers that
- * leave the caches themselves want half: else slots take their room in the cache that the cores share. Not
- * so slots that are stored past the caches. Memory is kept from run to run and only grows; where
- * ranks are processes it is one of several (struct laid, procs_layouts.c). O(fibers + FIFOs + cells).
+ * The ring. Who writes a slot again while its lines are still in its receiver's own caches must
+ * take them from there: of 256 KiB from one process to another, by slots of as much in all, that
+ * took most of the 31 us; by 1 MiB of slots they took 14, and 8 by 2 MiB, which is more than such
+ * a cache (1 MiB) holds. So where ranks have cores of their own, a FIFO of long chunks has more
+ * slots than the plan needs, which makes a sender wait less, and never more: of that many bytes,
+ * and all FIFOs together of RINGS_BYTES. Buffers that leave the caches themselves want half: else
+ * slots take their room in the cache that the cores share. Not so slots that are stored past the
+ * caches. Memory is kept from run to run and only grows; where ranks are processes it is one of
+ * several (struct laid, procs_layouts.c). O(fibers + FIFOs + cells).
  */
 #include "runtime/base/divide.h"
 #include "runtime/base/file.h"
@@ -423,8 +424,8 @@ static size_t ring_of(const struct cpu *e, const struct layout *l, const struct 
 	return fifos > RINGS_BYTES / most ? (size_t)(RINGS_BYTES / fifos) : most;
 }
 
-/* How results that nobody reads in the run are stored: past the caches, where the ranks' buffers are most of
- * what the last one holds. (An average is divided in the end.) */
+/* How results that nobody reads in the run are stored: past the caches, where the ranks' buffers
+ * are most of what the last one holds. (An average is divided in the end.) */
 static reduce_copy *past_of(const struct cpu *e, const struct call *c)
 {
 	size_t ranks = (size_t)(e->net ? e->world->nlocal : e->world->nranks);

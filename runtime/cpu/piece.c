@@ -8,14 +8,15 @@
  * either, in blocks that stay in the first-level cache. A chunk `by column` is a piece for each
  * of its rows, one row after the other in a slot. O(bytes + cells + their rows).
  *
- * A long piece is stored into its slot past the caches, where the layout says so: its lines were read by
- * another core last, which would have to give each of them away first, and that costs up to six times the
- * copy. In this way 256 KiB went through slots of 32 KiB in 18 us, wherever the cores were, against 29 us
- * between cores of one cache and 117 us between distant ones.
+ * A long piece is stored into its slot past the caches, where the layout says so: its lines were
+ * read by another core last, which would have to give each of them away first, and that costs up
+ * to six times the copy. In this way 256 KiB went through slots of 32 KiB in 18 us, wherever the
+ * cores were, against 29 us between cores of one cache and 117 us between distant ones.
  *
- * So are results that nobody reads in this run, of calls whose buffers are more than all caches hold: the
- * processor would read each line from memory before it is written. Allgather of 16 MiB by two processes took 5.2
- * ms, and 2.6 with this and larger tiles. Not what lies where it was just read: that is in the caches.
+ * So are results that nobody reads in this run, of calls whose buffers are more than all caches
+ * hold: the processor would read each line from memory before it is written. Allgather of 16 MiB
+ * by two processes took 5.2 ms, and 2.6 with this and larger tiles. Not what lies where it was
+ * just read: that is in the caches.
  *
  * Lengths are clamped to the cells' own, so that no plan can leave a buffer.
  */

@@ -9,16 +9,16 @@
  *
  * A program makes the same call again and again: the operations are listed once a layout, with
  * what each looks at and writes, and the rank's buffers placed once as long as they are the same.
- * Who sends or receives need not look at once whether the other end is asleep, which may cost a fence:
- * only before it waits for long itself, and in the end, for all operations so far. (Not later: when
- * the rank has finished the call others may lay out another.)
+ * Who sends or receives need not look at once whether the other end is asleep, which may cost a
+ * fence: only before it waits for long itself, and in the end, for all operations so far. (Not
+ * later: when the rank has finished the call others may lay out another.)
  *
- * Messages of some KiB are stored through the caches or past them (piece.c), whichever takes less. Each
- * rank finds that for itself, a layout: of every PERIOD calls the first TRIES are done in the one way, as
- * many in the other, and the least of the latter half of either counts, when slots are as that way leaves
- * them. A rank that sends last would see but half of it: there a call counts until the next one like it
- * begins. 8 KiB took 1.0 us through the caches and 1.2 past them between near cores, and 4.2 and 1.4 between
- * distant ones.
+ * Messages of some KiB are stored through the caches or past them (piece.c), whichever takes less.
+ * Each rank finds that for itself, a layout: of every PERIOD calls the first TRIES are done in the
+ * one way, as many in the other, and the least of the latter half of either counts, when slots are
+ * as that way leaves them. A rank that sends last would see but half of it: there a call counts
+ * until the next one like it begins. 8 KiB took 1.0 us through the caches and 1.2 past them
+ * between near cores, and 4.2 and 1.4 between distant ones.
  *
  * O(1) an operation, beside its data.
  */
@@ -124,7 +124,7 @@ static ccs_status place(struct cpu *e, struct call *c)
 	return s;
 }
 
-/* ---- how messages are stored ------------------------------------------------------------------ */
+/* ---- how messages are stored ----------------------------------------------------------------- */
 
 /* The last call that has begun was a trial's, until now. */
 static void manner_took(struct procs_manner *m, uint64_t now)

@@ -1,28 +1,30 @@
 /*
  * Which way long messages go, tried out in the calls themselves.
  *
- * In: a call of long chunks, which all processes are about to post. Out: the way of its messages, the same
- * in all of them: copied into slots; stored there past the caches; or, where the system lets all processes,
- * read where they lie. Which is quickest depends on the schedule, on how long messages are, and on
- * whether the cores share a cache, which on a virtual machine changes within seconds: 256 KiB from one
- * process to another took 29, 19 and 22 us so, and soon after 117, 18 and 40, by slots that stayed in
- * caches (without that the first is 8: layout.c); and sums are quicker by slots where exchanges are not.
- * Slots that are stored past the caches are a layout of their own: copies into the same would find them
- * in the memory, and lose a trial that they win when they go on.
+ * In: a call of long chunks, which all processes are about to post. Out: the way of its messages,
+ * the same in all of them: copied into slots; stored there past the caches; or, where the system
+ * lets all processes, read where they lie. Which is quickest depends on the schedule, on how long
+ * messages are, and on whether the cores share a cache, which on a virtual machine changes within
+ * seconds: 256 KiB from one process to another took 29, 19 and 22 us so, and soon after 117, 18
+ * and 40, by slots that stayed in caches (without that the first is 8: layout.c); and sums are
+ * quicker by slots where exchanges are not. Slots that are stored past the caches are a layout of
+ * their own: copies into the same would find them in the memory, and lose a trial that they win
+ * when they go on.
  *
- * So the first calls of a kind are a trial: after one that goes as what was best for the last kind whose
- * chunks were about as long, some by slots, until all of these have been used, as they are quicker then (else
- * allgather of 256 KiB between near cores took 29 us as often as 23); and TRIES by each way in turn. Each
- * process leaves in its seat when such a call began and was over; what it cost is the time from the last
- * beginning to the last end, and of a way the least of its calls counts, but not the first, which finds lines
- * of the cache where another way has left them. The call behind them waits until all are through with them, and then all
- * find the same, each by itself, as they read the same numbers. The next so many go that way, for about
- * PERIOD_NS, and then it is tried again: by no less than LEAST_CALLS, so that a trial's calls are one
- * in dozens, and their number is known to all, as time is not.
+ * So the first calls of a kind are a trial: after one that goes as what was best for the last kind
+ * whose chunks were about as long, some by slots, until all of these have been used, as they are
+ * quicker then (else allgather of 256 KiB between near cores took 29 us as often as 23); and TRIES
+ * by each way in turn. Each process leaves in its seat when such a call began and was over; what
+ * it cost is the time from the last beginning to the last end, and of a way the least of its calls
+ * counts, but not the first, which finds lines of the cache where another way has left them. The
+ * call behind them waits until all are through with them, and then all find the same, each by
+ * itself, as they read the same numbers. The next so many go that way, for about PERIOD_NS, and
+ * then it is tried again: by no less than LEAST_CALLS, so that a trial's calls are one in dozens,
+ * and their number is known to all, as time is not.
  *
- * A kind's numbers are not written anew before all have read them: not by a later trial, as no process is
- * PROCS_LAG calls ahead of another; nor by another kind in its place, which waits until all are through
- * with the calls of the one before.
+ * A kind's numbers are not written anew before all have read them: not by a later trial, as no
+ * process is PROCS_LAG calls ahead of another; nor by another kind in its place, which waits until
+ * all are through with the calls of the one before.
  *
  * O(kinds) a call; O(ranks x ways) when a trial is over.
  */
@@ -41,7 +43,7 @@
 
 _Static_assert(LEAST_CALLS > PROCS_LAG, "all have read a trial's times before the next");
 
-/* ---- whether memory can be read ---------------------------------------------------------------- */
+/* ---- whether memory can be read -------------------------------------------------------------- */
 
 /* ($CCS_CROSS_MEMORY_DISABLE=1: as if it could not; 0: if it can, there is no other way.) */
 void procs_try_reading(struct world *w)
@@ -93,7 +95,7 @@ bool procs_tried(struct world *w)
 	return true;
 }
 
-/* ---- choosing ------------------------------------------------------------------------------------ */
+/* ---- choosing -------------------------------------------------------------------------------- */
 
 /* The power of two that the bytes have reached. */
 static unsigned class_of(size_t bytes)
@@ -247,7 +249,7 @@ void procs_timed(struct procs *p)
 	p->timed = NULL;
 }
 
-/* ---- telling --------------------------------------------------------------------------------------- */
+/* ---- telling --------------------------------------------------------------------------------- */
 
 void procs_tell_ways(const struct procs *p, char *text, size_t size)
 {

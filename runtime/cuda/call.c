@@ -265,7 +265,7 @@ static ccs_status fill(const struct launch *l, struct gpu_part *p)
 	p->args = l->state->parts[p - l->g->parts].call;
 	cut(l, p);
 	p->args.longest = round_up(l->longest, unit);
-	p->args.count = c->count;
+	cuda_tables_count(&p->args, c->count);
 	p->args.limit = gpu_limit(l->w);
 	p->args.ends = l->w->kernels_end;
 	p->args.divide = c->reduces && !c->premul && c->op == CCS_AVG ? (uint32_t)l->w->nranks : 0;
@@ -389,9 +389,9 @@ static ccs_status try_part(const struct launch *l, struct gpu_part *p)
 	return s;
 }
 
-/* Whether what fits is found out before the call launches: with several parts, as all must have the
- * same number of channels, and no part's kernel can be taken back; and in a capture, as a driver may
- * refuse only what is made of it. */
+/* Whether what fits is found out before the call launches: with several parts, as all must have
+ * the same number of channels, and no part's kernel can be taken back; and in a capture, as a
+ * driver may refuse only what is made of it. */
 static bool must_try(const struct launch *l)
 {
 	return !l->fit->tried && (l->g->places.nparts > 1 || l->g->parts->capturing);

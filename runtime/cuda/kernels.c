@@ -38,8 +38,8 @@ static bool same_key(const struct kernel_key *a, const struct kernel_key *b)
 
 /* ---- what there is --------------------------------------------------------------- */
 
-/* Whether a CUBIN for that architecture runs on the GPU: within a major version upwards, but those of
- * systems on a chip (Jetson, Thor) on these alone. */
+/* Whether a CUBIN for that architecture runs on the GPU: within a major version upwards, but those
+ * of systems on a chip (Jetson, Thor) on these alone. */
 static bool arch_runs(int arch, int capability)
 {
 	static const int on_chip[] = { 53, 62, 72, 87, 101, 110 };

@@ -266,6 +266,7 @@ static ccs_status upload(struct maker *k, uint32_t i)
 	if (rc)
 		return rc;
 	fill_fifos(k, i);
+	cuda_tables_brief(&s->tables);
 	rc = cuda_upload(&p->cuda, memory + s->map.tables, s->tables.bytes, s->tables.size,
 			 "a plan's tables");
 	cuda_leave(&p->cuda, mode);

@@ -13,6 +13,7 @@
 #include "runtime/cuda/tables.h"
 
 #include "runtime/base/error.h"
+#include "runtime/plan/cells.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +90,9 @@ static void lay_out(struct maker *k)
 	const struct ccs_plan *p = k->v->plan;
 	size_t at = 0;
 
-	t->ops = place(&at, count_ops(k->v), sizeof(struct ccs_dev_op));
+	t->nops = (uint32_t)count_ops(k->v);
+	t->ops = place(&at, t->nops, sizeof(struct ccs_dev_op));
+	t->briefs = place(&at, t->nops, sizeof(struct ccs_dev_brief));
 	t->workers = place(&at, t->nworkers, sizeof(struct ccs_dev_worker));
 	t->waits = place(&at, p->waits.n, sizeof(struct ccs_dev_wait));
 	t->cells = place(&at, (uint64_t)p->cells + p->scratch, sizeof(struct ccs_dev_cell));
@@ -343,6 +346,7 @@ static void make_cells(struct maker *k)
 	}
 	for (uint32_t i = 0; i < v->plan->scratch; i++)
 		*d++ = (struct ccs_dev_cell){ 0, i, 0, 0 };
+	k->t->chunks = v->plan->cells ? v->shapes->chunks : 0;
 }
 
 static void make_fifos(struct maker *k)
@@ -398,6 +402,7 @@ static bool allocate(struct maker *k)
 	k->t->nfifos = (uint32_t)p->fifos.n;
 	k->t->max_cells = p->max_message ? p->max_message : 1;
 	k->t->scratch = p->scratch;
+	k->t->laid_out = cells_laid_out(k->m);
 	number_workers(k);
 	lay_out(k);
 	k->t->bytes = calloc(k->t->size / 16 + 1, 16);
@@ -445,16 +450,115 @@ struct ccs_dev_fifo *cuda_tables_fifos(const struct cuda_tables *t)
 	return (struct ccs_dev_fifo *)(void *)(t->bytes + t->fifos);
 }
 
+/* ---- brief rows ------------------------------------------------------------------- */
+
+static const struct ccs_dev_cell *cell_of(const struct cuda_tables *t, uint32_t cell)
+{
+	return (const struct ccs_dev_cell *)(const void *)(t->bytes + t->cells) + cell;
+}
+
+/* Its blocks are cut as those of the first cell, or it is scratch. */
+static bool cut_alike(const struct cuda_tables *t, uint32_t cell)
+{
+	return cell == CCS_NONE || t->laid_out || !cell_of(t, cell)->chunks ||
+	       cell_of(t, cell)->chunks == t->chunks;
+}
+
+static struct ccs_dev_brief_cell brief_cell(const struct cuda_tables *t, uint32_t cell,
+					    bool initial)
+{
+	const struct ccs_dev_cell *c = cell_of(t, cell);
+	const bool scratch = cell != CCS_NONE && !c->chunks;
+
+	if (cell == CCS_NONE)
+		return (struct ccs_dev_brief_cell){ 0, 0 };
+	if (t->laid_out)
+		return (struct ccs_dev_brief_cell){ cell, scratch ? CCS_DEV_NONE : 0 };
+	if (scratch)
+		return (struct ccs_dev_brief_cell){ c->recv, CCS_DEV_NONE };
+	return (struct ccs_dev_brief_cell){ c->pos, initial ? c->send : c->recv };
+}
+
+/* The part of it that is of one of its FIFOs. */
+struct brief_end {
+	uint8_t *data;
+	uint64_t *counter;
+	uint32_t messages, slots, bytes;
+	bool fits;
+};
+
+static struct brief_end brief_end(const struct cuda_tables *t, uint32_t row, uint32_t seq,
+				  bool receives)
+{
+	const struct ccs_dev_fifo *f = cuda_tables_fifos(t) + row;
+	const bool fits = f->messages <= f->slots;
+	struct brief_end e = { .data = f->data,
+			       .messages = f->messages,
+			       .slots = f->slots,
+			       .bytes = (uint32_t)f->slot_bytes,
+			       .fits = fits && f->slot_bytes <= UINT32_MAX };
+
+	if (seq + 1 == f->messages && (fits || !receives))
+		e.counter = receives ? f->tail : f->head;
+	return e;
+}
+
+static struct ccs_dev_brief brief_of(const struct cuda_tables *t, const struct ccs_dev_op *o)
+{
+	const uint32_t parts = CCS_DEV_FORM | CCS_DEV_A_INITIAL | CCS_DEV_B_INITIAL;
+	const uint32_t never = CCS_DEV_PUBLISH | CCS_DEV_TO_STAGE | CCS_DEV_FROM_STAGE;
+	const bool is_in = (o->form & (CCS_DEV_IN | CCS_DEV_FROM_STAGE)) == CCS_DEV_IN;
+	const bool is_out = (o->form & (CCS_DEV_OUT | CCS_DEV_TO_STAGE)) == CCS_DEV_OUT;
+	const struct brief_end none = { .slots = 1, .fits = true };
+	const struct brief_end in = is_in ? brief_end(t, o->in, o->in_seq, true) : none;
+	const struct brief_end out = is_out ? brief_end(t, o->out, o->out_seq, false) : none;
+	const bool plain = o->n == 1 && !o->nwaits && !(o->form & never) && in.fits && out.fits &&
+			   cut_alike(t, o->len) && cut_alike(t, o->a) && cut_alike(t, o->b) &&
+			   cut_alike(t, o->dst);
+
+	return (struct ccs_dev_brief){
+		.in = in.data,
+		.out = out.data,
+		.tail = in.counter,
+		.head = out.counter,
+		.form = plain ? o->form & parts : CCS_DEV_NONE,
+		.fifo = o->in,
+		.in_seq = o->in_seq,
+		.out_seq = o->out_seq,
+		.in_messages = in.messages,
+		.out_messages = out.messages,
+		.in_slots = in.slots,
+		.out_slots = out.slots,
+		.in_bytes = in.bytes,
+		.out_bytes = out.bytes,
+		.len = brief_cell(t, plain ? o->len : CCS_NONE, false),
+		.a = brief_cell(t, plain ? o->a : CCS_NONE, o->form & CCS_DEV_A_INITIAL),
+		.b = brief_cell(t, plain ? o->b : CCS_NONE, o->form & CCS_DEV_B_INITIAL),
+		.dst = brief_cell(t, plain ? o->dst : CCS_NONE, false),
+	};
+}
+
+void cuda_tables_brief(struct cuda_tables *t)
+{
+	const struct ccs_dev_op *o = (const struct ccs_dev_op *)(const void *)(t->bytes + t->ops);
+	struct ccs_dev_brief *to = (struct ccs_dev_brief *)(void *)(t->bytes + t->briefs);
+
+	for (uint32_t i = 0; i < t->nops; i++)
+		to[i] = brief_of(t, o + i);
+}
+
 #define AT(type, offset) ((const type *)(const void *)(device + (offset)))
 
 void cuda_tables_bind(const struct cuda_tables *t, const unsigned char *device,
 		      struct ccs_dev_call *c)
 {
 	c->ops = AT(struct ccs_dev_op, t->ops);
+	c->briefs = AT(struct ccs_dev_brief, t->briefs);
 	c->workers = AT(struct ccs_dev_worker, t->workers);
 	c->waits = AT(struct ccs_dev_wait, t->waits);
 	c->cells = AT(struct ccs_dev_cell, t->cells);
 	c->fifos = AT(struct ccs_dev_fifo, t->fifos);
 	c->posts = AT(struct ccs_dev_post, t->posts);
 	c->ranges = AT(struct ccs_dev_range, t->ranges);
+	c->chunks = t->chunks;
 }

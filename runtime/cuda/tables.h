@@ -5,13 +5,14 @@
 #ifndef CCS_RUNTIME_CUDA_TABLES_H
 #define CCS_RUNTIME_CUDA_TABLES_H
 
+#include "runtime/base/divide.h"
 #include "runtime/cuda/device/args.h"
 #include "runtime/plan/prep.h"
 
 struct cuda_tables {
 	unsigned char *bytes; /* 16-aligned; offsets of the tables in it: */
 	size_t size;
-	size_t ops, workers, waits, cells, fifos, posts, ranges;
+	size_t ops, briefs, workers, waits, cells, fifos, posts, ranges;
 	uint32_t nworkers; /* rows; a rank without workers has one that does nothing */
 	uint32_t nfifos;
 	uint32_t *first_worker; /* [nranks]: a rank's workers are adjacent */
@@ -19,6 +20,9 @@ struct cuda_tables {
 	uint32_t max_cells;	/* most cells of a message: at least 1 */
 	uint64_t stage_cells;	/* of all workers together, for one replica */
 	uint32_t scratch;	/* scratch cells of a rank */
+	uint32_t chunks;	/* of a block of the first cell's buffer; 0: there is none */
+	uint32_t nops;		/* rows */
+	bool laid_out;		/* kernels have CCS_LAYOUTS */
 	bool *slotted; /* [nfifos]: in a direct call, too, slots hold some of its messages */
 };
 
@@ -33,9 +37,20 @@ ccs_status cuda_tables_make(struct cuda_tables *t, const struct ccs_module *m,
 void cuda_tables_free(struct cuda_tables *t);
 struct ccs_dev_fifo *cuda_tables_fifos(const struct cuda_tables *t);
 
+/** Once those are filled in: the operations' brief rows (device/args.h), which LL's kernels
+ *  read. */
+void cuda_tables_brief(struct cuda_tables *t);
+
 /** Fills in the table pointers of a call, for tables copied to address `device`. */
 void cuda_tables_bind(const struct cuda_tables *t, const unsigned char *device,
 		      struct ccs_dev_call *c);
+
+/** Fills in a call's elements of a block, and so of its chunks, once its tables are bound. */
+static inline void cuda_tables_count(struct ccs_dev_call *c, uint64_t count)
+{
+	c->count = count;
+	c->chunk = c->chunks ? ceil_div(count, c->chunks) : 0;
+}
 
 /** Whether a direct message is better read than written, where that may be: it is an initial value,
  *  and the operation behind the one that receives it adds to it. */

@@ -287,7 +287,7 @@ static ccs_status fill(struct job *j)
 	if (s)
 		return s;
 	c->ntiles = 1;
-	c->count = j->c->count;
+	cuda_tables_count(c, j->c->count);
 	c->stage = (uint8_t *)(uintptr_t)m->stage.p;
 	c->done = c->epoch = (uint64_t *)(uintptr_t)m->lines.p;
 	c->abort = (uint32_t *)(uintptr_t)j->p->abort;

@@ -132,8 +132,8 @@ static void sweep_receivers(struct prep *p, const struct plan_view *v)
 			sweep_receiver(p, v, v->workers[w].op + i);
 }
 
-/* Adds that the operation reads these cells, as the rank has stored them: from each first one to the
- * one behind the last. */
+/* Adds that the operation reads these cells, as the rank has stored them: from each first one to
+ * the one behind the last. */
 static void sweep_reads(const struct ccs_op *o, uint32_t *reads)
 {
 	if (o->a != CCS_NONE && !(o->flags & CCS_OP_A_INITIAL)) {

@@ -1,6 +1,6 @@
 /*
- * Programs in Fortran. In: arguments of MPI's Fortran procedures, which are addresses. Out: calls of
- * this library's C functions; nothing is decided here.
+ * Programs in Fortran. In: arguments of MPI's Fortran procedures, which are addresses. Out: calls
+ * of this library's C functions; nothing is decided here.
  *
  * Most Fortran bindings call MPI's C functions, where this library has its own. These do not:
  *

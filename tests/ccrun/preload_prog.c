@@ -125,7 +125,7 @@ static int is_wrong(const struct call *c)
 	return wrong;
 }
 
-/* ---- every collective ------------------------------------------------------------------------- */
+/* ---- every collective ------------------------------------------------------------------------ */
 
 static int reduces(enum what what)
 {
@@ -190,7 +190,7 @@ static int every(void)
 	return wrong + all_of(other) + all_of(MPI_COMM_SELF); /* `other` is never freed */
 }
 
-/* ---- types ------------------------------------------------------------------------------------- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 /* Some ranks describe the same data by a type with holes, others by its elements. */
 static int mixed(struct call c, MPI_Datatype holes, int rank, int holed)
@@ -241,7 +241,7 @@ static int unaligned(void)
 	return sum != size;
 }
 
-/* ---- calls like ones before -------------------------------------------------------------------- */
+/* ---- calls like ones before ------------------------------------------------------------------ */
 
 /* Each twice, and once more after others: their buffers differ, and whether they are in place. */
 static int repeated(MPI_Comm comm, MPI_Datatype type)
@@ -285,7 +285,7 @@ static int again(void)
 	return wrong;
 }
 
-/* ---- what is MPI's ------------------------------------------------------------------------------ */
+/* ---- what is MPI's --------------------------------------------------------------------------- */
 
 static void last_of(void *in, void *inout, int *n, MPI_Datatype *type)
 {
@@ -401,7 +401,7 @@ static int users(void)
 	return wrong;
 }
 
-/* ---- messages beside a collective ---------------------------------------------------------------- */
+/* ---- messages beside a collective ------------------------------------------------------------ */
 
 /* Rank 0 is in the collective while its message to rank 1, which comes later, is under way. */
 static int progress(void)
@@ -463,7 +463,7 @@ static int threads(void)
 	return wrong;
 }
 
-/* ---- failures ------------------------------------------------------------------------------------- */
+/* ---- failures -------------------------------------------------------------------------------- */
 
 static int sums(int count)
 {
@@ -524,7 +524,7 @@ static int differ(void)
 	return 0;
 }
 
-/* ---- another job ------------------------------------------------------------------------------- */
+/* ---- another job ----------------------------------------------------------------------------- */
 
 static char *own_path; /* argv[0] */
 
@@ -562,7 +562,7 @@ static int spawned(void)
 	return sums_with(inter, 1);
 }
 
-/* ---- main ------------------------------------------------------------------------------------------ */
+/* ---- main ------------------------------------------------------------------------------------ */
 
 static const struct {
 	const char *name;

@@ -67,7 +67,8 @@ static const char *const proved[] = {
 };
 enum { NPROVED = sizeof(proved) / sizeof(*proved) };
 
-/* Texts of its own, which are proved too: trees in other orders than the library's, groups and levels. */
+/* Texts of its own, which are proved too: trees in other orders than the library's, groups and
+ * levels. */
 static const char *const texts[] = {
 	"schedule heap\n  implements allreduce(inout data[2])\n{\n"
 	"  let l = 2 * rank + 1\n  let r = 2 * rank + 2\n  let up = (rank - 1) / 2\n"
@@ -328,7 +329,7 @@ static void mutate_line(struct rng *g, char *text)
 		splice(text, at, 0, line);
 }
 
-/* ---- the two parts ---------------------------------------------------------------------------- */
+/* ---- the two parts --------------------------------------------------------------------------- */
 
 static int library(const char *ccc, const char *dir)
 {

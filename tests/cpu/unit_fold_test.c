@@ -1,8 +1,9 @@
 /*
- * Folds (runtime/cpu/fold.h) store what a sequence's pieces store, one after another: random pieces
- * that copy and combine parts of what was stored before, all outputs and those of some ranks, apart
- * and in place, through the caches and past them. And what is special: a value computed once for all, what several need, averages,
- * and an output that may not lie where its input does.
+ * Folds (runtime/cpu/fold.h) store what a sequence's pieces store, one after another: random
+ * pieces that copy and combine parts of what was stored before, all outputs and those of some
+ * ranks, apart and in place, through the caches and past them. And what is special: a value
+ * computed once for all, what several need, averages, and an output that may not lie where its
+ * input does.
  */
 #include "runtime/cpu/fold.h"
 #include "runtime/cpu/sequence.h"
@@ -213,8 +214,8 @@ static void any(void **state)
 
 enum { LONG = 3000, AROUND = 40 };
 
-/* Rank r's output lies from element `at` on: the sum of two inputs at two ranks, its own input at the third, in
- * the first n elements; and nothing beside them. */
+/* Rank r's output lies from element `at` on: the sum of two inputs at two ranks, its own input at
+ * the third, in the first n elements; and nothing beside them. */
 static void compare_long(int32_t (*out)[LONG + AROUND], size_t at, uint32_t n)
 {
 	for (uint32_t r = 0; r < RANKS; r++)

@@ -1,13 +1,13 @@
 /*
  * The ways of long messages between processes (runtime/cpu/procs_ways.c): whatever the way, and
- * whichever calls are trials, all kinds of calls come to what they should, more of them than are told
- * apart, at random paces, with chunks that end anywhere; all ranks go the same ways, and every way there
- * is; the way that was quickest in a trial, from the last beginning to the last end, is the one that is
- * gone afterwards, for as many calls as is said, and then there is another trial; that is told; and copied
- * messages have slots that leave the caches, others have not. The same of short
- * calls (runtime/cpu/procs_order.c). Results that leave the caches on some ranks, as if those were small,
- * are right, too; and what an operation stores is read by no other of its rank, cell by cell, if the
- * executor takes it for that.
+ * whichever calls are trials, all kinds of calls come to what they should, more of them than are
+ * told apart, at random paces, with chunks that end anywhere; all ranks go the same ways, and
+ * every way there is; the way that was quickest in a trial, from the last beginning to the last
+ * end, is the one that is gone afterwards, for as many calls as is said, and then there is another
+ * trial; that is told; and copied messages have slots that leave the caches, others have not. The
+ * same of short calls (runtime/cpu/procs_order.c). Results that leave the caches on some ranks, as
+ * if those were small, are right, too; and what an operation stores is read by no other of its
+ * rank, cell by cell, if the executor takes it for that.
  *
  * usage: ways_test DIRECTORY-OF-MODULES
  */
@@ -111,7 +111,7 @@ static bool call(const struct member *m, const struct work *w, int sort, size_t 
 	return true;
 }
 
-/* ---- a piece into a slot ---------------------------------------------------------------------- */
+/* ---- a piece into a slot --------------------------------------------------------------------- */
 
 /* Anywhere in it, past the caches or not, near or far: those bytes, and no other. */
 static bool puts_pieces(void)
@@ -138,7 +138,7 @@ static bool puts_pieces(void)
 	return true;
 }
 
-/* ---- what is read again ------------------------------------------------------------------------- */
+/* ---- what is read again ---------------------------------------------------------------------- */
 
 static bool reads(const struct ccs_op *o, uint32_t cell)
 {
@@ -189,7 +189,7 @@ static bool knows_last(void)
 	return ok && seen[false] && seen[true];
 }
 
-/* ---- any calls -------------------------------------------------------------------------------- */
+/* ---- any calls ------------------------------------------------------------------------------- */
 
 /* Near one another for a while, so that trials end; all ranks draw the same. A third of the block is
  * long: shorter chunks have no ways. */
@@ -244,7 +244,7 @@ static bool any(struct member *m)
 	return ok;
 }
 
-/* ---- what is decided -------------------------------------------------------------------------- */
+/* ---- what is decided ------------------------------------------------------------------------- */
 
 /* Times such that `best` is the quickest way, but for whoever takes a rank's own, or counts from the first
  * beginning: they are long where it is the best. */
@@ -326,7 +326,7 @@ static bool decided(struct member *m)
 	return ok;
 }
 
-/* ---- short calls ------------------------------------------------------------------------------ */
+/* ---- short calls ----------------------------------------------------------------------------- */
 
 /* Whether the call of that number in its period, from 1, goes as it should. */
 static bool goes(uint32_t call, bool streams, bool planted, bool past_caches)
@@ -373,8 +373,8 @@ static bool short_calls(struct member *m)
 	return ok;
 }
 
-/* A rank that only sends, and whose next call comes late (as is planted) where messages went as they should
- * not, has found that when a trial is over. */
+/* A rank that only sends, and whose next call comes late (as is planted) where messages went as
+ * they should not, has found that when a trial is over. */
 static bool sends_first(const struct member *m, const struct work *w, size_t count,
 			bool past_caches)
 {

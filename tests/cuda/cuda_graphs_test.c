@@ -98,8 +98,8 @@ static void test_graphs_beside(struct rig_api *a, const struct ccs_module *m, in
 	rig_down(&r);
 }
 
-/* A part of a GPU (MPS) refuses a captured launch when its graph is made, where nobody can take less:
- * so what fits is tried before a first capture. */
+/* A part of a GPU (MPS) refuses a captured launch when its graph is made, where nobody can take
+ * less: so what fits is tried before a first capture. */
 static void test_capture_part(struct rig_api *a, const struct ccs_module *m, bool eager)
 {
 	struct rig r;

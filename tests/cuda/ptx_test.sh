@@ -103,7 +103,7 @@ CCS_DIRECT=0 CCS_PROTOCOLS=simple/1 executed "by slots: every element" -n 8 -b 8
 	"$tmp/ring_allreduce.so"
 tail -1 "$tmp/counts" | sed "s/^/ring_allreduce, simple, by slots: /" >>"$tmp/did"
 says "... each user's byte is read and written once, and leaves the cache before slots" "$tmp/counts" \
-	" data 360448 first $((2 * 8 * 8192))\$"
+	" data 360448 first $((2 * 8 * 8192)) "
 
 # ---- what is resident, by the registers and the shared memory that the assembler gave ---------------
 threads=

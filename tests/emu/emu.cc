@@ -524,11 +524,14 @@ void emu_atomic_store(uint64_t *p, uint64_t v)
 	effect((unsigned char *)p, (const unsigned char *)&v, sizeof(v), self->block);
 }
 
-/* Nothing comes between reading and writing: as one. */
+/* Nothing comes between reading and writing: as one. A block may be late to it: then it finds that
+ * others have had what it was to wait for, and has to know what they left without a wait. */
 uint64_t emu_swap(uint64_t *p, uint64_t from, uint64_t to)
 {
 	uint64_t v;
 
+	for (uint32_t late = emu_random(4) ? 0 : emu_random(4000); late && quiet < 1000; late--)
+		leave();
 	maybe_switch();
 	memcpy(&v, p, sizeof(v));
 	if (v == from)

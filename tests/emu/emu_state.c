@@ -230,6 +230,7 @@ bool state_make(struct state *s, struct ccs_module *m, struct plan_view *v,
 	make_fifos(s, epoch, 4);
 	if (mode == UNSTAGED)
 		drop_slots(s);
+	cuda_tables_brief(&s->tables);
 	s->turn = emu_alloc(2 * sizeof(uint64_t));
 	abort_flag = emu_alloc(sizeof(uint32_t));
 	for (uint32_t i = 0; i < s->nparts; i++) {
@@ -431,6 +432,7 @@ static void make_parts(const struct state *s, struct job *j)
 
 		*c = j->call;
 		cuda_tables_bind(&s->tables, (const unsigned char *)own->ops - s->tables.ops, c);
+		cuda_tables_count(c, j->call.count);
 		c->done = own->done;
 		c->epoch = own->epoch;
 		c->stage = own->stage;

@@ -61,7 +61,7 @@ between simple && run rounds_simple 1 1000 "between hosts: float32 sum and avg" 
 between int8 && run rounds_int8 1 300 "between hosts: int8 max" "$@"
 build scaled "$T/kernels.inc" 4 5 0 $brief && between scaled &&
 	run rounds_scaled 1 300 "between hosts: int64 premul-sum" "$@"
-sed 's/ccs_b\.tile0 + t/t/' "$T/kernels.inc" >"$T/mutant.inc"
+sed 's/b\.tile0 + t/t/' "$T/kernels.inc" >"$T/mutant.inc"
 build untiled "$T/mutant.inc" 7 0 0 $brief && between untiled
 fails "between hosts: launches that do not know their tile fail" "$T/rounds_untiled" 1 1000 "$@"
 
@@ -84,17 +84,17 @@ build nameless "$T/mutant.inc" 7 0 0 $brief || exit 1
 fails "turns fail where launches have the device's number alone" "$T/nameless" 1 500 "$@"
 fails "direct copies into cells that are not free fail" "$T/simple" busy 1 500 "$@"
 fails "direct reads of cells that are overwritten fail" "$T/simple" late 1 500 "$@"
-for table in 's/(rank) \* ccs_b.rank_places + //' 's/ | CCS_IS_MATRIX(s, i)//' \
-	's/from += in.apart;//' 's/ccs_b.w.rank \* ccs_b.rank_places + //'; do
+for table in 's/(rank) \* (b).rank_places + //' 's/ | CCS_IS_MATRIX(s, i)//' \
+	's/from += in.apart;//' 's/(b).w.rank \* (b).rank_places + //'; do
 	sed "$table" "$T/layouts.inc" >"$T/mutant.inc"
 	cmp -s "$T/layouts.inc" "$T/mutant.inc" && exit 1
 	build mutant "$T/mutant.inc" 7 0 0 $brief || exit 1
 	fails "by column, sized: a table that is read wrongly fails: $table" "$T/mutant" 1 600 $layouts
 done
-sed '/low |= (uintptr_t)ccs_factor_of/d; s/if (initial && ccs_has_factors())$/;/' "$T/kernels.inc" >"$T/mutant.inc"
+sed '/low |= (uintptr_t)ccs_factor_of/d; s/if (initial && ccs_has_factors(b.io))$/;/' "$T/kernels.inc" >"$T/mutant.inc"
 build mutant "$T/mutant.inc" 9 5 0 $brief || exit 1
 fails "premul-sum fails where factors are taken for aligned" "$T/mutant" 1 200 "$@"
-for look in 's/head = ccs_ld_acquire(r\./head = ccs_ld_acquire(ccs_b.rows[k % CCS_ROWS]./' \
+for look in 's/head = ccs_ld_acquire(r\./head = ccs_ld_acquire((ccs_b.rows[k % CCS_ROWS].op.form \& CCS_DEV_IN ? ccs_b.rows[k % CCS_ROWS] : r)./' \
 	'/tail = ccs_ld_acquire/d'; do
 	sed "$look" "$T/kernels.inc" >"$T/mutant.inc"
 	build mutant "$T/mutant.inc" 7 0 0 "$lines $brief" || exit 1

@@ -50,13 +50,13 @@ static void tell(const struct launch *l, const struct ptx_counts *most,
 		return;
 	fprintf(f,
 		"blocks %u threads %u instructions %llu loads %llu stores %llu atomics %llu "
-		"fences %llu barriers %llu polls %llu least %llu data %llu first %llu",
+		"fences %llu barriers %llu polls %llu least %llu data %llu first %llu before %llu",
 		l->blocks, l->threads, (unsigned long long)most->instructions,
 		(unsigned long long)most->loads, (unsigned long long)most->stores,
 		(unsigned long long)most->atomics, (unsigned long long)most->fences,
 		(unsigned long long)most->barriers, (unsigned long long)most->polls,
 		(unsigned long long)least->instructions, (unsigned long long)most->data,
-		(unsigned long long)most->first);
+		(unsigned long long)most->first, (unsigned long long)most->before);
 	if (most->copies)
 		fprintf(f, " bulk %llu", (unsigned long long)most->copies);
 	fputc('\n', f);

@@ -35,8 +35,8 @@ static void read_kernel(struct fake_kernel *k, const char *text)
 	k->layouts = strstr(text, " LAYOUTS") != NULL;
 }
 
-/* Whether the device runs what fake_nvrtc.c wrote: a CUBIN of its major version and no later one, and
- * not a system's on a chip; PTX is compiled for whatever is newer. */
+/* Whether the device runs what fake_nvrtc.c wrote: a CUBIN of its major version and no later one,
+ * and not a system's on a chip; PTX is compiled for whatever is newer. */
 static bool is_for_device(const char *text)
 {
 	const char *sm = strstr(text, "--gpu-architecture=sm_");

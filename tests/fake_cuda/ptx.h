@@ -151,7 +151,10 @@ struct ptx_counts {
 	uint64_t
 		data; /* bytes loaded and stored in memory by fours of 4, or in bulk: users', slots',
 			  and a row of a table for each thread */
-	uint64_t first; /* ... of which lines leave the cache first */
+	uint64_t first;	 /* ... of which lines leave the cache first */
+	uint64_t before; /* of a launch: instructions before a block's first operation, its first
+			    access to a user's buffer or a slot, where each barrier counts as the
+			    thread that came last to it; of the block with most */
 };
 
 struct ptx_range {

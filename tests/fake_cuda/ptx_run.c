@@ -36,6 +36,7 @@ struct thread {
 	const struct ptx_range *last; /* that it has used */
 	uint32_t groups;	      /* of bulk copies, that it has committed */
 	bool proxied; /* its last fence between proxies is behind all that it knows */
+	uint64_t way; /* instructions on the longest way to here: at barriers, of who came last */
 };
 
 struct block {
@@ -175,13 +176,25 @@ static void write_one(void *at, unsigned bytes, uint64_t v)
 	}
 }
 
+/* Whether an access is to a user's buffer or a slot: by fours of 4, and of LL's entries by twos of
+ * 8. */
+static bool is_data(const struct machine *m, const struct thread *t, const struct ptx_insn *i,
+		    uint64_t at)
+{
+	return i->n * i->type.bytes == 16 && t->last &&
+	       within(at, 16, t->last->at, t->last->bytes) &&
+	       !within(at, 16, m->l->tables.at, m->l->tables.bytes);
+}
+
 /* An access was that of a unit of data. */
 static void note_data(const struct machine *m, struct thread *t, const struct ptx_insn *i,
 		      uint64_t at)
 {
-	if (i->n != 4 || i->type.bytes != 4 || !t->last ||
-	    !within(at, 16, t->last->at, t->last->bytes) ||
-	    within(at, 16, m->l->tables.at, m->l->tables.bytes))
+	if (!is_data(m, t, i, at))
+		return;
+	if (!t->counts.before)
+		t->counts.before = t->way;
+	if (i->n != 4)
 		return;
 	t->counts.data += 16;
 	t->counts.first += i->hinted && value(m, t, &i->b) ? 16 : 0;
@@ -301,6 +314,7 @@ static bool bulk(const struct machine *m, struct thread *t, const struct ptx_ins
 	bulk_copies_go_on(c);
 	t->frames[t->depth].pc--;
 	t->counts.instructions--;
+	t->way--;
 	return true;
 }
 
@@ -419,11 +433,15 @@ static bool come_back(const struct machine *m, struct thread *t)
 /* Threads [first, end) go on, with the barrier's result, if all that live have come to it. */
 static void release(struct machine *m, struct block *b, uint32_t first, uint32_t end, bool warp)
 {
+	uint64_t way = 0;
+
 	for (uint32_t k = first; k < end; k++) {
 		const struct thread *t = b->threads + k;
 
 		if (t->state == READY || (t->state == WAITING && t->at_warp != warp))
 			return;
+		if (t->state == WAITING && t->way > way)
+			way = t->way;
 	}
 	for (uint32_t k = first; k < end; k++) {
 		struct thread *t = b->threads + k;
@@ -434,6 +452,7 @@ static void release(struct machine *m, struct block *b, uint32_t first, uint32_t
 		if (i->what == G_OR || i->what == G_AND)
 			set(t, i->to, i->what == G_OR ? b->any : b->all);
 		t->state = READY;
+		t->way = way;
 		t->proxied = false;
 	}
 	if (warp)
@@ -479,6 +498,7 @@ static bool step(struct machine *m, struct thread *t)
 	const struct ptx_insn *i = m->p->insn + f->pc++;
 
 	t->counts.instructions++;
+	t->way++;
 	if (i->guard >= 0 && (f->registers[i->guard] != 0) == i->unless)
 		return false;
 	switch ((int)i->op) {
@@ -547,22 +567,29 @@ static void turns(struct machine *m)
 
 static void count(const struct machine *m, struct ptx_counts *most, struct ptx_counts *least)
 {
-	uint64_t data = 0, first = 0;
+	uint64_t data = 0, first = 0, before = 0;
 
 	*most = *least = m->blocks->threads->counts;
-	for (uint32_t k = 0; k < m->l->blocks; k++)
+	for (uint32_t k = 0; k < m->l->blocks; k++) {
+		uint64_t soonest = 0;
+
 		for (uint32_t n = 0; n < m->l->threads; n++) {
 			const struct ptx_counts *c = &m->blocks[k].threads[n].counts;
 
 			data += c->data;
 			first += c->first;
+			if (c->before && (!soonest || c->before < soonest))
+				soonest = c->before;
 			if (c->instructions > most->instructions)
 				*most = *c;
 			if (c->instructions < least->instructions)
 				*least = *c;
 		}
+		before = soonest > before ? soonest : before;
+	}
 	most->data = least->data = data;
 	most->first = least->first = first;
+	most->before = least->before = before;
 }
 
 void ptx_run(const struct ptx_launch *l, struct ptx_counts *most, struct ptx_counts *least)

@@ -57,6 +57,44 @@ static void arena_memory_is_zero_and_aligned(void **state)
 	arena_free(&a);
 }
 
+/* Some arrays take sizes on both sides of all limits, in turns; they hold what they held, and new
+ * ones hold zeros. */
+static void arrays_keep_what_they_hold_as_they_are_resized(void **state)
+{
+	enum { ARRAYS = 3, STEPS = 150, MIB = 1 << 20 };
+	static const size_t sizes[] = {
+		64, 9000, MIB, 4 * MIB - 64, 4 * MIB - 48, 4 * MIB, 5 * MIB + 8, 13 * MIB,
+	};
+	struct arena_budget budget = { 0 };
+	uint32_t *v[ARRAYS] = { NULL }, random = 1;
+	size_t n[ARRAYS] = { 0 };
+	struct arena a;
+
+	(void)state;
+	arena_init(&a, &budget, NULL);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		uint32_t k = i % ARRAYS;
+		random = random * 1103515245 + 12345;
+		size_t now = sizes[(random >> 16) % (sizeof(sizes) / sizeof(*sizes))] / 4;
+		if (i < ARRAYS) {
+			v[k] = arena_alloc(&a, 4 * now);
+			for (size_t j = 0; j < now; j++)
+				assert_true(v[k][j] == 0);
+		} else {
+			v[k] = arena_grow(&a, v[k], 4 * n[k], 4 * now);
+			for (size_t j = 0; j < n[k] && j < now; j += 31)
+				assert_true(v[k][j] == j * (k + 1));
+		}
+		assert_true(now < MIB || (uintptr_t)v[k] % 64 == 0);
+		for (size_t j = 0; j < now; j++)
+			v[k][j] = (uint32_t)j * (k + 1);
+		n[k] = now;
+		assert_true(budget.used == a.used && a.used >= 4 * (n[0] + n[1] + n[2]));
+	}
+	arena_free(&a);
+	assert_int_equal(budget.used, 0);
+}
+
 static void places(void **state)
 {
 	struct arena a;
@@ -257,6 +295,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arenas_grow_and_stop_at_their_limit),
 		cmocka_unit_test(arena_memory_is_zero_and_aligned),
+		cmocka_unit_test(arrays_keep_what_they_hold_as_they_are_resized),
 		cmocka_unit_test(places),
 		cmocka_unit_test(near_names),
 		cmocka_unit_test(rank_sets),

@@ -189,6 +189,29 @@ struct CCS_DEV_ALIGNED ccs_dev_fifo {
 	uint32_t src_worker, dst_worker;
 };
 
+/* Chunk `pos` of block `block` of the buffer that is meant; scratch: its number, and no block. In
+ * kernels with CCS_LAYOUTS `pos` is the cell's row of `places`, of this rank, and `block` says only
+ * whether it is scratch. */
+struct ccs_dev_brief_cell {
+	uint32_t pos, block;
+};
+
+/* An operation as small calls with LL want it, whose work before the first operation counts: what
+ * its own row, its cells and FIFOs say, in one place, so that one thread has it by loads that wait
+ * for no other. One that may not be plain (ll.h) in any call has CCS_DEV_NONE for a form; of that,
+ * too, the host says where its FIFOs' counters are. */
+struct CCS_DEV_ALIGNED ccs_dev_brief {
+	uint8_t *in, *out;     /* slots of replica 0 */
+	uint64_t *tail, *head; /* likewise; NULL if it is not the last message of a tile, and tail
+				  if there are more of them than slots */
+	uint32_t form, fifo;   /* no more than parts, and which are initial; row of its FIFO `in` */
+	uint32_t in_seq, out_seq;
+	uint32_t in_messages, out_messages;
+	uint32_t in_slots, out_slots;
+	uint32_t in_bytes, out_bytes; /* of a slot */
+	struct ccs_dev_brief_cell len, a, b, dst;
+};
+
 /* After a rank's operations: cells whose initial value is their final one are
  * copied (keep), sums are divided (if `divide`). Rows of ranges:
  * [keep, reduced) and [reduced, end). */
@@ -269,6 +292,11 @@ struct ccs_dev_call {
 	struct ccs_dev_rank ranks[CCS_DEV_RANKS];
 	const struct ccs_dev_place *places; /* NULL: cells are parts of blocks */
 	uint64_t rank_places;
+	/* Elements of a chunk of a block of `chunks` chunks, so that a kernel need not divide where
+	 * it has so many; 0 chunks: it does so for all. */
+	uint64_t chunk;
+	uint32_t chunks;
+	const struct ccs_dev_brief *briefs; /* a row for each of ops; LL's alone */
 };
 
 /* The kernel: extern "C" __global__ void ccs_kernel(const struct ccs_dev_call c) */

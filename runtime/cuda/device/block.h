@@ -2,8 +2,11 @@
  * What a block knows: ccs_b, in shared memory. At the beginning its threads resolve
  * the worker's operations, side by side, into rows of addresses, so that a step
  * itself reads only shared memory. Workers of more operations than there are rows
- * resolve them group by group.
+ * resolve them group by group. With LL, which is for calls so small that the work before the
+ * first operation counts, most need no rows (ll.h, plain operations): there each thread has what it
+ * needs of the launch's arguments in registers, while another one tells the block.
  *
+ *   known  what a thread knows of the call and of its worker
  *   row    an operation: the slots and counters of its FIFOs, and its first cell
  *   spot   a cell's addresses, for the tile at element 0
  */
@@ -68,12 +71,16 @@ struct CCS_DEV_ALIGNED ccs_plain {
 	uint8_t *dst;
 	const uint8_t *a;
 	uint8_t *out;
-	uint32_t key; /* CCS_DEV_FORM's bits of its form, and whether it has to do with a stage;
-			 CCS_DEV_NONE: it is not plain */
+	uint32_t key; /* CCS_DEV_FORM's bits of its form; CCS_DEV_NONE: it is not plain */
 	uint32_t units, in_flag, out_flag;
-	const uint8_t *b;
 	uint32_t form, fifo;
 	uint32_t op; /* of the worker's; so it is of what is not plain, too */
+	/* Of a message that is its FIFO's last: where its counters are left, and its messages a tile;
+	 * else NULL. So it is of what is not plain, too. */
+	uint32_t in_messages;
+	const uint8_t *b;
+	uint64_t *tail, *head;
+	uint32_t out_messages;
 };
 #endif
 
@@ -88,12 +95,11 @@ struct ccs_row {
 	uint32_t in_slots, out_slots;
 	uint32_t late;	/* the tail is told at the end */
 	uint32_t roomy; /* there is a slot for each message of this call */
-#if CCS_PROTO == CCS_DEV_LL
-	uint32_t quiet; /* in tile 0 nothing is waited for or told but its messages */
-#else
+#if CCS_PROTO == CCS_DEV_SIMPLE
 	uint32_t bundled; /* its chain is a bundle */
 #endif
 	uint32_t chain; /* so many operations from it on may be done in one pass */
+	uint32_t spot;	/* of a message of several cells: its first */
 };
 
 /* A schedule has chains, by the generated code: operations, one behind the other, that
@@ -124,11 +130,14 @@ struct ccs_cut {
 	uint32_t chunks;
 };
 
-struct ccs_block {
+/* What a thread has from the launch's arguments, and its worker: a block's, or in registers,
+ * before the block's is there. */
+struct ccs_known {
 	struct ccs_dev_worker w;
 	struct ccs_dev_rank io;
 	uint32_t worker, replica;
 	const struct ccs_dev_op *ops;
+	const struct ccs_dev_brief *briefs;
 	const struct ccs_dev_wait *waits;
 	const struct ccs_dev_worker *workers;
 	const struct ccs_dev_cell *cells;
@@ -144,7 +153,7 @@ struct ccs_block {
 	uint32_t far, direct, divide, ends;
 	uint32_t room; /* units of a cell's tile, where it is whole */
 #if !CCS_LAYOUTS
-	struct ccs_cut cut; /* of the first cell */
+	struct ccs_cut cut; /* of most cells */
 #endif
 	uint64_t policy; /* of users' buffers: ccs_policy */
 	ccs_vec scalar;	 /* premul-sum's, of this rank: a unit of it */
@@ -152,8 +161,12 @@ struct ccs_block {
 	const struct ccs_dev_place *places;
 	uint64_t rank_places;
 #endif
+};
+
+struct ccs_block : ccs_known {
 	struct ccs_row rows[CCS_ROWS];
-	struct ccs_spot spots[CCS_ROWS]; /* of cells of one message of several */
+	struct ccs_spot spots[CCS_ROWS]; /* of cells of messages of several */
+	uint32_t spotted;		 /* of all of the group's, not of one at a time */
 #if CCS_PASSES
 	struct ccs_link links[CCS_CHAIN];
 #endif
@@ -166,8 +179,8 @@ struct ccs_block {
 __shared__ struct ccs_block ccs_b;
 #endif
 
-#define CCS_LINE_OF(worker) \
-	(((uint64_t)(worker) * ccs_b.replicas_max + ccs_b.replica) * CCS_DEV_LINE)
+#define CCS_LINE_OF(b, worker) \
+	(((uint64_t)(worker) * (b).replicas_max + (b).replica) * CCS_DEV_LINE)
 
 /* A thread of another warp than thread 0, if there is one: for what the two do side by side. */
 CCS_FN uint32_t ccs_aside(void)
@@ -185,16 +198,16 @@ CCS_FN void ccs_fence(void)
 }
 
 /* Where tile t of this replica begins in every chunk. */
-CCS_FN uint64_t ccs_lo(uint64_t t)
+CCS_FN uint64_t ccs_lo(const struct ccs_known &b, uint64_t t)
 {
-	return ((ccs_b.tile0 + t) * ccs_b.replicas + ccs_b.replica) * ccs_b.tile;
+	return ((b.tile0 + t) * b.replicas + b.replica) * b.tile;
 }
 
 /* What remains of n elements in the tile that begins at lo. */
-CCS_FN uint32_t ccs_rest(uint64_t n, uint64_t lo)
+CCS_FN uint32_t ccs_rest(const struct ccs_known &b, uint64_t n, uint64_t lo)
 {
 	n = n > lo ? n - lo : 0;
-	return (uint32_t)(n < ccs_b.tile ? n : ccs_b.tile);
+	return (uint32_t)(n < b.tile ? n : b.tile);
 }
 
 /* ---- cells ------------------------------------------------------------------------ */
@@ -211,24 +224,26 @@ CCS_FN struct ccs_cut ccs_cut_of(uint64_t count, uint32_t chunks)
 }
 
 /* plan.h: chunk c of block b begins at b * count + min(c * q, count). */
-CCS_FN struct ccs_place ccs_locate(const struct ccs_dev_cell &d, bool initial, struct ccs_cut *cut)
+CCS_FN struct ccs_place ccs_locate(const struct ccs_known &b, const struct ccs_dev_cell &d,
+				   bool initial, struct ccs_cut *cut)
 {
 	uint64_t from;
 
 	if (!d.chunks)
-		return { d.recv * ccs_b.longest, ccs_b.longest };
+		return { d.recv * b.longest, b.longest };
 	if (d.chunks != cut->chunks)
-		*cut = ccs_cut_of(ccs_b.count, d.chunks);
-	from = d.pos * cut->q < ccs_b.count ? d.pos * cut->q : ccs_b.count;
-	return { (initial ? d.send : d.recv) * ccs_b.count + from,
-		 ccs_b.count - from < cut->q ? ccs_b.count - from : cut->q };
+		*cut = ccs_cut_of(b.count, d.chunks);
+	from = d.pos * cut->q < b.count ? d.pos * cut->q : b.count;
+	return { (initial ? d.send : d.recv) * b.count + from,
+		 b.count - from < cut->q ? b.count - from : cut->q };
 }
 
 /* The address of a rank's cell, and *own is at most its length. */
-CCS_FN uint8_t *ccs_cell(const struct ccs_dev_rank &io, const struct ccs_dev_cell &d, bool initial,
-			 uint64_t *own, struct ccs_cut *cut)
+CCS_FN uint8_t *ccs_cell(const struct ccs_known &b, const struct ccs_dev_rank &io,
+			 const struct ccs_dev_cell &d, bool initial, uint64_t *own,
+			 struct ccs_cut *cut)
 {
-	struct ccs_place at = ccs_locate(d, initial, cut);
+	struct ccs_place at = ccs_locate(b, d, initial, cut);
 	uint8_t *base = !d.chunks ? io.scratch : initial ? (uint8_t *)io.send : io.recv;
 
 	if (at.len < *own)
@@ -239,11 +254,11 @@ CCS_FN uint8_t *ccs_cell(const struct ccs_dev_rank &io, const struct ccs_dev_cel
 /* The same where the call's table says it, of the cell of that number; and how its elements lie
  * there. Elsewhere that costs nothing: what only a table needs is not even evaluated. */
 #if CCS_LAYOUTS
-CCS_FN uint8_t *ccs_cell_by_table(const struct ccs_dev_rank &io, const struct ccs_dev_cell &d,
-				  bool initial, uint64_t *own, uint64_t number,
-				  struct ccs_matrix *in)
+CCS_FN uint8_t *ccs_cell_by_table(const struct ccs_known &b, const struct ccs_dev_rank &io,
+				  const struct ccs_dev_cell &d, bool initial, uint64_t *own,
+				  uint64_t number, struct ccs_matrix *in)
 {
-	const struct ccs_dev_place p = ccs_row_of(ccs_b.places, number);
+	const struct ccs_dev_place p = ccs_row_of(b.places, number);
 	uint8_t *base = !d.chunks ? io.scratch : initial ? (uint8_t *)io.send : io.recv;
 
 	if (p.len < *own)
@@ -252,50 +267,50 @@ CCS_FN uint8_t *ccs_cell_by_table(const struct ccs_dev_rank &io, const struct cc
 	return base + (initial && d.chunks ? p.send : p.recv) * CCS_SIZE;
 }
 
-#define CCS_CELL(io, d, rank, cell, initial, own, cut, in) \
+#define CCS_CELL(b, io, d, rank, cell, initial, own, cut, in) \
 	((void)(cut), \
-	 ccs_cell_by_table(io, d, initial, own, (rank) * ccs_b.rank_places + (cell), in))
-#define CCS_LEN(cell, cut) (ccs_row_of(ccs_b.places, ccs_b.w.rank * ccs_b.rank_places + (cell)).len)
+	 ccs_cell_by_table(b, io, d, initial, own, (rank) * (b).rank_places + (cell), in))
+#define CCS_LEN(b, cell, cut) (ccs_row_of((b).places, (b).w.rank * (b).rank_places + (cell)).len)
 #define CCS_IS_MATRIX(spot, i) ((spot)->in[i].row != 0)
-#define CCS_FIRST_CUT { 0, 0 } /* none is asked for */
+#define CCS_FIRST_CUT(b) { 0, 0 } /* none is asked for */
 #else
-#define CCS_CELL(io, d, rank, cell, initial, own, cut, in) ccs_cell(io, d, initial, own, cut)
-#define CCS_LEN(cell, cut) (ccs_locate(ccs_row_of(ccs_b.cells, cell), false, cut).len)
+#define CCS_CELL(b, io, d, rank, cell, initial, own, cut, in) ccs_cell(b, io, d, initial, own, cut)
+#define CCS_LEN(b, cell, cut) (ccs_locate(b, ccs_row_of((b).cells, cell), false, cut).len)
 #define CCS_IS_MATRIX(spot, i) 0
-#define CCS_FIRST_CUT ccs_b.cut
+#define CCS_FIRST_CUT(b) (b).cut
 #endif
 
 /* Whether initial values are multiplied, each by a factor of its own; and where that of the one
  * at p is. */
-CCS_FN bool ccs_has_factors(void)
+CCS_FN bool ccs_has_factors(const struct ccs_dev_rank &io)
 {
-	return CCS_OP == CCS_DEV_PREMUL && ccs_b.io.factors;
+	return CCS_OP == CCS_DEV_PREMUL && io.factors;
 }
 
-CCS_FN const uint8_t *ccs_factor_of(const uint8_t *p)
+CCS_FN const uint8_t *ccs_factor_of(const struct ccs_dev_rank &io, const uint8_t *p)
 {
-	return ccs_b.io.factors + (p - ccs_b.io.send);
+	return io.factors + (p - io.send);
 }
 
 /* Whose cell that address is, if it is not an own one. */
-CCS_FN uint32_t ccs_spot_peer(const struct ccs_dev_op &o, uint32_t i)
+CCS_FN uint32_t ccs_spot_peer(const struct ccs_known &b, const struct ccs_dev_op &o, uint32_t i)
 {
-	return i == CCS_SPOT_TO ? ccs_row_of(ccs_b.fifos, o.out).dst
-				: ccs_row_of(ccs_b.fifos, o.in).src;
+	return i == CCS_SPOT_TO ? ccs_row_of(b.fifos, o.out).dst : ccs_row_of(b.fifos, o.in).src;
 }
 
 /* Cell j of an operation. Rolled: it would take many registers. */
-CCS_FN void ccs_spot_make(const struct ccs_dev_op &o, uint32_t j, struct ccs_spot *s)
+CCS_FN void ccs_spot_make(const struct ccs_known &b, const struct ccs_dev_op &o, uint32_t j,
+			  struct ccs_spot *s)
 {
 	const uint32_t form = o.n ? o.form : 0;
-	struct ccs_cut cut = CCS_FIRST_CUT;
+	struct ccs_cut cut = CCS_FIRST_CUT(b);
 	uint64_t len = 0, own = 0;
 	uintptr_t low = 0;
 
 	if (o.n) {
 		const uint32_t cell = o.form & CCS_DEV_LEN_SAME ? o.len : o.len + j;
 
-		len = own = CCS_LEN(cell, &cut);
+		len = own = CCS_LEN(b, cell, &cut);
 	}
 #pragma unroll 1
 	for (uint32_t i = 0; i < CCS_SPOTS; i++) {
@@ -312,19 +327,19 @@ CCS_FN void ccs_spot_make(const struct ccs_dev_op &o, uint32_t j, struct ccs_spo
 			continue;
 		const bool initial = there ? i == CCS_SPOT_FROM && form & CCS_DEV_IN_INITIAL
 					   : i < CCS_SPOT_DST && form & CCS_DEV_A_INITIAL << i;
-		const uint32_t rank = there ? ccs_spot_peer(o, i) : ccs_b.w.rank;
-		const struct ccs_dev_rank &io = there ? ccs_b.ranks[rank] : ccs_b.io;
+		const uint32_t rank = there ? ccs_spot_peer(b, o, i) : b.w.rank;
+		const struct ccs_dev_rank &io = there ? b.ranks[rank] : b.io;
 		const uint32_t cell = j + (i == CCS_SPOT_A     ? o.a
 					   : i == CCS_SPOT_B   ? o.b
 					   : i == CCS_SPOT_DST ? o.dst
 					   : i == CCS_SPOT_TO  ? o.remote
 							       : o.origin);
-		uint8_t *at = CCS_CELL(io, ccs_row_of(ccs_b.cells, cell), rank, cell, initial, &own,
+		uint8_t *at = CCS_CELL(b, io, ccs_row_of(b.cells, cell), rank, cell, initial, &own,
 				       &cut, s->in + i);
 
 		low |= (uintptr_t)at | CCS_IS_MATRIX(s, i);
-		if (initial && ccs_has_factors())
-			low |= (uintptr_t)ccs_factor_of(at);
+		if (initial && ccs_has_factors(b.io))
+			low |= (uintptr_t)ccs_factor_of(b.io, at);
 		s->at[i] = at;
 	}
 	s->len = len;
@@ -332,45 +347,77 @@ CCS_FN void ccs_spot_make(const struct ccs_dev_op &o, uint32_t j, struct ccs_spo
 	s->aligned = !(low & 15);
 }
 
-/* Cells j .. of an operation, as many as there is room for, by all threads. */
+/* Cells of operation i of the group that need spots of their own. */
+CCS_FN uint32_t ccs_spots_of(uint32_t i)
+{
+	const uint32_t n = ccs_b.rows[i].op.n;
+
+	return n > 1 ? n : 0;
+}
+
+/* All spots of a group of n operations, if there is room for them at once: by all threads. */
+CCS_FN void ccs_spots_make_all(uint32_t n)
+{
+	uint32_t all = 0;
+
+#pragma unroll 1
+	for (uint32_t i = 0; i < n; i++)
+		all += ccs_spots_of(i);
+	if (threadIdx.x == 0)
+		ccs_b.spotted = all <= CCS_ROWS;
+	if (!all)
+		return;
+#pragma unroll 1
+	for (uint32_t x = threadIdx.x; x < all && all <= CCS_ROWS; x += blockDim.x) {
+		uint32_t i = 0, j = x;
+
+		for (; j >= ccs_spots_of(i); i++)
+			j -= ccs_spots_of(i);
+		ccs_spot_make(ccs_b, ccs_b.rows[i].op, j, ccs_b.spots + x);
+		if (j == 0)
+			ccs_b.rows[i].spot = x;
+	}
+	ccs_barrier(0);
+}
+
+/* Cells j .. of an operation, as many as there is room for, by all threads, if they are not there.
+ * With LL there is a barrier between it and one that ends without. */
 CCS_FN void ccs_spots_make(uint32_t k, uint32_t j)
 {
 	const struct ccs_dev_op &o = ccs_b.rows[k % CCS_ROWS].op;
 	const uint32_t n = o.n - j < CCS_ROWS ? o.n - j : CCS_ROWS;
 
+	if (ccs_b.spotted) {
+		if (CCS_PROTO == CCS_DEV_LL && k % CCS_ROWS && !ccs_spots_of(k % CCS_ROWS - 1))
+			ccs_barrier(0);
+		return;
+	}
 	ccs_barrier(0); /* nobody reads the last ones any more */
 #pragma unroll 1
 	for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
-		ccs_spot_make(o, j + i, ccs_b.spots + i);
+		ccs_spot_make(ccs_b, o, j + i, ccs_b.spots + i);
 	ccs_barrier(0);
 }
 
 /* ---- operations -------------------------------------------------------------------- */
 
-CCS_FN uint8_t *ccs_stage(void)
+CCS_FN uint8_t *ccs_stage(const struct ccs_known &b)
 {
-	return ccs_b.stage + (ccs_b.w.stage * ccs_b.replicas_max +
-			      (uint64_t)ccs_b.replica * ccs_b.w.stage_cells) *
-				     ccs_b.tile * CCS_SIZE;
+	return b.stage + (b.w.stage * b.replicas_max + (uint64_t)b.replica * b.w.stage_cells) *
+				 b.tile * CCS_SIZE;
 }
 
-#if CCS_PROTO == CCS_DEV_LL
-/* ll.h, step.h */
-CCS_FN bool ccs_ll_fills(uint64_t number, uint32_t slots);
-CCS_FN void ccs_plain_make(const struct ccs_row &r, uint32_t k, struct ccs_plain *to);
-#endif
-
-CCS_FN void ccs_ends(const struct ccs_dev_op &o, struct ccs_row *r)
+CCS_FN void ccs_ends(const struct ccs_known &b, const struct ccs_dev_op &o, struct ccs_row *r)
 {
-	const uint64_t replica = ccs_b.replica, line = replica * CCS_DEV_LINE;
+	const uint64_t replica = b.replica, line = replica * CCS_DEV_LINE;
 
-	r->in = o.form & CCS_DEV_FROM_STAGE ? ccs_stage() : 0;
-	r->out = o.form & CCS_DEV_TO_STAGE ? ccs_stage() : 0;
+	r->in = o.form & CCS_DEV_FROM_STAGE ? ccs_stage(b) : 0;
+	r->out = o.form & CCS_DEV_TO_STAGE ? ccs_stage(b) : 0;
 	r->in_bytes = r->out_bytes = r->in_number = r->out_number = 0;
 	r->in_messages = r->out_messages = r->late = r->roomy = 0;
 	r->in_slots = r->out_slots = 1;
 	if (CCS_IS_IN(o.form)) {
-		const struct ccs_dev_fifo f = ccs_row_of(ccs_b.fifos, o.in);
+		const struct ccs_dev_fifo f = ccs_row_of(b.fifos, o.in);
 
 		r->in = f.data + replica * f.slots * f.slot_bytes;
 		r->in_head = f.head + line;
@@ -378,11 +425,11 @@ CCS_FN void ccs_ends(const struct ccs_dev_op &o, struct ccs_row *r)
 		r->in_bytes = f.slot_bytes;
 		r->in_messages = f.messages;
 		r->in_slots = f.slots;
-		r->in_number = ccs_b.epoch * f.messages + o.in_seq;
-		r->late = f.messages * ccs_b.ntiles <= f.slots;
+		r->in_number = b.epoch * f.messages + o.in_seq;
+		r->late = f.messages * b.ntiles <= f.slots;
 	}
 	if (CCS_IS_OUT(o.form)) {
-		const struct ccs_dev_fifo f = ccs_row_of(ccs_b.fifos, o.out);
+		const struct ccs_dev_fifo f = ccs_row_of(b.fifos, o.out);
 
 		r->out = f.data + replica * f.slots * f.slot_bytes;
 		r->out_head = f.head + line;
@@ -390,14 +437,9 @@ CCS_FN void ccs_ends(const struct ccs_dev_op &o, struct ccs_row *r)
 		r->out_bytes = f.slot_bytes;
 		r->out_messages = f.messages;
 		r->out_slots = f.slots;
-		r->out_number = ccs_b.epoch * f.messages + o.out_seq;
-		r->roomy = !ccs_b.far && f.messages * ccs_b.ntiles <= f.slots;
+		r->out_number = b.epoch * f.messages + o.out_seq;
+		r->roomy = !b.far && f.messages * b.ntiles <= f.slots;
 	}
-#if CCS_PROTO == CCS_DEV_LL
-	r->quiet =
-		(!CCS_IS_IN(o.form) || r->late) &&
-		(!CCS_IS_OUT(o.form) || (r->roomy && !ccs_ll_fills(r->out_number, r->out_slots)));
-#endif
 }
 
 #if CCS_PASSES
@@ -500,29 +542,30 @@ CCS_FN void ccs_pass_make(uint32_t i, uint32_t rows)
 #endif
 
 /* Whether a message may be read in the cells of its sender, in a direct call: args.h. */
-CCS_FN bool ccs_may_read(const struct ccs_dev_rank &from, bool initial, bool only_apart)
+CCS_FN bool ccs_may_read(const struct ccs_known &b, const struct ccs_dev_rank &from, bool initial,
+			 bool only_apart)
 {
 	const bool apart = initial && from.send != from.recv;
 
 	if (CCS_OP == CCS_DEV_PREMUL && initial)
 		return false;
-	return apart || !(only_apart || ccs_b.divide);
+	return apart || !(only_apart || b.divide);
 }
 
 /* What of an operation's form holds in this call: in one that is not direct nothing is. */
-CCS_FN uint32_t ccs_form_now(const struct ccs_dev_op &o)
+CCS_FN uint32_t ccs_form_now(const struct ccs_known &b, const struct ccs_dev_op &o)
 {
 	uint32_t form = o.form;
 
-	if (CCS_PROTO != CCS_DEV_SIMPLE || !ccs_b.direct)
+	if (CCS_PROTO != CCS_DEV_SIMPLE || !b.direct)
 		return form & ~(CCS_DEV_OUT_DIRECT | CCS_DEV_IN_DIRECT | CCS_DEV_OUT_READ |
 				CCS_DEV_IN_READ | CCS_DEV_IN_INITIAL);
 	if (form & CCS_DEV_OUT_READ &&
-	    !ccs_may_read(ccs_b.io, (form & (CCS_DEV_A_INITIAL | CCS_DEV_DST)) == CCS_DEV_A_INITIAL,
+	    !ccs_may_read(b, b.io, (form & (CCS_DEV_A_INITIAL | CCS_DEV_DST)) == CCS_DEV_A_INITIAL,
 			  form & CCS_DEV_OUT_APART))
 		form &= ~CCS_DEV_OUT_READ;
 	if (form & CCS_DEV_IN_READ &&
-	    !ccs_may_read(ccs_b.ranks[ccs_row_of(ccs_b.fifos, o.in).src], form & CCS_DEV_IN_INITIAL,
+	    !ccs_may_read(b, b.ranks[ccs_row_of(b.fifos, o.in).src], form & CCS_DEV_IN_INITIAL,
 			  form & CCS_DEV_IN_APART))
 		form &= ~(CCS_DEV_IN_READ | CCS_DEV_IN_INITIAL);
 	if (form & CCS_DEV_OUT_READ)
@@ -540,52 +583,11 @@ CCS_FN void ccs_resolve_half(uint32_t k, uint32_t i)
 	const struct ccs_dev_op &o = ccs_row_of(ccs_b.ops, ccs_b.w.op + k + i % CCS_ROWS);
 
 	if (i >= CCS_ROWS) {
-		ccs_ends(o, r);
+		ccs_ends(ccs_b, o, r);
 		return;
 	}
 	r->op = o;
-	r->op.form = ccs_form_now(r->op);
-	ccs_spot_make(r->op, 0, &r->cell);
-}
-
-/* What the rows say together: of row i of n. */
-CCS_FN void ccs_resolve_rest(uint32_t k, uint32_t i, uint32_t n)
-{
-#if CCS_PROTO == CCS_DEV_LL
-	(void)n;
-	ccs_plain_make(ccs_b.rows[i], k + i, ccs_b.plain + i);
-#elif CCS_PASSES
-	(void)k;
-	ccs_pass_make(i, n);
-#else
-	(void)k;
-	(void)i;
-	(void)n;
-#endif
-}
-
-/* Resolves operations k, k + 1, ... as many as there is room for. The halves of one are two
- * warps', side by side, if there are two. */
-CCS_FN void ccs_resolve(uint32_t k, uint64_t t)
-{
-	const uint32_t n = ccs_b.w.nops - k < CCS_ROWS ? ccs_b.w.nops - k : CCS_ROWS;
-
-	if (k || t)
-		ccs_barrier(0); /* nobody reads the rows any more; the first: ccs_begin's */
-#pragma unroll 1
-	for (uint32_t i = threadIdx.x; i < 2 * CCS_ROWS; i += blockDim.x)
-		if (i % CCS_ROWS < n)
-			ccs_resolve_half(k, i);
-	ccs_barrier(0);
-#pragma unroll 1
-	for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
-		ccs_resolve_rest(k, i, n);
-#if CCS_PROTO == CCS_DEV_LL
-	if (threadIdx.x == ccs_aside()) {
-		ccs_b.plain[n].key = CCS_DEV_NONE;
-		ccs_b.plain[n].op = k + n;
-	}
-#endif
-	if (CCS_PROTO == CCS_DEV_LL || CCS_PASSES)
-		ccs_barrier(0);
+	r->spot = 0;
+	r->op.form = ccs_form_now(ccs_b, r->op);
+	ccs_spot_make(ccs_b, r->op, 0, &r->cell);
 }

@@ -68,3 +68,82 @@ CCS_FN bool ccs_ll_fills(uint64_t number, uint32_t slots)
 {
 	return (number & 0x7fffffffu) < slots;
 }
+
+#if CCS_PROTO == CCS_DEV_LL
+/* Where a cell of a brief row lies, and *own is at most its length; *low: bits that are 0 in what
+ * is aligned and adjoins. */
+CCS_FN uint8_t *ccs_brief_cell(const struct ccs_known &b, const struct ccs_dev_brief_cell &d,
+			       bool initial, uint64_t *own, uintptr_t *low)
+{
+	const bool scratch = d.block == CCS_DEV_NONE;
+	uint8_t *at = scratch ? b.io.scratch : initial ? (uint8_t *)b.io.send : b.io.recv;
+#if CCS_LAYOUTS
+	const struct ccs_dev_place p = ccs_row_of(b.places, b.w.rank * b.rank_places + d.pos);
+	const uint64_t len = p.len;
+
+	at += (initial && !scratch ? p.send : p.recv) * CCS_SIZE;
+	*low |= p.row != 0;
+#else
+	const uint64_t chunk = d.pos * b.cut.q, from = chunk < b.count ? chunk : b.count;
+	const uint64_t rest = b.count - from < b.cut.q ? b.count - from : b.cut.q;
+	const uint64_t len = scratch ? b.longest : rest;
+
+	at += (scratch ? d.pos * b.longest : d.block * b.count + from) * CCS_SIZE;
+#endif
+	*low |= (uintptr_t)at;
+	if (initial && ccs_has_factors(b.io))
+		*low |= (uintptr_t)ccs_factor_of(b.io, at);
+	if (len < *own)
+		*own = len;
+	return at;
+}
+
+/* In a small call most operations are of whole units of one aligned cell, wait for nothing but
+ * their message, and tell nothing but theirs: then nothing is left to be found out in their step.
+ * Whether it is one; the host has seen to what is so in all calls (cuda_tables_brief). Straight
+ * on: threads of a warp do it for different operations. */
+CCS_FN bool ccs_plain_make(const struct ccs_known &b, uint32_t k, struct ccs_plain *to)
+{
+	const struct ccs_dev_brief f = ccs_row_of(b.briefs, b.w.op + k);
+	const uint32_t in = (uint32_t)b.epoch * f.in_messages + f.in_seq;
+	const uint32_t out = (uint32_t)b.epoch * f.out_messages + f.out_seq;
+	const uint64_t lo = ccs_lo(b, 0);
+	uint64_t len = ~(uint64_t)0, own = len;
+	uintptr_t low = 0;
+	const uint8_t *none = 0;
+
+	ccs_brief_cell(b, f.len, false, &len, &low);
+	low = 0;
+	const uint8_t *from_a =
+		f.form & CCS_DEV_A ? ccs_brief_cell(b, f.a, f.form & CCS_DEV_A_INITIAL, &own, &low)
+				   : none;
+	const uint8_t *from_b =
+		f.form & CCS_DEV_B ? ccs_brief_cell(b, f.b, f.form & CCS_DEV_B_INITIAL, &own, &low)
+				   : none;
+	uint8_t *dst = f.form & CCS_DEV_DST ? ccs_brief_cell(b, f.dst, false, &own, &low) : 0;
+	const uint32_t n = ccs_rest(b, len, lo);
+	/* a message without data is a unit, too (ll.h) */
+	const bool plain = b.ntiles == 1 && f.form != CCS_DEV_NONE && n && n % CCS_PER_UNIT == 0 &&
+			   own >= len && !(low & 15) &&
+			   (!(f.form & CCS_DEV_OUT) || !(b.far || ccs_ll_fills(out, f.out_slots)));
+
+	to->in = f.in + (uint64_t)(b.replica * f.in_slots + (in & (f.in_slots - 1))) * f.in_bytes;
+	to->out = f.out +
+		  (uint64_t)(b.replica * f.out_slots + (out & (f.out_slots - 1))) * f.out_bytes;
+	to->a = from_a + lo * CCS_SIZE;
+	to->b = from_b + lo * CCS_SIZE;
+	to->dst = dst + lo * CCS_SIZE;
+	to->form = f.form;
+	to->fifo = f.fifo;
+	to->in_flag = in + 1;
+	to->out_flag = out + 1;
+	to->units = n / CCS_PER_UNIT;
+	to->key = plain ? f.form & CCS_DEV_FORM : CCS_DEV_NONE;
+	to->op = k;
+	to->in_messages = f.in_messages;
+	to->out_messages = f.out_messages;
+	to->tail = f.tail;
+	to->head = f.head;
+	return plain;
+}
+#endif

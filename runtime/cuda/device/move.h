@@ -43,10 +43,10 @@ CCS_FN uint8_t *ccs_out_slot(const struct ccs_row &r, uint64_t number)
 	return r.out + (number & (r.out_slots - 1)) * r.out_bytes;
 }
 
-CCS_FN struct ccs_part ccs_part_of(const struct ccs_row &r, const struct ccs_spot &s, uint32_t j,
-				   uint64_t t)
+CCS_FN struct ccs_part ccs_part_of(const struct ccs_known &b, const struct ccs_row &r,
+				   const struct ccs_spot &s, uint32_t j, uint64_t t)
 {
-	const uint64_t lo = ccs_lo(t), at = lo * CCS_SIZE, unit = (uint64_t)j * ccs_b.room;
+	const uint64_t lo = ccs_lo(b, t), at = lo * CCS_SIZE, unit = (uint64_t)j * b.room;
 	const uint32_t form = r.op.form;
 	struct ccs_part p;
 
@@ -54,8 +54,8 @@ CCS_FN struct ccs_part ccs_part_of(const struct ccs_row &r, const struct ccs_spo
 	p.spot = &s;
 	p.lo = lo;
 #endif
-	p.units = (ccs_rest(s.len, lo) + CCS_PER_UNIT - 1) / CCS_PER_UNIT;
-	p.own = ccs_rest(s.own, lo);
+	p.units = (ccs_rest(b, s.len, lo) + CCS_PER_UNIT - 1) / CCS_PER_UNIT;
+	p.own = ccs_rest(b, s.own, lo);
 	p.whole = s.aligned ? p.own / CCS_PER_UNIT : 0;
 	p.a = s.at[CCS_SPOT_A] + at;
 	p.b = s.at[CCS_SPOT_B] + at;
@@ -136,8 +136,9 @@ CCS_FN void ccs_write(uint8_t *cell, const struct ccs_matrix &in, uint64_t e, ui
 
 /* What premul-sum multiplies such a unit of an initial value with. */
 #define CCS_FACTORS(cell, in, e, p, n) \
-	(ccs_has_factors() ? ccs_read(ccs_factor_of(cell), in, e, ccs_factor_of(p), n) \
-			   : ccs_b.scalar)
+	(ccs_has_factors(ccs_b.io) \
+		 ? ccs_read(ccs_factor_of(ccs_b.io, cell), in, e, ccs_factor_of(ccs_b.io, p), n) \
+		 : ccs_b.scalar)
 
 /* Of address i of a part's cell: its unit u, where `p` is as above. */
 #define CCS_READ(part, i, u, p, n) \
@@ -166,7 +167,8 @@ CCS_FN ccs_vec ccs_operand16(const ccs_vec &v, const uint8_t *p, uint32_t initia
 {
 	if (CCS_OP != CCS_DEV_PREMUL || !initial)
 		return v;
-	return ccs_scale16(v, ccs_has_factors() ? ccs_load16(ccs_factor_of(p)) : ccs_b.scalar);
+	return ccs_scale16(v, ccs_has_factors(ccs_b.io) ? ccs_load16(ccs_factor_of(ccs_b.io, p))
+							: ccs_b.scalar);
 }
 
 /* v = in (+) a (+) b */
@@ -232,7 +234,7 @@ CCS_FN uint32_t ccs_cells_here(const struct ccs_row &r, uint32_t j)
 
 CCS_FN const struct ccs_spot *ccs_spots_here(const struct ccs_row &r)
 {
-	return r.op.n > 1 ? ccs_b.spots : &r.cell;
+	return r.op.n > 1 ? ccs_b.spots + r.spot : &r.cell;
 }
 
 /* What ccs_units has not moved of the cells j .. whose spots are known. `fill`: an LL
@@ -243,7 +245,7 @@ CCS_FN int ccs_each(uint32_t k, uint64_t t, uint32_t j, bool fill)
 	const struct ccs_spot *s = ccs_spots_here(r);
 	const uint32_t room = ccs_b.room, n = ccs_cells_here(r, j), end = n * room;
 	const bool skip = !CCS_LL && ccs_one_by_one(r);
-	struct ccs_part p = ccs_part_of(r, s[0], j, t);
+	struct ccs_part p = ccs_part_of(ccs_b, r, s[0], j, t);
 	uint32_t at = 0;
 
 	if (CCS_LL && j == 0 && p.units == 0)
@@ -254,7 +256,7 @@ CCS_FN int ccs_each(uint32_t k, uint64_t t, uint32_t j, bool fill)
 
 		if (n > 1 && i / room != at) {
 			at = i / room;
-			p = ccs_part_of(r, s[at], j + at, t);
+			p = ccs_part_of(ccs_b, r, s[at], j + at, t);
 		}
 		u = i - at * room;
 		if (u < p.units) {
@@ -349,7 +351,7 @@ CCS_FN void ccs_move(uint32_t k, uint64_t t, uint32_t j)
 		return;
 #pragma unroll 1
 	for (uint32_t i = 0; i < n && ccs_one_by_one(r); i++) {
-		const struct ccs_part p = ccs_part_of(r, s[i], j + i, t);
+		const struct ccs_part p = ccs_part_of(ccs_b, r, s[i], j + i, t);
 
 		ccs_units<CCS_ANY>(p, r.op.form);
 		left |= p.whole < p.units;
@@ -389,7 +391,7 @@ CCS_FN void ccs_pass_bulk(const struct ccs_part &p, uint32_t whole, uint32_t for
 CCS_FN void ccs_pass(uint32_t k, uint64_t t, uint32_t m)
 {
 	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
-	const struct ccs_part p = ccs_part_of(r, r.cell, 0, t);
+	const struct ccs_part p = ccs_part_of(ccs_b, r, r.cell, 0, t);
 	const uint32_t form = r.op.form, step = blockDim.x;
 	const uint64_t policy = ccs_b.policy;
 	uint32_t sums = 1, whole = 0;
@@ -397,7 +399,8 @@ CCS_FN void ccs_pass(uint32_t k, uint64_t t, uint32_t m)
 
 	while (sums < m && ccs_b.rows[(k + sums) % CCS_ROWS].op.form & CCS_DEV_DST)
 		sums++;
-	dst = ccs_b.rows[(k + sums - 1) % CCS_ROWS].cell.at[CCS_SPOT_DST] + ccs_lo(t) * CCS_SIZE;
+	dst = ccs_b.rows[(k + sums - 1) % CCS_ROWS].cell.at[CCS_SPOT_DST] +
+	      ccs_lo(ccs_b, t) * CCS_SIZE;
 	/* If all are read where they lie, nothing is to be moved. */
 	for (uint32_t j = 0; j < m; j++)
 		if (ccs_b.links[j].out || sums > 1 || CCS_KEEPS(form))

@@ -1,10 +1,10 @@
 /*
  * What generated code calls: all else is here and above.
  *
- *   ccs_begin(c)		turn, epoch
- *   ccs_rows(k, t)		resolves the group of operations that begins at k
+ *   ccs_begin(c)		turn, epoch; resolves the first group of operations
  *   ccs_run<FORM>(k, t, &stop)	straight-line code: operations k, k + 1, ... of one form
  *   ccs_table(k, t, &stop)	operations of any form, to the end of the group
+ *   ccs_next(k, t, stop)	the operation behind those, its group resolved; or a tile's first
  *   ccs_end(c, stop)		what follows the operations; counters to the call's end
  *
  * An operation: wait, move, tell. Both return the first operation that they have not
@@ -29,10 +29,71 @@
  *     the flag after the launch: a call that took garbage is known to have failed.
  */
 
-CCS_FN void ccs_rows(uint32_t k, uint64_t t)
+/* Operations k, k + 1, ... that there is room for. */
+CCS_FN uint32_t ccs_group(const struct ccs_known &b, uint32_t k)
 {
-	if (t == 0 || ccs_b.w.nops > CCS_ROWS)
-		ccs_resolve(k, t);
+	return b.w.nops - k < CCS_ROWS ? b.w.nops - k : CCS_ROWS;
+}
+
+/* The rows of operations k .. k + n - 1. The halves of one are two warps', side by side, if there
+ * are two. */
+CCS_FN void ccs_rows_make(uint32_t k, uint32_t n)
+{
+#pragma unroll 1
+	for (uint32_t i = threadIdx.x; i < 2 * CCS_ROWS; i += blockDim.x)
+		if (i % CCS_ROWS < n)
+			ccs_resolve_half(k, i);
+	ccs_barrier(0);
+	ccs_spots_make_all(n);
+}
+
+#if CCS_PROTO == CCS_DEV_LL
+/* Resolves a group of operations, that begins at k: those that are plain, and if there are
+ * others, the rows of all. `b`: ccs_b, or what will be there behind the barrier. */
+CCS_FN void ccs_resolve(const struct ccs_known &b, uint32_t k)
+{
+	const uint32_t n = ccs_group(b, k);
+	int others = 0;
+
+#pragma unroll 1
+	for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
+		others |= !ccs_plain_make(b, k + i, ccs_b.plain + i);
+	if (threadIdx.x + 1 == blockDim.x) {
+		ccs_b.plain[n].key = CCS_DEV_NONE;
+		ccs_b.plain[n].op = k + n;
+	}
+	if (ccs_barrier(others))
+		ccs_rows_make(k, n);
+}
+#else
+CCS_FN void ccs_resolve(const struct ccs_known &b, uint32_t k)
+{
+	const uint32_t n = ccs_group(b, k);
+
+	ccs_rows_make(k, n);
+#if CCS_PASSES
+#pragma unroll 1
+	for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
+		ccs_pass_make(i, n);
+	ccs_barrier(0);
+#endif
+}
+#endif
+
+/* The group that begins at operation k, of a worker that has several. */
+CCS_CALL void ccs_regroup(uint32_t k)
+{
+	ccs_barrier(0); /* nobody reads the rows any more */
+	ccs_resolve(ccs_b, k);
+}
+
+/* Behind operations up to k: the next one, resolved; 0 where the tile is over. */
+CCS_FN uint32_t ccs_next(uint32_t k, uint64_t t, int stop)
+{
+	k = k < ccs_b.w.nops ? k : 0;
+	if (ccs_b.w.nops > CCS_ROWS && !stop && (k || t + 1 < ccs_b.ntiles))
+		ccs_regroup(k);
+	return k;
 }
 
 #if CCS_PROTO == CCS_DEV_SIMPLE
@@ -56,7 +117,7 @@ CCS_FN uint32_t ccs_together(uint32_t k, uint64_t t)
 	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
 
 	if (!r.bundled) {
-		const struct ccs_part p = ccs_part_of(r, r.cell, 0, t);
+		const struct ccs_part p = ccs_part_of(ccs_b, r, r.cell, 0, t);
 
 		if (p.whole < p.units)
 			return 1;
@@ -103,7 +164,7 @@ template <uint32_t F> CCS_FN uint32_t ccs_run(uint32_t k, uint64_t t, int *stop)
 
 		if ((r.op.form & CCS_DEV_FORM) != F || r.op.n != 1 || (CCS_PASSES && r.chain > 1))
 			return k;
-		p = ccs_part_of(r, r.cell, 0, t);
+		p = ccs_part_of(ccs_b, r, r.cell, 0, t);
 		if (p.whole < p.units)
 			return k;
 		*stop = ccs_ready(k, t);
@@ -127,33 +188,6 @@ CCS_FN uint32_t ccs_table(uint32_t k, uint64_t t, int *stop)
 	return k;
 }
 #else
-/* In a small call most operations are of whole units of one aligned cell, wait for nothing but
- * their message, and tell nothing but theirs: then nothing is left to be found out in their step. */
-CCS_FN void ccs_plain_make(const struct ccs_row &r, uint32_t k, struct ccs_plain *to)
-{
-	const uint32_t form = r.op.form;
-	struct ccs_part p;
-
-	to->key = CCS_DEV_NONE;
-	to->op = k;
-	if (ccs_b.ntiles != 1 || r.op.n != 1 || r.op.nwaits || form & CCS_DEV_PUBLISH || !r.quiet)
-		return;
-	p = ccs_part_of(r, r.cell, 0, 0);
-	if (p.whole < p.units || !p.units) /* a message without data is a unit, too (ll.h) */
-		return;
-	to->in = p.in;
-	to->a = p.a;
-	to->b = p.b;
-	to->dst = p.dst;
-	to->out = p.out;
-	to->form = form;
-	to->fifo = r.op.in;
-	to->in_flag = (uint32_t)r.in_number + 1;
-	to->out_flag = (uint32_t)r.out_number + 1;
-	to->units = p.units;
-	to->key = form & (CCS_DEV_FORM | CCS_DEV_TO_STAGE | CCS_DEV_FROM_STAGE);
-}
-
 /* An operation that is plain, and whose form is F, but for whether an operand is initial.
  * Non-zero: it waited in vain. */
 template <uint32_t F> CCS_FN int ccs_plain_step(const struct ccs_plain *row)
@@ -172,19 +206,15 @@ template <uint32_t F> CCS_FN int ccs_plain_step(const struct ccs_plain *row)
 		if (f & CCS_DEV_B)
 			b = ccs_operand16(ccs_load16(p.b + at), p.b + at,
 					  p.form & CCS_DEV_B_INITIAL);
-		if (CCS_IS_IN(f)) {
+		if (f & CCS_DEV_IN) {
 			const auto whose = [row] { return ccs_stuck_at(row->fifo, row->op, 0); };
 
 			if (ccs_ll_take(p.in + 2 * at, p.in_flag, &in, whose))
 				return 1;
-		} else if (f & CCS_DEV_IN) {
-			in = ccs_load16(p.in + at);
 		}
 		in = ccs_value(f, in, a, b);
-		if (CCS_IS_OUT(f))
+		if (f & CCS_DEV_OUT)
 			ccs_st_entries(p.out + 2 * at, in, p.out_flag);
-		else if (f & CCS_DEV_OUT)
-			ccs_store16(p.out + at, in);
 		if (f & CCS_DEV_DST)
 			ccs_store16(p.dst + at, in);
 	}
@@ -212,7 +242,7 @@ template <uint32_t F> CCS_FN uint32_t ccs_run(uint32_t k, uint64_t t, int *gone)
  * and does no more. */
 CCS_FN int ccs_step(uint32_t k, uint64_t t, int *gone)
 {
-	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
+	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS]; /* there if any is not plain */
 	const uint64_t number = r.out_number + t * r.out_messages;
 	const bool fill = CCS_IS_OUT(r.op.form) && ccs_ll_fills(number, r.out_slots);
 	const bool tells = r.op.form & CCS_DEV_PUBLISH || (CCS_IS_IN(r.op.form) && !r.late);
@@ -253,98 +283,110 @@ CCS_FN uint32_t ccs_table(uint32_t k, uint64_t t, int *stop)
 #endif
 
 /* What a block knows of the call that is needed to report a wait. */
-CCS_FN void ccs_begin_report(const struct ccs_dev_call &c)
+CCS_FN void ccs_known_report(const struct ccs_dev_call &c, struct ccs_known *b)
 {
-	ccs_b.worker = c.worker0 + blockIdx.x / c.replicas;
-	ccs_b.replica = blockIdx.x % c.replicas;
-	ccs_b.fifos = c.fifos;
-	ccs_b.abort = c.abort;
-	ccs_b.report = c.report;
-	ccs_b.limit = c.limit;
-	ccs_b.ends = c.ends;
-	ccs_b.worker0 = c.worker0;
-	ccs_b.nworkers = c.nworkers;
+	b->worker = c.worker0 + blockIdx.x / c.replicas;
+	b->replica = blockIdx.x % c.replicas;
+	b->fifos = c.fifos;
+	b->abort = c.abort;
+	b->report = c.report;
+	b->limit = c.limit;
+	b->ends = c.ends;
+	b->worker0 = c.worker0;
+	b->nworkers = c.nworkers;
 }
 
-/* All of it, but for what ccs_begin has from memory. */
-CCS_FN void ccs_begin_call(const struct ccs_dev_call &c)
+/* All that a thread knows of the call, and of its worker: it takes what it needs of that. */
+CCS_FN void ccs_known_of(const struct ccs_dev_call &c, struct ccs_known *b)
 {
 	const struct ccs_dev_rank *ranks = c.far_ranks ? c.far_ranks : c.ranks;
 
-	ccs_begin_report(c);
-	ccs_b.ops = c.ops;
-	ccs_b.replicas_max = c.replicas_max;
-
-	ccs_b.waits = c.waits;
-	ccs_b.workers = c.workers;
-	ccs_b.cells = c.cells;
-	ccs_b.ranks = ranks;
-	ccs_b.done = c.done;
-	ccs_b.stage = c.stage;
-	ccs_b.count = c.count;
-	ccs_b.tile = c.tile;
-	ccs_b.tile0 = c.tile0;
-	ccs_b.ntiles = c.ntiles;
-	ccs_b.longest = c.longest;
-	ccs_b.replicas = c.replicas;
-	ccs_b.far = c.far;
-	ccs_b.direct = c.direct;
-	ccs_b.divide = c.divide;
+	ccs_known_report(c, b);
+	b->ops = c.ops;
+	b->briefs = c.briefs;
+	b->replicas_max = c.replicas_max;
+	b->waits = c.waits;
+	b->workers = c.workers;
+	b->cells = c.cells;
+	b->ranks = ranks;
+	b->done = c.done;
+	b->stage = c.stage;
+	b->count = c.count;
+	b->tile = c.tile;
+	b->tile0 = c.tile0;
+	b->ntiles = c.ntiles;
+	b->longest = c.longest;
+	b->replicas = c.replicas;
+	b->far = c.far;
+	b->direct = c.direct;
+	b->divide = c.divide;
 #if CCS_LAYOUTS
-	ccs_b.places = c.places;
-	ccs_b.rank_places = c.rank_places;
+	b->places = c.places;
+	b->rank_places = c.rank_places;
 #else
-	const uint32_t chunks = ccs_row_of(c.cells, 0).chunks; /* 0: scratch alone */
-
-	ccs_b.cut = chunks ? ccs_cut_of(c.count, chunks) : ccs_cut{ 0, 0 };
+	b->cut = { c.chunk, c.chunks };
 #endif
-	ccs_b.room = (uint32_t)(c.tile * CCS_SIZE / 16);
-	ccs_b.policy = ccs_policy(!c.direct); /* there a peer is soon to read them */
-	ccs_b.io = ranks[ccs_row_of(c.workers, ccs_b.worker).rank];
+	b->room = (uint32_t)(c.tile * CCS_SIZE / 16);
+	b->policy = ccs_policy(!c.direct); /* there a peer is soon to read them */
+	b->w = ccs_row_of(c.workers, b->worker);
+	if (b->w.nops > CCS_ROWS)
+		b->w.shape = CCS_DEV_NONE; /* lines are of one group */
+	b->epoch = ccs_load<uint64_t>((const uint8_t *)(c.epoch + CCS_LINE_OF(*b, b->worker)));
+	b->io = ranks[b->w.rank];
 	if (CCS_OP == CCS_DEV_PREMUL)
-		ccs_b.scalar = ccs_spread16((ccs_elem)ccs_b.io.scalar);
+		b->scalar = ccs_spread16((ccs_elem)b->io.scalar);
 }
 
-/* Thread 0 waits for the turn, and another one tells the block of the call meanwhile. */
-CCS_FN int ccs_begin(const struct ccs_dev_call &c)
+/* The turn, by thread 0; and whether another graph of this capture runs. */
+CCS_FN int ccs_turn_take(const struct ccs_dev_call &c)
 {
+	const uint64_t mine = ((uint64_t)c.launch << 32) + ccs_grid() + 1;
+	const uint64_t had = ccs_swap(c.turn, 0, mine); /* on its way */
+	const uint64_t begun = c.begun ? ccs_add(c.begun + 1 + blockIdx.x, 1) : 0;
+	const uint64_t done = c.begun ? ccs_add(c.begun, 0) : 0;
 	int stop = 0;
 
-	if (threadIdx.x == ccs_aside())
-		ccs_begin_call(c);
-	ccs_bulk_begin();
-	if (threadIdx.x == 0) {
-		const uint32_t worker = c.worker0 + blockIdx.x / c.replicas;
-		const uint64_t line = (uint64_t)worker * c.replicas_max + blockIdx.x % c.replicas;
-		uint64_t *const turn = c.turn;
-		const uint64_t mine = turn ? ((uint64_t)c.launch << 32) + ccs_grid() + 1 : 0;
-		const uint64_t had = turn ? ccs_swap(turn, 0, mine) : 0; /* on its way */
-		const uint64_t begun = c.begun ? ccs_add(c.begun + 1 + blockIdx.x, 1) : 0;
-		const uint64_t done = c.begun ? ccs_add(c.begun, 0) : 0;
-
-		ccs_b.w = ccs_row_of(c.workers, worker);
-		if (ccs_twice(c, begun, done)) {
-			ccs_begin_report(c); /* what the other one may not have told yet */
-			ccs_give_up(CCS_DEV_STUCK_TWICE, CCS_DEV_NONE, CCS_DEV_NONE, CCS_DEV_NONE,
-				    0, begun, done, 0);
-			stop = 1;
-		}
-		if (had != 0 && had != mine) {
-			ccs_begin_report(c);
-			stop |= ccs_turn_wait(turn, mine);
-		}
-		if (turn)
-			ccs_fence_device(); /* ORDER: the turn before what the last grid left */
-		ccs_b.epoch = ccs_load<uint64_t>((const uint8_t *)(c.epoch + line * CCS_DEV_LINE));
+	if (ccs_twice(c, begun, done)) {
+		ccs_known_report(c, &ccs_b);
+		ccs_give_up(CCS_DEV_STUCK_TWICE, CCS_DEV_NONE, CCS_DEV_NONE, CCS_DEV_NONE, 0, begun,
+			    done, 0);
+		stop = 1;
 	}
-	return ccs_barrier(stop);
+	if (had != 0 && had != mine) {
+		ccs_known_report(c, &ccs_b);
+		stop |= ccs_turn_wait(c.turn, mine);
+	}
+	ccs_fence_device(); /* ORDER: the turn before what the last grid left */
+	return stop;
+}
+
+/* A thread tells the block of the call, while others resolve what is plain of the first group, from
+ * what they have in registers. */
+CCS_FN int ccs_begin(const struct ccs_dev_call &c)
+{
+	struct ccs_known b;
+	int stop = 0;
+
+	if (c.turn)
+		stop = ccs_barrier(threadIdx.x ? 0 : ccs_turn_take(c));
+	if (threadIdx.x == ccs_aside())
+		ccs_known_of(c, &ccs_b);
+	ccs_known_of(c, &b);
+	ccs_bulk_begin();
+#if CCS_PROTO == CCS_DEV_LL
+	ccs_resolve(b, 0);
+#else
+	ccs_barrier(0);
+	ccs_resolve(ccs_b, 0);
+#endif
+	return stop;
 }
 
 /* Cells whose initial value is their final one (by == 0), or the quotient of sums;
  * the rank's workers share them, each replica does its own tiles. */
 CCS_CALL void ccs_post_cells(const struct ccs_dev_range *g, uint32_t n, uint32_t by)
 {
-	struct ccs_cut cut = CCS_FIRST_CUT;
+	struct ccs_cut cut = CCS_FIRST_CUT(ccs_b);
 	uint32_t turn = 0;
 
 	for (uint32_t i = 0; i < n; i++)
@@ -354,17 +396,17 @@ CCS_CALL void ccs_post_cells(const struct ccs_dev_range *g, uint32_t n, uint32_t
 #if CCS_LAYOUTS
 			struct ccs_matrix in;
 #endif
-			uint8_t *to =
-				CCS_CELL(ccs_b.io, d, ccs_b.w.rank, cell, false, &len, &cut, &in);
+			uint8_t *to = CCS_CELL(ccs_b, ccs_b.io, d, ccs_b.w.rank, cell, false, &len,
+					       &cut, &in);
 			const uint8_t *from = by ? to
-						 : CCS_CELL(ccs_b.io, d, ccs_b.w.rank, cell, true,
-							    &len, &cut, &in);
+						 : CCS_CELL(ccs_b, ccs_b.io, d, ccs_b.w.rank, cell,
+							    true, &len, &cut, &in);
 
 			if (from == to && !by && CCS_OP != CCS_DEV_PREMUL)
 				continue;
 			for (uint64_t t = 0; t < ccs_b.ntiles; t++) {
-				const uint64_t lo = ccs_lo(t), at = lo * CCS_SIZE;
-				const uint32_t own = ccs_rest(len, lo);
+				const uint64_t lo = ccs_lo(ccs_b, t), at = lo * CCS_SIZE;
+				const uint32_t own = ccs_rest(ccs_b, len, lo);
 
 				if (turn++ % ccs_b.w.of != ccs_b.w.index)
 					continue;
@@ -400,10 +442,10 @@ CCS_CALL int ccs_meet(void)
 	ccs_barrier(0);
 	if (threadIdx.x == 0) {
 		ccs_fence(); /* ORDER: results before the rank's other workers divide them */
-		ccs_st_relaxed(ccs_b.done + CCS_LINE_OF(ccs_b.worker), end * ccs_b.w.count);
+		ccs_st_relaxed(ccs_b.done + CCS_LINE_OF(ccs_b, ccs_b.worker), end * ccs_b.w.count);
 	}
 	for (uint32_t i = threadIdx.x; i < ccs_b.w.of; i += blockDim.x)
-		stop |= ccs_wait_for(ccs_b.done + CCS_LINE_OF(first + i),
+		stop |= ccs_wait_for(ccs_b.done + CCS_LINE_OF(ccs_b, first + i),
 				     { CCS_DEV_STUCK_WORKER, first + i, CCS_DEV_NONE, CCS_DEV_NONE,
 				       ccs_b.ntiles,
 				       end * ccs_row_of(ccs_b.workers, first + i).count, 0 });
@@ -412,14 +454,22 @@ CCS_CALL int ccs_meet(void)
 
 /* The ends of this worker's FIFOs, to where the call leaves them, if they are not there:
  * each by the thread of the FIFO's last message. */
-CCS_FN void ccs_leave_row(const struct ccs_row &r)
+CCS_FN void ccs_leave_row(uint32_t k)
 {
-	const uint64_t end = ccs_b.epoch + ccs_b.ntiles;
+#if CCS_LL
+	const struct ccs_plain &p = ccs_b.plain[k];
+	const uint64_t end = ccs_b.epoch + 1, line = (uint64_t)ccs_b.replica * CCS_DEV_LINE;
+
+	if (p.tail)
+		ccs_st_relaxed(p.tail + line, end * p.in_messages);
+	if (p.head)
+		ccs_st_relaxed(p.head + line, end * p.out_messages);
+#else
+	const struct ccs_row &r = ccs_b.rows[k];
 
 	if (CCS_IS_IN(r.op.form) && r.late && r.op.in_seq + 1 == r.in_messages)
-		ccs_st_relaxed(r.in_tail, end * r.in_messages);
-	if (CCS_LL && CCS_IS_OUT(r.op.form) && r.op.out_seq + 1 == r.out_messages)
-		ccs_st_relaxed(r.out_head, end * r.out_messages);
+		ccs_st_relaxed(r.in_tail, (ccs_b.epoch + ccs_b.ntiles) * r.in_messages);
+#endif
 }
 
 /* Operation k's, in a call that stops, or that has more operations than rows. */
@@ -462,7 +512,8 @@ CCS_CALL void ccs_leave_slots(void)
 
 CCS_FN void ccs_leave_fifos(int stop)
 {
-	const bool rows = !stop && ccs_b.w.nops <= CCS_ROWS && ccs_b.ntiles;
+	const bool rows = !stop && ccs_b.w.nops <= CCS_ROWS &&
+			  (CCS_LL ? ccs_b.ntiles == 1 : ccs_b.ntiles > 0);
 
 	if (ccs_b.far && (stop || threadIdx.x < ccs_b.w.nops)) {
 		ccs_fence(); /* ORDER: what was read of slots, before late tails */
@@ -470,7 +521,7 @@ CCS_FN void ccs_leave_fifos(int stop)
 #pragma unroll 1
 	for (uint32_t k = threadIdx.x; k < ccs_b.w.nops; k += blockDim.x) {
 		if (rows)
-			ccs_leave_row(ccs_b.rows[k]);
+			ccs_leave_row(k);
 		else
 			ccs_leave_op(k, stop);
 	}
@@ -497,9 +548,9 @@ CCS_FN void ccs_end(const struct ccs_dev_call &c, int stop)
 	ccs_leave_fifos(stop);
 	/* `done`: by the thread whose fences made what it published visible */
 	if (threadIdx.x == 0)
-		ccs_st_relaxed(ccs_b.done + CCS_LINE_OF(ccs_b.worker), end * ccs_b.w.count);
+		ccs_st_relaxed(ccs_b.done + CCS_LINE_OF(ccs_b, ccs_b.worker), end * ccs_b.w.count);
 	if (threadIdx.x == ccs_aside())
-		ccs_store<uint64_t>((uint8_t *)(c.epoch + CCS_LINE_OF(ccs_b.worker)), end);
+		ccs_store<uint64_t>((uint8_t *)(c.epoch + CCS_LINE_OF(ccs_b, ccs_b.worker)), end);
 	if (!c.turn)
 		return;
 	ccs_barrier(0);

@@ -132,7 +132,7 @@ CCS_FN int ccs_wait_worker(const struct ccs_row &r, uint32_t i, uint32_t k, uint
 {
 	const struct ccs_dev_wait w = ccs_row_of(ccs_b.waits, r.op.wait + i);
 
-	return ccs_wait_for(ccs_b.done + CCS_LINE_OF(w.worker),
+	return ccs_wait_for(ccs_b.done + CCS_LINE_OF(ccs_b, w.worker),
 			    { CCS_DEV_STUCK_WORKER, w.worker, CCS_DEV_NONE, k, t,
 			      (ccs_b.epoch + t) * ccs_row_of(ccs_b.workers, w.worker).count + w.ops,
 			      0 });
@@ -154,7 +154,8 @@ CCS_FN const uint8_t *ccs_addend(const struct ccs_row &r, const uint8_t *value, 
 
 	if ((r.op.form & (CCS_DEV_IN | CCS_DEV_IN_READ)) == CCS_DEV_IN)
 		return r.in + (number & (r.in_slots - 1)) * r.in_bytes;
-	return r.cell.at[r.op.form & CCS_DEV_IN ? CCS_SPOT_FROM : own] + ccs_lo(t) * CCS_SIZE;
+	return r.cell.at[r.op.form & CCS_DEV_IN ? CCS_SPOT_FROM : own] +
+	       ccs_lo(ccs_b, t) * CCS_SIZE;
 }
 
 /* Whether the others of operation k's chain may start, too, and their addresses: by
@@ -182,7 +183,7 @@ CCS_FN void ccs_look(uint32_t k, uint64_t t, uint32_t from)
 				r, ccs_b.rows[(k + i - 1) % CCS_ROWS].cell.at[CCS_SPOT_DST], t);
 		ccs_b.links[i].out = !CCS_GIVES(r.op.form) ? 0
 				     : r.op.form & CCS_DEV_OUT_DIRECT
-					     ? r.cell.at[CCS_SPOT_TO] + ccs_lo(t) * CCS_SIZE
+					     ? r.cell.at[CCS_SPOT_TO] + ccs_lo(ccs_b, t) * CCS_SIZE
 					     : r.out + (out & (r.out_slots - 1)) * r.out_bytes;
 	}
 }
@@ -248,7 +249,7 @@ CCS_PART int ccs_tell(uint32_t k, uint64_t t, int stop)
 		if (taken)
 			ccs_st_relaxed(r.in_tail, r.in_number + t * r.in_messages + 1);
 		if (done)
-			ccs_st_relaxed(ccs_b.done + CCS_LINE_OF(ccs_b.worker),
+			ccs_st_relaxed(ccs_b.done + CCS_LINE_OF(ccs_b, ccs_b.worker),
 				       (ccs_b.epoch + t) * ccs_b.w.count + r.op.done);
 	}
 	return stop;
@@ -278,7 +279,7 @@ CCS_FN void ccs_tell_all(uint32_t k, uint64_t t, uint32_t m)
 			done = r.op.done;
 	}
 	if (done)
-		ccs_st_relaxed(ccs_b.done + CCS_LINE_OF(ccs_b.worker),
+		ccs_st_relaxed(ccs_b.done + CCS_LINE_OF(ccs_b, ccs_b.worker),
 			       (ccs_b.epoch + t) * ccs_b.w.count + done);
 }
 #endif
