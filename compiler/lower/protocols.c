@@ -14,7 +14,8 @@
  * plan sends M messages of together K cells. With S bytes in the larger buffer of a
  * rank, which has C cells, a chunk has S / C bytes, and the call takes R channels for
  * them by the run time's own rule, choice_channels, with what a GPU of BLOCKS blocks has
- * room for, at most MOST_CHANNELS, as the most. So a cell is S / (C R) bytes in a block, and LL pays while
+ * room for, at most MOST_CHANNELS, as the most. So a cell is S / (C R) bytes in a block,
+ * and LL pays while
  *
  *     M (SIMPLE_HOP - LL_HOP) >= S / (C R) * (sum of LL_BYTE - SIMPLE_BYTE or - DIRECT_BYTE,
  *                                             cell by cell)

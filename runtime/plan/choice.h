@@ -22,7 +22,7 @@
 #define CHOICE_CHANNELS 65535u	  /* the most of a row */
 #define SWEEP_BYTES 4096u	  /* of a block: 256 threads of 16 */
 #define CHANNEL_BYTES SWEEP_BYTES /* of the longest chunk */
-#define LL_THREADS 64u		  /* of a block, at least: some wait and tell while others move */
+#define LL_THREADS 64u		  /* of a block, at least: some wait while others move */
 #define MOST_CHANNELS 64u	  /* of a plan: there is no memory for more */
 /* Of slots in the L2 cache: of an H100's 50 MB, some of which callers' buffers pass through. */
 #define CACHED_BYTES ((uint64_t)30000000)
@@ -60,8 +60,8 @@ struct choice_depth {
 };
 void choice_count(struct choice_depth *d, uint32_t messages);
 /** The slots of each FIFO: a power of two that is at least `checked`, what the plan was checked
- *  with. With LL also as many as a FIFO has messages, where they are not many: then nobody waits for
- *  a slot in a call of one tile, nor tells that one is free, without a fence or a barrier
+ *  with. With LL also as many as a FIFO has messages, where they are not many: then nobody waits
+ *  for a slot in a call of one tile, nor tells that one is free, without a fence or a barrier
  *  (device/wait.h). And no more than that, where all ranks are in one launch: calls go through all
  *  slots in turn, and those that no call needs would only take room in the L2 cache. Who has a slot
  *  for each message of a tile waits for messages of earlier tiles alone. */

@@ -15,7 +15,7 @@
 
 #define CACHE 30000000.0
 
-/* Blocks that are resident, two on a multiprocessor: of 2, of an H100's 132, and of a B200's 148. */
+/* Blocks that are resident, two on each multiprocessor: of 2, of an H100's 132, and of a B200's 148. */
 static const uint32_t rooms[] = { 4, 264, 296 };
 
 struct subject {
@@ -134,8 +134,8 @@ static void try_protocols(const struct subject *s, uint64_t bytes, uint32_t most
 	}
 }
 
-/* What the plan's table takes, where there are as many blocks as it counted on or more: LL for calls
- * of a tile, as later ones would wait for slots. */
+/* What the plan's table takes, where there are as many blocks as it counted on or more: LL for
+ * calls of a tile, as later ones would wait for slots. */
 static void try_room(const struct subject *s, uint32_t room)
 {
 	uint32_t fit = room / s->workers, last = 0;
@@ -191,7 +191,7 @@ int main(int argc, char **argv)
 
 	for (int i = 1; i < argc; i++)
 		bad |= try_module(argv[i]);
-	printf("%s - slots of %u cuts stay in the L2 cache, blocks never fall, LL has one tile: %u are "
+	printf("%s - slots of %u cuts stay in the cache, blocks never fall, LL has one tile: %u "
 	       "wrong\n",
 	       seen.bad ? "not ok" : "ok", seen.cuts, seen.bad);
 	/* They must be worth it. */
