@@ -15,7 +15,7 @@
 
 #define CACHE 30000000.0
 
-/* Blocks that are resident, two on each multiprocessor: of 2, of an H100's 132, and of a B200's 148. */
+/* Resident blocks, two on a multiprocessor: of 2, of an H100's 132, and of a B200's 148. */
 static const uint32_t rooms[] = { 4, 264, 296 };
 
 struct subject {
