@@ -199,6 +199,7 @@ NEEDS_lower := all $(FAULTS) $(FAKE_CUDA) $(T)/plan/prove_test
 
 SUITES_plan := \
 	"$(T)/plan/unit_choice_test" \
+	"$(T)/plan/cuts_test $(TEST_MODULES)" \
 	"$(T)/plan/unit_in_place_test" \
 	"$(T)/plan/tuning_test $(T)/modules" \
 	"$(T)/plan/unit_prove_test" \

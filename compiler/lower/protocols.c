@@ -14,14 +14,16 @@
  * plan sends M messages of together K cells. With S bytes in the larger buffer of a
  * rank, which has C cells, a chunk has S / C bytes, and the call takes R channels for
  * them by the run time's own rule, choice_channels, with what a GPU of BLOCKS blocks has
- * room for, at most MOST_CHANNELS, as the most. So a cell is S / (C R) bytes in a block, and LL pays while
+ * room for, at most MOST_CHANNELS, as the most. So a cell is S / (C R) bytes in a block,
+ * and LL pays while
  *
  *     M (SIMPLE_HOP - LL_HOP) >= S / (C R) * (sum of LL_BYTE - SIMPLE_BYTE or - DIRECT_BYTE,
  *                                             cell by cell)
  *
- * up to the largest such power of two: S / R never falls as S grows. The constants are
- * estimates for ranks that share one GPU's memory, until they are measured; --protocols and
- * $CCS_PROTOCOLS override the table.
+ * in one tile, as two hops of LL cost more than one of Simple, and in slots that stay in the GPU's
+ * L2 cache: up to the largest such power of two, as neither S / R nor the slots of R channels fall
+ * as S grows. The constants are estimates for ranks that share one GPU's memory, until they are
+ * measured; --protocols and $CCS_PROTOCOLS override the table.
  *
  * A plan without messages, or of one rank, has one row. O(messages).
  */
@@ -40,6 +42,9 @@
 struct traffic {
 	uint64_t messages, staged, direct; /* number; cells through slots, and written or read in
 					      their places */
+	uint64_t slots;			   /* cells of one of each FIFO */
+	uint32_t most;			   /* cells of a message */
+	struct choice_depth depth;
 };
 
 static bool in_place(const struct lowered *l, uint32_t message)
@@ -47,20 +52,48 @@ static bool in_place(const struct lowered *l, uint32_t message)
 	return (l->direct && l->direct[message]) || (l->read && l->read[message]);
 }
 
+static void count_fifo(struct traffic *t, const struct lowered *l, const struct fifo *q)
+{
+	const struct program *p = l->program;
+	uint32_t most = 0;
+
+	for (uint32_t m = q->first; m < q->first + q->nsends; m++) {
+		uint32_t n = p->tasks[q->src_task].ops[p->messages[m].send].n;
+		most = n > most ? n : most;
+		*(in_place(l, m) ? &t->direct : &t->staged) += n;
+	}
+	t->messages += q->nsends;
+	t->slots += most;
+	t->most = most > t->most ? most : t->most;
+	choice_count(&t->depth, q->nsends);
+}
+
 static struct traffic count_traffic(const struct lowered *l)
 {
 	const struct program *p = l->program;
 	struct traffic t = { 0 };
 
-	for (uint32_t f = 0; f < p->nfifos; f++) {
-		const struct fifo *q = &p->fifos[f];
-		for (uint32_t m = q->first; m < q->first + q->nsends; m++) {
-			uint32_t n = p->tasks[q->src_task].ops[p->messages[m].send].n;
-			t.messages++;
-			*(in_place(l, m) ? &t.direct : &t.staged) += n;
-		}
-	}
+	for (uint32_t f = 0; f < p->nfifos; f++)
+		count_fifo(&t, l, &p->fifos[f]);
 	return t;
+}
+
+/* ps that LL takes longer to move a byte of each cell. */
+static double ll_loss(const struct traffic *t)
+{
+	return (double)t->staged * (LL_BYTE - SIMPLE_BYTE) +
+	       (double)t->direct * (LL_BYTE - DIRECT_BYTE);
+}
+
+/* The most bytes of a cell in a block, on so many channels, that LL moves in one tile, and in slots
+ * that stay in the cache, where all ranks are in one launch. Of messages with cells. */
+static double ll_room(const struct traffic *t, uint32_t slots, uint32_t channels)
+{
+	double tile = (double)choice_most_tile(CCS_LL, t->most);
+	double cells = 2.0 * choice_slots(CCS_LL, slots, &t->depth, true) * (double)t->slots;
+	double cached = (double)CACHED_BYTES / (cells * channels);
+
+	return cached < tile ? cached : tile;
 }
 
 /* Cells of a rank's larger buffer. */
@@ -74,16 +107,21 @@ static uint64_t larger_buffer(const struct program *p)
 	return most;
 }
 
-/* The largest power of two, in bytes of a rank's larger buffer, for which LL takes no longer. */
-static uint64_t ll_pays_to(const struct lowered *l, double gain, double loss)
+/* The largest power of two, in bytes of a rank's larger buffer, for which LL has room and takes no
+ * longer, as for all smaller ones. */
+static uint64_t ll_pays_to(const struct program *p, const struct traffic *t, uint32_t slots)
 {
-	uint32_t fit = BLOCKS / (l->program->ntasks ? l->program->ntasks : 1);
+	double gain = (double)t->messages * (SIMPLE_HOP - LL_HOP) * 1e3; /* ps */
+	double loss = ll_loss(t);
+	uint32_t fit = BLOCKS / (p->ntasks ? p->ntasks : 1);
 	uint32_t most = fit < MOST_CHANNELS ? fit : MOST_CHANNELS;
-	uint64_t cells = larger_buffer(l->program), bytes = 1;
+	uint64_t cells = larger_buffer(p), bytes = 1;
 
 	for (uint64_t next = 2; next < UINT64_MAX / 2; next *= 2) {
 		uint32_t channels = choice_channels(next / cells, most ? most : 1);
-		if ((double)next / (double)cells / channels * loss > gain)
+		double part = (double)next / (double)cells / channels;
+
+		if (part * loss > gain || part > ll_room(t, slots, channels))
 			break;
 		bytes = next;
 	}
@@ -94,15 +132,12 @@ const struct choice_list *protocols_choose(struct ctx *c, const struct lowered *
 {
 	struct choice_list *v = ARENA_NEW(c->arena, struct choice_list);
 	struct traffic t = count_traffic(l);
-	double gain = (double)t.messages * (SIMPLE_HOP - LL_HOP) * 1e3; /* ps */
-	double loss = (double)t.staged * (LL_BYTE - SIMPLE_BYTE) +
-		      (double)t.direct * (LL_BYTE - DIRECT_BYTE); /* ps a byte of a cell */
-
 	enum ccs_protocol beyond = CCS_SIMPLE;
 
-	if (t.messages && loss > 0)
-		v->rows[v->n++] = (struct ccs_choice){ .bytes = ll_pays_to(l, gain, loss),
-						       .protocol = CCS_LL };
+	if (t.messages && ll_loss(&t) > 0)
+		v->rows[v->n++] =
+			(struct ccs_choice){ .bytes = ll_pays_to(l->program, &t, c->slots),
+					     .protocol = CCS_LL };
 	else if (t.messages)
 		beyond = CCS_LL;
 	v->rows[v->n++] = (struct ccs_choice){ .bytes = UINT64_MAX, .protocol = beyond };

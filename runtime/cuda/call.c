@@ -31,7 +31,6 @@
 #include <string.h>
 
 #define WARP ((uint64_t)32)
-#define LL_THREADS 64u /* at least: some wait and tell while others move */
 
 struct launch {
 	struct world *w;
@@ -85,10 +84,11 @@ static void choose_replicas(struct launch *l, size_t esize)
 static void choose_tile(struct launch *l, size_t esize)
 {
 	uint64_t bytes = l->state->tile_bytes, unit = 16 / esize;
-	uint64_t most = (l->g->settings.tile_bytes
-				 ? bytes
-				 : choice_tile(l->state->slot_cells, l->replicas, bytes)) /
-			esize;
+	uint64_t most =
+		(l->g->settings.tile_bytes ? bytes
+					   : choice_tile(l->state->protocol, l->state->slot_cells,
+							 l->replicas, bytes)) /
+		esize;
 	uint64_t part = ceil_div(l->longest, l->replicas);
 	uint64_t tiles = ceil_div(part, most);
 

@@ -11,13 +11,11 @@
  * all go on or none; after the last one all memory is in its first state everywhere, and
  * launches may begin.
  *
- * The tile. A cell's tile is 128 KiB (LL: 8 KiB, which take 16 of a slot); less where
- * messages have many cells, so that a slot stays within 256 KiB. A step waits and tells
- * for some 2 us beside what it moves, and a block's share of a GPU's memory is some
- * 40 KB/us: so most of the time is spent moving (an estimate; CCS_TILE_BYTES). Where
- * FIFOs would take more than 512 MiB in all there are fewer replicas, and then smaller
- * tiles. A call may take smaller ones, so that the slots that it uses stay in the L2 cache
- * (choice_tile).
+ * The tile. A cell's tile is choice_most_tile. A step waits and tells for some 2 us beside what
+ * it moves, and a block's share of a GPU's memory is some 40 KB/us: so most of the time is spent
+ * moving (an estimate; CCS_TILE_BYTES). Where FIFOs would take more than 512 MiB in all there are
+ * fewer replicas, and then smaller tiles. A call may take smaller ones, so that the slots that it
+ * uses stay in the L2 cache (choice_tile).
  * O(tables + FIFOs) for each part.
  */
 #include "runtime/cuda/comm.h"
@@ -25,10 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TILE_BYTES ((size_t)128 << 10)
-#define LL_TILE_BYTES ((size_t)8 << 10)
-#define SLOT_BYTES ((size_t)256 << 10)
-#define LL_SLOTS 64u
 #define TILE_LEAST ((size_t)64)
 #define FIFOS_BYTES ((uint64_t)512 << 20)
 #define REPLICA_TILE ((size_t)4 << 10) /* rather fewer replicas than smaller tiles */
@@ -47,39 +41,15 @@ static void *pointer(cuda_ptr p)
 
 /* ---- sizes ------------------------------------------------------------------------- */
 
-/* The most messages that a FIFO has in a tile, of those that have at most LL_SLOTS. */
-static uint32_t messages_of(const struct plan_view *v, bool *all)
-{
-	uint32_t most = 1;
-
-	*all = true;
-	for (uint64_t i = 0; i < v->plan->fifos.n; i++) {
-		bool few = v->fifos[i].messages <= LL_SLOTS;
-
-		if (few && v->fifos[i].messages > most)
-			most = v->fifos[i].messages;
-		*all &= few;
-	}
-	return most;
-}
-
-/* A power of two that is at least what the plan was checked with. With LL also as many as a FIFO
- * has messages, where they are not many: then nobody waits for a slot in a call of one tile, nor
- * tells that one is free, without a fence or a barrier (device/wait.h). And no more than that,
- * where all ranks are in one launch: calls go through all slots in turn, and those that no call
- * needs would only take room in the L2 cache. Who has a slot for each message of a tile waits for
- * messages of earlier tiles alone. */
 static uint32_t slots_of(const struct maker *k)
 {
-	uint32_t want = k->c->module->head->slots, slots = 1;
-	bool all, one = k->g->places.nparts == 1;
-	uint32_t messages = messages_of(k->c->view, &all);
+	const struct plan_view *v = k->c->view;
+	struct choice_depth d = { 0 };
 
-	if (k->s->protocol == CCS_LL && (messages > want || (one && all)))
-		want = messages;
-	while (slots < want && slots < 1u << 31)
-		slots *= 2;
-	return slots;
+	for (uint64_t i = 0; i < v->plan->fifos.n; i++)
+		choice_count(&d, v->fifos[i].messages);
+	return choice_slots(k->s->protocol, k->c->module->head->slots, &d,
+			    k->g->places.nparts == 1);
 }
 
 /* Tile and replicas. The sum of all slots' cells is at most 2^31 slots x 2^32 cells x
@@ -88,13 +58,11 @@ static void choose(const struct maker *k)
 {
 	struct gpu_state *s = k->s;
 	const struct call *c = k->c;
-	size_t bytes = s->protocol == CCS_LL ? LL_TILE_BYTES : TILE_BYTES;
+	size_t bytes = choice_most_tile(s->protocol, s->tables.max_cells);
 	double weight = 0, most;
 
 	if (k->g->settings.tile_bytes)
 		bytes = k->g->settings.tile_bytes;
-	else if (SLOT_BYTES / s->tables.max_cells < bytes)
-		bytes = SLOT_BYTES / s->tables.max_cells;
 	for (uint64_t i = 0; i < c->view->plan->fifos.n; i++)
 		weight += (double)c->view->fifos[i].max_cells;
 	weight *= (double)slots_of(k) * (s->protocol == CCS_LL ? 2 : 1);

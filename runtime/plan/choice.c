@@ -7,6 +7,8 @@
  *
  * In: any text. Out: a table that module_verify would accept, or what is wrong with
  * the text: which row, and what could stand there. O(text).
+ *
+ * And how calls are cut: slots and tiles, by the sizes at the head of choice.h. O(1).
  */
 #include "runtime/plan/choice.h"
 
@@ -16,6 +18,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#define TILE_BYTES ((uint64_t)128 << 10)
+#define LL_TILE_BYTES ((uint64_t)8 << 10)
+#define SLOT_BYTES ((uint64_t)256 << 10)
+#define LL_SLOTS 64u
 
 static const char *const names[CCS_NPROTOCOLS] = { [CCS_SIMPLE] = "simple", [CCS_LL] = "ll" };
 
@@ -172,4 +179,42 @@ const struct ccs_choice *choice_find(const struct ccs_choice *rows, uint64_t n, 
 	while (i + 1 < n && rows[i].bytes < bytes)
 		i++;
 	return &rows[i];
+}
+
+/* ---- slots and tiles ------------------------------------------------------------ */
+
+uint64_t choice_most_tile(enum ccs_protocol protocol, uint32_t max_cells)
+{
+	uint64_t bytes = protocol == CCS_LL ? LL_TILE_BYTES : TILE_BYTES;
+
+	return max_cells && SLOT_BYTES / max_cells < bytes ? SLOT_BYTES / max_cells : bytes;
+}
+
+void choice_count(struct choice_depth *d, uint32_t messages)
+{
+	if (messages > LL_SLOTS)
+		d->many = true;
+	else if (messages > d->messages)
+		d->messages = messages;
+}
+
+uint32_t choice_slots(enum ccs_protocol protocol, uint32_t checked, const struct choice_depth *d,
+		      bool one_launch)
+{
+	uint32_t want = checked, slots = 1;
+
+	if (protocol == CCS_LL && (d->messages > checked || (one_launch && !d->many)))
+		want = d->messages;
+	while (slots < want && slots < 1u << 31)
+		slots *= 2;
+	return slots;
+}
+
+uint64_t choice_tile(enum ccs_protocol protocol, uint64_t cells, uint32_t channels, uint64_t most)
+{
+	uint64_t least = protocol == CCS_LL ? LL_THREADS * 16 : SWEEP_BYTES;
+	uint64_t all = cells <= CACHED_BYTES ? cells * channels : CACHED_BYTES;
+	uint64_t bytes = all ? CACHED_BYTES / all / 16 * 16 : most;
+
+	return bytes >= least && bytes < most ? bytes : most;
 }

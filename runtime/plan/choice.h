@@ -6,8 +6,9 @@
  *
  * reads: up to 64 KiB a rank LL, up to 16 MiB Simple on at most 8 channels, beyond
  * that Simple on as many as pay: choice_channels. ccc writes such a table into each plan
- * (--protocols); $CCS_PROTOCOLS overrides it when a communicator is made. It knows
- * nothing of the rest of the runtime, so that ccc uses it too.
+ * (--protocols); $CCS_PROTOCOLS overrides it when a communicator is made. And how a call is cut
+ * then, by rules that calls and the model of ccc (protocols.c) share: channels, slots, tiles. It
+ * knows nothing of the rest of the runtime, so that ccc uses it too.
  */
 #ifndef CCS_RUNTIME_PLAN_CHOICE_H
 #define CCS_RUNTIME_PLAN_CHOICE_H
@@ -21,6 +22,7 @@
 #define CHOICE_CHANNELS 65535u	  /* the most of a row */
 #define SWEEP_BYTES 4096u	  /* of a block: 256 threads of 16 */
 #define CHANNEL_BYTES SWEEP_BYTES /* of the longest chunk */
+#define LL_THREADS 64u		  /* of a block, at least: some wait while others move */
 #define MOST_CHANNELS 64u	  /* of a plan: there is no memory for more */
 /* Of slots in the L2 cache: of an H100's 50 MB, some of which callers' buffers pass through. */
 #define CACHED_BYTES ((uint64_t)30000000)
@@ -47,16 +49,30 @@ static inline uint32_t choice_channels(uint64_t chunk, uint32_t most)
 	return pay < 1 ? 1 : pay < most ? (uint32_t)pay : most;
 }
 
-/** The most bytes of a tile, at most `most`, in whole units of 16: where a GPU has slots of so many
- *  cells for each of so many channels, no more of them than stay in its L2 cache, so that messages
- *  are not written to memory and read from it again. Where that is below a sweep they do not stay
- *  there: it is `most`, so that waits are few. */
-static inline uint64_t choice_tile(uint64_t cells, uint32_t channels, uint64_t most)
-{
-	uint64_t all = cells <= CACHED_BYTES ? cells * channels : CACHED_BYTES;
-	uint64_t bytes = all ? CACHED_BYTES / all / 16 * 16 : most;
+/** The most bytes of a cell in a slot that a call may need: 128 KiB (LL: 8 KiB, which take 16 of
+ *  the slot), less where messages have so many cells, so that a slot stays within 256 KiB. */
+uint64_t choice_most_tile(enum ccs_protocol protocol, uint32_t max_cells);
 
-	return bytes >= SWEEP_BYTES && bytes < most ? bytes : most;
-}
+/* What a plan's FIFOs say of how many slots LL gives them. */
+struct choice_depth {
+	uint32_t messages; /* most of a FIFO, of those that have few */
+	bool many;	   /* some FIFO has more than these */
+};
+void choice_count(struct choice_depth *d, uint32_t messages);
+/** The slots of each FIFO: a power of two that is at least `checked`, what the plan was checked
+ *  with. With LL also as many as a FIFO has messages, where they are not many: then nobody waits
+ *  for a slot in a call of one tile, nor tells that one is free, without a fence or a barrier
+ *  (device/wait.h). And no more than that, where all ranks are in one launch: calls go through all
+ *  slots in turn, and those that no call needs would only take room in the L2 cache. Who has a slot
+ *  for each message of a tile waits for messages of earlier tiles alone. */
+uint32_t choice_slots(enum ccs_protocol protocol, uint32_t checked, const struct choice_depth *d,
+		      bool one_launch);
+
+/** The most bytes of a tile, at most `most`, in whole units of 16: where a GPU has slots of so many
+ *  cells (with LL counted twice) for each of so many channels, no more of them than stay in its L2
+ *  cache, so that messages are not written to memory and read from it again. Where that is below
+ *  what a block moves at once, with LL the smallest block, they do not stay there: it is `most`, so
+ *  that waits are few. */
+uint64_t choice_tile(enum ccs_protocol protocol, uint64_t cells, uint32_t channels, uint64_t most);
 
 #endif

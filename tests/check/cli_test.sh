@@ -155,7 +155,7 @@ says "... and where they go" "$tmp/out" " to rank 1's data\\[0\\] \\(fifo 0\\)"
 status "--protocols, for programs" 0 "$ccc" $ring -n 3 --protocols 1K:ll/2,simple --emit=json
 says "... is there, too" "$tmp/out" '"choices":\[\{"bytes":1024,"protocol":"ll","channels":2\},\{"bytes":null,"protocol":"simple","channels":0\}\]'
 status "a plan without --protocols" 0 "$ccc" $ring -n 8 -v --emit=plan
-says "... has a table that ends with simple" "$tmp/out" 'protocols [0-9]+M:ll,simple$'
+says "... has a table that ends with simple" "$tmp/out" 'protocols [0-9]+[KM]:ll,simple$'
 says "-v counts direct messages" "$tmp/err" '56 of 56 messages that are stored unchanged are direct; 0 not'
 says "... and held ones" "$tmp/err" 'messages that their sender has in cells are held there; 0 not'
 status "a wrong table" 2 "$ccc" $ring --protocols=64K:ll,32K:fast,simple --emit=plan

@@ -209,10 +209,13 @@ rising() {
 	awk '{ for (i = 1; i < NF; i++) if ($(i + 1) == "blocks") { n++; falls += $i < last; last = $i } }
 		END { exit !(n == 17 && !falls && last >= 132) }' "$1"
 }
+# Slots stay in the L2 cache, whatever the size.
+cached() { awk '/ B of slots$/ { n++; many += $(NF - 3) > 30000000 } END { exit !(n == 17 && !many) }' "$1"; }
 for algorithm in ring direct double_binary_tree recursive_doubling; do
 	faked "$ccc" schedules/${algorithm}_allreduce.ccs -n 8 --target=cuda -o "$tmp/shape.so"
 	shapes "$tmp/shape.so" >"$tmp/$algorithm"
 	holds "$algorithm: more blocks for larger sizes" rising "$tmp/$algorithm"
+	holds "... and slots in 30 MB" cached "$tmp/$algorithm"
 done
 says "a channel for each 4 KiB of a chunk" "$tmp/ring" \
 	'^ +262144 .* ll, 8 channels, 64 blocks of 256 threads, 1 tile of 1024, 8388608 B of slots$'
@@ -225,6 +228,10 @@ status "... and in calls of many tiles waits for them" 0 env CCS_PROTOCOLS=ll CC
 faked "$ccrun" -v -n 8 --device cuda "$tmp/ring.so" -b 16M -e 16M -c 0 -w 0 --iters 1 --repeats 1 >"$tmp/large"
 says "slots of large calls stay in the L2 cache" "$tmp/large" \
 	'simple, 33 channels, 264 blocks .*, 5 tiles of 3180, 26864640 B of slots$'
+CCS_PROTOCOLS=ll faked "$ccrun" -v -n 8 --device cuda "$tmp/ring.so" -b 3M -e 3M -w 0 --iters 1 --repeats 1 >"$tmp/large"
+says "... with LL, too, by tiles below 4 KiB" "$tmp/large" \
+	'^ +3145728 .* 0  ll, 33 channels, 264 blocks of .*, 4 tiles of [5-8][0-9][0-9], 2[0-9]{7} B of slots$'
+says "... with right results" "$tmp/large" 'wrong elements *: 0 OK'
 CCS_PROTOCOLS=1M:ll,simple/2 shapes "$tmp/ring.so" >"$tmp/falls"
 falling() { test -s "$1" && ! rising "$1"; }
 holds "a table by which they fall is noticed" falling "$tmp/falls"
@@ -234,7 +241,7 @@ status "a part of a GPU takes fewer channels" 0 env FAKE_CUDA_SHARE=8 CCS_NVRTC=
 	LD_LIBRARY_PATH="$fake" "$ccrun" -v -n 8 --device cuda "$tmp/ring.so" -b 64 -e 1M -f 128 -G 2
 says "... than the driver says are resident" "$tmp/out" \
 	'^ +8192 .* 1 channel, 8 blocks.*'
-says "... with right results" "$tmp/out" '^ +1048576 .* ll, 4 channels, 32 blocks .*'
+says "... with right results" "$tmp/out" '^ +1048576 .* simple, 4 channels, 32 blocks .*'
 FAKE_CUDA_SHARE=200 shapes "$tmp/ring.so" >"$tmp/narrow"
 says "a part that is too small for one takes fewer threads" "$tmp/narrow" ' 1 channel, 8 blocks of 32 threads'
 status "a part that is too small for a warp" 4 env FAKE_CUDA_SHARE=400 LD_LIBRARY_PATH="$fake" \

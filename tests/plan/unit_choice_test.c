@@ -1,6 +1,7 @@
 /*
  * Tables of protocols by size (runtime/plan/choice.h): what a text means, that its own
- * text means the same, which row a size takes, and what is wrong with wrong ones.
+ * text means the same, which row a size takes, and what is wrong with wrong ones. And how calls are
+ * cut: slots, and tiles that leave these in the L2 cache.
  */
 #include "runtime/plan/choice.h"
 
@@ -124,41 +125,93 @@ static void says_what_is_wrong(void **state)
 	}
 }
 
-/* Slots stay in 30 MB, by the largest tile with which they do, if that is a sweep; or they do not
- * stay there by any. */
+/* How often choice_tile did what. */
+struct outcomes {
+	unsigned bound, fit, lost;
+};
+
+/* Slots stay in 30 MB, by the largest tile with which they do, if that is as large as `least`; or
+ * they do not stay there by any. */
+static void check_tile(enum ccs_protocol protocol, uint64_t cells, uint32_t channels,
+		       uint64_t least, struct outcomes *seen)
+{
+	static const uint64_t most = 128 << 10;
+	uint64_t tile = choice_tile(protocol, cells, channels, most);
+	double slots = (double)cells * channels;
+
+	if (tile == most) {
+		seen->fit += slots * (double)tile <= 3e7;
+		seen->lost += slots * (double)tile > 3e7;
+		assert_true(slots * (double)tile <= 3e7 || slots * (double)least > 3e7);
+	} else {
+		assert_true(tile >= least && tile < most && tile % 16 == 0);
+		assert_true(slots * (double)tile <= 3e7 && slots * (double)(tile + 16) > 3e7);
+		seen->bound++;
+	}
+}
+
 static void tiles_leave_slots_in_the_cache(void **state)
 {
-	static const uint64_t most = 128 << 10, sweep = 4 << 10;
-	static const uint64_t cells[] = {
-		0, 1, 2, 14, 16, 64, 112, 7324, 7325, 30000001, UINT64_MAX
-	};
-	unsigned bound = 0, fit = 0, lost = 0;
+	static const uint64_t cells[] = { 0,	1,    2,     14,    16,	      64,	 112,
+					  7324, 7325, 29296, 29297, 30000001, UINT64_MAX };
+	static const struct {
+		enum ccs_protocol protocol;
+		uint64_t least; /* what 256 threads move at once, and what LL's fewest, 64, do */
+	} v[] = { { CCS_SIMPLE, 4096 }, { CCS_LL, 1024 } };
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cells) / sizeof(*cells); i++)
-		for (uint32_t channels = 1; channels <= CHOICE_CHANNELS; channels += channels) {
-			uint64_t tile = choice_tile(cells[i], channels, most);
-			double slots = (double)cells[i] * channels;
+	for (size_t p = 0; p < sizeof(v) / sizeof(*v); p++) {
+		struct outcomes seen = { 0 };
 
-			if (tile == most) {
-				fit += slots * (double)tile <= 3e7;
-				lost += slots * (double)tile > 3e7;
-				assert_true(slots * (double)tile <= 3e7 ||
-					    slots * (double)sweep > 3e7);
-			} else {
-				assert_true(tile >= sweep && tile < most);
-				assert_true(slots * (double)tile <= 3e7 &&
-					    slots * (double)(tile + 16) > 3e7);
-				bound++;
-			}
-		}
-	assert_true(fit && bound && lost);
-	assert_int_equal(choice_tile(16, 1, most), most);
-	assert_int_equal(choice_tile(64, 33, most), 14192); /* rings of 8, 8 slots */
-	assert_int_equal(choice_tile(7324, 1, most), 4096); /* the last that fits */
-	assert_int_equal(choice_tile(7325, 1, most), most);
-	assert_int_equal(choice_tile(UINT64_MAX, 65535, 8 << 10), 8 << 10); /* LL's is no longer */
-	assert_int_equal(choice_tile(16, 16, 64), 64);
+		for (size_t i = 0; i < sizeof(cells) / sizeof(*cells); i++)
+			for (uint32_t channels = 1; channels <= CHOICE_CHANNELS; channels *= 2)
+				check_tile(v[p].protocol, cells[i], channels, v[p].least, &seen);
+		assert_true(seen.fit && seen.bound && seen.lost);
+	}
+}
+
+static void tiles_of_some_plans(void **state)
+{
+	static const uint64_t most = 128 << 10, ll = 8 << 10;
+
+	(void)state;
+	assert_int_equal(choice_tile(CCS_SIMPLE, 16, 1, most), most);
+	assert_int_equal(choice_tile(CCS_SIMPLE, 64, 33, most), 14192); /* rings of 8, 8 slots */
+	assert_int_equal(choice_tile(CCS_SIMPLE, 7324, 1, most), 4096); /* the last that fits */
+	assert_int_equal(choice_tile(CCS_SIMPLE, 7325, 1, most), most);
+	assert_int_equal(choice_tile(CCS_SIMPLE, 16, 16, 64), 64);
+	assert_int_equal(choice_tile(CCS_LL, 16, 1, ll), ll);
+	assert_int_equal(choice_tile(CCS_LL, 224, 33, ll), 4048); /* direct of 8, below a sweep */
+	assert_int_equal(choice_tile(CCS_LL, 29296, 1, ll), 1024);
+	assert_int_equal(choice_tile(CCS_LL, 29297, 1, ll), ll);
+	assert_int_equal(choice_tile(CCS_LL, UINT64_MAX, 65535, ll), ll);
+	assert_int_equal(choice_most_tile(CCS_SIMPLE, 1), most);
+	assert_int_equal(choice_most_tile(CCS_SIMPLE, 4), 64 << 10);
+	assert_int_equal(choice_most_tile(CCS_LL, 0), ll);
+	assert_int_equal(choice_most_tile(CCS_LL, 64), 4 << 10);
+}
+
+/* FIFOs of so many messages, checked with 8 slots. */
+static void slots_of_fifos(void **state)
+{
+	static const struct {
+		uint32_t messages[3], simple, ll, apart; /* `apart`: LL in several launches */
+	} v[] = {
+		{ { 2, 1, 2 }, 8, 2, 8 },  { { 14, 0, 1 }, 8, 16, 16 }, { { 64, 3, 3 }, 8, 64, 64 },
+		{ { 65, 3, 3 }, 8, 8, 8 }, { { 65, 9, 0 }, 8, 16, 16 }, { { 0, 0, 0 }, 8, 1, 8 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(v) / sizeof(*v); i++) {
+		struct choice_depth d = { 0 };
+
+		for (size_t j = 0; j < 3; j++)
+			choice_count(&d, v[i].messages[j]);
+		assert_int_equal(choice_slots(CCS_SIMPLE, 8, &d, true), v[i].simple);
+		assert_int_equal(choice_slots(CCS_SIMPLE, 5, &d, false), 8);
+		assert_int_equal(choice_slots(CCS_LL, 8, &d, true), v[i].ll);
+		assert_int_equal(choice_slots(CCS_LL, 8, &d, false), v[i].apart);
+	}
 }
 
 int main(void)
@@ -169,6 +222,8 @@ int main(void)
 		cmocka_unit_test(finds_the_row_of_a_size),
 		cmocka_unit_test(says_what_is_wrong),
 		cmocka_unit_test(tiles_leave_slots_in_the_cache),
+		cmocka_unit_test(tiles_of_some_plans),
+		cmocka_unit_test(slots_of_fifos),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
