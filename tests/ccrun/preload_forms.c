@@ -1,6 +1,7 @@
 /*
  * A program of MPI's, for preload_test.sh: it calls each form of the collectives that ccs has not,
- * and compares what it gives with MPI's own that blocks. Rank 0 prints the name of each call.
+ * and compares what it gives with MPI's own that blocks. Rank 0 prints the collective and the
+ * name of each call.
  * usage: preload_forms, with mpirun and at most 4 ranks
  */
 #include <mpi.h>
@@ -21,10 +22,10 @@ struct buffers {
 };
 
 /* Before a call. */
-static void name_it(struct buffers *b, const char *name)
+static void name_it(struct buffers *b, const char *collective, const char *name)
 {
 	if (!b->rank)
-		puts(name);
+		printf("%s %s\n", collective, name);
 	memset(b->ours, -1, sizeof(b->ours));
 }
 
@@ -49,18 +50,18 @@ static int wait_for(int error, MPI_Request *r)
 		memset(b->theirs, -1, sizeof(b->theirs)); \
 		call(__VA_ARGS__); \
 	} while (0)
-#define EACH_COUNT(name, call, ...) \
+#define EACH_COUNT(what, name, call, ...) \
 	do { \
 		int *recv = b->ours; \
-		name_it(b, name); \
+		name_it(b, what, name); \
 		compare(b, name, call(__VA_ARGS__)); \
 	} while (0)
-#define LATER(name, call, finish, ...) \
+#define LATER(what, name, call, finish, ...) \
 	do { \
 		int *recv = b->ours; \
 		MPI_Request r; \
 		(void)recv; \
-		name_it(b, name); \
+		name_it(b, what, name); \
 		compare(b, name, finish(call(__VA_ARGS__, &r), &r)); \
 	} while (0)
 #ifdef HAS_PERSISTENT
@@ -71,17 +72,17 @@ static int start(int error, MPI_Request *r)
 	return error ? error : MPI_Request_free(r);
 }
 
-#define PERSISTENT(name, call, ...) LATER(name, call, start, __VA_ARGS__, MPI_INFO_NULL)
+#define PERSISTENT(what, name, call, ...) LATER(what, name, call, start, __VA_ARGS__, MPI_INFO_NULL)
 #else
-#define PERSISTENT(name, call, ...) (void)0
+#define PERSISTENT(what, name, call, ...) (void)0
 #endif
-#define ONE_COUNT(Name, name, of, ...) \
+#define ONE_COUNT(what, Name, name, of, ...) \
 	MPI_S_OWN(PMPI_##Name##of, __VA_ARGS__); \
-	LATER("MPI_I" #name, MPI_I##name##of, wait_for, __VA_ARGS__); \
-	PERSISTENT("MPI_" #Name "_init", MPI_##Name##_init##of, __VA_ARGS__)
-#define COUNTS(Name, name, of, ...) \
-	ONE_COUNT(Name, name, of, __VA_ARGS__); \
-	EACH_COUNT("MPI_" #Name, MPI_##Name##of, __VA_ARGS__)
+	LATER(what, "MPI_I" #name, MPI_I##name##of, wait_for, __VA_ARGS__); \
+	PERSISTENT(what, "MPI_" #Name "_init", MPI_##Name##_init##of, __VA_ARGS__)
+#define COUNTS(what, Name, name, of, ...) \
+	ONE_COUNT(what, Name, name, of, __VA_ARGS__); \
+	EACH_COUNT(what, "MPI_" #Name, MPI_##Name##of, __VA_ARGS__)
 
 /* With counts and displacements of such types; `of`: what is added to names. Rank r gets, or gives,
  * r + 1 ints where counts differ. */
@@ -100,22 +101,28 @@ static int start(int error, MPI_Request *r)
 			bytes[i] = BLOCK * i * (int)sizeof(int); \
 			types[i] = t; \
 		} \
-		ONE_COUNT(Allreduce, allreduce, of, send, recv, n, t, MPI_SUM, comm); \
-		ONE_COUNT(Reduce_scatter_block, reduce_scatter_block, of, send, recv, n, t, \
-			  MPI_SUM, comm); \
-		ONE_COUNT(Reduce, reduce, of, send, recv, n, t, MPI_MAX, root, comm); \
-		ONE_COUNT(Bcast, bcast, of, b->rank == root ? send : recv, n, t, root, comm); \
-		ONE_COUNT(Allgather, allgather, of, send, n, t, recv, n, t, comm); \
-		ONE_COUNT(Alltoall, alltoall, of, send, n, t, recv, n, t, comm); \
-		ONE_COUNT(Gather, gather, of, send, n, t, recv, n, t, root, comm); \
-		ONE_COUNT(Scatter, scatter, of, send, n, t, recv, n, t, root, comm); \
-		COUNTS(Reduce_scatter, reduce_scatter, of, send, recv, each, t, MPI_SUM, comm); \
-		COUNTS(Allgatherv, allgatherv, of, send, own, t, recv, each, at, t, comm); \
-		COUNTS(Alltoallv, alltoallv, of, send, each, at, t, recv, same, at, t, comm); \
-		COUNTS(Alltoallw, alltoallw, of, send, each, bytes, types, recv, same, bytes, \
-		       types, comm); \
-		COUNTS(Gatherv, gatherv, of, send, own, t, recv, each, at, t, root, comm); \
-		COUNTS(Scatterv, scatterv, of, send, each, at, t, recv, own, t, root, comm); \
+		ONE_COUNT("allreduce", Allreduce, allreduce, of, send, recv, n, t, MPI_SUM, comm); \
+		ONE_COUNT("reduce_scatter_block", Reduce_scatter_block, reduce_scatter_block, of, \
+			  send, recv, n, t, MPI_SUM, comm); \
+		ONE_COUNT("reduce", Reduce, reduce, of, send, recv, n, t, MPI_MAX, root, comm); \
+		ONE_COUNT("broadcast", Bcast, bcast, of, b->rank == root ? send : recv, n, t, \
+			  root, comm); \
+		ONE_COUNT("allgather", Allgather, allgather, of, send, n, t, recv, n, t, comm); \
+		ONE_COUNT("alltoall", Alltoall, alltoall, of, send, n, t, recv, n, t, comm); \
+		ONE_COUNT("gather", Gather, gather, of, send, n, t, recv, n, t, root, comm); \
+		ONE_COUNT("scatter", Scatter, scatter, of, send, n, t, recv, n, t, root, comm); \
+		COUNTS("reduce_scatter_block", Reduce_scatter, reduce_scatter, of, send, recv, \
+		       each, t, MPI_SUM, comm); \
+		COUNTS("allgather", Allgatherv, allgatherv, of, send, own, t, recv, each, at, t, \
+		       comm); \
+		COUNTS("alltoall", Alltoallv, alltoallv, of, send, each, at, t, recv, same, at, t, \
+		       comm); \
+		COUNTS("alltoall", Alltoallw, alltoallw, of, send, each, bytes, types, recv, same, \
+		       bytes, types, comm); \
+		COUNTS("gather", Gatherv, gatherv, of, send, own, t, recv, each, at, t, root, \
+		       comm); \
+		COUNTS("scatter", Scatterv, scatterv, of, send, each, at, t, recv, own, t, root, \
+		       comm); \
 	}
 ALL_FORMS(all_forms, , int, int)
 #if MPI_VERSION >= 4
@@ -141,7 +148,7 @@ int main(int argc, char **argv)
 #if MPI_VERSION >= 4
 	all_forms_c(b, turned, b->size - 1);
 #endif
-	ONE_COUNT(Barrier, barrier, , turned);
+	ONE_COUNT("barrier", Barrier, barrier, , turned);
 	MPI_Comm_free(&turned);
 	PMPI_Allreduce(&b->wrong, &wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 	MPI_Finalize();

@@ -7,12 +7,12 @@ all=$all,gather:$m/binomial_gather.so,scatter:$m/binomial_scatter.so
 all=$all,barrier:$m/dissemination_barrier.so
 collectives="allreduce reduce_scatter_block allgather broadcast reduce alltoall gather scatter barrier"
 
-# After preload_forms, which prints the name of each call: the report has all of them, by name,
+# After preload_forms, which prints collective and name of each call: the report has all of them,
 # and nothing else that is MPI's.
 forms_counted() {
-	sort "$tmp/out" | uniq -c | awk '{ print $2, $1 }' >"$tmp/called"
-	sed -n 's/^libccs-mpi: [a-z_]*: \([0-9]*\) calls* by MPI: \([A-Za-z_]*\).*/\2 \1/p' "$tmp/err" |
-		sort >"$tmp/counted"
+	sort "$tmp/out" | uniq -c | awk '{ print $2, $3, $1 }' | sort >"$tmp/called"
+	sed -n 's/^libccs-mpi: \([a-z_]*\): \([0-9]*\) calls* by MPI: \([A-Za-z_]*\).*/\1 \3 \2/p' \
+		"$tmp/err" | sort >"$tmp/counted"
 	holds "... each is counted by its name" cmp "$tmp/called" "$tmp/counted"
 	holds "... and there are some" test "$(wc -l <"$tmp/called")" -ge 21
 }
