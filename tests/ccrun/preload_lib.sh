@@ -1,3 +1,4 @@
+# shellcheck shell=sh disable=SC2034,SC2154 # what it sets is used there, and what it uses is set
 # For preload_test.sh and mpis_test.sh, which source it after support/lib.sh. In: $m, the modules.
 
 all=allreduce:$m/ring_allreduce.so,reduce_scatter_block:$m/ring_reduce_scatter.so
