@@ -60,7 +60,8 @@ $(HELD_MPI): $(BUILD)/tests/fake_mpi/held_mpi.o
 	$(CC) $(LDFLAGS) -shared -o $@ $^ -ldl
 
 # Programs of MPI's, for libccs-mpi.so.
-MPI_PROGRAM := $(if $(MPICC),$(BUILD)/tests/ccrun/preload_prog $(BUILD)/bench/mpi_loop)
+OF_PRELOAD := $(addprefix $(BUILD)/tests/ccrun/preload_,prog forms)
+MPI_PROGRAM := $(if $(MPICC),$(OF_PRELOAD) $(BUILD)/bench/mpi_loop)
 # In Fortran, where MPI and this machine have it.
 MPIFORT := $(MPICC_PRELOAD:mpicc=mpifort)
 FORTRAN := $(addprefix $(BUILD)/tests/ccrun/preload_,fortran fortran_f08)
@@ -68,9 +69,9 @@ MPI_PROGRAM += $(if $(MPICC),$(if $(shell $(MPIFORT) --version 2>/dev/null),$(FO
 $(FORTRAN): tests/ccrun/preload_fortran.F90 $(BUILD)/mpicc
 	@mkdir -p $(@D)
 	$(MPIFORT) -O -g $(addprefix -D,$(findstring _f08,$@)) -o $@ $<
-$(BUILD)/tests/ccrun/preload_prog: export OMPI_CC = $(CC)
-$(BUILD)/tests/ccrun/preload_prog: export MPICH_CC = $(CC)
-$(BUILD)/tests/ccrun/preload_prog: tests/ccrun/preload_prog.c $(BUILD)/mpicc
+$(OF_PRELOAD): export OMPI_CC = $(CC)
+$(OF_PRELOAD): export MPICH_CC = $(CC)
+$(OF_PRELOAD): $(BUILD)/%: %.c $(BUILD)/mpicc
 	@mkdir -p $(@D)
 	$(MPICC_PRELOAD) $(CPPFLAGS) $(CFLAGS) $(TEST_WARN) -MMD -MP -rdynamic -o $@ $< $(LDFLAGS) \
 		-lpthread -ldl
@@ -80,7 +81,7 @@ $(BUILD)/tests/ccrun/preload_prog: tests/ccrun/preload_prog.c $(BUILD)/mpicc
 MPIS := $(foreach m,mpich mpich402 mpich5 mpich5_abi openmpi5,$(if \
 	$(wildcard build/wheels/$(m:_abi=)/bin/mpicc$(findstring _abi,$m)),$m))
 OF_MPIS := $(foreach m,$(MPIS),$(addprefix $(BUILD)/tests/mpis/$m/,libccs_mpi.so libccs-mpi.so \
-	preload_prog)) $(if $(wildcard build/wheels/mpich402/bin/mpifort),$(if $(shell command -v gfortran), \
+	preload_prog preload_forms)) $(if $(wildcard build/wheels/mpich402/bin/mpifort),$(if $(shell command -v gfortran), \
 	$(addprefix $(BUILD)/tests/mpis/mpich402/preload_,fortran fortran_f08)))
 # The directory that the product is in names the MPI.
 MPI_NAME = $(notdir $(@D))
@@ -94,6 +95,8 @@ $(BUILD)/tests/mpis/%/libccs-mpi.so: $(PRELOAD_OBJ:$(BUILD)/%.o=%.c) $(wildcard 
 		-l:libccs.so.0 -lpthread -ldl
 $(BUILD)/tests/mpis/%/preload_prog: tests/ccrun/preload_prog.c
 	@$(COMPILE_MPIS) $(LDFLAGS) -rdynamic -o $@ $< -lpthread -ldl
+$(BUILD)/tests/mpis/%/preload_forms: tests/ccrun/preload_forms.c
+	@$(COMPILE_MPIS) $(LDFLAGS) -o $@ $<
 $(BUILD)/tests/mpis/mpich402/preload_fortran $(BUILD)/tests/mpis/mpich402/preload_fortran_f08: \
 		tests/ccrun/preload_fortran.F90
 	@mkdir -p $(@D)

@@ -1,12 +1,13 @@
 /*
  * Programs in Fortran. In: arguments of MPI's Fortran procedures, which are addresses. Out: calls
- * of this library's C functions; nothing is decided here.
+ * of this library's C functions; nothing is decided here. Other forms of the collectives are
+ * counted, and are MPI's Fortran procedures.
  *
  * Most Fortran bindings call MPI's C functions, where this library has its own. These do not:
  *
  *   Open MPI  calls the profiling interface: mpi_allreduce_ of mpif.h and `use mpi`, and
  *             ompi_allreduce_f, by which `use mpi_f08` gets there, are defined anew here
- *   MPICH     so do MPI_Init, MPI_Finalize and MPI_Barrier of `use mpi_f08`
+ *   MPICH     so do MPI_Init, MPI_Finalize and the three forms of MPI_Barrier of `use mpi_f08`
  *
  * Names are those of compilers that add one underscore, as all current ones do. O(1).
  */
@@ -107,6 +108,39 @@ FORTRAN(scatter, (SIDES, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *e))
 	*e = MPI_Scatter(MOVED, *root, COMM);
 }
 
+/* Other forms: by the profiling names, which only a program in Fortran has. */
+#define ADDRESSES0
+#define ADDRESSES4 void *a, void *b, void *c, void *d,
+#define ADDRESSES5 ADDRESSES4 void *e,
+#define ADDRESSES6 ADDRESSES5 void *f,
+#define ADDRESSES7 ADDRESSES6 void *g,
+#define ADDRESSES8 ADDRESSES7 void *h,
+#define FORM(number, kind, name, parameters, arguments) \
+	extern void pmpi_##name##_ parameters __attribute__((weak)); \
+	FORTRAN(name, parameters) \
+	{ \
+		form_count(FORM_##number, kind, COMM); \
+		pmpi_##name##_ arguments; \
+	}
+#define IS_EACH_COUNT(what, NUMBER, Name, name, n, types) \
+	FORM(NUMBER, EACH_COUNT, name, (ADDRESSES##n MPI_Fint * comm, MPI_Fint * error), \
+	     (ARGUMENTS##n comm, error))
+#define IS_NOT_BLOCKING(what, NUMBER, Name, name, n, types) \
+	FORM(NUMBER, NOT_BLOCKING, i##name, \
+	     (ADDRESSES##n MPI_Fint * comm, MPI_Fint * request, MPI_Fint * error), \
+	     (ARGUMENTS##n comm, request, error))
+#define IS_PERSISTENT(what, NUMBER, Name, name, n, types) \
+	FORM(NUMBER, PERSISTENT, name##_init, \
+	     (ADDRESSES##n MPI_Fint * comm, MPI_Fint * info, MPI_Fint * request, \
+	      MPI_Fint * error), \
+	     (ARGUMENTS##n comm, info, request, error))
+
+FORMS_OF_COUNTS(IS_EACH_COUNT)
+FORMS(IS_NOT_BLOCKING)
+#if HAS_PERSISTENT
+FORMS(IS_PERSISTENT)
+#endif
+
 #elif !defined(MPI_ABI_VERSION) /* MPI 5's standard ABI knows no integers of Fortran */
 
 /* A binding in which the error is optional: it may have no address. */
@@ -143,6 +177,28 @@ void mpi_barrier_f08_(MPI_Fint *comm, MPI_Fint *e)
 {
 	tell(e, MPI_Barrier(PMPI_Comm_f2c(*comm)));
 }
+
+extern void mpi_ibarrier_f08_(MPI_Fint *comm, MPI_Fint *request, MPI_Fint *e);
+
+void mpi_ibarrier_f08_(MPI_Fint *comm, MPI_Fint *request, MPI_Fint *e)
+{
+	MPI_Request r = MPI_REQUEST_NULL;
+
+	tell(e, MPI_Ibarrier(PMPI_Comm_f2c(*comm), &r));
+	*request = PMPI_Request_c2f(r);
+}
+
+#if HAS_PERSISTENT
+extern void mpi_barrier_init_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *e);
+
+void mpi_barrier_init_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *e)
+{
+	MPI_Request r = MPI_REQUEST_NULL;
+
+	tell(e, MPI_Barrier_init(PMPI_Comm_f2c(*comm), PMPI_Info_f2c(*info), &r));
+	*request = PMPI_Request_c2f(r);
+}
+#endif
 
 #endif
 

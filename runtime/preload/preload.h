@@ -12,6 +12,7 @@
  *   comms.c   the communicator of ccs beside MPI's, made when the first call is taken.
  *   run.c     the call itself: places, types that have holes, failures. A call like one of the
  *             last few of its communicator is run as that one was, and nothing is asked of MPI.
+ *   forms.c   the collectives' other forms, as MPI_Iallreduce, which are counted and are MPI's.
  *   tally.c   what ran where, and why, for the report at the end.
  *
  * It knows an MPI and the public interface of ccs, and nothing else.
@@ -20,6 +21,7 @@
 #define CCS_RUNTIME_PRELOAD_H
 
 #include "runtime/ccs.h"
+#include "runtime/preload/forms.h"
 
 #include <mpi.h>
 #include <pthread.h>
@@ -32,6 +34,13 @@ typedef MPI_Count mpi_count;
 #else
 #define COUNTED(name) name
 typedef int mpi_count;
+#endif
+
+/* Open MPI 5 has persistent collectives, and says that it is MPI 3.1. */
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+#define HAS_PERSISTENT 1
+#else
+#define HAS_PERSISTENT 0
 #endif
 
 #define WHY 400 /* bytes of the reason why MPI runs a call */
@@ -140,7 +149,8 @@ struct preload {
 	MPI_Comm self; /* copies of MPI_COMM_SELF and MPI_COMM_WORLD */
 	MPI_Comm job;
 	pthread_mutex_t lock;
-	_Atomic uint64_t unnamed[COLLECTIVES]; /* calls of those that CCS_MPI does not name */
+	_Atomic uint64_t unnamed[COLLECTIVES];	    /* calls of those that CCS_MPI does not name */
+	_Atomic uint64_t forms[NFORMS][FORM_KINDS]; /* calls of other forms */
 	struct held *held, *spare;
 	_Atomic(struct held *) recent[RECENT]; /* the last one, by its handle's bits; or NULL */
 	struct tally *tallies;
@@ -227,7 +237,16 @@ int job_run(struct held *h, const struct job *j, const struct order *o);
  *  run. O(1). */
 bool job_again(struct held *h, const struct job *j, int *e);
 
+/* ---- forms.c -------------------------------------------------------------------------------- */
+
+/** Counts a call, which is MPI's. O(1). */
+void form_count(enum form form, enum form_kind kind, MPI_Comm comm);
+/** Adds what was counted to the tallies. */
+void forms_tally(struct preload *p);
+
 /* ---- tally.c -------------------------------------------------------------------------------- */
+
+#define TALLY_UNNAMED "MPI: CCS_MPI names no module for it"
 
 /** Lists the entries before all that MPI runs, with no calls; but not a tuning's rows. */
 void tally_begin(struct preload *p);

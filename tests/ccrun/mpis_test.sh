@@ -13,6 +13,7 @@ wheels=$PWD/build/wheels
 imb=$wheels/impi/bin/IMB-MPI1
 ccrun=$build/bin/ccrun
 m=$build/tests/modules
+. tests/ccrun/preload_lib.sh
 bare_environment
 mpis="mpich mpich402 mpich5 mpich5_abi openmpi5"
 
@@ -62,33 +63,34 @@ messages() {
 }
 
 # ---- programs of MPI's -------------------------------------------------------------------------
-all=allreduce:$m/ring_allreduce.so,reduce_scatter_block:$m/ring_reduce_scatter.so
-all=$all,allgather:$m/ring_allgather.so,broadcast:$m/binomial_broadcast.so
-all=$all,reduce:$m/binomial_reduce.so,alltoall:$m/direct_all_to_all.so
-all=$all,gather:$m/binomial_gather.so,scatter:$m/binomial_scatter.so
-all=$all,barrier:$m/dissemination_barrier.so
-collectives="allreduce reduce_scatter_block allgather broadcast reduce alltoall gather scatter barrier"
 preloaded() { # preloaded LIBRARY N CCS_MPI COMMAND...
 	library=$1 n=$2 modules=$3
 	shift 3
 	ranks "$n" env LD_PRELOAD="$library" CCS_MPI="$modules" "$@"
 }
-taken() { # the report says that each collective was run by a module, and no call by MPI
+ran() { # the report says that each collective was run by a module
 	for c in $collectives; do
 		says "... $c was taken" "$tmp/err" "^libccs-mpi: $c: [1-9][0-9]* calls? by .*\.so\)$"
 	done
+}
+taken() { # ... and no call by MPI
+	ran
 	holds "... and nothing left to MPI" test "$(grep -c 'by MPI:' "$tmp/err")" = 0
 }
 program() {
 	status "$name: every collective of 2 processes is as MPI's" 0 \
 		preloaded "$of/libccs-mpi.so" 2 "$all" "$of/preload_prog" every
 	taken
+	status "$name: calls of other forms" 0 \
+		preloaded "$of/libccs-mpi.so" 2 "$all" "$of/preload_forms"
+	forms_counted
 }
 fortran() {
 	for form in preload_fortran preload_fortran_f08; do
 		[ -e "$of/$form" ] || continue
 		status "$name: $form" 0 preloaded "$of/libccs-mpi.so" 2 "$all" "$of/$form"
-		taken
+		ran
+		fortran_forms_counted
 	done
 }
 # libccs-mpi.so of all others, in this one's program. Handles of MPICH 4 are those of MPICH 5.

@@ -1,18 +1,19 @@
 ! A program of MPI's in Fortran, for preload_test.sh: each collective that can be taken, also in
-! place, with results that follow from the ranks alone. By `use mpi`; -D_f08: by `use mpi_f08`.
+! place, and other forms that are not, with results that follow from the ranks alone. By `use mpi`; -D_f08: by `use mpi_f08`.
 program preload_fortran
 #ifdef _f08
 	use mpi_f08
 	implicit none
 	type(MPI_Comm) :: turned
+	type(MPI_Request) :: request
 #else
 	use mpi
 	implicit none
-	integer :: turned
+	integer :: turned, request
 #endif
 	integer, parameter :: m = 100
 	integer :: e, rank, n, wrong, q, provided
-	integer, allocatable :: one(:), all(:), blocks(:)
+	integer, allocatable :: one(:), all(:), blocks(:), counts(:), places(:)
 
 	call MPI_Init_thread(MPI_THREAD_SERIALIZED, provided, e)
 	call MPI_Comm_size(MPI_COMM_WORLD, n, e)
@@ -66,6 +67,22 @@ program preload_fortran
 	call MPI_Bcast(one, m, MPI_INTEGER, 0, turned, e)
 	call check(one, n - 1)
 	call MPI_Comm_free(turned, e)
+
+	one = rank + 1
+	call MPI_Iallreduce(MPI_IN_PLACE, one, m, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, request, e)
+	call MPI_Wait(request, MPI_STATUS_IGNORE, e)
+	call check(one, n * (n + 1) / 2)
+	counts = [(m, q = 0, n - 1)]
+	places = [(m * q, q = 0, n - 1)]
+	one = rank
+	call MPI_Allgatherv(one, m, MPI_INTEGER, all, counts, places, MPI_INTEGER, MPI_COMM_WORLD, e)
+	call check_blocks(all)
+	blocks = rank
+	call MPI_Alltoallv(blocks, counts, places, MPI_INTEGER, all, counts, places, MPI_INTEGER, &
+		MPI_COMM_WORLD, e)
+	call check_blocks(all)
+	call MPI_Ibarrier(MPI_COMM_WORLD, request, e)
+	call MPI_Wait(request, MPI_STATUS_IGNORE, e)
 	call MPI_Barrier(MPI_COMM_WORLD, e)
 	call MPI_Finalize(e)
 	if (wrong /= 0) stop 1

@@ -8,6 +8,7 @@ build=$(cd "${1:-build}" && pwd)
 library=$build/lib/libccs-mpi.so
 program=$build/tests/ccrun/preload_prog
 m=$build/tests/modules
+. tests/ccrun/preload_lib.sh
 bare_environment
 
 if [ ! -e "$library" ]; then
@@ -27,12 +28,6 @@ case $(mpirun --version 2>&1) in
 *) options='' patient=-disable-auto-cleanup ;;
 esac
 
-all=allreduce:$m/ring_allreduce.so,reduce_scatter_block:$m/ring_reduce_scatter.so
-all=$all,allgather:$m/ring_allgather.so,broadcast:$m/binomial_broadcast.so
-all=$all,reduce:$m/binomial_reduce.so,alltoall:$m/direct_all_to_all.so
-all=$all,gather:$m/binomial_gather.so,scatter:$m/binomial_scatter.so
-all=$all,barrier:$m/dissemination_barrier.so
-
 # prog N CCS_MPI WHAT [VARIABLE=VALUE...]
 prog() {
 	n=$1 modules=$2 scenario=$3
@@ -50,8 +45,7 @@ lines() { grep -c '^libccs-mpi: ' "$tmp/err"; }
 # ---- the same results ----------------------------------------------------------------------
 for n in 2 3; do
 	status "every collective of $n processes is as MPI's" 0 prog $n "$all" every
-	for c in allreduce reduce_scatter_block allgather broadcast reduce alltoall gather scatter \
-		 barrier; do
+	for c in $collectives; do
 		says "... $c was taken" "$tmp/err" "^libccs-mpi: $c: [1-9][0-9]* calls by .*\.so\)$"
 	done
 done
@@ -80,7 +74,7 @@ for form in preload_fortran preload_fortran_f08; do
 		gather:1 scatter:1 barrier:1; do
 		says "... ${c%:*} was taken" "$tmp/err" "^libccs-mpi: ${c%:*}: ${c#*:} calls? by .*\.so\)$"
 	done
-	holds "... and nothing left to MPI" test "$(lines)" = 9
+	fortran_forms_counted
 done
 
 # A program that measures, of bench/: it compares each result with MPI's, too.
@@ -102,6 +96,21 @@ report "... an operator of its own" 'allreduce: 1 call by MPI: the operator is n
 report "... a type of its own" "allreduce: 1 call by MPI: a type of the program's own is reduced"
 report "... what never ran is in the report" 'allreduce: 0 calls by ring_allreduce \(ring_allreduce\.so\)'
 holds "... nothing else is" test "$(lines)" = 5
+# Forms of the collectives that ccs has not.
+# shellcheck disable=SC2086
+status "calls of other forms" 0 timeout 120 mpirun $options -np 3 env LD_PRELOAD="$library" \
+	CCS_MPI="$all" "$build/tests/ccrun/preload_forms"
+forms_counted
+report "... that do not block are MPI's" 'allreduce: [12] calls? by MPI: MPI_Iallreduce does not block'
+report "... and those with a count for each rank" \
+	'allgather: [12] calls? by MPI: MPI_Allgatherv has a count for each rank'
+grep -q _init "$tmp/out" &&
+	report "... and persistent ones" \
+		'reduce: [12] calls? by MPI: MPI_Reduce_init is persistent \(its starts are not counted\)'
+# shellcheck disable=SC2086
+status "... of a collective without a module" 0 timeout 120 mpirun $options -np 3 env \
+	LD_PRELOAD="$library" CCS_MPI="barrier:$m/dissemination_barrier.so" "$build/tests/ccrun/preload_forms"
+report "... are in its one line" 'gather: (3|5|10) calls by MPI: CCS_MPI names no module for it'
 status "an intercommunicator" 0 prog 3 "allreduce:$m/ring_allreduce.so" inter
 report "... is MPI's, counted once" 'allreduce: 1 call by MPI: an intercommunicator'
 status "a job that it has spawned, where nothing is preloaded" 0 prog 2 \
@@ -160,7 +169,7 @@ report "... has its sizes" 'allreduce: 2 calls by one_shot_allreduce \(one_shot_
 report "... and the tuning the others" 'allreduce: 1 call by recursive_doubling_allreduce, .*'
 
 status "by the tuning that comes with ccs" 0 prog 3 @default every
-for c in allreduce reduce_scatter_block allgather broadcast reduce alltoall gather scatter barrier; do
+for c in $collectives; do
 	says "... $c was taken" "$tmp/err" "^libccs-mpi: $c: [1-9][0-9]* calls? by .*, tile [a-zA-Z0-9]+ \(.*\.so\)\$"
 done
 holds "... and nothing was left to MPI but one rank alone" test \

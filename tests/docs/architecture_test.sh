@@ -147,7 +147,7 @@ else
 fi
 say "what is preloaded includes the public header and its own" \
 	"$(grep -nE '#include "' $r/preload/*.[ch] |
-	   grep -vE '"runtime/(ccs\.h|preload/(preload\.h|calls\.inc))"')"
+	   grep -vE '"runtime/(ccs\.h|preload/(preload\.h|forms\.h|calls\.inc))"')"
 if [ -e "$build/lib/libccs-mpi.so" ]; then
 	say "what is preloaded exports functions of MPI's only, and calls public ones of ccs" \
 		"$(nm -D --defined-only "$build/lib/libccs-mpi.so" | awk '{ print $3 }' |
