@@ -478,6 +478,10 @@ static void walk_task(struct racing *r, uint32_t t)
 	bool set = false;
 	for (uint32_t w = 0, end; w < task->nops; w = end) {
 		end = w + wave_length(task, w);
+		if (end - w == 2) { /* nearly all */
+			compare(r, task->rank, &ops[w], &ops[w + 1]);
+			continue;
+		}
 		if (end - w > FEW_PAIRS && wave_is_clean(r, ops + w, end - w))
 			continue;
 		if (end - w <= SHORT_WAVE) {

@@ -297,7 +297,7 @@ static inline bool next_peer(struct cursor *v, struct piece *p)
 INNERMOST bool iteration(struct strip *s, struct op *o)
 {
 	bool wrong = s->v->wrong;
-	for (struct piece *p = s->parts; p < s->parts + s->nparts; p++, o++) {
+	for (struct piece *p = s->parts, *end = p + s->nparts; p < end; p++, o++) {
 		struct cells x, y = { 0, 0 };
 		if (!next_cells(&p->x, &x))
 			return false;
@@ -361,12 +361,16 @@ static bool repeat(struct strip *s, struct lane *l)
 	return true;
 }
 
-/* Tells of one iteration's operations, as the walk does. */
-static void tell(struct strip *s, const struct op *o)
+/* Tells of one iteration's operations, as the walk does; true: there is no more to tell of any. */
+static bool tell(struct strip *s, const struct op *o)
 {
 	struct cursor *v = s->v;
-	for (struct piece *p = s->parts; p < s->parts + s->nparts; p++, o++)
+	bool heard = true;
+	for (struct piece *p = s->parts; p < s->parts + s->nparts; p++, o++) {
 		p->heard = p->heard || v->behind(v->behind_arg, p->stmt, o);
+		heard &= p->heard;
+	}
+	return heard;
 }
 
 /* How many of the iterations were run. */
@@ -375,15 +379,14 @@ static uint64_t run(struct strip *s)
 	struct cursor *v = s->v;
 	struct lane *l = &v->lanes[v->lane];
 	uint64_t done = 0, most = (l->cap - l->n) / s->nparts;
-	bool repeated = is_repeated(s);
+	bool repeated = is_repeated(s), heard = !v->behind;
 	for (struct piece *p = s->parts; p < s->parts + s->nparts && !v->stopped; p++)
 		p->site = cursor_site(v, p->stmt);
 	if (repeated && most && !v->stopped && repeat(s, l))
 		done = s->count;
 	while (!repeated && done < s->count && done < most && !v->stopped &&
 	       iteration(s, l->ops + l->n)) {
-		if (v->behind)
-			tell(s, l->ops + l->n);
+		heard = heard || tell(s, l->ops + l->n);
 		l->n += s->nparts;
 		done++;
 	}

@@ -114,12 +114,12 @@ static uint32_t number_of(struct alikeness *x, struct key key)
 	return x->p->cells + *slot;
 }
 
-static uint32_t still_of(const struct alikeness *x, uint32_t number)
+static inline uint32_t still_of(const struct alikeness *x, uint32_t number)
 {
-	return number < x->p->cells ? 0 : x->keys[number - x->p->cells].still;
+	return !x->l->by_bits || number < x->p->cells ? 0 : x->keys[number - x->p->cells].still;
 }
 
-static struct tree_turned tree_of(const struct alikeness *x, struct turned v)
+static inline struct tree_turned tree_of(const struct alikeness *x, struct turned v)
 {
 	struct tree_turned t = { 0, v.shift };
 
@@ -181,6 +181,8 @@ static void number_trees(struct alikeness *x)
 		x->nslots *= 2;
 	x->slots = none_array(x->c->scratch, x->nslots);
 	x->trees = ARENA_ARRAY(x->c->scratch, struct tree_turned, x->r->nsums + 1);
+	x->capkeys = x->r->nsums + 1; /* as many as sums, if all differ */
+	x->keys = arena_grow(x->c->scratch, NULL, 0, x->capkeys * sizeof(*x->keys));
 	for (uint32_t i = 0; i < x->r->nsums && !x->unclear; i++)
 		x->trees[i] = tree_of_sum(x, &x->r->sums[i]);
 }
@@ -214,8 +216,11 @@ static bool same_by_rank(struct alikeness *x)
 		x->unclear |= s->n != x->p->nranks;
 		if (g.unit == 0 && !all_still(x, t))
 			same = false;
-		uint32_t ahead = g.unit ? (s->cell - g.base) / g.unit : 0,
-			 at = cell_turned(x->l, s->cell, turn_back(x->l, ahead));
+		uint32_t from = s->cell - g.base,
+			 ahead = g.unit > 1 ? from / g.unit
+				 : g.unit   ? from
+					    : 0,
+			 at = s->cell - ahead * g.unit; /* turned back by `ahead` */
 		t.shift =
 			rank_turned(x->l, t.shift, turn_back(x->l, ahead)) & ~still_of(x, t.number);
 		if (any[at] && !equal(of[at], t))

@@ -12,8 +12,8 @@ struct pipe {
 };
 
 struct underway {
-	uint32_t depth; /* of the sender when it began */
-	uint32_t row;
+	uint32_t depth;	 /* of the sender when it began */
+	uint32_t row, n; /* its send, and how many chunks that has */
 };
 
 /* A task while it runs. */
@@ -181,12 +181,13 @@ static void check_place(struct runner *x, struct turned v, uint32_t cell)
 		unclear(x, "a chunk moves to another place of its block");
 }
 
-static inline void put(struct runner *x, const struct walker *w, const struct op *o, uint32_t cell,
-		       struct turned v, bool reduced)
+/* `number`: the operation's, of all. */
+static inline void put(struct runner *x, uint32_t number, uint32_t cell, struct turned v,
+		       bool reduced)
 {
 	struct turned *at = &x->r->state[cell];
 
-	x->r->changes[w->first + (uint32_t)(o - w->ops)] |= at->id != v.id || at->shift != v.shift;
+	x->r->changes[number] |= at->id != v.id || at->shift != v.shift;
 	*at = v;
 	if (!reduced && !x->whole && cell < x->p->cells)
 		check_place(x, v, cell);
@@ -194,11 +195,12 @@ static inline void put(struct runner *x, const struct walker *w, const struct op
 
 /* ---- messages ------------------------------------------------------------------------- */
 
-static inline void run_send(struct runner *x, const struct walker *w, const struct op *o)
+static inline void run_send(struct runner *x, const struct walker *w, uint32_t row)
 {
+	const struct op *o = &w->ops[row];
 	struct pipe *f = &x->pipes[o->fifo];
 
-	x->messages[f->put_row++] = (struct underway){ w->depth, (uint32_t)(o - w->ops) };
+	x->messages[f->put_row++] = (struct underway){ w->depth, row, o->n };
 	if (x->only)
 		x->moved[0] += o->n;
 	for (uint32_t i = 0; i < o->n; i++) {
@@ -209,24 +211,25 @@ static inline void run_send(struct runner *x, const struct walker *w, const stru
 	}
 }
 
-static inline uint32_t run_receive(struct runner *x, struct walker *w, const struct op *o,
+static inline uint32_t run_receive(struct runner *x, const struct walker *w, uint32_t row,
 				   uint32_t depth)
 {
+	const struct op *o = &w->ops[row];
 	struct pipe *f = &x->pipes[o->fifo];
 	struct underway m = x->messages[f->take_row++];
 	uint32_t back = turn_back(x->l, x->l->ahead[o->fifo]);
 	bool reduces = op_kind(o) == OP_REDUCE_FROM;
 
-	x->r->from[w->first + (uint32_t)(o - w->ops)] = m.row;
-	if (w->ops[m.row].n != o->n) {
+	x->r->from[w->first + row] = m.row;
+	if (m.n != o->n) {
 		unclear(x, "the ends of a message differ in their number of chunks");
 		return depth;
 	}
 	for (uint32_t i = 0; i < o->n; i++) {
 		struct turned v = x->values[f->take++];
 		v.shift = rank_turned(x->l, v.shift, back);
-		put(x, w, o, o->cell + i, reduces ? combine(x, get(x, o->cell + i), v) : v,
-		    reduces);
+		put(x, w->first + row, o->cell + i,
+		    reduces ? combine(x, get(x, o->cell + i), v) : v, reduces);
 	}
 	uint32_t behind = (w->depth > m.depth ? w->depth : m.depth) + 1;
 	return depth > behind ? depth : behind;
@@ -234,23 +237,26 @@ static inline uint32_t run_receive(struct runner *x, struct walker *w, const str
 
 /* ---- waves ---------------------------------------------------------------------------- */
 
-static void run_local(struct runner *x, struct walker *w, const struct op *o)
+static void run_local(struct runner *x, const struct walker *w, uint32_t row)
 {
+	const struct op *o = &w->ops[row];
 	bool reduces = op_kind(o) == OP_REDUCE_INTO, up = o->other <= o->cell;
 
-	x->r->from[w->first + (uint32_t)(o - w->ops)] = NONE;
+	x->r->from[w->first + row] = NONE;
 	for (uint32_t k = 0; k < o->n; k++) {
 		uint32_t i = up ? k : o->n - 1 - k; /* as memmove does */
 		struct turned v = get(x, o->cell + i);
-		put(x, w, o, o->other + i, reduces ? combine(x, get(x, o->other + i), v) : v,
-		    reduces);
+		put(x, w->first + row, o->other + i,
+		    reduces ? combine(x, get(x, o->other + i), v) : v, reduces);
 	}
 }
 
-static uint32_t finish_other(struct runner *x, struct walker *w, const struct op *o, uint32_t depth)
+static uint32_t finish_other(struct runner *x, const struct walker *w, uint32_t row, uint32_t depth)
 {
+	const struct op *o = &w->ops[row];
+
 	if (op_kind(o) == OP_COPY || op_kind(o) == OP_REDUCE_INTO)
-		run_local(x, w, o);
+		run_local(x, w, row);
 	for (uint32_t i = 0; op_kind(o) == OP_FRESH && i < o->n; i++)
 		x->r->state[o->cell + i].id = NONE;
 	if (op_kind(o) == OP_WAIT && o->other) {
@@ -262,12 +268,13 @@ static uint32_t finish_other(struct runner *x, struct walker *w, const struct op
 
 static void start(struct runner *x, struct walker *w)
 {
-	uint32_t i = w->next;
+	const struct op *ops = w->ops;
+	uint32_t i = w->next, n = w->nops;
 
 	do
-		if (op_kind(&w->ops[i]) == OP_SEND)
-			run_send(x, w, &w->ops[i]);
-	while (++i < w->nops && w->ops[i].kind & OP_JOINED);
+		if (op_kind(&ops[i]) == OP_SEND)
+			run_send(x, w, i);
+	while (++i < n && ops[i].kind & OP_JOINED);
 }
 
 static void finish(struct runner *x, struct walker *w)
@@ -279,9 +286,9 @@ static void finish(struct runner *x, struct walker *w)
 		if (op_kind(o) == OP_SEND)
 			depth = depth > w->depth ? depth : w->depth + 1;
 		else if (op_is_end(o))
-			depth = run_receive(x, w, o, depth);
+			depth = run_receive(x, w, i, depth);
 		else
-			depth = finish_other(x, w, o, depth);
+			depth = finish_other(x, w, i, depth);
 	} while (++i < w->nops && w->ops[i].kind & OP_JOINED);
 	w->depth = depth;
 	w->next = i;
@@ -310,7 +317,7 @@ static uint32_t set_walkers(struct runner *x)
 	return n;
 }
 
-/* Room for all messages of each FIFO. */
+/* Room for all messages of each FIFO, and for a sum of each reduction. */
 static void set_pipes(struct runner *x)
 {
 	const struct program *p = x->p;
@@ -320,6 +327,8 @@ static void set_pipes(struct runner *x)
 	for (uint32_t t = 0; t < p->ntasks; t++)
 		for (uint32_t i = 0; i < p->tasks[t].nops; i++) {
 			const struct op *o = &p->tasks[t].ops[i];
+			x->r->capsums +=
+				op_kind(o) == OP_REDUCE_FROM || op_kind(o) == OP_REDUCE_INTO;
 			if (op_kind(o) != OP_SEND)
 				continue;
 			x->pipes[o->fifo].put += o->n;
@@ -333,6 +342,9 @@ static void set_pipes(struct runner *x)
 	}
 	x->values = arena_grow(x->arena, NULL, 0, ((size_t)values + 1) * sizeof(*x->values));
 	x->messages = arena_grow(x->arena, NULL, 0, ((size_t)rows + 1) * sizeof(*x->messages));
+	x->r->capsums++; /* get() may name one, of no cells */
+	x->r->sums = arena_grow(x->arena, NULL, 0, x->r->capsums * sizeof(*x->r->sums));
+	x->r->sums[0] = (struct turned_sum){ .n = 0 };
 }
 
 static void set_state(struct runner *x)
@@ -343,9 +355,6 @@ static void set_state(struct runner *x)
 				 ((size_t)p->cells + p->scratch + 1) * sizeof(*x->r->state));
 	for (uint32_t i = 0; i < p->cells + p->scratch; i++)
 		x->r->state[i] = (struct turned){ NONE, 0 };
-	x->r->sums =
-		ARENA_ARRAY(x->arena, struct turned_sum, 1); /* get() may name one, of no cells */
-	x->r->capsums = 1;
 	x->buffer_of = ARENA_ARRAY(x->arena, uint32_t, p->cells + 1);
 	x->moved = ARENA_ARRAY(x->arena, uint64_t, p->nbuffers + 1);
 	x->whole = true;

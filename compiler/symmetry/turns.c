@@ -232,20 +232,36 @@ static bool settle(struct maker *m, uint32_t cells)
 
 /* ---- FIFOs and links ------------------------------------------------------------------ */
 
-/* The ends of messages go to the rows of their images, and are counted there. Both ends of a FIFO
- * are one task's, which match() does not expect. */
+/* Adds so many sends and receives of a task to its FIFO, both of whose ends are its own. */
+static void add_ends(struct fifo *f, uint32_t task, uint32_t sends, uint32_t recvs)
+{
+	f->src_task = f->dst_task = task;
+	f->nsends += sends;
+	f->nrecvs += recvs;
+}
+
+/* The ends of messages go to the rows of their images, and are counted there, those of one FIFO
+ * that follow one another at once. Both ends of a FIFO are one task's, which match() does not
+ * expect. */
 static void move_ends(struct program *p, const uint32_t *row)
 {
-	for (uint32_t t = 0; t < p->ntasks; t++)
-		for (uint32_t i = 0; i < p->tasks[t].nops; i++) {
-			struct op *o = &p->tasks[t].ops[i];
+	for (uint32_t t = 0; t < p->ntasks; t++) {
+		uint32_t at = NONE, sends = 0, ends = 0;
+		for (struct op *o = p->tasks[t].ops, *e = o + p->tasks[t].nops; o < e; o++) {
 			if (!op_is_end(o))
 				continue;
 			o->fifo = row[o->fifo];
-			struct fifo *f = &p->fifos[o->fifo];
-			f->src_task = f->dst_task = t;
-			*(op_kind(o) == OP_SEND ? &f->nsends : &f->nrecvs) += 1;
+			if (o->fifo != at && at != NONE)
+				add_ends(&p->fifos[at], t, sends, ends - sends);
+			if (o->fifo != at)
+				sends = ends = 0;
+			at = o->fifo;
+			sends += op_kind(o) == OP_SEND;
+			ends++;
 		}
+		if (at != NONE)
+			add_ends(&p->fifos[at], t, sends, ends - sends);
+	}
 }
 
 /* Each FIFO to rank 0 gets the row of its image from rank 0. */
@@ -359,6 +375,7 @@ bool turns_of_root(struct quotient *l, struct ctx *c, const struct instance *in)
 	struct program *p = program_new(c, in, in->nranks);
 
 	l->p = p;
+	l->nranks = p->nranks;
 	m->l = l;
 	m->seen = arena_alloc(c->scratch, (in->module->nstmts + 1) * sizeof(*m->seen));
 	cursor_init(&m->v, c, p, c->scratch, true);
@@ -469,7 +486,7 @@ bool quotient_make(struct quotient *l, struct ctx *c, const struct instance *in)
 	struct program *p = program_new(c, in, 1);
 
 	p->alone = true;
-	*l = (struct quotient){ .p = p };
+	*l = (struct quotient){ .p = p, .nranks = p->nranks };
 	if (!find_kinds(l, c, in))
 		return false;
 	m->l = l;

@@ -54,6 +54,7 @@ struct quotient {
 	struct kinds kinds;
 	struct cell_turn *regions; /* by cell, scratch included */
 	uint32_t nregions;
+	uint32_t nranks; /* N; for inner loops, as p->nranks */
 	uint32_t *ahead; /* by FIFO: the rank that rank 0 sends to there */
 	bool by_bits;	 /* ranks turn r -> r ^ c */
 	const char *why; /* not symmetric: why; NULL: a mistake of the text, for others to find */
@@ -75,14 +76,14 @@ static inline uint32_t rank_turned(const struct quotient *l, uint32_t rank, uint
 {
 	if (l->by_bits)
 		return rank ^ r;
-	return rank + r >= l->p->nranks ? rank + r - l->p->nranks : rank + r;
+	return rank + r >= l->nranks ? rank + r - l->nranks : rank + r;
 }
 
 /** Where the turn by r takes a cell. */
 static inline uint32_t cell_turned(const struct quotient *l, uint32_t cell, uint32_t r)
 {
 	struct cell_turn g = l->regions[cell];
-	uint64_t at, n = (uint64_t)l->p->nranks * g.unit;
+	uint64_t at, n = (uint64_t)l->nranks * g.unit;
 
 	if (g.unit == 0)
 		return cell;
@@ -98,13 +99,13 @@ static inline uint32_t region_end(const struct quotient *l, uint32_t cell)
 {
 	struct cell_turn g = l->regions[cell];
 
-	return g.unit ? g.base + l->p->nranks * g.unit : cell + 1;
+	return g.unit ? g.base + l->nranks * g.unit : cell + 1;
 }
 
 /** The turn that undoes the turn by r. */
 static inline uint32_t turn_back(const struct quotient *l, uint32_t r)
 {
-	return l->by_bits || r == 0 ? r : l->p->nranks - r;
+	return l->by_bits || r == 0 ? r : l->nranks - r;
 }
 
 #endif
