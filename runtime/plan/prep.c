@@ -155,7 +155,8 @@ static void sweep_last(struct prep *p, const struct plan_view *v, uint32_t r, ui
 
 	memset(reads, 0, (cells + 1) * sizeof(*reads));
 	for (uint32_t i = own.first; i - own.first < own.n; i++)
-		sweep_reads(v->ops + i, reads);
+		if (v->ops[i].n) /* else its cells may be any numbers */
+			sweep_reads(v->ops + i, reads);
 	for (size_t c = 0; c <= cells; c++) {
 		by += reads[c];
 		reads[c] = before;
@@ -164,7 +165,7 @@ static void sweep_last(struct prep *p, const struct plan_view *v, uint32_t r, ui
 	for (uint32_t i = own.first; i - own.first < own.n; i++) {
 		const struct ccs_op *o = v->ops + i;
 
-		p->last[i] = o->dst != CCS_NONE && reads[o->dst] == reads[o->dst + o->n];
+		p->last[i] = o->n && o->dst != CCS_NONE && reads[o->dst] == reads[o->dst + o->n];
 	}
 }
 

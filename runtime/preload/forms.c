@@ -51,7 +51,7 @@ void forms_tally(struct preload *p)
 		}
 }
 
-/* ---- MPI's functions --------------------------------------------------------------------------- */
+/* ---- MPI's functions ------------------------------------------------------------------------- */
 
 #define IS_EACH_COUNT(what, NUMBER, Name, name, n, types) \
 	int NAME(MPI_##Name)(PARAMETERS##n types MPI_Comm comm) \

@@ -42,7 +42,8 @@ static int wait_for(int error, MPI_Request *r)
 	return error ? error : MPI_Wait(r, MPI_STATUS_IGNORE);
 }
 
-/* The calls of one collective, whose arguments before the communicator have the result in `recv`. */
+/* The calls of one collective, whose arguments before the communicator have the result in
+ * `recv`. */
 #define MPI_S_OWN(call, ...) \
 	do { \
 		int *recv = b->theirs; \
