@@ -247,7 +247,8 @@ static void move_ends(struct program *p, const uint32_t *row)
 {
 	for (uint32_t t = 0; t < p->ntasks; t++) {
 		uint32_t at = NONE, sends = 0, ends = 0;
-		for (struct op *o = p->tasks[t].ops, *e = o + p->tasks[t].nops; o < e; o++) {
+		for (uint32_t i = 0; i < p->tasks[t].nops; i++) {
+			struct op *o = &p->tasks[t].ops[i];
 			if (!op_is_end(o))
 				continue;
 			o->fifo = row[o->fifo];
