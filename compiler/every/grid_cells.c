@@ -173,7 +173,7 @@ bool grid_cells_of(struct grid *g, const struct ref *r, struct grid_cells *to)
 	*to = (struct grid_cells){ .buffer = b };
 	for (uint32_t k = 0; k < g->m && !grid_equal(&all, &n); k++) {
 		uint32_t i = factor_of(g, k, g->reversed);
-		all.v[0].power[i] += used >> i & 1;
+		all.v[0].power[i] = (uint8_t)(all.v[0].power[i] + (used >> i & 1));
 		to->free |= (used >> i & 1) << i;
 	}
 	if (!grid_equal(&all, &n) || !grid_digits(g, &lo, used, g->reversed, to->digit))
