@@ -10,14 +10,10 @@
 #include "compiler/emit/output.h"
 #include "compiler/every/every.h"
 #include "compiler/symmetry/roots.h"
-#include "runtime/base/clock.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-
-/* Of a wrong program: more are told of as streaming can. They take some 200 MiB to be stored. */
-#define MOST_TOLD_STORED (1u << 20)
 
 /* One schedule on its way through the line. */
 struct job {
@@ -51,118 +47,6 @@ static const struct symbol *runtime_root(const struct options *o, const struct d
 		return s;
 	}
 	return NULL;
-}
-
-/* Adds what was found for one root to what was found for its N: the worst. */
-static void merge_finding(struct finding *f, const struct checked *k, struct arena *keep)
-{
-	double sent, bound;
-	report_volume(k->program, &k->proof, &sent, &bound);
-	int64_t least = k->deadlock.min_slots;
-	if (f->nops == 0 || least < 0 || (f->min_slots >= 0 && least > f->min_slots)) {
-		f->min_slots = least;
-		const char *below = k->deadlock.below;
-		f->below = below ? arena_strndup(keep, below, strlen(below)) : NULL;
-	}
-	f->same_bits &= k->bits.ranks;
-	f->same_bits_counts &= k->bits.counts;
-	if (k->bits.why && !f->bits_why)
-		f->bits_why = arena_strndup(keep, k->bits.why, strlen(k->bits.why));
-	if (k->proof.steps > f->steps)
-		f->steps = k->proof.steps;
-	if (sent > f->sent)
-		f->sent = sent;
-	if (bound > f->bound)
-		f->bound = bound;
-	f->nops += k->program->nops + 1;
-}
-
-/* E0501 of what is too large to be stored, and was streamed, but not looked at to its end: only who
- * asks for --stream is content with that. */
-static void half_looked(struct ctx *c, const struct stream_report *r)
-{
-	struct diag *g = diag_add(c->diags, SEV_ERROR, 501, c->too_large.at, NO_RANK, "%s",
-				  c->too_large.text);
-
-	diag_note(c->diags, g, NOWHERE,
-		  "it is deadlock-free, but races and values cannot be looked at: %s", r->why);
-	diag_help(c->diags, g,
-		  "`ccc check --stream` reports what can be looked at, and is content");
-}
-
-/* Without storing it: returns whether `where` admits the instance, and it is right as far as --stream
- * looks, or if that was not asked for, right. `few`: so few messages were counted that it can be
- * stored, too. */
-static bool stream(struct session *s, struct ctx *c, const struct instance *in, bool quiet_where,
-		   struct finding *f, struct checked *k, bool *few)
-{
-	struct stream_report r;
-	double since = clock_seconds();
-
-	bool right = stream_instance(c, in, quiet_where, NULL, &r);
-	arena_free(c->scratch);
-	*few = r.counted && r.messages <= MOST_TOLD_STORED;
-	if (!right)
-		return false;
-	if (c->progress)
-		fprintf(c->progress, "  stream    %10.3f ms %12" PRIu64 " messages\n",
-			(clock_seconds() - since) * 1e3, r.messages);
-	if (r.why && c->too_large.text) {
-		half_looked(c, &r);
-		return false;
-	}
-	*k = (struct checked){ .program = r.program,
-			       .deadlock = { .min_slots = r.min_slots, .below = r.below },
-			       .proof = { .steps = r.steps, .sent = r.sent },
-			       .bits = r.bits };
-	if (r.no_steps && !f->no_steps)
-		f->no_steps = arena_strndup(&s->arena, r.no_steps, strlen(r.no_steps));
-	if (r.why && !f->not_looked)
-		f->not_looked = arena_strndup(&s->arena, r.why, strlen(r.why));
-	if (!r.sent)
-		k->proof.sent = ARENA_ARRAY(c->scratch, double, in->nranks);
-	merge_finding(f, k, &s->arena);
-	f->too_large = f->too_large ? f->too_large : c->too_large.text;
-	f->messages = f->messages > r.messages ? f->messages : r.messages;
-	f->counts_unknown |= !r.counts_known;
-	f->streamed = true;
-	return true;
-}
-
-/* A wrong program that was streamed, and could be stored: then what is wrong is told as ever, with
- * loop variables, the steps around it and all that is wrong at once, in place of what counters
- * tell. */
-static void tell_stored(struct session *s, struct ctx *c, const struct instance *in,
-			uint32_t first_diag)
-{
-	struct stream_report again;
-	struct checked k;
-
-	diags_drop(&s->diags, first_diag);
-	arena_free(&s->instance);
-	c->may_stream = true;
-	bool right = check_instance(c, in, true, false, &k);
-	c->may_stream = false;
-	arena_free(&s->scratch);
-	if (!right && !c->too_large.text)
-		return;
-	diags_drop(&s->diags, first_diag);
-	c->too_large.text = NULL;
-	arena_free(&s->instance);
-	stream_instance(c, in, true, NULL, &again);
-	arena_free(&s->scratch);
-}
-
-/* The check that --stream asks for. */
-static bool stream_asked(struct session *s, struct ctx *c, const struct instance *in,
-			 bool quiet_where, struct finding *f, struct checked *k)
-{
-	uint32_t first = s->diags.n, errors = s->diags.errors;
-	bool few, right = stream(s, c, in, quiet_where, f, k, &few);
-
-	if (few && s->diags.errors != errors && !diags_have(&s->diags, first, 501))
-		tell_stored(s, c, in, first);
-	return right;
 }
 
 /* What the action makes of an instance that is right. */
@@ -203,49 +87,17 @@ static bool decides_roots(const struct session *s, struct ctx *c, const struct i
 	return turn;
 }
 
-/* Whether a program that is too large to be stored is streamed: where only a verdict is asked for,
- * and all of what is asked for comes of it; an editor does not wait that long. */
-static bool may_stream(const struct session *s)
-{
-	return s->o->action == ACTION_CHECK && !s->o->require && !s->take;
-}
-
-/* The check of one instance: stored, or where it must be or may be, streamed. */
-static bool check(struct session *s, struct job *j, struct ctx *c, const struct instance *in,
-		  bool quiet_where, struct finding *f, struct checked *k)
-{
-	bool few;
-
-	memset(k, 0, sizeof(*k));
-	if (s->o->stream)
-		return stream_asked(s, c, in, quiet_where, f, k);
-	c->may_stream = may_stream(s);
-	bool right = check_instance(c, in, quiet_where, keeps_instances(s, j), k);
-	c->may_stream = false;
-	if (right) {
-		find_dead(c, k, &j->dead, &s->arena);
-		merge_finding(f, k, &s->arena);
-	}
-	if (!c->too_large.text)
-		return right;
-	if (c->progress)
-		fprintf(c->progress, "  streamed: %s\n", c->too_large.text);
-	memset(k, 0, sizeof(*k));
-	arena_free(&s->scratch);
-	arena_free(&s->instance);
-	return stream(s, c, in, quiet_where, f, k, &few);
-}
-
 /* One instance: returns whether `where` admits it and it is right. */
 static bool run_instance(struct session *s, struct job *j, const struct instance *in,
 			 bool quiet_where, struct finding *f)
 {
 	struct ctx c = s->ctx;
 	struct checked k;
+	const struct look look = { quiet_where, keeps_instances(s, j), &j->dead, f };
 	bool program_only = s->o->action == ACTION_COMPILE && s->o->emit == EMIT_PROGRAM;
 	uint32_t first_diag = s->diags.n;
 
-	c.arena = keeps_instances(s, j) ? &s->arena : &s->instance;
+	c.arena = look.keep ? &s->arena : &s->instance;
 	s->diags.where = in->root < 0 ? arena_printf(&s->arena, "N = %u", in->nranks)
 				      : arena_printf(&s->arena, "N = %u, root = %" PRId64,
 						     in->nranks, in->root);
@@ -261,7 +113,7 @@ static bool run_instance(struct session *s, struct job *j, const struct instance
 			program_dump(&c, p, s->out.stream);
 		arena_free(&s->scratch);
 	} else {
-		right = check(s, j, &c, in, quiet_where, f, &k);
+		right = session_check(s, &c, in, &look, &k);
 		if (right) {
 			use_instance(s, &c, j, &k);
 			j->one_root = decides_roots(s, &c, in, &k, first_diag);

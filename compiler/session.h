@@ -1,6 +1,6 @@
 /*
  * One compilation, from options to exit status: session.c opens and ends it, schedules.c
- * takes the file's schedules through the line.
+ * takes the file's schedules through the line, instance by instance (instance.c).
  */
 #ifndef CCS_COMPILER_SESSION_H
 #define CCS_COMPILER_SESSION_H
@@ -39,6 +39,19 @@ void run_schedules(struct session *s);
 
 /* The same for an algorithm of MSCCL's, which is one instance (msccl.c). */
 void run_msccl(struct session *s);
+
+/* What is asked of the check of one instance, and where its findings go. */
+struct look {
+	bool quiet_where; /* what `where` does not admit is no error */
+	bool keep;	  /* later stages need what it leaves behind */
+	struct dead_list *dead;
+	struct finding *found; /* of its N: what was found is added */
+};
+
+/* Checks one instance, stored or streamed: returns whether `where` admits it, and it is right as far
+ * as it was asked for; k is what is known of it (no program: nothing). */
+bool session_check(struct session *s, struct ctx *c, const struct instance *in,
+		   const struct look *look, struct checked *k);
 
 /* `ccc explain` of one instance that was checked; order == NULL: it is wrong, and diagnostics from
  * first_diag on are about it. */
