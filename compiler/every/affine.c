@@ -10,9 +10,13 @@
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/forms.h"
 
+#include <math.h>
+
 #define QUOTIENTS 4	/* |x / m| up to this, where m is no number */
 #define FEW 16		/* values of a factor */
-#define LARGE (1 << 30) /* numbers beyond this are not looked at: no overflow can be */
+#define LARGE (1 << 30) /* numbers beyond this are not looked at */
+#define TRIPS 0x1p32	/* of a loop: more are over every limit */
+#define WIDE 0x1p60	/* what a value may come to: 64 bits hold it, and sums of a few such */
 
 static isl_pw_aff *failed(struct walk *w, struct span at, const char *why)
 {
@@ -231,6 +235,63 @@ static isl_set *compare(enum expr_op op, isl_pw_aff *a, isl_pw_aff *b)
 	return op == OP_LE ? isl_pw_aff_le_set(a, b) : isl_pw_aff_ge_set(a, b);
 }
 
+/* ---- overflow: an error for whom it happens to, so no value may come near to it ------------ */
+
+static double magnitude(isl_aff *a);
+
+/* ... of one number of it, times its factor. */
+static double part(isl_aff *a, enum isl_dim_type type, int i)
+{
+	isl_val *v = isl_aff_get_coefficient_val(a, type, i);
+	double factor = fabs(isl_val_get_d(v)), most = LIMIT_RANKS;
+
+	isl_val_free(v);
+	if (factor == 0)
+		return 0;
+	if (type == isl_dim_div) {
+		isl_aff *div = isl_aff_get_div(a, i); /* of those before it */
+		most = magnitude(div);
+		isl_aff_free(div);
+	} else if (type == isl_dim_in && i > 0) {
+		most = TRIPS;
+	}
+	return factor * most;
+}
+
+/* At most so large, with N up to what ccc takes. */
+static double magnitude(isl_aff *a)
+{
+	static const enum isl_dim_type types[] = { isl_dim_param, isl_dim_in, isl_dim_div };
+	isl_val *c = isl_aff_get_constant_val(a);
+	double most = fabs(isl_val_get_d(c));
+
+	isl_val_free(c);
+	for (uint32_t t = 0; t < 3; t++)
+		for (int i = 0; i < isl_aff_dim(a, types[t]); i++)
+			most += part(a, types[t], i);
+	return most;
+}
+
+static isl_stat piece_fits(isl_set *s, isl_aff *a, void *arg)
+{
+	bool *fits = arg;
+
+	*fits &= magnitude(a) <= WIDE;
+	isl_set_free(s);
+	isl_aff_free(a);
+	return isl_stat_ok;
+}
+
+static isl_pw_aff *fitting(struct walk *w, isl_pw_aff *v, struct span at)
+{
+	bool fits = true;
+
+	if (isl_pw_aff_foreach_piece(v, piece_fits, &fits) == isl_stat_ok && fits)
+		return v;
+	isl_pw_aff_free(v);
+	return failed(w, at, "numbers that may be above 2^60");
+}
+
 static isl_pw_aff *binary(struct walk *w, const struct expr *e)
 {
 	isl_pw_aff *a = affine(w, e->a), *b = a ? affine(w, e->b) : NULL, *r = NULL;
@@ -264,7 +325,8 @@ static isl_pw_aff *binary(struct walk *w, const struct expr *e)
 	}
 	isl_pw_aff_free(a);
 	isl_pw_aff_free(b);
-	return r ? on(w, r) : NULL;
+	r = r ? on(w, r) : NULL;
+	return r ? fitting(w, r, e->span) : NULL;
 }
 
 /* Evaluates on some of the points. */

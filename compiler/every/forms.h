@@ -151,8 +151,12 @@ bool forms_walk(struct walk *w, const struct stmt *body);
 /** Binds the parameters of d's topology; the names that a topology brings. */
 bool forms_topology(struct walk *w, const struct decl *d);
 bool forms_names(struct walk *w, const struct decl *topology);
-/** Binds a symbol to a number, which is taken. */
+/** Binds a symbol to a number, which is taken; to the value of an expression. */
 void forms_set(struct forms *f, const struct symbol *s, isl_pw_aff *v);
+bool forms_bind(struct walk *w, const struct symbol *s, const struct expr *e);
+/** A call's forms; a scratch of the text that is walked. */
+bool forms_call(struct walk *w, const struct stmt *s);
+bool forms_scratch(struct walk *w, const struct stmt *s);
 /** A new buffer, whose name is bound to all of it. */
 bool forms_add_buffer(struct walk *w, const struct buffer_def *d);
 /** Binds d's name to chunks in as many parts as its brackets say. */
