@@ -10,13 +10,8 @@
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/forms.h"
 
-#include <math.h>
-
-#define QUOTIENTS 4	/* |x / m| up to this, where m is no number */
-#define FEW 16		/* values of a factor */
-#define LARGE (1 << 30) /* numbers beyond this are not looked at */
-#define TRIPS 0x1p32	/* of a loop: more are over every limit */
-#define WIDE 0x1p60	/* what a value may come to: 64 bits hold it, and sums of a few such */
+#define QUOTIENTS 4 /* |x / m| up to this, where m is no number */
+#define FEW 16	    /* values of a factor */
 
 static isl_pw_aff *failed(struct walk *w, struct span at, const char *why)
 {
@@ -47,39 +42,6 @@ isl_pw_aff *forms_param(struct forms *f, uint32_t param)
 }
 
 /* ---- numbers ----------------------------------------------------------------------------- */
-
-struct one {
-	bool any, same;
-	int64_t value;
-};
-
-static isl_stat piece_number(isl_set *s, isl_aff *a, void *arg)
-{
-	struct one *o = arg;
-	isl_val *v = isl_aff_get_constant_val(a);
-	bool number = isl_aff_is_cst(a) && isl_val_is_int(v);
-	int64_t n = isl_val_get_num_si(v);
-
-	o->same &= number && (!o->any || n == o->value) && n <= LARGE && n >= -LARGE;
-	o->any = true;
-	o->value = n;
-	isl_val_free(v);
-	isl_set_free(s);
-	isl_aff_free(a);
-	return isl_stat_ok;
-}
-
-bool affine_number(isl_pw_aff *v, isl_set *domain, int64_t *number)
-{
-	struct one o = { .same = true };
-	isl_pw_aff *x = isl_pw_aff_intersect_domain(isl_pw_aff_copy(v), isl_set_copy(domain));
-
-	x = isl_pw_aff_gist(isl_pw_aff_coalesce(x), isl_set_copy(domain));
-	bool ok = x && isl_pw_aff_foreach_piece(x, piece_number, &o) == isl_stat_ok;
-	isl_pw_aff_free(x);
-	*number = o.value;
-	return ok && o.any && o.same;
-}
 
 /* The value on the domain alone. */
 static isl_pw_aff *on(struct walk *w, isl_pw_aff *v)
@@ -140,9 +102,7 @@ static isl_pw_aff *quotient(struct walk *w, isl_pw_aff *x, isl_pw_aff *m, struct
 	if (affine_number(m, w->domain, &n)) {
 		if (n == 0)
 			return failed(w, at, "it may divide by zero");
-		isl_pw_aff *q = isl_pw_aff_scale_down_val(isl_pw_aff_copy(x),
-							  isl_val_int_from_si(w->f->isl, n));
-		return isl_pw_aff_floor(q);
+		return affine_share(x, n);
 	}
 	if (!at_least(w, m, 1))
 		return failed(w, at, "it may divide by what is not positive");
@@ -198,7 +158,8 @@ static isl_pw_aff *bits(struct walk *w, const struct expr *e, isl_pw_aff *a, isl
 		isl_val *by = isl_val_int_from_si(f->isl, (long)1 << y);
 		if (e->op == OP_SHL)
 			return isl_pw_aff_scale_val(isl_pw_aff_copy(a), by);
-		return isl_pw_aff_floor(isl_pw_aff_scale_down_val(isl_pw_aff_copy(a), by));
+		isl_val_free(by);
+		return affine_share(a, (int64_t)1 << y);
 	}
 	if (e->op == OP_BAND && second && y >= 0 && (y & (y + 1)) == 0)
 		return isl_pw_aff_mod_val(isl_pw_aff_copy(a), isl_val_int_from_si(f->isl, y + 1));
@@ -235,63 +196,6 @@ static isl_set *compare(enum expr_op op, isl_pw_aff *a, isl_pw_aff *b)
 	return op == OP_LE ? isl_pw_aff_le_set(a, b) : isl_pw_aff_ge_set(a, b);
 }
 
-/* ---- overflow: an error for whom it happens to, so no value may come near to it ------------ */
-
-static double magnitude(isl_aff *a);
-
-/* ... of one number of it, times its factor. */
-static double part(isl_aff *a, enum isl_dim_type type, int i)
-{
-	isl_val *v = isl_aff_get_coefficient_val(a, type, i);
-	double factor = fabs(isl_val_get_d(v)), most = LIMIT_RANKS;
-
-	isl_val_free(v);
-	if (factor == 0)
-		return 0;
-	if (type == isl_dim_div) {
-		isl_aff *div = isl_aff_get_div(a, i); /* of those before it */
-		most = magnitude(div);
-		isl_aff_free(div);
-	} else if (type == isl_dim_in && i > 0) {
-		most = TRIPS;
-	}
-	return factor * most;
-}
-
-/* At most so large, with N up to what ccc takes. */
-static double magnitude(isl_aff *a)
-{
-	static const enum isl_dim_type types[] = { isl_dim_param, isl_dim_in, isl_dim_div };
-	isl_val *c = isl_aff_get_constant_val(a);
-	double most = fabs(isl_val_get_d(c));
-
-	isl_val_free(c);
-	for (uint32_t t = 0; t < 3; t++)
-		for (int i = 0; i < isl_aff_dim(a, types[t]); i++)
-			most += part(a, types[t], i);
-	return most;
-}
-
-static isl_stat piece_fits(isl_set *s, isl_aff *a, void *arg)
-{
-	bool *fits = arg;
-
-	*fits &= magnitude(a) <= WIDE;
-	isl_set_free(s);
-	isl_aff_free(a);
-	return isl_stat_ok;
-}
-
-static isl_pw_aff *fitting(struct walk *w, isl_pw_aff *v, struct span at)
-{
-	bool fits = true;
-
-	if (isl_pw_aff_foreach_piece(v, piece_fits, &fits) == isl_stat_ok && fits)
-		return v;
-	isl_pw_aff_free(v);
-	return failed(w, at, "numbers that may be above 2^60");
-}
-
 static isl_pw_aff *binary(struct walk *w, const struct expr *e)
 {
 	isl_pw_aff *a = affine(w, e->a), *b = a ? affine(w, e->b) : NULL, *r = NULL;
@@ -326,7 +230,10 @@ static isl_pw_aff *binary(struct walk *w, const struct expr *e)
 	isl_pw_aff_free(a);
 	isl_pw_aff_free(b);
 	r = r ? on(w, r) : NULL;
-	return r ? fitting(w, r, e->span) : NULL;
+	if (!r || affine_fits(r))
+		return r;
+	isl_pw_aff_free(r);
+	return failed(w, e->span, "numbers that may be above 2^60");
 }
 
 /* Evaluates on some of the points. */
@@ -532,7 +439,7 @@ isl_pw_aff *affine(struct walk *w, const struct expr *e)
 {
 	switch (e->kind) {
 	case E_INT:
-		if (e->value > LARGE || e->value < -LARGE)
+		if (e->value > AFFINE_LARGE || e->value < -AFFINE_LARGE)
 			return failed(w, e->span, "a number above 2^30");
 		return on(w, forms_constant(w->f, e->value));
 	case E_NAME: return name(w, e);

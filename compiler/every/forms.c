@@ -278,8 +278,7 @@ static isl_set *group_members(struct walk *w, isl_pw_aff *first, isl_pw_aff *cou
 {
 	struct forms *f = w->f;
 	isl_pw_aff *away = isl_pw_aff_sub(isl_pw_aff_copy(w->here.rank), isl_pw_aff_copy(first));
-	isl_pw_aff *number = isl_pw_aff_floor(
-		isl_pw_aff_scale_down_val(isl_pw_aff_copy(away), isl_val_int_from_si(f->isl, by)));
+	isl_pw_aff *number = affine_share(away, by);
 	isl_pw_aff *back =
 		isl_pw_aff_scale_val(isl_pw_aff_copy(number), isl_val_int_from_si(f->isl, by));
 	isl_set *in = isl_pw_aff_eq_set(back, away);
