@@ -532,6 +532,13 @@ static const struct {
 		    "schedule twice\n  implements shifts(in a[1], in b[1], out c[1], out d[1])\n"
 		    "  on turn(N > 100 ? 2 : 1)\n{\n  shift_by_one(a, c)\n"
 		    "  step { send b to after  recv d from before }\n}\n" },
+	/* a chunk of another length */
+	{ "-n 128", "contract first(in a[C], out b[D])\n  ensures b[0] == a[0]@0\n"
+		    "schedule cut\n  implements first(in a[1 + N / 101], out b[1])\n"
+		    "  where ispow2(N)\n{\n  if rank == 0 { copy a[0] into b[0] }\n"
+		    "  for k in 0..ilog2(N) {\n    let d = 1 << k\n"
+		    "    if rank < d { send b[0] to rank + d }\n"
+		    "    if rank >= d && rank < 2 * d { recv b[0] from rank - d }\n  }\n}\n" },
 	/* an assert of a topology that has no links */
 	{ "-n 128", "topology few() {\n  assert N < 100, \"few\"\n}\n"
 		    "schedule some\n  implements broadcast(inout data[1]; root = 0)\n  on few\n{\n"
