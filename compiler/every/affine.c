@@ -10,9 +10,8 @@
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/forms.h"
 
-#define QUOTIENTS 4	/* |x / m| up to this, where m is no number */
-#define FEW 16		/* values of a factor */
-#define LARGE (1 << 30) /* numbers beyond this are not looked at: no overflow can be */
+#define QUOTIENTS 4 /* |x / m| up to this, where m is no number */
+#define FEW 16	    /* values of a factor */
 
 static isl_pw_aff *failed(struct walk *w, struct span at, const char *why)
 {
@@ -43,39 +42,6 @@ isl_pw_aff *forms_param(struct forms *f, uint32_t param)
 }
 
 /* ---- numbers ----------------------------------------------------------------------------- */
-
-struct one {
-	bool any, same;
-	int64_t value;
-};
-
-static isl_stat piece_number(isl_set *s, isl_aff *a, void *arg)
-{
-	struct one *o = arg;
-	isl_val *v = isl_aff_get_constant_val(a);
-	bool number = isl_aff_is_cst(a) && isl_val_is_int(v);
-	int64_t n = isl_val_get_num_si(v);
-
-	o->same &= number && (!o->any || n == o->value) && n <= LARGE && n >= -LARGE;
-	o->any = true;
-	o->value = n;
-	isl_val_free(v);
-	isl_set_free(s);
-	isl_aff_free(a);
-	return isl_stat_ok;
-}
-
-bool affine_number(isl_pw_aff *v, isl_set *domain, int64_t *number)
-{
-	struct one o = { .same = true };
-	isl_pw_aff *x = isl_pw_aff_intersect_domain(isl_pw_aff_copy(v), isl_set_copy(domain));
-
-	x = isl_pw_aff_gist(isl_pw_aff_coalesce(x), isl_set_copy(domain));
-	bool ok = x && isl_pw_aff_foreach_piece(x, piece_number, &o) == isl_stat_ok;
-	isl_pw_aff_free(x);
-	*number = o.value;
-	return ok && o.any && o.same;
-}
 
 /* The value on the domain alone. */
 static isl_pw_aff *on(struct walk *w, isl_pw_aff *v)
@@ -136,9 +102,7 @@ static isl_pw_aff *quotient(struct walk *w, isl_pw_aff *x, isl_pw_aff *m, struct
 	if (affine_number(m, w->domain, &n)) {
 		if (n == 0)
 			return failed(w, at, "it may divide by zero");
-		isl_pw_aff *q = isl_pw_aff_scale_down_val(isl_pw_aff_copy(x),
-							  isl_val_int_from_si(w->f->isl, n));
-		return isl_pw_aff_floor(q);
+		return affine_share(x, n);
 	}
 	if (!at_least(w, m, 1))
 		return failed(w, at, "it may divide by what is not positive");
@@ -194,7 +158,8 @@ static isl_pw_aff *bits(struct walk *w, const struct expr *e, isl_pw_aff *a, isl
 		isl_val *by = isl_val_int_from_si(f->isl, (long)1 << y);
 		if (e->op == OP_SHL)
 			return isl_pw_aff_scale_val(isl_pw_aff_copy(a), by);
-		return isl_pw_aff_floor(isl_pw_aff_scale_down_val(isl_pw_aff_copy(a), by));
+		isl_val_free(by);
+		return affine_share(a, (int64_t)1 << y);
 	}
 	if (e->op == OP_BAND && second && y >= 0 && (y & (y + 1)) == 0)
 		return isl_pw_aff_mod_val(isl_pw_aff_copy(a), isl_val_int_from_si(f->isl, y + 1));
@@ -264,7 +229,11 @@ static isl_pw_aff *binary(struct walk *w, const struct expr *e)
 	}
 	isl_pw_aff_free(a);
 	isl_pw_aff_free(b);
-	return r ? on(w, r) : NULL;
+	r = r ? on(w, r) : NULL;
+	if (!r || affine_fits(r))
+		return r;
+	isl_pw_aff_free(r);
+	return failed(w, e->span, "numbers that may be above 2^60");
 }
 
 /* Evaluates on some of the points. */
@@ -470,7 +439,7 @@ isl_pw_aff *affine(struct walk *w, const struct expr *e)
 {
 	switch (e->kind) {
 	case E_INT:
-		if (e->value > LARGE || e->value < -LARGE)
+		if (e->value > AFFINE_LARGE || e->value < -AFFINE_LARGE)
 			return failed(w, e->span, "a number above 2^30");
 		return on(w, forms_constant(w->f, e->value));
 	case E_NAME: return name(w, e);

@@ -216,10 +216,9 @@ static bool part_of(struct walk *w, isl_pw_aff *n, isl_pw_aff *count, isl_pw_aff
 	*part = NULL;
 	if (ok || !affine_number(count, w->domain, &parts) || parts < 1)
 		return ok;
+	*part = affine_share(n, parts);
 	isl_pw_aff *p =
-		isl_pw_aff_scale_down_val(isl_pw_aff_copy(n), isl_val_int_from_si(f->isl, parts));
-	*part = isl_pw_aff_floor(p);
-	p = isl_pw_aff_scale_val(isl_pw_aff_copy(*part), isl_val_int_from_si(f->isl, parts));
+		isl_pw_aff_scale_val(isl_pw_aff_copy(*part), isl_val_int_from_si(f->isl, parts));
 	same = isl_pw_aff_eq_set(p, isl_pw_aff_copy(n));
 	ok = isl_set_is_subset(w->domain, same) == isl_bool_true;
 	isl_set_free(same);

@@ -12,24 +12,6 @@
 
 #include <string.h>
 
-/* Binds a symbol to a number, which is taken. */
-static void set_value(struct forms *f, const struct symbol *s, isl_pw_aff *v)
-{
-	struct bound *b = &f->bound[s->id];
-
-	isl_pw_aff_free(b->value);
-	b->value = v;
-}
-
-static bool bind_expr(struct walk *w, const struct symbol *s, const struct expr *e)
-{
-	isl_pw_aff *v = affine(w, e);
-
-	if (v)
-		set_value(w->f, s, v);
-	return v != NULL;
-}
-
 /* ---- operations ------------------------------------------------------------------------------ */
 
 static bool enter(struct walk *w, struct span at, struct place_entry e)
@@ -154,7 +136,7 @@ static isl_set *trips(struct walk *w, const struct stmt *s, struct place_entry *
 	isl_pw_aff *value = isl_pw_aff_add(lo, t);
 	isl_set *in = by > 0 ? isl_pw_aff_lt_set(isl_pw_aff_copy(value), hi)
 			     : isl_pw_aff_gt_set(isl_pw_aff_copy(value), hi);
-	set_value(f, s->var, value);
+	forms_set(f, s->var, value);
 	in = isl_set_lower_bound_si(in, isl_dim_set, dim, 0);
 	return isl_set_intersect(in, isl_set_copy(w->domain));
 }
@@ -296,8 +278,7 @@ static isl_set *group_members(struct walk *w, isl_pw_aff *first, isl_pw_aff *cou
 {
 	struct forms *f = w->f;
 	isl_pw_aff *away = isl_pw_aff_sub(isl_pw_aff_copy(w->here.rank), isl_pw_aff_copy(first));
-	isl_pw_aff *number = isl_pw_aff_floor(
-		isl_pw_aff_scale_down_val(isl_pw_aff_copy(away), isl_val_int_from_si(f->isl, by)));
+	isl_pw_aff *number = affine_share(away, by);
 	isl_pw_aff *back =
 		isl_pw_aff_scale_val(isl_pw_aff_copy(number), isl_val_int_from_si(f->isl, by));
 	isl_set *in = isl_pw_aff_eq_set(back, away);
@@ -352,148 +333,6 @@ static bool within(struct walk *w, const struct stmt *s)
 	return ok;
 }
 
-/* ---- topologies and calls --------------------------------------------------------------------------- */
-
-/* A declaration's `where` holds for this call, or fail. */
-static bool where_holds(struct walk *w, const struct decl *d, struct span at)
-{
-	if (!d->where)
-		return true;
-	isl_set *good = affine_where(w, d->where);
-	return good && walk_always(w, good, at, "a called text's `where` may not hold");
-}
-
-/* The names of d's topology, its parameters bound already. */
-static bool topology_names(struct walk *w, const struct decl *t)
-{
-	for (const struct stmt *s = t->body; s; s = s->next)
-		if (s->kind == S_LET && s->e->kind != E_TABLE && !bind_expr(w, s->var, s->e))
-			return false;
-	return true;
-}
-
-static bool topology_params(struct walk *w, const struct decl *d)
-{
-	const struct expr *a = d->topology_args;
-
-	for (const struct binding *p = d->topology->params; p; p = p->next, a = a ? a->next : NULL)
-		if ((a || p->value) && !bind_expr(w, p->sym, a ? a : p->value))
-			return false;
-	return true;
-}
-
-#define ARGUMENTS 16
-
-/* What a call passes, evaluated in the caller's names. */
-struct passed {
-	struct chunks views[ARGUMENTS];
-	isl_pw_aff *numbers[ARGUMENTS];
-	uint32_t n;
-};
-
-static void free_passed(struct passed *p)
-{
-	for (uint32_t i = 0; i < p->n; i++) {
-		forms_free_chunks(&p->views[i]);
-		isl_pw_aff_free(p->numbers[i]);
-	}
-}
-
-static bool pass(struct walk *w, const struct stmt *s, struct passed *p)
-{
-	for (const struct arg *a = s->args; a; a = a->next, p->n++)
-		if (p->n == ARGUMENTS)
-			return walk_fail(w, s->span, "a call with many arguments");
-		else if (a->ref ? !forms_chunks(w, a->ref, &p->views[p->n])
-				: !(p->numbers[p->n] = affine(w, a->expr)))
-			return false;
-	for (const struct binding *m = s->more; m; m = m->next, p->n++)
-		if (p->n == ARGUMENTS)
-			return walk_fail(w, s->span, "a call with many arguments");
-		else if (!(p->numbers[p->n] = affine(w, m->value)))
-			return false;
-	return true;
-}
-
-/* Binds the callee's numbers, then what is given behind a `;`, then defaults. */
-static bool bind_numbers(struct walk *w, const struct stmt *s, struct passed *p)
-{
-	const struct param *f = s->callee->formals;
-	uint32_t i = 0;
-
-	for (const struct arg *a = s->args; a; a = a->next, f = f ? f->next : NULL, i++)
-		if (!a->ref) {
-			if (!f || f->view)
-				return walk_fail(w, s->span, "an argument of another kind");
-			set_value(w->f, f->number, p->numbers[i]);
-			p->numbers[i] = NULL;
-		}
-	for (const struct binding *m = s->more; m; m = m->next, i++) {
-		set_value(w->f, m->sym, p->numbers[i]);
-		p->numbers[i] = NULL;
-	}
-	for (const struct binding *d = s->callee->params; d; d = d->next) {
-		bool given = false;
-		for (const struct binding *m = s->more; m; m = m->next)
-			given |= m->sym == d->sym;
-		if (!given && d->value && !bind_expr(w, d->sym, d->value))
-			return false;
-	}
-	return true;
-}
-
-static bool bind_views(struct walk *w, const struct stmt *s, const struct passed *p)
-{
-	const struct param *f = s->callee->formals;
-	const struct buffer_def *b = s->callee->buffers;
-	uint32_t i = 0;
-
-	for (const struct arg *a = s->args; a; a = a->next, i++) {
-		const struct buffer_def *d = f ? f->view : b;
-		if (a->ref && (!d || !forms_cut(w, a->span, &p->views[i], d)))
-			return false;
-		f = f ? f->next : NULL;
-		b = b ? b->next : NULL;
-	}
-	return true;
-}
-
-/* The chunks of a part of the callee's views: its scratch is cut like them. */
-static bool scratch(struct walk *w, const struct stmt *s)
-{
-	const struct decl *d = w->calls ? w->callees[w->calls - 1] : NULL;
-
-	for (const struct param *p = d ? d->formals : NULL; p; p = p->next)
-		if (p->view && w->f->bound[p->view->sym->id].part)
-			return walk_fail(w, s->span, "a scratch in parts of several chunks");
-	for (const struct buffer_def *b = d ? d->buffers : NULL; b; b = b->next)
-		if (w->f->bound[b->sym->id].part)
-			return walk_fail(w, s->span, "a scratch in parts of several chunks");
-	return forms_add_buffer(w, s->buffer);
-}
-
-static bool call(struct walk *w, const struct stmt *s)
-{
-	const struct decl *d = s->callee;
-	struct passed p = { .n = 0 };
-
-	for (uint32_t i = 0; i < w->calls; i++)
-		if (w->callees[i] == d)
-			return walk_fail(w, s->span, "a proc that calls itself");
-	if (w->calls == CALLS_DEEP)
-		return walk_fail(w, s->span, "calls in calls, too deep");
-	bool ok = pass(w, s, &p);
-	w->callees[w->calls++] = d;
-	ok = ok && bind_numbers(w, s, &p) && bind_views(w, s, &p);
-	if (ok && d->topology)
-		ok = topology_params(w, d) && where_holds(w, d->topology, s->span) &&
-		     topology_names(w, d->topology);
-	ok = ok && where_holds(w, d, s->span) && list(w, d->body);
-	w->calls--;
-	free_passed(&p);
-	return ok;
-}
-
 /* ---- lists ------------------------------------------------------------------------------------------ */
 
 /* A let of the main text that depends on the rank alone may order events. */
@@ -503,7 +342,7 @@ static bool let(struct walk *w, const struct stmt *s)
 
 	if (s->e->kind == E_TABLE)
 		return true;
-	if (!bind_expr(w, s->var, s->e))
+	if (!forms_bind(w, s->var, s->e))
 		return false;
 	if (w->depth == 0 && w->calls == 0) {
 		ARENA_PUSH(f->arena, f->clocks, f->nclocks, f->capclocks) =
@@ -528,11 +367,11 @@ static bool statement(struct walk *w, const struct stmt *s)
 	case S_CHANNEL: return channel(w, s);
 	case S_IF: return branch(w, s);
 	case S_WITHIN: return within(w, s);
-	case S_CALL: return call(w, s);
+	case S_CALL: return forms_call(w, s);
 	case S_ASSERT: return holds(w, s);
 	case S_LET: return let(w, s);
 	case S_FN: return true;
-	case S_SCRATCH: return scratch(w, s);
+	case S_SCRATCH: return forms_scratch(w, s);
 	case S_BLOCK: return list(w, s->body);
 	case S_LINK: return link(w, s);
 	}
@@ -555,21 +394,6 @@ static bool list(struct walk *w, const struct stmt *s)
 bool forms_walk(struct walk *w, const struct stmt *body)
 {
 	return list(w, body);
-}
-
-bool forms_topology(struct walk *w, const struct decl *d)
-{
-	return topology_params(w, d);
-}
-
-bool forms_names(struct walk *w, const struct decl *topology)
-{
-	return topology_names(w, topology);
-}
-
-void forms_set(struct forms *f, const struct symbol *s, isl_pw_aff *v)
-{
-	set_value(f, s, v);
 }
 #else
 typedef int without_isl; /* a file needs a declaration */

@@ -121,12 +121,20 @@ struct walk {
 void forms_fail(struct forms *f, struct span at, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* ---- affine_numbers.c ---- */
+#define AFFINE_LARGE (1 << 30) /* numbers of a text beyond this are not looked at */
+/** Whether a value is one number on the whole domain. */
+bool affine_number(isl_pw_aff *v, isl_set *domain, int64_t *number);
+/** floor(x / n), n not 0. Keeps x. */
+isl_pw_aff *affine_share(const isl_pw_aff *x, int64_t n);
+/** Whether no value of it is so large that 64 bits may not hold a sum with it. */
+bool affine_fits(isl_pw_aff *v);
+
+/* ---- affine.c ---- */
 /** The value of an expression on walk->domain; NULL: failed, and f->why says why. */
 isl_pw_aff *affine(struct walk *w, const struct expr *e);
 /** The points of walk->domain where a condition holds. */
 isl_set *affine_where(struct walk *w, const struct expr *e);
-/** Whether a value is one number on the whole domain. */
-bool affine_number(isl_pw_aff *v, isl_set *domain, int64_t *number);
 /** first * second, where one is a number or takes few. NULL as above. */
 isl_pw_aff *affine_product(struct walk *w, isl_pw_aff *a, isl_pw_aff *b, struct span at);
 
@@ -151,8 +159,12 @@ bool forms_walk(struct walk *w, const struct stmt *body);
 /** Binds the parameters of d's topology; the names that a topology brings. */
 bool forms_topology(struct walk *w, const struct decl *d);
 bool forms_names(struct walk *w, const struct decl *topology);
-/** Binds a symbol to a number, which is taken. */
+/** Binds a symbol to a number, which is taken; to the value of an expression. */
 void forms_set(struct forms *f, const struct symbol *s, isl_pw_aff *v);
+bool forms_bind(struct walk *w, const struct symbol *s, const struct expr *e);
+/** A call's forms; a scratch of the text that is walked. */
+bool forms_call(struct walk *w, const struct stmt *s);
+bool forms_scratch(struct walk *w, const struct stmt *s);
 /** A new buffer, whose name is bound to all of it. */
 bool forms_add_buffer(struct walk *w, const struct buffer_def *d);
 /** Binds d's name to chunks in as many parts as its brackets say. */

@@ -7,8 +7,11 @@
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid.h"
 
+#include <math.h>
+
 #define CALLS 16u
 #define ARGUMENTS 8u
+#define WIDE 0x1p60
 #define TURNS 2 /* x % X is looked at for -TURNS * X <= x < (TURNS + 1) * X */
 
 bool grid_fail(struct grid *g, struct span at, const char *why)
@@ -92,6 +95,28 @@ static bool turned_remainder(struct grid *g, const struct polynomial *a, const s
 
 /* ---- expressions ----------------------------------------------------------------------------- */
 
+/* Whether 64 bits hold a value for every size, with sums of a few such. The product of all
+ * factors is N, so a term is at most N to its highest power; a digit is below its factor. */
+static bool fits(const struct grid *g, const struct polynomial *p)
+{
+	double all = 0;
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		uint32_t power[GRID_FACTORS] = { 0 }, most = 0;
+		for (uint32_t a = 0; a < g->natoms; a++)
+			power[a < g->m ? a : g->below[a]] += p->v[i].power[a];
+		for (uint32_t f = 0; f < g->m; f++)
+			most = power[f] > most ? power[f] : most;
+		all += fabs((double)p->v[i].factor) * pow(LIMIT_RANKS, most);
+	}
+	return all <= WIDE;
+}
+
+static bool fitting(struct grid *g, const struct expr *e, const struct polynomial *p)
+{
+	return fits(g, p) || grid_fail(g, e->span, "numbers that may be above 2^60");
+}
+
 static bool binary(struct grid *g, const struct expr *e, struct polynomial *to)
 {
 	struct polynomial a, b, q, r;
@@ -100,10 +125,12 @@ static bool binary(struct grid *g, const struct expr *e, struct polynomial *to)
 	if (!grid_value(g, e->a, &a) || !grid_value(g, e->b, &b))
 		return false;
 	if (e->op == OP_ADD || e->op == OP_SUB)
-		return grid_sum(&a, e->op == OP_ADD ? 1 : -1, &b, to) ||
-		       grid_fail(g, e->span, "a long sum");
+		return (grid_sum(&a, e->op == OP_ADD ? 1 : -1, &b, to) ||
+			grid_fail(g, e->span, "a long sum")) &&
+		       fitting(g, e, to);
 	if (e->op == OP_MUL)
-		return grid_product(&a, &b, to) || grid_fail(g, e->span, "a long product");
+		return (grid_product(&a, &b, to) || grid_fail(g, e->span, "a long product")) &&
+		       fitting(g, e, to);
 	if (e->op != OP_DIV && e->op != OP_MOD)
 		return grid_fail(g, e->span, "an operator that polynomials do not have");
 	if (grid_divide(g, &a, &b, &q, &r)) {

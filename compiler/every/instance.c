@@ -203,16 +203,19 @@ static bool buffers(struct walk *w)
 
 /* ---- links --------------------------------------------------------------------------------------- */
 
-/* The pairs of the whole topology: (rank, target). */
+/* The topology's text: its asserts, and the pairs of its links: (rank, target). */
 static bool links(struct walk *w, const struct decl *t)
 {
-	if (!t || !every_has_link(t->body))
+	if (!t)
 		return true;
 	isl_space *pair = isl_space_copy(w->f->space);
 	pair = isl_space_drop_dims(pair, isl_dim_set, 2, w->f->dims - 2);
 	w->link_pairs = isl_set_empty(pair);
 	bool ok = forms_walk(w, t->body);
-	w->f->links = w->link_pairs ? isl_set_coalesce(w->link_pairs) : NULL;
+	if (every_has_link(t->body))
+		w->f->links = w->link_pairs ? isl_set_coalesce(w->link_pairs) : NULL;
+	else
+		w->link_pairs = isl_set_free(w->link_pairs);
 	w->link_pairs = NULL;
 	return ok;
 }

@@ -120,6 +120,21 @@ static bool contract_count(struct power_walk *w, const struct buffer_def *q, uin
 			     why);
 }
 
+/* All blocks are cut into as many chunks, so that lengths agree wherever values go: into one, as
+ * in [N][1], or a buffer that is one block into as many as the first. */
+static bool same_cut(struct power_walk *w, const struct buffer_def *q, uint32_t i)
+{
+	struct power_forms *f = w->f;
+	struct value one = value_constant(1);
+	const struct value *cut = q->blocks ? &one : &f->buffers[i].count;
+	bool blocks = f->in->schedule->contract->buffers->blocks;
+
+	if (!q->blocks && q->count->kind != E_NAME && q->count->kind != E_INT && f->ncontract > 1)
+		return power_fail(f, q->span, "a contract's count that is an expression");
+	return power_ordered(w, cut, OP_EQ, blocks ? &one : &f->buffers[0].count, q->span,
+			     "blocks that are cut into other numbers of chunks");
+}
+
 /* Whom a rank knows to have begun: itself first. Messages bring what their senders know. */
 static void begun(struct power_forms *f)
 {
@@ -149,7 +164,7 @@ static bool buffers(struct power_walk *w)
 		if (f->buffers[k].def->dir != DIR_OUT)
 			return power_fail(f, f->buffers[k].def->span, "two buffers that are given");
 	for (const struct buffer_def *q = d->contract->buffers; q && i < f->ncontract; q = q->next)
-		if (!contract_count(w, q, i++))
+		if (!contract_count(w, q, i) || !same_cut(w, q, i++))
 			return false;
 	return i == f->ncontract || power_fail(f, d->name.span, "buffers unlike the contract's");
 }

@@ -5,7 +5,8 @@
  *                               for every N: a number or an operator is another, a number is
  *                               another one from some N on, a parameter is another or its number,
  *                               or a line is dropped or doubled; and texts that are wrong
- *                               from some N on, of which the least must be named
+ *                               from some N on, of which the least must be named, or
+ *                               which must not be claimed
  *
  * A mutant that is said to be right for every N must pass `ccc check -n 2..64`, which knows
  * nothing of that proof; one that is said to be right for every X too, with several; and one with 0
@@ -500,6 +501,76 @@ static int uncut(const char *ccc, const char *dir)
 	return !ok;
 }
 
+/* Texts that are right for small N, and what shows that they are wrong; or for their own X, so
+ * that nothing may be said of every X. */
+static const struct {
+	const char *wrong, *text;
+} beyond_texts[] = {
+	/* a number that 64 bits do not hold */
+	{ "-n 128", "schedule wide\n  implements allreduce(inout data[1])\n{\n"
+		    "  let z = N > 100 ? (N * 1000000000) * 1000000000 : 0\n"
+		    "  if rank > 0 { reduce data from rank - 1 }\n"
+		    "  if rank < N - 1 { send data to rank + 1 }\n"
+		    "  if rank < N - 1 { recv data from rank + 1 }\n"
+		    "  if rank > 0 { send data to rank - 1 }\n}\n" },
+	{ "-n 16384 -D X=16384",
+	  "import \"ring_allreduce.ccs\"\nimport \"ring_reduce_scatter.ccs\"\n"
+	  "import \"ring_allgather.ccs\"\nschedule wide_grid(X = 2)\n"
+	  "  implements allreduce(inout data[N])\n  where N % X == 0\n{\n"
+	  "  let Y = N / X\n  let x = rank % X\n  let z = X * X * X * X * X\n"
+	  "  within group(rank - x, X, 1) { ring_reduce_parts(data) }\n"
+	  "  within group(x, Y, X) { ring_allreduce(data[x * Y .. (x + 1) * Y]) }\n"
+	  "  within group(rank - x, X, 1) { ring_gather_parts(data) }\n}\n" },
+	/* a callee on the caller's topology, which is turned by another number there */
+	{ "-n 128", "topology turn(K) {\n  let after = (rank + K) % N\n"
+		    "  let before = (rank - K) % N\n}\n"
+		    "proc shift_by_one(a[1], b[1]) on turn(1) {\n"
+		    "  step { send a to after  recv b from before }\n}\n"
+		    "contract shifts(in a[C], in b[C], out c[C], out d[C])\n"
+		    "  ensures c[i] == a[i]@((rank - 1) % N)\n"
+		    "  ensures d[i] == b[i]@((rank - 1) % N)\n"
+		    "schedule twice\n  implements shifts(in a[1], in b[1], out c[1], out d[1])\n"
+		    "  on turn(N > 100 ? 2 : 1)\n{\n  shift_by_one(a, c)\n"
+		    "  step { send b to after  recv d from before }\n}\n" },
+	/* a chunk of another length */
+	{ "-n 128", "contract first(in a[C], out b[D])\n  ensures b[0] == a[0]@0\n"
+		    "schedule cut\n  implements first(in a[1 + N / 101], out b[1])\n"
+		    "  where ispow2(N)\n{\n  if rank == 0 { copy a[0] into b[0] }\n"
+		    "  for k in 0..ilog2(N) {\n    let d = 1 << k\n"
+		    "    if rank < d { send b[0] to rank + d }\n"
+		    "    if rank >= d && rank < 2 * d { recv b[0] from rank - d }\n  }\n}\n" },
+	/* an assert of a topology that has no links */
+	{ "-n 128", "topology few() {\n  assert N < 100, \"few\"\n}\n"
+		    "schedule some\n  implements broadcast(inout data[1]; root = 0)\n  on few\n{\n"
+		    "  if rank > 0 { recv data from rank - 1 }\n"
+		    "  if rank < N - 1 { send data to rank + 1 }\n}\n" },
+};
+enum { NBEYOND = sizeof(beyond_texts) / sizeof(*beyond_texts) };
+
+static int beyond(const char *ccc, const char *dir)
+{
+	struct claims c;
+	char path[512], command[1024], text[MOST];
+	int bad = 0;
+
+	snprintf(path, sizeof(path), "%s/m.ccs", folder);
+	for (int i = 0; i < NBEYOND; i++) {
+		write_file(path, beyond_texts[i].text);
+		bool claimed = claim(ccc, dir, path, &c) != 0 &&
+			       (c.every[0] || !strstr(beyond_texts[i].wrong, "-D"));
+		snprintf(command, sizeof(command), "%s check %s -I %s %s 2>&1", ccc,
+			 beyond_texts[i].wrong, dir, path);
+		if (!claimed && said(command, text) == 1)
+			continue;
+		printf("not ok - claimed, or not wrong with %s:\n%s", beyond_texts[i].wrong,
+		       beyond_texts[i].text);
+		bad++;
+	}
+	if (!bad)
+		printf("ok - what is wrong beyond the Ns that are tried is not claimed\n");
+	return bad;
+}
+
 int main(int argc, char **argv)
 {
 	const char *ccc = getenv("CCC");
@@ -513,7 +584,7 @@ int main(int argc, char **argv)
 	int bad = library(ccc, argv[3]);
 	bad += mutants(ccc, argv[3], atoi(argv[1]), &g);
 	bad += least(ccc, argv[3], &g) + uncut(ccc, argv[3]);
-	bad += slots(ccc, argv[3]) + no_slots(ccc, argv[3]);
+	bad += slots(ccc, argv[3]) + no_slots(ccc, argv[3]) + beyond(ccc, argv[3]);
 	snprintf(path, sizeof(path), "%s/m.ccs", folder);
 	unlink(path);
 	rmdir(folder);
