@@ -81,9 +81,8 @@ void call_join(struct call *c)
 	c->sizes = NULL;
 }
 
-static ccs_status submit(struct call *c, int root, void *stream)
+static ccs_status submit(struct thread_state *t, struct call *c, int root, void *stream)
 {
-	struct thread_state *t = error_thread();
 	ccs_status s = t->failed; /* in a group the first error wins */
 	struct world *w;
 
@@ -149,25 +148,34 @@ static bool once_more(const struct ccs_module *m, const struct ccs_run_options *
 	       w->engine->quick.once_more(comm, &k->kept, send, recv);
 }
 
+static void set_options(struct call *c, const struct ccs_run_options *how)
+{
+	c->how = *how;
+	if (how->scalar || how->factors) {
+		c->premul = true;
+		c->op = CCS_SUM;
+	}
+	if (how->scalar && !how->factors) {
+		memcpy(c->scalar, how->scalar, ccs_dtype_size(c->type));
+		c->how.scalar = NULL;
+	}
+	if (how->user_op)
+		c->op = CCS_SUM; /* whatever was given */
+}
+
 static RARE ccs_status run_with(const struct ccs_module *m, const struct ccs_run_options *how,
 				const void *sendbuff, void *recvbuff, size_t count, ccs_dtype type,
 				ccs_redop op, int root, struct ccs_comm *comm, void *stream)
 {
-	struct call c;
+	struct thread_state *t = error_thread();
+	struct call own, *c = group_room(t, comm, &own);
 
-	call_begin(&c, m, sendbuff, recvbuff, count, type, op, comm);
-	c.how = how ? *how : (struct ccs_run_options){ 0 };
-	if (c.how.scalar || c.how.factors) {
-		c.premul = true;
-		c.op = CCS_SUM;
-	}
-	if (c.how.scalar && !c.how.factors) {
-		memcpy(c.scalar, c.how.scalar, ccs_dtype_size(type));
-		c.how.scalar = NULL;
-	}
-	if (c.how.user_op)
-		c.op = CCS_SUM; /* whatever was given */
-	return submit(&c, root, stream);
+	call_begin(c, m, sendbuff, recvbuff, count, type, op, comm);
+	if (how)
+		set_options(c, how);
+	else
+		c->how = (struct ccs_run_options){ 0 };
+	return submit(t, c, root, stream);
 }
 
 ccs_status ccs_run_with(const struct ccs_module *m, const struct ccs_run_options *how,

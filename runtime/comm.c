@@ -231,7 +231,7 @@ static bool make(struct ccs_comm **comm, int nranks, int first, int n)
 	bool ok = w != NULL;
 
 	for (int i = 0; i < n; i++) {
-		comm[i] = ok ? calloc(1, sizeof(**comm)) : NULL;
+		comm[i] = ok ? aligned_alloc(LINES_APART, sizeof(**comm)) : NULL;
 		ok = comm[i] != NULL;
 		if (ok)
 			*comm[i] = (struct ccs_comm){ .world = w, .rank = first + i };

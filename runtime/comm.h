@@ -154,8 +154,9 @@ struct checked {
 
 #define CHECKED 8u
 
+/* A rank's thread writes it at each call; the other ranks' may lie beside it. */
 struct ccs_comm {
-	struct world *world;
+	_Alignas(LINES_APART) struct world *world;
 	int rank;
 	uint64_t seq;	  /* calls so far */
 	unsigned pending; /* calls and messages of requests that are not over; under p2p.lock */
@@ -302,6 +303,7 @@ struct meeting {
 	unsigned threads, thread; /* their number, and which it is */
 	const struct post *posts; /* by rank; if its input was left: without the output, but for the
 				     thread's own */
+	bool left;		  /* all inputs were */
 };
 
 /** From the first run's end on, calls like those before are posted. For a world whose ranks are all

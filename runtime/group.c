@@ -12,13 +12,9 @@
 
 #include <stdlib.h>
 
-/* Room for a call: the rank's own, if it is the first. */
-static struct call *call_new(struct ccs_comm *comm)
+struct call *group_room(const struct thread_state *t, struct ccs_comm *comm, struct call *own)
 {
-	if (comm->has_grouped)
-		return malloc(sizeof(struct call));
-	comm->has_grouped = true;
-	return &comm->grouped;
+	return t->depth && comm && !comm->has_grouped ? &comm->grouped : own;
 }
 
 void group_free_calls(struct call *calls)
@@ -27,7 +23,8 @@ void group_free_calls(struct call *calls)
 		struct call *next = calls->next;
 
 		user_op_release(calls->how.user_op);
-		free(calls->sizes);
+		if (calls->sizes) /* as few have */
+			free(calls->sizes);
 		if (calls == &calls->comm->grouped)
 			calls->comm->has_grouped = false;
 		else
@@ -36,21 +33,31 @@ void group_free_calls(struct call *calls)
 	}
 }
 
-ccs_status group_record(struct thread_state *t, const struct call *c)
+static struct call *copied(const struct call *c)
 {
-	struct call *copy = call_new(c->comm);
+	struct call *copy = malloc(sizeof(*copy));
 
-	if (!copy) {
+	if (copy)
+		*copy = *c;
+	return copy;
+}
+
+ccs_status group_record(struct thread_state *t, struct call *c)
+{
+	struct call *kept = c == &c->comm->grouped ? c : copied(c);
+
+	if (!kept) {
 		free(c->sizes);
 		return t->failed = error_set(CCS_ENOMEM, "out of memory for a call");
 	}
-	*copy = *c;
-	user_op_hold(c->how.user_op);
+	if (kept == c)
+		c->comm->has_grouped = true;
+	user_op_hold(kept->how.user_op);
 	if (t->last)
-		t->last->next = copy;
+		t->last->next = kept;
 	else
-		t->first = copy;
-	t->last = copy;
+		t->first = kept;
+	t->last = kept;
 	return CCS_OK;
 }
 
@@ -108,7 +115,7 @@ static ccs_status take(struct thread_state *t, struct group *g)
 	if (!s)
 		s = rendezvous_here(g->attendees);
 	for (struct call *c = g->calls; c && !s; c = c->next)
-		s = call_tell_sizes(c);
+		s = c->sizes ? call_tell_sizes(c) : CCS_OK;
 	if (s)
 		group_free(g);
 	return s;
@@ -179,10 +186,9 @@ static bool give_away(struct call **calls)
 
 		if (*calls != &comm->grouped)
 			continue;
-		copy = malloc(sizeof(*copy));
+		copy = copied(*calls);
 		if (!copy)
 			return false;
-		*copy = comm->grouped;
 		comm->has_grouped = false;
 		*calls = copy;
 	}

@@ -37,8 +37,8 @@
 
 /* What a thread leaves, for one call. */
 struct letter {
-	_Alignas(CACHE_LINE) _Atomic uint64_t call; /* 1 + its number; the rest is told with it */
-	uint64_t kept;				    /* its id */
+	_Alignas(LINES_APART) _Atomic uint64_t call; /* 1 + its number; the rest is told with it */
+	uint64_t kept;				     /* its id */
 	uint32_t ranks;
 	bool left;
 	/* of each rank from the lead on its input, if they are left; or its struct post */
@@ -46,15 +46,15 @@ struct letter {
 };
 
 struct box {
-	struct letter letter[2];		    /* of calls of even numbers, and odd ones */
-	_Alignas(CACHE_LINE) _Atomic uint64_t over; /* 1 + the number of the last call played */
-	_Alignas(CACHE_LINE) _Atomic uint64_t met;  /* ... in which it has seen all */
+	struct letter letter[2];		     /* of calls of even numbers, and odd ones */
+	_Alignas(LINES_APART) _Atomic uint64_t over; /* 1 + the number of the last call played */
+	_Alignas(LINES_APART) _Atomic uint64_t met;  /* ... in which it has seen all */
 };
 
 struct posts {
 	_Atomic uint64_t closed; /* from that call on; UINT64_MAX: not */
 	unsigned threads;	 /* most that may be awake */
-	_Alignas(CACHE_LINE) struct box box[];
+	_Alignas(LINES_APART) struct box box[];
 };
 
 /* A thread's calls, while they are posted. */
@@ -77,7 +77,7 @@ bool post_enable(struct world *w)
 
 	if (w->nranks > MOST_POSTED)
 		return true; /* all calls are run.c's */
-	w->posts = aligned_alloc(CACHE_LINE, bytes);
+	w->posts = aligned_alloc(LINES_APART, bytes);
 	if (!w->posts)
 		return false;
 	memset(w->posts, 0, bytes);
@@ -157,12 +157,16 @@ static bool begin(struct posting *p, struct call *calls)
 	return true;
 }
 
-/* Where a letter has what it says of a rank. */
-static unsigned char *data_of(struct letter *n, int lead, int rank, const struct kept *kept)
+/* How far apart a letter has what it says of ranks. */
+static size_t room_of(const struct letter *n, const struct kept *kept)
 {
-	size_t each = n->left ? kept->mail : sizeof(struct post);
+	return n->left ? kept->mail : sizeof(struct post);
+}
 
-	return n->data + (each > MAIL_LINE ? MAIL_LINE : 0) + (size_t)(rank - lead) * each;
+/* Where it says that of its lead. */
+static unsigned char *data_of(struct letter *n, size_t each)
+{
+	return n->data + (each > MAIL_LINE ? MAIL_LINE : 0);
 }
 
 static struct letter *letter_of(const struct posting *p, int lead)
@@ -174,12 +178,16 @@ static void leave(struct posting *p)
 {
 	const struct kept *kept = &p->calls->like->kept;
 	struct letter *n = letter_of(p, p->lead);
+	unsigned char *data;
+	size_t each;
 
 	n->kept = kept->id;
 	n->ranks = (uint32_t)p->ranks;
 	n->left = p->leaves;
+	each = room_of(n, kept);
+	data = data_of(n, each);
 	for (const struct call *c = p->calls; c; c = c->next) {
-		unsigned char *at = data_of(n, p->lead, c->comm->rank, kept);
+		unsigned char *at = data + (size_t)(c->comm->rank - p->lead) * each;
 		const bool sends = c->prep->ranks[c->comm->rank].send;
 		struct post where = { sends ? c->send : NULL, c->recv };
 
@@ -304,13 +312,15 @@ static bool read_letters(struct posting *p)
 	for (uint64_t leads = p->leads; leads; leads &= leads - 1) {
 		int lead = lowest(leads);
 		struct letter *n = letter_of(p, lead);
+		size_t each = room_of(n, kept);
+		const unsigned char *data = data_of(n, each);
 
 		if (n->kept != kept->id)
 			return false;
 		p->parts |= !n->left;
-		for (uint64_t left = n->ranks; left; left &= left - 1) {
-			int r = lowest(left);
-			unsigned char *at = data_of(n, lead, r, kept);
+		for (uint64_t ranks = n->ranks; ranks; ranks &= ranks - 1) {
+			int r = lowest(ranks);
+			const unsigned char *at = data + (size_t)(r - lead) * each;
 
 			if (n->left)
 				p->posts[r] = (struct post){ at, NULL };
@@ -351,7 +361,10 @@ static bool take_part(struct posting *p)
 		.posts = p->posts,
 	};
 
-	if (!read_letters(p) || !p->play(p->w, *kept, &m))
+	if (!read_letters(p))
+		return false;
+	m.left = !p->parts;
+	if (!p->play(p->w, *kept, &m))
 		return false;
 	if (p->parts)
 		part(p);

@@ -16,8 +16,11 @@
 
 #include "runtime/p2p.h"
 
-/** In the thread's open group. CCS_ENOMEM, which is the group's then. */
-ccs_status group_record(struct thread_state *t, const struct call *c);
+/** Where the thread puts a call together: if a group is open the place that its communicator has for
+ *  the first one, if that is free, so that it need not be copied; else `own`. */
+struct call *group_room(const struct thread_state *t, struct ccs_comm *comm, struct call *own);
+/** In the thread's open group; of group_room. CCS_ENOMEM, which is the group's then. */
+ccs_status group_record(struct thread_state *t, struct call *c);
 ccs_status group_record_message(struct thread_state *t, const struct transfer *m);
 
 /** Frees a group's calls. */

@@ -7,6 +7,9 @@
 #include <stdatomic.h>
 
 #define CACHE_LINE 64
+/* What one thread writes again and again and others' things: a core that fetches a line may fetch
+ * the one beside it, too. */
+#define LINES_APART (2 * CACHE_LINE)
 #define SPINS 1000u /* then a thread sleeps: some 50 microseconds */
 
 /** Lets the core's other thread go on, and leaves memory in peace. */

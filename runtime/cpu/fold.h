@@ -49,5 +49,10 @@ bool folds_suit(const struct folds *f, const unsigned char *send, const unsigned
 /** Plays them, for elements [lo, lo + most) of their chunks. */
 void folds_play(const struct layout *l, const struct folds *f, unsigned char *const *bases,
 		size_t lo, size_t most);
+/** Numbers places by posts from now on: rank 0's input, its output, rank 1's input ..., and slots. */
+void folds_to_posts(struct folds *f);
+/** Plays such folds, all at once. */
+void folds_play_posts(const struct layout *l, const struct folds *f, const struct post *posts,
+		      unsigned char *slots);
 
 #endif

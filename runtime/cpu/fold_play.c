@@ -77,18 +77,13 @@ static void play_past(const struct layout *l, const struct fold *d, const struct
 	}
 }
 
-/* n elements, from byte `skip` of each place that is in a buffer on. */
-static void play(const struct layout *l, const struct fold *d, const struct place_at *p,
-		 unsigned char *const *bases, size_t skip, size_t n)
+/* n elements at these places. */
+static void play_at(const struct layout *l, const struct fold *d, unsigned char **at, size_t n)
 {
-	unsigned char *at[2 * MOST_FOLDED], **to = at + d->sources;
+	unsigned char **to = at + d->sources;
 	unsigned stored = d->divide ? 1 : d->targets;
 
-	for (unsigned i = 0; i < (unsigned)d->sources + d->targets; i++)
-		at[i] = bases[p[i].base] + p[i].at + (p[i].base >= BASE_RANKS ? skip : 0);
-	if (l->past && !d->divide) {
-		play_past(l, d, p, bases, at, n);
-	} else if (d->sources > 1) {
+	if (d->sources > 1) {
 		l->fold(to, stored, (const unsigned char *const *)at, d->sources, n);
 	} else {
 		for (unsigned t = 0; t < stored; t++)
@@ -97,6 +92,20 @@ static void play(const struct layout *l, const struct fold *d, const struct plac
 	}
 	if (d->divide)
 		divide(l, to, d->targets, n);
+}
+
+/* The same from byte `skip` of each place that is in a buffer on. */
+static void play(const struct layout *l, const struct fold *d, const struct place_at *p,
+		 unsigned char *const *bases, size_t skip, size_t n)
+{
+	unsigned char *at[2 * MOST_FOLDED];
+
+	for (unsigned i = 0; i < (unsigned)d->sources + d->targets; i++)
+		at[i] = bases[p[i].base] + p[i].at + (p[i].base >= BASE_RANKS ? skip : 0);
+	if (l->past && !d->divide)
+		play_past(l, d, p, bases, at, n);
+	else
+		play_at(l, d, at, n);
 }
 
 /* In steps, so that temporaries stay in the first-level cache. */
@@ -118,4 +127,44 @@ void folds_play(const struct layout *l, const struct folds *f, unsigned char *co
 	}
 	if (l->past)
 		reduce_streamed();
+}
+
+/* ---- what threads do that have met -------------------------------------------------------------- */
+
+#define POST_SLOTS UINT32_MAX
+
+void folds_to_posts(struct folds *f)
+{
+	for (uint32_t i = 0; i < f->nplaces; i++) {
+		struct place_at *p = f->places + i;
+		uint32_t buffer = p->base - BASE_RANKS;
+
+		p->base = p->base == BASE_SLOTS
+				  ? POST_SLOTS
+				  : 2 * (buffer / NBUFFERS) + (buffer % NBUFFERS == BUFFER_RECV);
+	}
+}
+
+static unsigned char *in_post(const struct post *posts, unsigned char *slots, struct place_at p)
+{
+	const struct post *of = posts + p.base / 2;
+
+	if (p.base == POST_SLOTS)
+		return slots + p.at;
+	return (p.base % 2 ? of->recv : (unsigned char *)(uintptr_t)of->send) + p.at;
+}
+
+void folds_play_posts(const struct layout *l, const struct folds *f, const struct post *posts,
+		      unsigned char *slots)
+{
+	unsigned char *at[2 * MOST_FOLDED];
+
+	for (uint32_t i = 0; i < f->n; i++) {
+		const struct fold *d = f->of + i;
+		const struct place_at *p = f->places + d->at;
+
+		for (unsigned k = 0; k < (unsigned)d->sources + d->targets; k++)
+			at[k] = in_post(posts, slots, p[k]);
+		play_at(l, d, at, d->n);
+	}
 }

@@ -84,12 +84,17 @@ unsigned char *sequence_scratch(const struct cpu *e, const struct sequence *q, u
 	return e->sequences.memory.data + rank * q->layout.scratch_bytes;
 }
 
+static unsigned char *thread_slots(const struct cpu *e, const struct sequence *q, unsigned thread)
+{
+	return sequence_scratch(e, q, q->layout.nranks) + thread * q->slot_bytes;
+}
+
 unsigned char **sequence_place(struct cpu *e, const struct sequence *q, unsigned thread, size_t lo)
 {
 	unsigned char **bases = bases_of(e, thread);
 	const struct layout *l = &q->layout;
 
-	bases[BASE_SLOTS] = sequence_scratch(e, q, l->nranks) + thread * q->slot_bytes;
+	bases[BASE_SLOTS] = thread_slots(e, q, thread);
 	for (uint32_t r = 0; r < l->nranks; r++)
 		set_bases(bases, e->ranks + r, r, sequence_scratch(e, q, r), lo * l->esize);
 	return bases;
@@ -301,7 +306,7 @@ static void place_posts(const struct cpu *e, const struct sequence *q, const str
 {
 	const struct layout *l = &q->layout;
 
-	bases[BASE_SLOTS] = sequence_scratch(e, q, l->nranks) + m->thread * q->slot_bytes;
+	bases[BASE_SLOTS] = thread_slots(e, q, m->thread);
 	for (uint32_t r = 0; r < l->nranks; r++) {
 		struct rank_io io = { .send = m->posts[r].send, .recv = m->posts[r].recv };
 
@@ -311,21 +316,24 @@ static void place_posts(const struct cpu *e, const struct sequence *q, const str
 	}
 }
 
-/* What the thread does of it; found at its first call for these ranks. */
+/* What the thread does of it; found at its first call for these ranks. NULL: there was no memory, or
+ * room. */
 static const struct folds *own_folds(struct sequence *q, uint64_t ranks)
 {
 	struct own_part *part = q->part + __builtin_ctzll(ranks);
 
-	if (part->ranks != ranks) {
+	if (part->ranks == ranks)
+		return part->folds;
+	folds_free(part->folds);
+	part->ranks = ranks;
+	part->folds = folds_find(q, ranks);
+	if (part->folds && part->folds->temporaries > q->slot_bytes) {
 		folds_free(part->folds);
-		part->ranks = ranks;
-		part->folds = folds_find(q, ranks);
-		if (part->folds && part->folds->temporaries > q->slot_bytes) {
-			folds_free(part->folds);
-			part->folds = NULL;
-		}
+		part->folds = NULL;
 	}
-	return part->folds ? part->folds : q->folds;
+	if (part->folds)
+		folds_to_posts(part->folds);
+	return part->folds;
 }
 
 /* The next tile of that call's that nobody has taken, but for the threads' first ones. */
@@ -354,14 +362,14 @@ static void share(struct cpu *e, const struct sequence *q, const struct meeting 
 	}
 }
 
-/* Whether all may read all inputs while each does its own outputs. (So it is, for all ranks, if the
- * input of any was left.) */
+/* Whether all may read all inputs while each does its own outputs. (So it is for those that were
+ * left.) */
 static bool may_own(const struct sequence *q, const struct meeting *m)
 {
 	const struct layout *l = &q->layout;
 	bool may = q->own;
 
-	for (uint32_t r = 0; r < l->nranks && may; r++) {
+	for (uint32_t r = 0; r < l->nranks && may && !m->left; r++) {
 		uintptr_t x = (uintptr_t)m->posts[r].send, y = (uintptr_t)m->posts[r].recv;
 
 		may = !x || !y || x + l->send_bytes <= y || y + l->recv_bytes <= x;
@@ -369,18 +377,31 @@ static bool may_own(const struct sequence *q, const struct meeting *m)
 	return may;
 }
 
-bool sequence_again(struct cpu *e, struct sequence *q, const struct meeting *m)
+/* All outputs, the others' into slots. */
+static void play_all(struct cpu *e, const struct sequence *q, const struct meeting *m)
 {
 	unsigned char *bases[MOST_BASES];
 
+	place_posts(e, q, m, 0, true, bases);
+	folds_play(&q->layout, q->folds, bases, 0, SIZE_MAX);
+}
+
+bool sequence_again(struct cpu *e, struct sequence *q, const struct meeting *m)
+{
+	const struct folds *folds = NULL;
+	bool own;
+
 	if (m->threads > e->limit || (q->layout.parallel && m->threads < e->limit))
 		return false;
-	if (!may_own(q, m)) {
+	own = may_own(q, m);
+	if (own)
+		folds = own_folds(q, m->ranks);
+	if (folds)
+		folds_play_posts(&q->layout, folds, m->posts, thread_slots(e, q, m->thread));
+	else if (own)
+		play_all(e, q, m);
+	else
 		share(e, q, m);
-		return true;
-	}
-	place_posts(e, q, m, 0, true, bases);
-	folds_play(&q->layout, own_folds(q, m->ranks), bases, 0, SIZE_MAX);
 	return true;
 }
 

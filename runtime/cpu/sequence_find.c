@@ -256,7 +256,7 @@ static void find_own(struct sequence *q)
 {
 	size_t n = q->layout.nranks, bytes = q->layout.send_bytes;
 
-	if (n > MOST_POSTED || !bytes || q->ntiles > 1)
+	if (n > MOST_POSTED || !bytes || q->ntiles > 1 || q->layout.past)
 		return;
 	q->output_bytes = round_up(q->layout.recv_bytes, (size_t)CACHE_LINE);
 	if (q->output_bytes > MOST_SLOT_BYTES / n)

@@ -233,7 +233,7 @@ static bool plays(const struct met *x, uint64_t call, unsigned thread, unsigned 
 {
 	const struct own_part *part = x->q->part + thread * (RANKS / threads);
 	struct post posts[RANKS];
-	struct meeting m = { call, ranks_of(thread, threads), threads, thread, posts };
+	struct meeting m = { call, ranks_of(thread, threads), threads, thread, posts, x->q->mail };
 
 	for (int r = 0; r < RANKS; r++) {
 		bool known = !x->q->mail || m.ranks >> r & 1;
