@@ -76,7 +76,51 @@ fi
 table 8 recursive_doubling_allreduce
 table 8 direct_allreduce
 
-# Two ranks on each of two hosts.
+# Two ranks on each of two hosts. What a user would have is the best of several schedules: for each
+# collective those that fit, and `*` at the one whose ratio is best, for each size and place. A ratio
+# is of calls in turn; times of two schedules are not, so that they tell less.
+# candidates COLLECTIVE SCHEDULE[:PARAMETER=VALUE]...
+candidates() {
+	collective=$1
+	shift
+	for schedule; do
+		of=
+		case $schedule in *:*) of="-D ${schedule#*:}" ;; esac
+		# shellcheck disable=SC2086
+		"$build/bin/ccc" "schedules/${schedule%%:*}.ccs" -n 4 $of --target=cpu -o "$tmp/of_hosts.so" ||
+			continue
+		hosts 4 env CCS_MPI_PLUGIN="$CCS_MPI_PLUGIN" "$PWD/$build/bin/ccrun" "$tmp/of_hosts.so" \
+			--transport mpi --against mpi -b 1M -e 16M -f 4 --iters 5 -w 1 --repeats 7 2>&1 |
+			awk -v of="$collective $schedule" '/^ccrun:/ { print }
+				$1 ~ /^[0-9]+$/ { print "row", of, $1, $14, $23 }'
+	done
+}
+mark_best() {
+	awk '$1 != "row" { print; next }
+		{ row[++n] = $0 }
+		$5 > out[$2, $4] { out[$2, $4] = $5 }
+		$6 > in_place[$2, $4] { in_place[$2, $4] = $6 }
+		function least_of(best, what) {
+			for (i in best)
+				if (least == "" || best[i] < least) {
+					split(i, of, SUBSEP)
+					least = best[i]
+					where = of[1] ", " of[2] " bytes, " what
+				}
+		}
+		END {
+			for (i = 1; i <= n; i++) {
+				split(row[i], f, " ")
+				printf "%-15s %-28s %10d %12.2f%s %9.2f%s\n", f[2], f[3], f[4], f[5],
+					f[5] == out[f[2], f[4]] ? "*" : " ", f[6],
+					f[6] == in_place[f[2], f[4]] ? "*" : " "
+			}
+			least_of(out, "out of place")
+			least_of(in_place, "in place")
+			if (n)
+				print "# least of the best: " least ", " where
+		}'
+}
 between_hosts() {
 	echo
 	options=${mpirun#mpirun}
@@ -85,16 +129,18 @@ between_hosts() {
 		echo "# two hosts: left out: $(head -1 "$tmp/why")"
 		return
 	fi
-	echo "# 2 + 2 ranks of two hosts, by MPI's messages: MPI's time over ours"
-	printf '%-22s %10s %13s %9s\n' '# schedule' bytes 'out of place' 'in place'
-	for schedule in direct_allreduce ring_allreduce direct_allgather ring_reduce_scatter \
-		direct_all_to_all pairwise_all_to_all binomial_broadcast binomial_reduce; do
-		"$build/bin/ccc" "schedules/$schedule.ccs" -n 4 --target=cpu -o "$tmp/$schedule.so" || return
-		hosts 4 env CCS_MPI_PLUGIN="$CCS_MPI_PLUGIN" "$PWD/$build/bin/ccrun" "$tmp/$schedule.so" \
-			--transport mpi --against mpi -b 1M -e 16M -f 4 --iters 5 -w 1 --repeats 5 2>&1 |
-			awk -v name="$schedule" '/^ccrun:/ { print }
-				$1 ~ /^[0-9]+$/ { printf "%-22s %10d %13s %9s\n", name, $1, $14, $23 }'
-	done
+	echo "# 2 + 2 ranks of two hosts, by MPI's messages: MPI's time over ours; *: the best"
+	printf '%-15s %-28s %10s %13s %10s\n' '# collective' schedule bytes 'out of place ' 'in place '
+	{
+		candidates allreduce direct_allreduce ring_allreduce halving_doubling_allreduce \
+			hierarchical_allreduce:G=2 bine_allreduce
+		candidates allgather direct_allgather ring_allgather bine_allgather
+		candidates reduce_scatter ring_reduce_scatter bine_reduce_scatter pat_reduce_scatter
+		candidates all_to_all direct_all_to_all pairwise_all_to_all
+		candidates broadcast binomial_broadcast chain_broadcast bine_broadcast \
+			hierarchical_broadcast:G=2
+		candidates reduce binomial_reduce chain_reduce
+	} | mark_best
 }
 between_hosts
 

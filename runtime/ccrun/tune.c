@@ -119,7 +119,7 @@ static void path_from(const char *folder, const char *file, char *path, size_t s
 	size_t common = 0, n = 0;
 
 	for (size_t i = 0; !folder[i] || folder[i] == file[i]; i++) {
-		if (!folder[i] || folder[i] == '/')
+		if (file[i] == '/') /* a folder's name may begin like another's */
 			common = i;
 		if (!folder[i])
 			break;

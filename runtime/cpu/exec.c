@@ -412,7 +412,9 @@ static bool place_buffers(struct cpu *e, struct rank_io *io, const struct call *
 	struct placing where = call_placing(c, c->prep->ranks + c->comm->rank);
 	const struct in_place *p = &c->prep->ranks[c->comm->rank].in_place;
 
-	if (e->wire && e->wire->in_cells) /* messages are stored when they come */
+	/* Messages may be stored when they come, sooner than their operation is due: so only where all
+	 * that is read is copied before, and in no order of operations. */
+	if (e->wire && e->wire->in_cells && !p->ncopied)
 		where.in_place = false;
 	io->send = c->send;
 	io->recv = c->recv;

@@ -48,6 +48,17 @@ says "... runs by it" "$tmp/out" "^# host.tuning: allreduce, 2 ranks on the CPU"
 says "... says what ran" "$tmp/out" '  (ring|recursive_doubling)_allreduce, (auto|[0-9]+K)$'
 says "... is right" "$tmp/out" '^# wrong elements *: 0 OK$'
 
+# A folder whose name begins like that of the modules.
+mkdir "$tmp/m_too"
+status "--tune in a folder whose name begins with that of another" 0 "$ccrun" -n 2 \
+	--tune "$tmp/m_too/a.tuning" -b 64 -e 64 --repeats 1 --iters 1 "$ring"
+says "... names modules from its own" "$tmp/m_too/a.tuning" '^64  +\.\./m/ring_allreduce\.so +auto'
+cp "$ring" "$tmp/m_too/ring.so"
+status "... and where the modules' begins with its own" 0 "$ccrun" -n 2 \
+	--tune "$tmp/m/a.tuning" -b 64 -e 64 --repeats 1 --iters 1 "$tmp/m_too/ring.so"
+says "... as well" "$tmp/m/a.tuning" '^64  +\.\./m_too/ring\.so +auto'
+rm -r "$tmp/m_too" "$tmp/m/a.tuning"
+
 # What is there stays.
 cat >"$table" <<EOT
 ccs-tuning 1
