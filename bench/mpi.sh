@@ -28,7 +28,7 @@ table() {
 }
 mpirun --version | head -1
 for schedule in recursive_doubling_allreduce one_shot_allreduce direct_allreduce direct_allgather \
-	ring_reduce_scatter binomial_broadcast pairwise_all_to_all; do
+	pairwise_reduce_scatter binomial_broadcast pairwise_all_to_all; do
 	table 2 "$schedule"
 done
 
@@ -36,7 +36,7 @@ done
 modules=allreduce:$tmp/recursive_doubling_allreduce.so@-2K,allreduce:$tmp/direct_allreduce.so
 modules=$modules,allgather:$tmp/direct_allgather.so,alltoall:$tmp/pairwise_all_to_all.so
 modules=$modules,broadcast:$tmp/binomial_broadcast.so
-modules=$modules,reduce_scatter_block:$tmp/ring_reduce_scatter.so
+modules=$modules,reduce_scatter_block:$tmp/pairwise_reduce_scatter.so
 echo
 echo "# 2 processes of a program of MPI's, with libccs-mpi.so"
 $mpirun -np 2 env LD_PRELOAD="$PWD/$build/lib/libccs-mpi.so" CCS_MPI="$modules" \

@@ -30,7 +30,7 @@ static const struct sort {
 } sorts[] = {
 	{ "direct_allreduce", true, false, false },    { "ring_allreduce", true, false, false },
 	{ "binomial_broadcast", false, false, false }, { "direct_allgather", false, false, true },
-	{ "ring_reduce_scatter", true, true, false },
+	{ "ring_reduce_scatter", true, true, false },  { "pairwise_reduce_scatter", true, true, false },
 };
 enum { MODULES = sizeof(sorts) / sizeof(sorts[0]) };
 
