@@ -71,7 +71,7 @@ imb() {
 # beside_imb MPICH LIBRARY: three runs of each, in turn; of those the medians.
 beside_imb() {
 	echo
-	echo "# IMB-MPI1 under $("$1/bin/mpichversion" | sed -n 's/^MPICH Version: */MPICH /p'), 2" \
+	echo "# IMB-MPI1 under $("$1/bin/mpirun" --version | sed -n 's/^ *Version: */MPICH /p'), 2" \
 		"processes: with libccs-mpi.so, and without"
 	printf '%-22s %9s %10s %10s %7s\n' '# mean us' bytes ours "MPI's" ratio
 	for _ in 1 2 3; do
