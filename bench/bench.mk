@@ -6,12 +6,14 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIB)/libccc.a $(LIB)/libccs.a
 .SECONDARY: $(BUILD)/bench/check_bench.o $(BUILD)/bench/cpu_bench.o
 
 # A program of MPI's, for libccs-mpi.so.
-MPI_LOOP := $(if $(MPICC),$(BUILD)/bench/mpi_loop)
+MPI_LOOP := $(if $(MPICC),$(BUILD)/bench/mpi_loop) $(patsubst %,$(BUILD)/tests/mpis/%/mpi_loop,$(filter openmpi5,$(MPIS)))
 $(BUILD)/bench/mpi_loop: export OMPI_CC = $(CC)
 $(BUILD)/bench/mpi_loop: export MPICH_CC = $(CC)
 $(BUILD)/bench/mpi_loop: bench/mpi_loop.c $(BUILD)/mpicc
 	@mkdir -p $(@D)
 	$(MPICC_PRELOAD) $(CPPFLAGS) $(CFLAGS) $(WARN) -MMD -MP -o $@ $< $(LDFLAGS)
+$(BUILD)/tests/mpis/%/mpi_loop: bench/mpi_loop.c
+	@$(COMPILE_MPIS) -o $@ $<
 
 CPU_MODULES := $(patsubst %,$(BUILD)/bench/cpu/%.so,recursive_doubling_allreduce \
 	direct_allreduce fixed_order_allreduce ring_allreduce halving_doubling_allreduce)
@@ -20,7 +22,7 @@ $(CPU_MODULES): $(BUILD)/bench/cpu/%.so: schedules/%.ccs $(BIN)/ccc
 	$(BIN)/ccc $< -n 2,8 --target=cpu -o $@
 
 .PHONY: bench
-bench: all $(MPI_LOOP) $(BUILD)/bench/check_bench $(BUILD)/bench/cpu_bench $(CPU_MODULES) $(FAKE_CUDA)
+bench: all $(MPI_LOOP) $(MPIS:%=$(BUILD)/tests/mpis/%/libccs-mpi.so) $(BUILD)/bench/check_bench $(BUILD)/bench/cpu_bench $(CPU_MODULES) $(FAKE_CUDA)
 	$(BUILD)/bench/check_bench
 	bench/commands.sh $(BUILD)
 	$(BUILD)/bench/cpu_bench -n 2 $(CPU_MODULES)

@@ -199,6 +199,7 @@ static const struct run {
 	{ "bine_broadcast", 16384 },
 	{ "bruck_allgather", 1024 },
 	{ "pat_allgather", 1024 },
+	{ "pairwise_reduce_scatter", 1024 },
 	{ "pat_reduce_scatter", 1024 },
 	{ "binary_tree_allreduce", 16384 },
 	{ "double_binary_tree_allreduce", 1024 },

@@ -9,7 +9,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 allreduce="recursive_doubling_allreduce direct_allreduce ring_allreduce"
 allgather="direct_allgather bruck_allgather ring_allgather"
-reduce_scatter="ring_reduce_scatter pat_reduce_scatter"
+reduce_scatter="ring_reduce_scatter pairwise_reduce_scatter pat_reduce_scatter"
 broadcast="binomial_broadcast chain_broadcast"
 reduce="binomial_reduce chain_reduce"
 all_to_all="direct_all_to_all bruck_all_to_all pairwise_all_to_all"

@@ -1,12 +1,15 @@
 #!/bin/sh
 # Ranks that are processes of this machine, beside MPI's own collectives: the same buffers, in
 # turn, medians; `ratio` is MPI's time over ours. Then programs of MPI's with libccs-mpi.so
-# preloaded: a loop of ours, and Intel's IMB-MPI1, where tests/deps.sh has fetched it with an MPICH.
+# preloaded, under this MPI and those that tests/deps.sh has fetched: a loop of ours where that is an
+# Open MPI, and Intel's IMB-MPI1 where it is an MPICH.
 # And ranks of two hosts, by MPI's messages, where this machine lets us make some; the packets are
 # moved by the kernel on the ranks' cores, so that a machine with other work tells little there.
-# usage: mpi.sh BUILD
+# usage: mpi.sh BUILD [PART...]    tables, program, others, crowded, hosts, tasks; without: all
 set -u
 build=${1:-build}
+[ $# = 0 ] || shift
+parts=${*:-tables program others crowded hosts tasks}
 if ! command -v mpirun >/dev/null 2>&1 || [ ! -e "$build/lib/libccs_mpi.so" ]; then
 	echo "beside MPI: left out: no mpirun, or no plug-in for its MPI (make says why)"
 	exit 0
@@ -26,37 +29,54 @@ table() {
 	$mpirun -np "$1" "$build/bin/ccrun" --against mpi "$tmp/$2.so" -b 8 -e 64M -f 8 \
 		-w 5 --repeats 11 2>&1
 }
-mpirun --version | head -1
-for schedule in recursive_doubling_allreduce one_shot_allreduce direct_allreduce direct_allgather \
-	ring_reduce_scatter binomial_broadcast pairwise_all_to_all; do
-	table 2 "$schedule"
-done
+tables() {
+	for schedule in $best recursive_doubling_allreduce one_shot_allreduce; do
+		table 2 "$schedule"
+	done
+}
 
-# Those that table has compiled for 2 ranks, the best of them at each size.
-modules=allreduce:$tmp/recursive_doubling_allreduce.so@-2K,allreduce:$tmp/direct_allreduce.so
-modules=$modules,allgather:$tmp/direct_allgather.so,alltoall:$tmp/pairwise_all_to_all.so
-modules=$modules,broadcast:$tmp/binomial_broadcast.so
-modules=$modules,reduce_scatter_block:$tmp/ring_reduce_scatter.so
-echo
-echo "# 2 processes of a program of MPI's, with libccs-mpi.so"
-$mpirun -np 2 env LD_PRELOAD="$PWD/$build/lib/libccs-mpi.so" CCS_MPI="$modules" \
-	"$build/bench/mpi_loop" 8 16777216 21 32 2>&1
+# The best of them at each size, for 2 ranks.
+best="direct_allreduce direct_allgather pairwise_reduce_scatter binomial_broadcast pairwise_all_to_all"
+compile_best() {
+	of=$tmp/best
+	mkdir "$of"
+	for schedule in $best recursive_doubling_allreduce; do
+		"$build/bin/ccc" "schedules/$schedule.ccs" -n 2 --target=cpu -o "$of/$schedule.so" || return
+	done
+	modules=allreduce:$of/recursive_doubling_allreduce.so@-2K,allreduce:$of/direct_allreduce.so
+	modules=$modules,allgather:$of/direct_allgather.so,alltoall:$of/pairwise_all_to_all.so
+	modules=$modules,broadcast:$of/binomial_broadcast.so
+	modules=$modules,reduce_scatter_block:$of/pairwise_reduce_scatter.so
+}
 
-# imb [VARIABLE=VALUE...]: IMB-MPI1's lines of each benchmark and size: name, bytes, mean us.
-mpich=$PWD/build/wheels/mpich imb=$PWD/build/wheels/impi/bin/IMB-MPI1
+# loop LIBRARY PROGRAM COMMAND...: by mpirun and its options.
+loop() {
+	library=$PWD/$1 program=$2
+	shift 2
+	echo
+	echo "# 2 processes of a program of MPI's, with libccs-mpi.so: $("$1" --version | head -1)"
+	"$@" -np 2 env LD_PRELOAD="$library" CCS_MPI="$modules" "$program" 8 16777216 21 32 2>&1
+}
+
+# imb MPICH [VARIABLE=VALUE...]: IMB-MPI1's lines of each benchmark and size: name, bytes, mean us.
 imb() {
+	mpich=$1
+	shift
 	"$mpich/bin/mpirun" -np 2 env LD_LIBRARY_PATH="$mpich/lib" CCS_MPI_REPORT=0 "$@" "$imb" \
-		-npmin 2 -msglog 2:24 -time 0.5 -iter_policy dynamic \
+		-npmin 2 -msglog 2:24 -time 0.2 -iter_policy dynamic \
 		allreduce bcast allgather alltoall reduce_scatter_block 2>&1 |
 		awk '/^# Benchmarking/ { name = $3 }
 			$1 ~ /^[0-9]+$/ && $1 > 0 && NF == 5 { print name, $1, $5 }'
 }
-# Three runs of each, in turn; of those the medians.
+# beside_imb MPICH LIBRARY: three runs of each, in turn; of those the medians.
 beside_imb() {
+	echo
+	echo "# IMB-MPI1 under $("$1/bin/mpirun" --version | sed -n 's/^ *Version: */MPICH /p'), 2" \
+		"processes: with libccs-mpi.so, and without"
+	printf '%-22s %9s %10s %10s %7s\n' '# mean us' bytes ours "MPI's" ratio
 	for _ in 1 2 3; do
-		imb LD_PRELOAD="$PWD/$build/tests/mpis/mpich/libccs-mpi.so" CCS_MPI="$modules" |
-			sed 's/^/ours /'
-		imb | sed "s/^/theirs /"
+		imb "$1" LD_PRELOAD="$2" CCS_MPI="$modules" | sed 's/^/ours /'
+		imb "$1" | sed "s/^/theirs /"
 	done >"$tmp/imb"
 	sort -k2,2 -k3,3n -k1,1 -k4,4n "$tmp/imb" | awk '
 		{ n = ++seen[$1, $2, $3] }
@@ -64,17 +84,22 @@ beside_imb() {
 		n == 2 && $1 == "theirs" && at["ours"] > 0 {
 			printf "%-22s %9d %10.2f %10.2f %7.2f\n", $2, $3, at["ours"], $4, $4 / at["ours"] }'
 }
-echo
-if [ -x "$imb" ] && [ -e "$build/tests/mpis/mpich/libccs-mpi.so" ]; then
-	echo "# IMB-MPI1 under $("$mpich/bin/mpichversion" | sed -n 's/^MPICH Version: */MPICH /p'), 2" \
-		"processes: with libccs-mpi.so, and without"
-	printf '%-22s %9s %10s %10s %7s\n' '# mean us' bytes ours "MPI's" ratio
-	beside_imb
-else
-	echo "# IMB-MPI1: left out: not in build/wheels (make deps), or libccs-mpi.so not made for MPICH"
-fi
-table 8 recursive_doubling_allreduce
-table 8 direct_allreduce
+# Each of those that were fetched.
+imb=$PWD/build/wheels/impi/bin/IMB-MPI1
+others() {
+	for name in mpich mpich402 mpich5 openmpi5; do
+		of=$build/tests/mpis/$name mpi=$PWD/build/wheels/$name
+		if [ ! -e "$of/libccs-mpi.so" ]; then
+			echo "# $name: left out: not in build/wheels (make deps), or libccs-mpi.so not made for it"
+		elif [ "$name" = openmpi5 ]; then
+			loop "$of/libccs-mpi.so" "$of/mpi_loop" "$mpi/bin/mpirun" --allow-run-as-root --oversubscribe
+		elif [ -x "$imb" ]; then
+			beside_imb "$mpi" "$PWD/$of/libccs-mpi.so"
+		else
+			echo "# $name: left out: no IMB-MPI1 in build/wheels (make deps)"
+		fi
+	done
+}
 
 # Two ranks on each of two hosts. What a user would have is the best of several schedules: for each
 # collective those that fit, and `*` at the one whose ratio is best, for each size and place. A ratio
@@ -142,7 +167,6 @@ between_hosts() {
 		candidates reduce binomial_reduce chain_reduce
 	} | mark_best
 }
-between_hosts
 
 # Ranks as tasks of one process, on the cores that MPI's processes have.
 tasks() {
@@ -156,4 +180,17 @@ tasks() {
 				printf "%10d %10.2f %10.2f %7.1f\n", bytes, $4, ours, $4 / ours }'
 	done
 }
-tasks
+
+compile_best || exit
+# shellcheck disable=SC2086 # mpirun's options
+for part in $parts; do
+	case $part in
+	tables) tables ;;
+	program) loop "$build/lib/libccs-mpi.so" "$build/bench/mpi_loop" $mpirun ;;
+	others) others ;;
+	crowded) table 8 recursive_doubling_allreduce && table 8 direct_allreduce ;;
+	hosts) between_hosts ;;
+	tasks) tasks ;;
+	*) echo "mpi.sh: there is no part '$part'" >&2 && exit 2 ;;
+	esac
+done

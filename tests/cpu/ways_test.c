@@ -28,9 +28,12 @@ static const struct sort {
 	const char *module;
 	bool sums, in_blocks, out_blocks; /* a block a rank */
 } sorts[] = {
-	{ "direct_allreduce", true, false, false },    { "ring_allreduce", true, false, false },
-	{ "binomial_broadcast", false, false, false }, { "direct_allgather", false, false, true },
+	{ "direct_allreduce", true, false, false },
+	{ "ring_allreduce", true, false, false },
+	{ "binomial_broadcast", false, false, false },
+	{ "direct_allgather", false, false, true },
 	{ "ring_reduce_scatter", true, true, false },
+	{ "pairwise_reduce_scatter", true, true, false },
 };
 enum { MODULES = sizeof(sorts) / sizeof(sorts[0]) };
 
