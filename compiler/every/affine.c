@@ -416,6 +416,29 @@ static isl_pw_aff *entry(struct walk *w, const struct expr *e)
 	return failed(w, e->span, "an index may be outside of its table");
 }
 
+/* A file's let keeps the rank and N of the whole, in groups too. ccs(5) 4. Of a text that is called
+ * in groups the whole is not known; there it must be one number. */
+static isl_pw_aff *of_file(struct walk *w, const struct expr *e)
+{
+	struct forms *f = w->f;
+	struct walk whole = forms_begin(f);
+	bool called = f->least == 1;
+	int64_t n;
+
+	if (!called) {
+		isl_set_free(whole.domain);
+		whole.domain = isl_set_copy(w->domain);
+	}
+	whole.calls = w->calls + 1;
+	isl_pw_aff *v = affine(&whole, e->sym->value);
+	if (v && called && !affine_number(v, whole.domain, &n)) {
+		isl_pw_aff_free(v);
+		v = failed(w, e->span, "a file's let, in a text that is called in groups");
+	}
+	forms_end(&whole);
+	return v ? on(w, v) : NULL;
+}
+
 static isl_pw_aff *name(struct walk *w, const struct expr *e)
 {
 	const struct symbol *s = e->sym;
@@ -423,13 +446,8 @@ static isl_pw_aff *name(struct walk *w, const struct expr *e)
 
 	if (v)
 		return on(w, isl_pw_aff_copy(v));
-	/* A file's let: the caller's rank and N. */
-	if (s && s->kind == SYM_LET && !s->owner && s->value && w->calls < CALLS_DEEP) {
-		w->calls++;
-		v = affine(w, s->value);
-		w->calls--;
-		return v;
-	}
+	if (s && s->kind == SYM_LET && !s->owner && s->value && w->calls < CALLS_DEEP)
+		return of_file(w, e);
 	return failed(w, e->span, "a name whose value is not known for every N");
 }
 

@@ -173,9 +173,14 @@ static bool name(struct grid *g, const struct expr *e, struct polynomial *to)
 		return true;
 	}
 	if (s && s->kind == SYM_LET && !s->owner && s->value && g->calls < CALLS) {
+		struct polynomial rank = g->rank, n = g->n; /* ccs(5) 4: the whole's */
+		g->rank = grid_of_digits(g, g->ranks, ~0u, false);
+		g->n = grid_factors(0, g->m);
 		g->calls++;
 		bool ok = grid_value(g, s->value, to);
 		g->calls--;
+		g->rank = rank;
+		g->n = n;
 		return ok;
 	}
 	return grid_fail(g, e->span, "a name whose value is not known for every size");

@@ -354,6 +354,23 @@ static bool call(struct power_walk *w, const struct expr *e, struct value *to)
 	return ok;
 }
 
+/* A file's let keeps the rank and N of the whole, in groups too. ccs(5) 4. Of a text that is called
+ * in groups the whole is not known; there it must be one number. */
+static bool of_file(struct power_walk *w, const struct expr *e, struct value *to)
+{
+	struct power_walk whole = *w;
+	bool called = w->f->least == 1;
+	int64_t n;
+
+	whole.rank = value_track(TRACK_RANK);
+	whole.n = value_track(TRACK_N);
+	whole.domain = called ? w->f->context : w->domain;
+	whole.calls++;
+	return value_of(&whole, e->sym->value, to) &&
+	       (!called || (to->kind == VALUE_NUMBER && value_number(to, &n)) ||
+		power_fail(w->f, e->span, "a file's let, in a text that is called in groups"));
+}
+
 static bool name(struct power_walk *w, const struct expr *e, struct value *to)
 {
 	const struct symbol *s = e->sym;
@@ -362,12 +379,8 @@ static bool name(struct power_walk *w, const struct expr *e, struct value *to)
 		*to = w->f->meaning[s->id].value;
 		return true;
 	}
-	if (s && s->kind == SYM_LET && !s->owner && s->value && w->calls < CALLS_DEEP) {
-		w->calls++;
-		bool ok = value_of(w, s->value, to);
-		w->calls--;
-		return ok;
-	}
+	if (s && s->kind == SYM_LET && !s->owner && s->value && w->calls < CALLS_DEEP)
+		return of_file(w, e, to);
 	return power_fail(w->f, e->span, "a name whose value is not known for every N");
 }
 

@@ -540,6 +540,13 @@ static const struct {
 		    "  for k in 0..ilog2(N) {\n    let d = 1 << k\n"
 		    "    if rank < d { send b[0] to rank + d }\n"
 		    "    if rank >= d && rank < 2 * d { recv b[0] from rank - d }\n  }\n}\n" },
+	/* a file's let, which keeps the whole's rank in a group */
+	{ "-n 128", "let me = rank\nschedule turned\n"
+		    "  implements broadcast(inout data[1]; root = 0)\n{\n"
+		    "  if rank > 0 { recv data from rank - 1 }\n"
+		    "  if rank < N - 1 { send data to rank + 1 }\n"
+		    "  if N > 100 { within group(N - 1, N, -1) { assert me == rank, \"me\" } }\n"
+		    "}\n" },
 	/* an assert of a topology that has no links */
 	{ "-n 128", "topology few() {\n  assert N < 100, \"few\"\n}\n"
 		    "schedule some\n  implements broadcast(inout data[1]; root = 0)\n  on few\n{\n"
