@@ -1,7 +1,9 @@
 #!/bin/sh
 # Measures the tuning that comes with ccs, schedules/default.tuning, on this machine: for each
 # collective, where ranks are tasks and where they are processes, 2, 4 and 8 of them; 4 ranks speak
-# for 3 to 5, and 8 for 6 to 16. Minutes. Its modules are those that `make` compiles for it.
+# for 3 to 5, and 8 for 6 to 16. All of a size are timed in turn, and the medians of nine such means
+# compared, so that work beside it does not choose; times are still those of a machine with that work.
+# Minutes. Its modules are those that `make` compiles for it.
 # usage: default_tuning.sh BUILD
 set -eu
 build=${1:-build}
@@ -27,7 +29,7 @@ tune() {
 			"$build/bin/ccc" "schedules/$schedule.ccs" -n 2..16 --target=cpu -o "$tmp/$schedule.so"
 	done
 	# shellcheck disable=SC2086
-	${AS_MEASURED-} "$build/bin/ccrun" -n "$ranks" $where -b 256 -e 16M -f 8 \
+	${AS_MEASURED-} "$build/bin/ccrun" -n "$ranks" $where -b 256 -e 16M -f 8 --repeats 9 \
 		--tune "$tmp/default.tuning" $files
 }
 # One that sends N - 1 times the data contends with 2 ranks alone: with few cores it may win, and

@@ -192,8 +192,9 @@ static int check_module(const struct options *o, const struct ccs_module *m,
 				     ccs_module_schedule(m), *ranks ? ranks : "no");
 	if (!ccs_module_has(m, o->ranks))
 		return complain_once(o, EXIT_USAGE,
-				     "%s has no plan for %d ranks; it has plans for %s",
-				     ccs_module_schedule(m), o->ranks, *ranks ? ranks : "none");
+				     "%s has no plan for %d rank%s; it has plans for %s",
+				     ccs_module_schedule(m), o->ranks, o->ranks == 1 ? "" : "s",
+				     *ranks ? ranks : "none");
 	if (o->root >= o->ranks && ccs_module_rooted(m))
 		return complain_once(o, EXIT_USAGE, "root %d is no rank of 0 to %d", o->root,
 				     o->ranks - 1);

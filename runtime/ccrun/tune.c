@@ -59,8 +59,8 @@ static void leave_out(struct contest *x, const struct options *o)
 		}
 	}
 	for (int i = n; i < x->nentrants && n && !o->rank; i++)
-		fprintf(stderr, "ccrun: %s has no plan for %d ranks, and is left out\n",
-			x->entrants[i].file, o->ranks);
+		fprintf(stderr, "ccrun: %s has no plan for %d rank%s, and is left out\n",
+			x->entrants[i].file, o->ranks, o->ranks == 1 ? "" : "s");
 	while (n && x->nentrants > n)
 		ccs_module_free(x->entrants[--x->nentrants].m);
 }

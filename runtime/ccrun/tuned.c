@@ -53,9 +53,9 @@ static int only_collective(struct bench *b)
 				     "behind the options: %s",
 				     o->table, o->ranks, engine_of(o), all);
 	return complain_once(o, EXIT_USAGE,
-			     "%s has nothing for %d ranks by %s: ccrun --explain-choice %s tells "
+			     "%s has nothing for %d rank%s by %s: ccrun --explain-choice %s tells "
 			     "what it has, and ccrun --tune adds more",
-			     o->table, o->ranks, engine_of(o), o->table);
+			     o->table, o->ranks, o->ranks == 1 ? "" : "s", engine_of(o), o->table);
 }
 
 int tuned_open(struct bench *b)

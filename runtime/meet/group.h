@@ -29,8 +29,8 @@ struct group_env {
 /** Reads RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR ... (torchrun), OMPI_COMM_WORLD_RANK
  *  ... (Open MPI), PMI_RANK ... (MPICH) or SLURM_PROCID ...; the address is
  *  $CCS_RENDEZVOUS, the job $CCS_JOB_TOKEN and the time $CCS_RENDEZVOUS_SECONDS, if set.
- *  False: none of them is there. A set that contradicts itself: *s = CCS_EINVAL, with
- *  the variable in the text. */
+ *  False: none of them is there. A set that contradicts itself, or another's that would be for the
+ *  same processes: *s = CCS_EINVAL, with the variable in the text. */
 bool group_env_read(struct group_env *env, ccs_status *s);
 
 /** The same; CCS_EINVAL if none of them is there. */

@@ -17,51 +17,57 @@
 
 /* A launcher's variables; NULL: it has none such. */
 struct launcher {
-	const char *name;
+	const char *name, *maker; /* the second tells two of one name apart */
 	const char *rank, *nranks, *local_rank, *local_nranks;
 	const char *jobs[5]; /* name the job, alike in all its processes; the first counts, */
 	const char *step;    /* ... together with this, without which the others mean nothing */
 	const char *proxy;   /* without any: the program that starts all ranks of a host */
 };
 
+enum { TORCHRUN, OPEN_MPI, HYDRA, SRUN };
+
 static const struct launcher launchers[] = {
 	/* A run's id is the same in all its restarts, and their number is each agent's own. */
-	{ "torchrun",
-	  "RANK",
-	  "WORLD_SIZE",
-	  "LOCAL_RANK",
-	  "LOCAL_WORLD_SIZE",
-	  { "TORCHELASTIC_RUN_ID" },
-	  NULL,
-	  NULL },
+	[TORCHRUN] = { "torchrun",
+		       "torchrun",
+		       "RANK",
+		       "WORLD_SIZE",
+		       "LOCAL_RANK",
+		       "LOCAL_WORLD_SIZE",
+		       { "TORCHELASTIC_RUN_ID" },
+		       NULL,
+		       NULL },
 	/* both by Open MPI 4; by 5 the first */
-	{ "mpirun",
-	  "OMPI_COMM_WORLD_RANK",
-	  "OMPI_COMM_WORLD_SIZE",
-	  "OMPI_COMM_WORLD_LOCAL_RANK",
-	  "OMPI_COMM_WORLD_LOCAL_SIZE",
-	  { "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid" },
-	  NULL,
-	  NULL },
+	[OPEN_MPI] = { "mpirun",
+		       "Open MPI's mpirun",
+		       "OMPI_COMM_WORLD_RANK",
+		       "OMPI_COMM_WORLD_SIZE",
+		       "OMPI_COMM_WORLD_LOCAL_RANK",
+		       "OMPI_COMM_WORLD_LOCAL_SIZE",
+		       { "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid" },
+		       NULL,
+		       NULL },
 	/* Hydra: MPICH's tells nothing of its own, so the batch job's must do, or, on one host, the
 	 * proxy. On several, proxies may be steps of their own: a step tells nothing. */
-	{ "mpirun",
-	  "PMI_RANK",
-	  "PMI_SIZE",
-	  "MPI_LOCALRANKID",
-	  "MPI_LOCALNRANKS",
-	  { "I_MPI_HYDRA_UUID", "PMI_JOBID", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID" },
-	  NULL,
-	  "hydra_pmi_proxy" },
+	[HYDRA] = { "mpirun",
+		    "MPICH's mpirun",
+		    "PMI_RANK",
+		    "PMI_SIZE",
+		    "MPI_LOCALRANKID",
+		    "MPI_LOCALNRANKS",
+		    { "I_MPI_HYDRA_UUID", "PMI_JOBID", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID" },
+		    NULL,
+		    "hydra_pmi_proxy" },
 	/* a batch script has the same without a step, and is one process */
-	{ "srun",
-	  "SLURM_PROCID",
-	  "SLURM_NTASKS",
-	  "SLURM_LOCALID",
-	  NULL,
-	  { "SLURM_JOB_ID" },
-	  "SLURM_STEP_ID",
-	  NULL },
+	[SRUN] = { "srun",
+		   "srun",
+		   "SLURM_PROCID",
+		   "SLURM_NTASKS",
+		   "SLURM_LOCALID",
+		   NULL,
+		   { "SLURM_JOB_ID" },
+		   "SLURM_STEP_ID",
+		   NULL },
 };
 #define NLAUNCHERS (sizeof(launchers) / sizeof(*launchers))
 #define NJOBS (sizeof(launchers->jobs) / sizeof(*launchers->jobs))
@@ -309,16 +315,26 @@ static bool is_whole(const struct launcher *l)
 	       (!l->step || text_of(l->step));
 }
 
-/* RANK and WORLD_SIZE that were set by hand, or are left over, beside another launcher's, of as many
- * ranks: then they are for these processes, and must say the same. torchrun itself gives ranks as
- * it likes, whatever it runs under, and is known by its run. */
+/* Up to which launcher what was found must agree with others'. torchrun itself gives ranks as it
+ * likes, whatever it runs under, and is known by its run: else RANK and WORLD_SIZE were set by hand,
+ * or are left over. Neither of the two that are mpirun starts the other. srun starts all of them, one
+ * for each host. */
+static const struct launcher *rivals_of(const struct launcher *found)
+{
+	if (found == launchers + OPEN_MPI)
+		return launchers + HYDRA + 1;
+	if (found == launchers + TORCHRUN && !text_of(found->jobs[0]))
+		return launchers + NLAUNCHERS;
+	return found + 1;
+}
+
+/* Variables beside another launcher's of as many ranks: then they are for these processes, and must
+ * say the same. */
 static ccs_status check_others(const struct launcher *found, const struct group_env *env)
 {
 	int rank, nranks;
 
-	if (found != launchers || text_of(found->jobs[0]))
-		return CCS_OK;
-	for (const struct launcher *l = found + 1; l < launchers + NLAUNCHERS; l++) {
+	for (const struct launcher *l = found + 1; l < rivals_of(found); l++) {
 		if (!is_whole(l) || !read_number(text_of(l->rank), &rank) ||
 		    !read_number(text_of(l->nranks), &nranks) || nranks != env->nranks ||
 		    rank == env->rank)
@@ -327,7 +343,7 @@ static ccs_status check_others(const struct launcher *found, const struct group_
 				 "%s is %d, but %s is %d, both of %d: unset %s and %s if %s is who "
 				 "starts this process, else %s",
 				 found->rank, env->rank, l->rank, rank, nranks, found->rank,
-				 found->nranks, l->name, l->rank);
+				 found->nranks, l->maker, l->rank);
 	}
 	return CCS_OK;
 }

@@ -156,8 +156,8 @@ ccs_status ccs_module_elements(const struct ccs_module *m, int nranks, size_t co
 		return error_set(CCS_EINVAL, "ccs_module_elements: an argument is NULL");
 	v = first_for(m, nranks);
 	if (!v)
-		return error_set(CCS_ENOPLAN, "%s has no plan for %d ranks", ccs_module_schedule(m),
-				 nranks);
+		return error_set(CCS_ENOPLAN, "%s has no plan for %d rank%s",
+				 ccs_module_schedule(m), nranks, nranks == 1 ? "" : "s");
 	if (m->head->flags & CCS_MODULE_SIZED)
 		return error_set(CCS_EUNSUPPORTED,
 				 "%s has a `sized` buffer: how many elements it has is the sum "

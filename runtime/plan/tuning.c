@@ -93,8 +93,8 @@ int ccs_tuning_find(const struct ccs_tuning *t, const char *collective, int nran
 		    !strcmp(x->collective, collective))
 			return i;
 	}
-	text_add(&text, "%s has nothing for %s of %d ranks by %s; it has ", t->name, collective,
-		 nranks, engine);
+	text_add(&text, "%s has nothing for %s of %d rank%s by %s; it has ", t->name, collective,
+		 nranks, nranks == 1 ? "" : "s", engine);
 	if (!add_sections(&text, t, collective) && !add_sections(&text, t, NULL))
 		text_add(&text, "nothing at all");
 	error_set(CCS_EINVAL, "%s (ccrun --tune adds more)", text.buf);

@@ -80,7 +80,8 @@ static ccs_status check_plans(const struct ccs_module *m, const struct ccs_tunin
 				 "by a size, as those of a tuning are",
 				 name);
 	if (!ccs_module_has(m, x->nranks))
-		return error_set(CCS_ENOPLAN, "%s has no plan for %d ranks", name, x->nranks);
+		return error_set(CCS_ENOPLAN, "%s has no plan for %d rank%s", name, x->nranks,
+				 x->nranks == 1 ? "" : "s");
 	for (int root = 0; ccs_module_rooted(m) && root < x->nranks; root++)
 		if (!module_plan(m, x->nranks, root))
 			return error_set(CCS_ENOPLAN, "%s has no plan for root %d of %d ranks",

@@ -107,7 +107,8 @@ static struct entry *find_entry(const struct preload *p, struct held *h, enum co
 	if (has_ranks(p, what, h->size))
 		snprintf(why, size, "its size is in no range of CCS_MPI");
 	else
-		snprintf(why, size, "the tuning of CCS_MPI has nothing for %d ranks", h->size);
+		snprintf(why, size, "the tuning of CCS_MPI has nothing for %d rank%s", h->size,
+			 h->size == 1 ? "" : "s");
 	for (size_t i = 0; i < p->entries.n; i++) {
 		struct entry *e = p->entries.of + i;
 

@@ -86,6 +86,25 @@ static const struct sample samples[] = {
 	{ "... and a RANK of somebody else's",
 	  OMPI "OMPI_COMM_WORLD_LOCAL_SIZE=4 PMIX_NAMESPACE=1234 RANK=captain", CCS_OK, "mpirun", 2,
 	  4, 2, 4, "*", NULL },
+	{ "Open MPI, and PMI_RANK that says another rank",
+	  OMPI "OMPI_COMM_WORLD_LOCAL_SIZE=4 PMIX_NAMESPACE=1234 PMI_RANK=3 PMI_SIZE=4 "
+	       "MPI_LOCALRANKID=3 MPI_LOCALNRANKS=4",
+	  CCS_EINVAL, "mpirun", 2, 4, 2, 4,
+	  "OMPI_COMM_WORLD_RANK is 2, but PMI_RANK is 3, both of 4: unset OMPI_COMM_WORLD_RANK and "
+	  "OMPI_COMM_WORLD_SIZE if MPICH's mpirun is who starts this process, else PMI_RANK",
+	  NULL },
+	{ "... the same",
+	  OMPI "OMPI_COMM_WORLD_LOCAL_SIZE=4 PMIX_NAMESPACE=1234 PMI_RANK=2 PMI_SIZE=4 "
+	       "MPI_LOCALRANKID=2 MPI_LOCALNRANKS=4",
+	  CCS_OK, "mpirun", 2, 4, 2, 4, "*", NULL },
+	{ "... of another number of ranks",
+	  OMPI "OMPI_COMM_WORLD_LOCAL_SIZE=4 PMIX_NAMESPACE=1234 "
+	       "PMI_RANK=3 PMI_SIZE=8 MPI_LOCALRANKID=3 MPI_LOCALNRANKS=8",
+	  CCS_OK, "mpirun", 2, 4, 2, 4, "*", NULL },
+	{ "... srun's is that of who starts mpirun's helpers",
+	  OMPI "OMPI_COMM_WORLD_LOCAL_SIZE=4 PMIX_NAMESPACE=1234 SLURM_STEP_ID=0 SLURM_JOB_ID=77 "
+	       "SLURM_PROCID=1 SLURM_NTASKS=4 SLURM_LOCALID=0",
+	  CCS_OK, "mpirun", 2, 4, 2, 4, "*", NULL },
 	{ "MPICH tells nothing of its job", HYDRA, CCS_EINVAL, "mpirun", 1, 2, 1, 2,
 	  "CCS_JOB_TOKEN", "" },
 	{ "... which can be given", HYDRA "CCS_JOB_TOKEN=mine", CCS_OK, "mpirun", 1, 2, 1, 2, "*",
