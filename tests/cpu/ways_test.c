@@ -141,6 +141,54 @@ static bool puts_pieces(void)
 	return true;
 }
 
+/* ---- a sum that is stored and sent ------------------------------------------------------------ */
+
+/* Whole numbers of so many bytes each, as memory has them: a + b, byte by byte with what is carried. */
+static void add_bytes(unsigned char *to, const unsigned char *a, const unsigned char *b, size_t n,
+		      size_t esize)
+{
+	for (size_t i = 0; i < n * esize; i++) {
+		unsigned carry = i % esize ? to[i - 1 + n * esize] : 0, sum = carry + a[i] + b[i];
+
+		to[i] = (unsigned char)sum;
+		to[i + n * esize] = (unsigned char)(sum >> 8);
+	}
+}
+
+/* In blocks, near or far, past the caches or not: the sum in both places, and nothing around it. */
+static bool sums_pieces(void)
+{
+	enum { MOST = 9000, ROOM = MOST + 200 };
+	static const ccs_dtype types[] = { CCS_UINT8, CCS_UINT32, CCS_UINT64 };
+	static unsigned char a[ROOM], b[ROOM], to[2][ROOM], around[ROOM], sum[2 * ROOM];
+	struct rng g = { 6 };
+	bool ok = true;
+
+	for (int i = 0; i < 600 && ok; i++) {
+		ccs_dtype type = types[i % 3];
+		size_t esize = (size_t[]){ 1, 4, 8 }[i % 3],
+		       n = (size_t)rng_below(&g, MOST) / esize;
+		size_t at = (size_t)rng_below(&g, 12) * 8;
+		struct layout l = { .copy = reduce_copy_of(),
+				    .combine = reduce_of(type)->combine[CCS_SUM],
+				    .stream = i % 2 ? reduce_stream_of() : NULL,
+				    .far = i / 2 % 2,
+				    .esize = esize };
+		struct parts s = { .in = a, .a = b + at, .dst = to[0] + at, .out = to[1] + at };
+
+		for (size_t k = 0; k < ROOM; k++) {
+			a[k] = (unsigned char)rng_below(&g, 256);
+			b[k] = (unsigned char)rng_below(&g, 256);
+			to[0][k] = to[1][k] = around[k] = (unsigned char)i;
+		}
+		add_bytes(sum, a, b + at, n, esize);
+		memcpy(around + at, sum, n * esize);
+		piece_again(&l, &s, n);
+		ok = !memcmp(to[0], around, ROOM) && !memcmp(to[1], around, ROOM);
+	}
+	return ok;
+}
+
 /* ---- what is read again ---------------------------------------------------------------------- */
 
 static bool reads(const struct ccs_op *o, uint32_t cell)
@@ -416,6 +464,7 @@ int main(int argc, char **argv)
 	setenv("MODULES", argv[1], 1);
 	unsetenv("CCS_CROSS_MEMORY_DISABLE");
 	ok = say(puts_pieces(), "pieces into slots");
+	ok &= say(sums_pieces(), "sums that are stored and sent");
 	ok &= say(knows_last(), "operations whose results are not read again");
 	ok &= say(team_run(2, any, NULL), "calls of 2 processes by any way");
 	ok &= say(team_run(3, any, NULL), "calls of 3 processes by any way");
