@@ -1,12 +1,11 @@
 """Checks a certificate of `ccc check --certificate` for every N that has powers of two.
 
-usage: certificate_powers.py CERTIFICATE CCC [ccc's arguments, the schedule last]
+usage: certificate_powers.py CERTIFICATE CCC [ccc's arguments, the schedule last], or CERTIFICATE --parts N ...
 
 Relations of natural numbers are automata that read their bits, the lowest first; here they are
 partial (what has no way on is not accepted), and least ones are compared. The operations are
-compared with `ccc --emit=program` for some N; that no index is outside of its buffer, each send
-meets its receive with its FIFO empty before it, nothing races, each loop's heads hold what is
-said of them, no contribution counts twice, and the contract's promise, are proved for all N.
+compared with `ccc --emit=program` for some N; all else is proved for all N. With --parts it is that
+of a callee; its operations are printed for these N, for certificate_grid.py to compare.
 """
 import functools, json, re, subprocess, sys
 ORDER = ["N", "D", "root", "rank", "j", "chunk", "from", "source", "q", "index", "offset", "value", "other"]
@@ -252,10 +251,10 @@ def cells(ref):
     name, lo, hi = re.match(r"(\w+)(?:\[(\d+)(?:\.\.(\d+))?\])?$", ref).groups()
     lo = int(lo or 0)
     return [name if name == "scratch" else (name, i) for i in range(lo, int(hi) if hi else lo + 1)]
-def made_operations(c, n):
+def made_operations(c, n, root=0):
     """The same, of the certificate's moves, done one after another."""
     made, bits = {}, n.bit_length() + 1
-    sizes = [max((x["chunk"] + 1 for x in tuples(both(read(b["chunks"]), read(c["possible"])), bits, N=n, root=0)), default=0) for b in c["buffers"]]
+    sizes = [max((x["chunk"] + 1 for x in tuples(both(read(b["chunks"]), read(c["possible"])), bits, N=n, root=root)), default=0) for b in c["buffers"]]
     def number(b, i): # where the bits of a chunk's name are its number's, reversed
         return int(format(i, "0%db" % (sizes[b].bit_length() - 1))[::-1], 2) if c["buffers"][b]["reversed"] else i
     def cell(b, i): return (c["buffers"][b]["name"], number(b, i)) if b < c["given"] else "scratch"
@@ -263,12 +262,12 @@ def made_operations(c, n):
         last = {}
         for m in moves:
             if m["op"] == "loop":
-                trips = sorted(x["D"] for x in tuples(read(m["trips"]), bits, N=n, root=0))
+                trips = sorted(x["D"] for x in tuples(read(m["trips"]), bits, N=n, root=root))
                 for x in trips if m["up"] else reversed(trips): run(m["body"], x)
                 continue
             sets, target = {}, m["source"] if m["op"] == "send" else m["buffer"]
             order = (lambda x: number(target, x["chunk"])) if c["buffers"][target]["reversed"] else (lambda x: x.get("offset", 0))
-            for x in sorted(tuples(read(m["cells" if "cells" in m else "messages"]), bits, N=n, root=0, D=d), key=order):
+            for x in sorted(tuples(read(m["cells" if "cells" in m else "messages"]), bits, N=n, root=root, D=d), key=order):
                 y = cell(target, x["chunk"])
                 sets.setdefault((x["rank"], x.get("from")), []).append((cell(m["source"], x["source"]) if "cells" in m else y, y))
             for (rank, peer), v in sets.items():
@@ -291,9 +290,17 @@ def compare(c, ccc, arguments, n):
     admitted = bool(tuples(read(c["possible"]), n.bit_length(), N=n, root=0))
     say(admitted == (real is not None) and extents == (sizes if admitted else extents), "whether N = %d is possible, and its sizes" % n)
     say({r: in_groups(v) for r, v in made.items()} == {r: in_groups(v) for r, v in (real or {}).items()}, "the operations of N = %d" % n)
+def parts(c, sizes):
+    """The operations of a callee on one buffer: of each N, and root, the steps of each rank."""
+    plain = lambda v: [[(*x[:3], (0, x[3][0][1][1], x[3][-1][1][1] + 1)) for x in group] for group in v]
+    made = {n: {root: {r: plain(v) for r, v in made_operations(c, n, root)[0].items()} for root in range(n)} for n in sizes}
+    return made if c["root"] else {n: v[0] for n, v in made.items()}
 def main():
-    c = json.load(open(sys.argv[1]))
-    for n in range(2, 10): compare(c, sys.argv[2], sys.argv[3:], n)
-    Proof(c).all()
-    print("ok - %s: %s for every N" % (c["schedule"], c["contract"]))
+    c, callee = json.load(open(sys.argv[1])), sys.argv[2] == "--parts"
+    for n in () if callee else range(2, 10): compare(c, sys.argv[2], sys.argv[3:], n)
+    proof = Proof(c)
+    proof.all()
+    every = both(less("rank", "N"), less("root", "N")) if c["root"] else less("rank", "N")
+    say(not callee or same(proof.possible, every), "that each N >= 1 is possible")
+    print(json.dumps(parts(c, map(int, sys.argv[3:]))) if callee else "ok - %s: %s for every N" % (c["schedule"], c["contract"]))
 main()
