@@ -7,6 +7,9 @@
  *   automaton  {"tracks": [names, the lowest bit of a letter first], "accepts": [states],
  *               "next": [for each state, {letter: state}]}; no entry: nothing more is accepted
  *
+ * Of a barrier the first buffer holds whom a rank has heard of, and a message without chunks "joins"
+ * what its sender knows.
+ *
  * tests/check/certificate_powers.py checks one; docs/internals.md, Every N, says what there is
  * to check.
  */
@@ -73,9 +76,10 @@ static json_t *operation(struct power_forms *f, const struct move *m)
 	const struct act *i = m->item;
 	uint32_t line = source_place(f->sources, i->stmt->span.lo).line;
 
-	return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:o}", "op", verb(i), "line", (int)line,
-			 "step", i->step ? (int)i->step->number + 1 : 0, "slot", (int)m->slot,
-			 "buffer", (int)i->buffer, "source", (int)i->source,
+	return json_pack("{s:s, s:i, s:b, s:i, s:i, s:i, s:i, s:o}", "op", verb(i), "line",
+			 (int)line, "joins", (int)i->joins, "step",
+			 i->step ? (int)i->step->number + 1 : 0, "slot", (int)m->slot, "buffer",
+			 (int)i->buffer, "source", (int)i->source,
 			 i->kind == ITEM_LOCAL ? "cells" : "messages",
 			 automaton(i->kind == ITEM_LOCAL ? i->local : i->chunks));
 }

@@ -23,20 +23,16 @@ class Automaton:
         while True:
             rows = {s: (kind[s], tuple(sorted((l, kind[t]) for l, t in next[s].items() if t in live))) for s in live}
             names = {row: i for i, row in enumerate(set(rows.values()))}
-            fresh = {s: names[rows[s]] for s in live}
-            done = len(names) == len(set(kind.values()))
-            kind = fresh
+            done, kind = len(names) == len(set(kind.values())), {s: names[rows[s]] for s in live}
             if done: break
-        start = kind.get(0)
-        number = {k: i for i, k in enumerate(sorted(set(kind.values()), key=lambda k: k != start))}
+        number = {k: i for i, k in enumerate(sorted(set(kind.values()), key=lambda k: k != kind.get(0)))}
         self.tracks, self.accepts = list(tracks), {number[kind[s]] for s in live if s in accepts and 0 in live}
         self.next = [{}] * max(len(number), 1) if 0 in live else [{}]
         for s in live if 0 in live else ():
             self.next[number[kind[s]]] = {l: number[kind[t]] for l, t in next[s].items() if t in live}
 def read(j):
     a = Automaton(j["tracks"], [{int(l): t for l, t in row.items()} for row in j["next"]], set(j["accepts"]))
-    say(a.tracks == ordered(a.tracks), "tracks in order")
-    say(all((s in a.accepts) == (row.get(0) in a.accepts) for s, row in enumerate(a.next)), "zeros at the end")
+    say(a.tracks == ordered(a.tracks) and all((s in a.accepts) == (row.get(0) in a.accepts) for s, row in enumerate(a.next)), "tracks in order, zeros at the end")
     return a
 def ordered(tracks): return [t for t in ORDER if t in tracks]
 def wide(a, tracks):
@@ -48,13 +44,10 @@ def walk(tracks, start, step, good):
     """The automaton of states that are anything: step(state) -> {letter: state}."""
     number, queue, next = {start: 0}, [start], []
     for s in queue:
-        row = {}
+        next.append({})
         for l, t in step(s).items():
-            if t not in number:
-                number[t] = len(queue)
-                queue.append(t)
-            row[l] = number[t]
-        next.append(row)
+            if t not in number: queue.append(t)
+            next[-1][l] = number.setdefault(t, len(queue) - 1)
     return Automaton(tracks, next, {i for i, s in enumerate(queue) if good(s)})
 def both(*all): return functools.reduce(both2, all)
 def both2(a, b):
@@ -160,12 +153,13 @@ class Proof:
         there = named(state["holds"][m["source"]], chunk="source")
         self.write(m, state, a, some(both(a, there), "source"), ("source",))
     def write(self, m, state, cells, come, origin):
+        say(not m["joins"] or (self.c["contract"] == "barrier" and m["buffer"] == m["source"] == 0), "what line %d joins" % m["line"])
         b, written = m["buffer"], some(cells, *origin)
         old = state["holds"][b]
         say(self.c["buffers"][b]["writable"], "that line %d may write" % m["line"])
         say(within(written, some(come, "q", "index")), "values for line %d" % m["line"])
         if m["op"].startswith("reduce"):
-            say(within(written, some(old, "q", "index")) and empty(both(old, come)), "that line %d counts once" % m["line"])
+            say(within(written, some(old, "q", "index")) and (m["joins"] or empty(both(old, come))), "that line %d counts once" % m["line"])
             state["holds"][b] = either(old, come)
         else:
             state["holds"][b] = either(without(old, written), come)
@@ -174,7 +168,7 @@ class Proof:
             a = read(m["messages" if "messages" in m else "cells"])
             if "messages" in m: return [(m["buffer"], some(a, "from", "offset"), m["op"] != "send")]
             return [(m["buffer"], some(a, "source"), True), (m["source"], named(some(a, "chunk"), source="chunk"), False)]
-        steps = [m for m in moves if m.get("step")]
+        steps = [m for m in moves if m.get("step") and not m["joins"]]
         for i, m in enumerate(steps):
             for n in [n for n in steps[i + 1:] if n["step"] == m["step"]]:
                 for (b, x, wx), (d, y, wy) in [(x, y) for x in uses(m) for y in uses(n)]:
@@ -210,8 +204,10 @@ class Proof:
             {"send": self.send, "recv": self.receive, "reduce": self.receive, "loop": self.loop}.get(m["op"], self.local)(m, state)
         say(not state["sent"], "that each message is received")
     def contract(self, holds):
-        """The contracts of the prelude, with blocks of one chunk; others have no certificate here."""
+        """The contracts of the prelude, with blocks of one chunk. The first buffer of a barrier is no real
+        one: it holds whom a rank has heard of, which messages join; these have no chunks, which compare() sees."""
         name, N = self.c["contract"], less("q", "N")
+        if name == "barrier": return say(within(both(self.possible, N, total(0, True, index=1), total(0, True, chunk=1)), holds[0]), "the contract")
         many, mine = name in ("allgather", "gather", "all_to_all"), name in ("reduce_scatter", "scatter", "all_to_all")
         say(many or mine or name in ("allreduce", "broadcast", "reduce"), "a contract of the prelude")
         root = self.c["root"]
@@ -240,8 +236,8 @@ def real_operations(c, ccc, arguments, n):
     for line in p.stdout.splitlines():
         rank = int(re.split("[ ,]", line)[1]) if line.startswith("rank") else rank
         m = re.search(r"^ *(\d*) +(?:line |\S*:)(\d+) +(send|recv|reduce|copy) +(\S+) (to|from|into) (\S+)$", line)
-        x, y = (cells(m[4]), cells(m[6]) if m[5] == "into" else None) if m else ([], None)
-        if not x: continue
+        if not m: continue
+        x, y = cells(m[4]), cells(m[6]) if m[5] == "into" else None
         if m[1]: real.setdefault(rank, []).append([])
         real[rank][-1].append((int(m[2]), m[3], int(m[6]) if y is None else None, list(zip(x, y or x))))
     sizes = re.findall(r"^(\w+): (\d+) blocks? of (\d+) chunks?$", p.stdout, re.M)
@@ -249,8 +245,7 @@ def real_operations(c, ccc, arguments, n):
 def cells(ref):
     """Chunks of a buffer; those of a scratch have no names."""
     name, lo, hi = re.match(r"(\w+)(?:\[(\d+)(?:\.\.(\d+))?\])?$", ref).groups()
-    lo = int(lo or 0)
-    return [name if name == "scratch" else (name, i) for i in range(lo, int(hi) if hi else lo + 1)]
+    return [name if name == "scratch" else (name, i) for i in range(int(lo or 0), int(hi or int(lo or 0) + 1))]
 def made_operations(c, n, root=0):
     """The same, of the certificate's moves, done one after another."""
     made, bits = {}, n.bit_length() + 1
@@ -269,21 +264,20 @@ def made_operations(c, n, root=0):
             order = (lambda x: number(target, x["chunk"])) if c["buffers"][target]["reversed"] else (lambda x: x.get("offset", 0))
             for x in sorted(tuples(read(m["cells" if "cells" in m else "messages"]), bits, N=n, root=root, D=d), key=order):
                 y = cell(target, x["chunk"])
-                sets.setdefault((x["rank"], x.get("from")), []).append((cell(m["source"], x["source"]) if "cells" in m else y, y))
+                moved = sets.setdefault((x["rank"], x.get("from")), [])
+                if not m["joins"]: moved.append((cell(m["source"], x["source"]) if "cells" in m else y, y))
             for (rank, peer), v in sets.items():
                 if not m["step"] or last.get(rank) != m["step"]: made.setdefault(rank, []).append([])
                 last[rank] = m["step"]
-                made[rank][-1].append((m["line"], m["op"].split()[0], peer, v))
+                made[rank][-1].append((m["line"], "recv" if m["joins"] and m["op"] == "reduce" else m["op"].split()[0], peer, v))
     run(c["moves"], 0)
     return made, {b["name"]: k for b, k in list(zip(c["buffers"], sizes))[:c["given"]]}
 def in_groups(v):
     """Copies of one line, one after another, are as one."""
     out = []
     for group in v:
-        if len(group) == 1 and group[0][2] is None and out and len(out[-1]) == 1 and out[-1][0][:3] == group[0][:3]:
-            out[-1] = [(*group[0][:3], sorted(out[-1][0][3] + group[0][3], key=str))]
-        else:
-            out.append(sorted(((*x[:3], x[3] if x[2] is not None else sorted(x[3], key=str)) for x in group), key=str))
+        if len(group) == 1 and group[0][2] is None and out and len(out[-1]) == 1 and out[-1][0][:3] == group[0][:3]: out[-1] = [(*group[0][:3], sorted(out[-1][0][3] + group[0][3], key=str))]
+        else: out.append(sorted(((*x[:3], x[3] if x[2] is not None else sorted(x[3], key=str)) for x in group), key=str))
     return out
 def compare(c, ccc, arguments, n):
     (real, sizes), (made, extents) = real_operations(c, ccc, arguments, n), made_operations(c, n)

@@ -12,7 +12,7 @@ if ! command -v python3 >/dev/null 2>&1; then
 fi
 subjects="chain_reduce direct_scatter"
 powers="halving_doubling_allreduce recursive_doubling_allreduce bruck_allgather \
-	bruck_all_to_all binomial_gather swing_allreduce binary_tree_allreduce"
+	bruck_all_to_all binomial_gather swing_allreduce binary_tree_allreduce dissemination_barrier"
 [ "${2:-}" != --long ] || powers="$powers binomial_broadcast binomial_reduce binomial_scatter \
 	bine_allgather bine_allreduce bine_broadcast"
 [ "${2:-}" != --long ] || subjects="ring_allgather ring_reduce_scatter ring_allreduce \
@@ -178,10 +178,16 @@ else
 	says "other chunks on the same lines" "$tmp/said" '^not proved: the operations'
 fi
 
+s=dissemination_barrier
+"$ccc" check --certificate "$tmp/whole" schedules/$s.ccs >/dev/null
+spoil_powers "c['moves'][0]['body'][0]['joins'] = False"
+spoil_powers "c['moves'][0]['trips'] = c['moves'][0]['first']"
+spoil_powers "c['moves'][0]['holds'][0]['accepts'].append(0)"
+
 status "no proof, no certificate" 1 "$ccc" check --certificate "$tmp/none" \
 	schedules/pat_allgather.ccs
 says "... and why" "$tmp/err" 'there is no certificate: .* both depend on N'
-for s in double_binary_tree_allreduce dissemination_barrier; do
+for s in double_binary_tree_allreduce halo_exchange; do
 	status "$s: a proof that has none" 1 "$ccc" check --certificate "$tmp/none" schedules/$s.ccs
 	says "... and why" "$tmp/err" 'there is no certificate: .* have no words in one'
 done
