@@ -7,7 +7,7 @@ partial (what has no way on is not accepted), and least ones are compared. The o
 compared with `ccc --emit=program` for some N; all else is proved for all N. With --parts it is that
 of a callee; its operations are printed for these N, for certificate_grid.py to compare.
 """
-import functools, json, re, subprocess, sys
+import functools, itertools, json, re, subprocess, sys
 ORDER = ["N", "D", "root", "rank", "j", "chunk", "from", "source", "q", "index", "offset", "value", "other"]
 def say(holds, what):
     if not holds: sys.exit("not proved: " + what)
@@ -98,17 +98,12 @@ def equals(a, b, k=0): return total(k, True, **{a: 1, b: -1})
 def less(a, b): return total(-1, False, **{b: 1, a: -1})
 def tuples(a, bits, **fixed):
     """The tuples of numbers below 2^bits, where some are given."""
-    found = []
     def go(s, at, number):
-        if at == bits:
-            if s in a.accepts: found.append(number)
-            return
-        for l, t in a.next[s].items():
-            bit = {name: l >> i & 1 for i, name in enumerate(a.tracks)}
-            if all(bit.get(k, v >> at & 1) == v >> at & 1 for k, v in fixed.items()):
-                go(t, at + 1, {k: number.get(k, 0) | b << at for k, b in bit.items()})
-    if all(v >> bits == 0 for v in fixed.values()): go(0, 0, {})
-    return found
+        if at == bits: return [number] if s in a.accepts else []
+        ways = [(t, {name: l >> i & 1 for i, name in enumerate(a.tracks)}) for l, t in a.next[s].items()]
+        return [x for t, bit in ways if all(bit.get(k, v >> at & 1) == v >> at & 1 for k, v in fixed.items())
+                for x in go(t, at + 1, {k: number.get(k, 0) | b << at for k, b in bit.items()})]
+    return go(0, 0, {}) if all(v >> bits == 0 for v in fixed.values()) else []
 class Proof:
     def __init__(self, c):
         self.c, self.possible = c, read(c["possible"])
@@ -133,12 +128,12 @@ class Proof:
     def send(self, m, state):
         a = self.message(m)
         pairs = some(a, "offset", "chunk")
-        for b in state["sent"].values():
-            say(empty(both(pairs, some(b, "offset", "chunk"))), "a free FIFO for line %d" % m["line"])
-        state["sent"][m["slot"]], state["kept"][m["slot"]] = a, state["holds"][m["source"]]
+        for b, block in state["sent"].values():
+            say(block != m["block"] or empty(both(pairs, some(b, "offset", "chunk"))), "a free FIFO for line %d" % m["line"])
+        state["sent"][m["slot"]], state["kept"][m["slot"]] = (a, m["block"]), state["holds"][m["source"]]
     def receive(self, m, state):
-        a, sent = self.message(m), state["sent"].pop(m["slot"], None)
-        say(sent is not None, "a message for line %d" % m["line"])
+        a, (sent, block) = self.message(m), state["sent"].pop(m["slot"], (None, None))
+        say(block == m["block"], "a message for line %d" % m["line"])
         sent = named(sent, rank="from", **{"from": "rank", "chunk": "source"})
         say(same(some(a, "chunk"), some(sent, "source")), "messages of line %d" % m["line"])
         cells = some(both(a, sent), "offset")
@@ -163,16 +158,21 @@ class Proof:
             state["holds"][b] = either(old, come)
         else:
             state["holds"][b] = either(without(old, written), come)
-    def races(self, moves):
+    def races(self, moves, apart, gone=()):
+        """That operations `apart`, of a step or of blocks of a par, touch nothing that one of them writes."""
         def uses(m):
-            a = read(m["messages" if "messages" in m else "cells"])
+            a = some(read(m["messages" if "messages" in m else "cells"]), *gone)
             if "messages" in m: return [(m["buffer"], some(a, "from", "offset"), m["op"] != "send")]
             return [(m["buffer"], some(a, "source"), True), (m["source"], named(some(a, "chunk"), source="chunk"), False)]
-        steps = [m for m in moves if m.get("step") and not m["joins"]]
-        for i, m in enumerate(steps):
-            for n in [n for n in steps[i + 1:] if n["step"] == m["step"]]:
-                for (b, x, wx), (d, y, wy) in [(x, y) for x in uses(m) for y in uses(n)]:
-                    say(b != d or not (wx or wy) or empty(both(x, y)), "a race of lines %d and %d" % (m["line"], n["line"]))
+        for m, n in [(m, n) for m, n in itertools.combinations(moves, 2) if apart(m, n)]:
+            for (b, x, wx), (d, y, wy) in itertools.product(uses(m), uses(n)):
+                say(b != d or not (wx or wy) or empty(both(x, y)), "a race of lines %d and %d" % (m["line"], n["line"]))
+    def pars(self, moves):
+        """A par is all of the text: its blocks touch nothing that another one writes."""
+        def flat(moves): return [x for m in moves for x in (flat(m["body"]) if m["op"] == "loop" else [m])]
+        blocks = {m["block"] for m in flat(moves)}
+        say(blocks <= {0} or 0 not in blocks, "where a par begins and ends")
+        self.races(flat(moves), lambda m, n: m["block"] != n["block"], ["D"])
     def at_twice(self, a): return some(both(named(a, D="value"), total(0, True, value=1, D=-2)), "value")
     def doubled(self, a): return some(both(named(a, D="value"), total(0, True, D=1, value=-2)), "value")
     def heads(self, m):
@@ -199,13 +199,12 @@ class Proof:
         left = [some(both(h, last), "D") for h in holds] + none
         state["holds"] = [either(h, without(a, some(first, "D"))) for h, a in zip(left, state["holds"])]
     def run(self, moves, state):
-        self.races(moves)
+        self.races([m for m in moves if m.get("step") and not m["joins"]], lambda m, n: m["step"] == n["step"])
         for m in moves:
             {"send": self.send, "recv": self.receive, "reduce": self.receive, "loop": self.loop}.get(m["op"], self.local)(m, state)
         say(not state["sent"], "that each message is received")
     def contract(self, holds):
-        """The contracts of the prelude, with blocks of one chunk. The first buffer of a barrier is no real
-        one: it holds whom a rank has heard of, which messages join; these have no chunks, which compare() sees."""
+        """Those of the prelude, with blocks of one chunk. Of a barrier, buffer 0 holds whom a rank has heard of."""
         name, N = self.c["contract"], less("q", "N")
         if name == "barrier": return say(within(both(self.possible, N, total(0, True, index=1), total(0, True, chunk=1)), holds[0]), "the contract")
         many, mine = name in ("allgather", "gather", "all_to_all"), name in ("reduce_scatter", "scatter", "all_to_all")
@@ -225,6 +224,7 @@ class Proof:
         start = both(self.possible, self.buffers[0], equals("q", "rank"), equals("index", "chunk"))
         none = Automaton([], [{}], set())
         state = {"sent": {}, "kept": {}, "holds": [start if g else none for g in self.given]}
+        self.pars(self.c["moves"])
         self.run(self.c["moves"], state)
         self.contract(state["holds"])
 def real_operations(c, ccc, arguments, n):
@@ -234,7 +234,7 @@ def real_operations(c, ccc, arguments, n):
     if "`where` of" in p.stderr: return None, None
     real, rank = {}, None
     for line in p.stdout.splitlines():
-        rank = int(re.split("[ ,]", line)[1]) if line.startswith("rank") else rank
+        rank = tuple(map(int, re.findall(r"\d+", line))) if line.startswith("rank") else rank
         m = re.search(r"^ *(\d*) +(?:line |\S*:)(\d+) +(send|recv|reduce|copy) +(\S+) (to|from|into) (\S+)$", line)
         if not m: continue
         x, y = cells(m[4]), cells(m[6]) if m[5] == "into" else None
@@ -242,8 +242,7 @@ def real_operations(c, ccc, arguments, n):
         real[rank][-1].append((int(m[2]), m[3], int(m[6]) if y is None else None, list(zip(x, y or x))))
     sizes = re.findall(r"^(\w+): (\d+) blocks? of (\d+) chunks?$", p.stdout, re.M)
     return real, {name: int(x) * int(y) for name, x, y in sizes}
-def cells(ref):
-    """Chunks of a buffer; those of a scratch have no names."""
+def cells(ref): # chunks of a buffer; those of a scratch have no names
     name, lo, hi = re.match(r"(\w+)(?:\[(\d+)(?:\.\.(\d+))?\])?$", ref).groups()
     return [name if name == "scratch" else (name, i) for i in range(int(lo or 0), int(hi or int(lo or 0) + 1))]
 def made_operations(c, n, root=0):
@@ -266,7 +265,8 @@ def made_operations(c, n, root=0):
                 y = cell(target, x["chunk"])
                 moved = sets.setdefault((x["rank"], x.get("from")), [])
                 if not m["joins"]: moved.append((cell(m["source"], x["source"]) if "cells" in m else y, y))
-            for (rank, peer), v in sets.items():
+            for (r, peer), v in sets.items():
+                rank = (r, m["block"] - 1) if m["block"] else (r,)
                 if not m["step"] or last.get(rank) != m["step"]: made.setdefault(rank, []).append([])
                 last[rank] = m["step"]
                 made[rank][-1].append((m["line"], "recv" if m["joins"] and m["op"] == "reduce" else m["op"].split()[0], peer, v))
@@ -287,7 +287,7 @@ def compare(c, ccc, arguments, n):
 def parts(c, sizes):
     """The operations of a callee on one buffer: of each N, and root, the steps of each rank."""
     plain = lambda v: [[(*x[:3], (0, x[3][0][1][1], x[3][-1][1][1] + 1)) for x in group] for group in v]
-    made = {n: {root: {r: plain(v) for r, v in made_operations(c, n, root)[0].items()} for root in range(n)} for n in sizes}
+    made = {n: {root: {r: plain(v) for (r,), v in made_operations(c, n, root)[0].items()} for root in range(n)} for n in sizes}
     return made if c["root"] else {n: v[0] for n, v in made.items()}
 def main():
     c, callee = json.load(open(sys.argv[1])), sys.argv[2] == "--parts"
