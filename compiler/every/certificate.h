@@ -29,6 +29,9 @@ const char *certificate_verb(const struct stmt *s);
 /** JSON, to be freed; NULL: it needs floors, which a certificate has no words for. */
 char *certificate_text(struct forms *f, const struct pairs *pairs, const struct clocks *clocks,
 		       const struct flow *flow, const struct holding *h);
+/** Where `where` admits a few N only, each of which was tried: which they are, as JSON, to be
+ *  freed; NULL as above. */
+char *certificate_of_tried(struct forms *f);
 #endif
 
 #endif

@@ -236,7 +236,7 @@ def real_operations(c, ccc, arguments, n):
     for line in p.stdout.splitlines():
         rank = tuple(map(int, re.findall(r"\d+", line))) if line.startswith("rank") else rank
         m = re.search(r"^ *(\d*) +(?:line |\S*:)(\d+) +(send|recv|reduce|copy) +(\S+) (to|from|into) (\S+)$", line)
-        if not m: continue
+        if not m or (m[5] == "into" and not cells(m[4])): continue
         x, y = cells(m[4]), cells(m[6]) if m[5] == "into" else None
         if m[1]: real.setdefault(rank, []).append([])
         real[rank][-1].append((int(m[2]), m[3], int(m[6]) if y is None else None, list(zip(x, y or x))))

@@ -4,7 +4,7 @@ def cells(ref):
     """(buffer, first, end) as `ccc --emit=program` names chunks."""
     name, lo, hi = re.match(r"(\w+)(?:\[(\d+)(?:\.\.(\d+))?\])?$", ref).groups()
     return ("scratch",) if name == "scratch" else (name, int(lo or 0), int(hi or int(lo or 0) + 1))
-def program(ccc, arguments):
+def program(ccc, arguments, cells=cells):
     """Of each rank: steps of (line, kind, peer, chunks ...); how many each buffer has. None: N is refused."""
     p = subprocess.run([ccc, "--emit=program"] + arguments, capture_output=True, text=True)
     if "`where` of" in p.stderr: return None, None
