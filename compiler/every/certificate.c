@@ -10,9 +10,9 @@
  * What needs a floor has no certificate: false is returned. tests/check/certificate.py checks
  * one; docs/internals.md, Every N, says what there is to check.
  */
+#ifdef CCS_HAVE_ISL
 #include "compiler/every/certificate.h"
 
-#ifdef CCS_HAVE_ISL
 /* ---- parts ------------------------------------------------------------------------------------- */
 
 const char *certificate_verb(const struct stmt *s)

@@ -4,7 +4,6 @@
 #ifndef CCS_COMPILER_EVERY_CERTIFICATE_H
 #define CCS_COMPILER_EVERY_CERTIFICATE_H
 
-#ifdef CCS_HAVE_ISL
 #include "compiler/every/relations.h"
 
 #include <jansson.h>
@@ -32,6 +31,4 @@ char *certificate_text(struct forms *f, const struct pairs *pairs, const struct 
 /** Where `where` admits a few N only, each of which was tried: which they are, as JSON, to be
  *  freed; NULL as above. */
 char *certificate_of_tried(struct forms *f);
-#endif
-
 #endif

@@ -7,9 +7,9 @@
  *
  * A set has "to" of no sums. What needs a floor has no words here.
  */
+#ifdef CCS_HAVE_ISL
 #include "compiler/every/certificate.h"
 
-#ifdef CCS_HAVE_ISL
 #include <isl/constraint.h>
 
 static json_t *number(isl_val *v, bool *floors)
