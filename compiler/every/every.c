@@ -70,9 +70,10 @@ static struct every affine_prove(struct ctx *c, const struct instance *in, uint3
 		e.why = "a run with 0 slots has no words in one";
 	else if (e.proved && (f.summed || f.wide))
 		e.why = "sums that go up a tree, and such copies, have no words in one";
-	if (e.proved && certificate && !e.why) {
+	if (certificate && (tried || (e.proved && !e.why))) {
 		isl_ctx_set_max_operations(f.isl, 0);
-		char *text = certificate_text(&f, &p.pairs, &p.clocks, &p.flow, p.holdings);
+		char *text = tried ? certificate_of_tried(&f)
+				   : certificate_text(&f, &p.pairs, &p.clocks, &p.flow, p.holdings);
 		e.certificate = text ? arena_printf(c->arena, "%s\n", text) : NULL;
 		free(text);
 	}
@@ -81,7 +82,6 @@ static struct every affine_prove(struct ctx *c, const struct instance *in, uint3
 	isl_ctx_free(f.isl);
 	if (tried) {
 		e.proved = e.some = true;
-		e.why = "each N that `where` admits was checked by itself";
 	} else if (!e.proved) {
 		e.why = arena_printf(c->arena, "%s", why);
 		e.line = f.line;
@@ -94,7 +94,7 @@ static struct every affine_prove(struct ctx *c, const struct instance *in, uint3
 /* Texts of calls in groups have their own way, which is quick; others the affine one. */
 static struct every sets_prove(struct ctx *c, const struct instance *in, bool certificate)
 {
-	struct every g = grid_prove(c, in);
+	struct every g = grid_prove(c, in, certificate);
 
 	if (g.proved)
 		return g;
@@ -103,9 +103,9 @@ static struct every sets_prove(struct ctx *c, const struct instance *in, bool ce
 }
 
 /* ... no grid in a grid. */
-static struct every sets_prove_called(struct ctx *c, const struct instance *in)
+static struct every sets_prove_called(struct ctx *c, const struct instance *in, bool certificate)
 {
-	return affine_prove(c, in, 1, false);
+	return affine_prove(c, in, 1, certificate);
 }
 #else
 static struct every sets_prove(struct ctx *c, const struct instance *in, bool certificate)
@@ -116,9 +116,9 @@ static struct every sets_prove(struct ctx *c, const struct instance *in, bool ce
 	return (struct every){ .why = "ccc was built without isl" };
 }
 
-static struct every sets_prove_called(struct ctx *c, const struct instance *in)
+static struct every sets_prove_called(struct ctx *c, const struct instance *in, bool certificate)
 {
-	return sets_prove(c, in, false);
+	return sets_prove(c, in, certificate);
 }
 #endif
 
@@ -140,9 +140,9 @@ struct every every_prove(struct ctx *c, const struct instance *in, bool certific
 	return p.proved || e.powers ? p : e;
 }
 
-struct every every_prove_called(struct ctx *c, const struct instance *in)
+struct every every_prove_called(struct ctx *c, const struct instance *in, bool certificate)
 {
-	struct every e = sets_prove_called(c, in);
+	struct every e = sets_prove_called(c, in, certificate);
 
-	return e.proved ? e : powers_prove(c, in, 1, false);
+	return e.proved ? e : powers_prove(c, in, 1, certificate);
 }

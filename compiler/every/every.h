@@ -50,7 +50,7 @@ struct every every_prove(struct ctx *c, const struct instance *in, bool certific
 
 /** The same of a schedule that another one calls in its groups, for every N >= 1: no N was
  *  tried. */
-struct every every_prove_called(struct ctx *c, const struct instance *in);
+struct every every_prove_called(struct ctx *c, const struct instance *in, bool certificate);
 
 /** Whether a topology's text has links, so that other pairs have none. */
 bool every_has_link(const struct stmt *s);

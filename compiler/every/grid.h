@@ -17,6 +17,7 @@
  *   grid_steps.c        steps of the main text
  *   grid_proof.c        the main text as a row of such calls and steps, and what is held at the
  *                       end
+ *   grid_certificate.c  all of it as JSON
  *
  * Why that is sound. All ranks make the same calls in the same order, and a call's groups are
  * disjoint and cover all ranks. A callee's proof says that from empty FIFOs it runs to its end
@@ -32,7 +33,7 @@
 #ifndef CCS_COMPILER_EVERY_GRID_H
 #define CCS_COMPILER_EVERY_GRID_H
 
-#include "compiler/every/relations.h"
+#include "compiler/every/certificate.h"
 
 #define GRID_FACTORS 4u /* N is a product of so many at most */
 #define GRID_ATOMS 24u
@@ -119,6 +120,9 @@ struct grid_run {
 	isl_map *holds; /* cell -> cells that were there at first; none: it has no value */
 	const char **words;
 	uint32_t nwords, capwords;
+	struct paper paper;
+	json_t *moves;	      /* of a certificate; NULL: none is asked for */
+	const char *wordless; /* why there is none after all; or NULL */
 };
 
 /* ---- grid_values.c ---- */
@@ -191,14 +195,35 @@ struct grid_call {
 	isl_map *messages; /* rank -> rank */
 	bool parts;	   /* its view has as many parts as the group has ranks, else one */
 	bool whole;	   /* rank -> rank; parts are single chunks then */
+	bool rooted;	   /* they are what this rank of the group had */
+	struct polynomial root;
+	json_t *certificate; /* its own; NULL: it has none */
 };
 /** False: g->why. In the group: g->rank and g->n are its. */
-bool grid_call(struct grid *g, const struct stmt *call, uint32_t slots, uint32_t number,
-	       struct grid_call *to);
+bool grid_call(struct grid_run *r, const struct stmt *call, uint32_t number, struct grid_call *to);
 void grid_call_free(struct grid_call *c);
 
 /* ---- grid_proof.c ---- */
 /** The verdict, as every_prove. Neither proved nor a reason: it is no text of this kind. */
-struct every grid_prove(struct ctx *c, const struct instance *in);
+struct every grid_prove(struct ctx *c, const struct instance *in, bool certificate);
+
+/* ---- grid_certificate.c ---- */
+/* An operation of a step: its rank's digits and its loops' trips decide all else. */
+struct grid_operation {
+	const struct stmt *s;
+	const isl_set *domain; /* atoms that come here */
+	const uint32_t *loop;
+	uint32_t nloops;
+	const struct polynomial *peer;	/* digits; NULL: none */
+	const struct grid_cells *x, *y; /* y: of copies and local reductions */
+};
+json_t *grid_words_operation(struct grid_run *r, const struct grid_operation *o);
+/** A step is done: `operations`, which are taken, and what is held after it. */
+void grid_words_step(struct grid_run *r, const struct stmt *s, json_t *operations);
+/** A call is done; c->certificate is taken. */
+void grid_words_call(struct grid_run *r, const struct stmt *s, struct grid_call *c, uint32_t number,
+		     const struct grid_cells *view);
+/** The certificate; NULL: r->wordless may tell why. */
+char *grid_certificate(struct grid_run *r);
 
 #endif

@@ -9,6 +9,7 @@
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* The callee as a schedule of its own, on one `inout` buffer; false: of another kind. */
@@ -66,10 +67,20 @@ static bool tell(struct forms *f, const struct affine_proof *p, const char *name
 	return true;
 }
 
+static json_t *certificate(struct forms *f, const struct affine_proof *p)
+{
+	char *text = certificate_text(f, &p->pairs, &p->clocks, &p->flow, p->holdings);
+	json_t *j = text ? json_loads(text, 0, NULL) : NULL;
+
+	free(text);
+	return j;
+}
+
 /* Of N parts: by its affine proof. False: f->why may tell. */
-static bool by_proof(struct grid *g, const struct stmt *call, uint32_t slots, uint32_t number,
+static bool by_proof(struct grid_run *r, const struct stmt *call, uint32_t number,
 		     struct grid_call *to)
 {
+	struct grid *g = r->g;
 	struct decl d;
 	struct buffer_def b;
 	struct affine_proof p = { .holdings = NULL };
@@ -85,7 +96,9 @@ static bool by_proof(struct grid *g, const struct stmt *call, uint32_t slots, ui
 			   .least = 1,
 			   .part = true };
 	to->parts = true;
-	bool ok = affine_proof_make(&f, slots, &p) && tell(&f, &p, g->names[number], to);
+	bool ok = affine_proof_make(&f, r->slots, &p) && tell(&f, &p, g->names[number], to);
+	if (ok && r->moves && !f.rendezvous)
+		to->certificate = certificate(&f, &p);
 	if (!ok && !g->why) {
 		g->why = f.why ? f.why : "a callee with a `where` or a scratch";
 		g->line = f.line;
@@ -186,13 +199,13 @@ static bool is_called_so(const struct stmt *call, const struct binding **root, b
 }
 
 /* A schedule that is right for every N >= 1 and every root. */
-static bool by_contract(struct grid *g, const struct stmt *call, uint32_t number,
+static bool by_contract(struct grid_run *r, const struct stmt *call, uint32_t number,
 			struct grid_call *to)
 {
+	struct grid *g = r->g;
 	const struct decl *d = call->callee;
 	const struct binding *root;
 	const struct expr *count, *e;
-	struct polynomial q;
 	bool all;
 
 	if (!is_called_so(call, &root, &all))
@@ -201,8 +214,9 @@ static bool by_contract(struct grid *g, const struct stmt *call, uint32_t number
 	to->parts = count->kind == E_N;
 	if (!to->parts && (count->kind != E_INT || count->value != 1))
 		return false;
-	if (!all && (!(e = number_of(call->more, root)) || !grid_value(g, e, &q) ||
-		     !(to->holds = one_rank(g, &q, number))))
+	to->rooted = !all;
+	if (!all && (!(e = number_of(call->more, root)) || !grid_value(g, e, &to->root) ||
+		     !(to->holds = one_rank(g, &to->root, number))))
 		return grid_fail(g, call->span, "a root that may be no rank of its group");
 	if (all)
 		to->holds = all_ranks(g, number);
@@ -213,23 +227,25 @@ static bool by_contract(struct grid *g, const struct stmt *call, uint32_t number
 			       .schedule = call->callee,
 			       .root = -1,
 			       .root_param = root ? root->sym : NULL };
-	struct every made = every_prove_called(g->ctx, &in);
+	struct every made = every_prove_called(g->ctx, &in, r->moves != NULL);
+	to->certificate = made.certificate ? json_loads(made.certificate, 0, NULL) : NULL;
 	return (made.proved && !made.some) ||
 	       grid_fail(g, call->span, "a schedule in a group that is not proved for every N");
 }
 
-bool grid_call(struct grid *g, const struct stmt *call, uint32_t slots, uint32_t number,
-	       struct grid_call *to)
+bool grid_call(struct grid_run *r, const struct stmt *call, uint32_t number, struct grid_call *to)
 {
+	struct grid *g = r->g;
+
 	*to = (struct grid_call){ .holds = NULL };
-	if (by_proof(g, call, slots, number, to))
+	if (by_proof(r, call, number, to))
 		return true;
 	const char *why = g->why;
 	uint32_t line = g->line;
 	grid_call_free(to);
 	*to = (struct grid_call){ .holds = NULL };
 	g->why = NULL;
-	if (by_contract(g, call, number, to))
+	if (by_contract(r, call, number, to))
 		return true;
 	if (!g->why) {
 		g->why = why;
@@ -242,6 +258,7 @@ void grid_call_free(struct grid_call *c)
 {
 	isl_map_free(c->holds);
 	isl_map_free(c->messages);
+	json_decref(c->certificate);
 }
 #else
 typedef int without_isl; /* a file needs a declaration */

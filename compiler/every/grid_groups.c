@@ -41,19 +41,18 @@ static bool counts_most(const struct grid *g, uint32_t free, uint32_t number)
 /* The cells of the views that a call is given in all groups, which must be the same chunks on all
  * ranks of a group, one for each part or cut into parts by `number`. NULL: g->why. */
 static isl_set *view(struct grid_run *r, const struct ref *ref, const struct grid_call *c,
-		     uint32_t number)
+		     uint32_t number, struct grid_cells *of)
 {
 	struct grid *g = r->g;
 	struct polynomial own[GRID_FACTORS];
-	struct grid_cells of;
 	isl_map *m;
 
 	grid_own(g, own);
-	if (!grid_cells_of(g, ref, &of))
+	if (!grid_cells_of(g, ref, of))
 		return NULL;
-	if (g->buffers[of.buffer].def->dir == DIR_IN ||
-	    (c->parts ? !counts_most(g, of.free, number) : of.free) ||
-	    (c->whole && of.free & ~(1u << number)) || !(m = grid_put_cells(g, own, &of))) {
+	if (g->buffers[of->buffer].def->dir == DIR_IN ||
+	    (c->parts ? !counts_most(g, of->free, number) : of->free) ||
+	    (c->whole && of->free & ~(1u << number)) || !(m = grid_put_cells(g, own, of))) {
 		grid_fail(g, ref->span, "a view whose parts are no part of a grid");
 		return NULL;
 	}
@@ -164,6 +163,7 @@ bool grid_within(struct grid_run *r, const struct stmt *s)
 	struct grid *g = r->g;
 	struct polynomial rank = g->rank, n = g->n;
 	struct grid_call c;
+	struct grid_cells of;
 	const struct stmt *call = s->body;
 	uint32_t number = 0;
 
@@ -173,11 +173,13 @@ bool grid_within(struct grid_run *r, const struct stmt *s)
 		return false;
 	g->rank = grid_atom(g->ranks + number);
 	g->n = grid_atom(number);
-	bool ok = grid_call(g, call, r->slots, number, &c);
-	isl_set *mine = ok ? view(r, call->args->ref, &c, number) : NULL;
+	bool ok = grid_call(r, call, number, &c);
+	isl_set *mine = ok ? view(r, call->args->ref, &c, number, &of) : NULL;
 	g->rank = rank;
 	g->n = n;
 	ok = mine && calls(r, &c, number, mine, call->span);
+	if (ok)
+		grid_words_call(r, s, &c, number, &of);
 	grid_call_free(&c);
 	ARENA_PUSH(g->arena, r->words, r->nwords, r->capwords) = arena_printf(
 		g->arena, "%s is right for every N >= 1, so in the groups of line %u too",

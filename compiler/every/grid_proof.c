@@ -11,6 +11,7 @@
 
 #include <isl/ctx.h>
 #include <isl/options.h>
+#include <stdlib.h>
 
 #define STEPS 2000000ul /* of isl: about a second */
 
@@ -264,7 +265,18 @@ static void keep(struct arena *to, const struct grid_run *r, struct every *e)
 	e->invariants = v;
 	e->ninvariants = r->nwords;
 	e->of = claim(to, r->g);
-	e->why = "grids of every size have no words in one";
+}
+
+/* The certificate, if one is asked for. */
+static void keep_certificate(struct arena *to, struct grid_run *r, struct every *e)
+{
+	if (!r->moves)
+		return;
+	isl_ctx_set_max_operations(r->g->isl, 0);
+	char *text = grid_certificate(r);
+	e->certificate = text ? arena_printf(to, "%s\n", text) : NULL;
+	e->why = text ? NULL : r->wordless;
+	free(text);
 }
 
 static struct grid begin(struct ctx *c, const struct instance *in, struct arena *arena,
@@ -282,19 +294,23 @@ static struct grid begin(struct ctx *c, const struct instance *in, struct arena 
 }
 
 /* With one order of the digits of chunks. */
-static struct every prove_so(struct ctx *c, const struct instance *in, bool reversed)
+static struct every prove_so(struct ctx *c, const struct instance *in, bool reversed,
+			     bool certificate)
 {
 	struct arena arena; /* of its own, without a limit: isl's memory is held across it */
 	struct every e = { 0 };
 
 	arena_init(&arena, NULL, NULL);
 	struct grid g = begin(c, in, &arena, reversed);
-	struct grid_run r = { .g = &g, .slots = c->slots };
+	struct grid_run r = { .g = &g,
+			      .slots = c->slots,
+			      .moves = certificate ? json_array() : NULL };
 	bool ok = prove(&r);
 	e.proved = ok && isl_ctx_last_error(g.isl) == isl_error_none;
 	e.some = true;
 	if (e.proved) {
 		keep(c->arena, &r, &e);
+		keep_certificate(c->arena, &r, &e);
 	} else {
 		e.why = arena_printf(c->arena, "%s",
 				     isl_ctx_last_error(g.isl) == isl_error_quota
@@ -306,6 +322,7 @@ static struct every prove_so(struct ctx *c, const struct instance *in, bool reve
 	isl_set_free(r.cells);
 	isl_map_free(r.links);
 	isl_map_free(r.holds);
+	json_decref(r.moves);
 	isl_set_free(g.context);
 	for (uint32_t i = 0; i < GRID_ATOMS; i++)
 		isl_set_free(g.turned[i]);
@@ -314,14 +331,14 @@ static struct every prove_so(struct ctx *c, const struct instance *in, bool reve
 	return e;
 }
 
-struct every grid_prove(struct ctx *c, const struct instance *in)
+struct every grid_prove(struct ctx *c, const struct instance *in, bool certificate)
 {
 	struct every e = { 0 };
 
 	if (!is_grid(in))
 		return e;
-	e = prove_so(c, in, true);
-	struct every other = e.proved ? e : prove_so(c, in, false);
+	e = prove_so(c, in, true, certificate);
+	struct every other = e.proved ? e : prove_so(c, in, false, certificate);
 	return other.proved ? other : e;
 }
 #else

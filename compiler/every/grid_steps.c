@@ -25,7 +25,18 @@ struct stepping {
 	bool messages; /* may be here */
 	struct stepped *v;
 	uint32_t n, cap;
+	json_t *words; /* of the operations, for a certificate */
 };
+
+/* Tells the certificate of an operation. */
+static void words(const struct stepping *t, const struct stmt *s, const struct polynomial *peer,
+		  const struct grid_cells *x, const struct grid_cells *y)
+{
+	struct grid_operation o = { s, t->domain, t->loop, t->nloops, peer, x, y };
+
+	if (t->words)
+		json_array_append_new(t->words, grid_words_operation(t->r, &o));
+}
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
@@ -99,6 +110,7 @@ static bool message(struct stepping *t, const struct stmt *s)
 	*(send ? &p.reads : &p.writes) = m;
 	p.pairs = grid_between(g, grid_put_digits(g, NULL, from, 0),
 			       grid_put_digits(g, NULL, to, 0), isl_set_copy(t->domain));
+	words(t, s, other, &c, NULL);
 	return push(t, &p);
 }
 
@@ -119,7 +131,10 @@ static bool local(struct stepping *t, const struct stmt *s)
 	p.reads = access(t, own, own, own, &x);
 	p.writes = access(t, own, own, own, &y);
 	push(t, &p);
-	return (p.reads && p.writes) || unknown(t, s);
+	if (!p.reads || !p.writes)
+		return unknown(t, s);
+	words(t, s, NULL, &x, &y);
+	return true;
 }
 
 /* ---- the text of a step ---------------------------------------------------------------------- */
@@ -392,7 +407,9 @@ static bool values(const struct stepping *t, const isl_map *sent, bool trips)
 
 bool grid_step(struct grid_run *r, const struct stmt *s)
 {
-	struct stepping t = { .r = r, .messages = s->kind == S_STEP };
+	struct stepping t = { .r = r,
+			      .messages = s->kind == S_STEP,
+			      .words = r->moves ? json_array() : NULL };
 	struct stmt one = *s;
 	isl_map *sent = NULL;
 	bool trips;
@@ -401,6 +418,9 @@ bool grid_step(struct grid_run *r, const struct stmt *s)
 	t.domain = grid_any(r->g);
 	bool ok = list(&t, t.messages ? s->body : &one) && matched(&t, s, &sent, &trips) &&
 		  no_races(&t, s) && values(&t, sent, trips);
+	if (ok && !trips)
+		r->wordless = "messages that only their FIFOs tell apart have no words in one";
+	grid_words_step(r, s, t.words);
 	for (uint32_t i = 0; i < t.n; i++) {
 		isl_map_free(t.v[i].pairs);
 		isl_map_free(t.v[i].reads);

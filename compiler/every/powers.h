@@ -371,7 +371,7 @@ const struct dfa *power_numbered(struct power_forms *f, const struct dfa *a,
 				 const struct dfa *number);
 
 /* ---- powers_certificate.c ---- */
-/** JSON, to be freed. */
+/** JSON, to be freed; NULL: there are channels, which it has no words for. */
 char *power_certificate(struct power_forms *f, const struct moves *m,
 			const struct all_heads *heads);
 

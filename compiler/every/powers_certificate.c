@@ -7,6 +7,10 @@
  *   automaton  {"tracks": [names, the lowest bit of a letter first], "accepts": [states],
  *               "next": [for each state, {letter: state}]}; no entry: nothing more is accepted
  *
+ * An operation in a block of a par has that block's number, from 1; others have 0.
+ * Of a barrier the first buffer holds whom a rank has heard of, and a message without chunks "joins"
+ * what its sender knows.
+ *
  * tests/check/certificate_powers.py checks one; docs/internals.md, Every N, says what there is
  * to check.
  */
@@ -20,6 +24,16 @@ static const char *const track_names[TRACKS] = {
 	[TRACK_FROM] = "from",	 [TRACK_SOURCE] = "source", [TRACK_Q] = "q",
 	[TRACK_INDEX] = "index", [TRACK_OFFSET] = "offset", [TRACK_VALUE] = "value",
 };
+
+/* Whether an operation has a channel of its own. */
+static bool has_channels(const struct moves *m)
+{
+	for (uint32_t k = 0; k < m->n; k++)
+		if (m->v[k].kind == MOVE_LOOP ? has_channels(m->v[k].body)
+					      : m->v[k].item->channel != 0)
+			return true;
+	return false;
+}
 
 /* The state from which nothing is accepted; or NONE. */
 static uint32_t dead_state(const struct dfa *a)
@@ -73,9 +87,11 @@ static json_t *operation(struct power_forms *f, const struct move *m)
 	const struct act *i = m->item;
 	uint32_t line = source_place(f->sources, i->stmt->span.lo).line;
 
-	return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:o}", "op", verb(i), "line", (int)line,
-			 "step", i->step ? (int)i->step->number + 1 : 0, "slot", (int)m->slot,
-			 "buffer", (int)i->buffer, "source", (int)i->source,
+	return json_pack("{s:s, s:i, s:b, s:I, s:i, s:i, s:i, s:i, s:o}", "op", verb(i), "line",
+			 (int)line, "joins", (int)i->joins, "block",
+			 (json_int_t)(i->joins ? 0 : i->fifo), "step",
+			 i->step ? (int)i->step->number + 1 : 0, "slot", (int)m->slot, "buffer",
+			 (int)i->buffer, "source", (int)i->source,
 			 i->kind == ITEM_LOCAL ? "cells" : "messages",
 			 automaton(i->kind == ITEM_LOCAL ? i->local : i->chunks));
 }
@@ -134,6 +150,8 @@ char *power_certificate(struct power_forms *f, const struct moves *m, const stru
 {
 	const struct decl *d = f->in->schedule;
 
+	if (has_channels(m))
+		return NULL;
 	f->d.most = UINT64_MAX;
 	json_t *j = json_pack("{s:i, s:s, s:s, s:s, s:i, s:o, s:o, s:o}", "certificate", 2,
 			      "schedule", d->name.name, "contract", d->contract_name.name, "root",

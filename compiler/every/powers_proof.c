@@ -290,16 +290,18 @@ struct every powers_prove(struct ctx *c, const struct instance *in, uint32_t lea
 	e.some = f.some;
 	if (e.proved) {
 		keep_words(c->arena, &f, &heads, &e);
-		e.why = f.rendezvous	  ? "a run with 0 slots has no words in one"
-			: f.begun != NONE ? "promises of order have no words in one"
-			: f.pars	  ? "blocks of a par, and channels, have no words in one"
-					  : NULL;
+		e.why = f.rendezvous ? "a run with 0 slots has no words in one"
+			: f.begun != NONE && (f.full || f.ncontract)
+				? "promises of order beside data have no words in one"
+				: NULL;
 	} else {
 		e.why = f.why ? f.why : f.d.spent ? "it takes too long" : "no proof was found";
 		e.line = f.line;
 	}
 	if (e.proved && certificate && !e.why)
 		e.certificate = certificate_of(c->arena, &f, &m, &heads);
+	if (e.proved && certificate && !e.why && !e.certificate)
+		e.why = "channels have no words in one";
 	arena_free(&arena);
 	return e;
 }

@@ -1,95 +1,14 @@
 """Checks a certificate of `ccc check --certificate` for every N, with means of its own.
 
-usage: certificate.py CERTIFICATE CCC [ccc's arguments, the schedule last]
+usage: certificate.py CERTIFICATE CCC [ccc's arguments, the schedule last], or CERTIFICATE --parts N ...
 
-Linear constraints over integers are refuted by Fourier-Motzkin elimination with exact integers,
-tightened by their greatest common divisors: what is found empty is empty. The operations are
-compared with `ccc --emit=program` for some N; that sends and receives are paired rightly, that
-no wait is part of a cycle, that nothing races, which write each read sees, what writes hold, and
-that this is what the contract asks for, are proved for all N. Forms are dictionaries from
-variables to factors, with 1 for the constant; a constraint is (">=" or "=", form).
+The operations are compared with `ccc --emit=program` for some N; all else is proved for all N.
+With --parts it is that of a callee: what its buffer holds in the end is proved to be as said, and
+its operations are printed for these N, for certificate_grid.py to compare.
 """
-import itertools, json, math, re, subprocess, sys
-def add(a, b, k=1):
-    r = dict(a)
-    for v, c in b.items():
-        r[v] = r.get(v, 0) + k * c
-        if r[v] == 0:
-            del r[v]
-    return r
-def number(n): return {1: n} if n else {}
-def ge(a, b): return (">=", add(a, b, -1))
-def lt(a, b): return (">=", add(add(b, a, -1), {1: -1}))
-def eq(a, b): return ("=", add(a, b, -1))
-def solve_equal(c):
-    """Puts equalities with a factor of 1 or -1 into the others."""
-    c = list(c)
-    while True:
-        for i, (kind, f) in enumerate(c):
-            v = next((v for v in f if kind == "=" and v != 1 and abs(f[v]) == 1), None)
-            if v is not None: break
-        else:
-            return c
-        rest = c[:i] + c[i + 1:]
-        c = [(k, add(g, f, -g[v] * f[v]) if v in g else g) for k, g in rest]
-def tight(f):
-    d = math.gcd(*[k for v, k in f.items() if v != 1])
-    return f if d <= 1 else {v: k // d for v, k in f.items() if k // d}
-def empty(constraints):
-    """Whether no integers satisfy all of them. False may mean: not found."""
-    rows = {}
-    for kind, f in solve_equal(constraints):
-        if kind == "=" and f.get(1, 0) % (math.gcd(*[k for v, k in f.items() if v != 1]) or 1): return True
-        for g in [f, add({}, f, -1)] if kind == "=" else [f]:
-            if not keep(rows, tight(g)): return True
-    while True:
-        names = {v for key in rows for v, _ in key}
-        if not names: return False
-        def cost(v):
-            up = sum(1 for key in rows if dict(key).get(v, 0) > 0)
-            return up * (sum(1 for key in rows if v in dict(key)) - up)
-        v = min(names, key=lambda v: (cost(v), str(v)))
-        forms = [{**dict(key), 1: c} for key, c in rows.items()]
-        rows, lo, hi = {}, [f for f in forms if f.get(v, 0) > 0], [f for f in forms if f.get(v, 0) < 0]
-        new = [f for f in forms if v not in f] + [add(add({}, a, -b[v]), b, a[v]) for a in lo for b in hi]
-        if len(new) > 3000: return False
-        if not all(keep(rows, tight(f)) for f in new): return True
-def keep(rows, f):
-    key = tuple(sorted(((v, k) for v, k in f.items() if v != 1), key=str))
-    c = f.get(1, 0)
-    if not key: return c >= 0
-    rows[key] = min(c, rows.get(key, c))
-    return rows.get(tuple((v, -k) for v, k in key), 1 << 60) + rows[key] >= 0
-def opposites(c):
-    kind, f = c
-    less = (">=", add({1: -1}, f, -1))
-    return [less] if kind == ">=" else [less, (">=", add(f, {1: -1}))]
-def covered(given, choices):
-    """Whether one of the choices (lists of constraints) holds wherever all of `given` do."""
-    if empty(given): return True
-    for i, choice in enumerate(choices):
-        if empty(given + choice): continue
-        open_ = [o for c in choice for o in opposites(c) if not empty(given + [o])]
-        return all(covered(given + [o], choices[i + 1:]) for o in open_)
-    return False
-def cases(given, *lists):
-    """All ways to take one case of each list, where they can be: (constraints, values)."""
-    if not lists:
-        yield given, []
-        return
-    for conditions, value in lists[0]:
-        both = given + conditions
-        if not empty(both):
-            for g, values in cases(both, *lists[1:]):
-                yield g, [value] + values
-def say(ok, what):
-    if not ok: sys.exit("not proved: " + what)
-def at(s, point):
-    f = add(add(number(s[0]), {"N": 1}, s[1]), {"R": 1}, s[2])
-    for k, p in zip(s[3:], point):
-        f = add(f, p, k)
-    return f
-def pieces(list_, point): return [([(k, at(s, point)) for k, s in p["if"]], [at(s, point) for s in p["to"]]) for p in list_]
+import itertools, json, sys
+from certificate_program import program
+from certificate_sums import *
 class Proof:
     def __init__(self, c):
         self.c, self.ops, self.d = c, c["operations"], c["numbers"]
@@ -105,28 +24,22 @@ class Proof:
     def before(self, t, u): return [([eq(a, b) for a, b in zip(t[:i], u[:i])] + [lt(t[i], u[i])], None) for i in range(len(t))]
     def not_before(self, t, u): return self.before(u, t) + [([eq(a, b) for a, b in zip(t, u)], None)]
     def clock(self, k, p):
-        for c in self.c["clocks"]:
-            if c["at"] in (-1, self.ops[k]["place"][0]["value"]):
-                return [(g, (c["before"], v[0])) for g, v in pieces(c["clock"], p)]
-        return [([], (self.long, {}))]
+        c = next((c for c in self.c["clocks"] if c["at"] in (-1, self.ops[k]["place"][0]["value"])), None)
+        return [(g, (c["before"], v[0])) for g, v in pieces(c["clock"], p)] if c else [([], (self.long, {}))]
     def one(self, k, key, p): return [(g, v[0]) for g, v in pieces(self.ops[k][key], p)]
     def fifo(self, k, p):
         """(sender, receiver, channel, blocks), by cases."""
-        send, out = self.ops[k]["kind"] == "send", []
+        send = self.ops[k]["kind"] == "send"
         blocks = [p[e["value"]] if e["kind"] == "trip" else number(e["value"])
                   for e in self.ops[k]["place"] if e["block"]]
-        for g, (peer, channel) in cases([], self.one(k, "peer", p), self.one(k, "channel", p)):
-            out.append((g, ([p[0], peer] if send else [peer, p[0]]) + [channel] + blocks))
-        return out
+        ends = cases([], self.one(k, "peer", p), self.one(k, "channel", p))
+        return [(g, ([p[0], peer] if send else [peer, p[0]]) + [channel] + blocks) for g, (peer, channel) in ends]
     def access(self, k, key, p):
         """Chunks of an operand: (buffer, cell), by cases; p's last number is the chunk's."""
         a, e = self.ops[k][key], self.event(p)
         loops = self.c["buffers"][a["buffer"]]["loops"]
-        out = []
-        for g, (_, first, n) in cases([], self.here(k, e), pieces(a["first"], e), pieces(a["n"], e)):
-            cell = [p[i] if i <= loops else {} for i in range(self.d - 1)] + [add(first[0], p[-1])]
-            out.append((g + [ge(p[-1], {}), lt(p[-1], n[0])], (a["buffer"], cell)))
-        return out
+        return [(g + [ge(p[-1], {}), lt(p[-1], n[0])], (a["buffer"], [p[i] if i <= loops else {} for i in range(self.d - 1)] + [add(first[0], p[-1])]))
+                for g, (_, first, n) in cases([], self.here(k, e), pieces(a["first"], e), pieces(a["n"], e))]
     def target(self, k): return {"recv": "x", "reduce": "x", "copy": "y", "reduce into": "y"}.get(self.ops[k]["kind"])
     def bounds(self):
         for k, o in enumerate(self.ops):
@@ -187,19 +100,17 @@ class Proof:
     def sources(self):
         for k, o in enumerate(self.ops):
             p = self.point("p")
-            if o["kind"] in ("send", "copy", "reduce into"):
-                self.sources_of("x%d" % k, p, self.access(k, "x", p), self.time(k, p, 0))
-            if o["kind"] in ("reduce", "reduce into"):
-                self.sources_of("y%d" % k, p, self.access(k, self.target(k), p), self.time(k, p, 0))
+            for read, key in (("x", "x"), ("y", self.target(k))):
+                if o["kind"] in ({"x": ("send", "copy", "reduce into"), "y": ("reduce", "reduce into")}[read]):
+                    self.sources_of(read + str(k), p, self.access(k, key, p), self.time(k, p, 0))
     def sources_of(self, read, p, cells, time):
         u = self.point("u")
         for g, ((buffer, cell),) in cases([], cells):
             say(covered(g, [c for c, _ in self.seen(read, p)]), "a source for all of " + read)
             for h, ((kind, k, q),) in cases(g, self.seen(read, p)):
-                since = None
+                since = self.time(k, q, 1) if kind == "w" else None
                 if kind == "w":
                     written = [c + [eq(a, b) for a, b in zip(x[1], cell)] for c, x in self.access(k, self.target(k), q) if x[0] == buffer]
-                    since = self.time(k, q, 1)
                     say(covered(h, written) and all(empty(h + c) for c, _ in self.not_before(since, time)), "sources of " + read)
                 else:
                     say(k == buffer and self.c["buffers"][k]["given"] and covered(h, [[eq(a, b) for a, b in zip(q, cell)]]), "what is given to " + read)
@@ -213,9 +124,7 @@ class Proof:
         if kind == "b": return [([eq(q, p[0])], (k, p[-1]))]
         h, out = self.c["holds"][k], []
         for g, (lo, n, chunk) in cases([], pieces(h["first"], p), pieces(h["n"], p), pieces(h["chunk"], p)):
-            for around in ({}, {"N": 1}):
-                x = add(q, around)
-                out.append((g + [ge(x, lo[0]), lt(x, add(lo[0], n[0])), ge(q, {}), lt(q, {"N": 1})], (h["buffer"], chunk[0])))
+            out += [(g + [ge(x, lo[0]), lt(x, add(lo[0], n[0])), ge(q, {}), lt(q, {"N": 1})], (h["buffer"], chunk[0])) for x in (q, add(q, {"N": 1}))]
         return out
     def within(self, g, a, others):
         """Whether each contribution of `a` is one of the others."""
@@ -240,6 +149,10 @@ class Proof:
     def contract(self):
         name, p, q, N = self.c["contract"], self.point("p"), {"q": 1}, {"N": 1}
         root = {"R": 1} if self.c["root"] else {}
+        one = [ge(N, number(1)), ge(p[0], {}), lt(p[0], N)] + [eq(x, {}) for x in p[1:]]
+        say(name or covered(one, [g for g, _ in pieces(self.c["possible"], p)]), "that each N >= 1 is possible")
+        if not name: return self.sources_of("f0", p, [(g + [eq(x, {}) for x in p[1:-1]] + [ge(p[-1], {}), lt(p[-1], n[0])], (0, [p[0]] + [{}] * (self.d - 2) + [p[-1]]))
+            for g, (_, n) in cases([], pieces(self.c["possible"], self.event(p)), pieces(self.c["buffers"][0]["chunks"], self.event(p)))], [number(1 << 28)] + [{}] * self.long)
         out = 1 if len(self.c["buffers"]) > 1 and name in ("allgather", "reduce_scatter", "gather", "scatter", "all_to_all") else 0
         blocks = {"allgather": 1, "gather": 1, "all_to_all": 1, "reduce_scatter": 0, "scatter": 0}
         C = next(s["to"][0][1] for s in self.c["buffers"][blocks[name]]["chunks"]) if name in blocks else 0
@@ -257,42 +170,36 @@ class Proof:
             wanted = [([ge(q, {}), lt(q, N)] if rank is None else [eq(q, rank)], (0, asked))]
             for h, (s,) in cases(g, self.seen("f0", p)):
                 say(self.within(h, self.holds(s, q), wanted) and self.within(h, wanted, self.holds(s, q)), "the contract")
-def real_operations(c, ccc, arguments, n):
-    """Of each rank: (line, kind, peer), as `ccc --emit=program` has them."""
-    root = ["-D", c["root"] + "=0"] if c["root"] else []
-    text = subprocess.run([ccc, "--emit=program", "-n", str(n)] + root + arguments, capture_output=True, text=True, check=True).stdout
-    real, rank = {}, None
-    for line in text.splitlines():
-        rank = int(re.split("[ ,]", line)[1]) if line.startswith("rank") else rank
-        m = re.search(r"(?:line |:)(\d+) +(send|recv|reduce|copy) .*?(?:(?:to|from) (\d+))?$", line)
-        if m and rank is not None:
-            real.setdefault(rank, []).append((int(m[1]), m[2], int(m[3]) if m[3] else None))
-    return real
 def made_operations(c, n):
-    """The same, of the certificate, by its places."""
-    made, proof, fixed = {}, Proof(c), [eq({"N": 1}, number(n)), eq({"R": 1}, {})]
+    """Of each rank: steps of (line, kind, peer, (buffer, first, end) ...), by their places."""
+    made, proof, numbers = {}, Proof(c), {"N": n, "R": 0}
     for k, o in enumerate(c["operations"]):
         dims = [0] + [e["value"] for e in o["place"] if e["kind"] == "trip"]
-        for numbers in itertools.product(range(n), *[range(max(n, 9))] * (len(dims) - 1)):
-            p = [number(dict(zip(dims, numbers)).get(i, 0)) for i in range(c["numbers"])]
-            if all(empty(fixed + g) for g, _ in proof.here(k, p)): continue
-            peers = [at_n(q, n) for g, q in (proof.one(k, "peer", p) if "peer" in o else []) if not empty(fixed + g)]
-            place = [at_n(t, n) for t in proof.time(k, p, 0)]
-            made.setdefault(numbers[0], []).append((place, (o["line"], o["kind"].split()[0], peers[0] if peers else None)))
-    return {r: [op for _, op in sorted(v, key=lambda x: x[0])] for r, v in made.items()}
+        start = next((i for i, e in enumerate(o["place"]) if e["concurrent"]), len(o["place"]))
+        for trips in itertools.product(range(n), *[range(max(n, 9))] * (len(dims) - 1)):
+            p = [number(dict(zip(dims, trips)).get(i, 0)) for i in range(c["numbers"])]
+            if choose([(g, True) for g, _ in proof.here(k, p)], numbers) is None: continue
+            place = [value(t, numbers) for t in proof.time(k, p, 0)]
+            peer = value(choose(proof.one(k, "peer", p), numbers), numbers) if "peer" in o else None
+            chunks = [(o[key]["buffer"], *[value(choose(pieces(o[key][part], p), numbers)[0], numbers) for part in ("first", "n")]) for key in "xy" if key in o]
+            made.setdefault(trips[0], []).append((place, place[:start], (o["line"], o["kind"].split()[0], peer) + tuple((b, x, x + m) for b, x, m in chunks)))
+    return {r: [[x[2] for x in g] for _, g in itertools.groupby(sorted(v, key=lambda x: x[0]), lambda x: x[1])] for r, v in made.items()}
 def compare(c, ccc, arguments, n):
     """Rank by rank, in order; blocks of a par have none."""
-    sort = any(e["block"] for o in c["operations"] for e in o["place"])
-    real, made = real_operations(c, ccc, arguments, n), made_operations(c, n)
-    say({r: sorted(v, key=str) if sort else v for r, v in made.items()} ==
-        {r: sorted(v, key=str) if sort else v for r, v in real.items()}, "the operations of N = %d" % n)
-def at_n(f, n): return f.get(1, 0) + n * f.get("N", 0)
+    real, sizes = program(ccc, ["-n", str(n)] + (["-D", c["root"] + "=0"] if c["root"] else []) + arguments)
+    made, names = made_operations(c, n), [b["name"] for b in c["buffers"]]
+    count = {b["name"]: value(choose(pieces(b["chunks"], [{}] * c["numbers"]), {"N": n})[0], {"N": n}) for b in c["buffers"]}
+    say(real is not None and all(count.get(name) == k for name, k in sizes.items()), "sizes for N = %d" % n)
+    name = lambda x: x[:3] + tuple((names[b], lo, hi) if names[b] in sizes else ("scratch",) for b, lo, hi in x[3:])
+    made = {r: [[name(x) for x in g] for g in v] for r, v in made.items()}
+    if any(e["block"] for o in c["operations"] for e in o["place"]):
+        made, real = ({r: sorted(sum(v, []), key=str) for r, v in x.items()} for x in (made, real))
+    say(made == real, "the operations of N = %d" % n)
 def main():
-    c = json.load(open(sys.argv[1]))
-    for n in (2, 3, 4, 5):
-        compare(c, sys.argv[2], sys.argv[3:], n)
+    c, parts = json.load(open(sys.argv[1])), sys.argv[2] == "--parts"
+    say(parts == (c["contract"] == ""), "a contract")
+    for n in () if parts else (2, 3, 4, 5): compare(c, sys.argv[2], sys.argv[3:], n)
     proof = Proof(c)
-    for step in ("bounds", "matching", "order", "races", "sources", "values", "contract"):
-        getattr(proof, step)()
-    print("ok - %s: %s for every N" % (c["schedule"], c["contract"]))
+    for step in ("bounds", "matching", "order", "races", "sources", "values", "contract"): getattr(proof, step)()
+    print(json.dumps({n: made_operations(c, int(n)) for n in sys.argv[3:]}) if parts else "ok - %s: %s for every N" % (c["schedule"], c["contract"]))
 main()

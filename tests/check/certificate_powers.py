@@ -1,14 +1,13 @@
 """Checks a certificate of `ccc check --certificate` for every N that has powers of two.
 
-usage: certificate_powers.py CERTIFICATE CCC [ccc's arguments, the schedule last]
+usage: certificate_powers.py CERTIFICATE CCC [ccc's arguments, the schedule last], or CERTIFICATE --parts N ...
 
 Relations of natural numbers are automata that read their bits, the lowest first; here they are
 partial (what has no way on is not accepted), and least ones are compared. The operations are
-compared with `ccc --emit=program` for some N; that no index is outside of its buffer, each send
-meets its receive with its FIFO empty before it, nothing races, each loop's heads hold what is
-said of them, no contribution counts twice, and the contract's promise, are proved for all N.
+compared with `ccc --emit=program` for some N; all else is proved for all N. With --parts it is that
+of a callee; its operations are printed for these N, for certificate_grid.py to compare.
 """
-import functools, json, re, subprocess, sys
+import functools, itertools, json, re, subprocess, sys
 ORDER = ["N", "D", "root", "rank", "j", "chunk", "from", "source", "q", "index", "offset", "value", "other"]
 def say(holds, what):
     if not holds: sys.exit("not proved: " + what)
@@ -24,20 +23,16 @@ class Automaton:
         while True:
             rows = {s: (kind[s], tuple(sorted((l, kind[t]) for l, t in next[s].items() if t in live))) for s in live}
             names = {row: i for i, row in enumerate(set(rows.values()))}
-            fresh = {s: names[rows[s]] for s in live}
-            done = len(names) == len(set(kind.values()))
-            kind = fresh
+            done, kind = len(names) == len(set(kind.values())), {s: names[rows[s]] for s in live}
             if done: break
-        start = kind.get(0)
-        number = {k: i for i, k in enumerate(sorted(set(kind.values()), key=lambda k: k != start))}
+        number = {k: i for i, k in enumerate(sorted(set(kind.values()), key=lambda k: k != kind.get(0)))}
         self.tracks, self.accepts = list(tracks), {number[kind[s]] for s in live if s in accepts and 0 in live}
         self.next = [{}] * max(len(number), 1) if 0 in live else [{}]
         for s in live if 0 in live else ():
             self.next[number[kind[s]]] = {l: number[kind[t]] for l, t in next[s].items() if t in live}
 def read(j):
     a = Automaton(j["tracks"], [{int(l): t for l, t in row.items()} for row in j["next"]], set(j["accepts"]))
-    say(a.tracks == ordered(a.tracks), "tracks in order")
-    say(all((s in a.accepts) == (row.get(0) in a.accepts) for s, row in enumerate(a.next)), "zeros at the end")
+    say(a.tracks == ordered(a.tracks) and all((s in a.accepts) == (row.get(0) in a.accepts) for s, row in enumerate(a.next)), "tracks in order, zeros at the end")
     return a
 def ordered(tracks): return [t for t in ORDER if t in tracks]
 def wide(a, tracks):
@@ -49,13 +44,10 @@ def walk(tracks, start, step, good):
     """The automaton of states that are anything: step(state) -> {letter: state}."""
     number, queue, next = {start: 0}, [start], []
     for s in queue:
-        row = {}
+        next.append({})
         for l, t in step(s).items():
-            if t not in number:
-                number[t] = len(queue)
-                queue.append(t)
-            row[l] = number[t]
-        next.append(row)
+            if t not in number: queue.append(t)
+            next[-1][l] = number.setdefault(t, len(queue) - 1)
     return Automaton(tracks, next, {i for i, s in enumerate(queue) if good(s)})
 def both(*all): return functools.reduce(both2, all)
 def both2(a, b):
@@ -106,17 +98,12 @@ def equals(a, b, k=0): return total(k, True, **{a: 1, b: -1})
 def less(a, b): return total(-1, False, **{b: 1, a: -1})
 def tuples(a, bits, **fixed):
     """The tuples of numbers below 2^bits, where some are given."""
-    found = []
     def go(s, at, number):
-        if at == bits:
-            if s in a.accepts: found.append(number)
-            return
-        for l, t in a.next[s].items():
-            bit = {name: l >> i & 1 for i, name in enumerate(a.tracks)}
-            if all(bit.get(k, v >> at & 1) == v >> at & 1 for k, v in fixed.items()):
-                go(t, at + 1, {k: number.get(k, 0) | b << at for k, b in bit.items()})
-    if all(v >> bits == 0 for v in fixed.values()): go(0, 0, {})
-    return found
+        if at == bits: return [number] if s in a.accepts else []
+        ways = [(t, {name: l >> i & 1 for i, name in enumerate(a.tracks)}) for l, t in a.next[s].items()]
+        return [x for t, bit in ways if all(bit.get(k, v >> at & 1) == v >> at & 1 for k, v in fixed.items())
+                for x in go(t, at + 1, {k: number.get(k, 0) | b << at for k, b in bit.items()})]
+    return go(0, 0, {}) if all(v >> bits == 0 for v in fixed.values()) else []
 class Proof:
     def __init__(self, c):
         self.c, self.possible = c, read(c["possible"])
@@ -141,12 +128,12 @@ class Proof:
     def send(self, m, state):
         a = self.message(m)
         pairs = some(a, "offset", "chunk")
-        for b in state["sent"].values():
-            say(empty(both(pairs, some(b, "offset", "chunk"))), "a free FIFO for line %d" % m["line"])
-        state["sent"][m["slot"]], state["kept"][m["slot"]] = a, state["holds"][m["source"]]
+        for b, block in state["sent"].values():
+            say(block != m["block"] or empty(both(pairs, some(b, "offset", "chunk"))), "a free FIFO for line %d" % m["line"])
+        state["sent"][m["slot"]], state["kept"][m["slot"]] = (a, m["block"]), state["holds"][m["source"]]
     def receive(self, m, state):
-        a, sent = self.message(m), state["sent"].pop(m["slot"], None)
-        say(sent is not None, "a message for line %d" % m["line"])
+        a, (sent, block) = self.message(m), state["sent"].pop(m["slot"], (None, None))
+        say(block == m["block"], "a message for line %d" % m["line"])
         sent = named(sent, rank="from", **{"from": "rank", "chunk": "source"})
         say(same(some(a, "chunk"), some(sent, "source")), "messages of line %d" % m["line"])
         cells = some(both(a, sent), "offset")
@@ -161,25 +148,31 @@ class Proof:
         there = named(state["holds"][m["source"]], chunk="source")
         self.write(m, state, a, some(both(a, there), "source"), ("source",))
     def write(self, m, state, cells, come, origin):
+        say(not m["joins"] or (self.c["contract"] == "barrier" and m["buffer"] == m["source"] == 0), "what line %d joins" % m["line"])
         b, written = m["buffer"], some(cells, *origin)
         old = state["holds"][b]
         say(self.c["buffers"][b]["writable"], "that line %d may write" % m["line"])
         say(within(written, some(come, "q", "index")), "values for line %d" % m["line"])
         if m["op"].startswith("reduce"):
-            say(within(written, some(old, "q", "index")) and empty(both(old, come)), "that line %d counts once" % m["line"])
+            say(within(written, some(old, "q", "index")) and (m["joins"] or empty(both(old, come))), "that line %d counts once" % m["line"])
             state["holds"][b] = either(old, come)
         else:
             state["holds"][b] = either(without(old, written), come)
-    def races(self, moves):
+    def races(self, moves, apart, gone=()):
+        """That operations `apart`, of a step or of blocks of a par, touch nothing that one of them writes."""
         def uses(m):
-            a = read(m["messages" if "messages" in m else "cells"])
+            a = some(read(m["messages" if "messages" in m else "cells"]), *gone)
             if "messages" in m: return [(m["buffer"], some(a, "from", "offset"), m["op"] != "send")]
             return [(m["buffer"], some(a, "source"), True), (m["source"], named(some(a, "chunk"), source="chunk"), False)]
-        steps = [m for m in moves if m.get("step")]
-        for i, m in enumerate(steps):
-            for n in [n for n in steps[i + 1:] if n["step"] == m["step"]]:
-                for (b, x, wx), (d, y, wy) in [(x, y) for x in uses(m) for y in uses(n)]:
-                    say(b != d or not (wx or wy) or empty(both(x, y)), "a race of lines %d and %d" % (m["line"], n["line"]))
+        for m, n in [(m, n) for m, n in itertools.combinations(moves, 2) if apart(m, n)]:
+            for (b, x, wx), (d, y, wy) in itertools.product(uses(m), uses(n)):
+                say(b != d or not (wx or wy) or empty(both(x, y)), "a race of lines %d and %d" % (m["line"], n["line"]))
+    def pars(self, moves):
+        """A par is all of the text: its blocks touch nothing that another one writes."""
+        def flat(moves): return [x for m in moves for x in (flat(m["body"]) if m["op"] == "loop" else [m])]
+        blocks = {m["block"] for m in flat(moves)}
+        say(blocks <= {0} or 0 not in blocks, "where a par begins and ends")
+        self.races(flat(moves), lambda m, n: m["block"] != n["block"], ["D"])
     def at_twice(self, a): return some(both(named(a, D="value"), total(0, True, value=1, D=-2)), "value")
     def doubled(self, a): return some(both(named(a, D="value"), total(0, True, D=1, value=-2)), "value")
     def heads(self, m):
@@ -206,13 +199,14 @@ class Proof:
         left = [some(both(h, last), "D") for h in holds] + none
         state["holds"] = [either(h, without(a, some(first, "D"))) for h, a in zip(left, state["holds"])]
     def run(self, moves, state):
-        self.races(moves)
+        self.races([m for m in moves if m.get("step") and not m["joins"]], lambda m, n: m["step"] == n["step"])
         for m in moves:
             {"send": self.send, "recv": self.receive, "reduce": self.receive, "loop": self.loop}.get(m["op"], self.local)(m, state)
         say(not state["sent"], "that each message is received")
     def contract(self, holds):
-        """The contracts of the prelude, with blocks of one chunk; others have no certificate here."""
+        """Those of the prelude, with blocks of one chunk. Of a barrier, buffer 0 holds whom a rank has heard of."""
         name, N = self.c["contract"], less("q", "N")
+        if name == "barrier": return say(within(both(self.possible, N, total(0, True, index=1), total(0, True, chunk=1)), holds[0]), "the contract")
         many, mine = name in ("allgather", "gather", "all_to_all"), name in ("reduce_scatter", "scatter", "all_to_all")
         say(many or mine or name in ("allreduce", "broadcast", "reduce"), "a contract of the prelude")
         root = self.c["root"]
@@ -230,6 +224,7 @@ class Proof:
         start = both(self.possible, self.buffers[0], equals("q", "rank"), equals("index", "chunk"))
         none = Automaton([], [{}], set())
         state = {"sent": {}, "kept": {}, "holds": [start if g else none for g in self.given]}
+        self.pars(self.c["moves"])
         self.run(self.c["moves"], state)
         self.contract(state["holds"])
 def real_operations(c, ccc, arguments, n):
@@ -239,23 +234,21 @@ def real_operations(c, ccc, arguments, n):
     if "`where` of" in p.stderr: return None, None
     real, rank = {}, None
     for line in p.stdout.splitlines():
-        rank = int(re.split("[ ,]", line)[1]) if line.startswith("rank") else rank
+        rank = tuple(map(int, re.findall(r"\d+", line))) if line.startswith("rank") else rank
         m = re.search(r"^ *(\d*) +(?:line |\S*:)(\d+) +(send|recv|reduce|copy) +(\S+) (to|from|into) (\S+)$", line)
-        x, y = (cells(m[4]), cells(m[6]) if m[5] == "into" else None) if m else ([], None)
-        if not x: continue
+        if not m or (m[5] == "into" and not cells(m[4])): continue
+        x, y = cells(m[4]), cells(m[6]) if m[5] == "into" else None
         if m[1]: real.setdefault(rank, []).append([])
         real[rank][-1].append((int(m[2]), m[3], int(m[6]) if y is None else None, list(zip(x, y or x))))
     sizes = re.findall(r"^(\w+): (\d+) blocks? of (\d+) chunks?$", p.stdout, re.M)
     return real, {name: int(x) * int(y) for name, x, y in sizes}
-def cells(ref):
-    """Chunks of a buffer; those of a scratch have no names."""
+def cells(ref): # chunks of a buffer; those of a scratch have no names
     name, lo, hi = re.match(r"(\w+)(?:\[(\d+)(?:\.\.(\d+))?\])?$", ref).groups()
-    lo = int(lo or 0)
-    return [name if name == "scratch" else (name, i) for i in range(lo, int(hi) if hi else lo + 1)]
-def made_operations(c, n):
+    return [name if name == "scratch" else (name, i) for i in range(int(lo or 0), int(hi or int(lo or 0) + 1))]
+def made_operations(c, n, root=0):
     """The same, of the certificate's moves, done one after another."""
     made, bits = {}, n.bit_length() + 1
-    sizes = [max((x["chunk"] + 1 for x in tuples(both(read(b["chunks"]), read(c["possible"])), bits, N=n, root=0)), default=0) for b in c["buffers"]]
+    sizes = [max((x["chunk"] + 1 for x in tuples(both(read(b["chunks"]), read(c["possible"])), bits, N=n, root=root)), default=0) for b in c["buffers"]]
     def number(b, i): # where the bits of a chunk's name are its number's, reversed
         return int(format(i, "0%db" % (sizes[b].bit_length() - 1))[::-1], 2) if c["buffers"][b]["reversed"] else i
     def cell(b, i): return (c["buffers"][b]["name"], number(b, i)) if b < c["given"] else "scratch"
@@ -263,37 +256,45 @@ def made_operations(c, n):
         last = {}
         for m in moves:
             if m["op"] == "loop":
-                trips = sorted(x["D"] for x in tuples(read(m["trips"]), bits, N=n, root=0))
+                trips = sorted(x["D"] for x in tuples(read(m["trips"]), bits, N=n, root=root))
                 for x in trips if m["up"] else reversed(trips): run(m["body"], x)
                 continue
             sets, target = {}, m["source"] if m["op"] == "send" else m["buffer"]
             order = (lambda x: number(target, x["chunk"])) if c["buffers"][target]["reversed"] else (lambda x: x.get("offset", 0))
-            for x in sorted(tuples(read(m["cells" if "cells" in m else "messages"]), bits, N=n, root=0, D=d), key=order):
+            for x in sorted(tuples(read(m["cells" if "cells" in m else "messages"]), bits, N=n, root=root, D=d), key=order):
                 y = cell(target, x["chunk"])
-                sets.setdefault((x["rank"], x.get("from")), []).append((cell(m["source"], x["source"]) if "cells" in m else y, y))
-            for (rank, peer), v in sets.items():
+                moved = sets.setdefault((x["rank"], x.get("from")), [])
+                if not m["joins"]: moved.append((cell(m["source"], x["source"]) if "cells" in m else y, y))
+            for (r, peer), v in sets.items():
+                rank = (r, m["block"] - 1) if m["block"] else (r,)
                 if not m["step"] or last.get(rank) != m["step"]: made.setdefault(rank, []).append([])
                 last[rank] = m["step"]
-                made[rank][-1].append((m["line"], m["op"].split()[0], peer, v))
+                made[rank][-1].append((m["line"], "recv" if m["joins"] and m["op"] == "reduce" else m["op"].split()[0], peer, v))
     run(c["moves"], 0)
     return made, {b["name"]: k for b, k in list(zip(c["buffers"], sizes))[:c["given"]]}
 def in_groups(v):
     """Copies of one line, one after another, are as one."""
     out = []
     for group in v:
-        if len(group) == 1 and group[0][2] is None and out and len(out[-1]) == 1 and out[-1][0][:3] == group[0][:3]:
-            out[-1] = [(*group[0][:3], sorted(out[-1][0][3] + group[0][3], key=str))]
-        else:
-            out.append(sorted(((*x[:3], x[3] if x[2] is not None else sorted(x[3], key=str)) for x in group), key=str))
+        if len(group) == 1 and group[0][2] is None and out and len(out[-1]) == 1 and out[-1][0][:3] == group[0][:3]: out[-1] = [(*group[0][:3], sorted(out[-1][0][3] + group[0][3], key=str))]
+        else: out.append(sorted(((*x[:3], x[3] if x[2] is not None else sorted(x[3], key=str)) for x in group), key=str))
     return out
 def compare(c, ccc, arguments, n):
     (real, sizes), (made, extents) = real_operations(c, ccc, arguments, n), made_operations(c, n)
     admitted = bool(tuples(read(c["possible"]), n.bit_length(), N=n, root=0))
     say(admitted == (real is not None) and extents == (sizes if admitted else extents), "whether N = %d is possible, and its sizes" % n)
     say({r: in_groups(v) for r, v in made.items()} == {r: in_groups(v) for r, v in (real or {}).items()}, "the operations of N = %d" % n)
+def parts(c, sizes):
+    """The operations of a callee on one buffer: of each N, and root, the steps of each rank."""
+    plain = lambda v: [[(*x[:3], (0, x[3][0][1][1], x[3][-1][1][1] + 1)) for x in group] for group in v]
+    made = {n: {root: {r: plain(v) for (r,), v in made_operations(c, n, root)[0].items()} for root in range(n)} for n in sizes}
+    return made if c["root"] else {n: v[0] for n, v in made.items()}
 def main():
-    c = json.load(open(sys.argv[1]))
-    for n in range(2, 10): compare(c, sys.argv[2], sys.argv[3:], n)
-    Proof(c).all()
-    print("ok - %s: %s for every N" % (c["schedule"], c["contract"]))
+    c, callee = json.load(open(sys.argv[1])), sys.argv[2] == "--parts"
+    for n in () if callee else range(2, 10): compare(c, sys.argv[2], sys.argv[3:], n)
+    proof = Proof(c)
+    proof.all()
+    every = both(less("rank", "N"), less("root", "N")) if c["root"] else less("rank", "N")
+    say(not callee or same(proof.possible, every), "that each N >= 1 is possible")
+    print(json.dumps(parts(c, map(int, sys.argv[3:]))) if callee else "ok - %s: %s for every N" % (c["schedule"], c["contract"]))
 main()

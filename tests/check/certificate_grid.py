@@ -1,0 +1,205 @@
+"""Checks a certificate of `ccc check --certificate` of a grid: every N, and every way to cut it.
+
+usage: certificate_grid.py CERTIFICATE CCC [ccc's arguments, the schedule last]
+
+Ranks and chunks are digits, below factors of N; a cell is a rank, a chunk and a buffer. The
+operations are compared with `ccc --emit=program` for some sizes; callees are proved by their own
+certificates and checkers; what each call and step makes of the cells is proved for all sizes.
+"""
+import functools, itertools, json, math, os, subprocess, sys
+from certificate_program import program
+from certificate_sums import *
+def names(letter, n): return [{letter + str(i): 1} for i in range(n)]
+def same(a, b): return [eq(x, y) for x, y in zip(a, b)]
+def swap(g, put):
+    """The constraints with forms put for variables."""
+    return [(kind, functools.reduce(lambda s, v: add(s, put.get(v, {v: 1}), f[v]), f, {})) for kind, f in g]
+def project(c, gone):
+    """The constraints on all other variables; exact, or not at all."""
+    for v in gone:
+        i = next((i for i, (kind, f) in enumerate(c) if kind == "=" and abs(f.get(v, 0)) == 1), None)
+        c = c if i is None else put(c, i, v)
+        lo, hi = ([f for _, f in c if f.get(v, 0) * way > 0] for way in (1, -1))
+        say(all(k == ">=" for k, f in c if v in f) and (all(f[v] == 1 for f in lo) or all(f[v] == -1 for f in hi)), "an end to " + v)
+        c = [x for x in c if v not in x[1]] + [(">=", add(add({}, a, -b[v]), b, a[v])) for a in lo for b in hi]
+    return c
+def outside(given, choices):
+    """What is in none of the choices, in parts."""
+    if empty(given) or not choices: return [given]
+    out = []
+    for c in [c for c in choices[0] if c not in given]:
+        for o in opposites(c): out += outside(given + [o], choices[1:])
+        given = given + [c]
+    return out
+class Proof:
+    def __init__(self, c):
+        self.c, self.m, self.buffers = c, len(c["factors"]) + 1, c["buffers"]
+        self.factors, self.z = names("F", self.m), self.cell("z")
+        self.root = names("R", self.m) if c["root"] else [{}] * self.m
+        self.params = [v for f in self.factors + (self.root if c["root"] else []) for v in f]
+        self.base = [ge(f, {1: 1}) for f in self.factors] + self.below(self.root)
+        self.holds = [self.base + self.inside(b) + same(self.cell("x"), self.z) for b, x in enumerate(self.buffers) if x["given"]]
+    def cell(self, letter): return names("r" + letter, self.m) + names("c" + letter, self.m) + [{"b" + letter: 1}]
+    def below(self, digits, used=None):
+        return [x for i, d in enumerate(digits) for x in ([ge(d, {}), lt(d, self.factors[i])] if used is None or i in used else [eq(d, {})])]
+    def inside(self, b, letter="x"):
+        x = self.cell(letter)
+        return self.below(x[:self.m]) + self.below(x[self.m:-1], self.buffers[b]["digits"]) + [eq(x[-1], number(b))]
+    def pieces(self, list_, point): return pieces(list_, point, self.params)
+    def held(self, cell):
+        """Where `cell` holds what cell z had at first."""
+        return [swap(g, {v: f for x, f in zip(self.cell("x"), cell) for v in x}) for g in self.holds]
+    def valued(self): return [project(g, [v for x in self.z for v in x]) for g in self.holds]
+    def cells(self, part, point, letter="x"):
+        """Where a cell of the rank at a point is one of these chunks."""
+        x, fixed = self.cell(letter), [i for i in self.buffers[part["buffer"]]["digits"] if i not in part["free"]]
+        return [g + [eq(x[self.m + i], to[i]) for i in fixed] + self.inside(part["buffer"], letter) for g, to in self.pieces(part["at"], point)]
+    def becomes(self, written, new, claimed, line):
+        """After a move: what is written holds what is new, all else what it held; this is what is claimed."""
+        x, z = self.cell("x"), self.z
+        kept = [g for h in self.holds for g in outside(h, written) if not empty(g)]
+        after = [self.base + g for g, _ in self.pieces(claimed, x + z)]
+        own = {v for f in x + z + self.factors + self.root for v in f} | {1}
+        made = [project(g, sorted({v for _, f in g for v in f if v not in own})) for g in new if not empty(g)] + kept
+        say(all(covered(g, after) for g in made) and all(covered(g, made) for g in after), "what is held after line %d" % line)
+        self.holds = after
+    def ends(self, move, x, s, b):
+        """Where a callee leaves in cell x what cell of digits s, b of its group had: constraints."""
+        k, d = move["callee"], move["digit"]
+        t, a, n, out = x[d], x[self.m + d], self.factors[d], []
+        if k["certificate"] == 2:
+            say(k["contract"] in ("allreduce", "broadcast") and len(k["buffers"]) == 1, "a callee's contract")
+            root = self.pieces(move["root"], x[:self.m]) if k["contract"] == "broadcast" else [([], None)]
+            return [g + [eq(b, a)] + ([eq(s, q[0])] if q else []) + [ge(s, {}), lt(s, n)] for g, q in root]
+        names_, point = [*n, "R"], [t] + [{}] * (k["numbers"] - 2) + [a]
+        say(k["contract"] == "" and len(k["buffers"]) == 1 and d in move["view"]["free"], "a callee on one view of N parts")
+        for kind, j, g, q in [(y["source"][0], int(y["source"][1:]), g, q) for y in k["sources"] if y["read"] == "f0" for g, q in pieces(y["pieces"], point, names_)]:
+            if kind == "b": out.append(g + [eq(s, q[0]), eq(b, q[-1])])
+            for c, (lo, many, chunk) in cases(g, *[pieces(k["holds"][j][y], q, names_) for y in ("first", "n", "chunk")]) if kind == "w" else ():
+                out += [c + [ge(y, lo[0]), lt(y, add(lo[0], many[0])), ge(s, {}), lt(s, n), eq(b, chunk[0])] for y in (s, add(s, n))]
+        return out
+    def call(self, move):
+        d, x, s, b, line = move["digit"], self.cell("x"), names("s", 2), names("p", 2), move["line"]
+        def source(i): return [s[i] if j == d else b[i] if j == self.m + d else f for j, f in enumerate(x)]
+        view = self.cells(move["view"], x[:self.m])
+        others = [swap(g, {"rx%d" % d: {"other": 1}}) for g in view]
+        from_, new = [self.ends(move, x, s[i], b[i]) for i in (0, 1)], []
+        for g in [self.base + g for g in view]:
+            say(covered(g + [ge({"other": 1}, {}), lt({"other": 1}, self.factors[d])], others), "the same chunks in the groups of line %d" % line)
+            say(self.buffers[move["view"]["buffer"]]["writable"] and covered(g, self.valued()), "values for line %d" % line)
+            for e in from_[0]:
+                say(covered(g + e, [swap(h, {v: w for y, w in zip(x, source(0)) for v in y}) for h in view]), "chunks of line %d" % line)
+                new += [g + e + h for h in self.held(source(0))]
+                for f, before in itertools.product(from_[1], ([lt(s[0], s[1])], [eq(s[0], s[1]), lt(b[0], b[1])])):
+                    if empty(g + e + f + before): continue
+                    say(all(empty(g + e + f + before + h + i) for h in self.held(source(0)) for i in self.held(source(1))), "that line %d counts once" % line)
+        self.becomes(view, new, move["holds"], line)
+    def point(self, o, letter): return names("r" + letter, self.m) + names("l" + letter, o["loops"])
+    def met(self, o, point, peer, others):
+        """Where another one is the other end of this: (constraints, that, its point)."""
+        for x in others:
+            if x["loops"] == o["loops"] and x["x"]["free"] == o["x"]["free"]:
+                for g, to in self.pieces(x["peer"], peer + point[self.m:]): yield g + same(to, point[:self.m]), x, peer + point[self.m:]
+    def messages(self, sends, recvs):
+        for o, others in [(o, recvs) for o in sends] + [(o, sends) for o in recvs]:
+            p = self.point(o, "x")
+            for g, peer in self.pieces(o["peer"], p):
+                g, line = self.base + g, o["line"]
+                say(covered(g, [self.below(peer)]) and empty(g + same(peer, p)), "peers of line %d" % line)
+                say(covered(g, [c for c, _, _ in self.met(o, p, peer, others)]), "messages of line %d" % line)
+        for o, x in [pair for ends in (sends, recvs) for pair in itertools.combinations(ends, 2)]:
+            p, q = self.point(o, "x"), self.point(x, "y")
+            for g, (a, b) in cases(self.base + same(p[:self.m], q), self.pieces(o["peer"], p), self.pieces(x["peer"], q)):
+                say(empty(g + same(a, b)), "a FIFO for each of lines %d and %d" % (o["line"], x["line"]))
+    def races(self, ops):
+        uses = [(o, o[key], key == target(o)) for o in ops for key in "xy" if key in o]
+        for (i, (o, a, wa)), (j, (x, b, wb)) in itertools.combinations_with_replacement(enumerate(uses), 2):
+            p, q, ways = self.point(o, "x"), self.point(x, "y"), [[]]
+            if not (wa or wb) or a["buffer"] != b["buffer"]: continue
+            if i == j: ways = [same(p[self.m:k], q[self.m:k]) + [lt(p[k], q[k])] for k in range(self.m, len(p))]
+            for parts in itertools.product([self.base + same(self.cell("x"), self.cell("y"))], self.cells(a, p, "x"), self.cells(b, q, "y"), ways):
+                say(empty(sum(parts, [])), "a race of lines %d and %d" % (o["line"], x["line"]))
+    def step(self, move):
+        ops, sends = move["operations"], [o for o in move["operations"] if o["kind"] == "send"]
+        self.messages(sends, [o for o in ops if o["kind"] != "send" and "peer" in o])
+        self.races(ops)
+        written, new, x = [], [], self.cell("x")
+        for o in ops:
+            p, adds = self.point(o, "x"), o["kind"].startswith("reduce")
+            for g in self.cells(o["x"], p) if target(o) != "x" else []:
+                say(covered(self.base + g, self.valued()), "values for line %d" % o["line"])
+            for g in [self.base + g for g in self.cells(o[target(o)], p)] if target(o) else []:
+                say(self.buffers[o[target(o)]["buffer"]]["writable"] and (not adds or covered(g, self.valued())), "that line %d may write" % o["line"])
+                written.append(project(g, [v for f in p[self.m:] for v in f]))
+                from_ = [(c + d, s["x"], q) for c, peer in self.pieces(o["peer"], p) for d, s, q in self.met(o, p, peer, sends)] if "peer" in o else [([], o["x"], p)]
+                say("peer" in o or o["x"]["free"] == o["y"]["free"], "shapes of line %d" % o["line"])
+                there = [(g + c + d, q[:self.m] + [x[self.m + i] if i in part["free"] else f for i, f in enumerate(to)] + [number(part["buffer"])])
+                         for c, part, q in from_ for d, to in self.pieces(part["at"], q)]
+                now = [c + h for c, cell in there if not empty(c) for h in self.held(cell)]
+                old = [g + h for h in self.held(x)] if adds else []
+                say(all(empty(h + i) for h in now for i in old), "that line %d counts once" % o["line"])
+                new += now + old
+        self.becomes(written, new, move["holds"], move["line"])
+    def contract(self):
+        name, m, x, z = self.c["contract"], self.m, self.cell("x"), self.z
+        many, mine = name in ("allgather", "gather", "all_to_all"), name in ("reduce_scatter", "scatter", "all_to_all")
+        say(many or mine or name in ("allreduce", "broadcast", "reduce"), "a contract of the prelude")
+        out, used = int(many or mine), [b["digits"] for b in self.buffers]
+        say(sum(b["promised"] for b in self.buffers) == out + 1 and self.buffers[0]["given"] and not any(b["given"] for b in self.buffers[1:]), "buffers of the contract")
+        say(not out or (not self.c["reversed"] and all((len(u) == m) == whole and len(u) in (0, m) for u, whole in zip(used, (mine, many)))), "the contract's blocks")
+        rank = x[m:-1] if many else self.root if name in ("broadcast", "scatter") else z[:m]
+        chunk = x[:m] if mine else [{}] * m if many else x[m:-1]
+        g = self.base + self.inside(out) + (same(x, self.root) if name in ("reduce", "gather") else [])
+        wanted = [g + self.below(z[:m]) + same(z[:m], rank) + same(z[m:], chunk + [{}])]
+        say(all(covered(g + h, wanted) for h in self.holds) and all(covered(h, self.holds) for h in wanted), "the contract")
+def target(o): return None if o["kind"] == "send" else "x" if "peer" in o else "y"
+def callee(c):
+    """Has its certificate checked; its operations for groups of 1, 2 and 3."""
+    by = os.path.join(os.path.dirname(__file__), "certificate_powers.py" if c["certificate"] == 2 else "certificate.py")
+    p = subprocess.run([sys.executable, by, "/dev/stdin", "--parts", "1", "2", "3"], input=json.dumps(c), capture_output=True, text=True)
+    say(p.returncode == 0, "the callee %s: %s" % (c["schedule"], p.stderr.strip()))
+    return json.loads(p.stdout)
+class Sizes: # the moves for one way to cut N
+    def __init__(self, proof, sizes, root, callees):
+        self.proof, self.c, self.m, self.sizes, self.callees = proof, proof.c, proof.m, sizes, callees
+        self.numbers = {**{"F%d" % i: f for i, f in enumerate(sizes)}, **{"R%d" % i: d for i, d in enumerate(self.digits(root))}}
+    def digits(self, rank): return [rank // math.prod(self.sizes[:i]) % f for i, f in enumerate(self.sizes)]
+    def rank(self, digits): return sum(d * self.weight(range(self.m), i, False) for i, d in enumerate(digits))
+    def weight(self, used, i, reversed_): return math.prod(self.sizes[j] for j in used if (j > i if reversed_ else j < i))
+    def at(self, list_, point):
+        found = choose(self.proof.pieces(list_, [number(k) for k in point]), self.numbers)
+        return found and [value(f, self.numbers) for f in found]
+    def chunks(self, part, point, lo=0, hi=1, digit=None):
+        b, at = self.proof.buffers[part["buffer"]], self.at(part["at"], point)
+        one = math.prod(self.sizes[i] for i in part["free"] if i != digit)
+        first = sum(d * self.weight(b["digits"], i, self.c["reversed"]) for i, d in enumerate(at) if i in b["digits"])
+        return (b["name"], first + lo * one, first + hi * one) if b["promised"] else ("scratch",)
+    def call(self, move, r):
+        d, callee = move["digit"], self.callees[json.dumps(move["callee"])][str(self.sizes[move["digit"]])]
+        if "root" in move: callee = callee[str(self.at(move["root"], r)[0])]
+        peer = lambda q: q if q is None else self.rank(r[:d] + [q] + r[d + 1:])
+        return [[(line, kind, peer(q)) + tuple(self.chunks(move["view"], r, lo, hi, d) for _, lo, hi in x) for line, kind, q, *x in step] for step in callee.get(str(r[d]), [])]
+    def step(self, move, r):
+        points = [(o, r + list(trips)) for o in move["operations"] for trips in itertools.product(range(max(self.sizes)), repeat=o["loops"])]
+        out = [(o["line"], o["kind"].split()[0], self.rank(self.at(o["peer"], p)) if "peer" in o else None) + tuple(self.chunks(o[key], p) for key in "xy" if key in o)
+               for o, p in points if self.at(o["x"]["at"], p) is not None]
+        return [out] if move["together"] and out else [[x] for x in out]
+    def compare(self, ccc, arguments, root):
+        n = math.prod(self.sizes)
+        real, counts = program(ccc, ["-n", str(n)] + ["-D%s=%d" % x for x in zip(self.c["factors"], self.sizes)] + (["-D%s=%d" % (self.c["root"], root)] if self.c["root"] else []) + arguments)
+        made = {r: [s for move in self.c["moves"] for s in (self.call if "callee" in move else self.step)(move, self.digits(r))] for r in range(n)}
+        say(real is not None and counts == {b["name"]: math.prod(self.sizes[i] for i in b["digits"]) for b in self.proof.buffers if b["promised"]}, "buffers for " + str(self.sizes))
+        made, real = ({r: [sorted(s, key=lambda o: o[:2]) for s in v] for r, v in x.items() if v} for x in (made, real))
+        say(made == real, "the operations for " + str(self.sizes))
+def main():
+    c = json.load(open(sys.argv[1]))
+    proof = Proof(c)
+    callees = {json.dumps(k): callee(k) for k in {json.dumps(x["callee"]): x["callee"] for x in c["moves"] if "callee" in x}.values()}
+    for sizes in itertools.product((1, 2, 3), repeat=proof.m):
+        n = math.prod(sizes)
+        for root in {0, n - 1} if 2 <= n <= 8 else (): Sizes(proof, sizes, root if c["root"] else 0, callees).compare(sys.argv[2], sys.argv[3:], root)
+    say(program(sys.argv[2], ["-n", "3"] + ["-D%s=2" % x for x in c["factors"]] + sys.argv[3:])[0] is None, "that no other N is possible")
+    for move in c["moves"]: (proof.call if "callee" in move else proof.step)(move)
+    proof.contract()
+    print("ok - %s: %s for every N, and every %s" % (c["schedule"], c["contract"], " and ".join(c["factors"])))
+main()
