@@ -375,11 +375,9 @@ static bool say_why(struct alikeness *x, const uint32_t apart[2], struct bits *b
 	for (int i = 0; i < 2; i++)
 		sums[i] = innermost(x, x->r->state[apart[i]]);
 	bool chains = sums[0].id != NONE && sums[1].id != NONE && sums[0].id >= x->p->cells &&
-		      sums[1].id >= x->p->cells &&
-		      !equal(tree_of(x, sums[0]), tree_of(x, sums[1]));
+		      sums[1].id >= x->p->cells && !equal(tree_of(x, sums[0]), tree_of(x, sums[1]));
 	for (int i = 0; i < 2; i++)
-		b->by_count.value[i] =
-			made_anew(x, v, chains ? sums[i] : x->r->state[apart[i]]);
+		b->by_count.value[i] = made_anew(x, v, chains ? sums[i] : x->r->state[apart[i]]);
 	trees_init(&b->trees, x->c->scratch, v->base);
 	b->history = history_of(x->c->scratch, v, x->first);
 	for (int i = 0; i < 2; i++)

@@ -84,7 +84,8 @@ static struct kind multiply(const struct expr *e, struct kind a, const struct ex
 
 /* By N itself: a multiple of N that is added changes nothing. By mirrors, even turns keep what is
  * even. */
-static struct kind modulo(const struct kinds *k, struct kind a, const struct expr *by, struct kind b)
+static struct kind modulo(const struct kinds *k, struct kind a, const struct expr *by,
+			  struct kind b)
 {
 	if (kind_is_same(a) && kind_is_same(b))
 		return kind_same(b.most);
@@ -94,7 +95,9 @@ static struct kind modulo(const struct kinds *k, struct kind a, const struct exp
 		return OTHER;
 	if (a.times == 0)
 		return kind_same(MOST_RANKS);
-	return (struct kind){ .form = KIND_WITHIN, .times = a.times, .most = MOST_RANKS, .hi = MOST_RANKS - 1 };
+	return (struct kind){
+		.form = KIND_WITHIN, .times = a.times, .most = MOST_RANKS, .hi = MOST_RANKS - 1
+	};
 }
 
 /* Two that turn alike within 0..N are equal on all ranks or on none. */
@@ -128,7 +131,9 @@ static struct kind bitwise(const struct expr *e, struct kind a, struct kind b)
 {
 	bool turns = a.form == KIND_WITHIN || b.form == KIND_WITHIN;
 	struct kind near_bits = { .form = KIND_NEAR, .most = SAFE, .lo = -SAFE, .hi = SAFE },
-		    turned = { .form = KIND_WITHIN, .times = 1, .most = SAFE, .lo = -SAFE, .hi = SAFE };
+		    turned = {
+			    .form = KIND_WITHIN, .times = 1, .most = SAFE, .lo = -SAFE, .hi = SAFE
+		    };
 
 	switch ((int)e->op) {
 	case OP_BXOR:
@@ -168,7 +173,10 @@ static bool is_decided(enum expr_op op, struct kind a, struct kind b, bool *is)
 /* What is neither of the forms that turn: a number within bounds, if it is sure to be one. */
 static struct kind any(const struct expr *e, struct kind a, struct kind b)
 {
-	struct kind r = { .form = KIND_ANY, .most = a.most + b.most, .lo = -a.most - b.most, .hi = a.most + b.most };
+	struct kind r = { .form = KIND_ANY,
+			  .most = a.most + b.most,
+			  .lo = -a.most - b.most,
+			  .hi = a.most + b.most };
 
 	if (e->op >= OP_EQ && e->op <= OP_GE)
 		return between(r, 0, 1);
@@ -223,7 +231,11 @@ static struct kind join(const struct kinds *k, struct kind a, struct kind b)
 	if (a.form >= KIND_ANY || b.form >= KIND_ANY || a.times != b.times)
 		return OTHER;
 	if (a.form == b.form)
-		return between((struct kind){ .form = a.form, .times = a.times, .most = most, .lo = -most, .hi = most },
+		return between((struct kind){ .form = a.form,
+					      .times = a.times,
+					      .most = most,
+					      .lo = -most,
+					      .hi = most },
 			       a.lo < b.lo ? a.lo : b.lo, max_of(a.hi, b.hi));
 	if (k->by == TURN_BY_BITS)
 		return OTHER;

@@ -90,9 +90,9 @@ enum kind_form { KIND_SAME, KIND_NEAR, KIND_WITHIN, KIND_ANY, KIND_PLACE, KIND_O
 
 struct kind {
 	enum kind_form form;
-	int32_t times; /* NEAR, WITHIN */
-	double most;   /* |value| <= most, on any rank; not of OTHER */
-	double lo, hi; /* lo <= value <= hi; closer, where that is easy */
+	int32_t times;		      /* NEAR, WITHIN */
+	double most;		      /* |value| <= most, on any rank; not of OTHER */
+	double lo, hi;		      /* lo <= value <= hi; closer, where that is easy */
 	const struct place_fn *place; /* PLACE: f; */
 	const struct expr *part;      /* ... and n, a name or a number; or NULL */
 };
@@ -121,12 +121,12 @@ struct kinds {
 	const struct module *module;
 	struct arena *arena;
 	enum turn_by by;
-	uint32_t nranks;	   /* the answer is for this N; 0: for every N */
+	uint32_t nranks; /* the answer is for this N; 0: for every N */
 	const struct decl *schedule;
 	const struct place_fn *places; /* of the operands that are TURNS_PLACE, or NULL */
-	const struct symbol *root; /* the parameter that turns with the ranks, or NULL */
-	bool unordered;		   /* in a step, or in a topology */
-	const struct stmt *each;   /* the open loop over all ranks whose variable turns, or NULL */
+	const struct symbol *root;     /* the parameter that turns with the ranks, or NULL */
+	bool unordered;		       /* in a step, or in a topology */
+	const struct stmt *each; /* the open loop over all ranks whose variable turns, or NULL */
 	bool symmetric;
 	struct span place; /* not symmetric: the first expression that breaks it, */
 	const char *why;   /* and what it breaks: "a condition that differs from rank to rank" */
@@ -188,7 +188,9 @@ static inline struct kind kind_same(double most)
 /** A kind whose value turns as the rank does, modulo N, and within 0..N. */
 static inline struct kind kind_rank(void)
 {
-	return (struct kind){ .form = KIND_WITHIN, .times = 1, .most = 65536, .lo = 0, .hi = 65535 };
+	return (struct kind){
+		.form = KIND_WITHIN, .times = 1, .most = 65536, .lo = 0, .hi = 65535
+	};
 }
 
 /* What is not bounded by the text: SAME, and any number. */

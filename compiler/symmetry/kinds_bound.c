@@ -100,10 +100,8 @@ static bool run(struct machine *m, const struct expr *e, int64_t *v)
 	case E_INT: *v = e->value; return true;
 	case E_N: *v = m->k->nranks; return m->k->nranks > 0;
 	case E_NAME: *v = m->of[e->sym->id]; return m->bound[e->sym->id];
-	case E_UNARY:
-		return e->op == OP_NEG && run(m, e->a, &a) && operate(OP_SUB, 0, a, v);
-	case E_BINARY:
-		return run(m, e->a, &a) && run(m, e->b, &b) && operate(e->op, a, b, v);
+	case E_UNARY: return e->op == OP_NEG && run(m, e->a, &a) && operate(OP_SUB, 0, a, v);
+	case E_BINARY: return run(m, e->a, &a) && run(m, e->b, &b) && operate(e->op, a, b, v);
 	case E_COND: return run(m, e->a, &a) && run(m, a ? e->b : e->c, v);
 	case E_CALL: return call_again(m, e, v);
 	case E_RANK:

@@ -94,7 +94,8 @@ static bool is_pure(struct pure *u, const struct expr *e, const struct symbol *c
 	case E_UNARY:
 	case E_BINARY:
 	case E_COND:
-		return is_pure(u, e->a, x, nx) && is_pure(u, e->b, x, nx) && is_pure(u, e->c, x, nx);
+		return is_pure(u, e->a, x, nx) && is_pure(u, e->b, x, nx) &&
+		       is_pure(u, e->c, x, nx);
 	case E_CALL:
 		return e->builtin != BUILTIN_LEN && all_pure(u, e->args, x, nx) &&
 		       (e->builtin != BUILTIN_NONE || is_pure_call(u, e));

@@ -20,8 +20,9 @@ static bool must_be_same(struct kinds *k, const struct expr *e, const char *why)
 static bool is_range_of_bits(struct kinds *k, const struct ref *r)
 {
 	return k->by == TURN_BY_BITS && r->kind == REF_RANGE && !r->block &&
-	       r->hi->kind == E_BINARY && r->hi->op == OP_ADD && kinds_equal_texts(r->lo, r->hi->a) &&
-	       kinds_of(k, r->lo).form < KIND_ANY && kind_is_same(kinds_of(k, r->hi->b));
+	       r->hi->kind == E_BINARY && r->hi->op == OP_ADD &&
+	       kinds_equal_texts(r->lo, r->hi->a) && kinds_of(k, r->lo).form < KIND_ANY &&
+	       kind_is_same(kinds_of(k, r->hi->b));
 }
 
 /* x[f(e)], or x[lo .. lo + n] with lo = f(e) / n * n; one f for all. */
@@ -30,8 +31,8 @@ static bool is_place(struct kinds *k, const struct ref *r)
 	if (k->by != TURN_BY_MIRROR || r->block || r->kind == REF_ALL)
 		return false;
 	struct kind lo = kinds_of(k, r->lo);
-	if (lo.form != KIND_PLACE || (k->places && (k->places->body != lo.place->body ||
-						   k->places->x != lo.place->x)))
+	if (lo.form != KIND_PLACE ||
+	    (k->places && (k->places->body != lo.place->body || k->places->x != lo.place->x)))
 		return false;
 	if (r->kind == REF_ONE ? lo.part != NULL
 			       : !lo.part || r->hi->kind != E_BINARY || r->hi->op != OP_ADD ||

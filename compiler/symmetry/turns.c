@@ -537,8 +537,8 @@ static bool find_kinds(struct quotient *l, struct ctx *c, const struct instance 
 	l->by_bits = is_power(in->nranks) && try_kinds(l, c, in, TURN_BY_BITS);
 	if (l->by_bits)
 		return true;
-	l->by_mirror = in->nranks % 2 == 0 && try_kinds(l, c, in, TURN_BY_MIRROR) &&
-		       !l->kinds.any_links;
+	l->by_mirror =
+		in->nranks % 2 == 0 && try_kinds(l, c, in, TURN_BY_MIRROR) && !l->kinds.any_links;
 	l->why = l->by_mirror ? NULL : why;
 	return l->by_mirror;
 }
