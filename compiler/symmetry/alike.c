@@ -1,12 +1,12 @@
 /*
  * Same bits on rank 0's values: see alike.h.
  *
- * The reason why not for every count is told by the two sums that the trees begin with, made as
- * values of the program (value.h), so that witness/orders.c has the words. Both trees must be
- * chains, where each sum adds one initial value, and begin with other sums: then it cannot depend
- * on the order of a run where they part.
+ * The reason why not for every count is told by the two trees, made as values of the program
+ * (value.h), so that witness/orders.c has the words. Where both are chains, each of whose sums adds
+ * one initial value, and begin with other sums, these two say it.
  */
 #include "compiler/symmetry/alike.h"
+#include "compiler/symmetry/still.h"
 #include "compiler/witness/witness.h"
 
 /* A tree, turned. Numbers below p->cells are initial values of rank 0. */
@@ -30,6 +30,7 @@ struct alikeness {
 	struct tree_turned *trees; /* by sum */
 	struct key *keys;	   /* by number - cells */
 	uint32_t nkeys, capkeys;
+	struct still *kept; /* by mirrors, by number - cells: the turns that take it to itself */
 	uint32_t *slots, nslots; /* an open hash table of keys' rows */
 	bool unclear;
 };
@@ -119,6 +120,22 @@ static inline uint32_t still_of(const struct alikeness *x, uint32_t number)
 	return !x->l->by_bits || number < x->p->cells ? 0 : x->keys[number - x->p->cells].still;
 }
 
+/* By mirrors: the turns that take a tree to itself. */
+static const struct still *kept_of(const struct alikeness *x, uint32_t number)
+{
+	static const struct still none = { 0 };
+
+	return number < x->p->cells ? &none : &x->kept[number - x->p->cells];
+}
+
+/* The turn of a tree, of all that make the same of it. */
+static inline uint32_t settled(const struct alikeness *x, uint32_t number, uint32_t shift)
+{
+	if (x->l->by_mirror)
+		return still_turn(kept_of(x, number), shift);
+	return shift & ~still_of(x, number);
+}
+
 static inline struct tree_turned tree_of(const struct alikeness *x, struct turned v)
 {
 	struct tree_turned t = { 0, v.shift };
@@ -128,7 +145,7 @@ static inline struct tree_turned tree_of(const struct alikeness *x, struct turne
 		return t;
 	}
 	t = x->trees[v.id - x->p->cells];
-	t.shift = rank_turned(x->l, t.shift, v.shift) & ~still_of(x, t.number);
+	t.shift = settled(x, t.number, rank_turned(x->l, t.shift, v.shift));
 	return t;
 }
 
@@ -154,6 +171,26 @@ static struct tree_turned sum_by_bits(struct alikeness *x, struct tree_turned a,
 	return (struct tree_turned){ number_of(x, key), shift & ~key.still };
 }
 
+/* By mirrors: the sum is turned such that the second operand's turn is the least. */
+static struct tree_turned sum_by_mirror(struct alikeness *x, struct tree_turned a,
+					struct tree_turned b)
+{
+	if (a.number > b.number) {
+		struct tree_turned t = a;
+		a = b;
+		b = t;
+	}
+	bool equal = a.number == b.number;
+	struct still_sum s = still_sum(x->l, kept_of(x, a.number), kept_of(x, b.number), a.shift,
+				       b.shift, equal);
+	uint32_t had = x->nkeys,
+		 number = number_of(x, (struct key){ a.number, b.number, s.apart, 0 });
+	if (x->nkeys > had)
+		x->kept[had] = still_of_sum(x->l, x->c->scratch, &s);
+	x->unclear |= equal && s.apart == 0;
+	return (struct tree_turned){ number, still_turn(kept_of(x, number), s.turn) };
+}
+
 static struct tree_turned tree_of_sum(struct alikeness *x, const struct turned_sum *s)
 {
 	struct tree_turned a = tree_of(x, s->left), b = tree_of(x, s->right), t;
@@ -162,6 +199,8 @@ static struct tree_turned tree_of_sum(struct alikeness *x, const struct turned_s
 
 	if (x->l->by_bits)
 		return sum_by_bits(x, a, b);
+	if (x->l->by_mirror)
+		return sum_by_mirror(x, a, b);
 	if (a.number == b.number && apart == back)
 		x->unclear = true;
 	if (a.number > b.number || (a.number == b.number && apart > back)) {
@@ -183,6 +222,8 @@ static void number_trees(struct alikeness *x)
 	x->trees = ARENA_ARRAY(x->c->scratch, struct tree_turned, x->r->nsums + 1);
 	x->capkeys = x->r->nsums + 1; /* as many as sums, if all differ */
 	x->keys = arena_grow(x->c->scratch, NULL, 0, x->capkeys * sizeof(*x->keys));
+	if (x->l->by_mirror)
+		x->kept = ARENA_ARRAY(x->c->scratch, struct still, x->capkeys);
 	for (uint32_t i = 0; i < x->r->nsums && !x->unclear; i++)
 		x->trees[i] = tree_of_sum(x, &x->r->sums[i]);
 }
@@ -197,6 +238,8 @@ static bool equal(struct tree_turned a, struct tree_turned b)
 /* Whether each turn takes the tree to itself. */
 static bool all_still(const struct alikeness *x, struct tree_turned t)
 {
+	if (x->l->by_mirror)
+		return kept_of(x, t.number)->n == x->p->nranks;
 	return still_of(x, t.number) == x->p->nranks - 1;
 }
 
@@ -216,13 +259,9 @@ static bool same_by_rank(struct alikeness *x)
 		x->unclear |= s->n != x->p->nranks;
 		if (g.unit == 0 && !all_still(x, t))
 			same = false;
-		uint32_t from = s->cell - g.base,
-			 ahead = g.unit > 1 ? from / g.unit
-				 : g.unit   ? from
-					    : 0,
-			 at = s->cell - ahead * g.unit; /* turned back by `ahead` */
-		t.shift =
-			rank_turned(x->l, t.shift, turn_back(x->l, ahead)) & ~still_of(x, t.number);
+		uint32_t back = turn_back(x->l, cell_ahead(x->l, s->cell)),
+			 at = cell_turned(x->l, s->cell, back);
+		t.shift = settled(x, t.number, rank_turned(x->l, t.shift, back));
 		if (any[at] && !equal(of[at], t))
 			same = false;
 		of[at] = t;
@@ -289,28 +328,56 @@ static uint32_t initial(const struct alikeness *x, struct turned v, uint32_t shi
 	return rank * x->p->cells + cell_turned(x->l, v.id, rank);
 }
 
-/* The text of the report, where the two begin with other sums. A chain has one that adds initial
- * values, so this is where they part. False: it cannot be told here. */
+/* The value as one of the program, sums and all. */
+static uint32_t made_anew(struct alikeness *x, struct values *v, struct turned top)
+{
+	uint32_t cells = x->p->cells, nwork = 0, ndone = 0, capwork = 0, capdone = 0;
+	struct work {
+		struct turned v;
+		bool open; /* its operands are made */
+	} *work = NULL;
+	uint32_t *done = NULL; /* what is made, and not yet added */
+	struct arena *a = x->c->scratch;
+	bool same_cell;
+
+	ARENA_PUSH(a, work, nwork, capwork) = (struct work){ top, false };
+	while (nwork) {
+		struct work w = work[--nwork];
+		if (w.v.id < cells) {
+			ARENA_PUSH(a, done, ndone, capdone) = initial(x, w.v, 0);
+		} else if (w.open) {
+			ndone--;
+			done[ndone - 1] =
+				value_combine(v, done[ndone - 1], done[ndone], &same_cell);
+		} else {
+			const struct turned_sum *s = &x->r->sums[w.v.id - cells];
+			struct turned l = s->left, r = s->right;
+			l.shift = rank_turned(x->l, l.shift, w.v.shift);
+			r.shift = rank_turned(x->l, r.shift, w.v.shift);
+			ARENA_PUSH(a, work, nwork, capwork) = (struct work){ w.v, true };
+			ARENA_PUSH(a, work, nwork, capwork) = (struct work){ r, false };
+			ARENA_PUSH(a, work, nwork, capwork) = (struct work){ l, false };
+		}
+	}
+	return done[0];
+}
+
+/* The text of the report. Chains that begin with other sums part there, so that these are enough. False:
+ * it cannot be told here. */
 static bool say_why(struct alikeness *x, const uint32_t apart[2], struct bits *b)
 {
 	struct values *v = ARENA_NEW(x->c->scratch, struct values);
 	struct turned sums[2];
-	bool same_cell;
 
 	b->by_count = (struct apart){ { 0, 0 }, { apart[0], apart[1] }, { NONE, NONE }, false };
 	if (!values_init(v, x->c->scratch, x->p->nranks, x->p->cells, 2))
 		return false;
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++)
 		sums[i] = innermost(x, x->r->state[apart[i]]);
-		if (sums[i].id == NONE || sums[i].id < x->p->cells)
-			return false;
-		const struct turned_sum *s = &x->r->sums[sums[i].id - x->p->cells];
-		b->by_count.value[i] =
-			value_combine(v, initial(x, s->left, sums[i].shift),
-				      initial(x, s->right, sums[i].shift), &same_cell);
-	}
-	if (equal(tree_of(x, sums[0]), tree_of(x, sums[1])))
-		return false;
+	bool chains = sums[0].id != NONE && sums[1].id != NONE && sums[0].id >= x->p->cells &&
+		      sums[1].id >= x->p->cells && !equal(tree_of(x, sums[0]), tree_of(x, sums[1]));
+	for (int i = 0; i < 2; i++)
+		b->by_count.value[i] = made_anew(x, v, chains ? sums[i] : x->r->state[apart[i]]);
 	trees_init(&b->trees, x->c->scratch, v->base);
 	b->history = history_of(x->c->scratch, v, x->first);
 	for (int i = 0; i < 2; i++)

@@ -14,7 +14,7 @@
  * and it has been called again within. */
 enum state { IS_NEW, IS_OPEN, IS_DONE, IS_OPEN_SAME, IS_CALLED_AGAIN };
 
-static const struct kind OTHER = { KIND_OTHER, 0, 0, 0, 0 };
+static const struct kind OTHER = { .form = KIND_OTHER };
 
 static double max_of(double a, double b)
 {
@@ -57,7 +57,9 @@ static struct kind near(int64_t times, double most)
 {
 	if (most > SAFE || times > MOST_TIMES || times < -MOST_TIMES)
 		return OTHER;
-	return (struct kind){ KIND_NEAR, (int32_t)times, most, -most, most };
+	return (struct kind){
+		.form = KIND_NEAR, .times = (int32_t)times, .most = most, .lo = -most, .hi = most
+	};
 }
 
 static struct kind add(struct kind a, struct kind b, int sign)
@@ -80,16 +82,22 @@ static struct kind multiply(const struct expr *e, struct kind a, const struct ex
 	return OTHER;
 }
 
-/* By N itself: a multiple of N that is added changes nothing. */
-static struct kind modulo(struct kind a, const struct expr *by, struct kind b)
+/* By N itself: a multiple of N that is added changes nothing. By mirrors, even turns keep what is
+ * even. */
+static struct kind modulo(const struct kinds *k, struct kind a, const struct expr *by,
+			  struct kind b)
 {
 	if (kind_is_same(a) && kind_is_same(b))
 		return kind_same(b.most);
+	if (k->by == TURN_BY_MIRROR && by->kind == E_INT && by->value == 2)
+		return between(kind_same(1), 0, 1);
 	if (by->kind != E_N)
 		return OTHER;
 	if (a.times == 0)
 		return kind_same(MOST_RANKS);
-	return (struct kind){ KIND_WITHIN, a.times, MOST_RANKS, 0, MOST_RANKS - 1 };
+	return (struct kind){
+		.form = KIND_WITHIN, .times = a.times, .most = MOST_RANKS, .hi = MOST_RANKS - 1
+	};
 }
 
 /* Two that turn alike within 0..N are equal on all ranks or on none. */
@@ -122,8 +130,10 @@ static struct kind same_only(const struct expr *e, struct kind a, struct kind b)
 static struct kind bitwise(const struct expr *e, struct kind a, struct kind b)
 {
 	bool turns = a.form == KIND_WITHIN || b.form == KIND_WITHIN;
-	struct kind near_bits = { KIND_NEAR, 0, SAFE, -SAFE, SAFE },
-		    turned = { KIND_WITHIN, 1, SAFE, -SAFE, SAFE };
+	struct kind near_bits = { .form = KIND_NEAR, .most = SAFE, .lo = -SAFE, .hi = SAFE },
+		    turned = {
+			    .form = KIND_WITHIN, .times = 1, .most = SAFE, .lo = -SAFE, .hi = SAFE
+		    };
 
 	switch ((int)e->op) {
 	case OP_BXOR:
@@ -163,7 +173,10 @@ static bool is_decided(enum expr_op op, struct kind a, struct kind b, bool *is)
 /* What is neither of the forms that turn: a number within bounds, if it is sure to be one. */
 static struct kind any(const struct expr *e, struct kind a, struct kind b)
 {
-	struct kind r = { KIND_ANY, 0, a.most + b.most, -a.most - b.most, a.most + b.most };
+	struct kind r = { .form = KIND_ANY,
+			  .most = a.most + b.most,
+			  .lo = -a.most - b.most,
+			  .hi = a.most + b.most };
 
 	if (e->op >= OP_EQ && e->op <= OP_GE)
 		return between(r, 0, 1);
@@ -174,7 +187,7 @@ static struct kind operator(struct kinds *k, const struct expr *e, struct kind a
 {
 	bool same = kind_is_same(a) && kind_is_same(b);
 
-	if (a.form == KIND_ANY || b.form == KIND_ANY)
+	if (a.form >= KIND_ANY || b.form >= KIND_ANY)
 		return OTHER;
 	if (k->by == TURN_BY_BITS && !same)
 		return bitwise(e, a, b);
@@ -182,7 +195,7 @@ static struct kind operator(struct kinds *k, const struct expr *e, struct kind a
 	case OP_ADD: return add(a, b, 1);
 	case OP_SUB: return add(a, b, -1);
 	case OP_MUL: return multiply(e->a, a, e->b, b);
-	case OP_MOD: return modulo(a, e->b, b);
+	case OP_MOD: return modulo(k, a, e->b, b);
 	default: return same ? same_only(e, a, b) : compare(e, a, b);
 	}
 }
@@ -192,7 +205,9 @@ static struct kind binary(struct kinds *k, const struct expr *e)
 	struct kind a = kinds_of(k, e->a), b = kinds_of(k, e->b), r;
 	bool is;
 
-	if (a.form == KIND_OTHER || b.form == KIND_OTHER)
+	if (k->by == TURN_BY_MIRROR && e->op == OP_MUL && a.form >= KIND_PLACE)
+		return kinds_place_of_part(k, e);
+	if (a.form >= KIND_PLACE || b.form >= KIND_PLACE)
 		return OTHER;
 	if (is_decided(e->op, a, b, &is))
 		return between(kind_same(1), is, is);
@@ -216,7 +231,11 @@ static struct kind join(const struct kinds *k, struct kind a, struct kind b)
 	if (a.form >= KIND_ANY || b.form >= KIND_ANY || a.times != b.times)
 		return OTHER;
 	if (a.form == b.form)
-		return between((struct kind){ a.form, a.times, most, -most, most },
+		return between((struct kind){ .form = a.form,
+					      .times = a.times,
+					      .most = most,
+					      .lo = -most,
+					      .hi = most },
 			       a.lo < b.lo ? a.lo : b.lo, max_of(a.hi, b.hi));
 	if (k->by == TURN_BY_BITS)
 		return OTHER;
@@ -230,7 +249,8 @@ static struct kind unary(struct kinds *k, const struct expr *e)
 	struct kind a = kinds_of(k, e->a);
 
 	if (kind_is_same(a))
-		return kind_same(a.most + 1);
+		return e->op == OP_NEG ? between(kind_same(a.most + 1), -a.hi, -a.lo)
+				       : kind_same(a.most + 1);
 	if (a.form >= KIND_ANY)
 		return OTHER;
 	if (k->by == TURN_BY_BITS)
@@ -320,9 +340,11 @@ static struct kind call(struct kinds *k, const struct expr *e)
 	k->depth++;
 	r = kinds_of(k, f->body);
 	k->depth--;
-	if (*state == IS_CALLED_AGAIN && !kind_is_same(r))
-		r = OTHER;
+	if (*state == IS_CALLED_AGAIN)
+		r = kind_is_same(r) && same ? kinds_bound_of_call(k, e, args) : OTHER;
 	*state = IS_NEW;
+	if (k->by == TURN_BY_MIRROR && r.form >= KIND_PLACE)
+		r = kinds_place_of_call(k, e, args, r);
 	for (uint32_t i = 0; i < n; i++)
 		k->of[f->params[i]->id] = args[n + i];
 	return r;

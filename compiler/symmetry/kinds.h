@@ -44,6 +44,20 @@
  * and an operand may also be x[lo .. lo + n] with lo NEAR and n SAME. As L is linear, ranks 0, 1,
  * 2, 4 ... show it, on the instance.
  *
+ * **By mirrors.** Or the turns are those of a polygon whose corners are the ranks, N even: for an even r,
+ * x -> x + r (mod N), and for an odd r, the reflection x -> r - x. The text says what even turns
+ * do: all above holds for them, r even, and SAME is what ranks of one parity share, so that
+ *
+ *     rank % 2   SAME      rank % 2 == 0 ? rank + s : rank - s   NEAR, 1
+ *
+ * That rank 1 mirrors rank 0 is for turns.h to see, on the instance. Chunks may lie in any order:
+ *
+ *     PLACE    f(x), x WITHIN, 1 and 0 <= x < N; f a text of x, N and what is fixed for the instance
+ *              alone; or f(x) / n * n, with n SAME
+ *
+ * An operand may be x[f(e)] or x[lo .. lo + n], lo = f(e) / n * n, with one f in the whole text. Then
+ * chunk f(x) turns into chunk f(turned x).
+ *
  * **Each rank in turn.** In a step,
  *
  *     for q in 0..N { if q != rank { send a to q   recv b[q] from q } }
@@ -72,13 +86,21 @@
 #define KIND_MOST_PARAM 1024	   /* of a parameter's size, for bounds to hold */
 #define LIMIT_KIND_WORK (1u << 14) /* nodes and statements; more is not symmetric */
 
-enum kind_form { KIND_SAME, KIND_NEAR, KIND_WITHIN, KIND_ANY, KIND_OTHER };
+enum kind_form { KIND_SAME, KIND_NEAR, KIND_WITHIN, KIND_ANY, KIND_PLACE, KIND_OTHER };
 
 struct kind {
 	enum kind_form form;
-	int32_t times; /* NEAR, WITHIN */
-	double most;   /* |value| <= most, on any rank; not of OTHER */
-	double lo, hi; /* lo <= value <= hi; closer, where that is easy */
+	int32_t times;		      /* NEAR, WITHIN */
+	double most;		      /* |value| <= most, on any rank; not of OTHER */
+	double lo, hi;		      /* lo <= value <= hi; closer, where that is easy */
+	const struct place_fn *place; /* PLACE: f; */
+	const struct expr *part;      /* ... and n, a name or a number; or NULL */
+};
+
+/* Where a rank's chunk lies: `body`, a function of x. */
+struct place_fn {
+	const struct expr *body;
+	const struct symbol *x;
 };
 
 /* How an operand's chunks on rank r follow from those on rank 0. */
@@ -89,19 +111,22 @@ enum turns {
 	TURNS_CHUNK, /* x[b][e]: e turns, b does not */
 	TURNS_BLOCK, /* x[b][..]: b turns, what is behind it does not */
 	TURNS_RANGE, /* x[lo..lo + n], by bits: the bits of lo turn, some or none */
+	TURNS_PLACE, /* x[f(e)], or x[lo..lo + n], by mirrors: x[f(turned e)] ... */
 	TURNS_WHOLE  /* of a copy in two pieces: all N chunks turn, wherever it is cut */
 };
 
-enum turn_by { TURN_BY_SUM, TURN_BY_BITS }; /* r + c (mod N); r ^ c */
+enum turn_by { TURN_BY_SUM, TURN_BY_BITS, TURN_BY_MIRROR }; /* r + c (mod N); r ^ c; both ways */
 
 struct kinds {
 	const struct module *module;
 	struct arena *arena;
 	enum turn_by by;
-	uint32_t nranks;	   /* the answer is for this N; 0: for every N */
-	const struct symbol *root; /* the parameter that turns with the ranks, or NULL */
-	bool unordered;		   /* in a step, or in a topology */
-	const struct stmt *each;   /* the open loop over all ranks whose variable turns, or NULL */
+	uint32_t nranks; /* the answer is for this N; 0: for every N */
+	const struct decl *schedule;
+	const struct place_fn *places; /* of the operands that are TURNS_PLACE, or NULL */
+	const struct symbol *root;     /* the parameter that turns with the ranks, or NULL */
+	bool unordered;		       /* in a step, or in a topology */
+	const struct stmt *each; /* the open loop over all ranks whose variable turns, or NULL */
 	bool symmetric;
 	struct span place; /* not symmetric: the first expression that breaks it, */
 	const char *why;   /* and what it breaks: "a condition that differs from rank to rank" */
@@ -132,6 +157,19 @@ struct kind kinds_of(struct kinds *k, const struct expr *e);
 /** The kind of `rank`. */
 struct kind kinds_rank(const struct kinds *k);
 
+/** The kind of f(args), by mirrors, where f's body has none that is known, or divides a PLACE:
+ *  PLACE, or OTHER. */
+struct kind kinds_place_of_call(struct kinds *k, const struct expr *call, const struct kind *args,
+				struct kind body);
+/** The kind of place / n * n, given that of the place. */
+struct kind kinds_place_of_part(struct kinds *k, const struct expr *product);
+
+/** The bounds of f(args), all SAME, where f calls itself; any, where they are not found. */
+struct kind kinds_bound_of_call(struct kinds *k, const struct expr *call, const struct kind *args);
+
+/** Whether two expressions are one text with the same names. */
+bool kinds_equal_texts(const struct expr *a, const struct expr *b);
+
 /** Notes what breaks it, if it is the first. */
 void kinds_broken(struct kinds *k, struct span place, const char *why);
 /** Counts a node or statement. False: there were too many, which breaks it. */
@@ -144,13 +182,15 @@ void kinds_forget(struct kinds *k, const struct symbol *let);
 
 static inline struct kind kind_same(double most)
 {
-	return (struct kind){ KIND_SAME, 0, most, -most, most };
+	return (struct kind){ .form = KIND_SAME, .most = most, .lo = -most, .hi = most };
 }
 
 /** A kind whose value turns as the rank does, modulo N, and within 0..N. */
 static inline struct kind kind_rank(void)
 {
-	return (struct kind){ KIND_WITHIN, 1, 65536, 0, 65535 };
+	return (struct kind){
+		.form = KIND_WITHIN, .times = 1, .most = 65536, .lo = 0, .hi = 65535
+	};
 }
 
 /* What is not bounded by the text: SAME, and any number. */

@@ -16,26 +16,31 @@ static bool must_be_same(struct kinds *k, const struct expr *e, const char *why)
 	return false;
 }
 
-static bool equal_texts(const struct expr *a, const struct expr *b)
-{
-	if (!a || !b)
-		return a == b;
-	if (a->kind != b->kind || a->op != b->op || a->value != b->value || a->sym != b->sym ||
-	    a->builtin != b->builtin || a->nargs != b->nargs)
-		return false;
-	const struct expr *x = a->args, *y = b->args;
-	for (; x && y; x = x->next, y = y->next)
-		if (!equal_texts(x, y))
-			return false;
-	return equal_texts(a->a, b->a) && equal_texts(a->b, b->b) && equal_texts(a->c, b->c);
-}
-
 /* x[lo .. lo + n]: as many chunks on each rank. */
 static bool is_range_of_bits(struct kinds *k, const struct ref *r)
 {
 	return k->by == TURN_BY_BITS && r->kind == REF_RANGE && !r->block &&
-	       r->hi->kind == E_BINARY && r->hi->op == OP_ADD && equal_texts(r->lo, r->hi->a) &&
-	       kinds_of(k, r->lo).form < KIND_ANY && kind_is_same(kinds_of(k, r->hi->b));
+	       r->hi->kind == E_BINARY && r->hi->op == OP_ADD &&
+	       kinds_equal_texts(r->lo, r->hi->a) && kinds_of(k, r->lo).form < KIND_ANY &&
+	       kind_is_same(kinds_of(k, r->hi->b));
+}
+
+/* x[f(e)], or x[lo .. lo + n] with lo = f(e) / n * n; one f for all. */
+static bool is_place(struct kinds *k, const struct ref *r)
+{
+	if (k->by != TURN_BY_MIRROR || r->block || r->kind == REF_ALL)
+		return false;
+	struct kind lo = kinds_of(k, r->lo);
+	if (lo.form != KIND_PLACE ||
+	    (k->places && (k->places->body != lo.place->body || k->places->x != lo.place->x)))
+		return false;
+	if (r->kind == REF_ONE ? lo.part != NULL
+			       : !lo.part || r->hi->kind != E_BINARY || r->hi->op != OP_ADD ||
+					 !kinds_equal_texts(r->lo, r->hi->a) ||
+					 !kinds_equal_texts(lo.part, r->hi->b))
+		return false;
+	k->places = lo.place;
+	return true;
 }
 
 static bool is_name(const struct expr *e, const struct symbol *s)
@@ -56,6 +61,8 @@ static enum turns operand(struct kinds *k, const struct ref *r)
 		return r->block ? TURNS_CHUNK : TURNS_INDEX;
 	if (is_range_of_bits(k, r))
 		return TURNS_RANGE;
+	if (is_place(k, r))
+		return TURNS_PLACE;
 	kinds_broken(k, r->span, "chunks that do not turn with the ranks");
 	return TURNS_NOT;
 }
@@ -277,6 +284,23 @@ static void each(struct kinds *k, const struct stmt *s)
 	k->each = NULL;
 }
 
+/* What a loop's variable is within, where the step's sign is known. */
+static struct kind variable(const struct stmt *s, struct kind lo, struct kind hi)
+{
+	struct kind v = kind_same(lo.most > hi.most ? lo.most : hi.most);
+	const struct expr *by = s->e3;
+	bool down = by && by->kind == E_UNARY && by->op == OP_NEG && by->a->kind == E_INT,
+	     up = !by || by->kind == E_INT;
+
+	if (v.most > KIND_EXACT || (!down && !up))
+		return v;
+	v.lo = down ? hi.lo + 1 : lo.lo;
+	v.hi = down ? lo.hi : hi.hi - 1;
+	if (v.lo > v.hi) /* it may have no iteration */
+		v.lo = v.hi;
+	return v;
+}
+
 static void loop(struct kinds *k, const struct stmt *s)
 {
 	static const char why[] = "a loop whose bounds differ from rank to rank";
@@ -285,7 +309,7 @@ static void loop(struct kinds *k, const struct stmt *s)
 	must_be_same(k, s->e, why);
 	must_be_same(k, s->e2, why);
 	must_be_same(k, s->e3, why);
-	kinds_bind(k, s->var, kind_same(lo.most > hi.most ? lo.most : hi.most));
+	kinds_bind(k, s->var, variable(s, lo, hi));
 	statements(k, s->body);
 }
 
@@ -399,6 +423,7 @@ void kinds_find(struct kinds *k, struct arena *a, const struct module *m,
 		.arena = a,
 		.by = by,
 		.nranks = nranks,
+		.schedule = schedule,
 		.root = root,
 		.symmetric = true,
 		.of = ARENA_ARRAY(a, struct kind, m->nsymbols + 1),

@@ -81,8 +81,13 @@ static void bind_free(struct promise *x, const struct symbol *s, enum must must,
 
 static bool index_is(struct promise *x, const struct expr *e, enum must must)
 {
+	const struct ensures *c = x->e;
+
 	if (must == MUST_FOLLOW)
-		return e->kind == E_NAME && x->e->index && e->sym == x->e->index;
+		return e->kind == E_NAME && c->index && e->sym == c->index;
+	bool free = e->kind == E_NAME && (e->sym == c->index || e->sym == c->block_index);
+	if (x->l->by_mirror && !free && e->kind != E_INT)
+		return false;
 	struct kind k = kinds_of(&x->l->kinds, e);
 	return must == MUST_TURN ? kind_turns(k) : k.form == KIND_SAME;
 }
@@ -105,6 +110,12 @@ static bool is_all(const struct expr *lo, const struct expr *hi)
 	return lo->kind == E_INT && lo->value == 0 && hi->kind == E_N;
 }
 
+/* `rank`, or the variable of a sum, which is over all ranks where it turns. */
+static bool is_rank_or_all(const struct expr *at)
+{
+	return at->kind == E_RANK || (at->kind == E_NAME && at->sym->kind == SYM_LOOP);
+}
+
 static bool term_turns(struct promise *x, const struct term *t)
 {
 	struct kinds *k = &x->l->kinds;
@@ -112,12 +123,14 @@ static bool term_turns(struct promise *x, const struct term *t)
 	for (; t->kind == T_SUM; t = t->body) {
 		struct kind lo = kinds_of(k, t->lo), hi = kinds_of(k, t->hi);
 		bool all = is_all(t->lo, t->hi);
-		if (!all && (lo.form != KIND_SAME || hi.form != KIND_SAME))
+		if (!all && (x->l->by_mirror || lo.form != KIND_SAME || hi.form != KIND_SAME))
 			return false;
 		kinds_bind(k, t->var,
 			   all ? kind_rank() : kind_same(lo.most > hi.most ? lo.most : hi.most));
 	}
-	return t->kind == T_INITIAL && kind_turns(kinds_of(k, t->at)) && chunk_turns(x, t->ref);
+	if (t->kind != T_INITIAL || (x->l->by_mirror && !is_rank_or_all(t->at)))
+		return false;
+	return kind_turns(kinds_of(k, t->at)) && chunk_turns(x, t->ref);
 }
 
 static bool clause_turns(struct promise *x, const struct ensures *e)
@@ -125,7 +138,7 @@ static bool clause_turns(struct promise *x, const struct ensures *e)
 	struct kinds *k = &x->l->kinds;
 
 	x->e = e;
-	if (e->cond && kinds_of(k, e->cond).form != KIND_SAME)
+	if (e->cond && (x->l->by_mirror || kinds_of(k, e->cond).form != KIND_SAME))
 		return false;
 	if (e->right->kind == T_AFTER)
 		return is_all(e->right->lo, e->right->hi);

@@ -6,6 +6,8 @@
  * chunk in the contract the kind that it must have: SAME where the buffer stays, WITHIN, 1
  * where it turns by that index. A free index, and the variable of a sum over all ranks, take all
  * values, so they may have that kind. Conditions must be SAME; who must have begun, all ranks.
+ * By mirrors SAME says too little, and an index is no place: then there is no condition, ranks are
+ * `rank` or all, and an index is the left side's free one, or, where chunks stay, a number.
  * O(the contract's text).
  */
 #ifndef CCS_COMPILER_SYMMETRY_PROMISE_H

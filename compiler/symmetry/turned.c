@@ -4,6 +4,7 @@
  * the order of its sends.
  */
 #include "compiler/symmetry/turned.h"
+#include "compiler/symmetry/mirror.h"
 
 /* A FIFO: its messages' values, and the messages themselves, are rows of these tables. */
 struct pipe {
@@ -61,7 +62,7 @@ static inline struct share share_of(const struct turned_run *r, struct turned v)
 		s.n = e->n;
 	}
 	s.cell = cell_turned(l, s.cell, v.shift);
-	s.first = s.n == l->p->nranks ? 0 : rank_turned(l, s.first, v.shift);
+	s.first = s.n == l->nranks ? 0 : arc_turned(l, s.first, s.n, v.shift);
 	if (l->by_bits)
 		s.first &= ~(s.n - 1);
 	return s;
@@ -92,6 +93,12 @@ bool turned_alike(const struct quotient *l, uint32_t a, uint32_t b)
 	return g.unit == h.unit && a - g.base == b - h.base;
 }
 
+/* The rank behind n adjacent ones, n <= nranks. */
+static inline uint32_t arc_end(uint32_t first, uint32_t n, uint32_t nranks)
+{
+	return first + n >= nranks ? first + n - nranks : first + n;
+}
+
 /* The ranks of two shares together; false: they do not adjoin. */
 static bool adjoin(const struct quotient *l, struct share s, struct share t, struct share *both)
 {
@@ -104,8 +111,8 @@ static bool adjoin(const struct quotient *l, struct share s, struct share t, str
 	}
 	if (n > nranks)
 		return false;
-	bool behind = rank_turned(l, t.first, t.n) == s.first,
-	     before = rank_turned(l, s.first, s.n) == t.first;
+	bool behind = arc_end(t.first, t.n, nranks) == s.first,
+	     before = arc_end(s.first, s.n, nranks) == t.first;
 	both->n = n;
 	both->first = n == nranks ? 0 : behind ? t.first : s.first;
 	return behind || before;
@@ -121,7 +128,8 @@ static void add_arcs(const struct turned_run *r, struct turned v, struct share s
 	}
 	const struct scattered *w = &r->scattered[r->sums[v.id - r->l->p->cells].first];
 	for (uint32_t i = 0; i < w->n; i++)
-		to[(*n)++] = (struct arc){ rank_turned(r->l, w->v[i].first, v.shift), w->v[i].n };
+		to[(*n)++] = (struct arc){ arc_turned(r->l, w->v[i].first, w->v[i].n, v.shift),
+					   w->v[i].n };
 }
 
 /* The ranks of two values together, whose shares are s and t, if each is there once. */
@@ -211,6 +219,25 @@ static inline void run_send(struct runner *x, const struct walker *w, uint32_t r
 	}
 }
 
+/* By mirrors, a message's chunks lie in the order of the sender's places: the one that goes to
+ * rank 0's place comes from there, too, turned. */
+static void sort_message(struct runner *x, const struct op *o, const struct op *send,
+			 struct turned *v)
+{
+	const struct quotient *l = x->l;
+	struct turned *sent = arena_copy(x->arena, v, o->n * sizeof(*v));
+	struct cell_turn g = l->regions[o->cell], h = l->regions[send->cell];
+	uint32_t ahead = l->ahead[o->fifo],
+		 to = mirror_range(l, send->cell, o->n, turn_back(l, ahead));
+
+	if (to - h.base != o->cell - g.base) {
+		unclear(x, "a message between two places");
+		return;
+	}
+	for (uint32_t i = 0; i < o->n; i++)
+		v[i] = sent[cell_turned(l, o->cell - g.base + h.base + i, ahead) - send->cell];
+}
+
 static inline uint32_t run_receive(struct runner *x, const struct walker *w, uint32_t row,
 				   uint32_t depth)
 {
@@ -225,6 +252,9 @@ static inline uint32_t run_receive(struct runner *x, const struct walker *w, uin
 		unclear(x, "the ends of a message differ in their number of chunks");
 		return depth;
 	}
+	if (x->l->by_mirror && o->n > 1 && x->l->regions[o->cell].unit == 1)
+		sort_message(x, o, &x->walkers[x->p->fifos[o->fifo].src_task].ops[m.row],
+			     &x->values[f->take]);
 	for (uint32_t i = 0; i < o->n; i++) {
 		struct turned v = x->values[f->take++];
 		v.shift = rank_turned(x->l, v.shift, back);

@@ -8,10 +8,13 @@
  */
 #include "compiler/symmetry/turns.h"
 #include "compiler/expand/cursor.h"
+#include "compiler/symmetry/mirror.h"
 
 #include <string.h>
 
 static const char NOT_BY_BITS[] = "a range that does not turn with the bits of the ranks";
+
+static const char NOT_BY_MIRROR[] = "rank 1 does not mirror rank 0";
 
 #define FIRST_ROOM 256u
 #define LIMIT_ALONE (1u << 22) /* rows of a lane of rank 0, E0501 is for all ranks to say */
@@ -36,8 +39,9 @@ struct maker {
 	struct seen (*seen)[2]; /* by the statement's number */
 	struct pair *pairs;
 	uint32_t npairs, cappairs;
-	bool any_range; /* some operand is a range that turns by bits */
+	bool any_range; /* some operand is a range that turns by bits, or of more than one place */
 	bool any_long;	/* some other operand has more than one cell */
+	uint32_t kept;	/* length of the range of places that was looked at last */
 };
 
 static bool refuse(struct maker *m, const char *why)
@@ -97,11 +101,36 @@ static bool note_range(struct maker *m, const struct view *w, struct cells cells
 	return note(m, w->first, n, (struct cell_turn){ w->first, 1 });
 }
 
+static bool same_view(const struct view *a, const struct view *b)
+{
+	return a->first == b->first && a->part == b->part && a->parts == b->parts &&
+	       a->inner == b->inner;
+}
+
+/* A range of places: `cells` of rank 0. */
+static bool note_places(struct maker *m, const struct view *w, struct seen *seen,
+			struct cells cells)
+{
+	uint32_t n = m->l->nranks;
+
+	if (w->inner || w->part != 1 || w->parts != n ||
+	    (cells.n != m->kept && !mirror_keeps(m->l, cells.n)) || (cells.lo - w->first) % cells.n)
+		return refuse(m, NOT_BY_MIRROR);
+	m->kept = cells.n;
+	m->any_range |= cells.n > 1;
+	if (seen->any && same_view(&seen->view, w))
+		return true;
+	*seen = (struct seen){ .view = *w, .any = true };
+	return note(m, w->first, n, (struct cell_turn){ w->first, 1 });
+}
+
 /* The region that an index of the view turns; `cell`: one of its cells. */
 static bool note_turning(struct maker *m, const struct view *w, enum turns turns, uint32_t cell)
 {
 	uint32_t n = m->l->p->nranks, count = w->parts, unit = w->part, base = w->first;
 
+	if (m->l->kinds.places)
+		return refuse(m, "chunks that turn in their order, and others by their places");
 	if (turns == TURNS_CHUNK) {
 		count = w->inner;
 		base += (cell - base) / (w->inner * unit) * (w->inner * unit);
@@ -112,12 +141,6 @@ static bool note_turning(struct maker *m, const struct view *w, enum turns turns
 	if (count != n)
 		return refuse(m, "an index that turns with the ranks has not N values");
 	return note(m, base, n * unit, (struct cell_turn){ base, unit });
-}
-
-static bool same_view(const struct view *a, const struct view *b)
-{
-	return a->first == b->first && a->part == b->part && a->parts == b->parts &&
-	       a->inner == b->inner;
 }
 
 static bool note_operand(struct maker *m, const struct stmt *s, uint32_t side, enum turns turns,
@@ -135,6 +158,8 @@ static bool note_operand(struct maker *m, const struct stmt *s, uint32_t side, e
 		m->any_range = true;
 		return note_range(m, w, cells);
 	}
+	if (turns == TURNS_PLACE)
+		return note_places(m, w, seen, cells);
 	m->any_long |= cells.n > 1;
 	if (seen->any && turns != TURNS_CHUNK && same_view(&seen->view, w))
 		return true;
@@ -165,6 +190,15 @@ static void note_piece(struct maker *m, const struct stmt *s, struct operands k)
 	}
 }
 
+/* A copy's ranges of places. */
+static void same_places(struct maker *m, const struct op *o)
+{
+	const struct cell_turn *g = m->l->regions;
+
+	if (!m->v.stopped && o->cell - g[o->cell].base != o->other - g[o->other].base)
+		refuse(m, NOT_BY_MIRROR);
+}
+
 static bool note_operation(void *arg, const struct stmt *s, const struct op *o)
 {
 	struct maker *m = arg;
@@ -182,7 +216,22 @@ static bool note_operation(void *arg, const struct stmt *s, const struct op *o)
 	note_operand(m, s, 0, (enum turns)k.x, (struct cells){ o->cell, o->n });
 	if (s->y)
 		note_operand(m, s, 1, (enum turns)k.y, (struct cells){ o->other, o->n });
+	if (k.x == TURNS_PLACE && k.y == TURNS_PLACE && s->y && o->n > 1)
+		same_places(m, o);
 	return is_of_name(k.x) && (!s->y || is_of_name(k.y));
+}
+
+/* The places are known before the first operation is noted that has one. */
+static bool note_by_mirror(void *arg, const struct stmt *s, const struct op *o)
+{
+	struct maker *m = arg;
+	struct quotient *l = m->l;
+	struct operands k = l->kinds.operands[s->number];
+	bool now = !l->kinds.places || k.x == TURNS_PLACE || k.y == TURNS_PLACE;
+
+	if (now && !l->place && !mirror_places(l, &m->v))
+		return refuse(m, NOT_BY_MIRROR);
+	return note_operation(arg, s, o);
 }
 
 /* ---- names as a whole ----------------------------------------------------------------- */
@@ -440,17 +489,25 @@ static bool same_orders(const struct quotient *l)
 	return true;
 }
 
-/* Ranges that turn by bits: as L is linear (kinds.h), the ranks of one bit show what it is. */
+/* Ranges that turn by bits: as L is linear (kinds.h), the ranks of one bit show what it is. By
+ * mirrors, rank 1 stands for all that are odd. */
 static bool ranges_turn(struct maker *m)
 {
 	struct program *p = m->l->p, kept = *p;
 	bool same = true;
 
-	if (!m->any_range)
+	if (!m->any_range && !m->l->by_mirror)
 		return true;
-	if (m->any_long || !same_orders(m->l))
-		return refuse(m, NOT_BY_BITS);
+	if (m->any_range && m->any_long)
+		return refuse(m, "ranges that turn, and others that do not");
 	m->v.behind = NULL;
+	if (m->l->by_mirror) {
+		same = run_rank(m, 1) && mirror_image(m->l, &m->v);
+		p->nfifos = kept.nfifos;
+		return same || refuse(m, NOT_BY_MIRROR);
+	}
+	if (!same_orders(m->l))
+		return refuse(m, NOT_BY_BITS);
 	for (uint32_t r = 1; r < p->nranks && same; r *= 2)
 		same = same_ranges(m, r);
 	p->nfifos = kept.nfifos;
@@ -465,20 +522,25 @@ bool parameters_are_small(const struct program *p)
 	return true;
 }
 
-/* How the text turns: by sums, or else, if it may, by bits. */
+static bool try_kinds(struct quotient *l, struct ctx *c, const struct instance *in, enum turn_by by)
+{
+	kinds_find(&l->kinds, c->scratch, in->module, in->schedule, by, in->nranks, NULL);
+	return l->kinds.symmetric;
+}
+
+/* How the text turns: by sums, or else, if it may, by bits, or by mirrors. */
 static bool find_kinds(struct quotient *l, struct ctx *c, const struct instance *in)
 {
-	kinds_find(&l->kinds, c->scratch, in->module, in->schedule, TURN_BY_SUM, in->nranks, NULL);
-	if (!l->kinds.symmetric)
-		l->why = l->kinds.why;
-	if (!l->kinds.symmetric && is_power(in->nranks)) {
-		kinds_find(&l->kinds, c->scratch, in->module, in->schedule, TURN_BY_BITS,
-			   in->nranks, NULL);
-		l->by_bits = l->kinds.symmetric;
-	}
-	if (l->kinds.symmetric)
-		l->why = NULL;
-	return l->kinds.symmetric;
+	if (try_kinds(l, c, in, TURN_BY_SUM))
+		return true;
+	const char *why = l->kinds.why;
+	l->by_bits = is_power(in->nranks) && try_kinds(l, c, in, TURN_BY_BITS);
+	if (l->by_bits)
+		return true;
+	l->by_mirror =
+		in->nranks % 2 == 0 && try_kinds(l, c, in, TURN_BY_MIRROR) && !l->kinds.any_links;
+	l->why = l->by_mirror ? NULL : why;
+	return l->by_mirror;
 }
 
 bool quotient_make(struct quotient *l, struct ctx *c, const struct instance *in)
@@ -503,7 +565,10 @@ bool quotient_make(struct quotient *l, struct ctx *c, const struct instance *in)
 	m->v.links = &m->all;
 	m->v.behind = note_operation;
 	m->v.behind_arg = m;
-	if (m->v.reports || m->v.stopped || !run(m) || !settle(m, p->cells + p->scratch))
+	if (l->by_mirror)
+		m->v.behind = note_by_mirror;
+	if (m->v.reports || m->v.stopped || !run(m) || (l->by_mirror && !l->place) ||
+	    !settle(m, p->cells + p->scratch))
 		return false;
 	fold_fifos(m);
 	if (!linked(l, links) || !ranges_turn(m))

@@ -19,6 +19,17 @@
  * message permute alike if their ranks have equal bits there, which is looked at, too; all
  * operands of more than one chunk must be such ranges then.
  *
+ * **By mirrors**, an even r takes x to x + r and an odd one, to r - x: g_r, the one of the 2 N/2 moves of
+ * a polygon that takes 0 to r. In a region with unit 1, place[x] - the chunk of rank x - turns into
+ * place[g_r(x)]; without a PLACE in the text, place[x] = x. In what follows r + p is g_r(p), turns
+ * are made one after the other from right to left, and the turn that undoes g_r is itself for odd r.
+ * All moves come from two, x -> x + 2 and x -> 1 - x. kinds.h has from the text that rank q + 2k runs
+ * what rank q does, turned; mirror.c sees to the rest: that rank 1 runs the mirror image of
+ * what rank 0 runs, and that for each length n of a range that turns, both moves take the ranges
+ * of n chunks at multiples of n to such ranges, so that all moves do. The order of chunks in a range
+ * is another on each rank: a message's two ends must be at the same places of their names, and a
+ * copy's two ranges, too.
+ *
  * Of a copy in two pieces (kinds.h), one is empty on rank 0, and the other has all N chunks: the
  * image of what both together copy on any rank. An empty copy is never in vain (dead.c), there
  * and here.
@@ -57,6 +68,9 @@ struct quotient {
 	uint32_t nranks; /* N; for inner loops, as p->nranks */
 	uint32_t *ahead; /* by FIFO: the rank that rank 0 sends to there */
 	bool by_bits;	 /* ranks turn r -> r ^ c */
+	bool by_mirror;	 /* ... or as the corners of a polygon; */
+	uint32_t *place; /* ... by rank: its place in a region */
+	uint32_t *at;	 /* ... by place: whose it is */
 	const char *why; /* not symmetric: why; NULL: a mistake of the text, for others to find */
 };
 
@@ -76,7 +90,19 @@ static inline uint32_t rank_turned(const struct quotient *l, uint32_t rank, uint
 {
 	if (l->by_bits)
 		return rank ^ r;
+	if (l->by_mirror && r & 1)
+		return r >= rank ? r - rank : r + l->nranks - rank;
 	return rank + r >= l->nranks ? rank + r - l->nranks : rank + r;
+}
+
+/** The first of n adjacent ranks, turned: where they begin then. By bits: as one rank. */
+static inline uint32_t arc_turned(const struct quotient *l, uint32_t first, uint32_t n, uint32_t r)
+{
+	uint32_t to = rank_turned(l, first, r);
+
+	if (l->by_mirror && r & 1) /* it ends where it began */
+		return to + 1 >= n ? to + 1 - n : to + 1 + l->nranks - n;
+	return to;
 }
 
 /** Where the turn by r takes a cell. */
@@ -90,8 +116,20 @@ static inline uint32_t cell_turned(const struct quotient *l, uint32_t cell, uint
 	at = cell - g.base;
 	if (l->by_bits)
 		return g.base + ((uint32_t)at / g.unit ^ r) * g.unit + (uint32_t)at % g.unit;
+	if (l->by_mirror)
+		return g.base + l->place[rank_turned(l, l->at[at / g.unit], r)] * g.unit +
+		       (uint32_t)at % g.unit;
 	at += (uint64_t)r * g.unit;
 	return g.base + (uint32_t)(at >= n ? at - n : at);
+}
+
+/** The turn that takes rank 0's cell of a region to this one; 0 where cells stay. */
+static inline uint32_t cell_ahead(const struct quotient *l, uint32_t cell)
+{
+	struct cell_turn g = l->regions[cell];
+	uint32_t at = g.unit ? (cell - g.base) / g.unit : 0;
+
+	return l->by_mirror && g.unit ? l->at[at] : at;
 }
 
 /** The first cell behind `cell` that may be of another region: one that turns is noted as a whole. */
@@ -105,7 +143,7 @@ static inline uint32_t region_end(const struct quotient *l, uint32_t cell)
 /** The turn that undoes the turn by r. */
 static inline uint32_t turn_back(const struct quotient *l, uint32_t r)
 {
-	return l->by_bits || r == 0 ? r : l->nranks - r;
+	return l->by_bits || r == 0 || (l->by_mirror && r & 1) ? r : l->nranks - r;
 }
 
 #endif

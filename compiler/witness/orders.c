@@ -47,7 +47,33 @@ static uint8_t *mark_trees(struct parting *x, const struct trees *t, uint32_t nu
 	return marks;
 }
 
-/* The first sum of `mine`'s value whose tree is not in `other`. */
+/* By sum of a value that is marked: the least of the initial values that it adds up. */
+static uint32_t *least_initials(struct parting *x, const struct values *v, const uint8_t *marks)
+{
+	uint32_t *least = none_array(x->arena, v->n + 1);
+
+	for (uint32_t i = 0; i < v->n; i++) {
+		uint32_t l = v->nodes[i].left, r = v->nodes[i].right;
+		if (!marks[i])
+			continue;
+		l = l < v->base ? l : least[l - v->base];
+		r = r < v->base ? r : least[r - v->base];
+		least[i] = l < r ? l : r;
+	}
+	return least;
+}
+
+/* Whether it is a sum whose tree is not in `other`. */
+static bool is_unlike(const struct parting *x, uint32_t value, const uint8_t *other)
+{
+	const struct history *h = &x->bits->history;
+
+	return value >= h->values->base &&
+	       !other[h->number[value - h->values->base] - x->bits->trees.leaves];
+}
+
+/* A sum of `mine`'s value whose tree is not in `other`, but those of its operands are: of several,
+ * which add up other ranks' values, the one with the lowest rank, whatever the order of the run. */
 static uint32_t first_unlike(struct parting *x, const struct side *mine, const uint8_t *other)
 {
 	const struct history *h = &x->bits->history;
@@ -58,10 +84,16 @@ static uint32_t first_unlike(struct parting *x, const struct side *mine, const u
 	uint8_t *marks = ARENA_ARRAY(x->arena, uint8_t, (size_t)v->n + 1);
 	marks[mine->value - v->base] = 1;
 	values_mark(v, marks);
-	for (uint32_t i = 0; i < v->n; i++)
-		if (marks[i] && !other[h->number[i] - x->bits->trees.leaves])
-			return v->base + i;
-	return NONE;
+	const uint32_t *least = least_initials(x, v, marks);
+	uint32_t best = NONE;
+	for (uint32_t i = 0; i < v->n; i++) {
+		const struct node *sum = &v->nodes[i];
+		if (marks[i] && is_unlike(x, v->base + i, other) &&
+		    !is_unlike(x, sum->left, other) && !is_unlike(x, sum->right, other) &&
+		    (best == NONE || least[i] < least[best]))
+			best = i;
+	}
+	return best == NONE ? NONE : v->base + best;
 }
 
 static uint32_t number_of(const struct parting *x, const struct side *s)

@@ -47,8 +47,8 @@ static const char *const DECIDED[] = {
 enum { NDECIDED = sizeof(DECIDED) / sizeof(*DECIDED) };
 
 /* And of these, where N is a power of two. */
-static const char *const BY_BITS[] = { "halving_doubling_allreduce",
-				       "recursive_doubling_allreduce" };
+static const char *const BY_BITS[] = { "halving_doubling_allreduce", "recursive_doubling_allreduce",
+				       "swing_allreduce", "bine_allreduce" };
 enum { NBY_BITS = sizeof(BY_BITS) / sizeof(*BY_BITS) };
 
 static struct tally {
@@ -248,10 +248,14 @@ static bool mutants(int count, int seed, const char *dir)
 
 /* ---- kinds -------------------------------------------------------------------------------- */
 
-static bool kind(const char *text, const char *why, bool by_bits)
+static bool kind(const char *text, const char *why, enum turn_by by)
 {
 	static const char form[] = "schedule s implements allreduce(inout d[N]) {\n"
 				   "  fn same(k) = k == 0 ? 1 : 1 - 2 * same(k - 1)\n"
+				   "  fn place(r) = 2 * (r / 2) + 1 - r %% 2\n"
+				   "  fn part(r, w) = place(r) / w * w\n"
+				   "  fn other(r) = (r + 2) %% N\n"
+				   "  fn far(r) = (r + rank) / 2\n"
 				   "  fn mixed(k) = k == 0 ? rank : mixed(k - 1)\n"
 				   "  fn unused(k) = 3\n"
 				   "  let t = [1, 2, 3]\n"
@@ -263,16 +267,56 @@ static bool kind(const char *text, const char *why, bool by_bits)
 	struct subject s;
 	struct kinds k = { 0 };
 
-	snprintf(full, sizeof(full), form, by_bits ? "" : "let dst = (rank + 3) % N", text);
+	snprintf(full, sizeof(full), form, by == TURN_BY_BITS ? "" : "let dst = (rank + 3) % N",
+		 text);
 	bool loaded = subject_load(&s, NULL, full);
 	if (loaded)
-		kinds_find(&k, &s.scratch, s.module, s.schedule,
-			   by_bits ? TURN_BY_BITS : TURN_BY_SUM, 0, NULL);
+		kinds_find(&k, &s.scratch, s.module, s.schedule, by, 0, NULL);
 	bool ok = loaded && (why ? !k.symmetric && strstr(k.why, why) : k.symmetric);
-	say(ok, "%s: %s%s", text, why ? why : "symmetric", by_bits ? ", by bits" : "");
+	say(ok, "%s: %s%s", text, why ? why : "symmetric",
+	    by == TURN_BY_BITS	   ? ", by bits"
+	    : by == TURN_BY_MIRROR ? ", by mirrors"
+				   : "");
 	if (!ok)
 		printf("# it is %s\n", !loaded ? "no text" : k.symmetric ? "symmetric" : k.why);
 	subject_free(&s);
+	return ok;
+}
+
+static bool kinds_by_mirrors(void)
+{
+	static const struct {
+		const char *text, *why;
+	} cases[] = {
+		{ "send d[rank] to (rank % 2 == 0 ? rank + 1 : rank - 1) % N", NULL },
+		{ "send d[rank] to (rank % 2 == 0 ? rank + same(3) : rank - same(3)) % N", NULL },
+		{ "if rank % 2 == 1 { send d[rank] to dst }", NULL },
+		{ "if rank % 4 == 1 { send d[rank] to dst }", "a condition" },
+		{ "if rank % 3 == 1 { send d[rank] to dst }", "a condition" },
+		{ "if rank / 2 == 1 { send d[rank] to dst }", "a condition" },
+		{ "send d[rank] to (2 * rank) % N", "a peer" },
+		{ "send d[place(rank)] to dst", NULL },
+		{ "send d[place(dst)] to dst", NULL },
+		{ "send d[place(rank + 1)] to dst", "chunks" },
+		{ "send d[far(rank)] to dst", "chunks" }, /* of `rank`, beside its argument */
+		{ "send d[place(rank)] to place(rank)", "a peer" },
+		{ "send d[place(rank) + 1] to dst", "chunks" },
+		{ "if place(rank) == 1 { send d[rank] to dst }", "a condition" },
+		{ "send d[part(rank, 2) .. part(rank, 2) + 2] to dst", NULL },
+		{ "send d[part(rank, 4) .. part(rank, 4) + 2] to dst", "chunks" },
+		{ "send d[part(rank, 2) .. part(dst, 2) + 2] to dst", "chunks" },
+		{ "send d[part(rank, 2)] to dst", "chunks" },
+		{ "send d[place(rank) .. place(rank) + 2] to dst", "chunks" },
+		{ "let lo = place(rank) / 2 * 2 send d[lo .. lo + 2] to dst", NULL },
+		{ "let lo = place(rank) / 2 * 4 send d[lo .. lo + 2] to dst", "a value" },
+		{ "send d[other(rank)] to dst", NULL },
+		{ "for i in 0..3 { let f = i send d[part(rank, f) .. part(rank, f) + f] to dst }",
+		  NULL },
+	};
+	bool ok = true;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		ok &= kind(cases[i].text, cases[i].why, TURN_BY_MIRROR);
 	return ok;
 }
 
@@ -355,9 +399,9 @@ static bool all_kinds(void)
 	bool ok = true;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		ok &= kind(cases[i].text, cases[i].why, false);
+		ok &= kind(cases[i].text, cases[i].why, TURN_BY_SUM);
 	for (size_t i = 0; i < sizeof(by_bits) / sizeof(*by_bits); i++)
-		ok &= kind(by_bits[i].text, by_bits[i].why, true);
+		ok &= kind(by_bits[i].text, by_bits[i].why, TURN_BY_BITS);
 	return ok;
 }
 
@@ -414,6 +458,61 @@ static const struct {
 	  4 },
 };
 
+/* By mirrors: all ranks of one parity run one text, but odd ones do not mirror rank 0. */
+#define POLYGON(odd, last) \
+	"schedule s implements allreduce(inout data[1]) where N % 2 == 0 {\n" \
+	"  fn far(k) = (rank % 2 == 0 ? rank + k : rank - k) % N\n" \
+	"  scratch x[1]\n" \
+	"  scratch y[1]\n" \
+	"  step { send data to far(1) recv x from far(1) }\n" \
+	"  if " odd " { reduce x into data }\n" \
+	"  copy data into y\n" \
+	"  for k in 1..N / 2 {\n" \
+	"    step { send y to far(2 * k + 1) recv x from far(2 * k + 1) }\n" \
+	"    " last "\n" \
+	"  }\n" \
+	"}\n"
+
+static bool all_polygons(void)
+{
+	static const struct {
+		const char *what, *text;
+		bool right;
+	} texts[] = {
+		{ "nothing", POLYGON("true", "reduce x into data"), true },
+		{ "a sum of odd ranks that is not made",
+		  POLYGON("rank % 2 == 0", "reduce x into data"), false },
+		{ "odd ranks that end otherwise",
+		  POLYGON("true",
+			  "if rank % 2 == 0 { reduce x into data } else { reduce y into data }"),
+		  false },
+		{ "a rank of its own",
+		  POLYGON("true", "if rank != 3 { reduce x into data } else { copy x into data }"),
+		  false },
+		{ "a contract that odd ranks do not keep",
+		  "contract next(in a[C], out b[C]) ensures b[i] == a[i]@((rank + 1) % N)\n"
+		  "schedule s implements next(in a[1], out b[1]) where N % 2 == 0 {\n"
+		  "  let p = (rank % 2 == 0 ? rank + 1 : rank - 1) % N\n"
+		  "  step { send a to p recv b from p }\n"
+		  "}\n",
+		  false },
+	};
+	bool ok = true;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		for (uint32_t n = 4; n <= 12; n += 2) {
+			struct subject s;
+			int right = tally.right, bad = tally.bad;
+			bool loaded = subject_load(&s, NULL, texts[i].text),
+			     decided = loaded && compare(&s, "polygon", texts[i].text, n, 8);
+			ok &= say(loaded && decided == texts[i].right && bad == tally.bad &&
+					  tally.right == right + texts[i].right,
+				  "rank 0 does not overlook %s, N = %u", texts[i].what, n);
+			subject_free(&s);
+		}
+	return ok;
+}
+
 static bool all_traps(void)
 {
 	bool ok = true;
@@ -440,7 +539,7 @@ int main(int argc, char **argv)
 	if (argc == 5 && !strcmp(argv[1], "mutants"))
 		return !mutants(atoi(argv[2]), atoi(argv[3]), argv[4]);
 	if (argc == 2 && !strcmp(argv[1], "kinds"))
-		return !(all_kinds() & all_traps());
+		return !(all_kinds() & kinds_by_mirrors() & all_traps() & all_polygons());
 	fprintf(stderr, "usage: symmetry_test library DIR MOST | mutants COUNT SEED DIR | kinds\n");
 	return 2;
 }

@@ -223,6 +223,19 @@ static const char *const MORE[] = {
 	"    recv b from (rank + N - 1) % N\n"
 	"  }\n"
 	"}\n",
+	/* By mirrors, N even. */
+	"schedule polygon implements allreduce(inout data[1]) where N % 2 == 0 {\n"
+	"  fn far(k) = (rank % 2 == 0 ? rank + k : rank - k) % N\n"
+	"  scratch x[1]\n"
+	"  scratch y[1]\n"
+	"  step { send data to far(1) recv x from far(1) }\n"
+	"  reduce x into data\n"
+	"  copy data into y\n"
+	"  for k in 1..N / 2 {\n"
+	"    step { send y to far(2 * k + 1) recv x from far(2 * k + 1) }\n"
+	"    reduce x into data\n"
+	"  }\n"
+	"}\n",
 	/* Of these, it is not, or they are wrong. */
 	"schedule blocks implements all_to_all(in a[N][2], out b[N][2]) {\n"
 	"  copy a[rank] into b[rank]\n"
