@@ -31,6 +31,7 @@ struct expansion {
 	size_t slab;	      /* operations in the first slabs */
 	uint32_t first, last; /* rows of rank 0, and of the last rank */
 	struct squad *squad;  /* NULL: ranks are run one by one */
+	uint32_t width;	      /* most ranks of a squad */
 };
 
 static uint32_t hint(struct expansion *x, uint32_t path)
@@ -281,20 +282,33 @@ static bool worth_a_squad(const struct expansion *x)
 	       (uint64_t)x->last * FEW_RANKS < MOST_ROWS && p->instance.module->nstmts < MOST_SITES;
 }
 
+/* Runs ranks from r on, without storing; returns how many, or 0: none. What must be the same on all
+ * ranks of a squad may be so on fewer. */
+static uint32_t try_squad(struct expansion *x, uint32_t r)
+{
+	const struct stmt *body = x->p->instance.schedule->body;
+	uint32_t rows = x->last + 8, most = MOST_ROWS / rows;
+	for (;; x->width = WORD) {
+		uint32_t n = x->width - r % x->width; /* so `rank / width` is the same on all */
+		n = n < most ? n : most;
+		n = n < x->p->nranks - r ? n : x->p->nranks - r;
+		if (n && squad_run(x->squad, body, r, n, rows))
+			return n;
+		if (x->width == WORD || n <= WORD)
+			return 0;
+	}
+}
+
 /* Ranks from r on, as many as a squad may have; returns how many were run, or 0: none. */
 static uint32_t run_squad(struct expansion *x, uint32_t r, bool *ok)
 {
 	struct squad *b = x->squad;
-	uint32_t rows = x->last + 8, n = MOST_ROWS / rows;
-	n = n < SQUAD ? n : SQUAD - r % SQUAD; /* so `rank / SQUAD` is the same on all */
-	n = n > x->p->nranks - r ? x->p->nranks - r : n;
-	if (!n || !squad_run(b, x->p->instance.schedule->body, r, n, rows))
-		return 0;
+	uint32_t n = try_squad(x, r);
 	if (b->most > x->v.most)
 		x->v.most = b->most;
 	for (uint32_t i = 0; i < n && *ok; i++) {
 		*ok = play(x, r + i, &b->ranks[i]);
-		x->v.idle = b->busy >> i & 1 ? b->idle[i] : x->v.idle + b->idle[i];
+		x->v.idle = squad_idle(b, i, x->v.idle);
 	}
 	return n;
 }
@@ -315,6 +329,7 @@ static bool run_ranks(struct expansion *x)
 			x->squad = ARENA_NEW(x->v.arena, struct squad);
 			squad_init(x->squad, &x->v);
 			x->squad->most_rows = 2 * MOST_ROWS;
+			x->width = SQUAD;
 		}
 	}
 	return ok;

@@ -8,8 +8,6 @@
  */
 #include "compiler/expand/squad.h"
 
-#include <string.h>
-
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 static struct op *new_row(struct squad *b, uint32_t i)
@@ -18,37 +16,52 @@ static struct op *new_row(struct squad *b, uint32_t i)
 	return &ARENA_PUSH(b->v->arena, r->ops, r->n, r->cap);
 }
 
+/* What the rank owes together with others, all ranks or some. */
+static inline uint64_t shared_work(const struct squad *b, uint32_t i)
+{
+	uint64_t work = b->shared;
+	for (uint32_t k = 0; k < b->ndebts; k++)
+		work += mask_has(&b->debts[k].of, i) ? b->debts[k].work : 0;
+	return work;
+}
+
 void squad_push(struct squad *b, const struct stmt *s, uint8_t kind, const struct squad_cells *x,
 		const struct spread *fifo, const struct spread *other)
 {
-	uint64_t joined = kind == OP_FRESH ? 0 : b->joined;
+	const struct mask joined = kind == OP_FRESH ? mask_none() : b->joined;
 	b->stmts[s->number] = s;
-	for (uint64_t m = b->run.mask; m; m &= m - 1) {
-		uint32_t i = (uint32_t)__builtin_ctzll(m);
+	EACH_RANK(i, &b->run.mask)
+	{
 		struct op *to = new_row(b, i);
 		*to = (struct op){
 			.cell = (uint32_t)spread_at(&x->lo, i),
 			.other = (uint32_t)spread_at(other, i),
 			.fifo = (uint32_t)spread_at(fifo, i),
 			.n = (uint32_t)spread_at(&x->n, i),
-			.kind = (uint8_t)(kind | (joined >> i & 1 ? OP_JOINED : 0)),
+			.kind = (uint8_t)(kind | (mask_has(&joined, i) ? OP_JOINED : 0)),
 			.site = s->number & 0xffffff,
 		};
-		b->idle[i] = 0;
+		b->idle[i] = 0 - shared_work(b, i);
 	}
-	b->busy |= b->run.mask;
+	b->busy = mask_or(b->busy, &b->run.mask);
 	b->owed = 0;
-	b->rows += (uint64_t)__builtin_popcountll(b->run.mask);
+	b->rows += mask_count(&b->run.mask);
 	if (b->rows > b->most_rows)
 		squad_fail(b);
 }
 
 /* What a par does, for each rank that runs. */
-static void mark(struct squad *b, uint64_t mask, enum squad_mark what, uint32_t number)
+static void mark(struct squad *b, enum squad_mark what, uint32_t number)
 {
-	for (; mask; mask &= mask - 1)
-		*new_row(b, (uint32_t)__builtin_ctzll(mask)) =
-			(struct op){ .kind = OP_WAIT, .other = what, .n = number };
+	EACH_RANK(i, &b->run.mask)
+	*new_row(b, i) = (struct op){ .kind = OP_WAIT, .other = what, .n = number };
+}
+
+/* Whether the comparison holds on any rank that runs. */
+static bool any(struct squad *b, enum expr_op op, const struct spread *x, const struct spread *y)
+{
+	struct mask holds = spread_compare(b, op, x, y);
+	return mask_any(&holds);
 }
 
 /* ---- operands --------------------------------------------------------------------------------- */
@@ -98,7 +111,7 @@ static bool in_range(struct squad *b, const struct ref *ref, const struct squad_
 		return spread_within(b, &c->lo, c->count);
 	if (spread_least(b, &c->lo) < 0 || spread_greatest(b, &c->hi) > c->count)
 		return false;
-	return ref->kind != REF_RANGE || !spread_compare(b, OP_LT, &c->hi, &c->lo);
+	return ref->kind != REF_RANGE || !any(b, OP_LT, &c->hi, &c->lo);
 }
 
 struct squad_cells squad_cells(struct squad *b, const struct ref *ref)
@@ -148,7 +161,7 @@ static struct spread peers(struct squad *b, const struct stmt *s)
 		squad_fail(b);
 		return peer;
 	}
-	if (spread_compare(b, OP_EQ, &peer, &b->here.number))
+	if (any(b, OP_EQ, &peer, &b->here.number))
 		squad_fail(b);
 	return scaled(b, &peer, b->here.stride, &b->here.first);
 }
@@ -159,7 +172,7 @@ static void operation(struct squad *b, const struct stmt *s)
 	struct squad_cells x = squad_cells(b, s->x), y;
 	if (s->y && !b->failed) {
 		y = squad_cells(b, s->y);
-		if (b->failed || spread_compare(b, OP_NE, &x.n, &y.n) || !may_write(b, s->y, &y))
+		if (b->failed || any(b, OP_NE, &x.n, &y.n) || !may_write(b, s->y, &y))
 			squad_fail(b);
 		else
 			squad_push(b, s, kinds[s->kind], &x, &none, &y.lo);
@@ -170,7 +183,8 @@ static void operation(struct squad *b, const struct stmt *s)
 		else
 			squad_push(b, s, kinds[s->kind], &x, &peer, &b->channel);
 	}
-	b->joined |= b->step ? b->run.mask : 0;
+	if (b->step)
+		b->joined = mask_or(b->joined, &b->run.mask);
 }
 
 /* ---- loops, branches ------------------------------------------------------------------------------- */
@@ -179,21 +193,21 @@ static void operation(struct squad *b, const struct stmt *s)
 static void begin_block(struct squad *b, uint32_t number)
 {
 	struct squad_par *p = &b->pars[b->npars - 1];
-	mark(b, b->run.mask, MARK_BLOCK, number);
+	mark(b, MARK_BLOCK, number);
 	p->mask = b->run.mask;
 	b->top = b->high = p->most; /* scratch of blocks does not overlap */
 }
 
 static void end_block(struct squad *b)
 {
-	mark(b, b->run.mask, MARK_BLOCK_END, 0);
+	mark(b, MARK_BLOCK_END, 0);
 	b->pars[b->npars - 1].most = b->high;
 }
 
 static void begin_par(struct squad *b)
 {
 	b->any_par = true;
-	mark(b, b->run.mask, MARK_PAR, 0);
+	mark(b, MARK_PAR, 0);
 	ARENA_PUSH(b->v->arena, b->pars, b->npars, b->cappars) =
 		(struct squad_par){ .top = b->top, .high = b->high, .most = b->top };
 }
@@ -201,7 +215,7 @@ static void begin_par(struct squad *b)
 static void end_par(struct squad *b)
 {
 	const struct squad_par *p = &b->pars[--b->npars];
-	mark(b, b->run.mask, MARK_PAR_END, 0);
+	mark(b, MARK_PAR_END, 0);
 	b->top = p->top;
 	b->high = p->most > p->high ? p->most : p->high;
 }
@@ -216,11 +230,11 @@ static void run_list(struct squad *b, const struct stmt *s)
 }
 
 /* Ranks that have an iteration where their variable is `i`. */
-static uint64_t not_at_end(struct squad *b, const struct spread *i, const struct spread *end,
-			   int64_t by)
+static struct mask not_at_end(struct squad *b, const struct spread *i, const struct spread *end,
+			      int64_t by)
 {
 	uint32_t used = b->used;
-	uint64_t more = spread_compare(b, by > 0 ? OP_LT : OP_GT, i, end);
+	struct mask more = spread_compare(b, by > 0 ? OP_LT : OP_GT, i, end);
 	b->used = used;
 	return more;
 }
@@ -231,7 +245,7 @@ static void iterations(struct squad *b, const struct stmt *s, struct spread i,
 	struct spread step = spread_same(by);
 	int64_t *own = spread_room(b); /* of the variable */
 	uint32_t block = 0, used = b->used;
-	while (b->run.mask && !b->failed) {
+	while (b->run.any && !b->failed) {
 		squad_bind_number(b, s->var, i);
 		if (s->kind == S_PAR_FOR)
 			begin_block(b, block++);
@@ -239,57 +253,59 @@ static void iterations(struct squad *b, const struct stmt *s, struct spread i,
 		if (s->kind == S_PAR_FOR)
 			end_block(b);
 		i = spread_binary(b, OP_ADD, &i, &step); /* what leaves 64 bits is the cursor's */
-		if (i.v)
-			i.v = memcpy(own, i.v, SQUAD * sizeof(*own));
+		i = spread_copy(b, own, &i);
 		b->used = used;
-		squad_use(b, not_at_end(b, &i, end, by));
-		if (b->run.mask)
+		struct mask more = not_at_end(b, &i, end, by);
+		squad_use(b, &more);
+		if (b->run.any)
 			squad_work(b, s->span);
 	}
 }
 
 static void loop(struct squad *b, const struct stmt *s)
 {
-	uint64_t mask = b->run.mask;
+	struct mask mask = b->run.mask, some = mask_none();
 	uint32_t used = b->used;
 	struct spread i = squad_eval(b, s->e), end = squad_eval(b, s->e2);
 	struct spread by = s->e3 ? squad_eval(b, s->e3) : spread_same(1);
 	int64_t step = b->failed ? 0 : spread_only(b, &by);
 	if (step == 0)
 		squad_fail(b);
-	uint64_t some = b->failed ? 0 : not_at_end(b, &i, &end, step);
-	squad_use(b, some);
-	if (some && s->kind == S_PAR_FOR)
+	if (!b->failed)
+		some = not_at_end(b, &i, &end, step);
+	squad_use(b, &some);
+	bool runs = b->run.any;
+	if (runs && s->kind == S_PAR_FOR)
 		begin_par(b);
-	if (some)
+	if (runs)
 		iterations(b, s, i, &end, step);
-	squad_use(b, some);
-	if (some && s->kind == S_PAR_FOR)
+	squad_use(b, &some);
+	if (runs && s->kind == S_PAR_FOR)
 		end_par(b);
-	squad_use(b, mask);
+	squad_use(b, &mask);
 	b->used = used;
 }
 
 /* A chain of else-ifs is a loop here: it may be long. */
 static void branch(struct squad *b, const struct stmt *s)
 {
-	uint64_t mask = b->run.mask, open = mask;
+	struct mask mask = b->run.mask, open = mask;
 	const struct stmt *other = NULL;
-	while (s && open && !b->failed) {
-		squad_use(b, open);
-		uint64_t yes = squad_holds(b, s->e);
-		open &= ~yes;
-		squad_use(b, yes);
-		if (yes)
+	while (s && mask_any(&open) && !b->failed) {
+		squad_use(b, &open);
+		struct mask yes = squad_holds(b, s->e);
+		open = mask_less(open, &yes);
+		squad_use(b, &yes);
+		if (b->run.any)
 			run_list(b, s->body);
 		bool chain = s->orelse && s->orelse->kind == S_IF && !s->orelse->next;
 		other = chain ? NULL : s->orelse;
 		s = chain ? s->orelse : NULL;
 	}
-	squad_use(b, open);
-	if (other && open && !b->failed)
+	squad_use(b, &open);
+	if (other && b->run.any && !b->failed)
 		run_list(b, other);
-	squad_use(b, mask);
+	squad_use(b, &mask);
 }
 
 /* ---- statements ------------------------------------------------------------------------------------- */
@@ -297,10 +313,10 @@ static void branch(struct squad *b, const struct stmt *s)
 static void step(struct squad *b, const struct stmt *s)
 {
 	b->step = true;
-	b->joined = 0;
+	b->joined = mask_none();
 	squad_list(b, s->body);
 	b->step = false;
-	b->joined = 0;
+	b->joined = mask_none();
 }
 
 static void par(struct squad *b, const struct stmt *s)
@@ -342,16 +358,17 @@ static void link(struct squad *b, const struct stmt *s)
 {
 	struct squad_cells from = { squad_eval(b, s->e), spread_same(1) };
 	struct spread to = b->failed ? from.lo : squad_eval(b, s->e2), none = spread_same(NONE);
-	uint64_t mask = b->run.mask;
+	struct mask mask = b->run.mask;
 	if (b->failed)
 		return;
-	squad_use(b, spread_compare(b, OP_NE, &from.lo, &to));
+	struct mask apart = spread_compare(b, OP_NE, &from.lo, &to);
+	squad_use(b, &apart);
 	int64_t n = b->v->program->nranks;
-	if (b->run.mask && (!spread_within(b, &from.lo, n) || !spread_within(b, &to, n)))
+	if (b->run.any && (!spread_within(b, &from.lo, n) || !spread_within(b, &to, n)))
 		squad_fail(b);
 	else
 		squad_push(b, s, OP_COPY, &from, &none, &to);
-	squad_use(b, mask);
+	squad_use(b, &mask);
 }
 
 static void statement(struct squad *b, const struct stmt *s)
@@ -372,7 +389,7 @@ static void statement(struct squad *b, const struct stmt *s)
 	case S_WITHIN: squad_within(b, s); break;
 	case S_CALL: squad_call(b, s); break;
 	case S_ASSERT:
-		if (squad_holds(b, s->e) != b->run.mask)
+		if (!squad_always(b, s->e))
 			squad_fail(b);
 		break;
 	case S_LET: let(b, s); break;
@@ -392,8 +409,11 @@ void squad_list(struct squad *b, const struct stmt *s)
 
 void squad_init(struct squad *b, struct cursor *v)
 {
+	uint32_t most = v->program->nranks < SQUAD ? v->program->nranks : SQUAD;
 	bind_undo(v, 0); /* what it knows then is fixed for the instance */
-	*b = (struct squad){ .v = v };
+	*b = (struct squad){ .v = v, .width = (most + WORD - 1) / WORD * WORD };
+	b->idle = ARENA_ARRAY(v->arena, uint64_t, b->width);
+	b->ranks = ARENA_ARRAY(v->arena, struct squad_rows, b->width);
 	b->binds =
 		ARENA_ARRAY(v->arena, struct squad_bind, v->program->instance.module->nsymbols + 1);
 	b->memos = ARENA_ARRAY(v->arena, struct squad_memo *,
@@ -428,18 +448,21 @@ bool squad_run(struct squad *b, const struct stmt *body, uint32_t first, uint32_
 					   .stride = 1 };
 	b->first = first;
 	b->n = n;
+	b->all = mask_first(n);
 	b->here = b->home = b->whole = whole;
 	b->failed = b->step = b->any_par = false;
 	b->call = b->ncalls = 1;
 	b->ntrail = b->depth = b->npars = b->nargs = 0;
 	b->nruns++;
 	b->used = b->fixed;
-	b->owed = b->work = b->rows = b->joined = b->busy = 0;
+	b->owed = b->shared = b->work = b->rows = 0;
+	b->ndebts = 0;
+	b->joined = b->busy = b->run.mask = mask_none();
 	b->part = 1;
 	b->channel = spread_same(0);
 	b->top = b->high = b->most = v->program->cells;
 	for (uint32_t i = 0; i < b->nlazies; i++)
-		b->binds[b->lazies[i]].lazy.known = 0;
+		squad_forget(&b->binds[b->lazies[i]]);
 	for (uint32_t i = 0; i < n; i++) {
 		struct squad_rows *r = &b->ranks[i];
 		b->idle[i] = r->n = 0;
@@ -448,9 +471,10 @@ bool squad_run(struct squad *b, const struct stmt *body, uint32_t first, uint32_
 			r->ops = ARENA_ARRAY(v->arena, struct op, room);
 		}
 	}
-	squad_use(b, n == SQUAD ? UINT64_MAX : ((uint64_t)1 << n) - 1);
+	squad_use(b, &b->all);
 	squad_list(b, body);
-	squad_use(b, 0);
+	squad_use(b, &b->all);
+	squad_pay(b);
 	squad_undo(b, 0);
-	return !b->failed && v->idle + SQUAD * b->work <= LIMIT_IDLE_WORK;
+	return !b->failed && v->idle + n * b->work <= LIMIT_IDLE_WORK;
 }

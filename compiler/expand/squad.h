@@ -19,16 +19,105 @@
  *
  * A squad makes no reports. What it does not know (tables, `sized` chunks, groups by a table), and
  * any mistake, ends it: its ranks are left to the cursor, which tells. So programs and reports
- * are the cursor's in all cases. O(text that is run, once) + O(operations), and O(SQUAD) for each
- * number that is given rank by rank.
+ * are the cursor's in all cases. O(text that is run, once) + O(operations), and O(ranks) for each
+ * number that is given rank by rank: a wide squad shares the walk among more ranks.
  */
 #ifndef CCS_COMPILER_EXPAND_SQUAD_H
 #define CCS_COMPILER_EXPAND_SQUAD_H
 
 #include "compiler/expand/cursor.h"
 
-#define SQUAD 64u
+#define WORD 64u /* ranks in a word of a mask */
+#define WORDS 4u
+#define SQUAD (WORD * WORDS)
+#define MOST_DEBTS 6u
 #define MOST_DEPTH 200u /* calls, of procs and fns: they nest in C */
+
+/* ---- masks --------------------------------------------------------------------------------- */
+
+/* Some ranks of a squad: bit i % WORD of word i / WORD is rank number i. */
+struct mask {
+	uint64_t w[WORDS];
+};
+
+static inline struct mask mask_none(void)
+{
+	return (struct mask){ { 0 } };
+}
+
+/* The first n. */
+static inline struct mask mask_first(uint32_t n)
+{
+	struct mask m = mask_none();
+	for (uint32_t k = 0; k < WORDS && k * WORD < n; k++)
+		m.w[k] = n - k * WORD >= WORD ? UINT64_MAX : ((uint64_t)1 << n % WORD) - 1;
+	return m;
+}
+
+static inline bool mask_any(const struct mask *m)
+{
+	uint64_t any = 0;
+	for (uint32_t k = 0; k < WORDS; k++)
+		any |= m->w[k];
+	return any != 0;
+}
+
+static inline bool mask_is(const struct mask *a, const struct mask *b)
+{
+	uint64_t differ = 0;
+	for (uint32_t k = 0; k < WORDS; k++)
+		differ |= a->w[k] ^ b->w[k];
+	return !differ;
+}
+
+static inline struct mask mask_and(struct mask a, const struct mask *b)
+{
+	for (uint32_t k = 0; k < WORDS; k++)
+		a.w[k] &= b->w[k];
+	return a;
+}
+
+static inline struct mask mask_or(struct mask a, const struct mask *b)
+{
+	for (uint32_t k = 0; k < WORDS; k++)
+		a.w[k] |= b->w[k];
+	return a;
+}
+
+/* Those of a that are not of b. */
+static inline struct mask mask_less(struct mask a, const struct mask *b)
+{
+	for (uint32_t k = 0; k < WORDS; k++)
+		a.w[k] &= ~b->w[k];
+	return a;
+}
+
+static inline bool mask_has(const struct mask *m, uint32_t i)
+{
+	return m->w[i / WORD] >> i % WORD & 1;
+}
+
+/* The first one from i on; SQUAD: there is none. */
+static inline uint32_t mask_next(const struct mask *m, uint32_t i)
+{
+	uint32_t k = i / WORD;
+	uint64_t bits = k < WORDS ? m->w[k] >> i % WORD : 0;
+	if (bits)
+		return i + (uint32_t)__builtin_ctzll(bits);
+	while (!bits && ++k < WORDS)
+		bits = m->w[k];
+	return bits ? k * WORD + (uint32_t)__builtin_ctzll(bits) : SQUAD;
+}
+
+#define EACH_RANK(i, m) for (uint32_t i = mask_next(m, 0); i < SQUAD; i = mask_next(m, i + 1))
+
+static inline uint32_t mask_count(const struct mask *m)
+{
+	uint32_t n = 0;
+	for (uint32_t k = 0; k < WORDS; k++)
+		n += (uint32_t)__builtin_popcountll(m->w[k]);
+	return n;
+}
 
 /* ---- numbers ------------------------------------------------------------------------------- */
 
@@ -41,14 +130,22 @@ struct spread {
 
 /* Which ranks run. */
 struct crew {
-	uint64_t mask;	 /* bit i: rank number i of the squad */
-	uint32_t lo, hi; /* the first and the last */
+	struct mask mask;
+	bool any;
+	uint32_t lo, hi; /* the first and the last; 0: there is none */
 };
 
-static inline struct crew crew_of(uint64_t mask)
+static inline struct crew crew_of(const struct mask *m)
 {
-	return (struct crew){ mask, mask ? (uint32_t)__builtin_ctzll(mask) : 0,
-			      mask ? 63 - (uint32_t)__builtin_clzll(mask) : 0 };
+	struct crew c = { .mask = *m, .any = mask_any(m) };
+	uint32_t k = WORDS - 1;
+	if (!c.any)
+		return c;
+	while (!m->w[k])
+		k--;
+	c.lo = mask_next(m, 0);
+	c.hi = k * WORD + 63 - (uint32_t)__builtin_clzll(m->w[k]);
+	return c;
 }
 
 static inline struct spread spread_same(int64_t value)
@@ -82,8 +179,12 @@ struct squad_bind {
 		struct squad_view view;
 		struct {
 			const struct expr *expr;
-			uint64_t known;	 /* ranks that asked already: */
-			int64_t *values; /* theirs */
+			int64_t *values; /* of the ranks that asked already: */
+			bool whole;	 /* all did at once: it is `value`; else `known` did */
+			union {
+				struct mask known;
+				struct spread value;
+			};
 		} lazy;
 	};
 };
@@ -108,12 +209,14 @@ struct squad_rows {
 /* Scratch of a par, as in struct par_row. */
 struct squad_par {
 	uint32_t top, high, most;
-	uint64_t mask; /* ranks that run the block */
+	struct mask mask; /* ranks that run the block */
 };
 
 struct squad {
 	struct cursor *v;  /* whose instance it is: names that are fixed */
 	uint32_t first, n; /* ranks first .. first + n - 1 */
+	uint32_t width;	   /* of a spread's room: as many ranks as there may be, in whole words */
+	struct mask all;   /* the n */
 	struct crew run;
 	bool failed;
 	uint64_t rows, most_rows; /* of all ranks; more are too many to be kept */
@@ -137,7 +240,7 @@ struct squad {
 	uint32_t part;
 	struct spread channel;
 	bool step;
-	uint64_t joined; /* ranks that have an operation in the step */
+	struct mask joined; /* ranks that have an operation in the step */
 	struct squad_par *pars;
 	uint32_t npars, cappars;
 	bool any_par; /* there was one */
@@ -146,10 +249,19 @@ struct squad {
 	int64_t **pool;			      /* room for spreads, CHUNK of them each */
 	uint32_t used, npool, cappool, fixed; /* fixed: in use before any rank runs */
 	uint64_t work;			      /* of a rank, at most: as cursor.idle, never reset */
-	uint64_t busy;			      /* ranks that have an operation */
-	uint64_t owed;			      /* work of the ranks that run, not in `idle` yet */
-	uint64_t idle[SQUAD];		      /* of each rank since its last operation */
-	struct squad_rows ranks[SQUAD];
+	struct mask busy;		      /* ranks that have an operation */
+	/* Work since a rank's last operation: idle[i] + shared, and what is owed to ranks together, as
+	   each mostly makes an operation before anyone asks. */
+	uint64_t owed;	 /* to the ranks that run */
+	uint64_t shared; /* by all ranks; idle[] is less by what of all this was before */
+	struct squad_owed {
+		struct mask of;
+		uint64_t work;
+	} debts[MOST_DEBTS];
+	uint32_t ndebts;
+	uint64_t npaid;		  /* how often all were paid */
+	uint64_t *idle;		  /* [width] */
+	struct squad_rows *ranks; /* [width] */
 };
 
 /** For the instance that `v` runs. Once. */
@@ -171,18 +283,20 @@ static inline bool spread_compares(enum expr_op op)
 	return op >= OP_EQ && op <= OP_GE;
 }
 /** Ranks that run and where `a op b`, op a comparison, holds. */
-uint64_t spread_compare(struct squad *b, enum expr_op op, const struct spread *x,
-			const struct spread *y);
-/** x on the ranks of `first`, y on the others. */
-struct spread spread_blend(struct squad *b, uint64_t first, const struct spread *x,
+struct mask spread_compare(struct squad *b, enum expr_op op, const struct spread *x,
 			   const struct spread *y);
+/** x on the ranks of `first`, y on the others. */
+struct spread spread_blend(struct squad *b, const struct mask *first, const struct spread *x,
+			   const struct spread *y);
+/** Copies the values of the ranks that run to room of the caller's. */
+struct spread spread_copy(const struct squad *b, int64_t *to, const struct spread *x);
 /** Whether 0 <= x < end on the ranks that run. */
 bool spread_within(const struct squad *b, const struct spread *x, int64_t end);
 /** The least or the greatest value on the ranks that run. */
 int64_t spread_least(const struct squad *b, const struct spread *x);
 int64_t spread_greatest(const struct squad *b, const struct spread *x);
 /** Ranks that run and where the value is not 0. */
-uint64_t spread_holds(const struct squad *b, const struct spread *x);
+struct mask spread_holds(const struct squad *b, const struct spread *x);
 /** One value for all that run; else the squad ends, and it is 0. */
 int64_t spread_only(struct squad *b, const struct spread *x);
 
@@ -190,10 +304,14 @@ int64_t spread_only(struct squad *b, const struct spread *x);
 
 struct spread squad_eval(struct squad *b, const struct expr *e);
 /** The same as a condition. */
-uint64_t squad_holds(struct squad *b, const struct expr *e);
+struct mask squad_holds(struct squad *b, const struct expr *e);
+/** Whether it holds on all ranks that run. */
+bool squad_always(struct squad *b, const struct expr *e);
 struct squad_bind *squad_bind_own(struct squad *b, const struct symbol *s, enum bind_kind kind);
 void squad_bind_number(struct squad *b, const struct symbol *s, struct spread value);
 void squad_bind_lazy(struct squad *b, const struct symbol *s, const struct expr *e);
+/** No rank has asked for the lazy name yet. */
+void squad_forget(struct squad_bind *x);
 void squad_bind_topology(struct squad *b, const struct decl *d);
 void squad_hide(struct squad *b, const struct symbol *s);
 void squad_undo(struct squad *b, uint32_t ntrail);
@@ -204,13 +322,23 @@ bool squad_works(struct squad *b, uint64_t work);
 /** What a name that is a number stands for. */
 struct spread squad_name(struct squad *b, const struct symbol *s);
 
+/** The ranks that run owe it no more: all ranks do, or it is a debt. */
+void squad_settle(struct squad *b);
+/** Debts become each rank's own. */
+void squad_pay(struct squad *b);
+
 /* From now on these ranks run. */
-static inline void squad_use(struct squad *b, uint64_t mask)
+static inline void squad_use(struct squad *b, const struct mask *mask)
 {
-	for (uint64_t m = b->owed ? b->run.mask : 0; m; m &= m - 1)
-		b->idle[__builtin_ctzll(m)] += b->owed;
-	b->owed = 0;
+	if (b->owed)
+		squad_settle(b);
 	b->run = crew_of(mask);
+}
+
+/* Work of the rank since its last operation, where that was `before` the squad. */
+static inline uint64_t squad_idle(const struct squad *b, uint32_t i, uint64_t before)
+{
+	return (mask_has(&b->busy, i) ? 0 : before) + b->idle[i] + b->shared;
 }
 
 /* What a squad does not know, or a mistake. */

@@ -128,7 +128,7 @@ static void cut_all(struct squad *b, const struct stmt *s)
 
 static void where(struct squad *b, const struct decl *d)
 {
-	if (d->where && !b->failed && squad_holds(b, d->where) != b->run.mask)
+	if (d->where && !b->failed && !squad_always(b, d->where))
 		squad_fail(b);
 }
 
@@ -186,15 +186,19 @@ static struct spread numbers(struct squad *b, const struct spread *first, int64_
 	struct spread by = spread_same(stride), none = spread_same(0), over = spread_same(count);
 	struct spread way = spread_binary(b, OP_SUB, &b->here.number, first);
 	if (count == 1) {
-		squad_use(b, spread_compare(b, OP_EQ, &way, &none));
+		struct mask it = spread_compare(b, OP_EQ, &way, &none);
+		squad_use(b, &it);
 		return none;
 	}
 	struct spread number = stride == 1 ? way : spread_binary(b, OP_DIV, &way, &by);
 	struct spread back = stride == 1 ? way : spread_binary(b, OP_MUL, &number, &by);
-	if (!b->failed)
-		squad_use(b, spread_compare(b, OP_GE, &number, &none) &
-				     spread_compare(b, OP_LT, &number, &over) &
-				     spread_compare(b, OP_EQ, &back, &way));
+	if (b->failed)
+		return number;
+	struct mask above = spread_compare(b, OP_GE, &number, &none);
+	struct mask below = spread_compare(b, OP_LT, &number, &over);
+	struct mask on = spread_compare(b, OP_EQ, &back, &way);
+	on = mask_and(mask_and(on, &above), &below);
+	squad_use(b, &on);
 	return number;
 }
 
@@ -213,7 +217,7 @@ static bool members_are_ranks(const struct squad *b, const struct spread *first,
 /* ccs(5) 4, within: who is no member skips the block. */
 void squad_within(struct squad *b, const struct stmt *s)
 {
-	uint64_t mask = b->run.mask;
+	struct mask mask = b->run.mask;
 	uint32_t used = b->used, top = b->top;
 	struct squad_group here = b->here;
 	if (!s->e2 || !b->here.stride) {
@@ -237,9 +241,9 @@ void squad_within(struct squad *b, const struct stmt *s)
 					.first = at,
 					.size = count,
 					.stride = here.stride * (count == 1 ? 1 : stride) };
-	if (b->run.mask && !b->failed)
+	if (b->run.any && !b->failed)
 		squad_list(b, s->body);
-	squad_use(b, mask);
+	squad_use(b, &mask);
 	b->here = here;
 	b->used = used;
 	b->top = top;
@@ -253,7 +257,7 @@ void squad_scratch(struct squad *b, const struct stmt *s)
 	bool all = true;
 	/* Blocks of a par have theirs behind those of the blocks before: on all ranks alike. */
 	for (uint32_t i = 0; i < b->npars; i++)
-		all = all && b->pars[i].mask == b->run.mask;
+		all = all && mask_is(&b->pars[i].mask, &b->run.mask);
 	if (b->failed || !all || __builtin_mul_overflow((int64_t)b->part, parts, &n) ||
 	    n > (int64_t)cursor_most_cells(b->v) - b->top) {
 		squad_fail(b);

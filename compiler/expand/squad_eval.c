@@ -41,12 +41,18 @@ void squad_bind_number(struct squad *b, const struct symbol *s, struct spread va
 	squad_bind_own(b, s, B_NUMBER)->number = value;
 }
 
+void squad_forget(struct squad_bind *x)
+{
+	x->lazy.known = mask_none();
+	x->lazy.whole = false;
+}
+
 void squad_bind_lazy(struct squad *b, const struct symbol *s, const struct expr *e)
 {
 	struct squad_bind *x = squad_bind_own(b, s, B_LAZY);
 	x->lazy.expr = e;
-	x->lazy.known = 0;
 	x->lazy.values = spread_room(b);
+	squad_forget(x);
 }
 
 void squad_bind_topology(struct squad *b, const struct decl *d)
@@ -60,6 +66,34 @@ void squad_bind_topology(struct squad *b, const struct decl *d)
 	for (const struct stmt *s = d->topology->body; s; s = s->next)
 		if (s->kind == S_LET)
 			squad_bind_lazy(b, s->var, s->e);
+}
+
+void squad_pay(struct squad *b)
+{
+	for (uint32_t k = 0; k < b->ndebts; k++)
+		EACH_RANK(i, &b->debts[k].of)
+	b->idle[i] += b->debts[k].work;
+	b->ndebts = 0;
+	b->npaid++;
+}
+
+void squad_settle(struct squad *b)
+{
+	uint32_t k = 0;
+	if (mask_is(&b->run.mask, &b->all)) {
+		b->shared += b->owed;
+		b->owed = 0;
+		return;
+	}
+	while (k < b->ndebts && !mask_is(&b->debts[k].of, &b->run.mask))
+		k++;
+	if (k == MOST_DEBTS)
+		squad_pay(b);
+	k = b->ndebts < k ? b->ndebts : k;
+	if (k == b->ndebts)
+		b->debts[b->ndebts++] = (struct squad_owed){ .of = b->run.mask };
+	b->debts[k].work += b->owed;
+	b->owed = 0;
 }
 
 bool squad_work(struct squad *b, struct span text)
@@ -79,35 +113,38 @@ bool squad_works(struct squad *b, uint64_t work)
 /* Keeps the values of the ranks that run. */
 static void keep(const struct squad *b, int64_t *values, const struct spread *x)
 {
-	for (uint64_t m = b->run.mask; m; m &= m - 1) {
-		uint32_t i = (uint32_t)__builtin_ctzll(m);
-		values[i] = spread_at(x, i);
-	}
+	EACH_RANK(i, &b->run.mask)
+	values[i] = spread_at(x, i);
 }
 
 /* A lazy name's value, found once for each rank that asks. If all ask at once, it is the name's
  * own from then on. */
 static struct spread lazy(struct squad *b, const struct symbol *s)
 {
-	struct squad_bind x = b->binds[s->id];
-	uint64_t mask = b->run.mask, new = mask & ~x.lazy.known;
-	if (new) {
-		struct squad_group here = b->here;
-		uint32_t used = b->used;
-		squad_use(b, new);
-		b->here = s->owner ? b->home : b->whole;
-		struct spread value = squad_eval(b, x.lazy.expr);
-		b->here = here;
-		keep(b, x.lazy.values, &value);
-		squad_use(b, mask);
-		b->used = used;
-		if (b->failed)
-			return spread_same(0);
-		b->binds[s->id].lazy.known |= new;
-		if (!value.v && !x.lazy.known)
-			return value;
+	struct squad_bind *x = &b->binds[s->id];
+	if (x->lazy.whole)
+		return x->lazy.value;
+	const struct mask mask = b->run.mask, known = x->lazy.known, new = mask_less(mask, &known);
+	struct spread all = { .v = x->lazy.values };
+	if (!mask_any(&new))
+		return all;
+	struct squad_group here = b->here;
+	uint32_t used = b->used;
+	squad_use(b, &new);
+	b->here = s->owner ? b->home : b->whole;
+	struct spread value = squad_eval(b, x->lazy.expr);
+	b->here = here;
+	b->used = used;
+	if (mask_is(&new, &b->all)) {
+		x->lazy.value = value = spread_copy(b, x->lazy.values, &value);
+		x->lazy.whole = true;
+	} else {
+		keep(b, x->lazy.values, &value);
+		x->lazy.known = mask_or(known, &new);
 	}
-	return (struct spread){ .v = x.lazy.values };
+	bool own = x->lazy.whole || (!value.v && !mask_any(&known));
+	squad_use(b, &mask);
+	return b->failed ? spread_same(0) : own ? value : all;
 }
 
 struct spread squad_name(struct squad *b, const struct symbol *s)
@@ -125,42 +162,42 @@ struct spread squad_name(struct squad *b, const struct symbol *s)
 
 static struct spread choice(struct squad *b, const struct expr *e)
 {
-	uint64_t mask = b->run.mask, yes = squad_holds(b, e->a);
+	struct mask mask = b->run.mask, yes = squad_holds(b, e->a), no = mask_less(mask, &yes);
 	if (b->failed)
 		return spread_same(0);
-	if (yes == mask || !yes)
-		return squad_eval(b, yes ? e->b : e->c);
-	squad_use(b, yes);
+	if (!mask_any(&no) || !mask_any(&yes))
+		return squad_eval(b, mask_any(&yes) ? e->b : e->c);
+	squad_use(b, &yes);
 	struct spread x = squad_eval(b, e->b);
-	squad_use(b, mask & ~yes);
+	squad_use(b, &no);
 	struct spread y = squad_eval(b, e->c);
-	squad_use(b, mask);
+	squad_use(b, &mask);
 	if (spread_is_same(&x) && spread_is_same(&y) && x.base == y.base)
 		return x;
-	return spread_blend(b, yes, &x, &y);
+	return spread_blend(b, &yes, &x, &y);
 }
 
-static struct spread of_mask(struct squad *b, uint64_t holds)
+static struct spread of_mask(struct squad *b, const struct mask *holds)
 {
-	if (holds == b->run.mask || !holds)
-		return spread_same(holds != 0);
+	if (mask_is(holds, &b->run.mask) || !mask_any(holds))
+		return spread_same(mask_any(holds));
 	int64_t *r = spread_room(b);
 	for (uint32_t i = b->run.lo; i <= b->run.hi; i++)
-		r[i] = holds >> i & 1;
+		r[i] = mask_has(holds, i);
 	return (struct spread){ .v = r };
 }
 
 /* a && b, a || b: b for the ranks that a does not decide. */
-static uint64_t logic(struct squad *b, const struct expr *e)
+static struct mask logic(struct squad *b, const struct expr *e)
 {
-	uint64_t mask = b->run.mask, holds = squad_holds(b, e->a);
-	uint64_t open = e->op == OP_OR ? mask & ~holds : holds;
-	if (!open || b->failed)
+	struct mask mask = b->run.mask, holds = squad_holds(b, e->a);
+	struct mask open = e->op == OP_OR ? mask_less(mask, &holds) : holds;
+	if (!mask_any(&open) || b->failed)
 		return holds;
-	squad_use(b, open);
-	uint64_t second = squad_holds(b, e->b);
-	squad_use(b, mask);
-	return e->op == OP_OR ? holds | second : second;
+	squad_use(b, &open);
+	struct mask second = squad_holds(b, e->b);
+	squad_use(b, &mask);
+	return e->op == OP_OR ? mask_or(holds, &second) : second;
 }
 
 static bool is_logic(const struct expr *e)
@@ -168,12 +205,12 @@ static bool is_logic(const struct expr *e)
 	return e->kind == E_BINARY && (e->op == OP_OR || e->op == OP_AND);
 }
 
-uint64_t squad_holds(struct squad *b, const struct expr *e)
+struct mask squad_holds(struct squad *b, const struct expr *e)
 {
 	if (is_logic(e))
 		return logic(b, e);
 	uint32_t used = b->used;
-	uint64_t holds = 0;
+	struct mask holds = mask_none();
 	bool compares = e->kind == E_BINARY && spread_compares(e->op);
 	struct spread x = squad_eval(b, compares ? e->a : e);
 	struct spread y = compares ? squad_eval(b, e->b) : x;
@@ -183,13 +220,22 @@ uint64_t squad_holds(struct squad *b, const struct expr *e)
 	return holds;
 }
 
+bool squad_always(struct squad *b, const struct expr *e)
+{
+	struct mask holds = squad_holds(b, e);
+	return mask_is(&holds, &b->run.mask);
+}
+
 /* ---- operators of one operand, and built-in functions -------------------------------------------------------- */
 
 static struct spread unary(struct squad *b, const struct expr *e)
 {
 	static const struct spread zero = { .base = 0 }, all = { .base = -1 };
-	if (e->op == OP_NOT)
-		return of_mask(b, b->run.mask & ~squad_holds(b, e->a));
+	if (e->op == OP_NOT) {
+		struct mask holds = squad_holds(b, e->a);
+		holds = mask_less(b->run.mask, &holds);
+		return of_mask(b, &holds);
+	}
 	struct spread x = squad_eval(b, e->a);
 	return e->op == OP_COMPL ? spread_binary(b, OP_BXOR, &x, &all)
 				 : spread_binary(b, OP_SUB, &zero, &x);
@@ -221,22 +267,20 @@ static struct spread map(struct squad *b, enum builtin f, const struct spread *x
 		return spread_same(value);
 	}
 	r = spread_room(b);
-	for (uint64_t m = b->run.mask; m; m &= m - 1) {
-		uint32_t i = (uint32_t)__builtin_ctzll(m);
-		if (!builtin_one(f, spread_at(x, i), &r[i]))
-			squad_fail(b);
-	}
+	EACH_RANK(i, &b->run.mask)
+	if (!builtin_one(f, spread_at(x, i), &r[i]))
+		squad_fail(b);
 	return (struct spread){ .v = r };
 }
 
 static struct spread least(struct squad *b, bool min, const struct spread *x,
 			   const struct spread *y)
 {
-	uint64_t second = spread_compare(b, OP_LT, y, x);
-	second = min ? second : b->run.mask & ~second;
-	if (second == b->run.mask || !second)
-		return second ? *y : *x;
-	return spread_blend(b, second, y, x);
+	struct mask second = spread_compare(b, OP_LT, y, x);
+	second = min ? second : mask_less(b->run.mask, &second);
+	if (mask_is(&second, &b->run.mask) || !mask_any(&second))
+		return mask_any(&second) ? *y : *x;
+	return spread_blend(b, &second, y, x);
 }
 
 static struct spread builtin(struct squad *b, const struct expr *e)
@@ -267,8 +311,10 @@ struct spread squad_eval(struct squad *b, const struct expr *e)
 	case E_N: return spread_same(b->here.size);
 	case E_UNARY: return unary(b, e);
 	case E_BINARY:
-		if (is_logic(e))
-			return of_mask(b, logic(b, e));
+		if (is_logic(e)) {
+			struct mask holds = logic(b, e);
+			return of_mask(b, &holds);
+		}
 		x = squad_eval(b, e->a);
 		y = squad_eval(b, e->b);
 		return b->failed ? spread_same(0) : spread_binary(b, e->op, &x, &y);

@@ -11,8 +11,6 @@
  */
 #include "compiler/expand/squad.h"
 
-#include <string.h>
-
 #define MOST_KEYS 6u /* of a fn whose values are kept */
 #define PLACES 64u   /* of numbers that are the same on all ranks; a power of two */
 #define WAYS 4u	     /* spreads of a squad */
@@ -34,7 +32,7 @@ struct kept_number {
 
 struct kept_spread {
 	uint64_t run; /* b->nruns then; 0: none is kept */
-	uint64_t mask;
+	struct mask mask;
 	struct spread keys[MOST_KEYS], value;
 	int64_t *room; /* for their numbers */
 	uint64_t work;
@@ -89,14 +87,12 @@ static bool find_keys(struct squad *b, const struct squad_memo *m, uint32_t at, 
 }
 
 /* Whether two are one number on each rank that runs; they are of one form then, too. */
-static bool equal(const struct squad *b, const struct spread *x, const struct spread *y)
+static bool equal(struct squad *b, const struct spread *x, const struct spread *y)
 {
-	uint64_t differ = 0;
 	if (!x->v || !y->v)
 		return !x->v && !y->v && x->base == y->base && x->step == y->step;
-	for (uint32_t i = 0; i < SQUAD; i++)
-		differ |= (uint64_t)(x->v[i] != y->v[i]) << i;
-	return !(differ & b->run.mask);
+	struct mask differ = spread_compare(b, OP_NE, x, y);
+	return !mask_any(&differ);
 }
 
 /* ---- what is kept ---------------------------------------------------------------------------- */
@@ -117,9 +113,10 @@ static bool is_number_of(const struct kept_number *x, const struct keys *k)
 	return is;
 }
 
-static bool is_spread_of(const struct squad *b, const struct kept_spread *x, const struct keys *k)
+static bool is_spread_of(struct squad *b, const struct kept_spread *x, const struct keys *k)
 {
-	if (x->run != b->nruns || b->run.mask & ~x->mask)
+	struct mask beside = mask_less(b->run.mask, &x->mask);
+	if (x->run != b->nruns || mask_any(&beside))
 		return false;
 	for (uint32_t i = 0; i < k->n; i++)
 		if (!equal(b, &x->keys[i], &k->v[i]))
@@ -146,11 +143,10 @@ static bool recall(struct squad *b, struct squad_memo *m, const struct keys *k, 
 }
 
 /* The spread with numbers of its own, in row `row` of the room. */
-static struct spread own(const struct kept_spread *x, uint32_t row, struct spread s)
+static struct spread own(const struct squad *b, const struct kept_spread *x, uint32_t row,
+			 const struct spread *s)
 {
-	if (s.v)
-		s.v = memcpy(x->room + (size_t)row * SQUAD, s.v, SQUAD * sizeof(*s.v));
-	return s;
+	return spread_copy(b, x->room + (size_t)row * b->width, s);
 }
 
 static void keep(struct squad *b, struct squad_memo *m, const struct keys *k, struct spread r,
@@ -166,10 +162,10 @@ static void keep(struct squad *b, struct squad_memo *m, const struct keys *k, st
 	}
 	struct kept_spread *x = &m->spreads[m->next++ % WAYS];
 	if (!x->room)
-		x->room = ARENA_ARRAY(b->v->arena, int64_t, (MOST_KEYS + 1) * SQUAD);
+		x->room = ARENA_ARRAY(b->v->arena, int64_t, (size_t)(MOST_KEYS + 1) * b->width);
 	for (uint32_t i = 0; i < k->n; i++)
-		x->keys[i] = own(x, i, k->v[i]);
-	x->value = own(x, MOST_KEYS, r);
+		x->keys[i] = own(b, x, i, &k->v[i]);
+	x->value = own(b, x, MOST_KEYS, &r);
 	x->run = b->nruns;
 	x->mask = b->run.mask;
 	x->work = work;
@@ -197,22 +193,58 @@ static struct spread run(struct squad *b, const struct fn_def *f, uint32_t at)
 	return r;
 }
 
+/* What was owed when a call began. */
+struct ledger {
+	uint64_t shared, npaid, work[MOST_DEBTS];
+	uint32_t ndebts;
+};
+
+static struct ledger begin_ledger(struct squad *b)
+{
+	if (b->owed)
+		squad_settle(b);
+	struct ledger l = { .shared = b->shared, .npaid = b->npaid, .ndebts = b->ndebts };
+	for (uint32_t k = 0; k < b->ndebts; k++)
+		l.work[k] = b->debts[k].work;
+	return l;
+}
+
+/* The work since then, if it is the same on all ranks that run: all had it, or they had it in parts,
+ * each once. False: it is not, or nobody knows. */
+static bool even_work(struct squad *b, const struct ledger *l, uint64_t *work)
+{
+	struct mask left = b->run.mask;
+	uint64_t each = 0;
+	*work = b->shared - l->shared;
+	for (uint32_t k = 0; k < b->ndebts; k++) {
+		uint64_t more = b->debts[k].work - (k < l->ndebts ? l->work[k] : 0);
+		struct mask some = mask_and(b->run.mask, &b->debts[k].of);
+		struct mask again = mask_less(some, &left);
+		if (!more || !mask_any(&some))
+			continue;
+		if (mask_is(&some, &b->run.mask)) {
+			*work += more;
+			continue;
+		}
+		if (mask_any(&again) || (each && more != each))
+			return false;
+		left = mask_less(left, &some);
+		each = more;
+	}
+	*work += each;
+	return b->npaid == l->npaid && (!each || !mask_any(&left));
+}
+
 /* The same, and keeps what it gave. */
 static struct spread run_and_keep(struct squad *b, const struct fn_def *f, uint32_t at,
 				  struct squad_memo *m, const struct keys *k)
 {
-	uint64_t idle[SQUAD], mask = b->run.mask, work;
-	bool even = true;
-	squad_use(b, mask);
-	memcpy(idle, b->idle, sizeof(idle));
+	const struct ledger before = begin_ledger(b);
 	struct spread r = run(b, f, at);
-	squad_use(b, mask);
-	work = b->idle[b->run.lo] - idle[b->run.lo];
-	for (uint64_t left = mask; left; left &= left - 1) {
-		uint32_t i = (uint32_t)__builtin_ctzll(left);
-		even = even && b->idle[i] - idle[i] == work;
-	}
-	if (even && !b->failed)
+	uint64_t work;
+	if (b->owed)
+		squad_settle(b);
+	if (even_work(b, &before, &work) && !b->failed)
 		keep(b, m, k, r, work);
 	if (++m->missed == TRIAL) {
 		m->missed = 0;
@@ -249,8 +281,7 @@ struct spread squad_fn(struct squad *b, const struct expr *e)
 	b->used = used;
 	if (r.v && !b->failed) { /* what it was made of goes, it stays */
 		int64_t *v = spread_room(b);
-		memmove(v, r.v, SQUAD * sizeof(*v));
-		r.v = v;
+		r = spread_copy(b, v, &r);
 	}
 	return r;
 }

@@ -3,19 +3,25 @@
  *
  * In: one or two spreads. Out: the spread of their sum, quotient ..., exactly as eval.c has it for one
  * rank. As long as spreads are the same on all ranks, or grow evenly, that is O(1); else O(ranks
- * from the first to the last that runs). A rank that does not run may have any number here: what
- * fails there is no mistake.
+ * from the first to the last that runs), word by word of a mask: such loops have a fixed length. A
+ * rank that does not run may have any number here: what fails there is no mistake.
  */
 #include "compiler/expand/squad.h"
 
+#include <string.h>
+
 #define CHUNK 16u /* spreads that get room at once */
+
+/* Where each word of ranks begins that has some that run. */
+#define EACH_WORD(b, at) \
+	for (uint32_t at = (b)->run.lo / WORD * WORD; at <= (b)->run.hi; at += WORD)
 
 int64_t *spread_room(struct squad *b)
 {
 	if (b->used == b->npool * CHUNK)
 		ARENA_PUSH(b->v->arena, b->pool, b->npool, b->cappool) =
-			ARENA_ARRAY(b->v->arena, int64_t, CHUNK *SQUAD);
-	int64_t *room = b->pool[b->used / CHUNK] + (size_t)(b->used % CHUNK) * SQUAD;
+			ARENA_ARRAY(b->v->arena, int64_t, (size_t)CHUNK * b->width);
+	int64_t *room = b->pool[b->used / CHUNK] + (size_t)(b->used % CHUNK) * b->width;
 	b->used++;
 	return room;
 }
@@ -29,8 +35,9 @@ static inline int64_t end_of(const struct squad *b, const struct spread *x, bool
 	if (!x->v)
 		return spread_at(x, (x->step < 0) != greatest ? b->run.hi : b->run.lo);
 	end = x->v[b->run.lo];
-	for (uint64_t m = b->run.mask; m; m &= m - 1) {
-		int64_t value = x->v[__builtin_ctzll(m)];
+	EACH_RANK(i, &b->run.mask)
+	{
+		int64_t value = x->v[i];
 		end = (greatest ? value > end : value < end) ? value : end;
 	}
 	return end;
@@ -38,12 +45,17 @@ static inline int64_t end_of(const struct squad *b, const struct spread *x, bool
 
 bool spread_within(const struct squad *b, const struct spread *x, int64_t end)
 {
-	uint64_t outside = 0;
+	bool within = true;
 	if (!x->v)
 		return end_of(b, x, false) >= 0 && end_of(b, x, true) < end;
-	for (uint32_t i = 0; i < SQUAD; i++)
-		outside |= (uint64_t)(x->v[i] < 0 || x->v[i] >= end) << i;
-	return !(outside & b->run.mask);
+	EACH_WORD(b, at)
+	{
+		uint64_t outside = 0;
+		for (uint32_t i = WORD; i-- > 0;)
+			outside = outside << 1 | (x->v[at + i] < 0 || x->v[at + i] >= end);
+		within = within && !(outside & b->run.mask.w[at / WORD]);
+	}
+	return within;
 }
 
 int64_t spread_least(const struct squad *b, const struct spread *x)
@@ -56,14 +68,18 @@ int64_t spread_greatest(const struct squad *b, const struct spread *x)
 	return end_of(b, x, true);
 }
 
-uint64_t spread_holds(const struct squad *b, const struct spread *x)
+struct mask spread_holds(const struct squad *b, const struct spread *x)
 {
-	uint64_t holds = 0;
+	struct mask holds = mask_none();
 	if (spread_is_same(x))
-		return x->base ? b->run.mask : 0;
-	for (uint32_t i = b->run.lo; i <= b->run.hi; i++)
-		holds |= (uint64_t)(spread_at(x, i) != 0) << i;
-	return holds & b->run.mask;
+		return x->base ? b->run.mask : holds;
+	EACH_WORD(b, at)
+	{
+		uint64_t *bits = &holds.w[at / WORD];
+		for (uint32_t i = at + WORD; i-- > at;)
+			*bits = *bits << 1 | (spread_at(x, i) != 0);
+	}
+	return mask_and(holds, &b->run.mask);
 }
 
 int64_t spread_only(struct squad *b, const struct spread *x)
@@ -163,21 +179,35 @@ static inline bool even(const struct squad *b, enum expr_op op, const struct spr
 
 /* ---- rank by rank ---------------------------------------------------------------------------- */
 
-/* Numbers of all ranks of the squad, run or not: loops over all of them have no branches, and are made
- * of vector instructions where there are such. */
+static void fill(int64_t *v, uint64_t value, uint64_t step)
+{
+	if (step == 0)
+		for (uint32_t i = 0; i < WORD; i++)
+			v[i] = (int64_t)value;
+	else
+		for (uint32_t i = 0; i < WORD; i++, value += step)
+			v[i] = (int64_t)value;
+}
+
+/* Numbers of all ranks of the words that run, run or not: loops over all of a word have no branches,
+ * and are made of vector instructions where there are such. */
 static const int64_t *numbers_of(struct squad *b, const struct spread *x)
 {
 	if (x->v)
 		return x->v;
 	int64_t *v = spread_room(b);
-	uint64_t value = (uint64_t)x->base;
-	if (x->step == 0)
-		for (uint32_t i = 0; i < SQUAD; i++)
-			v[i] = x->base;
-	else
-		for (uint32_t i = 0; i < SQUAD; i++, value += (uint64_t)x->step)
-			v[i] = (int64_t)value;
+	EACH_WORD(b, at)
+	fill(v + at, (uint64_t)x->base + (uint64_t)x->step * at, (uint64_t)x->step);
 	return v;
+}
+
+struct spread spread_copy(const struct squad *b, int64_t *to, const struct spread *x)
+{
+	if (!x->v)
+		return *x;
+	uint32_t at = b->run.lo / WORD * WORD, end = b->run.hi / WORD * WORD + WORD;
+	memmove(to + at, x->v + at, (end - at) * sizeof(*to));
+	return (struct spread){ .v = to };
 }
 
 static bool divide(enum expr_op op, int64_t x, int64_t y, int64_t *r)
@@ -228,7 +258,7 @@ static bool one(enum expr_op op, int64_t x, int64_t y, int64_t *r)
 static bool add_all(int64_t *restrict r, const int64_t *x, const int64_t *y)
 {
 	uint64_t wraps = 0;
-	for (uint32_t i = 0; i < SQUAD; i++) {
+	for (uint32_t i = 0; i < WORD; i++) {
 		uint64_t u = (uint64_t)x[i], w = (uint64_t)y[i], sum = u + w;
 		wraps |= (u ^ sum) & (w ^ sum);
 		r[i] = (int64_t)sum;
@@ -239,7 +269,7 @@ static bool add_all(int64_t *restrict r, const int64_t *x, const int64_t *y)
 static bool subtract_all(int64_t *restrict r, const int64_t *x, const int64_t *y)
 {
 	uint64_t wraps = 0;
-	for (uint32_t i = 0; i < SQUAD; i++) {
+	for (uint32_t i = 0; i < WORD; i++) {
 		uint64_t u = (uint64_t)x[i], w = (uint64_t)y[i], rest = u - w;
 		wraps |= (u ^ w) & (u ^ rest);
 		r[i] = (int64_t)rest;
@@ -251,7 +281,7 @@ static bool subtract_all(int64_t *restrict r, const int64_t *x, const int64_t *y
 static bool modulo_all(int64_t *restrict r, const int64_t *x, int64_t m)
 {
 	uint64_t far = 0, over = (uint64_t)m;
-	for (uint32_t i = 0; i < SQUAD; i++) {
+	for (uint32_t i = 0; i < WORD; i++) {
 		uint64_t u = (uint64_t)x[i];
 		u -= x[i] >= m ? over : 0;
 		u += x[i] < 0 ? over : 0;
@@ -263,7 +293,7 @@ static bool modulo_all(int64_t *restrict r, const int64_t *x, int64_t m)
 
 #define EACH(OP, WHAT) \
 	case OP: \
-		for (uint32_t i = 0; i < SQUAD; i++) \
+		for (uint32_t i = 0; i < WORD; i++) \
 			r[i] = WHAT; \
 		return true
 
@@ -285,12 +315,16 @@ static struct spread each(struct squad *b, enum expr_op op, const struct spread 
 {
 	const int64_t *x = numbers_of(b, u), *y = numbers_of(b, w);
 	int64_t *r = spread_room(b);
-	bool known = op == OP_MOD && spread_is_same(w) && w->base > 0 ? modulo_all(r, x, w->base)
-								      : all_at_once(op, r, x, y);
-	for (uint64_t m = known ? 0 : b->run.mask; m; m &= m - 1) {
-		uint32_t i = (uint32_t)__builtin_ctzll(m);
-		if (!one(op, x[i], y[i], &r[i]))
-			squad_fail(b);
+	bool by_one = op == OP_MOD && spread_is_same(w) && w->base > 0;
+	EACH_WORD(b, at)
+	{
+		bool known = by_one ? modulo_all(r + at, x + at, w->base)
+				    : all_at_once(op, r + at, x + at, y + at);
+		for (uint64_t m = known ? 0 : b->run.mask.w[at / WORD]; m; m &= m - 1) {
+			uint32_t i = at + (uint32_t)__builtin_ctzll(m);
+			if (!one(op, x[i], y[i], &r[i]))
+				squad_fail(b);
+		}
 	}
 	return (struct spread){ .v = r };
 }
@@ -302,10 +336,13 @@ static struct spread divide_bits(struct squad *b, enum expr_op op, const struct 
 	const int64_t *v = numbers_of(b, x);
 	int64_t *r = spread_room(b), low = m - 1;
 	int bits = __builtin_ctzll((uint64_t)m);
-	for (uint32_t i = 0; i < SQUAD && op == OP_MOD; i++)
-		r[i] = v[i] & low;
-	for (uint32_t i = 0; i < SQUAD && op == OP_DIV; i++)
-		r[i] = v[i] >> bits;
+	EACH_WORD(b, at)
+	{
+		for (uint32_t i = 0; i < WORD && op == OP_MOD; i++)
+			r[at + i] = v[at + i] & low;
+		for (uint32_t i = 0; i < WORD && op == OP_DIV; i++)
+			r[at + i] = v[at + i] >> bits;
+	}
 	return (struct spread){ .v = r };
 }
 
@@ -331,18 +368,16 @@ static struct spread divide_going(struct squad *b, enum expr_op op, const struct
 
 #define TEST(OP) \
 	case OP: \
-		for (uint32_t i = 0; i < SQUAD; i++) \
-			holds |= (uint64_t)compare(OP, u[i], w[i]) << i; \
+		for (uint32_t i = WORD; i-- > 0;) \
+			holds = holds << 1 | compare(OP, u[i], w ? w[i] : value); \
 		break
 
-uint64_t spread_compare(struct squad *b, enum expr_op op, const struct spread *x,
-			const struct spread *y)
+/* Of a word of ranks: bit i is of rank i. Compared with w[i], or without w with one value. */
+static inline __attribute__((always_inline)) uint64_t compare_word(enum expr_op op,
+								   const int64_t *u,
+								   const int64_t *w, int64_t value)
 {
 	uint64_t holds = 0;
-	struct spread r;
-	if (even(b, op, x, y, &r))
-		return spread_holds(b, &r);
-	const int64_t *u = numbers_of(b, x), *w = numbers_of(b, y);
 	switch ((int)op) {
 		TEST(OP_EQ);
 		TEST(OP_NE);
@@ -351,17 +386,46 @@ uint64_t spread_compare(struct squad *b, enum expr_op op, const struct spread *x
 		TEST(OP_LE);
 		TEST(OP_GE);
 	}
-	return holds & b->run.mask;
+	return holds;
 }
 
-struct spread spread_blend(struct squad *b, uint64_t first, const struct spread *x,
+struct mask spread_compare(struct squad *b, enum expr_op op, const struct spread *x,
+			   const struct spread *y)
+{
+	struct mask holds = mask_none();
+	struct spread r;
+	if (even(b, op, x, y, &r))
+		return spread_holds(b, &r);
+	bool with_one = spread_is_same(y);
+	const int64_t *u = numbers_of(b, x), *w = with_one ? NULL : numbers_of(b, y);
+	EACH_WORD(b, at)
+	{
+		uint64_t bits = with_one ? compare_word(op, u + at, NULL, y->base)
+					 : compare_word(op, u + at, w + at, 0);
+		holds.w[at / WORD] = bits & b->run.mask.w[at / WORD];
+	}
+	return holds;
+}
+
+struct spread spread_blend(struct squad *b, const struct mask *first, const struct spread *x,
 			   const struct spread *y)
 {
 	const int64_t *u = numbers_of(b, x), *w = numbers_of(b, y);
 	int64_t *r = spread_room(b);
-	for (uint32_t i = 0; i < SQUAD; i++)
-		r[i] = first >> i & 1 ? u[i] : w[i];
+	EACH_WORD(b, at)
+	{
+		uint64_t bits = first->w[at / WORD];
+		for (uint32_t i = at; i < at + WORD; i++, bits >>= 1)
+			r[i] = bits & 1 ? u[i] : w[i];
+	}
 	return (struct spread){ .v = r };
+}
+
+/* Whether `x op 0` is x. */
+static bool leaves(enum expr_op op)
+{
+	return op == OP_ADD || op == OP_SUB || op == OP_BOR || op == OP_BXOR || op == OP_SHL ||
+	       op == OP_SHR;
 }
 
 struct spread spread_binary(struct squad *b, enum expr_op op, const struct spread *x,
@@ -370,6 +434,8 @@ struct spread spread_binary(struct squad *b, enum expr_op op, const struct sprea
 	struct spread r;
 	if (even(b, op, x, y, &r))
 		return r;
+	if (spread_is_same(y) && y->base == 0 && leaves(op))
+		return *x;
 	if (spread_is_same(x) && spread_is_same(y)) {
 		if (!one(op, x->base, y->base, &r.base))
 			squad_fail(b);

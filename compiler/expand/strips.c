@@ -6,7 +6,8 @@
  * goes on by a constant each time, perhaps round a ring, as in
  *     for s in 1..N { step { send a[(rank + s) % N] to (rank + s) % N ... } }
  * the expressions are taken apart once, and each iteration then costs a few additions and a
- * look for the FIFO. Out: the operations of as many iterations as the lane has room for.
+ * look for the FIFO. A branch may go one way for a while, as `if q != R` in `for q in 0..N`: the
+ * strip ends where it turns. Out: the operations of as many iterations as the lane has room for.
  *
  * Whatever is not as usual is left to the general walk: a body with anything else in it, a
  * number that goes any other way, the iteration that has a mistake (which the walk reports).
@@ -18,7 +19,8 @@
 #define MOST_LETS 16u /* its lets, and the loop's variable */
 /* Of the loop that makes most operations: never a call. */
 #define INNERMOST static inline __attribute__((always_inline))
-#define WORTH 6			       /* iterations: fewer are walked */
+#define WORTH 6 /* iterations: fewer are walked */
+#define LONG 64 /* iterations to come: a few more tries are little beside them */
 #define MOST_COUNT ((uint64_t)1 << 40) /* iterations at once */
 
 /* One end of an operand: a chunk, or chunks lo .. hi - 1. */
@@ -181,6 +183,52 @@ static bool take_apart(const struct strip *s, const struct expr *e, struct going
 	return e->kind == E_BINARY && binary(s, e, g) && fits(s, g);
 }
 
+/* ---- branches -------------------------------------------------------------------------------- */
+
+/* How many iterations d + step * k < 0 stays as it is for k = 0; 0: for ever. */
+static uint64_t stays_below(int64_t d, int64_t step)
+{
+	if (d < 0)
+		return step > 0 ? ((uint64_t)-d - 1) / (uint64_t)step + 1 : 0;
+	return step < 0 ? (uint64_t)d / (uint64_t)-step + 1 : 0;
+}
+
+/* The same of d + step * k == 0. */
+static uint64_t stays_equal(int64_t d, int64_t step)
+{
+	bool meets = d != 0 && step != 0 && (d < 0) != (step < 0) && d % step == 0;
+	return d == 0 && step != 0 ? 1 : meets ? (uint64_t)(d / -step) : 0;
+}
+
+/* Whether a comparison of numbers that go on on a line holds in this iteration; the strip is cut
+ * where it does not go so any more. False: it is none. */
+static bool holds_for_now(struct strip *s, const struct expr *e, int64_t *holds)
+{
+	struct going x, y;
+	int64_t d, step;
+	bool known = e->kind == E_BINARY && e->op >= OP_EQ && e->op <= OP_GE &&
+		     take_apart(s, e->a, &x) && take_apart(s, e->b, &y) && x.ring == INT64_MAX &&
+		     y.ring == INT64_MAX && !__builtin_sub_overflow(x.at, y.at, &d) &&
+		     !__builtin_sub_overflow(x.step, y.step, &step) && d > INT64_MIN / 2 &&
+		     d < INT64_MAX / 2 && step > INT64_MIN;
+	if (!known)
+		return false;
+	bool equal = e->op == OP_EQ || e->op == OP_NE, turned = e->op == OP_GT || e->op == OP_LE;
+	uint64_t n = equal    ? stays_equal(d, step)
+		     : turned ? stays_below(-d, -step)
+			      : stays_below(d, step);
+	bool is = equal ? d == 0 : turned ? d > 0 : d < 0;
+	*holds = is == (e->op == OP_EQ || e->op == OP_LT || e->op == OP_GT);
+	s->count = n && n < s->count ? n : s->count;
+	return true;
+}
+
+/* Which way a branch goes. */
+static bool decide(struct strip *s, const struct expr *e, int64_t *holds)
+{
+	return varies(s, e) ? holds_for_now(s, e, holds) : eval_quietly(s->v, e, holds);
+}
+
 /* ---- the body ------------------------------------------------------------------------------ */
 
 /* Chunks whose number, or numbers, go on; those of blocks are walked. */
@@ -249,7 +297,7 @@ static bool list(struct strip *s, const struct stmt *t, bool step)
 		else if (t->kind == S_LET)
 			ok = let(s, t);
 		else if (t->kind == S_IF)
-			ok = !step && !varies(s, t->e) && eval_quietly(s->v, t->e, &holds) &&
+			ok = (!step || v->step) && decide(s, t->e, &holds) &&
 			     list(s, holds ? t->body : t->orelse, false);
 		else
 			ok = t->kind == S_FN;
@@ -422,9 +470,11 @@ static RARE uint64_t strip(struct cursor *v, const struct row *r, uint64_t count
 {
 	struct strip s; /* large, and mostly not used */
 	s.v = v;
-	if (take_body(&s, r, count))
+	bool taken = take_body(&s, r, count);
+	if (taken && s.count >= WORTH)
 		return run(&s);
-	++v->walked[r->of->number];
+	if (!taken || count < LONG)
+		++v->walked[r->of->number];
 	return 0;
 }
 
@@ -436,5 +486,7 @@ bool cursor_strip(struct cursor *v, struct row *r)
 		return false;
 	done = strip(v, r, count);
 	r->i += (int64_t)(done == count ? done - 1 : done) * r->by;
+	if (done && done < count) /* the next one is walked, and may make no operation */
+		eval_work(v, r->of->span, r->of->span);
 	return done == count;
 }

@@ -35,6 +35,18 @@ static int by_first(const void *a, const void *b)
 	return (x->lo > y->lo) - (x->lo < y->lo);
 }
 
+#define FEW 16u /* that are sorted at less cost by insertion */
+
+static void sort_few(struct link_run *v, uint32_t n)
+{
+	for (uint32_t i = 1, j; i < n; i++) {
+		const struct link_run r = v[i];
+		for (j = i; j > 0 && v[j - 1].lo > r.lo; j--)
+			v[j] = v[j - 1];
+		v[j] = r;
+	}
+}
+
 /* qsort(), unless they are in order already: ranks that are asked one after the other mostly say it
  * so. */
 static void sort(void *v, size_t n, size_t size, int (*compare)(const void *, const void *))
@@ -57,7 +69,10 @@ static void add_runs(struct pairs *p)
 {
 	const struct link_run *t = p->mine;
 	uint32_t n = p->nmine;
-	sort(p->mine, n, sizeof(*p->mine), by_first);
+	if (n <= FEW)
+		sort_few(p->mine, n);
+	else
+		sort(p->mine, n, sizeof(*p->mine), by_first);
 	for (uint32_t i = 0, j; i < n; i = j) {
 		struct link_run r = t[i];
 		for (j = i + 1; j < n && t[j].lo <= r.hi; j++)
@@ -67,16 +82,23 @@ static void add_runs(struct pairs *p)
 	p->nmine = 0;
 }
 
+/* A link that the body met on a rank: its own, or aside. */
+static inline void take_pair(struct pairs *p, uint32_t rank, uint32_t src, uint32_t dst)
+{
+	if (src == rank)
+		add_mine(p, dst, dst + 1);
+	else
+		ARENA_PUSH(p->arena, p->others, p->nothers, p->capothers) =
+			(uint64_t)src << 32 | dst;
+}
+
 /* What the body met on a rank: its own links to runs, the others' aside. */
 static void take_pairs(struct pairs *p, const struct cursor *v, uint32_t rank)
 {
 	for (uint32_t i = 0; i < v->nspans; i++)
 		add_mine(p, v->spans[i].lo, v->spans[i].hi);
 	for (uint32_t i = 0; i < v->npairs; i++)
-		if (v->pairs[i] >> 32 == rank)
-			add_mine(p, (uint32_t)v->pairs[i], (uint32_t)v->pairs[i] + 1);
-		else
-			ARENA_PUSH(p->arena, p->others, p->nothers, p->capothers) = v->pairs[i];
+		take_pair(p, rank, (uint32_t)(v->pairs[i] >> 32), (uint32_t)v->pairs[i]);
 	add_runs(p);
 }
 
@@ -135,12 +157,10 @@ static uint32_t run_squad(struct links *l, struct pairs *p, struct squad *b,
 	for (uint32_t i = 0; i < n; i++) {
 		const struct squad_rows *rows = &b->ranks[i];
 		l->first[r + i] = p->nruns;
-		v->npairs = v->nspans = 0;
 		for (const struct op *o = rows->ops; o < rows->ops + rows->n; o++)
-			ARENA_PUSH(v->arena, v->pairs, v->npairs, v->cappairs) =
-				(uint64_t)o->cell << 32 | o->other;
-		take_pairs(p, v, r + i);
-		v->idle = b->busy >> i & 1 ? b->idle[i] : v->idle + b->idle[i];
+			take_pair(p, r + i, o->cell, o->other);
+		add_runs(p);
+		v->idle = squad_idle(b, i, v->idle);
 	}
 	return n;
 }

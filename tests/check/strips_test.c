@@ -124,6 +124,11 @@ static void operation(struct text *t, struct rng *g, bool view)
 
 static void body(struct text *t, struct rng *g, bool view, bool step)
 {
+	/* Which go one way in all iterations, or turn somewhere. */
+	static const char *const turns[] = { "if rank != k {\n",   "if rank != k {\n",
+					     "if i != rank {\n",   "if i < 12 {\n",
+					     "if 2 * i >= x {\n",  "if i > k + 9 {\n",
+					     "if 14 + k == i {\n", "if x <= 3 * i {\n" };
 	int n = 1 + rng_below(g, 3);
 
 	say(t, "let x = ");
@@ -134,7 +139,7 @@ static void body(struct text *t, struct rng *g, bool view, bool step)
 		int kind = rng_below(g, 8);
 		bool own = kind == 0 && !step;
 
-		say(t, own ? "step {\n" : kind == 1 ? "if rank != k {\n" : "");
+		say(t, own ? "step {\n" : kind == 1 ? turns[rng_below(g, 8)] : "");
 		operation(t, g, view);
 		if (kind < 2)
 			operation(t, g, view);
@@ -384,8 +389,8 @@ static void compare(const struct text *t, const char *file, uint32_t nranks, str
 /* A few ranks are run one by one, more than a squad has in several. */
 static uint32_t random_ranks(struct rng *g)
 {
-	static const int most[] = { 8, 8, 16, 16, 40, 150 };
-	return 2 + (uint32_t)rng_below(g, most[rng_below(g, 6)]);
+	static const int most[] = { 8, 8, 16, 16, 40, 150, 8, 8, 16, 16, 40, 330 };
+	return 2 + (uint32_t)rng_below(g, most[rng_below(g, 12)]);
 }
 
 static void compare_files(long count, struct rng *g, char **files, int n, struct tally *y)
