@@ -4,8 +4,12 @@
  * A wave's sends take their values when it starts, everything else happens when
  * it finishes: in a program without races that is the same as reading all before
  * the wave. A fused operation happens when it starts.
+ *
+ * Most runs are plain: of a program that is not lowered, where nobody looks on and no chunk is
+ * `sized`. The inner loop is made twice, and for them asks nothing of this (is_plain).
  */
-#include "compiler/check/replay.h"
+#include "compiler/check/deadlock.h"
+#include "compiler/check/messages.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -222,12 +226,12 @@ static void no_value(struct replay *r, const struct runner *w, const struct op *
 }
 
 /* The value of a cell as the operation reads it; `initial` as in OP_INITIAL. */
-static inline uint32_t get(struct replay *r, const struct runner *w, const struct op *o,
-			   uint32_t cell, uint32_t initial)
+ALWAYS_INLINE uint32_t get(struct replay *r, const struct runner *w, const struct op *o,
+			   uint32_t cell, uint32_t initial, bool plain)
 {
 	uint32_t v = r->state[w->base + cell];
 
-	if (UNLIKELY(o->kind & initial))
+	if (!plain && UNLIKELY(o->kind & initial))
 		v = cell < r->p->cells && r->given[cell] ? w->rank * r->p->cells + cell : NONE;
 	if (UNLIKELY(v == NONE)) {
 		no_value(r, w, o, cell);
@@ -238,8 +242,8 @@ static inline uint32_t get(struct replay *r, const struct runner *w, const struc
 
 /* ---- values ------------------------------------------------------------------------- */
 
-static inline uint32_t combine(struct replay *r, const struct runner *w, const struct op *o,
-			       uint32_t a, uint32_t b)
+ALWAYS_INLINE uint32_t combine(struct replay *r, const struct runner *w, const struct op *o,
+			       uint32_t a, uint32_t b, bool plain)
 {
 	if (UNLIKELY(a >= POISON || b >= POISON))
 		return POISON;
@@ -250,15 +254,15 @@ static inline uint32_t combine(struct replay *r, const struct runner *w, const s
 		if (r->place[x] != r->place[y])
 			replay_meets(r, w, o, y, x);
 	}
-	if (UNLIKELY(r->sized != NULL))
+	if (!plain && UNLIKELY(r->sized != NULL))
 		replay_same_sizes(r, w, o, b, value_rank(&r->values, a), value_cell(&r->values, a));
 	return v;
 }
 
-static inline void put(struct replay *r, struct runner *w, const struct op *o, uint32_t cell,
-		       uint32_t v, uint32_t depth, bool reduced, uint32_t from)
+ALWAYS_INLINE void put(struct replay *r, struct runner *w, const struct op *o, uint32_t cell,
+		       uint32_t v, uint32_t depth, bool reduced, uint32_t from, bool plain)
 {
-	if (UNLIKELY(r->hook != NULL))
+	if (!plain && UNLIKELY(r->hook != NULL))
 		r->hook(r->arg, &(struct stored){ .task = (uint32_t)(w - r->runners),
 						  .row = (uint32_t)(o - w->ops),
 						  .cell = cell,
@@ -273,147 +277,67 @@ static inline void put(struct replay *r, struct runner *w, const struct op *o, u
 		uint32_t home = value_cell(&r->values, v);
 		if (home != cell && r->place[home] != r->place[cell])
 			replay_meets(r, w, o, home, cell);
-		if (UNLIKELY(r->sized != NULL))
+		if (!plain && UNLIKELY(r->sized != NULL))
 			replay_same_sizes(r, w, o, v, w->rank, cell);
 	}
 }
 
 /* ---- messages --------------------------------------------------------------------- */
 
-/* Where the n values of a message are; with none, somewhere. */
-static inline uint32_t *slots(struct replay *r, struct sent *m, uint32_t n)
+/* The message that the operation receives; its values hold until the next post. */
+ALWAYS_INLINE struct sent take(struct replay *r, const struct op *o)
 {
-	return n <= 1 ? &m->value : r->more + m->at;
-}
+	struct sent m = { 0 };
 
-static __attribute__((noinline)) void more_messages(struct replay *r)
-{
-	ARENA_PUSH(r->values.arena, r->sent, r->nsent, r->capsent) = (struct sent){ .next = NONE };
-	r->free = r->nsent - 1;
-}
-
-static __attribute__((noinline)) void make_room(struct replay *r, struct sent *m, uint32_t n)
-{
-	uint64_t need = (uint64_t)r->nmore + n, cap = r->capmore ? r->capmore : 1024;
-
-	while (cap < need)
-		cap *= 2;
-	if (cap > UINT32_MAX)
-		arena_fail(r->values.arena);
-	if (cap > r->capmore) {
-		r->more = arena_grow(r->values.arena, r->more, r->capmore * sizeof(*r->more),
-				     cap * sizeof(*r->more));
-		r->capmore = (uint32_t)cap;
-	}
-	m->at = r->nmore;
-	m->room = n;
-	r->nmore += n;
-}
-
-/* Puts a message of n cells into its FIFO's list; its values are for the caller. */
-static struct sent *enlist(struct replay *r, struct queue *q, uint32_t n, uint32_t depth,
-			   uint32_t row)
-{
-	if (r->free == NONE)
-		more_messages(r);
-	uint32_t i = r->free;
-	r->free = r->sent[i].next;
-	struct sent *m = &r->sent[i];
-	m->depth = depth;
-	m->next = NONE;
-	m->row = row;
-	if (n > 1 && m->room < n)
-		make_room(r, m, n);
-	if (q->few[0].head == NONE)
-		q->few[0].head = i;
-	else
-		r->sent[q->few[0].tail].next = i;
-	q->few[0].tail = i;
+	if (o->n != 1)
+		return messages_take(r, &r->queues[o->fifo]);
+	m.value = messages_take_one(r, o->fifo, &m.depth, &m.row);
 	return m;
 }
 
-/* From now on the FIFO's messages are in a list. */
-static void make_list(struct replay *r, struct queue *q)
+/* Counts chunks that a rank sends, by their size. */
+static __attribute__((noinline)) void count_sizes(struct replay *r, struct runner *w,
+						  const uint32_t *v, uint32_t n)
 {
-	struct queue was = *q;
-
-	q->few[0].head = NONE;
-	q->few[1].value = LISTED;
-	for (int k = 0; k < 2 && was.few[k].value != NONE; k++)
-		enlist(r, q, 1, was.few[k].depth, 0)->value = was.few[k].value;
-}
-
-/* Puts a message of n cells on its way, into the list. */
-static struct sent *post(struct replay *r, uint32_t fifo, uint32_t n, uint32_t depth, uint32_t row)
-{
-	struct queue *q = &r->queues[fifo];
-
-	if (q->few[1].value != LISTED)
-		make_list(r, q);
-	return enlist(r, q, n, depth, row);
-}
-
-/* A message of one cell. Where a hook asks for rows, all are in lists. */
-static inline void post_one(struct replay *r, uint32_t fifo, uint32_t value, uint32_t depth,
-			    uint32_t row)
-{
-	struct queue *q = &r->queues[fifo];
-
-	if (UNLIKELY(q->few[1].value != NONE)) {
-		post(r, fifo, 1, depth, row)->value = value;
-		return;
-	}
-	uint32_t i = q->few[0].value != NONE;
-	q->few[i].value = value;
-	q->few[i].depth = depth;
-}
-
-/* Takes the next message; its values hold until the next post. Its row is told if there is a
- * hook. */
-static inline struct sent take(struct replay *r, uint32_t fifo)
-{
-	struct queue *q = &r->queues[fifo];
-
-	if (UNLIKELY(q->few[1].value == LISTED)) {
-		uint32_t i = q->few[0].head;
-		struct sent *m = &r->sent[i], taken = *m;
-		q->few[0].head = m->next;
-		m->next = r->free;
-		r->free = i;
-		if (q->few[0].head == NONE && !r->hook)
-			q->few[1].value = NONE;
-		return taken;
-	}
-	struct sent m = { .value = q->few[0].value, .depth = q->few[0].depth };
-	q->few[0] = q->few[1];
-	q->few[1].value = NONE;
-	return m;
-}
-
-/* Counts what a rank sends, by the size of the chunks. */
-static inline void count_sent(struct replay *r, struct runner *w, const uint32_t *v, uint32_t n)
-{
-	if (r->one_size) {
-		w->sent += n;
-		return;
-	}
 	uint64_t *moved = r->moved + (size_t)w->rank * r->p->nbuffers;
+
 	for (uint32_t j = 0; j < n; j++)
 		if (v[j] < POISON)
 			moved[r->buffer_of[value_cell(&r->values, v[j])]]++;
 }
 
-static inline void run_send(struct replay *r, struct runner *w, const struct op *o)
+static inline void count_sent(struct replay *r, struct runner *w, const uint32_t *v, uint32_t n)
+{
+	if (r->one_size)
+		w->sent += n;
+	else
+		count_sizes(r, w, v, n);
+}
+
+/* A message of one chunk, in a plain run: its value stays in a register. */
+ALWAYS_INLINE void send_one(struct replay *r, struct runner *w, const struct op *o)
+{
+	uint32_t value = get(r, w, o, o->cell, OP_INITIAL, true);
+
+	messages_post_one(r, o->fifo, value, w->depth, (uint32_t)(o - w->ops));
+	if (r->one_size)
+		w->sent++;
+	else
+		count_sizes(r, w, &(uint32_t){ value }, 1);
+}
+
+static __attribute__((noinline)) void run_send(struct replay *r, struct runner *w,
+					       const struct op *o)
 {
 	uint32_t one, *v = &one, row = (uint32_t)(o - w->ops);
 
 	if (o->n == 1) {
-		one = get(r, w, o, o->cell, OP_INITIAL);
-		post_one(r, o->fifo, one, w->depth, row);
+		one = get(r, w, o, o->cell, OP_INITIAL, false);
+		messages_post_one(r, o->fifo, one, w->depth, row);
 	} else {
-		v = slots(r, post(r, o->fifo, o->n, w->depth, row), o->n);
+		v = messages_values(r, messages_post(r, o->fifo, o->n, w->depth, row), o->n);
 		for (uint32_t j = 0; j < o->n; j++)
-			v[j] = get(r, w, o, o->cell + j, OP_INITIAL);
+			v[j] = get(r, w, o, o->cell + j, OP_INITIAL, false);
 	}
 	count_sent(r, w, v, o->n);
 	if (UNLIKELY(r->len != NULL))
@@ -423,21 +347,23 @@ static inline void run_send(struct replay *r, struct runner *w, const struct op 
 /* RECV_SEND and REDUCE_SEND: takes a message and hands it on. The new message may
  * lie where the old one did: values are read before they are written. Only a lowered
  * program has these, and nobody asks for its steps. */
-static void run_fused(struct replay *r, struct runner *w, const struct op *o)
+static __attribute__((noinline)) void run_fused(struct replay *r, struct runner *w,
+						const struct op *o)
 {
-	struct sent in = take(r, o->fifo);
-	struct sent *out = post(r, o->other, o->n, w->depth, (uint32_t)(o - w->ops));
-	const uint32_t *from = slots(r, &in, o->n);
-	uint32_t *v = slots(r, out, o->n);
+	struct sent in = take(r, o);
+	struct sent *out = messages_post(r, o->other, o->n, w->depth, (uint32_t)(o - w->ops));
+	const uint32_t *from = messages_values(r, &in, o->n);
+	uint32_t *v = messages_values(r, out, o->n);
 	bool reduces = op_kind(o) == OP_REDUCE_SEND;
 
 	for (uint32_t j = 0; j < o->n; j++) {
 		uint32_t got = from[j];
 		if (reduces)
-			got = combine(r, w, o, get(r, w, o, o->cell + j, OP_INITIAL), got);
+			got = combine(r, w, o, get(r, w, o, o->cell + j, OP_INITIAL, false), got,
+				      false);
 		v[j] = got;
 		if (!(o->kind & OP_NOSTORE))
-			put(r, w, o, o->cell + j, got, w->depth, reduces, in.row);
+			put(r, w, o, o->cell + j, got, w->depth, reduces, in.row, false);
 	}
 	count_sent(r, w, v, o->n);
 	if (r->len)
@@ -454,53 +380,73 @@ static void run_local(struct replay *r, struct runner *w, const struct op *o)
 		replay_note_length(r, w, o, o->cell, r->state + (w->base + o->cell));
 	for (uint32_t k = 0; k < o->n; k++) {
 		uint32_t j = up ? k : o->n - 1 - k; /* as memmove does */
-		uint32_t v = get(r, w, o, o->cell + j, OP_INITIAL);
+		uint32_t v = get(r, w, o, o->cell + j, OP_INITIAL, false);
 		if (reduces)
-			v = combine(r, w, o, get(r, w, o, o->other + j, OP_INITIAL_INTO), v);
-		put(r, w, o, o->other + j, v, w->depth, reduces, NONE);
+			v = combine(r, w, o, get(r, w, o, o->other + j, OP_INITIAL_INTO, false), v,
+				    false);
+		put(r, w, o, o->other + j, v, w->depth, reduces, NONE, false);
 	}
 }
 
 /* ---- events ------------------------------------------------------------------------- */
 
-static inline void start(struct replay *r, struct runner *w)
+ALWAYS_INLINE void start(struct replay *r, struct runner *w, bool plain)
 {
 	const struct op *o = w->ops + w->next, *end = w->ops + w->nops;
 
 	do {
 		enum op_kind k = op_kind(o);
-		if (k == OP_SEND)
+		if (plain && k == OP_SEND && o->n == 1)
+			send_one(r, w, o);
+		else if (k == OP_SEND)
 			run_send(r, w, o);
-		else if (k == OP_RECV_SEND || k == OP_REDUCE_SEND)
+		else if (!plain && (k == OP_RECV_SEND || k == OP_REDUCE_SEND))
 			run_fused(r, w, o);
 		o++;
 	} while (o < end && o->kind & OP_JOINED);
 }
 
 /* A cell gets what came in a message. */
-static inline void arrive(struct replay *r, struct runner *w, const struct op *o, uint32_t cell,
-			  uint32_t got, uint32_t depth, uint32_t row)
+ALWAYS_INLINE void arrive(struct replay *r, struct runner *w, const struct op *o, uint32_t cell,
+			  uint32_t got, uint32_t depth, uint32_t row, bool plain)
 {
 	bool reduces = op_kind(o) == OP_REDUCE_FROM;
 
 	if (reduces)
-		got = combine(r, w, o, get(r, w, o, cell, OP_INITIAL), got);
-	put(r, w, o, cell, got, depth, reduces, row);
+		got = combine(r, w, o, get(r, w, o, cell, OP_INITIAL, plain), got, plain);
+	put(r, w, o, cell, got, depth, reduces, row, plain);
+}
+
+/* The depth behind a receive, whose sender had that one. */
+static inline uint32_t meet(const struct runner *w, uint32_t depth, uint32_t sender)
+{
+	return max_u32(depth, max_u32(w->depth, sender) + 1);
+}
+
+/* The same of one chunk, in a plain run. */
+ALWAYS_INLINE uint32_t receive_one(struct replay *r, struct runner *w, const struct op *o,
+				   uint32_t depth)
+{
+	uint32_t sender, row, value = messages_take_one(r, o->fifo, &sender, &row);
+
+	depth = meet(w, depth, sender);
+	arrive(r, w, o, o->cell, value, depth, row, true);
+	return depth;
 }
 
 /* A receive at the end of its wave; returns the depth behind it. */
-static inline uint32_t run_receive(struct replay *r, struct runner *w, const struct op *o,
-				   uint32_t depth)
+ALWAYS_INLINE uint32_t run_receive(struct replay *r, struct runner *w, const struct op *o,
+				   uint32_t depth, bool plain)
 {
-	struct sent m = take(r, o->fifo);
-	const uint32_t *v = slots(r, &m, o->n);
+	struct sent m = take(r, o);
+	const uint32_t *v = messages_values(r, &m, o->n);
 
-	depth = max_u32(depth, max_u32(w->depth, m.depth) + 1);
-	if (UNLIKELY(r->len != NULL))
+	depth = meet(w, depth, m.depth);
+	if (!plain && UNLIKELY(r->len != NULL))
 		replay_note_length(r, w, o, o->cell, v);
 	for (uint32_t j = 0; j < o->n; j++)
-		arrive(r, w, o, o->cell + j, v[j], depth, m.row);
-	if (o->n == 0 && r->hook)
+		arrive(r, w, o, o->cell + j, v[j], depth, m.row, plain);
+	if (!plain && o->n == 0 && r->hook)
 		r->hook(r->arg, &(struct stored){ .task = (uint32_t)(w - r->runners),
 						  .row = (uint32_t)(o - w->ops),
 						  .cell = NONE,
@@ -509,6 +455,12 @@ static inline uint32_t run_receive(struct replay *r, struct runner *w, const str
 						  .depth = depth,
 						  .from = m.row });
 	return depth;
+}
+
+static __attribute__((noinline)) uint32_t receive_many(struct replay *r, struct runner *w,
+						       const struct op *o, uint32_t depth)
+{
+	return run_receive(r, w, o, depth, true);
 }
 
 /* An operation that is no end of a message; returns the depth behind it. Its loops over chunks are
@@ -538,7 +490,7 @@ static __attribute__((noinline, aligned(64))) uint32_t finish_other(struct repla
 	return depth;
 }
 
-static inline void finish(struct replay *r, struct runner *w)
+ALWAYS_INLINE void finish(struct replay *r, struct runner *w, bool plain)
 {
 	const struct op *o = w->ops + w->next, *end = w->ops + w->nops;
 	uint32_t depth = w->depth;
@@ -547,10 +499,14 @@ static inline void finish(struct replay *r, struct runner *w)
 		enum op_kind k = op_kind(o);
 		if (k == OP_SEND)
 			depth = max_u32(depth, w->depth + 1);
-		else if (k <= OP_REDUCE_FROM)
-			depth = run_receive(r, w, o, depth);
-		else
+		else if (k > OP_REDUCE_FROM)
 			depth = finish_other(r, w, o, depth);
+		else if (!plain)
+			depth = run_receive(r, w, o, depth, false);
+		else if (o->n == 1)
+			depth = receive_one(r, w, o, depth);
+		else
+			depth = receive_many(r, w, o, depth);
 		o++;
 	} while (o < end && o->kind & OP_JOINED);
 	w->depth = depth;
@@ -562,11 +518,8 @@ static inline void finish(struct replay *r, struct runner *w)
 	__builtin_prefetch(o + AHEAD);
 }
 
-void replay_run(struct replay *r, const struct order *order)
+ALWAYS_INLINE void run(struct replay *r, const struct order *order, bool plain)
 {
-	if (r->hook)
-		for (uint32_t f = 0; f < r->p->nfifos; f++)
-			make_list(r, &r->queues[f]);
 	for (uint32_t i = 0; i < order->n; i++) {
 		struct runner *w = &r->runners[order->v[i].task];
 		bool running = w->running;
@@ -576,13 +529,36 @@ void replay_run(struct replay *r, const struct order *order)
 		}
 		for (uint32_t n = order->v[i].events; n > 0; n--) {
 			if (running)
-				finish(r, w);
+				finish(r, w, plain);
 			else
-				start(r, w);
+				start(r, w, plain);
 			running = !running;
 		}
 		w->running = running;
 	}
+}
+
+static __attribute__((noinline)) void run_plain(struct replay *r, const struct order *order)
+{
+	run(r, order, true);
+}
+
+static __attribute__((noinline)) void run_any(struct replay *r, const struct order *order)
+{
+	run(r, order, false);
+}
+
+static bool is_plain(const struct replay *r)
+{
+	return !r->p->lowered && !r->hook && !r->len && !r->sized;
+}
+
+void replay_run(struct replay *r, const struct order *order)
+{
+	if (r->hook)
+		for (uint32_t f = 0; f < r->p->nfifos; f++)
+			messages_list(r, &r->queues[f]);
+	(is_plain(r) ? run_plain : run_any)(r, order);
 	if (r->one_size && r->p->nbuffers)
 		for (uint32_t t = 0; t < r->p->ntasks; t++)
 			r->moved[(size_t)r->runners[t].rank * r->p->nbuffers] += r->runners[t].sent;

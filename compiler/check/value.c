@@ -14,6 +14,17 @@
 
 #include <string.h>
 
+/* For value_home; base is below 2^31. */
+static void set_inverse(struct values *v)
+{
+	uint32_t d = v->cells ? v->cells : 1, log = 0;
+
+	while (log < 31 && UINT64_C(1) << log < d)
+		log++;
+	v->shift = 31 + log;
+	v->inverse = (uint32_t)(((UINT64_C(1) << v->shift) + d - 1) / d);
+}
+
 bool values_init(struct values *v, struct arena *a, uint32_t nranks, uint32_t cells, uint64_t room)
 {
 	uint64_t base = (uint64_t)nranks * cells;
@@ -27,6 +38,7 @@ bool values_init(struct values *v, struct arena *a, uint32_t nranks, uint32_t ce
 		v->nodes = arena_grow(a, NULL, 0, room * sizeof(*v->nodes));
 		v->cap = (uint32_t)room;
 	}
+	set_inverse(v);
 	return base < UINT32_MAX / 2;
 }
 

@@ -39,7 +39,8 @@ struct pending {
 struct values {
 	struct arena *arena;
 	uint32_t nranks, cells;
-	uint32_t base; /* nranks * cells */
+	uint32_t base;		 /* nranks * cells */
+	uint32_t inverse, shift; /* of a division by cells: value_home */
 	struct node *nodes;
 	uint32_t n, cap;
 	struct pending *heap; /* for value_shares; the greatest number on top */
@@ -56,16 +57,34 @@ bool values_init(struct values *v, struct arena *a, uint32_t nranks, uint32_t ce
  *  cell. */
 uint32_t value_combine(struct values *v, uint32_t a, uint32_t b, bool *same_cell);
 
+/* Of an initial value: its cell, and its rank. A multiplication for the division by cells:
+ * inverse is 2^shift / cells, rounded up (Granlund and Montgomery, PLDI 1994, theorem 4.2), and
+ * numbers of values are below 2^31. */
+struct home {
+	uint32_t cell, rank;
+};
+
+static inline struct home value_home(const struct values *v, uint32_t id)
+{
+	uint32_t rank = (uint32_t)((uint64_t)id * v->inverse >> v->shift);
+
+	return (struct home){ id - rank * v->cells, rank };
+}
+
 static inline struct one_share value_share(const struct values *v, uint32_t id)
 {
-	if (id < v->base)
-		return (struct one_share){ id % v->cells, id / v->cells, 1 };
+	if (id < v->base) {
+		struct home h = value_home(v, id);
+		return (struct one_share){ h.cell, h.rank, 1 };
+	}
 	const struct node *x = &v->nodes[id - v->base];
 	return (struct one_share){ x->cell, x->first, x->more ? x->more + 1u : 0 };
 }
 
 /* The same, for the commonest case at once: two adjacent shares of one cell. */
-static inline uint32_t value_combine_fast(struct values *v, uint32_t a, uint32_t b, bool *same_cell)
+static inline __attribute__((always_inline)) uint32_t value_combine_fast(struct values *v,
+									 uint32_t a, uint32_t b,
+									 bool *same_cell)
 {
 	struct one_share x = value_share(v, a), y = value_share(v, b);
 	uint32_t n = x.n + y.n, first = y.first, end = y.first + y.n;
@@ -142,13 +161,13 @@ const char *value_text(struct arena *arena, const struct program *p, struct valu
 /* The cell whose length the value has: where it came from. */
 static inline uint32_t value_cell(const struct values *v, uint32_t id)
 {
-	return id < v->base ? id % v->cells : v->nodes[id - v->base].cell;
+	return id < v->base ? value_home(v, id).cell : v->nodes[id - v->base].cell;
 }
 
 /* And its rank, where ranks have lengths of their own. */
 static inline uint32_t value_rank(const struct values *v, uint32_t id)
 {
-	return id < v->base ? id / v->cells : v->nodes[id - v->base].first;
+	return id < v->base ? value_home(v, id).rank : v->nodes[id - v->base].first;
 }
 
 #endif
