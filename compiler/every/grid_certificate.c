@@ -16,9 +16,8 @@
  * A function's point is the rank's digits, and the trips of the loops around an operation.
  * tests/check/certificate_grid.py checks one.
  */
-#include "compiler/every/grid.h"
-
 #ifdef CCS_HAVE_ISL
+#include "compiler/every/grid.h"
 
 /* The digits whose bits are set. */
 static json_t *digits(const struct grid *g, uint32_t bits)

@@ -17,6 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Launchers end a job at the first rank that fails, so the others leave this to the one that tells
+ * why. */
+#define TELLING_US 200000
+
 static void say(const struct options *o, bool rank, const char *format, va_list ap)
 {
 	char text[CCS_TEXT];
@@ -46,6 +50,8 @@ int complain_once(const struct options *o, int rc, const char *format, ...)
 	va_start(ap, format);
 	if (!o->rank)
 		say(o, false, format, ap);
+	else
+		usleep(TELLING_US);
 	va_end(ap);
 	return rc;
 }
