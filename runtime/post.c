@@ -377,8 +377,9 @@ bool post_calls(struct call *calls, post_play *play)
 	struct post posts[MOST_POSTED];
 	struct posting p = { .posts = posts, .play = play };
 
+	/* What another thread has kept of a run is read if it is seen to have opened posting after. */
 	if (!w->posts ||
-	    atomic_load_explicit(&w->posts->closed, memory_order_relaxed) <= calls->comm->seq)
+	    atomic_load_explicit(&w->posts->closed, memory_order_acquire) <= calls->comm->seq)
 		return false;
 	if (!begin(&p, calls))
 		return false;
