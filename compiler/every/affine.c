@@ -388,55 +388,92 @@ static isl_pw_aff *call(struct walk *w, const struct expr *e)
 	return r;
 }
 
-/* TABLE[e]: a piece for each entry. */
-static isl_pw_aff *entry(struct walk *w, const struct expr *e)
+/* A file's let keeps the rank and N of the whole, in groups too: a walk there, of the same points.
+ * ccs(5) 4. Of a text that is called in groups the whole is not known; there it must be one number. */
+static struct walk whole_of(const struct walk *w)
 {
-	if (!e->sym || !symbol_is_table(e->sym) || e->b)
-		return failed(w, e->span, "an entry of what is no table");
-	isl_pw_aff *i = affine(w, e->a), *r = NULL;
-	int64_t k = 0;
-	if (!i)
-		return NULL;
-	for (const struct expr *a = e->sym->value->args; a; a = a->next, k++) {
-		isl_set *s = isl_pw_aff_eq_set(isl_pw_aff_copy(i), forms_constant(w->f, k));
-		s = isl_set_intersect(s, isl_set_copy(w->domain));
-		isl_pw_aff *v = affine_within(w, s, a);
-		isl_set_free(s);
-		if (!v) {
-			isl_pw_aff_free(r);
-			isl_pw_aff_free(i);
-			return NULL;
-		}
-		r = r ? isl_pw_aff_union_add(r, v) : v;
-	}
-	isl_pw_aff_free(i);
-	if (r && covers(w, r))
-		return r;
-	isl_pw_aff_free(r);
-	return failed(w, e->span, "an index may be outside of its table");
-}
+	struct walk whole = forms_begin(w->f);
 
-/* A file's let keeps the rank and N of the whole, in groups too. ccs(5) 4. Of a text that is called
- * in groups the whole is not known; there it must be one number. */
-static isl_pw_aff *of_file(struct walk *w, const struct expr *e)
-{
-	struct forms *f = w->f;
-	struct walk whole = forms_begin(f);
-	bool called = f->least == 1;
-	int64_t n;
-
-	if (!called) {
+	if (w->f->least > 1) {
 		isl_set_free(whole.domain);
 		whole.domain = isl_set_copy(w->domain);
 	}
 	whole.calls = w->calls + 1;
-	isl_pw_aff *v = affine(&whole, e->sym->value);
-	if (v && called && !affine_number(v, whole.domain, &n)) {
-		isl_pw_aff_free(v);
-		v = failed(w, e->span, "a file's let, in a text that is called in groups");
-	}
+	return whole;
+}
+
+/* ... v, a value there, if it may be used. */
+static isl_pw_aff *from_whole(struct walk *w, const struct walk *whole, isl_pw_aff *v,
+			      struct span at)
+{
+	int64_t n;
+
+	if (!v || w->f->least > 1 || affine_number(v, whole->domain, &n))
+		return v;
+	isl_pw_aff_free(v);
+	return failed(w, at, "a file's let, in a text that is called in groups");
+}
+
+static bool is_of_file(const struct walk *w, const struct symbol *s)
+{
+	return s->kind == SYM_LET && !s->owner && s->value && w->calls < CALLS_DEEP;
+}
+
+static isl_pw_aff *of_file(struct walk *w, const struct expr *e)
+{
+	struct walk whole = whole_of(w);
+	isl_pw_aff *v = from_whole(w, &whole, affine(&whole, e->sym->value), e->span);
+
 	forms_end(&whole);
 	return v ? on(w, v) : NULL;
+}
+
+/* The entries of a file's table; as above. */
+static struct entries *entries_of_file(struct walk *w, const struct expr *e)
+{
+	struct walk whole = whole_of(w);
+	struct entries *t = forms_entries(&whole, e->sym->value);
+	bool ok = t != NULL;
+
+	for (uint32_t i = 0; ok && i < t->n; i++)
+		ok = (t->v[i] = from_whole(w, &whole, t->v[i], e->span)) != NULL;
+	forms_end(&whole);
+	if (ok)
+		return t;
+	forms_free_entries(t);
+	return NULL;
+}
+
+/* t[i]: a piece for each entry. Keeps both. */
+static isl_pw_aff *entry_at(struct walk *w, const struct entries *t, isl_pw_aff *i)
+{
+	isl_pw_aff *r = NULL;
+
+	for (uint32_t k = 0; k < t->n; k++) {
+		isl_set *s = isl_pw_aff_eq_set(isl_pw_aff_copy(i), forms_constant(w->f, k));
+		s = isl_set_intersect(s, isl_set_copy(w->domain));
+		isl_pw_aff *v = isl_pw_aff_intersect_domain(isl_pw_aff_copy(t->v[k]), s);
+		r = r ? isl_pw_aff_union_add(r, v) : v;
+	}
+	return r;
+}
+
+static isl_pw_aff *entry(struct walk *w, const struct expr *e)
+{
+	if (!e->sym || !symbol_is_table(e->sym) || e->b)
+		return failed(w, e->span, "an entry of what is no table");
+	struct entries *bound = w->f->bound[e->sym->id].table, *own = NULL;
+	if (!bound && is_of_file(w, e->sym))
+		own = entries_of_file(w, e);
+	if (!bound && !own)
+		return failed(w, e->span, "a table that is not known");
+	isl_pw_aff *i = affine(w, e->a), *r = i ? entry_at(w, bound ? bound : own, i) : NULL;
+	forms_free_entries(own);
+	isl_pw_aff_free(i);
+	if (!i || (r && covers(w, r)))
+		return r;
+	isl_pw_aff_free(r);
+	return failed(w, e->span, "an index may be outside of its table");
 }
 
 static isl_pw_aff *name(struct walk *w, const struct expr *e)
@@ -446,7 +483,7 @@ static isl_pw_aff *name(struct walk *w, const struct expr *e)
 
 	if (v)
 		return on(w, isl_pw_aff_copy(v));
-	if (s && s->kind == SYM_LET && !s->owner && s->value && w->calls < CALLS_DEEP)
+	if (s && is_of_file(w, s))
 		return of_file(w, e);
 	return failed(w, e->span, "a name whose value is not known for every N");
 }

@@ -22,18 +22,24 @@ static bool enter(struct walk *w, struct span at, struct place_entry e)
 	return true;
 }
 
+/* The points where a number is one of the ranks. */
+static isl_set *where_rank(struct walk *w, isl_pw_aff *p)
+{
+	isl_set *s = isl_pw_aff_ge_set(isl_pw_aff_copy(p), forms_constant(w->f, 0));
+
+	return isl_set_intersect(s,
+				 isl_pw_aff_lt_set(isl_pw_aff_copy(p), isl_pw_aff_copy(w->here.n)));
+}
+
 static bool peer_of(struct walk *w, const struct stmt *s, struct form *o)
 {
-	struct forms *f = w->f;
 	isl_pw_aff *p = affine(w, s->e);
 
 	if (!p)
 		return false;
-	isl_set *good = isl_pw_aff_ge_set(isl_pw_aff_copy(p), forms_constant(f, 0));
-	good = isl_set_intersect(good,
-				 isl_pw_aff_lt_set(isl_pw_aff_copy(p), isl_pw_aff_copy(w->here.n)));
-	good = isl_set_intersect(
-		good, isl_pw_aff_ne_set(isl_pw_aff_copy(p), isl_pw_aff_copy(w->here.rank)));
+	isl_set *good = isl_set_intersect(
+		where_rank(w, p),
+		isl_pw_aff_ne_set(isl_pw_aff_copy(p), isl_pw_aff_copy(w->here.rank)));
 	isl_pw_aff *step = affine_product(w, p, w->here.stride, s->e->span);
 	isl_pw_aff_free(p);
 	if (!walk_always(w, good, s->e->span, "a peer may be no rank, or the rank itself") ||
@@ -206,7 +212,9 @@ static bool channel(struct walk *w, const struct stmt *s)
 	if (!e)
 		return false;
 	isl_set *good = isl_pw_aff_ge_set(isl_pw_aff_copy(e), forms_constant(w->f, 0));
-	bool ok = walk_always(w, good, s->span, "a channel may be negative");
+	good = isl_set_intersect(
+		good, isl_pw_aff_le_set(isl_pw_aff_copy(e), forms_constant(w->f, UINT32_MAX)));
+	bool ok = walk_always(w, good, s->span, "a channel may have a number that none has");
 	w->channel = e;
 	ok = ok && list(w, s->body);
 	w->channel = outer;
@@ -221,12 +229,23 @@ static bool holds(struct walk *w, const struct stmt *s)
 	return good && walk_always(w, good, s->span, "an assert may fail");
 }
 
+/* Whether a link's ends are ranks; or the same, which is no link. */
+static bool ends_are_ranks(struct walk *w, const struct stmt *s, isl_pw_aff *from, isl_pw_aff *to)
+{
+	isl_set *good = isl_set_intersect(where_rank(w, from), where_rank(w, to));
+	isl_set *none = isl_pw_aff_eq_set(isl_pw_aff_copy(from), isl_pw_aff_copy(to));
+
+	return walk_always(w, isl_set_union(good, none), s->span,
+			   "a link may go to what is no rank");
+}
+
 static bool link(struct walk *w, const struct stmt *s)
 {
 	isl_pw_aff *from = affine(w, s->e), *to = from ? affine(w, s->e2) : NULL;
 
-	if (!to) {
+	if (!to || !ends_are_ranks(w, s, from, to)) {
 		isl_pw_aff_free(from);
+		isl_pw_aff_free(to);
 		return false;
 	}
 	isl_set *d = points(w);
@@ -340,11 +359,9 @@ static bool let(struct walk *w, const struct stmt *s)
 {
 	struct forms *f = w->f;
 
-	if (s->e->kind == E_TABLE)
-		return true;
-	if (!forms_bind(w, s->var, s->e))
+	if (!forms_let(w, s))
 		return false;
-	if (w->depth == 0 && w->calls == 0) {
+	if (s->e->kind != E_TABLE && w->depth == 0 && w->calls == 0) {
 		ARENA_PUSH(f->arena, f->clocks, f->nclocks, f->capclocks) =
 			isl_pw_aff_copy(f->bound[s->var->id].value);
 		ARENA_PUSH(f->arena, f->clock_names, f->ncnames, f->capcnames) = s->var->name;

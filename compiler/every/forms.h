@@ -85,9 +85,16 @@ struct forms {
 	struct bound *bound; /* of symbols, by id */
 };
 
+/* A table's entries. */
+struct entries {
+	isl_pw_aff **v;
+	uint32_t n;
+};
+
 /* A symbol's meaning. */
 struct bound {
-	isl_pw_aff *value; /* a number */
+	isl_pw_aff *value;     /* a number */
+	struct entries *table; /* or a table, whose entries are those of where its let stands */
 	bool view;
 	struct chunks of;  /* a view: its chunks in a buffer */
 	isl_pw_aff *count; /* ... its parts */
@@ -162,6 +169,11 @@ bool forms_names(struct walk *w, const struct decl *topology);
 /** Binds a symbol to a number, which is taken; to the value of an expression. */
 void forms_set(struct forms *f, const struct symbol *s, isl_pw_aff *v);
 bool forms_bind(struct walk *w, const struct symbol *s, const struct expr *e);
+/** A table's entries here; NULL: one has no value, and f->why says why. */
+struct entries *forms_entries(struct walk *w, const struct expr *table);
+void forms_free_entries(struct entries *t);
+/** Binds a let's name to what it says, a number or a table. */
+bool forms_let(struct walk *w, const struct stmt *s);
 /** A call's forms; a scratch of the text that is walked. */
 bool forms_call(struct walk *w, const struct stmt *s);
 bool forms_scratch(struct walk *w, const struct stmt *s);

@@ -26,6 +26,42 @@ bool forms_bind(struct walk *w, const struct symbol *s, const struct expr *e)
 	return v != NULL;
 }
 
+/* ---- lets ------------------------------------------------------------------------------------ */
+
+struct entries *forms_entries(struct walk *w, const struct expr *table)
+{
+	struct entries *t = ARENA_MAKE(w->f->arena, struct entries, .n = 0);
+
+	t->v = ARENA_ARRAY(w->f->arena, isl_pw_aff *, table->nargs + 1);
+	for (const struct expr *e = table->args; e; e = e->next) {
+		isl_pw_aff *v = affine(w, e);
+		if (!v) {
+			forms_free_entries(t);
+			return NULL;
+		}
+		t->v[t->n++] = v;
+	}
+	return t;
+}
+
+void forms_free_entries(struct entries *t)
+{
+	while (t && t->n)
+		isl_pw_aff_free(t->v[--t->n]);
+}
+
+bool forms_let(struct walk *w, const struct stmt *s)
+{
+	struct bound *b = &w->f->bound[s->var->id];
+
+	if (s->e->kind != E_TABLE)
+		return forms_bind(w, s->var, s->e);
+	struct entries *t = forms_entries(w, s->e);
+	forms_free_entries(b->table);
+	b->table = t;
+	return t != NULL;
+}
+
 /* ---- topologies ------------------------------------------------------------------------------ */
 
 /* A declaration's `where` holds for this call, or fail. */
@@ -41,7 +77,7 @@ static bool where_holds(struct walk *w, const struct decl *d, struct span at)
 bool forms_names(struct walk *w, const struct decl *t)
 {
 	for (const struct stmt *s = t->body; s; s = s->next)
-		if (s->kind == S_LET && s->e->kind != E_TABLE && !forms_bind(w, s->var, s->e))
+		if (s->kind == S_LET && !forms_let(w, s))
 			return false;
 	return true;
 }
@@ -81,18 +117,22 @@ static bool on_topology(struct walk *w, const struct stmt *call, const struct de
 	struct forms *f = w->f;
 	uint32_t n = topology_symbols(t, NULL);
 	const struct symbol **names = ARENA_ARRAY(f->arena, const struct symbol *, n + 1);
-	isl_pw_aff **outer = ARENA_ARRAY(f->arena, isl_pw_aff *, n + 1);
+	struct bound *outer = ARENA_ARRAY(f->arena, struct bound, n + 1);
 
 	topology_symbols(t, names);
 	for (uint32_t i = 0; i < n; i++) {
-		outer[i] = f->bound[names[i]->id].value;
-		f->bound[names[i]->id].value = NULL;
+		outer[i] = f->bound[names[i]->id];
+		f->bound[names[i]->id] = (struct bound){ 0 };
 	}
 	bool ok = (!t ||
 		   (forms_topology(w, d) && where_holds(w, t, call->span) && forms_names(w, t))) &&
 		  where_holds(w, d, call->span) && forms_walk(w, d->body);
-	for (uint32_t i = 0; i < n; i++)
-		forms_set(f, names[i], outer[i]);
+	for (uint32_t i = 0; i < n; i++) {
+		struct bound *b = &f->bound[names[i]->id];
+		isl_pw_aff_free(b->value);
+		forms_free_entries(b->table);
+		*b = outer[i];
+	}
 	return ok;
 }
 

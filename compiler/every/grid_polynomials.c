@@ -214,13 +214,14 @@ isl_aff *grid_affine(const struct grid *g, const struct polynomial *p)
 		}
 		if (degree > 1)
 			return isl_aff_free(a);
+		isl_val *factor = isl_val_int_from_si(g->isl, t->factor);
 		if (atom == NONE)
-			a = isl_aff_add_constant_si(a, (int)t->factor);
+			a = isl_aff_add_constant_val(a, factor);
 		else if (atom < g->ranks)
-			a = isl_aff_add_coefficient_si(a, isl_dim_param, (int)atom, (int)t->factor);
+			a = isl_aff_add_coefficient_val(a, isl_dim_param, (int)atom, factor);
 		else
-			a = isl_aff_add_coefficient_si(a, isl_dim_in, (int)(atom - g->ranks),
-						       (int)t->factor);
+			a = isl_aff_add_coefficient_val(a, isl_dim_in, (int)(atom - g->ranks),
+							factor);
 	}
 	return a;
 }

@@ -304,10 +304,16 @@ bool grid_let(struct grid *g, const struct stmt *s)
 {
 	struct polynomial v;
 
-	if (s->kind == S_FN || (s->kind == S_LET && s->e->kind == E_TABLE))
+	if (s->kind == S_FN)
 		return true;
 	if (s->kind != S_LET)
 		return grid_fail(g, s->span, "a statement beside procs in groups");
+	if (s->e->kind == E_TABLE) { /* whose entries are not asked for, but must have values */
+		bool ok = true;
+		for (const struct expr *e = s->e->args; e && ok; e = e->next)
+			ok = grid_value(g, e, &v);
+		return ok;
+	}
 	if (!grid_value(g, s->e, &v))
 		return false;
 	grid_bind(g, s->var, &v);

@@ -329,6 +329,7 @@ void forms_free(struct forms *f)
 	}
 	for (uint32_t i = 0; f->bound && i < f->in->module->nsymbols; i++) {
 		isl_pw_aff_free(f->bound[i].value);
+		forms_free_entries(f->bound[i].table);
 		forms_free_view(&f->bound[i]);
 	}
 	for (uint32_t i = 0; i < f->nclocks; i++)

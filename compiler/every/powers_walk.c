@@ -513,8 +513,12 @@ static bool let(struct power_walk *w, const struct stmt *s)
 {
 	struct value v;
 
-	if (s->e->kind == E_TABLE)
-		return true;
+	if (s->e->kind == E_TABLE) { /* whose entries are not asked for, but must have values */
+		bool ok = true;
+		for (const struct expr *e = s->e->args; e && ok; e = e->next)
+			ok = value_of(w, e, &v);
+		return ok;
+	}
 	if (!value_of(w, s->e, &v))
 		return false;
 	power_bind(w, s->var, &v);
@@ -527,9 +531,13 @@ static bool link(struct power_walk *w, const struct stmt *s)
 {
 	struct power_forms *f = w->f;
 	struct value from, to, t = value_track(TRACK_FROM), r = value_track(TRACK_RANK);
+	struct value zero = value_constant(0);
+	const char *why = "a link may go to what is no rank";
 
 	if (!power_number(w, s->e, &from) || !power_number(w, s->e2, &to) ||
-	    !power_ordered(w, &from, OP_EQ, &r, s->span, "a link from another rank"))
+	    !power_ordered(w, &from, OP_EQ, &r, s->span, "a link from another rank") ||
+	    !power_ordered(w, &to, OP_GE, &zero, s->e2->span, why) ||
+	    !power_ordered(w, &to, OP_LT, &w->n, s->e2->span, why))
 		return false;
 	const struct dfa *pairs = power_and(f, w->domain, value_compare(f, OP_EQ, &t, &to));
 	pairs = dfa_exists(&f->d, pairs, BIT(TRACK_D) | BIT(TRACK_J));

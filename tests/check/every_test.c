@@ -14,6 +14,7 @@
  * proved is no claim; but the schedules of `proved` must be, and some mutants too, or the test says
  * nothing.
  */
+#include "tests/check/every_beyond.h"
 #include "tests/support/rng.h"
 
 #include <ctype.h>
@@ -502,57 +503,6 @@ static int uncut(const char *ccc, const char *dir)
 	return !ok;
 }
 
-/* Texts that are right for small N, and what shows that they are wrong; or for their own X, so
- * that nothing may be said of every X. */
-static const struct {
-	const char *wrong, *text;
-} beyond_texts[] = {
-	/* a number that 64 bits do not hold */
-	{ "-n 128", "schedule wide\n  implements allreduce(inout data[1])\n{\n"
-		    "  let z = N > 100 ? (N * 1000000000) * 1000000000 : 0\n"
-		    "  if rank > 0 { reduce data from rank - 1 }\n"
-		    "  if rank < N - 1 { send data to rank + 1 }\n"
-		    "  if rank < N - 1 { recv data from rank + 1 }\n"
-		    "  if rank > 0 { send data to rank - 1 }\n}\n" },
-	{ "-n 16384 -D X=16384",
-	  "import \"ring_allreduce.ccs\"\nimport \"ring_reduce_scatter.ccs\"\n"
-	  "import \"ring_allgather.ccs\"\nschedule wide_grid(X = 2)\n"
-	  "  implements allreduce(inout data[N])\n  where N % X == 0\n{\n"
-	  "  let Y = N / X\n  let x = rank % X\n  let z = X * X * X * X * X\n"
-	  "  within group(rank - x, X, 1) { ring_reduce_parts(data) }\n"
-	  "  within group(x, Y, X) { ring_allreduce(data[x * Y .. (x + 1) * Y]) }\n"
-	  "  within group(rank - x, X, 1) { ring_gather_parts(data) }\n}\n" },
-	/* a callee on the caller's topology, which is turned by another number there */
-	{ "-n 128", "topology turn(K) {\n  let after = (rank + K) % N\n"
-		    "  let before = (rank - K) % N\n}\n"
-		    "proc shift_by_one(a[1], b[1]) on turn(1) {\n"
-		    "  step { send a to after  recv b from before }\n}\n"
-		    "contract shifts(in a[C], in b[C], out c[C], out d[C])\n"
-		    "  ensures c[i] == a[i]@((rank - 1) % N)\n"
-		    "  ensures d[i] == b[i]@((rank - 1) % N)\n"
-		    "schedule twice\n  implements shifts(in a[1], in b[1], out c[1], out d[1])\n"
-		    "  on turn(N > 100 ? 2 : 1)\n{\n  shift_by_one(a, c)\n"
-		    "  step { send b to after  recv d from before }\n}\n" },
-	/* a chunk of another length */
-	{ "-n 128", "contract first(in a[C], out b[D])\n  ensures b[0] == a[0]@0\n"
-		    "schedule cut\n  implements first(in a[1 + N / 101], out b[1])\n"
-		    "  where ispow2(N)\n{\n  if rank == 0 { copy a[0] into b[0] }\n"
-		    "  for k in 0..ilog2(N) {\n    let d = 1 << k\n"
-		    "    if rank < d { send b[0] to rank + d }\n"
-		    "    if rank >= d && rank < 2 * d { recv b[0] from rank - d }\n  }\n}\n" },
-	/* a file's let, which keeps the whole's rank in a group */
-	{ "-n 128", "let me = rank\nschedule turned\n"
-		    "  implements broadcast(inout data[1]; root = 0)\n{\n"
-		    "  if rank > 0 { recv data from rank - 1 }\n"
-		    "  if rank < N - 1 { send data to rank + 1 }\n"
-		    "  if N > 100 { within group(N - 1, N, -1) { assert me == rank, \"me\" } }\n"
-		    "}\n" },
-	/* an assert of a topology that has no links */
-	{ "-n 128", "topology few() {\n  assert N < 100, \"few\"\n}\n"
-		    "schedule some\n  implements broadcast(inout data[1]; root = 0)\n  on few\n{\n"
-		    "  if rank > 0 { recv data from rank - 1 }\n"
-		    "  if rank < N - 1 { send data to rank + 1 }\n}\n" },
-};
 enum { NBEYOND = sizeof(beyond_texts) / sizeof(*beyond_texts) };
 
 static int beyond(const char *ccc, const char *dir)
