@@ -266,6 +266,16 @@ static bool names_any_chunk(const struct ensures *e)
 	       t->ref->kind == REF_ONE && t->ref->lo->kind == E_NAME && t->ref->lo->sym == e->index;
 }
 
+/* The ends of a range of ranks; tracks hold nothing below 0. */
+static bool range(struct power_walk *w, const struct term *t, struct value *lo, struct value *hi)
+{
+	struct value zero = value_constant(0);
+
+	return power_number(w, t->lo, lo) && power_number(w, t->hi, hi) &&
+	       power_ordered(w, lo, OP_GE, &zero, t->span, "a contract's rank may be none") &&
+	       power_ordered(w, lo, OP_LT, hi, t->span, "a sum of nothing");
+}
+
 /* after(q in lo..hi): rank has heard of each q. */
 static bool after(struct power_walk *w, const struct term *t, struct promise *to)
 {
@@ -273,7 +283,7 @@ static bool after(struct power_walk *w, const struct term *t, struct promise *to
 	struct value cell = value_track(TRACK_CHUNK), index = value_track(TRACK_INDEX), lo, hi;
 	struct value q = value_track(TRACK_Q), zero = value_constant(0);
 
-	if (!power_number(w, t->lo, &lo) || !power_number(w, t->hi, &hi))
+	if (!range(w, t, &lo, &hi))
 		return false;
 	to->more = true;
 	to->buffer = f->begun;
@@ -311,7 +321,7 @@ bool power_promise(struct power_forms *f, const struct ensures *e, struct promis
 	const struct dfa *left = power_and(f, w.domain, value_compare(f, OP_EQ, &cell, &c.lo));
 	const struct term *t = e->right;
 	if (t->kind == T_SUM) {
-		if (!power_number(&w, t->lo, &lo) || !power_number(&w, t->hi, &hi))
+		if (!range(&w, t, &lo, &hi))
 			return false;
 		s = value_track(TRACK_FROM);
 		power_bind(&w, t->var, &s);

@@ -317,11 +317,13 @@ static bool loop_of_chunks(struct power_walk *w, const struct stmt *s, const str
 			   const struct value *hi)
 {
 	struct power_forms *f = w->f;
-	struct value j = value_track(TRACK_J);
+	struct value j = value_track(TRACK_J), zero = value_constant(0);
 
 	if (w->in_chunks || w->in_step || s->kind == S_PAR_FOR)
 		return power_fail(f, s->span,
 				  "a loop in a loop over chunks, or in a step, or a par");
+	if (!power_ordered(w, lo, OP_GE, &zero, s->span, "a loop that may begin below 0"))
+		return false; /* tracks hold no such trip */
 	const struct dfa *d = power_and(f, w->domain, value_compare(f, OP_GE, &j, lo));
 	power_bind(w, s->var, &j);
 	w->in_chunks = true;

@@ -131,6 +131,25 @@ static const struct {
 	  "    }\n  }\n  step {\n    for s in 1..M {\n      let src = (node - s) % M\n"
 	  "      send b[node * G .. (node + 1) * G] to at((node + s) % M, local)\n"
 	  "      recv b[src * G .. (src + 1) * G] from at(src, local)\n    }\n  }\n}\n" },
+	/* tracks hold no number below 0: a loop that begins there, a sum, who has begun */
+	{ "-n 128", "schedule below_in_loop\n  implements allreduce(inout data[2])\n"
+		    "  where ispow2(N)\n{\n  scratch t[2]\n"
+		    "  for j in (N > 100 ? 0 - 1 : 0)..2 { copy data[j] into t[j] }\n"
+		    "  for k in 0..ilog2(N) {\n    step {\n      send data to rank ^ (1 << k)\n"
+		    "      recv t from rank ^ (1 << k)\n    }\n"
+		    "    for j in 0..2 { reduce t[j] into data[j] }\n  }\n}\n" },
+	{ "-n 128", "contract all(inout data[1])\n"
+		    "  ensures data[0] == sum(q in (N > 100 ? 0 - 1 : 0)..N: data[0]@q)\n"
+		    "schedule sum_below\n  implements all(inout data[1])\n"
+		    "  where ispow2(N)\n{\n  scratch t[1]\n  for k in 0..ilog2(N) {\n"
+		    "    step {\n      send data to rank ^ (1 << k)\n"
+		    "      recv t from rank ^ (1 << k)\n    }\n    reduce t into data\n  }\n}\n" },
+	{ "-n 128",
+	  "contract heard()\n  ensures after(q in (N > 100 ? 0 - 1 : 0)..N)\n"
+	  "schedule after_below\n  implements heard()\n{\n  scratch t[1]\n  scratch u[1]\n"
+	  "  for k in 0..clog2(N) {\n    step {\n"
+	  "      send t[0..0] to (rank + (1 << k)) % N\n"
+	  "      recv u[0..0] from (rank - (1 << k)) % N\n    }\n  }\n}\n" },
 };
 
 #endif
