@@ -6,8 +6,8 @@ The operations are compared with `ccc --emit=program` for some N; all else is pr
 With --parts it is that of a callee: what its buffer holds in the end is proved to be as said, and
 its operations are printed for these N, for certificate_grid.py to compare.
 """
-import itertools, json, sys
-from certificate_program import program
+import itertools, json, operator, sys
+from certificate_program import *
 from certificate_sums import *
 class Proof:
     def __init__(self, c):
@@ -37,10 +37,20 @@ class Proof:
     def access(self, k, key, p):
         """Chunks of an operand: (buffer, cell), by cases; p's last number is the chunk's."""
         a, e = self.ops[k][key], self.event(p)
-        loops = self.c["buffers"][a["buffer"]]["loops"]
-        return [(g + [ge(p[-1], {}), lt(p[-1], n[0])], (a["buffer"], [p[i] if i <= loops else {} for i in range(self.d - 1)] + [add(first[0], p[-1])]))
+        return [(g + [ge(p[-1], {}), lt(p[-1], n[0])], (a["buffer"], p[:1] + [{}] * (self.d - 2) + [add(first[0], p[-1])]))
                 for g, (_, first, n) in cases([], self.here(k, e), pieces(a["first"], e), pieces(a["n"], e))]
     def target(self, k): return {"recv": "x", "reduce": "x", "copy": "y", "reduce into": "y"}.get(self.ops[k]["kind"])
+    def form(self):
+        """One wave in each place, all that is concurrent after it but blocks; clocks of a rank, not of its trips; plain buffers."""
+        for o in self.ops:
+            wave = [i for i, e in enumerate(o["place"]) if e["kind"] == "wave"]
+            say(len(wave) == 1 and all(e["concurrent"] == (i > wave[0] or e["block"]) for i, e in enumerate(o["place"])), "the place of line %d" % o["line"])
+        sums = [s for c in self.c["clocks"] for x in c["clock"] for s in x["to"] + [f for _, f in x["if"]]]
+        say(all(not any(s[4:]) for s in sums) and all(c["before"] > 0 for c in self.c["clocks"]) and len({c["at"] < 0 for c in self.c["clocks"]}) < 2, "clocks of ranks")
+        p, N, R, least = self.point("p"), {"N": 1}, {"R": 1}, 1 if self.c["contract"] == "" else 2
+        every = [ge(N, number(least)), ge(p[0], {}), lt(p[0], N)] + [eq(x, {}) for x in p[1:]] + ([ge(R, {}), lt(R, N)] if self.c["root"] else [])
+        say(covered(every, [g for g, _ in pieces(self.c["possible"], p)]), "that each N is possible")
+        say(all(b["loops"] == 0 and covered(every, [g for g, _ in pieces(b["chunks"], p)]) and not any(any(x["to"][0][2:]) for x in b["chunks"]) for b in self.c["buffers"]), "as many chunks on all ranks")
     def bounds(self):
         for k, o in enumerate(self.ops):
             p = self.point("p")
@@ -61,6 +71,8 @@ class Proof:
             p = self.event(self.point("p"))
             for g, _ in cases([], self.here(k, p)):
                 say(covered(g, [c for c, _ in self.met(key, k, p)]), "an end for line %d" % o["line"])
+            for (c, (m, q)), (d, (j, r)) in itertools.combinations(self.met(key, k, p), 2):
+                say(empty(c + d) or (m == j and covered(c + d, [[eq(x, y) for x, y in zip(q, r)]])), "one end for line %d" % o["line"])
             for g, (_, (m, q)) in cases([], self.here(k, p), self.met(key, k, p)):
                 say(covered(g, [c for c, _ in self.here(m, q)]), "the other end of line %d" % o["line"])
                 say(covered(g, [c + [eq(a, b) for a, b in zip(p, r)] for c, (j, r) in self.met(back, m, q) if j == k]), "pairs of line %d" % o["line"])
@@ -149,18 +161,16 @@ class Proof:
     def contract(self):
         name, p, q, N = self.c["contract"], self.point("p"), {"q": 1}, {"N": 1}
         root = {"R": 1} if self.c["root"] else {}
-        one = [ge(N, number(1)), ge(p[0], {}), lt(p[0], N)] + [eq(x, {}) for x in p[1:]]
-        say(name or covered(one, [g for g, _ in pieces(self.c["possible"], p)]), "that each N >= 1 is possible")
         if not name: return self.sources_of("f0", p, [(g + [eq(x, {}) for x in p[1:-1]] + [ge(p[-1], {}), lt(p[-1], n[0])], (0, [p[0]] + [{}] * (self.d - 2) + [p[-1]]))
             for g, (_, n) in cases([], pieces(self.c["possible"], self.event(p)), pieces(self.c["buffers"][0]["chunks"], self.event(p)))], [number(1 << 28)] + [{}] * self.long)
-        out = 1 if len(self.c["buffers"]) > 1 and name in ("allgather", "reduce_scatter", "gather", "scatter", "all_to_all") else 0
-        blocks = {"allgather": 1, "gather": 1, "all_to_all": 1, "reduce_scatter": 0, "scatter": 0}
-        C = next(s["to"][0][1] for s in self.c["buffers"][blocks[name]]["chunks"]) if name in blocks else 0
         many, mine = name in ("allgather", "gather", "all_to_all"), name in ("reduce_scatter", "scatter", "all_to_all")
+        say(many or mine or name in ("allreduce", "reduce", "broadcast"), "a contract of the prelude")
+        out, sums = int(many or mine), [b["chunks"][0]["to"][0] for b in self.c["buffers"]]
+        C = sums[1 if many else 0][1] if out else 0
+        say(not out or (C > 0 and all(len(b["chunks"]) == 1 for b in self.c["buffers"][:2]) and all(s[:2] == ([0, C] if whole else [C, 0]) and not any(s[2:]) for s, whole in zip(sums, (mine, many)))), "the contract's blocks")
         index = add(p[2], p[1], C) if many else p[2]
         asked = add(p[2], p[0], C) if mine else p[2]
         rank = p[1] if many else root if name in ("broadcast", "scatter") else None
-        say(name in blocks or name in ("allreduce", "reduce", "broadcast"), "a contract of the prelude")
         for g, (_, n) in cases([], pieces(self.c["possible"], p), pieces(self.c["buffers"][out]["chunks"], p)):
             g = g + [ge(x, {}) for x in p[1:3]] + [eq(x, {}) for x in p[3:]] + [lt(index, n[0])]
             g += [lt(p[1], N), lt(p[2], number(C))] if many else [eq(p[1], {})]
@@ -170,36 +180,42 @@ class Proof:
             wanted = [([ge(q, {}), lt(q, N)] if rank is None else [eq(q, rank)], (0, asked))]
             for h, (s,) in cases(g, self.seen("f0", p)):
                 say(self.within(h, self.holds(s, q), wanted) and self.within(h, wanted, self.holds(s, q)), "the contract")
-def made_operations(c, n):
-    """Of each rank: steps of (line, kind, peer, (buffer, first, end) ...), by their places."""
-    made, proof, numbers = {}, Proof(c), {"N": n, "R": 0}
-    for k, o in enumerate(c["operations"]):
-        dims = [0] + [e["value"] for e in o["place"] if e["kind"] == "trip"]
-        start = next((i for i, e in enumerate(o["place"]) if e["concurrent"]), len(o["place"]))
+def value_at(list_, numbers):
+    """The values of the case that holds of these numbers, [1, N, root, *point]; None: no one does."""
+    f = lambda s: sum(map(operator.mul, s, numbers))
+    return next(([f(s) for s in x["to"]] for x in list_ if all(f(s) >= 0 if kind == ">=" else f(s) == 0 for kind, s in x["if"])), None)
+def made_operations(c, n, root=0):
+    """Of each rank, and block: steps of (line, kind, peer, (buffer, first, end) ...), by their places."""
+    made = {}
+    for o in c["operations"]:
+        dims, kinds = [0] + [e["value"] for e in o["place"] if e["kind"] == "trip"], [e["kind"] for e in o["place"]]
         for trips in itertools.product(range(n), *[range(max(n, 9))] * (len(dims) - 1)):
-            p = [number(dict(zip(dims, trips)).get(i, 0)) for i in range(c["numbers"])]
-            if choose([(g, True) for g, _ in proof.here(k, p)], numbers) is None: continue
-            place = [value(t, numbers) for t in proof.time(k, p, 0)]
-            peer = value(choose(proof.one(k, "peer", p), numbers), numbers) if "peer" in o else None
-            chunks = [(o[key]["buffer"], *[value(choose(pieces(o[key][part], p), numbers)[0], numbers) for part in ("first", "n")]) for key in "xy" if key in o]
-            made.setdefault(trips[0], []).append((place, place[:start], (o["line"], o["kind"].split()[0], peer) + tuple((b, x, x + m) for b, x, m in chunks)))
+            p = [1, n, root] + [dict(zip(dims, trips)).get(i, 0) for i in range(c["numbers"])]
+            if value_at(o["points"], p) is None: continue
+            place = [p[3 + e["value"]] if e["kind"] == "trip" else e["value"] * (e["kind"] == "at") for e in o["place"]]
+            peer, channel = (value_at(o[x], p)[0] if x in o else None for x in ("peer", "channel"))
+            say(not channel, "channel 0 for line %d" % o["line"])
+            chunks = [(o[x]["buffer"], value_at(o[x]["first"], p)[0], value_at(o[x]["n"], p)[0]) for x in "xy" if x in o]
+            there = (trips[0], *[place[i] for i, e in enumerate(o["place"]) if e["block"]])
+            made.setdefault(there, []).append((place, place[:kinds.index("wave")], (o["line"], o["kind"].split()[0], peer) + tuple((b, x, x + m) for b, x, m in chunks)))
     return {r: [[x[2] for x in g] for _, g in itertools.groupby(sorted(v, key=lambda x: x[0]), lambda x: x[1])] for r, v in made.items()}
-def compare(c, ccc, arguments, n):
-    """Rank by rank, in order; blocks of a par have none."""
-    real, sizes = program(ccc, ["-n", str(n)] + (["-D", c["root"] + "=0"] if c["root"] else []) + arguments)
-    made, names = made_operations(c, n), [b["name"] for b in c["buffers"]]
-    count = {b["name"]: value(choose(pieces(b["chunks"], [{}] * c["numbers"]), {"N": n})[0], {"N": n}) for b in c["buffers"]}
-    say(real is not None and all(count.get(name) == k for name, k in sizes.items()), "sizes for N = %d" % n)
-    name = lambda x: x[:3] + tuple((names[b], lo, hi) if names[b] in sizes else ("scratch",) for b, lo, hi in x[3:])
-    made = {r: [[name(x) for x in g] for g in v] for r, v in made.items()}
-    if any(e["block"] for o in c["operations"] for e in o["place"]):
-        made, real = ({r: sorted(sum(v, []), key=str) for r, v in x.items()} for x in (made, real))
-    say(made == real, "the operations of N = %d" % n)
+def compare(c, ccc, arguments, n, root):
+    """Of each rank, or of each block where a par is all of the text, in order. Scratch buffers lie one after another."""
+    real, sizes = program(ccc, ["-n", str(n)] + (["-D%s=%d" % (c["root"], root)] if c["root"] else []) + arguments, c["schedule"])
+    say(real is not None and len({len(r) for r in real}) < 2, "that N = %d is possible, and a par all of the text" % n)
+    counts = [value_at(b["chunks"], [1, n])[0] for b in c["buffers"]]
+    say([(b["name"], k) for b, k in zip(c["buffers"], counts)][:len(sizes)] == list(sizes.items()), "sizes for N = %d" % n)
+    promised(c, arguments, list(sizes))
+    names = [(x, 0) for x in sizes] + [("scratch", sum(counts[len(sizes):i])) for i in range(len(sizes), len(counts))]
+    name = lambda x: x[:3] + tuple((names[b][0], names[b][1] + lo, names[b][1] + hi) for b, lo, hi in x[3:])
+    say({r: [[name(x) for x in g] for g in v] for r, v in made_operations(c, n, root).items()} == real, "the operations of N = %d" % n)
 def main():
     c, parts = json.load(open(sys.argv[1])), sys.argv[2] == "--parts"
     say(parts == (c["contract"] == ""), "a contract")
-    for n in () if parts else (2, 3, 4, 5): compare(c, sys.argv[2], sys.argv[3:], n)
     proof = Proof(c)
+    proof.form()
+    for n in () if parts else range(2, beyond(sys.argv[3:], 5) + 1):
+        for root in sorted({0, 1, n // 2, n - 1}) if c["root"] else [0]: compare(c, sys.argv[2], sys.argv[3:], n, root)
     for step in ("bounds", "matching", "order", "races", "sources", "values", "contract"): getattr(proof, step)()
-    print(json.dumps({n: made_operations(c, int(n)) for n in sys.argv[3:]}) if parts else "ok - %s: %s for every N" % (c["schedule"], c["contract"]))
-main()
+    print(json.dumps({n: {r: v for (r,), v in made_operations(c, int(n)).items()} for n in sys.argv[3:]}) if parts else "ok - %s: %s for every N" % (c["schedule"], c["contract"]))
+if __name__ == "__main__": checked(main)

@@ -7,7 +7,7 @@ operations are compared with `ccc --emit=program` for some sizes; callees are pr
 certificates and checkers; what each call and step makes of the cells is proved for all sizes.
 """
 import functools, itertools, json, math, os, subprocess, sys
-from certificate_program import program
+from certificate_program import *
 from certificate_sums import *
 def names(letter, n): return [{letter + str(i): 1} for i in range(n)]
 def same(a, b): return [eq(x, y) for x, y in zip(a, b)]
@@ -53,7 +53,9 @@ class Proof:
     def cells(self, part, point, letter="x"):
         """Where a cell of the rank at a point is one of these chunks."""
         x, fixed = self.cell(letter), [i for i in self.buffers[part["buffer"]]["digits"] if i not in part["free"]]
-        return [g + [eq(x[self.m + i], to[i]) for i in fixed] + self.inside(part["buffer"], letter) for g, to in self.pieces(part["at"], point)]
+        at = self.pieces(part["at"], point)
+        say(not any(f for _, to in at for i, f in enumerate(to) if i not in fixed), "digits that are fixed, and all others 0")
+        return [g + [eq(x[self.m + i], to[i]) for i in fixed] + self.inside(part["buffer"], letter) for g, to in at]
     def becomes(self, written, new, claimed, line):
         """After a move: what is written holds what is new, all else what it held; this is what is claimed."""
         x, z = self.cell("x"), self.z
@@ -121,6 +123,7 @@ class Proof:
                 say(empty(sum(parts, [])), "a race of lines %d and %d" % (o["line"], x["line"]))
     def step(self, move):
         ops, sends = move["operations"], [o for o in move["operations"] if o["kind"] == "send"]
+        say(move["together"] or not any("peer" in o for o in ops), "what comes before line %d" % move["line"])
         self.messages(sends, [o for o in ops if o["kind"] != "send" and "peer" in o])
         self.races(ops)
         written, new, x = [], [], self.cell("x")
@@ -145,7 +148,7 @@ class Proof:
         many, mine = name in ("allgather", "gather", "all_to_all"), name in ("reduce_scatter", "scatter", "all_to_all")
         say(many or mine or name in ("allreduce", "broadcast", "reduce"), "a contract of the prelude")
         out, used = int(many or mine), [b["digits"] for b in self.buffers]
-        say(sum(b["promised"] for b in self.buffers) == out + 1 and self.buffers[0]["given"] and not any(b["given"] for b in self.buffers[1:]), "buffers of the contract")
+        say(all(b["promised"] == (i <= out) for i, b in enumerate(self.buffers)) and self.buffers[0]["given"] and not any(b["given"] for b in self.buffers[1:]), "buffers of the contract")
         say(not out or (not self.c["reversed"] and all((len(u) == m) == whole and len(u) in (0, m) for u, whole in zip(used, (mine, many)))), "the contract's blocks")
         rank = x[m:-1] if many else self.root if name in ("broadcast", "scatter") else z[:m]
         chunk = x[:m] if mine else [{}] * m if many else x[m:-1]
@@ -153,10 +156,10 @@ class Proof:
         wanted = [g + self.below(z[:m]) + same(z[:m], rank) + same(z[m:], chunk + [{}])]
         say(all(covered(g + h, wanted) for h in self.holds) and all(covered(h, self.holds) for h in wanted), "the contract")
 def target(o): return None if o["kind"] == "send" else "x" if "peer" in o else "y"
-def callee(c):
-    """Has its certificate checked; its operations for groups of 1, 2 and 3."""
+def callee(c, most):
+    """Has its certificate checked; its operations for groups of up to `most`."""
     by = os.path.join(os.path.dirname(__file__), "certificate_powers.py" if c["certificate"] == 2 else "certificate.py")
-    p = subprocess.run([sys.executable, by, "/dev/stdin", "--parts", "1", "2", "3"], input=json.dumps(c), capture_output=True, text=True)
+    p = subprocess.run([sys.executable, by, "/dev/stdin", "--parts", *map(str, range(1, most + 1))], input=json.dumps(c), capture_output=True, text=True)
     say(p.returncode == 0, "the callee %s: %s" % (c["schedule"], p.stderr.strip()))
     return json.loads(p.stdout)
 class Sizes: # the moves for one way to cut N
@@ -173,7 +176,9 @@ class Sizes: # the moves for one way to cut N
         b, at = self.proof.buffers[part["buffer"]], self.at(part["at"], point)
         one = math.prod(self.sizes[i] for i in part["free"] if i != digit)
         first = sum(d * self.weight(b["digits"], i, self.c["reversed"]) for i, d in enumerate(at) if i in b["digits"])
-        return (b["name"], first + lo * one, first + hi * one) if b["promised"] else ("scratch",)
+        scratch = 0 if b["promised"] else sum(self.size(x) for x in self.proof.buffers[:part["buffer"]] if not x["promised"])
+        return b["name"] if b["promised"] else "scratch", scratch + first + lo * one, scratch + first + hi * one
+    def size(self, b): return math.prod(self.sizes[i] for i in b["digits"])
     def call(self, move, r):
         d, callee = move["digit"], self.callees[json.dumps(move["callee"])][str(self.sizes[move["digit"]])]
         if "root" in move: callee = callee[str(self.at(move["root"], r)[0])]
@@ -186,20 +191,21 @@ class Sizes: # the moves for one way to cut N
         return [out] if move["together"] and out else [[x] for x in out]
     def compare(self, ccc, arguments, root):
         n = math.prod(self.sizes)
-        real, counts = program(ccc, ["-n", str(n)] + ["-D%s=%d" % x for x in zip(self.c["factors"], self.sizes)] + (["-D%s=%d" % (self.c["root"], root)] if self.c["root"] else []) + arguments)
-        made = {r: [s for move in self.c["moves"] for s in (self.call if "callee" in move else self.step)(move, self.digits(r))] for r in range(n)}
-        say(real is not None and counts == {b["name"]: math.prod(self.sizes[i] for i in b["digits"]) for b in self.proof.buffers if b["promised"]}, "buffers for " + str(self.sizes))
+        real, counts = program(ccc, ["-n", str(n)] + ["-D%s=%d" % x for x in zip(self.c["factors"], self.sizes)] + (["-D%s=%d" % (self.c["root"], root)] if self.c["root"] else []) + arguments, self.c["schedule"])
+        made = {(r,): [s for move in self.c["moves"] for s in (self.call if "callee" in move else self.step)(move, self.digits(r))] for r in range(n)}
+        say(real is not None and list(counts.items()) == [(b["name"], self.size(b)) for b in self.proof.buffers if b["promised"]], "buffers for " + str(self.sizes))
+        promised(self.c, arguments, list(counts))
         made, real = ({r: [sorted(s, key=lambda o: o[:2]) for s in v] for r, v in x.items() if v} for x in (made, real))
         say(made == real, "the operations for " + str(self.sizes))
 def main():
     c = json.load(open(sys.argv[1]))
-    proof = Proof(c)
-    callees = {json.dumps(k): callee(k) for k in {json.dumps(x["callee"]): x["callee"] for x in c["moves"] if "callee" in x}.values()}
-    for sizes in itertools.product((1, 2, 3), repeat=proof.m):
+    proof, most = Proof(c), beyond(sys.argv[3:], 5)
+    callees = {k: callee(json.loads(k), most) for k in {json.dumps(x["callee"]) for x in c["moves"] if "callee" in x}}
+    for sizes in itertools.product(range(1, most + 1), repeat=proof.m):
         n = math.prod(sizes)
-        for root in {0, n - 1} if 2 <= n <= 8 else (): Sizes(proof, sizes, root if c["root"] else 0, callees).compare(sys.argv[2], sys.argv[3:], root)
-    say(program(sys.argv[2], ["-n", "3"] + ["-D%s=2" % x for x in c["factors"]] + sys.argv[3:])[0] is None, "that no other N is possible")
+        for root in ({0, n - 1} if c["root"] else {0}) if 2 <= n <= max(most, 8) else (): Sizes(proof, sizes, root, callees).compare(sys.argv[2], sys.argv[3:], root)
+    say(program(sys.argv[2], ["-n", "3"] + ["-D%s=2" % x for x in c["factors"]] + sys.argv[3:], c["schedule"])[0] is None, "that no other N is possible")
     for move in c["moves"]: (proof.call if "callee" in move else proof.step)(move)
     proof.contract()
     print("ok - %s: %s for every N, and every %s" % (c["schedule"], c["contract"], " and ".join(c["factors"])))
-main()
+checked(main)

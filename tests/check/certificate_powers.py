@@ -7,10 +7,9 @@ partial (what has no way on is not accepted), and least ones are compared. The o
 compared with `ccc --emit=program` for some N; all else is proved for all N. With --parts it is that
 of a callee; its operations are printed for these N, for certificate_grid.py to compare.
 """
-import functools, itertools, json, re, subprocess, sys
+import functools, itertools, json, re, sys
+from certificate_program import *
 ORDER = ["N", "D", "root", "rank", "j", "chunk", "from", "source", "q", "index", "offset", "value", "other"]
-def say(holds, what):
-    if not holds: sys.exit("not proved: " + what)
 def place(letter, own, tracks):
     """The bits of a letter of some tracks where they stand in a letter of more."""
     return sum((letter >> i & 1) << tracks.index(t) for i, t in enumerate(own) if t in tracks)
@@ -112,6 +111,11 @@ class Proof:
         say(within(self.possible, less("rank", "N")) and all(not g for g in self.given[1:]), "what is possible")
         self.ranks = some(self.possible, "rank")
         say(same(self.possible, both(self.ranks, less("rank", "N"))), "all ranks or none")
+        every = both(total(-2, False, N=1), less("root", "N")) if c["root"] else total(-2, False, N=1)
+        few = both(every, total(1 << 16, False, N=-1))
+        bounds = [bound for bound in (every, few) if any(same(both(self.ranks, bound), both(x, bound)) for x in (every, Automaton(["N"], [{0: 0, 1: 1}, {0: 1}], {1})))]
+        say(bounds, "every N, or every power of two, up to the most that ccc takes")
+        self.most = "" if bounds[0] is every else " up to 65536"
     def one(self, a, track, *keys):
         """No two values of a track where the keys agree."""
         a = some(a, *[t for t in a.tracks if t != track and t not in keys])
@@ -227,31 +231,25 @@ class Proof:
         self.pars(self.c["moves"])
         self.run(self.c["moves"], state)
         self.contract(state["holds"])
-def real_operations(c, ccc, arguments, n):
-    """Of each rank: sets of operations that start together, as `ccc --emit=program` has them, and sizes; None: N is refused."""
-    root = ["-D", c["root"] + "=0"] if c["root"] else []
-    p = subprocess.run([ccc, "--emit=program", "-n", str(n)] + root + arguments, capture_output=True, text=True)
-    if "`where` of" in p.stderr: return None, None
-    real, rank = {}, None
-    for line in p.stdout.splitlines():
-        rank = tuple(map(int, re.findall(r"\d+", line))) if line.startswith("rank") else rank
-        m = re.search(r"^ *(\d*) +(?:line |\S*:)(\d+) +(send|recv|reduce|copy) +(\S+) (to|from|into) (\S+)$", line)
-        if not m or (m[5] == "into" and not cells(m[4])): continue
-        x, y = cells(m[4]), cells(m[6]) if m[5] == "into" else None
-        if m[1]: real.setdefault(rank, []).append([])
-        real[rank][-1].append((int(m[2]), m[3], int(m[6]) if y is None else None, list(zip(x, y or x))))
-    sizes = re.findall(r"^(\w+): (\d+) blocks? of (\d+) chunks?$", p.stdout, re.M)
-    return real, {name: int(x) * int(y) for name, x, y in sizes}
-def cells(ref): # chunks of a buffer; those of a scratch have no names
+def cells(ref): # chunks of a buffer
     name, lo, hi = re.match(r"(\w+)(?:\[(\d+)(?:\.\.(\d+))?\])?$", ref).groups()
-    return [name if name == "scratch" else (name, i) for i in range(int(lo or 0), int(hi or int(lo or 0) + 1))]
+    return [(name, i) for i in range(int(lo or 0), int(hi or int(lo or 0) + 1))]
+def real_operations(c, ccc, arguments, n, root):
+    """Of each rank: sets of operations that start together, as `ccc --emit=program` has them, and sizes; None: N is refused."""
+    real, sizes = program(ccc, ["-n", str(n)] + (["-D%s=%d" % (c["root"], root)] if c["root"] else []) + arguments, c["schedule"], cells)
+    pairs = lambda peer, x, y=None: list(zip(x, x if y is None else y))
+    if real is not None: real = {r: [g for g in ([(*o[:3], pairs(*o[2:])) for o in s if o[2] is not None or o[3]] for s in v) if g] for r, v in real.items()}
+    return real, sizes
 def made_operations(c, n, root=0):
     """The same, of the certificate's moves, done one after another."""
     made, bits = {}, n.bit_length() + 1
-    sizes = [max((x["chunk"] + 1 for x in tuples(both(read(b["chunks"]), read(c["possible"])), bits, N=n, root=root)), default=0) for b in c["buffers"]]
-    def number(b, i): # where the bits of a chunk's name are its number's, reversed
-        return int(format(i, "0%db" % (sizes[b].bit_length() - 1))[::-1], 2) if c["buffers"][b]["reversed"] else i
-    def cell(b, i): return (c["buffers"][b]["name"], number(b, i)) if b < c["given"] else "scratch"
+    chunks = [both(read(b["chunks"]), read(c["possible"])) for b in c["buffers"]]
+    @functools.cache
+    def size(b, d): return max((x["chunk"] + 1 for x in tuples(chunks[b], bits, N=n, root=root, D=d)), default=0)
+    def number(b, i, d): # where the bits of a chunk's name are its number's, reversed
+        return int(format(i, "0%db" % (size(b, d).bit_length() - 1))[::-1], 2) if c["buffers"][b]["reversed"] else i
+    def cell(b, i, d): # scratch buffers lie one after another
+        return (c["buffers"][b]["name"], number(b, i, d)) if b < c["given"] else ("scratch", sum(size(x, d) for x in range(c["given"], b)) + number(b, i, d))
     def run(moves, d):
         last = {}
         for m in moves:
@@ -260,18 +258,18 @@ def made_operations(c, n, root=0):
                 for x in trips if m["up"] else reversed(trips): run(m["body"], x)
                 continue
             sets, target = {}, m["source"] if m["op"] == "send" else m["buffer"]
-            order = (lambda x: number(target, x["chunk"])) if c["buffers"][target]["reversed"] else (lambda x: x.get("offset", 0))
+            order = (lambda x: number(target, x["chunk"], d)) if c["buffers"][target]["reversed"] else (lambda x: x.get("offset", 0))
             for x in sorted(tuples(read(m["cells" if "cells" in m else "messages"]), bits, N=n, root=root, D=d), key=order):
-                y = cell(target, x["chunk"])
+                y = cell(target, x["chunk"], d)
                 moved = sets.setdefault((x["rank"], x.get("from")), [])
-                if not m["joins"]: moved.append((cell(m["source"], x["source"]) if "cells" in m else y, y))
+                if not m["joins"]: moved.append((cell(m["source"], x["source"], d) if "cells" in m else y, y))
             for (r, peer), v in sets.items():
                 rank = (r, m["block"] - 1) if m["block"] else (r,)
                 if not m["step"] or last.get(rank) != m["step"]: made.setdefault(rank, []).append([])
                 last[rank] = m["step"]
                 made[rank][-1].append((m["line"], "recv" if m["joins"] and m["op"] == "reduce" else m["op"].split()[0], peer, v))
     run(c["moves"], 0)
-    return made, {b["name"]: k for b, k in list(zip(c["buffers"], sizes))[:c["given"]]}
+    return made, {b["name"]: size(i, 0) for i, b in enumerate(c["buffers"][:c["given"]])}
 def in_groups(v):
     """Copies of one line, one after another, are as one."""
     out = []
@@ -279,11 +277,12 @@ def in_groups(v):
         if len(group) == 1 and group[0][2] is None and out and len(out[-1]) == 1 and out[-1][0][:3] == group[0][:3]: out[-1] = [(*group[0][:3], sorted(out[-1][0][3] + group[0][3], key=str))]
         else: out.append(sorted(((*x[:3], x[3] if x[2] is not None else sorted(x[3], key=str)) for x in group), key=str))
     return out
-def compare(c, ccc, arguments, n):
-    (real, sizes), (made, extents) = real_operations(c, ccc, arguments, n), made_operations(c, n)
-    admitted = bool(tuples(read(c["possible"]), n.bit_length(), N=n, root=0))
-    say(admitted == (real is not None) and extents == (sizes if admitted else extents), "whether N = %d is possible, and its sizes" % n)
+def compare(c, ccc, arguments, n, root):
+    (real, sizes), (made, extents) = real_operations(c, ccc, arguments, n, root), made_operations(c, n, root)
+    admitted = bool(tuples(both(read(c["possible"])), n.bit_length(), N=n, root=root))
+    say(admitted == (real is not None) and (not admitted or list(extents.items()) == list(sizes.items())), "whether N = %d is possible, and its sizes" % n)
     say({r: in_groups(v) for r, v in made.items()} == {r: in_groups(v) for r, v in (real or {}).items()}, "the operations of N = %d" % n)
+    if admitted: promised(c, arguments, list(sizes))
 def parts(c, sizes):
     """The operations of a callee on one buffer: of each N, and root, the steps of each rank."""
     plain = lambda v: [[(*x[:3], (0, x[3][0][1][1], x[3][-1][1][1] + 1)) for x in group] for group in v]
@@ -291,10 +290,11 @@ def parts(c, sizes):
     return made if c["root"] else {n: v[0] for n, v in made.items()}
 def main():
     c, callee = json.load(open(sys.argv[1])), sys.argv[2] == "--parts"
-    for n in () if callee else range(2, 10): compare(c, sys.argv[2], sys.argv[3:], n)
+    for n in () if callee else range(2, beyond(sys.argv[3:], 9) + 1):
+        for root in {0, n // 2, n - 1} if c["root"] else {0}: compare(c, sys.argv[2], sys.argv[3:], n, root)
     proof = Proof(c)
     proof.all()
     every = both(less("rank", "N"), less("root", "N")) if c["root"] else less("rank", "N")
     say(not callee or same(proof.possible, every), "that each N >= 1 is possible")
-    print(json.dumps(parts(c, map(int, sys.argv[3:]))) if callee else "ok - %s: %s for every N" % (c["schedule"], c["contract"]))
-main()
+    print(json.dumps(parts(c, map(int, sys.argv[3:]))) if callee else "ok - %s: %s for every N%s" % (c["schedule"], c["contract"], proof.most))
+checked(main)

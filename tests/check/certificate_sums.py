@@ -1,7 +1,7 @@
 """Constraints on sums of integers, refuted by Fourier-Motzkin elimination with exact integers,
 tightened by their greatest common divisors: what is found empty is empty. Forms are dictionaries
 from variables to factors, with 1 for the constant; a constraint is (">=" or "=", form)."""
-import math, sys
+import math
 def add(a, b, k=1): return {v: c for v in {**a, **b} if (c := a.get(v, 0) + k * b.get(v, 0))}
 def number(n): return {1: n} if n else {}
 def ge(a, b): return (">=", add(a, b, -1))
@@ -61,8 +61,6 @@ def cases(given, *lists):
     for conditions, value in lists[0] if lists else ():
         if empty(given + conditions): continue
         for g, values in cases(given + conditions, *lists[1:]): yield g, [value] + values
-def say(ok, what):
-    if not ok: sys.exit("not proved: " + what)
 def at(s, point, names=("N", "R")):
     """A sum of the parameters that have these names, and of a point's numbers."""
     f = number(s[0])
