@@ -321,11 +321,9 @@ static struct turned innermost(const struct alikeness *x, struct turned v)
 	return sum;
 }
 
-static uint32_t initial(const struct alikeness *x, struct turned v, uint32_t shift)
+static uint32_t initial(const struct alikeness *x, const struct values *v, struct turned i)
 {
-	uint32_t rank = rank_turned(x->l, v.shift, shift);
-
-	return rank * x->p->cells + cell_turned(x->l, v.id, rank);
+	return i.shift * v->cells + cell_turned(x->l, i.id, i.shift);
 }
 
 /* The value as one of the program, sums and all. */
@@ -344,7 +342,7 @@ static uint32_t made_anew(struct alikeness *x, struct values *v, struct turned t
 	while (nwork) {
 		struct work w = work[--nwork];
 		if (w.v.id < cells) {
-			ARENA_PUSH(a, done, ndone, capdone) = initial(x, w.v, 0);
+			ARENA_PUSH(a, done, ndone, capdone) = initial(x, v, w.v);
 		} else if (w.open) {
 			ndone--;
 			done[ndone - 1] =
@@ -362,6 +360,16 @@ static uint32_t made_anew(struct alikeness *x, struct values *v, struct turned t
 	return done[0];
 }
 
+/* How many cells there are up to those that the two values are of: numbers of initial values of all
+ * cells on all ranks are more than there may be (value.h), from 46,341 ranks of as many cells on. */
+static uint32_t cells_of_both(const struct alikeness *x, const uint32_t apart[2])
+{
+	uint32_t a = turned_share(x->r, x->r->state[apart[0]]).cell,
+		 b = turned_share(x->r, x->r->state[apart[1]]).cell;
+
+	return (a > b ? a : b) + 1;
+}
+
 /* The text of the report. Chains that begin with other sums part there, so that these are enough. False:
  * it cannot be told here. */
 static bool say_why(struct alikeness *x, const uint32_t apart[2], struct bits *b)
@@ -370,7 +378,7 @@ static bool say_why(struct alikeness *x, const uint32_t apart[2], struct bits *b
 	struct turned sums[2];
 
 	b->by_count = (struct apart){ { 0, 0 }, { apart[0], apart[1] }, { NONE, NONE }, false };
-	if (!values_init(v, x->c->scratch, x->p->nranks, x->p->cells, 2))
+	if (!values_init(v, x->c->scratch, x->p->nranks, cells_of_both(x, apart), 2))
 		return false;
 	for (int i = 0; i < 2; i++)
 		sums[i] = innermost(x, x->r->state[apart[i]]);

@@ -47,8 +47,15 @@ says "... by rank 0" "$tmp/err" '^  symmetry .* 98300 operations'
 status "... all of which are too many to be stored" 1 "$ccc" check $ring -n 24576 --no-symmetry \
 	--require same-bits=ranks
 says "... which it says" "$tmp/err" 'LIMIT_'
-status "32768 ranks that mirror one another" 0 "$ccc" check schedules/swing_allreduce.ccs -n 32768 -v
-says "... by rank 0" "$tmp/err" '^  symmetry .* 60 operations'
+status "65536 ranks that mirror one another" 0 "$ccc" check schedules/swing_allreduce.ccs -n 65536 -v
+says "... by rank 0" "$tmp/err" '^  symmetry .* 64 operations'
+for file in direct ring; do
+	status "$file, with more initial values than have numbers" 0 \
+		"$ccc" check schedules/${file}_allreduce.ccs -n 65536 -v
+	says "... by rank 0" "$tmp/err" '^  symmetry .* 262140 operations'
+	holds "... with the reason that there is for fewer ranks" grep -qxF \
+		"$("$ccc" check schedules/${file}_allreduce.ccs -n 9 | grep 'same bits')" "$tmp/out"
+done
 status "4096 ranks, each the root" 0 "$ccc" check schedules/binomial_broadcast.ccs -n 4096 -v
 says "... by root 0" "$tmp/err" '^  root 0 decides for all$'
 for file in direct_gather binomial_scatter; do

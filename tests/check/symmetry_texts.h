@@ -276,7 +276,60 @@ static const char *const MORE[] = {
 	"  copy t[0..N-rank-1] into b[rank+1..N]\n"
 	"  copy t[N-rank-1..N] into b[0..rank+1]\n"
 	"}\n",
+	/* Scratch whose size is that of a rank's parity. */
+	"schedule parities implements allgather(in a[1], out b[N]) {\n"
+	"  scratch t[1 + rank % 2]\n"
+	"  copy a into t[rank % 2]\n"
+	"  copy t[rank % 2] into b[rank]\n"
+	"  for s in 1..N {\n"
+	"    step {\n"
+	"      send t[rank % 2] to (rank + s) % N\n"
+	"      recv b[(rank - s) % N] from (rank - s) % N\n"
+	"    }\n"
+	"  }\n"
+	"}\n",
+	/* A table of each rank's own peers. */
+	"schedule tables implements allgather(in a[1], out b[N]) where N == 4 {\n"
+	"  let order = [rank + 1, rank + 2, rank - 1]\n"
+	"  let back = [rank - 1, rank - 2, rank + 1]\n"
+	"  copy a into b[rank]\n"
+	"  for s in 0..len(order) {\n"
+	"    step {\n"
+	"      send b[rank] to order[s] % N\n"
+	"      recv b[back[s] % N] from back[s] % N\n"
+	"    }\n"
+	"  }\n"
+	"}\n",
+	/* Channels that the ranks number. */
+	"schedule numbered implements allgather(in a[1], out b[N]) {\n"
+	"  copy a into b[rank]\n"
+	"  for s in 1..N {\n"
+	"    step {\n"
+	"      channel rank % 2 { send b[rank] to (rank + s) % N }\n"
+	"      channel (rank - s) % N % 2 { recv b[(rank - s) % N] from (rank - s) % N }\n"
+	"    }\n"
+	"  }\n"
+	"}\n",
+	/* A link that only one rank has. */
+	"topology r2 {\n"
+	"  link rank -> (rank + 1) % N\n"
+	"  link rank -> (rank + 2) % N\n"
+	"  if rank == 0 { link rank -> (rank + 3) % N }\n"
+	"}\n"
+	"topology r1 {\n"
+	"  link rank -> (rank + 1) % N\n"
+	"}\n"
+	"proc ring_step(d[N], s) on r1 {\n"
+	"    step {\n"
+	"      send d[(rank - s) % N] to (rank + 1) % N\n"
+	"      recv d[(rank - s - 1) % N] from (rank - 1) % N\n"
+	"    }\n"
+	"}\n"
+	"schedule chord implements allgather(in a[1], out b[N]) on r2 {\n"
+	"  copy a into b[rank]\n"
+	"  for s in 0..N-1 { ring_step(b, s) }\n"
+	"}\n",
 };
-enum { NMORE = sizeof(MORE) / sizeof(*MORE), NENOUGH = NMORE - 3 };
+enum { NMORE = sizeof(MORE) / sizeof(*MORE), NENOUGH = NMORE - 7 };
 
 #endif
