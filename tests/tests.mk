@@ -154,6 +154,7 @@ NEEDS_lang := all
 SUITES_check := \
 	"$(T)/check/unit_before_test" \
 	"$(T)/check/unit_race_test" \
+	"$(T)/check/unit_step_test" \
 	"$(T)/check/unit_value_test" \
 	"$(T)/check/unit_bits_test" \
 	"$(T)/check/bits_test 8000 1 schedules" \

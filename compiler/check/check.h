@@ -30,6 +30,7 @@ bool match(struct ctx *c, struct program *p);
  * task goes on by so many events, its waves' starts and finishes in turn. A fused or
  * local operation starts and finishes likewise. */
 #define MOST_EVENTS 31u
+#define TASK_BITS ((1u << 27) - 1)
 struct stretch {
 	uint32_t task : 27; /* LIMIT_OPS + LIMIT_RANKS fits */
 	uint32_t events : 5;

@@ -13,6 +13,8 @@
  * So every operation is looked at a constant number of times: O(operations) a run
  * (O(log tasks) more for an OP_WAIT that has to wait).
  *
+ * Most programs need no run: their tasks go in step (lockstep.c).
+ *
  * A task alone that sends to itself, as one rank that stands for all does, mostly needs no run:
  * is_even().
  *
@@ -88,7 +90,7 @@ static inline void record(struct pace *c, uint32_t t, uint32_t events)
 		return;
 	while (events) {
 		uint32_t n = events < MOST_EVENTS ? events : MOST_EVENTS;
-		*c->at++ = (struct stretch){ t & ((1u << 27) - 1), n & MOST_EVENTS };
+		*c->at++ = (struct stretch){ t & TASK_BITS, n & MOST_EVENTS };
 		if (c->at == c->end)
 			more_order(c);
 		events -= n;
@@ -411,6 +413,10 @@ struct deadlock_report deadlock(struct ctx *c, struct program *p)
 	struct search s = { r, r + 1 };
 	uint32_t most = most_messages(p), waves;
 	uint32_t slots = c->slots < most ? c->slots : most;
+	if (deadlock_in_step(c, p, &d.order)) {
+		d.min_slots = 0;
+		return d;
+	}
 	run_init(r, c, p);
 	order_init(r);
 	if (!p->lowered && p->ntasks == 1 && is_even(r, &waves)) {

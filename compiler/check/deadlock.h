@@ -78,6 +78,10 @@ struct greedy {
  * finishes. If not, `r` holds the state in which it is stuck. O(operations). */
 bool deadlock_run(struct greedy *r, uint32_t slots);
 
+/* Whether all tasks go in step (lockstep.c), so that the program, which matches, finishes with any
+ * number of slots; `to`: such an order, in the compilation's arena. O(operations + FIFOs). */
+bool deadlock_in_step(struct ctx *c, const struct program *p, struct order *to);
+
 /* The least number of slots at which `run` says that it finishes, or -1; as many as `most` are as
  * good as any number. If the last run was at that number, `run` knows it. */
 int64_t deadlock_least_slots(bool (*run)(void *arg, uint32_t slots), void *arg, uint32_t most);

@@ -4,7 +4,7 @@
  * then hold. Of a program that is wrong, what happens up to the fault, and the fault.
  *
  * The program is run once on symbolic values; its stores are put in the order of
- * rounds and played again for the tables. O(stores), and what is printed.
+ * rounds, and of ranks within each, and played again for the tables. O(stores), and what is printed.
  */
 #include "compiler/witness/explain.h"
 
@@ -165,21 +165,42 @@ static void print_move(struct script *x, const struct move *m, FILE *out)
 	fputc('\n', out);
 }
 
-/* Puts the moves in the order of their rounds, and that of the run within each. */
-static void sort_by_depth(struct script *x)
+/* Puts the moves in ascending order of a key, at most `most`, and those alike as they are. */
+static void sort_moves(struct script *x,
+		       uint32_t (*key)(const struct script *x, const struct move *m), uint32_t most)
+{
+	uint32_t *at = ARENA_ARRAY(x->arena, uint32_t, (size_t)most + 2);
+	struct move *v = ARENA_ARRAY(x->arena, struct move, x->n);
+
+	for (uint32_t i = 0; i < x->n; i++)
+		at[key(x, &x->moves[i]) + 1]++;
+	for (uint32_t d = 0; d <= most; d++)
+		at[d + 1] += at[d];
+	for (uint32_t i = 0; i < x->n; i++)
+		v[at[key(x, &x->moves[i])]++] = x->moves[i];
+	x->moves = v;
+}
+
+static uint32_t rank_of(const struct script *x, const struct move *m)
+{
+	return x->r.runners[m->task].rank;
+}
+
+static uint32_t depth_of(const struct script *x, const struct move *m)
+{
+	(void)x;
+	return m->depth;
+}
+
+/* Step by step, within each rank by rank, and the moves of a rank as it runs: a legal order, as what
+ * comes from another rank is of an earlier step, and the same one however deadlock() found its own. */
+static void sort_by_step(struct script *x)
 {
 	for (uint32_t i = 0; i < x->n; i++)
 		if (x->moves[i].depth > x->steps)
 			x->steps = x->moves[i].depth;
-	uint32_t *at = ARENA_ARRAY(x->arena, uint32_t, (size_t)x->steps + 2);
-	for (uint32_t i = 0; i < x->n; i++)
-		at[x->moves[i].depth + 1]++;
-	for (uint32_t d = 0; d <= x->steps; d++)
-		at[d + 1] += at[d];
-	struct move *v = ARENA_ARRAY(x->arena, struct move, x->n);
-	for (uint32_t i = 0; i < x->n; i++)
-		v[at[x->moves[i].depth]++] = x->moves[i];
-	x->moves = v;
+	sort_moves(x, rank_of, x->r.p->nranks);
+	sort_moves(x, depth_of, x->steps);
 }
 
 /* ---- steps ------------------------------------------------------------------------------ */
@@ -296,7 +317,7 @@ bool explain(struct ctx *c, struct program *p, const struct contract *contract,
 	x->r.hook = record;
 	x->r.arg = x;
 	replay_run(&x->r, order);
-	sort_by_depth(x);
+	sort_by_step(x);
 
 	uint32_t last = right ? NONE : explain_mark(x, first_diag);
 	bool whole = last == NONE && far.finished == (right ? 0 : p->ntasks);

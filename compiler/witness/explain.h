@@ -31,7 +31,7 @@ struct move {
 struct script {
 	struct replay r;
 	struct arena *arena;
-	struct move *moves; /* by step, in the order of the run within each */
+	struct move *moves; /* by step, within each by rank, then as it runs */
 	uint32_t n, cap;
 	struct stored *stores;
 	uint32_t nstores, capstores;

@@ -1,0 +1,131 @@
+/*
+ * Programs whose ranks go in step: the k-th wave of everyone meets only k-th waves.
+ *
+ * In: a matched program that is not lowered. Out: whether both ends of every message are in waves of
+ * one number, counted from the begin of their task; and then an order.
+ *
+ * The idea: when all tasks have started their waves 0 .. k, both ends of every message of these have
+ * started, so all of them can finish, without slots (program.h, Blocking), and all tasks can start wave
+ * k + 1. So nothing is to be run: each task is read once, in order, and the number of each message's
+ * wave is written where the task that comes first has one of its ends, and compared by the other.
+ * Rings, pairs, direct and doubling schedules are of this kind; trees and chains mostly are not, and
+ * are found out within the first tasks. O(operations + FIFOs).
+ */
+#include "compiler/check/deadlock.h"
+
+struct steps {
+	const struct program *p;
+	uint32_t (*next)[2]; /* by FIFO: the next message of each side, a row of: */
+	uint32_t *wave;	     /* by message, FIFO after FIFO: its wave, where an end was seen */
+	uint32_t *waves;     /* by task: how many it has */
+	uint64_t nwaves;     /* the sum */
+	bool far;	     /* more FIFOs than the nearest caches hold */
+};
+
+/* Operations ahead, whose FIFOs are asked for. */
+enum { STEPS_AHEAD = 16 };
+
+/* Room for the messages of a FIFO behind those of the one before. */
+static void steps_init(struct steps *x, const struct program *p, struct arena *scratch)
+{
+	uint32_t n = 0;
+
+	*x = (struct steps){ .p = p, .far = p->nfifos > NEAR_FIFOS };
+	x->next = arena_grow(scratch, NULL, 0, p->nfifos * sizeof(*x->next));
+	for (uint32_t f = 0; f < p->nfifos; f++) {
+		x->next[f][SENDS] = x->next[f][RECVS] = n;
+		n += p->fifos[f].nsends;
+	}
+	x->wave = arena_grow(scratch, NULL, 0, n * sizeof(*x->wave));
+	x->waves = ARENA_ARRAY(scratch, uint32_t, p->ntasks);
+}
+
+/* An end of that wave; false: the other end is in another one. */
+static inline bool in_step(struct steps *x, uint32_t fifo, uint32_t side, uint32_t wave)
+{
+	uint32_t *next = x->next[fifo], k = next[side]++;
+
+	if (next[!side] > k)
+		return x->wave[k] == wave;
+	x->wave[k] = wave;
+	return true;
+}
+
+/* Whether the task goes in step with those before it. */
+static bool task_in_step(struct steps *x, uint32_t t)
+{
+	const struct task *k = &x->p->tasks[t];
+	const struct op *ops = k->ops; /* a task without any has no array */
+	uint32_t waves = 0;
+	bool same = true;
+
+	for (uint32_t i = 0; i < k->nops && same; i++) {
+		const struct op *o = &ops[i];
+		if (x->far && i + STEPS_AHEAD < k->nops && op_is_end(o + STEPS_AHEAD))
+			__builtin_prefetch(x->next[o[STEPS_AHEAD].fifo], 1);
+		waves += !(o->kind & OP_JOINED);
+		if (op_is_end(o))
+			same = in_step(x, o->fifo, op_kind(o) == OP_SEND ? SENDS : RECVS, waves);
+		else
+			same = op_kind(o) != OP_WAIT;
+	}
+	x->waves[t] = waves;
+	x->nwaves += waves;
+	return same;
+}
+
+/* Leaves out the tasks that have no more than so many waves; returns how many are left. *until: the
+ * least number of waves of these. */
+static uint32_t go_on(const struct steps *x, uint32_t *tasks, uint32_t n, uint32_t waves,
+		      uint32_t *until)
+{
+	uint32_t left = 0;
+
+	*until = UINT32_MAX;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t t = tasks[i], has = x->waves[t];
+		if (has <= waves)
+			continue;
+		tasks[left++] = t;
+		*until = has < *until ? has : *until;
+	}
+	return left;
+}
+
+/* Wave by wave, and each wave task by task. */
+static void put_order(const struct steps *x, struct arena *arena, struct arena *scratch,
+		      struct order *to)
+{
+	uint32_t *tasks = ARENA_ARRAY(scratch, uint32_t, x->p->ntasks), n = x->p->ntasks, until;
+	struct stretch *v;
+
+	for (uint32_t t = 0; t < n; t++)
+		tasks[t] = t;
+	n = go_on(x, tasks, n, 0, &until);
+	v = to->v = arena_grow(arena, NULL, 0, (x->nwaves + n) * sizeof(*v));
+	for (uint32_t i = 0; i < n; i++)
+		*v++ = (struct stretch){ tasks[i] & TASK_BITS, 1 };
+	for (uint32_t wave = 1; n; wave++) {
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t more = wave < until || x->waves[tasks[i]] > wave;
+			*v++ = (struct stretch){ tasks[i] & TASK_BITS, (1 + more) & MOST_EVENTS };
+		}
+		if (wave == until)
+			n = go_on(x, tasks, n, wave, &until);
+	}
+	to->n = (uint32_t)(v - to->v);
+}
+
+bool deadlock_in_step(struct ctx *c, const struct program *p, struct order *to)
+{
+	struct steps x;
+
+	if (p->lowered || p->alone)
+		return false;
+	steps_init(&x, p, c->scratch);
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		if (!task_in_step(&x, t))
+			return false;
+	put_order(&x, c->arena, c->scratch, to);
+	return true;
+}
