@@ -146,8 +146,6 @@ struct task {
 	uint32_t path; /* row of program.paths; 0: the main line; unused after lowering */
 	uint32_t nops, capops;
 	struct op *ops;
-	const uint32_t *rows; /* of a part of a program: by operation, its row of the whole task;
-				   NULL: that is its own */
 };
 
 /* A path of par block numbers: equal paths are equal rows. */
@@ -236,9 +234,11 @@ struct program {
 	uint64_t nmessages;
 	uint64_t nreduced; /* chunks that are reduced; by match */
 	bool lowered;
-	bool partial;		  /* ranks' operations end where their text is wrong */
-	bool any_sized;		  /* a buffer is `sized` */
-	bool alone;		  /* rank 0 stands for all (symmetry/): only its tasks are there */
+	bool partial;	/* ranks' operations end where their text is wrong */
+	bool any_sized; /* a buffer is `sized` */
+	bool alone;	/* rank 0 stands for all (symmetry/): only its tasks are there */
+	const uint32_t *const *rows_of; /* of a part of a program: by task and operation, its row of
+					   the whole task; NULL: that is its own */
 	const uint32_t *chunk_of; /* of a part of a program (stream/): by cell, which chunk of its
 				   buffer it is; NULL: all are there */
 	struct sizes *sizes;	  /* made by sizes.c, as long as the program lives */

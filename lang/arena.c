@@ -2,10 +2,12 @@
  * Memory of one compilation: bump allocation, and blocks of their own for what
  * is large. See arena.h for what callers may rely on.
  *
- * Small requests are cut from 64 KiB blocks. A request over LARGE bytes gets a block of its own on
- * a doubly linked list, so that a growing array is resized by the system, often without a copy,
- * and leaves no garbage behind; the largest are mapped. Which of the two an allocation is follows
- * from its size, hence arena_grow asks for it. Every call is O(1) beside zeroing and copying.
+ * Small requests are cut from blocks, the first of 16 KiB, all but the first two of 64 KiB: a small
+ * instance, and a pass that needs little, hold little. A request over LARGE bytes gets a block of
+ * its own on a doubly linked list, so that a growing array is resized by the system, often without
+ * a copy, and leaves no garbage behind; the largest are mapped. Which of the two an allocation is
+ * follows from its size, hence arena_grow asks for it. Every call is O(1) beside zeroing and
+ * copying.
  */
 #include "lang/arena.h"
 
@@ -18,6 +20,7 @@
 
 #define HUGE ((size_t)4 * 1024 * 1024)
 #define HUGE_PAGE ((size_t)2 * 1024 * 1024)
+#define FIRST_BLOCK ((size_t)16 * 1024)
 #define BLOCK ((size_t)64 * 1024)
 #define LARGE ((size_t)8 * 1024)
 #define ALIGN (_Alignof(max_align_t))
@@ -213,6 +216,14 @@ static struct arena_block *new_block(struct arena *a, struct arena_block **list,
 	return b;
 }
 
+/* What the block behind the newest one (or NULL) of small requests takes. */
+static size_t next_block(const struct arena_block *b)
+{
+	size_t twice = b ? 2 * (sizeof(*b) + b->size) : FIRST_BLOCK;
+
+	return twice < BLOCK ? twice : BLOCK;
+}
+
 void *arena_alloc(struct arena *a, size_t n)
 {
 	struct arena_block *b;
@@ -223,7 +234,7 @@ void *arena_alloc(struct arena *a, size_t n)
 		return new_block(a, &a->big, n, true)->data;
 	b = a->head;
 	if (!b || b->size - b->fill < n)
-		b = new_block(a, &a->head, BLOCK - sizeof(*b), false);
+		b = new_block(a, &a->head, next_block(b) - sizeof(*b), false);
 	p = b->data + b->fill;
 	b->fill += n;
 	return memset(p, 0, n); /* a shrunk allocation leaves bytes behind */

@@ -51,8 +51,11 @@ static uint32_t meld(struct greedy *r, uint32_t a, uint32_t b)
 	return a;
 }
 
+/* Most programs have no tasks that wait for others. */
 static void park_at_task(struct greedy *r, uint32_t t, uint32_t other, uint32_t need)
 {
+	if (!r->waiters)
+		r->waiters = ARENA_ARRAY(r->ctx->scratch, struct waiter, r->p->ntasks);
 	r->waiters[t] = (struct waiter){ NONE, NONE, 1, need };
 	r->progress[other].waiters = meld(r, r->progress[other].waiters, t);
 }
@@ -287,7 +290,6 @@ static void run_init(struct greedy *r, struct ctx *c, struct program *p)
 	*r = (struct greedy){ .ctx = c, .p = p };
 	r->flows = ARENA_ARRAY(c->scratch, struct flow, p->nfifos);
 	r->progress = ARENA_ARRAY(c->scratch, struct progress, p->ntasks);
-	r->waiters = ARENA_ARRAY(c->scratch, struct waiter, p->ntasks);
 	r->ready = ARENA_ARRAY(c->scratch, uint32_t, p->ntasks);
 }
 

@@ -66,7 +66,7 @@ struct greedy {
 	uint32_t slots;
 	struct flow *flows;
 	struct progress *progress;
-	struct waiter *waiters;
+	struct waiter *waiters;	 /* [ntasks]; NULL: none was parked yet */
 	uint32_t *ready, nready; /* tasks that can go on, a stack */
 	uint32_t finished;	 /* tasks that have run all their rows */
 	bool record;		 /* into `order`, from its begin */

@@ -164,12 +164,11 @@ static bool report_limit(struct expansion *x)
 	return false;
 }
 
-/* More room for the lane that is full: as much as the rank before needed there, or
- * twice as much as it has. */
-static bool give_room(struct expansion *x)
+/* More room for the lane that is full: `first`, or twice as much as it has. */
+static bool give_room(struct expansion *x, uint64_t first)
 {
 	struct lane *l = &x->v.lanes[x->v.full];
-	uint64_t cap = l->cap ? 2 * (uint64_t)l->cap : hint(x, l->path);
+	uint64_t cap = l->cap ? 2 * (uint64_t)l->cap : first;
 	if (over_limit(x))
 		return report_limit(x);
 	enlarge(x, l, cap < LIMIT_OPS + 1u ? cap : LIMIT_OPS + 1u);
@@ -208,7 +207,7 @@ static bool run_rank(struct expansion *x, uint32_t r)
 {
 	cursor_start(&x->v, x->p->instance.schedule->body, r);
 	while (cursor_next(&x->v) == CURSOR_ROOM)
-		if (!give_room(x))
+		if (!give_room(x, hint(x, x->v.lanes[x->v.full].path)))
 			return false;
 	store(x);
 	return !x->v.over && x->v.reports <= LIMIT_REPORTS;
@@ -246,6 +245,35 @@ static void play_op(struct cursor *v, const struct squad *b, const struct op *ro
 	v->nsilent += op_kind(row) == OP_FRESH;
 }
 
+/* How many pars the lane that is full is in; its block may have no operation yet. */
+static uint32_t depth_of_full(const struct cursor *v)
+{
+	uint32_t d = 0;
+	if (v->lanes[v->full].path == 0)
+		return 0;
+	while (v->pars[d].lane != v->full && v->pars[d].lane != NONE)
+		d++;
+	return d + 1;
+}
+
+/* Rows that the lane that is full will get of rows `i` on, up to the end of its block, with all its
+ * waits: for the fork, and one at most for each block of pars in it. */
+static uint64_t rows_ahead(const struct cursor *v, const struct squad_rows *rows, uint32_t i)
+{
+	uint32_t lane = depth_of_full(v), depth = v->npars;
+	uint64_t n = lane && v->pars[lane - 1].lane == NONE;
+	n += depth > lane ? v->njoins - v->pars[lane].joins : 0;
+	for (bool in = true; in && i < rows->n; i++) {
+		const struct op *o = &rows->ops[i];
+		bool is_mark = op_kind(o) == OP_WAIT;
+		n += is_mark ? o->other == MARK_BLOCK && depth == lane + 1 : depth == lane;
+		depth += is_mark && o->other == MARK_PAR;
+		in = !is_mark || o->other != MARK_BLOCK_END || depth != lane;
+		depth -= is_mark && o->other == MARK_PAR_END;
+	}
+	return n;
+}
+
 /* Makes a rank's operations of what a squad has for it. False: the program is too large. */
 static bool play(struct expansion *x, uint32_t r, const struct squad_rows *rows)
 {
@@ -261,7 +289,7 @@ static bool play(struct expansion *x, uint32_t r, const struct squad_rows *rows)
 		const struct op *o = &rows->ops[i];
 		bool is_mark = op_kind(o) == OP_WAIT;
 		if (is_mark ? !play_mark(v, o) : !cursor_room(v)) {
-			if (!v->stopped && !give_room(x))
+			if (!v->stopped && !give_room(x, rows_ahead(v, rows, i)))
 				return false;
 			continue;
 		}
@@ -412,5 +440,10 @@ struct program *expand(struct ctx *c, const struct instance *in, bool quiet_wher
 	p->fifos = arena_grow(p->arena, p->fifos, p->capfifos * sizeof(*p->fifos),
 			      p->nfifos * sizeof(*p->fifos));
 	p->capfifos = p->nfifos;
+	if (p->captasks > p->ntasks) { /* so does that of the tasks */
+		p->tasks = arena_grow(p->arena, p->tasks, p->captasks * sizeof(*p->tasks),
+				      p->ntasks * sizeof(*p->tasks));
+		p->captasks = p->ntasks;
+	}
 	return too_much_work(c, p) ? NULL : p;
 }

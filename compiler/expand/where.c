@@ -116,7 +116,7 @@ struct where expand_where(struct ctx *c, const struct program *p, uint32_t task,
 	v.tables = &tables;
 	const struct task *t = &p->tasks[task];
 	cursor_start(&v, p->instance.schedule->body, t->rank);
-	if (run_to(&v, t->path, t->rows ? t->rows[op] : op, room)) {
+	if (run_to(&v, t->path, p->rows_of ? p->rows_of[task][op] : op, room)) {
 		w.loops = loops_text(&v, c->arena);
 		w.calls = calls_text(&v, c->arena);
 	}

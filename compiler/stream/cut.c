@@ -338,11 +338,15 @@ struct program *cut_program(struct cut *x, bool rows)
 	first[whole->nranks] = c.nops;
 	p->ntasks = whole->nranks;
 	p->tasks = ARENA_ARRAY(x->arena, struct task, p->ntasks);
-	for (uint32_t r = 0; r < whole->nranks; r++)
+	const uint32_t **rows_of = rows ? ARENA_ARRAY(x->arena, const uint32_t *, p->ntasks) : NULL;
+	for (uint32_t r = 0; r < whole->nranks; r++) {
 		p->tasks[r] = (struct task){ .rank = r,
 					     .nops = first[r + 1] - first[r],
-					     .ops = c.ops + first[r],
-					     .rows = rows ? c.rows + first[r] : NULL };
+					     .ops = c.ops + first[r] };
+		if (rows)
+			rows_of[r] = c.rows + first[r];
+	}
+	p->rows_of = rows_of;
 	p->nops = c.nops;
 	return p;
 }
