@@ -21,6 +21,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 
 /* What an engine has kept of a run, to do one like it again (post.c, cpu/procs.c). */
 struct kept {
@@ -166,6 +167,10 @@ struct ccs_comm {
 	bool has_grouped;
 	uint64_t meetings; /* rendezvous so far */
 };
+
+/* Nobody else's lie in a handle's lines, nor does a call read many of them. */
+_Static_assert(sizeof(struct ccs_comm) % LINES_APART == 0, "a handle's lines are its own");
+_Static_assert(offsetof(struct ccs_comm, checked) <= CACHE_LINE, "a call's number, in the first");
 
 /* ---- comm.c ------------------------------------------------------------------------- */
 

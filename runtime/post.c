@@ -29,6 +29,7 @@
 #include "runtime/comm.h"
 
 #include <sched.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,9 @@ struct letter {
 	/* of each rank from the lead on its input, if they are left; or its struct post */
 	_Alignas(8) unsigned char data[MAIL_LINE + MAIL_BYTES + MOST_POSTED * sizeof(struct post)];
 };
+
+/* What a short call tells is one line's, which goes to the others once. */
+_Static_assert(offsetof(struct letter, data) + MAIL_LINE <= CACHE_LINE, "a letter's line");
 
 struct box {
 	struct letter letter[2];		     /* of calls of even numbers, and odd ones */

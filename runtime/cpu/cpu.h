@@ -228,8 +228,9 @@ struct sequence {
 	bool too_long;
 	uint64_t id;   /* another for each that was ever found */
 	uint64_t used; /* when */
-	size_t tile;   /* elements of a chunk that a thread plays it for at a time */
+	size_t tile;   /* elements of a chunk that a thread takes at a time: so many short ones; */
 	uint64_t ntiles;
+	size_t short_tile; /* elements of a chunk that pieces are played for, and slots have room for */
 	size_t slot_bytes; /* of a thread: its slots, */
 	size_t stage;	   /* and, from there, its stage */
 	size_t mail;	   /* see struct kept */

@@ -10,6 +10,9 @@
 #include <string.h>
 
 #define NO_VALUE UINT32_MAX
+/* Of a place, in a step. Allreduce of 64 KiB and 1 MiB on 8 ranks by recursive doubling took with 2, 4
+ * and 8 KiB 27, 27 and 27 us, and 622, 575 and 531. */
+#define STEP_BYTES ((size_t)8 << 10)
 
 /* Two combined, x (+) y; or, without a second, one divided. */
 struct value {
@@ -56,7 +59,7 @@ static bool is_output(uint32_t base)
 /* Of n elements at a place. A thread's slots have room for a tile of them. */
 static uint32_t bytes_of(const struct finding *w, uint32_t base, uint32_t n)
 {
-	size_t most = w->tiled && base == BASE_SLOTS ? w->q->tile : n;
+	size_t most = w->tiled && base == BASE_SLOTS ? w->q->short_tile : n;
 
 	return (uint32_t)((n < most ? n : most) * w->q->layout.esize);
 }
@@ -478,6 +481,16 @@ static bool spoils(const struct finding *w, const struct fold *d)
 	return false;
 }
 
+/* Temporaries stay in the first-level cache from the fold that stores them to those that read them. */
+static void find_step(struct finding *w)
+{
+	size_t step = STEP_BYTES / w->q->layout.esize, most = w->q->short_tile;
+
+	w->f->step = SIZE_MAX;
+	if (w->tiled && w->f->temporaries)
+		w->f->step = step < most ? step : most;
+}
+
 static void find_reach(struct finding *w)
 {
 	struct folds *f = w->f;
@@ -559,7 +572,7 @@ struct folds *folds_find(const struct sequence *q, uint64_t ranks)
 		find_wanted(&w);
 		join_values(&w);
 		add_folds(&w);
-		w.f->tiles = w.tiled;
+		find_step(&w);
 		find_reach(&w);
 		find_apart(&w);
 	}

@@ -33,7 +33,7 @@ struct folds {
 	uint32_t n, nplaces, room, places_room;
 	size_t temporaries; /* bytes of a thread's, from its slots' start */
 	size_t reach;	    /* bytes of a buffer that they touch, at most */
-	bool tiles;	    /* any part of all chunks can be done before the next */
+	size_t step;	    /* elements that all are played for before the next; SIZE_MAX: all */
 	bool apart;	    /* not for a rank whose output lies where its input does */
 };
 

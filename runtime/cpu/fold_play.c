@@ -11,13 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a place, in a step. Allreduce of 64 KiB and 1 MiB on 8 ranks by recursive doubling took with 2, 4
- * and 8 KiB 27, 27 and 27 us, and 622, 575 and 531. */
-#define STEP_BYTES ((size_t)8 << 10)
-/* The same of what is then stored past the caches: such that the processor reads what comes next
- * while that is under way. Of 16 MiB on 2 ranks that took with 512 bytes, 1, 2 and 4 KiB 1.5, 1.4,
- * 1.7 and 1.8 ms; on 8 ranks 9.5, 9.0, 10.2 and 10.1. */
-#define PAST_BYTES ((size_t)1 << 10)
+/* Of what is then stored past the caches: such that the processor reads what comes next while that is
+ * under way. Of 16 MiB on 8 ranks that took with 256 bytes and 1 KiB 5.4 and 6.1 ms. */
+#define PAST_BYTES ((size_t)256)
 
 void folds_free(struct folds *f)
 {
@@ -108,14 +104,13 @@ static void play(const struct layout *l, const struct fold *d, const struct plac
 		play_at(l, d, at, n);
 }
 
-/* In steps, so that temporaries stay in the first-level cache. */
 void folds_play(const struct layout *l, const struct folds *f, unsigned char *const *bases,
 		size_t lo, size_t most)
 {
-	size_t step = f->tiles ? STEP_BYTES / l->esize : SIZE_MAX, now;
+	size_t now;
 
 	for (size_t at = 0; at < most; at += now) {
-		now = most - at < step ? most - at : step;
+		now = most - at < f->step ? most - at : f->step;
 		for (uint32_t i = 0; i < f->n; i++) {
 			const struct fold *d = f->of + i;
 			size_t n = d->n > lo + at ? d->n - lo - at : 0;

@@ -195,7 +195,7 @@ bool sequence_note(struct notes *notes, const struct ccs_op *o, uint32_t rank,
 
 size_t sequence_apart(const struct notes *notes)
 {
-	return notes->q->ntiles > 1 ? notes->q->tile : 0;
+	return notes->q->ntiles > 1 ? notes->q->short_tile : 0;
 }
 
 static void play_piece(const struct layout *l, unsigned char *const *bases,
@@ -242,13 +242,12 @@ void sequence_drop_folds(struct sequence *q)
 	}
 }
 
-/* Pieces, for elements [lo, lo + tile) of their chunks. */
-static void play(const struct sequence *q, unsigned char *const *bases, const struct piece_at *p,
-		 uint32_t pieces, size_t lo)
+/* Pieces, for elements [lo, lo + most) of their chunks. */
+static void play(const struct sequence *q, unsigned char *const *bases, size_t lo, size_t most)
 {
-	size_t most = q->ntiles > 1 ? q->tile : SIZE_MAX; /* joined chunks */
+	const struct piece_at *p = q->pieces, *end = p + q->n;
 
-	for (uint32_t i = 0; i < pieces; i++, p++) {
+	for (; p < end; p++) {
 		size_t n = p->n > lo ? p->n - lo : 0;
 
 		n = n < most ? n : most;
@@ -268,13 +267,31 @@ static bool folds_may(const struct sequence *q, unsigned char *const *bases)
 	return may;
 }
 
-/* All of it, for elements [lo, lo + tile) of all chunks. */
-static void play_tile(const struct sequence *q, unsigned char *const *bases, size_t lo)
+/* The ranks' buffers from so many bytes further on. */
+static void move_bases(const struct sequence *q, unsigned char **bases, size_t bytes)
 {
-	if (folds_may(q, bases))
-		folds_play(&q->layout, q->folds, bases, lo, q->ntiles > 1 ? q->tile : SIZE_MAX);
-	else
-		play(q, bases, q->pieces, q->n, lo);
+	for (uint32_t i = BASE_RANKS; i < BASE_RANKS + NBUFFERS * q->layout.nranks; i++)
+		if (bases[i])
+			bases[i] += bytes;
+}
+
+/* All of it, for elements [lo, lo + tile) of all chunks, where the bases are. */
+static void play_tile(const struct sequence *q, unsigned char **bases, size_t lo)
+{
+	bool tiled = q->ntiles > 1; /* else chunks may be joined */
+
+	if (folds_may(q, bases)) {
+		folds_play(&q->layout, q->folds, bases, lo, tiled ? q->tile : SIZE_MAX);
+		return;
+	}
+	if (!tiled) {
+		play(q, bases, lo, SIZE_MAX);
+		return;
+	}
+	for (size_t at = 0; at < q->tile && lo + at < q->layout.longest; at += q->short_tile) {
+		play(q, bases, lo + at, q->short_tile);
+		move_bases(q, bases, q->short_tile * q->layout.esize);
+	}
 }
 
 /* ---- playing ------------------------------------------------------------------------------ */

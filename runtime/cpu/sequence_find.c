@@ -18,6 +18,10 @@
 #define TILES_BYTES ((size_t)512 << 10)
 #define TILE_LEAST ((size_t)2 << 10)
 #define TILE_MOST ((size_t)64 << 10)
+/* Of a chunk, where folds are played: what a thread goes through lies far enough in one piece for the
+ * processor to fetch it before it is asked for. Allreduce of 16 MiB on 8 ranks by direct_allreduce took
+ * with tiles of 4 KiB, 64 and 256 KiB, and 1 MiB 10.1, 5.4, 4.8 and 4.8 ms. */
+#define WIDE_BYTES ((size_t)256 << 10)
 /* All chunks of a rank together: then threads that have come share what one could do. */
 #define SPLIT_BYTES ((size_t)8 << 10)
 
@@ -175,10 +179,11 @@ static void choose_tile(const struct cpu *e, struct sequence *q)
 	size_t bytes = TILES_BYTES / l->nranks / ((size_t)l->view->plan->cells + 1) / 2;
 	size_t elements;
 
-	q->tile = l->longest;
+	q->short_tile = q->tile = l->longest;
 	q->ntiles = 1;
 	if (!l->parallel) {
 		split(e, q);
+		q->short_tile = q->tile;
 		return;
 	}
 	bytes = bytes < TILE_MOST ? bytes : TILE_MOST;
@@ -187,7 +192,23 @@ static void choose_tile(const struct cpu *e, struct sequence *q)
 	elements = bytes / l->esize;
 	q->ntiles = ceil_div(l->longest, elements);
 	q->ntiles = q->ntiles < e->limit ? e->limit : q->ntiles;
-	q->tile = round_up(ceil_div(l->longest, (size_t)q->ntiles), CACHE_LINE / l->esize);
+	q->short_tile = q->tile =
+		round_up(ceil_div(l->longest, (size_t)q->ntiles), CACHE_LINE / l->esize);
+	q->ntiles = ceil_div(l->longest, q->tile);
+}
+
+/* Folds store what they need in between in steps of their own, so that their tiles may be long: as
+ * many short ones as leave each thread one, and more than one in all. */
+static void widen(const struct cpu *e, struct sequence *q)
+{
+	const struct layout *l = &q->layout;
+	uint64_t n, most = q->ntiles / (e->limit < 2 ? 2 : e->limit);
+
+	if (!l->parallel || l->key.tile || most < 2)
+		return;
+	n = WIDE_BYTES / l->esize / q->short_tile;
+	n = n < most ? n : most;
+	q->tile = (size_t)n * q->short_tile;
 	q->ntiles = ceil_div(l->longest, q->tile);
 }
 
@@ -207,7 +228,7 @@ static bool place_slots(struct cpu *e, struct sequence *q)
 {
 	struct sequences *all = &e->sequences;
 	const struct plan_view *v = q->layout.view;
-	size_t fifos = (size_t)v->plan->fifos.n, cell = q->tile * q->layout.esize, stage = 0;
+	size_t fifos = (size_t)v->plan->fifos.n, cell = q->short_tile * q->layout.esize, stage = 0;
 	struct fifo_slots *slots = realloc(all->slots, (fifos + 1) * sizeof(*slots));
 
 	if (!slots)
@@ -280,8 +301,10 @@ static void find_folds(struct cpu *e, struct sequence *q)
 		q->slot_bytes = q->folds->temporaries;
 	find_own(q);
 	q->slot_bytes = round_up(q->slot_bytes, (size_t)CACHE_LINE);
-	if (q->slot_bytes <= MOST_SLOT_BYTES && sequence_memory(e, q))
+	if (q->slot_bytes <= MOST_SLOT_BYTES && sequence_memory(e, q)) {
+		widen(e, q);
 		return;
+	}
 	q->slot_bytes = before;
 	sequence_drop_folds(q);
 }

@@ -6,6 +6,7 @@
  *
  * usage: sequence_test DIRECTORY-OF-MODULES
  */
+#include "runtime/cpu/fold.h"
 #include "runtime/cpu/procs.h"
 #include "runtime/cpu/sequence.h"
 #include "tests/support/make_module.h"
@@ -22,6 +23,7 @@ enum {
 	MOST_COUNT = 40000,
 	SHORT = 64,
 	SMALL = 7000,
+	WIDE = 300000,
 	MIDDLE = 20000,
 	LONG = 1 << 20
 };
@@ -58,7 +60,8 @@ static const char by_scratch[] = "schedule by_scratch implements allreduce(inout
 
 static const struct size {
 	size_t count, tile;
-} sizes[] = { { 7, 0 }, { 400, 0 }, { 6000, 0 }, { MOST_COUNT, 0 }, { MOST_COUNT, 4096 } };
+} sizes[] = { { 7, 0 },		 { 400, 0 },	       { 6000, 0 },
+	      { MOST_COUNT, 0 }, { MOST_COUNT, 4096 }, { WIDE, 0 } };
 
 /* ---- tasks -------------------------------------------------------------------------------------- */
 
@@ -121,7 +124,7 @@ static bool lies_within(const struct sequence *q, struct place_at p, size_t byte
 static bool piece_right(const struct sequence *q, const struct piece_at *p)
 {
 	size_t esize = q->layout.esize, bytes = p->n * esize;
-	size_t of_tile = (p->n < q->tile ? p->n : q->tile) * esize;
+	size_t of_tile = (p->n < q->short_tile ? p->n : q->short_tile) * esize;
 	bool copies = p->kind == PIECE_COPY, combines = p->kind == PIECE_COMBINE;
 
 	return lies_within(q, p->in, bytes, of_tile) && lies_within(q, p->a, bytes, of_tile) &&
@@ -140,7 +143,8 @@ static bool noted(const struct cpu *e, struct size size, bool plain)
 	if (!q || q->too_long || !q->n || q->n > q->room || !q->id)
 		return false;
 	tiles = (q->layout.longest + q->tile - 1) / q->tile;
-	if (q->ntiles != tiles || (size.tile && tiles < 2))
+	if (q->ntiles != tiles || (size.tile && tiles < 2) || q->tile % q->short_tile ||
+	    (size.count == WIDE && (tiles < 2 || q->tile == q->short_tile)))
 		return false;
 	for (uint32_t i = 0; i < q->n; i++) {
 		copies += q->pieces[i].kind == PIECE_COPY;
@@ -156,6 +160,16 @@ static bool noted(const struct cpu *e, struct size size, bool plain)
 static bool one_plays(const struct cpu *e)
 {
 	return !e->known->layout.parallel || e->limit == 1;
+}
+
+/* In place, where folds may not be played: their pieces store the same, in each tile. */
+static bool by_pieces(const struct ccs_module *m, struct ccs_comm **comm, struct size size)
+{
+	struct sequence *q = cpu_of(comm[0]->world)->known;
+
+	if (q->folds)
+		q->folds->apart = true;
+	return sums(m, comm, size, false, 3) && cpu_of(comm[0]->world)->known == q;
 }
 
 static bool test_tasks(const struct ccs_module *m, const char *name, bool plain)
@@ -175,6 +189,7 @@ static bool test_tasks(const struct ccs_module *m, const char *name, bool plain)
 				     (comm[0]->world->arrivals == calls) ==
 					     (round && one_plays(cpu_of(comm[0]->world)));
 			}
+			ok = ok && (apart || by_pieces(m, comm, sizes[i]));
 			if (!ok)
 				printf("# %zu elements, tile %zu, %s\n", sizes[i].count,
 				       sizes[i].tile, apart ? "apart" : "in place");
