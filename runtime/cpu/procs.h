@@ -48,8 +48,9 @@
 #define PROCS_HELD (((size_t)8 << 10) + 1) /* bytes of the shortest chunk that is held */
 #define PROCS_KINDS 16u			   /* of calls with long chunks, whose way is known */
 #define PROCS_TIMED 9u			   /* calls of a trial that count */
-#define PROCS_BEFORE 16u		   /* calls before those, at most */
-#define PROCS_BOARD 2048u		   /* bytes that a process tells at a time */
+#define PROCS_WATCHED 3u  /* calls that tell whether they cost what the trial found */
+#define PROCS_BEFORE 16u  /* calls before those, at most */
+#define PROCS_BOARD 2048u /* bytes that a process tells at a time */
 #define PROCS_REGIONS 64u
 #define PROCS_RELAY PROCS_REGIONS /* one more: messages on their way, procs_p2p.c */
 
@@ -87,16 +88,19 @@ struct procs_mapped {
 	uint64_t birth;
 };
 
-/* A call of a trial: when its process began it, and had finished it; ns of the host's clock. */
+/* A call that is timed: when its process began it, and had finished it; ns of the host's clock. */
 struct procs_times {
 	uint64_t begun, over;
 };
 
 /* Calls that agree, by their key, and whose chunks are long. The same in all processes. */
 struct procs_kind {
-	uint64_t key;	 /* 0: there is none */
-	uint64_t calls;	 /* so far; from a later trial's first on, that being number 1 */
-	uint64_t until;	 /* so many, if decided: then comes the next trial */
+	uint64_t key;	/* 0: there is none */
+	uint64_t calls; /* so far; from a later trial's first on, that being number 1 */
+	uint64_t until; /* so many, if decided: then comes the next trial */
+	uint64_t
+		check; /* after so many, if decided, it is looked whether the way costs more by now */
+	uint64_t least;	 /* ns: what it cost in the trial */
 	uint64_t used;	 /* calls of all kinds, up to its last */
 	unsigned class;	 /* of their chunks' length */
 	unsigned before; /* calls of a trial that do not count */
@@ -122,7 +126,8 @@ struct procs_seat {
 	bool barriers;		/* it can make all stores seen, and others its own */
 	int32_t pid;
 	uint64_t probe; /* address of its copy of the table's token */
-	struct procs_times times[PROCS_KINDS][PROCS_TIMED];
+	struct procs_times times[PROCS_KINDS]
+				[PROCS_TIMED + PROCS_WATCHED]; /* a trial's; the others */
 	struct host_cores cores;
 	/* Of calls that were not like the one before, by their keys: the last `named` of them. One that
 	 * is used again gets another place before it is overwritten: none is while a rank is

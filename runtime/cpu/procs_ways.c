@@ -22,8 +22,8 @@
  * then it is tried again: by no less than LEAST_CALLS, so that a trial's calls are one in dozens,
  * and their number is known to all, as time is not.
  *
- * A kind's numbers are not written anew before all have read them: not by a later trial, as no
- * process is PROCS_LAG calls ahead of another; nor by another kind in its place, which waits until
+ * A kind's numbers are not written anew before all have read them: not by a later trial, or the next
+ * calls that are watched, as no process is PROCS_LAG calls ahead of another; nor by another kind in its place, which waits until
  * all are through with the calls of the one before.
  *
  * O(kinds) a call; O(ranks x ways) when a trial is over.
@@ -40,8 +40,10 @@
 #define PERIOD_NS UINT64_C(100000000)
 #define LEAST_CALLS 200u
 #define MOST_CALLS 20000u
+#define WATCH_CALLS 24u
 
-_Static_assert(LEAST_CALLS > PROCS_LAG, "all have read a trial's times before the next");
+_Static_assert(WATCH_CALLS - PROCS_WATCHED > PROCS_LAG && LEAST_CALLS > WATCH_CALLS,
+	       "all have read times before the next are written in their place");
 
 /* ---- whether memory can be read -------------------------------------------------------------- */
 
@@ -147,11 +149,34 @@ static void decide(const struct world *w, struct procs_kind *k)
 		k->way = p->ways[i / TRIES];
 	}
 	calls = PERIOD_NS / (least + 1);
+	k->check = calls < LEAST_CALLS ? k->calls + WATCH_CALLS : UINT64_MAX;
+	k->least = least;
 	calls = calls < LEAST_CALLS ? LEAST_CALLS : calls > MOST_CALLS ? MOST_CALLS : calls;
 	k->until = k->calls + calls;
 	k->decided = true;
 	p->best[k->class] = (unsigned char)k->way;
 	p->tried |= UINT64_C(1) << k->class;
+}
+
+static void try_again(struct procs_kind *k)
+{
+	k->decided = false;
+	k->calls = 1;
+}
+
+/* All are through with the calls that were watched. */
+static void watch(const struct world *w, struct procs_kind *k)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (unsigned i = 0; i < PROCS_WATCHED; i++) {
+		uint64_t cost = cost_of(w, k, PROCS_TIMED + i);
+
+		least = cost < least ? cost : least;
+	}
+	k->check += WATCH_CALLS;
+	if (least > k->least + k->least / 2)
+		try_again(k);
 }
 
 /* The next call of the kind is number k->calls: the first, one of a trial, or one of those that go as
@@ -160,9 +185,12 @@ static bool go_on(const struct world *w, struct procs_kind *k)
 {
 	struct procs *p = cpu_of(w)->procs;
 
-	if (k->decided && k->calls == k->until) {
-		k->decided = false;
-		k->calls = 1;
+	if (k->decided && k->calls == k->until)
+		try_again(k);
+	if (k->decided && k->calls == k->check) {
+		if (!procs_all_finished(w, k->used))
+			return false;
+		watch(w, k);
 	}
 	if (k->decided || k->calls <= k->before + TRIES * p->nways)
 		return true;
@@ -234,10 +262,13 @@ void procs_chosen(struct procs *p, uint64_t call)
 
 	if (!k)
 		return;
-	if (!k->decided && k->calls > k->before) {
+	if (!k->decided && k->calls > k->before)
 		p->timed = p->own->times[k - p->kinds] + (k->calls - 1 - k->before);
+	else if (k->decided && k->calls >= k->check - PROCS_WATCHED)
+		p->timed = p->own->times[k - p->kinds] + PROCS_TIMED +
+			   (k->calls - (k->check - PROCS_WATCHED));
+	if (p->timed)
 		p->timed->begun = clock_ns();
-	}
 	k->calls++;
 	k->used = call + 1;
 }
