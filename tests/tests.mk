@@ -100,7 +100,7 @@ $(BUILD)/tests/mpis/%/preload_forms: tests/ccrun/preload_forms.c
 $(BUILD)/tests/mpis/mpich402/preload_fortran $(BUILD)/tests/mpis/mpich402/preload_fortran_f08: \
 		tests/ccrun/preload_fortran.F90
 	@mkdir -p $(@D)
-	@build/wheels/mpich402/bin/mpifort -O -g $(addprefix -D,$(findstring _f08,$@)) -o $@ $<
+	@build/wheels/mpich402/bin/mpifort -O -g -D_persistent $(addprefix -D,$(findstring _f08,$@)) -o $@ $<
 
 # What the machine refuses, and a record of calls (tests/support/faults.c).
 FAULTS := $(BUILD)/tests/faults.so

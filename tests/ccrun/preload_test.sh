@@ -108,7 +108,7 @@ report "... and those with a count for each rank" \
 	'allgather: [12] calls? by MPI: MPI_Allgatherv has a count for each rank'
 grep -q _init "$tmp/out" &&
 	report "... and persistent ones" \
-		'reduce: [12] calls? by MPI: MPI_Reduce_init is persistent \(its starts are not counted\)'
+		'reduce: [12] calls? by MPI: MPI_Reduce_init is persistent'
 # shellcheck disable=SC2086
 status "... of a collective without a module" 0 timeout 120 mpirun $options -np 3 env \
 	LD_PRELOAD="$library" CCS_MPI="barrier:$m/dissemination_barrier.so" "$build/tests/ccrun/preload_forms"
