@@ -241,6 +241,7 @@ SUITES_cpu := \
 	"~ $(T)/cpu/procs_fail_test $(T)/modules" \
 	"~ $(T)/cpu/procs_edge_test $(T)/modules" \
 	"~ $(T)/cpu/procs_refused_test $(T)/modules" \
+	"~ $(T)/cpu/no_memory_test $(T)/modules" \
 	"~ $(T)/cpu/split_test $(T)/modules tasks" \
 	"~ $(T)/cpu/split_test $(T)/modules procs" \
 	"~ $(T)/cpu/p2p_test $(T)/modules" \
