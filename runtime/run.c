@@ -258,6 +258,17 @@ static void add_sizes(struct world *w, struct run *r, const struct call *c)
 		run_fail(w, r, s, error_thread()->text);
 }
 
+/* No memory for its run: the others would wait for this rank in vain. */
+static void cannot_join(struct world *w, struct call *c)
+{
+	struct text t = { .len = 0 };
+
+	c->done = true;
+	c->status = CCS_ENOMEM;
+	text_add(&t, "out of memory for a call of rank %d's", c->comm->rank);
+	run_fail_all(w, CCS_ENOMEM, t.buf);
+}
+
 void run_join(struct world *w, struct call *c)
 {
 	struct run *r;
@@ -274,8 +285,7 @@ void run_join(struct world *w, struct call *c)
 	if (!r)
 		r = run_new(w, c, c->comm->seq);
 	if (!r) {
-		c->done = true;
-		c->status = CCS_ENOMEM;
+		cannot_join(w, c);
 		return;
 	}
 	c->comm->seq++;

@@ -100,7 +100,7 @@ $(BUILD)/tests/mpis/%/preload_forms: tests/ccrun/preload_forms.c
 $(BUILD)/tests/mpis/mpich402/preload_fortran $(BUILD)/tests/mpis/mpich402/preload_fortran_f08: \
 		tests/ccrun/preload_fortran.F90
 	@mkdir -p $(@D)
-	@build/wheels/mpich402/bin/mpifort -O -g $(addprefix -D,$(findstring _f08,$@)) -o $@ $<
+	@build/wheels/mpich402/bin/mpifort -O -g -D_persistent $(addprefix -D,$(findstring _f08,$@)) -o $@ $<
 
 # What the machine refuses, and a record of calls (tests/support/faults.c).
 FAULTS := $(BUILD)/tests/faults.so
@@ -242,6 +242,7 @@ SUITES_cpu := \
 	"~ $(T)/cpu/procs_fail_test $(T)/modules" \
 	"~ $(T)/cpu/procs_edge_test $(T)/modules" \
 	"~ $(T)/cpu/procs_refused_test $(T)/modules" \
+	"~ $(T)/cpu/no_memory_test $(T)/modules" \
 	"~ $(T)/cpu/split_test $(T)/modules tasks" \
 	"~ $(T)/cpu/split_test $(T)/modules procs" \
 	"~ $(T)/cpu/p2p_test $(T)/modules" \

@@ -545,8 +545,7 @@ static void doze(struct world *w, const struct call *calls, unsigned ms, struct 
 		compare(w, w->runs->seq);
 	procs_look(w);
 	run_watch(w, v);
-	if (w->dead)
-		procs_fail(w, CCS_ETIMEOUT, w->dead_text ? w->dead_text : "no progress");
+	procs_tell_death(w);
 }
 
 void procs_wait(struct world *w, struct call *calls, ccs_status *first)
@@ -564,6 +563,7 @@ void procs_wait(struct world *w, struct call *calls, ccs_status *first)
 				doze(w, calls, ms, &v);
 		}
 	}
+	procs_tell_death(w);
 	pthread_mutex_unlock(&w->lock);
 }
 

@@ -293,6 +293,8 @@ const char *procs_gone(const struct world *w, int rank);
 /** The communicator ends, for all of them, with that text; the first one counts. When it
  *  returns, others can see that: only then may a caller have its buffers back. */
 void procs_fail(struct world *w, ccs_status s, const char *text);
+/** If the communicator has died here, the others learn why, unless they know. */
+void procs_tell_death(struct world *w);
 /** Learns what others have failed with, and which are missing. Under world.lock. */
 void procs_look(struct world *w);
 /** See struct wire. */

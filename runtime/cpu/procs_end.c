@@ -146,6 +146,13 @@ void procs_fail(struct world *w, ccs_status s, const char *text)
 	ring_all(w);
 }
 
+void procs_tell_death(struct world *w)
+{
+	if (w->dead)
+		procs_fail(w, w->died ? w->died : CCS_ETIMEOUT,
+			   w->dead_text ? w->dead_text : "no progress");
+}
+
 /* ---- ends ------------------------------------------------------------------------------- */
 
 void procs_watch(struct procs *p, int rank)

@@ -357,9 +357,7 @@ static void look(struct world *w)
 	}
 	pthread_mutex_lock(&w->lock);
 	procs_look(w);
-	if (w->dead)
-		procs_fail(w, w->died ? w->died : CCS_EABORTED,
-			   w->dead_text ? w->dead_text : "no progress");
+	procs_tell_death(w);
 	pthread_mutex_unlock(&w->lock);
 }
 

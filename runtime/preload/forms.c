@@ -1,6 +1,6 @@
 /*
  * The other forms of the collectives: counted, as nothing is silently run by something else, and
- * then MPI's. In: a program's call. Out: MPI's answer. O(1) a call.
+ * then MPI's; of persistent ones their starts are (starts.c). In: a program's call. Out: MPI's answer. O(1) a call.
  */
 #include "runtime/preload/preload.h"
 
@@ -33,7 +33,7 @@ static const char *reason(enum form_kind kind)
 	case PERSISTENT:
 	case FORM_KINDS: break;
 	}
-	return "is persistent (its starts are not counted)";
+	return "is persistent";
 }
 
 void forms_tally(struct preload *p)
@@ -69,8 +69,11 @@ void forms_tally(struct preload *p)
 	int NAME(MPI_##Name##_init)(PARAMETERS##n types MPI_Comm comm, MPI_Info info, \
 				    MPI_Request * request) \
 	{ \
-		form_count(FORM_##NUMBER, PERSISTENT, comm); \
-		return NAME(PMPI_##Name##_init)(ARGUMENTS##n comm, info, request); \
+		int error = NAME(PMPI_##Name##_init)(ARGUMENTS##n comm, info, request); \
+\
+		if (!error) \
+			starts_of(FORM_##NUMBER, comm, *request); \
+		return error; \
 	}
 
 #pragma GCC visibility push(default)

@@ -70,7 +70,7 @@
 enum form { FORMS(FORM_NUMBER) NFORMS };
 #undef FORM_NUMBER
 
-/* Of each: a count for each rank, MPI_I..., MPI_..._init. */
+/* Of each: a count for each rank, MPI_I..., starts of MPI_..._init. */
 enum form_kind { EACH_COUNT, NOT_BLOCKING, PERSISTENT, FORM_KINDS };
 
 #endif

@@ -7,7 +7,8 @@
  *
  *   Open MPI  calls the profiling interface: mpi_allreduce_ of mpif.h and `use mpi`, and
  *             ompi_allreduce_f, by which `use mpi_f08` gets there, are defined anew here
- *   MPICH     so do MPI_Init, MPI_Finalize and the three forms of MPI_Barrier of `use mpi_f08`
+ *   MPICH     so do, of `use mpi_f08`, MPI_Init, MPI_Finalize, the three forms of MPI_Barrier, and
+ *             what starts and frees persistent requests
  *
  * Names are those of compilers that add one underscore, as all current ones do. O(1).
  */
@@ -115,9 +116,11 @@ FORTRAN(scatter, (SIDES, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *e))
 #define ADDRESSES6 ADDRESSES5 void *f,
 #define ADDRESSES7 ADDRESSES6 void *g,
 #define ADDRESSES8 ADDRESSES7 void *h,
-#define FORM(number, kind, name, parameters, arguments) \
+#define OF_FORTRAN(name, parameters) \
 	extern void pmpi_##name##_ parameters __attribute__((weak)); \
-	FORTRAN(name, parameters) \
+	FORTRAN(name, parameters)
+#define FORM(number, kind, name, parameters, arguments) \
+	OF_FORTRAN(name, parameters) \
 	{ \
 		form_count(FORM_##number, kind, COMM); \
 		pmpi_##name##_ arguments; \
@@ -130,15 +133,44 @@ FORTRAN(scatter, (SIDES, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *e))
 	     (ADDRESSES##n MPI_Fint * comm, MPI_Fint * request, MPI_Fint * error), \
 	     (ARGUMENTS##n comm, request, error))
 #define IS_PERSISTENT(what, NUMBER, Name, name, n, types) \
-	FORM(NUMBER, PERSISTENT, name##_init, \
-	     (ADDRESSES##n MPI_Fint * comm, MPI_Fint * info, MPI_Fint * request, \
-	      MPI_Fint * error), \
-	     (ARGUMENTS##n comm, info, request, error))
+	OF_FORTRAN(name##_init, (ADDRESSES##n MPI_Fint * comm, MPI_Fint * info, \
+				 MPI_Fint * request, MPI_Fint * error)) \
+	{ \
+		pmpi_##name##_init_(ARGUMENTS##n comm, info, request, error); \
+		if (!*error) \
+			starts_of(FORM_##NUMBER, COMM, PMPI_Request_f2c(*request)); \
+	}
 
 FORMS_OF_COUNTS(IS_EACH_COUNT)
 FORMS(IS_NOT_BLOCKING)
 #if HAS_PERSISTENT
 FORMS(IS_PERSISTENT)
+
+OF_FORTRAN(start, (MPI_Fint * request, MPI_Fint *error))
+{
+	MPI_Request r = PMPI_Request_f2c(*request);
+
+	starts_count(1, &r);
+	pmpi_start_(request, error);
+}
+
+OF_FORTRAN(startall, (MPI_Fint * n, MPI_Fint *requests, MPI_Fint *error))
+{
+	for (MPI_Fint i = 0; i < *n; i++) {
+		MPI_Request r = PMPI_Request_f2c(requests[i]);
+
+		starts_count(1, &r);
+	}
+	pmpi_startall_(n, requests, error);
+}
+
+OF_FORTRAN(request_free, (MPI_Fint * request, MPI_Fint *error))
+{
+	MPI_Request r = PMPI_Request_f2c(*request);
+
+	starts_end(&r);
+	pmpi_request_free_(request, error);
+}
 #endif
 
 #elif !defined(MPI_ABI_VERSION) /* MPI 5's standard ABI knows no integers of Fortran */
@@ -197,6 +229,28 @@ void mpi_barrier_init_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MP
 
 	tell(e, MPI_Barrier_init(PMPI_Comm_f2c(*comm), PMPI_Info_f2c(*info), &r));
 	*request = PMPI_Request_c2f(r);
+}
+
+/* Handles are the same integers in both languages. */
+_Static_assert(sizeof(MPI_Request) == sizeof(MPI_Fint), "MPICH's handles");
+
+extern void mpi_start_f08_(MPI_Fint *request, MPI_Fint *e);
+extern void mpi_startall_f08_(MPI_Fint *n, MPI_Fint *requests, MPI_Fint *e);
+extern void mpi_request_free_f08_(MPI_Fint *request, MPI_Fint *e);
+
+void mpi_start_f08_(MPI_Fint *request, MPI_Fint *e)
+{
+	tell(e, MPI_Start(request));
+}
+
+void mpi_startall_f08_(MPI_Fint *n, MPI_Fint *requests, MPI_Fint *e)
+{
+	tell(e, MPI_Startall(*n, requests));
+}
+
+void mpi_request_free_f08_(MPI_Fint *request, MPI_Fint *e)
+{
+	tell(e, MPI_Request_free(request));
 }
 #endif
 

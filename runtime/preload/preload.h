@@ -12,7 +12,8 @@
  *   comms.c   the communicator of ccs beside MPI's, made when the first call is taken.
  *   run.c     the call itself: places, types that have holes, failures. A call like one of the
  *             last few of its communicator is run as that one was, and nothing is asked of MPI.
- *   forms.c   the collectives' other forms, as MPI_Iallreduce, which are counted and are MPI's.
+ *   forms.c   the collectives' other forms, as MPI_Iallreduce, which are counted and are MPI's;
+ *   starts.c  ... of persistent ones each start.
  *   tally.c   what ran where, and why, for the report at the end.
  *
  * It knows an MPI and the public interface of ccs, and nothing else.
@@ -121,8 +122,9 @@ struct known {
 	uintptr_t aligned;    /* bits that are 0 in all its buffers' addresses */
 };
 
-#define KNOWN 8u  /* calls of a communicator */
-#define RECENT 8u /* communicators */
+#define KNOWN 8u   /* calls of a communicator */
+#define RECENT 8u  /* communicators */
+#define STARTS 64u /* chains of persistent requests */
 
 /* What is known of a communicator of MPI's: an attribute of it. One that is over is used again for
  * another, and freed at the end alone, as a thread may look at it for a moment. */
@@ -153,15 +155,21 @@ struct preload {
 	_Atomic uint64_t forms[NFORMS][FORM_KINDS]; /* calls of other forms */
 	struct held *held, *spare;
 	_Atomic(struct held *) recent[RECENT]; /* the last one, by its handle's bits; or NULL */
+	struct started *started[STARTS]; /* persistent collectives that count here, under lock */
+	_Atomic size_t nstarted;	 /* ... how many there are */
 	struct tally *tallies;
 };
 
-/* Where that is looked for first. Handles are numbers, or addresses. */
+/* Of a handle, which is a number, or an address. */
+static inline uint64_t handle_bits(uintptr_t handle)
+{
+	return (uint64_t)handle * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+}
+
+/* Where that is looked for first. */
 static inline _Atomic(struct held *) *held_place(struct preload *p, MPI_Comm comm)
 {
-	uint64_t mixed = (uint64_t)(uintptr_t)comm * UINT64_C(0x9e3779b97f4a7c15);
-
-	return p->recent + (mixed >> 32) % RECENT;
+	return p->recent + handle_bits((uintptr_t)comm) % RECENT;
 }
 
 /* ---- calls.c, setup.c -------------------------------------------------------------------- */
@@ -243,6 +251,17 @@ bool job_again(struct held *h, const struct job *j, int *e);
 void form_count(enum form form, enum form_kind kind, MPI_Comm comm);
 /** Adds what was counted to the tallies. */
 void forms_tally(struct preload *p);
+
+/* ---- starts.c ------------------------------------------------------------------------------- */
+
+/** From now on starts of that persistent collective are counted. O(1), as all of these. */
+void starts_of(enum form form, MPI_Comm comm, MPI_Request request);
+/** Counts those that are collectives: a program starts them. */
+void starts_count(int n, const MPI_Request *requests);
+/** The program frees it: its handle may be another's from now on. */
+void starts_end(const MPI_Request *request);
+/** Those that the program has not freed. */
+void starts_free(struct preload *p);
 
 /* ---- tally.c -------------------------------------------------------------------------------- */
 

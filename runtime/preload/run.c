@@ -164,6 +164,31 @@ static ccs_status call(const struct held *h, const struct job *j, const struct o
 			    j->root, h->ccs, NULL);
 }
 
+/* Whether a rank gives its own block to itself, described twice. */
+static bool gives_itself(const struct held *h, const struct job *j)
+{
+	if (j->send == MPI_IN_PLACE || j->recv == MPI_IN_PLACE)
+		return false;
+	return j->what == ALLGATHER || j->what == ALLTOALL ||
+	       ((j->what == GATHER || j->what == SCATTER) && h->rank == j->root);
+}
+
+/* What is sent and what is received have one size, by MPI's rules, and only one of them was asked
+ * for it: a buffer that is shorter would be written behind its end. */
+static ccs_status check_own_block(const struct held *h, const struct job *j)
+{
+	size_t sent = 0, received = 0;
+
+	if (!gives_itself(h, j) ||
+	    (type_bytes(j->send_type, j->send_count, &sent) &&
+	     type_bytes(j->recv_type, j->recv_count, &received) && sent == received))
+		return CCS_OK;
+	return ccs_error_set(CCS_EINVAL,
+			     "this rank's own block has %zu bytes where it is sent, and %zu where "
+			     "it is received",
+			     sent, received);
+}
+
 /* MPI has one buffer: what the root has goes in, what the others have comes out. */
 static ccs_status broadcast(struct held *h, const struct job *j, const struct order *o,
 			    struct sides *s)
@@ -184,7 +209,9 @@ static ccs_status run(struct held *h, const struct job *j, const struct order *o
 
 	if (j->what == BROADCAST)
 		return broadcast(h, j, o, s);
-	e = place(&s->in, o->type);
+	e = check_own_block(h, j);
+	if (!e)
+		e = place(&s->in, o->type);
 	if (!e)
 		e = place(&s->out, o->type);
 	if (!e)

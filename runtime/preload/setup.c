@@ -174,6 +174,7 @@ static void end(void)
 	PMPI_Comm_free(&p->self);
 	PMPI_Comm_free(&p->job);
 	tally_free(p);
+	starts_free(p);
 	entries_free(&p->entries);
 	pthread_mutex_destroy(&p->lock);
 	free(p);

@@ -90,7 +90,7 @@ fortran() {
 		[ -e "$of/$form" ] || continue
 		status "$name: $form" 0 preloaded "$of/libccs-mpi.so" 2 "$all" "$of/$form"
 		ran
-		fortran_forms_counted
+		fortran_forms_counted "allreduce: 1 call by MPI: MPI_Allreduce_init is persistent"
 	done
 }
 # libccs-mpi.so of all others, in this one's program. Handles of MPICH 4 are those of MPICH 5.

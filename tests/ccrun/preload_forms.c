@@ -1,7 +1,7 @@
 /*
  * A program of MPI's, for preload_test.sh: it calls each form of the collectives that ccs has not,
  * and compares what it gives with MPI's own that blocks. Rank 0 prints the collective and the
- * name of each call.
+ * name of each call; of persistent ones, of each start.
  * usage: preload_forms, with mpirun and at most 4 ranks
  */
 #include <mpi.h>
@@ -130,6 +130,60 @@ ALL_FORMS(all_forms, , int, int)
 ALL_FORMS(all_forms_c, _c, MPI_Count, MPI_Aint)
 #endif
 
+#ifdef HAS_PERSISTENT
+#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40100000
+#define ROUNDS 1 /* MPICH 4.0.2 */
+#else
+#define ROUNDS 5
+#endif
+
+static void wait_both(MPI_Request *r)
+{
+	MPI_Wait(r, MPI_STATUS_IGNORE);
+	MPI_Wait(r + 1, MPI_STATUS_IGNORE);
+}
+
+/* A message to this rank itself, whose requests are no collectives, whatever they were before. */
+static void start_messages(struct buffers *b)
+{
+	MPI_Request r[2];
+
+	MPI_Send_init(b->send, 1, MPI_INT, 0, 1, MPI_COMM_SELF, r);
+	MPI_Recv_init(b->ours, 1, MPI_INT, 0, 1, MPI_COMM_SELF, r + 1);
+	MPI_Startall(2, r);
+	wait_both(r);
+	MPI_Request_free(r);
+	MPI_Request_free(r + 1);
+}
+
+/* Several at a time, again and again; one that is never started, and one that is never freed. */
+static void starts(struct buffers *b, MPI_Comm comm)
+{
+	MPI_Request r[4];
+	int value = b->rank, from[RANKS] = { 0 }, all[RANKS];
+
+	MPI_Bcast_init(&value, 1, MPI_INT, 0, comm, MPI_INFO_NULL, r);
+	MPI_Allgather_init(&b->rank, 1, MPI_INT, from, 1, MPI_INT, comm, MPI_INFO_NULL, r + 1);
+	MPI_Scatter_init(b->send, 1, MPI_INT, all, 1, MPI_INT, 0, comm, MPI_INFO_NULL, r + 2);
+	MPI_Gather_init(b->send, 1, MPI_INT, all, 1, MPI_INT, 0, comm, MPI_INFO_NULL, r + 3);
+	for (int i = 0; i < ROUNDS; i++) {
+		value = b->rank + i;
+		name_it(b, "broadcast", "MPI_Bcast_init");
+		name_it(b, "allgather", "MPI_Allgather_init");
+		MPI_Startall(2, r);
+		wait_both(r);
+		b->wrong += value != i || from[b->size - 1] != b->size - 1;
+	}
+	name_it(b, "scatter", "MPI_Scatter_init");
+	MPI_Start(r + 2);
+	MPI_Wait(r + 2, MPI_STATUS_IGNORE);
+	MPI_Request_free(r);
+	MPI_Request_free(r + 1);
+	MPI_Request_free(r + 3);
+	start_messages(b);
+}
+#endif
+
 int main(int argc, char **argv)
 {
 	struct buffers all = { .wrong = 0 }, *b = &all;
@@ -150,6 +204,9 @@ int main(int argc, char **argv)
 	all_forms_c(b, turned, b->size - 1);
 #endif
 	ONE_COUNT("barrier", Barrier, barrier, , turned);
+#ifdef HAS_PERSISTENT
+	starts(b, turned);
+#endif
 	MPI_Comm_free(&turned);
 	PMPI_Allreduce(&b->wrong, &wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 	MPI_Finalize();

@@ -84,6 +84,15 @@ program preload_fortran
 	call MPI_Ibarrier(MPI_COMM_WORLD, request, e)
 	call MPI_Wait(request, MPI_STATUS_IGNORE, e)
 	call MPI_Barrier(MPI_COMM_WORLD, e)
+#ifdef _persistent
+	one = rank + 1
+	call MPI_Allreduce_init(MPI_IN_PLACE, one, m, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, &
+		MPI_INFO_NULL, request, e)
+	call MPI_Start(request, e)
+	call MPI_Wait(request, MPI_STATUS_IGNORE, e)
+	call MPI_Request_free(request, e)
+	call check(one, n * (n + 1) / 2)
+#endif
 	call MPI_Finalize(e)
 	if (wrong /= 0) stop 1
 

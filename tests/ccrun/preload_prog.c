@@ -336,6 +336,25 @@ static int sizes(void)
 	return wrong;
 }
 
+/* The root gives itself a longer block than it takes, of a type with holes, which has to be packed:
+ * the call fails on all ranks, and nothing is written behind what it takes. */
+static int longer(void)
+{
+	enum { LONG_BLOCK = 100000, MEMBERS = 3 };
+	static int all[MEMBERS * LONG_BLOCK], own[2] = { 7, 7 };
+	MPI_Datatype holes;
+	int rank, error;
+
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &holes);
+	MPI_Type_commit(&holes);
+	error = rank ? MPI_Scatter(NULL, 0, MPI_INT, all, LONG_BLOCK, MPI_INT, 0, MPI_COMM_WORLD)
+		     : MPI_Scatter(all, LONG_BLOCK, MPI_INT, own, 1, holes, 0, MPI_COMM_WORLD);
+	MPI_Type_free(&holes);
+	return !error || own[0] != 7 || own[1] != 7;
+}
+
 static int inter(void)
 {
 	MPI_Comm half, between;
@@ -573,7 +592,7 @@ static const struct {
 	{ "hosts", hosts },	{ "users", users },	 { "progress", progress },
 	{ "threads", threads }, { "killed", killed },	 { "differ", differ },
 	{ "again", again },	{ "files", files },	 { "spawns", spawns },
-	{ "spawned", spawned },
+	{ "spawned", spawned }, { "longer", longer },
 };
 
 int main(int argc, char **argv)
