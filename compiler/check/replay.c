@@ -168,7 +168,8 @@ bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struc
 	r->queues = ARENA_ARRAY(arena, struct queue, p->nfifos);
 	for (uint32_t f = 0; f < p->nfifos; f++)
 		r->queues[f].few[0].value = r->queues[f].few[1].value = NONE;
-	r->moved = ARENA_ARRAY(arena, uint64_t, (size_t)p->nranks * p->nbuffers);
+	if (!r->one_size)
+		r->moved = ARENA_ARRAY(arena, uint64_t, (size_t)p->nranks * p->nbuffers);
 	return true;
 }
 
@@ -559,7 +560,4 @@ void replay_run(struct replay *r, const struct order *order)
 		for (uint32_t f = 0; f < r->p->nfifos; f++)
 			messages_list(r, &r->queues[f]);
 	(is_plain(r) ? run_plain : run_any)(r, order);
-	if (r->one_size && r->p->nbuffers)
-		for (uint32_t t = 0; t < r->p->ntasks; t++)
-			r->moved[(size_t)r->runners[t].rank * r->p->nbuffers] += r->runners[t].sent;
 }

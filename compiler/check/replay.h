@@ -81,11 +81,13 @@ struct replay {
 	uint32_t free;	/* first free row of `sent`, or NONE */
 	uint32_t *more; /* values of messages of several cells */
 	uint32_t nmore, capmore;
-	uint32_t *place;       /* [cells]: equal for chunks of equal length; NULL: all are */
-	uint8_t *given;	       /* [cells]: has a value before the run */
-	uint32_t *buffer_of;   /* [cells] */
-	uint64_t *moved;       /* [nranks][nbuffers]: chunks of a buffer's size that were sent */
-	bool one_size;	       /* all buffers have equally many chunks */
+	uint32_t *place;     /* [cells]: equal for chunks of equal length; NULL: all are */
+	uint8_t *given;	     /* [cells]: has a value before the run */
+	uint32_t *buffer_of; /* [cells] */
+	/* [nranks][nbuffers]: chunks of a buffer's size that were sent; NULL: the runners have
+	   counted them, as all buffers have equally many chunks: */
+	uint64_t *moved;
+	bool one_size;
 	bool uneven;	       /* a value moved to a chunk of another length or place */
 	bool silent;	       /* no reports: lowered, or run before */
 	bool failed;	       /* some chunk was read before it had a value, or stored where
