@@ -291,7 +291,7 @@ def parts(c, sizes):
 def main():
     c, callee = json.load(open(sys.argv[1])), sys.argv[2] == "--parts"
     for n in () if callee else range(2, beyond(sys.argv[3:], 9) + 1):
-        for root in {0, n // 2, n - 1} if c["root"] else {0}: compare(c, sys.argv[2], sys.argv[3:], n, root)
+        for root in {0, 1, n - 1} if c["root"] else {0}: compare(c, sys.argv[2], sys.argv[3:], n, root)
     proof = Proof(c)
     proof.all()
     every = both(less("rank", "N"), less("root", "N")) if c["root"] else less("rank", "N")

@@ -97,23 +97,25 @@ wrong_text() { # wrong_text NAME SED
 	forge "$1" "# $2" "$tmp/other.ccs"
 }
 forge ring_allgather "c['possible'][0]['if'].append(['>=', [9, -1, 0] + [0] * c['numbers']])"
-forge ring_allgather "# nothing is left of N > 9
-def cut(x):
-    for v in x.values() if isinstance(x, dict) else x if isinstance(x, list) else (): cut(v)
-    if isinstance(x, dict) and 'if' in x: x['if'].append(['>=', [9, -1, 0] + [0] * c['numbers']])
-cut(c)"
-forge ring_allgather "del c['pairs'][0]['to_recv'][0]['to']"
-forge ring_allgather "c['buffers'].reverse()"
-forge chain_broadcast "c['contract'] = 'reduce'"
-forge chain_reduce "for k in c['clocks']: k['clock'][0]['to'][0][4] = 1"
-forge direct_allgather "for o in ops: o['place'].sort(key=lambda e: e['kind'] != 'wave')"
-forge direct_allgather "for o in ops: o['place'][-1]['concurrent'] = False"
 forge ring_allreduce "for o in ops: o['place'][0]['block'] = True"
 wrong_text ring_allgather 's/0\.\.N-1/0..(N == 7 ? N - 2 : N - 1)/'
 wrong_text chain_reduce 's/implements reduce(\(.*\); root = R/implements allreduce(\1/'
 wrong_text chain_broadcast 's/root = R/root = 0/'
-wrong_text direct_scatter 's/recv b from R/recv b from (R == 1 ? 0 : R)/'
-wrong_text ring_allgather 's/^  copy a .*/&\n  channel 1 { if rank == 0 { recv b[0] from 1 } }/'
+if [ "${2:-}" = --long ]; then
+	forge ring_allgather "# nothing is left of N > 9
+def cut(x):
+    for v in x.values() if isinstance(x, dict) else x if isinstance(x, list) else (): cut(v)
+    if isinstance(x, dict) and 'if' in x: x['if'].append(['>=', [9, -1, 0] + [0] * c['numbers']])
+cut(c)"
+	forge ring_allgather "del c['pairs'][0]['to_recv'][0]['to']"
+	forge ring_allgather "c['buffers'].reverse()"
+	forge chain_broadcast "c['contract'] = 'reduce'"
+	forge chain_reduce "for k in c['clocks']: k['clock'][0]['to'][0][4] = 1"
+	forge direct_allgather "for o in ops: o['place'].sort(key=lambda e: e['kind'] != 'wave')"
+	forge direct_allgather "for o in ops: o['place'][-1]['concurrent'] = False"
+	wrong_text direct_scatter 's/recv b from R/recv b from (R == 1 ? 0 : R)/'
+	wrong_text ring_allgather 's/^  copy a .*/&\n  channel 1 { if rank == 0 { recv b[0] from 1 } }/'
+fi
 # All ranks receive before they send: that is deadlock, if sends are not said to come first.
 cat >"$tmp/dead.ccs" <<'END'
 schedule direct_allgather
