@@ -306,5 +306,7 @@ int main(void)
 		cmocka_unit_test(programs_in_step),
 		cmocka_unit_test(not_of_others),
 	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
