@@ -308,6 +308,7 @@ static bool any(struct member *m)
 /* Longer than calls take on a machine that has other work: else these might be found to have changed. */
 #define SECOND UINT64_C(1000000000)
 #define PLANTED_LEAST (5 * SECOND)
+#define PLANTED_BEGUN 1000
 
 /* Times such that `best` is the quickest way, but for whoever takes a rank's own, or counts from the first
  * beginning: they are long where it is the best. */
@@ -325,8 +326,8 @@ static void plant(const struct member *m, enum procs_way best)
 
 		if (i % TRIES != TRIES - 1)
 			cost = i % TRIES ? 900 * SECOND : way == best ? 9 * SECOND : 1000;
-		all[i].begun = 1000 + late * ((uint64_t)m->rank == last);
-		all[i].over = 1000 + late + cost;
+		all[i].begun = PLANTED_BEGUN + late * ((uint64_t)m->rank == last);
+		all[i].over = PLANTED_BEGUN + late + cost;
 	}
 }
 
@@ -406,9 +407,21 @@ static void plant_watched(const struct member *m, unsigned hundredths)
 
 	for (unsigned i = 0; i < PROCS_WATCHED; i++)
 		all[i] = (struct procs_times){
-			.begun = 1000,
-			.over = 1000 + PLANTED_LEAST * (i ? 900 : hundredths) / 100,
+			.begun = PLANTED_BEGUN,
+			.over = PLANTED_BEGUN + PLANTED_LEAST * (i ? 900 : hundredths) / 100,
 		};
+}
+
+/* Whether its own calls were timed since it was planted. */
+static bool has_times(const struct member *m)
+{
+	const struct procs *p = procs_of(m);
+	const struct procs_times *all = p->own->times[p->kind - p->kinds] + PROCS_TIMED;
+	bool ok = true;
+
+	for (unsigned i = 0; i < PROCS_WATCHED; i++)
+		ok &= all[i].begun > PLANTED_BEGUN && all[i].over > all[i].begun;
+	return ok;
 }
 
 /* Calls up to the next look at what they cost by now; then those times are planted. */
@@ -421,7 +434,7 @@ static bool watches(struct member *m, const struct work *w, size_t count, unsign
 
 	while (ok && p->kind->calls < p->kind->check)
 		ok = call(m, w, 0, count, (*number)++) && p->kind->decided;
-	ok = ok && member_meet(m, meeting);
+	ok = ok && has_times(m) && member_meet(m, meeting);
 	if (ok)
 		plant_watched(m, hundredths);
 	return ok && member_meet(m, meeting + 1);
