@@ -1,13 +1,13 @@
-"""Checks a certificate of `ccc check --certificate` for every N, with means of its own.
+"""Checks a certificate of `ccc check --certificate`: that its operations keep its contract for every N.
 
-usage: certificate.py CERTIFICATE CCC [ccc's arguments, the schedule last], or CERTIFICATE --parts N ...
+usage: certificate.py CERTIFICATE [--callee]
 
-The operations are compared with `ccc --emit=program` for some N; all else is proved for all N.
-With --parts it is that of a callee: what its buffer holds in the end is proved to be as said, and
-its operations are printed for these N, for certificate_grid.py to compare.
+Everything is proved for all N, with means of its own, from the certificate alone. Whether its
+operations and its contract are a text's is certificate_text.py's to say: both must say ok.
+With --callee it is that of a callee: what its buffer holds in the end is proved to be as said.
 """
-import itertools, json, operator, sys
-from certificate_program import *
+import itertools
+from certificate_form import *
 from certificate_sums import *
 class Proof:
     def __init__(self, c):
@@ -180,42 +180,9 @@ class Proof:
             wanted = [([ge(q, {}), lt(q, N)] if rank is None else [eq(q, rank)], (0, asked))]
             for h, (s,) in cases(g, self.seen("f0", p)):
                 say(self.within(h, self.holds(s, q), wanted) and self.within(h, wanted, self.holds(s, q)), "the contract")
-def value_at(list_, numbers):
-    """The values of the case that holds of these numbers, [1, N, root, *point]; None: no one does."""
-    f = lambda s: sum(map(operator.mul, s, numbers))
-    return next(([f(s) for s in x["to"]] for x in list_ if all(f(s) >= 0 if kind == ">=" else f(s) == 0 for kind, s in x["if"])), None)
-def made_operations(c, n, root=0):
-    """Of each rank, and block: steps of (line, kind, peer, (buffer, first, end) ...), by their places."""
-    made = {}
-    for o in c["operations"]:
-        dims, kinds = [0] + [e["value"] for e in o["place"] if e["kind"] == "trip"], [e["kind"] for e in o["place"]]
-        for trips in itertools.product(range(n), *[range(max(n, 9))] * (len(dims) - 1)):
-            p = [1, n, root] + [dict(zip(dims, trips)).get(i, 0) for i in range(c["numbers"])]
-            if value_at(o["points"], p) is None: continue
-            place = [p[3 + e["value"]] if e["kind"] == "trip" else e["value"] * (e["kind"] == "at") for e in o["place"]]
-            peer, channel = (value_at(o[x], p)[0] if x in o else None for x in ("peer", "channel"))
-            say(not channel, "channel 0 for line %d" % o["line"])
-            chunks = [(o[x]["buffer"], value_at(o[x]["first"], p)[0], value_at(o[x]["n"], p)[0]) for x in "xy" if x in o]
-            there = (trips[0], *[place[i] for i, e in enumerate(o["place"]) if e["block"]])
-            made.setdefault(there, []).append((place, place[:kinds.index("wave")], (o["line"], o["kind"].split()[0], peer) + tuple((b, x, x + m) for b, x, m in chunks)))
-    return {r: [[x[2] for x in g] for _, g in itertools.groupby(sorted(v, key=lambda x: x[0]), lambda x: x[1])] for r, v in made.items()}
-def compare(c, ccc, arguments, n, root):
-    """Of each rank, or of each block where a par is all of the text, in order. Scratch buffers lie one after another."""
-    real, sizes = program(ccc, ["-n", str(n)] + (["-D%s=%d" % (c["root"], root)] if c["root"] else []) + arguments, c["schedule"])
-    say(real is not None and len({len(r) for r in real}) < 2, "that N = %d is possible, and a par all of the text" % n)
-    counts = [value_at(b["chunks"], [1, n])[0] for b in c["buffers"]]
-    say([(b["name"], k) for b, k in zip(c["buffers"], counts)][:len(sizes)] == list(sizes.items()), "sizes for N = %d" % n)
-    promised(c, arguments, list(sizes))
-    names = [(x, 0) for x in sizes] + [("scratch", sum(counts[len(sizes):i])) for i in range(len(sizes), len(counts))]
-    name = lambda x: x[:3] + tuple((names[b][0], names[b][1] + lo, names[b][1] + hi) for b, lo, hi in x[3:])
-    say({r: [[name(x) for x in g] for g in v] for r, v in made_operations(c, n, root).items()} == real, "the operations of N = %d" % n)
-def main():
-    c, parts = json.load(open(sys.argv[1])), sys.argv[2] == "--parts"
-    say(parts == (c["contract"] == ""), "a contract")
+def main(c, arguments):
+    say((arguments == ["--callee"]) == (c["contract"] == ""), "a contract")
     proof = Proof(c)
-    proof.form()
-    for n in () if parts else range(2, beyond(sys.argv[3:], 5) + 1):
-        for root in sorted({0, 1, n // 2, n - 1}) if c["root"] else [0]: compare(c, sys.argv[2], sys.argv[3:], n, root)
-    for step in ("bounds", "matching", "order", "races", "sources", "values", "contract"): getattr(proof, step)()
-    print(json.dumps({n: {r: v for (r,), v in made_operations(c, int(n)).items()} for n in sys.argv[3:]}) if parts else "ok - %s: %s for every N" % (c["schedule"], c["contract"]))
-if __name__ == "__main__": checked(main)
+    for step in ("form", "bounds", "matching", "order", "races", "sources", "values", "contract"): getattr(proof, step)()
+    print("ok - %s: %s for every N" % (c["schedule"], c["contract"]))
+checked(main, 1)

@@ -1,11 +1,6 @@
 """A schedule's text and its operations, for checkers of certificates to compare with."""
-import os, re, subprocess, sys
-def say(ok, what):
-    if not ok: sys.exit("not proved: " + what)
-def checked(main):
-    """Runs a checker: what is not in a certificate's form is not proved either."""
-    try: main()
-    except (AttributeError, IndexError, KeyError, StopIteration, TypeError, ValueError) as e: say(False, "the form: %r" % e)
+import os, re, subprocess
+from certificate_form import say
 def text(path):
     """A file's words and those of what it imports, without comments."""
     paths, words = [path], ""
@@ -28,6 +23,10 @@ def cells(ref):
     """(buffer, first, end) as `ccc --emit=program` names chunks."""
     name, lo, hi = re.match(r"(\w+)(?:\[(\d+)(?:\.\.(\d+))?\])?$", ref).groups()
     return name, int(lo or 0), int(hi or int(lo or 0) + 1)
+def chunks(ref):
+    """The same, each chunk by itself: [(buffer, chunk)]."""
+    name, lo, hi = cells(ref)
+    return [(name, i) for i in range(lo, hi)]
 def program(ccc, arguments, schedule, cells=cells):
     """Of each (rank, block ...): steps of (line, kind, peer, chunks ...); how many each buffer has. None: N is refused."""
     p = subprocess.run([ccc, "--emit=program"] + arguments, capture_output=True, text=True)

@@ -67,7 +67,3 @@ def at(s, point, names=("N", "R")):
     for k, p in zip(s[1:], [{v: 1} for v in names] + list(point)): f = add(f, p, k)
     return f
 def pieces(list_, point, names=("N", "R")): return [([(k, at(s, point, names)) for k, s in p["if"]], [at(s, point, names) for s in p["to"]]) for p in list_]
-def value(f, numbers): return sum(k * numbers.get(v, 0) if v != 1 else k for v, k in f.items())
-def choose(cases_, numbers):
-    """The value of the case that holds of these numbers; None: no one does."""
-    return next((v for g, v in cases_ if all(value(f, numbers) >= 0 if kind == ">=" else value(f, numbers) == 0 for kind, f in g)), None)

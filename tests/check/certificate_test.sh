@@ -1,6 +1,8 @@
 #!/bin/sh
 # Certificates for every N (ccc check --certificate), checked by certificate*.py, which share
-# nothing with the compiler; spoiled ones, and those of other texts, which they must refuse.
+# nothing with the compiler: KIND.py proves that a certificate keeps its contract for every N,
+# KIND_text.py that it is the text's; both must say ok. Of spoiled ones, and those of other texts,
+# one of them must not.
 # usage: certificate_test.sh BUILD [--long]
 set -u
 . tests/support/lib.sh
@@ -20,12 +22,25 @@ powers="halving_doubling_allreduce recursive_doubling_allreduce bruck_allgather 
 	direct_gather direct_scatter pairwise_all_to_all pairwise_reduce_scatter one_shot_allreduce \
 	fixed_order_allreduce chain_broadcast chain_reduce"
 
+proved() { # proved KIND: the certificate at $tmp/c
+	python3 -S "tests/check/$1.py" "$tmp/c"
+}
+is_texts() { # is_texts KIND FILE
+	python3 -S "tests/check/$1_text.py" "$tmp/c" "$ccc" "$2"
+}
+# First comes who refuses more: the proof if only the certificate is spoiled.
+both_say() { # both_say KIND FILE
+	case $2 in
+	schedules/*) proved "$1" && is_texts "$1" "$2" ;;
+	*) is_texts "$1" "$2" && proved "$1" ;;
+	esac 2>&1
+}
 check() { # check NAME: the certificate at $tmp/c
-	python3 tests/check/certificate.py "$tmp/c" "$ccc" "schedules/$1.ccs" 2>&1
+	both_say certificate "schedules/$1.ccs"
 }
 # Adds 1 to the constant of the k-th value of a part, over and over; prints what was spoiled.
 spoil() { # spoil PART KEY K
-	python3 - "$tmp/whole" "$tmp/c" "$@" <<'END'
+	python3 -S - "$tmp/whole" "$tmp/c" "$@" <<'END'
 import json, sys
 whole, to, part, key, k = sys.argv[1:]
 c = json.load(open(whole))
@@ -77,13 +92,13 @@ done
 # wrong for some N, root or contract with the certificates of the right ones.
 forge() { # forge NAME 'statements on the certificate c' [TEXT]
 	"$ccc" check --certificate "$tmp/whole" "schedules/$1.ccs" >/dev/null
-	python3 -c "import json, sys
+	python3 -S -c "import json, sys
 c = json.load(open(sys.argv[1]))
 ops = c['operations']
 $2
 json.dump(c, open(sys.argv[2], 'w'))" "$tmp/whole" "$tmp/c"
 	what="forged: $1: $(printf '%s\n' "$2" | head -n 1)"
-	if python3 tests/check/certificate.py "$tmp/c" "$ccc" "${3:-schedules/$1.ccs}" >"$tmp/said" 2>&1; then
+	if both_say certificate "${3:-schedules/$1.ccs}" >"$tmp/said"; then
 		not_ok "$what" "it is taken for right"
 	else
 		says "$what" "$tmp/said" '^not proved: '
@@ -134,7 +149,7 @@ for o in ops:
 
 # Proofs with powers of two are automata: one whose state is another's, or that accepts more.
 powers_check() { # powers_check NAME: the certificate at $tmp/c
-	python3 tests/check/certificate_powers.py "$tmp/c" "$ccc" "schedules/$1.ccs" 2>&1
+	both_say certificate_powers "schedules/$1.ccs"
 }
 # shellcheck disable=SC2086
 all_hold powers_check $powers
@@ -142,7 +157,7 @@ all_hold powers_check $powers
 s=halving_doubling_allreduce
 "$ccc" check --certificate "$tmp/whole" schedules/$s.ccs >/dev/null
 spoil_powers() { # spoil_powers 'statements on the certificate c'
-	python3 -c "import json, sys
+	python3 -S -c "import json, sys
 c = json.load(open(sys.argv[1]))
 up = c['moves'][:2][-1]
 $1
@@ -177,7 +192,7 @@ grids="hierarchical_all_to_all"
 [ "${2:-}" != --long ] || grids="$grids hierarchical_allreduce hierarchical_broadcast \
 	ring2d_allreduce torus3_allreduce"
 grid_check() { # grid_check NAME [FILE]: the certificate at $tmp/c
-	python3 tests/check/certificate_grid.py "$tmp/c" "$ccc" "${2:-schedules/$1.ccs}" 2>&1
+	both_say certificate_grid "${2:-schedules/$1.ccs}"
 }
 refused() { # refused WHAT NAME [FILE]
 	what=$1
@@ -192,7 +207,7 @@ refused() { # refused WHAT NAME [FILE]
 all_hold grid_check $grids
 # A number of a sum, or an entry less, at random; prints where.
 spoil_grid() { # spoil_grid SEED: of $tmp/whole
-	python3 - "$tmp/whole" "$tmp/c" "$1" <<'END'
+	python3 -S - "$tmp/whole" "$tmp/c" "$1" <<'END'
 import json, random, sys
 c = json.load(open(sys.argv[1]))
 random.seed(int(sys.argv[3]))
@@ -236,8 +251,15 @@ sed "s/\"contract\":\"all_to_all\"/\"contract\":\"allreduce\"/" "$tmp/whole" >"$
 refused "forged: another contract" $s
 s=direct_scatter
 "$ccc" check --certificate "$tmp/c" schedules/$s.ccs >/dev/null
+# The two look at the same parts of a certificate: each knows one kind.
+for kind in certificate_powers certificate_grid; do
+	status "a certificate for another program" 1 is_texts $kind schedules/$s.ccs
+	says "... is refused" "$tmp/err" '^not proved: a certificate of kind'
+	status "... that proves" 1 proved $kind
+	says "... is refused too" "$tmp/err" '^not proved: a certificate of kind'
+done
 sed 's/send a\[[a-z]*/&*0/' schedules/$s.ccs >"$tmp/other.ccs"
-if python3 tests/check/certificate.py "$tmp/c" "$ccc" "$tmp/other.ccs" >"$tmp/said" 2>&1; then
+if both_say certificate "$tmp/other.ccs" >"$tmp/said"; then
 	not_ok "other chunks on the same lines" "it is taken for right"
 else
 	says "other chunks on the same lines" "$tmp/said" '^not proved: the operations'
@@ -258,7 +280,7 @@ spoil_powers "c['moves'][0]['holds'][0]['accepts'].append(0)"
 
 # Where `where` admits a few N only, these are tried once more.
 tried_check() { # tried_check NAME [FILE]: the certificate at $tmp/c
-	python3 tests/check/certificate_tried.py "$tmp/c" "$ccc" "${2:-schedules/$1.ccs}" 2>&1
+	python3 -S tests/check/certificate_tried.py "$tmp/c" "$ccc" "${2:-schedules/$1.ccs}" 2>&1
 }
 s=table_ring_allreduce
 all_hold tried_check $s
@@ -294,14 +316,17 @@ holds "... and no file" test ! -e "$tmp/none"
 status "single N have no certificate" 1 "$ccc" check -n 4 --certificate "$tmp/none" schedules/$s.ccs
 says "... and the cure" "$tmp/err" 'leave it out'
 
-# Each checker is short enough to be read, with its module of proofs; what reads the text is apart.
-for p in certificate certificate_powers certificate_grid certificate_tried; do
-	files=$(sed -n 's/^from \(certificate_sums\) import.*/tests\/check\/\1.py/p' tests/check/$p.py)
-	# shellcheck disable=SC2086
-	holds "$p.py has at most 300 lines" test "$(cat tests/check/$p.py $files | wc -l)" -le 300
+# Each checker is short enough to be read, with all modules of its own.
+for p in $(grep -l '^checked(' tests/check/certificate*.py); do
+	lines=$(python3 -S - "$p" <<'END'
+import modulefinder, sys
+found = modulefinder.ModuleFinder(path=["tests/check"])
+found.run_script(sys.argv[1])
+print(sum(len(open(m.__file__).readlines()) for m in found.modules.values() if m.__file__))
+END
+	)
+	holds "$(basename "$p"): $lines lines with its modules, of at most 300" test "$lines" -le 300
 done
-
-holds "certificate_program.py has at most 60" test "$(wc -l <tests/check/certificate_program.py)" -le 60
 
 # Where none can come of it, it is not ignored.
 status "--certificate beside -o" 2 "$ccc" --certificate "$tmp/none" schedules/$s.ccs -o "$tmp/so"

@@ -6,14 +6,11 @@ It says which N are possible. That these are few is proved for all N, and compar
 ccc refuses; each of them is run with one slot in each FIFO. That decides for all runs: what a rank
 can do never depends on the order in which others do theirs, as long as nothing races in a step.
 """
-import collections, itertools, json, re, sys
+import collections, itertools
+from certificate_form import *
 from certificate_program import *
 from certificate_sums import *
 MOST, COMPARED = 32, 32 # N that are run, and N of which it is asked whether ccc refuses them
-def chunks(ref):
-    """The chunks that a part of an operation names."""
-    name, lo, hi = re.match(r"(\w+)(?:\[(\d+)(?:\.\.(\d+))?\])?$", ref).groups()
-    return [(name, i) for i in range(int(lo or 0), int(hi or int(lo or 0) + 1))]
 def operations(ccc, arguments, schedule):
     """Of each rank: its steps; nothing else may be in its text. And the buffers' sizes."""
     steps, sizes = program(ccc, arguments, schedule, chunks)
@@ -72,18 +69,18 @@ def contract(name, n, sizes, holds):
         ranks = [i // block] if many else [0] if name in ("broadcast", "scatter") else range(n)
         chunk = (i % block if many else i) + (rank * block if mine else 0)
         say(holds.get((rank, (last, i))) == frozenset((q, chunk) for q in ranks), "the contract for N = %d" % n)
-def main():
-    c = json.load(open(sys.argv[1]))
+def main(c, arguments):
+    ccc, *arguments = arguments
     rank, N = {"rank": 1}, {"N": 1}
     possible = [g for g, _ in pieces(c["possible"], [rank] + [{}] * (c["numbers"] - 1))]
     say(all(empty(g + [ge(N, number(MOST + 1))]) for g in possible), "that few N are possible")
-    few = [n for n in range(2, MOST + 1) if choose([(g, True) for g in possible], {"N": n, "rank": 0})]
-    for n in range(2, beyond(sys.argv[3:], COMPARED) + 1):
-        arguments = ["-n", str(n)] + sys.argv[3:]
+    few = [n for n in range(2, MOST + 1) if value_at(c["possible"], [1, n] + [0] * (1 + c["numbers"])) is not None]
+    for n in range(2, beyond(arguments, COMPARED) + 1):
+        given = ["-n", str(n)] + arguments
         if n not in few:
-            say(program(sys.argv[2], arguments, c["schedule"])[0] is None, "that N = %d is not possible" % n)
+            say(program(ccc, given, c["schedule"])[0] is None, "that N = %d is not possible" % n)
             continue
-        steps, sizes = operations(sys.argv[2], arguments, c["schedule"])
+        steps, sizes = operations(ccc, given, c["schedule"])
         promised({**c, "root": ""}, arguments, list(sizes))
         say(not any(races(s) for v in steps.values() for s in v), "that nothing races for N = %d" % n)
         first = list(sizes)[0]
@@ -91,4 +88,4 @@ def main():
         run.all()
         contract(c["contract"], n, sizes, run.holds)
     print("ok - %s: %s for every N, which is %s" % (c["schedule"], c["contract"], ", ".join(map(str, few))))
-checked(main)
+checked(main, 4)
