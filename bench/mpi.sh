@@ -168,16 +168,23 @@ between_hosts() {
 	} | mark_best
 }
 
-# Ranks as tasks of one process, on the cores that MPI's processes have.
+# Ranks as tasks of one process, on the cores that MPI's processes have; by the best of the schedules.
 tasks() {
+	set -- "$build"/bench/cpu/*_allreduce.so
+	names=$(for module; do basename "$module" .so; done | tr '\n' ' ')
 	echo
-	echo "# 8 ranks, allreduce, us: MPI's processes, and tasks by recursive_doubling_allreduce"
+	echo "# 8 ranks, allreduce, us: MPI's processes, and tasks by the best of $names"
 	printf '%10s %10s %10s %7s\n' bytes MPI tasks ratio
-	"$build/bench/cpu_bench" -n 8 "$build/bench/cpu/recursive_doubling_allreduce.so" |
-		awk 'NR > 2 && $1 <= 1048576 { print $1, $3 }' | while read -r bytes ours; do
+	"$build/bench/cpu_bench" -n 8 "$@" | awk -v names="$names" 'NR > 2 {
+			split(names, name)
+			best = 3
+			for (i = 5; i < NF; i += 2)
+				if ($i < $best)
+					best = i
+			print $1, $best, name[(best - 1) / 2] }' | while read -r bytes ours by; do
 		$mpirun -np 8 "$build/bench/mpi_loop" "$bytes" "$bytes" 21 2>&1 </dev/null |
-			awk -v bytes="$bytes" -v ours="$ours" '$1 == "allreduce" {
-				printf "%10d %10.2f %10.2f %7.1f\n", bytes, $4, ours, $4 / ours }'
+			awk -v bytes="$bytes" -v ours="$ours" -v by="$by" '$1 == "allreduce" {
+				printf "%10d %10.2f %10.2f %7.1f  %s\n", bytes, $4, ours, $4 / ours, by }'
 	done
 }
 

@@ -125,7 +125,7 @@ static int lowest(uint64_t ranks)
 	return __builtin_ctzll(ranks);
 }
 
-/* ---- leaving a letter ------------------------------------------------------------------------- */
+/* ---- leaving a letter ------------------------------------------------------------------------ */
 
 /* Whether a call may be posted with the others of its thread; and whether inputs are left then. */
 static bool may_post(struct posting *p, const struct call *c)
@@ -203,7 +203,7 @@ static void leave(struct posting *p)
 	atomic_store_explicit(&n->call, p->number + 1, memory_order_release);
 }
 
-/* ---- meeting ---------------------------------------------------------------------------------- */
+/* ---- meeting --------------------------------------------------------------------------------- */
 
 static uint64_t all_ranks(const struct world *w)
 {
@@ -306,7 +306,7 @@ static bool is_posted(struct posting *p)
 	return posted && (met || meet(p));
 }
 
-/* ---- doing it --------------------------------------------------------------------------------- */
+/* ---- doing it -------------------------------------------------------------------------------- */
 
 /* What all have left; whether all call the same. */
 static bool read_letters(struct posting *p)

@@ -1,15 +1,16 @@
 /*
  * Programs whose ranks go in step: the k-th wave of everyone meets only k-th waves.
  *
- * In: a matched program that is not lowered. Out: whether both ends of every message are in waves of
- * one number, counted from the begin of their task; and then an order.
+ * In: a matched program that is not lowered. Out: whether both ends of every message are in waves
+ * of one number, counted from the begin of their task; and then an order.
  *
- * The idea: when all tasks have started their waves 0 .. k, both ends of every message of these have
- * started, so all of them can finish, without slots (program.h, Blocking), and all tasks can start wave
- * k + 1. So nothing is to be run: each task is read once, in order, and the number of each message's
- * wave is written where the task that comes first has one of its ends, and compared by the other.
- * Rings, pairs, direct and doubling schedules are of this kind; trees and chains mostly are not, and
- * are found out within the first tasks. O(operations + FIFOs).
+ * The idea: when all tasks have started their waves 0 .. k, both ends of every message of these
+ * have started, so all of them can finish, without slots (program.h, Blocking), and all tasks can
+ * start wave k + 1. So nothing is to be run: each task is read once, in order, and the number of
+ * each message's wave is written where the task that comes first has one of its ends, and compared
+ * by the other. An operation that receives and then sends is in no step: its two ends are not
+ * started together. Rings, pairs, direct and doubling schedules are of this kind; trees and chains
+ * mostly are not, and are found out within the first tasks. O(operations + FIFOs).
  */
 #include "compiler/check/deadlock.h"
 
@@ -64,7 +65,9 @@ static bool task_in_step(struct steps *x, uint32_t t)
 		if (x->far && i + STEPS_AHEAD < k->nops && op_is_end(o + STEPS_AHEAD))
 			__builtin_prefetch(x->next[o[STEPS_AHEAD].fifo], 1);
 		waves += !(o->kind & OP_JOINED);
-		if (op_is_end(o))
+		if (op_is_fused(o)) /* its two ends follow one another */
+			same = false;
+		else if (op_is_end(o))
 			same = in_step(x, o->fifo, op_kind(o) == OP_SEND ? SENDS : RECVS, waves);
 		else
 			same = op_kind(o) != OP_WAIT;

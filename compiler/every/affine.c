@@ -139,7 +139,7 @@ isl_pw_aff *affine_product(struct walk *w, isl_pw_aff *a, isl_pw_aff *b, struct 
 	return failed(w, at, "a product of two values that both depend on N or the rank");
 }
 
-/* ---- operators --------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 static isl_pw_aff *truth(isl_set *s)
 {
@@ -389,7 +389,8 @@ static isl_pw_aff *call(struct walk *w, const struct expr *e)
 }
 
 /* A file's let keeps the rank and N of the whole, in groups too: a walk there, of the same points.
- * ccs(5) 4. Of a text that is called in groups the whole is not known; there it must be one number. */
+ * ccs(5) 4. Of a text that is called in groups the whole is not known; there it must be one
+ * number. */
 static struct walk whole_of(const struct walk *w)
 {
 	struct walk whole = forms_begin(w->f);

@@ -94,7 +94,7 @@ static bool operation(struct walk *w, const struct stmt *s)
 	return forms_chunks(w, s->y, &o->y) && same_number(w, o);
 }
 
-/* ---- blocks ------------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 static bool list(struct walk *w, const struct stmt *s);
 
@@ -259,7 +259,7 @@ static bool link(struct walk *w, const struct stmt *s)
 	return true;
 }
 
-/* ---- groups ---------------------------------------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 static void free_members(struct members *m)
 {
@@ -352,7 +352,7 @@ static bool within(struct walk *w, const struct stmt *s)
 	return ok;
 }
 
-/* ---- lists ------------------------------------------------------------------------------------------ */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 /* A let of the main text that depends on the rank alone may order events. */
 static bool let(struct walk *w, const struct stmt *s)

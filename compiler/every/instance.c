@@ -29,7 +29,7 @@ static uint32_t nest(const struct stmt *s, uint32_t calls)
 	return most;
 }
 
-/* ---- parameters ------------------------------------------------------------------------------- */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
 static bool given(const struct instance *in, const struct binding *p, int64_t *value)
 {
@@ -201,7 +201,7 @@ static bool buffers(struct walk *w)
 	return f->part || counts(w);
 }
 
-/* ---- links --------------------------------------------------------------------------------------- */
+/* ---- links ----------------------------------------------------------------------------------- */
 
 /* The topology's text: its asserts, and the pairs of its links: (rank, target). */
 static bool links(struct walk *w, const struct decl *t)
@@ -220,7 +220,7 @@ static bool links(struct walk *w, const struct decl *t)
 	return ok;
 }
 
-/* ---- all --------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static isl_space *make_space(struct forms *f)
 {

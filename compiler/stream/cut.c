@@ -29,7 +29,7 @@ struct cutting {
 	uint32_t nhits, caphits, caproom;
 };
 
-/* ---- cells ------------------------------------------------------------------------------------ */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 static int by_number(const void *a, const void *b)
 {
@@ -139,7 +139,7 @@ static uint32_t first_column(const struct portion *x, uint32_t cell)
 	return lo;
 }
 
-/* ---- operations --------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 /* The operation on its chunk number `at`: of the part's cell k, and of `other`. */
 static void emit(struct cutting *c, const struct op *o, uint32_t k, uint32_t other, uint32_t row)
@@ -172,7 +172,7 @@ static void cut_rows(struct cutting *c, const struct passage *p, uint32_t rank, 
 	}
 }
 
-/* ---- operations that repeat ----------------------------------------------------------------------- */
+/* ---- operations that repeat ------------------------------------------------------------------ */
 
 static bool comes_before(const struct hit *a, const struct hit *b)
 {
@@ -276,7 +276,7 @@ static void cut_passage(struct cutting *c, const struct passage *p, uint32_t ran
 	c->begins = true;
 }
 
-/* ---- the program ------------------------------------------------------------------------------- */
+/* ---- the program ----------------------------------------------------------------------------- */
 
 static void cut_rank(struct cutting *c, uint32_t rank)
 {

@@ -361,7 +361,8 @@ static uint32_t made_anew(struct alikeness *x, struct values *v, struct turned t
 }
 
 /* How many cells there are up to those that the two values are of: numbers of initial values of all
- * cells on all ranks are more than there may be (value.h), from 46,341 ranks of as many cells on. */
+ * cells on all ranks are more than there may be (value.h), from 46,341 ranks of as many cells
+ * on. */
 static uint32_t cells_of_both(const struct alikeness *x, const uint32_t apart[2])
 {
 	uint32_t a = turned_share(x->r, x->r->state[apart[0]]).cell,

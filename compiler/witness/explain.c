@@ -3,8 +3,8 @@
  * messages on the longest chain, who sends what to whom, and what every rank's chunks
  * then hold. Of a program that is wrong, what happens up to the fault, and the fault.
  *
- * The program is run once on symbolic values; its stores are put in the order of
- * rounds, and of ranks within each, and played again for the tables. O(stores), and what is printed.
+ * The program is run once on symbolic values; its stores are put in the order of rounds, and of
+ * ranks within each, and played again for the tables. O(stores), and what is printed.
  */
 #include "compiler/witness/explain.h"
 
@@ -192,8 +192,9 @@ static uint32_t depth_of(const struct script *x, const struct move *m)
 	return m->depth;
 }
 
-/* Step by step, within each rank by rank, and the moves of a rank as it runs: a legal order, as what
- * comes from another rank is of an earlier step, and the same one however deadlock() found its own. */
+/* Step by step, within each rank by rank, and the moves of a rank as it runs: a legal order, as
+ * what comes from another rank is of an earlier step, and the same one however deadlock() found
+ * its own. */
 static void sort_by_step(struct script *x)
 {
 	for (uint32_t i = 0; i < x->n; i++)

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #define NO_VALUE UINT32_MAX
-/* Of a place, in a step. Allreduce of 64 KiB and 1 MiB on 8 ranks by recursive doubling took with 2, 4
- * and 8 KiB 27, 27 and 27 us, and 622, 575 and 531. */
+/* Of a place, in a step. Allreduce of 64 KiB and 1 MiB on 8 ranks by recursive doubling took with
+ * 2, 4 and 8 KiB 27, 27 and 27 us, and 622, 575 and 531. */
 #define STEP_BYTES ((size_t)8 << 10)
 
 /* Two combined, x (+) y; or, without a second, one divided. */
@@ -481,7 +481,8 @@ static bool spoils(const struct finding *w, const struct fold *d)
 	return false;
 }
 
-/* Temporaries stay in the first-level cache from the fold that stores them to those that read them. */
+/* Temporaries stay in the first-level cache from the fold that stores them to those that read
+ * them. */
 static void find_step(struct finding *w)
 {
 	size_t step = STEP_BYTES / w->q->layout.esize, most = w->q->short_tile;

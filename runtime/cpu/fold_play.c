@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of what is then stored past the caches: such that the processor reads what comes next while that is
- * under way. Of 16 MiB on 8 ranks that took with 256 bytes and 1 KiB 5.4 and 6.1 ms. */
+/* Of what is then stored past the caches: such that the processor reads what comes next while that
+ * is under way. Of 16 MiB on 8 ranks that took with 256 bytes and 1 KiB 5.4 and 6.1 ms. */
 #define PAST_BYTES ((size_t)256)
 
 void folds_free(struct folds *f)
@@ -124,7 +124,7 @@ void folds_play(const struct layout *l, const struct folds *f, unsigned char *co
 		reduce_streamed();
 }
 
-/* ---- what threads do that have met -------------------------------------------------------------- */
+/* ---- what threads do that have met ----------------------------------------------------------- */
 
 #define POST_SLOTS UINT32_MAX
 

@@ -4,6 +4,7 @@
  * O(ranks + FIFOs) a call, beside its operations.
  */
 #include "runtime/cpu/net.h"
+#include "runtime/base/clock.h"
 #include "runtime/p2p.h"
 
 #include <sched.h>
@@ -12,8 +13,10 @@
 #define POLLS 100u  /* in vain, before a process lets others have its core, if it has one */
 #define NAPS 20000u /* ... before it sleeps a little between them */
 #define NAP_US 50
-#define LOOKS 32    /* that MPI may take to bring a note that is there */
-#define WATCHES 64u /* a look at all else each so many */
+#define CROWD_NS 500000u     /* away from the core for so long, others compute on it: then ... */
+#define CROWDED_NS 50000000u /* ... for so long a nap is shorter than letting them have it */
+#define LOOKS 32	     /* that MPI may take to bring a note that is there */
+#define WATCHES 64u	     /* a look at all else each so many */
 
 /* ---- beginning ------------------------------------------------------------------------------ */
 
@@ -128,12 +131,25 @@ static bool step(struct world *w)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-void net_rest(const struct net *n, unsigned idle)
+/* A core lent to one that computes comes back after milliseconds; who sleeps has it at once. */
+static void lend_core(struct net *n)
 {
-	if (idle >= NAPS)
+	uint64_t before = clock_ns(), after;
+
+	sched_yield();
+	after = clock_ns();
+	if (after - before > CROWD_NS)
+		atomic_store_explicit(&n->crowded, after + CROWDED_NS, memory_order_relaxed);
+}
+
+void net_rest(struct net *n, unsigned idle)
+{
+	if (idle < POLLS && n->spins)
+		return;
+	if (idle >= NAPS || clock_ns() < atomic_load_explicit(&n->crowded, memory_order_relaxed))
 		usleep(NAP_US);
-	else if (!n->spins || idle >= POLLS)
-		sched_yield();
+	else
+		lend_core(n);
 }
 
 /* Also while messages of ccs_send and ccs_recv move: then nobody rests, and looks. */

@@ -96,6 +96,8 @@ struct net {
 	ccs_status died;    /* what the communicator did */
 	int hosts;
 	bool spins; /* each rank of this host has a core */
+	/* until then others than ranks compute on its cores: clock_ns() */
+	_Atomic uint64_t crowded;
 
 	/* The layout's. */
 	struct mpi_messages *messages;
@@ -203,7 +205,7 @@ bool net_halt(struct world *w);
 extern const struct engine net_engine;
 
 /** Whoever has polled so often in vain lets others have the core. Without the lock. */
-void net_rest(const struct net *n, unsigned idle);
+void net_rest(struct net *n, unsigned idle);
 
 /* ---- net_open.c: see engine.h ----------------------------------------------------------- */
 

@@ -314,7 +314,7 @@ static void run_fibers(struct cpu *e, const struct run *r, unsigned polls)
 	}
 }
 
-/* ---- without a run ---------------------------------------------------------------------------- */
+/* ---- without a run --------------------------------------------------------------------------- */
 
 /* Whether all make the same calls as before; or the same as this one, as far as they have begun it.
  * Others see then that this one has begun its call, or it sees here that they make another, if there

@@ -95,12 +95,11 @@ struct procs_times {
 
 /* Calls that agree, by their key, and whose chunks are long. The same in all processes. */
 struct procs_kind {
-	uint64_t key;	/* 0: there is none */
-	uint64_t calls; /* so far; from a later trial's first on, that being number 1 */
-	uint64_t until; /* so many, if decided: then comes the next trial */
-	uint64_t
-		check; /* after so many, if decided, it is looked whether the way costs more by now */
-	uint64_t least;	 /* ns: what it cost in the trial */
+	uint64_t key;	 /* 0: there is none */
+	uint64_t calls;	 /* so far; from a later trial's first on, that being number 1 */
+	uint64_t until;	 /* so many, if decided: then comes the next trial */
+	uint64_t check;	 /* so many, if decided: then its cost is looked at, see procs_ways.c */
+	uint64_t least;	 /* ns: that of the trial */
 	uint64_t used;	 /* calls of all kinds, up to its last */
 	unsigned class;	 /* of their chunks' length */
 	unsigned before; /* calls of a trial that do not count */
@@ -126,8 +125,8 @@ struct procs_seat {
 	bool barriers;		/* it can make all stores seen, and others its own */
 	int32_t pid;
 	uint64_t probe; /* address of its copy of the table's token */
-	struct procs_times times[PROCS_KINDS]
-				[PROCS_TIMED + PROCS_WATCHED]; /* a trial's; the others */
+	/* A trial's, and then of those that are watched. */
+	struct procs_times times[PROCS_KINDS][PROCS_TIMED + PROCS_WATCHED];
 	struct host_cores cores;
 	/* Of calls that were not like the one before, by their keys: the last `named` of them. One that
 	 * is used again gets another place before it is overwritten: none is while a rank is

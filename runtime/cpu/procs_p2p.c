@@ -57,7 +57,7 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* ---- sending ---------------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 /* The region that has all of a message; 0: none. */
 static uint32_t region_of(const struct procs *p, const struct transfer *m)
@@ -166,7 +166,7 @@ static bool carry_out(struct world *w, struct transfer *m)
 	return c->how == HOW_RELAYED ? relay(w, c, m) : is_read(c, m);
 }
 
-/* ---- receiving -------------------------------------------------------------------------------- */
+/* ---- receiving ------------------------------------------------------------------------------- */
 
 /* The message is its thread's again then, which may sleep. */
 static void take(struct world *w, struct procs_pair *c, struct transfer *m, ccs_status s,
@@ -306,7 +306,7 @@ bool procs_carry(struct world *w, struct transfer *m)
 	return m->sends ? carry_out(w, m) : carry_in(w, m);
 }
 
-/* ---- waiting ---------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 /* A rank that is gone, if all others are. */
 static int last_gone(struct world *w, const char **how)

@@ -22,9 +22,9 @@
  * then it is tried again: by no less than LEAST_CALLS, so that a trial's calls are one in dozens,
  * and their number is known to all, as time is not.
  *
- * A kind's numbers are not written anew before all have read them: not by a later trial, or the next
- * calls that are watched, as no process is PROCS_LAG calls ahead of another; nor by another kind in its place, which waits until
- * all are through with the calls of the one before.
+ * A kind's numbers are not written anew before all have read them: not by a later trial, or the
+ * next calls that are watched, as no process is PROCS_LAG calls ahead of another; nor by another
+ * kind in its place, which waits until all are through with the calls of the one before.
  *
  * O(kinds) a call; O(ranks x ways) when a trial is over.
  */

@@ -18,9 +18,10 @@
 #define TILES_BYTES ((size_t)512 << 10)
 #define TILE_LEAST ((size_t)2 << 10)
 #define TILE_MOST ((size_t)64 << 10)
-/* Of a chunk, where folds are played: what a thread goes through lies far enough in one piece for the
- * processor to fetch it before it is asked for. Allreduce of 16 MiB on 8 ranks by direct_allreduce took
- * with tiles of 4 KiB, 64 and 256 KiB, and 1 MiB 10.1, 5.4, 4.8 and 4.8 ms. */
+/* Of a chunk, where folds are played: what a thread goes through lies far enough in one piece for
+ * the processor to fetch it before it is asked for. Allreduce of 16 MiB on 8 ranks by
+ * direct_allreduce took with tiles of 4 KiB, 64 and 256 KiB, and 1 MiB 10.1, 5.4, 4.8 and 4.8
+ * ms. */
 #define WIDE_BYTES ((size_t)256 << 10)
 /* All chunks of a rank together: then threads that have come share what one could do. */
 #define SPLIT_BYTES ((size_t)8 << 10)

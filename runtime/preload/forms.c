@@ -1,6 +1,7 @@
 /*
  * The other forms of the collectives: counted, as nothing is silently run by something else, and
- * then MPI's; of persistent ones their starts are (starts.c). In: a program's call. Out: MPI's answer. O(1) a call.
+ * then MPI's; of persistent ones their starts are (starts.c). In: a program's call. Out: MPI's
+ * answer. O(1) a call.
  */
 #include "runtime/preload/preload.h"
 

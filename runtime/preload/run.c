@@ -25,7 +25,7 @@ struct sides {
 	struct side in, out; /* n is 0 on a side that this rank has not */
 };
 
-/* ---- MPI's arguments -------------------------------------------------------------------------- */
+/* ---- MPI's arguments ------------------------------------------------------------------------- */
 
 static struct side sent(const struct job *j, int blocks)
 {
@@ -88,7 +88,7 @@ static struct sides sides_of(const struct held *h, const struct job *j)
 	return s;
 }
 
-/* ---- packing ------------------------------------------------------------------------------------ */
+/* ---- packing --------------------------------------------------------------------------------- */
 
 /* Elements that one call of MPI's packs. */
 static MPI_Count piece_of(const struct side *s, MPI_Count from, size_t each)
@@ -155,7 +155,7 @@ static ccs_status unpack(const struct side *s)
 	return ccs_error_set(CCS_EUNSUPPORTED, "MPI does not unpack the message");
 }
 
-/* ---- running ------------------------------------------------------------------------------------ */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static ccs_status call(const struct held *h, const struct job *j, const struct order *o,
 		       const void *in, void *out)
@@ -221,7 +221,7 @@ static ccs_status run(struct held *h, const struct job *j, const struct order *o
 	return e ? e : unpack(&s->out);
 }
 
-/* ---- again --------------------------------------------------------------------------------------- */
+/* ---- again ----------------------------------------------------------------------------------- */
 
 static bool in_place(const struct job *j)
 {

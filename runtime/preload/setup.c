@@ -90,7 +90,7 @@ static void check_mpi(void)
 	exit(MISTAKE);
 }
 
-/* ---- beginning --------------------------------------------------------------------------------- */
+/* ---- beginning ------------------------------------------------------------------------------- */
 
 /* All ranks must decide alike: so they have the same text, and the same files. */
 static bool same_entries(struct preload *p, char *why, size_t size)
@@ -180,7 +180,7 @@ static void end(void)
 	free(p);
 }
 
-/* ---- MPI's functions --------------------------------------------------------------------------- */
+/* ---- MPI's functions ------------------------------------------------------------------------- */
 
 #pragma GCC visibility push(default)
 

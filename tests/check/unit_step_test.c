@@ -1,6 +1,6 @@
 /*
- * Programs whose ranks go in step (compiler/check/lockstep.c): random ones, and such whose rows were
- * moved, against the plainest answers that there are.
+ * Programs whose ranks go in step (compiler/check/lockstep.c): random ones, and such whose rows
+ * were moved, against the plainest answers that there are.
  *
  *   which are    every message's two ends are looked up, and the numbers of their waves compared
  *   verdict      one that goes in step finishes in a run without slots, step by step as program.h,
@@ -43,7 +43,8 @@ static void add(struct made *m, uint32_t rank, uint32_t kind, uint32_t fifo, uin
 	m->p.nops++;
 }
 
-/* A wave of messages between any ranks; some ranks copy instead, or have none and fall out of step. */
+/* A wave of messages between any ranks; some ranks copy instead, or have none and fall out of
+ * step. */
 static void add_wave(struct made *m, struct rng *g)
 {
 	uint32_t n = m->p.nranks, joined[RANKS] = { 0 };
@@ -229,7 +230,7 @@ static bool is_legal(const struct made *m, const struct order *order)
 	return is_over(m, &s);
 }
 
-/* ---- tests ------------------------------------------------------------------------------------ */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 /* The first rank finishes a wave with another rank's message before that has started anything. */
 static bool spoil(const struct made *m, struct order *order)

@@ -167,8 +167,8 @@ static ccs_status messages(struct ranks *r)
 	return s;
 }
 
-/* Whether a rank has waited for one that could not come. That is told of the communicator, if not by
- * the first call that failed. */
+/* Whether a rank has waited for one that could not come. That is told of the communicator, if not
+ * by the first call that failed. */
 static bool has_waited(struct ccs_comm *comm)
 {
 	char first[CCS_TEXT];

@@ -18,7 +18,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { N = 6, TIMES = 3, GUARD = 64, CANARY = 0xa5 };
+enum {
+	N = 6,
+	TIMES = 3,
+	GUARD = 64,
+	CANARY = 0xa5,
+	PATIENCE_MS = 150000 /* by MPI, where others compute on the cores, a turn takes long */
+};
 
 /* A right program, as all six have it. */
 struct subject {
@@ -355,7 +361,9 @@ static bool play_mpi(const struct suite *suite)
 	bool ok = is(ccs_comm_init_mpi(&all), CCS_OK, NULL, "ccs_comm_init_mpi");
 	bool first = ok && !ccs_comm_rank(all);
 
-	ok = ok && play_alone(suite, all);
+	ok = ok &&
+	     is(ccs_comm_set_timeout(all, PATIENCE_MS), CCS_OK, NULL, "ccs_comm_set_timeout") &&
+	     play_alone(suite, all);
 	ok = !ccs_comm_agree(all, ok ? CCS_OK : ccs_error_set(CCS_EINVAL, "not so"));
 	ccs_comm_free(all);
 	return first ? say(ok, "mpi: %d random programs", suite->count) : ok;

@@ -63,7 +63,7 @@ static const struct size {
 } sizes[] = { { 7, 0 },		 { 400, 0 },	       { 6000, 0 },
 	      { MOST_COUNT, 0 }, { MOST_COUNT, 4096 }, { WIDE, 0 } };
 
-/* ---- tasks -------------------------------------------------------------------------------------- */
+/* ---- tasks ----------------------------------------------------------------------------------- */
 
 static int32_t value(int rank, size_t i, int round)
 {
@@ -222,7 +222,7 @@ static bool test_scratch(void)
 	return ok;
 }
 
-/* ---- threads that have met ----------------------------------------------------------------------- */
+/* ---- threads that have met ------------------------------------------------------------------- */
 
 /* What a call of direct_allreduce has come to, and calls like it: each thread's part is played here, one
  * after the other, which they may as well be. */
@@ -388,7 +388,7 @@ static bool test_meeting(const char *folder)
 	return say(ok, "threads that have met play their parts");
 }
 
-/* ---- processes ----------------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 /* A call of a process's, and what is noted of it: each operation, or none. */
 struct kind {

@@ -149,7 +149,7 @@ static bool puts_pieces(void)
 	return true;
 }
 
-/* ---- a sum that is stored and sent ------------------------------------------------------------ */
+/* ---- a sum that is stored and sent ----------------------------------------------------------- */
 
 /* Whole numbers of so many bytes each, as memory has them: a + b, byte by byte with what is carried. */
 static void add_bytes(unsigned char *to, const unsigned char *a, const unsigned char *b, size_t n,
@@ -305,7 +305,8 @@ static bool any(struct member *m)
 
 /* ---- what is decided ------------------------------------------------------------------------- */
 
-/* Longer than calls take on a machine that has other work: else these might be found to have changed. */
+/* Longer than calls take on a machine that has other work: else these might be found to have
+ * changed. */
 #define SECOND UINT64_C(1000000000)
 #define PLANTED_LEAST (5 * SECOND)
 #define PLANTED_BEGUN 1000
@@ -399,7 +400,8 @@ static bool decided(struct member *m)
 	return ok;
 }
 
-/* Times of the calls that are watched, of which the least is so many hundredths of what a trial found. */
+/* Times of the calls that are watched, of which the least is so many hundredths of what a trial
+ * found. */
 static void plant_watched(const struct member *m, unsigned hundredths)
 {
 	const struct procs *p = procs_of(m);
