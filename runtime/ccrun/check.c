@@ -1,28 +1,24 @@
 /*
- * Inputs, and what must come out of them.
+ * What must come out of inputs.
  *
- * An input element is --fill's (fill.h); or it is made up here.
- * It depends only on (rank, its place in the send buffer), so that
- * the result can be found again from the contract alone: for each cell
- * ccs_module_expects names the contributions, and they are generated again and
- * combined here, by code that shares nothing with the executor.
+ * The result is found again from the contract alone: for each cell
+ * ccs_module_expects names the contributions, and they are generated again
+ * (inputs.h) and combined here, by code that shares nothing with the executor.
  *
- *   no operator matters  any bits; must arrive as they are
- *   integers             any bits; exact, modulo 2^bits
- *   floats               small whole numbers such that every partial sum is exact
- *                        in the type (products: powers of two), where the type
- *                        is wide enough for the number of ranks. Then the result
- *                        must be exact. Otherwise it must be within
- *                        (terms + 1) * u * sum of |x|, u being half a unit in the
- *                        last place of 1. An average may be rounded once more; one
- *                        that divides first (NCCL's), once for each term and once
- *                        for 1/N.
+ *   no operator matters  bits must arrive as they are
+ *   integers             exact, modulo 2^bits
+ *   floats               exact where every partial sum is exact in the type.
+ *                        Otherwise within (terms + 1) * u * sum of |x|, u being
+ *                        half a unit in the last place of 1. An average may be
+ *                        rounded once more; one that divides first (NCCL's),
+ *                        once for each term and once for 1/N.
  *
  * O(elements x contributions), but a value that all ranks must end with is
- * computed once.
+ * computed once. Elements are gone through in blocks, with the type chosen
+ * outside of loops.
  */
 #include "runtime/ccrun/element.h"
-#include "runtime/ccrun/fill.h"
+#include "runtime/ccrun/inputs.h"
 #include "runtime/ccrun/sizes.h"
 
 #include <inttypes.h>
@@ -30,131 +26,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK 1024u
-
-static bool is_float(const struct check *c)
-{
-	return c->numbers && c->format.mantissa;
-}
-
 /* Whether the operator's result is one of its operands: not premul-sum's, which is none of
  * ccs_redop. */
 static bool op_chooses(int op)
 {
 	struct ccs_redop_info info;
 	return op != OP_PREMUL && !ccs_redop_describe((ccs_redop)op, &info) && info.chooses;
-}
-
-/* ---- inputs ------------------------------------------------------------------------ */
-
-/* Whole numbers up to this are exact in the type. */
-static double exact_up_to(const struct check *c)
-{
-	return ldexp(1, c->format.mantissa + 1);
-}
-
-/* How to make one call's floats. */
-struct maker {
-	int op;
-	uint64_t largest; /* numbers in -largest .. largest; 0: sparse */
-	uint64_t every;	  /* sparse: of that many ranks one is +-1, the rest 0 */
-};
-
-static struct maker maker_of(const struct check *c)
-{
-	double terms = c->chooses ? 1 : c->of.nranks;
-	double most;
-
-	if (c->op == OP_PREMUL)
-		terms *= 2;
-	most = floor(exact_up_to(c) / terms);
-	return (struct maker){ c->op, (uint64_t)(most < 1000 ? most : 1000),
-			       (uint64_t)ceil(terms / exact_up_to(c)) };
-}
-
-static double make_float(const struct maker *m, uint64_t rank, uint64_t at)
-{
-	uint64_t h = element_hash(at * 65537 + rank);
-
-	if (m->op == CCS_PROD) {
-		/* few factors other than +-1, evenly up and down */
-		int e = rank < 8 ? (int)((element_hash(at) % 3 + rank) % 3) - 1 : 0;
-
-		return h & 1 ? ldexp(1, e) : -ldexp(1, e);
-	}
-	if (m->largest)
-		return (double)(int64_t)(h % (2 * m->largest + 1)) - (double)m->largest;
-	if ((element_hash(at) + rank) % m->every)
-		return 0;
-	return h & 1 ? 1 : -1;
-}
-
-static uint64_t make_bits(uint64_t rank, uint64_t at)
-{
-	return element_hash(at * 65537 + rank + 1);
-}
-
-/* Of an element that is no float, or not taken for one. */
-static uint64_t bits_of(const struct check *c, uint32_t rank, uint64_t at)
-{
-	unsigned char p[8] = { 0 };
-
-	if (!c->fill)
-		return element_low(make_bits(rank, at), c->format.size);
-	element_put(c, p, fill_number(c, rank, at));
-	return element_bits(p, c->format.size);
-}
-
-/* Of one that is; `m` is the call's, made once: it costs more than an element. */
-static double float_of(const struct check *c, const struct maker *m, uint32_t rank, uint64_t at)
-{
-	return c->fill ? (double)fill_number(c, rank, at) : make_float(m, rank, at);
-}
-
-static void make(const struct check *c, const struct maker *m, uint32_t rank, uint64_t at,
-		 unsigned char *p)
-{
-	uint64_t bits;
-
-	if (is_float(c)) {
-		element_put_float(c, p, float_of(c, m, rank, at));
-	} else {
-		bits = bits_of(c, rank, at);
-		memcpy(p, &bits, c->format.size);
-	}
-}
-
-void check_scalar(const struct check *c, unsigned char scalar[8])
-{
-	uint64_t three = 3;
-
-	memset(scalar, 0, 8);
-	if (c->format.mantissa)
-		element_put_float(c, scalar, 2);
-	else
-		memcpy(scalar, &three, c->format.size);
-}
-
-void check_fill(const struct check *c, uint32_t rank, void *send, size_t n)
-{
-	const struct maker m = maker_of(c);
-	size_t esize = c->format.size;
-
-	for (size_t i = 0; i < n; i++)
-		make(c, &m, rank, i, (unsigned char *)send + i * esize);
-}
-
-size_t check_input(const struct check *c, uint32_t rank, const void *send, size_t n)
-{
-	const struct maker m = maker_of(c);
-	size_t esize = c->format.size, wrong = 0;
-	unsigned char want[8];
-
-	for (size_t i = 0; i < n; i++) {
-		make(c, &m, rank, i, want);
-		wrong += memcmp((const unsigned char *)send + i * esize, want, esize) != 0;
-	}
-	return wrong;
 }
 
 void check_free(struct check *c)
@@ -186,7 +63,7 @@ bool check_init(struct check *c)
 		check_free(c);
 		return false;
 	}
-	if (!c->buffers || !is_float(c) || c->format.size > 2)
+	if (!c->buffers || !check_is_float(c) || c->format.size > 2)
 		return c->buffers != NULL;
 	n = (size_t)1 << (8 * c->format.size);
 	c->values = malloc(n * sizeof(*c->values));
@@ -203,7 +80,8 @@ bool check_init(struct check *c)
 
 /* A block of a cell's elements, as they must be. */
 struct wanted {
-	uint64_t bits[BLOCK]; /* integers, and where no operator matters */
+	uint64_t bits[BLOCK]; /* integers, and where no operator matters; */
+	uint64_t term[BLOCK]; /* ... what one rank gives to them */
 	double value[BLOCK];  /* floats */
 	double slack[BLOCK];  /* allowed distance */
 	double sum_abs[BLOCK];
@@ -223,6 +101,14 @@ struct lies {
 static size_t element(const struct lies *x, size_t k)
 {
 	return x->at + (x->row ? k / x->row * x->apart + k % x->row : k);
+}
+
+/* How many of its elements lie one behind another from k on, up to n. */
+static size_t run_from(const struct lies *x, size_t k, size_t n)
+{
+	size_t left = x->row ? x->row - k % x->row : n;
+
+	return left < n ? left : n;
 }
 
 /* Whether that element of the buffer is one of its. */
@@ -305,6 +191,18 @@ static bool takes_bits(const struct check *c, uint64_t x, uint64_t y)
 	return ccs_redop_takes((ccs_redop)c->op, CCS_INT64, &p, &q);
 }
 
+static void choose_bits(const struct check *c, uint64_t *to, const uint64_t *x, size_t n,
+			bool first)
+{
+	size_t esize = c->format.size;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t low = element_low(x[i], esize);
+
+		to[i] = first || takes_bits(c, low, to[i]) ? low : to[i];
+	}
+}
+
 static uint64_t power(uint64_t x, uint32_t times)
 {
 	uint64_t r = 1;
@@ -315,35 +213,35 @@ static uint64_t power(uint64_t x, uint32_t times)
 	return r;
 }
 
+/* Sums and products are cut to the type's size when they are compared. */
 static void add_bits(const struct check *c, struct wanted *w, uint32_t rank, uint32_t times,
 		     const struct lies *in, size_t from, size_t n, bool first)
 {
-	size_t esize = c->format.size;
+	uint64_t factor = times * (c->op == OP_PREMUL ? 3u : 1u), *to = w->bits;
 
-	for (size_t i = 0; i < n; i++) {
-		uint64_t x = bits_of(c, rank, element(in, from + i)), *to = w->bits + i;
-
-		if (!c->numbers)
-			*to = x;
-		else if (c->op == CCS_PROD)
-			*to = element_low((first ? 1 : *to) * power(x, times), esize);
-		else if (c->chooses)
-			*to = first || takes_bits(c, x, *to) ? x : *to;
-		else
-			*to = element_low((first ? 0 : *to) +
-						  x * times * (c->op == OP_PREMUL ? 3 : 1),
-					  esize);
-	}
+	for (size_t i = 0; i < n; i += run_from(in, from + i, n - i))
+		inputs_bits(c, rank, element(in, from + i), run_from(in, from + i, n - i),
+			    w->term + i);
+	if (!c->numbers)
+		memcpy(to, w->term, n * sizeof(*to));
+	else if (c->op == CCS_PROD)
+		for (size_t i = 0; i < n; i++)
+			to[i] = (first ? 1 : to[i]) * power(w->term[i], times);
+	else if (c->chooses)
+		choose_bits(c, to, w->term, n, first);
+	else
+		for (size_t i = 0; i < n; i++)
+			to[i] = (first ? 0 : to[i]) + w->term[i] * factor;
 }
 
 static void add_floats(const struct check *c, struct wanted *w, uint32_t rank, uint32_t times,
 		       const struct lies *in, size_t from, size_t n, bool first)
 {
-	struct maker m = maker_of(c);
+	const struct maker m = maker_of(c);
 
 	w->terms = (first ? 0 : w->terms) + times;
 	for (size_t i = 0; i < n; i++) {
-		double x = float_of(c, &m, rank, element(in, from + i)), *to = w->value + i;
+		double x = input_float(c, &m, rank, element(in, from + i)), *to = w->value + i;
 
 		w->sum_abs[i] = (first ? 0 : w->sum_abs[i]) + times * fabs(x);
 		if (c->op == CCS_PROD)
@@ -362,8 +260,8 @@ static void add_floats(const struct check *c, struct wanted *w, uint32_t rank, u
 static bool is_exact(const struct check *c, const struct wanted *w, size_t i, double sum)
 {
 	if (c->op == CCS_PROD)
-		return !c->fill || fabs(w->value[i]) <= exact_up_to(c);
-	return c->chooses || sum <= exact_up_to(c);
+		return !c->fill || fabs(w->value[i]) <= check_exact_up_to(c);
+	return c->chooses || sum <= check_exact_up_to(c);
 }
 
 /* The average's division, the premultiplication, and the tolerance. */
@@ -392,6 +290,8 @@ static void finish_bits(const struct check *c, struct wanted *w, size_t n)
 {
 	size_t esize = c->format.size;
 
+	for (size_t i = 0; i < n; i++)
+		w->bits[i] = element_low(w->bits[i], esize);
 	for (size_t i = 0; c->numbers && c->op == CCS_AVG && i < n; i++) {
 		if (element_is_signed(c))
 			w->bits[i] = element_low(
@@ -412,13 +312,13 @@ static void want(const struct check *c, struct wanted *w, size_t from, size_t n)
 		for (uint32_t q = t->first; q < t->first + t->ranks; q++, first = false) {
 			if (c->sizes && q > t->first)
 				in = lies(c, q, t->chunk, false);
-			if (is_float(c))
+			if (check_is_float(c))
 				add_floats(c, w, q, t->times, &in, from, n, first);
 			else
 				add_bits(c, w, q, t->times, &in, from, n, first);
 		}
 	}
-	if (is_float(c))
+	if (check_is_float(c))
 		finish_floats(c, w, n);
 	else
 		finish_bits(c, w, n);
@@ -426,9 +326,27 @@ static void want(const struct check *c, struct wanted *w, size_t from, size_t n)
 
 static bool right(const struct check *c, const struct wanted *w, size_t i, const unsigned char *p)
 {
-	if (!is_float(c))
+	if (!check_is_float(c))
 		return element_bits(p, c->format.size) == w->bits[i];
 	return fabs(element_float(c, p) - w->value[i]) <= w->slack[i];
+}
+
+/* Whether the first n are, at p one behind another. */
+static bool all_right(const struct check *c, const struct wanted *w, size_t n,
+		      const unsigned char *p)
+{
+	unsigned char bits[BLOCK * sizeof(uint64_t)];
+	double is[BLOCK];
+	bool ok = true;
+
+	if (!check_is_float(c)) {
+		elements_put_bits(bits, c->format.size, w->bits, n);
+		return !memcmp(p, bits, n * c->format.size);
+	}
+	elements_floats(c, p, is, n);
+	for (size_t i = 0; i < n; i++)
+		ok &= fabs(is[i] - w->value[i]) <= w->slack[i];
+	return ok;
 }
 
 static void tell(const struct check *c, const struct wanted *w, size_t i, uint32_t rank, size_t at,
@@ -436,7 +354,7 @@ static void tell(const struct check *c, const struct wanted *w, size_t i, uint32
 {
 	char is[32], wants[32];
 
-	if (is_float(c)) {
+	if (check_is_float(c)) {
 		snprintf(text, size, "rank %u, element %zu of recvbuff is %g; it must be %g, +-%g",
 			 rank, at, element_float(c, p), w->value[i], w->slack[i]);
 		return;
@@ -503,6 +421,8 @@ static size_t check_block(const struct check *c, struct wanted *w, void *const *
 		if (!terms)
 			continue;
 		take(c, w, terms, from, here);
+		if (!out.row && all_right(c, w, here, p + element(&out, from) * esize))
+			continue;
 		for (size_t i = 0; i < here; i++) {
 			size_t at = element(&out, from + i);
 

@@ -1,5 +1,5 @@
 /*
- * Elements, by the definition of their type: see element.h. O(1).
+ * Elements, by the definition of their type: see element.h. O(1) an element.
  */
 #include "runtime/ccrun/element.h"
 
@@ -32,23 +32,20 @@ double element_decode(const struct check *c, uint32_t bits)
 	return sign * ldexp(mantissa + (1u << f->mantissa), (int)exponent - bias - f->mantissa);
 }
 
-/* Bits of a number that the type holds exactly, and not as a subnormal. */
+/* Bits of a number that the type holds exactly, and not as a subnormal: so does float32, of whose
+ * bits they are the highest. */
 static uint32_t encode(const struct check *c, double x)
 {
 	const struct ccs_dtype_info *f = &c->format;
-	int bias = (1 << (f->exponent - 1)) - 1, e;
-	uint32_t sign = x < 0 ? 1u << (f->exponent + f->mantissa) : 0;
-	double m;
+	uint32_t bits, bias = (1u << (f->exponent - 1)) - 1;
+	float y = (float)x;
 
 	if (x == 0)
 		return 0;
-	m = frexp(fabs(x), &e) * 2 - 1;
-	return sign | (uint32_t)(e - 1 + bias) << f->mantissa | (uint32_t)ldexp(m, f->mantissa);
-}
-
-uint64_t element_low(uint64_t x, size_t bytes)
-{
-	return bytes == 8 ? x : x & (((uint64_t)1 << (8 * bytes)) - 1);
+	memcpy(&bits, &y, sizeof(bits));
+	return bits >> 31 << (f->exponent + f->mantissa) |
+	       ((bits >> 23 & 0xff) - 127 + bias) << f->mantissa |
+	       (bits & 0x7fffff) >> (23 - f->mantissa);
 }
 
 uint64_t element_bits(const unsigned char *p, size_t bytes)
@@ -127,6 +124,40 @@ bool element_holds(const struct check *c, int64_t x)
 	if (size == 4)
 		return is_whole((double)(float)d, x);
 	return is_whole(d, x) && element_decode(c, encode(c, d)) == d;
+}
+
+/* The type is chosen outside of loops, so that an element costs no more than its memory. */
+#define PUT(TYPE) \
+	for (size_t i = 0; i < n; i++) { \
+		TYPE x = (TYPE)bits[i]; \
+		memcpy(p + i * sizeof(x), &x, sizeof(x)); \
+	}
+
+void elements_put_bits(unsigned char *p, size_t bytes, const uint64_t *bits, size_t n)
+{
+	switch (bytes) {
+	case 1: PUT(uint8_t) break;
+	case 2: PUT(uint16_t) break;
+	case 4: PUT(uint32_t) break;
+	default: memcpy(p, bits, n * sizeof(*bits));
+	}
+}
+
+void elements_floats(const struct check *c, const unsigned char *p, double *to, size_t n)
+{
+	if (c->type == CCS_FLOAT32) {
+		for (size_t i = 0; i < n; i++) {
+			float x;
+
+			memcpy(&x, p + i * sizeof(x), sizeof(x));
+			to[i] = x;
+		}
+	} else if (c->type == CCS_FLOAT64) {
+		memcpy(to, p, n * sizeof(*to));
+	} else {
+		for (size_t i = 0; i < n; i++)
+			to[i] = element_float(c, p + i * c->format.size);
+	}
 }
 
 void element_text(const struct check *c, const unsigned char *p, char *text, size_t size)

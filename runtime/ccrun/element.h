@@ -18,7 +18,10 @@ static inline uint64_t element_hash(uint64_t x)
 /** Of an integer type with a sign. */
 bool element_is_signed(const struct check *c);
 /** The lowest so many bytes. */
-uint64_t element_low(uint64_t x, size_t bytes);
+static inline uint64_t element_low(uint64_t x, size_t bytes)
+{
+	return bytes == 8 ? x : x & (((uint64_t)1 << (8 * bytes)) - 1);
+}
 uint64_t element_bits(const unsigned char *p, size_t bytes);
 /** An integer's bits, of a type with a sign, as a number. */
 int64_t element_widen(const struct check *c, uint64_t bits);
@@ -32,6 +35,10 @@ void element_put_float(const struct check *c, unsigned char *p, double x);
 void element_put(const struct check *c, unsigned char *p, int64_t x);
 /** Whether the type holds that number exactly. */
 bool element_holds(const struct check *c, int64_t x);
+/** n elements of so many bytes, one behind another, of these low bits. */
+void elements_put_bits(unsigned char *p, size_t bytes, const uint64_t *bits, size_t n);
+/** n floats that lie so, of any type. */
+void elements_floats(const struct check *c, const unsigned char *p, double *to, size_t n);
 /** Writes the element as a person reads it. */
 void element_text(const struct check *c, const unsigned char *p, char *text, size_t size);
 
