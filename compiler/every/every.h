@@ -32,11 +32,11 @@
 
 struct every {
 	bool proved;
-	const char *of; /* proved: "every N >= 2", "every N >= 2 with N % 4 == 0" */
+	const char *of; /* proved: "every N >= 2", "every N from 2 to 65536 that `where` admits" */
 	const char
 		*why;  /* not proved: why, one clause; proved: why it has no certificate, or NULL */
 	uint32_t line; /* ... and in which line; or 0 */
-	bool some;     /* proved: not of every N, but of those that `where` admits */
+	bool some;     /* proved: not of every N, but of those that `where` admits, or of a bound */
 	bool powers;   /* ... powers of two or bits, which are not affine */
 	const char *const *invariants; /* proved: in words, one for each operation that writes */
 	uint32_t ninvariants;

@@ -182,6 +182,13 @@ spoil_powers "c['buffers'][0]['writable'] = False"
 spoil_powers "c['buffers'][0]['reversed'] = True"
 spoil_powers "up['holds'][0]['accepts'].append(0)"
 spoil_powers "del up['holds']"
+# A mask of 32 bits is right for so many ranks only: the claim and its certificate both say so.
+s=bine_broadcast
+sed 's/downward()/0xaaaaaaaa/g; /^fn 0x/d' schedules/$s.ccs >"$tmp/other.ccs"
+status "a claim with a bound" 0 "$ccc" check --certificate "$tmp/c" "$tmp/other.ccs"
+says "... says it" "$tmp/out" 'proved for every N from 2 to 65536 that'
+status "... and its certificate is good" 0 both_say certificate_powers "$tmp/other.ccs"
+says "... with the same bound" "$tmp/out" 'broadcast for every N up to 65536$'
 s=binary_tree_allreduce
 "$ccc" check --certificate "$tmp/whole" schedules/$s.ccs >/dev/null
 spoil_powers "up['holds'][0] = c['moves'][0]['holds'][0]"
