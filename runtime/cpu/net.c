@@ -202,6 +202,8 @@ static void await_calls(struct world *w, struct call *calls, ccs_status *first)
 		else
 			rest(w, calls, ++idle, &v);
 	}
+	if (w->dead) /* maybe before the call had begun: the others are to hear of it */
+		net_end_wait(w);
 	pthread_mutex_unlock(&w->lock);
 }
 

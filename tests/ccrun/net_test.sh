@@ -100,6 +100,8 @@ done
 ranks 3 env HELD_MPI="$plugin" CCS_MPI_PLUGIN="$build/tests/fake_mpi/libheld_mpi.so" \
 	"$build/tests/ccrun/net_held_test" "$modules" ${2-} ||
 	not_ok "buffers of calls that failed" "it ended with another status than 0"
+ranks 3 env CCS_MPI_PLUGIN="$plugin" "$build/tests/cpu/no_memory_test" "$modules" mpi ||
+	not_ok "a rank without memory for its call" "it ended with another status than 0"
 for n in 2 3 4; do
 	ranks $n env CCS_MPI_PLUGIN="$plugin" "$build/tests/cpu/p2p_test" "$modules" mpi ||
 		not_ok "messages, by $n processes" "it ended with another status than 0"

@@ -4,9 +4,10 @@
  * right without; nobody waits until the timeout for a rank that could not come.
  *
  * The program's own malloc counts and refuses, for the library as well; so it does not go with
- * sanitizers, which have theirs.
+ * sanitizers, which have theirs. MPI's own allocations are granted: it may end without them.
  *
  * usage: no_memory_test DIRECTORY-OF-MODULES [STEP, between allocations of processes]
+ *        mpirun -np 3 no_memory_test DIRECTORY-OF-MODULES mpi
  */
 #include "tests/support/team.h"
 
@@ -23,9 +24,19 @@ enum { N = 3, COUNT = 3000, TAG = 5, TIMEOUT_MS = 10000 };
 static _Atomic long granted = -1;
 static _Atomic bool refused;
 
-static bool grants(void)
+/* The program's, and so the library's, which is linked into it. */
+extern const char __executable_start[], etext[];
+
+static bool is_ours(const void *caller)
 {
-	if (granted < 0)
+	uintptr_t at = (uintptr_t)caller;
+
+	return at >= (uintptr_t)__executable_start && at < (uintptr_t)etext;
+}
+
+static bool grants(const void *caller)
+{
+	if (granted < 0 || !is_ours(caller))
 		return true;
 	if (atomic_fetch_sub(&granted, 1) > 0)
 		return true;
@@ -47,27 +58,27 @@ extern void *__libc_memalign(size_t align, size_t size);
 
 void *malloc(size_t size)
 {
-	return grants() ? __libc_malloc(size) : NULL;
+	return grants(__builtin_return_address(0)) ? __libc_malloc(size) : NULL;
 }
 
 void *calloc(size_t n, size_t size)
 {
-	return grants() ? __libc_calloc(n, size) : NULL;
+	return grants(__builtin_return_address(0)) ? __libc_calloc(n, size) : NULL;
 }
 
 void *realloc(void *at, size_t size)
 {
-	return grants() ? __libc_realloc(at, size) : NULL;
+	return grants(__builtin_return_address(0)) ? __libc_realloc(at, size) : NULL;
 }
 
 void *aligned_alloc(size_t align, size_t size)
 {
-	return grants() ? __libc_memalign(align, size) : NULL;
+	return grants(__builtin_return_address(0)) ? __libc_memalign(align, size) : NULL;
 }
 
 int posix_memalign(void **out, size_t align, size_t size)
 {
-	*out = grants() ? __libc_memalign(align, size) : NULL;
+	*out = grants(__builtin_return_address(0)) ? __libc_memalign(align, size) : NULL;
 	return *out ? 0 : ENOMEM;
 }
 
@@ -305,14 +316,77 @@ static bool processes(struct ranks *r, long step)
 	return say(fair, "processes, one of them without one of %ld allocations", w.k - step);
 }
 
+/* ---- processes of MPI ------------------------------------------------------------------------ */
+
+/* Who fails leaves its communicator alone until all have told how it went: it is the failed call
+ * itself that tells the others. *last: there are no more allocations. False: it was not as it should
+ * be, in one of the ranks. */
+static bool mpi_without(struct ranks *r, struct ccs_comm *told, long k, bool *last)
+{
+	int own[2], all[N][2], rank = ccs_comm_rank(told);
+	bool fair = true;
+	ccs_status s = ccs_comm_init_mpi(r->comm);
+
+	s = s ? s : ccs_comm_set_timeout(r->comm[0], TIMEOUT_MS);
+	if (rank == k % N)
+		refuse_after(k / N);
+	for (int i = 0; i < 2 && !s; i++) {
+		s = run_ring(r, 0);
+		s = s ? s : run_fixed(r, 0);
+	}
+	granted = -1;
+	r->wrong = r->wrong || (!s && r->out[0][COUNT - 1] != N * (N + 1) / 2) ||
+		   (s && strstr(ccs_error(), " has not called"));
+	own[0] = is_fair(r, s, k);
+	own[1] = rank == k % N && !refused;
+	if (ccs_comm_gather(told, own, all, sizeof(own)))
+		own[0] = 0;
+	for (int i = 0; i < N && own[0]; i++)
+		fair = fair && all[i][0];
+	*last = all[k % N][1];
+	ccs_comm_free(r->comm[0]);
+	return fair && own[0];
+}
+
+static bool by_mpi(struct ranks *r)
+{
+	struct ccs_comm *told = NULL;
+	bool last = false, ok;
+	long k = 0;
+
+	ok = !ccs_comm_init_mpi(&told) && ccs_comm_size(told) == N;
+	r->n = 1;
+	r->first = ok ? ccs_comm_rank(told) : 0;
+	for (int i = 0; i < COUNT; i++)
+		r->in[0][i] = r->first + 1;
+	r->comm[0] = told; /* what the modules keep is there then: without it a call fails alone */
+	ok = ok && !run_ring(r, 0) && !run_fixed(r, 0);
+	while (ok && !last)
+		ok = mpi_without(r, told, k++, &last);
+	if (!ok || r->first == 0)
+		ok = say(ok && k > N, "by MPI, one of %d without one of %ld allocations", N, k - 1);
+	ccs_comm_free(told);
+	return ok;
+}
+
+static bool alone(struct ranks *r, long step)
+{
+	bool ok = tasks(r);
+
+	memset(r->comm, 0, sizeof(r->comm));
+	memset(r->split, 0, sizeof(r->split));
+	r->wrong = false;
+	return processes(r, step) && ok;
+}
+
 int main(int argc, char **argv)
 {
 	static struct ranks r;
-	long step = argc > 2 ? atol(argv[2]) : 1;
-	bool ok;
+	bool mpi = argc > 2 && !strcmp(argv[2], "mpi"), ok;
+	long step = argc > 2 && !mpi ? atol(argv[2]) : 1;
 
 	if (argc < 2 || step < 1) {
-		fprintf(stderr, "usage: no_memory_test DIRECTORY-OF-MODULES [STEP]\n");
+		fprintf(stderr, "usage: no_memory_test DIRECTORY-OF-MODULES [STEP | mpi]\n");
 		return 2;
 	}
 	setenv("MODULES", argv[1], 1);
@@ -320,11 +394,7 @@ int main(int argc, char **argv)
 	r.fixed = team_module("fixed_order_allreduce");
 	if (!r.ring || !r.fixed)
 		return 1;
-	ok = tasks(&r);
-	memset(r.comm, 0, sizeof(r.comm));
-	memset(r.split, 0, sizeof(r.split));
-	r.wrong = false;
-	ok &= processes(&r, step);
+	ok = mpi ? by_mpi(&r) : alone(&r, step);
 	ccs_module_free(r.ring);
 	ccs_module_free(r.fixed);
 	return !ok;
