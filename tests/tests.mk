@@ -301,6 +301,7 @@ SUITES_python := \
 NEEDS_python := all $(FAKE_CUDA) $(FAKE_NCCL)
 
 SUITES_docs := \
+	"tests/docs/run_test.sh" \
 	"tests/docs/architecture_test.sh $(BUILD)" \
 	"15 tests/docs/docs_test.sh $(BUILD)" \
 	"tests/docs/examples_test.sh $(BUILD)" \

@@ -1,0 +1,54 @@
+#!/bin/bash
+# How tests/run.sh counts: what passed, failed or was skipped, in each form that suites write.
+set -u
+. "${BASH_SOURCE%/*}/../support/lib.sh"
+
+# counts WHAT LAST-LINE STATUS, the suite as a script on standard input
+counts() {
+	local rc last
+	{ echo '#!/bin/sh'; cat; } >"$tmp/suite"
+	chmod +x "$tmp/suite"
+	tests/run.sh "$tmp/suite" >"$tmp/log" 2>&1
+	rc=$?
+	last=$(tail -n 1 "$tmp/log")
+	if [ "$last" = "$2" ] && [ $rc = "$3" ]; then ok "$1"; else
+		not_ok "$1" "wanted status $3, \"$2\"; got $rc, \"$last\""
+	fi
+}
+
+counts "what passed and what was skipped" "2 passed, 0 failed, 1 skipped" 0 <<'S'
+echo 'ok - one'; echo 'ok 2 - two'; echo 'skip - three: no GPU'
+S
+counts "a failure" "1 passed, 1 failed, 0 skipped" 1 <<'S'
+echo 'ok - one'; echo 'not ok - two'
+S
+counts "a test that cmocka skipped has not failed" "2 passed, 0 failed, 1 skipped" 0 <<'S'
+echo 'ok 1 - avx2'; echo 'not ok 2 # SKIP avx512'; echo 'ok 3 - chosen'
+S
+counts "a name, a number sign and a reason" "1 passed, 0 failed, 2 skipped" 0 <<'S'
+echo 'ok 1 - bug #12'; echo 'ok 2 - avx512 # SKIP no such processor'; echo 'ok # SKIP'
+S
+counts "a status without a failure is one" "1 passed, 1 failed, 0 skipped" 1 <<'S'
+echo 'ok - one'; exit 3
+S
+counts "a suite without a result has failed" "0 passed, 1 failed, 0 skipped" 1 <<'S'
+echo hello
+S
+counts "only skipped" "0 passed, 0 failed, 1 skipped" 1 <<'S'
+echo 'not ok 1 # SKIP all'
+S
+
+# The real cmocka, and a real test that a processor skips: see unit_reduce_test.c.
+if printf '%s\n' '#include <stdarg.h>' '#include <stddef.h>' '#include <setjmp.h>' '#include <stdint.h>' \
+		'#include <cmocka.h>' 'static void one(void **s) { (void)s; }' \
+		'static void two(void **s) { (void)s; skip(); }' \
+		'int main(void) { const struct CMUnitTest t[] = { cmocka_unit_test(one), cmocka_unit_test(two) };' \
+		'cmocka_set_message_output(CM_OUTPUT_TAP); return cmocka_run_group_tests(t, NULL, NULL); }' \
+		>"$tmp/t.c" && ${CC:-cc} -o "$tmp/cm" "$tmp/t.c" -lcmocka 2>"$tmp/log"; then
+	counts "this machine's cmocka" "1 passed, 0 failed, 1 skipped" 0 <<S
+exec $tmp/cm
+S
+else
+	echo "skip - this machine's cmocka: $(head -n 1 "$tmp/log")"
+fi
+exit $failed
