@@ -62,12 +62,12 @@ walks() {
 		/^```/ { file = "" } file != "" { print >file }' CONTRIBUTING.md
 }
 
-# Nothing that the caller was started by, or has set, counts; but run.sh's settings.
+# Nothing that the caller was started by, or has set, counts; but run.sh's settings, and .ci/run's.
 bare_environment() {
 	for v in $(env | sed -nE 's/^((OMPI|PMI|PMIX|SLURM|MPI|NCCL|FAKE|CCS)_[A-Za-z0-9_]*)=.*/\1/p') \
 		RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT \
 		CUDA_VISIBLE_DEVICES PYTHONUNBUFFERED; do # which cuts a printed line in two writes
-		case $v in CCS_NVRTC | CCS_TEST_NVRTC | CCS_CACHE_DIR) ;; *) unset "$v" ;; esac
+		case $v in CCS_NVRTC | CCS_TEST_NVRTC | CCS_CACHE_DIR | CCS_MAX_CPU_ISA) ;; *) unset "$v" ;; esac
 	done
 }
 
