@@ -23,6 +23,7 @@ struct ctx {
 	struct too_large {
 		const char *text; /* which limit it is over; NULL: none */
 		struct span at;
+		struct diag_calls calls; /* that the place was run in */
 	} too_large;
 };
 

@@ -43,8 +43,7 @@ static void merge_finding(struct finding *f, const struct checked *k, struct are
  * asks for --stream is content with that. */
 static void half_looked(struct ctx *c, const struct stream_report *r)
 {
-	struct diag *g = diag_add(c->diags, SEV_ERROR, 501, c->too_large.at, NO_RANK, "%s",
-				  c->too_large.text);
+	struct diag *g = program_tell_too_large(c, &c->too_large, NO_RANK);
 
 	diag_note(c->diags, g, NOWHERE,
 		  "it is deadlock-free, but races and values cannot be looked at: %s", r->why);

@@ -183,6 +183,32 @@ void diag_note(struct diags *d, struct diag *g, struct span span, const char *fm
 	va_end(ap);
 }
 
+void diag_calls_add(struct diag_calls *c, struct span span, const char *name)
+{
+	uint32_t kept = diag_calls_kept(c);
+	struct diag_call *last = &c->v[kept ? kept - 1 : 0];
+
+	if (kept && last->span.lo == span.lo && last->span.hi == span.hi) {
+		last->times++;
+		return;
+	}
+	if (kept == DIAG_CALLS)
+		memmove(last - DIAG_CALLS_FAR + 1, last - DIAG_CALLS_FAR + 2,
+			(DIAG_CALLS_FAR - 1) * sizeof(*last));
+	else
+		last = &c->v[kept];
+	*last = (struct diag_call){ span, name, 1 };
+	c->n++;
+}
+
+bool diag_calls_same(const struct diag_calls *a, const struct diag_calls *b)
+{
+	for (uint32_t i = 0; a->n == b->n && i < diag_calls_kept(a); i++)
+		if (a->v[i].span.lo != b->v[i].span.lo || a->v[i].times != b->v[i].times)
+			return false;
+	return a->n == b->n;
+}
+
 void diag_help(struct diags *d, struct diag *g, const char *fmt, ...)
 {
 	va_list ap;

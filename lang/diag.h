@@ -41,6 +41,19 @@ struct diag_notes {
 	uint32_t n, cap;
 };
 
+/* The calls that a place was run in, innermost first. A call in itself, at one place, is one entry;
+ * of very many only the innermost and the outermost are kept. */
+enum { DIAG_CALLS = 8, DIAG_CALLS_FAR = 2 };
+
+struct diag_calls {
+	struct diag_call {
+		struct span span; /* of the call */
+		const char *name; /* of the proc, schedule or fn that is called */
+		uint32_t times;
+	} v[DIAG_CALLS]; /* the last DIAG_CALLS_FAR are the outermost */
+	uint32_t n;	 /* all of them */
+};
+
 /* An edit that cures the mistake: `text` in place of what `span` covers, which may
  * be nothing. */
 struct diag_fix {
@@ -58,6 +71,7 @@ struct diag {
 	int64_t rank;	/* first rank it was seen on, or NO_RANK */
 	int64_t *ranks; /* all of them, ascending by insertion */
 	uint32_t nranks, capranks;
+	struct diag_calls calls; /* that the main place was run in */
 	struct diag_notes notes, help;
 	struct diag_fix fix;
 	int has_slots;	    /* E0304: min_slots is meant */
@@ -120,6 +134,16 @@ void diag_note(struct diags *d, struct diag *g, struct span span, const char *fm
 /** Adds to `g` (NULL: does nothing) what to do, which was checked to be a cure. */
 void diag_help(struct diags *d, struct diag *g, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/** Adds the call around those that are there. */
+void diag_calls_add(struct diag_calls *c, struct span span, const char *name);
+/** How many of the calls are kept: rows of c->v. */
+static inline uint32_t diag_calls_kept(const struct diag_calls *c)
+{
+	return c->n < DIAG_CALLS ? c->n : DIAG_CALLS;
+}
+/** Whether both are the same calls. */
+bool diag_calls_same(const struct diag_calls *a, const struct diag_calls *b);
 
 /** Says of `g` (NULL: does nothing) which text in place of `span` cures it: once, and
  *  only if that was checked, so that the text with it gets further. */

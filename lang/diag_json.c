@@ -75,12 +75,13 @@ bool diag_json_facts(json_t *o, const struct diag *g, uint32_t least_ranks)
 	return !failed;
 }
 
-const char *diag_json_prepare(struct diags *d, const struct diag *g)
+const char *diag_json_prepare(struct diags *d, const struct diag *g, struct diag_notes *notes)
 {
+	*notes = diag_all_notes(d, g);
 	source_place(d->sources, g->span.lo);
 	source_place(d->sources, g->fix.span.lo);
-	for (uint32_t i = 0; i < g->notes.n; i++)
-		source_place(d->sources, g->notes.v[i].span.lo);
+	for (uint32_t i = 0; i < notes->n; i++)
+		source_place(d->sources, notes->v[i].span.lo);
 	return g->where ? arena_printf(d->arena, "%s (%s)", g->message, g->where) : g->message;
 }
 
@@ -104,7 +105,7 @@ static void set_place(struct diags *d, json_t *object, struct span span)
 }
 
 /* Notes or help: those without a place have no keys for it. */
-static json_t *notes(struct diags *d, const struct diag_notes *list)
+static json_t *notes_array(struct diags *d, const struct diag_notes *list)
 {
 	json_t *array = json_array();
 
@@ -120,15 +121,16 @@ static json_t *notes(struct diags *d, const struct diag_notes *list)
 
 void diag_print_json(struct diags *d, const struct diag *g, FILE *out)
 {
-	const char *message = diag_json_prepare(d, g);
+	struct diag_notes notes;
+	const char *message = diag_json_prepare(d, g, &notes);
 	json_t *o = json_pack("{s:s, s:s?, s:o}", "severity", diag_severity_name(g->severity),
 			      "code", g->code ? diag_code_text(g->code).s : NULL, "message",
 			      diag_json_text(message));
 
 	set_place(d, o, g->span);
 	json_object_set_new(o, "rank", g->rank == NO_RANK ? json_null() : json_integer(g->rank));
-	json_object_set_new(o, "notes", notes(d, &g->notes));
-	json_object_set_new(o, "help", notes(d, &g->help));
+	json_object_set_new(o, "notes", notes_array(d, &notes));
+	json_object_set_new(o, "help", notes_array(d, &g->help));
 	if (g->fix.text) {
 		json_t *fix = json_object();
 

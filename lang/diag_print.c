@@ -255,8 +255,35 @@ static void print_line(const struct printer *p, const char *what, const char *te
 	putc('\n', p->out);
 }
 
+struct diag_notes diag_all_notes(struct diags *d, const struct diag *g)
+{
+	const struct diag_calls *c = &g->calls;
+	struct diag_notes all = { 0 };
+
+	for (uint32_t i = 0; i < diag_calls_kept(c); i++) {
+		const char *times =
+			c->v[i].times == 1
+				? ""
+				: arena_printf(d->arena, ", %u times in itself", c->v[i].times);
+		if (c->n > DIAG_CALLS && i == DIAG_CALLS - DIAG_CALLS_FAR)
+			ARENA_PUSH(d->arena, all.v, all.n, all.cap) = (struct diag_note){
+				.text = arena_printf(d->arena, "%u more call%s between these",
+						     c->n - DIAG_CALLS,
+						     c->n - DIAG_CALLS == 1 ? "" : "s")
+			};
+		ARENA_PUSH(d->arena, all.v, all.n, all.cap) =
+			(struct diag_note){ c->v[i].span,
+					    arena_printf(d->arena, "in %s, called here%s",
+							 c->v[i].name, times) };
+	}
+	for (uint32_t i = 0; i < g->notes.n; i++)
+		ARENA_PUSH(d->arena, all.v, all.n, all.cap) = g->notes.v[i];
+	return all;
+}
+
 static void print_text(const struct printer *p, const struct diag *g)
 {
+	const struct diag_notes notes = diag_all_notes(p->d, g);
 	const char *color = severity_color(g->severity);
 	bool placed = print_head(p, g->span, g->severity);
 
@@ -275,8 +302,8 @@ static void print_text(const struct printer *p, const struct diag *g)
 	if (placed)
 		print_fix(p, g);
 	print_ranks(p, g);
-	for (uint32_t i = 0; i < g->notes.n; i++) {
-		const struct diag_note *note = &g->notes.v[i];
+	for (uint32_t i = 0; i < notes.n; i++) {
+		const struct diag_note *note = &notes.v[i];
 		if (note->span.lo && print_head(p, note->span, SEV_NOTE)) {
 			put_text(note->text, p->out);
 			putc('\n', p->out);

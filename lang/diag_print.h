@@ -16,9 +16,12 @@ const char *diag_severity_name(enum severity s);
  * in *c, or 0 if the bytes are none. */
 size_t diag_utf8(const char *s, size_t n, uint32_t *c);
 
-/* The whole message of `g`. This also makes what its places need, and comes before any
+/* All notes, those of its calls first. */
+struct diag_notes diag_all_notes(struct diags *d, const struct diag *g);
+
+/* The whole message of `g`, and all its notes. This also makes what its places need, and comes before any
  * object of jansson's: an arena's allocation might not return, and they would be lost. */
-const char *diag_json_prepare(struct diags *d, const struct diag *g);
+const char *diag_json_prepare(struct diags *d, const struct diag *g, struct diag_notes *notes);
 
 /* A string with U+FFFD where the bytes are no UTF-8. */
 json_t *diag_json_text(const char *s);

@@ -159,7 +159,8 @@ static void set_properties(struct diag_log *log, json_t *result, const struct di
 
 void diag_log_add(struct diag_log *log, struct diags *d, const struct diag *g)
 {
-	const char *text = diag_json_prepare(d, g);
+	struct diag_notes notes;
+	const char *text = diag_json_prepare(d, g, &notes);
 	json_t *result, *array;
 
 	/* Results have no place for what to do. */
@@ -174,11 +175,10 @@ void diag_log_add(struct diag_log *log, struct diags *d, const struct diag *g)
 	set(log, result, "message", message(text));
 	if (g->span.lo)
 		set(log, result, "locations", json_pack("[o]", location(log, d, g->span, NULL)));
-	if (g->notes.n) {
+	if (notes.n) {
 		array = json_array();
-		for (uint32_t i = 0; i < g->notes.n; i++)
-			append(log, array,
-			       location(log, d, g->notes.v[i].span, g->notes.v[i].text));
+		for (uint32_t i = 0; i < notes.n; i++)
+			append(log, array, location(log, d, notes.v[i].span, notes.v[i].text));
 		set(log, result, "relatedLocations", array);
 	}
 	if (g->fix.text)

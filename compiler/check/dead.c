@@ -277,7 +277,7 @@ static void describe(struct finder *f, struct ctx *c, const struct visit *d, str
 	const struct op *o = &t->ops[d->row];
 	bool local = op_kind(o) == OP_COPY || op_kind(o) == OP_REDUCE_INTO;
 	struct where w = expand_where(c, p, d->task, d->row);
-	w.calls = "";
+	w.calls.n = 0; /* it is about all of them */
 	const char *cells = program_cells_text(c->scratch, p, local ? o->other : o->cell, o->n);
 	uint32_t from = f->known.from[f->base[d->task] + d->row];
 
@@ -286,7 +286,7 @@ static void describe(struct finder *f, struct ctx *c, const struct visit *d, str
 		d->changes ? "rank %u, %s: nothing needs what is stored in %s"
 			   : "rank %u, %s: what is stored in %s is there already, and nothing else "
 			     "needs it",
-		t->rank, where_text(c->scratch, w.step, &w), cells);
+		t->rank, where_text(c, p, w.step, &w, NULL), cells);
 	s->where = c->diags->where;
 	s->span = p->sites[o->site].span;
 	if (!local)

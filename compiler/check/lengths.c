@@ -28,9 +28,11 @@ static struct diag *wrong_length(struct replay *r, const struct runner *w, const
 	if (r->silent || told_before(r->told, o, w->rank))
 		return NULL;
 	r->c->diags->phase = PHASE_DATA;
-	return diag_add(r->c->diags, SEV_ERROR, 303, r->p->sites[o->site].span, w->rank,
-			"rank %u %s %s, %s %s: their lengths differ", w->rank, how, what, with,
-			other);
+	struct diag *g = diag_add(r->c->diags, SEV_ERROR, 303, r->p->sites[o->site].span, w->rank,
+				  "rank %u %s %s, %s %s: their lengths differ", w->rank, how, what,
+				  with, other);
+	replay_show_calls(r, w, o, g);
+	return g;
 }
 
 void replay_meets(struct replay *r, const struct runner *w, const struct op *o, uint32_t home,
@@ -72,10 +74,12 @@ void replay_same_sizes(struct replay *r, const struct runner *w, const struct op
  * (runtime/plan/plan.h). */
 static void no_length(struct replay *r, const struct runner *w, const struct op *o)
 {
-	diag_add(r->c->diags, SEV_ERROR, 501, r->p->sites[o->site].span, w->rank,
-		 "the %u chunks of this operation have lengths that differ, and that no "
-		 "adjacent chunks of a buffer have; move fewer at once",
-		 o->n);
+	struct diag *g =
+		diag_add(r->c->diags, SEV_ERROR, 501, r->p->sites[o->site].span, w->rank,
+			 "the %u chunks of this operation have lengths that differ, and that no "
+			 "adjacent chunks of a buffer have; move fewer at once",
+			 o->n);
+	replay_show_calls(r, w, o, g);
 }
 
 /* Whether the values are as long as cells at, at + by, at + 2 by ... are. */

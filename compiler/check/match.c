@@ -359,6 +359,14 @@ static const char *times(struct arena *a, uint32_t n, const char *one)
 	return arena_printf(a, "%u %s%s", n, one, n == 1 ? "" : "s");
 }
 
+/* The calls that an operation was run in, where `g` does not show the same: ", in ..." */
+static const char *calls(struct matching *m, const struct diag *g, uint32_t task,
+			 const struct op *o)
+{
+	uint32_t row = (uint32_t)(o - m->p->tasks[task].ops);
+	return expand_calls_text(m->ctx, m->p, task, row, g);
+}
+
 /* What the other rank does on this FIFO. */
 static void note_peer(struct matching *m, struct diag *g, const struct mismatch *s)
 {
@@ -374,11 +382,12 @@ static void note_peer(struct matching *m, struct diag *g, const struct mismatch 
 		return;
 	}
 	diag_note(d, g, op_span(p, s->last),
-		  s->send ? "rank %u receives %s from rank %u%s, the last one here; "
+		  s->send ? "rank %u receives %s from rank %u%s, the last one here%s; "
 			    "rank %u sends %u"
-			  : "rank %u sends %s to rank %u%s, the last one here; "
+			  : "rank %u sends %s to rank %u%s, the last one here%s; "
 			    "rank %u receives %u",
-		  s->peer, times(m->ctx->scratch, n, "message"), s->rank, fifo_text(m, q), s->rank,
+		  s->peer, times(m->ctx->scratch, n, "message"), s->rank, fifo_text(m, q),
+		  calls(m, g, s->send ? q->dst_task : q->src_task, s->last), s->rank,
 		  s->send ? q->nsends : q->nrecvs);
 }
 
@@ -418,9 +427,10 @@ static void note_meant(struct matching *m, struct diag *g, const struct mismatch
 	if (best_score == 2 && !*text)
 		text = q->channel ? " on channel 0" : " outside of any par";
 	diag_note(m->ctx->diags, g, op_span(p, best->op),
-		  s->send ? "nor does anyone send what rank %u receives from rank %u%s here"
-			  : "nor does anyone receive what rank %u sends to rank %u%s here",
-		  s->peer, best->peer, text);
+		  s->send ? "nor does anyone send what rank %u receives from rank %u%s here%s"
+			  : "nor does anyone receive what rank %u sends to rank %u%s here%s",
+		  s->peer, best->peer, text,
+		  calls(m, g, s->send ? o->dst_task : o->src_task, best->op));
 }
 
 /* Where a FIFO has more to its name than two ranks, the peer may do it elsewhere. */
@@ -449,6 +459,7 @@ static void report_surplus(struct matching *m)
 			s->rank, cells, s->peer, fifo_text(m, q), there(q));
 		if (!g)
 			continue;
+		expand_calls(m->ctx, p, s->send ? q->src_task : q->dst_task, s->row, g);
 		note_peer(m, g, s);
 		note_meant(m, g, s, v, n);
 	}
@@ -493,10 +504,11 @@ static void report_unequal(struct matching *m)
 					  "rank %u sends %s to rank %u%s, which receives %s",
 					  q->src, chunks(m, send), q->dst, fifo_text(m, q),
 					  times(a, recv->n, "chunk"));
+		expand_calls(m->ctx, p, q->src_task, v[i].row, g);
 		if (g)
 			diag_note(m->ctx->diags, g, op_span(p, recv),
-				  "rank %u receives %s from rank %u here", q->dst, chunks(m, recv),
-				  q->src);
+				  "rank %u receives %s from rank %u here%s", q->dst,
+				  chunks(m, recv), q->src, calls(m, g, q->dst_task, recv));
 	}
 }
 
@@ -521,8 +533,10 @@ static bool size_differs(struct matching *m, const struct fifo *q, const struct 
 				  "which receives size %s",
 				  q->src, program_cells_text(a, m->p, send->cell + i, 1), size[0],
 				  q->dst, size[1]);
-	diag_note(d, g, op_span(m->p, recv), "rank %u receives it as %s, of size %s, here", q->dst,
-		  program_cells_text(a, m->p, recv->cell + i, 1), size[1]);
+	expand_calls(m->ctx, m->p, q->src_task, (uint32_t)(send - m->p->tasks[q->src_task].ops), g);
+	diag_note(d, g, op_span(m->p, recv), "rank %u receives it as %s, of size %s, here%s",
+		  q->dst, program_cells_text(a, m->p, recv->cell + i, 1), size[1],
+		  calls(m, g, q->dst_task, recv));
 	return true;
 }
 

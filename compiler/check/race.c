@@ -116,6 +116,16 @@ static const char *does(const struct side *s)
 	return "uses it";
 }
 
+/* The task and row of an operation. */
+static uint32_t task_of(const struct program *p, const struct op *o, uint32_t *row)
+{
+	uint32_t t = 0;
+	while (o < p->tasks[t].ops || o >= p->tasks[t].ops + p->tasks[t].nops)
+		t++;
+	*row = (uint32_t)(o - p->tasks[t].ops);
+	return t;
+}
+
 static void report(struct racing *r, uint32_t rank, struct side a, struct side b, bool same_task)
 {
 	const struct program *p = r->p;
@@ -143,8 +153,16 @@ static void report(struct racing *r, uint32_t rank, struct side a, struct side b
 				  "race on %s: rank %u %s and, %s, %s%s", cells, rank, does(&b),
 				  same_task ? "in the same step" : "in another block of the par",
 				  does(&a), same_place ? " (this line, run twice)" : "");
+	if (!g)
+		return;
+	uint32_t row, task = task_of(p, b.op, &row);
+	expand_calls(r->ctx, p, task, row, g);
+	task = task_of(p, a.op, &row);
+	const char *calls = expand_calls_text(r->ctx, p, task, row, g);
 	if (!same_place)
-		diag_note(d, g, other, "rank %u %s here", rank, does(&a));
+		diag_note(d, g, other, "rank %u %s here%s", rank, does(&a), calls);
+	else if (*calls)
+		diag_note(d, g, NOWHERE, "rank %u %s%s", rank, does(&a), calls);
 }
 
 /* ---- waves of a rank with one task, pair by pair ------------------------------------ */

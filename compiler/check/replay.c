@@ -193,6 +193,12 @@ static struct span first_write(const struct program *p, uint32_t rank, uint32_t 
 	return NOWHERE;
 }
 
+void replay_show_calls(const struct replay *r, const struct runner *w, const struct op *o,
+		       struct diag *g)
+{
+	expand_calls(r->c, r->p, (uint32_t)(w - r->runners), (uint32_t)(o - w->ops), g);
+}
+
 /* ccs(5) 7, E0401 */
 static void no_value(struct replay *r, const struct runner *w, const struct op *o, uint32_t cell)
 {
@@ -212,6 +218,7 @@ static void no_value(struct replay *r, const struct runner *w, const struct op *
 				  "rank %u %s %s, which has no value yet", w->rank, verb, name);
 	if (!g)
 		return;
+	replay_show_calls(r, w, o, g);
 	struct span at = first_write(p, w->rank, cell);
 	const char *why = p->nregions ? "it has no values at the start"
 			  : cell < p->cells

@@ -130,6 +130,9 @@ static inline uint32_t replay_value(const struct replay *r, uint32_t rank, uint3
  *  only, or for none, which is E0303. */
 void replay_meets(struct replay *r, const struct runner *w, const struct op *o, uint32_t home,
 		  uint32_t cell);
+/** Shows at `g` (NULL: does nothing) the calls that the runner's operation was run in. */
+void replay_show_calls(const struct replay *r, const struct runner *w, const struct op *o,
+		       struct diag *g);
 /** ccs(5) 4, Sizes: where a value meets a cell of a rank, and both may be of `sized` buffers,
  *  they are compared by their expressions. */
 void replay_same_sizes(struct replay *r, const struct runner *w, const struct op *o, uint32_t value,

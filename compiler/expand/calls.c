@@ -368,10 +368,12 @@ bool cursor_scratch(struct cursor *v, const struct stmt *s)
 		return false;
 	}
 	if (__builtin_mul_overflow(v->part, parts, &n) || n > (int64_t)most - v->top) {
+		struct diag_calls calls = { .n = 0 };
 		v->over = true;
+		cursor_calls(v, s->span, &calls);
 		if (!v->quiet)
 			program_too_large(
-				v->ctx, s->span, v->report_rank,
+				v->ctx, s->span, &calls, v->report_rank,
 				"more than %u chunks on each of %u ranks (LIMIT_CELLS: %u in "
 				"all)",
 				most, v->program->nranks, LIMIT_CELLS);

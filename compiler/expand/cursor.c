@@ -84,6 +84,7 @@ void cursor_start(struct cursor *v, const struct stmt *body, uint32_t rank)
 	if (v->most < v->top)
 		v->most = v->top;
 	v->wrong = v->stopped = false;
+	v->fault = NULL;
 	cursor_push(v, NULL, body);
 }
 
@@ -328,5 +329,8 @@ enum cursor_state cursor_next(struct cursor *v)
 		if (!ok && !v->stopped)
 			return CURSOR_ROOM;
 	}
+	if (v->fault)
+		cursor_calls(v, v->fault->span, &v->fault->calls);
+	v->fault = NULL;
 	return v->stopped ? CURSOR_STOPPED : CURSOR_DONE;
 }

@@ -255,8 +255,9 @@ struct cursor {
 	uint32_t nrows, caprows;
 	struct outside *outside;
 	uint32_t noutside, capoutside;
-	uint64_t idle; /* work since the last operation */
-	bool stopped;  /* an expression failed, or a limit was reached; reported */
+	uint64_t idle;	    /* work since the last operation */
+	bool stopped;	    /* an expression failed, or a limit was reached; reported */
+	struct diag *fault; /* of that expression, until its calls are all known; or NULL */
 
 	struct opsite *sites; /* by the statement's number */
 	uint64_t stripped;    /* operations that strips made */
@@ -539,6 +540,9 @@ static inline void cursor_put(struct op *o, const struct opsite *s, uint32_t kin
 			  .site = s->op.site };
 }
 
+/** Adds the calls that are open: not one that has just begun, if the place is in its own text.
+ *  (where.c) */
+void cursor_calls(const struct cursor *v, struct span at, struct diag_calls *calls);
 struct diag *cursor_report(struct cursor *v, int number, struct span span, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 /** E0204: the rank stops here. Returns 0. */

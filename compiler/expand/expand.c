@@ -156,9 +156,9 @@ static bool over_limit(struct expansion *x)
 
 static bool report_limit(struct expansion *x)
 {
-	struct diag *g = program_too_large(x->v.ctx, x->p->instance.schedule->name.span, NO_RANK,
-					   "the schedule has more than %u operations (LIMIT_OPS)",
-					   LIMIT_OPS);
+	struct diag *g = program_too_large(
+		x->v.ctx, x->p->instance.schedule->name.span, NULL, NO_RANK,
+		"the schedule has more than %u operations (LIMIT_OPS)", LIMIT_OPS);
 	diag_help(x->v.ctx->diags, g,
 		  "`ccc check --stream` stores none of them, and has no such limit");
 	return false;
@@ -391,7 +391,7 @@ static bool too_much_work(struct ctx *c, const struct program *p)
 				touched += p->tasks[t].ops[i].n;
 	if (touched <= LIMIT_TOUCHED)
 		return false;
-	program_too_large(c, p->instance.schedule->name.span, NO_RANK,
+	program_too_large(c, p->instance.schedule->name.span, NULL, NO_RANK,
 			  "the operations touch %" PRIu64 " chunks; the limit is %llu", touched,
 			  LIMIT_TOUCHED);
 	return true;

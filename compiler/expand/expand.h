@@ -19,22 +19,38 @@ struct program *expand(struct ctx *c, const struct instance *in, bool quiet_wher
 struct where {
 	uint32_t step;	   /* waves with messages in its task, up to its own */
 	const char *loops; /* "s = 2, i = 0": the loop variables around it, or "" */
-	const char *calls; /* "in ring_reduce_scatter, called at line 12", or "" */
-	const char *name;  /* the site's, which stands for all of these; or NULL */
+	struct diag_calls calls;
+	const char *name; /* the site's, which stands for all of these; or NULL */
 };
 struct where expand_where(struct ctx *c, const struct program *p, uint32_t task, uint32_t op);
 /** "step 3", or "before the first step". */
 const char *where_step_text(struct arena *a, uint32_t step);
 /** "step 3 (s = 2, i = 0), in ring_reduce_scatter, called at line 12"; without the step if that is
- *  NONE */
-const char *where_text(struct arena *a, uint32_t step, const struct where *w);
+ *  NONE, and without the calls if `g` (or NULL) shows the same. In the scratch arena. */
+const char *where_text(struct ctx *c, const struct program *p, uint32_t step, const struct where *w,
+		       const struct diag *g);
+/** Shows at `g` (NULL: does nothing) the calls that the operation was run in. */
+void expand_calls(struct ctx *c, const struct program *p, uint32_t task, uint32_t op,
+		  struct diag *g);
+/** The same of a rank's end of a message with that number, from 0, in a program without pars: its
+ *  operations need not be there. */
+void expand_calls_of_end(struct ctx *c, const struct program *p, uint32_t rank, uint64_t end,
+			 struct diag *g);
+/** ", in ring_reduce_scatter, called at line 12", unless `g` shows the same calls; `g` is NULL: "".
+ *  In the scratch arena. */
+const char *expand_calls_text(struct ctx *c, const struct program *p, uint32_t task, uint32_t op,
+			      const struct diag *g);
 /** "line 10", or of another file than the schedule's "ring_allgather.ccs:10". */
 const char *program_line_text(struct ctx *c, const struct program *p, struct span span);
 
 /** Says that the program is too large to be stored: notes it in the context, where it may be
- *  streamed, and returns NULL; or else reports it (E0501). `rank` may be NO_RANK. (message.c) */
-struct diag *program_too_large(struct ctx *c, struct span at, int64_t rank, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
+ *  streamed, and returns NULL; or else reports it (E0501). `calls`: that the place was run in, or
+ *  NULL. `rank` may be NO_RANK. (message.c) */
+struct diag *program_too_large(struct ctx *c, struct span at, const struct diag_calls *calls,
+			       int64_t rank, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
+/** Reports what was noted so. */
+struct diag *program_tell_too_large(struct ctx *c, const struct too_large *what, int64_t rank);
 
 /** A program without operations: the first tasks are main lines, of ranks 0, 1, ... */
 struct program *program_new(struct ctx *c, const struct instance *in, uint32_t ntasks);

@@ -199,6 +199,8 @@ static inline __attribute__((always_inline)) int64_t run(struct cursor *v, const
 	}
 	v->depth++;
 	r = eval(v, f->body);
+	if (v->stopped && v->fault)
+		diag_calls_add(&v->fault->calls, e->span, e->name.name);
 	v->depth--;
 	bind_undo(v, ntrail);
 	return r;

@@ -326,7 +326,7 @@ static bool shape_of(struct cursor *v, const struct buffer_def *b, uint64_t used
 			 s->chunks < 1 ? "chunks" : "blocks");
 	else
 		program_too_large(
-			v->ctx, b->count->span, NO_RANK,
+			v->ctx, b->count->span, NULL, NO_RANK,
 			"more than %u chunks on each of %lld ranks (LIMIT_CELLS: %u in all)",
 			cursor_most_cells(v), (long long)v->program->nranks, LIMIT_CELLS);
 	return false;

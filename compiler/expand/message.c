@@ -31,23 +31,35 @@ struct diag *cursor_report(struct cursor *v, int number, struct span span, const
 	va_start(ap, fmt);
 	struct diag *g = report(v, number, span, fmt, ap);
 	va_end(ap);
+	if (g)
+		cursor_calls(v, span, &g->calls);
 	return g;
 }
 
-struct diag *program_too_large(struct ctx *c, struct span at, int64_t rank, const char *fmt, ...)
+struct diag *program_tell_too_large(struct ctx *c, const struct too_large *what, int64_t rank)
 {
-	struct diag *g = NULL;
+	struct diag *g = diag_add(c->diags, SEV_ERROR, 501, what->at, rank, "%s", what->text);
+	if (g)
+		g->calls = what->calls;
+	return g;
+}
+
+struct diag *program_too_large(struct ctx *c, struct span at, const struct diag_calls *calls,
+			       int64_t rank, const char *fmt, ...)
+{
+	struct too_large found = { .at = at };
 	va_list ap;
 	va_start(ap, fmt);
-	if (c->too_large.text) /* streaming has its own limit, which says less */
-		g = diag_add(c->diags, SEV_ERROR, 501, c->too_large.at, rank, "%s",
-			     c->too_large.text);
-	else if (c->may_stream)
-		c->too_large = (struct too_large){ arena_vprintf(c->diags->arena, fmt, ap), at };
-	else
-		g = diag_vadd(c->diags, SEV_ERROR, 501, at, rank, fmt, ap);
+	found.text = arena_vprintf(c->diags->arena, fmt, ap);
 	va_end(ap);
-	return g;
+	if (calls)
+		found.calls = *calls;
+	if (c->too_large.text) /* streaming has its own limit, which says less */
+		return program_tell_too_large(c, &c->too_large, rank);
+	if (!c->may_stream)
+		return program_tell_too_large(c, &found, rank);
+	c->too_large = found;
+	return NULL;
 }
 
 int64_t cursor_fail(struct cursor *v, struct span span, const char *fmt, ...)
@@ -55,7 +67,7 @@ int64_t cursor_fail(struct cursor *v, struct span span, const char *fmt, ...)
 	va_list ap;
 	va_start(ap, fmt);
 	if (!v->stopped)
-		report(v, 204, span, fmt, ap);
+		v->fault = report(v, 204, span, fmt, ap);
 	va_end(ap);
 	v->stopped = true;
 	return 0;

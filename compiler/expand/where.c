@@ -8,21 +8,41 @@
 
 #define ROOM 256u /* rows a lane gets at a time; they are thrown away */
 
-/* Runs until row `op` of the task with that path is about to be made. */
-static bool run_to(struct cursor *v, uint32_t path, uint32_t op, struct op *room)
+/* How many of the lane's rows count. */
+static uint32_t count(const struct lane *l, bool ends)
 {
+	uint32_t n = ends ? 0 : l->n;
+	for (uint32_t i = 0; ends && i < l->n; i++)
+		n += op_is_end(&l->ops[i]);
+	return n;
+}
+
+/* Whether an end of a message is about to be made. */
+static bool before_end(const struct cursor *v)
+{
+	const struct stmt *s = v->rows[v->nrows - 1].next;
+	return s->kind == S_SEND || s->kind == S_RECV || s->kind == S_REDUCE_FROM;
+}
+
+/* Runs until row `op` of the task with that path is about to be made; or, of rows that are ends of
+ * messages, the one with that number. */
+static bool run_to(struct cursor *v, uint32_t path, uint64_t op, bool ends, struct op *room)
+{
+	uint64_t done = 0;
+
 	while (cursor_next(v) == CURSOR_ROOM) {
 		struct lane *l = &v->lanes[v->full];
+		done += l->path == path ? count(l, ends) : 0;
 		l->done += l->n;
 		l->n = 0;
 		l->ops = room;
 		l->cap = ROOM;
 		if (l->path != path)
 			continue;
-		if (l->done == op)
+		if (done == op && (!ends || before_end(v)))
 			return true;
-		if (op - l->done < ROOM)
-			l->cap = op - l->done;
+		if (op - done < ROOM)
+			l->cap = op == done ? 1 : (uint32_t)(op - done);
 	}
 	return false;
 }
@@ -37,25 +57,17 @@ static const char *loops_text(const struct cursor *v, struct arena *a)
 	return text;
 }
 
-#define CALLS_SHOWN 8u
-
-static const char *calls_text(const struct cursor *v, struct arena *a)
+void cursor_calls(const struct cursor *v, struct span at, struct diag_calls *calls)
 {
-	const char *text = "";
-	uint32_t shown = 0;
 	for (uint32_t i = v->nrows; i-- > 0;) {
-		const struct stmt *s = v->rows[i].of;
+		const struct row *r = &v->rows[i];
+		const struct stmt *s = r->of;
 		if (!s || s->kind != S_CALL)
 			continue;
-		if (shown++ == CALLS_SHOWN)
-			return arena_printf(a, "%s, ...", text);
-		struct place at = source_place(v->ctx->sources, s->span.lo);
-		bool main = at.source == v->program->instance.module->main->source;
-		text = arena_printf(a, "%s%sin %s, called at %s%s%u", text, *text ? ", " : "",
-				    s->name.name, main || !at.source ? "line " : at.source->name,
-				    main || !at.source ? "" : ":", at.line);
+		bool begun = i + 1 < v->nrows || r->next != s->callee->body;
+		if (begun || at.lo < s->span.lo || at.lo >= s->span.hi)
+			diag_calls_add(calls, s->span, s->name.name);
 	}
-	return text;
 }
 
 /* As the report counts steps: only waves that have messages. */
@@ -86,39 +98,88 @@ const char *where_step_text(struct arena *a, uint32_t step)
 	return step ? arena_printf(a, "step %u", step) : "before the first step";
 }
 
-const char *where_text(struct arena *a, uint32_t step, const struct where *w)
+static const char *calls_text(struct ctx *c, const struct program *p, const struct where *w,
+			      const struct diag *g)
+{
+	const char *text = "";
+	if (g && diag_calls_same(&g->calls, &w->calls))
+		return text;
+	for (uint32_t i = 0; i < diag_calls_kept(&w->calls); i++) {
+		const struct diag_call *call = &w->calls.v[i];
+		bool gap = w->calls.n > DIAG_CALLS && i == DIAG_CALLS - DIAG_CALLS_FAR;
+		text = arena_printf(c->scratch, "%s%s, in %s, called at %s", text,
+				    gap ? ", ..." : "", call->name,
+				    program_line_text(c, p, call->span));
+	}
+	return text;
+}
+
+const char *where_text(struct ctx *c, const struct program *p, uint32_t step, const struct where *w,
+		       const struct diag *g)
 {
 	if (w->name)
 		return w->name;
+	const char *calls = calls_text(c, p, w, g);
 	if (step == NONE)
-		return arena_printf(a, "%s%s%s%s", *w->loops ? "at " : "in its text", w->loops,
-				    *w->calls ? ", " : "", w->calls);
-	return arena_printf(a, "%s%s%s%s%s%s", where_step_text(a, step), *w->loops ? " (" : "",
-			    w->loops, *w->loops ? ")" : "", *w->calls ? ", " : "", w->calls);
+		return arena_printf(c->scratch, "%s%s%s", *w->loops ? "at " : "in its text",
+				    w->loops, calls);
+	return arena_printf(c->scratch, "%s%s%s%s%s", where_step_text(c->scratch, step),
+			    *w->loops ? " (" : "", w->loops, *w->loops ? ")" : "", calls);
 }
 
-struct where expand_where(struct ctx *c, const struct program *p, uint32_t task, uint32_t op)
+/* Runs the rank's text again up to there: see run_to. */
+static void run_again(struct ctx *c, const struct program *p, uint32_t rank, uint32_t path,
+		      uint64_t op, bool ends, struct span at, struct where *w)
 {
-	struct where w = { .step = step_of(p, task, op),
-			   .loops = "",
-			   .calls = "",
-			   .name = p->sites[p->tasks[task].ops[op].site].name };
 	struct op room[ROOM];
 	struct program copy = *p;
 	struct tables tables;
 	struct cursor v;
-	if (p->lowered || w.name)
-		return w;
 	cursor_init(&v, c, &copy, c->scratch, true);
 	if (instance_make(&v, true) != INSTANCE_OK)
-		return w;
+		return;
 	tables_init(&tables, c->scratch, &copy, false);
 	v.tables = &tables;
-	const struct task *t = &p->tasks[task];
-	cursor_start(&v, p->instance.schedule->body, t->rank);
-	if (run_to(&v, t->path, p->rows_of ? p->rows_of[task][op] : op, room)) {
-		w.loops = loops_text(&v, c->arena);
-		w.calls = calls_text(&v, c->arena);
+	cursor_start(&v, p->instance.schedule->body, rank);
+	if (run_to(&v, path, op, ends, room)) {
+		w->loops = loops_text(&v, c->arena);
+		cursor_calls(&v, at, &w->calls);
 	}
+}
+
+struct where expand_where(struct ctx *c, const struct program *p, uint32_t task, uint32_t op)
+{
+	const struct task *t = &p->tasks[task];
+	const struct site *site = &p->sites[t->ops[op].site];
+	struct where w = { .step = step_of(p, task, op), .loops = "", .name = site->name };
+	if (!p->lowered && !w.name)
+		run_again(c, p, t->rank, t->path, p->rows_of ? p->rows_of[task][op] : op, false,
+			  site->span, &w);
 	return w;
+}
+
+void expand_calls(struct ctx *c, const struct program *p, uint32_t task, uint32_t op,
+		  struct diag *g)
+{
+	if (g)
+		g->calls = expand_where(c, p, task, op).calls;
+}
+
+void expand_calls_of_end(struct ctx *c, const struct program *p, uint32_t rank, uint64_t end,
+			 struct diag *g)
+{
+	struct where w = { .loops = "" };
+	if (g)
+		run_again(c, p, rank, 0, end, true, g->span, &w);
+	if (g)
+		g->calls = w.calls;
+}
+
+const char *expand_calls_text(struct ctx *c, const struct program *p, uint32_t task, uint32_t op,
+			      const struct diag *g)
+{
+	struct where w = { .loops = "" };
+	if (g)
+		w = expand_where(c, p, task, op);
+	return calls_text(c, p, &w, g);
 }

@@ -2,9 +2,10 @@
  * Diagnostics as the protocol has them.
  *
  * In: what the front end, or the whole check, has collected. Out: LSP's Diagnostic
- * objects of one document. What is wrong in a file that it imports is told at its import,
- * with the place as related information. A fix goes along as `data`, from which code actions
- * are made. What is without a place is told at the first schedule.
+ * objects of one document. What is wrong in a file that it imports is told at the document's call
+ * that led there, or else at the import, with the place as related information. A fix goes along
+ * as `data`, from which code actions are made. What is without a place is told at the first
+ * schedule.
  */
 #include "compiler/lsp/server.h"
 #include "lang/diag_print.h"
@@ -54,6 +55,17 @@ static struct span stand_in(const struct findings *f, const struct source *src)
 	return src && !src->prelude && first.lo ? first : schedule;
 }
 
+/* The place in the document that a diagnostic is told at. */
+static struct span own_place(const struct findings *f, const struct diag *g)
+{
+	if (own(f, g->span))
+		return g->span;
+	for (uint32_t i = 0; i < diag_calls_kept(&g->calls); i++)
+		if (own(f, g->calls.v[i].span))
+			return g->calls.v[i].span;
+	return stand_in(f, source_at(f->d->sources, g->span.lo));
+}
+
 /* {uri, range} of a place in any file; NULL: it is in none. */
 static json_t *location(const struct findings *f, struct span span)
 {
@@ -68,26 +80,28 @@ static json_t *location(const struct findings *f, struct span span)
 /* ---- messages ----------------------------------------------------------------------------- */
 
 /* The whole text: message, notes without a place in a file, help. In the arena. */
-static const char *whole_message(const struct findings *f, const struct diag *g)
+static const char *whole_message(const struct findings *f, const struct diag *g,
+				 struct diag_notes *notes)
 {
 	struct arena *a = f->d->arena;
-	const char *text = diag_json_prepare(f->d, g);
+	const char *text = diag_json_prepare(f->d, g, notes);
 
 	if (g->nranks > 1)
 		text = arena_printf(a, "%s\nthe same for ranks %s", text,
 				    diag_ranks(a, g->ranks, g->nranks));
-	for (uint32_t i = 0; i < g->notes.n; i++) {
-		const struct source *src = source_at(f->d->sources, g->notes.v[i].span.lo);
+	for (uint32_t i = 0; i < notes->n; i++) {
+		const struct source *src = source_at(f->d->sources, notes->v[i].span.lo);
 
 		if (!src || !src->path)
-			text = arena_printf(a, "%s\n%s", text, g->notes.v[i].text);
+			text = arena_printf(a, "%s\n%s", text, notes->v[i].text);
 	}
 	for (uint32_t i = 0; i < g->help.n; i++)
 		text = arena_printf(a, "%s\nhelp: %s", text, g->help.v[i].text);
 	return text;
 }
 
-static json_t *related(const struct findings *f, const struct diag *g, struct span at)
+static json_t *related(const struct findings *f, const struct diag *g,
+		       const struct diag_notes *notes, struct span at)
 {
 	json_t *list = json_array();
 	json_t *place = at.lo == g->span.lo ? NULL : location(f, g->span);
@@ -95,12 +109,12 @@ static json_t *related(const struct findings *f, const struct diag *g, struct sp
 	if (place)
 		json_array_append_new(
 			list, json_pack("{s:o, s:s}", "location", place, "message", "it is here"));
-	for (uint32_t i = 0; i < g->notes.n; i++) {
-		place = location(f, g->notes.v[i].span);
+	for (uint32_t i = 0; i < notes->n; i++) {
+		place = location(f, notes->v[i].span);
 		if (place)
 			json_array_append_new(list,
 					      json_pack("{s:o, s:o}", "location", place, "message",
-							diag_json_text(g->notes.v[i].text)));
+							diag_json_text(notes->v[i].text)));
 	}
 	return list;
 }
@@ -131,12 +145,12 @@ static int severity(enum severity s)
 
 static json_t *finding(const struct findings *f, const struct diag *g)
 {
-	const char *message = whole_message(f, g);
-	const struct source *src = own(f, g->span);
-	struct span at = src ? g->span : stand_in(f, source_at(f->d->sources, g->span.lo));
+	struct diag_notes notes;
+	const char *message = whole_message(f, g, &notes);
+	struct span at = own_place(f, g);
+	const struct source *src = own(f, at);
 	json_t *o, *edit;
 
-	src = own(f, at);
 	o = json_pack("{s:o, s:i, s:s, s:o}", "range",
 		      src ? range(f, src, at) : text_range(&(struct text){ .s = "" }, 0, 0),
 		      "severity", severity(g->severity), "source", "ccc", "message",
@@ -145,7 +159,7 @@ static json_t *finding(const struct findings *f, const struct diag *g)
 		json_object_set_new(o, "code", json_string(diag_code_text(g->code).s));
 	if (g->code == W_UNUSED)
 		json_object_set_new(o, "tags", json_pack("[i]", 1));
-	json_object_set_new(o, "relatedInformation", related(f, g, at));
+	json_object_set_new(o, "relatedInformation", related(f, g, &notes, at));
 	edit = fix(f, g);
 	if (edit)
 		json_object_set_new(o, "data", edit);

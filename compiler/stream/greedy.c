@@ -322,6 +322,8 @@ static void report(const struct streaming *x, int64_t least)
 	struct diag *g = diag_add(d, SEV_ERROR, 304, s->p->sites[stuck_at(x, first)->site].span,
 				  NO_RANK, "deadlock with %u slot%s: ranks wait for each other",
 				  slots, slots == 1 ? "" : "s");
+	const struct spot *q = &x->now.places[first];
+	stream_show_calls(s, first, q->batch, s->batches[q->batch].times - q->left, q->next, g);
 	do {
 		const struct end *e = stuck_at(x, rank);
 		uint64_t k = x->now.flows[e->fifo].done[e->recv ? RECVS : SENDS];

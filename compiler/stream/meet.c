@@ -9,7 +9,7 @@
 /* Sends (a receiver's place would be a second report) of a FIFO beyond its receives, or the other
  * way. */
 static void report(const struct stream *s, const struct fifo *f, const uint64_t n[2],
-		   const struct end *e)
+		   const struct end *e, uint32_t batch)
 {
 	bool send = n[SENDS] > n[RECVS];
 	uint32_t rank = send ? f->src : f->dst, peer = send ? f->dst : f->src;
@@ -18,6 +18,7 @@ static void report(const struct stream *s, const struct fifo *f, const uint64_t 
 		send ? "rank %u sends to rank %u, which does not receive it all"
 		     : "rank %u receives from rank %u, which does not send it all",
 		rank, peer);
+	stream_show_calls(s, rank, batch, 0, (uint32_t)(e - s->ends), g);
 	if (g)
 		diag_note(s->ctx->diags, g, NOWHERE,
 			  "rank %u sends %llu message%s to rank %u%s, which receives %llu", f->src,
@@ -29,16 +30,21 @@ static void report(const struct stream *s, const struct fifo *f, const uint64_t 
 static void report_all(const struct stream *s, const uint64_t (*n)[2])
 {
 	uint32_t found = 0;
-	uint8_t *told = ARENA_ARRAY(s->ctx->arena, uint8_t, s->p->nfifos);
-	for (uint32_t i = 0; i < s->nends && found < MOST_FOUND; i++) {
-		const struct end *e = &s->ends[i];
-		uint32_t f = e->fifo;
-		bool too_many = n[f][e->recv ? RECVS : SENDS] > n[f][e->recv ? SENDS : RECVS];
-		if (!too_many || told[f])
-			continue;
-		told[f] = 1;
-		found++;
-		report(s, &s->p->fifos[f], n[f], e);
+	uint64_t *seen = ARENA_ARRAY(s->ctx->arena, uint64_t, s->p->nfifos);
+	for (uint32_t b = 0; b < s->nbatches; b++) {
+		const struct batch *r = &s->batches[b];
+		for (uint32_t i = r->first; i < r->first + r->n && found < MOST_FOUND; i++) {
+			const struct end *e = &s->ends[i];
+			uint32_t f = e->fifo;
+			uint64_t other = n[f][e->recv ? SENDS : RECVS], before = seen[f];
+			if (n[f][e->recv ? RECVS : SENDS] <= other)
+				continue;
+			seen[f] += r->times;
+			if (before > other || seen[f] <= other)
+				continue;
+			found++;
+			report(s, &s->p->fifos[f], n[f], e, b);
+		}
 	}
 }
 

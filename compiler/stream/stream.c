@@ -14,11 +14,21 @@ bool stream_refuse(struct ctx *c, struct span at, const char *why)
 			 why);
 		return false;
 	}
-	struct diag *g = diag_add(c->diags, SEV_ERROR, 501, c->too_large.at, NO_RANK, "%s",
-				  c->too_large.text);
+	struct diag *g = program_tell_too_large(c, &c->too_large, NO_RANK);
 	diag_note(c->diags, g, at.lo == c->too_large.at.lo ? NOWHERE : at,
 		  "nor can it be checked without storing them: %s", why);
 	return false;
+}
+
+void stream_show_calls(const struct stream *s, uint32_t rank, uint32_t batch, uint64_t iteration,
+		       uint32_t end, struct diag *g)
+{
+	const struct batch *b = &s->batches[batch];
+	uint64_t before = iteration * b->n + (end - b->first);
+
+	for (uint32_t i = s->first[rank]; i < batch; i++)
+		before += s->batches[i].n * s->batches[i].times;
+	expand_calls_of_end(s->ctx, s->p, rank, before, g);
 }
 
 bool stream_instance(struct ctx *c, const struct instance *in, bool quiet_where,

@@ -95,6 +95,11 @@ bool stream_instance(struct ctx *c, const struct instance *in, bool quiet_where,
  *  stored ones it is over. Returns false. (stream.c) */
 bool stream_refuse(struct ctx *c, struct span at, const char *why);
 
+/** Shows at `g` (NULL: does nothing) the calls that a rank's end was run in, in this iteration of its
+ *  batch, from 0. (stream.c) */
+void stream_show_calls(const struct stream *s, uint32_t rank, uint32_t batch, uint64_t iteration,
+		       uint32_t end, struct diag *g);
+
 /** Fills in the stream, all but ctx. False as above. (batches.c) */
 bool stream_batches(struct stream *s, const struct instance *in, bool quiet_where);
 

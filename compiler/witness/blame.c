@@ -256,15 +256,18 @@ static void report(struct trace *t, struct ctx *c, const struct mistake *m, uint
 				  : m->code == 403 ? "without a contribution"
 				  : m->code == 404 ? "with a contribution counted twice"
 						   : "with the wrong data");
-	if (g && any)
+	struct where w = { .loops = "" };
+	if (g && any) {
 		g->operation = ((uint64_t)k->store.task << 32 | k->store.row) + 1;
+		w = expand_where(c, p, k->store.task, k->store.row);
+		g->calls = w.calls;
+	}
 	diag_note(c->diags, g, m->clause->span, "expected: %s",
 		  shares_text(t->arena, p, m->want.v, m->want.n));
 	diag_note(c->diags, g, NOWHERE, "actual: %s", value_text(t->arena, p, t->values, m->value));
 	if (any) {
-		struct where w = expand_where(c, p, k->store.task, k->store.row);
 		diag_note(c->diags, g, NOWHERE, "rank %u, %s: %s", p->tasks[k->store.task].rank,
-			  where_text(t->arena, p->chunk_of ? NONE : k->store.depth, &w),
+			  where_text(c, p, p->chunk_of ? NONE : k->store.depth, &w, g),
 			  what_text(t, m, k)); /* a part has not all steps */
 	} else {
 		diag_note(c->diags, g, NOWHERE, "nothing is ever stored in %s on rank %u", name,

@@ -133,7 +133,7 @@ static void print_wait(struct script *x, const struct greedy *r, uint32_t task, 
 	const char *path = program_path_text(x->arena, p, k->path);
 	fprintf(out, "  %s, rank %u%s%s, %s: %s\n",
 		program_line_text(x->r.c, p, p->sites[o->site].span), k->rank, *path ? ", " : "",
-		path, where_text(x->arena, x->r.runners[task].depth + 1, &w),
+		path, where_text(&quiet, p, x->r.runners[task].depth + 1, &w, NULL),
 		witness_wait_text(r, o));
 }
 

@@ -233,7 +233,7 @@ static void note_operation(struct ctx *c, struct diag *g, const struct parting *
 	struct where w = expand_where(c, x->p, at->task, at->row);
 	diag_note(c->diags, g, x->p->sites[x->p->tasks[at->task].ops[at->row].site].span,
 		  "rank %u, %s:%s, for %s", x->p->tasks[at->task].rank,
-		  where_text(x->arena, at->depth, &w), order_text(x, s, false),
+		  where_text(c, x->p, at->depth, &w, g), order_text(x, s, false),
 		  program_cells_text(x->arena, x->p, s->cell, 1));
 }
 

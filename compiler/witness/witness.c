@@ -120,7 +120,7 @@ static void note_wait(const struct graph *g, struct diag *d, uint32_t i)
 	struct where w = expand_where(c, p, g->cycle[i]->task, g->cycle[i]->op);
 	const char *path = program_path_text(c->scratch, p, p->tasks[g->cycle[i]->task].path);
 	diag_note(c->diags, d, span_of(g, i), "rank %u%s%s, %s: %s", graph_rank(g, i),
-		  *path ? ", " : "", path, where_text(c->scratch, w.step, &w),
+		  *path ? ", " : "", path, where_text(c, p, w.step, &w, d),
 		  witness_wait_text(g->r, graph_op(g, i)));
 }
 
@@ -321,6 +321,8 @@ static struct diag *report_cycle(const struct graph *g, const bool *behind, uint
 				  slots_text(c->scratch, slots), slots ? "" : " (rendezvous)", who);
 	if (!d)
 		return NULL;
+	if (!is_wait(g, 0))
+		expand_calls(c, g->r->p, g->cycle[0]->task, g->cycle[0]->op, d);
 	note_cycle(g, d);
 	note_bystanders(g, behind, d);
 	deadlock_help_slots(g->r->ctx->diags, d, least);

@@ -83,6 +83,19 @@ for f in schedules/broken/*.ccs tests/check/diag/e0303_length.ccs tests/check/di
 	"$ccc" explain "$f" $opt 2>/dev/null
 done >"$tmp/said"
 compare "explain-wrong.txt"
+# In procs of another file: the calls that lead there, in each format.
+for k in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19; do
+	"$ccc" check tests/check/calls.ccs --schedule s -n 4 -D K=$k 2>&1
+done >"$tmp/said"
+compare calls.txt
+for f in json sarif; do
+	"$ccc" check tests/check/calls.ccs --schedule s -n 4 -D K=17 --diagnostics-format=$f 2>&1
+done >"$tmp/said"
+compare calls.json
+for k in 0 1; do
+	"$ccc" check tests/check/calls_streamed.ccs --stream -n 600 -D K=$k 2>&1
+done >"$tmp/said"
+compare calls_streamed.txt
 "$ccc" table schedules/*.ccs schedules/broken/no_wrap.ccs -n 3,4,8 >"$tmp/said" 2>/dev/null
 compare table.txt
 "$ccc" --explain E0304 >"$tmp/said" 2>&1

@@ -332,6 +332,12 @@ def files():
           wrong[0]["range"] == span(0, 7, 0, 16) and
           wrong[0]["relatedInformation"][0]["location"]["uri"] == uri("lib.ccs") and
           wrong[0]["relatedInformation"][0]["location"]["range"] == span(1, 12, 1, 16), wrong)
+    c.change("lib.ccs", 2, {"text": "proc pass(d[1]) {\n  if rank == 0 { send d to 1 }\n}\n"})
+    wrong = c.findings("main file.ccs", 3)
+    check("what a called proc does wrong is told at the call", wrong[0]["code"] == "E0301" and
+          wrong[0]["range"] == span(2, 52, 2, 59) and
+          wrong[0]["relatedInformation"][0]["location"] ==
+          {"uri": uri("lib.ccs"), "range": span(1, 17, 1, 28)}, wrong)
     c.notify("textDocument/didClose", textDocument={"uri": uri("lib.ccs")})
     wrong = c.findings("main file.ccs", 3)
     check("... and, closed, no more", all(w["severity"] > 1 for w in wrong), wrong)
