@@ -196,7 +196,8 @@ static int unknown_option(const char *arg)
 	for (size_t i = 0; i < NSPECS; i++)
 		names[i] = specs[i].name;
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(arg, "="), arg);
-	return options_wrong("unknown option", name, names, NSPECS);
+	/* All letters are near one another. */
+	return options_unknown("unknown option", name, names, strlen(name) > 2 ? NSPECS : 0);
 }
 
 /* The first word may be an action. */
@@ -282,6 +283,31 @@ static bool names_stdin(const struct command *c)
 	return false;
 }
 
+/* Words that are no files, and stand for a command. Returns as options_parse. */
+static int check_words(const struct command *c)
+{
+	bool compiles = c->options.action == ACTION_COMPILE;
+
+	for (size_t i = 0; i < c->files.n; i++) {
+		const char *word = c->files.v[i];
+		size_t k = 0;
+
+		if (strpbrk(word, "./") || !strcmp(word, "-") || !access(word, F_OK))
+			continue;
+		while (k < ACTIONS && strcmp(word, action_names[k]) != 0)
+			k++;
+		if (k < ACTIONS) {
+			fprintf(stderr, "ccc: '%s' is a command%s\n", word,
+				compiles ? ", which comes first" : ": one at a time");
+			return 2;
+		}
+		if (i == 0 && compiles &&
+		    (c->files.n > 1 || options_is_meant(word, action_names, ACTIONS)))
+			return options_unknown("unknown command", word, action_names, ACTIONS);
+	}
+	return -1;
+}
+
 static int check_together(const struct command *c)
 {
 	const struct options *o = &c->options;
@@ -323,8 +349,9 @@ static int check_together(const struct command *c)
 		  "--slots 0 is for checks only: code needs at least one slot" },
 	};
 
-	if (c->files.n > 1 && compiles && diag_nearest(c->files.v[0], action_names, ACTIONS))
-		return options_wrong("unknown command", c->files.v[0], action_names, ACTIONS);
+	int status = check_words(c);
+	if (status >= 0)
+		return status;
 	if (c->help || c->version || c->explain_code || c->list_options)
 		return -1;
 	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)

@@ -110,6 +110,13 @@ void options_add_arch(struct command *c, struct nvrtc_arch arch);
 /** "ccc: WHAT 'VALUE'", with the nearest of the names that there are. Returns 2. */
 int options_wrong(const char *what, const char *value, const char *const *names, size_t n);
 
+/** The same of an option or a command, with what it is called here if another program has it.
+ *  Returns 2. */
+int options_unknown(const char *what, const char *name, const char *const *names, size_t n);
+
+/** Whether one of the names is near, or another program has the word. */
+bool options_is_meant(const char *word, const char *const *names, size_t n);
+
 /** -W as in gcc: all, extra, NAME, no-NAME, error, error=NAME, no-error, no-error=NAME.
  *  What names one goes before what is about all, in whatever order they stand. Returns as
  *  options_parse. */

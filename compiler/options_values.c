@@ -89,6 +89,8 @@ int options_ranks(struct command *c, const char *text)
 {
 	if (options_numbers(c, text, 1, LIMIT_RANKS, &c->options.ranks))
 		return -1;
+	if (!strcmp(text, "p")) /* mpirun's -np 4, as getopt reads it */
+		return options_unknown("unknown option", "-np", NULL, 0);
 	fprintf(stderr,
 		"ccc: -n takes numbers of ranks from 1 to %u, such as 4, 2,4,8 or 2..16, and "
 		"no more than %u, not '%s'\n",

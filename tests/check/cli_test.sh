@@ -34,7 +34,32 @@ echo 'import "ring"' >"$tmp/imports.ccs"
 status "an import of what only has a directory's name" 1 "$ccc" check "$tmp/imports.ccs"
 holds "... is not told to name that" test -z "$(grep 'there is' "$tmp/err")"
 rm -r "$tmp/ring.ccs" "$tmp/imports.ccs"
-status "an unknown action's file" 2 "$ccc" chekc $ring
+# called WORDS PATTERN: what is said of a command line that is another program's, or misspelt
+called() {
+	# shellcheck disable=SC2086
+	status "ccc $1" 2 "$ccc" $1
+	says "... $2" "$tmp/err" "^ccc: $2"
+}
+called "chekc $ring" "unknown command 'chekc'; did you mean 'check'"
+called "chekc" "unknown command 'chekc'; did you mean 'check'"
+called "-n 4 chekc $ring" "unknown command 'chekc'; did you mean 'check'"
+called "frobnicate $ring" "unknown command 'frobnicate'"
+says "... and those that there are" "$tmp/err" 'there are check, explain, table, fmt and lsp'
+called "run $ring" "unknown command 'run': ccc FILE.ccs -o OUT.so makes a module, ccrun -n 4 OUT.so runs it"
+called "draw $ring" "unknown command 'draw': ccc explain FILE.ccs"
+called "compile $ring -o $tmp/x.so" "unknown command 'compile': ccc FILE.ccs -o OUT.so"
+called "help" "unknown command 'help': ccc --help"
+called "$ring check" "'check' is a command, which comes first"
+called "check explain $ring" "'explain' is a command: one at a time"
+called "check $ring --nranks 8" "unknown option '--nranks': numbers of ranks are -n LIST"
+called "check $ring --nranks=8" "unknown option '--nranks': numbers of ranks are -n LIST"
+called "check $ring -np 8" "unknown option '-np': numbers of ranks are -n LIST"
+called "check $ring --root 2" "unknown option '--root': the root is a parameter of the schedule: -D R=2"
+called "check $ring -r 2" "unknown option '-r': the root is a parameter of the schedule: -D R=2"
+called "check $ring -k" "unknown option '-k'\$"
+called "check $ring $ring" "more than one schedule file is given"
+cp $ring "$tmp/run"
+status "a file that has a command's name" 0 sh -c "cd '$tmp' && '$(cd "${ccc%/*}" && pwd)/ccc' run -n 2 --emit=plan"
 status "-n 0" 2 "$ccc" check $ring -n 0
 status "-n 4..2" 2 "$ccc" check $ring -n 4..2
 status "-n x" 2 "$ccc" check $ring -n x
@@ -87,7 +112,6 @@ says "... the nearest is named" "$tmp/err" "did you mean 'cuda'"
 for last in -n -D -I -o --slots --emit --explain; do
 	status "$last without a value" 2 "$ccc" check $ring $last
 done
-status "two files" 2 "$ccc" check $ring $ring
 status "an empty name for the product" 2 "$ccc" $ring -n 2 -o ""
 status "a compilation without -o" 2 "$ccc" $ring
 status "values attached, and after =" 0 "$ccc" check $ring -n4 --slots=2 --color=never -Werror -Wall
