@@ -51,8 +51,9 @@ static const struct spec specs[] = {
 	{ "-I", LIST, AT(include_dirs), 0, NULL, NULL, " DIR",
 	  "where imports are looked for, before the installed library" },
 	{ "-o", OWN, 0, 0, options_output, NULL, " FILE", "where the product goes; - is stdout" },
-	{ "--slots", COUNT, AT(options.slots), 65536, NULL, NULL, " K",
-	  "FIFO depth, 0 for rendezvous (check only); default 8" },
+	{ "--slots", OWN, 0, 0, options_slots, NULL, " K",
+	  "FIFO depth, 0 for rendezvous (check only); default 8\n"
+	  "nccl, mpi: 0, as they do not buffer long messages" },
 	{ "--stream", FLAG, AT(options.stream), 0, NULL, NULL, NULL,
 	  "check: stores no operations, so that there may be any number of them" },
 	{ "--require", OWN, 0, 0, options_require, options_promises, " WHAT",

@@ -78,6 +78,8 @@ const char *const *options_actions(size_t *n);
 int options_output(struct command *c, const char *text);
 /** -n 4, 2,4,8, 2..16 */
 int options_ranks(struct command *c, const char *text);
+/** --slots K; nccl, mpi: 0 */
+int options_slots(struct command *c, const char *text);
 /** -D X=4, X=-1; the last one counts. */
 int options_define(struct command *c, const char *text);
 /** --target: a list of cpu and cuda. The CPU's part, the plan, is always there. */

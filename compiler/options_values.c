@@ -98,6 +98,23 @@ int options_ranks(struct command *c, const char *text)
 	return 2;
 }
 
+int options_slots(struct command *c, const char *text)
+{
+	const uint64_t most = 65536;
+	uint64_t n = 0;
+
+	if (strcmp(text, "nccl") != 0 && strcmp(text, "mpi") != 0 &&
+	    !options_number(text, most, &n)) {
+		fprintf(stderr,
+			"ccc: --slots takes a number from 0 to %" PRIu64
+			", or nccl or mpi, which are 0, not '%s'\n",
+			most, text);
+		return 2;
+	}
+	c->options.slots = (uint32_t)n;
+	return -1;
+}
+
 int options_define(struct command *c, const char *text)
 {
 	const char *eq = strchr(text, '=');

@@ -64,6 +64,30 @@ status "-n 0" 2 "$ccc" check $ring -n 0
 status "-n 4..2" 2 "$ccc" check $ring -n 4..2
 status "-n x" 2 "$ccc" check $ring -n x
 status "-n 99999999999999999999" 2 "$ccc" check $ring -n 99999999999999999999
+cat >"$tmp/both.ccs" <<'EOF'
+schedule both
+  implements allgather(in a[1], out b[N])
+  where N == 2
+{
+  copy a into b[rank]
+  send a to 1 - rank
+  recv b[1 - rank] from 1 - rank
+}
+EOF
+status "both ranks send first" 0 "$ccc" check "$tmp/both.ccs" -w -n 2
+says "... is right with slots; where none are, it is named" "$tmp/out" \
+	"^  deadlock-free   yes, with 1 slot or more; with NCCL's or MPI's long messages, which are not buffered, every rank waits to send \\(line 6\\)\$"
+for how in "" --stream --no-symmetry; do
+	# shellcheck disable=SC2086
+	status "where 20 slots are needed ($how)" 0 "$ccc" check -n 2 --slots 20 $how tests/check/good/many_messages_in_a_step.ccs
+	says "... one less is looked at, too" "$tmp/out" "20 slots or more; with 19, every rank waits to send \(line 7\); with NCCL's .*, every rank waits to send \(line 7\)\$"
+done
+for none in 0 nccl mpi; do
+	status "... --slots $none" 1 "$ccc" check "$tmp/both.ccs" -w -n 2 --slots $none
+	says "... is a deadlock" "$tmp/err" '6:3: error: deadlock with 0 slots \(rendezvous\): ranks 0, 1 wait .*E0304'
+done
+status "--slots of another name" 2 "$ccc" check "$tmp/both.ccs" --slots gloo
+says "... says what there is" "$tmp/err" "from 0 to 65536, or nccl or mpi, which are 0, not 'gloo'"
 status "--slots -1" 2 "$ccc" check $ring --slots -1
 status "-D of an unknown parameter" 2 "$ccc" check schedules/ring2d_allreduce.ccs -D Y=2
 says "... names those that there are" "$tmp/err" '`?X`?'

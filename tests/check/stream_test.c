@@ -37,7 +37,7 @@ struct verdict {
 	bool ranks, counts, counts_known; /* same bits */
 	double sent;
 	uint32_t steps;
-	char below[200];
+	char fewer[400]; /* slots */
 };
 
 struct tally {
@@ -312,10 +312,11 @@ static void forget(struct subject *s)
 	s->diags.nindex = 0;
 }
 
-/* A line of the report, or none; the rest of a long one does not matter. */
-static void keep_line(char to[200], const char *line)
+/* The rest of a long text does not matter. */
+static void keep_fewer(struct verdict *v, const struct fewer_slots *f)
 {
-	snprintf(to, 200, "%s", line ? line : "");
+	snprintf(v->fewer, sizeof(v->fewer), "%.190s; %.190s", f->one_less ? f->one_less : "",
+		 f->none ? f->none : "");
 }
 
 static struct verdict stored(struct subject *s, bool *may)
@@ -332,7 +333,7 @@ static struct verdict stored(struct subject *s, bool *may)
 	v.counts = k.bits.counts;
 	v.sent = v.right ? most_sent(k.program, k.proof.sent) : 0;
 	v.steps = k.proof.steps;
-	keep_line(v.below, k.deadlock.below);
+	keep_fewer(&v, &k.deadlock.fewer);
 	arena_free(&s->scratch);
 	return v;
 }
@@ -352,7 +353,7 @@ static struct verdict streamed(struct subject *s, const struct stream_grain *gra
 	v.counts_known = r.counts_known;
 	v.sent = v.right && r.looked ? most_sent(r.program, r.sent) : 0;
 	v.steps = r.steps;
-	keep_line(v.below, r.below);
+	keep_fewer(&v, &r.fewer);
 	arena_free(&s->scratch);
 	return v;
 }
@@ -381,8 +382,8 @@ static const char *differs(const struct verdict *x, const struct verdict *z)
 		return "least slots";
 	if (x->right && x->steps != z->steps)
 		return "steps";
-	if (x->right && strcmp(x->below, z->below) != 0)
-		return "why a slot less is too few";
+	if (x->right && strcmp(x->fewer, z->fewer) != 0)
+		return "why fewer slots are too few";
 	if (!x->right || !z->looked)
 		return NULL;
 	if (x->ranks != z->ranks)
@@ -399,8 +400,8 @@ static void tell(const char *what, const char *name, const char *text, const str
 	       "'%s'; streamed %d, %#llx, %lld, %u, '%s'\n%s",
 	       name, s->in.nranks, s->ctx.slots, (unsigned long long)grain->split,
 	       (unsigned long long)grain->touches, what, x->right, (unsigned long long)x->codes,
-	       (long long)x->min_slots, x->steps, x->below, z->right, (unsigned long long)z->codes,
-	       (long long)z->min_slots, z->steps, z->below, text ? text : "");
+	       (long long)x->min_slots, x->steps, x->fewer, z->right, (unsigned long long)z->codes,
+	       (long long)z->min_slots, z->steps, z->fewer, text ? text : "");
 }
 
 /* A file, or a text that has its name. */
