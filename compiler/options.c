@@ -47,7 +47,8 @@ static const struct spec specs[] = {
 	  "default: every N in 2..16 that the schedule's `where` admits" },
 	{ "-D", OWN, 0, 0, options_define, NULL, " X=4", "sets a schedule's parameter" },
 	{ "--schedule", TEXT, AT(options.schedule), 0, NULL, NULL, " NAME",
-	  "which schedule of the file to compile; default the last" },
+	  "which schedule of the file to compile, check or explain;\n"
+	  "default the last, and for check all" },
 	{ "-I", LIST, AT(include_dirs), 0, NULL, NULL, " DIR",
 	  "where imports are looked for, before the installed library" },
 	{ "-o", OWN, 0, 0, options_output, NULL, " FILE", "where the product goes; - is stdout" },
@@ -153,11 +154,11 @@ static int set(struct command *c, const struct spec *s, const char *text)
 	case COUNT:
 	case MEBI: return set_number(s, text, to);
 	case NUMBERS:
-		if (options_numbers(c, text, 0, UINT32_MAX, to))
-			return -1;
-		fprintf(stderr, "ccc: %s takes numbers, such as 3, 0,2 or 1..4, not '%s'\n",
-			s->name, text);
-		return 2;
+		return options_numbers(c,
+				       arena_printf(&c->arena,
+						    "%s takes numbers, such as 3, 0,2 or 1..4",
+						    s->name),
+				       text, 0, UINT32_MAX, to);
 	case CHOICE: return set_choice(s, text, to);
 	case OWN: break;
 	}

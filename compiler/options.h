@@ -99,10 +99,10 @@ int options_explain(struct command *c, const char *text);
 
 /** A decimal number of digits only, at most `most`. */
 bool options_number(const char *s, uint64_t most, uint64_t *value);
-/** `4`, `2,4,8`, `2..16` and lists of these, added to `list`. False: they are not, or not
- *  from `least` to `most`. */
-bool options_numbers(struct command *c, const char *text, uint64_t least, uint64_t most,
-		     struct numbers *list);
+/** `4`, `2,4,8`, `2..16` and lists of these, added to `list`. Returns as options_parse, with
+ *  `takes` in the message: "-n takes numbers of ranks from 1 to 8". */
+int options_numbers(struct command *c, const char *takes, const char *text, uint64_t least,
+		    uint64_t most, struct numbers *list);
 void options_add_text(struct command *c, struct texts *list, const char *text);
 /** Each once. */
 void options_add_arch(struct command *c, struct nvrtc_arch arch);

@@ -61,8 +61,8 @@ static void start_wave(struct streaming *x, uint32_t rank)
 		uint32_t side = e[i].recv ? RECVS : SENDS;
 		if (flow_start(f, side))
 			x->ready[x->nready++] = f->task[!side];
-		if (x->chain && side == SENDS)
-			chain_send(x->chain, rank, e[i].fifo);
+		if (x->chain)
+			chain_begin(x->chain, rank, e[i].fifo, side);
 		i++;
 	} while (i < last && e[i].joined);
 	q->end = i;

@@ -112,6 +112,18 @@ static bool all_needed(struct ctx *c, const struct quotient *l, const struct con
 	return true;
 }
 
+/* A task's messages are to itself: the depths are those of all ranks. */
+static uint32_t unbuffered_steps(struct ctx *c, const struct program *one,
+				 const struct order *order)
+{
+	uint32_t **behind = unbuffered_depths(one, order, c->scratch), most = 0;
+
+	for (uint32_t t = 0; t < one->ntasks; t++)
+		if (one->tasks[t].nops && behind[t][one->tasks[t].nops - 1] > most)
+			most = behind[t][one->tasks[t].nops - 1];
+	return most;
+}
+
 static bool decide(struct ctx *c, const struct instance *in, struct quotient *l,
 		   struct symmetric *s)
 {
@@ -134,7 +146,7 @@ static bool decide(struct ctx *c, const struct instance *in, struct quotient *l,
 	if (k->nafter && !begun_all(c, l, &order, &s->why))
 		return false;
 	turned_run(&run, l, &order, c->scratch);
-	s->steps = run.steps;
+	s->steps = c->slots ? run.steps : unbuffered_steps(c, &l->one, &order);
 	s->sent = run.sent;
 	s->why = run.unclear;
 	return !run.unclear && keeps_promise(&run, k) && alike(c, &run, k, &s->bits) &&

@@ -24,6 +24,35 @@ status "an unknown option is a usage error" 2 "$ccc" check $ring --slot 4
 says "... and the nearest option is named" "$tmp/err" '--slots'
 status "... without its value, too" 2 "$ccc" check $ring --slot
 says "... is not taken for another one" "$tmp/err" "unknown option '--slot'; did you mean '--slots'"
+cat >"$tmp/three.ccs" <<'EOF'
+contract c(inout d[C])
+schedule three
+  implements c(inout d[1])
+{
+  scratch t[2]
+  if rank == 0 {
+    send d to 1
+    send d to 2
+  }
+  if rank == 1 {
+    recv t[0] from 2
+    recv t[1] from 0
+  }
+  if rank == 2 {
+    send d    to   1
+    recv t[0] from 0
+  }
+}
+EOF
+for how in "" --stream; do
+	for slots in 0:3 1:2 8:2; do
+		# shellcheck disable=SC2086
+		status "steps ($how)" 0 "$ccc" check -w "$tmp/three.ccs" -n 3 --slots ${slots%:*} $how
+		says "... with ${slots%:*} slots" "$tmp/out" "steps +${slots#*:} at N = 3"
+	done
+done
+status "explain without slots" 0 "$ccc" explain -w "$tmp/three.ccs" -n 3 --slots 0
+says "... has a step more" "$tmp/out" "^step 3\$"
 status "a value that is not wanted" 2 "$ccc" --version=1
 says "... is told" "$tmp/err" '^ccc: --version takes no value'
 status "a missing file" 2 "$ccc" check "$tmp/none.ccs"
@@ -62,6 +91,9 @@ cp $ring "$tmp/run"
 status "a file that has a command's name" 0 sh -c "cd '$tmp' && '$(cd "${ccc%/*}" && pwd)/ccc' run -n 2 --emit=plan"
 status "-n 0" 2 "$ccc" check $ring -n 0
 status "-n 4..2" 2 "$ccc" check $ring -n 4..2
+says "... is said to be backwards" "$tmp/err" "^ccc: 4\.\.2 goes backwards: 2\.\.4 is from 2 to 4\$"
+status "--rank 3..1" 2 "$ccc" explain $ring -n 4 --rank 3..1
+says "... is, too" "$tmp/err" "^ccc: 3\.\.1 goes backwards: 1\.\.3 is from 1 to 3\$"
 status "-n x" 2 "$ccc" check $ring -n x
 status "-n 99999999999999999999" 2 "$ccc" check $ring -n 99999999999999999999
 cat >"$tmp/both.ccs" <<'EOF'
@@ -318,6 +350,11 @@ schedule nine
   for i in 0..9 { recv t[i] from 1 - rank }
 }
 EOF
+status "--schedule of one of two" 1 "$ccc" check "$tmp/dead.ccs" -n 2 --slots 9 --schedule never
+holds "... checks that one" test "$(grep -c 'error:' "$tmp/err")" = 1
+status "... and the other" 0 "$ccc" check "$tmp/dead.ccs" -n 2 --slots 9 --schedule nine
+holds "... has one report" test "$(grep -c 'deadlock-free' "$tmp/out")" = 1
+status "... explained" 0 "$ccc" explain "$tmp/dead.ccs" -n 2 --slots 9 --schedule nine
 status "two deadlocks as JSON" 1 "$ccc" check "$tmp/dead.ccs" -n 2 --diagnostics-format=json
 cp "$tmp/err" "$tmp/json"
 holds "... one object a line" test "$(wc -l <"$tmp/json")" = 2
@@ -479,7 +516,7 @@ refuses() {
 	holds "... in these words" sh -c 'test "$(grep "^ccc:" "$1")" = "$2"' sh "$tmp/err" "$text"
 }
 for o in --rank --step; do
-	for value in x 1..0 -1 0.. 1,,2 ''; do
+	for value in x 1.. -1 0.. 1,,2 ''; do
 		refuses "explain $o '$value'" "ccc: $o takes numbers, such as 3, 0,2 or 1..4, not '$value'" \
 			explain $ring -n 3 $o "$value"
 	done
