@@ -34,7 +34,7 @@ static bool check_alone(struct ctx *c, const struct instance *in, struct checked
 		k->program = s.program;
 		k->contract = s.contract;
 		k->deadlock.min_slots = s.min_slots;
-		k->deadlock.below = s.below;
+		k->deadlock.fewer = s.fewer;
 		k->proof.proved = true;
 		k->proof.steps = s.steps;
 		k->proof.sent = arena_copy(c->arena, &s.sent, sizeof(s.sent));

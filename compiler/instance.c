@@ -15,6 +15,11 @@
 /* Of a wrong program: more are told of as streaming can. They take some 200 MiB to be stored. */
 #define MOST_TOLD_STORED (1u << 20)
 
+static const char *keep_text(struct arena *keep, const char *text)
+{
+	return text ? arena_strndup(keep, text, strlen(text)) : NULL;
+}
+
 /* Adds what was found for one root to what was found for its N: the worst. */
 static void merge_finding(struct finding *f, const struct checked *k, struct arena *keep)
 {
@@ -23,13 +28,13 @@ static void merge_finding(struct finding *f, const struct checked *k, struct are
 	int64_t least = k->deadlock.min_slots;
 	if (f->nops == 0 || least < 0 || (f->min_slots >= 0 && least > f->min_slots)) {
 		f->min_slots = least;
-		const char *below = k->deadlock.below;
-		f->below = below ? arena_strndup(keep, below, strlen(below)) : NULL;
+		f->fewer.one_less = keep_text(keep, k->deadlock.fewer.one_less);
+		f->fewer.none = keep_text(keep, k->deadlock.fewer.none);
 	}
 	f->same_bits &= k->bits.ranks;
 	f->same_bits_counts &= k->bits.counts;
 	if (k->bits.why && !f->bits_why)
-		f->bits_why = arena_strndup(keep, k->bits.why, strlen(k->bits.why));
+		f->bits_why = keep_text(keep, k->bits.why);
 	if (k->proof.steps > f->steps)
 		f->steps = k->proof.steps;
 	if (sent > f->sent)
@@ -74,13 +79,13 @@ static bool stream(struct session *s, struct ctx *c, const struct instance *in,
 		return false;
 	}
 	*k = (struct checked){ .program = r.program,
-			       .deadlock = { .min_slots = r.min_slots, .below = r.below },
+			       .deadlock = { .min_slots = r.min_slots, .fewer = r.fewer },
 			       .proof = { .steps = r.steps, .sent = r.sent },
 			       .bits = r.bits };
 	if (r.no_steps && !f->no_steps)
-		f->no_steps = arena_strndup(&s->arena, r.no_steps, strlen(r.no_steps));
+		f->no_steps = keep_text(&s->arena, r.no_steps);
 	if (r.why && !f->not_looked)
-		f->not_looked = arena_strndup(&s->arena, r.why, strlen(r.why));
+		f->not_looked = keep_text(&s->arena, r.why);
 	if (!r.sent)
 		k->proof.sent = ARENA_ARRAY(c->scratch, double, in->nranks);
 	merge_finding(f, k, &s->arena);

@@ -47,12 +47,14 @@ static const struct spec specs[] = {
 	  "default: every N in 2..16 that the schedule's `where` admits" },
 	{ "-D", OWN, 0, 0, options_define, NULL, " X=4", "sets a schedule's parameter" },
 	{ "--schedule", TEXT, AT(options.schedule), 0, NULL, NULL, " NAME",
-	  "which schedule of the file to compile; default the last" },
+	  "which schedule of the file to compile, check or explain;\n"
+	  "default the last, and for check all" },
 	{ "-I", LIST, AT(include_dirs), 0, NULL, NULL, " DIR",
 	  "where imports are looked for, before the installed library" },
 	{ "-o", OWN, 0, 0, options_output, NULL, " FILE", "where the product goes; - is stdout" },
-	{ "--slots", COUNT, AT(options.slots), 65536, NULL, NULL, " K",
-	  "FIFO depth, 0 for rendezvous (check only); default 8" },
+	{ "--slots", OWN, 0, 0, options_slots, NULL, " K",
+	  "FIFO depth, 0 for rendezvous (check only); default 8\n"
+	  "nccl, mpi: 0, as they do not buffer long messages" },
 	{ "--stream", FLAG, AT(options.stream), 0, NULL, NULL, NULL,
 	  "check: stores no operations, so that there may be any number of them" },
 	{ "--require", OWN, 0, 0, options_require, options_promises, " WHAT",
@@ -152,11 +154,11 @@ static int set(struct command *c, const struct spec *s, const char *text)
 	case COUNT:
 	case MEBI: return set_number(s, text, to);
 	case NUMBERS:
-		if (options_numbers(c, text, 0, UINT32_MAX, to))
-			return -1;
-		fprintf(stderr, "ccc: %s takes numbers, such as 3, 0,2 or 1..4, not '%s'\n",
-			s->name, text);
-		return 2;
+		return options_numbers(c,
+				       arena_printf(&c->arena,
+						    "%s takes numbers, such as 3, 0,2 or 1..4",
+						    s->name),
+				       text, 0, UINT32_MAX, to);
 	case CHOICE: return set_choice(s, text, to);
 	case OWN: break;
 	}
@@ -196,7 +198,8 @@ static int unknown_option(const char *arg)
 	for (size_t i = 0; i < NSPECS; i++)
 		names[i] = specs[i].name;
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(arg, "="), arg);
-	return options_wrong("unknown option", name, names, NSPECS);
+	/* All letters are near one another. */
+	return options_unknown("unknown option", name, names, strlen(name) > 2 ? NSPECS : 0);
 }
 
 /* The first word may be an action. */
@@ -282,6 +285,31 @@ static bool names_stdin(const struct command *c)
 	return false;
 }
 
+/* Words that are no files, and stand for a command. Returns as options_parse. */
+static int check_words(const struct command *c)
+{
+	bool compiles = c->options.action == ACTION_COMPILE;
+
+	for (size_t i = 0; i < c->files.n; i++) {
+		const char *word = c->files.v[i];
+		size_t k = 0;
+
+		if (strpbrk(word, "./") || !strcmp(word, "-") || !access(word, F_OK))
+			continue;
+		while (k < ACTIONS && strcmp(word, action_names[k]) != 0)
+			k++;
+		if (k < ACTIONS) {
+			fprintf(stderr, "ccc: '%s' is a command%s\n", word,
+				compiles ? ", which comes first" : ": one at a time");
+			return 2;
+		}
+		if (i == 0 && compiles &&
+		    (c->files.n > 1 || options_is_meant(word, action_names, ACTIONS)))
+			return options_unknown("unknown command", word, action_names, ACTIONS);
+	}
+	return -1;
+}
+
 static int check_together(const struct command *c)
 {
 	const struct options *o = &c->options;
@@ -323,8 +351,9 @@ static int check_together(const struct command *c)
 		  "--slots 0 is for checks only: code needs at least one slot" },
 	};
 
-	if (c->files.n > 1 && compiles && diag_nearest(c->files.v[0], action_names, ACTIONS))
-		return options_wrong("unknown command", c->files.v[0], action_names, ACTIONS);
+	int status = check_words(c);
+	if (status >= 0)
+		return status;
 	if (c->help || c->version || c->explain_code || c->list_options)
 		return -1;
 	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)

@@ -78,6 +78,8 @@ const char *const *options_actions(size_t *n);
 int options_output(struct command *c, const char *text);
 /** -n 4, 2,4,8, 2..16 */
 int options_ranks(struct command *c, const char *text);
+/** --slots K; nccl, mpi: 0 */
+int options_slots(struct command *c, const char *text);
 /** -D X=4, X=-1; the last one counts. */
 int options_define(struct command *c, const char *text);
 /** --target: a list of cpu and cuda. The CPU's part, the plan, is always there. */
@@ -97,10 +99,10 @@ int options_explain(struct command *c, const char *text);
 
 /** A decimal number of digits only, at most `most`. */
 bool options_number(const char *s, uint64_t most, uint64_t *value);
-/** `4`, `2,4,8`, `2..16` and lists of these, added to `list`. False: they are not, or not
- *  from `least` to `most`. */
-bool options_numbers(struct command *c, const char *text, uint64_t least, uint64_t most,
-		     struct numbers *list);
+/** `4`, `2,4,8`, `2..16` and lists of these, added to `list`. Returns as options_parse, with
+ *  `takes` in the message: "-n takes numbers of ranks from 1 to 8". */
+int options_numbers(struct command *c, const char *takes, const char *text, uint64_t least,
+		    uint64_t most, struct numbers *list);
 void options_add_text(struct command *c, struct texts *list, const char *text);
 /** Each once. */
 void options_add_arch(struct command *c, struct nvrtc_arch arch);
@@ -109,6 +111,13 @@ void options_add_arch(struct command *c, struct nvrtc_arch arch);
 
 /** "ccc: WHAT 'VALUE'", with the nearest of the names that there are. Returns 2. */
 int options_wrong(const char *what, const char *value, const char *const *names, size_t n);
+
+/** The same of an option or a command, with what it is called here if another program has it.
+ *  Returns 2. */
+int options_unknown(const char *what, const char *name, const char *const *names, size_t n);
+
+/** Whether one of the names is near, or another program has the word. */
+bool options_is_meant(const char *word, const char *const *names, size_t n);
 
 /** -W as in gcc: all, extra, NAME, no-NAME, error, error=NAME, no-error, no-error=NAME.
  *  What names one goes before what is about all, in whatever order they stand. Returns as

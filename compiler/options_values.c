@@ -52,48 +52,72 @@ static int compare_numbers(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-bool options_numbers(struct command *c, const char *text, uint64_t least, uint64_t most,
-		     struct numbers *list)
+int options_numbers(struct command *c, const char *takes, const char *text, uint64_t least,
+		    uint64_t most, struct numbers *list)
 {
 	uint32_t *v = (uint32_t *)(uintptr_t)list->v;
 	size_t n = list->n, cap = n, k = 0;
 
 	for (const char *s = text;; s++) {
 		uint64_t lo, hi;
-		if (!number(&s, most, &lo) || lo < least)
-			return false;
+		bool ok = number(&s, most, &lo);
 		hi = lo;
-		if (s[0] == '.' && s[1] == '.') {
+		if (ok && s[0] == '.' && s[1] == '.') {
 			s += 2;
-			if (!number(&s, most, &hi) || hi < lo)
-				return false;
+			ok = number(&s, most, &hi);
 		}
-		if (n + (hi - lo + 1) > LIMIT_NUMBER_LIST)
-			return false;
+		if (ok && hi < lo) {
+			fprintf(stderr,
+				"ccc: %" PRIu64 "..%" PRIu64 " goes backwards: %" PRIu64
+				"..%" PRIu64 " is from %" PRIu64 " to %" PRIu64 "\n",
+				lo, hi, hi, lo, hi, lo);
+			return 2;
+		}
+		if (!ok || lo < least || n + (hi - lo + 1) > LIMIT_NUMBER_LIST ||
+		    (*s != '\0' && *s != ',')) {
+			fprintf(stderr, "ccc: %s, not '%s'\n", takes, text);
+			return 2;
+		}
 		for (uint64_t i = lo; i <= hi; i++)
 			ARENA_PUSH(&c->arena, v, n, cap) = (uint32_t)i;
 		if (*s == '\0')
 			break;
-		if (*s != ',')
-			return false;
 	}
 	qsort(v, n, sizeof(*v), compare_numbers);
 	for (size_t i = 0; i < n; i++)
 		if (i == 0 || v[i] != v[k - 1])
 			v[k++] = v[i];
 	*list = (struct numbers){ v, k };
-	return true;
+	return -1;
 }
 
 int options_ranks(struct command *c, const char *text)
 {
-	if (options_numbers(c, text, 1, LIMIT_RANKS, &c->options.ranks))
-		return -1;
-	fprintf(stderr,
-		"ccc: -n takes numbers of ranks from 1 to %u, such as 4, 2,4,8 or 2..16, and "
-		"no more than %u, not '%s'\n",
-		LIMIT_RANKS, LIMIT_NUMBER_LIST, text);
-	return 2;
+	if (!strcmp(text, "p")) /* mpirun's -np 4, as getopt reads it */
+		return options_unknown("unknown option", "-np", NULL, 0);
+	const char *takes =
+		arena_printf(&c->arena,
+			     "-n takes numbers of ranks from 1 to %u, such as 4, 2,4,8 or 2..16, "
+			     "and no more than %u",
+			     LIMIT_RANKS, LIMIT_NUMBER_LIST);
+	return options_numbers(c, takes, text, 1, LIMIT_RANKS, &c->options.ranks);
+}
+
+int options_slots(struct command *c, const char *text)
+{
+	const uint64_t most = 65536;
+	uint64_t n = 0;
+
+	if (strcmp(text, "nccl") != 0 && strcmp(text, "mpi") != 0 &&
+	    !options_number(text, most, &n)) {
+		fprintf(stderr,
+			"ccc: --slots takes a number from 0 to %" PRIu64
+			", or nccl or mpi, which are 0, not '%s'\n",
+			most, text);
+		return 2;
+	}
+	c->options.slots = (uint32_t)n;
+	return -1;
 }
 
 int options_define(struct command *c, const char *text)

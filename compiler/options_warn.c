@@ -24,6 +24,55 @@ int options_wrong(const char *what, const char *value, const char *const *names,
 	return 2;
 }
 
+/* What other programs call what is here. */
+static const struct {
+	const char *name, *here;
+} others[] = {
+	{ "run", "ccc FILE.ccs -o OUT.so makes a module, ccrun -n 4 OUT.so runs it" },
+	{ "bench", "ccc FILE.ccs -o OUT.so makes a module, ccrun -n 4 OUT.so measures it" },
+	{ "compile", "ccc FILE.ccs -o OUT.so, without a word in front" },
+	{ "build", "ccc FILE.ccs -o OUT.so, without a word in front" },
+	{ "draw", "ccc explain FILE.ccs shows, step by step, which chunk goes where" },
+	{ "show", "ccc explain FILE.ccs shows, step by step, which chunk goes where" },
+	{ "trace", "ccc explain FILE.ccs shows, step by step, which chunk goes where" },
+	{ "prove", "ccc check FILE.ccs" },
+	{ "verify", "ccc check FILE.ccs" },
+	{ "test", "ccc check FILE.ccs" },
+	{ "compare", "ccc table FILE.ccs..." },
+	{ "format", "ccc fmt FILE.ccs..." },
+	{ "help", "ccc --help" },
+	{ "version", "ccc --version" },
+	{ "--nranks", "numbers of ranks are -n LIST" },
+	{ "--ranks", "numbers of ranks are -n LIST" },
+	{ "--np", "numbers of ranks are -n LIST" },
+	{ "-np", "numbers of ranks are -n LIST" },
+	{ "--root", "the root is a parameter of the schedule: -D R=2" },
+	{ "-r", "the root is a parameter of the schedule: -D R=2" },
+};
+
+static const char *called_here(const char *name)
+{
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (!strcmp(others[i].name, name))
+			return others[i].here;
+	return NULL;
+}
+
+bool options_is_meant(const char *word, const char *const *names, size_t n)
+{
+	return called_here(word) || diag_nearest(word, names, n);
+}
+
+int options_unknown(const char *what, const char *name, const char *const *names, size_t n)
+{
+	const char *here = called_here(name);
+
+	if (!here)
+		return options_wrong(what, name, names, n);
+	fprintf(stderr, "ccc: %s '%s': %s\n", what, name, here);
+	return 2;
+}
+
 /* The warning's bit; all of them for "". */
 static uint32_t warning_bit(const char *name)
 {

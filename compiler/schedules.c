@@ -416,12 +416,16 @@ void run_schedules(struct session *s)
 
 	if (!open_schedules(s, &target))
 		return;
+	bool alone =
+		s->o->schedule && (s->o->action == ACTION_CHECK || s->o->action == ACTION_EXPLAIN);
 	struct job chosen = { 0 };
 	uint32_t errors = s->diags.errors;
 	for (struct decl *d = next_schedule(s->module->main->decls); d;
 	     d = next_schedule(d->next)) {
 		struct job j = { .schedule = d, .target = d == target };
 
+		if (alone && !j.target)
+			continue;
 		/* What is wrong with one schedule is no reason to skip the next. */
 		s->diags.errors = 0;
 		run_schedule(s, &j);

@@ -45,12 +45,18 @@ void order_walk(const struct order *order, const struct program *p, struct arena
 		void (*event)(void *arg, uint32_t task, uint32_t row, uint32_t n, bool starts),
 		void *arg);
 
+/* Who waits where with fewer slots than are enough: "every rank waits to send (line 9)"; or NULL. */
+struct fewer_slots {
+	const char *one_less; /* with one less; NULL, too, if that is none */
+	const char *none;
+};
+
 struct deadlock_report {
-	bool deadlocked;      /* at ctx.slots */
-	int64_t min_slots;    /* least slots without a deadlock; -1: none */
-	const char *below;    /* "at 0: every rank waits to send, line 9", or NULL; witness() */
-	struct order order;   /* only if not deadlocked */
-	struct greedy *stuck; /* a run that is stuck, at ctx.slots, or at one slot less than
+	bool deadlocked;	  /* at ctx.slots */
+	int64_t min_slots;	  /* least slots without a deadlock; -1: none */
+	struct fewer_slots fewer; /* witness() */
+	struct order order;	  /* only if not deadlocked */
+	struct greedy *stuck;	  /* a run that is stuck, at ctx.slots, or at one slot less than
 				   are enough; in the scratch arena; NULL: there is none */
 };
 

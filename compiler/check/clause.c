@@ -190,12 +190,13 @@ static void push_sum(struct evaluation *x, const struct clause *c)
 		push_share(x, c, sum->v[i], i + 1 == sum->n);
 }
 
-/* ccs(5) 4, Lengths: a chunk cannot be promised what is longer or shorter. */
+/* ccs(5) 4, Lengths: a chunk cannot be promised what is longer or shorter. Chunks of `sized` buffers
+ * have sizes of their own, which are compared later (contract.c). */
 static bool lengths_agree(struct evaluation *x, const struct clause *c, int64_t rank, uint32_t cell)
 {
 	for (uint32_t i = 0; i < x->nterms; i++) {
 		const struct buffer *b = program_buffer(x->p, x->terms[i].cell);
-		if (b->chunks == c->buffer->chunks)
+		if (b->chunks == c->buffer->chunks || b->def->sized || c->buffer->def->sized)
 			continue;
 		struct arena *a = x->cursor.arena;
 		struct diag *g = diag_add(x->ctx->diags, SEV_ERROR, 203, c->e->span, rank,

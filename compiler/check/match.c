@@ -43,6 +43,8 @@ struct matching {
 	uint32_t nmessages, capmessages;
 	struct mismatch *unequal; /* messages, by their rows */
 	uint32_t nunequal, capunequal;
+	bool channels,
+		paths;	  /* other FIFOs than of channel 0, of what is in no par: find_names() */
 	bool one_task;	  /* each end of every FIFO is one task's */
 	bool far;	  /* more FIFOs than the nearest caches hold */
 	bool mixed;	  /* some FIFO has operations of several numbers of chunks */
@@ -338,13 +340,25 @@ static struct mismatch *list_surplus(struct matching *m, uint32_t *n)
 	return v;
 }
 
-/* "", " on channel 2", " in par block 1", " in par block 1, on channel 2" */
+/* Whether FIFOs have more to their names than two ranks. */
+static void find_names(struct matching *m)
+{
+	for (uint32_t f = 0; f < m->p->nfifos; f++) {
+		m->channels |= m->p->fifos[f].channel != 0;
+		m->paths |= m->p->fifos[f].path != 0;
+	}
+}
+
+/* What is more than two ranks: "", " on channel 0", " outside of any par",
+ * " in par block 1, on channel 2". */
 static const char *fifo_text(struct matching *m, const struct fifo *q)
 {
 	struct arena *a = m->ctx->scratch;
 	const char *path = program_path_text(a, m->p, q->path);
-	const char *text = *path ? arena_printf(a, " in %s", path) : "";
-	if (q->channel != 0)
+	const char *text = *path      ? arena_printf(a, " in %s", path)
+			   : m->paths ? " outside of any par"
+				      : "";
+	if (m->channels)
 		text = arena_printf(a, "%s%s on channel %u", text, *text ? "," : "", q->channel);
 	return text;
 }
@@ -423,26 +437,18 @@ static void note_meant(struct matching *m, struct diag *g, const struct mismatch
 	if (!best)
 		return;
 	const struct fifo *o = &p->fifos[best->fifo];
-	const char *text = fifo_text(m, o);
-	if (best_score == 2 && !*text)
-		text = q->channel ? " on channel 0" : " outside of any par";
 	diag_note(m->ctx->diags, g, op_span(p, best->op),
 		  s->send ? "nor does anyone send what rank %u receives from rank %u%s here%s"
 			  : "nor does anyone receive what rank %u sends to rank %u%s here%s",
-		  s->peer, best->peer, text,
+		  s->peer, best->peer, fifo_text(m, o),
 		  calls(m, g, s->send ? o->dst_task : o->src_task, best->op));
-}
-
-/* Where a FIFO has more to its name than two ranks, the peer may do it elsewhere. */
-static const char *there(const struct fifo *q)
-{
-	return q->path || q->channel ? " there" : "";
 }
 
 static void report_surplus(struct matching *m)
 {
 	const struct program *p = m->p;
 	struct diags *d = m->ctx->diags;
+	const char *there = m->channels || m->paths ? " there" : ""; /* but maybe elsewhere */
 	uint32_t n;
 	struct mismatch *v = list_surplus(m, &n);
 	for (uint32_t i = 0; i < n; i++) {
@@ -456,7 +462,7 @@ static void report_surplus(struct matching *m)
 			d, SEV_ERROR, s->send ? 301 : 302, op_span(p, o), s->rank,
 			s->send ? "rank %u sends %s to rank %u%s, which never receives it%s"
 				: "rank %u receives %s from rank %u%s, which never sends it%s",
-			s->rank, cells, s->peer, fifo_text(m, q), there(q));
+			s->rank, cells, s->peer, fifo_text(m, q), there);
 		if (!g)
 			continue;
 		expand_calls(m->ctx, p, s->send ? q->src_task : q->dst_task, s->row, g);
@@ -580,6 +586,8 @@ bool match(struct ctx *c, struct program *p)
 		return false;
 	}
 	m.told = ARENA_ARRAY(c->scratch, uint32_t, p->nsites);
+	if (!equal || m.nunequal)
+		find_names(&m);
 	if (!equal)
 		report_surplus(&m);
 	report_unequal(&m);

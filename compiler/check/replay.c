@@ -498,11 +498,23 @@ static __attribute__((noinline, aligned(64))) uint32_t finish_other(struct repla
 	return depth;
 }
 
+/* Behind the wave, where messages are not buffered: no less than what else is found. */
+static uint32_t depth_unbuffered(const struct replay *r, const struct runner *w)
+{
+	uint32_t last = w->next;
+
+	while (last + 1 < w->nops && w->ops[last + 1].kind & OP_JOINED)
+		last++;
+	return r->unbuffered[w - r->runners][last];
+}
+
 ALWAYS_INLINE void finish(struct replay *r, struct runner *w, bool plain)
 {
 	const struct op *o = w->ops + w->next, *end = w->ops + w->nops;
 	uint32_t depth = w->depth;
 
+	if (!plain && UNLIKELY(r->unbuffered != NULL))
+		depth = depth_unbuffered(r, w);
 	do {
 		enum op_kind k = op_kind(o);
 		if (k == OP_SEND)
@@ -558,7 +570,7 @@ static __attribute__((noinline)) void run_any(struct replay *r, const struct ord
 
 static bool is_plain(const struct replay *r)
 {
-	return !r->p->lowered && !r->hook && !r->len && !r->sized;
+	return !r->p->lowered && !r->hook && !r->len && !r->sized && !r->unbuffered;
 }
 
 void replay_run(struct replay *r, const struct order *order)
@@ -566,5 +578,7 @@ void replay_run(struct replay *r, const struct order *order)
 	if (r->hook)
 		for (uint32_t f = 0; f < r->p->nfifos; f++)
 			messages_list(r, &r->queues[f]);
+	if (!r->c->slots && !r->p->lowered)
+		r->unbuffered = unbuffered_depths(r->p, order, r->c->scratch);
 	(is_plain(r) ? run_plain : run_any)(r, order);
 }

@@ -75,7 +75,8 @@ struct replay {
 	struct runner *runners;	 /* [ntasks] */
 	/* [ntasks], by row: depth behind it; NULL: no task waits for tasks. */
 	uint32_t **depth_at;
-	struct queue *queues; /* [nfifos] */
+	uint32_t **unbuffered; /* the same without slots, where there are none; or NULL */
+	struct queue *queues;  /* [nfifos] */
 	struct sent *sent;
 	uint32_t nsent, capsent;
 	uint32_t free;	/* first free row of `sent`, or NONE */
@@ -123,6 +124,12 @@ static inline uint32_t replay_value(const struct replay *r, uint32_t rank, uint3
 		return replay_start(r, rank, cell);
 	return r->state[t->at + (cell - t->cells.lo)];
 }
+
+/* ---- unbuffered.c ------------------------------------------------------------------- */
+
+/** Depths behind the waves that an order without slots has, by task and a wave's last row. */
+uint32_t **unbuffered_depths(const struct program *p, const struct order *order,
+			     struct arena *arena);
 
 /* ---- lengths.c ---------------------------------------------------------------------- */
 

@@ -101,7 +101,7 @@ int link_module(struct ctx *c, const struct bytes *module, const struct ccs_modu
 struct finding {
 	uint32_t nranks;
 	int64_t min_slots;
-	const char *below;
+	struct fewer_slots fewer;
 	bool same_bits, same_bits_counts; /* on every rank; for every count (bits.h) */
 	const char *bits_why;		  /* not for every count: why; or NULL */
 	uint32_t steps;

@@ -263,12 +263,18 @@ static void print_proved(struct ctx *c, const struct decl *schedule, const struc
 
 static void print_slots(const struct finding *m, FILE *out)
 {
-	if (m->min_slots == 0)
+	if (m->min_slots == 0) {
 		fprintf(out, "  deadlock-free   yes, with any number of slots, 0 too\n");
-	else
-		fprintf(out, "  deadlock-free   yes, with %" PRId64 " slot%s or more%s%s%s\n",
-			m->min_slots, m->min_slots == 1 ? "" : "s", m->below ? " (" : "",
-			m->below ? m->below : "", m->below ? ")" : "");
+		return;
+	}
+	fprintf(out, "  deadlock-free   yes, with %" PRId64 " slot%s or more", m->min_slots,
+		m->min_slots == 1 ? "" : "s");
+	if (m->fewer.one_less)
+		fprintf(out, "; with %" PRId64 ", %s", m->min_slots - 1, m->fewer.one_less);
+	if (m->fewer.none)
+		fprintf(out, "; with NCCL's or MPI's long messages, which are not buffered, %s",
+			m->fewer.none);
+	putc('\n', out);
 }
 
 /* Why races and values of some N were not looked at; NULL: they were. */

@@ -60,7 +60,7 @@ static size_t add_entry(struct sheet *t, const char *file, const struct decl *sc
 
 static void add_row(struct sheet *t, enum sheet_state state, size_t entry, struct finding f)
 {
-	f.below = NULL; /* it ends with the compilation */
+	f.fewer = (struct fewer_slots){ NULL, NULL }; /* texts end with the compilation */
 	ARENA_PUSH(t->arena, t->rows, t->nrows, t->caprows) = (struct sheet_row){
 		.state = state, .group = t->entries[entry].group, .entry = entry, .finding = f
 	};

@@ -43,7 +43,7 @@ struct sheet_entry {
 struct sheet_row {
 	enum sheet_state state;
 	size_t group, entry;	/* of sheet.groups, unless it is wrong, and sheet.entries */
-	struct finding finding; /* of SHEET_NOT_ADMITTED: its N; `below` is NULL */
+	struct finding finding; /* of SHEET_NOT_ADMITTED: its N; `fewer` is empty */
 };
 
 struct sheet {

@@ -11,7 +11,7 @@ void chain_start(struct chain *x, const struct stream *s)
 {
 	struct arena *a = s->ctx->arena;
 
-	*x = (struct chain){ .s = s, .free = NONE };
+	*x = (struct chain){ .s = s, .free = NONE, .unbuffered = !s->ctx->slots };
 	x->ranks = ARENA_ARRAY(a, struct rise, s->p->nranks);
 	x->queue = arena_alloc(a, s->p->nfifos * sizeof(*x->queue));
 	memset(x->queue, 0xff, s->p->nfifos * sizeof(*x->queue)); /* NONE */
@@ -37,10 +37,13 @@ static uint32_t new_message(struct chain *x)
 	return i;
 }
 
-void chain_send(struct chain *x, uint32_t rank, uint32_t fifo)
+void chain_begin(struct chain *x, uint32_t rank, uint32_t fifo, uint32_t side)
 {
-	uint32_t *q = x->queue[fifo], i = x->why ? NONE : new_message(x);
+	uint32_t *q = x->queue[fifo][side], i;
 
+	if (x->why || (side == RECVS && !x->unbuffered))
+		return;
+	i = new_message(x);
 	if (i == NONE)
 		return;
 	x->sent[i] = (struct sending){ x->ranks[rank], NONE };
@@ -51,9 +54,9 @@ void chain_send(struct chain *x, uint32_t rank, uint32_t fifo)
 	q[1] = i;
 }
 
-static struct rise take(struct chain *x, uint32_t fifo)
+static struct rise take(struct chain *x, uint32_t fifo, uint32_t side)
 {
-	uint32_t *q = x->queue[fifo], i = q[0];
+	uint32_t *q = x->queue[fifo][side], i = q[0];
 	struct rise v = x->sent[i].v;
 
 	q[0] = x->sent[i].next;
@@ -82,8 +85,8 @@ void chain_wave(struct chain *x, uint32_t rank, const struct end *e, uint32_t n)
 	if (x->why) /* not all messages are there */
 		return;
 	for (uint32_t i = 0; i < n; i++)
-		if (e[i].recv)
-			v = deeper(x, v, take(x, e[i].fifo));
+		if (e[i].recv || x->unbuffered)
+			v = deeper(x, v, take(x, e[i].fifo, e[i].recv ? SENDS : RECVS));
 	v.depth++;
 	x->ranks[rank] = v;
 	if (v.depth > UINT32_MAX)
@@ -100,8 +103,9 @@ static void each(struct chain *x, void (*fn)(struct chain *x, struct rise *v, ui
 	for (uint32_t r = 0; r < x->s->p->nranks; r++)
 		fn(x, &x->ranks[r], n++);
 	for (uint32_t f = 0; f < x->s->p->nfifos; f++)
-		for (uint32_t i = x->queue[f][0]; i != NONE; i = x->sent[i].next)
-			fn(x, &x->sent[i].v, n++);
+		for (int side = 0; side < 2; side++)
+			for (uint32_t i = x->queue[f][side][0]; i != NONE; i = x->sent[i].next)
+				fn(x, &x->sent[i].v, n++);
 }
 
 static void keep_one(struct chain *x, struct rise *v, uint32_t i)

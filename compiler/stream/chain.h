@@ -3,7 +3,8 @@
  *
  * As in check/replay.c, a wave with messages is one deeper than its rank was before it, and than the
  * sender of each message that it receives was when that began. So a rank is one number here, and so is
- * a message on its way.
+ * a message on its way. Where messages are not buffered (--slots 0), a send waits for its receive as
+ * well (check/unbuffered.c): a receive that has begun is as a message on its way back.
  *
  * Where rounds repeat (greedy.c), depths go on at rates. A trial finds out: from its begin on, every
  * depth has the rate at which it went up over the rounds before. A maximum takes the rate of what is
@@ -13,7 +14,7 @@
  * trial that fails is made once more over as many rounds, then over more: depths may need several
  * periods of the counters until they repeat, or some time until they settle.
  *
- * 40 bytes a rank, 40 a message on its way, 8 a FIFO. O(1) an end of a message; a trial's begin and
+ * 40 bytes a rank, 40 a message on its way, 16 a FIFO. O(1) an end of a message; a trial's begin and
  * end O(ranks + FIFOs + messages on their way).
  */
 #ifndef CCS_COMPILER_STREAM_CHAIN_H
@@ -37,9 +38,10 @@ struct chain {
 	struct rise *ranks; /* [nranks] */
 	struct sending *sent;
 	uint32_t nsent, capsent, free;
-	uint32_t (*queue)[2]; /* by FIFO: first and last of `sent`, or NONE */
-	const char *why;      /* it is not counted to the end; or NULL */
-	struct rise *then;    /* when the trial began: ranks, then messages by FIFO */
+	bool unbuffered;
+	uint32_t (*queue)[2][2]; /* by FIFO and side: first and last of `sent`, or NONE */
+	const char *why;	 /* it is not counted to the end; or NULL */
+	struct rise *then;	 /* when the trial began: ranks, then messages by FIFO and side */
 	uint32_t nthen, capthen;
 	bool rated;	/* the trial at hand knows the rates; else it finds them */
 	uint64_t most;	/* repeats until a rival overtakes */
@@ -48,8 +50,8 @@ struct chain {
 
 /** All ranks at the begin. */
 void chain_start(struct chain *x, const struct stream *s);
-/** A rank starts to send a message. */
-void chain_send(struct chain *x, uint32_t rank, uint32_t fifo);
+/** A rank starts to send or to receive a message. */
+void chain_begin(struct chain *x, uint32_t rank, uint32_t fifo, uint32_t side);
 /** A rank's wave is over, which is these ends. */
 void chain_wave(struct chain *x, uint32_t rank, const struct end *e, uint32_t n);
 

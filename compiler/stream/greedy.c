@@ -61,8 +61,8 @@ static void start_wave(struct streaming *x, uint32_t rank)
 		uint32_t side = e[i].recv ? RECVS : SENDS;
 		if (flow_start(f, side))
 			x->ready[x->nready++] = f->task[!side];
-		if (x->chain && side == SENDS)
-			chain_send(x->chain, rank, e[i].fifo);
+		if (x->chain)
+			chain_begin(x->chain, rank, e[i].fifo, side);
 		i++;
 	} while (i < last && e[i].joined);
 	q->end = i;
@@ -369,8 +369,8 @@ static struct task stuck_task(const struct streaming *x, uint32_t rank, struct a
 	return t;
 }
 
-/* Why a slot less is too few: the run is stuck. */
-static const char *below(const struct streaming *x)
+/* Who waits where: the run is stuck. */
+static const char *fewer(const struct streaming *x)
 {
 	struct ctx *c = x->s->ctx;
 	struct program stuck = *x->s->p; /* the waves at hand alone */
@@ -386,7 +386,7 @@ static const char *below(const struct streaming *x)
 						   .end = stuck.tasks[t].nops,
 						   .waiters = NONE };
 	}
-	const char *text = witness_below(&r);
+	const char *text = witness_fewer(&r);
 	arena_free(c->scratch);
 	return text;
 }
@@ -397,9 +397,13 @@ static void describe(struct streaming *x, struct stream_report *to)
 	uint32_t least = (uint32_t)to->min_slots;
 	struct chain chain;
 
-	if (least > 0) {
+	if (least > 1) {
 		run(x, least - 1);
-		to->below = below(x);
+		to->fewer.one_less = fewer(x);
+	}
+	if (least > 0) {
+		run(x, 0);
+		to->fewer.none = fewer(x);
 	}
 	chain_start(&chain, x->s);
 	x->chain = &chain;

@@ -69,15 +69,15 @@ struct stream_report {
 	bool counted; /* no mistake kept messages from being counted */
 	uint64_t messages;
 	int64_t min_slots;
-	const char *below;	 /* as in struct deadlock_report */
-	uint32_t steps;		 /* as of a proof */
-	const char *no_steps;	 /* why these are not counted; or NULL */
-	struct program *program; /* its buffers and FIFOs; no operations */
-	bool looked;		 /* there are no races, and values are the contract's */
-	const char *why;	 /* that was not looked at; or NULL */
-	struct bits bits;	 /* if it was: ranks, counts and why */
-	bool counts_known;	 /* bits.counts is */
-	double *sent;		 /* [nranks], as of a proof */
+	struct fewer_slots fewer; /* as in struct deadlock_report */
+	uint32_t steps;		  /* as of a proof */
+	const char *no_steps;	  /* why these are not counted; or NULL */
+	struct program *program;  /* its buffers and FIFOs; no operations */
+	bool looked;		  /* there are no races, and values are the contract's */
+	const char *why;	  /* that was not looked at; or NULL */
+	struct bits bits;	  /* if it was: ranks, counts and why */
+	bool counts_known;	  /* bits.counts is */
+	double *sent;		  /* [nranks], as of a proof */
 };
 
 /* How finely chunks are cut. */

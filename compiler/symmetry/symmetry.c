@@ -20,7 +20,7 @@ static bool waits(const struct greedy *r, const struct op *o, uint32_t (*counts)
 
 /* What the report says of fewer slots, if all that wait stand at one place: else it is said by a
  * shortest cycle of all ranks, which need not be one of the quotient. */
-static const char *below_text(struct ctx *c, const struct quotient *l, const struct greedy *r)
+static const char *fewer_text(struct ctx *c, const struct quotient *l, const struct greedy *r)
 {
 	const struct op *at = NULL;
 	uint32_t(*counts)[2] = arena_alloc(c->scratch, l->one.nfifos * sizeof(*counts));
@@ -38,7 +38,7 @@ static const char *below_text(struct ctx *c, const struct quotient *l, const str
 	}
 	if (!at)
 		return NULL;
-	return arena_printf(c->arena, "at %u: every rank waits to %s, %s", r->slots,
+	return arena_printf(c->arena, "every rank waits to %s (%s)",
 			    op_kind(at) == OP_SEND ? "send" : "receive",
 			    program_line_text(c, l->p, l->p->sites[at->site].span));
 }
@@ -64,9 +64,16 @@ static bool finishes(struct ctx *c, struct quotient *l, struct symmetric *s, str
 	*order = d.order;
 	if (!d.stuck)
 		return true;
-	s->below = below_text(c, l, d.stuck);
-	s->why = s->below ? NULL : "ranks wait for one another at several places";
-	return s->below != NULL;
+	bool several = false;
+	if (d.stuck->slots > 0) {
+		s->fewer.one_less = fewer_text(c, l, d.stuck);
+		several = !s->fewer.one_less;
+		deadlock_run(d.stuck, 0);
+	}
+	s->fewer.none = fewer_text(c, l, d.stuck);
+	several |= !s->fewer.none;
+	s->why = several ? "ranks wait for one another at several places" : NULL;
+	return !several;
 }
 
 /* Whether each promised chunk of rank 0 has the contributions that it must. */
@@ -105,6 +112,18 @@ static bool all_needed(struct ctx *c, const struct quotient *l, const struct con
 	return true;
 }
 
+/* A task's messages are to itself: the depths are those of all ranks. */
+static uint32_t unbuffered_steps(struct ctx *c, const struct program *one,
+				 const struct order *order)
+{
+	uint32_t **behind = unbuffered_depths(one, order, c->scratch), most = 0;
+
+	for (uint32_t t = 0; t < one->ntasks; t++)
+		if (one->tasks[t].nops && behind[t][one->tasks[t].nops - 1] > most)
+			most = behind[t][one->tasks[t].nops - 1];
+	return most;
+}
+
 static bool decide(struct ctx *c, const struct instance *in, struct quotient *l,
 		   struct symmetric *s)
 {
@@ -127,7 +146,7 @@ static bool decide(struct ctx *c, const struct instance *in, struct quotient *l,
 	if (k->nafter && !begun_all(c, l, &order, &s->why))
 		return false;
 	turned_run(&run, l, &order, c->scratch);
-	s->steps = run.steps;
+	s->steps = c->slots ? run.steps : unbuffered_steps(c, &l->one, &order);
 	s->sent = run.sent;
 	s->why = run.unclear;
 	return !run.unclear && keeps_promise(&run, k) && alike(c, &run, k, &s->bits) &&

@@ -25,7 +25,7 @@ struct symmetric {
 	struct program *program; /* of rank 0 alone; no pass over all ranks may have it */
 	const struct contract *contract;
 	int64_t min_slots;
-	const char *below; /* as in struct deadlock_report */
+	struct fewer_slots fewer; /* as in struct deadlock_report */
 	uint32_t steps;
 	double sent; /* by each rank, in blocks of `count` elements */
 	struct bits bits;

@@ -368,12 +368,12 @@ static const char *group_text(const struct graph *g, uint32_t i)
 			v[n++] = k;
 	bool every = n == r->p->nranks;
 	const char *who = every ? "every rank" : ranks_text(a, v, n);
-	return arena_printf(a, "%s wait%s to %s, %s", who, every || n == 1 ? "s" : "",
+	return arena_printf(a, "%s wait%s to %s (%s)", who, every || n == 1 ? "s" : "",
 			    op_out(graph_op(g, i)) != NONE ? "send" : "receive",
 			    program_line_text(r->ctx, r->p, span_of(g, i)));
 }
 
-const char *witness_below(struct greedy *r)
+const char *witness_fewer(struct greedy *r)
 {
 	struct graph g;
 	struct arena *a = r->ctx->scratch;
@@ -385,17 +385,22 @@ const char *witness_below(struct greedy *r)
 		if (is_wait(&g, i) || done[graph_op(&g, i)->site])
 			continue;
 		done[graph_op(&g, i)->site] = true;
-		text = arena_printf(a, "%s%s%s", text, *text ? "; " : "", group_text(&g, i));
+		text = arena_printf(a, "%s%s%s", text, *text ? " and " : "", group_text(&g, i));
 	}
-	return arena_printf(r->ctx->arena, "at %u: %s", r->slots, text);
+	return arena_strndup(r->ctx->arena, text, strlen(text));
 }
 
 void witness(struct ctx *c, struct deadlock_report *d)
 {
 	if (!d->stuck)
 		return;
-	if (d->deadlocked)
+	if (d->deadlocked) {
 		report(d->stuck, c->slots, d->min_slots);
-	else
-		d->below = witness_below(d->stuck);
+		return;
+	}
+	if (d->stuck->slots > 0) {
+		d->fewer.one_less = witness_fewer(d->stuck);
+		deadlock_run(d->stuck, 0);
+	}
+	d->fewer.none = witness_fewer(d->stuck);
 }

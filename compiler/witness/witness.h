@@ -7,13 +7,13 @@
 #include "compiler/check/bits.h"
 
 /* Reports E0304, if a program is deadlocked, with a shortest cycle of waits; else says in
- * d->below, in the compilation's arena, what one slot less would be stuck at. Needs
- * d->stuck. O(operations) for each cure that is tried. */
+ * d->fewer, in the compilation's arena, where fewer slots would be stuck. Needs d->stuck.
+ * O(operations), and as much for each cure that is tried. */
 void witness(struct ctx *c, struct deadlock_report *d);
 
-/* What that is, of a run that is stuck. Looks at the operations of stuck waves alone. */
+/* Where a run is stuck. Looks at the operations of stuck waves alone. */
 struct greedy;
-const char *witness_below(struct greedy *r);
+const char *witness_fewer(struct greedy *r);
 
 /* Reports E0403-E0405, one for each clause that does not hold; `r` is proof's `wrong`.
  * Runs the program once more to find the operations to blame. */

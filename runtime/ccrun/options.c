@@ -333,6 +333,7 @@ static int unknown(const char *name)
 		{ "-p", "the number of ranks is -n RANKS" },
 		{ "-g", "the number of ranks is -n RANKS, and --device cuda spreads them over the "
 			"GPUs" },
+		{ "--root", "the root is -r RANK" },
 		{ "-t", "a number of threads is --threads N, and one of ranks -n RANKS" },
 	};
 	size_t n = strcspn(name, "="), k = 0, many;
@@ -431,6 +432,8 @@ static int check_files(struct options *o, int nfiles)
 			     o->files[1]);
 	if (nfiles > 1 && read_number(o->files[0], INT_MAX, &n))
 		return usage("'%s' is no module; the number of ranks is -n RANKS", o->files[0]);
+	if (nfiles > 1 && !strpbrk(o->files[0], "./"))
+		return usage("ccrun has no commands; what is '%s'?", o->files[0]);
 	if (nfiles > 1)
 		return usage("one module at a time; what is '%s'?", o->files[1]);
 	if (tuned)

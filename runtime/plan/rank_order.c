@@ -44,29 +44,36 @@ static bool begin(struct sweep *s)
 	return !s->p.status;
 }
 
-/* "ranks 2..3", "rank 1" */
+/* "ranks 0 and 2", "rank 1": what lies between may come from other ranks. */
 static const char *span_text(struct span x, char *text, size_t size)
 {
 	if (x.low == x.high)
 		snprintf(text, size, "rank %u", x.low);
 	else
-		snprintf(text, size, "ranks %u to %u", x.low, x.high);
+		snprintf(text, size, "ranks %u and %u", x.low, x.high);
 	return text;
 }
 
-static bool refuse(struct sweep *s, uint32_t row, struct span x, struct span y)
+static bool refuse(struct sweep *s, uint32_t row, const char *what)
 {
 	const struct ccs_op *o = s->p.v->ops + row;
-	char one[40], other[40];
 
-	snprintf(
-		s->to->why, sizeof(s->to->why),
-		"%s does not combine in the order of ranks: in line %u of %s rank %u combines what "
-		"has come from %s and from %s, of which neither is below the other",
-		ccs_module_schedule(s->p.m), o->line, s->p.m->text + s->p.m->files[o->file].name,
-		s->p.v->workers[prove_worker(&s->p, row)].rank, span_text(x, one, sizeof(one)),
-		span_text(y, other, sizeof(other)));
+	snprintf(s->to->why, sizeof(s->to->why),
+		 "%s does not combine in the order of ranks: in line %u of %s rank %u combines %s",
+		 ccs_module_schedule(s->p.m), o->line, s->p.m->text + s->p.m->files[o->file].name,
+		 s->p.v->workers[prove_worker(&s->p, row)].rank, what);
 	return false;
+}
+
+static bool refuse_mixed(struct sweep *s, uint32_t row, struct span x, struct span y)
+{
+	char one[40], other[40], what[160];
+
+	snprintf(what, sizeof(what),
+		 "what has come from %s with what has come from %s, of which neither is below the "
+		 "other",
+		 span_text(x, one, sizeof(one)), span_text(y, other, sizeof(other)));
+	return refuse(s, row, what);
 }
 
 /* Combines `with` into the operation's value of cell j. All its cells must take the same turn. */
@@ -76,10 +83,13 @@ static bool add(struct sweep *s, uint32_t row, uint32_t j, struct span with, uns
 	struct span *x = s->value + j;
 
 	if (x->high >= with.low && with.high >= x->low)
-		return refuse(s, row, *x, with);
+		return refuse_mixed(s, row, *x, with);
 	mine = with.high < x->low ? turn : 0;
 	if (j && (*turned & turn) != mine)
-		return refuse(s, row, *x, with);
+		return refuse(
+			s, row,
+			"several chunks at once, some of lower ranks with those of higher ones, "
+			"some the other way round");
 	*turned |= mine;
 	x->low = with.low < x->low ? with.low : x->low;
 	x->high = with.high > x->high ? with.high : x->high;

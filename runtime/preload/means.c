@@ -141,6 +141,21 @@ static bool plan_fits(struct meaning *x)
 	return true;
 }
 
+static bool fits_one_root(struct meaning *x)
+{
+	for (x->root = 0; x->root < x->nranks; x->root++)
+		if (plan_fits(x))
+			return true;
+	return false;
+}
+
+static bool other_contract(const struct meaning *x, char *why, size_t size)
+{
+	snprintf(why, size, "the contract of %s, %s, is not that of MPI's %s",
+		 ccs_module_schedule(x->m), ccs_module_contract(x->m), collective_name(x->what));
+	return false;
+}
+
 /* A rooted collective needs a root that is chosen at the call, and a plan for each. */
 bool module_means(const struct ccs_module *m, enum collective what, int nranks, char *why,
 		  size_t size)
@@ -153,6 +168,9 @@ bool module_means(const struct ccs_module *m, enum collective what, int nranks, 
 		return false;
 	}
 	if (rooted && !ccs_module_rooted(m)) {
+		x.plan = ccs_module_find(m, nranks, 0);
+		if (!fits_one_root(&x))
+			return other_contract(&x, why, size);
 		snprintf(why, size, "%s has one root, and MPI's call chooses it",
 			 ccs_module_schedule(m));
 		return false;
@@ -164,11 +182,8 @@ bool module_means(const struct ccs_module *m, enum collective what, int nranks, 
 				 ccs_module_schedule(m), x.root, nranks);
 			return false;
 		}
-		if (plan_fits(&x))
-			continue;
-		snprintf(why, size, "the contract of %s, %s, is not that of MPI's %s",
-			 ccs_module_schedule(m), ccs_module_contract(m), collective_name(what));
-		return false;
+		if (!plan_fits(&x))
+			return other_contract(&x, why, size);
 	}
 	return true;
 }

@@ -230,6 +230,8 @@ for range in x 4K - 8K-4K 4K-8 4K-8T 99999999999999999999-; do
 done
 mistake "another contract" "allgather:$m/ring_allreduce.so" \
 	"CCS_MPI: .* cannot run allgather: the contract of ring_allreduce, allreduce, is not that of MPI's"
+mistake "another collective, with a root" "broadcast:$m/ring_allreduce.so" \
+	"CCS_MPI: .* cannot run broadcast: the contract of ring_allreduce, allreduce, is not that of MPI's"
 mistake "another contract of that name" "allreduce:$tmp/allreduce.so" \
 	"CCS_MPI: .* cannot run allreduce: the contract of fixed, allreduce, is not that of MPI's"
 mistake "a root that is fixed" "broadcast:$tmp/broadcast.so" 'CCS_MPI: .* cannot run broadcast: fixed has one root'

@@ -138,7 +138,7 @@ says "... are told of" "$tmp/out" 'int8; sizes: made up$'
 cp "$tmp/out" "$tmp/tasks"
 status "... by processes" 0 show -n 3 --procs -b 64 -e 64 -d int8 "$uneven"
 holds "... are the same" cmp -s "$tmp/out" "$tmp/tasks"
-for file in gather scatter sum exchange alike; do
+for file in gather scatter sum exchange alike collect; do
 	"$build/bin/ccc" tests/cpu/layouts/${file}_sized.ccs -n 2..5 --target=cpu -o "$tmp/sized.so"
 	status "made up sizes, ${file}_sized" 0 "$ccrun" -n 5 -b 3 -e 400K -f 50 --iters 1 -w 0 \
 		-d int8,float64 -r all "$tmp/sized.so"

@@ -24,6 +24,35 @@ status "an unknown option is a usage error" 2 "$ccc" check $ring --slot 4
 says "... and the nearest option is named" "$tmp/err" '--slots'
 status "... without its value, too" 2 "$ccc" check $ring --slot
 says "... is not taken for another one" "$tmp/err" "unknown option '--slot'; did you mean '--slots'"
+cat >"$tmp/three.ccs" <<'EOF'
+contract c(inout d[C])
+schedule three
+  implements c(inout d[1])
+{
+  scratch t[2]
+  if rank == 0 {
+    send d to 1
+    send d to 2
+  }
+  if rank == 1 {
+    recv t[0] from 2
+    recv t[1] from 0
+  }
+  if rank == 2 {
+    send d    to   1
+    recv t[0] from 0
+  }
+}
+EOF
+for how in "" --stream; do
+	for slots in 0:3 1:2 8:2; do
+		# shellcheck disable=SC2086
+		status "steps ($how)" 0 "$ccc" check -w "$tmp/three.ccs" -n 3 --slots ${slots%:*} $how
+		says "... with ${slots%:*} slots" "$tmp/out" "steps +${slots#*:} at N = 3"
+	done
+done
+status "explain without slots" 0 "$ccc" explain -w "$tmp/three.ccs" -n 3 --slots 0
+says "... has a step more" "$tmp/out" "^step 3\$"
 status "a value that is not wanted" 2 "$ccc" --version=1
 says "... is told" "$tmp/err" '^ccc: --version takes no value'
 status "a missing file" 2 "$ccc" check "$tmp/none.ccs"
@@ -34,11 +63,63 @@ echo 'import "ring"' >"$tmp/imports.ccs"
 status "an import of what only has a directory's name" 1 "$ccc" check "$tmp/imports.ccs"
 holds "... is not told to name that" test -z "$(grep 'there is' "$tmp/err")"
 rm -r "$tmp/ring.ccs" "$tmp/imports.ccs"
-status "an unknown action's file" 2 "$ccc" chekc $ring
+# called WORDS PATTERN: what is said of a command line that is another program's, or misspelt
+called() {
+	# shellcheck disable=SC2086
+	status "ccc $1" 2 "$ccc" $1
+	says "... $2" "$tmp/err" "^ccc: $2"
+}
+called "chekc $ring" "unknown command 'chekc'; did you mean 'check'"
+called "chekc" "unknown command 'chekc'; did you mean 'check'"
+called "-n 4 chekc $ring" "unknown command 'chekc'; did you mean 'check'"
+called "frobnicate $ring" "unknown command 'frobnicate'"
+says "... and those that there are" "$tmp/err" 'there are check, explain, table, fmt and lsp'
+called "run $ring" "unknown command 'run': ccc FILE.ccs -o OUT.so makes a module, ccrun -n 4 OUT.so runs it"
+called "draw $ring" "unknown command 'draw': ccc explain FILE.ccs"
+called "compile $ring -o $tmp/x.so" "unknown command 'compile': ccc FILE.ccs -o OUT.so"
+called "help" "unknown command 'help': ccc --help"
+called "$ring check" "'check' is a command, which comes first"
+called "check explain $ring" "'explain' is a command: one at a time"
+called "check $ring --nranks 8" "unknown option '--nranks': numbers of ranks are -n LIST"
+called "check $ring --nranks=8" "unknown option '--nranks': numbers of ranks are -n LIST"
+called "check $ring -np 8" "unknown option '-np': numbers of ranks are -n LIST"
+called "check $ring --root 2" "unknown option '--root': the root is a parameter of the schedule: -D R=2"
+called "check $ring -r 2" "unknown option '-r': the root is a parameter of the schedule: -D R=2"
+called "check $ring -k" "unknown option '-k'\$"
+called "check $ring $ring" "more than one schedule file is given"
+cp $ring "$tmp/run"
+status "a file that has a command's name" 0 sh -c "cd '$tmp' && '$(cd "${ccc%/*}" && pwd)/ccc' run -n 2 --emit=plan"
 status "-n 0" 2 "$ccc" check $ring -n 0
 status "-n 4..2" 2 "$ccc" check $ring -n 4..2
+says "... is said to be backwards" "$tmp/err" "^ccc: 4\.\.2 goes backwards: 2\.\.4 is from 2 to 4\$"
+status "--rank 3..1" 2 "$ccc" explain $ring -n 4 --rank 3..1
+says "... is, too" "$tmp/err" "^ccc: 3\.\.1 goes backwards: 1\.\.3 is from 1 to 3\$"
 status "-n x" 2 "$ccc" check $ring -n x
 status "-n 99999999999999999999" 2 "$ccc" check $ring -n 99999999999999999999
+cat >"$tmp/both.ccs" <<'EOF'
+schedule both
+  implements allgather(in a[1], out b[N])
+  where N == 2
+{
+  copy a into b[rank]
+  send a to 1 - rank
+  recv b[1 - rank] from 1 - rank
+}
+EOF
+status "both ranks send first" 0 "$ccc" check "$tmp/both.ccs" -w -n 2
+says "... is right with slots; where none are, it is named" "$tmp/out" \
+	"^  deadlock-free   yes, with 1 slot or more; with NCCL's or MPI's long messages, which are not buffered, every rank waits to send \\(line 6\\)\$"
+for how in "" --stream --no-symmetry; do
+	# shellcheck disable=SC2086
+	status "where 20 slots are needed ($how)" 0 "$ccc" check -n 2 --slots 20 $how tests/check/good/many_messages_in_a_step.ccs
+	says "... one less is looked at, too" "$tmp/out" "20 slots or more; with 19, every rank waits to send \(line 7\); with NCCL's .*, every rank waits to send \(line 7\)\$"
+done
+for none in 0 nccl mpi; do
+	status "... --slots $none" 1 "$ccc" check "$tmp/both.ccs" -w -n 2 --slots $none
+	says "... is a deadlock" "$tmp/err" '6:3: error: deadlock with 0 slots \(rendezvous\): ranks 0, 1 wait .*E0304'
+done
+status "--slots of another name" 2 "$ccc" check "$tmp/both.ccs" --slots gloo
+says "... says what there is" "$tmp/err" "from 0 to 65536, or nccl or mpi, which are 0, not 'gloo'"
 status "--slots -1" 2 "$ccc" check $ring --slots -1
 status "-D of an unknown parameter" 2 "$ccc" check schedules/ring2d_allreduce.ccs -D Y=2
 says "... names those that there are" "$tmp/err" '`?X`?'
@@ -87,7 +168,6 @@ says "... the nearest is named" "$tmp/err" "did you mean 'cuda'"
 for last in -n -D -I -o --slots --emit --explain; do
 	status "$last without a value" 2 "$ccc" check $ring $last
 done
-status "two files" 2 "$ccc" check $ring $ring
 status "an empty name for the product" 2 "$ccc" $ring -n 2 -o ""
 status "a compilation without -o" 2 "$ccc" $ring
 status "values attached, and after =" 0 "$ccc" check $ring -n4 --slots=2 --color=never -Werror -Wall
@@ -270,6 +350,11 @@ schedule nine
   for i in 0..9 { recv t[i] from 1 - rank }
 }
 EOF
+status "--schedule of one of two" 1 "$ccc" check "$tmp/dead.ccs" -n 2 --slots 9 --schedule never
+holds "... checks that one" test "$(grep -c 'error:' "$tmp/err")" = 1
+status "... and the other" 0 "$ccc" check "$tmp/dead.ccs" -n 2 --slots 9 --schedule nine
+holds "... has one report" test "$(grep -c 'deadlock-free' "$tmp/out")" = 1
+status "... explained" 0 "$ccc" explain "$tmp/dead.ccs" -n 2 --slots 9 --schedule nine
 status "two deadlocks as JSON" 1 "$ccc" check "$tmp/dead.ccs" -n 2 --diagnostics-format=json
 cp "$tmp/err" "$tmp/json"
 holds "... one object a line" test "$(wc -l <"$tmp/json")" = 2
@@ -431,7 +516,7 @@ refuses() {
 	holds "... in these words" sh -c 'test "$(grep "^ccc:" "$1")" = "$2"' sh "$tmp/err" "$text"
 }
 for o in --rank --step; do
-	for value in x 1..0 -1 0.. 1,,2 ''; do
+	for value in x 1.. -1 0.. 1,,2 ''; do
 		refuses "explain $o '$value'" "ccc: $o takes numbers, such as 3, 0,2 or 1..4, not '$value'" \
 			explain $ring -n 3 $o "$value"
 	done

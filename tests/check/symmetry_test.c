@@ -92,11 +92,12 @@ static const char *differs(struct subject *s, const struct symmetric *one,
 		}
 	dead_find(&s->ctx, all->program, all->contract, &all->deadlock.order, NULL, &list,
 		  &s->instance);
-	return all->program->nops != (uint64_t)nranks * one->program->nops ? "operations"
-	       : all->deadlock.min_slots != one->min_slots		   ? "least slots"
-	       : !same_text(all->deadlock.below, one->below)		   ? "what is below"
-	       : all->proof.steps != one->steps				   ? "steps"
-	       : sent - one->sent > 1e-9 || one->sent - sent > 1e-9	   ? "sent"
+	return all->program->nops != (uint64_t)nranks * one->program->nops     ? "operations"
+	       : all->deadlock.min_slots != one->min_slots		       ? "least slots"
+	       : !same_text(all->deadlock.fewer.one_less, one->fewer.one_less) ? "one slot less"
+	       : !same_text(all->deadlock.fewer.none, one->fewer.none)	       ? "no slots"
+	       : all->proof.steps != one->steps				       ? "steps"
+	       : sent - one->sent > 1e-9 || one->sent - sent > 1e-9	       ? "sent"
 	       : all->bits.ranks != one->bits.ranks	  ? "same bits on every rank"
 	       : all->bits.counts != one->bits.counts	  ? "same bits for every count"
 	       : !same_text(all->bits.why, one->bits.why) ? "why not for every count"

@@ -6,6 +6,7 @@
  * usage: operators_test MODULES
  *        mpirun -np 4 operators_test MODULES --mpi
  */
+#include "tests/support/make_module.h"
 #include "tests/support/team.h"
 
 #include <stdio.h>
@@ -406,28 +407,71 @@ static void test_user_ops(const struct place *at)
 	try_all(at, &pages, "ring_allreduce", -1);
 }
 
+/* Rank 0 adds two chunks at once: its own of the first, and rank 1's of the second. */
+static const char turned_text[] = "contract pair(in a[C], out b[C])\n"
+				  "  ensures rank == 0: b[i] == sum(q in 0..2: a[i]@q)\n"
+				  "schedule turned\n"
+				  "  implements pair(in a[2], out b[2])\n"
+				  "{\n"
+				  "  scratch t[2]\n"
+				  "  if rank == 0 {\n"
+				  "    send a[1] to 1\n"
+				  "    copy a[0] into b[0]\n"
+				  "    recv b[1] from 1\n"
+				  "    reduce b from 1\n"
+				  "  } else if rank == 1 {\n"
+				  "    recv t[1] from 0\n"
+				  "    copy a[0] into t[0]\n"
+				  "    send a[1] to 0\n"
+				  "    send t to 0\n"
+				  "  }\n"
+				  "}\n";
+
+static struct ccs_module *made_module(const char *text)
+{
+	struct make what = { .text = text, .least = N, .most = N, .slots = 8 };
+	struct ccs_module *m = NULL;
+	struct made made = { 0 };
+
+	if (make_module(&what, &made) == MADE)
+		ccs_module_open(&m, made.bytes, made.len);
+	free(made.bytes);
+	return m;
+}
+
 /* Plans that do not combine in the order of ranks: refused before any rank takes part, so that
- * the communicator goes on. */
+ * the communicator goes on. Which values do not is said of ranks that they have. */
 static void test_out_of_order(const struct place *at)
 {
 	static const struct {
 		const char *module;
 		int root;
-	} of[] = { { "ring_allreduce", -1 },
-		   { "chain_reduce", 1 },
-		   { "bidirectional_ring_allreduce", -1 } };
+		const char *text, *why;
+	} of[] = {
+		{ "ring_allreduce", -1, NULL, "of which neither is below the other" },
+		{ "chain_reduce", 1, NULL, "from ranks 0 and 3 with what has come from rank 2" },
+		{ "bidirectional_ring_allreduce", -1, NULL, "of which neither is below" },
+		{ "halving_doubling_allreduce", -1, NULL,
+		  "what has come from ranks 0 and 2 with what has come from ranks 1 and 3, of which "
+		  "neither is below the other" },
+		{ "turned", -1, turned_text,
+		  "in line 11 of text.ccs rank 0 combines several chunks at once, some of lower "
+		  "ranks with those of higher ones, some the other way round" },
+	};
 	struct ccs_comm *c = at->comm[at->first];
 	struct ccs_user_op *op;
 	uint64_t x[64] = { 0 };
 
 	is(ccs_user_op_create(&op, multiply, NULL, 16, 0), CCS_OK, NULL, "an operator");
 	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
-		struct ccs_module *m = team_module(of[i].module);
+		struct ccs_module *m =
+			of[i].text ? made_module(of[i].text) : team_module(of[i].module);
 		ccs_status s = ccs_run_user_op(m, x, x, 8, CCS_INT8, op, of[i].root, c, NULL);
 
 		all_say(at,
 			is(s, CCS_EUNSUPPORTED, "does not combine in the order of ranks: in line ",
-			   of[i].module),
+			   of[i].module) &&
+				is(s, CCS_EUNSUPPORTED, of[i].why, of[i].module),
 			"refused, as it would not be in order", of[i].module);
 		ccs_module_free(m);
 	}
