@@ -9,6 +9,7 @@
  * have the memory, nor make a rank map a file that is cut off later. O(ranks).
  */
 #include "runtime/base/clock.h"
+#include "runtime/base/peer.h"
 #include "runtime/cpu/procs.h"
 
 #include <errno.h>
@@ -116,20 +117,12 @@ void procs_files_tell(const struct procs *p, struct procs_door *d)
 
 /* ---- giving -------------------------------------------------------------------------------- */
 
-/* Whether the process at the other end is this user's. */
-static bool same_user(int fd, struct ucred *of)
-{
-	socklen_t n = sizeof(*of);
-
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, of, &n) && of->uid == geteuid();
-}
-
 /* Whether it is a rank of this communicator. */
 static bool may_enter(const struct world *w, int fd)
 {
 	struct ucred of;
 
-	if (!same_user(fd, &of))
+	if (!peer_is_mine(fd, &of))
 		return false;
 	for (int i = 1; i < w->nranks; i++)
 		if (cpu_of(w)->procs->table->seats[i].pid == of.pid)
@@ -187,9 +180,9 @@ ccs_status procs_files_give(const struct world *w)
 /* Rank 0's end is another user's, or process's: what listens there now is not rank 0. */
 static ccs_status check_giver(int fd, const struct procs_door *d)
 {
-	struct ucred of = { 0 };
+	struct ucred of;
 
-	if (same_user(fd, &of) && of.pid == d->pid)
+	if (peer_is_mine(fd, &of) && of.pid == d->pid)
 		return CCS_OK;
 	return error_set(CCS_ESYSTEM,
 			 "the memory of rank 0 (process %d) cannot be shared: process %d of user "

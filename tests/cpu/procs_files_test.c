@@ -6,6 +6,7 @@
  * usage: procs_files_test
  */
 #include "runtime/cpu/procs.h"
+#include "tests/support/peers.h"
 #include "tests/support/say.h"
 
 #include <errno.h>
@@ -24,29 +25,15 @@
 /* ---- what the system says, altered ---------------------------------------------------------- */
 
 static struct pretence {
-	bool user, owner, unsealed;
-	int pid;      /* of the other end, if not 0 */
+	struct peers peer;
+	bool unsealed;
 	int too_many; /* descriptors are under way, so many times */
 } now;
 
-int getsockopt(int fd, int level, int name, void *restrict value, socklen_t *restrict n)
+static void pretend(struct pretence p)
 {
-	long e = syscall(SYS_getsockopt, fd, level, name, value, n);
-	struct ucred *of = value;
-
-	if (e || level != SOL_SOCKET || name != SO_PEERCRED)
-		return (int)e;
-	of->uid += now.user;
-	of->pid = now.pid ? now.pid : of->pid;
-	return 0;
-}
-
-int fstat(int fd, struct stat *st)
-{
-	int e = fstatat(fd, "", st, AT_EMPTY_PATH);
-
-	st->st_uid += now.owner;
-	return e;
+	now = p;
+	peers_pretend(p.peer);
 }
 
 int fcntl(int fd, int command, ...)
@@ -124,7 +111,7 @@ static bool take(const struct taking *t, const struct procs_door *d)
 	ccs_status s;
 	bool ok;
 
-	now = t->taker;
+	pretend(t->taker);
 	end_make(&x, 1);
 	s = procs_files_take(&x.p, t->nranks, d);
 	ok = is(s, t->why ? CCS_ESYSTEM : CCS_OK, t->why, "taking");
@@ -143,7 +130,7 @@ static bool takes(const struct taking *t)
 	pid_t child, over;
 	bool ok;
 
-	now = t->giver;
+	pretend(t->giver);
 	end_make(&x, 0);
 	if (!is(procs_files_make(&x.p, N), CCS_OK, NULL, "making"))
 		return false;
@@ -164,7 +151,7 @@ static bool takes(const struct taking *t)
 	while (!(over = waitpid(child, &status, WNOHANG)))
 		ok = !procs_files_give(&x.w) && ok;
 	end_free(&x);
-	now = (struct pretence){ 0 };
+	pretend((struct pretence){ 0 });
 	return ok && over == child && !status;
 }
 
@@ -182,15 +169,15 @@ static void test_taking(void)
 	say(may_take((struct taking){ 0 }), "a rank takes the files, and none outlives an exec");
 	say(may_take((struct taking){ .giver.too_many = 5 }),
 	    "... when others have as many under way as may be");
-	say(may_take((struct taking){ .giver.user = true, .why = ended }),
+	say(may_take((struct taking){ .giver.peer.other_user = true, .why = ended }),
 	    "another user's process gets none");
 	say(may_take((struct taking){ .stranger = true, .why = ended }),
 	    "... nor does one that is no rank");
-	say(may_take((struct taking){ .taker.user = true, .why = taken }),
+	say(may_take((struct taking){ .taker.peer.other_user = true, .why = taken }),
 	    "what another user gives is not taken");
-	say(may_take((struct taking){ .taker.pid = 1, .why = taken }),
+	say(may_take((struct taking){ .taker.peer.pid = 1, .why = taken }),
 	    "... nor what another process does");
-	say(may_take((struct taking){ .taker.owner = true, .why = unsafe }),
+	say(may_take((struct taking){ .taker.peer.other_owner = true, .why = unsafe }),
 	    "... nor another user's file");
 	say(may_take((struct taking){ .giver.unsealed = true, .why = unsafe }),
 	    "... nor one that may be cut off");
