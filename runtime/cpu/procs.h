@@ -129,6 +129,7 @@ struct procs_seat {
 	struct call_name name[PROCS_NAMES];
 	struct procs_call call[PROCS_LAG];
 	struct procs_region regions[PROCS_REGIONS + 1];
+	_Atomic uint64_t awake;	      /* ms of the host's clock, when it last lay down to wait */
 	_Atomic uint64_t told, heard; /* how often it has written its board, and read all */
 	unsigned char board[PROCS_BOARD];
 };
@@ -282,6 +283,10 @@ void procs_futex_wake(_Atomic uint32_t *at);
 /** From now on it is seen whether the rank's process has ended. */
 void procs_watch(struct procs *p, int rank);
 bool procs_ended(const struct procs *p, int rank);
+/** Whether the rank is in a call, and has not looked round in it for half of the timeout: a process
+ *  that waits does so many times in that. */
+bool procs_stands_still(const struct world *w, int rank);
+void procs_tell_still(const struct world *w, int rank, struct text *t);
 /** The rank will do nothing more, as its process has freed its communicator, or ended: how. NULL:
  *  it is there. */
 const char *procs_gone(const struct world *w, int rank);
@@ -309,6 +314,7 @@ bool procs_once_more(struct ccs_comm *comm, const struct kept *kept, const void 
 void procs_poll(struct world *w);
 bool procs_moved(const struct world *w, uint64_t *mark);
 bool procs_stuck(const struct world *w, int rank, struct text *t);
+enum whereabouts procs_whereabouts(const struct world *w, int rank, struct text *t);
 /** How they reach one another. */
 extern const struct wire procs_wire;
 

@@ -114,7 +114,11 @@ static void end(struct world *w)
 static ccs_status invite(struct world *w, struct world *child, struct branch *b);
 static ccs_status branch(struct world *w, struct world *child, const struct branch *b);
 
-static const struct watched_engine procs_watched = { .moved = procs_moved, .stuck = procs_stuck };
+static const struct watched_engine procs_watched = {
+	.moved = procs_moved,
+	.stuck = procs_stuck,
+	.whereabouts = procs_whereabouts,
+};
 
 static const struct processes_engine procs_processes = {
 	.gather = procs_gather,
