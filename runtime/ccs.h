@@ -325,7 +325,7 @@ CCS_API ccs_status ccs_comm_init_rank(struct ccs_comm **comm, int nranks, const 
 				      int rank, int device);
 /** The same, by what torchrun, mpirun or srun has put into the environment: rank, number
  *  of ranks, GPU, where rank 0 is ($CCS_RENDEZVOUS=HOST:PORT, if they don't say), and the
- *  job's name ($CCS_JOB_TOKEN): processes of other jobs are turned away. What fails in one
+ *  job's name ($CCS_JOB_TOKEN): who does not know it is turned away. What fails in one
  *  process fails in all that come within $CCS_RENDEZVOUS_SECONDS (300).
  *  CCS_EINVAL: they did not start this process. */
 CCS_API ccs_status ccs_comm_init_env(struct ccs_comm **comm);
@@ -333,9 +333,10 @@ CCS_API ccs_status ccs_comm_init_env(struct ccs_comm **comm);
 /* How processes on one host find one another. */
 struct ccs_procs {
 	int rank, nranks;
-	const char *job;     /* a name that no other job on this host has; or NULL */
-	const char *address; /* HOST:PORT, where rank 0 listens; NULL: made of the job's name */
-	unsigned seconds;    /* that they may take to come, all of them; 0: 300 */
+	const char *job; /* a name that no other job on this host has, best a random one; or NULL */
+	const char
+		*address; /* HOST:PORT, where rank 0 listens; NULL: a socket of this host, by job */
+	unsigned seconds; /* that they may take to come, all of them; 0: 300 */
 };
 
 /**
@@ -347,13 +348,15 @@ struct ccs_procs {
  * buffer; else by the system, if it lets processes read one another's memory, and trials among the
  * calls show that this is quicker than what else is done: it is copied on its way, into
  * shared memory and out of it, as is what is sent to a process that has not tried to read yet.
- * ($CCS_CROSS_MEMORY_DISABLE=1: never read so; 0: wherever the system lets it.)
+ * ($CCS_CROSS_MEMORY_DISABLE=1: never read so; 0: wherever the system lets it. Unless it is 1, and
+ * until the last such communicator is freed, processes of the same user may trace this one:
+ * PR_SET_PTRACER of prctl(2), where Yama's ptrace_scope is 1.)
  *
  * What fails in one process fails in all, with the same text, also in calls that are still
  * under way, and the communicator has failed: calls that differ, memory that cannot be had, a
  * timeout, a process that ends or frees its communicator while others wait for it. The memory
  * has no name, and is gone with the processes, however they end.
- * CCS_EUNSUPPORTED: they are on several hosts.
+ * CCS_EUNSUPPORTED: they are on several hosts, or of several users.
  */
 CCS_API ccs_status ccs_comm_init_procs(struct ccs_comm **comm, const struct ccs_procs *procs);
 /**

@@ -61,6 +61,10 @@ struct quick_engine {
 			  const void *recv);
 };
 
+/* WHERE_STILL: it is in a call, but its process does not run, and *t says which that is; WHERE_BEFORE:
+ * it is in a call before the current run's. */
+enum whereabouts { WHERE_IN_TURN, WHERE_STILL, WHERE_BEFORE };
+
 /* Runs of which something moves, or waits, that is no call's beginning or end: watch.c. */
 struct watched_engine {
 	/** Whether anything of the current run has moved since *mark, or is about to; marks
@@ -69,6 +73,9 @@ struct watched_engine {
 	/** Tells what the rank, which has called, waits for: "rank 1 waits at ...". False: for
 	 *  no other rank. */
 	bool (*stuck)(const struct world *w, int rank, struct text *t);
+	/** Where in its calls a rank is whose part of the current run is not done, as far as that says
+	 *  why nothing moves. NULL: all ranks are in the current one, or in none. */
+	enum whereabouts (*whereabouts)(const struct world *w, int rank, struct text *t);
 };
 
 /* Of ranks in several processes. */

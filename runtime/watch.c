@@ -13,9 +13,32 @@
 
 #define REPORTED 16 /* ranks that the text names; the rest are counted */
 
+/* Why a rank is not done, if that is a reason for others to wait, or (`first` is false) if it is none.
+ * False: it is not known, or of the other sort. */
+static bool reason(const struct world *w, int rank, bool first, struct text *why)
+{
+	const struct watched_engine *e = w->engine->watched;
+	const struct run *r = w->runs;
+	enum whereabouts where = WHERE_IN_TURN;
+
+	if (r->seats[rank].done)
+		return false;
+	if (e && e->whereabouts)
+		where = e->whereabouts(w, rank, why);
+	if (where == WHERE_STILL)
+		return first;
+	if (where == WHERE_BEFORE)
+		text_add(why, "rank %d is in a call before", rank);
+	else if (!r->seats[rank].called)
+		text_add(why, "rank %d has not called", rank);
+	else
+		return !first && r->started && !r->failed && e && e->stuck(w, rank, why);
+	return first == (where == WHERE_IN_TURN);
+}
+
+/* Those that the others wait for come first. */
 static void report(const struct world *w, struct text *out)
 {
-	const struct run *r = w->runs;
 	struct text meets = { .len = 0 };
 	int named = 0, more = 0;
 
@@ -24,24 +47,15 @@ static void report(const struct world *w, struct text *out)
 		text_add(out, ": %s", meets.buf);
 		named++;
 	}
-	for (int i = 0; r && i < w->nranks; i++) {
+	for (int i = 0; w->runs && i < 2 * w->nranks; i++) {
 		struct text why = { .len = 0 };
-		bool called = r->seats[i].called;
 
-		if (r->seats[i].done)
+		if (!reason(w, i % w->nranks, i < w->nranks, &why))
 			continue;
-		if (called && (!r->started || r->failed || !w->engine->watched ||
-			       !w->engine->watched->stuck(w, i, &why)))
-			continue;
-		if (named == REPORTED) {
-			more++;
-			continue;
-		}
-		text_add(out, "%s", named++ ? "; " : ": ");
-		if (called)
-			text_add(out, "%s", why.buf);
+		if (named < REPORTED)
+			text_add(out, "%s%s", named++ ? "; " : ": ", why.buf);
 		else
-			text_add(out, "rank %d has not called", i);
+			more++;
 	}
 	if (more)
 		text_add(out, "; and %d more ranks", more);

@@ -242,6 +242,7 @@ SUITES_cpu := \
 	"~ $(T)/cpu/procs_fail_test $(T)/modules" \
 	"~ $(T)/cpu/procs_edge_test $(T)/modules" \
 	"~ $(T)/cpu/procs_refused_test $(T)/modules" \
+	"$(T)/cpu/procs_files_test" \
 	"~ $(T)/cpu/no_memory_test $(T)/modules" \
 	"~ $(T)/cpu/split_test $(T)/modules tasks" \
 	"~ $(T)/cpu/split_test $(T)/modules procs" \
@@ -268,6 +269,7 @@ SUITES_cuda := \
 NEEDS_cuda := all $(TEST_MODULES) $(CUDA_MODULES) $(LAYOUT_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(BUILD)/bench/gpu_hand
 
 SUITES_hosts := \
+	"$(T)/hosts/unit_blake2s_test" \
 	"$(T)/hosts/group_env_test" \
 	"~ $(T)/hosts/group_meet_test" \
 	"~ $(T)/hosts/group_fail_test" \
@@ -411,7 +413,7 @@ mutants: deps
 
 # A shorter selection, for builds that run slowly.
 UNITS := $(foreach p,$(PARTS),$(filter $(T)/$(p)/unit_%,$(TEST_PROGRAMS)))
-SHORT := check/diag check/bits check/symmetry check/roots msccl/oracle msccl/fuzz lang/fuzz check/oracle lower/plan plan/prove plan/rounds plan/tuning cpu/results cpu/post cpu/in_place cpu/layouts cpu/runtime cpu/public cpu/operators cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cpu/split cpu/p2p cuda/cache hosts/group_meet hosts/group_fail
+SHORT := check/diag check/bits check/symmetry check/roots msccl/oracle msccl/fuzz lang/fuzz check/oracle lower/plan plan/prove plan/rounds plan/tuning cpu/results cpu/post cpu/in_place cpu/layouts cpu/runtime cpu/public cpu/operators cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cpu/procs_files cpu/split cpu/p2p cuda/cache hosts/group_meet hosts/group_fail
 check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 	@tests/run.sh \
 		$(foreach u,$(UNITS),"$(u)") \
@@ -448,6 +450,7 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/cpu/procs_fail_test $(T)/modules 20" \
 		"$(T)/cpu/procs_edge_test $(T)/modules" \
 		"$(T)/cpu/procs_refused_test $(T)/modules" \
+		"$(T)/cpu/procs_files_test" \
 		"$(T)/cpu/split_test $(T)/modules tasks" \
 		"$(T)/cpu/split_test $(T)/modules procs" \
 		"$(T)/cpu/p2p_test $(T)/modules" \

@@ -47,12 +47,12 @@ static int become(int rank, int ranks, pid_t parent)
 /* What ranks are told alike: a name that no other job has, and that they are all here. */
 static bool set_job(void)
 {
-	unsigned long long token;
-	char text[32];
+	unsigned long long token[2];
+	char text[48];
 
-	if (getrandom(&token, sizeof(token), 0) != (ssize_t)sizeof(token))
+	if (getrandom(token, sizeof(token), 0) != (ssize_t)sizeof(token))
 		return false;
-	snprintf(text, sizeof(text), "%llx", token);
+	snprintf(text, sizeof(text), "%016llx%016llx", token[0], token[1]);
 	unsetenv("CCS_RENDEZVOUS");
 	unsetenv("MASTER_ADDR");
 	unsetenv("MASTER_PORT");

@@ -588,6 +588,20 @@ bool procs_moved(const struct world *w, uint64_t *mark)
 	return *mark != before;
 }
 
+enum whereabouts procs_whereabouts(const struct world *w, int rank, struct text *t)
+{
+	const struct procs_seat *s = cpu_of(w)->procs->table->seats + rank;
+
+	if (procs_stands_still(w, rank)) {
+		procs_tell_still(w, rank, t);
+		return WHERE_STILL;
+	}
+	return atomic_load(&s->begun) > atomic_load(&s->finished) &&
+			       atomic_load(&s->begun) <= w->runs->seq
+		       ? WHERE_BEFORE
+		       : WHERE_IN_TURN;
+}
+
 bool procs_stuck(const struct world *w, int rank, struct text *t)
 {
 	if (cpu_of(w)->procs->admitted)

@@ -72,13 +72,7 @@ struct procs_call {
 struct procs_region {
 	uint64_t at, bytes; /* 0 bytes: there is none */
 	uint64_t birth;	    /* no other of its process has the same */
-	int32_t file;
-};
-
-/* The same, as its process knows it. */
-struct procs_buffer {
-	void *at; /* NULL: there is none */
-	int file;
+	uint64_t in_file;   /* where it begins in FILE_BUFFERS */
 };
 
 /* Another process's, as far as it was mapped here. */
@@ -135,6 +129,7 @@ struct procs_seat {
 	struct call_name name[PROCS_NAMES];
 	struct procs_call call[PROCS_LAG];
 	struct procs_region regions[PROCS_REGIONS + 1];
+	_Atomic uint64_t awake;	      /* ms of the host's clock, when it last lay down to wait */
 	_Atomic uint64_t told, heard; /* how often it has written its board, and read all */
 	unsigned char board[PROCS_BOARD];
 };
@@ -157,6 +152,7 @@ struct procs_pair {
 
 struct procs_table {
 	uint64_t token;		   /* of these processes alone */
+	_Atomic uint64_t buffers;  /* bytes of FILE_BUFFERS that were given away: none twice */
 	_Atomic uint64_t others;   /* calls up to the last that was not like the one before */
 	_Atomic uint32_t sleepers; /* processes that wait for others to finish a call, or tell */
 	_Atomic uint32_t failing, failed; /* somebody writes down why; it is written */
@@ -166,7 +162,7 @@ struct procs_table {
 };
 
 /* The shared files. */
-enum { FILE_TABLE, FILE_FIFOS, FILE_LINES, FILE_FIBERS, FILE_DATA, NFILES };
+enum { FILE_TABLE, FILE_FIFOS, FILE_LINES, FILE_FIBERS, FILE_DATA, FILE_BUFFERS, NFILES };
 
 /* An operation of the process's rank, and what it looks at and writes, in the layout that there is. */
 struct procs_op {
@@ -216,16 +212,17 @@ struct procs {
 	size_t table_bytes;
 	struct procs_seat *own;
 	int files[NFILES];
+	int door, caller;  /* rank 0's, while the others come for the files; else -1 */
+	unsigned patience; /* ms in which all are to take their seats; 0: no limit */
 	int *ends;	 /* [nranks] descriptors that can be read when the process has ended; -1 */
 	uint64_t token;	 /* a copy; others read it for a trial */
 	uint64_t pulled; /* of own->pulled, what the rank's end knows of */
 	uint64_t *found; /* [nranks] 1 + the call that e->ranks[rank] is of; 0: none */
-	struct procs_mapped *mapped; /* [nranks][PROCS_REGIONS + 1] */
-	uint64_t births;	     /* of own regions */
-	struct procs_buffer buffers[PROCS_REGIONS];
-	unsigned char *relay; /* of messages to others; NULL: there is none yet */
+	struct procs_mapped *mapped;  /* [nranks][PROCS_REGIONS + 1] */
+	uint64_t births;	      /* of own regions */
+	void *buffers[PROCS_REGIONS]; /* what lies in own regions; NULL: nothing */
+	unsigned char *relay;	      /* of messages to others; NULL: there is none yet */
 	size_t relay_bytes;
-	int relay_file;
 	const struct transfer *relaying; /* the one that uses it; or NULL */
 	uint64_t finished; /* calls that all are through with, as far as it was seen */
 	struct procs_layout layouts[PROCS_LAYOUTS];
@@ -286,6 +283,10 @@ void procs_futex_wake(_Atomic uint32_t *at);
 /** From now on it is seen whether the rank's process has ended. */
 void procs_watch(struct procs *p, int rank);
 bool procs_ended(const struct procs *p, int rank);
+/** Whether the rank is in a call, and has not looked round in it for half of the timeout: a process
+ *  that waits does so many times in that. */
+bool procs_stands_still(const struct world *w, int rank);
+void procs_tell_still(const struct world *w, int rank, struct text *t);
 /** The rank will do nothing more, as its process has freed its communicator, or ended: how. NULL:
  *  it is there. */
 const char *procs_gone(const struct world *w, int rank);
@@ -313,6 +314,7 @@ bool procs_once_more(struct ccs_comm *comm, const struct kept *kept, const void 
 void procs_poll(struct world *w);
 bool procs_moved(const struct world *w, uint64_t *mark);
 bool procs_stuck(const struct world *w, int rank, struct text *t);
+enum whereabouts procs_whereabouts(const struct world *w, int rank, struct text *t);
 /** How they reach one another. */
 extern const struct wire procs_wire;
 
@@ -351,6 +353,29 @@ bool procs_order_go(struct cpu *e, unsigned polls);
 void procs_order_end(struct cpu *e);
 /** Fibers are ready to do the rest, if there is any, of the run that is laid out. */
 void procs_order_leave(struct cpu *e);
+
+/* ---- procs_files.c --------------------------------------------------------------------- */
+
+/* Where rank 0 gives the files: the name of a socket, without its leading NUL's end. Plain data. */
+struct procs_door {
+	uint64_t token;
+	int32_t pid;
+	char name[6];
+};
+
+/** On rank 0: makes the files, the table, and the door. CCS_ESYSTEM, CCS_ENOMEM. */
+ccs_status procs_files_make(struct procs *p, int nranks);
+void procs_files_tell(const struct procs *p, struct procs_door *d);
+/** On rank 0, until all have their seats: gives the files to the next that comes for them, if one does
+ *  within a fraction of a millisecond. CCS_ESYSTEM: none can be let in. */
+ccs_status procs_files_give(const struct world *w);
+/** On the others: takes the files, if they are rank 0's, and maps the table. */
+ccs_status procs_files_take(struct procs *p, int nranks, const struct procs_door *d);
+/** Whether a file has these bytes. */
+bool procs_file_holds(int file, uint64_t at, uint64_t bytes);
+/** When all have come, or none is to come any more. */
+void procs_door_close(struct procs *p);
+void procs_files_close(struct procs *p);
 
 /* ---- procs_memory.c ------------------------------------------------------------------- */
 

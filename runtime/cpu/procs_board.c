@@ -32,6 +32,17 @@ static int still_late(const struct world *w, bool told, uint64_t n)
 	return i;
 }
 
+/* One that stands still comes first: what is late may wait for it. */
+static void tell_late(const struct world *w, int late, struct text *t)
+{
+	for (int i = 0; i < w->nranks; i++)
+		if (procs_stands_still(w, i)) {
+			procs_tell_still(w, i, t);
+			return;
+		}
+	world_tell_late(w, late, t);
+}
+
 /* Waits until all have told, or heard, so much. If they have, that is what counts, for all of them
  * alike, whatever has failed meanwhile. */
 static ccs_status await(struct world *w, bool told, uint64_t n)
@@ -55,7 +66,7 @@ static ccs_status await(struct world *w, bool told, uint64_t n)
 		}
 		procs_get_up(p);
 		if (w->timeout && clock_ms() >= end) {
-			world_tell_late(w, i, &why);
+			tell_late(w, i, &why);
 			procs_fail(w, CCS_ETIMEOUT, why.buf);
 		}
 		procs_look(w);

@@ -93,6 +93,7 @@ uint32_t procs_lie_down(struct procs *p)
 	uint32_t heard = atomic_load(&p->own->bell);
 
 	p->crowded -= p->crowded > 0;
+	atomic_store_explicit(&p->own->awake, clock_ms(), memory_order_relaxed);
 	atomic_fetch_add(&p->table->sleepers, 1);
 	atomic_store(&p->own->asleep, 1);
 	return heard;
@@ -167,6 +168,22 @@ bool procs_ended(const struct procs *p, int rank)
 	if (end.fd >= 0)
 		return poll(&end, 1, 0) > 0;
 	return kill(p->table->seats[rank].pid, 0) && errno == ESRCH;
+}
+
+bool procs_stands_still(const struct world *w, int rank)
+{
+	const struct procs_seat *s = cpu_of(w)->procs->table->seats + rank;
+	uint64_t now = clock_ms(), awake = atomic_load(&s->awake);
+	bool calls = atomic_load(&s->begun) > atomic_load(&s->finished);
+	bool tells = atomic_load(&s->told) > atomic_load(&s->heard);
+
+	return rank != w->first && (calls || tells) && now - awake > w->timeout / 2;
+}
+
+void procs_tell_still(const struct world *w, int rank, struct text *t)
+{
+	text_add(t, "rank %d (process %d) stands still in its call: it is stopped, or gets no core",
+		 rank, cpu_of(w)->procs->table->seats[rank].pid);
 }
 
 /* Whether the rank has done all that this one may wait for. What it has told can still be read. */

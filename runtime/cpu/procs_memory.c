@@ -1,8 +1,9 @@
 /*
  * Messages that their senders hold, read across processes; and memory that is made for it.
  *
- * A buffer that ccs_mem_alloc made lies in a file of its own: a region of its process, which
- * the others map when they first read it, and read in place. What lies elsewhere is copied by the
+ * A buffer that ccs_mem_alloc made lies in the file of buffers: a region of its process, which
+ * the others map when they first read it, and read in place. Its place in the file was never
+ * another's, and what is freed is cut out of the file. What lies elsewhere is copied by the
  * system (process_vm_readv), if it lets them, to where it is stored, or, if it is combined with
  * something, into the message's slot; else nothing there is held.
  * O(regions) a call and rank, besides what is read.
@@ -43,59 +44,76 @@ static struct procs_region *free_region(const struct procs *p)
 	return NULL;
 }
 
-/* A file of so many bytes, and where it is mapped. */
-static ccs_status make_shared(size_t bytes, int *made, void **out)
+/* Whole pages, of whatever size. */
+static size_t in_pages(size_t bytes)
 {
-	int file = memfd_create("ccs buffer", MFD_CLOEXEC);
-	void *at = MAP_FAILED;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-	if (file >= 0 && !(errno = file_reserve(file, 0, bytes)))
-		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-	if (at == MAP_FAILED) {
-		int why = errno;
+	return (bytes + page - 1) / page * page;
+}
 
-		if (file >= 0)
-			close(file);
-		return error_set(CCS_ENOMEM, "no shared memory of %zu bytes: %s", bytes,
-				 strerror(why));
+static void cut_out(const struct procs *p, uint64_t in_file, size_t bytes)
+{
+	fallocate(p->files[FILE_BUFFERS], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		  (off_t)in_file, (off_t)in_pages(bytes));
+}
+
+static ccs_status no_memory(size_t bytes, int why)
+{
+	return error_set(CCS_ENOMEM, "no shared memory of %zu bytes: %s", bytes, strerror(why));
+}
+
+/* So many bytes of the file, and where they are mapped. */
+static ccs_status make_shared(struct procs *p, size_t bytes, uint64_t *in_file, void **out)
+{
+	int file = p->files[FILE_BUFFERS], why;
+	uint64_t from = atomic_fetch_add(&p->table->buffers, in_pages(bytes));
+
+	why = file_reserve(file, from, bytes);
+	if (!why) {
+		*out = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)from);
+		if (*out != MAP_FAILED) {
+			*in_file = from;
+			return CCS_OK;
+		}
+		why = errno;
+		cut_out(p, from, bytes);
 	}
-	*made = file;
-	*out = at;
-	return CCS_OK;
+	return no_memory(bytes, why);
 }
 
 ccs_status procs_alloc(struct world *w, size_t bytes, void **out)
 {
 	struct procs *p = cpu_of(w)->procs;
 	struct procs_region *g = free_region(p);
-	int file;
-	ccs_status s = make_shared(bytes, &file, out);
+	uint64_t in_file;
+	ccs_status s;
 
+	if (!g) {
+		*out = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		return *out != MAP_FAILED ? CCS_OK : no_memory(bytes, errno);
+	}
+	s = make_shared(p, bytes, &in_file, out);
 	if (s)
 		return s;
-	if (g) {
-		*g = (struct procs_region){ (uint64_t)(uintptr_t)*out, bytes, ++p->births, file };
-		p->buffers[g - p->own->regions] = (struct procs_buffer){ *out, file };
-	} else {
-		close(file); /* the mapping stays */
-	}
+	*g = (struct procs_region){ (uint64_t)(uintptr_t)*out, bytes, ++p->births, in_file };
+	p->buffers[g - p->own->regions] = *out;
 	return CCS_OK;
 }
 
 ccs_status procs_make_relay(struct world *w, size_t bytes)
 {
 	struct procs *p = cpu_of(w)->procs;
+	uint64_t in_file;
 	void *at;
-	int file;
-	ccs_status s = make_shared(bytes, &file, &at);
+	ccs_status s = make_shared(p, bytes, &in_file, &at);
 
 	if (s)
 		return s;
 	p->own->regions[PROCS_RELAY] =
-		(struct procs_region){ (uint64_t)(uintptr_t)at, bytes, UINT64_MAX, file };
+		(struct procs_region){ (uint64_t)(uintptr_t)at, bytes, UINT64_MAX, in_file };
 	p->relay = at;
 	p->relay_bytes = bytes;
-	p->relay_file = file;
 	return CCS_OK;
 }
 
@@ -106,12 +124,13 @@ void procs_release(struct world *w, void *at, size_t bytes)
 
 	munmap(at, bytes);
 	for (uint32_t i = 0; i < PROCS_REGIONS; i++) {
-		if (p->buffers[i].at != at)
+		if (p->buffers[i] != at)
 			continue;
-		close(p->buffers[i].file);
-		p->buffers[i].at = NULL;
-		if (origin_here(&w->origin))
-			p->own->regions[i].bytes = 0;
+		p->buffers[i] = NULL;
+		if (!origin_here(&w->origin))
+			continue;
+		p->own->regions[i].bytes = 0;
+		cut_out(p, p->own->regions[i].in_file, bytes);
 	}
 }
 
@@ -141,7 +160,6 @@ void procs_free_relay(struct procs *p)
 	if (!p->relay)
 		return;
 	munmap(p->relay, p->relay_bytes);
-	close(p->relay_file);
 	p->relay = NULL;
 }
 
@@ -160,25 +178,22 @@ void procs_unmap(struct procs *p, int nranks)
 		unmap(p->mapped + i);
 }
 
-/* A rank's region, here; NULL: it cannot be mapped. */
+/* A rank's region, here; NULL: it cannot be mapped. What its seat says must be so: there is nothing
+ * behind the end of a file but a signal. */
 static unsigned char *map(struct procs *p, uint32_t rank, uint32_t region)
 {
 	const struct procs_region *g = p->table->seats[rank].regions + region;
 	struct procs_mapped *m = p->mapped + (size_t)rank * (PROCS_REGIONS + 1) + region;
-	char path[64];
-	void *at;
-	int file;
+	const int file = p->files[FILE_BUFFERS];
+	void *at = MAP_FAILED;
 
 	if (m->birth == g->birth)
 		return m->data;
 	unmap(m);
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", p->table->seats[rank].pid, g->file);
-	file = open(path, O_RDWR | O_CLOEXEC);
-	at = file < 0 ? MAP_FAILED : mmap(NULL, g->bytes, PROT_READ, MAP_SHARED, file, 0);
-	if (file >= 0)
-		close(file);
 	m->birth = g->birth; /* tried once */
 	m->bytes = g->bytes;
+	if (procs_file_holds(file, g->in_file, m->bytes))
+		at = mmap(NULL, m->bytes, PROT_READ, MAP_SHARED, file, (off_t)g->in_file);
 	m->data = at == MAP_FAILED ? NULL : at;
 	return m->data;
 }

@@ -1,46 +1,28 @@
 /*
  * Communicators of processes on this host: how they come by their shared memory.
  *
- * Rank 0 makes the files, which have no names. When all have met (meet/group.h), the others
- * open them by way of rank 0's process, and take their seats in the table. A process that
- * cannot do that fails by itself; the others see its end, or its seat stay empty. O(ranks).
+ * Rank 0 makes the files. When all have met (meet/group.h), the others come for them
+ * (procs_files.c), and take their seats in the table. A process that cannot do that fails by
+ * itself; the others see its end, or its seat stay empty. O(ranks).
  */
 #include "runtime/cpu/procs.h"
 #include "runtime/meet/group.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/random.h>
 #include <unistd.h>
 
-/* What each process tells of itself, and what rank 0 answers. */
+#define JOIN_MS 10000u /* for taking a seat, once all have met */
+
+/* What each process tells of itself. */
 struct card {
 	uint64_t host; /* the same for processes that can share memory */
 	int32_t pid;
 	uint32_t uid;
 };
 
-struct answer {
-	uint64_t token;
-	int32_t pid;
-	int32_t files[NFILES];
-};
-
 /* ---- who is here --------------------------------------------------------------------- */
-
-/* All of it, as all of it is sent. */
-static void fill_answer(const struct procs *p, struct answer *a)
-{
-	memset(a, 0, sizeof(*a));
-	a->token = p->token;
-	a->pid = p->table->seats[0].pid;
-	for (int i = 0; i < NFILES; i++)
-		a->files[i] = p->files[i];
-}
 
 /* On rank 0: whether they can share memory; and its answer. */
 static ccs_status answer_cards(void *of, const void *cards, void *answer)
@@ -48,7 +30,6 @@ static ccs_status answer_cards(void *of, const void *cards, void *answer)
 	const struct card *card = cards;
 	const struct world *w = of;
 	struct procs *p = cpu_of(w)->procs;
-	struct answer *a = answer;
 
 	for (int i = 0; i < w->nranks; i++) {
 		p->table->seats[i].pid = card[i].pid;
@@ -66,65 +47,7 @@ static ccs_status answer_cards(void *of, const void *cards, void *answer)
 					 i);
 	}
 	p->answered = true;
-	fill_answer(p, a);
-	return CCS_OK;
-}
-
-/* ---- the files -------------------------------------------------------------------------- */
-
-static size_t table_bytes(int nranks)
-{
-	size_t n = (size_t)nranks;
-
-	return sizeof(struct procs_table) + n * sizeof(struct procs_seat) +
-	       n * n * sizeof(struct procs_pair);
-}
-
-static ccs_status make_files(struct procs *p, int nranks)
-{
-	static const char *const names[NFILES] = { "ccs table", "ccs fifos", "ccs lines",
-						   "ccs fibers", "ccs data" };
-	if (getrandom(&p->token, sizeof(p->token), 0) != (ssize_t)sizeof(p->token))
-		return error_set(CCS_ESYSTEM, "no random number: %s", strerror(errno));
-	for (int i = 0; i < NFILES; i++) {
-		p->files[i] = memfd_create(names[i], MFD_CLOEXEC);
-		if (p->files[i] < 0)
-			return error_set(CCS_ESYSTEM, "no shared memory: %s", strerror(errno));
-	}
-	/* seats that nobody takes take no memory */
-	return !ftruncate(p->files[FILE_TABLE], (off_t)table_bytes(nranks))
-		       ? CCS_OK
-		       : error_set(CCS_ENOMEM, "no shared memory for %d ranks: %s", nranks,
-				   strerror(errno));
-}
-
-static ccs_status open_files(struct procs *p, const struct answer *a)
-{
-	char path[64];
-
-	for (int i = 0; i < NFILES; i++) {
-		snprintf(path, sizeof(path), "/proc/%d/fd/%d", a->pid, a->files[i]);
-		p->files[i] = open(path, O_RDWR | O_CLOEXEC);
-		if (p->files[i] < 0)
-			return error_set(
-				CCS_ESYSTEM,
-				"the memory of rank 0 (process %d) cannot be shared: %s: %s",
-				a->pid, path, strerror(errno));
-	}
-	return CCS_OK;
-}
-
-static ccs_status map_table(struct procs *p, int nranks)
-{
-	void *at;
-
-	p->table_bytes = table_bytes(nranks);
-	at = mmap(NULL, p->table_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, p->files[FILE_TABLE],
-		  0);
-	if (at == MAP_FAILED)
-		return error_set(CCS_ENOMEM, "no memory for a table of %d ranks: %s", nranks,
-				 strerror(errno));
-	p->table = at;
+	procs_files_tell(p, answer);
 	return CCS_OK;
 }
 
@@ -163,11 +86,7 @@ static void close_procs(struct procs *p, bool here, int nranks)
 		for (int i = 0; i < nranks; i++)
 			procs_ring(p->table->seats + i);
 	}
-	if (p->table)
-		munmap(p->table, p->table_bytes);
-	for (int i = 0; i < NFILES; i++)
-		if (p->files[i] >= 0)
-			close(p->files[i]);
+	procs_files_close(p);
 	for (int i = 0; p->ends && i < nranks; i++)
 		if (p->ends[i] >= 0)
 			close(p->ends[i]);
@@ -195,7 +114,11 @@ static void end(struct world *w)
 static ccs_status invite(struct world *w, struct world *child, struct branch *b);
 static ccs_status branch(struct world *w, struct world *child, const struct branch *b);
 
-static const struct watched_engine procs_watched = { .moved = procs_moved, .stuck = procs_stuck };
+static const struct watched_engine procs_watched = {
+	.moved = procs_moved,
+	.stuck = procs_stuck,
+	.whereabouts = procs_whereabouts,
+};
 
 static const struct processes_engine procs_processes = {
 	.gather = procs_gather,
@@ -231,7 +154,7 @@ static const struct engine procs_engine = {
 
 /* ---- making -------------------------------------------------------------------------------- */
 
-static ccs_status allocate(struct world *w)
+static ccs_status allocate(struct world *w, unsigned patience)
 {
 	struct procs *p = calloc(1, sizeof(*p));
 	ccs_status s = cpu_open(w);
@@ -243,6 +166,8 @@ static ccs_status allocate(struct world *w)
 	}
 	cpu_of(w)->procs = p;
 	cpu_of(w)->wire = &procs_wire;
+	p->patience = patience;
+	p->door = p->caller = -1;
 	p->ends = calloc((size_t)w->nranks, sizeof(*p->ends));
 	p->found = calloc((size_t)w->nranks, sizeof(*p->found));
 	p->mapped = calloc((size_t)w->nranks * (PROCS_REGIONS + 1), sizeof(*p->mapped));
@@ -256,48 +181,27 @@ static ccs_status allocate(struct world *w)
 }
 
 /* What rank 0 makes before they meet. */
-static ccs_status prepare(struct world *w)
+static ccs_status prepare(struct world *w, unsigned patience)
 {
-	ccs_status s = allocate(w);
-	struct procs *p;
+	ccs_status s = allocate(w, patience);
 
-	if (s || w->first)
-		return s;
-	p = cpu_of(w)->procs;
-	s = make_files(p, w->nranks);
-	if (!s)
-		s = map_table(p, w->nranks);
-	if (!s)
-		p->table->token = p->token;
-	return s;
+	return s || w->first ? s : procs_files_make(cpu_of(w)->procs, w->nranks);
 }
 
-/* And what the others do, when they have. */
-static ccs_status join(struct world *w, const struct answer *a)
+/* And what all do, when they have. */
+static ccs_status join(struct world *w, const struct procs_door *d)
 {
-	struct procs *p = cpu_of(w)->procs;
-	ccs_status s = CCS_OK;
+	ccs_status s = w->first ? procs_files_take(cpu_of(w)->procs, w->nranks, d) : CCS_OK;
 
-	if (w->first) {
-		p->token = a->token;
-		s = open_files(p, a);
-		if (!s)
-			s = map_table(p, w->nranks);
-		if (!s && p->table->token != p->token)
-			s = error_set(CCS_ESYSTEM, "rank 0 (process %d) has ended", a->pid);
-	}
-	if (s)
-		return s;
-	s = procs_take_seat(w);
-	if (s)
-		return s;
-	return procs_layouts_open(cpu_of(w));
+	if (!s)
+		s = procs_take_seat(w);
+	return s ? s : procs_layouts_open(cpu_of(w));
 }
 
 static ccs_status meet(struct world *w, const struct group_env *env, ccs_status here)
 {
-	struct card card = { host_of(), getpid(), getuid() };
-	struct answer answer;
+	struct card card = { host_of(), getpid(), geteuid() };
+	struct procs_door answer;
 	struct group_meeting m = {
 		.card = &card,
 		.card_bytes = sizeof(card),
@@ -320,31 +224,31 @@ static ccs_status meet(struct world *w, const struct group_env *env, ccs_status 
 
 /* ---- of some of another's processes ------------------------------------------------------------ */
 
-_Static_assert(sizeof(struct answer) <= INVITATION, "rank 0's answer is an invitation");
+_Static_assert(sizeof(struct procs_door) <= INVITATION, "rank 0's door is an invitation");
 
 /* They are on one host, and one user's: their parent has seen to that. */
 static ccs_status invite(struct world *w, struct world *child, struct branch *b)
 {
 	const struct procs_seat *seats = cpu_of(w)->procs->table->seats;
-	ccs_status s = prepare(child);
-	struct answer a;
+	ccs_status s = prepare(child, w->timeout);
+	struct procs_door d;
 
 	if (s || child->first)
 		return s;
 	for (int i = 0; i < child->nranks; i++)
 		cpu_of(child)->procs->table->seats[i].pid = seats[b->ranks[i]].pid;
-	fill_answer(cpu_of(child)->procs, &a);
-	memcpy(b->invitation, &a, sizeof(a));
+	procs_files_tell(cpu_of(child)->procs, &d);
+	memcpy(b->invitation, &d, sizeof(d));
 	return CCS_OK;
 }
 
 static ccs_status branch(struct world *w, struct world *child, const struct branch *b)
 {
-	struct answer a;
+	struct procs_door d;
 
 	(void)w;
-	memcpy(&a, b->invitation, sizeof(a));
-	return child ? join(child, &a) : CCS_OK;
+	memcpy(&d, b->invitation, sizeof(d));
+	return child ? join(child, &d) : CCS_OK;
 }
 
 ccs_status ccs_comm_init_procs(struct ccs_comm **comm, const struct ccs_procs *procs)
@@ -361,7 +265,7 @@ ccs_status ccs_comm_init_procs(struct ccs_comm **comm, const struct ccs_procs *p
 	s = comm_new_rank(comm, env.nranks, env.rank);
 	if (s)
 		return s;
-	s = prepare((*comm)->world);
+	s = prepare((*comm)->world, JOIN_MS);
 	s = meet((*comm)->world, &env, s);
 	if (s)
 		comm_drop(comm, 1);

@@ -10,8 +10,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define JOIN_SECONDS 10 /* for taking a seat, once all have met */
-#define SETTLE_MS 1000	/* more, for hearing that somebody does not */
+#define SETTLE_MS 1000 /* more, for hearing that somebody does not */
 
 /* Rounds in vain, before a process sleeps: each rank has a core, or gives it away after each. */
 #define POLLS 2000u
@@ -64,8 +63,10 @@ static bool settled(const struct world *w)
 
 void procs_settle(const struct world *w)
 {
-	for (int ms = 0; !w->first && ms < SETTLE_MS && !settled(w); ms++)
-		usleep(1000);
+	uint64_t end = clock_ms() + SETTLE_MS;
+
+	while (!w->first && clock_ms() < end && !settled(w) && !procs_files_give(w))
+		;
 }
 
 /* Rank i will not take its seat. That is written down for those that are still on their way to
@@ -80,6 +81,15 @@ static ccs_status no_seat(struct world *w, int i, bool ended)
 		 ended ? "has ended" : "has met the others, but does not take its seat");
 	procs_fail(w, s, why.buf);
 	procs_settle(w);
+	return error_set((ccs_status)p->table->status, "%s", p->table->text);
+}
+
+/* Rank 0 cannot give the others what they have come for. */
+static ccs_status give_up(struct world *w)
+{
+	struct procs *p = cpu_of(w)->procs;
+
+	procs_fail(w, CCS_ESYSTEM, error_thread()->text);
 	return error_set((ccs_status)p->table->status, "%s", p->table->text);
 }
 
@@ -99,16 +109,20 @@ static int ended_rank(const struct world *w)
 static ccs_status await_all(struct world *w)
 {
 	struct procs *p = cpu_of(w)->procs;
-	uint64_t end = clock_ms() + JOIN_SECONDS * 1000u;
+	uint64_t begun = clock_ms();
 
 	for (;;) {
 		int gone = ended_rank(w), empty = empty_seat(w);
+		bool late = p->patience && clock_ms() - begun >= p->patience;
 
 		if (empty < 0)
 			return CCS_OK;
-		if (gone >= 0 || clock_ms() >= end || atomic_load(&p->table->failed))
+		if (gone >= 0 || late || atomic_load(&p->table->failed))
 			return no_seat(w, gone >= 0 ? gone : empty, gone >= 0);
-		usleep(100);
+		if (w->first)
+			usleep(100);
+		else if (procs_files_give(w))
+			return give_up(w);
 	}
 }
 
@@ -151,6 +165,7 @@ ccs_status procs_take_seat(struct world *w)
 	s = await_all(w);
 	if (s)
 		return s;
+	procs_door_close(p);
 	p->spins = has_cores(w);
 	p->light = p->spins && has_barriers(w);
 	p->polls = p->spins ? POLLS : YIELDS;

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define BEGUN_BYTES ((size_t)64 << 10)
@@ -235,6 +236,14 @@ static ccs_status refused(const char *call, const char *name, size_t bytes, cons
 					 : "");
 }
 
+/* Whether a segment is this user's, so that no other can cut it off, and has all of its bytes. */
+static bool is_mine(int fd, size_t bytes)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && st.st_uid == geteuid() && st.st_size == (off_t)bytes;
+}
+
 static ccs_status map(struct gpu_segment *m, const char *name, bool make, const char *what)
 {
 	int fd = shm_open(name, make ? O_RDWR | O_CREAT | O_EXCL : O_RDWR, 0600), error;
@@ -247,6 +256,12 @@ static ccs_status map(struct gpu_segment *m, const char *name, bool make, const 
 		close(fd);
 		shm_unlink(name);
 		return refused("posix_fallocate", name, m->bytes, what, error);
+	}
+	if (!is_mine(fd, m->bytes)) {
+		close(fd);
+		return error_set(CCS_ESYSTEM,
+				 "/dev/shm%s is another user's, or has not the %zu bytes for %s",
+				 name, m->bytes, what);
 	}
 	p = mmap(NULL, m->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	error = errno;

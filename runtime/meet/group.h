@@ -1,6 +1,9 @@
 /*
  * The processes of a job: who they are, as their launcher tells, and how they meet.
  *
+ * Where all are on one host they meet at a socket of that host, where the system says whose
+ * process calls; else by TCP, where each proves that it knows the job's name (group_wire.h).
+ *
  * Nothing here knows of GPUs or of NCCL: processes on the CPU meet by the same code. What
  * is told when they meet is up to the caller: each process has a card, rank 0 makes one
  * answer of all cards, and everybody gets the answer, or the reason why there is none.
@@ -21,8 +24,9 @@
 struct group_env {
 	int rank, nranks, local_rank, local_nranks;
 	const char *launcher; /* "torchrun" (also: any that sets RANK), "mpirun", "srun" */
-	char address[256];    /* HOST:PORT where rank 0 listens */
-	char job[GROUP_JOB];  /* "VARIABLE=VALUE" that no other job has; "": nobody told */
+	char address[256];    /* HOST:PORT where rank 0 listens; or @NAME, a socket of this host */
+	char job[GROUP_JOB];  /* "VARIABLE=VALUE" that no other job has; "": it has no name */
+	bool secret;	      /* the value is this job's to know; others get a mark of it */
 	unsigned seconds;     /* that the meeting may take in all; 0: GROUP_SECONDS */
 };
 

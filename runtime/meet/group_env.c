@@ -9,11 +9,13 @@
  * rest. O(1).
  */
 #include "runtime/base/ancestor.h"
+#include "runtime/base/blake2s.h"
 #include "runtime/meet/group.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A launcher's variables; NULL: it has none such. */
 struct launcher {
@@ -74,9 +76,6 @@ static const struct launcher launchers[] = {
 
 #define MOST_GIVEN 65536 /* ranks */
 #define MOST_SECONDS 86400
-
-#define FIRST_PORT 10000u /* below those that the system hands out by itself */
-#define PORTS 22000u
 
 /* A variable's text; NULL if it is empty or not set. */
 static const char *text_of(const char *variable)
@@ -190,15 +189,6 @@ static ccs_status set_address(struct group_env *env, const char *host, unsigned 
 		       : error_set(CCS_EINVAL, "the address %.40s... is too long", host);
 }
 
-static uint32_t hash_of(const char *text)
-{
-	uint32_t h = 2166136261u;
-
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * 16777619u;
-	return h;
-}
-
 static ccs_status given_address(struct group_env *env, const char *given, const char *by)
 {
 	const char *colon = strrchr(given, ':');
@@ -223,24 +213,39 @@ static ccs_status master_address(struct group_env *env, const char *host, const 
 	return set_address(env, host, p < 1023 || p == 65535 ? 1024 : (unsigned)p + 1);
 }
 
-/* Where a job meets that is on one host. */
+/* Where a job meets that is on one host: a name that follows from the user, the job, and an address
+ * if there is one; from a secret that others cannot guess, neither can they guess the name. */
 static ccs_status address_here(struct group_env *env)
 {
-	return set_address(env, "127.0.0.1", FIRST_PORT + hash_of(env->job) % PORTS);
+	unsigned char name[BLAKE2S_BYTES];
+	uid_t user = geteuid();
+	struct blake2s b;
+
+	blake2s_begin(&b, NULL, 0);
+	blake2s_add(&b, &user, sizeof(user));
+	blake2s_add(&b, env->job, strlen(env->job) + 1);
+	blake2s_add(&b, env->address, strlen(env->address));
+	blake2s_end(&b, name);
+	strcpy(env->address, "@ccs-");
+	for (size_t i = 0; i < 12; i++)
+		sprintf(env->address + 5 + 2 * i, "%02x", name[i]);
+	return CCS_OK;
 }
 
 static ccs_status find_address(struct group_env *env)
 {
 	const char *given = text_of("CCS_RENDEZVOUS");
 	const char *host = text_of("MASTER_ADDR"), *port = text_of("MASTER_PORT");
+	const bool here = env->local_nranks == env->nranks;
 
 	if (given)
 		return given_address(env, given, "CCS_RENDEZVOUS");
-	if (host && port)
-		return master_address(env, host, port);
-	if (env->nranks == 1) /* nobody asks */
-		return set_address(env, "127.0.0.1", FIRST_PORT);
-	if (env->local_nranks == env->nranks && *env->job)
+	if (host && port) {
+		ccs_status s = master_address(env, host, port);
+
+		return s || !here ? s : address_here(env);
+	}
+	if (env->nranks == 1 || (here && *env->job)) /* of one nobody asks */
 		return address_here(env);
 	return error_set(CCS_EINVAL,
 			 "%s does not say where the %d ranks can meet: set "
@@ -253,7 +258,7 @@ static ccs_status find_address(struct group_env *env)
 
 /* ---- which job, and how long ------------------------------------------------------- */
 
-/* "VARIABLE=VALUE"; of a long one the beginning, and a number made of all. */
+/* "VARIABLE=VALUE"; of a long one the beginning, and a hash of all. */
 static void set_job(struct group_env *env, const char *variable, const char *value,
 		    const char *step)
 {
@@ -261,8 +266,17 @@ static void set_job(struct group_env *env, const char *variable, const char *val
 	int n = snprintf(env->job, room, "%s=%s%s%s", variable, value, step ? "." : "",
 			 step ? step : "");
 
-	if (n >= (int)room)
-		snprintf(env->job + room - 13, 13, "...#%08x", (unsigned)hash_of(value));
+	if (n >= (int)room) {
+		unsigned char hash[BLAKE2S_BYTES];
+		struct blake2s b;
+
+		blake2s_begin(&b, NULL, 0);
+		blake2s_add(&b, value, strlen(value));
+		blake2s_end(&b, hash);
+		strcpy(env->job + room - 37, "...#");
+		for (size_t i = 0; i < 16; i++)
+			sprintf(env->job + room - 33 + 2 * i, "%02x", hash[i]);
+	}
 }
 
 /* All ranks of one host have one proxy, and another job has another one. */
@@ -283,6 +297,7 @@ static void find_job(const struct launcher *l, struct group_env *env)
 	const char *token = text_of("CCS_JOB_TOKEN");
 
 	*env->job = '\0';
+	env->secret = token != NULL;
 	if (token)
 		set_job(env, "CCS_JOB_TOKEN", token, NULL);
 	for (size_t i = 0; i < NJOBS && l->jobs[i] && !*env->job; i++) {
@@ -403,6 +418,7 @@ ccs_status group_env_given(struct group_env *env, const struct ccs_procs *given)
 	    env->rank >= env->nranks)
 		return error_set(CCS_EINVAL, "rank %d of %d: there are ranks 0 to %d at most",
 				 env->rank, env->nranks, MOST_GIVEN - 1);
+	env->secret = given->job != NULL;
 	if (given->job)
 		set_job(env, "job", given->job, NULL);
 	if (given->address)

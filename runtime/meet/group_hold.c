@@ -10,6 +10,8 @@
  */
 #include "runtime/meet/group_wire.h"
 
+#include "runtime/base/peer.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,8 +30,9 @@
 #define RETRY_SECONDS 0.1 /* without descriptors, before it is tried again */
 
 /* Why callers are turned away. */
-enum reason { SILENT, FOREIGN, VERSION, JOB, SIZE, NO_RANK, TWICE, LEFT, CROWD, REASONS };
+enum reason { USER, SILENT, FOREIGN, VERSION, JOB, SIZE, NO_RANK, TWICE, LEFT, CROWD, REASONS };
 static const char *const reasons[REASONS] = {
+	[USER] = "are another user's",
 	[SILENT] = "did not say in time who they are",
 	[FOREIGN] = "speak another protocol",
 	[VERSION] = "are of another version of ccs",
@@ -48,10 +51,11 @@ struct turned_away {
 
 /* A connection. */
 struct caller {
-	int fd;	      /* -1: closed */
-	int rank;     /* its seat; 0: it has none yet */
-	double until; /* without a seat: when it must have said its hello */
-	size_t got;   /* of it */
+	int fd;				 /* -1: closed */
+	int rank;			 /* its seat; 0: it has none yet */
+	double until;			 /* without a seat: when it must have said its hello */
+	size_t got;			 /* of it */
+	unsigned char nonce[WIRE_NONCE]; /* it was challenged with */
 	struct wire_hello hello;
 	char from[WIRE_FROM];
 };
@@ -64,6 +68,8 @@ struct hold {
 	const struct group_meeting *meeting;
 	double end, accept_at; /* no caller is accepted before that */
 	double hello;	       /* seconds for one */
+	struct wire_keys keys;
+	bool here;	 /* callers are of this host */
 	int port, spare; /* the latter is a descriptor for telling a failure, if no other is left */
 	struct caller *callers;
 	struct pollfd *polls; /* [1 + room]: the port, and the callers */
@@ -110,10 +116,17 @@ static void make_answer(struct wire_answer *a, enum wire_kind kind, ccs_status s
 	a->status = htonl((uint32_t)-(int)s);
 }
 
-/* An answer fits into what a fresh connection buffers; nobody is waited for. */
-static bool answer(struct caller *c, const struct wire_answer *a)
+/* With a proof, which is worth something to callers of this job. It fits into what a fresh connection
+ * buffers; nobody is waited for. */
+static bool tell(const struct hold *h, const struct caller *c, struct wire_answer a)
 {
-	bool told = wire_send(c->fd, a, sizeof(*a), 0);
+	wire_prove(&h->keys, c->nonce, c->hello.nonce, &a, sizeof(a));
+	return wire_send(c->fd, &a, sizeof(a), 0);
+}
+
+static bool answer(const struct hold *h, struct caller *c)
+{
+	bool told = tell(h, c, h->answer);
 
 	hang_up(c);
 	return told;
@@ -126,7 +139,7 @@ static void tell_seated(struct hold *h, struct caller *c)
 
 	make_answer(&a, WIRE_SEATED, CCS_OK);
 	a.status = htonl(left > 0 ? (uint32_t)(left * 1000) : 0);
-	wire_send(c->fd, &a, sizeof(a), 0); /* if not, its end will be heard */
+	tell(h, c, a); /* if not, its end will be heard */
 }
 
 /* A caller that speaks our protocol, but does not belong here: it is told. */
@@ -137,7 +150,7 @@ static void refuse(struct hold *h, struct caller *c, enum reason why, const char
 
 	make_answer(&a, why == JOB ? WIRE_ELSEWHERE : WIRE_REFUSED, CCS_EINVAL);
 	snprintf(a.text, sizeof(a.text), "%s", text);
-	wire_send(c->fd, &a, sizeof(a), 0);
+	tell(h, c, a);
 	turn_away(h, c, why, "%s", detail);
 }
 
@@ -176,7 +189,7 @@ static void fail(struct hold *h, ccs_status s, int rank, const char *why)
 	for (int r = 1; r < h->env->nranks; r++) {
 		if (h->seats[r] < 0)
 			continue;
-		answer(h->callers + h->seats[r], &h->answer);
+		answer(h, h->callers + h->seats[r]);
 		h->seats[r] = TOLD;
 	}
 }
@@ -216,7 +229,7 @@ static void seat(struct hold *h, struct caller *c, uint32_t rank)
 	else if (h->seats[rank] >= 0)
 		hang_up(h->callers + h->seats[rank]);
 	if (h->failed) {
-		answer(c, &h->answer);
+		answer(h, c);
 		h->seats[rank] = TOLD;
 		return;
 	}
@@ -242,22 +255,25 @@ static bool taken(struct hold *h, const struct caller *c, uint32_t rank)
 	return false;
 }
 
-/* A whole hello. Only the job's name tells its own callers from those of another job. */
+/* A whole hello. Only the proof tells the job's own callers from others. */
 static void check_hello(struct hold *h, struct caller *c)
 {
 	const struct group_env *env = h->env;
 	struct wire_hello *w = &c->hello;
 	uint32_t rank = ntohl(w->rank), nranks = ntohl(w->nranks);
 	char text[WIRE_TEXT], detail[160];
-	bool ours = memchr(w->job, '\0', sizeof(w->job)) && !strcmp(w->job, env->job);
+	bool ours = wire_proves(&h->keys, c->nonce, w->nonce, w, sizeof(*w)), named;
 
 	wire_clean(w->release, sizeof(w->release));
 	wire_clean(w->job, sizeof(w->job));
 	wire_clean(w->text, sizeof(w->text));
+	named = strcmp(w->job, h->keys.name) == 0;
 	if (!ours) {
-		snprintf(detail, sizeof(detail), "%s", *w->job ? w->job : "without a name");
+		snprintf(detail, sizeof(detail), "%s%s", *w->job ? w->job : "without a name",
+			 named ? ", which it does not prove" : "");
 		snprintf(text, sizeof(text), "another job meets there (%s; this is one %s%s)",
-			 *env->job ? env->job : "without a name", *w->job ? "with " : "", detail);
+			 *h->keys.name ? h->keys.name : "without a name", *w->job ? "with " : "",
+			 detail);
 		refuse(h, c, JOB, detail, text);
 	} else if (strcmp(w->release, CCS_VERSION) ||
 		   ntohl(w->card_bytes) != h->meeting->card_bytes) {
@@ -277,9 +293,8 @@ static void check_hello(struct hold *h, struct caller *c)
 	} else if (taken(h, c, rank)) {
 		snprintf(detail, sizeof(detail), "rank %u", rank);
 		snprintf(text, sizeof(text),
-			 "two processes were started as rank %u: this one, and "
-			 "that at %s",
-			 rank, h->callers[h->seats[rank]].from);
+			 "two processes were started as rank %u: this one, and another (%s)", rank,
+			 h->callers[h->seats[rank]].from);
 		refuse(h, c, TWICE, detail, text);
 	} else {
 		seat(h, c, rank);
@@ -392,6 +407,29 @@ static bool make_room(struct hold *h, int e)
 	return false;
 }
 
+/* What a caller is asked, if the system does not say already that it is another user's. */
+static void welcome(struct hold *h, struct caller *c)
+{
+	struct wire_challenge w = { .head = wire_head(sizeof(w)) };
+	struct ucred of;
+
+	if (h->here) {
+		bool mine = peer_is_mine(c->fd, &of);
+
+		snprintf(c->from, sizeof(c->from), "process %d", (int)of.pid);
+		if (!mine) {
+			turn_away(h, c, USER, "user %u", (unsigned)of.uid);
+			return;
+		}
+	}
+	if (wire_nonce(c->nonce)) {
+		fail(h, CCS_ESYSTEM, 0, ccs_error());
+		return;
+	}
+	memcpy(w.nonce, c->nonce, sizeof(w.nonce));
+	wire_send(c->fd, &w, sizeof(w), 0);
+}
+
 /* Those who wait at the port, but no more than there is room for: they may come without end. */
 static void accept_all(struct hold *h)
 {
@@ -419,6 +457,7 @@ static void accept_all(struct hold *h)
 		c = h->callers + h->n++;
 		*c = (struct caller){ .fd = fd, .until = clock_seconds() + h->hello };
 		wire_from((struct sockaddr *)&from, n, c->from);
+		welcome(h, c);
 	}
 }
 
@@ -517,7 +556,7 @@ static ccs_status answer_all(struct hold *h)
 	for (int r = 1; r < h->env->nranks; r++) {
 		struct caller *c = h->callers + h->seats[r];
 
-		if (!answer(c, &h->answer) && !s)
+		if (!answer(h, c) && !s)
 			s = error_set(CCS_EABORTED,
 				      "rank %d (%s) went away before it could be told how to go on",
 				      r, c->from);
@@ -585,6 +624,8 @@ ccs_status group_hold(const struct group_env *env, const struct group_meeting *m
 	h->port = h->spare = -1;
 	h->hello = limit * HELLO_PART < WIRE_SECONDS ? limit * HELLO_PART : WIRE_SECONDS;
 	wire_place(&p, env->address);
+	wire_keys(&h->keys, env);
+	h->here = p.here;
 	if (!make_seats(h))
 		s = error_set(CCS_ENOMEM, "out of memory for a meeting of %d ranks", env->nranks);
 	else

@@ -12,11 +12,13 @@
  * process would open it too, and changing the environment races with the threads of
  * whoever uses this library. So it is left alone.
  *
- * Anybody who reaches the port can take part, as with NCCL's own: the job's name tells
- * jobs apart and is no secret, and the hosts of a job are trusted. But nobody can make a
- * process wait beyond its time, or end otherwise than with an answer or a failure.
+ * What is not proved (group_wire.h) is not believed: then it calls again, as if nobody had answered.
+ * Nobody can make a process wait beyond its time, or end otherwise than with an answer or a
+ * failure.
  */
 #include "runtime/meet/group_wire.h"
+
+#include "runtime/base/peer.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -36,6 +38,8 @@ struct visitor {
 	const struct group_env *env;
 	const struct group_meeting *meeting;
 	struct wire_hello hello;
+	struct wire_challenge challenge;
+	struct wire_keys keys;
 	double end;
 	char why[300]; /* nobody has answered so far */
 };
@@ -61,7 +65,7 @@ static void make_hello(struct visitor *v, ccs_status here)
 		.status = htonl((uint32_t)-(int)here),
 		.card_bytes = htonl((uint32_t)v->meeting->card_bytes),
 	};
-	memcpy(w->job, v->env->job, sizeof(w->job));
+	memcpy(w->job, v->keys.name, sizeof(w->job));
 	memcpy(w->card, v->meeting->card, v->meeting->card_bytes);
 	if (here)
 		snprintf(w->text, sizeof(w->text), "%.990s", ccs_error());
@@ -86,47 +90,62 @@ static ccs_status stranger(const struct visitor *v)
 			 v->env->address);
 }
 
-/* Whether what has come so far can become an answer. */
-static bool check_head(const struct visitor *v, const struct wire_answer *a, size_t got,
-		       ccs_status *s)
+/* Whether what has come so far can become such a message. */
+static bool check_head(const struct visitor *v, const struct wire_head *head, size_t got,
+		       size_t bytes, ccs_status *s)
 {
-	if (!wire_ours(a, got)) {
+	if (!wire_ours(head, got)) {
 		*s = stranger(v);
 		return false;
 	}
-	if (got < sizeof(a->head) || (a->head.version == v->hello.head.version &&
-				      a->head.bytes == wire_head(sizeof(*a)).bytes))
+	if (got < sizeof(*head) ||
+	    (head->version == v->hello.head.version && head->bytes == wire_head(bytes).bytes))
 		return true;
 	*s = error_set(CCS_EINVAL,
 		       "rank 0 at %s has another version of ccs than this process, "
 		       "%s: it meets by version %u of the protocol, not %u: all must have the "
 		       "same",
-		       v->env->address, CCS_VERSION, ntohl(a->head.version), WIRE_VERSION);
+		       v->env->address, CCS_VERSION, ntohl(head->version), WIRE_VERSION);
 	return false;
 }
 
-/* One answer, until `end`. AGAIN: it has not come. */
-static enum outcome receive(struct visitor *v, int fd, struct wire_answer *a, double end,
+/* One message, of so many bytes, until `end`. AGAIN: it has not come. */
+static enum outcome receive(struct visitor *v, int fd, void *message, size_t bytes, double end,
 			    ccs_status *s)
 {
 	size_t got = 0;
 
 	*s = CCS_OK;
-	while (got < sizeof(*a)) {
+	while (got < bytes) {
 		ssize_t k;
 
 		if (!wire_wait(fd, POLLIN, end))
 			return again(v, "somebody listens there, and does not answer");
-		k = recv(fd, (char *)a + got, sizeof(*a) - got, 0);
+		k = recv(fd, (char *)message + got, bytes - got, 0);
 		if (k < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK))
 			continue;
 		if (k <= 0)
 			return again(v, "who listens there hangs up without an answer");
 		got += (size_t)k;
-		if (!check_head(v, a, got, s))
+		if (!check_head(v, message, got, bytes, s))
 			return OVER;
 	}
 	return OVER;
+}
+
+/* An answer, if it is proved. What jobs say of themselves is told without. */
+static enum outcome receive_answer(struct visitor *v, int fd, struct wire_answer *a, double end,
+				   ccs_status *s)
+{
+	enum outcome how = receive(v, fd, a, sizeof(*a), end, s);
+
+	if (how == AGAIN || *s ||
+	    wire_proves(&v->keys, v->challenge.nonce, v->hello.nonce, a, sizeof(*a)))
+		return how;
+	wire_clean(a->text, sizeof(a->text));
+	return again(v, ntohl(a->kind) == WIRE_ELSEWHERE
+				? a->text
+				: "who listens there does not prove that it is of this job");
 }
 
 /* A whole answer. */
@@ -168,32 +187,53 @@ static enum outcome talk(struct visitor *v, int fd, ccs_status *s)
 {
 	double now = clock_seconds(),
 	       end = v->end < now + WIRE_SECONDS ? v->end : now + WIRE_SECONDS;
+	const size_t first = sizeof(v->hello.head);
 	struct wire_answer a = { .kind = 0 };
 	enum outcome how;
 
-	wire_send(fd, &v->hello, sizeof(v->hello), end); /* if not, no answer comes */
-	how = receive(v, fd, &a, end, s);
+	wire_send(fd, &v->hello, first, end); /* if not, no answer comes */
+	how = receive(v, fd, &v->challenge, sizeof(v->challenge), end, s);
+	if (how == OVER && !*s)
+		*s = wire_nonce(v->hello.nonce);
+	if (how == AGAIN || *s)
+		return how;
+	wire_prove(&v->keys, v->challenge.nonce, v->hello.nonce, &v->hello, sizeof(v->hello));
+	wire_send(fd, (char *)&v->hello + first, sizeof(v->hello) - first, end);
+	how = receive_answer(v, fd, &a, end, s);
 	if (how == OVER && !*s && ntohl(a.kind) == WIRE_SEATED)
-		how = receive(v, fd, &a, end_of(v, &a), s);
+		how = receive_answer(v, fd, &a, end_of(v, &a), s);
 	return how == AGAIN || *s ? how : understand(v, &a, s);
+}
+
+/* The same, if it is not another user's process that listens on this host. */
+static enum outcome talk_to_mine(struct visitor *v, bool here, int fd, ccs_status *s)
+{
+	struct ucred of;
+	char why[100];
+
+	if (!here || peer_is_mine(fd, &of))
+		return talk(v, fd, s);
+	snprintf(why, sizeof(why), "process %d of user %u listens there, and this is user %u",
+		 (int)of.pid, (unsigned)of.uid, (unsigned)geteuid());
+	return again(v, why);
 }
 
 /* Each address of the host in turn, until one has an answer. */
 static enum outcome call(struct visitor *v, const struct wire_place *p, ccs_status *s)
 {
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found = NULL;
-	int e = getaddrinfo(p->host, p->port, &hints, &found);
+	struct wire_addresses at;
+	int e = wire_find(p, &at);
 	enum outcome how = AGAIN;
 
 	if (e)
 		snprintf(v->why, sizeof(v->why), "%s: %s", p->host, gai_strerror(e));
-	for (struct addrinfo *a = found; a && how == AGAIN; a = a->ai_next) {
+	for (struct addrinfo *a = at.first; a && how == AGAIN; a = a->ai_next) {
 		double now = clock_seconds();
 		double end = v->end < now + CONNECT_SECONDS ? v->end : now + CONNECT_SECONDS;
 		int fd = wire_connect(a, end);
 
 		if (fd >= 0) {
-			how = talk(v, fd, s);
+			how = talk_to_mine(v, p->here, fd, s);
 			close(fd);
 		} else if (wire_exhausted(errno)) {
 			*s = wire_exhaustion(errno, "rank 0 cannot be called");
@@ -202,8 +242,8 @@ static enum outcome call(struct visitor *v, const struct wire_place *p, ccs_stat
 			snprintf(v->why, sizeof(v->why), "%s", strerror(errno));
 		}
 	}
-	if (found)
-		freeaddrinfo(found);
+	if (at.found)
+		freeaddrinfo(at.found);
 	return how;
 }
 
@@ -216,6 +256,7 @@ static ccs_status visit(const struct group_env *env, const struct group_meeting 
 	ccs_status s;
 
 	wire_place(&p, env->address);
+	wire_keys(&v.keys, env);
 	make_hello(&v, here);
 	while (call(&v, &p, &s) == AGAIN) {
 		double left = v.end - clock_seconds();

@@ -8,9 +8,11 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -21,6 +23,11 @@ void wire_place(struct wire_place *p, const char *address)
 	const char *colon = strrchr(address, ':');
 	size_t n = (size_t)(colon - address);
 
+	*p = (struct wire_place){ .here = *address == '@' };
+	if (p->here) {
+		snprintf(p->host, sizeof(p->host), "%s", address + 1);
+		return;
+	}
 	if (*address == '[' && n > 2 && colon[-1] == ']') { /* IPv6 */
 		address++;
 		n -= 2;
@@ -64,6 +71,65 @@ void wire_clean(char *text, size_t size)
 			*text = '?';
 }
 
+/* ---- proofs --------------------------------------------------------------------------- */
+
+void wire_keys(struct wire_keys *k, const struct group_env *env)
+{
+	unsigned char mark[BLAKE2S_BYTES];
+	struct blake2s b;
+
+	blake2s_begin(&b, "ccs job", 7);
+	blake2s_add(&b, env->job, strlen(env->job));
+	blake2s_end(&b, k->job);
+	memset(k->name, 0, sizeof(k->name));
+	if (!env->secret) {
+		snprintf(k->name, sizeof(k->name), "%s", env->job);
+		return;
+	}
+	blake2s_begin(&b, k->job, sizeof(k->job));
+	blake2s_add(&b, "mark", 4);
+	blake2s_end(&b, mark);
+	snprintf(k->name, sizeof(k->name), "%.*s=#%02x%02x%02x%02x", (int)strcspn(env->job, "="),
+		 env->job, mark[0], mark[1], mark[2], mark[3]);
+}
+
+ccs_status wire_nonce(unsigned char nonce[WIRE_NONCE])
+{
+	return getrandom(nonce, WIRE_NONCE, 0) == WIRE_NONCE
+		       ? CCS_OK
+		       : error_set(CCS_ESYSTEM, "no random number: %s", strerror(errno));
+}
+
+static void code_of(const struct wire_keys *k, const unsigned char *of_rank_0,
+		    const unsigned char *of_caller, const void *message, size_t n,
+		    unsigned char code[BLAKE2S_BYTES])
+{
+	struct blake2s b;
+
+	blake2s_begin(&b, k->job, sizeof(k->job));
+	blake2s_add(&b, of_rank_0, WIRE_NONCE);
+	blake2s_add(&b, of_caller, WIRE_NONCE);
+	blake2s_add(&b, message, n - BLAKE2S_BYTES);
+	blake2s_end(&b, code);
+}
+
+void wire_prove(const struct wire_keys *k, const unsigned char *of_rank_0,
+		const unsigned char *of_caller, void *message, size_t n)
+{
+	code_of(k, of_rank_0, of_caller, message, n, (unsigned char *)message + n - BLAKE2S_BYTES);
+}
+
+bool wire_proves(const struct wire_keys *k, const unsigned char *of_rank_0,
+		 const unsigned char *of_caller, const void *message, size_t n)
+{
+	unsigned char code[BLAKE2S_BYTES];
+
+	code_of(k, of_rank_0, of_caller, message, n, code);
+	return blake2s_same(code, (const unsigned char *)message + n - BLAKE2S_BYTES);
+}
+
+/* ---- descriptors ----------------------------------------------------------------------- */
+
 bool wire_exhausted(int e)
 {
 	return e == EMFILE || e == ENFILE;
@@ -87,11 +153,13 @@ ccs_status wire_exhaustion(int e, const char *what)
 
 /* ---- listening ------------------------------------------------------------------------ */
 
-/* A peer whose host is gone without a word is noticed within a minute. */
+/* A peer whose host is gone without a word is noticed within a minute; and what is said is said at
+ * once. Of TCP: on one host neither is of use, nor known. */
 static void keep_alive(int fd)
 {
 	int on = 1, idle = 20, every = 10, times = 3;
 
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof(every));
@@ -118,6 +186,17 @@ static int listen_at(const struct sockaddr *address, socklen_t size)
 	return -1;
 }
 
+/* Of the abstract name space, which needs no file, and is gone with the socket. */
+static socklen_t address_here(const struct wire_place *p, struct sockaddr_un *at)
+{
+	size_t n = strlen(p->host);
+
+	*at = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	n = n < sizeof(at->sun_path) ? n : sizeof(at->sun_path) - 1;
+	memcpy(at->sun_path + 1, p->host, n);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
+}
+
 static int listen_once(const struct wire_place *p)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST };
@@ -125,10 +204,13 @@ static int listen_once(const struct wire_place *p)
 	unsigned short port = htons((unsigned short)atoi(p->port));
 	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = port };
 	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = port };
-	bool here = strcmp(p->host, "localhost") == 0;
+	bool loopback = strcmp(p->host, "localhost") == 0;
+	struct sockaddr_un here;
 	int fd;
 
-	if (getaddrinfo(here ? "127.0.0.1" : p->host, p->port, &hints, &found) == 0) {
+	if (p->here)
+		return listen_at((struct sockaddr *)&here, address_here(p, &here));
+	if (getaddrinfo(loopback ? "127.0.0.1" : p->host, p->port, &hints, &found) == 0) {
 		fd = listen_at(found->ai_addr, found->ai_addrlen);
 		freeaddrinfo(found);
 		return fd;
@@ -157,8 +239,9 @@ ccs_status wire_listen(const struct wire_place *p, double end, int *fd)
 		return CCS_OK;
 	if (wire_exhausted(errno))
 		return wire_exhaustion(errno, "rank 0 cannot listen for the others");
-	return error_set(CCS_ESYSTEM, "rank 0 cannot listen at %s port %s: %s (%s)", p->host,
-			 p->port, strerror(errno), cure_of(errno));
+	return error_set(CCS_ESYSTEM, "rank 0 cannot listen at %s%s%s%s: %s (%s)",
+			 p->here ? "@" : "", p->host, p->here ? "" : " port ", p->port,
+			 strerror(errno), cure_of(errno));
 }
 
 /* ---- calling --------------------------------------------------------------------------- */
@@ -178,6 +261,24 @@ bool wire_wait(int fd, short events, double end)
 	}
 	errno = ETIMEDOUT;
 	return false;
+}
+
+int wire_find(const struct wire_place *p, struct wire_addresses *a)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	int e;
+
+	*a = (struct wire_addresses){ .found = NULL };
+	if (p->here) {
+		a->one = (struct addrinfo){ .ai_family = AF_UNIX,
+					    .ai_addr = (struct sockaddr *)&a->here,
+					    .ai_addrlen = address_here(p, &a->here) };
+		a->first = &a->one;
+		return 0;
+	}
+	e = getaddrinfo(p->host, p->port, &hints, &a->found);
+	a->first = e ? NULL : a->found;
+	return e;
 }
 
 /* How a connection that was begun turned out: an errno. */

@@ -2,26 +2,39 @@
  * What processes that meet say to one another, and by which sockets. Private to
  * group_*.c.
  *
- * A caller says one hello. Rank 0 says at once whether it has a seat, and how long it may
- * take, and one answer at the end. All begin with the same head, so that processes of
- * different versions understand that much. Everything has a fixed length,
- * known before it comes: nothing is allocated, or waited for, because a peer says so.
- * Numbers are in network order. A peer may be anybody who reaches the port.
+ *   caller                      rank 0
+ *   head of its hello     -->
+ *                         <--   challenge: a nonce
+ *   hello: a nonce, proof -->
+ *                         <--   answer, proof: it has a seat, and how long that may take
+ *                         <--   answer, proof: how it went, at the end
+ *
+ * A proof is a code of the message and both nonces, keyed with the job's name (BLAKE2s, RFC 7693):
+ * who does not know the name has none, nor one that was heard before, and is not believed. That is
+ * worth as much as the name is secret: CCS_JOB_TOKEN's, not that of most launchers. What is said is
+ * not encrypted. On one host the system says whose process the other end is, too (base/peer.h).
+ *
+ * All begin with the same head, so that processes of different versions understand that much.
+ * Everything has a fixed length, known before it comes: nothing is allocated, or waited for, because
+ * a peer says so. Numbers are in network order. A peer may be anybody who reaches the place.
  */
 #ifndef CCS_RUNTIME_MEET_GROUP_WIRE_H
 #define CCS_RUNTIME_MEET_GROUP_WIRE_H
 
+#include "runtime/base/blake2s.h"
 #include "runtime/base/clock.h"
 #include "runtime/meet/group.h"
 
 #include <netdb.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #define WIRE_MAGIC "ccs-meet"
-#define WIRE_VERSION 2u
+#define WIRE_VERSION 3u
 #define WIRE_TEXT 1000
 #define WIRE_FROM 64
+#define WIRE_NONCE 16
 #define WIRE_SECONDS 10 /* at most, for a hello, and for the first word back */
 #define WIRE_GRACE 2	/* seconds behind the end, for telling that it was the end */
 
@@ -30,15 +43,22 @@ struct wire_head {
 	uint32_t version, bytes; /* of the protocol; that follow */
 };
 
+struct wire_challenge {
+	struct wire_head head;
+	unsigned char nonce[WIRE_NONCE];
+};
+
 struct wire_hello {
 	struct wire_head head;
-	char release[16], job[GROUP_JOB]; /* ccs's version; struct group_env */
+	unsigned char nonce[WIRE_NONCE];
+	char release[16], job[GROUP_JOB]; /* ccs's version; of the job what others may know */
 	uint32_t self[4];		  /* the same in all calls of one process */
 	uint32_t rank, nranks;
 	uint32_t status; /* minus a ccs_status: it failed before, as `text` says */
 	uint32_t card_bytes;
 	unsigned char card[GROUP_CARD];
 	char text[WIRE_TEXT];
+	unsigned char proof[BLAKE2S_BYTES]; /* of all before */
 };
 
 enum wire_kind {
@@ -55,13 +75,33 @@ struct wire_answer {
 	uint32_t answer_bytes;
 	char text[WIRE_TEXT];
 	unsigned char answer[GROUP_ANSWER];
+	unsigned char proof[BLAKE2S_BYTES]; /* of all before */
 };
+
+_Static_assert(sizeof(struct wire_hello) != sizeof(struct wire_answer),
+	       "a head says which it is: no proof of one is the other's");
+
+/* What proofs are made with. */
+struct wire_keys {
+	unsigned char job[BLAKE2S_BYTES];
+	char name[GROUP_JOB]; /* of the job what others may know */
+};
+
+void wire_keys(struct wire_keys *k, const struct group_env *env);
+/** CCS_ESYSTEM: the system has no random numbers. */
+ccs_status wire_nonce(unsigned char nonce[WIRE_NONCE]);
+/** The proof of a message, which ends with its room: rank 0's nonce, and the caller's. O(n). */
+void wire_prove(const struct wire_keys *k, const unsigned char *of_rank_0,
+		const unsigned char *of_caller, void *message, size_t n);
+bool wire_proves(const struct wire_keys *k, const unsigned char *of_rank_0,
+		 const unsigned char *of_caller, const void *message, size_t n);
 
 struct wire_place {
 	char host[256], port[8];
+	bool here; /* `host` names a socket of this host */
 };
 
-/** HOST:PORT, or [HOST]:PORT. */
+/** HOST:PORT, [HOST]:PORT, or @NAME. */
 void wire_place(struct wire_place *p, const char *address);
 /** "10.0.0.1:4000" */
 void wire_from(const struct sockaddr *a, socklen_t n, char text[WIRE_FROM]);
@@ -79,6 +119,15 @@ ccs_status wire_exhaustion(int e, const char *what);
  *  127.0.1.1 on its own host, any of this host's addresses. Tries again until `end` while
  *  the port is in use. CCS_ESYSTEM. */
 ccs_status wire_listen(const struct wire_place *p, double end, int *fd);
+/* The addresses of a place. */
+struct wire_addresses {
+	struct addrinfo *first, *found; /* to be freed by freeaddrinfo */
+	struct addrinfo one;
+	struct sockaddr_un here;
+};
+
+/** An error of getaddrinfo, or 0. */
+int wire_find(const struct wire_place *p, struct wire_addresses *a);
 /** Connects; waits until `end`. -1, with errno. */
 int wire_connect(const struct addrinfo *a, double end);
 /** Waits until the socket can be read, or written to, or `end`. */

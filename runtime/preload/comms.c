@@ -3,28 +3,22 @@
  *
  * In: a communicator of MPI's. Out: its struct held, an attribute of it, which goes with it.
  * The ranks make their communicator of ccs at the first call that is taken: rank 0 tells the
- * others where they meet; and whatever keeps one of them from it, all learn of, by MPI.
+ * others the name by which they meet; and whatever keeps one of them from it, all learn of, by MPI.
  */
 #include "runtime/preload/preload.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define MEET_SECONDS 60
+#define JOB 40		 /* bytes of a job's name */
 #define DESCRIPTORS 16	 /* that a communicator opens, beside those for each rank */
 #define EAGER_ROUNDS 100 /* that a call looks after MPI before it sleeps between them */
-
-/* Where the ranks of a communicator meet. */
-struct appointment {
-	char job[40], address[40];
-};
 
 /* ---- what is known ------------------------------------------------------------------------ */
 
@@ -172,6 +166,16 @@ static bool on_one_host(const struct held *h)
 	return n == h->size;
 }
 
+/* Whether all ranks are processes of one user, which may share memory. */
+static bool of_one_user(const struct held *h)
+{
+	const unsigned own[2] = { geteuid(), ~geteuid() };
+	unsigned least[2];
+
+	return !PMPI_Allreduce(own, least, 2, MPI_UNSIGNED, MPI_MIN, h->comm) &&
+	       least[0] == ~least[1];
+}
+
 /* Whether all ranks are of this process's MPI_COMM_WORLD. Those of others, which were spawned or
  * connected to, may run without this library, or with another CCS_MPI. */
 static bool in_one_job(const struct held *h)
@@ -191,33 +195,15 @@ static bool in_one_job(const struct held *h)
 	return !n;
 }
 
-/* A port of this host that nobody has. */
-static unsigned free_port(void)
+/* No other job's, and no other's to know: by it the ranks find one another. */
+static ccs_status make_job(char job[JOB])
 {
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
-	socklen_t size = sizeof(at);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0 || bind(fd, (struct sockaddr *)&at, size) ||
-	    getsockname(fd, (struct sockaddr *)&at, &size))
-		at.sin_port = 0;
-	if (fd >= 0)
-		close(fd);
-	return ntohs(at.sin_port);
-}
-
-/* Without a port it follows from the job's name. */
-static void make_place(struct appointment *at)
-{
-	unsigned port = free_port();
-	uint64_t number[2] = { 0 };
+	unsigned long long number[2];
 
 	if (getrandom(number, sizeof(number), 0) != (ssize_t)sizeof(number))
-		number[0] = (uint64_t)getpid();
-	snprintf(at->job, sizeof(at->job), "%016llx%016llx", (unsigned long long)number[0],
-		 (unsigned long long)number[1]);
-	if (port)
-		snprintf(at->address, sizeof(at->address), "127.0.0.1:%u", port);
+		return ccs_error_set(CCS_ESYSTEM, "no random number: %s", strerror(errno));
+	snprintf(job, JOB, "%016llx%016llx", number[0], number[1]);
+	return CCS_OK;
 }
 
 /* While a call of ccs waits, MPI's messages go on: a rank may need this one's to come here. */
@@ -231,13 +217,12 @@ static unsigned look_after_mpi(void *of)
 	return h->rounds < EAGER_ROUNDS ? 0 : 1;
 }
 
-static ccs_status open_comm(struct held *h, const struct appointment *at)
+static ccs_status open_comm(struct held *h, const char *job)
 {
 	struct ccs_procs procs = {
 		.rank = h->rank,
 		.nranks = h->size,
-		.job = at->job,
-		.address = *at->address ? at->address : NULL,
+		.job = job,
 		.seconds = MEET_SECONDS,
 	};
 	ccs_status s = ccs_comm_init_procs(&h->ccs, &procs);
@@ -283,7 +268,8 @@ static ccs_status has_descriptors(const struct held *h)
 
 void held_meet(struct held *h)
 {
-	struct appointment at = { "", "" };
+	char job[JOB] = "";
+	ccs_status s;
 
 	h->meeting = REFUSED;
 	if (!in_one_job(h)) {
@@ -294,12 +280,17 @@ void held_meet(struct held *h)
 		snprintf(h->why, sizeof(h->why), "ranks on several hosts");
 		return;
 	}
-	if (!agree(h, has_descriptors(h)))
+	if (!of_one_user(h)) {
+		snprintf(h->why, sizeof(h->why), "ranks are processes of different users");
 		return;
-	if (!h->rank)
-		make_place(&at);
-	PMPI_Bcast(&at, (int)sizeof(at), MPI_CHAR, 0, h->comm);
-	if (agree(h, open_comm(h, &at))) {
+	}
+	s = has_descriptors(h);
+	if (!s && !h->rank)
+		s = make_job(job);
+	if (!agree(h, s))
+		return;
+	PMPI_Bcast(job, JOB, MPI_CHAR, 0, h->comm);
+	if (agree(h, open_comm(h, job))) {
 		h->meeting = MET;
 		return;
 	}

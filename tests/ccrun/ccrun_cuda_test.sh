@@ -388,7 +388,10 @@ says "... it is what they meet by" "$tmp/err1" '^ccrun: rank 1: .*NCCL'
 second_lacks() { by_torchrun $1; [ $1 = 0 ] || export CCS_NCCL=none; }
 launched "... without NCCL on rank 1" 4 second_lacks "$ccrun" --device cuda "$ring"
 says "... rank 0 need not wait for it" "$tmp/err0" '^ccrun: rank 0: rank 1: this needs NCCL'
-two_jobs() { by_torchrun $1; export TORCHELASTIC_RUN_ID=job-$1 CCS_RENDEZVOUS_SECONDS=1; }
+two_jobs() {
+	by_torchrun $1
+	export TORCHELASTIC_RUN_ID=job-$1 CCS_RENDEZVOUS_SECONDS=1 CCS_RENDEZVOUS=127.0.0.1:$port
+}
 launched "... two jobs at one address" 3 two_jobs "$ccrun" --device cuda "$ring"
 says "... do not join: rank 0 tells of the other" "$tmp/err0" \
 	'rank 1 did not come .* of another job \(the last: .*, TORCHELASTIC_RUN_ID=job-1\)'
@@ -399,7 +402,7 @@ launched "... unless they say that they are one" 0 one_job "$ccrun" --device cud
 
 # A rank 0 that tells rank 1 any status: its exit status is that of a failure, never 70.
 told() { # told STATUS WANTED
-	"$build/tests/hosts/group_fail_test" answer $port "$1" &
+	"$build/tests/hosts/group_fail_test" answer $port "$1" "" &
 	answering=$!
 	(
 		by_torchrun 1

@@ -215,30 +215,44 @@ static bool call_until_stuck(struct member *m)
 	return ok;
 }
 
-static void test_stopped(void)
+/* Rank `who` is stopped after so many calls: the others name it, before any that waits. */
+static bool stopped(int who, int calls)
 {
+	static const char begin[] = "no progress for 400 ms: rank ";
 	struct team t = { .seconds = 0 };
 	bool ok = true;
 
 	team_start(&t, N, call_until_stuck, NULL);
-	ok = team_await(&t, 1, 50);
-	team_signal(&t, 1, SIGSTOP);
+	ok = team_await(&t, who, calls);
+	team_signal(&t, who, SIGSTOP);
 	for (int r = 0; r < N; r++)
-		for (int i = 0; r != 1 && !t.told[r].status && i < SOON; i++)
+		for (int i = 0; r != who && !t.told[r].status && i < SOON; i++)
 			usleep(1000);
 	for (int r = 0; r < N; r++) {
-		bool named = t.told[r].status == CCS_ETIMEOUT && strstr(t.told[r].text, "rank 1");
+		const char *text = t.told[r].text;
+		bool named = t.told[r].status == CCS_ETIMEOUT &&
+			     !strncmp(text, begin, strlen(begin)) &&
+			     atoi(text + strlen(begin)) == who;
 
-		if (r != 1 && !named)
-			printf("# rank %d: %s: %s\n", r, ccs_status_name(t.told[r].status),
-			       t.told[r].text);
-		ok = ok && (r == 1 || named);
+		if (r != who && !named)
+			printf("# rank %d, with rank %d stopped: %s: %s\n", r, who,
+			       ccs_status_name(t.told[r].status), text);
+		ok = ok && (r == who || named);
 	}
-	say(ok, "a process that is stopped: a timeout in the others");
-	team_signal(&t, 1, SIGCONT);
-	ok = team_end(&t, TEAM_ENOUGH);
-	say(ok && t.told[1].status, "... and in itself, when it goes on");
+	team_signal(&t, who, SIGCONT);
+	ok = team_end(&t, TEAM_ENOUGH) && ok && t.told[who].status;
 	team_free(&t);
+	return ok;
+}
+
+static void test_stopped(void)
+{
+	bool ok = true;
+
+	for (int i = 0; i < 8; i++)
+		ok = stopped(i % N, 20 + 7 * i) && ok;
+	say(ok,
+	    "a process that is stopped: a timeout in the others, which name it first, and in it");
 }
 
 static void test_timeouts(void)

@@ -9,6 +9,7 @@
  */
 #include "tests/support/order.h"
 #include "tests/support/places.h"
+#include "tests/support/peers.h"
 #include "tests/support/processes.h"
 
 #include <stdio.h>
@@ -38,6 +39,7 @@ struct scene {
 	bool odd;	  /* rank 3 has another setting */
 	int port;	  /* they meet there, by torchrun's variables; 0: by the id */
 	unsigned timeout;
+	bool stolen;
 	void (*play)(struct scene *, struct ccs_comm *, int rank);
 };
 
@@ -71,6 +73,7 @@ static int act(void *scene, int rank)
 	alarm(100); /* of a rank that hangs the others tell nothing */
 	if (s->fail && rank == 2 && !s->late)
 		setenv("FAKE_CUDA_FAIL", s->fail, 1);
+	peers_pretend((struct peers){ .other_owner = s->stolen && rank == 2 });
 	if (s->odd)
 		setenv("CCS_TILE_BYTES", rank == 3 ? "128" : "256", 1);
 	status = s->port ? join_by_env(s, &comm, rank)
@@ -531,6 +534,17 @@ static void test_mismatch(const struct ccs_module *m)
 }
 
 /* One rank is set otherwise. */
+/* Rank 2 finds another user's segment where rank 0's should be. */
+static void test_stolen(void)
+{
+	struct scene s = { .n = 4, .play = play_nothing, .stolen = true };
+	bool all = perform(&s);
+
+	say(all && all_say(&s, 2, CCS_ESYSTEM, "rank 2: /dev/shm/ccs-", "is another user's"),
+	    "memory that is another user's is not shared");
+	end(&s);
+}
+
 static void test_settings(void)
 {
 	struct scene s = { .n = 4, .odd = true, .play = play_nothing };
@@ -614,6 +628,7 @@ static void test_trouble(const struct ccs_module *m)
 	test_death(m);
 	test_mismatch(m);
 	test_words();
+	test_stolen();
 	test_settings();
 	test_env(m);
 	test_failing(m, "cuMemHostRegister_v2", false, 0);

@@ -50,7 +50,7 @@ say "runtime includes runtime only" \
 	"$(grep -rnE '#include "(compiler|lang|tests)/' runtime)"
 say "what processes meet by knows of no GPU" \
 	"$(grep -rnE '#include "' runtime/meet/group* |
-	   grep -vE '"runtime/(meet/group|meet/group_wire|base/[a-z]+)\.h"')"
+	   grep -vE '"runtime/(meet/group|meet/group_wire|base/[a-z0-9]+)\.h"')"
 
 # A build may hold objects of sources that are no more.
 objects() { # objects FOLDER...: of the sources that are there

@@ -3,7 +3,8 @@
  * whatever a peer says; and a meeting of very many.
  *
  * usage: group_fail_test [RANKS]            so many meet in the last test (4096)
- *        group_fail_test answer PORT STATUS  is a rank 0 that tells one caller that failure
+ *        group_fail_test answer PORT STATUS JOB  is that job's rank 0, which tells one caller that
+ *                                           failure
  */
 #include "tests/support/meeting.h"
 #include "tests/support/processes.h"
@@ -102,7 +103,7 @@ static bool be_twice(void)
 	return parts_have_sum(p, 3) &&
 	       part_failed(p + 3, CCS_EINVAL,
 			   "two processes were started as rank 1: this one, "
-			   "and that at 127.0.0.1:");
+			   "and another (127.0.0.1:");
 }
 
 /* A job at a place where another one meets, which ends soon. */
@@ -197,18 +198,30 @@ struct impostor {
 	size_t n;
 	bool mute; /* it does not even hang up, before told so */
 	bool once;
+	const char *job; /* whose name it knows: its answers are proved; or NULL */
 	_Atomic bool stop;
 };
 
 static void *pretend(void *arg)
 {
+	const struct wire_challenge c = { .head = wire_head(sizeof(c)) };
 	struct impostor *i = arg;
-	char hello[sizeof(struct wire_hello)];
+	struct group_env env = { .rank = 0 };
+	struct wire_answer a;
+	struct wire_hello w;
+	struct wire_keys keys;
 	int fd;
 
+	snprintf(env.job, sizeof(env.job), "%s", i->job ? i->job : "");
+	wire_keys(&keys, &env);
+	memcpy(&a, i->data, i->n < sizeof(a) ? i->n : sizeof(a));
 	while ((fd = accept(i->fd, NULL, NULL)) >= 0) {
-		if (recv(fd, hello, sizeof(hello), MSG_WAITALL) == (ssize_t)sizeof(hello))
-			send(fd, i->data, i->n, MSG_NOSIGNAL);
+		send(fd, &c, sizeof(c), MSG_NOSIGNAL);
+		if (recv(fd, &w, sizeof(w), MSG_WAITALL) == (ssize_t)sizeof(w)) {
+			if (i->job && i->n == sizeof(a))
+				wire_prove(&keys, c.nonce, w.nonce, &a, sizeof(a));
+			send(fd, &a, i->n, MSG_NOSIGNAL);
+		}
 		while (i->mute && !i->stop)
 			usleep(1000);
 		close(fd);
@@ -218,7 +231,7 @@ static void *pretend(void *arg)
 	return NULL;
 }
 
-static struct part visit(const void *data, size_t n, bool mute, unsigned seconds)
+static struct part visit(const void *data, size_t n, bool mute, unsigned seconds, bool proved)
 {
 	int port = free_port();
 	struct impostor i = { .fd = listen_on(port), .data = data, .n = n, .mute = mute };
@@ -226,6 +239,7 @@ static struct part visit(const void *data, size_t n, bool mute, unsigned seconds
 	pthread_t thread;
 
 	parts_make(p, 2, port, seconds);
+	i.job = proved ? p->env.job : NULL;
 	pthread_create(&thread, NULL, pretend, &i);
 	part_start(p + 1);
 	part_end(p + 1);
@@ -251,7 +265,7 @@ static struct wire_answer answer_of(enum wire_kind kind, uint32_t status, const 
 
 static bool gives(struct wire_answer a, ccs_status want, const char *text)
 {
-	struct part p = visit(&a, sizeof(a), false, ENOUGH);
+	struct part p = visit(&a, sizeof(a), false, ENOUGH, true);
 
 	return part_failed(&p, want, text);
 }
@@ -287,7 +301,7 @@ static bool invent_failure(uint32_t status, ccs_status want)
 	strcpy(w.text, "\033[31mred\nalert");
 	part_start(p + 0);
 	part_start(p + 2);
-	fd = say_to(port, &w, sizeof(w));
+	fd = hello_to(port, w);
 	part_end(p + 0);
 	part_end(p + 2);
 	close(fd);
@@ -301,15 +315,15 @@ static bool answer_in_pieces(void)
 	struct part p;
 
 	for (size_t n = 0; n < sizeof(a); n += 700) {
-		p = visit(&a, n, false, 1);
+		p = visit(&a, n, false, 1, true);
 		if (!part_failed(&p, CCS_ETIMEOUT, n ? "hangs up without an answer" : ""))
 			return false;
 	}
 	a = answer_of(WIRE_SEATED, 0xffffffff, ""); /* for ever, and then silence */
-	p = visit(&a, sizeof(a), true, 1);
+	p = visit(&a, sizeof(a), true, 1, true);
 	if (!part_failed(&p, CCS_ETIMEOUT, "somebody listens there, and does not answer"))
 		return false;
-	p = visit(&a, 100, true, 1);
+	p = visit(&a, 100, true, 1, true);
 	return part_failed(&p, CCS_ETIMEOUT, "somebody listens there, and does not answer");
 }
 
@@ -317,7 +331,7 @@ static bool answer_nonsense(void)
 {
 	static const char smtp[] = "220 mail.example.org ESMTP, at your service\r\n";
 	struct wire_answer a = answer_of(WIRE_DONE, 0, "");
-	struct part p = visit(smtp, sizeof(smtp), false, ENOUGH);
+	struct part p = visit(smtp, sizeof(smtp), false, ENOUGH, true);
 	bool ok = part_failed(&p, CCS_ESYSTEM, "somebody else than rank 0 listens at 127.0.0.1:");
 
 	a.answer_bytes = htonl(0xffffffff);
@@ -326,7 +340,7 @@ static bool answer_nonsense(void)
 	     ok;
 	a = answer_of(WIRE_DONE, 0, "");
 	a.head.version = htonl(1);
-	ok = gives(a, CCS_EINVAL, "it meets by version 1 of the protocol, not 2") && ok;
+	ok = gives(a, CCS_EINVAL, "it meets by version 1 of the protocol, not 3") && ok;
 	a = answer_of(WIRE_DONE, 0, "");
 	a.head.bytes = htonl(0x7fffffff);
 	ok = gives(a, CCS_EINVAL, "all must have the same") && ok;
@@ -337,8 +351,24 @@ static bool answer_nonsense(void)
 	return gives(a, CCS_ETIMEOUT, "?]0;title?") && ok;
 }
 
+/* Who listens there does not know the job: it is not believed, whatever it says. */
+static bool believe_nothing(void)
+{
+	static const enum wire_kind kinds[] = { WIRE_SEATED, WIRE_DONE, WIRE_FAILED, WIRE_REFUSED };
+	bool ok = true;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		struct wire_answer a = answer_of(kinds[i], 4, "do as I say");
+		struct part p = visit(&a, sizeof(a), false, 1, false);
+
+		ok = part_failed(&p, CCS_ETIMEOUT, "does not prove that it is of this job") && ok;
+	}
+	return ok;
+}
+
 static void test_inventions(void)
 {
+	say(believe_nothing(), "an answer without a proof is none");
 	say(invent_statuses(), "a status that rank 0 invents is a failure all the same");
 	say(invent_failure(5, CCS_ETIMEOUT) && invent_failure(4711, CCS_ESYSTEM) &&
 		    invent_failure(0x80000000, CCS_ESYSTEM) &&
@@ -508,10 +538,12 @@ static void test_many(int n)
 }
 
 /* The first caller there is told that it failed so. */
-static int answer_one(int port, int status)
+static int answer_one(int port, int status, const char *job)
 {
 	struct wire_answer a = answer_of(WIRE_FAILED, (uint32_t)-status, "rank 0: so be it");
-	struct impostor i = { .fd = listen_on(port), .data = &a, .n = sizeof(a), .once = true };
+	struct impostor i = {
+		.fd = listen_on(port), .data = &a, .n = sizeof(a), .once = true, .job = job
+	};
 
 	pretend(&i);
 	close(i.fd);
@@ -520,8 +552,8 @@ static int answer_one(int port, int status)
 
 int main(int argc, char **argv)
 {
-	if (argc > 3 && !strcmp(argv[1], "answer"))
-		return answer_one(atoi(argv[2]), atoi(argv[3]));
+	if (argc > 4 && !strcmp(argv[1], "answer"))
+		return answer_one(atoi(argv[2]), atoi(argv[3]), argv[4]);
 	test_failures();
 	test_inventions();
 	test_descriptors();

@@ -6,6 +6,7 @@
  * it fails. usage: group_meet_test
  */
 #include "tests/support/meeting.h"
+#include "tests/support/peers.h"
 #include "tests/support/processes.h"
 
 #include <arpa/inet.h>
@@ -74,6 +75,117 @@ static void test_meeting(void)
 	close(fd);
 }
 
+/* ---- on one host ------------------------------------------------------------------- */
+
+static void at_a_socket(struct part *p, int n)
+{
+	static int names;
+
+	names++;
+	for (int r = 0; r < n; r++)
+		snprintf(p[r].env.address, sizeof(p[r].env.address), "@ccs-test-%d-%d",
+			 (int)getpid(), names);
+}
+
+static bool meet_here(int n)
+{
+	struct part p[MOST];
+
+	parts_make(p, n, 1, ENOUGH);
+	at_a_socket(p, n);
+	parts_run(p, n);
+	return parts_have_sum(p, n);
+}
+
+/* One of two ranks, processes each, is told that the other is another user's. */
+struct doubt {
+	struct part p[2];
+	int who;
+	const char *why[2];
+};
+
+static int doubt(void *of, int index)
+{
+	struct doubt *d = of;
+
+	if (index == d->who)
+		peers_pretend((struct peers){ .other_user = true });
+	part_start(d->p + index);
+	part_end(d->p + index);
+	return !part_failed(d->p + index, CCS_ETIMEOUT, d->why[index]);
+}
+
+static bool meet_in_doubt(int who, const char *why_0, const char *why_1)
+{
+	struct doubt d = { .who = who, .why = { why_0, why_1 } };
+
+	parts_make(d.p, 2, 1, 2);
+	at_a_socket(d.p, 2);
+	return processes_run(2, doubt, &d);
+}
+
+static bool meet_twice_here(void)
+{
+	struct part p[3];
+
+	parts_make(p, 2, 1, ENOUGH);
+	at_a_socket(p, 2);
+	p[2] = p[0];
+	part_start(p + 0);
+	usleep(200000);
+	part_start(p + 2); /* another rank 0 */
+	part_end(p + 2);
+	part_start(p + 1);
+	part_end(p + 0);
+	part_end(p + 1);
+	return parts_have_sum(p, 2) &&
+	       part_failed(p + 2, CCS_ESYSTEM, "rank 0 cannot listen at @ccs-test-");
+}
+
+static void test_here(void)
+{
+	bool ok = true;
+
+	for (int n = 2; n <= MOST; n++)
+		ok = meet_here(n) && ok;
+	say(ok, "2 to %d ranks meet at a socket of their host", MOST);
+	say(meet_twice_here(), "... which one rank 0 has");
+	say(meet_in_doubt(0, " that are another user's (the last: process ", " in 2 s: "),
+	    "... where another user's process gets no seat");
+	say(meet_in_doubt(1, "did not come to @ccs-test-", " listens there, and this is user "),
+	    "... and is no rank 0");
+}
+
+/* ---- secrets ------------------------------------------------------------------------- */
+
+/* Who listens there hears all that a rank says before anything is proved. */
+static bool keep_the_secret(void)
+{
+	static const char secret[] = "open sesame";
+	const struct wire_challenge c = { .head = wire_head(sizeof(c)) };
+	int port = free_port(), listener = listen_on(port), fd;
+	struct wire_hello w;
+	struct part p[2];
+	bool ok;
+
+	parts_make(p, 2, port, 2);
+	for (int r = 0; r < 2; r++) {
+		snprintf(p[r].env.job, sizeof(p[r].env.job), "CCS_JOB_TOKEN=%s", secret);
+		p[r].env.secret = true;
+	}
+	part_start(p + 1);
+	fd = accept(listener, NULL, NULL);
+	send(fd, &c, sizeof(c), MSG_NOSIGNAL);
+	ok = recv(fd, &w, sizeof(w), MSG_WAITALL) == (ssize_t)sizeof(w) &&
+	     !memmem(&w, sizeof(w), secret, strlen(secret)) &&
+	     !strncmp(w.job, "CCS_JOB_TOKEN=#", 15) && strlen(w.job) == 23;
+	close(listener);
+	close(fd);
+	part_end(p + 1);
+	parts_run(p, 2); /* and it does for them */
+	return ok && parts_have_sum(p, 2);
+}
+
 /* ---- strangers that come first ----------------------------------------------------- */
 
 /* What disturbs a meeting, between rank 0's coming and that of the others. It returns when
@@ -132,7 +244,7 @@ static void go_in_the_middle(struct trouble *t)
 	struct wire_hello w = hello_of(t->p + 1);
 
 	close(say_to(t->port, &w, sizeof(w) / 2));
-	close(say_to(t->port, &w, sizeof(w))); /* the seat is free again */
+	close(hello_to(t->port, w)); /* the seat is free again */
 	close(connect_to(t->port));
 }
 
@@ -153,7 +265,7 @@ static void go_rudely(struct trouble *t)
 static void shut_down_half(struct trouble *t)
 {
 	struct wire_hello w = hello_of(t->p + 1);
-	int fd = say_to(t->port, &w, sizeof(w));
+	int fd = hello_to(t->port, w);
 
 	shutdown(fd, SHUT_WR); /* its end is what counts */
 	t->open[t->n++] = fd;
@@ -168,16 +280,17 @@ static void say_something_else(struct trouble *t)
 	t->open[t->n++] = say_to(t->port, text, sizeof(text));
 	t->open[t->n++] = say_to(t->port, zeros, sizeof(zeros));
 	w.head.magic[7] ^= 1;
-	t->open[t->n++] = say_to(t->port, &w, sizeof(w));
+	t->open[t->n++] = hello_to(t->port, w);
 }
 
 static void say_too_much(struct trouble *t)
 {
-	char text[sizeof(struct wire_hello) + 100] = "";
-	struct wire_hello w = hello_of(t->p + 1);
+	static const char more[100];
+	int fd = hello_to(t->port, hello_of(t->p + 1));
 
-	memcpy(text, &w, sizeof(w));
-	t->open[t->n++] = say_to(t->port, text, sizeof(text));
+	if (send(fd, more, sizeof(more), MSG_NOSIGNAL) < 0)
+		perror("send");
+	t->open[t->n++] = fd;
 	usleep(50000);
 }
 
@@ -187,16 +300,15 @@ static void be_of_another_version(struct trouble *t)
 
 	w.head.version = htonl(WIRE_VERSION + 1);
 	t->ok = refused(say_to(t->port, &w, sizeof(w.head)), WIRE_REFUSED,
-			"by version 2 of the protocol, not 3");
+			"by version 3 of the protocol, not 4");
 	w = hello_of(t->p + 1);
 	strcpy(w.release, "9.9.9");
-	t->ok = refused(say_to(t->port, &w, sizeof(w)), WIRE_REFUSED, "rank 1 with ccs 9.9.9") &&
-		t->ok;
+	t->ok = refused(hello_to(t->port, w), WIRE_REFUSED, "rank 1 with ccs 9.9.9") && t->ok;
 	memset(w.release, 0x1b, sizeof(w.release)); /* no end, and nothing to print */
-	t->ok = refused(say_to(t->port, &w, sizeof(w)), WIRE_REFUSED, "ccs ????????") && t->ok;
+	t->ok = refused(hello_to(t->port, w), WIRE_REFUSED, "ccs ????????") && t->ok;
 	w = hello_of(t->p + 1);
 	w.card_bytes = htonl(0xffffffffu);
-	t->ok = refused(say_to(t->port, &w, sizeof(w)), WIRE_REFUSED, "the same") && t->ok;
+	t->ok = refused(hello_to(t->port, w), WIRE_REFUSED, "the same") && t->ok;
 }
 
 static void claim_a_huge_length(struct trouble *t)
@@ -219,12 +331,48 @@ static void be_of_another_job(struct trouble *t)
 	t->ok = refused(say_to(t->port, &w, sizeof(w)), WIRE_ELSEWHERE, "xxxx") && t->ok;
 }
 
+/* Who does not know the job takes no seat, and fails nobody, whatever it says; nor does who repeats
+ * what it has heard. */
+static void prove_nothing(struct trouble *t)
+{
+	const struct wire_keys keys = keys_of(t->port);
+	static const unsigned char nonce[WIRE_NONCE];
+	struct wire_hello w = hello_of(t->p + 1);
+
+	for (int failed = 0; failed < 2; failed++) {
+		w.status = htonl(failed ? 4 : 0);
+		memset(w.proof, 0, sizeof(w.proof));
+		t->ok = refused(say_to(t->port, &w, sizeof(w)), WIRE_ELSEWHERE,
+				"which it does not prove") &&
+			t->ok;
+		wire_prove(&keys, nonce, w.nonce, &w, sizeof(w)); /* of another call */
+		t->ok = refused(say_to(t->port, &w, sizeof(w)), WIRE_ELSEWHERE,
+				"which it does not prove") &&
+			t->ok;
+	}
+}
+
+/* One byte is another: each is proved. */
+static void alter_a_hello(struct trouble *t)
+{
+	for (size_t at = sizeof(struct wire_head); at < sizeof(struct wire_hello); at += 61) {
+		struct wire_hello w = hello_of(t->p + 1);
+		int fd = connect_to(t->port);
+
+		prove_hello(fd, t->port, &w);
+		((unsigned char *)&w)[at] ^= 1;
+		if (send(fd, &w, sizeof(w), MSG_NOSIGNAL) < 0)
+			perror("send");
+		t->ok = refused(fd, WIRE_ELSEWHERE, "another job meets there") && t->ok;
+	}
+}
+
 static void count_differently(struct trouble *t)
 {
 	struct wire_hello w = hello_of(t->p + 2);
 
 	w.nranks = htonl(5);
-	t->ok = refused(say_to(t->port, &w, sizeof(w)), WIRE_REFUSED,
+	t->ok = refused(hello_to(t->port, w), WIRE_REFUSED,
 			"rank 2 was started as one of 5, but rank 0 as one of 3");
 }
 
@@ -235,8 +383,7 @@ static void be_no_rank(struct trouble *t)
 
 	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
 		w.rank = htonl(none[i]);
-		t->ok = refused(say_to(t->port, &w, sizeof(w)), WIRE_REFUSED, "only ranks 1..2") &&
-			t->ok;
+		t->ok = refused(hello_to(t->port, w), WIRE_REFUSED, "only ranks 1..2") && t->ok;
 	}
 }
 
@@ -244,7 +391,7 @@ static void be_no_rank(struct trouble *t)
 static void call_again(struct trouble *t)
 {
 	struct wire_hello w = hello_of(t->p + 1);
-	int first = say_to(t->port, &w, sizeof(w)), again = say_to(t->port, &w, sizeof(w));
+	int first = hello_to(t->port, w), again = hello_to(t->port, w);
 	struct wire_answer a;
 	char c;
 
@@ -268,6 +415,8 @@ static void test_strangers(void)
 	test_trouble(be_of_another_version, "callers of other versions are told");
 	test_trouble(claim_a_huge_length, "... and those whose hello would be huge");
 	test_trouble(be_of_another_job, "... and those of another job, or of none");
+	test_trouble(prove_nothing, "... and those that do not prove theirs");
+	test_trouble(alter_a_hello, "... and a hello that was altered on its way");
 	test_trouble(count_differently, "... and those that count the ranks differently");
 	test_trouble(be_no_rank, "... and those that are no rank");
 	test_trouble(call_again, "a process that calls again keeps its seat");
@@ -289,6 +438,7 @@ static void *drip(void *arg)
 	int fd = connect_to(d->port);
 	size_t n = 0;
 
+	prove_hello(fd, d->port, &d->hello);
 	while (!d->stop && n < sizeof(d->hello)) {
 		size_t k = sizeof(d->hello) - n < d->each ? sizeof(d->hello) - n : d->each;
 
@@ -390,20 +540,20 @@ static bool tell_all(void)
 	fd[1] = say_to(port, "SSH-2.0", 7);
 	w = hello_of(p + 2);
 	strcpy(w.release, "7");
-	fd[2] = say_to(port, &w, sizeof(w));
+	fd[2] = hello_to(port, w);
 	w = hello_of(p + 2);
 	strcpy(w.job, "TEST=other");
 	fd[3] = say_to(port, &w, sizeof(w));
 	w = hello_of(p + 2);
 	w.nranks = htonl(9);
-	fd[4] = say_to(port, &w, sizeof(w));
+	fd[4] = hello_to(port, w);
 	w = hello_of(p + 2);
 	w.rank = htonl(77);
-	fd[5] = say_to(port, &w, sizeof(w));
+	fd[5] = hello_to(port, w);
 	w = hello_of(p + 1);
-	fd[6] = say_to(port, &w, sizeof(w));
+	fd[6] = hello_to(port, w);
 	w = hello_of(p + 3);
-	fd[7] = say_to(port, &w, sizeof(w));
+	fd[7] = hello_to(port, w);
 	close(fd[7]);
 	for (int r = 0; r < 2; r++)
 		part_end(p + r);
@@ -447,6 +597,8 @@ static void test_time(void)
 int main(void)
 {
 	test_meeting();
+	test_here();
+	say(keep_the_secret(), "a job's secret is not told");
 	test_strangers();
 	test_time();
 	return 0;

@@ -182,13 +182,48 @@ int say_to(int port, const void *data, size_t n)
 	return fd;
 }
 
+/* As parts_make has it. */
+struct wire_keys keys_of(int port)
+{
+	struct group_env env = { .rank = 0 };
+	struct wire_keys k;
+
+	snprintf(env.job, sizeof(env.job), "TEST=%d", port);
+	wire_keys(&k, &env);
+	return k;
+}
+
+void prove_hello(int fd, int port, struct wire_hello *w)
+{
+	const struct wire_keys k = keys_of(port);
+	struct wire_challenge c = { .head = wire_head(0) };
+
+	if (recv(fd, &c, sizeof(c), MSG_WAITALL) != (ssize_t)sizeof(c))
+		perror("recv");
+	wire_prove(&k, c.nonce, w->nonce, w, sizeof(*w));
+}
+
+int hello_to(int port, struct wire_hello w)
+{
+	int fd = connect_to(port);
+
+	prove_hello(fd, port, &w);
+	if (send(fd, &w, sizeof(w), MSG_NOSIGNAL) != (ssize_t)sizeof(w))
+		perror("send");
+	return fd;
+}
+
 /* Until rank 0 has hung up: what it said, and whether that was a whole answer. */
 static bool hear(int fd, struct wire_answer *a)
 {
+	struct wire_challenge c;
 	size_t got = 0;
 	ssize_t k;
 
 	memset(a, 0, sizeof(*a));
+	if (recv(fd, &c, sizeof(c), MSG_PEEK | MSG_WAITALL) == (ssize_t)sizeof(c) &&
+	    c.head.bytes == wire_head(sizeof(c)).bytes) /* it has not been read yet */
+		recv(fd, &c, sizeof(c), MSG_WAITALL);
 	while (got < sizeof(*a) && (k = recv(fd, (char *)a + got, sizeof(*a) - got, 0)) > 0)
 		got += (size_t)k;
 	close(fd);

@@ -48,6 +48,12 @@ struct wire_hello hello_of(const struct part *p);
 /** A connection to that port, as soon as somebody listens there; and with something said. */
 int connect_to(int port);
 int say_to(int port, const void *data, size_t n);
+/** What proofs of the job that meets at that port are made with. */
+struct wire_keys keys_of(int port);
+/** The nonce that rank 0 has sent there; then the hello's proof for that port's job. */
+void prove_hello(int fd, int port, struct wire_hello *w);
+/** A connection to that port, with a hello that proves its job. */
+int hello_to(int port, struct wire_hello w);
 /** Listens there. */
 int listen_on(int port);
 /** Until rank 0 has hung up: whether it gave an answer of that kind and text. */
