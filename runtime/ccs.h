@@ -372,7 +372,10 @@ CCS_API ccs_status ccs_comm_init_procs(struct ccs_comm **comm, const struct ccs_
  * that has failed returns when MPI has given its buffers back. As MPI cannot take back a message
  * that another process has begun, that may take longer than the timeout if that one stands still,
  * or is busy elsewhere: up to 10 s, and if MPI has them even then the text says so; then they must
- * stay as they are until the program ends.
+ * stay as they are until the program ends. Where MPI was initialised here, ccs_comm_free of a
+ * communicator that has failed waits for all processes to come there, no longer than the timeout
+ * (0: 30 s). If one does not come, MPI_Finalize would wait for it for ever: then stderr gets a line,
+ * MPI does not end, and mpirun ends the job when a process exits (srun: --kill-on-bad-exit).
  * CCS_EUNSUPPORTED: there is no plug-in for MPI (ccs_mpi_library).
  */
 CCS_API ccs_status ccs_comm_init_mpi(struct ccs_comm **comm);
@@ -403,7 +406,7 @@ CCS_API ccs_status ccs_env_read(struct ccs_env *env);
  *  failed stays so. */
 CCS_API ccs_status ccs_comm_check(struct ccs_comm *c);
 /** Frees one rank's handle; the last one ends the threads. A process waits there for the
- *  others' ends, as they may use its memory: no longer than the timeout. In a forked
+ *  others' ends, as they may use its memory: no longer than the timeout (0: 30 s). In a forked
  *  process: see fork() above. */
 CCS_API void ccs_comm_free(struct ccs_comm *c);
 CCS_API int ccs_comm_rank(const struct ccs_comm *c);
@@ -510,6 +513,12 @@ CCS_API ccs_status ccs_comm_last_run(struct ccs_comm *c, struct ccs_run_shape *s
  *  CCS_ETIMEOUT (default 30,000; 0: never). Holds for all ranks. Kernels wait for
  *  ever, until a timeout is set here: a rank may come minutes later, for good reasons. */
 CCS_API ccs_status ccs_comm_set_timeout(struct ccs_comm *c, unsigned milliseconds);
+/** From now on no call fails by the timeout: `late` is called with the report, of who waits for whom,
+ *  by each thread that has waited so long, once until something moves, and the wait goes on. It must
+ *  not call ccs. Holds for all ranks of this process. NULL: calls fail again.
+ *  CCS_EUNSUPPORTED: they are on GPUs (ccs_comm_waits). */
+CCS_API ccs_status ccs_comm_set_late(struct ccs_comm *c, void (*late)(void *of, const char *report),
+				     void *of);
 /** Which ranks of this process have waited in kernels for longer than the timeout since it was last
  *  asked, where, and for whom; for people. "": none has, or they live on the CPU. */
 CCS_API ccs_status ccs_comm_waits(struct ccs_comm *c, char *text, size_t size);

@@ -332,6 +332,22 @@ ccs_status ccs_comm_set_idle(struct ccs_comm *c, unsigned (*idle)(void *of), voi
 	return leave(c, s);
 }
 
+ccs_status ccs_comm_set_late(struct ccs_comm *c, void (*late)(void *of, const char *report),
+			     void *of)
+{
+	ccs_status s = enter(c, true, "ccs_comm_set_late");
+
+	if (s)
+		return s;
+	if (c->world->engine->gpus)
+		return leave(c, error_set(CCS_EUNSUPPORTED,
+					  "ccs_comm_set_late is for ranks on the CPU; "
+					  "ccs_comm_waits says where kernels wait"));
+	c->world->late = late;
+	c->world->late_of = of;
+	return leave(c, CCS_OK);
+}
+
 ccs_status ccs_comm_set_threads(struct ccs_comm *c, unsigned threads)
 {
 	ccs_status s = enter(c, true, "ccs_comm_set_threads");

@@ -121,6 +121,8 @@ struct world {
 	bool kernels_end;	    /* ... was set: it ends kernels, too */
 	unsigned (*idle)(void *of); /* ccs_comm_set_idle's; or NULL */
 	void *idle_of;
+	void (*late)(void *of, const char *report); /* ccs_comm_set_late's; or NULL */
+	void *late_of;
 	struct run *runs, *runs_last; /* the first is the current one */
 	struct run *spare;	      /* one that is over, for the next; or NULL */
 	struct posts *posts;	      /* post.c's; NULL: there are none */
@@ -336,10 +338,13 @@ void post_open(struct world *w);
 struct vigil {
 	uint64_t arrivals, mark;
 	uint64_t since; /* ns of clock.h */
-	bool set;
+	bool set, told; /* told: that it is late */
 };
 
-/** The communicator dies, with a report of who waits for whom. */
+/** The timeout is over: the program gets the text, if it wants that (ccs_comm_set_late). Whether it
+ *  does; else somebody fails. */
+bool run_is_late(const struct world *w, const char *text);
+/** The same, with a report of who waits for whom; else the communicator dies of it. */
 void run_time_out(struct world *w);
 /** Notes progress; after the timeout without any the communicator dies, as below. */
 void run_watch(struct world *w, struct vigil *v);

@@ -118,7 +118,7 @@ struct p2p_vigil {
 	uint64_t moves;
 	uint64_t since; /* ns of clock.h */
 	unsigned idle;	/* looks in vain */
-	bool set;
+	bool set, told; /* told: that it is late */
 };
 
 /** To be called when a poll was in vain: whether nothing has moved since the last time. Ends the

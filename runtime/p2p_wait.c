@@ -80,11 +80,14 @@ static bool is_given_back(struct world *w, struct text *why)
 	return all;
 }
 
-static void time_out(struct world *w, const struct p2p_vigil *v)
+static void time_out(struct world *w, struct p2p_vigil *v)
 {
 	pthread_mutex_lock(&w->lock);
-	if (w->timeout && !w->dead && clock_ns() - v->since >= w->timeout * UINT64_C(1000000))
+	if (w->timeout && !w->dead && !v->told &&
+	    clock_ns() - v->since >= w->timeout * UINT64_C(1000000)) {
+		v->told = true;
 		run_time_out(w);
+	}
 	pthread_mutex_unlock(&w->lock);
 }
 

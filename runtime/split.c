@@ -63,6 +63,8 @@ static void inherit(struct world *child, const struct world *parent)
 	child->threads = parent->threads;
 	child->idle = parent->idle;
 	child->idle_of = parent->idle_of;
+	child->late = parent->late;
+	child->late_of = parent->late_of;
 }
 
 /* Where the engine needs it. */

@@ -62,12 +62,20 @@ static void report(const struct world *w, struct text *out)
 	p2p_report(w, named > 0, out);
 }
 
+bool run_is_late(const struct world *w, const char *text)
+{
+	if (w->late)
+		w->late(w->late_of, text);
+	return w->late;
+}
+
 void run_time_out(struct world *w)
 {
 	struct text out = { .len = 0 };
 
 	report(w, &out);
-	run_fail_all(w, CCS_ETIMEOUT, out.buf);
+	if (!run_is_late(w, out.buf))
+		run_fail_all(w, CCS_ETIMEOUT, out.buf);
 }
 
 static bool moved(const struct world *w, struct vigil *v)
@@ -82,8 +90,11 @@ void run_watch(struct world *w, struct vigil *v)
 {
 	if (moved(w, v) || !v->set) {
 		v->set = true;
+		v->told = false;
 		v->since = clock_ns();
-	} else if (w->timeout && clock_ns() - v->since >= w->timeout * UINT64_C(1000000)) {
+	} else if (w->timeout && !v->told &&
+		   clock_ns() - v->since >= w->timeout * UINT64_C(1000000)) {
+		v->told = true;
 		run_time_out(w);
 	}
 }

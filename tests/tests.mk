@@ -289,7 +289,7 @@ SUITES_ccrun := \
 	"~ tests/ccrun/mpis_test.sh $(BUILD)"
 NEEDS_ccrun := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_MPI) $(HELD_MPI) $(FAULTS) \
 	$(T)/plan/prove_test $(T)/cpu/operators_test $(T)/cpu/layouts_test $(T)/hosts/group_fail_test $(MPI_PROGRAM) \
-	$(OF_MPIS) $(patsubst %,$(T)/cpu/%_test,split p2p mixed_calls random_runs)
+	$(OF_MPIS) $(patsubst %,$(T)/cpu/%_test,split p2p mixed_calls random_runs no_memory)
 
 SUITES_editors := \
 	"10 tests/editors/lsp_test.sh $(BUILD)" \

@@ -55,6 +55,7 @@ struct bench {
 	bool beside;		       /* options.against is measured, too; what it is here: */
 	char label[CCRUN_TEXT];
 	void *baseline; /* its own */
+	bool failed;	/* the run: other processes may be in another call */
 	size_t wrong[SIDES];
 	double busbw[SIDES]; /* sums over timed columns, and their number */
 	unsigned columns[SIDES];

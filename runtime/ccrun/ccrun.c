@@ -17,8 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Launchers end a job at the first rank that fails, so the others leave this to the one that tells
- * why. */
+/* Launchers end a job at the first rank that fails, so the others wait until the one that tells why
+ * has done so. */
 #define TELLING_US 200000
 
 static void say(const struct options *o, bool rank, const char *format, va_list ap)
@@ -263,10 +263,13 @@ static int run(struct bench *b, struct contest *contest)
 		rc = open_baseline(b, false);
 	if (rc == EXIT_DONE)
 		rc = contest ? tune_run(contest) : table_print(b);
+	b->failed = rc != EXIT_DONE;
 	close_baseline(b, false);
 	buffers_close(b);
 	home_close(&at);
 	close_baseline(b, true);
+	if (b->failed && o->rank)
+		usleep(TELLING_US);
 	return rc;
 }
 

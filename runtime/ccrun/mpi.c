@@ -162,9 +162,10 @@ static int open_mpi(struct bench *b)
 static void close_mpi(struct bench *b)
 {
 	struct mpi_side *n = b->baseline;
+	unsigned ms = b->o->timeout * 1000;
 
 	if (n && n->world)
-		n->calls->close(n->world, 0);
+		n->calls->close(n->world, b->failed, ms ? ms : MPICALLS_PATIENCE_MS);
 	free(n);
 }
 

@@ -222,7 +222,7 @@ static bool stuck(const struct world *w, int rank, struct text *t)
 	int other = 0;
 
 	if (n->admitted)
-		return fibers_stuck(w, rank, t);
+		return fibers_stuck(w, rank, t) || net_stuck(cpu_of(w), t);
 	while (other < w->nranks && !n->asked[other])
 		other++;
 	if (other == w->nranks)

@@ -142,6 +142,8 @@ ccs_status net_lay_out(struct cpu *e);
 void net_begin(struct cpu *e);
 /** Lets messages go on. Whether any is through. Without the lock. O(slots). */
 bool net_progress(struct cpu *e);
+/** Adds for whom this rank waits, of the ranks that it has sent to: MPI has not sent all. False: it has. */
+bool net_stuck(const struct cpu *e, struct text *t);
 /** Whether MPI has any of a caller's memory. O(slots). */
 bool net_holds(const struct net *n);
 /** All messages of the layout have ended, or will not: forgets them. */

@@ -245,12 +245,13 @@ static void give_up(struct world *w, const struct gathering *g)
 	while (late == w->first || (late < w->nranks - 1 && g->come[late]))
 		late++;
 	world_tell_late(w, late, &why);
-	net_fail(w, CCS_ETIMEOUT, why.buf);
+	if (!run_is_late(w, why.buf))
+		net_fail(w, CCS_ETIMEOUT, why.buf);
 }
 
 static ccs_status gathering_wait(struct world *w, struct gathering *g)
 {
-	uint64_t end = clock_ms() + w->timeout;
+	uint64_t end = w->timeout ? clock_ms() + w->timeout : UINT64_MAX;
 	unsigned idle = 0;
 
 	while (g->left && !w->dead) {
@@ -262,8 +263,10 @@ static ccs_status gathering_wait(struct world *w, struct gathering *g)
 		pthread_mutex_unlock(&w->lock);
 		net_rest(net_of(w), ++idle);
 		pthread_mutex_lock(&w->lock);
-		if (w->timeout && clock_ms() >= end && !w->dead)
+		if (clock_ms() >= end && !w->dead) {
+			end = UINT64_MAX;
 			give_up(w, g);
+		}
 	}
 	if (w->dead && net_of(w)->died && w->dead_text)
 		return error_set(net_of(w)->died, "%s", w->dead_text);

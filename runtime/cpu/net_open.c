@@ -49,6 +49,12 @@ static void keep_memory(struct world *w)
 		e->ranks[i].aside = NULL;
 }
 
+/* How long a communicator that has failed waits for other processes at the end of MPI, in ms. */
+static unsigned patience(const struct world *w)
+{
+	return w->timeout ? w->timeout : MPICALLS_PATIENCE_MS;
+}
+
 /* Where a failure left messages that MPI cannot take back, their memory stays. In a forked
  * process there is no MPI. */
 void net_free(struct world *w)
@@ -62,7 +68,7 @@ void net_free(struct world *w)
 	if (n && here && n->leaks)
 		keep_memory(w);
 	if (n && here)
-		n->calls->close(n->world, w->dead);
+		n->calls->close(n->world, w->dead, patience(w));
 	if (n && !n->leaks) {
 		free(n->heard);
 		free(n->kept);
@@ -217,7 +223,7 @@ static ccs_status open_net(struct world *w, const struct mpi_calls *calls, struc
 
 	s = meet(s ? NULL : w, calls, world, s);
 	if (s && (!w || !w->state || !net_of(w)))
-		calls->close(world, 1);
+		calls->close(world, 1, MPICALLS_PATIENCE_MS);
 	return s;
 }
 
@@ -230,7 +236,7 @@ ccs_status net_branch(struct world *w, struct world *child, const struct branch 
 
 	s = world_agree(w, s); /* else some would wait in the new one for who is not there */
 	if (s && world)
-		calls->close(world, 1);
+		calls->close(world, 1, MPICALLS_PATIENCE_MS);
 	return s || !child ? s : open_net(child, calls, world, CCS_OK);
 }
 

@@ -285,6 +285,23 @@ static void done(struct cpu *e)
 		net_hear(e->world);
 }
 
+bool net_stuck(const struct cpu *e, struct text *t)
+{
+	const struct net *n = e->net;
+
+	for (uint32_t i = 0; i < n->nfifos; i++) {
+		const struct net_fifo *f = n->fifos + i;
+		const struct fifo *c = e->layout.fifos + f->fifo;
+
+		if (!f->sends || atomic_load(&c->tail) == atomic_load(&c->head))
+			continue;
+		text_add(t, "rank %d waits until MPI has brought what it has sent to rank %d",
+			 e->world->first, f->rank);
+		return true;
+	}
+	return false;
+}
+
 bool net_holds(const struct net *n)
 {
 	const int *places;

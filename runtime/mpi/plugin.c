@@ -9,8 +9,10 @@
 
 #include <limits.h>
 #include <mpi.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #if MPI_VERSION >= 4
 #define COUNTED(name) name##_c
@@ -25,6 +27,7 @@ typedef int mpi_count;
 /* That MPI was initialised here. */
 struct start {
 	int worlds; /* that come from it: the last one ends MPI */
+	int failed; /* one of them did: other processes may not come to the end */
 };
 
 /* A message that nobody waits for, on its way. */
@@ -213,6 +216,73 @@ static const struct mpi_collective collectives[] = {
 	{ NULL, NULL },
 };
 
+/* ---- messages that nobody waits for ---------------------------------------------------------- */
+
+/* Frees those that have come. Their number. */
+static int free_strays(struct mpi_world *w)
+{
+	struct stray **at = &w->strays;
+	int n = 0;
+
+	while (*at) {
+		struct stray *s = *at;
+		int done = 0;
+
+		if (MPI_Test(&s->request, &done, MPI_STATUS_IGNORE))
+			done = s->request == MPI_REQUEST_NULL;
+		if (!done) {
+			at = &s->next;
+			continue;
+		}
+		*at = s->next;
+		free(s);
+		n++;
+	}
+	return n;
+}
+
+/* Begins to receive one. *any: there was one. */
+static int take_stray(struct mpi_world *w, int *any)
+{
+	mpi_count bytes = 0;
+	MPI_Message message;
+	MPI_Status how;
+	struct stray *s;
+	int e = MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, w->comm, any, &how);
+
+	if (e || !*any)
+		return e;
+	e = COUNTED(MPI_Get_count)(&how, MPI_BYTE, &bytes);
+	s = e ? NULL : malloc(sizeof(*s) + (size_t)bytes);
+	if (!s)
+		return e ? e : MPI_ERR_NO_MEM;
+	e = MPI_Improbe(how.MPI_SOURCE, how.MPI_TAG, w->comm, any, &message, &how);
+	if (!e && *any)
+		e = COUNTED(MPI_Imrecv)(s->data, bytes, MPI_BYTE, &message, &s->request);
+	if (e || !*any) {
+		free(s);
+		return e;
+	}
+	s->next = w->strays;
+	w->strays = s;
+	return MPI_SUCCESS;
+}
+
+static int drain(struct mpi_world *w, int *moved, int *left)
+{
+	int any, e;
+
+	*moved = *left = 0;
+	do {
+		e = take_stray(w, &any);
+		*moved |= !e && any;
+	} while (!e && any);
+	*moved |= free_strays(w) > 0;
+	for (const struct stray *s = w->strays; s; s = s->next)
+		++*left;
+	return e;
+}
+
 /* ---- the processes -------------------------------------------------------------------------- */
 
 /* The caller's own communicator: its messages meet no others, and its errors are returned. */
@@ -241,16 +311,49 @@ static int is_quiet(const struct mpi_world *w)
 	return !MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, w->comm, &any, MPI_STATUS_IGNORE) && !any;
 }
 
-static void close_world(struct mpi_world *w, int failed)
+#define LOOK_US 200
+
+/* Whether all processes come here within so many ms. What they still send is taken from them. */
+static int all_come(struct mpi_world *w, unsigned ms)
+{
+	double limit = MPI_Wtime() + ms / 1000.0;
+	MPI_Request all;
+	int come = 0, moved, left, e = MPI_Ibarrier(MPI_COMM_WORLD, &all);
+
+	while (!e && !come && MPI_Wtime() < limit) {
+		e = MPI_Test(&all, &come, MPI_STATUS_IGNORE);
+		if (w->comm != MPI_COMM_NULL)
+			(void)drain(w, &moved, &left);
+		usleep(LOOK_US);
+	}
+	return !e && come;
+}
+
+/* MPI_Finalize waits for all processes, however long. A process that exits without it is seen by its
+ * mpirun, which ends the job. */
+static void end_mpi(struct mpi_world *w, unsigned ms)
+{
+	if (!w->start->failed || all_come(w, ms))
+		MPI_Finalize();
+	else
+		fprintf(stderr,
+			"ccs: rank %d: after a failure not all processes have come to the end of MPI "
+			"within %u ms: MPI is left as it is, and the job ends when this process "
+			"exits\n",
+			w->rank, ms);
+	free(w->start);
+}
+
+static void close_world(struct mpi_world *w, int failed, unsigned ms)
 {
 	if (!w)
 		return;
 	if (w->comm != MPI_COMM_NULL && !failed && is_quiet(w))
 		MPI_Comm_free(&w->comm);
-	if (w->start && !--w->start->worlds) {
-		MPI_Finalize();
-		free(w->start);
-	}
+	if (w->start)
+		w->start->failed |= failed;
+	if (w->start && !--w->start->worlds)
+		end_mpi(w, ms);
 	free(w); /* strays that are still on their way are MPI's for good */
 }
 
@@ -279,7 +382,7 @@ static int split_world(struct mpi_world *w, int color, int key, struct mpi_world
 		e = take_comm(child);
 	}
 	if (e)
-		close_world(child, 1);
+		close_world(child, 1, MPICALLS_PATIENCE_MS);
 	else
 		*out = child;
 	return !e && color >= 0 && !child ? MPI_ERR_NO_MEM : e;
@@ -320,7 +423,7 @@ static int open_world(struct mpi_world **out)
 	if (!e)
 		e = own_comm(w);
 	if (e)
-		close_world(w, 1);
+		close_world(w, 1, MPICALLS_PATIENCE_MS);
 	else
 		*out = w;
 	return e;
@@ -492,73 +595,6 @@ static void cancel_receives(struct mpi_messages *m)
 	for (int i = 0; i < m->room; i++)
 		if (m->receives[i] && m->of[i] != MPI_REQUEST_NULL)
 			MPI_Cancel(m->of + i);
-}
-
-/* ---- messages that nobody waits for ---------------------------------------------------------- */
-
-/* Frees those that have come. Their number. */
-static int free_strays(struct mpi_world *w)
-{
-	struct stray **at = &w->strays;
-	int n = 0;
-
-	while (*at) {
-		struct stray *s = *at;
-		int done = 0;
-
-		if (MPI_Test(&s->request, &done, MPI_STATUS_IGNORE))
-			done = s->request == MPI_REQUEST_NULL;
-		if (!done) {
-			at = &s->next;
-			continue;
-		}
-		*at = s->next;
-		free(s);
-		n++;
-	}
-	return n;
-}
-
-/* Begins to receive one. *any: there was one. */
-static int take_stray(struct mpi_world *w, int *any)
-{
-	mpi_count bytes = 0;
-	MPI_Message message;
-	MPI_Status how;
-	struct stray *s;
-	int e = MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, w->comm, any, &how);
-
-	if (e || !*any)
-		return e;
-	e = COUNTED(MPI_Get_count)(&how, MPI_BYTE, &bytes);
-	s = e ? NULL : malloc(sizeof(*s) + (size_t)bytes);
-	if (!s)
-		return e ? e : MPI_ERR_NO_MEM;
-	e = MPI_Improbe(how.MPI_SOURCE, how.MPI_TAG, w->comm, any, &message, &how);
-	if (!e && *any)
-		e = COUNTED(MPI_Imrecv)(s->data, bytes, MPI_BYTE, &message, &s->request);
-	if (e || !*any) {
-		free(s);
-		return e;
-	}
-	s->next = w->strays;
-	w->strays = s;
-	return MPI_SUCCESS;
-}
-
-static int drain(struct mpi_world *w, int *moved, int *left)
-{
-	int any, e;
-
-	*moved = *left = 0;
-	do {
-		e = take_stray(w, &any);
-		*moved |= !e && any;
-	} while (!e && any);
-	*moved |= free_strays(w) > 0;
-	for (const struct stray *s = w->strays; s; s = s->next)
-		++*left;
-	return e;
 }
 
 extern CCS_API const struct mpi_calls ccs_mpi_calls;

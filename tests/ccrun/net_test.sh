@@ -100,6 +100,16 @@ done
 ranks 3 env HELD_MPI="$plugin" CCS_MPI_PLUGIN="$build/tests/fake_mpi/libheld_mpi.so" \
 	"$build/tests/ccrun/net_held_test" "$modules" ${2-} ||
 	not_ok "buffers of calls that failed" "it ended with another status than 0"
+# A rank that stands still, and does not come to the end of MPI.
+for more in "" "--against mpi"; do
+	# shellcheck disable=SC2086
+	status "a rank that stands still for good${more:+, $more}" 3 ranks 3 env HELD_STOPS=1 \
+		HELD_MPI="$plugin" CCS_MPI_PLUGIN="$build/tests/fake_mpi/libheld_mpi.so" \
+		"$ccrun" "$ring" --transport mpi --timeout 1 $quick --iters 1000 $more
+	says "... is a failure" "$tmp/err" 'ccrun: rank [02]: no progress for 1000 ms: rank [02] waits '
+	says "... after which MPI does not end" "$tmp/err" \
+		'ccs: rank [02]: after a failure not all processes have come to the end of MPI within 1000 ms'
+done
 ranks 3 env CCS_MPI_PLUGIN="$plugin" "$build/tests/cpu/no_memory_test" "$modules" mpi ||
 	not_ok "a rank without memory for its call" "it ended with another status than 0"
 for n in 2 3 4; do

@@ -663,6 +663,69 @@ static bool never_comes(struct member *m)
 	return ok;
 }
 
+/* What a rank is told of a wait that is long: it goes on, and rank 1 comes. */
+struct lateness {
+	struct member *m;
+	int step;
+	char text[CCS_TEXT];
+};
+
+static void note(void *of, const char *report)
+{
+	struct lateness *l = of;
+
+	snprintf(l->text, sizeof(l->text), "%s", report);
+	member_step(l->m, l->step);
+}
+
+/* Rank 1 comes when rank 0 has been told; that of MPI's, some time later. */
+static void come_late(struct member *m, struct lateness *l, int step)
+{
+	l->step = step;
+	if (m->rank && ((const struct act *)m->of)->kind == BY_MPI)
+		usleep(3 * SHORT_MS * 1000);
+	else if (m->rank)
+		member_await(m, 0, step);
+}
+
+static bool told_of(const struct member *m, const struct lateness *l, const char *text)
+{
+	bool ok = m->rank || ((const struct act *)m->of)->kind == BY_MPI || strstr(l->text, text);
+
+	if (!ok)
+		printf("# rank 0 is told: %s\n", l->text);
+	return ok;
+}
+
+static bool comes_late(struct member *m)
+{
+	struct ccs_module *sum = team_module("ring_allreduce");
+	struct lateness l = { .m = m };
+	int32_t x = 0;
+	bool ok = ok_is(ccs_comm_set_timeout(m->comm, SHORT_MS)) &&
+		  (m->rank || ok_is(ccs_comm_set_late(m->comm, note, &l)));
+
+	come_late(m, &l, 1);
+	ok = ok && member_sums(m, sum, &x, 1) && told_of(m, &l, "rank 1 has not called");
+	come_late(m, &l, 2);
+	ok = ok &&
+	     ok_is(m->rank ? ccs_send(&x, 1, CCS_INT32, 0, m->comm, NULL)
+			   : ccs_recv(&x, 1, CCS_INT32, 1, m->comm, NULL)) &&
+	     told_of(m, &l, "rank 0 waits for rank 1 to send 1 of int32 to it");
+	come_late(m, &l, 3);
+	ok = ok && ok_is(ccs_barrier(m->comm, NULL)) &&
+	     told_of(m, &l, "rank 1 has not called ccs_barrier, as rank 0 has");
+	if (((const struct act *)m->of)->kind != TASKS) {
+		come_late(m, &l, 4);
+		ok = ok && ok_is(ccs_comm_agree(m->comm, CCS_OK)) &&
+		     told_of(m, &l, "rank 1 has not called ccs_comm_agree, as rank 0 has");
+	}
+	ok = ok && ok_is(ccs_barrier(m->comm, NULL)) &&
+	     (m->rank || ok_is(ccs_comm_set_late(m->comm, NULL, NULL)));
+	ccs_module_free(sum);
+	return ok && both_send_first(m);
+}
+
 /* Rank 1's process ends. */
 static bool ends(struct member *m)
 {
@@ -713,6 +776,7 @@ static const struct {
 	{ "both send first", 2, both_send_first, true },
 	{ "a peer that makes another call", 2, another_call, true },
 	{ "a peer that never comes", 2, never_comes, true },
+	{ "a peer that comes late", 2, comes_late, true },
 };
 
 /* ---- by MPI: each process does all of it, and rank 0 tells how it went everywhere ------------ */

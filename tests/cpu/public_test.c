@@ -482,6 +482,7 @@ static void communicators(void **state)
 	assert_int_equal(ccs_comm_init_all(comm, N), CCS_OK);
 	assert_fails(ccs_comm_set_idle(comm[1], NULL, NULL), CCS_EUNSUPPORTED, "processes");
 	assert_fails(ccs_comm_set_idle(NULL, NULL, NULL), CCS_EINVAL, "NULL");
+	assert_fails(ccs_comm_set_late(NULL, NULL, NULL), CCS_EINVAL, "NULL");
 	assert_int_equal(ccs_comm_describe(comm[1], text, sizeof(text)), CCS_OK);
 	assert_non_null(strstr(text, "4 ranks on the CPU"));
 	assert_int_equal(ccs_comm_describe(comm[1], text, 8), CCS_OK);

@@ -29,6 +29,8 @@ static void test_streams(struct rig_api *a, const struct ccs_module *m)
 		return;
 	}
 	say(!ccs_comm_last_run(r.comm[1], &shape) && !shape.channels, "no run was cut yet");
+	says(ccs_comm_set_late(r.comm[1], NULL, NULL), CCS_EUNSUPPORTED, "ccs_comm_waits says",
+	     "kernels wait for ever");
 	for (int i = 0; i < 4; i++)
 		a->work(r.stream[i]);
 	says(rig_call(&r, m), CCS_OK, NULL, "a stream for each rank");

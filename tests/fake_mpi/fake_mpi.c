@@ -32,9 +32,10 @@ static int open_world(struct mpi_world **w)
 	return *w ? 0 : 16;
 }
 
-static void close_world(struct mpi_world *w, int failed)
+static void close_world(struct mpi_world *w, int failed, unsigned ms)
 {
 	(void)failed;
+	(void)ms;
 	fprintf(stderr, "fake_mpi: closed after %d calls\n", w->calls);
 	free(w);
 }

@@ -1,11 +1,13 @@
 /*
  * A plug-in for MPI before the real one, $HELD_MPI, that knows which memory MPI has: of each message
  * that was started, until MPI has ended it. A test asks held_mpi() of it, and
- * says what MPI fails at (held_mpi.h).
+ * says what MPI fails at (held_mpi.h). $HELD_STOPS is a rank that stands still for good at its 40th
+ * message.
  */
 #include "tests/fake_mpi/held_mpi.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,6 +30,7 @@ struct held_faults held_faults;
 
 static const struct mpi_calls *real;
 static struct mpi_messages *all;
+static int stops; /* messages until this process stands still; 0: it does not */
 
 static void forget(struct mpi_messages *m)
 {
@@ -93,6 +96,8 @@ static int send(struct mpi_messages *m, int place, const void *from, size_t byte
 {
 	int e;
 
+	if (stops && !--stops)
+		raise(SIGSTOP);
 	if (held_faults.sends && !--held_faults.sends)
 		return FAILED;
 	e = real->send(m->real, place, from, bytes, rank, tag);
@@ -125,6 +130,15 @@ static void cancel(struct mpi_messages *m)
 	real->cancel(m->real);
 }
 
+static int open(struct mpi_world **w)
+{
+	const char *rank = getenv("HELD_STOPS");
+	int e = real->open(w);
+
+	stops = !e && rank && atoi(rank) == real->rank(*w) ? 40 : 0;
+	return e;
+}
+
 static int split(struct mpi_world *w, int color, int key, struct mpi_world **child)
 {
 	int e = real->split(w, color, key, child);
@@ -133,7 +147,7 @@ static int split(struct mpi_world *w, int color, int key, struct mpi_world **chi
 		return e;
 	held_faults.split = false;
 	if (*child)
-		real->close(*child, 1);
+		real->close(*child, 1, 0);
 	*child = NULL;
 	return FAILED;
 }
@@ -152,6 +166,7 @@ __attribute__((constructor)) static void begin(void)
 		return;
 	}
 	ccs_mpi_calls = *real;
+	ccs_mpi_calls.open = open;
 	ccs_mpi_calls.messages_new = messages_new;
 	ccs_mpi_calls.messages_free = messages_free;
 	ccs_mpi_calls.send = send;
