@@ -207,9 +207,11 @@ clean:
 WHEEL_FORMAT := build/wheels/lib/python3/site-packages/clang_format/data/bin/clang-format
 C_FILES = $(sort $(foreach d,lang compiler runtime editors examples bench tests,$(shell find $(d) -name '*.[ch]')))
 
-.PHONY: format lint help
+.PHONY: format format-built lint help
 format:
 	@tests/deps.sh format
+	@$(MAKE) --no-print-directory -j$$(nproc) format-built
+format-built: $(BIN)/ccc
 	@format=$(WHEEL_FORMAT); [ -x $$format ] || format=clang-format; \
 		$${CLANG_FORMAT:-$$format} -i $(C_FILES)
 	for f in schedules/*.ccs schedules/broken/*.ccs examples/*.ccs \
