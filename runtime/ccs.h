@@ -405,6 +405,15 @@ CCS_API ccs_status ccs_env_read(struct ccs_env *env);
 /** Whether a call that has returned has failed since, on the GPU. A communicator that
  *  failed stays so. */
 CCS_API ccs_status ccs_comm_check(struct ccs_comm *c);
+/**
+ * Ends all calls of the communicator that are under way, and those to come, with CCS_EABORTED and
+ * the text `why`: for a process that cannot go on. It waits for nobody, and another thread may be
+ * inside a call. On ranks that are processes on one host's CPU all ranks' calls end so; elsewhere
+ * those of this process, and the others learn of its end. The handle is still to be freed, after
+ * the calls have returned. One that has failed before stays as it is. CCS_EUNSUPPORTED: ranks reach
+ * one another by MPI, which one thread at a time calls.
+ */
+CCS_API ccs_status ccs_comm_abort(struct ccs_comm *c, const char *why);
 /** Frees one rank's handle; the last one ends the threads. A process waits there for the
  *  others' ends, as they may use its memory: no longer than the timeout (0: 30 s). In a forked
  *  process: see fork() above. */

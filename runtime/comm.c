@@ -374,6 +374,26 @@ ccs_status ccs_comm_check(struct ccs_comm *c)
 	return leave(c, s);
 }
 
+ccs_status ccs_comm_abort(struct ccs_comm *c, const char *why)
+{
+	ccs_status s = enter(c, why, "ccs_comm_abort");
+	const struct processes_engine *e;
+	struct text t = { .len = 0 };
+
+	if (s)
+		return s;
+	e = c->world->engine->processes;
+	text_add(&t, "rank %d has given the communicator up: %s", c->rank, why);
+	if (c->world->engine->lone)
+		s = error_set(CCS_EUNSUPPORTED, "ccs_comm_abort: MPI is called by one thread at a "
+						"time: end the process, or MPI_Abort");
+	else if (!c->world->dead && e && e->fail)
+		e->fail(c->world, CCS_EABORTED, t.buf);
+	else if (!c->world->dead)
+		run_fail_all(c->world, CCS_EABORTED, t.buf);
+	return leave(c, s);
+}
+
 ccs_status ccs_comm_waits(struct ccs_comm *c, char *text, size_t size)
 {
 	ccs_status s = enter(c, text && size, "ccs_comm_waits");

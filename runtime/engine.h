@@ -90,6 +90,9 @@ struct processes_engine {
 	 *  sort of its own. */
 	ccs_status (*alloc)(struct world *w, size_t bytes, void **out);
 	void (*release)(struct world *w, void *at, size_t bytes);
+	/** Has the communicator fail in all processes, this one too, when they look next. Any thread
+	 *  may call it. NULL: it fails in this one (run_fail_all). */
+	void (*fail)(struct world *w, ccs_status s, const char *text);
 };
 
 /* Of processes whose data, and messages of two ranks (p2p.h), move only while a thread of theirs is

@@ -299,7 +299,8 @@ NEEDS_editors := all editors
 
 SUITES_python := \
 	"tests/python/python_test.sh $(BUILD)" \
-	"20 tests/python/torch_test.sh $(BUILD)"
+	"20 tests/python/torch_test.sh $(BUILD)" \
+	"~ tests/python/ends_test.sh $(BUILD) 60"
 NEEDS_python := all $(FAKE_CUDA) $(FAKE_NCCL)
 
 SUITES_docs := \
@@ -391,6 +392,7 @@ SUITES_long := \
 	"60 $(T)/plan/prove_test alter 100000 3 schedules" \
 	"30 $(T)/msccl/oracle_test 100000 2" \
 	"30 $(T)/msccl/fuzz_test 2000 2 tests/msccl/good tests/msccl/diag" \
+	"300 tests/python/ends_test.sh $(BUILD) 5000" \
 	"60 tests/docs/walk_test.sh $(BUILD)"
 NEEDS_long := test-programs
 

@@ -3,7 +3,6 @@
 import ctypes
 import operator
 import threading
-import weakref
 from types import TracebackType
 from typing import (
     Any,
@@ -17,6 +16,7 @@ from typing import (
     Union,
 )
 
+from .ends import COMMS, Living, at_end, freed_with, keep_for_ever, reason
 from .errors import ArgumentError, CcsError, Status
 from .gpu import places, wait_for
 from .messages import Batch, Pending, alone
@@ -24,6 +24,7 @@ from .native import ID_BYTES, RANK_MAX, Procs, as_int, check, library
 
 _NO_COLOR = -1  # CCS_NO_COLOR
 _DESCRIPTION = 512  # bytes of ccs_comm_describe's text
+_ABORTED = 10  # seconds that calls take to end after abort(), at most
 
 
 def _as_key(value: object) -> int:
@@ -43,6 +44,15 @@ def _free(handles: List[ctypes.c_void_p]) -> None:
         lib.ccs_comm_free(handle)
 
 
+_living: "Living[Comm]" = Living()
+
+
+def _end() -> None:
+    error = reason()
+    for comm in _living:
+        comm.end(error)
+
+
 class Comm:
     """A communicator. Made by Comm.tasks(), Comm.procs() or Comm.mpi(), or, on GPUs, by Comm.cuda()
     or Comm.cuda_procs(); a context manager, which frees it. One thread uses it at a time: others
@@ -52,7 +62,7 @@ class Comm:
         lib = library()
         self._handles: Optional[List[ctypes.c_void_p]] = handles
         self._lock = threading.RLock()
-        self._finalizer = weakref.finalize(self, _free, handles)
+        self._free = freed_with(self, _free, handles)
         self.is_tasks: bool = tasks
         """Whether all ranks are in this process, so that calls take lists of buffers."""
         self.size: int = lib.ccs_comm_size(handles[0])
@@ -66,6 +76,8 @@ class Comm:
         """The GPU of each of these ranks, as this process numbers them; None: it is on the CPU."""
         self.pending = Pending()
         """Its requests."""
+        _living.add(self)
+        at_end(_end, COMMS)
 
     @classmethod
     def tasks(cls, nranks: int) -> "Comm":
@@ -356,12 +368,43 @@ class Comm:
         with self._lock:
             check(library().ccs_comm_set_threads(self.handles()[0], count))
 
+    def abort(self, why: str) -> None:
+        """Ends its calls, also those that another thread is inside of, and those to come, with a
+        CcsError that says why; on ranks that are processes of one host's CPU, in all of them. It
+        waits for nobody. CcsError: not with Comm.mpi()."""
+        with self.pending.looking():
+            check(library().ccs_comm_abort(self.handles()[0], why.encode(errors="replace")))
+
     def close(self) -> None:
         """Frees it; once more does nothing. A process waits for the others' ends, as they may
         use its memory, no longer than the timeout; and for messages under way."""
         with self._lock:
-            self._handles = None
-            self.pending.close(self._finalizer)
+            self._close(None)
+
+    def _close(self, seconds: Optional[float]) -> None:
+        """Waits no longer for threads that are inside; then it is left as it is."""
+        self._handles = None
+        if not self.pending.close(self._free, seconds):
+            keep_for_ever(self)
+
+    def end(self, error: Optional[BaseException]) -> None:
+        """At the process's end, which that has brought about: close(), with requests under way, as
+        other ranks may need them. Threads that are inside are daemons, and are not waited for,
+        nor is anything after an exception: then abort() comes before."""
+        if self._handles is None:
+            return
+        idle = self._lock.acquire(blocking=False)
+        if error is not None or not idle or self.pending.is_busy:
+            name = f" by {type(error).__name__}: {error}" if error else ""
+            try:
+                self.abort(f"its process ends{name}")
+            except CcsError:
+                keep_for_ever(self)
+                return
+        if idle or self._lock.acquire(timeout=_ABORTED):
+            self._close(_ABORTED)
+        else:
+            keep_for_ever(self)
 
     def __enter__(self) -> "Comm":
         return self

@@ -13,7 +13,6 @@ the latest when there are twice as many as last time.
 import ctypes
 import threading
 import time
-import weakref
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -34,6 +33,7 @@ from typing import (
 )
 
 from .buffers import borrow, check_dtype, dtype_number, dtype_size
+from .ends import freed_with
 from .errors import ArgumentError, BufferTypeError, CcsError, Status
 from .gpu import Place, are_done, places, wait_for
 from .native import ANY_SOURCE, RANK_MAX, as_int, check, last_error, library
@@ -142,12 +142,20 @@ class Pending:
                 self._inside -= 1
                 self._gate.notify_all()
 
-    def close(self, free: Callable[[], object]) -> None:
-        """free(), while no thread is inside. All requests are over then."""
+    @property
+    def is_busy(self) -> bool:
+        """Whether a thread is inside."""
+        return self._inside > 0
+
+    def close(self, free: Callable[[], object], seconds: Optional[float]) -> bool:
+        """free(), while no thread is inside. All requests are over then. False: one was for so
+        long."""
         with self._gate:
-            self._gate.wait_for(lambda: self._inside == 0)
+            if not self._gate.wait_for(lambda: self._inside == 0, seconds):
+                return False
             free()
         self.sweep()
+        return True
 
     def add(self, request: "Request") -> None:
         with self._lock:
@@ -184,7 +192,7 @@ class Request:
     ) -> None:
         """`also` raises what libccs does not know of, once it is over."""
         self._handle = handle
-        self._finalizer = weakref.finalize(self, library().ccs_request_free, handle)
+        freed_with(self, library().ccs_request_free, handle)
         self._parts = parts
         self._comm = comm
         self._at_end = at_end

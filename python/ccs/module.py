@@ -7,7 +7,6 @@ All buffers are looked at before any call is made, so that a mistake writes noth
 
 import ctypes
 import os
-import weakref
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +19,7 @@ from .buffers import (
     dtype_number,
 )
 from .comm import Comm
+from .ends import freed_with
 from .errors import ArgumentError, BufferTypeError, CcsError, Status
 from .gpu import Place, places, wait_for
 from .messages import Request, Share
@@ -221,7 +221,7 @@ class Module:
         handle = ctypes.c_void_p()
         check(library().ccs_module_load(ctypes.byref(handle), os.fsencode(path)))
         self._handle = handle
-        self._finalizer = weakref.finalize(self, library().ccs_module_free, handle)
+        freed_with(self, library().ccs_module_free, handle)
         self._owner: object = None
         self.path: str = os.fsdecode(path)
         """The file that was loaded."""

@@ -150,6 +150,7 @@ _FUNCTIONS = {
     "ccs_comm_size": (c_int, [c_void_p]),
     "ccs_comm_device": (c_int, [c_void_p]),
     "ccs_comm_check": (c_int, [c_void_p]),
+    "ccs_comm_abort": (c_int, [c_void_p, c_char_p]),
     "ccs_comm_waits": (c_int, [c_void_p, c_char_p, c_size_t]),
     "ccs_cuda_library": (c_int, [POINTER(c_void_p)]),
     "ccs_comm_engine": (c_char_p, [c_void_p]),

@@ -8,12 +8,12 @@ it raises is kept, and Module.run() raises it when the call is over.
 
 import ctypes
 import threading
-import weakref
 from ctypes import c_int, c_size_t, c_void_p
 from functools import lru_cache
 from typing import Any, Callable, List, Optional, Tuple, Union
 
 from .buffers import dtype_names, memory_format
+from .ends import freed_with
 from .errors import ArgumentError, BufferTypeError
 from .native import as_int, check, library
 
@@ -49,6 +49,40 @@ def operator_number(op: object) -> int:
     return names.index(str(op))
 
 
+class _Calls:
+    """A function of Python's, called by libccs, and what it raises."""
+
+    def __init__(self, function: Any, element: int) -> None:
+        self._function, self._element = function, element
+        self._lock = threading.Lock()
+        self._raised: Optional[BaseException] = None
+
+    def combine(
+        self, result: int, first: int, second: int, n: int, dtype: int, _: object
+    ) -> None:
+        """Of addresses, and a number of elements. Raises nothing."""
+        if self._raised is not None:
+            return
+        try:
+            form, size = ("B", 1) if self._element else memory_format(dtype_names()[dtype])
+            views = [
+                memoryview((ctypes.c_char * (n * (self._element or size))).from_address(at))
+                .cast("B")
+                .cast(form)
+                for at in (result, first, second)
+            ]
+            self._function(views[0], views[1].toreadonly(), views[2].toreadonly())
+        except BaseException as error:  # pylint: disable=broad-except
+            with self._lock:
+                self._raised = self._raised or error
+
+    def tell(self) -> None:
+        with self._lock:
+            error, self._raised = self._raised, None
+        if error is not None:
+            raise error
+
+
 class Operator:
     """An operator of the user's own, for op= of Module.run(), in any number of calls."""
 
@@ -75,13 +109,11 @@ class Operator:
         self.element: int = 0 if element is None else as_int(element, "element", _ELEMENT_MOST)
         if element is not None and not self.element:
             raise ArgumentError("element must be from 1 to 4096 bytes, not 0")
-        self._lock = threading.Lock()
-        self._raised: Optional[BaseException] = None
-        self._function = function
+        self._calls = _Calls(function, self.element)
         if isinstance(function, _CFunction):
             self._entry = ctypes.cast(function, PROTOTYPE)
         else:
-            self._entry = PROTOTYPE(_entry_of(weakref.ref(self)))
+            self._entry = PROTOTYPE(self._calls.combine)
         handle = c_void_p()
         check(
             library().ccs_user_op_create(
@@ -90,39 +122,8 @@ class Operator:
         )
         self.handle = handle
         """libccs's."""
-        self._finalizer = weakref.finalize(self, library().ccs_user_op_free, handle)
-
-    def combine(self, result: int, first: int, second: int, n: int, dtype: int) -> None:
-        """By libccs: of addresses, and a number of elements. Raises nothing."""
-        if self._raised is not None:
-            return
-        try:
-            form, size = ("B", 1) if self.element else memory_format(dtype_names()[dtype])
-            views = [
-                memoryview((ctypes.c_char * (n * (self.element or size))).from_address(at))
-                .cast("B")
-                .cast(form)
-                for at in (result, first, second)
-            ]
-            self._function(views[0], views[1].toreadonly(), views[2].toreadonly())
-        except BaseException as error:  # pylint: disable=broad-except
-            with self._lock:
-                self._raised = self._raised or error
+        freed_with(self, library().ccs_user_op_free, handle)
 
     def tell(self) -> None:
         """Raises what the function has raised since the last time."""
-        with self._lock:
-            error, self._raised = self._raised, None
-        if error is not None:
-            raise error
-
-
-def _entry_of(operator: "weakref.ref[Operator]") -> Callable[..., None]:
-    """What C calls. It does not keep the operator, which keeps it."""
-
-    def entry(result: int, first: int, second: int, n: int, dtype: int, _: object) -> None:
-        own = operator()
-        if own is not None:
-            own.combine(result, first, second, n, dtype)
-
-    return entry
+        self._calls.tell()

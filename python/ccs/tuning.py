@@ -3,9 +3,9 @@
 
 import ctypes
 import os
-import weakref
 from typing import Iterator, Optional, Tuple, Union
 
+from .ends import freed_with
 from .module import Module
 from .native import RunOptions, TuningRow, TuningSection, check, library
 
@@ -20,7 +20,7 @@ class Tuning:
         handle = ctypes.c_void_p()
         check(library().ccs_tuning_load(ctypes.byref(handle), os.fsencode(path)))
         self._handle = handle
-        self._finalizer = weakref.finalize(self, library().ccs_tuning_free, handle)
+        freed_with(self, library().ccs_tuning_free, handle)
         self.path: str = os.fsdecode(path)
         """The file that was loaded."""
 

@@ -125,6 +125,7 @@ static const struct processes_engine procs_processes = {
 	.invite = invite,
 	.alloc = procs_alloc,
 	.release = procs_release,
+	.fail = procs_fail,
 };
 
 static const struct progress_engine procs_progress = {

@@ -9,6 +9,7 @@
 #include "tests/support/team.h"
 
 #include <dirent.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -274,9 +275,33 @@ static void test_timeouts(void)
 
 /* ---- who leaves ----------------------------------------------------------------------------- */
 
-enum leaving { BY_EXIT, BY_FREE, BY_EXIT_AT_ONCE };
+enum leaving { BY_EXIT, BY_FREE, BY_EXIT_AT_ONCE, BY_ABORT };
 
-/* Rank 1 leaves without a word, while the others wait for it. */
+static const char *const left_by[] = { "has ended", "has freed its communicator", "has ended",
+				       "has given the communicator up: enough" };
+
+/* Inside a call when another thread of its rank gives the communicator up. */
+static void *receive(void *of)
+{
+	const struct member *m = of;
+	int x;
+
+	is(ccs_recv(&x, 1, CCS_INT32, 0, m->comm, NULL), CCS_EABORTED, "enough", "its call");
+	return NULL;
+}
+
+static bool give_up(struct member *m)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, receive, m))
+		return false;
+	usleep(20000);
+	return is(ccs_comm_abort(m->comm, "enough"), CCS_OK, NULL, "ccs_comm_abort") &&
+	       !pthread_join(thread, NULL);
+}
+
+/* Rank 1 leaves while the others wait for it. */
 static bool leave(struct member *m)
 {
 	const enum leaving *how = m->of;
@@ -288,7 +313,9 @@ static bool leave(struct member *m)
 
 	if (m->rank == 1) {
 		usleep(*how == BY_EXIT_AT_ONCE ? 0 : 20000);
-		if (*how != BY_FREE)
+		if (*how == BY_ABORT)
+			ok = ok && give_up(m);
+		else if (*how != BY_FREE)
 			_exit(0);
 		ccs_module_free(ring);
 		ccs_comm_free(m->comm);
@@ -297,9 +324,9 @@ static bool leave(struct member *m)
 		return ok;
 	}
 	s = member_tell(m, member_sum(m, ring, &x, 1));
-	ok = ok && is(s, CCS_EABORTED, "rank 1 (process ", "a call") &&
-	     is(s, CCS_EABORTED, *how == BY_FREE ? "has freed its communicator" : "has ended",
-		"... says how") &&
+	ok = ok &&
+	     is(s, CCS_EABORTED, *how == BY_ABORT ? "rank 1 has" : "rank 1 (process ", "a call") &&
+	     is(s, CCS_EABORTED, left_by[*how], "... says how") &&
 	     is(member_sum(m, ring, &x, 1), CCS_EABORTED, "rank 1", "the next") &&
 	     is(ccs_comm_check(m->comm), CCS_EABORTED, "rank 1", "ccs_comm_check");
 	ccs_module_free(ring);
@@ -308,9 +335,10 @@ static bool leave(struct member *m)
 
 static void test_leaving(void)
 {
-	static const char *const names[] = { "exit()", "ccs_comm_free", "exit() at once" };
+	static const char *const names[] = { "exit()", "ccs_comm_free", "exit() at once",
+					     "ccs_comm_abort" };
 
-	for (int how = 0; how < 3; how++) {
+	for (int how = 0; how < 4; how++) {
 		struct team t = { .seconds = 0 };
 		enum leaving as = (enum leaving)how;
 		bool ok;

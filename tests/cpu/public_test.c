@@ -11,6 +11,7 @@
 #include "tests/support/named_module.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -514,6 +515,52 @@ static void communicators(void **state)
 		ccs_comm_free(comm[r]);
 }
 
+struct waiting {
+	struct ccs_comm *comm;
+	ccs_status s;
+	char text[200];
+};
+
+static void *receive(void *of)
+{
+	struct waiting *w = of;
+	int x;
+
+	w->s = ccs_recv(&x, 1, CCS_INT32, 1, w->comm, NULL);
+	snprintf(w->text, sizeof(w->text), "%s", ccs_error());
+	return NULL;
+}
+
+/* What threads and requests wait for ends, and so does what comes later. */
+static void given_up(void **state)
+{
+	struct ccs_comm *comm[N];
+	struct ccs_request *request;
+	struct waiting w;
+	pthread_t thread;
+	int x;
+
+	(void)state;
+	assert_int_equal(ccs_comm_init_all(comm, N), CCS_OK);
+	w.comm = comm[0];
+	assert_int_equal(pthread_create(&thread, NULL, receive, &w), 0);
+	assert_int_equal(ccs_group_start(), CCS_OK);
+	assert_int_equal(ccs_recv(&x, 1, CCS_INT32, 3, comm[2], NULL), CCS_OK);
+	assert_int_equal(ccs_group_submit(&request), CCS_OK);
+	assert_fails(ccs_comm_abort(comm[2], NULL), CCS_EINVAL, "NULL");
+	assert_fails(ccs_comm_abort(NULL, "enough"), CCS_EINVAL, "NULL");
+	assert_int_equal(ccs_comm_abort(comm[2], "enough"), CCS_OK);
+	assert_int_equal(ccs_comm_abort(comm[3], "once more does nothing"), CCS_OK);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(w.s, CCS_EABORTED);
+	assert_non_null(strstr(w.text, "rank 2 has given the communicator up: enough"));
+	assert_fails(ccs_wait(request), CCS_EABORTED, "given the communicator up: enough");
+	ccs_request_free(request);
+	assert_fails(ccs_recv(&x, 1, CCS_INT32, 1, comm[0], NULL), CCS_EABORTED, "enough");
+	for (int r = 0; r < N; r++)
+		ccs_comm_free(comm[r]);
+}
+
 /* Of its parent's communicator a forked process can ask for rank and size alone. */
 static void communicators_of_another_process(void **state)
 {
@@ -570,6 +617,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(proofs),
 		cmocka_unit_test(environment),
 		cmocka_unit_test(communicators),
+		cmocka_unit_test(given_up),
 		cmocka_unit_test(communicators_of_another_process),
 		cmocka_unit_test(libraries),
 	};

@@ -178,6 +178,30 @@ class Messages(Case):
             request.wait()
         self.assertEqual(caught.exception.status, ccs.Status.ETIMEOUT)
 
+    def test_given_up_while_a_thread_waits(self):
+        failed = []
+
+        def wait():
+            try:
+                self.comm.recv(floats(0), 3, rank=1)
+            except ccs.CcsError as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        request = self.comm.irecv(floats(0), 3, rank=2)
+        self.comm.abort("it is enough")
+        thread.join()
+        text = "rank 0 has given the communicator up: it is enough"
+        for call in (request.wait, lambda: self.comm.send(floats(0), 1, rank=0)):
+            with self.assertRaisesRegex(ccs.CcsError, text) as caught:
+                call()
+            self.assertEqual(caught.exception.status, ccs.Status.EABORTED)
+        self.assertRegex(str(failed[0]), text)
+        self.comm.close()
+        with self.assertRaisesRegex(ccs.CcsError, "was closed"):
+            self.comm.abort("once more")
+
     def test_closing_while_threads_wait(self):
         for _ in range(20):
             comm, got = ccs.Comm.tasks(2), [floats(0) for _ in range(4)]

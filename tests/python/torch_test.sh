@@ -47,9 +47,10 @@ end
 started() {
 	port=$((20000 + $$ % 10000))
 	(RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port timeout 200 "$@") 2>"$tmp/other" &
+	other=$!
 	RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port timeout 200 "$@"
 	got=$?
-	wait && return $got
+	wait $other && return $got
 }
 for report in '' 0 "$tmp/report.%r"; do
 	status "two processes, CCS_SCHEDULES_REPORT='$report'" 0 \

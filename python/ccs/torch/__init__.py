@@ -17,9 +17,9 @@ import inspect
 import os
 from datetime import timedelta
 from functools import lru_cache, wraps
-from multiprocessing import util
 from typing import Any
 
+from ..ends import GROUPS, at_end
 from ..errors import ArgumentError
 
 try:
@@ -40,10 +40,21 @@ __all__ = ["ProcessGroupCCS", "report"]
 _tally = Tally()
 
 
+def _forget() -> None:
+    """In a process that has forked: its groups are its own, and threads that are not here may
+    hold the locks."""
+    global _tally  # pylint: disable=global-statement
+    _tally = Tally()
+    _schedules.cache_clear()
+
+
 @lru_cache(maxsize=1)
 def _schedules() -> Schedules:
     """What the environment says when the first group is made."""
     return Schedules(os.environ.get(VARIABLE))
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 def _check_alike(store: Any, rank: int, size: int) -> None:
@@ -58,11 +69,10 @@ def _check_alike(store: Any, rank: int, size: int) -> None:
 
 def _create(store: Any, rank: int, size: int, timeout: timedelta) -> ProcessGroupCCS:
     _check_alike(store, rank, size)
+    at_end(_end, GROUPS)
     schedules = _schedules()
     if _tally.rank is None:
         _tally.rank = rank
-        # Not by atexit: processes of multiprocessing, as mp.spawn() makes them, do without.
-        util.Finalize(None, _end, exitpriority=0)
         for part in schedules.parts:
             if not part.tuning:
                 _tally.ran(part.collective, part.label, 0)

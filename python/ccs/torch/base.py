@@ -8,7 +8,7 @@ how a call is chosen, put in its place, and run.
 
 import ctypes
 import uuid
-import weakref
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Callable, List, Optional
@@ -17,6 +17,7 @@ import torch
 import torch._C._distributed_c10d as _c10d
 
 from ..comm import Comm
+from ..ends import Living, freed_with, reason
 from ..errors import ArgumentError, CcsError, Status
 from ..messages import Message
 from ..native import RunOptions
@@ -76,16 +77,15 @@ def _all_of(comm: Comm, timeout: timedelta) -> Comm:
     return other
 
 
-_live: "weakref.WeakSet[Worker]" = weakref.WeakSet()
+_living: "Living[Worker]" = Living()
 
 
 def end_all() -> None:
-    """Waits until the calls of all groups are done, and gives their communicators back."""
-    workers = list(_live)
-    for worker in workers:
-        worker.end()
-    for worker in workers:
-        worker.join()
+    """At the process's end: waits until the calls of all groups are done, and gives their
+    communicators back. After an exception comm.py does that alone."""
+    if reason() is None:
+        for worker in [worker for worker in _living if worker.end_soon()]:
+            worker.join()
 
 
 @dataclass(frozen=True)
@@ -163,8 +163,8 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
             comm.close()
 
         self._worker = Worker("ccs.torch", at_end)
-        _live.add(self._worker)
-        weakref.finalize(self, self._worker.end)
+        _living.add(self._worker)
+        freed_with(self, Worker.end, self._worker)
         self._sequence = 0
         self._timeout = timeout
         self._monitored = MonitoredBarrier(c10d.PrefixStore("ccs/monitored", store), rank, size)
@@ -248,14 +248,23 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
 
     def set_timeout(self, timeout: timedelta) -> None:
         self._timeout = timeout
-        for comm in (self._comm, self._mail, *(device.comm for device in self._devices)):
+        for comm in self._comms():
             comm.set_timeout(_seconds(timeout))
+
+    def _comms(self) -> List[Comm]:
+        return [self._comm, self._mail, *(device.comm for device in self._devices)]
 
     def shutdown(self) -> None:
         """The group's calls end, and its communicators are given back."""
         self._worker.end()
 
-    abort = shutdown
+    def abort(self) -> None:
+        """The same without waiting: calls under way fail, on all ranks where these are on the
+        CPU."""
+        for comm in self._comms():
+            with suppress(CcsError):  # it was given back
+                comm.abort("its group was aborted")
+        self.shutdown()
 
     # Calls.
 

@@ -199,12 +199,28 @@ class Worker:
     def end(self) -> None:
         """When all calls are done the communicator is given back, without waiting for it here."""
         with self._gate:
-            if not self._ended:
-                self._ended = True
-                self._start()
-                self._jobs.put(None)
+            self._end()
+
+    def _end(self, start: bool = True) -> None:
+        if self._ended:
+            return
+        self._ended = True
+        if start:
+            self._start()
+        self._jobs.put(None)
+
+    def end_soon(self) -> bool:
+        """The same at the process's end, where no thread can be made; join() does the rest. False:
+        a thread is inside a call, and it is a daemon."""
+        if not self._gate.acquire(blocking=False):
+            return False
+        self._end(start=False)
+        self._gate.release()
+        return True
 
     def join(self) -> None:
         """Waits for that."""
-        if self._thread is not None and self._thread is not threading.current_thread():
+        if self._thread is None:
+            self._loop()
+        elif self._thread is not threading.current_thread():
             self._thread.join()
