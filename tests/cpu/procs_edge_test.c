@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -189,6 +190,48 @@ static bool close_on_exec(struct member *m)
 	return ok;
 }
 
+/* ---- reads that are short --------------------------------------------------------------------- */
+
+/* Bytes that the system reads at a time of another process's memory; 0: as many as it is asked for. */
+static size_t read_most;
+
+ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned long nto,
+			 const struct iovec *from, unsigned long nfrom, unsigned long flags)
+{
+	struct iovec less = *to;
+
+	if (!read_most || to->iov_len <= read_most)
+		return syscall(SYS_process_vm_readv, pid, to, nto, from, nfrom, flags);
+	less.iov_len = read_most;
+	return syscall(SYS_process_vm_readv, pid, &less, 1, from, 1, flags);
+}
+
+/* A message goes on where the last read has ended; and a call whose chunk is not whole fails. */
+static bool read_shortly(struct member *m)
+{
+	struct ccs_module *ring = team_module("ring_allreduce");
+	int32_t *x = calloc(LONG, sizeof(*x)), *y = calloc(LONG, sizeof(*y));
+	bool ok;
+
+	setenv("CCS_CROSS_MEMORY_DISABLE", "0", 1);
+	ok = member_joins(m) && member_sums(m, ring, x, 1); /* all know who can read whom */
+	read_most = 1000;
+	for (int i = 0; i < LONG; i++)
+		x[i] = i * (m->rank + 1);
+	if (m->rank == 0)
+		ok = ok && is(ccs_send(x, LONG, CCS_INT32, 1, m->comm, NULL), CCS_OK, NULL, "send");
+	if (m->rank == 1)
+		ok = ok && is(ccs_recv(y, LONG, CCS_INT32, 0, m->comm, NULL), CCS_OK, NULL, "recv");
+	for (int i = 0; m->rank == 1 && i < LONG; i++)
+		ok = ok && y[i] == i;
+	ok = ok && is(member_sum(m, ring, x, LONG), CCS_ESYSTEM, "cannot read the memory of rank",
+		      "a call");
+	free(x);
+	free(y);
+	ccs_module_free(ring);
+	return ok;
+}
+
 /* ---- a split that one does not come to an end with ------------------------------------------- */
 
 enum { SPLIT_MS = 700 };
@@ -233,6 +276,7 @@ static void test_joining(void)
 	say(team_run(N, permit, NULL),
 	    "others may trace a process as long as it has a communicator");
 	say(team_run(N, permit, &(int){ 1 }), "... and not where they read nothing");
+	say(team_run(2, read_shortly, NULL), "a read of another's memory that is short");
 	say(team_run(N, split_late, NULL), "a split ends with the timeout that was set");
 	say(team_run(N, close_on_exec, NULL),
 	    "a program that a rank starts has none of its descriptors");
