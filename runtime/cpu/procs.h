@@ -420,7 +420,7 @@ void procs_settle(const struct world *w);
 /** Lets this user's processes read this one, as long as there is such a communicator, unless
  *  $CCS_CROSS_MEMORY_DISABLE is 1; and no longer. */
 void procs_permit(struct procs *p);
-void procs_forbid(struct procs *p);
+void procs_forbid(const struct procs *p);
 /** Whether this process can read another's memory. All call it, when all have taken their seats. */
 void procs_try_reading(struct world *w);
 /** Whether all have tried that: no call begins before, as layouts follow from it. */

@@ -86,8 +86,8 @@ static void close_procs(struct procs *p, bool here, int nranks)
 		for (int i = 0; i < nranks; i++)
 			procs_ring(p->table->seats + i);
 	}
-	procs_forbid(p);
 	procs_files_close(p);
+	procs_forbid(p);
 	for (int i = 0; p->ends && i < nranks; i++)
 		if (p->ends[i] >= 0)
 			close(p->ends[i]);

@@ -48,19 +48,24 @@ _Static_assert(WATCH_CALLS - PROCS_WATCHED > PROCS_LAG && LEAST_CALLS > WATCH_CA
 
 /* ---- whether memory can be read -------------------------------------------------------------- */
 
-/* Communicators of this process that others may read: the permission is the process's. */
-static _Atomic unsigned permits;
-
-/* Where only parents may look into their children (Yama's first degree) it has to be given; elsewhere
- * it changes nothing. Communicators of other threads may come and go meanwhile. */
-static void settle_permission(void)
+/* Whether this process has such a communicator: then its table is mapped. The permission is the
+ * process's, and the library keeps nothing between communicators that could be counted. */
+static bool has_tables(void)
 {
-	bool any;
+	FILE *f = fopen("/proc/self/maps", "re");
+	bool found = false;
+	char line[512];
 
-	do {
-		any = atomic_load(&permits) > 0;
-		prctl(PR_SET_PTRACER, any ? PR_SET_PTRACER_ANY : 0, 0, 0, 0);
-	} while (any != (atomic_load(&permits) > 0));
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = strstr(line, "memfd:ccs table") != NULL;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static void permit(bool any)
+{
+	prctl(PR_SET_PTRACER, any ? PR_SET_PTRACER_ANY : 0, 0, 0, 0);
 }
 
 static bool is_off(void)
@@ -70,20 +75,27 @@ static bool is_off(void)
 	return off && !strcmp(off, "1");
 }
 
+/* Where only parents may look into their children (Yama's first degree) that has to be permitted;
+ * elsewhere it changes nothing. */
 void procs_permit(struct procs *p)
 {
 	p->permits = !is_off();
-	if (!p->permits)
-		return;
-	atomic_fetch_add(&permits, 1);
-	settle_permission();
+	if (p->permits)
+		permit(true);
 }
 
-void procs_forbid(struct procs *p)
+/* Another thread may make a communicator meanwhile: its table is mapped before it permits. */
+void procs_forbid(const struct procs *p)
 {
-	if (p->permits && atomic_fetch_sub(&permits, 1) == 1)
-		settle_permission();
-	p->permits = false;
+	bool any = !p->permits || has_tables();
+
+	while (!any) {
+		permit(false);
+		if (!has_tables())
+			return;
+		permit(true);
+		any = has_tables();
+	}
 }
 
 /* ($CCS_CROSS_MEMORY_DISABLE=1: as if it could not; 0: if it can, there is no other way.) */
