@@ -236,7 +236,7 @@ struct procs {
 	unsigned nways;	       /* 0: not all have tried to read as yet */
 	enum procs_way ways[PROCS_WAYS]; /* that there are */
 	bool always;			 /* all messages are read, whatever is quicker */
-	bool permits;			 /* others may read this process */
+	bool permits, permitted;	 /* others may read this process; the system was asked */
 	enum procs_way way;		 /* of the current call, or the one to be posted */
 	struct procs_kind *kind;	 /* its kind; NULL: none */
 	struct procs_times *timed;	 /* NULL: its time is not taken */

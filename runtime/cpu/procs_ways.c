@@ -63,9 +63,10 @@ static bool has_tables(void)
 	return found;
 }
 
-static void permit(bool any)
+/* False: the system has no such permission. */
+static bool permit(bool any)
 {
-	prctl(PR_SET_PTRACER, any ? PR_SET_PTRACER_ANY : 0, 0, 0, 0);
+	return !prctl(PR_SET_PTRACER, any ? PR_SET_PTRACER_ANY : 0, 0, 0, 0);
 }
 
 static bool is_off(void)
@@ -80,14 +81,13 @@ static bool is_off(void)
 void procs_permit(struct procs *p)
 {
 	p->permits = !is_off();
-	if (p->permits)
-		permit(true);
+	p->permitted = p->permits && permit(true);
 }
 
 /* Another thread may make a communicator meanwhile: its table is mapped before it permits. */
 void procs_forbid(const struct procs *p)
 {
-	bool any = !p->permits || has_tables();
+	bool any = !p->permitted || has_tables();
 
 	while (!any) {
 		permit(false);

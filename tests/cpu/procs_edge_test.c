@@ -139,8 +139,11 @@ int prctl(int option, ...)
 	for (int i = 0; i < 4; i++)
 		a[i] = va_arg(ap, unsigned long);
 	va_end(ap);
-	if (option == PR_SET_PTRACER)
+	if (option == PR_SET_PTRACER) { /* also where the system knows nothing of that */
 		tracer = a[0] == PR_SET_PTRACER_ANY ? 1 : (long)a[0];
+		syscall(SYS_prctl, option, a[0], a[1], a[2], a[3]);
+		return 0;
+	}
 	return (int)syscall(SYS_prctl, option, a[0], a[1], a[2], a[3]);
 }
 
