@@ -5,6 +5,8 @@ ccc itself. A schedule that imports others follows from their texts, too, so tha
 at every call. The cache's own folder holds at most CACHED modules: the oldest go.
 """
 
+import atexit
+import functools
 import hashlib
 import os
 import shutil
@@ -67,20 +69,41 @@ def _ranks_option(ranks: Union[int, str, Iterable[int], None]) -> List[str]:
     return [f"-n{listed}"]
 
 
-def _user_folder() -> str:
-    """A folder in TMPDIR that nobody else can write."""
-    path = os.path.join(tempfile.gettempdir(), f"ccs-modules-{os.getuid()}")
-    try:
-        os.mkdir(path, 0o700)
-    except FileExistsError:
-        pass
+def _is_yours(path: str) -> bool:
+    """Whether it is a folder that only you can write, and no link."""
     have = os.lstat(path)
-    if not stat.S_ISDIR(have.st_mode) or have.st_uid != os.getuid() or have.st_mode & 0o022:
-        raise CcsError(
-            Status.ESYSTEM,
-            f"{path} is not a folder that only you can write: remove it, or give cache=",
-        )
+    return stat.S_ISDIR(have.st_mode) and have.st_uid == os.geteuid() and not have.st_mode & 0o022
+
+
+def _remove(path: str, process: int) -> None:
+    if os.getpid() == process:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@functools.lru_cache(maxsize=None)
+def _folder_of(process: int) -> str:
+    """A folder that goes with the process, but not with one that is forked from it."""
+    path = tempfile.mkdtemp(prefix="ccs-modules-")
+    atexit.register(_remove, path, process)
     return path
+
+
+def _user_folder() -> str:
+    """Below XDG's folder for caches, if no other user can put a module there, or rename what is
+    there; else one for this process."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(base):
+        base = os.path.join(os.path.expanduser("~"), ".cache")
+    outer = os.path.join(base, "ccs")
+    inner = os.path.join(outer, "modules")
+    try:
+        for folder in (outer, inner):
+            os.makedirs(folder, 0o700, exist_ok=True)
+        if _is_yours(outer) and _is_yours(inner) and os.access(inner, os.W_OK):
+            return inner
+    except OSError:
+        pass
+    return _folder_of(os.getpid())
 
 
 def _text(path: str) -> Optional[bytes]:
@@ -162,8 +185,8 @@ def compile(
     ranks: a number of ranks, several, or as ccc's -n has them ("2..16", "2,4,8"); None: ccc's
         default.
     target: where it is to run: "cpu", "cuda", or "cpu,cuda". Kernels need NVIDIA's NVRTC.
-    cache: a folder for modules, which exists; None: one of yours in TMPDIR, where at most 256 are
-        kept.
+    cache: a folder for modules, which exists; None: $XDG_CACHE_HOME/ccs/modules (~/.cache), where at
+        most 256 are kept; or, where that is not yours alone, one that goes with the process.
     options: more of ccc(1)'s, such as ("-D", "K=4") or ("--schedule", "ring").
 
     CompileError: the schedule is wrong, and str() is what ccc says. What ccc warns of is a

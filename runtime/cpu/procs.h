@@ -236,6 +236,7 @@ struct procs {
 	unsigned nways;	       /* 0: not all have tried to read as yet */
 	enum procs_way ways[PROCS_WAYS]; /* that there are */
 	bool always;			 /* all messages are read, whatever is quicker */
+	bool permits, permitted;	 /* others may read this process; the system was asked */
 	enum procs_way way;		 /* of the current call, or the one to be posted */
 	struct procs_kind *kind;	 /* its kind; NULL: none */
 	struct procs_times *timed;	 /* NULL: its time is not taken */
@@ -416,6 +417,10 @@ void procs_settle(const struct world *w);
 
 /* ---- procs_ways.c --------------------------------------------------------------------- */
 
+/** Lets this user's processes read this one, as long as there is such a communicator, unless
+ *  $CCS_CROSS_MEMORY_DISABLE is 1; and no longer. */
+void procs_permit(struct procs *p);
+void procs_forbid(const struct procs *p);
 /** Whether this process can read another's memory. All call it, when all have taken their seats. */
 void procs_try_reading(struct world *w);
 /** Whether all have tried that: no call begins before, as layouts follow from it. */

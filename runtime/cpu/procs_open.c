@@ -87,6 +87,7 @@ static void close_procs(struct procs *p, bool here, int nranks)
 			procs_ring(p->table->seats + i);
 	}
 	procs_files_close(p);
+	procs_forbid(p);
 	for (int i = 0; p->ends && i < nranks; i++)
 		if (p->ends[i] >= 0)
 			close(p->ends[i]);

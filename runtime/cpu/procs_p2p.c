@@ -11,10 +11,10 @@
  *               receiver drains. A sender has one, for one message at a time, and only gives it to a
  *               receiver that has come: it is drained then, whatever else either waits for.
  *
- * The sender chooses, when it posts, by what the receiver's seat says of its reading (READS_...). A
- * process is in its seat before it has tried, so that one that sends at once may find
- * READS_UNKNOWN there: then this message is relayed, which is right for any receiver, and nobody
- * is told; the next is read. Nothing waits for that.
+ * The sender chooses, when it posts, by whether it lets others read it, and by what the receiver's seat
+ * says of its reading (READS_...). A process is in its seat before it has tried, so that one that sends
+ * at once may find READS_UNKNOWN there: then this message is relayed, which is right for any receiver,
+ * and nobody is told; the next is read. Nothing waits for that.
  *
  * Whoever changes a pair rings for the other end. O(1) a look, beside what is copied.
  */
@@ -73,7 +73,7 @@ static void post(struct world *w, struct procs_pair *c, struct transfer *m)
 {
 	const struct procs *p = cpu_of(w)->procs;
 	uint32_t can = atomic_load(&p->table->seats[m->peer].reads);
-	bool reads = can != READS_UNKNOWN && can != READS_REFUSED;
+	bool reads = p->permits && can != READS_UNKNOWN && can != READS_REFUSED;
 
 	c->count = m->count;
 	c->type = (uint32_t)m->type;

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #define SETTLE_MS 1000 /* more, for hearing that somebody does not */
@@ -16,23 +15,11 @@
 #define POLLS 2000u
 #define YIELDS 100u
 
-/* Where only parents may look into their children (Yama's first degree), all of this user's
- * processes may look into this one. */
-static void let_others_read(void)
-{
-	FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
-
-	if (f && fgetc(f) == '1')
-		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-	if (f)
-		fclose(f);
-}
-
 static void take(struct procs *p)
 {
 	struct procs_seat *own = p->own;
 
-	let_others_read();
+	procs_permit(p);
 	own->probe = (uint64_t)(uintptr_t)&p->token;
 	host_cores_read(&own->cores);
 	own->barriers = procs_barriers_join();
@@ -77,8 +64,12 @@ static ccs_status no_seat(struct world *w, int i, bool ended)
 	ccs_status s = ended ? CCS_EABORTED : CCS_ETIMEOUT;
 	struct text why = { .len = 0 };
 
-	text_add(&why, "rank %d (process %d) %s", i, p->table->seats[i].pid,
-		 ended ? "has ended" : "has met the others, but does not take its seat");
+	text_add(&why, "rank %d (process %d) ", i, p->table->seats[i].pid);
+	if (ended)
+		text_add(&why, "has ended");
+	else
+		text_add(&why, "has met the others, but does not take its seat in %u ms",
+			 p->patience);
 	procs_fail(w, s, why.buf);
 	procs_settle(w);
 	return error_set((ccs_status)p->table->status, "%s", p->table->text);

@@ -34,6 +34,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/uio.h>
 
 #define TRIES (PROCS_TIMED / PROCS_WAYS) /* calls of each way in a trial */
@@ -47,20 +48,70 @@ _Static_assert(WATCH_CALLS - PROCS_WATCHED > PROCS_LAG && LEAST_CALLS > WATCH_CA
 
 /* ---- whether memory can be read -------------------------------------------------------------- */
 
+/* Whether this process has such a communicator: then its table is mapped. The permission is the
+ * process's, and the library keeps nothing between communicators that could be counted. */
+static bool has_tables(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	bool found = false;
+	char line[512];
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = strstr(line, "memfd:ccs table") != NULL;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* False: the system has no such permission. */
+static bool permit(bool any)
+{
+	return !prctl(PR_SET_PTRACER, any ? PR_SET_PTRACER_ANY : 0, 0, 0, 0);
+}
+
+static bool is_off(void)
+{
+	const char *off = getenv("CCS_CROSS_MEMORY_DISABLE");
+
+	return off && !strcmp(off, "1");
+}
+
+/* Where only parents may look into their children (Yama's first degree) that has to be permitted;
+ * elsewhere it changes nothing. */
+void procs_permit(struct procs *p)
+{
+	p->permits = !is_off();
+	p->permitted = p->permits && permit(true);
+}
+
+/* Another thread may make a communicator meanwhile: its table is mapped before it permits. */
+void procs_forbid(const struct procs *p)
+{
+	bool any = !p->permitted || has_tables();
+
+	while (!any) {
+		permit(false);
+		if (!has_tables())
+			return;
+		permit(true);
+		any = has_tables();
+	}
+}
+
 /* ($CCS_CROSS_MEMORY_DISABLE=1: as if it could not; 0: if it can, there is no other way.) */
 void procs_try_reading(struct world *w)
 {
 	struct procs *p = cpu_of(w)->procs;
 	const struct procs_seat *next = p->table->seats + (w->first + 1) % w->nranks;
-	const char *off = getenv("CCS_CROSS_MEMORY_DISABLE");
+	const char *always = getenv("CCS_CROSS_MEMORY_DISABLE");
 	uint64_t token = 0;
 	struct iovec here = { &token, sizeof(token) };
 	struct iovec there = { (void *)(uintptr_t)next->probe, sizeof(token) };
 	bool reads = process_vm_readv(next->pid, &here, 1, &there, 1, 0) == sizeof(token);
 	uint32_t how = READS_REFUSED;
 
-	if (reads && token == p->token && !(off && !strcmp(off, "1")))
-		how = off && !strcmp(off, "0") ? READS_ALWAYS : READS_MAY;
+	if (reads && token == p->token && !is_off())
+		how = always && !strcmp(always, "0") ? READS_ALWAYS : READS_MAY;
 	atomic_store(&p->own->reads, how);
 	procs_ring_sleepers(w);
 }

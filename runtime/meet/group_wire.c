@@ -154,11 +154,13 @@ ccs_status wire_exhaustion(int e, const char *what)
 /* ---- listening ------------------------------------------------------------------------ */
 
 /* A peer whose host is gone without a word is noticed within a minute; and what is said is said at
- * once. Of TCP: on one host neither is of use, nor known. */
-static void keep_alive(int fd)
+ * once. On one host nothing of that is needed. */
+static void keep_alive(int fd, int family)
 {
 	int on = 1, idle = 20, every = 10, times = 3;
 
+	if (family == AF_UNIX)
+		return;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
@@ -177,7 +179,7 @@ static int listen_at(const struct sockaddr *address, socklen_t size)
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (address->sa_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	keep_alive(fd);
+	keep_alive(fd, address->sa_family);
 	if (bind(fd, address, size) == 0 && listen(fd, 4096) == 0)
 		return fd;
 	e = errno;
@@ -298,7 +300,7 @@ int wire_connect(const struct addrinfo *a, double end)
 
 	if (fd < 0)
 		return -1;
-	keep_alive(fd);
+	keep_alive(fd, a->ai_family);
 	if (connect(fd, a->ai_addr, a->ai_addrlen))
 		e = errno == EINPROGRESS || errno == EINTR ? outcome(fd, end) : errno;
 	if (!e)

@@ -54,6 +54,8 @@ done
 status "types with holes, beside others on other ranks" 0 prog 3 "$all" derived
 holds "... were all taken" test "$(grep -c 'by MPI' "$tmp/err")" = 0
 report "... are counted once a call" 'gather: 24 calls by binomial_gather \(binomial_gather\.so\)'
+status "types of each kind have their own maxima" 0 prog 2 "$all" kinds
+report "... and are taken" 'allreduce: 38 calls by ring_allreduce \(ring_allreduce\.so\)'
 status "buffers that are not aligned" 0 prog 2 "$all" unaligned
 report "... are taken" 'allreduce: 1 call by ring_allreduce \(ring_allreduce\.so\)'
 status "calls like ones before" 0 prog 3 "$all" again

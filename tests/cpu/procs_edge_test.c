@@ -9,11 +9,17 @@
 #include "tests/support/rng.h"
 #include "tests/support/team.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -117,6 +123,149 @@ static bool be_alone(void)
 	return holdings_same(&before) && ok;
 }
 
+/* ---- what a process permits, and what it leaves open ---------------------------------------- */
+
+enum { UNASKED = -1 };
+
+/* Who may trace this process: PR_SET_PTRACER's last argument. */
+static long tracer;
+
+int prctl(int option, ...)
+{
+	unsigned long a[4];
+	va_list ap;
+
+	va_start(ap, option);
+	for (int i = 0; i < 4; i++)
+		a[i] = va_arg(ap, unsigned long);
+	va_end(ap);
+	if (option == PR_SET_PTRACER) { /* also where the system knows nothing of that */
+		tracer = a[0] == PR_SET_PTRACER_ANY ? 1 : (long)a[0];
+		syscall(SYS_prctl, option, a[0], a[1], a[2], a[3]);
+		return 0;
+	}
+	return (int)syscall(SYS_prctl, option, a[0], a[1], a[2], a[3]);
+}
+
+static bool permit(struct member *m)
+{
+	const bool off = m->of != NULL;
+	const long while_there = off ? UNASKED : 1, then = off ? UNASKED : 0;
+	struct ccs_comm *child = NULL;
+	bool ok;
+
+	tracer = UNASKED;
+	if (off)
+		setenv("CCS_CROSS_MEMORY_DISABLE", "1", 1);
+	ok = member_joins(m) && tracer == while_there && member_works(m, LONG) &&
+	     is(ccs_comm_split(m->comm, 0, 0, &child), CCS_OK, NULL, "a split");
+	ccs_comm_free(m->comm);
+	ok = ok && tracer == while_there;
+	m->comm = child;
+	ok = ok && member_works(m, LONG);
+	ccs_comm_free(child);
+	m->comm = NULL;
+	return ok && tracer == then;
+}
+
+/* Descriptors that a program which is started from here would have, too. */
+static int inherited(void)
+{
+	int n = 0;
+
+	for (int fd = 3; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) == 0;
+	return n;
+}
+
+static bool close_on_exec(struct member *m)
+{
+	int before = inherited();
+	struct ccs_comm *child = NULL;
+	void *at = NULL;
+	bool ok = member_joins(m) &&
+		  is(ccs_mem_alloc(m->comm, LONG, &at), CCS_OK, NULL, "memory") &&
+		  is(ccs_comm_split(m->comm, 0, 0, &child), CCS_OK, NULL, "a split") &&
+		  member_works(m, LONG) && holdings_now().files > 12;
+
+	ok = ok && inherited() == before;
+	ccs_comm_free(child);
+	return ok;
+}
+
+/* ---- reads that are short --------------------------------------------------------------------- */
+
+/* Bytes that the system reads at a time of another process's memory; 0: as many as it is asked for. */
+static size_t read_most;
+
+ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned long nto,
+			 const struct iovec *from, unsigned long nfrom, unsigned long flags)
+{
+	struct iovec less = *to;
+
+	if (!read_most || to->iov_len <= read_most)
+		return syscall(SYS_process_vm_readv, pid, to, nto, from, nfrom, flags);
+	less.iov_len = read_most;
+	return syscall(SYS_process_vm_readv, pid, &less, 1, from, 1, flags);
+}
+
+/* A message goes on where the last read has ended; and a call whose chunk is not whole fails. */
+static bool read_shortly(struct member *m)
+{
+	struct ccs_module *ring = team_module("ring_allreduce");
+	int32_t *x = calloc(LONG, sizeof(*x)), *y = calloc(LONG, sizeof(*y));
+	bool ok;
+
+	setenv("CCS_CROSS_MEMORY_DISABLE", "0", 1);
+	ok = member_joins(m) && member_sums(m, ring, x, 1); /* all know who can read whom */
+	read_most = 1000;
+	for (int i = 0; i < LONG; i++)
+		x[i] = i * (m->rank + 1);
+	if (m->rank == 0)
+		ok = ok && is(ccs_send(x, LONG, CCS_INT32, 1, m->comm, NULL), CCS_OK, NULL, "send");
+	if (m->rank == 1)
+		ok = ok && is(ccs_recv(y, LONG, CCS_INT32, 0, m->comm, NULL), CCS_OK, NULL, "recv");
+	for (int i = 0; m->rank == 1 && i < LONG; i++)
+		ok = ok && y[i] == i;
+	ok = ok && is(member_sum(m, ring, x, LONG), CCS_ESYSTEM, "cannot read the memory of rank",
+		      "a call");
+	free(x);
+	free(y);
+	ccs_module_free(ring);
+	return ok;
+}
+
+/* ---- a split that one does not come to an end with ------------------------------------------- */
+
+enum { SPLIT_MS = 700 };
+
+/* It does not take what rank 0 gives before the others have given up. */
+static const struct member *dawdles;
+
+ssize_t recvmsg(int fd, struct msghdr *m, int flags)
+{
+	for (int r = 0; dawdles && r < dawdles->n; r++)
+		if (r != dawdles->rank)
+			member_await(dawdles, r, 2);
+	return syscall(SYS_recvmsg, fd, m, flags);
+}
+
+static bool split_late(struct member *m)
+{
+	struct ccs_comm *child = NULL;
+	ccs_status s;
+	bool ok = member_joins(m);
+
+	ccs_comm_set_timeout(m->comm, SPLIT_MS);
+	dawdles = m->rank == 1 ? m : NULL;
+	s = ccs_comm_split(m->comm, 0, 0, &child);
+	member_tell(m, s);
+	member_step(m, 2);
+	dawdles = NULL;
+	return ok && !child && s &&
+	       (m->rank == 1 || is(s, CCS_ETIMEOUT, "does not take its seat in 700 ms", "a split"));
+}
+
 static void test_joining(void)
 {
 	char address[32];
@@ -127,6 +276,13 @@ static void test_joining(void)
 	say(team_run(3, join_without_stdin, NULL), "... that have no stdin");
 	say(team_run(N, describe, NULL), "what is told of them");
 	say(be_alone(), "one process");
+	say(team_run(N, permit, NULL),
+	    "others may trace a process as long as it has a communicator");
+	say(team_run(N, permit, &(int){ 1 }), "... and not where they read nothing");
+	say(team_run(2, read_shortly, NULL), "a read of another's memory that is short");
+	say(team_run(N, split_late, NULL), "a split ends with the timeout that was set");
+	say(team_run(N, close_on_exec, NULL),
+	    "a program that a rank starts has none of its descriptors");
 }
 
 /* ---- what they tell one another ------------------------------------------------------------- */

@@ -3,6 +3,7 @@
  * that use it together, some of which are killed. usage: cache_test
  */
 #include "runtime/base/cache.h"
+#include "tests/support/peers.h"
 #include "tests/support/processes.h"
 #include "tests/support/say.h"
 
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -283,6 +285,89 @@ static void test_damage(void)
 	empty();
 }
 
+/* ---- other users --------------------------------------------------------------------- */
+
+/* Whether nothing is read then, and nothing written. */
+static bool is_shunned(struct peers p)
+{
+	bool none;
+
+	peers_pretend(p);
+	none = !get(1, 1000);
+	put(2, 1000);
+	peers_pretend((struct peers){ 0 });
+	return none;
+}
+
+/* The entry is a link to one that is right. */
+static bool follows_no_link(void)
+{
+	char path[400], moved[450];
+	struct stat st;
+	bool ok;
+
+	put(1, 1000);
+	only(path, sizeof(path));
+	snprintf(moved, sizeof(moved), "%s.moved", path);
+	ok = !rename(path, moved) && !symlink(moved, path) && !get(1, 1000);
+	ok = ok && lstat(path, &st) && !access(moved, F_OK); /* the link is gone */
+	empty();
+	return ok;
+}
+
+static void test_users(void)
+{
+	bool ok;
+
+	put(1, 1000);
+	say(is_shunned((struct peers){ .other_owner = true }) && get(1, 1000) == 1,
+	    "an entry that is another user's is not used, and stays");
+	empty();
+	put(1, 1000);
+	ok = is_shunned((struct peers){ .other_folder = true }) && get(1, 1000) == 1;
+	say(ok && !get(2, 1000), "... nor is a folder");
+	ok = !chmod(dir, 0770) && is_shunned((struct peers){ 0 });
+	say(!chmod(dir, 0700) && ok && !get(2, 1000), "... nor one that others can write to");
+	empty();
+	say(follows_no_link(), "an entry that is a link is none, and goes");
+}
+
+/* ---- what is on the disk --------------------------------------------------------------- */
+
+/* What was done to an entry and its folder: s: its bytes were put on the disk; r: it got its name; d:
+ * the folder was put on the disk. */
+static char done[8];
+
+static void note(char what)
+{
+	size_t n = strlen(done);
+
+	if (n < sizeof(done) - 1)
+		done[n] = what;
+}
+
+int fsync(int fd)
+{
+	struct stat st;
+
+	note(!fstat(fd, &st) && S_ISDIR(st.st_mode) ? 'd' : 's');
+	return (int)syscall(SYS_fsync, fd);
+}
+
+int renameat(int from, const char *x, int to, const char *y)
+{
+	note('r');
+	return (int)syscall(SYS_renameat2, from, x, to, y, 0);
+}
+
+static void test_disk(void)
+{
+	memset(done, 0, sizeof(done));
+	put(1, 1000);
+	say(!strcmp(done, "srd"), "an entry is on the disk before it has its name: %s", done);
+	empty();
+}
+
 /* ---- together ---------------------------------------------------------------------- */
 
 static size_t size_of(int number)
@@ -355,6 +440,8 @@ int main(void)
 	test_sizes();
 	test_others();
 	test_damage();
+	test_users();
+	test_disk();
 	test_together();
 	test_killed();
 	snprintf(command, sizeof(command), "rm -rf %s", dir);

@@ -135,7 +135,7 @@ run_one() { # run_one BASE DOCUMENT, in the document's directory
 			return
 		fi ;;
 	esac
-	(cd "$tmp/at" && NO_COLOR=1 PATH="$tmp/python:$PATH" PYTHONDONTWRITEBYTECODE=1 TMPDIR="$tmp" timeout 600 sh -c "$command") >"$tmp/actual" 2>&1 </dev/null
+	(cd "$tmp/at" && NO_COLOR=1 PATH="$tmp/python:$PATH" PYTHONDONTWRITEBYTECODE=1 TMPDIR="$tmp" XDG_CACHE_HOME="$tmp" timeout 600 sh -c "$command") >"$tmp/actual" 2>&1 </dev/null
 	status=$?
 	why=
 	[ "$status" -eq "$(cat "$1.status")" ] || why="exit status $status"

@@ -13,7 +13,7 @@ if [ "${SAN:-}" ]; then
 	exit 0
 fi
 unset CCC
-export CCS_LIBRARY="$build/lib/libccs.so.0" PYTHONDONTWRITEBYTECODE=1 TEST_CACHE="$tmp" TMPDIR="$tmp"
+export CCS_LIBRARY="$build/lib/libccs.so.0" PYTHONDONTWRITEBYTECODE=1 TEST_CACHE="$tmp" TMPDIR="$tmp" XDG_CACHE_HOME="$tmp"
 export PYTHONPATH="$PWD/python:$PWD/tests/python"
 
 # Every test of unittest's is a line here. Numpy and PyTorch are tried where they are.

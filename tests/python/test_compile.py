@@ -1,7 +1,11 @@
 """Modules from files and from ccc."""
 
 import os
+import stat
+import subprocess
+import sys
 import tempfile
+from unittest import mock
 
 import ccs
 from ccs.native import library
@@ -66,6 +70,57 @@ class Compile(Case):
                 ccs.compile(os.path.join(self.folder, name), 2, cache=self.folder)
         with self.assertRaisesRegex(ccs.CcsError, "cannot hold modules"):
             ccs.compile(RING, 2, cache=os.path.join(self.folder, "nowhere"))
+
+    def compiled_where(self):
+        """The folder of a module that is compiled without cache=."""
+        with mock.patch.dict(os.environ, XDG_CACHE_HOME=self.folder):
+            module = ccs.compile(RING, 2)
+            self.assertEqual(ccs.compile(RING, 2).path, module.path)
+        self.assertTrue(module.has(2))
+        return os.path.dirname(module.path)
+
+    def test_a_folder_of_yours(self):
+        where = self.compiled_where()
+        self.assertEqual(where, os.path.join(self.folder, "ccs", "modules"))
+        for folder in (where, os.path.dirname(where)):
+            self.assertEqual(stat.S_IMODE(os.stat(folder).st_mode), 0o700)
+
+    def test_a_folder_that_is_not_yours_alone(self):
+        outer = os.path.join(self.folder, "ccs")
+        inner = os.path.join(outer, "modules")
+        os.makedirs(inner, 0o700)
+        with mock.patch("os.geteuid", return_value=os.geteuid() + 1):
+            elsewhere = self.compiled_where()
+        self.assertEqual(os.listdir(inner), [])
+        self.assertEqual(stat.S_IMODE(os.stat(elsewhere).st_mode), 0o700)
+        for folder in (inner, outer):
+            os.chmod(folder, 0o770)
+            self.assertEqual(self.compiled_where(), elsewhere)
+            os.chmod(folder, 0o700)
+        os.rename(inner, outer + "/moved")
+        os.symlink(outer + "/moved", inner)
+        self.assertEqual(self.compiled_where(), elsewhere)
+        os.unlink(inner)
+        with open(inner, "w", encoding="utf-8"):
+            self.assertEqual(self.compiled_where(), elsewhere)
+
+    def test_a_folder_of_a_process_goes_with_it(self):
+        text = "import os, ccs; print(ccs.compile(%r, 2).path, flush=True)\n" % RING
+        text += "if os.fork() == 0: raise SystemExit\n"
+        text += "os.wait(); print(len(os.listdir(os.environ['TMPDIR'])))"
+        with open(os.path.join(self.folder, "ccs"), "w", encoding="utf-8"):
+            pass  # no folder can be there
+        temporary = os.path.join(self.folder, "tmp")
+        os.mkdir(temporary)
+        done = subprocess.run(
+            [sys.executable, "-c", text],
+            env={**os.environ, "XDG_CACHE_HOME": self.folder, "TMPDIR": temporary},
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+        path, left = done.stdout.decode().split()
+        self.assertEqual((os.path.dirname(os.path.dirname(path)), left), (temporary, "1"))
+        self.assertEqual(os.listdir(temporary), [])
 
     def test_load(self):
         with self.assertRaises(ccs.CcsError) as caught:

@@ -31,6 +31,6 @@ int fstat(int fd, struct stat *st)
 	int e = fstatat(fd, "", st, AT_EMPTY_PATH);
 
 	if (!e)
-		st->st_uid += now.other_owner;
+		st->st_uid += S_ISDIR(st->st_mode) ? now.other_folder : now.other_owner;
 	return e;
 }

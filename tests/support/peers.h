@@ -9,8 +9,10 @@
 #include <stdbool.h>
 
 struct peers {
-	bool other_user, other_owner; /* of sockets; of files */
-	int pid;		      /* 0: as it is */
+	bool other_user;   /* is at the other end of a socket */
+	bool other_owner;  /* ... has regular files */
+	bool other_folder; /* ... and folders */
+	int pid;	   /* 0: as it is */
 };
 
 /** From now on, in this process. */

@@ -12,7 +12,7 @@ if ! python=$(tests/support/python_with.sh torch); then
 	exit 0
 fi
 unset CCC
-export CCS_LIBRARY="$build/lib/libccs.so.0" PYTHONDONTWRITEBYTECODE=1 TMPDIR="$tmp"
+export CCS_LIBRARY="$build/lib/libccs.so.0" PYTHONDONTWRITEBYTECODE=1 TMPDIR="$tmp" XDG_CACHE_HOME="$tmp"
 export PYTHONPATH="$PWD/python" OMP_NUM_THREADS=1
 # A build that is not the tree's own, as coverage's, has the schedules as an installed one.
 if [ ! -d "$build/../schedules" ]; then
