@@ -231,7 +231,7 @@ static unsigned look_after_mpi(void *of)
 	return h->rounds < EAGER_ROUNDS ? 0 : 1;
 }
 
-static ccs_status open_comm(struct held *h, const struct appointment *at)
+static ccs_status open_comm(const struct preload *p, struct held *h, const struct appointment *at)
 {
 	struct ccs_procs procs = {
 		.rank = h->rank,
@@ -244,7 +244,9 @@ static ccs_status open_comm(struct held *h, const struct appointment *at)
 
 	/* A rank may come as late as it likes, as in MPI; that one has ended is seen. */
 	if (!s)
-		s = ccs_comm_set_timeout(h->ccs, 0);
+		s = ccs_comm_set_timeout(h->ccs, p->timeout);
+	if (!s)
+		s = ccs_comm_set_late(h->ccs, late_tell, h);
 	return s ? s : ccs_comm_set_idle(h->ccs, look_after_mpi, h);
 }
 
@@ -281,7 +283,7 @@ static ccs_status has_descriptors(const struct held *h)
 			     most, strerror(error));
 }
 
-void held_meet(struct held *h)
+void held_meet(const struct preload *p, struct held *h)
 {
 	struct appointment at = { "", "" };
 
@@ -290,6 +292,7 @@ void held_meet(struct held *h)
 		snprintf(h->why, sizeof(h->why), "ranks of several jobs, spawned or connected");
 		return;
 	}
+	late_meet(p, h);
 	if (!on_one_host(h)) {
 		snprintf(h->why, sizeof(h->why), "ranks on several hosts");
 		return;
@@ -299,7 +302,7 @@ void held_meet(struct held *h)
 	if (!h->rank)
 		make_place(&at);
 	PMPI_Bcast(&at, (int)sizeof(at), MPI_CHAR, 0, h->comm);
-	if (agree(h, open_comm(h, &at))) {
+	if (agree(h, open_comm(p, h, &at))) {
 		h->meeting = MET;
 		return;
 	}
