@@ -71,8 +71,10 @@ struct options {
 	unsigned warmup, iters; /* -w --iters */
 	unsigned repeats;	/* --repeats: the median of so many means */
 	unsigned graphs;	/* -G: launches of a graph of --iters calls; 0: no graph */
-	const char *expression; /* --fill, and what was read */
+	const char
+		*expression; /* --fill, and what was read; with --show alone that of FILL_SHOWN */
 	struct formula *fill;
+	bool filled;	     /* --fill was given */
 	const char *lengths; /* --sizes, and what was read */
 	struct formula *sizes;
 	bool show;	/* --show */

@@ -10,6 +10,9 @@
 #include "runtime/ccrun/ccrun.h"
 #include "runtime/ccrun/formula.h"
 
+/* What --show has without --fill, where it fits the type. */
+#define FILL_SHOWN "10 * rank + index"
+
 /** Reads the expression of --fill, or of another option. CCS_EINVAL: it is none, and the text shows
  *  where. */
 ccs_status fill_read(struct formula **out, const char *option, const char *expression);

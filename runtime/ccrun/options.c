@@ -294,7 +294,9 @@ static int read_value(struct options *o, int option, const char *s)
 	case LONG_TRANSPORT: return read_transport(o, s);
 	case LONG_PROCS: o->procs = true; return -1;
 	case LONG_VERIFY: o->verify = true; return -1;
-	case LONG_FILL: return read_formula("--fill", s, &o->fill, &o->expression);
+	case LONG_FILL:
+		o->filled = true;
+		return read_formula("--fill", s, &o->fill, &o->expression);
 	case LONG_SIZES: return read_formula("--sizes", s, &o->sizes, &o->lengths);
 	case LONG_SHOW: o->show = true; return -1;
 	case LONG_COPY_RATE: o->copy_rate = true; return -1;
@@ -490,6 +492,8 @@ static int check_options(struct options *o, int nfiles)
 	if (rc < 0 && o->explain && (o->table || o->report))
 		rc = usage("--explain-choice runs nothing, and goes with neither %s",
 			   "--table nor --json and --csv");
+	if (rc < 0 && o->show && !o->fill)
+		rc = read_formula("--show", FILL_SHOWN, &o->fill, &o->expression);
 	if (!o->repeats)
 		o->repeats = o->cuda || o->against || o->tune ? 5 : 1;
 	return rc;

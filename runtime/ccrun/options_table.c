@@ -113,7 +113,7 @@ static const struct spec specs[] = {
 	  "expression of the language, of rank, index, N (ranks) and count" },
 	{ "--show", LONG_SHOW, NULL, NULL, false,
 	  "prints what the ranks begin and end with, and no times: of two elements for\n"
-	  "each rank, or of -b and -e" },
+	  "each rank, or of -b and -e; without --fill of 10 * rank + index" },
 	{ "--threads", LONG_THREADS, "N", NULL, false,
 	  "threads that run the ranks (one a core, at most RANKS)" },
 	{ "--timeout", LONG_TIMEOUT, "S", NULL, false,

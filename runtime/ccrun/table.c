@@ -216,8 +216,12 @@ static int size_run(struct bench *b, struct row *r, size_t size)
 	ccs_status s = buffers_size(b, r, size);
 	int rc;
 
-	if (!s && r->check.fill && fill_check(&r->check))
-		return complain_once(b->o, EXIT_USAGE, "%s", ccs_error());
+	r->check.fill = b->o->fill;
+	if (!s && r->check.fill && fill_check(&r->check)) {
+		if (b->o->filled)
+			return complain_once(b->o, EXIT_USAGE, "%s", ccs_error());
+		r->check.fill = NULL;
+	}
 	if (!s && b->tuning)
 		s = tuned_choose(b, r);
 	if (!s)
@@ -240,11 +244,9 @@ static bool is_small(const struct bench *b)
 
 static int sizes_run(struct bench *b, ccs_dtype type, int op, int root)
 {
-	const struct check of = { .module = b->m,
-				  .type = type,
-				  .op = op,
-				  .fill = b->o->fill,
-				  .expression = b->o->expression };
+	const struct check of = {
+		.module = b->m, .type = type, .op = op, .expression = b->o->expression
+	};
 	struct row r = { .check = of, .root = root };
 	size_t size = is_small(b) ? 2 * (size_t)b->at->ranks * ccs_dtype_size(type) : b->o->least;
 	int rc = EXIT_DONE;

@@ -217,7 +217,7 @@ static unsigned look_after_mpi(void *of)
 	return h->rounds < EAGER_ROUNDS ? 0 : 1;
 }
 
-static ccs_status open_comm(struct held *h, const char *job)
+static ccs_status open_comm(const struct preload *p, struct held *h, const char *job)
 {
 	struct ccs_procs procs = {
 		.rank = h->rank,
@@ -229,7 +229,9 @@ static ccs_status open_comm(struct held *h, const char *job)
 
 	/* A rank may come as late as it likes, as in MPI; that one has ended is seen. */
 	if (!s)
-		s = ccs_comm_set_timeout(h->ccs, 0);
+		s = ccs_comm_set_timeout(h->ccs, p->timeout);
+	if (!s)
+		s = ccs_comm_set_late(h->ccs, late_tell, h);
 	return s ? s : ccs_comm_set_idle(h->ccs, look_after_mpi, h);
 }
 
@@ -266,7 +268,7 @@ static ccs_status has_descriptors(const struct held *h)
 			     most, strerror(error));
 }
 
-void held_meet(struct held *h)
+void held_meet(const struct preload *p, struct held *h)
 {
 	char job[JOB] = "";
 	ccs_status s;
@@ -276,6 +278,7 @@ void held_meet(struct held *h)
 		snprintf(h->why, sizeof(h->why), "ranks of several jobs, spawned or connected");
 		return;
 	}
+	late_meet(p, h);
 	if (!on_one_host(h)) {
 		snprintf(h->why, sizeof(h->why), "ranks on several hosts");
 		return;
@@ -290,7 +293,7 @@ void held_meet(struct held *h)
 	if (!agree(h, s))
 		return;
 	PMPI_Bcast(job, JOB, MPI_CHAR, 0, h->comm);
-	if (agree(h, open_comm(h, job))) {
+	if (agree(h, open_comm(p, h, job))) {
 		h->meeting = MET;
 		return;
 	}

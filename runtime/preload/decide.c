@@ -133,8 +133,9 @@ bool decide(struct preload *p, struct held *h, const struct job *j, struct order
 	o->entry = find_entry(p, h, j->what, bytes, why, size);
 	if (!o->entry)
 		return false;
+	h->entry = o->entry;
 	if (h->meeting == NOT_MET)
-		held_meet(h);
+		held_meet(p, h);
 	if (h->meeting == REFUSED)
 		snprintf(why, size, "%s", h->why);
 	return h->meeting != REFUSED;

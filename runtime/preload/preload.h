@@ -12,6 +12,7 @@
  *   comms.c   the communicator of ccs beside MPI's, made when the first call is taken.
  *   run.c     the call itself: places, types that have holes, failures. A call like one of the
  *             last few of its communicator is run as that one was, and nothing is asked of MPI.
+ *   late.c    what a rank says that waits for long.
  *   forms.c   the collectives' other forms, as MPI_Iallreduce, which are counted and are MPI's;
  *   starts.c  ... of persistent ones each start.
  *   tally.c   what ran where, and why, for the report at the end.
@@ -135,11 +136,12 @@ struct held {
 	bool inter;
 	bool counts; /* its calls are counted here */
 	enum meeting meeting;
-	struct ccs_comm *ccs; /* if they have met */
-	char why[WHY];	      /* if it was refused */
-	MPI_Comm probed;      /* no message ever comes there */
-	unsigned rounds;      /* that the current call has waited */
-	char *fits;	      /* [entries] FIT_... */
+	const struct entry *entry; /* that runs the current call */
+	struct ccs_comm *ccs;	   /* if they have met */
+	char why[WHY];		   /* if it was refused */
+	MPI_Comm probed;	   /* no message ever comes there */
+	unsigned rounds;	   /* that the current call has waited */
+	char *fits;		   /* [entries] FIT_... */
 	struct known known[KNOWN];
 	unsigned newest; /* of known */
 };
@@ -150,6 +152,7 @@ struct preload {
 	int keyval;    /* of struct held */
 	MPI_Comm self; /* copies of MPI_COMM_SELF and MPI_COMM_WORLD */
 	MPI_Comm job;
+	unsigned timeout; /* CCS_MPI_TIMEOUT, in ms; 0: none */
 	pthread_mutex_t lock;
 	_Atomic uint64_t unnamed[COLLECTIVES];	    /* calls of those that CCS_MPI does not name */
 	_Atomic uint64_t forms[NFORMS][FORM_KINDS]; /* calls of other forms */
@@ -231,11 +234,20 @@ static inline struct held *held_recent(struct preload *p, MPI_Comm comm)
 }
 
 /** All ranks call it: makes the communicator of ccs, or refuses, everywhere alike. */
-void held_meet(struct held *h);
+void held_meet(const struct preload *p, struct held *h);
 /** The attribute's end. */
 int held_delete(MPI_Comm comm, int keyval, void *value, void *of);
 /** Frees those that are over: all are. */
 void held_free_spare(struct preload *p);
+
+/* ---- late.c --------------------------------------------------------------------------------- */
+
+/** CCS_MPI_TIMEOUT. False: `why` says what is wrong with it. */
+bool late_read(unsigned *ms, char *why, size_t size);
+/** All ranks come to the communicator's first call, however late. */
+void late_meet(const struct preload *p, const struct held *h);
+/** A call of a struct held's waits for long: ccs_comm_set_late's. */
+void late_tell(void *of, const char *report);
 
 /* ---- run.c ---------------------------------------------------------------------------------- */
 

@@ -328,6 +328,7 @@ bool job_again(struct held *h, const struct job *j, int *e)
 		return false;
 	entry_count(k->order.entry, h);
 	h->rounds = 0;
+	h->entry = k->order.entry;
 	*e = over(h, j, &k->order, call(h, j, &k->order, in, out));
 	return true;
 }

@@ -147,7 +147,8 @@ static void begin(void)
 	if (!p)
 		return;
 	pthread_mutex_init(&p->lock, NULL);
-	ok = entries_read(&p->entries, getenv("CCS_MPI"), why, sizeof(why));
+	ok = late_read(&p->timeout, why, sizeof(why)) &&
+	     entries_read(&p->entries, getenv("CCS_MPI"), why, sizeof(why));
 	agree(ok, why);
 	same = same_entries(p, why, sizeof(why));
 	agree(same, why);

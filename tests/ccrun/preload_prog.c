@@ -578,6 +578,24 @@ static int differ(void)
 	return 0;
 }
 
+/* One rank comes to the first call, and to another, when the test has seen that the rest were told:
+ * then it makes the file $PROG_GO.1, or .2. */
+static int late(void)
+{
+	const char *late = getenv("PROG_LATE"), *go = getenv("PROG_GO");
+	char path[4000];
+	int rank, wrong = 0;
+
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	for (int i = 1; i < 3 && late && go; i++) {
+		snprintf(path, sizeof(path), "%s.%d", go, i);
+		while (rank == atoi(late) && access(path, F_OK))
+			usleep(10000);
+		wrong += sums(10);
+	}
+	return wrong;
+}
+
 /* ---- another job ----------------------------------------------------------------------------- */
 
 static char *own_path; /* argv[0] */
@@ -628,6 +646,7 @@ static const struct {
 	{ "progress", progress },   { "threads", threads }, { "killed", killed },
 	{ "differ", differ },	    { "again", again },	    { "files", files },
 	{ "spawns", spawns },	    { "spawned", spawned }, { "longer", longer },
+	{ "late", late },
 };
 
 int main(int argc, char **argv)

@@ -191,6 +191,28 @@ status "a report that cannot be written" 0 prog 2 "allreduce:$m/ring_allreduce.s
 says "... is told" "$tmp/err" 'CCS_MPI_REPORT: .*/none/report cannot be written'
 says "... and printed" "$tmp/err" 'allreduce: 4 calls by ring_allreduce'
 
+# ---- ranks that come late ---------------------------------------------------------------------
+# Each other rank has said so: for whom it waits, or that the one that it waits for waits, too.
+told() { # told TEXT
+	t=0
+	while [ "$(grep -cE "^libccs-mpi: rank [0-2] of 3: allreduce by ring_allreduce \(.*\): $1" \
+		"$tmp/err")" -lt 2 ] && [ $t -lt 600 ]; do
+		sleep 0.1
+		t=$((t + 1))
+	done
+	holds "... is told by the two others" test $t -lt 600
+}
+for late in 1 0; do
+	prog 3 "allreduce:$m/ring_allreduce.so" late CCS_MPI_TIMEOUT=1 PROG_LATE=$late \
+		PROG_GO="$tmp/go$late" >"$tmp/out" 2>"$tmp/err" </dev/null &
+	told "for 1000 ms rank $late has not made this call, the first of its communicator; the call goes on$"
+	: >"$tmp/go$late.1"
+	told "no progress for 1000 ms: .*rank $late has not called; .*the call goes on$"
+	: >"$tmp/go$late.2"
+	holds "... and all calls go on, when rank $late comes late" wait $!
+	holds "... and were told once" test "$(grep -c ' of 3: allreduce' "$tmp/err")" = 4
+done
+
 # ---- mistakes in CCS_MPI ---------------------------------------------------------------------
 # A contract of that name that is another one, and one without a choice of the root.
 for c in allreduce broadcast; do
@@ -212,6 +234,13 @@ mistake() {
 	says "... says so" "$tmp/err" "^libccs-mpi: $3"
 	holds "... once" test "$(lines)" = 1
 }
+for seconds in -1 1s 4294968; do
+	CCS_MPI_TIMEOUT=$seconds
+	export CCS_MPI_TIMEOUT
+	mistake "CCS_MPI_TIMEOUT=$seconds" "allreduce:$m/ring_allreduce.so" \
+		"CCS_MPI_TIMEOUT=$seconds is no number of seconds"
+done
+unset CCS_MPI_TIMEOUT
 mistake "a tuning that is none" "@$m/ring_allreduce.so" 'CCS_MPI: .*ring_allreduce.so is no tuning'
 printf 'ccs-tuning 1\ncollective allreduce ranks 2 engine tasks\nrest %s auto\n' \
 	"$m/ring_allreduce.so" >"$tmp/tasks.tuning"

@@ -24,8 +24,16 @@ values "... has the inputs" before 3 '6 6 6 6 6 6 6 6'
 values "... and the results" after 0 '12 12 12 12 12 12 12 12'
 says "... which were checked" "$tmp/out" '^wrong elements: 0 OK$'
 holds "... and no times" sh -c "! grep -q GB/s '$tmp/out' && test ! -s '$tmp/err'"
-status "made up inputs" 0 show -n 4 "$sum" -d int32
-says "... are not told of" "$tmp/out" 'count 8 of int32, sum$'
+status "without --fill" 0 show -n 4 "$sum"
+says "... inputs are small numbers" "$tmp/out" 'count 8 of float32, sum; inputs: 10 \* rank \+ index$'
+values "... of each rank" before 3 '30 31 32 33 34 35 36 37'
+values "... whose sums people can add" after 0 '60 64 68 72 76 80 84 88'
+status "... which int8 has not for long buffers" 0 show -n 4 "$sum" -d int8 -b 64 -e 512 -f 8
+says "... so that short ones have them" "$tmp/out" 'count 64 of int8, sum; inputs: 10 \* rank \+ index$'
+says "... and others are made up" "$tmp/out" 'count 512 of int8, sum$'
+holds "... and are right" test "$(grep -c 'wrong elements: 0 OK' "$tmp/out")" = 2
+status "... of every type and operator" 0 show -n 3 "$sum" -d all -o all
+holds "... is right, too" test "$(grep -c 'wrong elements: 0 OK' "$tmp/out")" = 72
 status "an element's index" 0 show -n 4 --fill '10 * rank + index' -d int64 \
 	"$modules/ring_reduce_scatter.so"
 values "... is that of the send buffer" before 2 '20 21 22 23 24 25 26 27'
@@ -134,7 +142,7 @@ status "sizes by processes" 0 show -n 3 --procs --sizes 'rank * index' --fill '1
 	-d int32 "$uneven"
 values "... are the same" after 2 '11 12 22 23 24 25'
 status "made up sizes" 0 show -n 3 -b 64 -e 64 -d int8 "$uneven"
-says "... are told of" "$tmp/out" 'int8; sizes: made up$'
+says "... are told of" "$tmp/out" 'int8; sizes: made up; inputs: '
 cp "$tmp/out" "$tmp/tasks"
 status "... by processes" 0 show -n 3 --procs -b 64 -e 64 -d int8 "$uneven"
 holds "... are the same" cmp -s "$tmp/out" "$tmp/tasks"
