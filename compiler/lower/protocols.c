@@ -22,20 +22,21 @@
  *
  * in one tile, as two hops of LL cost more than one of Simple, and in slots that stay in the GPU's
  * L2 cache: up to the largest such power of two, as neither S / R nor the slots of R channels fall
- * as S grows. The constants are estimates for ranks that share one GPU's memory, until they are
- * measured; --protocols and $CCS_PROTOCOLS override the table.
+ * as S grows. The constants are those that bench/gpu_fit.sh fits to the times of an H200 whose
+ * memory all ranks share (bench/results/2026-11-28-nvidia-h200.md). There a staged byte costs LL
+ * less than Simple, so that room alone ends LL; --protocols and $CCS_PROTOCOLS override the table.
  *
  * A plan without messages, or of one rank, has one row. O(messages).
  */
 #include "compiler/lower/lowered.h"
 #include "runtime/plan/choice.h"
 
-/* ns a message; ps a byte. Estimates. */
-#define SIMPLE_HOP 1600u
-#define LL_HOP 900u
-#define SIMPLE_BYTE 40u
-#define DIRECT_BYTE 20u
-#define LL_BYTE 100u
+/* ns a message; ps a byte. */
+#define SIMPLE_HOP 1545.
+#define LL_HOP 412.
+#define SIMPLE_BYTE 70.
+#define DIRECT_BYTE 0.
+#define LL_BYTE 44.
 #define BLOCKS 256u /* of CCS_THREADS threads, resident on a GPU at a time: two for each of 132 */
 
 /* All messages of a plan. */
@@ -78,7 +79,7 @@ static struct traffic count_traffic(const struct lowered *l)
 	return t;
 }
 
-/* ps that LL takes longer to move a byte of each cell. */
+/* ps that LL takes longer to move a byte of each cell; negative where it is faster. */
 static double ll_loss(const struct traffic *t)
 {
 	return (double)t->staged * (LL_BYTE - SIMPLE_BYTE) +
@@ -134,7 +135,7 @@ const struct choice_list *protocols_choose(struct ctx *c, const struct lowered *
 	struct traffic t = count_traffic(l);
 	enum ccs_protocol beyond = CCS_SIMPLE;
 
-	if (t.messages && ll_loss(&t) > 0)
+	if (t.staged || t.direct)
 		v->rows[v->n++] =
 			(struct ccs_choice){ .bytes = ll_pays_to(l->program, &t, c->slots),
 					     .protocol = CCS_LL };

@@ -11,9 +11,9 @@
  * all go on or none; after the last one all memory is in its first state everywhere, and
  * launches may begin.
  *
- * The tile. A cell's tile is choice_most_tile. A step waits and tells for some 2 us beside what
- * it moves, and a block's share of a GPU's memory is some 40 KB/us: so most of the time is spent
- * moving (an estimate; CCS_TILE_BYTES). Where FIFOs would take more than 512 MiB in all there are
+ * The tile. A cell's tile is choice_most_tile (or CCS_TILE_BYTES). A step waits for some 1.5 us
+ * besides what it moves, and a block's share of a GPU's memory is some 15 KB/us (bench/results): so
+ * most of the time is spent moving. Where FIFOs would take more than 512 MiB in all there are
  * fewer replicas, and then smaller tiles. A call may take smaller ones, so that the slots that it
  * uses stay in the L2 cache (choice_tile).
  * O(tables + FIFOs) for each part.

@@ -23,6 +23,7 @@
 #define LL_TILE_BYTES ((uint64_t)8 << 10)
 #define SLOT_BYTES ((uint64_t)256 << 10)
 #define LL_SLOTS 64u
+#define SIMPLE_LEAST ((uint64_t)64 << 10)
 
 static const char *const names[CCS_NPROTOCOLS] = { [CCS_SIMPLE] = "simple", [CCS_LL] = "ll" };
 
@@ -212,9 +213,12 @@ uint32_t choice_slots(enum ccs_protocol protocol, uint32_t checked, const struct
 
 uint64_t choice_tile(enum ccs_protocol protocol, uint64_t cells, uint32_t channels, uint64_t most)
 {
-	uint64_t least = protocol == CCS_LL ? LL_THREADS * 16 : SWEEP_BYTES;
 	uint64_t all = cells <= CACHED_BYTES ? cells * channels : CACHED_BYTES;
 	uint64_t bytes = all ? CACHED_BYTES / all / 16 * 16 : most;
 
-	return bytes >= least && bytes < most ? bytes : most;
+	if (protocol == CCS_LL && bytes < LL_THREADS * 16)
+		return most;
+	if (protocol == CCS_SIMPLE && bytes < SIMPLE_LEAST)
+		bytes = SIMPLE_LEAST;
+	return bytes < most ? bytes : most;
 }

@@ -114,7 +114,7 @@ if [ $rc = 0 ]; then ok "gpu.sh: every part runs"; else
 fi
 holds "... and says nothing else" diff /dev/null "$tmp/err"
 says "... says that it was a dry run" "$tmp/page.md" 'no number below means anything'
-says "... finds no wrong element" "$tmp/page.md" '^6 runs without a wrong element, of 6'
+says "... finds no wrong element" "$tmp/page.md" '^9 runs without a wrong element, of 9'
 says "... begins with the goals" "$tmp/page.md" '^## Goals'
 says "... names the GPU" "$tmp/page.md" '^\| GPU \| Fake GPU 0, compute capability 9.0, .* SMs \|$'
 says "... says what it cannot ask" "$tmp/page.md" '^\| memory, clocks, persistence, MIG \| unknown: no nvidia-smi'
@@ -188,7 +188,7 @@ says "gpu.sh tells of modes" "$tmp/out" '^\| compute mode \| Exclusive_Process \
 says "... of clocks, persistence and MIG" "$tmp/out" '^\| memory, .*MIG \| 81559 MiB, 1980 MHz, 2619 MHz, Disabled, \[N/A\] \|'
 says "... of others on the GPU" "$tmp/out" '^\| others on the GPU \| 1 processes: figures mean less'
 says "... what cannot be run then" "$tmp/out" '^Not run: its compute mode lets one process use the GPU'
-says "... and runs the rest" "$tmp/out" '^6 runs without a wrong element, of 6'
+says "... and runs the rest" "$tmp/out" '^9 runs without a wrong element, of 9'
 holds "... with a page for each run, named by the GPU" sh -c \
 	"ls '$tmp/t/bench/results' | grep -q 'fake-gpu-0.md\$' && ls '$tmp/t/bench/results' | grep -q 'fake-gpu-0-2.md\$'"
 for why in "CUDA_VISIBLE_DEVICES=" "FAKE_CUDA_FAIL=cuInit:1:803"; do

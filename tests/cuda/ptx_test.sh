@@ -99,6 +99,11 @@ for name in ring_allreduce ${long:+direct_allreduce recursive_doubling_allreduce
 done
 
 : >"$tmp/counts"
+CCS_PROTOCOLS=ll/1 executed "elements that do not fill a unit, LL: every element" -n 8 -b 36 -e 36 -w 4 \
+	"$tmp/ring_allreduce.so"
+tail -1 "$tmp/counts" | sed "s/^/ring_allreduce, ll, 36 bytes: /" >>"$tmp/did"
+
+: >"$tmp/counts"
 CCS_DIRECT=0 CCS_PROTOCOLS=simple/1 executed "by slots: every element" -n 8 -b 8K -e 8K -w 4 \
 	"$tmp/ring_allreduce.so"
 tail -1 "$tmp/counts" | sed "s/^/ring_allreduce, simple, by slots: /" >>"$tmp/did"

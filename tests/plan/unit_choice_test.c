@@ -130,24 +130,24 @@ struct outcomes {
 	unsigned bound, fit, lost;
 };
 
-/* Slots stay in 30 MB, by the largest tile with which they do, if that is as large as `least`; or
- * they do not stay there by any. */
+/* Slots stay in 30 MB, by the largest tile with which they do, if that is as large as `least`; else
+ * they do not stay there, and the tile is `otherwise`. */
 static void check_tile(enum ccs_protocol protocol, uint64_t cells, uint32_t channels,
-		       uint64_t least, struct outcomes *seen)
+		       uint64_t least, uint64_t otherwise, struct outcomes *seen)
 {
 	static const uint64_t most = 128 << 10;
 	uint64_t tile = choice_tile(protocol, cells, channels, most);
 	double slots = (double)cells * channels;
 
-	if (tile == most) {
-		seen->fit += slots * (double)tile <= 3e7;
-		seen->lost += slots * (double)tile > 3e7;
-		assert_true(slots * (double)tile <= 3e7 || slots * (double)least > 3e7);
-	} else {
-		assert_true(tile >= least && tile < most && tile % 16 == 0);
-		assert_true(slots * (double)tile <= 3e7 && slots * (double)(tile + 16) > 3e7);
-		seen->bound++;
+	if (slots * (double)least > 3e7) {
+		assert_int_equal(tile, otherwise);
+		seen->lost++;
+		return;
 	}
+	assert_true(tile >= least && tile <= most && tile % 16 == 0);
+	assert_true(slots * (double)tile <= 3e7);
+	assert_true(tile == most || slots * (double)(tile + 16) > 3e7);
+	*(tile == most ? &seen->fit : &seen->bound) += 1;
 }
 
 static void tiles_leave_slots_in_the_cache(void **state)
@@ -156,8 +156,8 @@ static void tiles_leave_slots_in_the_cache(void **state)
 					  7324, 7325, 29296, 29297, 30000001, UINT64_MAX };
 	static const struct {
 		enum ccs_protocol protocol;
-		uint64_t least; /* what 256 threads move at once, and what LL's fewest, 64, do */
-	} v[] = { { CCS_SIMPLE, 4096 }, { CCS_LL, 1024 } };
+		uint64_t least, otherwise; /* LL: what its fewest threads, 64, move at once */
+	} v[] = { { CCS_SIMPLE, 64 << 10, 64 << 10 }, { CCS_LL, 1024, 128 << 10 } };
 
 	(void)state;
 	for (size_t p = 0; p < sizeof(v) / sizeof(*v); p++) {
@@ -165,7 +165,8 @@ static void tiles_leave_slots_in_the_cache(void **state)
 
 		for (size_t i = 0; i < sizeof(cells) / sizeof(*cells); i++)
 			for (uint32_t channels = 1; channels <= CHOICE_CHANNELS; channels *= 2)
-				check_tile(v[p].protocol, cells[i], channels, v[p].least, &seen);
+				check_tile(v[p].protocol, cells[i], channels, v[p].least,
+					   v[p].otherwise, &seen);
 		assert_true(seen.fit && seen.bound && seen.lost);
 	}
 }
@@ -176,9 +177,9 @@ static void tiles_of_some_plans(void **state)
 
 	(void)state;
 	assert_int_equal(choice_tile(CCS_SIMPLE, 16, 1, most), most);
-	assert_int_equal(choice_tile(CCS_SIMPLE, 64, 33, most), 14192); /* rings of 8, 8 slots */
-	assert_int_equal(choice_tile(CCS_SIMPLE, 7324, 1, most), 4096); /* the last that fits */
-	assert_int_equal(choice_tile(CCS_SIMPLE, 7325, 1, most), most);
+	assert_int_equal(choice_tile(CCS_SIMPLE, 64, 33, most), 64 << 10); /* rings of 8, 8 slots */
+	assert_int_equal(choice_tile(CCS_SIMPLE, 64, 5, most), 93744);
+	assert_int_equal(choice_tile(CCS_SIMPLE, UINT64_MAX, 1, most), 64 << 10);
 	assert_int_equal(choice_tile(CCS_SIMPLE, 16, 16, 64), 64);
 	assert_int_equal(choice_tile(CCS_LL, 16, 1, ll), ll);
 	assert_int_equal(choice_tile(CCS_LL, 224, 33, ll), 4048); /* direct of 8, below a sweep */

@@ -71,7 +71,8 @@ struct CCS_DEV_ALIGNED ccs_plain {
 	uint8_t *dst;
 	const uint8_t *a;
 	uint8_t *out;
-	uint32_t key; /* CCS_DEV_FORM's bits of its form; CCS_DEV_NONE: it is not plain */
+	uint32_t key; /* CCS_DEV_FORM's bits of its form, where all its units are whole;
+			 CCS_PLAIN_PARTS; or CCS_DEV_NONE: it is not plain */
 	uint32_t units, in_flag, out_flag;
 	uint32_t form, fifo;
 	uint32_t op; /* of the worker's; so it is of what is not plain, too */
@@ -81,7 +82,9 @@ struct CCS_DEV_ALIGNED ccs_plain {
 	const uint8_t *b;
 	uint64_t *tail, *head;
 	uint32_t out_messages;
+	uint32_t own; /* elements of the caller's that it may touch */
 };
+#define CCS_PLAIN_PARTS (CCS_DEV_NONE - 1) /* plain, but units are not aligned or not whole */
 #endif
 
 struct ccs_row {

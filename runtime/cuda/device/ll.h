@@ -70,10 +70,10 @@ CCS_FN bool ccs_ll_fills(uint64_t number, uint32_t slots)
 }
 
 #if CCS_PROTO == CCS_DEV_LL
-/* Where a cell of a brief row lies, and *own is at most its length; *low: bits that are 0 in what
- * is aligned and adjoins. */
+/* The address of a cell of a brief row. *own is at most its length; *low: bits that are 0 if it is
+ * aligned; *rows: not 0 if its elements do not adjoin. */
 CCS_FN uint8_t *ccs_brief_cell(const struct ccs_known &b, const struct ccs_dev_brief_cell &d,
-			       bool initial, uint64_t *own, uintptr_t *low)
+			       bool initial, uint64_t *own, uintptr_t *low, uint32_t *rows)
 {
 	const bool scratch = d.block == CCS_DEV_NONE;
 	uint8_t *at = scratch ? b.io.scratch : initial ? (uint8_t *)b.io.send : b.io.recv;
@@ -82,13 +82,14 @@ CCS_FN uint8_t *ccs_brief_cell(const struct ccs_known &b, const struct ccs_dev_b
 	const uint64_t len = p.len;
 
 	at += (initial && !scratch ? p.send : p.recv) * CCS_SIZE;
-	*low |= p.row != 0;
+	*rows |= p.row != 0;
 #else
 	const uint64_t chunk = d.pos * b.cut.q, from = chunk < b.count ? chunk : b.count;
 	const uint64_t rest = b.count - from < b.cut.q ? b.count - from : b.cut.q;
 	const uint64_t len = scratch ? b.longest : rest;
 
 	at += (scratch ? d.pos * b.longest : d.block * b.count + from) * CCS_SIZE;
+	(void)rows;
 #endif
 	*low |= (uintptr_t)at;
 	if (initial && ccs_has_factors(b.io))
@@ -98,33 +99,40 @@ CCS_FN uint8_t *ccs_brief_cell(const struct ccs_known &b, const struct ccs_dev_b
 	return at;
 }
 
-/* In a small call most operations are of whole units of one aligned cell, wait for nothing but
- * their message, and tell nothing but theirs: then nothing is left to be found out in their step.
- * Whether it is one; the host has seen to what is so in all calls (cuda_tables_brief). Straight
- * on: threads of a warp do it for different operations. */
+/* In a small call most operations are of one cell in one tile, wait only for their message, and
+ * announce only theirs: everything that their step needs is known before it. Whether operation k is
+ * such a one; the host has checked what holds in all calls (cuda_tables_brief). Without branches:
+ * the threads of a warp do it for different operations. */
 CCS_FN bool ccs_plain_make(const struct ccs_known &b, uint32_t k, struct ccs_plain *to)
 {
 	const struct ccs_dev_brief f = ccs_row_of(b.briefs, b.w.op + k);
 	const uint32_t in = (uint32_t)b.epoch * f.in_messages + f.in_seq;
 	const uint32_t out = (uint32_t)b.epoch * f.out_messages + f.out_seq;
 	const uint64_t lo = ccs_lo(b, 0);
-	uint64_t len = ~(uint64_t)0, own = len;
+	uint64_t len = ~(uint64_t)0, own;
 	uintptr_t low = 0;
+	uint32_t rows = 0;
 	const uint8_t *none = 0;
 
-	ccs_brief_cell(b, f.len, false, &len, &low);
+	ccs_brief_cell(b, f.len, false, &len, &low, &rows);
+	own = len;
 	low = 0;
+	rows = 0;
 	const uint8_t *from_a =
-		f.form & CCS_DEV_A ? ccs_brief_cell(b, f.a, f.form & CCS_DEV_A_INITIAL, &own, &low)
+		f.form & CCS_DEV_A ? ccs_brief_cell(b, f.a, f.form & CCS_DEV_A_INITIAL, &own, &low,
+						    &rows)
 				   : none;
 	const uint8_t *from_b =
-		f.form & CCS_DEV_B ? ccs_brief_cell(b, f.b, f.form & CCS_DEV_B_INITIAL, &own, &low)
+		f.form & CCS_DEV_B ? ccs_brief_cell(b, f.b, f.form & CCS_DEV_B_INITIAL, &own, &low,
+						    &rows)
 				   : none;
-	uint8_t *dst = f.form & CCS_DEV_DST ? ccs_brief_cell(b, f.dst, false, &own, &low) : 0;
+	uint8_t *dst = f.form & CCS_DEV_DST ? ccs_brief_cell(b, f.dst, false, &own, &low, &rows) : 0;
 	const uint32_t n = ccs_rest(b, len, lo);
+	const uint32_t sent = (n + CCS_PER_UNIT - 1) / CCS_PER_UNIT;
 	/* a message without data is a unit, too (ll.h) */
-	const bool plain = b.ntiles == 1 && f.form != CCS_DEV_NONE && n && n % CCS_PER_UNIT == 0 &&
-			   own >= len && !(low & 15) &&
+	const uint32_t units = sent || !(f.form & (CCS_DEV_IN | CCS_DEV_OUT)) ? sent : 1;
+	const bool whole = n && !(low & 15) && n % CCS_PER_UNIT == 0 && own >= len;
+	const bool plain = b.ntiles == 1 && f.form != CCS_DEV_NONE && !rows &&
 			   (!(f.form & CCS_DEV_OUT) || !(b.far || ccs_ll_fills(out, f.out_slots)));
 
 	to->in = f.in + (uint64_t)(b.replica * f.in_slots + (in & (f.in_slots - 1))) * f.in_bytes;
@@ -137,8 +145,9 @@ CCS_FN bool ccs_plain_make(const struct ccs_known &b, uint32_t k, struct ccs_pla
 	to->fifo = f.fifo;
 	to->in_flag = in + 1;
 	to->out_flag = out + 1;
-	to->units = n / CCS_PER_UNIT;
-	to->key = plain ? f.form & CCS_DEV_FORM : CCS_DEV_NONE;
+	to->units = units;
+	to->own = ccs_rest(b, own, lo);
+	to->key = !plain ? CCS_DEV_NONE : whole ? f.form & CCS_DEV_FORM : CCS_PLAIN_PARTS;
 	to->op = k;
 	to->in_messages = f.in_messages;
 	to->out_messages = f.out_messages;

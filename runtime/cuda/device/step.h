@@ -188,24 +188,42 @@ CCS_FN uint32_t ccs_table(uint32_t k, uint64_t t, int *stop)
 	return k;
 }
 #else
-/* An operation that is plain, and whose form is F, but for whether an operand is initial.
- * Non-zero: it waited in vain. */
-template <uint32_t F> CCS_FN int ccs_plain_step(const struct ccs_plain *row)
+/* n elements that adjoin, from p on; WHOLE: they are an aligned unit. */
+template <bool WHOLE> CCS_FN ccs_vec ccs_plain_load(const uint8_t *p, uint32_t n)
+{
+	return WHOLE ? ccs_load16(p) : ccs_fetch(p, n);
+}
+
+/* The same of an operand: multiplied, if premul-sum does so with it. */
+template <bool WHOLE>
+CCS_FN ccs_vec ccs_plain_operand(const uint8_t *p, uint32_t n, uint32_t initial)
+{
+	const ccs_vec v = ccs_plain_load<WHOLE>(p, n);
+
+	if (CCS_OP != CCS_DEV_PREMUL || !initial)
+		return v;
+	return ccs_scale16(v, ccs_has_factors(ccs_b.io)
+				      ? ccs_plain_load<WHOLE>(ccs_factor_of(ccs_b.io, p), n)
+				      : ccs_b.scalar);
+}
+
+/* An operation that is plain, and has form F, but for whether an operand is initial; WHOLE: so are
+ * all its units. Non-zero: it waited in vain. */
+template <uint32_t F, bool WHOLE> CCS_FN int ccs_plain_step(const struct ccs_plain *row)
 {
 	const struct ccs_plain p = *row;
 	const uint32_t f = F == CCS_ANY ? p.form : F;
 
 #pragma unroll 1
 	for (uint32_t u = threadIdx.x; u < p.units; u += blockDim.x) {
+		const uint32_t first = u * CCS_PER_UNIT, n = p.own > first ? p.own - first : 0;
 		const uint64_t at = (uint64_t)u * 16;
 		ccs_vec in = ccs_zero(), a = in, b = in;
 
 		if (f & CCS_DEV_A)
-			a = ccs_operand16(ccs_load16(p.a + at), p.a + at,
-					  p.form & CCS_DEV_A_INITIAL);
+			a = ccs_plain_operand<WHOLE>(p.a + at, n, p.form & CCS_DEV_A_INITIAL);
 		if (f & CCS_DEV_B)
-			b = ccs_operand16(ccs_load16(p.b + at), p.b + at,
-					  p.form & CCS_DEV_B_INITIAL);
+			b = ccs_plain_operand<WHOLE>(p.b + at, n, p.form & CCS_DEV_B_INITIAL);
 		if (f & CCS_DEV_IN) {
 			const auto whose = [row] { return ccs_stuck_at(row->fifo, row->op, 0); };
 
@@ -215,10 +233,21 @@ template <uint32_t F> CCS_FN int ccs_plain_step(const struct ccs_plain *row)
 		in = ccs_value(f, in, a, b);
 		if (f & CCS_DEV_OUT)
 			ccs_st_entries(p.out + 2 * at, in, p.out_flag);
-		if (f & CCS_DEV_DST)
+		if (!(f & CCS_DEV_DST))
+			continue;
+		if (WHOLE)
 			ccs_store16(p.dst + at, in);
+		else
+			ccs_keep(p.dst + at, in, n);
 	}
 	return 0;
+}
+
+/* One that is plain, of any form, as the table has it. */
+CCS_FN int ccs_plain_any(const struct ccs_plain *row)
+{
+	return row->key == CCS_PLAIN_PARTS ? ccs_plain_step<CCS_ANY, false>(row)
+					   : ccs_plain_step<CCS_ANY, true>(row);
 }
 
 /* A straight line's loop: what is plain and of one form. Such operations have no barrier
@@ -232,7 +261,7 @@ template <uint32_t F> CCS_FN uint32_t ccs_run(uint32_t k, uint64_t t, int *gone)
 #pragma unroll 1
 	for (; p->key == F; p++)
 		if (!*gone)
-			*gone = ccs_plain_step<F>(p);
+			*gone = ccs_plain_step<F, true>(p);
 	return p->op;
 }
 
@@ -249,7 +278,7 @@ CCS_FN int ccs_step(uint32_t k, uint64_t t, int *gone)
 	const uint32_t n = r.op.n ? r.op.n : 1;
 
 	if (ccs_b.plain[k % CCS_ROWS].key != CCS_DEV_NONE) {
-		*gone = *gone || ccs_plain_step<CCS_ANY>(ccs_b.plain + k % CCS_ROWS);
+		*gone = *gone || ccs_plain_any(ccs_b.plain + k % CCS_ROWS);
 		return 0;
 	}
 	if (ccs_ready(k, t))
