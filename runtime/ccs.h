@@ -325,8 +325,8 @@ CCS_API ccs_status ccs_comm_init_rank(struct ccs_comm **comm, int nranks, const 
 				      int rank, int device);
 /** The same, by what torchrun, mpirun or srun has put into the environment: rank, number
  *  of ranks, GPU, where rank 0 is ($CCS_RENDEZVOUS=HOST:PORT, if they don't say), and the
- *  job's name ($CCS_JOB_TOKEN): who does not know it is turned away. What fails in one
- *  process fails in all that come within $CCS_RENDEZVOUS_SECONDS (300).
+ *  job's name ($CCS_JOB_TOKEN): processes that do not know it are turned away. What fails
+ *  in one process fails in all that come within $CCS_RENDEZVOUS_SECONDS (300).
  *  CCS_EINVAL: they did not start this process. */
 CCS_API ccs_status ccs_comm_init_env(struct ccs_comm **comm);
 
@@ -335,7 +335,7 @@ struct ccs_procs {
 	int rank, nranks;
 	const char *job; /* a name that no other job on this host has, best a random one; or NULL */
 	const char
-		*address; /* HOST:PORT, where rank 0 listens; NULL: a socket of this host, by job */
+		*address; /* HOST:PORT of rank 0; NULL: a socket of this host, by the job's name */
 	unsigned seconds; /* that they may take to come, all of them; 0: 300 */
 };
 

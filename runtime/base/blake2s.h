@@ -1,8 +1,8 @@
 /*
  * BLAKE2s, RFC 7693: a hash of 32 bytes, and, with a key, a message authentication code.
  *
- * BLAKE2s, since its keyed form is one pass without HMAC's two, and it is the shorter program of the
- * two that have been looked at for long; a library of cryptography would be the runtime's only one.
+ * Not HMAC-SHA-256: a keyed BLAKE2s is one pass, and half of the code. Not from a library: the runtime
+ * needs no other than C's.
  */
 #ifndef CCS_RUNTIME_BASE_BLAKE2S_H
 #define CCS_RUNTIME_BASE_BLAKE2S_H

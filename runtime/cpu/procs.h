@@ -284,8 +284,8 @@ void procs_futex_wake(_Atomic uint32_t *at);
 /** From now on it is seen whether the rank's process has ended. */
 void procs_watch(struct procs *p, int rank);
 bool procs_ended(const struct procs *p, int rank);
-/** Whether the rank is in a call, and has not looked round in it for half of the timeout: a process
- *  that waits does so many times in that. */
+/** Whether the rank is in a call, and has not looked round in it for half of the timeout, and for
+ *  much longer than a process that waits sleeps. */
 bool procs_stands_still(const struct world *w, int rank);
 void procs_tell_still(const struct world *w, int rank, struct text *t);
 /** The rank will do nothing more, as its process has freed its communicator, or ended: how. NULL:
@@ -357,7 +357,7 @@ void procs_order_leave(struct cpu *e);
 
 /* ---- procs_files.c --------------------------------------------------------------------- */
 
-/* Where rank 0 gives the files: the name of a socket, without its leading NUL's end. Plain data. */
+/* Where rank 0 gives the files: a socket's name, with the NUL that it begins with. Plain data. */
 struct procs_door {
 	uint64_t token;
 	int32_t pid;

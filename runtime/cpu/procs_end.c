@@ -22,6 +22,7 @@ enum { BARRIER = 1 << 1, BARRIER_JOIN = 1 << 2 };
 
 #define AWAY_NS 1000000u /* without its core: not the other ranks have it, or they compute */
 #define CROWDED 64u	 /* so often a process sleeps at once then */
+#define STILL_MS 200u	 /* without a look round: it does not run */
 #define WRITING_US 10000 /* that writing down a failure takes, at most */
 
 /* ---- stores that are seen ------------------------------------------------------------------ */
@@ -173,11 +174,12 @@ bool procs_ended(const struct procs *p, int rank)
 bool procs_stands_still(const struct world *w, int rank)
 {
 	const struct procs_seat *s = cpu_of(w)->procs->table->seats + rank;
-	uint64_t now = clock_ms(), awake = atomic_load(&s->awake);
+	uint64_t limit = w->timeout / 2 > STILL_MS ? w->timeout / 2 : STILL_MS;
+	uint64_t awake = atomic_load(&s->awake);
 	bool calls = atomic_load(&s->begun) > atomic_load(&s->finished);
 	bool tells = atomic_load(&s->told) > atomic_load(&s->heard);
 
-	return rank != w->first && (calls || tells) && now - awake > w->timeout / 2;
+	return rank != w->first && (calls || tells) && awake + limit < clock_ms();
 }
 
 void procs_tell_still(const struct world *w, int rank, struct text *t)

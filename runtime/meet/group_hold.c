@@ -422,10 +422,8 @@ static void welcome(struct hold *h, struct caller *c)
 			return;
 		}
 	}
-	if (wire_nonce(c->nonce)) {
+	if (wire_nonce(c->nonce)) /* no caller gets a seat any more: what it hears needs none */
 		fail(h, CCS_ESYSTEM, 0, ccs_error());
-		return;
-	}
 	memcpy(w.nonce, c->nonce, sizeof(w.nonce));
 	wire_send(c->fd, &w, sizeof(w), 0);
 }
