@@ -214,8 +214,10 @@ format:
 	@tests/deps.sh format
 	@$(MAKE) --no-print-directory -j$$(nproc) format-built
 format-built: $(BIN)/ccc
-	@format=$(WHEEL_FORMAT); [ -x $$format ] || format=clang-format; \
-		$${CLANG_FORMAT:-$$format} -i $(C_FILES)
+	@command -v "$${CLANG_FORMAT:-$(WHEEL_FORMAT)}" >/dev/null || { \
+		echo 'make format: there is no clang-format, and it could not be fetched; CLANG_FORMAT=PATH names one' >&2; \
+		exit 1; }
+	@"$${CLANG_FORMAT:-$(WHEEL_FORMAT)}" -i $(C_FILES)
 	for f in schedules/*.ccs schedules/broken/*.ccs examples/*.ccs \
 		examples/tutorials/*.ccs; do $(BIN)/ccc fmt -i $$f; done
 

@@ -77,6 +77,38 @@ real_nvrtc() {
 	[ -z "${CCS_TEST_NVRTC-}" ] || export CCS_NVRTC="$CCS_TEST_NVRTC"
 }
 
+# What this user has in /dev/shm by names with that beginning: shm_begin NAME; and in the end that
+# nothing has come that stays there: shm_end. (What another run of tests makes goes within seconds.)
+shm_names() { find /dev/shm -maxdepth 1 -user "$(id -u)" -name "$shm*" | sort; }
+shm_begin() {
+	shm=$1
+	shm_names >"$tmp/shm"
+}
+shm_end() {
+	shm_names | comm -13 "$tmp/shm" - >"$tmp/come"
+	for second in $(seq 60); do
+		shm_names | comm -12 "$tmp/come" - >"$tmp/left"
+		[ -s "$tmp/left" ] || break
+		sleep 1
+	done
+	if [ -s "$tmp/left" ]; then
+		not_ok "nothing is left in /dev/shm" "$(cat "$tmp/left")"
+	else
+		ok "nothing is left in /dev/shm"
+	fi
+}
+
+# Sets $port as free_port() of processes.h does.
+new_port() {
+	range=$(cat /proc/sys/net/ipv4/ip_local_port_range) # read takes single bytes, which this file does not give
+	low=${range%%[!0-9]*} high=${range##*[!0-9]}
+	for tries in $(seq 2000); do
+		port=$((5000 + $(od -An -N4 -tu4 /dev/urandom) % 60000))
+		[ $port -lt "$low" ] || [ $port -gt "$high" ] || [ "$tries" -gt 1000 ] || continue
+		grep -qiE "$(printf ':(%04X|%04X) 0+:0000 0A' $port $((port + 1)))" /proc/net/tcp /proc/net/tcp6 || return
+	done
+}
+
 # What a launcher tells rank $1 of 2; they meet at $port of this host.
 by_torchrun() {
 	export RANK=$1 WORLD_SIZE=2 LOCAL_RANK=$1 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1
