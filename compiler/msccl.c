@@ -290,7 +290,7 @@ static bool is_for(struct session *s, const struct msccl *m)
 	if (o->schedule)
 		what = "--schedule: the file has one algorithm";
 	if (what)
-		diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "%s", what);
+		diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s", what);
 	return !what;
 }
 
@@ -327,7 +327,7 @@ static bool is_action(struct session *s)
 
 	if (!why)
 		return true;
-	diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "%s: MSCCL XML %s", o->file, why);
+	diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s: MSCCL XML %s", o->file, why);
 	s->status = 2;
 	return false;
 }
@@ -341,9 +341,9 @@ void run_msccl(struct session *s)
 	struct unread no = read_file(&s->arena, s->o->file, &text);
 	struct source *source = no.why ? NULL : source_adopt(&s->sources, text);
 	if (!source) {
-		struct diag *g =
-			diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "cannot read '%s': %s",
-				 s->o->file, no.why ? no.why : "it is too large");
+		struct diag *g = diag_add(&s->diags, SEV_ERROR, 701, NOWHERE, NO_RANK,
+					  "cannot read '%s': %s", s->o->file,
+					  no.why ? no.why : "it is too large");
 		if (no.help)
 			diag_help(&s->diags, g, "%s", no.help);
 		s->status = 2;

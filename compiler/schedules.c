@@ -229,7 +229,7 @@ static void usage_error(struct session *s, const char *what, const char *name,
 			cure = arena_printf(&s->arena, "%s%s '%s'", cure, i ? "," : "",
 					    candidates[i]);
 	}
-	diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "%s '%s'%s", what, name, cure);
+	diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s '%s'%s", what, name, cure);
 	s->status = 2;
 }
 
@@ -308,7 +308,7 @@ static void write_certificate(struct session *s, const struct job *j, const stru
 	int error;
 
 	if (!e->certificate) {
-		diag_add(&s->diags, SEV_ERROR, 0, j->schedule->name.span, NO_RANK,
+		diag_add(&s->diags, SEV_ERROR, 409, j->schedule->name.span, NO_RANK,
 			 "there is no certificate: %s",
 			 e->proved && !e->why
 				 ? "this proof needs floors, which one has no words for"
@@ -324,7 +324,7 @@ static void write_certificate(struct session *s, const struct job *j, const stru
 	}
 	if (!error)
 		return;
-	diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "cannot write %s: %s",
+	diag_add(&s->diags, SEV_ERROR, 701, NOWHERE, NO_RANK, "cannot write %s: %s",
 		 output_name(path), output_reason(error));
 	s->status = 2;
 }
@@ -393,7 +393,7 @@ static bool open_schedules(struct session *s, struct decl **target)
 	if (s->status)
 		return false;
 	if (!*target && (!all || s->o->certificate)) {
-		diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "%s has no schedule to %s",
+		diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s has no schedule to %s",
 			 s->module->main->source->name,
 			 s->o->certificate		  ? "prove for every N"
 			 : s->o->action == ACTION_EXPLAIN ? "explain"

@@ -32,7 +32,7 @@ static const char *path(const struct options *o)
 static void refused(struct session *s, int error)
 {
 	struct diags *d = &s->diags;
-	struct diag *g = diag_add(d, SEV_ERROR, 0, NOWHERE, NO_RANK, "cannot write %s: %s",
+	struct diag *g = diag_add(d, SEV_ERROR, 701, NOWHERE, NO_RANK, "cannot write %s: %s",
 				  output_name(path(s->o)), output_reason(error));
 
 	if (error == OUTPUT_SOURCE && s->o->action == ACTION_FORMAT)
@@ -103,7 +103,7 @@ void session_explain(struct session *s, struct ctx *c, const struct checked *k,
 
 	if (!explain(c, k->program, k->contract, order, first_diag, &s->o->view, s->out.stream,
 		     &why)) {
-		diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "%s", why);
+		diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s", why);
 		s->status = 2;
 	}
 	arena_free(c->scratch);
@@ -192,7 +192,7 @@ static void out_of_memory(struct session *s)
 	arena_free(&s->instance);
 	s->budget.limit = 0;
 	if (!s->budget.spent) {
-		diag_add(&s->diags, SEV_ERROR, 0, NOWHERE, NO_RANK,
+		diag_add(&s->diags, SEV_ERROR, 703, NOWHERE, NO_RANK,
 			 "the system gives no more memory: %" PRIu64 " MiB are in use, and the "
 			 "limit, %" PRIu64 " MiB, is not reached",
 			 used, limit);

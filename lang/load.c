@@ -310,7 +310,7 @@ static struct module *finish(struct loader *l, struct unit *u, const char *name,
 	read_imports(l);
 	if (u)
 		return l->module;
-	g = diag_add(diags, SEV_ERROR, 0, (struct span){ 0 }, NO_RANK, "cannot read %s: %s", name,
+	g = diag_add(diags, SEV_ERROR, 701, (struct span){ 0 }, NO_RANK, "cannot read %s: %s", name,
 		     no->why);
 	if (no->help)
 		diag_help(diags, g, "%s", no->help);

@@ -148,7 +148,7 @@ SUITES_lang := \
 	"tests/lang/diagnostics_test.sh $(BUILD)" \
 	"tests/lang/format_test.sh $(BUILD)" \
 	"tests/lang/depth_test.sh $(BUILD)" \
-	"15 $(T)/lang/fuzz_test tests/lang/corpus tests/check/good tests/check/diag schedules schedules/broken"
+	"60 $(T)/lang/fuzz_test tests/lang/corpus tests/check/good tests/check/diag schedules schedules/broken"
 NEEDS_lang := all
 
 SUITES_check := \
@@ -483,7 +483,7 @@ check-threads: $(THREADS:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/cpu/p2p_test $(T)/modules tasks" \
 		"$(T)/hosts/group_meet_test" \
 		"$(T)/hosts/group_fail_test 200"
-ANY_TEXT := check/diag lang/fuzz lower/good lower/plan plan/prove
+ANY_TEXT := check/diag lang/fuzz msccl/fuzz lower/good lower/plan plan/prove
 ubsan:
 	@tests/deps.sh fuzz
 	@$(MAKE) --no-print-directory BUILD=build/ubsan CC=clang OPT="-O1 -g -Wno-pass-failed -Wno-unknown-warning-option" \
@@ -491,6 +491,7 @@ ubsan:
 check-any-text: all $(ANY_TEXT:%=$(T)/%_test)
 	@tests/run.sh \
 		"$(T)/lang/fuzz_test tests/lang/corpus tests/check/good tests/lang/mistakes schedules schedules/broken" \
+		"$(T)/msccl/fuzz_test 5 2 tests/msccl/good tests/msccl/diag" \
 		"$(T)/lower/good_test tests/check/good" \
 		"$(T)/check/diag_test tests/check/diag tests/check/good schedules/broken schedules" \
 		"$(T)/lower/plan_test library schedules 3 8" \
@@ -527,6 +528,6 @@ fuzz-built: $(T)/fuzz
 	@mkdir -p $(T)/found
 	$(T)/fuzz -max_total_time=$(SECONDS) -timeout=20 -rss_limit_mb=3000 -max_len=4096 \
 		-artifact_prefix=$(T)/found/ $(T)/found tests/lang/corpus tests/check/good tests/check/diag schedules
-$(T)/fuzz: tests/lang/fuzz_test.c $(LIB)/libccc.a
+$(T)/fuzz: tests/lang/fuzz_test.c tests/support/command_lines.c $(LIB)/libccc.a
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -DFUZZING -fsanitize=fuzzer -o $@ $^ $(EXPAT) $(ISL) $(LIBS)

@@ -581,7 +581,7 @@ bool match(struct ctx *c, struct program *p)
 	if (p->lowered)
 		return m.one_task && equal && m.nunequal == 0;
 	if (!m.one_task) {
-		diag_add(c->diags, SEV_ERROR, 0, NOWHERE, NO_RANK,
+		diag_add(c->diags, SEV_ERROR, 704, NOWHERE, NO_RANK,
 			 "internal error: two tasks at one end of a FIFO");
 		return false;
 	}

@@ -221,7 +221,7 @@ static void set_out(struct maker *k, struct arena *a, struct facts_room *room)
 {
 	const struct ccs_plan *p = k->v->plan;
 	size_t cells = (size_t)p->nranks * k->width, workers = (size_t)p->workers.n;
-	size_t size = 16 * cells + 8 * (size_t)p->ops.n + 4 * workers;
+	size_t size = 16 * cells + 8 * (size_t)p->ops.n + 4 * workers + 1; /* never none */
 
 	if (room->size < size) {
 		room->p = arena_grow(a, room->p, room->size, size);

@@ -82,7 +82,7 @@ static const char *open_nvrtc(struct ctx *c, const struct cuda_options *o, struc
 /* 4: this machine lacks something. */
 static int lacks(struct ctx *c, const char *why)
 {
-	diag_add(c->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "%s", why);
+	diag_add(c->diags, SEV_ERROR, 703, NOWHERE, NO_RANK, "%s", why);
 	return 4;
 }
 
@@ -91,7 +91,7 @@ static int refused(struct ctx *c, const struct nvrtc *n, const struct making *m)
 	char key[80];
 
 	kernel_key_text(&m->key, key, sizeof(key));
-	diag_add(c->diags, SEV_ERROR, 0, NOWHERE, NO_RANK,
+	diag_add(c->diags, SEV_ERROR, 704, NOWHERE, NO_RANK,
 		 "internal error: NVRTC %d.%d refuses the generated CUDA source (%s, %s):\n%s",
 		 n->major, n->minor, arch_name(c->arena, m->arch), key,
 		 m->out.log ? m->out.log : "out of memory");

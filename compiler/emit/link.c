@@ -542,6 +542,6 @@ int link_module(struct ctx *c, const struct bytes *module, const struct ccs_modu
 		return 0;
 	}
 	free(l->object);
-	diag_add(c->diags, SEV_ERROR, 0, NOWHERE, NO_RANK, "%s", failure(c->arena, l, stage));
+	diag_add(c->diags, SEV_ERROR, 703, NOWHERE, NO_RANK, "%s", failure(c->arena, l, stage));
 	return stage == DIRECTORY || stage == FILES ? 2 : 4;
 }

@@ -143,7 +143,7 @@ static uint32_t least_slots(const struct msccl_export *x, bool single, uint32_t 
 
 static int internal_error(const struct msccl_export *x, const char *where)
 {
-	diag_add(x->c->diags, SEV_ERROR, 0, x->schedule->name.span, NO_RANK,
+	diag_add(x->c->diags, SEV_ERROR, 704, x->schedule->name.span, NO_RANK,
 		 "internal error: as MSCCL XML %s computes something else %s; please report this "
 		 "schedule",
 		 x->schedule->name.name, where);

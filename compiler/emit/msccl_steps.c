@@ -157,18 +157,18 @@ static void put_back(struct writer *w)
 static void put_op(struct writer *w, uint32_t row)
 {
 	const struct msccl_export *x = w->x;
-	const struct export_piece *p = x->pieces + x->piece[row];
+	uint32_t first = x->piece[row], end = first + x->pieces_of[row]; /* `pieces` may be none */
 
 	w->o = x->v->ops + row;
-	for (uint32_t i = 0; i < x->pieces_of[row]; i++) {
-		w->piece = p[i];
+	for (uint32_t i = first; i < end; i++) {
+		w->piece = x->pieces[i];
 		if (w->o->in != CCS_NONE)
 			put_received(w);
 		else
 			put_local(w);
 	}
-	for (uint32_t i = 0; i < x->pieces_of[row]; i++) {
-		w->piece = p[i];
+	for (uint32_t i = first; i < end; i++) {
+		w->piece = x->pieces[i];
 		put_back(w);
 	}
 }

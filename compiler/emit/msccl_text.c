@@ -122,7 +122,7 @@ static void print_wait(const struct printer *p, const struct export_wait *at)
 static void print_step(const struct printer *p, const struct export_step *s)
 {
 	const struct export_does *does = export_does(s->type);
-	const struct export_wait *waits = p->x->waits + s->wait;
+	const struct export_wait *waits = s->nwaits ? p->x->waits + s->wait : NULL;
 	uint32_t nops = s->nwaits > 1 ? s->nwaits - 1 : 0;
 
 	for (uint32_t i = 0; i < nops; i++) {
@@ -137,7 +137,7 @@ static void print_step(const struct printer *p, const struct export_step *s)
 	print_at(p, "src", does->reads ? s->src : s->dst);
 	print_at(p, "dst", does->writes ? s->dst : s->src);
 	fprintf(p->out, " cnt=\"%u\"", s->n);
-	print_wait(p, s->nwaits ? waits + nops : NULL);
+	print_wait(p, waits ? waits + nops : NULL);
 	fprintf(p->out, " hasdep=\"%d\"/>\n", s->awaited);
 }
 

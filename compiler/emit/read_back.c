@@ -225,7 +225,7 @@ static const char *compare_plan(struct reader *r, const struct planned *in)
 
 static int bug(struct ctx *c, const struct decl *schedule, const char *what)
 {
-	diag_add(c->diags, SEV_ERROR, 0, schedule->name.span, NO_RANK,
+	diag_add(c->diags, SEV_ERROR, 704, schedule->name.span, NO_RANK,
 		 "internal error: the module of %s was read back, and is not right: %s; please "
 		 "report this schedule",
 		 schedule->name.name, what);

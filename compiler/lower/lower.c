@@ -234,7 +234,7 @@ static struct program *candidate(struct ctx *c, const struct program *p, const s
 
 static struct lowered *internal_error(struct ctx *c, const struct program *p, const char *what)
 {
-	diag_add(c->diags, SEV_ERROR, 0, p->instance.schedule->name.span, NO_RANK,
+	diag_add(c->diags, SEV_ERROR, 704, p->instance.schedule->name.span, NO_RANK,
 		 "internal error: the lowered plan of %s %s; please report this schedule",
 		 p->instance.schedule->name.name, what);
 	return NULL;

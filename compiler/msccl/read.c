@@ -6,9 +6,9 @@
  * it is given no document type (so there are no entities, of whatever kind), elements nest no
  * deeper than the format's, and no tag is longer than LIMIT_TAG, which bounds its memory.
  *
- * Writers' known faults are passed over: what follows </algo>, comments before it, attributes
- * that are missing and have a usual value. Attributes and <copy> elements that the executors
- * do not read are not read here either. O(bytes).
+ * Writers' known faults are passed over: comments before <algo>, attributes that are missing and
+ * have a usual value. Attributes and <copy> elements that the executors do not read are not read
+ * here either. What follows </algo> is refused: nothing would have looked at it. O(bytes).
  */
 #include "compiler/msccl/msccl.h"
 
@@ -257,10 +257,18 @@ static void not_well_formed(struct reader *r)
 {
 	enum XML_Error e = XML_GetErrorCode(r->xml);
 
-	if (r->stopped || r->ended) /* what follows </algo> is nobody's */
+	if (r->stopped)
 		return;
 	if (e == XML_ERROR_NO_MEMORY)
 		arena_fail(r->c->arena);
+	if (e == XML_ERROR_JUNK_AFTER_DOC_ELEMENT) {
+		struct diag *g = diag_add(r->c->diags, SEV_ERROR, 601, here(r), NO_RANK,
+					  "this follows </algo>, and is not looked at");
+		diag_help(r->c->diags, g,
+			  "take it away; a second algorithm stands in a file of its own");
+		r->stopped = true;
+		return;
+	}
 	diag_add(r->c->diags, SEV_ERROR, 601, here(r), NO_RANK, "this is not well-formed XML: %s",
 		 XML_ErrorString(e));
 	r->stopped = true;
@@ -271,7 +279,7 @@ static void parse(struct reader *r)
 {
 	const struct source *s = r->source;
 
-	for (uint32_t at = 0; at < s->len && !r->stopped && !r->ended;) {
+	for (uint32_t at = 0; at < s->len && !r->stopped;) {
 		uint32_t n = s->len - at < PIECE ? s->len - at : PIECE;
 		bool ok =
 			XML_Parse(r->xml, s->text + at, (int)n, at + n == s->len) == XML_STATUS_OK;

@@ -6,7 +6,7 @@
 struct msccl *msccl_read(struct ctx *c, struct source *source)
 {
 	(void)source;
-	diag_add(c->diags, SEV_ERROR, 0, NOWHERE, NO_RANK,
+	diag_add(c->diags, SEV_ERROR, 703, NOWHERE, NO_RANK,
 		 "this ccc was built without expat, and reads no MSCCL XML");
 	return NULL;
 }

@@ -340,9 +340,11 @@ struct program *cut_program(struct cut *x, bool rows)
 	p->tasks = ARENA_ARRAY(x->arena, struct task, p->ntasks);
 	const uint32_t **rows_of = rows ? ARENA_ARRAY(x->arena, const uint32_t *, p->ntasks) : NULL;
 	for (uint32_t r = 0; r < whole->nranks; r++) {
-		p->tasks[r] = (struct task){ .rank = r,
-					     .nops = first[r + 1] - first[r],
-					     .ops = c.ops + first[r] };
+		p->tasks[r] = (struct task){ .rank = r };
+		if (first[r] == first[r + 1]) /* a task without any has no array */
+			continue;
+		p->tasks[r].nops = first[r + 1] - first[r];
+		p->tasks[r].ops = c.ops + first[r];
 		if (rows)
 			rows_of[r] = c.rows + first[r];
 	}

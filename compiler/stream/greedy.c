@@ -245,10 +245,10 @@ static void start_run(struct streaming *x, uint32_t slots)
 	for (uint32_t r = 0; r < p->nranks; r++) {
 		uint32_t first = x->s->first[r];
 		bool any = first < x->s->first[r + 1];
-		const struct batch *q = &x->s->batches[first];
 		x->finished += !any;
 		if (!any)
 			continue;
+		const struct batch *q = &x->s->batches[first];
 		x->now.places[r] = (struct spot){ first, q->first, q->first, q->first, q->times };
 		x->now.held[x->now.nheld++] = r;
 	}

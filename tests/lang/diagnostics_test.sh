@@ -73,8 +73,8 @@ status "a deadlock that slots do not cure" 1 "$ccc" check schedules/broken/recei
 check "... says so, and what does" 'lines[0]["min_slots"] is None and
 	"step" in lines[0]["help"][0]["message"]'
 status "what is no file" 2 "$ccc" check "$tmp/none.ccs" --diagnostics-format=json
-check "... has no place and no code" 'lines[0]["file"] is None and lines[0]["line"] is None and
-	lines[0]["end_column"] is None and lines[0]["code"] is None'
+check "... has no place, and a code" 'lines[0]["file"] is None and lines[0]["line"] is None and
+	lines[0]["end_column"] is None and lines[0]["code"] == "E0701"'
 status "a report as JSON" 0 "$ccc" check schedules/binomial_broadcast.ccs -n 2,3 \
 	--diagnostics-format=json
 check "... has these keys, in this order" 'list(lines[0]) == ["severity", "schedule", "contract",

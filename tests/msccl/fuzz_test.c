@@ -78,6 +78,12 @@ struct seen {
 	int errors, bugs;
 };
 
+/* Of the compiler's, or an error that has no code. */
+static bool is_bug(const struct diag *g)
+{
+	return g->code == 0 || g->code == 704;
+}
+
 static void look(void *arg, struct diags *d, const struct module *m)
 {
 	struct seen *s = arg;
@@ -87,8 +93,8 @@ static void look(void *arg, struct diags *d, const struct module *m)
 		if (d->v[i]->severity != SEV_ERROR)
 			continue;
 		s->errors++;
-		s->bugs += d->v[i]->code == 0;
-		if (d->v[i]->code == 0)
+		s->bugs += is_bug(d->v[i]);
+		if (is_bug(d->v[i]))
 			printf("# %s\n", d->v[i]->message);
 	}
 }
