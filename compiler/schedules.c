@@ -128,6 +128,21 @@ static bool run_instance(struct session *s, struct job *j, const struct instance
 	return right;
 }
 
+/* What is wrong for one root, but not for the roots before it, where the text is the same for all. */
+static void help_root(struct session *s, const struct job *j, uint32_t first, uint32_t root)
+{
+	if (root == 0 || j->root->used)
+		return;
+	for (uint32_t i = first; i < s->diags.n; i++) {
+		diag_help(
+			&s->diags, s->diags.v[i],
+			"it is right for root 0, and the text never uses %s: write `root = 0`, or "
+			"use it, as in `if rank == %s`",
+			j->root->name, j->root->name);
+		return;
+	}
+}
+
 /* One N, every root. Returns whether `where` admits it for some root. */
 static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool quiet_where)
 {
@@ -145,6 +160,7 @@ static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool qu
 	};
 	bool admitted = false;
 	const char *name = j->schedule->name.name;
+	uint32_t first = s->diags.n;
 
 	j->one_root = false;
 	for (uint32_t r = 0; r < (j->root ? nranks : 1); r++) {
@@ -156,8 +172,10 @@ static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool qu
 		else
 			ticker_tell(&s->ticker, "%s, N = %u", name, nranks);
 		admitted |= run_instance(s, j, &in, quiet_where, &f);
-		if (s->diags.errors || s->status)
+		if (s->diags.errors || s->status) {
+			help_root(s, j, first, r);
 			return admitted;
+		}
 		if (admitted && j->target && s->o->action == ACTION_EXPLAIN)
 			return true; /* one root shows it; -D asks for another */
 		if (r == 0 && j->one_root)

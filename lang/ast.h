@@ -71,6 +71,7 @@ struct symbol {
 	struct decl *owner;	   /* resolved: the proc, schedule, topology or contract it belongs
 				   to; NULL: a name of the file */
 	bool used;		   /* resolved */
+	bool promised; /* resolved: of a schedule's parameter: its contract's root is it */
 };
 
 /* ---- expressions --------------------------------------------------------- */

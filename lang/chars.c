@@ -118,14 +118,28 @@ static size_t dot(struct parse *ps, const char *s, struct span span)
 	struct span whole;
 	struct diag *g;
 
+	bool buffer =
+		behind_name && word_is_one_of(s - (ps->last.span.hi - ps->last.span.lo), "Buffer");
+
+	if (span.lo < ps->mute_until)
+		return 1 + word;
+	parse_show_text(ps);
+	if (word && (foreign_help(s + 1) || buffer)) /* all of the line is in another language */
+		ps->mute_until = span.lo + (uint32_t)strcspn(s, "\n");
 	if (!word || !behind_name) {
-		parse_error(ps, span, "`.` is no part of the language");
+		g = parse_error(ps, span, "`.` is no part of the language");
+		parse_cure(ps, g, foreign_help(s + 1), span, NULL);
 		return 1;
 	}
 	whole = (struct span){ ps->last.span.lo, span.lo + 1 + (uint32_t)word };
 	g = parse_error(ps, whole, "names have no parts: `.` is no part of the language");
 	if (write)
 		parse_cure(ps, g, arena_printf(ps->arena, "write `%s`", write), whole, write);
+	else if (foreign_help(s + 1))
+		parse_cure(ps, g, foreign_help(s + 1), whole, NULL);
+	else if (buffer)
+		parse_cure(ps, g, "a chunk is named by its buffer and its number: data[0]", whole,
+			   NULL);
 	else if (!ps->nbraces)
 		parse_cure(ps, g, "a name has letters, digits and `_`", span, "_");
 	else

@@ -119,6 +119,12 @@ static bool buffers(struct mistake *m)
 {
 	int previous = m->ps->previous.kind;
 
+	if (mistake_may(m, "inout") && word_is_one_of(m->at, "op redop operator"))
+		return cure_help(m, "the operator is given where the schedule is called");
+	if (mistake_got(m, "name") && m->n == 1 && mistake_may(m, "'['") &&
+	    word_is_one_of(mistake_text(m, m->ps->before.span.lo), directions))
+		return cure_help(m, "a buffer has no type of elements, which is given at the call: "
+				    "inout data[N]");
 	if (mistake_may(m, "inout"))
 		return cure_help(m, mistake_got(m, "sum") ? "the caller chooses the operator"
 				    : mistake_got(m, "name")

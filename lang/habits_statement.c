@@ -41,6 +41,9 @@ static const struct habit {
 	{ "irecv", "write `recv`; in a step it waits for nothing else", "recv" },
 	{ "isend", "write `send`; in a step it waits for nothing else", "send" },
 	{ "with", "write `within group(first, count, stride)`", NULL },
+	{ "tag channel_id",
+	  "messages between two ranks meet in their order; to tell them apart: channel E { ... }",
+	  NULL },
 };
 
 /* Words before a name that gets a value. */
@@ -86,9 +89,10 @@ static bool assigned(struct mistake *m, const char *word)
 				 arena_printf(a, "let %s =", text_piece(m, word, end)));
 	if ((*at == '=' && at[1] != '=') || (*at && strchr("+-*/%|&^", *at) && at[1] == '=') ||
 	    ((*at == '+' || *at == '-') && at[1] == *at))
-		return cure_help(
-			m,
-			"a name is given by let, and keeps its value: give a new value a new name");
+		return cure_help(m, foreign_help(text_skip(at + 1))
+					    ? foreign_help(text_skip(at + 1))
+					    : "a name is given by let, and keeps its value: give a "
+					      "new value a new name");
 	close = *at == '[' ? text_closing(at) : NULL;
 	if (!close)
 		return false;
@@ -97,6 +101,12 @@ static bool assigned(struct mistake *m, const char *word)
 		return cure_help(m,
 				 "operations are statements: send X to P, recv X from P, reduce X "
 				 "from P, copy X into Y");
+	if (*at && strchr("+-*|&", *at) && at[1] == '=') {
+		m->mute = text_line_end(at);
+		return cure_help(m,
+				 "a chunk is added to by: reduce X from P, which takes a message, "
+				 "or reduce X into Y");
+	}
 	if (*at != '=')
 		return false;
 	value = text_skip(at + 1);
@@ -151,6 +161,12 @@ bool habit_statement(struct mistake *m)
 	}
 	m->message = arena_printf(m->ps->arena, "unexpected name `%s`, expected a statement",
 				  parse_clip(m->ps, word, (size_t)(text_word_end(word) - word)));
+	const char *next = text_skip(text_word_end(word));
+	if (word_is_one_of(word, "with using op") &&
+	    word_is_one_of(next, "sum prod max min avg add op SUM MAX"))
+		return cure_help(m, "the operator is given where the schedule is called");
+	if (word_is_one_of(word, "with") && foreign_help(next))
+		return cure_help(m, foreign_help(next));
 	if (declared(m, word) || known(m, word) || assigned(m, word) ||
 	    cure_near(m, word, statements, sizeof(statements) / sizeof(*statements)))
 		return true;

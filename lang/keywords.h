@@ -56,4 +56,9 @@ enum starts keyword_text_starts(const char *text);
 size_t word_length(const char *s);
 bool word_is_one_of(const char *s, const char *words);
 
+/** What to write for a call of another library, by the name at its beginning; or NULL. (lang/foreign.c) */
+const char *foreign_help(const char *name);
+/** Whether it is a message, of the call's first argument, to or from its fourth: `send`, `to`. */
+bool foreign_message(const char *name, const char **verb, const char **word);
+
 #endif

@@ -135,8 +135,8 @@ void names_block(struct resolver *r, struct stmt *body);
 void names_fn(struct resolver *r, struct fn_def *fn);
 
 /* `what`, such as "topology ", of that name takes so many arguments. */
-void names_wrong_number(struct resolver *r, const char *what, struct ident name, uint32_t taken,
-			uint32_t given, struct span defined);
+struct diag *names_wrong_number(struct resolver *r, const char *what, struct ident name,
+				uint32_t taken, uint32_t given, struct span defined);
 /* The bindings behind a ';': names are those of the callee's parameters. */
 void names_bindings(struct resolver *r, struct binding *given, const struct decl *callee,
 		    struct span at, const char *rankless);

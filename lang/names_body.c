@@ -10,6 +10,7 @@
  * One walk, O(nodes). Long sums lean to the left, so the walk goes down the
  * left operand in a loop; other nesting is bounded by the parser's stack.
  */
+#include "lang/keywords.h"
 #include "lang/names.h"
 
 #include <string.h>
@@ -96,11 +97,13 @@ static void resolve_len(struct resolver *r, struct expr *e)
 		arg->sym = table_named(r, arg->name, "`len` takes a table");
 }
 
-void names_wrong_number(struct resolver *r, const char *what, struct ident name, uint32_t taken,
-			uint32_t given, struct span defined)
+struct diag *names_wrong_number(struct resolver *r, const char *what, struct ident name,
+				uint32_t taken, uint32_t given, struct span defined)
 {
-	NAMES_MISUSED(r, 203, name.span, name.name, defined, "%s`%s` takes %u argument%s, not %u",
-		      what, name.name, taken, taken == 1 ? "" : "s", given);
+	struct diag *g = NAMES_ERROR(r, 203, name.span, "%s`%s` takes %u argument%s, not %u", what,
+				     name.name, taken, taken == 1 ? "" : "s", given);
+	diag_note(r->d, g, defined, "`%s` is defined here", name.name);
+	return g;
 }
 
 /* The number of arguments of a function. */
@@ -130,7 +133,8 @@ static void resolve_call(struct resolver *r, struct expr *e)
 		resolve_len(r, e);
 		return;
 	}
-	for (struct expr *arg = e->args; arg; arg = arg->next)
+	bool foreign = !def && e->builtin == BUILTIN_NONE && foreign_help(e->name.name);
+	for (struct expr *arg = foreign ? NULL : e->args; arg; arg = arg->next)
 		names_expr(r, arg);
 	if (e->builtin == BUILTIN_NONE) {
 		def = names_wanted(r, e->name, WANT_FN);
@@ -326,8 +330,31 @@ static void check_arg(struct resolver *r, const struct arg *a, const struct decl
 			      param->name, callee->name.name);
 }
 
+/* A call of another library: what it is given means nothing here either. */
+static bool foreign_call(struct resolver *r, const struct stmt *s)
+{
+	const char *help = foreign_help(s->name.name), *verb, *word;
+	const struct arg *what = s->args, *peer = what;
+
+	if (!help || names_find(SPACE_RUN, s->name.name))
+		return false;
+	struct diag *g = NAMES_ERROR(r, 201, s->name.span, "unknown name `%s`", s->name.name);
+	diag_help(r->d, g, "%s", help);
+	for (int i = 0; i < 3 && peer; i++)
+		peer = peer->next;
+	if (!peer || !what->ref || !foreign_message(s->name.name, &verb, &word))
+		return true;
+	const struct source *src = source_at(r->d->sources, s->span.lo);
+	diag_fix(r->d, g, s->span, "%s %.*s %s %.*s", verb, (int)(what->span.hi - what->span.lo),
+		 src->text + (what->span.lo - src->base), word,
+		 (int)(peer->span.hi - peer->span.lo), src->text + (peer->span.lo - src->base));
+	return true;
+}
+
 static void resolve_run(struct resolver *r, struct stmt *s)
 {
+	if (foreign_call(r, s))
+		return;
 	struct def *def = names_wanted(r, s->name, WANT_RUN);
 	const struct decl *callee = def ? def->decl : NULL;
 	const struct param *p = callee ? callee->formals : NULL;

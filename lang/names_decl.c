@@ -62,10 +62,17 @@ static void resolve_topology(struct resolver *r, struct decl *d)
 		if (!p->value)
 			least = most;
 	}
-	if (d->ntopology_args < least || d->ntopology_args > most)
-		names_wrong_number(r, "topology ", d->topology_name,
-				   d->ntopology_args < least ? least : most, d->ntopology_args,
-				   def->decl->name.span);
+	if (d->ntopology_args >= least && d->ntopology_args <= most)
+		return;
+	const char *form = "";
+	for (const struct binding *p = def->decl->params; p; p = p->next)
+		form = arena_printf(r->arena, "%s%s%s", form, *form ? ", " : "", p->name.name);
+	diag_help(r->d,
+		  names_wrong_number(r, "topology ", d->topology_name,
+				     d->ntopology_args < least ? least : most, d->ntopology_args,
+				     def->decl->name.span),
+		  "the form is: on %s%s%s%s", d->topology_name.name, *form ? "(" : "", form,
+		  *form ? ")" : "");
 }
 
 /* A name that a topology brings; a file's own hides one of the prelude's. */
@@ -232,10 +239,27 @@ static void resolve_contract(struct resolver *r, struct decl *d)
 static void check_buffers(struct resolver *r, const struct decl *d)
 {
 	const struct buffer_def *b = d->buffers, *want = d->contract->buffers;
+	const char *form = "";
 	uint32_t given = 0, taken = 0;
 	struct diag *g;
 
-	for (; b && want; b = b->next, want = want->next, given++, taken++) {
+	for (const struct buffer_def *q = b; q; q = q->next)
+		given++;
+	for (const struct buffer_def *q = want; q; q = q->next, taken++)
+		form = arena_printf(r->arena, "%s%s%s %s[%s%s%s]", form, *form ? ", " : "",
+				    lang_direction_text(q->dir), q->name.name,
+				    q->blocks ? lang_expr_text(r->arena, q->blocks) : "",
+				    q->blocks ? "][" : "", lang_expr_text(r->arena, q->count));
+	if (given != taken) {
+		g = NAMES_ERROR(r, 203, d->contract_name.span,
+				"contract `%s` has %u buffer%s, not %u", d->contract->name.name,
+				taken, taken == 1 ? "" : "s", given);
+		diag_note(r->d, g, d->contract->name.span, "`%s` is defined here",
+			  d->contract->name.name);
+		diag_help(r->d, g, "its form is: implements %s(%s)", d->contract->name.name, form);
+		return;
+	}
+	for (; b; b = b->next, want = want->next) {
 		if (b->dir == want->dir)
 			continue;
 		g = NAMES_ERROR(r, 203, b->span, "`%s` is %s, but in the contract `%s` it is %s",
@@ -243,19 +267,23 @@ static void check_buffers(struct resolver *r, const struct decl *d)
 				lang_direction_text(want->dir));
 		diag_note(r->d, g, want->span, "its buffer is `%s`", want->name.name);
 	}
-	if (!b && !want)
-		return;
-	for (; b; b = b->next)
-		given++;
-	for (; want; want = want->next)
-		taken++;
-	NAMES_MISUSED(r, 203, d->contract_name.span, d->contract->name.name, d->contract->name.span,
-		      "contract `%s` has %u buffer%s, not %u", d->contract->name.name, taken,
-		      taken == 1 ? "" : "s", given);
+}
+
+/* The schedule's own parameter that is its contract's root, or NULL. */
+static struct symbol *root_of(const struct decl *d)
+{
+	for (const struct binding *b = d->contract_args; b; b = b->next)
+		for (const struct binding *p = d->params; p; p = p->next)
+			if (!strcmp(b->name.name, "root") && b->value && b->value->kind == E_NAME &&
+			    b->value->name.name == p->name.name)
+				return p->sym;
+	return NULL;
 }
 
 static void resolve_implements(struct resolver *r, struct decl *d)
 {
+	struct symbol *root = root_of(d);
+	bool used = root && root->used;
 	struct def *def;
 
 	if (!d->contract_name.name)
@@ -267,6 +295,10 @@ static void resolve_implements(struct resolver *r, struct decl *d)
 	}
 	names_bindings(r, d->contract_args, d->contract, d->contract_name.span,
 		       "an argument of the contract");
+	if (root) {
+		root->promised = true;
+		root->used = used; /* by the text */
+	}
 }
 
 /* The parameters of a proc and the buffers, in the order in which their counts are walked

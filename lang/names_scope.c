@@ -266,10 +266,17 @@ static const struct known {
 	{ "range", WANT_FN, NULL, "a range is written a..b, without b" },
 	{ "print printf", WANT_RUN, NULL,
 	  "nothing is printed when a schedule runs; `ccc explain` shows each step" },
-	{ "barrier sync wait __syncthreads", WANT_RUN, NULL,
-	  "operations wait for their messages, and for nothing else" },
-	{ "sendrecv", WANT_RUN, NULL,
-	  "both at once are a step: step { send X to P recv Y from Q }" },
+	{ "comm stream MPI_COMM_WORLD MPI_COMM_SELF communicator group pg", WANT_NUMBER, NULL,
+	  "a schedule names no communicator and no stream: who calls it gives them" },
+	{ "ncclFloat ncclFloat32 ncclFloat16 ncclHalf ncclBfloat16 ncclDouble ncclInt ncclInt32 ncclInt64 "
+	  "MPI_FLOAT MPI_DOUBLE MPI_INT float32 float16 bfloat16 dtype ncclSum ncclProd ncclMax "
+	  "ncclMin MPI_SUM MPI_PROD MPI_MAX MPI_MIN op redop",
+	  WANT_NUMBER, NULL,
+	  "the type of elements and the operator are given where the schedule is called" },
+	{ "local_rank lrank", WANT_NUMBER, NULL,
+	  "with `on nodes(G)`, `local` is the rank within a node, and `node` its node" },
+	{ "i j k s", WANT_NUMBER, NULL,
+	  "a name is given by a loop, for i in 0..K { ... }, or by let" },
 };
 
 static const struct known *find_known(const char *name, enum want want)
@@ -280,12 +287,17 @@ static const struct known *find_known(const char *name, enum want want)
 	return NULL;
 }
 
+static const char *foreign_call(const char *name, enum want want)
+{
+	return want == WANT_RUN || want == WANT_FN ? foreign_help(name) : NULL;
+}
+
 /* The nearest of the names that would serve, innermost first. */
 static const char *nearest(struct resolver *r, const char *name, enum want want)
 {
 	uint32_t n = 0;
 
-	if (!r->suggest_work || find_known(name, want))
+	if (!r->suggest_work || find_known(name, want) || foreign_call(name, want))
 		return NULL;
 	for (const struct def *def = r->top; def; def = def->below)
 		if (kind_of(def) & want)
@@ -347,7 +359,12 @@ static void add_help(struct resolver *r, struct diag *g, struct ident name, enum
 		     const char *near)
 {
 	const struct known *k = find_known(name.name, want);
-	const char *where;
+	const char *where, *foreign = foreign_call(name.name, want);
+
+	if (!k && foreign) {
+		diag_help(r->d, g, "%s", foreign);
+		return;
+	}
 
 	if (k && k->write)
 		diag_help(r->d, g, "write `%s`", k->write);
@@ -359,6 +376,24 @@ static void add_help(struct resolver *r, struct diag *g, struct ident name, enum
 		diag_fix(r->d, g, name.span, "%s", near);
 	if (k || near)
 		return;
+	if (want == WANT_BUFFER) {
+		diag_help(r->d, g,
+			  "chunks are those of a buffer of `implements`, or of a scratch: "
+			  "scratch %s[K]",
+			  name.name);
+		return;
+	}
+	for (const struct binding *p = r->owner && r->owner->contract ? r->owner->contract->params
+								      : NULL;
+	     p; p = p->next)
+		if (p->name.name == name.name) {
+			diag_help(r->d, g,
+				  "the contract's %s is a parameter of the schedule: schedule "
+				  "%s(R = 0) implements %s(...; %s = R), and then `R`",
+				  name.name, r->owner->name.name, r->owner->contract->name.name,
+				  name.name);
+			return;
+		}
 	where = want == WANT_NUMBER || want == WANT_FN ? topologies(r, name.name) : NULL;
 	if (!where)
 		return;

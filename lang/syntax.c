@@ -139,6 +139,22 @@ static bool form(struct mistake *m)
 		return cure_help(m, within);
 	if (mistake_got(m, "group"))
 		return cure_token(m, within, "within group");
+	if (m->ps->statement == TOK_WITHIN && mistake_got(m, "..") && mistake_may(m, "','"))
+		return cure_help(m, within);
+	if (mistake_got(m, "on") && mistake_may_statement(m)) {
+		/* up to the word behind it, which stands where a block was to begin */
+		m->mute = text_line_end(at) + strspn(text_line_end(at), " \t\r\n") + 1;
+		return cure_help(m, "a numbered channel is a block: channel E { send X to P }");
+	}
+	if (m->ps->head == TOK_SCHEDULE && mistake_got(m, "')'") && m->n == 1 &&
+	    mistake_may(m, "'='"))
+		return cure_help(m, "the contract's parameters are given by name: root = R, with R "
+				    "a number or a parameter: schedule s(R = 0)");
+	if (m->ps->statement == TOK_WITHIN && mistake_got(m, "')'") && mistake_may(m, "','"))
+		return cure_both(m,
+				 "a group is group(first, count, stride), here with a stride of 1; "
+				 "or group(table)",
+				 at, at, ", 1");
 	if (mistake_got(m, "'='") && m->ps->previous.kind == TOK_IDENT && mistake_may(m, "'('"))
 		return cure_help(m, "a name is given by let, and keeps its value");
 	if (m->ps->statement == TOK_LET && mistake_got(m, "':'") && mistake_may(m, "'='"))

@@ -1,5 +1,6 @@
 /*
- * W0201: what is defined in the main file and that nothing uses.
+ * W0201: what is defined in the main file and that nothing uses; W0203: what never runs; W0204: a
+ * root that nothing uses.
  *
  * In: a resolved tree, whose symbols and declarations tell whether something used them
  * (names_*.c; a definition's own text does not count). Out: warnings. Names that begin
@@ -26,9 +27,17 @@ static void check_fn(struct resolver *r, const struct fn_def *fn)
 		check_symbol(r, "parameter", fn->params[i]);
 }
 
+/* Whether it is false whatever N, the rank and the parameters are. */
+static bool is_never(const struct expr *e)
+{
+	return e && e->kind == E_INT && e->value == 0;
+}
+
 static void check_body(struct resolver *r, const struct stmt *s)
 {
 	for (; s; s = s->next) {
+		if (s->kind == S_IF && is_never(s->e))
+			diag_warn(r->d, W_BRANCH, s->e->span, NO_RANK, "this block never runs");
 		if (s->kind == S_LET || s->kind == S_FN || s->kind == S_SCRATCH)
 			check_symbol(r, lang_stmt_rule(s->kind).word,
 				     s->buffer ? s->buffer->sym : s->var);
@@ -42,7 +51,11 @@ static void check_body(struct resolver *r, const struct stmt *s)
 static void check_params(struct resolver *r, const struct decl *d)
 {
 	for (const struct binding *p = d->params; p; p = p->next)
-		check_symbol(r, "parameter", p->sym);
+		if (p->sym && p->sym->promised && !p->sym->used)
+			diag_warn(r->d, W_ROOT, p->sym->span, NO_RANK,
+				  "the root is `%s`, and the text never uses it", p->sym->name);
+		else
+			check_symbol(r, "parameter", p->sym);
 	for (const struct param *p = d->formals; p; p = p->next)
 		check_symbol(r, "parameter", param_symbol(p));
 }

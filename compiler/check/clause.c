@@ -40,8 +40,9 @@ static void add_terms(struct evaluation *x, const struct term *t, int64_t lo, in
 	if (lo < 0 || lo >= n || hi > n) {
 		/* the contract is the prelude's, but its root is the schedule's */
 		diag_note(x->ctx->diags,
-			  cursor_report(v, 306, t->at->span, "rank %lld: ranks are 0..%lld",
-					(long long)(lo < 0 || lo >= n ? lo : hi - 1), (long long)n),
+			  cursor_report(v, 306, t->at->span, "rank %lld: ranks are 0 to %lld",
+					(long long)(lo < 0 || lo >= n ? lo : hi - 1),
+					(long long)n - 1),
 			  x->p->instance.schedule->contract_name.span,
 			  "the schedule implements the contract here");
 		v->stopped = true;

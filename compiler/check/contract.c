@@ -171,8 +171,8 @@ static bool index_range(struct evaluation *x, const struct clause *c, struct ind
 	if ((uint64_t)value < i->count)
 		return true;
 	diag_add(x->ctx->diags, SEV_ERROR, 406, left->span, rank,
-		 "%s: %s %lld, and there are 0..%u", lang_ref_text(x->ctx->arena, left), what,
-		 (long long)value, i->count);
+		 "%s: %s %lld, and there are 0 to %u", lang_ref_text(x->ctx->arena, left), what,
+		 (long long)value, i->count - 1);
 	return false;
 }
 
@@ -331,8 +331,8 @@ static void after_clause(struct evaluation *x, const struct ensures *e)
 			continue;
 		if (a < 0 || b > n) {
 			diag_add(x->ctx->diags, SEV_ERROR, 306, a < 0 ? t->lo->span : t->hi->span,
-				 r, "rank %lld: ranks are 0..%lld", (long long)(a < 0 ? a : b - 1),
-				 (long long)n);
+				 r, "rank %lld: ranks are 0 to %lld",
+				 (long long)(a < 0 ? a : b - 1), (long long)n - 1);
 			continue;
 		}
 		ARENA_PUSH(x->p->arena, k->after, k->nafter, k->capafter) = (struct after){

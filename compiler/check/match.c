@@ -163,11 +163,12 @@ static __attribute__((noinline)) uint32_t begin(struct matching *m, struct ends 
 	return e->first;
 }
 
-/* On a FIFO with surplus ends nobody can say which was to meet which. */
+/* On a FIFO with surplus ends it is known of the first two alone that they were to meet. */
 static __attribute__((noinline)) void note_unequal(struct matching *m, uint32_t fifo, uint32_t row)
 {
 	const struct fifo *q = &m->p->fifos[fifo];
-	if (q->nsends == q->nrecvs && m->nunequal < MOST_UNEQUAL)
+	if ((q->nsends == q->nrecvs || row + 1 == m->ends[fifo].first) &&
+	    m->nunequal < MOST_UNEQUAL)
 		ARENA_PUSH(m->ctx->scratch, m->unequal, m->nunequal, m->capunequal) =
 			(struct mismatch){ .fifo = fifo, .row = row };
 }
@@ -442,6 +443,37 @@ static void note_meant(struct matching *m, struct diag *g, const struct mismatch
 			  : "nor does anyone receive what rank %u sends to rank %u%s here%s",
 		  s->peer, best->peer, fifo_text(m, o),
 		  calls(m, g, s->send ? o->dst_task : o->src_task, best->op));
+	if (best_score == 2)
+		diag_help(m->ctx->diags, g,
+			  o->path != q->path
+				  ? "the k-th block of a par sends to the k-th block of the peer's "
+				    "par: put both ends into blocks of one number"
+				  : "put both ends on one channel");
+}
+
+/* What the rank itself leaves undone with another peer, and probably meant. */
+static void note_other(struct matching *m, struct diag *g, const struct mismatch *s,
+		       const struct mismatch *v, uint32_t n)
+{
+	const struct program *p = m->p;
+	const struct fifo *q = &p->fifos[s->fifo];
+	uint32_t i = 0;
+	if (s->last) /* the peer is right at least once */
+		return;
+	while (i < n && (v[i].peer != s->rank || v[i].send == s->send || v[i].rank == s->peer))
+		i++;
+	if (i == n)
+		return;
+	const struct mismatch *o = &v[i];
+	const char *name =
+		expand_name_of(m->ctx, p, s->send ? q->src_task : q->dst_task, s->row, o->rank);
+	diag_note(m->ctx->diags, g, op_span(p, o->op),
+		  s->send ? "rank %u receives from rank %u here, which never sends that"
+			  : "rank %u sends to rank %u here, which never receives that",
+		  o->rank, s->rank);
+	if (name)
+		diag_help(m->ctx->diags, g, "`%s %s` is rank %u on rank %u; is that meant?",
+			  s->send ? "to" : "from", name, o->rank, s->rank);
 }
 
 static void report_surplus(struct matching *m)
@@ -451,11 +483,14 @@ static void report_surplus(struct matching *m)
 	const char *there = m->channels || m->paths ? " there" : ""; /* but maybe elsewhere */
 	uint32_t n;
 	struct mismatch *v = list_surplus(m, &n);
+	bool *unequal = ARENA_ARRAY(m->ctx->scratch, bool, p->nfifos); /* E0303 is enough */
+	for (uint32_t i = 0; i < m->nunequal; i++)
+		unequal[m->unequal[i].fifo] = true;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct mismatch *s = &v[i];
 		const struct fifo *q = &p->fifos[s->fifo];
 		const struct op *o = s->op;
-		if (told_before(m->told, o, s->rank))
+		if (unequal[s->fifo] || told_before(m->told, o, s->rank))
 			continue;
 		const char *cells = program_cells_text(m->ctx->scratch, p, o->cell, o->n);
 		struct diag *g = diag_add(
@@ -468,6 +503,9 @@ static void report_surplus(struct matching *m)
 		expand_calls(m->ctx, p, s->send ? q->src_task : q->dst_task, s->row, g);
 		note_peer(m, g, s);
 		note_meant(m, g, s, v, n);
+		const struct stmt *stmt = p->sites[o->site].stmt;
+		if (!stmt || !expand_peer_help(m->ctx, g, stmt->e))
+			note_other(m, g, s, v, n);
 	}
 }
 
@@ -515,6 +553,15 @@ static void report_unequal(struct matching *m)
 			diag_note(m->ctx->diags, g, op_span(p, recv),
 				  "rank %u receives %s from rank %u here%s", q->dst,
 				  chunks(m, recv), q->src, calls(m, g, q->dst_task, recv));
+		if (q->nsends == q->nrecvs)
+			diag_help(m->ctx->diags, g,
+				  "name as many chunks at both ends: x is all, x[e] one, x[lo..hi] "
+				  "those before hi");
+		else
+			diag_help(m->ctx->diags, g,
+				  "rank %u sends %s, and rank %u receives %u: name the chunks at "
+				  "both ends at once, or at both one by one",
+				  q->src, times(a, q->nsends, "message"), q->dst, q->nrecvs);
 	}
 }
 

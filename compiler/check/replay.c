@@ -231,6 +231,11 @@ static void no_value(struct replay *r, const struct runner *w, const struct op *
 	else
 		diag_note(r->c->diags, g, NOWHERE,
 			  "rank %u neither receives nor copies anything into %s", w->rank, name);
+	if (!at.lo)
+		diag_help(r->c->diags, g,
+			  "give it a value first, as by: copy X into %s, or: recv %s "
+			  "from P",
+			  name, name);
 }
 
 /* The value of a cell as the operation reads it; `initial` as in OP_INITIAL. */

@@ -262,8 +262,8 @@ static bool add_entry(struct cursor *v, const struct stmt *s, uint32_t i, int64_
 	else
 		cursor_report(v, 306, s->e->span,
 			      "entry %u of the group, %" PRId64
-			      ", is no rank, they are 0..%" PRId64,
-			      i, e, g->size);
+			      ", is no rank, they are 0 to %" PRId64,
+			      i, e, g->size - 1);
 	return false;
 }
 
@@ -318,9 +318,9 @@ static bool members_are_ranks(struct cursor *v, const struct stmt *s, int64_t fi
 		return true;
 	cursor_report(v, 306, s->span,
 		      "group(%" PRId64 ", %" PRId64 ", %" PRId64 "): %s%" PRId64
-		      " is no rank, they are 0..%" PRId64,
+		      " is no rank, they are 0 to %" PRId64,
 		      first, count, stride, over ? "a member beyond " : "member ",
-		      over || !is_first ? first : last, n);
+		      over || !is_first ? first : last, n - 1);
 	return false;
 }
 

@@ -220,8 +220,8 @@ static void link(struct cursor *v, const struct stmt *s)
 	v->idle = 0;
 	if ((uint64_t)a >= (uint64_t)n || (uint64_t)b >= (uint64_t)n) {
 		cursor_report(v, 306, s->e2->span,
-			      "a link from %" PRId64 " to %" PRId64 ": ranks are 0..%" PRId64, a, b,
-			      n);
+			      "a link from %" PRId64 " to %" PRId64 ": ranks are 0 to %" PRId64, a,
+			      b, n - 1);
 		return;
 	}
 	if (v->npairs >= LIMIT_LINKS) {

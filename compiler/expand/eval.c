@@ -126,7 +126,8 @@ static int64_t entry(struct cursor *v, const struct expr *e)
 		return v->entries[at + i];
 	if (n == 0)
 		return cursor_fail(v, e->span, "entry %" PRId64 " of a table without entries", i);
-	return cursor_fail(v, e->span, "entry %" PRId64 " of a table that has entries 0..%u", i, n);
+	return cursor_fail(v, e->span, "entry %" PRId64 " of a table that has entries 0 to %u", i,
+			   n - 1);
 }
 
 /* ---- operators -------------------------------------------------------------------------------- */

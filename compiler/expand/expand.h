@@ -40,6 +40,12 @@ void expand_calls_of_end(struct ctx *c, const struct program *p, uint32_t rank, 
  *  In the scratch arena. */
 const char *expand_calls_text(struct ctx *c, const struct program *p, uint32_t task, uint32_t op,
 			      const struct diag *g);
+/** The name of the topology that is that rank where the operation, whose peer is a name, was run;
+ *  or NULL. */
+const char *expand_name_of(struct ctx *c, const struct program *p, uint32_t task, uint32_t op,
+			   uint32_t rank);
+/** Whether such a peer is known to be wrong; says how to mend it at `g` (NULL: does not). (message.c) */
+bool expand_peer_help(struct ctx *c, struct diag *g, const struct expr *peer);
 /** "line 10", or of another file than the schedule's "ring_allgather.ccs:10". */
 const char *program_line_text(struct ctx *c, const struct program *p, struct span span);
 

@@ -132,8 +132,8 @@ static bool root_is_rank(struct cursor *v)
 				at = b->span;
 		if (!v->quiet)
 			diag_add(v->ctx->diags, SEV_ERROR, 306, at, NO_RANK,
-				 "the root is %lld, and ranks are 0..%lld", (long long)root,
-				 (long long)v->program->nranks);
+				 "the root is %lld, and ranks are 0 to %lld", (long long)root,
+				 (long long)v->program->nranks - 1);
 		return false;
 	}
 	return true;
@@ -178,6 +178,34 @@ static const char *brackets_text(struct cursor *v, const struct buffer_def *b)
 			 : arena_printf(a, "%s[%s]", b->name.name, count);
 }
 
+/* Which buffer a count was taken from; and whether 1 is what would fit. */
+static void note_counts(struct cursor *v, struct diag *g, const struct buffer_def *b,
+			const struct buffer_def *q)
+{
+	const struct decl *s = v->program->instance.schedule;
+	const struct symbol *c = bare(q->count);
+	const struct buffer_def *x = s->buffers, *y = s->contract->buffers;
+	struct arena *a = v->ctx->diags->arena;
+	int64_t blocks, is;
+	while (x && y && (x == b || y->blocks || bare(y->count) != c)) {
+		x = x->next;
+		y = y->next;
+	}
+	if (!c || !x || !y || !number_of(v, c))
+		return;
+	diag_note(v->ctx->diags, g, x->span, "%s is %lld: the chunks of %s", c->name,
+		  (long long)number_of(v, c)->value, x->name.name);
+	if (!b->blocks && q->blocks && eval_fixed(v, q->blocks, &blocks) &&
+	    eval_fixed(v, b->count, &is) && is == blocks)
+		diag_help(
+			v->ctx->diags, g,
+			"%s is a block of one rank, and %s has %lld such blocks: write %s[1]; or cut "
+			"the blocks of %s like %s: %s[%s][%s]",
+			x->name.name, b->name.name, (long long)blocks, x->name.name, b->name.name,
+			x->name.name, b->name.name, lang_expr_text(a, q->blocks),
+			lang_expr_text(a, x->count));
+}
+
 static void wrong_count(struct cursor *v, const struct buffer_def *b, const struct buffer_def *q,
 			const char *why)
 {
@@ -188,6 +216,7 @@ static void wrong_count(struct cursor *v, const struct buffer_def *b, const stru
 	struct diag *g = diag_add(v->ctx->diags, SEV_ERROR, 203, at, NO_RANK, "%s", why);
 	diag_note(v->ctx->diags, g, q->span, "contract %s has %s", s->contract->name.name,
 		  brackets_text(v, q));
+	note_counts(v, g, b, q);
 }
 
 static bool unbound_count(struct cursor *v, const struct expr *e)

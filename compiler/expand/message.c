@@ -107,9 +107,11 @@ static void report_range(struct cursor *v, const struct ref *ref, const char *be
 			 const char *what, int64_t count, int64_t lo, int64_t hi)
 {
 	long long a = lo, b = hi, n = count;
+	struct diag *g = NULL;
 	if (ref->kind == REF_ONE && n > 0)
-		cursor_report(v, 406, ref->span, "%s[%lld]: %s has %ss 0..%lld", before, a, before,
-			      what, n);
+		g = cursor_report(
+			v, 406, ref->span, "%s[%lld]: %s has %s%s", before, a, before, what,
+			n == 1 ? " 0 alone" : arena_printf(v->arena, "s 0 to %lld", n - 1));
 	else if (ref->kind == REF_ONE)
 		cursor_report(v, 406, ref->span, "%s[%lld]: %s has no %s", before, a, before, what);
 	else if (hi < lo)
@@ -120,6 +122,10 @@ static void report_range(struct cursor *v, const struct ref *ref, const char *be
 			      "%s[%lld..%lld]: %s has %lld %s%s, so bounds are "
 			      "0..%lld",
 			      before, a, b, before, n, what, n == 1 ? "" : "s", n);
+	if (g && ref->lo && ref->lo->kind == E_BINARY)
+		diag_help(v->ctx->diags, g, "`(%s) %% %s` goes round: it is never negative",
+			  lang_expr_text(v->arena, ref->lo),
+			  n == v->here.size ? "N" : arena_printf(v->arena, "%lld", n));
 }
 
 /* What is chosen from: `count` chunks or blocks, each of `size` parts. */
@@ -229,10 +235,66 @@ static RARE bool may_write(struct cursor *v, const struct ref *ref, struct opsit
 	if (!itself && g)
 		diag_note(v->ctx->diags, g, b->def->span, "the chunks are those of %s",
 			  b->def->name.name);
+	diag_help(v->ctx->diags, g,
+		  "what comes goes to an `out` or `inout` buffer, or to a scratch: scratch t[K]");
 	return false;
 }
 
 /* ---- peers and FIFOs ------------------------------------------------------------------------- */
+
+bool expand_peer_help(struct ctx *c, struct diag *g, const struct expr *peer)
+{
+	const struct expr *m = peer->kind == E_BINARY && peer->op == OP_MOD ? peer->b : NULL;
+	if (!m || m->kind != E_BINARY || m->op != OP_SUB || m->a->kind != E_N ||
+	    m->b->kind != E_INT)
+		return false;
+	long long by = m->b->value;
+	diag_help(c->diags, g,
+		  "`%% N` goes round all ranks; `%% (N - %lld)` leaves rank N - %lld out", by, by);
+	return true;
+}
+
+/* The number in the group of a rank of all; -1: it is in none. */
+static int64_t number_in_group(const struct cursor *v, int64_t rank)
+{
+	int64_t i = v->here.size - 1;
+	while (i >= 0 && cursor_whole(v, &v->here, i) != rank)
+		i--;
+	return i;
+}
+
+static void help_peer(struct cursor *v, struct diag *r, const struct expr *e, int64_t peer,
+		      bool whole)
+{
+	const struct group *g = &v->here;
+	struct diags *d = v->ctx->diags;
+	const char *text = lang_expr_text(v->arena, e);
+	int64_t number = whole ? -1 : number_in_group(v, peer);
+	bool simple = e->kind == E_NAME || e->kind == E_INT;
+
+	const char *open = simple ? "" : "(", *close = simple ? "" : ")";
+
+	if (peer == g->number && e->kind == E_BINARY && e->op == OP_BXOR)
+		diag_help(d, r,
+			  "`x ^ 0` is x; the partner that differs in bit k is `rank ^ (1 << k)`");
+	else if (peer == g->number)
+		diag_help(d, r,
+			  "a local copy is: copy X into Y; what is not for this rank stands in an "
+			  "`if`");
+	else if (number >= 0)
+		diag_help(d, r, "peers are numbers in the group: rank %lld of all is %lld in it",
+			  (long long)peer, (long long)number);
+	else if (e->kind == E_N)
+		diag_help(d, r, "the last rank is N - 1");
+	else if (peer == -1 || peer == g->size)
+		diag_help(d, r,
+			  "`%s%s%s %% N` goes round; else leave out the rank at the end: if rank "
+			  "%s { ... }",
+			  open, text, close, peer < 0 ? "> 0" : "< N - 1");
+	else
+		diag_help(d, r, "leave out the ranks without this peer: if %s %s { ... }", text,
+			  peer < 0 ? ">= 0" : "< N");
+}
 
 static RARE bool report_peer(struct cursor *v, struct opsite *s, int64_t peer)
 {
@@ -241,12 +303,16 @@ static RARE bool report_peer(struct cursor *v, struct opsite *s, int64_t peer)
 	bool whole = g->size == v->program->nranks && g->first == 0 && g->stride == 1;
 	if (told(v, s))
 		return false;
+	struct diag *r;
 	if (peer == g->number)
-		cursor_report(v, 306, span, "rank %" PRId64 " %s itself", peer,
-			      s->stmt->kind == S_SEND ? "sends to" : "receives from");
+		r = cursor_report(v, 306, span, "rank %" PRId64 " %s itself", peer,
+				  s->stmt->kind == S_SEND ? "sends to" : "receives from");
 	else
-		cursor_report(v, 306, span, "the peer is %" PRId64 ", and %s 0..%" PRId64, peer,
-			      whole ? "ranks are" : "numbers in this group are", g->size);
+		r = cursor_report(v, 306, span, "the peer is %" PRId64 ", and %s 0 to %" PRId64,
+				  peer, whole ? "ranks are" : "numbers in this group are",
+				  g->size - 1);
+	if (!expand_peer_help(v->ctx, r, s->stmt->e))
+		help_peer(v, r, s->stmt->e, peer, whole);
 	return false;
 }
 
@@ -370,6 +436,7 @@ static RARE bool fifo_of(struct cursor *v, struct opsite *s, uint32_t other, uin
 				       src, dst, t->name.name);
 	if (g)
 		diag_note(v->ctx->diags, g, t->name.span, "%s", links_text(v, src, dst));
+	expand_peer_help(v->ctx, g, s->stmt->e);
 	return false;
 }
 

@@ -127,7 +127,20 @@ const char *where_text(struct ctx *c, const struct program *p, uint32_t step, co
 			    *w->loops ? " (" : "", w->loops, *w->loops ? ")" : "", calls);
 }
 
-/* Runs the rank's text again up to there: see run_to. */
+/* Begins the rank's text again; false: it cannot be. */
+static bool start_again(struct ctx *c, struct program *copy, struct tables *tables,
+			struct cursor *v, uint32_t rank)
+{
+	cursor_init(v, c, copy, c->scratch, true);
+	if (instance_make(v, true) != INSTANCE_OK)
+		return false;
+	tables_init(tables, c->scratch, copy, false);
+	v->tables = tables;
+	cursor_start(v, copy->instance.schedule->body, rank);
+	return true;
+}
+
+/* Where it is in its text, when it is there: see run_to. */
 static void run_again(struct ctx *c, const struct program *p, uint32_t rank, uint32_t path,
 		      uint64_t op, bool ends, struct span at, struct where *w)
 {
@@ -135,16 +148,10 @@ static void run_again(struct ctx *c, const struct program *p, uint32_t rank, uin
 	struct program copy = *p;
 	struct tables tables;
 	struct cursor v;
-	cursor_init(&v, c, &copy, c->scratch, true);
-	if (instance_make(&v, true) != INSTANCE_OK)
+	if (!start_again(c, &copy, &tables, &v, rank) || !run_to(&v, path, op, ends, room))
 		return;
-	tables_init(&tables, c->scratch, &copy, false);
-	v.tables = &tables;
-	cursor_start(&v, p->instance.schedule->body, rank);
-	if (run_to(&v, path, op, ends, room)) {
-		w->loops = loops_text(&v, c->arena);
-		cursor_calls(&v, at, &w->calls);
-	}
+	w->loops = loops_text(&v, c->arena);
+	cursor_calls(&v, at, &w->calls);
 }
 
 struct where expand_where(struct ctx *c, const struct program *p, uint32_t task, uint32_t op)
@@ -156,6 +163,29 @@ struct where expand_where(struct ctx *c, const struct program *p, uint32_t task,
 		run_again(c, p, t->rank, t->path, p->rows_of ? p->rows_of[task][op] : op, false,
 			  site->span, &w);
 	return w;
+}
+
+const char *expand_name_of(struct ctx *c, const struct program *p, uint32_t task, uint32_t op,
+			   uint32_t rank)
+{
+	const struct decl *t = p->instance.schedule->topology;
+	const struct stmt *stmt = p->sites[p->tasks[task].ops[op].site].stmt;
+	struct op room[ROOM];
+	struct program copy = *p;
+	struct tables tables;
+	struct cursor v;
+	int64_t value;
+	if (!t || !stmt || stmt->e->kind != E_NAME || p->rows_of ||
+	    !start_again(c, &copy, &tables, &v, p->tasks[task].rank) ||
+	    !run_to(&v, p->tasks[task].path, op, false, room) || v.here.size != p->nranks)
+		return NULL;
+	for (const struct stmt *s = t->body; s; s = s->next) {
+		struct expr name = { .kind = E_NAME, .sym = s->kind == S_LET ? s->var : NULL };
+		if (name.sym && s->e->kind != E_TABLE && eval_quietly(&v, &name, &value) &&
+		    value == rank)
+			return s->var->name;
+	}
+	return NULL;
 }
 
 void expand_calls(struct ctx *c, const struct program *p, uint32_t task, uint32_t op,

@@ -46,6 +46,7 @@ struct mistake {
 
 struct trace {
 	struct replay r;
+	const struct replay *finished;
 	struct values *values; /* of the finished run: the second gives equal numbers */
 	struct arena *arena;
 	struct mistake v[MAX_MISTAKES];
@@ -238,7 +239,106 @@ static const char *what_text(struct trace *t, const struct mistake *m, const str
 	return arena_printf(a, "stores %s here", after);
 }
 
-static void report(struct trace *t, struct ctx *c, const struct mistake *m, uint64_t others)
+/* Chunks up to the one before are stored, as of a range: its end does not belong to it. */
+static void note_range(struct trace *t, struct ctx *c, struct diag *g, const struct mistake *m)
+{
+	const struct program *p = t->r.p;
+
+	for (uint32_t i = 0; i < p->ntasks; i++) {
+		const struct task *k = &p->tasks[i];
+		for (uint32_t j = 0; k->rank == m->rank && j < k->nops; j++) {
+			struct touch x = op_touch(&k->ops[j]);
+			const struct stmt *s = p->sites[k->ops[j].site].stmt;
+			const struct ref *to = !s ? NULL : s->y ? s->y : s->x;
+			if (!to || to->kind != REF_RANGE || x.w + x.wn != m->cell)
+				continue;
+			diag_note(c->diags, g, to->span,
+				  "%s ends before %s here: the end of a range is not in it",
+				  lang_ref_text(t->arena, to),
+				  program_cells_text(t->arena, p, m->cell, 1));
+			return;
+		}
+	}
+}
+
+#define MOST_COMPARED (1u << 16) /* chunks of all ranks */
+
+/* Where all ranks were to have all sums, and each chunk's is on one rank: what is missing. */
+static void note_collective(struct trace *t, struct ctx *c, struct diag *g,
+			    const struct contract *k, const struct mistake *m)
+{
+	const struct program *p = t->r.p;
+	uint32_t *of_rank = ARENA_ARRAY(t->arena, uint32_t, p->nranks), ranks = 0;
+	uint32_t *of_cell = ARENA_ARRAY(t->arena, uint32_t, p->cells), once = 0, asked = 0;
+
+	if (m->code != 403 || m->want.n != 1 || m->want.v[0].n != p->nranks || p->chunk_of ||
+	    p->nranks < 3 || (uint64_t)p->cells * p->nranks > MOST_COMPARED)
+		return;
+	for (uint32_t q = 0; q < p->nranks; q++) {
+		for (uint32_t i = 0; i < p->cells; i++) {
+			uint32_t row = contract_row(k, q, i);
+			if (row == NONE || contract_clause(k, row) != m->clause)
+				continue;
+			asked++;
+			bool right = !classify(t, replay_value(t->finished, q, i),
+					       contract_value(k, row));
+			of_rank[q] += right;
+			of_cell[i] += right;
+		}
+		ranks += of_rank[q] > 0;
+	}
+	for (uint32_t i = 0; i < p->cells; i++)
+		once += of_cell[i] == 1;
+	if (asked != once * p->nranks)
+		return;
+	if (ranks == p->nranks)
+		diag_help(c->diags, g,
+			  "each chunk's sum is on one rank, as after a reduce_scatter: what passes "
+			  "the sums on to all ranks, an allgather, is missing");
+	else if (ranks == 1)
+		diag_help(c->diags, g,
+			  "all sums are on one rank, as after a reduce: what passes them on to all "
+			  "ranks, a broadcast, is missing");
+}
+
+#define MOST_TRIED (1u << 20) /* operations of a program that is run once more */
+
+/* The receives of a statement as reductions, or the other way. */
+static void turn(const struct program *p, uint32_t site, enum op_kind is, enum op_kind to)
+{
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		for (uint32_t i = 0; i < p->tasks[t].nops; i++) {
+			struct op *o = &p->tasks[t].ops[i];
+			if (o->site == site && op_kind(o) == is) /* waits have a site, too */
+				o->kind = (uint8_t)((o->kind & (uint32_t)~OP_KIND) | to);
+		}
+}
+
+/* Says so if the contract holds with `reduce` in place of `recv`, or the other way. The waits are the
+ * same, and so is the order. */
+static void help_other_kind(struct ctx *c, const struct program *p, const struct contract *k,
+			    const struct order *order, struct diag *g, const struct op *o)
+{
+	enum op_kind is = op_kind(o), to = is == OP_RECV ? OP_REDUCE_FROM : OP_RECV;
+	struct diags none = { .arena = c->scratch, .sources = c->sources };
+	struct ctx quiet = *c;
+	struct program tried = *p;
+
+	if (!g || (is != OP_RECV && is != OP_REDUCE_FROM) || p->nops > MOST_TRIED || p->chunk_of)
+		return;
+	quiet.diags = &none;
+	turn(p, o->site, is, to);
+	bool right = proof(&quiet, &tried, k, order, false).proved && !none.errors;
+	turn(p, o->site, to, is);
+	if (right)
+		diag_help(c->diags, g,
+			  to == OP_RECV
+				  ? "`recv` here, which replaces what is there, makes it right"
+				  : "`reduce` here, which adds to what is there, makes it right");
+}
+
+static void report(struct trace *t, struct ctx *c, const struct contract *contract,
+		   const struct order *order, const struct mistake *m, uint64_t others)
 {
 	const struct program *p = t->r.p;
 	const struct culprit *k = m->first.when ? &m->first : &m->last;
@@ -272,7 +372,15 @@ static void report(struct trace *t, struct ctx *c, const struct mistake *m, uint
 	} else {
 		diag_note(c->diags, g, NOWHERE, "nothing is ever stored in %s on rank %u", name,
 			  m->rank);
+		note_range(t, c, g, m);
+		if (m->want.n == 1 && m->want.v[0].n == 1 && m->want.v[0].first == m->rank)
+			diag_help(c->diags, g, "it is to have the rank's own %s: copy that into it",
+				  program_cells_text(t->arena, p, m->want.v[0].cell, 1));
 	}
+	if (any)
+		help_other_kind(c, p, contract, order, g,
+				&p->tasks[k->store.task].ops[k->store.row]);
+	note_collective(t, c, g, contract, m);
 	if (m->chunks > 1)
 		diag_note(c->diags, g, NOWHERE, "likewise %s%" PRIu64 " more final chunk%s", least,
 			  m->chunks - 1, m->chunks > 2 ? "s" : "");
@@ -306,6 +414,7 @@ void blame(struct ctx *c, const struct program *p, const struct contract *k,
 	struct trace *t = ARENA_NEW(c->scratch, struct trace);
 
 	t->arena = c->scratch;
+	t->finished = r;
 	t->values = &r->values;
 	find_mistakes(t, k, r);
 	for (uint32_t i = 0; i < t->n; i++)
@@ -326,7 +435,7 @@ void blame(struct ctx *c, const struct program *p, const struct contract *k,
 		for (uint32_t j = 0; j < t->n; j++)
 			if (j != i && t->v[j].clause == m->clause)
 				others += t->v[j].chunks;
-		report(t, c, m, others);
+		report(t, c, k, order, m, others);
 	}
 	if (t->left_out)
 		diag_add(c->diags, SEV_NOTE, 0, p->instance.schedule->name.span, NO_RANK,

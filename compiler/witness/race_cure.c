@@ -198,8 +198,12 @@ static void help(struct ctx *c, const struct program *p, const struct contract *
 	};
 	struct program changed;
 
-	if (!find_step(&cure, g->span))
+	if (!find_step(&cure, g->span)) {
+		diag_help(c->diags, g,
+			  "blocks of a par run side by side: give them other chunks, or put one "
+			  "behind the other, without the par");
 		return;
+	}
 	for (int i = 0; i < (k->nshares ? 2 : 1); i++) {
 		cure.as_written = i == 1;
 		if (change(&cure, &changed) && is_right(c, &changed, k)) {
@@ -207,6 +211,10 @@ static void help(struct ctx *c, const struct program *p, const struct contract *
 			return;
 		}
 	}
+	diag_help(
+		c->diags, g,
+		"all of a step happens at once: let one of the two work on other chunks, as a scratch "
+		"t[K], or put it behind the step");
 }
 
 void race_help(struct ctx *c, const struct program *p, const struct contract *k)

@@ -8,7 +8,6 @@
 #include "tests/support/rng.h"
 #include "tests/support/team.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

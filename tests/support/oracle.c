@@ -198,8 +198,21 @@ static bool balanced(const struct o_program *p, int i)
 	return n == 0;
 }
 
+/* Whether the first ends of the FIFO of i have different numbers of chunks. */
+static bool first_differ(const struct o_program *p, int i)
+{
+	int a = 0, b = 0;
+
+	while (!same_end(&p->ops[i], &p->ops[a]))
+		a++;
+	while (b < p->nops && !other_end(&p->ops[i], &p->ops[b]))
+		b++;
+	return b < p->nops && p->ops[a].n != p->ops[b].n;
+}
+
 /* Numbers of chunks are compared where the messages of a FIFO pair up: with one
- * lost in the middle, all later pairs would differ by that one mistake. */
+ * lost in the middle, all later pairs would differ by that one mistake. Where the first two differ,
+ * that is the mistake, however many follow. */
 static int judge_matching(const struct o_program *p)
 {
 	int codes = 0;
@@ -211,7 +224,9 @@ static int judge_matching(const struct o_program *p)
 		if (!is_message(o->kind))
 			continue;
 		j = partner(p, i);
-		if (j < 0)
+		if (!balanced(p, i) && first_differ(p, i))
+			codes |= ERR_303;
+		else if (j < 0)
 			codes |= o->kind == SEND ? ERR_301 : ERR_302;
 		else if (p->ops[j].n != o->n && balanced(p, i))
 			codes |= ERR_303;
