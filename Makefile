@@ -13,6 +13,7 @@ LIBDIR ?= $(call given,libdir,$(PREFIX)/lib)
 INCLUDEDIR ?= $(call given,includedir,$(PREFIX)/include)
 DATADIR ?= $(call given,datadir,$(PREFIX)/share)
 MANDIR ?= $(call given,mandir,$(DATADIR)/man)
+DOCDIR ?= $(call given,docdir,$(DATADIR)/doc/ccs)
 DESTDIR ?=
 VERSION := 0.1.0
 WERROR ?=
@@ -74,7 +75,8 @@ DEFAULT_MODULES := $(addprefix $(LIB)/ccs/,$(sort $(filter %.so,$(shell awk '/^[
 .DELETE_ON_ERROR:
 .PHONY: all
 all: $(BIN)/ccc $(BIN)/ccrun $(LIB)/libccs.so $(LIB)/libccs.a \
-	$(if $(MPICC),$(MPI_PLUGIN) $(MPI_PRELOAD),no-mpi) $(DEFAULT_TUNING)
+	$(if $(MPICC),$(MPI_PLUGIN) $(MPI_PRELOAD),no-mpi) $(DEFAULT_TUNING) \
+	$(BUILD)/share/man/man3/ccs.3
 
 # ---- the front end's generated parts -----------------------------------------
 
@@ -207,11 +209,15 @@ clean:
 WHEEL_FORMAT := build/wheels/lib/python3/site-packages/clang_format/data/bin/clang-format
 C_FILES = $(sort $(foreach d,lang compiler runtime editors examples bench tests,$(shell find $(d) -name '*.[ch]')))
 
-.PHONY: format lint help
+.PHONY: format format-built lint help
 format:
 	@tests/deps.sh format
-	@format=$(WHEEL_FORMAT); [ -x $$format ] || format=clang-format; \
-		$${CLANG_FORMAT:-$$format} -i $(C_FILES)
+	@$(MAKE) --no-print-directory -j$$(nproc) format-built
+format-built: $(BIN)/ccc
+	@command -v "$${CLANG_FORMAT:-$(WHEEL_FORMAT)}" >/dev/null || { \
+		echo 'make format: there is no clang-format, and it could not be fetched; CLANG_FORMAT=PATH names one' >&2; \
+		exit 1; }
+	@"$${CLANG_FORMAT:-$(WHEEL_FORMAT)}" -i $(C_FILES)
 	for f in schedules/*.ccs schedules/broken/*.ccs examples/*.ccs \
 		examples/tutorials/*.ccs; do $(BIN)/ccc fmt -i $$f; done
 
@@ -237,6 +243,6 @@ help:
 	@echo 'make editors    grammars for editors, completions for shells: docs/editors.md'
 	@echo '                MPICC=...: with which MPI the plug-in for --against mpi is built,'
 	@echo '                and libccs-mpi.so; MPICC_PRELOAD=...: another one for this'
-	@echo 'make install    to PREFIX=/usr/local (or BINDIR, LIBDIR, INCLUDEDIR, DATADIR, MANDIR),'
+	@echo 'make install    to PREFIX=/usr/local (or BINDIR, LIBDIR, INCLUDEDIR, DATADIR, MANDIR, DOCDIR),'
 	@echo '                below DESTDIR; make uninstall takes it back'
 	@echo 'make format, lint, clean'

@@ -320,8 +320,8 @@ int main(int argc, char **argv)
 	}
 	b.nthreads = cores < b.nranks ? (int)cores : b.nranks;
 	b.nthreads = b.nthreads < MOST_THREADS ? b.nthreads : MOST_THREADS;
-	b.add = reduce_of(CCS_FLOAT32)->combine[CCS_SUM];
-	b.add_all = reduce_of(CCS_FLOAT32)->fold[CCS_SUM];
+	b.add = reduce_best()->types[CCS_FLOAT32]->combine[CCS_SUM];
+	b.add_all = reduce_best()->types[CCS_FLOAT32]->fold[CCS_SUM];
 	if (!begin(&b, argv + optind, argc - optind)) {
 		fprintf(stderr, "cpu_bench: %s\n", ccs_error());
 		return 1;

@@ -4,6 +4,8 @@
  */
 #include "compiler/options.h"
 
+#include "runtime/base/beside.h"
+
 #include <getopt.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -335,6 +337,21 @@ static int check_together(const struct command *c)
 	return -1;
 }
 
+/* The library of schedules: of the installation that this program is of, wherever that is now;
+ * else where make install puts it. */
+static const char *library_dir(struct arena *a)
+{
+	char path[BESIDE_PATH], *real;
+	const char *dir = CCS_LIBRARY_DIR;
+
+	beside_program("share/ccs/schedules", path);
+	real = realpath(path, NULL);
+	if (real)
+		dir = arena_printf(a, "%s", real);
+	free(real);
+	return dir;
+}
+
 int options_parse(struct command *c, int argc, char **argv)
 {
 	const char *no_color = getenv("NO_COLOR");
@@ -350,10 +367,10 @@ int options_parse(struct command *c, int argc, char **argv)
 	status = parse_options(c, argc, argv);
 	if (status >= 0)
 		return status;
-	options_add_text(c, &c->include_dirs, CCS_LIBRARY_DIR);
+	c->options.installed_dir = library_dir(&c->arena);
+	options_add_text(c, &c->include_dirs, c->options.installed_dir);
 	options_add_text(c, &c->include_dirs, NULL);
 	c->options.include_dirs = c->include_dirs.v;
-	c->options.installed_dir = CCS_LIBRARY_DIR;
 	c->options.warn = options_warnings(c);
 	if (c->options.action == ACTION_TABLE && !c->options.ranks.n)
 		options_ranks(c, TABLE_RANKS);

@@ -2,20 +2,22 @@
 #
 #   make install PREFIX=/opt/ccs            under a directory of its own
 #   make install LIBDIR=/usr/lib64          a directory of another name; also BINDIR,
-#                                           INCLUDEDIR, DATADIR and MANDIR; or all of
-#                                           them in small letters, as GNU has them
+#                                           INCLUDEDIR, DATADIR, MANDIR and DOCDIR; or
+#                                           all of them in small letters, as GNU has them
 #   make install DESTDIR=/tmp/stage         for packagers: PREFIX stays in the files
 #
-# Paths may have spaces. ccc looks for imports in $(DATADIR)/ccs/schedules, so that is part
-# of it: another one builds the objects that know it again.
+# Paths may have spaces. What is installed may be moved: ccc looks for imports in
+# ../share/ccs/schedules, and ccrun for plug-ins in ../lib. Where these have other names, the
+# paths of make install are part of the programs, and another one builds some objects again.
 
 INSTALL ?= install
 
 SCHEDULES := $(sort $(wildcard schedules/*.ccs))
 MAN1 := docs/ccc.1 docs/ccrun.1
-MAN3 := docs/ccs_comm_split.3
+MAN3 := $(BUILD)/share/man/man3/ccs.3 docs/ccs_comm_split.3
 MAN5 := lang/ccs.5 docs/ccs-tuning.5
 MAN7 := docs/libccs-mpi.7
+DOCS := $(sort $(wildcard docs/*.md docs/course/*))
 DIRS := $(PREFIX)|$(BINDIR)|$(LIBDIR)|$(INCLUDEDIR)|$(DATADIR)|$(MANDIR)
 
 .PHONY: prefix-always
@@ -25,6 +27,14 @@ $(BUILD)/prefix: prefix-always
 	@echo '$(DIRS)' | cmp -s - $@ || echo '$(DIRS)' > $@
 
 $(BUILD)/compiler/options.o $(BUILD)/runtime/base/beside.o: $(BUILD)/prefix
+
+# The C interface has one text, ccs.h. Each function's page is the one that has it.
+paren := (
+API := $(shell grep -oE '^CCS_API [^$(paren)]*' runtime/ccs.h | grep -oE 'ccs_[a-z0-9_]+$$')
+SPLIT := $(shell sed -n '/^ccs_comm_split, /{s/ .-.*//;s/,//g;p;}' docs/ccs_comm_split.3)
+$(BUILD)/share/man/man3/ccs.3: docs/ccs.3.in docs/ccs3.awk runtime/ccs.h
+	@mkdir -p $(@D)
+	awk -f docs/ccs3.awk runtime/ccs.h | sed -e '/^@ccs.h@/{r /dev/stdin' -e 'd;}' docs/ccs.3.in > $@
 
 $(BUILD)/ccs.pc: docs/ccs.pc.in $(BUILD)/prefix Makefile
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
@@ -39,6 +49,7 @@ TO_INCLUDE := "$(DESTDIR)$(INCLUDEDIR)"
 TO_DATA := "$(DESTDIR)$(DATADIR)/ccs"
 TO_MAN := "$(DESTDIR)$(MANDIR)"
 TO_SHARE := "$(DESTDIR)$(DATADIR)"
+TO_DOC := "$(DESTDIR)$(DOCDIR)"
 
 .PHONY: install
 install: all editors $(BUILD)/ccs.pc
@@ -59,27 +70,46 @@ install: all editors $(BUILD)/ccs.pc
 	$(INSTALL) -m 644 $(MAN3) $(TO_MAN)/man3
 	$(INSTALL) -m 644 $(MAN5) $(TO_MAN)/man5
 	$(INSTALL) -m 644 $(MAN7) $(TO_MAN)/man7
+	for f in $(filter-out $(SPLIT),$(API)); do \
+		echo '.so man3/ccs.3' >$(TO_MAN)/man3/$$f.3 || exit 1; \
+	done
+	for f in $(filter-out ccs_comm_split,$(SPLIT)); do \
+		echo '.so man3/ccs_comm_split.3' >$(TO_MAN)/man3/$$f.3 || exit 1; \
+	done
+	for f in README.md LICENSE $(DOCS); do \
+		$(INSTALL) -D -m 644 $$f $(TO_DOC)/$$f || exit 1; \
+	done
 	for f in $(EDITOR_FILES); do \
 		$(INSTALL) -D -m 644 $(SHARE)/$$f $(TO_SHARE)/$$f || exit 1; \
 	done
 
-# Exactly what install puts there; directories only where nothing else is in them.
-EDITOR_FOLDERS := ccs/vscode/syntaxes ccs/vscode ccs/tree-sitter-ccs/queries ccs/tree-sitter-ccs \
-	$(VIM:%=vim/vimfiles/%) vim/vimfiles vim
+# Exactly what install puts there; and of folders those that are empty then: ours everywhere, and
+# any in a PREFIX that is no system's.
+OUR_FOLDERS := $(TO_LIB)/ccs $(TO_DATA)/schedules $(TO_DOC)/docs/course $(TO_DOC)/docs $(TO_DOC) \
+	$(addprefix $(TO_DATA)/,vscode/syntaxes vscode tree-sitter-ccs/queries tree-sitter-ccs) $(TO_DATA) \
+	$(VIM:%=$(TO_SHARE)/vim/vimfiles/%) $(TO_SHARE)/vim/vimfiles $(TO_SHARE)/vim
+FOLDERS := $(TO_BIN) $(TO_PC) $(TO_LIB) $(TO_INCLUDE) $(patsubst %,$(TO_MAN)/man%,1 3 5 7) \
+	$(addprefix $(TO_SHARE)/,doc emacs/site-lisp bash-completion/completions zsh/site-functions \
+	fish/vendor_completions.d)
 .PHONY: uninstall
 uninstall:
 	rm -f $(TO_BIN)/ccc $(TO_BIN)/ccrun
 	rm -f $(TO_LIB)/libccs.a $(TO_LIB)/libccs.so.0 $(TO_LIB)/libccs.so $(TO_PC)/ccs.pc
 	rm -f $(TO_LIB)/libccs_mpi.so $(TO_LIB)/libccs-mpi.so
 	rm -f $(TO_LIB)/ccs/default.tuning $(foreach m,$(notdir $(DEFAULT_MODULES)),$(TO_LIB)/ccs/$(m))
-	@rmdir $(TO_LIB)/ccs 2>/dev/null || :
 	rm -f $(TO_INCLUDE)/ccs.h
 	rm -f $(SCHEDULES:%=$(TO_DATA)/%)
 	rm -f $(MAN1:docs/%=$(TO_MAN)/man1/%) $(foreach p,$(notdir $(MAN5)),$(TO_MAN)/man5/$(p))
-	rm -f $(MAN3:docs/%=$(TO_MAN)/man3/%) $(MAN7:docs/%=$(TO_MAN)/man7/%)
+	rm -f $(MAN7:docs/%=$(TO_MAN)/man7/%) $(patsubst %,$(TO_MAN)/man3/%.3,ccs $(API))
 	for f in $(EDITOR_FILES); do rm -f $(TO_SHARE)/$$f; done
-	@for d in $(EDITOR_FOLDERS); do rmdir $(TO_SHARE)/$$d 2>/dev/null || :; done
-	@rmdir $(TO_DATA)/schedules $(TO_DATA) 2>/dev/null || :
+	for f in README.md LICENSE $(DOCS); do rm -f $(TO_DOC)/$$f; done
+	@rmdir $(OUR_FOLDERS) 2>/dev/null || :
+	@prefix="$(DESTDIR)$(PREFIX)"; case "$(PREFIX)" in "" | / | /usr | /usr/local) exit ;; esac; \
+	for folder in $(FOLDERS); do \
+		while case $$folder in "$$prefix" | "$$prefix"/*) rmdir "$$folder" ;; *) false ;; esac 2>/dev/null; do \
+			folder=$${folder%/*}; \
+		done; \
+	done
 
 # ---- examples: built, and run where their modules are -----------------------------
 

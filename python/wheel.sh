@@ -3,7 +3,7 @@
 # needs (auditwheel).   usage: wheel.sh BUILD FOLDER
 set -eu
 build=$1 to=$2
-tools=build/wheels/wheel_tools
+tools=build/wheels/wheel_tools/site-packages
 stage=$build/wheel
 rm -rf "$stage"
 mkdir -p "$stage" "$to"

@@ -16,6 +16,9 @@ struct beside {
 	char path[BESIDE_PLACES][BESIDE_PATH];
 };
 
+/** A file or folder of the installation that this program is of, wherever that is now: "share/ccs"
+ *  is beside the folder bin/ of the program. O(1). */
+void beside_program(const char *name, char path[BESIDE_PATH]);
 /** Where a file of that name may be, the likeliest first. O(1). */
 void beside_paths(const char *name, struct beside *out);
 

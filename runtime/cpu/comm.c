@@ -193,8 +193,14 @@ static const struct engine cpu_engine = {
 
 ccs_status cpu_open(struct world *w)
 {
-	struct cpu *e = aligned_alloc(CACHE_LINE, sizeof(*e));
+	const struct reduce_set *reduce = reduce_best();
+	struct cpu *e;
 
+	if (!reduce)
+		return error_set(CCS_EINVAL,
+				 "CCS_MAX_CPU_ISA is '%.100s'; it can be base, avx2 or avx512",
+				 getenv("CCS_MAX_CPU_ISA"));
+	e = aligned_alloc(CACHE_LINE, sizeof(*e));
 	if (e) {
 		memset(e, 0, sizeof(*e));
 		e->ranks = calloc((size_t)w->nranks, sizeof(*e->ranks));
@@ -207,6 +213,7 @@ ccs_status cpu_open(struct world *w)
 		return error_set(CCS_ENOMEM, "out of memory for %d ranks", w->nranks);
 	}
 	e->world = w;
+	e->reduce = reduce;
 	e->cores = sched_cores();
 	e->cache = host_cache();
 	e->sequences.memory.fd = -1;

@@ -295,6 +295,7 @@ enum { RUN_FIBERS, RUN_GATHERS, RUN_PLAYS };
 
 struct cpu {
 	struct world *world;
+	const struct reduce_set *reduce;
 	pthread_cond_t work;	    /* helpers sleep here */
 	struct fiber *first, *last; /* ready fibers */
 	struct fiber *own;	    /* in a run that is not parallel: those that the one thread
@@ -380,7 +381,7 @@ static inline bool is_here(const struct cpu *e, uint32_t rank)
 
 /* ---- comm.c -------------------------------------------------------------------------- */
 
-/** Makes a world's state. CCS_ENOMEM. */
+/** Makes a world's state. CCS_ENOMEM; CCS_EINVAL: $CCS_MAX_CPU_ISA is no such thing. */
 ccs_status cpu_open(struct world *w);
 /** See engine.h. */
 void cpu_free(struct world *w);

@@ -431,7 +431,7 @@ static reduce_copy *past_of(const struct cpu *e, const struct call *c)
 	size_t ranks = (size_t)(e->net ? e->world->nlocal : e->world->nranks);
 	bool more = c->send_bytes + c->recv_bytes >= e->cache / 4 * 3 / ranks;
 
-	return more && !(c->reduces && c->op == CCS_AVG) ? reduce_stream_of() : NULL;
+	return more && !(c->reduces && c->op == CCS_AVG) ? e->reduce->stream : NULL;
 }
 
 /* All but where it lies. */
@@ -439,6 +439,7 @@ static void shape(const struct cpu *e, struct layout *l, const struct call *c)
 {
 	const struct ccs_plan *p = c->view->plan;
 	const struct cells_call cells = call_cells(c);
+	const struct reduce *r = e->reduce->types[c->type];
 
 	*l = (struct layout){
 		.view = c->view,
@@ -448,12 +449,12 @@ static void shape(const struct cpu *e, struct layout *l, const struct call *c)
 		.esize = c->esize,
 		.send_bytes = c->send_bytes,
 		.recv_bytes = c->recv_bytes,
-		.copy = reduce_copy_of(),
-		.combine = reduce_of(c->type)->combine[c->reduces ? c->op : CCS_SUM],
-		.fold = reduce_of(c->type)->fold[c->reduces ? c->op : CCS_SUM],
-		.scale = reduce_of(c->type)->scale,
-		.multiply = reduce_of(c->type)->combine[CCS_PROD],
-		.divide = c->reduces && c->op == CCS_AVG ? reduce_of(c->type)->divide : NULL,
+		.copy = e->reduce->copy,
+		.combine = r->combine[c->reduces ? c->op : CCS_SUM],
+		.fold = r->fold[c->reduces ? c->op : CCS_SUM],
+		.scale = r->scale,
+		.multiply = r->combine[CCS_PROD],
+		.divide = c->reduces && c->op == CCS_AVG ? r->divide : NULL,
 		.premul = c->premul,
 		.user = c->order != USER_NONE,
 	};

@@ -136,7 +136,7 @@ static ccs_status allocate(struct world *w, const struct mpi_calls *calls, struc
 	w->engine = &net_engine;
 	if (s || !x) {
 		free(x);
-		return error_set(CCS_ENOMEM, "out of memory for %zu ranks", n);
+		return s ? s : error_set(CCS_ENOMEM, "out of memory for %zu ranks", n);
 	}
 	cpu_of(w)->net = x;
 	cpu_of(w)->wire = &net_wire;

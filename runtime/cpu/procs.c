@@ -169,7 +169,7 @@ static bool admit(struct world *w)
 	if (!layout_is(&e->layout, &r->params) && !procs_all_finished(w, p->current->used))
 		return false;
 	s = layout_make(e, r);
-	e->layout.stream = p->way == WAY_STREAMED ? reduce_stream_of() : NULL;
+	e->layout.stream = p->way == WAY_STREAMED ? e->reduce->stream : NULL;
 	if (!s)
 		s = procs_order_may(&e->layout) ? procs_order_begin(e, r->seats[w->first].call)
 						: rank_start(e, (uint32_t)w->first);

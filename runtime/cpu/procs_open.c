@@ -240,7 +240,7 @@ static ccs_status allocate(struct world *w)
 	w->engine = &procs_engine;
 	if (s || !p) {
 		free(p);
-		return error_set(CCS_ENOMEM, "out of memory for %d ranks", w->nranks);
+		return s ? s : error_set(CCS_ENOMEM, "out of memory for %d ranks", w->nranks);
 	}
 	cpu_of(w)->procs = p;
 	cpu_of(w)->wire = &procs_wire;

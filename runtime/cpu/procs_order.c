@@ -84,7 +84,7 @@ static bool asks(const struct cpu *e, const struct procs_order *list)
 
 	for (uint32_t i = 0; i < list->n; i++)
 		any |= list->ops[i].to && list->ops[i].to->bytes >= ASKED;
-	return any && e->cached && reduce_stream_of();
+	return any && e->cached && e->reduce->stream;
 }
 
 /* O(operations x workers) of the rank. False: no memory. */
@@ -154,7 +154,7 @@ static void manner_begin(struct cpu *e, struct procs_manner *m)
 	if (!call)
 		m->least[0] = m->least[1] = UINT64_MAX;
 	m->begun = call < 2 * TRIES ? now : 0;
-	e->layout.stream = (m->begun ? call >= TRIES : m->streams) ? reduce_stream_of() : NULL;
+	e->layout.stream = (m->begun ? call >= TRIES : m->streams) ? e->reduce->stream : NULL;
 }
 
 static void manner_end(struct procs_manner *m)

@@ -73,7 +73,7 @@ static void find_ways(struct world *w, uint32_t worst)
 	p->always = worst == READS_ALWAYS;
 	p->nways = 0;
 	p->ways[p->nways++] = WAY_COPIED;
-	if (cpu_of(w)->cached && reduce_stream_of())
+	if (cpu_of(w)->cached && cpu_of(w)->reduce->stream)
 		p->ways[p->nways++] = WAY_STREAMED;
 	memset(p->best, WAY_COPIED, sizeof(p->best));
 	if (worst != READS_REFUSED && w->nranks > 1)

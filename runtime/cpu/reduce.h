@@ -38,21 +38,20 @@ struct reduce {
 	reduce_divide *divide;
 };
 
-/* By type: for every machine, and where it has the instructions (reduce.c). */
-extern const struct reduce *const reduce_plain[CCS_NDTYPES];
-extern const struct reduce *const reduce_avx2[CCS_NDTYPES];
-extern const struct reduce *const reduce_avx512[CCS_NDTYPES];
+/* What one set of instructions gives. */
+struct reduce_set {
+	const struct reduce *types[CCS_NDTYPES];
+	reduce_copy *copy;
+	reduce_copy *stream; /* past the caches, to whole lines; what it wrote is seen after
+				reduce_streamed. NULL: there are no such stores */
+};
 
-/* The same of copies. */
-reduce_copy reduce_plain_copy, reduce_avx2_copy, reduce_avx512_copy;
-/* The same past the caches, to whole lines; others see what they wrote after reduce_streamed. */
-reduce_copy reduce_plain_stream, reduce_avx2_stream, reduce_avx512_stream;
+/* For every machine, and where it has the instructions. */
+extern const struct reduce_set reduce_plain, reduce_avx2, reduce_avx512;
 
-/** The kernels that this machine runs best. */
-const struct reduce *reduce_of(ccs_dtype t);
-reduce_copy *reduce_copy_of(void);
-/** NULL: it has no such stores. */
-reduce_copy *reduce_stream_of(void);
+/** The set with which this machine is quickest, up to $CCS_MAX_CPU_ISA: base, avx2 or avx512.
+ *  NULL: that variable is none of these. */
+const struct reduce_set *reduce_best(void);
 
 /** What was streamed is seen by others before anything that is stored later. */
 static inline void reduce_streamed(void)

@@ -1,4 +1,4 @@
-/* The kernels with vectors of 32 bytes; reduce.c decides who may call them. */
+/* The kernels with vectors of 32 bytes; reduce.c decides whether they are called. */
 #if defined(__x86_64__)
 #include <immintrin.h>
 #if defined(__clang__)
@@ -6,9 +6,7 @@
 #else
 #pragma GCC target("avx2")
 #endif
-#define TABLE reduce_avx2
-#define COPY reduce_avx2_copy
-#define STREAM reduce_avx2_stream
+#define SET reduce_avx2
 #define STREAM_VECTOR(to, from) _mm256_stream_si256(to, _mm256_loadu_si256(from))
 #define STREAMED __m256i
 #define VECTOR 32

@@ -1,4 +1,4 @@
-/* The kernels with vectors of 64 bytes; reduce.c decides who may call them. */
+/* The kernels with vectors of 64 bytes; reduce.c decides whether they are called. */
 #if defined(__x86_64__)
 #include <immintrin.h>
 #if defined(__clang__)
@@ -7,9 +7,7 @@
 #else
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")
 #endif
-#define TABLE reduce_avx512
-#define COPY reduce_avx512_copy
-#define STREAM reduce_avx512_stream
+#define SET reduce_avx512
 #define STREAM_VECTOR(to, from) _mm512_stream_si512(to, _mm512_loadu_si512(from))
 #define STREAMED __m512i
 #define VECTOR 64

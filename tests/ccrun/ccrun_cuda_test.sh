@@ -291,8 +291,8 @@ json "... tells who waits for whom" status=3 'errors.0.text=~to receive from ran
 # ---- a process a rank ------------------------------------------------------------------
 # launched WHAT WANTED VARIABLES COMMAND...: two processes; VARIABLES are a function that sets
 # rank $1's. Both must end with WANTED, or as it says: "3 4".
-port=$((20000 + $$ % 20000))
 launched() {
+	new_port
 	what=$1 want=$2 setup=$3
 	shift 3
 	for r in 0 1; do
@@ -304,7 +304,6 @@ launched() {
 		) &
 	done
 	wait
-	port=$((port + 2))
 	got="$(cat "$tmp/rc0") $(cat "$tmp/rc1")"
 	if [ "$got" = "$want $want" ] || [ "$got" = "$want" ]; then ok "$what"; else
 		not_ok "$what" "exit statuses $got, not $want: $(head -3 "$tmp/err0" "$tmp/err1")"
@@ -399,6 +398,7 @@ launched "... unless they say that they are one" 0 one_job "$ccrun" --device cud
 
 # A rank 0 that tells rank 1 any status: its exit status is that of a failure, never 70.
 told() { # told STATUS WANTED
+	new_port
 	"$build/tests/hosts/group_fail_test" answer $port "$1" &
 	answering=$!
 	(
@@ -408,7 +408,6 @@ told() { # told STATUS WANTED
 	)
 	got=$?
 	wait $answering
-	port=$((port + 2))
 	[ $got = "$2" ] || echo "told $1: $got, not $2: $(cat "$tmp/err")"
 	grep -q '^ccrun: rank 1: rank 0: so be it$' "$tmp/err" || echo "told $1: $(cat "$tmp/err")"
 }

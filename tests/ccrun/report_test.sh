@@ -179,6 +179,9 @@ mistake 'load.o: the file is no shared object \(ccc SCHEDULE.ccs -o x.so makes o
 	-n 4 "$build/runtime/plan/load.o"
 mistake 'the file is no module \(ccc SCHEDULE.ccs -o x.so makes one\)' -n 4 README.md
 mistake 'no module given: ccrun -n RANKS MODULE.so \(ccc SCHEDULE.ccs -o MODULE.so makes one\)'
+for how in "" --procs; do
+	CCS_MAX_CPU_ISA=sse mistake "CCS_MAX_CPU_ISA is 'sse'; it can be base, avx2 or avx512" -n 2 $how "$ring"
+done
 mistake '-np: the number of ranks is -n RANKS' -np 4 "$ring"
 mistake '--np: the number of ranks is -n RANKS' --np 4 "$ring"
 mistake '--nranks: the number of ranks is -n RANKS' --nranks=4 "$ring"

@@ -258,7 +258,7 @@ one() {
 }
 one 8K
 one 16K
-port=$((30000 + $$ % 10000))
+new_port
 for r in 0 1; do
 	(
 		by_torchrun $r

@@ -38,7 +38,7 @@ static struct place_at place(uint32_t base, uint32_t element)
 
 static void begin(struct sequence *q, struct piece_at *pieces, int op)
 {
-	const struct reduce *r = reduce_of(CCS_INT32);
+	const struct reduce *r = reduce_best()->types[CCS_INT32];
 
 	*q = (struct sequence){ .pieces = pieces, .tile = LENGTH, .ntiles = 1 };
 	q->layout.nranks = RANKS;
@@ -202,7 +202,7 @@ static void any(void **state)
 		struct sequence q;
 
 		begin(&q, pieces, i % 2 ? CCS_SUM : CCS_MAX);
-		q.layout.past = i % 3 ? NULL : reduce_stream_of();
+		q.layout.past = i % 3 ? NULL : reduce_best()->stream;
 		make_pieces(&g, &q);
 		compare(&q, (1 << RANKS) - 1, false);
 		compare(&q, (uint64_t)rng_below(&g, 1 << RANKS), false);
@@ -237,7 +237,7 @@ static void long_one(struct rng *g, bool past, uint32_t n)
 
 	begin(&q, pieces, CCS_SUM);
 	q.tile = n;
-	q.layout.past = past ? reduce_stream_of() : NULL;
+	q.layout.past = past ? reduce_best()->stream : NULL;
 	combines(&q, place(base_of(0, BUFFER_RECV), 0), place(base_of(0, BUFFER_SEND), 0),
 		 place(base_of(1, BUFFER_SEND), 0), n);
 	copies(&q, place(base_of(1, BUFFER_RECV), 0), place(base_of(0, BUFFER_RECV), 0), n);

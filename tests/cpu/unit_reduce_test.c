@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -121,15 +122,15 @@ static void copies(reduce_copy *copy, bool past_caches)
 	}
 }
 
-static void all(const struct reduce *const *other, reduce_copy *copy, reduce_copy *stream)
+static void all(const struct reduce_set *other)
 {
 	struct rng g = { 1 };
 
-	copies(copy, false);
-	copies(stream, true);
+	copies(other->copy, false);
+	copies(other->stream, true);
 	for (int t = 0; t < CCS_NDTYPES; t++)
 		for (size_t n = 0; n <= MOST; n += n < 70 ? 1 : 23)
-			compare(&g, reduce_plain[t], other[t], (ccs_dtype)t, n);
+			compare(&g, reduce_plain.types[t], other->types[t], (ccs_dtype)t, n);
 }
 
 #if defined(__x86_64__)
@@ -138,7 +139,7 @@ static void avx2(void **state)
 	(void)state;
 	if (!__builtin_cpu_supports("avx2"))
 		skip();
-	all(reduce_avx2, reduce_avx2_copy, reduce_avx2_stream);
+	all(&reduce_avx2);
 }
 
 static void avx512(void **state)
@@ -146,24 +147,36 @@ static void avx512(void **state)
 	(void)state;
 	if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl"))
 		skip();
-	all(reduce_avx512, reduce_avx512_copy, reduce_avx512_stream);
+	all(&reduce_avx512);
 }
 #endif
 
-/* Whichever is chosen on this machine. */
+/* What the variable says, and no more than the machine has. */
 static void chosen(void **state)
 {
-	struct rng g = { 2 };
+	const char *given = getenv("CCS_MAX_CPU_ISA");
 
 	(void)state;
-	copies(reduce_plain_copy, false);
-	copies(reduce_copy_of(), false);
+	all(&reduce_plain);
+	all(reduce_best());
+	setenv("CCS_MAX_CPU_ISA", "base", 1);
+	assert_ptr_equal(reduce_best(), &reduce_plain);
+	setenv("CCS_MAX_CPU_ISA", "avx513", 1);
+	assert_null(reduce_best());
+	setenv("CCS_MAX_CPU_ISA", "avx512", 1);
 #if defined(__x86_64__)
-	copies(reduce_plain_stream, true);
+	if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+		assert_ptr_equal(reduce_best(), &reduce_avx512);
+	setenv("CCS_MAX_CPU_ISA", "avx2", 1);
+	if (__builtin_cpu_supports("avx2"))
+		assert_ptr_equal(reduce_best(), &reduce_avx2);
+#else
+	assert_ptr_equal(reduce_best(), &reduce_plain);
 #endif
-	copies(reduce_stream_of(), true);
-	for (int t = 0; t < CCS_NDTYPES; t++)
-		compare(&g, reduce_plain[t], reduce_of((ccs_dtype)t), (ccs_dtype)t, MOST);
+	if (given)
+		setenv("CCS_MAX_CPU_ISA", given, 1);
+	else
+		unsetenv("CCS_MAX_CPU_ISA");
 }
 
 int main(void)

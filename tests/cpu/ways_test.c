@@ -132,8 +132,8 @@ static bool puts_pieces(void)
 	struct rng g = { 5 };
 
 	for (int i = 0; i < 4000; i++) {
-		struct layout l = { .copy = reduce_copy_of(),
-				    .stream = i % 3 ? reduce_stream_of() : NULL,
+		struct layout l = { .copy = reduce_best()->copy,
+				    .stream = i % 3 ? reduce_best()->stream : NULL,
 				    .far = i % 2 };
 		size_t bytes = (size_t)rng_below(&g, MOST), at = (size_t)rng_below(&g, 100);
 
@@ -177,9 +177,9 @@ static bool sums_pieces(void)
 		size_t esize = (size_t[]){ 1, 4, 8 }[i % 3],
 		       n = (size_t)rng_below(&g, MOST) / esize;
 		size_t at = (size_t)rng_below(&g, 12) * 8;
-		struct layout l = { .copy = reduce_copy_of(),
-				    .combine = reduce_of(type)->combine[CCS_SUM],
-				    .stream = i % 2 ? reduce_stream_of() : NULL,
+		struct layout l = { .copy = reduce_best()->copy,
+				    .combine = reduce_best()->types[type]->combine[CCS_SUM],
+				    .stream = i % 2 ? reduce_best()->stream : NULL,
 				    .far = i / 2 % 2,
 				    .esize = esize };
 		struct parts s = { .in = a, .a = b + at, .dst = to[0] + at, .out = to[1] + at };
@@ -282,7 +282,7 @@ static bool any(struct member *m)
 	struct work w = { 0 };
 	unsigned gone[PROCS_WAYS] = { 0 }, digest = 0;
 	bool ok = work_begin(&w, m->n) && member_joins(m);
-	const bool small = m->rank % 2 && reduce_stream_of(); /* ... caches */
+	const bool small = m->rank % 2 && reduce_best()->stream; /* ... caches */
 
 	if (ok && small)
 		cpu_of(m->comm->world)->cache = 0;
@@ -505,7 +505,7 @@ static bool short_calls(struct member *m)
 	bool ok = work_begin(&w, m->n) && member_joins(m) && call(m, &w, 0, 4, 0);
 
 	/* else there is one manner, and nothing to be found */
-	if (ok && reduce_stream_of() && cpu_of(m->comm->world)->cached)
+	if (ok && reduce_best()->stream && cpu_of(m->comm->world)->cached)
 		ok = period(m, &w, 1, true) && period(m, &w, 7, false);
 	work_end(&w);
 	return ok;
@@ -534,7 +534,7 @@ static bool senders(struct member *m)
 	struct work w = { 0 };
 	bool ok = work_begin(&w, m->n) && member_joins(m) && call(m, &w, 0, 4, 0);
 
-	if (ok && reduce_stream_of() && cpu_of(m->comm->world)->cached)
+	if (ok && reduce_best()->stream && cpu_of(m->comm->world)->cached)
 		ok = sends_first(m, &w, 8000, true) && sends_first(m, &w, 7000, false);
 	work_end(&w);
 	return ok;

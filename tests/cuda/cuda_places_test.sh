@@ -40,8 +40,7 @@ run() { # run PROGRAM WHAT MODULES SETTINGS...
 places() { run cuda_places_test "$@"; }
 ranks() { run cuda_ranks_test "$@"; }
 
-shared() { ls /dev/shm | grep '^ccs-'; }
-shared >"$tmp/before"
+shm_begin ccs-
 
 modules=${1:-build}/tests/cuda_modules	# lists of words: no spaces may be in it
 all=$(echo "$modules"/*.so)
@@ -97,13 +96,5 @@ run cuda_exchange_test processes ""
 run cuda_split_test devices "$ring"
 run cuda_split_test processes "$ring"
 
-# What another run of tests has there goes within a second.
-shared | grep -vxFf "$tmp/before" >"$tmp/after"
-sleep 1
-shared | grep -xFf "$tmp/after" >"$tmp/left"
-if [ -s "$tmp/after" ] && [ -s "$tmp/left" ]; then
-	not_ok "no shared segment is left behind" "$(cat "$tmp/left")"
-else
-	ok "no shared segment is left behind"
-fi
+shm_end
 exit $failed

@@ -136,7 +136,7 @@ static double by_gpu(const struct trial *t, uint32_t how, uint32_t by)
 
 static void by_cpu(const struct trial *t, uint32_t how, uint32_t by)
 {
-	const struct reduce *r = reduce_plain[t->type];
+	const struct reduce *r = reduce_plain.types[t->type];
 	size_t bytes = t->n * t->size;
 
 	if (how < SCALE)

@@ -135,7 +135,7 @@ run_one() { # run_one BASE DOCUMENT, in the document's directory
 			return
 		fi ;;
 	esac
-	(cd "$tmp/at" && NO_COLOR=1 PATH="$tmp/python:$PATH" PYTHONDONTWRITEBYTECODE=1 TMPDIR="$tmp" timeout 120 sh -c "$command") >"$tmp/actual" 2>&1 </dev/null
+	(cd "$tmp/at" && NO_COLOR=1 PATH="$tmp/python:$PATH" PYTHONDONTWRITEBYTECODE=1 TMPDIR="$tmp" timeout 600 sh -c "$command") >"$tmp/actual" 2>&1 </dev/null
 	status=$?
 	why=
 	[ "$status" -eq "$(cat "$1.status")" ] || why="exit status $status"
@@ -257,7 +257,7 @@ say "ccs(5) 5 names every type and operator of ccrun --help" \
 	tr -s ' ' '\n' | while read -r name; do
 		sed -n '/^\.SH "5\./,/^\.SH "6\./{s/\\f[BIR]//g;p}' lang/ccs.5 | grep -qwF -e "$name" || echo "$name"; done)"
 for page in lang/ccs.5 docs/ccs-tuning.5 docs/ccc.1 docs/ccrun.1 docs/libccs-mpi.7 \
-	docs/*.3; do
+	docs/*.3 "$build/share/man/man3/ccs.3"; do
 	if command -v man >/dev/null && command -v groff >/dev/null; then
 		say "man $page has no warnings" \
 			"$(LC_ALL=C.UTF-8 MANWIDTH=100 man --warnings -l "$page" 2>&1 >/dev/null)"
@@ -265,6 +265,9 @@ for page in lang/ccs.5 docs/ccs-tuning.5 docs/ccc.1 docs/ccrun.1 docs/libccs-mpi
 		echo "skip - man $page: man-db and groff are not installed"
 	fi
 done
+say "ccs(3) has every function that the library exports, once" \
+	"$(nm -D --defined-only "$build/lib/libccs.so.0" | sed -n 's/.* T \(ccs_.*\)/\1/p' | while read -r name; do
+		[ "$(grep -c "^..B.*[ *]$name(.*;" "$build/share/man/man3/ccs.3")" = 1 ] || echo "$name"; done)"
 for command in ccc ccrun; do	# also where a document shows what is not run here
 	say "options of $command in the documents are its own" \
 		"$(grep -hoE "(^|[ /\`])$command( [^\`#|>]+)" README.md docs/*.md docs/course/*.md bench/results/*.md |

@@ -7,7 +7,7 @@ wheels=build/wheels/lib/python3/site-packages
 format=${CLANG_FORMAT:-$wheels/clang_format/data/bin/clang-format}
 [ -e "$format" ] || format=clang-format
 formatted="lang compiler runtime editors tests bench examples"
-wanted=$(sed -n 's/^format_version=//p' tests/deps.sh)
+wanted=$(sed -n 's/^clang-format==\([0-9.]*\).*/\1/p' tests/wheels/format.txt)
 
 if ! "$format" --version >"$tmp/version" 2>/dev/null; then
 	echo "skip - the form of C: there is no clang-format $wanted (make deps fetches it)"

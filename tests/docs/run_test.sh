@@ -1,18 +1,20 @@
 #!/bin/bash
-# How tests/run.sh counts: what passed, failed or was skipped, in each form that suites write.
+# How tests/run.sh counts what passed, failed or was skipped, in each form that suites write; and that
+# each suite is run.
 set -u
 . "${BASH_SOURCE%/*}/../support/lib.sh"
 
-# counts WHAT LAST-LINE STATUS, the suite as a script on standard input
+# counts WHAT LAST-LINE STATUS [OPTION...], the suite as a script on standard input
 counts() {
-	local rc last
+	local rc last title=$1 wanted=$2 status=$3
+	shift 3
 	{ echo '#!/bin/sh'; cat; } >"$tmp/suite"
 	chmod +x "$tmp/suite"
-	tests/run.sh "$tmp/suite" >"$tmp/log" 2>&1
+	tests/run.sh "$@" "$tmp/suite" >"$tmp/log" 2>&1
 	rc=$?
 	last=$(tail -n 1 "$tmp/log")
-	if [ "$last" = "$2" ] && [ $rc = "$3" ]; then ok "$1"; else
-		not_ok "$1" "wanted status $3, \"$2\"; got $rc, \"$last\""
+	if [ "$last" = "$wanted" ] && [ $rc = "$status" ]; then ok "$title"; else
+		not_ok "$title" "wanted status $status, \"$wanted\"; got $rc, \"$last\""
 	fi
 }
 
@@ -37,6 +39,24 @@ S
 counts "only skipped" "0 passed, 0 failed, 1 skipped" 1 <<'S'
 echo 'not ok 1 # SKIP all'
 S
+counts "no more skips than there may be" "1 passed, 0 failed, 1 skipped" 0 -s 1 <<'S'
+echo 'ok - one'; echo 'skip - two: no GPU'
+S
+counts "... one more" "1 passed, 1 failed, 2 skipped" 1 -s 1 <<'S'
+echo 'ok - one'; echo 'skip - two: no GPU'; echo 'skip - three: no GPU'
+S
+counts "... and a suite that skips all" "0 passed, 1 failed, 1 skipped" 1 -s 1 <<'S'
+echo 'skip - one: no PyTorch'
+S
+
+# Each suite is in a list of tests.mk, or another suite runs it.
+awk '/^SUITES_/ { on = 1 } /^NEEDS_/ { on = 0 } on' tests/tests.mk >"$tmp/lists"
+missing=
+for suite in tests/*/*_test.sh tests/*/*_test.c; do
+	name=$(basename "${suite%.*}")
+	grep -lE "/$name\b|run $name\b" "$tmp/lists" tests/*/*.sh | grep -qvxF "$suite" || missing="$missing $suite"
+done
+if [ -z "$missing" ]; then ok "each suite is run"; else not_ok "each suite is run" "$missing"; fi
 
 # The real cmocka, and a real test that a processor skips: see unit_reduce_test.c.
 if printf '%s\n' '#include <stdarg.h>' '#include <stddef.h>' '#include <setjmp.h>' '#include <stdint.h>' \

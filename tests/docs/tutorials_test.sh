@@ -6,12 +6,12 @@ set -u
 . tests/support/lib.sh
 build=$(cd "${1:-build}" && pwd)
 bare_environment
-port=$((20000 + $$ % 10000))
 
 # procs RANKS DIRECTORY PROGRAM: runs it by as many processes, as torchrun would. What each says
 # goes to $tmp/out and $tmp/err; the status is that of the worst.
 procs() {
-	port=$((port + 1)) pids='' worst=0
+	new_port
+	pids='' worst=0
 	for r in $(seq 0 $(($1 - 1))); do
 		(cd "$2" && RANK=$r WORLD_SIZE=$1 LOCAL_RANK=$r LOCAL_WORLD_SIZE=$1 \
 			MASTER_ADDR=127.0.0.1 MASTER_PORT=$port "$build/examples/tutorials/$3" \

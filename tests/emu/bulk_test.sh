@@ -10,8 +10,6 @@ build=$1
 shift
 times=1
 [ "$1" != --long ] || { times=10; shift; }
-T=$build/tests/emu_bulk
-mkdir -p "$T"
 . tests/emu/lib.sh
 
 names="direct_allgather direct_all_to_all chain_broadcast ring_allreduce binomial_broadcast"

@@ -13,8 +13,6 @@ build=$1
 shift
 times=1
 [ "$1" != --long ] || { times=4; shift; }
-T=$build/tests/emu
-mkdir -p "$T"
 . tests/emu/lib.sh
 
 # Sums that are moved while they are made, which no schedule of the library has.

@@ -1,12 +1,13 @@
-# For tests of kernels in the emulation: sourced with $build, $T (a folder) and $times set. Ends the
-# test where there is no C++ compiler.
+# For tests of kernels in the emulation: sourced with $build and $times set; $T is a folder of its
+# own. Ends the test where there is no C++ compiler.
 # shellcheck shell=sh disable=SC2034,SC2086,SC2154
 cxx=${CXX:-g++}
 if ! command -v "$cxx" >/dev/null; then
 	echo "skip - kernels in the emulation: no C++ compiler"
 	exit 0
 fi
-failed=0
+. tests/support/lib.sh
+T=$tmp
 result() { # result STATUS WHAT
 	if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; failed=1; fi
 }

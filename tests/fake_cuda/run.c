@@ -110,7 +110,7 @@ static void read_cell(const struct machine *m, const struct span *s, unsigned ch
 /* Premul-sum's initial values. */
 static void scale(const struct machine *m, const struct span *s, unsigned char *v)
 {
-	const struct reduce *r = reduce_of((ccs_dtype)m->k->type);
+	const struct reduce *r = reduce_best()->types[m->k->type];
 	const struct ccs_dev_rank *of = rank_of(m, s->rank);
 	struct span factors = *s;
 	unsigned char *by;
@@ -242,7 +242,7 @@ static void piece(const struct machine *m, const struct block *b, const struct c
 	uint32_t rank = c->workers[b->worker].rank;
 	uint64_t lo = ((c->tile0 + b->tile) * c->replicas + b->replica) * c->tile;
 	const struct span dst = { rank, o->dst + j, LAST, lo, n };
-	reduce_combine *combine = reduce_of((ccs_dtype)m->k->type)->combine[m->k->op];
+	reduce_combine *combine = reduce_best()->types[m->k->type]->combine[m->k->op];
 	unsigned char *v = calloc(3 * n + 1, m->esize), *t = v + n * m->esize;
 	bool any = false;
 
@@ -362,7 +362,7 @@ static bool move(const struct machine *m, struct block *b)
 /* A sum is divided, if any are; else the initial value is the final one. */
 static void post_cell(const struct machine *m, uint32_t rank, uint32_t cell, bool sum)
 {
-	const struct reduce *r = reduce_of((ccs_dtype)m->k->type);
+	const struct reduce *r = reduce_best()->types[m->k->type];
 	uint64_t len = cell_len(m, rank, cell);
 	const struct span initial = { rank, cell, INITIAL, 0, len },
 			  last = { rank, cell, LAST, 0, len };

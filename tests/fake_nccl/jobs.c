@@ -65,8 +65,8 @@ static void scale(const struct job *j)
 	if (i >= PREMULS || j->comm->scalar_type[i] != j->type)
 		illegal("%s: %d is no operator of this communicator for type %d", j->name, j->op,
 			j->type);
-	reduce_of((ccs_dtype)j->type)
-		->scale(j->input, j->input, j->comm->scalar + i, input_bytes(j) / j->esize);
+	reduce_best()->types[j->type]->scale(j->input, j->input, j->comm->scalar + i,
+					     input_bytes(j) / j->esize);
 }
 
 void job_prepare(struct job *j, struct transfers *all)
@@ -102,14 +102,14 @@ void job_prepare(struct job *j, struct transfers *all)
 /* The sum over all inputs, in the first. */
 static void reduce_inputs(const struct job *j)
 {
-	ccs_dtype type = (ccs_dtype)j->type;
+	const struct reduce *reduce = reduce_best()->types[j->type];
 	int op = j->op < 5 ? j->op : CCS_SUM;
 
 	for (int r = 1; r < j->comm->nranks; r++)
-		reduce_of(type)->combine[op](j->inputs, j->inputs,
-					     j->inputs + (size_t)r * j->count * j->esize, j->count);
+		reduce->combine[op](j->inputs, j->inputs,
+				    j->inputs + (size_t)r * j->count * j->esize, j->count);
 	if (op == CCS_AVG)
-		reduce_of(type)->divide(j->inputs, j->count, (uint32_t)j->comm->nranks);
+		reduce->divide(j->inputs, j->count, (uint32_t)j->comm->nranks);
 }
 
 void job_finish(const struct job *j)

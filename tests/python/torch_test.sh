@@ -45,7 +45,7 @@ if dist.get_rank() == 0:
 end
 # What a launcher puts into the environment.
 started() {
-	port=$((20000 + $$ % 10000))
+	new_port
 	(RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port timeout 200 "$@") 2>"$tmp/other" &
 	other=$!
 	RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port timeout 200 "$@"
@@ -76,8 +76,9 @@ PYTHONPATH="$PYTHONPATH:$PWD/build/wheels/own_tests" timeout 300 "$python" \
 grep -E '^(ok|not ok|skip) - ' "$tmp/own" || not_ok "PyTorch's own tests" "$(tail -5 "$tmp/own")"
 
 torchrun() {
+	new_port
 	timeout 200 "$python" -m torch.distributed.run --nnodes 1 --master_addr 127.0.0.1 \
-		--master_port $((30000 + $$ % 10000)) --nproc_per_node 2 "$@"
+		--master_port $port --nproc_per_node 2 "$@"
 }
 if ! torchrun --no_python true >/dev/null 2>&1; then
 	echo "skip - torchrun: this PyTorch's own fails on its Python, whatever it starts"

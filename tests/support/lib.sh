@@ -62,12 +62,12 @@ walks() {
 		/^```/ { file = "" } file != "" { print >file }' CONTRIBUTING.md
 }
 
-# Nothing that the caller was started by, or has set, counts; but run.sh's settings.
+# Nothing that the caller was started by, or has set, counts; but run.sh's settings, and .ci/run's.
 bare_environment() {
 	for v in $(env | sed -nE 's/^((OMPI|PMI|PMIX|SLURM|MPI|NCCL|FAKE|CCS)_[A-Za-z0-9_]*)=.*/\1/p') \
 		RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT \
 		CUDA_VISIBLE_DEVICES PYTHONUNBUFFERED; do # which cuts a printed line in two writes
-		case $v in CCS_NVRTC | CCS_TEST_NVRTC | CCS_CACHE_DIR) ;; *) unset "$v" ;; esac
+		case $v in CCS_NVRTC | CCS_TEST_NVRTC | CCS_CACHE_DIR | CCS_MAX_CPU_ISA) ;; *) unset "$v" ;; esac
 	done
 }
 
@@ -75,6 +75,38 @@ bare_environment() {
 real_nvrtc() {
 	unset CCS_NVRTC
 	[ -z "${CCS_TEST_NVRTC-}" ] || export CCS_NVRTC="$CCS_TEST_NVRTC"
+}
+
+# What this user has in /dev/shm by names with that beginning: shm_begin NAME; and in the end that
+# nothing has come that stays there: shm_end. (What another run of tests makes goes within seconds.)
+shm_names() { find /dev/shm -maxdepth 1 -user "$(id -u)" -name "$shm*" | sort; }
+shm_begin() {
+	shm=$1
+	shm_names >"$tmp/shm"
+}
+shm_end() {
+	shm_names | comm -13 "$tmp/shm" - >"$tmp/come"
+	for second in $(seq 60); do
+		shm_names | comm -12 "$tmp/come" - >"$tmp/left"
+		[ -s "$tmp/left" ] || break
+		sleep 1
+	done
+	if [ -s "$tmp/left" ]; then
+		not_ok "nothing is left in /dev/shm" "$(cat "$tmp/left")"
+	else
+		ok "nothing is left in /dev/shm"
+	fi
+}
+
+# Sets $port as free_port() of processes.h does.
+new_port() {
+	range=$(cat /proc/sys/net/ipv4/ip_local_port_range) # read takes single bytes, which this file does not give
+	low=${range%%[!0-9]*} high=${range##*[!0-9]}
+	for tries in $(seq 2000); do
+		port=$((5000 + $(od -An -N4 -tu4 /dev/urandom) % 60000))
+		[ $port -lt "$low" ] || [ $port -gt "$high" ] || [ "$tries" -gt 1000 ] || continue
+		grep -qiE "$(printf ':(%04X|%04X) 0+:0000 0A' $port $((port + 1)))" /proc/net/tcp /proc/net/tcp6 || return
+	done
 }
 
 # What a launcher tells rank $1 of 2; they meet at $port of this host.

@@ -5,8 +5,11 @@
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -79,17 +82,38 @@ void *processes_share(size_t bytes)
 	exit(2);
 }
 
+static bool can_listen(int port)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+				 .sin_port = htons((uint16_t)port) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	bool can = fd >= 0 && !bind(fd, (struct sockaddr *)&a, sizeof(a));
+
+	close(fd);
+	return can;
+}
+
 int free_port(void)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t n = sizeof(a);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	FILE *f = fopen("/proc/sys/net/ipv4/ip_local_port_range", "r");
+	int low = 32768, high = 60999, port;
+	uint32_t random;
 
-	if (fd < 0 || bind(fd, (struct sockaddr *)&a, n) ||
-	    getsockname(fd, (struct sockaddr *)&a, &n))
-		exit(2);
-	close(fd);
-	return ntohs(a.sin_port);
+	if (f) {
+		if (fscanf(f, "%d %d", &low, &high) != 2)
+			exit(2);
+		fclose(f);
+	}
+	for (int tries = 0; tries < 2000; tries++) {
+		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+			exit(2);
+		port = 5000 + (int)(random % 60000);
+		if ((port < low || port > high || tries > 1000) && can_listen(port) &&
+		    can_listen(port + 1))
+			return port;
+	}
+	exit(2);
 }
 
 void *stand_in(const char *library, const char *const *names, size_t n, void *to)

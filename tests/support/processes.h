@@ -22,7 +22,8 @@ void process_on_host(int host);
 /** Memory that they share, of zeros. */
 void *processes_share(size_t bytes);
 
-/** A port of the loopback interface that nobody uses now. */
+/** A port of the loopback interface that is free now, as is the next one; the system hands
+ * out neither: they are outside of ip(7)'s ip_local_port_range, if that leaves any. */
 int free_port(void);
 
 /** The functions that a library has by these names, into an array of pointers to them.
