@@ -23,7 +23,7 @@ alone() {
 }
 cp schedules/ring_allreduce.ccs "$tmp/ring.ccs"
 status "ccc" 0 alone ccc ring.ccs -n 4 -o ring.so
-status "ccrun" 0 alone ccrun ring.so -n 4 --fill random
+status "ccrun" 0 alone ccrun ring.so -n 4
 cat >"$tmp/sum.py" <<'end'
 import array, os, ccs
 from ccs.compiler import schedule_folders
@@ -40,9 +40,10 @@ status "import ccs" 0 alone python sum.py
 says "... adds" "$tmp/out" '^6.0$'
 says "... has the entry point for PyTorch 2.5 and later" \
 	"$tmp"/venv/lib/python3*/site-packages/ccs-*.dist-info/entry_points.txt '^ccs = ccs.autoload:register$'
+# But for those that every system has by manylinux's list, as libexpat.
 for program in ccc ccrun; do
 	file=$(echo "$tmp"/venv/lib/python3*/site-packages/ccs/prefix/bin/$program)
-	holds "$program has its libraries in the wheel" sh -c "! ldd '$file' | grep -E 'not found|(jansson|expat|isl|gmp).*=> (/usr)?/lib'"
+	holds "$program has its libraries in the wheel" sh -c "! ldd '$file' | grep -E 'not found|(jansson|isl|gmp).*=> (/usr)?/lib'"
 done
 
 if ! python=$(tests/support/python_with.sh torch); then
