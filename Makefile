@@ -245,4 +245,5 @@ help:
 	@echo '                and libccs-mpi.so; MPICC_PRELOAD=...: another one for this'
 	@echo 'make install    to PREFIX=/usr/local (or BINDIR, LIBDIR, INCLUDEDIR, DATADIR, MANDIR, DOCDIR),'
 	@echo '                below DESTDIR; make uninstall takes it back'
+	@echo 'make wheel      ccc, ccrun, libccs and the package for Python, for pip: build/dist/'
 	@echo 'make format, lint, clean'

@@ -83,6 +83,12 @@ install: all editors $(BUILD)/ccs.pc
 		$(INSTALL) -D -m 644 $(SHARE)/$$f $(TO_SHARE)/$$f || exit 1; \
 	done
 
+# What pip installs: build/dist/ccs-VERSION-py3-none-PLATFORM.whl
+.PHONY: wheel
+wheel: all editors
+	@tests/deps.sh wheel
+	@python/wheel.sh $(BUILD) $(BUILD)/dist
+
 # Exactly what install puts there; and of folders those that are empty then: ours everywhere, and
 # any in a PREFIX that is no system's.
 OUR_FOLDERS := $(TO_LIB)/ccs $(TO_DATA)/schedules $(TO_DOC)/docs/course $(TO_DOC)/docs $(TO_DOC) \

@@ -393,7 +393,7 @@ static void step(struct ccs_request *r)
 	if (m && m->comm->world->engine->lone && !p2p_poll(m->comm->world))
 		(void)p2p_still(m->comm->world, &r->vigil);
 	for (struct job *j = r->jobs; j; j = j->next)
-		if (j->world->engine->lone && !job_is_over(j))
+		if (!job_is_over(j) && j->world->engine->lone)
 			step_job(j);
 }
 

@@ -4,6 +4,7 @@
 #   deps.sh           what building needs
 #   deps.sh check     ... and testing: packages and, into build/wheels, wheels
 #   deps.sh format    ... and make format: clang-format, a wheel
+#   deps.sh wheel     ... and make wheel: auditwheel and what it needs
 #   deps.sh fuzz      ... and make fuzz: clang
 #
 # Packages are Debian's, installed by one call of apt-get; without apt-get, or the right to use it,
@@ -89,7 +90,7 @@ lists=
 megabytes=0
 case $for in
 check) lists=$(echo tests/wheels/*.txt) ;;
-format) lists=tests/wheels/format.txt ;;
+format | wheel) lists=tests/wheels/$for.txt ;;
 esac
 for list in $lists; do
 	has_wheels "$list" "$(folder "$list")" && continue

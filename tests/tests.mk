@@ -300,8 +300,9 @@ NEEDS_editors := all editors
 SUITES_python := \
 	"tests/python/python_test.sh $(BUILD)" \
 	"20 tests/python/torch_test.sh $(BUILD)" \
-	"~ tests/python/ends_test.sh $(BUILD) 60"
-NEEDS_python := all $(FAKE_CUDA) $(FAKE_NCCL)
+	"~ tests/python/ends_test.sh $(BUILD) 60" \
+	"tests/python/wheel_test.sh $(BUILD)"
+NEEDS_python := all editors $(FAKE_CUDA) $(FAKE_NCCL)
 
 SUITES_docs := \
 	"tests/docs/run_test.sh" \

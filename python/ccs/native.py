@@ -1,7 +1,7 @@
 """libccs: where it is, and how its functions are called.
 
-Looked for in this order: $CCS_LIBRARY (a file; nothing else is tried then), the `lib` folder of
-Python's prefix, the system's search path (ldconfig, LD_LIBRARY_PATH), /usr/local/lib.
+Looked for in this order: $CCS_LIBRARY (a file; nothing else is tried then), the package's own
+`prefix`, which a wheel has (programs.py), the `lib` folder of Python's prefix, the system's search path (ldconfig, LD_LIBRARY_PATH), /usr/local/lib.
 """
 
 import ctypes
@@ -23,6 +23,7 @@ from functools import lru_cache
 from typing import Iterator, List, NoReturn, Tuple
 
 from .errors import ArgumentError, CcsError, Status
+from .programs import PREFIX
 from .version import VERSION
 
 NAME = "libccs.so.0"
@@ -206,6 +207,7 @@ def _candidates() -> Iterator[str]:
     if named:
         yield named
         return
+    yield os.path.join(PREFIX, "lib", NAME)
     yield os.path.join(sys.prefix, "lib", NAME)
     yield NAME
     yield os.path.join("/usr/local/lib", NAME)

@@ -561,6 +561,31 @@ static void given_up(void **state)
 		ccs_comm_free(comm[r]);
 }
 
+/* The communicator's end is its calls' end: a request then needs nothing of it. */
+static void a_request_that_outlives(void **state)
+{
+	struct ccs_module *ring = named_module(modules, "ring_allreduce");
+	struct ccs_request *request;
+	struct ccs_comm *comm[N];
+	int x[N], done = 0;
+
+	(void)state;
+	assert_int_equal(ccs_comm_init_all(comm, N), CCS_OK);
+	ccs_group_start();
+	for (int r = 0; r < N; r++) {
+		x[r] = r;
+		ccs_run(ring, x + r, x + r, 1, CCS_INT32, CCS_SUM, -1, comm[r], NULL);
+	}
+	assert_int_equal(ccs_group_submit(&request), CCS_OK);
+	for (int r = 0; r < N; r++)
+		ccs_comm_free(comm[r]);
+	assert_int_equal(ccs_test(request, &done), CCS_OK);
+	assert_int_equal(done, 1);
+	assert_int_equal(x[1], 6);
+	ccs_request_free(request);
+	ccs_module_free(ring);
+}
+
 /* Of its parent's communicator a forked process can ask for rank and size alone. */
 static void communicators_of_another_process(void **state)
 {
@@ -618,6 +643,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(environment),
 		cmocka_unit_test(communicators),
 		cmocka_unit_test(given_up),
+		cmocka_unit_test(a_request_that_outlives),
 		cmocka_unit_test(communicators_of_another_process),
 		cmocka_unit_test(libraries),
 	};

@@ -139,7 +139,7 @@ QUICK = {
     torch.Tensor.numel, torch.Tensor.element_size, torch.Tensor.is_contiguous,
     torch.Tensor.data_ptr, torch.Tensor.dtype.__get__, torch.Tensor.layout.__get__,
     torch.Tensor.shape.__get__, torch.Tensor.detach, torch.Tensor.view, torch.Tensor.dim,
-    torch.Tensor.is_complex,
+    torch.Tensor.is_complex, torch.Tensor.is_conj, torch.Tensor.is_neg, torch.Tensor.stride,
 }
 
 
@@ -339,7 +339,10 @@ def refused_on_gpus(rank, n):
     t = full(4, 1.0)
     pieces = [full(2, 0.0), torch.zeros(2)]
     has(raised(ValueError, dist.all_gather, pieces, full(2, 0.0)), "all of a call are on one")
-    has(raised(ValueError, dist.all_reduce, full((2, 3), 1.0).t()), "not contiguous")
+    has(raised(ValueError, dist.all_reduce, full((2, 3), 1.0)[:, 1:2]), "not contiguous")
+    turned = full((2, 3), 1.0).t()
+    dist.all_reduce(turned)
+    values(turned, [[n] * 2] * 3)
     dist.all_reduce(t)
     mine, cuda.device = cuda.device, torch.device("cuda", 5)
     has(raised(ValueError, dist.all_reduce, t), "is on cuda:5, and this rank of the group is on")

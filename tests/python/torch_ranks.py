@@ -68,6 +68,50 @@ def moves(rank, n):
     dist.barrier()
 
 
+def strided(rank, n):
+    """Lists with any strides, and dense tensors whose dimensions have another order, on some ranks
+    alone too: elements are those that the tensor shows."""
+    def columns(r):
+        return torch.arange(4.0 * n).view(4, n) + r
+
+    out = torch.empty(4, 1)
+    dist.reduce_scatter(out, list(torch.split(columns(rank), 1, dim=1)))
+    want = sum(columns(r) for r in range(n))
+    assert torch.equal(out, want[:, rank : rank + 1])
+    whole = torch.zeros(4, n)
+    dist.all_gather(list(whole.split(1, dim=1)), out)
+    assert torch.equal(whole, want)
+    dist.scatter(out, list(columns(7).split(1, dim=1)) if rank == 1 else None, src=1)
+    assert torch.equal(out, columns(7)[:, rank : rank + 1])
+    whole = torch.zeros(4, n)
+    dist.gather(out, list(whole.split(1, dim=1)) if rank == 1 else None, dst=1)
+    assert torch.equal(whole, columns(7) if rank == 1 else torch.zeros(4, n))
+    got = torch.zeros(4, n)
+    dist.all_to_all(list(got.split(1, dim=1)), list(columns(rank).split(1, dim=1)))
+    assert torch.equal(got, torch.stack([columns(q)[:, rank] for q in range(n)], 1))
+    for t in (columns(rank), columns(rank).t().contiguous().t(), columns(rank)):
+        dist.all_reduce(t)
+        assert torch.equal(t, want)
+    t = columns(rank).t() if rank else columns(rank).t().contiguous()
+    dist.reduce(t, 1)
+    assert torch.equal(t, want.t() if rank == 1 else columns(rank).t())
+    dist.broadcast(t, 1)
+    assert torch.equal(t, want.t())
+    whole = torch.zeros(4, 2 * n).t()
+    dist.all_gather_into_tensor(whole, torch.full((2, 4), float(rank)))
+    assert torch.equal(whole, torch.arange(float(n)).repeat_interleave(2)[:, None].expand(2 * n, 4))
+    dist.all_to_all_single(whole, torch.arange(8.0 * n).view(4, 2 * n).t() + rank)
+    assert torch.equal(whole[::2], torch.stack([torch.arange(4.0) * 2 * n + 2 * rank + q for q in range(n)]))
+    t = torch._neg_view(torch.full((3,), 2.0 + rank))  # its memory has others
+    dist.broadcast(t, 1)
+    same(t, [-3.0] * 3)
+    parts = [torch.full((q, 2), 1.0 + rank) for q in range(n)]
+    out = torch.zeros(2, rank).t()
+    dist.reduce_scatter(out, parts)
+    assert torch.equal(out, torch.full((rank, 2), n * (n + 1) / 2))
+    has(ccs.torch.report(), "ccs.torch: reduce: 4 calls by binomial_reduce.ccs")
+
+
 def objects(rank, n):
     got = [None] * n
     dist.all_gather_object(got, {"rank": rank})
@@ -356,8 +400,13 @@ def messages_refused(rank, n):
 
 def refused(rank, n):
     t = torch.ones(4, 4)
-    has(raised(ValueError, dist.all_reduce, t.t()), "not contiguous: give tensor.contiguous()")
+    column = t[:, 1:2]
+    for call in (dist.all_reduce, lambda t: dist.broadcast(t, 0), lambda t: dist.all_gather([t] * n, t)):
+        has(raised(ValueError, call, column), "not contiguous, nor is one with its dimensions")
     same(t, torch.ones(4, 4).tolist())
+    shared = torch.zeros(1).expand(4)
+    text = raised(ValueError, dist.all_gather, [shared] * n, torch.ones(4))
+    has(text, "elements of a tensor share memory")
     has(raised(TypeError, dist.all_reduce, t.to(torch.int16)), "cannot reduce int16")
     has(raised(ValueError, dist.all_reduce, torch.tensor([1]), dist.ReduceOp.BAND), "BAND of int64")
     has(raised(TypeError, dist.broadcast, torch.empty(2, device="meta"), 0), "on meta")
@@ -366,6 +415,7 @@ def refused(rank, n):
     parts = [torch.empty(2 + q) for q in range(n)]
     has(raised(ValueError, dist.all_gather, parts, torch.ones(2)), "rank 1 has 3 elements")
     has(ccs.torch.report(), "allreduce: 1 call not run: allreduce: a tensor is not contiguous")
+
 
 
 @breaks_its_group
@@ -432,6 +482,7 @@ def by_a_tuning(rank, n):
 
 def by_gloo(rank, n):
     moves(rank, n)
+    has(raised(ValueError, dist.all_reduce, torch.ones(4, 2).t()), "not contiguous")
     t = torch.tensor([float(rank)])
     dist.all_reduce(t)
     same(t, [n * (n - 1) / 2])
@@ -534,7 +585,7 @@ def main(folder):
     done = []
     wrong_texts()
     print("ok - what CCS_SCHEDULES may say", flush=True)
-    for function in (reductions, moves, objects, all_to_all, types_and_operators, lengths):
+    for function in (reductions, moves, strided, objects, all_to_all, types_and_operators, lengths):
         done.append(test(function, 3, folder))
     done.append(test(sparse_sums, 3, folder))
     done.append(test(sparse_sums_by_gloo, 2, folder, CCS_SCHEDULES="allgather:gloo"))

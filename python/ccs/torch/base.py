@@ -25,7 +25,7 @@ from .monitored import MonitoredBarrier
 from .schedules import Choice, Schedules
 from .tally import Tally
 from .device import Device
-from .tensors import Reduction, Tensor, on_gpu
+from .tensors import Reduction, Tensor, check_plain, in_order, on_gpu
 from .work import Work, Worker
 
 c10d: Any = _c10d  # what it has differs between versions of PyTorch
@@ -299,7 +299,10 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
     ) -> Call:
         """A call whose choice follows from its block alone, which is a tensor."""
         block = 0 if like is None else like.numel() * like.element_size()
-        return Call(operation, like, self._choose(operation, block, like), run, gloo)
+        choice = self._choose(operation, block, like)
+        if choice.module is None and like is not None:
+            self._checked(operation, check_plain, like)
+        return Call(operation, like, choice, run, gloo)
 
     def _start(self, calls: List[Call], options: Any, result: List[Tensor]) -> Handle:
         """Puts them in their place, with one handle for all. It holds the tensors, as the calls'
@@ -350,10 +353,12 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
         if sizes is not None:
             how.sizes = ctypes.addressof(sizes)
         device = self._gpu(send if send is not None else recv)
+        give = None if send is None else in_order(send)
+        take = give if recv is send or recv is None else in_order(recv)
         choice.module.run_at(
             device.comm if device else self._comm,
-            0 if send is None else send.data_ptr(),
-            0 if recv is None else recv.data_ptr(),
+            0 if give is None else give.data_ptr(),
+            0 if take is None or recv is None else take.data_ptr(),
             count,
             dtype,
             reduction.op if reduction else "sum",
@@ -361,6 +366,8 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
             how,
             device.stream if device else 0,
         )
+        if recv is not None and take is not None and take.data_ptr() != recv.data_ptr():
+            recv.detach().copy_(take.view(recv.shape))
 
     def _checked(self, operation: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """function(*arguments, operation); what it refuses is counted."""

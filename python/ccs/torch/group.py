@@ -34,8 +34,12 @@ from .tensors import (
     check,
     check_alike,
     check_blocks,
+    check_each,
+    check_plain,
+    check_strided,
     check_together,
     flat,
+    in_order,
     moved,
     one,
     scatter_out,
@@ -154,16 +158,29 @@ class ProcessGroupCCS(Group):
     def reduce(self, tensors: List[Tensor], opts: Any = None) -> Handle:
         opts = opts or c10d.ReduceOptions()
         tensor = self._checked("reduce", one, tensors)
-        r = self._checked("reduce", Reduction, opts.reduceOp, tensor)
         root = self._checked("reduce", self._root, opts.rootRank)
+        call = self._reduce(tensor, tensor, opts.reduceOp, root)
+        return self._start([call], opts, [tensor])
+
+    def _reduce(self, tensor: Tensor, into: Tensor, op: Any, root: int) -> Call:
+        """`into` is the root's."""
+        r = self._checked("reduce", Reduction, op, tensor)
+        options = c10d.ReduceOptions()
+        options.reduceOp, options.rootRank = op, root
 
         def run(choice: Choice) -> None:
             # What others than the root get means nothing, and must not change their tensors.
-            out = tensor if self._rank == root else torch.empty_like(tensor)
+            out = into if self._rank == root else torch.empty_like(tensor)
             self._run(choice, tensor, out, tensor.numel(), r.dtype, r, root)
 
-        call = self._call("reduce", tensor, run, lambda gloo: gloo.reduce([tensor], opts))
-        return self._start([call], opts, [tensor])
+        def gloo(group: Any) -> Any:
+            out = tensor
+            if into is not tensor:
+                out = into if self._rank == root else torch.empty_like(tensor)
+                out.copy_(tensor.view(out.shape))
+            return group.reduce([out], options)
+
+        return self._call("reduce", tensor, run, gloo)
 
     def _reduce_scatter(self, out: Tensor, whole: Callable[[], Tensor], op: Any) -> Call:
         """`whole` gives the input of all ranks, one after another."""
@@ -185,9 +202,17 @@ class ProcessGroupCCS(Group):
         opts = opts or c10d.ReduceScatterOptions()
         out = self._checked("reduce_scatter", one, outputs)
         tensors = self._checked("reduce_scatter", _only, inputs)
-        self._checked("reduce_scatter", check_alike, tensors, out, self._size)
-        call = self._reduce_scatter(out, lambda: flat(tensors), opts.reduceOp)
-        return self._start([call], opts, [out])
+        self._checked("reduce_scatter", check_each, tensors, out, self._size, False)
+        self._checked("reduce_scatter", check_blocks, tensors[self._rank], out, 1)
+        if len({tensor.numel() for tensor in tensors}) == 1:
+            calls = [self._reduce_scatter(out, lambda: flat(tensors), opts.reduceOp)]
+        else:  # as with nccl, each rank's is reduced to it
+            tensors = [in_order(tensor) for tensor in tensors]
+            calls = [
+                self._reduce(tensor, out, opts.reduceOp, rank)
+                for rank, tensor in enumerate(tensors)
+            ]
+        return self._start(calls, opts, [out])
 
     def reduce_scatter_single_coalesced(
         self, outputs: List[Tensor], inputs: List[Tensor], opts: Any = None
@@ -245,7 +270,7 @@ class ProcessGroupCCS(Group):
     ) -> Handle:
         tensor = self._checked("allgather", one, inputs)
         parts = self._checked("allgather", _only, outputs)
-        self._checked("allgather", check_alike, parts, tensor, self._size)
+        self._checked("allgather", check_alike, parts, tensor, self._size, True)
         return self._start([self._allgather(parts, tensor)], opts, parts)
 
     def allgather_coalesced(
@@ -256,7 +281,7 @@ class ProcessGroupCCS(Group):
         self._checked("allgather", _lists, outputs, self._size, len(inputs))
         calls = []
         for tensor, *parts in zip(inputs, *outputs):
-            self._checked("allgather", check_alike, parts, tensor, self._size)
+            self._checked("allgather", check_alike, parts, tensor, self._size, True)
             calls.append(self._allgather(parts, tensor))
         return self._start(calls, opts, [part for parts in outputs for part in parts])
 
@@ -286,7 +311,7 @@ class ProcessGroupCCS(Group):
         parts: List[Tensor] = []
         if self._rank == root:
             parts = self._checked("gather", _only, outputs)
-            self._checked("gather", check_alike, parts, tensor, self._size)
+            self._checked("gather", check_alike, parts, tensor, self._size, True)
         dtype, count = moved(tensor)
 
         def run(choice: Choice) -> None:
@@ -309,7 +334,7 @@ class ProcessGroupCCS(Group):
         parts: List[Tensor] = []
         if self._rank == root:
             parts = self._checked("scatter", _only, inputs)
-            self._checked("scatter", check_alike, parts, out, self._size)
+            self._checked("scatter", check_alike, parts, out, self._size, False)
         dtype, count = moved(out)
 
         def run(choice: Choice) -> None:
@@ -360,13 +385,17 @@ class ProcessGroupCCS(Group):
         receive = self._checked("alltoall", splits, output_splits, output, self._size)
 
         def gloo() -> None:
+            self._checked("alltoall", check_plain, output)
+            self._checked("alltoall", check_plain, tensor)
             self._gloo.alltoall_base(
                 output, tensor, output_splits, input_splits, c10d.AllToAllOptions()
             ).wait()
 
         def function() -> None:
-            out, values = output.detach().view(-1), tensor.detach().view(-1)
-            self._exchange(out, values, send, receive, gloo)
+            out = in_order(output)
+            self._exchange(out.view(-1), in_order(tensor).view(-1), send, receive, gloo)
+            if out.data_ptr() != output.data_ptr():
+                output.detach().copy_(out)
 
         return self._submit("alltoall", opts, [output], function, output)
 
@@ -375,8 +404,8 @@ class ProcessGroupCCS(Group):
     def alltoall(
         self, outputs: List[Tensor], inputs: List[Tensor], opts: Any = None
     ) -> Handle:
-        for tensors in (outputs, inputs):
-            self._checked("alltoall", check, tensors)
+        for tensors, written in ((outputs, True), (inputs, False)):
+            self._checked("alltoall", partial(check_strided, written=written), tensors)
             self._checked("alltoall", _number, tensors, self._size)
         self._checked("alltoall", check_together, outputs[:1], inputs[0])
         send, receive = ([t.numel() for t in tensors] for tensors in (inputs, outputs))
@@ -434,6 +463,7 @@ class ProcessGroupCCS(Group):
     def _message(self, sends: bool, tensors: List[Tensor], peer: int, tag: int) -> Handle:
         operation = "send" if sends else "recv"
         tensor = self._checked(operation, one, tensors)
+        self._checked(operation, check_plain, tensor)
         choice = self._by_gloo(_bytes(tensor))
         if choice is not None:
             self._tally.ran(operation, choice.label)

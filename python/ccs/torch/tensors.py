@@ -69,8 +69,23 @@ def check_together(tensors: Sequence[Tensor], like: Tensor, what: str) -> None:
             )
 
 
-def check(tensors: Sequence[Tensor], what: str) -> None:
-    """They are memory that ccs can use where it lies, on one device."""
+def _is_plain(tensor: Tensor) -> bool:
+    """Its memory has its elements, one after another."""
+    return tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg()
+
+
+def _extent(tensor: Tensor) -> int:
+    """Elements from its first to its last in memory; -1: some lie in one place, or may."""
+    last = 0
+    for stride, size in sorted(zip(tensor.stride(), tensor.shape)):
+        if size > 1 and stride <= last:
+            return -1
+        last += stride * (size - 1)
+    return last + 1
+
+
+def check_strided(tensors: Sequence[Tensor], what: str, written: bool = False) -> None:
+    """They are on one device, with any strides."""
     for tensor in tensors:
         if not isinstance(tensor, torch.Tensor):
             raise BufferTypeError(f"{what}: not a tensor, but a {type(tensor).__name__}")
@@ -79,10 +94,35 @@ def check(tensors: Sequence[Tensor], what: str) -> None:
                 f"{what}: a tensor is {tensor.layout}; ccs takes dense ones: give tensor.to_dense()"
             )
         _check_device(tensor, what)
-        if not tensor.is_contiguous():
-            raise ArgumentError(f"{what}: a tensor is not contiguous: give tensor.contiguous()")
+        if written and not tensor.is_contiguous() and tensor.numel() and _extent(tensor) < 0:
+            raise ArgumentError(
+                f"{what}: elements of a tensor share memory, and results are written there: give "
+                "tensor.clone()"
+            )
     if tensors:
         check_together(tensors, tensors[0], what)
+
+
+def check(tensors: Sequence[Tensor], what: str) -> None:
+    """They are dense, with their dimensions in any order in memory."""
+    check_strided(tensors, what)
+    for tensor in tensors:
+        if not tensor.is_contiguous() and _extent(tensor) != tensor.numel():
+            raise ArgumentError(
+                f"{what}: a tensor is not contiguous, nor is one with its dimensions in another "
+                "order: give tensor.contiguous()"
+            )
+
+
+def check_plain(tensor: Tensor, what: str) -> None:
+    if not _is_plain(tensor):
+        raise ArgumentError(f"{what}: a tensor is not contiguous: give tensor.contiguous()")
+
+
+def in_order(tensor: Tensor) -> Tensor:
+    """Its elements one after another: itself, or a copy."""
+    plain = tensor.detach()
+    return plain if _is_plain(plain) else plain.resolve_conj().resolve_neg().contiguous()
 
 
 def one(tensors: Sequence[Tensor], what: str) -> Tensor:
@@ -93,19 +133,29 @@ def one(tensors: Sequence[Tensor], what: str) -> Tensor:
     return tensors[0]
 
 
-def check_alike(tensors: Sequence[Tensor], like: Tensor, number: int, what: str) -> None:
-    """A tensor for each rank, each as long as `like`, and of its type."""
+def check_each(
+    tensors: Sequence[Tensor], like: Tensor, number: int, written: bool, what: str
+) -> None:
+    """A tensor for each rank, of the type of `like`."""
     if len(tensors) != number:
         raise ArgumentError(
             f"{what}: a list of {len(tensors)} tensors, for {number} ranks: one for each"
         )
-    check(tensors, what)
+    check_strided(tensors, what, written)
     check_together(tensors[:1], like, what)
     for rank, tensor in enumerate(tensors):
         if tensor.dtype != like.dtype:
             raise BufferTypeError(
                 f"{what}: the tensor of rank {rank} is {_kind(tensor)}, another {_kind(like)}"
             )
+
+
+def check_alike(
+    tensors: Sequence[Tensor], like: Tensor, number: int, written: bool, what: str
+) -> None:
+    """Each as long as `like`, too."""
+    check_each(tensors, like, number, written, what)
+    for rank, tensor in enumerate(tensors):
         if tensor.numel() != like.numel():
             raise ArgumentError(
                 f"{what}: the tensor of rank {rank} has {tensor.numel()} elements, another "
@@ -199,5 +249,5 @@ def scatter_out(outputs: Sequence[Tensor], joined: Tensor) -> None:
     at = 0
     for tensor in outputs:
         end = at + tensor.numel()
-        tensor.detach().view(-1).copy_(joined[at:end])
+        tensor.detach().copy_(joined[at:end].view(tensor.shape))
         at = end
