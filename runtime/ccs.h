@@ -59,7 +59,7 @@ typedef enum ccs_status {
 	CCS_ESYSTEM = -8       /* the system refused (threads); the text has errno's */
 } ccs_status;
 
-/* Element types, in NCCL's order. */
+/* Element types, in NCCL's order; the last two it has not. */
 typedef enum ccs_dtype {
 	CCS_INT8,
 	CCS_UINT8,
@@ -73,6 +73,8 @@ typedef enum ccs_dtype {
 	CCS_BFLOAT16,
 	CCS_FLOAT8E4M3,
 	CCS_FLOAT8E5M2,
+	CCS_INT16,
+	CCS_UINT16,
 	CCS_NDTYPES
 } ccs_dtype;
 
@@ -83,7 +85,10 @@ typedef enum ccs_redop {
 	CCS_PROD,
 	CCS_MAX, /* and MIN: of floats, a number rather than a NaN */
 	CCS_MIN,
-	CCS_AVG, /* divided by the number of ranks (integers: truncated toward zero) */
+	CCS_AVG,  /* divided by the number of ranks (integers: truncated toward zero) */
+	CCS_BAND, /* and, or, exclusive or: of the elements' bits, whatever the type */
+	CCS_BOR,
+	CCS_BXOR,
 	CCS_NREDOPS
 } ccs_redop;
 
@@ -117,6 +122,7 @@ struct ccs_dtype_info {
 	size_t size;		  /* bytes */
 	int exponent, mantissa;	  /* bits of them; 0 of integers */
 	int is_signed;
+	int nccl; /* NCCL's number; -1: it has none */
 };
 
 /** CCS_EINVAL: no such type. */
@@ -127,6 +133,7 @@ struct ccs_redop_info {
 	const char *name;
 	int chooses; /* its result is one of its operands, bit for bit */
 	int nccl;    /* NCCL's number; -1: it has none */
+	int bits;    /* it is of the elements' bits */
 };
 
 /** CCS_EINVAL: no such operator. */

@@ -108,6 +108,9 @@ struct progress_engine {
 	 *  come, and with what. Under p2p.lock. NULL: that is not seen before a receive takes it,
 	 *  and so there are no tags, and no receives from any rank. */
 	bool (*next)(const struct world *w, const struct queue *q, struct p2p_head *head);
+	/** For a report: the message, between other processes, that is posted and not begun to be
+	 *  taken, and what it is. False: there is none. NULL: that is not seen here. */
+	bool (*posted)(const struct world *w, int from, int to, struct p2p_head *head);
 	/** Messages did not move, so many times in a row: waits a little until they may, or does
 	 *  not, and looks whether the others are alive. When the communicator has died, here
 	 *  (UINT_MAX times, then), it lets the others know, and leaves no message's memory in use.

@@ -201,19 +201,24 @@ void p2p_wait(struct transfer *list, ccs_status *first)
 
 /* ---- reports ---------------------------------------------------------------------------------- */
 
-static void say(const struct transfer *m, struct text *t)
+static void say(int rank, int peer, bool sends, const struct p2p_head *m, struct text *t)
 {
-	const char *type = ccs_dtype_name(m->type);
+	const char *type = ccs_dtype_name((ccs_dtype)m->shape.type);
 
-	text_add(t, "rank %d waits for ", m->comm->rank);
-	if (m->peer < 0)
+	text_add(t, "rank %d waits for ", rank);
+	if (peer < 0)
 		text_add(t, "any rank");
 	else
-		text_add(t, "rank %d", m->peer);
-	text_add(t, " to %s %zu of %s %s it", m->sends ? "receive" : "send", m->count, type,
-		 m->sends ? "from" : "to");
+		text_add(t, "rank %d", peer);
+	text_add(t, " to %s %zu of %s %s it", sends ? "receive" : "send", (size_t)m->shape.count,
+		 type, sends ? "from" : "to");
 	if (m->tag)
 		text_add(t, ", with tag %d", m->tag);
+}
+
+static void say_before(bool first, struct text *t)
+{
+	text_add(t, "%s", first ? ": " : "; ");
 }
 
 static void say_kept(const struct inbox *in, int rank, struct text *t)
@@ -235,14 +240,31 @@ static int report_rank(const struct world *w, int local, bool more, int n, struc
 		const struct transfer *next = q ? q->first : m;
 
 		if (next && !next->kept && n++ < REPORTED) {
-			text_add(t, "%s", n == 1 && !more ? ": " : "; ");
-			say(next, t);
+			const struct p2p_head head = { next->tag, p2p_shape_of(next) };
+
+			say_before(n == 1 && !more, t);
+			say(next->comm->rank, next->peer, next->sends, &head, t);
 		}
 		m = q ? m : m->behind;
 		q = q ? q->next : NULL;
 	}
 	if (in->full && in->kept)
 		say_kept(in, w->first + local, t);
+	return n;
+}
+
+/* Messages of other processes, as far as they are seen here: ranks that wait in a circle. */
+static int report_others(const struct world *w, bool more, int n, struct text *t)
+{
+	const struct progress_engine *e = w->engine->progress;
+	struct p2p_head head;
+
+	for (int from = 0; e && e->posted && from < w->nranks; from++)
+		for (int to = 0; from != w->first && to < w->nranks; to++)
+			if (e->posted(w, from, to, &head) && n++ < REPORTED) {
+				say_before(n == 1 && !more, t);
+				say(from, to, true, &head, t);
+			}
 	return n;
 }
 
@@ -255,6 +277,7 @@ void p2p_report(const struct world *w, bool more, struct text *t)
 	pthread_mutex_lock(&w->p2p->lock);
 	for (int r = 0; r < w->nlocal; r++)
 		n = report_rank(w, r, more, n, t);
+	n = report_others(w, more, n, t);
 	pthread_mutex_unlock(&w->p2p->lock);
 	if (n > REPORTED)
 		text_add(t, "; and %d more messages", n - REPORTED);

@@ -35,6 +35,8 @@ _FORMATS = {
     "b": "int8",
     "B": "uint8",
     "c": "uint8",
+    "h": "int16",
+    "H": "uint16",
     "i": "int32",
     "I": "uint32",
     "l": "int64",
@@ -54,9 +56,11 @@ _CARRIERS = {"b", "B", "c", "h", "H", "?"}
 # has no infinities.
 _DLPACK = {
     (0, 8): "int8",
+    (0, 16): "int16",
     (0, 32): "int32",
     (0, 64): "int64",
     (1, 8): "uint8",
+    (1, 16): "uint16",
     (1, 32): "uint32",
     (1, 64): "uint64",
     (2, 16): "float16",
@@ -75,9 +79,11 @@ _DEFAULT_STREAM = 1  # DLPack's number of the default stream
 # Of __cuda_array_interface__'s types, without their byte order.
 _TYPESTRS = {
     "i1": "int8",
+    "i2": "int16",
     "i4": "int32",
     "i8": "int64",
     "u1": "uint8",
+    "u2": "uint16",
     "u4": "uint32",
     "u8": "uint64",
     "f2": "float16",

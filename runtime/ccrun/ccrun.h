@@ -152,6 +152,7 @@ struct check {
 	int op;
 	bool numbers;		    /* an operator matters: inputs are numbers, not just bits */
 	bool chooses;		    /* the operator's result is one of its operands */
+	bool bits;		    /* ... is of their bits, as if they were integers */
 	bool scaled_first;	    /* an average may divide before it adds, as NCCL's does */
 	double *values;		    /* of all bit patterns of a narrow float, or NULL */
 	const struct formula *fill; /* what inputs are, and its text; NULL: they are made up */

@@ -26,14 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether the operator's result is one of its operands: not premul-sum's, which is none of
- * ccs_redop. */
-static bool op_chooses(int op)
-{
-	struct ccs_redop_info info;
-	return op != OP_PREMUL && !ccs_redop_describe((ccs_redop)op, &info) && info.chooses;
-}
-
 void check_free(struct check *c)
 {
 	free(c->buffers);
@@ -45,6 +37,7 @@ void check_free(struct check *c)
 
 bool check_init(struct check *c)
 {
+	struct ccs_redop_info op = { .chooses = 0 }; /* premul-sum has none */
 	struct ccs_module_info has;
 	size_t n;
 
@@ -52,7 +45,10 @@ bool check_init(struct check *c)
 	ccs_module_plan(c->module, c->plan, &c->of);
 	ccs_dtype_describe(c->type, &c->format);
 	c->numbers = has.reduces;
-	c->chooses = op_chooses(c->op);
+	if (c->op != OP_PREMUL)
+		ccs_redop_describe((ccs_redop)c->op, &op);
+	c->chooses = op.chooses;
+	c->bits = op.bits;
 	c->nbuffers = has.buffers;
 	c->values = NULL;
 	c->sizes = NULL;
@@ -203,6 +199,19 @@ static void choose_bits(const struct check *c, uint64_t *to, const uint64_t *x, 
 	}
 }
 
+/* `times` the same: of an exclusive or, pairs of them are nothing. */
+static void join_bits(const struct check *c, uint64_t *to, const uint64_t *x, uint32_t times,
+		      size_t n, bool first)
+{
+	for (size_t i = 0; i < n; i++)
+		if (c->op == CCS_BAND)
+			to[i] = first ? x[i] : to[i] & x[i];
+		else if (c->op == CCS_BOR)
+			to[i] = (first ? 0 : to[i]) | x[i];
+		else
+			to[i] = (first ? 0 : to[i]) ^ (times % 2 ? x[i] : 0);
+}
+
 static uint64_t power(uint64_t x, uint32_t times)
 {
 	uint64_t r = 1;
@@ -229,6 +238,8 @@ static void add_bits(const struct check *c, struct wanted *w, uint32_t rank, uin
 			to[i] = (first ? 1 : to[i]) * power(w->term[i], times);
 	else if (c->chooses)
 		choose_bits(c, to, w->term, n, first);
+	else if (c->bits)
+		join_bits(c, to, w->term, times, n, first);
 	else
 		for (size_t i = 0; i < n; i++)
 			to[i] = (first ? 0 : to[i]) + w->term[i] * factor;

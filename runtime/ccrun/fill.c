@@ -120,7 +120,7 @@ static ccs_status check_bound(const struct check *c, double bound)
 	bool premul = c->op == OP_PREMUL;
 	char what[200];
 
-	if (!c->numbers || !c->format.mantissa || c->chooses ||
+	if (!c->numbers || !c->format.mantissa || c->chooses || c->bits ||
 	    bound * (premul ? 2 : 1) <= largest(c))
 		return CCS_OK;
 	snprintf(what, sizeof(what),

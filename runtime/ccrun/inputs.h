@@ -27,7 +27,7 @@ struct maker {
 /** Whether elements are taken for floats. */
 static inline bool check_is_float(const struct check *c)
 {
-	return c->numbers && c->format.mantissa;
+	return c->numbers && c->format.mantissa && !c->bits;
 }
 
 /** Whole numbers up to this are exact in the type. */

@@ -42,7 +42,12 @@ static int possible(const struct options *o, const struct ccs_module *m)
 /* nccl-tests has none in place either: every block would be read and written at once. */
 static bool has(const struct bench *b, const struct row *r, bool in_place)
 {
-	(void)r;
+	struct ccs_redop_info op = { .nccl = 0 };
+
+	if (r->check.op != OP_PREMUL)
+		ccs_redop_describe((ccs_redop)r->check.op, &op);
+	if (r->check.format.nccl < 0 || (r->check.numbers && op.nccl < 0))
+		return false;
 	return !in_place || strcmp(ccs_module_contract(b->m), "all_to_all") != 0;
 }
 
@@ -259,8 +264,6 @@ static ccs_status put_one(struct bench *b, const struct row *r, int rank)
 		job.op = n->premul[rank];
 	else if (r->check.numbers && ccs_redop_describe((ccs_redop)r->check.op, &info) == CCS_OK)
 		job.op = info.nccl;
-	if (!s && job.op < 0)
-		s = ccs_error_set(CCS_EUNSUPPORTED, "NCCL has no %s", redop_name(r->check.op));
 	return s ? s : nccl_calls_run(&n->nccl, &job);
 }
 

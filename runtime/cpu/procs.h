@@ -404,6 +404,7 @@ void procs_free_relay(struct procs *p);
 
 bool procs_carry(struct world *w, struct transfer *m);
 bool procs_next_message(const struct world *w, const struct queue *q, struct p2p_head *head);
+bool procs_posted_message(const struct world *w, int from, int to, struct p2p_head *head);
 void procs_rest(struct world *w, unsigned idle);
 
 /* ---- procs_seat.c --------------------------------------------------------------------- */

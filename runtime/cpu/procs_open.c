@@ -133,6 +133,7 @@ static const struct progress_engine procs_progress = {
 	.poll = procs_poll,
 	.carry = procs_carry,
 	.next = procs_next_message,
+	.posted = procs_posted_message,
 	.rest = procs_rest,
 };
 

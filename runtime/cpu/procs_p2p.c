@@ -281,6 +281,14 @@ bool procs_next_message(const struct world *w, const struct queue *q, struct p2p
 	return true;
 }
 
+bool procs_posted_message(const struct world *w, int from, int to, struct p2p_head *head)
+{
+	const struct procs_pair *c = pair_of(w, from, to);
+
+	*head = (struct p2p_head){ c->tag, { c->count, c->type } };
+	return atomic_load(&c->posted) > atomic_load(&c->come);
+}
+
 static bool carry_in(struct world *w, struct transfer *m)
 {
 	struct procs_pair *c = pair_of(w, m->peer, w->first);

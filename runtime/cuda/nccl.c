@@ -204,16 +204,30 @@ ccs_status nccl_group_end(const struct nccl *n)
 	return check(n, n->api->group_end(), "ncclGroupEnd", NULL);
 }
 
+/* What NCCL has no type for is moved as bytes. */
+static int moved_as(ccs_dtype type, size_t *count)
+{
+	int number = type_fact(type)->nccl;
+
+	if (number < 0)
+		*count *= ccs_dtype_size(type);
+	return number < 0 ? CCS_UINT8 : number;
+}
+
 ccs_status nccl_send(const struct nccl *n, const void *p, size_t count, ccs_dtype type, int peer,
 		     nccl_comm comm, cuda_stream s)
 {
-	return check(n, n->api->send(p, count, (int)type, peer, comm, s), "ncclSend", comm);
+	int as = moved_as(type, &count);
+
+	return check(n, n->api->send(p, count, as, peer, comm, s), "ncclSend", comm);
 }
 
 ccs_status nccl_recv(const struct nccl *n, void *p, size_t count, ccs_dtype type, int peer,
 		     nccl_comm comm, cuda_stream s)
 {
-	return check(n, n->api->recv(p, count, (int)type, peer, comm, s), "ncclRecv", comm);
+	int as = moved_as(type, &count);
+
+	return check(n, n->api->recv(p, count, as, peer, comm, s), "ncclRecv", comm);
 }
 
 ccs_status nccl_all_gather(const struct nccl *n, const void *send, void *recv, size_t count,

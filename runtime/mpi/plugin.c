@@ -52,6 +52,8 @@ static MPI_Datatype type_of(ccs_dtype type)
 	switch (type) {
 	case CCS_INT8: return MPI_INT8_T;
 	case CCS_UINT8: return MPI_UINT8_T;
+	case CCS_INT16: return MPI_INT16_T;
+	case CCS_UINT16: return MPI_UINT16_T;
 	case CCS_INT32: return MPI_INT32_T;
 	case CCS_UINT32: return MPI_UINT32_T;
 	case CCS_INT64: return MPI_INT64_T;
@@ -73,10 +75,9 @@ static MPI_Op op_of(ccs_redop op)
 	const struct {
 		ccs_redop op;
 		MPI_Op of_mpi;
-	} known[] = { { CCS_SUM, MPI_SUM },
-		      { CCS_PROD, MPI_PROD },
-		      { CCS_MAX, MPI_MAX },
-		      { CCS_MIN, MPI_MIN } };
+	} known[] = { { CCS_SUM, MPI_SUM },  { CCS_PROD, MPI_PROD }, { CCS_MAX, MPI_MAX },
+		      { CCS_MIN, MPI_MIN },  { CCS_BAND, MPI_BAND }, { CCS_BOR, MPI_BOR },
+		      { CCS_BXOR, MPI_BXOR } };
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (known[i].op == op)
@@ -92,14 +93,19 @@ static int reduces(ccs_dtype type, ccs_redop op)
 	case CCS_FLOAT8E4M3:
 	case CCS_FLOAT8E5M2:
 	case CCS_NDTYPES: return 0;
+	case CCS_FLOAT32:
+	case CCS_FLOAT64:
+		if (op == CCS_BAND || op == CCS_BOR || op == CCS_BXOR)
+			return 0;
+		break;
 	case CCS_INT8:
 	case CCS_UINT8:
+	case CCS_INT16:
+	case CCS_UINT16:
 	case CCS_INT32:
 	case CCS_UINT32:
 	case CCS_INT64:
-	case CCS_UINT64:
-	case CCS_FLOAT32:
-	case CCS_FLOAT64: break;
+	case CCS_UINT64: break;
 	}
 	return op_of(op) != MPI_OP_NULL;
 }

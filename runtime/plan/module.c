@@ -390,6 +390,7 @@ ccs_status ccs_redop_describe(ccs_redop op, struct ccs_redop_info *info)
 		return is_null("ccs_redop_describe");
 	if (!name)
 		return no_such("ccs_redop_describe", "operator", (int)op, CCS_NREDOPS);
-	*info = (struct ccs_redop_info){ name, op_fact((int)op)->chooses, op_fact((int)op)->nccl };
+	*info = (struct ccs_redop_info){ name, op_fact((int)op)->chooses, op_fact((int)op)->nccl,
+					 op_fact((int)op)->bits };
 	return CCS_OK;
 }

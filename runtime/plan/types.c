@@ -13,15 +13,16 @@ _Static_assert(TYPES(COUNT) == CCS_NDTYPES, "each of ccs.h's types has a row");
 _Static_assert(OPS(COUNT) == OP_COUNT, "each of ccs.h's operators has a row");
 
 static const struct ccs_dtype_info types[CCS_NDTYPES] = {
-#define TYPE(t, number, name, alias, size, exponent, mantissa, has_sign, code) \
-	[t] = { name, alias, size, exponent, mantissa, has_sign },
+#define TYPE(t, number, nccl, name, alias, size, exponent, mantissa, has_sign, code) \
+	[t] = { name, alias, size, exponent, mantissa, has_sign, nccl },
 	TYPES(TYPE)
 };
 
-enum { COMPUTE, CHOOSE };
+enum { COMPUTE, CHOOSE, BITS };
 
 static const struct op_fact ops[OP_COUNT] = {
-#define OP(op, number, nccl, name, alias, how, result) [op] = { name, number, nccl, how == CHOOSE },
+#define OP(op, number, nccl, name, alias, how, result) \
+	[op] = { name, number, nccl, how == CHOOSE, how == BITS },
 	OPS(OP)
 };
 #undef OP
@@ -59,6 +60,7 @@ const char *ccs_redop_name(ccs_redop op)
 /* The rows' conditions, for numbers of one kind. */
 #define COMPUTE(expression) 0
 #define CHOOSE(condition) (condition)
+#define BITS(expression) 0
 #define OP(op, number, nccl, name, alias, how, result) \
 	case op: return how(result);
 #define TAKES(kind, type) \

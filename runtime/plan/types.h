@@ -16,6 +16,7 @@ struct op_fact {
 	uint32_t number; /* in modules and kernels */
 	int nccl;	 /* NCCL's number; -1: it has none */
 	bool chooses;	 /* one of its operands, bit for bit */
+	bool bits;	 /* of the elements' bits */
 };
 
 /** NULL for a number that is no type. */

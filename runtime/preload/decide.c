@@ -52,7 +52,8 @@ static bool find_types(const struct held *h, const struct job *j, struct order *
 		return true;
 	block_of(h, j, &count, &type);
 	if (collective_reduces(j->what) &&
-	    (!type_find(type, &o->type, why, size) || !op_find(j->op, &o->op, why, size)))
+	    (!type_find(type, &o->type, why, size) || !op_find(j->op, &o->op, why, size) ||
+	     !op_suits(o->op, type)))
 		return false;
 	if (!type_bytes(type, count, bytes)) {
 		snprintf(why, size, "MPI does not tell the type's size");

@@ -206,6 +206,8 @@ bool module_means(const struct ccs_module *m, enum collective what, int nranks, 
 /** The type and the operator of a reduction. False: ccs has none, and `why` says so. */
 bool type_find(MPI_Datatype type, ccs_dtype *found, char *why, size_t size);
 bool op_find(MPI_Op op, ccs_redop *found, char *why, size_t size);
+/** Whether MPI lets that operator combine a type that was found. */
+bool op_suits(ccs_redop op, MPI_Datatype type);
 /** Bytes of `count` elements, without their holes. False: MPI cannot tell, or they are too many. */
 bool type_bytes(MPI_Datatype type, MPI_Count count, size_t *bytes);
 /** Whether elements lie one after another, without holes, in the order of their parts. */

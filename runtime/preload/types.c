@@ -8,9 +8,9 @@
 
 #include <stdio.h>
 
-enum kind { SIGNED, UNSIGNED, FLOAT };
+enum kind { SIGNED, UNSIGNED, FLOAT, BYTE };
 
-/* The types that MPI combines by its arithmetic operators, and ccs may. Fortran's are null
+/* The types that MPI combines by its arithmetic operators, or those of bits, and ccs may. Fortran's are null
  * where MPI was built without. */
 static const struct {
 	MPI_Datatype type;
@@ -21,8 +21,10 @@ static const struct {
 	{ MPI_INT, SIGNED },
 	{ MPI_LONG, SIGNED },
 	{ MPI_LONG_LONG, SIGNED },
+	{ MPI_SHORT, SIGNED },
 	{ MPI_SIGNED_CHAR, SIGNED },
 	{ MPI_INT8_T, SIGNED },
+	{ MPI_INT16_T, SIGNED },
 	{ MPI_INT32_T, SIGNED },
 	{ MPI_INT64_T, SIGNED },
 	{ MPI_AINT, SIGNED },
@@ -31,13 +33,16 @@ static const struct {
 	{ MPI_UNSIGNED, UNSIGNED },
 	{ MPI_UNSIGNED_LONG, UNSIGNED },
 	{ MPI_UNSIGNED_LONG_LONG, UNSIGNED },
+	{ MPI_UNSIGNED_SHORT, UNSIGNED },
 	{ MPI_UNSIGNED_CHAR, UNSIGNED },
 	{ MPI_UINT8_T, UNSIGNED },
+	{ MPI_UINT16_T, UNSIGNED },
 	{ MPI_UINT32_T, UNSIGNED },
 	{ MPI_UINT64_T, UNSIGNED },
 	{ MPI_INTEGER, SIGNED },
 	{ MPI_REAL, FLOAT },
 	{ MPI_DOUBLE_PRECISION, FLOAT },
+	{ MPI_BYTE, BYTE },
 };
 
 /* ccs's of that kind, by its bytes. */
@@ -46,9 +51,10 @@ static const struct {
 	int size;
 	ccs_dtype type;
 } ours[] = {
-	{ SIGNED, 1, CCS_INT8 },    { SIGNED, 4, CCS_INT32 },	 { SIGNED, 8, CCS_INT64 },
-	{ UNSIGNED, 1, CCS_UINT8 }, { UNSIGNED, 4, CCS_UINT32 }, { UNSIGNED, 8, CCS_UINT64 },
-	{ FLOAT, 4, CCS_FLOAT32 },  { FLOAT, 8, CCS_FLOAT64 },
+	{ SIGNED, 1, CCS_INT8 },     { SIGNED, 2, CCS_INT16 },	  { SIGNED, 4, CCS_INT32 },
+	{ SIGNED, 8, CCS_INT64 },    { UNSIGNED, 1, CCS_UINT8 },  { UNSIGNED, 2, CCS_UINT16 },
+	{ UNSIGNED, 4, CCS_UINT32 }, { UNSIGNED, 8, CCS_UINT64 }, { BYTE, 1, CCS_UINT8 },
+	{ FLOAT, 4, CCS_FLOAT32 },   { FLOAT, 8, CCS_FLOAT64 },
 };
 
 static const struct {
@@ -58,9 +64,9 @@ static const struct {
 } ops[] = {
 	{ MPI_SUM, "MPI_SUM", CCS_SUM },	   { MPI_MAX, "MPI_MAX", CCS_MAX },
 	{ MPI_MIN, "MPI_MIN", CCS_MIN },	   { MPI_PROD, "MPI_PROD", CCS_PROD },
-	{ MPI_LAND, "MPI_LAND", CCS_NREDOPS },	   { MPI_BAND, "MPI_BAND", CCS_NREDOPS },
-	{ MPI_LOR, "MPI_LOR", CCS_NREDOPS },	   { MPI_BOR, "MPI_BOR", CCS_NREDOPS },
-	{ MPI_LXOR, "MPI_LXOR", CCS_NREDOPS },	   { MPI_BXOR, "MPI_BXOR", CCS_NREDOPS },
+	{ MPI_LAND, "MPI_LAND", CCS_NREDOPS },	   { MPI_BAND, "MPI_BAND", CCS_BAND },
+	{ MPI_LOR, "MPI_LOR", CCS_NREDOPS },	   { MPI_BOR, "MPI_BOR", CCS_BOR },
+	{ MPI_LXOR, "MPI_LXOR", CCS_NREDOPS },	   { MPI_BXOR, "MPI_BXOR", CCS_BXOR },
 	{ MPI_MAXLOC, "MPI_MAXLOC", CCS_NREDOPS }, { MPI_MINLOC, "MPI_MINLOC", CCS_NREDOPS },
 };
 
@@ -111,6 +117,16 @@ bool type_find(MPI_Datatype type, ccs_dtype *found, char *why, size_t size)
 	return false;
 }
 
+bool op_suits(ccs_redop op, MPI_Datatype type)
+{
+	const bool bits = op == CCS_BAND || op == CCS_BOR || op == CCS_BXOR;
+	size_t row = 0;
+
+	while (types[row].type != type)
+		row++;
+	return types[row].kind != (bits ? FLOAT : BYTE);
+}
+
 bool op_find(MPI_Op op, ccs_redop *found, char *why, size_t size)
 {
 	size_t row = 0;
@@ -123,7 +139,8 @@ bool op_find(MPI_Op op, ccs_redop *found, char *why, size_t size)
 	if (row < ROWS(ops))
 		snprintf(why, size, "operator %s has no operator of ccs", ops[row].name);
 	else
-		snprintf(why, size, "the operator is not one of MPI_SUM, PROD, MAX and MIN");
+		snprintf(why, size,
+			 "the operator is not one of MPI_SUM, PROD, MAX, MIN, BAND, BOR and BXOR");
 	return false;
 }
 

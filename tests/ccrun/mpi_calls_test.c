@@ -201,7 +201,10 @@ static void combines(struct job *j)
 		for (int op = 0; op <= CCS_NREDOPS; op++) {
 			bool narrow = type == CCS_FLOAT16 || type == CCS_BFLOAT16 ||
 				      type == CCS_FLOAT8E4M3 || type == CCS_FLOAT8E5M2;
-			bool has = !narrow && type < CCS_NDTYPES && op < CCS_AVG;
+			bool is_float = type == CCS_FLOAT32 || type == CCS_FLOAT64;
+			bool bits = op == CCS_BAND || op == CCS_BOR || op == CCS_BXOR;
+			bool has = !narrow && type < CCS_NDTYPES &&
+				   (op < CCS_AVG || (bits && !is_float));
 
 			ok &= !!j->mpi->reduces((ccs_dtype)type, (ccs_redop)op) == has;
 		}

@@ -153,6 +153,22 @@ static int all_ways(struct call c)
 	return wrong;
 }
 
+/* Integers of 16 bits, and operators of bits. */
+static int all_bits(MPI_Comm comm)
+{
+	const MPI_Datatype types[] = { MPI_SHORT, MPI_UINT16_T, MPI_LONG, MPI_BYTE };
+	const MPI_Op ops[] = { MPI_BAND, MPI_BOR, MPI_BXOR, MPI_SUM, MPI_MIN };
+	int wrong = 0;
+
+	for (int i = 0; i < 4 * 5; i++) {
+		const struct side side = { types[i / 5], 7 };
+		struct call c = { ALLREDUCE, side, side, ops[i % 5], 0, 0, comm };
+
+		wrong += i / 5 < 3 || i % 5 < 3 ? all_ways(c) : 0;
+	}
+	return wrong;
+}
+
 static int all_of(MPI_Comm comm)
 {
 	static const int counts[] = { 0, 1, 7, 500 };
@@ -172,7 +188,7 @@ static int all_of(MPI_Comm comm)
 		}
 	}
 	MPI_Barrier(comm);
-	return wrong;
+	return wrong + all_bits(comm);
 }
 
 static int every(void)
@@ -333,13 +349,13 @@ static int left_to_mpi(void)
 	struct call c = { .what = ALLREDUCE,
 			  .send = { MPI_INT, 3 },
 			  .recv = { MPI_INT, 3 },
-			  .op = MPI_BAND,
+			  .op = MPI_LAND,
 			  .comm = MPI_COMM_WORLD };
 	MPI_Datatype pair;
 	int wrong = is_wrong(&c);
 
 	c.op = MPI_SUM;
-	c.send.type = c.recv.type = MPI_SHORT;
+	c.send.type = c.recv.type = MPI_LONG_DOUBLE;
 	wrong += is_wrong(&c) + is_wrong(&c);
 	c.send.type = c.recv.type = MPI_INT;
 	MPI_Op_create(last_of, 0, &c.op);

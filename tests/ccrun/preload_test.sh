@@ -94,9 +94,9 @@ says "... says how it is used" "$tmp/err" '^usage: mpirun -np N .*/mpi_loop FIRS
 
 # ---- what is MPI's, and why ------------------------------------------------------------------
 status "what ccs has not is MPI's" 0 prog 3 "allreduce:$m/ring_allreduce.so" left
-report "... an operator" 'allreduce: 1 call by MPI: operator MPI_BAND has no operator of ccs'
-report "... a type" 'allreduce: 2 calls by MPI: type MPI_SHORT has no type of ccs'
-report "... an operator of its own" 'allreduce: 1 call by MPI: the operator is not one of MPI_SUM, PROD, MAX and MIN'
+report "... an operator" 'allreduce: 1 call by MPI: operator MPI_LAND has no operator of ccs'
+report "... a type" 'allreduce: 2 calls by MPI: type MPI_LONG_DOUBLE has no type of ccs'
+report "... an operator of its own" 'allreduce: 1 call by MPI: the operator is not one of MPI_SUM, PROD, MAX, MIN, BAND, BOR and BXOR'
 report "... a type of its own" "allreduce: 1 call by MPI: a type of the program's own is reduced"
 report "... what never ran is in the report" 'allreduce: 0 calls by ring_allreduce \(ring_allreduce\.so\)'
 holds "... nothing else is" test "$(lines)" = 5

@@ -87,7 +87,7 @@ EOS
 status "a schedule without buffers" 0 "$build/bin/ccc" "$tmp/heard.ccs" -n 4 --target=cpu \
 	-o "$tmp/heard.so"
 status "... runs" 0 "$ccrun" -n 4 --json "$tmp/heard.so" -d all
-json "... has one size, and its order is checked" rows.#=12 rows.0.count=0 rows.0.size_bytes=0 \
+json "... has one size, and its order is checked" rows.#=14 rows.0.count=0 rows.0.size_bytes=0 \
 	rows.0.out_of_place.wrong=0 rows.0.in_place=null settings.checked=true
 says "... which is said" "$tmp/err" '^# wrong order *: 0 OK$'
 status "... not with -c 0" 0 "$ccrun" -n 4 --json "$tmp/heard.so" -c 0

@@ -33,7 +33,7 @@ says "... so that short ones have them" "$tmp/out" 'count 64 of int8, sum; input
 says "... and others are made up" "$tmp/out" 'count 512 of int8, sum$'
 holds "... and are right" test "$(grep -c 'wrong elements: 0 OK' "$tmp/out")" = 2
 status "... of every type and operator" 0 show -n 3 "$sum" -d all -o all
-holds "... is right, too" test "$(grep -c 'wrong elements: 0 OK' "$tmp/out")" = 72
+holds "... is right, too" test "$(grep -c 'wrong elements: 0 OK' "$tmp/out")" = 126
 status "an element's index" 0 show -n 4 --fill '10 * rank + index' -d int64 \
 	"$modules/ring_reduce_scatter.so"
 values "... is that of the send buffer" before 2 '20 21 22 23 24 25 26 27'
@@ -55,7 +55,7 @@ status "sizes, types and operators" 0 show -n 4 --fill 'rank + 1' "$sum" -b 16 -
 holds "... are shown one after another" test "$(grep -c '^after' "$tmp/out")" = 12
 holds "... all are right" test "$(grep -c 'wrong elements: 0 OK' "$tmp/out")" = 12
 status "every type and operator" 0 show -n 3 --fill 'rank + 1 + index % 2' "$sum" -d all -o all
-holds "... is right" test "$(grep -c 'wrong elements: 0 OK' "$tmp/out")" = 72
+holds "... is right" test "$(grep -c 'wrong elements: 0 OK' "$tmp/out")" = 126
 status "--fill without --show" 0 "$ccrun" -n 4 --fill 'rank - index' "$sum" -b 64 -e 1K -f 4 \
 	-o all -d int32,float64 --iters 1
 says "... is measured, and right" "$tmp/out" '^# wrong elements *: 0 OK$'

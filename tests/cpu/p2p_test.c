@@ -627,6 +627,24 @@ static bool both_send_first(struct member *m)
 		  "to receive 1 of int32 from it", "a call after that");
 }
 
+/* Each waits for the next one: the report of each rank has the whole circle. */
+static bool circle(struct member *m)
+{
+	char text[80];
+	int32_t x = 0;
+	ccs_status s;
+	bool ok = ok_is(ccs_comm_set_timeout(m->comm, 2000));
+
+	s = ccs_send(&x, 1, CCS_INT32, (m->rank + 1) % m->n, m->comm, NULL);
+	for (int r = 0; ok && r < m->n; r++) {
+		snprintf(text, sizeof(text),
+			 "rank %d waits for rank %d to receive 1 of int32 from it", r,
+			 (r + 1) % m->n);
+		ok = failed(s, CCS_ETIMEOUT, text);
+	}
+	return ok;
+}
+
 /* Rank 1 makes another call: both learn that they wait for each other. */
 static bool another_call(struct member *m)
 {
@@ -774,6 +792,8 @@ static const struct {
 	{ "ends that differ", 2, differ, false },
 	{ "wrong arguments", 2, arguments, true },
 	{ "both send first", 2, both_send_first, true },
+	{ "both send first, and see that", 2, circle, true },
+	{ "a circle of sends", 4, circle, true },
 	{ "a peer that makes another call", 2, another_call, true },
 	{ "a peer that never comes", 2, never_comes, true },
 	{ "a peer that comes late", 2, comes_late, true },
@@ -806,7 +826,7 @@ static bool by_mpi(void)
 	for (size_t i = 0; ok && i < sizeof(cases) / sizeof(*cases); i++) {
 		if (cases[i].n != ccs_comm_size(told) || cases[i].act == never_comes ||
 		    cases[i].act == from_any || cases[i].act == first_called ||
-		    cases[i].act == kept_differs)
+		    cases[i].act == circle || cases[i].act == kept_differs)
 			continue;
 		bool right = run_by_mpi(told, i);
 

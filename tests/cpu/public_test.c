@@ -84,11 +84,15 @@ static void element_types(void **state)
 		if (t.alias)
 			assert_string_equal(t.alias, known[i].alias);
 	}
+	for (int i = 0; i < CCS_NDTYPES; i++) {
+		ccs_dtype_describe((ccs_dtype)i, &t); /* NCCL has those before int16 */
+		assert_int_equal(t.nccl, i < CCS_INT16 ? i : -1);
+	}
 	for (int op = 0; op < CCS_NREDOPS; op++)
 		assert_non_null(ccs_redop_name((ccs_redop)op));
 	assert_string_equal(ccs_redop_name(CCS_AVG), "avg");
 	assert_null(ccs_redop_name(CCS_NREDOPS));
-	assert_fails(ccs_dtype_describe(CCS_NDTYPES, &t), CCS_EINVAL, "no element type 12");
+	assert_fails(ccs_dtype_describe(CCS_NDTYPES, &t), CCS_EINVAL, "no element type 14");
 	assert_fails(ccs_dtype_describe((ccs_dtype)-1, &t), CCS_EINVAL, "no element type -1");
 	assert_fails(ccs_dtype_describe(CCS_INT8, NULL), CCS_EINVAL, "NULL");
 }
@@ -107,6 +111,7 @@ static void operators(void **state)
 			assert_int_equal(info.nccl, op);
 			assert_int_equal(info.chooses, op == CCS_MAX || op == CCS_MIN);
 		}
+		assert_int_equal(info.bits, op == CCS_BAND || op == CCS_BOR || op == CCS_BXOR);
 	}
 	assert_int_equal(ccs_redop_takes(CCS_MAX, CCS_INT64, &two, &minus), 1);
 	assert_int_equal(ccs_redop_takes(CCS_MAX, CCS_INT64, &minus, &two), 0);

@@ -36,6 +36,7 @@ static const struct type {
 	{ "float16", 2, 5, 10, true },	 { "float32", 4, 8, 23, true },
 	{ "float64", 8, 11, 52, true },	 { "bfloat16", 2, 8, 7, true },
 	{ "float8e4m3", 1, 4, 3, true }, { "float8e5m2", 1, 5, 2, true },
+	{ "int16", 2, 0, 0, true },	 { "uint16", 2, 0, 0, false },
 };
 
 /* ---- elements -------------------------------------------------------------------- */
@@ -142,14 +143,30 @@ static void write_input(const struct type *t, unsigned char *p, int op, int q, s
 struct want {
 	int64_t i;
 	double x, slack;
-	bool nan;
+	bool nan, bits; /* bits: i is those of the element, whatever its type */
 };
+
+/* Of the bits of all ranks' elements i. */
+static struct want reduced_bits(const struct type *t, int op, int n, size_t i)
+{
+	struct want w = { .bits = true };
+
+	for (int q = 0; q < n; q++) {
+		int64_t v = 0;
+
+		write_input(t, (unsigned char *)&v, op, q, i);
+		w.i = !q ? v : op == CCS_BAND ? w.i & v : op == CCS_BOR ? w.i | v : w.i ^ v;
+	}
+	return w;
+}
 
 /* ⊕ over all ranks of element i. */
 static struct want reduced(const struct type *t, int op, int n, size_t i)
 {
-	struct want w = { op == CCS_PROD, op == CCS_PROD, 0, false };
+	struct want w = { op == CCS_PROD, op == CCS_PROD, 0, false, false };
 
+	if (op == CCS_BAND || op == CCS_BOR || op == CCS_BXOR)
+		return reduced_bits(t, op, n, i);
 	for (int q = 0; q < n; q++) {
 		int v = input((ccs_redop)op, q, i);
 
@@ -177,7 +194,7 @@ static struct want single(const struct type *t, int op, int q, size_t i)
 {
 	int v = input((ccs_redop)op, q, i);
 
-	return (struct want){ v, v, 0, has_nan(t, q, i) };
+	return (struct want){ v, v, 0, has_nan(t, q, i), false };
 }
 
 enum contract {
@@ -258,7 +275,7 @@ static bool is_wanted(const struct type *t, const unsigned char *p, const struct
 {
 	uint64_t mask = t->size == 8 ? ~0ull : (1ull << 8 * t->size) - 1;
 
-	if (t->exponent)
+	if (t->exponent && !w->bits)
 		return w->nan ? is_nan(t, p) : fabs(read_float(t, p) - w->x) <= w->slack;
 	return ((uint64_t)read_int(t, p) & mask) == ((uint64_t)w->i & mask);
 }

@@ -92,10 +92,13 @@ static size_t element(const struct spot *at, size_t i)
 
 static int64_t combined(int64_t x, int64_t y)
 {
-	switch (emu_op) {
+	switch (op_of_number((uint32_t)emu_op)) {
 	case CCS_PROD: return x * y;
 	case CCS_MAX: return x > y ? x : y;
 	case CCS_MIN: return x < y ? x : y;
+	case CCS_BAND: return x & y;
+	case CCS_BOR: return x | y;
+	case CCS_BXOR: return x ^ y;
 	default: return x + y;
 	}
 }

@@ -6,7 +6,7 @@
 
 #include "runtime/cuda/tables.h"
 #include "runtime/plan/cells.h"
-#include "runtime/plan/rows.h"
+#include "runtime/plan/types.h"
 #include "tests/emu/emu.h"
 
 #include <stdbool.h>

@@ -31,6 +31,7 @@ build straight "$T/kernels.inc" 7 0 0 $lines &&
 result $? "float32 sum and avg, Simple, straight lines, and chains in one pass, $((500 * times)) seeds"
 build ll "$T/kernels.inc" 7 0 1 && run ll 1 800 "float32 sum and avg, LL" "$@"
 build int8 "$T/kernels.inc" 0 2 0 $lines && run int8 1 200 "int8 max, Simple" "$@"
+build int16 "$T/kernels.inc" 12 8 0 $lines && run int16 1 200 "int16 bxor, Simple" "$@"
 build int64 "$T/kernels.inc" 4 1 1 $lines &&
 	run int64 1 200 "int64 prod, LL, straight lines" "$@"
 build premul "$T/kernels.inc" 9 5 0 && run premul 1 200 "bfloat16 premul-sum, Simple" "$@"

@@ -440,7 +440,7 @@ static int call(struct job j, void *stream, size_t send_blocks, size_t recv_bloc
 	check_owner(j.comm, j.name);
 	if (!e && j.comm->error)
 		e = failure(j.comm->error, "the communicator has failed before");
-	if (!e && (j.type < 0 || j.type >= CCS_NDTYPES || j.op < 0 || j.peer < 0 ||
+	if (!e && (j.type < 0 || j.type >= CCS_INT16 || j.op < 0 || j.peer < 0 ||
 		   j.peer >= j.comm->nranks))
 		e = failure(INVALID_ARGUMENT, "%s : type %d, op %d, peer or root %d", j.name,
 			    j.type, j.op, j.peer);

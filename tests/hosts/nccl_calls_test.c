@@ -52,6 +52,8 @@ static void put(void *p, size_t i, ccs_dtype type, double v)
 	case CCS_UINT32:
 	case CCS_INT64:
 	case CCS_UINT64:
+	case CCS_INT16:
+	case CCS_UINT16:
 		memcpy(at, &whole, ccs_dtype_size(type)); /* little-endian, as CUDA is */
 		break;
 	case CCS_FLOAT32: memcpy(at, &single, sizeof(single)); break;
@@ -183,7 +185,7 @@ static const struct nccl_library *baseline(void)
 
 static void op_free(const struct place *p)
 {
-	if (p->op >= CCS_NREDOPS)
+	if (p->op > CCS_AVG) /* NCCL's own end there */
 		baseline()->calls.op_free(p->op, p->comm);
 }
 
@@ -261,7 +263,8 @@ static bool all_trials(const char *contract, int nranks, run_trial *run, void *c
 	bool ok = true;
 	struct trial t = { .contract = contract };
 
-	for (int type = 0; ok && type < CCS_NDTYPES; type++)
+	for (int type = 0; ok && type < CCS_NDTYPES && type_fact((ccs_dtype)type)->nccl >= 0;
+	     type++)
 		for (t.op = 0; ok && t.op <= (reduces(contract) ? PREMUL : 0); t.op++) {
 			if (t.op != PREMUL && op_fact(t.op)->nccl < 0)
 				continue;

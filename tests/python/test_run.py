@@ -1,6 +1,7 @@
 """Calls: results, arguments, and what is wrong with them."""
 
 import array
+import ctypes
 import gc
 import struct
 import threading
@@ -162,7 +163,7 @@ class Mistakes(Case):
         odd = array.array("d", [1, 2])
         self.wrong(kind, "rank 3 is float64, but .* is float32", self.last(self.send, odd))
         self.wrong(kind, "float32, not int32 as dtype= says", dtype="int32")
-        self.wrong(kind, "no type for", [array.array("H", [1, 2])] * 4)
+        self.wrong(kind, "no type for", [(ctypes.c_longdouble * 2)()] * 4)
         self.wrong(ccs.ArgumentError, "is none of ccs's", dtype="float128")
         self.wrong(ccs.ArgumentError, "no whole number", [bytearray(7)] * 4, dtype="float32")
         self.wrong(ccs.ArgumentError, "op='xor' is none", op="xor")

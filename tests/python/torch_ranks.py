@@ -1,5 +1,7 @@
 """The back end for torch.distributed, in groups of processes (torch_harness.py)."""
 
+import functools
+import operator
 import os
 import sys
 import warnings
@@ -17,7 +19,7 @@ from torch_sparse import sparse_refused, sparse_sums, sparse_sums_by_gloo
 
 TORCH_2 = not torch.__version__.startswith("1.")
 MOVED = ["bool", "int16", "complex64", "float64"]
-REDUCED = "int8 uint8 int32 int64 float16 bfloat16 float32 float64".split()
+REDUCED = "int8 uint8 int16 int32 int64 float16 bfloat16 float32 float64".split()
 
 
 # ---- collectives -----------------------------------------------------------------------------
@@ -166,6 +168,13 @@ def types_and_operators(rank, n):
             t = torch.full((3,), rank + 1).to(kind)
             dist.all_reduce(t, op=getattr(dist.ReduceOp, op))
             same(t, [value(range(1, n + 1))] * 3)
+    bits = {"BAND": operator.and_, "BOR": operator.or_, "BXOR": operator.xor}
+    for op, combine in bits.items():
+        for kind in (torch.int16, torch.uint8, torch.int64, torch.bool):
+            t = torch.tensor([rank + 1, 6, 3 * rank]).to(kind)
+            dist.all_reduce(t, op=getattr(dist.ReduceOp, op))
+            mine = [torch.tensor([r + 1, 6, 3 * r]).to(kind) for r in range(n)]
+            same(t, functools.reduce(combine, mine).tolist())
     t = torch.tensor([rank == 1, False])
     dist.all_reduce(t)
     same(t, [True, False])
@@ -407,8 +416,10 @@ def refused(rank, n):
     shared = torch.zeros(1).expand(4)
     text = raised(ValueError, dist.all_gather, [shared] * n, torch.ones(4))
     has(text, "elements of a tensor share memory")
-    has(raised(TypeError, dist.all_reduce, t.to(torch.int16)), "cannot reduce int16")
-    has(raised(ValueError, dist.all_reduce, torch.tensor([1]), dist.ReduceOp.BAND), "BAND of int64")
+    if hasattr(torch, "float8_e5m2fnuz"):
+        odd = torch.zeros(4, dtype=torch.float8_e5m2fnuz)
+        has(raised(TypeError, dist.all_reduce, odd), "cannot reduce float8_e5m2fnuz")
+    has(raised(ValueError, dist.all_reduce, t.clone(), dist.ReduceOp.BAND), "BAND of float32")
     has(raised(TypeError, dist.broadcast, torch.empty(2, device="meta"), 0), "on meta")
     has(raised(TypeError, dist.all_reduce, torch.eye(3).to_sparse_csr()), "takes dense ones")
     has(raised(TypeError, dist.broadcast, torch.eye(3).to_sparse(), 0), "takes dense ones")

@@ -1,6 +1,6 @@
 """torch's tensors, types and operators, in ccs's terms. What ccs cannot take raises here."""
 
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
 from torch._C._distributed_c10d import ReduceOp
@@ -12,6 +12,8 @@ Tensor = torch.Tensor
 _NAMES = {
     "int8": "int8",
     "uint8": "uint8",
+    "int16": "int16",
+    "uint16": "uint16",
     "int32": "int32",
     "uint32": "uint32",
     "int64": "int64",
@@ -32,8 +34,15 @@ _OPERATORS = {
     "AVG": "avg",
     "PREMUL_SUM": "sum",  # with a scalar
 }
+_BITS = {"BAND": "band", "BOR": "bor", "BXOR": "bxor"}
 # Of bools, which are bytes of 0 or 1; as torch has it for NCCL.
-_BOOLEAN = {"SUM": "max", "MAX": "max", "PRODUCT": "min", "MIN": "min"}
+_BOOLEAN = {"SUM": "max", "MAX": "max", "PRODUCT": "min", "MIN": "min", **_BITS}
+
+
+def _operators(dtype: torch.dtype) -> Dict[str, str]:
+    if dtype == torch.bool:
+        return _BOOLEAN
+    return _OPERATORS if dtype.is_floating_point else {**_OPERATORS, **_BITS}
 
 
 def _kind(tensor: Tensor) -> str:
@@ -189,7 +198,7 @@ class Reduction:
     def __init__(self, op: Any, tensor: Tensor, what: str) -> None:
         name, factor = _name_of(op)
         self.scalar: Optional[Tensor] = None
-        known = _BOOLEAN if tensor.dtype == torch.bool else _OPERATORS
+        known = _operators(tensor.dtype)
         if name not in known:
             raise ArgumentError(
                 f"{what}: ReduceOp.{name} of {_kind(tensor)} is none of ccs's, which has "

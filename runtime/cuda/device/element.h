@@ -88,6 +88,8 @@ template <typename Bits> struct ccs_float : Bits {
 
 typedef ccs_integer<uint8_t, uint32_t, int8_t, int64_t> ccs_i8;
 typedef ccs_integer<uint8_t, uint32_t, uint32_t, uint32_t> ccs_u8;
+typedef ccs_integer<uint16_t, uint32_t, int16_t, int64_t> ccs_i16;
+typedef ccs_integer<uint16_t, uint32_t, uint32_t, uint32_t> ccs_u16;
 typedef ccs_integer<uint32_t, uint32_t, int32_t, int64_t> ccs_i32;
 typedef ccs_integer<uint32_t, uint32_t, uint32_t, uint32_t> ccs_u32;
 typedef ccs_integer<uint64_t, uint64_t, int64_t, int64_t> ccs_i64;
@@ -174,6 +176,8 @@ struct ccs_bf16_pairs : ccs_bf16 {
 /* The others have none. */
 typedef ccs_i8 ccs_i8_pairs;
 typedef ccs_u8 ccs_u8_pairs;
+typedef ccs_i16 ccs_i16_pairs;
+typedef ccs_u16 ccs_u16_pairs;
 typedef ccs_i32 ccs_i32_pairs;
 typedef ccs_u32 ccs_u32_pairs;
 typedef ccs_i64 ccs_i64_pairs;
@@ -182,7 +186,7 @@ typedef ccs_f32 ccs_f32_pairs;
 typedef ccs_f64 ccs_f64_pairs;
 
 template <uint32_t number> struct ccs_type_of;
-#define ROW(constant, number, name, alias, size, exponent, mantissa, has_sign, code) \
+#define ROW(constant, number, nccl, name, alias, size, exponent, mantissa, has_sign, code) \
 	template <> struct ccs_type_of<number> : ccs_##code##_pairs { \
 		enum : bool { \
 			is_float8 = size == 1 && mantissa, \
@@ -207,6 +211,9 @@ typedef ccs_type::elem ccs_elem;
 #define CHOOSE(condition) \
 	const ccs_type::order p = ccs_type::ordered(x), q = ccs_type::ordered(y); \
 	return condition ? x : y;
+#define BITS(expression) \
+	const ccs_elem p = x, q = y; \
+	return (ccs_elem)(expression);
 
 template <uint32_t number> struct ccs_op_of;
 #define ROW(constant, number, nccl, name, alias, how, result) \
@@ -220,6 +227,7 @@ OPS(ROW)
 #undef ROW
 #undef COMPUTE
 #undef CHOOSE
+#undef BITS
 #undef ISNAN
 
 /* The same for pairs, which are values that can be added and multiplied. */
@@ -252,6 +260,9 @@ template <typename Type> CCS_FN uint32_t ccs_pick(uint32_t x, uint32_t y, bool l
 	const ccs_two xs = Type::wides(x), ys = Type::wides(y); \
 	const auto first = [](float p, float q) { return condition; }; \
 	return ccs_pick<Type>(x, y, first(xs.lo, ys.lo), first(xs.hi, ys.hi));
+#define BITS(expression) \
+	const uint32_t p = x, q = y; \
+	return expression;
 
 template <typename Type, uint32_t number> struct ccs_pair_op_of;
 #define ROW(constant, number, nccl, name, alias, how, result) \
@@ -265,6 +276,7 @@ OPS(ROW)
 #undef ROW
 #undef COMPUTE
 #undef CHOOSE
+#undef BITS
 #undef ISNAN
 
 /* ---- units -------------------------------------------------------------------------- */
