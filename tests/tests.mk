@@ -161,6 +161,7 @@ SUITES_check := \
 	"$(T)/check/dfa_test 1000 1" \
 	"$(T)/check/every_test 20 1 schedules" \
 	"tests/check/certificate_test.sh $(BUILD)" \
+	"tests/check/certificate_forged_test.sh $(BUILD)" \
 	"$(T)/check/strips_test 1200 1" \
 	"$(T)/check/strips_test files 150 1 schedules/*.ccs tests/check/good/*.ccs" \
 	"$(T)/check/stream_test library schedules 24" \

@@ -147,6 +147,25 @@ static void dump_task(struct ctx *c, const struct program *p, const struct task 
 	arena_free(&a);
 }
 
+/* Which contract is promised, and whether it is the prelude's: a file may define another one of
+ * that name. */
+static void dump_contract(struct ctx *c, const struct decl *s, FILE *out)
+{
+	struct place at = source_place(c->sources, s->contract->name.span.lo);
+	struct arena a;
+
+	arena_init(&a, 0, NULL);
+	fprintf(out, "implements %s", s->contract_name.name);
+	if (at.source->prelude)
+		fputs(" of the prelude", out);
+	else
+		fprintf(out, " of %s:%u", at.source->name, at.line);
+	for (const struct binding *b = s->contract_args; b; b = b->next)
+		fprintf(out, ", %s = %s", b->name.name, lang_expr_text(&a, b->value));
+	fputc('\n', out);
+	arena_free(&a);
+}
+
 void program_dump(struct ctx *c, const struct program *p, FILE *out)
 {
 	const struct decl *s = p->instance.schedule;
@@ -155,6 +174,8 @@ void program_dump(struct ctx *c, const struct program *p, FILE *out)
 	for (const struct binding *b = s->params; b; b = b->next, i++)
 		fprintf(out, ", %s = %" PRId64, b->name.name, p->params[i]);
 	fprintf(out, ": %" PRIu64 " operations, %u fifos\n", p->nops, p->nfifos);
+	if (s->contract)
+		dump_contract(c, s, out);
 	for (i = 0; i < p->nbuffers; i++) {
 		const struct buffer *b = &p->buffers[i];
 		fprintf(out, "%s: %u block%s of %u chunk%s\n", b->def->name.name, b->blocks,

@@ -1,14 +1,16 @@
 """Checks a certificate of `ccc check --certificate`: that its operations keep its contract for every N.
 
-usage: certificate.py CERTIFICATE [--callee]
+usage: certificate.py CERTIFICATE [--callee N]
 
 Everything is proved for all N, with means of its own, from the certificate alone. Whether its
 operations and its contract are a text's is certificate_text.py's to say: both must say ok.
-With --callee it is that of a callee: what its buffer holds in the end is proved to be as said.
+With --callee N it is a callee's, of N chunks: what these hold in the end is proved to be as said.
 """
 import itertools
 from certificate_form import *
 from certificate_sums import *
+LAST = 1 << 28 # the end is there in the text's numbers
+OPERANDS = {**dict.fromkeys(("send", "recv", "reduce"), {"x", "peer", "channel"}), **dict.fromkeys(("copy", "reduce into"), {"x", "y"})}
 class Proof:
     def __init__(self, c):
         self.c, self.ops, self.d = c, c["operations"], c["numbers"]
@@ -30,8 +32,7 @@ class Proof:
     def fifo(self, k, p):
         """(sender, receiver, channel, blocks), by cases."""
         send = self.ops[k]["kind"] == "send"
-        blocks = [p[e["value"]] if e["kind"] == "trip" else number(e["value"])
-                  for e in self.ops[k]["place"] if e["block"]]
+        blocks = [p[e["value"]] if e["kind"] == "trip" else number(e["value"]) for e in self.ops[k]["place"] if e["block"]]
         ends = cases([], self.one(k, "peer", p), self.one(k, "channel", p))
         return [(g, ([p[0], peer] if send else [peer, p[0]]) + [channel] + blocks) for g, (peer, channel) in ends]
     def access(self, k, key, p):
@@ -42,15 +43,36 @@ class Proof:
     def target(self, k): return {"recv": "x", "reduce": "x", "copy": "y", "reduce into": "y"}.get(self.ops[k]["kind"])
     def form(self):
         """One wave in each place, all that is concurrent after it but blocks; clocks of a rank, not of its trips; plain buffers."""
-        for o in self.ops:
-            wave = [i for i, e in enumerate(o["place"]) if e["kind"] == "wave"]
-            say(len(wave) == 1 and all(e["concurrent"] == (i > wave[0] or e["block"]) for i, e in enumerate(o["place"])), "the place of line %d" % o["line"])
         sums = [s for c in self.c["clocks"] for x in c["clock"] for s in x["to"] + [f for _, f in x["if"]]]
         say(all(not any(s[4:]) for s in sums) and all(c["before"] > 0 for c in self.c["clocks"]) and len({c["at"] < 0 for c in self.c["clocks"]}) < 2, "clocks of ranks")
-        p, N, R, least = self.point("p"), {"N": 1}, {"R": 1}, 1 if self.c["contract"] == "" else 2
+        p, N, R, least, buffers = self.point("p"), {"N": 1}, {"R": 1}, 1 if self.c["contract"] == "" else 2, self.c["buffers"]
         every = [ge(N, number(least)), ge(p[0], {}), lt(p[0], N)] + [eq(x, {}) for x in p[1:]] + ([ge(R, {}), lt(R, N)] if self.c["root"] else [])
         say(covered(every, [g for g, _ in pieces(self.c["possible"], p)]), "that each N is possible")
-        say(all(b["loops"] == 0 and covered(every, [g for g, _ in pieces(b["chunks"], p)]) and not any(any(x["to"][0][2:]) for x in b["chunks"]) for b in self.c["buffers"]), "as many chunks on all ranks")
+        say(all(b["loops"] == 0 and whole(every, b["chunks"], p) and not any(any(x["to"][0][2:]) for x in b["chunks"]) for b in buffers) and
+            all(set(f) <= {1, "N"} or covered(every, [[(k, f)]]) for b in buffers for g, _ in pieces(b["chunks"], p) for k, f in g), "as many chunks on all ranks")
+        say(all(self.ops[x["send"]]["kind"] == "send" and self.ops[x["recv"]]["kind"] in ("recv", "reduce") and min(x["send"], x["recv"]) >= 0 for x in self.c["pairs"]) and
+            all(len(x["to"]) == self.d for y in self.c["pairs"] + self.c["sources"] for key in ("to_recv", "to_send", "pieces") for x in y.get(key, [])), "pairs and sources")
+    def points(self):
+        """What each operation is; its ranks, and trips from 0 to an end; each function has one value at each point."""
+        p = self.event(self.point("p"))
+        for k, o in enumerate(self.ops):
+            kinds, trips = [e["kind"] for e in o["place"]], [e["value"] for e in o["place"] if e["kind"] == "trip"]
+            parts = [o[key] for key in "xy" if key in o]
+            say(OPERANDS.get(o["kind"]) == set(o) & {"x", "y", "peer", "channel"} and all(x["buffer"] in range(len(self.c["buffers"])) for x in parts), "what line %d does" % o["line"])
+            say(kinds[0] == "at" and o["place"][0]["value"] < LAST and kinds.count("wave") == 1 and {*kinds} <= {"at", "trip", "wave"} and
+                all(e["concurrent"] == (i > kinds.index("wave") or e["block"]) and type(e["value"]) is int for i, e in enumerate(o["place"])), "the place of line %d" % o["line"])
+            say(len({*trips}) == len(trips) and all(0 < v < self.d - 1 for v in trips) and trips_end(o, self.d, 1), "trips of line %d" % o["line"])
+            for g, _ in self.here(k, p):
+                say(covered(g, [[ge(p[0], {}), lt(p[0], {"N": 1})] + [ge(p[v], {}) if v in trips else eq(p[v], {}) for v in range(1, self.d - 1)]]), "points of line %d" % o["line"])
+                for f in [o[key] for key in ("peer", "channel") if key in o] + [x[y] for x in parts for y in ("first", "n")] + [c["clock"] for c in self.c["clocks"]]:
+                    say(whole(g, f, p), "one value at each point of line %d" % o["line"])
+    def places(self):
+        """No operation's place begins as another's does, and then ends, or goes on in another way."""
+        p, q = self.event(self.point("p")), self.event(self.point("q"))
+        for k, j in itertools.combinations(range(len(self.ops)), 2):
+            t, u, e, f = self.time(k, p, 0), self.time(j, q, 0), self.ops[k]["place"], self.ops[j]["place"]
+            i = next((i for i, (x, y) in enumerate(zip(e, f)) if any((x[w] == y[w]) < 1 for w in ("concurrent", "block")) or (x["kind"] == "wave") != (y["kind"] == "wave")), min(len(e), len(f)))
+            say(not list(cases([eq(a, b) for a, b in zip([p[0]] + t[:i], [q[0]] + u[:i])], self.here(k, p), self.here(j, q))), "places of lines %d and %d" % (self.ops[k]["line"], self.ops[j]["line"]))
     def bounds(self):
         for k, o in enumerate(self.ops):
             p = self.point("p")
@@ -63,7 +85,7 @@ class Proof:
     def met(self, key, k, p):
         """Where an event's other end is: (operation, point), by cases."""
         mine, other = ("send", "recv") if key == "to_recv" else ("recv", "send")
-        return [(g, (x[other], q)) for x in self.c["pairs"] if x[mine] == k for g, q in pieces(x[key], p)]
+        return [(g, (x[other], self.event(q))) for x in self.c["pairs"] if x[mine] == k for g, q in pieces(x[key], p)]
     def matching(self):
         for k, o in enumerate(self.ops):
             if "peer" not in o: continue
@@ -86,8 +108,7 @@ class Proof:
         for k in sends:
             for g, (_, (m, r)) in cases([], self.here(k, p), self.met("to_recv", k, p)):
                 for h, (c, d) in cases(g, self.clock(k, p), self.clock(m, r)):
-                    for x, _ in cases(h, self.not_before(self.time(k, p, 0, c), self.time(m, r, 1, d))):
-                        say(False, "line %d's messages come before they are sent" % self.ops[m]["line"])
+                    say(not list(cases(h, self.not_before(self.time(k, p, 0, c), self.time(m, r, 1, d)))), "line %d's messages come before they are sent" % self.ops[m]["line"])
             for j in sends:
                 for g, (_, a, _, b) in cases([], self.here(k, p), self.fifo(k, p), self.here(j, q), self.fifo(j, q)):
                     if len(a) != len(b): continue
@@ -112,9 +133,8 @@ class Proof:
     def sources(self):
         for k, o in enumerate(self.ops):
             p = self.point("p")
-            for read, key in (("x", "x"), ("y", self.target(k))):
-                if o["kind"] in ({"x": ("send", "copy", "reduce into"), "y": ("reduce", "reduce into")}[read]):
-                    self.sources_of(read + str(k), p, self.access(k, key, p), self.time(k, p, 0))
+            for read, key, kinds in (("x", "x", ("send", "copy", "reduce into")), ("y", self.target(k), ("reduce", "reduce into"))):
+                if o["kind"] in kinds: self.sources_of(read + str(k), p, self.access(k, key, p), self.time(k, p, 0))
     def sources_of(self, read, p, cells, time):
         u = self.point("u")
         for g, ((buffer, cell),) in cases([], cells):
@@ -138,14 +158,12 @@ class Proof:
         for g, (lo, n, chunk) in cases([], pieces(h["first"], p), pieces(h["n"], p), pieces(h["chunk"], p)):
             out += [(g + [ge(x, lo[0]), lt(x, add(lo[0], n[0])), ge(q, {}), lt(q, {"N": 1})], (h["buffer"], chunk[0])) for x in (q, add(q, {"N": 1}))]
         return out
-    def within(self, g, a, others):
-        """Whether each contribution of `a` is one of the others."""
+    def within(self, g, a, others): # whether each contribution of `a` is one of the others
         return all(covered(h, [c + [eq(x[1], y[1])] for c, y in others if x[0] == y[0]]) for h, (x,) in cases(g, a))
     def values(self):
         for k in [k for k in range(len(self.ops)) if self.target(k)]:
             o, p, q = self.ops[k], self.point("p"), {"q": 1}
-            here = [self.access(k, self.target(k), p)]
-            for g, _ in cases([], *here):
+            for g, _ in cases([], self.access(k, self.target(k), p)):
                 if o["kind"] in ("recv", "reduce"):
                     firsts = [(c + d, s) for c, (m, r) in self.met("to_send", k, self.event(p)) for d, s in self.seen("x%d" % m, r[:-1] + [p[-1]])]
                 else:
@@ -161,8 +179,8 @@ class Proof:
     def contract(self):
         name, p, q, N = self.c["contract"], self.point("p"), {"q": 1}, {"N": 1}
         root = {"R": 1} if self.c["root"] else {}
-        if not name: return self.sources_of("f0", p, [(g + [eq(x, {}) for x in p[1:-1]] + [ge(p[-1], {}), lt(p[-1], n[0])], (0, [p[0]] + [{}] * (self.d - 2) + [p[-1]]))
-            for g, (_, n) in cases([], pieces(self.c["possible"], self.event(p)), pieces(self.c["buffers"][0]["chunks"], self.event(p)))], [number(1 << 28)] + [{}] * self.long)
+        if not name: return say(covered([ge(N, number(1))], [[eq(n[0], N)] + [x for x in g if set(x[1]) <= {1, "N"}] for g, n in pieces(self.c["buffers"][0]["chunks"], p)]), "a callee's N chunks") or self.sources_of("f0", p, [(g + [eq(x, {}) for x in p[1:-1]] + [ge(p[-1], {}), lt(p[-1], n[0])], (0, [p[0]] + [{}] * (self.d - 2) + [p[-1]]))
+            for g, (_, n) in cases([], pieces(self.c["possible"], self.event(p)), pieces(self.c["buffers"][0]["chunks"], self.event(p)))], [number(LAST)] + [{}] * self.long)
         many, mine = name in ("allgather", "gather", "all_to_all"), name in ("reduce_scatter", "scatter", "all_to_all")
         say(many or mine or name in ("allreduce", "reduce", "broadcast"), "a contract of the prelude")
         out, sums = int(many or mine), [b["chunks"][0]["to"][0] for b in self.c["buffers"]]
@@ -176,13 +194,13 @@ class Proof:
             g += [lt(p[1], N), lt(p[2], number(C))] if many else [eq(p[1], {})]
             g += [eq(p[0], root)] if name in ("reduce", "gather") else []
             cell = [p[0]] + [{}] * (self.d - 2) + [index]
-            self.sources_of("f0", p, [(g, (out, cell))], [number(1 << 28)] + [{}] * self.long)
+            self.sources_of("f0", p, [(g, (out, cell))], [number(LAST)] + [{}] * self.long)
             wanted = [([ge(q, {}), lt(q, N)] if rank is None else [eq(q, rank)], (0, asked))]
             for h, (s,) in cases(g, self.seen("f0", p)):
                 say(self.within(h, self.holds(s, q), wanted) and self.within(h, wanted, self.holds(s, q)), "the contract")
 def main(c, arguments):
-    say((arguments == ["--callee"]) == (c["contract"] == ""), "a contract")
+    say((arguments == ["--callee", "N"]) == (c["contract"] == "") and formed(c), "a contract, and sums of integers")
     proof = Proof(c)
-    for step in ("form", "bounds", "matching", "order", "races", "sources", "values", "contract"): getattr(proof, step)()
+    for step in ("form", "points", "places", "bounds", "matching", "order", "races", "sources", "values", "contract"): getattr(proof, step)()
     print("ok - %s: %s for every N" % (c["schedule"], c["contract"]))
 checked(main, 1)

@@ -23,7 +23,9 @@ class Automaton:
         for s in live if 0 in live else ():
             self.next[number[kind[s]]] = {l: number[kind[t]] for l, t in next[s].items() if t in live}
 def read(j):
-    a = Automaton(j["tracks"], [{int(l): t for l, t in row.items()} for row in j["next"]], set(j["accepts"]))
+    rows, n = [{int(l): t for l, t in row.items()} for row in j["next"]], len(j["next"])
+    say(all(l in range(1 << len(j["tracks"])) and t in range(n) for row in rows for l, t in row.items()) and set(j["accepts"]) <= set(range(n)), "letters and states of an automaton")
+    a = Automaton(j["tracks"], rows, set(j["accepts"]))
     say(a.tracks == ordered(a.tracks) and all((s in a.accepts) == (row.get(0) in a.accepts) for s, row in enumerate(a.next)), "tracks in order, zeros at the end")
     return a
 def ordered(tracks): return [t for t in ORDER if t in tracks]
@@ -88,11 +90,11 @@ def total(constant, equal, **factor):
     return walk(tracks, constant, step, lambda rest: rest == 0 if equal else rest >= 0)
 def equals(a, b, k=0): return total(k, True, **{a: 1, b: -1})
 def less(a, b): return total(-1, False, **{b: 1, a: -1})
-def tuples(a, bits, **fixed):
-    """The tuples of numbers below 2^bits, where some are given."""
+def tuples(a, **fixed):
+    """The tuples of numbers where some are given. There must be an end to them."""
+    a = both(a, *[total(-v, True, **{t: 1}) for t, v in fixed.items() if t in a.tracks])
     def go(s, at, number):
-        if at == bits: return [number] if s in a.accepts else []
-        ways = [(t, {name: l >> i & 1 for i, name in enumerate(a.tracks)}) for l, t in a.next[s].items()]
-        return [x for t, bit in ways if all(bit.get(k, v >> at & 1) == v >> at & 1 for k, v in fixed.items())
-                for x in go(t, at + 1, {k: number.get(k, 0) | b << at for k, b in bit.items()})]
-    return go(0, 0, {}) if all(v >> bits == 0 for v in fixed.values()) else []
+        say(at < 40, "an end to numbers")
+        if a.next[s] == {0: s}: return [number]
+        return [x for l, t in a.next[s].items() for x in go(t, at + 1, {k: v | (l >> i & 1) << at for i, (k, v) in enumerate(number.items())})]
+    return [] if empty(a) else go(0, 0, dict.fromkeys(a.tracks, 0))

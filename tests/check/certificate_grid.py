@@ -36,6 +36,7 @@ class Proof:
     def __init__(self, c):
         self.c, self.m, self.buffers = c, len(c["factors"]) + 1, c["buffers"]
         self.factors, self.z = names("F", self.m), self.cell("z")
+        say(all(sorted({*b["digits"]} & {*range(self.m)}) == sorted(b["digits"]) for b in self.buffers), "digits of chunks")
         self.root = names("R", self.m) if c["root"] else [{}] * self.m
         self.params = [v for f in self.factors + (self.root if c["root"] else []) for v in f]
         self.base = [ge(f, {1: 1}) for f in self.factors] + self.below(self.root)
@@ -53,6 +54,7 @@ class Proof:
     def valued(self): return [project(g, [v for x in self.z for v in x]) for g in self.holds]
     def cells(self, part, point, letter="x"):
         """Where a cell of the rank at a point is one of these chunks."""
+        say(part["buffer"] in range(len(self.buffers)) and {*part["free"]} <= {*self.buffers[part["buffer"]]["digits"]}, "digits that are free")
         x, fixed = self.cell(letter), [i for i in self.buffers[part["buffer"]]["digits"] if i not in part["free"]]
         at = self.pieces(part["at"], point)
         say(not any(f for _, to in at for i, f in enumerate(to) if i not in fixed), "digits that are fixed, and all others 0")
@@ -71,20 +73,27 @@ class Proof:
         k, d = move["callee"], move["digit"]
         t, a, n, out = x[d], x[self.m + d], self.factors[d], []
         if k["certificate"] == 2:
-            say(k["contract"] in ("allreduce", "broadcast") and len(k["buffers"]) == 1, "a callee's contract")
+            say(k["contract"] in ("allreduce", "broadcast") and len(k["buffers"]) == 1 and bool(k["root"]) == ("root" in move), "a callee's contract")
             root = self.pieces(move["root"], x[:self.m]) if k["contract"] == "broadcast" else [([], None)]
+            say(not k["root"] or all(covered(self.base + self.below(x[:self.m]) + g, [[ge(q[0], {}), lt(q[0], n)]]) for g, q in root), "a callee's root")
             return [g + [eq(b, a)] + ([eq(s, q[0])] if q else []) + [ge(s, {}), lt(s, n)] for g, q in root]
         names_, point = [*n, "R"], [t] + [{}] * (k["numbers"] - 2) + [a]
-        say(k["contract"] == "" and len(k["buffers"]) == 1 and d in move["view"]["free"], "a callee on one view of N parts")
+        say(k["contract"] == k["root"] == "" and "root" not in move and len(k["buffers"]) == 1 and d in move["view"]["free"], "a callee on one view of N parts")
         for kind, j, g, q in [(y["source"][0], int(y["source"][1:]), g, q) for y in k["sources"] if y["read"] == "f0" for g, q in pieces(y["pieces"], point, names_)]:
             if kind == "b": out.append(g + [eq(s, q[0]), eq(b, q[-1])])
             for c, (lo, many, chunk) in cases(g, *[pieces(k["holds"][j][y], q, names_) for y in ("first", "n", "chunk")]) if kind == "w" else ():
                 out += [c + [ge(y, lo[0]), lt(y, add(lo[0], many[0])), ge(s, {}), lt(s, n), eq(b, chunk[0])] for y in (s, add(s, n))]
         return out
+    def function(self, list_, where, point, line):
+        """That these pieces have one value where others have one (none: everywhere)."""
+        given = [g for g, _ in self.pieces(where, point)] if where else [[]]
+        say(all(whole(self.base + self.below(point[:self.m]) + g, list_, point, self.params) for g in given), "values for all of line %d" % line)
     def call(self, move):
+        say(move["digit"] in range(self.m), "a digit of groups")
         d, x, s, b, line = move["digit"], self.cell("x"), names("s", 2), names("p", 2), move["line"]
         def source(i): return [s[i] if j == d else b[i] if j == self.m + d else f for j, f in enumerate(x)]
         view = self.cells(move["view"], x[:self.m])
+        for list_ in [move["view"]["at"]] + ([move["root"]] if "root" in move else []): self.function(list_, None, x[:self.m], line)
         others = [swap(g, {"rx%d" % d: {"other": 1}}) for g in view]
         from_, new = [self.ends(move, x, s[i], b[i]) for i in (0, 1)], []
         for g in [self.base + g for g in view]:
@@ -125,6 +134,13 @@ class Proof:
     def step(self, move):
         ops, sends = move["operations"], [o for o in move["operations"] if o["kind"] == "send"]
         say(move["together"] or not any("peer" in o for o in ops), "what comes before line %d" % move["line"])
+        for o in ops:
+            p, where, keys = self.point(o, "x"), o["x"]["at"], ("x", "peer") if o["kind"] in ("send", "recv", "reduce") else ("x", "y")
+            say(o["kind"] in ("send", "recv", "reduce", "copy", "reduce into") and all((k in o) == (k in keys) for k in ("x", "y", "peer")), "what line %d does" % o["line"])
+            for list_ in (where, o["peer"] if "peer" in o else o["y"]["at"]): self.function(list_, where, p, o["line"])
+            for g, _ in self.pieces(where, p):
+                g = self.base + self.below(p[:self.m]) + g
+                say(all(covered(g, [[ge(v, {}), lt(v, f)] for f in self.factors]) for v in p[self.m:]), "an end to the loops of line %d" % o["line"])
         self.messages(sends, [o for o in ops if o["kind"] != "send" and "peer" in o])
         self.races(ops)
         written, new, x = [], [], self.cell("x")
@@ -157,14 +173,15 @@ class Proof:
         wanted = [g + self.below(z[:m]) + same(z[:m], rank) + same(z[m:], chunk + [{}])]
         say(all(covered(g + h, wanted) for h in self.holds) and all(covered(h, self.holds) for h in wanted), "the contract")
 def target(o): return None if o["kind"] == "send" else "x" if "peer" in o else "y"
-def callee(c):
-    """Has its certificate checked."""
+def callee(c, parts):
+    """Has its certificate checked, for a view that is cut into that many parts."""
     by = os.path.join(os.path.dirname(__file__), "certificate_powers.py" if c["certificate"] == 2 else "certificate.py")
-    p = subprocess.run([sys.executable, "-S", by, "/dev/stdin", "--callee"], input=json.dumps(c), capture_output=True, text=True)
+    p = subprocess.run([sys.executable, "-S", by, "/dev/stdin", "--callee", parts], input=json.dumps(c), capture_output=True, text=True)
     say(p.returncode == 0, "the callee %s: %s" % (c["schedule"], p.stderr.strip()))
 def main(c, arguments):
     proof = Proof(c)
-    for k in sorted({json.dumps(x["callee"]) for x in c["moves"] if "callee" in x}): callee(json.loads(k))
+    say(formed(c), "the form of sums")
+    for k, n in sorted({(json.dumps(x["callee"]), "N" if x["digit"] in x["view"]["free"] else "1") for x in c["moves"] if "callee" in x}): callee(json.loads(k), n)
     for move in c["moves"]: (proof.call if "callee" in move else proof.step)(move)
     proof.contract()
     print("ok - %s: %s for every N, and every %s" % (c["schedule"], c["contract"], " and ".join(c["factors"])))

@@ -1,12 +1,13 @@
-"""Checks that a certificate of `ccc check --certificate` of a grid is a text's: its contract, root, buffers and operations.
+"""Compares a certificate of `ccc check --certificate` of a grid with a text: its contract, root, buffers and operations.
 
-usage: certificate_grid_text.py CERTIFICATE CCC [ccc's arguments, the schedule last]
+usage: certificate_grid_text.py CERTIFICATE [--up-to N] CCC [ccc's arguments, the schedule last]
 
-The operations of calls and steps are compared with `ccc --emit=program` for several ways to cut
-several N; those of callees are printed by their own programs. That they keep the contract for all
-sizes is certificate_grid.py's to say: both must say ok.
+The operations of calls and steps are compared with `ccc --emit=program` for each N up to 32 (with
+two factors and more, or roots, 12), or as said, each way to cut it by factors up to N, and each
+root; those of callees are printed by their own programs. Nothing is claimed of the text beyond. That
+they keep the contract for all sizes is certificate_grid.py's to say: both must say ok.
 """
-import itertools, json, math, os, subprocess, sys
+import functools, itertools, json, math, os, subprocess, sys
 from certificate_form import *
 from certificate_program import *
 def operations(c, most):
@@ -25,6 +26,8 @@ class Sizes: # the moves for one way to cut N
     def at(self, list_, point): return value_at(list_, self.parameters + point)
     def chunks(self, part, point, lo=0, hi=1, digit=None):
         b, at = self.c["buffers"][part["buffer"]], self.at(part["at"], point)
+        low = sorted(b["digits"], reverse=self.c["reversed"])
+        say({*part["free"]} == {*low[:len(part["free"])]} and (digit not in part["free"] or digit == low[len(part["free"]) - 1]), "chunks in a row")
         one = math.prod(self.sizes[i] for i in part["free"] if i != digit)
         first = sum(d * self.weight(b["digits"], i, self.c["reversed"]) for i, d in enumerate(at) if i in b["digits"])
         scratch = 0 if b["promised"] else sum(self.size(x) for x in self.c["buffers"][:part["buffer"]] if not x["promised"])
@@ -40,21 +43,22 @@ class Sizes: # the moves for one way to cut N
         out = [(o["line"], o["kind"].split()[0], self.rank(self.at(o["peer"], p)) if "peer" in o else None) + tuple(self.chunks(o[key], p) for key in "xy" if key in o)
                for o, p in points if self.at(o["x"]["at"], p) is not None]
         return [out] if move["together"] and out else [[x] for x in out]
-    def compare(self, ccc, arguments, root):
-        n = math.prod(self.sizes)
-        real, counts = program(ccc, ["-n", str(n)] + ["-D%s=%d" % x for x in zip(self.c["factors"], self.sizes)] + (["-D%s=%d" % (self.c["root"], root)] if self.c["root"] else []) + arguments, self.c["schedule"])
-        made = {(r,): [s for move in self.c["moves"] for s in (self.call if "callee" in move else self.step)(move, self.digits(r))] for r in range(n)}
-        say(real is not None and list(counts.items()) == [(b["name"], self.size(b)) for b in self.c["buffers"] if b["promised"]], "buffers for " + str(self.sizes))
-        promised(self.c, arguments, list(counts))
+    def compare(self, real, counts):
+        made = {(r,): [s for move in self.c["moves"] for s in (self.call if "callee" in move else self.step)(move, self.digits(r))] for r in range(math.prod(self.sizes))}
+        say(list(counts.items()) == [(b["name"], self.size(b)) for b in self.c["buffers"] if b["promised"]], "buffers for " + str(self.sizes))
         made, real = ({r: [sorted(s, key=lambda o: o[:2]) for s in v] for r, v in x.items() if v} for x in (made, real))
         say(made == real, "the operations for " + str(self.sizes))
+def each(c, ccc, arguments, n):
+    for factors in itertools.product(range(1, n + 1), repeat=len(c["factors"])):
+        texts = programs(ccc, ["-D%s=%d" % x for x in zip(c["factors"], factors)] + arguments, c, n)
+        rest, other = divmod(n, math.prod(factors))
+        say(sorted(texts) == ([] if other else list(range(n if c["root"] else 1))), "whether N = %d can be cut by %s, with each root" % (n, factors))
+        for root, (real, counts) in texts.items(): Sizes(c, [*factors, rest], root, callees(c, n)).compare(real, counts)
+@functools.cache
+def operations_of(k, most): return operations(json.loads(k), most)
+def callees(c, n):
+    """Their operations, for groups of up to the next power of two."""
+    return {k: operations_of(k, 1 << n.bit_length()) for k in {json.dumps(x["callee"]) for x in c["moves"] if "callee" in x}}
 def main(c, arguments):
-    ccc, *arguments = arguments
-    most = beyond(arguments, 5)
-    callees = {k: operations(json.loads(k), most) for k in {json.dumps(x["callee"]) for x in c["moves"] if "callee" in x}}
-    for sizes in itertools.product(range(1, most + 1), repeat=len(c["factors"]) + 1):
-        n = math.prod(sizes)
-        for root in ({0, n - 1} if c["root"] else {0}) if 2 <= n <= max(most, 8) else (): Sizes(c, sizes, root, callees).compare(ccc, arguments, root)
-    say(program(ccc, ["-n", "3"] + ["-D%s=2" % x for x in c["factors"]] + arguments, c["schedule"])[0] is None, "that no other N is possible")
-    print("ok - %s: it is the text's, whose factors are read up to %d" % (c["schedule"], most))
+    compare(c, arguments, 12 if c["root"] or len(c["factors"]) > 1 else 32, each, ", and each way to cut it by %s up to N," % " and ".join(c["factors"]))
 checked(main, 3)

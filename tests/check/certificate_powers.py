@@ -1,10 +1,10 @@
 """Checks a certificate of `ccc check --certificate` that has powers of two: that its moves keep its contract for every N.
 
-usage: certificate_powers.py CERTIFICATE [--callee]
+usage: certificate_powers.py CERTIFICATE [--callee PARTS]
 
 Everything is proved for all N, by automata, from the certificate alone. Whether its moves and its
 contract are a text's is certificate_powers_text.py's to say: both must say ok. With --callee it is
-that of a callee, which must be possible for each N >= 1.
+that of a callee, which must be possible for each N >= 1, of a buffer of that many chunks: 1 or N.
 """
 import itertools
 from certificate_automata import *
@@ -21,7 +21,24 @@ class Proof:
         few = both(every, total(1 << 16, False, N=-1))
         bounds = [bound for bound in (every, few) if any(same(both(self.ranks, bound), both(x, bound)) for x in (every, Automaton(["N"], [{0: 0, 1: 1}, {0: 1}], {1})))]
         say(bounds, "every N, or every power of two, up to the most that ccc takes")
-        self.most = "" if bounds[0] is every else " up to 65536"
+        self.most = ("" if within(every, self.ranks) or within(few, self.ranks) else " that is a power of two") + ("" if bounds[0] is every else ", up to 65536")
+        across = max([c["given"]] + [len(m["holds"]) for m in c["moves"] if m["op"] == "loop"]) # others live for a trip only
+        for i, a in enumerate(self.buffers):
+            below = some(both(named(a, chunk="value"), total(0, False, value=1, chunk=-1)), "value")
+            say(within(below, a) and {*a.tracks} <= ({"N", "root", "chunk"} if i < across else {*self.KEY, "chunk"}), "chunks from 0")
+        self.form(c["moves"], {"N", "root", "rank"})
+    KEY, MOVED = ("N", "D", "root", "rank"), {"messages": {"from", "chunk", "offset"}, "cells": {"chunk", "source"}}
+    def form(self, moves, key):
+        """Loops are not in loops, and only in them are numbers of D; messages are of sends and receives, cells of all else."""
+        for m in moves:
+            if m["op"] == "loop":
+                say("D" not in key and all({*read(m[x]).tracks} <= {"N", "root", "D"} for x in ("trips", "first", "last")) and
+                    all({*read(h).tracks} <= {*self.KEY, "chunk", "q", "index"} for h in m["holds"]), "a loop's numbers")
+                self.form(m["body"], key | {"D"})
+                continue
+            what = "messages" if m["op"] in ("send", "recv", "reduce") else "cells"
+            say(m["op"] in ("send", "recv", "reduce", "copy", "reduce into") and {what} == {*m} & {*self.MOVED}, "what line %d does" % m["line"])
+            say({*read(m[what]).tracks} <= key | self.MOVED[what] and all(m[x] in range(len(self.buffers)) for x in ("buffer", "source")), "numbers of line %d" % m["line"])
     def one(self, a, track, *keys):
         """No two values of a track where the keys agree."""
         a = some(a, *[t for t in a.tracks if t != track and t not in keys])
@@ -40,6 +57,7 @@ class Proof:
         pairs = some(a, "offset", "chunk")
         for b, block in state["sent"].values():
             say(block != m["block"] or empty(both(pairs, some(b, "offset", "chunk"))), "a free FIFO for line %d" % m["line"])
+        say(m["slot"] not in state["sent"], "a message of its own for line %d" % m["line"])
         state["sent"][m["slot"]], state["kept"][m["slot"]] = (a, m["block"]), state["holds"][m["source"]]
     def receive(self, m, state):
         a, (sent, block) = self.message(m), state["sent"].pop(m["slot"], (None, None))
@@ -141,6 +159,6 @@ def main(c, arguments):
     proof = Proof(c)
     proof.all()
     every = both(less("rank", "N"), less("root", "N")) if c["root"] else less("rank", "N")
-    say(arguments != ["--callee"] or same(proof.possible, every), "that each N >= 1 is possible")
+    if arguments: say(same(proof.possible, every) and same(proof.buffers[0], less("chunk", "N") if arguments == ["--callee", "N"] else total(0, True, chunk=1)), "each N >= 1, and %s chunks" % arguments[1:])
     print("ok - %s: %s for every N%s" % (c["schedule"], c["contract"], proof.most))
 checked(main, 2)

@@ -1,7 +1,8 @@
 """Constraints on sums of integers, refuted by Fourier-Motzkin elimination with exact integers,
 tightened by their greatest common divisors: what is found empty is empty. Forms are dictionaries
 from variables to factors, with 1 for the constant; a constraint is (">=" or "=", form)."""
-import math
+import itertools, math
+from certificate_form import say
 def add(a, b, k=1): return {v: c for v in {**a, **b} if (c := a.get(v, 0) + k * b.get(v, 0))}
 def number(n): return {1: n} if n else {}
 def ge(a, b): return (">=", add(a, b, -1))
@@ -13,11 +14,8 @@ def put(c, i, v):
 def solve_equal(c):
     """Puts equalities with a factor of 1 or -1 into the others."""
     while True:
-        for i, (kind, f) in enumerate(c):
-            v = next((v for v in f if kind == "=" and v != 1 and abs(f[v]) == 1), None)
-            if v is not None: break
-        else:
-            return c
+        i, v = next(((i, v) for i, (kind, f) in enumerate(c) for v in f if kind == "=" and v != 1 and abs(f[v]) == 1), (0, None))
+        if v is None: return c
         c = put(c, i, v)
 def tight(f):
     d = math.gcd(*[k for v, k in f.items() if v != 1])
@@ -67,3 +65,19 @@ def at(s, point, names=("N", "R")):
     for k, p in zip(s[1:], [{v: 1} for v in names] + list(point)): f = add(f, p, k)
     return f
 def pieces(list_, point, names=("N", "R")): return [([(k, at(s, point, names)) for k, s in p["if"]], [at(s, point, names) for s in p["to"]]) for p in list_]
+def whole(given, list_, point, names=("N", "R")):
+    """Whether these pieces have one value where `given` does, and nowhere two."""
+    g = [c for c, _ in pieces(list_, point, names)]
+    return covered(given, g) and all(empty(a + b) for a, b in itertools.combinations(g, 2))
+def formed(x):
+    """Whether each piece has conditions of the two kinds, and sums of integers."""
+    if not isinstance(x, (dict, list)): return True
+    if not isinstance(x, dict) or "if" not in x: return all(map(formed, x.values() if isinstance(x, dict) else x))
+    return all(k in ("=", ">=") for k, _ in x["if"]) and all(type(v) is int for s in x["to"] + [s for _, s in x["if"]] for v in s)
+def trips_end(o, d, n):
+    """Where an operation's trips end for n ranks: at k * N, or more."""
+    p, trips = [{"p%d" % i: 1} for i in range(d)], [e["value"] for e in o["place"] if e["kind"] == "trip"]
+    for k, more in (0, 9), (1, 0), (1, 9), (2, 9), (4, 9):
+        end = add(number(more), {"N": k} if k else {})
+        if all(empty(g + [ge({"N": 1}, {1: 1}), ge(p[v], end)]) for g, _ in pieces(o["points"], p) for v in trips): return k * n + more
+    say(False, "an end to the loops of line %d" % o["line"])

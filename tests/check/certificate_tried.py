@@ -1,22 +1,16 @@
 """Checks a certificate of `ccc check --certificate` where `where` admits a few N only.
 
-usage: certificate_tried.py CERTIFICATE CCC [ccc's arguments, the schedule last]
+usage: certificate_tried.py CERTIFICATE [--up-to N] CCC [ccc's arguments, the schedule last]
 
-It says which N are possible. That these are few is proved for all N, and compared with those that
-ccc refuses; each of them is run with one slot in each FIFO. That decides for all runs: what a rank
+It says which N are possible. That these are few is proved for all N, and for N up to 64, or as said,
+ccc must refuse all others; each of them is run with one slot in each FIFO. That decides for all runs: what a rank
 can do never depends on the order in which others do theirs, as long as nothing races in a step.
 """
 import collections, itertools
 from certificate_form import *
 from certificate_program import *
 from certificate_sums import *
-MOST, COMPARED = 32, 32 # N that are run, and N of which it is asked whether ccc refuses them
-def operations(ccc, arguments, schedule):
-    """Of each rank: its steps; nothing else may be in its text. And the buffers' sizes."""
-    steps, sizes = program(ccc, arguments, schedule, chunks)
-    say(steps, "that %s is possible" % " ".join(arguments[:2]))
-    say(all(len(r) == 1 for r in steps), "a text without blocks of a par")
-    return {r: v for (r,), v in steps.items()}, sizes
+MOST = 32 # ranks that are run
 def races(step):
     """Whether an operation touches a chunk that another one of its step writes."""
     def uses(op): return [(c, kind) for part, kind in zip(op[3:], ("w" if op[1] in ("recv", "reduce") and op[2] is not None else "r", "w")) for c in part]
@@ -69,23 +63,19 @@ def contract(name, n, sizes, holds):
         ranks = [i // block] if many else [0] if name in ("broadcast", "scatter") else range(n)
         chunk = (i % block if many else i) + (rank * block if mine else 0)
         say(holds.get((rank, (last, i))) == frozenset((q, chunk) for q in ranks), "the contract for N = %d" % n)
-def main(c, arguments):
-    ccc, *arguments = arguments
-    rank, N = {"rank": 1}, {"N": 1}
-    possible = [g for g, _ in pieces(c["possible"], [rank] + [{}] * (c["numbers"] - 1))]
-    say(all(empty(g + [ge(N, number(MOST + 1))]) for g in possible), "that few N are possible")
-    few = [n for n in range(2, MOST + 1) if value_at(c["possible"], [1, n] + [0] * (1 + c["numbers"])) is not None]
-    for n in range(2, beyond(arguments, COMPARED) + 1):
-        given = ["-n", str(n)] + arguments
-        if n not in few:
-            say(program(ccc, given, c["schedule"])[0] is None, "that N = %d is not possible" % n)
-            continue
-        steps, sizes = operations(ccc, given, c["schedule"])
-        promised({**c, "root": ""}, arguments, list(sizes))
+def each(c, ccc, arguments, n):
+    texts, admitted = programs(ccc, arguments, c, n, chunks), value_at(c["possible"], [1, n] + [0] * (1 + c["numbers"])) is not None
+    say(admitted == bool(texts), "whether N = %d is possible" % n)
+    for steps, sizes in texts.values():
+        say(all(len(r) == 1 for r in steps), "a text without blocks of a par")
+        steps, first = {r: v for (r,), v in steps.items()}, list(sizes)[0]
         say(not any(races(s) for v in steps.values() for s in v), "that nothing races for N = %d" % n)
-        first = list(sizes)[0]
         run = Run(steps, {(r, (first, i)): frozenset([(r, i)]) for r in range(n) for i in range(sizes[first])})
         run.all()
         contract(c["contract"], n, sizes, run.holds)
-    print("ok - %s: %s for every N, which is %s" % (c["schedule"], c["contract"], ", ".join(map(str, few))))
+def main(c, arguments):
+    possible = [g for g, _ in pieces(c["possible"], [{"rank": 1}] + [{}] * (c["numbers"] - 1))]
+    say(formed(c) and all(empty(g + [ge({"N": 1}, number(MOST + 1))]) for g in possible), "that few N are possible")
+    few = [str(n) for n in range(2, MOST + 1) if value_at(c["possible"], [1, n] + [0] * (1 + c["numbers"])) is not None]
+    compare({**c, "root": ""}, arguments, 64, each, "", "this text is possible for %s only, and keeps %s; beyond that it was not looked at" % (", ".join(few), c["contract"]))
 checked(main, 4)

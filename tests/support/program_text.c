@@ -243,6 +243,8 @@ static bool read_program(struct run *r)
 		return fail(r, "no N");
 	r->nranks = atoi(n + 4);
 	while (next_line(r) && r->line[0]) {
+		if (!strncmp(r->line, "implements ", 11))
+			continue;
 		if (r->nbuffers == BUFFERS)
 			return fail(r, "too many buffers");
 		if (sscanf(r->line, "%63[A-Za-z0-9_]: %d block%*[s] of %d", name, &blocks,
