@@ -362,8 +362,10 @@ static void look_further(struct session *s, struct job *j)
 		return;
 	j->every = every(s, j);
 	j->looked = true;
+	/* Each rank runs the text, and evaluates its tables. */
+	uint64_t text = s->module->main->source->len / 16;
 	for (uint32_t ranks = 17; ranks <= FURTHER && !j->every.proved; ranks++) {
-		if (spent + 8 * one > FURTHER_OPS)
+		if (spent + 8 * (one + text * ranks) > FURTHER_OPS)
 			return;
 		run_ranks(s, j, ranks, true);
 		if (s->diags.errors || s->status)

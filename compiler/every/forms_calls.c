@@ -9,6 +9,9 @@
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/forms.h"
 
+#define MOST_ENTRIES \
+	512u /* of a table: each is a piece of what it gives, and pieces are met in pairs */
+
 void forms_set(struct forms *f, const struct symbol *s, isl_pw_aff *v)
 {
 	struct bound *b = &f->bound[s->id];
@@ -30,6 +33,10 @@ bool forms_bind(struct walk *w, const struct symbol *s, const struct expr *e)
 
 struct entries *forms_entries(struct walk *w, const struct expr *table)
 {
+	if (table->nargs > MOST_ENTRIES) {
+		forms_fail(w->f, table->span, "a table of more than %u entries", MOST_ENTRIES);
+		return NULL;
+	}
 	struct entries *t = ARENA_MAKE(w->f->arena, struct entries, .n = 0);
 
 	t->v = ARENA_ARRAY(w->f->arena, isl_pw_aff *, table->nargs + 1);

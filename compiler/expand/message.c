@@ -271,7 +271,6 @@ static void help_peer(struct cursor *v, struct diag *r, const struct expr *e, in
 	const char *text = lang_expr_text(v->arena, e);
 	int64_t number = whole ? -1 : number_in_group(v, peer);
 	bool simple = e->kind == E_NAME || e->kind == E_INT;
-
 	const char *open = simple ? "" : "(", *close = simple ? "" : ")";
 
 	if (peer == g->number && e->kind == E_BINARY && e->op == OP_BXOR)
