@@ -160,27 +160,33 @@ static void remark(struct msccl_export *x, const char *text)
 		diag_note(x->c->diags, x->remarks, NOWHERE, "%s", text);
 }
 
-/* What the file's end depends on: the least slots with a message a step, and a chunk. */
-static void remark_slots(struct msccl_export *x, uint32_t steps, uint32_t chunks)
+/* What the file's end depends on: the least slots with a message a step, and a chunk. The reader of
+ * MSCCL XML calls it a deadlock where a slot takes a chunk: so it is a warning here (W0601). */
+static void warn_slots(struct msccl_export *x, uint32_t steps, uint32_t chunks)
 {
-	struct arena *a = x->arena;
+	struct diags *d = x->c->diags;
+	struct diag *g;
 
 	if (chunks && chunks <= x->slots)
 		return;
 	if (steps > x->slots)
-		remark(x,
-		       arena_printf(a, "the file waits for ever where %s has fewer than %u slots",
-				    x->protocol, steps));
+		g = diag_warn(d, W_EXECUTOR, x->schedule->name.span, NO_RANK,
+			      "the file waits for ever where %s has fewer than %u slots",
+			      x->protocol, steps);
 	else
-		remark(x, arena_printf(a,
-				       "the file waits for ever where %s has fewer slots than "
-				       "large messages have chunks, which then go one a slot",
-				       x->protocol));
-	remark(x, chunks ? arena_printf(a, "%u slots are enough for every size", chunks)
-			 : arena_printf(a, "more than %u slots are needed where a chunk fills one",
-					MSCCL_SLOTS));
+		g = diag_warn(d, W_EXECUTOR, x->schedule->name.span, NO_RANK,
+			      "the file waits for ever where %s has fewer slots than large "
+			      "messages have chunks, which then go one a slot",
+			      x->protocol);
+	if (!g)
+		return;
+	if (chunks)
+		diag_note(d, g, NOWHERE, "%u slots are enough for every size", chunks);
+	else
+		diag_note(d, g, NOWHERE, "more than %u slots are needed where a chunk fills one",
+			  MSCCL_SLOTS);
 	if (x->slots < MSCCL_SLOTS)
-		diag_help(x->c->diags, x->remarks, "--protocols=ll has %u slots", MSCCL_SLOTS);
+		diag_help(d, g, "--protocols=ll has %u slots", MSCCL_SLOTS);
 }
 
 /* Whether the file is right, and ends with the slots that there are. Returns 0 or the exit status,
@@ -201,7 +207,7 @@ static int prove(struct msccl_export *x)
 		return internal_error(x, "out of place");
 	if (x->in_place && !export_run(x, true, MSCCL_SLOTS, false, &ends))
 		return internal_error(x, "in place");
-	remark_slots(x, steps, least_slots(x, true, MSCCL_SLOTS));
+	warn_slots(x, steps, least_slots(x, true, MSCCL_SLOTS));
 	return 0;
 }
 

@@ -243,8 +243,11 @@ refuses "what takes more slots than there are" 'more than 8 slots' "$tmp/deeper.
 
 # ---- what depends on the executor ------------------------------------------------------------
 status "a schedule that takes six slots" 0 "$ccc" "$tmp/deep.ccs" -n 2 --emit=msccl-xml -o "$tmp/deep.xml"
-says "... waits for ever with Simple's" "$tmp/err" 'waits for ever where Simple has fewer than 6 slots'
+says "... waits for ever with Simple's" "$tmp/err" 'warning: the file waits for ever where Simple has fewer than 6 slots.*W0601'
 says "... not with LL's" "$tmp/err" 'help: --protocols=ll has 8'
+rm -f "$tmp/deep.xml"
+status "... with -Werror" 1 "$ccc" "$tmp/deep.ccs" -n 2 -Werror --emit=msccl-xml -o "$tmp/deep.xml"
+holds "... is not written" test ! -e "$tmp/deep.xml"
 status "... which it is given" 0 "$ccc" "$tmp/deep.ccs" -n 2 --protocols=ll --emit=msccl-xml -o "$tmp/deep.xml"
 holds "... and nothing is said of slots" sh -c "! grep slots '$tmp/err'"
 status "one root" 0 "$ccc" schedules/binomial_scatter.ccs -D R=1 -n 4 --emit=msccl-xml
