@@ -3,6 +3,7 @@
 import ctypes
 import operator
 import threading
+from contextlib import suppress
 from types import TracebackType
 from typing import (
     Any,
@@ -24,7 +25,7 @@ from .native import ID_BYTES, RANK_MAX, Procs, as_int, check, library
 
 _NO_COLOR = -1  # CCS_NO_COLOR
 _DESCRIPTION = 512  # bytes of ccs_comm_describe's text
-_ABORTED = 10  # seconds that calls take to end after abort(), at most
+ABORTED = 10  # seconds that calls take to end after abort(), at most
 
 
 def _as_key(value: object) -> int:
@@ -45,6 +46,17 @@ def _free(handles: List[ctypes.c_void_p]) -> None:
 
 
 _living: "Living[Comm]" = Living()
+
+
+def abort_all(error: BaseException) -> None:
+    """At the process's end by an exception: calls under way fail, as far as they can."""
+    for comm in _living:
+        with suppress(CcsError):
+            comm.abort(_why(error))
+
+
+def _why(error: Optional[BaseException]) -> str:
+    return f"its process ends by {type(error).__name__}: {error}" if error else "its process ends"
 
 
 def _end() -> None:
@@ -395,14 +407,13 @@ class Comm:
             return
         idle = self._lock.acquire(blocking=False)
         if error is not None or not idle or self.pending.is_busy:
-            name = f" by {type(error).__name__}: {error}" if error else ""
             try:
-                self.abort(f"its process ends{name}")
+                self.abort(_why(error))
             except CcsError:
                 keep_for_ever(self)
                 return
-        if idle or self._lock.acquire(timeout=_ABORTED):
-            self._close(_ABORTED)
+        if idle or self._lock.acquire(timeout=ABORTED):
+            self._close(ABORTED)
         else:
             keep_for_ever(self)
 

@@ -16,7 +16,7 @@ from typing import Any, Callable, List, Optional
 import torch
 import torch._C._distributed_c10d as _c10d
 
-from ..comm import Comm
+from ..comm import ABORTED, Comm, abort_all
 from ..ends import Living, freed_with, reason
 from ..errors import ArgumentError, CcsError, Status
 from ..messages import Message
@@ -82,10 +82,13 @@ _living: "Living[Worker]" = Living()
 
 def end_all() -> None:
     """At the process's end: waits until the calls of all groups are done, and gives their
-    communicators back. After an exception comm.py does that alone."""
-    if reason() is None:
-        for worker in [worker for worker in _living if worker.end_soon()]:
-            worker.join()
+    communicators back. After an exception the calls fail first; threads must not be inside torch
+    when the interpreter ends."""
+    error = reason()
+    if error is not None:
+        abort_all(error)
+    for worker in [worker for worker in _living if worker.end_soon()]:
+        worker.join(None if error is None else ABORTED)
 
 
 @dataclass(frozen=True)

@@ -218,9 +218,9 @@ class Worker:
         self._gate.release()
         return True
 
-    def join(self) -> None:
-        """Waits for that."""
-        if self._thread is None:
+    def join(self, seconds: Optional[float] = None) -> None:
+        """Waits for that, or does it; with a limit it only waits."""
+        if self._thread is None and seconds is None:
             self._loop()
-        elif self._thread is not threading.current_thread():
-            self._thread.join()
+        elif self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(seconds)
