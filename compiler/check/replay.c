@@ -232,10 +232,8 @@ static void no_value(struct replay *r, const struct runner *w, const struct op *
 		diag_note(r->c->diags, g, NOWHERE,
 			  "rank %u neither receives nor copies anything into %s", w->rank, name);
 	if (!at.lo)
-		diag_help(r->c->diags, g,
-			  "give it a value first, as by: copy X into %s, or: recv %s "
-			  "from P",
-			  name, name);
+		diag_help(r->c->diags, g, "copy something into %s before this, or receive it there",
+			  name);
 }
 
 /* The value of a cell as the operation reads it; `initial` as in OP_INITIAL. */

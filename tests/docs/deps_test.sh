@@ -71,7 +71,7 @@ for list in tests/wheels/*.txt; do
 done
 # shellcheck disable=SC2046
 others=$(grep -lE 'pip[0-9]? (install|download)|pip", "install' $(find Makefile .ci tests bench docs/install.mk editors -type f \
-	\( -name '*.sh' -o -name '*.mk' -o -name '*.py' -o -name Makefile -o -name run \)) | grep -vxE 'tests/(deps|docs/deps_test|python/python_test)\.sh')
+	\( -name '*.sh' -o -name '*.mk' -o -name '*.py' -o -name Makefile -o -name run \)) | grep -vxE '(tests/(deps|docs/deps_test|python/(python|wheel)_test)\.sh|docs/install\.mk)')
 if [ -z "$others" ]; then ok "nothing else fetches from there"; else not_ok "nothing else fetches from there" "$others"; fi
 says "(python_test.sh installs without an index)" tests/python/python_test.sh '--no-build-isolation --no-deps --no-index'
 exit $failed

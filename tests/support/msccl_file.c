@@ -431,6 +431,4 @@ void mx_print(const struct mx_file *f, struct rng *g, FILE *out)
 	for (int r = 0; r < f->ranks; r++) /* in any order */
 		print_gpu(f, (first + r) % f->ranks, g, out);
 	fprintf(out, "</algo>\n");
-	if (maybe(g))
-		fprintf(out, "Failed: <8 chunks & more\n");
 }

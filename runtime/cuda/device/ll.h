@@ -119,14 +119,15 @@ CCS_FN bool ccs_plain_make(const struct ccs_known &b, uint32_t k, struct ccs_pla
 	low = 0;
 	rows = 0;
 	const uint8_t *from_a =
-		f.form & CCS_DEV_A ? ccs_brief_cell(b, f.a, f.form & CCS_DEV_A_INITIAL, &own, &low,
-						    &rows)
-				   : none;
+		f.form & CCS_DEV_A
+			? ccs_brief_cell(b, f.a, f.form & CCS_DEV_A_INITIAL, &own, &low, &rows)
+			: none;
 	const uint8_t *from_b =
-		f.form & CCS_DEV_B ? ccs_brief_cell(b, f.b, f.form & CCS_DEV_B_INITIAL, &own, &low,
-						    &rows)
-				   : none;
-	uint8_t *dst = f.form & CCS_DEV_DST ? ccs_brief_cell(b, f.dst, false, &own, &low, &rows) : 0;
+		f.form & CCS_DEV_B
+			? ccs_brief_cell(b, f.b, f.form & CCS_DEV_B_INITIAL, &own, &low, &rows)
+			: none;
+	uint8_t *dst =
+		f.form & CCS_DEV_DST ? ccs_brief_cell(b, f.dst, false, &own, &low, &rows) : 0;
 	const uint32_t n = ccs_rest(b, len, lo);
 	const uint32_t sent = (n + CCS_PER_UNIT - 1) / CCS_PER_UNIT;
 	/* a message without data is a unit, too (ll.h) */
