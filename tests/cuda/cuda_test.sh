@@ -61,7 +61,7 @@ faked "$ccc" $ring -n 2..8 --arch=sm_80,sm_90,sm_80 --kernels=float16:max,all:pr
 kernels() { tr '\0' '\n' <"$1" | grep -ac '^FAKE CUBIN'; }
 holds "float32 sum in each protocol" test "$(kernels "$tmp/ring.so")" = 2
 holds "... by default, too" test "$(kernels "$tmp/default.so")" = 2
-holds "--arch, --kernels: 14 keys, 2 protocols, 2 GPUs" test "$(kernels "$tmp/more.so")" = 56
+holds "--arch, --kernels: 16 keys, 2 protocols, 2 GPUs" test "$(kernels "$tmp/more.so")" = 64
 status "a module with kernels runs on the CPU" 0 "$ccrun" -n 4 "$tmp/ring.so" -e 4K
 
 # ---- ccrun: what is missing -------------------------------------------------------------------
