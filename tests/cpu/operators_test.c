@@ -427,7 +427,8 @@ static const char turned_text[] = "contract pair(in a[C], out b[C])\n"
 				  "  }\n"
 				  "}\n";
 
-static struct ccs_module *made_module(const char *text)
+/* *bytes: what is to be freed behind the module. */
+static struct ccs_module *made_module(const char *text, void **bytes)
 {
 	struct make what = { .text = text, .least = N, .most = N, .slots = 8 };
 	struct ccs_module *m = NULL;
@@ -435,7 +436,7 @@ static struct ccs_module *made_module(const char *text)
 
 	if (make_module(&what, &made) == MADE)
 		ccs_module_open(&m, made.bytes, made.len);
-	free(made.bytes);
+	*bytes = made.bytes;
 	return m;
 }
 
@@ -464,8 +465,9 @@ static void test_out_of_order(const struct place *at)
 
 	is(ccs_user_op_create(&op, multiply, NULL, 16, 0), CCS_OK, NULL, "an operator");
 	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		void *bytes = NULL;
 		struct ccs_module *m =
-			of[i].text ? made_module(of[i].text) : team_module(of[i].module);
+			of[i].text ? made_module(of[i].text, &bytes) : team_module(of[i].module);
 		ccs_status s = ccs_run_user_op(m, x, x, 8, CCS_INT8, op, of[i].root, c, NULL);
 
 		all_say(at,
@@ -474,6 +476,7 @@ static void test_out_of_order(const struct place *at)
 				is(s, CCS_EUNSUPPORTED, of[i].why, of[i].module),
 			"refused, as it would not be in order", of[i].module);
 		ccs_module_free(m);
+		free(bytes);
 	}
 	is(ccs_user_op_free(op), CCS_OK, NULL, "its end");
 }
