@@ -186,13 +186,21 @@ static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool qu
 	return admitted;
 }
 
+/* "`where` admits": all that may have refused some N. */
+static const char *admits(struct session *s, const struct decl *d)
+{
+	bool topology = d->topology && d->topology->where;
+
+	return every_admits(&s->arena, d, (d->where ? BY_WHERE : 0) | (topology ? BY_TOPOLOGY : 0));
+}
+
 static void none_admitted(struct session *s, const struct job *j, const char *which)
 {
 	const struct decl *d = j->schedule;
 
 	s->diags.phase = PHASE_EXPAND;
 	diag_add(&s->diags, SEV_ERROR, 205, d->where ? d->where->span : d->name.span, NO_RANK,
-		 "%s: `where` admits no N %s", d->name.name, which);
+		 "%s: %s no N %s", d->name.name, admits(s, d), which);
 }
 
 /* The Ns that were asked for, up to the first that is wrong. */
@@ -212,8 +220,8 @@ static void run_asked(struct session *s, struct job *j)
 	}
 	if (!any && !s->o->sheet) /* which has a line for that */
 		diag_add(&s->diags, SEV_NOTE, 0, j->schedule->name.span, NO_RANK,
-			 "%s is not checked: its `where` admits no N of -n",
-			 j->schedule->name.name);
+			 "%s is not checked: %s no N of -n", j->schedule->name.name,
+			 admits(s, j->schedule));
 }
 
 static void run_schedule(struct session *s, struct job *j)

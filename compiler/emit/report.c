@@ -422,7 +422,9 @@ static bool print_json(const struct decl *schedule, const struct finding *v, siz
 
 	if (every)
 		failed |= json_object_set_new(o, "every_n", json_boolean(every->proved));
-	if (every && !every->proved)
+	if (every && every->proved)
+		failed |= json_object_set_new(o, "every_n_of", json_string(every->of));
+	else if (every)
 		failed |= json_object_set_new(o, "every_n_why", json_string(every->why));
 	for (enum key k = RANKS; k < NKEYS && !failed; k++) {
 		if (is_silent(k, v, n))

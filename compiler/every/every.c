@@ -30,7 +30,7 @@ static void keep_words(struct arena *to, const struct forms *f, const struct hol
 	e->invariants = v;
 }
 
-/* Whether `where` admits only Ns that were tried, each by itself: then nothing is left to prove. */
+/* Whether each admitted N was tried by itself: then nothing is left to prove. */
 static bool all_tried(const struct forms *f)
 {
 	if (f->root || !f->context)
@@ -62,8 +62,8 @@ static struct every affine_prove(struct ctx *c, const struct instance *in, uint3
 	const char *why = isl_ctx_last_error(f.isl) == isl_error_quota ? "it takes too long"
 			  : f.why				       ? f.why
 								       : "isl refuses it";
-	e.of = f.some ? "every N >= 2 that `where` admits" : "every N >= 2";
-	e.some = f.some;
+	e.of = every_claim(c->arena, in->schedule, f.some, 0);
+	e.some = f.some != 0;
 	if (e.proved)
 		keep_words(c->arena, &f, p.holdings, &e);
 	if (e.proved && f.rendezvous)
@@ -121,6 +121,24 @@ static struct every sets_prove_called(struct ctx *c, const struct instance *in, 
 	return sets_prove(c, in, certificate);
 }
 #endif
+
+const char *every_admits(struct arena *to, const struct decl *schedule, unsigned by)
+{
+	bool two = by == (BY_WHERE | BY_TOPOLOGY);
+
+	if (by == BY_WHERE)
+		return "`where` admits";
+	return arena_printf(to, "%sthe topology %s admit%s", two ? "`where` and " : "",
+			    schedule->topology->name.name, two ? "" : "s");
+}
+
+const char *every_claim(struct arena *to, const struct decl *schedule, unsigned by, uint32_t most)
+{
+	const char *text = most ? arena_printf(to, "every N from %u to %u", LEAST, most)
+				: arena_printf(to, "every N >= %u", LEAST);
+
+	return by ? arena_printf(to, "%s that %s", text, every_admits(to, schedule, by)) : text;
+}
 
 bool every_has_link(const struct stmt *s)
 {

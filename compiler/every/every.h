@@ -30,13 +30,16 @@
 
 #define EVERY_TRIED 16 /* all N up to this that are admitted were right when they were tried */
 
+/* Which `where` leaves out some N or roots: the schedule's; its topology's, beyond that one. */
+enum { BY_WHERE = 1, BY_TOPOLOGY = 2 };
+
 struct every {
 	bool proved;
 	const char *of; /* proved: "every N >= 2", "every N from 2 to 65536 that `where` admits" */
 	const char
 		*why;  /* not proved: why, one clause; proved: why it has no certificate, or NULL */
 	uint32_t line; /* ... and in which line; or 0 */
-	bool some;     /* proved: not of every N, but of those that `where` admits, or of a bound */
+	bool some;     /* proved: not of every N, but of those that are admitted, or of a bound */
 	bool powers;   /* ... powers of two or bits, which are not affine */
 	const char *const *invariants; /* proved: in words, one for each operation that writes */
 	uint32_t ninvariants;
@@ -51,6 +54,14 @@ struct every every_prove(struct ctx *c, const struct instance *in, bool certific
 /** The same of a schedule that another one calls in its groups, for every N >= 1: no N was
  *  tried. */
 struct every every_prove_called(struct ctx *c, const struct instance *in, bool certificate);
+
+/** "`where` admits", "the topology torus admits", "`where` and the topology torus admit", as `by`
+ *  has it, which is not 0. */
+const char *every_admits(struct arena *to, const struct decl *schedule, unsigned by);
+
+/** What a proof is of: "every N >= 2 that `where` admits", or from 2 to `most` where that is not
+ *  0; all of these N where `by` is 0. */
+const char *every_claim(struct arena *to, const struct decl *schedule, unsigned by, uint32_t most);
 
 /** Whether a topology's text has links, so that other pairs have none. */
 bool every_has_link(const struct stmt *s);

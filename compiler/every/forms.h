@@ -66,7 +66,7 @@ struct forms {
 	uint32_t least;	  /* N from here on */
 	bool part;	  /* a part of a schedule: not a contract but all of buffer 0 counts */
 	isl_set *context; /* all points whose N, root and rank are possible */
-	bool some;	  /* `where` does not admit every N and root */
+	unsigned some;	  /* not every N and root is admitted: BY_WHERE, BY_TOPOLOGY */
 	struct form *ops;
 	uint32_t nops, capops;
 	struct form_buffer *buffers; /* those of the schedule come first, in its order */

@@ -246,13 +246,13 @@ static bool is_grid(const struct instance *in)
 	return some && numbers && in->schedule->where;
 }
 
-/* "every N >= 2 that `where` admits, and every X and Y" */
+/* "every N >= 2 that `where` admits, and every X and Y": a topology admits all of these. */
 static const char *claim(struct arena *to, const struct grid *g)
 {
-	const char *text = "every N >= 2 that `where` admits, and every ";
+	const char *text = every_claim(to, g->in->schedule, BY_WHERE, 0);
 
 	for (uint32_t i = 0; i + 1 < g->m; i++)
-		text = arena_printf(to, "%s%s%s", text, i ? " and " : "", g->names[i]);
+		text = arena_printf(to, "%s%s%s", text, i ? " and " : ", and every ", g->names[i]);
 	return text;
 }
 

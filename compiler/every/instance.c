@@ -69,7 +69,8 @@ static bool admit(struct walk *w, const struct decl *d)
 
 	if (!s)
 		return false;
-	w->f->some |= isl_set_is_equal(w->domain, s) != isl_bool_true;
+	if (isl_set_is_equal(w->domain, s) != isl_bool_true)
+		w->f->some |= d == w->f->in->schedule ? BY_WHERE : BY_TOPOLOGY;
 	isl_set_free(w->domain);
 	w->domain = s;
 	isl_set_free(w->f->context);

@@ -154,8 +154,8 @@ struct power_forms {
 	uint32_t least; /* N */
 	bool root;
 	const struct dfa *context; /* N, root and rank that are possible */
-	bool some;
-	struct meaning *meaning; /* of symbols, by id */
+	unsigned some;		   /* not all of them are: BY_WHERE, BY_TOPOLOGY */
+	struct meaning *meaning;   /* of symbols, by id */
 	struct power_buffer *buffers;
 	uint32_t nbuffers, capbuffers, ncontract;
 	uint32_t begun; /* where the contract asks who has begun: a buffer of whom a rank has heard

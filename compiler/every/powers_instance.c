@@ -43,7 +43,8 @@ static bool admit(struct power_walk *w, const struct decl *d)
 
 	if (d->where && !value_where(w, d->where, &s))
 		return false;
-	w->f->some |= !dfa_equal(&w->f->d, s, w->domain);
+	if (!dfa_equal(&w->f->d, s, w->domain))
+		w->f->some |= d == w->f->in->schedule ? BY_WHERE : BY_TOPOLOGY;
 	w->domain = w->f->context = s;
 	return !dfa_is_empty(s) || power_fail(w->f, d->where->span, "no N is admitted");
 }

@@ -271,15 +271,6 @@ static const char *certificate_of(struct arena *to, struct power_forms *f, const
 	return kept;
 }
 
-/* Of which N: all that `where` admits, up to the bound if the text needs one. */
-static const char *claim(struct arena *to, const struct power_forms *f)
-{
-	const char *where = f->some ? " that `where` admits" : "";
-
-	return f->bounded ? arena_printf(to, "every N from 2 to %u%s", LIMIT_RANKS, where)
-			  : arena_printf(to, "every N >= 2%s", where);
-}
-
 struct every powers_prove(struct ctx *c, const struct instance *in, uint32_t least,
 			  bool certificate)
 {
@@ -295,7 +286,7 @@ struct every powers_prove(struct ctx *c, const struct instance *in, uint32_t lea
 		m = (struct moves){ .v = NULL };
 		e.proved = prove(&f, &m, &heads);
 	} while (!e.proved && (f.asks_reversed > f.reversed || f.asks_bound > f.bounded));
-	e.of = claim(c->arena, &f);
+	e.of = every_claim(c->arena, in->schedule, f.some, f.bounded ? LIMIT_RANKS : 0);
 	e.some = f.some || f.bounded;
 	if (e.proved) {
 		keep_words(c->arena, &f, &heads, &e);

@@ -435,6 +435,46 @@ every "a sum of many functions" "$rounds
   }
 }" ' that `where` admits'
 
+# Which `where` a claim leaves N out by: the schedule's, its topology's, or both.
+step='step {
+      send b[lo .. lo + d]         to   peer
+      recv b[theirs .. theirs + d] from peer
+    }
+  }
+}'
+cube="on hypercube
+$rounds
+    $step"
+every "no more than where" "$cube" ' that `where` admits'
+every "a topology that admits fewer" "$(echo "$cube" | sed 's/where.*/where N % 2 == 0/')" \
+	' that `where` and the topology hypercube admit'
+status "... in JSON" 0 "$ccc" check "$tmp/every.ccs" --diagnostics-format=json
+says "... which names it" "$tmp/err" \
+	'"every_n":true,"every_n_of":"every N >= 2 that `where` and the topology hypercube admit"'
+status "... which -n shows" 1 "$ccc" check "$tmp/every.ccs" -n 6
+says "... too" "$tmp/err" '`where` of topology hypercube does not hold'
+every "a topology alone" "$(echo "$cube" | sed /where/d)" ' that the topology hypercube admits'
+around='
+{
+  copy a into b[rank]
+  for s in 0..N-1 {
+    send b[(rank - s) % N] to (rank + 1) % N
+    recv b[(rank - s - 1) % N] from (rank - 1) % N
+  }
+}'
+every "cut without powers" "on nodes(2)$around" ' that the topology nodes admits'
+every "refused above 70" "on torus(N > 70 ? 1 : N, 1)$around" ' that the topology torus admits'
+every "... and by both" "on torus(N > 70 ? 1 : N, 1)
+  where N % 2 == 0$around" ' that `where` and the topology torus admit'
+status "... too, as -n shows" 1 "$ccc" check "$tmp/every.ccs" -n 72
+says "... by its name" "$tmp/err" '`where` of topology torus does not hold'
+echo "schedule s $head on nodes(17)$around" >"$tmp/every.ccs"
+status "a topology that admits none" 1 "$ccc" check "$tmp/every.ccs"
+says "... is named" "$tmp/err" 's: the topology nodes admits no N in 2..16'
+echo "schedule other $head$around" >>"$tmp/every.ccs"
+status "... before one that is checked" 0 "$ccc" check "$tmp/every.ccs" -n 4
+says "... is named too" "$tmp/err" 's is not checked: the topology nodes admits no N of -n'
+
 # ---- products -----------------------------------------------------------------------
 status "compile" 0 "$ccc" $ring -n 2..4 -o "$tmp/ring.so"
 holds "... leaves no other file" test "$(ls "$tmp" | grep -c '^ring')" = 1
