@@ -2,7 +2,7 @@
 
     import array, ccs
 
-    module = ccs.compile("schedules/ring_allreduce.ccs", ranks=4)
+    module = ccs.compile("ring_allreduce", ranks=4)
     buffers = [array.array("f", [rank] * 8) for rank in range(4)]
     with ccs.Comm.tasks(4) as comm:
         module.run(comm, buffers, buffers)      # in place: each now holds 6.0
@@ -29,6 +29,7 @@ from .messages import Batch, Request
 from .native import runtime_version
 from .module import Module
 from .operators import Operator, operators
+from .plans import Plan, PlanBuffer
 from .tuning import Tuning
 from .version import VERSION as __version__
 
@@ -42,6 +43,8 @@ __all__ = [
     "CompileWarning",
     "Module",
     "Operator",
+    "Plan",
+    "PlanBuffer",
     "Request",
     "Status",
     "Tuning",

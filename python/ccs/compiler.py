@@ -58,6 +58,21 @@ def schedule_folders() -> List[str]:
     return [os.path.normpath(os.path.join(binaries, os.pardir, *tail)) for tail in tails]
 
 
+def library_schedule(name: str, *also: str) -> str:
+    """The library's schedule of that name, with or without `.ccs`, or the one in a folder of `also`.
+    CcsError: there is none."""
+    file = name if name.endswith(".ccs") else f"{name}.ccs"
+    folders = [*schedule_folders(), *also]
+    for folder in folders:
+        path = os.path.join(folder, file)
+        if os.path.exists(path):
+            return path
+    raise CcsError(
+        Status.EFILE,
+        f"no such file: '{name}'; the library's are looked for in {' and '.join(folders)}",
+    )
+
+
 def _ranks_option(ranks: Union[int, str, Iterable[int], None]) -> List[str]:
     if ranks is None:
         return []
@@ -182,6 +197,8 @@ def compile(
 ) -> Module:
     """Compiles a `.ccs`, or takes the module from the cache, and loads it.
 
+    path: a file; or, where there is no such file, the name of a schedule of the library, such as
+        "ring_allreduce".
     ranks: a number of ranks, several, or as ccc's -n has them ("2..16", "2,4,8"); None: ccc's
         default.
     target: where it is to run: "cpu", "cuda", or "cpu,cuda". Kernels need NVIDIA's NVRTC.
@@ -189,10 +206,12 @@ def compile(
         most 256 are kept; or, where that is not yours alone, one that goes with the process.
     options: more of ccc(1)'s, such as ("-D", "K=4") or ("--schedule", "ring").
 
-    CompileError: the schedule is wrong, and str() is what ccc says. What ccc warns of is a
-    CompileWarning.
+    CompileError: the schedule is wrong, and str() is what ccc says. CcsError: the library has none
+    of that name, or the module cannot be kept. What ccc warns of is a CompileWarning.
     """
     file = os.fsdecode(path)
+    if not os.path.dirname(file) and not os.path.exists(file):
+        file = library_schedule(file)
     arguments = [*_ranks_option(ranks), f"--target={target}", *options]
     ccc, text = _ccc(), _text(file)
     folder = _user_folder() if cache is None else os.fsdecode(cache)

@@ -27,7 +27,6 @@ from .native import (
     COUNT_MAX,
     RANK_MAX,
     BufferInfo,
-    ModuleInfo,
     RunOptions,
     as_int,
     check,
@@ -36,6 +35,7 @@ from .native import (
 )
 from .operators import Operator, operator_number
 from .options import Options
+from .plans import Plan, buffer_infos, module_info, plan_infos, plans_of
 
 _SIDES = ("send", "receive")
 _DIRECTIONS = ((True, False), (False, True), (True, True))  # ccs_direction: sends, receives
@@ -253,7 +253,17 @@ class Module:
     @property
     def sized(self) -> bool:
         """Whether run() takes sizes."""
-        return bool(self._info().sized)
+        return bool(module_info(self._handle).sized)
+
+    @property
+    def ranks(self) -> Tuple[int, ...]:
+        """The numbers of ranks that it was compiled for, ascending."""
+        return tuple(dict.fromkeys(info.nranks for info in plan_infos(self._handle)))
+
+    @property
+    def plans(self) -> Tuple[Plan, ...]:
+        """What it holds: a plan for each number of ranks and, if it is rooted, each root."""
+        return plans_of(self._handle)
 
     def has(self, nranks: int) -> bool:
         """Whether it was compiled for that number of ranks."""
@@ -392,7 +402,7 @@ class Module:
         given = _for_each_rank(factors, comm, "factors")
         how.add_factors(given, comm.ranks, op, kind, dtype, [rank.place for rank in ranks])
         call = _Call(kind, as_int(root, "root", RANK_MAX), how)
-        if self._info().sized:
+        if self.sized:
             self._take_sizes(call, comm, ranks, sizes, count)
         elif sizes is not None:
             raise ArgumentError(f"{self.schedule} has no `sized` buffer: leave sizes= out")
@@ -444,20 +454,12 @@ class Module:
             raise
         check(end())
 
-    def _info(self) -> ModuleInfo:
-        info = ModuleInfo()
-        check(library().ccs_module_describe(self._handle, ctypes.byref(info)))
-        return info
-
     def _buffers(self, nranks: int, root: int) -> List[BufferInfo]:
         """Those of the plan that a call takes. CcsError: there is none."""
         plan = library().ccs_module_find(self._handle, nranks, root)
         if plan < 0:
             check(library().ccs_module_elements(self._handle, nranks, 0, None, None))
-        infos = [BufferInfo() for _ in range(self._info().buffers)]
-        for i, info in enumerate(infos):
-            check(library().ccs_module_buffer(self._handle, plan, i, ctypes.byref(info)))
-        return infos
+        return buffer_infos(self._handle, plan)
 
     def _take_sizes(
         self,

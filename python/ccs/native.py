@@ -75,6 +75,18 @@ class ModuleInfo(ctypes.Structure):
     ]
 
 
+class PlanInfo(ctypes.Structure):
+    """struct ccs_plan_info"""
+
+    _fields_ = [
+        ("nranks", c_int),
+        ("root", c_int),
+        ("chunks", c_uint32),
+        ("orders", c_uint32),
+        ("operations", c_uint64),
+    ]
+
+
 class BufferInfo(ctypes.Structure):
     """struct ccs_buffer_info"""
 
@@ -191,6 +203,7 @@ _FUNCTIONS = {
     "ccs_user_op_free": (c_int, [c_void_p]),
     "ccs_module_describe": (c_int, [c_void_p, POINTER(ModuleInfo)]),
     "ccs_module_find": (c_int, [c_void_p, c_int, c_int]),
+    "ccs_module_plan": (c_int, [c_void_p, c_int, POINTER(PlanInfo)]),
     "ccs_module_buffer": (c_int, [c_void_p, c_int, c_int, POINTER(BufferInfo)]),
     "ccs_tuning_load": (c_int, [POINTER(c_void_p), c_char_p]),
     "ccs_tuning_free": (None, [c_void_p]),

@@ -15,6 +15,7 @@ fi
 unset CCC
 export CCS_LIBRARY="$build/lib/libccs.so.0" PYTHONDONTWRITEBYTECODE=1 TEST_CACHE="$tmp" TMPDIR="$tmp" XDG_CACHE_HOME="$tmp"
 export PYTHONPATH="$PWD/python:$PWD/tests/python"
+find_schedules
 
 # Every test of unittest's is a line here. Numpy and PyTorch are tried where they are.
 python=$(tests/support/python_with.sh numpy torch || echo python3)

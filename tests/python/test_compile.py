@@ -71,6 +71,21 @@ class Compile(Case):
         with self.assertRaisesRegex(ccs.CcsError, "cannot hold modules"):
             ccs.compile(RING, 2, cache=os.path.join(self.folder, "nowhere"))
 
+    def test_the_library_by_name(self):
+        for name in ("ring_allreduce", "ring_allreduce.ccs"):
+            module = ccs.compile(name, 4, cache=self.folder)
+            self.assertEqual(module.path, ccs.compile(RING, 4, cache=self.folder).path)
+        self.written("ring_allreduce.ccs", "nonsense")
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)
+        self.assertTrue(ccs.compile("ring_allreduce", 4, cache=self.folder).has(4))
+        with self.assertRaises(ccs.CompileError):
+            ccs.compile("ring_allreduce.ccs", 4, cache=self.folder)
+        for name in ("no_such", "no_such.ccs", ""):
+            with self.assertRaisesRegex(ccs.CcsError, f"'{name}'; the library's are") as caught:
+                ccs.compile(name, 2, cache=self.folder)
+            self.assertEqual(caught.exception.status, ccs.Status.EFILE)
+
     def compiled_where(self):
         """The folder of a module that is compiled without cache=."""
         with mock.patch.dict(os.environ, XDG_CACHE_HOME=self.folder):
@@ -131,3 +146,26 @@ class Compile(Case):
         self.assertEqual((module.schedule, module.contract), ("ring_allreduce", "allreduce"))
         self.assertEqual(module.elements(2, 5), (5, 5))
         module.verify()
+
+    def test_what_it_holds(self):
+        module = ccs.compile("ring_allreduce", [4, 2], cache=self.folder)
+        self.assertEqual(module.ranks, (2, 4))
+        data = [ccs.PlanBuffer("data", "inout", 1, n, False, False) for n in module.ranks]
+        self.assertEqual([plan.buffers for plan in module.plans], [(one,) for one in data])
+        self.assertEqual([(plan.ranks, plan.root) for plan in module.plans], [(2, None), (4, None)])
+        self.assertLess(module.plans[0].operations, module.plans[1].operations)
+
+        scatter = ccs.compile("direct_scatter", "2..3", cache=self.folder)
+        self.assertEqual(scatter.ranks, (2, 3))
+        self.assertEqual(
+            [(plan.ranks, plan.root) for plan in scatter.plans],
+            [(2, 0), (2, 1), (3, 0), (3, 1), (3, 2)],
+        )
+        sides = [(b.name, b.direction, b.blocks) for b in scatter.plans[-1].buffers]
+        self.assertEqual(sides, [("a", "in", 3), ("b", "out", 1)])
+
+        uneven = os.path.join(SCHEDULES, "..", "examples", "tutorials", "uneven_all_to_all.ccs")
+        plan = ccs.compile(uneven, 2, cache=self.folder).plans[0]
+        self.assertEqual([(b.direction, b.sized) for b in plan.buffers], [("in", True), ("out", True)])
+        barrier = ccs.compile("dissemination_barrier", 2, cache=self.folder)
+        self.assertEqual(barrier.plans[0].buffers, ())

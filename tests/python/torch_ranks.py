@@ -524,6 +524,10 @@ WRONG = {
     "allreduce:ring.txt": "must be a .so",
     "allreduce:ring.so@64k-": "is no size",
     "allreduce:ring.so@64K": "is no range",
+    "allreduce:ring.so -D X=2": "-D is for a .ccs",
+    "allreduce:gloo -DX=2": "-D is for a .ccs",
+    "allreduce:ring.ccs -D X@1K-": "write -D NAME=NUMBER",
+    "allreduce:ring.ccs -D": "write -D NAME=NUMBER",
     "allreduce:ring.so@2-1": "FROM is larger",
     "p2p:ring.so": "p2p:gloo alone",
     "@": "needs a tuning's file",
@@ -545,6 +549,21 @@ def wrong_texts():
     swapped = Schedules("alltoall:uneven_all_to_all.ccs,alltoallv:pairwise_all_to_all.ccs")
     has(raised(ccs.CcsError, swapped.choose, "alltoall", 2, 8), "name it for alltoallv")
     has(raised(ccs.CcsError, swapped.choose, "alltoallv", 2, 8), "name it for alltoall")
+
+
+def numbers_of_parameters():
+    from ccs.torch.schedules import Schedules
+
+    ring = "allreduce:ring2d_allreduce.ccs"
+    said = Schedules(f"{ring} -D X=5 -DX=1@-1K,{ring}")
+    first, second = (said.choose("allreduce", 6, block) for block in (1024, 1025))
+    assert first.label == "ring2d_allreduce.ccs -D X=5 -D X=1", first.label
+    for choice, x in (first, 1), (second, 2):
+        same_numbers = ccs.compile("ring2d_allreduce", 6, options=["-D", f"X={x}"])
+        assert choice.module.plans == same_numbers.plans
+    assert first.module.plans != second.module.plans
+    wrong = Schedules(f"{ring} -D X=5")
+    has(raised(ccs.CcsError, wrong.choose, "allreduce", 6, 8), "ring2d_allreduce.ccs -D X=5: ")
 
 
 # ---- what torch builds on it -----------------------------------------------------------------
@@ -596,6 +615,8 @@ def main(folder):
     done = []
     wrong_texts()
     print("ok - what CCS_SCHEDULES may say", flush=True)
+    numbers_of_parameters()
+    print("ok - CCS_SCHEDULES sets parameters", flush=True)
     for function in (reductions, moves, strided, objects, all_to_all, types_and_operators, lengths):
         done.append(test(function, 3, folder))
     done.append(test(sparse_sums, 3, folder))

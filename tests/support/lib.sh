@@ -45,6 +45,17 @@ passes() {
 		not_ok "$title" "$(cat "$tmp/why")"; fi
 }
 
+# The package for Python finds the library's schedules in a built tree. A build that is not the
+# tree's own, as coverage's, gets them as an installed one has them.
+find_schedules() {
+	[ ! -d "$build/../schedules" ] || return 0
+	mkdir -p "$tmp/installed/bin" "$tmp/installed/share/ccs"
+	ln -s "$PWD/schedules" "$tmp/installed/share/ccs/schedules"
+	printf '#!/bin/sh\nexec "%s" "$@"\n' "$build/bin/ccc" >"$tmp/installed/bin/ccc"
+	chmod +x "$tmp/installed/bin/ccc"
+	export CCS_CCC="$tmp/installed/bin/ccc"
+}
+
 # every N K WORD...: each Nth of the words, from number K on; the first is number 0
 every() {
 	each=$1 number=$((-$2))

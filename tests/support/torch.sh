@@ -14,11 +14,4 @@ fi
 unset CCC
 export CCS_LIBRARY="$build/lib/libccs.so.0" PYTHONDONTWRITEBYTECODE=1 TMPDIR="$tmp" XDG_CACHE_HOME="$tmp"
 export PYTHONPATH="$PWD/python" OMP_NUM_THREADS=1
-# A build that is not the tree's own, as coverage's, has the schedules as an installed one.
-if [ ! -d "$build/../schedules" ]; then
-	mkdir -p "$tmp/installed/bin" "$tmp/installed/share/ccs"
-	ln -s "$PWD/schedules" "$tmp/installed/share/ccs/schedules"
-	printf '#!/bin/sh\nexec "%s" "$@"\n' "$build/bin/ccc" >"$tmp/installed/bin/ccc"
-	chmod +x "$tmp/installed/bin/ccc"
-	export CCS_CCC="$tmp/installed/bin/ccc"
-fi
+find_schedules

@@ -4,9 +4,10 @@
 
 A part is COLLECTIVE:FILE[@FROM-TO]: as in CCS_MPI (libccs-mpi(7)), sizes are those of a block in
 bytes, both included. FILE is a module that ccc has made, a `.ccs`, which is compiled for the
-group's number of ranks, or `gloo`. Or it is @TUNING, a file of ccs-tuning(5), of which the sections
-for processes count. The first part that holds a call has it, and if it cannot run it, the call
-fails: nothing else runs it instead. The defaults have what no part of CCS_SCHEDULES holds.
+group's number of ranks, with the `-D NAME=NUMBER` that follow it, or `gloo`. Or it is @TUNING, a file
+of ccs-tuning(5), of which the sections for processes count. The first part that holds a call has
+it, and if it cannot run it, the call fails: nothing else runs it instead. The defaults have what no
+part of CCS_SCHEDULES holds.
 
 All ranks choose alike without asking one another: a choice follows from the text, the number of
 ranks, the block's size, and what the tensors are on. On GPUs a `.ccs` is compiled with kernels.
@@ -19,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Dict, List, Optional, Tuple
 
 from ..compiler import compile as compile_schedule
-from ..compiler import schedule_folders
+from ..compiler import library_schedule
 from ..errors import ArgumentError, CcsError, Status
 from ..module import Module
 from ..native import RunOptions
@@ -70,11 +71,14 @@ class Part:
     most: int = _SIZE_MAX
     default: bool = False
     tuning: bool = False  # `file` is one, for any collective
+    defines: Tuple[str, ...] = ()  # NAME=NUMBER, for the schedule's parameters
 
     @property
     def label(self) -> str:
         """For people, before it was loaded."""
-        return f"{GLOO}, as {VARIABLE} says" if self.by_gloo else self.file
+        if self.by_gloo:
+            return f"{GLOO}, as {VARIABLE} says"
+        return " -D ".join([self.file, *self.defines])
 
     @property
     def by_gloo(self) -> bool:
@@ -137,11 +141,17 @@ def _part(text: str, default: bool) -> Part:
     if not at:
         file, sizes = rest, ""
     least, most = _range(sizes, text) if at else (0, _SIZE_MAX)
+    file, *defines = (word.strip() for word in re.split(r"\s-D", file))
+    if defines and not file.endswith(".ccs"):
+        raise _wrong(text, "-D is for a .ccs: a module has the numbers that it was compiled with")
+    for define in defines:
+        if not re.fullmatch(r"\w+=-?\w+", define):
+            raise _wrong(text, f"'-D {define}': write -D NAME=NUMBER")
     if file != GLOO and not file.endswith((".so", ".ccs")):
         raise _wrong(text, "what runs it must be a .so of ccc's, a .ccs, or gloo")
     if collective == P2P and file != GLOO:
         raise _wrong(text, "sends and receives are no schedule's: p2p:gloo alone is possible, without it ccs runs them")
-    return Part(collective, file, least, most, default)
+    return Part(collective, file, least, most, default, defines=tuple(defines))
 
 
 def parse(text: str, default: bool = False) -> List[Part]:
@@ -152,30 +162,21 @@ def parse(text: str, default: bool = False) -> List[Part]:
 # ---- files -----------------------------------------------------------------------------------
 
 
-def _library(file: str) -> str:
-    """The library's schedule of that name."""
-    folders = [*schedule_folders(), os.path.dirname(__file__)]
-    for folder in folders:
-        path = os.path.join(folder, file)
-        if os.path.exists(path):
-            return path
-    raise CcsError(
-        Status.EFILE, f"no such file; the library's are looked for in {' and '.join(folders)}"
-    )
-
-
 def _find(part: Part) -> str:
     """The file as it is named; or, of a name without a folder, the library's. Defaults are the
     library's alone: a file of that name may lie anywhere."""
     named = not part.default and os.path.exists(part.file)
-    return part.file if named or os.path.dirname(part.file) else _library(part.file)
+    if named or os.path.dirname(part.file):
+        return part.file
+    return library_schedule(part.file, os.path.dirname(__file__))
 
 
 def _load(part: Part, nranks: int, engine: str) -> Module:
     path = _find(part)
     if not path.endswith(".ccs"):
         return Module(path)
-    return compile_schedule(path, nranks, target=_ENGINES[engine])
+    options = [f"-D{define}" for define in part.defines]
+    return compile_schedule(path, nranks, target=_ENGINES[engine], options=options)
 
 
 def _check(module: Module, part: Part, nranks: int) -> None:
@@ -284,6 +285,6 @@ class Schedules:
             module = _load(part, nranks, engine)
             _check(module, part, nranks)
         except CcsError as error:
-            text = f"{part.collective}:{part.file}: {error}"
+            text = f"{part.collective}:{part.label}: {error}"
             raise CcsError(error.status, text if part.default else f"{VARIABLE}: {text}") from error
         return Choice(module, part.label)
