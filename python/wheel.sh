@@ -9,11 +9,14 @@ rm -rf "$stage"
 mkdir -p "$stage" "$to"
 cp -R python "$stage/package"
 prefix=$PWD/$stage/package/ccs/prefix
-"${MAKE:-make}" --no-print-directory -s BUILD="$build" PREFIX="$PWD/$stage/all" install
+# Installed for the prefix that was built for: another one would build parts of it again.
+all=$stage/all$(cut -d '|' -f 1 "$build/prefix")
+"${MAKE:-make}" --no-print-directory -s BUILD="$build" PREFIX="${all#"$stage/all"}" \
+	DESTDIR="$PWD/$stage/all" install
 mkdir -p "$prefix/lib" "$prefix/share"
-cp -R "$stage/all/bin" "$prefix"
-cp -R "$stage/all/lib/ccs" "$stage/all/lib/libccs.so.0" "$prefix/lib"
-cp -R "$stage/all/share/ccs" "$prefix/share"
+cp -R "$all/bin" "$prefix"
+cp -R "$all/lib/ccs" "$all/lib/libccs.so.0" "$prefix/lib"
+cp -R "$all/share/ccs" "$prefix/share"
 rm -rf "$prefix/share/ccs/vscode" "$prefix/share/ccs/tree-sitter-ccs"
 cat >>"$stage/package/pyproject.toml" <<'end'
 
