@@ -1,7 +1,7 @@
 /*
  * How calls on a GPU are cut (runtime/plan/choice.h): for modules of the library, 2, 4 and 8 ranks
- * of one launch, and each size, LL's slots stay in 30 MB, that is in the L2 cache; the
- * plan's own table takes LL for calls of one tile; and blocks never fall as sizes grow. No call is
+ * of one launch, and each size, LL's slots stay in 30 MB, that is in the L2 cache, and so do
+ * Simple's, or its tile is 64 KiB; the plan's own table takes LL for calls of one tile; and blocks never fall as sizes grow. No call is
  * launched. Which slots there are is counted here from the plan's FIFOs: LL uses all; Simple those
  * with messages that are neither written nor read in their places.
  *
@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #define CACHE 30000000.0
+#define SIMPLE_LEAST 65536u /* the tile that Simple takes where slots leave the cache */
 
 /* Resident blocks, two on a multiprocessor: of 2, of an H100's 132, and of a B200's 148. */
 static const uint32_t rooms[] = { 4, 264, 296 };
@@ -90,6 +91,7 @@ struct cut {
 	uint32_t channels;
 	uint64_t tiles;
 	double slots;
+	uint64_t tile; /* bytes */
 };
 
 static struct cut cut_of(const struct subject *s, enum ccs_protocol protocol, uint64_t bytes,
@@ -107,6 +109,7 @@ static struct cut cut_of(const struct subject *s, enum ccs_protocol protocol, ui
 	return (struct cut){
 		.channels = channels,
 		.tiles = (part + tile - 1) / tile,
+		.tile = tile,
 		.slots = (double)cells * channels * (double)(part < tile ? part : tile),
 	};
 }
@@ -129,7 +132,7 @@ static void try_protocols(const struct subject *s, uint64_t bytes, uint32_t most
 	for (size_t i = 0; i < sizeof(v) / sizeof(*v); i++) {
 		struct cut c = cut_of(s, v[i], bytes, most);
 
-		if (v[i] == CCS_LL && c.slots > CACHE)
+		if (c.slots > CACHE && (v[i] == CCS_LL || c.tile > SIMPLE_LEAST))
 			wrong(s, v[i], bytes, &c, "slots leave the cache");
 	}
 }
