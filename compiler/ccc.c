@@ -100,7 +100,7 @@ static int write_sheet(const struct options *o)
 		perror("ccc");
 		return 4;
 	}
-	bool whole = sheet_print(o->sheet, o->sheet_format, out.stream);
+	bool whole = sheet_print(o->sheet, o->view.format, out.stream);
 	int error = output_close(&out, whole, o->output, 0666);
 	if (!whole) {
 		fprintf(stderr, "ccc: the system gives no more memory\n");

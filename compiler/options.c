@@ -29,8 +29,9 @@ static const char *const formats[] = {
 	[DIAG_TEXT] = "text", [DIAG_JSON] = "json", [DIAG_SARIF] = "sarif", NULL
 };
 enum { AUTO, ALWAYS, NEVER };
-static const char *const sheet_formats[] = {
-	[SHEET_TEXT] = "text", [SHEET_CSV] = "csv", [SHEET_JSON] = "json", NULL
+static const char *const print_formats[] = {
+	[FORMAT_TEXT] = "text", [FORMAT_CSV] = "csv",	[FORMAT_JSON] = "json",
+	[FORMAT_SVG] = "svg",	[FORMAT_HTML] = "html", NULL
 };
 static const char *const colors[] = {
 	[AUTO] = "auto", [ALWAYS] = "always", [NEVER] = "never", NULL
@@ -80,8 +81,9 @@ static const struct spec specs[] = {
 	  "explain: only what X[2], X[0..2] or X has to do with; also" },
 	{ "--rank", NUMBERS, AT(options.view.ranks), 0, NULL, NULL, " LIST", "these ranks, or" },
 	{ "--step", NUMBERS, AT(options.view.steps), 0, NULL, NULL, " LIST", "these steps" },
-	{ "--format", CHOICE, AT(options.sheet_format), 0, NULL, sheet_formats, "=text|csv|json",
-	  "table: how it is printed; default text" },
+	{ "--format", CHOICE, AT(options.view.format), 0, NULL, print_formats, "=FORMAT",
+	  "table: text, csv or json; explain: text, svg, html or json, which\n"
+	  "also follows from the ending of -o" },
 	{ "--emit", CHOICE, AT(options.emit), 0, NULL, stages, "=STAGE",
 	  "ast, program, plan, json, header, cuda, ptx or msccl-xml, to -o or stdout" },
 	{ "--check", FLAG, AT(options.format_check), 0, NULL, NULL, NULL,
@@ -342,7 +344,12 @@ static int check_together(const struct command *c)
 		  "--certificate belongs to ccc check" },
 		{ o->stream && o->require,
 		  "--stream compares no chunks: it goes without --require" },
-		{ o->sheet_format != SHEET_NFORMATS && !table, "--format belongs to ccc table" },
+		{ o->view.format != NFORMATS && !table && o->action != ACTION_EXPLAIN,
+		  "--format belongs to ccc table and ccc explain" },
+		{ table && (o->view.format == FORMAT_SVG || o->view.format == FORMAT_HTML),
+		  "ccc table prints text, csv and json; ccc explain draws" },
+		{ o->action == ACTION_EXPLAIN && o->view.format == FORMAT_CSV,
+		  "ccc explain prints text, svg, html and json; ccc table prints csv" },
 		{ o->schedule && table, "--schedule goes without table: it takes them all" },
 		{ compiles && o->emit == EMIT_SO && !o->output,
 		  "-o OUT.so is missing (or --emit=..., or ccc check FILE)" },
@@ -381,6 +388,30 @@ static const char *library_dir(struct arena *a)
 	return dir;
 }
 
+/* How `ccc explain` prints, by the ending of -o. Returns as options_parse. */
+static int format_of_output(struct options *o)
+{
+	static const struct {
+		const char *ending;
+		enum print_format format;
+	} endings[] = { { ".svg", FORMAT_SVG },	  { ".html", FORMAT_HTML }, { ".htm", FORMAT_HTML },
+			{ ".json", FORMAT_JSON }, { ".txt", FORMAT_TEXT },  { "", FORMAT_TEXT } };
+	const char *slash = o->output ? strrchr(o->output, '/') : NULL;
+	const char *name = slash ? slash + 1 : o->output ? o->output : "";
+	const char *dot = strrchr(name, '.');
+
+	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
+		if (!strcmp(dot && dot > name ? dot : "", endings[i].ending)) {
+			o->view.format = endings[i].format;
+			return -1;
+		}
+	fprintf(stderr,
+		"ccc: -o %s: ccc explain writes .svg, .html, .json and .txt; for a file with "
+		"another ending give --format, too\n",
+		o->output);
+	return 2;
+}
+
 int options_parse(struct command *c, int argc, char **argv)
 {
 	const char *no_color = getenv("NO_COLOR");
@@ -391,7 +422,7 @@ int options_parse(struct command *c, int argc, char **argv)
 	c->options.action = ACTION_COMPILE;
 	c->options.emit = EMIT_SO;
 	c->options.slots = 8;
-	c->options.sheet_format = SHEET_NFORMATS; /* as long as none was asked for */
+	c->options.view.format = NFORMATS; /* as long as none was asked for */
 	c->options.style.max_errors = 20;
 	status = parse_options(c, argc, argv);
 	if (status >= 0)
@@ -410,7 +441,10 @@ int options_parse(struct command *c, int argc, char **argv)
 	c->options.style.color = c->options.style.color == ALWAYS ||
 				 (c->options.style.color == AUTO && !(no_color && *no_color) &&
 				  isatty(STDERR_FILENO));
-	return check_together(c);
+	status = check_together(c);
+	if (status < 0 && c->options.action == ACTION_EXPLAIN && c->options.view.format == NFORMATS)
+		status = format_of_output(&c->options);
+	return status;
 }
 
 void options_free(struct command *c)
