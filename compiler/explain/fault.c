@@ -48,9 +48,12 @@ void explain_add_lost(struct script *x)
 	const struct program *p = x->r.p;
 
 	for (uint32_t f = 0; f < p->nfifos; f++) {
+		uint32_t i = x->r.queues[f].few[0].head;
+
 		if (x->r.queues[f].few[1].value != LISTED)
 			continue;
-		for (uint32_t i = x->r.queues[f].few[0].head; i != NONE; i = x->r.sent[i].next)
+		/* What has no slot was not sent: its sender waits. */
+		for (uint32_t k = 0; i != NONE && k < x->r.c->slots; k++, i = x->r.sent[i].next)
 			ARENA_PUSH(x->arena, x->moves, x->n, x->cap) = (struct move){
 				.task = p->fifos[f].src_task,
 				.row = x->r.sent[i].row,

@@ -9,6 +9,7 @@
 /* Beyond these, what is left out is said. */
 #define MAX_MOVES 256u /* a step */
 #define MAX_STEPS 512u
+#define MAX_LOST 16u
 #define MAX_TABLE_RANKS 16u
 #define MAX_TABLE_CELLS 16u
 
@@ -75,9 +76,7 @@ static void print_move(struct script *x, const struct move *m, FILE *out)
 	else
 		fprintf(out, "  rank %u: ", e.from);
 	fprintf(out, "%s", e.source.n ? from : "an empty message");
-	if (m->lost)
-		fprintf(out, " is sent, not received");
-	else if (e.combines)
+	if (e.combines)
 		fprintf(out, " is combined into %s", to);
 	else if (m->n && strcmp(from, to) != 0)
 		fprintf(out, " is copied into %s", to);
@@ -102,7 +101,7 @@ static void print_step(struct script *x, uint32_t first, uint32_t end, uint32_t 
 	else
 		fprintf(out, "\nbefore the first step\n");
 	for (uint32_t k = first; k < end && n < MAX_MOVES; k++)
-		if (explain_shows_move(x, &x->moves[k])) {
+		if (!x->moves[k].lost && explain_shows_move(x, &x->moves[k])) {
 			print_move(x, &x->moves[k], out);
 			n++;
 		}
@@ -120,6 +119,8 @@ static void print_steps(struct script *x, FILE *out)
 
 	for (uint32_t step = 0, k = 0; step <= last && k < x->n; step++) {
 		uint32_t first = k, shown = explain_play(x, &k, step, state);
+		for (uint32_t i = first; i < k; i++)
+			shown -= x->moves[i].lost && explain_shows_move(x, &x->moves[i]);
 		if (!shown || !explain_shows_step(x, step))
 			continue;
 		if (printed++ == MAX_STEPS) {
@@ -134,6 +135,23 @@ static void print_steps(struct script *x, FILE *out)
 	if (!printed && (x->view->nchunks || x->view->ranks.n || x->view->steps.n))
 		fprintf(out, "\nNothing happens in what was asked for; the last step is %u.\n",
 			x->steps);
+}
+
+/* Messages that no rank has received, once each. */
+static void print_lost(struct script *x, FILE *out)
+{
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < x->n && x->moves[k].depth <= x->last; k++)
+		if (x->moves[k].lost && explain_shows_step(x, x->moves[k].depth) &&
+		    explain_shows_move(x, &x->moves[k])) {
+			if (n++ == 0)
+				fprintf(out, "\nsent, and not received\n");
+			if (n <= MAX_LOST)
+				print_move(x, &x->moves[k], out);
+		}
+	if (n > MAX_LOST)
+		fprintf(out, "  ... and %u more\n", n - MAX_LOST);
 }
 
 static void print_head(struct script *x, bool twice, FILE *out)
@@ -159,6 +177,7 @@ void explain_text(struct script *x, FILE *out)
 {
 	print_head(x, diags_have(x->r.c->diags, x->first_diag, 404), out);
 	print_steps(x, out);
+	print_lost(x, out);
 	if (!x->right)
 		explain_fault_text(x, out);
 }
