@@ -58,7 +58,10 @@ PRELOAD_SRC := $(sort $(wildcard runtime/preload/*.c))
 CCRUN_SRC := $(sort $(wildcard runtime/ccrun/*.c))
 
 LANG_OBJ := $(LANG_SRC:%.c=$(BUILD)/%.o) $(BUILD)/lang/parse.o $(BUILD)/lang/scan.o $(BUILD)/lang/prelude.o
-COMPILER_OBJ := $(COMPILER_SRC:%.c=$(BUILD)/%.o) $(BUILD)/compiler/emit/device_source.o
+# Style sheets in pictures, as C arrays.
+EMBEDDED := svg_css
+COMPILER_OBJ := $(COMPILER_SRC:%.c=$(BUILD)/%.o) $(BUILD)/compiler/emit/device_source.o \
+	$(EMBEDDED:%=$(BUILD)/compiler/explain/%.o)
 RUNTIME_OBJ := $(RUNTIME_SRC:%.c=$(BUILD)/%.o)
 PRELOAD_OBJ := $(PRELOAD_SRC:%.c=$(BUILD)/%.o)
 CCRUN_OBJ := $(CCRUN_SRC:%.c=$(BUILD)/%.o)
@@ -89,12 +92,18 @@ $(BUILD)/lang/scan.c $(BUILD)/lang/scan.h &: lang/scan.l
 	flex --header-file=$(BUILD)/lang/scan.h -o $(BUILD)/lang/scan.c $<
 
 # The prelude as a C array.
+# A text as a C array, $(1): its name.
+define embed
+@mkdir -p $(@D)
+{ echo 'extern const char $(1)[];'; \
+  echo 'const char $(1)[] ='; \
+  sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $<; \
+  echo ';'; } > $@
+endef
 $(BUILD)/lang/prelude.c: lang/prelude.ccs
-	@mkdir -p $(@D)
-	{ echo 'extern const char lang_prelude[];'; \
-	  echo 'const char lang_prelude[] ='; \
-	  sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $<; \
-	  echo ';'; } > $@
+	$(call embed,lang_prelude)
+$(EMBEDDED:%=$(BUILD)/compiler/explain/%.c): $(BUILD)/compiler/explain/%_css.c: compiler/explain/%.css
+	$(call embed,$*_css)
 
 # The device header as a C array: no include path is needed to compile a kernel.
 DEVICE_SRC := runtime/cuda/device/args.h runtime/plan/rows.h runtime/plan/narrow.h \
@@ -111,7 +120,7 @@ $(BUILD)/compiler/emit/device_source.o: $(BUILD)/compiler/emit/device_source.c
 
 $(BUILD)/lang/parse.o $(BUILD)/lang/scan.o: $(BUILD)/%.o: $(BUILD)/%.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(GENWARN) -MMD -MP -c -o $@ $<
-$(BUILD)/lang/prelude.o: $(BUILD)/lang/prelude.c
+$(BUILD)/lang/prelude.o $(EMBEDDED:%=$(BUILD)/compiler/explain/%.o): %.o: %.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 $(LANG_OBJ): | $(BUILD)/lang/parse.h $(BUILD)/lang/scan.h
 
