@@ -59,7 +59,7 @@ CCRUN_SRC := $(sort $(wildcard runtime/ccrun/*.c))
 
 LANG_OBJ := $(LANG_SRC:%.c=$(BUILD)/%.o) $(BUILD)/lang/parse.o $(BUILD)/lang/scan.o $(BUILD)/lang/prelude.o
 COMPILER_OBJ := $(COMPILER_SRC:%.c=$(BUILD)/%.o) $(addprefix $(BUILD)/compiler/,emit/device_source.o \
-	explain/page_parts.o)
+	explain/parts.o)
 RUNTIME_OBJ := $(RUNTIME_SRC:%.c=$(BUILD)/%.o)
 PRELOAD_OBJ := $(PRELOAD_SRC:%.c=$(BUILD)/%.o)
 CCRUN_OBJ := $(CCRUN_SRC:%.c=$(BUILD)/%.o)
@@ -104,15 +104,15 @@ $(BUILD)/compiler/emit/device_source.c: $(DEVICE_SRC)
 	@mkdir -p $(@D)
 	$(call c_array,device_source,for f in $^; do echo "#line 1 \"$${f##*/}\""; cat $$f; done) > $@
 
-# What the page of ccc explain is made of.
-$(BUILD)/compiler/explain/page_parts.c: compiler/explain/page.css compiler/explain/page.js
+# Style sheets and the script of what ccc explain draws: svg.css is svg_css.
+PARTS_OF_PICTURES := $(wildcard compiler/explain/*.css compiler/explain/*.js)
+$(BUILD)/compiler/explain/parts.c: $(PARTS_OF_PICTURES)
 	@mkdir -p $(@D)
-	{ $(call c_array,explain_page_css,cat $(filter %.css,$^)); \
-	  $(call c_array,explain_page_js,cat $(filter %.js,$^)); } > $@
+	{ $(foreach f,$^,$(call c_array,$(subst .,_,$(notdir $f)),cat $f);) } > $@
 
 $(BUILD)/lang/parse.o $(BUILD)/lang/scan.o: $(BUILD)/%.o: $(BUILD)/%.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(GENWARN) -MMD -MP -c -o $@ $<
-$(addprefix $(BUILD)/,lang/prelude.o compiler/emit/device_source.o compiler/explain/page_parts.o): %.o: %.c
+$(addprefix $(BUILD)/,lang/prelude.o compiler/emit/device_source.o compiler/explain/parts.o): %.o: %.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 $(LANG_OBJ): | $(BUILD)/lang/parse.h $(BUILD)/lang/scan.h
 

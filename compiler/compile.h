@@ -87,9 +87,9 @@ struct options {
 	bool verbose;
 	struct diag_warnings warn; /* -W */
 	struct diag_style style;
-	bool format_in_place;		/* fmt -i */
-	struct sheet *sheet;		/* table: where it goes; else NULL */
-	const struct unsaved *unsaved;	/* texts that an editor has in place of files */
+	bool format_in_place;	       /* fmt -i */
+	struct sheet *sheet;	       /* table: where it goes; else NULL */
+	const struct unsaved *unsaved; /* texts that an editor has in place of files */
 	size_t nunsaved;
 	uint64_t memory; /* bytes that a compilation may hold; 0: LIMIT_MEMORY, or
 					   3/4 of the machine's where that is less */

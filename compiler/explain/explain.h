@@ -51,7 +51,8 @@ struct move {
 	uint32_t depth;	    /* its step; 0: before the first message */
 	uint32_t first, n;  /* rows of script.stores */
 	uint32_t from;	    /* the sender's operation, or NONE: local, or lost */
-	bool lost;	    /* sent, and not received when the run ends */
+	bool lost;	    /* sent, and not received when the run ends: */
+	uint32_t carries;   /* the value of its first chunk, or NONE */
 	int fault;	    /* code of what is wrong with it, or 0 */
 };
 
@@ -101,18 +102,20 @@ struct script {
 
 /* What a cell holds, against the contract. */
 struct holding {
-	double part;	 /* of what is promised there; where nothing is, of what is promised for the
+	double part; /* of what is promised there; where nothing is, of what is promised for the
 			    chunk elsewhere, or 1 */
-	bool whole;	 /* holds what is promised there, and nothing else */
-	bool other;	 /* holds data that is not promised there */
-	uint32_t colour; /* number of the chunk that its data is of, or of the rank that it is from */
+	bool whole;  /* holds what is promised there, and nothing else */
+	bool other;  /* holds data that is not promised there */
+	uint32_t
+		colour; /* number of the chunk that its data is of, or of the rank that it is from */
 };
 
 /* The two ends of a move. */
 struct ends {
-	uint32_t from, to;	      /* ranks */
-	const struct op *send, *recv; /* of a local move both are the operation; lost: recv is NULL */
-	struct cells source, target;  /* target.n == 0: none */
+	uint32_t from, to; /* ranks */
+	const struct op *send,
+		*recv; /* of a local move both are the operation; lost: recv is NULL */
+	struct cells source, target; /* target.n == 0: none */
 	bool combines;
 };
 

@@ -5,6 +5,7 @@
  * are stuck, their circle of waits, and results that are not what the contract promises; and the last
  * part of the text.
  */
+#include "compiler/check/messages.h"
 #include "compiler/explain/explain.h"
 #include "compiler/witness/cycle.h"
 
@@ -43,6 +44,14 @@ const struct order *explain_run_far(struct script *x, struct program *p)
 	return &x->far.order;
 }
 
+static uint32_t carried(struct script *x, uint32_t fifo, struct sent *m)
+{
+	const struct fifo *f = &x->r.p->fifos[fifo];
+	uint32_t n = x->r.p->tasks[f->src_task].ops[m->row].n;
+
+	return n ? *messages_values(&x->r, m, n) : NONE;
+}
+
 void explain_add_lost(struct script *x)
 {
 	const struct program *p = x->r.p;
@@ -60,6 +69,7 @@ void explain_add_lost(struct script *x)
 				.depth = x->r.sent[i].depth + 1,
 				.from = NONE,
 				.lost = true,
+				.carries = carried(x, f, &x->r.sent[i]),
 			};
 	}
 }

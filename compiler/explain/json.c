@@ -17,9 +17,9 @@ struct printer {
 	FILE *out;
 	const struct source **files;
 	size_t nfiles, capfiles;
-	uint32_t *last; /* [nranks][width]: the last store that was printed, or NONE */
+	uint32_t *last;		/* [nranks][width]: the last store that was printed, or NONE */
 	struct origin *origins; /* [nstores] */
-	bool failed; /* no memory */
+	bool failed;		/* no memory */
 };
 
 /* Where the data of a store was before; NONE: it was there at the start. */
@@ -248,8 +248,7 @@ static json_t *start_json(struct printer *w)
 	for (uint32_t q = 0; q < x->r.p->nranks; q++) {
 		json_t *list = x->rank[q] ? json_array() : json_null();
 		for (uint32_t i = 0; i < x->r.width && x->rank[q]; i++)
-			add(w, list,
-			    holds_json(w, x->start[(size_t)q * x->r.width + i], q, i));
+			add(w, list, holds_json(w, x->start[(size_t)q * x->r.width + i], q, i));
 		add(w, all, list);
 	}
 	return all;
@@ -263,8 +262,7 @@ static json_t *promised_json(struct printer *w)
 	for (uint32_t q = 0; q < x->r.p->nranks && x->contract; q++) {
 		json_t *list = x->rank[q] ? json_array() : json_null();
 		for (uint32_t i = 0; i < x->r.width && x->rank[q]; i++) {
-			uint32_t row =
-				i < x->r.p->cells ? contract_row(x->contract, q, i) : NONE;
+			uint32_t row = i < x->r.p->cells ? contract_row(x->contract, q, i) : NONE;
 			struct expected e = { 0 };
 			if (row != NONE)
 				e = contract_value(x->contract, row);
@@ -310,7 +308,8 @@ static json_t *move_json(struct printer *w, uint32_t k)
 	set(w, o, local ? "at" : "sent_at", place_json(w, explain_span(x, e.send)));
 	if (!local && !m->lost)
 		set(w, o, "received_at", place_json(w, explain_span(x, e.recv)));
-	set(w, o, "reads", text_json(e.source.n ? program_cells_text(x->arena, p, e.source.lo, e.source.n) : ""));
+	set(w, o, "reads",
+	    text_json(e.source.n ? program_cells_text(x->arena, p, e.source.lo, e.source.n) : ""));
 	set(w, o, "source", json_pack("[I,I]", (json_int_t)e.source.lo, (json_int_t)e.source.n));
 	if (!m->lost) {
 		json_t *holds = json_array();
@@ -322,10 +321,9 @@ static json_t *move_json(struct printer *w, uint32_t k)
 		set(w, o, "combines", json_boolean(e.combines));
 		/* Stores of a copy may come last chunk first, as memmove does it. */
 		for (uint32_t i = 0; i < m->n; i++) {
-			bool down = m->n > 1 &&
-				    x->stores[m->first].cell > x->stores[m->first + 1].cell;
-			add(w, holds,
-			    stored_json(w, m->first + (down ? m->n - 1 - i : i), e.to));
+			bool down =
+				m->n > 1 && x->stores[m->first].cell > x->stores[m->first + 1].cell;
+			add(w, holds, stored_json(w, m->first + (down ? m->n - 1 - i : i), e.to));
 		}
 		set(w, o, "holds", holds);
 	}
@@ -416,13 +414,12 @@ static json_t *stuck_json(struct printer *w)
 		const struct stuck *s = &x->stuck[i];
 		const struct op *o = &p->tasks[s->task].ops[s->op];
 		add(w, list,
-		    json_pack("{s:I,s:I,s:o,s:o,s:o,s:o}", "rank",
-			      (json_int_t)p->tasks[s->task].rank, "step", (json_int_t)s->step, "at",
-			      place_json(w, explain_span(x, o)), "message", text_json(s->text),
-			      "place", s->place == NONE ? json_null() : json_integer(s->place),
-			      "waits_for",
-			      s->next == NONE ? json_null()
-					      : json_integer(p->tasks[s->next].rank)));
+		    json_pack(
+			    "{s:I,s:I,s:o,s:o,s:o,s:o}", "rank", (json_int_t)p->tasks[s->task].rank,
+			    "step", (json_int_t)s->step, "at", place_json(w, explain_span(x, o)),
+			    "message", text_json(s->text), "place",
+			    s->place == NONE ? json_null() : json_integer(s->place), "waits_for",
+			    s->next == NONE ? json_null() : json_integer(p->tasks[s->next].rank)));
 	}
 	return list;
 }

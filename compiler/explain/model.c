@@ -147,11 +147,12 @@ struct ends explain_ends(const struct script *x, const struct move *m)
 	uint32_t rank = p->tasks[m->task].rank;
 
 	if (m->lost)
-		return (struct ends){ rank, p->fifos[op_out(o)].dst, o, NULL, { o->cell, o->n },
-				      { 0 }, false };
+		return (struct ends){ rank, p->fifos[op_out(o)].dst, o,
+				      NULL, { o->cell, o->n },	     { 0 },
+				      false };
 	bool reduces = m->n && x->stores[m->first].reduced;
 	if (m->from == NONE)
-		return (struct ends){ rank, rank, o, o, { o->cell, o->n }, { o->other, o->n },
+		return (struct ends){ rank,   rank, o, o, { o->cell, o->n }, { o->other, o->n },
 				      reduces };
 	const struct fifo *f = &p->fifos[o->fifo];
 	const struct op *s = &p->tasks[f->src_task].ops[m->from];
@@ -233,9 +234,9 @@ const char *explain_title(struct script *x)
 {
 	const struct program *p = x->r.p;
 	const struct decl *d = p->instance.schedule;
-	const char *root = p->instance.root >= 0 ? arena_printf(x->arena, ", root %" PRId64,
-								p->instance.root)
-						 : "";
+	const char *root = p->instance.root >= 0
+				   ? arena_printf(x->arena, ", root %" PRId64, p->instance.root)
+				   : "";
 
 	return arena_printf(x->arena, "%s: %s on %u rank%s%s", d->name.name, d->contract_name.name,
 			    p->nranks, p->nranks == 1 ? "" : "s", root);

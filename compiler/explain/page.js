@@ -189,7 +189,7 @@ function drawNodes() {
 		const all = range(size, i).map((r) => place.get(r));
 		const x = Math.min(...all.map((p) => p[0])), y = Math.min(...all.map((p) => p[1]));
 		layers.links.append(
-			element("svg:rect", { class: "node", x: x - BOX.width / 2 - 9, y: y - BOX.height / 2 - 9, rx: 9,
+			element("svg:rect", { class: "node-box", x: x - BOX.width / 2 - 9, y: y - BOX.height / 2 - 9, rx: 9,
 				width: Math.max(...all.map((p) => p[0])) - x + BOX.width + 18,
 				height: Math.max(...all.map((p) => p[1])) - y + BOX.height + 18 }));
 	}
@@ -197,16 +197,16 @@ function drawNodes() {
 
 function drawRank(rank) {
 	const [cx, cy] = place.get(rank), left = cx - BOX.width / 2, top = cy - BOX.height / 2;
-	const box = element("svg:rect", { class: "box", x: left, y: top, width: BOX.width, height: BOX.height, rx: 5 });
+	const box = element("svg:rect", { class: "rank-box", x: left, y: top, width: BOX.width, height: BOX.height, rx: 5 });
 	boxes.set(rank, box);
-	layers.boxes.append(box, element("svg:text", { class: "name", x: left + 6, y: top + 15 }, "rank " + rank));
+	layers.boxes.append(box, element("svg:text", { class: "rank-name", x: left + 6, y: top + 15 }, "rank " + rank));
 	if (!shown.has(rank))
 		return;
 	for (const chunk of chunks) {
 		const at = spot(rank, chunk, 1), y = at.y - CELL.height / 2 + 1, height = CELL.height - 3;
 		const x = at.left + label;
 		const bar = element("svg:rect", { class: "bar", x, y, width: 0, height });
-		const frame = element("svg:rect", { class: "frame", x, y, width: CELL.width, height });
+		const frame = element("svg:rect", { class: "border", x, y, width: CELL.width, height });
 		const g = element("svg:g", { class: "chunk" }, element("svg:rect", { class: "hit", x: at.left,
 			y: y - 1, width: CELL.width + label, height: CELL.height }), bar, frame);
 		if (labelled)
@@ -271,7 +271,7 @@ function drawMove(m) {
 	const known = (m.holds || []).find((h) => h) || (M.start[m.from] || [])[m.source[0]];
 	const fill = m.fault ? WRONG : known ? colour(known.colour) : "#777777";
 	const text = (m.fault ? m.fault + " " : "") + (m.combines ? "+" : "") + short(m.reads || "empty");
-	const drawn = { m, path: path.p, line: arrow(path, fill, lost ? "arrow lost" : "arrow"), token: token(text, fill), until: lost ? 0.6 : 1 };
+	const drawn = { m, path: path.p, line: arrow(path, fill, lost ? "arrow is-lost" : "arrow"), token: token(text, fill), until: lost ? 0.6 : 1 };
 	layers.moves.append(drawn.line, drawn.token);
 	return drawn;
 }
@@ -360,7 +360,7 @@ function drawCells(t) {
 		if (entry === cell.entry)
 			continue;
 		cell.entry = entry;
-		const { holds } = entry, classes = holds ? (holds.whole ? " whole" : "") + (holds.other ? " other" : "") : "";
+		const { holds } = entry, classes = holds ? (holds.whole ? " is-whole" : "") + (holds.other ? " is-other" : "") : "";
 		cell.g.setAttribute("class", "chunk" + classes);
 		cell.bar.setAttribute("width", !holds ? 0 : holds.other ? CELL.width : CELL.width * holds.part);
 		cell.bar.setAttribute("fill", !holds ? "none" : holds.other ? "url(#hatched)" : colour(holds.colour));
@@ -373,12 +373,12 @@ function drawFault(end) {
 	for (const w of M.wrong) {
 		const cell = cells.find((c) => c.rank === w.rank && c.chunk === w.chunk);
 		if (cell) {
-			cell.g.classList.toggle("wrong", end);
-			cell.td.classList.toggle("wrong", end);
+			cell.g.classList.toggle("is-wrong", end);
+			cell.td.classList.toggle("is-wrong", end);
 		}
 	}
 	for (const s of M.stuck) {
-		boxes.get(s.rank)?.classList.toggle("stuck", end);
+		boxes.get(s.rank)?.classList.toggle("is-stuck", end);
 		if (end && place.has(s.rank) && place.has(s.waits_for)) {
 			const path = curve(spot(s.rank, 0, 0), spot(s.waits_for, 0, 0)), waits = token("waits", WRONG);
 			moveTo(waits, bezier(path.p, 0.5));
