@@ -17,7 +17,16 @@ struct printer {
 	FILE *out;
 	const struct source **files;
 	size_t nfiles, capfiles;
-	bool failed; /* no memory */
+	uint32_t *last;		/* [nranks][width]: the last store that was printed, or NONE */
+	struct origin *origins; /* [nstores] */
+	bool failed;		/* no memory */
+};
+
+/* Where the data of a store was before; NONE: it was there at the start. */
+struct origin {
+	uint32_t move;	     /* of the store */
+	uint32_t earlier;    /* store of the same cell before it */
+	uint32_t from, onto; /* stores of what was read, and of what it was combined with */
 };
 
 static json_t *text_json(const char *s)
@@ -145,6 +154,91 @@ static json_t *holds_json(struct printer *w, uint32_t id, uint32_t rank, uint32_
 	return o;
 }
 
+/* ---- where data came from --------------------------------------------------------------------- */
+
+/* The last store of a cell before the message began, and before its wave. */
+static uint32_t find_sent(struct printer *w, const struct move *m, const struct stored *s,
+			  uint32_t rank, uint32_t cell)
+{
+	const struct script *x = w->x;
+	uint32_t task = x->r.p->fifos[x->r.p->tasks[m->task].ops[m->row].fifo].src_task;
+	uint32_t row = m->from, at = w->last[(size_t)rank * x->r.width + cell];
+
+	while (x->r.p->tasks[task].ops[row].kind & OP_JOINED)
+		row--;
+	uint32_t depth = row && x->r.depth_at ? x->r.depth_at[task][row - 1] : 0;
+	for (; at != NONE; at = w->origins[at].earlier) {
+		const struct stored *e = &x->stores[at];
+		if ((e->task == task ? e->row < row : e->depth <= depth) &&
+		    (s->reduced || e->after == s->after))
+			break;
+	}
+	return at;
+}
+
+/* Finds the origins of a move's stores, and makes them the last ones. */
+static void trace_move(struct printer *w, uint32_t k)
+{
+	const struct script *x = w->x;
+	const struct move *m = &x->moves[k];
+	const struct ends e = explain_ends(x, m);
+	uint32_t *last = w->last + (size_t)e.to * x->r.width;
+
+	for (uint32_t i = m->first; i < m->first + m->n; i++) {
+		const struct stored *s = &x->stores[i];
+		uint32_t cell = e.source.lo + (s->cell - e.target.lo);
+		w->origins[i] = (struct origin){
+			.move = k,
+			.earlier = last[s->cell],
+			.from = m->from == NONE ? last[cell] : find_sent(w, m, s, e.from, cell),
+			.onto = s->reduced ? last[s->cell] : NONE,
+		};
+	}
+	for (uint32_t i = m->first; i < m->first + m->n; i++)
+		last[x->stores[i].cell] = i;
+}
+
+/* The move of a store. */
+static json_t *origin_json(const struct printer *w, uint32_t store)
+{
+	return store == NONE ? json_null() : json_integer(w->origins[store].move);
+}
+
+/* What a store leaves, and where it came from. */
+static json_t *stored_json(struct printer *w, uint32_t store, uint32_t rank)
+{
+	const struct stored *s = &w->x->stores[store];
+	json_t *o = holds_json(w, s->after, rank, s->cell);
+
+	if (json_is_null(o))
+		return o;
+	set(w, o, "from", origin_json(w, w->origins[store].from));
+	if (s->reduced)
+		set(w, o, "onto", origin_json(w, w->origins[store].onto));
+	return o;
+}
+
+/* What the chunks of the view's ranks hold after steps that it leaves out, where it is not what they
+ * held when it was last printed. */
+static void add_skipped(struct printer *w, uint32_t step, uint32_t *printed, const uint32_t *state,
+			json_t *list)
+{
+	const struct script *x = w->x;
+
+	for (uint32_t i = 0; i < x->nranks; i++)
+		for (uint32_t k = 0; k < x->r.width; k++) {
+			size_t at = (size_t)x->ranks[i] * x->r.width + k;
+			if (state[at] != printed[at])
+				add(w, list,
+				    json_pack("{s:I,s:I,s:I,s:o,s:o}", "step", (json_int_t)step,
+					      "rank", (json_int_t)x->ranks[i], "chunk",
+					      (json_int_t)k, "id", origin_json(w, w->last[at]),
+					      "holds", holds_json(w, state[at], x->ranks[i], k)));
+		}
+}
+
+/* ---- the start and the end ----------------------------------------------------------------------- */
+
 /* A list for each rank: what its chunks hold before the run. */
 static json_t *start_json(struct printer *w)
 {
@@ -152,8 +246,8 @@ static json_t *start_json(struct printer *w)
 	json_t *all = json_array();
 
 	for (uint32_t q = 0; q < x->r.p->nranks; q++) {
-		json_t *list = json_array();
-		for (uint32_t i = 0; i < x->r.width; i++)
+		json_t *list = x->rank[q] ? json_array() : json_null();
+		for (uint32_t i = 0; i < x->r.width && x->rank[q]; i++)
 			add(w, list, holds_json(w, x->start[(size_t)q * x->r.width + i], q, i));
 		add(w, all, list);
 	}
@@ -166,8 +260,8 @@ static json_t *promised_json(struct printer *w)
 	json_t *all = json_array();
 
 	for (uint32_t q = 0; q < x->r.p->nranks && x->contract; q++) {
-		json_t *list = json_array();
-		for (uint32_t i = 0; i < x->r.width; i++) {
+		json_t *list = x->rank[q] ? json_array() : json_null();
+		for (uint32_t i = 0; i < x->r.width && x->rank[q]; i++) {
 			uint32_t row = i < x->r.p->cells ? contract_row(x->contract, q, i) : NONE;
 			struct expected e = { 0 };
 			if (row != NONE)
@@ -197,13 +291,14 @@ static json_t *code_json(int code)
 	return code ? json_string(diag_code_text(code).s) : json_null();
 }
 
-static json_t *move_json(struct printer *w, const struct move *m)
+static json_t *move_json(struct printer *w, uint32_t k)
 {
 	struct script *x = w->x;
+	const struct move *m = &x->moves[k];
 	const struct program *p = x->r.p;
 	const struct ends e = explain_ends(x, m);
 	bool local = !m->lost && m->from == NONE;
-	json_t *o = json_pack("{s:s,s:I,s:I,s:I}", "kind",
+	json_t *o = json_pack("{s:I,s:s,s:I,s:I,s:I}", "id", (json_int_t)k, "kind",
 			      m->lost ? "lost"
 			      : local ? "local"
 				      : "message",
@@ -226,10 +321,9 @@ static json_t *move_json(struct printer *w, const struct move *m)
 		set(w, o, "combines", json_boolean(e.combines));
 		/* Stores of a copy may come last chunk first, as memmove does it. */
 		for (uint32_t i = 0; i < m->n; i++) {
-			const struct stored *s = &x->stores[m->first + i];
-			if (m->n > 1 && x->stores[m->first].cell > x->stores[m->first + 1].cell)
-				s = &x->stores[m->first + m->n - 1 - i];
-			add(w, holds, holds_json(w, s->after, e.to, s->cell));
+			bool down =
+				m->n > 1 && x->stores[m->first].cell > x->stores[m->first + 1].cell;
+			add(w, holds, stored_json(w, m->first + (down ? m->n - 1 - i : i), e.to));
 		}
 		set(w, o, "holds", holds);
 	}
@@ -240,15 +334,31 @@ static json_t *move_json(struct printer *w, const struct move *m)
 	return o;
 }
 
-static json_t *moves_json(struct printer *w)
+/* Both lists: the moves, and what others left where they are left out. */
+static void print_moves(struct printer *w)
 {
 	struct script *x = w->x;
-	json_t *list = json_array();
+	size_t n = (size_t)x->r.p->nranks * x->r.width;
+	uint32_t *state = explain_start(x), *printed = explain_start(x);
+	json_t *moves = json_array(), *skipped = json_array();
 
-	for (uint32_t k = 0; k < x->n && x->moves[k].depth <= x->last; k++)
-		if (explain_shows_step(x, x->moves[k].depth) && explain_shows_move(x, &x->moves[k]))
-			add(w, list, move_json(w, &x->moves[k]));
-	return list;
+	w->last = none_array(x->arena, n);
+	w->origins = ARENA_ARRAY(x->arena, struct origin, x->nstores);
+	for (uint32_t k = 0, end = 0; k < x->n && x->moves[k].depth <= x->last; k = end) {
+		uint32_t step = x->moves[k].depth;
+		if (explain_shows_step(x, step))
+			add_skipped(w, step, printed, state, skipped);
+		explain_play(x, &end, step, state);
+		for (uint32_t i = k; i < end; i++) {
+			trace_move(w, i);
+			if (explain_shows_step(x, step) && explain_shows_move(x, &x->moves[i]))
+				add(w, moves, move_json(w, i));
+		}
+		if (explain_shows_step(x, step))
+			memcpy(printed, state, n * sizeof(*state));
+	}
+	print(w, "moves", moves);
+	print(w, "skipped", skipped);
 }
 
 /* ---- faults -------------------------------------------------------------------------------------- */
@@ -384,7 +494,7 @@ bool explain_json(struct script *x, FILE *out, const char **why)
 	print(&w, "shown_ranks", numbers_json(&w, x->ranks, x->nranks));
 	print(&w, "start", start_json(&w));
 	print(&w, "promised", promised_json(&w));
-	print(&w, "moves", moves_json(&w));
+	print_moves(&w);
 	print(&w, "errors", diags_json(&w));
 	print(&w, "stuck", stuck_json(&w));
 	print(&w, "wrong", wrong_json(&w));

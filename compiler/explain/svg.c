@@ -14,9 +14,8 @@
 
 extern const char svg_css[];
 
-static const char *const colours[NCOLOURS] = { "#4477AA", "#EE6677", "#228833", "#CCBB44",
-					       "#66CCEE", "#AA3377", "#BB5566", "#004488",
-					       "#DDAA33", "#777777" };
+const char *const svg_colours[NCOLOURS] = { "#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE",
+					    "#AA3377", "#BB5566", "#004488", "#DDAA33", "#777777" };
 
 const char *svg_number(struct svg *s, double v)
 {
@@ -44,7 +43,7 @@ const char *svg_text(struct svg *s, const char *text)
 		if (name)
 			to = stpcpy(to, name);
 		else /* other control characters are not XML */
-			*to++ = (unsigned char)*c < ' ' ? ' ' : *c;
+			*to++ = (unsigned char)*c < ' ' && *c != '\t' && *c != '\n' ? ' ' : *c;
 	}
 	free(utf8);
 	return all;
@@ -145,7 +144,7 @@ static void definitions(struct svg *s)
 	      "</pattern>",
 	      out);
 	for (unsigned i = 0; i <= NCOLOURS; i++) {
-		const char *colour = i < NCOLOURS ? colours[i] : "#cc0000";
+		const char *colour = i < NCOLOURS ? svg_colours[i] : "#cc0000";
 		fprintf(out,
 			"<marker id=\"a%u\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" "
 			"markerWidth=\"9\" markerHeight=\"9\" markerUnits=\"userSpaceOnUse\" "
@@ -169,7 +168,7 @@ static void style(struct svg *s)
 		fprintf(s->out,
 			".c%u{stroke:%s}.message.c%u{marker-end:url(#a%u)}"
 			".message.plus.c%u{marker-end:url(#p%u)}",
-			i, colours[i], i, i, i, i);
+			i, svg_colours[i], i, i, i, i);
 	fputs("</style>", s->out);
 }
 

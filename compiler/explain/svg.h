@@ -8,6 +8,7 @@
 #include "compiler/explain/explain.h"
 
 #define NCOLOURS 10u /* of cells and messages; more chunks use them again */
+extern const char *const svg_colours[NCOLOURS]; /* "#4477AA" */
 
 /* A picture under way. */
 struct svg {
