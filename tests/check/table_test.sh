@@ -126,11 +126,11 @@ for contract in allreduce allgather reduce_scatter broadcast reduce gather scatt
 	holds "$contract has a schedule for every N" test -n "$(awk -F, -v c=$contract \
 		'$1 == c && $5 == "proved" { n[$3]++ } END { for (s in n) if (n[s] == 8) print s }' "$tmp/out")"
 done
-# What README.md calls the least is the lower bound, for every N; and the other way round.
-grep -oE '^\| \[[a-z0-9_]+\]\(schedules/.*\|.*, least' README.md | sed 's/^| \[\([a-z0-9_]*\).*/\1/' >"$tmp/least"
+# What docs/library.md calls the least is the lower bound, for every N; and the other way round.
+grep -oE '^\| \[[a-z0-9_]+\]\(\.\./schedules/.*\|.*, least' docs/library.md | sed 's/^| \[\([a-z0-9_]*\).*/\1/' >"$tmp/least"
 awk -F, '$5 == "proved" && $8 != "" { all[$3]; if ($7 - $8 > 1e-9) more[$3] }
 	END { for (s in all) if (!(s in more)) print s }' "$tmp/out" | sort >"$tmp/at_bound"
 sort "$tmp/least" >"$tmp/said"
-holds "README.md says of which schedules the volume is the least" cmp -s "$tmp/at_bound" "$tmp/said"
+holds "docs/library.md says of which schedules the volume is the least" cmp -s "$tmp/at_bound" "$tmp/said"
 diff "$tmp/at_bound" "$tmp/said" | sed 's/^/# /'
 exit $failed
