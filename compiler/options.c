@@ -346,21 +346,15 @@ static int check_together(const struct command *c)
 		{ o->certificate && o->action != ACTION_CHECK,
 		  "--certificate belongs to ccc check" },
 		{ o->stream && o->require,
-<<<<<<< HEAD
-		  "--stream compares no chunks: it goes without --require" },
+		  "--stream does not compare chunks, so it cannot be combined with --require" },
 		{ o->view.format != NFORMATS && !table && o->action != ACTION_EXPLAIN,
 		  "--format belongs to ccc table and ccc explain" },
 		{ table && (o->view.format == FORMAT_SVG || o->view.format == FORMAT_HTML),
 		  "ccc table prints text, csv and json; ccc explain draws" },
 		{ o->action == ACTION_EXPLAIN && o->view.format == FORMAT_CSV,
 		  "ccc explain prints text, svg, html and json; ccc table prints csv" },
-		{ o->schedule && table, "--schedule goes without table: it takes them all" },
-=======
-		  "--stream does not compare chunks, so it cannot be combined with --require" },
-		{ o->sheet_format != SHEET_NFORMATS && !table, "--format belongs to ccc table" },
 		{ o->schedule && table,
 		  "--schedule cannot be combined with table, which shows all schedules" },
->>>>>>> 8d188fe2c984c95a6fd19d41d42ffb30593b05c8
 		{ compiles && o->emit == EMIT_SO && !o->output,
 		  "-o OUT.so is missing (or --emit=..., or ccc check FILE)" },
 		{ o->verbose && o->style.format != DIAG_TEXT,

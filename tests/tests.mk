@@ -515,7 +515,7 @@ bless: all $(T)/lang/mistakes_test
 demo:
 	@tests/deps.sh
 	@echo "building: about 90 s on one core, and 50 s on two"
-	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@tests/building.sh $(MAKE) --no-print-directory -j$$(nproc) all
 	$(BIN)/ccc schedules/ring_allreduce.ccs -o $(BUILD)/ring_allreduce.so
 	$(BIN)/ccrun -n 4 $(BUILD)/ring_allreduce.so
 

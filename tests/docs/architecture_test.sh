@@ -97,8 +97,8 @@ say "runtime: what gathers calls knows no engine" \
 
 # The command is a user of the library like any other.
 names() { awk '{ print $NF }' | sort -u; }
-say "ccrun includes the public header, the plug-in's and its own" \
-	"$(grep -nE '#include "' $r/ccrun/*.[ch] | grep -vE '"runtime/(ccs|mpi/calls|ccrun/[a-z_]+)\.h"')"
+say "ccrun includes the public header, the plug-in's, the ticker and its own" \
+	"$(grep -nE '#include "' $r/ccrun/*.[ch] | grep -vE '"runtime/(ccs|mpi/calls|base/ticker|ccrun/[a-z_]+)\.h"')"
 nm --defined-only $(objects $r $r/base $r/plan $r/cpu $r/meet $r/cuda $r/hosts $r/mpi) |
 	awk '$2 ~ /[TDRBVW]/' | names >"$build/library.names"
 nm -D --defined-only "$build"/lib/libccs.so | names >"$build/public.names"
