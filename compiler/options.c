@@ -47,7 +47,10 @@ static const struct spec specs[] = {
 	{ "-n", OWN, 0, 0, options_ranks, NULL, " LIST",
 	  "numbers of ranks: 4   2,4,8   2..16\n"
 	  "default: every N in 2..16 that the schedule's `where` admits" },
+	{ "--nranks", OWN, 0, 0, options_ranks, NULL, " LIST", "the same as -n" },
 	{ "-D", OWN, 0, 0, options_define, NULL, " X=4", "sets a schedule's parameter" },
+	{ "--root", OWN, 0, 0, options_root, NULL, " RANK",
+	  "-D of the parameter that is the contract's root" },
 	{ "--schedule", TEXT, AT(options.schedule), 0, NULL, NULL, " NAME",
 	  "which schedule of the file to compile, check or explain;\n"
 	  "default the last, and for check all" },
