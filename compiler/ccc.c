@@ -76,13 +76,21 @@ static int compile_files(struct command *c)
 	return worst;
 }
 
-/* -D names a parameter of some schedule. Returns 0 or the exit status, after a message. */
+/* -D names a parameter of some schedule, and --root has one. Returns 0 or the exit status, after a
+ * message. */
 static int check_settings(const struct options *o)
 {
 	const struct sheet *t = o->sheet;
 
 	for (size_t i = 0; i < o->nsettings; i++) {
 		size_t k = 0;
+		if (!o->settings[i].name) {
+			if (t->rooted)
+				continue;
+			fputs("ccc: --root: no schedule of the files has a parameter for its root\n",
+			      stderr);
+			return 2;
+		}
 		while (k < t->nparams && strcmp(t->params[k], o->settings[i].name))
 			k++;
 		if (k == t->nparams)

@@ -48,7 +48,10 @@ static const struct spec specs[] = {
 	{ "-n", OWN, 0, 0, options_ranks, NULL, " LIST",
 	  "numbers of ranks: 4   2,4,8   2..16\n"
 	  "default: every N in 2..16 that the schedule's `where` admits" },
+	{ "--nranks", OWN, 0, 0, options_ranks, NULL, " LIST", "the same as -n" },
 	{ "-D", OWN, 0, 0, options_define, NULL, " X=4", "set a parameter of the schedule" },
+	{ "--root", OWN, 0, 0, options_root, NULL, " RANK",
+	  "set the parameter that is the contract's root" },
 	{ "--schedule", TEXT, AT(options.schedule), 0, NULL, NULL, " NAME",
 	  "compile, check or explain this schedule of the file;\n"
 	  "default: the last one; for check, all" },

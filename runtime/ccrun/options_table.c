@@ -83,6 +83,7 @@ static const char *transport_word(int i)
 
 static const struct spec specs[] = {
 	{ "-n", 'n', "RANKS", NULL, false, "number of ranks, or of processes" },
+	{ "--nranks", 'n', "RANKS", NULL, false, "the same as -n" },
 	{ "-b", 'b', "SIZE", NULL, false,
 	  "smallest size in bytes (8); K, M and G are powers of 1024" },
 	{ "-e", 'e', "SIZE", NULL, false, "largest size (8M)" },
@@ -92,6 +93,7 @@ static const struct spec specs[] = {
 	  "element types, separated by commas, or all (float32):" },
 	{ "-o", 'o', "OP", option_op_word, true, "operators, separated by commas, or all (sum):" },
 	{ "-r", 'r', "ROOT", root_word, false, "a rank, or all (0)" },
+	{ "--root", 'r', "ROOT", root_word, false, "the same as -r" },
 	{ "--rows", LONG_ROWS, "N", NULL, false,
 	  "for a module with a buffer `by column`: rows of its matrices; counts are\n"
 	  "multiples of N" },
