@@ -241,6 +241,7 @@ help:
 	@echo 'make mutants    changes the compiler in 200 places; the tests must see 95 in 100'
 	@echo 'make bless      renews the golden messages; read their diff'
 	@echo 'make examples   builds examples/ and runs them; make tutorials: examples/tutorials/ alone'
+	@echo 'make pictures   the pictures in the documents, by ccc explain'
 	@echo 'make editors    grammars for editors, completions for shells: docs/editors.md'
 	@echo '                MPICC=...: with which MPI the plug-in for --against mpi is built,'
 	@echo '                and libccs-mpi.so; MPICC_PRELOAD=...: another one for this'

@@ -70,7 +70,7 @@ struct options {
 	const char *output;	  /* -o, or NULL */
 	struct numbers ranks;	  /* -n; none: every N in 2..16 that `where` admits */
 	struct shown view;	  /* explain: --chunk --rank --step; and table: --format */
-	struct setting *settings; /* -D */
+	struct setting *settings; /* -D, --root */
 	size_t nsettings;
 	const char *schedule; /* --schedule, or NULL */
 	const char *const *include_dirs;

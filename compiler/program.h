@@ -204,8 +204,8 @@ struct instance {
 	uint32_t nsettings;
 };
 
-struct setting { /* -D name=value */
-	const char *name;
+struct setting {	  /* -D name=value; of several for one name the last counts */
+	const char *name; /* of options, NULL: --root, the parameter that is the root */
 	int64_t value;
 };
 

@@ -56,6 +56,7 @@ struct sheet {
 	size_t nrows, caprows;
 	const char **params;
 	size_t nparams, capparams;
+	bool rooted;  /* a schedule has a parameter that is its root */
 	bool refused; /* -o may not be written: a compilation said why */
 };
 

@@ -161,7 +161,7 @@ void explain_add_lost(struct script *x);
 void explain_find_faults(struct script *x);
 /** The last part of the text. */
 void explain_fault_text(struct script *x, FILE *out);
-/** Cells of a rank that two moves of a race (E0402) both touch; n == 0: none. */
+/** Cells of a rank that the moves of a race (E0402) touch; n == 0: it has none. */
 struct cells explain_raced(const struct script *x, uint32_t rank);
 
 /* ---- the printers -------------------------------------------------------------------------- */

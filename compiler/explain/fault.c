@@ -160,25 +160,32 @@ static uint32_t mark_all(struct script *x)
 	return first;
 }
 
+static struct cells common(struct cells a, struct cells b)
+{
+	uint32_t lo = a.lo > b.lo ? a.lo : b.lo, x = a.lo + a.n, y = b.lo + b.n;
+
+	return (struct cells){ lo, cells_overlap(a.lo, a.n, b.lo, b.n) ? (x < y ? x : y) - lo : 0 };
+}
+
 struct cells explain_raced(const struct script *x, uint32_t rank)
 {
-	struct cells first = { 0 };
+	struct cells first = { 0 }, alone = { 0 };
 
 	for (uint32_t k = 0; k < x->n; k++) {
-		const struct move *m = &x->moves[k];
-		const struct ends e = explain_ends(x, m);
-		struct cells c = e.to == rank ? e.target : e.source;
+		const struct ends e = explain_ends(x, &x->moves[k]);
+		struct cells mine = e.to == rank ? e.target : e.source;
 
-		if (m->fault != 402 || (e.to != rank && e.from != rank))
+		if (x->moves[k].fault != 402 || (e.to != rank && e.from != rank))
 			continue;
-		if (first.n && cells_overlap(first.lo, first.n, c.lo, c.n)) {
-			uint32_t lo = first.lo > c.lo ? first.lo : c.lo;
-			uint32_t a = first.lo + first.n, b = c.lo + c.n;
-			return (struct cells){ lo, (a < b ? a : b) - lo };
-		}
-		first = first.n ? first : c;
+		if (common(first, mine).n)
+			return common(first, mine);
+		if (first.n)
+			continue;
+		first = alone = mine;
+		if (e.from == e.to && common(e.source, e.target).n) /* with itself */
+			alone = common(e.source, e.target);
 	}
-	return (struct cells){ 0 };
+	return alone;
 }
 
 /* ---- what else is wrong --------------------------------------------------------------------- */

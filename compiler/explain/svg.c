@@ -188,14 +188,15 @@ static void find_steps(struct script *x, struct lanes *l)
 	l->nsteps = n;
 }
 
-/* All chunks, where there is room; else those that change. */
+/* All chunks, where there is room; else those that change. What was read from MSCCL XML has its inputs a
+ * second time, as regions of the same names that may change. */
 static void find_cells(struct script *x, struct lanes *l)
 {
 	uint32_t *all = ARENA_ARRAY(x->arena, uint32_t, x->r.width);
 
 	l->cells = x->cells;
 	l->ncells = x->ncells;
-	if (x->view->nchunks || x->r.width > MOST_CHUNKS || !x->r.p->nbuffers)
+	if (x->view->nchunks || x->r.width > MOST_CHUNKS || !x->r.p->nbuffers || x->r.p->nregions)
 		return;
 	for (uint32_t i = 0; i < x->r.width; i++)
 		all[i] = i;

@@ -456,13 +456,13 @@ static void faults(struct svg *s, const struct geometry *g, uint32_t q)
 	const struct diag *d = explain_diag(s->x);
 	const char *code = d ? diag_code_text(d->code).s : "", *text;
 	double top = g->top + q * g->step + 5, at = top;
-	double x = column_x(g, g->l->nsteps) + g->cell + 6;
+	double x = column_x(g, g->l->nsteps) + g->cell + 6, size = g->high >= 10 ? 10 : g->high;
 	uint32_t k = 0, cell;
 
 	raced(s, g, q, top);
 	while ((text = last_words(s, g->l->ranks[q], &k, &cell))) {
 		bool drawn = cell != NONE && g->row[cell] != NONE;
-		double y = drawn ? top + g->y[g->row[cell]] : at + 8;
+		double y = drawn ? top + g->y[g->row[cell]] : at + size / 2 + 2;
 		if (drawn)
 			box(s, g, g->l->nsteps, y, code);
 		if (cell == NONE)
@@ -470,14 +470,12 @@ static void faults(struct svg *s, const struct geometry *g, uint32_t q)
 				"<path class=\"wait fault\" data-code=\"%s\" d=\"M%s %sV%s\"/>",
 				code, svg_number(s, x - 2), svg_number(s, top - 3),
 				svg_number(s, top + g->lane - 12));
-		if (y < at && drawn) /* no room beside the one before */
-			continue;
 		fprintf(s->out,
 			"<text class=\"fault\" data-code=\"%s\" data-rank=\"%u\" x=\"%s\" y=\"%s\" "
-			"font-size=\"10\">%s</text>\n",
-			code, g->l->ranks[q], svg_number(s, x + 2), svg_number(s, y + 4),
-			svg_text(s, text));
-		at = y + (cell == NONE ? 4 : 11);
+			"font-size=\"%s\">%s</text>\n",
+			code, g->l->ranks[q], svg_number(s, x + 2), svg_number(s, y + size * 0.4),
+			svg_number(s, size), svg_text(s, text));
+		at = y + size / 2;
 	}
 }
 
