@@ -137,6 +137,9 @@ static const struct spec specs[] = {
 	  "between processes on the CPU: shm, shared memory of one host (the\n"
 	  "default); mpi, by MPI, also between hosts, started by mpirun; or local:\n"
 	  "one process, though a launcher may have started several" },
+	{ "--trace", LONG_TRACE, "FILE", NULL, false,
+	  "on the CPU: writes into FILE, for Perfetto (ui.perfetto.dev), what each worker\n"
+	  "of each rank did in a call of each size, and when; also of a run that is stuck" },
 	{ "--tune", LONG_TUNE, "FILE", NULL, false,
 	  "writes into FILE, a tuning, which module is the best for each size, and\n"
 	  "how it is run: measures all of them, of one contract, in turn; what FILE\n"
