@@ -358,15 +358,18 @@ function drawFault(end) {
 	light("bad", end ? [...M.errors, ...M.stuck].map((e) => lineOf(e.at)).filter((e) => e) : []);
 }
 
-function describe(t) {
-	if (!frames.length)
-		return "nothing moves";
+function moment(t) {
 	const last = M.steps, f = Math.floor(t);
 	if (f < t)
 		return frames[f] ? `step ${frames[f]} of ${last}` : "before the first step";
-	const after = t ? (frames[t - 1] ? `after step ${frames[t - 1]} of ${last}` : "before step 1")
-		: frames[0] > 1 && M.skipped.length ? `before step ${frames[0]}` : "at the start";
-	return after + (t === frames.length && !M.right ? ": here it is wrong" : "");
+	if (t)
+		return frames[t - 1] ? `after step ${frames[t - 1]} of ${last}` : "before step 1";
+	return M.skipped.length ? `before step ${frames[0]}` : "at the start";
+}
+
+function describe(t) {
+	const wrong = t === frames.length && !M.right ? ": here it is wrong" : "";
+	return (frames.length ? moment(t) : "nothing moves") + wrong;
 }
 
 let t = 0, drawn = { key: "", list: [] };
@@ -511,10 +514,12 @@ function showDetail(head, text, list, elements, pin) {
 function showChunk({ rank, chunk }, pin) {
 	const { holds } = heldAt(rank, chunk, t), promised = (M.promised[rank] || [])[chunk];
 	const list = origin(rank, chunk, t), wrong = M.wrong.find((w) => w.rank === rank && w.chunk === chunk);
-	const text = (holds ? `holds ${holds.text}` : "holds nothing yet") +
-		(promised ? `; promised is ${promised}` : "") + (wrong && t === frames.length ? ": wrong" : "") +
-		(list.length ? `. It came by ${plural(list.length, "move")}:` : holds ? ", since the start." : ".");
-	showDetail(`rank ${rank}, ${M.chunks[chunk]} `, text, list, list.flatMap((m) => m ? linesOf(m) : []), pin);
+	const data = !holds ? "nothing yet" : holds.text.includes("@") ? holds.text
+		: `the data of rank${/[-,]/.test(holds.text) ? "s" : ""} ${holds.text}`;
+	const text = `holds ${data}` + (holds && !list.length ? ", since the start" : "") +
+		(promised ? `; promised is ${promised}` : "") + (wrong && t === frames.length ? ": wrong." : ".") +
+		(list.length ? ` It came by ${plural(list.length, "move")}:` : "");
+	showDetail(`rank ${rank}, ${M.chunks[chunk]}, ${moment(t)}: `, text, list, list.flatMap((m) => m ? linesOf(m) : []), pin);
 }
 
 function showLine(code, place) {
@@ -594,9 +599,9 @@ function items(head, list, item) {
 function showFaults() {
 	const round = M.stuck.filter((s) => s.place !== null).sort((a, b) => a.place - b.place);
 	document.getElementById("faults")?.replaceChildren(...M.errors.flatMap(errorParts),
-		...items("Here it is stuck", M.stuck, stuckItem),
 		...(round.length ? [element("p", { class: "circle" }, "The circle of waits: ",
 			[...round, round[0]].map((s) => "rank " + s.rank).join(" waits for "))] : []),
+		...items("Here it is stuck", M.stuck, stuckItem),
 		...items("At the end, not what is promised", M.wrong, wrongItem));
 }
 

@@ -189,6 +189,7 @@ def keys(case):
     where = case.run("document.querySelector('#player input').value")
     check("... where it was", equal(case.run("""new Promise((f) => requestAnimationFrame(() => requestAnimationFrame(
         () => f(document.querySelector('#player input').value))))"""), where))
+    check("... which is between two steps", [] if float(where) % 1 else [where])
     page.press("ArrowRight")
     check("... and a step goes to the next whole one", [] if case.at() in range(1, 7) else [case.at()])
     page.press("Home")
@@ -248,14 +249,14 @@ def lines_and_chunks(case):
         "step 1 rank 1 → rank 2: data[1] is combined into data[1] (lines 10 and 11)",
         "step 2 rank 2 → rank 3: data[1] is combined into data[1] (lines 10 and 11)",
         "step 3 rank 3 → rank 0: data[1] is combined into data[1] (lines 10 and 11)"]))
-    check("... and whose data it holds", [] if "rank 0, data[1] holds 0-3; promised is 0-3" in case.run(
+    check("... and whose data it holds", [] if "rank 0, data[1], after step 6 of 6: holds the data of ranks 0-3; promised is 0-3" in case.run(
         "document.querySelector('#detail').innerText") else [case.run("document.querySelector('#detail').innerText")])
     case.run("document.querySelector('#ranks').dispatchEvent(new MouseEvent('click', { bubbles: true }))")
     page.press("Home")
     case.run("""document.querySelectorAll('#ranks .chunk')[6].dispatchEvent(
         new PointerEvent('pointerover', { bubbles: true, pointerType: 'mouse' }))""")
     check("pointing at a chunk is enough", equal(case.run("document.querySelector('#detail').innerText"),
-                                                 "rank 1, data[2] holds 1; promised is 0-3, since the start."))
+        "rank 1, data[2], at the start: holds the data of rank 1, since the start; promised is 0-3."))
     wanted = case.run("[...document.querySelectorAll('#picture .column')].map((e) => Number(e.dataset.x))")
     seen = []
     for _ in wanted:
@@ -264,6 +265,26 @@ def lines_and_chunks(case):
     check("the cursor stands at each step's column", [x for x in zip(seen, wanted) if abs(x[0] - x[1]) > 0.1] or equal(len(seen), 7))
     check("everything that can be pressed has a name", case.run("""[...document.querySelectorAll("button, input, select, [role]")].filter(
         (e) => !(e.getAttribute("aria-label") || e.textContent.trim())).map((e) => e.outerHTML)"""))
+
+
+def origins(case):
+    """At the end each chunk lists the moves that the JSON's `from` and `onto` lead to."""
+    m, wrong, came = case.model, [], {}  # by move and chunk: moves
+    for move in m["moves"]:
+        for k, holds in enumerate(move.get("holds", [])):
+            before = [(holds["from"], move["source"][0] + k), (holds.get("onto"), move["target"][0] + k)]
+            came[move["id"], move["target"][0] + k] = {move["id"]}.union(*(came[b] for b in before if b[0] is not None))
+    last = {(move["to"], move["target"][0] + k): move["id"] for move in m["moves"] for k in range(move["target"][1])}
+    case.page.press("End")
+    seen = case.run("""[...document.querySelectorAll("#player td")].map((td) => (td.firstChild.click(), [Number(td.dataset.rank),
+        Number(td.dataset.chunk), [...document.querySelectorAll("#detail li")].map((e) => e.textContent)]))""")
+    for rank, chunk, said in seen:
+        moves = sorted(came[last[rank, chunk], chunk]) if (rank, chunk) in last else []
+        wanted = [(m["moves"][i]["step"], m["moves"][i]["from"], m["moves"][i]["to"]) for i in moves]
+        said = [tuple(map(int, re.match(r"step (\d+) rank (\d+)(?: → rank (\d+))?:", s).group(1, 2, 3 if "→" in s else 2)))
+                for s in said]
+        wrong += [f"rank {rank}, chunk {chunk}: {said}, and not {wanted}"] if said != wanted else []
+    return wrong if any(len(s[2]) > 3 for s in seen) else ["no chunk lists moves"]
 
 
 # ---- text that is markup ---------------------------------------------------------------------------------
@@ -422,6 +443,9 @@ def main():
             check("arrows begin and end at their cells", ends(case))
             lines_and_chunks(case)
             check("... without a word on the console", case.page.errors)
+        for name, n in [("binomial_reduce", "8"), ("direct_allreduce", "4"), ("bruck_all_to_all", "8"), ("torus3_allreduce", "8")]:
+            with Case(browser, (f"schedules/{name}.ccs", "-n", n)) as case:
+                check(f"{name} on {n} ranks: each chunk says through which moves it came", origins(case))
         markup(browser)
         other_readers(browser)
         sizes(browser)
