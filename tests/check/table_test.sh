@@ -18,9 +18,9 @@ refuses() {
 
 # ---- the command line -------------------------------------------------------------------
 refuses "--format without table" "ccc: --format belongs to ccc table and ccc explain" check $ring --format=csv
-refuses "table --schedule" "ccc: --schedule goes without table: it takes them all" \
+refuses "table --schedule" "ccc: --schedule cannot be combined with table, which shows all schedules" \
 	table $ring --schedule ring_allreduce
-refuses "table --emit" "ccc: --emit goes without check, explain, table, fmt and lsp" table $ring --emit=plan
+refuses "table --emit" "ccc: --emit cannot be combined with check, explain, table, fmt or lsp" table $ring --emit=plan
 refuses "table without a file" "ccc: no schedule file is given; see ccc --help" table
 status "table --format=xml" 2 "$ccc" table $ring --format=xml
 says "... has what there is" "$tmp/err" 'text, csv, json, svg and html'
