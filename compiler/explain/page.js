@@ -121,7 +121,10 @@ function columnsOf(n, width = 1, height = 1) {
 }
 const grid = (columns) => (i) => [i % columns, Math.floor(i / columns)];
 const LAYOUTS = { // by topology: from a rank to its place, in boxes
-	line: () => grid(columnsOf(M.ranks)),
+	line: () => { // turns at the end of a row
+		const columns = M.ranks <= 6 ? M.ranks : columnsOf(M.ranks);
+		return (i) => [Math.abs(Math.floor(i / columns) % 2 * (columns - 1) - i % columns), Math.floor(i / columns)];
+	},
 	torus: ([x]) => grid(x),
 	mesh: ([x]) => grid(x),
 	torus3: ([x, y]) => (i) => [i % x + Math.floor(i / (x * y)) * (x + 0.5), Math.floor(i / x) % y],
@@ -153,7 +156,8 @@ function circle(hub) {
 }
 const { name: topology, parameters } = M.topology;
 const layout = ranks.length === M.ranks && Object.hasOwn(LAYOUTS, topology) && LAYOUTS[topology](parameters);
-if (layout)
+const fits = layout && ranks.every((rank) => layout(rank).every(Number.isFinite)); // else it is another of that name
+if (fits)
 	ranks.forEach((rank) => put(rank, layout(rank)));
 else
 	circle(topology === "star" && ranks.length > 2 ? parameters[0] : -1);
@@ -205,7 +209,7 @@ function drawRank(rank) {
 	}
 }
 
-if (layout && topology === "nodes")
+if (fits && topology === "nodes")
 	for (let i = 0, [size] = parameters; i < M.ranks; i += size)
 		layers.boxes.append(element("svg:rect", { class: "node-box", rx: 9, ...around(range(size, i), 9) }));
 ranks.forEach(drawRank);
@@ -422,41 +426,40 @@ function go(to) {
 
 // ---- playing ------------------------------------------------------------------------------------------
 
-let clock = null; // while it plays: { begun, last, t, pictures, work }
+let clock = null; // while it plays
 
 function play() {
+	const begun = performance.now(), mine = { begun, last: begun, t: t >= frames.length ? 0 : t, pictures: 0, work: 0 };
 	if (clock || !frames.length)
 		return;
-	clock = { last: performance.now(), t: t >= frames.length ? 0 : t, pictures: 0, work: 0 };
-	clock.begun = clock.last;
+	clock = mine;
 	name(playButton, "Pause (space)", "pause");
-	requestAnimationFrame(tick);
+	requestAnimationFrame(function tick(now) {
+		if (clock !== mine)
+			return;
+		const passed = Math.max(0, now - mine.last), begun = performance.now();
+		mine.t = Math.min(frames.length, mine.t + Math.min(passed, 100) * Number(speed.value) / FRAME);
+		mine.last += passed;
+		mine.pictures++;
+		go(calm.matches && mine.t < frames.length ? Math.floor(mine.t) : mine.t);
+		mine.work += performance.now() - begun;
+		if (mine.t >= frames.length)
+			pause();
+		else
+			requestAnimationFrame(tick);
+	});
 }
 
+// Leaves in the page how fast it has played: pictures, how many a second, and milliseconds of script for each.
 function pause() {
 	if (!clock)
 		return;
-	const { begun, last, pictures, work } = clock; // read by tests, and by who wonders
+	const { begun, last, pictures, work } = clock;
 	player.dataset.pictures = pictures;
 	player.dataset.perSecond = (1000 * pictures / (last - begun || 1)).toFixed(1);
 	player.dataset.work = (work / (pictures || 1)).toFixed(2);
 	clock = null;
 	name(playButton, "Play (space)", "play");
-}
-
-function tick(now) {
-	if (!clock)
-		return;
-	const passed = Math.max(0, now - clock.last), begun = performance.now();
-	clock.t = Math.min(frames.length, clock.t + Math.min(passed, 100) * Number(speed.value) / FRAME);
-	clock.last = Math.max(now, clock.last);
-	clock.pictures++;
-	go(calm.matches && clock.t < frames.length ? Math.floor(clock.t) : clock.t);
-	clock.work += performance.now() - begun;
-	if (clock.t >= frames.length)
-		pause();
-	else
-		requestAnimationFrame(tick);
 }
 
 const toggle = () => clock ? pause() : play();

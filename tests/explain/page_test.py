@@ -2,6 +2,7 @@
 """The page of `ccc explain -o x.html` in a headless Chromium: it shows what the model says at each step and plays to the
 end; keys, lines and chunks; what is wrong; text that is markup; no script, a phone, the dark, less motion; what is too large.
 usage: page_test.py BUILD [RANDOM SEED]"""
+import cmath
 import html.parser
 import json
 import os
@@ -168,7 +169,7 @@ def all_steps(browser, cases, least):
         with case:
             wrong = equal(case.run("document.documentElement.className"), "ready")
             if not wrong:
-                wrong = steps_are_right(case) + (plays(case) if case.model["moves"] else []) + faults_are_shown(case)
+                wrong = apart(case) + steps_are_right(case) + (plays(case) if case.model["moves"] else []) + faults_are_shown(case)
             check(f"{' '.join(args)}: each step, and played", wrong + case.page.errors)
     check("schedules have pages", [] if seen >= least else [f"{seen} have"])
 
@@ -410,6 +411,50 @@ def sizes(browser):
         check("all-to-all on 16 ranks", steps_are_right(case) + plays(case) + case.page.errors)
 
 
+def turns(points):
+    """How often a closed way through points goes around their middle."""
+    middle = sum(complex(*p) for p in points) / len(points)
+    steps = [cmath.phase((complex(*q) - middle) / (complex(*p) - middle)) for p, q in zip(points, points[1:] + points[:1])]
+    return round(sum(steps) / (2 * cmath.pi))
+
+
+def topologies(browser):
+    """The ranks lie as they are connected."""
+    for topology, n, holds in [
+            ("torus(4, 2)", 8, lambda p: all(len({q[0] for q in p[i::4]}) == len({q[1] for q in p[i // 4 * 4:][:4]}) == 1 for i in range(8))),
+            ("mesh(3, 2)", 6, lambda p: len({q[0] for q in p}) == 3 and len({q[1] for q in p}) == 2 and p[0][0] == p[3][0]),
+            ("torus3(2, 2, 2)", 8, lambda p: p[0][1] == p[1][1] == p[4][1] and p[0][0] == p[2][0] and p[4][0] == p[6][0]),
+            ("line", 5, lambda p: len({q[1] for q in p}) == 1 and p == sorted(p)),
+            ("line", 12, lambda p: all((a[0] == b[0]) != (a[1] == b[1]) for a, b in zip(p, p[1:]))),
+            ("hypercube", 8, lambda p: all(len({(p[r ^ b][0] - p[r][0], p[r ^ b][1] - p[r][1]) for r in range(8) if not r & b}) == 1
+                                           for b in (1, 2, 4))),
+            ("star(2)", 6, lambda p: all(abs(6 * p[2][i] - sum(q[i] for q in p)) < 12 for i in (0, 1))),
+            ("ring", 7, lambda p: turns(p) == 1 and turns(p[::2] + p[1::2]) != 1)]:
+        file = os.path.join(folder, "topology.ccs")
+        with open(file, "w", encoding="utf-8") as f:
+            f.write(f"schedule s\n  implements barrier()\n  on {topology}\n{{\n}}\n")
+        with Case(browser, (file, "-n", str(n))) as case:
+            at = case.run("[...document.querySelectorAll('#ranks .rank-box')].map((b) => [b.x.baseVal.value, b.y.baseVal.value])")
+            check(f"{topology} on {n} ranks", ([] if holds([[round(x) for x in q] for q in at]) else [at]) + apart(case) +
+                  case.page.errors)
+    with open(file, "w", encoding="utf-8") as f:
+        f.write("topology torus {\n  link rank -> (rank + 1) % N\n}\nschedule s\n  implements barrier()\n  on torus\n{\n}\n")
+    try:
+        with Case(browser, (file, "-n", "4")) as case:
+            check("another topology of a known name", apart(case) + case.page.errors)
+    except NotAdmitted as e:
+        check("another topology of a known name is refused", [] if "E02" in str(e) else [e])
+
+
+def apart(case):
+    """No box is over another."""
+    return case.run("""(() => {
+        const boxes = [...document.querySelectorAll("#ranks .rank-box")].map((b) => b.getBBox());
+        return boxes.flatMap((a, i) => boxes.slice(i + 1).filter((b) => !(a.x + a.width <= b.x || b.x + b.width <= a.x ||
+            a.y + a.height <= b.y || b.y + b.height <= a.y)).map((b) => `box ${i} is over another, at ${b.x} ${b.y}`));
+    })()""")
+
+
 def speed(browser):
     """How fast it plays is measured by the page, and said; no test asserts it."""
     with Case(browser, (RING, "-n", "8"), fast=False) as case:
@@ -451,6 +496,7 @@ def main():
         markup(browser)
         other_readers(browser)
         sizes(browser)
+        topologies(browser)
         speed(browser)
 
 
