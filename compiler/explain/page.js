@@ -1,5 +1,5 @@
-// The script of the page that `ccc explain -o x.html` writes. It plays the model, whose form
-// docs/explain.schema.json has.
+// The script of the page that `ccc explain -o x.html` writes. It plays the model, in the
+// form of docs/explain.schema.json.
 //
 // Time `t` is a number of frames. A frame is a step in which something moves; t = 2.4 is within the
 // third one, and an integer is at rest between two. Within a frame messages come first, then what a
@@ -53,7 +53,7 @@ moves.forEach((list, i) => {
 	}
 });
 
-// What is drawn of a rank: the chunks that the view has, and those of `in` buffers that moves read.
+// The chunks that are drawn: those of the view, and those of `in` buffers that moves read.
 const inputs = new Set(M.buffers.filter((b) => b.kind === "in").flatMap((b) => range(b.chunks, b.first)));
 const read = M.moves.flatMap((m) => range(m.source[1], m.source[0])).filter((c) => inputs.has(c));
 const chunks = [...new Set([...M.shown_chunks, ...read])].sort((a, b) => a - b);
@@ -109,7 +109,7 @@ const labelled = chunks.length <= 16;
 const columns = chunks.length <= 8 ? 1 : labelled ? 2 : Math.ceil(Math.sqrt(chunks.length / 3));
 const rows = Math.ceil(chunks.length / columns);
 const longest = Math.max(...chunks.map((c) => short(M.chunks[c]).length), 0);
-const label = labelled ? 5.6 * longest + 8 : 0; // the room for it beside a bar
+const label = labelled ? 5.6 * longest + 8 : 0; // its width, left of a bar
 const CELL = { width: (labelled ? 44 : 26) + label, height: labelled ? 14 : 10 };
 const BOX = { width: Math.max(columns * (CELL.width + 4) + 6, 64), height: rows * CELL.height + 26 };
 const GAP = { x: 46, y: 22 };
@@ -185,7 +185,7 @@ function spot(rank, first, n) {
 // ---- drawing what stays ----------------------------------------------------------------------------
 
 const layers = { boxes: element("svg:g"), moves: element("svg:g") };
-const cells = []; // { rank, chunk, g, bar, td, entry }: its group, its bar, its part of the table, what it shows
+const cells = []; // { rank, chunk, g, bar, td, entry }: its group, bar, part of the table, and the entry that it shows
 const boxes = new Map();
 
 function drawRank(rank) {
@@ -566,7 +566,7 @@ for (const [key, code] of lines) {
 	});
 }
 
-// ---- what is wrong ----------------------------------------------------------------------------------------
+// ---- the faults ----------------------------------------------------------------------------------------
 
 function placeLink(place) {
 	const code = lineOf(place), name = place ? `${M.files[place.file].name}:${place.line}` : "";
@@ -605,7 +605,7 @@ function showFaults() {
 		...(round.length ? [element("p", { class: "circle" }, "The circle of waits: ",
 			[...round, round[0]].map((s) => "rank " + s.rank).join(" waits for "))] : []),
 		...items("Here it is stuck", M.stuck, stuckItem),
-		...items("At the end, not what is promised", M.wrong, wrongItem));
+		...items("At the end, not as promised", M.wrong, wrongItem));
 }
 
 showFaults();

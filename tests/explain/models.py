@@ -1,5 +1,5 @@
-"""The model of `ccc explain --format=json`, for the tests of what it is printed as: which files there are, and what the
-model says of a chunk at a step, played by the text of docs/explain.schema.json alone; and random programs."""
+"""The model of `ccc explain --format=json`, for the tests of its printers: the files that there are, and the
+value of each chunk at each step, played by the text of docs/explain.schema.json alone; and random programs."""
 import glob
 import json
 import os
@@ -31,7 +31,7 @@ def model(*args):
 
 
 def random_files(folder, number, seed):
-    """The arguments of so many random programs, half of them with a mistake."""
+    """The arguments of random programs, half of them with a mistake."""
     rng = random.Random(seed)
     for i in range(number):
         source, n = random_text(rng, i % 2)

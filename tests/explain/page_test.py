@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The page of `ccc explain -o x.html` in a headless Chromium: it shows what the model says at each step and plays to the
-end; keys, lines and chunks; what is wrong; text that is markup; no script, a phone, the dark, less motion; what is too large.
+end; keys, lines and chunks; faults; text that is markup; no script, a phone, the dark, less motion; pages too large to play.
 usage: page_test.py BUILD [RANDOM SEED]"""
 import cmath
 import html.parser
@@ -74,7 +74,7 @@ class Case:
         return {tuple(x) for x in self.run(f"""[...document.querySelectorAll("#text .{name}")].map((e) =>
             [e.closest("ol").dataset.file, [...e.closest("ol").children].indexOf(e.parentElement) + 1])""")}
 
-    # What is not as the model has it when `step` is over.
+    # Differences from the model when `step` is over.
     def differs(self, step, state, cells, bars):
         wrong = [] if len(cells) == len(bars) > 0 or not self.model["shown_chunks"] else ["there are no cells"]
         for rank, chunk, seen, classes in cells:
@@ -250,7 +250,7 @@ def lines_and_chunks(case):
         "step 1 rank 1 → rank 2: data[1] is combined into data[1] (lines 10 and 11)",
         "step 2 rank 2 → rank 3: data[1] is combined into data[1] (lines 10 and 11)",
         "step 3 rank 3 → rank 0: data[1] is combined into data[1] (lines 10 and 11)"]))
-    check("... and whose data it holds", [] if "rank 0, data[1], after step 6 of 6: holds the data of ranks 0-3; promised is 0-3" in case.run(
+    check("... and which data it holds", [] if "rank 0, data[1], after step 6 of 6: holds the data of ranks 0-3; promised is 0-3" in case.run(
         "document.querySelector('#detail').innerText") else [case.run("document.querySelector('#detail').innerText")])
     case.run("document.querySelector('#ranks').dispatchEvent(new MouseEvent('click', { bubbles: true }))")
     page.press("Home")
@@ -355,7 +355,7 @@ def other_readers(browser):
     with Case(browser, ("schedules/broken/receive_first.ccs", "-n", "4"), script=False) as case:
         root = case.page.call("DOM.getDocument", depth=-1)["root"]
         node = case.page.call("DOM.querySelector", nodeId=root["nodeId"], selector="#faults")["nodeId"]
-        check("... and what is wrong", [] if "[E0304]" in case.page.call("DOM.getOuterHTML", nodeId=node)["outerHTML"] else ["not said"])
+        check("... and the faults", [] if "[E0304]" in case.page.call("DOM.getOuterHTML", nodeId=node)["outerHTML"] else ["not said"])
     with Case(browser, ("schedules/hierarchical_allreduce.ccs", "-n", "8"), width=390, height=800) as case:
         wide = "document.documentElement.scrollWidth"
         check("a phone: nothing is wider than it", [] if case.run(wide) <= 390 else [case.run(wide)])
@@ -419,7 +419,7 @@ def turns(points):
 
 
 def topologies(browser):
-    """The ranks lie as they are connected."""
+    """The places of ranks follow the topology."""
     for topology, n, holds in [
             ("torus(4, 2)", 8, lambda p: all(len({q[0] for q in p[i::4]}) == len({q[1] for q in p[i // 4 * 4:][:4]}) == 1 for i in range(8))),
             ("mesh(3, 2)", 6, lambda p: len({q[0] for q in p}) == 3 and len({q[1] for q in p}) == 2 and p[0][0] == p[3][0]),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`ccc explain --format=json` against docs/explain.schema.json, and against itself: what each chunk is said to hold is what
-its `from` and `onto` lead to. Over the library, what is broken, MSCCL's XML, and random programs; and what must fail fails.
+"""`ccc explain --format=json` against docs/explain.schema.json, and against itself: the value of each chunk is the one that
+its `from` and `onto` lead to. Over the library, broken schedules, MSCCL's XML and random programs; and spoiled models are refused.
 usage: schema_test.py BUILD [RANDOM]"""
 import copy
 import glob
@@ -27,7 +27,7 @@ def check(what, wrong):
 
 
 def origins(m):
-    """Where the data of a chunk came from makes the sum that it holds. [what is wrong]"""
+    """Where the data of a chunk came from makes the sum that it holds. Returns the differences."""
     wrong, sums = [], {}  # by move and chunk
 
     def held(rank, chunk, move):
