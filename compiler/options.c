@@ -452,6 +452,11 @@ int options_parse(struct command *c, int argc, char **argv)
 	status = check_together(c);
 	if (status < 0 && c->options.action == ACTION_EXPLAIN && c->options.view.format == NFORMATS)
 		status = format_of_output(&c->options);
+	if (status < 0 && c->options.action == ACTION_EXPLAIN &&
+	    c->options.view.format != FORMAT_TEXT && c->options.ranks.n > 1) {
+		fputs("ccc: -n takes one number of ranks for a picture, a page or JSON\n", stderr);
+		return 2;
+	}
 	return status;
 }
 

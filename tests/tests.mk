@@ -173,7 +173,7 @@ SUITES_check := \
 	"tests/check/table_test.sh $(BUILD)" \
 	"10 tests/explain/pictures_test.sh $(BUILD)" \
 	"10 tests/explain/schema_test.py $(BUILD)" \
-	"90 tests/explain/page_test.py $(BUILD)" \
+	"100 tests/explain/page_test.py $(BUILD)" \
 	"20 tests/check/limits_test.sh $(BUILD)" \
 	"$(T)/check/oracle_test random 10000 1" \
 	"15 $(T)/check/oracle_test small 1" \
@@ -400,6 +400,8 @@ SUITES_long := \
 	"30 $(T)/msccl/oracle_test 100000 2" \
 	"30 $(T)/msccl/fuzz_test 2000 2 tests/msccl/good tests/msccl/diag" \
 	"300 tests/python/ends_test.sh $(BUILD) 5000" \
+	"10 tests/explain/schema_test.py $(BUILD) 2000" \
+	"300 tests/explain/page_test.py $(BUILD) 400 2" \
 	"60 tests/docs/walk_test.sh $(BUILD)"
 NEEDS_long := test-programs
 

@@ -3,6 +3,7 @@
  * of docs/explain.schema.json. One line a move and a rank. O(stores + chunks of all ranks).
  */
 #include "compiler/explain/explain.h"
+#include "lang/diag_print.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -26,17 +27,8 @@ struct printer {
 struct origin {
 	uint32_t move;	     /* of the store */
 	uint32_t earlier;    /* store of the same cell before it */
-	uint32_t from, onto; /* stores of what was read, and of what it was combined with */
+	uint32_t from, onto; /* the stores of the two values that it was made of */
 };
-
-static json_t *text_json(const char *s)
-{
-	char *utf8 = diag_utf8_text(s);
-	json_t *j = utf8 ? json_string(utf8) : NULL;
-
-	free(utf8);
-	return j;
-}
 
 /* Takes `value`, which may be NULL: no memory. */
 static void set(struct printer *w, json_t *o, const char *key, json_t *value)
@@ -111,7 +103,7 @@ static json_t *buffers_json(struct printer *w)
 			break;
 		add(w, list,
 		    json_pack("{s:o,s:s,s:I,s:I}", "name",
-			      text_json(last ? "scratch" : b->def->name.name), "kind",
+			      diag_json_text(last ? "scratch" : b->def->name.name), "kind",
 			      kinds[last ? DIR_SCRATCH : b->def->dir], "first",
 			      (json_int_t)(last ? p->cells : b->cell), "chunks",
 			      (json_int_t)(last ? p->scratch : b->cells)));
@@ -124,7 +116,7 @@ static json_t *chunks_json(struct printer *w)
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < w->x->r.width; i++)
-		add(w, list, text_json(program_cells_text(w->x->arena, w->x->r.p, i, 1)));
+		add(w, list, diag_json_text(program_cells_text(w->x->arena, w->x->r.p, i, 1)));
 	return list;
 }
 
@@ -145,7 +137,7 @@ static json_t *holds_json(struct printer *w, uint32_t id, uint32_t rank, uint32_
 
 	if (id >= POISON)
 		return json_null();
-	o = json_pack("{s:o,s:f,s:I}", "text", text_json(explain_value_text(w->x, id, cell)),
+	o = json_pack("{s:o,s:f,s:I}", "text", diag_json_text(explain_value_text(w->x, id, cell)),
 		      "part", h.part, "colour", (json_int_t)h.colour);
 	if (h.whole)
 		set(w, o, "whole", json_true());
@@ -268,7 +260,7 @@ static json_t *promised_json(struct printer *w)
 				e = contract_value(x->contract, row);
 			add(w, list,
 			    row == NONE ? json_null()
-					: text_json(explain_shares_text(x, e.v, e.n, i)));
+					: diag_json_text(explain_shares_text(x, e.v, e.n, i)));
 		}
 		add(w, all, list);
 	}
@@ -309,13 +301,15 @@ static json_t *move_json(struct printer *w, uint32_t k)
 	if (!local && !m->lost)
 		set(w, o, "received_at", place_json(w, explain_span(x, e.recv)));
 	set(w, o, "reads",
-	    text_json(e.source.n ? program_cells_text(x->arena, p, e.source.lo, e.source.n) : ""));
+	    diag_json_text(e.source.n ? program_cells_text(x->arena, p, e.source.lo, e.source.n)
+				      : ""));
 	set(w, o, "source", json_pack("[I,I]", (json_int_t)e.source.lo, (json_int_t)e.source.n));
 	if (!m->lost) {
 		json_t *holds = json_array();
 		set(w, o, "writes",
-		    text_json(e.target.n ? program_cells_text(x->arena, p, e.target.lo, e.target.n)
-					 : ""));
+		    diag_json_text(
+			    e.target.n ? program_cells_text(x->arena, p, e.target.lo, e.target.n)
+				       : ""));
 		set(w, o, "target",
 		    json_pack("[I,I]", (json_int_t)e.target.lo, (json_int_t)e.target.n));
 		set(w, o, "combines", json_boolean(e.combines));
@@ -370,7 +364,7 @@ static json_t *notes_json(struct printer *w, const struct diag_notes *n)
 	for (uint32_t i = 0; i < n->n; i++)
 		add(w, list,
 		    json_pack("{s:o,s:o}", "at", place_json(w, n->v[i].span), "message",
-			      text_json(n->v[i].text)));
+			      diag_json_text(n->v[i].text)));
 	return list;
 }
 
@@ -394,7 +388,7 @@ static json_t *diags_json(struct printer *w)
 			add(w, ranks, json_integer(g->ranks[r]));
 		add(w, list,
 		    json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "code", code_json(g->code),
-			      "message", text_json(g->message), "at",
+			      "message", diag_json_text(g->message), "at",
 			      place_json(w, g->span.lo ? g->span
 						       : x->r.p->instance.schedule->name.span),
 			      "ranks", ranks, "step",
@@ -417,7 +411,7 @@ static json_t *stuck_json(struct printer *w)
 		    json_pack(
 			    "{s:I,s:I,s:o,s:o,s:o,s:o}", "rank", (json_int_t)p->tasks[s->task].rank,
 			    "step", (json_int_t)s->step, "at", place_json(w, explain_span(x, o)),
-			    "message", text_json(s->text), "place",
+			    "message", diag_json_text(s->text), "place",
 			    s->place == NONE ? json_null() : json_integer(s->place), "waits_for",
 			    s->next == NONE ? json_null() : json_integer(p->tasks[s->next].rank)));
 	}
@@ -433,11 +427,11 @@ static json_t *wrong_json(struct printer *w)
 		const struct wrong *e = &x->wrong[i];
 		struct expected want = contract_value(x->contract, e->row);
 		uint32_t id = replay_value(&x->r, e->rank, e->cell);
-		json_t *holds = text_json(explain_value_text(x, id, e->cell));
+		json_t *holds = diag_json_text(explain_value_text(x, id, e->cell));
 		add(w, list,
 		    json_pack("{s:I,s:I,s:o,s:o}", "rank", (json_int_t)e->rank, "chunk",
 			      (json_int_t)e->cell, "holds", holds, "promised",
-			      text_json(explain_shares_text(x, want.v, want.n, e->cell))));
+			      diag_json_text(explain_shares_text(x, want.v, want.n, e->cell))));
 	}
 	return list;
 }
@@ -452,8 +446,8 @@ static json_t *topology_json(struct printer *w)
 
 	for (uint32_t i = 0; i < p->ntopology; i++)
 		add(w, list, json_integer(p->topology[i]));
-	return json_pack("{s:o,s:o}", "name", text_json(t ? t->name.name : "full"), "parameters",
-			 list);
+	return json_pack("{s:o,s:o}", "name", diag_json_text(t ? t->name.name : "full"),
+			 "parameters", list);
 }
 
 /* Last: by now all places were printed. */
@@ -463,8 +457,8 @@ static json_t *files_json(struct printer *w)
 
 	for (size_t i = 0; i < w->nfiles; i++)
 		add(w, list,
-		    json_pack("{s:o,s:o}", "name", text_json(w->files[i]->name), "text",
-			      text_json(w->files[i]->text)));
+		    json_pack("{s:o,s:o}", "name", diag_json_text(w->files[i]->name), "text",
+			      diag_json_text(w->files[i]->text)));
 	return list;
 }
 
@@ -477,8 +471,8 @@ bool explain_json(struct script *x, FILE *out, const char **why)
 	fputc('{', out);
 	print(&w, "format", json_string("ccs-explain"));
 	print(&w, "version", json_integer(VERSION));
-	print(&w, "schedule", text_json(d->name.name));
-	print(&w, "collective", text_json(d->contract_name.name));
+	print(&w, "schedule", diag_json_text(d->name.name));
+	print(&w, "collective", diag_json_text(d->contract_name.name));
 	print(&w, "at", place_json(&w, d->name.span));
 	print(&w, "ranks", json_integer(p->nranks));
 	print(&w, "root", p->instance.root < 0 ? json_null() : json_integer(p->instance.root));

@@ -48,9 +48,10 @@ const char *explain_shares_text(struct script *x, const struct share *v, uint32_
 					    program_cells_text(a, x->r.p, v->cell, 1)),
 			comma = "";
 		uint32_t end = v->first + v->n - 1;
-		text = v->n == 1   ? arena_printf(a, "%s%s%u", text, comma, v->first)
-		       : v->n == 2 ? arena_printf(a, "%s%s%u,%u", text, comma, v->first, end)
-				   : arena_printf(a, "%s%s%u-%u", text, comma, v->first, end);
+		text = v->n == 1 ? arena_printf(a, "%s%s%u", text, comma, v->first)
+		       : v->n == 2 && v->times == 1
+			       ? arena_printf(a, "%s%s%u,%u", text, comma, v->first, end)
+			       : arena_printf(a, "%s%s%u-%u", text, comma, v->first, end);
 		if (v->times > 1)
 			text = arena_printf(a, "%s(x%u)", text, v->times);
 	}

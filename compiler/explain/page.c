@@ -1,9 +1,9 @@
 /*
  * The model of `ccc explain` as a page that plays: one file, which needs no network.
  *
- * In: the model. Out: what is wrong, the texts with their lines and the picture (svg.c), complete
+ * In: the model. Out: the faults, the texts with their lines and the picture (svg.c), complete
  * without a script; then the model as JSON, and page.js, which plays it. page.js and page.css are
- * parts of this program. What is too large to play has no script. O(what text, SVG and JSON cost).
+ * parts of this program. A model that is too large to play has no script. O(text, SVG and JSON).
  */
 #include "compiler/explain/svg.h"
 
@@ -99,7 +99,7 @@ static void print_faults(struct svg *s)
 	const char *copy = arena_strndup(s->x->arena, text, n);
 	free(text);
 	fprintf(s->out,
-		"<section id=\"faults\" aria-label=\"What is wrong\">\n<pre>%s</pre>\n</section>\n",
+		"<section id=\"faults\" aria-label=\"Faults\">\n<pre>%s</pre>\n</section>\n",
 		svg_text(s, copy));
 }
 

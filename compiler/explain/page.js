@@ -1,5 +1,5 @@
-// The script of the page that `ccc explain -o x.html` writes. It plays the model, whose form
-// docs/explain.schema.json has.
+// The script of the page that `ccc explain -o x.html` writes. It plays the model, in the
+// form of docs/explain.schema.json.
 //
 // Time `t` is a number of frames. A frame is a step in which something moves; t = 2.4 is within the
 // third one, and an integer is at rest between two. Within a frame messages come first, then what a
@@ -53,7 +53,7 @@ moves.forEach((list, i) => {
 	}
 });
 
-// What is drawn of a rank: the chunks that the view has, and those of `in` buffers that moves read.
+// The chunks that are drawn: those of the view, and those of `in` buffers that moves read.
 const inputs = new Set(M.buffers.filter((b) => b.kind === "in").flatMap((b) => range(b.chunks, b.first)));
 const read = M.moves.flatMap((m) => range(m.source[1], m.source[0])).filter((c) => inputs.has(c));
 const chunks = [...new Set([...M.shown_chunks, ...read])].sort((a, b) => a - b);
@@ -109,7 +109,7 @@ const labelled = chunks.length <= 16;
 const columns = chunks.length <= 8 ? 1 : labelled ? 2 : Math.ceil(Math.sqrt(chunks.length / 3));
 const rows = Math.ceil(chunks.length / columns);
 const longest = Math.max(...chunks.map((c) => short(M.chunks[c]).length), 0);
-const label = labelled ? 5.6 * longest + 8 : 0; // the room for it beside a bar
+const label = labelled ? 5.6 * longest + 8 : 0; // its width, left of a bar
 const CELL = { width: (labelled ? 44 : 26) + label, height: labelled ? 14 : 10 };
 const BOX = { width: Math.max(columns * (CELL.width + 4) + 6, 64), height: rows * CELL.height + 26 };
 const GAP = { x: 46, y: 22 };
@@ -121,7 +121,10 @@ function columnsOf(n, width = 1, height = 1) {
 }
 const grid = (columns) => (i) => [i % columns, Math.floor(i / columns)];
 const LAYOUTS = { // by topology: from a rank to its place, in boxes
-	line: () => grid(columnsOf(M.ranks)),
+	line: () => { // turns at the end of a row
+		const columns = M.ranks <= 6 ? M.ranks : columnsOf(M.ranks);
+		return (i) => [Math.abs(Math.floor(i / columns) % 2 * (columns - 1) - i % columns), Math.floor(i / columns)];
+	},
 	torus: ([x]) => grid(x),
 	mesh: ([x]) => grid(x),
 	torus3: ([x, y]) => (i) => [i % x + Math.floor(i / (x * y)) * (x + 0.5), Math.floor(i / x) % y],
@@ -153,7 +156,8 @@ function circle(hub) {
 }
 const { name: topology, parameters } = M.topology;
 const layout = ranks.length === M.ranks && Object.hasOwn(LAYOUTS, topology) && LAYOUTS[topology](parameters);
-if (layout)
+const fits = layout && ranks.every((rank) => layout(rank).every(Number.isFinite)); // else it is another of that name
+if (fits)
 	ranks.forEach((rank) => put(rank, layout(rank)));
 else
 	circle(topology === "star" && ranks.length > 2 ? parameters[0] : -1);
@@ -181,7 +185,7 @@ function spot(rank, first, n) {
 // ---- drawing what stays ----------------------------------------------------------------------------
 
 const layers = { boxes: element("svg:g"), moves: element("svg:g") };
-const cells = []; // { rank, chunk, g, bar, td, entry }: its group, its bar, its part of the table, what it shows
+const cells = []; // { rank, chunk, g, bar, td, entry }: its group, bar, part of the table, and the entry that it shows
 const boxes = new Map();
 
 function drawRank(rank) {
@@ -205,7 +209,7 @@ function drawRank(rank) {
 	}
 }
 
-if (layout && topology === "nodes")
+if (fits && topology === "nodes")
 	for (let i = 0, [size] = parameters; i < M.ranks; i += size)
 		layers.boxes.append(element("svg:rect", { class: "node-box", rx: 9, ...around(range(size, i), 9) }));
 ranks.forEach(drawRank);
@@ -358,15 +362,18 @@ function drawFault(end) {
 	light("bad", end ? [...M.errors, ...M.stuck].map((e) => lineOf(e.at)).filter((e) => e) : []);
 }
 
-function describe(t) {
-	if (!frames.length)
-		return "nothing moves";
+function moment(t) {
 	const last = M.steps, f = Math.floor(t);
 	if (f < t)
 		return frames[f] ? `step ${frames[f]} of ${last}` : "before the first step";
-	const after = t ? (frames[t - 1] ? `after step ${frames[t - 1]} of ${last}` : "before step 1")
-		: frames[0] > 1 && M.skipped.length ? `before step ${frames[0]}` : "at the start";
-	return after + (t === frames.length && !M.right ? ": here it is wrong" : "");
+	if (t)
+		return frames[t - 1] ? `after step ${frames[t - 1]} of ${last}` : "before step 1";
+	return M.skipped.length ? `before step ${frames[0]}` : "at the start";
+}
+
+function describe(t) {
+	const wrong = t === frames.length && !M.right ? ": here it is wrong" : "";
+	return (frames.length ? moment(t) : "nothing moves") + wrong;
 }
 
 let t = 0, drawn = { key: "", list: [] };
@@ -419,41 +426,40 @@ function go(to) {
 
 // ---- playing ------------------------------------------------------------------------------------------
 
-let clock = null; // while it plays: { begun, last, t, pictures, work }
+let clock = null; // while it plays
 
 function play() {
+	const begun = performance.now(), mine = { begun, last: begun, t: t >= frames.length ? 0 : t, pictures: 0, work: 0 };
 	if (clock || !frames.length)
 		return;
-	clock = { last: performance.now(), t: t >= frames.length ? 0 : t, pictures: 0, work: 0 };
-	clock.begun = clock.last;
+	clock = mine;
 	name(playButton, "Pause (space)", "pause");
-	requestAnimationFrame(tick);
+	requestAnimationFrame(function tick(now) {
+		if (clock !== mine)
+			return;
+		const passed = Math.max(0, now - mine.last), begun = performance.now();
+		mine.t = Math.min(frames.length, mine.t + Math.min(passed, 100) * Number(speed.value) / FRAME);
+		mine.last += passed;
+		mine.pictures++;
+		go(calm.matches && mine.t < frames.length ? Math.floor(mine.t) : mine.t);
+		mine.work += performance.now() - begun;
+		if (mine.t >= frames.length)
+			pause();
+		else
+			requestAnimationFrame(tick);
+	});
 }
 
+// Leaves in the page how fast it has played: pictures, how many a second, and milliseconds of script for each.
 function pause() {
 	if (!clock)
 		return;
-	const { begun, last, pictures, work } = clock; // read by tests, and by who wonders
+	const { begun, last, pictures, work } = clock;
 	player.dataset.pictures = pictures;
 	player.dataset.perSecond = (1000 * pictures / (last - begun || 1)).toFixed(1);
 	player.dataset.work = (work / (pictures || 1)).toFixed(2);
 	clock = null;
 	name(playButton, "Play (space)", "play");
-}
-
-function tick(now) {
-	if (!clock)
-		return;
-	const passed = Math.max(0, now - clock.last), begun = performance.now();
-	clock.t = Math.min(frames.length, clock.t + Math.min(passed, 100) * Number(speed.value) / FRAME);
-	clock.last = Math.max(now, clock.last);
-	clock.pictures++;
-	go(calm.matches && clock.t < frames.length ? Math.floor(clock.t) : clock.t);
-	clock.work += performance.now() - begun;
-	if (clock.t >= frames.length)
-		pause();
-	else
-		requestAnimationFrame(tick);
 }
 
 const toggle = () => clock ? pause() : play();
@@ -511,10 +517,12 @@ function showDetail(head, text, list, elements, pin) {
 function showChunk({ rank, chunk }, pin) {
 	const { holds } = heldAt(rank, chunk, t), promised = (M.promised[rank] || [])[chunk];
 	const list = origin(rank, chunk, t), wrong = M.wrong.find((w) => w.rank === rank && w.chunk === chunk);
-	const text = (holds ? `holds ${holds.text}` : "holds nothing yet") +
-		(promised ? `; promised is ${promised}` : "") + (wrong && t === frames.length ? ": wrong" : "") +
-		(list.length ? `. It came by ${plural(list.length, "move")}:` : holds ? ", since the start." : ".");
-	showDetail(`rank ${rank}, ${M.chunks[chunk]} `, text, list, list.flatMap((m) => m ? linesOf(m) : []), pin);
+	const data = !holds ? "nothing yet" : holds.text.includes("@") ? holds.text
+		: `the data of rank${/[-,]/.test(holds.text) ? "s" : ""} ${holds.text}`;
+	const text = `holds ${data}` + (holds && !list.length ? ", since the start" : "") +
+		(promised ? `; promised is ${promised}` : "") + (wrong && t === frames.length ? ": wrong." : ".") +
+		(list.length ? ` It came by ${plural(list.length, "move")}:` : "");
+	showDetail(`rank ${rank}, ${M.chunks[chunk]}, ${moment(t)}: `, text, list, list.flatMap((m) => m ? linesOf(m) : []), pin);
 }
 
 function showLine(code, place) {
@@ -558,7 +566,7 @@ for (const [key, code] of lines) {
 	});
 }
 
-// ---- what is wrong ----------------------------------------------------------------------------------------
+// ---- the faults ----------------------------------------------------------------------------------------
 
 function placeLink(place) {
 	const code = lineOf(place), name = place ? `${M.files[place.file].name}:${place.line}` : "";
@@ -594,10 +602,10 @@ function items(head, list, item) {
 function showFaults() {
 	const round = M.stuck.filter((s) => s.place !== null).sort((a, b) => a.place - b.place);
 	document.getElementById("faults")?.replaceChildren(...M.errors.flatMap(errorParts),
-		...items("Here it is stuck", M.stuck, stuckItem),
 		...(round.length ? [element("p", { class: "circle" }, "The circle of waits: ",
 			[...round, round[0]].map((s) => "rank " + s.rank).join(" waits for "))] : []),
-		...items("At the end, not what is promised", M.wrong, wrongItem));
+		...items("Here it is stuck", M.stuck, stuckItem),
+		...items("At the end, not as promised", M.wrong, wrongItem));
 }
 
 showFaults();

@@ -4,7 +4,7 @@
         page = b.open("file:///tmp/x.html")
         page.run("document.title")      # what the expression is
         page.press("ArrowRight")
-        page.errors                     # what its console complained of
+        page.errors                     # complaints on its console
 
 NoBrowser says why there is none: none is installed, or it does not start here.
 """
@@ -136,7 +136,7 @@ class Page:
         self.look()
         return result
 
-    # Complaints of the console, exceptions, and whatever was fetched beside the page itself.
+    # Complaints of the console, exceptions, and requests for anything but the page.
     def look(self):
         left = []
         for e in self.browser.events:

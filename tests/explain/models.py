@@ -1,8 +1,9 @@
-"""The model of `ccc explain --format=json`, for the tests of what it is printed as: which files there are, and what the
-model says of a chunk at a step, played by the text of docs/explain.schema.json alone."""
+"""The model of `ccc explain --format=json`, for the tests of its printers: the files that there are, and the
+value of each chunk at each step, played by the text of docs/explain.schema.json alone; and random programs."""
 import glob
 import json
 import os
+import random
 import re
 import subprocess
 
@@ -27,6 +28,17 @@ def explain(*args, form="json"):
 
 def model(*args):
     return json.loads(explain(*args))
+
+
+def random_files(folder, number, seed):
+    """The arguments of random programs, half of them with a mistake."""
+    rng = random.Random(seed)
+    for i in range(number):
+        source, n = random_text(rng, i % 2)
+        name = os.path.join(folder, f"random{i}.ccs")
+        with open(name, "w", encoding="utf-8") as f:
+            f.write(source)
+        yield name, "-n", str(n), "--slots", str(rng.choice([0, 1, 8]))
 
 
 def states(m):
@@ -64,3 +76,45 @@ def shares(m, words, chunk):
         for rank in range(int(first), int(last or first) + 1):
             found[of, rank] = found.get((of, rank), 0) + int(times or 1)
     return found
+
+
+def random_text(rng, wrong):
+    """A program of messages between random ranks, step by step, and of copies; with a mistake if it is to be wrong."""
+    n, chunks, steps = rng.randint(2, 7), rng.randint(1, 5), rng.randint(1, 6)
+    lines = ["contract any(inout data[%d])" % chunks, "", "schedule random_moves",
+             "  implements any(inout data[%d])" % chunks, "  where N == %d" % n, "{",
+             "  scratch tmp[%d]" % chunks]
+    filled = set()
+    for _ in range(steps):
+        kind = rng.random()
+        if kind < 0.2:
+            r, a, b = rng.randrange(n), rng.randrange(chunks), rng.randrange(chunks)
+            into, source = rng.choice([("data[%d]" % b, "tmp[%d]" % a), ("tmp[%d]" % b, "data[%d]" % a)])
+            if source[0] == "t" and (r, a) not in filled:
+                continue
+            if into[0] == "t":
+                filled.add((r, b))
+            if into != source:
+                lines.append("  if rank == %d { copy %s into %s }" % (r, source, into))
+            continue
+        order = rng.sample(range(n), n)
+        pairs = [(order[i], order[i + 1]) for i in range(0, n - 1, 2)] if kind < 0.7 else \
+                [(order[i], order[(i + 1) % n]) for i in range(n)]
+        for a, b in pairs:
+            lo = rng.randrange(chunks)
+            hi = rng.randint(lo + 1, chunks)
+            part = "data[%d]" % lo if hi == lo + 1 else "data[%d..%d]" % (lo, hi)
+            verb = rng.choice(["recv", "reduce"])
+            lines.append("  if rank == %d { send %s to %d }" % (a, part, b))
+            lines.append("  if rank == %d { %s %s from %d }" % (b, verb, part, a))
+    if wrong:
+        at = [i for i, l in enumerate(lines) if l.startswith("  if ")]
+        kind = rng.random()
+        if at and kind < 0.5:
+            del lines[rng.choice(at)]
+        elif at and kind < 0.7:
+            i = rng.choice(at)
+            lines[i] = re.sub(r"(to|from) \d+ }", lambda m: "%s %d }" % (m[1], rng.randrange(n + 1)), lines[i])
+        else:  # another promise
+            lines[0] = "contract any(inout data[%d])\n  ensures data[i] == sum(q in 0..N: data[i]@q)" % chunks
+    return "\n".join(lines + ["}", ""]), n

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The page of `ccc explain -o x.html` in a headless Chromium: it shows what the model says at each step and plays to the
-end; keys, lines and chunks; what is wrong; text that is markup; no script, a phone, the dark, less motion; what is too large.
-usage: page_test.py BUILD"""
+end; keys, lines and chunks; faults; text that is markup; no script, a phone, the dark, less motion; pages too large to play.
+usage: page_test.py BUILD [RANDOM SEED]"""
+import cmath
 import html.parser
 import json
 import os
@@ -11,10 +12,11 @@ import tempfile
 import urllib.parse
 
 BUILD = sys.argv[1] if len(sys.argv) > 1 else "build"
+RANDOM, SEED = map(int, sys.argv[2:4]) if len(sys.argv) > 3 else (20, 1)
 os.environ.setdefault("CCC", BUILD + "/bin/ccc")
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from browser import Browser, NoBrowser, PageError  # noqa: E402
-from models import BROKEN, LIBRARY, XML, NotAdmitted, explain, model, states, text  # noqa: E402
+from models import BROKEN, LIBRARY, XML, NotAdmitted, explain, model, random_files, states, text  # noqa: E402
 
 failed = False
 RING, RING4 = "schedules/ring_allreduce.ccs", ("schedules/ring_allreduce.ccs", "-n", "4")
@@ -72,7 +74,7 @@ class Case:
         return {tuple(x) for x in self.run(f"""[...document.querySelectorAll("#text .{name}")].map((e) =>
             [e.closest("ol").dataset.file, [...e.closest("ol").children].indexOf(e.parentElement) + 1])""")}
 
-    # What is not as the model has it when `step` is over.
+    # Differences from the model when `step` is over.
     def differs(self, step, state, cells, bars):
         wrong = [] if len(cells) == len(bars) > 0 or not self.model["shown_chunks"] else ["there are no cells"]
         for rank, chunk, seen, classes in cells:
@@ -156,8 +158,7 @@ def faults_are_shown(case):
     return wrong
 
 
-def whole_library(browser):
-    cases = [(f, "-n", n) for f in LIBRARY for n in ("4", "8")] + [(f, "-n", "4") for f in BROKEN] + [(f,) for f in XML[::3]]
+def all_steps(browser, cases, least):
     seen = 0
     for args in cases:
         try:
@@ -168,9 +169,9 @@ def whole_library(browser):
         with case:
             wrong = equal(case.run("document.documentElement.className"), "ready")
             if not wrong:
-                wrong = steps_are_right(case) + (plays(case) if case.model["moves"] else []) + faults_are_shown(case)
+                wrong = apart(case) + steps_are_right(case) + (plays(case) if case.model["moves"] else []) + faults_are_shown(case)
             check(f"{' '.join(args)}: each step, and played", wrong + case.page.errors)
-    check("schedules have pages", [] if seen > 70 else [f"{seen} have"])
+    check("schedules have pages", [] if seen >= least else [f"{seen} have"])
 
 
 # ---- one page: keys, lines, chunks -----------------------------------------------------------------------
@@ -189,6 +190,7 @@ def keys(case):
     where = case.run("document.querySelector('#player input').value")
     check("... where it was", equal(case.run("""new Promise((f) => requestAnimationFrame(() => requestAnimationFrame(
         () => f(document.querySelector('#player input').value))))"""), where))
+    check("... which is between two steps", [] if float(where) % 1 else [where])
     page.press("ArrowRight")
     check("... and a step goes to the next whole one", [] if case.at() in range(1, 7) else [case.at()])
     page.press("Home")
@@ -248,14 +250,14 @@ def lines_and_chunks(case):
         "step 1 rank 1 → rank 2: data[1] is combined into data[1] (lines 10 and 11)",
         "step 2 rank 2 → rank 3: data[1] is combined into data[1] (lines 10 and 11)",
         "step 3 rank 3 → rank 0: data[1] is combined into data[1] (lines 10 and 11)"]))
-    check("... and whose data it holds", [] if "rank 0, data[1] holds 0-3; promised is 0-3" in case.run(
+    check("... and which data it holds", [] if "rank 0, data[1], after step 6 of 6: holds the data of ranks 0-3; promised is 0-3" in case.run(
         "document.querySelector('#detail').innerText") else [case.run("document.querySelector('#detail').innerText")])
     case.run("document.querySelector('#ranks').dispatchEvent(new MouseEvent('click', { bubbles: true }))")
     page.press("Home")
     case.run("""document.querySelectorAll('#ranks .chunk')[6].dispatchEvent(
         new PointerEvent('pointerover', { bubbles: true, pointerType: 'mouse' }))""")
     check("pointing at a chunk is enough", equal(case.run("document.querySelector('#detail').innerText"),
-                                                 "rank 1, data[2] holds 1; promised is 0-3, since the start."))
+        "rank 1, data[2], at the start: holds the data of rank 1, since the start; promised is 0-3."))
     wanted = case.run("[...document.querySelectorAll('#picture .column')].map((e) => Number(e.dataset.x))")
     seen = []
     for _ in wanted:
@@ -264,6 +266,26 @@ def lines_and_chunks(case):
     check("the cursor stands at each step's column", [x for x in zip(seen, wanted) if abs(x[0] - x[1]) > 0.1] or equal(len(seen), 7))
     check("everything that can be pressed has a name", case.run("""[...document.querySelectorAll("button, input, select, [role]")].filter(
         (e) => !(e.getAttribute("aria-label") || e.textContent.trim())).map((e) => e.outerHTML)"""))
+
+
+def origins(case):
+    """At the end each chunk lists the moves that the JSON's `from` and `onto` lead to."""
+    m, wrong, came = case.model, [], {}  # by move and chunk: moves
+    for move in m["moves"]:
+        for k, holds in enumerate(move.get("holds", [])):
+            before = [(holds["from"], move["source"][0] + k), (holds.get("onto"), move["target"][0] + k)]
+            came[move["id"], move["target"][0] + k] = {move["id"]}.union(*(came[b] for b in before if b[0] is not None))
+    last = {(move["to"], move["target"][0] + k): move["id"] for move in m["moves"] for k in range(move["target"][1])}
+    case.page.press("End")
+    seen = case.run("""[...document.querySelectorAll("#player td")].map((td) => (td.firstChild.click(), [Number(td.dataset.rank),
+        Number(td.dataset.chunk), [...document.querySelectorAll("#detail li")].map((e) => e.textContent)]))""")
+    for rank, chunk, said in seen:
+        moves = sorted(came[last[rank, chunk], chunk]) if (rank, chunk) in last else []
+        wanted = [(m["moves"][i]["step"], m["moves"][i]["from"], m["moves"][i]["to"]) for i in moves]
+        said = [tuple(map(int, re.match(r"step (\d+) rank (\d+)(?: → rank (\d+))?:", s).group(1, 2, 3 if "→" in s else 2)))
+                for s in said]
+        wrong += [f"rank {rank}, chunk {chunk}: {said}, and not {wanted}"] if said != wanted else []
+    return wrong if any(len(s[2]) > 3 for s in seen) else ["no chunk lists moves"]
 
 
 # ---- text that is markup ---------------------------------------------------------------------------------
@@ -333,7 +355,7 @@ def other_readers(browser):
     with Case(browser, ("schedules/broken/receive_first.ccs", "-n", "4"), script=False) as case:
         root = case.page.call("DOM.getDocument", depth=-1)["root"]
         node = case.page.call("DOM.querySelector", nodeId=root["nodeId"], selector="#faults")["nodeId"]
-        check("... and what is wrong", [] if "[E0304]" in case.page.call("DOM.getOuterHTML", nodeId=node)["outerHTML"] else ["not said"])
+        check("... and the faults", [] if "[E0304]" in case.page.call("DOM.getOuterHTML", nodeId=node)["outerHTML"] else ["not said"])
     with Case(browser, ("schedules/hierarchical_allreduce.ccs", "-n", "8"), width=390, height=800) as case:
         wide = "document.documentElement.scrollWidth"
         check("a phone: nothing is wider than it", [] if case.run(wide) <= 390 else [case.run(wide)])
@@ -389,6 +411,50 @@ def sizes(browser):
         check("all-to-all on 16 ranks", steps_are_right(case) + plays(case) + case.page.errors)
 
 
+def turns(points):
+    """How often a closed way through points goes around their middle."""
+    middle = sum(complex(*p) for p in points) / len(points)
+    steps = [cmath.phase((complex(*q) - middle) / (complex(*p) - middle)) for p, q in zip(points, points[1:] + points[:1])]
+    return round(sum(steps) / (2 * cmath.pi))
+
+
+def topologies(browser):
+    """The places of ranks follow the topology."""
+    for topology, n, holds in [
+            ("torus(4, 2)", 8, lambda p: all(len({q[0] for q in p[i::4]}) == len({q[1] for q in p[i // 4 * 4:][:4]}) == 1 for i in range(8))),
+            ("mesh(3, 2)", 6, lambda p: len({q[0] for q in p}) == 3 and len({q[1] for q in p}) == 2 and p[0][0] == p[3][0]),
+            ("torus3(2, 2, 2)", 8, lambda p: p[0][1] == p[1][1] == p[4][1] and p[0][0] == p[2][0] and p[4][0] == p[6][0]),
+            ("line", 5, lambda p: len({q[1] for q in p}) == 1 and p == sorted(p)),
+            ("line", 12, lambda p: all((a[0] == b[0]) != (a[1] == b[1]) for a, b in zip(p, p[1:]))),
+            ("hypercube", 8, lambda p: all(len({(p[r ^ b][0] - p[r][0], p[r ^ b][1] - p[r][1]) for r in range(8) if not r & b}) == 1
+                                           for b in (1, 2, 4))),
+            ("star(2)", 6, lambda p: all(abs(6 * p[2][i] - sum(q[i] for q in p)) < 12 for i in (0, 1))),
+            ("ring", 7, lambda p: turns(p) == 1 and turns(p[::2] + p[1::2]) != 1)]:
+        file = os.path.join(folder, "topology.ccs")
+        with open(file, "w", encoding="utf-8") as f:
+            f.write(f"schedule s\n  implements barrier()\n  on {topology}\n{{\n}}\n")
+        with Case(browser, (file, "-n", str(n))) as case:
+            at = case.run("[...document.querySelectorAll('#ranks .rank-box')].map((b) => [b.x.baseVal.value, b.y.baseVal.value])")
+            check(f"{topology} on {n} ranks", ([] if holds([[round(x) for x in q] for q in at]) else [at]) + apart(case) +
+                  case.page.errors)
+    with open(file, "w", encoding="utf-8") as f:
+        f.write("topology torus {\n  link rank -> (rank + 1) % N\n}\nschedule s\n  implements barrier()\n  on torus\n{\n}\n")
+    try:
+        with Case(browser, (file, "-n", "4")) as case:
+            check("another topology of a known name", apart(case) + case.page.errors)
+    except NotAdmitted as e:
+        check("another topology of a known name is refused", [] if "E02" in str(e) else [e])
+
+
+def apart(case):
+    """No box is over another."""
+    return case.run("""(() => {
+        const boxes = [...document.querySelectorAll("#ranks .rank-box")].map((b) => b.getBBox());
+        return boxes.flatMap((a, i) => boxes.slice(i + 1).filter((b) => !(a.x + a.width <= b.x || b.x + b.width <= a.x ||
+            a.y + a.height <= b.y || b.y + b.height <= a.y)).map((b) => `box ${i} is over another, at ${b.x} ${b.y}`));
+    })()""")
+
+
 def speed(browser):
     """How fast it plays is measured by the page, and said; no test asserts it."""
     with Case(browser, (RING, "-n", "8"), fast=False) as case:
@@ -416,15 +482,21 @@ def main():
         print(f"skip - the page in a browser: {e}")
         return
     with browser:
-        whole_library(browser)
+        all_steps(browser, [(f, "-n", n) for f in LIBRARY for n in ("4", "8")] + [(f, "-n", "4") for f in BROKEN] +
+                  [(f,) for f in XML[::3]], 70)
+        all_steps(browser, random_files(folder, RANDOM, SEED), RANDOM // 2)
         with Case(browser, RING4) as case:
             keys(case)
             check("arrows begin and end at their cells", ends(case))
             lines_and_chunks(case)
             check("... without a word on the console", case.page.errors)
+        for name, n in [("binomial_reduce", "8"), ("direct_allreduce", "4"), ("bruck_all_to_all", "8"), ("torus3_allreduce", "8")]:
+            with Case(browser, (f"schedules/{name}.ccs", "-n", n)) as case:
+                check(f"{name} on {n} ranks: each chunk says through which moves it came", origins(case))
         markup(browser)
         other_readers(browser)
         sizes(browser)
+        topologies(browser)
         speed(browser)
 
 

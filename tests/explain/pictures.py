@@ -7,6 +7,8 @@ marked. Then as many random programs, half of them with a mistake. Prints a line
 import json, os, random, re, subprocess, sys, tempfile
 import xml.etree.ElementTree as ET
 
+from models import random_text
+
 CCC, RANDOM, SEED, FILES = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -211,51 +213,6 @@ def compare(model, drawn):
     check_arrows(model, svg, *check_cells(model, svg))
     check_faults(model, svg)
     return "right" if model["right"] else "wrong"
-
-
-# ---- random programs ------------------------------------------------------------------------
-
-
-def random_text(rng, wrong):
-    """A program of messages between random ranks, step by step, and of copies; with a mistake if it is to be wrong."""
-    n, chunks, steps = rng.randint(2, 7), rng.randint(1, 5), rng.randint(1, 6)
-    lines = ["contract any(inout data[%d])" % chunks, "", "schedule random_moves",
-             "  implements any(inout data[%d])" % chunks, "  where N == %d" % n, "{",
-             "  scratch tmp[%d]" % chunks]
-    filled = set()
-    for _ in range(steps):
-        kind = rng.random()
-        if kind < 0.2:
-            r, a, b = rng.randrange(n), rng.randrange(chunks), rng.randrange(chunks)
-            into, source = rng.choice([("data[%d]" % b, "tmp[%d]" % a), ("tmp[%d]" % b, "data[%d]" % a)])
-            if source[0] == "t" and (r, a) not in filled:
-                continue
-            if into[0] == "t":
-                filled.add((r, b))
-            if into != source:
-                lines.append("  if rank == %d { copy %s into %s }" % (r, source, into))
-            continue
-        order = rng.sample(range(n), n)
-        pairs = [(order[i], order[i + 1]) for i in range(0, n - 1, 2)] if kind < 0.7 else \
-                [(order[i], order[(i + 1) % n]) for i in range(n)]
-        for a, b in pairs:
-            lo = rng.randrange(chunks)
-            hi = rng.randint(lo + 1, chunks)
-            part = "data[%d]" % lo if hi == lo + 1 else "data[%d..%d]" % (lo, hi)
-            verb = rng.choice(["recv", "reduce"])
-            lines.append("  if rank == %d { send %s to %d }" % (a, part, b))
-            lines.append("  if rank == %d { %s %s from %d }" % (b, verb, part, a))
-    if wrong:
-        at = [i for i, l in enumerate(lines) if l.startswith("  if ")]
-        kind = rng.random()
-        if at and kind < 0.5:
-            del lines[rng.choice(at)]
-        elif at and kind < 0.7:
-            i = rng.choice(at)
-            lines[i] = re.sub(r"(to|from) \d+ }", lambda m: "%s %d }" % (m[1], rng.randrange(n + 1)), lines[i])
-        else:  # another promise
-            lines[0] = "contract any(inout data[%d])\n  ensures data[i] == sum(q in 0..N: data[i]@q)" % chunks
-    return "\n".join(lines + ["}", ""]), n
 
 
 def controls():

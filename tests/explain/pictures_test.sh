@@ -36,6 +36,12 @@ holds "... as it says" grep -q '"format":"ccs-explain"' "$tmp/y.svg"
 status "an ending that no printer has" 2 "$ccc" explain $ring -n 3 -o "$tmp/x.png"
 says "... with a cure" "$tmp/err" 'writes .svg, .html, .json and .txt; for a file with another ending give --format'
 holds "... writes nothing" test ! -e "$tmp/x.png"
+for form in svg html json; do
+	status "two numbers of ranks: $form" 2 "$ccc" explain $ring -n 3,4 -o "$tmp/two.$form"
+	says "... says so" "$tmp/err" '^ccc: -n takes one number of ranks for a picture, a page or JSON$'
+done
+holds "... writes nothing" sh -c "! ls '$tmp'/two.* 2>/dev/null"
+status "... as text" 0 "$ccc" explain $ring -n 3,4 -o "$tmp/two.txt"
 status "a folder that does not exist" 2 "$ccc" explain $ring -n 3 -o "$tmp/none/x.svg"
 says "... with the reason" "$tmp/err" 'cannot write .*none/x.svg: No such file or directory'
 status "a full device" 2 "$ccc" explain $ring -n 3 --format=svg -o /dev/full

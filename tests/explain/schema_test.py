@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""`ccc explain --format=json` against docs/explain.schema.json, and against itself: what each chunk is said to hold is what
-its `from` and `onto` lead to. Over the library, what is broken, and MSCCL's XML; and what must fail fails.
-usage: schema_test.py BUILD"""
+"""`ccc explain --format=json` against docs/explain.schema.json, and against itself: the value of each chunk is the one that
+its `from` and `onto` lead to. Over the library, broken schedules, MSCCL's XML and random programs; and spoiled models are refused.
+usage: schema_test.py BUILD [RANDOM]"""
 import copy
 import glob
 import json
 import os
 import sys
+import tempfile
 
 BUILD = sys.argv[1] if len(sys.argv) > 1 else "build"
+RANDOM = int(sys.argv[2]) if len(sys.argv) > 2 else 200
 os.environ.setdefault("CCC", BUILD + "/bin/ccc")
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), *glob.glob("build/wheels/lib/python3*/site-packages")]
-from models import BROKEN, LIBRARY, XML, NotAdmitted, model, shares  # noqa: E402
+from models import BROKEN, LIBRARY, XML, NotAdmitted, model, random_files, shares  # noqa: E402
 
 failed = False
 
@@ -25,7 +27,7 @@ def check(what, wrong):
 
 
 def origins(m):
-    """Where the data of a chunk came from makes the sum that it holds. [what is wrong]"""
+    """Where the data of a chunk came from makes the sum that it holds. Returns the differences."""
     wrong, sums = [], {}  # by move and chunk
 
     def held(rank, chunk, move):
@@ -90,12 +92,13 @@ cases += [("schedules/broken/both_send_first.ccs", "-n", "2", "--slots", "0")]
 cases += [(f, "-n", "4") for f in sorted(glob.glob("tests/check/good/*.ccs"))]
 
 models = []
-for case in cases:
-    try:
-        models.append((case, model(*case)))
-    except NotAdmitted:
-        pass
-check("the files have models", [] if len(models) > 250 else [f"{len(models)} of {len(cases)}"])
+with tempfile.TemporaryDirectory() as folder:
+    for case in [*cases, *random_files(folder, RANDOM, 1)]:
+        try:
+            models.append((case, model(*case)))
+        except NotAdmitted:
+            pass
+check("the files have models", [] if len(models) > 250 + RANDOM // 2 else [f"{len(models)} of {len(cases)}"])
 check("right ones and wrong ones", [] if {m["right"] for _, m in models} == {True, False} else ["one kind alone"])
 check("what a chunk holds is what came together there", [
     f"{' '.join(case)}: {why}" for case, m in models if m["shown_ranks"] == list(range(m["ranks"])) and "--step" not in case
