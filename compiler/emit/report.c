@@ -287,6 +287,16 @@ static const char *not_looked(const struct finding *v, size_t n)
 	return why;
 }
 
+/* Where the Ns of the range took too much work together. */
+static void print_tried(struct ctx *c, const struct finding *v, size_t n, const struct every *every,
+			FILE *out)
+{
+	if (every && every->tried < EVERY_TRIED)
+		fprintf(out,
+			"  checked for     N = %s; larger ones up to %u take long: -n asks for them\n",
+			ranks_text(c->scratch, v, n), EVERY_TRIED);
+}
+
 static void print_volume(const struct finding *e, FILE *out)
 {
 	fprintf(out, "  sent per rank   %.2f S at N = %u", e->sent, e->nranks);
@@ -340,6 +350,7 @@ static void print_streamed(struct ctx *c, const struct decl *schedule, const str
 	if (!why && schedule->buffers)
 		print_volume(e, out);
 	print_too_large(v, n, out);
+	print_tried(c, v, n, every, out);
 }
 
 static void print_text(struct ctx *c, const struct decl *schedule, const struct finding *v,
@@ -360,9 +371,9 @@ static void print_text(struct ctx *c, const struct decl *schedule, const struct 
 	if (schedule->buffers)
 		fprintf(out, "  same bits       %s\n", bits_text(a, v, n));
 	fprintf(out, "  steps           %s\n", steps_text(a, v, n));
-	if (!schedule->buffers) /* without data there are no bits and no volume */
-		return;
-	print_volume(e, out);
+	if (schedule->buffers) /* without data there are no bits and no volume */
+		print_volume(e, out);
+	print_tried(c, v, n, every, out);
 }
 
 /* ---- JSON --------------------------------------------------------------------------- */
@@ -422,6 +433,8 @@ static bool print_json(const struct decl *schedule, const struct finding *v, siz
 
 	if (every)
 		failed |= json_object_set_new(o, "every_n", json_boolean(every->proved));
+	if (every && every->tried < EVERY_TRIED)
+		failed |= json_object_set_new(o, "unchecked_from", json_integer(every->tried + 1));
 	if (every && every->proved)
 		failed |= json_object_set_new(o, "every_n_of", json_string(every->of));
 	else if (every)
