@@ -13,17 +13,17 @@
 static const char usage[] =
 	"ccc FILE.ccs -o OUT.so               check, prove, compile\n"
 	"ccc check FILE.ccs -n 2..16          check and prove only\n"
-	"ccc [check] FILE.xml [-o OUT.so]     the same for an algorithm of MSCCL's\n"
+	"ccc [check] FILE.xml [-o OUT.so]     the same for an MSCCL algorithm\n"
 	"ccc explain FILE.ccs -n 4            show, step by step, which chunk goes where\n"
 	"ccc table FILE.ccs... -n 2,4,8       compare schedules: steps, bytes, slots, bits\n"
 	"ccc fmt [--check | -i] FILE.ccs...   canonical text: to stdout, compared, or in place\n"
-	"ccc lsp                              a language server, for editors, on stdin and stdout\n"
+	"ccc lsp                              language server for editors, on stdin and stdout\n"
 	"ccc --help, --version, --explain E0304\n"
 	"\n";
 
 static const char closing[] =
 	"\n"
-	"FILE - is stdin. Exit status: 0 done, 1 the schedule is wrong, 2 bad usage or\n"
+	"FILE - is stdin. Exit status: 0 success, 1 the schedule is wrong, 2 bad usage or\n"
 	"file, 4 the machine lacks something, 70 a bug of the compiler.\n";
 
 /* The exit status after a text for stdout. */
@@ -108,7 +108,7 @@ static int write_sheet(const struct options *o)
 		perror("ccc");
 		return 4;
 	}
-	bool whole = sheet_print(o->sheet, o->sheet_format, out.stream);
+	bool whole = sheet_print(o->sheet, o->view.format, out.stream);
 	int error = output_close(&out, whole, o->output, 0666);
 	if (!whole) {
 		fprintf(stderr, "ccc: the system gives no more memory\n");

@@ -31,6 +31,7 @@ struct job {
 	uint32_t tried; /* all N up to this that are admitted were run */
 	bool looked;	/* at every N */
 	struct every every;
+	size_t done, asked; /* of its numbers of ranks; asked 0: nobody knows how many will be */
 };
 
 /* ---- one schedule over its Ns and roots ----------------------------------------- */
@@ -162,6 +163,18 @@ static void help_root(struct session *s, const struct job *j, uint32_t first, ui
 	}
 }
 
+/* How far it has come, before each instance. */
+static void say_progress(struct session *s, const struct job *j, uint32_t nranks, uint32_t root)
+{
+	char done[48] = "", roots[48] = "";
+
+	if (j->asked > 1)
+		snprintf(done, sizeof(done), " (%zu of %zu done)", j->done, j->asked);
+	if (root > 0)
+		snprintf(roots, sizeof(roots), ", root %u of %u", root, nranks);
+	ticker_tell(&s->ticker, "%s, N = %u%s%s", j->schedule->name.name, nranks, done, roots);
+}
+
 /* One N, every root. Returns whether `where` admits it for some root. */
 static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool quiet_where)
 {
@@ -178,18 +191,13 @@ static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool qu
 		.nsettings = j->nsettings,
 	};
 	bool admitted = false;
-	const char *name = j->schedule->name.name;
 	uint32_t first = s->diags.n;
 
 	j->one_root = false;
 	for (uint32_t r = 0; r < (j->root ? nranks : 1); r++) {
 		if (j->root)
 			in.root = r;
-		if (r > 0)
-			ticker_tell(&s->ticker, "%s, N = %u, root %u of %u", name, nranks, r,
-				    nranks);
-		else
-			ticker_tell(&s->ticker, "%s, N = %u", name, nranks);
+		say_progress(s, j, nranks, r);
 		admitted |= run_instance(s, j, &in, quiet_where, &f);
 		if (s->work.spent)
 			return false;
@@ -204,6 +212,7 @@ static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool qu
 	}
 	if (admitted)
 		ARENA_PUSH(&s->arena, j->findings, j->nfindings, j->capfindings) = f;
+	j->done++;
 	return admitted;
 }
 
@@ -229,6 +238,7 @@ static void run_asked(struct session *s, struct job *j)
 {
 	bool any = false;
 
+	j->asked = s->o->ranks.n;
 	for (size_t i = 0; i < s->o->ranks.n; i++) {
 		bool admitted = run_ranks(s, j, s->o->ranks.v[i], true);
 		if (s->diags.errors || s->status)
@@ -274,6 +284,7 @@ static void run_range(struct session *s, struct job *j)
 	bool checks = s->o->action == ACTION_CHECK, one = s->o->action == ACTION_EXPLAIN;
 	bool any = one && run_ranks(s, j, 4, true);
 
+	j->asked = one ? 0 : EVERY_TRIED - 1;
 	for (uint32_t n = 2; n <= EVERY_TRIED && !(one && any) && !s->diags.errors && !s->status;
 	     n++) {
 		if (checks)
@@ -442,8 +453,10 @@ static void look_further(struct session *s, struct job *j)
 	if (s->o->action != ACTION_CHECK || s->o->ranks.n > 0 || s->o->sheet || !n || s->take ||
 	    s->diags.errors || s->status) /* an editor shows no report */
 		return;
+	ticker_tell(&s->ticker, "%s, proof for every N", j->schedule->name.name);
 	j->every = every(s, j);
 	j->looked = true;
+	j->asked = 0;
 	s->work.most = further < most ? further : most;
 	for (uint32_t ranks = EVERY_TRIED + 1;
 	     ranks <= FURTHER && !j->every.proved && !s->work.spent; ranks++) {

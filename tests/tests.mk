@@ -171,6 +171,7 @@ SUITES_check := \
 	"tests/check/golden_test.sh $(BUILD)" \
 	"tests/check/cli_test.sh $(BUILD)" \
 	"tests/check/table_test.sh $(BUILD)" \
+	"10 tests/explain/pictures_test.sh $(BUILD)" \
 	"20 tests/check/limits_test.sh $(BUILD)" \
 	"$(T)/check/oracle_test random 10000 1" \
 	"15 $(T)/check/oracle_test small 1" \
@@ -514,7 +515,7 @@ bless: all $(T)/lang/mistakes_test
 demo:
 	@tests/deps.sh
 	@echo "building: about 90 s on one core, and 50 s on two"
-	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@tests/building.sh $(MAKE) --no-print-directory -j$$(nproc) all
 	$(BIN)/ccc schedules/ring_allreduce.ccs -o $(BUILD)/ring_allreduce.so
 	$(BIN)/ccrun -n 4 $(BUILD)/ring_allreduce.so
 

@@ -8,6 +8,7 @@
 #ifndef CCS_RUNTIME_CCRUN_BENCH_H
 #define CCS_RUNTIME_CCRUN_BENCH_H
 
+#include "runtime/base/ticker.h"
 #include "runtime/ccrun/ccrun.h"
 #include "runtime/ccrun/device.h"
 
@@ -38,6 +39,16 @@ struct result {
 	char text[CCRUN_TEXT]; /* of the first wrong element */
 };
 
+/* How far it has come (progress.c). */
+struct progress {
+	struct ticker ticker;
+	bool counts;	     /* rows are counted now, and not run */
+	unsigned rows, over; /* how many there are; are done */
+	double work, done;   /* of these, in bytes */
+	double begun, spent; /* seconds: when the first began; until the last of them was done */
+	size_t size;	     /* of the current one */
+};
+
 struct bench {
 	const struct options *o;
 	const struct ccs_module *m; /* what is run now, and how */
@@ -60,6 +71,7 @@ struct bench {
 	double busbw[SIDES]; /* sums over timed columns, and their number */
 	unsigned columns[SIDES];
 	double copy_rate; /* the last one measured, in GB/s, read and written */
+	struct progress progress;
 };
 
 /* ---- home.c -------------------------------------------------------------- */
@@ -129,6 +141,16 @@ ccs_status time_calls(struct bench *b, const struct row *r, put_call *put, struc
 		      double *us);
 /** Microseconds of a device-to-device copy of as many bytes as a rank has. */
 ccs_status time_copy(struct bench *b, const struct row *r, double *us);
+
+/* ---- progress.c ------------------------------------------------------------- */
+
+/** Whether there is a terminal that it can be told on. Then rows are counted first. */
+bool progress_open(struct bench *b);
+void progress_count(struct bench *b, size_t size);
+/** A row begins; something of it does; it is over, and nothing is left on the terminal. */
+void progress_begin(struct bench *b, size_t size);
+void progress_tell(struct bench *b);
+void progress_done(struct bench *b);
 
 /* ---- measure.c -------------------------------------------------------------- */
 

@@ -8,6 +8,7 @@
  *   home.c     where the ranks live: this process, its GPUs, other processes
  *   table.c    sizes, types, operators, roots: the table
  *   report.c   the table for programs: --json, --csv
+ *   progress.c how far it has come, on a terminal
  *   measure.c  one side of a row: the module beside a baseline, medians, checks
  *   buffers.c  the ranks' buffers
  *   time.c     calls, timed by the clock or by a GPU's events, or in a graph

@@ -230,7 +230,9 @@ static int tune_size(struct contest *x, struct wins *w, size_t size, size_t *byt
 	int rc = s ? measure_fail(x->b, SIDE_OURS, s) : EXIT_DONE;
 
 	if (rc == EXIT_DONE && (own > *bytes || !x->b->has.buffers)) {
+		progress_begin(x->b, size);
 		rc = contest_run(x);
+		progress_done(x->b);
 		if (rc == EXIT_DONE)
 			say_progress(x);
 		if (rc == EXIT_DONE && !keep(w, x, x->b->has.buffers ? size : UINT64_MAX))
@@ -247,6 +249,11 @@ static int tune_sizes(struct contest *x, struct wins *w)
 	size_t size = o->least, bytes = 0;
 	int rc;
 
+	if (progress_open(x->b) && x->b->has.buffers)
+		do
+			progress_count(x->b, size);
+		while (options_next_size(o, &size));
+	size = o->least;
 	do
 		rc = tune_size(x, w, size, &bytes);
 	while (rc == EXIT_DONE && x->b->has.buffers && options_next_size(o, &size));

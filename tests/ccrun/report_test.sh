@@ -11,6 +11,19 @@ ring=$modules/ring_allreduce.so
 bare_environment
 quick="-b 64 -e 1K -f 4 --iters 2"
 
+# ---- how far it has come, on a terminal alone ------------------------------------------------
+# More rows than any machine is done with in a second.
+many="-b 8 -i 8 -e 800000 --iters 2"
+holds "a long run says which size it is at, and its expected end" on_terminal \
+	'\r\x1b\[Ksize [0-9]+, [1-9][0-9]* of 100000 done, expected end [0-9-]* ?[0-9:]+' "$ccrun" -n 4 "$ring" $many
+holds "... so does --tune" on_terminal '\r\x1b\[Ksize [0-9]+, [0-9]+ of 100000 done' \
+	"$ccrun" -n 4 --tune "$tmp/not.tuning" "$ring" "$modules/binary_tree_allreduce.so" $many
+holds "... of which nothing is written then" test ! -e "$tmp/not.tuning"
+timeout 3 "$ccrun" -n 4 "$ring" $many >"$tmp/out" 2>"$tmp/err"
+holds "... and in a pipe nothing is said" test ! -s "$tmp/err"
+says "... but the table" "$tmp/out" '^ +8000 '
+if grep -q "$(printf '\033')" "$tmp/out"; then not_ok "... as it is" "$(cat -v "$tmp/out")"; else ok "... as it is"; fi
+
 # ---- all is right -------------------------------------------------------------------------
 status "--json" 0 "$ccrun" -n 4 --json "$ring" $quick -d int32,float32 -o sum,premul
 json "... is one document, with all that was run" "ccrun=~." "module=\"$ring\"" \

@@ -125,11 +125,11 @@ schedule both
 EOF
 status "both ranks send first" 0 "$ccc" check "$tmp/both.ccs" -w -n 2
 says "... is right with slots; where none are, it is named" "$tmp/out" \
-	"^  deadlock-free   yes, with 1 slot or more; with NCCL's or MPI's long messages, which are not buffered, every rank waits to send \\(line 6\\)\$"
+	"^  deadlock-free   yes, with 1 slot or more; with unbuffered sends \\(0 slots, as for long messages in NCCL and MPI\\), every rank waits to send \\(line 6\\)\$"
 for how in "" --stream --no-symmetry; do
 	# shellcheck disable=SC2086
 	status "where 20 slots are needed ($how)" 0 "$ccc" check -n 2 --slots 20 $how tests/check/good/many_messages_in_a_step.ccs
-	says "... one less is looked at, too" "$tmp/out" "20 slots or more; with 19, every rank waits to send \(line 7\); with NCCL's .*, every rank waits to send \(line 7\)\$"
+	says "... one less is looked at, too" "$tmp/out" "20 slots or more; with 19, every rank waits to send \(line 7\); with unbuffered sends .*, every rank waits to send \(line 7\)\$"
 done
 for none in 0 nccl mpi; do
 	status "... --slots $none" 1 "$ccc" check "$tmp/both.ccs" -w -n 2 --slots $none
@@ -271,7 +271,7 @@ says "... are counted" "$tmp/err" '12 more final chunks are wrong'
 # ---- the report --------------------------------------------------------------------
 "$ccc" check $ring >"$tmp/report" 2>/dev/null
 says "report: title" "$tmp/report" '^ring_allreduce: allreduce, N = 2\.\.16$'
-says "report: deadlock-free" "$tmp/report" 'deadlock-free +yes, with any number of slots'
+says "report: deadlock-free" "$tmp/report" 'deadlock-free +yes, even with unbuffered sends'
 says "report: computes" "$tmp/report" 'computes +allreduce, proved for every N >= 2'
 says "report: same bits" "$tmp/report" \
 	'same bits +on every rank; not for every count \(chunk 0 begins with rank 1, chunk 1 with rank 2\)$'
@@ -317,11 +317,11 @@ says "... arrays follow ranks" "$tmp/json" '"ranks":\[4,8\],"min_slots":\[0,0\],
 says "--stream as JSON" "$tmp/json" \
 	'"min_slots":\[0,0\],"proved":\[true,true\],"same_bits":.*"steps":\[6,14\],.*"sent_bound":\[1.5,1.75\],"messages":\[24,112\]\}$'
 status "--stream" 0 "$ccc" check $ring -n 4 --stream
-says "... proves" "$tmp/out" 'computes +allreduce, proved for every N asked'
+says "... proves" "$tmp/out" 'computes +allreduce, proved for every N checked'
 says "... and has no races" "$tmp/out" 'races +none'
 status "--stream of what has no data" 0 "$ccc" check schedules/dissemination_barrier.ccs -n 4 --stream
-says "... says what it has not looked at" "$tmp/out" 'computes +not looked at: the contract asks for an order'
-says "... races neither" "$tmp/out" 'races +not looked at$'
+says "... says what it has not looked at" "$tmp/out" 'computes +not checked: the contract asks for an order'
+says "... races neither" "$tmp/out" 'races +not checked$'
 status "--stream of what it cannot do" 1 "$ccc" check schedules/bidirectional_ring_allreduce.ccs --stream
 says "... says so" "$tmp/err" 'par, which --stream cannot check.*\[E0501\]'
 status "--stream of wrong values" 1 "$ccc" check schedules/broken/missing_round.ccs -n 4 --stream
