@@ -17,7 +17,7 @@ MAN1 := docs/ccc.1 docs/ccrun.1
 MAN3 := $(BUILD)/share/man/man3/ccs.3 docs/ccs_comm_split.3
 MAN5 := lang/ccs.5 docs/ccs-tuning.5
 MAN7 := docs/libccs-mpi.7
-DOCS := $(sort $(wildcard docs/*.md docs/course/* docs/pictures/*.svg docs/pictures/library/*.svg))
+DOCS := $(sort $(wildcard docs/*.md docs/*.json docs/course/* docs/pictures/*.svg docs/pictures/library/*.svg))
 DIRS := $(PREFIX)|$(BINDIR)|$(LIBDIR)|$(INCLUDEDIR)|$(DATADIR)|$(MANDIR)
 
 .PHONY: prefix-always
@@ -158,6 +158,7 @@ TUTORIAL_MODULES := $(patsubst %.ccs,$(TUT)/%.so,$(notdir $(TUTORIAL_SCHEDULES))
 TUTORIAL_RANKS := 2,4
 $(TUT)/pass_on.so: TUTORIAL_RANKS := 3,4
 $(TUT)/ring_allreduce.so: TUTORIAL_RANKS := 2,3,4,8
+$(TUT)/switch_allreduce.so: TUTORIAL_RANKS := 5
 COMPILE_TUTORIAL = mkdir -p $(@D) && $(BIN)/ccc $< -n $(TUTORIAL_RANKS) --target=cpu -o $@
 $(TUT)/%.so: schedules/%.ccs $(BIN)/ccc docs/install.mk
 	@$(COMPILE_TUTORIAL)
