@@ -68,6 +68,8 @@ bool check_instance(struct ctx *c, const struct instance *in, bool quiet_where, 
 
 	c->diags->phase = PHASE_CONTRACT;
 	k->contract = contract_expand(c, k->program);
+	if (work_is_spent(c->work))
+		return false;
 	bool contract_ok = k->contract && c->diags->errors == errors;
 	pass_done(c, "contract", ops, &since);
 

@@ -8,6 +8,25 @@
 
 #include <stdio.h>
 
+/* Work, counted by what is run, so that it ends at the same place on each machine. A unit is the
+ * evaluation of some 8 characters of a text, about 5 ns. */
+struct work {
+	uint64_t done, most; /* with more, what runs the ranks stops */
+	bool spent;	     /* it has stopped */
+};
+
+/** Whether no more is to be done, which is noted. `w` may be NULL. */
+static inline bool work_is_spent(struct work *w)
+{
+	if (w && w->done > w->most)
+		w->spent = true;
+	return w && w->spent;
+}
+
+/* Beside the text, in all passes: of an operation or link, of a group or call, of a block of a par;
+ * of a chunk that an operation touches, and of an operation where buffers are `sized`. */
+enum work_of { WORK_OP = 8, WORK_CALL = 32, WORK_BLOCK = 200, WORK_TOUCHED = 2, WORK_SIZED = 32 };
+
 /* All that a compilation holds; no globals anywhere. */
 struct ctx {
 	struct arena *arena;   /* lives as long as the compilation */
@@ -18,8 +37,9 @@ struct ctx {
 	uint32_t require; /* --require: bits REQUIRE_... */
 	bool symmetry;	  /* one rank may decide for all: only verdicts are asked for */
 	bool by_chunk;	  /* what runs the plan may send a message chunk by chunk, each in a slot */
-	FILE *progress;	  /* -v: a line a pass with its time and operations; or NULL */
-	bool may_stream;  /* a program that is too large to be stored is not reported, but noted: */
+	struct work *work; /* NULL: it is not counted, and has no end */
+	FILE *progress;	   /* -v: a line a pass with its time and operations; or NULL */
+	bool may_stream; /* a program that is too large to be stored is not reported, but noted: */
 	struct too_large {
 		const char *text; /* which limit it is over; NULL: none */
 		struct span at;

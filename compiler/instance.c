@@ -23,6 +23,12 @@ static const char *keep_text(struct arena *keep, const char *text)
 /* Adds what was found for one root to what was found for its N: the worst. */
 static void merge_finding(struct finding *f, const struct checked *k, struct arena *keep)
 {
+	const struct instance *in = &k->program->instance;
+	size_t nasked = 0;
+	for (const struct binding *b = in->schedule->contract->params; b; b = b->next)
+		nasked++;
+	f->asked = arena_copy(keep, k->program->asked, nasked * sizeof(*f->asked));
+	f->any_root = in->root >= 0;
 	double sent, bound;
 	report_volume(k->program, &k->proof, &sent, &bound);
 	int64_t least = k->deadlock.min_slots;

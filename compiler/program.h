@@ -219,6 +219,7 @@ struct program {
 	uint32_t scratch; /* scratch cells behind them, the most of any rank */
 	int64_t *params;  /* values of the schedule's parameters, in order */
 	uint32_t nparams;
+	int64_t *asked;	   /* values of its contract's parameters, in order */
 	int64_t *topology; /* values of the topology's parameters, in order; NULL: it has none */
 	uint32_t ntopology;
 	struct task *tasks; /* tasks 0 .. nranks-1 are the ranks' main lines (not if lowered) */

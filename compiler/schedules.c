@@ -28,7 +28,8 @@ struct job {
 	struct planned *planned;
 	size_t nplanned, capplanned;
 	struct dead_list dead;
-	bool looked; /* at every N */
+	uint32_t tried; /* all N up to this that are admitted were run */
+	bool looked;	/* at every N */
 	struct every every;
 	size_t done, asked; /* of its numbers of ranks; asked 0: nobody knows how many will be */
 };
@@ -198,6 +199,8 @@ static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool qu
 			in.root = r;
 		say_progress(s, j, nranks, r);
 		admitted |= run_instance(s, j, &in, quiet_where, &f);
+		if (s->work.spent)
+			return false;
 		if (s->diags.errors || s->status) {
 			help_root(s, j, first, r);
 			return admitted;
@@ -252,21 +255,58 @@ static void run_asked(struct session *s, struct job *j)
 			 admits(s, j->schedule));
 }
 
+/* Of a check without -n, for all schedules of the file. */
+#define WORK_RANGE (3ull << 26) /* for N = 2..16: about 0.7 s, of which each schedule has a share */
+#define WORK_FIRST (4 * WORK_RANGE) /* up to which a schedule's first N is run */
+#define WORK_FURTHER (1ull << 25)   /* for N = 17..64 */
+
+static uint64_t work_share(const struct session *s)
+{
+	return WORK_RANGE * (s->job + 1) / s->njobs;
+}
+
+/* Not even the first N was run to its end. */
+static void tell_spent(struct session *s, const struct job *j, uint32_t ranks)
+{
+	struct diag *g;
+
+	s->diags.phase = PHASE_EXPAND;
+	g = diag_add(&s->diags, SEV_ERROR, 501, j->schedule->name.span, NO_RANK,
+		     "%s: N = %u alone takes longer than a check without -n may",
+		     j->schedule->name.name, ranks);
+	diag_help(&s->diags, g, "`-n %u` checks it, however long that takes", ranks);
+}
+
+/* Every N in 2..16; of a check only while there is work left for it. To explain, one is enough: 4, or
+ * the least. */
+static void run_range(struct session *s, struct job *j)
+{
+	bool checks = s->o->action == ACTION_CHECK, one = s->o->action == ACTION_EXPLAIN;
+	bool any = one && run_ranks(s, j, 4, true);
+
+	j->asked = one ? 0 : EVERY_TRIED - 1;
+	for (uint32_t n = 2; n <= EVERY_TRIED && !(one && any) && !s->diags.errors && !s->status;
+	     n++) {
+		if (checks)
+			s->work.most = any ? work_share(s) : WORK_FIRST;
+		any |= run_ranks(s, j, n, true);
+		if (s->work.spent && !any)
+			tell_spent(s, j, n);
+		if (s->work.spent)
+			return;
+		j->tried = n;
+	}
+	if (!any && !s->diags.errors && !s->status)
+		none_admitted(s, j, "in 2..16; -n asks for others");
+}
+
 static void run_schedule(struct session *s, struct job *j)
 {
 	take_settings(s, j);
-	if (s->o->ranks.n > 0) {
+	if (s->o->ranks.n > 0)
 		run_asked(s, j);
-		return;
-	}
-	/* To explain, one N is enough: 4, or the least. */
-	bool one = s->o->action == ACTION_EXPLAIN, any = one && run_ranks(s, j, 4, true);
-	j->asked = one ? 0 : EVERY_TRIED - 1;
-	for (uint32_t n = 2; n <= EVERY_TRIED && !(one && any) && !s->diags.errors && !s->status;
-	     n++)
-		any |= run_ranks(s, j, n, true);
-	if (!any && !s->diags.errors && !s->status)
-		none_admitted(s, j, "in 2..16; -n asks for others");
+	else
+		run_range(s, j);
 }
 
 /* ---- the schedules of a file ------------------------------------------------------------ */
@@ -365,7 +405,11 @@ static struct every every(struct session *s, const struct job *j)
 		.nsettings = j->nsettings,
 	};
 
-	return every_prove(&s->ctx, &in, s->o->certificate && j->target);
+	s->every = s->every ? s->every : every_work_new();
+	if (!s->every || s->work.done > 2 * WORK_RANGE)
+		return (struct every){ .tried = j->tried, .why = "it takes too long" };
+	every_work_share(s->every, s->job, s->njobs, j->tried);
+	return every_prove(&s->ctx, &in, s->o->certificate && j->target, s->every);
 }
 
 /* --certificate: a file of its own, which is there whole or as it was. */
@@ -397,15 +441,14 @@ static void write_certificate(struct session *s, const struct job *j, const stru
 	s->status = 2;
 }
 
-#define FURTHER 64u	       /* N up to which more are tried */
-#define FURTHER_OPS 2000000ull /* operations of all of them: a part of a second */
+#define FURTHER 64u /* N up to which more are tried */
 
 /* Where no N was asked for: whether it is right for every N. Where that is not proved, the next
  * Ns are tried, while they are small, for one that is wrong: then that is the least. */
 static void look_further(struct session *s, struct job *j)
 {
 	size_t n = j->nfindings;
-	uint64_t spent = 0, one = n ? j->findings[n - 1].nops : 0;
+	uint64_t most = work_share(s), further = s->work.done + WORK_FURTHER;
 
 	if (s->o->action != ACTION_CHECK || s->o->ranks.n > 0 || s->o->sheet || !n || s->take ||
 	    s->diags.errors || s->status) /* an editor shows no report */
@@ -414,16 +457,12 @@ static void look_further(struct session *s, struct job *j)
 	j->every = every(s, j);
 	j->looked = true;
 	j->asked = 0;
-	/* Each rank runs the text, and evaluates its tables. */
-	uint64_t text = s->module->main->source->len / 16;
-	for (uint32_t ranks = 17; ranks <= FURTHER && !j->every.proved; ranks++) {
-		if (spent + 8 * (one + text * ranks) > FURTHER_OPS)
-			return;
+	s->work.most = further < most ? further : most;
+	for (uint32_t ranks = EVERY_TRIED + 1;
+	     ranks <= FURTHER && !j->every.proved && !s->work.spent; ranks++) {
 		run_ranks(s, j, ranks, true);
 		if (s->diags.errors || s->status)
 			return;
-		one = j->nfindings > n ? j->findings[n].nops : one;
-		spent += j->nfindings > n ? one : 0;
 		j->nfindings = n;
 	}
 }
@@ -492,6 +531,8 @@ void run_schedules(struct session *s)
 		s->o->schedule && (s->o->action == ACTION_CHECK || s->o->action == ACTION_EXPLAIN);
 	struct job chosen = { 0 };
 	uint32_t errors = s->diags.errors;
+	for (struct decl *d = next_schedule(s->module->main->decls); d; d = next_schedule(d->next))
+		s->njobs += !alone || d == target;
 	for (struct decl *d = next_schedule(s->module->main->decls); d;
 	     d = next_schedule(d->next)) {
 		struct job j = { .schedule = d, .target = d == target };
@@ -500,8 +541,10 @@ void run_schedules(struct session *s)
 			continue;
 		/* What is wrong with one schedule is no reason to skip the next. */
 		s->diags.errors = 0;
+		s->work.spent = false;
 		run_schedule(s, &j);
 		look_further(s, &j);
+		s->job++;
 		if (!s->diags.errors && !s->status)
 			dead_warn(&s->ctx, &j.dead);
 		ticker_close(&s->ticker);

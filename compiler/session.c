@@ -5,6 +5,7 @@
  * one rename), diagnostics on stderr, the exit status of ccc(1). All memory is in three
  * arenas; running out of it comes back to `guarded` as E0501.
  */
+#include "compiler/every/every.h"
 #include "compiler/msccl/msccl.h"
 #include "compiler/session.h"
 
@@ -230,6 +231,7 @@ static void session_open(struct session *s, const struct options *o)
 {
 	memset(s, 0, sizeof(*s));
 	s->o = o;
+	s->work.most = UINT64_MAX;
 	s->budget.limit = memory_limit(o);
 	arena_init(&s->arena, &s->budget, &s->full);
 	arena_init(&s->instance, &s->budget, &s->full);
@@ -243,6 +245,7 @@ static void session_open(struct session *s, const struct options *o)
 		.scratch = &s->scratch,
 		.sources = &s->sources,
 		.diags = &s->diags,
+		.work = &s->work,
 		.slots = o->slots,
 		.require = o->require,
 		.symmetry =
@@ -266,6 +269,7 @@ static void print_late(struct session *s)
 
 static void session_close(struct session *s)
 {
+	every_work_free(s->every);
 	ccs_module_free(s->opened);
 	arena_free(&s->scratch);
 	arena_free(&s->instance);

@@ -24,9 +24,12 @@ struct session {
 	struct output out;
 	struct ccs_module *opened; /* the product, read back; or NULL */
 	struct arena_budget budget;
-	bool same_text;	 /* fmt -i: the file is canonical already */
-	bool in_sheet;	 /* table: a schedule of the file is there as wrong */
-	int write_error; /* as output_check */
+	struct work work; /* of all schedules, where no N is asked for; `most` of this one */
+	struct every_work *every; /* the same of proofs for every N; NULL: none was tried yet */
+	uint32_t njobs, job;	  /* schedules that are checked, and the number of this one */
+	bool same_text;		  /* fmt -i: the file is canonical already */
+	bool in_sheet;		  /* table: a schedule of the file is there as wrong */
+	int write_error;	  /* as output_check */
 	void (*take)(void *arg, struct diags *d, const struct module *m); /* session_collect */
 	void *arg;
 	int status; /* if not 0: the exit status, whatever the diagnostics say */

@@ -108,6 +108,8 @@ struct finding {
 	double sent;  /* most sent by a rank, in units of S */
 	double bound; /* lower bound in units of S, or < 0: none known */
 	uint64_t nops;
+	const int64_t *asked;  /* values of the contract's parameters, in order; of one root */
+	bool any_root;	       /* the caller chooses it */
 	bool streamed;	       /* --stream, or the program is */
 	const char *too_large; /* to be stored: over which limit it is; or NULL. Then: */
 	uint64_t messages;

@@ -238,11 +238,49 @@ static const char *bits_text(struct arena *arena, const struct finding *v, size_
 			    counts[0] == 'n' || ranks[0] == 'n' ? ";" : ",", counts);
 }
 
+/* Whether parameter number `k` of the contract has one value for all N, also those of a proof. */
+static bool is_one_value(const struct finding *v, size_t n, const struct every *every, uint32_t k)
+{
+	for (size_t i = 1; i < n; i++)
+		if (v[i].asked[k] != v[0].asked[k])
+			return false;
+	return n > 1 || !every;
+}
+
+/* What the schedule gives for a parameter of its contract. */
+static const struct expr *given(const struct decl *schedule, const struct binding *param)
+{
+	for (const struct binding *b = schedule->contract_args; b; b = b->next)
+		if (b->sym == param->sym)
+			return b->value;
+	return param->value;
+}
+
+/* "shift (k = 2)", "shift (k = N / 2)": the contract, with those of its parameters that the caller does
+ * not choose. */
+static const char *contract_text(struct arena *a, const struct decl *schedule,
+				 const struct finding *v, size_t n, const struct every *every)
+{
+	const char *text = schedule->contract_name.name, *before = " (";
+	uint32_t k = 0;
+
+	for (const struct binding *b = schedule->contract->params; b; b = b->next, k++) {
+		if (v->any_root && !strcmp(b->name.name, "root"))
+			continue;
+		const char *value = is_one_value(v, n, every, k)
+					    ? arena_printf(a, "%" PRId64, v->asked[k])
+					    : lang_expr_text(a, given(schedule, b));
+		text = arena_printf(a, "%s%s%s = %s", text, before, b->name.name, value);
+		before = ", ";
+	}
+	return *before == ',' ? arena_printf(a, "%s)", text) : text;
+}
+
 /* "proved for every N >= 2"; or of those that were tried, and why not of all. */
 static void print_proved(struct ctx *c, const struct decl *schedule, const struct finding *v,
 			 size_t n, const struct every *every, FILE *out)
 {
-	const char *name = schedule->contract_name.name;
+	const char *name = contract_text(c->scratch, schedule, v, n, every);
 
 	if (!every) {
 		fprintf(out, "  computes        %s, proved for every N checked\n", name);
@@ -286,6 +324,16 @@ static const char *not_looked(const struct finding *v, size_t n)
 	for (size_t i = n; i-- > 0;)
 		why = v[i].not_looked ? v[i].not_looked : why;
 	return why;
+}
+
+/* Where the Ns of the range took too much work together. */
+static void print_tried(struct ctx *c, const struct finding *v, size_t n, const struct every *every,
+			FILE *out)
+{
+	if (every && every->tried < EVERY_TRIED)
+		fprintf(out,
+			"  checked for     N = %s; larger ones up to %u take long: -n asks for them\n",
+			ranks_text(c->scratch, v, n), EVERY_TRIED);
 }
 
 static void print_volume(const struct finding *e, FILE *out)
@@ -341,6 +389,7 @@ static void print_streamed(struct ctx *c, const struct decl *schedule, const str
 	if (!why && schedule->buffers)
 		print_volume(e, out);
 	print_too_large(v, n, out);
+	print_tried(c, v, n, every, out);
 }
 
 static void print_text(struct ctx *c, const struct decl *schedule, const struct finding *v,
@@ -361,9 +410,9 @@ static void print_text(struct ctx *c, const struct decl *schedule, const struct 
 	if (schedule->buffers)
 		fprintf(out, "  same bits       %s\n", bits_text(a, v, n));
 	fprintf(out, "  steps           %s\n", steps_text(a, v, n));
-	if (!schedule->buffers) /* without data there are no bits and no volume */
-		return;
-	print_volume(e, out);
+	if (schedule->buffers) /* without data there are no bits and no volume */
+		print_volume(e, out);
+	print_tried(c, v, n, every, out);
 }
 
 /* ---- JSON --------------------------------------------------------------------------- */
@@ -411,6 +460,23 @@ static bool is_silent(enum key k, const struct finding *v, size_t n)
 	       (not_looked(v, n) && k >= BITS && k <= BOUND && k != STEPS);
 }
 
+/* By name, the values for each N of those that the caller does not choose. */
+static json_t *json_parameters(const struct decl *schedule, const struct finding *v, size_t n)
+{
+	json_t *all = json_object();
+	uint32_t k = 0;
+
+	for (const struct binding *b = schedule->contract->params; b; b = b->next, k++) {
+		if (v->any_root && !strcmp(b->name.name, "root"))
+			continue;
+		json_t *list = json_array();
+		for (size_t i = 0; i < n; i++)
+			json_array_append_new(list, json_integer(v[i].asked[k]));
+		json_object_set_new(all, b->name.name, list);
+	}
+	return all;
+}
+
 static bool print_json(const struct decl *schedule, const struct finding *v, size_t n,
 		       const struct every *every, FILE *out)
 {
@@ -421,8 +487,14 @@ static bool print_json(const struct decl *schedule, const struct finding *v, siz
 			      schedule->name.name, "contract", schedule->contract_name.name);
 	int failed = 0;
 
+	json_t *parameters = json_parameters(schedule, v, n);
+	if (json_object_size(parameters))
+		failed |= json_object_set(o, "parameters", parameters);
+	json_decref(parameters);
 	if (every)
 		failed |= json_object_set_new(o, "every_n", json_boolean(every->proved));
+	if (every && every->tried < EVERY_TRIED)
+		failed |= json_object_set_new(o, "unchecked_from", json_integer(every->tried + 1));
 	if (every && every->proved)
 		failed |= json_object_set_new(o, "every_n_of", json_string(every->of));
 	else if (every)

@@ -12,6 +12,7 @@
 
 #define QUOTIENTS 4 /* |x / m| up to this, where m is no number */
 #define FEW 16	    /* values of a factor */
+#define CASES 8	    /* of a value: with more of them each step of isl's takes long */
 
 static isl_pw_aff *failed(struct walk *w, struct span at, const char *why)
 {
@@ -491,7 +492,7 @@ static isl_pw_aff *name(struct walk *w, const struct expr *e)
 
 /* ---- all ------------------------------------------------------------------------------------ */
 
-isl_pw_aff *affine(struct walk *w, const struct expr *e)
+static isl_pw_aff *value(struct walk *w, const struct expr *e)
 {
 	switch (e->kind) {
 	case E_INT:
@@ -515,6 +516,16 @@ isl_pw_aff *affine(struct walk *w, const struct expr *e)
 	case E_TERM: break;
 	}
 	return failed(w, e->span, "an expression that is no number");
+}
+
+isl_pw_aff *affine(struct walk *w, const struct expr *e)
+{
+	isl_pw_aff *v = value(w, e);
+
+	if (!v || isl_pw_aff_n_piece(v) <= CASES)
+		return v;
+	isl_pw_aff_free(v);
+	return failed(w, e->span, "a value with too many cases");
 }
 
 /* a || b, a && b: b is evaluated only where a leaves it open. ccs(5) 3 */

@@ -46,13 +46,14 @@
 #include "compiler/ctx.h"
 #include "compiler/program.h"
 
-#define EVERY_TRIED 16 /* all N up to this that are admitted were right when they were tried */
+#define EVERY_TRIED 16 /* N up to this that are admitted are tried, as far as the work goes */
 
 /* Which `where` leaves out some N or roots: the schedule's; its topology's, beyond that one. */
 enum { BY_WHERE = 1, BY_TOPOLOGY = 2 };
 
 struct every {
 	bool proved;
+	uint32_t tried; /* all N up to this that are admitted were right */
 	const char *of; /* proved: "every N >= 2", "every N from 2 to 65536 that `where` admits" */
 	const char
 		*why;  /* not proved: why, one clause; proved: why it has no certificate, or NULL */
@@ -65,13 +66,30 @@ struct every {
 				    floors, which a certificate has no words for */
 };
 
+/* The budget that the schedules of a file share, in steps: half a second of isl's, and half a second
+ * of automata's. Of n schedules number k may take what those before it have left of k + 1 n-ths. */
+struct every_work {
+	struct isl_ctx *isl;		/* counts its own */
+	uint64_t isl_most;		/* ... of this schedule and those before it */
+	uint64_t letters, letters_most; /* of automata, so far */
+	uint32_t tried;			/* of this schedule, as in struct every */
+};
+
+/** NULL where there is no memory; to be freed. */
+struct every_work *every_work_new(void);
+void every_work_free(struct every_work *w);
+/** Begins schedule `k` of `n`, which was tried up to N = `tried`. */
+void every_work_share(struct every_work *w, uint32_t k, uint32_t n, uint32_t tried);
+
 /** Tries to prove in->schedule for every N and root; in->nranks and in->root do not count.
- *  Texts are in c->arena. Bounded by a number of steps, about a second. */
-struct every every_prove(struct ctx *c, const struct instance *in, bool certificate);
+ *  Texts are in c->arena. Bounded by what is left in `w`. */
+struct every every_prove(struct ctx *c, const struct instance *in, bool certificate,
+			 struct every_work *w);
 
 /** The same of a schedule that another one calls in its groups, for every N >= 1: no N was
  *  tried. */
-struct every every_prove_called(struct ctx *c, const struct instance *in, bool certificate);
+struct every every_prove_called(struct ctx *c, const struct instance *in, bool certificate,
+				struct every_work *w);
 
 /** "`where` admits", "the topology torus admits", "`where` and the topology torus admit", as `by`
  *  has it, which is not 0. */

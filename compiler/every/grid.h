@@ -68,7 +68,8 @@ struct grid {
 	struct arena *arena;
 	struct sources *sources;
 	const struct instance *in;
-	isl_ctx *isl;
+	struct every_work *work;
+	isl_ctx *isl; /* its */
 	uint32_t m, natoms;
 	uint32_t ranks; /* the rank's first digit: atoms before it are parameters of isl's */
 	bool reversed;	/* the digits of chunks */
@@ -205,7 +206,8 @@ void grid_call_free(struct grid_call *c);
 
 /* ---- grid_proof.c ---- */
 /** The verdict, as every_prove. Neither proved nor a reason: it is no text of this kind. */
-struct every grid_prove(struct ctx *c, const struct instance *in, bool certificate);
+struct every grid_prove(struct ctx *c, const struct instance *in, bool certificate,
+			struct every_work *w);
 
 /* ---- grid_certificate.c ---- */
 /* An operation of a step: its rank's digits and its loops' trips decide all else. */

@@ -227,7 +227,7 @@ static bool by_contract(struct grid_run *r, const struct stmt *call, uint32_t nu
 			       .schedule = call->callee,
 			       .root = -1,
 			       .root_param = root ? root->sym : NULL };
-	struct every made = every_prove_called(g->ctx, &in, r->moves != NULL);
+	struct every made = every_prove_called(g->ctx, &in, r->moves != NULL, g->work);
 	to->certificate = made.certificate ? json_loads(made.certificate, 0, NULL) : NULL;
 	return (made.proved && !made.some) ||
 	       grid_fail(g, call->span, "a schedule in a group that is not proved for every N");

@@ -13,8 +13,6 @@
 #include <isl/options.h>
 #include <stdlib.h>
 
-#define STEPS 2000000ul /* of isl: about a second */
-
 /* ---- what is possible ------------------------------------------------------------------------ */
 
 /* Factors of N are at least 1, and the root's digits below them. */
@@ -277,31 +275,34 @@ static void keep_certificate(struct arena *to, struct grid_run *r, struct every 
 	e->certificate = text ? arena_printf(to, "%s\n", text) : NULL;
 	e->why = text ? NULL : r->wordless;
 	free(text);
+	isl_ctx_set_max_operations(r->g->isl, r->g->work->isl_most);
 }
 
 static struct grid begin(struct ctx *c, const struct instance *in, struct arena *arena,
-			 bool reversed)
+			 bool reversed, struct every_work *work)
 {
-	struct grid g = {
-		.ctx = c, .arena = arena, .sources = c->sources, .in = in, .reversed = reversed
-	};
+	struct grid g = { .ctx = c,
+			  .arena = arena,
+			  .sources = c->sources,
+			  .in = in,
+			  .work = work,
+			  .isl = work->isl,
+			  .reversed = reversed };
 
 	g.meaning = ARENA_ARRAY(arena, struct polynomial *, in->module->nsymbols + 1);
-	g.isl = isl_ctx_alloc();
-	isl_options_set_on_error(g.isl, ISL_ON_ERROR_CONTINUE);
-	isl_ctx_set_max_operations(g.isl, STEPS);
+	isl_ctx_reset_error(g.isl);
 	return g;
 }
 
 /* With one order of the digits of chunks. */
 static struct every prove_so(struct ctx *c, const struct instance *in, bool reversed,
-			     bool certificate)
+			     bool certificate, struct every_work *work)
 {
 	struct arena arena; /* of its own, without a limit: isl's memory is held across it */
 	struct every e = { 0 };
 
 	arena_init(&arena, NULL, NULL);
-	struct grid g = begin(c, in, &arena, reversed);
+	struct grid g = begin(c, in, &arena, reversed, work);
 	struct grid_run r = { .g = &g,
 			      .slots = c->slots,
 			      .moves = certificate ? json_array() : NULL };
@@ -326,19 +327,19 @@ static struct every prove_so(struct ctx *c, const struct instance *in, bool reve
 	isl_set_free(g.context);
 	for (uint32_t i = 0; i < GRID_ATOMS; i++)
 		isl_set_free(g.turned[i]);
-	isl_ctx_free(g.isl);
 	arena_free(&arena);
 	return e;
 }
 
-struct every grid_prove(struct ctx *c, const struct instance *in, bool certificate)
+struct every grid_prove(struct ctx *c, const struct instance *in, bool certificate,
+			struct every_work *w)
 {
 	struct every e = { 0 };
 
 	if (!is_grid(in))
 		return e;
-	e = prove_so(c, in, true, certificate);
-	struct every other = e.proved ? e : prove_so(c, in, false, certificate);
+	e = prove_so(c, in, true, certificate, w);
+	struct every other = e.proved ? e : prove_so(c, in, false, certificate, w);
 	return other.proved ? other : e;
 }
 #else

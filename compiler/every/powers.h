@@ -381,6 +381,6 @@ char *power_certificate(struct power_forms *f, const struct moves *m,
 /* ---- powers_proof.c ---- */
 /** The verdict, as every_prove, for every N >= least. */
 struct every powers_prove(struct ctx *c, const struct instance *in, uint32_t least,
-			  bool certificate);
+			  bool certificate, struct every_work *work);
 
 #endif

@@ -11,8 +11,6 @@
 
 #include <stdlib.h>
 
-#define WORK 200000000u /* letters: about a second */
-
 struct contents {
 	struct power_forms *f;
 	const struct all_heads *heads;
@@ -245,17 +243,19 @@ static bool prove(struct power_forms *f, struct moves *m, struct all_heads *head
 static struct power_forms begin(struct ctx *c, const struct instance *in, struct arena *arena,
 				const struct power_forms *needs)
 {
-	struct power_forms f = { .arena = arena,
-				 .sources = c->sources,
-				 .in = in,
-				 .least = needs->least,
-				 .rendezvous = c->slots == 0,
-				 .root = in->root_param != NULL,
-				 .reversed = needs->asks_reversed,
-				 .bounded = needs->asks_bound,
-				 .asks_reversed = needs->asks_reversed,
-				 .asks_bound = needs->asks_bound,
-				 .d = { .arena = arena, .most = WORK } };
+	struct power_forms f = {
+		.arena = arena,
+		.sources = c->sources,
+		.in = in,
+		.least = needs->least,
+		.rendezvous = c->slots == 0,
+		.root = in->root_param != NULL,
+		.reversed = needs->asks_reversed,
+		.bounded = needs->asks_bound,
+		.asks_reversed = needs->asks_reversed,
+		.asks_bound = needs->asks_bound,
+		.d = { .arena = arena, .work = needs->d.work, .most = needs->d.most }
+	};
 
 	f.meaning = ARENA_ARRAY(arena, struct meaning, in->module->nsymbols + 1);
 	return f;
@@ -272,7 +272,7 @@ static const char *certificate_of(struct arena *to, struct power_forms *f, const
 }
 
 struct every powers_prove(struct ctx *c, const struct instance *in, uint32_t least,
-			  bool certificate)
+			  bool certificate, struct every_work *work)
 {
 	struct arena arena; /* of its own, without a limit: memory is held across it */
 	struct moves m = { .v = NULL };
@@ -280,12 +280,15 @@ struct every powers_prove(struct ctx *c, const struct instance *in, uint32_t lea
 	struct every e = { 0 };
 
 	arena_init(&arena, NULL, NULL);
-	struct power_forms f = { .arena = &arena, .least = least };
+	struct power_forms f = { .arena = &arena,
+				 .least = least,
+				 .d = { .work = work->letters, .most = work->letters_most } };
 	do {
 		f = begin(c, in, &arena, &f);
 		m = (struct moves){ .v = NULL };
 		e.proved = prove(&f, &m, &heads);
 	} while (!e.proved && (f.asks_reversed > f.reversed || f.asks_bound > f.bounded));
+	work->letters = f.d.work;
 	e.of = every_claim(c->arena, in->schedule, f.some, f.bounded ? LIMIT_RANKS : 0);
 	e.some = f.some || f.bounded;
 	if (e.proved) {

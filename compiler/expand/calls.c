@@ -22,6 +22,7 @@ static void enter(struct cursor *v, const struct stmt *s, const struct stmt *bod
 		.part = v->part,
 		.depth = v->depth,
 	};
+	v->work->done += WORK_CALL;
 	cursor_push(v, s, body);
 }
 

@@ -43,6 +43,8 @@ void cursor_init(struct cursor *v, struct ctx *c, struct program *p, struct aren
 		.quiet = quiet,
 		.ntasks = p->nranks,
 		.c_room = c_room(),
+		.work = c->work ? c->work : ARENA_NEW(a, struct work),
+		.most_work = UINT64_MAX,
 		.binds = ARENA_ARRAY(a, struct bind, p->instance.module->nsymbols + 1),
 		.changed = ARENA_ARRAY(a, struct changed, p->instance.module->nsymbols + 1),
 		.memos = ARENA_ARRAY(a, struct memo *, p->instance.module->nsymbols + 1),
@@ -50,6 +52,25 @@ void cursor_init(struct cursor *v, struct ctx *c, struct program *p, struct aren
 		.walked = ARENA_ARRAY(a, uint8_t, p->instance.module->nstmts + 1),
 	};
 	bind_files(v);
+}
+
+void cursor_may_stop(struct cursor *v)
+{
+	if (v->ctx->work)
+		v->most_work = v->work->most;
+}
+
+uint64_t cursor_touched(struct cursor *v)
+{
+	const struct program *p = v->program;
+	uint64_t touched = 0;
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		for (uint32_t i = 0; i < p->tasks[t].nops; i++)
+			if (op_kind(&p->tasks[t].ops[i]) != OP_WAIT)
+				touched += p->tasks[t].ops[i].n;
+	v->work->done += touched * WORK_TOUCHED + (uint64_t)p->cells * program_ranks(p);
+	v->work->done += p->any_sized ? p->nops * WORK_SIZED : 0;
+	return touched;
 }
 
 void cursor_start(struct cursor *v, const struct stmt *body, uint32_t rank)
@@ -85,6 +106,8 @@ void cursor_start(struct cursor *v, const struct stmt *body, uint32_t rank)
 		v->most = v->top;
 	v->wrong = v->stopped = false;
 	v->fault = NULL;
+	for (const struct stmt *s = body; s; s = s->next) /* in no cache, if it is long */
+		v->work->done += s->span.hi - s->span.lo;
 	cursor_push(v, NULL, body);
 }
 
@@ -218,6 +241,7 @@ static void link(struct cursor *v, const struct stmt *s)
 	if (v->stopped || a == b)
 		return;
 	v->idle = 0;
+	v->work->done += WORK_OP;
 	if ((uint64_t)a >= (uint64_t)n || (uint64_t)b >= (uint64_t)n) {
 		cursor_report(v, 306, s->e2->span,
 			      "a link from %" PRId64 " to %" PRId64 ": ranks are 0 to %" PRId64, a,
@@ -313,6 +337,10 @@ static inline bool operations(struct cursor *v, struct row *r)
 enum cursor_state cursor_next(struct cursor *v)
 {
 	while (v->nrows > 0 && !v->stopped) {
+		if (v->work->done > v->most_work) {
+			eval_too_much(v, NOWHERE);
+			break;
+		}
 		struct row *r = &v->rows[v->nrows - 1];
 		bool ok = operations(v, r);
 		const struct stmt *s = r->next;

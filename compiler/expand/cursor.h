@@ -228,9 +228,9 @@ struct cursor {
 	int64_t report_rank; /* rank of reports, or NO_RANK */
 	uint32_t rank;
 	uint64_t rank_key;
-	uint32_t ntasks;     /* next task's row */
-	const char *c_stack; /* where the C stack begins, and how much of it there is */
-	ptrdiff_t c_room;
+	uint32_t ntasks;	  /* next task's row */
+	const char *c_stack;	  /* where the C stack begins, and how much of it there is */
+	ptrdiff_t c_room, c_used; /* ... most used so far, within a call that is kept */
 
 	struct bind *binds; /* by symbol */
 	struct hidden {	    /* what binds were, to be put back */
@@ -247,6 +247,7 @@ struct cursor {
 	struct memo **memos;	 /* by symbol of a fn; NULL: not called yet */
 	uint64_t call, ncalls;	 /* the running call, all so far */
 	uint32_t depth;		 /* calls that are open, of procs and fns */
+	uint32_t deepest;	 /* the most so far, within a call that is kept */
 	struct group here, home; /* of the statement; of the call that it is in */
 	uint32_t part;		 /* cells in a part of the call's views: scratch has such parts */
 	int64_t *entries;	 /* of tables, and arguments */
@@ -255,7 +256,9 @@ struct cursor {
 	uint32_t nrows, caprows;
 	struct outside *outside;
 	uint32_t noutside, capoutside;
-	uint64_t idle;	    /* work since the last operation */
+	struct work *work;  /* never NULL */
+	uint64_t most_work; /* with more it is `over`, and has nothing to report */
+	uint64_t idle;	    /* work since the last operation, also what was kept from before */
 	bool stopped;	    /* an expression failed, or a limit was reached; reported */
 	struct diag *fault; /* of that expression, until its calls are all known; or NULL */
 
@@ -311,7 +314,7 @@ struct cursor {
 	bool wrong;	     /* this rank has a report: the first one's path, and */
 	uint32_t wrong_path; /* rows of its lane before it */
 	uint32_t wrong_row;
-	bool over; /* a limit of the whole program was reached: E0501 */
+	bool over; /* a limit of the whole program was reached: E0501, or its work is spent */
 };
 
 void cursor_init(struct cursor *v, struct ctx *c, struct program *p, struct arena *a, bool quiet);
@@ -321,6 +324,11 @@ void cursor_start(struct cursor *v, const struct stmt *body, uint32_t rank);
  *  operations yet. `streamed`: as in struct cursor. False, and reports, as expand(). */
 bool cursor_open(struct cursor *v, struct ctx *c, const struct instance *in, bool quiet_where,
 		 bool streamed, struct run_tables *t);
+/** From now on it stops where the context's work is spent. */
+void cursor_may_stop(struct cursor *v);
+/** Counts the work of all chunks of a program that was run, and of those that operations touch; their
+ *  number. O(operations). */
+uint64_t cursor_touched(struct cursor *v);
 /** The `in` buffer that has the cell, as its own name or by a view; NULL: none has. */
 const struct buffer *cursor_in_buffer(const struct cursor *v, uint32_t cell);
 /** Runs on from where it stopped. */
@@ -355,7 +363,7 @@ bool eval_mentions(struct cursor *v, const struct expr *e, const struct symbol *
 void eval_walk(struct cursor *v, const struct expr *e, bool lets,
 	       void (*visit)(void *arg, const struct expr *e), void *arg);
 void eval_push(struct cursor *v, int64_t entry);
-/** Reports that too much work was done without an operation. */
+/** Stops: the work is spent, or there was too much without an operation, which is reported. */
 bool eval_too_much(struct cursor *v, struct span report);
 /** Keeps what the name stands for, until bind_undo. */
 void bind_hide(struct cursor *v, const struct symbol *s);
@@ -387,8 +395,11 @@ bool eval_quietly(struct cursor *v, const struct expr *e, int64_t *value);
 /** Counts the work of running `text` once. False: too much; reported. */
 static inline bool eval_work(struct cursor *v, struct span text, struct span report)
 {
-	v->idle += 1 + (text.hi - text.lo) / 8;
-	return v->idle <= LIMIT_IDLE_WORK || eval_too_much(v, report);
+	uint64_t work = 1 + (text.hi - text.lo) / 8;
+	v->idle += work;
+	v->work->done += work;
+	return (v->idle <= LIMIT_IDLE_WORK && v->work->done <= v->most_work) ||
+	       eval_too_much(v, report);
 }
 
 /** The name was given what it stands for by other ways than bind_number. What has no value is

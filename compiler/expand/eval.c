@@ -63,24 +63,40 @@ void eval_push(struct cursor *v, int64_t entry)
 	ARENA_PUSH(v->arena, v->entries, v->nentries, v->capentries) = entry;
 }
 
+/* What evaluates a lazy name is no part of who asks for it. */
+struct asking {
+	struct group here;
+	uint32_t depth, deepest;
+	ptrdiff_t c_used;
+};
+
 /* A lazy name is evaluated where it was bound: a file's in the whole program, a topology's
- * in the call that it is of. */
-static struct group enter_home(struct cursor *v, const struct symbol *s)
+ * in the call that it is of; and in no call of a fn, so that it does not matter who asks first. */
+static struct asking enter_home(struct cursor *v, const struct symbol *s)
 {
-	struct group here = v->here;
+	struct asking a = { v->here, v->depth, v->deepest, v->c_used };
+	v->depth = 0;
 	cursor_stand(v, s->owner ? v->home
 				 : (struct group){ v->rank, v->program->nranks, .first = 0,
 						   .stride = 1 });
-	return here;
+	return a;
+}
+
+static void leave_home(struct cursor *v, const struct asking *a)
+{
+	cursor_stand(v, a->here);
+	v->depth = a->depth;
+	v->deepest = a->deepest;
+	v->c_used = a->c_used;
 }
 
 /* A lazy name's value, which is its own from then on. */
 static int64_t lazy(struct cursor *v, const struct symbol *s)
 {
 	const struct bind *b = &v->binds[s->id];
-	struct group here = enter_home(v, s);
+	struct asking by = enter_home(v, s);
 	int64_t value = eval(v, b->expr);
-	cursor_stand(v, here);
+	leave_home(v, &by);
 	if (!v->stopped)
 		bind_number(v, s, value);
 	return value;
@@ -91,6 +107,7 @@ static int64_t lazy(struct cursor *v, const struct symbol *s)
 uint32_t eval_table(struct cursor *v, const struct expr *table, uint32_t *at)
 {
 	*at = v->nentries;
+	v->work->done += table->span.hi - table->span.lo;
 	for (const struct expr *e = table->args; e && !v->stopped; e = e->next)
 		eval_push(v, eval(v, e));
 	return v->nentries - *at;
@@ -103,13 +120,14 @@ uint32_t eval_table_of(struct cursor *v, const struct symbol *s, uint32_t *at)
 	*at = b->at;
 	if (b->kind == B_TABLE)
 		return b->n;
-	struct group here = enter_home(v, s);
+	struct asking by = enter_home(v, s);
 	uint32_t i = lazy.at;
+	v->work->done += lazy.expr->span.hi - lazy.expr->span.lo;
 	for (const struct expr *e = lazy.expr->args; e && !v->stopped; e = e->next) {
 		int64_t value = eval(v, e);
 		v->entries[i++] = value;
 	}
-	cursor_stand(v, here);
+	leave_home(v, &by);
 	if (v->stopped)
 		return 0;
 	bind_table(v, s, lazy.at, lazy.n);
@@ -220,9 +238,13 @@ static int64_t builtin(struct cursor *v, const struct expr *e)
 
 bool eval_too_much(struct cursor *v, struct span report)
 {
-	cursor_fail(v, report,
-		    "more than %u steps of evaluation without an operation (LIMIT_IDLE_WORK)",
-		    LIMIT_IDLE_WORK);
+	if (v->work->done > v->most_work)
+		v->stopped = v->over = v->work->spent = true;
+	else
+		cursor_fail(
+			v, report,
+			"more than %u steps of evaluation without an operation (LIMIT_IDLE_WORK)",
+			LIMIT_IDLE_WORK);
 	return false;
 }
 

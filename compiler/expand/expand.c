@@ -285,6 +285,9 @@ static bool play(struct expansion *x, uint32_t r, const struct squad_rows *rows)
 		cursor_main_room(v, carve(x, rows->n), rows->n);
 		x->granted += rows->n;
 	}
+	v->work->done += (uint64_t)rows->n * WORK_OP;
+	if (v->work->done > v->most_work)
+		eval_too_much(v, NOWHERE);
 	for (uint32_t i = 0; i < rows->n && !v->stopped;) {
 		const struct op *o = &rows->ops[i];
 		bool is_mark = op_kind(o) == OP_WAIT;
@@ -332,6 +335,7 @@ static uint32_t run_squad(struct expansion *x, uint32_t r, bool *ok)
 {
 	struct squad *b = x->squad;
 	uint32_t n = try_squad(x, r);
+	x->v.work->done += b->work; /* of the last try */
 	if (b->most > x->v.most)
 		x->v.most = b->most;
 	for (uint32_t i = 0; i < n && *ok; i++) {
@@ -379,19 +383,16 @@ struct program *program_new(struct ctx *c, const struct instance *in, uint32_t n
 }
 
 /* Race and proof look at every chunk of an operation. */
-static bool too_much_work(struct ctx *c, const struct program *p)
+static bool too_much_work(struct cursor *v)
 {
-	uint64_t touched = 0;
+	const struct program *p = v->program;
+	uint64_t touched = cursor_touched(v);
 
-	if (p->nops <= LIMIT_TOUCHED / ((uint64_t)p->cells + p->scratch + 1))
-		return false;
-	for (uint32_t t = 0; t < p->ntasks; t++)
-		for (uint32_t i = 0; i < p->tasks[t].nops; i++)
-			if (op_kind(&p->tasks[t].ops[i]) != OP_WAIT)
-				touched += p->tasks[t].ops[i].n;
+	if (v->work->done > v->most_work)
+		return !eval_too_much(v, NOWHERE);
 	if (touched <= LIMIT_TOUCHED)
 		return false;
-	program_too_large(c, p->instance.schedule->name.span, NULL, NO_RANK,
+	program_too_large(v->ctx, p->instance.schedule->name.span, NULL, NO_RANK,
 			  "the operations touch %" PRIu64 " chunks; the limit is %llu", touched,
 			  LIMIT_TOUCHED);
 	return true;
@@ -412,8 +413,9 @@ bool cursor_open(struct cursor *v, struct ctx *c, const struct instance *in, boo
 	v->streamed = streamed;
 	if (instance_make(v, quiet_where) != INSTANCE_OK)
 		return false;
+	cursor_may_stop(v);
 	links_make(&t->links, v, in->schedule->topology);
-	if (c->diags->errors != errors)
+	if (c->diags->errors != errors || v->over)
 		return false;
 	tables_init(&t->tables, c->scratch, p, true);
 	v->tables = &t->tables;
@@ -445,5 +447,5 @@ struct program *expand(struct ctx *c, const struct instance *in, bool quiet_wher
 				      p->ntasks * sizeof(*p->tasks));
 		p->captasks = p->ntasks;
 	}
-	return too_much_work(c, p) ? NULL : p;
+	return too_much_work(&x.v) ? NULL : p;
 }

@@ -7,7 +7,8 @@
  * names, nor rank or N where they matter, has changed since. So an expression of a loop that
  * does not hang on the loop is evaluated once, and a place that every rank computes for every
  * other is computed once for all. Only values that were found without a mistake are kept, and
- * a call that is answered so counts as much work as the one that was run: ccs(5) 8.
+ * a call that is answered so counts as much work as the one that was run, and nests as deep: ccs(5) 8.
+ * So it does not matter which of two calls comes first.
  *
  * A call costs O(arguments + names mentioned) if its value is kept, else also what its body
  * takes. At most MOST_KEPT values of a fn are kept; a new one takes the place of an old one.
@@ -33,6 +34,8 @@ struct kept {
 	int64_t value;
 	uint64_t at; /* v->now when it was found; 0: none */
 	uint64_t work;
+	uint32_t depth;	 /* of the calls in it, one in another, itself too */
+	ptrdiff_t stack; /* of C's, that they took */
 };
 
 struct memo {
@@ -151,18 +154,16 @@ static RARE void grow(struct cursor *v, struct memo *m)
 	memset(m->kept, 0, m->cap * sizeof(*m->kept));
 }
 
-static RARE void keep(struct cursor *v, struct memo *m, const int64_t *args, int64_t value,
-		      uint64_t work)
+static RARE void keep(struct cursor *v, struct memo *m, const int64_t *args, const struct kept *new)
 {
 	struct kept *k = place(m, args);
 	if (k->at && holds(v, m, k->at) && ++m->lost > m->cap && m->cap < MOST_KEPT) {
 		grow(v, m);
 		k = place(m, args);
 	}
+	*k = *new;
 	memcpy(k->args, args, sizeof(k->args));
-	k->value = value;
 	k->at = v->now;
-	k->work = work;
 }
 
 /* ---- calls --------------------------------------------------------------------------------- */
@@ -171,6 +172,8 @@ static RARE void keep(struct cursor *v, struct memo *m, const int64_t *args, int
 static RARE bool may_call(struct cursor *v, const struct expr *e)
 {
 	ptrdiff_t used = v->c_stack - (const char *)__builtin_frame_address(0);
+	if (used > v->c_used)
+		v->c_used = used;
 	if (v->depth >= LIMIT_CALL_DEPTH)
 		cursor_fail(v, e->span, "calls are nested more than %u deep (LIMIT_CALL_DEPTH)",
 			    LIMIT_CALL_DEPTH);
@@ -198,6 +201,8 @@ static inline __attribute__((always_inline)) int64_t run(struct cursor *v, const
 		v->binds[f->params[i]->id].value = v->entries[at + i];
 	}
 	v->depth++;
+	if (v->depth > v->deepest)
+		v->deepest = v->depth;
 	r = eval(v, f->body);
 	if (v->stopped && v->fault)
 		diag_calls_add(&v->fault->calls, e->span, e->name.name);
@@ -225,36 +230,59 @@ static inline bool worth_a_look(struct memo *m)
 
 /* What a call with these arguments gave, if that holds; else NULL. They are entries from `at` on,
  * and zeros up to MOST_ARGS: calls nest deep, and little of them lies on C's stack. */
-static RARE const struct kept *find(struct cursor *v, struct memo *m, uint32_t at)
+static RARE const struct kept *find(struct cursor *v, struct memo *m, uint32_t at, ptrdiff_t used)
 {
 	while (v->nentries < at + MOST_ARGS)
 		eval_push(v, 0);
 	const struct kept *k = place(m, v->entries + at);
 	if (!k->at || memcmp(k->args, v->entries + at, sizeof(k->args)) || !holds(v, m, k->at) ||
-	    v->idle + k->work > LIMIT_IDLE_WORK)
+	    v->idle + k->work > LIMIT_IDLE_WORK || v->depth + k->depth > LIMIT_CALL_DEPTH ||
+	    used + k->stack > v->c_room)
 		return NULL;
 	v->idle += k->work;
+	if (v->depth + k->depth > v->deepest)
+		v->deepest = v->depth + k->depth;
+	if (used + k->stack > v->c_used)
+		v->c_used = used + k->stack;
 	m->answered++;
 	return k;
 }
 
+/* Runs the body, and keeps what it gave. `used`: of C's stack. */
+static RARE int64_t run_and_keep(struct cursor *v, struct memo *m, const struct expr *e,
+				 uint32_t at, ptrdiff_t used)
+{
+	uint64_t idle = v->idle;
+	uint32_t deepest = v->deepest;
+	ptrdiff_t c_used = v->c_used;
+	v->deepest = 0;
+	v->c_used = 0;
+	int64_t r = run(v, e, at);
+	if (!v->stopped)
+		keep(v, m, v->entries + at,
+		     &(struct kept){ .value = r,
+				     .work = v->idle - idle,
+				     .depth = v->deepest - v->depth,
+				     .stack = v->c_used - used });
+	v->deepest = v->deepest > deepest ? v->deepest : deepest;
+	v->c_used = v->c_used > c_used ? v->c_used : c_used;
+	return r;
+}
+
 int64_t fn_call(struct cursor *v, const struct expr *e)
 {
+	ptrdiff_t used = v->c_stack - (const char *)__builtin_frame_address(0);
 	uint32_t at = v->nentries;
 	struct memo *m = memo_of(v, e->sym);
 	int64_t r = 0;
 	for (const struct expr *a = e->args; a; a = a->next)
 		eval_push(v, eval(v, a));
 	bool look = !v->stopped && worth_a_look(m);
-	const struct kept *k = look ? find(v, m, at) : NULL;
-	if (k) {
+	const struct kept *k = look ? find(v, m, at, used) : NULL;
+	if (k)
 		r = k->value;
-	} else if (!v->stopped) {
-		uint64_t idle = v->idle;
-		r = run(v, e, at);
-		if (!v->stopped && look)
-			keep(v, m, v->entries + at, r, v->idle - idle);
-	}
+	else if (!v->stopped)
+		r = look ? run_and_keep(v, m, e, at, used) : run(v, e, at);
 	v->nentries = at;
 	return r;
 }

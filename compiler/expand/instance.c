@@ -130,6 +130,19 @@ static void keep_topology(struct cursor *v, const struct decl *t)
 		p->topology[i++] = number_of(v, b->sym)->value;
 }
 
+/* The contract's parameters, as they are bound. */
+static void keep_asked(struct cursor *v)
+{
+	struct program *p = v->program;
+	const struct binding *first = p->instance.schedule->contract->params, *b;
+	uint32_t n = 0;
+	for (b = first; b; b = b->next)
+		n++;
+	p->asked = ARENA_ARRAY(p->arena, int64_t, n);
+	for (b = first, n = 0; b; b = b->next)
+		p->asked[n++] = number_of(v, b->sym)->value;
+}
+
 /* ccs(5) 7, E0306: a contract's root is a rank. */
 static bool root_is_rank(struct cursor *v)
 {
@@ -438,5 +451,6 @@ enum instance_state instance_make(struct cursor *v, bool quiet_where)
 		return state;
 	if (!bind_all(v, s->contract->params, NULL, s->contract_args) || !root_is_rank(v))
 		return INSTANCE_WRONG;
+	keep_asked(v);
 	return buffers(v) ? INSTANCE_OK : INSTANCE_WRONG;
 }

@@ -115,6 +115,7 @@ void cursor_block(struct cursor *v, uint32_t number)
 	struct par_row *p = &v->pars[v->npars - 1];
 	p->block = number;
 	p->lane = NONE;
+	v->work->done += WORK_BLOCK;
 	v->top = v->high = p->most; /* scratch of blocks does not overlap */
 	use_lane(v, NONE);
 }

@@ -509,6 +509,7 @@ static inline void put_op(struct cursor *v, const struct opsite *s, struct cells
 	cursor_put(&l->ops[l->n++], s, s->op.kind | v->joined, x, other);
 	v->joined = v->step ? OP_JOINED : 0;
 	v->idle = 0;
+	v->work->done += WORK_OP;
 }
 
 static RARE void local_operation(struct cursor *v, struct opsite *s, struct cells x)

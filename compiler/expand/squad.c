@@ -452,7 +452,7 @@ bool squad_run(struct squad *b, const struct stmt *body, uint32_t first, uint32_
 	b->here = b->home = b->whole = whole;
 	b->failed = b->step = b->any_par = false;
 	b->call = b->ncalls = 1;
-	b->ntrail = b->depth = b->npars = b->nargs = 0;
+	b->ntrail = b->depth = b->deepest = b->npars = b->nargs = 0;
 	b->nruns++;
 	b->used = b->fixed;
 	b->owed = b->shared = b->work = b->rows = 0;

@@ -231,8 +231,8 @@ struct squad {
 	uint32_t *lazies; /* symbols that are lazy before any rank runs */
 	uint32_t nlazies, caplazies;
 	uint64_t call, ncalls;
-	uint32_t depth;
-	struct spread *args; /* of calls of fns that are being made */
+	uint32_t depth, deepest; /* as of a cursor */
+	struct spread *args;	 /* of calls of fns that are being made */
 	uint32_t nargs, capargs;
 	struct squad_memo **memos; /* by symbol of a fn; NULL: not called yet */
 	uint64_t nruns;		   /* squads so far */

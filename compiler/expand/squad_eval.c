@@ -129,12 +129,15 @@ static struct spread lazy(struct squad *b, const struct symbol *s)
 	if (!mask_any(&new))
 		return all;
 	struct squad_group here = b->here;
-	uint32_t used = b->used;
+	uint32_t used = b->used, depth = b->depth, deepest = b->deepest;
+	b->depth = 0;
 	squad_use(b, &new);
 	b->here = s->owner ? b->home : b->whole;
 	struct spread value = squad_eval(b, x->lazy.expr);
 	b->here = here;
 	b->used = used;
+	b->depth = depth;
+	b->deepest = deepest;
 	if (mask_is(&new, &b->all)) {
 		x->lazy.value = value = spread_copy(b, x->lazy.values, &value);
 		x->lazy.whole = true;

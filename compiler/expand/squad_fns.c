@@ -28,6 +28,7 @@ struct kept_number {
 	int64_t keys[MOST_KEYS];
 	int64_t value;
 	uint64_t work; /* 0: none is kept */
+	uint32_t depth;
 };
 
 struct kept_spread {
@@ -36,6 +37,7 @@ struct kept_spread {
 	struct spread keys[MOST_KEYS], value;
 	int64_t *room; /* for their numbers */
 	uint64_t work;
+	uint32_t depth;
 };
 
 struct squad_memo {
@@ -124,19 +126,29 @@ static bool is_spread_of(struct squad *b, const struct kept_spread *x, const str
 	return true;
 }
 
+/* Counts a call that is answered as the one that was run. */
+static void count(struct squad *b, uint64_t work, uint32_t depth)
+{
+	if (b->depth + depth > b->deepest)
+		b->deepest = b->depth + depth;
+	if (b->deepest > MOST_DEPTH)
+		squad_fail(b);
+	squad_works(b, work);
+}
+
 /* What a call with these keys gave, if that holds. */
 static bool recall(struct squad *b, struct squad_memo *m, const struct keys *k, struct spread *r)
 {
 	const struct kept_number *x = k->same ? place(m, k) : NULL;
 	if (x && is_number_of(x, k)) {
 		*r = spread_same(x->value);
-		squad_works(b, x->work);
+		count(b, x->work, x->depth);
 		return true;
 	}
 	for (uint32_t i = 0; i < WAYS && !k->same; i++)
 		if (is_spread_of(b, &m->spreads[i], k)) {
 			*r = m->spreads[i].value;
-			squad_works(b, m->spreads[i].work);
+			count(b, m->spreads[i].work, m->spreads[i].depth);
 			return true;
 		}
 	return false;
@@ -150,7 +162,7 @@ static struct spread own(const struct squad *b, const struct kept_spread *x, uin
 }
 
 static void keep(struct squad *b, struct squad_memo *m, const struct keys *k, struct spread r,
-		 uint64_t work)
+		 uint64_t work, uint32_t depth)
 {
 	if (k->same && spread_is_same(&r)) {
 		struct kept_number *x = place(m, k);
@@ -158,6 +170,7 @@ static void keep(struct squad *b, struct squad_memo *m, const struct keys *k, st
 			x->keys[i] = k->v[i].base;
 		x->value = r.base;
 		x->work = work;
+		x->depth = depth;
 		return;
 	}
 	struct kept_spread *x = &m->spreads[m->next++ % WAYS];
@@ -169,6 +182,7 @@ static void keep(struct squad *b, struct squad_memo *m, const struct keys *k, st
 	x->run = b->nruns;
 	x->mask = b->run.mask;
 	x->work = work;
+	x->depth = depth;
 }
 
 /* ---- calls ------------------------------------------------------------------------------------ */
@@ -186,6 +200,7 @@ static struct spread run(struct squad *b, const struct fn_def *f, uint32_t at)
 		b->binds[f->params[i]->id].number = b->args[at + i];
 	}
 	b->depth++;
+	b->deepest = b->depth > b->deepest ? b->depth : b->deepest;
 	if (!b->failed && squad_work(b, f->body->span))
 		r = squad_eval(b, f->body);
 	b->depth--;
@@ -240,12 +255,16 @@ static struct spread run_and_keep(struct squad *b, const struct fn_def *f, uint3
 				  struct squad_memo *m, const struct keys *k)
 {
 	const struct ledger before = begin_ledger(b);
+	uint32_t deepest = b->deepest;
+	b->deepest = 0;
 	struct spread r = run(b, f, at);
+	uint32_t depth = b->deepest - b->depth;
 	uint64_t work;
+	b->deepest = b->deepest > deepest ? b->deepest : deepest;
 	if (b->owed)
 		squad_settle(b);
 	if (even_work(b, &before, &work) && !b->failed)
-		keep(b, m, k, r, work);
+		keep(b, m, k, r, work, depth);
 	if (++m->missed == TRIAL) {
 		m->missed = 0;
 		m->rest = m->last_rest = m->last_rest ? 2 * m->last_rest : REST;

@@ -439,7 +439,9 @@ static uint64_t run(struct strip *s)
 		done++;
 	}
 	if (done) {
-		v->stripped += repeated ? s->nparts : done * s->nparts;
+		uint64_t made = repeated ? s->nparts : done * s->nparts;
+		v->stripped += made;
+		v->work->done += made * WORK_OP;
 		v->idle = 0;
 		v->joined = v->step ? OP_JOINED : 0;
 	}

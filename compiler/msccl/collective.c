@@ -3,7 +3,8 @@
  * compute. A row of one table each.
  *
  * Chunks. `nchunksperloop` cuts the input, and for allgather the output. Where a collective has
- * a part for each rank, one buffer is that part alone.
+ * a part for each rank, one buffer is that part alone. Of `custom` it cuts each block of both, if they
+ * are whole blocks; chunks are equally long in any case.
  */
 #include "compiler/msccl/msccl.h"
 #include "lang/keywords.h"
@@ -170,6 +171,22 @@ const char *msccl_identifier(struct arena *a, const char *name)
 	return s;
 }
 
+/* Two buffers of a schedule, with its contract. */
+static const char *free_text(struct arena *a, const struct msccl *m, uint32_t i, uint32_t o)
+{
+	uint32_t cut = i % m->nchunks || o % m->nchunks ? 1 : m->nchunks;
+
+	if (i == o && (cut == 1 || cut == i)) /* one block each, or all alike */
+		return arena_printf(a,
+				    "contract custom(in a[A], out b[B])\n"
+				    "schedule %s implements custom(in i[%u], out o[%u]) { }\n",
+				    msccl_identifier(a, m->name), i, o);
+	return arena_printf(a,
+			    "contract custom(in a[A][C], out b[B][C])\n"
+			    "schedule %s implements custom(in i[%u][%u], out o[%u][%u]) { }\n",
+			    msccl_identifier(a, m->name), i / cut, cut, o / cut, cut);
+}
+
 const char *msccl_schedule_text(struct ctx *c, const struct msccl *m, uint32_t root)
 {
 	struct arena *a = c->arena;
@@ -189,10 +206,9 @@ const char *msccl_schedule_text(struct ctx *c, const struct msccl *m, uint32_t r
 	case IN_PARTS:
 		buffers = arena_printf(a, "in i[%u][%u], out o[%u]", m->nranks, i / m->nranks, o);
 		break;
-	case FREE: buffers = arena_printf(a, "in i[%u], out o[%u]", i, o); break;
+	case FREE: return free_text(a, m, i, o);
 	}
-	return arena_printf(a, "%sschedule %s implements %s(%s%s) { }\n",
-			    k->shape == FREE ? "contract custom(in a[A], out b[B])\n" : "",
+	return arena_printf(a, "schedule %s implements %s(%s%s) { }\n",
 			    msccl_identifier(a, m->name), k->contract, buffers, args);
 }
 

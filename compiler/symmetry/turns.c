@@ -432,6 +432,7 @@ bool turns_of_root(struct quotient *l, struct ctx *c, const struct instance *in)
 	m->v.streamed = true; /* only one rank's chunks are looked at */
 	if (instance_make(&m->v, true) != INSTANCE_OK)
 		return false;
+	cursor_may_stop(&m->v);
 	tables_init(&m->tables, c->scratch, p, true);
 	m->v.tables = &m->tables;
 	m->v.behind = note_operation;
@@ -558,6 +559,7 @@ bool quotient_make(struct quotient *l, struct ctx *c, const struct instance *in)
 	m->v.ntasks = 1;
 	if (instance_make(&m->v, true) != INSTANCE_OK || p->any_sized || !parameters_are_small(p))
 		return false;
+	cursor_may_stop(&m->v);
 	const bool *links = link_distances(m, in->schedule->topology);
 	tables_init(&m->tables, c->scratch, p, true);
 	m->v.tables = &m->tables;
@@ -570,6 +572,7 @@ bool quotient_make(struct quotient *l, struct ctx *c, const struct instance *in)
 	if (m->v.reports || m->v.stopped || !run(m) || (l->by_mirror && !l->place) ||
 	    !settle(m, p->cells + p->scratch))
 		return false;
+	cursor_touched(&m->v);
 	fold_fifos(m);
 	if (!linked(l, links) || !ranges_turn(m))
 		return false;

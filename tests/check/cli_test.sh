@@ -91,10 +91,35 @@ for how in "--root 2" "--root=2" "-D R=1 --root 2" "--root 1 -D R=2"; do
 	status "$how" 0 "$ccc" $rooted -n 4 $how --emit=json
 	holds "... is the same" cmp "$tmp/by-name" "$tmp/out"
 done
+"$ccc" check $rooted -n 4 --root 2 >"$tmp/by-root"
+"$ccc" check $rooted -n 4 >"$tmp/any-root"
+says "a root that is chosen at the call is not named" "$tmp/any-root" "^  computes        broadcast, proved"
 status "--root without one" 2 "$ccc" check $ring --root 2
 says "... is said" "$tmp/err" "^ccc: error: --root: no schedule of the file has a parameter for its root \[E0702\]"
 status "--root of a table without one" 2 "$ccc" table $ring -n 4 --root 2
 says "... is said" "$tmp/err" "^ccc: --root: no schedule of the files has a parameter for its root"
+says "a root that is fixed" "$tmp/by-root" "^  computes        broadcast \\(root = 2\\), proved"
+cat >"$tmp/shift.ccs" <<'EOF'
+contract shift(in a[C], out b[C]; k = 1)
+  ensures b[i] == a[i]@((rank - k) % N)
+schedule moved(K = 1)
+  implements shift(in a[1], out b[1]; k = K)
+  where N > 3
+{
+  step { send a to (rank + K) % N  recv b from (rank - K) % N }
+}
+schedule half
+  implements shift(in a[1], out b[1]; k = N / 2)
+  where N > 1
+{
+  step { send a to (rank + N / 2) % N  recv b from (rank - N / 2) % N }
+}
+EOF
+status "parameters of a contract" 0 "$ccc" check "$tmp/shift.ccs" -n 4,6 -D K=3
+says "... are told, as -D has them" "$tmp/out" "^  computes        shift \\(k = 3\\), proved"
+says "... and as they follow from N" "$tmp/out" "^  computes        shift \\(k = N / 2\\), proved"
+status "... as JSON" 0 "$ccc" check "$tmp/shift.ccs" -n 4,6 --diagnostics-format=json
+says "... for each N" "$tmp/err" '"schedule":"half","contract":"shift","parameters":\{"k":\[2,3\]\},"ranks":\[4,6\]'
 status "--root of a table" 0 "$ccc" table $ring $rooted -n 4 --root 2
 status "--root that is no rank" 1 "$ccc" check $rooted -n 4 --root 4
 says "... is at its place" "$tmp/err" "$rooted:5:39: error: the root is 4, and ranks are 0 to 3"
