@@ -17,7 +17,7 @@ MAN1 := docs/ccc.1 docs/ccrun.1
 MAN3 := $(BUILD)/share/man/man3/ccs.3 docs/ccs_comm_split.3
 MAN5 := lang/ccs.5 docs/ccs-tuning.5
 MAN7 := docs/libccs-mpi.7
-DOCS := $(sort $(wildcard docs/*.md docs/course/* docs/pictures/*.svg docs/pictures/library/*.svg))
+DOCS := $(sort $(wildcard docs/*.md docs/*.json docs/course/* docs/pictures/*.svg docs/pictures/library/*.svg))
 DIRS := $(PREFIX)|$(BINDIR)|$(LIBDIR)|$(INCLUDEDIR)|$(DATADIR)|$(MANDIR)
 
 .PHONY: prefix-always

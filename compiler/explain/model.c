@@ -43,7 +43,7 @@ const char *explain_shares_text(struct script *x, const struct share *v, uint32_
 		if (i == 6)
 			return arena_printf(a, "%s,...", text);
 		const char *comma = i ? "," : "";
-		if (v->cell != cell && (i == 0 || v[-1].cell != v->cell))
+		if (i ? v[-1].cell != v->cell : v->cell != cell)
 			text = arena_printf(a, "%s%s%s@", text, comma,
 					    program_cells_text(a, x->r.p, v->cell, 1)),
 			comma = "";

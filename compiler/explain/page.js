@@ -103,13 +103,15 @@ function origin(rank, chunk, t) {
 
 // ---- where the ranks are -------------------------------------------------------------------------
 
+// "[2]" for data[2], where there is but one buffer.
+const short = (text) => M.buffers.length === 1 ? text.replace(/^[^[]*/, "") : text;
 const labelled = chunks.length <= 16;
-const columns = labelled ? 1 : Math.ceil(Math.sqrt(chunks.length / 3));
+const columns = chunks.length <= 8 ? 1 : labelled ? 2 : Math.ceil(Math.sqrt(chunks.length / 3));
 const rows = Math.ceil(chunks.length / columns);
-const longest = Math.max(...chunks.map((c) => M.chunks[c].length), 0);
-const CELL = { width: labelled ? 44 : 26, height: labelled ? 14 : 10 };
-const label = labelled ? 5.6 * longest + 6 : 0; // beside a bar
-const BOX = { width: Math.max(columns * (CELL.width + 4) + label + 8, 64), height: rows * CELL.height + 26 };
+const longest = Math.max(...chunks.map((c) => short(M.chunks[c]).length), 0);
+const label = labelled ? 5.6 * longest + 8 : 0; // the room for it beside a bar
+const CELL = { width: (labelled ? 44 : 26) + label, height: labelled ? 14 : 10 };
+const BOX = { width: Math.max(columns * (CELL.width + 4) + 6, 64), height: rows * CELL.height + 26 };
 const GAP = { x: 46, y: 22 };
 
 // How many columns n things of this size, in boxes, have in a grid of the screen's form.
@@ -131,104 +133,88 @@ const LAYOUTS = { // by topology: from a rank to its place, in boxes
 			return [x + nx * (inner + 0.3), y + ny * height];
 		};
 	},
-	hypercube: () => M.ranks > 16 ? null : (i) => [
+	hypercube: () => (i) => [
 		(i & 1) * 2 + (i >> 2 & 1) + (i >> 3 & 1) * 4, (i >> 1 & 1) * 2 + (i >> 2 & 1)],
 };
 
-// Puts some on an ellipse that is just large enough.
-function circle(list, place) {
-	const angle = (k) => 2 * Math.PI * k / list.length - (list.length === 2 ? Math.PI : Math.PI / 2);
-	const at = (k, s) => [s * (BOX.width + GAP.x) * Math.cos(angle(k)), s * (BOX.height + GAP.y) * Math.sin(angle(k))];
-	const clear = (a, b) => Math.abs(a[0] - b[0]) >= BOX.width + GAP.x || Math.abs(a[1] - b[1]) >= BOX.height + GAP.y;
-	let s = list.length < ranks.length ? 1 : 0.5; // a star has one in its middle
-	while (list.some((_, k) => k && !clear(at(k, s), at(k - 1, s))) ||
-		(list.length > 2 && !clear(at(0, s), at(list.length - 1, s))))
-		s *= 1.05;
-	list.forEach((rank, k) => place.set(rank, at(k, s)));
-}
+const place = new Map(); // by rank: the middle of its box
+const put = (rank, [x, y]) => place.set(rank, [x * (BOX.width + GAP.x), y * (BOX.height + GAP.y)]);
 
-function places() {
-	const { name, parameters } = M.topology, place = new Map();
-	const layout = ranks.length === M.ranks && Object.hasOwn(LAYOUTS, name) && LAYOUTS[name](parameters);
-	if (layout) {
-		for (const rank of ranks) {
-			const [x, y] = layout(rank);
-			place.set(rank, [x * (BOX.width + GAP.x), y * (BOX.height + GAP.y)]);
-		}
-		return place;
-	}
-	const hub = name === "star" && ranks.length > 2 ? parameters[0] : -1;
-	if (ranks.includes(hub))
-		place.set(hub, [0, 0]);
-	circle(ranks.filter((rank) => rank !== hub), place);
-	return place;
+// On an ellipse that is just large enough for neighbours to be clear of each other; of a star, around its hub.
+function circle(hub) {
+	const list = ranks.filter((rank) => rank !== hub);
+	const first = list.length === 2 ? Math.PI : -Math.PI / 2;
+	const at = list.map((_, k) => first + 2 * Math.PI * k / list.length).map((a) => [Math.cos(a), Math.sin(a)]);
+	const apart = at.map(([x, y], k) => Math.max(Math.abs(x - at.at(k - 1)[0]), Math.abs(y - at.at(k - 1)[1])));
+	const size = list.length > 1 ? Math.max(list.length < ranks.length ? 1 : 0, 1 / Math.min(...apart)) : 0;
+	list.forEach((rank, k) => put(rank, at[k].map((x) => x * size)));
+	if (list.length < ranks.length)
+		put(hub, [0, 0]);
 }
-const place = places(); // centres of boxes
+const { name: topology, parameters } = M.topology;
+const layout = ranks.length === M.ranks && Object.hasOwn(LAYOUTS, topology) && LAYOUTS[topology](parameters);
+if (layout)
+	ranks.forEach((rank) => put(rank, layout(rank)));
+else
+	circle(topology === "star" && ranks.length > 2 ? parameters[0] : -1);
+
+// The least rectangle around the boxes of some ranks, and a margin.
+function around(list, margin) {
+	const at = list.map((rank) => place.get(rank)), x = Math.min(...at.map((p) => p[0])), y = Math.min(...at.map((p) => p[1]));
+	return { x: x - BOX.width / 2 - margin, y: y - BOX.height / 2 - margin,
+		width: Math.max(...at.map((p) => p[0])) - x + BOX.width + 2 * margin,
+		height: Math.max(...at.map((p) => p[1])) - y + BOX.height + 2 * margin };
+}
 
 // Left, right and middle of a rank's chunks; of its title if they are not drawn.
 function spot(rank, first, n) {
-	const [cx, cy] = place.get(rank), left = cx - BOX.width / 2, top = cy - BOX.height / 2;
+	const { x: left, y: top } = around([rank], 0);
 	const at = range(n, first).map((c) => chunks.indexOf(c)).filter((k) => k >= 0);
 	if (!at.length || !shown.has(rank))
 		return { left, right: left + BOX.width, y: top + 11 };
 	const column = Math.floor(at[0] / rows), end = at[at.length - 1];
-	const x = left + 4 + label + column * (CELL.width + 4);
+	const x = left + 4 + column * (CELL.width + 4);
 	const middle = (at[0] % rows + (Math.floor(end / rows) === column ? end % rows : rows - 1)) / 2;
-	return { left: x - label, right: x + CELL.width, y: top + 22 + (middle + 0.5) * CELL.height };
+	return { left: x, right: x + CELL.width, y: top + 22 + (middle + 0.5) * CELL.height };
 }
 
 // ---- drawing what stays ----------------------------------------------------------------------------
 
-const layers = { links: element("svg:g"), boxes: element("svg:g"), moves: element("svg:g", { class: "moves" }) };
-const cells = []; // { rank, chunk, g, bar, frame, entry, td }
+const layers = { boxes: element("svg:g"), moves: element("svg:g") };
+const cells = []; // { rank, chunk, g, bar, td, entry }: its group, its bar, its part of the table, what it shows
 const boxes = new Map();
 
-function drawNodes() {
-	const size = M.topology.name === "nodes" && ranks.length === M.ranks && M.topology.parameters[0];
-	for (let i = 0; size && i < M.ranks; i += size) {
-		const all = range(size, i).map((r) => place.get(r));
-		const x = Math.min(...all.map((p) => p[0])), y = Math.min(...all.map((p) => p[1]));
-		layers.links.append(
-			element("svg:rect", { class: "node-box", x: x - BOX.width / 2 - 9, y: y - BOX.height / 2 - 9, rx: 9,
-				width: Math.max(...all.map((p) => p[0])) - x + BOX.width + 18,
-				height: Math.max(...all.map((p) => p[1])) - y + BOX.height + 18 }));
-	}
-}
-
 function drawRank(rank) {
-	const [cx, cy] = place.get(rank), left = cx - BOX.width / 2, top = cy - BOX.height / 2;
-	const box = element("svg:rect", { class: "rank-box", x: left, y: top, width: BOX.width, height: BOX.height, rx: 5 });
+	const at = around([rank], 0), box = element("svg:rect", { class: "rank-box", rx: 5, ...at });
 	boxes.set(rank, box);
-	layers.boxes.append(box, element("svg:text", { class: "rank-name", x: left + 6, y: top + 15 }, "rank " + rank));
+	layers.boxes.append(box, element("svg:text", { class: "rank-name", x: at.x + 6, y: at.y + 15 }, "rank " + rank));
 	if (!shown.has(rank))
 		return;
 	for (const chunk of chunks) {
-		const at = spot(rank, chunk, 1), y = at.y - CELL.height / 2 + 1, height = CELL.height - 3;
-		const x = at.left + label;
-		const bar = element("svg:rect", { class: "bar", x, y, width: 0, height });
-		const frame = element("svg:rect", { class: "border", x, y, width: CELL.width, height });
-		const g = element("svg:g", { class: "chunk" }, element("svg:rect", { class: "hit", x: at.left,
-			y: y - 1, width: CELL.width + label, height: CELL.height }), bar, frame);
+		const { left, y } = spot(rank, chunk, 1), top = y - CELL.height / 2;
+		const size = { x: left + label, y: top + 1, width: CELL.width - label, height: CELL.height - 3 };
+		const bar = element("svg:rect", { class: "bar", ...size });
+		const g = element("svg:g", { class: "chunk" }, element("svg:rect", { class: "hit", x: left, y: top,
+			width: CELL.width, height: CELL.height }), bar, element("svg:rect", { class: "border", ...size }));
 		if (labelled)
-			g.append(element("svg:text", { x: x - 4, y: y + height - 2, "text-anchor": "end" }, M.chunks[chunk]));
-		const cell = { rank, chunk, g, bar, frame, entry: undefined };
-		g.cell = cell;
-		cells.push(cell);
+			g.append(element("svg:text", { x: size.x - 4, y: top + CELL.height - 4, "text-anchor": "end" },
+				short(M.chunks[chunk])));
 		layers.boxes.append(g);
+		g.cell = { rank, chunk, g, bar, td: element("button", { type: "button", onclick: () => showChunk(g.cell, true) }) };
+		cells.push(g.cell);
 	}
 }
 
-drawNodes();
+if (layout && topology === "nodes")
+	for (let i = 0, [size] = parameters; i < M.ranks; i += size)
+		layers.boxes.append(element("svg:rect", { class: "node-box", rx: 9, ...around(range(size, i), 9) }));
 ranks.forEach(drawRank);
-const all = [...place.values()];
-const bounds = [0, 1].map((i) => [Math.min(...all.map((p) => p[i])), Math.max(...all.map((p) => p[i]))]);
-const view = { x: bounds[0][0] - BOX.width / 2 - 40, y: bounds[1][0] - BOX.height / 2 - 14,
-	width: bounds[0][1] - bounds[0][0] + BOX.width + 80, height: bounds[1][1] - bounds[1][0] + BOX.height + 28 };
+const view = around(ranks, 40);
 const stage = element("svg:svg", { id: "ranks", role: "img", "aria-label": "The ranks and their chunks; the table has the same",
-	viewBox: [view.x, view.y, view.width, view.height].join(" "), style: `max-width: ${Math.round(1.5 * view.width)}px` },
+	viewBox: `${view.x} ${view.y} ${view.width} ${view.height}`, style: `max-width: ${Math.round(1.5 * view.width)}px` },
 	element("svg:defs", {}, element("svg:pattern", { id: "hatched", width: 4, height: 4, patternUnits: "userSpaceOnUse",
 		patternTransform: "rotate(45)" }, element("svg:rect", { width: 1.6, height: 4, class: "hatch" }))),
-	layers.links, layers.boxes, layers.moves);
+	layers.boxes, layers.moves);
 
 // ---- drawing what moves ----------------------------------------------------------------------------
 
@@ -255,7 +241,6 @@ function arrow({ p, into }, stroke, classes = "arrow") {
 	return element("svg:path", { class: classes, d: `M${p[0]} ${p[1]}C${p.slice(2).join(" ")}${head}`, stroke });
 }
 
-const short = (text) => M.buffers.length === 1 ? text.replace(/^[^[]*/, "") : text;
 const dark = (c) => [1, 3, 5].reduce((sum, i, k) => sum + parseInt(c.slice(i, i + 2), 16) * [0.3, 0.59, 0.11][k], 0) < 140;
 
 function token(text, fill) {
@@ -268,12 +253,13 @@ const moveTo = (e, [x, y]) => e.setAttribute("transform", `translate(${x.toFixed
 function drawMove(m) {
 	const from = spot(m.from, ...m.source), lost = m.kind === "lost";
 	const path = curve(from, spot(m.to, ...(lost ? [0, 0] : m.target)));
-	const known = (m.holds || []).find((h) => h) || (M.start[m.from] || [])[m.source[0]];
+	const known = lost ? shown.has(m.from) && m.source[1] && heldAt(m.from, m.source[0], m.begin).holds
+		: m.holds.find((h) => h);
 	const fill = m.fault ? WRONG : known ? colour(known.colour) : "#777777";
 	const text = (m.fault ? m.fault + " " : "") + (m.combines ? "+" : "") + short(m.reads || "empty");
-	const drawn = { m, path: path.p, line: arrow(path, fill, lost ? "arrow is-lost" : "arrow"), token: token(text, fill), until: lost ? 0.6 : 1 };
-	layers.moves.append(drawn.line, drawn.token);
-	return drawn;
+	const line = arrow(path, fill, lost ? "arrow is-lost" : "arrow"), label = token(text, fill);
+	layers.moves.append(line, label);
+	return { m, path: path.p, line, label, until: lost ? 0.6 : 1 };
 }
 
 const ease = (u) => u < 0.5 ? 2 * u * u : 1 - 2 * (1 - u) * (1 - u);
@@ -284,51 +270,35 @@ const ICONS = { // in a box of 16
 	start: "M3 3v10M13 3L5 8l8 5z", back: "M12 3L4 8l8 5z", play: "M4 2l9 6-9 6z", pause: "M4 3v10h3V3zM9 3v10h3V3z",
 	next: "M4 3l8 5-8 5z", end: "M13 3v10M3 3l8 5-8 5z",
 };
-const icon = (name) => element("svg:svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": true },
-	element("svg:path", { d: ICONS[name] }));
 function name(button, text, picture) {
 	button.title = text;
 	button.setAttribute("aria-label", text);
-	button.replaceChildren(icon(picture));
+	button.replaceChildren(element("svg:svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": true },
+		element("svg:path", { d: ICONS[picture] })));
 	return button;
 }
 const button = (text, picture, onclick) => name(element("button", { type: "button", onclick }), text, picture);
 const playButton = button("Play (space)", "play", () => toggle());
 const slider = element("input", { type: "range", min: 0, max: Math.max(frames.length, 1), step: "any", value: 0,
-	"aria-label": "Step", oninput: () => { pause(); go(Number(slider.value)); } });
-if (!frames.length)
-	slider.disabled = true;
+	disabled: !frames.length, "aria-label": "Step", oninput: () => jump(Number(slider.value)) });
 const speed = element("select", { "aria-label": "Speed" },
 	...[0.25, 0.5, 1, 2, 4].map((x) => element("option", { value: x }, x + "×")));
 speed.value = 1;
 const status = element("output", { id: "now" });
 const detail = element("div", { id: "detail", "aria-live": "polite" });
-const table = element("table");
+const table = element("table", {}, element("tr", {}, element("th", {}, "rank"),
+	...chunks.map((c) => element("th", { scope: "col" }, M.chunks[c]))),
+	...M.shown_ranks.map((rank) => element("tr", {}, element("th", { scope: "row" }, String(rank)),
+		...cells.filter((c) => c.rank === rank).map((c) => element("td", { "data-rank": rank, "data-chunk": c.chunk }, c.td)))));
 const player = element("section", { id: "player", "aria-label": "Player" },
 	element("div", { class: "controls", role: "group", "aria-label": "Controls" },
-		button("To the start (Home)", "start", () => jump(0)), button("Step back (left)", "back", () => jump(Math.ceil(t - 1))),
-		playButton, button("Step forward (right)", "next", () => jump(Math.floor(t + 1))),
-		button("To the end (End)", "end", () => jump(frames.length)), slider, speed, status),
+		button("To the start (Home)", "start", () => KEYS.Home()), button("Step back (left)", "back", () => KEYS.ArrowLeft()),
+		playButton, button("Step forward (right)", "next", () => KEYS.ArrowRight()),
+		button("To the end (End)", "end", () => KEYS.End()), slider, speed, status),
 	stage, detail,
 	element("details", {}, element("summary", {}, "What the chunks hold, as a table"),
 		element("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Table of chunks" }, table)));
 main.insertBefore(player, picture);
-
-function makeTable() {
-	table.append(element("thead", {}, element("tr", {}, element("th", {}, "rank"),
-		...chunks.map((c) => element("th", { scope: "col" }, M.chunks[c])))));
-	const body = element("tbody");
-	for (const rank of M.shown_ranks) {
-		const row = element("tr", {}, element("th", { scope: "row" }, String(rank)));
-		for (const cell of cells.filter((c) => c.rank === rank)) {
-			cell.td = element("button", { type: "button", onclick: () => showChunk(cell, true) });
-			row.append(element("td", { "data-rank": rank, "data-chunk": cell.chunk }, cell.td));
-		}
-		body.append(row);
-	}
-	table.append(body);
-}
-makeTable();
 
 // ---- one moment -------------------------------------------------------------------------------------
 
@@ -362,7 +332,7 @@ function drawCells(t) {
 		cell.entry = entry;
 		const { holds } = entry, classes = holds ? (holds.whole ? " is-whole" : "") + (holds.other ? " is-other" : "") : "";
 		cell.g.setAttribute("class", "chunk" + classes);
-		cell.bar.setAttribute("width", !holds ? 0 : holds.other ? CELL.width : CELL.width * holds.part);
+		cell.bar.setAttribute("width", !holds ? 0 : (CELL.width - label) * (holds.other ? 1 : holds.part));
 		cell.bar.setAttribute("fill", !holds ? "none" : holds.other ? "url(#hatched)" : colour(holds.colour));
 		cell.td.textContent = holds ? holds.text : "–";
 		cell.td.className = classes;
@@ -401,25 +371,16 @@ function describe(t) {
 
 let t = 0, drawn = { key: "", list: [] };
 const markers = [...picture.querySelectorAll(".column")].map((e) => ({ step: Number(e.dataset.step), x: Number(e.dataset.x) }));
-const cursor = makeCursor();
+const svg = picture.querySelector("svg"), { y: y1, height: y2 } = svg.viewBox.baseVal;
+const cursor = element("svg:line", { class: "cursor", y1, y2 });
+if (markers.length > 1)
+	svg.append(cursor);
 
-function makeCursor() {
-	const svg = picture.querySelector("svg"), box = svg && svg.viewBox.baseVal;
-	if (!svg || markers.length < 2)
-		return null;
-	const e = element("svg:line", { class: "cursor", y1: box.y, y2: box.y + box.height });
-	svg.append(e);
-	return e;
-}
-
-// Where the cursor is, between the column before the frame and that behind it.
+// The cursor is between the column before the frame and that behind it.
 function drawCursor(t) {
-	const f = Math.min(Math.floor(t), frames.length - 1), u = t - f;
-	const k = markers.findIndex((c) => c.step === (frames[f] ?? 0));
-	if (!cursor || k < 0)
-		return;
-	const x = markers[Math.max(k - 1, 0)].x * (1 - u) + markers[k].x * u;
-	cursor.setAttribute("transform", `translate(${x.toFixed(1)} 0)`);
+	const f = Math.min(Math.floor(t), frames.length - 1), k = markers.findIndex((c) => c.step === frames[f]);
+	if (k > 0)
+		cursor.setAttribute("transform", `translate(${markers[k - 1].x * (1 - t + f) + markers[k].x * (t - f)} 0)`);
 }
 
 function show() {
@@ -440,12 +401,12 @@ function show() {
 		slider.setAttribute("aria-valuetext", describe(t));
 		player.dataset.at = t;
 	}
-	for (const { m, path, line, token, until } of drawn.list) {
+	for (const { m, path, line, label, until } of drawn.list) {
 		const u = Math.min(1, Math.max(0, (t - m.begin) / (m.end - m.begin))), moving = u > 0 && (u < 1 || until < 1);
 		line.classList.toggle("done", u >= 1 && !m.fault);
-		token.setAttribute("visibility", moving || m.fault ? "visible" : "hidden");
+		label.setAttribute("visibility", moving || m.fault ? "visible" : "hidden");
 		if (moving || m.fault)
-			moveTo(token, bezier(path, m.fault && rest ? 0.5 : until * ease(u)));
+			moveTo(label, bezier(path, m.fault && rest ? 0.5 : until * ease(u)));
 	}
 	slider.value = t;
 	drawCursor(t);
@@ -458,7 +419,7 @@ function go(to) {
 
 // ---- playing ------------------------------------------------------------------------------------------
 
-let clock = null; // while it plays: { last, t, pictures, busy, longest, begun }
+let clock = null; // while it plays: { begun, last, t, pictures, work }
 
 function play() {
 	if (clock || !frames.length)
@@ -527,20 +488,12 @@ function moveText(m) {
 	return `${who}: ${what}${verb} (${where})${m.fault ? " " + m.fault : ""}`;
 }
 
+const link = (text, onclick) => element("button", { type: "button", onclick }, text);
 const moveItem = (m) => !m ? element("li", {}, "a move that is not shown")
-	: element("li", {}, element("button", { type: "button", onclick: () => jump(frameOf.get(m.step) + 1) }, "step " + m.step), " " + moveText(m));
-
-function moveList(list) {
-	const ol = element("ol", {}, ...list.slice(0, MANY).map(moveItem));
-	if (list.length > MANY)
-		ol.append(element("li", {}, `... and ${list.length - MANY} more`));
-	return ol;
-}
+	: element("li", {}, link("step " + m.step, () => jump(frameOf.get(m.step) + 1)), " " + moveText(m));
 
 function pick(list) {
-	const svg = picture.querySelector("svg"), ends = new Set(list.map((m) => m && `${m.from} ${m.to} ${m.step}`));
-	if (!svg)
-		return;
+	const ends = new Set(list.map((m) => m && `${m.from} ${m.to} ${m.step}`));
 	svg.classList.toggle("picking", list.length > 0);
 	for (const e of svg.querySelectorAll(".message"))
 		e.classList.toggle("picked", ends.has(`${e.dataset.from} ${e.dataset.to} ${e.dataset.step}`));
@@ -551,7 +504,8 @@ function showDetail(head, text, list, elements, pin) {
 	pinned = pin;
 	light("picked", elements);
 	pick(list);
-	detail.replaceChildren(element("p", {}, element("b", {}, head), text), ...(list.length ? [moveList(list)] : []));
+	detail.replaceChildren(...items("", list, moveItem));
+	detail.prepend(element("p", {}, element("b", {}, head), text));
 }
 
 function showChunk({ rank, chunk }, pin) {
@@ -566,7 +520,13 @@ function showChunk({ rank, chunk }, pin) {
 function showLine(code, place) {
 	const list = M.moves.filter((m) => linesOf(m).includes(code));
 	const stuck = M.stuck.filter((s) => lineOf(s.at) === code).map((s) => ` Rank ${s.rank} ${s.message}.`).join("");
-	showDetail(`Line ${place} `, (list.length ? `has ${plural(list.length, "move")}.` : "moves nothing.") + stuck, list, [code], true);
+	const moved = list.length ? `has ${plural(list.length, "move")}.` : "moves nothing.";
+	showDetail(`Line ${place} `, moved + stuck, list, [code], true);
+}
+
+function showHint() {
+	showDetail("", "Point at a chunk to see through which messages its data came; click on a line to see its messages. " +
+		"Space plays, arrow keys step.", [], [], false);
 }
 
 stage.addEventListener("pointerover", (e) => {
@@ -581,17 +541,14 @@ stage.addEventListener("click", (e) => {
 	else
 		showHint();
 });
-function showHint() {
-	showDetail("", "Point at a chunk to see through which messages its data came; click on a line to see its messages. " +
-		"Space plays, arrow keys step.", [], [], false);
-}
 const busy = new Set([...M.moves.flatMap(linesOf), ...M.stuck.map((s) => lineOf(s.at))]);
 for (const [key, code] of lines) {
-	const press = () => showLine(code, key.split(":")[1]);
 	if (!busy.has(code))
 		continue;
-	for (const [name, value] of Object.entries({ role: "button", tabindex: 0, class: "busy" }))
-		code.setAttribute(name, value);
+	const press = () => showLine(code, key.split(":")[1]);
+	code.className = "busy";
+	code.tabIndex = 0;
+	code.setAttribute("role", "button");
 	code.addEventListener("click", press);
 	code.addEventListener("keydown", (e) => {
 		if (e.key === "Enter" || e.key === " ") {
@@ -605,34 +562,42 @@ for (const [key, code] of lines) {
 
 function placeLink(place) {
 	const code = lineOf(place), name = place ? `${M.files[place.file].name}:${place.line}` : "";
-	return !code ? name : element("button", { type: "button", onclick: () => {
+	return !code ? name : link("line " + place.line, () => {
 		showLine(code, place.line);
 		reveal(code);
-	} }, "line " + place.line);
+	});
 }
 
-const remarks = (kind, list) => list.map((n) => element("li", {}, kind, n.at ? " " : "", placeLink(n.at), ": " + n.message));
+const remarks = (kind, list) => list.map((n) =>
+	element("li", {}, kind, n.at ? " " : "", placeLink(n.at), ": " + n.message));
+
+function errorParts(e) {
+	const where = (e.step === null ? "" : `, step ${e.step}`) +
+		(e.ranks.length ? `, rank${e.ranks.length > 1 ? "s" : ""} ${e.ranks.join(", ")}` : "");
+	return [element("p", { class: "error" }, element("b", {}, e.code || "error"), " ", placeLink(e.at), `${where}: ${e.message}`),
+		element("ul", {}, ...remarks("note", e.notes), ...remarks("help", e.help))];
+}
+
+const stuckItem = (s) => element("li", { class: s.place === null ? "" : "circle" }, `rank ${s.rank}, `, placeLink(s.at),
+	`, step ${s.step}: ${s.message}`);
+const wrongItem = (w) => element("li", {}, `rank ${w.rank}, ${M.chunks[w.chunk]} holds ` +
+	`${w.holds === "-" ? "nothing" : w.holds}; promised is ${w.promised}`);
+
+// A list with its head, or nothing.
+function items(head, list, item) {
+	const shown = list.slice(0, MANY).map(item);
+	if (list.length > MANY)
+		shown.push(element("li", {}, `... and ${list.length - MANY} more`));
+	return list.length ? [...(head ? [element("h2", {}, head)] : []), element("ul", {}, ...shown)] : [];
+}
 
 function showFaults() {
-	const faults = document.getElementById("faults"), parts = [];
-	if (!faults)
-		return;
-	for (const e of M.errors)
-		parts.push(element("p", { class: "error" }, element("b", {}, e.code || "error"), " ", placeLink(e.at),
-			(e.step === null ? "" : `, step ${e.step}`) + (e.ranks.length ? `, ${e.ranks.length > 1 ? "ranks" : "rank"} ${e.ranks.join(", ")}` : "") +
-			": " + e.message), element("ul", {}, ...remarks("note", e.notes), ...remarks("help", e.help)));
-	if (M.stuck.length)
-		parts.push(element("h2", {}, "Here it is stuck"), element("ul", {}, ...M.stuck.map((s) =>
-			element("li", { class: s.place === null ? "" : "circle" }, `rank ${s.rank}, `, placeLink(s.at), `, step ${s.step}: ${s.message}`))));
 	const round = M.stuck.filter((s) => s.place !== null).sort((a, b) => a.place - b.place);
-	if (round.length)
-		parts.push(element("p", { class: "round" }, "The circle of waits: ",
-			[...round, round[0]].map((s) => "rank " + s.rank).join(" waits for ")));
-	if (M.wrong.length)
-		parts.push(element("h2", {}, "At the end, not what is promised"), element("ul", {}, ...M.wrong.slice(0, MANY).map((w) =>
-			element("li", {}, `rank ${w.rank}, ${M.chunks[w.chunk]} holds ${w.holds === "-" ? "nothing" : w.holds}; promised is ${w.promised}`)),
-			...(M.wrong.length > MANY ? [element("li", {}, `... and ${M.wrong.length - MANY} more`)] : [])));
-	faults.replaceChildren(...parts);
+	document.getElementById("faults")?.replaceChildren(...M.errors.flatMap(errorParts),
+		...items("Here it is stuck", M.stuck, stuckItem),
+		...(round.length ? [element("p", { class: "circle" }, "The circle of waits: ",
+			[...round, round[0]].map((s) => "rank " + s.rank).join(" waits for "))] : []),
+		...items("At the end, not what is promised", M.wrong, wrongItem));
 }
 
 showFaults();

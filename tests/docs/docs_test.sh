@@ -15,6 +15,7 @@ set -u
 . tests/support/lib.sh
 build=${1:-build}
 bless=${2:-}
+bare_environment
 
 # What is not run here, as the reader sees it: it builds, installs or is this test.
 not_run() {

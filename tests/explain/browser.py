@@ -107,12 +107,12 @@ class Browser:
                 return answer["result"]
             self.events.append(answer)
 
-    def open(self, url, script=True, width=1400, height=1000, dark=False, calm=False):
-        return Page(self, url, script, width, height, dark, calm)
+    def open(self, url, script=True, width=1400, height=1000, dark=False, calm=False, before=""):
+        return Page(self, url, script, width, height, dark, calm, before)
 
 
 class Page:
-    def __init__(self, browser, url, script, width, height, dark, calm):
+    def __init__(self, browser, url, script, width, height, dark, calm, before):
         self.browser, self.errors = browser, []
         target = browser.call("Target.createTarget", url="about:blank")["targetId"]
         self.target = target
@@ -124,6 +124,8 @@ class Page:
         self.call("Emulation.setEmulatedMedia", features=[
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
             {"name": "prefers-reduced-motion", "value": "reduce" if calm else "no-preference"}])
+        if before:
+            self.call("Page.addScriptToEvaluateOnNewDocument", source=before)
         if not script:
             self.call("Emulation.setScriptExecutionDisabled", value=True)
         self.call("Page.navigate", url=url)
@@ -187,15 +189,17 @@ class Page:
                       **(text if kind == "keyDown" else {}))
 
     # At an element's middle, with the mouse.
-    def point(self, selector, click=True):
+    def point(self, selector, open_details=False):
         x, y = self.run(f"""(() => {{
             const e = document.querySelector({json.dumps(selector)});
+            if ({json.dumps(open_details)})
+                e.closest("details").open = true;
             e.scrollIntoView({{ block: "center" }});
             const r = e.getBoundingClientRect();
             return [r.x + r.width / 2, r.y + r.height / 2];
         }})()""")
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
-        for kind in ("mousePressed", "mouseReleased") if click else ():
+        for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def picture(self, file):
