@@ -160,7 +160,7 @@ static void print_head(struct script *x, bool twice, FILE *out)
 	if (shows_tables(x)) {
 		fprintf(out,
 			"\n"
-			"A table shows, for every chunk, the ranks whose data it holds combined:\n"
+			"A table shows, for every chunk, the ranks that contributed to it:\n"
 			"\"0-2\" is the chunk of ranks 0, 1 and 2; \"a[1]@0\" is chunk a[1] of rank 0;\n"
 			"\"-\" is nothing yet.\n%s\nat the start\n",
 			twice ? "\"1(x2)\" is the chunk of rank 1, counted twice.\n" : "");
