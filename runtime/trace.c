@@ -199,7 +199,7 @@ void ccs_trace_free(struct ccs_trace *t)
 	free(t);
 }
 
-/* ---- what is traced ---------------------------------------------------------------------- */
+/* ---- start and stop ----------------------------------------------------------------------- */
 
 static ccs_status set(struct world *w, struct ccs_trace *t, unsigned warmup, const char *call)
 {

@@ -4,9 +4,9 @@
  * A process's part of a trace is one piece of memory: a head, then calls, one behind another. A call has
  * a time for each of its ranks, and one for each operation and tile, at a place that follows from
  * these. So an engine notes an operation by two stores, without a lock, and memory is bounded: of a
- * call that does not fit the first tiles are noted, and the others counted.
+ * call that does not fit the first tiles are noted, and the operations of all later ones are counted.
  *
- * Where ranks are processes the part lies in a file of memory (memfd), which rank 0 finds in /proc, and
+ * Where ranks are processes the part is a file of memory (memfd), which rank 0 finds in /proc, and
  * maps: so it can save what all have done, also when the communicator has failed, and a
  * process has been killed. That other processes are found so also says that they are on
  * this host, and have the same CLOCK_MONOTONIC.
@@ -25,10 +25,10 @@ struct trace_time {
 	uint64_t bytes;	      /* of each of its parts */
 };
 
-/* A call, in so many times: this one and CALL_TIMES - 1 more, its ranks', its operations' by tiles. */
+/* A call, in `times` times: this takes the first CALL_TIMES; then come its ranks', and its operations' of each tile. */
 struct trace_call {
 	uint64_t first, ops; /* rows of the plan's operations */
-	uint64_t tiles, all; /* noted, of so many */
+	uint64_t tiles, all; /* noted; of the run */
 	uint64_t times;
 };
 #define CALL_TIMES 2u

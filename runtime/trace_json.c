@@ -21,12 +21,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is printed now. */
+/* The call that is printed now, and where. */
 struct page {
 	const struct ccs_trace *t;
 	FILE *out;
 	bool any;		       /* an event before */
-	uint64_t now;		       /* what is not over lasts until then */
+	uint64_t now;		       /* a call that is not over lasts until then */
 	uint64_t number;	       /* of the call */
 	const struct trace_what *what; /* that is */
 };
@@ -278,7 +278,7 @@ static void put_end(struct page *g, const char *kind, uint32_t rank, uint32_t tr
 		g->number, tile, row, *kind == 'f' ? ",\"bp\":\"e\"" : "");
 }
 
-/* An operation that is done, and the ends of its messages, if the others are, too. `all`: of the
+/* An operation that is done, and the ends of its messages whose other end is done, too. `all`: of the
  * ranks. */
 static void put_done(struct page *g, const struct seen *all, uint32_t rank, uint32_t track,
 		     uint64_t row, uint64_t tile, const struct trace_time *x)
