@@ -36,7 +36,6 @@ _Static_assert(sizeof(struct trace_call) <= CALL_TIMES * sizeof(struct trace_tim
 
 struct trace_part {
 	uint64_t token; /* of this trace: that the memory is no other's */
-	uint64_t room;	/* times */
 	int64_t process;
 	_Atomic uint64_t calls;
 	_Atomic uint64_t left_out; /* operations that had no room */
@@ -50,6 +49,17 @@ struct traced {
 	struct trace_time *ranks; /* from the process's first on */
 	struct trace_time *times;
 };
+
+/* A process's part, as it is mapped here. */
+struct trace_seen {
+	const struct trace_part *part; /* NULL: it is not */
+	size_t bytes;
+};
+
+static inline uint64_t trace_room(const struct trace_seen *x)
+{
+	return (x->bytes - sizeof(struct trace_part)) / sizeof(struct trace_time);
+}
 
 /* What the calls are: the same in all processes. */
 struct trace_what {
@@ -66,9 +76,8 @@ struct trace_what {
 struct ccs_trace {
 	struct world *world;
 	struct trace_part *own;
-	size_t bytes;
-	int fd;				 /* of the file; -1: there is none */
-	const struct trace_part **parts; /* of all processes, in rank 0's; else of this one */
+	int fd;			  /* of the file; -1: there is none */
+	struct trace_seen *parts; /* of all processes, in rank 0's; else of this one */
 	int nparts;
 	struct trace_what *what;
 	size_t ncalls, room;
@@ -98,7 +107,7 @@ static inline void trace_note(struct trace_time *x, uint64_t begin, uint64_t end
 
 /** The call of that number in a part, which is another process's to write; NULL: it has none. *times:
  *  its ranks'. `ranks`: of the part. */
-const struct trace_call *trace_call_of(const struct trace_part *p, uint64_t number, uint64_t ranks,
+const struct trace_call *trace_call_of(const struct trace_seen *x, uint64_t number, uint64_t ranks,
 				       const struct trace_time **times);
 
 #endif
