@@ -13,17 +13,17 @@
 static const char usage[] =
 	"ccc FILE.ccs -o OUT.so               check, prove, compile\n"
 	"ccc check FILE.ccs -n 2..16          check and prove only\n"
-	"ccc [check] FILE.xml [-o OUT.so]     the same for an algorithm of MSCCL's\n"
+	"ccc [check] FILE.xml [-o OUT.so]     the same for an MSCCL algorithm\n"
 	"ccc explain FILE.ccs -n 4            show, step by step, which chunk goes where\n"
 	"ccc table FILE.ccs... -n 2,4,8       compare schedules: steps, bytes, slots, bits\n"
 	"ccc fmt [--check | -i] FILE.ccs...   canonical text: to stdout, compared, or in place\n"
-	"ccc lsp                              a language server, for editors, on stdin and stdout\n"
+	"ccc lsp                              language server for editors, on stdin and stdout\n"
 	"ccc --help, --version, --explain E0304\n"
 	"\n";
 
 static const char closing[] =
 	"\n"
-	"FILE - is stdin. Exit status: 0 done, 1 the schedule is wrong, 2 bad usage or\n"
+	"FILE - is stdin. Exit status: 0 success, 1 the schedule is wrong, 2 bad usage or\n"
 	"file, 4 the machine lacks something, 70 a bug of the compiler.\n";
 
 /* The exit status after a text for stdout. */
@@ -76,13 +76,21 @@ static int compile_files(struct command *c)
 	return worst;
 }
 
-/* -D names a parameter of some schedule. Returns 0 or the exit status, after a message. */
+/* -D names a parameter of some schedule, and --root has one. Returns 0 or the exit status, after a
+ * message. */
 static int check_settings(const struct options *o)
 {
 	const struct sheet *t = o->sheet;
 
 	for (size_t i = 0; i < o->nsettings; i++) {
 		size_t k = 0;
+		if (!o->settings[i].name) {
+			if (t->rooted)
+				continue;
+			fputs("ccc: --root: no schedule of the files has a parameter for its root\n",
+			      stderr);
+			return 2;
+		}
 		while (k < t->nparams && strcmp(t->params[k], o->settings[i].name))
 			k++;
 		if (k == t->nparams)
@@ -100,7 +108,7 @@ static int write_sheet(const struct options *o)
 		perror("ccc");
 		return 4;
 	}
-	bool whole = sheet_print(o->sheet, o->sheet_format, out.stream);
+	bool whole = sheet_print(o->sheet, o->view.format, out.stream);
 	int error = output_close(&out, whole, o->output, 0666);
 	if (!whole) {
 		fprintf(stderr, "ccc: the system gives no more memory\n");

@@ -286,7 +286,8 @@ static bool is_for(struct session *s, const struct msccl *m)
 			what = arena_printf(&s->arena, "-n %u: the file is for %u GPUs",
 					    o->ranks.v[i], m->nranks);
 	if (o->nsettings)
-		what = "-D: the file has no parameters";
+		what = arena_printf(&s->arena, "%s: the file has no parameters",
+				    o->settings->name ? "-D" : "--root");
 	if (o->schedule)
 		what = "--schedule: the file has one algorithm";
 	if (what)

@@ -29,8 +29,9 @@ static const char *const formats[] = {
 	[DIAG_TEXT] = "text", [DIAG_JSON] = "json", [DIAG_SARIF] = "sarif", NULL
 };
 enum { AUTO, ALWAYS, NEVER };
-static const char *const sheet_formats[] = {
-	[SHEET_TEXT] = "text", [SHEET_CSV] = "csv", [SHEET_JSON] = "json", NULL
+static const char *const print_formats[] = {
+	[FORMAT_TEXT] = "text", [FORMAT_CSV] = "csv",	[FORMAT_JSON] = "json",
+	[FORMAT_SVG] = "svg",	[FORMAT_HTML] = "html", NULL
 };
 static const char *const colors[] = {
 	[AUTO] = "auto", [ALWAYS] = "always", [NEVER] = "never", NULL
@@ -47,67 +48,73 @@ static const struct spec specs[] = {
 	{ "-n", OWN, 0, 0, options_ranks, NULL, " LIST",
 	  "numbers of ranks: 4   2,4,8   2..16\n"
 	  "default: every N in 2..16 that the schedule's `where` admits" },
-	{ "-D", OWN, 0, 0, options_define, NULL, " X=4", "sets a schedule's parameter" },
+	{ "--nranks", OWN, 0, 0, options_ranks, NULL, " LIST", "the same as -n" },
+	{ "-D", OWN, 0, 0, options_define, NULL, " X=4", "set a parameter of the schedule" },
+	{ "--root", OWN, 0, 0, options_root, NULL, " RANK",
+	  "set the parameter that is the contract's root" },
 	{ "--schedule", TEXT, AT(options.schedule), 0, NULL, NULL, " NAME",
-	  "which schedule of the file to compile, check or explain;\n"
-	  "default the last, and for check all" },
+	  "compile, check or explain this schedule of the file;\n"
+	  "default: the last one; for check, all" },
 	{ "-I", LIST, AT(include_dirs), 0, NULL, NULL, " DIR",
-	  "where imports are looked for, before the installed library" },
-	{ "-o", OWN, 0, 0, options_output, NULL, " FILE", "where the product goes; - is stdout" },
+	  "search this folder for imports, before the installed library" },
+	{ "-o", OWN, 0, 0, options_output, NULL, " FILE", "output file; - is stdout" },
 	{ "--slots", OWN, 0, 0, options_slots, NULL, " K",
-	  "FIFO depth, 0 for rendezvous (check only); default 8\n"
-	  "nccl, mpi: 0, as they do not buffer long messages" },
+	  "FIFO depth (default 8); 0: unbuffered sends, check only\n"
+	  "nccl, mpi: 0, because neither buffers long messages" },
 	{ "--stream", FLAG, AT(options.stream), 0, NULL, NULL, NULL,
-	  "check: stores no operations, so that there may be any number of them" },
+	  "check: do not store operations, so there is no limit on their number" },
 	{ "--require", OWN, 0, 0, options_require, options_promises, " WHAT",
-	  "same-bits=ranks, same-bits=counts: an error (E0407) where floats\n"
-	  "may differ between ranks, or with the count" },
+	  "same-bits=ranks, same-bits=counts: error E0407 if floats may\n"
+	  "differ between ranks, or with the count" },
 	{ "--no-symmetry", FLAG, AT(options.no_symmetry), 0, NULL, NULL, NULL,
-	  "check: all ranks and roots are run, also where one decides for all" },
+	  "check: run all ranks and roots, even if one would decide for all" },
 	{ "--certificate", TEXT, AT(options.certificate), 0, NULL, NULL, " FILE",
-	  "check, without -n: the proof for every N, for others to check" },
+	  "check, without -n: write the proof for every N" },
 	{ "--target", OWN, 0, 0, options_target, options_targets, "=cpu,cuda",
-	  "what the .so holds; default both where NVRTC is found" },
+	  "contents of the .so; default: both if NVRTC is found" },
 	{ "--arch", OWN, 0, 0, options_arch, NULL, "=sm_90,...",
-	  "the GPUs that kernels are compiled for; default sm_90" },
+	  "compile kernels for these GPUs; default: sm_90" },
 	{ "--kernels", OWN, 0, 0, options_kernels, NULL, "=TYPE:OP,...",
-	  "kernels compiled ahead, beside float32:sum; all:sum" },
+	  "compile these kernels too; default: float32:sum; all:sum" },
 	{ "--protocols", OWN, 0, 0, options_protocols, NULL, "=64K:ll,simple",
-	  "protocol by bytes a rank, and /CHANNELS; default by model" },
+	  "protocol/CHANNELS by bytes per rank; default: by a cost model" },
 	{ "-g", FLAG, AT(options.cuda.lines), 0, NULL, NULL, NULL,
-	  "kernels name the schedule's lines, for debuggers" },
+	  "kernels refer to the schedule's lines, for debuggers" },
 	{ "--chunk", LIST, AT(chunks), 0, NULL, NULL, " X[2]",
-	  "explain: only what X[2], X[0..2] or X has to do with; also" },
-	{ "--rank", NUMBERS, AT(options.view.ranks), 0, NULL, NULL, " LIST", "these ranks, or" },
-	{ "--step", NUMBERS, AT(options.view.steps), 0, NULL, NULL, " LIST", "these steps" },
-	{ "--format", CHOICE, AT(options.sheet_format), 0, NULL, sheet_formats, "=text|csv|json",
-	  "table: how it is printed; default text" },
+	  "explain: show only chunk X[2], chunks X[0..2] or buffer X" },
+	{ "--rank", NUMBERS, AT(options.view.ranks), 0, NULL, NULL, " LIST",
+	  "explain: show only these ranks" },
+	{ "--step", NUMBERS, AT(options.view.steps), 0, NULL, NULL, " LIST",
+	  "explain: show only these steps" },
+	{ "--format", CHOICE, AT(options.view.format), 0, NULL, print_formats, "=FORMAT",
+	  "table: text, csv or json; explain: text, svg, html or json;\n"
+	  "default: text, and for explain the ending of -o" },
 	{ "--emit", CHOICE, AT(options.emit), 0, NULL, stages, "=STAGE",
 	  "ast, program, plan, json, header, cuda, ptx or msccl-xml, to -o or stdout" },
 	{ "--check", FLAG, AT(options.format_check), 0, NULL, NULL, NULL,
-	  "fmt: names the files that differ from their canonical text" },
-	{ "-i", FLAG, AT(options.format_in_place), 0, NULL, NULL, NULL, "fmt: rewrites the files" },
+	  "fmt: list the files that differ from their canonical text" },
+	{ "-i", FLAG, AT(options.format_in_place), 0, NULL, NULL, NULL, "fmt: rewrite the files" },
 	{ "--diagnostics-format", CHOICE, AT(options.style.format), 0, NULL, formats,
-	  "=text|json|sarif", "for people, or for programs" },
+	  "=text|json|sarif", "text for people; json, sarif for programs" },
 	{ "--color", CHOICE, AT(options.style.color), 0, NULL, colors, "=auto|always|never",
-	  "of diagnostics" },
+	  "colour diagnostics" },
 	{ "--max-errors", COUNT, AT(options.style.max_errors), 1000000, NULL, NULL, " N",
-	  "how many errors are printed; default 20, 0: all" },
+	  "print at most N errors; default: 20; 0: all" },
 	{ "--memory", MEBI, AT(options.memory), 1 << 20, NULL, NULL, " MIB",
-	  "most memory to use; default 8192, or 3/4 of the machine's" },
+	  "use at most this memory; default: 8192, or 3/4 of the machine's" },
 	{ "-W", OWN, 0, 0, options_warning, NULL, "no-NAME",
-	  "silences a warning: unused, dead, empty; -w: all\n"
-	  "-Werror, -Werror=NAME: warnings are errors, or that one is" },
-	{ "-w", FLAG, AT(warnings.quiet), 0, NULL, NULL, NULL, "silences all warnings" },
+	  "disable a warning: unused, dead, empty, ...\n"
+	  "-Werror, -Werror=NAME: make all warnings, or one, errors" },
+	{ "-w", FLAG, AT(warnings.quiet), 0, NULL, NULL, NULL, "disable all warnings" },
 	{ "-v", FLAG, AT(options.verbose), 0, NULL, NULL, NULL,
-	  "a line for each pass, with its time" },
+	  "print a line per pass, with its time" },
 	{ "--explain", OWN, 0, 0, options_explain, NULL, " E0304",
-	  "what a code means, with an example and its cure" },
+	  "explain a code, with an example and its cure" },
 	{ "--options", FLAG, AT(list_options), 0, NULL, NULL, NULL,
-	  "these options for programs, such as a shell's completion" },
-	{ "--help", FLAG, AT(help), 0, NULL, NULL, NULL, "this text" },
+	  "print these options for programs, such as a shell's completion" },
+	{ "--help", FLAG, AT(help), 0, NULL, NULL, NULL, "print this text" },
 	{ "-h", FLAG, AT(help), 0, NULL, NULL, NULL, NULL },
-	{ "--version", FLAG, AT(version), 0, NULL, NULL, NULL, "the version" },
+	{ "--version", FLAG, AT(version), 0, NULL, NULL, NULL, "print the version" },
 };
 enum { NSPECS = sizeof(specs) / sizeof(specs[0]), LONG = 256 /* + its row: of --name */ };
 
@@ -325,30 +332,38 @@ static int check_together(const struct command *c)
 	} rules[] = {
 		{ c->files.n == 0 && !serves, "no schedule file is given; see ccc --help" },
 		{ serves && (c->files.n || o->output || o->verbose || o->style.format != DIAG_TEXT),
-		  "ccc lsp takes files from the editor, and goes without -o, -v and "
-		  "--diagnostics-format" },
+		  "ccc lsp takes files from the editor; it cannot be combined with files, -o, "
+		  "-v or --diagnostics-format" },
 		{ c->files.n > 1 && !fmt && !table,
 		  "more than one schedule file is given; import the others" },
 		{ (o->format_check || in_place) && !fmt, "--check and -i belong to ccc fmt" },
 		{ view && o->action != ACTION_EXPLAIN,
 		  "--chunk, --rank and --step belong to ccc explain" },
 		{ c->files.n > 1 && fmt && o->output, "-o takes the text of one file" },
-		{ in_place && (o->output || o->format_check), "-i goes without -o and --check" },
+		{ in_place && (o->output || o->format_check),
+		  "-i cannot be combined with -o or --check" },
 		{ in_place && names_stdin(c), "-i rewrites files, not the standard input" },
 		{ !compiles && o->emit != EMIT_SO,
-		  "--emit goes without check, explain, table, fmt and lsp" },
+		  "--emit cannot be combined with check, explain, table, fmt or lsp" },
 		{ o->stream && o->action != ACTION_CHECK, "--stream belongs to ccc check" },
 		{ o->certificate && o->action != ACTION_CHECK,
 		  "--certificate belongs to ccc check" },
 		{ o->stream && o->require,
-		  "--stream compares no chunks: it goes without --require" },
-		{ o->sheet_format != SHEET_NFORMATS && !table, "--format belongs to ccc table" },
-		{ o->schedule && table, "--schedule goes without table: it takes them all" },
+		  "--stream does not compare chunks, so it cannot be combined with --require" },
+		{ o->view.format != NFORMATS && !table && o->action != ACTION_EXPLAIN,
+		  "--format belongs to ccc table and ccc explain" },
+		{ table && (o->view.format == FORMAT_SVG || o->view.format == FORMAT_HTML),
+		  "ccc table prints text, csv and json; ccc explain draws" },
+		{ o->action == ACTION_EXPLAIN && o->view.format == FORMAT_CSV,
+		  "ccc explain prints text, svg, html and json; ccc table prints csv" },
+		{ o->schedule && table,
+		  "--schedule cannot be combined with table, which shows all schedules" },
 		{ compiles && o->emit == EMIT_SO && !o->output,
 		  "-o OUT.so is missing (or --emit=..., or ccc check FILE)" },
 		{ o->verbose && o->style.format != DIAG_TEXT,
-		  "-v goes with --diagnostics-format=text: its lines are neither JSON nor SARIF" },
-		{ o->cuda.off && kernels, "--emit=cuda and --emit=ptx go without --target=cpu" },
+		  "-v needs --diagnostics-format=text: its lines are neither JSON nor SARIF" },
+		{ o->cuda.off && kernels,
+		  "--emit=cuda and --emit=ptx cannot be combined with --target=cpu" },
 		{ compiles && o->slots == 0 && o->emit != EMIT_AST && o->emit != EMIT_PROGRAM,
 		  "--slots 0 is for checks only: code needs at least one slot" },
 	};
@@ -381,6 +396,30 @@ static const char *library_dir(struct arena *a)
 	return dir;
 }
 
+/* How `ccc explain` prints, by the ending of -o. Returns as options_parse. */
+static int format_of_output(struct options *o)
+{
+	static const struct {
+		const char *ending;
+		enum print_format format;
+	} endings[] = { { ".svg", FORMAT_SVG },	  { ".html", FORMAT_HTML }, { ".htm", FORMAT_HTML },
+			{ ".json", FORMAT_JSON }, { ".txt", FORMAT_TEXT },  { "", FORMAT_TEXT } };
+	const char *slash = o->output ? strrchr(o->output, '/') : NULL;
+	const char *name = slash ? slash + 1 : o->output ? o->output : "";
+	const char *dot = strrchr(name, '.');
+
+	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
+		if (!strcmp(dot && dot > name ? dot : "", endings[i].ending)) {
+			o->view.format = endings[i].format;
+			return -1;
+		}
+	fprintf(stderr,
+		"ccc: -o %s: ccc explain writes .svg, .html, .json and .txt; for a file with "
+		"another ending give --format, too\n",
+		o->output);
+	return 2;
+}
+
 int options_parse(struct command *c, int argc, char **argv)
 {
 	const char *no_color = getenv("NO_COLOR");
@@ -391,7 +430,7 @@ int options_parse(struct command *c, int argc, char **argv)
 	c->options.action = ACTION_COMPILE;
 	c->options.emit = EMIT_SO;
 	c->options.slots = 8;
-	c->options.sheet_format = SHEET_NFORMATS; /* as long as none was asked for */
+	c->options.view.format = NFORMATS; /* as long as none was asked for */
 	c->options.style.max_errors = 20;
 	status = parse_options(c, argc, argv);
 	if (status >= 0)
@@ -410,7 +449,10 @@ int options_parse(struct command *c, int argc, char **argv)
 	c->options.style.color = c->options.style.color == ALWAYS ||
 				 (c->options.style.color == AUTO && !(no_color && *no_color) &&
 				  isatty(STDERR_FILENO));
-	return check_together(c);
+	status = check_together(c);
+	if (status < 0 && c->options.action == ACTION_EXPLAIN && c->options.view.format == NFORMATS)
+		status = format_of_output(&c->options);
+	return status;
 }
 
 void options_free(struct command *c)

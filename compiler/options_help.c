@@ -1,5 +1,5 @@
 /*
- * What ccc says of its options: to people (--help), and to programs (--options).
+ * Prints the table of ccc's options: for people (--help), and for programs (--options).
  */
 #include "compiler/options.h"
 
@@ -31,7 +31,7 @@ void options_help(FILE *out)
 
 /* ---- for programs -------------------------------------------------------------------------- */
 
-/* What a value is, where its names do not say it. */
+/* The kind of an option's value. */
 static const char *kind_of(const struct spec *s)
 {
 	if (s->kind == FLAG)
@@ -49,7 +49,7 @@ static void put_line(FILE *out, const char *text)
 	fprintf(out, "%.*s\n", (int)strcspn(text, "\n"), text);
 }
 
-/* A row of it, but for words and help. */
+/* The row's first three fields. */
 static void put_row(FILE *out, const char *name, const char *value, const char *kind)
 {
 	fprintf(out, "%s\t%s\t%s\t", name, value ? value + (*value == ' ' || *value == '=') : "",
@@ -62,7 +62,7 @@ static void list_warnings(FILE *out)
 	size_t n;
 	const struct diag_code *v = diag_codes(&n);
 
-	fputs("-Werror\t\tflag\t\twarnings are errors\n", out);
+	fputs("-Werror\t\tflag\t\tmake warnings errors\n", out);
 	for (size_t i = 0; i < n; i++)
 		for (size_t f = 0; v[i].name && f < sizeof(forms) / sizeof(*forms); f++) {
 			fprintf(out, forms[f], v[i].name);

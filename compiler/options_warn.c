@@ -42,12 +42,10 @@ static const struct {
 	{ "format", "ccc fmt FILE.ccs..." },
 	{ "help", "ccc --help" },
 	{ "version", "ccc --version" },
-	{ "--nranks", "numbers of ranks are -n LIST" },
 	{ "--ranks", "numbers of ranks are -n LIST" },
 	{ "--np", "numbers of ranks are -n LIST" },
 	{ "-np", "numbers of ranks are -n LIST" },
-	{ "--root", "the root is a parameter of the schedule: -D R=2" },
-	{ "-r", "the root is a parameter of the schedule: -D R=2" },
+	{ "-r", "the root is a parameter of the schedule: -D R=2, or --root 2" },
 };
 
 static const char *called_here(const char *name)

@@ -18,7 +18,9 @@
 /* One schedule on its way through the line. */
 struct job {
 	struct decl *schedule;
-	bool target;		   /* the one to compile or explain */
+	bool target;		  /* the one to compile or explain */
+	struct setting *settings; /* -D, with the name of its root for --root */
+	uint32_t nsettings;
 	const struct symbol *root; /* parameter that is the root, chosen at run time; or NULL */
 	bool one_root;		   /* it was root 0, and that decides for all */
 	struct finding *findings;
@@ -33,21 +35,37 @@ struct job {
 
 /* ---- one schedule over its Ns and roots ----------------------------------------- */
 
-/* The parameter that is the contract's `root`, unless -D fixes it. ccs(5) 4, 8 */
-static const struct symbol *runtime_root(const struct options *o, const struct decl *schedule)
+/* The parameter that is the contract's `root`, or NULL. ccs(5) 4, 8 */
+static const struct symbol *root_param(const struct decl *schedule)
 {
 	for (const struct binding *b = schedule->contract_args; b; b = b->next) {
 		if (strcmp(b->name.name, "root") || !b->value || b->value->kind != E_NAME)
 			continue;
 		const struct symbol *s = b->value->sym;
-		if (!s || s->kind != SYM_PARAM || s->owner != schedule)
-			continue;
-		for (size_t i = 0; i < o->nsettings; i++)
-			if (!strcmp(o->settings[i].name, s->name))
-				return NULL;
-		return s;
+		if (s && s->kind == SYM_PARAM && s->owner == schedule)
+			return s;
 	}
 	return NULL;
+}
+
+/* What is set of the schedule, and whether its root is left to the caller. */
+static void take_settings(struct session *s, struct job *j)
+{
+	const struct options *o = s->o;
+	const struct symbol *root = root_param(j->schedule);
+
+	j->root = root;
+	j->settings = ARENA_ARRAY(&s->arena, struct setting, o->nsettings);
+	for (size_t i = 0; i < o->nsettings; i++) {
+		struct setting set = o->settings[i];
+
+		if (!set.name && !root)
+			continue;
+		set.name = set.name ? set.name : root->name;
+		j->settings[j->nsettings++] = set;
+		if (root && !strcmp(set.name, root->name))
+			j->root = NULL;
+	}
 }
 
 /* What the action makes of an instance that is right. */
@@ -168,8 +186,8 @@ static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool qu
 		.nranks = nranks,
 		.root = -1,
 		.root_param = j->root,
-		.settings = s->o->settings,
-		.nsettings = (uint32_t)s->o->nsettings,
+		.settings = j->settings,
+		.nsettings = j->nsettings,
 	};
 	bool admitted = false;
 	uint32_t first = s->diags.n;
@@ -236,7 +254,7 @@ static void run_asked(struct session *s, struct job *j)
 
 static void run_schedule(struct session *s, struct job *j)
 {
-	j->root = runtime_root(s->o, j->schedule);
+	take_settings(s, j);
 	if (s->o->ranks.n > 0) {
 		run_asked(s, j);
 		return;
@@ -297,23 +315,36 @@ static struct decl *find_target(struct session *s)
 	return NULL;
 }
 
-/* -D names a parameter of some schedule of the file; for a table, of some file. */
+/* -D names a parameter of some schedule of the file, and --root has one; for a table, of some
+ * file. */
 static void check_settings(struct session *s)
 {
 	const char **names = NULL;
 	size_t n = 0, cap = 0;
+	bool rooted = false;
 
-	for (struct decl *d = next_schedule(s->module->main->decls); d && s->o->sheet;
-	     d = next_schedule(d->next))
-		sheet_add_params(s->o->sheet, d);
-	if (s->o->sheet)
-		return;
-
-	for (struct decl *d = next_schedule(s->module->main->decls); d; d = next_schedule(d->next))
+	for (struct decl *d = next_schedule(s->module->main->decls); d;
+	     d = next_schedule(d->next)) {
+		rooted |= root_param(d) != NULL;
+		if (s->o->sheet)
+			sheet_add_params(s->o->sheet, d);
 		for (struct binding *b = d->params; b; b = b->next)
 			ARENA_PUSH(&s->arena, names, n, cap) = b->name.name;
+	}
+	if (s->o->sheet) {
+		s->o->sheet->rooted |= rooted;
+		return;
+	}
 	for (size_t i = 0; i < s->o->nsettings; i++) {
 		size_t k = 0;
+		if (!s->o->settings[i].name) {
+			if (rooted)
+				continue;
+			diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK,
+				 "--root: no schedule of the file has a parameter for its root");
+			s->status = 2;
+			continue;
+		}
 		while (k < n && strcmp(names[k], s->o->settings[i].name))
 			k++;
 		if (k == n)
@@ -330,8 +361,8 @@ static struct every every(struct session *s, const struct job *j)
 		.schedule = j->schedule,
 		.root = -1,
 		.root_param = j->root,
-		.settings = s->o->settings,
-		.nsettings = (uint32_t)s->o->nsettings,
+		.settings = j->settings,
+		.nsettings = j->nsettings,
 	};
 
 	return every_prove(&s->ctx, &in, s->o->certificate && j->target);

@@ -197,7 +197,7 @@ bool diag_log_report(struct diag_log *log, const char *json)
 	       json_pack("{s:s, s:s, s:{s:o}, s:o}", "kind", "pass", "level", "none", "message",
 			 "text",
 			 json_sprintf("%s computes %s, without deadlocks and races: proved for "
-				      "every N asked",
+				      "every N checked",
 				      name, contract),
 			 "properties", report));
 	return !log->failed;

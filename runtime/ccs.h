@@ -10,17 +10,17 @@
  *             ccs_run(m, send[r], recv[r], count, CCS_FLOAT32, CCS_SUM, 0, comm[r], NULL);
  *     ccs_group_end();
  *
- * Every function returns CCS_OK (0) or a negative ccs_status; ccs_error() then
- * gives the text, which belongs to the calling thread and holds until its next
- * call that fails. All functions may be called from any thread; one communicator
- * handle by one thread at a time.
+ * Every function returns CCS_OK (0) or a negative ccs_status. After a failure ccs_error() returns
+ * the text. The text belongs to the calling thread and is valid until the next failure there.
+ * Any thread may call any function, but only one thread at a time may use a given communicator
+ * handle.
  *
- * fork(): modules are the child's, too, whatever other threads of the parent were doing.
- * A communicator stays its parent's, and goes on there. The child can free its copy (then
- * its memory is given back, nobody is waited for, and no GPU is touched) and ask for rank,
- * size and device; all else fails with CCS_EABORTED, also the end of a group that the parent has
- * open with calls in it. It can make communicators of its own; on GPUs only if its parent
- * had not used one yet, as with anything of CUDA's.
+ * fork(): the child may use the parent's modules, even if other threads of the parent were using
+ * them. A communicator stays with the parent and keeps working there. The child may free its copy
+ * (this releases memory, waits for no rank and touches no GPU) and may read its rank, size and
+ * device. Every other call on it fails with CCS_EABORTED; so does the end of a group that the
+ * parent has opened and that holds calls. The child may create new communicators; on GPUs only if
+ * the parent had not used a GPU before fork(), which is a rule of CUDA.
  */
 #ifndef CCS_H
 #define CCS_H
@@ -28,7 +28,7 @@
 #if !defined(__LP64__)
 #error "ccs needs a 64-bit system: modules and counts are 64 bits wide. Build it without -m32."
 #elif __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "ccs needs a little-endian system: modules are read as they lie in the file."
+#error "ccs needs a little-endian system: modules are used in the byte order of the file."
 #endif
 
 #include <stddef.h>
@@ -49,17 +49,17 @@ extern "C" {
 typedef enum ccs_status {
 	CCS_OK = 0,
 	CCS_EINVAL = -1,  /* an argument is wrong */
-	CCS_EFILE = -2,	  /* the file cannot be read, or is no module of this version */
+	CCS_EFILE = -2,	  /* the file cannot be read, or is not a module of this version */
 	CCS_ENOPLAN = -3, /* the module has no plan for that number of ranks or root */
 	CCS_ENOMEM = -4,
-	CCS_ETIMEOUT = -5,     /* no progress for the communicator's timeout */
-	CCS_EABORTED = -6,     /* the communicator failed before, or is another process's;
-				   make a new one */
-	CCS_EUNSUPPORTED = -7, /* what this build or machine lacks; the text says what */
-	CCS_ESYSTEM = -8       /* the system refused (threads); the text has errno's */
+	CCS_ETIMEOUT = -5,     /* no progress within the communicator's timeout */
+	CCS_EABORTED = -6,     /* the communicator failed earlier, or belongs to another process;
+				   create a new one */
+	CCS_EUNSUPPORTED = -7, /* this build or machine lacks something; the text names it */
+	CCS_ESYSTEM = -8       /* a system call failed (threads); the text has errno's message */
 } ccs_status;
 
-/* Element types, in NCCL's order; the last two it has not. */
+/* Element types, in NCCL's order. NCCL lacks the last two. */
 typedef enum ccs_dtype {
 	CCS_INT8,
 	CCS_UINT8,
@@ -78,15 +78,15 @@ typedef enum ccs_dtype {
 	CCS_NDTYPES
 } ccs_dtype;
 
-/* Operators. Narrow floats are combined in float32 and rounded once an operation.
- * Premul-sum has a function of its own, ccs_run_premul(). */
+/* Operators. Floats narrower than 32 bits are combined in float32 and rounded after each
+ * operation. Premul-sum has its own function, ccs_run_premul(). */
 typedef enum ccs_redop {
 	CCS_SUM,
 	CCS_PROD,
-	CCS_MAX, /* and MIN: of floats, a number rather than a NaN */
+	CCS_MAX, /* MAX and MIN of a number and a NaN give the number */
 	CCS_MIN,
-	CCS_AVG,  /* divided by the number of ranks (integers: truncated toward zero) */
-	CCS_BAND, /* and, or, exclusive or: of the elements' bits, whatever the type */
+	CCS_AVG,  /* sum divided by the number of ranks (integers: truncated toward zero) */
+	CCS_BAND, /* bitwise and, or, exclusive or of the elements, for every type */
 	CCS_BOR,
 	CCS_BXOR,
 	CCS_NREDOPS
@@ -95,112 +95,110 @@ typedef enum ccs_redop {
 struct ccs_module;
 struct ccs_comm;
 
-#define CCS_TEXT 2048 /* bytes of the longest text of a failure, with its NUL */
+#define CCS_TEXT 2048 /* bytes of the longest error text, including its NUL */
 
 /** The text of this thread's last failure; never NULL. */
 CCS_API const char *ccs_error(void);
-/** Sets that text, cut to CCS_TEXT, and returns `s`: for programs that tell of failures of
- *  their own, or keep a text over calls that may fail. */
+/** Sets that text, cut to CCS_TEXT bytes, and returns `s`. For programs that report their own
+ *  failures this way, or that keep a text across calls that may fail. */
 CCS_API ccs_status ccs_error_set(ccs_status s, const char *format, ...) CCS_PRINTF;
 /** "CCS_ETIMEOUT" */
 CCS_API const char *ccs_status_name(ccs_status s);
-/** Version of this library, "MAJOR.MINOR.PATCH". */
+/** The version of this library, "MAJOR.MINOR.PATCH". */
 CCS_API const char *ccs_version(void);
 
-/** Bytes of one element; 0 for a number that is no type. */
+/** Bytes of one element; 0 if `t` is not a type. */
 CCS_API size_t ccs_dtype_size(ccs_dtype t);
-/** "float32"; NULL for a number that is no type. */
+/** "float32"; NULL if `t` is not a type. */
 CCS_API const char *ccs_dtype_name(ccs_dtype t);
 /** "sum" */
 CCS_API const char *ccs_redop_name(ccs_redop op);
 
-/* What an element type is. A float has its sign in the highest bit, then exponent and
- * mantissa, as in IEEE 754; but CCS_FLOAT8E4M3 has no infinities, and a NaN only where all
- * bits of both are set. */
+/* An element type. A float is laid out as in IEEE 754: sign in the highest bit, then exponent,
+ * then mantissa. CCS_FLOAT8E4M3 has no infinities, and its only NaN has all exponent and mantissa
+ * bits set. */
 struct ccs_dtype_info {
-	const char *name, *alias; /* alias: nccl-tests' name; NULL if it is the same */
+	const char *name, *alias; /* alias: the name in nccl-tests; NULL if it is the same */
 	size_t size;		  /* bytes */
-	int exponent, mantissa;	  /* bits of them; 0 of integers */
+	int exponent, mantissa;	  /* number of bits; 0 for integers */
 	int is_signed;
-	int nccl; /* NCCL's number; -1: it has none */
+	int nccl; /* NCCL's number; -1 if NCCL lacks the type */
 };
 
-/** CCS_EINVAL: no such type. */
+/** CCS_EINVAL: there is no such type. */
 CCS_API ccs_status ccs_dtype_describe(ccs_dtype t, struct ccs_dtype_info *info);
 
-/* What an operator is. */
+/* An operator. */
 struct ccs_redop_info {
 	const char *name;
-	int chooses; /* its result is one of its operands, bit for bit */
-	int nccl;    /* NCCL's number; -1: it has none */
-	int bits;    /* it is of the elements' bits */
+	int chooses; /* the result is one of the operands, bit for bit */
+	int nccl;    /* NCCL's number; -1 if NCCL lacks the operator */
+	int bits;    /* a bitwise operator */
 };
 
-/** CCS_EINVAL: no such operator. */
+/** CCS_EINVAL: there is no such operator. */
 CCS_API ccs_status ccs_redop_describe(ccs_redop op, struct ccs_redop_info *info);
-/** Whether an operator that chooses takes *p rather than *q, of a wide type: CCS_INT64,
- *  CCS_UINT64 or CCS_FLOAT64. 0 for other types, and operators that compute. */
+/** Whether an operator that chooses takes *p rather than *q. `wide` is CCS_INT64, CCS_UINT64 or
+ *  CCS_FLOAT64. 0 for other types and for operators that compute. */
 CCS_API int ccs_redop_takes(ccs_redop op, ccs_dtype wide, const void *p, const void *q);
 
 /**
- * Reads a module from a shared object made by ccc. No code of the file is run
- * or mapped executable: its table is checked in every field before use.
- * CCS_EFILE if the file is none, is truncated, damaged, or of another version.
+ * Reads a module from a shared object made by ccc. No code of the file is run or mapped
+ * executable. Every field of the module's table is checked before use. CCS_EFILE: the file is not
+ * a module, is truncated or damaged, or has another version.
  *
- * What loading promises is form, not sense. Every number of a plan is inside its range,
- * so that a call on the CPU stays inside its buffers whatever the file's bytes are; on a
- * GPU the module's kernels are run as they are. That a plan computes its contract without
- * deadlock is what ccc has proved, and the checksum tells that these are still the bytes.
- * A module that was altered, with its checksum mended by hand, loads if its form is right,
- * and may compute something else, or deadlock, which ends in CCS_ETIMEOUT.
- * ccs_module_verify / `ccrun --verify` proves a module again.
+ * Loading checks form, not meaning. Every number of a plan is within its range, so a call on the
+ * CPU stays inside its buffers whatever the file contains; on a GPU the module's kernels run as
+ * they are. ccc has proved that a plan computes its contract without deadlock, and the checksum
+ * shows that the bytes have not changed since. A module that was edited and given a new checksum
+ * loads if its form is right. It may compute something else, or deadlock, which ends in
+ * CCS_ETIMEOUT. ccs_module_verify and `ccrun --verify` prove a module again.
  */
 CCS_API ccs_status ccs_module_load(struct ccs_module **out, const char *path);
-/** The same from memory, e.g. &ccs_module_v1 of a linked schedule; `bytes` must
- *  outlive the module, and the communicators that have run it, which keep it. `size` is the most
- *  that may be read. */
+/** The same from memory, e.g. &ccs_module_v1 of a linked schedule. At most `size` bytes are read.
+ *  `bytes` must outlive the module and every communicator that has run it. */
 CCS_API ccs_status ccs_module_open(struct ccs_module **out, const void *bytes, size_t size);
 CCS_API void ccs_module_free(struct ccs_module *m);
 
 CCS_API const char *ccs_module_schedule(const struct ccs_module *m);
 CCS_API const char *ccs_module_contract(const struct ccs_module *m);
-/** Whether there is a plan for that number of ranks. */
+/** Whether the module has a plan for that number of ranks. */
 CCS_API int ccs_module_has(const struct ccs_module *m, int nranks);
-/** Whether the root is chosen at the call (else `root` of ccs_run is ignored). */
+/** Whether the caller chooses the root. If not, `root` of ccs_run is ignored. */
 CCS_API int ccs_module_rooted(const struct ccs_module *m);
-/** Elements that the send and the receive buffer of a rank hold for `count`
- *  (for an inout buffer both are the same). Modules with more than one buffer
- *  of a kind: the sum over them; they lie one after another. Without buffers: 0.
- *  CCS_EUNSUPPORTED: one is `sized`, and a call says how long its chunks are. */
+/** Elements that a rank's send buffer and receive buffer hold for `count`. For an inout buffer the
+ *  two are equal. A module with several buffers of a kind stores them one after another, and this
+ *  is their sum. 0 without buffers. CCS_EUNSUPPORTED: a buffer is `sized`, so each call gives the
+ *  lengths of its chunks. */
 CCS_API ccs_status ccs_module_elements(const struct ccs_module *m, int nranks, size_t count,
 				       size_t *send, size_t *recv);
 
 /*
- * What a module holds, for programs that take any module: to test, measure or draw it.
- * Plans are numbered from 0, by number of ranks, then by root; buffers as the contract names
- * them. Texts are the module's. CCS_EINVAL: no plan, buffer, rank ... has that number.
+ * The contents of a module, for programs that test, measure or draw any module. Plans are numbered
+ * from 0, by number of ranks, then by root. Buffers are in the contract's order. The module owns
+ * all texts. CCS_EINVAL: no plan, buffer, rank, ... has that number.
  */
 
 struct ccs_module_info {
-	int plans, buffers; /* how many */
-	unsigned slots;	    /* of every FIFO: what the plans were proved with */
-	int reduces;	    /* an operator matters */
-	int averages;	    /* ... and all results are sums, so that CCS_AVG and premul-sum have
-			       a meaning */
-	int even_counts;    /* a count must be divided by every buffer's number of chunks */
-	int by_column;	    /* has such buffers: a call has a number of rows */
-	int sized;	    /* has such buffers: a call has the sizes of a rank's chunks */
+	int plans, buffers; /* their numbers */
+	unsigned slots;	    /* of every FIFO: the plans were proved with this number */
+	int reduces;	    /* the operator matters */
+	int averages;	    /* it reduces, and all results are sums: CCS_AVG and premul-sum are
+			       defined */
+	int even_counts;    /* every buffer's number of chunks must divide the count */
+	int by_column;	    /* some buffer is `by column`: a call has a number of rows */
+	int sized;	    /* some buffer is `sized`: a call has the sizes of a rank's chunks */
 };
 
 CCS_API ccs_status ccs_module_describe(const struct ccs_module *m, struct ccs_module_info *info);
 
-/** The plan for that number of ranks and root (ignored where the module has none); -1: there
- *  is none. */
+/** The plan for that number of ranks and root; -1 if there is none. `root` is ignored if the
+ *  module has no root. */
 CCS_API int ccs_module_find(const struct ccs_module *m, int nranks, int root);
 
 /* Chunks are numbered from 0 over a rank's buffers: buffer by buffer, block by block. */
 struct ccs_plan_info {
-	int nranks, root;    /* root -1: it has none */
+	int nranks, root;    /* root -1: no root */
 	uint32_t chunks;     /* of a rank */
 	uint32_t orders;     /* for ccs_module_after */
 	uint64_t operations; /* of all ranks */
@@ -212,9 +210,9 @@ CCS_API ccs_status ccs_module_plan(const struct ccs_module *m, int plan,
 typedef enum ccs_direction { CCS_IN, CCS_OUT, CCS_INOUT } ccs_direction;
 
 /* With q = count / chunks, rounded up, chunk c of a block is its elements from
- * min(c q, count) to min((c + 1) q, count). By column: with count / rows instead of count,
- * and in every row of the buffer, which has blocks * count / rows elements. Sized: its chunks
- * lie one after another, each as long as the call says. */
+ * min(c q, count) to min((c + 1) q, count). By column: the same with count / rows instead of
+ * count, in every row of the buffer; a row has blocks * count / rows elements. Sized: the chunks
+ * follow one another, and the call gives the length of each. */
 struct ccs_buffer_info {
 	const char *name;
 	ccs_direction direction;
@@ -227,22 +225,22 @@ struct ccs_buffer_info {
 CCS_API ccs_status ccs_module_buffer(const struct ccs_module *m, int plan, int buffer,
 				     struct ccs_buffer_info *info);
 
-/* What chunk `chunk` of ranks first to first + ranks - 1 holds before the call, each `times`
- * times. */
+/* The values that chunk `chunk` of ranks first to first + ranks - 1 has before the call, each
+ * `times` times. */
 struct ccs_term {
 	uint32_t chunk, first, ranks, times;
 };
 
-/** The number of a `sized` chunk's size on that rank, below the ranks' chunks in all: chunks of one
- *  number, on whatever ranks, must be equally long in a call, and others need not. CCS_EINVAL, too:
- *  the chunk is not `sized`. */
+/** The size number of a `sized` chunk on that rank, less than the number of chunks of all ranks.
+ *  In a call, chunks with the same number have the same length, on all ranks. Chunks with
+ *  different numbers may differ. CCS_EINVAL also if the chunk is not `sized`. */
 CCS_API ccs_status ccs_module_size_number(const struct ccs_module *m, int plan, int rank,
 					  uint32_t chunk, uint32_t *number);
 
 /**
- * What a chunk of a rank must hold after a call: the contract's word, whatever the plan's
- * operations do. Element k of it is element k of all its terms, combined by the operator.
- * Writes the first `room` terms; *n is how many there are: 0 if nothing is promised of the
+ * The value that the contract requires of a rank's chunk after a call, whatever the operations of
+ * the plan: element k of the chunk is element k of all its terms, combined by the operator. Writes
+ * the first `room` terms. *n is the number of terms; 0 if the contract requires nothing of the
  * chunk. O(terms).
  */
 CCS_API ccs_status ccs_module_expects(const struct ccs_module *m, int plan, int rank,
@@ -254,275 +252,280 @@ struct ccs_order {
 	uint32_t rank, first, ranks;
 };
 
-/** Order number `order` of those that the contract asks for, as a barrier does. */
+/** Order number `order` of the contract, for example a barrier's. */
 CCS_API ccs_status ccs_module_after(const struct ccs_module *m, int plan, uint32_t order,
 				    struct ccs_order *after);
 
-/** Elements in all messages of a call, of all ranks together. CCS_EINVAL: they, or `count`,
- *  are too many to be run; CCS_EUNSUPPORTED, as with ccs_module_elements. Matrices `by column`
- *  are taken for ones of one row. O(operations). */
+/** Elements in all messages of a call, summed over all ranks. Matrices `by column` count as
+ *  matrices of one row. CCS_EINVAL: the sum, or `count`, is too large to be run. CCS_EUNSUPPORTED:
+ *  as with ccs_module_elements. O(operations). */
 CCS_API ccs_status ccs_module_moved(const struct ccs_module *m, int plan, size_t count,
 				    uint64_t *elements);
 
-/* What was proved of a plan. */
+/* The proof of a plan. */
 struct ccs_proof {
-	uint64_t promised;	   /* chunks that end with what the contract says */
-	uint64_t messages, direct; /* how many there are; ... that need no FIFO */
+	uint64_t promised;	   /* chunks that end as the contract requires */
+	uint64_t messages, direct; /* all messages; messages that need no FIFO */
 };
-/** Told of every plan: CCS_OK, or what is wrong with it (ccs_error() says more; `proof` is
- *  zero then). `of` is the caller's. */
+/** Called for every plan with CCS_OK, or with the failure of its proof: then ccs_error() has the
+ *  text and `proof` is zero. `of` is the caller's pointer. */
 typedef void ccs_proved(void *of, int plan, ccs_status s, const struct ccs_proof *proof);
 
 /**
- * Proves a module's plans again, from its bytes: that each ends, that nothing races,
- * that every cell ends with what the module promises, and that all lengths agree, for
- * every count that it can be run with, in place and out of place; and, where the contract
- * asks for an order, as a barrier does, that no rank ends too early. CCS_EFILE: one is not
- * right, and the text names the plan, the rank, the operation and its line; CCS_ENOMEM.
- * With `proved` all plans are looked at, and the first failure is returned; NULL: it ends
- * there.
+ * Proves a module's plans again, from its bytes: every plan ends, without a race; every cell ends
+ * as the module promises; all lengths agree, for every count that the module accepts, in place and
+ * out of place; and, if the contract requires an order (a barrier's does), no rank ends too early.
+ * CCS_EFILE: a plan is wrong; the text names the plan, the rank, the operation and its line.
+ * CCS_ENOMEM. With `proved`, all plans are proved and the first failure is returned. With NULL the
+ * first failure ends the proof.
  *
- * A module that was made by ccc was proved like this before it was written, so this is
- * for modules from elsewhere: see ccs_module_load. It takes about as long as ccc took to
- * check the schedule; `ccrun --verify` calls it, too.
+ * ccc proves every module in the same way before it writes it, so this function is for modules of
+ * other origin: see ccs_module_load. The proof takes about as long as ccc took to check the
+ * schedule. `ccrun --verify` calls this function.
  */
 CCS_API ccs_status ccs_module_verify(const struct ccs_module *m, ccs_proved *proved, void *of);
 
 /**
- * A communicator of `nranks` ranks, all in this process: one handle a rank in
+ * A communicator of `nranks` ranks, all in this process, with one handle per rank in
  * comm[0..nranks-1]. The ranks' workers are fibers, run by one thread per core.
  */
 CCS_API ccs_status ccs_comm_init_all(struct ccs_comm **comm, int nranks);
 /**
- * The same on a GPU of this machine (0 is the first): all ranks live there, their
- * buffers are its memory, and one kernel does the work of all. ccs_run takes a
- * CUstream (or cudaStream_t; NULL is the default stream), returns when the work is
- * put there, and can be captured into a graph; every rank may have a stream of its
- * own. Calls, and replays of graphs, that could run side by side take turns (the first
- * capture waits for earlier calls); but two graphs instantiated from one capture must
- * not run side by side. CCS_EUNSUPPORTED: no driver, or no GPU that can do it.
+ * The same on one GPU of this machine (0 is the first). All ranks run there, their buffers are in
+ * its memory, and one kernel does the work of all ranks. ccs_run takes a CUstream (or
+ * cudaStream_t; NULL is the default stream), returns when the work is in the stream, and can be
+ * captured into a graph. Every rank may use its own stream. Calls and graph replays that could run
+ * concurrently take turns (the first capture waits for earlier calls), but two graphs instantiated
+ * from one capture must not run concurrently. CCS_EUNSUPPORTED: there is no driver, or no GPU that
+ * can run it.
  */
 CCS_API ccs_status ccs_comm_init_cuda(struct ccs_comm **comm, int nranks, int device);
 /**
- * The same on several GPUs: rank i on GPU devices[i]; NULL: on all GPUs of this machine, in
- * contiguous blocks as even as can be. GPUs that reach one another's
- * memory exchange messages there, others by way of the host's (all do, if
- * CCS_P2P_DISABLE=1). A rank's buffers and streams are those of its GPU. Calls and
- * replays that could run side by side must come in the same order on all GPUs: one that
- * is first here and last there waits for itself, and ends in CCS_ETIMEOUT.
+ * The same on several GPUs, with rank i on GPU devices[i]. NULL: all GPUs of this machine, with
+ * contiguous blocks of ranks, as even as possible. GPUs with peer access exchange messages in each
+ * other's memory, other GPUs through host memory (all GPUs, if CCS_P2P_DISABLE=1). A rank's
+ * buffers and streams belong to its GPU. Calls and replays that could run concurrently must come
+ * in the same order on all GPUs: if one GPU has A before B, and another B before A, both wait
+ * until CCS_ETIMEOUT.
  */
 CCS_API ccs_status ccs_comm_init_devices(struct ccs_comm **comm, int nranks, const int *devices);
 
-/* What the processes of a communicator find one another by: an ncclUniqueId. */
+/* Identifies the communicator that a group of processes creates: an ncclUniqueId. */
 typedef struct ccs_unique_id {
 	char internal[128];
 } ccs_unique_id;
 
-/** One process makes it and gives it to the others. CCS_EUNSUPPORTED: no NCCL. */
+/** One process calls this and passes the result to all processes. CCS_EUNSUPPORTED: no NCCL. */
 CCS_API ccs_status ccs_get_unique_id(ccs_unique_id *id);
 /**
- * A communicator of `nranks` processes, of which this is rank `rank`, on GPU `device`.
- * Returns when all have called it. Ranks on one host exchange messages through their
- * GPUs' memory (CUDA IPC) or the host's; ranks on several hosts by NCCL, and then calls
- * cannot be captured. All ranks make
- * the same calls in the same order; the first one of a plan, type and operator waits for
- * all of them. When a rank fails or gets stuck, ccs_comm_check tells of it in all.
+ * A communicator of `nranks` processes. This process is rank `rank`, on GPU `device`. Returns when
+ * all processes have called it. Ranks on one host exchange messages through GPU memory (CUDA IPC)
+ * or host memory. Ranks on several hosts use NCCL, and their calls cannot be captured. All ranks
+ * make the same calls in the same order. The first call of a plan, type and operator waits for all
+ * ranks. If a rank fails or gets stuck, ccs_comm_check reports it in every process.
  */
 CCS_API ccs_status ccs_comm_init_rank(struct ccs_comm **comm, int nranks, const ccs_unique_id *id,
 				      int rank, int device);
-/** The same, by what torchrun, mpirun or srun has put into the environment: rank, number
- *  of ranks, GPU, where rank 0 is ($CCS_RENDEZVOUS=HOST:PORT, if they don't say), and the
- *  job's name ($CCS_JOB_TOKEN): processes that do not know it are turned away. What fails
- *  in one process fails in all that come within $CCS_RENDEZVOUS_SECONDS (300).
- *  CCS_EINVAL: they did not start this process. */
+/** The same, from the environment that torchrun, mpirun or srun sets: rank, number of ranks, GPU,
+ *  address of rank 0 ($CCS_RENDEZVOUS=HOST:PORT, if the launcher gives none), and the job's name
+ *  ($CCS_JOB_TOKEN): a process with another name is refused. A failure in one process fails in all
+ *  processes that arrive within $CCS_RENDEZVOUS_SECONDS (300). CCS_EINVAL: no launcher started
+ *  this process. */
 CCS_API ccs_status ccs_comm_init_env(struct ccs_comm **comm);
 
-/* How processes on one host find one another. */
+/* How processes on one host find each other. */
 struct ccs_procs {
 	int rank, nranks;
 	const char *job; /* a name that no other job on this host has, best a random one; or NULL */
 	const char
 		*address; /* HOST:PORT of rank 0; NULL: a socket of this host, by the job's name */
-	unsigned seconds; /* that they may take to come, all of them; 0: 300 */
+	unsigned seconds; /* how long to wait for all processes; 0: 300 */
 };
 
 /**
- * A communicator of `procs->nranks` processes on this host's CPU, of which this is one, over
- * shared memory. NULL: as ccs_comm_init_env finds them. Returns when all have called it; what
- * fails in one before that fails in all that come. All ranks make the same calls in the same order.
+ * A communicator of `procs->nranks` processes on this host's CPU, over shared memory. This process
+ * is one of them. NULL: as ccs_comm_init_env finds them. Returns when all processes have called
+ * it. A failure in one process before that fails in all processes that arrive. All ranks make the
+ * same calls in the same order.
  *
- * A message that is long enough is read where it lies: in place, if ccs_mem_alloc made the
- * buffer; else by the system, if it lets processes read one another's memory, and trials among the
- * calls show that this is quicker than what else is done: it is copied on its way, into
- * shared memory and out of it, as is what is sent to a process that has not tried to read yet.
- * ($CCS_CROSS_MEMORY_DISABLE=1: never read so; 0: wherever the system lets it. Unless it is 1, and
- * until the last such communicator is freed, processes of the same user may trace this one:
- * PR_SET_PTRACER of prctl(2), where Yama's ptrace_scope is 1.)
+ * A short message is copied into shared memory and out of it. A long one can be read in place, in
+ * one of two ways. If ccs_mem_alloc made the buffer, its memory is shared. Otherwise the receiver
+ * reads the sender's memory by a system call, if the system permits it and trials among the
+ * calls show that it is faster. A message to a process that has not yet tried such a read is
+ * copied. $CCS_CROSS_MEMORY_DISABLE=1 turns these reads off; 0 uses them wherever the system
+ * permits. Unless it is 1, processes of the same user may trace this process until the last such
+ * communicator is freed (PR_SET_PTRACER of prctl(2), needed where Yama's ptrace_scope is 1).
  *
- * What fails in one process fails in all, with the same text, also in calls that are still
- * under way, and the communicator has failed: calls that differ, memory that cannot be had, a
- * timeout, a process that ends or frees its communicator while others wait for it. The memory
- * has no name, and is gone with the processes, however they end.
- * CCS_EUNSUPPORTED: they are on several hosts, or of several users.
+ * A failure in one process fails in all, with the same text, including calls that are under way;
+ * the communicator has then failed. Causes: calls that differ, lack of memory, a timeout, a
+ * process that ends or that frees its communicator while others wait for it. The shared memory has
+ * no name and disappears with the processes, however they end. CCS_EUNSUPPORTED: the processes
+ * are on several hosts, or belong to several users.
  */
 CCS_API ccs_status ccs_comm_init_procs(struct ccs_comm **comm, const struct ccs_procs *procs);
 /**
- * A communicator of all processes that MPI has started, on one host or several, on the CPU:
- * their messages go by MPI's, in a communicator of MPI's of its own. MPI is initialised, if
- * nobody has; then this communicator is freed after all others of MPI's, and by all processes,
- * as that ends MPI. Calls, of this and all of MPI's, come from one thread at a time
- * (MPI_THREAD_SERIALIZED). All ranks make the same calls in the same order.
+ * A communicator of all processes that MPI has started, on one host or several, on the CPU. It
+ * sends messages through MPI, in a private MPI communicator. If MPI is not yet initialised, this
+ * function initialises it; then all processes must free this communicator, after all other MPI
+ * communicators, because that finalises MPI. Only one thread at a time may make calls, of this
+ * communicator and of MPI (MPI_THREAD_SERIALIZED). All ranks make the same calls in the same
+ * order.
  *
- * What fails in one process fails in all, and the communicator has failed: calls that differ
- * between ranks that exchange messages, memory that cannot be had, a timeout, what MPI fails
- * with. A process that ends without a word is its mpirun's to see, which ends the job. A call
- * that has failed returns when MPI has given its buffers back. As MPI cannot take back a message
- * that another process has begun, that may take longer than the timeout if that one stands still,
- * or is busy elsewhere: up to 10 s, and if MPI has them even then the text says so; then they must
- * stay as they are until the program ends. Where MPI was initialised here, ccs_comm_free of a
- * communicator that has failed waits for all processes to come there, no longer than the timeout
- * (0: 30 s). If one does not come, MPI_Finalize would wait for it for ever: then stderr gets a line,
- * MPI does not end, and mpirun ends the job when a process exits (srun: --kill-on-bad-exit).
+ * A failure in one process fails in all, and the communicator has failed. Causes: calls that
+ * differ between ranks that exchange messages, lack of memory, a timeout, a failure of MPI. If a
+ * process dies, its mpirun notices and ends the job.
+ *
+ * A failed call returns when MPI has released its buffers. MPI cannot cancel a message that
+ * another process has begun, so the call may return later than the timeout if that process stands
+ * still or is busy elsewhere: up to 10 s. If MPI then still holds the buffers, the text says so,
+ * and they must stay unchanged until the program ends.
+ *
+ * If this function initialised MPI, ccs_comm_free of a failed communicator waits for all processes
+ * to call it, at most for the timeout (0: 30 s). If one does not, MPI_Finalize would wait for it
+ * forever. Then MPI is not finalised, stderr gets a line, and mpirun ends the job when a process
+ * exits (srun: with --kill-on-bad-exit).
+ *
  * CCS_EUNSUPPORTED: there is no plug-in for MPI (ccs_mpi_library).
  */
 CCS_API ccs_status ccs_comm_init_mpi(struct ccs_comm **comm);
 
 /**
- * Memory for send and receive buffers, page by page: calls take any, but this is what the ranks
- * of the communicator reach without a copy: where they are processes, it is shared (the first 64
- * buffers that there are at a time; more are as any other memory). It belongs to the communicator, which frees it at last. CCS_ENOMEM; CCS_EUNSUPPORTED: they are on
- * GPUs.
+ * Memory for send and receive buffers, in whole pages. Calls accept any memory; this memory the
+ * communicator's ranks reach without a copy: if the ranks are processes, it is shared (the first
+ * 64 buffers in use at a time; further ones are ordinary memory). ccs_comm_free frees it, if
+ * ccs_mem_free has not. CCS_ENOMEM. CCS_EUNSUPPORTED: the ranks are on GPUs.
  */
 CCS_API ccs_status ccs_mem_alloc(struct ccs_comm *c, size_t bytes, void **out);
-/** NULL is fine. CCS_EINVAL: it is not the communicator's. */
+/** NULL is fine. CCS_EINVAL: the memory is not this communicator's. */
 CCS_API ccs_status ccs_mem_free(struct ccs_comm *c, void *at);
 
-/* What a launcher has put into the environment of this process. */
+/* The settings that a launcher has put into the environment of this process. */
 struct ccs_env {
-	const char *launcher; /* "torchrun" (or any that sets RANK), "mpirun", "srun"; NULL: none
-				 has started it, and it is rank 0 of 1 */
+	const char *launcher; /* "torchrun" (or any that sets RANK), "mpirun", "srun"; NULL: no
+				 launcher, and this process is rank 0 of 1 */
 	int rank, size;
-	int local_rank, local_size; /* on this host; local_size 0: nobody told */
+	int local_rank, local_size; /* on this host; local_size 0: unknown */
 };
 
-/** Reads it, and asks nobody else. CCS_EINVAL: it contradicts itself, and the text names the
- *  variable; *env has what could be read. */
+/** Reads them, without communication. CCS_EINVAL: the environment contradicts itself; the text
+ *  names the variable, and *env has the values that could be read. */
 CCS_API ccs_status ccs_env_read(struct ccs_env *env);
 
-/** Whether a call that has returned has failed since, on the GPU. A communicator that
- *  failed stays so. */
+/** Whether a call failed on the GPU after it had returned. A communicator that failed stays
+ *  failed. */
 CCS_API ccs_status ccs_comm_check(struct ccs_comm *c);
 /**
- * Ends all calls of the communicator that are under way, and those to come, with CCS_EABORTED and
- * the text `why`: for a process that cannot go on. It waits for nobody, and another thread may be
- * inside a call. On ranks that are processes on one host's CPU all ranks' calls end so; elsewhere
- * those of this process, and the others learn of its end. The handle is still to be freed, after
- * the calls have returned. One that has failed before stays as it is. CCS_EUNSUPPORTED: ranks reach
- * one another by MPI, which one thread at a time calls.
+ * Ends all present and future calls of the communicator with CCS_EABORTED and the text `why`, for
+ * a process that cannot go on. It does not block, and another thread may be inside a call. If the
+ * ranks are processes on one host's CPU, the calls of all ranks end; elsewhere only the calls of
+ * this process end, and other processes notice when this process ends. The handle must still be
+ * freed, after its calls have returned. A communicator that failed earlier keeps its first text.
+ * CCS_EUNSUPPORTED: the ranks use MPI, which only one thread at a time may call.
  */
 CCS_API ccs_status ccs_comm_abort(struct ccs_comm *c, const char *why);
-/** Frees one rank's handle; the last one ends the threads. A process waits there for the
- *  others' ends, as they may use its memory: no longer than the timeout (0: 30 s). In a forked
- *  process: see fork() above. */
+/** Frees one rank's handle. The last one ends the threads. Where ranks are processes, it waits
+ *  until every process calls it, as they may still use each other's memory: at most for the
+ *  timeout (0: 30 s). In a forked process: see fork() above. */
 CCS_API void ccs_comm_free(struct ccs_comm *c);
 CCS_API int ccs_comm_rank(const struct ccs_comm *c);
 CCS_API int ccs_comm_size(const struct ccs_comm *c);
-/** The GPU where this rank lives, as this process numbers GPUs; -1: on the CPU. */
+/** The rank's GPU, as this process numbers GPUs; -1: the CPU. */
 CCS_API int ccs_comm_device(const struct ccs_comm *c);
-/** The same in a word, by which tunings are found: "tasks" (the CPU of one process), "procs"
- *  (processes of a host), "mpi", "cuda" (GPUs of a host), "hosts" (GPUs of several). */
+/** The engine, as tunings name it: "tasks" (CPU, one process), "procs" (CPU, processes of a host),
+ *  "mpi", "cuda" (GPUs of a host), "hosts" (GPUs of several hosts). */
 CCS_API const char *ccs_comm_engine(const struct ccs_comm *c);
-/** Where the ranks live, for people: "8 ranks on one GPU, NVIDIA H200 (...)". Processes of a host
- *  tell also which way of long messages was quickest when it was last tried, if it was. */
+/** Where the ranks run, as text: "8 ranks on one GPU, NVIDIA H200 (...)". For processes of a host,
+ *  also the way of long messages that was fastest in the latest trial, if there was one. */
 CCS_API ccs_status ccs_comm_describe(struct ccs_comm *c, char *text, size_t size);
 
-/* What the processes of a communicator tell one another, between calls: a few bytes, times,
- * failures. All call it, in the same order, and it waits for them. */
+/* Data that the processes of a communicator exchange between calls: a few bytes, times, failures.
+ * All processes make these calls, in the same order, and each call waits for all of them. */
 
-/** Every rank's process gives `bytes` bytes, and gets those of all in the order of ranks, at
- *  all[rank * bytes]. Where one process has all ranks they are `mine`, for each. */
+/** Every process gives `bytes` bytes at `mine`, and gets the bytes of all ranks, rank r's at
+ *  all[r * bytes]. If one process has all ranks, `mine` is repeated for each rank. */
 CCS_API ccs_status ccs_comm_gather(struct ccs_comm *c, const void *mine, void *all, size_t bytes);
-/** How a step went on all processes: `here`, with its text (ccs_error_set), if it failed in
- *  this one; else what the first other failed with; CCS_OK if none did. */
+/** The outcome of a step in all processes. Returns `here`, with its text (ccs_error_set), if the
+ *  step failed in this process; otherwise the failure of the first rank where it failed;
+ *  otherwise CCS_OK. */
 CCS_API ccs_status ccs_comm_agree(struct ccs_comm *c, ccs_status here);
-/** The processes' ncclComm_t, for NCCL's calls beside ccs's: it belongs to the communicator,
- *  and NCCL is ccs_nccl_library's. NULL: there is one process, or it can no longer be used. */
+/** The ncclComm_t of the processes, for direct calls of NCCL. It belongs to the communicator and
+ *  to the library that ccs_nccl_library returns. NULL: there is only one process, or the NCCL
+ *  communicator can no longer be used. */
 CCS_API void *ccs_comm_nccl(const struct ccs_comm *c);
 
 /*
- * Communicators of some ranks of another one, and device meshes.
+ * Communicators of some of a communicator's ranks, and device meshes.
  *
- *     ccs_comm_split(comm, rank / 4, rank, &four);            two or more of four ranks each
- *     ccs_comm_group(comm, (int[]){ 5, 2 }, 2, &pair);        rank 5 is its rank 0
+ *     ccs_comm_split(comm, rank / 4, rank, &four);            communicators of four ranks each
+ *     ccs_comm_group(comm, (int[]){ 5, 2 }, 2, &pair);        rank 5 becomes rank 0
  *
- * All ranks of `comm` make the call. In a group (ccs_group_start) it is made at the end, and
- * *out is written then. *out is a communicator like any other, of the same engine, with the
- * timeout, threads and idle function that `comm` has now; it shares nothing with it, so that either
- * may be freed first, and can be split itself. A rank that is in none gets NULL, and takes no
- * part in what the others do with theirs. Ranks in texts of failures of these calls are those of
- * `comm`; of the new communicator's calls they are the new ones.
+ * All ranks of `comm` make the call. In a group (ccs_group_start) the call takes place at the end,
+ * and *out is written then. *out is a communicator like any other, on the same engine, with the
+ * present timeout, threads and idle function of `comm`. It shares nothing with `comm`: either may
+ * be freed first, and either may be split again. A rank that is in no new communicator gets NULL
+ * and takes no further part. Error texts of these calls number ranks as in `comm`; error texts of
+ * the new communicator's calls use the new numbers.
  *
- * What is wrong in one rank fails in all: arguments, lists that differ, another of these calls,
- * memory that cannot be had; `comm` can be used after that. A rank that does not come, or makes a
- * call of another sort, is waited for as in a call of ccs_run: after the timeout all fail, and
- * `comm` has failed. (Of GPUs of several processes after a failure of NCCL's, too.)
+ * A mistake in one rank fails in all: wrong arguments, lists that differ, different calls, lack of
+ * memory. `comm` remains usable. If a rank does not come, or makes a call of another kind, all
+ * fail after the timeout, as in ccs_run, and `comm` has failed. (With GPUs of several processes,
+ * `comm` has also failed after a failure of NCCL.)
  */
 
 #define CCS_NO_COLOR (-1)
 
-/** A communicator for each colour (0 or more, or CCS_NO_COLOR), of the ranks that have it, in the
- *  order of their keys and then of their ranks: MPI_Comm_split, ncclCommSplit. */
+/** One communicator per colour (0 or more, or CCS_NO_COLOR), of the ranks with that colour, sorted
+ *  by key, then by rank: MPI_Comm_split, ncclCommSplit. */
 CCS_API ccs_status ccs_comm_split(struct ccs_comm *comm, int color, int key, struct ccs_comm **out);
-/** A communicator of those `n` ranks, in the order of the list, which all ranks give alike:
+/** A communicator of the `n` ranks of the list, in its order. All ranks give the same list:
  *  torch.distributed's new_group. */
 CCS_API ccs_status ccs_comm_group(struct ccs_comm *comm, const int *ranks, int n,
 				  struct ccs_comm **out);
 
-/* The ranks of a communicator as points of a box, in row-major order, as torch's DeviceMesh
- * has them: of 2 x 3, rank 3 i + k is at (i, k). */
+/* The ranks of a communicator as points of a grid, in row-major order, as in torch's DeviceMesh:
+ * in a mesh of 2 x 3, rank 3 i + k has the coordinates (i, k). */
 struct ccs_mesh;
 
-/** A mesh of one rank's handle, with `ndims` dimensions of these lengths, whose product is the
- *  number of ranks. No rank waits for another. `comm` must outlive it. */
+/** A mesh with `ndims` dimensions of the lengths dims[]. Their product is the number of ranks. The
+ *  call is local. `comm` must outlive the mesh. */
 CCS_API ccs_status ccs_mesh_create(struct ccs_mesh **mesh, struct ccs_comm *comm, const int *dims,
 				   int ndims);
-/** Where a rank lies: one number for each dimension. */
+/** The coordinates of a rank, one per dimension. */
 CCS_API ccs_status ccs_mesh_coordinates(const struct ccs_mesh *mesh, int rank, int *coordinates);
 /**
- * The communicator of the ranks that differ from this one in the dimensions along[0..n-1] alone:
- * along {1} of a mesh of 2 x 3 this rank's row, of 3 ranks. Of several dimensions it is flat,
- * row-major in the order in which they are given. All ranks of the mesh make the call, as
- * ccs_comm_split, and each has to free what it gets.
+ * The communicator of the ranks that differ from this one only in the dimensions along[0..n-1]:
+ * along {1} of a mesh of 2 x 3 this is the rank's row, 3 ranks. Several dimensions become one,
+ * row-major in the order of along[]. All ranks of the mesh make the call, as with ccs_comm_split,
+ * and each frees its result.
  */
 CCS_API ccs_status ccs_mesh_slice(const struct ccs_mesh *mesh, const int *along, int n,
 				  struct ccs_comm **out);
-/** Not its slices. NULL is fine. */
+/** Does not free slices. NULL is fine. */
 CCS_API void ccs_mesh_free(struct ccs_mesh *mesh);
 
 /**
- * No rank's call returns before all have called. On GPUs nothing that is put into a rank's
- * stream behind it begins before all that was put into every rank's stream before it has
- * ended; the call returns when that is put there, which needs all ranks of this process, but
- * waits for no GPU and no other process. `stream` is NULL on the CPU. In a group it begins with
- * the group's other calls; of these it only waits for those whose calls return. A request has none:
- * there, ccs_run() dissemination_barrier.ccs of the library.
+ * No rank's call returns before all ranks have called. On GPUs this orders streams: work put into
+ * a rank's stream after the barrier starts when all work put into every rank's stream before the
+ * barrier has ended. There the call returns when the barrier is in the streams: it needs the calls
+ * of all ranks of this process, but waits for no GPU and no other process. `stream` is NULL on the
+ * CPU. In a group the barrier begins together with the group's other calls and does not order
+ * them. A request cannot contain a barrier: run the library's dissemination_barrier.ccs instead.
  */
 CCS_API ccs_status ccs_barrier(struct ccs_comm *comm, void *stream);
 
 /** How a run on GPUs was cut. */
 struct ccs_run_shape {
 	unsigned protocol; /* CCS_RUN_... */
-	unsigned channels; /* copies of the plan, each with a part of every chunk */
-	unsigned blocks;   /* of this process's kernels, together: at most one for each worker and
-			      channel */
-	unsigned threads;  /* of a block */
+	unsigned channels; /* copies of the plan; each moves its part of every chunk */
+	unsigned blocks;   /* of all this process's kernels: at most one per worker and channel */
+	unsigned threads;  /* per block */
 	uint64_t tile;	   /* elements of a chunk that a channel moves at a time */
-	uint64_t tiles;	   /* and how often */
-	uint64_t slots;	   /* bytes of the slots that hold messages, on the GPU with most: up to
-			      some 30 MB they stay in its L2 cache */
+	uint64_t tiles;	   /* number of such moves */
+	uint64_t slots;	   /* bytes of message slots, on the GPU with most: up to about 30 MB they
+			      stay in its L2 cache */
 };
-/** How the newest run of a communicator was cut, which was begun; before any, all is 0.
- *  CCS_EUNSUPPORTED: its ranks are not on GPUs. */
+/** The shape of the latest run that has begun; all 0 before the first one. CCS_EUNSUPPORTED: the
+ *  ranks are not on GPUs. */
 CCS_API ccs_status ccs_comm_last_run(struct ccs_comm *c, struct ccs_run_shape *shape);
 
 /*
@@ -567,135 +570,135 @@ CCS_API ccs_status ccs_trace_count(const struct ccs_trace *trace, struct ccs_tra
 /** NULL is fine. No call may be under way. */
 CCS_API void ccs_trace_free(struct ccs_trace *trace);
 
-/** Milliseconds without any progress after which a call fails with
- *  CCS_ETIMEOUT (default 30,000; 0: never). Holds for all ranks. Kernels wait for
- *  ever, until a timeout is set here: a rank may come minutes later, for good reasons. */
+/** Sets the timeout: a call fails with CCS_ETIMEOUT after that many milliseconds without progress
+ *  (default 30,000; 0: never). Holds for all ranks. Kernels wait without limit until a timeout is
+ *  set here, because a rank may be minutes late for good reasons. */
 CCS_API ccs_status ccs_comm_set_timeout(struct ccs_comm *c, unsigned milliseconds);
-/** From now on no call fails by the timeout: `late` is called with the report, of who waits for whom,
- *  by each thread that has waited so long, once until something moves, and the wait goes on. It must
- *  not call ccs. Holds for all ranks of this process. NULL: calls fail again.
- *  CCS_EUNSUPPORTED: they are on GPUs (ccs_comm_waits). */
+/** Replaces the failure by a report: from now on, when a thread has waited for the timeout, it
+ *  calls `late` with a text of who waits for whom, once until something moves, and keeps waiting.
+ *  `late` must not call ccs. Holds for all ranks of this process. NULL: calls fail again.
+ *  CCS_EUNSUPPORTED: the ranks are on GPUs (use ccs_comm_waits). */
 CCS_API ccs_status ccs_comm_set_late(struct ccs_comm *c, void (*late)(void *of, const char *report),
 				     void *of);
-/** Which ranks of this process have waited in kernels for longer than the timeout since it was last
- *  asked, where, and for whom; for people. "": none has, or they live on the CPU. */
+/** Lists the ranks of this process that have waited in a kernel for longer than the timeout since
+ *  the last such call: where, and for which rank. "": none has, or the ranks run on the CPU. */
 CCS_API ccs_status ccs_comm_waits(struct ccs_comm *c, char *text, size_t size);
-/** What this rank's process does while a call of its waits for others: it is called by the thread
- *  that called, again and again, and returns for how many milliseconds at most the thread may
- *  sleep then, if nothing happens; 0: it polls, and asks again. It must not call ccs. NULL:
- *  nothing. CCS_EUNSUPPORTED: the ranks are not processes on the CPU. */
+/** Sets a function that the calling thread runs repeatedly while its call waits for other
+ *  processes. It returns how many milliseconds the thread may sleep if nothing happens; 0: the
+ *  thread polls, then calls it again. It must not call ccs. NULL: none. CCS_EUNSUPPORTED: the ranks
+ *  are not processes on the CPU. */
 CCS_API ccs_status ccs_comm_set_idle(struct ccs_comm *c, unsigned (*idle)(void *of), void *of);
-/** Threads that run the fibers; 0 (default): one per core this process may use.
- *  Before the first call only. */
+/** Threads that run the fibers; 0 (default): one per core that this process may use. Only before
+ *  the first call. */
 CCS_API ccs_status ccs_comm_set_threads(struct ccs_comm *c, unsigned threads);
 
 /**
- * Runs a schedule as rank `comm`. `count` is the block of the contract, in
- * elements: NCCL's count of the same collective. `sendbuff == recvbuff`: in
- * place. Overlap of an `in` and an `out` buffer is allowed (the input is then
- * copied aside). A buffer that has no elements, or that this rank does not use, may be
- * NULL. `root` is ignored where the module has none. `stream` is for GPUs; NULL on the CPU.
+ * Runs a schedule as rank `comm`. `count` is the length of the contract's block, in elements: the
+ * count that NCCL takes for the same collective. If sendbuff == recvbuff, the call is in place. An
+ * `in` buffer may overlap an `out` buffer (the input is then copied first). A buffer without
+ * elements, or one that this rank does not use, may be NULL. `root` is ignored if the module has
+ * none. `stream` is for GPUs; NULL on the CPU.
  *
- * A module without buffers, such as a barrier, moves no data: pass NULL, NULL and a count
- * of 0. `type` and `op` mean nothing then, but must be some that there are.
+ * A module without buffers, such as a barrier, moves no data: pass NULL, NULL and a count of 0.
+ * `type` and `op` have no effect then, but must be valid.
  *
- * CCS_EINVAL also for a count that the number of chunks does not divide, where a contract
- * of the user's own moves values to other places in a block.
+ * CCS_EINVAL also if the number of chunks does not divide `count`, for a contract of the user's
+ * that moves values to other places of a block.
  *
- * Where a buffer is `by column` it is a row-major matrix, and a chunk, or block, a group of its
- * columns: see `rows` of ccs_run_options. Where one is `sized` its chunks have sizes of their
- * own: see `sizes` there.
+ * A buffer `by column` is a row-major matrix. A chunk, or a block, is a group of its columns: see
+ * `rows` of ccs_run_options. In a `sized` buffer each chunk has its own length: see `sizes` there.
  *
- * Returns when this rank's part is done. Inside ccs_group_start/end it only
- * records the call; without a group, every rank must be called from a thread
- * of its own.
+ * Returns when this rank's part is done. Between ccs_group_start and ccs_group_end it only records
+ * the call. Without a group, each rank must make its call from a separate thread.
  */
 CCS_API ccs_status ccs_run(const struct ccs_module *m, const void *sendbuff, void *recvbuff,
 			   size_t count, ccs_dtype type, ccs_redop op, int root,
 			   struct ccs_comm *comm, void *stream);
 
-/** The same for op = premul-sum: every contribution is multiplied by *scalar (one element of
- *  `type`) and summed. It is read before the call returns, or is recorded in a group, and lies in
- *  the host's memory, also on GPUs. Each rank gives a scalar of its own. */
+/** The same with the operator premul-sum: every contribution is multiplied by *scalar (one element
+ *  of `type`), then summed. The scalar is in host memory, also on GPUs, and is read before the
+ *  function returns, even in a group. Ranks may give different scalars. */
 CCS_API ccs_status ccs_run_premul(const struct ccs_module *m, const void *sendbuff, void *recvbuff,
 				  size_t count, ccs_dtype type, const void *scalar, int root,
 				  struct ccs_comm *comm, void *stream);
 
 /** The same with a factor for each element: element i of the rank's sendbuff is multiplied by
- *  factors[i], of `type`, and the products are summed. Each rank gives factors of its own, as
- *  many as its sendbuff has elements; in a group they must stay until its end. On GPUs they are
- *  the rank's GPU's memory, as sendbuff, and are read when the call's turn comes in the stream. */
+ *  factors[i], of type `type`, and the products are summed. Each rank gives as many factors as its
+ *  sendbuff has elements; ranks may differ in them. In a group they must stay until its end. On
+ *  GPUs they are in the rank's GPU memory, like sendbuff, and are read in stream order. */
 CCS_API ccs_status ccs_run_premul_vector(const struct ccs_module *m, const void *sendbuff,
 					 void *recvbuff, size_t count, ccs_dtype type,
 					 const void *factors, int root, struct ccs_comm *comm,
 					 void *stream);
 
 /*
- * An operator of the user's own, for ranks on the CPU: as tasks, processes, or by MPI.
+ * User-defined operators, for ranks on the CPU: tasks, processes, or MPI.
  *
- * result[i] = first[i] op second[i], for n elements. `result` overlaps neither operand, and the
- * operands must stay as they are. `type` is the call's. The operator must be associative, and
- * its function must not call ccs. Several threads call it at a time, each for other elements, all
- * with the same `context`: it must guard what it changes there.
+ * The function computes result[i] = first[i] op second[i] for n elements. `result` overlaps
+ * neither operand. The operands must not change. `type` is the call's. The operator must be
+ * associative. The function must not call ccs. Several threads call it at the same time, on
+ * different elements and with the same `context`, so it must lock its changes to that.
  */
 typedef void ccs_combine(void *result, const void *first, const void *second, size_t n,
 			 ccs_dtype type, void *context);
 struct ccs_user_op;
 
 /**
- * `bytes` is the size of an element, up to 4096; 0: that of the call's type. Elements of other
- * sizes lie at multiples of 8 bytes, or of the highest power of two that divides their size, if it
- * is less. `commutes` 0: operands come in the order of ranks, of which the contract's sums are:
- * rank 0's is the first of all. Only plans that combine in that order can be run so (of the
- * library chain_reduce towards rank 0 and fixed_order_allreduce, but no ring).
+ * `bytes` is the size of an element, up to 4096; 0: the size of the call's type. Elements of other
+ * sizes are aligned to 8 bytes, or to the largest power of two that divides their size, if that is
+ * less. With `commutes` 0, operands are combined in rank order, rank 0 first. Only a plan that
+ * combines in that order can then run (in the library: chain_reduce to rank 0, and
+ * fixed_order_allreduce; no ring does).
  */
 CCS_API ccs_status ccs_user_op_create(struct ccs_user_op **out, ccs_combine *combine, void *context,
 				      size_t bytes, int commutes);
-/** NULL is fine. CCS_EINVAL: a call is still under way with it, also one that a group has
- *  recorded; it stays. Calls hold it from any communicator, and any number at a time. */
+/** NULL is fine. CCS_EINVAL: a call with the operator is under way or recorded in a group; the
+ *  operator is then kept. Calls of any communicators may use one operator at the same time. */
 CCS_API ccs_status ccs_user_op_free(struct ccs_user_op *op);
-/** ccs_run() with an operator of the user's own: `count` counts its elements, and every rank gives
- *  one that has as large elements, and commutes, too, or not. CCS_EUNSUPPORTED: the ranks are on
- *  GPUs; it does not commute, and the plan does not combine in the order of ranks: the text names
- *  the line where. */
+/** ccs_run() with a user-defined operator. `count` counts the operator's elements. The operators of
+ *  all ranks agree in the size of elements and in `commutes`. CCS_EUNSUPPORTED: the ranks are on
+ *  GPUs; or the operator does not commute and the plan does not combine in rank order: the text
+ *  names the line where. */
 CCS_API ccs_status ccs_run_user_op(const struct ccs_module *m, const void *sendbuff, void *recvbuff,
 				   size_t count, ccs_dtype type, const struct ccs_user_op *op,
 				   int root, struct ccs_comm *comm, void *stream);
 
-/* How a call is run, as far as the engine need not choose: 0 everywhere leaves all to it. */
+/* How a call runs. A field of 0 leaves the choice to the engine. */
 struct ccs_run_options {
-	const void *scalar; /* premul-sum with that factor, in the place of `op`; NULL: `op` */
-	size_t tile;	   /* on the CPU: bytes of a chunk that go in one message, at most, from 512
-			       on. Memory may ask for less */
-	unsigned protocol; /* on GPUs of one host: CCS_RUN_... */
-	unsigned channels; /* ... and on so many channels at most; 0: as many as pay */
+	const void *scalar; /* premul-sum with that factor, in place of `op`; NULL: `op` */
+	size_t tile;	    /* on the CPU: most bytes of a chunk in one message, at least 512. Fewer
+			       if memory is short */
+	unsigned protocol;  /* on GPUs of one host: CCS_RUN_... */
+	unsigned channels;  /* on GPUs of one host: most channels; 0: as many as help */
 	const void *factors; /* premul-sum with these: see ccs_run_premul_vector; or NULL */
-	const struct ccs_user_op *user_op; /* in the place of `op`; or NULL */
-	/* Of a module with a buffer `by column`: rows of a block, which has `count` elements in
-	 * all of them, so rows must divide count; the buffer has as many, of its blocks side by side. Others on the same ranks are rows x columns elements in one piece.
-	 * 0 for other modules, and where count is 0. */
+	const struct ccs_user_op *user_op; /* in place of `op`; or NULL */
+	/* For a module with a buffer `by column`: the number of rows. A block has `count` elements
+	 * in all its rows together, so `rows` must divide `count`. The buffer has the same rows,
+	 * with its blocks next to each other. On the same ranks, a buffer that is not by column has
+	 * rows x columns elements in one piece. 0 for other modules, and if `count` is 0. */
 	size_t rows;
-	/* Of a module with a `sized` buffer: elements of each chunk of these buffers on this rank,
-	 * buffer by buffer; chunks lie one after another. So all_to_all has N numbers of what it
-	 * sends, then N of what it gets, as MPI_Alltoallv. Each rank gives its own, which are read
-	 * before the call returns. Before anything moves they are compared: what a rank
-	 * sends must be as long as what its receiver expects, else all fail with CCS_EINVAL, and the
-	 * text names both. `count` is that of the other buffers; 0 if there are none. Ranks that are
-	 * processes tell one another their sizes in each such call: so calls of several
-	 * communicators in one group come in the same order on all. (Processes on GPUs, too: the
-	 * call waits for all ranks' calls then, though not for what is in their streams. A captured
-	 * call's replays have its sizes.) NULL for other modules. */
+	/* For a module with a `sized` buffer: the number of elements of each chunk of these
+	 * buffers on this rank, buffer by buffer. Chunks follow one another. So all_to_all takes N
+	 * numbers for the blocks that it sends, then N for the blocks that it receives, as in
+	 * MPI_Alltoallv. They are read before the call returns, and may differ between ranks.
+	 * Before anything moves they are compared: a rank must send as much as its receiver
+	 * expects; else all ranks fail with CCS_EINVAL, and the text names both numbers. `count` is for
+	 * the other buffers; 0 if there are none. Processes exchange their sizes in each
+	 * such call, so calls of several communicators in one group must come in the same
+	 * order on all ranks. (Also processes on GPUs: the call then waits for the calls of
+	 * all ranks, but not for their streams. Replays of a captured call use its sizes.)
+	 * NULL for other modules. */
 	const size_t *sizes;
 };
 enum { CCS_RUN_SIMPLE = 1, CCS_RUN_LL = 2 };
 
-#define CCS_OPTIONS_TEXT 32 /* bytes of their longest text, with its NUL */
+#define CCS_OPTIONS_TEXT 32 /* bytes of their longest text, including its NUL */
 
-/** How, as tunings have it: "auto", a tile, such as "64K", or "ll", "simple/8". */
+/** The options as tunings write them: "auto", a tile such as "64K", or "ll", "simple/8". */
 CCS_API void ccs_run_options_text(const struct ccs_run_options *options, char *text, size_t size);
 
-/** ccs_run() with options; NULL: without. All ranks give the same, but for scalar, factors, the
- *  function of user_op, and sizes. */
+/** ccs_run() with options; NULL: none. All ranks give the same options, except for scalar, factors,
+ *  sizes and the function of user_op. */
 CCS_API ccs_status ccs_run_with(const struct ccs_module *m, const struct ccs_run_options *options,
 				const void *sendbuff, void *recvbuff, size_t count, ccs_dtype type,
 				ccs_redop op, int root, struct ccs_comm *comm, void *stream);
@@ -707,90 +710,90 @@ CCS_API ccs_status ccs_run_with(const struct ccs_module *m, const struct ccs_run
  *     ccs_tuning_load(&t, "host.tuning");
  *     ccs_run_tuned(t, "allreduce", send, recv, count, CCS_FLOAT32, CCS_SUM, 0, comm, NULL);
  *
- * `ccrun --tune` measures one and writes it, as a text that people can read and edit:
- * ccs-tuning(5). A size is the larger of a rank's send and receive buffers, in bytes. A tuning
- * has sections, one for a collective (a contract's name), a number of ranks and an engine
- * (ccs_comm_engine), numbered from 0; and these have rows, by ascending sizes.
+ * `ccrun --tune` measures a tuning and writes it as a text that can be read and edited:
+ * ccs-tuning(5). A size is the larger of a rank's send and receive buffers, in bytes. A tuning has
+ * sections, numbered from 0. A section is for one collective (a contract's name), one number of
+ * ranks and one engine (ccs_comm_engine), and has rows by ascending size.
  *
- * Nothing else is ever run: where there is no section, the call fails. A tuning that was loaded
- * does not change, and any threads may use it at a time.
+ * A call without a section fails: there is no default. A loaded tuning does not change, and any
+ * number of threads may use it.
  */
 struct ccs_tuning;
 
 struct ccs_tuning_section {
 	const char *collective, *engine;
 	int nranks;
-	const char *measured; /* how, in words; "": nothing is said */
+	const char *measured; /* how it was measured, as text; "": not stated */
 	int rows;
-	int first, last; /* of all numbers of ranks that the same lines are for, nranks among them;
-			  * not looked at by ccs_tuning_put */
+	int first, last; /* range of all numbers of ranks with the same lines, including nranks;
+			  * ccs_tuning_put ignores it */
 };
 
 struct ccs_tuning_row {
-	uint64_t most;	  /* the largest size that it is for; UINT64_MAX: all that are larger */
-	const char *file; /* of the module; not absolute: below the tuning's folder */
+	uint64_t most;	  /* largest size that the row is for; UINT64_MAX: no limit */
+	const char *file; /* of the module; a relative path starts at the tuning's folder */
 	struct ccs_run_options options;
-	double us; /* measured, of one call; negative: it was not */
-	/* The next best that was measured; NULL: there was none. */
+	double us; /* measured time of one call; negative: not measured */
+	/* The second best that was measured; NULL: none. */
 	const char *next_file;
 	struct ccs_run_options next_options;
 	double next_us;
-	const struct ccs_module *module; /* the tuning's own; NULL, where it was only read */
+	const struct ccs_module *module; /* owned by the tuning; NULL if the tuning was only read */
 };
 
-/** The name of the tuning that comes with ccs, with its modules: for processes and tasks, from 2 to
- *  16 ranks, as measured on another machine. A file of that name is "./default". */
+/** The name of the tuning that comes with ccs, with its modules: for processes and tasks, 2 to 16
+ *  ranks, measured on another machine. A file with this name is "./default". */
 #define CCS_TUNING_DEFAULT "default"
-/** Reads a tuning, and loads all its modules: each must implement its section's collective, and
- *  have plans for its ranks. CCS_EFILE, CCS_ENOPLAN: the text names the line. */
+/** Reads a tuning and loads all its modules. Each module must implement its section's collective
+ *  and have plans for its ranks. CCS_EFILE, CCS_ENOPLAN: the text names the line. */
 CCS_API ccs_status ccs_tuning_load(struct ccs_tuning **out, const char *path);
-/** The same without any module, to be looked at or changed. NULL: an empty one. */
+/** Reads a tuning without its modules, to inspect or change it. NULL: an empty tuning. */
 CCS_API ccs_status ccs_tuning_read(struct ccs_tuning **out, const char *path);
 CCS_API void ccs_tuning_free(struct ccs_tuning *t);
-/** Equal, where text and modules are. */
+/** Equal for tunings with equal text and modules. */
 CCS_API uint64_t ccs_tuning_digest(const struct ccs_tuning *t);
 
-/** CCS_EINVAL: it has no section, or row, of that number. */
+/** CCS_EINVAL: no section, or row, has that number. */
 CCS_API ccs_status ccs_tuning_section(const struct ccs_tuning *t, int section,
 				      struct ccs_tuning_section *out);
 CCS_API ccs_status ccs_tuning_row(const struct ccs_tuning *t, int section, int row,
 				  struct ccs_tuning_row *out);
-/** The section's number; -1: there is none, and ccs_error() says which there are. */
+/** The number of the section; -1: there is none, and ccs_error() lists the sections. */
 CCS_API int ccs_tuning_find(const struct ccs_tuning *t, const char *collective, int nranks,
 			    const char *engine);
-/** The row that a call of that size takes: the first whose `most` is not below it. */
+/** The row for a call of that size: the first with `most` not below it. */
 CCS_API int ccs_tuning_row_of(const struct ccs_tuning *t, int section, uint64_t size);
-/** Says what a call of that size takes, and why, in a line or two: the schedule and how it is
- *  run, its time and the next best's, and by which rule a size that was not measured goes. */
+/** Explains the choice for that size in a line or two: the schedule and its options, its time and
+ *  the second best's, and the rule for a size that was not measured. */
 CCS_API ccs_status ccs_tuning_explain(const struct ccs_tuning *t, int section, uint64_t size,
 				      char *text, size_t text_size);
 
-/** What a communicator's call takes. CCS_EINVAL: there is no section for it; count or type are
- *  wrong; the tuning was only read. O(sections + rows). */
+/** The row that a communicator's call uses. CCS_EINVAL: no section fits; count or type are wrong;
+ *  the tuning was only read. O(sections + rows). */
 CCS_API ccs_status ccs_tuning_choose(const struct ccs_tuning *t, const char *collective,
 				     const struct ccs_comm *comm, size_t count, ccs_dtype type,
 				     struct ccs_tuning_row *out);
-/** ccs_run() with the module and the options that the tuning has for the call. All ranks must
- *  choose alike: where their tunings differ in it, calls differ, and all fail with that. */
+/** ccs_run() with the module and options that the tuning has for the call. All ranks must choose
+ *  alike: if their tunings differ here, all fail because their calls differ. */
 CCS_API ccs_status ccs_run_tuned(const struct ccs_tuning *t, const char *collective,
 				 const void *sendbuff, void *recvbuff, size_t count, ccs_dtype type,
 				 ccs_redop op, int root, struct ccs_comm *comm, void *stream);
 
-/** Puts a section with its rows in the place of the one for the same collective, ranks and
- *  engine, or behind all others; every other line of the text stays as it is. Of the last row
- *  `most` is UINT64_MAX. Modules are not looked at. CCS_EINVAL: it would be no tuning. */
+/** Replaces the section for that collective, number of ranks and engine, with its rows, or appends
+ *  one. All other lines of the text stay. The last row has most = UINT64_MAX. Modules are not read.
+ *  CCS_EINVAL: the result would not be a tuning. */
 CCS_API ccs_status ccs_tuning_put(struct ccs_tuning *t, const struct ccs_tuning_section *section,
 				  const struct ccs_tuning_row *rows);
-/** Writes its text: the whole file, or nothing. CCS_ESYSTEM. */
+/** Writes the tuning: the whole file, or nothing. CCS_ESYSTEM. */
 CCS_API ccs_status ccs_tuning_save(const struct ccs_tuning *t, const char *path);
 
-/** Calls between start and end, of this thread, begin together at end, which
- *  returns when all are done, with the first error. Groups nest. */
+/** This thread's calls between start and end begin together at the end. ccs_group_end returns when
+ *  all are done, with the first failure. Groups nest. */
 CCS_API ccs_status ccs_group_start(void);
 CCS_API ccs_status ccs_group_end(void);
 
 /*
- * Point to point, and calls that go on while the caller works.
+ * Point-to-point messages, and calls that continue while the caller works.
  *
  *     ccs_group_start();
  *     ccs_send(mine, count, CCS_FLOAT32, (rank + 1) % n, comm, NULL);
@@ -802,32 +805,31 @@ CCS_API ccs_status ccs_group_end(void);
  */
 
 /**
- * Sends `count` elements to a rank, which calls ccs_recv with as many of the same type; and the
- * other way round. As with NCCL, messages of two ranks and a communicator match in the order of
- * their calls, each direction for itself; calls of one group go on together, in any order, so that
- * an exchange in a group cannot deadlock; outside a group a call returns when the message is
- * through, and waits for the peer until then: two ranks that both send first wait for each other,
- * until the timeout.
+ * ccs_send sends `count` elements to rank `peer`, which calls ccs_recv with the same count and
+ * type. As with NCCL, the messages from one rank to another match in the order of their calls,
+ * per communicator. The calls of a group progress together, in any order, so an exchange in a
+ * group cannot deadlock. Outside a group a call waits for its peer and returns when the message
+ * has been transferred: two ranks that both send first wait for each other, until the timeout.
  *
- * CCS_EINVAL, on both ranks: counts or types of the two sides differ; nothing is written then, and
- * the communicator goes on. CCS_EINVAL, here: the peer is no rank, or, outside a group, this one.
- * CCS_ETIMEOUT: nothing of the communicator's messages has moved for the timeout; the text names
- * rank and peer, and the communicator has failed, as it has when the peer's process ends
- * (CCS_EABORTED).
+ * CCS_EINVAL on both ranks: count or type differ between the two sides; nothing is written, and
+ * the communicator stays usable. CCS_EINVAL on this rank: `peer` is not a rank or, outside a group,
+ * is this rank. CCS_ETIMEOUT: no message of the communicator has progressed for the timeout; the
+ * text names rank and peer, and the communicator has failed. It has also failed when the peer's
+ * process ends (CCS_EABORTED).
  *
- * `stream` is NULL on the CPU. On GPUs it is as ccs_run's: a call returns when its peer has called,
- * too, and the message is in both streams; the buffers are of the ranks' GPUs.
+ * `stream` is NULL on the CPU. On GPUs it is as in ccs_run: a call returns when the peer has also
+ * called and the message is in both streams. The buffers are in the memory of the ranks' GPUs.
  *
- * GPUs of several processes: NCCL's own send and receive carry the messages, those of a group,
- * on any communicators, as one group of NCCL's. A call returns when its message is in the rank's
- * stream, whether the peer has called or not, but for a pair's first, which may wait for it. NCCL
- * does not compare: counts and types that differ, or a peer that never calls, leave the
- * stream waiting, or worse, without a word, and no timeout of ccs's counts there. What NCCL refuses
- * fails all of the group's calls with its text, and the communicators have failed. A message of no
- * elements is not sent.
+ * GPUs of several processes: NCCL's send and receive carry the messages. The messages of one
+ * group, on any communicators, become one group of NCCL's. A call returns when the message is in
+ * the rank's stream, whether or not the peer has called; only the first message of a pair may wait
+ * for the peer. NCCL does not compare: if counts or types differ, or the peer never calls, the
+ * stream waits without a message or worse, and ccs's timeout does not apply. If NCCL refuses a
+ * call, all calls of the group fail with NCCL's text, and the communicators have failed. A message
+ * without elements is not sent.
  *
- * Processes on the CPU read a message where it lies, as far as
- * ccs_comm_init_procs says; else it is copied in pieces, on its way.
+ * Between processes on the CPU the receiver reads a message in place, where ccs_comm_init_procs
+ * permits; otherwise the message is copied in pieces.
  */
 CCS_API ccs_status ccs_send(const void *sendbuff, size_t count, ccs_dtype type, int peer,
 			    struct ccs_comm *comm, void *stream);
@@ -837,69 +839,70 @@ CCS_API ccs_status ccs_recv(void *recvbuff, size_t count, ccs_dtype type, int pe
 #define CCS_ANY_SOURCE (-1)
 
 /**
- * The same with a tag (0 or more; ccs_send and ccs_recv have 0), and from any rank, for ranks that
- * are tasks, or processes of a host, on the CPU. A receive takes a message that has its tag, from its
- * peer, or, with CCS_ANY_SOURCE, from whichever rank's comes first. Messages of two ranks with one tag
- * match in the order of their calls; of several receives that fit the first called has it.
- * `source`, if it is not NULL, tells who sent, when the receive is over, and must stay until then.
+ * The same with a tag (0 or more; ccs_send and ccs_recv use 0), and from any rank. For ranks that
+ * are tasks, or processes of a host, on the CPU. A receive takes a message with its tag from its
+ * peer or, with CCS_ANY_SOURCE, from the rank that sends one first. Messages of two ranks with the
+ * same tag match in the order of their calls. If several receives fit a message, the receive that
+ * was called first gets it. When the receive is over, *source is the sender's rank; `source` may be
+ * NULL, and must stay valid until then.
  *
- * A message that a peer has sent before the one that a receive waits for is kept, in memory of the
- * communicator's: its sender's call returns then, and if it differs from what is received later the
- * receiver alone is told. A rank keeps 256 MiB at most; what is more waits with its sender, and a
- * time-out says so.
+ * A message that arrives before its receive is called, while the receiver waits for a later one,
+ * is kept in memory of the communicator. The sender's call returns then. If the receive differs
+ * later in count or type, only the receiver fails. A rank keeps at most 256 MiB; further messages
+ * wait at their senders, and a timeout's text says so.
  *
- * CCS_EUNSUPPORTED: the tag is not 0, or the peer CCS_ANY_SOURCE, and the ranks are on GPUs, or
- * processes of MPI's. All else is as with ccs_send.
+ * CCS_EUNSUPPORTED: the tag is not 0, or the peer is CCS_ANY_SOURCE, and the ranks are on GPUs or
+ * use MPI. Everything else is as in ccs_send.
  */
 CCS_API ccs_status ccs_send_tagged(const void *sendbuff, size_t count, ccs_dtype type, int peer,
 				   int tag, struct ccs_comm *comm, void *stream);
 CCS_API ccs_status ccs_recv_tagged(void *recvbuff, size_t count, ccs_dtype type, int peer, int tag,
 				   int *source, struct ccs_comm *comm, void *stream);
 
-/* The end of a group that nobody waits for yet. One thread at a time uses it. */
+/* A group that is under way. One thread at a time uses a request. */
 struct ccs_request;
 
 /**
- * Ends the group, as ccs_group_end does, but returns when its calls have begun: runs of modules,
+ * Ends the group like ccs_group_end, but returns as soon as its calls have begun: runs of modules,
  * sends and receives, on any communicators. Their buffers are in use until the request has
- * finished. Of a call with `sizes` it waits until all ranks' processes have told theirs.
- * CCS_EINVAL: it is inside another group, which then fails; or the group has a call in which all
- * ranks meet (ccs_barrier, ccs_comm_split and its like), as these have no request: a split makes a
- * communicator that must be there when the call returns, and a barrier that nobody waits for is a
- * schedule's. *request is NULL on a failure, and nothing has begun.
+ * finished. A call with `sizes` first waits until all processes have given theirs. CCS_EINVAL: this
+ * group is inside another one, which then fails; or the group contains a call in which all ranks
+ * meet (ccs_barrier, ccs_comm_split and similar). A split must return a communicator, so it cannot
+ * continue afterwards; for a barrier, run a schedule. On failure *request is NULL and nothing has
+ * begun.
  *
- * The calls go on while the caller works, by up to two threads of each communicator, which the
- * first request makes, or the first group with both runs and messages; the timeout counts for
- * them, too. Where processes reach one another by MPI there are no threads, as MPI is called by
- * one at a time: its requests move in ccs_test and ccs_wait, and in other calls of the
- * communicator. On GPUs a request has finished when its calls would have returned.
+ * The calls progress while the caller works, on up to two threads per communicator. The first
+ * request creates them, or the first group with both runs and messages. The timeout applies. If
+ * processes use MPI there are no threads, because one thread at a time may call MPI: requests
+ * progress in ccs_test and ccs_wait, and in other calls of the communicator. On GPUs a request has
+ * finished when its calls would have returned.
  */
 CCS_API ccs_status ccs_group_submit(struct ccs_request **request);
-/** *done: whether all its calls are over; then it has finished, and the status is theirs, as that
- *  of ccs_group_end. Does not wait. CCS_EINVAL: it had finished before, as was told by ccs_test or
- *  ccs_wait. */
+/** Does not block. *done: whether all calls are over. The request has then finished, and the
+ *  status is that of the calls, as in ccs_group_end. CCS_EINVAL: ccs_test or ccs_wait has already
+ *  reported the end. */
 CCS_API ccs_status ccs_test(struct ccs_request *request, int *done);
-/** Waits until it has finished. CCS_EINVAL, as above. */
+/** Waits until the request has finished. CCS_EINVAL: as in ccs_test. */
 CCS_API ccs_status ccs_wait(struct ccs_request *request);
-/** Waits for `n` requests, also if one fails; the status is the first failure, in their order.
- *  CCS_EINVAL: one of them had finished, or is NULL; then for none. */
+/** Waits for all `n` requests, even if one fails, and returns the first failure in their order.
+ *  CCS_EINVAL: a request had finished, or is NULL; then it waits for none. */
 CCS_API ccs_status ccs_wait_all(struct ccs_request *const *requests, int n);
-/** Waits until it has finished, if it has not. NULL is fine. So does ccs_comm_free, for the
- *  requests of the handle, which then are as finished as any. */
+/** Frees a request; waits first, if it has not finished. NULL is fine. ccs_comm_free also waits
+ *  for the requests of its handle, and they then count as finished. */
 CCS_API void ccs_request_free(struct ccs_request *request);
 
-/** NVIDIA's driver, and NCCL, as this library has found them, for programs that link neither:
- *  handles for dlsym(), which stay open. CCS_EUNSUPPORTED: there is none, and the text says
- *  what to install. */
+/** NVIDIA's driver, and NCCL, as this library has found them, for programs that link neither. The
+ *  handles are for dlsym() and stay open. CCS_EUNSUPPORTED: not found; the text says what to
+ *  install. */
 CCS_API ccs_status ccs_cuda_library(void **library);
 CCS_API ccs_status ccs_nccl_library(void **library);
-/** The plug-in for MPI, libccs_mpi.so, which is built where there is an MPI: beside libccs.so, or
- *  $CCS_MPI_PLUGIN. Its table of functions is `ccs_mpi_calls` (runtime/mpi/calls.h).
- *  CCS_EUNSUPPORTED: there is none, or it was built with another version of ccs. */
+/** The plug-in for MPI, libccs_mpi.so: in the folder of libccs.so, or $CCS_MPI_PLUGIN. It is built
+ *  only where MPI is installed. Its table of functions is `ccs_mpi_calls` (runtime/mpi/calls.h).
+ *  CCS_EUNSUPPORTED: not found, or built for another version of ccs. */
 CCS_API ccs_status ccs_mpi_library(void **library);
 
-/* Called by the typed functions that ccc generates; `module` is ccs_module_v1.
- * The module is opened once a process and module. */
+/* Called by the typed functions that ccc generates; `module` is ccs_module_v1. The module is
+ * opened once per process. */
 CCS_API ccs_status ccs_call(const void *module, const void *sendbuff, void *recvbuff, size_t count,
 			    ccs_dtype type, ccs_redop op, int root, struct ccs_comm *comm,
 			    void *stream);

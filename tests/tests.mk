@@ -171,6 +171,9 @@ SUITES_check := \
 	"tests/check/golden_test.sh $(BUILD)" \
 	"tests/check/cli_test.sh $(BUILD)" \
 	"tests/check/table_test.sh $(BUILD)" \
+	"10 tests/explain/pictures_test.sh $(BUILD)" \
+	"10 tests/explain/schema_test.py $(BUILD)" \
+	"90 tests/explain/page_test.py $(BUILD)" \
 	"20 tests/check/limits_test.sh $(BUILD)" \
 	"$(T)/check/oracle_test random 10000 1" \
 	"15 $(T)/check/oracle_test small 1" \

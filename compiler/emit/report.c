@@ -226,7 +226,7 @@ static const char *count_bits_text(struct arena *arena, const struct finding *v,
 		why = why ? why : v[i].bits_why;
 	}
 	if (!any && unknown)
-		return "for every count: not looked at (--stream)";
+		return "for every count: not checked (--stream)";
 	return any ? arena_printf(arena, "not for every count (%s)", why) : "for every count";
 }
 
@@ -245,7 +245,7 @@ static void print_proved(struct ctx *c, const struct decl *schedule, const struc
 	const char *name = schedule->contract_name.name;
 
 	if (!every) {
-		fprintf(out, "  computes        %s, proved for every N asked\n", name);
+		fprintf(out, "  computes        %s, proved for every N checked\n", name);
 		return;
 	}
 	if (every->proved) {
@@ -264,7 +264,7 @@ static void print_proved(struct ctx *c, const struct decl *schedule, const struc
 static void print_slots(const struct finding *m, FILE *out)
 {
 	if (m->min_slots == 0) {
-		fprintf(out, "  deadlock-free   yes, with any number of slots, 0 too\n");
+		fprintf(out, "  deadlock-free   yes, even with unbuffered sends (0 slots)\n");
 		return;
 	}
 	fprintf(out, "  deadlock-free   yes, with %" PRId64 " slot%s or more", m->min_slots,
@@ -272,7 +272,8 @@ static void print_slots(const struct finding *m, FILE *out)
 	if (m->fewer.one_less)
 		fprintf(out, "; with %" PRId64 ", %s", m->min_slots - 1, m->fewer.one_less);
 	if (m->fewer.none)
-		fprintf(out, "; with NCCL's or MPI's long messages, which are not buffered, %s",
+		fprintf(out,
+			"; with unbuffered sends (0 slots, as for long messages in NCCL and MPI), %s",
 			m->fewer.none);
 	putc('\n', out);
 }
@@ -327,8 +328,8 @@ static void print_streamed(struct ctx *c, const struct decl *schedule, const str
 
 	print_slots(most_slots(v, n), out);
 	if (why) {
-		fprintf(out, "  computes        not looked at: %s\n", why);
-		fprintf(out, "  races           not looked at\n");
+		fprintf(out, "  computes        not checked: %s\n", why);
+		fprintf(out, "  races           not checked\n");
 	} else {
 		print_proved(c, schedule, v, n, every, out);
 		fprintf(out, "  races           none\n");

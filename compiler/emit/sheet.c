@@ -332,15 +332,17 @@ static bool print_json(const struct sheet *t, FILE *out)
 	return !failed;
 }
 
-bool sheet_print(struct sheet *t, enum sheet_format format, FILE *out)
+bool sheet_print(struct sheet *t, enum print_format format, FILE *out)
 {
 	if (t->nrows)
 		qsort(t->rows, t->nrows, sizeof(*t->rows), compare_rows);
 	switch (format) {
-	case SHEET_JSON: return print_json(t, out);
-	case SHEET_CSV: print_csv(t, out); break;
-	case SHEET_TEXT:
-	case SHEET_NFORMATS: print_text(t, out); break;
+	case FORMAT_JSON: return print_json(t, out);
+	case FORMAT_CSV: print_csv(t, out); break;
+	case FORMAT_TEXT:
+	case FORMAT_SVG:
+	case FORMAT_HTML:
+	case NFORMATS: print_text(t, out); break;
 	}
 	return true;
 }

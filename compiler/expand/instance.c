@@ -118,6 +118,18 @@ static bool bind_all(struct cursor *v, const struct binding *params, const struc
 	return true;
 }
 
+static void keep_topology(struct cursor *v, const struct decl *t)
+{
+	struct program *p = v->program;
+
+	for (const struct binding *b = t->params; b; b = b->next)
+		p->ntopology++;
+	p->topology = ARENA_ARRAY(p->arena, int64_t, p->ntopology);
+	uint32_t i = 0;
+	for (const struct binding *b = t->params; b; b = b->next)
+		p->topology[i++] = number_of(v, b->sym)->value;
+}
+
 /* ccs(5) 7, E0306: a contract's root is a rank. */
 static bool root_is_rank(struct cursor *v)
 {
@@ -419,6 +431,8 @@ enum instance_state instance_make(struct cursor *v, bool quiet_where)
 		return state;
 	if (t && !bind_all(v, t->params, s->topology_args, NULL))
 		return INSTANCE_WRONG;
+	if (t)
+		keep_topology(v, t);
 	state = t ? where(v, t, "topology", s->topology_name.span, quiet_where) : INSTANCE_OK;
 	if (state != INSTANCE_OK)
 		return state;

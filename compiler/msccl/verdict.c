@@ -38,7 +38,7 @@ static void print_depth(struct ctx *c, const struct msccl_verdict *v, const stru
 	if (!d->hangs)
 		fprintf(out, "finishes at every size\n");
 	else
-		fprintf(out, "hangs %s; there %u block%s wait%s for ever\n",
+		fprintf(out, "hangs %s; there %u block%s wait%s forever\n",
 			sizes_text(c->scratch, d->hangs, most), d->blocked, plural(d->blocked),
 			d->blocked == 1 ? "s" : "");
 }
@@ -52,10 +52,10 @@ static void print_slots(struct ctx *c, const struct msccl_verdict *v, FILE *out)
 	if (!v->has_slots)
 		fprintf(out, "not decided\n");
 	else if (s->chunk < 0)
-		fprintf(out, "no, with any number of slots: %u blocks wait for ever\n",
+		fprintf(out, "no, with any number of slots: %u blocks wait forever\n",
 			s->depths[0].blocked);
 	else if (s->chunk == 0)
-		fprintf(out, "yes, with any number of slots, 0 too, at every size\n");
+		fprintf(out, "yes, even with unbuffered sends (0 slots), at every size\n");
 	else if (one)
 		fprintf(out, "%s; least: %s at every size\n", s->finishes ? "yes" : "no",
 			slots_text(c->scratch, s->chunk));

@@ -66,7 +66,7 @@ class Options:
         places: Sequence[Optional[Place]],
     ) -> None:
         """Each rank's, of the call's type, as `named` says where they do not, where the rank is.
-        Their lengths are not looked at."""
+        Their lengths are not checked."""
         if all(one is None for one in given):
             return
         if op != "sum" or self.scalar is not None:

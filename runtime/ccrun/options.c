@@ -332,11 +332,9 @@ static int unknown(const char *name)
 		const char *option, *instead;
 	} others[] = {
 		{ "--np", "the number of ranks is -n RANKS" },
-		{ "--nranks", "the number of ranks is -n RANKS" },
 		{ "-p", "the number of ranks is -n RANKS" },
 		{ "-g", "the number of ranks is -n RANKS, and --device cuda spreads them over the "
 			"GPUs" },
-		{ "--root", "the root is -r RANK" },
 		{ "-t", "a number of threads is --threads N, and one of ranks -n RANKS" },
 	};
 	size_t n = strcspn(name, "="), k = 0, many;

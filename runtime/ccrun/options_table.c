@@ -82,82 +82,83 @@ static const char *transport_word(int i)
 /* ---- the table -------------------------------------------------------------------------------- */
 
 static const struct spec specs[] = {
-	{ "-n", 'n', "RANKS", NULL, false,
-	  "number of ranks; where each has a process, that of the processes" },
+	{ "-n", 'n', "RANKS", NULL, false, "number of ranks, or of processes" },
+	{ "--nranks", 'n', "RANKS", NULL, false, "the same as -n" },
 	{ "-b", 'b', "SIZE", NULL, false,
-	  "least size in bytes (8); K, M and G are powers of 1024" },
+	  "smallest size in bytes (8); K, M and G are powers of 1024" },
 	{ "-e", 'e', "SIZE", NULL, false, "largest size (8M)" },
-	{ "-f", 'f', "FACTOR", NULL, false, "next size is this many times as large (4)" },
-	{ "-i", 'i', "SIZE", NULL, false, "next size is larger by this, instead of -f" },
-	{ "-d", 'd', "TYPE", option_type_word, true, "several with commas, or all (float32):" },
-	{ "-o", 'o', "OP", option_op_word, true, "several with commas, or all (sum):" },
+	{ "-f", 'f', "FACTOR", NULL, false, "factor from one size to the next (4)" },
+	{ "-i", 'i', "SIZE", NULL, false, "step from one size to the next, instead of -f" },
+	{ "-d", 'd', "TYPE", option_type_word, true,
+	  "element types, separated by commas, or all (float32):" },
+	{ "-o", 'o', "OP", option_op_word, true, "operators, separated by commas, or all (sum):" },
 	{ "-r", 'r', "ROOT", root_word, false, "a rank, or all (0)" },
+	{ "--root", 'r', "ROOT", root_word, false, "the same as -r" },
 	{ "--rows", LONG_ROWS, "N", NULL, false,
-	  "of a module with a buffer `by column`: rows of its matrices; counts are\n"
-	  "multiples of it" },
+	  "for a module with a buffer `by column`: rows of its matrices; counts are\n"
+	  "multiples of N" },
 	{ "--sizes", LONG_SIZES, "EXPR", NULL, false,
-	  "of a module with a `sized` buffer: elements of chunk number `index` of rank\n"
-	  "`rank`, of those that it begins with, as with --fill (made up by size)" },
-	{ "-w", 'w', "N", NULL, false, "runs before the timed ones (2)" },
-	{ "--iters", LONG_ITERS, "N", NULL, false,
-	  "timed runs, of which the mean is printed (20)" },
+	  "for a module with a `sized` buffer: elements of each input chunk, an\n"
+	  "expression as in --fill; `index` is the chunk (default: chosen by size)" },
+	{ "-w", 'w', "N", NULL, false, "warm-up runs before the timed ones (2)" },
+	{ "--iters", LONG_ITERS, "N", NULL, false, "timed runs; their mean is printed (20)" },
 	{ "--repeats", LONG_REPEATS, "N", NULL, false,
-	  "such means, of which the median is printed (1; 5 on GPUs, and with\n--against)" },
+	  "number of such means; their median is printed (1; 5 on GPUs, and with\n"
+	  "--against)" },
 	{ "-G", 'G', "N", NULL, false,
-	  "on GPUs: the timed runs are captured into a graph, which is launched\n"
-	  "N times; 0: no graph (0)" },
+	  "on GPUs: capture the timed runs into a graph and launch it N times;\n"
+	  "0: no graph (0)" },
 	{ "--cudagraph", 'G', "N", NULL, false, NULL },
 	{ "-c", 'c', "0|1", bit_word, false, "check the results (1)" },
 	{ "--fill", LONG_FILL, "EXPR", NULL, false,
-	  "element number `index` of rank `rank` begins with this, a whole number: an\n"
-	  "expression of the language, of rank, index, N (ranks) and count" },
+	  "the input: an integer expression of the language, of rank, index (the\n"
+	  "number of the element), N (ranks) and count" },
 	{ "--show", LONG_SHOW, NULL, NULL, false,
-	  "prints what the ranks begin and end with, and no times: of two elements for\n"
-	  "each rank, or of -b and -e; without --fill of 10 * rank + index" },
+	  "print the input and the result of each rank instead of times; without\n"
+	  "-b and -e two elements per rank, without --fill 10 * rank + index" },
 	{ "--threads", LONG_THREADS, "N", NULL, false,
-	  "threads that run the ranks (one a core, at most RANKS)" },
+	  "threads that run the ranks (one per core, at most RANKS)" },
 	{ "--timeout", LONG_TIMEOUT, "S", NULL, false,
-	  "seconds without progress after which it gives up (30); 0: never" },
+	  "give up after S seconds without progress (30); 0: never" },
 	{ "--device", LONG_DEVICE, "WHERE", device_word, false,
-	  "where the ranks live: cpu (the default); cuda: on all GPUs, in blocks;\n"
-	  "cuda:1, or cuda:0,1,4: on these" },
+	  "where the ranks run: cpu (the default); cuda: on all GPUs, in blocks;\n"
+	  "cuda:1, or cuda:0,1,4: on these GPUs" },
 	{ "--against", LONG_AGAINST, "WHAT", baseline_word, false,
-	  "nccl (on GPUs), or mpi (on the CPU, started by mpirun): this library\n"
-	  "beside the module, in turn; what keeps it from running is said, and\n"
-	  "ends with 4" },
+	  "also measure nccl (on GPUs) or mpi (on the CPU, started by mpirun), in\n"
+	  "turn with the module; if it cannot run, say why and exit with 4" },
 	{ "--copy-rate", LONG_COPY_RATE, NULL, NULL, false,
-	  "on GPUs: the messages' bytes a second, as part of a plain copy's" },
+	  "on GPUs: print the rate of the messages in percent of a copy's" },
 	{ "-v", 'v', NULL, NULL, false,
-	  "on GPUs: behind each row, how its runs were cut: protocol, channels, blocks,\n"
-	  "and tiles of a chunk; behind all rows, what the communicator then tells of\n"
-	  "itself: of processes, by which ways long messages were quickest" },
+	  "on GPUs: after each row, print how its runs were cut: protocol, channels,\n"
+	  "blocks and tiles; after all rows, print where the ranks run and, for\n"
+	  "processes, the fastest way for long messages" },
 	{ "--procs", LONG_PROCS, NULL, NULL, false,
-	  "on the CPU: starts a process for each rank, instead of a task in this one" },
+	  "on the CPU: start one process per rank, instead of tasks in this process" },
 	{ "--transport", LONG_TRANSPORT, "HOW", transport_word, false,
 	  "between processes on the CPU: shm, shared memory of one host (the\n"
-	  "default); mpi, by MPI, also between hosts, started by mpirun; or local:\n"
-	  "one process, though a launcher may have started several" },
+	  "default); mpi, MPI's messages, also between hosts, started by mpirun;\n"
+	  "or local: one process, even if a launcher has started several" },
 	{ "--trace", LONG_TRACE, "FILE", NULL, false,
-	  "on the CPU: writes into FILE, for Perfetto (ui.perfetto.dev), what each worker\n"
-	  "of each rank did in a call of each size, and when; also of a run that is stuck" },
+	  "on the CPU: write to FILE, for Perfetto (ui.perfetto.dev), what each worker\n"
+	  "of each rank did in a call of each size, and when; also of a stuck run" },
 	{ "--tune", LONG_TUNE, "FILE", NULL, false,
-	  "writes into FILE, a tuning, which module is the best for each size, and\n"
-	  "how it is run: measures all of them, of one contract, in turn; what FILE\n"
-	  "has for other collectives, ranks and engines stays" },
-	{ "--table", LONG_TABLE, "FILE", NULL, false, "runs what this tuning has for each size" },
+	  "measure all modules, which implement one contract, and write the fastest\n"
+	  "for each size, with its options, to the tuning FILE; sections of FILE for\n"
+	  "other collectives, ranks and engines stay" },
+	{ "--table", LONG_TABLE, "FILE", NULL, false, "run this tuning's choice for each size" },
 	{ "--explain-choice", LONG_EXPLAIN, "FILE", NULL, false,
-	  "runs nothing: prints what this tuning has for each size, and why; for\n"
-	  "those of -b, -e and -f, and the ranks of -n, where these are given" },
+	  "run nothing: print this tuning's choice for each size, with the reason;\n"
+	  "-b, -e, -f and -n select sizes and ranks" },
 	{ "--verify", LONG_VERIFY, NULL, NULL, false,
-	  "runs nothing: proves the modules' plans again, from their bytes" },
+	  "run nothing: prove the modules' plans again, from their bytes" },
 	{ "--json", LONG_JSON, NULL, NULL, false,
-	  "the table for programs, on stdout; the one for people goes to stderr" },
+	  "print the table as JSON on stdout, and the readable one on stderr" },
 	{ "--csv", LONG_CSV, NULL, NULL, false, "the same as comma-separated values" },
 	{ "--options", LONG_OPTIONS, NULL, NULL, false,
-	  "these options for programs, such as a shell's completion" },
-	{ "--help", 'h', NULL, NULL, false, "this text" },
+	  "print these options for programs, such as a shell's completion" },
+	{ "--help", 'h', NULL, NULL, false, "print this text" },
 	{ "-h", 'h', NULL, NULL, false, NULL },
-	{ "--version", LONG_VERSION, NULL, NULL, false, "the version" },
+	{ "--version", LONG_VERSION, NULL, NULL, false, "print the version" },
 };
 enum { NSPECS = sizeof(specs) / sizeof(*specs) };
 
@@ -176,15 +177,15 @@ static const char usage_lines[] =
 	"       ccrun -n RANKS [options] --table FILE [COLLECTIVE]\n"
 	"       ccrun --explain-choice FILE [COLLECTIVE]\n"
 	"       ccrun --verify MODULE.so...\n"
-	"Runs a compiled schedule on RANKS ranks here, checks every element of every\n"
-	"result, and prints a table of times by size.\n"
+	"Runs a compiled schedule on RANKS ranks of this machine, checks every element\n"
+	"of every result, and prints a table of times by size.\n"
 	"\n";
 
 static const char closing_lines[] =
 	"\n"
 	"Size is that of nccl-tests: the larger of a rank's send and receive buffers.\n"
-	"Exit status: 0 all right; 2 usage, or a file that is no right module; 3 wrong elements,\n"
-	"or no progress; 4 this machine or build lacks something; 70 a bug of ours.\n";
+	"Exit status: 0 success; 2 bad usage, or a wrong file; 3 wrong elements, or no progress;\n"
+	"4 this machine or build lacks something; 70 a bug in ccs.\n";
 
 enum { COLUMN = 18 };
 

@@ -197,9 +197,9 @@ for how in "" --procs; do
 done
 mistake '-np: the number of ranks is -n RANKS' -np 4 "$ring"
 mistake '--np: the number of ranks is -n RANKS' --np 4 "$ring"
-mistake '--nranks: the number of ranks is -n RANKS' --nranks=4 "$ring"
+mistake "-n: 'x' is no number of ranks" --nranks=x "$ring"
 mistake "'4' is no module; the number of ranks is -n RANKS" 4 "$ring"
-mistake '--root: the root is -r RANK' --root=2 "$ring"
+mistake "-r: 'x' is no rank" -n 4 --root=x "$ring"
 mistake "ccrun has no commands; what is 'run'?" run -n 4 "$ring"
 mistake "one module at a time; what is '.*ring_allreduce.so'" -n 4 "$ring" "$ring"
 mistake "ccrun runs one number of ranks at a time; what is '2..4'" -n 2..4 "$ring"

@@ -80,11 +80,28 @@ called "compile $ring -o $tmp/x.so" "unknown command 'compile': ccc FILE.ccs -o 
 called "help" "unknown command 'help': ccc --help"
 called "$ring check" "'check' is a command, which comes first"
 called "check explain $ring" "'explain' is a command: one at a time"
-called "check $ring --nranks 8" "unknown option '--nranks': numbers of ranks are -n LIST"
-called "check $ring --nranks=8" "unknown option '--nranks': numbers of ranks are -n LIST"
+for how in "-n 3,5" "--nranks 3,5" "--nranks=3,5"; do
+	status "ccc check $how" 0 "$ccc" check $ring $how
+	says "... is for these" "$tmp/out" "N = 3, 5"
+done
+rooted=schedules/binomial_broadcast.ccs
+status "-D R=2" 0 "$ccc" $rooted -n 4 -D R=2 --emit=json
+cp "$tmp/out" "$tmp/by-name"
+for how in "--root 2" "--root=2" "-D R=1 --root 2" "--root 1 -D R=2"; do
+	status "$how" 0 "$ccc" $rooted -n 4 $how --emit=json
+	holds "... is the same" cmp "$tmp/by-name" "$tmp/out"
+done
+status "--root without one" 2 "$ccc" check $ring --root 2
+says "... is said" "$tmp/err" "^ccc: error: --root: no schedule of the file has a parameter for its root \[E0702\]"
+status "--root of a table without one" 2 "$ccc" table $ring -n 4 --root 2
+says "... is said" "$tmp/err" "^ccc: --root: no schedule of the files has a parameter for its root"
+status "--root of a table" 0 "$ccc" table $ring $rooted -n 4 --root 2
+status "--root that is no rank" 1 "$ccc" check $rooted -n 4 --root 4
+says "... is at its place" "$tmp/err" "$rooted:5:39: error: the root is 4, and ranks are 0 to 3"
+status "--root x" 2 "$ccc" check $rooted --root x
+says "... is said" "$tmp/err" "^ccc: --root takes a rank from 0 to 65535, not 'x'"
 called "check $ring -np 8" "unknown option '-np': numbers of ranks are -n LIST"
-called "check $ring --root 2" "unknown option '--root': the root is a parameter of the schedule: -D R=2"
-called "check $ring -r 2" "unknown option '-r': the root is a parameter of the schedule: -D R=2"
+called "check $ring -r 2" "unknown option '-r': the root is a parameter of the schedule: -D R=2, or --root 2"
 called "check $ring -k" "unknown option '-k'\$"
 called "check $ring $ring" "more than one schedule file is given"
 cp $ring "$tmp/run"
@@ -108,11 +125,11 @@ schedule both
 EOF
 status "both ranks send first" 0 "$ccc" check "$tmp/both.ccs" -w -n 2
 says "... is right with slots; where none are, it is named" "$tmp/out" \
-	"^  deadlock-free   yes, with 1 slot or more; with NCCL's or MPI's long messages, which are not buffered, every rank waits to send \\(line 6\\)\$"
+	"^  deadlock-free   yes, with 1 slot or more; with unbuffered sends \\(0 slots, as for long messages in NCCL and MPI\\), every rank waits to send \\(line 6\\)\$"
 for how in "" --stream --no-symmetry; do
 	# shellcheck disable=SC2086
 	status "where 20 slots are needed ($how)" 0 "$ccc" check -n 2 --slots 20 $how tests/check/good/many_messages_in_a_step.ccs
-	says "... one less is looked at, too" "$tmp/out" "20 slots or more; with 19, every rank waits to send \(line 7\); with NCCL's .*, every rank waits to send \(line 7\)\$"
+	says "... one less is looked at, too" "$tmp/out" "20 slots or more; with 19, every rank waits to send \(line 7\); with unbuffered sends .*, every rank waits to send \(line 7\)\$"
 done
 for none in 0 nccl mpi; do
 	status "... --slots $none" 1 "$ccc" check "$tmp/both.ccs" -w -n 2 --slots $none
@@ -254,7 +271,7 @@ says "... are counted" "$tmp/err" '12 more final chunks are wrong'
 # ---- the report --------------------------------------------------------------------
 "$ccc" check $ring >"$tmp/report" 2>/dev/null
 says "report: title" "$tmp/report" '^ring_allreduce: allreduce, N = 2\.\.16$'
-says "report: deadlock-free" "$tmp/report" 'deadlock-free +yes, with any number of slots'
+says "report: deadlock-free" "$tmp/report" 'deadlock-free +yes, even with unbuffered sends'
 says "report: computes" "$tmp/report" 'computes +allreduce, proved for every N >= 2'
 says "report: same bits" "$tmp/report" \
 	'same bits +on every rank; not for every count \(chunk 0 begins with rank 1, chunk 1 with rank 2\)$'
@@ -300,11 +317,11 @@ says "... arrays follow ranks" "$tmp/json" '"ranks":\[4,8\],"min_slots":\[0,0\],
 says "--stream as JSON" "$tmp/json" \
 	'"min_slots":\[0,0\],"proved":\[true,true\],"same_bits":.*"steps":\[6,14\],.*"sent_bound":\[1.5,1.75\],"messages":\[24,112\]\}$'
 status "--stream" 0 "$ccc" check $ring -n 4 --stream
-says "... proves" "$tmp/out" 'computes +allreduce, proved for every N asked'
+says "... proves" "$tmp/out" 'computes +allreduce, proved for every N checked'
 says "... and has no races" "$tmp/out" 'races +none'
 status "--stream of what has no data" 0 "$ccc" check schedules/dissemination_barrier.ccs -n 4 --stream
-says "... says what it has not looked at" "$tmp/out" 'computes +not looked at: the contract asks for an order'
-says "... races neither" "$tmp/out" 'races +not looked at$'
+says "... says what it has not looked at" "$tmp/out" 'computes +not checked: the contract asks for an order'
+says "... races neither" "$tmp/out" 'races +not checked$'
 status "--stream of what it cannot do" 1 "$ccc" check schedules/bidirectional_ring_allreduce.ccs --stream
 says "... says so" "$tmp/err" 'par, which --stream cannot check.*\[E0501\]'
 status "--stream of wrong values" 1 "$ccc" check schedules/broken/missing_round.ccs -n 4 --stream

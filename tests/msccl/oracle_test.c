@@ -4,7 +4,7 @@
  *   oracle_test COUNT SEED     random algorithms, most of them with 0-3 changes
  *
  * Each is printed as XML, in one of many spellings, and goes through the whole compiler: which
- * codes it gets, the least slots for both extremes of sizes, how many blocks wait for ever and at
+ * codes it gets, the least slots for both extremes of sizes, how many blocks wait forever and at
  * which sizes it hangs must be what the referee finds by running it. What is right is also lowered,
  * written and read back, which proves it again.
  */

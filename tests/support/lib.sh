@@ -90,13 +90,6 @@ every() {
 	done
 }
 
-# The walks of CONTRIBUTING.md, each a ```diff behind a heading: walk_WORD.diff in a folder, by
-# the heading's last word.
-walks() {
-	awk -v dir="$1" '/^## /{ what = $NF } /^```diff/ { file = dir "/walk_" what ".diff"; next }
-		/^```/ { file = "" } file != "" { print >file }' CONTRIBUTING.md
-}
-
 # Nothing that the caller was started by, or has set, counts; but run.sh's settings, and .ci/run's.
 bare_environment() {
 	for v in $(env | sed -nE 's/^((OMPI|PMI|PMIX|SLURM|MPI|NCCL|FAKE|CCS)_[A-Za-z0-9_]*)=.*/\1/p') \

@@ -14,7 +14,7 @@ enum mx_unmet { MX_MEET, MX_TOO_MANY_SENDS = 1, MX_TOO_MANY_RECEIVES = 2, MX_UNE
 bool mx_is_unsound(const struct mx_file *f);
 /** Whether all messages' ends meet, at every size. */
 int mx_unmet(const struct mx_file *f);
-/** How many blocks wait for ever, with so many chunks a message and slots. */
+/** How many blocks wait forever, with so many chunks a message and slots. */
 int mx_blocked(const struct mx_file *f, int per_message, int slots);
 /** The least slots, from 1 on; -1: none is enough. */
 int mx_least_slots(const struct mx_file *f, int per_message);
