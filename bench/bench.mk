@@ -3,7 +3,7 @@
 
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIB)/libccc.a $(LIB)/libccs.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(EXPAT) $(ISL) $(LIBS)
-.SECONDARY: $(BUILD)/bench/check_bench.o $(BUILD)/bench/cpu_bench.o
+.SECONDARY: $(BUILD)/bench/check_bench.o $(BUILD)/bench/cpu_bench.o $(BUILD)/bench/trace_bench.o
 
 # A program of MPI's, for libccs-mpi.so.
 MPI_LOOP := $(if $(MPICC),$(BUILD)/bench/mpi_loop) $(patsubst %,$(BUILD)/tests/mpis/%/mpi_loop,$(filter openmpi5,$(MPIS)))
@@ -22,11 +22,12 @@ $(CPU_MODULES): $(BUILD)/bench/cpu/%.so: schedules/%.ccs $(BIN)/ccc
 	$(BIN)/ccc $< -n 2,8 --target=cpu -o $@
 
 .PHONY: bench
-bench: all $(MPI_LOOP) $(MPIS:%=$(BUILD)/tests/mpis/%/libccs-mpi.so) $(BUILD)/bench/check_bench $(BUILD)/bench/cpu_bench $(CPU_MODULES) $(FAKE_CUDA)
+bench: all $(MPI_LOOP) $(MPIS:%=$(BUILD)/tests/mpis/%/libccs-mpi.so) $(BUILD)/bench/check_bench $(BUILD)/bench/cpu_bench $(BUILD)/bench/trace_bench $(CPU_MODULES) $(FAKE_CUDA)
 	$(BUILD)/bench/check_bench
 	bench/commands.sh $(BUILD)
 	$(BUILD)/bench/cpu_bench -n 2 $(CPU_MODULES)
 	$(BUILD)/bench/cpu_bench -n 8 $(CPU_MODULES)
+	$(BUILD)/bench/trace_bench $(BUILD)/bench/cpu/ring_allreduce.so 2
 	bench/mpi.sh $(BUILD)
 	bench/ptx.sh $(BUILD)
 

@@ -545,19 +545,20 @@ CCS_API ccs_status ccs_comm_last_run(struct ccs_comm *c, struct ccs_run_shape *s
  */
 struct ccs_trace;
 
-/** Room for so many operations of this process's ranks, an operation for each tile; a call, and each of
- *  its ranks, takes as much as one to two operations. What has no room is counted, and not noted. All
- *  ranks that are processes make the call. It must be freed before the communicator.
+/** Room for that number of operations of this process's ranks, each once for each tile; a call takes as much
+ *  as two operations more, and each of its ranks as one. Operations that have no room are counted, and not
+ *  noted. All ranks that are processes make the call. It must be freed before the communicator.
  *  CCS_EUNSUPPORTED: ranks are on GPUs, or on several hosts, which have several clocks. */
 CCS_API ccs_status ccs_trace_create(struct ccs_trace **trace, struct ccs_comm *c,
 				    size_t operations);
 /** Calls of the communicator's ranks are traced from now on, of this process's ranks, and no longer.
- *  Of the first `warmup` of them, each is forgotten when the next one begins: they have what later calls
- *  need made, and a first call that never ends is noted all the same. CCS_EINVAL: a call is under way. */
+ *  Of the first `warmup` of them, each is forgotten when the next one begins: they lay out
+ *  the memory of later calls, and a first call that never ends is noted all the same. CCS_EINVAL: a call is under way. */
 CCS_API ccs_status ccs_trace_start(struct ccs_trace *trace, unsigned warmup);
+/** Later calls are not traced. A trace may be started again, and has those calls, too. */
 CCS_API ccs_status ccs_trace_stop(struct ccs_trace *trace);
 /** Writes what the ranks of all processes have done so far, also of a communicator that has failed: in
- *  rank 0's process; else CCS_EINVAL. The calls of the others should be over. The file is
+ *  rank 0's process; else CCS_EINVAL. The calls of other ranks should be over. The file is
  *  there whole, or as it was. CCS_EFILE: it cannot be written. */
 CCS_API ccs_status ccs_trace_save(const struct ccs_trace *trace, const char *path);
 /* Calls that are noted; operations that had no room. */

@@ -3,6 +3,7 @@
  */
 #include "runtime/trace.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/file.h"
 #include "runtime/plan/order.h"
 #include "runtime/plan/types.h"
 
@@ -23,30 +24,41 @@ static bool is_alone(const struct world *w)
 	return w->nlocal == w->nranks;
 }
 
+static struct trace_seen *own_part(const struct ccs_trace *t)
+{
+	return t->parts + (is_alone(t->world) ? 0 : t->world->first);
+}
+
+static ccs_status no_memory(size_t bytes, int error)
+{
+	return error_set(CCS_ENOMEM, "no memory of %zu bytes for a trace: %s", bytes,
+			 strerror(error));
+}
+
 /* The process's part: of this process alone, or in a file that does not get shorter. */
 static ccs_status make_part(struct ccs_trace *t, size_t room)
 {
-	size_t bytes;
 	void *at = MAP_FAILED;
+	size_t bytes;
+	int error;
 
 	if (__builtin_mul_overflow(room, sizeof(struct trace_time), &bytes) ||
 	    __builtin_add_overflow(bytes, sizeof(struct trace_part), &bytes) || bytes > PTRDIFF_MAX)
 		return error_set(CCS_ENOMEM, "out of memory for a trace of %zu operations", room);
 	if (!is_alone(t->world)) {
 		t->fd = memfd_create("ccs trace", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-		if (t->fd < 0 || ftruncate(t->fd, (off_t)bytes) ||
-		    fcntl(t->fd, F_ADD_SEALS, F_SEAL_SHRINK))
-			return error_set(CCS_ENOMEM, "no memory of %zu bytes for a trace: %s",
-					 bytes, strerror(errno));
+		error = t->fd < 0 ? errno : file_reserve(t->fd, 0, bytes);
+		if (!error && fcntl(t->fd, F_ADD_SEALS, F_SEAL_SHRINK))
+			error = errno;
+		if (error)
+			return no_memory(bytes, error);
 	}
 	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		  t->fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, t->fd, 0);
 	if (at == MAP_FAILED)
-		return error_set(CCS_ENOMEM, "no memory of %zu bytes for a trace: %s", bytes,
-				 strerror(errno));
+		return no_memory(bytes, errno);
 	t->own = at;
-	t->bytes = bytes;
-	t->own->room = room;
+	*own_part(t) = (struct trace_seen){ at, bytes };
 	t->own->process = getpid();
 	if (getrandom(&t->own->token, sizeof(t->own->token), 0) < 0)
 		t->own->token = clock_ns();
@@ -90,8 +102,8 @@ static ccs_status find_parts(struct ccs_trace *t, const struct whereabout *all)
 	const struct world *w = t->world;
 
 	for (int r = 1; r < w->nranks && !w->first; r++) {
-		t->parts[r] = map_part(all + r);
-		if (!t->parts[r])
+		t->parts[r] = (struct trace_seen){ map_part(all + r), all[r].bytes };
+		if (!t->parts[r].part)
 			return error_set(
 				CCS_EUNSUPPORTED,
 				"a trace needs all ranks on one host, whose clock is theirs: "
@@ -111,7 +123,8 @@ static ccs_status share(struct world *w, struct ccs_trace *t, ccs_status s)
 	if (!s && !all)
 		s = error_set(CCS_ENOMEM, "out of memory for a trace");
 	if (!s)
-		own = (struct whereabout){ t->own->process, t->fd, t->own->token, t->bytes };
+		own = (struct whereabout){ t->own->process, t->fd, t->own->token,
+					   own_part(t)->bytes };
 	s = world_agree(w, s);
 	if (!s)
 		s = world_gather(w, "ccs_trace_create", &own, all, sizeof(own));
@@ -125,18 +138,14 @@ static ccs_status share(struct world *w, struct ccs_trace *t, ccs_status s)
 static ccs_status make(struct ccs_trace **t, struct world *w, size_t operations)
 {
 	struct ccs_trace *x = calloc(1, sizeof(*x));
-	ccs_status s;
 
 	*t = x;
 	if (!x)
 		return error_set(CCS_ENOMEM, "out of memory for a trace");
 	*x = (struct ccs_trace){ .world = w, .fd = -1, .nparts = is_alone(w) ? 1 : w->nranks };
-	x->parts = calloc((size_t)x->nparts, sizeof(struct trace_part *));
-	s = x->parts ? make_part(x, operations)
-		     : error_set(CCS_ENOMEM, "out of memory for a trace");
-	if (!s)
-		x->parts[is_alone(w) ? 0 : w->first] = x->own;
-	return s;
+	x->parts = calloc((size_t)x->nparts, sizeof(*x->parts));
+	return x->parts ? make_part(x, operations)
+			: error_set(CCS_ENOMEM, "out of memory for a trace");
 }
 
 ccs_status ccs_trace_create(struct ccs_trace **trace, struct ccs_comm *c, size_t operations)
@@ -184,12 +193,8 @@ void ccs_trace_free(struct ccs_trace *t)
 		pthread_mutex_unlock(&w->lock);
 	}
 	for (int i = 0; i < t->nparts && t->parts; i++)
-		if (t->parts[i] && t->parts[i] != t->own)
-			munmap((void *)(uintptr_t)t->parts[i],
-			       sizeof(struct trace_part) +
-				       t->parts[i]->room * sizeof(struct trace_time));
-	if (t->own)
-		munmap(t->own, t->bytes);
+		if (t->parts[i].part)
+			munmap((void *)(uintptr_t)t->parts[i].part, t->parts[i].bytes);
 	if (t->fd >= 0)
 		close(t->fd);
 	for (size_t i = 0; i < t->ncalls; i++)
@@ -199,7 +204,7 @@ void ccs_trace_free(struct ccs_trace *t)
 	free(t);
 }
 
-/* ---- what is traced ---------------------------------------------------------------------- */
+/* ---- start and stop ----------------------------------------------------------------------- */
 
 static ccs_status set(struct world *w, struct ccs_trace *t, unsigned warmup, const char *call)
 {
@@ -264,7 +269,7 @@ static void take_back(struct ccs_trace *t)
 	if (!t->ncalls || !t->what[t->ncalls - 1].warmup)
 		return;
 	t->ncalls--;
-	c = trace_call_of(p, t->ncalls, (uint64_t)t->world->nlocal, &ranks);
+	c = trace_call_of(own_part(t), t->ncalls, (uint64_t)t->world->nlocal, &ranks);
 	atomic_store(&p->calls, t->ncalls);
 	if (!c)
 		return;
@@ -276,7 +281,8 @@ static void take_back(struct ccs_trace *t)
 /* Its place, of which the first tiles have room. NULL: not even the first. */
 static struct trace_call *place(struct ccs_trace *t, uint64_t ops, uint64_t tiles, bool warmup)
 {
-	uint64_t before = CALL_TIMES + (uint64_t)t->world->nlocal, left = t->own->room - t->used;
+	uint64_t before = CALL_TIMES + (uint64_t)t->world->nlocal,
+		 left = trace_room(own_part(t)) - t->used;
 	struct trace_call *c = (void *)(t->own->times + t->used);
 	uint64_t fit = left < before ? 0 : ops ? (left - before) / ops : tiles;
 

@@ -4,9 +4,9 @@
  * A process's part of a trace is one piece of memory: a head, then calls, one behind another. A call has
  * a time for each of its ranks, and one for each operation and tile, at a place that follows from
  * these. So an engine notes an operation by two stores, without a lock, and memory is bounded: of a
- * call that does not fit the first tiles are noted, and the others counted.
+ * call that does not fit the first tiles are noted, and the operations of all later ones are counted.
  *
- * Where ranks are processes the part lies in a file of memory (memfd), which rank 0 finds in /proc, and
+ * Where ranks are processes the part is a file of memory (memfd), which rank 0 finds in /proc, and
  * maps: so it can save what all have done, also when the communicator has failed, and a
  * process has been killed. That other processes are found so also says that they are on
  * this host, and have the same CLOCK_MONOTONIC.
@@ -25,10 +25,10 @@ struct trace_time {
 	uint64_t bytes;	      /* of each of its parts */
 };
 
-/* A call, in so many times: this one and CALL_TIMES - 1 more, its ranks', its operations' by tiles. */
+/* A call, in `times` times: this takes the first CALL_TIMES; then come its ranks', and its operations' of each tile. */
 struct trace_call {
 	uint64_t first, ops; /* rows of the plan's operations */
-	uint64_t tiles, all; /* noted, of so many */
+	uint64_t tiles, all; /* noted; of the run */
 	uint64_t times;
 };
 #define CALL_TIMES 2u
@@ -36,7 +36,6 @@ _Static_assert(sizeof(struct trace_call) <= CALL_TIMES * sizeof(struct trace_tim
 
 struct trace_part {
 	uint64_t token; /* of this trace: that the memory is no other's */
-	uint64_t room;	/* times */
 	int64_t process;
 	_Atomic uint64_t calls;
 	_Atomic uint64_t left_out; /* operations that had no room */
@@ -50,6 +49,17 @@ struct traced {
 	struct trace_time *ranks; /* from the process's first on */
 	struct trace_time *times;
 };
+
+/* A process's part, as it is mapped here. */
+struct trace_seen {
+	const struct trace_part *part; /* NULL: it is not */
+	size_t bytes;
+};
+
+static inline uint64_t trace_room(const struct trace_seen *x)
+{
+	return (x->bytes - sizeof(struct trace_part)) / sizeof(struct trace_time);
+}
 
 /* What the calls are: the same in all processes. */
 struct trace_what {
@@ -66,9 +76,8 @@ struct trace_what {
 struct ccs_trace {
 	struct world *world;
 	struct trace_part *own;
-	size_t bytes;
-	int fd;				 /* of the file; -1: there is none */
-	const struct trace_part **parts; /* of all processes, in rank 0's; else of this one */
+	int fd;			  /* of the file; -1: there is none */
+	struct trace_seen *parts; /* of all processes, in rank 0's; else of this one */
 	int nparts;
 	struct trace_what *what;
 	size_t ncalls, room;
@@ -98,7 +107,7 @@ static inline void trace_note(struct trace_time *x, uint64_t begin, uint64_t end
 
 /** The call of that number in a part, which is another process's to write; NULL: it has none. *times:
  *  its ranks'. `ranks`: of the part. */
-const struct trace_call *trace_call_of(const struct trace_part *p, uint64_t number, uint64_t ranks,
+const struct trace_call *trace_call_of(const struct trace_seen *x, uint64_t number, uint64_t ranks,
 				       const struct trace_time **times);
 
 #endif

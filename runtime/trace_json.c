@@ -21,20 +21,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is printed now. */
+/* The call that is printed now, and where. */
 struct page {
 	const struct ccs_trace *t;
 	FILE *out;
 	bool any;		       /* an event before */
-	uint64_t now;		       /* what is not over lasts until then */
+	uint64_t now;		       /* a call that is not over lasts until then */
 	uint64_t number;	       /* of the call */
 	const struct trace_what *what; /* that is */
 };
 
-const struct trace_call *trace_call_of(const struct trace_part *p, uint64_t number, uint64_t ranks,
+const struct trace_call *trace_call_of(const struct trace_seen *x, uint64_t number, uint64_t ranks,
 				       const struct trace_time **times)
 {
-	const uint64_t room = p->room, before = CALL_TIMES + ranks;
+	const struct trace_part *p = x->part;
+	const uint64_t room = trace_room(x), before = CALL_TIMES + ranks;
 	uint64_t at = 0;
 
 	if (number >= atomic_load_explicit(&p->calls, memory_order_acquire))
@@ -66,7 +67,7 @@ static struct seen look(const struct page *g, uint32_t rank)
 	uint64_t ranks = t->nparts > 1 ? 1 : g->what->view->plan->nranks;
 	const struct trace_time *times = NULL;
 	const struct trace_call *c =
-		trace_call_of(t->parts[t->nparts > 1 ? rank : 0], g->number, ranks, &times);
+		trace_call_of(t->parts + (t->nparts > 1 ? rank : 0), g->number, ranks, &times);
 	struct seen x = { 0 };
 
 	if (!c)
@@ -170,7 +171,7 @@ static void name_rank(struct page *g, uint32_t rank)
 
 	if (t->nparts > 1)
 		snprintf(name, sizeof(name), "rank %" PRIu32 " (process %" PRId64 ")", rank,
-			 t->parts[rank]->process);
+			 t->parts[rank].part->process);
 	else
 		snprintf(name, sizeof(name), "rank %" PRIu32, rank);
 	name_track(g, rank, 0, "process_name", name);
@@ -252,7 +253,7 @@ static void put_op(struct page *g, uint32_t rank, uint32_t track, const struct c
 
 	event(g, "X", rank, track);
 	put_time(g->out, "ts", begin);
-	put_time(g->out, "dur", end - begin);
+	put_time(g->out, "dur", end > begin ? end - begin : 0);
 	fprintf(g->out, ",\"name\":\"%s", waits ? "waits at " : "");
 	put_place(g, o);
 	fputs("\",\"cat\":\"", g->out);
@@ -278,7 +279,7 @@ static void put_end(struct page *g, const char *kind, uint32_t rank, uint32_t tr
 		g->number, tile, row, *kind == 'f' ? ",\"bp\":\"e\"" : "");
 }
 
-/* An operation that is done, and the ends of its messages, if the others are, too. `all`: of the
+/* An operation that is done, and the ends of its messages whose other end is done, too. `all`: of the
  * ranks. */
 static void put_done(struct page *g, const struct seen *all, uint32_t rank, uint32_t track,
 		     uint64_t row, uint64_t tile, const struct trace_time *x)
@@ -375,7 +376,7 @@ static uint64_t left_out(const struct ccs_trace *t)
 	uint64_t sum = 0;
 
 	for (int i = 0; i < t->nparts; i++)
-		sum += t->parts[i] ? atomic_load(&t->parts[i]->left_out) : 0;
+		sum += t->parts[i].part ? atomic_load(&t->parts[i].part->left_out) : 0;
 	return sum;
 }
 

@@ -1,7 +1,7 @@
 /*
  * --trace: what the ranks did in a call of each row, and when, for Perfetto.
  *
- * The second call of a row is noted, out of place; the first makes what it needs. Both come before the
+ * The second call of a row is noted, out of place; the first lays out its memory. Both come before the
  * warm-up and the timed calls, which are not traced: the table's times are what they are without
  * --trace. A first call that never ends is noted, too. The file is written at the end by rank 0, also if
  * the run has failed. Memory is bounded by MOST_OPERATIONS, over all rows. O(operations).

@@ -6,11 +6,11 @@
 TABLE is what ccrun --json has printed of the same run: a call for each row. --count: there is one call, of so
 many elements. Elements have 4 bytes.
 
-What is asked of it is what Perfetto asks, and more: valid JSON; a name for each track; slices of a track that
+It must be as Perfetto wants it, and more: valid JSON; a name for each track; slices of a track that
 do not overlap; each flow with one beginning and one end, inside of slices, and no message received
 before its sending began; and each operation of each worker, once for each tile, in order, with its line, bytes,
 chunk and peers. --stuck: the last call did not end; then each worker has done a first part of its operations,
-and what it waits for is said. --spoils changes the trace in each way that SPOILS has: each must be found.
+and the next one waits. --spoils changes the trace in each way that SPOILS has: each must be found.
 Nothing here is the compiler's or the run time's code.
 """
 import argparse
@@ -193,7 +193,7 @@ def check_call(number, call, tracks, flows, plan, buffers, count, ended):
     for sent, received in flows:
         if sent["args"]["call"] != number:
             continue
-        check(id(sent) in place and id(received) in place, "a flow of what is not done")
+        check(id(sent) in place and id(received) in place, "a flow of an operation that is not done")
         (a, tile), (b, other) = place[id(sent)], place[id(received)]
         check(tile == other, "a flow between tiles", tile, other)
         got.add((a, b, tile))

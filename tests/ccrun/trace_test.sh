@@ -66,6 +66,20 @@ if [ -e "$plugin" ] && command -v mpirun >/dev/null 2>&1; then
 	# shellcheck disable=SC2086
 	traces "MPI's ranks" timeout 200 mpirun $options -np 3 env CCS_MPI_PLUGIN="$plugin" \
 		"$ccrun" --transport mpi "$ring" $quick -b 64 -e 4M -f 256
+	# Where another rank's process cannot be found, as on another host: in a space of its own.
+	if unshare --pid --fork --mount-proc true 2>/dev/null; then
+		rm -f "$tmp/trace.json"
+		set -- env CCS_MPI_PLUGIN="$plugin" "$ccrun" --transport mpi "$ring" $quick -b 64 -e 64 \
+			--trace "$tmp/trace.json"
+		# shellcheck disable=SC2086
+		status "a rank elsewhere" 4 timeout 200 mpirun $options -np 1 "$@" : -np 1 \
+			unshare --pid --fork --mount-proc "$@"
+		says "... is told, with a cure" "$tmp/err" \
+			'trace: .*process [0-9]+ of rank 1 is not found on this one. Start the ranks on one host'
+		holds "... and no file" test ! -e "$tmp/trace.json"
+	else
+		echo "skip - traces of ranks elsewhere: this user has no process spaces (unshare --pid)"
+	fi
 else
 	echo "skip - traces of MPI's ranks: there is no mpirun, or the plug-in was not built (no mpicc)"
 fi
