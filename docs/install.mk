@@ -158,6 +158,7 @@ TUTORIAL_MODULES := $(patsubst %.ccs,$(TUT)/%.so,$(notdir $(TUTORIAL_SCHEDULES))
 TUTORIAL_RANKS := 2,4
 $(TUT)/pass_on.so: TUTORIAL_RANKS := 3,4
 $(TUT)/ring_allreduce.so: TUTORIAL_RANKS := 2,3,4,8
+$(TUT)/switch_allreduce.so: TUTORIAL_RANKS := 5
 COMPILE_TUTORIAL = mkdir -p $(@D) && $(BIN)/ccc $< -n $(TUTORIAL_RANKS) --target=cpu -o $@
 $(TUT)/%.so: schedules/%.ccs $(BIN)/ccc docs/install.mk
 	@$(COMPILE_TUTORIAL)

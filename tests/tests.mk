@@ -253,7 +253,8 @@ SUITES_cpu := \
 	"~ $(T)/cpu/p2p_test $(T)/modules" \
 	"~ $(T)/cpu/late_read_test $(T)/modules" \
 	"~ $(T)/cpu/kills_test $(T)/modules" \
-	"$(T)/cpu/file_test $(T)/modules"
+	"$(T)/cpu/file_test $(T)/modules" \
+	"$(T)/cpu/trace_test $(T)/modules"
 NEEDS_cpu := all $(TEST_MODULES)
 
 SUITES_cuda := \
@@ -287,13 +288,14 @@ SUITES_ccrun := \
 	"tests/ccrun/ccrun_cuda_test.sh $(BUILD)" \
 	"15 tests/ccrun/procs_test.sh $(BUILD)" \
 	"10 tests/ccrun/tune_test.sh $(BUILD)" \
+	"tests/ccrun/trace_test.sh $(BUILD)" \
 	"~ tests/ccrun/mpi_test.sh $(BUILD)" \
 	"~ tests/ccrun/net_test.sh $(BUILD)" \
 	"~ tests/ccrun/preload_test.sh $(BUILD)" \
 	"~ tests/ccrun/mpis_test.sh $(BUILD)"
 NEEDS_ccrun := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_MPI) $(HELD_MPI) $(FAULTS) \
 	$(T)/plan/prove_test $(T)/cpu/operators_test $(T)/cpu/layouts_test $(T)/hosts/group_fail_test $(MPI_PROGRAM) \
-	$(OF_MPIS) $(patsubst %,$(T)/cpu/%_test,split p2p mixed_calls random_runs no_memory)
+	$(OF_MPIS) $(patsubst %,$(T)/cpu/%_test,split p2p mixed_calls random_runs no_memory trace)
 
 SUITES_editors := \
 	"10 tests/editors/lsp_test.sh $(BUILD)" \

@@ -72,6 +72,7 @@ struct bench {
 	unsigned columns[SIDES];
 	double copy_rate; /* the last one measured, in GB/s, read and written */
 	struct progress progress;
+	struct ccs_trace *trace; /* --trace; or NULL */
 };
 
 /* ---- home.c -------------------------------------------------------------- */
@@ -141,6 +142,15 @@ ccs_status time_calls(struct bench *b, const struct row *r, put_call *put, struc
 		      double *us);
 /** Microseconds of a device-to-device copy of as many bytes as a rank has. */
 ccs_status time_copy(struct bench *b, const struct row *r, double *us);
+
+/* ---- trace.c: --trace --------------------------------------------------------- */
+
+/** Makes the trace, if one is asked for. Returns the exit status. */
+int trace_open(struct bench *b);
+/** Two calls, of which the second is noted. */
+ccs_status trace_row(struct bench *b, const struct row *r, put_call *put);
+/** Writes the file, also if the run has failed (`rc`). Returns the exit status. */
+int trace_close(struct bench *b, int rc);
 
 /* ---- progress.c ------------------------------------------------------------- */
 
@@ -231,6 +241,8 @@ int contest_run(struct contest *x);
 int tune_open(struct contest *x, struct bench *b);
 void tune_close(struct contest *x);
 int tune_run(struct contest *x);
+/** Whether the option's file can be written, there or not. CCS_EFILE. */
+ccs_status tune_writable(const char *option, const char *file);
 
 /* ---- nccl.c, mpi.c: --against ------------------------------------------------ */
 

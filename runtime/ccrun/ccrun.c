@@ -4,6 +4,7 @@
  *     ccrun -n 4 ar.so
  *     torchrun --nproc-per-node 8 --no-python ccrun --device cuda ar.so
  *     ccrun --verify ar.so
+ *     ccrun -n 4 --trace ar.trace.json ar.so
  *     ccrun -n 4 --tune host.tuning ring.so tree.so
  *
  * In: a module and options. Out: nccl-tests' table on stdout (with --json or --csv what
@@ -262,7 +263,10 @@ static int run(struct bench *b, struct contest *contest)
 	if (rc == EXIT_DONE)
 		rc = open_baseline(b, false);
 	if (rc == EXIT_DONE)
+		rc = trace_open(b);
+	if (rc == EXIT_DONE)
 		rc = contest ? tune_run(contest) : table_print(b);
+	rc = trace_close(b, rc);
 	b->failed = rc != EXIT_DONE;
 	close_baseline(b, false);
 	buffers_close(b);

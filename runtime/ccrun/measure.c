@@ -219,6 +219,8 @@ static ccs_status prepare_all(struct bench *b, const struct row *r, bool in_plac
 	progress_tell(b);
 	s = buffers_fill(b, r, in_place);
 	*side = SIDE_OURS;
+	if (!s && b->trace && !in_place)
+		s = check_comm(b, trace_row(b, r, put));
 	s = home_agree(b->at, s ? s : prepare(b, r, SIDE_OURS));
 	if (s || !beside)
 		return s;

@@ -269,6 +269,7 @@ static int read_value(struct options *o, int option, const char *s)
 				     s);
 		return read_count(o, option, s);
 	case 'r': o->root = -1; return strcmp(s, "all") ? read_count(o, option, s) : -1;
+	case LONG_TRACE: o->trace = s; return -1;
 	case LONG_TUNE: o->tune = s; return -1;
 	case LONG_TABLE: o->table = s; return -1;
 	case LONG_EXPLAIN: o->explain = s; return -1;
@@ -476,10 +477,24 @@ static int check_where(const struct options *o)
 	return -1;
 }
 
+static int check_trace(const struct options *o)
+{
+	if (!*o->trace)
+		return usage("%s", "--trace: the name of its file is empty");
+	if (o->cuda)
+		return usage("%s", "--trace is of ranks on the CPU: leave out --device cuda");
+	if (o->tune || o->explain || o->verify || o->show)
+		return usage("%s", "--trace is of the calls that a table is made of: leave out "
+				   "--tune, --explain-choice, --verify and --show");
+	return -1;
+}
+
 static int check_options(struct options *o, int nfiles)
 {
 	int rc = check_files(o, nfiles);
 
+	if (rc < 0 && o->trace)
+		rc = check_trace(o);
 	if (rc >= 0 || o->verify)
 		return rc;
 	rc = check_where(o);

@@ -141,19 +141,26 @@ static ccs_status name_module(const char *folder, const char *file, char *path, 
 	return CCS_OK;
 }
 
-/* The tuning as it is now; and whether it can be written, before anything is measured. */
-static ccs_status read_tuning(struct ccs_tuning **t, const char *file)
+ccs_status tune_writable(const char *option, const char *file)
 {
 	char *folder = folder_of(file);
 	bool is = !access(file, F_OK);
 	ccs_status s = CCS_OK;
 
-	*t = NULL;
 	if (!folder || access(is ? file : folder, W_OK) || access(folder, W_OK | X_OK))
-		s = ccs_error_set(CCS_EFILE, "--tune: %s cannot be written: %s", file,
+		s = ccs_error_set(CCS_EFILE, "%s: %s cannot be written: %s", option, file,
 				  strerror(errno));
 	free(folder);
-	return s ? s : ccs_tuning_read(t, is ? file : NULL);
+	return s;
+}
+
+/* The tuning as it is now; and whether it can be written, before anything is measured. */
+static ccs_status read_tuning(struct ccs_tuning **t, const char *file)
+{
+	ccs_status s = tune_writable("--tune", file);
+
+	*t = NULL;
+	return s ? s : ccs_tuning_read(t, !access(file, F_OK) ? file : NULL);
 }
 
 /* ---- sizes -------------------------------------------------------------------------------- */

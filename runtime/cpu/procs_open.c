@@ -140,6 +140,7 @@ static const struct progress_engine procs_progress = {
 static const struct engine procs_engine = {
 	.name = "procs",
 	.tiles = true,
+	.traces = true,
 	.host_code = true,
 	.idles = true,
 	.quick = { .at_once = procs_at_once, .once_more = procs_once_more },

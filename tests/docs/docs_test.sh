@@ -15,6 +15,7 @@ set -u
 . tests/support/lib.sh
 build=${1:-build}
 bless=${2:-}
+bare_environment
 
 # What is not run here, as the reader sees it: it builds, installs or is this test.
 not_run() {
@@ -163,6 +164,10 @@ run_one() { # run_one BASE DOCUMENT, in the document's directory
 # Puts the new outputs of $2/NNN.new in their places.
 renew() { # renew DOCUMENT DIRECTORY
 	awk -v dir="$2" '
+	new != "" && !/^> / { # behind the command and what continues it
+		while ((getline line < new) > 0) { print line; skip = 1 }
+		new = ""
+	}
 	/^<!-- file: .* -->$/ { name = 1 }
 	/^```/ {
 		if (block == "") {
@@ -174,7 +179,6 @@ renew() { # renew DOCUMENT DIRECTORY
 		print
 		new = sprintf("%s/%03d.new", dir, ++n)
 		skip = 0
-		while ((getline line < new) > 0) { print line; skip = 1 }
 		next
 	}
 	block == "sh" && skip && !/^```/ { next }

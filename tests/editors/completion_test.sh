@@ -68,7 +68,7 @@ else
 	bash_says 'ccrun --transport ' 'local mpi shm '
 	bash_says 'ccrun --device c' 'cpu cuda '
 	bash_says 'ccrun -o pre' 'premul '
-	bash_says 'ccrun --t' '--table --threads --timeout --transport --tune '
+	bash_says 'ccrun --t' '--table --threads --timeout --trace --transport --tune '
 	bash_says 'ccrun --table ' 'a.ccs b.so c.txt sub '
 	bash_says 'ccrun --tune c.txt ' 'b.so sub '
 fi
