@@ -70,7 +70,7 @@ static int compile_files(struct command *c)
 			worst = status;
 	}
 	if (style->log && !diag_log_close(style->log, worst, stderr)) {
-		fprintf(stderr, "ccc: cannot write the SARIF log\n");
+		fprintf(stderr, "ccc: error: cannot write the SARIF log [E0701]\n");
 		return 2;
 	}
 	return worst;
@@ -87,9 +87,8 @@ static int check_settings(const struct options *o)
 		if (!o->settings[i].name) {
 			if (t->rooted)
 				continue;
-			fputs("ccc: --root: no schedule of the files has a parameter for its root\n",
-			      stderr);
-			return 2;
+			return options_error(
+				"--root: no schedule of the files has a parameter for its root");
 		}
 		while (k < t->nparams && strcmp(t->params[k], o->settings[i].name))
 			k++;
@@ -111,11 +110,11 @@ static int write_sheet(const struct options *o)
 	bool whole = sheet_print(o->sheet, o->view.format, out.stream);
 	int error = output_close(&out, whole, o->output, 0666);
 	if (!whole) {
-		fprintf(stderr, "ccc: the system gives no more memory\n");
+		fprintf(stderr, "ccc: error: the system gives no more memory [E0703]\n");
 		return 4;
 	}
 	if (error)
-		fprintf(stderr, "ccc: error: cannot write %s: %s\n", output_name(o->output),
+		fprintf(stderr, "ccc: error: cannot write %s: %s [E0701]\n", output_name(o->output),
 			output_reason(error));
 	return error ? 2 : 0;
 }

@@ -125,11 +125,9 @@ static int set_number(const struct spec *s, const char *text, void *to)
 {
 	uint64_t n;
 
-	if (!options_number(text, s->most, &n)) {
-		fprintf(stderr, "ccc: %s takes a number from 0 to %" PRIu64 ", not '%s'\n", s->name,
-			s->most, text);
-		return 2;
-	}
+	if (!options_number(text, s->most, &n))
+		return options_error("%s takes a number from 0 to %" PRIu64 ", not '%s'", s->name,
+				     s->most, text);
 	if (s->kind == MEBI)
 		*(uint64_t *)to = n << 20;
 	else
@@ -242,8 +240,7 @@ static bool is_written_out(const char *arg)
 
 static int usage(const char *option, const char *what)
 {
-	fprintf(stderr, "ccc: %.*s %s\n", (int)strcspn(option, "="), option, what);
-	return 2;
+	return options_error("%.*s %s", (int)strcspn(option, "="), option, what);
 }
 
 /* The options, up to the first word behind them or to --; getopt_long keeps the order. */
@@ -307,11 +304,9 @@ static int check_words(const struct command *c)
 			continue;
 		while (k < ACTIONS && strcmp(word, action_names[k]) != 0)
 			k++;
-		if (k < ACTIONS) {
-			fprintf(stderr, "ccc: '%s' is a command%s\n", word,
-				compiles ? ", which comes first" : ": one at a time");
-			return 2;
-		}
+		if (k < ACTIONS)
+			return options_error("'%s' is a command%s", word,
+					     compiles ? ", which comes first" : ": one at a time");
 		if (i == 0 && compiles &&
 		    (c->files.n > 1 || options_is_meant(word, action_names, ACTIONS)))
 			return options_unknown("unknown command", word, action_names, ACTIONS);
@@ -374,10 +369,8 @@ static int check_together(const struct command *c)
 	if (c->help || c->version || c->explain_code || c->list_options)
 		return -1;
 	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
-		if (rules[i].broken) {
-			fprintf(stderr, "ccc: %s\n", rules[i].text);
-			return 2;
-		}
+		if (rules[i].broken)
+			return options_error("%s", rules[i].text);
 	return -1;
 }
 
@@ -413,11 +406,10 @@ static int format_of_output(struct options *o)
 			o->view.format = endings[i].format;
 			return -1;
 		}
-	fprintf(stderr,
-		"ccc: -o %s: ccc explain writes .svg, .html, .json and .txt; for a file with "
-		"another ending give --format, too\n",
+	return options_error(
+		"-o %s: ccc explain writes .svg, .html, .json and .txt; for a file with "
+		"another ending give --format, too",
 		o->output);
-	return 2;
 }
 
 int options_parse(struct command *c, int argc, char **argv)

@@ -111,7 +111,10 @@ void options_add_arch(struct command *c, struct nvrtc_arch arch);
 
 /* ---- inside: options_warn.c ------------------------------------------------------- */
 
-/** "ccc: WHAT 'VALUE'", with the nearest of the names that there are. Returns 2. */
+/** "ccc: error: TEXT [E0705]". Returns 2. */
+int options_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/** The same of WHAT 'VALUE', with the nearest of the names that there are. Returns 2. */
 int options_wrong(const char *what, const char *value, const char *const *names, size_t n);
 
 /** The same of an option or a command, with what it is called here if another program has it.

@@ -42,8 +42,7 @@ int options_output(struct command *c, const char *text)
 	c->options.output = text;
 	if (*text)
 		return -1;
-	fprintf(stderr, "ccc: -o needs the name of a file\n");
-	return 2;
+	return options_error("-o needs the name of a file");
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -66,18 +65,13 @@ int options_numbers(struct command *c, const char *takes, const char *text, uint
 			s += 2;
 			ok = number(&s, most, &hi);
 		}
-		if (ok && hi < lo) {
-			fprintf(stderr,
-				"ccc: %" PRIu64 "..%" PRIu64 " goes backwards: %" PRIu64
-				"..%" PRIu64 " is from %" PRIu64 " to %" PRIu64 "\n",
-				lo, hi, hi, lo, hi, lo);
-			return 2;
-		}
+		if (ok && hi < lo)
+			return options_error("%" PRIu64 "..%" PRIu64 " goes backwards: %" PRIu64
+					     "..%" PRIu64 " is from %" PRIu64 " to %" PRIu64,
+					     lo, hi, hi, lo, hi, lo);
 		if (!ok || lo < least || n + (hi - lo + 1) > LIMIT_NUMBER_LIST ||
-		    (*s != '\0' && *s != ',')) {
-			fprintf(stderr, "ccc: %s, not '%s'\n", takes, text);
-			return 2;
-		}
+		    (*s != '\0' && *s != ','))
+			return options_error("%s, not '%s'", takes, text);
 		for (uint64_t i = lo; i <= hi; i++)
 			ARENA_PUSH(&c->arena, v, n, cap) = (uint32_t)i;
 		if (*s == '\0')
@@ -109,13 +103,10 @@ int options_slots(struct command *c, const char *text)
 	uint64_t n = 0;
 
 	if (strcmp(text, "nccl") != 0 && strcmp(text, "mpi") != 0 &&
-	    !options_number(text, most, &n)) {
-		fprintf(stderr,
-			"ccc: --slots takes a number from 0 to %" PRIu64
-			", or nccl or mpi, which are 0, not '%s'\n",
-			most, text);
-		return 2;
-	}
+	    !options_number(text, most, &n))
+		return options_error("--slots takes a number from 0 to %" PRIu64
+				     ", or nccl or mpi, which are 0, not '%s'",
+				     most, text);
 	c->options.slots = (uint32_t)n;
 	return -1;
 }
@@ -138,10 +129,8 @@ int options_define(struct command *c, const char *text)
 		ok = isalnum((unsigned char)*p) || *p == '_';
 	errno = 0;
 	long long value = ok ? strtoll(eq + 1, &end, 0) : 0;
-	if (!ok || end == eq + 1 || *end || errno || isspace((unsigned char)eq[1])) {
-		fprintf(stderr, "ccc: -D takes NAME=NUMBER, not '%s'\n", text);
-		return 2;
-	}
+	if (!ok || end == eq + 1 || *end || errno || isspace((unsigned char)eq[1]))
+		return options_error("-D takes NAME=NUMBER, not '%s'", text);
 	add_setting(c, arena_strndup(&c->arena, text, (size_t)(eq - text)), value);
 	return -1;
 }
@@ -150,11 +139,9 @@ int options_root(struct command *c, const char *text)
 {
 	uint64_t root;
 
-	if (!options_number(text, LIMIT_RANKS - 1, &root)) {
-		fprintf(stderr, "ccc: --root takes a rank from 0 to %u, not '%s'\n",
-			LIMIT_RANKS - 1, text);
-		return 2;
-	}
+	if (!options_number(text, LIMIT_RANKS - 1, &root))
+		return options_error("--root takes a rank from 0 to %u, not '%s'", LIMIT_RANKS - 1,
+				     text);
 	add_setting(c, NULL, (int64_t)root);
 	return -1;
 }
@@ -266,9 +253,8 @@ int options_protocols(struct command *c, const char *text)
 		c->options.protocols = &c->protocols;
 		return -1;
 	}
-	fprintf(stderr, "ccc: --protocols takes a table such as 64K:ll,16M:simple/8,simple; %s\n",
-		why);
-	return 2;
+	return options_error("--protocols takes a table such as 64K:ll,16M:simple/8,simple; %s",
+			     why);
 }
 
 const char *const options_promises[] = { "same-bits=ranks", "same-bits=counts", NULL };
@@ -292,13 +278,10 @@ int options_explain(struct command *c, const char *text)
 
 	if (!options_number(text + (warning || toupper((unsigned char)*text) == 'E'), 9999,
 			    &code) ||
-	    !diag_code((int)code + (warning ? WARNING_CODES : 0))) {
-		fprintf(stderr,
-			"ccc: there is no error or warning '%s'; the codes are listed in "
-			"ccs(5) 7\n",
-			text);
-		return 2;
-	}
+	    !diag_code((int)code + (warning ? WARNING_CODES : 0)))
+		return options_error("there is no error or warning '%s'; the codes are listed in "
+				     "ccs(5) 7",
+				     text);
 	c->explain_code = (int)code + (warning ? WARNING_CODES : 0);
 	return -1;
 }

@@ -3,18 +3,31 @@
  */
 #include "compiler/options.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 enum { MOST_LISTED = 12 }; /* of so many names all are listed */
+
+int options_error(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fputs("ccc: error: ", stderr);
+	vfprintf(stderr, fmt, ap);
+	fputs(" [E0705]\n", stderr);
+	va_end(ap);
+	return 2;
+}
 
 int options_wrong(const char *what, const char *value, const char *const *names, size_t n)
 {
 	const char *near = names ? diag_nearest(value, names, n) : NULL;
 
-	fprintf(stderr, "ccc: %s '%s'", what, value);
 	if (near)
-		fprintf(stderr, "; did you mean '%s'?", near);
-	fprintf(stderr, "\n");
+		options_error("%s '%s'; did you mean '%s'?", what, value, near);
+	else
+		options_error("%s '%s'", what, value);
 	for (size_t i = 0; i < n && n <= MOST_LISTED; i++)
 		fprintf(stderr, "%s%s%s",
 			i == 0	     ? "ccc: there are "
@@ -67,8 +80,7 @@ int options_unknown(const char *what, const char *name, const char *const *names
 
 	if (!here)
 		return options_wrong(what, name, names, n);
-	fprintf(stderr, "ccc: %s '%s': %s\n", what, name, here);
-	return 2;
+	return options_error("%s '%s': %s", what, name, here);
 }
 
 /* The warning's bit; all of them for "". */

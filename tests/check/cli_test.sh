@@ -54,7 +54,7 @@ done
 status "explain without slots" 0 "$ccc" explain -w "$tmp/three.ccs" -n 3 --slots 0
 says "... has a step more" "$tmp/out" "^step 3\$"
 status "a value that is not wanted" 2 "$ccc" --version=1
-says "... is told" "$tmp/err" '^ccc: --version takes no value'
+says "... is told" "$tmp/err" '^ccc: error: --version takes no value'
 status "a missing file" 2 "$ccc" check "$tmp/none.ccs"
 says "... is named" "$tmp/err" 'none.ccs'
 status "a directory as file" 2 "$ccc" check "$tmp"
@@ -67,7 +67,7 @@ rm -r "$tmp/ring.ccs" "$tmp/imports.ccs"
 called() {
 	# shellcheck disable=SC2086
 	status "ccc $1" 2 "$ccc" $1
-	says "... $2" "$tmp/err" "^ccc: $2"
+	says "... $2" "$tmp/err" "^ccc: error: $2"
 }
 called "chekc $ring" "unknown command 'chekc'; did you mean 'check'"
 called "chekc" "unknown command 'chekc'; did you mean 'check'"
@@ -97,7 +97,7 @@ says "a root that is chosen at the call is not named" "$tmp/any-root" "^  comput
 status "--root without one" 2 "$ccc" check $ring --root 2
 says "... is said" "$tmp/err" "^ccc: error: --root: no schedule of the file has a parameter for its root \[E0702\]"
 status "--root of a table without one" 2 "$ccc" table $ring -n 4 --root 2
-says "... is said" "$tmp/err" "^ccc: --root: no schedule of the files has a parameter for its root"
+says "... is said" "$tmp/err" "^ccc: error: --root: no schedule of the files has a parameter for its root"
 says "a root that is fixed" "$tmp/by-root" "^  computes        broadcast \\(root = 2\\), proved"
 cat >"$tmp/shift.ccs" <<'EOF'
 contract shift(in a[C], out b[C]; k = 1)
@@ -124,18 +124,18 @@ status "--root of a table" 0 "$ccc" table $ring $rooted -n 4 --root 2
 status "--root that is no rank" 1 "$ccc" check $rooted -n 4 --root 4
 says "... is at its place" "$tmp/err" "$rooted:5:39: error: the root is 4, and ranks are 0 to 3"
 status "--root x" 2 "$ccc" check $rooted --root x
-says "... is said" "$tmp/err" "^ccc: --root takes a rank from 0 to 65535, not 'x'"
+says "... is said" "$tmp/err" "^ccc: error: --root takes a rank from 0 to 65535, not 'x'"
 called "check $ring -np 8" "unknown option '-np': numbers of ranks are -n LIST"
 called "check $ring -r 2" "unknown option '-r': the root is a parameter of the schedule: -D R=2, or --root 2"
-called "check $ring -k" "unknown option '-k'\$"
+called "check $ring -k" "unknown option '-k' \[E0705\]\$"
 called "check $ring $ring" "more than one schedule file is given"
 cp $ring "$tmp/run"
 status "a file that has a command's name" 0 sh -c "cd '$tmp' && '$(cd "${ccc%/*}" && pwd)/ccc' run -n 2 --emit=plan"
 status "-n 0" 2 "$ccc" check $ring -n 0
 status "-n 4..2" 2 "$ccc" check $ring -n 4..2
-says "... is said to be backwards" "$tmp/err" "^ccc: 4\.\.2 goes backwards: 2\.\.4 is from 2 to 4\$"
+says "... is said to be backwards" "$tmp/err" "^ccc: error: 4\.\.2 goes backwards: 2\.\.4 is from 2 to 4 \[E0705\]\$"
 status "--rank 3..1" 2 "$ccc" explain $ring -n 4 --rank 3..1
-says "... is, too" "$tmp/err" "^ccc: 3\.\.1 goes backwards: 1\.\.3 is from 1 to 3\$"
+says "... is, too" "$tmp/err" "^ccc: error: 3\.\.1 goes backwards: 1\.\.3 is from 1 to 3 \[E0705\]\$"
 status "-n x" 2 "$ccc" check $ring -n x
 status "-n 99999999999999999999" 2 "$ccc" check $ring -n 99999999999999999999
 cat >"$tmp/both.ccs" <<'EOF'
@@ -596,12 +596,12 @@ refuses() {
 	text=$2
 	shift 2
 	status "$name" 2 "$ccc" "$@"
-	case $text in "ccc: error: "*) text="$text [E0702]" ;; esac
+	case $text in *E0705]) ;; *) text="$text [E0702]" ;; esac
 	holds "... in these words" sh -c 'test "$(grep "^ccc:" "$1")" = "$2"' sh "$tmp/err" "$text"
 }
 for o in --rank --step; do
 	for value in x 1.. -1 0.. 1,,2 ''; do
-		refuses "explain $o '$value'" "ccc: $o takes numbers, such as 3, 0,2 or 1..4, not '$value'" \
+		refuses "explain $o '$value'" "ccc: error: $o takes numbers, such as 3, 0,2 or 1..4, not '$value' [E0705]" \
 			explain $ring -n 3 $o "$value"
 	done
 done
@@ -643,7 +643,7 @@ a[0..3][0..2], b[0..3][0..2] (N = 3)" explain "$tmp/blocks.ccs" -n 3 --chunk "$v
 done
 for o in "--chunk data" "--rank 0" "--step 1"; do
 	# shellcheck disable=SC2086
-	refuses "check $o" "ccc: --chunk, --rank and --step belong to ccc explain" check $ring $o
+	refuses "check $o" "ccc: error: --chunk, --rank and --step belong to ccc explain [E0705]" check $ring $o
 done
 cat >"$tmp/large.ccs" <<'EOF'
 contract none(inout d[C])

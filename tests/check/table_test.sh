@@ -17,11 +17,11 @@ refuses() {
 }
 
 # ---- the command line -------------------------------------------------------------------
-refuses "--format without table" "ccc: --format belongs to ccc table and ccc explain" check $ring --format=csv
-refuses "table --schedule" "ccc: --schedule cannot be combined with table, which shows all schedules" \
+refuses "--format without table" "ccc: error: --format belongs to ccc table and ccc explain [E0705]" check $ring --format=csv
+refuses "table --schedule" "ccc: error: --schedule cannot be combined with table, which shows all schedules [E0705]" \
 	table $ring --schedule ring_allreduce
-refuses "table --emit" "ccc: --emit cannot be combined with check, explain, table, fmt or lsp" table $ring --emit=plan
-refuses "table without a file" "ccc: no schedule file is given; see ccc --help" table
+refuses "table --emit" "ccc: error: --emit cannot be combined with check, explain, table, fmt or lsp [E0705]" table $ring --emit=plan
+refuses "table without a file" "ccc: error: no schedule file is given; see ccc --help [E0705]" table
 status "table --format=xml" 2 "$ccc" table $ring --format=xml
 says "... has what there is" "$tmp/err" 'text, csv, json, svg and html'
 status "-D of a parameter that no file has" 2 "$ccc" table $lib/ring2d_allreduce.ccs \

@@ -60,7 +60,7 @@ places graphs "$some"
 places graphs "$some" CCS_P2P_DISABLE=1 CCS_PROTOCOLS=simple
 run cuda_fork_test forks "$ring"
 ranks processes "$together"
-ranks processes "$apart" CCS_P2P_DISABLE=1 CCS_TILE_BYTES=2048
+ranks processes "$apart" CCS_P2P_DISABLE=1 CCS_TILE_BYTES=128
 ranks processes "$some" FAKE_CUDA_PEERS=none CCS_PROTOCOLS=simple/3 CCS_TILE_BYTES=128
 ranks processes "$some" CCS_PROTOCOLS=ll
 
