@@ -27,11 +27,23 @@
 
 #define WAIT_NS 100000 /* for a caller, before the table is looked at again */
 
-/* Room for the descriptors of one message, and aligned so. */
-union control {
-	struct cmsghdr head;
-	unsigned char room[CMSG_SPACE(NFILES * sizeof(int))];
+/* A message of one byte, with room for the descriptors, aligned so. */
+struct parcel {
+	_Alignas(struct cmsghdr) unsigned char control[CMSG_SPACE(NFILES * sizeof(int))];
+	char byte;
+	struct iovec part;
+	struct msghdr m; /* points into the rest */
 };
+
+static void parcel_begin(struct parcel *x)
+{
+	memset(x, 0, sizeof(*x));
+	x->part = (struct iovec){ &x->byte, 1 };
+	x->m = (struct msghdr){ .msg_iov = &x->part,
+				.msg_iovlen = 1,
+				.msg_control = x->control,
+				.msg_controllen = sizeof(x->control) };
+}
 
 /* ---- making ------------------------------------------------------------------------------ */
 
@@ -134,21 +146,17 @@ static bool may_enter(const struct world *w, int fd)
  * before. */
 static bool send_files(const struct procs *p, int fd)
 {
-	char byte = 0;
-	struct iovec part = { &byte, 1 };
-	union control control = { .room = { 0 } };
-	struct msghdr m = { .msg_iov = &part,
-			    .msg_iovlen = 1,
-			    .msg_control = &control,
-			    .msg_controllen = sizeof(control) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	struct parcel x;
+	struct cmsghdr *c;
 	ssize_t n;
 
+	parcel_begin(&x);
+	c = CMSG_FIRSTHDR(&x.m);
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(p->files));
 	memcpy(CMSG_DATA(c), p->files, sizeof(p->files));
-	n = sendmsg(fd, &m, MSG_NOSIGNAL);
+	n = sendmsg(fd, &x.m, MSG_NOSIGNAL);
 	return n == 1 || errno != ETOOMANYREFS;
 }
 
@@ -205,24 +213,19 @@ static bool once_more(const struct procs *p, uint64_t begun)
 
 static ccs_status receive(struct procs *p, int fd, const struct procs_door *d)
 {
-	char byte;
-	struct iovec part = { &byte, 1 };
-	union control control = { .room = { 0 } };
-	struct msghdr m = { .msg_iov = &part,
-			    .msg_iovlen = 1,
-			    .msg_control = &control,
-			    .msg_controllen = sizeof(control) };
+	struct parcel x;
 	uint64_t begun = clock_ms();
 	struct cmsghdr *c;
 	size_t got;
 	ssize_t n;
 
+	parcel_begin(&x);
 	do
-		n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
+		n = recvmsg(fd, &x.m, MSG_CMSG_CLOEXEC);
 	while (n < 0 && once_more(p, begun));
 	if (n < 0)
 		return not_shared(d, errno == EAGAIN ? "it does not answer" : strerror(errno));
-	c = n ? CMSG_FIRSTHDR(&m) : NULL;
+	c = n ? CMSG_FIRSTHDR(&x.m) : NULL;
 	got = c && c->cmsg_type == SCM_RIGHTS ? c->cmsg_len - CMSG_LEN(0) : 0;
 	if (got && got <= sizeof(p->files))
 		memcpy(p->files, CMSG_DATA(c), got);
