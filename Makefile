@@ -58,7 +58,8 @@ PRELOAD_SRC := $(sort $(wildcard runtime/preload/*.c))
 CCRUN_SRC := $(sort $(wildcard runtime/ccrun/*.c))
 
 LANG_OBJ := $(LANG_SRC:%.c=$(BUILD)/%.o) $(BUILD)/lang/parse.o $(BUILD)/lang/scan.o $(BUILD)/lang/prelude.o
-COMPILER_OBJ := $(COMPILER_SRC:%.c=$(BUILD)/%.o) $(BUILD)/compiler/emit/device_source.o
+COMPILER_OBJ := $(COMPILER_SRC:%.c=$(BUILD)/%.o) $(addprefix $(BUILD)/compiler/,emit/device_source.o \
+	explain/parts.o)
 RUNTIME_OBJ := $(RUNTIME_SRC:%.c=$(BUILD)/%.o)
 PRELOAD_OBJ := $(PRELOAD_SRC:%.c=$(BUILD)/%.o)
 CCRUN_OBJ := $(CCRUN_SRC:%.c=$(BUILD)/%.o)
@@ -88,30 +89,30 @@ $(BUILD)/lang/scan.c $(BUILD)/lang/scan.h &: lang/scan.l
 	@mkdir -p $(@D)
 	flex --header-file=$(BUILD)/lang/scan.h -o $(BUILD)/lang/scan.c $<
 
-# The prelude as a C array.
+# Files as C arrays: $(call c_array,NAME,COMMAND that prints the text). A ?? would begin a trigraph.
+c_array = { echo 'extern const char $(1)[];'; echo 'const char $(1)[] ='; \
+	$(2) | sed -e 's/[\\"?]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/'; echo ';'; }
+
 $(BUILD)/lang/prelude.c: lang/prelude.ccs
 	@mkdir -p $(@D)
-	{ echo 'extern const char lang_prelude[];'; \
-	  echo 'const char lang_prelude[] ='; \
-	  sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $<; \
-	  echo ';'; } > $@
+	$(call c_array,lang_prelude,cat $<) > $@
 
-# The device header as a C array: no include path is needed to compile a kernel.
+# The device header: no include path is needed to compile a kernel.
 DEVICE_SRC := runtime/cuda/device/args.h runtime/plan/rows.h runtime/plan/narrow.h \
 	$(addprefix runtime/cuda/device/,memory.h element.h block.h bulk.h wait.h ll.h move.h step.h)
 $(BUILD)/compiler/emit/device_source.c: $(DEVICE_SRC)
 	@mkdir -p $(@D)
-	{ echo 'extern const char device_source[];'; \
-	  echo 'const char device_source[] ='; \
-	  for f in $^; do echo "#line 1 \"$${f##*/}\""; cat $$f; done | \
-	  sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/'; \
-	  echo ';'; } > $@
-$(BUILD)/compiler/emit/device_source.o: $(BUILD)/compiler/emit/device_source.c
-	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+	$(call c_array,device_source,for f in $^; do echo "#line 1 \"$${f##*/}\""; cat $$f; done) > $@
+
+# Style sheets and the script of what ccc explain draws: svg.css is svg_css.
+PARTS_OF_PICTURES := $(wildcard compiler/explain/*.css compiler/explain/*.js)
+$(BUILD)/compiler/explain/parts.c: $(PARTS_OF_PICTURES)
+	@mkdir -p $(@D)
+	{ $(foreach f,$^,$(call c_array,$(subst .,_,$(notdir $f)),cat $f);) } > $@
 
 $(BUILD)/lang/parse.o $(BUILD)/lang/scan.o: $(BUILD)/%.o: $(BUILD)/%.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(GENWARN) -MMD -MP -c -o $@ $<
-$(BUILD)/lang/prelude.o: $(BUILD)/lang/prelude.c
+$(addprefix $(BUILD)/,lang/prelude.o compiler/emit/device_source.o compiler/explain/parts.o): %.o: %.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 $(LANG_OBJ): | $(BUILD)/lang/parse.h $(BUILD)/lang/scan.h
 
@@ -240,6 +241,7 @@ help:
 	@echo 'make mutants    changes the compiler in 200 places; the tests must see 95 in 100'
 	@echo 'make bless      renews the golden messages; read their diff'
 	@echo 'make examples   builds examples/ and runs them; make tutorials: examples/tutorials/ alone'
+	@echo 'make pictures   the pictures in the documents, by ccc explain'
 	@echo 'make editors    grammars for editors, completions for shells: docs/editors.md'
 	@echo '                MPICC=...: with which MPI the plug-in for --against mpi is built,'
 	@echo '                and libccs-mpi.so; MPICC_PRELOAD=...: another one for this'

@@ -76,17 +76,25 @@ static int compile_files(struct command *c)
 	return worst;
 }
 
-/* -D names a parameter of some schedule. Returns 0 or the exit status, after a message. */
+/* -D names a parameter of some schedule, and --root has one. Returns 0 or the exit status, after a
+ * message. */
 static int check_settings(const struct options *o)
 {
 	const struct sheet *t = o->sheet;
 
 	for (size_t i = 0; i < o->nsettings; i++) {
 		size_t k = 0;
+		if (!o->settings[i].name) {
+			if (t->rooted)
+				continue;
+			fputs("ccc: --root: no schedule of the files has a parameter for its root\n",
+			      stderr);
+			return 2;
+		}
 		while (k < t->nparams && strcmp(t->params[k], o->settings[i].name))
 			k++;
 		if (k == t->nparams)
-			return options_wrong("-D: no schedule of the files has a parameter",
+			return options_wrong("-D: none of the schedules has a parameter",
 					     o->settings[i].name, t->params, t->nparams);
 	}
 	return 0;
@@ -100,10 +108,10 @@ static int write_sheet(const struct options *o)
 		perror("ccc");
 		return 4;
 	}
-	bool whole = sheet_print(o->sheet, o->sheet_format, out.stream);
+	bool whole = sheet_print(o->sheet, o->view.format, out.stream);
 	int error = output_close(&out, whole, o->output, 0666);
 	if (!whole) {
-		fprintf(stderr, "ccc: the system gives no more memory\n");
+		fprintf(stderr, "ccc: the system has no more memory\n");
 		return 4;
 	}
 	if (error)

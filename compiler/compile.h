@@ -14,6 +14,7 @@
  *   stream/    stream_instance   the same of what cannot be stored
  *   witness/   witness, blame,   the smallest reason of what is wrong
  *              orders
+ *   explain/   explain           how the data of one instance moves, as text and pictures
  *   lower/     lower             program -> lowered program: flow, fuse, waits; and match,
  *                                deadlock, race, proof, after again
  *              direct            messages that need no slot
@@ -40,7 +41,7 @@
 #include "compiler/emit/sheet.h"
 #include "compiler/symmetry/symmetry.h"
 #include "compiler/stream/stream.h"
-#include "compiler/witness/witness.h"
+#include "compiler/explain/explain.h"
 
 enum emit {
 	EMIT_AST,
@@ -68,8 +69,8 @@ struct options {
 	const char *file;
 	const char *output;	  /* -o, or NULL */
 	struct numbers ranks;	  /* -n; none: every N in 2..16 that `where` admits */
-	struct shown view;	  /* explain: --chunk --rank --step */
-	struct setting *settings; /* -D */
+	struct shown view;	  /* explain: --chunk --rank --step; and table: --format */
+	struct setting *settings; /* -D, --root */
 	size_t nsettings;
 	const char *schedule; /* --schedule, or NULL */
 	const char *const *include_dirs;
@@ -86,10 +87,9 @@ struct options {
 	bool verbose;
 	struct diag_warnings warn; /* -W */
 	struct diag_style style;
-	bool format_in_place;		/* fmt -i */
-	enum sheet_format sheet_format; /* table: --format */
-	struct sheet *sheet;		/* table: where it goes; else NULL */
-	const struct unsaved *unsaved;	/* texts that an editor has in place of files */
+	bool format_in_place;	       /* fmt -i */
+	struct sheet *sheet;	       /* table: where it goes; else NULL */
+	const struct unsaved *unsaved; /* texts that an editor has in place of files */
 	size_t nunsaved;
 	uint64_t memory; /* bytes that a compilation may hold; 0: LIMIT_MEMORY, or
 					   3/4 of the machine's where that is less */

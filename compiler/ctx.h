@@ -30,6 +30,9 @@ struct ctx {
 #define REQUIRE_RANKS 1u  /* same-bits=ranks */
 #define REQUIRE_COUNTS 2u /* same-bits=counts */
 
+/* How `ccc table` and `ccc explain` print. */
+enum print_format { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON, FORMAT_SVG, FORMAT_HTML, NFORMATS };
+
 #define NOWHERE ((struct span){ 0, 0 }) /* of a report that is about no place in the text */
 
 /* Values of diags.phase: the order of reports, ccs(5) 8. */

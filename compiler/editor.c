@@ -97,8 +97,8 @@ static bool setting(void *self, const char *name, int64_t *value)
 {
 	const struct options *o = options_of(self);
 
-	for (size_t i = 0; i < o->nsettings; i++)
-		if (!strcmp(o->settings[i].name, name)) {
+	for (size_t i = o->nsettings; i-- > 0;)
+		if (o->settings[i].name && !strcmp(o->settings[i].name, name)) {
 			*value = o->settings[i].value;
 			return true;
 		}

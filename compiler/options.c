@@ -29,8 +29,9 @@ static const char *const formats[] = {
 	[DIAG_TEXT] = "text", [DIAG_JSON] = "json", [DIAG_SARIF] = "sarif", NULL
 };
 enum { AUTO, ALWAYS, NEVER };
-static const char *const sheet_formats[] = {
-	[SHEET_TEXT] = "text", [SHEET_CSV] = "csv", [SHEET_JSON] = "json", NULL
+static const char *const print_formats[] = {
+	[FORMAT_TEXT] = "text", [FORMAT_CSV] = "csv",	[FORMAT_JSON] = "json",
+	[FORMAT_SVG] = "svg",	[FORMAT_HTML] = "html", NULL
 };
 static const char *const colors[] = {
 	[AUTO] = "auto", [ALWAYS] = "always", [NEVER] = "never", NULL
@@ -47,7 +48,10 @@ static const struct spec specs[] = {
 	{ "-n", OWN, 0, 0, options_ranks, NULL, " LIST",
 	  "numbers of ranks: 4   2,4,8   2..16\n"
 	  "default: every N in 2..16 that the schedule's `where` admits" },
+	{ "--nranks", OWN, 0, 0, options_ranks, NULL, " LIST", "the same as -n" },
 	{ "-D", OWN, 0, 0, options_define, NULL, " X=4", "set a parameter of the schedule" },
+	{ "--root", OWN, 0, 0, options_root, NULL, " RANK",
+	  "set the parameter that is the contract's root" },
 	{ "--schedule", TEXT, AT(options.schedule), 0, NULL, NULL, " NAME",
 	  "compile, check or explain this schedule of the file;\n"
 	  "default: the last one; for check, all" },
@@ -82,8 +86,9 @@ static const struct spec specs[] = {
 	  "explain: show only these ranks" },
 	{ "--step", NUMBERS, AT(options.view.steps), 0, NULL, NULL, " LIST",
 	  "explain: show only these steps" },
-	{ "--format", CHOICE, AT(options.sheet_format), 0, NULL, sheet_formats, "=text|csv|json",
-	  "table: output format; default: text" },
+	{ "--format", CHOICE, AT(options.view.format), 0, NULL, print_formats, "=FORMAT",
+	  "table: text, csv or json; explain: text, svg, html or json;\n"
+	  "default: text, and for explain the ending of -o" },
 	{ "--emit", CHOICE, AT(options.emit), 0, NULL, stages, "=STAGE",
 	  "ast, program, plan, json, header, cuda, ptx or msccl-xml, to -o or stdout" },
 	{ "--check", FLAG, AT(options.format_check), 0, NULL, NULL, NULL,
@@ -304,7 +309,7 @@ static int check_words(const struct command *c)
 			k++;
 		if (k < ACTIONS) {
 			fprintf(stderr, "ccc: '%s' is a command%s\n", word,
-				compiles ? ", which comes first" : ": one at a time");
+				compiles ? "; put it first" : "; give one at a time");
 			return 2;
 		}
 		if (i == 0 && compiles &&
@@ -345,7 +350,12 @@ static int check_together(const struct command *c)
 		  "--certificate belongs to ccc check" },
 		{ o->stream && o->require,
 		  "--stream does not compare chunks, so it cannot be combined with --require" },
-		{ o->sheet_format != SHEET_NFORMATS && !table, "--format belongs to ccc table" },
+		{ o->view.format != NFORMATS && !table && o->action != ACTION_EXPLAIN,
+		  "--format belongs to ccc table and ccc explain" },
+		{ table && (o->view.format == FORMAT_SVG || o->view.format == FORMAT_HTML),
+		  "ccc table prints text, csv and json; ccc explain draws" },
+		{ o->action == ACTION_EXPLAIN && o->view.format == FORMAT_CSV,
+		  "ccc explain prints text, svg, html and json; ccc table prints csv" },
 		{ o->schedule && table,
 		  "--schedule cannot be combined with table, which shows all schedules" },
 		{ compiles && o->emit == EMIT_SO && !o->output,
@@ -386,6 +396,30 @@ static const char *library_dir(struct arena *a)
 	return dir;
 }
 
+/* How `ccc explain` prints, by the ending of -o. Returns as options_parse. */
+static int format_of_output(struct options *o)
+{
+	static const struct {
+		const char *ending;
+		enum print_format format;
+	} endings[] = { { ".svg", FORMAT_SVG },	  { ".html", FORMAT_HTML }, { ".htm", FORMAT_HTML },
+			{ ".json", FORMAT_JSON }, { ".txt", FORMAT_TEXT },  { "", FORMAT_TEXT } };
+	const char *slash = o->output ? strrchr(o->output, '/') : NULL;
+	const char *name = slash ? slash + 1 : o->output ? o->output : "";
+	const char *dot = strrchr(name, '.');
+
+	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
+		if (!strcmp(dot && dot > name ? dot : "", endings[i].ending)) {
+			o->view.format = endings[i].format;
+			return -1;
+		}
+	fprintf(stderr,
+		"ccc: -o %s: ccc explain writes .svg, .html, .json and .txt; for a file with "
+		"another ending give --format, too\n",
+		o->output);
+	return 2;
+}
+
 int options_parse(struct command *c, int argc, char **argv)
 {
 	const char *no_color = getenv("NO_COLOR");
@@ -396,7 +430,7 @@ int options_parse(struct command *c, int argc, char **argv)
 	c->options.action = ACTION_COMPILE;
 	c->options.emit = EMIT_SO;
 	c->options.slots = 8;
-	c->options.sheet_format = SHEET_NFORMATS; /* as long as none was asked for */
+	c->options.view.format = NFORMATS; /* as long as none was asked for */
 	c->options.style.max_errors = 20;
 	status = parse_options(c, argc, argv);
 	if (status >= 0)
@@ -415,7 +449,10 @@ int options_parse(struct command *c, int argc, char **argv)
 	c->options.style.color = c->options.style.color == ALWAYS ||
 				 (c->options.style.color == AUTO && !(no_color && *no_color) &&
 				  isatty(STDERR_FILENO));
-	return check_together(c);
+	status = check_together(c);
+	if (status < 0 && c->options.action == ACTION_EXPLAIN && c->options.view.format == NFORMATS)
+		status = format_of_output(&c->options);
+	return status;
 }
 
 void options_free(struct command *c)

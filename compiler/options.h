@@ -82,6 +82,8 @@ int options_ranks(struct command *c, const char *text);
 int options_slots(struct command *c, const char *text);
 /** -D X=4, X=-1; the last one counts. */
 int options_define(struct command *c, const char *text);
+/** --root 2: the same for the parameter that is the root. */
+int options_root(struct command *c, const char *text);
 /** --target: a list of cpu and cuda. The CPU's part, the plan, is always there. */
 int options_target(struct command *c, const char *text);
 extern const char *const options_targets[];

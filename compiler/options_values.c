@@ -98,7 +98,7 @@ int options_ranks(struct command *c, const char *text)
 	const char *takes =
 		arena_printf(&c->arena,
 			     "-n takes numbers of ranks from 1 to %u, such as 4, 2,4,8 or 2..16, "
-			     "and no more than %u",
+			     "and at most %u of them",
 			     LIMIT_RANKS, LIMIT_NUMBER_LIST);
 	return options_numbers(c, takes, text, 1, LIMIT_RANKS, &c->options.ranks);
 }
@@ -120,6 +120,14 @@ int options_slots(struct command *c, const char *text)
 	return -1;
 }
 
+static void add_setting(struct command *c, const char *name, int64_t value)
+{
+	struct options *o = &c->options;
+
+	ARENA_PUSH(&c->arena, o->settings, o->nsettings, c->capsettings) =
+		(struct setting){ .name = name, .value = value };
+}
+
 int options_define(struct command *c, const char *text)
 {
 	const char *eq = strchr(text, '=');
@@ -134,15 +142,20 @@ int options_define(struct command *c, const char *text)
 		fprintf(stderr, "ccc: -D takes NAME=NUMBER, not '%s'\n", text);
 		return 2;
 	}
-	const char *name = arena_strndup(&c->arena, text, (size_t)(eq - text));
-	struct options *o = &c->options;
-	for (size_t i = 0; i < o->nsettings; i++)
-		if (!strcmp(o->settings[i].name, name)) { /* the last one counts */
-			o->settings[i].value = value;
-			return -1;
-		}
-	ARENA_PUSH(&c->arena, o->settings, o->nsettings, c->capsettings) =
-		(struct setting){ .name = name, .value = value };
+	add_setting(c, arena_strndup(&c->arena, text, (size_t)(eq - text)), value);
+	return -1;
+}
+
+int options_root(struct command *c, const char *text)
+{
+	uint64_t root;
+
+	if (!options_number(text, LIMIT_RANKS - 1, &root)) {
+		fprintf(stderr, "ccc: --root takes a rank from 0 to %u, not '%s'\n",
+			LIMIT_RANKS - 1, text);
+		return 2;
+	}
+	add_setting(c, NULL, (int64_t)root);
 	return -1;
 }
 
@@ -269,7 +282,7 @@ int options_require(struct command *c, const char *text)
 			c->options.require |= bits[i];
 			return -1;
 		}
-	return options_wrong("--require: there is nothing like", text, options_promises, 2);
+	return options_wrong("--require: unknown requirement", text, options_promises, 2);
 }
 
 int options_explain(struct command *c, const char *text)

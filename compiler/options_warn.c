@@ -30,8 +30,8 @@ static const struct {
 } others[] = {
 	{ "run", "ccc FILE.ccs -o OUT.so makes a module, ccrun -n 4 OUT.so runs it" },
 	{ "bench", "ccc FILE.ccs -o OUT.so makes a module, ccrun -n 4 OUT.so measures it" },
-	{ "compile", "ccc FILE.ccs -o OUT.so, without a word in front" },
-	{ "build", "ccc FILE.ccs -o OUT.so, without a word in front" },
+	{ "compile", "ccc FILE.ccs -o OUT.so, without a command" },
+	{ "build", "ccc FILE.ccs -o OUT.so, without a command" },
 	{ "draw", "ccc explain FILE.ccs shows, step by step, which chunk goes where" },
 	{ "show", "ccc explain FILE.ccs shows, step by step, which chunk goes where" },
 	{ "trace", "ccc explain FILE.ccs shows, step by step, which chunk goes where" },
@@ -42,12 +42,10 @@ static const struct {
 	{ "format", "ccc fmt FILE.ccs..." },
 	{ "help", "ccc --help" },
 	{ "version", "ccc --version" },
-	{ "--nranks", "numbers of ranks are -n LIST" },
 	{ "--ranks", "numbers of ranks are -n LIST" },
 	{ "--np", "numbers of ranks are -n LIST" },
 	{ "-np", "numbers of ranks are -n LIST" },
-	{ "--root", "the root is a parameter of the schedule: -D R=2" },
-	{ "-r", "the root is a parameter of the schedule: -D R=2" },
+	{ "-r", "the root is a parameter of the schedule: -D R=2, or --root 2" },
 };
 
 static const char *called_here(const char *name)

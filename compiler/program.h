@@ -204,8 +204,8 @@ struct instance {
 	uint32_t nsettings;
 };
 
-struct setting { /* -D name=value */
-	const char *name;
+struct setting {	  /* -D name=value; of several for one name the last counts */
+	const char *name; /* of options, NULL: --root, the parameter that is the root */
 	int64_t value;
 };
 
@@ -219,6 +219,8 @@ struct program {
 	uint32_t scratch; /* scratch cells behind them, the most of any rank */
 	int64_t *params;  /* values of the schedule's parameters, in order */
 	uint32_t nparams;
+	int64_t *topology; /* values of the topology's parameters, in order; NULL: it has none */
+	uint32_t ntopology;
 	struct task *tasks; /* tasks 0 .. nranks-1 are the ranks' main lines (not if lowered) */
 	uint32_t ntasks, captasks;
 	struct path *paths;

@@ -18,7 +18,9 @@
 /* One schedule on its way through the line. */
 struct job {
 	struct decl *schedule;
-	bool target;		   /* the one to compile or explain */
+	bool target;		  /* the one to compile or explain */
+	struct setting *settings; /* -D, with the name of its root for --root */
+	uint32_t nsettings;
 	const struct symbol *root; /* parameter that is the root, chosen at run time; or NULL */
 	bool one_root;		   /* it was root 0, and that decides for all */
 	struct finding *findings;
@@ -28,25 +30,42 @@ struct job {
 	struct dead_list dead;
 	bool looked; /* at every N */
 	struct every every;
+	size_t done, asked; /* of its numbers of ranks; asked 0: nobody knows how many will be */
 };
 
 /* ---- one schedule over its Ns and roots ----------------------------------------- */
 
-/* The parameter that is the contract's `root`, unless -D fixes it. ccs(5) 4, 8 */
-static const struct symbol *runtime_root(const struct options *o, const struct decl *schedule)
+/* The parameter that is the contract's `root`, or NULL. ccs(5) 4, 8 */
+static const struct symbol *root_param(const struct decl *schedule)
 {
 	for (const struct binding *b = schedule->contract_args; b; b = b->next) {
 		if (strcmp(b->name.name, "root") || !b->value || b->value->kind != E_NAME)
 			continue;
 		const struct symbol *s = b->value->sym;
-		if (!s || s->kind != SYM_PARAM || s->owner != schedule)
-			continue;
-		for (size_t i = 0; i < o->nsettings; i++)
-			if (!strcmp(o->settings[i].name, s->name))
-				return NULL;
-		return s;
+		if (s && s->kind == SYM_PARAM && s->owner == schedule)
+			return s;
 	}
 	return NULL;
+}
+
+/* What is set of the schedule, and whether its root is left to the caller. */
+static void take_settings(struct session *s, struct job *j)
+{
+	const struct options *o = s->o;
+	const struct symbol *root = root_param(j->schedule);
+
+	j->root = root;
+	j->settings = ARENA_ARRAY(&s->arena, struct setting, o->nsettings);
+	for (size_t i = 0; i < o->nsettings; i++) {
+		struct setting set = o->settings[i];
+
+		if (!set.name && !root)
+			continue;
+		set.name = set.name ? set.name : root->name;
+		j->settings[j->nsettings++] = set;
+		if (root && !strcmp(set.name, root->name))
+			j->root = NULL;
+	}
 }
 
 /* What the action makes of an instance that is right. */
@@ -136,11 +155,23 @@ static void help_root(struct session *s, const struct job *j, uint32_t first, ui
 	for (uint32_t i = first; i < s->diags.n; i++) {
 		diag_help(
 			&s->diags, s->diags.v[i],
-			"it is right for root 0, and the text never uses %s: write `root = 0`, or "
+			"it is right for root 0, but the text never uses %s: write `root = 0`, or "
 			"use it, as in `if rank == %s`",
 			j->root->name, j->root->name);
 		return;
 	}
+}
+
+/* How far it has come, before each instance. */
+static void say_progress(struct session *s, const struct job *j, uint32_t nranks, uint32_t root)
+{
+	char done[48] = "", roots[48] = "";
+
+	if (j->asked > 1)
+		snprintf(done, sizeof(done), " (%zu of %zu done)", j->done, j->asked);
+	if (root > 0)
+		snprintf(roots, sizeof(roots), ", root %u of %u", root, nranks);
+	ticker_tell(&s->ticker, "%s, N = %u%s%s", j->schedule->name.name, nranks, done, roots);
 }
 
 /* One N, every root. Returns whether `where` admits it for some root. */
@@ -155,22 +186,17 @@ static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool qu
 		.nranks = nranks,
 		.root = -1,
 		.root_param = j->root,
-		.settings = s->o->settings,
-		.nsettings = (uint32_t)s->o->nsettings,
+		.settings = j->settings,
+		.nsettings = j->nsettings,
 	};
 	bool admitted = false;
-	const char *name = j->schedule->name.name;
 	uint32_t first = s->diags.n;
 
 	j->one_root = false;
 	for (uint32_t r = 0; r < (j->root ? nranks : 1); r++) {
 		if (j->root)
 			in.root = r;
-		if (r > 0)
-			ticker_tell(&s->ticker, "%s, N = %u, root %u of %u", name, nranks, r,
-				    nranks);
-		else
-			ticker_tell(&s->ticker, "%s, N = %u", name, nranks);
+		say_progress(s, j, nranks, r);
 		admitted |= run_instance(s, j, &in, quiet_where, &f);
 		if (s->diags.errors || s->status) {
 			help_root(s, j, first, r);
@@ -183,6 +209,7 @@ static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool qu
 	}
 	if (admitted)
 		ARENA_PUSH(&s->arena, j->findings, j->nfindings, j->capfindings) = f;
+	j->done++;
 	return admitted;
 }
 
@@ -208,6 +235,7 @@ static void run_asked(struct session *s, struct job *j)
 {
 	bool any = false;
 
+	j->asked = s->o->ranks.n;
 	for (size_t i = 0; i < s->o->ranks.n; i++) {
 		bool admitted = run_ranks(s, j, s->o->ranks.v[i], true);
 		if (s->diags.errors || s->status)
@@ -226,18 +254,19 @@ static void run_asked(struct session *s, struct job *j)
 
 static void run_schedule(struct session *s, struct job *j)
 {
-	j->root = runtime_root(s->o, j->schedule);
+	take_settings(s, j);
 	if (s->o->ranks.n > 0) {
 		run_asked(s, j);
 		return;
 	}
 	/* To explain, one N is enough: 4, or the least. */
 	bool one = s->o->action == ACTION_EXPLAIN, any = one && run_ranks(s, j, 4, true);
+	j->asked = one ? 0 : EVERY_TRIED - 1;
 	for (uint32_t n = 2; n <= EVERY_TRIED && !(one && any) && !s->diags.errors && !s->status;
 	     n++)
 		any |= run_ranks(s, j, n, true);
 	if (!any && !s->diags.errors && !s->status)
-		none_admitted(s, j, "in 2..16; -n asks for others");
+		none_admitted(s, j, "in 2..16; use -n for other numbers");
 }
 
 /* ---- the schedules of a file ------------------------------------------------------------ */
@@ -286,23 +315,36 @@ static struct decl *find_target(struct session *s)
 	return NULL;
 }
 
-/* -D names a parameter of some schedule of the file; for a table, of some file. */
+/* -D names a parameter of some schedule of the file, and --root has one; for a table, of some
+ * file. */
 static void check_settings(struct session *s)
 {
 	const char **names = NULL;
 	size_t n = 0, cap = 0;
+	bool rooted = false;
 
-	for (struct decl *d = next_schedule(s->module->main->decls); d && s->o->sheet;
-	     d = next_schedule(d->next))
-		sheet_add_params(s->o->sheet, d);
-	if (s->o->sheet)
-		return;
-
-	for (struct decl *d = next_schedule(s->module->main->decls); d; d = next_schedule(d->next))
+	for (struct decl *d = next_schedule(s->module->main->decls); d;
+	     d = next_schedule(d->next)) {
+		rooted |= root_param(d) != NULL;
+		if (s->o->sheet)
+			sheet_add_params(s->o->sheet, d);
 		for (struct binding *b = d->params; b; b = b->next)
 			ARENA_PUSH(&s->arena, names, n, cap) = b->name.name;
+	}
+	if (s->o->sheet) {
+		s->o->sheet->rooted |= rooted;
+		return;
+	}
 	for (size_t i = 0; i < s->o->nsettings; i++) {
 		size_t k = 0;
+		if (!s->o->settings[i].name) {
+			if (rooted)
+				continue;
+			diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK,
+				 "--root: no schedule of the file has a parameter for its root");
+			s->status = 2;
+			continue;
+		}
 		while (k < n && strcmp(names[k], s->o->settings[i].name))
 			k++;
 		if (k == n)
@@ -319,8 +361,8 @@ static struct every every(struct session *s, const struct job *j)
 		.schedule = j->schedule,
 		.root = -1,
 		.root_param = j->root,
-		.settings = s->o->settings,
-		.nsettings = (uint32_t)s->o->nsettings,
+		.settings = j->settings,
+		.nsettings = j->nsettings,
 	};
 
 	return every_prove(&s->ctx, &in, s->o->certificate && j->target);
@@ -337,7 +379,7 @@ static void write_certificate(struct session *s, const struct job *j, const stru
 		diag_add(&s->diags, SEV_ERROR, 409, j->schedule->name.span, NO_RANK,
 			 "there is no certificate: %s",
 			 e->proved && !e->why
-				 ? "this proof needs floors, which one has no words for"
+				 ? "a certificate cannot express this proof, which needs floors"
 				 : e->why);
 		return;
 	}
@@ -368,8 +410,10 @@ static void look_further(struct session *s, struct job *j)
 	if (s->o->action != ACTION_CHECK || s->o->ranks.n > 0 || s->o->sheet || !n || s->take ||
 	    s->diags.errors || s->status) /* an editor shows no report */
 		return;
+	ticker_tell(&s->ticker, "%s, proof for every N", j->schedule->name.name);
 	j->every = every(s, j);
 	j->looked = true;
+	j->asked = 0;
 	/* Each rank runs the text, and evaluates its tables. */
 	uint64_t text = s->module->main->source->len / 16;
 	for (uint32_t ranks = 17; ranks <= FURTHER && !j->every.proved; ranks++) {
@@ -389,7 +433,7 @@ static void tell_report(struct session *s, const struct job *j, bool json)
 	struct every e = j->every;
 
 	if (s->o->certificate && j->target && s->o->ranks.n > 0)
-		e.why = "-n asks for single N; leave it out";
+		e.why = "-n asks for certain N; leave it out";
 	if (s->o->certificate && j->target)
 		write_certificate(s, j, &e);
 	report_print(&s->ctx, j->schedule, j->findings, j->nfindings, j->looked ? &e : NULL, json,

@@ -7,7 +7,7 @@
 
 #include "compiler/compile.h"
 #include "compiler/emit/output.h"
-#include "compiler/ticker.h"
+#include "runtime/base/ticker.h"
 
 #include <setjmp.h>
 

@@ -17,7 +17,7 @@ MAN1 := docs/ccc.1 docs/ccrun.1
 MAN3 := $(BUILD)/share/man/man3/ccs.3 docs/ccs_comm_split.3
 MAN5 := lang/ccs.5 docs/ccs-tuning.5
 MAN7 := docs/libccs-mpi.7
-DOCS := $(sort $(wildcard docs/*.md docs/course/*))
+DOCS := $(sort $(wildcard docs/*.md docs/*.json docs/course/* docs/pictures/*.svg docs/pictures/library/*.svg))
 DIRS := $(PREFIX)|$(BINDIR)|$(LIBDIR)|$(INCLUDEDIR)|$(DATADIR)|$(MANDIR)
 
 .PHONY: prefix-always
@@ -83,6 +83,11 @@ install: all editors $(BUILD)/ccs.pc
 		$(INSTALL) -D -m 644 $(SHARE)/$$f $(TO_SHARE)/$$f || exit 1; \
 	done
 
+# The pictures in the documents.
+.PHONY: pictures
+pictures: $(BIN)/ccc
+	docs/pictures.sh $(BIN)/ccc docs
+
 # What pip installs: build/dist/ccs-VERSION-py3-none-PLATFORM.whl
 .PHONY: wheel
 wheel: all editors
@@ -91,7 +96,8 @@ wheel: all editors
 
 # Exactly what install puts there; and of folders those that are empty then: ours everywhere, and
 # any in a PREFIX that is no system's.
-OUR_FOLDERS := $(TO_LIB)/ccs $(TO_DATA)/schedules $(TO_DOC)/docs/course $(TO_DOC)/docs $(TO_DOC) \
+OUR_FOLDERS := $(TO_LIB)/ccs $(TO_DATA)/schedules $(TO_DOC)/docs/course $(TO_DOC)/docs/pictures/library $(TO_DOC)/docs/pictures \
+	$(TO_DOC)/docs $(TO_DOC) \
 	$(addprefix $(TO_DATA)/,vscode/syntaxes vscode tree-sitter-ccs/queries tree-sitter-ccs) $(TO_DATA) \
 	$(VIM:%=$(TO_SHARE)/vim/vimfiles/%) $(TO_SHARE)/vim/vimfiles $(TO_SHARE)/vim
 FOLDERS := $(TO_BIN) $(TO_PC) $(TO_LIB) $(TO_INCLUDE) $(patsubst %,$(TO_MAN)/man%,1 3 5 7) \
@@ -152,6 +158,7 @@ TUTORIAL_MODULES := $(patsubst %.ccs,$(TUT)/%.so,$(notdir $(TUTORIAL_SCHEDULES))
 TUTORIAL_RANKS := 2,4
 $(TUT)/pass_on.so: TUTORIAL_RANKS := 3,4
 $(TUT)/ring_allreduce.so: TUTORIAL_RANKS := 2,3,4,8
+$(TUT)/switch_allreduce.so: TUTORIAL_RANKS := 5
 COMPILE_TUTORIAL = mkdir -p $(@D) && $(BIN)/ccc $< -n $(TUTORIAL_RANKS) --target=cpu -o $@
 $(TUT)/%.so: schedules/%.ccs $(BIN)/ccc docs/install.mk
 	@$(COMPILE_TUTORIAL)

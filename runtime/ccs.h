@@ -528,6 +528,47 @@ struct ccs_run_shape {
  *  ranks are not on GPUs. */
 CCS_API ccs_status ccs_comm_last_run(struct ccs_comm *c, struct ccs_run_shape *shape);
 
+/*
+ * Traces: which operations of a schedule were done, when, and by which worker. `ccrun --trace` writes
+ * one.
+ *
+ *     ccs_trace_create(&trace, comm, 100000);
+ *     ccs_trace_start(trace, 1);
+ *     ...                                            calls: the first warms up
+ *     ccs_trace_stop(trace);
+ *     if (rank == 0)
+ *         ccs_trace_save(trace, "trace.json");       for Perfetto, or chrome://tracing
+ *
+ * Traced calls are done operation by operation, also where other calls with the same arguments are
+ * done in larger pieces: of tasks, and of short chunks. Their results are the same. An untraced call
+ * takes no longer than without traces.
+ */
+struct ccs_trace;
+
+/** Room for so many operations of this process's ranks, an operation for each tile; a call, and each of
+ *  its ranks, takes as much as one to two operations. What has no room is counted, and not noted. All
+ *  ranks that are processes make the call. It must be freed before the communicator.
+ *  CCS_EUNSUPPORTED: ranks are on GPUs, or on several hosts, which have several clocks. */
+CCS_API ccs_status ccs_trace_create(struct ccs_trace **trace, struct ccs_comm *c,
+				    size_t operations);
+/** Calls of the communicator's ranks are traced from now on, of this process's ranks, and no longer.
+ *  Of the first `warmup` of them, each is forgotten when the next one begins: they have what later calls
+ *  need made, and a first call that never ends is noted all the same. CCS_EINVAL: a call is under way. */
+CCS_API ccs_status ccs_trace_start(struct ccs_trace *trace, unsigned warmup);
+CCS_API ccs_status ccs_trace_stop(struct ccs_trace *trace);
+/** Writes what the ranks of all processes have done so far, also of a communicator that has failed: in
+ *  rank 0's process; else CCS_EINVAL. The calls of the others should be over. The file is
+ *  there whole, or as it was. CCS_EFILE: it cannot be written. */
+CCS_API ccs_status ccs_trace_save(const struct ccs_trace *trace, const char *path);
+/* Calls that are noted; operations that had no room. */
+struct ccs_trace_counts {
+	uint64_t calls, left_out;
+};
+/** In rank 0's process of all ranks; else of this process's. */
+CCS_API ccs_status ccs_trace_count(const struct ccs_trace *trace, struct ccs_trace_counts *counts);
+/** NULL is fine. No call may be under way. */
+CCS_API void ccs_trace_free(struct ccs_trace *trace);
+
 /** Sets the timeout: a call fails with CCS_ETIMEOUT after that many milliseconds without progress
  *  (default 30,000; 0: never). Holds for all ranks. Kernels wait without limit until a timeout is
  *  set here, because a rank may be minutes late for good reasons. */
@@ -692,7 +733,7 @@ struct ccs_tuning_row {
 	const char *file; /* of the module; a relative path starts at the tuning's folder */
 	struct ccs_run_options options;
 	double us; /* measured time of one call; negative: not measured */
-	/* The second best that was measured; NULL: none. */
+	/* The next best that was measured; NULL: none. */
 	const char *next_file;
 	struct ccs_run_options next_options;
 	double next_us;
@@ -722,7 +763,7 @@ CCS_API int ccs_tuning_find(const struct ccs_tuning *t, const char *collective, 
 /** The row for a call of that size: the first with `most` not below it. */
 CCS_API int ccs_tuning_row_of(const struct ccs_tuning *t, int section, uint64_t size);
 /** Explains the choice for that size in a line or two: the schedule and its options, its time and
- *  the second best's, and the rule for a size that was not measured. */
+ *  the next best's, and the rule for a size that was not measured. */
 CCS_API ccs_status ccs_tuning_explain(const struct ccs_tuning *t, int section, uint64_t size,
 				      char *text, size_t text_size);
 

@@ -127,6 +127,7 @@ struct world {
 	struct run *spare;	      /* one that is over, for the next; or NULL */
 	struct posts *posts;	      /* post.c's; NULL: there are none */
 	_Atomic uint64_t arrivals;    /* calls joined and finished: progress */
+	struct ccs_trace *trace;      /* of the calls to come, which are runs then; NULL: none */
 	bool dead;
 	ccs_status died; /* of that; CCS_OK: it is not known */
 	char *dead_text;
@@ -329,7 +330,7 @@ typedef bool post_play(struct world *w, struct kept kept, const struct meeting *
 bool post_calls(struct call *calls, post_play *play);
 /** None is posted from the rank's call of that number on, which joins a run. Under world.lock. */
 void post_close(struct world *w, uint64_t call);
-/** No run is left. Under world.lock. */
+/** No run is left: calls are posted again, unless they are traced. Under world.lock. */
 void post_open(struct world *w);
 
 /* ---- watch.c: waiting, but not for ever ----------------------------------------------- */

@@ -143,6 +143,7 @@ struct engine {
 	const char *name; /* as ccs_comm_engine tells it */
 	bool idles;	  /* a call that waits asks world.idle */
 	bool tiles;	  /* a call may name a tile */
+	bool traces;	  /* its calls can be traced (trace.h) */
 	bool protocols;	  /* a call may name a protocol, and a number of channels */
 	bool host_code;	  /* elements are combined by code of this process: a call may have an
 			     operator of the user's own */

@@ -111,7 +111,7 @@ void post_close(struct world *w, uint64_t call)
 
 void post_open(struct world *w)
 {
-	if (w->posts && !w->dead)
+	if (w->posts && !w->dead && !w->trace)
 		atomic_store(&w->posts->closed, UINT64_MAX);
 }
 

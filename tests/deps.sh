@@ -32,6 +32,12 @@ has_mpi() {
 	command -v mpirun >/dev/null 2>&1 &&
 		{ command -v mpicc_abi || command -v mpicc; } >/dev/null 2>&1
 }
+has_browser() { # that tests/explain/browser.py looks for
+	for command in chromium chromium-browser google-chrome google-chrome-stable; do
+		! command -v $command >/dev/null 2>&1 || return 0
+	done
+	return 1
+}
 
 need "${CC:-cc}" gcc libc6-dev
 need make make
@@ -49,6 +55,7 @@ check)
 	need pkg-config pkg-config
 	! has_apt || need musl-gcc musl-tools
 	has_mpi || wanted="$wanted openmpi-bin libopenmpi-dev"
+	has_browser || wanted="$wanted chromium"
 	for command in zsh fish vim; do
 		command -v $command >/dev/null 2>&1 || wanted="$wanted $command"
 	done

@@ -27,6 +27,14 @@ cpu_seconds() {
 	sed -n '2s/[ms]/ /gp' "$1" | awk '{ printf "%.0f", 60 * $1 + $2 + 60 * $3 + $4 }'
 }
 
+# On a terminal: how many suites are done, in a line that is written over; takes it away.
+say_progress() {
+	[ -z "$CCS_RUN_TERMINAL" ] || printf '\r\033[K%d of %d suites done, %d failed' \
+		"$(wc -l <"$CCS_RUN/counts")" "$CCS_RUN_SUITES" \
+		"$(awk '$2 { n++ } END { print n + 0 }' "$CCS_RUN/counts")" >&2
+}
+erase_progress() { [ -z "$CCS_RUN_TERMINAL" ] || printf '\r\033[K' >&2; }
+
 # One suite; what it printed is passed on when it is over.
 one() {
 	suite=${1#"${1%%[!0-9~ ]*}"}
@@ -57,13 +65,16 @@ one() {
 	echo "# $name: $p passed, $f failed, $s skipped ($(($(date +%s) - start)) s, CPU $cpu s)" >>"$out"
 	(
 		flock 9
+		erase_progress
 		if [ "$CCS_RUN_VERBOSE" = 1 ]; then cat "$out"; else grep -v '^ok ' "$out"; fi
 		echo "$p $f $s $cpu" >>"$CCS_RUN/counts"
+		say_progress
 	) 9>"$CCS_RUN/lock"
 }
 [ "${1:-}" = --one ] && { one "$2"; exit 0; }
 
-export CCS_RUN_VERBOSE=0 CCS_RUN_SKIPS=
+export CCS_RUN_VERBOSE=0 CCS_RUN_SKIPS= CCS_RUN_TERMINAL=
+[ ! -t 2 ] || [ "${TERM:-dumb}" = dumb ] || CCS_RUN_TERMINAL=1
 jobs=$(nproc)
 while :; do
 	case ${1:-} in
@@ -74,16 +85,19 @@ while :; do
 	esac
 done
 CCS_RUN=$(mktemp -d) || exit 1
-export CCS_RUN
-trap 'rm -rf "$CCS_RUN"' EXIT
+export CCS_RUN CCS_RUN_SUITES=$#
+: >"$CCS_RUN/counts"
+trap 'erase_progress; rm -rf "$CCS_RUN"' EXIT
 trap 'exit 130' INT TERM
 begun=$(date +%s)
 # side_by_side N: the suites of stdin, so many at a time (0: all)
 side_by_side() { tr '\n' '\0' | xargs -0 -r -P "$1" -n 1 "$0" --one; }
+say_progress
 # One pipeline, through which nothing goes: an interrupt ends both halves.
 exec 3>&1
 printf '%s\n' "$@" | grep '^~' | side_by_side 0 >&3 |
 	{ printf '%s\n' "$@" | grep -v '^~' | sort -s -k 1,1nr | side_by_side "$jobs"; }
+erase_progress
 awk '{ cpu += $4 } END { printf "# %d suites in %d s, CPU %d s\n", n, s, cpu }' \
 	n=$# s=$(($(date +%s) - begun)) "$CCS_RUN/counts"
 awk '{ p += $1; f += $2; s += $3 }

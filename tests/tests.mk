@@ -171,6 +171,9 @@ SUITES_check := \
 	"tests/check/golden_test.sh $(BUILD)" \
 	"tests/check/cli_test.sh $(BUILD)" \
 	"tests/check/table_test.sh $(BUILD)" \
+	"10 tests/explain/pictures_test.sh $(BUILD)" \
+	"10 tests/explain/schema_test.py $(BUILD)" \
+	"90 tests/explain/page_test.py $(BUILD)" \
 	"20 tests/check/limits_test.sh $(BUILD)" \
 	"$(T)/check/oracle_test random 10000 1" \
 	"15 $(T)/check/oracle_test small 1" \
@@ -250,7 +253,8 @@ SUITES_cpu := \
 	"~ $(T)/cpu/p2p_test $(T)/modules" \
 	"~ $(T)/cpu/late_read_test $(T)/modules" \
 	"~ $(T)/cpu/kills_test $(T)/modules" \
-	"$(T)/cpu/file_test $(T)/modules"
+	"$(T)/cpu/file_test $(T)/modules" \
+	"$(T)/cpu/trace_test $(T)/modules"
 NEEDS_cpu := all $(TEST_MODULES)
 
 SUITES_cuda := \
@@ -284,13 +288,14 @@ SUITES_ccrun := \
 	"tests/ccrun/ccrun_cuda_test.sh $(BUILD)" \
 	"15 tests/ccrun/procs_test.sh $(BUILD)" \
 	"10 tests/ccrun/tune_test.sh $(BUILD)" \
+	"tests/ccrun/trace_test.sh $(BUILD)" \
 	"~ tests/ccrun/mpi_test.sh $(BUILD)" \
 	"~ tests/ccrun/net_test.sh $(BUILD)" \
 	"~ tests/ccrun/preload_test.sh $(BUILD)" \
 	"~ tests/ccrun/mpis_test.sh $(BUILD)"
 NEEDS_ccrun := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(FAKE_MPI) $(HELD_MPI) $(FAULTS) \
 	$(T)/plan/prove_test $(T)/cpu/operators_test $(T)/cpu/layouts_test $(T)/hosts/group_fail_test $(MPI_PROGRAM) \
-	$(OF_MPIS) $(patsubst %,$(T)/cpu/%_test,split p2p mixed_calls random_runs no_memory)
+	$(OF_MPIS) $(patsubst %,$(T)/cpu/%_test,split p2p mixed_calls random_runs no_memory trace)
 
 SUITES_editors := \
 	"10 tests/editors/lsp_test.sh $(BUILD)" \
@@ -514,7 +519,7 @@ bless: all $(T)/lang/mistakes_test
 demo:
 	@tests/deps.sh
 	@echo "building: about 90 s on one core, and 50 s on two"
-	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@tests/building.sh $(MAKE) --no-print-directory -j$$(nproc) all
 	$(BIN)/ccc schedules/ring_allreduce.ccs -o $(BUILD)/ring_allreduce.so
 	$(BIN)/ccrun -n 4 $(BUILD)/ring_allreduce.so
 

@@ -199,7 +199,7 @@ static size_t print_block(const struct sheet *t, size_t first, int width, FILE *
 static void print_wrong(const struct sheet *t, size_t first, FILE *out)
 {
 	if (first < t->nrows)
-		fprintf(out, "%swrong, as the diagnostics say\n", first ? "\n" : "");
+		fprintf(out, "%swrong (see the diagnostics)\n", first ? "\n" : "");
 	for (size_t i = first; i < t->nrows; i++) {
 		const struct sheet_entry *e = t->entries + t->rows[i].entry;
 
@@ -332,15 +332,17 @@ static bool print_json(const struct sheet *t, FILE *out)
 	return !failed;
 }
 
-bool sheet_print(struct sheet *t, enum sheet_format format, FILE *out)
+bool sheet_print(struct sheet *t, enum print_format format, FILE *out)
 {
 	if (t->nrows)
 		qsort(t->rows, t->nrows, sizeof(*t->rows), compare_rows);
 	switch (format) {
-	case SHEET_JSON: return print_json(t, out);
-	case SHEET_CSV: print_csv(t, out); break;
-	case SHEET_TEXT:
-	case SHEET_NFORMATS: print_text(t, out); break;
+	case FORMAT_JSON: return print_json(t, out);
+	case FORMAT_CSV: print_csv(t, out); break;
+	case FORMAT_TEXT:
+	case FORMAT_SVG:
+	case FORMAT_HTML:
+	case NFORMATS: print_text(t, out); break;
 	}
 	return true;
 }

@@ -18,8 +18,6 @@
 #include "compiler/emit/emit.h"
 
 /* --format */
-enum sheet_format { SHEET_TEXT, SHEET_CSV, SHEET_JSON, SHEET_NFORMATS };
-
 enum sheet_state {
 	SHEET_PROVED,
 	SHEET_NOT_ADMITTED, /* the schedule's `where` does not hold for this N */
@@ -58,6 +56,7 @@ struct sheet {
 	size_t nrows, caprows;
 	const char **params;
 	size_t nparams, capparams;
+	bool rooted;  /* a schedule has a parameter that is its root */
 	bool refused; /* -o may not be written: a compilation said why */
 };
 
@@ -73,6 +72,6 @@ void sheet_add_wrong(struct sheet *t, const char *file, const struct decl *sched
 void sheet_add_params(struct sheet *t, const struct decl *schedule);
 
 /** Puts the rows in order and prints them. False: no memory. O(rows log rows). */
-bool sheet_print(struct sheet *t, enum sheet_format format, FILE *out);
+bool sheet_print(struct sheet *t, enum print_format format, FILE *out);
 
 #endif

@@ -7,8 +7,8 @@
  *
  * Where nothing was left to prove, it is which N are possible, for whoever tries them again.
  *
- * What needs a floor has no certificate: false is returned. tests/check/certificate.py checks
- * one; docs/internals.md, Every N, says what there is to check.
+ * What needs a floor has no certificate: false is returned. tests/check/certificate.py and
+ * certificate_text.py check one.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/certificate.h"

@@ -19,8 +19,26 @@
  *                reads (base and step of an induction along the order), and what is there at
  *                the end is what the contract asks for.
  *
- * Whatever is guessed is proved before it is said; what is not of this kind is "not proved",
- * never "wrong". docs/internals.md, Every N, has the argument. Without isl nothing is proved.
+ * Every guess is proved before it is used. A schedule that is not of this kind is "not proved",
+ * never "wrong". docs/internals.md, Every N, has an example. Without isl nothing is proved.
+ *
+ * Not proved of the library: pat_allgather and pat_reduce_scatter. In trip i of their second loop
+ * a message goes i & -i ranks ahead. That is no sum of trips, so last writes that depend on it are
+ * not affine; and the loop counts by ones and each trip uses what others left, so it is no loop
+ * over powers of two and none over independent chunks. The outline of a proof is known: both are
+ * right for any function a of i with 1 <= a(i) <= i. So let a be one more dimension, a loop inside
+ * of i that runs all of these. The text with one a(i) for each i is a part of those events, and a
+ * proof of the whole holds of the part if
+ *   (1) messages are paired within one (i, a);
+ *   (2) no read of (i, a) sees a write of (i, a') with another a';
+ *   (3) each write to a buffer from outside of the loop goes to the same chunk, and holds the same,
+ *       for every a.
+ * Races and progress carry over to a part by themselves. The allgather has all three. In the
+ * reduce-scatter (3) fails, as a write depends on a; but its reads do not, each partial sum is sent
+ * once, and the trips that add to it come before: that is the tree of sums.c, for any a, if it
+ * starts from last writes that are known. For the allgather the obstacle is time. With a(i) = 1 and
+ * its first loop written out it is affine, but `% N` of a block and the stride D = (N + 3) / 4
+ * cut its accesses into so many pieces that isl reaches its limit of steps.
  */
 #ifndef CCS_COMPILER_EVERY_EVERY_H
 #define CCS_COMPILER_EVERY_EVERY_H

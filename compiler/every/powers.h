@@ -19,7 +19,10 @@
  *   powers_certificate.c  all of it as JSON
  *   powers_proof.c     that it is so for every N, and that the end is what the contract asks for
  *
- * docs/internals.md, Every N, has the argument.
+ * Blocks of a par are done one after another, each with FIFOs of its own, once it is shown that
+ * they do not race. For a barrier, the set of ranks that a rank has heard of is one more buffer,
+ * which messages bring along, and in which a contribution may come twice. Large numbers, such as a
+ * mask of 32 bits, give ranks a bound: then the claim is of N up to LIMIT_RANKS.
  */
 #ifndef CCS_COMPILER_EVERY_POWERS_H
 #define CCS_COMPILER_EVERY_POWERS_H

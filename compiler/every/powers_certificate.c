@@ -11,8 +11,7 @@
  * Of a barrier the first buffer holds whom a rank has heard of, and a message without chunks "joins"
  * what its sender knows.
  *
- * tests/check/certificate_powers.py checks one; docs/internals.md, Every N, says what there is
- * to check.
+ * tests/check/certificate_powers.py and certificate_powers_text.py check one.
  */
 #include "compiler/every/powers.h"
 

@@ -118,6 +118,18 @@ static bool bind_all(struct cursor *v, const struct binding *params, const struc
 	return true;
 }
 
+static void keep_topology(struct cursor *v, const struct decl *t)
+{
+	struct program *p = v->program;
+
+	for (const struct binding *b = t->params; b; b = b->next)
+		p->ntopology++;
+	p->topology = ARENA_ARRAY(p->arena, int64_t, p->ntopology);
+	uint32_t i = 0;
+	for (const struct binding *b = t->params; b; b = b->next)
+		p->topology[i++] = number_of(v, b->sym)->value;
+}
+
 /* ccs(5) 7, E0306: a contract's root is a rank. */
 static bool root_is_rank(struct cursor *v)
 {
@@ -268,7 +280,7 @@ static bool bind_factor(struct cursor *v, const struct buffer_def *b, const stru
 	if (by < 1 || total(s) % by != 0) {
 		wrong_count(v, b, q,
 			    arena_printf(v->arena,
-					 "%s has %lld chunks, which is no multiple of %s%lld",
+					 "%s has %lld chunks, which is not a multiple of %s%lld",
 					 b->name.name, (long long)total(s),
 					 q->blocks ? "" : "N = ", (long long)by));
 		return false;
@@ -304,8 +316,8 @@ static bool agrees(struct cursor *v, const struct buffer_def *b, const struct bu
 	*asked = (struct shape){ 0, 0 };
 	if (unbound_count(v, q->count) || unbound_count(v, q->blocks)) {
 		wrong_count(v, b, q,
-			    "the contract's count cannot be found: a name in it stands "
-			    "nowhere alone, nor as a factor of a number that is known");
+			    "the contract's count is undetermined: some name in it occurs neither "
+			    "alone nor as a factor of a known number");
 		return false;
 	}
 	if (!eval_fixed(v, q->count, &asked->chunks) ||
@@ -320,8 +332,7 @@ static bool agrees(struct cursor *v, const struct buffer_def *b, const struct bu
 	if (s->blocks && s->blocks != asked->blocks) {
 		wrong_count(v, b, q,
 			    arena_printf(v->arena,
-					 "%s has %lld block%s, and its contract asks "
-					 "for %lld",
+					 "%s has %lld block%s, and its contract requires %lld",
 					 b->name.name, (long long)s->blocks, plural(s->blocks),
 					 (long long)asked->blocks));
 		return false;
@@ -329,9 +340,7 @@ static bool agrees(struct cursor *v, const struct buffer_def *b, const struct bu
 	if (total(s) == total(asked))
 		return true;
 	wrong_count(v, b, q,
-		    arena_printf(v->arena,
-				 "%s has %lld chunk%s, and its contract asks for "
-				 "%lld",
+		    arena_printf(v->arena, "%s has %lld chunk%s, and its contract requires %lld",
 				 b->name.name, (long long)total(s), plural(total(s)),
 				 (long long)total(asked)));
 	return false;
@@ -419,6 +428,8 @@ enum instance_state instance_make(struct cursor *v, bool quiet_where)
 		return state;
 	if (t && !bind_all(v, t->params, s->topology_args, NULL))
 		return INSTANCE_WRONG;
+	if (t)
+		keep_topology(v, t);
 	state = t ? where(v, t, "topology", s->topology_name.span, quiet_where) : INSTANCE_OK;
 	if (state != INSTANCE_OK)
 		return state;

@@ -26,6 +26,14 @@
  * memory all ranks share (bench/results/2026-11-28-nvidia-h200.md). There a staged byte costs LL
  * less than Simple, so that room alone ends LL; --protocols and $CCS_PROTOCOLS override the table.
  *
+ * There is no LL128, a flag of 8 bytes for 120 of data. By these constants a message of 4 to 8 KiB
+ * a block, as in calls of 64 KiB to 1 MiB, costs 1.3 to 1.7 us with LL and would cost 1.1 to 1.3 us:
+ * 15 to 22 % less. But LL128 is right only if the lines that a warp stores become visible as a
+ * whole. PTX's memory model does not promise that for accesses of different threads, nor for the
+ * elements of one vector, so no emulation could show it right. It promises it for one access of 16
+ * bytes (.b128, PTX 8.3): 12 bytes of data and 4 of a flag, 16 % less at 8 KiB, for units that are
+ * no power of two. Twice the channels, 2 to 4 KiB a block, gain as much without any of this.
+ *
  * A plan without messages, or of one rank, has one row. O(messages).
  */
 #include "compiler/lower/lowered.h"

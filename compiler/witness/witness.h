@@ -1,5 +1,5 @@
 /*
- * Verdicts -> the smallest reason; and a picture of what happens.
+ * Verdicts -> the smallest reason.
  */
 #ifndef CCS_COMPILER_WITNESS_WITNESS_H
 #define CCS_COMPILER_WITNESS_WITNESS_H
@@ -28,26 +28,5 @@ void orders(struct ctx *c, const struct program *p, const struct order *order, s
 /** After E0402 in a program that matches and does not deadlock: adds help to the reports
  *  that a step with its writes behind it cures (race_cure.c). */
 void race_help(struct ctx *c, const struct program *p, const struct contract *k);
-
-/* Ascending, each once. */
-struct numbers {
-	const uint32_t *v;
-	size_t n;
-};
-
-/* What explain() shows; empty lists: all. */
-struct shown {
-	const char *const *chunks; /* "data", "data[2]", "data[0..2]" */
-	size_t nchunks;
-	struct numbers ranks, steps;
-};
-
-/** `ccc explain`: step by step, which chunk goes where and what every rank holds. With
- *  `order` all of a program that is right; without (NULL) one that is wrong, and that
- *  diags.v[first_diag...] are about, up to the fault, and then these and who is stuck.
- *  `contract` may be NULL. False: the view names what is not there; *why says so. */
-bool explain(struct ctx *c, struct program *p, const struct contract *contract,
-	     const struct order *order, uint32_t first_diag, const struct shown *view, FILE *out,
-	     const char **why);
 
 #endif

@@ -8,6 +8,7 @@
 #ifndef CCS_RUNTIME_CCRUN_BENCH_H
 #define CCS_RUNTIME_CCRUN_BENCH_H
 
+#include "runtime/base/ticker.h"
 #include "runtime/ccrun/ccrun.h"
 #include "runtime/ccrun/device.h"
 
@@ -38,6 +39,16 @@ struct result {
 	char text[CCRUN_TEXT]; /* of the first wrong element */
 };
 
+/* How far it has come (progress.c). */
+struct progress {
+	struct ticker ticker;
+	bool counts;	     /* rows are counted now, and not run */
+	unsigned rows, over; /* how many there are; are done */
+	double work, done;   /* of these, in bytes */
+	double begun, spent; /* seconds: when the first began; until the last of them was done */
+	size_t size;	     /* of the current one */
+};
+
 struct bench {
 	const struct options *o;
 	const struct ccs_module *m; /* what is run now, and how */
@@ -60,6 +71,8 @@ struct bench {
 	double busbw[SIDES]; /* sums over timed columns, and their number */
 	unsigned columns[SIDES];
 	double copy_rate; /* the last one measured, in GB/s, read and written */
+	struct progress progress;
+	struct ccs_trace *trace; /* --trace; or NULL */
 };
 
 /* ---- home.c -------------------------------------------------------------- */
@@ -129,6 +142,25 @@ ccs_status time_calls(struct bench *b, const struct row *r, put_call *put, struc
 		      double *us);
 /** Microseconds of a device-to-device copy of as many bytes as a rank has. */
 ccs_status time_copy(struct bench *b, const struct row *r, double *us);
+
+/* ---- trace.c: --trace --------------------------------------------------------- */
+
+/** Makes the trace, if one is asked for. Returns the exit status. */
+int trace_open(struct bench *b);
+/** Two calls, of which the second is noted. */
+ccs_status trace_row(struct bench *b, const struct row *r, put_call *put);
+/** Writes the file, also if the run has failed (`rc`). Returns the exit status. */
+int trace_close(struct bench *b, int rc);
+
+/* ---- progress.c ------------------------------------------------------------- */
+
+/** Whether there is a terminal that it can be told on. Then rows are counted first. */
+bool progress_open(struct bench *b);
+void progress_count(struct bench *b, size_t size);
+/** A row begins; something of it does; it is over, and nothing is left on the terminal. */
+void progress_begin(struct bench *b, size_t size);
+void progress_tell(struct bench *b);
+void progress_done(struct bench *b);
 
 /* ---- measure.c -------------------------------------------------------------- */
 
@@ -209,6 +241,8 @@ int contest_run(struct contest *x);
 int tune_open(struct contest *x, struct bench *b);
 void tune_close(struct contest *x);
 int tune_run(struct contest *x);
+/** Whether the option's file can be written, there or not. CCS_EFILE. */
+ccs_status tune_writable(const char *option, const char *file);
 
 /* ---- nccl.c, mpi.c: --against ------------------------------------------------ */
 

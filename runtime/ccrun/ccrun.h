@@ -8,6 +8,7 @@
  *   home.c     where the ranks live: this process, its GPUs, other processes
  *   table.c    sizes, types, operators, roots: the table
  *   report.c   the table for programs: --json, --csv
+ *   progress.c how far it has come, on a terminal
  *   measure.c  one side of a row: the module beside a baseline, medians, checks
  *   buffers.c  the ranks' buffers
  *   time.c     calls, timed by the clock or by a GPU's events, or in a graph
@@ -15,6 +16,7 @@
  *   sizes.c    how long the chunks of `sized` buffers are: --sizes
  *   fill.c     --fill: inputs by an expression; formula.c, formula_read.c: what that is
  *   show.c     --show: prints inputs and results
+ *   trace.c    --trace: what the ranks did, and when
  *   order.c    schedules without buffers: who waited for whom
  *   device.c   buffers and streams on GPUs; driver.c: calls of CUDA's driver
  *   nccl.c     --against nccl; nccl_calls.c: calls of NCCL
@@ -61,6 +63,7 @@ struct options {
 	bool verify;		/* --verify: these are proved, and nothing is run */
 	const char *tune;	/* --tune: they are measured, and the best are written there */
 	const char *table;	/* --table: what runs is chosen by it */
+	const char *trace;	/* --trace */
 	const char *explain;	/* --explain-choice: what it would choose, and why */
 	const char *collective; /* of these two; NULL: not given */
 	bool sized;		/* -b, -e, -f or -i was given */

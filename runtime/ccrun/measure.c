@@ -164,6 +164,7 @@ static ccs_status one_time(struct bench *b, const struct row *r, int what, doubl
 	enum side side = (enum side)what;
 	ccs_status s;
 
+	progress_tell(b);
 	*us = 0;
 	if (what == COPY)
 		s = time_copy(b, r, us);
@@ -213,9 +214,13 @@ static ccs_status timed(struct bench *b, const struct row *r, const bool wanted[
 static ccs_status prepare_all(struct bench *b, const struct row *r, bool in_place, bool beside,
 			      enum side *side)
 {
-	ccs_status s = buffers_fill(b, r, in_place);
+	ccs_status s;
 
+	progress_tell(b);
+	s = buffers_fill(b, r, in_place);
 	*side = SIDE_OURS;
+	if (!s && b->trace && !in_place)
+		s = check_comm(b, trace_row(b, r, put));
 	s = home_agree(b->at, s ? s : prepare(b, r, SIDE_OURS));
 	if (s || !beside)
 		return s;
@@ -233,6 +238,7 @@ static ccs_status check_all(struct bench *b, const struct row *r, bool in_place,
 
 		if (!x->measured)
 			continue;
+		progress_tell(b);
 		*side = (enum side)k;
 		s = home_agree(b->at, check(b, r, in_place, *side, x));
 		if (!s)

@@ -83,6 +83,7 @@ static const char *transport_word(int i)
 
 static const struct spec specs[] = {
 	{ "-n", 'n', "RANKS", NULL, false, "number of ranks, or of processes" },
+	{ "--nranks", 'n', "RANKS", NULL, false, "the same as -n" },
 	{ "-b", 'b', "SIZE", NULL, false,
 	  "smallest size in bytes (8); K, M and G are powers of 1024" },
 	{ "-e", 'e', "SIZE", NULL, false, "largest size (8M)" },
@@ -92,6 +93,7 @@ static const struct spec specs[] = {
 	  "element types, separated by commas, or all (float32):" },
 	{ "-o", 'o', "OP", option_op_word, true, "operators, separated by commas, or all (sum):" },
 	{ "-r", 'r', "ROOT", root_word, false, "a rank, or all (0)" },
+	{ "--root", 'r', "ROOT", root_word, false, "the same as -r" },
 	{ "--rows", LONG_ROWS, "N", NULL, false,
 	  "for a module with a buffer `by column`: rows of its matrices; counts are\n"
 	  "multiples of N" },
@@ -136,6 +138,9 @@ static const struct spec specs[] = {
 	  "between processes on the CPU: shm, shared memory of one host (the\n"
 	  "default); mpi, MPI's messages, also between hosts, started by mpirun;\n"
 	  "or local: one process, even if a launcher has started several" },
+	{ "--trace", LONG_TRACE, "FILE", NULL, false,
+	  "on the CPU: write to FILE, for Perfetto (ui.perfetto.dev), what each worker\n"
+	  "of each rank did in a call of each size, and when; also of a stuck run" },
 	{ "--tune", LONG_TUNE, "FILE", NULL, false,
 	  "measure all modules, which implement one contract, and write the fastest\n"
 	  "for each size, with its options, to the tuning FILE; sections of FILE for\n"

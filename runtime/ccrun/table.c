@@ -179,16 +179,15 @@ static int row_run(struct bench *b, struct row *r)
 	struct result result[2][SIDES];
 	enum side side = SIDE_OURS;
 	ccs_status s = CCS_OK;
+	int measured = 0;
 
+	for (; measured < 2 && !s; measured += !s)
+		s = measure(b, r, measured, result[measured], &side);
+	progress_done(b);
 	print(b, "%12zu %12zu %11s %7s %5d", r->size, r->check.count, ccs_dtype_name(r->check.type),
 	      r->check.numbers ? redop_name(r->check.op) : "none", r->root);
-	flush(b);
-	for (int in_place = 0; in_place < 2 && !s; in_place++) {
-		s = measure(b, r, in_place, result[in_place], &side);
-		if (!s)
-			tell(b, r, in_place, result[in_place]);
-		flush(b);
-	}
+	for (int in_place = 0; in_place < measured; in_place++)
+		tell(b, r, in_place, result[in_place]);
 	print_choice(b);
 	print_shape(b);
 	print(b, "\n");
@@ -213,9 +212,15 @@ static int row_show(struct bench *b, const struct row *r)
 
 static int size_run(struct bench *b, struct row *r, size_t size)
 {
-	ccs_status s = buffers_size(b, r, size);
+	ccs_status s;
 	int rc;
 
+	if (b->progress.counts) {
+		progress_count(b, size);
+		return EXIT_DONE;
+	}
+	progress_begin(b, size);
+	s = buffers_size(b, r, size);
 	r->check.fill = b->o->fill;
 	if (!s && r->check.fill && fill_check(&r->check)) {
 		if (b->o->filled)
@@ -321,9 +326,9 @@ static void print_runs(const struct bench *b)
 	if (!b->checks)
 		print(b, b->has.buffers ? "results not checked\n" : "order not checked\n");
 	else if (b->has.buffers)
-		print(b, "then every element of one more is checked\n");
+		print(b, "then every element of one more run is checked\n");
 	else
-		print(b, "then %d ranks are late, one at a time: the others must wait\n",
+		print(b, "then %d ranks are late, one at a time: all other ranks must wait\n",
 		      order_late(b));
 }
 
@@ -364,7 +369,7 @@ static void print_head(const struct bench *b)
 	if (b->beside)
 		print(b, "# %s\n", b->label);
 	if (b->has.reduces && !b->has.averages && b->o->ops_all)
-		print(b, "# avg and premul left out: some results are no sums\n");
+		print(b, "# avg and premul left out: some results are not sums\n");
 	print_runs(b);
 	print(b, "#\n#%11s %12s %11s %7s %5s", "", "", "", "", "");
 	for (int k = 0; k < 2; k++) {
@@ -412,7 +417,11 @@ int table_print(struct bench *b)
 
 	if (!b->o->show)
 		print_head(b);
-	rc = rows_run(b);
+	b->progress.counts = !b->o->show && progress_open(b);
+	rc = b->progress.counts ? rows_run(b) : EXIT_DONE;
+	b->progress.counts = false;
+	if (rc == EXIT_DONE)
+		rc = rows_run(b);
 	if (rc == EXIT_DONE && !b->o->show) {
 		print_foot(b);
 		report_summary(b);

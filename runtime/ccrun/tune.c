@@ -39,8 +39,8 @@ static int load(struct contest *x, const struct options *o, const char *file)
 	if (has.by_column || has.sized)
 		return complain_once(
 			o, EXIT_LACKS,
-			"%s has a buffer `%s`: a tuning tells calls apart by their size, "
-			"not by their shape",
+			"%s has a buffer `%s`: a tuning distinguishes calls by their size, not by "
+			"their shape",
 			file, has.sized ? "sized" : "by column");
 	return EXIT_DONE;
 }
@@ -59,7 +59,7 @@ static void leave_out(struct contest *x, const struct options *o)
 		}
 	}
 	for (int i = n; i < x->nentrants && n && !o->rank; i++)
-		fprintf(stderr, "ccrun: %s has no plan for %d rank%s, and is left out\n",
+		fprintf(stderr, "ccrun: %s has no plan for %d rank%s and is left out\n",
 			x->entrants[i].file, o->ranks, o->ranks == 1 ? "" : "s");
 	while (n && x->nentrants > n)
 		ccs_module_free(x->entrants[--x->nentrants].m);
@@ -141,19 +141,26 @@ static ccs_status name_module(const char *folder, const char *file, char *path, 
 	return CCS_OK;
 }
 
-/* The tuning as it is now; and whether it can be written, before anything is measured. */
-static ccs_status read_tuning(struct ccs_tuning **t, const char *file)
+ccs_status tune_writable(const char *option, const char *file)
 {
 	char *folder = folder_of(file);
 	bool is = !access(file, F_OK);
 	ccs_status s = CCS_OK;
 
-	*t = NULL;
 	if (!folder || access(is ? file : folder, W_OK) || access(folder, W_OK | X_OK))
-		s = ccs_error_set(CCS_EFILE, "--tune: %s cannot be written: %s", file,
+		s = ccs_error_set(CCS_EFILE, "%s: %s cannot be written: %s", option, file,
 				  strerror(errno));
 	free(folder);
-	return s ? s : ccs_tuning_read(t, is ? file : NULL);
+	return s;
+}
+
+/* The tuning as it is now; and whether it can be written, before anything is measured. */
+static ccs_status read_tuning(struct ccs_tuning **t, const char *file)
+{
+	ccs_status s = tune_writable("--tune", file);
+
+	*t = NULL;
+	return s ? s : ccs_tuning_read(t, !access(file, F_OK) ? file : NULL);
 }
 
 /* ---- sizes -------------------------------------------------------------------------------- */
@@ -230,7 +237,9 @@ static int tune_size(struct contest *x, struct wins *w, size_t size, size_t *byt
 	int rc = s ? measure_fail(x->b, SIDE_OURS, s) : EXIT_DONE;
 
 	if (rc == EXIT_DONE && (own > *bytes || !x->b->has.buffers)) {
+		progress_begin(x->b, size);
 		rc = contest_run(x);
+		progress_done(x->b);
 		if (rc == EXIT_DONE)
 			say_progress(x);
 		if (rc == EXIT_DONE && !keep(w, x, x->b->has.buffers ? size : UINT64_MAX))
@@ -247,13 +256,19 @@ static int tune_sizes(struct contest *x, struct wins *w)
 	size_t size = o->least, bytes = 0;
 	int rc;
 
+	if (progress_open(x->b) && x->b->has.buffers)
+		do
+			progress_count(x->b, size);
+		while (options_next_size(o, &size));
+	size = o->least;
 	do
 		rc = tune_size(x, w, size, &bytes);
 	while (rc == EXIT_DONE && x->b->has.buffers && options_next_size(o, &size));
 	if (rc == EXIT_DONE && !w->n)
-		return complain_once(o, EXIT_USAGE,
-				     "no size from -b to -e has an element for "
-				     "each block: a larger -e");
+		return complain_once(
+			o, EXIT_USAGE,
+			"no size from -b to -e has one element per block: use a larger "
+			"-e");
 	return rc;
 }
 
@@ -277,7 +292,7 @@ static void say_measured(const struct contest *x, char *text, size_t size)
 	if (r->root >= 0)
 		n += snprintf(text + n, size - (size_t)n, ", root %d", r->root);
 	snprintf(text + n, size - (size_t)n,
-		 "; %s; %s, %ld cores; medians of %u means; less than %g %% is taken for noise",
+		 "; %s; %s, %ld cores; medians of %u means; differences below %g %% count as noise",
 		 where, processor, sysconf(_SC_NPROCESSORS_ONLN), b->o->repeats, CONTEST_NOISE);
 }
 

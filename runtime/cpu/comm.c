@@ -61,11 +61,11 @@ static ccs_status begin(struct world *w, struct run *r)
 		e->limit = sched_threads(w);
 		post_limit(w, e->limit);
 	}
-	e->known = sequence_known(e, &r->params);
+	e->known = w->trace ? NULL : sequence_known(e, &r->params);
 	s = e->known ? CCS_OK : layout_make(e, r);
 	if (s)
 		return s;
-	e->mode = e->known || sequence_may(e) ? RUN_GATHERS : RUN_FIBERS;
+	e->mode = e->known || (!w->trace && sequence_may(e)) ? RUN_GATHERS : RUN_FIBERS;
 	return e->mode == RUN_GATHERS ? gathered(e, r) : start_waiting(e, r);
 }
 
@@ -180,6 +180,7 @@ static const struct watched_engine cpu_watched = { .moved = fibers_moved, .stuck
 static const struct engine cpu_engine = {
 	.name = "tasks",
 	.tiles = true,
+	.traces = true,
 	.host_code = true,
 	.quick = { .at_once = at_once },
 	.watched = &cpu_watched,
@@ -198,7 +199,7 @@ ccs_status cpu_open(struct world *w)
 
 	if (!reduce)
 		return error_set(CCS_EINVAL,
-				 "CCS_MAX_CPU_ISA is '%.100s'; it can be base, avx2 or avx512",
+				 "CCS_MAX_CPU_ISA is '%.100s'; use base, avx2 or avx512",
 				 getenv("CCS_MAX_CPU_ISA"));
 	e = aligned_alloc(CACHE_LINE, sizeof(*e));
 	if (e) {

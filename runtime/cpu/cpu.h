@@ -31,7 +31,7 @@
 
 #include "runtime/base/spin.h"
 #include "runtime/cpu/reduce.h"
-#include "runtime/comm.h"
+#include "runtime/trace.h"
 
 /* Shorter chunks are copied into slots: their sender need not wait until they are read. (Or as the
  * wire says: struct wire.) */
@@ -325,6 +325,7 @@ struct cpu {
 	uint64_t layouts;	 /* so many, one for each run that failed among them */
 	uint64_t ids;		 /* of layouts */
 	struct laid *laid;	 /* the current run's */
+	struct traced *trace;	 /* where it is noted; or NULL */
 	const struct wire *wire; /* NULL: all ranks are in this process */
 	struct procs *procs;	 /* the wire's own: one of these */
 	struct net *net;

@@ -12,6 +12,7 @@
  *
  * O(1) an operation beside its data.
  */
+#include "runtime/base/clock.h"
 #include "runtime/cpu/cpu.h"
 
 #include <stdlib.h>
@@ -195,6 +196,26 @@ static void unlock(struct cpu *e)
 
 /* ---- running -------------------------------------------------------------------- */
 
+/* A rank's call begins, is over. */
+static void trace_rank_begin(struct cpu *e, uint32_t rank)
+{
+	struct traced *x = trace_run(e->world, e->layout.run, e->layout.ntiles);
+
+	if (e->trace != x)
+		e->trace = x;
+	if (x)
+		x->ranks[rank - (uint32_t)e->world->first].begin = clock_ns();
+}
+
+static void trace_rank_end(struct cpu *e, uint32_t rank)
+{
+	struct trace_time *x =
+		e->trace ? e->trace->ranks + (rank - (uint32_t)e->world->first) : NULL;
+
+	if (x)
+		trace_note(x, x->begin, clock_ns(), 0);
+}
+
 /* A fiber of the rank is over, or one of its messages that its end waits for. After the last the
  * run may be over, and what is in the layout used for the next. */
 void rank_less(struct cpu *e, uint32_t rank)
@@ -208,6 +229,7 @@ void rank_less(struct cpu *e, uint32_t rank)
 	if (atomic_fetch_sub(&l->ranks[rank].left, 1) != 1)
 		return;
 	piece_after(l, rank, NULL);
+	trace_rank_end(e, rank);
 	lock(e);
 	if (e->wire && e->wire->done)
 		e->wire->done(e);
@@ -241,7 +263,9 @@ static bool stays(struct cpu *e, const struct fiber *t, const struct ccs_op *o, 
 	       (e->wire && e->wire->sends_cells && e->wire->sends_cells(e, o, lo));
 }
 
-static void step(struct cpu *e, struct layout *l, struct fiber *t, const struct ccs_op *o)
+/* Whether it was done: not if another process has failed. */
+static inline __attribute__((always_inline)) bool step(struct cpu *e, struct layout *l,
+						       struct fiber *t, const struct ccs_op *o)
 {
 	size_t lo = (size_t)t->tile * l->tile;
 	struct ends ends = { 0 };
@@ -263,7 +287,7 @@ static void step(struct cpu *e, struct layout *l, struct fiber *t, const struct 
 	if (o->n)
 		ops_do(e, t, o, lo, ends);
 	if (held && e->wire && e->wire->failed(e))
-		return;
+		return false;
 	if (o->out != CCS_NONE)
 		sent(e, l, o, lo);
 	if (o->in != CCS_NONE)
@@ -275,6 +299,19 @@ static void step(struct cpu *e, struct layout *l, struct fiber *t, const struct 
 		t->op = 0;
 		t->tile++;
 	}
+	return true;
+}
+
+/* The same, and notes when. */
+static RARE void traced_step(struct cpu *e, struct layout *l, struct fiber *t,
+			     const struct ccs_op *o)
+{
+	struct trace_time *x = trace_at(e->trace, (uint64_t)(o - l->view->ops), t->tile);
+	size_t bytes = x ? piece_bytes(l, t->rank, o, (size_t)t->tile * l->tile) : 0;
+	uint64_t begin = clock_ns();
+
+	if (step(e, l, t, o) && x)
+		trace_note(x, begin, clock_ns(), bytes);
 }
 
 static void push_workers(struct cpu *e, const struct layout *l, uint32_t rank)
@@ -329,7 +366,8 @@ bool fibers_wake_ready(struct cpu *e, uint32_t rank)
 
 /* Runs a fiber until it waits, finishes, or its run has failed; *any: it has done something. True,
  * if `polled`: it waits, and is not parked, but to be run again. Else it may be no more. */
-static bool fiber_run(struct cpu *e, struct fiber *t, bool polled, bool *any)
+static inline __attribute__((always_inline)) bool
+fiber_run_as(struct cpu *e, struct fiber *t, bool polled, bool *any, const bool traced)
 {
 	struct layout *l = &e->layout;
 	uint32_t i = (uint32_t)(t - l->fibers), rank = t->rank;
@@ -355,12 +393,25 @@ static bool fiber_run(struct cpu *e, struct fiber *t, bool polled, bool *any)
 				return false;
 			continue;
 		}
-		step(e, l, t, o);
+		if (traced)
+			traced_step(e, l, t, o);
+		else
+			(void)step(e, l, t, o);
 		*any = true;
 	}
 	atomic_store_explicit(&t->state, FIBER_FINISHED, memory_order_release);
 	rank_less(e, rank);
 	return false;
+}
+
+static RARE bool fiber_run_traced(struct cpu *e, struct fiber *t, bool polled, bool *any)
+{
+	return fiber_run_as(e, t, polled, any, true);
+}
+
+static bool fiber_run(struct cpu *e, struct fiber *t, bool polled, bool *any)
+{
+	return fiber_run_as(e, t, polled, any, false);
 }
 
 bool fibers_turn(struct cpu *e, struct fiber **turn, bool polled)
@@ -372,7 +423,8 @@ bool fibers_turn(struct cpu *e, struct fiber **turn, bool polled)
 	while (t) {
 		struct fiber *next = t->next;
 
-		if (fiber_run(e, t, polled, &any)) {
+		if (e->trace ? fiber_run_traced(e, t, polled, &any)
+			     : fiber_run(e, t, polled, &any)) {
 			t->next = *turn;
 			*turn = t;
 		}
@@ -453,6 +505,7 @@ ccs_status rank_start(struct cpu *e, uint32_t rank)
 
 	if (s)
 		return s;
+	trace_rank_begin(e, rank);
 	if (e->wire)
 		ops_place(e);
 	io->holds = l->holds && (!e->wire || e->wire->holds(e, io));
@@ -476,6 +529,7 @@ void rank_resume(struct cpu *e, uint32_t rank)
 	const struct ccs_rank *r = l->view->ranks + rank;
 	uint64_t left = 1;
 
+	e->trace = NULL; /* what began otherwise than by rank_start is not traced */
 	for (uint32_t i = r[0].worker; i < r[1].worker; i++) {
 		struct fiber *t = l->fibers + i;
 		bool more = t->op < l->view->workers[i].nops;

@@ -253,6 +253,7 @@ static const struct progress_engine progress = {
 const struct engine net_engine = {
 	.name = "mpi",
 	.tiles = true,
+	.traces = true,
 	.host_code = true,
 	.lone = true,
 	.watched = &watched,

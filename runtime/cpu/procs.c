@@ -171,8 +171,9 @@ static bool admit(struct world *w)
 	s = layout_make(e, r);
 	e->layout.stream = p->way == WAY_STREAMED ? e->reduce->stream : NULL;
 	if (!s)
-		s = procs_order_may(&e->layout) ? procs_order_begin(e, r->seats[w->first].call)
-						: rank_start(e, (uint32_t)w->first);
+		s = procs_order_may(&e->layout) && !w->trace
+			    ? procs_order_begin(e, r->seats[w->first].call)
+			    : rank_start(e, (uint32_t)w->first);
 	if (s) {
 		procs_fail(w, s, error_thread()->text);
 		procs_look(w);
@@ -340,10 +341,10 @@ static bool is_laid_out(struct cpu *e, const struct call *c)
 	return true;
 }
 
-/* Whether there is a layout, and nothing that a call would have to wait for. */
+/* Whether there is a layout, and nothing that a call would have to wait for; what is traced is a run. */
 static bool may_begin(const struct world *w)
 {
-	return !w->dead && !w->runs && !cpu_of(w)->failed;
+	return !w->dead && !w->runs && !w->trace && !cpu_of(w)->failed;
 }
 
 /* Posts a call like the one before. */
@@ -607,6 +608,6 @@ bool procs_stuck(const struct world *w, int rank, struct text *t)
 	if (cpu_of(w)->procs->admitted)
 		return fibers_stuck(w, rank, t);
 	if (rank == w->first)
-		text_add(t, "rank %d waits for others to be through with calls before", rank);
+		text_add(t, "rank %d waits for other ranks to finish an earlier call", rank);
 	return rank == w->first;
 }

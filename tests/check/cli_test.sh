@@ -78,13 +78,30 @@ called "run $ring" "unknown command 'run': ccc FILE.ccs -o OUT.so makes a module
 called "draw $ring" "unknown command 'draw': ccc explain FILE.ccs"
 called "compile $ring -o $tmp/x.so" "unknown command 'compile': ccc FILE.ccs -o OUT.so"
 called "help" "unknown command 'help': ccc --help"
-called "$ring check" "'check' is a command, which comes first"
-called "check explain $ring" "'explain' is a command: one at a time"
-called "check $ring --nranks 8" "unknown option '--nranks': numbers of ranks are -n LIST"
-called "check $ring --nranks=8" "unknown option '--nranks': numbers of ranks are -n LIST"
+called "$ring check" "'check' is a command; put it first"
+called "check explain $ring" "'explain' is a command; give one at a time"
+for how in "-n 3,5" "--nranks 3,5" "--nranks=3,5"; do
+	status "ccc check $how" 0 "$ccc" check $ring $how
+	says "... is for these" "$tmp/out" "N = 3, 5"
+done
+rooted=schedules/binomial_broadcast.ccs
+status "-D R=2" 0 "$ccc" $rooted -n 4 -D R=2 --emit=json
+cp "$tmp/out" "$tmp/by-name"
+for how in "--root 2" "--root=2" "-D R=1 --root 2" "--root 1 -D R=2"; do
+	status "$how" 0 "$ccc" $rooted -n 4 $how --emit=json
+	holds "... is the same" cmp "$tmp/by-name" "$tmp/out"
+done
+status "--root without one" 2 "$ccc" check $ring --root 2
+says "... is said" "$tmp/err" "^ccc: error: --root: no schedule of the file has a parameter for its root \[E0702\]"
+status "--root of a table without one" 2 "$ccc" table $ring -n 4 --root 2
+says "... is said" "$tmp/err" "^ccc: --root: no schedule of the files has a parameter for its root"
+status "--root of a table" 0 "$ccc" table $ring $rooted -n 4 --root 2
+status "--root that is no rank" 1 "$ccc" check $rooted -n 4 --root 4
+says "... is at its place" "$tmp/err" "$rooted:5:39: error: the root is 4, and ranks are 0 to 3"
+status "--root x" 2 "$ccc" check $rooted --root x
+says "... is said" "$tmp/err" "^ccc: --root takes a rank from 0 to 65535, not 'x'"
 called "check $ring -np 8" "unknown option '-np': numbers of ranks are -n LIST"
-called "check $ring --root 2" "unknown option '--root': the root is a parameter of the schedule: -D R=2"
-called "check $ring -r 2" "unknown option '-r': the root is a parameter of the schedule: -D R=2"
+called "check $ring -r 2" "unknown option '-r': the root is a parameter of the schedule: -D R=2, or --root 2"
 called "check $ring -k" "unknown option '-k'\$"
 called "check $ring $ring" "more than one schedule file is given"
 cp $ring "$tmp/run"
@@ -242,7 +259,7 @@ says "... and held ones" "$tmp/err" 'messages that their sender has in cells are
 status "a wrong table" 2 "$ccc" $ring --protocols=64K:ll,32K:fast,simple --emit=plan
 says "... its row is named" "$tmp/err" "row 2, '32K:fast': sizes must ascend"
 status "an unknown protocol" 2 "$ccc" $ring --protocols=64K:ll,fast --emit=plan
-says "... those that there are" "$tmp/err" "there is no protocol 'fast'; there are ll and simple"
+says "... those that there are" "$tmp/err" "there is no protocol 'fast'; use ll or simple"
 
 # ---- no limit is silent -----------------------------------------------------------
 { echo 'contract c(inout d[30])'
@@ -684,7 +701,7 @@ schedule s
 }
 EOF
 status "a message of chunks that are cut differently" 1 "$ccc" "$tmp/lengths.ccs" -n 2 -o "$tmp/l.so"
-says "... is E0501" "$tmp/err" 'lengths that differ.*E0501'
+says "... is E0501" "$tmp/err" 'the lengths of the .* differ.*E0501'
 status "... with -v" 1 "$ccc" "$tmp/lengths.ccs" -n 2 -o "$tmp/l.so" -v
 says "... is proved" "$tmp/err" '^  proof '
 holds "... and not lowered" sh -c "! grep -q '^  lower ' '$tmp/err'"

@@ -68,33 +68,13 @@ status "what is streamed" 0 "$ccc" check schedules/direct_gather.ccs -n 16 --str
 says "... by root 0, too" "$tmp/err" '^  root 0 decides for all$'
 
 # ---- how far it has come ------------------------------------------------------------------
-# on_terminal PATTERN COMMAND...: stops it once its stderr, a terminal, has the pattern
-on_terminal() {
-	python3 - "$@" <<'END'
-import os, pty, re, signal, sys
-pid, fd = pty.fork()
-if pid == 0:
-    os.environ["TERM"] = "vt100"
-    os.execv(sys.argv[2], sys.argv[2:])
-seen = b""
-try:
-    while not re.search(sys.argv[1].encode(), seen):
-        more = os.read(fd, 4096)
-        if not more:
-            break
-        seen += more
-except OSError:  # its end
-    pass
-else:
-    os.kill(pid, signal.SIGTERM)
-os.waitpid(pid, 0)
-sys.exit(not re.search(sys.argv[1].encode(), seen))
-END
-}
 long=schedules/hierarchical_broadcast.ccs
 holds "a long check says on a terminal how far it has come" on_terminal \
 	'\r\x1b\[Khierarchical_broadcast, N = 8192, root [0-9]+ of 8192' \
 	"$ccc" check $long -n 8192
+holds "... and which of several numbers of ranks" on_terminal \
+	'\r\x1b\[Khierarchical_broadcast, N = 8192 \(1 of 2 done\), root [0-9]+ of 8192' \
+	"$ccc" check $long -n 4,8192
 if on_terminal '\x1b' "$ccc" check $ring -n 2..64; then
 	not_ok "... and a short one does not" "it has an escape sequence"
 else ok "... and a short one does not"; fi

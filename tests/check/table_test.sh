@@ -17,16 +17,16 @@ refuses() {
 }
 
 # ---- the command line -------------------------------------------------------------------
-refuses "--format without table" "ccc: --format belongs to ccc table" check $ring --format=csv
-refuses "table --schedule" "ccc: --schedule goes without table: it takes them all" \
+refuses "--format without table" "ccc: --format belongs to ccc table and ccc explain" check $ring --format=csv
+refuses "table --schedule" "ccc: --schedule cannot be combined with table, which shows all schedules" \
 	table $ring --schedule ring_allreduce
-refuses "table --emit" "ccc: --emit goes without check, explain, table, fmt and lsp" table $ring --emit=plan
+refuses "table --emit" "ccc: --emit cannot be combined with check, explain, table, fmt or lsp" table $ring --emit=plan
 refuses "table without a file" "ccc: no schedule file is given; see ccc --help" table
 status "table --format=xml" 2 "$ccc" table $ring --format=xml
-says "... has what there is" "$tmp/err" 'text, csv and json'
+says "... has what there is" "$tmp/err" 'text, csv, json, svg and html'
 status "-D of a parameter that no file has" 2 "$ccc" table $lib/ring2d_allreduce.ccs \
 	$lib/binary_tree_allreduce.ccs -n 4 -D XX=2
-says "... names the nearest" "$tmp/err" "no schedule of the files has a parameter 'XX'; did you mean 'X'"
+says "... names the nearest" "$tmp/err" "none of the schedules has a parameter 'XX'; did you mean 'X'"
 holds "... and prints nothing" test ! -s "$tmp/out"
 status "-D of one that some have" 0 "$ccc" table $ring $lib/ring2d_allreduce.ccs -n 6 -D X=3 --format=csv
 holds "... sets it there" sh -c "\"$ccc\" table $lib/ring2d_allreduce.ccs -n 6 -D X=1 --format=csv | cut -d, -f6 |
@@ -126,11 +126,11 @@ for contract in allreduce allgather reduce_scatter broadcast reduce gather scatt
 	holds "$contract has a schedule for every N" test -n "$(awk -F, -v c=$contract \
 		'$1 == c && $5 == "proved" { n[$3]++ } END { for (s in n) if (n[s] == 8) print s }' "$tmp/out")"
 done
-# What README.md calls the least is the lower bound, for every N; and the other way round.
-grep -oE '^\| \[[a-z0-9_]+\]\(schedules/.*\|.*, least' README.md | sed 's/^| \[\([a-z0-9_]*\).*/\1/' >"$tmp/least"
+# What docs/library.md calls the least is the lower bound, for every N; and the other way round.
+grep -oE '^\| \[[a-z0-9_]+\]\(\.\./schedules/.*\|.*, least' docs/library.md | sed 's/^| \[\([a-z0-9_]*\).*/\1/' >"$tmp/least"
 awk -F, '$5 == "proved" && $8 != "" { all[$3]; if ($7 - $8 > 1e-9) more[$3] }
 	END { for (s in all) if (!(s in more)) print s }' "$tmp/out" | sort >"$tmp/at_bound"
 sort "$tmp/least" >"$tmp/said"
-holds "README.md says of which schedules the volume is the least" cmp -s "$tmp/at_bound" "$tmp/said"
+holds "docs/library.md says of which schedules the volume is the least" cmp -s "$tmp/at_bound" "$tmp/said"
 diff "$tmp/at_bound" "$tmp/said" | sed 's/^/# /'
 exit $failed

@@ -37,13 +37,14 @@ say "compiler: includes go one way" "$(
 	may $c/check lang $c/expand
 	may $c/stream lang $c/expand $c/check $c/witness
 	may $c/witness lang $c/expand $c/check
+	may $c/explain lang $c/expand $c/check $c/witness
 	may $c/symmetry lang $c/expand $c/check $c/witness
 	may $c/lower lang $c/expand $c/check runtime/plan
 	may $c/every lang
 	may $c/emit lang $c/expand $c/check $c/every $c/lower runtime runtime/base runtime/plan
 	may $c/lsp lang runtime/base
 	may $c/msccl lang $c/expand $c/check
-	may $c lang $c/expand $c/check $c/symmetry $c/witness $c/every $c/lower $c/emit $c/lsp $c/msccl $c/stream \
+	may $c lang $c/expand $c/check $c/symmetry $c/witness $c/explain $c/every $c/lower $c/emit $c/lsp $c/msccl $c/stream \
 		runtime runtime/base runtime/plan)"
 
 say "runtime includes runtime only" \
@@ -73,7 +74,7 @@ circles() { # circles FOLDER...: below $build
 	sed "s|$build/||"
 }
 say "compiler: calls between folders have no circles" \
-	"$(circles lang compiler compiler/expand compiler/check compiler/witness compiler/symmetry compiler/every \
+	"$(circles lang compiler compiler/expand compiler/check compiler/witness compiler/explain compiler/symmetry compiler/every \
 		compiler/stream compiler/lower compiler/emit compiler/lsp compiler/msccl runtime/base runtime/plan)"
 
 r=runtime
@@ -96,8 +97,8 @@ say "runtime: what gathers calls knows no engine" \
 
 # The command is a user of the library like any other.
 names() { awk '{ print $NF }' | sort -u; }
-say "ccrun includes the public header, the plug-in's and its own" \
-	"$(grep -nE '#include "' $r/ccrun/*.[ch] | grep -vE '"runtime/(ccs|mpi/calls|ccrun/[a-z_]+)\.h"')"
+say "ccrun includes the public header, the plug-in's, the ticker and its own" \
+	"$(grep -nE '#include "' $r/ccrun/*.[ch] | grep -vE '"runtime/(ccs|mpi/calls|base/ticker|ccrun/[a-z_]+)\.h"')"
 nm --defined-only $(objects $r $r/base $r/plan $r/cpu $r/meet $r/cuda $r/hosts $r/mpi) |
 	awk '$2 ~ /[TDRBVW]/' | names >"$build/library.names"
 nm -D --defined-only "$build"/lib/libccs.so | names >"$build/public.names"

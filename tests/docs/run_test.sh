@@ -49,6 +49,25 @@ counts "... and a suite that skips all" "0 passed, 1 failed, 1 skipped" 1 -s 1 <
 echo 'skip - one: no PyTorch'
 S
 
+# How far it has come, on a terminal alone.
+printf '#!/bin/sh\necho "ok - one"\n' >"$tmp/right"
+printf '#!/bin/sh\necho "not ok - two"\n' >"$tmp/wrong"
+chmod +x "$tmp/right" "$tmp/wrong"
+holds "on a terminal it says how many suites are done" on_terminal \
+	'(?s)\r\x1b\[K1 of 2 suites done, 0 failed\r\x1b\[K.*\r\x1b\[K2 of 2 suites done, 1 failed\r\x1b\[K.*1 passed, 1 failed' \
+	tests/run.sh -j 1 "2 $tmp/right" "1 $tmp/wrong"
+tests/run.sh "$tmp/right" "$tmp/wrong" >"$tmp/log" 2>&1
+if grep -q "$(printf '\033')" "$tmp/log"; then not_ok "... and elsewhere it does not" "$(cat -v "$tmp/log")"; else
+	ok "... and elsewhere it does not"
+fi
+printf 'all: %s\n%s:\n\t@echo cc -c -o $@\n' "a.o b.o" "a.o b.o" >"$tmp/makefile"
+holds "so does make demo, of files that are compiled" on_terminal \
+	'(?s)\r\x1b\[Kbuilding: 1 of 2 files\r\x1b\[Kbuilding: 2 of 2 files\r\x1b\[K$' \
+	tests/building.sh make -f "$tmp/makefile" all
+status "... which elsewhere has make's own lines, and its exit status" 2 \
+	tests/building.sh make -f "$tmp/makefile" all none
+says "... as they are" "$tmp/out" '^cc -c -o a\.o$'
+
 # Each suite is in a list of tests.mk, or another suite runs it.
 awk '/^SUITES_/ { on = 1 } /^NEEDS_/ { on = 0 } on' tests/tests.mk >"$tmp/lists"
 missing=

@@ -8,14 +8,14 @@ set -- "${1:-build}" "tutorials for Python"
 folder=examples/tutorials/python
 export PYTHONPATH="$PYTHONPATH:$PWD/$folder" CCS_SCHEDULES_REPORT=0 PYTHONWARNINGS=ignore
 
-# all BACKEND: every program, in one interpreter, which loads PyTorch once; $tmp/BACKEND.NAME is
-# what each prints.
+# Every program in one interpreter, which loads PyTorch once; but for starting.py, of which mp.spawn
+# loads the main program again.
 cat >"$tmp/all.py" <<'end'
 import contextlib, pathlib, runpy, sys
 backend, folder, out = sys.argv[1:]
 sys.argv[1:] = [backend]
 for path in sorted(pathlib.Path(folder).glob("*.py")):
-    if path.stem == "tutorial":
+    if path.stem in ("tutorial", "starting"):
         continue
     try:
         runpy.run_path(str(path))
@@ -27,6 +27,11 @@ end
 for backend in gloo ccs; do
 	timeout 300 "$python" "$tmp/all.py" $backend $folder "$tmp" >"$tmp/$backend" 2>"$tmp/$backend.err" ||
 		not_ok "the tutorials with $backend" "$(tail -5 "$tmp/$backend.err")"
+	if timeout 300 "$python" $folder/starting.py $backend >>"$tmp/$backend" 2>"$tmp/$backend.err"; then
+		echo "--- starting" >>"$tmp/$backend"
+	else
+		sed 's/^/# /' "$tmp/$backend.err"
+	fi
 done
 holds "nothing is lacking with ccs" test "$(grep -c 'has no such call' "$tmp/ccs")" = 0
 # What gloo of this version has not is left out of the comparison.
@@ -47,6 +52,41 @@ holds "... also the losses of a training" test "$(grep -c 'losses' "$tmp/ccs.sam
 while read -r example; do
 	echo "skip - $example with gloo: this PyTorch's has no such call"
 done <"$tmp/lacking"
+
+# Two nodes that are one machine: by the variables that torchrun --nnodes 2 sets, and by torchrun.
+cat >"$tmp/sum.py" <<'end'
+import torch
+import torch.distributed as dist
+import ccs.torch
+
+dist.init_process_group("ccs")
+t = torch.tensor([dist.get_rank() + 1])
+dist.all_reduce(t)
+print("sum:", t.item())
+end
+node() { # node NUMBER: its two ranks
+	for local in 0 1; do
+		RANK=$((2 * $1 + local)) LOCAL_RANK=$local GROUP_RANK=$1 WORLD_SIZE=4 LOCAL_WORLD_SIZE=2 \
+			GROUP_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port timeout 200 "$python" "$tmp/sum.py" &
+	done
+	wait
+}
+torchrun() { # torchrun NODE
+	timeout 200 "$python" -m torch.distributed.run --nnodes 2 --node_rank "$1" --nproc_per_node 2 \
+		--master_addr 127.0.0.1 --master_port $port "$tmp/sum.py"
+}
+for way in node torchrun; do
+	new_port
+	$way 1 >"$tmp/node1" 2>&1 &
+	$way 0 >"$tmp/node0" 2>&1
+	wait
+	if [ $way = torchrun ] && grep -q '/elastic/multiprocessing/api.py' "$tmp/node0"; then
+		echo "skip - torchrun --nnodes 2: this PyTorch's own fails on its Python, whatever it starts"
+	else
+		holds "two nodes on one machine, by $way" \
+			test "$(cat "$tmp/node0" "$tmp/node1" | grep -c '^sum: 10$')" = 4
+	fi
+done
 
 # A program whose values are wrong is noticed.
 sed 's/\[12\.0\]/[13.0]/' $folder/all_reduce.py >"$tmp/wrong.py"

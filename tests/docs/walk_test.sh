@@ -1,6 +1,6 @@
 #!/bin/sh
-# The walks of CONTRIBUTING.md, one behind the other on a copy of the tree: it builds without a
-# warning, and what each adds works. Takes a build of everything.   usage: walk_test.sh BUILD
+# The diffs of walks/, which CONTRIBUTING.md explains, one after the other on a copy of the tree: it
+# builds without a warning, and what each adds works. Takes a build of everything.   usage: walk_test.sh BUILD
 set -u
 . tests/support/lib.sh
 if ! command -v git >/dev/null || ! git rev-parse --git-dir >/dev/null 2>&1; then
@@ -9,11 +9,10 @@ if ! command -v git >/dev/null || ! git rev-parse --git-dir >/dev/null 2>&1; the
 fi
 mkdir "$tmp/tree"
 git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$tmp/tree"
-walks "$tmp"
 cd "$tmp/tree" || exit 1
 export GIT_CEILING_DIRECTORIES="$tmp"	# this tree is no repository, whatever is above it
 for what in warning statement operator; do
-	status "a new $what is put in" 0 git apply -C1 "$tmp/walk_$what.diff"
+	status "a new $what is put in" 0 git apply -C1 tests/docs/walks/$what.diff
 done
 holds "... which are new files, too" test -e tests/check/good/swap.ccs
 status "all of it builds" 0 make -j"$(nproc)" BUILD=build WERROR=-Werror all \

@@ -51,7 +51,7 @@ else
 	bash_says 'ccc ex' 'explain '
 	bash_says 'ccc ' 'a.ccs check explain fmt lsp sub table '
 	bash_says 'ccc table a' 'a.ccs '
-	bash_says 'ccc table --format=' 'csv json text '
+	bash_says 'ccc table --format=' 'csv html json svg text '
 	bash_says 'ccc check a' 'a.ccs '
 	bash_says 'ccc check e' ' '
 	bash_says 'ccc --emit=p' 'plan program ptx '
@@ -68,7 +68,7 @@ else
 	bash_says 'ccrun --transport ' 'local mpi shm '
 	bash_says 'ccrun --device c' 'cpu cuda '
 	bash_says 'ccrun -o pre' 'premul '
-	bash_says 'ccrun --t' '--table --threads --timeout --transport --tune '
+	bash_says 'ccrun --t' '--table --threads --timeout --trace --transport --tune '
 	bash_says 'ccrun --table ' 'a.ccs b.so c.txt sub '
 	bash_says 'ccrun --tune c.txt ' 'b.so sub '
 fi

@@ -43,6 +43,15 @@ dist.all_reduce(t)
 if dist.get_rank() == 0:
     print(t.item())
 end
+cat >"$tmp/twice.py" <<'end'
+import torch
+import torch.distributed as dist
+import ccs.torch
+
+dist.init_process_group("ccs")
+for count in 1, 1, 128:
+    dist.all_reduce(torch.zeros(count, dtype=torch.int64))
+end
 # What a launcher puts into the environment.
 started() {
 	new_port
@@ -65,6 +74,12 @@ for report in '' 0 "$tmp/report.%r"; do
 	*) holds "... into a file for each rank" cmp "$tmp/report.0" "$tmp/report.1" ;;
 	esac
 done
+status "two processes, CCS_DEBUG=INFO" 0 started env CCS_DEBUG=INFO CCS_SCHEDULES_REPORT=0 \
+	CCS_SCHEDULES=allreduce:ring_allreduce.ccs@1K- "$python" "$tmp/twice.py"
+says "... the default that ran a short call" "$tmp/err" '^ccs.torch: INFO: allreduce on 2 ranks, 8 bytes: recursive_doubling_allreduce.ccs \(default allreduce:recursive_doubling_allreduce.ccs@-16K\)$'
+says "... the part of CCS_SCHEDULES that ran a long one" "$tmp/err" \
+	'^ccs.torch: INFO: allreduce on 2 ranks, 1024 bytes: ring_allreduce.ccs \(CCS_SCHEDULES allreduce:ring_allreduce.ccs@1K-\)$'
+holds "... a line for each size, by rank 0" test "$(cat "$tmp/err" "$tmp/other" | grep -c INFO)" = 2
 
 # ---- PyTorch's own tests, a selection ---------------------------------------------------------
 PYTHONPATH="$PYTHONPATH:$PWD/build/wheels/own_tests" timeout 300 "$python" \

@@ -45,6 +45,30 @@ passes() {
 		not_ok "$title" "$(cat "$tmp/why")"; fi
 }
 
+# on_terminal PATTERN COMMAND...: runs it on a terminal, and stops it once the pattern is there
+on_terminal() {
+	python3 - "$@" <<'END'
+import os, pty, re, signal, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.environ["TERM"] = "vt100"
+    os.execv(sys.argv[2], sys.argv[2:])
+seen = b""
+try:
+    while not re.search(sys.argv[1].encode(), seen):
+        more = os.read(fd, 4096)
+        if not more:
+            break
+        seen += more
+except OSError:  # its end
+    pass
+else:
+    os.kill(pid, signal.SIGTERM)
+os.waitpid(pid, 0)
+sys.exit(not re.search(sys.argv[1].encode(), seen))
+END
+}
+
 # The package for Python finds the library's schedules in a built tree. A build that is not the
 # tree's own, as coverage's, gets them as an installed one has them.
 find_schedules() {
@@ -64,13 +88,6 @@ every() {
 		[ $((number % each)) != 0 ] || [ $number -lt 0 ] || echo "$word"
 		number=$((number + 1))
 	done
-}
-
-# The walks of CONTRIBUTING.md, each a ```diff behind a heading: walk_WORD.diff in a folder, by
-# the heading's last word.
-walks() {
-	awk -v dir="$1" '/^## /{ what = $NF } /^```diff/ { file = dir "/walk_" what ".diff"; next }
-		/^```/ { file = "" } file != "" { print >file }' CONTRIBUTING.md
 }
 
 # Nothing that the caller was started by, or has set, counts; but run.sh's settings, and .ci/run's.

@@ -14,6 +14,19 @@ def new_group(rank, size):
     return [mine, t.item()]
 
 
+def both_sums(rank, size):
+    """Both groups' sums on all ranks: a tensor with a place for each, 0 for the other group's."""
+    halves = [dist.new_group(range(0, 4)), dist.new_group(range(4, 8))]
+    sums = torch.zeros(2, dtype=torch.int64)
+    mine = torch.tensor([rank])
+    dist.all_reduce(mine, group=halves[rank // 4])
+    sums[rank // 4] = mine.item()
+    wrong = sums.clone()
+    dist.all_reduce(sums, op=dist.ReduceOp.MAX)
+    dist.all_reduce(wrong, op=dist.ReduceOp.SUM)  # counts each sum on all 4 ranks of its group
+    return sums.tolist() + wrong.tolist()
+
+
 def group_broadcast(rank, size):
     t = torch.tensor([2 * rank])
     pair = dist.new_group([0, 1])
@@ -33,5 +46,6 @@ def mesh(rank, size):
 
 
 run(new_group, 8, lambda rank: [6 if rank < 4 else 22, 22])
+run(both_sums, 8, lambda rank: [6, 22, 24, 88])
 run(group_broadcast, 4, lambda rank: [[2], [2], [4], [6]][rank])
 run(mesh, 6, lambda rank: [[3, 12][rank // 3], [3, 5, 7][rank % 3]])

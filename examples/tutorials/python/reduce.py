@@ -37,6 +37,14 @@ def reduce_scatter_columns(rank, size):
     return out
 
 
+def reduce_scatter_views(rank, size):
+    """The columns as views, which are not contiguous."""
+    matrix = torch.tensor([[10 * rank + j for j in range(size)]] * 5)
+    out = torch.zeros(5, 1, dtype=torch.int64)
+    dist.reduce_scatter(out, list(torch.split(matrix, 1, dim=1)))
+    return out
+
+
 def reduce_scatter_int64(rank, size):
     out = torch.zeros(2, dtype=torch.int64)
     dist.reduce_scatter(out, list(torch.arange(8).split(2)))
@@ -48,4 +56,5 @@ run(reduce_vector, 4, lambda rank: [] if rank else [6] * 5)
 run(reduce_scatter, 2, lambda rank: [[4.0], [6.0]][rank])
 run(reduce_scatter_rows, 4, lambda rank: [[60 + 4 * rank] * 5])
 run(reduce_scatter_columns, 4, lambda rank: [[60 + 4 * rank]] * 5)
+run(reduce_scatter_views, 4, lambda rank: [[60 + 4 * rank]] * 5)
 run(reduce_scatter_int64, 4, lambda rank: [8 * rank, 8 * rank + 4])

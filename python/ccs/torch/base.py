@@ -289,9 +289,12 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
     def _choose(self, operation: str, block: int, like: Optional[Tensor]) -> Choice:
         engine = "cuda" if on_gpu(like) else "procs"
         try:
-            return self._schedules.choose(operation, self._size, block, engine)
+            choice = self._schedules.choose(operation, self._size, block, engine)
         except CcsError as error:
             raise self._refuse(operation, error)
+        if self._rank == 0:
+            self._schedules.inform(operation, self._size, block, choice)
+        return choice
 
     def _call(
         self,

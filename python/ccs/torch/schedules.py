@@ -11,13 +11,15 @@ part of CCS_SCHEDULES holds.
 
 All ranks choose alike without asking one another: a choice follows from the text, the number of
 ranks, the block's size, and what the tensors are on. On GPUs a `.ccs` is compiled with kernels.
+With CCS_DEBUG=INFO rank 0 of a group prints, for each size, the part that runs its calls.
 """
 
 import os
 import re
+import sys
 import threading
-from dataclasses import dataclass, replace
-from typing import Dict, List, Optional, Tuple
+from dataclasses import dataclass, field, replace
+from typing import Dict, List, Optional, Set, Tuple
 
 from ..compiler import compile as compile_schedule
 from ..compiler import library_schedule
@@ -27,6 +29,7 @@ from ..native import RunOptions
 from ..tuning import Tuning
 
 VARIABLE = "CCS_SCHEDULES"
+DEBUG = "CCS_DEBUG"
 GLOO = "gloo"
 P2P = "p2p"  # send and recv, which no schedule runs: ccs_send and ccs_recv, or gloo
 
@@ -72,6 +75,7 @@ class Part:
     default: bool = False
     tuning: bool = False  # `file` is one, for any collective
     defines: Tuple[str, ...] = ()  # NAME=NUMBER, for the schedule's parameters
+    text: str = field(default="", compare=False)  # as it was written
 
     @property
     def label(self) -> str:
@@ -84,6 +88,11 @@ class Part:
     def by_gloo(self) -> bool:
         return self.file == GLOO
 
+    @property
+    def why(self) -> str:
+        """For people: which part this is."""
+        return f"{'default' if self.default else VARIABLE} {self.text}"
+
     def holds(self, collective: str, block: int) -> bool:
         return self.collective == collective and self.least <= block <= self.most
 
@@ -95,6 +104,7 @@ class Choice:
     module: Optional[Module]
     label: str
     options: Optional[RunOptions] = None
+    why: str = ""
 
 
 # ---- reading ---------------------------------------------------------------------------------
@@ -130,7 +140,7 @@ def _part(text: str, default: bool) -> Part:
     if text.startswith("@"):
         if not text[1:]:
             raise _wrong(text, "'@' needs a tuning's file, such as @host.tuning")
-        return Part("", text[1:], tuning=True)
+        return Part("", text[1:], tuning=True, text=text)
     collective, colon, rest = text.partition(":")
     if not colon:
         raise _wrong(text, "write COLLECTIVE:FILE, such as allreduce:ring_allreduce.so")
@@ -151,7 +161,7 @@ def _part(text: str, default: bool) -> Part:
         raise _wrong(text, "what runs it must be a .so of ccc's, a .ccs, or gloo")
     if collective == P2P and file != GLOO:
         raise _wrong(text, "sends and receives are no schedule's: p2p:gloo alone is possible, without it ccs runs them")
-    return Part(collective, file, least, most, default, defines=tuple(defines))
+    return Part(collective, file, least, most, default, defines=tuple(defines), text=text)
 
 
 def parse(text: str, default: bool = False) -> List[Part]:
@@ -215,6 +225,8 @@ class Schedules:
         self._lock = threading.Lock()
         self._choices: Dict[Tuple[Part, int, str], Choice] = {}
         self._tunings: Dict[str, Tuning] = {}
+        self._informs = os.environ.get(DEBUG, "").upper() == "INFO"
+        self._informed: Set[Tuple[str, int, int, str]] = set()
 
     @property
     def uses_gloo(self) -> bool:
@@ -231,6 +243,18 @@ class Schedules:
             elif part.holds(collective, block):
                 return self._choice(part, nranks, engine)
         raise CcsError(Status.EUNSUPPORTED, f"{VARIABLE} names nothing for {collective}")
+
+    def inform(self, collective: str, nranks: int, block: int, choice: Choice) -> None:
+        """With CCS_DEBUG=INFO: what runs such calls, and why, once."""
+        call = (collective, nranks, block, choice.label)
+        with self._lock:
+            if not self._informs or call in self._informed:
+                return
+            self._informed.add(call)
+        sys.stderr.write(
+            f"ccs.torch: INFO: {collective} on {nranks} ranks, {block} bytes: {choice.label} "
+            f"({choice.why})\n"
+        )
 
     def said(self, collective: str, nranks: int, block: int) -> Optional[Choice]:
         """choose() among what CCS_SCHEDULES says; None: it says nothing."""
@@ -267,7 +291,7 @@ class Schedules:
             _check(row[0], replace(part, collective=collective, file=row[0].path), nranks)
         except CcsError as error:
             raise CcsError(error.status, f"{VARIABLE}: @{part.file}: {error}") from error
-        return Choice(row[0], row[2], row[1])
+        return Choice(row[0], row[2], row[1], part.why)
 
     def _choice(self, part: Part, nranks: int, engine: str) -> Choice:
         with self._lock:
@@ -280,11 +304,11 @@ class Schedules:
     @staticmethod
     def _make(part: Part, nranks: int, engine: str) -> Choice:
         if part.by_gloo:
-            return Choice(None, part.label)
+            return Choice(None, part.label, why=part.why)
         try:
             module = _load(part, nranks, engine)
             _check(module, part, nranks)
         except CcsError as error:
             text = f"{part.collective}:{part.label}: {error}"
             raise CcsError(error.status, text if part.default else f"{VARIABLE}: {text}") from error
-        return Choice(module, part.label)
+        return Choice(module, part.label, why=part.why)

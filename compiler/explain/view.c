@@ -5,7 +5,7 @@
  * step is, if one of its two ranks is, and if a chunk that it reads or writes is.
  * O(cells * names), O(1) a move and chunk.
  */
-#include "compiler/witness/explain.h"
+#include "compiler/explain/explain.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -109,6 +109,14 @@ bool explain_view_read(struct script *x, const struct shown *view, const char **
 		}
 		x->rank[ranks->v[i]] = true;
 	}
+	x->cells = ARENA_ARRAY(x->arena, uint32_t, x->r.width);
+	x->ranks = ARENA_ARRAY(x->arena, uint32_t, p->nranks);
+	for (uint32_t i = 0; i < x->r.width; i++)
+		if (x->cell[i])
+			x->cells[x->ncells++] = i;
+	for (uint32_t q = 0; q < p->nranks; q++)
+		if (x->rank[q])
+			x->ranks[x->nranks++] = q;
 	return true;
 }
 
@@ -122,20 +130,10 @@ bool explain_shows_step(const struct script *x, uint32_t step)
 
 bool explain_shows_move(const struct script *x, const struct move *m)
 {
-	const struct program *p = x->r.p;
-	const struct op *o = &p->tasks[m->task].ops[m->row], *from = NULL;
-	uint32_t rank = p->tasks[m->task].rank, peer = rank;
+	const struct ends e = explain_ends(x, m);
 
-	if (m->from != NONE) {
-		const struct fifo *f = &p->fifos[o->fifo];
-		from = &p->tasks[f->src_task].ops[m->from];
-		peer = f->src;
-	}
-	if (!x->rank[rank] && !x->rank[peer])
+	if (!x->rank[e.from] && !x->rank[e.to])
 		return false;
-	if (!x->view->nchunks)
-		return true;
-	return memchr(x->cell + o->cell, true, o->n) ||
-	       (from && memchr(x->cell + from->cell, true, o->n)) ||
-	       (!from && memchr(x->cell + o->other, true, o->n));
+	return !x->view->nchunks || memchr(x->cell + e.source.lo, true, e.source.n) ||
+	       memchr(x->cell + e.target.lo, true, e.target.n);
 }

@@ -1,0 +1,177 @@
+/*
+ * `ccc explain`: how the data of one instance moves, as a model that four printers show.
+ *
+ *     program, order --replay--> model --view--> text, JSON, SVG, a page that plays
+ *     diagnostics ------------------^ marks what is wrong
+ *
+ * The model (model.c) is the program's run on symbolic values: its moves, in the order of steps.
+ * A step is a round of messages on the longest chain. A move is a message that arrives, an
+ * operation inside a rank, or a message that no rank receives. Of a program that is wrong the
+ * model holds what happens up to the fault (fault.c): the ranks that are stuck, the circle in which
+ * they wait, and the results that differ from the contract. A printer plays the moves of a step and
+ * shows the state behind it; none of them runs the program again.
+ */
+#ifndef CCS_COMPILER_EXPLAIN_EXPLAIN_H
+#define CCS_COMPILER_EXPLAIN_EXPLAIN_H
+
+#include "compiler/check/deadlock.h"
+#include "compiler/check/replay.h"
+#include "compiler/witness/witness.h"
+
+/* Ascending, each once. */
+struct numbers {
+	const uint32_t *v;
+	size_t n;
+};
+
+/* What is shown; empty lists: all. */
+struct shown {
+	const char *const *chunks; /* "data", "data[2]", "data[0..2]" */
+	size_t nchunks;
+	struct numbers ranks, steps;
+	enum print_format format;
+};
+
+/** Shows one instance on `out`. With `order` all of a program that is right; without (NULL) one that
+ *  is wrong, and that diags.v[first_diag...] are about, up to the fault. `contract` may be NULL.
+ *  False: the view names a chunk or a rank that does not exist, or there is too much to draw; *why
+ *  says so and gives the cure. Nothing was printed then. O(stores + what is printed). */
+bool explain(struct ctx *c, struct program *p, const struct contract *contract,
+	     const struct order *order, uint32_t first_diag, const struct shown *view, FILE *out,
+	     const char **why);
+
+/* ---- inside: the model ------------------------------------------------------------------ */
+
+/* Diagnostics that are looked for among the moves. */
+#define EXPLAIN_MARKS 64u
+
+/* An operation that stores, or a message of no chunks, or one that no rank has received. */
+struct move {
+	uint32_t task, row; /* of the operation that stores; of a lost message: of its send */
+	uint32_t depth;	    /* its step; 0: before the first message */
+	uint32_t first, n;  /* rows of script.stores */
+	uint32_t from;	    /* the sender's operation, or NONE: local, or lost */
+	bool lost;	    /* sent, and not received when the run ends: */
+	uint32_t carries;   /* the value of its first chunk, or NONE */
+	int fault;	    /* code of what is wrong with it, or 0 */
+};
+
+/* A task that cannot go on. */
+struct stuck {
+	uint32_t task, op;
+	uint32_t step;	      /* the first that it can be in */
+	uint32_t place, next; /* its place in the circle of waits, and the task that it waits for
+				 there; NONE: it is in none */
+	const char *text;     /* "waits to send data[1] to rank 3; ..." */
+};
+
+/* A final cell that does not hold what the contract promises. */
+struct wrong {
+	uint32_t rank, cell, row; /* row of the contract */
+};
+
+struct script {
+	struct replay r;
+	struct arena *arena;
+	const struct contract *contract; /* or NULL */
+	struct greedy far;		 /* of a program that is wrong: how far it comes */
+	uint32_t *start;		 /* [nranks][r.width]: values before the run */
+	struct move *moves;		 /* by step, within each by rank, then as it runs */
+	uint32_t n, cap;
+	struct stored *stores;
+	uint32_t nstores, capstores;
+	uint32_t steps; /* greatest depth of a move */
+	uint32_t last;	/* the last step that is shown: that of the first wrong move */
+	bool combines;	/* some values are sums: chunks have colours, else their sources */
+	bool right;
+	uint32_t *anywhere, *into; /* [cells]: rows of the contract, or NONE */
+	struct shares room;	   /* to work in */
+	/* what is wrong */
+	uint32_t first_diag;
+	uint32_t fault_step[EXPLAIN_MARKS]; /* of the first diagnostics; NONE: it has none */
+	struct stuck *stuck;
+	uint32_t nstuck, capstuck, ncircle;
+	struct wrong *wrong; /* if the run came to its end */
+	uint32_t nwrong, capwrong;
+	/* the view */
+	bool *cell; /* [width]: shown in tables; moves that touch one are shown */
+	bool *rank; /* [nranks] */
+	const struct shown *view;
+	uint32_t *cells, ncells, *ranks, nranks; /* these, as lists */
+};
+
+/* What a cell holds, against the contract. */
+struct holding {
+	double part; /* of what is promised there; where nothing is, of what is promised for the
+			    chunk elsewhere, or 1 */
+	bool whole;  /* holds what is promised there, and nothing else */
+	bool other;  /* holds data that is not promised there */
+	uint32_t
+		colour; /* number of the chunk that its data is of, or of the rank that it is from */
+};
+
+/* The two ends of a move. */
+struct ends {
+	uint32_t from, to; /* ranks */
+	const struct op *send,
+		*recv; /* of a local move both are the operation; lost: recv is NULL */
+	struct cells source, target; /* target.n == 0: none */
+	bool combines;
+};
+
+/** "0-2" for this cell's own number on ranks 0-2, else "a[3]@0-2". */
+const char *explain_shares_text(struct script *x, const struct share *v, uint32_t n, uint32_t cell);
+/** The same of a value; "-": none. */
+const char *explain_value_text(struct script *x, uint32_t id, uint32_t cell);
+/** What a value is to a rank's cell. */
+struct holding explain_holding(struct script *x, uint32_t id, uint32_t rank, uint32_t cell);
+struct ends explain_ends(const struct script *x, const struct move *m);
+/** Where an operation stands. */
+struct span explain_span(const struct script *x, const struct op *o);
+/** A copy of the values before the run. */
+uint32_t *explain_start(struct script *x);
+/** Plays the moves of a step, [*k, ...), and returns how many of them are shown. */
+uint32_t explain_play(struct script *x, uint32_t *k, uint32_t step, uint32_t *state);
+/** Whether a step has something to show: `shown` as explain_play returned it. */
+bool explain_shows_step(const struct script *x, uint32_t step);
+bool explain_shows_move(const struct script *x, const struct move *m);
+/** "ring_allreduce: allreduce on 4 ranks, root 2" */
+const char *explain_title(struct script *x);
+/** The error that the pictures are about first, or NULL. */
+const struct diag *explain_diag(const struct script *x);
+/** Chunks that the rank sent, in blocks of `count` elements. */
+double explain_sent(const struct script *x, uint32_t rank);
+
+/* ---- view.c --------------------------------------------------------------------------- */
+
+/** Reads the view. False: it names a chunk or a rank that is not there; *why is in the
+ *  compilation's arena. */
+bool explain_view_read(struct script *x, const struct shown *view, const char **why);
+
+/* ---- fault.c -------------------------------------------------------------------------- */
+
+/** An order of all that happens in a program that is wrong; x->far is the state that it comes
+ *  to. Messages whose two ends have different numbers of chunks (E0303) are cut to the
+ *  lesser. O(operations). */
+const struct order *explain_run_far(struct script *x, struct program *p);
+/** Adds to the moves the messages that were sent and that no rank has received. After the run. */
+void explain_add_lost(struct script *x);
+/** Marks the moves that diagnostics are about, and finds the stuck tasks and the wrong results.
+ *  O(moves) for each of the first diagnostics. */
+void explain_find_faults(struct script *x);
+/** The last part of the text. */
+void explain_fault_text(struct script *x, FILE *out);
+/** Cells of a rank that the moves of a race (E0402) touch; n == 0: it has none. */
+struct cells explain_raced(const struct script *x, uint32_t rank);
+
+/* ---- the printers -------------------------------------------------------------------------- */
+
+void explain_text(struct script *x, FILE *out);
+/** docs/explain.schema.json has the form. False: *why. */
+bool explain_json(struct script *x, FILE *out, const char **why);
+/** The same, as a part of a page: no `<` in it. */
+bool explain_json_inline(struct script *x, FILE *out, const char **why);
+bool explain_svg(struct script *x, FILE *out, const char **why);
+bool explain_html(struct script *x, FILE *out, const char **why);
+
+#endif

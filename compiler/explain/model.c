@@ -1,0 +1,308 @@
+/*
+ * The model of `ccc explain`: see explain.h.
+ *
+ * The program is run once on symbolic values; its stores are put in the order of steps, and of ranks
+ * within each. That is a legal order, since a message from another rank began in an earlier step, and
+ * it is the same one whatever order deadlock() found. Printers play the stores again. O(stores).
+ */
+#include "compiler/explain/explain.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void record(void *arg, const struct stored *s)
+{
+	struct script *x = arg;
+	struct move *last = x->n ? &x->moves[x->n - 1] : NULL;
+
+	if (!last || last->task != s->task || last->row != s->row) {
+		last = &ARENA_PUSH(x->arena, x->moves, x->n, x->cap);
+		*last = (struct move){
+			.task = s->task,
+			.row = s->row,
+			.depth = s->depth,
+			.first = x->nstores,
+			.from = s->from,
+		};
+	}
+	if (s->cell == NONE)
+		return;
+	x->combines |= s->reduced;
+	last->n++;
+	ARENA_PUSH(x->arena, x->stores, x->nstores, x->capstores) = *s;
+}
+
+/* ---- values -------------------------------------------------------------------------------- */
+
+const char *explain_shares_text(struct script *x, const struct share *v, uint32_t n, uint32_t cell)
+{
+	struct arena *a = x->arena;
+	const char *text = "";
+
+	for (uint32_t i = 0; i < n; i++, v++) {
+		if (i == 6)
+			return arena_printf(a, "%s,...", text);
+		const char *comma = i ? "," : "";
+		if (i ? v[-1].cell != v->cell : v->cell != cell)
+			text = arena_printf(a, "%s%s%s@", text, comma,
+					    program_cells_text(a, x->r.p, v->cell, 1)),
+			comma = "";
+		uint32_t end = v->first + v->n - 1;
+		text = v->n == 1   ? arena_printf(a, "%s%s%u", text, comma, v->first)
+		       : v->n == 2 ? arena_printf(a, "%s%s%u,%u", text, comma, v->first, end)
+				   : arena_printf(a, "%s%s%u-%u", text, comma, v->first, end);
+		if (v->times > 1)
+			text = arena_printf(a, "%s(x%u)", text, v->times);
+	}
+	return text;
+}
+
+const char *explain_value_text(struct script *x, uint32_t id, uint32_t cell)
+{
+	if (id >= POISON)
+		return "-";
+	value_shares(&x->r.values, id, &x->room);
+	return explain_shares_text(x, x->room.v, x->room.n, cell);
+}
+
+/* The cell of a buffer that a value's data is of, as a number within that buffer. */
+static uint32_t number_of(const struct script *x, uint32_t cell)
+{
+	const struct program *p = x->r.p;
+
+	return cell < p->cells ? cell - p->buffers[x->r.buffer_of[cell]].cell : cell - p->cells;
+}
+
+/* Rows of the contract for cells that it promises nothing of: first the rank's cell itself on another
+ * rank, then one that the cell's data goes into. O(rows of the contract and their shares). */
+static void find_promises(struct script *x)
+{
+	const struct program *p = x->r.p;
+	const struct contract *k = x->contract;
+
+	x->anywhere = none_array(x->arena, p->cells);
+	x->into = none_array(x->arena, p->cells);
+	for (uint32_t q = 0; q < p->nranks && k; q++)
+		for (uint32_t i = contract_asks(k, q).lo; i < contract_asks(k, q).end; i++) {
+			uint32_t row = contract_row(k, q, i);
+			if (row == NONE)
+				continue;
+			struct expected e = contract_value(k, row);
+			if (x->anywhere[i] == NONE)
+				x->anywhere[i] = row;
+			for (uint32_t j = 0; j < e.n; j++)
+				if (x->into[e.v[j].cell] == NONE)
+					x->into[e.v[j].cell] = row;
+		}
+}
+
+struct holding explain_holding(struct script *x, uint32_t id, uint32_t rank, uint32_t cell)
+{
+	bool buffer = cell < x->r.p->cells;
+	uint32_t row = x->contract && buffer ? contract_row(x->contract, rank, cell) : NONE;
+	bool promised = row != NONE;
+	struct holding h = { .part = 1 };
+	uint64_t all = 0, have = 0, held = 0;
+
+	if (id >= POISON)
+		return (struct holding){ 0 };
+	value_shares(&x->r.values, id, &x->room);
+	const struct share *v = x->room.v;
+	h.colour = x->combines ? number_of(x, v[0].cell) : v[0].first;
+	if (!promised && buffer)
+		row = x->anywhere[cell];
+	if (row == NONE)
+		row = x->into[v[0].cell];
+	if (row == NONE)
+		return h;
+	struct expected want = contract_value(x->contract, row);
+	for (uint32_t i = 0; i < x->room.n; i++)
+		held += (uint64_t)v[i].n * v[i].times;
+	for (uint32_t j = 0; j < want.n; j++) {
+		const struct share *w = &want.v[j];
+		all += (uint64_t)w->n * w->times;
+		for (uint32_t i = 0; i < x->room.n; i++) {
+			uint32_t lo = v[i].first > w->first ? v[i].first : w->first;
+			uint32_t end = v[i].first + v[i].n, wend = w->first + w->n;
+			uint32_t hi = end < wend ? end : wend;
+			if (v[i].cell == w->cell && lo < hi)
+				have += (uint64_t)(hi - lo) *
+					(v[i].times < w->times ? v[i].times : w->times);
+		}
+	}
+	if (!promised && !have)
+		return h;
+	h.part = (double)have / (double)all;
+	h.other = held > have;
+	h.whole = promised && have == all && !h.other;
+	return h;
+}
+
+/* ---- moves ---------------------------------------------------------------------------------- */
+
+struct ends explain_ends(const struct script *x, const struct move *m)
+{
+	const struct program *p = x->r.p;
+	const struct op *o = &p->tasks[m->task].ops[m->row];
+	uint32_t rank = p->tasks[m->task].rank;
+
+	if (m->lost)
+		return (struct ends){ rank, p->fifos[op_out(o)].dst, o,
+				      NULL, { o->cell, o->n },	     { 0 },
+				      false };
+	bool reduces = m->n && x->stores[m->first].reduced;
+	if (m->from == NONE)
+		return (struct ends){ rank,   rank, o, o, { o->cell, o->n }, { o->other, o->n },
+				      reduces };
+	const struct fifo *f = &p->fifos[o->fifo];
+	const struct op *s = &p->tasks[f->src_task].ops[m->from];
+	return (struct ends){ f->src, rank, s, o, { s->cell, o->n }, { o->cell, o->n }, reduces };
+}
+
+struct span explain_span(const struct script *x, const struct op *o)
+{
+	return x->r.p->sites[o->site].span;
+}
+
+/* Puts the moves in ascending order of a key, at most `most`, and those alike as they are. */
+static void sort_moves(struct script *x,
+		       uint32_t (*key)(const struct script *x, const struct move *m), uint32_t most)
+{
+	uint32_t *at = ARENA_ARRAY(x->arena, uint32_t, (size_t)most + 2);
+	struct move *v = ARENA_ARRAY(x->arena, struct move, x->n);
+
+	for (uint32_t i = 0; i < x->n; i++)
+		at[key(x, &x->moves[i]) + 1]++;
+	for (uint32_t d = 0; d <= most; d++)
+		at[d + 1] += at[d];
+	for (uint32_t i = 0; i < x->n; i++)
+		v[at[key(x, &x->moves[i])]++] = x->moves[i];
+	x->moves = v;
+}
+
+static uint32_t rank_of(const struct script *x, const struct move *m)
+{
+	return x->r.runners[m->task].rank;
+}
+
+static uint32_t depth_of(const struct script *x, const struct move *m)
+{
+	(void)x;
+	return m->depth;
+}
+
+/* Step by step, within each rank by rank, and the moves of a rank as it runs: a legal order, as
+ * what comes from another rank is of an earlier step, and the same one however deadlock() found
+ * its own. */
+static void sort_by_step(struct script *x)
+{
+	for (uint32_t i = 0; i < x->n; i++)
+		if (x->moves[i].depth > x->steps)
+			x->steps = x->moves[i].depth;
+	sort_moves(x, rank_of, x->r.p->nranks);
+	sort_moves(x, depth_of, x->steps);
+}
+
+/* ---- playing it ------------------------------------------------------------------------------ */
+
+uint32_t *explain_start(struct script *x)
+{
+	size_t n = (size_t)x->r.p->nranks * x->r.width;
+	uint32_t *state = ARENA_ARRAY(x->arena, uint32_t, n);
+
+	return memcpy(state, x->start, n * sizeof(*state));
+}
+
+uint32_t explain_play(struct script *x, uint32_t *k, uint32_t step, uint32_t *state)
+{
+	uint32_t shown = 0;
+
+	for (; *k < x->n && x->moves[*k].depth == step; ++*k) {
+		const struct move *m = &x->moves[*k];
+		shown += explain_shows_move(x, m);
+		for (uint32_t i = 0; i < m->n; i++) {
+			const struct stored *s = &x->stores[m->first + i];
+			state[(size_t)x->r.runners[m->task].rank * x->r.width + s->cell] = s->after;
+		}
+	}
+	return shown;
+}
+
+/* ---- all of it -------------------------------------------------------------------------------- */
+
+const char *explain_title(struct script *x)
+{
+	const struct program *p = x->r.p;
+	const struct decl *d = p->instance.schedule;
+	const char *root = p->instance.root >= 0
+				   ? arena_printf(x->arena, ", root %" PRId64, p->instance.root)
+				   : "";
+
+	return arena_printf(x->arena, "%s: %s on %u rank%s%s", d->name.name, d->contract_name.name,
+			    p->nranks, p->nranks == 1 ? "" : "s", root);
+}
+
+const struct diag *explain_diag(const struct script *x)
+{
+	const struct diags *d = x->r.c->diags;
+
+	for (uint32_t i = x->first_diag; i < d->n && !x->right; i++)
+		if (d->v[i]->severity == SEV_ERROR)
+			return d->v[i];
+	return NULL;
+}
+
+double explain_sent(const struct script *x, uint32_t rank)
+{
+	const struct replay *r = &x->r;
+	const struct program *p = r->p;
+	double sent = 0;
+
+	for (uint32_t t = 0; t < p->ntasks && r->one_size && p->nbuffers; t++)
+		if (r->runners[t].rank == rank)
+			sent += (double)r->runners[t].sent / p->buffers[0].chunks;
+	for (uint32_t b = 0; b < p->nbuffers && !r->one_size; b++)
+		sent += (double)r->moved[(size_t)rank * p->nbuffers + b] / p->buffers[b].chunks;
+	return sent;
+}
+
+bool explain(struct ctx *c, struct program *p, const struct contract *contract,
+	     const struct order *order, uint32_t first_diag, const struct shown *view, FILE *out,
+	     const char **why)
+{
+	struct script *x = ARENA_NEW(c->scratch, struct script);
+
+	x->arena = c->scratch;
+	x->right = order != NULL;
+	x->first_diag = first_diag;
+	x->contract = contract;
+	x->combines = contract && contract->any_reduced;
+	if (!replay_init(&x->r, c, p, c->scratch))
+		return true;
+	if (!explain_view_read(x, view, why))
+		return false;
+	x->start = ARENA_ARRAY(x->arena, uint32_t, (size_t)p->nranks * x->r.width);
+	for (uint32_t q = 0; q < p->nranks; q++)
+		for (uint32_t i = 0; i < x->r.width; i++)
+			x->start[(size_t)q * x->r.width + i] = replay_value(&x->r, q, i);
+	if (!x->right)
+		order = explain_run_far(x, p);
+	x->r.silent = true;
+	x->r.hook = record;
+	x->r.arg = x;
+	replay_run(&x->r, order);
+	explain_add_lost(x);
+	sort_by_step(x);
+	explain_find_faults(x);
+	find_promises(x);
+	switch (view->format) {
+	case FORMAT_JSON: return explain_json(x, out, why);
+	case FORMAT_SVG: return explain_svg(x, out, why);
+	case FORMAT_HTML: return explain_html(x, out, why);
+	case FORMAT_TEXT:
+	case FORMAT_CSV:
+	case NFORMATS: break;
+	}
+	explain_text(x, out);
+	return true;
+}

@@ -1,0 +1,141 @@
+/*
+ * The model of `ccc explain` as a page that plays: one file, which needs no network.
+ *
+ * In: the model. Out: what is wrong, the texts with their lines and the picture (svg.c), complete
+ * without a script; then the model as JSON, and page.js, which plays it. page.js and page.css are
+ * parts of this program. What is too large to play has no script. O(what text, SVG and JSON cost).
+ */
+#include "compiler/explain/svg.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Beyond these a page does not play: what a screen can show, and 5 MB of JSON. */
+#define MAX_RANKS 16u
+#define MAX_CHUNKS 64u	 /* a rank */
+#define MAX_MOVED 20000u /* chunks, in all steps */
+
+extern const char page_css[], page_js[];
+
+/* ---- the texts ---------------------------------------------------------------------------------- */
+
+static void print_source(struct svg *s, const struct source *source)
+{
+	const char *name = svg_text(s, source->name);
+
+	source_place(s->x->r.c->sources, source->base); /* finds the lines */
+	fprintf(s->out, "<h2>%s</h2>\n<ol data-file=\"%s\">\n", name, name);
+	for (uint32_t i = 1; i <= source->nlines; i++) {
+		uint32_t n;
+		const char *line = source_line(source, i, &n);
+		if (n || i < source->nlines) /* nothing is behind the last line end */
+			fprintf(s->out, "<li><code>%s</code></li>\n",
+				svg_text(s, arena_strndup(s->x->arena, line, n)));
+	}
+	fputs("</ol>\n", s->out);
+}
+
+static void use(const struct sources *all, const struct source *source, bool *used)
+{
+	for (uint32_t i = 0; i < all->n; i++)
+		used[i] |= all->v[i] == source;
+}
+
+/* The text of the schedule, then others that a move is in. */
+static void print_sources(struct svg *s)
+{
+	struct script *x = s->x;
+	const struct sources *all = x->r.c->sources;
+	const struct source *first = source_at(all, x->r.p->instance.schedule->name.span.lo);
+	bool *used = ARENA_ARRAY(x->arena, bool, all->n);
+
+	for (uint32_t k = 0; k < x->n && x->moves[k].depth <= x->last; k++) {
+		const struct ends e = explain_ends(x, &x->moves[k]);
+		use(all, source_at(all, explain_span(x, e.send).lo), used);
+		if (e.recv)
+			use(all, source_at(all, explain_span(x, e.recv).lo), used);
+	}
+	if (first)
+		print_source(s, first);
+	for (uint32_t i = 0; i < all->n; i++)
+		if (used[i] && all->v[i] != first)
+			print_source(s, all->v[i]);
+}
+
+/* ---- the page ----------------------------------------------------------------------------------- */
+
+/* Why it is too large to play, or NULL. */
+static const char *too_large(const struct script *x)
+{
+	uint64_t moved = 0;
+
+	for (uint32_t k = 0; k < x->n && x->moves[k].depth <= x->last; k++)
+		if (explain_shows_step(x, x->moves[k].depth) && explain_shows_move(x, &x->moves[k]))
+			moved += x->moves[k].n + 1;
+	if (x->nranks > MAX_RANKS)
+		return arena_printf(x->arena, "%u ranks; a page plays %u", x->nranks, MAX_RANKS);
+	if (x->ncells > MAX_CHUNKS)
+		return arena_printf(x->arena, "%u chunks a rank; a page plays %u", x->ncells,
+				    MAX_CHUNKS);
+	if (moved > MAX_MOVED)
+		return arena_printf(x->arena, "%" PRIu64 " chunks move; a page plays %u", moved,
+				    MAX_MOVED);
+	return NULL;
+}
+
+static void print_faults(struct svg *s)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *memory = open_memstream(&text, &n);
+
+	if (!memory)
+		arena_fail(s->x->arena);
+	explain_fault_text(s->x, memory);
+	if (fclose(memory)) {
+		free(text);
+		arena_fail(s->x->arena);
+	}
+	const char *copy = arena_strndup(s->x->arena, text, n);
+	free(text);
+	fprintf(s->out,
+		"<section id=\"faults\" aria-label=\"What is wrong\">\n<pre>%s</pre>\n</section>\n",
+		svg_text(s, copy));
+}
+
+bool explain_html(struct script *x, FILE *out, const char **why)
+{
+	struct svg s = { .x = x, .out = out };
+	const char *title = svg_text(&s, explain_title(x)), *large = too_large(x);
+
+	fprintf(out,
+		"<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+		"style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
+		"<title>%s</title>\n<style>\n%s</style>\n<body>\n<h1>%s</h1>\n",
+		title, page_css, title);
+	if (large)
+		fprintf(out,
+			"<p id=\"large\">Too large to play: %s. --rank, --step and --chunk show a "
+			"part.</p>\n",
+			large);
+	fputs("<main data-palette=\"", out);
+	for (uint32_t i = 0; i < NCOLOURS; i++)
+		fprintf(out, "%s%s", i ? " " : "", svg_colours[i]);
+	fputs("\">\n", out);
+	if (!x->right)
+		print_faults(&s);
+	fputs("<section id=\"text\" aria-label=\"Text\">\n", out);
+	print_sources(&s);
+	fputs("</section>\n<section id=\"picture\" aria-label=\"All steps\">\n", out);
+	bool ok = explain_svg(x, out, why);
+	fputs("</section>\n</main>\n", out);
+	if (!large) {
+		fputs("<script type=\"application/json\" id=\"model\">\n", out);
+		ok = ok && explain_json_inline(x, out, why);
+		fprintf(out, "</script>\n<script>\n%s</script>\n", page_js);
+	}
+	fputs("</body>\n</html>\n", out);
+	return ok;
+}

@@ -1,0 +1,250 @@
+/*
+ * `ccc explain` as a picture: the head, the circle of waits of a deadlock, the lanes of all ranks or,
+ * where there is too much for these, a heat map with the first and the last step; and the legend.
+ *
+ * The picture is self-contained: no script, no font, no link. Equal models give equal bytes. What
+ * programs look for: an element of class `message` for each move, of class `cell` for what a chunk
+ * holds over some columns, of class `column` for each step; faults have class `fault`, too. ccc(1) has
+ * their attributes.
+ */
+#include "compiler/explain/svg.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+extern const char svg_css[];
+
+const char *const svg_colours[NCOLOURS] = { "#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE",
+					    "#AA3377", "#BB5566", "#004488", "#DDAA33", "#777777" };
+
+const char *svg_number(struct svg *s, double v)
+{
+	long tenths = (long)(v * 10 + (v < 0 ? -0.5 : 0.5));
+	const char *sign = tenths < 0 ? "-" : "";
+
+	tenths = labs(tenths);
+	return tenths % 10 ? arena_printf(s->x->arena, "%s%ld.%ld", sign, tenths / 10, tenths % 10)
+			   : arena_printf(s->x->arena, "%s%ld", sign, tenths / 10);
+}
+
+const char *svg_text(struct svg *s, const char *text)
+{
+	char *utf8 = diag_utf8_text(text), *to, *all;
+
+	if (!utf8)
+		arena_fail(s->x->arena);
+	to = all = ARENA_ARRAY(s->x->arena, char, 6 * strlen(utf8) + 1);
+	for (const char *c = utf8; *c; c++) {
+		const char *name = *c == '<'   ? "&lt;"
+				   : *c == '>' ? "&gt;"
+				   : *c == '&' ? "&amp;"
+				   : *c == '"' ? "&quot;"
+					       : NULL;
+		if (name)
+			to = stpcpy(to, name);
+		else /* other control characters are not XML */
+			*to++ = (unsigned char)*c < ' ' && *c != '\t' && *c != '\n' ? ' ' : *c;
+	}
+	free(utf8);
+	return all;
+}
+
+const char *svg_buffer(struct svg *s, struct cells cells)
+{
+	const char *text = program_cells_text(s->x->arena, s->x->r.p, cells.lo, cells.n);
+
+	return arena_strndup(s->x->arena, text, strcspn(text, "["));
+}
+
+const char *svg_chunks(struct svg *s, struct cells cells)
+{
+	const char *text = program_cells_text(s->x->arena, s->x->r.p, cells.lo, cells.n);
+
+	text += strcspn(text, "[");
+	size_t n = strlen(text);
+	return n > 2 ? arena_strndup(s->x->arena, text + 1, n - 2) : "0";
+}
+
+/* ---- head and foot ------------------------------------------------------------------------ */
+
+static void line(struct svg *s, const char *class, int size, const char *text)
+{
+	fprintf(s->out, "<text class=\"%s\" x=\"16\" y=\"%s\" font-size=\"%d\">%s</text>\n", class,
+		svg_number(s, s->y), size, svg_text(s, text));
+	s->y += size + 5;
+}
+
+/* The same in lines that fit the width. */
+static void lines(struct svg *s, const char *class, double width, const char *text)
+{
+	size_t most = (size_t)((width - 32) / 6.6), n;
+
+	for (; *text; text += n + strspn(text + n, " ")) {
+		n = strlen(text);
+		if (n > most) {
+			for (n = most; n > most / 2 && text[n] != ' ';)
+				n--;
+			while ((text[n] & 0xc0) == 0x80) /* within a character */
+				n++;
+		}
+		line(s, class, 11, arena_strndup(s->x->arena, text, n));
+	}
+}
+
+static const char *sent_text(struct svg *s)
+{
+	double lo = 0, hi = 0;
+
+	for (uint32_t q = 0; q < s->x->r.p->nranks; q++) {
+		double v = explain_sent(s->x, q);
+		lo = q == 0 || v < lo ? v : lo;
+		hi = q == 0 || v > hi ? v : hi;
+	}
+	return lo == hi ? arena_printf(s->x->arena, "each rank sends %.4g S", hi)
+			: arena_printf(s->x->arena, "ranks send %.4g to %.4g S", lo, hi);
+}
+
+static void head(struct svg *s, double width)
+{
+	struct script *x = s->x;
+	const struct diag *g = explain_diag(x);
+
+	s->y = 24;
+	line(s, "title", 14, explain_title(x));
+	if (!g) {
+		line(s, "dim", 11,
+		     arena_printf(x->arena, "%u step%s; %s (S: the caller's block)", x->steps,
+				  x->steps == 1 ? "" : "s", sent_text(s)));
+		return;
+	}
+	struct span at = g->span.lo ? g->span : x->r.p->instance.schedule->name.span;
+	struct place p = source_place(x->r.c->sources, at.lo);
+	lines(s, "fault", width,
+	      arena_printf(x->arena, "%s at %s:%u: %s", diag_code_text(g->code).s,
+			   p.source ? p.source->name : "?", p.line, g->message));
+	for (uint32_t i = 0; i < g->help.n && i < 2; i++)
+		lines(s, "cure", width, arena_printf(x->arena, "cure: %s", g->help.v[i].text));
+}
+
+static void foot(struct svg *s)
+{
+	s->y += 14;
+	line(s, "dim", 11,
+	     "A column is the chunks of a rank. Filled: share of the contributions that are "
+	     "promised; outlined: all of them.");
+	line(s, "dim", 11, "Hatched: other data. A line: no value yet. +: combined on arrival.");
+}
+
+static void definitions(struct svg *s)
+{
+	FILE *out = s->out;
+
+	fputs("<defs><pattern id=\"other\" width=\"4\" height=\"4\" patternUnits=\"userSpaceOnUse\" "
+	      "patternTransform=\"rotate(45)\"><rect width=\"1.5\" height=\"4\" fill=\"#999\"/>"
+	      "</pattern>",
+	      out);
+	for (unsigned i = 0; i <= NCOLOURS; i++) {
+		const char *colour = i < NCOLOURS ? svg_colours[i] : "#cc0000";
+		fprintf(out,
+			"<marker id=\"a%u\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" "
+			"markerWidth=\"9\" markerHeight=\"9\" markerUnits=\"userSpaceOnUse\" "
+			"orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"%s\"/></marker>"
+			"<marker id=\"p%u\" viewBox=\"0 0 16 8\" refX=\"7\" refY=\"4\" "
+			"markerWidth=\"18\" markerHeight=\"9\" markerUnits=\"userSpaceOnUse\" "
+			"orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"%s\"/>"
+			"<path d=\"M12 0V8M8 4H16\" stroke=\"%s\" stroke-width=\"2\"/></marker>",
+			i, colour, i, colour, colour);
+	}
+	fputs("<marker id=\"x\" viewBox=\"0 0 8 8\" refX=\"4\" refY=\"4\" markerWidth=\"8\" "
+	      "markerHeight=\"8\" markerUnits=\"userSpaceOnUse\"><path d=\"M0 0L8 8M8 0L0 8\" "
+	      "stroke=\"#c00\" stroke-width=\"2\"/></marker></defs>\n",
+	      out);
+}
+
+static void style(struct svg *s)
+{
+	fprintf(s->out, "<style>%s", svg_css);
+	for (unsigned i = 0; i < NCOLOURS; i++)
+		fprintf(s->out,
+			".c%u{stroke:%s}.message.c%u{marker-end:url(#a%u)}"
+			".message.plus.c%u{marker-end:url(#p%u)}",
+			i, svg_colours[i], i, i, i, i);
+	fputs("</style>", s->out);
+}
+
+/* ---- all of it ---------------------------------------------------------------------------------- */
+
+/* The columns: steps that have something to show. */
+static void find_steps(struct script *x, struct lanes *l)
+{
+	uint32_t *steps = NULL, *state = explain_start(x);
+	uint32_t n = 0, cap = 0;
+
+	for (uint32_t step = 0, k = 0; step <= x->last; step++)
+		if (explain_play(x, &k, step, state) && explain_shows_step(x, step))
+			ARENA_PUSH(x->arena, steps, n, cap) = step;
+	l->whole = !x->view->steps.n;
+	l->steps = steps;
+	l->nsteps = n;
+}
+
+/* All chunks, where there is room; else those that change. What was read from MSCCL XML has its inputs a
+ * second time, as regions of the same names that may change. */
+static void find_cells(struct script *x, struct lanes *l)
+{
+	uint32_t *all = ARENA_ARRAY(x->arena, uint32_t, x->r.width);
+
+	l->cells = x->cells;
+	l->ncells = x->ncells;
+	if (x->view->nchunks || x->r.width > MOST_CHUNKS || !x->r.p->nbuffers || x->r.p->nregions)
+		return;
+	for (uint32_t i = 0; i < x->r.width; i++)
+		all[i] = i;
+	l->cells = all;
+	l->ncells = x->r.width;
+}
+
+bool explain_svg(struct script *x, FILE *out, const char **why)
+{
+	struct svg s = { .x = x };
+	struct lanes l = { .ranks = x->ranks, .nranks = x->nranks, .whole = true };
+	char *body = NULL;
+	size_t n = 0;
+
+	s.out = open_memstream(&body, &n); /* its height is known at its end */
+	if (!s.out) {
+		*why = "the system gives no more memory for the picture";
+		return false;
+	}
+	find_steps(x, &l);
+	find_cells(x, &l);
+	bool map = l.nranks > MOST_RANKS || l.nsteps > MOST_COLUMNS || l.ncells > MOST_CHUNKS;
+	double width = map ? HEAT_WIDTH : svg_lanes_width(&s, &l);
+	if (x->ncircle && width < CIRCLE_WIDTH)
+		width = CIRCLE_WIDTH;
+	head(&s, width);
+	if (x->ncircle)
+		svg_circle(&s);
+	if (map)
+		svg_heat(&s);
+	else
+		svg_lanes(&s, &l);
+	foot(&s);
+	bool ok = fclose(s.out) == 0;
+	s.out = out;
+	const char *w = svg_number(&s, width), *h = svg_number(&s, s.y);
+	fprintf(out,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %s %s\" width=\"%s\" "
+		"height=\"%s\" font-family=\"system-ui, sans-serif\" font-size=\"11\" role=\"img\">\n"
+		"<title>%s</title><desc>%u ranks from top to bottom, %u steps from left to right; "
+		"each column shows the chunks of a rank.</desc>\n",
+		w, h, w, h, svg_text(&s, explain_title(x)), x->r.p->nranks, x->steps);
+	style(&s);
+	definitions(&s);
+	ok = ok && fwrite(body, 1, n, out) == n;
+	fputs("</svg>\n", out);
+	free(body);
+	if (!ok)
+		*why = "the system gives no more memory for the picture";
+	return ok;
+}

@@ -1,0 +1,59 @@
+/*
+ * Drawing with SVG, for the pictures of `ccc explain`: numbers, texts, and the parts that svg.c puts
+ * together.
+ */
+#ifndef CCS_COMPILER_EXPLAIN_SVG_H
+#define CCS_COMPILER_EXPLAIN_SVG_H
+
+#include "compiler/explain/explain.h"
+
+#define NCOLOURS 10u /* of cells and messages; more chunks use them again */
+extern const char *const svg_colours[NCOLOURS]; /* "#4477AA" */
+
+/* A picture under way. */
+struct svg {
+	struct script *x;
+	FILE *out;
+	double y; /* what is above is drawn */
+};
+
+/** An attribute's number, with at most one digit behind the point. In the scratch arena, as all texts. */
+const char *svg_number(struct svg *s, double v);
+/** Text for an element or attribute: valid UTF-8, with <, >, & and quotes escaped. */
+const char *svg_text(struct svg *s, const char *text);
+/** "data", of program_cells_text "data[0..4]"; and "0..4". */
+const char *svg_buffer(struct svg *s, struct cells cells);
+const char *svg_chunks(struct svg *s, struct cells cells);
+
+/* ---- svg_lanes.c: time from left to right, ranks from top to bottom ---------------------- */
+
+/* What is drawn of it. */
+struct lanes {
+	const uint32_t *ranks, *cells,
+		*steps; /* steps ascending; columns, behind that of the start */
+	uint32_t nranks, ncells, nsteps;
+	bool whole; /* from the start of the run to its end, and what is wrong there */
+};
+
+#define LEAST_WIDTH 620.0
+#define MOST_RANKS 16u
+#define MOST_COLUMNS 64u
+#define MOST_CHUNKS 32u
+
+double svg_lanes_width(struct svg *s, const struct lanes *l);
+/** Draws it below s->y, and moves that. O(stores + columns * ranks * chunks). */
+void svg_lanes(struct svg *s, const struct lanes *l);
+
+/* ---- svg_circle.c: who waits for whom, E0304 ------------------------------------------------- */
+
+#define CIRCLE_WIDTH 760.0
+void svg_circle(struct svg *s);
+/** "waits to send a[8] to rank 1", of a text that goes on with what its FIFO has. */
+const char *svg_wait(struct svg *s, const struct stuck *w);
+
+/* ---- svg_heat.c: rank x step, where there is too much for lanes --------------------------- */
+
+#define HEAT_WIDTH 720.0
+void svg_heat(struct svg *s);
+
+#endif

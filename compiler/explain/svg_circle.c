@@ -1,0 +1,174 @@
+/*
+ * The circle of waits of a deadlock (E0304): each rank of the cycle, the line and step where it stands,
+ * and the slots of the FIFO before it. Ranks that wait behind the cycle stand small below it.
+ */
+#include "compiler/explain/svg.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MOST_IN_CIRCLE 16u
+#define LABEL 240.0 /* room for words on either side */
+
+struct circle {
+	struct svg *s;
+	uint32_t n;	   /* ranks that are drawn */
+	uint32_t left_out; /* behind the first n - 1 of them */
+	double x, y, radius;
+};
+
+static struct stuck *at_place(struct script *x, uint32_t place)
+{
+	for (uint32_t i = 0; i < x->nstuck; i++)
+		if (x->stuck[i].place == place)
+			return &x->stuck[i];
+	return NULL;
+}
+
+/* The place in the cycle of what is drawn i-th. */
+static uint32_t place_of(const struct circle *c, uint32_t i)
+{
+	return i + 1 < c->n ? i : i + c->left_out;
+}
+
+static void position(const struct circle *c, uint32_t i, double *x, double *y)
+{
+	double turn = 6.283185307179586 * i / c->n - 1.5707963267948966;
+
+	*x = c->x + c->radius * cos(turn);
+	*y = c->y + c->radius * sin(turn);
+}
+
+const char *svg_wait(struct svg *s, const struct stuck *w)
+{
+	return arena_strndup(s->x->arena, w->text, strcspn(w->text, ";,"));
+}
+
+/* The FIFO before it: its slots, full; or why it holds nothing. */
+static void fifo(struct svg *s, const struct stuck *w, const char *anchor, double x, double y)
+{
+	const struct op *o = &s->x->r.p->tasks[w->task].ops[w->op];
+	uint32_t slots = s->x->r.c->slots, n = slots < 16 ? slots : 16;
+	bool full = op_out(o) != NONE && strstr(w->text, "full");
+	double wide = 11 * n + 26, left = x;
+	const char *why = full		      ? (slots > n ? "... full" : "full")
+			  : op_in(o) != NONE  ? "nothing was sent"
+			  : op_out(o) != NONE ? "no slots"
+					      : "";
+
+	if (!strcmp(anchor, "end"))
+		left = x - wide;
+	else if (!strcmp(anchor, "middle"))
+		left = x - wide / 2;
+	for (uint32_t i = 0; i < n && full; i++)
+		fprintf(s->out, "<rect class=\"slot\" x=\"%s\" y=\"%s\" width=\"9\" height=\"9\"/>",
+			svg_number(s, left + 11 * i), svg_number(s, y - 8));
+	fprintf(s->out, "<text class=\"dim\" x=\"%s\" y=\"%s\" text-anchor=\"%s\">%s</text>\n",
+		svg_number(s, full ? left + 11 * n + 2 : x), svg_number(s, y),
+		full ? "start" : anchor, why);
+}
+
+static void words(const struct circle *c, uint32_t i)
+{
+	struct svg *s = c->s;
+	struct script *x = s->x;
+	const struct stuck *w = at_place(x, place_of(c, i));
+	double px, py;
+
+	if (!w)
+		return;
+	position(c, i, &px, &py);
+	double dx = (px - c->x) / c->radius, dy = (py - c->y) / c->radius;
+	const char *anchor = dx > 0.2 ? "start" : dx < -0.2 ? "end" : "middle";
+	double tx = px + dx * 32, ty = py + dy * (dx < 0.2 && dx > -0.2 ? 46 : 30) - 2;
+	struct span at = explain_span(x, &x->r.p->tasks[w->task].ops[w->op]);
+
+	fprintf(s->out,
+		"<text class=\"why fault\" data-code=\"E0304\" data-rank=\"%u\" x=\"%s\" y=\"%s\" "
+		"text-anchor=\"%s\">%s, step %u: %s</text>",
+		x->r.p->tasks[w->task].rank, svg_number(s, tx), svg_number(s, ty), anchor,
+		svg_text(s, program_line_text(x->r.c, x->r.p, at)), w->step,
+		svg_text(s, svg_wait(s, w)));
+	fifo(s, w, anchor, tx, ty + 14);
+}
+
+/* From a rank to the one that it waits for, within the circle; i is a gap before the last. */
+static void edge(const struct circle *c, uint32_t i)
+{
+	struct svg *s = c->s;
+	double x1, y1, x2, y2;
+
+	position(c, i, &x1, &y1);
+	position(c, (i + 1) % c->n, &x2, &y2);
+	double dx = x2 - x1, dy = y2 - y1, d = sqrt(dx * dx + dy * dy), ux = dx / d, uy = dy / d;
+	double side = c->n == 2 ? 24 : 0; /* two edges between the same ranks */
+	double mx = (x1 + x2) / 2 + uy * (side + d / 8), my = (y1 + y2) / 2 - ux * (side + d / 8);
+	fprintf(s->out,
+		"<path class=\"wait fault\" data-code=\"E0304\" d=\"M%s %sQ%s %s %s %s\" "
+		"marker-end=\"url(#a%u)\"/>\n",
+		svg_number(s, x1 + ux * 22 + uy * side / 4),
+		svg_number(s, y1 + uy * 22 - ux * side / 4), svg_number(s, mx), svg_number(s, my),
+		svg_number(s, x2 - ux * 22 + uy * side / 4),
+		svg_number(s, y2 - uy * 22 - ux * side / 4), NCOLOURS);
+	if (c->left_out && i + 2 == c->n)
+		fprintf(s->out,
+			"<text class=\"dim\" x=\"%s\" y=\"%s\" text-anchor=\"middle\">and %u more</text>\n",
+			svg_number(s, mx), svg_number(s, my - 6), c->left_out);
+}
+
+static void rank(struct svg *s, double x, double y, double r, uint32_t number, bool in_circle)
+{
+	fprintf(s->out,
+		"<circle class=\"rank%s\" data-rank=\"%u\" cx=\"%s\" cy=\"%s\" r=\"%s\"/>"
+		"<text class=\"%s\" x=\"%s\" y=\"%s\" text-anchor=\"middle\">%u</text>\n",
+		in_circle ? " fault\" data-code=\"E0304" : "", number, svg_number(s, x),
+		svg_number(s, y), svg_number(s, r), in_circle ? "title" : "dim", svg_number(s, x),
+		svg_number(s, y + 4), number);
+}
+
+/* Those that wait, and are not in the cycle. */
+static void behind(struct svg *s)
+{
+	struct script *x = s->x;
+	uint32_t n = 0, most = 24;
+
+	for (uint32_t i = 0; i < x->nstuck; i++) {
+		if (x->stuck[i].place != NONE)
+			continue;
+		if (n++ == 0)
+			fprintf(s->out,
+				"<text class=\"dim\" x=\"16\" y=\"%s\">stuck behind it</text>",
+				svg_number(s, s->y + 4));
+		if (n <= most)
+			rank(s, 110 + 26 * (double)n, s->y, 11,
+			     x->r.p->tasks[x->stuck[i].task].rank, false);
+	}
+	if (n > most)
+		fprintf(s->out, "<text class=\"dim\" x=\"%s\" y=\"%s\">and %u more</text>",
+			svg_number(s, 130 + 26 * (double)most), svg_number(s, s->y + 4), n - most);
+	s->y += n ? 30 : 0;
+}
+
+void svg_circle(struct svg *s)
+{
+	struct script *x = s->x;
+	uint32_t all = x->ncircle;
+	struct circle c = { .s = s, .n = all < MOST_IN_CIRCLE ? all : MOST_IN_CIRCLE };
+
+	c.left_out = all - c.n;
+	c.radius = c.n < 6 ? 90 : 15 * c.n;
+	c.x = CIRCLE_WIDTH / 2;
+	c.y = s->y + c.radius + 62;
+	for (uint32_t i = 0; i < c.n; i++) {
+		const struct stuck *w = at_place(x, place_of(&c, i));
+		double px, py;
+
+		edge(&c, i);
+		words(&c, i);
+		position(&c, i, &px, &py);
+		if (w)
+			rank(s, px, py, 18, x->r.p->tasks[w->task].rank, true);
+	}
+	s->y = c.y + c.radius + 72;
+	behind(s);
+}

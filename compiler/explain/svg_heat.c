@@ -1,0 +1,165 @@
+/*
+ * Where there is too much for lanes: how much each rank sends in each step, as a map, with the first and
+ * the last step of the first ranks in full. Cells of the map with equal amounts below each other are one
+ * element. O(moves + what is drawn).
+ */
+#include "compiler/explain/svg.h"
+
+#define MOST_ROWS 256u
+#define MOST_STEPS 256u
+#define LEFT 70.0
+#define HIGH 256.0
+#define FULL 8u /* ranks, and chunks, of a step in full */
+
+struct heat {
+	uint32_t nranks, nsteps; /* of the program, from step 1 */
+	uint32_t rows, columns;	 /* of the map: each is some ranks and some steps */
+	double *sent, most;	 /* [columns][rows]: the most of a rank in a step, in S */
+};
+
+static uint32_t row_of(const struct heat *h, uint32_t rank)
+{
+	return (uint32_t)((uint64_t)rank * h->rows / h->nranks);
+}
+
+static uint32_t column_of(const struct heat *h, uint32_t step)
+{
+	return (uint32_t)((uint64_t)(step - 1) * h->columns / h->nsteps);
+}
+
+/* In blocks of the caller's. */
+static double size_of(const struct script *x, const struct ends *e)
+{
+	uint32_t buffer = e->source.lo < x->r.p->cells ? x->r.buffer_of[e->source.lo] : 0;
+
+	return x->r.p->nbuffers ? (double)e->source.n / x->r.p->buffers[buffer].chunks : 0;
+}
+
+/* The moves of a step are ordered by receiver: each sender's are summed, then put into the map. */
+static void fill(struct script *x, struct heat *h)
+{
+	double *sent = ARENA_ARRAY(x->arena, double, h->nranks);
+
+	h->sent = ARENA_ARRAY(x->arena, double, (size_t)h->rows * h->columns);
+	for (uint32_t k = 0, end; k < x->n; k = end) {
+		uint32_t step = x->moves[k].depth;
+
+		for (uint32_t q = 0; q < h->nranks; q++)
+			sent[q] = 0;
+		for (end = k; end < x->n && x->moves[end].depth == step; end++) {
+			const struct ends e = explain_ends(x, &x->moves[end]);
+			if (e.from != e.to && explain_shows_move(x, &x->moves[end]))
+				sent[e.from] += size_of(x, &e);
+		}
+		for (uint32_t q = 0; q < h->nranks && step; q++) {
+			double *to = &h->sent[(size_t)column_of(h, step) * h->rows + row_of(h, q)];
+			*to = sent[q] > *to ? sent[q] : *to;
+			h->most = sent[q] > h->most ? sent[q] : h->most;
+		}
+	}
+}
+
+static void map(struct svg *s, const struct heat *h)
+{
+	double wide = (HEAT_WIDTH - LEFT - 20) / h->columns;
+
+	wide = wide < 40 ? wide : 40;
+	fprintf(s->out, "<rect class=\"lane\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"/>\n",
+		svg_number(s, LEFT), svg_number(s, s->y), svg_number(s, wide * h->columns),
+		svg_number(s, HIGH));
+	for (uint32_t c = 0; c < h->columns; c++)
+		for (uint32_t r = 0, end; r < h->rows; r = end) {
+			const double *v = &h->sent[(size_t)c * h->rows];
+			uint32_t step = 1 + (uint32_t)((uint64_t)c * h->nsteps / h->columns);
+			double y = HIGH * r / h->rows;
+
+			for (end = r + 1; end < h->rows && v[end] == v[r]; end++)
+				;
+			if (v[r] <= 0)
+				continue;
+			fprintf(s->out,
+				"<rect class=\"heat\" data-step=\"%u\" x=\"%s\" y=\"%s\" "
+				"width=\"%s\" height=\"%s\" opacity=\"%.2f\"><title>step %u, from "
+				"rank %u on: %.3g S</title></rect>\n",
+				step, svg_number(s, LEFT + wide * c), svg_number(s, s->y + y),
+				svg_number(s, wide < 3 ? wide : wide - 1),
+				svg_number(s, HIGH * end / h->rows - y),
+				0.15 + 0.85 * v[r] / h->most, step,
+				(uint32_t)((uint64_t)r * h->nranks / h->rows), v[r]);
+		}
+	fprintf(s->out,
+		"<text class=\"dim\" x=\"16\" y=\"%s\">rank 0</text>"
+		"<text class=\"dim\" x=\"16\" y=\"%s\">%u</text>"
+		"<text class=\"dim\" x=\"%s\" y=\"%s\">step 1</text>"
+		"<text class=\"dim\" x=\"%s\" y=\"%s\" text-anchor=\"end\">%u</text>\n",
+		svg_number(s, s->y + 9), svg_number(s, s->y + HIGH), h->nranks - 1,
+		svg_number(s, LEFT), svg_number(s, s->y + HIGH + 14),
+		svg_number(s, LEFT + wide * h->columns), svg_number(s, s->y + HIGH + 14),
+		h->nsteps);
+	s->y += HIGH + 34;
+	fprintf(s->out,
+		"<text class=\"dim\" x=\"16\" y=\"%s\">How much each rank sends in each step; darkest: "
+		"%.3g S. --rank, --step and --chunk draw a part in full.</text>\n",
+		svg_number(s, s->y), h->most);
+	s->y += 14;
+}
+
+/* Adds a number to an ascending list, if it is not there and there is room. */
+static void insert(uint32_t *list, uint32_t *n, uint32_t number)
+{
+	uint32_t at = *n;
+
+	for (uint32_t i = 0; i < *n; i++)
+		if (list[i] == number)
+			return;
+	if (*n == FULL)
+		return;
+	for (; at > 0 && list[at - 1] > number; at--)
+		list[at] = list[at - 1];
+	list[at] = number;
+	++*n;
+}
+
+/* One step of some ranks that send to each other, and of chunks that they send. */
+static void full(struct svg *s, uint32_t step, const char *title)
+{
+	struct script *x = s->x;
+	uint32_t *ranks = ARENA_ARRAY(x->arena, uint32_t, FULL);
+	uint32_t *cells = ARENA_ARRAY(x->arena, uint32_t, FULL);
+	struct lanes l = { .ranks = ranks, .steps = &step, .nsteps = 1, .cells = cells };
+
+	for (uint32_t k = 0; k < x->n; k++) {
+		const struct ends e = explain_ends(x, &x->moves[k]);
+		if (x->moves[k].depth != step || !explain_shows_move(x, &x->moves[k]) ||
+		    l.nranks >= FULL - 1)
+			continue;
+		insert(ranks, &l.nranks, e.from);
+		insert(ranks, &l.nranks, e.to);
+		if (e.source.n)
+			insert(cells, &l.ncells, e.source.lo);
+		if (e.target.n)
+			insert(cells, &l.ncells, e.target.lo);
+	}
+	fprintf(s->out,
+		"<text class=\"title\" x=\"16\" y=\"%s\">%s of some ranks and chunks</text>\n",
+		svg_number(s, s->y + 12), title);
+	s->y += 26;
+	svg_lanes(s, &l);
+	s->y += 14;
+}
+
+void svg_heat(struct svg *s)
+{
+	struct script *x = s->x;
+	struct heat h = { .nranks = x->r.p->nranks, .nsteps = x->last };
+
+	h.rows = h.nranks < MOST_ROWS ? h.nranks : MOST_ROWS;
+	h.columns = h.nsteps < MOST_STEPS ? h.nsteps : MOST_STEPS;
+	if (h.nsteps) {
+		fill(x, &h);
+		map(s, &h);
+		full(s, 1, "step 1");
+	}
+	if (h.nsteps > 1)
+		full(s, h.nsteps, arena_printf(x->arena, "step %u, the last", h.nsteps));
+}

@@ -1,0 +1,508 @@
+/*
+ * A lane for each rank. A column of cells, one a chunk, stands before the first step and behind each;
+ * a message is an arrow from the sender's column before its step to the receiver's behind it.
+ *
+ * A cell that keeps its value over some columns is one element: a line whose dashes are the bars of
+ * these columns. So the picture is as large as the program has moves, not as the columns have cells.
+ */
+#include "compiler/explain/svg.h"
+
+#include <string.h>
+
+struct geometry {
+	const struct lanes *l;
+	double cell, gap;   /* width of a column, and between two */
+	double high, pitch; /* height of a cell, and from one to the next */
+	double left, top;   /* of the first column and lane */
+	double lane, step;  /* height of a lane, and from one to the next */
+	double margin;	    /* right of the last column */
+	uint32_t *row;	    /* [width]: of a chunk in its lane, or NONE */
+	uint32_t *lane_of;  /* [nranks], or NONE */
+	uint32_t *values;   /* [nsteps + 1][nranks][ncells] */
+	double *y;	    /* [ncells]: of a row in its lane */
+};
+
+static const char *names(struct svg *s, uint32_t cell)
+{
+	return program_cells_text(s->x->arena, s->x->r.p, cell, 1);
+}
+
+/* What stands behind the last column of a lane: waits, and wrong results. */
+static const char *last_words(struct svg *s, uint32_t rank, uint32_t *k, uint32_t *cell)
+{
+	struct script *x = s->x;
+	uint32_t i = *k;
+
+	for (; i < x->nstuck; i++) {
+		const struct stuck *w = &x->stuck[i];
+		const struct task *t = &x->r.p->tasks[w->task];
+		if (t->rank != rank)
+			continue;
+		*k = i + 1;
+		*cell = NONE;
+		if (w->place != NONE) /* the circle says the rest */
+			return svg_wait(s, w);
+		return arena_printf(
+			x->arena, "%s, step %u: %s",
+			program_line_text(x->r.c, x->r.p, explain_span(x, &t->ops[w->op])), w->step,
+			w->text);
+	}
+	for (; i < x->nstuck + x->nwrong; i++) {
+		const struct wrong *w = &x->wrong[i - x->nstuck];
+		if (w->rank != rank)
+			continue;
+		struct expected e = contract_value(x->contract, w->row);
+		*k = i + 1;
+		*cell = w->cell;
+		return arena_printf(
+			x->arena, "%s holds %s; promised %s", names(s, w->cell),
+			explain_value_text(x, replay_value(&x->r, rank, w->cell), w->cell),
+			explain_shares_text(x, e.v, e.n, w->cell));
+	}
+	return NULL;
+}
+
+static void measure(struct svg *s, const struct lanes *l, struct geometry *g)
+{
+	struct script *x = s->x;
+	bool wide = l->nsteps <= 12, low = l->ncells > 8;
+	size_t words = 0, label = 0;
+	double y = 0;
+
+	*g = (struct geometry){ .l = l,
+				.cell = wide ? 30 : 18,
+				.gap = wide ? 74 : 44,
+				.high = !low		  ? 14
+					: l->ncells <= 16 ? 8
+							  : 6 };
+	g->pitch = g->high + 2;
+	g->row = none_array(x->arena, x->r.width);
+	g->lane_of = none_array(x->arena, x->r.p->nranks);
+	g->y = ARENA_ARRAY(x->arena, double, l->ncells + 1);
+	for (uint32_t i = 0; i < l->ncells; i++) {
+		uint32_t at = l->cells[i], before = i ? l->cells[i - 1] : at;
+		bool same = at < x->r.p->cells && before < x->r.p->cells
+				    ? x->r.buffer_of[at] == x->r.buffer_of[before]
+				    : (at < x->r.p->cells) == (before < x->r.p->cells);
+		y += i == 0 ? g->high / 2 : same ? g->pitch : g->pitch + 5;
+		g->y[i] = y;
+		g->row[at] = i;
+		if (!low && strlen(names(s, at)) > label)
+			label = strlen(names(s, at));
+	}
+	for (uint32_t q = 0; q < l->nranks; q++) {
+		uint32_t k = 0, cell;
+		const char *text;
+		g->lane_of[l->ranks[q]] = q;
+		while (l->whole && (text = last_words(s, l->ranks[q], &k, &cell)))
+			words = strlen(text) > words ? strlen(text) : words;
+	}
+	g->lane = (l->ncells ? y + g->high / 2 : 20) + 10;
+	g->step = g->lane + (low ? 6 : 9);
+	size_t digits = strlen(arena_printf(x->arena, "%u", x->r.p->nranks - 1));
+	g->left = 54 + 6.5 * (double)digits + 5 * (double)label;
+	g->margin = words ? 14 + 5.6 * (double)words : 24;
+}
+
+static double column_x(const struct geometry *g, uint32_t column)
+{
+	return g->left + column * (g->cell + g->gap);
+}
+
+double svg_lanes_width(struct svg *s, const struct lanes *l)
+{
+	struct geometry g;
+
+	measure(s, l, &g);
+	double width = column_x(&g, l->nsteps) + g.cell + g.margin;
+	return width > LEAST_WIDTH ? width : LEAST_WIDTH;
+}
+
+/* ---- cells -------------------------------------------------------------------------------------- */
+
+static uint32_t *value_at(const struct geometry *g, uint32_t column, uint32_t lane, uint32_t row)
+{
+	const struct lanes *l = g->l;
+
+	return &g->values[((size_t)column * l->nranks + lane) * l->ncells + row];
+}
+
+static void keep_column(struct svg *s, const struct geometry *g, uint32_t column,
+			const uint32_t *state)
+{
+	for (uint32_t q = 0; q < g->l->nranks; q++)
+		for (uint32_t i = 0; i < g->l->ncells; i++)
+			*value_at(g, column, q, i) =
+				state[(size_t)g->l->ranks[q] * s->x->r.width + g->l->cells[i]];
+}
+
+/* The values of all columns. The first shows the state before the first step that is shown. */
+static void keep_values(struct svg *s, struct geometry *g)
+{
+	const struct lanes *l = g->l;
+	uint32_t *state = explain_start(s->x), column = 0;
+
+	g->values =
+		ARENA_ARRAY(s->x->arena, uint32_t, (size_t)(l->nsteps + 1) * l->nranks * l->ncells);
+	if (!l->nsteps)
+		keep_column(s, g, 0, state);
+	for (uint32_t step = 0, k = 0; column < l->nsteps; step++) {
+		if (!column && step == l->steps[0])
+			keep_column(s, g, 0, state);
+		explain_play(s->x, &k, step, state);
+		if (step == l->steps[column])
+			keep_column(s, g, ++column, state);
+	}
+}
+
+/* A part of a path that has a bar in each of the columns [from, end). */
+static void bars(struct svg *s, const struct geometry *g, uint32_t from, uint32_t end, double y,
+		 double inset, double width)
+{
+	fprintf(s->out, "M%s %sH%s", svg_number(s, column_x(g, from) + inset), svg_number(s, y),
+		svg_number(s, column_x(g, end - 1) + inset + width));
+}
+
+/* Its dashes. */
+static void dashes(struct svg *s, const struct geometry *g, double width)
+{
+	fprintf(s->out, " stroke-dasharray=\"%s %s\"", svg_number(s, width),
+		svg_number(s, g->cell + g->gap - width));
+}
+
+static const char *step_name(struct svg *s, const struct lanes *l, uint32_t column)
+{
+	if (column)
+		return arena_printf(s->x->arena, "%u", l->steps[column - 1]);
+	return l->whole ? "start" : "before";
+}
+
+/* What a rank's chunk holds in the columns [from, end). */
+static void cell(struct svg *s, const struct geometry *g, uint32_t lane, uint32_t row,
+		 uint32_t from, uint32_t end, double y)
+{
+	const struct lanes *l = g->l;
+	struct script *x = s->x;
+	uint32_t id = *value_at(g, from, lane, row), rank = l->ranks[lane], at = l->cells[row];
+	struct holding h = explain_holding(x, id, rank, at);
+	const char *holds = svg_text(s, explain_value_text(x, id, at));
+	const struct cells one = { at, 1 };
+	double width = (g->cell - 2) * h.part;
+
+	fprintf(s->out, "<path class=\"cell%s", h.part < 1 && id < POISON ? " part" : "");
+	if (id < POISON)
+		fprintf(s->out, " c%u", h.colour % NCOLOURS);
+	fprintf(s->out, "\" data-rank=\"%u\" data-step=\"%s\"", rank, step_name(s, l, from));
+	if (end > from + 1)
+		fprintf(s->out, " data-until=\"%s\"", step_name(s, l, end - 1));
+	fprintf(s->out, " data-buffer=\"%s\" data-chunk=\"%s\" data-holds=\"%s\"",
+		svg_buffer(s, one), svg_chunks(s, one), holds);
+	if (end > from + 1)
+		dashes(s, g, width);
+	fputs(" d=\"", s->out);
+	bars(s, g, from, end, y, 1, width);
+	fprintf(s->out, "\"><title>%s holds %s</title></path>\n", names(s, at),
+		id < POISON ? holds : "nothing");
+}
+
+/* What a part of a lane's ground is about. */
+enum ground { HOLE, FRAME, INNER, OTHER, WHOLE, GROUNDS };
+
+static bool has_ground(struct svg *s, const struct geometry *g, uint32_t lane, uint32_t row,
+		       uint32_t column, enum ground kind)
+{
+	uint32_t id = *value_at(g, column, lane, row);
+	struct holding h;
+
+	if (kind <= INNER)
+		return (id >= POISON) == (kind == HOLE);
+	h = explain_holding(s->x, id, g->l->ranks[lane], g->l->cells[row]);
+	return kind == OTHER ? h.other : h.whole;
+}
+
+/* Bars of one kind for all cells of a lane: one element. */
+static void ground(struct svg *s, const struct geometry *g, uint32_t q, enum ground kind)
+{
+	static const char *const classes[] = { "hole", "frame", "inner", "other", "whole" };
+	uint32_t columns = g->l->nsteps + 1, n = 0;
+	double inset = kind == INNER || kind == OTHER, y = g->top + q * g->step + 5;
+
+	for (uint32_t i = 0; i < g->l->ncells; i++)
+		for (uint32_t c = 0, end; c < columns; c = end) {
+			bool has = has_ground(s, g, q, i, c, kind);
+
+			for (end = c + 1; end < columns; end++)
+				if (*value_at(g, end, q, i) != *value_at(g, end - 1, q, i) &&
+				    has_ground(s, g, q, i, end, kind) != has)
+					break;
+			if (!has)
+				continue;
+			if (n++ == 0) {
+				fprintf(s->out, "<path class=\"%s\" stroke-width=\"%s\"",
+					classes[kind],
+					kind == HOLE ? "1.5" : svg_number(s, g->high - 2 * inset));
+				dashes(s, g, g->cell - 2 * inset);
+				fputs(" d=\"", s->out);
+			}
+			bars(s, g, c, end, y + g->y[i], inset, g->cell - 2 * inset);
+		}
+	if (n)
+		fputs("\"/>\n", s->out);
+}
+
+static void lane(struct svg *s, const struct geometry *g, uint32_t q)
+{
+	double top = g->top + q * g->step + 5;
+	uint32_t columns = g->l->nsteps + 1;
+
+	ground(s, g, q, WHOLE);
+	fprintf(s->out, "<g stroke-width=\"%s\">\n", svg_number(s, g->high - 2));
+	for (uint32_t i = 0; i < g->l->ncells; i++)
+		for (uint32_t from = 0, end; from < columns; from = end) {
+			end = from + 1;
+			while (end < columns && *value_at(g, end, q, i) == *value_at(g, from, q, i))
+				end++;
+			cell(s, g, q, i, from, end, top + g->y[i]);
+		}
+	fputs("</g>\n", s->out);
+	ground(s, g, q, OTHER);
+}
+
+/* What is below the arrows: the lane, its name and those of its rows, and the frames of its cells. */
+static void below(struct svg *s, const struct geometry *g, uint32_t q, double width)
+{
+	const struct lanes *l = g->l;
+	double y = g->top + q * g->step, x = g->left;
+
+	fprintf(s->out,
+		"<rect class=\"lane\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\" rx=\"4\"/>"
+		"<text x=\"10\" y=\"%s\">rank %u</text>\n",
+		svg_number(s, x - 8), svg_number(s, y), svg_number(s, width - x - 4),
+		svg_number(s, g->lane), svg_number(s, y + g->lane / 2 + 4), l->ranks[q]);
+	for (uint32_t i = 0; i < l->ncells && l->ncells <= 8; i++)
+		fprintf(s->out,
+			"<text class=\"dim\" x=\"%s\" y=\"%s\" font-size=\"8\" "
+			"text-anchor=\"end\">%s</text>\n",
+			svg_number(s, x - 12), svg_number(s, y + 5 + g->y[i] + 3),
+			svg_text(s, names(s, l->cells[i])));
+	for (enum ground kind = HOLE; kind <= INNER; kind++)
+		ground(s, g, q, kind);
+}
+
+/* ---- arrows --------------------------------------------------------------------------------------- */
+
+/* The heights of the rows that cells have in a rank's lane; false: none is shown. */
+static bool extent(const struct geometry *g, uint32_t rank, struct cells c, double *top,
+		   double *bottom)
+{
+	bool any = false;
+
+	if (g->lane_of[rank] == NONE)
+		return false;
+	double y = g->top + g->lane_of[rank] * g->step + 5;
+	*top = *bottom = y + (g->lane - 10) / 2; /* of none of its chunks: the lane's middle */
+	for (uint32_t i = 0; i < c.n; i++) {
+		if (g->row[c.lo + i] == NONE)
+			continue;
+		double at = y + g->y[g->row[c.lo + i]];
+		*top = any && *top < at ? *top : at;
+		*bottom = any && *bottom > at ? *bottom : at;
+		any = true;
+	}
+	return true;
+}
+
+/* That of its data, where all is of one. */
+static uint32_t colour_of(struct svg *s, const struct move *m, const struct ends *e)
+{
+	struct script *x = s->x;
+	uint32_t colour = 0;
+
+	if (m->lost)
+		return explain_holding(x, m->carries, e->from, e->source.lo).colour % NCOLOURS;
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct stored *t = &x->stores[m->first + i];
+		struct holding h = explain_holding(x, t->after, e->to, t->cell);
+		if (i && h.colour % NCOLOURS != colour)
+			return NCOLOURS - 1;
+		colour = h.colour % NCOLOURS;
+	}
+	return colour;
+}
+
+/* "step 1, line 9: rank 0 sends data[0] to rank 1, which combines it into data[2]" */
+static const char *said(struct svg *s, const struct move *m, const struct ends *e)
+{
+	struct script *x = s->x;
+	const struct program *p = x->r.p;
+	const char *what = e->source.n ? program_cells_text(x->arena, p, e->source.lo, e->source.n)
+				       : "an empty message";
+	const char *into =
+		e->target.n ? program_cells_text(x->arena, p, e->target.lo, e->target.n) : what;
+	const char *text =
+		arena_printf(x->arena, "step %u, %s: rank %u %s %s", m->depth,
+			     program_line_text(x->r.c, p, explain_span(x, e->send)), e->from,
+			     e->from != e->to ? "sends"
+			     : e->combines    ? "combines"
+					      : "copies",
+			     what);
+
+	if (e->from != e->to)
+		text = arena_printf(x->arena, "%s to rank %u", text, e->to);
+	if (m->lost)
+		return arena_printf(x->arena, "%s, which has not received it", text);
+	if (e->from != e->to && e->combines)
+		text = arena_printf(x->arena, "%s, which combines it", text);
+	return strcmp(what, into) ? arena_printf(x->arena, "%s, into %s", text, into) : text;
+}
+
+static void arrow(struct svg *s, const struct geometry *g, const struct move *m, uint32_t column)
+{
+	struct script *x = s->x;
+	const struct ends e = explain_ends(x, m);
+	double x0 = column_x(g, column - 1) + g->cell + 2, x1 = column_x(g, column) - 3;
+	double a0 = 0, a1 = 0, b0 = 0, b1 = 0;
+	bool from = extent(g, e.from, e.source, &a0, &a1);
+	bool to = !m->lost && extent(g, e.to, e.target, &b0, &b1);
+	uint32_t colour = colour_of(s, m, &e);
+	double ya = (a0 + a1) / 2, yb = (b0 + b1) / 2;
+
+	if (e.combines && to)
+		x1 -= 9;
+	if (!to) { /* received by no rank, or by one that is not shown */
+		x1 = x0 + g->gap * 0.4;
+		yb = ya + 6;
+		b0 = b1 = yb;
+	}
+	if (!from) {
+		x0 = x1 - g->gap * 0.4;
+		ya = yb - 6;
+		a0 = a1 = ya;
+	}
+	fprintf(s->out,
+		"<path class=\"message%s%s%s c%u\" data-from=\"%u\" data-to=\"%u\" "
+		"data-step=\"%u\" data-line=\"%u\" data-buffer=\"%s\" data-chunks=\"%s\"",
+		m->lost		 ? " lost"
+		: e.from == e.to ? " local"
+				 : "",
+		m->fault ? " fault" : "", e.combines ? " plus" : "", colour, e.from, e.to, m->depth,
+		source_place(x->r.c->sources, explain_span(x, e.recv ? e.recv : e.send).lo).line,
+		e.source.n ? svg_buffer(s, e.source) : "",
+		e.source.n ? svg_chunks(s, e.source) : "");
+	if (m->fault)
+		fprintf(s->out, " data-code=\"%s\"", diag_code_text(m->fault).s);
+	fputs(" d=\"", s->out);
+	if (a1 > a0) /* brackets about several chunks */
+		fprintf(s->out, "M%s %sV%s", svg_number(s, x0), svg_number(s, a0),
+			svg_number(s, a1));
+	if (b1 > b0)
+		fprintf(s->out, "M%s %sV%s", svg_number(s, x1), svg_number(s, b0),
+			svg_number(s, b1));
+	double bend = (x1 - x0) * 0.47;
+	fprintf(s->out, "M%s %sC%s %s %s %s %s %s\"><title>%s</title></path>\n", svg_number(s, x0),
+		svg_number(s, ya), svg_number(s, x0 + bend), svg_number(s, ya),
+		svg_number(s, x1 - bend), svg_number(s, yb), svg_number(s, x1), svg_number(s, yb),
+		svg_text(s, said(s, m, &e)));
+	if (from != to && !m->lost)
+		fprintf(s->out, "<text class=\"label\" x=\"%s\" y=\"%s\">%s %u</text>\n",
+			svg_number(s, x0), svg_number(s, yb - 6), from ? "to" : "from",
+			from ? e.to : e.from);
+	else if (e.source.n > 1 && x->n <= 48)
+		fprintf(s->out, "<text class=\"label\" x=\"%s\" y=\"%s\">%s</text>\n",
+			svg_number(s, x0 + 4), svg_number(s, ya - 3),
+			svg_text(s, program_cells_text(x->arena, x->r.p, e.source.lo, e.source.n)));
+}
+
+static void arrows(struct svg *s, const struct geometry *g)
+{
+	struct script *x = s->x;
+
+	for (uint32_t k = 0, column = 1; k < x->n && x->moves[k].depth <= x->last; k++) {
+		const struct move *m = &x->moves[k];
+		const struct ends e = explain_ends(x, m);
+		while (column <= g->l->nsteps && g->l->steps[column - 1] < m->depth)
+			column++;
+		if (column <= g->l->nsteps && g->l->steps[column - 1] == m->depth &&
+		    explain_shows_move(x, m) &&
+		    (g->lane_of[e.from] != NONE || g->lane_of[e.to] != NONE))
+			arrow(s, g, m, column);
+	}
+}
+
+/* ---- what is wrong ---------------------------------------------------------------------------------- */
+
+static void box(struct svg *s, const struct geometry *g, uint32_t column, double y,
+		const char *code)
+{
+	fprintf(s->out,
+		"<rect class=\"fault box\" data-code=\"%s\" x=\"%s\" y=\"%s\" width=\"%s\" "
+		"height=\"%s\"/>\n",
+		code, svg_number(s, column_x(g, column) - 2), svg_number(s, y - g->high / 2 - 2),
+		svg_number(s, g->cell + 4), svg_number(s, g->high + 4));
+}
+
+/* The chunks of a rank that a race is about. */
+static void raced(struct svg *s, const struct geometry *g, uint32_t q, double top)
+{
+	struct cells c = explain_raced(s->x, g->l->ranks[q]);
+
+	for (uint32_t i = 0; i < c.n; i++)
+		if (g->row[c.lo + i] != NONE)
+			box(s, g, g->l->nsteps, top + g->y[g->row[c.lo + i]], "E0402");
+}
+
+static void faults(struct svg *s, const struct geometry *g, uint32_t q)
+{
+	const struct diag *d = explain_diag(s->x);
+	const char *code = d ? diag_code_text(d->code).s : "", *text;
+	double top = g->top + q * g->step + 5, at = top;
+	double x = column_x(g, g->l->nsteps) + g->cell + 6, size = g->high >= 10 ? 10 : g->high;
+	uint32_t k = 0, cell;
+
+	raced(s, g, q, top);
+	while ((text = last_words(s, g->l->ranks[q], &k, &cell))) {
+		bool drawn = cell != NONE && g->row[cell] != NONE;
+		double y = drawn ? top + g->y[g->row[cell]] : at + size / 2 + 2;
+		if (drawn)
+			box(s, g, g->l->nsteps, y, code);
+		if (cell == NONE)
+			fprintf(s->out,
+				"<path class=\"wait fault\" data-code=\"%s\" d=\"M%s %sV%s\"/>",
+				code, svg_number(s, x - 2), svg_number(s, top - 3),
+				svg_number(s, top + g->lane - 12));
+		fprintf(s->out,
+			"<text class=\"fault\" data-code=\"%s\" data-rank=\"%u\" x=\"%s\" y=\"%s\" "
+			"font-size=\"%s\">%s</text>\n",
+			code, g->l->ranks[q], svg_number(s, x + 2), svg_number(s, y + size * 0.4),
+			svg_number(s, size), svg_text(s, text));
+		at = y + size / 2;
+	}
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------- */
+
+void svg_lanes(struct svg *s, const struct lanes *l)
+{
+	struct geometry g;
+	double width = svg_lanes_width(s, l);
+
+	measure(s, l, &g);
+	keep_values(s, &g);
+	for (uint32_t c = 0; c <= l->nsteps; c++)
+		fprintf(s->out,
+			"<text class=\"dim column\" data-step=\"%s\" data-x=\"%s\" x=\"%s\" y=\"%s\" "
+			"text-anchor=\"middle\">%s</text>",
+			step_name(s, l, c), svg_number(s, column_x(&g, c)),
+			svg_number(s, column_x(&g, c) + g.cell / 2), svg_number(s, s->y + 8),
+			c && !l->steps[c - 1] ? "local" : step_name(s, l, c));
+	fputc('\n', s->out);
+	g.top = s->y + 16;
+	for (uint32_t q = 0; q < l->nranks; q++)
+		below(s, &g, q, width);
+	arrows(s, &g);
+	for (uint32_t q = 0; q < l->nranks; q++)
+		lane(s, &g, q);
+	for (uint32_t q = 0; q < l->nranks && l->whole && !s->x->right; q++)
+		faults(s, &g, q);
+	s->y = g.top + l->nranks * g.step;
+}

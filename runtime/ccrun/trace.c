@@ -1,0 +1,83 @@
+/*
+ * --trace: what the ranks did in a call of each row, and when, for Perfetto.
+ *
+ * The second call of a row is noted, out of place; the first makes what it needs. Both come before the
+ * warm-up and the timed calls, which are not traced: the table's times are what they are without
+ * --trace. A first call that never ends is noted, too. The file is written at the end by rank 0, also if
+ * the run has failed. Memory is bounded by MOST_OPERATIONS, over all rows. O(operations).
+ */
+#include "runtime/ccrun/bench.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MOST_OPERATIONS ((size_t)1 << 17) /* each takes 24 bytes, and in the file 400 */
+
+/* What can be known before anything is run. */
+static ccs_status check_file(const char *file)
+{
+	struct stat st;
+
+	if (!stat(file, &st) && !S_ISREG(st.st_mode))
+		return ccs_error_set(CCS_EFILE, "--trace: %s is no regular file: name another",
+				     file);
+	return tune_writable("--trace", file);
+}
+
+int trace_open(struct bench *b)
+{
+	const struct options *o = b->o;
+	struct ccs_comm *mine = b->at->comm[b->at->first];
+	ccs_status s = CCS_OK;
+
+	if (!o->trace)
+		return EXIT_DONE;
+	if (!o->rank)
+		s = check_file(o->trace);
+	s = home_agree(b->at, s);
+	if (s)
+		return measure_fail(b, SIDE_OURS, s);
+	s = ccs_trace_create(&b->trace, mine,
+			     MOST_OPERATIONS / (size_t)(b->at->ranks / b->at->local));
+	return s ? complain_once(o, EXIT_LACKS, "--trace: %s", ccs_error()) : EXIT_DONE;
+}
+
+ccs_status trace_row(struct bench *b, const struct row *r, put_call *put)
+{
+	ccs_status s = ccs_trace_start(b->trace, 1);
+	struct failure first;
+
+	if (!s)
+		s = time_run(b, r, put, NULL, 2);
+	first = failure_keep(s);
+	return failure_first(&first, ccs_trace_stop(b->trace));
+}
+
+int trace_close(struct bench *b, int rc)
+{
+	const char *file = b->o->trace;
+	struct ccs_trace_counts n = { 0 };
+	ccs_status s = CCS_OK;
+
+	if (b->trace)
+		ccs_trace_count(b->trace, &n);
+	if (n.calls && !b->o->rank) {
+		s = ccs_trace_save(b->trace, file);
+		if (s)
+			complain(b->o, EXIT_USAGE, "--trace: %s", ccs_error());
+		else if (rc == EXIT_DONE)
+			fprintf(b->out, "# trace: %s, %llu call%s\n", file,
+				(unsigned long long)n.calls, n.calls == 1 ? "" : "s");
+		else
+			fprintf(stderr, "ccrun: --trace: %s has what was done until then\n", file);
+	}
+	if (n.left_out && !b->o->rank)
+		fprintf(stderr,
+			"ccrun: --trace: %llu operations more were done, for which there was no "
+			"room: trace fewer sizes, or smaller ones\n",
+			(unsigned long long)n.left_out);
+	ccs_trace_free(b->trace);
+	b->trace = NULL;
+	return s && rc == EXIT_DONE ? EXIT_USAGE : rc;
+}

@@ -1,0 +1,360 @@
+/*
+ * Traces: making them, and what engines note there. See trace.h. O(ranks) a call.
+ */
+#include "runtime/trace.h"
+#include "runtime/base/clock.h"
+#include "runtime/plan/order.h"
+#include "runtime/plan/types.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- memory ------------------------------------------------------------------------------ */
+
+static bool is_alone(const struct world *w)
+{
+	return w->nlocal == w->nranks;
+}
+
+/* The process's part: of this process alone, or in a file that does not get shorter. */
+static ccs_status make_part(struct ccs_trace *t, size_t room)
+{
+	size_t bytes;
+	void *at = MAP_FAILED;
+
+	if (__builtin_mul_overflow(room, sizeof(struct trace_time), &bytes) ||
+	    __builtin_add_overflow(bytes, sizeof(struct trace_part), &bytes) || bytes > PTRDIFF_MAX)
+		return error_set(CCS_ENOMEM, "out of memory for a trace of %zu operations", room);
+	if (!is_alone(t->world)) {
+		t->fd = memfd_create("ccs trace", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+		if (t->fd < 0 || ftruncate(t->fd, (off_t)bytes) ||
+		    fcntl(t->fd, F_ADD_SEALS, F_SEAL_SHRINK))
+			return error_set(CCS_ENOMEM, "no memory of %zu bytes for a trace: %s",
+					 bytes, strerror(errno));
+	}
+	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		  t->fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, t->fd, 0);
+	if (at == MAP_FAILED)
+		return error_set(CCS_ENOMEM, "no memory of %zu bytes for a trace: %s", bytes,
+				 strerror(errno));
+	t->own = at;
+	t->bytes = bytes;
+	t->own->room = room;
+	t->own->process = getpid();
+	if (getrandom(&t->own->token, sizeof(t->own->token), 0) < 0)
+		t->own->token = clock_ns();
+	return CCS_OK;
+}
+
+/* Where another process's part is to be found. */
+struct whereabout {
+	int64_t process;
+	int64_t fd;
+	uint64_t token;
+	uint64_t bytes;
+};
+
+/* Its memory, to be read here; NULL: there is none such in /proc, but maybe on another host. */
+static const struct trace_part *map_part(const struct whereabout *x)
+{
+	const struct trace_part *p = MAP_FAILED;
+	struct stat st;
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%lld/fd/%lld", (long long)x->process, (long long)x->fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return NULL;
+	if (!fstat(fd, &st) && st.st_size >= 0 && (uint64_t)st.st_size == x->bytes &&
+	    x->bytes >= sizeof(*p) && (fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK))
+		p = mmap(NULL, x->bytes, PROT_READ, MAP_SHARED, fd, 0);
+	close(fd);
+	if (p == MAP_FAILED)
+		return NULL;
+	if (p->token == x->token)
+		return p;
+	munmap((void *)(uintptr_t)p, x->bytes);
+	return NULL;
+}
+
+static ccs_status find_parts(struct ccs_trace *t, const struct whereabout *all)
+{
+	const struct world *w = t->world;
+
+	for (int r = 1; r < w->nranks && !w->first; r++) {
+		t->parts[r] = map_part(all + r);
+		if (!t->parts[r])
+			return error_set(
+				CCS_EUNSUPPORTED,
+				"a trace needs all ranks on one host, whose clock is theirs: "
+				"process %lld of rank %d is not found on this one. Start the ranks "
+				"on one host, as one user, and in one container",
+				(long long)all[r].process, r);
+	}
+	return CCS_OK;
+}
+
+/* Of ranks that are processes; `s`: how it went so far in this one. Under world.lock, as all that
+ * gather. */
+static ccs_status share(struct world *w, struct ccs_trace *t, ccs_status s)
+{
+	struct whereabout own = { 0 }, *all = calloc((size_t)w->nranks, sizeof(*all));
+
+	if (!s && !all)
+		s = error_set(CCS_ENOMEM, "out of memory for a trace");
+	if (!s)
+		own = (struct whereabout){ t->own->process, t->fd, t->own->token, t->bytes };
+	s = world_agree(w, s);
+	if (!s)
+		s = world_gather(w, "ccs_trace_create", &own, all, sizeof(own));
+	if (!s)
+		s = world_agree(w, find_parts(t, all));
+	free(all);
+	return s;
+}
+
+/* This process's part. *t is to be freed in any case. */
+static ccs_status make(struct ccs_trace **t, struct world *w, size_t operations)
+{
+	struct ccs_trace *x = calloc(1, sizeof(*x));
+	ccs_status s;
+
+	*t = x;
+	if (!x)
+		return error_set(CCS_ENOMEM, "out of memory for a trace");
+	*x = (struct ccs_trace){ .world = w, .fd = -1, .nparts = is_alone(w) ? 1 : w->nranks };
+	x->parts = calloc((size_t)x->nparts, sizeof(struct trace_part *));
+	s = x->parts ? make_part(x, operations)
+		     : error_set(CCS_ENOMEM, "out of memory for a trace");
+	if (!s)
+		x->parts[is_alone(w) ? 0 : w->first] = x->own;
+	return s;
+}
+
+ccs_status ccs_trace_create(struct ccs_trace **trace, struct ccs_comm *c, size_t operations)
+{
+	struct world *w = c ? c->world : NULL;
+	ccs_status s;
+
+	if (!trace || !c)
+		return error_set(CCS_EINVAL, "ccs_trace_create: %s is NULL",
+				 c ? "an argument" : "the communicator");
+	*trace = NULL;
+	s = world_here(w);
+	if (s)
+		return s;
+	if (!w->engine->traces)
+		return error_set(CCS_EUNSUPPORTED,
+				 "ccs_trace_create: the ranks are on GPUs, and traces are of ranks "
+				 "on the CPU");
+	s = make(trace, w, operations);
+	if (!is_alone(w)) {
+		pthread_mutex_lock(&w->lock);
+		s = share(w, *trace, s);
+		pthread_mutex_unlock(&w->lock);
+	}
+	if (s) {
+		ccs_trace_free(*trace);
+		*trace = NULL;
+	}
+	return s;
+}
+
+void ccs_trace_free(struct ccs_trace *t)
+{
+	struct world *w;
+
+	if (!t)
+		return;
+	w = t->world;
+	if (origin_here(&w->origin)) {
+		pthread_mutex_lock(&w->lock);
+		if (w->trace == t) {
+			w->trace = NULL;
+			post_open(w);
+		}
+		pthread_mutex_unlock(&w->lock);
+	}
+	for (int i = 0; i < t->nparts && t->parts; i++)
+		if (t->parts[i] && t->parts[i] != t->own)
+			munmap((void *)(uintptr_t)t->parts[i],
+			       sizeof(struct trace_part) +
+				       t->parts[i]->room * sizeof(struct trace_time));
+	if (t->own)
+		munmap(t->own, t->bytes);
+	if (t->fd >= 0)
+		close(t->fd);
+	for (size_t i = 0; i < t->ncalls; i++)
+		ccs_module_free(t->what[i].module);
+	free(t->what);
+	free(t->parts);
+	free(t);
+}
+
+/* ---- what is traced ---------------------------------------------------------------------- */
+
+static ccs_status set(struct world *w, struct ccs_trace *t, unsigned warmup, const char *call)
+{
+	ccs_status s = world_here(w);
+
+	if (s)
+		return s;
+	pthread_mutex_lock(&w->lock);
+	s = world_alive(w);
+	if (!s && w->runs)
+		s = error_set(CCS_EINVAL, "%s: a call of the communicator is under way", call);
+	if (!s && t && w->trace && w->trace != t)
+		s = error_set(CCS_EINVAL, "%s: the communicator's calls go to another trace", call);
+	if (!s)
+		w->trace = t;
+	if (!s && t) {
+		t->warmup = warmup;
+		post_close(w, 0);
+	} else if (!s) {
+		post_open(w);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return s;
+}
+
+ccs_status ccs_trace_start(struct ccs_trace *t, unsigned warmup)
+{
+	return t ? set(t->world, t, warmup, "ccs_trace_start")
+		 : error_set(CCS_EINVAL, "ccs_trace_start: the trace is NULL");
+}
+
+ccs_status ccs_trace_stop(struct ccs_trace *t)
+{
+	return t ? set(t->world, NULL, 0, "ccs_trace_stop")
+		 : error_set(CCS_EINVAL, "ccs_trace_stop: the trace is NULL");
+}
+
+/* ---- noting ------------------------------------------------------------------------------ */
+
+static bool make_room(struct ccs_trace *t)
+{
+	size_t room = t->room ? 2 * t->room : 16;
+	struct trace_what *more;
+
+	if (t->ncalls < t->room)
+		return true;
+	more = realloc(t->what, room * sizeof(*more));
+	if (!more)
+		return false;
+	t->what = more;
+	t->room = room;
+	return true;
+}
+
+/* The call before was to warm up: its place is free again. */
+static void take_back(struct ccs_trace *t)
+{
+	struct trace_part *p = t->own;
+	const struct trace_time *ranks;
+	const struct trace_call *c;
+
+	if (!t->ncalls || !t->what[t->ncalls - 1].warmup)
+		return;
+	t->ncalls--;
+	c = trace_call_of(p, t->ncalls, (uint64_t)t->world->nlocal, &ranks);
+	atomic_store(&p->calls, t->ncalls);
+	if (!c)
+		return;
+	t->used -= c->times;
+	memset(p->times + t->used, 0, c->times * sizeof(p->times[0]));
+	ccs_module_free(t->what[t->ncalls].module);
+}
+
+/* Its place, of which the first tiles have room. NULL: not even the first. */
+static struct trace_call *place(struct ccs_trace *t, uint64_t ops, uint64_t tiles, bool warmup)
+{
+	uint64_t before = CALL_TIMES + (uint64_t)t->world->nlocal, left = t->own->room - t->used;
+	struct trace_call *c = (void *)(t->own->times + t->used);
+	uint64_t fit = left < before ? 0 : ops ? (left - before) / ops : tiles;
+
+	fit = fit < tiles ? fit : tiles;
+	if (!warmup)
+		atomic_fetch_add(&t->own->left_out, (tiles - fit) * ops);
+	if (!fit || !make_room(t))
+		return NULL;
+	*c = (struct trace_call){
+		.ops = ops, .tiles = fit, .all = tiles, .times = before + fit * ops
+	};
+	t->used += c->times;
+	return c;
+}
+
+/* The rows of all operations of the process's ranks. */
+static struct op_range own_ops(const struct world *w, const struct plan_view *v)
+{
+	struct op_range all = { 0, 0 };
+
+	for (int r = w->first; r < w->first + w->nlocal; r++) {
+		struct op_range own = plan_ops_of(v, (uint32_t)r);
+
+		if (!all.n)
+			all = own;
+		else if (own.n)
+			all.n = own.first + own.n - all.first;
+	}
+	return all;
+}
+
+static const char *redop_of(const struct call *c)
+{
+	if (!c->reduces)
+		return NULL;
+	return c->order != USER_NONE ? "user" : op_name(c->premul ? OP_PREMUL : (int)c->op);
+}
+
+static void begin(struct ccs_trace *t, const struct run *r, uint64_t tiles)
+{
+	const struct call *p = &r->params;
+	struct op_range ops = own_ops(t->world, p->view);
+	struct traced *x = &t->current;
+	bool warmup = t->warmup > 0;
+	struct trace_call *c;
+
+	t->warmup -= warmup;
+	take_back(t);
+	*x = (struct traced){ .call = r->seq + 1 };
+	c = place(t, ops.n, tiles, warmup);
+	if (!c)
+		return;
+	c->first = ops.first;
+	module_ref(p->module);
+	t->what[t->ncalls] = (struct trace_what){ .module = p->module,
+						  .view = p->view,
+						  .prep = p->prep,
+						  .count = p->count,
+						  .type = p->type,
+						  .op = redop_of(p),
+						  .root = p->root,
+						  .warmup = warmup };
+	t->ncalls++;
+	x->first = ops.first;
+	x->ops = ops.n;
+	x->tiles = c->tiles;
+	x->ranks = (struct trace_time *)c + CALL_TIMES;
+	x->times = x->ranks + t->world->nlocal;
+	atomic_store_explicit(&t->own->calls, t->ncalls, memory_order_release);
+}
+
+struct traced *trace_run(struct world *w, const struct run *r, uint64_t tiles)
+{
+	struct ccs_trace *t = w->trace;
+
+	if (!t)
+		return NULL;
+	if (t->current.call != r->seq + 1)
+		begin(t, r, tiles);
+	return t->current.times ? &t->current : NULL;
+}

@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+"""Checks a trace of ccrun --trace against the plan that `ccc --emit=json` prints.
+
+    trace_check.py TRACE PLAN (--table TABLE | --count N) [--stuck | --spoils]
+
+TABLE is what ccrun --json has printed of the same run: a call for each row. --count: there is one call, of so
+many elements. Elements have 4 bytes.
+
+What is asked of it is what Perfetto asks, and more: valid JSON; a name for each track; slices of a track that
+do not overlap; each flow with one beginning and one end, inside of slices, and no message received
+before its sending began; and each operation of each worker, once for each tile, in order, with its line, bytes,
+chunk and peers. --stuck: the last call did not end; then each worker has done a first part of its operations,
+and what it waits for is said. --spoils changes the trace in each way that SPOILS has: each must be found.
+Nothing here is the compiler's or the run time's code.
+"""
+import argparse
+import copy
+import json
+import sys
+from collections import defaultdict
+
+
+class Wrong(Exception):
+    pass
+
+
+def check(holds, *text):
+    if not holds:
+        raise Wrong(" ".join(str(t) for t in text))
+
+
+# ---- the plan ----------------------------------------------------------------------------------------
+
+
+def cell_length(plan, cell, count):
+    for shape in plan["shapes"]:
+        if shape["cell"] <= cell < shape["cell"] + shape["chunks"] * shape["blocks"]:
+            chunk = (cell - shape["cell"]) % shape["chunks"]
+            each = -(-count // shape["chunks"])
+            return min(each * (chunk + 1), count) - min(each * chunk, count)
+    raise Wrong("no cell", cell)
+
+
+def bytes_of(plan, op, count):
+    cells = [op["len"] + (0 if op["len_same"] else j) for j in range(op["n"])]
+    return sum(cell_length(plan, c, count) for c in cells) * 4
+
+
+def kind_of(op):
+    has = lambda part: op[part] is not None
+    operands = has("in") + has("a") + has("b")
+    words = ["recv"] if has("in") else []
+    if operands > 1:
+        words.append("reduce")
+    elif not has("in") and has("dst"):
+        words.append("copy")
+    return ",".join(words + (["send"] if has("out") else []))
+
+
+def chunk_of(plan, buffers, op):
+    if not op["n"]:
+        return None
+    cell = next(op[k] for k in ("dst", "a", "b", "len") if op[k] is not None)
+    name, first = "scratch", plan["cells"]
+    if cell < plan["cells"]:
+        name, first = [(b["name"], s["cell"]) for b, s in zip(buffers, plan["shapes"]) if s["cell"] <= cell][-1]
+    lone = op["n"] == 1 or (op["len_same"] and op["dst"] is None and op["a"] is None)
+    return f"{name}[{cell - first}]" if lone else f"{name}[{cell - first}..{cell - first + op['n']}]"
+
+
+# ---- the trace ---------------------------------------------------------------------------------------
+
+
+def ns(event, key="ts"):
+    return round(event[key] * 1000)
+
+
+def end(slice_):
+    return ns(slice_) + ns(slice_, "dur")
+
+
+def track(event):
+    return event["pid"], event["tid"]
+
+
+def check_tracks(events):
+    """Slices by track, in order of time."""
+    names, tracks = {}, defaultdict(list)
+    for e in events:
+        if e["ph"] == "M" and e["name"] == "thread_name":
+            check(track(e) not in names, "two names of track", track(e))
+            names[track(e)] = e["args"]["name"]
+        elif e["ph"] == "X":
+            tracks[track(e)].append(e)
+        else:
+            check(e["ph"] in "Msf", "an event of kind", e["ph"])
+    for at, slices in tracks.items():
+        check(names.get(at) == ("calls" if at[1] == 0 else f"worker {at[1] - 1}"), "the name of track", at)
+        slices.sort(key=ns)
+        for a, b in zip(slices, slices[1:]):
+            check(end(a) <= ns(b), "slices overlap on track", at, a, b)
+        for e in slices:
+            check(ns(e) > 0 and e["dur"] >= 0, "a time", e)
+    return tracks
+
+
+def check_flows(events, tracks):
+    """Of each flow its sending and its receiving slice."""
+    ends = defaultdict(dict)
+    for e in events:
+        if e["ph"] in "sf":
+            check(e["ph"] not in ends[e["id"]], "two ends of one kind of flow", e["id"])
+            ends[e["id"]][e["ph"]] = e
+    flows = []
+    for name, both in ends.items():
+        check(len(both) == 2, "one end alone of flow", name)
+        found = []
+        for kind in "sf":
+            at = both[kind]
+            around = [x for x in tracks[track(at)] if ns(x) <= ns(at) <= end(x)]
+            check(len(around) > 0, "no slice around an end of flow", name)
+            found.append(around[-1])
+        check(ns(both["s"]) <= ns(both["f"]) and ns(found[0]) <= end(found[1]),
+              "received before it was sent: flow", name)
+        flows.append(found)
+    return flows
+
+
+# ---- the trace, by the plan ----------------------------------------------------------------------------
+
+
+def check_slice(x, plan, buffers, op, tile):
+    fifos = plan["fifos"]
+    want = {
+        "from": None if op["in"] is None else fifos[op["in"]]["src"],
+        "to": None if op["out"] is None else fifos[op["out"]]["dst"],
+        "tile": tile,
+        "chunk": chunk_of(plan, buffers, op),
+    }
+    for key, value in want.items():
+        check(x["args"].get(key) == value, key, "is", x["args"].get(key), "and not", value, "in", x)
+    waits = x["cat"].endswith(",waits")
+    check(x["cat"] == kind_of(op) + (",waits" if waits else ""), "the kind of", x, "is", kind_of(op))
+    check(x["name"] == ("waits at " if waits else "") + f"{op['file']}:{op['line']}", "the line of", x, "is", op)
+    return waits
+
+
+def check_worker(slices, plan, buffers, worker, sizes, ended):
+    """The numbers of its operations that are done, by tile; and how often each worker ran."""
+    ops, n = worker["ops"], len(worker["ops"])
+    done, moved = {}, defaultdict(int)
+    for i, x in enumerate(slices):
+        op, tile = ops[i % n], i // n
+        if check_slice(x, plan, buffers, op, tile):
+            check(not ended and i == len(slices) - 1, "it waits, and", "has ended" if ended else "goes on", x)
+            continue
+        done[op["row"], tile] = x
+        moved[op["row"]] += x["args"]["bytes"]
+    if ended:
+        check(len(slices) % n == 0 and slices, "not all operations of a worker", len(slices), "of", n)
+        for op in ops:
+            check(moved[op["row"]] == sizes[op["row"]], "bytes of", op, moved[op["row"]], "not", sizes[op["row"]])
+    return done
+
+
+def check_call(number, call, tracks, flows, plan, buffers, count, ended):
+    done, tiles = {}, set()
+    first = {}  # worker of each rank
+    for worker in plan["workers"]:
+        first.setdefault(worker["rank"], worker["at"])
+    for worker in plan["workers"]:
+        if not worker["ops"]:
+            continue
+        at = worker["rank"], 1 + worker["at"] - first[worker["rank"]]
+        own = call.get(worker["rank"])
+        slices = [x for x in tracks[at] if x["args"]["call"] == number]
+        if own is None:
+            check(not slices, "a rank that has not called does", slices)
+            continue
+        over = "waits" not in own["cat"]
+        check(over or not ended, "a call that has not ended", own)
+        check(all(ns(own) <= ns(x) and end(x) <= end(own) for x in slices), "out of its call: rank", worker["rank"])
+        sizes = {op["row"]: bytes_of(plan, op, count) for op in worker["ops"]}
+        done.update(check_worker(slices, plan, buffers, worker, sizes, over))
+        if over:
+            tiles.add(len(slices) // len(worker["ops"]))
+    check(len(tiles) <= 1, "workers with different numbers of tiles", tiles)
+    ops = {op["row"]: op for w in plan["workers"] for op in w["ops"]}
+    wanted = {(row, op["to"], tile) for (row, tile) in done for op in [ops[row]]
+              if op["to"] is not None and (op["to"], tile) in done}
+    place = {id(x): key for key, x in done.items()}
+    got = set()
+    for sent, received in flows:
+        if sent["args"]["call"] != number:
+            continue
+        check(id(sent) in place and id(received) in place, "a flow of what is not done")
+        (a, tile), (b, other) = place[id(sent)], place[id(received)]
+        check(tile == other, "a flow between tiles", tile, other)
+        got.add((a, b, tile))
+    check(got == wanted, "flows that are not messages", got ^ wanted)
+    return len(done)
+
+
+def check_trace(trace, printed, args):
+    if args.table:
+        rows = [(r["count"], r["root"]) for r in json.load(open(args.table))["rows"]]
+    else:
+        rows = [(args.count, None)]
+    for plan in printed["plans"]:
+        row = 0
+        for i, worker in enumerate(plan["workers"]):
+            worker["at"] = i
+            for op in worker["ops"]:
+                op["row"] = row
+                row += 1
+    events = trace["traceEvents"]
+    tracks = check_tracks(events)
+    flows = check_flows(events, tracks)
+    calls = defaultdict(dict)
+    for x in [x for at, slices in tracks.items() if at[1] == 0 for x in slices]:
+        check(x["name"] == printed["schedule"] and x["args"]["contract"] == printed["contract"], "call", x)
+        calls[x["args"]["call"]][x["pid"]] = x
+    check(sorted(calls) == list(range(len(rows))), "calls", sorted(calls), "of rows", rows)
+    total = 0
+    for number, (count, root) in enumerate(rows):
+        call = calls[number]
+        plan = next(p for p in printed["plans"] if p["root"] == root)
+        ended = not (args.stuck and number == len(rows) - 1)
+        for x in call.values():
+            check(x["args"]["count"] == count and x["args"].get("root") == root, "the arguments of", x)
+        check(not ended or len(call) == plan["nranks"], "ranks of call", number)
+        total += check_call(number, call, tracks, flows, plan, printed["buffers"], count, ended)
+    if args.stuck:
+        check(any("waits" in x["cat"] for slices in tracks.values() for x in slices), "nothing waits")
+    return total, len(flows)
+
+
+# ---- spoiling ------------------------------------------------------------------------------------------
+
+
+def slices_of(trace):
+    return [e for e in trace["traceEvents"] if e["ph"] == "X" and e["tid"]]
+
+
+def overlap(trace):
+    a, b = [x for x in slices_of(trace) if track(x) == track(slices_of(trace)[0])][:2]
+    a["dur"] = b["ts"] - a["ts"] + 0.5
+
+
+def back(trace):
+    """A worker that only receives last has done it when its call begins."""
+    last = next(x for x in slices_of(trace) if x["cat"] == "recv")
+    x = next(e for e in trace["traceEvents"] if e["ph"] == "f" and track(e) == track(last) and ns(e) == ns(last))
+    x["ts"] = next(e["ts"] for e in slices_of(trace) if track(e) == track(x))
+
+
+def both(trace):
+    gone = next(e["id"] for e in trace["traceEvents"] if e["ph"] == "s")
+    trace["traceEvents"] = [e for e in trace["traceEvents"] if e.get("id") != gone]
+
+
+SPOILS = {
+    "lost": lambda t: t["traceEvents"].remove(slices_of(t)[-1]),
+    "twice": lambda t: t["traceEvents"].append(slices_of(t)[-1]),
+    "overlap": overlap,
+    "line": lambda t: slices_of(t)[0].update(name=slices_of(t)[0]["name"] + "0"),
+    "bytes": lambda t: slices_of(t)[0]["args"].update(bytes=slices_of(t)[0]["args"]["bytes"] + 4),
+    "chunk": lambda t: slices_of(t)[0]["args"].update(chunk="other[0]"),
+    "peer": lambda t: slices_of(t)[0]["args"].update(to=99),
+    "end": lambda t: t["traceEvents"].remove(next(e for e in t["traceEvents"] if e["ph"] == "f")),
+    "begin": lambda t: t["traceEvents"].remove(next(e for e in t["traceEvents"] if e["ph"] == "s")),
+    "both": both,
+    "back": back,
+    "name": lambda t: t["traceEvents"].remove(next(e for e in t["traceEvents"] if e["name"] == "thread_name")),
+    "call": lambda t: t["traceEvents"].remove(next(e for e in t["traceEvents"] if e["ph"] == "X" and not e["tid"])),
+}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("trace")
+    parser.add_argument("plan")
+    parser.add_argument("--count", type=int)
+    parser.add_argument("--table")
+    parser.add_argument("--stuck", action="store_true")
+    parser.add_argument("--spoils", action="store_true")
+    args = parser.parse_args()
+    try:
+        trace, printed = json.load(open(args.trace)), json.load(open(args.plan))
+        for how in SPOILS if args.spoils else []:
+            spoilt = copy.deepcopy(trace)
+            SPOILS[how](spoilt)
+            try:
+                check_trace(spoilt, printed, args)
+            except Wrong as why:
+                print(f"{how}: {why}"[:150])
+            else:
+                raise Wrong("not found:", how)
+        operations, messages = check_trace(trace, printed, args)
+        print(f"{operations} operations, {messages} messages")
+    except (Wrong, ValueError, KeyError, OSError) as why:
+        sys.exit(f"{args.trace}: {why!r}"[:600])
+
+
+main()

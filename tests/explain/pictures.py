@@ -1,0 +1,328 @@
+#!/usr/bin/env python3
+"""pictures.py CCC RANDOM SEED 'FILE -n N'...: the pictures of `ccc explain` against its text and its JSON.
+
+For each schedule: the text's tables are what the JSON's moves make of its start; each move of the JSON is one arrow of the
+SVG, which begins and ends at the cells that it names; each cell's label and fill are those of the JSON; what is wrong is
+marked. Then as many random programs, half of them with a mistake. Prints a line `ok` or `not ok` for each part."""
+import json, os, random, re, subprocess, sys, tempfile
+import xml.etree.ElementTree as ET
+
+CCC, RANDOM, SEED, FILES = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+class Wrong(Exception):
+    pass
+
+
+class NotAdmitted(Exception):
+    """The schedule is not for this N."""
+
+
+def need(condition, *why):
+    if not condition:
+        raise Wrong(" ".join(str(w) for w in why))
+
+
+def explain(form, args):
+    p = subprocess.run([CCC, "explain", *args, "--format=" + form], capture_output=True, text=True)
+    if "[E0205]" in p.stderr and not p.stdout:
+        raise NotAdmitted
+    need(p.returncode in (0, 1), form, "exit status", p.returncode, p.stderr[:300])
+    return p.stdout
+
+
+def tables(text):
+    """The text's tables: [(step or None, {(rank, chunk): holds})], the first that of the start."""
+    found, step, heads = [], None, []
+    for line in text.splitlines():
+        if line == "at the start":
+            step = None
+        elif line == "before the first step":
+            step = 0
+        elif re.match(r"step \d+$", line):
+            step = int(line[5:])
+        elif re.match(r"         \s+\S", line) and "[" in line:
+            heads = line.split()
+            found.append((step, {}))
+        elif heads and (m := re.match(r"  rank (\d+) ? (\s*\S.*)$", line)) and not re.match(r"  rank \d+( -> |:)", line):
+            for head, holds in zip(heads, m[2].split()):
+                found[-1][1][int(m[1]), head] = holds
+    return found
+
+
+def words(holds):
+    return holds["text"] if holds else "-"
+
+
+def states(model):
+    """What every rank's chunks hold at the start, and behind each step that has a move: [(step, [[holds]])]."""
+    state = [list(row) for row in model["start"]]
+    out = [("start", [list(row) for row in state])]
+    moves = model["moves"]
+    for step in sorted({m["step"] for m in moves}):
+        for m in moves:
+            if m["step"] == step and m["kind"] != "lost":
+                first, n = m["target"]
+                need(len(m["holds"]) == n or not m["holds"], "a move holds other than", n)
+                for i, h in enumerate(m["holds"]):
+                    state[m["to"]][first + i] = h
+        out.append((str(step), [list(row) for row in state]))
+    return out
+
+
+def numbers(model):
+    """The chunks by name; of two with one name the one that is shown."""
+    names = {name: i for i, name in enumerate(model["chunks"])}
+    return {**names, **{model["chunks"][i]: i for i in model["shown_chunks"]}}
+
+
+def path(d):
+    """The points of a path's last part, and all of its heights."""
+    parts = [p for p in d.split("M") if p]
+    last = [float(x) for x in re.findall(r"-?[\d.]+", parts[-1])]
+    return last[:2], last[-2:]
+
+
+def check_cells(model, svg):
+    at_columns = [(e.get("data-step"), float(e.get("data-x"))) for e in svg.iter(SVG + "text") if "column" in e.get("class", "")]
+    columns = [c for c, _ in at_columns]
+    xs = dict(at_columns)
+    all_states = dict(states(model))
+    need(columns == [s for s, _ in states(model)], "columns", columns)
+    wide = None
+    shown, place = {}, {}
+    for e in svg.iter(SVG + "path"):
+        classes = e.get("class", "").split()
+        if "cell" not in classes:
+            continue
+        first, last = e.get("data-step"), e.get("data-until", e.get("data-step"))
+        name = "%s[%s]" % (e.get("data-buffer"), e.get("data-chunk"))
+        m = re.match(r"M(-?[\d.]+) (-?[\d.]+)H(-?[\d.]+)$", e.get("d"))
+        need(m, "a cell's path", e.get("d"))
+        x, y, end = map(float, m.groups())
+        span = columns[columns.index(first):columns.index(last) + 1]
+        fill = float(e.get("stroke-dasharray").split()[0]) if e.get("stroke-dasharray") else end - x
+        need(abs(x - xs[first] - 1) < 0.06, "a cell of step", first, "is at", x)
+        for c in span:
+            key = (int(e.get("data-rank")), name, c)
+            need(key not in shown, "twice:", key)
+            shown[key] = (e.get("data-holds"), fill, classes)
+        place[int(e.get("data-rank")), name] = y
+    widths = []
+    number = numbers(model)
+    drawn = sorted({n for _, n, _ in shown}, key=number.get)
+    for c in columns:
+        for q in range(model["ranks"]):
+            for n in drawn:
+                h = all_states[c][q][number[n]]
+                got = shown.get((q, n, c))
+                need(got, "no cell for", q, n, c)
+                need(got[0] == words(h), "cell", q, n, c, "holds", got[0], "not", words(h))
+                widths.append((got[1], h["part"] if h else 0))
+                colours = [k for k in got[2] if re.match(r"c\d+$", k)]
+                need(colours == (["c%d" % (h["colour"] % 10)] if h else []), "colour of", q, n, c, colours)
+    full = max((w for w, p in widths if p == 1), default=None) or max((w / p for w, p in widths if p > 0), default=1)
+    for w, p in widths:
+        need(abs(w - full * p) < 0.16 * max(1, full / 16), "fill", w, "is not", p, "of", full)
+    need(not model["shown_chunks"] or drawn, "no cells")
+    for i in model["shown_chunks"]:
+        need(model["chunks"][i] in drawn, model["chunks"][i], "is not drawn")
+    return xs, {(q, number[n]): y for (q, n), y in place.items()}, columns
+
+
+def check_arrows(model, svg, xs, place, columns):
+    arrows = [e for e in svg.iter(SVG + "path") if "message" in e.get("class", "").split()]
+    need(len(arrows) == len(model["moves"]), len(arrows), "arrows for", len(model["moves"]), "moves")
+    for m, e in zip(model["moves"], arrows):
+        classes = e.get("class").split()
+        kind = "lost" if "lost" in classes else "local" if "local" in classes else "message"
+        at = m.get("received_at") or m.get("sent_at") or m.get("at")
+        reads = m["reads"]
+        want = (m["kind"], m["from"], m["to"], m["step"], at["line"], m.get("fault"), m.get("combines", False))
+        got = (kind, int(e.get("data-from")), int(e.get("data-to")), int(e.get("data-step")), int(e.get("data-line")),
+               e.get("data-code"), "plus" in classes)
+        need(got == want, "arrow", got, "for the move", want)
+        need("fault" in classes if m.get("fault") else "fault" not in classes, "marked wrongly:", m)
+        if reads:
+            need(reads == "%s[%s]" % (e.get("data-buffer"), e.get("data-chunks")), "arrow of", reads)
+        (x0, y0), (x1, y1) = path(e.get("d"))
+        before, behind = columns[columns.index(str(m["step"])) - 1], str(m["step"])
+        need(xs[before] < x0 < x1 < xs[behind] + 0.1, "an arrow of step", m["step"], "from", x0, "to", x1)
+
+        def rows(rank, cells):
+            ys = [place[rank, cells[0] + i] for i in range(cells[1]) if (rank, cells[0] + i) in place]
+            return (min(ys) + max(ys)) / 2 if ys else None
+        y = rows(m["from"], m["source"])
+        need(y is None or abs(y - y0) < 0.11, "an arrow begins at", y0, "not at its cells,", y)
+        y = rows(m["to"], m["target"]) if m["kind"] != "lost" else None
+        need(y is None or abs(y - y1) < 0.11, "an arrow ends at", y1, "not at its cells,", y)
+
+
+def check_faults(model, svg):
+    def elements(tag, cls):
+        return [e for e in svg.iter(SVG + tag) if {"fault", cls} <= set(e.get("class", "").split())]
+    faults = [e for e in svg.iter() if "fault" in e.get("class", "").split() and e.get("data-code") is None and
+              e.tag != SVG + "text"]
+    need(not faults, "a fault without a code")
+    need(bool(model["errors"]) == (not model["right"]), "right, with errors")
+    waits = [e for e in elements("path", "wait") if e.get("marker-end") is None]
+    need(len(waits) == len(model["stuck"]), len(waits), "waits for", len(model["stuck"]), "stuck tasks")
+    circle = [s for s in model["stuck"] if s["place"] is not None]
+    ranks = [int(e.get("data-rank")) for e in elements("circle", "rank")]
+    need(sorted(ranks) == sorted(s["rank"] for s in circle) or len(circle) > 16, "the circle has", ranks)
+    raced = any(m.get("fault") == "E0402" for m in model["moves"])
+    boxes = [e for e in elements("rect", "box") if e.get("data-code") != "E0402"]
+    need(len(boxes) == len(model["wrong"]), len(boxes), "boxes for", len(model["wrong"]), "wrong results")
+    need(not raced or len(elements("rect", "box")) > 0, "the chunk of the race is not marked")
+    text = " ".join(e.text or "" for e in svg.iter(SVG + "text"))
+    for w in model["wrong"]:
+        need("holds %s; promised %s" % (w["holds"], w["promised"]) in text, "no words for", w)
+    if model["errors"]:
+        need(model["errors"][0]["code"] in text, "the code is not in the title")
+
+
+def check(args):
+    text, form, drawn = (explain(f, args) for f in ("text", "json", "svg"))
+    need(drawn == explain("svg", args), "another picture the second time")
+    if not form:
+        need(not text and not drawn, "not every form is empty")
+        return "no program"
+    model = json.loads(form)
+    found = tables(text)
+    have = dict(states(model))
+    # A table that the text leaves out is the one before.
+    for step, table in found:
+        state = have["start" if step is None else str(step)]
+        for (rank, chunk), holds in table.items():
+            h = state[rank][numbers(model)[chunk]]
+            need(words(h) == holds, "the text has", holds, "for", rank, chunk, "after", step, "and the JSON", words(h))
+    return compare(model, drawn)
+
+
+def compare(model, drawn):
+    svg = ET.fromstring(drawn)
+    need(not re.search(r"<script|<foreignObject|\shref=|@import|url\([^#]", drawn.replace("xmlns=", "")), "not self-contained")
+    if svg.findall(".//" + SVG + "rect[@class='heat']"):
+        return "heat"
+    shown = [model["chunks"][i] for i in model["shown_chunks"]]
+    if len(set(shown)) < len(shown):  # MSCCL XML that stores in its input: both have one name
+        return "a name twice"
+    check_arrows(model, svg, *check_cells(model, svg))
+    check_faults(model, svg)
+    return "right" if model["right"] else "wrong"
+
+
+# ---- random programs ------------------------------------------------------------------------
+
+
+def random_text(rng, wrong):
+    """A program of messages between random ranks, step by step, and of copies; with a mistake if it is to be wrong."""
+    n, chunks, steps = rng.randint(2, 7), rng.randint(1, 5), rng.randint(1, 6)
+    lines = ["contract any(inout data[%d])" % chunks, "", "schedule random_moves",
+             "  implements any(inout data[%d])" % chunks, "  where N == %d" % n, "{",
+             "  scratch tmp[%d]" % chunks]
+    filled = set()
+    for _ in range(steps):
+        kind = rng.random()
+        if kind < 0.2:
+            r, a, b = rng.randrange(n), rng.randrange(chunks), rng.randrange(chunks)
+            into, source = rng.choice([("data[%d]" % b, "tmp[%d]" % a), ("tmp[%d]" % b, "data[%d]" % a)])
+            if source[0] == "t" and (r, a) not in filled:
+                continue
+            if into[0] == "t":
+                filled.add((r, b))
+            if into != source:
+                lines.append("  if rank == %d { copy %s into %s }" % (r, source, into))
+            continue
+        order = rng.sample(range(n), n)
+        pairs = [(order[i], order[i + 1]) for i in range(0, n - 1, 2)] if kind < 0.7 else \
+                [(order[i], order[(i + 1) % n]) for i in range(n)]
+        for a, b in pairs:
+            lo = rng.randrange(chunks)
+            hi = rng.randint(lo + 1, chunks)
+            part = "data[%d]" % lo if hi == lo + 1 else "data[%d..%d]" % (lo, hi)
+            verb = rng.choice(["recv", "reduce"])
+            lines.append("  if rank == %d { send %s to %d }" % (a, part, b))
+            lines.append("  if rank == %d { %s %s from %d }" % (b, verb, part, a))
+    if wrong:
+        at = [i for i, l in enumerate(lines) if l.startswith("  if ")]
+        kind = rng.random()
+        if at and kind < 0.5:
+            del lines[rng.choice(at)]
+        elif at and kind < 0.7:
+            i = rng.choice(at)
+            lines[i] = re.sub(r"(to|from) \d+ }", lambda m: "%s %d }" % (m[1], rng.randrange(n + 1)), lines[i])
+        else:  # another promise
+            lines[0] = "contract any(inout data[%d])\n  ensures data[i] == sum(q in 0..N: data[i]@q)" % chunks
+    return "\n".join(lines + ["}", ""]), n
+
+
+def controls():
+    """Pictures that are altered are found out."""
+    args = ["schedules/broken/counted_twice.ccs", "-n", "4"]
+    model, drawn = json.loads(explain("json", args)), explain("svg", args)
+    alterations = {
+        "an arrow less": lambda s: re.sub(r'<path class="message.*?</path>', "", s, count=1),
+        "an arrow of another step": lambda s: re.sub(r'(class="message[^>]* data-step=)"1"', r'\1"2"', s, count=1),
+        "an arrow to another cell": lambda s: re.sub(r'(class="message[^>]* d="M[^"]*) [\d.]+"', r'\1 7"', s, count=1),
+        "another label": lambda s: s.replace('data-holds="0"', 'data-holds="1"', 1),
+        "another fill": lambda s: re.sub(r'(class="cell[^>]* stroke-dasharray=)"\d+', r'\1"20', s, count=1),
+        "another colour": lambda s: re.sub(r'class="cell part c0"', 'class="cell part c1"', s, count=1),
+        "a cell less": lambda s: re.sub(r'<path class="cell.*?</path>', "", s, count=1),
+        "a wrong result that is not marked": lambda s: re.sub(r'<rect class="fault box.*?/>', "", s, count=1),
+        "an arrow that is not marked": lambda s: s.replace(" fault plus", " plus", 1),
+        "a script": lambda s: s.replace("</svg>", "<script>1</script></svg>"),
+    }
+    compare(model, drawn)
+    for name, alter in alterations.items():
+        altered = alter(drawn)
+        assert altered != drawn, name
+        try:
+            compare(model, altered)
+        except Wrong:
+            continue
+        print("not ok - control: %s is not noticed" % name)
+        return False
+    print("ok - %d altered pictures are found out" % len(alterations))
+    return True
+
+
+def main():
+    count, failed = {}, 0
+
+    def run(name, args):
+        nonlocal failed
+        try:
+            kind = check(args)
+            count[kind] = count.get(kind, 0) + 1
+        except NotAdmitted:
+            count["not admitted"] = count.get("not admitted", 0) + 1
+        except (Wrong, ET.ParseError, json.JSONDecodeError, KeyError, ValueError) as e:
+            failed += 1
+            if failed <= 5:
+                print("# %s: %s: %s" % (name, type(e).__name__, e))
+    for entry in FILES:
+        file, *args = entry.split()
+        run(entry, [file, *args])
+    print("%sok - the pictures of %d schedules: %s" % ("not " if failed else "", len(FILES), count))
+    all_failed, failed, count = failed + (not controls()), 0, {}
+    rng = random.Random(SEED)
+    with tempfile.TemporaryDirectory() as tmp:
+        for i in range(RANDOM):
+            text, n = random_text(rng, i % 2)
+            file = os.path.join(tmp, "random%d.ccs" % i)
+            with open(file, "w") as f:
+                f.write(text)
+            before = failed
+            run("random program %d of seed %d" % (i, SEED), [file, "-n", str(n), "--slots", str(rng.choice([0, 1, 8]))])
+            if failed == before:
+                os.unlink(file)
+            elif failed <= 2:
+                print("\n".join("# " + l for l in text.splitlines()))
+    fine = not failed and (RANDOM < 50 or (count.get("right", 0) >= RANDOM // 4 and count.get("wrong", 0) >= RANDOM // 8))
+    print("%sok - the pictures of %d random programs: %s" % ("" if fine else "not ", RANDOM, count))
+    sys.exit(bool(all_failed or not fine))
+
+
+main()

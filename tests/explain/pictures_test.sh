@@ -1,0 +1,75 @@
+#!/bin/sh
+# Pictures of `ccc explain`: each against the text and the JSON of the same run; sizes; what cannot be drawn or
+# written.     usage: pictures_test.sh BUILD [RANDOM [NS]]
+set -u
+. tests/support/lib.sh
+build=${1:-build}
+ccc=$build/bin/ccc
+random=${2:-300} numbers=${3:-3 4 8}
+ring=schedules/ring_allreduce.ccs
+
+set --
+for file in schedules/*.ccs; do
+	for n in $numbers; do
+		set -- "$@" "$file -n $n"
+	done
+done
+for file in schedules/broken/*.ccs; do
+	set -- "$@" "$file $(sed -n 's/^\/\/! options: //p' "$file")"
+done
+for file in tests/msccl/good/*.xml tests/msccl/diag/*.xml; do
+	set -- "$@" "$file"
+done
+python3 tests/explain/pictures.py "$ccc" "$random" 1 "$@" || failed=1
+
+is_xml() { python3 -c 'import sys, xml.etree.ElementTree as tree; tree.parse(sys.argv[1])' "$1"; }
+
+# ---- where it goes -----------------------------------------------------------------------
+for ending in svg html json txt; do
+	status "-o x.$ending" 0 "$ccc" explain $ring -n 3 -o "$tmp/x.$ending"
+done
+holds "... each in its form" sh -c "head -c4 '$tmp/x.svg' | grep -q '<svg' && grep -q '<html' '$tmp/x.html' &&
+	grep -q '\"format\":\"ccs-explain\"' '$tmp/x.json' && grep -q '^ring_allreduce: allreduce on 3' '$tmp/x.txt'"
+holds "the picture is XML" is_xml "$tmp/x.svg"
+status "--format goes before the ending" 0 "$ccc" explain $ring -n 3 --format=json -o "$tmp/y.svg"
+holds "... as it says" grep -q '"format":"ccs-explain"' "$tmp/y.svg"
+status "an ending that no printer has" 2 "$ccc" explain $ring -n 3 -o "$tmp/x.png"
+says "... with a cure" "$tmp/err" 'writes .svg, .html, .json and .txt; for a file with another ending give --format'
+holds "... writes nothing" test ! -e "$tmp/x.png"
+status "a folder that does not exist" 2 "$ccc" explain $ring -n 3 -o "$tmp/none/x.svg"
+says "... with the reason" "$tmp/err" 'cannot write .*none/x.svg: No such file or directory'
+status "a full device" 2 "$ccc" explain $ring -n 3 --format=svg -o /dev/full
+status "explain --format=csv" 2 "$ccc" explain $ring --format=csv
+status "table --format=svg" 2 "$ccc" table $ring --format=svg
+status "a chunk that does not exist" 2 "$ccc" explain $ring -n 3 --chunk 'data[3]' -o "$tmp/z.svg"
+says "... names those that do" "$tmp/err" "there is no 'data\\[3\\]'; there is data\\[0\\.\\.3\\]"
+holds "... writes nothing" test ! -e "$tmp/z.svg"
+status "a rank that does not exist" 2 "$ccc" explain $ring -n 3 --rank 3 -o "$tmp/z.svg"
+holds "... writes nothing, too" test ! -e "$tmp/z.svg"
+
+# ---- markup in the text ---------------------------------------------------------------------
+sed 's|^// Ring.*|// <script>alert(1)</script> \&amp; "quotes"|' $ring >"$tmp/<b>&\"x.ccs"
+for form in svg html json; do
+	status "markup in a comment and a file's name: $form" 0 "$ccc" explain "$tmp/<b>&\"x.ccs" -n 3 -o "$tmp/m.$form"
+done
+holds "... is escaped" sh -c "! grep -q '<script>alert' '$tmp/m.html' && ! grep -q '<b>' '$tmp/m.html'"
+sed 's/from prev/from next/' "$tmp/<b>&\"x.ccs" >"$tmp/wrong <i>&\"x.ccs"
+status "... and of a schedule that is wrong" 1 "$ccc" explain "$tmp/wrong <i>&\"x.ccs" -n 3 -o "$tmp/m.svg"
+holds "... is XML" is_xml "$tmp/m.svg"
+
+# ---- sizes ---------------------------------------------------------------------------------
+"$ccc" explain $ring -n 16 -o "$tmp/16.svg"
+holds "the ring on 16 ranks has at most 300 KB" test "$(wc -c <"$tmp/16.svg")" -le 300000
+status "halving and doubling on 1,024 ranks" 0 "$ccc" explain schedules/halving_doubling_allreduce.ccs -n 1024 -o "$tmp/map.svg"
+holds "... is a map" grep -q 'class="heat"' "$tmp/map.svg"
+says "... that says how to narrow it" "$tmp/map.svg" '--rank, --step and --chunk draw a part in full'
+status "... a part of it" 0 "$ccc" explain schedules/halving_doubling_allreduce.ccs -n 1024 --rank 0,512 --chunk 'data[0..4]' -o "$tmp/part.svg"
+holds "... is in full" sh -c "! grep -q 'class=\"heat\"' '$tmp/part.svg' && grep -q 'class=\"cell' '$tmp/part.svg'"
+
+# ---- the documents' pictures -----------------------------------------------------------------
+docs/pictures.sh "$ccc" "$tmp/docs"
+for part in pictures schedules.md; do
+	if diff -r "docs/$part" "$tmp/docs/$part" >"$tmp/diff"; then ok "docs/$part: as make pictures makes it"; else
+		not_ok "docs/$part: as make pictures makes it" "$(head -5 "$tmp/diff" | cut -c1-200)"; fi
+done
+exit $failed
