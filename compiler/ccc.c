@@ -93,7 +93,7 @@ static int check_settings(const struct options *o)
 		while (k < t->nparams && strcmp(t->params[k], o->settings[i].name))
 			k++;
 		if (k == t->nparams)
-			return options_wrong("-D: no schedule of the files has a parameter",
+			return options_wrong("-D: none of the schedules has a parameter",
 					     o->settings[i].name, t->params, t->nparams);
 	}
 	return 0;
@@ -110,7 +110,7 @@ static int write_sheet(const struct options *o)
 	bool whole = sheet_print(o->sheet, o->view.format, out.stream);
 	int error = output_close(&out, whole, o->output, 0666);
 	if (!whole) {
-		fprintf(stderr, "ccc: error: the system gives no more memory [E0703]\n");
+		fprintf(stderr, "ccc: error: the system has no more memory [E0703]\n");
 		return 4;
 	}
 	if (error)

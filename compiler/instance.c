@@ -57,9 +57,9 @@ static void half_looked(struct ctx *c, const struct stream_report *r)
 	struct diag *g = program_tell_too_large(c, &c->too_large, NO_RANK);
 
 	diag_note(c->diags, g, NOWHERE,
-		  "it is deadlock-free, but races and values cannot be looked at: %s", r->why);
+		  "it is deadlock-free, but races and values cannot be checked: %s", r->why);
 	diag_help(c->diags, g,
-		  "`ccc check --stream` reports what can be looked at, and is content");
+		  "`ccc check --stream` reports the completed checks without an error");
 }
 
 /* Without storing it: returns whether `where` admits the instance, and it is right as far as --stream

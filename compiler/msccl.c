@@ -160,7 +160,7 @@ static enum msccl_answer verdict_of(struct session *s, const struct msccl *m, bo
 	s->diags.where = in_place ? "in place" : "out of place";
 	if (!in_place && m->writes_input)
 		diag_warn(&s->diags, W_INPUT, m->span, NO_RANK,
-			  "it stores in buffer i, the caller's input, and may run out of place");
+			  "it stores into buffer i, the caller's input, and may run out of place");
 	check_roots(s, &c, &w, &k);
 	bool proved = k.proof.proved; /* also where it lacks what --require asks for */
 
@@ -321,9 +321,9 @@ static bool is_action(struct session *s)
 	const struct options *o = s->o;
 	bool fits = o->action == ACTION_CHECK || o->action == ACTION_EXPLAIN ||
 		    (o->action == ACTION_COMPILE && o->emit != EMIT_AST);
-	const char *why = !fits ? "can be checked, explained and compiled, and that is all"
-			  : o->certificate ? "is for one N, and has no --certificate for every N"
-			  : o->stream	   ? "has no --stream: its program is there already"
+	const char *why = !fits		   ? "can be checked, explained and compiled, nothing else"
+			  : o->certificate ? "is for one N, so it has no --certificate for every N"
+			  : o->stream	   ? "needs no --stream: its program is already stored"
 					   : NULL;
 
 	if (!why)

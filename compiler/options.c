@@ -306,7 +306,7 @@ static int check_words(const struct command *c)
 			k++;
 		if (k < ACTIONS)
 			return options_error("'%s' is a command%s", word,
-					     compiles ? ", which comes first" : ": one at a time");
+					     compiles ? "; put it first" : "; give one at a time");
 		if (i == 0 && compiles &&
 		    (c->files.n > 1 || options_is_meant(word, action_names, ACTIONS)))
 			return options_unknown("unknown command", word, action_names, ACTIONS);

@@ -92,7 +92,7 @@ int options_ranks(struct command *c, const char *text)
 	const char *takes =
 		arena_printf(&c->arena,
 			     "-n takes numbers of ranks from 1 to %u, such as 4, 2,4,8 or 2..16, "
-			     "and no more than %u",
+			     "and at most %u of them",
 			     LIMIT_RANKS, LIMIT_NUMBER_LIST);
 	return options_numbers(c, takes, text, 1, LIMIT_RANKS, &c->options.ranks);
 }
@@ -268,7 +268,7 @@ int options_require(struct command *c, const char *text)
 			c->options.require |= bits[i];
 			return -1;
 		}
-	return options_wrong("--require: there is nothing like", text, options_promises, 2);
+	return options_wrong("--require: unknown requirement", text, options_promises, 2);
 }
 
 int options_explain(struct command *c, const char *text)

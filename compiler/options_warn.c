@@ -43,8 +43,8 @@ static const struct {
 } others[] = {
 	{ "run", "ccc FILE.ccs -o OUT.so makes a module, ccrun -n 4 OUT.so runs it" },
 	{ "bench", "ccc FILE.ccs -o OUT.so makes a module, ccrun -n 4 OUT.so measures it" },
-	{ "compile", "ccc FILE.ccs -o OUT.so, without a word in front" },
-	{ "build", "ccc FILE.ccs -o OUT.so, without a word in front" },
+	{ "compile", "ccc FILE.ccs -o OUT.so, without a command" },
+	{ "build", "ccc FILE.ccs -o OUT.so, without a command" },
 	{ "draw", "ccc explain FILE.ccs shows, step by step, which chunk goes where" },
 	{ "show", "ccc explain FILE.ccs shows, step by step, which chunk goes where" },
 	{ "trace", "ccc explain FILE.ccs shows, step by step, which chunk goes where" },

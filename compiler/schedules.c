@@ -156,7 +156,7 @@ static void help_root(struct session *s, const struct job *j, uint32_t first, ui
 	for (uint32_t i = first; i < s->diags.n; i++) {
 		diag_help(
 			&s->diags, s->diags.v[i],
-			"it is right for root 0, and the text never uses %s: write `root = 0`, or "
+			"it is right for root 0, but the text never uses %s: write `root = 0`, or "
 			"use it, as in `if rank == %s`",
 			j->root->name, j->root->name);
 		return;
@@ -423,7 +423,7 @@ static void write_certificate(struct session *s, const struct job *j, const stru
 		diag_add(&s->diags, SEV_ERROR, 409, j->schedule->name.span, NO_RANK,
 			 "there is no certificate: %s",
 			 e->proved && !e->why
-				 ? "this proof needs floors, which one has no words for"
+				 ? "a certificate cannot express this proof, which needs floors"
 				 : e->why);
 		return;
 	}
@@ -472,7 +472,7 @@ static void tell_report(struct session *s, const struct job *j, bool json)
 	struct every e = j->every;
 
 	if (s->o->certificate && j->target && s->o->ranks.n > 0)
-		e.why = "-n asks for single N; leave it out";
+		e.why = "-n asks for certain N; leave it out";
 	if (s->o->certificate && j->target)
 		write_certificate(s, j, &e);
 	report_print(&s->ctx, j->schedule, j->findings, j->nfindings, j->looked ? &e : NULL, json,

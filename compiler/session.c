@@ -39,7 +39,7 @@ static void refused(struct session *s, int error)
 	if (error == OUTPUT_SOURCE && s->o->action == ACTION_FORMAT)
 		diag_help(d, g, "`ccc fmt -i` rewrites a file");
 	else if (error == OUTPUT_SOURCE)
-		diag_help(d, g, "-o needs the name of another file");
+		diag_help(d, g, "give -o the name of another file");
 }
 
 /* fmt -i takes nothing away that was written to the file since it was read. */
@@ -194,14 +194,15 @@ static void out_of_memory(struct session *s)
 	s->budget.limit = 0;
 	if (!s->budget.spent) {
 		diag_add(&s->diags, SEV_ERROR, 703, NOWHERE, NO_RANK,
-			 "the system gives no more memory: %" PRIu64 " MiB are in use, and the "
-			 "limit, %" PRIu64 " MiB, is not reached",
+			 "the system has no more memory: %" PRIu64
+			 " MiB are in use, and the limit, "
+			 "%" PRIu64 " MiB, is not reached",
 			 used, limit);
 		s->status = 4;
 		return;
 	}
 	g = diag_add(&s->diags, SEV_ERROR, 501, NOWHERE, NO_RANK,
-		     "out of memory: this takes more than %" PRIu64 " MiB, %s", limit,
+		     "out of memory: this needs more than %" PRIu64 " MiB, %s", limit,
 		     s->o->memory ? "the limit of --memory"
 		     : usual	  ? "the usual limit"
 				  : "three quarters of this machine's memory");
@@ -300,7 +301,7 @@ int compile(const struct options *o)
 		told &= guarded(&s, print_late);
 	}
 	if (!told) {
-		fprintf(stderr, "ccc: the system gives no more memory\n");
+		fprintf(stderr, "ccc: the system has no more memory\n");
 		s.status = 4;
 	}
 	session_close(&s);

@@ -73,11 +73,11 @@ static bool is_bad(const struct term *t)
 }
 
 static const char whose[] =
-	"a clause says what a chunk is made of: x[e]@q is what rank q had in x[e] at the start, "
-	"x[e]@rank what this rank had";
+	"a clause says what a chunk contains: x[e]@q is the initial value of x[e] on rank q, "
+	"x[e]@rank the initial value on this rank";
 static const char clause_form[] =
-	"the forms are: ensures b[i] == a[i]@q, ensures b[i] == sum(q in 0..N: a[i]@q), and "
-	"ensures after(q in 0..N)";
+	"write: ensures b[i] == a[i]@q, ensures b[i] == sum(q in 0..N: a[i]@q), or ensures after(q "
+	"in 0..N)";
 
 static void refuse(struct parse *ps, struct span span, const char *what, const char *form)
 {
@@ -89,7 +89,7 @@ struct expr *ast_initial(struct parse *ps, struct span span, struct expr *chunk,
 	struct term t = { .kind = T_INITIAL, .span = span, .at = rank };
 
 	if (chunk->kind != E_ENTRY || chunk->parens) {
-		refuse(ps, chunk->span, "before `@` stands a chunk, as in x[e]@q", clause_form);
+		refuse(ps, chunk->span, "`@` follows a chunk, as in x[e]@q", clause_form);
 		return bad_term(ps, span);
 	}
 	t.ref = chunk_of(ps, chunk);
@@ -101,7 +101,7 @@ static struct term *summand(struct parse *ps, struct expr *e)
 {
 	if (e->kind == E_TERM && !e->parens)
 		return e->term;
-	refuse(ps, e->span, "a sum is over initial values", "the form is: sum(q in 0..N: a[i]@q)");
+	refuse(ps, e->span, "a sum combines initial values", "write: sum(q in 0..N: a[i]@q)");
 	return bad_term(ps, e->span)->term;
 }
 
@@ -200,7 +200,7 @@ struct buffer_def *ast_by_column(struct parse *ps, struct buffer_def *b, struct 
 		parse_error(ps, word.span, "unexpected name `%s`, expected `column`",
 			    parse_clip(ps, word.name, word.span.hi - word.span.lo));
 	else if (b->by_column)
-		parse_error(ps, word.span, "`by column` stands twice");
+		parse_error(ps, word.span, "`by column` is given twice");
 	b->by_column = true;
 	b->span.hi = hi;
 	return b;
@@ -210,7 +210,7 @@ struct buffer_def *ast_sized(struct parse *ps, struct buffer_def *b, struct span
 			     struct ident table, struct expr *size_a, struct expr *size_b)
 {
 	if (b->sized)
-		parse_error(ps, span, "`sized` stands twice");
+		parse_error(ps, span, "`sized` is given twice");
 	b->sized = true;
 	b->table = table;
 	b->size_a = size_a;
@@ -228,8 +228,8 @@ struct term *ast_after(struct parse *ps, struct span span, struct ident name, st
 {
 	if (name.name != lang_intern(ps->module, "after", 5))
 		parse_error(ps, name.span,
-			    "the forms of a clause are `x[i] == ...` and "
-			    "`after(q in a..b)`; a sum is `sum(q in a..b: x[i]@q)`");
+			    "a clause has the form `x[i] == ...` or `after(q in a..b)`; a sum is "
+			    "`sum(q in a..b: x[i]@q)`");
 	return ARENA_MAKE(ps->arena, struct term, .kind = T_AFTER, .span = span,
 			  .var = lang_symbol(ps->module, SYM_LOOP, var), .lo = lo, .hi = hi);
 }
@@ -242,13 +242,13 @@ struct ensures *ast_ensures(struct parse *ps, struct span span, struct expr *con
 	if (term && is_bad(e->b->term))
 		return NULL;
 	if (!equal)
-		refuse(ps, e->span, "a clause is an equation", clause_form);
+		refuse(ps, e->span, "a clause must be an equation", clause_form);
 	else if (e->a->kind != E_ENTRY || e->a->parens)
-		refuse(ps, e->a->span, "on the left of a clause stands the chunk that it is about",
-		       clause_form);
+		refuse(ps, e->a->span, "the left side of a clause must be a chunk", clause_form);
 	else if (!term)
 		refuse(ps, e->b->span,
-		       "on the right of a clause stands an initial value, or a sum of such",
+		       "the right side of a clause must be an initial value, or a sum of initial "
+		       "values",
 		       e->b->kind == E_ENTRY ? whose : clause_form);
 	else
 		return ARENA_MAKE(ps->arena, struct ensures, .span = span, .cond = cond,

@@ -24,12 +24,12 @@ static const struct sign {
 	const char *write;
 	int token; /* 0: a space */
 } signs[] = {
-	{ "\xc2\xa0", "U+00A0, a space that does not break", " ", 0 },
-	{ "\xe2\x80\x83", "U+2003, a wide space", " ", 0 },
-	{ "\xe2\x80\xaf", "U+202F, a narrow space", " ", 0 },
+	{ "\xc2\xa0", "U+00A0, a no-break space", " ", 0 },
+	{ "\xe2\x80\x83", "U+2003, an em space", " ", 0 },
+	{ "\xe2\x80\xaf", "U+202F, a narrow no-break space", " ", 0 },
 	{ "\xe3\x80\x80", "U+3000, a wide space", " ", 0 },
-	{ "\xe2\x80\x8b", "U+200B, a space without width", "", 0 },
-	{ "\xe2\x81\xa0", "U+2060, a mark without width", "", 0 },
+	{ "\xe2\x80\x8b", "U+200B, a zero-width space", "", 0 },
+	{ "\xe2\x81\xa0", "U+2060, a word joiner", "", 0 },
 	{ "\xef\xbb\xbf", "U+FEFF, a byte order mark", "", 0 },
 	{ "\xe2\x88\x92", "U+2212, a minus sign", "-", '-' },
 	{ "\xe2\x80\x93", "U+2013, a dash", "-", '-' },
@@ -47,7 +47,8 @@ static const struct sign {
 
 size_t parse_foreign(struct parse *ps, const char *s, size_t n, struct span span, int *token)
 {
-	static const char only[] = "bytes outside ASCII may stand only in comments and strings";
+	static const char only[] = "characters outside ASCII are allowed only in comments and "
+				   "strings";
 	struct diag *g;
 
 	*token = 0;
@@ -62,14 +63,15 @@ size_t parse_foreign(struct parse *ps, const char *s, size_t n, struct span span
 		parse_cure(ps, g,
 			   *sign->write == ' ' ? "write a space"
 			   : *sign->write      ? arena_printf(ps->arena, "write `%s`", sign->write)
-					       : "take it out",
+					       : "remove it",
 			   at, sign->write);
 		*token = sign->token;
 		return len;
 	}
 	ps->bad_bytes = true;
 	g = parse_error(ps, span, "%s", only);
-	parse_cure(ps, g, "names have the letters a to z and A to Z, digits and `_`", span, NULL);
+	parse_cure(ps, g, "names consist of the letters a to z and A to Z, digits and `_`", span,
+		   NULL);
 	return n;
 }
 
@@ -77,8 +79,8 @@ const char *parse_quoted(struct parse *ps, const char *s, size_t n, size_t quote
 {
 	const char *text = arena_strndup(ps->arena, s + quote, n - 2 * quote);
 
-	parse_cure(ps, parse_error(ps, span, "a string stands in straight double quotes"), NULL,
-		   span, strpbrk(text, "\\\"") ? NULL : arena_printf(ps->arena, "\"%s\"", text));
+	parse_cure(ps, parse_error(ps, span, "strings use straight double quotes"), NULL, span,
+		   strpbrk(text, "\\\"") ? NULL : arena_printf(ps->arena, "\"%s\"", text));
 	return text;
 }
 
@@ -88,13 +90,13 @@ const char *parse_quoted(struct parse *ps, const char *s, size_t n, size_t quote
 static size_t hash(struct parse *ps, const char *s, struct span span)
 {
 	size_t n = strcspn(s, "\r\n"), used = 1 + strspn(s + 1, " \t");
-	struct diag *g = parse_error(ps, span, "`#` is no part of the language");
+	struct diag *g = parse_error(ps, span, "`#` is not part of the language");
 
 	ps->bad_bytes = false; /* the line is gone over, and nothing follows */
 	if (word_is_one_of(s + used, "include")) {
 		const char *name = s + used + 7 + strspn(s + used + 7, " \t");
 
-		parse_cure(ps, g, "names of another file come with: import \"FILE.ccs\"",
+		parse_cure(ps, g, "to use another file: import \"FILE.ccs\"",
 			   part(span, 0, used + 7), *name == '"' ? "import" : NULL);
 	} else {
 		parse_cure(ps, g, "a comment begins with `//`", part(span, 0, 1), "//");
@@ -127,23 +129,22 @@ static size_t dot(struct parse *ps, const char *s, struct span span)
 	if (word && (foreign_help(s + 1) || buffer)) /* all of the line is in another language */
 		ps->mute_until = span.lo + (uint32_t)strcspn(s, "\n");
 	if (!word || !behind_name) {
-		g = parse_error(ps, span, "`.` is no part of the language");
+		g = parse_error(ps, span, "`.` is not part of the language");
 		parse_cure(ps, g, foreign_help(s + 1), span, NULL);
 		return 1;
 	}
 	whole = (struct span){ ps->last.span.lo, span.lo + 1 + (uint32_t)word };
-	g = parse_error(ps, whole, "names have no parts: `.` is no part of the language");
+	g = parse_error(ps, whole, "`.` is not part of the language: names contain no dots");
 	if (write)
 		parse_cure(ps, g, arena_printf(ps->arena, "write `%s`", write), whole, write);
 	else if (foreign_help(s + 1))
 		parse_cure(ps, g, foreign_help(s + 1), whole, NULL);
 	else if (buffer)
-		parse_cure(ps, g, "a chunk is named by its buffer and its number: data[0]", whole,
-			   NULL);
+		parse_cure(ps, g, "write a chunk as buffer[number]: data[0]", whole, NULL);
 	else if (!ps->nbraces)
-		parse_cure(ps, g, "a name has letters, digits and `_`", span, "_");
+		parse_cure(ps, g, "a name consists of letters, digits and `_`", span, "_");
 	else
-		parse_cure(ps, g, "rank and N are there without a name before them", whole, NULL);
+		parse_cure(ps, g, "write rank and N without a prefix", whole, NULL);
 	return 1 + word;
 }
 
@@ -156,15 +157,15 @@ size_t parse_stray(struct parse *ps, const char *s, struct span span)
 		return hash(ps, s, span);
 	if (*s == '.' && s[1] == '.') { /* the third dot */
 		parse_cure(ps, parse_error(ps, span, "a range has two dots"),
-			   "a range is written a..b, without b", span, "");
+			   "write a range as a..b (b is not included)", span, "");
 		ps->bad_bytes = false;
 		return 1;
 	}
 	if (*s == '.')
 		return dot(ps, s, span);
-	g = parse_error(ps, span, "`%s` is no part of the language",
+	g = parse_error(ps, span, "`%s` is not part of the language",
 			parse_clip(ps, s, span.hi - span.lo));
 	if (*s == '$')
-		parse_cure(ps, g, "a name has no sign before it", span, "");
+		parse_cure(ps, g, "write the name without a sign before it", span, "");
 	return 1;
 }

@@ -57,10 +57,10 @@ static void refuse(struct parse *ps, const struct stmt *s, enum where where, str
 	struct diag *g;
 
 	if (where == IN_BODY) {
-		parse_error(ps, at, "%s may stand only in a topology", what);
+		parse_error(ps, at, "%s is only allowed in a topology", what);
 		return;
 	}
-	g = parse_error(ps, at, "%s may not stand in a %s: it holds only %s", what, in,
+	g = parse_error(ps, at, "%s is not allowed in a %s, which holds only %s", what, in,
 			where == IN_STEP ? "operations, let, for, if, channel and within"
 					 : "let, fn, link, if, for and assert");
 	diag_note(ps->front->diags, g, outer, "the %s starts here", in);

@@ -13,50 +13,49 @@ static const struct foreign {
 	const char *verb, *word; /* "send", "to": of its first argument and its fourth; or NULL */
 } foreign[] = {
 	{ "ncclSend MPI_Send MPI_Isend MPI_Ssend MPI_Bsend MPI_Rsend ccs_send isend Send Isend",
-	  "a message is sent by a statement: send X to P, as in: send data[0] to next", "send",
-	  "to" },
+	  "to send a message: send X to P, as in: send data[0] to next", "send", "to" },
 	{ "ncclRecv MPI_Recv MPI_Irecv ccs_recv irecv Recv Irecv",
-	  "a message is received by a statement: recv X from P, or: reduce X from P, which adds it to X",
-	  "recv", "from" },
+	  "to receive a message: recv X from P, or to add it to X: reduce X from P", "recv",
+	  "from" },
 	{ "MPI_Sendrecv MPI_Sendrecv_replace sendrecv Sendrecv",
-	  "both at once are a step: step { send X to P recv Y from Q }", NULL, NULL },
+	  "to do both at once: step { send X to P recv Y from Q }", NULL, NULL },
 	{ "ncclGroupStart ncclGroupEnd ncclGroupSimulateEnd batch_isend_irecv P2POp",
-	  "what goes at once, as between ncclGroupStart and ncclGroupEnd, is a step: step { send X to P recv Y from Q }",
+	  "a step replaces ncclGroupStart and ncclGroupEnd: step { send X to P recv Y from Q }",
 	  NULL, NULL },
 	{ "ncclAllReduce ncclBroadcast ncclReduce ncclAllGather ncclReduceScatter ncclAlltoAll "
 	  "MPI_Allreduce MPI_Iallreduce MPI_Bcast MPI_Ibcast MPI_Reduce MPI_Allgather MPI_Gather "
 	  "MPI_Scatter MPI_Reduce_scatter MPI_Reduce_scatter_block MPI_Alltoall all_reduce "
 	  "all_gather all_gather_into_tensor reduce_scatter_tensor all_to_all_single",
-	  "a schedule says which messages a collective is made of; one of another file is called by "
-	  "its name, as in: import \"ring_allreduce.ccs\", and then: ring_allreduce(data)",
+	  "a schedule lists the messages of a collective; to call another file's schedule: import "
+	  "\"ring_allreduce.ccs\", then ring_allreduce(data)",
 	  NULL, NULL },
 	{ "MPI_Reduce_local add accumulate",
-	  "what is there is added by a statement: reduce X into Y, or from a message: reduce X from P",
-	  NULL, NULL },
+	  "to add to a chunk: reduce X into Y, or, from a message: reduce X from P", NULL, NULL },
 	{ "MPI_Barrier MPI_Wait MPI_Waitall MPI_Waitany MPI_Test barrier sync synchronize wait "
 	  "wait_all cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize "
 	  "__syncthreads __threadfence",
-	  "operations wait for their messages, and for nothing else", NULL, NULL },
+	  "operations wait for their own messages; nothing else has to be waited for", NULL, NULL },
 	{ "MPI_Init MPI_Finalize MPI_Comm_rank MPI_Comm_size ncclCommInitRank ncclCommDestroy "
 	  "ncclCommInitAll ncclGetUniqueId init_process_group destroy_process_group get_rank "
 	  "get_world_size Get_rank Get_size",
-	  "nothing is opened or asked for: rank and N are there, and are numbers", NULL, NULL },
+	  "there is nothing to initialise: rank and N are names for numbers", NULL, NULL },
 	{ "MPI_Comm_split MPI_Comm_create ncclCommSplit new_group Split",
-	  "some of the ranks are a group: within group(first, count, stride) { ... }", NULL, NULL },
-	{ "memcpy cudaMemcpy cudaMemcpyAsync copy_ clone",
-	  "a local copy is a statement: copy X into Y", NULL, NULL },
+	  "to use some of the ranks: within group(first, count, stride) { ... }", NULL, NULL },
+	{ "memcpy cudaMemcpy cudaMemcpyAsync copy_ clone", "to copy locally: copy X into Y", NULL,
+	  NULL },
 	{ "chunk rank_chunk create_chunk MSCCLProgram Check XML Json send_chunk",
-	  "every rank runs this text, and names its own chunks by their buffer: if rank == r { send data[0] to p }, and "
-	  "if rank == p { recv data[0] from r }",
+	  "every rank runs this text and names its own chunks by buffer: if rank == r { send "
+	  "data[0] to p }, and if rank == p { recv data[0] from r }",
 	  NULL, NULL },
 	{ "copy",
-	  "a copy to another rank is a message: send X to P there, recv Y from Q here; on one rank: copy X into Y",
+	  "to copy to another rank, send a message: send X to P there, recv Y from Q here; on one "
+	  "rank: copy X into Y",
 	  NULL, NULL },
 	{ "reduce",
-	  "a sum with another rank's chunk is a message: send X to P there, reduce Y from Q here; on one rank: reduce X into Y",
+	  "to add another rank's chunk, send a message: send X to P there, reduce Y from Q here; on "
+	  "one rank: reduce X into Y",
 	  NULL, NULL },
-	{ "send recv", "a message is sent by: send X to P, and received by: recv X from P", NULL,
-	  NULL },
+	{ "send recv", "to send a message: send X to P; to receive it: recv X from P", NULL, NULL },
 };
 
 static const struct foreign *find(const char *name)

@@ -42,7 +42,7 @@ static bool choice(struct mistake *m)
 	    !(mistake_got(m, "else") && mistake_may(m, "'{'") && mistake_may_operator(m)))
 		return false;
 	m->mute = text_line_end(m->at);
-	return cure_help(m, "a choice of values is: condition ? a : b");
+	return cure_help(m, "to choose a value: condition ? a : b");
 }
 
 /* ---- signs ------------------------------------------------------------------------------- */
@@ -63,7 +63,7 @@ static bool power(struct mistake *m)
 
 	if (!pair(m, "**"))
 		return false;
-	m->help = "there is no power; 2 to the k is 1 << k";
+	m->help = "there is no power operator; 2 to the k is 1 << k";
 	m->place = mistake_span(m, m->at - 1, m->at + 1);
 	base = mistake_text(m, m->ps->before.span.lo);
 	exponent = text_skip(m->at + 1);
@@ -91,7 +91,7 @@ static bool comparison(struct mistake *m)
 	if (m->at[1] == '<' || m->at[1] == '>')
 		return cure_both(m, arena_printf(m->ps->arena, "write `%c=`", m->at[1]), m->at,
 				 m->at + 2, m->at[1] == '<' ? "<=" : ">=");
-	return cure_token(m, "`=` defines a name, `==` compares", "==");
+	return cure_token(m, "`=` defines a name; `==` compares", "==");
 }
 
 static bool doubled(struct mistake *m)
@@ -147,7 +147,7 @@ static bool slice(struct mistake *m)
 	} else if (!mistake_may_operand(m) || m->ps->previous.kind != TOK_DOTDOT || !empty) {
 		return false;
 	}
-	return cure_help(m, "x is all chunks, x[e] one, x[lo..hi] those from lo on and before hi");
+	return cure_help(m, "x is all chunks, x[e] is one, x[lo..hi] is lo to hi - 1");
 }
 
 static bool number(struct mistake *m)
@@ -156,9 +156,11 @@ static bool number(struct mistake *m)
 		return cure_help(m,
 				 "numbers are integers; only a link's attributes may be fractions");
 	if (mistake_got(m, "'['") && mistake_may_operand(m))
-		return cure_help(m, "a table stands only behind `let name =`, and in `group( )`");
+		return cure_help(m,
+				 "a table is only allowed after `let name =`, and in `group( )`");
 	return mistake_got(m, "string") && mistake_may_operand(m) &&
-	       cure_help(m, "expressions are numbers; texts stand in import and assert");
+	       cure_help(m,
+			 "expressions are numbers; strings are only allowed in import and assert");
 }
 
 bool habit_expression(struct mistake *m)

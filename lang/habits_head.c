@@ -16,25 +16,25 @@ static bool outside(struct mistake *m)
 		return false;
 	if (mistake_got(m, "'}'"))
 		return cure_help(
-			m, "no block is open here: there is one `}` too many before this, or here");
+			m, "no block is open here: there is one `}` too many, here or before");
 	if (!strncmp(m->at, "<algo", 5) || !strncmp(m->at, "<?xml", 5) ||
 	    !strncmp(m->at, "<!--", 4))
-		return cure_help(m, "MSCCL XML is read from a file that is named .xml");
+		return cure_help(m, "MSCCL XML must be in a file named .xml");
 	if (keyword_text_starts(m->got) == STATEMENT || mistake_got(m, "else"))
 		return cure_help(
-			m, "statements stand in the body of a schedule, a proc or a topology");
+			m, "statements belong in the body of a schedule, a proc or a topology");
 	if (word_is_one_of(m->at, "def func function fun void sub procedure macro int __global__ "
 				  "__device__ static inline"))
 		return cure_help(
-			m,
-			"what sends and receives is a proc: proc NAME(d[K]) { ... }; what computes "
-			"a number is a fn: fn NAME(a, b) = a + b");
+			m, "to name operations: proc NAME(d[K]) { ... }; to name an expression: fn "
+			   "NAME(a, b) = a + b");
 	if (word_is_one_of(m->at, "class struct module namespace package program main"))
 		return cure_help(
 			m,
-			"a file has imports, contracts, topologies, procs, schedules, lets and fns");
+			"a file consists of imports, contracts, topologies, procs, schedules, lets "
+			"and fns");
 	return word_is_one_of(m->at, "from include using") &&
-	       cure_help(m, "names of another file come with: import \"FILE.ccs\"");
+	       cure_help(m, "to use another file: import \"FILE.ccs\"");
 }
 
 /* import ring */
@@ -44,7 +44,7 @@ static bool import(struct mistake *m)
 
 	if (m->ps->previous.kind != TOK_IMPORT)
 		return false;
-	m->help = "a file is named in quotes: import \"ring.ccs\"";
+	m->help = "write the file name in quotes: import \"ring.ccs\"";
 	if (!mistake_got(m, "name"))
 		return true;
 	end = text_line_end(m->at);
@@ -64,20 +64,21 @@ static bool contract(struct mistake *m)
 	if (m->ps->head != TOK_CONTRACT)
 		return false;
 	if (m->ps->previous.kind == TOK_ENSURES && mistake_got(m, "if"))
-		return cure_both(
-			m, "a condition stands before a colon: ensures rank == 0: b[i] == a[i]@0",
-			m->at, text_skip(m->at + 2), "");
+		return cure_both(m,
+				 "a condition precedes a colon: ensures rank == 0: b[i] == a[i]@0",
+				 m->at, text_skip(m->at + 2), "");
 	if (m->ps->before.kind == TOK_ENSURES)
 		return cure_help(
 			m,
 			word_is_one_of(mistake_text(m, m->ps->previous.span.lo), "forall")
-				? "a clause holds for each index that its left side names: ensures b[i] == a[i]@0"
-				: "the form is: ensures b[i] == a[i]@q, or: ensures b[i] == "
-				  "sum(q in 0..N: a[i]@q)");
+				? "a clause holds for every index on its left side: ensures b[i] == "
+				  "a[i]@0"
+				: "write: ensures b[i] == a[i]@q, or: ensures b[i] == sum(q in "
+				  "0..N: a[i]@q)");
 	if (mistake_may(m, "ensures") && mistake_may_declare(m) && mistake_got(m, "'{'"))
 		return cure_help(m, "clauses have no braces: ensures follows the buffers");
 	return mistake_may(m, "in") && m->n == 1 &&
-	       cure_help(m, "a sum is: sum(q in 0..N: a[i]@q)");
+	       cure_help(m, "write a sum as: sum(q in 0..N: a[i]@q)");
 }
 
 /* ---- the head of a schedule ------------------------------------------------------------- */
@@ -100,17 +101,17 @@ static bool schedule(struct mistake *m)
 	bool head = word_is_one_of(m->got, "implements on where");
 
 	if (mistake_may(m, "implements") && mistake_got(m, "'-'")) /* schedule a-b */
-		return cure_token(m, "a name has letters, digits and `_`", "_");
+		return cure_token(m, "a name consists of letters, digits and `_`", "_");
 	if (head && (mistake_may(m, "'{'") || mistake_may(m, "implements")) &&
 	    (mistake_got(m, "implements") || head_has(m, "implements")))
 		return cure_help(m, "the order is: implements, on, where");
 	if (mistake_may(m, "implements"))
 		return cure_help(
-			m, "a schedule says what it computes, as in: implements allreduce(inout "
-			   "data[N]); what is only called is a proc");
+			m, "a schedule states its contract, as in: implements allreduce(inout "
+			   "data[N]); for a text that is only called, write a proc");
 	return m->ps->head == TOK_SCHEDULE && word_is_one_of(m->got, directions) &&
 	       mistake_may(m, "name") && !mistake_may(m, "inout") && m->ps->previous.kind == '(' &&
-	       cure_help(m, "buffers stand in the contract: implements allreduce(inout data[N])");
+	       cure_help(m, "buffers belong to the contract: implements allreduce(inout data[N])");
 }
 
 /* ---- buffers and parameters ------------------------------------------------------------------ */
@@ -120,23 +121,23 @@ static bool buffers(struct mistake *m)
 	int previous = m->ps->previous.kind;
 
 	if (mistake_may(m, "inout") && word_is_one_of(m->at, "op redop operator"))
-		return cure_help(m, "the operator is given where the schedule is called");
+		return cure_help(m, "the caller of the schedule chooses the operator");
 	if (mistake_got(m, "name") && m->n == 1 && mistake_may(m, "'['") &&
 	    word_is_one_of(mistake_text(m, m->ps->before.span.lo), directions))
-		return cure_help(m, "a buffer has no type of elements, which is given at the call: "
-				    "inout data[N]");
+		return cure_help(m, "a buffer has no element type, the caller chooses it: inout "
+				    "data[N]");
 	if (mistake_may(m, "inout"))
 		return cure_help(m, mistake_got(m, "sum") ? "the caller chooses the operator"
 				    : mistake_got(m, "name")
-					    ? "each buffer starts with its direction: in, out "
-					      "or inout; it has no type"
-					    : "buffers are: in a[C], out b[C], inout x[C]");
+					    ? "a buffer begins with its direction, in, out or "
+					      "inout, and has no type"
+					    : "write buffers as: in a[C], out b[C], inout x[C]");
 	if (previous == TOK_IN && mistake_got(m, "out"))
 		return cure_both(m, "write `inout`", mistake_text(m, m->ps->previous.span.lo),
 				 text_word_end(m->at), "inout");
 	return previous == TOK_IDENT && m->n == 1 && mistake_may(m, "'['") &&
 	       (mistake_got(m, "')'") || mistake_got(m, "','")) &&
-	       cure_help(m, "a buffer has its number of chunks in brackets: inout data[N]");
+	       cure_help(m, "write the number of chunks in brackets: inout data[N]");
 }
 
 static bool parameters(struct mistake *m)
@@ -145,15 +146,15 @@ static bool parameters(struct mistake *m)
 		return cure_both(m, "parameters of a proc have no direction", m->at,
 				 text_skip(text_word_end(m->at)), "");
 	if (m->ps->head == TOK_PROC && mistake_got(m, "':'") && mistake_may(m, "'['"))
-		return cure_help(m, "a parameter is d[K], chunks in K equal parts, or a number: n");
+		return cure_help(m, "a parameter is either d[K], chunks in K equal parts, or a "
+				    "number: n");
 	if (mistake_got(m, "'='") && mistake_may(m, "')'") && mistake_may(m, "','") &&
 	    mistake_may_operator(m) && m->ps->head == TOK_SCHEDULE && !m->ps->nbraces)
 		return cure_help(
 			m,
-			"arguments of a topology stand in its order, without names: on torus(2, 4)");
+			"arguments of a topology have no names and follow its order: on torus(2, 4)");
 	return (mistake_got(m, "N") || mistake_got(m, "rank")) && mistake_may(m, "name") &&
-	       m->ps->previous.kind == '(' &&
-	       cure_help(m, "N and rank are there always; N is what -n says");
+	       m->ps->previous.kind == '(' && cure_help(m, "N and rank are predefined; -n sets N");
 }
 
 /* fn f(x) { return x } */

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static const char for_form[] = "the form is: for i in a..b { ... }";
+static const char for_form[] = "write: for i in a..b { ... }";
 
 /* ---- behind `for` ------------------------------------------------------------------- */
 
@@ -75,7 +75,7 @@ static bool python_range(struct mistake *m, const char *from)
 
 	if (!word_is_one_of(from, "range") || *open != '(' || !(close = text_closing(open)))
 		return false;
-	m->help = "a range is written a..b, without b; steps of c are a..b by c";
+	m->help = "write a range as a..b (b is not included); for steps of c: a..b by c";
 	m->place = mistake_span(m, from, close + 1);
 	m->message = "a range is not a function";
 	open++;
@@ -110,8 +110,8 @@ static bool over_table(struct mistake *m)
 
 	if (m->ps->previous.kind != TOK_IN || !mistake_got(m, "'['") || mistake_may(m, "']'"))
 		return false;
-	m->help = "a loop runs over numbers; over a table: let t = [1, 2, 3], then: for i in "
-		  "0..len(t) { let p = t[i] ... }";
+	m->help = "a loop runs over numbers; to loop over a table: let t = [1, 2, 3], then: for i "
+		  "in 0..len(t) { let p = t[i] ... }";
 	if (brace && *brace == '{' && word_is_one_of(text_skip(s), "for")) {
 		const char *var = text_piece(m, name, text_word_end(name));
 		cure_fix(m, text_skip(s), brace + 1,
@@ -129,7 +129,7 @@ static bool range(struct mistake *m)
 	const char *from;
 
 	if (m->ps->previous.kind == TOK_DOTDOT && mistake_got(m, "'='")) /* ..= */
-		return cure_help(m, "a range is written a..b, without b: the end is one more");
+		return cure_help(m, "a range a..b does not include b: write an end one larger");
 	if (over_table(m))
 		return true;
 	if (!mistake_may(m, "..") || mistake_may(m, "']'") || mistake_may(m, "')'"))
@@ -140,9 +140,8 @@ static bool range(struct mistake *m)
 	if (python_range(m, from))
 		return true;
 	m->help = mistake_got(m, "'{'")
-			  ? "a range is written a..b, without b; of a table's entries: "
-			    "0..len(t)"
-			  : "a range is written a..b, without b";
+			  ? "write a range as a..b (b is not included); over a table: 0..len(t)"
+			  : "write a range as a..b (b is not included)";
 	if (mistake_got(m, "to"))
 		cure_fix(m, mistake_text(m, m->ps->previous.span.hi),
 			 text_skip(text_word_end(m->at)), "..");
@@ -153,7 +152,7 @@ static bool range(struct mistake *m)
 
 /* ---- blocks -------------------------------------------------------------------------------- */
 
-static const char braces[] = "a block stands in braces, also around one statement: { ... }";
+static const char braces[] = "a block has braces, even around one statement: { ... }";
 
 /* A statement without braces, up to the end of its line. */
 static bool without_braces(struct mistake *m)

@@ -19,31 +19,31 @@ static const struct habit {
 	const char *write; /* in its place; or NULL: nothing can be put there */
 } habits[] = {
 	{ "elif elsif elseif", "write `else if`", "else if" },
-	{ "while until loop repeat do", "a loop runs over a range: for i in 0..K { ... }", NULL },
-	{ "foreach forall", "a loop runs over a range: for i in 0..K { ... }", "for" },
+	{ "while until loop repeat do", "to loop over a range: for i in 0..K { ... }", NULL },
+	{ "foreach forall", "to loop over a range: for i in 0..K { ... }", "for" },
 	{ "parallel concurrent",
-	  "what runs side by side is: par { { ... } { ... } }, or: par for i in a..b { ... }",
+	  "to run blocks concurrently: par { { ... } { ... } }, or: par for i in a..b { ... }",
 	  "par" },
 	{ "parfor",
-	  "what runs side by side is: par { { ... } { ... } }, or: par for i in a..b { ... }",
+	  "to run blocks concurrently: par { { ... } { ... } }, or: par for i in a..b { ... }",
 	  "par for" },
 	{ "return break continue exit",
-	  "a schedule runs to its end: what is not for all ranks or rounds stands in an if", NULL },
+	  "a schedule runs to its end; put statements for some ranks or iterations into an if",
+	  NULL },
 	{ "pass nop", "an empty block is { }", "" },
-	{ "print printf println echo",
-	  "nothing is printed when a schedule runs; `ccc explain` shows each step", NULL },
+	{ "print printf println echo", "a schedule prints nothing; `ccc explain` shows each step",
+	  NULL },
 	{ "end endif endfor fi done", "a block ends with `}`", "}" },
-	{ "call run", "a proc is called by its name alone: NAME(...)", "" },
-	{ "exchange sendrecv swap", "both at once are a step: step { send X to P recv Y from Q }",
+	{ "call run", "to call a proc, write its name: NAME(...)", "" },
+	{ "exchange sendrecv swap", "to do both at once: step { send X to P recv Y from Q }",
 	  NULL },
 	{ "switch case", "write if ... else if ... else", NULL },
 	{ "receive recieve rcv", "write `recv`", "recv" },
-	{ "irecv", "write `recv`; in a step it waits for nothing else", "recv" },
-	{ "isend", "write `send`; in a step it waits for nothing else", "send" },
+	{ "irecv", "write `recv`; in a step it does not wait for other operations", "recv" },
+	{ "isend", "write `send`; in a step it does not wait for other operations", "send" },
 	{ "with", "write `within group(first, count, stride)`", NULL },
 	{ "tag channel_id",
-	  "messages between two ranks meet in their order; to tell them apart: channel E { ... }",
-	  NULL },
+	  "messages between two ranks match in order; to separate them: channel E { ... }", NULL },
 };
 
 /* Words before a name that gets a value. */
@@ -69,13 +69,11 @@ static bool declared(struct mistake *m, const char *word)
 	}
 	behind = text_skip(text_word_end(name));
 	if (*behind == '[' && behind > name)
-		return cure_both(
-			m,
-			"a place for chunks is a scratch: scratch t[K]; it has no type of its own",
-			word, end, "scratch");
+		return cure_both(m, "to declare chunks: scratch t[K]; a scratch has no type", word,
+				 end, "scratch");
 	if (*behind == '=' && behind > name)
 		cure_fix(m, word, end, "let");
-	return cure_help(m, "numbers have no types, and names are given by let: let x = ...");
+	return cure_help(m, "numbers have no types; to name a number: let x = ...");
 }
 
 /* `x = 1`, `x := 1`, `x += 1`, `x++`, `x[0] = y[0]`, `x[0].send(next)` */
@@ -85,14 +83,15 @@ static bool assigned(struct mistake *m, const char *word)
 	struct arena *a = m->ps->arena;
 
 	if (*at == ':' && at[1] == '=')
-		return cure_both(m, "a name is given by let, and keeps its value", word, at + 2,
+		return cure_both(m, "let defines a name, which keeps its value", word, at + 2,
 				 arena_printf(a, "let %s =", text_piece(m, word, end)));
 	if ((*at == '=' && at[1] != '=') || (*at && strchr("+-*/%|&^", *at) && at[1] == '=') ||
 	    ((*at == '+' || *at == '-') && at[1] == *at))
-		return cure_help(m, foreign_help(text_skip(at + 1))
-					    ? foreign_help(text_skip(at + 1))
-					    : "a name is given by let, and keeps its value: give a "
-					      "new value a new name");
+		return cure_help(m,
+				 foreign_help(text_skip(at + 1))
+					 ? foreign_help(text_skip(at + 1))
+					 : "let defines a name, which keeps its value: use a new "
+					   "name for a new value");
 	close = *at == '[' ? text_closing(at) : NULL;
 	if (!close)
 		return false;
@@ -104,14 +103,14 @@ static bool assigned(struct mistake *m, const char *word)
 	if (*at && strchr("+-*|&", *at) && at[1] == '=') {
 		m->mute = text_line_end(at);
 		return cure_help(m,
-				 "a chunk is added to by: reduce X from P, which takes a message, "
-				 "or reduce X into Y");
+				 "to add to a chunk: reduce X from P (from a message), or reduce X "
+				 "into Y");
 	}
 	if (*at != '=')
 		return false;
 	value = text_skip(at + 1);
-	return cure_both(m, "a chunk gets its value by copy X into Y, recv X from P or reduce",
-			 word, text_line_end(value),
+	return cure_both(m, "to set a chunk: copy X into Y, recv X from P, or reduce", word,
+			 text_line_end(value),
 			 arena_printf(a, "copy %s into %s",
 				      text_piece(m, value, text_line_end(value)),
 				      text_piece(m, word, close + 1)));
@@ -164,15 +163,16 @@ bool habit_statement(struct mistake *m)
 	const char *next = text_skip(text_word_end(word));
 	if (word_is_one_of(word, "with using op") &&
 	    word_is_one_of(next, "sum prod max min avg add op SUM MAX"))
-		return cure_help(m, "the operator is given where the schedule is called");
+		return cure_help(m, "the caller of the schedule chooses the operator");
 	if (word_is_one_of(word, "with") && foreign_help(next))
 		return cure_help(m, foreign_help(next));
 	if (declared(m, word) || known(m, word) || assigned(m, word) ||
 	    cure_near(m, word, statements, sizeof(statements) / sizeof(*statements)))
 		return true;
 	return cure_help(
-		m, "a statement begins with a word of the language, such as send, recv, step, "
-		   "for or if; or it calls a proc: NAME(...)");
+		m,
+		"a statement begins with a keyword such as send, recv, step, for or if, or calls "
+		"a proc: NAME(...)");
 }
 
 /* ---- send, recv, reduce and copy, written in another way ------------------------- */
@@ -183,10 +183,10 @@ static const struct form {
 	const char *word; /* between its two parts; NULL: there are two forms */
 	const char *text;
 } forms[] = {
-	{ TOK_SEND, "to", "the form is: send X to P" },
-	{ TOK_RECV, "from", "the form is: recv X from P" },
-	{ TOK_COPY, "into", "the form is: copy X into Y" },
-	{ TOK_REDUCE, NULL, "the forms are: reduce X from P, and: reduce X into Y" },
+	{ TOK_SEND, "to", "write: send X to P" },
+	{ TOK_RECV, "from", "write: recv X from P" },
+	{ TOK_COPY, "into", "write: copy X into Y" },
+	{ TOK_REDUCE, NULL, "write: reduce X from P, or: reduce X into Y" },
 };
 
 static const struct form *form_of(int kind)
@@ -252,7 +252,7 @@ static bool parenthesized(struct mistake *m)
 	if (close)
 		cure_fix(m, m->at, close + 1,
 			 arena_printf(m->ps->arena, "[%s]", text_piece(m, m->at + 1, close)));
-	return cure_help(m, "chunks stand in brackets: x[e], or x[lo..hi]");
+	return cure_help(m, "write chunks in brackets: x[e], or x[lo..hi]");
 }
 
 /* Whether another sign or word stands where the form's own should. */

@@ -66,7 +66,7 @@ static void report_nul(struct parse *ps, const struct source *src, const char *n
 	bool wide = src->len > 1 &&
 		    (!memcmp(src->text, "\xff\xfe", 2) || !memcmp(src->text, "\xfe\xff", 2));
 	struct diag *g = parse_error(ps, (struct span){ at, at + 1 },
-				     wide ? "this text is UTF-16" : "a NUL byte: this is no text");
+				     wide ? "this text is UTF-16" : "a NUL byte: this is not text");
 
 	if (wide)
 		parse_cure(ps, g, "save it as UTF-8", (struct span){ 0 }, NULL);
@@ -224,13 +224,14 @@ static void not_read(struct loader *l, const struct decl *d, const struct unread
 	for (uint32_t i = 0; i < n && !found; i++)
 		found = read_exists(arena_printf(l->front->arena, "%s.ccs", tried[i]));
 	if (found) {
-		diag_help(diags, g, "there is '%s.ccs'", d->path);
+		diag_help(diags, g, "'%s.ccs' exists", d->path);
 		if (!strpbrk(d->path, "\"\\\n"))
 			diag_fix(diags, g, d->text_span, "\"%s.ccs\"", d->path);
 	} else if (d->path[0] != '/') {
-		diag_help(diags, g,
-			  "an import is looked for beside the file that has it, in the "
-			  "directories of -I, and in the installed library");
+		diag_help(
+			diags, g,
+			"imports are searched in the folder of the importing file, then in the -I "
+			"folders, then in the installed library");
 	}
 }
 
@@ -246,7 +247,7 @@ static struct unit *import(struct loader *l, const struct decl *d)
 
 	if (!d->path[0]) {
 		diag_add(l->front->diags, SEV_ERROR, 201, d->text_span, NO_RANK,
-			 "an import needs the name of a file");
+			 "an import needs a file name");
 		return NULL;
 	}
 	for (;;) {

@@ -40,7 +40,8 @@ static void resolve_name(struct resolver *r, struct expr *e)
 		if (!e->sym && (r->free_index[0] == name || r->free_index[1] == name))
 			NAMES_ERROR(
 				r, 201, e->span,
-				"unknown name `%s`: only the right side of a clause knows the index",
+				"unknown name `%s`: the index is visible only on the right side of "
+				"a clause",
 				name);
 		else if (!e->sym)
 			names_unknown(r, e->name, WANT_NUMBER);
@@ -49,7 +50,8 @@ static void resolve_name(struct resolver *r, struct expr *e)
 	if (symbol_is_table(def->sym)) { /* ccs(5) 3 */
 		NAMES_MISUSED(
 			r, 203, e->name.span, name, def->sym->span,
-			"`%s` is a table, not a number: `%s[e]` is an entry, `len(%s)` their number",
+			"`%s` is a table, not a number: `%s[e]` is an entry, `len(%s)` the number "
+			"of entries",
 			name, name, name);
 		return;
 	}
@@ -67,10 +69,9 @@ static struct symbol *table_named(struct resolver *r, struct ident name, const c
 		return def ? def->sym : NULL;
 	}
 	if (def->sym->kind == SYM_BUFFER)
-		NAMES_MISUSED(
-			r, 203, name.span, name.name, def->span,
-			"`%s` is a buffer: what a chunk holds cannot be used in an expression",
-			name.name);
+		NAMES_MISUSED(r, 203, name.span, name.name, def->span,
+			      "`%s` is a buffer: expressions cannot use the contents of chunks",
+			      name.name);
 	else
 		NAMES_MISUSED(r, 203, name.span, name.name, def->span, "`%s` is a number, and %s",
 			      name.name, use);
@@ -83,7 +84,7 @@ static void resolve_entry(struct resolver *r, struct expr *e)
 	e->sym = table_named(r, e->name, "only a table has entries");
 	if (e->sym && e->b)
 		NAMES_ERROR(r, 203, e->span,
-			    "an entry of table `%s` is a number: it has no entries of its own",
+			    "an entry of table `%s` is a number, and a number has no entries",
 			    e->name.name);
 }
 
@@ -149,7 +150,7 @@ static void resolve_call(struct resolver *r, struct expr *e)
 static void resolve_rank(struct resolver *r, const struct expr *e)
 {
 	if (r->rankless)
-		NAMES_ERROR(r, 201, e->span, "`rank` may not stand in %s", r->rankless);
+		NAMES_ERROR(r, 201, e->span, "`rank` is not allowed in %s", r->rankless);
 	if (r->node)
 		r->node->rank = true;
 }
@@ -170,8 +171,8 @@ void names_expr(struct resolver *r, struct expr *e)
 		case E_TERM:
 			NAMES_ERROR(
 				r, 101, e->span,
-				"initial values, and sums of them, stand only on the right of an "
-				"`ensures`");
+				"initial values, and sums of them, are allowed only on the right "
+				"side of an `ensures`");
 			return;
 		case E_ENTRY:
 			resolve_entry(r, e);
@@ -215,12 +216,11 @@ void names_wrong_indices(struct resolver *r, const struct ref *ref)
 {
 	const char *name = ref->name.name;
 
-	NAMES_MISUSED(
-		r, 203, ref->span, name, ref->sym->buffer->span,
-		ref->block
-			? "`%s` has chunks in one row: one index names a chunk, as in `%s[e]`"
-			: "`%s` has blocks of chunks: two indices name a chunk, as in `%s[block][e]`",
-		name, name);
+	NAMES_MISUSED(r, 203, ref->span, name, ref->sym->buffer->span,
+		      ref->block ? "`%s` has one bracket: one index selects a chunk, as in `%s[e]`"
+				 : "`%s` has blocks of chunks: two indices select a chunk, as in "
+				   "`%s[block][e]`",
+		      name, name);
 }
 
 /* ---- parameters by name -------------------------------------------------------------- */

@@ -27,7 +27,7 @@ static void resolve_counts(struct resolver *r, struct buffer_def *b)
 	names_rankless_expr(r, b->blocks, "the number of a buffer's blocks");
 	names_rankless_expr(r, b->count, "the number of a buffer's chunks");
 	if (b->blocks && (b->sized || b->by_column))
-		NAMES_ERROR(r, 203, b->span, "`%s` is %s: its chunks stand in one row, `[C]`",
+		NAMES_ERROR(r, 203, b->span, "`%s` is %s, so it has one bracket, `[C]`",
 			    b->name.name, b->sized ? "sized" : "by column");
 	if (b->sized) {
 		r->sizes = b;
@@ -71,7 +71,7 @@ static void resolve_topology(struct resolver *r, struct decl *d)
 		  names_wrong_number(r, "topology ", d->topology_name,
 				     d->ntopology_args < least ? least : most, d->ntopology_args,
 				     def->decl->name.span),
-		  "the form is: on %s%s%s%s", d->topology_name.name, *form ? "(" : "", form,
+		  "write: on %s%s%s%s", d->topology_name.name, *form ? "(" : "", form,
 		  *form ? ")" : "");
 }
 
@@ -116,7 +116,7 @@ static void resolve_term(struct resolver *r, struct term *t)
 		names_expr(r, t->at);
 		if (t->ref->sym && t->ref->sym->buffer->dir == DIR_OUT)
 			NAMES_ERROR(r, 203, t->ref->span,
-				    "`%s` is an out buffer: it has no initial value",
+				    "`%s` is an out buffer, so it has no initial value",
 				    t->ref->name.name);
 	}
 	while (scopes--)
@@ -256,7 +256,7 @@ static void check_buffers(struct resolver *r, const struct decl *d)
 				taken, taken == 1 ? "" : "s", given);
 		diag_note(r->d, g, d->contract->name.span, "`%s` is defined here",
 			  d->contract->name.name);
-		diag_help(r->d, g, "its form is: implements %s(%s)", d->contract->name.name, form);
+		diag_help(r->d, g, "write: implements %s(%s)", d->contract->name.name, form);
 		return;
 	}
 	for (; b; b = b->next, want = want->next) {
@@ -265,7 +265,7 @@ static void check_buffers(struct resolver *r, const struct decl *d)
 		g = NAMES_ERROR(r, 203, b->span, "`%s` is %s, but in the contract `%s` it is %s",
 				b->name.name, lang_direction_text(b->dir), d->contract->name.name,
 				lang_direction_text(want->dir));
-		diag_note(r->d, g, want->span, "its buffer is `%s`", want->name.name);
+		diag_note(r->d, g, want->span, "the contract's buffer is `%s`", want->name.name);
 	}
 }
 

@@ -37,7 +37,7 @@ static void close_component(struct graph *g, const struct node *root)
 			circle |= e->to == v;
 		if (circle && s->kind == SYM_LET)
 			NAMES_ERROR(g->r, 201, s->span, "`%s` is used in its own definition%s",
-				    s->name, many ? ", through others" : "");
+				    s->name, many ? ", through further definitions" : "");
 	}
 	g->open = root->before;
 }
@@ -88,7 +88,7 @@ void names_graph(struct resolver *r)
 
 		if (use->sym->node->rank)
 			NAMES_MISUSED(r, 201, use->span, use->sym->name, use->sym->span,
-				      "`%s` needs `rank`, which may not stand in %s",
+				      "`%s` needs `rank`, which is not allowed in %s",
 				      use->sym->name, use->what);
 	}
 }

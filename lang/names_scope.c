@@ -106,13 +106,13 @@ static void report_twice(struct resolver *r, const struct def *first, struct ide
 {
 	bool files = decl && first->decl && decl->source != first->decl->source;
 	struct diag *g = NAMES_ERROR(r, 202, name.span,
-				     files ? "`%s` is defined in two files that are read together"
+				     files ? "`%s` is defined in two imported files"
 					   : "`%s` is defined twice",
 				     name.name);
 
-	diag_note(r->d, g, first->span, files ? "the other one is here" : "first defined here");
+	diag_note(r->d, g, first->span, files ? "the other definition" : "first defined here");
 	if (files && decl->source != r->unit->source)
-		diag_note(r->d, g, (struct span){ 0 }, "%s reads both", r->unit->source->name);
+		diag_note(r->d, g, (struct span){ 0 }, "%s imports both", r->unit->source->name);
 }
 
 void names_define(struct resolver *r, enum space space, struct ident name, struct symbol *sym,
@@ -255,28 +255,26 @@ static const struct known {
 	{ "my_rank myrank rank_id Rank me self", WANT_NUMBER, "rank", NULL },
 	{ "True TRUE", WANT_NUMBER, "true", NULL },
 	{ "False FALSE", WANT_NUMBER, "false", NULL },
-	{ "None NULL", WANT_NUMBER, NULL,
-	  "all values are numbers: there is none that is no value" },
-	{ "pow", WANT_FN, NULL, "there is no power; 2 to the k is 1 << k" },
+	{ "None NULL", WANT_NUMBER, NULL, "every value is a number; there is no null value" },
+	{ "pow", WANT_FN, NULL, "there is no power operator; 2 to the k is 1 << k" },
 	{ "mod", WANT_FN, NULL, "the remainder is a % b, and never negative" },
 	{ "log2", WANT_FN, NULL, "ilog2 rounds down, clog2 up" },
 	{ "log", WANT_FN, NULL, "ilog2 is the logarithm to base 2, rounded down, clog2 up" },
-	{ "floor int", WANT_FN, NULL, "numbers are integers, and a / b rounds down" },
+	{ "floor int", WANT_FN, NULL, "numbers are integers; a / b rounds down" },
 	{ "ceil", WANT_FN, NULL, "numbers are integers; (a + b - 1) / b rounds up" },
-	{ "range", WANT_FN, NULL, "a range is written a..b, without b" },
+	{ "range", WANT_FN, NULL, "write a range as a..b (b is not included)" },
 	{ "print printf", WANT_RUN, NULL,
-	  "nothing is printed when a schedule runs; `ccc explain` shows each step" },
+	  "a schedule prints nothing; `ccc explain` shows each step" },
 	{ "comm stream MPI_COMM_WORLD MPI_COMM_SELF communicator group pg", WANT_NUMBER, NULL,
-	  "a schedule names no communicator and no stream: who calls it gives them" },
+	  "a schedule names no communicator and no stream; its caller passes them" },
 	{ "ncclFloat ncclFloat32 ncclFloat16 ncclHalf ncclBfloat16 ncclDouble ncclInt ncclInt32 ncclInt64 "
 	  "MPI_FLOAT MPI_DOUBLE MPI_INT float32 float16 bfloat16 dtype ncclSum ncclProd ncclMax "
 	  "ncclMin MPI_SUM MPI_PROD MPI_MAX MPI_MIN op redop",
 	  WANT_NUMBER, NULL,
-	  "the type of elements and the operator are given where the schedule is called" },
+	  "the caller of the schedule chooses the element type and the operator" },
 	{ "local_rank lrank", WANT_NUMBER, NULL,
-	  "with `on nodes(G)`, `local` is the rank within a node, and `node` its node" },
-	{ "i j k s", WANT_NUMBER, NULL,
-	  "a name is given by a loop, for i in 0..K { ... }, or by let" },
+	  "with `on nodes(G)`, `local` is the rank within a node, and `node` the node" },
+	{ "i j k s", WANT_NUMBER, NULL, "to define a name: for i in 0..K { ... }, or let" },
 };
 
 static const struct known *find_known(const char *name, enum want want)
@@ -378,8 +376,8 @@ static void add_help(struct resolver *r, struct diag *g, struct ident name, enum
 		return;
 	if (want == WANT_BUFFER) {
 		diag_help(r->d, g,
-			  "chunks are those of a buffer of `implements`, or of a scratch: "
-			  "scratch %s[K]",
+			  "chunks belong to a buffer of `implements`, or to a scratch: scratch "
+			  "%s[K]",
 			  name.name);
 		return;
 	}
@@ -388,8 +386,8 @@ static void add_help(struct resolver *r, struct diag *g, struct ident name, enum
 	     p; p = p->next)
 		if (p->name.name == name.name) {
 			diag_help(r->d, g,
-				  "the contract's %s is a parameter of the schedule: schedule "
-				  "%s(R = 0) implements %s(...; %s = R), and then `R`",
+				  "the contract's %s is a parameter of the schedule: schedule %s(R "
+				  "= 0) implements %s(...; %s = R), then use `R`",
 				  name.name, r->owner->name.name, r->owner->contract->name.name,
 				  name.name);
 			return;
@@ -397,7 +395,7 @@ static void add_help(struct resolver *r, struct diag *g, struct ident name, enum
 	where = want == WANT_NUMBER || want == WANT_FN ? topologies(r, name.name) : NULL;
 	if (!where)
 		return;
-	diag_help(r->d, g, "a topology brings that name: on %s", where);
+	diag_help(r->d, g, "a topology defines this name: on %s", where);
 	r->other_topology = r->owner;
 }
 

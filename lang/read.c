@@ -28,7 +28,7 @@ static struct unread no(const char *why)
 static struct unread failed(int error)
 {
 	if (error == EFBIG)
-		return no("it has more than " STR(MAX_FILE_MIB) " MiB, the most that is read");
+		return no("it has more than " STR(MAX_FILE_MIB) " MiB, the most that ccc reads");
 	if (error == EISDIR)
 		return no("it is a directory");
 	return (struct unread){ .why = strerror(error),
@@ -120,10 +120,8 @@ static struct unread refuse(struct arena *a, const char *path, const struct stat
 		what = "a block device";
 	return (struct unread){
 		.why = arena_printf(a, "it is %s, not a file", what),
-		.help = arena_printf(a,
-				     "`ccc - < %s` takes it as the standard input, and waits "
-				     "for its end",
-				     path),
+		.help = arena_printf(
+			a, "`ccc - < %s` reads it as the standard input, up to its end", path),
 	};
 }
 
@@ -135,7 +133,7 @@ static struct unread not_there(struct arena *a, const char *path, int error)
 
 	if (n <= 0)
 		return failed(error);
-	return no(arena_printf(a, "it is a link to '%.*s', which is not there", (int)n, to));
+	return no(arena_printf(a, "it is a link to '%.*s', which does not exist", (int)n, to));
 }
 
 /* ---- the two entries ------------------------------------------------------------------ */

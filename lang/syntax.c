@@ -126,15 +126,15 @@ static const char *found_text(struct parse *ps, const char *name, struct span sp
 /* Forms of statements that have no other habit. */
 static bool form(struct mistake *m)
 {
-	static const char within[] = "the form is: within group(first, count, stride) { ... }";
+	static const char within[] = "write: within group(first, count, stride) { ... }";
 	const char *at = m->at;
 
 	if (m->ps->statement == TOK_ASSERT && mistake_may(m, "','") && mistake_may_operator(m))
-		return cure_help(m, "an assert has a text: assert E, \"why\"");
+		return cure_help(m, "an assert has a message: assert E, \"why\"");
 	if (m->ps->statement == TOK_ASSERT && mistake_got(m, "','") && mistake_may(m, "')'"))
 		return cure_help(m, "an assert has no parentheses: assert E, \"why\"");
 	if (m->ps->statement == TOK_SCRATCH && m->n == 1 && mistake_may(m, "'['"))
-		return cure_help(m, "a scratch has its number of chunks in brackets: scratch t[K]");
+		return cure_help(m, "write the number of chunks in brackets: scratch t[K]");
 	if (m->n == 1 && mistake_may(m, "group"))
 		return cure_help(m, within);
 	if (mistake_got(m, "group"))
@@ -144,19 +144,19 @@ static bool form(struct mistake *m)
 	if (mistake_got(m, "on") && mistake_may_statement(m)) {
 		/* up to the word behind it, which stands where a block was to begin */
 		m->mute = text_line_end(at) + strspn(text_line_end(at), " \t\r\n") + 1;
-		return cure_help(m, "a numbered channel is a block: channel E { send X to P }");
+		return cure_help(m, "write a channel as a block: channel E { send X to P }");
 	}
 	if (m->ps->head == TOK_SCHEDULE && mistake_got(m, "')'") && m->n == 1 &&
 	    mistake_may(m, "'='"))
-		return cure_help(m, "the contract's parameters are given by name: root = R, with R "
-				    "a number or a parameter: schedule s(R = 0)");
+		return cure_help(m, "give the contract's parameters by name: root = R, with R a "
+				    "number or a parameter: schedule s(R = 0)");
 	if (m->ps->statement == TOK_WITHIN && mistake_got(m, "')'") && mistake_may(m, "','"))
 		return cure_both(m,
-				 "a group is group(first, count, stride), here with a stride of 1; "
-				 "or group(table)",
+				 "write: group(first, count, stride), here with a stride of 1; or "
+				 "group(table)",
 				 at, at, ", 1");
 	if (mistake_got(m, "'='") && m->ps->previous.kind == TOK_IDENT && mistake_may(m, "'('"))
-		return cure_help(m, "a name is given by let, and keeps its value");
+		return cure_help(m, "let defines a name, which keeps its value");
 	if (m->ps->statement == TOK_LET && mistake_got(m, "':'") && mistake_may(m, "'='"))
 		return cure_both(m, "numbers have no types: let x = ...", at,
 				 text_word_end(text_skip(at + 1)), "");
@@ -165,7 +165,7 @@ static bool form(struct mistake *m)
 	if (mistake_got(m, "else") && !mistake_may_operator(m))
 		return cure_help(m, "there is no if directly before this else");
 	return !mistake_may(m, "send") && mistake_may(m, "'{'") && mistake_may(m, "'}'") &&
-	       cure_help(m, "each block of a par has braces of its own: par { { ... } { ... } }");
+	       cure_help(m, "each block of a par has its own braces: par { { ... } { ... } }");
 }
 
 /* A word that is nearly one that could stand here. */
@@ -186,7 +186,7 @@ static bool reserved(struct mistake *m)
 {
 	return keyword_token(m->got, strlen(m->got)) && mistake_may(m, "name") &&
 	       !mistake_may(m, "number") && !mistake_may(m, "send") &&
-	       cure_help(m, "this is a word of the language, so it cannot be a name");
+	       cure_help(m, "this is a keyword, so it cannot be a name");
 }
 
 /* Whether the text goes on with something new before it was complete: then the mistake

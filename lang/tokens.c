@@ -35,7 +35,7 @@ struct diag *parse_error(struct parse *ps, struct span span, const char *fmt, ..
 	if (++ps->nerrors < MAX_SYNTAX_ERRORS)
 		return g;
 	diag_note(ps->front->diags, g, (struct span){ 0 },
-		  "that makes %d syntax errors: the rest of this file is not read",
+		  "that makes %d syntax errors: the rest of this file is skipped",
 		  MAX_SYNTAX_ERRORS);
 	ps->stopped = true;
 	return g;
@@ -62,8 +62,7 @@ void parse_too_deep(struct parse *ps, struct span span)
 	struct diag *g = parse_error(ps, span, "nested more than %d deep", MAX_DEPTH);
 
 	diag_note(ps->front->diags, g, (struct span){ 0 },
-		  "each block and parenthesis is a level, and so is each operator of a "
-		  "chain and each else if");
+		  "each block, parenthesis, operator of a chain and else if is a level");
 	ps->stopped = true;
 }
 
@@ -105,7 +104,9 @@ int64_t parse_int(struct parse *ps, const char *s, size_t n, struct span span, b
 		if (s[i] == '_') {
 			/* ccs(5) 2: '_' between digits */
 			if (i == (hex ? 2 : 0) || i + 1 == n || s[i + 1] == '_')
-				return bad_number(ps, s, n, span, "`_` stands only between digits");
+				return bad_number(ps, s, n, span,
+						  "`_` is only allowed between "
+						  "digits");
 			continue;
 		}
 		if (d < 0 || (uint64_t)d >= base)
@@ -140,12 +141,12 @@ double parse_float(struct parse *ps, const char *s, size_t n, struct span span)
 			text[k++] = s[i];
 		else if (i + 1 == n || !isdigit((unsigned char)s[i - 1]) ||
 			 !isdigit((unsigned char)s[i + 1]))
-			why = "`_` stands only between digits";
+			why = "`_` is only allowed between digits";
 	}
 	value = strtod(text, &end);
 	/* strtod knows more forms than we do, hexadecimal ones among them. */
 	if (!why && (*end || strspn(text, "0123456789.eE+-") != k))
-		why = "a fraction has only digits, `.` and an exponent";
+		why = "a fraction consists of digits, `.` and an exponent";
 	else if (!why && isinf(value))
 		why = "it is too large";
 	return why ? (double)bad_number(ps, s, n, span, why) : value;
@@ -191,8 +192,8 @@ const char *parse_string(struct parse *ps, const char *s, size_t n, struct span 
 			uint32_t lo = span.lo + (uint32_t)i;
 
 			parse_error(ps, (struct span){ lo, i + 1 < n ? lo + 2 : lo + 1 },
-				    "no such escape in a string: \\n, \\t, \\\", \\\\, "
-				    "\\ooo, \\xhh and C's others are (but no NUL)");
+				    "no such escape in a string: use \\n, \\t, \\\", \\\\, \\ooo, "
+				    "\\xhh or another of C's (but no NUL)");
 			ps->bad_string = span.lo;
 			i++;
 		}
@@ -303,9 +304,9 @@ static void close_all(struct parse *ps, int t, struct span span)
 			ps, span,
 			t == TOK_YYEOF
 				? "the text ends inside a block: a `}` is missing"
-				: "a declaration inside a block: a `}` is missing before this");
+				: "a declaration inside a block: a `}` is missing before it");
 	diag_note(ps->front->diags, g, (struct span){ at, at + 1 },
-		  ps->suspect ? "this `{` seems to have no `}`, going by the indentation"
+		  ps->suspect ? "this `{` seems to have no `}`, judging by the indentation"
 			      : "this `{` has no `}`");
 	ps->closing = ps->nbraces;
 	ps->nbraces = 0;

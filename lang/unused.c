@@ -53,7 +53,7 @@ static void check_params(struct resolver *r, const struct decl *d)
 	for (const struct binding *p = d->params; p; p = p->next)
 		if (p->sym && p->sym->promised && !p->sym->used)
 			diag_warn(r->d, W_ROOT, p->sym->span, NO_RANK,
-				  "the root is `%s`, and the text never uses it", p->sym->name);
+				  "the root is `%s`, but the text never uses it", p->sym->name);
 		else
 			check_symbol(r, "parameter", p->sym);
 	for (const struct param *p = d->formals; p; p = p->next)
@@ -69,7 +69,7 @@ static void check_import(struct resolver *r, const struct decl *d)
 	for (uint32_t i = 0; i < n; i++)
 		used |= r->reach[i]->used;
 	if (!used)
-		diag_warn(r->d, W_UNUSED, d->text_span, NO_RANK, "nothing of \"%s\" is used",
+		diag_warn(r->d, W_UNUSED, d->text_span, NO_RANK, "nothing from \"%s\" is used",
 			  d->path);
 }
 

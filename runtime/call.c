@@ -42,7 +42,7 @@ static ccs_status gather_names(const struct call *c)
 	ccs_status s = CCS_OK;
 
 	if (!all)
-		return error_set(CCS_ENOMEM, "out of memory for what %d ranks call", n);
+		return error_set(CCS_ENOMEM, "out of memory for the calls of %d ranks", n);
 	run_name(c, &own);
 	s = tell(c, &own, all, sizeof(own));
 	for (int r = 1; r < n && !s; r++)

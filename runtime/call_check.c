@@ -22,13 +22,12 @@ static ccs_status check_support(const struct ccs_module *m, const struct call *c
 	for (uint32_t i = 0; i < m->nbuffers; i++)
 		if (m->buffers[i].by_column && m->buffers[i].sized)
 			return error_set(CCS_EUNSUPPORTED,
-					 "%s has a buffer that is both `by column` and `sized`, "
-					 "which cannot be run",
+					 "%s has a buffer that is both `by column` and `sized`; "
+					 "libccs cannot run it",
 					 name);
 	if (c->reduces && flags & CCS_MODULE_MIXED && (c->premul || c->op == CCS_AVG))
 		return error_set(CCS_EUNSUPPORTED,
-				 "%s has results that are no sums, so %s has no "
-				 "meaning for it",
+				 "%s has results that are not sums, so %s is undefined for it",
 				 name, c->premul ? "premul-sum" : "avg");
 	return CCS_OK;
 }
@@ -41,7 +40,7 @@ static ccs_status check_plan(struct call *c, int root)
 
 	c->root = ccs_module_rooted(m) ? root : -1;
 	if (ccs_module_rooted(m) && (root < 0 || root >= n))
-		return error_set(CCS_EINVAL, "%s: root %d is no rank of 0 to %d", name, root,
+		return error_set(CCS_EINVAL, "%s: root %d is not in the range 0 to %d", name, root,
 				 n - 1);
 	c->view = module_plan(m, n, root);
 	if (!c->view && ccs_module_has(m, n))
@@ -73,13 +72,13 @@ static ccs_status take_sizes(struct call *c)
 		all &= c->module->buffers[i].sized != 0;
 	if (!sizes)
 		return error_set(CCS_EINVAL,
-				 "%s has a `sized` buffer: say how long each of its chunks is "
+				 "%s has a `sized` buffer: pass the length of each of its chunks "
 				 "(`sizes` of ccs_run_with's options)",
 				 name);
 	if (all && c->count)
 		return error_set(CCS_EINVAL,
-				 "%s has `sized` buffers alone, whose sizes say how many elements "
-				 "they have: count is 0, not %zu",
+				 "%s has only `sized` buffers, and their sizes give the number of "
+				 "elements: count must be 0, not %zu",
 				 name, c->count);
 	c->sizes = sizes_new(c->module, c->view, 1);
 	if (!c->sizes)
@@ -102,13 +101,13 @@ static ccs_status check_rows(const struct call *c)
 			    : CCS_OK;
 	if (c->count && !rows)
 		return error_set(CCS_EINVAL,
-				 "%s has a buffer `by column`: say of how many rows (`rows` of "
+				 "%s has a buffer `by column`: pass its number of rows (`rows` of "
 				 "ccs_run_with's options)",
 				 name);
 	if (c->count && c->count % rows)
 		return error_set(CCS_EINVAL,
-				 "%s: a block of %zu elements is no matrix of %zu rows: rows must "
-				 "divide count",
+				 "%s: a block of %zu elements is not a matrix of %zu rows: rows "
+				 "must divide count",
 				 name, c->count, rows);
 	return CCS_OK;
 }
@@ -137,18 +136,20 @@ static ccs_status check_cut(const struct call *c, uint32_t buffer)
 		size_t columns = c->count / c->how.rows;
 
 		if (columns % chunks && (even || has_both(c, buffer)))
-			return error_set(CCS_EINVAL,
-					 "%s %s, so it works for numbers of columns that %u "
-					 "divides; %zu is none",
-					 name,
-					 even ? "moves values to other chunks of their block"
-					      : "has chunks `by column` and others of a block",
-					 chunks, columns);
+			return error_set(
+				CCS_EINVAL,
+				"%s %s, so the number of columns must be a multiple of %u, "
+				"not %zu",
+				name,
+				even ? "moves values to other chunks of their block"
+				     : "has chunks `by column` and chunks of a block",
+				chunks, columns);
 	} else if (even && c->count % chunks) {
-		return error_set(CCS_EINVAL,
-				 "%s moves values to other chunks of their "
-				 "block, so it works for counts that %u divides; %zu is none",
-				 name, chunks, c->count);
+		return error_set(
+			CCS_EINVAL,
+			"%s moves values to other chunks of their block, so the count must "
+			"be a multiple of %u, not %zu",
+			name, chunks, c->count);
 	}
 	return CCS_OK;
 }
@@ -165,8 +166,7 @@ static ccs_status check_count(struct call *c)
 	    __builtin_mul_overflow(c->recv_bytes, esize, &c->recv_bytes) ||
 	    c->send_bytes > PTRDIFF_MAX || c->recv_bytes > PTRDIFF_MAX)
 		return error_set(CCS_EINVAL,
-				 "count %zu is too large: the buffers would not fit "
-				 "into memory",
+				 "count %zu is too large: the buffers would exceed memory",
 				 c->count);
 	s = check_rows(c);
 	for (uint32_t i = 0; i < c->module->nbuffers && !s; i++)
@@ -324,14 +324,15 @@ static ccs_status check_user_op(const struct call *c)
 	if (!c->how.user_op)
 		return CCS_OK;
 	if (c->premul)
-		return error_set(CCS_EINVAL, "ccs_run_with: a premul-sum, or an operator of the "
-					     "user's own, not both");
+		return error_set(CCS_EINVAL, "ccs_run_with: pass a premul-sum or a user-defined "
+					     "operator, not both");
 	if (!c->comm->world->engine->host_code)
-		return error_set(CCS_EUNSUPPORTED,
-				 "an operator of the user's own is a function of this process, "
-				 "which GPUs cannot call: it is for ranks on the CPU (on GPUs, "
-				 "gather what all ranks have, as by ring_allgather.ccs, and "
-				 "combine it in a kernel of your own)");
+		return error_set(
+			CCS_EUNSUPPORTED,
+			"a user-defined operator is a function of this process, which GPUs "
+			"cannot call: it is for ranks on the CPU (on GPUs, gather the "
+			"values of all ranks, for example with ring_allgather.ccs, and "
+			"combine them in your own kernel)");
 	return CCS_OK;
 }
 
@@ -341,9 +342,8 @@ static ccs_status check_factors(const struct call *c)
 	if (!c->how.factors)
 		return CCS_OK;
 	if (c->how.scalar)
-		return error_set(
-			CCS_EINVAL,
-			"ccs_run_with: one scalar, or a factor for each element, not both");
+		return error_set(CCS_EINVAL,
+				 "ccs_run_with: pass one scalar or a factor per element, not both");
 	return CCS_OK;
 }
 
@@ -360,7 +360,7 @@ static RARE ccs_status check_options(const struct call *c)
 	ccs_status s;
 
 	if (how->protocol > CCS_RUN_LL)
-		return error_set(CCS_EINVAL, "ccs_run_with: %u is no protocol", how->protocol);
+		return error_set(CCS_EINVAL, "ccs_run_with: %u is not a protocol", how->protocol);
 	if (how->channels > CHOICE_CHANNELS)
 		return error_set(CCS_EINVAL, "ccs_run_with: at most %u channels, not %u",
 				 CHOICE_CHANNELS, how->channels);
@@ -382,9 +382,9 @@ static RARE ccs_status check_new(struct call *c, int root)
 	ccs_status s;
 
 	if (!ccs_dtype_size(c->type))
-		return error_set(CCS_EINVAL, "ccs_run: %d is no element type", (int)c->type);
+		return error_set(CCS_EINVAL, "ccs_run: %d is not an element type", (int)c->type);
 	if (!ccs_redop_name(c->op))
-		return error_set(CCS_EINVAL, "ccs_run: %d is no operator", (int)c->op);
+		return error_set(CCS_EINVAL, "ccs_run: %d is not an operator", (int)c->op);
 	c->esize = user_op_bytes(c->how.user_op, c->type);
 	s = check_options(c);
 	if (!s)

@@ -734,7 +734,7 @@ struct ccs_tuning_row {
 	const char *file; /* of the module; a relative path starts at the tuning's folder */
 	struct ccs_run_options options;
 	double us; /* measured time of one call; negative: not measured */
-	/* The second best that was measured; NULL: none. */
+	/* The next best that was measured; NULL: none. */
 	const char *next_file;
 	struct ccs_run_options next_options;
 	double next_us;
@@ -764,7 +764,7 @@ CCS_API int ccs_tuning_find(const struct ccs_tuning *t, const char *collective, 
 /** The row for a call of that size: the first with `most` not below it. */
 CCS_API int ccs_tuning_row_of(const struct ccs_tuning *t, int section, uint64_t size);
 /** Explains the choice for that size in a line or two: the schedule and its options, its time and
- *  the second best's, and the rule for a size that was not measured. */
+ *  the next best's, and the rule for a size that was not measured. */
 CCS_API ccs_status ccs_tuning_explain(const struct ccs_tuning *t, int section, uint64_t size,
 				      char *text, size_t text_size);
 

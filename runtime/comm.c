@@ -59,8 +59,8 @@ ccs_status world_here(const struct world *w)
 	if (origin_here(&w->origin))
 		return CCS_OK;
 	return error_set(CCS_EABORTED,
-			 "the communicator was made by another process, from which this one was "
-			 "forked: here it can only be freed; make a new one");
+			 "this process was forked from the one that made the communicator: "
+			 "here it can only be freed; create a new one");
 }
 
 ccs_status world_alive(const struct world *w)
@@ -341,8 +341,8 @@ ccs_status ccs_comm_set_late(struct ccs_comm *c, void (*late)(void *of, const ch
 		return s;
 	if (c->world->engine->gpus)
 		return leave(c, error_set(CCS_EUNSUPPORTED,
-					  "ccs_comm_set_late is for ranks on the CPU; "
-					  "ccs_comm_waits says where kernels wait"));
+					  "ccs_comm_set_late is for ranks on the CPU; for GPUs use "
+					  "ccs_comm_waits"));
 	c->world->late = late;
 	c->world->late_of = of;
 	return leave(c, CCS_OK);
@@ -383,10 +383,11 @@ ccs_status ccs_comm_abort(struct ccs_comm *c, const char *why)
 	if (s)
 		return s;
 	e = c->world->engine->processes;
-	text_add(&t, "rank %d has given the communicator up: %s", c->rank, why);
+	text_add(&t, "rank %d aborted the communicator: %s", c->rank, why);
 	if (c->world->engine->lone)
-		s = error_set(CCS_EUNSUPPORTED, "ccs_comm_abort: MPI is called by one thread at a "
-						"time: end the process, or MPI_Abort");
+		s = error_set(CCS_EUNSUPPORTED,
+			      "ccs_comm_abort: only one thread at a time may call "
+			      "MPI: end the process, or call MPI_Abort");
 	else if (!c->world->dead && e && e->fail)
 		e->fail(c->world, CCS_EABORTED, t.buf);
 	else if (!c->world->dead)
@@ -442,8 +443,8 @@ ccs_status ccs_mem_alloc(struct ccs_comm *c, size_t bytes, void **out)
 	m = calloc(1, sizeof(*m));
 	if (c->world->engine->gpus)
 		s = error_set(CCS_EUNSUPPORTED,
-			      "ccs_mem_alloc is for ranks on the CPU: buffers on a "
-			      "GPU are the driver's to make");
+			      "ccs_mem_alloc is for ranks on the CPU: allocate buffers on a GPU "
+			      "with the driver");
 	else if (!m || bytes > PTRDIFF_MAX)
 		s = error_set(CCS_ENOMEM, "out of memory for %zu bytes", bytes);
 	else
@@ -468,10 +469,10 @@ ccs_status ccs_mem_free(struct ccs_comm *c, void *at)
 		;
 	m = *p;
 	if (!m)
-		return leave(c, at ? error_set(CCS_EINVAL,
-					       "ccs_mem_free: the communicator has no such "
-					       "memory")
-				   : CCS_OK);
+		return leave(c,
+			     at ? error_set(CCS_EINVAL, "ccs_mem_free: this is not memory of the "
+							"communicator")
+				: CCS_OK);
 	*p = m->next;
 	world_release(c->world, m->at, m->bytes);
 	free(m);

@@ -22,7 +22,7 @@ struct preface {
 
 static void add_call(struct text *t, int rank, const struct preface *p)
 {
-	text_add(t, "rank %d calls %.23s, and tells %llu bytes", rank, p->call,
+	text_add(t, "rank %d calls %.23s with %llu bytes", rank, p->call,
 		 (unsigned long long)p->bytes);
 }
 
@@ -56,7 +56,7 @@ static ccs_status gather_rest(struct world *w, const void *mine, unsigned char *
 
 	s = of ? w->engine->processes->gather(w, (const unsigned char *)mine + FIRST_BYTES, of,
 					      rest)
-	       : error_set(CCS_ENOMEM, "out of memory for what %d ranks tell", w->nranks);
+	       : error_set(CCS_ENOMEM, "out of memory for the data of %d ranks", w->nranks);
 	for (size_t r = 0; r < (size_t)w->nranks && !s; r++)
 		memcpy(all + r * bytes + FIRST_BYTES, of + r * rest, rest);
 	free(of);
@@ -71,7 +71,7 @@ ccs_status world_gather(struct world *w, const char *call, const void *mine, voi
 	ccs_status s;
 
 	if (!of)
-		return error_set(CCS_ENOMEM, "out of memory for what %d ranks tell", w->nranks);
+		return error_set(CCS_ENOMEM, "out of memory for the data of %d ranks", w->nranks);
 	strncpy(own.call, call, sizeof(own.call) - 1);
 	if (first)
 		memcpy(own.first, mine, first);
@@ -121,7 +121,7 @@ static ccs_status agree(struct world *w, const struct outcome *own, struct outco
 	ccs_status s;
 
 	s = statuses ? world_gather(w, "ccs_comm_agree", &own->status, statuses, sizeof(*statuses))
-		     : error_set(CCS_ENOMEM, "out of memory for what %d ranks tell", w->nranks);
+		     : error_set(CCS_ENOMEM, "out of memory for the data of %d ranks", w->nranks);
 	for (int r = 0; r < w->nranks && !s; r++)
 		well &= statuses[r] == CCS_OK;
 	free(statuses);
@@ -139,7 +139,7 @@ ccs_status world_agree(struct world *w, ccs_status here)
 		memcpy(own.text, error_thread()->text, sizeof(own.text));
 	all = calloc((size_t)w->nranks, sizeof(*all));
 	s = all ? agree(w, &own, all)
-		: error_set(CCS_ENOMEM, "out of memory for what %d ranks tell", w->nranks);
+		: error_set(CCS_ENOMEM, "out of memory for the data of %d ranks", w->nranks);
 	free(all);
 	return here ? error_set(here, "%s", own.text) : s;
 }

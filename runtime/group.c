@@ -260,13 +260,13 @@ ccs_status ccs_group_submit(struct ccs_request **request)
 	if (!request)
 		s = error_set(CCS_EINVAL, "ccs_group_submit: the request is NULL");
 	if (t->depth > 1)
-		s = error_set(CCS_EINVAL, "ccs_group_submit ends a group inside another, which has "
-					  "no end of its own: submit the outermost");
+		s = error_set(CCS_EINVAL, "ccs_group_submit ends a group inside another one, which "
+					  "does not end by itself: submit the outermost group");
 	if (t->attendees && !s)
-		s = error_set(CCS_EINVAL, "ccs_group_submit: calls in which all ranks meet, as "
-					  "ccs_barrier and ccs_comm_split, are waited for: end "
-					  "their group with ccs_group_end (a barrier for a "
-					  "request is a schedule: dissemination_barrier.ccs)");
+		s = error_set(CCS_EINVAL, "ccs_group_submit: a request cannot contain calls in "
+					  "which all ranks meet, such as ccs_barrier and "
+					  "ccs_comm_split: end their group with ccs_group_end (for "
+					  "a barrier, run the schedule dissemination_barrier.ccs)");
 	if (s && !t->failed)
 		t->failed = s;
 	if (--t->depth)

@@ -25,16 +25,19 @@ static ccs_status check_dims(const int *dims, int ndims, int size)
 
 	for (int i = 0; i < ndims; i++) {
 		if (dims[i] < 1)
-			return error_set(CCS_EINVAL,
-					 "ccs_mesh_create: dimension %d has length %d: 1 at least",
-					 i, dims[i]);
+			return error_set(
+				CCS_EINVAL,
+				"ccs_mesh_create: dimension %d has length %d; the least is "
+				"1",
+				i, dims[i]);
 		points = points > size ? points : points * dims[i];
 	}
 	if (points != size)
-		return error_set(CCS_EINVAL,
-				 "ccs_mesh_create: the lengths' product must be the number of "
-				 "ranks, %d, and is %s%lld",
-				 size, points > size ? "at least " : "", points);
+		return error_set(
+			CCS_EINVAL,
+			"ccs_mesh_create: the product of the lengths must be the number of "
+			"ranks, %d, and is %s%lld",
+			size, points > size ? "at least " : "", points);
 	return CCS_OK;
 }
 
@@ -52,7 +55,7 @@ ccs_status ccs_mesh_create(struct ccs_mesh **mesh, struct ccs_comm *comm, const 
 	*mesh = NULL;
 	if (ndims < 1)
 		return error_set(CCS_EINVAL,
-				 "ccs_mesh_create: a mesh has one dimension at least, not %d",
+				 "ccs_mesh_create: a mesh has at least one dimension, not %d",
 				 ndims);
 	s = check_dims(dims, ndims, comm->world->nranks);
 	if (s)
@@ -78,8 +81,10 @@ ccs_status ccs_mesh_coordinates(const struct ccs_mesh *m, int rank, int *coordin
 		return error_set(CCS_EINVAL, "ccs_mesh_coordinates: %s is NULL",
 				 m ? "coordinates" : "the mesh");
 	if (rank < 0 || rank >= m->comm->world->nranks)
-		return error_set(CCS_EINVAL, "ccs_mesh_coordinates: %d is no rank of 0 to %d", rank,
-				 m->comm->world->nranks - 1);
+		return error_set(CCS_EINVAL,
+				 "ccs_mesh_coordinates: rank %d is not in the range 0 "
+				 "to %d",
+				 rank, m->comm->world->nranks - 1);
 	for (int i = m->ndims - 1; i >= 0; i--) {
 		coordinates[i] = rank % m->dims[i];
 		rank /= m->dims[i];
@@ -94,15 +99,14 @@ static ccs_status check_along(const struct ccs_mesh *m, const int *along, int n,
 {
 	if (n < 1)
 		return error_set(CCS_EINVAL,
-				 "ccs_mesh_slice: a slice is along one dimension at least, not %d",
-				 n);
+				 "ccs_mesh_slice: a slice has at least one dimension, not %d", n);
 	for (int i = 0; i < n; i++) {
 		if (along[i] < 0 || along[i] >= m->ndims)
 			return error_set(CCS_EINVAL,
-					 "ccs_mesh_slice: %d is no dimension of 0 to %d", along[i],
-					 m->ndims - 1);
+					 "ccs_mesh_slice: dimension %d is not in the range 0 to %d",
+					 along[i], m->ndims - 1);
 		if (at[along[i]])
-			return error_set(CCS_EINVAL, "ccs_mesh_slice: dimension %d is there twice",
+			return error_set(CCS_EINVAL, "ccs_mesh_slice: dimension %d is given twice",
 					 along[i]);
 		at[along[i]] = i + 1;
 	}

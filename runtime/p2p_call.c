@@ -20,11 +20,12 @@ static ccs_status check_comm(const struct transfer *m, const char *call)
 		return s;
 	e = m->comm->world->engine;
 	if ((m->tag || m->any) && (e->gpus || (e->progress && !e->progress->next)))
-		return error_set(CCS_EUNSUPPORTED,
-				 "%s: messages have no tags here, and are received from a rank "
-				 "that is named: the ranks must be tasks or processes of a host, "
-				 "on the CPU",
-				 call);
+		return error_set(
+			CCS_EUNSUPPORTED,
+			"%s: messages have no tags here, and a receive must name its peer: "
+			"tags are for ranks that are tasks, or processes of a host, on the "
+			"CPU",
+			call);
 	if (m->stream && !e->gpus)
 		return error_set(CCS_EINVAL, "%s: stream must be NULL on the CPU", call);
 	return CCS_OK;
@@ -39,8 +40,8 @@ static ccs_status check_peer(const struct transfer *m, bool grouped, const char 
 	if (m->any)
 		return CCS_OK;
 	if (m->peer < 0 || m->peer >= n)
-		return error_set(CCS_EINVAL, "%s: rank %d: peer %d is no rank of 0 to %d", call,
-				 rank, m->peer, n - 1);
+		return error_set(CCS_EINVAL, "%s: rank %d: peer %d is not in the range 0 to %d",
+				 call, rank, m->peer, n - 1);
 	if (m->peer == rank && !grouped)
 		return error_set(CCS_EINVAL,
 				 "%s: rank %d is its own peer, and would wait for itself: put "
@@ -54,12 +55,11 @@ static ccs_status check_buffer(struct transfer *m, const char *call)
 	size_t esize = ccs_dtype_size(m->type);
 
 	if (!esize)
-		return error_set(CCS_EINVAL, "%s: %d is no element type", call, (int)m->type);
+		return error_set(CCS_EINVAL, "%s: %d is not an element type", call, (int)m->type);
 	if (__builtin_mul_overflow(m->count, esize, &m->bytes) || m->bytes > PTRDIFF_MAX)
 		return error_set(CCS_EINVAL,
-				 "%s: count %zu is too large: the buffer would not fit into "
-				 "memory",
-				 call, m->count);
+				 "%s: count %zu is too large: the buffer would exceed memory", call,
+				 m->count);
 	if (!m->at && m->bytes)
 		return error_set(CCS_EINVAL, "%s: the buffer is NULL", call);
 	if (m->bytes && (uintptr_t)m->at % esize)

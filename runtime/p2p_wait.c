@@ -224,8 +224,8 @@ static void say_before(bool first, struct text *t)
 static void say_kept(const struct inbox *in, int rank, struct text *t)
 {
 	text_add(t,
-		 "; rank %d keeps %zu bytes of messages that no receive has asked for, the first "
-		 "with tag %d from rank %d, and has no room for the next",
+		 "; rank %d keeps %zu bytes of messages without a receive, the first with tag %d "
+		 "from rank %d, and has no room for the next",
 		 rank, in->bytes, in->kept->tag, in->kept->peer);
 }
 

@@ -179,7 +179,7 @@ static ccs_status threads_start(struct world *w, bool runs)
 		*has = thread_start(runs ? &p->runner : &p->carrier,
 				    runs ? run_jobs : carry_messages, w);
 	pthread_mutex_unlock(&p->lock);
-	return *has ? CCS_OK : error_set(CCS_ESYSTEM, "no thread can be made for a request");
+	return *has ? CCS_OK : error_set(CCS_ESYSTEM, "a thread for a request cannot be created");
 }
 
 void request_stop(struct world *w)
@@ -340,10 +340,11 @@ static ccs_status check(const struct ccs_request *r, const char *call)
 	if (!r)
 		return error_set(CCS_EINVAL, "%s: the request is NULL", call);
 	if (r->told)
-		return error_set(CCS_EINVAL,
-				 "%s: the request has finished, and its end was told before: it "
-				 "can only be freed",
-				 call);
+		return error_set(
+			CCS_EINVAL,
+			"%s: the request has finished, as an earlier call reported: it can "
+			"only be freed",
+			call);
 	for (const struct job *j = r->jobs; j && !s; j = j->next)
 		if (!job_is_over(j))
 			s = world_here(j->world);

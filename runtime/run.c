@@ -188,7 +188,7 @@ static void add_call(struct text *t, const struct call_name *n)
 	if (n->esize != ccs_dtype_size((ccs_dtype)n->type))
 		text_add(t, ", elements of %u bytes", n->esize);
 	if (n->order)
-		text_add(t, ", an operator of its own%s",
+		text_add(t, ", a user-defined operator%s",
 			 n->order == USER_COMMUTES ? "" : " that does not commute");
 	else if (n->reduces)
 		text_add(t, ", %s", n->premul ? "premul-sum" : ccs_redop_name((ccs_redop)n->op));
@@ -265,7 +265,7 @@ static void cannot_join(struct world *w, struct call *c)
 
 	c->done = true;
 	c->status = CCS_ENOMEM;
-	text_add(&t, "out of memory for a call of rank %d's", c->comm->rank);
+	text_add(&t, "out of memory for a call of rank %d", c->comm->rank);
 	run_fail_all(w, CCS_ENOMEM, t.buf);
 }
 

@@ -271,8 +271,8 @@ static ccs_status check_list(const int *ranks, int n, int size)
 	for (int i = 0; i < n && !s; i++) {
 		if (ranks[i] < 0 || ranks[i] >= size)
 			s = error_set(CCS_EINVAL,
-				      "ccs_comm_group: entry %d of the list is %d, which is no "
-				      "rank of 0 to %d",
+				      "ccs_comm_group: entry %d of the list, %d, is not in the "
+				      "range 0 to %d",
 				      i, ranks[i], size - 1);
 		else if (seen[ranks[i]])
 			s = error_set(CCS_EINVAL, "ccs_comm_group: rank %d is twice in the list",
@@ -294,7 +294,7 @@ ccs_status ccs_comm_group(struct ccs_comm *comm, const int *ranks, int n, struct
 	if (!out || !ranks)
 		s = error_set(CCS_EINVAL, "ccs_comm_group: %s is NULL", out ? "ranks" : "out");
 	else if (n < 1)
-		s = error_set(CCS_EINVAL, "ccs_comm_group: a group has one rank at least, not %d",
+		s = error_set(CCS_EINVAL, "ccs_comm_group: a group has at least one rank, not %d",
 			      n);
 	else
 		s = check_list(ranks, n, comm->world->nranks);

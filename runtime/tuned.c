@@ -17,7 +17,7 @@ static ccs_status size_of(const struct ccs_module *m, int nranks, size_t count, 
 	if (s)
 		return s;
 	if (!esize)
-		return error_set(CCS_EINVAL, "ccs_run_tuned: %d is no element type", (int)type);
+		return error_set(CCS_EINVAL, "ccs_run_tuned: %d is not an element type", (int)type);
 	if (__builtin_mul_overflow(send > recv ? send : recv, esize, size))
 		return error_set(CCS_EINVAL, "count %zu is too large", count);
 	return CCS_OK;
@@ -39,7 +39,8 @@ ccs_status ccs_tuning_choose(const struct ccs_tuning *t, const char *collective,
 		return CCS_EINVAL;
 	s = ccs_tuning_row(t, section, 0, out);
 	if (!s && !out->module)
-		s = error_set(CCS_EINVAL, "ccs_run_tuned: the tuning was read, and not loaded");
+		s = error_set(CCS_EINVAL, "ccs_run_tuned: the tuning was read without its modules: "
+					  "use ccs_tuning_load");
 	if (!s)
 		s = size_of(out->module, nranks, count, type, &size);
 	return s ? s : ccs_tuning_row(t, section, ccs_tuning_row_of(t, section, size), out);

@@ -28,7 +28,7 @@ static bool reason(const struct world *w, int rank, bool first, struct text *why
 	if (where == WHERE_STILL)
 		return first;
 	if (where == WHERE_BEFORE)
-		text_add(why, "rank %d is in a call before", rank);
+		text_add(why, "rank %d is in an earlier call", rank);
 	else if (!r->seats[rank].called)
 		text_add(why, "rank %d has not called", rank);
 	else

@@ -183,9 +183,8 @@ static void report(struct knowing *k, const struct after *a, uint32_t missing)
 				  "rank %u may end before rank %u has begun", a->rank, missing);
 
 	diag_note(k->c->diags, g, a->clause->span,
-		  "the contract asks that rank %u ends after rank "
-		  "%u has begun",
-		  a->rank, missing);
+		  "the contract requires that rank %u ends after rank %u has begun", a->rank,
+		  missing);
 	diag_note(k->c->diags, g, NOWHERE,
 		  "no chain of messages leads from the "
 		  "beginning of rank %u to the end of rank %u",

@@ -200,10 +200,11 @@ static bool lengths_agree(struct evaluation *x, const struct clause *c, int64_t 
 		if (b->chunks == c->buffer->chunks || b->def->sized || c->buffer->def->sized)
 			continue;
 		struct arena *a = x->cursor.arena;
-		struct diag *g = diag_add(x->ctx->diags, SEV_ERROR, 203, c->e->span, rank,
-					  "the clause asks for another length: %s, and %s",
-					  program_part_text(a, x->p, cell, " is"),
-					  program_part_text(a, x->p, x->terms[i].cell, " is"));
+		struct diag *g =
+			diag_add(x->ctx->diags, SEV_ERROR, 203, c->e->span, rank,
+				 "the two sides of the clause differ in length: %s, and %s",
+				 program_part_text(a, x->p, cell, " is"),
+				 program_part_text(a, x->p, x->terms[i].cell, " is"));
 		diag_help(x->ctx->diags, g,
 			  "`x[C]` is one block cut into C chunks, `x[B][C]` is B "
 			  "blocks of C chunks each; both sides need the same C");
@@ -230,7 +231,7 @@ uint32_t clause_value(struct evaluation *x, const struct clause *c, uint32_t ran
 	x->cursor.idle = 0; /* a value counts as an operation does */
 	if (x->nterms == 0) {
 		diag_add(x->ctx->diags, SEV_ERROR, 203, e->right->span, who,
-			 "a sum of nothing: it has no value");
+			 "this sum has no terms, so it has no value");
 		return NONE;
 	}
 	if (!lengths_agree(x, c, who, c->buffer->cell + block * c->index.count + index))
@@ -239,7 +240,7 @@ uint32_t clause_value(struct evaluation *x, const struct clause *c, uint32_t ran
 	if (x->all_terms > LIMIT_ALL_TERMS || row + 2 * (uint64_t)x->nterms > LIMIT_RUNS) {
 		bool runs = x->all_terms <= LIMIT_ALL_TERMS;
 		diag_add(x->ctx->diags, SEV_ERROR, 501, e->right->span, NO_RANK,
-			 "the contract asks for more than %u contributions%s (%s)",
+			 "the contract needs more than %u contributions%s (%s)",
 			 runs ? LIMIT_RUNS : LIMIT_ALL_TERMS, runs ? ", in runs of ranks" : "",
 			 runs ? "LIMIT_RUNS" : "LIMIT_ALL_TERMS");
 		return NONE;

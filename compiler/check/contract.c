@@ -136,11 +136,12 @@ static bool sizes_agree(struct evaluation *x, const struct clause *c, uint32_t r
 		for (uint32_t q = r->first; q < r->first + r->n; q++) {
 			if (!program_sizes_differ(x->ctx, x->source, rank, cell, q, r->cell, size))
 				continue;
-			diag_add(x->ctx->diags, SEV_ERROR, 203, c->e->span, rank,
-				 "the clause asks for another length: %s has size %s, and %s of "
-				 "rank %u has size %s",
-				 program_cells_text(a, x->p, cell, 1), size[0],
-				 program_cells_text(a, x->p, r->cell, 1), q, size[1]);
+			diag_add(
+				x->ctx->diags, SEV_ERROR, 203, c->e->span, rank,
+				"the two sides of the clause differ in length: %s has size %s, and "
+				"%s of rank %u has size %s",
+				program_cells_text(a, x->p, cell, 1), size[0],
+				program_cells_text(a, x->p, r->cell, 1), q, size[1]);
 			return false;
 		}
 		if (r->last)
@@ -171,7 +172,7 @@ static bool index_range(struct evaluation *x, const struct clause *c, struct ind
 	if ((uint64_t)value < i->count)
 		return true;
 	diag_add(x->ctx->diags, SEV_ERROR, 406, left->span, rank,
-		 "%s: %s %lld, and there are 0 to %u", lang_ref_text(x->ctx->arena, left), what,
+		 "%s: %s %lld, and the range is 0 to %u", lang_ref_text(x->ctx->arena, left), what,
 		 (long long)value, i->count - 1);
 	return false;
 }
@@ -422,7 +423,8 @@ static struct contract *expand_contract(struct ctx *c, struct program *p,
 	/* ccs(5) 7, W0402: one without clauses means it. */
 	if (!part && d->ensures && !x.k->nshares && !x.k->nafter)
 		diag_warn(c->diags, W_EMPTY, p->instance.schedule->contract_name.span, NO_RANK,
-			  "contract %s promises nothing: no clause is for any chunk", d->name.name);
+			  "contract %s promises nothing: no clause applies to any chunk",
+			  d->name.name);
 	/* What it has too much goes back. */
 	x.k->shares = arena_grow(p->arena, x.k->shares, x.k->capshares * sizeof(*x.k->shares),
 				 x.k->nshares * sizeof(*x.k->shares));

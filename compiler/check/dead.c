@@ -223,7 +223,7 @@ static void pass(struct finder *f, const struct contract *k, const struct order 
 static void not_looked_for(const struct ctx *c, const char *why)
 {
 	if (c->progress)
-		fprintf(c->progress, "  what nothing needs (W0401) is not looked for: %s\n", why);
+		fprintf(c->progress, "  unneeded operations (W0401) are not searched: %s\n", why);
 }
 
 /* Once forwards. False: the program is too large for that, which is reported. */
@@ -253,8 +253,8 @@ static bool find(struct finder *f, struct ctx *c, const struct contract *k,
 		pass(f, k, order);
 	while (f->grown && --left > 0);
 	if (f->grown)
-		not_looked_for(
-			c, arena_printf(c->scratch, "%d passes do not settle it", LIMIT_PASSES));
+		not_looked_for(c,
+			       arena_printf(c->scratch, "%d passes were not enough", LIMIT_PASSES));
 	return !f->grown;
 }
 
@@ -283,9 +283,8 @@ static void describe(struct finder *f, struct ctx *c, const struct visit *d, str
 
 	s->message = arena_printf(
 		keep,
-		d->changes ? "rank %u, %s: nothing needs what is stored in %s"
-			   : "rank %u, %s: what is stored in %s is there already, and nothing else "
-			     "needs it",
+		d->changes ? "rank %u, %s: nothing needs the value stored in %s"
+			   : "rank %u, %s: %s already has this value, and nothing else needs it",
 		t->rank, where_text(c, p, w.step, &w, NULL), cells);
 	s->where = c->diags->where;
 	s->span = p->sites[o->site].span;

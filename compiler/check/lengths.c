@@ -50,8 +50,8 @@ void replay_meets(struct replay *r, const struct runner *w, const struct op *o, 
 	struct diag *g = wrong_length(r, w, o, program_part_text(t, r->p, home, ","),
 				      program_part_text(t, r->p, cell, ","));
 	diag_help(r->c->diags, g,
-		  "`x[C]` is one block cut into C chunks, `x[B][C]` is B blocks of C "
-		  "chunks each; what meets needs the same C");
+		  "`x[C]` is one block cut into C chunks, `x[B][C]` is B blocks of C chunks each; "
+		  "both operands need the same C");
 }
 
 void replay_same_sizes(struct replay *r, const struct runner *w, const struct op *o, uint32_t value,
@@ -76,8 +76,8 @@ static void no_length(struct replay *r, const struct runner *w, const struct op 
 {
 	struct diag *g =
 		diag_add(r->c->diags, SEV_ERROR, 501, r->p->sites[o->site].span, w->rank,
-			 "the %u chunks of this operation have lengths that differ, and that no "
-			 "adjacent chunks of a buffer have; move fewer at once",
+			 "the lengths of the %u chunks of this operation differ, and do not match "
+			 "adjacent chunks of any buffer; move fewer chunks at once",
 			 o->n);
 	replay_show_calls(r, w, o, g);
 }
@@ -146,8 +146,8 @@ static void note_size(struct replay *r, const struct runner *w, const struct op 
 		}
 	}
 	diag_add(r->c->diags, SEV_ERROR, 501, r->p->sites[o->site].span, w->rank,
-		 "rank %u passes on chunks of a `sized` buffer, and none of its own are as long: "
-		 "a rank is told the sizes of its own chunks alone",
+		 "rank %u forwards chunks of a `sized` buffer, and none of its chunks have their "
+		 "size; a rank only knows the sizes of its own chunks",
 		 w->rank);
 }
 

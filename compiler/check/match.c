@@ -439,16 +439,16 @@ static void note_meant(struct matching *m, struct diag *g, const struct mismatch
 		return;
 	const struct fifo *o = &p->fifos[best->fifo];
 	diag_note(m->ctx->diags, g, op_span(p, best->op),
-		  s->send ? "nor does anyone send what rank %u receives from rank %u%s here%s"
-			  : "nor does anyone receive what rank %u sends to rank %u%s here%s",
+		  s->send ? "and no rank sends what rank %u receives from rank %u%s here%s"
+			  : "and no rank receives what rank %u sends to rank %u%s here%s",
 		  s->peer, best->peer, fifo_text(m, o),
 		  calls(m, g, s->send ? o->dst_task : o->src_task, best->op));
 	if (best_score == 2)
 		diag_help(m->ctx->diags, g,
 			  o->path != q->path
-				  ? "the k-th block of a par sends to the k-th block of the peer's "
-				    "par: put both ends into blocks of one number"
-				  : "put both ends on one channel");
+				  ? "block k of a par sends to block k of the peer's par: put both "
+				    "ends into blocks of the same number"
+				  : "put both ends on the same channel");
 }
 
 /* What the rank itself leaves undone with another peer, and probably meant. */
@@ -468,11 +468,11 @@ static void note_other(struct matching *m, struct diag *g, const struct mismatch
 	const char *name =
 		expand_name_of(m->ctx, p, s->send ? q->src_task : q->dst_task, s->row, o->rank);
 	diag_note(m->ctx->diags, g, op_span(p, o->op),
-		  s->send ? "rank %u receives from rank %u here, which never sends that"
-			  : "rank %u sends to rank %u here, which never receives that",
+		  s->send ? "rank %u receives from rank %u here, which never sends to it"
+			  : "rank %u sends to rank %u here, which never receives from it",
 		  o->rank, s->rank);
 	if (name)
-		diag_help(m->ctx->diags, g, "`%s %s` is rank %u on rank %u; is that meant?",
+		diag_help(m->ctx->diags, g, "`%s %s` is rank %u on rank %u; is this intended?",
 			  s->send ? "to" : "from", name, o->rank, s->rank);
 }
 
@@ -555,12 +555,12 @@ static void report_unequal(struct matching *m)
 				  chunks(m, recv), q->src, calls(m, g, q->dst_task, recv));
 		if (q->nsends == q->nrecvs)
 			diag_help(m->ctx->diags, g,
-				  "name as many chunks at both ends: x is all, x[e] one, x[lo..hi] "
-				  "those before hi");
+				  "name the same number of chunks at both ends: x is all, x[e] is "
+				  "one, x[lo..hi] is lo to hi - 1");
 		else
 			diag_help(m->ctx->diags, g,
 				  "rank %u sends %s, and rank %u receives %u: name the chunks at "
-				  "both ends at once, or at both one by one",
+				  "both ends in one statement, or at both in several",
 				  q->src, times(a, q->nsends, "message"), q->dst, q->nrecvs);
 	}
 }

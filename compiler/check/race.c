@@ -108,7 +108,7 @@ static const char *does(const struct side *s)
 	case OP_REDUCE_FROM: return "reduces into it";
 	case OP_COPY: return s->writes ? "copies into it" : "copies it";
 	case OP_REDUCE_INTO: return s->writes ? "reduces into it" : "reduces it into another";
-	case OP_FRESH: return "makes it anew";
+	case OP_FRESH: return "creates it anew";
 	case OP_RECV_SEND:
 	case OP_REDUCE_SEND:
 	case OP_WAIT: break; /* no operations of a program that is reported */

@@ -145,8 +145,7 @@ bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struc
 	r->width = p->cells + p->scratch;
 	if (!values_init(&r->values, arena, p->nranks, p->cells, p->nreduced)) {
 		diag_add(c->diags, SEV_ERROR, 501, p->instance.schedule->name.span, NO_RANK,
-			 "%u ranks with %u chunks each are more than can be proved", p->nranks,
-			 p->cells);
+			 "%u ranks with %u chunks each are too many to prove", p->nranks, p->cells);
 		return false;
 	}
 	number_places(r, arena);
@@ -220,10 +219,9 @@ static void no_value(struct replay *r, const struct runner *w, const struct op *
 		return;
 	replay_show_calls(r, w, o, g);
 	struct span at = first_write(p, w->rank, cell);
-	const char *why = p->nregions ? "it has no values at the start"
-			  : cell < p->cells
-				  ? "an `out` buffer has no values at the start"
-				  : "a scratch has no values when its declaration has run";
+	const char *why = p->nregions	    ? "it has no values at the start"
+			  : cell < p->cells ? "an `out` buffer has no values at the start"
+					    : "a scratch has no values after its declaration";
 	diag_note(r->c->diags, g,
 		  cell < p->cells ? p->buffers[r->buffer_of[cell]].def->span : NOWHERE, "%s", why);
 	if (at.lo)
@@ -232,8 +230,8 @@ static void no_value(struct replay *r, const struct runner *w, const struct op *
 		diag_note(r->c->diags, g, NOWHERE,
 			  "rank %u neither receives nor copies anything into %s", w->rank, name);
 	if (!at.lo)
-		diag_help(r->c->diags, g, "copy something into %s before this, or receive it there",
-			  name);
+		diag_help(r->c->diags, g,
+			  "before this, copy something into %s, or receive it there", name);
 }
 
 /* The value of a cell as the operation reads it; `initial` as in OP_INITIAL. */

@@ -168,24 +168,27 @@ static void print_comment(const struct ccs_module *m, FILE *out)
 	if (has_inout(m))
 		fprintf(out, " * sendbuff == recvbuff: in place.\n");
 	if (s.redop && h->flags & CCS_MODULE_MIXED)
-		fprintf(out, " * `op` combines the ranks' values; CCS_AVG is refused here.\n");
+		fprintf(out,
+			" * `op` combines the ranks' values; CCS_AVG is not supported here.\n");
 	else if (s.redop)
 		fprintf(out, " * `op` combines the ranks' values.\n");
 	if (s.root)
 		fprintf(out, " * `root`: 0 .. number of ranks - 1, the same on every rank.\n");
 	if (h->flags & CCS_MODULE_EVEN_COUNTS)
-		fprintf(out, " * The chunks of a block must divide `%s` (else CCS_EINVAL).\n",
+		fprintf(out, " * The number of chunks must divide `%s` (else CCS_EINVAL).\n",
 			s.count);
 	fprintf(out,
-		" * `stream` is for devices; NULL on the CPU.\n"
-		" *\n * Called on every rank: within ccs_group_start/end, or from a thread a rank.\n"
-		" * Returns CCS_OK or a negative status, whose text is ccs_error(): CCS_EINVAL (an\n"
-		" * argument is wrong), CCS_ENOPLAN (not compiled for this number of ranks),\n"
-		" * CCS_ETIMEOUT (no progress), CCS_EABORTED (the communicator failed before),\n"
-		" * CCS_ENOMEM, CCS_ESYSTEM, CCS_EUNSUPPORTED (what this machine lacks).\n"
-		" * Link with the shared object that ccc made, and with -lccs.%s\n */\n",
-		f.suffix[0] ? "\n * (The name has a `_` behind because C or libccs has the other.)"
-			    : "");
+		" * `stream` is for GPUs; NULL on the CPU.\n *\n * Every rank calls this function: "
+		"between ccs_group_start and ccs_group_end, or\n * each from its own thread. "
+		"Returns CCS_OK or a negative status; ccs_error() has\n * its text: CCS_EINVAL (an "
+		"argument is wrong), CCS_ENOPLAN (not compiled for this\n * number of ranks), "
+		"CCS_ETIMEOUT (no progress), CCS_EABORTED (the communicator\n * failed before), "
+		"CCS_ENOMEM, CCS_ESYSTEM, CCS_EUNSUPPORTED (this machine lacks\n * something). Link "
+		"with the shared object that ccc made, and with -lccs.%s\n */\n",
+		f.suffix[0]
+			? "\n * (The name ends in `_` because C or libccs uses the name without "
+			  "it.)"
+			: "");
 }
 
 static void print_guard(const struct ccs_module *m, const char *directive, FILE *out)
@@ -206,10 +209,10 @@ void header_print(const struct ccs_module *m, FILE *out)
 	print_guard(m, "#define", out);
 	fprintf(out, "\n#include <ccs.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
 	fprintf(out,
-		"/* The compiled schedule, for ccs_module_open(); its first 8 bytes are its size.\n"
-		" * A program that links several schedules sees only one by this name, and one that\n"
-		" * uses it must be linked again when the schedule was compiled again. */\n"
-		"extern const unsigned char ccs_module_v1[];\n\n");
+		"/* The compiled schedule, for ccs_module_open(); its first 8 bytes are its size.\n "
+		"* A program that links several schedules sees only one under this name. Link the\n "
+		"* program again when the schedule has been compiled again. */\nextern const "
+		"unsigned char ccs_module_v1[];\n\n");
 	print_comment(m, out);
 	print_prototype(m, out);
 	fprintf(out, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");

@@ -70,7 +70,7 @@ static const char *open_nvrtc(struct ctx *c, const struct cuda_options *o, struc
 			continue;
 		text = arena_printf(
 			c->arena,
-			"--arch: NVRTC %d.%d (%s) does not compile for %s; it does for %s",
+			"--arch: NVRTC %d.%d (%s) does not compile for %s; it compiles for %s",
 			n->major, n->minor, n->path, arch_name(c->arena, o->archs[i]),
 			known_archs(c->arena, n));
 		nvrtc_close(n);
@@ -209,7 +209,7 @@ int kernels_add(struct ctx *c, struct bytes *module, const struct ccs_module *m,
 	const char *source = cuda_source(c, m);
 	if (why) {
 		if (c->progress)
-			fprintf(c->progress, "  no kernels for GPUs, only their source: %s\n", why);
+			fprintf(c->progress, "  no GPU kernels, only their source: %s\n", why);
 		module_add_cuda(c, module, source, NULL, NULL, 0);
 		return 0;
 	}

@@ -206,7 +206,7 @@ bool export_blocks(struct msccl_export *x)
 	if (try_pairs(x, PAIR_ALL) || try_pairs(x, PAIR_FUSED) || try_pairs(x, PAIR_NONE))
 		return true;
 	return export_refuse(x, "fewer ranks, channels or replicas (--protocols=simple/1)",
-			     "it takes more than %u channels (MAXCHANNELS) of %u thread blocks a "
+			     "it needs more than %u channels (MAXCHANNELS) of %u thread blocks per "
 			     "GPU (MSCCL_MAX_NUM_THREAD_BLOCKS_PER_CHANNEL)",
 			     MSCCL_MAX_CHANNELS, MSCCL_MAX_NUM_THREAD_BLOCKS_PER_CHANNEL);
 }

@@ -62,23 +62,24 @@ static bool can_say(const struct msccl_export *x)
 
 	if (h->root_param != CCS_NONE)
 		return export_refuse(
-			x, arena_printf(x->arena, "fix it: -D %s=0", x->m->text + h->root_param),
-			"its root is chosen at the call, and a file has one root");
+			x, arena_printf(x->arena, "set it: -D %s=0", x->m->text + h->root_param),
+			"the caller chooses its root, and a file has a fixed root");
 	if (x->m->nplans != 1)
-		return export_refuse(x, "ask for one with -n",
-				     "a file is for one number of ranks, and these are %zu",
+		return export_refuse(x, "select one with -n",
+				     "a file is for one number of ranks, and -n has %zu",
 				     x->m->nplans);
 	if (h->flags & (CCS_MODULE_SIZED | CCS_MODULE_BY_COLUMN))
 		return export_refuse(
 			x, "buffers of equal chunks, one after another",
-			"a buffer is `%s`, and a file's chunks are of one size and adjoin",
+			"a buffer is `%s`, and a file's chunks have one size and are contiguous",
 			h->flags & CCS_MODULE_SIZED ? "sized" : "by column");
 	if (!x->m->nbuffers || x->v->plan->after.n)
-		return export_refuse(x, "a contract that promises data alone",
-				     "its contract promises who has begun before who ends, and a "
-				     "file's messages have data");
+		return export_refuse(
+			x, "a contract about data only",
+			"its contract requires an order of ranks (after), and a file's "
+			"messages only carry data");
 	if (!x->v->plan->ops.n)
-		return export_refuse(x, "a schedule that does something", "it has no operations");
+		return export_refuse(x, "a schedule with operations", "it has no operations");
 	if (x->v->plan->nranks < 2)
 		return export_refuse(x, "two ranks or more: -n 2", "one rank has no peers");
 	return true;
@@ -94,7 +95,7 @@ static bool read_protocol(struct msccl_export *x, const struct choice_list *list
 		return true;
 	if (list->n > 1)
 		return export_refuse(x,
-				     "a file for each, such as --protocols=ll and "
+				     "one file each, such as --protocols=ll and "
 				     "--protocols=simple/4",
 				     "a file has one protocol, and --protocols has %u rows",
 				     list->n);
@@ -144,8 +145,8 @@ static uint32_t least_slots(const struct msccl_export *x, bool single, uint32_t 
 static int internal_error(const struct msccl_export *x, const char *where)
 {
 	diag_add(x->c->diags, SEV_ERROR, 704, x->schedule->name.span, NO_RANK,
-		 "internal error: as MSCCL XML %s computes something else %s; please report this "
-		 "schedule",
+		 "internal error: as MSCCL XML, %s computes a different result %s; please report "
+		 "this schedule",
 		 x->schedule->name.name, where);
 	return 70;
 }
@@ -171,19 +172,19 @@ static void warn_slots(struct msccl_export *x, uint32_t steps, uint32_t chunks)
 		return;
 	if (steps > x->slots)
 		g = diag_warn(d, W_EXECUTOR, x->schedule->name.span, NO_RANK,
-			      "the file waits for ever where %s has fewer than %u slots",
-			      x->protocol, steps);
+			      "the file waits forever if %s has fewer than %u slots", x->protocol,
+			      steps);
 	else
 		g = diag_warn(d, W_EXECUTOR, x->schedule->name.span, NO_RANK,
-			      "the file waits for ever where %s has fewer slots than large "
-			      "messages have chunks, which then go one a slot",
+			      "the file waits forever if %s has fewer slots than a large message "
+			      "has chunks, which use one slot each",
 			      x->protocol);
 	if (!g)
 		return;
 	if (chunks)
 		diag_note(d, g, NOWHERE, "%u slots are enough for every size", chunks);
 	else
-		diag_note(d, g, NOWHERE, "more than %u slots are needed where a chunk fills one",
+		diag_note(d, g, NOWHERE, "more than %u slots are needed if a chunk fills a slot",
 			  MSCCL_SLOTS);
 	if (x->slots < MSCCL_SLOTS)
 		diag_help(d, g, "--protocols=ll has %u slots", MSCCL_SLOTS);
@@ -197,10 +198,9 @@ static int prove(struct msccl_export *x)
 	bool ends;
 
 	if (!steps) {
-		export_refuse(
-			x, "fewer messages in a row (ccc check tells the least slots)",
-			"it ends with more than %u slots a FIFO only, and no protocol has more",
-			MSCCL_SLOTS);
+		export_refuse(x, "fewer messages in a row (ccc check prints the least slots)",
+			      "it needs more than %u slots per FIFO, and no protocol has more",
+			      MSCCL_SLOTS);
 		return 1;
 	}
 	if (!export_run(x, false, MSCCL_SLOTS, false, &ends))
@@ -215,15 +215,16 @@ static int prove(struct msccl_export *x)
 static void remark_unread(struct msccl_export *x, const struct collective *k)
 {
 	if (k->root)
-		remark(x, "the file has one root; the executors take it for calls with any");
+		remark(x, "the file has a fixed root; the executors ignore the root of a call");
 	if (!strcmp(k->name, "scatter"))
 		remark(x, arena_printf(x->arena,
-				       "RCCL counts the chunks of a scatter in its output: for it "
-				       "nchunksperloop has to be %u",
+				       "RCCL counts the chunks of a scatter in its output: for "
+				       "RCCL, set nchunksperloop to %u",
 				       x->noutput));
 	if (k == &custom)
-		remark(x, "its contract is none of the prelude's, so the file is `custom`, which "
-			  "MSCCL loads and RCCL does not");
+		remark(x,
+		       "its contract is not in the prelude, so the file is `custom`, which MSCCL "
+		       "loads and RCCL does not");
 }
 
 void msccl_lowering(struct ctx *c, int64_t min_slots)

@@ -25,8 +25,8 @@ static bool fits_steps(const struct msccl_export *x)
 	for (uint32_t b = 0; b < x->nblocks; b++)
 		if (steps_of(x->blocks + b) > MSCCL_MAX_NUM_STEPS)
 			return export_refuse(x, "fewer ranks or chunks, or longer messages",
-					     "a thread block of rank %u has %u steps, and %u are "
-					     "the most (MSCCL_MAX_NUM_STEPS)",
+					     "a thread block of rank %u has %u steps; the limit is "
+					     "%u (MSCCL_MAX_NUM_STEPS)",
 					     x->blocks[b].rank, steps_of(x->blocks + b),
 					     MSCCL_MAX_NUM_STEPS);
 	return true;
@@ -37,7 +37,7 @@ static bool fits_nodes(const struct msccl_export *x)
 	uint32_t nranks = x->v->plan->nranks;
 
 	if (nranks > MSCCL_MAX_SUBS)
-		return export_refuse(x, "fewer ranks", "%u ranks are more than %u (MAX_SUBS)",
+		return export_refuse(x, "fewer ranks", "%u ranks exceed the limit of %u (MAX_SUBS)",
 				     nranks, MSCCL_MAX_SUBS);
 	for (uint32_t r = 0; r < nranks; r++) {
 		uint64_t nblocks = (uint64_t)(x->first[r + 1] - x->first[r]) * x->replicas;
@@ -47,13 +47,13 @@ static bool fits_nodes(const struct msccl_export *x)
 			nodes += (uint64_t)steps_of(x->blocks + b) * x->replicas;
 		if (nblocks > MSCCL_MAX_SUBS)
 			return export_refuse(x, "fewer ranks or replicas",
-					     "rank %u has %" PRIu64 " thread blocks, and %u are "
-					     "the most (MAX_SUBS)",
+					     "rank %u has %" PRIu64 " thread blocks; the limit is "
+					     "%u (MAX_SUBS)",
 					     r, nblocks, MSCCL_MAX_SUBS);
 		if (nodes >= MSCCL_MAX_NODES)
 			return export_refuse(x, "fewer ranks, chunks or replicas",
-					     "rank %u reads %" PRIu64 " elements, and fewer than "
-					     "%u are read (MAX_NODES)",
+					     "rank %u has %" PRIu64 " XML elements; the limit is "
+					     "below %u (MAX_NODES)",
 					     r, nodes, MSCCL_MAX_NODES);
 	}
 	return true;
@@ -72,14 +72,14 @@ static bool fits_numbers(const struct msccl_export *x)
 			    b + blocks * (x->replicas - 1) > MSCCL_MAX_DEPID)
 				return export_refuse(
 					x, "fewer ranks or replicas",
-					"thread block %u of rank %u is waited for, and %u is the "
-					"last that can be (dependentBid)",
+					"thread block %u of rank %u is waited for; %u is the last "
+					"one possible (dependentBid)",
 					b + blocks * (x->replicas - 1), r, MSCCL_MAX_DEPID);
 	}
 	if (most <= MSCCL_MAX_OFFSET)
 		return true;
 	return export_refuse(x, "fewer chunks or replicas",
-			     "a buffer has %u chunks, and %u is the last that is read (srcOffset)",
+			     "a buffer has %u chunks; %u is the last chunk possible (srcOffset)",
 			     most, MSCCL_MAX_OFFSET);
 }
 

@@ -149,10 +149,10 @@ const char *output_reason(int error)
 {
 	switch (error) {
 	case OUTPUT_SOURCE: return "it is a source of this compilation";
-	case OUTPUT_NO_READER: return "it is a FIFO that nobody reads; start the reader first";
+	case OUTPUT_NO_READER: return "it is a FIFO without a reader; start the reader first";
 	case OUTPUT_DEVICE: return "it is a block device";
 	case OUTPUT_SOCKET: return "it is a socket";
-	case OUTPUT_CHANGED: return "it was changed meanwhile";
+	case OUTPUT_CHANGED: return "it has changed meanwhile";
 	case EISDIR: return "it is a directory";
 	}
 	return strerror(error);

@@ -113,15 +113,15 @@ static const char *compare_head(const struct reader *r, const struct program *p)
 	if (!is_text(r, h->schedule, r->schedule->name.name) ||
 	    !is_text(r, h->contract, r->schedule->contract_name.name) ||
 	    !is_text(r, h->compiler, CCS_VERSION))
-		return "its names are others";
+		return "its names differ";
 	if (h->slots != r->c->slots)
-		return "its FIFOs have another depth";
+		return "its FIFOs have a different depth";
 	if (!same_files(r))
-		return "its source files are others";
+		return "its source files differ";
 	if (p && !same_params(r, p))
-		return "its parameters are others";
+		return "its parameters differ";
 	if (p && !same_buffers(r, p))
-		return "its buffers are others";
+		return "its buffers differ";
 	return NULL;
 }
 
@@ -205,20 +205,20 @@ static const char *compare_plan(struct reader *r, const struct planned *in)
 	const struct plan_view *v = module_plan(r->m, (int)p->nranks, (int)p->instance.root);
 
 	if (!v)
-		return "it is not there";
+		return "it is missing";
 	r->found[v - r->m->plans] = true;
 	if (!same_shapes(v, p))
-		return "its buffers have other shapes";
+		return "its buffers have different shapes";
 	if (!same_sizes(v, p))
-		return "its chunks have other sizes";
+		return "its chunks have different sizes";
 	memset(r->known, 0xff, in->contract->nshares * sizeof(*r->known));
 	if (!same_promises(v, in->contract, r->known))
-		return "it promises something else than the contract";
+		return "it promises a different result than the contract";
 	if (!same_after(v, in->contract))
-		return "it promises another order of ranks than the contract";
+		return "it promises a different order of ranks than the contract";
 	if (v->plan->steps != in->steps)
-		return "it has another number of steps";
-	return same_choices(v, in->choices) ? NULL : "its protocols are others";
+		return "it has a different number of steps";
+	return same_choices(v, in->choices) ? NULL : "its protocols differ";
 }
 
 /* ---- all of it ------------------------------------------------------------------- */
@@ -226,7 +226,7 @@ static const char *compare_plan(struct reader *r, const struct planned *in)
 static int bug(struct ctx *c, const struct decl *schedule, const char *what)
 {
 	diag_add(c->diags, SEV_ERROR, 704, schedule->name.span, NO_RANK,
-		 "internal error: the module of %s was read back, and is not right: %s; please "
+		 "internal error: the module of %s was read back and is wrong: %s; please "
 		 "report this schedule",
 		 schedule->name.name, what);
 	return 70;
@@ -256,7 +256,7 @@ static int compare(struct reader *r, const struct planned *v, size_t n)
 	}
 	for (size_t i = 0; i < r->m->nplans; i++)
 		if (!r->found[i])
-			return bug(r->c, r->schedule, "it has a plan that nobody asked for");
+			return bug(r->c, r->schedule, "it has a plan that was not requested");
 	return 0;
 }
 
@@ -267,9 +267,10 @@ static int failed(struct ctx *c, const struct decl *schedule, ccs_status s)
 		return 0;
 	if (s != CCS_ENOMEM)
 		return bug(c, schedule, ccs_error());
-	diag_add(c->diags, SEV_ERROR, 501, schedule->name.span, NO_RANK,
-		 "out of memory: %s, what --memory leaves; ask for smaller N, or for more",
-		 ccs_error());
+	diag_add(
+		c->diags, SEV_ERROR, 501, schedule->name.span, NO_RANK,
+		"out of memory: %s, all that --memory leaves; ask for smaller N, or for more memory",
+		ccs_error());
 	return 1;
 }
 

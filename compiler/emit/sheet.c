@@ -199,7 +199,7 @@ static size_t print_block(const struct sheet *t, size_t first, int width, FILE *
 static void print_wrong(const struct sheet *t, size_t first, FILE *out)
 {
 	if (first < t->nrows)
-		fprintf(out, "%swrong, as the diagnostics say\n", first ? "\n" : "");
+		fprintf(out, "%swrong (see the diagnostics)\n", first ? "\n" : "");
 	for (size_t i = first; i < t->nrows; i++) {
 		const struct sheet_entry *e = t->entries + t->rows[i].entry;
 

@@ -92,7 +92,7 @@ static isl_pw_aff *quotient_symbolic(struct walk *w, isl_pw_aff *x, isl_pw_aff *
 	if (covers(w, q))
 		return isl_pw_aff_coalesce(q);
 	isl_pw_aff_free(q);
-	return failed(w, at, "a quotient is not bounded by a number");
+	return failed(w, at, "a quotient without a constant bound");
 }
 
 /* floor(x / m). Keeps its arguments. */
@@ -106,7 +106,7 @@ static isl_pw_aff *quotient(struct walk *w, isl_pw_aff *x, isl_pw_aff *m, struct
 		return affine_share(x, n);
 	}
 	if (!at_least(w, m, 1))
-		return failed(w, at, "it may divide by what is not positive");
+		return failed(w, at, "it may divide by a number that is not positive");
 	return quotient_symbolic(w, x, m, at);
 }
 
@@ -170,7 +170,7 @@ static isl_pw_aff *bits(struct walk *w, const struct expr *e, isl_pw_aff *a, isl
 							   : x ^ y);
 	f->powers |= !f->why;
 	return failed(w, e->span,
-		      shift ? "a shift by what is not a number"
+		      shift ? "a shift by something other than a number"
 			    : "bits of a value that is not a number");
 }
 
@@ -301,7 +301,7 @@ static isl_pw_aff *of_number(struct walk *w, const struct expr *e, int64_t n)
 	case BUILTIN_ILOG2:
 	case BUILTIN_CLOG2:
 		if (n < 1)
-			return failed(w, e->span, "a logarithm of what is below 1");
+			return failed(w, e->span, "a logarithm of a number below 1");
 		return forms_constant(f,
 				      log_of(n) + (e->builtin == BUILTIN_CLOG2 && (n & (n - 1))));
 	case BUILTIN_ISPOW2: return forms_constant(f, n > 0 && (n & (n - 1)) == 0);
@@ -334,7 +334,7 @@ static isl_pw_aff *builtin(struct walk *w, const struct expr *e)
 	if (e->builtin == BUILTIN_LEN)
 		return e->args->sym && symbol_is_table(e->args->sym)
 			       ? forms_constant(w->f, e->args->sym->value->nargs)
-			       : failed(w, e->span, "a table that is not known");
+			       : failed(w, e->span, "an unknown table");
 	isl_pw_aff *v = affine(w, e->args);
 	if (e->builtin == BUILTIN_ABS && v)
 		return isl_pw_aff_max(v, isl_pw_aff_neg(isl_pw_aff_copy(v)));
@@ -463,19 +463,19 @@ static isl_pw_aff *entry_at(struct walk *w, const struct entries *t, isl_pw_aff 
 static isl_pw_aff *entry(struct walk *w, const struct expr *e)
 {
 	if (!e->sym || !symbol_is_table(e->sym) || e->b)
-		return failed(w, e->span, "an entry of what is no table");
+		return failed(w, e->span, "an index of something other than a table");
 	struct entries *bound = w->f->bound[e->sym->id].table, *own = NULL;
 	if (!bound && is_of_file(w, e->sym))
 		own = entries_of_file(w, e);
 	if (!bound && !own)
-		return failed(w, e->span, "a table that is not known");
+		return failed(w, e->span, "an unknown table");
 	isl_pw_aff *i = affine(w, e->a), *r = i ? entry_at(w, bound ? bound : own, i) : NULL;
 	forms_free_entries(own);
 	isl_pw_aff_free(i);
 	if (!i || (r && covers(w, r)))
 		return r;
 	isl_pw_aff_free(r);
-	return failed(w, e->span, "an index may be outside of its table");
+	return failed(w, e->span, "an index may be outside its table");
 }
 
 static isl_pw_aff *name(struct walk *w, const struct expr *e)
@@ -515,7 +515,7 @@ static isl_pw_aff *value(struct walk *w, const struct expr *e)
 	case E_TABLE:
 	case E_TERM: break;
 	}
-	return failed(w, e->span, "an expression that is no number");
+	return failed(w, e->span, "an expression that is not a number");
 }
 
 isl_pw_aff *affine(struct walk *w, const struct expr *e)

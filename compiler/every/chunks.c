@@ -92,7 +92,7 @@ static bool part_range(struct walk *w, const struct ref *r, isl_pw_aff *total, i
 	if (hi) {
 		ok = ordered(w, zero, *lo) && ordered(w, *lo, hi) && ordered(w, hi, total);
 		if (!ok)
-			walk_fail(w, r->span, "a chunk may be outside of its buffer");
+			walk_fail(w, r->span, "a chunk may be outside its buffer");
 	}
 	if (ok)
 		*n = isl_pw_aff_sub(hi, isl_pw_aff_copy(*lo));
@@ -125,7 +125,7 @@ static bool block_range(struct walk *w, const struct ref *r, const struct bound 
 		isl_pw_aff_free(zero);
 		isl_pw_aff_free(one);
 		*lo = isl_pw_aff_add(*lo, start);
-		return ok || walk_fail(w, r->span, "a block may be outside of its buffer");
+		return ok || walk_fail(w, r->span, "a block may be outside its buffer");
 	}
 	isl_pw_aff *all = isl_pw_aff_copy(b->count);
 	int64_t inner;
@@ -148,7 +148,7 @@ bool forms_chunks(struct walk *w, const struct ref *r, struct chunks *to)
 
 	*to = (struct chunks){ 0 };
 	if (!b || !b->view)
-		return walk_fail(w, r->span, "a buffer that is not known");
+		return walk_fail(w, r->span, "an unknown buffer");
 	bool ok = b->inner ? block_range(w, r, b, &lo, &n) : part_range(w, r, b->count, &lo, &n);
 	if (!ok) {
 		isl_pw_aff_free(lo);
@@ -188,7 +188,7 @@ bool forms_add_buffer(struct walk *w, const struct buffer_def *d)
 	isl_pw_aff *count, *inner;
 
 	if (d->sized || d->by_column)
-		return walk_fail(w, d->span, "chunks of their own sizes, or columns");
+		return walk_fail(w, d->span, "chunks with separate sizes, or columns");
 	if (!brackets(w, d, &count, &inner))
 		return false;
 	isl_set *some = isl_pw_aff_ge_set(isl_pw_aff_copy(count), forms_constant(f, 1));

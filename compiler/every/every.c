@@ -62,15 +62,15 @@ static struct every affine_prove(struct ctx *c, const struct instance *in, uint3
 		     all_tried(&f, work->tried);
 	const char *why = isl_ctx_last_error(f.isl) == isl_error_quota ? "it takes too long"
 			  : f.why				       ? f.why
-								       : "isl refuses it";
+								       : "isl cannot handle it";
 	e.of = every_claim(c->arena, in->schedule, f.some, 0);
 	e.some = f.some != 0;
 	if (e.proved)
 		keep_words(c->arena, &f, p.holdings, &e);
 	if (e.proved && f.rendezvous)
-		e.why = "a run with 0 slots has no words in one";
+		e.why = "a certificate cannot express a run with 0 slots";
 	else if (e.proved && (f.summed || f.wide))
-		e.why = "sums that go up a tree, and such copies, have no words in one";
+		e.why = "a certificate cannot express sums that go up a tree, or such copies";
 	if (certificate && (tried || (e.proved && !e.why))) {
 		isl_ctx_set_max_operations(f.isl, 0);
 		char *text = tried ? certificate_of_tried(&f)

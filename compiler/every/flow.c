@@ -111,7 +111,7 @@ static isl_map *initial(struct walk *w, const struct term *t)
 	isl_set *good = isl_pw_aff_ge_set(isl_pw_aff_copy(at), forms_constant(f, 0));
 	good = isl_set_intersect(
 		good, isl_pw_aff_lt_set(isl_pw_aff_copy(at), isl_pw_aff_copy(w->here.n)));
-	if (!walk_always(w, good, t->span, "a contract's rank may be none") ||
+	if (!walk_always(w, good, t->span, "a rank in the contract may be out of range") ||
 	    !forms_chunks(w, t->ref, &c)) {
 		isl_pw_aff_free(at);
 		return NULL;
@@ -147,7 +147,7 @@ static isl_map *sum(struct walk *w, const struct term *t)
 		return NULL;
 	}
 	isl_set *some = isl_pw_aff_lt_set(isl_pw_aff_copy(lo), isl_pw_aff_copy(hi));
-	bool ok = walk_always(w, some, t->span, "a sum of nothing");
+	bool ok = walk_always(w, some, t->span, "a sum without terms");
 	forms_set(f, t->var, forms_dim(f, SUM_DIM));
 	w->domain = isl_set_intersect(w->domain, isl_pw_aff_ge_set(forms_dim(f, SUM_DIM), lo));
 	w->domain = isl_set_intersect(w->domain, isl_pw_aff_lt_set(forms_dim(f, SUM_DIM), hi));
@@ -192,7 +192,7 @@ static bool clause(struct accesses *a, struct walk *w, const struct ensures *e, 
 	struct chunks c = { 0 };
 
 	if (!e->left)
-		return walk_fail(w, e->span, "a contract about who begins before whom ends");
+		return walk_fail(w, e->span, "a contract with an order of ranks (after)");
 	if (e->cond) {
 		isl_set *s = affine_where(w, e->cond);
 		if (!s)

@@ -42,7 +42,7 @@ static bool peer_of(struct walk *w, const struct stmt *s, struct form *o)
 		isl_pw_aff_ne_set(isl_pw_aff_copy(p), isl_pw_aff_copy(w->here.rank)));
 	isl_pw_aff *step = affine_product(w, p, w->here.stride, s->e->span);
 	isl_pw_aff_free(p);
-	if (!walk_always(w, good, s->e->span, "a peer may be no rank, or the rank itself") ||
+	if (!walk_always(w, good, s->e->span, "a peer may be out of range, or the rank itself") ||
 	    !step) {
 		isl_pw_aff_free(step);
 		return false;
@@ -121,7 +121,7 @@ static bool stride(struct walk *w, const struct stmt *s, int64_t *by)
 	isl_pw_aff *v = affine(w, s->e3);
 	bool ok = v && affine_number(v, w->domain, by) && *by != 0;
 	isl_pw_aff_free(v);
-	return ok || walk_fail(w, s->span, "a loop's `by` is not one number");
+	return ok || walk_fail(w, s->span, "a loop with a `by` that is not one number");
 }
 
 /* The points of a loop's trips; the loop variable is bound. NULL: failed. */
@@ -214,7 +214,7 @@ static bool channel(struct walk *w, const struct stmt *s)
 	isl_set *good = isl_pw_aff_ge_set(isl_pw_aff_copy(e), forms_constant(w->f, 0));
 	good = isl_set_intersect(
 		good, isl_pw_aff_le_set(isl_pw_aff_copy(e), forms_constant(w->f, UINT32_MAX)));
-	bool ok = walk_always(w, good, s->span, "a channel may have a number that none has");
+	bool ok = walk_always(w, good, s->span, "a channel number may be out of range");
 	w->channel = e;
 	ok = ok && list(w, s->body);
 	w->channel = outer;
@@ -235,8 +235,7 @@ static bool ends_are_ranks(struct walk *w, const struct stmt *s, isl_pw_aff *fro
 	isl_set *good = isl_set_intersect(where_rank(w, from), where_rank(w, to));
 	isl_set *none = isl_pw_aff_eq_set(isl_pw_aff_copy(from), isl_pw_aff_copy(to));
 
-	return walk_always(w, isl_set_union(good, none), s->span,
-			   "a link may go to what is no rank");
+	return walk_always(w, isl_set_union(good, none), s->span, "a link may be out of range");
 }
 
 static bool link(struct walk *w, const struct stmt *s)
@@ -288,7 +287,7 @@ static bool members_are_ranks(struct walk *w, const struct stmt *s, isl_pw_aff *
 					 isl_pw_aff_lt_set(ends[i], isl_pw_aff_copy(w->here.n)));
 	}
 	return walk_always(w, isl_set_union(good, none), s->span,
-			   "a member of a group may be no rank");
+			   "a member of a group may be out of range");
 }
 
 /* Who is in the group, and its numbers there. The stride is a number, not 0. */
@@ -344,7 +343,7 @@ static bool within(struct walk *w, const struct stmt *s)
 	isl_pw_aff *e3 = count ? affine(w, s->e3) : NULL;
 	bool ok = e3 && affine_number(e3, w->domain, &by) && by != 0;
 	if (e3 && !ok)
-		walk_fail(w, s->e3->span, "a group whose stride is not one number");
+		walk_fail(w, s->e3->span, "a group with a stride that is not one number");
 	ok = ok && in_group(w, s, first, count, by);
 	isl_pw_aff_free(first);
 	isl_pw_aff_free(count);

@@ -77,7 +77,7 @@ static bool where_holds(struct walk *w, const struct decl *d, struct span at)
 	if (!d->where)
 		return true;
 	isl_set *good = affine_where(w, d->where);
-	return good && walk_always(w, good, at, "a called text's `where` may not hold");
+	return good && walk_always(w, good, at, "the `where` of a called text may not hold");
 }
 
 /* The names of d's topology, its parameters bound already. */
@@ -242,7 +242,7 @@ bool forms_call(struct walk *w, const struct stmt *s)
 		if (w->callees[i] == d)
 			return walk_fail(w, s->span, "a proc that calls itself");
 	if (w->calls == CALLS_DEEP)
-		return walk_fail(w, s->span, "calls in calls, too deep");
+		return walk_fail(w, s->span, "calls nested too deep");
 	bool ok = pass(w, s, &p);
 	w->callees[w->calls++] = d;
 	ok = ok && bind_numbers(w, s, &p) && bind_views(w, s, &p) && on_topology(w, s, d);

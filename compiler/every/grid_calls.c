@@ -87,7 +87,7 @@ static bool by_proof(struct grid_run *r, const struct stmt *call, uint32_t numbe
 
 	if (!as_schedule(call, &d, &b))
 		return grid_fail(g, call->span,
-				 "a callee with other things than a view of N parts");
+				 "a callee with buffers other than a view of N parts");
 	struct instance in = { .module = g->in->module, .schedule = &d, .root = -1 };
 	struct forms f = { .arena = g->arena,
 			   .sources = g->sources,
@@ -217,7 +217,7 @@ static bool by_contract(struct grid_run *r, const struct stmt *call, uint32_t nu
 	to->rooted = !all;
 	if (!all && (!(e = number_of(call->more, root)) || !grid_value(g, e, &to->root) ||
 		     !(to->holds = one_rank(g, &to->root, number))))
-		return grid_fail(g, call->span, "a root that may be no rank of its group");
+		return grid_fail(g, call->span, "a root may be out of range in its group");
 	if (all)
 		to->holds = all_ranks(g, number);
 	to->messages = isl_map_subtract(all_ranks(g, number),

@@ -71,7 +71,7 @@ void grid_own(const struct grid *g, struct polynomial digit[GRID_FACTORS])
 
 bool grid_add_buffer(struct grid *g, const struct buffer_def *d)
 {
-	const char *why = "a buffer whose chunks are no grid";
+	const char *why = "a buffer with chunks that are not a grid";
 	struct grid_buffer b = { .def = d };
 	struct polynomial count;
 
@@ -105,7 +105,7 @@ static bool promised(struct grid *g, const struct buffer_def *q, struct grid_buf
 	if (q->sized || q->by_column || !c || c->kind != SYM_COUNT)
 		return grid_fail(g, q->span, why);
 	if (q->blocks && (!grid_equal(&blocks, &g->n) || !grid_equal(&mine, &g->n)))
-		return grid_fail(g, q->span, "other blocks than one of one chunk for each rank");
+		return grid_fail(g, q->span, "blocks other than one of one chunk per rank");
 	*cut = q->blocks ? grid_number(1) : mine;
 	if (g->meaning[c->id] && !grid_equal(g->meaning[c->id], cut))
 		return grid_fail(g, q->span, why);
@@ -160,7 +160,7 @@ static bool range(struct grid *g, const struct ref *r, const struct grid_buffer 
 
 bool grid_cells_of(struct grid *g, const struct ref *r, struct grid_cells *to)
 {
-	const char *why = "chunks that are no part of a grid";
+	const char *why = "chunks that are not a part of a grid";
 	struct polynomial lo, n, all = grid_number(1);
 	uint32_t b = 0;
 
@@ -298,14 +298,14 @@ static bool asked(struct grid *g, const struct term *t, struct polynomial *from,
 		if (!grid_value(g, t->lo, &lo) || !grid_value(g, t->hi, &hi))
 			return false;
 		if (lo.n || !grid_equal(&hi, &g->n))
-			return grid_fail(g, t->span, "a sum over other things than all ranks");
+			return grid_fail(g, t->span, "a sum over something other than all ranks");
 		if (!grid_fresh(g, t->span, &first))
 			return false;
 		q = grid_of_digits(g, first, ~0u, false);
 		grid_bind(g, var, &q);
 		t = t->body;
 		if (t->kind == T_INITIAL && (t->at->kind != E_NAME || t->at->sym != var))
-			return grid_fail(g, t->span, "a sum over other things than all ranks");
+			return grid_fail(g, t->span, "a sum over something other than all ranks");
 	}
 	return t->kind == T_INITIAL && grid_value(g, t->at, &q) &&
 	       grid_digits(g, &q, ~0u, false, from) && grid_cells_of(g, t->ref, of);

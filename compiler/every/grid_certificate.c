@@ -114,7 +114,7 @@ void grid_words_call(struct grid_run *r, const struct stmt *s, struct grid_call 
 		return;
 	p->params = r->g->ranks;
 	if (!c->certificate) {
-		r->wordless = "a callee's proof has no words in one";
+		r->wordless = "a certificate cannot express a callee's proof";
 		return;
 	}
 	json_t *j = json_pack("{s:i, s:o, s:O}", "digit", (int)number, "view", cells(p, &at, view),

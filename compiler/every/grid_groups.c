@@ -26,7 +26,7 @@ static bool members(struct grid *g, const struct stmt *s, uint32_t *number)
 		    grid_equal(&own, &away))
 			return true;
 	}
-	return grid_fail(g, s->span, "a group that is no row or column of a grid");
+	return grid_fail(g, s->span, "a group that is not a row or column of a grid");
 }
 
 /* Whether digit `number` is the one in `free` that counts most. */
@@ -53,7 +53,7 @@ static isl_set *view(struct grid_run *r, const struct ref *ref, const struct gri
 	if (g->buffers[of->buffer].def->dir == DIR_IN ||
 	    (c->parts ? !counts_most(g, of->free, number) : of->free) ||
 	    (c->whole && of->free & ~(1u << number)) || !(m = grid_put_cells(g, own, of))) {
-		grid_fail(g, ref->span, "a view whose parts are no part of a grid");
+		grid_fail(g, ref->span, "a view with parts that are not a part of a grid");
 		return NULL;
 	}
 	isl_set *s = isl_map_range(grid_possible(g, m, grid_any(g)));
@@ -168,7 +168,7 @@ bool grid_within(struct grid_run *r, const struct stmt *s)
 	uint32_t number = 0;
 
 	if (!call || call->kind != S_CALL || call->next)
-		return grid_fail(g, s->span, "a group with other things than one call");
+		return grid_fail(g, s->span, "a group with more than one call");
 	if (!members(g, s, &number))
 		return false;
 	g->rank = grid_atom(g->ranks + number);
@@ -182,7 +182,7 @@ bool grid_within(struct grid_run *r, const struct stmt *s)
 		grid_words_call(r, s, &c, number, &of);
 	grid_call_free(&c);
 	ARENA_PUSH(g->arena, r->words, r->nwords, r->capwords) = arena_printf(
-		g->arena, "%s is right for every N >= 1, so in the groups of line %u too",
+		g->arena, "%s is right for every N >= 1, so also in the groups of line %u",
 		call->callee->name.name, source_place(g->sources, s->span.lo).line);
 	return ok;
 }

@@ -66,7 +66,7 @@ static bool loop(struct linking *l, const struct stmt *s)
 	if (!grid_value(g, s->e, &lo) || !grid_value(g, s->e2, &hi))
 		return false;
 	if (s->e3 || lo.n || !grid_equal(&hi, &g->n))
-		return grid_fail(g, s->span, "a loop over other things than all ranks");
+		return grid_fail(g, s->span, "a loop over something other than all ranks");
 	if (!grid_fresh(g, s->span, &first))
 		return false;
 	q = grid_of_digits(g, first, ~0u, false);

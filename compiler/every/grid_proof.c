@@ -49,7 +49,7 @@ static bool factors(struct grid *g)
 		if (p->sym == root)
 			continue;
 		if (g->m == GRID_FACTORS - 1)
-			return grid_fail(g, p->span, "a grid of many dimensions");
+			return grid_fail(g, p->span, "a grid of too many dimensions");
 		grid_bind(g, p->sym, &v);
 		g->names[g->m++] = p->name.name;
 	}
@@ -96,7 +96,8 @@ static bool cuts(struct grid *g, const struct expr *e)
 static bool admits_grids(struct grid *g, const struct decl *d)
 {
 	return (cuts(g, d->where) ||
-		grid_fail(g, d->name.span, "a `where` that does not say that parameters cut N")) &&
+		grid_fail(g, d->name.span,
+			  "a `where` that does not say that parameters divide N")) &&
 	       grid_holds(g, d->where);
 }
 
@@ -112,7 +113,7 @@ static bool contract_parameters(struct grid *g, const struct decl *d)
 				e = b->value;
 		if (!e || !grid_value(g, e, &v) || !grid_digits(g, &v, ~0u, false, digit))
 			return grid_fail(g, d->contract_name.span,
-					 "a contract's number that may be no rank");
+					 "a rank in the contract may be out of range");
 		grid_bind(g, p->sym, &v);
 	}
 	return true;
@@ -183,7 +184,7 @@ static bool as_asked(struct grid_run *r)
 		isl_map_free(held);
 		if (!ok)
 			return grid_fail(g, NOWHERE,
-					 "its results are not those of the contract for some size");
+					 "its results do not match the contract for some size");
 	}
 	return true;
 }
@@ -317,7 +318,7 @@ static struct every prove_so(struct ctx *c, const struct instance *in, bool reve
 				     isl_ctx_last_error(g.isl) == isl_error_quota
 					     ? "it takes too long"
 				     : g.why ? g.why
-					     : "isl refuses it");
+					     : "isl cannot handle it");
 		e.line = g.line;
 	}
 	isl_set_free(r.cells);

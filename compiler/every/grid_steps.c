@@ -96,11 +96,11 @@ static bool message(struct stepping *t, const struct stmt *s)
 
 	grid_own(g, own);
 	if (!t->messages)
-		return grid_fail(g, s->span, "a message outside of a step");
+		return grid_fail(g, s->span, "a message outside a step");
 	if (!grid_value(g, s->e, &peer) || !grid_cells_of(g, s->x, &c))
 		return false;
 	if (!grid_digits(g, &peer, ~0u, false, other))
-		return grid_fail(g, s->e->span, "a peer that may be no rank");
+		return grid_fail(g, s->e->span, "a peer may be out of range");
 	if (!send && g->buffers[c.buffer].def->dir == DIR_IN)
 		return grid_fail(g, s->span, "a write to an `in` buffer");
 	const struct polynomial *from = send ? own : other, *to = send ? other : own;
@@ -127,7 +127,7 @@ static bool local(struct stepping *t, const struct stmt *s)
 	if (g->buffers[y.buffer].def->dir == DIR_IN)
 		return grid_fail(g, s->span, "a write to an `in` buffer");
 	if (x.free != y.free)
-		return grid_fail(g, s->span, "a copy whose two sides have other shapes");
+		return grid_fail(g, s->span, "a copy with sides of different shapes");
 	p.reads = access(t, own, own, own, &x);
 	p.writes = access(t, own, own, own, &y);
 	push(t, &p);
@@ -171,7 +171,7 @@ static bool branch(struct stepping *t, const struct stmt *s)
 static bool loop(struct stepping *t, const struct stmt *s)
 {
 	struct grid *g = t->r->g;
-	const char *why = "a loop over other things than digits";
+	const char *why = "a loop over something other than digits";
 	struct polynomial lo, hi, v;
 	uint32_t factor = 0;
 
@@ -419,7 +419,8 @@ bool grid_step(struct grid_run *r, const struct stmt *s)
 	bool ok = list(&t, t.messages ? s->body : &one) && matched(&t, s, &sent, &trips) &&
 		  no_races(&t, s) && values(&t, sent, trips);
 	if (ok && !trips)
-		r->wordless = "messages that only their FIFOs tell apart have no words in one";
+		r->wordless = "a certificate cannot express messages that only differ in their "
+			      "FIFOs";
 	grid_words_step(r, s, t.words);
 	for (uint32_t i = 0; i < t.n; i++) {
 		isl_map_free(t.v[i].pairs);

@@ -210,7 +210,7 @@ bool grid_value(struct grid *g, const struct expr *e, struct polynomial *to)
 	case E_TABLE:
 	case E_TERM: break;
 	}
-	return grid_fail(g, e->span, "an expression that is no polynomial");
+	return grid_fail(g, e->span, "an expression that is not a polynomial");
 }
 
 /* a op b holds where a sum is at least 0; that sum. False: another operator. */
@@ -307,7 +307,7 @@ bool grid_let(struct grid *g, const struct stmt *s)
 	if (s->kind == S_FN)
 		return true;
 	if (s->kind != S_LET)
-		return grid_fail(g, s->span, "a statement beside procs in groups");
+		return grid_fail(g, s->span, "a statement next to procs in groups");
 	if (s->e->kind == E_TABLE) { /* whose entries are not asked for, but must have values */
 		bool ok = true;
 		for (const struct expr *e = s->e->args; e && ok; e = e->next)

@@ -460,7 +460,7 @@ static bool guess_one(struct forms *f, const struct trial *trials, uint32_t ntri
 	isl_pw_aff_free(s.own);
 	forms_end(&w);
 	if (!ok)
-		forms_fail(f, o->stmt->span, "what its chunks hold follows no simple pattern");
+		forms_fail(f, o->stmt->span, "the values of its chunks follow no simple pattern");
 	return ok;
 }
 
@@ -493,7 +493,7 @@ bool guess_make(struct forms *f, const struct flow *flow, bool sums, struct hold
 			*w = (struct trial){ .f = f, .nranks = small[i], .root = root ? 2 : 0 };
 			if (!trial_make(w, flow)) {
 				forms_fail(f, NOWHERE,
-					   "what its chunks hold follows no simple pattern");
+					   "the values of its chunks follow no simple pattern");
 				return false;
 			}
 		}

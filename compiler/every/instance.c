@@ -76,7 +76,7 @@ static bool admit(struct walk *w, const struct decl *d)
 	isl_set_free(w->f->context);
 	w->f->context = isl_set_copy(s);
 	return isl_set_is_empty(s) == isl_bool_false ||
-	       walk_fail(w, d->where->span, "no N is admitted");
+	       walk_fail(w, d->where->span, "`where` admits no N");
 }
 
 static bool contract_parameters(struct walk *w)
@@ -98,7 +98,7 @@ static bool contract_parameters(struct walk *w)
 		isl_set *rank = isl_pw_aff_ge_set(isl_pw_aff_copy(v), forms_constant(f, 0));
 		rank = isl_set_intersect(
 			rank, isl_pw_aff_lt_set(isl_pw_aff_copy(v), isl_pw_aff_copy(w->here.n)));
-		if (!walk_always(w, rank, d->contract_name.span, "the root may be no rank"))
+		if (!walk_always(w, rank, d->contract_name.span, "the root may be out of range"))
 			return false;
 	}
 	return true;

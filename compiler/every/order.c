@@ -295,7 +295,7 @@ static bool same_length(struct forms *f, const struct pair *p)
 	isl_map *agree = same(n, m);
 	bool ok = isl_map_is_subset(p->map, agree) == isl_bool_true;
 	isl_map_free(agree);
-	return ok || fail(f, s, "a message's ends may differ in length");
+	return ok || fail(f, s, "the ends of a message may differ in length");
 }
 
 static bool links_hold(struct forms *f, const struct form *o)

@@ -98,15 +98,15 @@ bool power_call(struct power_walk *w, const struct stmt *s)
 	const struct dfa *good;
 
 	if (w->procs == PROCS_DEEP || w->in_chunks)
-		return power_fail(w->f, s->span,
-				  "calls in calls, too deep, or in a loop over chunks");
+		return power_fail(w->f, s->span, "calls nested too deep, or in a loop over chunks");
 	const struct decl *t = d->topology; /* one without a text is `full` */
 	if (t && (t->params || t->where || t->body))
 		return power_fail(w->f, s->span, "a proc on a topology");
 	if (!pass(w, s, &p) || !bind_numbers(w, s, &p) || !bind_views(w, s, &p))
 		return false;
-	if (d->where && (!value_where(w, d->where, &good) ||
-			 !power_always(w, good, s->span, "a called text's `where` may not hold")))
+	if (d->where &&
+	    (!value_where(w, d->where, &good) ||
+	     !power_always(w, good, s->span, "the `where` of a called text may not hold")))
 		return false;
 	w->procs++;
 	bool ok = power_list(w, d->body);

@@ -52,10 +52,9 @@ static bool part_range(struct power_walk *w, const struct ref *r, const struct v
 		hi = value_plus(w, lo, 1, &one, r->span);
 	}
 	*n = value_plus(w, &hi, -1, lo, r->span);
-	return power_ordered(w, &zero, OP_LE, lo, r->span,
-			     "a chunk may be outside of its buffer") &&
-	       power_ordered(w, lo, OP_LE, &hi, r->span, "a chunk may be outside of its buffer") &&
-	       power_ordered(w, &hi, OP_LE, total, r->span, "a chunk may be outside of its buffer");
+	return power_ordered(w, &zero, OP_LE, lo, r->span, "a chunk may be outside its buffer") &&
+	       power_ordered(w, lo, OP_LE, &hi, r->span, "a chunk may be outside its buffer") &&
+	       power_ordered(w, &hi, OP_LE, total, r->span, "a chunk may be outside its buffer");
 }
 
 /* Keeps how a buffer's chunks go; all refs must agree. Of one chunk there is nothing to tell. */
@@ -68,8 +67,7 @@ static bool names(struct power_walk *w, uint32_t buffer, enum names by, struct s
 		return true;
 	if (b->names == NAMES_ANY)
 		b->names = by;
-	return b->names == by ||
-	       power_fail(w->f, at, "chunks by their numbers and by these reversed");
+	return b->names == by || power_fail(w->f, at, "chunks by number and by reversed number");
 }
 
 /* Chunks by reversed numbers, of which `lo` is the first. */
@@ -77,7 +75,7 @@ static bool reversed_chunks(struct power_walk *w, const struct ref *r, const str
 			    const struct value *lo, struct value_chunks *to)
 {
 	struct value zero = value_constant(0), hi;
-	const char *why = "a part of a view whose numbers are reversed";
+	const char *why = "a part of a view with reversed numbers";
 
 	to->buffer = m->of.buffer;
 	if (!names(w, m->of.buffer, NAMES_REVERSED, r->span) ||
@@ -104,7 +102,7 @@ bool power_chunks(struct power_walk *w, const struct ref *r, struct value_chunks
 	struct value lo = value_constant(0);
 
 	if (!m || !m->view)
-		return power_fail(w->f, r->span, "a buffer that is not known");
+		return power_fail(w->f, r->span, "an unknown buffer");
 	int64_t inner = 1;
 	if (m->blocks && (!value_number(&m->inner, &inner) || (inner != 1 && r->kind != REF_ALL)))
 		return power_fail(w->f, r->span, "blocks of several chunks");
@@ -127,8 +125,7 @@ bool power_chunks(struct power_walk *w, const struct ref *r, struct value_chunks
 	struct ref whole = { .kind = REF_ONE, .span = r->span, .lo = r->block };
 	return power_number(w, r->lo, &at) &&
 	       (r->kind == REF_ONE || power_fail(w->f, r->span, "blocks of several chunks")) &&
-	       power_ordered(w, &at, OP_EQ, &zero, r->span,
-			     "a chunk may be outside of its block") &&
+	       power_ordered(w, &at, OP_EQ, &zero, r->span, "a chunk may be outside its block") &&
 	       part_range(w, &whole, &m->of.n, &to->lo, &to->n) && placed(w, m, r, to);
 }
 
@@ -140,7 +137,7 @@ static bool brackets(struct power_walk *w, const struct buffer_def *d, struct va
 	int64_t n;
 
 	if (d->sized || d->by_column)
-		return power_fail(w->f, d->span, "chunks of their own sizes, or columns");
+		return power_fail(w->f, d->span, "chunks with separate sizes, or columns");
 	if (!power_number(w, d->count, inner))
 		return false;
 	*count = *inner;

@@ -537,7 +537,7 @@ bool power_guess(struct power_forms *f, const struct moves *m, struct guessing h
 	struct trial t = {
 		.f = f, .heads = to, .how = how, .width = how.live ? MOST_RANKS : MOST_RANKS / 2
 	};
-	const char *why = "what its chunks hold follows no simple pattern";
+	const char *why = "the values of its chunks follow no simple pattern";
 
 	find_loops(f, m, to);
 	t.stride = chunks_of_all(f, t.width);

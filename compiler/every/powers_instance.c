@@ -30,7 +30,7 @@ static bool parameters(struct power_walk *w)
 		else if (given(in, b, &n))
 			v = value_constant(n);
 		else if (!b->value || !value_of(w, b->value, &v))
-			return power_fail(w->f, b->span, "a parameter that is not known");
+			return power_fail(w->f, b->span, "an unknown parameter");
 		power_bind(w, b->sym, &v);
 	}
 	return true;
@@ -46,7 +46,7 @@ static bool admit(struct power_walk *w, const struct decl *d)
 	if (!dfa_equal(&w->f->d, s, w->domain))
 		w->f->some |= d == w->f->in->schedule ? BY_WHERE : BY_TOPOLOGY;
 	w->domain = w->f->context = s;
-	return !dfa_is_empty(s) || power_fail(w->f, d->where->span, "no N is admitted");
+	return !dfa_is_empty(s) || power_fail(w->f, d->where->span, "`where` admits no N");
 }
 
 static bool topology(struct power_walk *w, const struct decl *d)
@@ -86,14 +86,13 @@ static bool contract_parameters(struct power_walk *w)
 			if (b->sym == p->sym)
 				e = b->value;
 		if (!e || !value_of(w, e, &v))
-			return power_fail(w->f, d->contract_name.span,
-					  "a parameter that is not known");
+			return power_fail(w->f, d->contract_name.span, "an unknown parameter");
 		power_bind(w, p->sym, &v);
 		if (!strcmp(p->name.name, "root") &&
 		    (!power_ordered(w, &v, OP_GE, &zero, d->contract_name.span,
-				    "the root may be no rank") ||
+				    "the root may be out of range") ||
 		     !power_ordered(w, &v, OP_LT, &w->n, d->contract_name.span,
-				    "the root may be no rank")))
+				    "the root may be out of range")))
 			return false;
 	}
 	return true;
@@ -133,7 +132,7 @@ static bool same_cut(struct power_walk *w, const struct buffer_def *q, uint32_t 
 	if (!q->blocks && q->count->kind != E_NAME && q->count->kind != E_INT && f->ncontract > 1)
 		return power_fail(f, q->span, "a contract's count that is an expression");
 	return power_ordered(w, cut, OP_EQ, blocks ? &one : &f->buffers[0].count, q->span,
-			     "blocks that are cut into other numbers of chunks");
+			     "blocks cut into different numbers of chunks");
 }
 
 /* Whom a rank knows to have begun: itself first. Messages bring what their senders know. */
@@ -163,7 +162,7 @@ static bool buffers(struct power_walk *w)
 	begun(f);
 	for (uint32_t k = 1; k < f->ncontract; k++)
 		if (f->buffers[k].def->dir != DIR_OUT)
-			return power_fail(f, f->buffers[k].def->span, "two buffers that are given");
+			return power_fail(f, f->buffers[k].def->span, "two buffers with values");
 	for (const struct buffer_def *q = d->contract->buffers; q && i < f->ncontract; q = q->next)
 		if (!contract_count(w, q, i) || !same_cut(w, q, i++))
 			return false;
@@ -215,8 +214,12 @@ static bool initial(struct power_walk *w, const struct term *t, uint32_t *buffer
 	struct value_chunks c;
 
 	if (t->kind != T_INITIAL || !power_number(w, t->at, &at) ||
-	    !power_ordered(w, &at, OP_GE, &zero, t->span, "a contract's rank may be none") ||
-	    !power_ordered(w, &at, OP_LT, &w->n, t->span, "a contract's rank may be none") ||
+	    !power_ordered(w, &at, OP_GE, &zero, t->span,
+			   "a rank in the contract may be out of "
+			   "range") ||
+	    !power_ordered(w, &at, OP_LT, &w->n, t->span,
+			   "a rank in the contract may be out of "
+			   "range") ||
 	    !power_chunks(w, t->ref, &c))
 		return power_fail(f, t->span, "a promise of another kind");
 	*buffer = c.buffer;
@@ -273,8 +276,10 @@ static bool range(struct power_walk *w, const struct term *t, struct value *lo, 
 	struct value zero = value_constant(0);
 
 	return power_number(w, t->lo, lo) && power_number(w, t->hi, hi) &&
-	       power_ordered(w, lo, OP_GE, &zero, t->span, "a contract's rank may be none") &&
-	       power_ordered(w, lo, OP_LT, hi, t->span, "a sum of nothing");
+	       power_ordered(w, lo, OP_GE, &zero, t->span,
+			     "a rank in the contract may be out of "
+			     "range") &&
+	       power_ordered(w, lo, OP_LT, hi, t->span, "a sum without terms");
 }
 
 /* after(q in lo..hi): rank has heard of each q. */
@@ -336,7 +341,7 @@ bool power_promise(struct power_forms *f, const struct ensures *e, struct promis
 	/* each summand is a chunk of its own where the rank is the summand */
 	struct value q = value_track(TRACK_Q);
 	if (t != e->right && !dfa_within(&f->d, right, value_compare(f, OP_EQ, &q, &s)))
-		return power_fail(f, t->span, "a sum over other things than ranks");
+		return power_fail(f, t->span, "a sum over something other than ranks");
 	uint32_t gone = BIT(TRACK_J) | BIT(TRACK_OFFSET) | BIT(TRACK_FROM);
 	to->buffer = c.buffer;
 	to->cells = dfa_exists(&f->d, left, gone);

@@ -154,7 +154,7 @@ bool value_of_graph(struct power_walk *w, const struct dfa *graph, struct span a
 
 	*to = value_constant(0);
 	if (!dfa_within(&f->d, w->domain, dfa_exists(&f->d, graph, BIT(TRACK_VALUE))))
-		return power_fail(f, at, "a number that may be negative, or none");
+		return power_fail(f, at, "a number that may be negative, or undefined");
 	to->nparts = 1;
 	to->part[0] = (struct value_part){ 1, graph };
 	return true;
@@ -314,7 +314,7 @@ static bool quotient(struct power_walk *w, const struct value *x, int64_t n, str
 	struct value q = value_track(TRACK_VALUE), rest, most = value_constant(n);
 
 	if (n < 1 || n > LARGE)
-		return power_fail(w->f, at, "it may divide by what is not positive");
+		return power_fail(w->f, at, "it may divide by a number that is not positive");
 	if (!value_sum(w, x, -n, &q, at, &rest))
 		return false;
 	struct value zero = value_constant(0);
@@ -332,7 +332,7 @@ static bool remainder_number(struct power_walk *w, const struct value *x, int64_
 	struct value zero = value_constant(0), most = value_constant(n);
 
 	if (n < 1 || n > LARGE)
-		return power_fail(f, at, "it may divide by what is not positive");
+		return power_fail(f, at, "it may divide by a number that is not positive");
 	if (!value_sum(w, x, -1, &v, at, &rest) || !value_sum(w, &rest, n, &k, at, &a) ||
 	    !value_sum(w, &rest, -n, &k, at, &b))
 		return false;
@@ -362,7 +362,7 @@ static bool remainder_small(struct power_walk *w, const struct value *x, const s
 		if (always(w, dfa_exists(&f->d, g, BIT(TRACK_VALUE))))
 			return value_of_graph(w, g, at, to);
 	}
-	return power_fail(f, at, "a quotient is not bounded by a number");
+	return power_fail(f, at, "a quotient without a constant bound");
 }
 
 bool value_remainder(struct power_walk *w, const struct value *x, const struct value *m,
@@ -374,7 +374,7 @@ bool value_remainder(struct power_walk *w, const struct value *x, const struct v
 	if (value_number(m, &n))
 		return remainder_number(w, x, n, at, to);
 	if (!value_always(w, OP_GE, m, 1))
-		return power_fail(w->f, at, "it may divide by what is not positive");
+		return power_fail(w->f, at, "it may divide by a number that is not positive");
 	bool sign = value_always(w, OP_GE, x, 0) || value_always(w, OP_LT, x, 0);
 	if (sign && value_is_power(w, m))
 		return value_sum(w, m, -1, &one, at, &below) && value_and(w, x, &below, at, to);
@@ -389,7 +389,7 @@ bool value_divide(struct power_walk *w, const struct value *x, const struct valu
 	if (value_number(m, &n))
 		return quotient(w, x, n, at, to);
 	if (!value_always(w, OP_GE, m, 1))
-		return power_fail(w->f, at, "it may divide by what is not positive");
+		return power_fail(w->f, at, "it may divide by a number that is not positive");
 	*to = *x;
 	to->kind = VALUE_QUOTIENT;
 	to->by = arena_copy(w->f->arena, m, sizeof(*m));
@@ -411,7 +411,7 @@ static bool multiple(struct power_walk *w, const struct value *q, const struct v
 		       value_sum(w, &x, -1, &rest, at, &all) &&
 		       (k == 1 ? (*to = all, true) : quotient(w, &all, k, at, to));
 	}
-	return power_fail(w->f, at, "a quotient by what depends on N or the loop");
+	return power_fail(w->f, at, "a quotient by a value that depends on N or the loop");
 }
 
 bool value_product(struct power_walk *w, const struct value *a, const struct value *b,
@@ -443,7 +443,9 @@ bool value_power_of(struct power_walk *w, const struct value *v, struct span at,
 		return true;
 	}
 	if (v->kind != VALUE_LOGARITHM || v->shift > 16 || v->shift < -16)
-		return power_fail(w->f, at, "a shift by what is no number and no logarithm");
+		return power_fail(w->f, at,
+				  "a shift by something other than a number or a "
+				  "logarithm");
 	x.kind = VALUE_NUMBER;
 	x.shift = 0;
 	if (v->shift >= 0)

@@ -86,7 +86,7 @@ static bool trip(struct contents *r, const struct move *m, const struct dfa **gu
 	for (uint32_t b = 0; b < i->depth; b++) {
 		const struct dfa *after = i->up ? power_at_twice(f, guess[b]) : guess[b];
 		if (!agrees(f, r->holds[b], power_and(f, after, trips)))
-			return fail_at(r, m, "what its chunks hold follows no simple pattern");
+			return fail_at(r, m, "the values of its chunks follow no simple pattern");
 	}
 	return true;
 }
@@ -104,7 +104,7 @@ static bool loop(struct contents *r, const struct move *m)
 	}
 	for (uint32_t b = 0; b < i->depth; b++)
 		if (!agrees(f, power_and(f, outer[b], i->first), power_and(f, guess[b], i->first)))
-			return fail_at(r, m, "what its chunks hold follows no simple pattern");
+			return fail_at(r, m, "the values of its chunks follow no simple pattern");
 	r->holds = ARENA_ARRAY(f->arena, const struct dfa *, f->nbuffers + 1);
 	bool ok = trip(r, m, guess);
 	r->holds = outer;
@@ -159,7 +159,7 @@ static bool kept_promises(struct contents *r)
 		const struct dfa *held = power_and(f, r->holds[p.buffer], p.cells);
 		if (!(p.more ? dfa_within(&f->d, p.asked, held) : dfa_equal(&f->d, held, p.asked)))
 			return power_fail(f, NOWHERE,
-					  "its results are not those of the contract for some N");
+					  "its results do not match the contract for some N");
 	}
 	return true;
 }
@@ -217,8 +217,8 @@ static void keep_words(struct arena *to, const struct power_forms *f, const stru
 			if (!dfa_is_empty(heads->v[k].holds[b]))
 				ARENA_PUSH(to, v, n, cap) = arena_printf(
 					to,
-					"before each trip of line %u, what %s holds is read by an "
-					"automaton of %u states",
+					"before each iteration of line %u, the values of %s "
+					"follow an automaton of %u states",
 					line, f->buffers[b].def->name.name,
 					heads->v[k].holds[b]->n);
 	}
@@ -293,9 +293,10 @@ struct every powers_prove(struct ctx *c, const struct instance *in, uint32_t lea
 	e.some = f.some || f.bounded;
 	if (e.proved) {
 		keep_words(c->arena, &f, &heads, &e);
-		e.why = f.rendezvous ? "a run with 0 slots has no words in one"
+		e.why = f.rendezvous ? "a certificate cannot express a run with 0 slots"
 			: f.begun != NONE && (f.full || f.ncontract)
-				? "promises of order beside data have no words in one"
+				? "a certificate cannot express an order of ranks together with "
+				  "data"
 				: NULL;
 	} else {
 		e.why = f.why ? f.why : f.d.spent ? "it takes too long" : "no proof was found";
@@ -304,7 +305,7 @@ struct every powers_prove(struct ctx *c, const struct instance *in, uint32_t lea
 	if (e.proved && certificate && !e.why)
 		e.certificate = certificate_of(c->arena, &f, &m, &heads);
 	if (e.proved && certificate && !e.why && !e.certificate)
-		e.why = "channels have no words in one";
+		e.why = "a certificate cannot express channels";
 	arena_free(&arena);
 	return e;
 }

@@ -20,7 +20,9 @@ static bool shifted(struct power_walk *w, const struct expr *e, const struct val
 	struct value p;
 
 	if (a->kind != VALUE_NUMBER || !value_power_of(w, b, e->span, &p))
-		return power_fail(w->f, e->span, "a shift by what is no number and no logarithm");
+		return power_fail(w->f, e->span,
+				  "a shift by something other than a number or a "
+				  "logarithm");
 	if (e->op == OP_SHR)
 		return value_divide(w, a, &p, e->span, to);
 	if (value_number(a, &n) || value_number(&p, &n))
@@ -49,7 +51,7 @@ static bool one_bit(struct power_walk *w, const struct value *q, struct span at,
 
 	x.kind = VALUE_NUMBER;
 	if (!value_is_power(w, q->by))
-		return power_fail(w->f, at, "a quotient by what depends on N or the loop");
+		return power_fail(w->f, at, "a quotient by a value that depends on N or the loop");
 	return value_and(w, &x, q->by, at, &bit) &&
 	       truth(w, power_and(w->f, w->domain, value_compare(w->f, OP_GT, &bit, &zero)), at,
 		     to);
@@ -126,7 +128,7 @@ static bool binary(struct power_walk *w, const struct expr *e, struct value *to)
 	case OP_COMPL:
 	case OP_NEG: break;
 	}
-	return power_fail(w->f, e->span, "an expression that is no number");
+	return power_fail(w->f, e->span, "an expression that is not a number");
 }
 
 /* Evaluates on some of the tuples. */
@@ -298,13 +300,15 @@ static bool builtin(struct power_walk *w, const struct expr *e, struct value *to
 		if (!value_of(w, e->args, &v))
 			return false;
 		if (v.kind != VALUE_NUMBER || !value_always(w, OP_GE, &v, 1))
-			return power_fail(w->f, e->span, "a logarithm of what may be below 1");
+			return power_fail(w->f, e->span,
+					  "a logarithm of a number that may be below "
+					  "1");
 		return value_logarithm(w, &v, e->builtin == BUILTIN_CLOG2, e->span, to);
 	case BUILTIN_CTZ: /* the lowest bit: x & -x */
 		if (!value_of(w, e->args, &v))
 			return false;
 		if (v.kind != VALUE_NUMBER || !value_always(w, OP_GE, &v, 1))
-			return power_fail(w->f, e->span, "ctz of what may be below 1");
+			return power_fail(w->f, e->span, "ctz of a number that may be below 1");
 		if (!value_scaled(w, &v, -1, e->span, &minus) ||
 		    !value_and(w, &v, &minus, e->span, to))
 			return false;
@@ -333,7 +337,7 @@ static bool call(struct power_walk *w, const struct expr *e, struct value *to)
 	if (e->builtin != BUILTIN_NONE)
 		return builtin(w, e, to);
 	if (!fn || fn->nparams > ARGUMENTS || w->calls == CALLS_DEEP)
-		return power_fail(w->f, e->span, "calls of fns in fns, too deep for every N");
+		return power_fail(w->f, e->span, "calls of fns nested too deep");
 	for (const struct expr *a = e->args; a && n < ARGUMENTS; a = a->next, n++)
 		if (!value_of(w, a, &v[n]))
 			return false;
@@ -425,7 +429,7 @@ bool value_of(struct power_walk *w, const struct expr *e, struct value *to)
 	case E_TABLE:
 	case E_TERM: break;
 	}
-	return power_fail(w->f, e->span, "an expression that is no number");
+	return power_fail(w->f, e->span, "an expression that is not a number");
 }
 
 /* ---- conditions ------------------------------------------------------------------------------- */
@@ -458,7 +462,9 @@ static bool comparison(struct power_walk *w, const struct expr *e, const struct 
 		b = y;
 	}
 	if (a.kind != VALUE_NUMBER || b.kind != VALUE_NUMBER)
-		return power_fail(w->f, e->span, "a quotient by what depends on N or the loop");
+		return power_fail(w->f, e->span,
+				  "a quotient by a value that depends on N or the "
+				  "loop");
 	*to = power_and(w->f, w->domain, value_compare(w->f, e->op, &a, &b));
 	return true;
 }

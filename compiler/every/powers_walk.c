@@ -74,7 +74,8 @@ static bool news(struct power_walk *w, const struct stmt *s, const struct dfa *p
 	f->empty |= empty;
 	f->full |= !empty;
 	if ((f->empty && f->full) || f->pars)
-		return power_fail(f, s->span, "who begins before whom ends, where messages differ");
+		return power_fail(f, s->span,
+				  "an order of ranks (after), with messages that differ");
 	struct act *i = push(w, s, s->kind == S_SEND ? ITEM_SEND : ITEM_RECV);
 	i->fifo |= NEWS;
 	i->reduces = i->joins = true;
@@ -91,7 +92,7 @@ static bool message(struct power_walk *w, const struct stmt *s)
 	struct value peer, zero = value_constant(0), from = value_track(TRACK_FROM), whole;
 	struct value one = value_constant(1);
 	struct value_chunks c;
-	const char *why = "a peer may be no rank, or the rank itself";
+	const char *why = "a peer may be out of range, or the rank itself";
 
 	if (w->in_chunks)
 		return power_fail(f, s->span, "messages in a loop over chunks");
@@ -132,14 +133,14 @@ static bool apart(struct power_walk *w, const struct act *i, const struct stmt *
 
 	twice = power_and(f, twice, value_compare(f, OP_NE, &j, &k));
 	if (w->in_chunks && !dfa_is_empty(twice))
-		return power_fail(f, s->span, "trips of a loop may write the same chunk");
+		return power_fail(f, s->span, "iterations of a loop may write the same chunk");
 	if (i->buffer != i->source)
 		return true;
 	const struct dfa *writes = dfa_exists(&f->d, i->local, BIT(TRACK_J) | BIT(TRACK_SOURCE));
 	const struct dfa *reads = dfa_exists(&f->d, power_renamed(f, i->local, read),
 					     BIT(TRACK_J) | BIT(TRACK_SOURCE));
 	return dfa_is_empty(power_and(f, writes, reads)) ||
-	       power_fail(f, s->span, "a copy may read what it writes");
+	       power_fail(f, s->span, "a copy may read a chunk that it writes");
 }
 
 static bool local(struct power_walk *w, const struct stmt *s)
@@ -149,10 +150,10 @@ static bool local(struct power_walk *w, const struct stmt *s)
 
 	if (!power_chunks(w, s->x, &x) || !power_chunks(w, s->y, &y) ||
 	    !power_ordered(w, &x.n, OP_EQ, &y.n, s->span,
-			   "a copy's two sides may differ in length"))
+			   "the sides of a copy may differ in length"))
 		return false;
 	if (x.step || y.step)
-		return power_fail(f, s->span, "a copy between chunks whose numbers are reversed");
+		return power_fail(f, s->span, "a copy between chunks with reversed numbers");
 	struct act *i = push(w, s, ITEM_LOCAL);
 	i->reduces = s->kind == S_REDUCE_INTO;
 	i->buffer = y.buffer;
@@ -251,7 +252,7 @@ static bool enter_block(struct power_walk *w, const struct stmt *s, uint64_t pat
 {
 	w->f->pars = true;
 	if (w->f->empty || w->f->full)
-		return power_fail(w->f, s->span, "who begins before whom ends, beside a par");
+		return power_fail(w->f, s->span, "an order of ranks (after), with a par");
 	w->fifo = path * (BLOCKS + 1) + number + 1;
 	return (number < BLOCKS && path < UINT64_C(1) << 48 && !w->in_step && !w->in_chunks) ||
 	       power_fail(w->f, s->span, "pars in pars, steps or loops");
@@ -346,7 +347,7 @@ static bool bound_power(struct power_walk *w, const struct value *v, int64_t mor
 		return true;
 	}
 	if (v->kind != VALUE_LOGARITHM || v->shift + more < 0 || v->shift + more > 16)
-		return power_fail(w->f, at, "a loop from or to what is no number and no logarithm");
+		return power_fail(w->f, at, "a loop bound that is not a number or a logarithm");
 	struct value zero = value_constant(0);
 	x.kind = VALUE_NUMBER;
 	*to = value_plus(w, &zero, (int64_t)1 << (v->shift + more), &x, at);
@@ -376,7 +377,7 @@ static bool loop_of_powers(struct power_walk *w, const struct stmt *s, const str
 	if (!bound_power(w, lo, more, s->span, &first) ||
 	    !bound_power(w, hi, more, s->span, &last) ||
 	    !power_ordered(w, up ? &first : &last, OP_LE, up ? &last : &first, s->span,
-			   "a loop that may have no trip"))
+			   "a loop that may have no iteration"))
 		return false;
 	struct act *loop = push(w, s, ITEM_LOOP), *outer = w->to;
 	struct value twice = d;
@@ -391,7 +392,7 @@ static bool loop_of_powers(struct power_walk *w, const struct stmt *s, const str
 	loop->last = head(w, &last);
 	loop->depth = f->nbuffers;
 	if ((loop->first->mask | loop->last->mask) & BIT(TRACK_RANK))
-		return power_fail(f, s->span, "a loop whose trips depend on the rank");
+		return power_fail(f, s->span, "a loop with iterations that depend on the rank");
 	k.kind = VALUE_LOGARITHM;
 	power_bind(w, s->var, &k);
 	struct act mine = *loop;
@@ -435,9 +436,11 @@ static bool loop(struct power_walk *w, const struct stmt *s)
 	    value_number(&hi, &to) && value_number(&by, &n) && n && (to - from) / n < UNROLLED)
 		return unrolled(w, s, from, to, n);
 	if (!value_number(&by, &n) || (n != 1 && n != -1))
-		return power_fail(w->f, s->span, "a loop by other numbers than 1 and -1");
+		return power_fail(w->f, s->span, "a loop with a `by` other than 1 and -1");
 	if (lo.kind == VALUE_QUOTIENT || hi.kind == VALUE_QUOTIENT)
-		return power_fail(w->f, s->span, "a loop to a quotient by what depends on N");
+		return power_fail(w->f, s->span,
+				  "a loop up to a quotient by a value that depends "
+				  "on N");
 	if (lo.kind == VALUE_LOGARITHM || hi.kind == VALUE_LOGARITHM)
 		return loop_of_powers(w, s, &lo, &hi, n == 1);
 	return n == 1 ? loop_of_chunks(w, s, &lo, &hi)
@@ -483,7 +486,7 @@ static bool within(struct power_walk *w, const struct stmt *s)
 	struct value first, count, zero = value_constant(0), one = value_constant(1), last;
 	struct power_walk outer = *w;
 	int64_t by = 1;
-	const char *why = "a member of a group may be no rank";
+	const char *why = "a member of a group may be out of range";
 
 	if (!s->e2)
 		return power_fail(f, s->span, "a group given by a table");
@@ -491,7 +494,7 @@ static bool within(struct power_walk *w, const struct stmt *s)
 		return false;
 	struct value stride = value_constant(1);
 	if ((s->e3 && !power_number(w, s->e3, &stride)) || !value_number(&stride, &by) || by < 1)
-		return power_fail(f, s->span, "a group whose stride is no number above 0");
+		return power_fail(f, s->span, "a group with a stride that is not a number above 0");
 	last = value_plus(w, &first, by, &count, s->span);
 	last.sum.constant -= by;
 	if (!power_ordered(w, &first, OP_GE, &zero, s->span, why) ||
@@ -534,10 +537,10 @@ static bool link(struct power_walk *w, const struct stmt *s)
 	struct power_forms *f = w->f;
 	struct value from, to, t = value_track(TRACK_FROM), r = value_track(TRACK_RANK);
 	struct value zero = value_constant(0);
-	const char *why = "a link may go to what is no rank";
+	const char *why = "a link may be out of range";
 
 	if (!power_number(w, s->e, &from) || !power_number(w, s->e2, &to) ||
-	    !power_ordered(w, &from, OP_EQ, &r, s->span, "a link from another rank") ||
+	    !power_ordered(w, &from, OP_EQ, &r, s->span, "a link from a different rank") ||
 	    !power_ordered(w, &to, OP_GE, &zero, s->e2->span, why) ||
 	    !power_ordered(w, &to, OP_LT, &w->n, s->e2->span, why))
 		return false;

@@ -130,7 +130,7 @@ bool values_proved(struct forms *f, const struct flow *w, const struct holding *
 	if (!ok)
 		forms_fail(f, NOWHERE, "a contribution may be counted twice");
 	return same(f, isl_union_map_union(first, second), guess,
-		    "what its chunks hold follows no simple pattern") &&
+		    "the values of its chunks follow no simple pattern") &&
 	       ok;
 }
 
@@ -148,7 +148,7 @@ bool values_as_asked(struct forms *f, const struct flow *w, const struct holding
 		     const isl_union_map *sums)
 {
 	return same(f, values_ends(f, w, v, sums), isl_union_map_copy(w->asked),
-		    "its results are not those of the contract for some N");
+		    "its results do not match the contract for some N");
 }
 #else
 typedef int without_isl; /* a file needs a declaration */

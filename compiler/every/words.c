@@ -82,7 +82,7 @@ const char *words_sum(struct forms *f, const struct form *o)
 
 const char *words_copy(struct forms *f, const struct form *o)
 {
-	return arena_printf(f->arena, "line %u copies what was given", o->line);
+	return arena_printf(f->arena, "line %u copies the input", o->line);
 }
 #else
 typedef int without_isl; /* a file needs a declaration */

@@ -145,7 +145,10 @@ static bool cut(struct cursor *v, const struct stmt *s, const struct arg *a,
 	struct diag *g = cursor_report(v, 203, a->span,
 				       "%s takes %" PRId64 " parts here, and %u chunk%s passed: %s",
 				       s->name.name, parts, cells, cells == 1 ? " is" : "s are",
-				       parts < 1 ? "there must be a part" : "they do not divide");
+				       parts < 1 ? "there must be at least one part"
+						 : "the number of parts "
+						   "must divide the number "
+						   "of chunks");
 	diag_note(v->ctx->diags, g, b->span, "the parts");
 	return false;
 }
@@ -177,7 +180,7 @@ static bool cut_all(struct cursor *v, const struct stmt *s)
 		if (!alike || part == v->part)
 			continue;
 		cursor_report(v, 203, a->span,
-			      "%s has a scratch, so the parts of its arguments must be of one "
+			      "%s has a scratch, so the parts of its arguments must have the same "
 			      "size in chunks: it is %u here, and %u in the first argument",
 			      s->name.name, part, v->part);
 		return false;
@@ -259,11 +262,11 @@ static bool add_entry(struct cursor *v, const struct stmt *s, uint32_t i, int64_
 	}
 	if (rank)
 		cursor_report(v, 306, s->e->span,
-			      "entry %u of the group, rank %" PRId64 ", is in it already", i, e);
+			      "entry %u of the group, rank %" PRId64 ", is already a member", i, e);
 	else
 		cursor_report(v, 306, s->e->span,
 			      "entry %u of the group, %" PRId64
-			      ", is no rank, they are 0 to %" PRId64,
+			      ", is not a rank: ranks are 0 to %" PRId64,
 			      i, e, g->size - 1);
 	return false;
 }
@@ -318,8 +321,8 @@ static bool members_are_ranks(struct cursor *v, const struct stmt *s, int64_t fi
 	if (!over && is_first && last >= 0 && last < n)
 		return true;
 	cursor_report(v, 306, s->span,
-		      "group(%" PRId64 ", %" PRId64 ", %" PRId64 "): %s%" PRId64
-		      " is no rank, they are 0 to %" PRId64,
+		      "group(%" PRId64 ", %" PRId64 ", %" PRId64 "): %s%" PRId64 " is not a rank: "
+		      "ranks are 0 to %" PRId64,
 		      first, count, stride, over ? "a member beyond " : "member ",
 		      over || !is_first ? first : last, n - 1);
 	return false;
@@ -364,8 +367,8 @@ bool cursor_scratch(struct cursor *v, const struct stmt *s)
 	v->stopped = true;
 	if (parts < 1) {
 		cursor_report(v, 203, s->buffer->count->span,
-			      "scratch %s[%" PRId64 "]: it must have a chunk", s->buffer->name.name,
-			      parts);
+			      "scratch %s[%" PRId64 "]: it must have at least one chunk",
+			      s->buffer->name.name, parts);
 		return false;
 	}
 	if (__builtin_mul_overflow(v->part, parts, &n) || n > (int64_t)most - v->top) {

@@ -160,7 +160,7 @@ static bool report_limit(struct expansion *x)
 		x->v.ctx, x->p->instance.schedule->name.span, NULL, NO_RANK,
 		"the schedule has more than %u operations (LIMIT_OPS)", LIMIT_OPS);
 	diag_help(x->v.ctx->diags, g,
-		  "`ccc check --stream` stores none of them, and has no such limit");
+		  "`ccc check --stream` does not store operations, and has no such limit");
 	return false;
 }
 

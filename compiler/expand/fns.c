@@ -179,8 +179,8 @@ static RARE bool may_call(struct cursor *v, const struct expr *e)
 			    LIMIT_CALL_DEPTH);
 	else if (used > v->c_room)
 		cursor_fail(v, e->span,
-			    "calls are nested %u deep, and the stack has no room for more; "
-			    "`ulimit -s` says how large it is",
+			    "calls are nested %u deep, and the stack has no more room; `ulimit -s` "
+			    "shows its size",
 			    v->depth);
 	return !v->stopped && eval_work(v, e->sym->fn->body->span, e->span);
 }

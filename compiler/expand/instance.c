@@ -293,7 +293,7 @@ static bool bind_factor(struct cursor *v, const struct buffer_def *b, const stru
 	if (by < 1 || total(s) % by != 0) {
 		wrong_count(v, b, q,
 			    arena_printf(v->arena,
-					 "%s has %lld chunks, which is no multiple of %s%lld",
+					 "%s has %lld chunks, which is not a multiple of %s%lld",
 					 b->name.name, (long long)total(s),
 					 q->blocks ? "" : "N = ", (long long)by));
 		return false;
@@ -329,8 +329,8 @@ static bool agrees(struct cursor *v, const struct buffer_def *b, const struct bu
 	*asked = (struct shape){ 0, 0 };
 	if (unbound_count(v, q->count) || unbound_count(v, q->blocks)) {
 		wrong_count(v, b, q,
-			    "the contract's count cannot be found: a name in it stands "
-			    "nowhere alone, nor as a factor of a number that is known");
+			    "the contract's count is undetermined: some name in it occurs neither "
+			    "alone nor as a factor of a known number");
 		return false;
 	}
 	if (!eval_fixed(v, q->count, &asked->chunks) ||
@@ -345,8 +345,7 @@ static bool agrees(struct cursor *v, const struct buffer_def *b, const struct bu
 	if (s->blocks && s->blocks != asked->blocks) {
 		wrong_count(v, b, q,
 			    arena_printf(v->arena,
-					 "%s has %lld block%s, and its contract asks "
-					 "for %lld",
+					 "%s has %lld block%s, and its contract requires %lld",
 					 b->name.name, (long long)s->blocks, plural(s->blocks),
 					 (long long)asked->blocks));
 		return false;
@@ -354,9 +353,7 @@ static bool agrees(struct cursor *v, const struct buffer_def *b, const struct bu
 	if (total(s) == total(asked))
 		return true;
 	wrong_count(v, b, q,
-		    arena_printf(v->arena,
-				 "%s has %lld chunk%s, and its contract asks for "
-				 "%lld",
+		    arena_printf(v->arena, "%s has %lld chunk%s, and its contract requires %lld",
 				 b->name.name, (long long)total(s), plural(total(s)),
 				 (long long)total(asked)));
 	return false;

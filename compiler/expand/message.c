@@ -123,7 +123,7 @@ static void report_range(struct cursor *v, const struct ref *ref, const char *be
 			      "0..%lld",
 			      before, a, b, before, n, what, n == 1 ? "" : "s", n);
 	if (g && ref->lo && ref->lo->kind == E_BINARY)
-		diag_help(v->ctx->diags, g, "`(%s) %% %s` goes round: it is never negative",
+		diag_help(v->ctx->diags, g, "`(%s) %% %s` wraps around and is never negative",
 			  lang_expr_text(v->arena, ref->lo),
 			  n == v->here.size ? "N" : arena_printf(v->arena, "%lld", n));
 }
@@ -230,13 +230,15 @@ static RARE bool may_write(struct cursor *v, const struct ref *ref, struct opsit
 		return true;
 	if (told(v, s))
 		return false;
-	struct diag *g = cursor_report(v, 206, ref->span, "%s is written, and is an `in` buffer",
+	struct diag *g = cursor_report(v, 206, ref->span,
+				       "%s is an `in` buffer and cannot be "
+				       "written",
 				       ref->name.name);
 	if (!itself && g)
 		diag_note(v->ctx->diags, g, b->def->span, "the chunks are those of %s",
 			  b->def->name.name);
 	diag_help(v->ctx->diags, g,
-		  "what comes goes to an `out` or `inout` buffer, or to a scratch: scratch t[K]");
+		  "write to an `out` or `inout` buffer, or to a scratch: scratch t[K]");
 	return false;
 }
 
@@ -250,7 +252,7 @@ bool expand_peer_help(struct ctx *c, struct diag *g, const struct expr *peer)
 		return false;
 	long long by = m->b->value;
 	diag_help(c->diags, g,
-		  "`%% N` goes round all ranks; `%% (N - %lld)` leaves rank N - %lld out", by, by);
+		  "`%% N` wraps around all ranks; `%% (N - %lld)` excludes rank N - %lld", by, by);
 	return true;
 }
 
@@ -277,21 +279,22 @@ static void help_peer(struct cursor *v, struct diag *r, const struct expr *e, in
 		diag_help(d, r,
 			  "`x ^ 0` is x; the partner that differs in bit k is `rank ^ (1 << k)`");
 	else if (peer == g->number)
-		diag_help(d, r,
-			  "a local copy is: copy X into Y; what is not for this rank stands in an "
-			  "`if`");
+		diag_help(d, r, "to copy locally: copy X into Y; to exclude ranks: if E { ... }");
 	else if (number >= 0)
-		diag_help(d, r, "peers are numbers in the group: rank %lld of all is %lld in it",
+		diag_help(d, r,
+			  "peers are numbers within the group: rank %lld of all ranks is %lld "
+			  "in the group",
 			  (long long)peer, (long long)number);
 	else if (e->kind == E_N)
 		diag_help(d, r, "the last rank is N - 1");
 	else if (peer == -1 || peer == g->size)
-		diag_help(d, r,
-			  "`%s%s%s %% N` goes round; else leave out the rank at the end: if rank "
-			  "%s { ... }",
-			  open, text, close, peer < 0 ? "> 0" : "< N - 1");
+		diag_help(
+			d, r,
+			"`%s%s%s %% N` wraps around; or exclude the rank at the end: if rank %s { "
+			"... }",
+			open, text, close, peer < 0 ? "> 0" : "< N - 1");
 	else
-		diag_help(d, r, "leave out the ranks without this peer: if %s %s { ... }", text,
+		diag_help(d, r, "exclude the ranks without this peer: if %s %s { ... }", text,
 			  peer < 0 ? ">= 0" : "< N");
 }
 

@@ -139,7 +139,7 @@ static bool every_pair(const struct links *l, uint32_t nranks)
 static bool too_many(struct cursor *v, const struct decl *topology)
 {
 	diag_add(v->ctx->diags, SEV_ERROR, 501, topology->name.span, NO_RANK,
-		 "more than %u links that other ranks than their source have (LIMIT_LINKS)",
+		 "more than %u links in other ranks' texts than their source's (LIMIT_LINKS)",
 		 LIMIT_LINKS);
 	return false;
 }

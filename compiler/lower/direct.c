@@ -310,7 +310,7 @@ static void mark(const struct finder *f, bool *mark, uint32_t first, const char 
 	}
 	if (f->ctx->progress)
 		fprintf(f->ctx->progress,
-			"  %u of %u messages %s; %u not looked into, beyond the limit\n", marked,
+			"  %u of %u messages %s; %u not examined, beyond the limit\n", marked,
 			could, what, unknown);
 }
 
@@ -352,7 +352,7 @@ void direct(struct ctx *c, struct lowered *l)
 	if (!before_init(&f.before, c, l->program, &l->order)) {
 		if (c->progress)
 			fprintf(c->progress,
-				"  messages without slots are not looked for: the plan has more than %u "
+				"  direct messages are not searched: the plan has more than %u "
 				"operations\n",
 				LIMIT_EVENTS);
 		return;

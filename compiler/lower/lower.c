@@ -265,9 +265,9 @@ struct lowered *lower(struct ctx *c, const struct program *p, const struct contr
 			return internal_error(c, p, "has a race");
 		out->proof = proof(&checks, out->program, k, &d.order, true);
 		if (!out->proof.proved)
-			return internal_error(c, p, "computes something else");
+			return internal_error(c, p, "computes a different result");
 		if (!bits_kept(&checks, p, k, order, out->proof.run))
-			return internal_error(c, p, "adds in another order");
+			return internal_error(c, p, "adds in a different order");
 		out->proof.run = NULL;
 		if (!after(&checks, out->program, k, &d.order))
 			return internal_error(c, p, "lets a rank end too early");

@@ -212,8 +212,8 @@ static void publish_unfinished(struct server *s, int severity, const char *why)
 static void over(struct server *s)
 {
 	publish_unfinished(s, 2,
-			   "the check of this file ended without a result: it may have taken too "
-			   "much memory; `ccc check` says more");
+			   "the check of this file ended without a result, perhaps because of its "
+			   "memory; `ccc check` says more");
 	background_stop(s);
 }
 
@@ -263,9 +263,9 @@ static void expire(struct server *s)
 
 	snprintf(
 		why, sizeof(why),
-		"the check was stopped after %g s: only syntax and names were looked at. `ccc check` "
-		"takes its time, and initializationOptions.arguments such as [\"-n\", \"2..4\"] "
-		"ask for less",
+		"the check was stopped after %g s: only syntax and names were checked. `ccc check` "
+		"has no time limit; initializationOptions.arguments such as [\"-n\", \"2..4\"] "
+		"reduce the work",
 		s->seconds);
 	publish_unfinished(s, 3, why);
 	background_stop(s);

@@ -10,8 +10,8 @@
 #include <string.h>
 
 static const char too_much[] =
-	"ccc lsp: more text is open than it keeps (64 MiB, 256 documents); close some";
-static const char no_memory[] = "ccc lsp: there is no more memory";
+	"ccc lsp: the open texts exceed the limit (64 MiB, 256 documents); close some";
+static const char no_memory[] = "ccc lsp: out of memory";
 
 struct document *documents_find(struct documents *d, const char *uri)
 {
@@ -115,8 +115,8 @@ const char *documents_change(struct documents *d, struct document *doc, const js
 		free(text);
 		text = edited;
 		if (!text)
-			return "ccc lsp: a change that is none, or no memory for it: open the "
-			       "document again";
+			return "ccc lsp: an invalid change, or out of memory: open the document "
+			       "again";
 		if (n > MOST_TEXT)
 			break;
 	}

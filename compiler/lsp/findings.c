@@ -197,7 +197,7 @@ static json_t *quick_fix(const struct document *doc, json_t *finding_)
 		   *text = json_string_value(json_object_get(data, "newText"));
 	char title[80];
 
-	snprintf(title, sizeof(title), text && *text ? "Write `%.50s`" : "Take it out",
+	snprintf(title, sizeof(title), text && *text ? "Write `%.50s`" : "Remove it",
 		 text ? text : "");
 	return json_pack("{s:s, s:s, s:b, s:[O], s:{s:{s:[{s:O, s:O}]}}}", "title", title, "kind",
 			 "quickfix", "isPreferred", 1, "diagnostics", finding_, "edit", "changes",

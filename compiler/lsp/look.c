@@ -186,7 +186,7 @@ static const char *describe_buffer(struct look *l, const struct buffer_def *b)
 						     look_text(l, b->blocks->span), chunks)
 				      : arena_printf(&l->arena, "%s chunks", chunks);
 	const char *layout = b->by_column ? ", by column: a chunk is a group of adjacent columns"
-			     : b->sized	  ? ", each of a size of its own"
+			     : b->sized	  ? ", each chunk with its own size"
 					  : "";
 
 	return arena_printf(&l->arena, "```ccs\n%s\n```\n%s: %s%s", look_text(l, b->span),
@@ -209,7 +209,7 @@ static const char *describe_value(struct look *l, const struct symbol *s)
 	case SYM_PARAM: return describe_param(l, s);
 	case SYM_BUFFER: return describe_buffer(l, s->buffer);
 	case SYM_COUNT:
-		return arena_printf(&l->arena, "`%s`: a count, for which a schedule gives its own",
+		return arena_printf(&l->arena, "`%s`: a count; the schedule gives its value",
 				    s->name);
 	case SYM_INDEX: return arena_printf(&l->arena, "`%s`: every index of the buffer", s->name);
 	}

@@ -57,7 +57,7 @@ static const struct use *find_name(struct renaming *r)
 
 	read_names(&r->l);
 	if (!r->l.module) {
-		r->why = "this text cannot be read: its mistakes come first";
+		r->why = "this text cannot be read: correct its mistakes first";
 		return NULL;
 	}
 	u = look_use(&r->l, look_at(&r->l, r->offset));
@@ -151,7 +151,7 @@ static bool same_names(struct renaming *r)
 static void try_text(struct renaming *r, const char *text, size_t n)
 {
 	look_open(&r->after, r->s, r->doc);
-	r->why = "there is no more memory";
+	r->why = "out of memory";
 	if (!setjmp(r->after.full)) {
 		for (size_t i = 0; r->after.unsaved && i < r->s->documents.n; i++)
 			if (!strcmp(r->after.unsaved[i].path, r->doc->path)) {
@@ -159,8 +159,7 @@ static void try_text(struct renaming *r, const char *text, size_t n)
 				r->after.unsaved[i].len = n;
 			}
 		read_names(&r->after);
-		r->why = same_names(r) ? NULL
-				       : "the new name is taken here, or is a word of the language";
+		r->why = same_names(r) ? NULL : "the new name is taken here, or is a keyword";
 	}
 	look_free(&r->after);
 }
@@ -242,7 +241,8 @@ json_t *answer_rename(struct server *s, struct document *doc, const json_t *para
 	if (r.to && is_name(r.to))
 		with_look(&r, params, rename_all);
 	else
-		r.why = "a name has letters, digits and _, at most 255, and no digit first";
+		r.why = "a name consists of letters, digits and _, at most 255, and does not start "
+			"with a digit";
 	*why = r.why;
 	return r.answer;
 }

@@ -46,7 +46,7 @@ static void answer(struct server *s, json_t *id, json_t *result)
 		send_object(s, json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id", id, "result",
 					 result));
 	else
-		fail(s, id, RPC_INTERNAL_ERROR, "there is no more memory");
+		fail(s, id, RPC_INTERNAL_ERROR, "out of memory");
 }
 
 /* ---- its life ------------------------------------------------------------------------------------ */
@@ -68,8 +68,8 @@ static void take_settings(struct server *s, const json_t *options)
 	}
 	if (!ok || (n && !s->compiler->configure(s->compiler->self, words, n)))
 		server_show(s, 1,
-			    "ccc lsp: initializationOptions.arguments are no options of ccc, and "
-			    "are not taken; the server's log says why");
+			    "ccc lsp: initializationOptions.arguments are not valid options of ccc "
+			    "and are ignored; the server's log says why");
 	free(words);
 	if (seconds && json_number_value(seconds) >= 0.1 && json_number_value(seconds) <= 3600)
 		s->seconds = json_number_value(seconds);
@@ -137,7 +137,7 @@ static void execute(struct server *s, json_t *id, const json_t *params)
 		d = diag_code(atoi(code + 1) + (code[0] == 'W' ? WARNING_CODES : 0));
 	if (!command || strcmp(command, "ccc.explain") != 0 || !d) {
 		fail(s, id, RPC_INVALID_PARAMS,
-		     "there is the command ccc.explain, with a code such as E0304");
+		     "the command is ccc.explain, with a code such as E0304");
 		return;
 	}
 	server_show(s, 3, d->text);
@@ -263,9 +263,9 @@ static void handle_request(struct server *s, json_t *id, const char *method, con
 	while (k < METHODS && strcmp(methods[k].method, method) != 0)
 		k++;
 	if (s->life == LIFE_NEW && k != 0)
-		fail(s, id, LSP_NOT_INITIALIZED, "initialize comes first");
+		fail(s, id, LSP_NOT_INITIALIZED, "initialize must come first");
 	else if (s->life == LIFE_SHUT)
-		fail(s, id, RPC_INVALID_REQUEST, "after shutdown there is only exit");
+		fail(s, id, RPC_INVALID_REQUEST, "after shutdown only exit is allowed");
 	else if (k < METHODS && methods[k].request)
 		methods[k].request(s, id, params);
 	else if (k < METHODS && methods[k].about)
@@ -299,7 +299,7 @@ static void handle(struct server *s, const json_t *m)
 	else if (method && !id)
 		handle_notification(s, method, params);
 	else if (method || !json_is_object(m) || !id) /* else: an answer; we ask nothing */
-		fail(s, NULL, RPC_INVALID_REQUEST, "this is no message of JSON-RPC 2.0");
+		fail(s, NULL, RPC_INVALID_REQUEST, "this is not a JSON-RPC 2.0 message");
 }
 
 static void handle_first(struct server *s)
@@ -367,9 +367,7 @@ static void receive_all(struct server *s)
 		case TAKEN_NO_HEADER:
 			fail(s, NULL, RPC_PARSE_ERROR, "a header without Content-Length");
 			break;
-		case TAKEN_NO_MEMORY:
-			fail(s, NULL, RPC_INTERNAL_ERROR, "there is no more memory");
-			break;
+		case TAKEN_NO_MEMORY: fail(s, NULL, RPC_INTERNAL_ERROR, "out of memory"); break;
 		}
 	}
 }

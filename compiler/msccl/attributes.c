@@ -45,7 +45,7 @@ static void missing(const struct msccl_element *e, const char *name, const char 
 	struct diag *g = diag_add(d, SEV_ERROR, 602, e->span, NO_RANK, "<%s> has no attribute '%s'",
 				  e->name, name);
 
-	diag_help(d, g, "the executors need it to know what the file means; it is %s", allowed);
+	diag_help(d, g, "the executors need it; it is %s", allowed);
 }
 
 int64_t msccl_number(const struct msccl_element *e, const char *name, int64_t least, int64_t most,
@@ -89,11 +89,11 @@ int msccl_word(const struct msccl_element *e, const char *name, const char *cons
 		return -1;
 	}
 	struct diag *g = diag_add(d, SEV_ERROR, 602, msccl_place(e, name), NO_RANK,
-				  "'%.40s' is no %s of <%s>", text, name, e->name);
+				  "'%.40s' is not a valid %s of <%s>", text, name, e->name);
 	const char *near = diag_nearest(text, words, n);
 	if (near)
 		diag_help(d, g, "did you mean '%s'?", near);
 	else
-		diag_note(d, g, NOWHERE, "there is: %s", all);
+		diag_note(d, g, NOWHERE, "the valid ones are: %s", all);
 	return -1;
 }

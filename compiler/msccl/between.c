@@ -143,7 +143,7 @@ static const char *does(const struct op *o, uint32_t cell)
 	       : !writes				? "reads it"
 	       : op_kind(o) == OP_REDUCE_INTO		? "reduces into it"
 	       : op_in(o) != NONE && o->kind == OP_RECV ? "receives into it"
-							: "stores in it";
+							: "stores into it";
 }
 
 static void report(struct looking *x, const struct question *q)
@@ -162,7 +162,7 @@ static void report(struct looking *x, const struct question *q)
 				  at->name, does(b, q->subject), other->name);
 	diag_note(d, g, other->span, "%s %s here", other->name, does(a, q->subject));
 	diag_help(d, g,
-		  "let the later one wait for the other: depid and deps of its step, and "
+		  "make the later one wait for the earlier one: depid and deps of its step, and "
 		  "hasdep=\"1\" there");
 }
 
@@ -272,7 +272,7 @@ enum answer msccl_between(struct ctx *c, struct program *p, const struct order *
 	match_messages(c, p);
 	if (!before_init(&x.b, c, p, order)) {
 		diag_add(c->diags, SEV_ERROR, 501, p->sites[0].span, NO_RANK,
-			 "races are looked for among %u operations at most (LIMIT_EVENTS)",
+			 "races are searched among at most %u operations (LIMIT_EVENTS)",
 			 LIMIT_EVENTS);
 		return BEFORE_OPEN;
 	}
@@ -287,7 +287,7 @@ enum answer msccl_between(struct ctx *c, struct program *p, const struct order *
 	}
 	if (!races && unknown)
 		diag_add(c->diags, SEV_ERROR, 501, p->sites[0].span, NO_RANK,
-			 "whether thread blocks race took too much work to find out");
+			 "it took too much work to find out whether thread blocks race");
 	if (!races && !unknown)
 		add_waits(&x);
 	return races ? BEFORE_NO : unknown ? BEFORE_OPEN : BEFORE_YES;

@@ -87,7 +87,7 @@ static bool unknown_protocol(const struct looking *x)
 	if (!strcmp(p, "Simple") || !strcmp(p, "LL") || !strcmp(p, "LL128"))
 		return false;
 	diag_warn(x->c->diags, W_EXECUTOR, x->m->span, NO_RANK,
-		  "proto=\"%.40s\": executors take Simple, LL and LL128", p);
+		  "proto=\"%.40s\": executors accept Simple, LL and LL128", p);
 	return true;
 }
 
@@ -102,8 +102,8 @@ static bool gap_of_blocks(const struct looking *x, const struct msccl_gpu *g)
 	if (!g->nblocks || last->id == g->nblocks - 1)
 		return false;
 	diag_warn(x->c->diags, W_EXECUTOR, last->span, NO_RANK,
-		  "GPU %u has %u thread block%s, and one with id=\"%u\": executors take no gaps "
-		  "between their ids",
+		  "GPU %u has %u thread block%s, and one with id=\"%u\": executors allow no gaps "
+		  "between ids",
 		  last->gpu, g->nblocks, g->nblocks == 1 ? "" : "s", last->id);
 	return true;
 }
@@ -128,7 +128,7 @@ static bool outside(const struct looking *x, const struct msccl_block *b,
 	if (!g->counted[k->buffer] || k->at < g->chunks[k->buffer])
 		return false;
 	diag_warn(x->c->diags, W_EXECUTOR, s->span, NO_RANK,
-		  "it begins at %c[%u], and GPU %u has %c_chunks=\"%u\": executors take no place "
+		  "it begins at %c[%u], and GPU %u has %c_chunks=\"%u\": executors allow nothing "
 		  "beyond",
 		  names[k->buffer], k->at, b->gpu, names[k->buffer], g->chunks[k->buffer]);
 	return true;
@@ -160,7 +160,7 @@ static bool nop_before_none(const struct looking *x, const struct msccl_block *b
 	if (s->type != STEP_NOP || s->depid < 0 || !next || next->depid >= 0)
 		return false;
 	diag_warn(x->c->diags, W_EXECUTOR, next->span, NO_RANK,
-		  "step %u has no depid, and a nop before it waits: executors take nops only "
+		  "step %u has no depid, and a nop before it waits: executors allow nops only "
 		  "before a step that waits itself",
 		  next->s);
 	return true;
@@ -175,12 +175,11 @@ static bool waits_for_nop(const struct looking *x, const struct msccl_step *s)
 
 	if (next == &b->steps[s->waits_step] || (next && next->hasdep))
 		return false;
-	diag_warn(
-		x->c->diags, W_EXECUTOR, s->span, NO_RANK,
-		"it waits for a nop, step %d of thread block %u, of which executors tell nobody%s",
-		s->deps, b->id,
-		next ? ": the step behind that nop lacks hasdep=\"1\""
-		     : ": there is no step behind that nop");
+	diag_warn(x->c->diags, W_EXECUTOR, s->span, NO_RANK,
+		  "it waits for a nop, step %d of thread block %u, which executors never signal%s",
+		  s->deps, b->id,
+		  next ? ": the step behind that nop lacks hasdep=\"1\""
+		       : ": there is no step behind that nop");
 	return true;
 }
 

@@ -402,7 +402,7 @@ static bool step_overlaps(struct ctx *c, const struct program *p, const struct m
 	if (src == dst || !cells_overlap(src, n, dst, n))
 		return false;
 	diag_add(c->diags, SEV_ERROR, 402, s->span, b->gpu,
-		 "race on %s of GPU %u: thread block %u, step %u reads it and stores in it, at "
+		 "race on %s of GPU %u: thread block %u, step %u reads it and stores into it, at "
 		 "different places of its message",
 		 program_cells_text(c->scratch, p, src > dst ? src : dst, 1), b->gpu, b->id, s->s);
 	return true;

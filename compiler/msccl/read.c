@@ -68,7 +68,7 @@ static void read_places(const struct msccl_element *e, struct msccl *m)
 	m->outofplace = msccl_number(e, "outofplace", 0, 1, !m->inplace) > 0;
 	if (!m->inplace && !m->outofplace)
 		diag_add(e->ctx->diags, SEV_ERROR, 602, msccl_place(e, "outofplace"), NO_RANK,
-			 "inplace and outofplace are both 0: no executor takes the file");
+			 "inplace and outofplace are both 0: no executor accepts the file");
 }
 
 static void read_algo(struct reader *r, const struct msccl_element *e)
@@ -99,7 +99,7 @@ static void read_gpu(struct reader *r, const struct msccl_element *e)
 	r->gpu = &m->gpus[id];
 	if (r->gpu->given) {
 		diag_add(r->c->diags, SEV_ERROR, 602, e->span, NO_RANK,
-			 "there is a <gpu> with id=\"%u\" already", id);
+			 "there is already a <gpu> with id=\"%u\"", id);
 		stop(r);
 		return;
 	}
@@ -158,7 +158,7 @@ static void read_step(struct reader *r, const struct msccl_element *e)
 		s.cnt = (uint32_t)msccl_number(e, "cnt", 0, MSCCL_MOST_NUMBER, 1);
 	if (b->nsteps && b->steps[b->nsteps - 1].s >= s.s)
 		diag_add(r->c->diags, SEV_ERROR, 602, msccl_place(e, "s"), NO_RANK,
-			 "step %u follows step %u: steps stand in the order in which they run", s.s,
+			 "step %u follows step %u: steps must be in execution order", s.s,
 			 b->steps[b->nsteps - 1].s);
 	ARENA_PUSH(r->c->arena, b->steps, b->nsteps, b->capsteps) = s;
 	r->m->nsteps++;
@@ -172,7 +172,7 @@ static void wrong_element(struct reader *r, const char *name)
 	static const char *const wanted[] = { "algo", "gpu", "tb", "step", NULL };
 	const char *want = wanted[r->level];
 	struct diag *g = diag_add(r->c->diags, SEV_ERROR, 601, here(r), NO_RANK,
-				  "<%.40s> is no element of %s", name, inside[r->level]);
+				  "<%.40s> is not an element of %s", name, inside[r->level]);
 
 	if (want)
 		diag_note(r->c->diags, g, NOWHERE, "%s has <%s>", inside[r->level], want);
@@ -246,8 +246,8 @@ static void refuse_doctype(void *arg, const char *name, const char *system, cons
 	(void)public;
 	(void)internal;
 	struct diag *g = diag_add(r->c->diags, SEV_ERROR, 601, tag_before(r), NO_RANK,
-				  "a document type is not read: entities are refused");
-	diag_help(r->c->diags, g, "an MSCCL file needs none: take <!DOCTYPE ...> away");
+				  "a document type is not allowed, because entities are not");
+	diag_help(r->c->diags, g, "an MSCCL file needs none: remove <!DOCTYPE ...>");
 	stop(r);
 }
 
@@ -263,9 +263,8 @@ static void not_well_formed(struct reader *r)
 		arena_fail(r->c->arena);
 	if (e == XML_ERROR_JUNK_AFTER_DOC_ELEMENT) {
 		struct diag *g = diag_add(r->c->diags, SEV_ERROR, 601, here(r), NO_RANK,
-					  "this follows </algo>, and is not looked at");
-		diag_help(r->c->diags, g,
-			  "take it away; a second algorithm stands in a file of its own");
+					  "this follows </algo> and is ignored");
+		diag_help(r->c->diags, g, "remove it; a second algorithm needs a separate file");
 		r->stopped = true;
 		return;
 	}

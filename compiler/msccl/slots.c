@@ -44,7 +44,7 @@ static int64_t least_slots(struct ctx *c, const struct msccl *m, struct msccl_fo
 /* Whether the ends of all messages have as many chunks as one another; else it is reported. */
 static bool messages_meet(struct ctx *c, const struct msccl *m, struct msccl_form f)
 {
-	c->diags->where = arena_printf(c->arena, "where %u chunks fit a slot", f.per_message);
+	c->diags->where = arena_printf(c->arena, "if %u chunks fit into a slot", f.per_message);
 	struct program *p = msccl_program(c, m, &f);
 	bool meet = p && match(c, p);
 

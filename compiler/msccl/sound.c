@@ -50,7 +50,7 @@ static void sort_blocks(struct sounding *x)
 		if (before && before->gpu == b->gpu && before->id == b->id) {
 			struct diag *g =
 				diag_add(x->c->diags, SEV_ERROR, 602, b->span, NO_RANK,
-					 "GPU %u has a <tb> with id=\"%u\" already", b->gpu, b->id);
+					 "GPU %u already has a <tb> with id=\"%u\"", b->gpu, b->id);
 			diag_note(x->c->diags, g, before->span, "it is here");
 		}
 	}
@@ -134,8 +134,8 @@ static void find_dependency(struct sounding *x, const struct msccl_block *b, str
 	if (to->steps[s->waits_step].hasdep)
 		return;
 	struct diag *g = diag_add(d, SEV_ERROR, 602, to->steps[s->waits_step].span, b->gpu,
-				  "another thread block waits for this step, and hasdep is not 1: "
-				  "it is never told");
+				  "another thread block waits for this step, but without "
+				  "hasdep=\"1\" the step never signals it");
 	diag_note(d, g, s->span, "GPU %u, thread block %u, step %u waits for it", b->gpu, b->id,
 		  s->s);
 }
@@ -169,7 +169,7 @@ static void check_step(struct sounding *x, const struct msccl_block *b, struct m
 	if (does->reads)
 		check_range(x, b, s, &s->src, "reads");
 	if (does->writes)
-		check_range(x, b, s, &s->dst, "stores in");
+		check_range(x, b, s, &s->dst, "stores into");
 	if (does->writes && s->dst.buffer == BUFFER_I)
 		x->m->writes_input = true;
 	if (s->cnt > x->m->most)
@@ -217,8 +217,8 @@ static void two_blocks(struct sounding *x, const struct fifo_end *a, const struc
 				  "thread blocks %u and %u of GPU %u both %s GPU %u on channel %u",
 				  v->id, w->id, w->gpu, b->receives ? "receive from" : "send to",
 				  b->receives ? b->src : b->dst, b->channel);
-	diag_note(x->c->diags, g, v->span, "the other one is here");
-	diag_help(x->c->diags, g, "give one of them a channel of its own, on both GPUs");
+	diag_note(x->c->diags, g, v->span, "the other thread block is here");
+	diag_help(x->c->diags, g, "give one of them a separate channel, on both GPUs");
 }
 
 static bool same_fifo(const struct fifo_end *a, const struct fifo_end *b)
@@ -303,7 +303,7 @@ bool msccl_sound(struct ctx *c, struct msccl *m)
 			m->scratch = m->gpus[g].chunks[BUFFER_S];
 	if (!msccl_size(m, BUFFER_I) || !msccl_size(m, BUFFER_O))
 		diag_add(c->diags, SEV_ERROR, 602, m->span, NO_RANK,
-			 "nchunksperloop=\"%u\" is no multiple of ngpus=\"%u\", which this "
+			 "nchunksperloop=\"%u\" is not a multiple of ngpus=\"%u\", which this "
 			 "collective needs",
 			 m->nchunks, m->nranks);
 	else

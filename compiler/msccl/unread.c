@@ -7,6 +7,6 @@ struct msccl *msccl_read(struct ctx *c, struct source *source)
 {
 	(void)source;
 	diag_add(c->diags, SEV_ERROR, 703, NOWHERE, NO_RANK,
-		 "this ccc was built without expat, and reads no MSCCL XML");
+		 "this ccc was built without expat and cannot read MSCCL XML");
 	return NULL;
 }

@@ -74,7 +74,7 @@ static void print_computes(const struct msccl_verdict *v, enum msccl_answer answ
 		return;
 	fprintf(out, "  %-15s ", where);
 	if (answer == NO_CONTRACT)
-		fprintf(out, "%s promises nothing that could be proved\n", v->contract);
+		fprintf(out, "%s promises nothing that can be proved\n", v->contract);
 	else if (v->root != NONE && answer == PROVED)
 		fprintf(out, "computes %s from root %u, proved\n", v->contract, v->root);
 	else if (answer == PROVED)
@@ -82,7 +82,7 @@ static void print_computes(const struct msccl_verdict *v, enum msccl_answer answ
 	else if (answer == UNDECIDED)
 		fprintf(out, "not decided\n");
 	else if (answer == RACES)
-		fprintf(out, "computes what the races make of it\n");
+		fprintf(out, "not determined, because of the races\n");
 	else
 		fprintf(out, "does not compute %s\n", v->contract);
 }

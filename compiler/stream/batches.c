@@ -39,7 +39,7 @@ static void add_end(struct taking *x, const struct op *o, uint64_t times)
 	else if (*width != o->n && !x->uneven)
 		x->uneven = o->site + 1u;
 	if (s->nends == UINT32_MAX - 1)
-		x->why = "more than 4294967294 messages repeat in no loop";
+		x->why = "more than 4294967294 messages are outside of loops";
 	ARENA_PUSH(s->ctx->arena, s->ends, s->nends, s->capends) =
 		(struct end){ .fifo = o->fifo,
 			      .site = o->site,
@@ -74,7 +74,7 @@ static void take_rows(struct taking *x, const struct op *o, uint32_t n, uint64_t
 				      LIMIT_STREAMED);
 	text_take(s->text, s->ctx->arena, s->text->first[x->v.rank], o, n, times, strides);
 	if (s->text->full && s->ctx->too_large.text) /* no whole verdict can come of it */
-		x->why = "too many operations repeat in no loop";
+		x->why = "too many operations are outside of loops";
 	begin_batch(x, times);
 	for (uint32_t i = 0; i < n; i++) {
 		x->begins |= !(o[i].kind & OP_JOINED);
@@ -153,6 +153,5 @@ bool stream_batches(struct stream *s, const struct instance *in, bool quiet_wher
 		return false;
 	return !x.uneven ||
 	       stream_refuse(s->ctx, s->p->sites[x.uneven - 1].span,
-			     "messages of different sizes follow one another between two "
-			     "ranks");
+			     "successive messages between two ranks have different sizes");
 }

@@ -29,7 +29,7 @@ static uint32_t new_message(struct chain *x)
 		return i;
 	}
 	if (x->nsent == LIMIT_SENDING) {
-		x->why = "more than 16777216 messages are on their way at once (LIMIT_SENDING)";
+		x->why = "more than 16777216 messages are in flight at once (LIMIT_SENDING)";
 		return NONE;
 	}
 	i = x->nsent;

@@ -13,11 +13,11 @@ static void report(const struct stream *s, const struct fifo *f, const uint64_t 
 {
 	bool send = n[SENDS] > n[RECVS];
 	uint32_t rank = send ? f->src : f->dst, peer = send ? f->dst : f->src;
-	struct diag *g = diag_add(
-		s->ctx->diags, SEV_ERROR, send ? 301 : 302, s->p->sites[e->site].span, rank,
-		send ? "rank %u sends to rank %u, which does not receive it all"
-		     : "rank %u receives from rank %u, which does not send it all",
-		rank, peer);
+	struct diag *g = diag_add(s->ctx->diags, SEV_ERROR, send ? 301 : 302,
+				  s->p->sites[e->site].span, rank,
+				  send ? "rank %u sends more to rank %u than that rank receives"
+				       : "rank %u receives more from rank %u than that rank sends",
+				  rank, peer);
 	stream_show_calls(s, rank, batch, 0, (uint32_t)(e - s->ends), g);
 	if (g)
 		diag_note(s->ctx->diags, g, NOWHERE,

@@ -16,7 +16,7 @@ bool stream_refuse(struct ctx *c, struct span at, const char *why)
 	}
 	struct diag *g = program_tell_too_large(c, &c->too_large, NO_RANK);
 	diag_note(c->diags, g, at.lo == c->too_large.at.lo ? NOWHERE : at,
-		  "nor can it be checked without storing them: %s", why);
+		  "nor can --stream check it: %s", why);
 	return false;
 }
 

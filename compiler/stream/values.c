@@ -38,7 +38,7 @@ static const char *why_not(const struct stream *s)
 	uint64_t width = (uint64_t)s->p->cells + s->scratch;
 
 	if (s->text->full)
-		return "too many operations repeat in no loop";
+		return "too many operations are outside of loops";
 	if (width > MOST_CELLS)
 		return arena_printf(s->ctx->arena, "more than %u chunks on a rank", MOST_CELLS);
 	for (const struct ensures *e = contract->ensures; e; e = e->next)
@@ -237,7 +237,7 @@ bool stream_values(struct stream *s, const struct stream_grain *grain, bool fini
 		return true;
 	parts_find(&x.parts, s, grain);
 	if (x.parts.heaviest > memory_left(a) / BYTES_A_TOUCH || x.parts.heaviest > LIMIT_OPS) {
-		to->why = arena_printf(a, "chunks that hang together are touched %llu times",
+		to->why = arena_printf(a, "connected chunks are accessed %llu times",
 				       (unsigned long long)x.parts.heaviest);
 		return true;
 	}

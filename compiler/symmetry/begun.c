@@ -118,7 +118,7 @@ bool begun_all(struct ctx *c, const struct quotient *l, const struct order *orde
 	k.parcels = ARENA_ARRAY(c->scratch, uint32_t, (size_t)n + 1);
 	order_walk(order, &l->one, c->scratch, run_event, &k);
 	if (k.full)
-		*why = "too many messages of a barrier are on their way at once";
+		*why = "too many messages of a barrier are in flight at once";
 	for (uint32_t w = 0; w < k.words; w++)
 		all &= k.known[w] == (w + 1 < k.words ? UINT64_MAX : UINT64_MAX >> (63 - last));
 	return all && !k.full;

@@ -46,7 +46,7 @@ void kinds_broken(struct kinds *k, struct span place, const char *why)
 bool kinds_work(struct kinds *k, struct span place)
 {
 	if (++k->work > LIMIT_KIND_WORK)
-		kinds_broken(k, place, "a text too long to be looked through");
+		kinds_broken(k, place, "a text that is too long to examine");
 	return k->work <= LIMIT_KIND_WORK;
 }
 

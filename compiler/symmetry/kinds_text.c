@@ -63,7 +63,7 @@ static enum turns operand(struct kinds *k, const struct ref *r)
 		return TURNS_RANGE;
 	if (is_place(k, r))
 		return TURNS_PLACE;
-	kinds_broken(k, r->span, "chunks that do not turn with the ranks");
+	kinds_broken(k, r->span, "chunks that do not rotate with the ranks");
 	return TURNS_NOT;
 }
 
@@ -73,13 +73,13 @@ static void operation(struct kinds *k, const struct stmt *s)
 	uint8_t x = (uint8_t)operand(k, s->x), y = s->y ? (uint8_t)operand(k, s->y) : TURNS_NOT;
 
 	if (o->met && (o->x != x || o->y != y))
-		kinds_broken(k, s->span, "chunks that turn in one call and not in another");
+		kinds_broken(k, s->span, "chunks that rotate in one call and not in another");
 	*o = (struct operands){ x, y, true };
 	if (!s->y && !kind_turns(kinds_of(k, s->e)))
-		kinds_broken(k, s->e->span, "a peer that does not turn with the ranks");
+		kinds_broken(k, s->e->span, "a peer that does not rotate with the ranks");
 	if (!s->y && k->each && !is_name(s->e, k->each->var))
 		kinds_broken(k, s->e->span,
-			     "a peer that several turns of a loop over all ranks have");
+			     "a peer that several iterations of a loop over all ranks share");
 }
 
 /* ---- copies in two pieces --------------------------------------------------------------- */
@@ -189,7 +189,7 @@ static void topology(struct kinds *k, const struct decl *d)
 			kinds_broken(k, e->span, "an argument that differs from rank to rank");
 		if (k->state[p->sym->id] && k->of[p->sym->id].form != x.form)
 			kinds_broken(k, d->topology->name.span,
-				     "a topology that turns in one call and not in another");
+				     "a topology that rotates in one call and not in another");
 		kinds_bind(k, p->sym, x);
 		a = a ? a->next : NULL;
 	}
@@ -303,7 +303,7 @@ static struct kind variable(const struct stmt *s, struct kind lo, struct kind hi
 
 static void loop(struct kinds *k, const struct stmt *s)
 {
-	static const char why[] = "a loop whose bounds differ from rank to rank";
+	static const char why[] = "a loop with bounds that differ from rank to rank";
 	struct kind lo = kinds_of(k, s->e), hi = kinds_of(k, s->e2);
 
 	must_be_same(k, s->e, why);
@@ -343,7 +343,7 @@ static void link(struct kinds *k, const struct stmt *s)
 {
 	k->any_links = true;
 	if (!kind_turns(kinds_of(k, s->e)) || !kind_turns(kinds_of(k, s->e2)))
-		kinds_broken(k, s->span, "a link that does not turn with the ranks");
+		kinds_broken(k, s->span, "a link that does not rotate with the ranks");
 }
 
 static void statement(struct kinds *k, const struct stmt *s)
@@ -409,7 +409,7 @@ static void parameters(struct kinds *k, const struct decl *schedule)
 			continue;
 		}
 		if (k->root)
-			must_be_same(k, p->value, "a parameter that hangs on the root");
+			must_be_same(k, p->value, "a parameter that depends on the root");
 		kinds_bind(k, p->sym, kind_same(KIND_MOST_PARAM));
 	}
 }

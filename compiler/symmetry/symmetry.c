@@ -138,7 +138,7 @@ static bool decide(struct ctx *c, const struct instance *in, struct quotient *l,
 	const struct contract *k = contract_expand(c, l->p);
 	s->contract = k;
 	if (!k || (!k->nshares && !k->nafter) || !promise_turns(l)) {
-		s->why = "its contract does not turn with the ranks";
+		s->why = "its contract does not rotate with the ranks";
 		return false;
 	}
 	if (!finishes(c, l, s, &order) || !race(c, &l->one))

@@ -162,7 +162,7 @@ static struct turned combine(struct runner *x, struct turned a, struct turned b)
 
 	if (s.cell != t.cell ||
 	    !((s.n && t.n && adjoin(x->l, s, t, &both)) || join_arcs(x, a, b, s, t, &both))) {
-		unclear(x, "a sum is not of one chunk, or a rank is in it twice");
+		unclear(x, "a sum is not of one chunk, or has a rank twice");
 		return a;
 	}
 	ARENA_PUSH(x->arena, r->sums, r->nsums, r->capsums) =

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-static const char NOT_BY_BITS[] = "a range that does not turn with the bits of the ranks";
+static const char NOT_BY_BITS[] = "a range that does not rotate with the bits of the ranks";
 
 static const char NOT_BY_MIRROR[] = "rank 1 does not mirror rank 0";
 
@@ -75,7 +75,7 @@ static bool note(struct maker *m, uint32_t lo, uint32_t n, struct cell_turn g)
 		if (at->unit == NONE)
 			*at = g;
 		else if (at->unit != g.unit || at->base != g.base)
-			return refuse(m, "a chunk turns with the ranks in two ways");
+			return refuse(m, "a chunk rotates with the ranks in two ways");
 	}
 	return true;
 }
@@ -130,7 +130,7 @@ static bool note_turning(struct maker *m, const struct view *w, enum turns turns
 	uint32_t n = m->l->p->nranks, count = w->parts, unit = w->part, base = w->first;
 
 	if (m->l->kinds.places)
-		return refuse(m, "chunks that turn in their order, and others by their places");
+		return refuse(m, "chunks that rotate by order, and others by place");
 	if (turns == TURNS_CHUNK) {
 		count = w->inner;
 		base += (cell - base) / (w->inner * unit) * (w->inner * unit);
@@ -139,7 +139,7 @@ static bool note_turning(struct maker *m, const struct view *w, enum turns turns
 		unit *= w->inner;
 	}
 	if (count != n)
-		return refuse(m, "an index that turns with the ranks has not N values");
+		return refuse(m, "an index that rotates with the ranks does not have N values");
 	return note(m, base, n * unit, (struct cell_turn){ base, unit });
 }
 
@@ -247,7 +247,7 @@ static bool take_regions(struct maker *m, uint32_t from, uint32_t to, uint32_t n
 			continue;
 		if (want.unit &&
 		    (want.base < from || want.base - from + m->l->p->nranks * want.unit > n))
-			return refuse(m, "chunks that turn are copied with others that do not");
+			return refuse(m, "chunks that rotate are copied with chunks that do not");
 		want.base = want.unit ? want.base - from + to : 0;
 		*any |= g[to + i].unit == NONE;
 		if (!note(m, to + i, 1, want))
@@ -500,7 +500,7 @@ static bool ranges_turn(struct maker *m)
 	if (!m->any_range && !m->l->by_mirror)
 		return true;
 	if (m->any_range && m->any_long)
-		return refuse(m, "ranges that turn, and others that do not");
+		return refuse(m, "ranges that rotate, and ranges that do not");
 	m->v.behind = NULL;
 	if (m->l->by_mirror) {
 		same = run_rank(m, 1) && mirror_image(m->l, &m->v);

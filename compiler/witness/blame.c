@@ -253,7 +253,7 @@ static void note_range(struct trace *t, struct ctx *c, struct diag *g, const str
 			if (!to || to->kind != REF_RANGE || x.w + x.wn != m->cell)
 				continue;
 			diag_note(c->diags, g, to->span,
-				  "%s ends before %s here: the end of a range is not in it",
+				  "%s ends before %s here: a range does not include its end",
 				  lang_ref_text(t->arena, to),
 				  program_cells_text(t->arena, p, m->cell, 1));
 			return;
@@ -292,13 +292,14 @@ static void note_collective(struct trace *t, struct ctx *c, struct diag *g,
 	if (asked != once * p->nranks)
 		return;
 	if (ranks == p->nranks)
-		diag_help(c->diags, g,
-			  "each chunk's sum is on one rank, as after a reduce_scatter: what passes "
-			  "the sums on to all ranks, an allgather, is missing");
+		diag_help(
+			c->diags, g,
+			"each chunk's sum is on one rank, as after a reduce_scatter; an allgather "
+			"of the sums to all ranks is missing");
 	else if (ranks == 1)
 		diag_help(c->diags, g,
-			  "all sums are on one rank, as after a reduce: what passes them on to all "
-			  "ranks, a broadcast, is missing");
+			  "all sums are on one rank, as after a reduce; a broadcast of the sums to "
+			  "all ranks is missing");
 }
 
 #define MOST_TRIED (1u << 20) /* operations of a program that is run once more */
@@ -332,9 +333,8 @@ static void help_other_kind(struct ctx *c, const struct program *p, const struct
 	turn(p, o->site, to, is);
 	if (right)
 		diag_help(c->diags, g,
-			  to == OP_RECV
-				  ? "`recv` here, which replaces what is there, makes it right"
-				  : "`reduce` here, which adds to what is there, makes it right");
+			  to == OP_RECV ? "`recv` here, which replaces the old value, cures it"
+					: "`reduce` here, which adds to the old value, cures it");
 }
 
 static void report(struct trace *t, struct ctx *c, const struct contract *contract,
@@ -374,7 +374,7 @@ static void report(struct trace *t, struct ctx *c, const struct contract *contra
 			  m->rank);
 		note_range(t, c, g, m);
 		if (m->want.n == 1 && m->want.v[0].n == 1 && m->want.v[0].first == m->rank)
-			diag_help(c->diags, g, "it is to have the rank's own %s: copy that into it",
+			diag_help(c->diags, g, "it must be the rank's own %s: copy that into it",
 				  program_cells_text(t->arena, p, m->want.v[0].cell, 1));
 	}
 	if (any)
@@ -386,7 +386,7 @@ static void report(struct trace *t, struct ctx *c, const struct contract *contra
 			  m->chunks - 1, m->chunks > 2 ? "s" : "");
 	if (others)
 		diag_note(c->diags, g, NOWHERE,
-			  "%s%" PRIu64 " other chunk%s of this clause %s wrong in other ways",
+			  "%s%" PRIu64 " more chunk%s of this clause %s wrong in other ways",
 			  p->chunk_of ? least : "", others, others > 1 ? "s" : "",
 			  others > 1 ? "are" : "is");
 	for (size_t i = 1; i < m->nranks; i++)
@@ -439,7 +439,8 @@ void blame(struct ctx *c, const struct program *p, const struct contract *k,
 	}
 	if (t->left_out)
 		diag_add(c->diags, SEV_NOTE, 0, p->instance.schedule->name.span, NO_RANK,
-			 "%" PRIu64 " more final chunks are wrong in ways that are not shown: "
-			 "these are the first %u",
+			 "%" PRIu64
+			 " more final chunks are wrong in ways that are not shown; these "
+			 "are the first %u",
 			 t->left_out, MAX_MISTAKES);
 }

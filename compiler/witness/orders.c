@@ -182,7 +182,8 @@ static const char *count_text(const struct parting *x, const struct apart *a)
 	const char *names[2] = { chunk_text(x, a->cell[0]), chunk_text(x, a->cell[1]) };
 
 	if (a->moved)
-		return arena_printf(x->arena, "%s ends with what was in %s", names[0], names[1]);
+		return arena_printf(x->arena, "%s ends with the initial value of %s", names[0],
+				    names[1]);
 	return orders_text(x, names);
 }
 
@@ -258,20 +259,20 @@ static void require_counts(struct ctx *c, struct parting *x, const struct order 
 
 	if (b->by_count.moved)
 		report(c, x, order, what,
-		       "the contract asks for that; ask for chunk i in chunk i, or write [N] or "
-		       "[B][C] where a chunk is a block of its own");
+		       "the contract requires that; give chunk i the value of chunk i, or write [N] "
+		       "or [B][C] if each chunk is a block");
 	else
 		report(c, x, order, what,
-		       "which chunk an element is in depends on the count; sum all chunks in one order of "
-		       "ranks, as fixed_order_allreduce does, or do not cut the block");
+		       "the count decides which chunk an element is in; sum all chunks in one order "
+		       "of ranks, as fixed_order_allreduce does, or do not cut the block");
 }
 
 static void require_ranks(struct ctx *c, struct parting *x, const struct order *order)
 {
 	report(c, x, order,
 	       arena_printf(x->arena, "ranks may end with different bits: %s", rank_text(x)),
-	       "sum each chunk on one rank and send the sum to the others, or in one order of ranks "
-	       "on all");
+	       "sum each chunk on one rank and send the sum to all ranks, or sum in the same order "
+	       "of ranks everywhere");
 }
 
 void orders(struct ctx *c, const struct program *p, const struct order *order, struct bits *b)

@@ -173,18 +173,20 @@ static void say(const struct cure *cure, struct diag *g)
 	const char *where = c->diags->where ? c->diags->where : "this N";
 
 	if (cure->as_written)
-		diag_help(c->diags, g,
-			  "without the step, one after the other, it is right: that is "
-			  "proved for %s with %u %s",
-			  where, c->slots, slots);
+		diag_help(
+			c->diags, g,
+			"without the step, one after the other, it is right: this is proved for %s with "
+			"%u %s",
+			where, c->slots, slots);
 	else if (cure->sends)
-		diag_help(c->diags, g,
-			  "leave the sends in the step, and put %s behind it%s: that is "
-			  "proved for %s with %u %s",
-			  what, count > 1 ? ", one after the other" : "", where, c->slots, slots);
+		diag_help(
+			c->diags, g,
+			"leave the sends in the step and put %s after it%s: this is proved for %s with %u "
+			"%s",
+			what, count > 1 ? ", one after the other" : "", where, c->slots, slots);
 	else
 		diag_help(c->diags, g,
-			  "take %s out of the step%s: that is proved for %s with %u %s", what,
+			  "take %s out of the step%s: this is proved for %s with %u %s", what,
 			  count > 1 ? ", one after the other" : "", where, c->slots, slots);
 }
 
@@ -199,9 +201,10 @@ static void help(struct ctx *c, const struct program *p, const struct contract *
 	struct program changed;
 
 	if (!find_step(&cure, g->span)) {
-		diag_help(c->diags, g,
-			  "blocks of a par run side by side: give them other chunks, or put one "
-			  "behind the other, without the par");
+		diag_help(
+			c->diags, g,
+			"blocks of a par run concurrently: give them different chunks, or put one "
+			"after the other, without the par");
 		return;
 	}
 	for (int i = 0; i < (k->nshares ? 2 : 1); i++) {
@@ -211,10 +214,9 @@ static void help(struct ctx *c, const struct program *p, const struct contract *
 			return;
 		}
 	}
-	diag_help(
-		c->diags, g,
-		"all of a step happens at once: let one of the two work on other chunks, as a scratch "
-		"t[K], or put it behind the step");
+	diag_help(c->diags, g,
+		  "the operations of a step run concurrently: make one of the two use a different "
+		  "chunk, such as a scratch t[K], or put it after the step");
 }
 
 void race_help(struct ctx *c, const struct program *p, const struct contract *k)

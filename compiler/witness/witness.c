@@ -87,11 +87,12 @@ static void note_par(const struct graph *g, struct diag *d, uint32_t i)
 	struct arena *a = r->ctx->scratch;
 	if (p->paths[t->path].parent == to->path)
 		diag_note(r->ctx->diags, d, NOWHERE,
-			  "rank %u: %s has not begun, as what is before the par has not finished",
+			  "rank %u: %s has not begun, because a statement before the par has not "
+			  "finished",
 			  t->rank, program_path_text(a, p, t->path));
 	else
 		diag_note(r->ctx->diags, d, NOWHERE,
-			  "rank %u: the par has not ended, as %s has not", t->rank,
+			  "rank %u: the par has not ended, because %s has not", t->rank,
 			  program_path_text(a, p, to->path));
 }
 

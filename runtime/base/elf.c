@@ -67,7 +67,7 @@ static const char *find_symbol(const struct elf_bytes *f, const Elf64_Ehdr *eh,
 	    !inside(f, strings.sh_offset, strings.sh_size))
 		return "is cut off inside its symbols";
 	if (table->sh_size / sizeof(sym) > MOST_SYMBOLS)
-		return "has more symbols than any that ccc makes";
+		return "has more symbols than any file that ccc makes";
 	for (uint64_t k = 0; k < table->sh_size / sizeof(sym) && !*found; k++) {
 		if (!get(f, table->sh_offset + k * sizeof(sym), &sym, sizeof(sym)))
 			return "is cut off inside its symbols";
@@ -84,9 +84,9 @@ const char *elf_module(const struct elf_bytes *f, uint64_t *at, uint64_t *len)
 	if (!get(f, 0, &eh, sizeof(eh)))
 		return "is cut off inside its ELF header";
 	if (eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_ident[EI_DATA] != ELFDATA2LSB)
-		return "is no 64-bit little-endian ELF file";
+		return "is not a 64-bit little-endian ELF file";
 	if (eh.e_type != ET_DYN)
-		return "is no shared object (ccc SCHEDULE.ccs -o x.so makes one)";
+		return "is not a shared object (ccc SCHEDULE.ccs -o x.so makes one)";
 	if (eh.e_shentsize != sizeof(Elf64_Shdr) || !section(f, &eh, 0, &table))
 		return "has no section headers (cut off, or stripped of them)";
 	for (uint32_t i = 0; i < eh.e_shnum; i++) {

@@ -25,7 +25,7 @@ const char *size_read(const char **s, uint64_t *bytes)
 		n = n * 10 + digit;
 	}
 	if (at == *s)
-		return "here stands a size such as 512, 64K, 16M or 1G";
+		return "a size such as 512, 64K, 16M or 1G is expected here";
 	unit = *at ? strchr(units, *at) : NULL;
 	if (unit) {
 		shift = 10 * (unsigned)(unit - units + 1);

@@ -245,7 +245,7 @@ ccs_status buffers_check(struct bench *b, const struct row *r, bool in_place, st
 				 i);
 		if (behind && !*result->text)
 			snprintf(result->text, sizeof(result->text),
-				 "rank %d wrote behind its recvbuff", i);
+				 "rank %d wrote beyond its recvbuff", i);
 		result->wrong += inputs + behind;
 	}
 	return CCS_OK;

@@ -110,8 +110,8 @@ static int find_launcher(struct options *o)
 	if (o->transport == TRANSPORT_LOCAL)
 		return EXIT_DONE;
 	if (ccs_env_read(&env) && !(o->transport == TRANSPORT_MPI && env.launcher)) {
-		complain(o, EXIT_USAGE,
-			 "%s (--transport local: this process is a run of its own%s)", ccs_error(),
+		complain(o, EXIT_USAGE, "%s (--transport local: this process runs all ranks%s)",
+			 ccs_error(),
 			 !o->cuda && env.local_size < env.size
 				 ? "; --transport mpi: ranks of several hosts"
 				 : "");
@@ -127,13 +127,12 @@ static int find_launcher(struct options *o)
 	if (o->ndevices)
 		return complain_once(
 			o, EXIT_USAGE,
-			"--device cuda:%d: each process takes the GPU of its rank on its "
-			"host: give --device cuda (CUDA_VISIBLE_DEVICES tells which there "
-			"are)",
+			"--device cuda:%d: each process uses the GPU of its local rank: give "
+			"--device cuda (CUDA_VISIBLE_DEVICES selects the GPUs)",
 			o->devices[0]);
 	if (o->ranks && o->ranks != env.size)
 		return complain_once(o, EXIT_USAGE,
-				     "-n %d, but %s has started %d process%s, a rank each",
+				     "-n %d, but %s has started %d process%s, one rank each",
 				     o->ranks, env.launcher, env.size, env.size == 1 ? "" : "es");
 	o->ranks = env.size;
 	return EXIT_DONE;
@@ -148,8 +147,8 @@ static int start(struct options *o, bool *waits, bool *killed)
 	if (o->procs && (ccs_env_read(&env) || env.launcher))
 		return complain(
 			o, EXIT_USAGE,
-			"--procs starts the ranks itself, but this process was started as one of "
-			"several: %s",
+			"--procs starts the ranks itself, but a launcher has started this process "
+			"as one of several: %s",
 			env.launcher ? env.launcher : ccs_error());
 	if (o->procs && o->ranks > 1) {
 		rc = launch_ranks(o, killed);
@@ -168,18 +167,18 @@ static int check_layouts(const struct options *o, const struct ccs_module *m,
 
 	if ((has->sized || has->by_column) && o->against)
 		return complain_once(o, EXIT_LACKS,
-				     "%s has a %s, and %s's blocks are equally long, one after "
+				     "%s has a %s, and %s's blocks have equal lengths, one after "
 				     "another: leave out --against",
 				     ccs_module_schedule(m), what, o->against->name);
 	if ((has->sized || has->by_column) && (o->table || o->tune))
 		return complain_once(o, EXIT_LACKS,
-				     "%s has a %s: a tuning tells calls apart by "
-				     "their size, not by their shape",
+				     "%s has a %s: a tuning distinguishes calls by their size, not "
+				     "by their shape",
 				     ccs_module_schedule(m), what);
 	if (!has->by_column != !o->rows)
 		return complain_once(o, EXIT_USAGE, "%s has %s buffer `by column`: %s --rows N",
 				     ccs_module_schedule(m), o->rows ? "no" : "a",
-				     o->rows ? "leave out" : "say of how many rows, by");
+				     o->rows ? "leave out" : "give the number of rows with");
 	if (!has->sized && o->sizes)
 		return complain_once(o, EXIT_USAGE, "%s has no `sized` buffer: leave out --sizes",
 				     ccs_module_schedule(m));
@@ -203,7 +202,7 @@ static int check_module(const struct options *o, const struct ccs_module *m,
 				     ccs_module_schedule(m), o->ranks, o->ranks == 1 ? "" : "s",
 				     *ranks ? ranks : "none");
 	if (o->root >= o->ranks && ccs_module_rooted(m))
-		return complain_once(o, EXIT_USAGE, "root %d is no rank of 0 to %d", o->root,
+		return complain_once(o, EXIT_USAGE, "root %d is not in the range 0 to %d", o->root,
 				     o->ranks - 1);
 	if (!has->buffers && (o->show || o->fill))
 		return complain_once(o, EXIT_USAGE, "%s has no buffers: %s", ccs_module_schedule(m),
@@ -311,8 +310,8 @@ static void suggest(const struct options *o, char *text, size_t size)
 		snprintf(text, size, " (ccc %s -o %.*s.so makes it)", path, (int)bare, o->file);
 	else if (comes_with_ccs(o->file))
 		snprintf(text, size,
-			 " (ccrun -n %d --table " CCS_TUNING_DEFAULT " %s runs what comes with "
-			 "ccs)",
+			 " (ccrun -n %d --table " CCS_TUNING_DEFAULT " %s runs the tuning that "
+			 "comes with ccs)",
 			 o->ranks ? o->ranks : 4, o->file);
 }
 

@@ -280,8 +280,7 @@ static ccs_status wait_until(const struct lane *l, double end, double timeout)
 			return driver_check(d, e, "cuEventQuery", "an earlier call");
 		if (time_now() > end)
 			return ccs_error_set(CCS_ETIMEOUT,
-					     "no call came to its end on %s for %g "
-					     "seconds (--timeout)",
+					     "no call ended on %s for %g seconds (--timeout)",
 					     l->gpu->name, timeout);
 		usleep(pause);
 		if (pause < 1000)

@@ -92,9 +92,8 @@ static ccs_status check_element(const struct check *c, uint32_t rank, uint64_t i
 	if (element_holds(c, *value))
 		return CCS_OK;
 	snprintf(what, sizeof(what),
-		 "%" PRId64 " (rank %u, index %" PRIu64
-		 ") does not fit %s%s: take a wider type, by "
-		 "-d, or other values",
+		 "%" PRId64 " (rank %u, index %" PRIu64 ") does not fit %s%s: use a wider type, "
+		 "with -d, or other values",
 		 *value, rank, index, c->format.name, c->format.mantissa ? " exactly" : "");
 	return refuse(c, &all, what);
 }
@@ -124,7 +123,7 @@ static ccs_status check_bound(const struct check *c, double bound)
 	    bound * (premul ? 2 : 1) <= largest(c))
 		return CCS_OK;
 	snprintf(what, sizeof(what),
-		 "%s of %d ranks' values could exceed the largest %s, %g: take a wider type, by "
+		 "%s of %d ranks' values could exceed the largest %s, %g: use a wider type, with "
 		 "-d, or smaller values",
 		 c->op == CCS_PROD ? "products" : "sums", c->of.nranks, c->format.name, largest(c));
 	return refuse(c, &all, what);

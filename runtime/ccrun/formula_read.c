@@ -198,7 +198,7 @@ static void number(struct reader *r, bool negative, size_t from)
 		fail(r, from, r->at, "the number needs more than 64 bits");
 	else if (*s == '.' || word_length(s))
 		fail(r, from, r->at + next_length(s),
-		     "numbers are whole, and written in digits alone");
+		     "numbers are integers, written with digits only");
 	step(r, STEP_NUMBER, (int64_t)(negative ? 0 - value : value), from);
 }
 
@@ -224,8 +224,8 @@ static void arguments(struct reader *r, const struct word *of, size_t from)
 static void unknown(struct reader *r, size_t from, size_t n)
 {
 	fail(r, from, from + n,
-	     "`%.*s` is no name here; there are rank, index (of the element), N (ranks) and count, "
-	     "and the functions min max abs ilog2 clog2 ispow2 popcount ctz",
+	     "unknown name `%.*s`; there are rank, index (of the element), N (ranks) and count, and "
+	     "the functions min max abs ilog2 clog2 ispow2 popcount ctz",
 	     n < 40 ? (int)n : 40, r->text + from);
 }
 

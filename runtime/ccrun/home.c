@@ -58,8 +58,8 @@ static ccs_status open_env(struct home *p, const struct options *o)
 		return s;
 	if (ccs_comm_size(mine) != p->ranks || ccs_comm_rank(mine) != o->rank) {
 		s = ccs_error_set(CCS_EINVAL,
-				  "%s made this rank %d of %d, and the communicator has it "
-				  "as rank %d of %d%s",
+				  "%s made this rank %d of %d, but in the communicator it is rank "
+				  "%d of %d%s",
 				  o->launcher ? o->launcher : "-n", o->rank, p->ranks,
 				  ccs_comm_rank(mine), ccs_comm_size(mine),
 				  o->transport == TRANSPORT_MPI

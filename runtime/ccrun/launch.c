@@ -89,7 +89,8 @@ static void end_the_rest(const struct options *o, const pid_t *ids, int n)
 	for (int r = 0; r < n; r++)
 		if (ids[r] && !kill(ids[r], SIGKILL))
 			complain(o, EXIT_WRONG,
-				 "rank %d (process %d) did not end with the others, and was killed",
+				 "rank %d (process %d) did not end with the other ranks, and was "
+				 "killed",
 				 r, (int)ids[r]);
 }
 
@@ -128,7 +129,7 @@ int launch_ranks(const struct options *o, bool *killed)
 
 	if (!ids || !set_job()) {
 		free(ids);
-		return cannot(o, "no memory, or random number, for the ranks");
+		return cannot(o, "out of memory, or of random numbers, for the ranks");
 	}
 	fflush(NULL);
 	for (; n < o->ranks; n++) {

@@ -106,11 +106,11 @@ static ccs_status check_ranks(const struct bench *b, const char *library)
 
 	if (rank == o->rank && size == o->ranks)
 		return CCS_OK;
-	return ccs_error_set(CCS_EUNSUPPORTED,
-			     "%s has this process as rank %d of %d, and %s as rank %d of %d: start "
-			     "it with that MPI's own mpirun",
-			     library, rank, size, o->launcher ? o->launcher : "-n", o->rank,
-			     o->ranks);
+	return ccs_error_set(
+		CCS_EUNSUPPORTED,
+		"%s numbers this process rank %d of %d, and %s rank %d of %d: start it "
+		"with the mpirun of that MPI",
+		library, rank, size, o->launcher ? o->launcher : "-n", o->rank, o->ranks);
 }
 
 static ccs_status join(struct bench *b, int lacks)
@@ -122,8 +122,8 @@ static ccs_status join(struct bench *b, int lacks)
 	if (s)
 		return s;
 	n->calls->name(library, sizeof(library));
-	snprintf(b->label, sizeof(b->label), "beside it %s, in the same processes%s", library,
-		 lacks ? "; n/a: what it cannot combine" : "");
+	snprintf(b->label, sizeof(b->label), "baseline: %s, in the same processes%s", library,
+		 lacks ? "; n/a: it cannot combine these" : "");
 	return check_ranks(b, library);
 }
 
@@ -192,7 +192,7 @@ static ccs_status put(struct bench *b, const struct row *r)
 
 	if (job.count > n->calls->most)
 		return ccs_error_set(CCS_EUNSUPPORTED,
-				     "this MPI has calls of up to %zu elements, not of %zu",
+				     "this MPI has calls of at most %zu elements, not of %zu",
 				     n->calls->most, job.count);
 	return check(n, n->collective->run(n->world, &job), n->collective->contract);
 }

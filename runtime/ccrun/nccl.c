@@ -137,9 +137,9 @@ static ccs_status join_processes(struct bench *b, struct nccl_side *n)
 	n->comm[at->first] = ccs_comm_nccl(at->comm[at->first]);
 	label(b, n,
 	      !s && shares && n->nccl.version < NCCL_SHARES_GPUS
-		      ? "beside it NCCL %s over sockets, processes sharing GPUs: a correctness baseline, "
-			"not its speed"
-		      : "beside it NCCL %s, in the same processes");
+		      ? "baseline: NCCL %s over sockets, with processes sharing GPUs: it checks "
+			"correctness, and is not NCCL's speed"
+		      : "baseline: NCCL %s, in the same processes");
 	return s;
 }
 
@@ -168,11 +168,11 @@ static ccs_status join_sharing(struct bench *b, struct nccl_side *n)
 	if (v < NCCL_SHARES_GPUS)
 		return ccs_error_set(
 			CCS_EUNSUPPORTED,
-			"NCCL %d.%d.%d (%s) cannot have several ranks of "
-			"a process on one GPU: install NCCL 2.30 or later (pip install "
-			"nvidia-nccl-cu13), or take a GPU for each rank",
+			"NCCL %d.%d.%d (%s) cannot have several ranks of a process on one GPU: "
+			"install NCCL 2.30 or later (pip install nvidia-nccl-cu13), or use one GPU "
+			"per rank",
 			v / 10000, v / 100 % 100, v % 100, n->nccl.path);
-	label(b, n, "beside it NCCL %s, its ranks on the same GPUs (NCCL_MULTI_RANK_GPU_ENABLE=1)");
+	label(b, n, "baseline: NCCL %s, its ranks on the same GPUs (NCCL_MULTI_RANK_GPU_ENABLE=1)");
 	if (setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 0)) /* what the user has set stays */
 		return ccs_error_set(CCS_ENOMEM, "out of memory");
 	s = join_each(b, n);
@@ -189,7 +189,7 @@ static ccs_status join(struct bench *b, struct nccl_side *n)
 		return s;
 	if (at->local < at->ranks)
 		return join_processes(b, n);
-	label(b, n, "beside it NCCL %s, on the same GPUs");
+	label(b, n, "baseline: NCCL %s, on the same GPUs");
 	s = shares_gpus(at) ? join_sharing(b, n) : join_each(b, n);
 	n->joined = !s;
 	return s;

@@ -23,8 +23,8 @@ ccs_status nccl_calls_check(const struct nccl_library *n, int e, const char *cal
 		return CCS_OK;
 	if (e == NCCL_IN_PROGRESS) /* nobody here would wait for it */
 		return ccs_error_set(CCS_EUNSUPPORTED,
-				     "%s goes on in the background: "
-				     "NCCL_COMM_BLOCKING=0 cannot be used here",
+				     "%s continues in the background: NCCL_COMM_BLOCKING=0 cannot "
+				     "be used here",
 				     call);
 	text = n->calls.error_string(e);
 	last = n->calls.last_error ? n->calls.last_error(comm) : NULL;

@@ -193,7 +193,7 @@ static int read_device(struct options *o, const char *s)
 	if (!strcmp(s, "cpu") || !strcmp(s, "cuda"))
 		return -1;
 	if (!o->cuda || s[4] != ':' || !read_list(o, s + 5))
-		return usage("--device: unknown device '%s'; there are cpu, cuda, cuda:NUMBER and "
+		return usage("--device: unknown device '%s'; use cpu, cuda, cuda:NUMBER or "
 			     "cuda:NUMBER,NUMBER...",
 			     s);
 	return -1;
@@ -204,7 +204,7 @@ static int read_against(struct options *o, const char *s)
 	o->against = option_baseline(s);
 	if (o->against)
 		return -1;
-	return usage("--against: unknown baseline '%s'; there are nccl and mpi", s);
+	return usage("--against: unknown baseline '%s'; use nccl or mpi", s);
 }
 
 static int read_transport(struct options *o, const char *s)
@@ -212,7 +212,7 @@ static int read_transport(struct options *o, const char *s)
 	o->transport = option_transport(s);
 	if (o->transport != TRANSPORT_ANY)
 		return -1;
-	return usage("--transport: unknown transport '%s'; there are local, shm and mpi", s);
+	return usage("--transport: unknown transport '%s'; use local, shm or mpi", s);
 }
 
 static int read_count(struct options *o, int option, const char *s)
@@ -223,21 +223,23 @@ static int read_count(struct options *o, int option, const char *s)
 		size_t at; /* of a number without sign, or never below 0 */
 		const char *format;
 	} counts[] = {
-		{ 'n', 1, offsetof(struct options, ranks), "-n: '%s' is no number of ranks" },
-		{ 'r', 0, offsetof(struct options, root), "-r: '%s' is no rank" },
-		{ 'f', 2, offsetof(struct options, factor), "-f: '%s' is no factor of at least 2" },
-		{ 'w', 0, offsetof(struct options, warmup), "-w: '%s' is no number of runs" },
-		{ 'G', 0, offsetof(struct options, graphs), "-G: '%s' is no number of launches" },
+		{ 'n', 1, offsetof(struct options, ranks), "-n: '%s' is not a number of ranks" },
+		{ 'r', 0, offsetof(struct options, root), "-r: '%s' is not a rank" },
+		{ 'f', 2, offsetof(struct options, factor),
+		  "-f: '%s' is not a factor of at least 2" },
+		{ 'w', 0, offsetof(struct options, warmup), "-w: '%s' is not a number of runs" },
+		{ 'G', 0, offsetof(struct options, graphs),
+		  "-G: '%s' is not a number of launches" },
 		{ LONG_ITERS, 1, offsetof(struct options, iters),
-		  "--iters: '%s' is no number of runs" },
+		  "--iters: '%s' is not a number of runs" },
 		{ LONG_REPEATS, 1, offsetof(struct options, repeats),
-		  "--repeats: '%s' is no number of times" },
+		  "--repeats: '%s' is not a number of means" },
 		{ LONG_ROWS, 1, offsetof(struct options, rows),
-		  "--rows: '%s' is no number of rows" },
+		  "--rows: '%s' is not a number of rows" },
 		{ LONG_THREADS, 1, offsetof(struct options, threads),
-		  "--threads: '%s' is no number of threads" },
+		  "--threads: '%s' is not a number of threads" },
 		{ LONG_TIMEOUT, 0, offsetof(struct options, timeout),
-		  "--timeout: '%s' is no number of seconds" },
+		  "--timeout: '%s' is not a number of seconds" },
 	};
 	unsigned long long n;
 	size_t i = 0;
@@ -265,30 +267,29 @@ static int read_value(struct options *o, int option, const char *s)
 		if (!strcmp(s, "p")) /* mpirun's -np 4, as getopt reads it */
 			return usage("%s", "-np: the number of ranks is -n RANKS");
 		if (strstr(s, "..") || strchr(s, ','))
-			return usage("-n: ccrun runs one number of ranks at a time; what is '%s'?",
-				     s);
+			return usage("-n: ccrun runs one number of ranks at a time, not '%s'", s);
 		return read_count(o, option, s);
 	case 'r': o->root = -1; return strcmp(s, "all") ? read_count(o, option, s) : -1;
 	case LONG_TRACE: o->trace = s; return -1;
 	case LONG_TUNE: o->tune = s; return -1;
 	case LONG_TABLE: o->table = s; return -1;
 	case LONG_EXPLAIN: o->explain = s; return -1;
-	case 'b': return read_size(&o->least, s, "-b: '%s' is no size");
-	case 'e': return read_size(&o->most, s, "-e: '%s' is no size");
-	case 'i': return read_size(&o->step, s, "-i: '%s' is no size");
+	case 'b': return read_size(&o->least, s, "-b: '%s' is not a size");
+	case 'e': return read_size(&o->most, s, "-e: '%s' is not a size");
+	case 'i': return read_size(&o->step, s, "-i: '%s' is not a size");
 	case 'c':
 		o->check = !strcmp(s, "1");
 		return o->check || !strcmp(s, "0") ? -1 : usage("-c: '%s' is neither 0 nor 1", s);
 	case 'd':
 		return read_set(s, number_of_type, CCS_NDTYPES, &o->types)
 			       ? -1
-			       : usage("-d: '%s' is no element type; there are%s, and all", s,
+			       : usage("-d: '%s' is not an element type; use%s, or all", s,
 				       names(option_type_word).text);
 	case 'o':
 		o->ops_all = !strcmp(s, "all");
 		return read_set(s, number_of_op, OP_COUNT, &o->ops)
 			       ? -1
-			       : usage("-o: '%s' is no operator; there are%s, and all", s,
+			       : usage("-o: '%s' is not an operator; use%s, or all", s,
 				       names(option_op_word).text);
 	case LONG_DEVICE: return read_device(o, s);
 	case LONG_AGAINST: return read_against(o, s);
@@ -335,7 +336,7 @@ static int unknown(const char *name)
 		{ "-p", "the number of ranks is -n RANKS" },
 		{ "-g", "the number of ranks is -n RANKS, and --device cuda spreads them over the "
 			"GPUs" },
-		{ "-t", "a number of threads is --threads N, and one of ranks -n RANKS" },
+		{ "-t", "use --threads N for threads and -n RANKS for ranks" },
 	};
 	size_t n = strcspn(name, "="), k = 0, many;
 	const struct spec *specs = option_specs(&many);
@@ -397,22 +398,23 @@ static bool is_single(unsigned bits)
 static int check_tune(const struct options *o)
 {
 	if (o->table || o->explain)
-		return usage("%s", "--tune, --table or --explain-choice, one at a time");
+		return usage("%s", "give only one of --tune, --table and --explain-choice");
 	if (!strcmp(o->tune, CCS_TUNING_DEFAULT))
 		return usage("%s",
 			     "--tune " CCS_TUNING_DEFAULT ": that is the name of the tuning "
 			     "that comes with ccs; a file of that name is ./" CCS_TUNING_DEFAULT);
 	if (o->report)
-		return usage("%s", "--tune has no --json and no --csv: what it finds is its FILE");
+		return usage("%s", "--tune writes its result to FILE: leave out --json and --csv");
 	if (o->show || o->fill)
-		return usage("%s", "--tune measures with inputs of its own: leave out --fill and "
-				   "--show, and give them with --table");
+		return usage("%s",
+			     "--tune chooses its own inputs: leave out --fill and --show, and "
+			     "give them with --table");
 	if (o->against || o->graphs || o->copy_rate)
-		return usage("%s", "--tune measures the modules alone: leave out --against, -G and "
+		return usage("%s", "--tune only measures the modules: leave out --against, -G and "
 				   "--copy-rate, and give them with --table");
 	if (!is_single(o->types) || !is_single(o->ops) || o->root < 0)
 		return usage("%s", "--tune measures one element type, one operator and one root: "
-				   "sizes are bytes, and go for all of them");
+				   "sizes are in bytes, and apply to all of them");
 	return -1;
 }
 
@@ -428,15 +430,15 @@ static int check_files(struct options *o, int nfiles)
 	if (o->verify || o->tune)
 		return -1;
 	if (tuned && nfiles > 1)
-		return usage("with a tuning there is at most a collective's name, such as "
-			     "allreduce; what is '%s'?",
+		return usage("with a tuning, give at most a collective's name, such as allreduce, "
+			     "not '%s'",
 			     o->files[1]);
 	if (nfiles > 1 && read_number(o->files[0], INT_MAX, &n))
-		return usage("'%s' is no module; the number of ranks is -n RANKS", o->files[0]);
+		return usage("'%s' is not a module; the number of ranks is -n RANKS", o->files[0]);
 	if (nfiles > 1 && !strpbrk(o->files[0], "./"))
-		return usage("ccrun has no commands; what is '%s'?", o->files[0]);
+		return usage("ccrun has no commands: unknown word '%s'", o->files[0]);
 	if (nfiles > 1)
-		return usage("one module at a time; what is '%s'?", o->files[1]);
+		return usage("one module at a time: unknown word '%s'", o->files[1]);
 	if (tuned)
 		o->collective = o->files[0];
 	else
@@ -451,11 +453,12 @@ static int check_show(const struct options *o)
 	if (!o->show)
 		return -1;
 	if (o->report)
-		return usage("%s", "--show is for people: leave out --json and --csv");
+		return usage("%s", "--show prints for people: leave out --json and --csv");
 	if (o->against || o->graphs || o->copy_rate)
-		return usage("%s", "--show times nothing: leave out --against, -G and --copy-rate");
+		return usage("%s", "--show measures no times: leave out --against, -G and "
+				   "--copy-rate");
 	if (!o->check)
-		return usage("%s", "--show checks what it shows: leave out -c 0");
+		return usage("%s", "--show checks its values: leave out -c 0");
 	return -1;
 }
 
@@ -463,11 +466,11 @@ static int check_show(const struct options *o)
 static int check_where(const struct options *o)
 {
 	if (o->least > o->most)
-		return usage("%s", "-b is larger than -e (which is 8M, if it is not given)");
+		return usage("%s", "-b is larger than -e (default 8M)");
 	if (o->timeout > UINT_MAX / 1000)
 		return usage("%s", "--timeout is too long");
 	if (o->graphs && !o->cuda)
-		return usage("%s", "-G: graphs are CUDA's: give --device cuda");
+		return usage("%s", "-G: graphs are for GPUs: give --device cuda");
 	if (o->copy_rate && !o->cuda)
 		return usage("%s", "--copy-rate measures GPUs: give --device cuda");
 	if (o->transport > TRANSPORT_LOCAL && o->cuda)
@@ -503,8 +506,8 @@ static int check_options(struct options *o, int nfiles)
 	if (rc < 0 && o->tune)
 		rc = check_tune(o);
 	if (rc < 0 && o->explain && (o->table || o->report))
-		rc = usage("--explain-choice runs nothing, and goes with neither %s",
-			   "--table nor --json and --csv");
+		rc = usage("--explain-choice runs nothing: leave out %s",
+			   "--table, --json and --csv");
 	if (rc < 0 && o->show && !o->fill)
 		rc = read_formula("--show", FILL_SHOWN, &o->fill, &o->expression);
 	if (!o->repeats)
@@ -566,8 +569,8 @@ int options_read(struct options *o, int argc, char **argv)
 		o->files[nfiles++] = argv[optind++];
 	o->files[nfiles] = NULL;
 	if (report_both(o->report))
-		return usage("%s", "--json or --csv, not both");
+		return usage("%s", "give --json or --csv, not both");
 	if (o->verify && noptions > 1)
-		return usage("%s", "--verify runs nothing, and has no other options");
+		return usage("%s", "--verify runs nothing: leave out all other options");
 	return check_options(o, nfiles);
 }

@@ -134,7 +134,7 @@ static void print_values(FILE *out, const struct row *r, const struct shown *all
 	if (r->check.sizes)
 		fputs(")\n", out);
 	else
-		fprintf(out, "), %zu element%s a rank\n", n, n == 1 ? "" : "s");
+		fprintf(out, "), %zu element%s per rank\n", n, n == 1 ? "" : "s");
 	for (size_t i = 0; i < many; i++) {
 		size_t rank = number_of(i, ranks, MOST_RANKS, FIRST_RANKS, LAST_RANKS);
 
@@ -170,14 +170,14 @@ static void print_all(const struct bench *b, const struct row *r, const struct s
 	if (r->root >= 0)
 		fprintf(b->out, ", root %d", r->root);
 	if (c->sizes)
-		fprintf(b->out, "; sizes: %s", b->o->sizes ? b->o->lengths : "made up");
+		fprintf(b->out, "; sizes: %s", b->o->sizes ? b->o->lengths : "chosen by ccrun");
 	if (c->fill)
 		fprintf(b->out, "; inputs: %s", c->expression);
 	fputc('\n', b->out);
 	print_values(b->out, r, all, BEFORE);
 	print_values(b->out, r, all, AFTER);
 	if (has_open(all, (size_t)c->of.nranks))
-		fputs("  (-: the contract promises nothing of it)\n", b->out);
+		fputs("  (-: the contract promises nothing for it)\n", b->out);
 	fprintf(b->out, "\nwrong elements: %zu%s\n", x->wrong, x->wrong ? "" : " OK");
 }
 

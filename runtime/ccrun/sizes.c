@@ -199,7 +199,7 @@ static ccs_status compute(const struct check *c, const struct formula *f, const 
 	if (*fault.text)
 		snprintf(what, sizeof(what), "%s %s", fault.text, where);
 	else
-		snprintf(what, sizeof(what), "%" PRId64 " %s is no number of elements", value,
+		snprintf(what, sizeof(what), "%" PRId64 " %s is not a number of elements", value,
 			 where);
 	return fill_refuse("--sizes", expression, &fault, what);
 }
@@ -215,6 +215,6 @@ ccs_status sizes_compute(struct check *c, const struct formula *f, const char *e
 		rc = compute(c, f, expression, s->named[s->number[k]], s->of + k);
 	if (!rc && place_all(c) > most)
 		rc = fill_refuse("--sizes", expression, &all,
-				 "a rank's buffers would be larger than any memory");
+				 "a rank's buffers would exceed any memory");
 	return rc;
 }

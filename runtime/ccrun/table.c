@@ -326,9 +326,9 @@ static void print_runs(const struct bench *b)
 	if (!b->checks)
 		print(b, b->has.buffers ? "results not checked\n" : "order not checked\n");
 	else if (b->has.buffers)
-		print(b, "then every element of one more is checked\n");
+		print(b, "then every element of one more run is checked\n");
 	else
-		print(b, "then %d ranks are late, one at a time: the others must wait\n",
+		print(b, "then %d ranks are late, one at a time: all other ranks must wait\n",
 		      order_late(b));
 }
 
@@ -369,7 +369,7 @@ static void print_head(const struct bench *b)
 	if (b->beside)
 		print(b, "# %s\n", b->label);
 	if (b->has.reduces && !b->has.averages && b->o->ops_all)
-		print(b, "# avg and premul left out: some results are no sums\n");
+		print(b, "# avg and premul left out: some results are not sums\n");
 	print_runs(b);
 	print(b, "#\n#%11s %12s %11s %7s %5s", "", "", "", "", "");
 	for (int k = 0; k < 2; k++) {

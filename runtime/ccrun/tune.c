@@ -39,8 +39,8 @@ static int load(struct contest *x, const struct options *o, const char *file)
 	if (has.by_column || has.sized)
 		return complain_once(
 			o, EXIT_LACKS,
-			"%s has a buffer `%s`: a tuning tells calls apart by their size, "
-			"not by their shape",
+			"%s has a buffer `%s`: a tuning distinguishes calls by their size, not by "
+			"their shape",
 			file, has.sized ? "sized" : "by column");
 	return EXIT_DONE;
 }
@@ -59,7 +59,7 @@ static void leave_out(struct contest *x, const struct options *o)
 		}
 	}
 	for (int i = n; i < x->nentrants && n && !o->rank; i++)
-		fprintf(stderr, "ccrun: %s has no plan for %d rank%s, and is left out\n",
+		fprintf(stderr, "ccrun: %s has no plan for %d rank%s and is left out\n",
 			x->entrants[i].file, o->ranks, o->ranks == 1 ? "" : "s");
 	while (n && x->nentrants > n)
 		ccs_module_free(x->entrants[--x->nentrants].m);
@@ -265,9 +265,10 @@ static int tune_sizes(struct contest *x, struct wins *w)
 		rc = tune_size(x, w, size, &bytes);
 	while (rc == EXIT_DONE && x->b->has.buffers && options_next_size(o, &size));
 	if (rc == EXIT_DONE && !w->n)
-		return complain_once(o, EXIT_USAGE,
-				     "no size from -b to -e has an element for "
-				     "each block: a larger -e");
+		return complain_once(
+			o, EXIT_USAGE,
+			"no size from -b to -e has one element per block: use a larger "
+			"-e");
 	return rc;
 }
 
@@ -291,7 +292,7 @@ static void say_measured(const struct contest *x, char *text, size_t size)
 	if (r->root >= 0)
 		n += snprintf(text + n, size - (size_t)n, ", root %d", r->root);
 	snprintf(text + n, size - (size_t)n,
-		 "; %s; %s, %ld cores; medians of %u means; less than %g %% is taken for noise",
+		 "; %s; %s, %ld cores; medians of %u means; differences below %g %% count as noise",
 		 where, processor, sysconf(_SC_NPROCESSORS_ONLN), b->o->repeats, CONTEST_NOISE);
 }
 

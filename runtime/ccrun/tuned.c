@@ -48,13 +48,14 @@ static int only_collective(struct bench *b)
 	if (found == 1)
 		return EXIT_DONE;
 	if (found)
-		return complain_once(o, EXIT_USAGE,
-				     "%s has more than one collective for %d ranks by %s: name one "
-				     "behind the options: %s",
-				     o->table, o->ranks, engine_of(o), all);
+		return complain_once(
+			o, EXIT_USAGE,
+			"%s has several collectives for %d ranks by %s: name one after "
+			"the options: %s",
+			o->table, o->ranks, engine_of(o), all);
 	return complain_once(o, EXIT_USAGE,
-			     "%s has nothing for %d rank%s by %s: ccrun --explain-choice %s tells "
-			     "what it has, and ccrun --tune adds more",
+			     "%s has nothing for %d rank%s by %s: ccrun --explain-choice %s lists "
+			     "its sections, and ccrun --tune adds more",
 			     o->table, o->ranks, o->ranks == 1 ? "" : "s", engine_of(o), o->table);
 }
 
@@ -113,7 +114,7 @@ void processor_name(char *text, size_t size)
 	FILE *f = fopen("/proc/cpuinfo", "re");
 	char line[256];
 
-	snprintf(text, size, "a processor without a name");
+	snprintf(text, size, "an unknown processor");
 	while (f && fgets(line, sizeof(line), f)) {
 		const char *colon = strchr(line, ':');
 
@@ -186,10 +187,10 @@ static void tell_measured(const struct ccs_tuning_section *x)
 	if (x->first < x->last)
 		printf("..%d", x->last);
 	printf(" ranks by %s\n", x->engine);
-	printf("  measured: %s\n", *x->measured ? x->measured : "it is not said how");
+	printf("  measured: %s\n", *x->measured ? x->measured : "not stated how");
 	processor_name(name, sizeof(name));
 	if (cpu && *x->measured && !strstr(x->measured, name))
-		printf("  this machine has another processor, %s: ccrun --tune measures anew\n",
+		printf("  this machine has a different processor, %s: ccrun --tune measures it\n",
 		       name);
 }
 
@@ -241,7 +242,7 @@ int explain_choices(const struct options *o)
 		return complain(o, EXIT_USAGE, "%s has nothing%s%s%s", o->explain,
 				o->collective ? " for " : "", o->collective ? o->collective : "",
 				o->ranks ? " for that number of ranks" : "");
-	printf("A call goes by the first row whose size is not below its own: so a size between two "
-	       "that\nwere measured goes by the larger one's.\n");
+	printf("A call uses the first row whose size is not below its own, so a size between two "
+	       "measured\nsizes uses the row of the larger one.\n");
 	return EXIT_DONE;
 }

@@ -199,7 +199,7 @@ ccs_status cpu_open(struct world *w)
 
 	if (!reduce)
 		return error_set(CCS_EINVAL,
-				 "CCS_MAX_CPU_ISA is '%.100s'; it can be base, avx2 or avx512",
+				 "CCS_MAX_CPU_ISA is '%.100s'; use base, avx2 or avx512",
 				 getenv("CCS_MAX_CPU_ISA"));
 	e = aligned_alloc(CACHE_LINE, sizeof(*e));
 	if (e) {

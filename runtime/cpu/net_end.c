@@ -64,8 +64,8 @@ static bool others_are_through(struct world *w)
 
 static void give_up(struct world *w)
 {
-	run_fail_more(w, "; and MPI has not given back the buffers of this rank's call: leave them "
-			 "as they are until the program ends");
+	run_fail_more(w, "; and MPI has not released the buffers of this rank's call: leave them "
+			 "unchanged until the program ends");
 }
 
 bool net_end(struct world *w)

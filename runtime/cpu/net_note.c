@@ -202,7 +202,8 @@ static ccs_status gathering_start(struct world *w, struct gathering *g, const vo
 	g->all = calloc((size_t)w->nranks, bytes + !bytes);
 	g->come = calloc((size_t)w->nranks, 2 * sizeof(*g->come));
 	if (!g->all || !g->come || n->calls->messages_new(n->world, 2 * w->nranks, &g->messages))
-		return error_set(CCS_ENOMEM, "out of memory for what %d ranks tell", w->nranks);
+		return error_set(CCS_ENOMEM, "out of memory for the exchange of %d ranks",
+				 w->nranks);
 	own = g->all + (size_t)w->first * bytes;
 	if (bytes)
 		memcpy(own, mine, bytes);

@@ -17,7 +17,7 @@ void net_break(struct net *n, int rank, int error)
 	if (n->broken.len)
 		return;
 	n->calls->error(error, text, sizeof(text));
-	text_add(&n->broken, "MPI failed, of a message between ranks %d and %d: %s",
+	text_add(&n->broken, "MPI failed for a message between ranks %d and %d: %s",
 		 n->calls->rank(n->world), rank, text);
 }
 
@@ -79,7 +79,8 @@ static ccs_status make_room(struct net *n, size_t places)
 	for (uint32_t i = 0; i < n->nfifos; i++)
 		if (n->fifos[i].tag >= NET_SENDS || places > INT_MAX)
 			return error_set(CCS_EUNSUPPORTED,
-					 "more than %d FIFOs between two ranks, or %d slots of one",
+					 "more than %d FIFOs between two ranks, or %d slots per "
+					 "FIFO",
 					 NET_SENDS, INT_MAX);
 	n->places = calloc(places + 1, sizeof(*n->places));
 	if (!n->places || n->calls->messages_new(n->world, (int)places, &n->messages))
@@ -295,7 +296,7 @@ bool net_stuck(const struct cpu *e, struct text *t)
 
 		if (!f->sends || atomic_load(&c->tail) == atomic_load(&c->head))
 			continue;
-		text_add(t, "rank %d waits until MPI has brought what it has sent to rank %d",
+		text_add(t, "rank %d waits for MPI to deliver its message to rank %d",
 			 e->world->first, f->rank);
 		return true;
 	}

@@ -608,6 +608,6 @@ bool procs_stuck(const struct world *w, int rank, struct text *t)
 	if (cpu_of(w)->procs->admitted)
 		return fibers_stuck(w, rank, t);
 	if (rank == w->first)
-		text_add(t, "rank %d waits for others to be through with calls before", rank);
+		text_add(t, "rank %d waits for other ranks to finish an earlier call", rank);
 	return rank == w->first;
 }

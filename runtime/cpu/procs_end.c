@@ -184,7 +184,9 @@ bool procs_stands_still(const struct world *w, int rank)
 
 void procs_tell_still(const struct world *w, int rank, struct text *t)
 {
-	text_add(t, "rank %d (process %d) stands still in its call: it is stopped, or gets no core",
+	text_add(t,
+		 "rank %d (process %d) makes no progress in its call: it is stopped, or gets no "
+		 "core",
 		 rank, cpu_of(w)->procs->table->seats[rank].pid);
 }
 

@@ -174,7 +174,7 @@ ccs_status procs_files_give(const struct world *w)
 		return errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS
 			       ? CCS_OK
 			       : error_set(CCS_ESYSTEM,
-					   "rank 0 cannot give the others its memory: %s",
+					   "rank 0 cannot pass its memory to the other ranks: %s",
 					   strerror(errno));
 	if (may_enter(w, p->caller) && !send_files(p, p->caller))
 		return CCS_OK;
@@ -192,11 +192,12 @@ static ccs_status check_giver(int fd, const struct procs_door *d)
 
 	if (peer_is_mine(fd, &of) && of.pid == d->pid)
 		return CCS_OK;
-	return error_set(CCS_ESYSTEM,
-			 "the memory of rank 0 (process %d) cannot be shared: process %d of user "
-			 "%u has taken its place, and this is user %u: ranks on one host are "
-			 "processes of one user",
-			 d->pid, (int)of.pid, (unsigned)of.uid, (unsigned)geteuid());
+	return error_set(
+		CCS_ESYSTEM,
+		"the memory of rank 0 (process %d) cannot be shared: process %d of user %u "
+		"has taken its place, and this is user %u: ranks on one host must be "
+		"processes of one user",
+		d->pid, (int)of.pid, (unsigned)of.uid, (unsigned)geteuid());
 }
 
 static ccs_status not_shared(const struct procs_door *d, const char *why)
@@ -231,7 +232,7 @@ static ccs_status receive(struct procs *p, int fd, const struct procs_door *d)
 		memcpy(p->files, CMSG_DATA(c), got);
 	if (got == sizeof(p->files))
 		return CCS_OK;
-	return not_shared(d, n ? "no file descriptor is left (ulimit -n raises their number)"
+	return not_shared(d, n ? "no file descriptor is left (ulimit -n raises the limit)"
 			       : "it has ended, or given up");
 }
 
@@ -257,11 +258,11 @@ static ccs_status check_files(const struct procs *p, int nranks, const struct pr
 {
 	for (int i = 0; i < NFILES; i++)
 		if (!is_safe(p->files[i]))
-			return not_shared(d, "what it gives is no memory of this user's that keeps "
-					     "its size");
+			return not_shared(d, "it sent something other than fixed-size memory of "
+					     "this user");
 	return procs_file_holds(p->files[FILE_TABLE], 0, table_bytes(nranks))
 		       ? CCS_OK
-		       : not_shared(d, "it has another number of ranks");
+		       : not_shared(d, "it has a different number of ranks");
 }
 
 static ccs_status call_door(const struct procs *p, const struct procs_door *d, int *fd)

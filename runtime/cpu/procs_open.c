@@ -34,16 +34,16 @@ static ccs_status answer_cards(void *of, const void *cards, void *answer)
 	for (int i = 0; i < w->nranks; i++) {
 		p->table->seats[i].pid = card[i].pid;
 		if (card[i].host != card[0].host)
-			return error_set(CCS_EUNSUPPORTED,
-					 "ranks 0 and %d are on different hosts, or in different "
-					 "containers: processes share memory on one host only "
-					 "(between hosts: ccs_comm_init_mpi, ccrun --transport "
-					 "mpi)",
-					 i);
+			return error_set(
+				CCS_EUNSUPPORTED,
+				"ranks 0 and %d are on different hosts, or in different "
+				"containers: processes share memory only on one host "
+				"(between hosts: ccs_comm_init_mpi, ccrun --transport mpi)",
+				i);
 		if (card[i].uid != card[0].uid)
 			return error_set(CCS_EUNSUPPORTED,
-					 "ranks 0 and %d are different users' processes, which "
-					 "share no memory",
+					 "ranks 0 and %d are processes of different users, which "
+					 "cannot share memory",
 					 i);
 	}
 	p->answered = true;

@@ -202,7 +202,7 @@ static bool read_piece(struct world *w, const struct procs_pair *c, struct trans
 		process_vm_readv(cpu_of(w)->procs->table->seats[m->peer].pid, &to, 1, &from, 1, 0);
 
 	if (got <= 0)
-		return give_up(w, m, got ? strerror(errno) : "nothing is there");
+		return give_up(w, m, got ? strerror(errno) : "there is nothing at its address");
 	m->moved += (size_t)got;
 	return true;
 }

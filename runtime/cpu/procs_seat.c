@@ -68,7 +68,9 @@ static ccs_status no_seat(struct world *w, int i, bool ended)
 	if (ended)
 		text_add(&why, "has ended");
 	else
-		text_add(&why, "has met the others, but does not take its seat in %u ms",
+		text_add(&why,
+			 "has met the other ranks, but has not attached its memory within %u "
+			 "ms",
 			 p->patience);
 	procs_fail(w, s, why.buf);
 	procs_settle(w);

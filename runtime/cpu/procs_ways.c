@@ -337,7 +337,7 @@ void procs_tell_ways(const struct procs *p, char *text, size_t size)
 {
 	static const char *const names[] = { [WAY_COPIED] = "copied",
 					     [WAY_STREAMED] = "copied past the caches",
-					     [WAY_READ] = "read where they lie" };
+					     [WAY_READ] = "read in place" };
 	int last = -1;
 	size_t n = 0;
 

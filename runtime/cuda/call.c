@@ -202,9 +202,8 @@ static ccs_status look_at_streams(const struct launch *l, struct gpu_part *p)
 			continue;
 		if (l->w->nlocal > 1 && stream_of(l, i) == CUDA_STREAM_PER_THREAD)
 			return error_set(CCS_EINVAL,
-					 "ccs_run: the stream of rank %d is "
-					 "cudaStreamPerThread, which is another one in every "
-					 "thread: create one",
+					 "ccs_run: the stream of rank %d is cudaStreamPerThread, "
+					 "which differs from thread to thread: create one",
 					 i);
 		s = cuda_capturing(&p->cuda, stream_of(l, i), &captured);
 		if (!s && i > p->first && captured != p->capturing)

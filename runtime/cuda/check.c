@@ -105,9 +105,10 @@ static void tell(struct text *t, const struct gpu_state *s, const struct ccs_dev
 	if (r->kind == CCS_DEV_STUCK_TURN)
 		text_add(t, " waits for another launch of the communicator to end");
 	else if (r->kind == CCS_DEV_STUCK_TWICE)
-		text_add(t, "'s part of a captured call began again before all of it was over: two "
-			    "graphs of one capture run side by side, on the same buffers; launch "
-			    "one behind the other, or capture the call for each");
+		text_add(t,
+			 "'s part of a captured call began again before it had ended: two graphs "
+			 "of one capture run concurrently, on the same buffers; launch one after "
+			 "the other, or capture the call for each");
 	else
 		tell_wait(t, s, r);
 }
@@ -133,7 +134,7 @@ static unsigned tell_some(const struct gpu *g, bool silent, struct text *t, unsi
 				continue;
 			tell_next(t, s, r, n);
 			if (silent)
-				text_add(t, ", and the GPU of rank %u waits for nobody",
+				text_add(t, ", and the GPU of rank %u waits for no rank",
 					 peer_of(s, r));
 		}
 	return n;

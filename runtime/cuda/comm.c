@@ -43,12 +43,10 @@ ccs_status gpu_settings_read(struct gpu_settings *o)
 	if (protocols && *protocols && !choice_read(&o->choices, protocols, why, sizeof(why)))
 		return error_set(CCS_EINVAL, "CCS_PROTOCOLS is '%.200s': %s", protocols, why);
 	if (o->threads && (o->threads % 32 || o->threads > CCS_THREADS))
-		return error_set(CCS_EINVAL,
-				 "CCS_THREADS is %u; it can be a multiple of 32 up to "
-				 "%u",
+		return error_set(CCS_EINVAL, "CCS_THREADS is %u; use a multiple of 32 up to %u",
 				 o->threads, CCS_THREADS);
 	if (o->tile_bytes > (size_t)1 << 30)
-		return error_set(CCS_EINVAL, "CCS_TILE_BYTES is more than a GiB");
+		return error_set(CCS_EINVAL, "CCS_TILE_BYTES is more than 1 GiB");
 	return CCS_OK;
 }
 
@@ -260,9 +258,9 @@ static ccs_status not_blocking(const struct gpu *g)
 		return CCS_OK;
 	return error_set(
 		CCS_EUNSUPPORTED,
-		"CUDA_LAUNCH_BLOCKING is set, so that a launch returns when its kernel "
-		"has ended; but kernels on several GPUs of a process wait for one another: "
-		"unset it, or use a process a GPU");
+		"CUDA_LAUNCH_BLOCKING is set, so a launch returns when its kernel has ended, but "
+		"kernels on several GPUs of a process wait for one another: unset it, or use one "
+		"process per GPU");
 }
 
 static ccs_status open_all(struct world *w, const int *devices)

@@ -77,16 +77,16 @@ static ccs_status no_gpu(void)
 	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
 
 	if (visible)
-		return error_set(
-			CCS_EUNSUPPORTED,
-			"NVIDIA's driver is there, but it finds no GPU, as CUDA_VISIBLE_DEVICES "
-			"is \"%.200s\": unset it, or name one that `nvidia-smi -L` shows",
-			visible);
+		return error_set(CCS_EUNSUPPORTED,
+				 "NVIDIA's driver is installed, but it finds no GPU, because "
+				 "CUDA_VISIBLE_DEVICES is \"%.200s\": unset it, or name a GPU that "
+				 "`nvidia-smi -L` shows",
+				 visible);
 	return error_set(
 		CCS_EUNSUPPORTED,
-		"NVIDIA's driver is there, but it finds no GPU: where `nvidia-smi -L` "
-		"shows one, it may be in MIG mode and have no instance yet, or a container "
-		"may lack its device files (/dev/nvidia*)");
+		"NVIDIA's driver is installed, but it finds no GPU: if `nvidia-smi -L` shows one, "
+		"it may be in MIG mode without an instance, or a container may lack its device "
+		"files (/dev/nvidia*)");
 }
 
 /* *e: cuInit's error. */
@@ -95,9 +95,9 @@ static ccs_status start_driver(struct cuda *d, int *e)
 	*e = d->api->init(0);
 	if (*e == NOT_INITIALIZED) /* what only a child's cuInit says */
 		return error_set(CCS_ESYSTEM,
-				 "this process was forked from one that had used "
-				 "a GPU already, and CUDA does not work here: fork before the "
-				 "first use, or execute a program anew");
+				 "this process was forked from a process that had already used a "
+				 "GPU, and CUDA does not work here: fork before the first use, or "
+				 "execute a new program");
 	if (*e == CUDA_NO_DEVICE)
 		return no_gpu();
 	return cuda_check(d, *e, "cuInit", "starting NVIDIA's driver");
@@ -125,7 +125,7 @@ static ccs_status find_device(struct cuda *d, int device)
 	if (!count)
 		return no_gpu();
 	if (device < 0 || device >= count)
-		return error_set(CCS_EINVAL, "there is no GPU %d: they are 0 to %d", device,
+		return error_set(CCS_EINVAL, "there is no GPU %d: GPUs are 0 to %d", device,
 				 count - 1);
 	s = cuda_check(d, d->api->device_get(&d->device, device), "cuDeviceGet", "GPU %d", device);
 	if (!s)
@@ -329,8 +329,8 @@ ccs_status cuda_check_pointer(struct cuda *d, const void *p, const char *name)
 	if (d->api->pointer_attributes(sizeof(asked) / sizeof(*asked), asked, to, (uintptr_t)p) ||
 	    !type)
 		return error_set(CCS_EINVAL,
-				 "%s is no memory that a GPU can reach: allocate it "
-				 "with cudaMalloc",
+				 "%s is not memory that a GPU can access: allocate it with "
+				 "cudaMalloc",
 				 name);
 	if (type == MEMORY_DEVICE && device != d->device && !managed)
 		return error_set(CCS_EINVAL,

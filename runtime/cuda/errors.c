@@ -38,7 +38,7 @@ enum {
 };
 
 #define JIT_CURE "or compile the schedule for this GPU with ccc --arch"
-#define FAILED "the hardware has failed (nvidia-smi -q tells more): the GPU needs a reset"
+#define FAILED "the hardware has failed (see nvidia-smi -q): the GPU needs a reset"
 #define MPS_CURE \
 	"its daemon does not serve this process: start it (nvidia-cuda-mps-control -d), or unset " \
 	"CUDA_MPS_PIPE_DIRECTORY"
@@ -49,32 +49,32 @@ static const struct cure {
 	const char *text;
 } cures[] = {
 	{ STUB_LIBRARY, STUB_LIBRARY,
-	  "this libcuda.so.1 is one for linkers only: take CUDA's directory `stubs` out of "
+	  "this libcuda.so.1 is a stub for linking: remove CUDA's directory `stubs` from "
 	  "LD_LIBRARY_PATH" },
 	{ NEWER_DRIVER, NEWER_DRIVER, "update NVIDIA's driver" },
 	{ DEVICE_UNAVAILABLE, DEVICE_UNAVAILABLE,
-	  "its compute mode allows no process, or one, which there is: end that, or let several use "
-	  "it (nvidia-smi -c DEFAULT)" },
+	  "its compute mode allows no process, or only one, and there is one: end that, or allow "
+	  "several (nvidia-smi -c DEFAULT)" },
 	{ ECC_UNCORRECTABLE, ECC_UNCORRECTABLE, FAILED },
 	{ NVLINK_UNCORRECTABLE, NVLINK_UNCORRECTABLE, FAILED },
 	{ NO_JIT, NO_JIT,
-	  "install libnvidia-ptxjitcompiler.so.1, which belongs to the driver, " JIT_CURE },
+	  "install libnvidia-ptxjitcompiler.so.1, which is part of the driver, " JIT_CURE },
 	{ JIT_DISABLED, JIT_DISABLED,
 	  "unset CUDA_DISABLE_PTX_JIT and CUDA_DISABLE_JIT, " JIT_CURE },
 	{ OPERATING_SYSTEM, OPERATING_SYSTEM,
-	  "this process may lack the right to use /dev/nvidia*, or a container those files" },
+	  "this process may lack permission for /dev/nvidia*, or a container those files" },
 	{ SYSTEM_NOT_READY, SYSTEM_NOT_READY,
-	  "where GPUs are joined by NVSwitches, the fabric manager must run and be of the driver's "
+	  "if NVSwitches connect the GPUs, the fabric manager must run and have the driver's "
 	  "version (systemctl status nvidia-fabricmanager)" },
 	{ DRIVER_MISMATCH, DRIVER_MISMATCH,
-	  "libcuda.so.1 is of another version than the kernel's module: restart the machine after "
-	  "an update, and take CUDA's directory `compat` out of LD_LIBRARY_PATH" },
+	  "libcuda.so.1 and the kernel's module have different versions: restart the machine after "
+	  "an update, and remove CUDA's directory `compat` from LD_LIBRARY_PATH" },
 	{ NOT_COMPATIBLE, NOT_COMPATIBLE,
-	  "this GPU cannot be used by a newer libcuda.so.1 than its driver's: take CUDA's directory "
-	  "`compat` out of LD_LIBRARY_PATH" },
+	  "this GPU cannot be used by a libcuda.so.1 newer than its driver: remove CUDA's directory "
+	  "`compat` from LD_LIBRARY_PATH" },
 	{ MPS_FIRST, MPS_LAST, MPS_CURE },
 	{ UNKNOWN, UNKNOWN,
-	  "the kernel's log (dmesg | grep -i nvrm) may tell; where it happens at the start, the "
+	  "the kernel's log may say more (dmesg | grep -i nvrm); if it happens at the start, the "
 	  "module nvidia_uvm may not be loaded (nvidia-modprobe -u)" },
 };
 

@@ -39,8 +39,8 @@ static ccs_status check_world(struct world *w)
 	ccs_status s = w->engine->check(w);
 
 	if (!s && !group_comm(gpu_of(w)->group))
-		s = error_set(CCS_EABORTED, "the processes of the communicator cannot reach one "
-					    "another any more, since an earlier error");
+		s = error_set(CCS_EABORTED, "the processes of the communicator have lost their "
+					    "connection, since an earlier error");
 	return s;
 }
 

@@ -86,13 +86,13 @@ static ccs_status lacks(const struct gpu_part *p, const struct ccs_module *m,
 	kernel_key_text(key, text, sizeof(text));
 	if (!m->cuda)
 		return error_set(CCS_EUNSUPPORTED,
-				 "%s was compiled for the CPU alone: compile it "
-				 "with ccc --target=cpu,cuda --arch=sm_%d",
+				 "%s was compiled only for the CPU: compile it with ccc "
+				 "--target=cpu,cuda --arch=sm_%d",
 				 ccs_module_schedule(m), p->cuda.capability);
 	if (key->bulk)
 		return error_set(CCS_EUNSUPPORTED,
-				 "%s: CCS_BULK is set, and kernels with bulk copies are made where "
-				 "they run, which cannot be done here: %s. Unset it",
+				 "%s: CCS_BULK is set, and kernels with bulk copies are compiled "
+				 "where they run, which is impossible here: %s. Unset it",
 				 ccs_module_schedule(m), why);
 	return error_set(CCS_EUNSUPPORTED,
 			 "%s has no kernel for %s on sm_%d, and it cannot be "
@@ -146,7 +146,7 @@ static ccs_status compile(struct gpu *g, const struct gpu_part *p, const struct 
 	if (!g->nvrtc.api && !nvrtc_open(&g->nvrtc, why, sizeof(why)))
 		return lacks(p, m, key, why);
 	if (!choose_arch(&g->nvrtc, p->cuda.capability, &arch, &ptx)) {
-		snprintf(why, sizeof(why), "NVRTC %d.%d is for newer GPUs only", g->nvrtc.major,
+		snprintf(why, sizeof(why), "NVRTC %d.%d supports only newer GPUs", g->nvrtc.major,
 			 g->nvrtc.minor);
 		return lacks(p, m, key, why);
 	}
@@ -173,11 +173,11 @@ static ccs_status refused(const struct gpu *g, const struct gpu_part *p, ccs_sta
 
 	if (s != CCS_EUNSUPPORTED || n->major <= p->cuda.driver / 1000)
 		return s;
-	return error_set(s,
-			 "%.600s: NVRTC %d.%d made it, and the driver is that of CUDA %d.%d: "
-			 "CCS_NVRTC can name an older NVRTC",
-			 ccs_error(), n->major, n->minor, p->cuda.driver / 1000,
-			 p->cuda.driver % 1000 / 10);
+	return error_set(
+		s,
+		"%.600s: NVRTC %d.%d made it, and the driver has CUDA %d.%d: CCS_NVRTC can "
+		"name an older NVRTC",
+		ccs_error(), n->major, n->minor, p->cuda.driver / 1000, p->cuda.driver % 1000 / 10);
 }
 
 /* Whether the cache has it, from the NVRTC that there is, and it is loaded. */

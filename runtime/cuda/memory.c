@@ -259,9 +259,10 @@ static ccs_status map(struct gpu_segment *m, const char *name, bool make, const 
 	}
 	if (!is_mine(fd, m->bytes)) {
 		close(fd);
-		return error_set(CCS_ESYSTEM,
-				 "/dev/shm%s is another user's, or has not the %zu bytes for %s",
-				 name, m->bytes, what);
+		return error_set(
+			CCS_ESYSTEM,
+			"/dev/shm%s belongs to another user, or lacks the %zu bytes for %s", name,
+			m->bytes, what);
 	}
 	p = mmap(NULL, m->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	error = errno;

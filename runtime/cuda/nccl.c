@@ -64,8 +64,8 @@ static ccs_status check(const struct nccl *n, int e, const char *call, nccl_comm
 		return CCS_OK;
 	if (e == IN_PROGRESS) /* nobody here would wait for it */
 		return error_set(CCS_EUNSUPPORTED,
-				 "%s goes on in the background: "
-				 "NCCL_COMM_BLOCKING=0 cannot be used here",
+				 "%s continues in the background: NCCL_COMM_BLOCKING=0 cannot be "
+				 "used here",
 				 call);
 	text = n->api->error_string(e);
 	last = n->api->last_error ? n->api->last_error(comm) : NULL;

@@ -50,7 +50,7 @@ static ccs_status finish(struct group *g)
 		if (!s)
 			s = cuda_done(g->cuda, g->done, &done);
 		if (!s && !done && g->limit && clock_ms() >= g->limit)
-			s = error_set(CCS_ETIMEOUT, "not all ranks have told what they have to");
+			s = error_set(CCS_ETIMEOUT, "some ranks have not sent their data");
 		if (!done)
 			usleep(50);
 	}
@@ -61,7 +61,7 @@ static ccs_status finish(struct group *g)
 static ccs_status exchange(struct group *g, const unsigned char *mine, unsigned char *all, size_t n,
 			   size_t stride)
 {
-	static const char what[] = "what ranks tell one another";
+	static const char what[] = "the exchange of data between ranks";
 	ccs_status s = cuda_upload(g->cuda, g->mine, mine, n, what);
 
 	if (!s)
@@ -89,8 +89,8 @@ static ccs_status enter(const struct group *g, int *mode)
 {
 	if (!g->comm)
 		return error_set(CCS_EABORTED,
-				 "the processes of the communicator cannot reach one another "
-				 "any more, since an earlier error");
+				 "the processes of the communicator have lost their connection, "
+				 "since an earlier error");
 	return cuda_enter(g->cuda, mode);
 }
 

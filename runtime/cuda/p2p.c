@@ -42,8 +42,8 @@ static ccs_status check_stream(const struct end *x)
 	return x->stream != CUDA_STREAM_PER_THREAD
 		       ? CCS_OK
 		       : error_set(CCS_EINVAL,
-				   "the stream of rank %d is cudaStreamPerThread, which is another "
-				   "one in every thread: create one",
+				   "the stream of rank %d is cudaStreamPerThread, which differs "
+				   "from thread to thread: create one",
 				   x->m->comm->rank);
 }
 

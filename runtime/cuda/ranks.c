@@ -100,7 +100,7 @@ static ccs_status fill_card(struct gpu *g, struct card *c)
 	read_host(c->host, sizeof(c->host));
 	settings_text(&g->settings, c->settings, sizeof(c->settings));
 	if (getrandom(&c->token, sizeof(c->token), 0) != (ssize_t)sizeof(c->token))
-		return error_set(CCS_ESYSTEM, "getrandom gives no random number");
+		return error_set(CCS_ESYSTEM, "getrandom returns no random number");
 	return cuda_identity(d, &c->gpu);
 }
 
@@ -108,10 +108,11 @@ static ccs_status compare_settings(const struct card *all, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i++)
 		if (strcmp(all->settings, all[i].settings))
-			return error_set(CCS_EINVAL,
-					 "the ranks are set differently: rank 0 has "
-					 "%s; rank %u has %s",
-					 all->settings, i, all[i].settings);
+			return error_set(
+				CCS_EINVAL,
+				"the ranks have different settings: rank 0 has %s; rank %u "
+				"has %s",
+				all->settings, i, all[i].settings);
 	return CCS_OK;
 }
 

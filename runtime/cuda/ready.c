@@ -95,10 +95,9 @@ static ccs_status does_not_fit(const struct gpu *g, const struct call *c,
 	if (g->places.nparts > 1)
 		snprintf(where, sizeof(where), " on the GPU of rank %u", rank);
 	return error_set(CCS_EUNSUPPORTED,
-			 "E0501: %s for %u ranks needs %u blocks%s that are "
-			 "resident together, one for each worker of the plan, and %s holds %llu "
-			 "(%d multiprocessors, blocks of %u threads): use fewer ranks, or a "
-			 "schedule with fewer links",
+			 "E0501: %s for %u ranks needs %u blocks%s that are resident together, one "
+			 "per worker of the plan, and %s holds %llu (%d multiprocessors, blocks of "
+			 "%u threads): use fewer ranks, or a schedule with fewer links",
 			 ccs_module_schedule(c->module), g->places.nranks, workers, where, r->name,
 			 (unsigned long long)r->blocks[try], r->sms, r->threads[try]);
 }

@@ -72,7 +72,7 @@ ccs_status cuda_reaches(struct cuda *d, const struct cuda_uuid *id, bool *reache
 /* What containers and virtual machines refuse, though the GPUs could. */
 static ccs_status way_round(ccs_status s)
 {
-	return s ? error_set(s, "%.600s; with CCS_P2P_DISABLE=1 messages go by the host's memory",
+	return s ? error_set(s, "%.600s; with CCS_P2P_DISABLE=1 messages use host memory",
 			     ccs_error())
 		 : CCS_OK;
 }
@@ -101,8 +101,7 @@ ccs_status cuda_reach(struct cuda *d, const struct cuda *peer)
 ccs_status cuda_alloc_shared(struct cuda *d, cuda_ptr *p, size_t bytes, const char *what)
 {
 	if (bytes > SIZE_MAX - SHARED_BLOCK)
-		return error_set(CCS_ENOMEM, "%zu bytes for %s are more than any memory", bytes,
-				 what);
+		return error_set(CCS_ENOMEM, "%zu bytes for %s exceed any memory", bytes, what);
 	bytes = (bytes + SHARED_BLOCK - 1) / SHARED_BLOCK * SHARED_BLOCK;
 	return cuda_alloc(d, p, bytes ? bytes : SHARED_BLOCK, what);
 }
@@ -119,8 +118,8 @@ ccs_status cuda_share(struct cuda *d, cuda_ptr p, struct cuda_shared *shared, co
 			       "sharing %s", what);
 	if (!s && (base != p || size % SHARED_BLOCK))
 		return error_set(CCS_EINVAL,
-				 "sharing %s: that is no whole allocation of "
-				 "cuda_alloc_shared, but byte %llu of one of %zu bytes",
+				 "sharing %s: it is not a whole allocation of cuda_alloc_shared, "
+				 "but byte %llu of one of %zu bytes",
 				 what, (unsigned long long)(p - base), size);
 	if (!s)
 		s = way_round(cuda_check(d, d->api->ipc_get(shared, p), "cuIpcGetMemHandle",

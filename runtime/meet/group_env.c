@@ -100,9 +100,7 @@ static ccs_status need(const struct launcher *l, const char *variable, int *valu
 	const char *text = text_of(variable);
 
 	if (!text)
-		return error_set(CCS_EINVAL,
-				 "%s is not set, but %s is: does %s start this "
-				 "process?",
+		return error_set(CCS_EINVAL, "%s is not set, but %s is: did %s start this process?",
 				 variable, l->rank, l->name);
 	if (!read_number(text, value))
 		return error_set(CCS_EINVAL, "%s is \"%s\", not a number", variable, text);
@@ -249,11 +247,11 @@ static ccs_status find_address(struct group_env *env)
 		return address_here(env);
 	return error_set(CCS_EINVAL,
 			 "%s does not say where the %d ranks can meet: set "
-			 "CCS_RENDEZVOUS=HOST:PORT, HOST being rank 0's%s",
+			 "CCS_RENDEZVOUS=HOST:PORT, with HOST the host of rank 0%s",
 			 env->launcher, env->nranks,
 			 *env->job ? ""
-				   : "; and CCS_JOB_TOKEN, a text that no other "
-				     "job has: it is enough where all ranks are on one host");
+				   : "; or CCS_JOB_TOKEN, a text that no other job has, if all "
+				     "ranks are on one host");
 }
 
 /* ---- which job, and how long ------------------------------------------------------- */
@@ -355,8 +353,8 @@ static ccs_status check_others(const struct launcher *found, const struct group_
 		    rank == env->rank)
 			continue;
 		return error_set(CCS_EINVAL,
-				 "%s is %d, but %s is %d, both of %d: unset %s and %s if %s is who "
-				 "starts this process, else %s",
+				 "%s is %d, but %s is %d, both of %d: unset %s and %s if %s has "
+				 "started this process, else %s",
 				 found->rank, env->rank, l->rank, rank, nranks, found->rank,
 				 found->nranks, l->maker, l->rank);
 	}
@@ -398,9 +396,9 @@ ccs_status group_env_need(struct group_env *env)
 
 	if (!group_env_read(env, &s))
 		return error_set(CCS_EINVAL,
-				 "no launcher's variables are in the environment: "
-				 "neither RANK and WORLD_SIZE (torchrun), nor OMPI_COMM_WORLD_RANK "
-				 "(mpirun), nor PMI_RANK, nor SLURM_PROCID (srun)");
+				 "the environment has no launcher's variables: neither RANK and "
+				 "WORLD_SIZE (torchrun), nor OMPI_COMM_WORLD_RANK (mpirun), nor "
+				 "PMI_RANK, nor SLURM_PROCID (srun)");
 	return s;
 }
 
@@ -416,8 +414,8 @@ ccs_status group_env_given(struct group_env *env, const struct ccs_procs *given)
 	};
 	if (env->nranks < 1 || env->nranks > MOST_GIVEN || env->rank < 0 ||
 	    env->rank >= env->nranks)
-		return error_set(CCS_EINVAL, "rank %d of %d: there are ranks 0 to %d at most",
-				 env->rank, env->nranks, MOST_GIVEN - 1);
+		return error_set(CCS_EINVAL, "rank %d of %d: ranks are 0 to %d", env->rank,
+				 env->nranks, MOST_GIVEN - 1);
 	env->secret = given->job != NULL;
 	if (given->job)
 		set_job(env, "job", given->job, NULL);
@@ -425,8 +423,7 @@ ccs_status group_env_given(struct group_env *env, const struct ccs_procs *given)
 		return given_address(env, given->address, "the address");
 	if (!*env->job && env->nranks > 1)
 		return error_set(CCS_EINVAL,
-				 "%d processes need an address to meet at, or the name "
-				 "of their job",
+				 "%d processes need an address to meet at, or a name of their job",
 				 env->nranks);
 	return address_here(env);
 }

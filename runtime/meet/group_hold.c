@@ -32,16 +32,16 @@
 /* Why callers are turned away. */
 enum reason { USER, SILENT, FOREIGN, VERSION, JOB, SIZE, NO_RANK, TWICE, LEFT, CROWD, REASONS };
 static const char *const reasons[REASONS] = {
-	[USER] = "are another user's",
-	[SILENT] = "did not say in time who they are",
-	[FOREIGN] = "speak another protocol",
-	[VERSION] = "are of another version of ccs",
-	[JOB] = "are of another job",
-	[SIZE] = "count the ranks differently",
-	[NO_RANK] = "are no rank of this job",
-	[TWICE] = "are a rank that is there already",
-	[LEFT] = "went away again",
-	[CROWD] = "had not said who they are when there were too many",
+	[USER] = "belong to another user",
+	[SILENT] = "did not identify themselves in time",
+	[FOREIGN] = "use another protocol",
+	[VERSION] = "have another version of ccs",
+	[JOB] = "belong to another job",
+	[SIZE] = "have a different number of ranks",
+	[NO_RANK] = "are not a rank of this job",
+	[TWICE] = "are a rank that is already connected",
+	[LEFT] = "closed the connection",
+	[CROWD] = "had not identified themselves when there were too many",
 };
 
 struct turned_away {
@@ -164,7 +164,7 @@ static void tell_away(const struct hold *h, struct text *t)
 		all += h->away[i].n;
 	if (!all)
 		return;
-	text_add(t, "; %u caller%s turned away: ", all, all == 1 ? " was" : "s were");
+	text_add(t, "; %u caller%s refused: ", all, all == 1 ? " was" : "s were");
 	for (int i = 0; i < REASONS; i++) {
 		if (!h->away[i].n)
 			continue;
@@ -315,8 +315,7 @@ static bool check_head(struct hold *h, struct caller *c)
 				       head->bytes == wire_head(sizeof(c->hello)).bytes))
 		return true;
 	snprintf(text, sizeof(text),
-		 "rank 0 has ccs %s, and meets by version %u of the protocol, "
-		 "not %u: all must have the same",
+		 "rank 0 has ccs %s and protocol version %u, not %u: all ranks must have the same",
 		 CCS_VERSION, WIRE_VERSION, ntohl(head->version));
 	refuse(h, c, VERSION, "", text);
 	return false;
@@ -340,7 +339,7 @@ static void read_hello(struct hold *h, struct caller *c)
 			turn_away(h, c, LEFT, "%s %d", c->rank ? "rank" : "bytes it said:",
 				  c->rank ? c->rank : (int)c->got);
 		else if (!room)
-			turn_away(h, c, FOREIGN, "rank %d, which says more than a hello", c->rank);
+			turn_away(h, c, FOREIGN, "rank %d, which sent more than a hello", c->rank);
 		else
 			c->got += (size_t)k;
 		if (c->fd < 0 || !check_head(h, c))
@@ -400,8 +399,7 @@ static bool make_room(struct hold *h, int e)
 	h->accept_at = now + RETRY_SECONDS;
 	if (c)
 		return false;
-	snprintf(what, sizeof(what),
-		 "rank 0 cannot let more in of the %d ranks, %d of which are missing",
+	snprintf(what, sizeof(what), "rank 0 cannot accept more of the %d ranks; %d are missing",
 		 h->env->nranks, h->left);
 	fail(h, wire_exhaustion(e, what), 0, ccs_error());
 	return false;
@@ -556,7 +554,8 @@ static ccs_status answer_all(struct hold *h)
 
 		if (!answer(h, c) && !s)
 			s = error_set(CCS_EABORTED,
-				      "rank %d (%s) went away before it could be told how to go on",
+				      "rank %d (%s) disconnected before it could be told how to "
+				      "continue",
 				      r, c->from);
 		h->seats[r] = TOLD;
 	}
@@ -630,7 +629,7 @@ ccs_status group_hold(const struct group_env *env, const struct group_meeting *m
 		s = wire_listen(&p, begin + (limit < PORT_SECONDS ? limit : PORT_SECONDS),
 				&h->port);
 	if (!s && (h->spare = fcntl(h->port, F_DUPFD_CLOEXEC, 0)) < 0)
-		s = wire_exhaustion(errno, "rank 0 cannot let anybody in");
+		s = wire_exhaustion(errno, "rank 0 cannot accept connections");
 	if (!s)
 		s = meet(h, here);
 	free_all(h);

@@ -85,8 +85,8 @@ static enum outcome again(struct visitor *v, const char *why)
 static ccs_status stranger(const struct visitor *v)
 {
 	return error_set(CCS_ESYSTEM,
-			 "somebody else than rank 0 listens at %s "
-			 "(CCS_RENDEZVOUS=HOST:PORT names another place)",
+			 "a program other than rank 0 listens at %s (CCS_RENDEZVOUS=HOST:PORT "
+			 "selects another place)",
 			 v->env->address);
 }
 
@@ -101,11 +101,11 @@ static bool check_head(const struct visitor *v, const struct wire_head *head, si
 	if (got < sizeof(*head) ||
 	    (head->version == v->hello.head.version && head->bytes == wire_head(bytes).bytes))
 		return true;
-	*s = error_set(CCS_EINVAL,
-		       "rank 0 at %s has another version of ccs than this process, "
-		       "%s: it meets by version %u of the protocol, not %u: all must have the "
-		       "same",
-		       v->env->address, CCS_VERSION, ntohl(head->version), WIRE_VERSION);
+	*s = error_set(
+		CCS_EINVAL,
+		"rank 0 at %s has another version of ccs than this process, %s: its protocol "
+		"has version %u, not %u: all ranks must have the same",
+		v->env->address, CCS_VERSION, ntohl(head->version), WIRE_VERSION);
 	return false;
 }
 
@@ -120,12 +120,13 @@ static enum outcome receive(struct visitor *v, int fd, void *message, size_t byt
 		ssize_t k;
 
 		if (!wire_wait(fd, POLLIN, end))
-			return again(v, "somebody listens there, and does not answer");
+			return again(v, "a program listens there and does not answer");
 		k = recv(fd, (char *)message + got, bytes - got, 0);
 		if (k < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK))
 			continue;
 		if (k <= 0)
-			return again(v, "who listens there hangs up without an answer");
+			return again(v,
+				     "the program that listens there hangs up without an answer");
 		got += (size_t)k;
 		if (!check_head(v, message, got, bytes, s))
 			return OVER;
@@ -143,9 +144,11 @@ static enum outcome receive_answer(struct visitor *v, int fd, struct wire_answer
 	    wire_proves(&v->keys, v->challenge.nonce, v->hello.nonce, a, sizeof(*a)))
 		return how;
 	wire_clean(a->text, sizeof(a->text));
-	return again(v, ntohl(a->kind) == WIRE_ELSEWHERE
-				? a->text
-				: "who listens there does not prove that it is of this job");
+	return again(v,
+		     ntohl(a->kind) == WIRE_ELSEWHERE
+			     ? a->text
+			     : "the program that listens there does not prove that it belongs to "
+			       "this job");
 }
 
 /* A whole answer. */
@@ -168,7 +171,7 @@ static enum outcome understand(struct visitor *v, struct wire_answer *a, ccs_sta
 	case WIRE_SEATED:
 	default: break;
 	}
-	*s = error_set(CCS_ESYSTEM, "what rank 0 answers at %s makes no sense (kind %u, %u bytes)",
+	*s = error_set(CCS_ESYSTEM, "rank 0's answer at %s is invalid (kind %u, %u bytes)",
 		       v->env->address, kind, n);
 	return OVER;
 }
@@ -236,7 +239,7 @@ static enum outcome call(struct visitor *v, const struct wire_place *p, ccs_stat
 			how = talk_to_mine(v, p->here, fd, s);
 			close(fd);
 		} else if (wire_exhausted(errno)) {
-			*s = wire_exhaustion(errno, "rank 0 cannot be called");
+			*s = wire_exhaustion(errno, "rank 0 cannot be reached");
 			how = OVER;
 		} else if (clock_seconds() < v->end || !*v->why) { /* not of a try cut short */
 			snprintf(v->why, sizeof(v->why), "%s", strerror(errno));

@@ -146,8 +146,8 @@ ccs_status wire_exhaustion(int e, const char *what)
 				 what);
 	getrlimit(RLIMIT_NOFILE, &most);
 	return error_set(CCS_ESYSTEM,
-			 "%s: this process has no file descriptor left; it may have "
-			 "%llu (ulimit -n raises that)",
+			 "%s: this process has no file descriptor left; the limit is %llu (ulimit "
+			 "-n raises it)",
 			 what, (unsigned long long)most.rlim_cur);
 }
 
@@ -226,11 +226,11 @@ static int listen_once(const struct wire_place *p)
 static const char *cure_of(int e)
 {
 	if (e == EADDRNOTAVAIL)
-		return "this host, where rank 0 is, has no such address: "
-		       "CCS_RENDEZVOUS=HOST:PORT names another";
+		return "this host, where rank 0 runs, does not have that address: set "
+		       "CCS_RENDEZVOUS=HOST:PORT";
 	if (e == EACCES)
-		return "ports below 1024 need a privilege: CCS_RENDEZVOUS=HOST:PORT names another";
-	return "CCS_RENDEZVOUS=HOST:PORT names another place";
+		return "ports below 1024 need a privilege: set CCS_RENDEZVOUS=HOST:PORT";
+	return "CCS_RENDEZVOUS=HOST:PORT selects another place";
 }
 
 ccs_status wire_listen(const struct wire_place *p, double end, int *fd)
@@ -240,7 +240,7 @@ ccs_status wire_listen(const struct wire_place *p, double end, int *fd)
 	if (*fd >= 0)
 		return CCS_OK;
 	if (wire_exhausted(errno))
-		return wire_exhaustion(errno, "rank 0 cannot listen for the others");
+		return wire_exhaustion(errno, "rank 0 cannot listen for the other ranks");
 	return error_set(CCS_ESYSTEM, "rank 0 cannot listen at %s%s%s%s: %s (%s)",
 			 p->here ? "@" : "", p->host, p->here ? "" : " port ", p->port,
 			 strerror(errno), cure_of(errno));

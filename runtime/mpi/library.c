@@ -22,8 +22,8 @@ static void *open_plugin(char *path, size_t size, char *why, size_t why_size)
 	const struct library_search search = {
 		.variable = "CCS_MPI_PLUGIN",
 		.names = names,
-		.missing = "there is no " PLUGIN " (`make` builds it where there is mpicc, which "
-			   "comes with the packages libopenmpi-dev and libmpich-dev",
+		.missing = "there is no " PLUGIN " (`make` builds it if there is mpicc, from the "
+			   "packages libopenmpi-dev and libmpich-dev",
 	};
 
 	beside_paths(PLUGIN, &at);
@@ -45,7 +45,8 @@ ccs_status ccs_mpi_library(void **library)
 	calls = dlsym(plugin, "ccs_mpi_calls");
 	if (!calls || calls->version != MPICALLS_VERSION)
 		return error_set(CCS_EUNSUPPORTED,
-				 "%s is no plug-in for MPI of this version: build it again", path);
+				 "%s is not a plug-in for MPI of this version: build it again",
+				 path);
 	*library = plugin;
 	return CCS_OK;
 }

@@ -343,8 +343,8 @@ static void end_mpi(struct mpi_world *w, unsigned ms)
 		MPI_Finalize();
 	else
 		fprintf(stderr,
-			"ccs: rank %d: after a failure not all processes have come to the end of MPI "
-			"within %u ms: MPI is left as it is, and the job ends when this process "
+			"ccs: rank %d: after a failure not all processes have reached the end of "
+			"MPI within %u ms: MPI is not finalised, and the job ends when this process "
 			"exits\n",
 			w->rank, ms);
 	free(w->start);

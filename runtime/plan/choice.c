@@ -78,7 +78,7 @@ static bool read_size(const struct reader *r, const char **s, const char *colon,
 	if (fault)
 		return wrong(r, "%s", fault);
 	if (*s != colon)
-		return wrong(r, "the unit of a size is K, M or G, or there is none");
+		return wrong(r, "the unit of a size must be K, M or G, or left out");
 	*s = colon + 1;
 	return true;
 }
@@ -94,12 +94,12 @@ static bool read_what(const struct reader *r, const char *s, const char *end, st
 	while (p < CCS_NPROTOCOLS && (strlen(names[p]) != n || memcmp(names[p], s, n)))
 		p++;
 	if (p == CCS_NPROTOCOLS)
-		return wrong(r, "there is no protocol '%.*s'; there are ll and simple",
+		return wrong(r, "there is no protocol '%.*s'; use ll or simple",
 			     (int)(n < 20 ? n : 20), s);
 	if (slash) {
 		s = slash + 1;
 		if (!number(&s, end, CHOICE_CHANNELS, &channels) || s != end || !channels)
-			return wrong(r, "behind '/' stands a number of channels, 1 to %u",
+			return wrong(r, "'/' must be followed by a number of channels, 1 to %u",
 				     CHOICE_CHANNELS);
 	}
 	c->protocol = p;
@@ -115,12 +115,10 @@ static bool read_row(const struct reader *r, struct choice_list *list, bool last
 
 	c->bytes = UINT64_MAX;
 	if (last && colon)
-		return wrong(r, "the last row holds for all larger sizes, so it has none; add "
+		return wrong(r, "the last row is for all larger sizes, so it has none; add "
 				"',simple' or ',ll'");
 	if (!last && !colon)
-		return wrong(r,
-			     "only the last row goes without a size; write SIZE:%.*s, or end "
-			     "here",
+		return wrong(r, "only the last row has no size; write SIZE:%.*s, or end here",
 			     (int)(r->len < 20 ? r->len : 20), r->row);
 	if (colon && !read_size(r, &s, colon, &c->bytes))
 		return false;

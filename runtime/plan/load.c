@@ -68,8 +68,7 @@ static ccs_status find(const struct elf_bytes *f, const char *path, uint64_t *at
 				 "first, with %s",
 				 path, how);
 	return error_set(CCS_EFILE,
-			 "%s: the file is no module (ccc SCHEDULE.ccs -o x.so makes "
-			 "one)%s",
+			 "%s: the file is not a module (ccc SCHEDULE.ccs -o x.so makes one)%s",
 			 path, f->size ? "" : ": it is empty");
 }
 

@@ -122,8 +122,7 @@ ccs_status module_sizes(const struct ccs_module *m, const struct plan_view *v, s
 			over |= __builtin_add_overflow(r, n, &r);
 		if (over || s > PTRDIFF_MAX || r > PTRDIFF_MAX)
 			return error_set(CCS_EINVAL,
-					 "count %zu is too large: the buffers would "
-					 "not fit into memory",
+					 "count %zu is too large: the buffers would exceed memory",
 					 count);
 	}
 	*send = s;
@@ -159,10 +158,11 @@ ccs_status ccs_module_elements(const struct ccs_module *m, int nranks, size_t co
 		return error_set(CCS_ENOPLAN, "%s has no plan for %d rank%s",
 				 ccs_module_schedule(m), nranks, nranks == 1 ? "" : "s");
 	if (m->head->flags & CCS_MODULE_SIZED)
-		return error_set(CCS_EUNSUPPORTED,
-				 "%s has a `sized` buffer: how many elements it has is the sum "
-				 "of the sizes that a call gives",
-				 ccs_module_schedule(m));
+		return error_set(
+			CCS_EUNSUPPORTED,
+			"%s has a `sized` buffer: its number of elements is the sum of the "
+			"sizes of a call",
+			ccs_module_schedule(m));
 	return module_sizes(m, v, count, NULL, send, recv);
 }
 
@@ -176,8 +176,10 @@ static ccs_status is_null(const char *call)
 /* A number of a thing that there is `n` of. */
 static ccs_status no_such(const char *call, const char *thing, long long number, uint64_t n)
 {
-	return error_set(CCS_EINVAL, "%s: there is no %s %lld: %llu are numbered from 0", call,
-			 thing, number, (unsigned long long)n);
+	return error_set(CCS_EINVAL,
+			 "%s: there is no %s %lld: they are numbered from 0, and there "
+			 "are %llu",
+			 call, thing, number, (unsigned long long)n);
 }
 
 /* The plan of that number; else NULL, and why. */
@@ -354,7 +356,8 @@ ccs_status ccs_module_moved(const struct ccs_module *m, int plan, size_t count, 
 		return s;
 	if (m->head->flags & CCS_MODULE_SIZED)
 		return error_set(CCS_EUNSUPPORTED,
-				 "%s has a `sized` buffer: what it sends is told by a call's sizes",
+				 "%s has a `sized` buffer: the sizes of a call give the length of "
+				 "its messages",
 				 ccs_module_schedule(m));
 	for (uint64_t i = 0; i < v->plan->ops.n && !over; i++) {
 		const struct ccs_op *o = v->ops + i;

@@ -245,8 +245,8 @@ ccs_status prove_flags(const struct ccs_module *m, bool uneven)
 	if (!(flags & CCS_MODULE_EVEN_COUNTS) || uneven || flags & CCS_MODULE_SIZED)
 		return CCS_OK;
 	return error_set(CCS_EFILE,
-			 "%s: it refuses counts that its chunks do not divide, but no "
-			 "value moves to another place in its block",
+			 "%s: it refuses counts that its chunks do not divide, but no value moves "
+			 "to another place of its block",
 			 ccs_module_schedule(m));
 }
 

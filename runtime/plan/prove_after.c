@@ -62,10 +62,11 @@ static bool check(const struct begun *b)
 
 		for (uint32_t q = a->first; q - a->first < a->n; q++)
 			if (bit_of(b, q) & ~b->end[a->rank])
-				return prove_wrong(b->p,
-						   "rank %u may end before rank %u has begun, "
-						   "which the plan rules out",
-						   a->rank, q);
+				return prove_wrong(
+					b->p,
+					"rank %u may end before rank %u has begun, which "
+					"the plan forbids",
+					a->rank, q);
 	}
 	return true;
 }

@@ -104,19 +104,21 @@ static bool compare(const struct prove_sweep *s, uint32_t rank, uint32_t cell, u
 
 	if (promised.set == SET_NONE)
 		return prove_wrong(s->p,
-				   "rank %u: %s is promised to be a sum of no contributions, "
+				   "rank %u: %s is promised to be a sum without contributions, "
 				   "which no value is",
 				   rank, prove_cell_text(s->p, cell).s);
 	if (!prove_value_same(is, promised)) {
 		struct prove_text a = prove_value_text(&s->values, is);
 		struct prove_text b = prove_value_text(&s->values, promised);
 
-		return prove_wrong(s->p, "rank %u: %s ends with %s; what is promised is %s", rank,
+		return prove_wrong(s->p, "rank %u: %s ends with %s; the promised value is %s", rank,
 				   prove_cell_text(s->p, cell).s, a.s, b.s);
 	}
 	if (s->v->sums[row].reduced || promised.set & SET_SINGLE)
 		return true;
-	return prove_wrong(s->p, "rank %u: what is promised of %s is a sum, but it does not say so",
+	return prove_wrong(s->p,
+			   "rank %u: the promised value of %s is a sum, but the module does "
+			   "not say so",
 			   rank, prove_cell_text(s->p, cell).s);
 }
 

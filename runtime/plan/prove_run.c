@@ -245,7 +245,7 @@ static bool deadlock(const struct runner *r)
 		t = prove_op_text(r->p,
 				  v->workers[v->waits[what].worker].op + v->waits[what].ops - 1);
 	return prove_wrong_at(r->p, v->workers[w].op + r->done[w],
-			      "waits for ever for %s: a deadlock of %u workers with %u slots", t.s,
+			      "waits forever for %s: a deadlock of %u workers with %u slots", t.s,
 			      length, r->p->m->head->slots);
 }
 

@@ -30,8 +30,7 @@ static bool part_fits(const struct prove_sweep *s, const struct prove_step *t, u
 	for (uint32_t j = 0; first != CCS_NONE && j < t->o->n; j++)
 		if (number_of(s, t->rank, first + j) != said(s, t->rank, t->o, j))
 			return prove_wrong_at(s->p, t->row,
-					      "%s %s, whose size is not that of %s, as its `len` "
-					      "says",
+					      "%s %s, but `len` says that its size is that of %s",
 					      what, prove_cell_text(s->p, first + j).s,
 					      prove_cell_text(s->p, t->o->len).s);
 	return true;
@@ -45,7 +44,8 @@ static bool message_fits(const struct prove_sweep *s, const struct prove_step *t
 	for (uint32_t j = 0; j < t->o->n; j++)
 		if (said(s, rank, from, j) != said(s, t->rank, t->o, j))
 			return prove_wrong_at(s->p, t->row,
-					      "receives a cell of another size than rank %u sends",
+					      "receives a cell with a different size from the one "
+					      "that rank %u sends",
 					      rank);
 	return true;
 }

@@ -75,7 +75,9 @@ static bool wrong_message(const struct prove_sweep *s, const struct prove_step *
 	if (from->n != o->n)
 		return prove_wrong_at(s->p, t->row, "receives %u cells, but rank %u, %s sends %u",
 				      o->n, rank, sender.s, from->n);
-	return prove_wrong_at(s->p, t->row, "receives what rank %u, %s sends to another operation",
+	return prove_wrong_at(s->p, t->row,
+			      "receives what rank %u, %s sends to a different "
+			      "operation",
 			      rank, sender.s);
 }
 
@@ -155,7 +157,8 @@ static bool add_cells(struct prove_sweep *s, const struct prove_step *t, uint32_
 		is = s->length[s->value[j].cell];
 		length = s->length[x.cell];
 		if (!same_length(s, is, length))
-			return wrong_length(s, t, is, length, "combines values of two lengths");
+			return wrong_length(s, t, is, length,
+					    "combines values of different lengths");
 		s->value[j] = prove_value_add(&s->values, s->value[j], x);
 		if (s->value[j].set == SET_NONE)
 			return false;
@@ -175,8 +178,7 @@ static bool store(struct prove_sweep *s, const struct prove_step *t)
 			return false;
 		if (cell < s->v->plan->cells && !same_length(s, s->length[cell], is))
 			return wrong_length(s, t, s->length[cell], is,
-					    "stores a value in a cell of "
-					    "another length");
+					    "stores a value in a cell of a different length");
 		prove_value_own(&s->values, x);
 		prove_value_drop(&s->values, c->value);
 		c->value = x;

@@ -40,8 +40,8 @@ static bool unordered(const struct prove_sweep *s, const struct prove_question *
 	struct prove_text cell = prove_cell_text(s->p, q->cell), x = prove_op_text(s->p, q->x);
 
 	return prove_wrong_at(s->p, q->y,
-			      "it and %s both touch %s, and one writes it, but neither "
-			      "the order of workers nor a wait puts one before the other",
+			      "it and %s both access %s, and one writes it, but neither the order "
+			      "of workers nor a wait puts one before the other",
 			      x.s, cell.s);
 }
 

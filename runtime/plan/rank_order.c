@@ -59,7 +59,7 @@ static bool refuse(struct sweep *s, uint32_t row, const char *what)
 	const struct ccs_op *o = s->p.v->ops + row;
 
 	snprintf(s->to->why, sizeof(s->to->why),
-		 "%s does not combine in the order of ranks: in line %u of %s rank %u combines %s",
+		 "%s does not combine in rank order: in line %u of %s rank %u combines %s",
 		 ccs_module_schedule(s->p.m), o->line, s->p.m->text + s->p.m->files[o->file].name,
 		 s->p.v->workers[prove_worker(&s->p, row)].rank, what);
 	return false;
@@ -70,8 +70,7 @@ static bool refuse_mixed(struct sweep *s, uint32_t row, struct span x, struct sp
 	char one[40], other[40], what[160];
 
 	snprintf(what, sizeof(what),
-		 "what has come from %s with what has come from %s, of which neither is below the "
-		 "other",
+		 "values from %s with values from %s, and neither set is below the other",
 		 span_text(x, one, sizeof(one)), span_text(y, other, sizeof(other)));
 	return refuse(s, row, what);
 }
@@ -88,8 +87,8 @@ static bool add(struct sweep *s, uint32_t row, uint32_t j, struct span with, uns
 	if (j && (*turned & turn) != mine)
 		return refuse(
 			s, row,
-			"several chunks at once, some of lower ranks with those of higher ones, "
-			"some the other way round");
+			"several chunks at once, some with lower ranks first, some with higher "
+			"ranks first");
 	*turned |= mine;
 	x->low = with.low < x->low ? with.low : x->low;
 	x->high = with.high > x->high ? with.high : x->high;
@@ -189,7 +188,7 @@ static ccs_status make(const struct ccs_module *m, const struct plan_view *v,
 		r->turned = calloc((size_t)v->plan->ops.n + 1, sizeof(*r->turned));
 	if (!r || !r->turned) {
 		rank_order_free(r);
-		return error_set(CCS_ENOMEM, "out of memory for a plan's order of ranks");
+		return error_set(CCS_ENOMEM, "out of memory for a plan's rank order");
 	}
 	s = find(m, v, r);
 	if (s)
@@ -216,7 +215,7 @@ ccs_status rank_order_get(const struct ccs_module *m, struct plan_view *v,
 	if (r->turned)
 		return CCS_OK;
 	return error_set(CCS_EUNSUPPORTED,
-			 "%s: it takes an operator that commutes, or a schedule that keeps the "
-			 "order, such as fixed_order_allreduce",
+			 "%s: use a commutative operator, or a schedule that keeps the order, such "
+			 "as fixed_order_allreduce",
 			 r->why);
 }

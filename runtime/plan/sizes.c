@@ -68,7 +68,7 @@ static ccs_status differ(const struct ccs_module *m, const struct plan_view *v,
 	add_chunk(&t, m, v, one);
 	text_add(&t, ", and ");
 	add_chunk(&t, m, v, other);
-	text_add(&t, ": what a rank sends must be as long as its receiver expects");
+	text_add(&t, ": a rank must send as much as its receiver expects");
 	return error_set(CCS_EINVAL, "%s", t.buf);
 }
 

@@ -96,7 +96,7 @@ int ccs_tuning_find(const struct ccs_tuning *t, const char *collective, int nran
 	text_add(&text, "%s has nothing for %s of %d rank%s by %s; it has ", t->name, collective,
 		 nranks, nranks == 1 ? "" : "s", engine);
 	if (!add_sections(&text, t, collective) && !add_sections(&text, t, NULL))
-		text_add(&text, "nothing at all");
+		text_add(&text, "nothing");
 	error_set(CCS_EINVAL, "%s (ccrun --tune adds more)", text.buf);
 	return -1;
 }
@@ -169,7 +169,7 @@ static void add_reason(struct text *text, const struct ccs_tuning *t, const char
 	}
 	text_add(text, ": %.2f us", row->us);
 	if (!row->next_file) {
-		text_add(text, "; nothing else was measured");
+		text_add(text, "; no other was measured");
 		return;
 	}
 	text_add(text, "; next best ");
@@ -196,7 +196,7 @@ ccs_status ccs_tuning_explain(const struct ccs_tuning *t, int section, uint64_t 
 	add_run(&all, x.engine, row.file, row.module, &row.options);
 	size_text(most, row.most);
 	if (row.most == UINT64_MAX && x.rows > 1)
-		text_add(&all, ", as for all that is larger than the rows before");
+		text_add(&all, ", as for all sizes beyond the previous rows");
 	else if (row.most != size && x.rows > 1)
 		text_add(&all, ", by the row up to %s", most);
 	add_reason(&all, t, x.engine, &row);

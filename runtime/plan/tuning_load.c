@@ -76,8 +76,8 @@ static ccs_status check_plans(const struct ccs_module *m, const struct ccs_tunin
 	if (m->head->flags &
 	    (CCS_MODULE_BY_COLUMN | CCS_MODULE_SIZED)) /* has a shape, not a size */
 		return error_set(CCS_EUNSUPPORTED,
-				 "%s has buffers by column, or sized: its calls are not told apart "
-				 "by a size, as those of a tuning are",
+				 "%s has buffers by column, or sized: a tuning distinguishes calls "
+				 "by their size only",
 				 name);
 	if (!ccs_module_has(m, x->nranks))
 		return error_set(CCS_ENOPLAN, "%s has no plan for %d rank%s", name, x->nranks,
@@ -103,7 +103,7 @@ static ccs_status check_alike(const struct ccs_module *m, const struct ccs_modul
 	if (send[0] == send[1] && recv[0] == recv[1] && m->nbuffers == first->nbuffers &&
 	    ccs_module_rooted(m) == ccs_module_rooted(first))
 		return CCS_OK;
-	return error_set(CCS_EFILE, "the buffers, or the root, of %s are not those of %s",
+	return error_set(CCS_EFILE, "the buffers, or the root, of %s differ from those of %s",
 			 ccs_module_schedule(m), ccs_module_schedule(first));
 }
 

@@ -50,9 +50,7 @@ ccs_status tuning_spread(struct ccs_tuning *t)
 	if (!most)
 		return CCS_OK;
 	if (most < 0)
-		return error_set(CCS_EFILE,
-				 "%s: lines for several numbers of ranks have more than %d numbers "
-				 "in all",
+		return error_set(CCS_EFILE, "%s: ranges of ranks have more than %d numbers in all",
 				 t->name, TUNING_SPREAD);
 	all = calloc((size_t)most, sizeof(*all));
 	if (!all)

@@ -96,7 +96,7 @@ static ccs_status end_of_line(struct reader *r, const char *behind)
 	ccs_status s = CCS_OK;
 	const char *more = word(r, &s);
 
-	return more ? WRONG(r, "'%.40s': nothing stands behind %s", more, behind) : s;
+	return more ? WRONG(r, "'%.40s': nothing follows %s", more, behind) : s;
 }
 
 /* ---- heads of sections -------------------------------------------------------------------- */
@@ -164,12 +164,14 @@ static ccs_status read_head(struct reader *r, struct ccs_tuning_section *of)
 	if (s)
 		return s;
 	if (!of->engine || strcmp(ranks, "ranks") != 0 || strcmp(engine, "engine") != 0)
-		return WRONG(r, "a section begins: collective NAME ranks N engine ENGINE");
+		return WRONG(r, "a section begins with: collective NAME ranks N engine ENGINE");
 	if (!read_ranks(n, of))
-		return WRONG(r, "'%.40s' is no number of ranks: 1 to %u, or several, such as 5..16",
+		return WRONG(r,
+			     "'%.40s' is not a number of ranks: use 1 to %u, or a range, such as "
+			     "5..16",
 			     n, TUNING_RANKS);
 	if (!tuning_how_of(of->engine, &r->how))
-		return WRONG(r, "'%.40s' is no engine: there are tasks, procs, mpi, cuda and hosts",
+		return WRONG(r, "'%.40s' is not an engine: use tasks, procs, mpi, cuda or hosts",
 			     of->engine);
 	return end_of_line(r, "the engine");
 }
@@ -184,8 +186,8 @@ static ccs_status close_section(struct reader *r)
 	if (!x->of.rows)
 		return wrong_at(r, x->line, "the section has no rows");
 	return wrong_at(r, r->t->rows[r->t->nrows - 1].line,
-			"this is the section's last row, so its size is 'rest': what is larger "
-			"than all that was measured goes by it, too");
+			"this is the section's last row, so its size must be 'rest': it is for all "
+			"larger sizes");
 }
 
 /* No two sections are for one number of ranks, nor two for several for the same. */
@@ -202,11 +204,9 @@ static ccs_status check_new(const struct reader *r, const struct ccs_tuning_sect
 		    x->last < y->first)
 			continue;
 		if (x->first == x->last)
-			return WRONG(r, "%s of %d ranks by %s stands in line %u already",
-				     y->collective, y->nranks, y->engine, t->sections[i].line);
-		return WRONG(r,
-			     "%s of %d..%d ranks by %s: line %u is for some of them already, "
-			     "with %d..%d",
+			return WRONG(r, "%s of %d ranks by %s is already in line %u", y->collective,
+				     y->nranks, y->engine, t->sections[i].line);
+		return WRONG(r, "%s of %d..%d ranks by %s: line %u has some of them, with %d..%d",
 			     y->collective, x->first, x->last, y->engine, t->sections[i].line,
 			     y->first, y->last);
 	}
@@ -236,8 +236,9 @@ static ccs_status read_measured(struct reader *r)
 	struct tuning_section *x = r->t->sections + r->t->nsections - 1;
 
 	if (!r->open || x->of.rows || r->measured)
-		return WRONG(r, "'measured' stands once, between a section's first line and its "
-				"rows");
+		return WRONG(r,
+			     "'measured' is allowed once, between a section's first line and its "
+			     "rows");
 	x->of.measured = rest(r);
 	r->measured = true;
 	return CCS_OK;
@@ -255,7 +256,8 @@ static ccs_status read_tile(const struct reader *r, const char *text, struct ccs
 		o->tile = (size_t)bytes;
 		return CCS_OK;
 	}
-	return WRONG(r, "'%.40s' is no tile: auto, or a size such as 32K, from 512 to 1G", text);
+	return WRONG(r, "'%.40s' is not a tile: use auto, or a size such as 32K, from 512 to 1G",
+		     text);
 }
 
 static ccs_status read_protocol(const struct reader *r, const char *text, struct ccs_run_options *o)
@@ -264,10 +266,11 @@ static ccs_status read_protocol(const struct reader *r, const char *text, struct
 	char why[300];
 
 	if (!choice_read(&list, text, why, sizeof(why)) || list.n != 1)
-		return WRONG(r,
-			     "'%.40s' is no protocol: auto, ll, simple, or one with a number of "
-			     "channels, such as simple/8",
-			     text);
+		return WRONG(
+			r,
+			"'%.40s' is not a protocol: use auto, ll, simple, or one with a number "
+			"of channels, such as simple/8",
+			text);
 	o->protocol = list.rows->protocol == CCS_LL ? CCS_RUN_LL : CCS_RUN_SIMPLE;
 	o->channels = list.rows->channels;
 	return CCS_OK;
@@ -276,7 +279,7 @@ static ccs_status read_protocol(const struct reader *r, const char *text, struct
 static ccs_status read_how(const struct reader *r, const char *text, struct ccs_run_options *o)
 {
 	if (!text)
-		return WRONG(r, "behind a module stands how it is run: auto, or a %s",
+		return WRONG(r, "a module must be followed by its options: auto, or a %s",
 			     r->how == TUNING_TILE ? "tile" : "protocol");
 	if (!strcmp(text, "auto"))
 		return CCS_OK;
@@ -285,7 +288,7 @@ static ccs_status read_how(const struct reader *r, const char *text, struct ccs_
 	case TUNING_PROTOCOL: return read_protocol(r, text, o);
 	case TUNING_NOTHING: break;
 	}
-	return WRONG(r, "'%.40s': between hosts there is only auto", text);
+	return WRONG(r, "'%.40s': between hosts only auto is possible", text);
 }
 
 /* "12.34": digits, and perhaps a point and digits, whatever the language that the user speaks. */
@@ -298,7 +301,7 @@ static ccs_status read_time(const struct reader *r, const char *text, double *us
 		part = strspn(text + whole + 1, "0123456789");
 	if (!whole || whole > TIME_DIGITS || part > TIME_DIGITS ||
 	    text[whole + (text[whole] == '.') + part])
-		return WRONG(r, "'%.40s' is no time: microseconds, such as 12.50", text);
+		return WRONG(r, "'%.40s' is not a time: microseconds, such as 12.50", text);
 	*us = 0;
 	for (const char *p = text; *p; p++) {
 		if (*p == '.')
@@ -338,7 +341,8 @@ static ccs_status read_most(struct reader *r, const char *text, struct ccs_tunin
 
 	if (!r->open)
 		return WRONG(r,
-			     "'%.40s': before rows stands: collective NAME ranks N engine ENGINE",
+			     "'%.40s': a section must come before rows: collective NAME ranks N "
+			     "engine ENGINE",
 			     text);
 	if (r->rested)
 		return WRONG(r, "'%.40s': 'rest' was the section's last row", text);
@@ -367,12 +371,12 @@ static ccs_status read_row(struct reader *r, const char *first)
 	if (!s)
 		s = read_run(r, &of->file, &of->options, &of->us);
 	if (!s && !of->file)
-		s = WRONG(r, "behind the size stands a module");
+		s = WRONG(r, "a size must be followed by a module");
 	if (!s)
 		s = read_run(r, &of->next_file, &of->next_options, &of->next_us);
 	if (!s && of->next_file && (of->us < 0 || of->next_us < 0))
-		s = WRONG(r, "a time is missing: a row has a module, how it is run, and its time, "
-			     "and the same of the next best; or no times, and no next best");
+		s = WRONG(r, "a time is missing: a row has a module, its options and its time, and "
+			     "the same for the next best; or no times, and no next best");
 	if (!s)
 		s = end_of_line(r, "the next best's time");
 	if (s)
@@ -433,7 +437,7 @@ static ccs_status read_version(struct reader *r)
 	if (!strncmp(line, name, strlen(name)))
 		return WRONG(r, "its version is %.20s, and this is ccs %s, which reads version 1",
 			     line + strlen(name), ccs_version());
-	return WRONG(r, "this is no tuning: its first line is '" FIRST
+	return WRONG(r, "this is not a tuning: its first line is '" FIRST
 			"' (ccrun --tune FILE MODULE.so... makes one)");
 }
 
@@ -487,7 +491,7 @@ ccs_status tuning_parse(struct ccs_tuning **out, const char *name, const char *f
 	if (!t || !t->name || !t->folder || !t->text || !t->words || !make_room(t))
 		s = error_set(CCS_ENOMEM, "out of memory for a tuning");
 	else if (strlen(t->words) != len)
-		s = error_set(CCS_EFILE, "%s is no tuning: it has a byte 0", name);
+		s = error_set(CCS_EFILE, "%s is not a tuning: it has a byte 0", name);
 	if (!s) {
 		r.next = t->words;
 		t->digest = hash_fnv1a(HASH_START, text, len);
@@ -515,7 +519,7 @@ static ccs_status read_text(const char *path, char **text, size_t *len)
 	if (fd < 0)
 		return error_set(CCS_EFILE, "%s %s", path, why);
 	if (size > TUNING_BYTES)
-		s = error_set(CCS_EFILE, "%s is no tuning: it has more than a MiB", path);
+		s = error_set(CCS_EFILE, "%s is not a tuning: it has more than 1 MiB", path);
 	if (!s)
 		*text = malloc((size_t)size + 1);
 	if (!s && !*text)

@@ -28,8 +28,8 @@ static ccs_status check_word(const char *word, const char *what)
 	if (word && *word && !word[strcspn(word, "\"\n")])
 		return CCS_OK;
 	return error_set(CCS_EINVAL,
-			 "%s cannot be written in a tuning: it is empty, or has a "
-			 "quote or a line's end in it",
+			 "%s cannot be written in a tuning: it is empty, or has a quote or a line "
+			 "end in it",
 			 what);
 }
 
@@ -112,7 +112,7 @@ static ccs_status check_section(const struct ccs_tuning_section *x,
 	ccs_status s = check_word(x->collective, "the collective's name");
 
 	if (!s && (is_quoted(x->collective) || x->measured[strcspn(x->measured, "\n")]))
-		s = error_set(CCS_EINVAL, "a section's first two lines are a line each");
+		s = error_set(CCS_EINVAL, "a section's first two lines");
 	for (int i = 0; i < x->rows && !s; i++) {
 		s = check_word(rows[i].file, "a module's name");
 		if (!s && rows[i].next_file)
@@ -165,13 +165,14 @@ ccs_status ccs_tuning_put(struct ccs_tuning *t, const struct ccs_tuning_section 
 	if (!f || fclose(f))
 		s = error_set(CCS_ENOMEM, "out of memory for a tuning");
 	if (!s && len > TUNING_BYTES)
-		s = error_set(CCS_EINVAL, "a tuning has at most a MiB of text");
+		s = error_set(CCS_EINVAL, "a tuning has at most 1 MiB of text");
 	if (!s)
 		s = tuning_parse(&changed, t->name, t->folder, text, len);
 	free(text);
 	if (s)
 		return s == CCS_EFILE
-			       ? error_set(CCS_EINVAL, "it would be no tuning: %s", ccs_error())
+			       ? error_set(CCS_EINVAL, "the result would not be a tuning: %s",
+					   ccs_error())
 			       : s;
 	before = *t;
 	*t = *changed;

@@ -49,16 +49,16 @@ static const char *check_names(const struct ccs_module *m)
 		return "its text has no end";
 	if (!name_ok(m, h->schedule) || !name_ok(m, h->contract) || !name_ok(m, h->compiler) ||
 	    (h->root_param != CCS_NONE && !name_ok(m, h->root_param)))
-		return "a name is no name, or lies outside its text";
+		return "a name is invalid, or outside its text";
 	for (uint64_t i = 0; i < h->files.n; i++)
 		if (!name_ok(m, m->files[i].name) || !text_ok(m, m->files[i].content))
-			return "a file's text lies outside its text";
+			return "a file's text is outside its text";
 	for (uint64_t i = 0; i < h->params.n; i++)
 		if (!name_ok(m, m->params[i].name))
 			return "a parameter's name is wrong";
 	for (uint64_t i = 0; i < h->buffers.n; i++)
 		if (!name_ok(m, m->buffers[i].name) || m->buffers[i].direction > CCS_INOUT)
-			return "a buffer is described wrongly";
+			return "a buffer's description is wrong";
 	return NULL;
 }
 
@@ -70,7 +70,7 @@ static const char *check_kernels(struct ccs_module *m)
 	m->cuda = h->cuda.n ? table_at(m, h->cuda, 1) : NULL;
 	m->kernels = table_at(m, h->kernels, sizeof(struct ccs_kernel));
 	if (!m->kernels || (h->cuda.n && !m->cuda))
-		return "a table lies outside the module";
+		return "a table is outside the module";
 	if (h->cuda.n && m->cuda[h->cuda.n - 1])
 		return "its CUDA source has no end";
 	for (uint64_t i = 0; i < h->kernels.n; i++) {
@@ -78,7 +78,7 @@ static const char *check_kernels(struct ccs_module *m)
 
 		if (k->type >= CCS_NDTYPES || op_of_number(k->op) < 0 ||
 		    k->protocol >= CCS_NPROTOCOLS || !k->cubin.n || !table_at(m, k->cubin, 1))
-			return "a kernel is described wrongly";
+			return "a kernel's description is wrong";
 	}
 	return NULL;
 }
@@ -94,7 +94,7 @@ static const char *check_tables(struct ccs_module *m)
 	m->buffers = table_at(m, h->buffers, sizeof(struct ccs_buffer));
 	if (!m->text || !m->files || !m->params || !m->buffers ||
 	    !table_at(m, h->plans, sizeof(struct ccs_plan)))
-		return "a table lies outside the module";
+		return "a table is outside the module";
 	m->nbuffers = (uint32_t)h->buffers.n;
 	if (!h->slots)
 		return "its plans are for FIFOs without slots";
@@ -157,7 +157,7 @@ static ccs_status check_plans(struct ccs_module *m, const char *what)
 		size_t i = m->nplans;
 
 		if (!view(m, p + i, &m->plans[i]))
-			wrong = "a table lies outside the module";
+			wrong = "a table is outside the module";
 		else
 			wrong = check_order(m, i);
 		if (!wrong)
@@ -201,7 +201,7 @@ ccs_status module_verify(struct ccs_module *m, const void *bytes, size_t size, c
 
 	if (size < offsetof(struct ccs_module_head, reserved) ||
 	    memcmp(h->magic, CCS_PLAN_MAGIC, sizeof(h->magic)))
-		return error_set(CCS_EFILE, "%s: no module of ccc", what);
+		return error_set(CCS_EFILE, "%s: not a module of ccc", what);
 	if (h->abi != CCS_PLAN_ABI)
 		return error_set(CCS_EFILE,
 				 "%s: a module of format %u; this library (%s) reads "

@@ -19,7 +19,7 @@ static const char *check_shapes(const struct ccs_module *m, const struct plan_vi
 	uint64_t cell = 0;
 
 	if (p->shapes.n != m->nbuffers)
-		return "it has not one shape a buffer";
+		return "it does not have one shape per buffer";
 	if ((uint64_t)p->cells + p->scratch >= CCS_NONE)
 		return "it has too many cells";
 	for (uint32_t i = 0; i < m->nbuffers; i++) {
@@ -29,9 +29,9 @@ static const char *check_shapes(const struct ccs_module *m, const struct plan_vi
 			return "a buffer's shape is wrong";
 		cell += (uint64_t)s->chunks * s->blocks;
 		if (cell > p->cells)
-			return "its buffers have more cells than it says";
+			return "its buffers have more cells than it states";
 	}
-	return cell == p->cells ? NULL : "its buffers have fewer cells than it says";
+	return cell == p->cells ? NULL : "its buffers have fewer cells than it states";
 }
 
 static const char *check_workers(const struct plan_view *v)
@@ -57,7 +57,7 @@ static const char *check_workers(const struct plan_view *v)
 			return "a worker's stage is too large";
 		nops += v->workers[w].nops;
 	}
-	return nops == p->ops.n ? NULL : "its workers have not all of its operations";
+	return nops == p->ops.n ? NULL : "its workers do not have all of its operations";
 }
 
 static const char *check_fifos(const struct plan_view *v)
@@ -201,13 +201,13 @@ static const char *check_message(const struct ccs_module *m, const struct plan_v
 		return "a message's receiver does not receive it";
 	to = v->ops + o->to;
 	if (to->n != o->n)
-		return "a message has not as many cells as its receiver takes";
+		return "a message has a different number of cells than its receiver takes";
 	if (o->flags & CCS_OP_DIRECT && !stores_as_it_comes(to))
-		return "a direct message is not stored as it comes";
+		return "a direct message is not stored as it arrives";
 	if (o->flags & CCS_OP_HELD && (from == CCS_NONE || !o->n))
 		return "a held message is in no cells";
 	if (o->flags & CCS_OP_READ && (o->flags & (CCS_OP_HELD | CCS_OP_DIRECT)) != CCS_OP_HELD)
-		return "a message is read where it lies, but is not held, or is direct";
+		return "a message is read in place, but is not held, or is direct";
 	if ((o->flags & CCS_OP_FROM_CELLS && (from == CCS_NONE || !plan_whole(v, even, o, from))) ||
 	    (to->flags & CCS_OP_TO_CELLS && !plan_whole(v, even, o, to->dst)))
 		return "a message between hosts is not in cells that can hold it";
@@ -220,11 +220,11 @@ static const char *check_facts(const struct ccs_module *m, const struct plan_vie
 			       const struct ccs_op *o, uint32_t worker)
 {
 	if (!(o->flags & CCS_OP_SHIFTED) == shifted(o))
-		return "an operation that writes what it has yet to read does not say so";
+		return "an operation that writes a cell before reading it does not say so";
 	if (o->flags & CCS_OP_SHIFTED && o->n > v->workers[worker].stage)
 		return "a shifted operation has no stage";
 	if (o->flags & CCS_OP_TO_CELLS && !(o->n && stores_as_it_comes(o)))
-		return "a message between hosts is not stored as it comes";
+		return "a message between hosts is not stored as it arrives";
 	if (o->phase > v->plan->rounds)
 		return "an operation comes after all rounds";
 	if (o->out != CCS_NONE)
@@ -281,14 +281,14 @@ static const char *check_expect(const struct ccs_module *m, const struct plan_vi
 	uint64_t n = (uint64_t)p->nranks * p->cells;
 
 	if (p->expect.n != n)
-		return "it has not one expected value a cell";
+		return "it does not have one expected value per cell";
 	for (uint64_t i = 0; i < n; i++) {
 		uint32_t row = v->expect[i];
 
 		if (row == CCS_NONE)
 			continue;
 		if (row >= p->sums.n)
-			return "an expected value lies outside the table";
+			return "an expected value is outside the table";
 		if (row && !v->sums[row - 1].last)
 			return "an expected value begins inside another";
 	}
@@ -323,7 +323,7 @@ static const char *check_sizes(const struct ccs_module *m, const struct plan_vie
 	uint64_t n = (uint64_t)v->plan->nranks * v->plan->cells;
 
 	if (v->plan->sizes.n != (m->head->flags & CCS_MODULE_SIZED ? n : 0))
-		return "it has not one size a cell";
+		return "it does not have one size per cell";
 	for (uint64_t i = 0; i < v->plan->sizes.n; i++) {
 		uint32_t cell = (uint32_t)(i % v->plan->cells);
 		bool sized = m->buffers[shape_of(v, cell) - v->shapes].sized;
@@ -371,13 +371,13 @@ static const char *differ(const struct ccs_module *m, const struct plan_view *v,
 {
 	const struct ccs_op *to = v->ops + o->to;
 
-	text_add(who, ": rank %u sends, in line %u, what is as long as its ", v->fifos[o->out].src,
-		 o->line);
+	text_add(who, ": rank %u sends, in line %u, a message with the length of its ",
+		 v->fifos[o->out].src, o->line);
 	add_cell(who, m, v, length_cell(o, j));
-	text_add(who, ", and rank %u receives, in line %u, what is as long as its ",
+	text_add(who, ", and rank %u receives, in line %u, one with the length of its ",
 		 v->fifos[o->out].dst, to->line);
 	add_cell(who, m, v, length_cell(to, j));
-	return "a message's two ends are not equally long";
+	return "the two ends of a message differ in length";
 }
 
 /* Messages are known to have as many cells at both ends. */

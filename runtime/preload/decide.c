@@ -56,7 +56,7 @@ static bool find_types(const struct held *h, const struct job *j, struct order *
 	     !op_suits(o->op, type)))
 		return false;
 	if (!type_bytes(type, count, bytes)) {
-		snprintf(why, size, "MPI does not tell the type's size");
+		snprintf(why, size, "MPI does not give the type's size");
 		return false;
 	}
 	o->count = collective_reduces(j->what) ? (size_t)count : *bytes;

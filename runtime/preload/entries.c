@@ -97,9 +97,9 @@ static bool read_part(char *part, struct entry *e, char **file, char *why, size_
 	*colon = '\0';
 	if (!find_collective(part, &e->what)) {
 		snprintf(why, size,
-			 "CCS_MPI: \"%s\" is no collective that can be taken: these are allreduce, "
+			 "CCS_MPI: \"%s\" is not a supported collective: use allreduce, "
 			 "reduce_scatter_block, allgather, broadcast, reduce, alltoall, gather, "
-			 "scatter and barrier",
+			 "scatter or barrier",
 			 part);
 		return false;
 	}
@@ -114,7 +114,7 @@ static bool read_part(char *part, struct entry *e, char **file, char *why, size_
 	if (read_range(range + 1, e))
 		return true;
 	snprintf(why, size,
-		 "CCS_MPI: \"%s\", of %s, is no range of sizes, such as 4K-64K, 64K- or -4K",
+		 "CCS_MPI: \"%s\", of %s, is not a range of sizes, such as 4K-64K, 64K- or -4K",
 		 range + 1, part);
 	return false;
 }
@@ -261,10 +261,11 @@ static bool add_tuning(struct entries *all, const char *file, char *why, size_t 
 			return false;
 	if (all->n > before)
 		return true;
-	snprintf(why, size,
-		 "CCS_MPI: %s has no section for a collective of MPI's by procs (ccrun --procs "
-		 "--tune adds one)",
-		 file);
+	snprintf(
+		why, size,
+		"CCS_MPI: %s has no section for a collective of MPI by procs (ccrun --procs --tune "
+		"adds one)",
+		file);
 	return false;
 }
 

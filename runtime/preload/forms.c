@@ -29,8 +29,8 @@ static const struct {
 static const char *reason(enum form_kind kind)
 {
 	switch (kind) {
-	case EACH_COUNT: return "has a count for each rank";
-	case NOT_BLOCKING: return "does not block";
+	case EACH_COUNT: return "has one count per rank";
+	case NOT_BLOCKING: return "is nonblocking";
 	case PERSISTENT:
 	case FORM_KINDS: break;
 	}

@@ -51,13 +51,13 @@ bool late_read(unsigned *ms, char *why, size_t size)
 	*ms = (unsigned)seconds * 1000;
 	if (*text >= '0' && *text <= '9' && !*end && seconds <= UINT_MAX / 1000)
 		return true;
-	snprintf(why, size, "CCS_MPI_TIMEOUT=%.40s is no number of seconds", text);
+	snprintf(why, size, "CCS_MPI_TIMEOUT=%.40s is not a number of seconds", text);
 	return false;
 }
 
 static void say(const struct held *h, const struct entry *e, const char *report)
 {
-	fprintf(stderr, "libccs-mpi: rank %d of %d: %s by %s: %s; the call goes on\n", h->rank,
+	fprintf(stderr, "libccs-mpi: rank %d of %d: %s by %s: %s; the call continues\n", h->rank,
 		h->size, collective_name(e->what), e->label, report);
 	fflush(stderr);
 }

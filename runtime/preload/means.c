@@ -151,7 +151,7 @@ static bool fits_one_root(struct meaning *x)
 
 static bool other_contract(const struct meaning *x, char *why, size_t size)
 {
-	snprintf(why, size, "the contract of %s, %s, is not that of MPI's %s",
+	snprintf(why, size, "the contract of %s, %s, differs from MPI's %s",
 		 ccs_module_schedule(x->m), ccs_module_contract(x->m), collective_name(x->what));
 	return false;
 }
@@ -171,7 +171,7 @@ bool module_means(const struct ccs_module *m, enum collective what, int nranks, 
 		x.plan = ccs_module_find(m, nranks, 0);
 		if (!fits_one_root(&x))
 			return other_contract(&x, why, size);
-		snprintf(why, size, "%s has one root, and MPI's call chooses it",
+		snprintf(why, size, "%s has a fixed root, and MPI's call chooses it",
 			 ccs_module_schedule(m));
 		return false;
 	}

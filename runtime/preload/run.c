@@ -301,7 +301,7 @@ int job_run(struct held *h, const struct job *j, const struct order *o)
 
 	h->rounds = 0;
 	if (h->meeting == FAILED)
-		e = ccs_error_set(CCS_EABORTED, "a call before has failed");
+		e = ccs_error_set(CCS_EABORTED, "an earlier call has failed");
 	else
 		e = run(h, j, o, &s);
 	if (!e)

@@ -100,7 +100,7 @@ static bool same_entries(struct preload *p, char *why, size_t size)
 	PMPI_Bcast(&first, (int)sizeof(first), MPI_BYTE, 0, MPI_COMM_WORLD);
 	if (first == p->entries.digest)
 		return true;
-	snprintf(why, size, "CCS_MPI, or a file that it names, is not the same as rank 0's");
+	snprintf(why, size, "CCS_MPI, or a file that it names, differs from rank 0's");
 	return false;
 }
 
@@ -129,7 +129,7 @@ static void agree(bool ok, const char *why)
 	if (first == size)
 		return;
 	if (first == rank) {
-		fprintf(stderr, "libccs-mpi: %s%s\n", rank ? "on another rank than 0: " : "", why);
+		fprintf(stderr, "libccs-mpi: %s%s\n", rank ? "on a rank other than 0: " : "", why);
 		fflush(stderr);
 	}
 	PMPI_Barrier(MPI_COMM_WORLD); /* it is said */

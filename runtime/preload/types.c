@@ -94,9 +94,9 @@ static void name_type(MPI_Datatype type, char *why, size_t size)
 	int len;
 
 	if (is_named(type) && !PMPI_Type_get_name(type, name, &len) && *name)
-		snprintf(why, size, "type %s has no type of ccs", name);
+		snprintf(why, size, "ccs has no type for type %s", name);
 	else
-		snprintf(why, size, "a type of the program's own is reduced");
+		snprintf(why, size, "the reduction has a user-defined type");
 }
 
 bool type_find(MPI_Datatype type, ccs_dtype *found, char *why, size_t size)
@@ -137,7 +137,7 @@ bool op_find(MPI_Op op, ccs_redop *found, char *why, size_t size)
 	if (*found != CCS_NREDOPS)
 		return true;
 	if (row < ROWS(ops))
-		snprintf(why, size, "operator %s has no operator of ccs", ops[row].name);
+		snprintf(why, size, "ccs has no operator for operator %s", ops[row].name);
 	else
 		snprintf(why, size,
 			 "the operator is not one of MPI_SUM, PROD, MAX, MIN, BAND, BOR and BXOR");

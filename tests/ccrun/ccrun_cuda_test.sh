@@ -156,7 +156,7 @@ for n in 1 2; do
 	status "... 4 ranks on $n" 4 gpus $n "$ccrun" -n 4 --device cuda "$ring" $quick --against nccl
 	says "... names the version" "$tmp/err" \
 		'--against nccl: NCCL 2.29.99 \(/.*libnccl.so.2\) cannot have several ranks .*on one GPU'
-	says "... and what helps" "$tmp/err" 'NCCL 2.30 or later .*nvidia-nccl-cu13.* a GPU for each rank'
+	says "... and what helps" "$tmp/err" 'NCCL 2.30 or later .*nvidia-nccl-cu13.* one GPU per rank'
 	holds "... and prints no table" test ! -s "$tmp/out"
 	holds "... nothing is left" clean
 done
@@ -344,7 +344,7 @@ sharing_old() { sharing $1; export FAKE_NCCL_VERSION=22803; }
 launched "... on one GPU, before NCCL 2.30" 0 sharing_old "$ccrun" --device cuda "$ring" $quick \
 	--against nccl
 says "... are on hosts of their own for NCCL" "$tmp/out0" \
-	'NCCL 2.28.3 over sockets, processes sharing GPUs: a correctness baseline'
+	'NCCL 2.28.3 over sockets, with processes sharing GPUs'
 hosts() {
 	by_torchrun $1
 	export CCS_HOSTID=host-$1 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 CUDA_VISIBLE_DEVICES=$1
@@ -393,7 +393,7 @@ two_jobs() {
 }
 launched "... two jobs at one address" 3 two_jobs "$ccrun" --device cuda "$ring"
 says "... do not join: rank 0 tells of the other" "$tmp/err0" \
-	'rank 1 did not come .* of another job \(the last: .*, TORCHELASTIC_RUN_ID=job-1\)'
+	'rank 1 did not come .* that belong to another job \(the last: .*, TORCHELASTIC_RUN_ID=job-1\)'
 says "... and the other of rank 0" "$tmp/err1" \
 	'another job meets there \(TORCHELASTIC_RUN_ID=job-0; this is one with .*=job-1\)'
 one_job() { by_torchrun $1; export TORCHELASTIC_RUN_ID=job-$1 CCS_JOB_TOKEN=both; }

@@ -44,7 +44,7 @@ refused "--against mpi on GPUs" 'leave out --device cuda$' "$ccrun" -n 4 --devic
 	--against mpi
 refused "--against mpi without a plug-in" 'this needs MPI: CCS_MPI_PLUGIN is none$' \
 	env CCS_MPI_PLUGIN=none "$ccrun" -n 1 "$ring" --against mpi
-refused "... with a library that is none" 'libccs.so is no plug-in for MPI of this version' \
+refused "... with a library that is none" 'libccs.so is not a plug-in for MPI of this version' \
 	env CCS_MPI_PLUGIN="$build/lib/libccs.so" "$ccrun" -n 1 "$ring" --against mpi
 
 # ---- an MPI of our own -----------------------------------------------------------------
@@ -54,7 +54,7 @@ faking() { # faking MODE ARGUMENTS-OF-CCRUN...
 	CCS_MPI_PLUGIN=$fake FAKE_MPI=$mode "$ccrun" -n 1 "$ring" $quick --against mpi "$@"
 }
 status "an MPI of our own" 0 faking -
-says "... has a name" "$tmp/out" '^# beside it Fake MPI 1.0, in the same processes$'
+says "... has a name" "$tmp/out" '^# baseline: Fake MPI 1.0, in the same processes$'
 says "... and columns" "$tmp/out" '  MPI, out of place .*  MPI, in place  *$'
 says "... is right" "$tmp/out" "^# \.\.\. of MPI's *: 0 OK$"
 says "... and is closed" "$tmp/err" 'closed after 24 calls'
@@ -62,7 +62,7 @@ status "... with other repeats" 0 faking - --repeats 3
 says "... takes its turn in each" "$tmp/err" 'closed after 16 calls'
 refused "an operator that it lacks" 'MPI has no such operator for such elements$' faking - -o max
 status "... beside one that it has" 0 faking - -o max,sum
-says "... the head says so" "$tmp/out" '; n/a: what it cannot combine$'
+says "... the head says so" "$tmp/out" '; n/a: it cannot combine these$'
 holds "... the row is n/a" test "$(grep -c 'max .* n/a .* n/a ' "$tmp/out")" = 1
 holds "... and the other one is not" test "$(grep 'sum ' "$tmp/out" | grep -c 'n/a')" = 0
 refused "a contract that it lacks" 'MPI has no keep; it has allreduce, broadcast$' \
@@ -70,14 +70,14 @@ refused "a contract that it lacks" 'MPI has no keep; it has allreduce, broadcast
 refused "a plug-in of another version" 'of this version: build it again$' faking version
 refused "an MPI that does not start" "MPI's MPI_Init_thread failed: error 16$" faking open
 status "another number of processes" 4 faking two
-says "... is told" "$tmp/err" 'Fake MPI 1.0 has this process as rank 0 of 2, and -n as rank 0 of 1'
+says "... is told" "$tmp/err" 'Fake MPI 1.0 numbers this process rank 0 of 2, and -n rank 0 of 1'
 says "... MPI is closed" "$tmp/err" 'closed after 0 calls'
 for call in 1 2 4 5; do
 	status "call $call fails" 4 faking call:$call
 	says "... is told" "$tmp/err" "--against mpi: MPI's allreduce failed: error 17"
 done
 status "more elements than its counts hold" 4 faking counts
-says "... is told" "$tmp/err" 'this MPI has calls of up to 100 elements, not of 256'
+says "... is told" "$tmp/err" 'this MPI has calls of at most 100 elements, not of 256'
 status "a wrong result" 3 faking wrong
 says "... is told" "$tmp/err" '^ccrun: MPI: float32 sum, size 1024, out of place: rank 0, element 0'
 says "... and counted" "$tmp/out" "^# \.\.\. of MPI's *: 2$"
@@ -162,6 +162,6 @@ says "... is told" "$tmp/err" 'MPI has no keep; it has allreduce, '
 status "types that MPI has not" 4 mpi 2 "$ring" $quick -d float16,bfloat16
 says "... are told" "$tmp/err" 'MPI has no such operator for such elements'
 status "an option that is none" 2 mpi 2 "$ring" --no-such-option
-refused "another launcher than MPI's" 'has this process as rank 0 of 1, and torchrun as rank 0 of 2' \
+refused "another launcher than MPI's" 'numbers this process rank 0 of 1, and torchrun rank 0 of 2' \
 	env RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=2 CCS_JOB_TOKEN=mine "$ccrun" "$ring" --against mpi
 exit $failed

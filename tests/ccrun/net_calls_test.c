@@ -143,7 +143,7 @@ static void forks(struct job *j)
 	pid_t id = fork();
 
 	if (!id) {
-		ok = is(ccs_comm_check(c), CCS_EABORTED, "another process", "a child's check");
+		ok = is(ccs_comm_check(c), CCS_EABORTED, "was forked", "a child's check");
 		ccs_comm_free(c);
 		_exit(!ok);
 	}

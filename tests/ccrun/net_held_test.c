@@ -87,7 +87,7 @@ static void late(struct job *j, bool lost)
 	s = ccs_run(j->bcast, data, data, LONG, CCS_INT32, CCS_SUM, 1, c, NULL);
 	if (j->rank == 1)
 		ok &= is(s, CCS_ETIMEOUT, "no progress for 200 ms", "the root");
-	ok &= !!strstr(ccs_error(), "MPI has not given back the buffers") == j->faults->busy;
+	ok &= !!strstr(ccs_error(), "MPI has not released the buffers") == j->faults->busy;
 	j->faults->busy = false;
 	ok &= is_back(j, data);
 	j->ok &= say_together(j->told, ok,
@@ -151,7 +151,7 @@ static void send_fails(struct job *j)
 		for (int i = 0; i < 4 && !s; i++)
 			s = ccs_run(j->ring, data, data, LONG, CCS_INT32, CCS_SUM, 0, c, NULL);
 		ok &= !j->faults->sends &&
-		      is(s, CCS_ESYSTEM, "MPI failed, of a message between ranks 1 and ", "a call");
+		      is(s, CCS_ESYSTEM, "MPI failed for a message between ranks 1 and ", "a call");
 		ok &= is_back(j, data);
 		j->ok &= say_together(j->told, ok, "a message that MPI fails to send");
 		ccs_comm_free(c);

@@ -88,7 +88,7 @@ status "--json" 0 ranks 2 "$ccrun" "$ring" --transport mpi $quick --json
 if "$build/tests/ccrun/report_test" json "$tmp/out" ranks=2 rows.0.out_of_place.wrong=0 \
 	errors.#=0 status=0 >"$tmp/why"; then ok "... of rank 0 alone"; else
 	not_ok "... of rank 0 alone" "$(cat "$tmp/why")"; fi
-refused "another launcher than MPI's" 2 'torchrun made this rank 0 of 2, and .* as rank 0 of 1: start it with the mpirun' \
+refused "another launcher than MPI's" 2 'torchrun made this rank 0 of 2, but .* is rank 0 of 1: start it with the mpirun' \
 	env RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=2 CCS_JOB_TOKEN=mine "$ccrun" "$ring" \
 	--transport mpi
 for n in 2 4; do
@@ -108,7 +108,7 @@ for more in "" "--against mpi"; do
 		"$ccrun" "$ring" --transport mpi --timeout 1 $quick --iters 1000 $more
 	says "... is a failure" "$tmp/err" 'ccrun: rank [02]: no progress for 1000 ms: rank [02] waits '
 	says "... after which MPI does not end" "$tmp/err" \
-		'ccs: rank [02]: after a failure not all processes have come to the end of MPI within 1000 ms'
+		'ccs: rank [02]: after a failure not all processes have reached the end of MPI within 1000 ms'
 done
 ranks 3 env CCS_MPI_PLUGIN="$plugin" "$build/tests/cpu/no_memory_test" "$modules" mpi ||
 	not_ok "a rank without memory for its call" "it ended with another status than 0"

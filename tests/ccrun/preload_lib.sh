@@ -20,10 +20,10 @@ forms_counted() {
 
 # After preload_fortran: the forms that it calls, and these.
 fortran_forms_counted() {
-	for form in "allreduce: 1 call by MPI: MPI_Iallreduce does not block" \
-		"allgather: 1 call by MPI: MPI_Allgatherv has a count for each rank" \
-		"alltoall: 1 call by MPI: MPI_Alltoallv has a count for each rank" \
-		"barrier: 1 call by MPI: MPI_Ibarrier does not block" "$@"; do
+	for form in "allreduce: 1 call by MPI: MPI_Iallreduce is nonblocking" \
+		"allgather: 1 call by MPI: MPI_Allgatherv has one count per rank" \
+		"alltoall: 1 call by MPI: MPI_Alltoallv has one count per rank" \
+		"barrier: 1 call by MPI: MPI_Ibarrier is nonblocking" "$@"; do
 		says "... $form" "$tmp/err" "^libccs-mpi: $form\$"
 	done
 	holds "... and nothing else left to MPI" test "$(grep -c 'by MPI:' "$tmp/err")" = $((4 + $#))

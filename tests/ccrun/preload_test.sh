@@ -94,10 +94,10 @@ says "... says how it is used" "$tmp/err" '^usage: mpirun -np N .*/mpi_loop FIRS
 
 # ---- what is MPI's, and why ------------------------------------------------------------------
 status "what ccs has not is MPI's" 0 prog 3 "allreduce:$m/ring_allreduce.so" left
-report "... an operator" 'allreduce: 1 call by MPI: operator MPI_LAND has no operator of ccs'
-report "... a type" 'allreduce: 2 calls by MPI: type MPI_LONG_DOUBLE has no type of ccs'
+report "... an operator" 'allreduce: 1 call by MPI: ccs has no operator for operator MPI_LAND'
+report "... a type" 'allreduce: 2 calls by MPI: ccs has no type for type MPI_LONG_DOUBLE'
 report "... an operator of its own" 'allreduce: 1 call by MPI: the operator is not one of MPI_SUM, PROD, MAX, MIN, BAND, BOR and BXOR'
-report "... a type of its own" "allreduce: 1 call by MPI: a type of the program's own is reduced"
+report "... a type of its own" "allreduce: 1 call by MPI: the reduction has a user-defined type"
 report "... what never ran is in the report" 'allreduce: 0 calls by ring_allreduce \(ring_allreduce\.so\)'
 holds "... nothing else is" test "$(lines)" = 5
 # Forms of the collectives that ccs has not.
@@ -105,9 +105,9 @@ holds "... nothing else is" test "$(lines)" = 5
 status "calls of other forms" 0 timeout 120 mpirun $options -np 3 env LD_PRELOAD="$library" \
 	CCS_MPI="$all" "$build/tests/ccrun/preload_forms"
 forms_counted
-report "... that do not block are MPI's" 'allreduce: [12] calls? by MPI: MPI_Iallreduce does not block'
+report "... that do not block are MPI's" 'allreduce: [12] calls? by MPI: MPI_Iallreduce is nonblocking'
 report "... and those with a count for each rank" \
-	'allgather: [12] calls? by MPI: MPI_Allgatherv has a count for each rank'
+	'allgather: [12] calls? by MPI: MPI_Allgatherv has one count per rank'
 grep -q _init "$tmp/out" &&
 	report "... and persistent ones" \
 		'reduce: [12] calls? by MPI: MPI_Reduce_init is persistent'
@@ -205,9 +205,9 @@ told() { # told TEXT
 for late in 1 0; do
 	prog 3 "allreduce:$m/ring_allreduce.so" late CCS_MPI_TIMEOUT=1 PROG_LATE=$late \
 		PROG_GO="$tmp/go$late" >"$tmp/out" 2>"$tmp/err" </dev/null &
-	told "for 1000 ms rank $late has not made this call, the first of its communicator; the call goes on$"
+	told "for 1000 ms rank $late has not made this call, the first of its communicator; the call continues$"
 	: >"$tmp/go$late.1"
-	told "no progress for 1000 ms: .*rank $late has not called; .*the call goes on$"
+	told "no progress for 1000 ms: .*rank $late has not called; .*the call continues$"
 	: >"$tmp/go$late.2"
 	holds "... and all calls go on, when rank $late comes late" wait $!
 	holds "... and were told once" test "$(grep -c ' of 3: allreduce' "$tmp/err")" = 4
@@ -238,34 +238,34 @@ for seconds in -1 1s 4294968; do
 	CCS_MPI_TIMEOUT=$seconds
 	export CCS_MPI_TIMEOUT
 	mistake "CCS_MPI_TIMEOUT=$seconds" "allreduce:$m/ring_allreduce.so" \
-		"CCS_MPI_TIMEOUT=$seconds is no number of seconds"
+		"CCS_MPI_TIMEOUT=$seconds is not a number of seconds"
 done
 unset CCS_MPI_TIMEOUT
-mistake "a tuning that is none" "@$m/ring_allreduce.so" 'CCS_MPI: .*ring_allreduce.so is no tuning'
+mistake "a tuning that is none" "@$m/ring_allreduce.so" 'CCS_MPI: .*ring_allreduce.so is not a tuning'
 printf 'ccs-tuning 1\ncollective allreduce ranks 2 engine tasks\nrest %s auto\n' \
 	"$m/ring_allreduce.so" >"$tmp/tasks.tuning"
 mistake "a tuning of other engines" "@$tmp/tasks.tuning" \
-	"CCS_MPI: .*tasks.tuning has no section for a collective of MPI's by procs"
+	"CCS_MPI: .*tasks.tuning has no section for a collective of MPI by procs"
 printf 'ccs-tuning 1\ncollective allreduce ranks 2 engine procs\nrest %s auto\n' \
 	"$tmp/allreduce.so" >"$tmp/own.tuning"
 mistake "a tuning with a contract of one's own" "@$tmp/own.tuning" \
 	"CCS_MPI: .*allreduce.so cannot run allreduce: the contract of fixed"
-mistake "an unknown collective" "allred:$m/ring_allreduce.so" 'CCS_MPI: "allred" is no collective'
+mistake "an unknown collective" "allred:$m/ring_allreduce.so" 'CCS_MPI: "allred" is not a supported collective'
 mistake "no file" "allreduce" 'CCS_MPI: "allreduce" is not COLLECTIVE:FILE'
 mistake "an empty part" "allreduce:$m/ring_allreduce.so," 'CCS_MPI: "" is not COLLECTIVE:FILE'
 mistake "a file that is not there" "allreduce:$tmp/none.so" 'CCS_MPI: .*none\.so'
 mistake "a file that is no module" "allreduce:$build/lib/libccs.so" 'CCS_MPI: .*libccs\.so'
 for range in x 4K - 8K-4K 4K-8 4K-8T 99999999999999999999-; do
-	case $range in 4K-8) text='' ;; *) text=" \"$range\", of allreduce, is no range" ;; esac
+	case $range in 4K-8) text='' ;; *) text=" \"$range\", of allreduce, is not a range" ;; esac
 	mistake "the range $range" "allreduce:$m/ring_allreduce.so@$range" "CCS_MPI:$text"
 done
 mistake "another contract" "allgather:$m/ring_allreduce.so" \
-	"CCS_MPI: .* cannot run allgather: the contract of ring_allreduce, allreduce, is not that of MPI's"
+	"CCS_MPI: .* cannot run allgather: the contract of ring_allreduce, allreduce, differs from MPI's"
 mistake "another collective, with a root" "broadcast:$m/ring_allreduce.so" \
-	"CCS_MPI: .* cannot run broadcast: the contract of ring_allreduce, allreduce, is not that of MPI's"
+	"CCS_MPI: .* cannot run broadcast: the contract of ring_allreduce, allreduce, differs from MPI's"
 mistake "another contract of that name" "allreduce:$tmp/allreduce.so" \
-	"CCS_MPI: .* cannot run allreduce: the contract of fixed, allreduce, is not that of MPI's"
-mistake "a root that is fixed" "broadcast:$tmp/broadcast.so" 'CCS_MPI: .* cannot run broadcast: fixed has one root'
+	"CCS_MPI: .* cannot run allreduce: the contract of fixed, allreduce, differs from MPI's"
+mistake "a root that is fixed" "broadcast:$tmp/broadcast.so" 'CCS_MPI: .* cannot run broadcast: fixed has a fixed root'
 
 # ---- failures -------------------------------------------------------------------------------
 prog 3 "$all" differ >"$tmp/out" 2>"$tmp/err" </dev/null

@@ -69,7 +69,7 @@ for launcher in torchrun mpirun hydra srun; do
 	says "... and are right" "$tmp/out0" '^# wrong elements *: 0 OK$'
 	holds "... rank 1 prints nothing" test ! -s "$tmp/out1" -a ! -s "$tmp/err1"
 	launched "... --procs, too" 2 by_$launcher "$ccrun" --procs -n 2 "$ring" $quick
-	says "... is refused" "$tmp/err0" '--procs starts the ranks itself, but this process was started'
+	says "... is refused" "$tmp/err0" '--procs starts the ranks itself, but a launcher has started'
 done
 token() {
 	by_mpirun "$1"

@@ -128,7 +128,7 @@ failing 2 "is a directory" -n 4 /tmp
 failing 2 "no plan for 99 ranks" -n 99 "$ring"
 failing 2 "-n is missing" "$ring"
 failing 2 "no module given" -n 4
-failing 2 "'x' is no number of ranks" -n x "$ring"
+failing 2 "'x' is not a number of ranks" -n x "$ring"
 failing 2 "unknown option --nothing" --nothing "$ring"
 failing 4 "start it with mpirun -np 4" -n 4 --transport mpi "$ring"
 failing 4 "libcuda.so.1 cannot be opened" -n 4 --device cuda "$ring"
@@ -138,7 +138,7 @@ status "a rank that does not wait" 3 "$ccrun" -n 4 --json "$tmp/early.so"
 json "... is told" 'rows.0.out_of_place.wrong=*' status=3 \
 	rows.0.out_of_place.first_wrong=~"rank 0 ended before rank"
 status "both" 2 "$ccrun" -n 4 --json --csv "$ring"
-json "... is a mistake" 'errors.0.text="--json or --csv, not both"' status=2
+json "... is a mistake" 'errors.0.text="give --json or --csv, not both"' status=2
 status "--help is no report" 0 "$ccrun" --json --help
 says "... but help" "$tmp/out" '^usage: ccrun'
 holds "... alone" sh -c "! grep -q '^{' '$tmp/out'"
@@ -188,24 +188,24 @@ mistake '/dev/null is a device, not a regular file' -n 4 /dev/null
 mistake 'link is a link to nowhere, which does not exist' -n 4 "$tmp/link"
 mistake 'has no symbol ccs_module_v1: it was not made by ccc' -n 4 "$build/lib/libccs.so"
 mistake 'has no symbol ccs_module_v1: it was not made by ccc' -n 4 "$ccrun"
-mistake 'load.o: the file is no shared object \(ccc SCHEDULE.ccs -o x.so makes one\)' \
+mistake 'load.o: the file is not a shared object \(ccc SCHEDULE.ccs -o x.so makes one\)' \
 	-n 4 "$build/runtime/plan/load.o"
-mistake 'the file is no module \(ccc SCHEDULE.ccs -o x.so makes one\)' -n 4 README.md
+mistake 'the file is not a module \(ccc SCHEDULE.ccs -o x.so makes one\)' -n 4 README.md
 mistake 'no module given: ccrun -n RANKS MODULE.so \(ccc SCHEDULE.ccs -o MODULE.so makes one\)'
 for how in "" --procs; do
-	CCS_MAX_CPU_ISA=sse mistake "CCS_MAX_CPU_ISA is 'sse'; it can be base, avx2 or avx512" -n 2 $how "$ring"
+	CCS_MAX_CPU_ISA=sse mistake "CCS_MAX_CPU_ISA is 'sse'; use base, avx2 or avx512" -n 2 $how "$ring"
 done
 mistake '-np: the number of ranks is -n RANKS' -np 4 "$ring"
 mistake '--np: the number of ranks is -n RANKS' --np 4 "$ring"
-mistake "-n: 'x' is no number of ranks" --nranks=x "$ring"
-mistake "'4' is no module; the number of ranks is -n RANKS" 4 "$ring"
-mistake "-r: 'x' is no rank" -n 4 --root=x "$ring"
-mistake "ccrun has no commands; what is 'run'?" run -n 4 "$ring"
-mistake "one module at a time; what is '.*ring_allreduce.so'" -n 4 "$ring" "$ring"
-mistake "ccrun runs one number of ranks at a time; what is '2..4'" -n 2..4 "$ring"
-mistake "ccrun runs one number of ranks at a time; what is '2,4'" -n 2,4 "$ring"
+mistake "-n: 'x' is not a number of ranks" --nranks=x "$ring"
+mistake "'4' is not a module; the number of ranks is -n RANKS" 4 "$ring"
+mistake "-r: 'x' is not a rank" -n 4 --root=x "$ring"
+mistake "ccrun has no commands: unknown word 'run'" run -n 4 "$ring"
+mistake "one module at a time: unknown word '.*ring_allreduce.so'" -n 4 "$ring" "$ring"
+mistake "ccrun runs one number of ranks at a time, not '2..4'" -n 2..4 "$ring"
+mistake "ccrun runs one number of ranks at a time, not '2,4'" -n 2,4 "$ring"
 mistake '-g: the number of ranks is -n RANKS, and --device cuda' -g 4 "$ring"
-mistake '-t: a number of threads is --threads N' -t 4 "$ring"
+mistake '-t: use --threads N for threads' -t 4 "$ring"
 mistake 'unknown option --js; did you mean --json\?' -n 4 --js "$ring"
 mistake 'unknown option --time; did you mean --timeout\?' -n 4 --time 3 "$ring"
 mistake 'unknown option --iter; did you mean --iters\?' -n 4 "$ring" --iter
@@ -215,14 +215,14 @@ mistake 'unknown option --vorsion; did you mean --version\?' --vorsion
 mistake 'unknown option --nothing$' -n 4 --nothing "$ring"
 mistake '--timeout needs a value' -n 4 "$ring" --timeout
 mistake '-n needs a value' "$ring" -n
-mistake '--verify runs nothing, and has no other options' --verify -n 4 "$ring"
-mistake '--verify runs nothing, and has no other options' "$ring" --verify --verify
+mistake '--verify runs nothing: leave out all other options' --verify -n 4 "$ring"
+mistake '--verify runs nothing: leave out all other options' "$ring" --verify --verify
 mistake 'no module given' --verify --
 mistake '-n 4 cannot be read' -- '-n 4'
 mistake 'unknown option -x' -n 4 -x "$ring"
 mistake 'unknown option -y' -n 4 -yx "$ring"
-mistake "'f32' is no element type; there are int8 .* float32 .*, and all" -n 4 -d f32 "$ring"
-mistake "'add' is no operator; there are sum prod" -n 4 -o add "$ring"
+mistake "'f32' is not an element type; use int8 .* float32 .*, or all" -n 4 -d f32 "$ring"
+mistake "'add' is not an operator; use sum prod" -n 4 -o add "$ring"
 mistake "'2' is neither 0 nor 1" -n 4 -c 2 "$ring"
-mistake '-b is larger than -e \(which is 8M' -n 4 -b 16M "$ring"
+mistake '-b is larger than -e \(default 8M' -n 4 -b 16M "$ring"
 exit $failed

@@ -103,11 +103,11 @@ refused "an operator that is missing" 'rank N' '     ^' 'expected an operator, o
 refused "a parenthesis that is open" '(rank + 1' '         ^' 'expected `)`'
 refused "one too many" 'rank)' '    ^' 'found `)`'
 refused "half a conditional" 'rank ? 1' '        ^' 'expected `:`'
-refused "a name that there is not" '2 * ranks' '    ^~~~~' '`ranks` is no name here; there are rank, index'
+refused "a name that there is not" '2 * ranks' '    ^~~~~' 'unknown name `ranks`; there are rank, index'
 refused "a function without arguments" 'min + 1' '    ^' 'expected `\(`, found `\+`'
 refused "too few of them" 'max(rank)' '^~~~~~~~~' 'max takes at least 2 arguments, not 1'
 refused "too many" 'abs(1, 2)' '^~~~~~~~~' 'abs takes 1 argument, not 2'
-refused "a fraction" 'rank * 0.5' '       ^~' 'numbers are whole'
+refused "a fraction" 'rank * 0.5' '       ^~' 'numbers are integers'
 refused "a number of more than 64 bits" '9223372036854775808' '^~~~~~~~~~~~~~~~~~~' 'more than 64 bits'
 refused "a letter of another alphabet" 'rank × 2' '     ^' 'found `×`'
 refused "too deep" "$(printf '%0200d' 0 | tr 0 '(')" '                                        ^' 'nested more than 100 deep'
@@ -142,7 +142,7 @@ status "sizes by processes" 0 show -n 3 --procs --sizes 'rank * index' --fill '1
 	-d int32 "$uneven"
 values "... are the same" after 2 '11 12 22 23 24 25'
 status "made up sizes" 0 show -n 3 -b 64 -e 64 -d int8 "$uneven"
-says "... are told of" "$tmp/out" 'int8; sizes: made up; inputs: '
+says "... are told of" "$tmp/out" 'int8; sizes: chosen by ccrun; inputs: '
 cp "$tmp/out" "$tmp/tasks"
 status "... by processes" 0 show -n 3 --procs -b 64 -e 64 -d int8 "$uneven"
 holds "... are the same" cmp -s "$tmp/out" "$tmp/tasks"
@@ -160,9 +160,9 @@ short() {
 	if [ "$(sed -n 3p "$tmp/err")" = "  $3" ]; then ok "... and where"; else
 		not_ok "... and where" "$(cat "$tmp/err")"; fi
 }
-short "less than nothing" 'index - rank' '^~~~~~~~~~~~' '-1 \(rank 1, index 0\) is no number of elements'
+short "less than nothing" 'index - rank' '^~~~~~~~~~~~' '-1 \(rank 1, index 0\) is not a number of elements'
 short "no size" '4 / index' '^~~~~~~~~' 'division by zero: 4 / 0 \(rank 0, index 0\)'
-short "more than there is" '1 << 60' '^~~~~~~' 'larger than any memory'
+short "more than there is" '1 << 60' '^~~~~~~' 'exceed any memory'
 status "sizes beside NCCL" 4 "$ccrun" -n 3 --device cuda --against nccl "$uneven"
 
 # ---- processes, and what does not go together ------------------------------------------------

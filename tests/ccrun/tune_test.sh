@@ -29,7 +29,7 @@ is() {
 # ---- measuring --------------------------------------------------------------------------
 "$build/bin/ccc" schedules/ring_allreduce.ccs -n 5 --target=cpu -o "$tmp/m/five.so"
 status "--tune" 0 "$ccrun" -n 2 --tune "$table" $quick "$ring" "$tmp/m/five.so" "$doubling"
-says "... says what has no plan" "$tmp/err" "five.so has no plan for 2 ranks, and is left out"
+says "... says what has no plan" "$tmp/err" "five.so has no plan for 2 ranks and is left out"
 for size in 64 8192 1048576; do
 	says "... tells of size $size" "$tmp/err" "^ccrun: size $size: .*\.so, [a-z0-9K]*: [0-9.]+ us; the best of [0-9]+"
 done
@@ -155,13 +155,13 @@ wrong_table() {
 	holds "... and prints nothing" test ! -s "$tmp/out"
 }
 wrong_table "a table of several collectives" \
-	'has more than one collective for 4 ranks by tasks: name one behind the options: allreduce, allgather$' ""
+	'has several collectives for 4 ranks by tasks: name one after the options: allreduce, allgather$' ""
 wrong_table "a collective that it has not" \
 	'has nothing for scatter of 4 ranks by tasks; it has allreduce of 4 ranks by tasks, allgather' scatter
 wrong_table "ranks that it has not" 'has nothing for 3 ranks by tasks: ccrun --explain-choice' "-n 3"
 wrong_table "an engine that it has not" 'nothing for allreduce of 4 ranks by procs; it has allreduce of 4 ranks by tasks \(' \
 	"--procs allreduce"
-wrong_table "two collectives" "at most a collective's name, such as allreduce; what is 'scatter'" "gather scatter"
+wrong_table "two collectives" "at most a collective's name, such as allreduce, not 'scatter'" "gather scatter"
 
 # ---- why --------------------------------------------------------------------------------
 status "--explain-choice" 0 "$ccrun" --explain-choice "$table"
@@ -169,25 +169,25 @@ sed 's/processor, .*: ccrun/processor, X: ccrun/' "$tmp/out" >"$tmp/text"
 is "... says what runs for each size, and why" "$tmp/text" <<EOT
 allreduce of 4 ranks by tasks
   measured: by hand on nothing
-  this machine has another processor, X: ccrun --tune measures anew
+  this machine has a different processor, X: ccrun --tune measures it
   up to 1K: recursive_doubling_allreduce (recursive_doubling_allreduce.so), tile auto: 10.00 us; next best ring_allreduce (ring_allreduce.so), tile 8K: 12.50 us, 25.0 % slower
   up to 64K: ring_allreduce (ring_allreduce.so), tile 8K: 20.00 us; next best recursive_doubling_allreduce (recursive_doubling_allreduce.so), tile auto: 19.00 us, 5.0 % faster
   up to 1M: ring_allreduce (ring_allreduce.so), tile 64K: not measured
-  rest: ring_allreduce (ring_allreduce.so), tile 64K, as for all that is larger than the rows before: not measured
+  rest: ring_allreduce (ring_allreduce.so), tile 64K, as for all sizes beyond the previous rows: not measured
 allgather of 4 ranks by tasks
-  measured: it is not said how
+  measured: not stated how
   rest: ring_allgather (ring_allgather.so), tile auto: not measured
 allgather of 4 ranks by procs
-  measured: it is not said how
+  measured: not stated how
   rest: ring_allgather (ring_allgather.so), tile 16K: not measured
-A call goes by the first row whose size is not below its own: so a size between two that
-were measured goes by the larger one's.
+A call uses the first row whose size is not below its own, so a size between two measured
+sizes uses the row of the larger one.
 EOT
 status "... of some sizes" 0 "$ccrun" --explain-choice "$table" -n 4 allreduce -b 1000 -e 4000000 -f 4000
 grep '^  [14]' "$tmp/out" >"$tmp/text"
 is "... and only these" "$tmp/text" <<EOT
   1000: recursive_doubling_allreduce (recursive_doubling_allreduce.so), tile auto, by the row up to 1K: 10.00 us; next best ring_allreduce (ring_allreduce.so), tile 8K: 12.50 us, 25.0 % slower
-  4000000: ring_allreduce (ring_allreduce.so), tile 64K, as for all that is larger than the rows before: not measured
+  4000000: ring_allreduce (ring_allreduce.so), tile 64K, as for all sizes beyond the previous rows: not measured
 EOT
 status "... of ranks that it has not" 2 "$ccrun" --explain-choice "$table" -n 9
 says "... is said" "$tmp/err" 'has nothing for that number of ranks$'
@@ -208,7 +208,7 @@ broken '3: .*no\.so cannot be read' "${head}rest no.so auto\n"
 broken "3: '9Z': a row begins with a size" "${head}9Z no.so auto\n"
 broken '3: ring_allgather implements allgather, not allreduce' "${head}rest ../m/ring_allgather.so auto\n"
 broken '3: ring_allreduce has no plan for 4 ranks' "${head}rest ../m/five.so auto\n"
-broken '1: this is no tuning' 'schedule x\n'
+broken '1: this is not a tuning' 'schedule x\n'
 # mistake TEXT ARGUMENTS...
 mistake() {
 	text=$1
@@ -218,8 +218,8 @@ mistake() {
 }
 new=$tmp/t/new
 mistake 'no module given' -n 2 --tune "$new"
-mistake 'at a time' -n 2 --tune "$new" --table "$table" "$ring"
-mistake 'is its FILE' -n 2 --tune "$new" --json "$ring"
+mistake 'give only one of' -n 2 --tune "$new" --table "$table" "$ring"
+mistake 'writes its result to FILE' -n 2 --tune "$new" --json "$ring"
 mistake 'leave out --against' -n 2 --tune "$new" --against mpi "$ring"
 mistake 'one element type, one operator' -n 2 --tune "$new" -d all "$ring"
 mistake 'one element type, one operator' -n 2 --tune "$new" -o sum,max "$ring"
@@ -228,10 +228,10 @@ mistake '-n is missing' --table "$table"
 mistake 'no plan for 99 ranks' -n 99 --tune "$new" "$ring"
 mistake 'ring_allgather.so implements allgather, and .*ring_allreduce.so allreduce: --tune' \
 	-n 2 --tune "$new" "$ring" "$tmp/m/ring_allgather.so"
-mistake 'has an element for each block' -n 2 --tune "$new" -b 1 -e 2 "$ring"
-mistake 'runs nothing, and goes with neither' --explain-choice "$table" --json
+mistake 'has one element per block' -n 2 --tune "$new" -b 1 -e 2 "$ring"
+mistake 'runs nothing: leave out --table' --explain-choice "$table" --json
 mistake 'cannot be written: No such file' -n 2 --tune "$tmp/no/new" "$ring"
-mistake 'ring_allreduce.so is no tuning: it has a byte 0' -n 2 --tune "$ring" "$doubling"
+mistake 'ring_allreduce.so is not a tuning: it has a byte 0' -n 2 --tune "$ring" "$doubling"
 holds "... and stays a module" cmp -s "$ring" "$modules/ring_allreduce.so"
 printf '%b' "${head}" >"$tmp/t/broken"
 mistake 't/broken:2: the section has no rows' -n 2 --tune "$tmp/t/broken" "$ring"
@@ -324,7 +324,7 @@ says "... says for which it is" "$tmp/err" \
 	'nothing for allreduce of 17 ranks by tasks; it has allreduce of 2 ranks by tasks, allreduce of 3\.\.5 '
 status "a collective in the place of a module" 2 "$ccrun" -n 4 all_to_all
 says "... is told what comes with ccs" "$tmp/err" \
-	'^ccrun: all_to_all cannot be read: .* \(ccrun -n 4 --table default all_to_all runs what comes with ccs\)$'
+	'^ccrun: all_to_all cannot be read: .* \(ccrun -n 4 --table default all_to_all runs the tuning that comes with ccs\)$'
 status "... but not one that does not" 2 "$ccrun" -n 4 halo
 holds "... which is no file" grep -qE '^ccrun: halo cannot be read: [^(]*$' "$tmp/err"
 status "--tune default" 2 "$ccrun" -n 2 --tune default "$ring"

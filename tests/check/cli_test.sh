@@ -78,8 +78,8 @@ called "run $ring" "unknown command 'run': ccc FILE.ccs -o OUT.so makes a module
 called "draw $ring" "unknown command 'draw': ccc explain FILE.ccs"
 called "compile $ring -o $tmp/x.so" "unknown command 'compile': ccc FILE.ccs -o OUT.so"
 called "help" "unknown command 'help': ccc --help"
-called "$ring check" "'check' is a command, which comes first"
-called "check explain $ring" "'explain' is a command: one at a time"
+called "$ring check" "'check' is a command; put it first"
+called "check explain $ring" "'explain' is a command; give one at a time"
 for how in "-n 3,5" "--nranks 3,5" "--nranks=3,5"; do
 	status "ccc check $how" 0 "$ccc" check $ring $how
 	says "... is for these" "$tmp/out" "N = 3, 5"
@@ -284,7 +284,7 @@ says "... and held ones" "$tmp/err" 'messages that their sender has in cells are
 status "a wrong table" 2 "$ccc" $ring --protocols=64K:ll,32K:fast,simple --emit=plan
 says "... its row is named" "$tmp/err" "row 2, '32K:fast': sizes must ascend"
 status "an unknown protocol" 2 "$ccc" $ring --protocols=64K:ll,fast --emit=plan
-says "... those that there are" "$tmp/err" "there is no protocol 'fast'; there are ll and simple"
+says "... those that there are" "$tmp/err" "there is no protocol 'fast'; use ll or simple"
 
 # ---- no limit is silent -----------------------------------------------------------
 { echo 'contract c(inout d[30])'
@@ -726,7 +726,7 @@ schedule s
 }
 EOF
 status "a message of chunks that are cut differently" 1 "$ccc" "$tmp/lengths.ccs" -n 2 -o "$tmp/l.so"
-says "... is E0501" "$tmp/err" 'lengths that differ.*E0501'
+says "... is E0501" "$tmp/err" 'the lengths of the .* differ.*E0501'
 status "... with -v" 1 "$ccc" "$tmp/lengths.ccs" -n 2 -o "$tmp/l.so" -v
 says "... is proved" "$tmp/err" '^  proof '
 holds "... and not lowered" sh -c "! grep -q '^  lower ' '$tmp/err'"

@@ -60,9 +60,9 @@ large 40000000 'if rank == 0 { send d[0] to 1 } send d[1] to 1 - rank recv d[1] 
 	"" 'E030[12]'
 large 40000000 'recv d[0] from 1 - rank send d[0] to 1 - rank' "" 'E0304'
 large 20000000 'par { { send d[0] to 1 - rank } { recv d[1] from 1 - rank } }' "" \
-	'nor can it be checked without storing them: the schedule has blocks of a par'
+	'nor can --stream check it: the schedule has blocks of a par'
 large 40000000 'send d[0] to 1 - rank recv d[1] from 1 - rank' "" \
-	'deadlock-free, but races and values cannot be looked at: chunks that hang together'
+	'deadlock-free, but races and values cannot be checked: connected chunks'
 large 4000000000000 'copy d[0] into d[1]' "--stream" 'LIMIT_STREAMED.*E0501'
 
 # A check without -n ends where so much was counted, at the same N on each machine.
@@ -169,5 +169,5 @@ schedule s
 }
 END
 status "a small stack" 1 sh -c "ulimit -s 300 && exec $build/bin/ccc check $tmp/deep.ccs -n 2"
-says "... with what there was room for" "$tmp/err" 'the stack has no room for more.*\[E0204\]$'
+says "... with what there was room for" "$tmp/err" 'the stack has no more room.*\[E0204\]$'
 exit $failed

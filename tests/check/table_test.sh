@@ -26,7 +26,7 @@ status "table --format=xml" 2 "$ccc" table $ring --format=xml
 says "... has what there is" "$tmp/err" 'text, csv, json, svg and html'
 status "-D of a parameter that no file has" 2 "$ccc" table $lib/ring2d_allreduce.ccs \
 	$lib/binary_tree_allreduce.ccs -n 4 -D XX=2
-says "... names the nearest" "$tmp/err" "no schedule of the files has a parameter 'XX'; did you mean 'X'"
+says "... names the nearest" "$tmp/err" "none of the schedules has a parameter 'XX'; did you mean 'X'"
 holds "... and prints nothing" test ! -s "$tmp/out"
 status "-D of one that some have" 0 "$ccc" table $ring $lib/ring2d_allreduce.ccs -n 6 -D X=3 --format=csv
 holds "... sets it there" sh -c "\"$ccc\" table $lib/ring2d_allreduce.ccs -n 6 -D X=1 --format=csv | cut -d, -f6 |

@@ -99,12 +99,12 @@ static void test_modules(void)
 		{ "missing", "missing cannot be read: No such file or directory" },
 		{ "text/x", "x cannot be read: Not a directory" },
 		{ "empty", "it is empty" },
-		{ "text", "the file is no module (ccc SCHEDULE.ccs -o x.so makes one)" },
+		{ "text", "the file is not a module (ccc SCHEDULE.ccs -o x.so makes one)" },
 		{ "source.ccs", "source, not a module: compile it first, with ccc /tmp/" },
 		{ "source.ccs", "/source.ccs -o source.so" },
 		{ "short", "is cut off inside its ELF header" },
-		{ "huge", "the file is no module" },
-		{ "huge_elf", "is no shared object" },
+		{ "huge", "the file is not a module" },
+		{ "huge_elf", "is not a shared object" },
 	};
 	char path[200], what[100];
 

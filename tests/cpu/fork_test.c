@@ -145,7 +145,7 @@ static bool free_after_use(struct job *j)
 /* Every function that takes a communicator. */
 static bool try_all(struct job *j)
 {
-	static const char text[] = "was made by another process, from which this one was forked";
+	static const char text[] = "was forked from the one that made the communicator";
 	int32_t two = 2, *in = j->in, *out = j->out;
 	bool ok =
 		is(call_rank(j, j->comm, 1), CCS_EABORTED, text, "ccs_run") &&

@@ -184,15 +184,15 @@ static bool test_refused(const struct book *book)
 	const struct ccs_module *sums = book->modules[SUM_COLUMNS],
 				*shifted = book->modules[SHIFT_COLUMNS];
 	struct shape s = { .n = 2, .of = subjects, .count = 12, .type = CCS_INT32 };
-	bool ok = refused(sums, s, CCS_EINVAL, "say of how many rows");
+	bool ok = refused(sums, s, CCS_EINVAL, "pass its number of rows");
 
 	s.rows = 5;
-	ok &= refused(sums, s, CCS_EINVAL, "12 elements is no matrix of 5 rows");
+	ok &= refused(sums, s, CCS_EINVAL, "12 elements is not a matrix of 5 rows");
 	s.rows = 0;
 	s.of = subjects + EXCHANGE_SIZED;
-	ok &= refused(book->modules[EXCHANGE_SIZED], s, CCS_EINVAL, "count is 0, not 12");
+	ok &= refused(book->modules[EXCHANGE_SIZED], s, CCS_EINVAL, "count must be 0, not 12");
 	s.rows = 6;
-	ok &= refused(shifted, s, CCS_EINVAL, "numbers of columns that 3 divides; 2 is none");
+	ok &= refused(shifted, s, CCS_EINVAL, "number of columns must be a multiple of 3, not 2");
 	return ok;
 }
 

@@ -449,15 +449,15 @@ static void test_out_of_order(const struct place *at)
 		int root;
 		const char *text, *why;
 	} of[] = {
-		{ "ring_allreduce", -1, NULL, "of which neither is below the other" },
-		{ "chain_reduce", 1, NULL, "from ranks 0 and 3 with what has come from rank 2" },
-		{ "bidirectional_ring_allreduce", -1, NULL, "of which neither is below" },
+		{ "ring_allreduce", -1, NULL, "and neither set is below the other" },
+		{ "chain_reduce", 1, NULL, "from ranks 0 and 3 with values from rank 2" },
+		{ "bidirectional_ring_allreduce", -1, NULL, "and neither set is below" },
 		{ "halving_doubling_allreduce", -1, NULL,
-		  "what has come from ranks 0 and 2 with what has come from ranks 1 and 3, of which "
-		  "neither is below the other" },
+		  "values from ranks 0 and 2 with values from ranks 1 and 3, and neither "
+		  "set is below the other" },
 		{ "turned", -1, turned_text,
-		  "in line 11 of text.ccs rank 0 combines several chunks at once, some of lower "
-		  "ranks with those of higher ones, some the other way round" },
+		  "in line 11 of text.ccs rank 0 combines several chunks at once, some with "
+		  "lower ranks first, some with higher ranks first" },
 	};
 	struct ccs_comm *c = at->comm[at->first];
 	struct ccs_user_op *op;
@@ -471,7 +471,7 @@ static void test_out_of_order(const struct place *at)
 		ccs_status s = ccs_run_user_op(m, x, x, 8, CCS_INT8, op, of[i].root, c, NULL);
 
 		all_say(at,
-			is(s, CCS_EUNSUPPORTED, "does not combine in the order of ranks: in line ",
+			is(s, CCS_EUNSUPPORTED, "does not combine in rank order: in line ",
 			   of[i].module) &&
 				is(s, CCS_EUNSUPPORTED, of[i].why, of[i].module),
 			"refused, as it would not be in order", of[i].module);

@@ -352,7 +352,7 @@ static bool by_mpi_none(const struct member *m)
 	return is(ccs_send_tagged(&x, 1, CCS_INT32, 1 - m->rank, 3, m->comm, NULL),
 		  CCS_EUNSUPPORTED, "messages have no tags here", "a tag by MPI") &&
 	       is(ccs_recv_tagged(&x, 1, CCS_INT32, CCS_ANY_SOURCE, 0, NULL, m->comm, NULL),
-		  CCS_EUNSUPPORTED, "from a rank that is named", "any rank by MPI");
+		  CCS_EUNSUPPORTED, "a receive must name its peer", "any rank by MPI");
 }
 
 static ccs_status tagged(const struct member *m, bool sends, void *at, size_t n, int tag)
@@ -489,7 +489,7 @@ static bool too_much(struct member *m)
 	       is(s, s, "rank 0 waits for rank 1 to receive 41943040 of uint8 from it, with tag 7",
 		  "its sender") &&
 	       is(s, s,
-		  "rank 1 keeps 251658240 bytes of messages that no receive has asked for, the "
+		  "rank 1 keeps 251658240 bytes of messages without a receive, the "
 		  "first with tag 4 from rank 0, and has no room for the next",
 		  "why");
 }
@@ -565,8 +565,8 @@ static bool arguments(struct member *m)
 	char *odd = (char *)x + 1;
 	bool ok = true;
 
-	ok &= is(ccs_send(x, 4, CCS_INT32, 2, m->comm, NULL), CCS_EINVAL, "peer 2 is no rank of 0",
-		 "a peer out of range");
+	ok &= is(ccs_send(x, 4, CCS_INT32, 2, m->comm, NULL), CCS_EINVAL,
+		 "peer 2 is not in the range 0", "a peer out of range");
 	ok &= is(ccs_recv(x, 4, CCS_INT32, -1, m->comm, NULL), CCS_EINVAL, "peer -1", "negative");
 	ok &= is(ccs_send(x, 4, CCS_INT32, m->rank, m->comm, NULL), CCS_EINVAL, "its own peer",
 		 "itself outside a group");

@@ -39,7 +39,7 @@ static void test_arguments(void)
 		{ "no ranks", { 0, 0, "x", NULL, 1 }, "of 0" },
 		{ "less than none", { 0, -3, "x", NULL, 1 }, "of -3" },
 		{ "more than there can be", { 0, 1 << 30, "x", NULL, 1 }, "of 1073741824" },
-		{ "neither job nor address", { 0, 2, NULL, NULL, 1 }, "the name of their job" },
+		{ "neither job nor address", { 0, 2, NULL, NULL, 1 }, "a name of their job" },
 		{ "an address without a port", { 0, 2, "x", "nowhere", 1 }, "nowhere" },
 		{ "a port that there is not", { 0, 2, "x", "127.0.0.1:65536", 1 }, "65536" },
 	};
@@ -263,7 +263,8 @@ static bool split_late(struct member *m)
 	member_step(m, 2);
 	dawdles = NULL;
 	return ok && !child && s &&
-	       (m->rank == 1 || is(s, CCS_ETIMEOUT, "does not take its seat in 700 ms", "a split"));
+	       (m->rank == 1 ||
+		is(s, CCS_ETIMEOUT, "has not attached its memory within 700 ms", "a split"));
 }
 
 static void test_joining(void)
@@ -376,8 +377,8 @@ static bool tell_otherwise(struct member *m)
 	for (int more = 0; ok && more < 2; more++)
 		ok = is(ccs_comm_gather(m->comm, "abcdefg", x, last ? 7u - (unsigned)more : 8),
 			CCS_EINVAL,
-			more ? "rank 3 calls ccs_comm_gather, and tells 6 bytes"
-			     : "rank 0 calls ccs_comm_gather, and tells 8 bytes; rank 3",
+			more ? "rank 3 calls ccs_comm_gather with 6 bytes"
+			     : "rank 0 calls ccs_comm_gather with 8 bytes; rank 3",
 			"other lengths") &&
 		     member_gathers(m, 10);
 	return ok &&
@@ -416,8 +417,10 @@ static bool use_buffers(struct member *m)
 		ok = member_sums(m, ring, buffer[i], LONG) &&
 		     member_sums(m, ring, buffer[MANY - 1 - i], 3000);
 	ok = ok && is(ccs_mem_free(m->comm, buffer[5]), CCS_OK, NULL, "ccs_mem_free") &&
-	     is(ccs_mem_free(m->comm, buffer[5]), CCS_EINVAL, "no such memory", "... twice") &&
-	     is(ccs_mem_free(m->comm, &ok), CCS_EINVAL, "no such memory", "... of others'") &&
+	     is(ccs_mem_free(m->comm, buffer[5]), CCS_EINVAL, "not memory of the communicator",
+		"... twice") &&
+	     is(ccs_mem_free(m->comm, &ok), CCS_EINVAL, "not memory of the communicator",
+		"... of others'") &&
 	     is(ccs_mem_free(m->comm, NULL), CCS_OK, NULL, "... of nothing") &&
 	     is(ccs_mem_alloc(m->comm, 0, &none), CCS_OK, NULL, "no bytes") && none &&
 	     is(ccs_mem_alloc(m->comm, SIZE_MAX, &none), CCS_ENOMEM, NULL, "all bytes") &&
@@ -522,7 +525,7 @@ static void test_buffers(void)
 /* What a child may do with the communicator, and what not. */
 static int be_child(void *of, int index)
 {
-	static const char text[] = "was made by another process, from which this one was forked";
+	static const char text[] = "was forked from the one that made the communicator";
 	struct member *m = of;
 	int32_t x = 1;
 	char all[4 * N];

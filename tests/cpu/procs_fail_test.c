@@ -277,7 +277,7 @@ static void test_timeouts(void)
 enum leaving { BY_EXIT, BY_FREE, BY_EXIT_AT_ONCE, BY_ABORT };
 
 static const char *const left_by[] = { "has ended", "has freed its communicator", "has ended",
-				       "has given the communicator up: enough" };
+				       "aborted the communicator: enough" };
 
 /* Inside a call when another thread of its rank gives the communicator up. */
 static void *receive(void *of)
@@ -324,7 +324,8 @@ static bool leave(struct member *m)
 	}
 	s = member_tell(m, member_sum(m, ring, &x, 1));
 	ok = ok &&
-	     is(s, CCS_EABORTED, *how == BY_ABORT ? "rank 1 has" : "rank 1 (process ", "a call") &&
+	     is(s, CCS_EABORTED, *how == BY_ABORT ? "rank 1 aborted" : "rank 1 (process ",
+		"a call") &&
 	     is(s, CCS_EABORTED, left_by[*how], "... says how") &&
 	     is(member_sum(m, ring, &x, 1), CCS_EABORTED, "rank 1", "the next") &&
 	     is(ccs_comm_check(m->comm), CCS_EABORTED, "rank 1", "ccs_comm_check");

@@ -164,7 +164,7 @@ static bool may_take(struct taking t)
 static void test_taking(void)
 {
 	const char *ended = "it has ended, or given up", *taken = "has taken its place";
-	const char *unsafe = "no memory of this user's that keeps its size";
+	const char *unsafe = "other than fixed-size memory of this user";
 
 	say(may_take((struct taking){ 0 }), "a rank takes the files, and none outlives an exec");
 	say(may_take((struct taking){ .giver.too_many = 5 }),
@@ -181,7 +181,7 @@ static void test_taking(void)
 	    "... nor another user's file");
 	say(may_take((struct taking){ .giver.unsealed = true, .why = unsafe }),
 	    "... nor one that may be cut off");
-	say(may_take((struct taking){ .nranks = 1000, .why = "another number of ranks" }),
+	say(may_take((struct taking){ .nranks = 1000, .why = "a different number of ranks" }),
 	    "... nor a table that is too short");
 }
 

@@ -611,7 +611,7 @@ static void lies_about_plans(void **state)
 		[TO_NOBODY] = "receiver does not receive it",
 		[TO_ANOTHER_FIFO] = "receiver does not receive it",
 		[TO_WITHOUT_SEND] = "sends nothing has a receiver",
-		[DIRECT_SUM] = "direct message is not stored as it comes",
+		[DIRECT_SUM] = "direct message is not stored as it arrives",
 		[DIRECT_WITHOUT_SEND] = "sends nothing has a receiver",
 		[HELD_NOWHERE] = "held message is in no cells",
 		[HELD_WITHOUT_SEND] = "sends nothing has a receiver",
@@ -622,13 +622,15 @@ static void lies_about_plans(void **state)
 		[NO_ROUND] = "has no round",
 		[LATE_PHASE] = "after all rounds",
 		[MANY_ROUNDS] = "more rounds than operations",
-		[SUM_TO_CELLS] = "not stored as it comes",
+		[SUM_TO_CELLS] = "not stored as it arrives",
 		[FROM_NO_CELLS] = "not in cells that can hold it",
 		[FROM_LONG_CELLS] = "not in cells that can hold it",
-		[HELD_TOO_LONG] = "rank 0 sends, in line 10, what is as long as its data[1], and "
-				  "rank 1 receives, in line 11, what is as long as its data[0]",
-		[TAKEN_TOO_LONG] = "rank 0 sends, in line 10, what is as long as its data[0], and "
-				   "rank 1 receives, in line 11, what is as long as its data[1]",
+		[HELD_TOO_LONG] =
+			"rank 0 sends, in line 10, a message with the length of its data[1], and "
+			"rank 1 receives, in line 11, one with the length of its data[0]",
+		[TAKEN_TOO_LONG] =
+			"rank 0 sends, in line 10, a message with the length of its data[0], and "
+			"rank 1 receives, in line 11, one with the length of its data[1]",
 		[OPS_SHARED] = "follow one another",
 		[OPS_OF_NOBODY] = "all of its operations",
 		[NOT_AWAITED] = "wait is wrong",

@@ -220,11 +220,11 @@ static bool wrong_lists(struct part *p)
 	bool ok = refused(p, s, c, "ccs_comm_group: rank 1 is twice in the list");
 
 	s = ccs_comm_group(p->comm, beyond, 2, &c);
-	ok = ok && refused(p, s, c, "entry 1 of the list is 6, which is no rank of 0 to 5");
+	ok = ok && refused(p, s, c, "entry 1 of the list, 6, is not in the range 0 to 5");
 	s = ccs_comm_group(p->comm, below, 1, &c);
-	ok = ok && refused(p, s, c, "entry 0 of the list is -1");
+	ok = ok && refused(p, s, c, "entry 0 of the list, -1");
 	s = ccs_comm_group(p->comm, below, 0, &c);
-	ok = ok && refused(p, s, c, "one rank at least, not 0");
+	ok = ok && refused(p, s, c, "at least one rank, not 0");
 	s = ccs_comm_group(p->comm, NULL, 1, &c);
 	return ok && refused(p, s, c, "ranks is NULL");
 }
@@ -271,9 +271,9 @@ static bool meshes_differ(struct part *p)
 			   "ccs_mesh_slice: the ranks' lists differ: rank 0 slices 2 x 3 along 1; "
 			   "rank 1 slices 3 x 2 along 0");
 	s = ccs_mesh_slice(m, p->rank == 3 ? (int[]){ 2 } : along, 1, &c);
-	ok = ok && refused(p, s, c, "ccs_mesh_slice: 2 is no dimension of 0 to 1");
+	ok = ok && refused(p, s, c, "ccs_mesh_slice: dimension 2 is not in the range 0 to 1");
 	s = ccs_mesh_slice(m, (int[]){ 1, 1 }, 2, &c);
-	ok = ok && refused(p, s, c, "dimension 1 is there twice");
+	ok = ok && refused(p, s, c, "dimension 1 is given twice");
 	ccs_mesh_free(m);
 	return ok;
 }

@@ -337,7 +337,7 @@ static bool tells(const struct member *m, enum procs_way way)
 {
 	static const char *const names[] = { "; long messages: copied from 8 KiB",
 					     "; long messages: copied past the caches from 8 KiB",
-					     "; long messages: read where they lie from 8 KiB" };
+					     "; long messages: read in place from 8 KiB" };
 	char text[400] = "";
 	bool ok = !ccs_comm_describe(m->comm, text, sizeof(text)) && strstr(text, names[way]);
 

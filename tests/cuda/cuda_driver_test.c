@@ -39,7 +39,7 @@ static void test_cures(void)
 		ccs_status status;
 		const char *cure;
 	} rows[] = {
-		{ 34, CCS_EUNSUPPORTED, "`stubs` out of LD_LIBRARY_PATH" },
+		{ 34, CCS_EUNSUPPORTED, "`stubs` from LD_LIBRARY_PATH" },
 		{ 36, CCS_EUNSUPPORTED, "update NVIDIA's driver" },
 		{ 46, CCS_ESYSTEM, "nvidia-smi -c DEFAULT" },
 		{ 214, CCS_ESYSTEM, "needs a reset" },
@@ -48,8 +48,8 @@ static void test_cures(void)
 		{ 223, CCS_EUNSUPPORTED, "unset CUDA_DISABLE_PTX_JIT" },
 		{ 304, CCS_ESYSTEM, "/dev/nvidia*" },
 		{ 802, CCS_EUNSUPPORTED, "nvidia-fabricmanager" },
-		{ 803, CCS_EUNSUPPORTED, "another version than the kernel's module" },
-		{ 804, CCS_EUNSUPPORTED, "`compat` out of LD_LIBRARY_PATH" },
+		{ 803, CCS_EUNSUPPORTED, "kernel's module have different versions" },
+		{ 804, CCS_EUNSUPPORTED, "`compat` from LD_LIBRARY_PATH" },
 		{ 805, CCS_ESYSTEM, "nvidia-cuda-mps-control -d" },
 		{ 809, CCS_ESYSTEM, "CUDA_MPS_PIPE_DIRECTORY" },
 		{ 999, CCS_ESYSTEM, "nvidia-modprobe -u" },
@@ -65,7 +65,7 @@ static void test_cures(void)
 	}
 	unsetenv("FAKE_CUDA_FAIL");
 	setenv("CUDA_VISIBLE_DEVICES", "", 1);
-	says(cuda_open(&d, 0), CCS_EUNSUPPORTED, "as CUDA_VISIBLE_DEVICES is \"\": unset it",
+	says(cuda_open(&d, 0), CCS_EUNSUPPORTED, "because CUDA_VISIBLE_DEVICES is \"\": unset it",
 	     "no GPU that is visible");
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	setenv("FAKE_CUDA_GPUS", "0", 1);

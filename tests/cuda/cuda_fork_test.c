@@ -39,7 +39,7 @@ static bool child_cpu(const struct estate *e)
 
 static int child(void *of, int index)
 {
-	static const char text[] = "was made by another process, from which this one was forked";
+	static const char text[] = "was forked from the one that made the communicator";
 	const struct estate *e = of;
 	struct ccs_comm *c = e->comm[e->mine], *own[MOST];
 	float x = 0;
@@ -52,7 +52,8 @@ static int child(void *of, int index)
 	     is(ccs_comm_check(c), CCS_EABORTED, text, "ccs_comm_check") &&
 	     is(ccs_comm_set_timeout(c, 5), CCS_EABORTED, text, "ccs_comm_set_timeout") &&
 	     is(ccs_comm_init_cuda(own, 2, 0), CCS_ESYSTEM,
-		"was forked from one that had used a GPU", "a communicator on a GPU") &&
+		"was forked from a process that had already used a GPU",
+		"a communicator on a GPU") &&
 	     !own[0];
 	for (int r = 0; r < e->n; r++)
 		ccs_comm_free(e->comm[r]);

@@ -138,7 +138,7 @@ static void test_factors(struct rig_api *a, const struct ccs_module *m)
 	for (int i = 0; i < 4; i++)
 		ccs_run_premul_vector(m, r.send[i], r.recv[i], RIG_COUNT, CCS_FLOAT32,
 				      i == 1 ? host : factors[i], 0, r.comm[i], r.stream[i]);
-	says(ccs_group_end(), CCS_EINVAL, "factors is no memory that a GPU can reach",
+	says(ccs_group_end(), CCS_EINVAL, "factors is not memory that a GPU can access",
 	     "factors in memory of the host are refused");
 	says(rig_call(&r, m), CCS_OK, NULL, "... and the communicator goes on");
 	for (int i = 0; i < 4; i++)

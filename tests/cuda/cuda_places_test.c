@@ -244,7 +244,7 @@ static void test_graphs(const struct ccs_module *m)
 static bool chain_told(const char *text, int n)
 {
 	static const char first[] = "no progress on the GPU: rank ";
-	const char *culprit = strstr(text, "and the GPU of rank 1 waits for nobody");
+	const char *culprit = strstr(text, "and the GPU of rank 1 waits for no rank");
 	const char *next = strstr(text, "; rank ");
 	char peer[40];
 

@@ -182,7 +182,7 @@ done
 
 status "bulk copies without NVRTC" 4 env CCS_BULK=1 CCS_PROTOCOLS=simple CCS_NVRTC=none LD_LIBRARY_PATH="$fake" \
 	"$build/bin/ccrun" --device cuda -n 4 "$tmp/chain_broadcast.so"
-says "... says so" "$tmp/err" 'CCS_BULK is set, and kernels with bulk copies are made where they run, .*Unset it'
+says "... says so" "$tmp/err" 'CCS_BULK is set, and kernels with bulk copies are compiled where they run, .*Unset it'
 
 # ---- as before ------------------------------------------------------------------------------------------
 {

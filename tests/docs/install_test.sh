@@ -92,7 +92,7 @@ status "ccc finds the schedules there" 0 "$top/b/ccc" check -n 2..4 "$tmp/own.cc
 cp "$build/tests/fake_mpi/libfake_mpi.so" "$top/lib64/multi/libccs_mpi.so"
 status "ccrun finds the plug-in for MPI there" 0 "$top/b/ccrun" -n 1 -e 64 "$tmp/one.so" \
 	--against mpi
-says "... which is the one that lies there" "$tmp/out" 'beside it Fake MPI'
+says "... which is the one that lies there" "$tmp/out" 'baseline: Fake MPI'
 status "make uninstall with all directories" 0 remake "$@" uninstall
 dest=$top
 emptied "uninstall of these" "$top"

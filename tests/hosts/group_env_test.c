@@ -98,7 +98,7 @@ static const struct sample samples[] = {
 	       "MPI_LOCALRANKID=3 MPI_LOCALNRANKS=4",
 	  CCS_EINVAL, "mpirun", 2, 4, 2, 4,
 	  "OMPI_COMM_WORLD_RANK is 2, but PMI_RANK is 3, both of 4: unset OMPI_COMM_WORLD_RANK and "
-	  "OMPI_COMM_WORLD_SIZE if MPICH's mpirun is who starts this process, else PMI_RANK",
+	  "OMPI_COMM_WORLD_SIZE if MPICH's mpirun has started this process, else PMI_RANK",
 	  NULL },
 	{ "... the same",
 	  OMPI "OMPI_COMM_WORLD_LOCAL_SIZE=4 PMIX_NAMESPACE=1234 PMI_RANK=2 PMI_SIZE=4 "
@@ -165,7 +165,7 @@ static const struct sample samples[] = {
 	  "torchrun", 0, 4, 0, 0, "h:1", NULL },
 	{ "RANK set by hand, and another one of srun's", SRUN "RANK=0 WORLD_SIZE=6 LOCAL_RANK=0",
 	  CCS_EINVAL, "torchrun", 0, 6, 0, 0,
-	  "RANK is 0, but SLURM_PROCID is 3, both of 6: unset RANK and WORLD_SIZE if srun is",
+	  "RANK is 0, but SLURM_PROCID is 3, both of 6: unset RANK and WORLD_SIZE if srun has",
 	  NULL },
 	{ "half of PyTorch's variables under srun",
 	  SRUN "RANK=3 WORLD_SIZE=6 SLURM_NODEID=0 "

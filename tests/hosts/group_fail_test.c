@@ -143,7 +143,7 @@ static bool never_meet(void)
 	part_end(one + 0);
 	return part_failed(two + 1, CCS_ETIMEOUT, "another job meets there (TEST=") &&
 	       part_failed(two + 1, CCS_ETIMEOUT, "; this is one with TEST=two)") &&
-	       part_failed(one + 0, CCS_ETIMEOUT, "that are of another job (the last: ");
+	       part_failed(one + 0, CCS_ETIMEOUT, "that belong to another job (the last: ");
 }
 
 static bool port_in_use(void)
@@ -167,7 +167,8 @@ static bool foreign_address(void)
 	strcpy(p[0].env.address, "192.0.2.1:4000"); /* kept for documents */
 	part_start(p + 0);
 	part_end(p + 0);
-	return part_failed(p, CCS_ESYSTEM, "this host, where rank 0 is, has no such address");
+	return part_failed(p, CCS_ESYSTEM,
+			   "this host, where rank 0 runs, does not have that address");
 }
 
 static void test_failures(void)
@@ -321,10 +322,10 @@ static bool answer_in_pieces(void)
 	}
 	a = answer_of(WIRE_SEATED, 0xffffffff, ""); /* for ever, and then silence */
 	p = visit(&a, sizeof(a), true, 1, true);
-	if (!part_failed(&p, CCS_ETIMEOUT, "somebody listens there, and does not answer"))
+	if (!part_failed(&p, CCS_ETIMEOUT, "a program listens there and does not answer"))
 		return false;
 	p = visit(&a, 100, true, 1, true);
-	return part_failed(&p, CCS_ETIMEOUT, "somebody listens there, and does not answer");
+	return part_failed(&p, CCS_ETIMEOUT, "a program listens there and does not answer");
 }
 
 static bool answer_nonsense(void)
@@ -332,18 +333,17 @@ static bool answer_nonsense(void)
 	static const char smtp[] = "220 mail.example.org ESMTP, at your service\r\n";
 	struct wire_answer a = answer_of(WIRE_DONE, 0, "");
 	struct part p = visit(smtp, sizeof(smtp), false, ENOUGH, true);
-	bool ok = part_failed(&p, CCS_ESYSTEM, "somebody else than rank 0 listens at 127.0.0.1:");
+	bool ok = part_failed(&p, CCS_ESYSTEM, "a program other than rank 0 listens at 127.0.0.1:");
 
 	a.answer_bytes = htonl(0xffffffff);
-	ok = gives(a, CCS_ESYSTEM, "makes no sense (kind 1, 4294967295 bytes)") && ok;
-	ok = gives(answer_of((enum wire_kind)99, 0, ""), CCS_ESYSTEM, "makes no sense (kind 99") &&
-	     ok;
+	ok = gives(a, CCS_ESYSTEM, "is invalid (kind 1, 4294967295 bytes)") && ok;
+	ok = gives(answer_of((enum wire_kind)99, 0, ""), CCS_ESYSTEM, "is invalid (kind 99") && ok;
 	a = answer_of(WIRE_DONE, 0, "");
 	a.head.version = htonl(1);
-	ok = gives(a, CCS_EINVAL, "it meets by version 1 of the protocol, not 3") && ok;
+	ok = gives(a, CCS_EINVAL, "its protocol has version 1, not 3") && ok;
 	a = answer_of(WIRE_DONE, 0, "");
 	a.head.bytes = htonl(0x7fffffff);
-	ok = gives(a, CCS_EINVAL, "all must have the same") && ok;
+	ok = gives(a, CCS_EINVAL, "all ranks must have the same") && ok;
 	a = answer_of(WIRE_FAILED, 5, "");
 	memset(a.text, 'x', sizeof(a.text)); /* without an end */
 	ok = gives(a, CCS_ETIMEOUT, "xxxxx") && ok;
@@ -361,7 +361,8 @@ static bool believe_nothing(void)
 		struct wire_answer a = answer_of(kinds[i], 4, "do as I say");
 		struct part p = visit(&a, sizeof(a), false, 1, false);
 
-		ok = part_failed(&p, CCS_ETIMEOUT, "does not prove that it is of this job") && ok;
+		ok = part_failed(&p, CCS_ETIMEOUT, "does not prove that it belongs to this job") &&
+		     ok;
 	}
 	return ok;
 }
@@ -398,8 +399,8 @@ static int with_few(void *of, int index)
 	}
 	part_start(p);
 	part_end(p);
-	ok = part_failed(p, CCS_ESYSTEM, "rank 0 cannot let more in of the ") &&
-	     part_failed(p, CCS_ESYSTEM, "no file descriptor left; it may have 24 (ulimit -n");
+	ok = part_failed(p, CCS_ESYSTEM, "rank 0 cannot accept more of the ") &&
+	     part_failed(p, CCS_ESYSTEM, "no file descriptor left; the limit is 24 (ulimit -n");
 	return !ok;
 }
 
@@ -417,7 +418,7 @@ static int few_for_rank_0(void *of, int index)
 	for (int r = 1; r < n; r++)
 		part_end(p + r);
 	for (int r = 1; r < n; r++)
-		ok = part_failed(p + r, CCS_ESYSTEM, "rank 0: rank 0 cannot let more in") && ok;
+		ok = part_failed(p + r, CCS_ESYSTEM, "rank 0: rank 0 cannot accept more") && ok;
 	return !ok;
 }
 
@@ -465,10 +466,10 @@ static int none_for_a_caller(void *of, int index)
 	part_start(p + 0);
 	part_end(p + 0);
 	return !(part_failed(p + 1, CCS_ESYSTEM,
-			     "rank 0 cannot be called: this process has no "
-			     "file descriptor left; it may have 3 (ulimit -n") &&
+			     "rank 0 cannot be reached: this process has no "
+			     "file descriptor left; the limit is 3 (ulimit -n") &&
 		 part_failed(p, CCS_ESYSTEM,
-			     "rank 0 cannot listen for the others: this process "
+			     "rank 0 cannot listen for the other ranks: this process "
 			     "has no file descriptor left"));
 }
 

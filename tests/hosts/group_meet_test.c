@@ -150,7 +150,7 @@ static void test_here(void)
 		ok = meet_here(n) && ok;
 	say(ok, "2 to %d ranks meet at a socket of their host", MOST);
 	say(meet_twice_here(), "... which one rank 0 has");
-	say(meet_in_doubt(0, " that are another user's (the last: process ", " in 2 s: "),
+	say(meet_in_doubt(0, " that belong to another user (the last: process ", " in 2 s: "),
 	    "... where another user's process gets no seat");
 	say(meet_in_doubt(1, "did not come to @ccs-test-", " listens there, and this is user "),
 	    "... and is no rank 0");
@@ -300,7 +300,7 @@ static void be_of_another_version(struct trouble *t)
 
 	w.head.version = htonl(WIRE_VERSION + 1);
 	t->ok = refused(say_to(t->port, &w, sizeof(w.head)), WIRE_REFUSED,
-			"by version 3 of the protocol, not 4");
+			"protocol version 3, not 4");
 	w = hello_of(t->p + 1);
 	strcpy(w.release, "9.9.9");
 	t->ok = refused(hello_to(t->port, w), WIRE_REFUSED, "rank 1 with ccs 9.9.9") && t->ok;
@@ -510,21 +510,21 @@ static bool tell_all(void)
 {
 	static const char *const want[] = {
 		"rank 2 and 1 other did not come to 127.0.0.1:",
-		" in 2 s; 8 callers were turned away",
-		"1 that did not say in time who they are (the last: 127.0.0.1:",
+		" in 2 s; 8 callers were refused",
+		"1 that did not identify themselves in time (the last: 127.0.0.1:",
 		", 4 bytes in 0.5 s)",
-		"1 that speak another protocol",
-		"1 that are of another version of ccs",
+		"1 that use another protocol",
+		"1 that have another version of ccs",
 		", rank 2 with ccs 7)",
-		"1 that are of another job",
+		"1 that belong to another job",
 		", TEST=other)",
-		"1 that count the ranks differently",
+		"1 that have a different number of ranks",
 		", rank 2 was started as one of 9)",
-		"1 that are no rank of this job",
+		"1 that are not a rank of this job",
 		", rank 77)",
-		"1 that are a rank that is there already",
+		"1 that are a rank that is already connected",
 		", rank 1)",
-		"1 that went away again",
+		"1 that closed the connection",
 		", rank 3)",
 		NULL
 	};

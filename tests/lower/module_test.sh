@@ -37,7 +37,7 @@ holds "... and complains of nothing" test ! -s "$tmp/err"
 "$build/tests/plan/prove_test" spoil "$tmp/ar.so" "$tmp/spoilt.so"
 status "ccrun --verify of a module that is not right" 2 "$ccrun" --verify "$tmp/spoilt.so"
 says "... names plan, rank, operation, line and what is wrong" "$tmp/err" \
-	'spoilt.so: ring_allreduce, N = 4: rank 0, worker 0, operation 4 \(ring_allreduce.ccs:18\): stores a value in a cell of another length'
+	'spoilt.so: ring_allreduce, N = 4: rank 0, worker 0, operation 4 \(ring_allreduce.ccs:18\): stores a value in a cell of a different length'
 says "... the other plans are proved" "$tmp/out" 'N = 3: ends'
 status "ccrun runs it all the same" 3 "$ccrun" -n 4 -b 4 -e 4 --iters 1 \
 	"$tmp/spoilt.so"
@@ -59,7 +59,7 @@ status "... by processes" 0 "$ccrun" -n 3 --procs --rows 7 -b 1 -e 90K -f 30 --i
 	"$tmp/column.so"
 says "... is right" "$tmp/out" '^# wrong elements *: 0 OK$'
 status "... without --rows" 2 "$ccrun" -n 3 "$tmp/column.so"
-says "... says how to give it" "$tmp/err" 'say of how many rows, by --rows N$'
+says "... says how to give it" "$tmp/err" 'give the number of rows with --rows N$'
 status "--rows of another module" 2 "$ccrun" -n 4 --rows 7 "$tmp/ar.so"
 says "... is refused" "$tmp/err" 'no buffer `by column`: leave out --rows N$'
 status "ccrun of sized chunks" 0 "$ccrun" -n 3 -b 1 -e 90K -f 30 --iters 1 -w 0 "$tmp/sized.so"
@@ -69,7 +69,7 @@ says "... is refused" "$tmp/err" 'no `sized` buffer: leave out --sizes$'
 status "a proof for which there is no memory" 1 "$ccc" schedules/bruck_allgather.ccs \
 	-n 256 --memory 7 --emit=json
 says "... says so" "$tmp/err" \
-	'the proof for 256 ranks needs more than [0-9]* MiB of memory, what --memory leaves.*E0501'
+	'the proof for 256 ranks needs more than [0-9]* MiB of memory, all that --memory leaves.*E0501'
 cat schedules/ring_allreduce.ccs >"$tmp/odd
 name.ccs"
 status "a source whose name has a line end" 0 "$ccc" "$tmp/odd

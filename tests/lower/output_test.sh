@@ -160,7 +160,7 @@ done
 says "... and in the library" err "not at '/.*/schedules/part\.ccs'"
 import ring_allreduce
 status "an import without .ccs" 1 soon "$ccc" check importer.ccs
-says "... has its cure" err "there is 'ring_allreduce\.ccs'"
+says "... has its cure" err "'ring_allreduce\.ccs' exists"
 # A file to which somebody always writes has an end all the same.
 : >growing.ccs
 (while :; do echo '// and so on' >>growing.ccs || exit; done) &
@@ -192,8 +192,8 @@ holds "-o /dev/fd/3 is what was opened there" cmp -s got wanted
 soon "$ccc" $ring -n 2 --emit=plan -o /dev/stderr 2>got
 holds "-o /dev/stderr" cmp -s got wanted
 rm got
-status "-o a FIFO that nobody reads" 2 plan pipe.ccs
-says "... says so" err 'FIFO that nobody reads'
+status "-o a FIFO without a reader" 2 plan pipe.ccs
+says "... says so" err 'FIFO without a reader'
 soon cat pipe.ccs >got &
 reader=$!
 tries=0
@@ -398,7 +398,7 @@ holds "... has the same bytes" cmp -s again product
 status "more memory than --memory" 1 timeout 60 "$ccc" check $ring -n 512 --memory 3 --no-symmetry
 says "... names that limit" err 'more than 3 MiB, the limit of --memory .*E0501|more than 3 MiB, the limit of --memory \['
 status "more memory than the system gives" 4 sh -c "ulimit -v 100000; exec timeout 60 '$ccc' check $ring -n 1024 --no-symmetry"
-says "... is not called a limit of ours" err 'the system gives no more memory: [0-9]+ MiB are in use'
+says "... is not called a limit of ours" err 'the system has no more memory: [0-9]+ MiB are in use'
 holds "... nor E0501" sh -c '! grep -q E0501 err'
 status "all of --memory can be used" 0 timeout 60 "$ccc" check $ring -n 512 --memory 40
 exit $failed

@@ -175,7 +175,7 @@ bug() {
 			found=$((found + 1))
 			[ -e "$tmp/bad.so" ] && missed="$missed $f: written"
 			said=$(<"$tmp/err")
-			[[ $said == *"read back, and is not right"* ]] || missed="$missed $said"
+			[[ $said == *"read back and is wrong"* ]] || missed="$missed $said"
 			;;
 		*) missed="$missed $f: $(cat "$tmp/err")" ;;
 		esac

@@ -201,9 +201,9 @@ refuses() { # refuses WHAT PATTERN FILE OPTION...
 	holds "... and nothing is written" test ! -e "$tmp/none.xml"
 }
 one=schedules/ring_allreduce.ccs
-refuses "a barrier" 'messages have data' schedules/dissemination_barrier.ccs -n 4
-refuses "a root that is chosen at the call" 'root is chosen at the call' schedules/binomial_reduce.ccs -n 4
-refuses "two numbers of ranks" 'these are 2' $one -n 2,4
+refuses "a barrier" 'messages only carry data' schedules/dissemination_barrier.ccs -n 4
+refuses "a root that is chosen at the call" 'caller chooses its root' schedules/binomial_reduce.ccs -n 4
+refuses "two numbers of ranks" '-n has 2' $one -n 2,4
 printf 'contract nothing(inout d[C])\nschedule idle implements nothing(inout d[1]) { }\n' >"$tmp/idle.ccs"
 refuses "a schedule that does nothing" 'no operations' "$tmp/idle.ccs" -n 4
 refuses "one rank" 'no peers' schedules/one_shot_allreduce.ccs -n 1
@@ -243,7 +243,7 @@ refuses "what takes more slots than there are" 'more than 8 slots' "$tmp/deeper.
 
 # ---- what depends on the executor ------------------------------------------------------------
 status "a schedule that takes six slots" 0 "$ccc" "$tmp/deep.ccs" -n 2 --emit=msccl-xml -o "$tmp/deep.xml"
-says "... waits for ever with Simple's" "$tmp/err" 'warning: the file waits for ever where Simple has fewer than 6 slots.*W0601'
+says "... waits for ever with Simple's" "$tmp/err" 'warning: the file waits forever if Simple has fewer than 6 slots.*W0601'
 says "... not with LL's" "$tmp/err" 'help: --protocols=ll has 8'
 rm -f "$tmp/deep.xml"
 status "... with -Werror" 1 "$ccc" "$tmp/deep.ccs" -n 2 -Werror --emit=msccl-xml -o "$tmp/deep.xml"
@@ -273,6 +273,6 @@ done
 holds "what was written without a warning ccc takes: $(head -5 "$tmp/bad")" test ! -s "$tmp/bad"
 holds "... as it does not all" test "$warned" -gt 0
 status "one root" 0 "$ccc" schedules/binomial_scatter.ccs -D R=1 -n 4 --emit=msccl-xml
-says "... is not what executors look at" "$tmp/err" 'take it for calls with any'
-says "... and they count chunks of a scatter otherwise" "$tmp/err" 'nchunksperloop has to be 1'
+says "... is not what executors look at" "$tmp/err" 'ignore the root of a call'
+says "... and they count chunks of a scatter otherwise" "$tmp/err" 'nchunksperloop to 1'
 exit $failed

@@ -146,10 +146,10 @@ static void explains(void **state)
 		{ 100,
 		  "rd.so, tile auto, by the row up to 512: 1.20 us; next best my ring.so, tile "
 		  "64K: 2.40 us, 100.0 % slower" },
-		{ 65536, "my ring.so, tile 64K: 11.00 us; nothing else was measured" },
+		{ 65536, "my ring.so, tile 64K: 11.00 us; no other was measured" },
 		{ 1 << 30, "ring.so, tile auto: not measured" },
-		{ UINT64_MAX, "ring.so, tile 1M, as for all that is larger than the rows "
-			      "before: not measured" },
+		{ UINT64_MAX, "ring.so, tile 1M, as for all sizes beyond the previous "
+			      "rows: not measured" },
 	};
 	struct ccs_tuning *t = read_tuning(good);
 	char text[CCS_TEXT];
@@ -177,67 +177,70 @@ static const struct {
 	const char *text, *where, *why;
 } wrong[] = {
 	{ "", "x.tuning", "is empty: a tuning's first line is 'ccs-tuning 1'" },
-	{ "hello\n", ":1:", "this is no tuning" },
+	{ "hello\n", ":1:", "this is not a tuning" },
 	{ "ccs-tuning 2\n", ":1:", "its version is 2" },
 	{ "ccs-tuning 11\n", ":1:", "its version is 11" },
-	{ FIRST "4K a.so auto\n", ":2:", "before rows stands: collective" },
-	{ FIRST "measured x\n", ":2:", "'measured' stands once" },
+	{ FIRST "4K a.so auto\n", ":2:", "a section must come before rows: collective" },
+	{ FIRST "measured x\n", ":2:", "'measured' is allowed once" },
 	{ HEAD, ":2:", "the section has no rows" },
 	{ HEAD "# none\n\ncollective x ranks 4 engine tasks\n" ROW, ":2:", "has no rows" },
-	{ HEAD "4K a.so auto\n", ":3:", "its size is 'rest'" },
-	{ HEAD "4K a.so auto\ncollective x ranks 1 engine mpi\n" ROW, ":3:", "its size is 'rest'" },
+	{ HEAD "4K a.so auto\n", ":3:", "its size must be 'rest'" },
+	{ HEAD "4K a.so auto\ncollective x ranks 1 engine mpi\n" ROW,
+	  ":3:", "its size must be 'rest'" },
 	{ HEAD ROW "4K a.so auto\n", ":4:", "'rest' was the section's last row" },
 	{ HEAD ROW ROW, ":4:", "'rest' was the section's last row" },
-	{ HEAD ROW "measured x\n", ":4:", "'measured' stands once" },
-	{ HEAD "measured x\nmeasured y\n" ROW, ":4:", "'measured' stands once" },
+	{ HEAD ROW "measured x\n", ":4:", "'measured' is allowed once" },
+	{ HEAD "measured x\nmeasured y\n" ROW, ":4:", "'measured' is allowed once" },
 	{ HEAD ROW "collective allreduce ranks 4 engine tasks\n" ROW,
-	  ":4:", "stands in line 2 already" },
+	  ":4:", "is already in line 2" },
 	{ FIRST "collective allreduce\n", ":2:", "collective NAME ranks N engine ENGINE" },
 	{ FIRST "collective a rank 4 engine tasks\n", ":2:", "collective NAME ranks N" },
 	{ FIRST "collective a ranks 4 engines tasks\n", ":2:", "collective NAME ranks N" },
-	{ FIRST "collective a ranks 0 engine tasks\n", ":2:", "'0' is no number of ranks" },
-	{ FIRST "collective a ranks 4K engine tasks\n", ":2:", "'4K' is no number of ranks" },
-	{ FIRST "collective a ranks -4 engine tasks\n", ":2:", "'-4' is no number of ranks" },
+	{ FIRST "collective a ranks 0 engine tasks\n", ":2:", "'0' is not a number of ranks" },
+	{ FIRST "collective a ranks 4K engine tasks\n", ":2:", "'4K' is not a number of ranks" },
+	{ FIRST "collective a ranks -4 engine tasks\n", ":2:", "'-4' is not a number of ranks" },
 	{ FIRST "collective a ranks 1000001 engine tasks\n", ":2:", "1 to 1000000" },
-	{ FIRST "collective a ranks 4..2 engine tasks\n", ":2:", "'4..2' is no number of ranks" },
-	{ FIRST "collective a ranks 4.. engine tasks\n", ":2:", "'4..' is no number of ranks" },
-	{ FIRST "collective a ranks ..4 engine tasks\n", ":2:", "'..4' is no number of ranks" },
-	{ FIRST "collective a ranks 2..4.. engine tasks\n", ":2:", "is no number of ranks" },
+	{ FIRST "collective a ranks 4..2 engine tasks\n",
+	  ":2:", "'4..2' is not a number of ranks" },
+	{ FIRST "collective a ranks 4.. engine tasks\n", ":2:", "'4..' is not a number of ranks" },
+	{ FIRST "collective a ranks ..4 engine tasks\n", ":2:", "'..4' is not a number of ranks" },
+	{ FIRST "collective a ranks 2..4.. engine tasks\n", ":2:", "is not a number of ranks" },
 	{ FIRST "collective a ranks 2..4097 engine mpi\n" ROW
 		"collective b ranks 4..5 engine mpi\n" ROW,
 	  "", "more than 4096 numbers" },
 	{ FIRST "collective a ranks 2..4 engine mpi\n" ROW
 		"collective a ranks 4..8 engine mpi\n" ROW,
-	  ":4:", "a of 4..8 ranks by mpi: line 2 is for some of them already, with 2..4" },
-	{ FIRST "collective a ranks 4 engine gpu\n", ":2:", "there are tasks, procs, mpi, cuda" },
-	{ FIRST "collective a ranks 4 engine tasks now\n",
-	  ":2:", "nothing stands behind the engine" },
+	  ":4:", "a of 4..8 ranks by mpi: line 2 has some of them, with 2..4" },
+	{ FIRST "collective a ranks 4 engine gpu\n", ":2:", "use tasks, procs, mpi, cuda" },
+	{ FIRST "collective a ranks 4 engine tasks now\n", ":2:", "nothing follows the engine" },
 	{ HEAD "64k a.so auto\n", ":3:", "'64k': a row begins with a size" },
 	{ HEAD "rset a.so auto\n", ":3:", "or with 'rest'" },
 	{ HEAD "64KB a.so auto\n", ":3:", "a row begins with a size" },
 	{ HEAD "9223372036854775808 a.so auto\n", ":3:", "a row begins with a size" },
 	{ HEAD "4K a.so auto\n4096 a.so auto\n" ROW, ":4:", "sizes must ascend" },
 	{ HEAD "4K a.so auto\n1K a.so auto\n" ROW, ":4:", "sizes must ascend" },
-	{ HEAD "rest\n", ":3:", "behind the size stands a module" },
+	{ HEAD "rest\n", ":3:", "a size must be followed by a module" },
 	{ HEAD "rest \"\" auto\n", ":3:", "a module's name is empty" },
 	{ HEAD "rest a.so\n", ":3:", "auto, or a tile" },
-	{ HEAD "rest a.so 32\n", ":3:", "'32' is no tile" },
-	{ HEAD "rest a.so 2G\n", ":3:", "'2G' is no tile" },
-	{ HEAD "rest a.so ll\n", ":3:", "'ll' is no tile" },
+	{ HEAD "rest a.so 32\n", ":3:", "'32' is not a tile" },
+	{ HEAD "rest a.so 2G\n", ":3:", "'2G' is not a tile" },
+	{ HEAD "rest a.so ll\n", ":3:", "'ll' is not a tile" },
 	{ FIRST "collective a ranks 2 engine cuda\nrest a.so 64K\n",
-	  ":3:", "'64K' is no protocol" },
+	  ":3:", "'64K' is not a protocol" },
 	{ FIRST "collective a ranks 2 engine cuda\nrest a.so\n", ":3:", "auto, or a protocol" },
 	{ FIRST "collective a ranks 2 engine cuda\nrest a.so ll/0\n", ":3:", "'ll/0' is no" },
-	{ FIRST "collective a ranks 2 engine cuda\nrest a.so 4K:ll,ll\n", ":3:", "is no protocol" },
-	{ FIRST "collective a ranks 2 engine hosts\nrest a.so ll\n", ":3:", "there is only auto" },
-	{ HEAD "rest a.so auto 1,5\n", ":3:", "'1,5' is no time" },
-	{ HEAD "rest a.so auto -1\n", ":3:", "'-1' is no time" },
-	{ HEAD "rest a.so auto 1e3\n", ":3:", "'1e3' is no time" },
-	{ HEAD "rest a.so auto .5\n", ":3:", "'.5' is no time" },
-	{ HEAD "rest a.so auto 1234567890123\n", ":3:", "is no time" },
+	{ FIRST "collective a ranks 2 engine cuda\nrest a.so 4K:ll,ll\n",
+	  ":3:", "is not a protocol" },
+	{ FIRST "collective a ranks 2 engine hosts\nrest a.so ll\n",
+	  ":3:", "only auto is possible" },
+	{ HEAD "rest a.so auto 1,5\n", ":3:", "'1,5' is not a time" },
+	{ HEAD "rest a.so auto -1\n", ":3:", "'-1' is not a time" },
+	{ HEAD "rest a.so auto 1e3\n", ":3:", "'1e3' is not a time" },
+	{ HEAD "rest a.so auto .5\n", ":3:", "'.5' is not a time" },
+	{ HEAD "rest a.so auto 1234567890123\n", ":3:", "is not a time" },
 	{ HEAD "rest a.so auto 1 b.so\n", ":3:", "auto, or a tile" },
 	{ HEAD "rest a.so auto 1 b.so auto\n", ":3:", "a time is missing" },
-	{ HEAD "rest a.so auto 1 b.so auto 2 c.so\n", ":3:", "'c.so': nothing stands behind" },
+	{ HEAD "rest a.so auto 1 b.so auto 2 c.so\n", ":3:", "'c.so': nothing follows" },
 	{ HEAD "rest \"a.so auto\n", ":3:", "a quote is not closed" },
 	{ HEAD "rest \"a\".so auto\n", ":3:", "a quote is not closed" },
 };
@@ -263,7 +266,7 @@ static void says_what_is_wrong(void **state)
 	assert_non_null(strstr(ccs_error(), "is a directory"));
 	assert_int_equal(truncate(file, (2 << 20)), 0);
 	assert_int_equal(ccs_tuning_read(&t, file), CCS_EFILE);
-	assert_non_null(strstr(ccs_error(), "more than a MiB"));
+	assert_non_null(strstr(ccs_error(), "more than 1 MiB"));
 }
 
 /* Lines for several numbers of ranks, and what comes before them: lines for one of these. */
@@ -428,7 +431,7 @@ static void begins_with_nothing(void **state)
 	(void)state;
 	assert_int_equal(ccs_tuning_read(&t, NULL), CCS_OK);
 	assert_int_equal(ccs_tuning_find(t, "allreduce", 2, "cuda"), -1);
-	assert_non_null(strstr(ccs_error(), "it has nothing at all"));
+	assert_non_null(strstr(ccs_error(), "it has nothing"));
 	assert_int_equal(ccs_tuning_put(t, &x, &row), CCS_OK);
 	unlink(file);
 	assert_int_equal(ccs_tuning_save(t, file), CCS_OK);
@@ -446,8 +449,8 @@ static void puts_nothing_that_cannot_be_read(void **state)
 
 	(void)state;
 	assert_int_equal(ccs_tuning_put(t, &x, rows), CCS_EINVAL);
-	assert_non_null(strstr(ccs_error(), "it would be no tuning: "));
-	assert_non_null(strstr(ccs_error(), "its size is 'rest'"));
+	assert_non_null(strstr(ccs_error(), "the result would not be a tuning: "));
+	assert_non_null(strstr(ccs_error(), "its size must be 'rest'"));
 	x.rows = 2;
 	rows[1].file = "a\"b";
 	assert_int_equal(ccs_tuning_put(t, &x, rows), CCS_EINVAL);
@@ -609,7 +612,7 @@ static void refuses_calls(void **state)
 	assert_int_equal(ccs_comm_init_all(comm, N), CCS_OK);
 	t = read_tuning(HEAD ROW);
 	assert_int_equal(ccs_tuning_choose(t, "allreduce", comm[0], 1, CCS_INT8, &row), CCS_EINVAL);
-	assert_non_null(strstr(ccs_error(), "was read, and not loaded"));
+	assert_non_null(strstr(ccs_error(), "was read without its modules"));
 	ccs_tuning_free(t);
 	assert_int_equal(load(&t, HEAD "rest %s/ring_allreduce.so auto\n", modules), CCS_OK);
 	assert_int_equal(
@@ -668,7 +671,7 @@ static void options_of_calls(void **state)
 		{ { .protocol = CCS_RUN_LL }, "ll", "for ranks on the GPUs" },
 		{ { .protocol = CCS_RUN_SIMPLE, .channels = 8 }, "simple/8", "on the GPUs" },
 		{ { .channels = 8 }, NULL, "channels need a protocol" },
-		{ { .protocol = 3 }, NULL, "3 is no protocol" },
+		{ { .protocol = 3 }, NULL, "3 is not a protocol" },
 		{ { .protocol = 1, .channels = 70000 }, NULL, "at most 65535 channels" },
 	};
 	struct ccs_comm *comm[2];

@@ -88,11 +88,11 @@ static void says_what_is_wrong(void **state)
 	static const struct {
 		const char *text, *row, *cure;
 	} wrong[] = {
-		{ "", "row 1", "there are ll and simple" },
-		{ "fast", "row 1, 'fast'", "'fast'; there are ll and simple" },
-		{ "LL", "row 1, 'LL'", "there are ll and simple" },
+		{ "", "row 1", "use ll or simple" },
+		{ "fast", "row 1, 'fast'", "'fast'; use ll or simple" },
+		{ "LL", "row 1, 'LL'", "use ll or simple" },
 		{ "64K:ll", "row 1, '64K:ll'", "add ',simple'" },
-		{ "64K:ll,", "row 2, ''", "there are ll and simple" },
+		{ "64K:ll,", "row 2, ''", "use ll or simple" },
 		{ "ll,simple", "row 1, 'll'", "write SIZE:ll" },
 		{ "64K:ll,32K:simple,simple", "row 2, '32K:simple'", "ascend" },
 		{ "64K:ll,65536:simple,simple", "row 2, '65536:simple'", "ascend" },
@@ -107,7 +107,7 @@ static void says_what_is_wrong(void **state)
 		{ "simple/65536", "row 1, 'simple/65536'", "1 to 65535" },
 		{ "simple/", "row 1, 'simple/'", "1 to 65535" },
 		{ "simple/2x", "row 1, 'simple/2x'", "1 to 65535" },
-		{ "1:ll:ll,simple", "row 1, '1:ll:ll'", "there are ll and simple" },
+		{ "1:ll:ll,simple", "row 1, '1:ll:ll'", "use ll or simple" },
 		{ "1:ll,2:ll,3:ll,4:ll,5:ll,6:ll,7:ll,8:ll,9:ll,10:ll,11:ll,12:ll,13:ll,14:ll,15:ll,"
 		  "16:ll,simple",
 		  "row 17, 'simple'", "at most 16 rows" },

@@ -115,7 +115,8 @@ static void values_of_two_lengths(void **state)
 	h->ops[0].flags = CCS_OP_A_INITIAL | CCS_OP_B_INITIAL;
 	assert_int_equal(prove(h), CCS_OK);
 	h->ops[0].b = 1;
-	refused(h, "N = 1: rank 0, worker 0, operation 0 (hand:1): combines values of two lengths");
+	refused(h,
+		"N = 1: rank 0, worker 0, operation 0 (hand:1): combines values of different lengths");
 	h->ops[0].b = 0;
 	assert_int_equal(prove(h), CCS_OK);
 	h->head.flags = CCS_MODULE_EVEN_COUNTS;
@@ -150,7 +151,7 @@ static void one_order_of_two(void **state)
 	h->ops[3].nwaits = 0;
 	h->plan.waits.n = 2;
 	refused(h,
-		"worker 3, operation 0 (hand:4): it and worker 0, operation 0 (hand:1) both touch "
+		"worker 3, operation 0 (hand:4): it and worker 0, operation 0 (hand:1) both access "
 		"scratch[0]");
 	free(h);
 }
@@ -174,7 +175,7 @@ static void two_workers_that_wait_for_one_another(void **state)
 	assert_int_equal(prove(h), CCS_OK);
 	h->ops[1].nwaits = 1;
 	h->plan.waits.n = 2;
-	refused(h, "worker 0, operation 0 (hand:1): waits for ever for worker 1, operation 0 "
+	refused(h, "worker 0, operation 0 (hand:1): waits forever for worker 1, operation 0 "
 		   "(hand:2): a deadlock of 2 workers with 8 slots");
 	free(h);
 }
@@ -248,13 +249,13 @@ static void a_promise_of_nothing(void **state)
 	h->sums[0] = (struct ccs_sum){ .cell = 0, .n = 0, .times = 1, .last = 1, .reduced = 1 };
 	assert_int_equal(prove(h), CCS_OK);
 	h->expect[2] = 0;
-	refused(h, "rank 0: b[0] is promised to be a sum of no contributions, which no value is");
+	refused(h, "rank 0: b[0] is promised to be a sum without contributions, which no value is");
 	h->ops[0].dst = 2;
-	refused(h, "rank 0: b[0] is promised to be a sum of no contributions, which no value is");
+	refused(h, "rank 0: b[0] is promised to be a sum without contributions, which no value is");
 	h->sums[0].n = 1;
 	assert_int_equal(prove(h), CCS_OK);
 	h->ops[0].dst = 4;
-	refused(h, "rank 0: b[0] ends with no value; what is promised is a[0] of rank 0");
+	refused(h, "rank 0: b[0] ends with no value; the promised value is a[0] of rank 0");
 	free(h);
 }
 

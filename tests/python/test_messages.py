@@ -127,7 +127,7 @@ class Messages(Case):
     def test_mistakes(self):
         send, recv = self.comm.send, self.comm.recv
         kind = ccs.BufferTypeError
-        self.refused(ccs.CcsError, "peer 4 is no rank of 0 to 3", send, floats(1), 4, rank=0)
+        self.refused(ccs.CcsError, "peer 4 is not in the range 0 to 3", send, floats(1), 4, rank=0)
         self.refused(ccs.ArgumentError, "a peer must be", send, floats(1), -1, rank=0)
         self.refused(ccs.ArgumentError, "say which by rank=", send, floats(1), 1)
         self.refused(ccs.ArgumentError, "rank 4 is not of this", send, floats(1), 1, rank=4)
@@ -192,7 +192,7 @@ class Messages(Case):
         request = self.comm.irecv(floats(0), 3, rank=2)
         self.comm.abort("it is enough")
         thread.join()
-        text = "rank 0 has given the communicator up: it is enough"
+        text = "rank 0 aborted the communicator: it is enough"
         for call in (request.wait, lambda: self.comm.send(floats(0), 1, rank=0)):
             with self.assertRaisesRegex(ccs.CcsError, text) as caught:
                 call()
