@@ -15,7 +15,7 @@
 extern const char svg_css[];
 
 const char *const svg_colours[NCOLOURS] = { "#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE",
-					    "#AA3377", "#BB5566", "#004488", "#DDAA33", "#777777" };
+					    "#AA3377", "#BB5566", "#44BB99", "#DDAA33", "#777777" };
 
 const char *svg_number(struct svg *s, double v)
 {
@@ -166,8 +166,8 @@ static void style(struct svg *s)
 	fprintf(s->out, "<style>%s", svg_css);
 	for (unsigned i = 0; i < NCOLOURS; i++)
 		fprintf(s->out,
-			".c%u{stroke:%s}.message.c%u{marker-end:url(#a%u)}"
-			".message.plus.c%u{marker-end:url(#p%u)}",
+			".ccs .c%u{stroke:%s}.ccs .message.c%u{marker-end:url(#a%u)}"
+			".ccs .message.plus.c%u{marker-end:url(#p%u)}",
 			i, svg_colours[i], i, i, i, i);
 	fputs("</style>", s->out);
 }
@@ -220,11 +220,11 @@ bool explain_svg(struct script *x, FILE *out, const char **why)
 	find_cells(x, &l);
 	bool map = l.nranks > MOST_RANKS || l.nsteps > MOST_COLUMNS || l.ncells > MOST_CHUNKS;
 	double width = map ? HEAT_WIDTH : svg_lanes_width(&s, &l);
-	if (x->ncircle && width < CIRCLE_WIDTH)
-		width = CIRCLE_WIDTH;
+	if (x->ncircle && width < svg_circle_width(&s))
+		width = svg_circle_width(&s);
 	head(&s, width);
 	if (x->ncircle)
-		svg_circle(&s);
+		svg_circle(&s, width);
 	if (map)
 		svg_heat(&s);
 	else
@@ -234,7 +234,7 @@ bool explain_svg(struct script *x, FILE *out, const char **why)
 	s.out = out;
 	const char *w = svg_number(&s, width), *h = svg_number(&s, s.y);
 	fprintf(out,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %s %s\" width=\"%s\" "
+		"<svg class=\"ccs\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %s %s\" width=\"%s\" "
 		"height=\"%s\" font-family=\"system-ui, sans-serif\" font-size=\"11\" role=\"img\">\n"
 		"<title>%s</title><desc>%u ranks from top to bottom, %u steps from left to right; "
 		"each column shows the chunks of a rank.</desc>\n",

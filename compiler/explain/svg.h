@@ -46,8 +46,9 @@ void svg_lanes(struct svg *s, const struct lanes *l);
 
 /* ---- svg_circle.c: who waits for whom, E0304 ------------------------------------------------- */
 
-#define CIRCLE_WIDTH 760.0
-void svg_circle(struct svg *s);
+/** With room for the words on both sides. */
+double svg_circle_width(struct svg *s);
+void svg_circle(struct svg *s, double width);
 /** "waits to send a[8] to rank 1", of a text that goes on with what its FIFO has. */
 const char *svg_wait(struct svg *s, const struct stuck *w);
 

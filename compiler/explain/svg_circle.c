@@ -8,7 +8,6 @@
 #include <string.h>
 
 #define MOST_IN_CIRCLE 16u
-#define LABEL 240.0 /* room for words on either side */
 
 struct circle {
 	struct svg *s;
@@ -68,6 +67,16 @@ static void fifo(struct svg *s, const struct stuck *w, const char *anchor, doubl
 		full ? "start" : anchor, why);
 }
 
+/* "line 10, step 9: waits to send a[8] to rank 1" */
+static const char *said(struct svg *s, const struct stuck *w)
+{
+	struct script *x = s->x;
+	struct span at = explain_span(x, &x->r.p->tasks[w->task].ops[w->op]);
+
+	return arena_printf(x->arena, "%s, step %u: %s", program_line_text(x->r.c, x->r.p, at),
+			    w->step, svg_wait(s, w));
+}
+
 static void words(const struct circle *c, uint32_t i)
 {
 	struct svg *s = c->s;
@@ -81,14 +90,12 @@ static void words(const struct circle *c, uint32_t i)
 	double dx = (px - c->x) / c->radius, dy = (py - c->y) / c->radius;
 	const char *anchor = dx > 0.2 ? "start" : dx < -0.2 ? "end" : "middle";
 	double tx = px + dx * 32, ty = py + dy * (dx < 0.2 && dx > -0.2 ? 46 : 30) - 2;
-	struct span at = explain_span(x, &x->r.p->tasks[w->task].ops[w->op]);
 
 	fprintf(s->out,
 		"<text class=\"why fault\" data-code=\"E0304\" data-rank=\"%u\" x=\"%s\" y=\"%s\" "
-		"text-anchor=\"%s\">%s, step %u: %s</text>",
+		"text-anchor=\"%s\">%s</text>",
 		x->r.p->tasks[w->task].rank, svg_number(s, tx), svg_number(s, ty), anchor,
-		svg_text(s, program_line_text(x->r.c, x->r.p, at)), w->step,
-		svg_text(s, svg_wait(s, w)));
+		svg_text(s, said(s, w)));
 	fifo(s, w, anchor, tx, ty + 14);
 }
 
@@ -149,15 +156,32 @@ static void behind(struct svg *s)
 	s->y += n ? 30 : 0;
 }
 
-void svg_circle(struct svg *s)
+static struct circle circle_of(struct svg *s)
+{
+	uint32_t all = s->x->ncircle, n = all < MOST_IN_CIRCLE ? all : MOST_IN_CIRCLE;
+
+	return (struct circle){ s, n, all - n, 0, 0, n < 6 ? 90 : 15 * n };
+}
+
+double svg_circle_width(struct svg *s)
+{
+	struct circle c = circle_of(s);
+	size_t longest = 0;
+
+	for (uint32_t i = 0; i < c.n; i++) {
+		const struct stuck *w = at_place(s->x, place_of(&c, i));
+		size_t n = w ? strlen(said(s, w)) : 0;
+		longest = n > longest ? n : longest;
+	}
+	return 2 * (c.radius + 40 + 5.6 * (double)longest);
+}
+
+void svg_circle(struct svg *s, double width)
 {
 	struct script *x = s->x;
-	uint32_t all = x->ncircle;
-	struct circle c = { .s = s, .n = all < MOST_IN_CIRCLE ? all : MOST_IN_CIRCLE };
+	struct circle c = circle_of(s);
 
-	c.left_out = all - c.n;
-	c.radius = c.n < 6 ? 90 : 15 * c.n;
-	c.x = CIRCLE_WIDTH / 2;
+	c.x = width / 2;
 	c.y = s->y + c.radius + 62;
 	for (uint32_t i = 0; i < c.n; i++) {
 		const struct stuck *w = at_place(x, place_of(&c, i));
