@@ -297,7 +297,7 @@ static void run_range(struct session *s, struct job *j)
 		j->tried = n;
 	}
 	if (!any && !s->diags.errors && !s->status)
-		none_admitted(s, j, "in 2..16; -n asks for others");
+		none_admitted(s, j, "in 2..16; use -n for other numbers");
 }
 
 static void run_schedule(struct session *s, struct job *j)
