@@ -135,7 +135,7 @@ refused "an empty name" 2 'name of its file is empty' -n 4 "$ring" --trace ""
 refused "GPUs" 2 'ranks on the CPU: leave out --device cuda' -n 4 --device cuda "$ring" $to
 refused "--tune" 2 'leave out --tune' -n 4 --tune "$tmp/none/t" "$ring" $to
 refused "--show" 2 'leave out .*--show' -n 4 --show "$ring" $to
-refused "--verify" 2 'no other options' --verify "$ring" $to
+refused "--verify" 2 'leave out all other options' --verify "$ring" $to
 refused "--explain-choice" 2 'leave out .*--explain-choice' --explain-choice default $to
 refused "a module that is none" 2 'none.so' -n 4 "$tmp/none.so" $to
 if [ "$(id -u)" != 0 ]; then

@@ -29,7 +29,7 @@ static void test_streams(struct rig_api *a, const struct ccs_module *m)
 		return;
 	}
 	say(!ccs_comm_last_run(r.comm[1], &shape) && !shape.channels, "no run was cut yet");
-	says(ccs_comm_set_late(r.comm[1], NULL, NULL), CCS_EUNSUPPORTED, "ccs_comm_waits says",
+	says(ccs_comm_set_late(r.comm[1], NULL, NULL), CCS_EUNSUPPORTED, "use ccs_comm_waits",
 	     "kernels wait for ever");
 	for (int i = 0; i < 4; i++)
 		a->work(r.stream[i]);

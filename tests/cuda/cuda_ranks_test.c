@@ -540,7 +540,7 @@ static void test_stolen(void)
 	struct scene s = { .n = 4, .play = play_nothing, .stolen = true };
 	bool all = perform(&s);
 
-	say(all && all_say(&s, 2, CCS_ESYSTEM, "rank 2: /dev/shm/ccs-", "is another user's"),
+	say(all && all_say(&s, 2, CCS_ESYSTEM, "rank 2: /dev/shm/ccs-", "belongs to another user"),
 	    "memory that is another user's is not shared");
 	end(&s);
 }
