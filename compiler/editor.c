@@ -106,7 +106,7 @@ static bool setting(void *self, const char *name, int64_t *value)
 	return false;
 }
 
-/* `o` has the action, and what is of it alone. */
+/* The options of the action are set in `o`. */
 static void collect(struct options *o, const struct lsp_check *what)
 {
 	const struct collector to = { what->take, what->said, what->made, what->arg };
