@@ -162,13 +162,15 @@ void background_abandon(struct server *s)
 
 bool background_cancel(struct server *s, const json_t *id)
 {
+	bool any = false;
+
 	for (size_t i = 0; i < MOST_PICTURES; i++)
-		if (s->pictures[i].child && json_equal(s->pictures[i].id, id)) {
+		if (s->pictures[i].child && (!id || json_equal(s->pictures[i].id, id))) {
 			server_fail(s, s->pictures[i].id, LSP_REQUEST_CANCELLED, "cancelled");
 			stop(&s->pictures[i]);
-			return true;
+			any = true;
 		}
-	return false;
+	return any;
 }
 
 /* False: the system gives no process. */
@@ -265,7 +267,7 @@ static bool take_line(struct server *s, struct background *b, size_t n)
 	const char *why = json_string_value(json_object_get(m, "why"));
 	bool last = json_is_true(json_object_get(m, "last"));
 
-	if (m && !b->id)
+	if (!b->id)
 		take_checked(s, m, last);
 	else if (picture)
 		server_answer(s, b->id, json_incref(picture));
@@ -299,6 +301,7 @@ static void publish_unfinished(struct server *s, int severity, const char *why)
 	if (doc)
 		findings_publish(s, doc, json_incref(all));
 	json_decref(all);
+	server_refresh(s);
 }
 
 /* It has ended. Without a last line something went wrong in it. */
@@ -376,7 +379,6 @@ static void expire(struct server *s, struct background *b)
 		s->seconds);
 	publish_unfinished(s, 3, why);
 	stop(b);
-	server_refresh(s);
 }
 
 double background_left(const struct server *s)

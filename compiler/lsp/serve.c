@@ -2,8 +2,8 @@
  * The server: messages in their order, and who answers which.
  *
  * In: messages of a client that may send anything. Out: an answer for each request, exactly
- * one, in the order in which they came; but a cancelled one is answered at once. No
- * message ends the server but `exit`.
+ * one, in the order in which they came; but a cancelled one is answered at once, and ccc.draw when
+ * the picture is drawn. No message ends the server but `exit`.
  */
 #include "compiler/lsp/server.h"
 
@@ -137,6 +137,7 @@ static void shut_down(struct server *s, json_t *id, const json_t *params)
 	(void)params;
 	s->clean = true;
 	s->life = LIFE_SHUT;
+	background_cancel(s, NULL);
 	background_stop(s);
 	server_answer(s, id, json_null());
 }
@@ -381,7 +382,7 @@ static void cancel(struct server *s, const json_t *params)
 {
 	json_t *id = json_object_get(params, "id");
 
-	if (background_cancel(s, id))
+	if (is_id(id) && background_cancel(s, id))
 		return;
 	for (size_t i = 0; i < s->nwaiting && is_id(id); i++) {
 		json_t *m = s->waiting[i];

@@ -181,7 +181,8 @@ double background_left(const struct server *s);
 void background_tick(struct server *s);
 /** Ends the check, without a word; its document is to be checked anew. */
 void background_abandon(struct server *s);
-/** Ends the picture of a request, which is answered that it was cancelled. False: there is none. */
+/** Ends the picture of a request (NULL: all), which is answered that it was cancelled. False: there is
+ *  none. */
 bool background_cancel(struct server *s, const json_t *id);
 /** Ends all, without a word. */
 void background_stop(struct server *s);

@@ -613,7 +613,10 @@ def slow_pictures():
         os.kill(child, signal.SIGKILL)
     m = c.until(lambda m: m.get("id") == "p1")
     check("a picture that dies is told", "fewer ranks" in m["error"]["message"], m)
-    check("status 0, with pictures running or not", c.end() == 0)
+    c.send(id="p5", method="workspace/executeCommand", params=asked)
+    check("status 0, with a picture running", c.end() == 0)
+    check("... which is answered that it was cancelled",
+          c.answers['"p5"']["error"]["code"] == -32800, c.answers['"p5"'])
     c = Client()
     c.start(seconds=0.2)
     c.open("slow.ccs", SLOW)
