@@ -1,9 +1,10 @@
 /*
- * `ccc lsp`: the table of functions by which the language server (lsp/) has its checks made.
+ * `ccc lsp`: the table of functions by which the language server (lsp/) has its checks and pictures
+ * made.
  *
  * In: the command line, and options that the client sends when it begins, which are read
- * behind it. A check is what `ccc check` does, with the texts that are open in place of files;
- * it takes at most 1 GiB, unless --memory says otherwise.
+ * behind it. A check is what `ccc check` does, and a picture what `ccc explain` does, with the texts
+ * that are open in place of files; each takes at most 1 GiB, unless --memory says otherwise.
  */
 #include "compiler/editor.h"
 #include "compiler/lsp/lsp.h"
@@ -105,17 +106,59 @@ static bool setting(void *self, const char *name, int64_t *value)
 	return false;
 }
 
+/* The options of the action are set in `o`. */
+static void collect(struct options *o, const struct lsp_check *what)
+{
+	const struct collector to = { what->take, what->said, what->made, what->arg };
+
+	o->file = what->path;
+	o->unsaved = what->unsaved;
+	o->nunsaved = what->nunsaved;
+	if (!o->memory)
+		o->memory = CHECK_MEMORY;
+	session_collect(o, &to);
+}
+
 static void check(void *self, const struct lsp_check *what)
 {
 	struct options o = *options_of(self);
 
 	o.action = ACTION_CHECK;
-	o.file = what->path;
-	o.unsaved = what->unsaved;
-	o.nunsaved = what->nunsaved;
-	if (!o.memory)
-		o.memory = CHECK_MEMORY;
-	session_collect(&o, what->take, what->arg);
+	collect(&o, what);
+}
+
+/* One N: that of the picture; else 4 or the last of those that are checked; none: as `ccc explain`
+ * chooses. */
+static size_t choose_ranks(const struct numbers *checked, uint32_t *nranks)
+{
+	for (size_t i = 0; !*nranks && i < checked->n; i++)
+		if (checked->v[i] == 4 || i + 1 == checked->n)
+			*nranks = checked->v[i];
+	return *nranks != 0;
+}
+
+static void draw(void *self, const struct lsp_check *what, const struct lsp_picture *p)
+{
+	struct options o = *options_of(self);
+	uint32_t nranks = p->nranks;
+	struct setting *settings = calloc(o.nsettings + 1, sizeof(*settings));
+
+	if (!settings)
+		return;
+	if (o.nsettings)
+		memcpy(settings, o.settings, o.nsettings * sizeof(*settings));
+	o.settings = settings;
+	if (p->root >= 0)
+		settings[o.nsettings++] = (struct setting){ .value = p->root };
+	o.action = ACTION_EXPLAIN;
+	o.schedule = p->schedule;
+	o.stream = false;
+	o.require = 0;
+	o.ranks.n = choose_ranks(&o.ranks, &nranks);
+	o.ranks.v = &nranks;
+	o.view = (struct shown){ .format = p->html ? FORMAT_HTML : FORMAT_SVG };
+	collect(&o, what);
+	free(settings);
 }
 
 int editor_serve(const struct command *c, int argc, char **argv)
@@ -127,6 +170,7 @@ int editor_serve(const struct command *c, int argc, char **argv)
 		.prepare = prepare,
 		.setting = setting,
 		.check = check,
+		.draw = draw,
 	};
 	int status = lsp_serve(&compiler, STDIN_FILENO, stdout);
 

@@ -142,7 +142,7 @@ static bool stream_asked(struct session *s, struct ctx *c, const struct instance
  * and all of what is asked for comes of it; an editor does not wait that long. */
 static bool may_stream(const struct session *s)
 {
-	return s->o->action == ACTION_CHECK && !s->o->require && !s->take;
+	return s->o->action == ACTION_CHECK && !s->o->require && !s->to;
 }
 
 bool session_check(struct session *s, struct ctx *c, const struct instance *in,

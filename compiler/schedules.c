@@ -31,6 +31,8 @@ struct job {
 	uint32_t tried; /* all N up to this that are admitted were run */
 	bool looked;	/* at every N */
 	struct every every;
+	uint32_t nranks; /* of the last instance, and its root */
+	int64_t at_root;
 	size_t done, asked; /* of its numbers of ranks; asked 0: nobody knows how many will be */
 };
 
@@ -197,6 +199,8 @@ static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool qu
 	for (uint32_t r = 0; r < (j->root ? nranks : 1); r++) {
 		if (j->root)
 			in.root = r;
+		j->nranks = nranks;
+		j->at_root = in.root;
 		say_progress(s, j, nranks, r);
 		admitted |= run_instance(s, j, &in, quiet_where, &f);
 		if (s->work.spent)
@@ -450,7 +454,7 @@ static void look_further(struct session *s, struct job *j)
 	size_t n = j->nfindings;
 	uint64_t most = work_share(s), further = s->work.done + WORK_FURTHER;
 
-	if (s->o->action != ACTION_CHECK || s->o->ranks.n > 0 || s->o->sheet || !n || s->take ||
+	if (s->o->action != ACTION_CHECK || s->o->ranks.n > 0 || s->o->sheet || !n || s->to ||
 	    s->diags.errors || s->status) /* an editor shows no report */
 		return;
 	ticker_tell(&s->ticker, "%s, proof for every N", j->schedule->name.name);
@@ -479,8 +483,34 @@ static void tell_report(struct session *s, const struct job *j, bool json)
 		     json ? s->out.report : s->out.stream);
 }
 
-/* What is said of a schedule: its report, or its part of the sheet. */
-static void tell(struct session *s, const struct job *j)
+/* An editor's few words: figures of a schedule that is right; else its first error. */
+static void tell_editor(struct session *s, const struct job *j, bool right, uint32_t first_diag)
+{
+	const struct collector *to = s->to;
+	const char *name = j->schedule->name.name;
+	uint32_t nranks = 0, i = first_diag;
+
+	if (right && j->nfindings) {
+		const char *text =
+			report_brief(&s->scratch, j->schedule, j->findings, j->nfindings, &nranks);
+		to->said(to->arg, name, text, nranks, -1);
+		return;
+	}
+	while (i < s->diags.n && s->diags.v[i]->severity != SEV_ERROR)
+		i++;
+	if (right || i == s->diags.n)
+		return;
+	const struct diag *g = s->diags.v[i];
+	const struct diag_code_text code = diag_code_text(g->code);
+	if (g->where) /* of an instance */
+		to->said(to->arg, name, arena_printf(&s->scratch, "%s at %s", code.s, g->where),
+			 j->nranks, j->at_root);
+	else
+		to->said(to->arg, name, code.s, 0, -1);
+}
+
+/* What is said of a schedule: its report, its part of the sheet, or words for an editor. */
+static void tell(struct session *s, const struct job *j, uint32_t first_diag)
 {
 	bool right = !s->diags.errors && !s->status, json = s->o->style.format != DIAG_TEXT;
 
@@ -488,6 +518,8 @@ static void tell(struct session *s, const struct job *j)
 		sheet_add(s->o->sheet, s->o->file, j->schedule, j->findings, j->nfindings);
 	else if (s->o->sheet)
 		sheet_add_wrong(s->o->sheet, s->o->file, j->schedule);
+	else if (s->to && s->to->said)
+		tell_editor(s, j, right, first_diag);
 	else if (right && s->o->action == ACTION_CHECK && j->nfindings)
 		tell_report(s, j, json);
 	s->in_sheet |= s->o->sheet && !right;
@@ -539,6 +571,7 @@ void run_schedules(struct session *s)
 
 		if (alone && !j.target)
 			continue;
+		uint32_t first_diag = s->diags.n;
 		/* What is wrong with one schedule is no reason to skip the next. */
 		s->diags.errors = 0;
 		s->work.spent = false;
@@ -548,7 +581,7 @@ void run_schedules(struct session *s)
 		if (!s->diags.errors && !s->status)
 			dead_warn(&s->ctx, &j.dead);
 		ticker_close(&s->ticker);
-		tell(s, &j);
+		tell(s, &j, first_diag);
 		errors += s->diags.errors;
 		s->diags.errors = errors;
 		if (s->status)

@@ -277,6 +277,13 @@ static void session_close(struct session *s)
 	arena_free(&s->arena);
 }
 
+/* What diagnostics make of it. */
+static void settle_status(struct session *s)
+{
+	if (!s->status && (s->diags.errors || s->diags.denied))
+		s->status = 1;
+}
+
 int compile(const struct options *o)
 {
 	struct session s;
@@ -290,8 +297,7 @@ int compile(const struct options *o)
 		s.ticker = ticker_open();
 	bool told = guarded(&s, run) || guarded(&s, out_of_memory);
 	ticker_close(&s.ticker);
-	if (!s.status && (s.diags.errors || s.diags.denied))
-		s.status = 1;
+	settle_status(&s);
 	if (o->sheet && s.status && !s.in_sheet)
 		sheet_add_wrong(o->sheet, o->file, NULL);
 	told &= guarded(&s, print_diags);
@@ -308,23 +314,27 @@ int compile(const struct options *o)
 	return s.status;
 }
 
-static void give_diags(struct session *s)
+static void give(struct session *s)
 {
-	s->take(s->arg, &s->diags, s->module);
+	const struct collector *to = s->to;
+
+	if (to->made && keeps_product(s) && !fflush(s->out.stream) && s->out.len)
+		to->made(to->arg, s->out.text, s->out.len);
+	to->take(to->arg, &s->diags, s->module);
 }
 
-void session_collect(const struct options *o,
-		     void (*take)(void *arg, struct diags *d, const struct module *m), void *arg)
+void session_collect(const struct options *o, const struct collector *to)
 {
 	struct session s;
 
 	session_open(&s, o);
-	s.take = take;
-	s.arg = arg;
+	s.to = to;
 	if (!output_open(&s.out))
 		return;
-	if (guarded(&s, run) || guarded(&s, out_of_memory))
-		guarded(&s, give_diags);
+	bool known = guarded(&s, run) || guarded(&s, out_of_memory);
+	settle_status(&s);
+	if (known)
+		guarded(&s, give);
 	output_close(&s.out, false, NULL, 0);
 	session_close(&s);
 }

@@ -11,6 +11,19 @@
 
 #include <setjmp.h>
 
+/* Where a compilation for an editor or a test puts what it finds. */
+struct collector {
+	/** Is called once, at the end. */
+	void (*take)(void *arg, struct diags *d, const struct module *m);
+	/** The verdict on a schedule, when its check has ended: in a few words, with an N (0: none)
+	 *  and a root (below 0: none) that show it. Or NULL. */
+	void (*said)(void *arg, const char *schedule, const char *text, uint32_t nranks,
+		     int64_t root);
+	/** The product, before `take`, if there is one. Or NULL. */
+	void (*made)(void *arg, const char *text, size_t n);
+	void *arg;
+};
+
 struct session {
 	const struct options *o;
 	struct arena arena;    /* as long as the compilation */
@@ -30,8 +43,7 @@ struct session {
 	bool same_text;		  /* fmt -i: the file is canonical already */
 	bool in_sheet;		  /* table: a schedule of the file is there as wrong */
 	int write_error;	  /* as output_check */
-	void (*take)(void *arg, struct diags *d, const struct module *m); /* session_collect */
-	void *arg;
+	const struct collector *to; /* session_collect; else NULL */
 	int status; /* if not 0: the exit status, whatever the diagnostics say */
 	jmp_buf full;
 };
@@ -64,9 +76,8 @@ void session_explain(struct session *s, struct ctx *c, const struct checked *k,
 /* Whether the product may be written where it is to go, before all the work; else it is reported. */
 bool session_can_write(struct session *s);
 
-/** A compilation whose diagnostics go to `take` instead of stderr, and nothing is written.
- *  `take` is called once; not, if there is no memory even for that. */
-void session_collect(const struct options *o,
-		     void (*take)(void *arg, struct diags *d, const struct module *m), void *arg);
+/** A compilation whose diagnostics and product go to `to`; nothing is written. Without memory even
+ *  for that, to->take is not called. */
+void session_collect(const struct options *o, const struct collector *to);
 
 #endif

@@ -7,7 +7,7 @@ VIM := syntax ftdetect ftplugin
 
 EDITOR_FILES := $(VIM:%=vim/vimfiles/%/ccs.vim) \
 	emacs/site-lisp/ccs-mode.el \
-	ccs/vscode/package.json ccs/vscode/language-configuration.json \
+	ccs/vscode/package.json ccs/vscode/extension.js ccs/vscode/language-configuration.json \
 	ccs/vscode/syntaxes/ccs.tmLanguage.json \
 	ccs/tree-sitter-ccs/grammar.js ccs/tree-sitter-ccs/tree-sitter.json \
 	ccs/tree-sitter-ccs/queries/highlights.scm \
@@ -35,6 +35,10 @@ $(eval $(call filled,ccs/vscode/syntaxes/ccs.tmLanguage.json,vscode/ccs.tmLangua
 $(eval $(call filled,ccs/tree-sitter-ccs/grammar.js,tree-sitter/grammar.js.in))
 $(eval $(call filled,ccs/tree-sitter-ccs/tree-sitter.json,tree-sitter/tree-sitter.json.in))
 $(eval $(call filled,ccs/tree-sitter-ccs/queries/highlights.scm,tree-sitter/highlights.scm.in))
+
+$(SHARE)/ccs/vscode/extension.js: editors/vscode/extension.js
+	@mkdir -p $(@D)
+	cp $< $@
 
 # completion COMMAND, FILES: what it takes ends in .FILES
 define completion

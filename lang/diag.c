@@ -91,8 +91,11 @@ struct diag *diag_vadd(struct diags *d, enum severity sev, int code, struct span
 	if (span.lo == 0)
 		new.message = arena_vprintf(d->arena, fmt, ap);
 	row = d->nindex ? *place_of(d, &new) : 0;
+	uint32_t *count = count_of(d, sev, code);
 	if (row) {
 		add_rank(d, d->v[row - 1], rank);
+		if (count && !*count) /* seen in another schedule, too: each is wrong */
+			*count = 1;
 		return NULL;
 	}
 	if (!new.message)
@@ -105,7 +108,6 @@ struct diag *diag_vadd(struct diags *d, enum severity sev, int code, struct span
 	index_grow(d);
 	ARENA_PUSH(d->arena, d->v, d->n, d->cap) = g;
 	*place_of(d, g) = d->n;
-	uint32_t *count = count_of(d, sev, code);
 	if (count)
 		++*count;
 	return g;

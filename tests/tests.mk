@@ -299,6 +299,7 @@ NEEDS_ccrun := all $(TEST_MODULES) $(CUDA_MODULES) $(FAKE_CUDA) $(FAKE_NCCL) $(F
 
 SUITES_editors := \
 	"10 tests/editors/lsp_test.sh $(BUILD)" \
+	"20 tests/editors/panel_test.py $(BUILD)" \
 	"tests/editors/grammars_test.sh $(BUILD)" \
 	"tests/editors/completion_test.sh $(BUILD)"
 NEEDS_editors := all editors

@@ -128,4 +128,8 @@ struct every;
 void report_print(struct ctx *c, const struct decl *schedule, const struct finding *v, size_t n,
 		  const struct every *every, bool json, FILE *out);
 
+/* The same on a part of a line, "N = 4: 2(N-1) = 6 steps, 1.50 S per rank, 0 slots", and that N. */
+const char *report_brief(struct arena *a, const struct decl *schedule, const struct finding *v,
+			 size_t n, uint32_t *nranks);
+
 #endif

@@ -415,6 +415,35 @@ static void print_text(struct ctx *c, const struct decl *schedule, const struct 
 	print_tried(c, v, n, every, out);
 }
 
+/* "6 steps, " at the N of `e`. */
+static const char *brief_steps(struct arena *a, const struct finding *v, size_t n,
+			       const struct finding *e)
+{
+	const char *form = closed_form(a, v, n);
+
+	if (e->no_steps)
+		return "";
+	if (!form && n > 4 && e > v) /* as in steps_text */
+		form = closed_form(a, v + 1, n - 1);
+	if (form && strspn(form, "0123456789") < strlen(form))
+		return arena_printf(a, "%s = %u step%s, ", form, e->steps,
+				    e->steps == 1 ? "" : "s");
+	return arena_printf(a, "%u step%s, ", e->steps, e->steps == 1 ? "" : "s");
+}
+
+const char *report_brief(struct arena *a, const struct decl *schedule, const struct finding *v,
+			 size_t n, uint32_t *nranks)
+{
+	const struct finding *e = example(v, n);
+	const char *sent = schedule->buffers && !e->not_looked
+				   ? arena_printf(a, "%.2f S per rank, ", e->sent)
+				   : "";
+
+	*nranks = e->nranks;
+	return arena_printf(a, "N = %u: %s%s%" PRId64 " slot%s", e->nranks, brief_steps(a, v, n, e),
+			    sent, e->min_slots, e->min_slots == 1 ? "" : "s");
+}
+
 /* ---- JSON --------------------------------------------------------------------------- */
 
 /* The keys whose arrays follow `ranks`; what --stream has not looked at it leaves out. */

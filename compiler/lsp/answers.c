@@ -383,3 +383,43 @@ json_t *answer_actions(struct server *s, struct document *doc, const json_t *par
 {
 	return findings_actions(doc, s->utf8, json_object_get(params, "range"));
 }
+
+/* ---- lenses -------------------------------------------------------------------------------------------------- */
+
+/* Above a schedule: the verdict, if its check has ended, and the command that draws what shows it. */
+static json_t *lens(struct server *s, const struct document *doc, const struct decl *d)
+{
+	const json_t *verdict = json_object_get(doc->verdicts, d->name.name);
+	const char *text = json_string_value(json_object_get(verdict, "text"));
+	json_t *n = json_object_get(verdict, "n"), *root = json_object_get(verdict, "root");
+	json_t *picture = json_pack("{s:s, s:s}", "uri", doc->uri, "schedule", d->name.name);
+	char title[200];
+
+	if (json_integer_value(n) > 0)
+		json_object_set(picture, "n", n);
+	if (root && json_integer_value(root) >= 0)
+		json_object_set(picture, "root", root);
+	snprintf(title, sizeof(title), "%s%sdraw", text ? text : "", text ? "; " : "");
+	return json_pack("{s:o, s:{s:s, s:s, s:[o]}}", "range",
+			 range_of(s, d->source, d->name.span), "command", "title", title, "command",
+			 "ccc.draw", "arguments", picture);
+}
+
+static json_t *lenses(struct question *q)
+{
+	struct look *l = &q->l;
+	json_t *list;
+
+	look_read(l, true);
+	list = json_array();
+	for (const struct decl *d = l->module ? l->module->main->decls : NULL; d; d = d->next)
+		if (d->kind == D_SCHEDULE && d->name.name)
+			json_array_append_new(list, lens(q->s, l->doc, d));
+	return list;
+}
+
+json_t *answer_lenses(struct server *s, struct document *doc, const json_t *params)
+{
+	(void)params;
+	return ask(&(struct question){ .s = s }, doc, lenses);
+}

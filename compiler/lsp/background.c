@@ -1,12 +1,15 @@
 /*
- * The check of a document, in a process of its own.
+ * The check of a document, or a picture of it, in a separate process.
  *
- * In: the documents as they are. The child sends a line of JSON for each of two stages:
- * {"last": false, "findings": [...]} of the front end alone, then all, with "last": true. The
- * first is published only if the last is not soon there. The child ends with its server, however
- * that ends. Out: published diagnostics.
+ * In: the documents as they are. The child sends lines of JSON. Of a check there are two stages:
+ * {"last": false, "findings": [...]} of the front end alone, then all, with "last": true; between
+ * them is a line for each schedule, {"last": false, "schedule": "ring", "verdict": {...}}. The first
+ * findings are published only if the last are not soon there. Of a picture there is one line,
+ * {"last": true, "picture": "<svg..."}, or "why" there is none. The child ends with its server,
+ * however that ends. Out: published diagnostics, verdicts for lenses, answers to ccc.draw.
  */
 #include "compiler/lsp/server.h"
+#include "lang/diag_print.h"
 #include "runtime/base/child.h"
 #include "runtime/base/clock.h"
 
@@ -23,13 +26,14 @@
 struct child {
 	const struct server *server;
 	const struct document *doc;
+	const struct lsp_picture *picture; /* NULL: it is the check */
 	FILE *to;
+	bool drawn;
 };
 
-static void send_findings(const struct child *c, bool last, json_t *findings)
+/* Takes `m`; NULL: there was no memory for it. */
+static void send_line(const struct child *c, json_t *m)
 {
-	json_t *m = json_pack("{s:b, s:o}", "last", last, "findings", findings);
-
 	if (!m || json_dumpf(m, c->to, JSON_COMPACT))
 		_exit(1);
 	putc('\n', c->to);
@@ -37,11 +41,38 @@ static void send_findings(const struct child *c, bool last, json_t *findings)
 	json_decref(m);
 }
 
+static void send_findings(const struct child *c, bool last, json_t *findings)
+{
+	send_line(c, json_pack("{s:b, s:o}", "last", last, "findings", findings));
+}
+
 static void take(void *arg, struct diags *d, const struct module *m)
 {
 	const struct child *c = arg;
 
-	send_findings(c, true, findings_json(d, m, c->doc->path, c->server->utf8));
+	if (!c->picture)
+		send_findings(c, true, findings_json(d, m, c->doc->path, c->server->utf8));
+	else if (!c->drawn)
+		send_line(c, json_pack("{s:b, s:o}", "last", 1, "why",
+				       findings_why(d, m, c->doc->path)));
+}
+
+static void take_verdict(void *arg, const char *schedule, const char *text, uint32_t nranks,
+			 int64_t root)
+{
+	send_line(arg, json_pack("{s:b, s:s, s:{s:s, s:I, s:I}}", "last", 0, "schedule", schedule,
+				 "verdict", "text", text, "n", (json_int_t)nranks, "root",
+				 (json_int_t)root));
+}
+
+/* A text of open_memstream, closed by NUL. */
+static void take_picture(void *arg, const char *text, size_t n)
+{
+	struct child *c = arg;
+
+	(void)n;
+	c->drawn = true;
+	send_line(c, json_pack("{s:b, s:o}", "last", 1, "picture", diag_json_text(text)));
 }
 
 /* What the front end says; whether there is more to look at. */
@@ -53,7 +84,7 @@ static bool run_front(struct look *l, const struct child *c)
 	return more;
 }
 
-static void run_child(const struct child *c)
+static void run_child(struct child *c)
 {
 	const struct server *s = c->server;
 	struct lsp_check what = {
@@ -61,11 +92,17 @@ static void run_child(const struct child *c)
 		.unsaved = documents_unsaved(&s->documents),
 		.nunsaved = s->documents.n,
 		.take = take,
-		.arg = (void *)(uintptr_t)c,
+		.said = c->picture ? NULL : take_verdict,
+		.made = c->picture ? take_picture : NULL,
+		.arg = c,
 	};
 	struct look l;
 	volatile bool more = false;
 
+	if (c->picture) {
+		s->compiler->draw(s->compiler->self, &what, c->picture);
+		return;
+	}
 	look_open(&l, s, c->doc);
 	if (!setjmp(l.full))
 		more = run_front(&l, c);
@@ -75,10 +112,8 @@ static void run_child(const struct child *c)
 }
 
 /* In the child. Nothing of the server's is closed or freed: all that ends with it. */
-static void child_main(const struct server *s, const struct document *doc, int to, pid_t server)
+static void child_main(struct child c, int to, pid_t server)
 {
-	struct child c = { .server = s, .doc = doc };
-
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != server)
 		_exit(1);
@@ -96,13 +131,12 @@ static void forget(struct background *b)
 	free(b->bytes);
 	free(b->uri);
 	json_decref(b->first);
+	json_decref(b->id);
 	*b = (struct background){ 0 };
 }
 
-void background_stop(struct server *s)
+static void stop(struct background *b)
 {
-	struct background *b = &s->background;
-
 	if (!b->child)
 		return;
 	kill(b->child, SIGKILL);
@@ -110,74 +144,135 @@ void background_stop(struct server *s)
 	forget(b);
 }
 
+void background_stop(struct server *s)
+{
+	stop(&s->check);
+	for (size_t i = 0; i < MOST_PICTURES; i++)
+		stop(&s->pictures[i]);
+}
+
 void background_abandon(struct server *s)
 {
-	struct document *doc = documents_find(&s->documents, s->background.uri);
+	struct document *doc = documents_find(&s->documents, s->check.uri);
 
 	if (doc)
 		doc->dirty = true;
-	background_stop(s);
+	stop(&s->check);
 }
 
-static void begin(struct server *s, struct document *doc)
+bool background_cancel(struct server *s, const json_t *id)
 {
-	struct background *b = &s->background;
+	bool any = false;
+
+	for (size_t i = 0; i < MOST_PICTURES; i++)
+		if (s->pictures[i].child && (!id || json_equal(s->pictures[i].id, id))) {
+			server_fail(s, s->pictures[i].id, LSP_REQUEST_CANCELLED, "cancelled");
+			stop(&s->pictures[i]);
+			any = true;
+		}
+	return any;
+}
+
+/* False: the system gives no process. */
+static bool begin(struct server *s, struct background *b, struct document *doc,
+		  const struct lsp_picture *picture)
+{
 	pid_t self = getpid();
 	int ends[2];
 
-	doc->dirty = false;
 	b->uri = strdup(doc->uri);
 	if (!b->uri || pipe2(ends, O_CLOEXEC)) {
 		free(b->uri);
 		*b = (struct background){ 0 };
-		return;
+		return false;
 	}
 	fflush(s->out);
 	b->child = fork();
 	if (!b->child) {
 		close(ends[0]);
-		child_main(s, doc, ends[1], self);
+		child_main((struct child){ .server = s, .doc = doc, .picture = picture }, ends[1],
+			   self);
 	}
 	close(ends[1]);
 	b->from = ends[0];
 	if (b->child < 0) {
 		forget(b);
-		return;
+		return false;
 	}
 	fcntl(b->from, F_SETFL, O_NONBLOCK);
-	b->version = doc->version;
-	b->due = clock_seconds() + FIRST_SECONDS;
 	b->until = clock_seconds() + s->seconds;
+	b->due = picture ? b->until : clock_seconds() + FIRST_SECONDS;
+	return true;
 }
 
 void background_start(struct server *s)
 {
-	struct document *doc = s->background.child ? NULL : documents_next(&s->documents);
+	struct document *doc = s->check.child ? NULL : documents_next(&s->documents);
 
-	if (doc)
-		begin(s, doc);
+	if (doc) {
+		doc->dirty = false;
+		begin(s, &s->check, doc, NULL);
+	}
+}
+
+void background_draw(struct server *s, json_t *id, struct document *doc,
+		     const struct lsp_picture *picture)
+{
+	size_t i = 0;
+
+	while (i < MOST_PICTURES && s->pictures[i].child)
+		i++;
+	if (i == MOST_PICTURES)
+		server_fail(s, id, LSP_REQUEST_FAILED,
+			    "4 pictures are being drawn: wait for one, or cancel one");
+	else if (begin(s, &s->pictures[i], doc, picture))
+		s->pictures[i].id = json_incref(id);
+	else
+		server_fail(s, id, LSP_REQUEST_FAILED,
+			    "the system gives no process for a picture: try again");
 }
 
 /* The document that was checked, if it is as it was then. */
 static struct document *checked(struct server *s)
 {
-	struct document *doc = documents_find(&s->documents, s->background.uri);
+	struct document *doc = documents_find(&s->documents, s->check.uri);
 
 	return doc && !doc->dirty ? doc : NULL;
 }
 
-/* A whole line. Whether it is the last. */
-static bool take_line(struct server *s, size_t n)
+/* A line of the check. */
+static void take_checked(struct server *s, const json_t *m, bool last)
 {
-	json_t *m = json_loadb(s->background.bytes, n, 0, NULL),
-	       *findings = json_object_get(m, "findings");
-	bool last = json_is_true(json_object_get(m, "last"));
+	json_t *findings = json_object_get(m, "findings"),
+	       *schedule = json_object_get(m, "schedule");
 	struct document *doc = checked(s);
 
+	if (doc && schedule && !doc->verdicts)
+		doc->verdicts = json_object();
+	if (doc && schedule)
+		json_object_set(doc->verdicts, json_string_value(schedule),
+				json_object_get(m, "verdict"));
 	if (doc && last && json_is_array(findings))
 		findings_publish(s, doc, json_incref(findings));
-	if (!last && json_is_array(findings) && !s->background.first)
-		s->background.first = json_incref(findings);
+	if (!last && json_is_array(findings) && !s->check.first)
+		s->check.first = json_incref(findings);
+	if (last)
+		server_refresh(s);
+}
+
+/* A whole line. Whether it is the last. */
+static bool take_line(struct server *s, struct background *b, size_t n)
+{
+	json_t *m = json_loadb(b->bytes, n, 0, NULL), *picture = json_object_get(m, "picture");
+	const char *why = json_string_value(json_object_get(m, "why"));
+	bool last = json_is_true(json_object_get(m, "last"));
+
+	if (!b->id)
+		take_checked(s, m, last);
+	else if (picture)
+		server_answer(s, b->id, json_incref(picture));
+	else
+		server_fail(s, b->id, LSP_REQUEST_FAILED, why ? why : "there is no more memory");
 	json_decref(m);
 	return last || !m;
 }
@@ -185,7 +280,7 @@ static bool take_line(struct server *s, size_t n)
 /* What the front end said, where the whole check takes its time. */
 static void publish_first(struct server *s)
 {
-	struct background *b = &s->background;
+	struct background *b = &s->check;
 	struct document *doc = checked(s);
 
 	if (doc && b->first)
@@ -196,7 +291,7 @@ static void publish_first(struct server *s)
 /* What can be said of a document whose check did not end. */
 static void publish_unfinished(struct server *s, int severity, const char *why)
 {
-	json_t *first = s->background.first, *all = first ? json_copy(first) : json_array();
+	json_t *first = s->check.first, *all = first ? json_copy(first) : json_array();
 	struct document *doc = checked(s);
 
 	json_array_append_new(all, json_pack("{s:{s:{s:i, s:i}, s:{s:i, s:i}}, s:i, s:s, s:s}",
@@ -206,15 +301,22 @@ static void publish_unfinished(struct server *s, int severity, const char *why)
 	if (doc)
 		findings_publish(s, doc, json_incref(all));
 	json_decref(all);
+	server_refresh(s);
 }
 
 /* It has ended. Without a last line something went wrong in it. */
-static void over(struct server *s)
+static void over(struct server *s, struct background *b)
 {
-	publish_unfinished(s, 2,
-			   "the check of this file ended without a result, perhaps because of its "
-			   "memory; `ccc check` says more");
-	background_stop(s);
+	if (b->id)
+		server_fail(s, b->id, LSP_REQUEST_FAILED,
+			    "the picture was not finished: it may be larger than 16 MiB, or have "
+			    "taken too much memory; draw it for fewer ranks");
+	else
+		publish_unfinished(
+			s, 2,
+			"the check of this file ended without a result, perhaps because of its "
+			"memory; `ccc check` says more");
+	stop(b);
 }
 
 static bool room(struct background *b)
@@ -232,24 +334,23 @@ static bool room(struct background *b)
 	return true;
 }
 
-void background_read(struct server *s)
+void background_read(struct server *s, struct background *b)
 {
-	struct background *b = &s->background;
 	ssize_t got = room(b) ? read(b->from, b->bytes + b->n, b->cap - b->n) : 0;
 	char *end;
 
 	if (got < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
 	if (got <= 0) {
-		over(s);
+		over(s, b);
 		return;
 	}
 	b->n += (size_t)got;
 	while ((end = memchr(b->bytes, '\n', b->n)) != NULL) {
 		size_t n = (size_t)(end - b->bytes) + 1;
 
-		if (take_line(s, n)) {
-			background_stop(s);
+		if (take_line(s, b, n)) {
+			stop(b);
 			return;
 		}
 		memmove(b->bytes, b->bytes + n, b->n - n);
@@ -257,10 +358,19 @@ void background_read(struct server *s)
 	}
 }
 
-static void expire(struct server *s)
+static void expire(struct server *s, struct background *b)
 {
 	char why[256];
 
+	if (b->id) {
+		snprintf(why, sizeof(why),
+			 "drawing was stopped after %g s: draw it for fewer ranks, or set "
+			 "initializationOptions.seconds to more",
+			 s->seconds);
+		server_fail(s, b->id, LSP_REQUEST_FAILED, why);
+		stop(b);
+		return;
+	}
 	snprintf(
 		why, sizeof(why),
 		"the check was stopped after %g s: only syntax and names were checked. `ccc check` "
@@ -268,15 +378,24 @@ static void expire(struct server *s)
 		"reduce the work",
 		s->seconds);
 	publish_unfinished(s, 3, why);
-	background_stop(s);
+	stop(b);
 }
 
 double background_left(const struct server *s)
 {
-	const struct background *b = &s->background;
-	double next = b->due < b->until ? b->due : b->until, now = clock_seconds();
+	double next = s->check.due, now = clock_seconds();
+	bool any = s->check.child != 0;
 
-	if (!b->child)
+	if (any && s->check.until < next)
+		next = s->check.until;
+	for (size_t i = 0; i < MOST_PICTURES; i++) {
+		const struct background *b = &s->pictures[i];
+
+		if (b->child && (!any || b->until < next))
+			next = b->until;
+		any |= b->child != 0;
+	}
+	if (!any)
 		return -1;
 	return next > now ? next - now : 0;
 }
@@ -285,8 +404,11 @@ void background_tick(struct server *s)
 {
 	double now = clock_seconds();
 
-	if (s->background.child && now >= s->background.until)
-		expire(s);
-	else if (s->background.child && now >= s->background.due)
+	if (s->check.child && now >= s->check.until)
+		expire(s, &s->check);
+	else if (s->check.child && now >= s->check.due)
 		publish_first(s);
+	for (size_t i = 0; i < MOST_PICTURES; i++)
+		if (s->pictures[i].child && now >= s->pictures[i].until)
+			expire(s, &s->pictures[i]);
 }

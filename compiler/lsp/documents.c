@@ -21,12 +21,21 @@ struct document *documents_find(struct documents *d, const char *uri)
 	return NULL;
 }
 
+/* What was found is not of this text. */
+static void set_dirty(struct document *doc)
+{
+	doc->dirty = true;
+	json_decref(doc->verdicts);
+	doc->verdicts = NULL;
+}
+
 void documents_touch(struct documents *d, struct document *doc)
 {
 	for (size_t i = 0; i < d->n; i++)
-		d->v[i].dirty |= memmem(d->v[i].text, d->v[i].n, "import", 6) != NULL;
+		if (memmem(d->v[i].text, d->v[i].n, "import", 6))
+			set_dirty(&d->v[i]);
 	if (doc) {
-		doc->dirty = true;
+		set_dirty(doc);
 		doc->touched = ++d->changes;
 	}
 }
@@ -64,6 +73,7 @@ static void clear(struct document *doc)
 	free(doc->path);
 	free(doc->text);
 	json_decref(doc->findings);
+	json_decref(doc->verdicts);
 	*doc = (struct document){ 0 };
 }
 

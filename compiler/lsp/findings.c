@@ -178,6 +178,26 @@ json_t *findings_json(struct diags *d, const struct module *m, const char *path,
 	return list;
 }
 
+json_t *findings_why(struct diags *d, const struct module *m, const char *path)
+{
+	struct findings f = { d, m, path, false };
+	struct diag_notes notes;
+	const char *text;
+	uint32_t i = 0;
+
+	while (i < d->n && d->v[i]->severity != SEV_ERROR)
+		i++;
+	if (i == d->n)
+		return json_string("there is nothing to draw: write a schedule");
+	text = whole_message(&f, d->v[i], &notes);
+	if (d->v[i]->code == 501)
+		text = arena_printf(d->arena, "draw it for fewer ranks: %s", text);
+	else if (own(&f, d->v[i]->span))
+		text = arena_printf(d->arena, "correct line %u, then draw again: %s",
+				    source_place(d->sources, d->v[i]->span.lo).line, text);
+	return diag_json_text(text);
+}
+
 /* ---- in the server -------------------------------------------------------------------------- */
 
 void findings_publish(struct server *s, struct document *doc, json_t *findings)

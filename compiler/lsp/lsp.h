@@ -5,20 +5,21 @@
  *   stream.c    bytes to messages and back: framing, limits
  *   text.c      positions of LSP in a text, edits of it, URIs
  *   documents.c the open documents
- *   background.c  the check of a document, in a process of its own
+ *   background.c  the check of a document, or its picture, in a process of its own
  *   findings.c  diagnostics as LSP has them; fixes as code actions
  *   look.c      the front end over a document: what stands at a place
- *   answers.c   hover, definition, references, symbols, formatting, completion
+ *   answers.c   hover, definition, references, symbols, formatting, completion, lenses
  *   rename.c    a new name, wherever the old one means the same
  *
  * Flow. One loop waits for input and for the check. Requests are answered in their order,
  * from the text as it is then; what the front end needs for that is linear in the text. The
  * check of a document takes longer, so it runs in a child (fork), which has the texts as they
  * are at that moment and sends what it found, twice: what the front end says, and then all.
- * There is one child at a time. Who changes the document that it checks, or one that this may
+ * There is one check at a time. Who changes the document that it checks, or one that this may
  * import, ends it: the newest text wins. A check that takes longer than the limit is ended, and
  * that is said beside what was known. So typing waits for no check, and a crash or a lack of
- * memory in one is not the server's.
+ * memory in one is not the server's. A picture is drawn in the same way, of the text as it is when it
+ * is asked for; its request is answered when the child has sent it. MOST_PICTURES are drawn at a time.
  *
  * Limits. A message has at most MOST_BYTES, all open texts together MOST_TEXT; what is
  * beyond is refused with an error, and the server goes on. Requests wait in a list
@@ -32,13 +33,27 @@
 
 #include "lang/lang.h"
 
-/* A check of one document. */
+/* A picture of one schedule, as `ccc explain` draws it. */
+struct lsp_picture {
+	const char *schedule;
+	uint32_t nranks; /* 0: an N that the check has, 4 if it can be */
+	int64_t root;	 /* below 0: the first */
+	bool html;	 /* a page that plays; else SVG */
+};
+
+/* A check of one document, or a picture of it. */
 struct lsp_check {
 	const char *path;
 	const struct unsaved *unsaved; /* the open documents */
 	size_t nunsaved;
-	/** Is called once with what was found; the module may be NULL. */
+	/** Is called once, at the end, with what was found; the module may be NULL. */
 	void (*take)(void *arg, struct diags *d, const struct module *m);
+	/** Is called when the check of a schedule has ended, with the verdict in a few words, and an
+	 *  N (0: none) and a root (below 0: none) that show it. */
+	void (*said)(void *arg, const char *schedule, const char *text, uint32_t nranks,
+		     int64_t root);
+	/** Is called with the picture, before `take`. */
+	void (*made)(void *arg, const char *text, size_t n);
 	void *arg;
 };
 
@@ -53,6 +68,8 @@ struct lsp_compiler {
 	bool (*setting)(void *self, const char *name, int64_t *value);
 	/** Does what `ccc check` does. */
 	void (*check)(void *self, const struct lsp_check *what);
+	/** Does what `ccc explain` does. */
+	void (*draw)(void *self, const struct lsp_check *what, const struct lsp_picture *p);
 };
 
 /** Serves until `exit` or the end of input. Returns the exit status: 0 after `shutdown`,

@@ -2,8 +2,8 @@
  * The server: messages in their order, and who answers which.
  *
  * In: messages of a client that may send anything. Out: an answer for each request, exactly
- * one, in the order in which they came; but a cancelled one is answered at once. No
- * message ends the server but `exit`.
+ * one, in the order in which they came; but a cancelled one is answered at once, and ccc.draw when
+ * the picture is drawn. No message ends the server but `exit`.
  */
 #include "compiler/lsp/server.h"
 
@@ -31,7 +31,7 @@ void server_show(struct server *s, int type, const char *text)
 		      json_pack("{s:i, s:s}", "type", type, "message", text));
 }
 
-static void fail(struct server *s, json_t *id, int code, const char *why)
+void server_fail(struct server *s, json_t *id, int code, const char *why)
 {
 	json_t *answered = id ? json_incref(id) : json_null();
 
@@ -39,14 +39,20 @@ static void fail(struct server *s, json_t *id, int code, const char *why)
 				 "error", "code", code, "message", why));
 }
 
-/* Takes `result`; NULL: memory ran out. */
-static void answer(struct server *s, json_t *id, json_t *result)
+void server_answer(struct server *s, json_t *id, json_t *result)
 {
 	if (result)
 		send_object(s, json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id", id, "result",
 					 result));
 	else
-		fail(s, id, RPC_INTERNAL_ERROR, "out of memory");
+		server_fail(s, id, RPC_INTERNAL_ERROR, "out of memory");
+}
+
+void server_refresh(struct server *s)
+{
+	if (s->refreshes)
+		send_object(s, json_pack("{s:s, s:I, s:s}", "jsonrpc", "2.0", "id", ++s->asked,
+					 "method", "workspace/codeLens/refresh"));
 }
 
 /* ---- its life ------------------------------------------------------------------------------------ */
@@ -89,16 +95,25 @@ static bool offers_utf8(const json_t *params)
 	return false;
 }
 
+static bool can_refresh(const json_t *params)
+{
+	const json_t *workspace =
+		json_object_get(json_object_get(params, "capabilities"), "workspace");
+
+	return json_is_true(
+		json_object_get(json_object_get(workspace, "codeLens"), "refreshSupport"));
+}
+
 static json_t *capabilities(const struct server *s)
 {
 	json_t *c = json_pack(
-		"{s:s, s:{s:b, s:i}, s:b, s:b, s:b, s:b, s:b, s:b, s:{s:b}, s:{s:[s]}, s:{s:[s]}, s:{}}",
+		"{s:s, s:{s:b, s:i}, s:b, s:b, s:b, s:b, s:b, s:b, s:{s:b}, s:{s:[s]}, s:{s:[ss]}, s:{}, s:{}}",
 		"positionEncoding", s->utf8 ? "utf-8" : "utf-16", "textDocumentSync", "openClose",
 		1, "change", 2, "hoverProvider", 1, "definitionProvider", 1, "referencesProvider",
 		1, "documentHighlightProvider", 1, "documentSymbolProvider", 1,
 		"documentFormattingProvider", 1, "renameProvider", "prepareProvider", 1,
 		"codeActionProvider", "codeActionKinds", "quickfix", "executeCommandProvider",
-		"commands", "ccc.explain", "completionProvider");
+		"commands", "ccc.explain", "ccc.draw", "completionProvider", "codeLensProvider");
 
 	return json_pack("{s:o, s:{s:s, s:s}}", "capabilities", c, "serverInfo", "name", "ccc",
 			 "version", CCS_VERSION);
@@ -107,12 +122,13 @@ static json_t *capabilities(const struct server *s)
 static void initialize(struct server *s, json_t *id, const json_t *params)
 {
 	if (s->life != LIFE_NEW) {
-		fail(s, id, RPC_INVALID_REQUEST, "initialize: this server is initialized");
+		server_fail(s, id, RPC_INVALID_REQUEST, "initialize: this server is initialized");
 		return;
 	}
 	s->life = LIFE_SERVING;
 	s->utf8 = offers_utf8(params);
-	answer(s, id, capabilities(s));
+	s->refreshes = can_refresh(params);
+	server_answer(s, id, capabilities(s));
 	take_settings(s, json_object_get(params, "initializationOptions"));
 }
 
@@ -121,27 +137,73 @@ static void shut_down(struct server *s, json_t *id, const json_t *params)
 	(void)params;
 	s->clean = true;
 	s->life = LIFE_SHUT;
+	background_cancel(s, NULL);
 	background_stop(s);
-	answer(s, id, json_null());
+	server_answer(s, id, json_null());
 }
 
-/* ccc.explain E0304: the text of `ccc --explain`, shown and answered. */
+/* An integer of [least, most], or `without` if there is none. False: it is something else. */
+static bool read_number(const json_t *v, json_int_t least, json_int_t most, json_int_t without,
+			json_int_t *number)
+{
+	*number = v ? json_integer_value(v) : without;
+	return !v || (json_is_integer(v) && *number >= least && *number <= most);
+}
+
+/* ccc.draw {"uri", "schedule": NAME, "n": N, "root": RANK, "format": "svg" | "html"}: all but the uri
+ * may be left out. The answer is the picture of the text as it is in the editor. */
+static void draw(struct server *s, json_t *id, const json_t *what)
+{
+	const json_t *schedule = json_object_get(what, "schedule"),
+		     *format = json_object_get(what, "format");
+	const char *form = format ? json_string_value(format) : "svg", *why = NULL;
+	struct document *doc =
+		documents_find(&s->documents, json_string_value(json_object_get(what, "uri")));
+	struct lsp_picture p = { .schedule = json_string_value(schedule) };
+	json_int_t nranks, root;
+
+	if (!doc)
+		why = "ccc.draw: this document is not open; open it, and give its uri";
+	else if (schedule && !p.schedule)
+		why = "ccc.draw: schedule is the name of one, such as \"ring\"";
+	else if (!read_number(json_object_get(what, "n"), 1, MOST_RANKS, 0, &nranks))
+		why = "ccc.draw: n is a number of ranks, from 1 to 65536";
+	else if (!read_number(json_object_get(what, "root"), 0, MOST_RANKS, -1, &root))
+		why = "ccc.draw: root is a rank, from 0";
+	else if (!form || (strcmp(form, "svg") != 0 && strcmp(form, "html") != 0))
+		why = "ccc.draw: format is \"svg\" or \"html\"";
+	if (why) {
+		server_fail(s, id, RPC_INVALID_PARAMS, why);
+		return;
+	}
+	p.nranks = (uint32_t)nranks;
+	p.root = root;
+	p.html = form[0] == 'h';
+	background_draw(s, id, doc, &p);
+}
+
+/* ccc.draw; ccc.explain E0304: the text of `ccc --explain`, shown and answered. */
 static void execute(struct server *s, json_t *id, const json_t *params)
 {
+	const json_t *arguments = json_object_get(params, "arguments");
 	const char *command = json_string_value(json_object_get(params, "command")),
-		   *code = json_string_value(
-			   json_array_get(json_object_get(params, "arguments"), 0));
+		   *code = json_string_value(json_array_get(arguments, 0));
 	const struct diag_code *d = NULL;
 
+	if (command && !strcmp(command, "ccc.draw")) {
+		draw(s, id, json_array_get(arguments, 0));
+		return;
+	}
 	if (code && (code[0] == 'E' || code[0] == 'W') && strlen(code) == 5)
 		d = diag_code(atoi(code + 1) + (code[0] == 'W' ? WARNING_CODES : 0));
 	if (!command || strcmp(command, "ccc.explain") != 0 || !d) {
-		fail(s, id, RPC_INVALID_PARAMS,
-		     "the command is ccc.explain, with a code such as E0304");
+		server_fail(
+			s, id, RPC_INVALID_PARAMS,
+			"the commands are ccc.explain, with a code such as E0304, and ccc.draw");
 		return;
 	}
 	server_show(s, 3, d->text);
-	answer(s, id, json_string(d->text));
+	server_answer(s, id, json_string(d->text));
 }
 
 /* ---- documents --------------------------------------------------------------------------------------- */
@@ -211,9 +273,9 @@ static void rename_name(struct server *s, json_t *id, const json_t *params)
 	json_t *edit = doc ? answer_rename(s, doc, params, &why) : NULL;
 
 	if (why)
-		fail(s, id, doc ? LSP_REQUEST_FAILED : RPC_INVALID_PARAMS, why);
+		server_fail(s, id, doc ? LSP_REQUEST_FAILED : RPC_INVALID_PARAMS, why);
 	else
-		answer(s, id, edit);
+		server_answer(s, id, edit);
 }
 
 /* ---- which message is whose ----------------------------------------------------------------------------- */
@@ -241,6 +303,7 @@ static const struct {
 	{ "textDocument/formatting", NULL, NULL, answer_formatting },
 	{ "textDocument/completion", NULL, NULL, answer_completion },
 	{ "textDocument/codeAction", NULL, NULL, answer_actions },
+	{ "textDocument/codeLens", NULL, NULL, answer_lenses },
 	{ "textDocument/prepareRename", NULL, NULL, answer_prepare_rename },
 	{ "textDocument/rename", rename_name, NULL, NULL },
 };
@@ -251,9 +314,9 @@ static void handle_about(struct server *s, size_t k, json_t *id, const json_t *p
 	struct document *doc = document_of(s, params);
 
 	if (doc)
-		answer(s, id, methods[k].about(s, doc, params));
+		server_answer(s, id, methods[k].about(s, doc, params));
 	else
-		fail(s, id, RPC_INVALID_PARAMS, "this document is not open");
+		server_fail(s, id, RPC_INVALID_PARAMS, "this document is not open");
 }
 
 static void handle_request(struct server *s, json_t *id, const char *method, const json_t *params)
@@ -263,15 +326,15 @@ static void handle_request(struct server *s, json_t *id, const char *method, con
 	while (k < METHODS && strcmp(methods[k].method, method) != 0)
 		k++;
 	if (s->life == LIFE_NEW && k != 0)
-		fail(s, id, LSP_NOT_INITIALIZED, "initialize must come first");
+		server_fail(s, id, LSP_NOT_INITIALIZED, "initialize must come first");
 	else if (s->life == LIFE_SHUT)
-		fail(s, id, RPC_INVALID_REQUEST, "after shutdown only exit is allowed");
+		server_fail(s, id, RPC_INVALID_REQUEST, "after shutdown only exit is allowed");
 	else if (k < METHODS && methods[k].request)
 		methods[k].request(s, id, params);
 	else if (k < METHODS && methods[k].about)
 		handle_about(s, k, id, params);
 	else
-		fail(s, id, RPC_METHOD_NOT_FOUND, "this server has no such request");
+		server_fail(s, id, RPC_METHOD_NOT_FOUND, "this server has no such request");
 }
 
 /* What is not known, or comes at the wrong time, is passed over. */
@@ -299,7 +362,7 @@ static void handle(struct server *s, const json_t *m)
 	else if (method && !id)
 		handle_notification(s, method, params);
 	else if (method || !json_is_object(m) || !id) /* else: an answer; we ask nothing */
-		fail(s, NULL, RPC_INVALID_REQUEST, "this is not a JSON-RPC 2.0 message");
+		server_fail(s, NULL, RPC_INVALID_REQUEST, "this is not a JSON-RPC 2.0 message");
 }
 
 static void handle_first(struct server *s)
@@ -314,17 +377,19 @@ static void handle_first(struct server *s)
 
 /* ---- what is read --------------------------------------------------------------------------------------- */
 
-/* A request that still waits is answered that it was cancelled. */
+/* A request that still waits, or a picture that is drawn, is answered that it was cancelled. */
 static void cancel(struct server *s, const json_t *params)
 {
 	json_t *id = json_object_get(params, "id");
 
+	if (is_id(id) && background_cancel(s, id))
+		return;
 	for (size_t i = 0; i < s->nwaiting && is_id(id); i++) {
 		json_t *m = s->waiting[i];
 
 		if (!json_equal(json_object_get(m, "id"), id) || !json_object_get(m, "method"))
 			continue;
-		fail(s, id, LSP_REQUEST_CANCELLED, "cancelled");
+		server_fail(s, id, LSP_REQUEST_CANCELLED, "cancelled");
 		s->nwaiting--;
 		memmove(s->waiting + i, s->waiting + i + 1,
 			(s->nwaiting - i) * sizeof(*s->waiting));
@@ -342,7 +407,7 @@ static void receive(struct server *s, char *body, size_t n)
 
 	free(body);
 	if (!m) {
-		fail(s, NULL, RPC_PARSE_ERROR, why.text);
+		server_fail(s, NULL, RPC_PARSE_ERROR, why.text);
 	} else if (method && !strcmp(method, "$/cancelRequest")) {
 		cancel(s, json_object_get(m, "params"));
 		json_decref(m);
@@ -362,12 +427,14 @@ static void receive_all(struct server *s)
 		case TAKEN_NONE: return;
 		case TAKEN_BODY: receive(s, body, n); break;
 		case TAKEN_TOO_LARGE:
-			fail(s, NULL, RPC_INVALID_REQUEST, "a message has at most 32 MiB");
+			server_fail(s, NULL, RPC_INVALID_REQUEST, "a message has at most 32 MiB");
 			break;
 		case TAKEN_NO_HEADER:
-			fail(s, NULL, RPC_PARSE_ERROR, "a header without Content-Length");
+			server_fail(s, NULL, RPC_PARSE_ERROR, "a header without Content-Length");
 			break;
-		case TAKEN_NO_MEMORY: fail(s, NULL, RPC_INTERNAL_ERROR, "out of memory"); break;
+		case TAKEN_NO_MEMORY:
+			server_fail(s, NULL, RPC_INTERNAL_ERROR, "out of memory");
+			break;
 		}
 	}
 }
@@ -384,21 +451,27 @@ static int wait_for(const struct server *s)
 	return left < 0 ? -1 : (int)(left * 1000) + 1;
 }
 
-/* Waits for input, or for the check, and takes it. */
+/* Waits for input, or for what runs in the background, and takes it. */
 static void wait_and_read(struct server *s)
 {
-	struct pollfd fds[] = {
+	struct pollfd fds[2 + MOST_PICTURES] = {
 		{ .fd = s->in.end || s->nwaiting == MOST_WAITING ? -1 : s->in.fd,
 		  .events = POLLIN },
-		{ .fd = s->background.child ? s->background.from : -1, .events = POLLIN },
+		{ .fd = s->check.child ? s->check.from : -1, .events = POLLIN },
 	};
 
-	if (poll(fds, 2, wait_for(s)) < 0 && errno != EINTR)
+	for (size_t i = 0; i < MOST_PICTURES; i++)
+		fds[2 + i] = (struct pollfd){ .fd = s->pictures[i].child ? s->pictures[i].from : -1,
+					      .events = POLLIN };
+	if (poll(fds, 2 + MOST_PICTURES, wait_for(s)) < 0 && errno != EINTR)
 		s->in.end = true;
 	if (fds[0].revents)
 		reader_fill(&s->in);
 	if (fds[1].revents)
-		background_read(s);
+		background_read(s, &s->check);
+	for (size_t i = 0; i < MOST_PICTURES; i++)
+		if (fds[2 + i].revents)
+			background_read(s, &s->pictures[i]);
 	background_tick(s);
 }
 

@@ -16,7 +16,9 @@ enum {
 	MOST_DOCUMENTS = 256,	/* open at a time */
 	MOST_WAITING = 64,	/* requests that were read and are not answered */
 	MOST_FINDINGS = 200,	/* diagnostics of a document */
-	MOST_RESULT = 16 << 20, /* bytes that a check may send */
+	MOST_RESULT = 16 << 20, /* bytes that a check or a picture may send */
+	MOST_PICTURES = 4,	/* drawn at a time */
+	MOST_RANKS = 65536,	/* of a picture: ccc(1), -n */
 	LOOK_MEMORY = 1 << 30,	/* bytes that the front end may take for an answer */
 	CHECK_SECONDS = 10	/* a check takes at most, unless the client says otherwise */
 };
@@ -92,6 +94,7 @@ struct document {
 	bool dirty;	  /* not checked as it is now */
 	uint64_t touched; /* which change of all was its last */
 	json_t *findings; /* the diagnostics that were published; or NULL */
+	json_t *verdicts; /* by a schedule's name: {"text", "n", "root"}; or NULL */
 };
 
 struct documents {
@@ -121,14 +124,14 @@ struct unsaved *documents_unsaved(const struct documents *d);
 
 enum life { LIFE_NEW, LIFE_SERVING, LIFE_SHUT, LIFE_OVER };
 
-/* The check that is running. */
+/* The check that is running, or a picture that is drawn. */
 struct background {
 	pid_t child; /* 0: none */
+	json_t *id;  /* of the request for a picture; of the check NULL */
 	int from;    /* what it sends */
 	char *bytes;
 	size_t n, cap;
-	char *uri; /* of its document */
-	json_int_t version;
+	char *uri;     /* of its document */
 	json_t *first; /* what the front end said; or NULL */
 	double due;    /* when that is published */
 	double until;  /* when it is ended */
@@ -142,38 +145,54 @@ struct server {
 	enum life life;
 	bool clean; /* `shutdown` was asked for */
 	bool utf8;
-	double seconds; /* most for a check */
+	bool refreshes;	  /* the client asks for lenses anew when it is told to */
+	json_int_t asked; /* requests to the client */
+	double seconds;	  /* most for a check, or a picture */
 	struct documents documents;
 	json_t *waiting[MOST_WAITING]; /* what was read, to be answered in this order */
 	size_t nwaiting;
-	struct background background;
+	struct background check, pictures[MOST_PICTURES];
 };
 
 /** Sends a notification; takes `params`. */
 void server_notify(struct server *s, const char *method, json_t *params);
+/** Answers a request; takes `result`. NULL: memory ran out. */
+void server_answer(struct server *s, json_t *id, json_t *result);
+/** Answers that it failed; without an id a message that is none. */
+void server_fail(struct server *s, json_t *id, int code, const char *why);
+/** Asks the client, if it can, to ask for the lenses anew. */
+void server_refresh(struct server *s);
 /** window/showMessage: 1 an error, 3 information. */
 void server_show(struct server *s, int type, const char *text);
 
-/* ---- the check (background.c) -------------------------------------------------------------- */
+/* ---- checks and pictures (background.c) ------------------------------------------------------ */
 
 /** Begins the check of a document that needs one, if none is running. */
 void background_start(struct server *s);
-/** Takes what the check has sent; publishes what is whole. */
-void background_read(struct server *s);
-/** Seconds until background_tick has something to do; below 0: no check is running. */
+/** Begins a picture of a document, which answers the request when it is drawn. */
+void background_draw(struct server *s, json_t *id, struct document *doc,
+		     const struct lsp_picture *picture);
+/** Takes what it has sent; publishes what is whole. */
+void background_read(struct server *s, struct background *b);
+/** Seconds until background_tick has something to do; below 0: nothing is running. */
 double background_left(const struct server *s);
-/** Publishes what the front end said of a check that takes long; ends one that takes too
+/** Publishes what the front end said of a check that takes long; ends what takes too
  *  long, and says so. */
 void background_tick(struct server *s);
 /** Ends the check, without a word; its document is to be checked anew. */
 void background_abandon(struct server *s);
-/** Ends the check, without a word. */
+/** Ends the picture of a request (NULL: all), which is answered that it was cancelled. False: there is
+ *  none. */
+bool background_cancel(struct server *s, const json_t *id);
+/** Ends all, without a word. */
 void background_stop(struct server *s);
 
 /* ---- diagnostics (findings.c) ---------------------------------------------------------------- */
 
 /** What was found in the document of `path`, as an array of LSP's. Runs in the check's process. */
 json_t *findings_json(struct diags *d, const struct module *m, const char *path, bool utf8);
+/** Why there is no picture: the first error, and how to go on. Runs in the picture's process. */
+json_t *findings_why(struct diags *d, const struct module *m, const char *path);
 /** Publishes them for a document, and keeps them for code actions; takes `findings`. */
 void findings_publish(struct server *s, struct document *doc, json_t *findings);
 /** textDocument/codeAction */
@@ -224,6 +243,7 @@ json_t *answer_symbols(struct server *s, struct document *doc, const json_t *par
 json_t *answer_formatting(struct server *s, struct document *doc, const json_t *params);
 json_t *answer_completion(struct server *s, struct document *doc, const json_t *params);
 json_t *answer_actions(struct server *s, struct document *doc, const json_t *params);
+json_t *answer_lenses(struct server *s, struct document *doc, const json_t *params);
 json_t *answer_prepare_rename(struct server *s, struct document *doc, const json_t *params);
 /** The edits; or NULL and why not, for the user. */
 json_t *answer_rename(struct server *s, struct document *doc, const json_t *params,

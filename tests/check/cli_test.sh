@@ -753,6 +753,16 @@ for wrong in "-n 0" "-n 2x" "-b -5" "-b 1K -e 8" "-e 4E" "-f 1" "-w -1" "--iters
 	status "ccrun $wrong is a usage error" 2 "$ccrun" -n 2 "$tmp/ring.so" $wrong
 	holds "... and says so" test -s "$tmp/err"
 done
+cat >"$tmp/both.ccs" <<'EOT'
+proc bad(d[1]) {
+  if rank == 0 { for p in 1..N { send d to p } }
+  if rank > 0 && rank < 3 { recv d from 0 }
+}
+schedule one implements broadcast(inout data[1]) { bad(data) }
+schedule two implements broadcast(inout data[1]) { bad(data) }
+EOT
+status "two schedules that are wrong at one place" 1 "$ccc" check "$tmp/both.ccs"
+holds "... neither is reported as right" test ! -s "$tmp/out"
 status "ccrun without -n" 2 "$ccrun" "$tmp/ring.so"
 says "... says which there are" "$tmp/err" '2\.\.4'
 status "ccrun with two modules" 2 "$ccrun" -n 2 "$tmp/ring.so" "$tmp/ring.so"

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import urllib.parse
+import xml.etree.ElementTree
 
 CCC, TMP = os.path.abspath(sys.argv[1]), os.path.realpath(sys.argv[2])
 LIMIT = 60  # seconds until a message that does not come is a failure
@@ -103,10 +104,11 @@ class Client:
     def error(self, method, **params):
         return self.ask(method, **params).get("error", {}).get("code")
 
-    def start(self, encodings=None, **settings):
+    def start(self, encodings=None, refreshes=False, **settings):
         general = {"positionEncodings": encodings} if encodings else {}
-        m = self.ask("initialize", processId=None, rootUri=None,
-                     capabilities={"general": general}, initializationOptions=settings)
+        workspace = {"codeLens": {"refreshSupport": refreshes}}
+        m = self.ask("initialize", processId=None, rootUri=None, initializationOptions=settings,
+                     capabilities={"general": general, "workspace": workspace})
         self.notify("initialized")
         return m["result"]
 
@@ -127,6 +129,21 @@ class Client:
         m = self.until(lambda m: m.get("method") == "textDocument/publishDiagnostics" and
                        m["params"]["uri"] == uri(name) and m["params"]["version"] == version)
         return m["params"]["diagnostics"]
+
+    def refreshed(self):
+        """The check has ended, and the lenses are to be asked for anew: answered."""
+        m = self.until(lambda m: m.get("method") == "workspace/codeLens/refresh")
+        self.send(id=m["id"], result=None)
+
+    def lenses(self, name):
+        """(line, title, picture) of each."""
+        return [(m["range"]["start"]["line"], m["command"]["title"], m["command"]["arguments"][0])
+                for m in self.about("codeLens", name)]
+
+    def draw(self, name, **picture):
+        m = self.ask("workspace/executeCommand", command="ccc.draw",
+                     arguments=[{"uri": uri(name), **picture}])
+        return m.get("result") or m["error"]["message"]
 
     def end(self):
         self.result("shutdown")
@@ -445,6 +462,169 @@ def killed_check():
           "ended without a result" in last[1]["message"], last)
     c.end()
 
+SWAPPED = RING.replace("recv data[(mine - s)", "recv data[(mine)")
+
+
+def titles(c, name):
+    return [title for _, title, _ in c.lenses(name)]
+
+
+ROOTED = """schedule ok
+  implements broadcast(inout data[1]; root = 0)
+  where N == 3
+{
+  if rank == 0 { for p in 1..N { send data[0] to p } } else { recv data[0] from 0 }
+}
+
+schedule rooted(root)
+  implements broadcast(inout data[1]; root = root)
+  where N == 3
+{
+  if rank == 0 { for p in 1..N { send data[0] to p } } else { recv data[0] from 0 }
+}
+"""
+
+
+def lenses():
+    """What stands above a schedule, and when."""
+    c = Client()
+    can = c.start(refreshes=True)["capabilities"]
+    check("lenses are offered, and the command", can["codeLensProvider"] == {} and
+          "ccc.draw" in can["executeCommandProvider"]["commands"], can)
+    c.open("ring.ccs", RING)
+    c.refreshed()
+    check("a lens of a right schedule: steps for every N, volume, slots; it draws that N",
+          c.lenses("ring.ccs") == [
+              (1, "N = 4: 2(N-1) = 6 steps, 1.50 S per rank, 0 slots; draw",
+               {"uri": uri("ring.ccs"), "schedule": "ring", "n": 4})], c.lenses("ring.ccs"))
+    c.change("ring.ccs", 2, {"text": SWAPPED})
+    c.refreshed()
+    seen = c.lenses("ring.ccs")
+    check("... of a wrong one: its first error", len(seen) == 1 and
+          seen[0][1] == "E0402 at N = 3; draw" and seen[0][2]["n"] == 3, seen)
+    c.change("ring.ccs", 3, {"text": RING.replace("{", "(", 1)})
+    c.refreshed()
+    check("... with a syntax error: no figures", all(t == "draw" for t in titles(c, "ring.ccs")),
+          c.lenses("ring.ccs"))
+    c.open("rooted.ccs", ROOTED)
+    c.refreshed()
+    seen = c.lenses("rooted.ccs")
+    check("... of two, one wrong for another root", [s[:2] for s in seen] == [
+        (0, "N = 3: 2 steps, 2.00 S per rank, 0 slots; draw"),
+        (7, "E0405 at N = 3, root = 1; draw")] and seen[1][2]["root"] == 1, seen)
+    about = {**seen[1][2], "format": "svg"}
+    del about["uri"]
+    drawn = c.draw("rooted.ccs", **about)
+    check("... whose picture is that of this root", 'data-code="E0405"' in drawn,
+          drawn[:600])
+    c.open("procs.ccs", "proc pass(d[1]) {\n  send d to rank\n}\n")
+    check("a file without a schedule has none", c.lenses("procs.ccs") == [])
+    c.end()
+
+    c = Client("-n", "3")
+    c.start()
+    c.open("ring.ccs", RING)
+    c.findings("ring.ccs", 1)
+    check("one N that was asked for", titles(c, "ring.ccs") ==
+          ["N = 3: 4 steps, 1.33 S per rank, 0 slots; draw"], c.lenses("ring.ccs"))
+    check("... is what is drawn", "on 3 ranks" in c.draw("ring.ccs"))
+    c.ask("textDocument/none")
+    check("a client that knows no refresh is not asked", not any(
+        m["method"] == "workspace/codeLens/refresh" for m in c.sent))
+    c.end()
+
+    c = Client("-n", "2")
+    c.start(seconds=3600)
+    c.open("slow.ccs", SLOW)
+    check("a check that has not ended: no figures", titles(c, "slow.ccs") == ["draw"])
+    c.end()
+
+
+def is_svg(text):
+    return text.startswith("<") and xml.etree.ElementTree.fromstring(text).tag.endswith("svg")
+
+
+def pictures():
+    """ccc.draw: the text as it is in the editor."""
+    c = Client()
+    c.start()
+    write("ring.ccs", "this is not what is drawn")
+    c.open("ring.ccs", RING)
+    drawn = c.draw("ring.ccs", schedule="ring", n=3)
+    check("a picture of a right schedule", is_svg(drawn) and "allreduce on 3 ranks" in drawn,
+          drawn[:300])
+    write("alike.ccs", RING)
+    said = subprocess.run([CCC, "explain", os.path.join(TMP, "alike.ccs"), "-n", "3",
+                           "--format=svg"], capture_output=True, text=True, check=True).stdout
+    check("... is that of ccc explain", drawn.replace("ring.ccs", "alike.ccs") == said,
+          [drawn[:200], said[:200]])
+    page = c.draw("ring.ccs", schedule="ring", n=3, format="html")
+    check("... as a page", page.lower().startswith("<!doctype html>") and "</html>" in page,
+          page[:300])
+    check("... of 4 ranks, if that is not said", "on 4 ranks" in c.draw("ring.ccs"))
+    c.change("ring.ccs", 2, {"text": SWAPPED})
+    drawn = c.draw("ring.ccs", schedule="ring", n=3)
+    check("a picture of a wrong one, not saved", is_svg(drawn) and 'data-code="E0402"' in drawn,
+          drawn[:300])
+    c.change("ring.ccs", 3, {"range": span(9, 6, 9, 10), "text": "sned"})
+    said = c.draw("ring.ccs", schedule="ring")
+    check("a syntax error: the line, and what to do",
+          said.startswith("correct line 10, then draw again: "), said)
+    c.change("ring.ccs", 4, {"text": RING})
+    for what, about, why in (
+            ("no such schedule", {"schedule": "rimg"}, "did you mean 'ring'?"),
+            ("an N that `where` refuses", {"n": 1}, "where"),
+            ("too many ranks", {"n": 65536}, "draw it for fewer ranks"),
+            ("no number of ranks", {"n": 0}, "from 1 to 65536"),
+            ("a number that is none", {"n": "four"}, "from 1 to 65536"),
+            ("a root of a schedule without one", {"root": 1}, "has a parameter for its root"),
+            ("a root that is none", {"root": -1}, "root is a rank"),
+            ("another format", {"format": "png"}, '"svg" or "html"'),
+            ("a name that is none", {"schedule": 7}, "is the name of one")):
+        said = c.draw("ring.ccs", **about)
+        check("no picture: " + what, why in said and "<svg" not in said, said[:300])
+    check("... of a document that is not open", "open it" in c.draw("closed.ccs"))
+    check("... without arguments", c.error("workspace/executeCommand", command="ccc.draw") == -32602)
+    c.open("procs.ccs", "proc pass(d[1]) {\n  send d to rank\n}\n")
+    said = c.draw("procs.ccs")
+    check("... of a file without a schedule", "has no schedule" in said, said)
+    check("status 0", c.end() == 0)
+
+
+def slow_pictures():
+    """A picture that takes long stops nothing else."""
+    c = Client()
+    c.start(seconds=3600)
+    c.open("slow.ccs", SLOW)
+    c.open("ring.ccs", RING)
+    c.findings("ring.ccs", 1)
+    asked = {"command": "ccc.draw", "arguments": [{"uri": uri("slow.ccs")}]}
+    for i in range(5):
+        c.send(id="p%d" % i, method="workspace/executeCommand", params=asked)
+    m = c.until(lambda m: m.get("id") == "p4")
+    check("a fifth picture at a time is refused", "wait for one" in m["error"]["message"], m)
+    check("requests are answered meanwhile",
+          "number" in c.about("hover", "slow.ccs", 1, 34)["contents"]["value"])
+    c.notify("$/cancelRequest", id="p0")
+    m = c.until(lambda m: m.get("id") == "p0")
+    check("a picture is cancelled", m["error"]["code"] == -32800, m)
+    check("... and there is room for another", is_svg(c.draw("ring.ccs")))
+    for child in children(c.p.pid):
+        os.kill(child, signal.SIGKILL)
+    m = c.until(lambda m: m.get("id") == "p1")
+    check("a picture that dies is told", "fewer ranks" in m["error"]["message"], m)
+    c.send(id="p5", method="workspace/executeCommand", params=asked)
+    check("status 0, with a picture running", c.end() == 0)
+    check("... which is answered that it was cancelled",
+          c.answers['"p5"']["error"]["code"] == -32800, c.answers['"p5"'])
+    c = Client()
+    c.start(seconds=0.2)
+    c.open("slow.ccs", SLOW)
+    said = c.draw("slow.ccs")
+    check("one that takes too long is stopped, or over a limit",
+          "drawing was stopped after 0.2 s" in said or "line 4" in said or "line 5" in said, said)
+    c.end()
+
 
 def settings():
     c = Client()
@@ -559,7 +739,11 @@ def fuzz(seed, rounds):
             {"range": span(9, 6, 10, 2), "text": "par for x in {"}]}},
         {"method": "textDocument/didOpen", "params": {"textDocument": {
             "uri": uri("f.ccs"), "version": 2, "text": "schedule"}}},
-        {"method": "textDocument/didClose", "params": at}]
+        {"method": "textDocument/didClose", "params": at},
+        {"method": "textDocument/codeLens", "params": at, "id": 5},
+        {"method": "workspace/executeCommand", "id": 6, "params": {
+            "command": "ccc.draw", "arguments": [{"uri": uri("ring.ccs"), "schedule": "ring",
+                                                  "n": 2, "root": 0, "format": "html"}]}}]
     odd = [None, -1, 1 << 62, 1e300, "", "\u0000x", [], {}, True, "file://%00%zz", "file:"]
 
     def shake(v):
@@ -589,7 +773,8 @@ def fuzz(seed, rounds):
     check("... and ends with 0", c.end() == 0)
 
 
-for part in (conversation, files, encodings, long_checks, killed_check, settings, protocol,
+for part in (conversation, files, encodings, long_checks, killed_check, lenses, pictures,
+             slow_pictures, settings, protocol,
              lambda: fuzz(1, 400), lambda: fuzz(2, 400)):
     try:
         part()

@@ -78,6 +78,24 @@ else
 		-c "call writefile(map(getqflist(), 'v:val.lnum . \" \" . v:val.col . \" \" . v:val.type'), '$tmp/errors')" \
 		-c 'qa!' "$tmp/wrong.ccs" >/dev/null 2>&1 </dev/null
 	says "Vim's :make finds the places of errors" "$tmp/errors" '^1 9 e$'
+	printf '#!/bin/sh\ncp "$1" "%s/drawn.html"\n' "$tmp" >"$tmp/browser"
+	chmod +x "$tmp/browser"
+	cat schedules/ring_allreduce.ccs - >"$tmp/two.ccs" <<'EOT'
+schedule late implements broadcast(inout data[1]) where N == 3 {
+  if rank == 0 { for p in 1..N { send data[0] to p } } else { recv data[0] from 0 }
+}
+EOT
+	while read -r place name ranks; do
+		rm -f "$tmp/drawn.html"
+		PATH="$PWD/$build/bin:$PATH" timeout 60 vim -Nu NONE -i NONE -n -es --cmd "set rtp^=$vim" \
+			--cmd 'filetype plugin on' --cmd "let g:ccs_browser = '$tmp/browser'" \
+			-c "$place" -c "CcsDraw $ranks" -c 'qa!' "$tmp/two.ccs" >/dev/null 2>&1 </dev/null
+		says "Vim's :CcsDraw shows the schedule at the cursor: $name" "$tmp/drawn.html" \
+			"<title>$name: .* on $ranks ranks"
+	done <<'EOT'
+/reduce.*from/ ring_allreduce 5
+$ late 3
+EOT
 fi
 
 # ---- Emacs ---------------------------------------------------------------------------------------

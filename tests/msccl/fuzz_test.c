@@ -108,7 +108,7 @@ static struct seen run(enum action action)
 			     .memory = (uint64_t)256 << 20 };
 	struct seen s = { 0, 0 };
 
-	session_collect(&o, look, &s);
+	session_collect(&o, &(struct collector){ .take = look, .arg = &s });
 	return s;
 }
 

@@ -67,7 +67,7 @@ static int ask(enum action action)
 	struct options o = { .action = action, .file = path, .slots = 8, .emit = EMIT_PLAN };
 	int codes = 0;
 
-	session_collect(&o, take_codes, &codes);
+	session_collect(&o, &(struct collector){ .take = take_codes, .arg = &codes });
 	return codes;
 }
 
