@@ -77,7 +77,7 @@ static void line(struct svg *s, const char *class, int size, const char *text)
 /* The same in lines that fit the width. */
 static void lines(struct svg *s, const char *class, double width, const char *text)
 {
-	size_t most = (size_t)((width - 32) / 6.6), n;
+	size_t most = (size_t)((width - 32) / (strcmp(class, "cure") ? 6 : 6.6)), n;
 
 	for (; *text; text += n + strspn(text + n, " ")) {
 		n = strlen(text);
@@ -123,16 +123,37 @@ static void head(struct svg *s, double width)
 	      arena_printf(x->arena, "%s at %s:%u: %s", diag_code_text(g->code).s,
 			   p.source ? p.source->name : "?", p.line, g->message));
 	for (uint32_t i = 0; i < g->help.n && i < 2; i++)
-		lines(s, "cure", width, arena_printf(x->arena, "cure: %s", g->help.v[i].text));
+		lines(s, "cure", width,
+		      arena_printf(x->arena, "%s%s",
+				   strstr(g->help.v[i].text, "cure") ? "" : "cure: ",
+				   g->help.v[i].text));
 }
 
-static void foot(struct svg *s)
+/* The legend, of what the picture has. */
+static void foot(struct svg *s, double width)
 {
+	static const char *const words[] = {
+		[SEEN_HOLE] = " A thin line: no value yet.",
+		[SEEN_OTHER] = " Hatched: other data than promised.",
+		[SEEN_PLUS] = " +: combined on arrival.",
+		[SEEN_LOCAL] = " An arc at a column: a copy within a rank.",
+		[SEEN_SEVERAL] = " A bracket: several chunks; [0..2] is 0 and 1.",
+		[SEEN_GREY] = " A grey arrow: data of several colours.",
+		[SEEN_LOST] = " x: sent, and not received.",
+		[SEEN_FAULT] = " Red: wrong.",
+	};
+	const char *text =
+		"A column shows the chunks of a rank behind a step; the arrows before it are the "
+		"messages of this step. A bar is as full as the chunk has of the promised "
+		"contributions; outlined: it has all.";
+
+	text = arena_printf(s->x->arena, "%s Colour: %s.", text,
+			    s->x->combines ? "the chunk" : "the rank that the data is from");
+	for (unsigned i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (s->seen >> i & 1)
+			text = arena_printf(s->x->arena, "%s%s", text, words[i]);
 	s->y += 14;
-	line(s, "dim", 11,
-	     "A column is the chunks of a rank. Filled: share of the contributions that are "
-	     "promised; outlined: all of them.");
-	line(s, "dim", 11, "Hatched: other data. A line: no value yet. +: combined on arrival.");
+	lines(s, "dim", width, text);
 }
 
 static void definitions(struct svg *s)
@@ -229,7 +250,7 @@ bool explain_svg(struct script *x, FILE *out, const char **why)
 		svg_heat(&s);
 	else
 		svg_lanes(&s, &l);
-	foot(&s);
+	foot(&s, width);
 	bool ok = fclose(s.out) == 0;
 	s.out = out;
 	const char *w = svg_number(&s, width), *h = svg_number(&s, s.y);

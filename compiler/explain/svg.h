@@ -10,11 +10,23 @@
 #define NCOLOURS 10u /* of cells and messages; more chunks use them again */
 extern const char *const svg_colours[NCOLOURS]; /* "#4477AA" */
 
+enum seen {
+	SEEN_HOLE,
+	SEEN_OTHER,
+	SEEN_PLUS,
+	SEEN_LOCAL,
+	SEEN_SEVERAL,
+	SEEN_GREY,
+	SEEN_LOST,
+	SEEN_FAULT
+};
+
 /* A picture under way. */
 struct svg {
 	struct script *x;
 	FILE *out;
-	double y; /* what is above is drawn */
+	double y;      /* what is above is drawn */
+	unsigned seen; /* bits by enum seen: what the legend explains */
 };
 
 /** An attribute's number, with at most one digit behind the point. In the scratch arena, as all texts. */

@@ -27,6 +27,23 @@ static const char *names(struct svg *s, uint32_t cell)
 	return program_cells_text(s->x->arena, s->x->r.p, cell, 1);
 }
 
+static bool same_buffer(const struct script *x, uint32_t a, uint32_t b)
+{
+	uint32_t end = x->r.p->cells;
+
+	return a < end && b < end ? x->r.buffer_of[a] == x->r.buffer_of[b] : (a < end) == (b < end);
+}
+
+/* The name of a row; of many rows only the first of a buffer has one, the buffer's. */
+static const char *row_name(struct svg *s, const struct lanes *l, uint32_t i)
+{
+	if (l->ncells <= 8)
+		return names(s, l->cells[i]);
+	if (i && same_buffer(s->x, l->cells[i - 1], l->cells[i]))
+		return "";
+	return svg_buffer(s, (struct cells){ l->cells[i], 1 });
+}
+
 /* What stands behind the last column of a lane: waits, and wrong results. */
 static const char *last_words(struct svg *s, uint32_t rank, uint32_t *k, uint32_t *cell)
 {
@@ -66,7 +83,7 @@ static void measure(struct svg *s, const struct lanes *l, struct geometry *g)
 {
 	struct script *x = s->x;
 	bool wide = l->nsteps <= 12, low = l->ncells > 8;
-	size_t words = 0, label = 0;
+	size_t words = 0, label = 0, n;
 	double y = 0;
 
 	*g = (struct geometry){ .l = l,
@@ -81,14 +98,11 @@ static void measure(struct svg *s, const struct lanes *l, struct geometry *g)
 	g->y = ARENA_ARRAY(x->arena, double, l->ncells + 1);
 	for (uint32_t i = 0; i < l->ncells; i++) {
 		uint32_t at = l->cells[i], before = i ? l->cells[i - 1] : at;
-		bool same = at < x->r.p->cells && before < x->r.p->cells
-				    ? x->r.buffer_of[at] == x->r.buffer_of[before]
-				    : (at < x->r.p->cells) == (before < x->r.p->cells);
-		y += i == 0 ? g->high / 2 : same ? g->pitch : g->pitch + 5;
+		y += i == 0 ? g->high / 2 : same_buffer(x, at, before) ? g->pitch : g->pitch + 5;
 		g->y[i] = y;
 		g->row[at] = i;
-		if (!low && strlen(names(s, at)) > label)
-			label = strlen(names(s, at));
+		n = strlen(row_name(s, l, i));
+		label = n > label ? n : label;
 	}
 	for (uint32_t q = 0; q < l->nranks; q++) {
 		uint32_t k = 0, cell;
@@ -248,6 +262,8 @@ static void ground(struct svg *s, const struct geometry *g, uint32_t q, enum gro
 		}
 	if (n)
 		fputs("\"/>\n", s->out);
+	if (n && (kind == HOLE || kind == OTHER))
+		s->seen |= 1u << (kind == HOLE ? SEEN_HOLE : SEEN_OTHER);
 }
 
 static void lane(struct svg *s, const struct geometry *g, uint32_t q)
@@ -269,7 +285,7 @@ static void lane(struct svg *s, const struct geometry *g, uint32_t q)
 }
 
 /* What is below the arrows: the lane, its name and those of its rows, and the frames of its cells. */
-static void below(struct svg *s, const struct geometry *g, uint32_t q, double width)
+static void below(struct svg *s, const struct geometry *g, uint32_t q)
 {
 	const struct lanes *l = g->l;
 	double y = g->top + q * g->step, x = g->left;
@@ -277,14 +293,16 @@ static void below(struct svg *s, const struct geometry *g, uint32_t q, double wi
 	fprintf(s->out,
 		"<rect class=\"lane\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\" rx=\"4\"/>"
 		"<text x=\"10\" y=\"%s\">rank %u</text>\n",
-		svg_number(s, x - 8), svg_number(s, y), svg_number(s, width - x - 4),
+		svg_number(s, x - 8), svg_number(s, y),
+		svg_number(s, column_x(g, l->nsteps) + g->cell + g->margin - x - 4),
 		svg_number(s, g->lane), svg_number(s, y + g->lane / 2 + 4), l->ranks[q]);
-	for (uint32_t i = 0; i < l->ncells && l->ncells <= 8; i++)
-		fprintf(s->out,
-			"<text class=\"dim\" x=\"%s\" y=\"%s\" font-size=\"8\" "
-			"text-anchor=\"end\">%s</text>\n",
-			svg_number(s, x - 12), svg_number(s, y + 5 + g->y[i] + 3),
-			svg_text(s, names(s, l->cells[i])));
+	for (uint32_t i = 0; i < l->ncells; i++)
+		if (*row_name(s, l, i))
+			fprintf(s->out,
+				"<text class=\"dim\" x=\"%s\" y=\"%s\" font-size=\"8\" "
+				"text-anchor=\"end\">%s</text>\n",
+				svg_number(s, x - 12), svg_number(s, y + 5 + g->y[i] + 3),
+				svg_text(s, row_name(s, l, i)));
 	for (enum ground kind = HOLE; kind <= INNER; kind++)
 		ground(s, g, q, kind);
 }
@@ -366,6 +384,12 @@ static void arrow(struct svg *s, const struct geometry *g, const struct move *m,
 	bool to = !m->lost && extent(g, e.to, e.target, &b0, &b1);
 	uint32_t colour = colour_of(s, m, &e);
 	double ya = (a0 + a1) / 2, yb = (b0 + b1) / 2;
+	bool local = e.from == e.to && !m->lost;
+
+	s->seen |= (unsigned)e.combines << SEEN_PLUS | (unsigned)local << SEEN_LOCAL |
+		   (unsigned)m->lost << SEEN_LOST | (unsigned)(m->fault != 0) << SEEN_FAULT |
+		   (unsigned)(e.source.n > 1) << SEEN_SEVERAL |
+		   (unsigned)(colour == NCOLOURS - 1) << SEEN_GREY;
 
 	if (e.combines && to)
 		x1 -= 9;
@@ -392,22 +416,26 @@ static void arrow(struct svg *s, const struct geometry *g, const struct move *m,
 	if (m->fault)
 		fprintf(s->out, " data-code=\"%s\"", diag_code_text(m->fault).s);
 	fputs(" d=\"", s->out);
+	double bend = (x1 - x0) * 0.47, back = -bend;
+	if (local) { /* an arc at the column: what arrived in this step is there */
+		x0 = x1;
+		bend = back = -g->gap * 0.3;
+	}
 	if (a1 > a0) /* brackets about several chunks */
 		fprintf(s->out, "M%s %sV%s", svg_number(s, x0), svg_number(s, a0),
 			svg_number(s, a1));
 	if (b1 > b0)
 		fprintf(s->out, "M%s %sV%s", svg_number(s, x1), svg_number(s, b0),
 			svg_number(s, b1));
-	double bend = (x1 - x0) * 0.47;
 	fprintf(s->out, "M%s %sC%s %s %s %s %s %s\"><title>%s</title></path>\n", svg_number(s, x0),
 		svg_number(s, ya), svg_number(s, x0 + bend), svg_number(s, ya),
-		svg_number(s, x1 - bend), svg_number(s, yb), svg_number(s, x1), svg_number(s, yb),
+		svg_number(s, x1 + back), svg_number(s, yb), svg_number(s, x1), svg_number(s, yb),
 		svg_text(s, said(s, m, &e)));
 	if (from != to && !m->lost)
 		fprintf(s->out, "<text class=\"label\" x=\"%s\" y=\"%s\">%s %u</text>\n",
 			svg_number(s, x0), svg_number(s, yb - 6), from ? "to" : "from",
 			from ? e.to : e.from);
-	else if (e.source.n > 1 && x->n <= 48)
+	else if (e.source.n > 1 && x->n <= 48 && !local)
 		fprintf(s->out, "<text class=\"label\" x=\"%s\" y=\"%s\">%s</text>\n",
 			svg_number(s, x0 + 4), svg_number(s, ya - 3),
 			svg_text(s, program_cells_text(x->arena, x->r.p, e.source.lo, e.source.n)));
@@ -456,6 +484,7 @@ static void faults(struct svg *s, const struct geometry *g, uint32_t q)
 	const struct diag *d = explain_diag(s->x);
 	const char *code = d ? diag_code_text(d->code).s : "", *text;
 	double top = g->top + q * g->step + 5, at = top;
+	s->seen |= 1u << SEEN_FAULT;
 	double x = column_x(g, g->l->nsteps) + g->cell + 6, size = g->high >= 10 ? 10 : g->high;
 	uint32_t k = 0, cell;
 
@@ -484,7 +513,6 @@ static void faults(struct svg *s, const struct geometry *g, uint32_t q)
 void svg_lanes(struct svg *s, const struct lanes *l)
 {
 	struct geometry g;
-	double width = svg_lanes_width(s, l);
 
 	measure(s, l, &g);
 	keep_values(s, &g);
@@ -498,7 +526,7 @@ void svg_lanes(struct svg *s, const struct lanes *l)
 	fputc('\n', s->out);
 	g.top = s->y + 16;
 	for (uint32_t q = 0; q < l->nranks; q++)
-		below(s, &g, q, width);
+		below(s, &g, q);
 	arrows(s, &g);
 	for (uint32_t q = 0; q < l->nranks; q++)
 		lane(s, &g, q);
