@@ -38,13 +38,13 @@ struct session {
 	struct ccs_module *opened; /* the product, read back; or NULL */
 	struct arena_budget budget;
 	struct work work; /* of all schedules, where no N is asked for; `most` of this one */
-	struct every_work *every; /* the same of proofs for every N; NULL: none was tried yet */
-	uint32_t njobs, job;	  /* schedules that are checked, and the number of this one */
-	bool same_text;		  /* fmt -i: the file is canonical already */
-	bool in_sheet;		  /* table: a schedule of the file is there as wrong */
-	int write_error;	  /* as output_check */
+	struct every_work *every;   /* the same of proofs for every N; NULL: none was tried yet */
+	uint32_t njobs, job;	    /* schedules that are checked, and the number of this one */
+	bool same_text;		    /* fmt -i: the file is canonical already */
+	bool in_sheet;		    /* table: a schedule of the file is there as wrong */
+	int write_error;	    /* as output_check */
 	const struct collector *to; /* session_collect; else NULL */
-	int status; /* if not 0: the exit status, whatever the diagnostics say */
+	int status;		    /* if not 0: the exit status, whatever the diagnostics say */
 	jmp_buf full;
 };
 
