@@ -36,17 +36,17 @@ struct session {
 	jmp_buf full;
 };
 
-/* Checks every schedule of the file, and does with the target what was asked for. What is
- * wrong is in s->diags, or in s->status. */
+/* Checks every schedule of the file, and does with the target what was asked for. Errors are in
+ * s->diags, or in s->status. */
 void run_schedules(struct session *s);
 
 /* The same for an algorithm of MSCCL's, which is one instance (msccl.c). */
 void run_msccl(struct session *s);
 
-/* What is asked of the check of one instance, and where its findings go. */
+/* Options of the check of one instance, and where its findings go. */
 struct look {
 	bool quiet_where; /* what `where` does not admit is no error */
-	bool keep;	  /* later stages need what it leaves behind */
+	bool keep;	  /* later stages need its results */
 	struct dead_list *dead;
 	struct finding *found; /* of its N: what was found is added */
 };
@@ -64,8 +64,8 @@ void session_explain(struct session *s, struct ctx *c, const struct checked *k,
 /* Whether the product may be written where it is to go, before all the work; else it is reported. */
 bool session_can_write(struct session *s);
 
-/** A compilation whose diagnostics go to `take` instead of stderr, and nothing is written.
- *  `take` is called once; not, if there is no memory even for that. */
+/** A compilation that writes nothing: diagnostics go to `take` instead of stderr. `take` is
+ *  called once; not, if there is no memory even for that. */
 void session_collect(const struct options *o,
 		     void (*take)(void *arg, struct diags *d, const struct module *m), void *arg);
 

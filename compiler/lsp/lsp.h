@@ -1,31 +1,31 @@
 /*
  * The language server behind `ccc lsp`: LSP 3.17, JSON-RPC over the standard streams.
  *
- *   serve.c     messages in their order: who answers which; the life of a server
+ *   serve.c     messages in their order: which function answers which; a server's life
  *   stream.c    bytes to messages and back: framing, limits
  *   text.c      positions of LSP in a text, edits of it, URIs
  *   documents.c the open documents
- *   background.c  the check of a document, in a process of its own
+ *   background.c  the check of a document, in a child process
  *   findings.c  diagnostics as LSP has them; fixes as code actions
  *   look.c      the front end over a document: what stands at a place
  *   answers.c   hover, definition, references, symbols, formatting, completion
- *   rename.c    a new name, wherever the old one means the same
+ *   rename.c    a new name, at each place where the old one means the same
  *
- * Flow. One loop waits for input and for the check. Requests are answered in their order,
- * from the text as it is then; what the front end needs for that is linear in the text. The
- * check of a document takes longer, so it runs in a child (fork), which has the texts as they
- * are at that moment and sends what it found, twice: what the front end says, and then all.
- * There is one child at a time. Who changes the document that it checks, or one that this may
- * import, ends it: the newest text wins. A check that takes longer than the limit is ended, and
- * that is said beside what was known. So typing waits for no check, and a crash or a lack of
- * memory in one is not the server's.
+ * Flow. One loop waits for input and for the check. Requests are answered in their order, from
+ * the text as it is then; what the front end needs for that is linear in the text. The check of a
+ * document takes longer, so it runs in a child (fork). The child has the texts of that moment,
+ * and sends its findings twice: first the front end's, then all. There is one child at a time. A
+ * change to the document that it checks, or to one that this may import, ends it: the newest text
+ * wins. A check that takes longer than the limit is ended, and the server says so together with
+ * the findings so far. So typing waits for no check, and the server survives a crash or a lack of
+ * memory in a check.
  *
- * Limits. A message has at most MOST_BYTES, all open texts together MOST_TEXT; what is
- * beyond is refused with an error, and the server goes on. Requests wait in a list
- * of MOST_WAITING, in which a cancellation finds them.
+ * Limits. A message has at most MOST_BYTES, all open texts together MOST_TEXT; a message beyond
+ * these is refused with an error, and the server goes on. Requests wait in a list of
+ * MOST_WAITING, in which a cancellation finds them.
  *
- * The server knows lang/ only. What it needs of the compiler is a table of functions, which
- * editor.c fills.
+ * The server knows lang/ only. It calls the compiler through a table of functions, which editor.c
+ * fills.
  */
 #ifndef CCS_COMPILER_LSP_LSP_H
 #define CCS_COMPILER_LSP_LSP_H
@@ -44,7 +44,7 @@ struct lsp_check {
 
 struct lsp_compiler {
 	void *self;
-	/** Options of ccc(1), beside those of the command line. False: they are wrong, which was
+	/** Options of ccc(1), in addition to the command line's. False: they are wrong, which was
 	 *  said on stderr. */
 	bool (*configure)(void *self, const char *const *arguments, size_t n);
 	/** The fields of a front end that follow from options: directories and warnings. */
