@@ -119,7 +119,7 @@ static int write_sheet(const struct options *o)
 	return error ? 2 : 0;
 }
 
-/* All files, then what they come to; the worst exit status. */
+/* All files, then their common status; the worst exit status. */
 static int compare_files(struct command *c)
 {
 	struct sheet sheet = { .arena = &c->arena,
@@ -146,8 +146,8 @@ static void hold_descriptors(void)
 			open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
-/* Calls of fns recurse here, too; 10,000 of them need more than the usual 8 MiB if what is
- * between them is nested. Linux asks for the limit whenever the stack grows. */
+/* Calls of fns recurse here, too; 10,000 of them, with nested statements between, need more than
+ * the usual 8 MiB. Linux asks for the limit whenever the stack grows. */
 static void raise_stack(void)
 {
 	const rlim_t wanted = (rlim_t)64 << 20;

@@ -84,8 +84,7 @@ bool check_instance(struct ctx *c, const struct instance *in, bool quiet_where, 
 	witness(c, &k->deadlock);
 	pass_done(c, "deadlock", ops, &since);
 
-	/* A race and a deadlock are mistakes of their own; values mean nothing
-	 * when either is there. */
+	/* A race and a deadlock are separate mistakes; values mean nothing when either is there. */
 	c->diags->phase = PHASE_RACE;
 	bool ordered = race(c, k->program);
 	if (!ordered && contract_ok && !k->deadlock.deadlocked)

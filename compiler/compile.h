@@ -8,23 +8,23 @@
  *              race              within a rank
  *              proof             values against the contract
  *              bits              the order of sums, over ranks and counts
- *              after             who has begun before who ends
- *              dead              what nothing needs
+ *              after             which ranks begin before a rank ends
+ *              dead              operations that no result needs
  *   symmetry/  symmetry          where one rank decides for all: all of the above
- *   stream/    stream_instance   the same of what cannot be stored
- *   witness/   witness, blame,   the smallest reason of what is wrong
+ *   stream/    stream_instance   the same for programs too large to be stored
+ *   witness/   witness, blame,   the smallest reason for a failed verdict
  *              orders
  *   explain/   explain           how the data of one instance moves, as text and pictures
  *   lower/     lower             program -> lowered program: flow, fuse, waits; and match,
  *                                deadlock, race, proof, after again
  *              direct            messages that need no slot
- *              protocols         which of them by size, on GPUs
+ *              protocols         the protocol by size, on GPUs
  *   emit/      module            plans -> ccs_module_v1
- *              read_back         is it right, to the last byte?
+ *              read_back         the module's bytes, proved again
  *              cuda, kernels     plans -> CUDA source -> kernels in it
  *              link              ccs_module_v1 -> ar.so
  *              msccl_export      plan -> MSCCL XML
- *              report, sheet     what was proved: of one schedule, of many side by side
+ *              report, sheet     the proved facts: of one schedule, of many side by side
  *
  * compile.c has the line; schedules.c takes a file's schedules, Ns and roots through it;
  * session.c opens and ends a compilation; ccc.c and options.c are the command. editor.c
@@ -95,7 +95,7 @@ struct options {
 					   3/4 of the machine's where that is less */
 };
 
-/* All that is known of one instance that passed. */
+/* Facts of one instance that passed. */
 struct checked {
 	struct program *program;
 	const struct contract *contract;
@@ -106,9 +106,9 @@ struct checked {
 	struct dead_list stores; /* then: for find_dead */
 };
 
-/** Checks one instance; with `want_len` also whether a plan can tell the lengths of its
- *  chunks. Returns whether it is right; k->program is NULL if `where` does not admit it, or
- *  if there is nothing to look at. O(operations + chunks that they touch). */
+/** Checks one instance; with `want_len` also whether a plan can express the lengths of its
+ *  chunks. Returns whether it is right; k->program is NULL if `where` does not admit it, or if
+ *  there is nothing to look at. O(operations + chunks that they touch). */
 bool check_instance(struct ctx *c, const struct instance *in, bool quiet_where, bool want_len,
 		    struct checked *k);
 
@@ -116,7 +116,8 @@ bool check_instance(struct ctx *c, const struct instance *in, bool quiet_where, 
  *  has no races. Returns whether it is right. */
 bool prove_instance(struct ctx *c, bool want_len, struct checked *k);
 
-/** Adds to `to` what nothing needs of an instance that is right; dead_warn() tells of it. */
+/** Adds to `to` the operations of a right instance that no result needs; dead_warn() reports
+ *  them. */
 void find_dead(struct ctx *c, const struct checked *k, struct dead_list *to, struct arena *keep);
 
 /** Lowers an instance that is right. `protocols`: by size, or NULL: by the model. False: a
@@ -124,7 +125,7 @@ void find_dead(struct ctx *c, const struct checked *k, struct dead_list *to, str
 bool plan_instance(struct ctx *c, const struct checked *k, const struct choice_list *protocols,
 		   struct planned *to);
 
-/* What is to be written. */
+/* Input of emit_module(). */
 struct emission {
 	const struct options *options;
 	const struct module *module;
@@ -136,8 +137,8 @@ struct emission {
 				       ran out */
 };
 
-/** Makes the module of planned instances, and of it what options.emit asks for. Returns 0
- *  or the exit status, reported. */
+/** Makes the module of planned instances, and from it the product of options.emit. Returns 0 or
+ *  the exit status, reported. */
 int emit_module(struct ctx *c, const struct emission *e);
 
 /** Runs the whole line (session.c); prints products to stdout or -o, all else to stderr.

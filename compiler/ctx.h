@@ -1,5 +1,5 @@
 /*
- * What every pass is given, and the limits.
+ * The context that every pass gets, and the limits.
  */
 #ifndef CCS_COMPILER_CTX_H
 #define CCS_COMPILER_CTX_H
@@ -8,14 +8,14 @@
 
 #include <stdio.h>
 
-/* Work, counted by what is run, so that it ends at the same place on each machine. A unit is the
- * evaluation of some 8 characters of a text, about 5 ns. */
+/* Work, counted in units and not in time, so that a limit ends it at the same place on each
+ * machine. A unit is the evaluation of some 8 characters of a text, about 5 ns. */
 struct work {
-	uint64_t done, most; /* with more, what runs the ranks stops */
+	uint64_t done, most; /* with more, the run of the ranks stops */
 	bool spent;	     /* it has stopped */
 };
 
-/** Whether no more is to be done, which is noted. `w` may be NULL. */
+/** Whether the limit is exceeded; if so, sets `spent`. `w` may be NULL. */
 static inline bool work_is_spent(struct work *w)
 {
 	if (w && w->done > w->most)
@@ -23,11 +23,12 @@ static inline bool work_is_spent(struct work *w)
 	return w && w->spent;
 }
 
-/* Beside the text, in all passes: of an operation or link, of a group or call, of a block of a par;
- * of a chunk that an operation touches, and of an operation where buffers are `sized`. */
+/* Work in addition to the text's, for all passes: of an operation or link, of a group or call, of
+ * a block of a par; of a chunk that an operation touches, and of an operation where buffers are
+ * `sized`. */
 enum work_of { WORK_OP = 8, WORK_CALL = 32, WORK_BLOCK = 200, WORK_TOUCHED = 2, WORK_SIZED = 32 };
 
-/* All that a compilation holds; no globals anywhere. */
+/* The state of a compilation; there are no globals. */
 struct ctx {
 	struct arena *arena;   /* lives as long as the compilation */
 	struct arena *scratch; /* emptied by compile.c after each pass */
@@ -36,14 +37,14 @@ struct ctx {
 	uint32_t slots;	  /* --slots: FIFO depth K */
 	uint32_t require; /* --require: bits REQUIRE_... */
 	bool symmetry;	  /* one rank may decide for all: only verdicts are asked for */
-	bool by_chunk;	  /* what runs the plan may send a message chunk by chunk, each in a slot */
+	bool by_chunk; /* the plan's executor may send a message chunk by chunk, each in a slot */
 	struct work *work; /* NULL: it is not counted, and has no end */
 	FILE *progress;	   /* -v: a line a pass with its time and operations; or NULL */
-	bool may_stream; /* a program that is too large to be stored is not reported, but noted: */
+	bool may_stream;   /* a program too large to be stored is noted here, not reported: */
 	struct too_large {
 		const char *text; /* which limit it is over; NULL: none */
 		struct span at;
-		struct diag_calls calls; /* that the place was run in */
+		struct diag_calls calls; /* in which the place was run */
 	} too_large;
 };
 
@@ -53,7 +54,7 @@ struct ctx {
 /* How `ccc table` and `ccc explain` print. */
 enum print_format { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON, FORMAT_SVG, FORMAT_HTML, NFORMATS };
 
-#define NOWHERE ((struct span){ 0, 0 }) /* of a report that is about no place in the text */
+#define NOWHERE ((struct span){ 0, 0 }) /* of a report without a place in the text */
 
 /* Values of diags.phase: the order of reports, ccs(5) 8. */
 enum phase {

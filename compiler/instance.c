@@ -2,9 +2,9 @@
  * The check of one instance of a schedule: stored, or where it must be or may be, streamed; and
  * what was found is added to what is known of its N.
  *
- * In: an instance, and what is asked of it. Out: whether it is right; what a report says of it.
- * Diagnostics are as the passes have them; of a wrong program that was streamed, those of a stored
- * check of the same, where it can be stored. As complex as the passes.
+ * In: an instance, and the requested checks. Out: whether it is right; what a report says of it.
+ * Diagnostics are as the passes have them; of a wrong program that was streamed, those of a
+ * stored check of the same, where it can be stored. As complex as the passes.
  */
 #include "compiler/session.h"
 #include "runtime/base/clock.h"
@@ -12,7 +12,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Of a wrong program: more are told of as streaming can. They take some 200 MiB to be stored. */
+/* Of a wrong program: more are reported as far as streaming can. They take some 200 MiB to be
+ * stored. */
 #define MOST_TOLD_STORED (1u << 20)
 
 static const char *keep_text(struct arena *keep, const char *text)
@@ -50,8 +51,8 @@ static void merge_finding(struct finding *f, const struct checked *k, struct are
 	f->nops += k->program->nops + 1;
 }
 
-/* E0501 of what is too large to be stored, and was streamed, but not looked at to its end: only who
- * asks for --stream is content with that. */
+/* E0501 for a program too large to be stored, that was streamed but not checked completely: only
+ * --stream accepts that. */
 static void half_looked(struct ctx *c, const struct stream_report *r)
 {
 	struct diag *g = program_tell_too_large(c, &c->too_large, NO_RANK);
@@ -102,9 +103,9 @@ static bool stream(struct session *s, struct ctx *c, const struct instance *in,
 	return true;
 }
 
-/* A wrong program that was streamed, and could be stored: then what is wrong is told as ever, with
- * loop variables, the steps around it and all that is wrong at once, in place of what counters
- * tell. */
+/* A wrong program that was streamed, and could be stored: then mistakes are reported as ever,
+ * with loop variables, the steps around them and all mistakes at once, in place of the counters'
+ * report. */
 static void tell_stored(struct session *s, struct ctx *c, const struct instance *in,
 			uint32_t first_diag)
 {

@@ -116,8 +116,8 @@ static uint32_t likely_root(struct arena *a, const struct msccl *m)
 	return best;
 }
 
-/* A file does not name its root: the first that fits is it; if none does, the likely one is told
- * of. */
+/* A file does not name its root: the first that fits is it; if none does, the likely one is
+ * reported. */
 static bool check_roots(struct session *s, struct ctx *c, struct way *w, struct checked *k)
 {
 	struct diags none = { .arena = &s->arena, .sources = &s->sources };

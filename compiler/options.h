@@ -39,8 +39,8 @@ void options_free(struct command *c);
 void options_help(FILE *out);
 
 /** The options for a program: a line each, with a tab between name, value, kind, words and
- *  what it does. Kinds are command (a first word), flag, value, choice and list (of the
- *  words, which have spaces between them), file and directory. O(options). */
+ *  meaning. Kinds are command (a first word), flag, value, choice and list (of the words, which
+ *  have spaces between them), file and directory. O(options). */
 void options_list(FILE *out);
 
 /* ---- inside: the table ------------------------------------------------------------- */
@@ -72,7 +72,7 @@ const struct spec *options_specs(size_t *n);
 /** Names of enum action, from ACTION_CHECK. */
 const char *const *options_actions(size_t *n);
 
-/* ---- inside: options_values.c: readers of the table, and what they share ---------------- */
+/* ---- inside: options_values.c: readers of the table, and their common parts ---------------- */
 
 /** -o FILE */
 int options_output(struct command *c, const char *text);
@@ -124,9 +124,8 @@ int options_unknown(const char *what, const char *name, const char *const *names
 /** Whether one of the names is near, or another program has the word. */
 bool options_is_meant(const char *word, const char *const *names, size_t n);
 
-/** -W as in gcc: all, extra, NAME, no-NAME, error, error=NAME, no-error, no-error=NAME.
- *  What names one goes before what is about all, in whatever order they stand. Returns as
- *  options_parse. */
+/** -W as in gcc: all, extra, NAME, no-NAME, error, error=NAME, no-error, no-error=NAME. An
+ *  option for one warning overrides an option for all, in any order. Returns as options_parse. */
 int options_warning(struct command *c, const char *text);
 
 /** What all of -W comes to. */

@@ -1,6 +1,6 @@
 /*
- * A program: what N ranks do, every operation spelled out. It has one form
- * before and after lowering, so that the same passes check both.
+ * A program: every operation of N ranks, spelled out. It has one form before and after lowering,
+ * so that the same passes check both.
  *
  *   struct program
  *     ranks[N]    buffers' cells are numbered alike on all ranks; scratch behind
@@ -24,8 +24,8 @@
  * with it: each block begins with a wait on its parent task at the fork, and the
  * parent waits for the end of every block. OP_WAIT is a wave of its own.
  *
- * Blocking (ccs(5) 6), with K slots. Let AS, AR be the numbers of sends and
- * receives on a FIFO whose wave has started. In a greedy run
+ * Blocking (ccs(5) 6), with K slots. Let AS, AR be the numbers of sends and receives on a FIFO in
+ * waves that have started. In a greedy run
  *     send k    (from 0) has finished  iff  its wave started and AR + K > k
  *     receive k (from 0) has finished  iff  its wave started and AS > k
  * which is also right for K = 0 (rendezvous). A fused operation is one wave: it
@@ -111,8 +111,8 @@ static inline uint32_t op_out(const struct op *o)
 	return k == OP_SEND ? o->fifo : k == OP_RECV_SEND || k == OP_REDUCE_SEND ? o->other : NONE;
 }
 
-/* The cells that an operation touches: it writes [w, w + wn), and reads [r, r + rn). What is
- * read to be written again, as a reduction's sum, counts as written only. */
+/* The cells that an operation touches: it writes [w, w + wn), and reads [r, r + rn). A cell that
+ * is read and written again, as a reduction's sum, counts as written only. */
 struct touch {
 	uint32_t w, wn, r, rn;
 };
@@ -174,7 +174,7 @@ struct site {
 	const char *name; /* or NULL */
 };
 
-/* Scratch cells that have a name of their own, in such a program. */
+/* Named scratch cells, in such a program. */
 struct region {
 	const char *name;
 	uint32_t cell, n;
@@ -193,7 +193,7 @@ struct message {
 	uint32_t send, recv; /* rows of the ends' tasks' ops */
 };
 
-/* What is fixed for one expansion. */
+/* The inputs of one expansion. */
 struct instance {
 	struct module *module;
 	struct decl *schedule;
@@ -248,7 +248,7 @@ struct program {
 	uint32_t *size_class;	  /* by program_size_classes; lowered: the program's; else NULL */
 };
 
-/* The ranks that are looked at: all, or rank 0. */
+/* The number of ranks that are stored: all, or rank 0. */
 static inline uint32_t program_ranks(const struct program *p)
 {
 	return p->alone ? 1 : p->nranks;

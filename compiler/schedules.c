@@ -33,7 +33,7 @@ struct job {
 	struct every every;
 	uint32_t nranks; /* of the last instance, and its root */
 	int64_t at_root;
-	size_t done, asked; /* of its numbers of ranks; asked 0: nobody knows how many will be */
+	size_t done, asked; /* of its numbers of ranks; asked 0: the number is not known */
 };
 
 /* ---- one schedule over its Ns and roots ----------------------------------------- */
@@ -51,7 +51,7 @@ static const struct symbol *root_param(const struct decl *schedule)
 	return NULL;
 }
 
-/* What is set of the schedule, and whether its root is left to the caller. */
+/* The schedule's settings, and whether its root is left to the caller. */
 static void take_settings(struct session *s, struct job *j)
 {
 	const struct options *o = s->o;
@@ -141,7 +141,7 @@ static bool run_instance(struct session *s, struct job *j, const struct instance
 			j->one_root = decides_roots(s, &c, in, &k, first_diag);
 		} else if (k.program && j->target && s->o->action == ACTION_EXPLAIN &&
 			   s->diags.errors && !diags_have(&s->diags, first_diag, 501)) {
-			/* What is over a limit is not run. */
+			/* An instance over a limit is not run. */
 			session_explain(s, &c, &k, NULL, first_diag);
 		}
 	}
@@ -435,7 +435,7 @@ static void write_certificate(struct session *s, const struct job *j, const stru
 	if (!error && !output_open(&out))
 		error = errno;
 	if (!error) {
-		fputs(e->certificate, out.stream); /* a failure is told of at its end */
+		fputs(e->certificate, out.stream); /* a failure is reported at its end */
 		error = output_close(&out, true, path, 0666);
 	}
 	if (!error)
@@ -572,7 +572,7 @@ void run_schedules(struct session *s)
 		if (alone && !j.target)
 			continue;
 		uint32_t first_diag = s->diags.n;
-		/* What is wrong with one schedule is no reason to skip the next. */
+		/* A mistake in one schedule is no reason to skip the next. */
 		s->diags.errors = 0;
 		s->work.spent = false;
 		run_schedule(s, &j);

@@ -48,17 +48,17 @@ struct session {
 	jmp_buf full;
 };
 
-/* Checks every schedule of the file, and does with the target what was asked for. What is
- * wrong is in s->diags, or in s->status. */
+/* Checks every schedule of the file, and does with the target what was asked for. Errors are in
+ * s->diags, or in s->status. */
 void run_schedules(struct session *s);
 
 /* The same for an algorithm of MSCCL's, which is one instance (msccl.c). */
 void run_msccl(struct session *s);
 
-/* What is asked of the check of one instance, and where its findings go. */
+/* Options of the check of one instance, and where its findings go. */
 struct look {
 	bool quiet_where; /* what `where` does not admit is no error */
-	bool keep;	  /* later stages need what it leaves behind */
+	bool keep;	  /* later stages need its results */
 	struct dead_list *dead;
 	struct finding *found; /* of its N: what was found is added */
 };

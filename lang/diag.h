@@ -1,11 +1,10 @@
 /*
  * Diagnostics: collected while the passes run, printed once by the command.
  *
- * A diagnostic has a code (E0304), a main place, a message, notes with places of
- * their own (why it is so), help (what to do), perhaps a fix (text for a place), and
- * the set of ranks that it is true for. The same mistake on another rank (same code,
- * same place) is not a second diagnostic: its rank is added to the set, and the text
- * ends in "the same for ranks 1-7".
+ * A diagnostic has a code (E0304), a main place, a message, notes with places (why it is so),
+ * help (what to do), perhaps a fix (text for a place), and the set of ranks that it is true for.
+ * The same mistake on another rank (same code, same place) is not a second diagnostic: its rank
+ * is added to the set, and the text ends in "the same for ranks 1-7".
  *
  * Order of reports is that of the passes (ccs(5) 8), then of places.
  */
@@ -18,8 +17,8 @@
 
 enum severity { SEV_ERROR, SEV_WARNING, SEV_NOTE };
 
-/* Codes are plain numbers: 304 is printed E0304, those of warnings lie above
- * WARNING_CODES: 10201 is W0201. 0: none (files, notes). */
+/* Codes are plain numbers: 304 is printed E0304, warnings are above WARNING_CODES: 10201 is
+ * W0201. 0: none (files, notes). */
 #define WARNING_CODES 10000
 enum {
 #define E(...)
@@ -112,9 +111,9 @@ struct diag *diag_add(struct diags *d, enum severity sev, int code, struct span 
 struct diag *diag_vadd(struct diags *d, enum severity sev, int code, struct span span, int64_t rank,
 		       const char *fmt, va_list ap) __attribute__((format(printf, 6, 0)));
 
-/** The same for a warning, whose code is one of W_...: an error under -Werror. NULL
- *  also where it is switched off, and for places in the prelude and the installed
- *  library, which are never warned about. */
+/** The same for a warning; its code is one of W_...: an error under -Werror. NULL also where it
+ *  is switched off, and for places in the prelude and the installed library, which are never
+ *  warned about. */
 struct diag *diag_warn(struct diags *d, int code, struct span span, int64_t rank, const char *fmt,
 		       ...) __attribute__((format(printf, 5, 6)));
 

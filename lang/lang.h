@@ -75,7 +75,7 @@ const char *lang_format(struct front *f, struct unit *u, size_t *len);
 /** --emit=ast: the main file's tree, one node a line, indented. */
 void lang_dump(struct front *f, struct module *m, FILE *out);
 
-/* What is known of a kind of statement (check.c). */
+/* Facts of a kind of statement (check.c). */
 struct stmt_rule {
 	const char *word; /* in the dump */
 	const char *noun; /* in messages */

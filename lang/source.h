@@ -1,9 +1,9 @@
 /*
  * Source texts and places in them.
  *
- * All texts of a compilation (the prelude, imports, the file itself) lie one
- * after another in one space of 32-bit offsets, so a place is an offset and a
- * span is two. Lines and columns are computed only when something is printed.
+ * All texts of a compilation (the prelude, imports, the file itself) are one after another in one
+ * space of 32-bit offsets, so a place is an offset and a span is two. Lines and columns are
+ * computed only when something is printed.
  */
 #ifndef CCS_LANG_SOURCE_H
 #define CCS_LANG_SOURCE_H
@@ -52,7 +52,7 @@ struct source *source_add(struct sources *s, const char *name, const char *text,
 /** The same without the copy: a text of these fields, whose bytes are in the arena. */
 struct source *source_adopt(struct sources *s, struct source fields);
 
-/** The text that an offset lies in, or NULL. O(log texts). */
+/** The text that contains an offset, or NULL. O(log texts). */
 struct source *source_at(const struct sources *s, uint32_t offset);
 
 /** The text that was read from that file, or NULL. O(texts). */

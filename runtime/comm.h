@@ -5,7 +5,7 @@
  * A run is one collective call of all ranks: the k-th call of each rank joins run k. Runs are
  * done one after another; within one, an engine may start a rank as soon as it calls.
  *
- * Everything that is not said to be atomic is under world.lock, or belongs to the engine.
+ * Everything that is not atomic is under world.lock, or belongs to the engine.
  */
 #ifndef CCS_RUNTIME_COMM_H
 #define CCS_RUNTIME_COMM_H
@@ -23,11 +23,12 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-/* What an engine has kept of a run, to do one like it again (post.c, cpu/procs.c). */
+/* Data that an engine keeps of a run, to repeat an equal run (post.c, cpu/procs.c). */
 struct kept {
 	void *of;
 	uint64_t id; /* 0: nothing */
-	size_t mail; /* room for a rank's input, if such may be left for the others (post_mail); or 0 */
+	size_t mail; /* room for a rank's input, if inputs may be left for the other ranks
+			(post_mail); or 0 */
 };
 
 /* One rank's call, from ccs_run to its end. */
@@ -43,21 +44,23 @@ struct call {
 	size_t esize; /* bytes of an element: of the type, or of the user's own */
 	ccs_dtype type;
 	ccs_redop op;
-	bool read; /* every rank reads what any other holds: the engine has chosen so, for all */
-	bool streamed;			/* ... or stores long messages past the caches */
+	bool read;     /* every rank reads held messages in place: the engine has chosen so, for all
+		      ranks */
+	bool streamed; /* ... or stores long messages past the caches */
 	bool reduces, premul;		/* an operator matters; ... and it is premul-sum */
-	enum user_order order;		/* whose operator it is, and what of operands' order */
+	enum user_order order;		/* the library's or a user's operator, and the order of its
+					   operands */
 	const struct rank_order *turns; /* USER_IN_ORDER: the plan's; else NULL */
 	int root;			/* -1: none */
-	struct checked *like;		/* what the rank has of its calls like this one */
+	struct checked *like;		/* the rank's record of calls like this one */
 	struct sizes *sizes;		/* of `sized` chunks; or NULL. A run's has all ranks' */
 	struct ccs_run_options how;	/* its scalar is copied, and its sizes: */
 	_Alignas(8) unsigned char scalar[8];
 	bool done;    /* under world.lock, as are status and waits */
-	bool waits;   /* a thread is inside the engine's wait for it, if that says so, or will be:
-			 it is a request's */
+	bool waits;   /* a thread is inside the engine's wait for it, if the engine notes that, or
+			 will be: it is a request's */
 	void *stream; /* a GPU's */
-	/** It may return: then nobody else knows of it any more. Without the lock. */
+	/** The call may return: no other thread refers to it any more. Without the lock. */
 	_Atomic bool over;
 	ccs_status status;
 	struct run *run;   /* once joined */
@@ -108,7 +111,7 @@ struct memory { /* of ccs_mem_alloc */
 
 struct world {
 	struct origin origin;	     /* a forked process can only free it */
-	const struct engine *engine; /* NULL until whoever makes it has chosen */
+	const struct engine *engine; /* NULL until the maker of the world has chosen */
 	void *state;		     /* the engine's own */
 	pthread_mutex_t lock;
 	pthread_cond_t calls; /* threads inside a call sleep here */
@@ -137,7 +140,7 @@ struct world {
 	struct memory *memory;
 	struct rendezvous *rendezvous; /* that are not over, or not left yet */
 	const char *gathers;	       /* the call that processes gather for */
-	bool meets; /* ... which is a rendezvous: none of them has long to do before */
+	bool meets; /* ... which is a rendezvous: all processes come to it soon */
 };
 
 /* A call with a plan, as it was checked, for the next one like it; it holds its module. */
@@ -158,7 +161,7 @@ struct checked {
 
 #define CHECKED 8u
 
-/* A rank's thread writes it at each call; the other ranks' may lie beside it. */
+/* A rank's thread writes it at each call. Handles of other ranks may adjoin it in memory. */
 struct ccs_comm {
 	_Alignas(LINES_APART) struct world *world;
 	int rank;
@@ -171,7 +174,7 @@ struct ccs_comm {
 	uint64_t meetings; /* rendezvous so far */
 };
 
-/* Nobody else's lie in a handle's lines, nor does a call read many of them. */
+/* A handle shares its cache lines with no other data, and a call reads few of them. */
 _Static_assert(sizeof(struct ccs_comm) % LINES_APART == 0, "a handle's lines are its own");
 _Static_assert(offsetof(struct ccs_comm, checked) <= CACHE_LINE, "a call's number, in the first");
 
@@ -179,7 +182,7 @@ _Static_assert(offsetof(struct ccs_comm, checked) <= CACHE_LINE, "a call's numbe
 
 /** Handles of all ranks, in comm[0..nranks-1], of a world that has no engine yet. */
 ccs_status comm_new(struct ccs_comm **comm, int nranks);
-/** The handle of one rank, whose world has the others in other processes. */
+/** The handle of one rank. The world's other ranks are in other processes. */
 ccs_status comm_new_rank(struct ccs_comm **comm, int nranks, int rank);
 /** Frees the handles of comm_new, and their world. */
 void comm_drop(struct ccs_comm **comm, int nranks);
@@ -190,20 +193,21 @@ ccs_status world_here(const struct world *w);
 ccs_status world_alive(const struct world *w);
 /** The communicator dies of that. Under world.lock. */
 void world_die(struct world *w, const char *text);
-/** Memory for so many bytes, at least one: where ranks are processes, such that the others can read
- *  it where it is, if they can; and back. Under world.lock. */
+/** Allocates `bytes` bytes, at least one; where ranks are processes, in memory that the other
+ *  processes can read in place, if the engine has such; world_release frees it. Under world.lock. */
 ccs_status world_alloc(struct world *w, size_t bytes, void **out);
 void world_release(struct world *w, void *at, size_t bytes);
 /* ---- gather.c: of a world of several processes, under world.lock ------------------------- */
 
-/** All give so many bytes, for that call (its name), and get those of all, in the order of ranks.
- *  CCS_EINVAL, in all of them: calls, or numbers of bytes, differ; the communicator goes on. */
+/** Each process gives `bytes` bytes, for the call of that name, and gets the bytes of all in the
+ *  order of ranks. CCS_EINVAL, in all of them: calls, or numbers of bytes, differ; the
+ *  communicator goes on. */
 ccs_status world_gather(struct world *w, const char *call, const void *mine, void *all,
 			size_t bytes);
 /** How a step went on all processes, by gathering: `here`, with its text, if it failed in this
- *  one; else what the first other failed with. Under world.lock. */
+ *  one; else the failure of the first other process that failed. Under world.lock. */
 ccs_status world_agree(struct world *w, ccs_status here);
-/** Says that this rank's process has waited for that one's in vain. */
+/** Writes that this process has waited for the rank's process until the timeout. */
 void world_tell_late(const struct world *w, int rank, struct text *t);
 /** A condition that can be waited for until a time of CLOCK_MONOTONIC. */
 bool world_cond_init(pthread_cond_t *c);
@@ -213,28 +217,28 @@ bool world_cond_init(pthread_cond_t *c);
 
 /* ---- call_check.c ------------------------------------------------------------------- */
 
-/** Checks a call whose module, comm, send, recv, count, type, op, premul and how are the caller's,
- *  and fills in the rest. O(1), if the rank remembers one like it. */
+/** Checks a call. Its module, comm, send, recv, count, type, op, premul and how are the caller's;
+ *  the rest is filled in. O(1), if the rank remembers one like it. */
 ccs_status call_check(struct call *c, int root, void *stream);
-/** Whether a call with these options (or NULL) is like it, as far as they go, and has none that
- *  would have to be checked. */
+/** Whether a call with these options (or NULL) has the options of k, and none that would have to
+ *  be checked. */
 bool checked_suits(const struct checked *k, const struct ccs_run_options *how);
 
 /* Whether a call's input must be copied aside, as it overlaps the output, and the contract does
  * not have both in one (`inout`). If that is in place, an engine that stores nothing before it does
- * an operation need not copy more than in_place.h says. Whether the call lacks an output buffer that
- * its operations touch. */
+ * an operation need not copy more than in_place.h says. Whether the call lacks an output buffer
+ * that its operations touch. */
 struct placing {
 	bool copy_aside, in_place, lacks;
 };
 struct placing call_placing(const struct call *c, const struct prep_rank *p);
 
-/** What the rank has of calls like this one, which was checked; NULL: nothing. */
+/** The rank's record of calls like this one, which was checked; NULL: none. */
 struct checked *call_checked(const struct call *c);
 
 /* ---- call.c ------------------------------------------------------------------------- */
 
-/** Processes tell one another the sizes of a checked call's chunks, if it has any. All call it. */
+/** Processes exchange the sizes of a checked call's chunks, if it has any. All call it. */
 ccs_status call_tell_sizes(struct call *c);
 
 /** A checked call joins its run. */
@@ -247,29 +251,29 @@ void call_join(struct call *c);
 void run_join(struct world *w, struct call *c);
 /** A rank's part of the current run is done. */
 void run_rank_done(struct world *w, uint32_t rank);
-/** So are all ranks' of this process. */
+/** The parts of all ranks of this process are done. */
 void run_all_done(struct world *w);
 /** Fails a run: all its calls, those to come too. */
 void run_fail(struct world *w, struct run *r, ccs_status s, const char *text);
 /** The communicator dies of that, and with it all its runs. */
 void run_fail_all(struct world *w, ccs_status s, const char *text);
-/** It has died; that is added to the text of why, also of its current run. */
+/** The communicator has died: adds `more` to the text of the reason, also in its current run. */
 void run_fail_more(struct world *w, const char *more);
 /** Whether nothing of the current run, which has failed, is under way any more. */
 bool run_halt(struct world *w);
 /** Drops runs that are over, and starts the next. */
 void run_retire(struct world *w);
-/** Wakes the threads inside a call, to look whether theirs are over. */
+/** Wakes the threads inside a call, to look whether their calls are over. */
 void run_wake(struct world *w);
 /** Whether the call may return. If so, *s is its status, and the reason is this
  *  thread's text if *s was CCS_OK before. */
 bool run_call_over(struct world *w, struct call *c, ccs_status *s);
 void run_unref(struct world *w, struct run *r);
-/** Frees it, whoever holds it. */
+/** Frees the run, whatever its count of references. */
 void run_drop(struct run *r);
 
-/* What must be the same in all ranks' calls; and what messages say of one. Plain data:
- * processes tell it one another. */
+/* The name of a call: the parts that must be equal in all ranks' calls, and parts for messages
+ * only. Plain data: processes exchange it. */
 struct call_name {
 	uint64_t size, checksum; /* of the module */
 	uint64_t count, rows, tile;
@@ -289,8 +293,8 @@ ccs_status run_differ(const struct call_name *x, const struct call_name *y);
 #define MAIL_BYTES 8192u /* of all ranks' inputs */
 #define MAIL_LINE 32u	 /* of a thread's, in the line that says that it has posted */
 
-/** Room for the input of one of `n` ranks, if all may be left; else 0. Longer ones begin a line each,
- *  so that no vector of theirs lies in two. */
+/** Room for the input of one of `n` ranks, if all may be left; else 0. An input longer than
+ *  MAIL_LINE begins a cache line, so that no vector of it is in two lines. */
 static inline size_t post_mail(size_t bytes, size_t n)
 {
 	size_t unit = bytes > MAIL_LINE ? CACHE_LINE : 8, room = (bytes + unit - 1) / unit * unit;
@@ -304,54 +308,54 @@ struct post {
 	unsigned char *recv;
 };
 
-/* What a thread knows of those that have met for a run. */
+/* A thread's view of the threads that have met for a run. */
 struct meeting {
 	uint64_t call;		  /* its number */
 	uint64_t ranks;		  /* the thread's: a bit each */
 	unsigned threads, thread; /* their number, and which it is */
-	const struct post *posts; /* by rank; if its input was left: without the output, but for the
-				     thread's own */
+	const struct post *posts; /* by rank; if its input was left: without the output, except for
+				     the thread's own ranks */
 	bool left;		  /* all inputs were */
 };
 
 /** From the first run's end on, calls like those before are posted. For a world whose ranks are all
  *  of this process, when it is made. False: no memory. */
 bool post_enable(struct world *w);
-/** At most so many threads wait awake. Under world.lock, in the first run. */
+/** At most `threads` threads wait awake. Under world.lock, in the first run. */
 void post_limit(struct world *w, unsigned threads);
-/** What is kept of the call's run, for the rank's next calls. Under world.lock, before it is
- *  over. */
+/** Keeps data of the call's run for the rank's next calls. Under world.lock, before it is over. */
 void post_keep(struct call *c, struct kept kept);
-/* How each thread that has met the others for a run like the one that is kept does its part of it:
- * where any inputs were left, its own ranks' outputs. False, for all of them: it cannot be done. */
+/* Does a thread's part of a run that equals the kept one, after all threads have met: where any
+ * inputs were left, the outputs of its own ranks. False, in all threads: it cannot be done. */
 typedef bool post_play(struct world *w, struct kept kept, const struct meeting *m);
-/** Does a thread's calls with those of the others, if all can be posted. False: nothing was done, and
- *  they are to join their run. */
+/** Does a thread's calls together with the calls of other threads, if all can be posted. False:
+ *  nothing was done, and the calls are to join their runs. */
 bool post_calls(struct call *calls, post_play *play);
 /** None is posted from the rank's call of that number on, which joins a run. Under world.lock. */
 void post_close(struct world *w, uint64_t call);
-/** No run is left: calls are posted again, unless they are traced. Under world.lock. */
+/** Called when no run is left: calls are posted again, unless they are traced. Under world.lock. */
 void post_open(struct world *w);
 
 /* ---- watch.c: waiting, but not for ever ----------------------------------------------- */
 
-/* What a sleeping caller remembers to see whether anything still moves. */
+/* State of a sleeping caller, by which it sees whether anything still moves. */
 struct vigil {
 	uint64_t arrivals, mark;
 	uint64_t since; /* ns of clock.h */
-	bool set, told; /* told: that it is late */
+	bool set, told; /* told: lateness was reported */
 };
 
-/** The timeout is over: the program gets the text, if it wants that (ccs_comm_set_late). Whether it
- *  does; else somebody fails. */
+/** The timeout is over: gives the program the text, if it has asked for it (ccs_comm_set_late).
+ *  False: it has not, and the caller is to fail. */
 bool run_is_late(const struct world *w, const char *text);
-/** The same, with a report of who waits for whom; else the communicator dies of it. */
+/** The same, with a report of the ranks' waits; if the program has not asked, the communicator
+ *  dies. */
 void run_time_out(struct world *w);
 /** Notes progress; after the timeout without any the communicator dies, as below. */
 void run_watch(struct world *w, struct vigil *v);
-/** Sleeps until something happens, or an eighth of the timeout has passed. If nothing has
- *  moved for the timeout, the communicator dies, and every call in it fails with a report
- *  of who waits for whom. */
+/** Sleeps until something happens, or an eighth of the timeout has passed. If nothing has moved
+ *  for the timeout, the communicator dies, and every call in it fails with a report of the ranks'
+ *  waits. */
 void run_nap(struct world *w, struct vigil *v);
 /** A thread's group may have calls on several communicators, which other processes make in
  *  another order: goes on with those, too. Whether there are any. Without the locks. */

@@ -1,28 +1,30 @@
 /*
- * Point to point: messages between two ranks, and who moves them. Private to the runtime.
+ * Point to point: messages between two ranks, and the threads that move them. Private to the
+ * runtime.
  *
- * ccs_send and ccs_recv make a transfer each, an end of what is one message for NCCL. One that sends
- * joins the queue of its rank, peer and direction; one that receives its rank's inbox, and a queue
- * when the message has come that it takes (p2p_match.c). The firsts of the two queues that face one
- * another meet: they must agree, the data is copied, both are over, and the next may meet. So messages
- * of two ranks with the same tag match in order, and those of others wait for none of them.
+ * ccs_send and ccs_recv make one transfer each: one end of a message. A sending transfer joins
+ * the queue of its rank, peer and direction. A receiving transfer joins its rank's inbox, and a
+ * queue when its message has come (p2p_match.c). Each queue faces the peer's queue. The first
+ * transfers of the two meet: they must agree, the data is copied, both are over, and the next may
+ * meet. So messages between two ranks with the same tag match in order, and never wait for
+ * messages of other pairs of ranks.
  *
- * Where both ends are of this process the copy is made here, by memcpy, without the lock, or by the
- * engine, where calls name streams; these are in the list `ready`. Where the peer is in another
- * process the engine carries the transfer (engine.h), a piece at a time; such queues are in the list
- * `foreign`.
+ * If both ends are in this process, memcpy makes the copy here, without the lock, or the engine
+ * makes it where calls name streams; these transfers are in the list `ready`. If the peer is in
+ * another process, the engine carries the transfer (engine.h) piece by piece; such queues are in
+ * the list `foreign`.
  *
- * Transfers move while somebody calls p2p_poll: each thread that waits for one does, for all of the
- * communicator; and for those that nobody waits for, which are those of requests (request.h), a
- * thread of the communicator's, unless its engine is a lone one.
+ * Transfers move inside p2p_poll. Each thread that waits for a transfer calls it, for all
+ * transfers of the communicator. For transfers of requests (request.h), for which no thread may
+ * wait, a thread of the communicator calls it, unless its engine is `lone`.
  *
- * Processes on GPUs have no queues: NCCL carries their messages, in their streams, and those of a
- * group join it together (`exchange` of engine.h). They are over at once.
+ * Processes on GPUs have no queues: NCCL carries their messages in their streams, and a group's
+ * messages enter NCCL together (`exchange` of engine.h). Each is over at once.
  *
  * A transfer that differs from its other end fails at both, and the communicator goes on. If none
  * moves for the timeout, while a thread waits for one, the communicator ends.
  *
- * world.lock may be held when p2p.lock is taken; never the other way round.
+ * Order of locks: world.lock, then p2p.lock.
  */
 #ifndef CCS_RUNTIME_P2P_H
 #define CCS_RUNTIME_P2P_H
@@ -34,15 +36,15 @@ struct transfer {
 	struct ccs_comm *comm;
 	int peer;
 	bool sends;
-	bool request; /* it is of one (request.h) */
-	bool any;     /* it receives from any rank: `peer` is who sent, once it is in a queue */
+	bool request; /* it belongs to a request (request.h) */
+	bool any;     /* it receives from any rank: `peer` is the sender, once it is in a queue */
 	bool kept;    /* it is an inbox's own */
 	bool busy;    /* it has met its other end, in this process, and is in `ready`, or copied */
 	unsigned char *at;
 	size_t count, bytes;
 	ccs_dtype type;
 	int tag;
-	int *source;	/* where to write who sent; or NULL */
+	int *source;	/* where to write the sender's rank; or NULL */
 	void *stream;	/* a GPU's */
 	size_t moved;	/* bytes; the engine's, as is */
 	unsigned state; /* 0 at first */
@@ -53,7 +55,7 @@ struct transfer {
 	struct transfer *taker;	 /* of a kept one: the receive that gets it when it has come */
 	ccs_status status;
 	char *text; /* of its failure; or NULL */
-	/** Then nobody else knows of it any more. Without the lock. */
+	/** No other thread refers to it any more. Without the lock. */
 	_Atomic bool over;
 };
 
@@ -63,18 +65,18 @@ struct queue {
 	bool sends;
 	struct transfer *first, *last;
 	uint64_t over;	    /* messages: the number of the first */
-	uint64_t turn;	    /* of a receiver's: when it last gave to a receive from any rank */
-	struct queue *twin; /* which faces it, in this process; or NULL */
+	uint64_t turn;	    /* a receiver's: turn in which it last served a receive from any rank */
+	struct queue *twin; /* the queue that faces it, in this process; or NULL */
 	struct queue *next; /* of the rank */
 	struct queue *next_foreign;
 };
 
-/* What a rank receives, as far as it is in no queue. */
+/* A rank's receives that are in no queue, and its messages that no receive has taken. */
 struct inbox {
 	struct transfer *wanted, *wanted_last; /* receives, in the order of their calls */
 	struct transfer *kept,
-		*kept_last; /* messages that came before anybody asked, as they came */
-	size_t bytes;	    /* of those kept */
+		*kept_last; /* messages that came before their receive, in the order of arrival */
+	size_t bytes;	    /* of the kept messages */
 	bool full;	    /* some peer's next message was not kept */
 	bool all;	    /* it has queues from all ranks */
 	uint64_t turns;	    /* receives from any rank that have found one */
@@ -84,14 +86,14 @@ struct job; /* of request.c */
 
 struct p2p {
 	pthread_mutex_t lock;
-	pthread_cond_t moved;  /* threads sleep here, if the engine does not say otherwise */
-	struct queue **queues; /* [ranks of this process]; what was made stays */
+	pthread_cond_t moved;  /* threads sleep here, unless the engine has `rest` */
+	struct queue **queues; /* [ranks of this process]; queues are never removed */
 	struct inbox *inboxes; /* [ranks of this process] */
 	struct queue *foreign;
 	struct transfer *ready, *ready_last; /* sends whose receive has come */
 	uint64_t moves;			     /* progress: messages posted, carried on, over */
 	/* Of requests (request.h), with their threads: */
-	pthread_cond_t work;	      /* which sleep here */
+	pthread_cond_t work;	      /* the threads sleep here */
 	struct job *jobs, *jobs_last; /* runs of requests that are not over */
 	unsigned messages;	      /* of requests, not over */
 	bool stop, has_runner, has_carrier;
@@ -104,33 +106,35 @@ ccs_status p2p_open(struct world *w);
 /** Frees it. No message is under way, and no thread is left. */
 void p2p_free(struct world *w);
 
-/** The messages of a list join their queues: all, or none, with this thread's text; those that
- *  streams carry are over. Without locks. */
+/** The messages of a list join their queues: all, or none, with this thread's text. Messages that
+ *  streams carry are then over. Without locks. */
 ccs_status p2p_post(struct transfer *list);
 /** Goes on with all messages of the world that can move. Whether any has. Without locks. */
 bool p2p_poll(struct world *w);
-/** Waits until all messages of a list are over, which may be of several communicators; *first is
- *  the first failure, with this thread's text, and stays what it was if it was one. */
+/** Waits until all messages of a list, of one or several communicators, are over. *first becomes
+ *  the first failure, with this thread's text, unless it is a failure already. */
 void p2p_wait(struct transfer *list, ccs_status *first);
 
-/* What a thread remembers that waits for messages of a communicator, to see whether they move. */
+/* State of a thread that waits for messages of a communicator, by which it sees whether they
+ * move. */
 struct p2p_vigil {
 	uint64_t moves;
 	uint64_t since; /* ns of clock.h */
-	unsigned idle;	/* looks in vain */
-	bool set, told; /* told: that it is late */
+	unsigned idle;	/* polls without progress */
+	bool set, told; /* told: lateness was reported */
 };
 
-/** To be called when a poll was in vain: whether nothing has moved since the last time. Ends the
- *  communicator after the timeout, and all its messages, if it has ended. Without locks. */
+/** To be called after a poll without progress: whether nothing has moved since the last time.
+ *  Ends the communicator after the timeout, and all its messages, if it has ended. Without locks. */
 bool p2p_still(struct world *w, struct p2p_vigil *v);
 /** The same, and then sleeps until something may move. */
 void p2p_nap(struct world *w, struct p2p_vigil *v);
-/** Says which messages wait for whom, behind what was said, if `more`. Under world.lock. */
+/** Writes which messages wait for which rank, after the text that is there, if `more`. Under
+ *  world.lock. */
 void p2p_report(const struct world *w, bool more, struct text *t);
 void p2p_list_free(struct transfer *list);
 
-/** Behind the others of a queue, or of those that an inbox wants. */
+/** Appends to a queue, or to the receives of an inbox. */
 static inline void transfer_append(struct transfer **first, struct transfer **last,
 				   struct transfer *m)
 {
@@ -149,7 +153,7 @@ static inline bool message_is_over(const struct transfer *m)
 
 /* ---- matching (p2p_match.c), under p2p.lock ------------------------------------------------- */
 
-/** A receive begins: it takes what is kept, or waits in its inbox. */
+/** A receive begins: it takes a kept message, or waits in its inbox. */
 void p2p_receive(struct world *w, struct transfer *m);
 /** A queue of receives that is empty: the sender's next message, if it has come, is taken by the
  *  first receive that fits, or kept, if one waits for another message of that rank. O(receives
@@ -163,7 +167,7 @@ void p2p_end_wanted(struct world *w, ccs_status s, const char *text);
 /** Whether anything waits for a message of the queue; whether a receive from any rank waits. */
 bool p2p_awaits(const struct world *w, const struct queue *q);
 bool p2p_awaits_any(const struct world *w);
-/** Frees what is kept. */
+/** Frees the kept messages. */
 void p2p_drop_kept(struct world *w);
 
 /* What matching and waiting call back. */
@@ -186,7 +190,7 @@ struct p2p_shape {
 	uint32_t type;
 };
 
-/* A message that has come, and that nobody has taken. */
+/* A message that has come, and that no receive has taken. */
 struct p2p_head {
 	int tag;
 	struct p2p_shape shape;

@@ -2,11 +2,11 @@
  * Groups, and requests: calls that go on while their caller does something else. Private to the
  * runtime.
  *
- * A request is a group whose end nobody waits for yet. What its calls need is done by two threads
- * of each communicator, made when it first needs them: the runner waits for runs inside the engine,
- * as ccs_run would, in the order of their calls; the carrier moves messages (p2p.h). So each moves
- * whatever the other waits for. A lone engine's requests move when its rank's process tests, waits,
- * or calls anything else of the communicator.
+ * A request is a group that goes on without its caller. Two threads of each communicator do the
+ * work of its calls; they are made at first use: the runner waits for runs inside the engine, as
+ * ccs_run would, in the order of their calls; the carrier moves messages (p2p.h). So each moves
+ * the data that the other waits for. A lone engine's requests move when its rank's process tests,
+ * waits, or calls anything else of the communicator.
  *
  * A request's runs of one communicator are a job. Jobs and messages of requests are counted by
  * handle, so that ccs_comm_free can wait for their ends: all end, as the threads keep the timeout.

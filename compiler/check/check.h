@@ -1,13 +1,13 @@
 /*
- * Program -> verdicts. Each check takes a program as the ones before left it, and reports
- * what is wrong. A program that was lowered is checked again: then only the answer counts.
+ * Program -> verdicts. Each check takes the program as the checks before it left it, and reports
+ * mistakes. A lowered program is checked again: then only the answer counts.
  */
 #ifndef CCS_COMPILER_CHECK_CHECK_H
 #define CCS_COMPILER_CHECK_CHECK_H
 
 #include "compiler/expand/expand.h"
 
-/* Whether the operation's line was told of for this rank last; it is now. `told`: by site, 1 +
+/* Whether the operation's line was reported for this rank last; it is now. `told`: by site, 1 +
  * that rank. */
 static inline bool told_before(uint32_t *told, const struct op *o, uint32_t rank)
 {
@@ -26,9 +26,9 @@ bool match(struct ctx *c, struct program *p);
 
 /* ---- deadlock.c ------------------------------------------------------------------------ */
 
-/* A linear order in which all waves can start and finish, with no wait broken: a
- * task goes on by so many events, its waves' starts and finishes in turn. A fused or
- * local operation starts and finishes likewise. */
+/* A linear order in which all waves can start and finish, with no wait broken: a task goes on by
+ * that number of events, its waves' starts and finishes in turn. A fused or local operation
+ * starts and finishes likewise. */
 #define MOST_EVENTS 31u
 #define TASK_BITS ((1u << 27) - 1)
 struct stretch {
@@ -45,7 +45,8 @@ void order_walk(const struct order *order, const struct program *p, struct arena
 		void (*event)(void *arg, uint32_t task, uint32_t row, uint32_t n, bool starts),
 		void *arg);
 
-/* Who waits where with fewer slots than are enough: "every rank waits to send (line 9)"; or NULL. */
+/* Which rank waits where with fewer slots than are enough: "every rank waits to send (line 9)";
+ * or NULL. */
 struct fewer_slots {
 	const char *one_less; /* with one less; NULL, too, if that is none */
 	const char *none;
@@ -127,7 +128,7 @@ static inline uint32_t contract_row(const struct contract *k, uint32_t rank, uin
 	return cell - w->lo < w->n ? w->rows[cell - w->lo] : NONE;
 }
 
-/** Cells of a rank, lo .. end - 1; all others may be anything. */
+/** Cells of a rank, lo .. end - 1; all other cells may be anything. */
 struct extent {
 	uint32_t lo, end;
 };
@@ -166,7 +167,7 @@ static inline uint32_t hash_mix(uint32_t h, uint32_t x)
 	return h ^ h >> 15;
 }
 
-/* Rows of a contract by what they ask for. Begins with `k` and `arena`, else as { 0 }. */
+/* Rows of a contract by their requirement. Begins with `k` and `arena`, else as { 0 }. */
 struct alike {
 	const struct contract *k;
 	struct arena *arena;
@@ -229,11 +230,11 @@ struct dead_list {
 
 /* What a run of values says, of each operation, tasks one after the other. */
 struct dead_known {
-	const bool *changes;  /* what it stores is another value than was there */
-	const uint32_t *from; /* row of the message's send, of what is received */
+	const bool *changes;  /* it stores another value than was there */
+	const uint32_t *from; /* row of the send, for a received message */
 };
 
-/** Adds what is found of one instance, which is right. `known`: of a run that there was, and the
+/** Adds the findings of one instance, which is right. `known`: of a run that there was, and the
  *  list is not for dead_warn() then; or NULL: it is made. */
 void dead_find(struct ctx *c, const struct program *p, const struct contract *k,
 	       const struct order *order, const struct dead_known *known, struct dead_list *list,

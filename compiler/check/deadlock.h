@@ -1,6 +1,6 @@
 /*
- * A greedy run of a program (deadlock.c), in whatever state it is: witness/ explains those
- * that are stuck.
+ * The state of a greedy run of a program (deadlock.c), at any point: witness/ explains a run that
+ * is stuck.
  */
 #ifndef CCS_COMPILER_CHECK_DEADLOCK_H
 #define CCS_COMPILER_CHECK_DEADLOCK_H
@@ -90,7 +90,7 @@ int64_t deadlock_least_slots(bool (*run)(void *arg, uint32_t slots), void *arg, 
  * the state that it comes to, r->order the way there, in the compilation's arena. */
 void deadlock_run_far(struct greedy *r, struct ctx *c, struct program *p);
 
-/* How many tasks wait for ever with so many slots. O(operations). */
+/* Number of tasks that wait for ever with that number of slots. O(operations). */
 uint32_t deadlock_blocked(struct ctx *c, struct program *p, uint32_t slots);
 
 /* Makes p->messages, if match() did not: it only does so where it needs them. */

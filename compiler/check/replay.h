@@ -1,9 +1,9 @@
 /*
  * Runs a program on symbolic values, in an order that deadlock() found.
  *
- * In: a matched program without races, and the order. Out: every cell's final
- * value, and what is counted on the way. A hook may watch every store. O(1) an
- * operation and chunk, and what combining values costs (value.h).
+ * In: a matched program without races, and the order. Out: every cell's final value, and counts
+ * of the run. A hook may watch every store. O(1) for an operation and chunk, plus the cost of
+ * combining values (value.h).
  */
 #ifndef CCS_COMPILER_CHECK_REPLAY_H
 #define CCS_COMPILER_CHECK_REPLAY_H
@@ -31,9 +31,9 @@ struct sent {
 	uint32_t at, room; /* values of more cells: replay.more[at, +room) */
 };
 
-/* Messages of a FIFO that are on their way, oldest first. Up to two of one cell are
- * here, in few[0] and few[1]; without a message the value is NONE. Others are in a
- * list: then few[1].value is LISTED, and few[0] holds its rows of `sent`. */
+/* Messages of a FIFO that are on their way, oldest first. Up to two of one cell are here, in
+ * few[0] and few[1]; without a message the value is NONE. The rest are in a list: then
+ * few[1].value is LISTED, and few[0] holds its rows of `sent`. */
 #define LISTED (POISON - 1) /* no value has this number: check_room */
 struct queue {
 	struct {

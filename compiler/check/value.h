@@ -2,11 +2,11 @@
  * Symbolic values: which initial chunks a chunk's value was combined from, how
  * often each, and in what order (the reduction tree). Exact: nothing is hashed.
  *
- * A value is a number. Numbers below `base` are initial values, of cell
- * number % cells on rank number / cells. The others are reductions of two values
- * with smaller numbers. A reduction knows its contributions if they are one share
- * over the ranks, as rings and trees make them; else they are summed up from its
- * history when someone asks, so that making a value is always O(1).
+ * A value is a number. Numbers below `base` are initial values, of cell number % cells on rank
+ * number / cells. All other numbers are reductions of two values with smaller numbers. A
+ * reduction knows its contributions if they are one share over the ranks, as rings and trees make
+ * them; else they are summed up from its history on demand, so that making a value is always
+ * O(1).
  */
 #ifndef CCS_COMPILER_CHECK_VALUE_H
 #define CCS_COMPILER_CHECK_VALUE_H
@@ -49,8 +49,8 @@ struct values {
 	uint64_t work;	 /* parts summed up so far */
 };
 
-/** Sets up no reductions, with room for `room` of them. False if nranks * cells is
- *  more than numbers can tell. */
+/** Sets up no reductions, with room for `room` of them. False if nranks * cells is too large for
+ *  the numbers. */
 bool values_init(struct values *v, struct arena *a, uint32_t nranks, uint32_t cells, uint64_t room);
 
 /** a (+) b; both are values. O(1). Says whether they have the length of the same

@@ -1,5 +1,5 @@
 /*
- * Lowered programs -> the bytes of a module, and what is made of these.
+ * Lowered programs -> the bytes of a module, and the products made from them.
  */
 #ifndef CCS_COMPILER_EMIT_EMIT_H
 #define CCS_COMPILER_EMIT_EMIT_H
@@ -24,11 +24,11 @@ struct bytes {
 struct bytes module_build(struct ctx *c, const struct module *m, const struct decl *schedule,
 			  const struct planned *v, size_t n);
 
-/** Reads the module's bytes back, as whoever runs them will, proves all of it within so
- *  many bytes of memory, and compares what it promises with the program and its contract
+/** Reads the module's bytes back, as a program that runs them will, proves all of it within the
+ *  given bytes of memory, and compares its promises with the program and its contract
  *  (read_back.c). Returns 0 or the exit status (70: a bug of ours; 1: E0501), reported as a
- *  diagnostic. About as long as the checks before. *m: what was read, as long as the bytes
- *  live; or NULL. It is for ccs_module_free, whatever happens. */
+ *  diagnostic. About as long as the checks before. *m: what was read, as long as the bytes live;
+ *  or NULL. It is for ccs_module_free, whatever happens. */
 int read_back(struct ctx *c, const struct bytes *module, const struct module *sources,
 	      const struct decl *schedule, const struct planned *v, size_t n, uint64_t memory,
 	      struct ccs_module **m);
@@ -54,7 +54,7 @@ struct cuda_options {
 	bool lines;		  /* -g: kernels name the lines of the schedule */
 	struct nvrtc_arch *archs; /* at least one */
 	size_t narchs;
-	uint32_t ops[CCS_NDTYPES]; /* kernels beside float32 sum: bits by ccs_redop */
+	uint32_t ops[CCS_NDTYPES]; /* kernels besides float32 sum: bits by ccs_redop */
 };
 
 /** Adds the CUDA source and its compiled kernels to a module (kernels.c). Returns 0

@@ -1,5 +1,5 @@
 /*
- * What is made of a module, read from its bytes; and its parts, before they are.
+ * Products made from a module's bytes; and the module's parts, before there are bytes.
  */
 #ifndef CCS_COMPILER_EMIT_MODULE_H
 #define CCS_COMPILER_EMIT_MODULE_H

@@ -1,16 +1,16 @@
 /*
- * The sheet: what `ccc table` shows, the reports of several files' schedules side by side.
+ * The sheet of `ccc table`: the reports of several files' schedules side by side.
  *
  *   struct sheet
  *     groups[]    contracts: schedules are compared where they promise the same
  *     entries[]   schedules, each of one group; and files that could not be understood
- *     rows[]      one for each schedule and N that was asked for; for what is wrong one
- *                 without figures
+ *     rows[]      one for each schedule and requested N; a wrong schedule has one without figures
  *     params[]    names of the schedules' parameters, which -D may set
  *
- * Each compilation adds what it found, the findings that report.c prints for one schedule,
- * and copies them, as its memory ends before the sheet's. Once all have ended, it is printed:
- * by contract, in the order of the files, then N, then steps, then what is sent.
+ * Each compilation adds its findings (the ones that report.c prints for one schedule). They are
+ * copied, as the compilation's memory ends before the sheet's. When all compilations have ended,
+ * the sheet is printed: by contract, in the order of the files, then by N, by steps, by bytes
+ * sent.
  */
 #ifndef CCS_COMPILER_EMIT_SHEET_H
 #define CCS_COMPILER_EMIT_SHEET_H

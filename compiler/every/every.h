@@ -1,8 +1,8 @@
 /*
  * A schedule's verdict for every N at once.
  *
- * In: a schedule that is right for each N that was tried. Out: whether it is right for every
- * N >= 2 that its `where` admits, and every root, or why that cannot be said.
+ * In: a schedule that is right for each N that was tried. Out: whether it is right for every N >=
+ * 2 that its `where` admits and every root, or the reason why this is not proved.
  *
  * The way: each operation of the text is a family over (rank, loop trips), its peers and
  * chunks piecewise affine in these, N and the root (forms.c). Then, with exact integer sets:
@@ -12,23 +12,23 @@
  *                one slot (so with more; or with none, if that is asked): no cycle
  *   races.c      no two operations race
  *   flow.c       for each read, the write that it sees.
- *   guess.c      what each write holds, as an interval of ranks: read off small N. A guess.
- *   sums.c       where sums go up a tree, what they hold has no such form: that each goes into
- *                one other sum, until one has all of them
- *   values.c     the guess is an invariant: each write holds the disjoint union of what it
- *                reads (base and step of an induction along the order), and what is there at
- *                the end is what the contract asks for.
+ *   guess.c      the ranks in each write's value, as an interval: read off small N. A guess.
+ *   sums.c       where sums go up a tree their values are no intervals: shows that each sum goes
+ *                into one other sum, up to one that has all ranks
+ *   values.c     the guess is an invariant: each write holds the disjoint union of the values
+ *                that it reads (base and step of an induction along the order), and the final
+ *                values are the ones in the contract.
  *
  * Every guess is proved before it is used. A schedule that is not of this kind is "not proved",
  * never "wrong". docs/internals.md, Every N, has an example. Without isl nothing is proved.
  *
  * Not proved of the library: pat_allgather and pat_reduce_scatter. In trip i of their second loop
- * a message goes i & -i ranks ahead. That is no sum of trips, so last writes that depend on it are
- * not affine; and the loop counts by ones and each trip uses what others left, so it is no loop
- * over powers of two and none over independent chunks. The outline of a proof is known: both are
- * right for any function a of i with 1 <= a(i) <= i. So let a be one more dimension, a loop inside
- * of i that runs all of these. The text with one a(i) for each i is a part of those events, and a
- * proof of the whole holds of the part if
+ * a message goes i & -i ranks ahead. That is no sum of trips, so last writes that depend on it
+ * are not affine; and the loop counts by ones, and each trip uses results of other trips, so it
+ * is no loop over powers of two and none over independent chunks. The outline of a proof is
+ * known: both are right for any function a of i with 1 <= a(i) <= i. So let a be one more
+ * dimension, a loop inside of i that runs all of these. The text with one a(i) for each i is a
+ * part of those events, and a proof of the whole holds of the part if
  *   (1) messages are paired within one (i, a);
  *   (2) no read of (i, a) sees a write of (i, a') with another a';
  *   (3) each write to a buffer from outside of the loop goes to the same chunk, and holds the same,
@@ -81,8 +81,8 @@ void every_work_free(struct every_work *w);
 /** Begins schedule `k` of `n`, which was tried up to N = `tried`. */
 void every_work_share(struct every_work *w, uint32_t k, uint32_t n, uint32_t tried);
 
-/** Tries to prove in->schedule for every N and root; in->nranks and in->root do not count.
- *  Texts are in c->arena. Bounded by what is left in `w`. */
+/** Tries to prove in->schedule for every N and root; in->nranks and in->root do not count. Texts
+ *  are in c->arena. Bounded by the work left in `w`. */
 struct every every_prove(struct ctx *c, const struct instance *in, bool certificate,
 			 struct every_work *w);
 

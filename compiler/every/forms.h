@@ -1,9 +1,9 @@
 /*
  * The operations of a schedule as families over rank and loop trips, for symbolic N.
  *
- * A point is (rank, trips of the loops around, chunk of the operation): `forms.dims` numbers,
- * those that do not apply are 0. Parameters of all sets are N, and the root where it is
- * chosen at run time. A value is an isl_pw_aff over points.
+ * A point is (rank, trips of the loops around, chunk of the operation): `forms.dims` numbers; a
+ * number that does not apply is 0. Parameters of all sets are N, and the root where it is chosen
+ * at run time. A value is an isl_pw_aff over points.
  */
 #ifndef CCS_COMPILER_EVERY_FORMS_H
 #define CCS_COMPILER_EVERY_FORMS_H

@@ -10,32 +10,31 @@
  *                       remainders and comparisons of them, where they can be decided
  *   grid_values.c       an expression -> its polynomial
  *   grid_links.c        the links of the topology, as pairs of ranks' numbers
- *   grid_cells.c        the chunks that a text names, by their digits; what the contract asks for
+ *   grid_cells.c        the chunks that a text names, by their digits; the contract's values
  *   grid_calls.c        a callee, proved once for its own N >= 1: what each chunk holds at its
- *                       end, by the affine passes or as its contract says, and who sends to whom
+ *                       end, by the affine passes or by its contract; its messages
  *   grid_groups.c       its calls, of all groups at once
  *   grid_steps.c        steps of the main text
- *   grid_proof.c        the main text as a row of such calls and steps, and what is held at the
- *                       end
+ *   grid_proof.c        the main text as a row of such calls and steps, and the final values
  *   grid_certificate.c  all of it as JSON
  *
- * Why that is sound. All ranks make the same calls in the same order, and a call's groups are
+ * Why it is right. All ranks make the same calls in the same order, and a call's groups are
  * disjoint and cover all ranks. A callee's proof says that from empty FIFOs it runs to its end
  * with one slot in each, leaves them empty, and that chunk a of rank t then holds the sum of the
  * initial chunks S(t, a), each once. A step's operations start together, and in each FIFO its
- * sends are as many as its receives, in the same order; so it runs to its end too and leaves FIFOs
- * empty. So one call or step after another, by all ranks, is a run that ends; and since a greedy
- * run decides for all interleavings (compiler/check/deadlock.c), each run ends and gives the same
- * values. What a chunk holds after a call is the union over S of what these held before it, which
- * is shown to be disjoint; a part of several chunks is moved as one. All of this is linear in X, Y
- * and the digits, so integer sets decide it for all sizes at once.
+ * sends are as many as its receives, in the same order; so it runs to its end too and leaves
+ * FIFOs empty. So one call or step after another, by all ranks, is a run that ends; and since a
+ * greedy run decides for all interleavings (compiler/check/deadlock.c), each run ends and gives
+ * the same values. A chunk's value after a call is the union, over S, of their values before it,
+ * which is shown to be disjoint; a part of several chunks is moved as one. All of this is linear
+ * in X, Y and the digits, so integer sets decide it for all sizes at once.
  */
 #ifndef CCS_COMPILER_EVERY_GRID_H
 #define CCS_COMPILER_EVERY_GRID_H
 
 #include "compiler/every/certificate.h"
 
-#define GRID_FACTORS 4u /* N is a product of so many at most */
+#define GRID_FACTORS 4u /* N is a product of at most this number of factors */
 #define GRID_ATOMS 24u
 #define GRID_TERMS 24u
 #define GRID_LOOPS 3u /* around an operation of a step */
@@ -189,7 +188,7 @@ bool grid_within(struct grid_run *r, const struct stmt *s);
 isl_map *grid_links(struct grid *g, const struct decl *topology);
 
 /* ---- grid_calls.c ---- */
-/* What a callee does in a group whose ranks differ by digit `number`. */
+/* A callee's effect in a group of ranks that differ in digit `number`. */
 struct grid_call {
 	isl_map *holds;	   /* contributions at its end: (rank, part) -> (rank, part), or rank ->
 			      rank where each part is by itself */

@@ -1,13 +1,13 @@
 /*
- * Schedules whose distances double: recursive doubling, Bruck, binomial trees, for every N.
+ * Schedules with distances that double: recursive doubling, Bruck, binomial trees, for every N.
  *
  * What forms.h cannot say (1 << k, rank ^ d, r & ~(d - 1)) automata can (dfa.h). The variable k
- * of a loop with such numbers is kept as D = 2^k, a number like others.
+ * of a loop with such numbers is kept as D = 2^k, an ordinary number.
  *
  *   powers_values.c    an expression -> its value, as a sum of tracks and of functions of them
  *   powers_numbers.c   arithmetic of such values
  *   powers_induction.c fns that call themselves: of a logarithm, and the reversal of bits
- *   powers_instance.c  one schedule for all N: what is possible, its buffers, its contract
+ *   powers_instance.c  one schedule for all N: possible values, its buffers, its contract
  *   powers_chunks.c    the chunks that a text names
  *   powers_walk.c      the text -> items: operations of all ranks at once, and loops over k
  *   powers_calls.c     procs that it calls
@@ -17,11 +17,11 @@
  *   powers_learn.c     an automaton, from its short words
  *   powers_turn.c      ... and of all roots, or of ranks that have other numbers in a tree
  *   powers_certificate.c  all of it as JSON
- *   powers_proof.c     that it is so for every N, and that the end is what the contract asks for
+ *   powers_proof.c     the guesses hold for every N, and the end fulfils the contract
  *
- * Blocks of a par are done one after another, each with FIFOs of its own, once it is shown that
- * they do not race. For a barrier, the set of ranks that a rank has heard of is one more buffer,
- * which messages bring along, and in which a contribution may come twice. Large numbers, such as a
+ * Blocks of a par are done one after another, each with separate FIFOs, once it is shown that
+ * they do not race. For a barrier, the set of ranks known to have begun is one more buffer of
+ * each rank. Messages carry it, and a contribution may come twice in it. Large numbers, such as a
  * mask of 32 bits, give ranks a bound: then the claim is of N up to LIMIT_RANKS.
  */
 #ifndef CCS_COMPILER_EVERY_POWERS_H
@@ -102,7 +102,7 @@ struct power_buffer {
 
 enum act_kind { ITEM_SEND, ITEM_RECV, ITEM_LOCAL, ITEM_LOOP };
 
-/* What is done by all ranks of `domain`, or a loop. */
+/* An operation of all ranks of `domain`, or a loop. */
 struct act {
 	enum act_kind kind;
 	const struct stmt *stmt, *step; /* step: that it is part of, or NULL */
@@ -161,9 +161,9 @@ struct power_forms {
 	struct meaning *meaning;   /* of symbols, by id */
 	struct power_buffer *buffers;
 	uint32_t nbuffers, capbuffers, ncontract;
-	uint32_t begun; /* where the contract asks who has begun: a buffer of whom a rank has heard
-			   of; else NONE */
-	bool empty, full;	 /* ... there are messages without chunks; with chunks */
+	uint32_t begun;	  /* where the contract asks which ranks have begun: virtual buffer: the set
+			   of ranks known to have begun; else NONE */
+	bool empty, full; /* ... there are messages without chunks; with chunks */
 	const struct dfa *links; /* N, root, rank, from: pairs; NULL: all */
 	uint32_t slots;		 /* of moves */
 	bool reversed;		 /* some chunks are numbered with their bits reversed */

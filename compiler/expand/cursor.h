@@ -10,17 +10,17 @@
  *   lanes.c    where operations go: lanes, and the waits of pars
  *   message.c  operations: their operands, peers and FIFOs
  *
- * It walks the syntax tree; nothing is compiled. What a name stands for lies in one
- * table, by the symbol's number (struct bind). A call keeps what it hides on a trail, and
- * puts it back at its end: a name costs one look into the table, however deep the calls.
- * Statements are run from a stack of lists (struct row), so the walk stops at any operation
- * and goes on there. Expressions recurse in C: a tree's depth is bounded by the parser, and
- * calls of fns by the limits below.
+ * It walks the syntax tree; nothing is compiled. One table holds the value of each name, by the
+ * symbol's number (struct bind). A call puts the values that it hides on a trail, and restores
+ * them at its end: a name costs one access to the table at any depth of calls. Statements are run
+ * from a stack of lists (struct row), so the walk stops at any operation and goes on there.
+ * Expressions recurse in C: a tree's depth is bounded by the parser, and calls of fns by the
+ * limits below.
  *
- * The caller gives room for operations, lane by lane (a lane is what becomes a
- * task: the rank's main line, or one path of par blocks). cursor_next runs until
- * a lane's room is used up, or the rank is done. Who stores the operations
- * enlarges the room; who streams them consumes the lane's rows and empties it:
+ * The caller gives room for operations, lane by lane (a lane is what becomes a task: the rank's
+ * main line, or one path of par blocks). cursor_next runs until a lane's room is used up, or the
+ * rank is done. A caller that stores the operations enlarges the room; a caller that streams them
+ * consumes the lane's rows and empties it:
  *
  *     cursor_start(v, body, rank);
  *     while (cursor_next(v) == CURSOR_ROOM)
@@ -55,16 +55,15 @@ struct tables {
 	struct program *program;
 	uint32_t *path_slots, path_cap; /* 1 + row; a power of two */
 	uint32_t *fifo_slots, fifo_cap;
-	uint32_t
-		nhashed; /* FIFOs that are in fifo_slots: others wait until one is looked for there */
+	uint32_t nhashed;  /* FIFOs in fifo_slots: the rest enter when one is looked up */
 	uint32_t *direct;  /* [tables_pair()] for path 0, channel 0: 1 + row; or NULL */
 	uint32_t *of_zero; /* the same of rank 0 alone: [dst], and [nranks + src]; or NULL */
 	bool *unlinked;	   /* by FIFO, up to the last one that has no link */
 	uint32_t nunlinked, capunlinked;
 };
 
-/* Rows of `direct` are a cache line longer than there are ranks: its columns would else lie in few
- * sets of a cache, as N is often a power of two. */
+/* Rows of `direct` are a cache line longer than there are ranks: otherwise its columns would
+ * share few sets of a cache, as N is often a power of two. */
 #define PAIR_GAP 16u
 
 static inline size_t tables_pair(const struct tables *t, uint32_t src, uint32_t dst)
@@ -102,7 +101,7 @@ struct links {
 	} *runs;
 };
 
-/* What a run of all ranks needs beside its cursor, as long as it. */
+/* Data of a run of all ranks that lives as long as its cursor. */
 struct run_tables {
 	struct tables tables;
 	struct links links;
@@ -174,7 +173,7 @@ struct opsite {
 	struct op op;		 /* as it will be; op.fifo is the one of (key, at) */
 	uint64_t key;		 /* (rank + 1) << 32 ^ peer */
 	uint64_t at;		 /* path << 32 | channel */
-	uint32_t bad;		 /* 1 + last rank that was told off here */
+	uint32_t bad;		 /* 1 + last rank with a mistake here */
 };
 
 struct lane {
@@ -221,8 +220,8 @@ struct cursor {
 	const struct links *links; /* NULL: no check of links */
 	bool quiet;		   /* report nothing */
 	bool any_in;		   /* there is a buffer that must not be written */
-	/* Told of each operation that was made, or NULL. True: the statement's other operations of
-	   this loop, with the same views, say nothing new. */
+	/* Called for each operation that was made, or NULL. True: the statement's other
+	 * operations of this loop, with the same views, say nothing new. */
 	bool (*behind)(void *arg, const struct stmt *s, const struct op *o);
 	void *behind_arg;
 	int64_t report_rank; /* rank of reports, or NO_RANK */
@@ -288,12 +287,13 @@ struct cursor {
 	uint32_t most;	    /* scratch: most in use on any rank so far */
 	uint64_t nsilent;   /* FRESH and WAIT rows so far, of all ranks */
 
-	bool repeats_wanted; /* who streams counts rows that repeat, and wants them once */
-	struct repeat { /* rows at .. at + n - 1 of a lane's room stand for so many times them */
+	bool repeats_wanted; /* the caller counts rows that repeat, and wants them once */
+	struct repeat {	     /* rows at .. at + n - 1 of a lane's room stand for that many copies */
 		uint32_t lane, at, n;
 		uint32_t strides; /* of the rows: two each, of `cell` and of `other` */
 		uint64_t times;
-	} *repeats; /* in the order of rows, of all lanes; who consumes rows empties both lists */
+	} *repeats; /* in the order of rows, of all lanes; a caller that consumes rows empties both
+		       lists */
 	uint32_t nrepeats, caprepeats;
 	struct stride *strides;
 	uint32_t nstrides, capstrides;
@@ -344,10 +344,10 @@ static inline uint32_t cursor_most_cells(const struct cursor *v)
 
 /* ---- eval.c */
 
-/* What is rare stays out of the registers of what is not. */
+/* Rare paths are kept out of line, so that common paths have the registers. */
 #define RARE __attribute__((noinline))
 
-/** The value of what is more than a leaf; see eval(). */
+/** The value of an expression that is no leaf; see eval(). */
 int64_t eval_tree(struct cursor *v, const struct expr *e);
 /** The value of an expression that needs no rank. Reports; false on failure. */
 bool eval_fixed(struct cursor *v, const struct expr *e, int64_t *value);
@@ -389,7 +389,7 @@ static inline int64_t eval(struct cursor *v, const struct expr *e)
 	return e->kind == E_INT ? e->value : eval_tree(v, e);
 }
 
-/** The value, if it has one: a mistake is not told, and counts for nothing. */
+/** The value, if it has one: a mistake is not reported, and does not count. */
 bool eval_quietly(struct cursor *v, const struct expr *e, int64_t *value);
 
 /** Counts the work of running `text` once. False: too much; reported. */
@@ -402,8 +402,8 @@ static inline bool eval_work(struct cursor *v, struct span text, struct span rep
 	       eval_too_much(v, report);
 }
 
-/** The name was given what it stands for by other ways than bind_number. What has no value is
- *  not asked for. */
+/** The name got its value in another way than by bind_number. A name without a value is never
+ *  used. */
 static inline void bind_changed(struct cursor *v, uint32_t symbol)
 {
 	const struct bind *b = &v->binds[symbol];
@@ -459,7 +459,7 @@ static inline void bind_table(struct cursor *v, const struct symbol *s, uint32_t
 
 /** The value of a call of a fn; 0 and v->stopped if it fails. */
 int64_t fn_call(struct cursor *v, const struct expr *e);
-/* What the fn's value may change with, beside its arguments. */
+/* What the fn's value depends on, besides its arguments. */
 struct fn_needs {
 	bool rank, n;
 	const struct symbol *const *names;

@@ -1,26 +1,27 @@
 /*
- * A squad: ranks whose text is run at once.
+ * A squad: up to SQUAD ranks that run their text together.
  *
- *   squad_spreads.c  numbers on all ranks of a squad, and what is made of them
+ *   squad_spreads.c  numbers on all ranks of a squad, and arithmetic on them
  *   squad_eval.c     names and expressions
  *   squad_fns.c      calls of fns
  *   squad.c          statements and operations
  *   squad_calls.c    calls of procs and schedules, groups, scratch
  *
- * All ranks run one text, and most of what a rank costs is to walk it: conditions, peers and
- * chunks are looked at for each of them alone, though they are the same expressions. Here the
- * text is walked once for up to SQUAD neighbours. A number is the same on all of them, or grows
- * by a constant from each to the next (`rank`, and what is added to it), or is given rank by rank;
- * only the last costs work by rank. Ranks that do not take a branch are masked.
+ * All ranks run one text, and most of a rank's cost is the walk over it: conditions, peers and
+ * chunks are evaluated for each rank, though they are the same expressions. A squad walks the
+ * text once for up to SQUAD neighbours. A number is the same on all of them, or grows by a
+ * constant from each rank to the next (`rank`, `rank + 3`), or is given rank by rank; only the
+ * last kind costs work by rank. Ranks that do not take a branch are masked.
  *
- * What comes out is, for each rank, its operations in the order of its text, and where pars and
- * their blocks begin and end: what the cursor's walk does, before it looks for FIFOs. The caller
- * then does that, rank by rank (expand.c), so tables are filled in the same order.
+ * The result is, for each rank, its operations in the order of its text, and where pars and their
+ * blocks begin and end: the same as the cursor's walk before it looks up FIFOs. The caller then
+ * looks up FIFOs rank by rank (expand.c), so tables are filled in the same order.
  *
- * A squad makes no reports. What it does not know (tables, `sized` chunks, groups by a table), and
- * any mistake, ends it: its ranks are left to the cursor, which tells. So programs and reports
- * are the cursor's in all cases. O(text that is run, once) + O(operations), and O(ranks) for each
- * number that is given rank by rank: a wide squad shares the walk among more ranks.
+ * A squad makes no reports. A construct that it does not support (tables, `sized` chunks, groups
+ * by a table), or any mistake, ends it: the cursor then runs its ranks, and reports. So programs
+ * and reports are the cursor's in all cases. O(text that is run, once) + O(operations), and
+ * O(ranks) for each number that is given rank by rank: a wide squad shares the walk among more
+ * ranks.
  */
 #ifndef CCS_COMPILER_EXPAND_SQUAD_H
 #define CCS_COMPILER_EXPAND_SQUAD_H
@@ -273,7 +274,7 @@ bool squad_run(struct squad *b, const struct stmt *body, uint32_t first, uint32_
 
 /* ---- squad_spreads.c ------------------------------------------------------------------------------ */
 
-/** Room for a spread's values, until b->used is what it was. */
+/** Room for a spread's values, until b->used is reset. */
 int64_t *spread_room(struct squad *b);
 /** Of `a op b`, op one of a chain's; a mistake on a rank that runs ends the squad. */
 struct spread spread_binary(struct squad *b, enum expr_op op, const struct spread *x,
@@ -285,7 +286,7 @@ static inline bool spread_compares(enum expr_op op)
 /** Ranks that run and where `a op b`, op a comparison, holds. */
 struct mask spread_compare(struct squad *b, enum expr_op op, const struct spread *x,
 			   const struct spread *y);
-/** x on the ranks of `first`, y on the others. */
+/** x on the ranks of `first`, y on the remaining ranks. */
 struct spread spread_blend(struct squad *b, const struct mask *first, const struct spread *x,
 			   const struct spread *y);
 /** Copies the values of the ranks that run to room of the caller's. */

@@ -203,9 +203,11 @@ static void find_stuck(struct script *x)
 
 	for (uint32_t t = 0; t < p->ntasks; t++) {
 		uint32_t row = r->progress[t].next;
-		const struct op *o = &p->tasks[t].ops[row];
 
-		if (row < p->tasks[t].nops && x->rank[p->tasks[t].rank] && !waits_for_par(p, o))
+		if (row >= p->tasks[t].nops || !x->rank[p->tasks[t].rank])
+			continue;
+		const struct op *o = &p->tasks[t].ops[row];
+		if (!waits_for_par(p, o))
 			ARENA_PUSH(x->arena, x->stuck, x->nstuck, x->capstuck) = (struct stuck){
 				.task = t,
 				.op = row,

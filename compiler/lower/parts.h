@@ -1,14 +1,14 @@
 /*
- * What the files of the lowering share: lower.c, aside.c, flow.c, fuse.c, waits.c.
+ * Shared by the files of the lowering: lower.c, aside.c, flow.c, fuse.c, waits.c.
  *
  * Ranks are lowered one after another. A rank's operations are first put in
  * one line (any order that its waves and waits allow; in a program without
  * races every such order has the same conflicts), and each becomes an item:
  *
  *   line   lower.c   the rank's tasks -> items, in one line
- *   aside  aside.c   which copies are not needed
- *   flow   flow.c    which value an item reads; who runs local operations;
- *                    which receive may hand its message on to which send
+ *   aside  aside.c   which copies can be left out
+ *   flow   flow.c    which value an item reads; which worker runs local operations; which receive
+ *   may hand its message on to which send
  *   fuse   fuse.c    ends of FIFOs -> workers; order in a worker; fused items
  *   waits  waits.c   waits between workers
  *   rows   lower.c   items -> tasks of the lowered program
@@ -32,14 +32,14 @@ struct item {
 	struct op op;		/* with the flags of a lowered operation */
 	uint32_t task;		/* of the program */
 	uint32_t wave;		/* number of its wave in the line */
-	uint32_t node;		/* who runs it (line.parent); NONE: OP_FRESH, OP_WAIT */
+	uint32_t node;		/* the worker that runs it (line.parent); NONE: OP_FRESH, OP_WAIT */
 	uint32_t partner;	/* a receive's send of the same cells, and back; or NONE */
 	uint32_t ordinal;	/* of a send or a receive, on its FIFO */
 	uint32_t via;		/* a local operation on what this receive just got; or NONE */
-	uint32_t unread;	/* with `via`: cells of the receive that nobody else reads */
+	uint32_t unread;	/* with `via`: cells of the receive that no other item reads */
 	uint32_t after;		/* a reduction: the item that wrote, right before it, what it
 				   adds to; or NONE */
-	uint32_t dead;		/* receive with a partner: cells that nobody reads after it */
+	uint32_t dead;		/* receive with a partner: cells that no item reads after it */
 	uint32_t worker, index; /* its place, by fuse */
 	uint32_t wait, nwaits;	/* rows of line.waits, by waits */
 	bool gone;		/* another item does it: the send of a fused receive, `via` */

@@ -1,7 +1,7 @@
 /*
  * The language server behind `ccc lsp`: LSP 3.17, JSON-RPC over the standard streams.
  *
- *   serve.c     messages in their order: who answers which; the life of a server
+ *   serve.c     messages in their order: which function answers which; a server's life
  *   stream.c    bytes to messages and back: framing, limits
  *   text.c      positions of LSP in a text, edits of it, URIs
  *   documents.c the open documents
@@ -21,12 +21,12 @@
  * memory in one is not the server's. A picture is drawn in the same way, of the text as it is when it
  * is asked for; its request is answered when the child has sent it. MOST_PICTURES are drawn at a time.
  *
- * Limits. A message has at most MOST_BYTES, all open texts together MOST_TEXT; what is
- * beyond is refused with an error, and the server goes on. Requests wait in a list
- * of MOST_WAITING, in which a cancellation finds them.
+ * Limits. A message has at most MOST_BYTES, all open texts together MOST_TEXT; a message beyond
+ * these is refused with an error, and the server goes on. Requests wait in a list of
+ * MOST_WAITING, in which a cancellation finds them.
  *
- * The server knows lang/ only. What it needs of the compiler is a table of functions, which
- * editor.c fills.
+ * The server knows lang/ only. It calls the compiler through a table of functions, which editor.c
+ * fills.
  */
 #ifndef CCS_COMPILER_LSP_LSP_H
 #define CCS_COMPILER_LSP_LSP_H
@@ -59,7 +59,7 @@ struct lsp_check {
 
 struct lsp_compiler {
 	void *self;
-	/** Options of ccc(1), beside those of the command line. False: they are wrong, which was
+	/** Options of ccc(1), in addition to the command line's. False: they are wrong, which was
 	 *  said on stderr. */
 	bool (*configure)(void *self, const char *const *arguments, size_t n);
 	/** The fields of a front end that follow from options: directories and warnings. */

@@ -1,5 +1,5 @@
 /*
- * Inside the language server: what its files share. Nobody else includes this.
+ * Inside the language server: what its files share. Only the files of lsp/ include this.
  */
 #ifndef CCS_COMPILER_LSP_SERVER_H
 #define CCS_COMPILER_LSP_SERVER_H
@@ -66,8 +66,8 @@ struct text {
 	bool utf8; /* characters of a position are bytes; else UTF-16's units */
 };
 
-/** The offset of a position {line, character}; what is beyond a line's end is its end.
- *  False: it is none. */
+/** The offset of a position {line, character}; a position beyond a line's end is its end. False:
+ *  it is none. */
 bool text_offset(const struct text *t, const json_t *position, size_t *offset);
 /** {line, character} of an offset, and the range of two. NULL: no memory. */
 json_t *text_position(const struct text *t, size_t offset);
@@ -113,7 +113,7 @@ const char *documents_change(struct documents *d, struct document *doc, const js
 			     json_int_t version, bool utf8);
 void documents_close(struct documents *d, struct document *doc);
 void documents_free(struct documents *d);
-/** This one (or NULL: a file) has changed: what is to be checked anew is dirty. */
+/** This one (or NULL: a file) has changed: a document that is to be checked anew is dirty. */
 void documents_touch(struct documents *d, struct document *doc);
 /** The dirty one that changed last, or NULL. */
 struct document *documents_next(struct documents *d);

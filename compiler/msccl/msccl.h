@@ -1,5 +1,5 @@
 /*
- * MSCCL XML: algorithms that others wrote, as programs.
+ * MSCCL XML: algorithms in MSCCL's XML, as programs.
  *
  *   read.c        text -> a description: GPUs, thread blocks, steps, each with its place
  *   attributes.c  attributes of an element: numbers and words
@@ -8,10 +8,10 @@
  *   collective.c  which contract, and where its buffers are; the schedule that stands for it
  *   program.c     description -> struct program: a thread block is a task
  *   slots.c       how many slots it needs, by how many chunks fit one
- *   between.c     races between thread blocks, and what messages alone put in order
- *   verdict.c     what is said of it
+ *   between.c     races between thread blocks, and the order by messages alone
+ *   verdict.c     the report
  *
- * What a file means is what its executors do with it (the format has no specification):
+ * A file means what its executors do with it (the format has no specification):
  *
  *   - A thread block runs its steps in order. Before a step it waits until block `depid` of
  *     its GPU has finished step `deps`, which must have hasdep="1"; `nop` only waits.
@@ -26,10 +26,10 @@
  *
  * Two programs are made of one description. The *waiting* program has the blocks' steps as the
  * executors run them: what receives and sends starts when both can be done, and holds its slot
- * until then. It decides deadlock. The *value* program has the same steps in operations that
- * all passes know, and copies where buffers of the contract are others than the file's; it
- * decides races and results, and is what is compiled. Its steps wait no longer than those of
- * the other, so where that one finishes it does.
+ * until then. It decides deadlock. The *value* program has the same steps in operations that all
+ * passes know, and copies where buffers of the contract are others than the file's; it decides
+ * races and results, and is compiled. Its steps wait no longer than those of the other, so where
+ * that one finishes it does.
  */
 #ifndef CCS_COMPILER_MSCCL_MSCCL_H
 #define CCS_COMPILER_MSCCL_MSCCL_H
@@ -185,7 +185,7 @@ struct msccl_homes msccl_homes(const struct msccl *m, const struct program *p, b
 
 /* ---- program.c ------------------------------------------------------------------------- */
 
-/* What is made of a description. */
+/* Products of a description. */
 struct msccl_form {
 	const struct instance *instance; /* of msccl_schedule_text() */
 	bool in_place;
@@ -240,7 +240,7 @@ enum msccl_answer {
 	NOT_ASKED,
 	PROVED,
 	REFUTED,
-	RACES, /* what it computes depends on who is first */
+	RACES, /* its result depends on which thread block is first */
 	UNDECIDED,
 	NO_CONTRACT
 };

@@ -1,32 +1,33 @@
 /*
  * Verdicts on programs that are too large to be stored.
  *
- *   batches.c  texts -> batches: what each rank sends and receives, a loop's messages once
+ *   batches.c  texts -> batches: each rank's sends and receives, a loop's messages once
  *   meet.c     as many sends as receives on every FIFO, of one size
- *   greedy.c   one run of all ranks by counters alone; the least slots; who waits for whom
- *   chain.h    the longest chain of messages, beside such a run
+ *   greedy.c   one run of all ranks by counters alone; the least slots; the graph of waits
+ *   chain.h    the longest chain of messages, found along such a run
  *   text.h     races and values, in parts of the chunks
  *   stream.c   all of this, in order
  *
  * In: a schedule and N, as for expand(). Out: whether the k-th send of each FIFO meets a k-th
  * receive of its size (ccs(5) 6, Matching), whether the program finishes (Blocking), has no races
- * (Races), and does what its contract says; or why the last two were not looked at, which the
- * report says, and so must whoever uses this.
+ * (Races), and fulfils its contract; or why the last two were not checked. The report says so,
+ * and so must every user of this verdict.
  *
- * The idea: a message is a FIFO and a direction here, 8 bytes. A loop that a cursor runs as a whole
- * (expand/strips.c) and whose peers stay the same is one iteration's messages and a count, however
- * long it is: a ring of 24,576 ranks has 1.2 billion messages, and 98,304 of these. The greedy run
- * keeps two counters a FIFO, as deadlock.c does, and a place in its batches for each rank.
+ * The idea: a message is a FIFO and a direction here, 8 bytes. A loop with constant peers that a
+ * cursor runs as a whole (expand/strips.c) is stored as one iteration's messages and a count,
+ * however long it is: a ring of 24,576 ranks has 1.2 billion messages, and 98,304 of these. The
+ * greedy run keeps two counters a FIFO, as deadlock.c does, and a place in its batches for each
+ * rank.
  *
- * Memory: 28 bytes a message that no loop repeats, 200 a loop, about 100 a FIFO and 80 a rank, 40 a
- * message on its way; 12 a chunk of one rank; and what a part takes. Time: O(messages), for each number of slots that is
- * tried, and for the values.
+ * Memory: 28 bytes a message that no loop repeats, 200 a loop, about 100 a FIFO and 80 a rank, 40
+ * a message on its way; 12 a chunk of one rank; and the memory of one part. Time: O(messages),
+ * for each number of slots that is tried, and for the values.
  *
- * `ccc check` comes here where --stream asks for it, and where the stored check met a limit of what
- * is stored (ctx.too_large). Then a verdict is a whole one, or E0501.
+ * `ccc check` uses it with --stream, and when the stored check met a limit on stored programs
+ * (ctx.too_large). In the second case the verdict is complete, or E0501.
  *
- * What it cannot do is E0501, and says which: blocks of pars, `sized` buffers, and FIFOs whose
- * messages are not all of one number of chunks.
+ * Unsupported constructs are E0501, which names them: blocks of pars, `sized` buffers, and FIFOs
+ * with messages of different numbers of chunks.
  */
 #ifndef CCS_COMPILER_STREAM_STREAM_H
 #define CCS_COMPILER_STREAM_STREAM_H

@@ -1,5 +1,5 @@
 /*
- * Kinds: what an expression's value on rank r is, given its value on rank 0.
+ * Kinds: an expression's value on rank r, as a function of its value on rank 0.
  *
  * In: a schedule's tree, names resolved. Out: whether all ranks run one text up to a turn of
  * ranks and chunks, r -> r + c (mod N), or (below) r -> r ^ c; by statement, how each operand's
@@ -25,10 +25,10 @@
  *     an operand is all SAME, or one of its two indices      is WITHIN, 1
  *     the topology's links go from WITHIN, 1 to WITHIN, 1
  *
- * Then rank r runs the operations of rank 0, with peer p turned into p + r and chunk i into
- * i + r where `turns` says so. Both hold modulo N: that an index has N values, and that no
- * chunk turns in two ways, is for turns.h to see, on the instance. Groups (`within`) of not all
- * ranks, and `sized` buffers, are not symmetric.
+ * Then rank r runs the operations of rank 0, with peer p turned into p + r and chunk i into i + r
+ * where `turns` says so. Both hold modulo N: that an index has N values, and that no chunk turns
+ * in two ways, is checked by turns.h, on the instance. Groups (`within`) of not all ranks, and
+ * `sized` buffers, are not symmetric.
  *
  * One pair of copies is symmetric though neither is: all N chunks of a name, cut where the rank is,
  * so that chunk j and chunk (j + rank) % N of the two names meet, either way:
@@ -44,13 +44,14 @@
  * and an operand may also be x[lo .. lo + n] with lo NEAR and n SAME. As L is linear, ranks 0, 1,
  * 2, 4 ... show it, on the instance.
  *
- * **By mirrors.** Or the turns are those of a polygon whose corners are the ranks, N even: for an even r,
- * x -> x + r (mod N), and for an odd r, the reflection x -> r - x. The text says what even turns
- * do: all above holds for them, r even, and SAME is what ranks of one parity share, so that
+ * **By mirrors.** Or the turns are the symmetries of a polygon with the ranks as corners, N even:
+ * for an even r, x -> x + r (mod N), and for an odd r, the reflection x -> r - x. The text
+ * determines even turns: all above holds for them, r even, and SAME is a value that ranks of one
+ * parity share, so that
  *
  *     rank % 2   SAME      rank % 2 == 0 ? rank + s : rank - s   NEAR, 1
  *
- * That rank 1 mirrors rank 0 is for turns.h to see, on the instance. Chunks may lie in any order:
+ * turns.h checks, on the instance, that rank 1 mirrors rank 0. Chunks may be in any order:
  *
  *     PLACE    f(x), x WITHIN, 1 and 0 <= x < N; f a text of x, N and what is fixed for the instance
  *              alone; or f(x) / n * n, with n SAME
@@ -63,18 +64,18 @@
  *     for q in 0..N { if q != rank { send a to q   recv b[q] from q } }
  *
  * is one loop over all ranks, of which rank 0's iteration q is rank r's iteration q + r. These
- * come in another order. But in a step only the order on one FIFO counts, and the loop's
- * variable is the peer of all its messages, so no FIFO has messages of two iterations; of local
+ * come in another order. But in a step only the order on one FIFO counts, and the loop's variable
+ * is the peer of all its messages, so no FIFO has messages of two iterations; of local
  * operations, whatever the order could change is a race. So in such a loop q is WITHIN, 1; in a
- * topology's, too, as links have no order. A loop by whose variable no peer and no link is
- * named goes over what is SAME.
+ * topology's, too, as links have no order. In a loop with a variable that names no peer and no
+ * link, the variable is SAME.
  *
  * **With a root** (roots.h) ranks turn together with a parameter, which is WITHIN, 1 as `rank` is.
  * A copy in two pieces may be cut there, too.
  *
- * No sum may go over 64 bits on one rank alone: each kind has a bound of its value, and where
- * that is not well below, the form is OTHER. Bounds hold if every parameter of the schedule is
- * below KIND_MOST_PARAM.
+ * No sum may exceed 64 bits on one rank alone: each kind has a bound of its value; if that is not
+ * well below, the form is OTHER. Bounds hold if every parameter of the schedule is below
+ * KIND_MOST_PARAM.
  *
  * O(text), calls as often as they stand there; LIMIT_KIND_WORK nodes at most.
  */
@@ -97,7 +98,7 @@ struct kind {
 	const struct expr *part;      /* ... and n, a name or a number; or NULL */
 };
 
-/* Where a rank's chunk lies: `body`, a function of x. */
+/* The place of a rank's chunk: `body`, a function of x. */
 struct place_fn {
 	const struct expr *body;
 	const struct symbol *x;
@@ -185,7 +186,7 @@ static inline struct kind kind_same(double most)
 	return (struct kind){ .form = KIND_SAME, .most = most, .lo = -most, .hi = most };
 }
 
-/** A kind whose value turns as the rank does, modulo N, and within 0..N. */
+/** A value that turns as the rank does, modulo N, and within 0..N. */
 static inline struct kind kind_rank(void)
 {
 	return (struct kind){
@@ -193,7 +194,7 @@ static inline struct kind kind_rank(void)
 	};
 }
 
-/* What is not bounded by the text: SAME, and any number. */
+/* Bounds that the text does not give: SAME, and any number. */
 static inline struct kind kind_any_same(void)
 {
 	return kind_same(1e19);

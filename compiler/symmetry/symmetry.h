@@ -1,18 +1,18 @@
 /*
  * Symmetry: one rank decides for all.
  *
- *   kinds     the text -> what each expression is on other ranks
+ *   kinds     the text -> the value of each expression on other ranks
  *   turns     N -> the program of rank 0, and how its cells turn; it stands for all ranks
- *   promise   whether the contract turns likewise
- *   begun     who has begun when rank 0 ends, where the contract asks that
- *   turned    rank 0's values, and what their chunks must hold; with arcs, sets of ranks
+ *   promise   whether the contract turns in the same way
+ *   begun     which ranks have begun when rank 0 ends, if the contract needs it
+ *   turned    rank 0's values against the contract; arcs: sets of ranks
  *   alike     same bits
  *   roots     one root for all of a schedule that has one
  *
- * In: an instance of any schedule. Out: that it is right, with the same figures that the passes
- * over all ranks give; or nothing, and they have to decide: where the text is not symmetric,
- * where this is not enough to tell, and wherever something is wrong. So reports of mistakes are
- * always those of all ranks. O(operations of rank 0 + chunks that they touch), for N ranks.
+ * In: an instance of any schedule. Out: that it is right, with the same figures as the passes
+ * over all ranks give; or no answer, and those passes have to decide: the text is not symmetric,
+ * the rules here do not suffice, or something is wrong. So mistakes are always reported by the
+ * passes over all ranks. O(operations of rank 0 + chunks that they touch), for N ranks.
  */
 #ifndef CCS_COMPILER_SYMMETRY_SYMMETRY_H
 #define CCS_COMPILER_SYMMETRY_SYMMETRY_H

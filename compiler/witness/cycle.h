@@ -1,5 +1,5 @@
 /*
- * Who waits for whom in a run that is stuck, and a shortest cycle of it: cycle.c
+ * The graph of waits between tasks in a run that is stuck, and a shortest cycle in it: cycle.c
  * makes it, witness.c reports it.
  */
 #ifndef CCS_COMPILER_WITNESS_CYCLE_H

@@ -1,5 +1,5 @@
 /*
- * Verdicts -> the smallest reason.
+ * A failed verdict -> the smallest reason for it.
  */
 #ifndef CCS_COMPILER_WITNESS_WITNESS_H
 #define CCS_COMPILER_WITNESS_WITNESS_H

@@ -8,11 +8,11 @@
         module.run(comm, buffers, buffers)      # in place: each now holds 6.0
 
 A buffer is any object with Python's buffer protocol or DLPack, in this machine's memory or, with
-Comm.cuda(), on a GPU. It is read and written where it lies, and kept alive during the call. Calls
+Comm.cuda(), on a GPU. It is read and written in place, and kept alive during the call. Calls
 release the interpreter's lock, so that other threads of Python run meanwhile; Ctrl-C is seen when
 the call is over, which is, at the latest, after the communicator's timeout without progress.
 
-Whatever goes wrong is a CcsError, with libccs's own text and `status`.
+Every failure is a CcsError, with libccs's text and `status`.
 """
 
 from .buffers import dtypes

@@ -1,4 +1,4 @@
-"""What PyTorch calls when it is imported, from 2.5 on (its entry point `torch.backends`), so that
+"""PyTorch's entry point `torch.backends`: PyTorch calls it at import, from 2.5 on, so that
 init_process_group("ccs") needs no import. TORCH_DEVICE_BACKEND_AUTOLOAD=0 turns that off.
 """
 

@@ -1,4 +1,4 @@
-"""Memory that is lent for a call: where an object's elements lie, and of which type they are.
+"""Memory that is lent for a call: the address and the type of an object's elements.
 
     object --memoryview or DLPack--> _Lent --dtype=--> Buffer
 
@@ -49,7 +49,7 @@ _FORMATS = {
     "f": "float32",
     "d": "float64",
 }
-# Those that only carry bits, so that dtype= may say what they are.
+# Formats that only carry bits, so that dtype= may name the type.
 _CARRIERS = {"b", "B", "c", "h", "H", "?"}
 
 # DLPack's codes; with 8-bit floats as version 1.1 numbers them. e4m3fn is CCS_FLOAT8E4M3: it
@@ -196,7 +196,7 @@ class _DLTensor(ctypes.Structure):
     ]
 
 
-# Functions of our own, as ctypes.pythonapi's belong to whoever sets their types last.
+# Functions of our own, as all users of ctypes.pythonapi share its functions' types.
 _get_buffer = ctypes.PYFUNCTYPE(c_int, ctypes.py_object, ctypes.POINTER(_PyBuffer), c_int)(
     ("PyObject_GetBuffer", ctypes.pythonapi)
 )
@@ -289,7 +289,7 @@ def _in_host(what: str, place: Place) -> BufferTypeError:
 
 
 def _capsule(obj: Any, what: str, place: Optional[Place]) -> object:
-    """A new capsule. A tensor's own text says what is wrong, and the cure."""
+    """A new capsule. An error keeps the tensor's text, which has the reason and the cure."""
     try:
         _check_device(obj, what, place)
         if place is None:
@@ -390,7 +390,7 @@ def _lend(obj: Any, what: str) -> _Lent:
 
 
 def _typed(lent: _Lent, dtype: Optional[str], what: str) -> str:
-    """The elements' type: what the object says, or dtype= of memory that only carries bits."""
+    """The elements' type: the object's, or dtype= for memory that only carries bits."""
     if dtype is None or dtype == lent.dtype:
         if lent.dtype is not None:
             return lent.dtype
@@ -409,8 +409,8 @@ def _typed(lent: _Lent, dtype: Optional[str], what: str) -> str:
 def borrow(
     obj: object, dtype: Optional[str], what: str, place: Optional[Place] = None
 ) -> Buffer:
-    """The memory of `obj`, until the Buffer goes: of this machine, or of the place's GPU, whose
-    stream comes after what `obj` has under way. `what` names it in errors."""
+    """The memory of `obj`, until the Buffer goes: of this machine, or of the place's GPU. The
+    place's stream then waits for the work of `obj` under way. `what` names it in errors."""
     lent = _lend(obj, what) if place is None else _lend_on_gpu(obj, what, place)
     return Buffer(lent.address, lent.nbytes, _typed(lent, dtype, what), lent.readonly, lent.owner)
 
@@ -419,8 +419,8 @@ _PACKED = {name: form for form, name in _FORMATS.items() if form in "bBiIqQefd"}
 
 
 def memory_format(dtype: str) -> Tuple[str, int]:
-    """What a memoryview of such elements is cast to, and bytes of one: of types that Python lacks,
-    unsigned bits."""
+    """The format that a memoryview of such elements is cast to, and bytes of an element: unsigned
+    bits for types that Python lacks."""
     size = dtype_size(dtype)
     if dtype == "float16":  # which memoryviews of older Pythons cannot read
         return "H", size

@@ -1,4 +1,4 @@
-"""Communicators: who takes part in a call."""
+"""Communicators: the ranks that take part in a call."""
 
 import ctypes
 import operator
@@ -67,8 +67,8 @@ def _end() -> None:
 
 class Comm:
     """A communicator. Made by Comm.tasks(), Comm.procs() or Comm.mpi(), or, on GPUs, by Comm.cuda()
-    or Comm.cuda_procs(); a context manager, which frees it. One thread uses it at a time: others
-    wait until its call is over."""
+    or Comm.cuda_procs(); a context manager, which frees it. One thread uses it at a time: other
+    threads wait until its call is over."""
 
     def __init__(self, handles: List[ctypes.c_void_p], tasks: bool) -> None:
         lib = library()
@@ -78,11 +78,11 @@ class Comm:
         self.is_tasks: bool = tasks
         """Whether all ranks are in this process, so that calls take lists of buffers."""
         self.size: int = lib.ccs_comm_size(handles[0])
-        """How many ranks there are."""
+        """The number of ranks."""
         self.ranks: Tuple[int, ...] = tuple(lib.ccs_comm_rank(handle) for handle in handles)
-        """Those of this process."""
+        """The ranks of this process."""
         self.engine: str = lib.ccs_comm_engine(handles[0]).decode()
-        """What runs it: "tasks", "procs", "mpi", "cuda" or "hosts"."""
+        """The engine that runs it: "tasks", "procs", "mpi", "cuda" or "hosts"."""
         numbers = [lib.ccs_comm_device(handle) for handle in handles]
         self.devices: Tuple[Optional[int], ...] = tuple(n if n >= 0 else None for n in numbers)
         """The GPU of each of these ranks, as this process numbers them; None: it is on the CPU."""
@@ -128,8 +128,8 @@ class Comm:
 
     @staticmethod
     def unique_id() -> bytes:
-        """What the processes of Comm.cuda_procs() find one another by: one makes it, and tells the
-        others. It needs NCCL."""
+        """An identifier by which the processes of Comm.cuda_procs() find one another: one process
+        makes it, and sends it to the rest. It needs NCCL."""
         made = ctypes.create_string_buffer(ID_BYTES)
         check(library().ccs_get_unique_id(made))
         return made.raw
@@ -144,8 +144,8 @@ class Comm:
         device: int = 0,
     ) -> "Comm":
         """A process for each rank, on a GPU each. Without arguments, as torchrun, mpirun or srun
-        has put them into the environment. Else by what unique_id() has given to one of them.
-        Returns when all are there."""
+        has put them into the environment. Else by the identifier that one of them got from
+        unique_id(). Returns when all are there."""
         handle = ctypes.c_void_p()
         if id is None:
             if rank is not None or nranks is not None:
@@ -198,7 +198,7 @@ class Comm:
 
     @property
     def rank(self) -> int:
-        """This process's rank. ArgumentError where it has all of them: see `ranks`."""
+        """This process's rank. ArgumentError if the process has all ranks: see `ranks`."""
         if self.is_tasks:
             raise ArgumentError("this process has all ranks: use comm.ranks")
         return self.ranks[0]
@@ -215,12 +215,12 @@ class Comm:
         return self._lock
 
     def turn(self) -> ContextManager[object]:
-        """What a thread holds while it waits for a request: others go on meanwhile, but MPI is
-        called by one thread at a time."""
+        """The lock that a thread holds while it waits for a request: other threads go on meanwhile,
+        but one thread at a time calls MPI."""
         return self._lock if self.engine == "mpi" else self.pending.looking()
 
     def describe(self) -> str:
-        """Where the ranks live, for people."""
+        """Where the ranks run, in words."""
         with self._lock:
             text = ctypes.create_string_buffer(_DESCRIPTION)
             check(library().ccs_comm_describe(self.handles()[0], text, _DESCRIPTION))
@@ -256,8 +256,8 @@ class Comm:
     ) -> Union[None, "Comm", List[Optional["Comm"]]]:
         """A communicator for each colour (0 or more), of the ranks that give it, in the order of
         their keys and then of their ranks. All ranks call it. A process gets its own, or None if
-        its colour is None; for tasks colours, and keys if there are any, are a list, and
-        so is what is returned: for each rank the communicator that it is in, or None."""
+        its colour is None; for tasks colours, and keys if there are any, are lists, and the result
+        is a list: for each rank its communicator, or None."""
         colors = [
             _NO_COLOR if one is None else as_int(one, "a colour", RANK_MAX)
             for one in self._per_rank(color, "color")
@@ -282,8 +282,8 @@ class Comm:
         return cls(sorted(handles, key=library().ccs_comm_rank), tasks)
 
     def group(self, ranks: Sequence[int]) -> Optional["Comm"]:
-        """A communicator of those ranks, in the order of the list, which all ranks give alike,
-        and all of them call it. A process that is not in it gets None."""
+        """A communicator of the given ranks, in the order of the list. All ranks call it with the
+        same list. A process that is not in it gets None."""
         members = [as_int(rank, "a rank", RANK_MAX) for rank in ranks]
         array = (ctypes.c_int * len(members))(*members)
         made = [ctypes.c_void_p() for _ in self.ranks]
@@ -297,9 +297,9 @@ class Comm:
         return Comm._of(made, colors, 0, self.is_tasks) if 0 in colors else None
 
     def barrier(self, stream: Any = None) -> None:
-        """Returns when all ranks have called it; those that are all in this process all call. On
-        GPUs what is put into the stream behind it comes after what was in those of all ranks;
-        without stream= it is the default one, and waited for."""
+        """Returns when all ranks have called it; if all are in this process, it calls for all. On
+        GPUs work put into the stream after it comes after the work that was in the streams of all
+        ranks; without stream= it is the default one, and waited for."""
         lib, where = library(), places(self, stream)
         streams = [place.stream if place else None for place in where]
         self._each(lambda i, handle: lib.ccs_barrier(handle, streams[i]))
@@ -312,8 +312,8 @@ class Comm:
             check(library().ccs_comm_check(self.handles()[0]))
 
     def waits(self) -> str:
-        """Which ranks of this process have waited on GPUs for longer than the timeout since this was
-        last asked, where, and for whom; "" if none has."""
+        """The ranks of this process that have waited on GPUs for longer than the timeout since the
+        last call, with the place and the rank waited for; "" if none has."""
         with self._lock:
             text = ctypes.create_string_buffer(_DESCRIPTION * 4)
             check(library().ccs_comm_waits(self.handles()[0], text, len(text)))
@@ -329,13 +329,13 @@ class Comm:
         Batch.send,
         Batch.run,
         """Sends a buffer's elements to rank `peer`, which receives as many of the same type.
-        Messages of two ranks and one tag match in the order of their calls. Returns when it is
-        through: two ranks that send to one another first wait until the timeout; a batch() does
-        not.
+        Messages of two ranks and one tag match in the order of their calls. Returns when the
+        message is received: two ranks that send to one another first wait until the timeout; a
+        batch() does not.
 
-        rank: of tasks, whose message it is; else this process's rank.
+        rank: the sender, of tasks; else this process's rank.
         dtype, stream: as with Module.run().
-        tag: from 0 on; others than 0 not with Comm.mpi(), nor on GPUs.
+        tag: from 0 on; only 0 with Comm.mpi() and on GPUs.
 
         ArgumentError, BufferTypeError: nothing was begun. CcsError, on both ranks: lengths or
         types differ; nothing was written, and the communicator goes on. Other failures end it.""",
@@ -344,21 +344,21 @@ class Comm:
         "recv",
         Batch.recv,
         Batch.received,
-        """Receives from rank `peer` what it sends, into the whole buffer; or, with None, from
-        whichever rank's message with this tag comes first. Returns who sent. What a peer has sent
-        with another tag before is kept, up to 256 MiB. The rest is as with send().""",
+        """Receives a message from rank `peer` into the whole buffer; with None, the first message
+        with this tag from any rank. Returns the sender's rank. Earlier messages of the peer with
+        other tags are kept, up to 256 MiB. The rest is as with send().""",
     )
     isend = alone("isend", Batch.send, Batch.start, "send() that returns when it has begun.")
     irecv = alone(
         "irecv",
         Batch.recv,
         Batch.start,
-        "recv() that returns when it has begun; the request's `source` is who sent.",
+        "recv() that returns when it has begun; the request's `source` is the sender's rank.",
     )
 
     def gather(self, mine: bytes) -> List[bytes]:
-        """What every rank's process says in its call, of one length, in the order of ranks. It
-        waits for all. Where one process has all ranks, they all say the same."""
+        """The data that every rank's process gives in its call, all of one length, in the order of
+        ranks. It waits for all. If one process has all ranks, each gives the same."""
         everyone = ctypes.create_string_buffer(max(1, self.size * len(mine)))
         with self._lock:
             check(library().ccs_comm_gather(self.handles()[0], mine, everyone, len(mine)))
@@ -366,8 +366,8 @@ class Comm:
         return [everyone.raw[rank * step : (rank + 1) * step] for rank in range(self.size)]
 
     def set_timeout(self, seconds: float) -> None:
-        """After how long without any progress a call fails (default 30 s; 0: never), rounded up
-        to milliseconds. For all ranks."""
+        """The time without any progress after which a call fails (default 30 s; 0: never), rounded
+        up to milliseconds. For all ranks."""
         if not 0 <= seconds < 2**32 / 1000 - 1:
             raise ArgumentError(f"a timeout must be from 0 to 4294966 seconds, not {seconds}")
         milliseconds = -int(-seconds * 1000 // 1)
@@ -381,15 +381,16 @@ class Comm:
             check(library().ccs_comm_set_threads(self.handles()[0], count))
 
     def abort(self, why: str) -> None:
-        """Ends its calls, also those that another thread is inside of, and those to come, with a
-        CcsError that says why; on ranks that are processes of one host's CPU, in all of them. It
-        waits for nobody. CcsError: not with Comm.mpi()."""
+        """Ends its calls, also calls of other threads and later calls, with a CcsError that has the
+        reason; if the ranks are processes of one host's CPU, in all of them. It does not wait.
+        CcsError: not with Comm.mpi()."""
         with self.pending.looking():
             check(library().ccs_comm_abort(self.handles()[0], why.encode(errors="replace")))
 
     def close(self) -> None:
-        """Frees it; once more does nothing. A process waits for the others' ends, as they may
-        use its memory, no longer than the timeout; and for messages under way."""
+        """Frees it; a second close() does nothing. A process waits until the other processes end
+        the communicator, as they may use its memory, but no longer than the timeout; and for
+        messages under way."""
         with self._lock:
             self._close(None)
 
@@ -400,8 +401,8 @@ class Comm:
             keep_for_ever(self)
 
     def end(self, error: Optional[BaseException]) -> None:
-        """At the process's end, which that has brought about: close(), with requests under way, as
-        other ranks may need them. Threads that are inside are daemons, and are not waited for,
+        """At the process's end, with the exception that ends it: close(), with requests under way,
+        as other ranks may need them. Threads that are inside are daemons, and are not waited for,
         nor is anything after an exception: then abort() comes before."""
         if self._handles is None:
             return

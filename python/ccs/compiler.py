@@ -1,8 +1,8 @@
 """Compiles schedules by calling ccc, and keeps the modules.
 
-A module is kept under a name made of what it follows from: the schedule's text, the options, and
-ccc itself. A schedule that imports others follows from their texts, too, so that it is compiled
-at every call. The cache's own folder holds at most CACHED modules: the oldest go.
+A module is kept under a name made of its inputs: the schedule's text, the options, and ccc itself.
+A schedule that imports others follows from their texts, too, so that it is compiled at every call.
+The cache's own folder holds at most CACHED modules: the oldest go.
 """
 
 import atexit
@@ -27,7 +27,7 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 class CompileWarning(UserWarning):
-    """What ccc warns of in a schedule that it compiles."""
+    """A warning of ccc about a schedule that it compiles."""
 
 
 def _ccc() -> str:
@@ -104,8 +104,8 @@ def _folder_of(process: int) -> str:
 
 
 def _user_folder() -> str:
-    """Below XDG's folder for caches, if no other user can put a module there, or rename what is
-    there; else one for this process."""
+    """A folder below XDG's folder for caches, if no other user can put a module there, or rename
+    one; else a folder for this process."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(base):
         base = os.path.join(os.path.expanduser("~"), ".cache")
@@ -122,7 +122,7 @@ def _user_folder() -> str:
 
 
 def _text(path: str) -> Optional[bytes]:
-    """The schedule's text; None of what is no regular file, or cannot be read: ccc says why."""
+    """The schedule's text; None if it is no regular file, or cannot be read: ccc reports why."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             have = os.fstat(file.fileno())
@@ -163,7 +163,7 @@ def _call(ccc: str, path: str, arguments: Sequence[str], out: str) -> None:
 
 
 def _cached(file: str) -> Optional[Module]:
-    """What is kept; None: nothing, or it is damaged, and is made anew."""
+    """The kept module; None: there is none, or it is damaged, and is made anew."""
     try:
         module = Module(file)
         os.utime(file)
@@ -206,8 +206,8 @@ def compile(
         most 256 are kept; or, where that is not yours alone, one that goes with the process.
     options: more of ccc(1)'s, such as ("-D", "K=4") or ("--schedule", "ring").
 
-    CompileError: the schedule is wrong, and str() is what ccc says. CcsError: the library has none
-    of that name, or the module cannot be kept. What ccc warns of is a CompileWarning.
+    CompileError: the schedule is wrong, and str() is ccc's report. CcsError: the library has none
+        of that name, or the module cannot be kept. A warning of ccc is a CompileWarning.
     """
     file = os.fsdecode(path)
     if not os.path.dirname(file) and not os.path.exists(file):
@@ -227,8 +227,8 @@ def compile(
 
 
 def _make(command: Sequence[str], folder: str, final: str, text: Optional[bytes]) -> Module:
-    """Compiles, and puts the module at `final`; or beside it, where nobody looks for it, if the
-    schedule was changed meanwhile."""
+    """Compiles, and puts the module at `final`; or in the same folder under a name that is never
+    looked up, if the schedule was changed meanwhile."""
     ccc, path, *arguments = command
     try:
         work = tempfile.mkdtemp(prefix=".ccs-", dir=folder)

@@ -1,13 +1,13 @@
-"""When what libccs has made is given back: once nothing refers to its object any more, or at the
+"""When libccs's handles are given back: once nothing refers to their object any more, or at the
 process's end.
 
     freed_with(object, free, handle) ---------nothing refers to it--> free(handle)
     at_end(function, order) ----the interpreter, or a child of multiprocessing, ends--> function()
 
 At the process's end no handle is freed because of that alone: another thread, or another function
-that is called at the end, may be using it still, and the system takes its memory anyway. Only what
-other processes wait for is ended then: the calls of groups, and then the communicators (comm.py),
-in the order in which they were made, which is the same on all ranks.
+that is called at the end, may be using it still, and the system takes its memory anyway. Only the
+things that other processes wait for are ended then: the calls of groups, and then the communicators
+(comm.py), in the order in which they were made, which is the same on all ranks.
 """
 
 import ctypes
@@ -29,9 +29,9 @@ os.register_at_fork(after_in_child=_refs.clear)
 def freed_with(
     owner: object, free: Callable[[Any], object], handle: Any
 ) -> Callable[[], None]:
-    """Has free(handle) called when nothing refers to `owner` any more; or before, by what it returns,
-    which does nothing then. Unlike weakref.finalize it does nothing at the process's end, nor in
-    a process that has forked, in which threads are missing."""
+    """Has free(handle) called when nothing refers to `owner` any more; or before, by the function
+    that it returns, which then does nothing. Unlike weakref.finalize it does nothing at the
+    process's end, nor in a process that has forked, in which threads are missing."""
 
     def once(_: object = None, refs: Dict[int, object] = _refs) -> None:
         if refs.pop(id(ref), None) is not None:
@@ -43,8 +43,7 @@ def freed_with(
 
 
 class Living(Generic[Any]):
-    """Those of the objects that were added, in this process, that something still refers to, the
-    oldest first."""
+    """The objects that were added in this process and are still referred to, the oldest first."""
 
     def __init__(self) -> None:
         self._refs: Dict["weakref.ref[Any]", None] = {}
@@ -78,5 +77,5 @@ def reason() -> Optional[BaseException]:
 
 
 def keep_for_ever(item: object) -> None:
-    """What threads go on with while the interpreter ends."""
+    """The state with which threads go on while the interpreter ends."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(item))

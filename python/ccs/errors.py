@@ -1,4 +1,4 @@
-"""What goes wrong, as exceptions."""
+"""Failures, as exceptions."""
 
 from enum import IntEnum
 
@@ -47,7 +47,7 @@ class BufferTypeError(CcsError, TypeError):
 
 
 class CompileError(CcsError):
-    """ccc refused a schedule: str() is what it says, `exit_status` its exit status."""
+    """ccc refused a schedule: str() is its report, `exit_status` its exit status."""
 
     def __init__(self, text: str, exit_status: int) -> None:
         CcsError.__init__(self, Status.EINVAL, text)

@@ -5,9 +5,9 @@ these, or a schedule's runs, under way.
                                                --start--> Request --wait, test--> over, or raised
     Module.start --> a Share of each rank -----begin-----> Request
 
-A Request holds its buffers, and the communicator holds the Request, until it is over: a program
-may drop one without waiting. What the program has dropped is looked at when more is begun, at
-the latest when there are twice as many as last time.
+A Request holds its buffers, and the communicator holds the Request, until it is over: a program may
+drop one without waiting. Dropped requests are polled when more are begun, at the latest when there
+are twice as many as last time.
 """
 
 import ctypes
@@ -56,8 +56,8 @@ AtEnd = Callable[[Optional[CcsError]], None]
 
 @dataclass(frozen=True)
 class Message:
-    """An end of a message. `owner` keeps the memory where it is; `source` is what libccs writes
-    the sender's rank to; `place` is where on a GPU."""
+    """An end of a message. `owner` keeps the memory in place; libccs writes the sender's rank to
+    `source`; `place` is its place on a GPU."""
 
     sends: bool
     rank: int
@@ -110,8 +110,8 @@ def _check_apart(messages: Sequence[Message]) -> None:
         for other in (writer, None if m.sends else reader):
             if other is not None and m.address < other.end:
                 raise ArgumentError(
-                    f"{m.name} shares memory with {other.name}: what is received in a batch "
-                    "needs memory of its own"
+                    f"{m.name} shares memory with {other.name}: a message that is received "
+                    "in a batch needs memory that no other message of the batch uses"
                 )
         if m.sends and (reader is None or m.end > reader.end):
             reader = m
@@ -120,8 +120,8 @@ def _check_apart(messages: Sequence[Message]) -> None:
 
 
 class Pending:
-    """A communicator's requests that are not known to be over, and how many threads are inside
-    libccs for one of them, before whose return it is not freed."""
+    """A communicator's requests that are not known to be over, and the number of threads that are
+    inside libccs for one of them. Until they return it is not freed."""
 
     def __init__(self) -> None:
         self._gate = threading.Condition()
@@ -169,7 +169,7 @@ class Pending:
             self._requests.discard(request)
 
     def sweep(self) -> None:
-        """Looks at all of them; those that are over go."""
+        """Polls all of them, and drops the ones that are over."""
         with self._lock:
             requests = list(self._requests)
         for request in requests:
@@ -190,7 +190,7 @@ class Request:
         at_end: Optional[AtEnd] = None,
         also: Optional[Callable[[], None]] = None,
     ) -> None:
-        """`also` raises what libccs does not know of, once it is over."""
+        """`also` raises failures outside libccs, once it is over."""
         self._handle = handle
         freed_with(self, library().ccs_request_free, handle)
         self._parts = parts
@@ -201,7 +201,7 @@ class Request:
         self._over = threading.Event()
         self._through = False  # as libccs knows; on GPUs the messages are in their streams
         self.error: Optional[CcsError] = None
-        """What went wrong, once it is over."""
+        """The failure, once it is over."""
         comm.pending.add(self)
 
     def test(self) -> bool:
@@ -281,7 +281,8 @@ class Request:
 
     @property
     def source(self) -> int:
-        """Who sent what the first of its messages received; or that one's peer, so far."""
+        """The sender of the first message that it received; before that, the peer of that
+        message."""
         first = self._parts[0]
         if not isinstance(first, Message):
             raise ArgumentError("a schedule's run receives from no one rank")
@@ -326,8 +327,8 @@ def _group(comm: "Comm", messages: Sequence[Message], end: Callable[[], int]) ->
 
 
 def run_together(comm: "Comm", messages: Sequence[Message]) -> None:
-    """Returns when all are through, or, where they name streams, in these. Nothing is looked at but
-    ranks and peers."""
+    """Returns when all are done, or, if they name streams, are in these. Only ranks and peers are
+    checked."""
     with comm.lock:
         _group(comm, messages, library().ccs_group_end)
 
@@ -335,8 +336,8 @@ def run_together(comm: "Comm", messages: Sequence[Message]) -> None:
 def start(
     comm: "Comm", messages: Sequence[Message], at_end: Optional[AtEnd] = None
 ) -> Request:
-    """Begins them, together. Nothing is looked at but ranks and peers. `at_end` is called once,
-    by whoever sees that they are over, with what went wrong or None."""
+    """Begins them, together. Only ranks and peers are checked. `at_end` is called once, by the
+    thread that sees their end, with the failure or None."""
     handle = ctypes.c_void_p()
     with comm.lock:
         _group(comm, messages, lambda: library().ccs_group_submit(ctypes.byref(handle)))
@@ -379,11 +380,11 @@ class Batch:
         self._add(False, buffer, source, rank, dtype, tag, stream)
 
     def run(self) -> None:
-        """Returns when all are through. Then the batch is empty. CcsError: the first failure."""
+        """Returns when all are done. Then the batch is empty. CcsError: the first failure."""
         self._run()
 
     def _run(self) -> List[Message]:
-        """What was run."""
+        """The messages that were run."""
         messages, comm = self._take(), self._comm
         alone = len(messages) == 1 and messages[0]
         if alone and (not comm.is_tasks or alone.peer == alone.rank):  # which is refused
@@ -397,7 +398,7 @@ class Batch:
         return messages
 
     def received(self) -> int:
-        """run(); who sent what the first of its messages received."""
+        """run(); then the sender of the first message that it received."""
         source = self._run()[0].source
         assert source is not None
         return source.value
@@ -452,7 +453,7 @@ class Batch:
         )
 
     def _rank(self, rank: Optional[int]) -> int:
-        """Which rank's message it is."""
+        """The rank at this end of the message."""
         comm = self._comm
         if rank is None and comm.is_tasks:
             raise ArgumentError("this process has all ranks: say which by rank=")
@@ -481,7 +482,7 @@ def alone(
     text: str,
 ) -> "Callable[Concatenate[Comm, End], Over]":
     """A method of Comm, of that name and text: a batch of the one message that `add` puts there,
-    with the arguments of `add`, and what `go` makes of it."""
+    with the arguments of `add`; the result is that of `go`."""
 
     @wraps(add)
     def call(comm: "Comm", *args: "End.args", **how: "End.kwargs") -> Over:

@@ -2,7 +2,7 @@
 
     arguments --borrow--> Buffers of each rank --count, overlap--> ccs_run_with, grouped over ranks
 
-All buffers are looked at before any call is made, so that a mistake writes nothing.
+All buffers are checked before any call is made, so that a mistake writes nothing.
 """
 
 import ctypes
@@ -43,7 +43,7 @@ _DIRECTIONS = ((True, False), (False, True), (True, True))  # ccs_direction: sen
 
 @dataclass(frozen=True)
 class _Rank:
-    """What a rank gives to a call: its send and its receive buffer, and its stream on a GPU."""
+    """A rank's arguments of a call: its send and its receive buffer, and its stream on a GPU."""
 
     number: int
     place: Optional[Place]
@@ -135,7 +135,7 @@ def _common_dtype(ranks: Sequence[_Rank], dtype: Optional[str]) -> str:
 
 
 def _length(rank: _Rank, side: int, element: int) -> int:
-    """Elements of so many bytes that a buffer holds."""
+    """Number of elements, of `element` bytes each, that a buffer holds."""
     buffer = rank.buffers[side]
     assert buffer is not None
     if buffer.nbytes % element:
@@ -186,7 +186,8 @@ def _refuse_shared(writer: _Rank, other: _Rank, side: int) -> None:
 
 
 def _check_apart(ranks: Sequence[_Rank], factors: Sequence[Tuple[int, int]]) -> None:
-    """No rank writes where another reads or writes, nor where factors lie. O(ranks log ranks)."""
+    """No rank writes memory that another rank reads or writes, or that holds factors. O(ranks log
+    ranks)."""
     writers = sorted(
         (_range(r, 1) for r in ranks if r.buffers[1] and r.buffers[1].nbytes), key=lambda w: w[:2]
     )
@@ -241,7 +242,7 @@ class Module:
 
     @property
     def contract(self) -> str:
-        """What it implements, such as "allreduce"."""
+        """The collective that it implements, such as "allreduce"."""
         text: bytes = library().ccs_module_contract(self._handle)
         return text.decode()
 
@@ -262,7 +263,7 @@ class Module:
 
     @property
     def plans(self) -> Tuple[Plan, ...]:
-        """What it holds: a plan for each number of ranks and, if it is rooted, each root."""
+        """Its plans: one for each number of ranks and, if it is rooted, each root."""
         return plans_of(self._handle)
 
     def has(self, nranks: int) -> bool:
@@ -309,15 +310,15 @@ class Module:
 
         send, recv: a buffer each; with Comm.tasks a list of them, one for each rank. The same
             buffer twice: in place. None: this rank has none, as where it is not the root.
-        op: one of operators(), or an Operator of your own. What its function raises is raised here,
-            by the processes where it was called; the others get results that mean nothing.
-        root: the rank from which or to which data goes; ignored where the schedule has none.
-        dtype: what the bits of the buffers are, where they do not say: bfloat16 in uint16, an
-            8-bit float in uint8, any type in bytes.
-        count: elements of a block. Without it, it follows from the buffers, which must then have
-            exactly the lengths of elements(comm.size, count); with it, they may be longer, and
-            what is beyond stays as it is.
-        scalar: every contribution is multiplied by it, and summed (NCCL's premul-sum); a number,
+        op: one of operators(), or an Operator. An exception of its function is raised here, in the
+        processes where it was called; the results of other processes are then undefined. root: the
+        rank from which or to which data goes; ignored where the schedule has none. dtype: the type
+        of the buffers' bits, if the buffers do not have it: bfloat16 in uint16, an 8-bit float in
+        uint8, any type in bytes. count: elements of a block. Without it, it follows from the
+        buffers, which must then have
+            exactly the lengths of elements(comm.size, count); with it, they may be longer, and the
+        rest of them stays as it is. scalar: every contribution is multiplied by it, and summed
+        (NCCL's premul-sum); a number,
             or the memory of one element.
         factors: the same with a factor for each element of the send buffer: as a buffer, or, with
             Comm.tasks, a list of them.
@@ -325,15 +326,16 @@ class Module:
             of `count` elements.
         sizes: of a schedule with a `sized` buffer: elements of each of its chunks on this rank,
             buffer by buffer, as a list of ints; with Comm.tasks a list of such lists. Of
-            all-to-all: what it sends to each rank, then what it gets from each. Ranks compare
-            them, and if two differ all fail.
-        stream: on GPUs the stream that the call is put into, behind what is there: a CUstream as an
-            int, or a stream of PyTorch's or CuPy's; with all ranks in this process one for each, or
-            for all. run() returns then when the call is there, and the caller keeps the buffers
-            until it is done. Without it, it is the default stream, and run() waits.
+            all-to-all: the elements that it sends to each rank, then the elements that it gets from
+            each. Ranks compare them, and if two differ all fail.
+        stream: on GPUs the stream that the call is put into, after the work that is there: a
+            CUstream as an int, or a stream of PyTorch's or CuPy's; with all ranks in this process
+            one for each, or for all. run() then returns when the call is in the stream, and the
+            caller keeps the buffers until it is done. Without it, it is the default stream, and
+            run() waits.
 
-        ArgumentError, BufferTypeError: nothing was written. CcsError: the call failed, and what
-        receive buffers hold is undefined.
+        ArgumentError, BufferTypeError: nothing was written. CcsError: the call failed, and the
+        contents of receive buffers are undefined.
         """
         _check_comm(comm)
         with comm.lock:
@@ -360,8 +362,8 @@ class Module:
         sizes: Any = None,
         stream: Any = None,
     ) -> Request:
-        """run() that returns when it has begun; the request's wait() and test() raise what run()
-        would. Until it is over the buffers are in use, and kept alive. Runs that were started on a
+        """run() that returns when it has begun; the request's wait() and test() raise the errors of
+        run(). Until it is over the buffers are in use, and kept alive. Runs that were started on a
         communicator go on in their order."""
         _check_comm(comm)
         handle = ctypes.c_void_p()
@@ -392,7 +394,7 @@ class Module:
         sizes: Any,
         stream: Any,
     ) -> Tuple["_Call", List[_Rank]]:
-        """What a call is, of arguments that are right. Under comm.lock."""
+        """The call that right arguments make. Under comm.lock."""
         if dtype is not None:
             check_dtype(dtype)
         comm.handles()
@@ -425,8 +427,8 @@ class Module:
         stream: int = 0,
     ) -> None:
         """run() for this process's one rank, with addresses (0: none) for buffers, and in `how`.
-        Nothing is looked at: they are as long as elements(), or the sizes, say, and stay where they
-        are until it returns, or, on a GPU, until it is done in the stream. CcsError, as run()."""
+        Nothing is checked: they must be as long as elements(), or the sizes, say, and stay in place
+        until it returns, or, on a GPU, until it is done in the stream. CcsError, as run()."""
         head = (send or None, recv or None, count, dtype_number(dtype), operator_number(op), root)
         options, last = None if how is None else ctypes.byref(how), stream or None
         with comm.lock:
@@ -455,7 +457,7 @@ class Module:
         check(end())
 
     def _buffers(self, nranks: int, root: int) -> List[BufferInfo]:
-        """Those of the plan that a call takes. CcsError: there is none."""
+        """The facts of the plan that a call takes. CcsError: there is none."""
         plan = library().ccs_module_find(self._handle, nranks, root)
         if plan < 0:
             check(library().ccs_module_elements(self._handle, nranks, 0, None, None))
@@ -469,7 +471,7 @@ class Module:
         sizes: Any,
         count: Optional[int],
     ) -> None:
-        """Each rank's sizes, which its buffers were compared with."""
+        """Each rank's sizes; its buffers were compared with them."""
         if not self.has(comm.size):
             raise CcsError(
                 Status.ENOPLAN,
@@ -501,7 +503,7 @@ class Module:
     def _count(
         self, nranks: int, ranks: Sequence[_Rank], count: Optional[int], element: int
     ) -> int:
-        """The count, of elements of so many bytes, which every buffer was compared with."""
+        """The count, of elements of `element` bytes; every buffer was compared with it."""
         units = self.elements(nranks, 1)
         exact = count is None
         if count is None:
@@ -515,7 +517,7 @@ class Module:
         return count
 
     def _derived(self, units: Tuple[int, int], ranks: Iterable[_Rank], element: int) -> int:
-        """The count by the first buffer that tells it."""
+        """The count, by the first buffer that determines it."""
         if units == (0, 0):
             return 0
         for rank in ranks:
@@ -552,7 +554,7 @@ class Module:
 
 @dataclass
 class _Call:
-    """What the calls of all ranks have in common, and their options."""
+    """The common arguments of all ranks' calls, and their options."""
 
     dtype: str
     root: int
@@ -560,7 +562,7 @@ class _Call:
     count: int = 0
 
     def tell(self, comm: Comm) -> None:
-        """Once it is over: raises what failed behind its back."""
+        """Once it is over: raises failures outside libccs."""
         if comm.devices[0] is not None:
             comm.check()
         if self.how.operator is not None:

@@ -288,7 +288,7 @@ def library() -> ctypes.CDLL:
 
 
 def library_path() -> str:
-    """What was given to the loader: a path, or a name that the system has found."""
+    """The name given to the loader: a path, or a name that the system has found."""
     return _loaded()[1]
 
 
@@ -304,7 +304,7 @@ def last_error(status: int) -> CcsError:
 
 
 def check(status: int) -> None:
-    """Raises what a function's status says."""
+    """Raises the failure that a function's status names."""
     if status != Status.OK:
         raise last_error(status)
 

@@ -2,8 +2,8 @@
 
     Operator(function, commutes=) --ccs_user_op_create--> a handle, for the calls that it is in
 
-A function of Python's is called by libccs's threads, which take the interpreter's lock for it. What
-it raises is kept, and Module.run() raises it when the call is over.
+libccs's threads call a Python function, and take the interpreter's lock for it. An exception of it
+is kept, and Module.run() raises it when the call is over.
 """
 
 import ctypes
@@ -50,7 +50,7 @@ def operator_number(op: object) -> int:
 
 
 class _Calls:
-    """A function of Python's, called by libccs, and what it raises."""
+    """A Python function that libccs calls, and its exception."""
 
     def __init__(self, function: Any, element: int) -> None:
         self._function, self._element = function, element
@@ -84,7 +84,7 @@ class _Calls:
 
 
 class Operator:
-    """An operator of the user's own, for op= of Module.run(), in any number of calls."""
+    """A user's operator, for op= of Module.run(), in any number of calls."""
 
     def __init__(
         self, function: Union[Combine, Any], *, commutes: bool, element: Optional[int] = None
@@ -92,12 +92,12 @@ class Operator:
         """It must be associative.
 
         function: function(result, first, second), with three memoryviews of the call's element
-            type, one as long as the others: it writes result[i] = first[i] op second[i], for all
-            i. Of float16, bfloat16 and 8-bit floats they have the bits. Or a C function, as ctypes has
+            type, all of one length: it writes result[i] = first[i] op second[i], for all i. Of
+            float16, bfloat16 and 8-bit floats they have the bits. Or a C function, as ctypes has
             it, with the arguments of ccs_combine (ccs.h); it is called without the interpreter.
-        commutes: False: operands come in the order of ranks, which only some schedules can do,
-            such as fixed_order_allreduce; others refuse.
-        element: bytes of an element, if it is none of ccs's types, up to 4096; views are of bytes
+        commutes: False: operands come in the order of ranks, which only some schedules support,
+        such as fixed_order_allreduce; the rest refuse. element: bytes of an element, if it is none
+        of ccs's types, up to 4096; views are of bytes
             then, and buffers, too, and counts are of these elements.
         """
         if not callable(function):
@@ -125,5 +125,5 @@ class Operator:
         freed_with(self, library().ccs_user_op_free, handle)
 
     def tell(self) -> None:
-        """Raises what the function has raised since the last time."""
+        """Raises the exception of the function since the last call, if any."""
         self._calls.tell()

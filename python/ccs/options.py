@@ -1,9 +1,9 @@
-"""How a call is run, beside its buffers: what struct ccs_run_options has, for each rank of this
+"""Options of a call, in addition to its buffers: struct ccs_run_options for each rank of this
 process.
 
     scalar=, factors=, rows=, sizes=, op= --checked--> Options --of(rank)--> RunOptions
 
-What is lent for a call (factors, sizes) stays in the Options until it is over.
+Memory lent for a call (factors, sizes) stays in the Options until the call is over.
 """
 
 import ctypes
@@ -39,7 +39,7 @@ class Options:
 
     @classmethod
     def made(cls, op: Any, scalar: Any, rows: Optional[int], dtype: str) -> "Options":
-        """Of what all ranks have alike."""
+        """The options that all ranks have alike."""
         own = op if isinstance(op, Operator) else None
         options = cls(0 if own else operator_number(op), own)
         if rows is not None:
@@ -84,7 +84,7 @@ class Options:
             self.factors.append(buffer)
 
     def add_sizes(self, given: Sequence[Any], ranks: Sequence[int], chunks: int) -> None:
-        """Each rank's, of so many chunks."""
+        """Each rank's, of `chunks` chunks."""
         for sizes, rank in zip(given, ranks):
             what = f"sizes of rank {rank}"
             array = size_array(sizes, what)

@@ -1,4 +1,4 @@
-"""Plans: what a module holds for a number of ranks and a root, and the plan's buffers."""
+"""Plans: a module has one for each number of ranks and root; and the plans' buffers."""
 
 import ctypes
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class PlanBuffer:
     blocks: int
     """Each has `count` elements."""
     chunks: int
-    """Of a block: the schedule moves it in so many parts."""
+    """Of a block: the number of parts in which the schedule moves it."""
     by_column: bool
     """run() takes rows."""
     sized: bool
@@ -28,7 +28,7 @@ class PlanBuffer:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a call on that many ranks runs."""
+    """The plan that a call on that many ranks runs."""
 
     ranks: int
     root: Optional[int]
@@ -40,14 +40,14 @@ class Plan:
 
 
 def module_info(module: ctypes.c_void_p) -> ModuleInfo:
-    """What is true of all plans."""
+    """Facts of all plans."""
     info = ModuleInfo()
     check(library().ccs_module_describe(module, ctypes.byref(info)))
     return info
 
 
 def plan_infos(module: ctypes.c_void_p) -> List[PlanInfo]:
-    """Those of all plans, by number of ranks, then by root."""
+    """Facts of all plans, by number of ranks, then by root."""
     infos = [PlanInfo() for _ in range(module_info(module).plans)]
     for i, info in enumerate(infos):
         check(library().ccs_module_plan(module, i, ctypes.byref(info)))
@@ -55,7 +55,7 @@ def plan_infos(module: ctypes.c_void_p) -> List[PlanInfo]:
 
 
 def buffer_infos(module: ctypes.c_void_p, plan: int) -> List[BufferInfo]:
-    """Those of plan number `plan`."""
+    """Facts of plan number `plan`."""
     infos = [BufferInfo() for _ in range(module_info(module).buffers)]
     for i, info in enumerate(infos):
         check(library().ccs_module_buffer(module, plan, i, ctypes.byref(info)))

@@ -1,7 +1,7 @@
 """The programs that a wheel brings, as pip installs them: ccc and ccrun, from the package's own folder.
 
-A wheel (`make wheel`) has what `make install` installs in `prefix/` here, with the libraries that it
-needs.
+A wheel (`make wheel`) has the files of `make install` in `prefix/` here, with the libraries that
+they need.
 """
 
 import os

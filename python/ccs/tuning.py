@@ -34,8 +34,8 @@ class Tuning:
     def row(
         self, collective: str, nranks: int, engine: str, size: int
     ) -> Optional[Tuple[Module, RunOptions, str]]:
-        """What a call takes whose larger buffer has so many bytes: a module, its options, and both
-        for people. None: there is no section for it."""
+        """The choice for a call, by the bytes of its larger buffer: a module, its options, and both
+        in words. None: there is no section for it."""
         lib, row = library(), TuningRow()
         section = lib.ccs_tuning_find(self._handle, collective.encode(), nranks, engine.encode())
         if section < 0:

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 #include <sys/wait.h>
 
-/** Waits until the child has ended, whatever interrupts it. *status: how, as waitpid tells it;
+/** Waits until the child has ended, whatever interrupts it. *status: how, as waitpid returns it;
  *  NULL: never mind. Nothing happens if it was waited for before. */
 static inline void child_wait(pid_t pid, int *status)
 {

@@ -1,8 +1,8 @@
 /*
- * Where a module lies in a shared object, without loading it.
+ * Finds the module in a shared object, without loading it.
  *
- * In: bytes that may be anything, in a file or in memory. Out: where the bytes of its
- * symbol ccs_module_v1 are, or what is wrong, for people. O(symbols).
+ * In: bytes that may be anything, in a file or in memory. Out: where the bytes of its symbol
+ * ccs_module_v1 are, or the reason, in words. O(symbols).
  */
 #ifndef CCS_RUNTIME_BASE_ELF_H
 #define CCS_RUNTIME_BASE_ELF_H

@@ -27,8 +27,7 @@ struct thread_state *error_thread(void);
 /* In the library, too, there is no other way to fail. */
 #define error_set ccs_error_set
 
-/** A status that another process told: itself, if it is one of ccs.h's failures; else
- *  CCS_ESYSTEM. */
+/** A status from another process: itself, if it is one of ccs.h's failures; else CCS_ESYSTEM. */
 ccs_status error_of_peer(long long status);
 
 /* A text that is put together; what does not fit is cut. */

@@ -1,5 +1,5 @@
 /*
- * Files that somebody has named: opened if they are regular ones, without ever waiting.
+ * Files that a user has named: opened if they are regular ones, without ever waiting.
  *
  * It knows nothing of the rest of the runtime, so that ccc uses it too.
  */

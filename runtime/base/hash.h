@@ -1,6 +1,5 @@
 /*
- * FNV-1a of 64 bits: sums that tell a damaged file, and names of what is alike. No
- * protection from anybody.
+ * FNV-1a of 64 bits: checksums of files, and names of equal data. No protection from anybody.
  */
 #ifndef CCS_RUNTIME_BASE_HASH_H
 #define CCS_RUNTIME_BASE_HASH_H

@@ -1,5 +1,5 @@
 /*
- * Finding a library that nobody told the loader about: NVIDIA's, or a plug-in of ours.
+ * Finding a library outside the loader's search path: NVIDIA's, or a plug-in of ours.
  *
  * It knows nothing of the rest of the runtime, so that ccc uses it too. Nothing is
  * kept in static storage.

@@ -1,8 +1,8 @@
 /*
  * NVRTC, NVIDIA's compiler as a library, opened at run time.
  *
- * It knows nothing of the rest of the runtime, so that ccc uses it too: a kernel
- * is the same bytes whoever compiled it. Nothing is kept in static storage.
+ * It knows nothing of the rest of the runtime, so that ccc uses it too: a kernel is the same
+ * bytes for every caller. Nothing is kept in static storage.
  */
 #ifndef CCS_RUNTIME_BASE_NVRTC_H
 #define CCS_RUNTIME_BASE_NVRTC_H
@@ -51,7 +51,7 @@ struct nvrtc_arch {
 bool nvrtc_arch_read(const char *text, size_t len, struct nvrtc_arch *arch);
 bool nvrtc_knows(const struct nvrtc *n, struct nvrtc_arch arch);
 
-/* What is compiled. The options are fixed here, the same for ccc and libccs. */
+/* The source and its options. The options are fixed here, the same for ccc and libccs. */
 struct nvrtc_job {
 	const char *name; /* of the source, in messages */
 	const char *source;

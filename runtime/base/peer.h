@@ -1,5 +1,5 @@
 /*
- * Who is at the other end of a socket of this host, as the system says.
+ * The process at the other end of a socket of this host, from the system.
  */
 #ifndef CCS_RUNTIME_BASE_PEER_H
 #define CCS_RUNTIME_BASE_PEER_H

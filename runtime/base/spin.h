@@ -8,7 +8,7 @@
 
 #define CACHE_LINE 64
 /* What one thread writes again and again and others' things: a core that fetches a line may fetch
- * the one beside it, too. */
+ * the adjoining one, too. */
 #define LINES_APART (2 * CACHE_LINE)
 #define SPINS 1000u /* then a thread sleeps: some 50 microseconds */
 
@@ -20,7 +20,7 @@ static inline void relax(void)
 #endif
 }
 
-/** What this thread has stored before is seen by others before it loads anything more. */
+/** All earlier stores of this thread are seen by other threads before its later loads. */
 static inline void fence(void)
 {
 #ifdef __SANITIZE_THREAD__ /* knows no fences */

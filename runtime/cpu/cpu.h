@@ -1,10 +1,9 @@
 /*
- * The engine on this machine's cores: sequences; fibers, FIFOs, and the queue of what is ready.
+ * The engine on this machine's cores: sequences, fibers, FIFOs, and the queue of ready fibers.
  *
  *   comm.c     communicators on the CPU, and the engine's row
  *   layout.c   a run in memory: cells, tiles, FIFOs, fibers
- *   exec.c     a fiber: one worker of a plan, that can stop and go on; what moves, and who
- *              waits for whom
+ *   exec.c     a fiber: one worker of a plan, that can stop and go on; waiting and waking
  *   piece.c    the data of one operation
  *   reduce.c   combining elements
  *   sequence*.c a run that all ranks have called, in an order in which nothing waits
@@ -15,16 +14,16 @@
  *   host.c     which host this is, and its cores
  *
  * Threads, those of the communicator and all that are inside a call, play a run's sequence. If a
- * rank is late, or lives in another process, a rank's work is a fiber a worker of the plan; a fiber
- * runs on any thread, until its next operation has to wait; then it is parked, and whoever makes
- * that operation possible makes it ready again (exec.c). Threads take fibers from one queue
- * (sched.c).
+ * rank is late, or lives in another process, a rank's work is a fiber a worker of the plan; a
+ * fiber runs on any thread, until its next operation has to wait; then it is parked, and the
+ * thread that makes that operation possible makes the fiber ready again (exec.c). Threads take
+ * fibers from one queue (sched.c).
  *
  * A message goes by way of a slot of its FIFO; or, if it is held (plan.h) and long enough, its
- * receiver reads it in its sender's cells, and the slot's turn only says that it is there.
+ * receiver reads it in its sender's cells, and the slot only says that the message is there.
  *
- * Everything that is not said to be atomic is under world.lock, or belongs to the thread
- * that runs the fiber.
+ * Everything that is not atomic is under world.lock, or belongs to the thread that runs the
+ * fiber.
  */
 #ifndef CCS_RUNTIME_CPU_CPU_H
 #define CCS_RUNTIME_CPU_CPU_H
@@ -72,15 +71,17 @@ struct fifo {
 	_Atomic uint32_t dst_waits;
 };
 
-/* Of a slot: which message is there, and the message itself, if it is as short. Two lines that adjoin,
- * as cores fetch such together: 64 bytes took 0.59 us in them, and 0.63 with their data elsewhere. */
+/* Of a slot: which message is there, and the message itself, if it is as short. Two lines that
+ * adjoin,
+ * as cores fetch such together: 64 bytes took 0.59 us in them, and 0.63 with their data
+ * elsewhere. */
 #define LINE_BYTES (2 * CACHE_LINE - sizeof(uint64_t))
 struct slot_line {
 	_Alignas(2 * CACHE_LINE) _Atomic uint64_t there; /* layout.first + the message's number */
 	unsigned char data[LINE_BYTES];
 };
 
-/* Where its messages lie: number i in slot i modulo `n`. */
+/* A FIFO's slots: message i is in slot i modulo `n`. */
 struct slots {
 	struct slot_line *lines;
 	unsigned char *data; /* NULL: in the lines */
@@ -88,7 +89,7 @@ struct slots {
 	uint32_t n;
 };
 
-/* How far its element `at` lies from its first. */
+/* Distance, in elements, of the cell's element `at` from its first. */
 static inline size_t cell_offset(const struct cell_at *c, size_t at)
 {
 	return c->row ? at / c->row * c->apart + at % c->row : at;
@@ -102,8 +103,8 @@ static inline size_t cell_run(const struct cell_at *c, size_t at, size_t n)
 	return left < n ? left : n;
 }
 
-/* A rank during the current run. Of other processes' ranks (procs.h) there is what is needed
- * to read the messages that they hold. */
+/* A rank during the current run. For ranks of other processes (procs.h) only the fields that are
+ * needed to read their held messages are set. */
 struct rank_io {
 	struct call *call;
 	const unsigned char *send;
@@ -117,7 +118,7 @@ struct rank_io {
 	unsigned char *aside;
 	size_t aside_bytes;
 	bool copy_aside;
-	bool partly; /* only what in place is needed aside, not what lies where it belongs */
+	bool partly; /* copy aside only the cells that a call in place needs (in_place.h) */
 };
 
 /* A FIFO's slots that leave a core's own caches before they are used again. */
@@ -125,10 +126,11 @@ struct rank_io {
 /* All FIFOs' slots together, where they are more than they need be: struct layout.ring. */
 #define RINGS_BYTES ((size_t)4 << 20)
 
-/* What a layout follows from: the same in all processes, wherever the module lies there. */
+/* Everything that a layout depends on: the same in all processes, at whatever address the module
+ * is. */
 struct layout_key {
 	uint64_t size, checksum; /* of the module; no size: there is no layout yet */
-	int root;		 /* tells which of its plans for the communicator's ranks */
+	int root;		 /* selects one of its plans for the communicator's ranks */
 	size_t count, rows;
 	uint64_t sizes; /* all ranks' in short; 0: there are none */
 	ccs_dtype type;
@@ -158,7 +160,8 @@ struct layout {
 	size_t esize;
 	size_t tile; /* elements of a cell in a tile */
 	uint64_t ntiles;
-	uint32_t ahead; /* calls whose messages FIFOs have room for, up to the plan's slots */
+	uint32_t ahead; /* number of calls for whose messages FIFOs have room, up to the plan's
+			   slots */
 	bool cached;	/* ... but of a message a call no more than stay in first-level caches */
 	size_t ring; /* bytes of a FIFO's slots, if they have no less; 0: there are as few as do */
 	size_t longest;		       /* elements of the longest cell */
@@ -174,12 +177,13 @@ struct layout {
 	reduce_combine *multiply; /* by a premul-sum's factors, one for each element */
 	reduce_divide *divide;	  /* NULL unless averaging */
 	bool premul;
-	bool user;			/* the calls have operators of their own */
+	bool user;			/* the calls have users' operators */
 	const struct rank_order *turns; /* ... in this order; or NULL */
 	bool holds;    /* chunks are long enough for held messages to stay where they are */
-	bool slotless; /* ... and so do all, wherever buffers lie: slots have no room for any */
+	bool slotless; /* ... and all messages do, wherever buffers are: slots have no room for
+			  data */
 	bool parallel; /* enough work to wake other threads for */
-	bool strided;  /* some chunks are groups of columns: tiles of theirs are not places */
+	bool strided;  /* some chunks are groups of columns: their tiles are not contiguous */
 	bool far;      /* a rank's buffers are too long for its core's own caches */
 };
 
@@ -198,13 +202,13 @@ struct arena_block {
 	size_t at; /* where it begins there */
 };
 
-/* A place: so many bytes after a base. */
+/* A place: `at` bytes after a base. */
 struct place_at {
 	uint32_t base, at;
 };
 
-/* A piece of a run, wherever the callers' buffers lie: a copy from `a` to `dst`; `a` and `b`
- * combined into it; or as its operation says. */
+/* A piece of a run, independent of the addresses of callers' buffers: a copy from `a` to `dst`;
+ * `a` and `b` combined into it; or as its operation says. */
 enum piece_kind { PIECE_COPY, PIECE_COMBINE, PIECE_OTHER };
 struct piece_at {
 	struct place_at in, a, b, dst, out;
@@ -212,14 +216,14 @@ struct piece_at {
 	enum piece_kind kind;
 };
 
-/* The part of a run that a thread does for its ranks' outputs alone. Its own, but for making another
- * sequence in its place. */
+/* The part of a run that a thread does for its ranks' outputs alone. No other thread uses it, but to make
+ * another sequence in its place. */
 struct own_part {
 	uint64_t ranks;
 	struct folds *folds; /* NULL: there was no memory, or room: it does all */
 };
 
-/* What a run came to (sequence.c). */
+/* A run as a sequence of pieces (sequence.c). */
 struct sequence {
 	struct layout layout; /* its, but with whole chunks; no key: there is none */
 	struct folds *folds;  /* the same in one pass each (fold.h); or NULL */
@@ -228,14 +232,16 @@ struct sequence {
 	bool too_long;
 	uint64_t id;   /* another for each that was ever found */
 	uint64_t used; /* when */
-	size_t tile;   /* elements of a chunk that a thread takes at a time: so many short ones; */
+	size_t tile;   /* elements of a chunk that a thread takes at a time: several short tiles; */
 	uint64_t ntiles;
-	size_t short_tile; /* elements of a chunk that pieces are played for, and slots have room for */
+	size_t short_tile; /* elements of a chunk that pieces are played for, and slots have room
+			      for */
 	size_t slot_bytes; /* of a thread: its slots, */
 	size_t stage;	   /* and, from there, its stage */
 	size_t mail;	   /* see struct kept */
 	bool own;	   /* threads may do their own ranks' outputs, */
-	size_t outputs;	   /* and have in their slots room for all ranks', of so many bytes */
+	size_t outputs;	   /* and have in their slots room for all ranks' outputs, of output_bytes
+			      each */
 	size_t output_bytes;
 	struct own_part part[MOST_POSTED]; /* by the thread's lowest rank */
 };
@@ -253,8 +259,8 @@ struct shared {
 	_Alignas(CACHE_LINE) _Atomic uint64_t taken;
 };
 
-/* What each operation of a process's own rank came to: pieces [first, first + n) of `notes`, where
- * messages lie after their own bases. */
+/* The pieces of each operation of a process's own rank: [first, first + n) of `notes`. Each
+ * FIFO's messages have their own base. */
 struct op_pieces {
 	uint32_t first, n; /* n: OP_UNKNOWN */
 };
@@ -280,17 +286,17 @@ struct sequences {
 	size_t counters;
 };
 
-/* Where a layout lies; and, where ranks are processes, what its operations came to. */
+/* The memory of a layout; and, where ranks are processes, the pieces of its operations. */
 struct laid {
 	struct arena_block fibers, fifos, lines, slots, cells, data;
-	struct sequence own;   /* what they came to */
+	struct sequence own;   /* their pieces */
 	struct op_pieces *ops; /* by operation of the rank's workers: `nops` from op0 */
 	size_t nops, ops_room;
 	uint64_t op0;
 };
 
-/* How the current run is done: by fibers; it begins when the last rank has called, or nobody
- * waits for him any longer; by threads that play its sequence. */
+/* How the current run is done: by fibers; not begun, until the last rank has called or waiting
+ * for it has ended; by threads that play its sequence. */
 enum { RUN_FIBERS, RUN_GATHERS, RUN_PLAYS };
 
 struct cpu {
@@ -298,22 +304,23 @@ struct cpu {
 	const struct reduce_set *reduce;
 	pthread_cond_t work;	    /* helpers sleep here */
 	struct fiber *first, *last; /* ready fibers */
-	struct fiber *own;	    /* in a run that is not parallel: those that the one thread
-				       which runs fibers has made ready itself */
+	struct fiber *own;	    /* in a run that is not parallel: the fibers that the only
+				       running thread has made ready */
 	_Atomic uint32_t ready;	    /* their number */
 	unsigned running;	    /* threads inside a fiber */
 	unsigned spinning;	    /* threads that wait without sleeping */
-	unsigned cores;		    /* of the thread that has made it: others may keep to one */
+	unsigned cores;		    /* of the thread that made the engine: other threads may be
+				       bound to one */
 	size_t cache;		    /* bytes of the last cache */
-	bool cached; /* ranks are on cores of their own: short messages' slots stay in their caches,
-			and long ones' leave them */
+	bool cached; /* each rank has a core: short messages' slots stay in their caches, and long
+			ones' leave them */
 	unsigned limit; /* most of them at a time; set at the first run */
 	unsigned idle_helpers;
 	pthread_t *helpers;
 	unsigned nhelpers;
 	bool helpers_tried;
 	_Atomic bool stop;
-	bool failed;		    /* the run before: messages may lie in FIFOs */
+	bool failed;		    /* the run before: messages may be left in FIFOs */
 	_Atomic uint32_t mode;	    /* RUN_* */
 	_Atomic unsigned gatherers; /* threads that wait for the last rank without sleeping */
 	struct sequences sequences;
@@ -322,7 +329,7 @@ struct cpu {
 	struct shared shared;
 	struct layout layout; /* of the current run */
 	struct rank_io *ranks;
-	uint64_t layouts;	 /* so many, one for each run that failed among them */
+	uint64_t layouts;	 /* layouts made, plus failed runs */
 	uint64_t ids;		 /* of layouts */
 	struct laid *laid;	 /* the current run's */
 	struct traced *trace;	 /* where it is noted; or NULL */
@@ -331,41 +338,42 @@ struct cpu {
 	struct net *net;
 };
 
-/* How a process's rank reaches those of other processes: what the executor asks for. All
- * without the lock, but for what says otherwise. */
+/* How a process's rank reaches ranks of other processes: the functions that the executor calls.
+ * All without the lock, unless the comment says otherwise. */
 struct wire {
 	size_t tile;	/* bytes of a cell's; 0: as much as suits the caches */
-	uint32_t ahead; /* messages of so many calls of one kind may be on their way; 0: of one */
+	uint32_t ahead; /* number of calls of one kind that may have messages under way; 0: one */
 	size_t held;	/* in the place of HELD_BYTES, if not 0 */
 	bool locked;	/* fibers run under world.lock, as the process has but one rank */
-	/** What the rank's end waits for beside its fibers, and held messages. Under world.lock.
-	 *  NULL: nothing. */
+	/** Number of further things, after its fibers and held messages, that the rank's end
+	 *  waits for. Under world.lock. NULL: nothing. */
 	uint64_t (*outgoing)(const struct cpu *e);
 	/** The operation has sent its message of the tile that begins at element `lo`; one was
 	 *  received. NULL: FIFOs are memory that both ends share. */
 	void (*sent)(struct cpu *e, const struct ccs_op *o, size_t lo);
 	void (*received)(struct cpu *e, uint32_t fifo);
-	/** Whether that message is sent from the cells that hold it; where the message that is to be
-	 *  received now lies: in `slot`, or in the cells where it is stored. NULL: all are in slots. */
+	/** Whether that message is sent from the cells that hold it; where the next message to be
+	 *  received is: in `slot`, or in the cells that store it. NULL: all are in slots. */
 	bool (*sends_cells)(struct cpu *e, const struct ccs_op *o, size_t lo);
 	const unsigned char *(*in_cells)(struct cpu *e, uint32_t fifo, const unsigned char *slot);
 	/** A fiber of theirs is to be run. NULL: each process runs its own. */
 	void (*wake)(struct cpu *e, struct fiber *t);
-	/** This process's rank is through with the current run. Under world.lock; or NULL. */
+	/** This process's rank has finished its part of the current run. Under world.lock; or
+	 *  NULL. */
 	void (*done)(struct cpu *e);
 
 	/* Of held messages; NULL: there are none. */
-	/** Whether others can read what this rank holds. Under world.lock. */
+	/** Whether other processes can read this rank's held messages. Under world.lock. */
 	bool (*holds)(struct cpu *e, const struct rank_io *io);
-	/** Finds what the rank has told of its buffers for the current run. */
+	/** Finds the rank's buffers for the current run, as its process published them. */
 	void (*find)(struct cpu *e, uint32_t rank);
-	/** Copies a message that a foreign rank holds into the cells where the operation stores it,
-	 *  if that is all that it does with it, or else into a slot. Whether into cells. */
+	/** Copies a message that a foreign rank holds into the cells where the operation stores
+	 *  it, if the operation only stores it, or else into a slot. Whether into cells. */
 	bool (*pull)(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
 		     unsigned char *slot);
 	/** A message that the rank holds was received. */
 	void (*pulled)(struct cpu *e, uint32_t rank);
-	/** Whether another process has failed: then what its memory held may be no more. */
+	/** Whether another process has failed: then its memory may be gone. */
 	bool (*failed)(struct cpu *e);
 };
 
@@ -386,7 +394,7 @@ static inline bool is_here(const struct cpu *e, uint32_t rank)
 ccs_status cpu_open(struct world *w);
 /** See engine.h. */
 void cpu_free(struct world *w);
-/** Nobody waits any longer for the ranks that have not called: those that have begin. Under
+/** Ends the wait for ranks that have not called: the ranks that have called begin. Under
  *  world.lock. False: they have begun before. */
 bool cpu_begin(struct cpu *e);
 /** The current run's sequence was played to its end: it is over, and kept. Under world.lock. */
@@ -400,27 +408,26 @@ void cpu_wait(struct cpu *e, struct call *calls);
  *  with no fiber running. O(fibers + FIFOs + cells); of fibers alone where the run before
  *  was one like it. */
 ccs_status layout_make(struct cpu *e, struct run *r);
-/** Whether it takes no more than so many bytes of any memory that processes share. O(FIFOs +
- *  workers). */
+/** Whether it takes at most `most` bytes of each memory that processes share. O(FIFOs + workers). */
 bool layout_is_small(const struct cpu *e, const struct call *c, size_t most);
 /** Whether chunks are so short that they are copied into slots. */
 bool layout_is_short(const struct cpu *e, const struct layout *l);
 /** The same where the run is laid out already, for a call that has begun without it. */
 void layout_go_on(struct cpu *e, struct run *r);
-/** The layout is for that call, too, whose module may be another of the same bytes. */
+/** The layout serves that call, too. The call's module may be another copy of the same bytes. */
 void layout_take(struct cpu *e, const struct call *c);
 /** Whether such a run is laid out so. */
 bool layout_is(const struct layout *l, const struct call *c);
-/** Makes an arena at least so large; what it had is lost. False: no memory. */
+/** Makes an arena at least `bytes` bytes large; its contents are lost. False: no memory. */
 bool cpu_arena_grow(struct arena_block *b, size_t bytes);
 /** Gives an arena's memory back. */
 void cpu_arena_free(struct arena_block *b);
 /** Room for a layout, in memory of this process alone as yet. NULL: no memory. */
 struct laid *laid_new(void);
-/** Frees it with all that lies there; or nothing. */
+/** Frees it with all its memory. NULL is allowed. */
 void laid_free(struct laid *d);
 
-/** Where a rank's cells lie. */
+/** The places of a rank's cells. */
 static inline const struct cell_at *layout_cells(const struct layout *l, uint32_t rank)
 {
 	return l->cells + rank * l->rank_cells;
@@ -429,10 +436,11 @@ static inline const struct cell_at *layout_cells(const struct layout *l, uint32_
 /* ---- exec.c ------------------------------------------------------------------------- */
 
 /** Runs each fiber of a list (fiber.next) until it waits, finishes, or its run has failed. If
- *  `polled`, those that wait are not parked, and the list is of them. Whether any has done
- *  something. Without the lock. */
+ *  `polled`, fibers that wait are not parked, and the list becomes the list of these. Whether any
+ *  has done something. Without the lock. */
 bool fibers_turn(struct cpu *e, struct fiber **turn, bool polled);
-/** Makes those of the rank ready that are parked, and need not wait. Whether there are any. By the thread
+/** Makes those of the rank ready that are parked, and need not wait. Whether there are any. By
+ *  the thread
  *  that runs them. */
 bool fibers_wake_ready(struct cpu *e, uint32_t rank);
 /** Whether all workers that the fiber's operation waits for are far enough, in its tile. */
@@ -441,20 +449,20 @@ bool fiber_has_waits(const struct layout *l, struct fiber *t, const struct ccs_o
 void rank_less(struct cpu *e, uint32_t rank);
 /** Places the buffers of the call's rank, as it is laid out. CCS_ENOMEM. Under world.lock. */
 ccs_status rank_place(struct cpu *e, struct call *c);
-/** Frees what it keeps between runs. */
+/** Frees the rank's memory that is kept between runs. */
 void rank_free(struct cpu *e, struct rank_io *io);
 /** Makes an arrived rank's fibers ready. CCS_ENOMEM. Under world.lock. */
 ccs_status rank_start(struct cpu *e, uint32_t rank);
-/** The same for one that is placed and has done some operations, fiber.op of each of its workers, of
- *  a run with one tile and nothing held. */
+/** The same for one that is placed and has done some operations, fiber.op of each of its workers,
+ *  of a run with one tile and nothing held. */
 void rank_resume(struct cpu *e, uint32_t rank);
 
 /* See engine.h. */
 bool fibers_moved(const struct world *w, uint64_t *mark);
 bool fibers_stuck(const struct world *w, int rank, struct text *t);
 
-/** The message of that number is in its slot; so many were received. They wake the fiber that
- *  waits for that. */
+/** The message of that number is in its slot; `tail` messages were received. Each wakes the fiber
+ *  that waits for it. */
 void fifo_filled(struct cpu *e, uint32_t fifo, uint64_t message);
 void fifo_freed(struct cpu *e, uint32_t fifo, uint64_t tail);
 /** Wakes the worker's fiber, if it has set the flag, which was seen. */
@@ -473,8 +481,8 @@ static inline unsigned char *slot_of(const struct slots *s, uint64_t message)
 	return s->data ? s->data + (size_t)(line - s->lines) * s->bytes : line->data;
 }
 
-/** Whether the next message is there; there is a slot for it. Whoever announced before that it
- *  waits (dst_waits, src_waits) is woken if not. */
+/** Whether the next message is there; there is a slot for it. If not, a fiber that has set
+ *  dst_waits (or src_waits) before the look is woken later. */
 static inline bool slots_have_message(const struct layout *l, const struct fifo *c,
 				      const struct slots *s)
 {
@@ -511,13 +519,13 @@ static inline bool is_held(const struct rank_io *from, const struct ccs_op *o)
 
 /* ---- piece.c ------------------------------------------------------------------------ */
 
-/* An operation's messages: their slots; or, of what it receives, the operation that sent it,
- * if its rank holds it. NULL: neither. */
+/* An operation's messages: their slots; or, for a message that it receives and the sender holds,
+ * the operation that sent it. NULL: neither. */
 struct ends {
 	const unsigned char *in;
 	const struct ccs_op *held;
 	unsigned char *out;
-	bool stored; /* what it receives is in its cells already */
+	bool stored; /* the received message is in its cells already */
 };
 
 struct notes; /* of sequence.c; or NULL: pieces are not noted */
@@ -528,7 +536,8 @@ void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op
  *  combined one after another, as suits the run. */
 void piece_copy(const struct layout *l, void *to, const void *from, size_t bytes);
 void piece_put(const struct layout *l, void *to, const void *from, size_t bytes);
-/** The same of what nobody reads in this run, by l->past; others see it after reduce_streamed. */
+/** The same for data that this run does not read again, by l->past; other threads see it after
+ *  reduce_streamed. */
 void piece_rest(const struct layout *l, void *to, const void *from, size_t bytes);
 void piece_combine(const struct layout *l, void *to, const void *x, const void *y, size_t n,
 		   size_t left);
@@ -541,8 +550,8 @@ size_t piece_bytes(const struct layout *l, uint32_t rank, const struct ccs_op *o
 typedef void piece_part(void *of, uint32_t j, size_t at, const unsigned char *part, size_t bytes);
 void piece_held(const struct layout *l, const struct rank_io *io, const struct ccs_op *from,
 		size_t lo, piece_part *part, void *of);
-/** Whether the operation stores what it receives, as it is, in chunks in one piece; and where the
- *  rank has that cell, of which at most *bytes are asked for. */
+/** Whether the operation stores its message unchanged, in contiguous chunks; and where the rank
+ *  has that cell, of which at most *bytes are asked for. */
 bool piece_stores(const struct layout *l, const struct ccs_op *o);
 unsigned char *piece_target(const struct layout *l, const struct rank_io *io,
 			    const struct ccs_op *o, uint32_t j, size_t lo, size_t *bytes);
@@ -554,7 +563,7 @@ bool piece_has_after(const struct layout *l, uint32_t rank);
 
 /* ---- sequence.c: under world.lock, but for what says otherwise ---------------------------- */
 
-/** What a run with such calls came to; NULL if that is not known. */
+/** The sequence of a run with such calls; NULL if it is not known. */
 struct sequence *sequence_known(struct cpu *e, const struct call *c);
 /** Whether the run that is laid out may be done in one sequence. */
 bool sequence_may(const struct cpu *e);
@@ -580,11 +589,11 @@ void sequence_stop(struct cpu *e);
  *  Whether that is all that is to be done with it. */
 bool sequence_note(struct notes *notes, const struct ccs_op *o, uint32_t rank,
 		   const struct parts *s, size_t n);
-/** How many elements lie from cell to cell of its messages; 0: they are packed. */
+/** Elements from one cell of its messages to the next; 0: they are packed. */
 size_t sequence_apart(const struct notes *notes);
 void sequences_free(struct cpu *e);
 
-/** Where ranks are processes: begins to note what operations come to, in a new layout. */
+/** Where ranks are processes: begins to note the pieces of operations, in a new layout. */
 void ops_begin(struct cpu *e);
 /** The rank's buffers are placed, for the current run. */
 void ops_place(struct cpu *e);
@@ -605,7 +614,7 @@ struct host_cores {
  *  process numbers. */
 uint64_t host_of(void);
 void host_cores_read(struct host_cores *c);
-/** Bytes of the largest cache of its first core, as the system tells, or else what is usual. */
+/** Bytes of the largest cache of its first core, from the system, or else a usual size. */
 size_t host_cache(void);
 /** Adds those of another process. */
 void host_cores_add(struct host_cores *all, const struct host_cores *c);
@@ -613,7 +622,7 @@ int host_cores_count(const struct host_cores *c);
 
 /* ---- sched.c: under world.lock, but for what says otherwise --------------------------- */
 
-/** Adds a ready fiber. The thread that does so takes one itself, soon, and wakes others if more
+/** Adds a ready fiber. The calling thread soon takes one itself, and wakes other threads if more
  *  are left. */
 void sched_add(struct cpu *e, struct fiber *t);
 /** The same, without the lock, by a thread that runs a fiber, and wakes another for it. */

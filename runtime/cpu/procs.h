@@ -1,41 +1,44 @@
 /*
- * Ranks that are processes of one host: what they share, and how they wait. Private to
- * cpu/procs*.c.
+ * Ranks that are processes of one host: shared memory, and waiting. Private to cpu/procs*.c.
  *
- * The engine is the one of tasks (cpu.h): each process runs its own rank's fibers. FIFOs,
- * fibers and their data lie in memory that all share, at the same places, as all lay a run
- * out alike; a fiber is written by its own process, but for its state. A message that its
- * sender holds is read in the sender's memory: where that is mapped, or by the system, if trials among the
- * calls show that this is quicker than a copy into a slot and one out of it (procs_ways.c).
+ * The engine is the one of tasks (cpu.h): each process runs its own rank's fibers. FIFOs, fibers
+ * and their data are in memory that all processes share, at the same places, because all lay a
+ * run out alike. Only its own process writes a fiber, except for the fiber's state. A held
+ * message is read in the sender's memory: where that memory is mapped, or by the system
+ * (process_vm_readv), if trials among the calls show that one such read is quicker than a copy
+ * into a slot and a copy out of it (procs_ways.c).
  *
- * Beside these there is the table: a seat a process. The k-th call of a rank
+ * The table, also shared, has a seat for each process. The k-th call of a rank
  *
- *   1. is posted in its seat, once no other is PROCS_LAG calls behind; and, if it is no call like
- *      the one before, or another rank's is not, compared with those of all that have posted
- *      theirs, then, and once more before it is over;
- *   2. is admitted at once, if a call before was laid out so and that is kept: FIFOs go on from one
- *      such call to the next, and have nothing in common with those of others. Else it gets the
- *      room of a layout that was not used for long, when all ranks are through with its calls;
- *   3. runs, and is over when its fibers are, and all that it holds was received. Where chunks are
- *      short there are no fibers at first: the operations are done in the plan's order (prep.h),
- *      each as soon as what it waits for is there. If that takes long, fibers do the rest. A call
- *      like the one before needs no run (comm.h) either, unless that happens.
+ *   1. is posted in its seat, once no rank is PROCS_LAG calls behind. If it differs from the
+ *      rank's last call, or another rank's call differs so, it is compared with the calls that
+ *      all ranks have posted: at once, and again before it is over;
+ *   2. is admitted at once, if the layout of an equal earlier call is kept: FIFOs continue from
+ *      one such call to the next, and are shared with no other layout. Else it gets the memory of
+ *      the least recently used layout, when all ranks have finished the calls of that layout;
+ *   3. runs, and is over when its fibers are over and all its held messages were received. Where
+ *      chunks are short there are no fibers at first: the operations are done in the plan's order
+ *      (prep.h), each as soon as it need not wait. If that takes long, fibers do the rest. Unless
+ *      fibers are needed, a call like the last one needs no run (comm.h) either.
  *
- * A process that has nothing to do polls its fibers for a while, and then parks them and sleeps on
- * the bell of its seat. Whoever makes a parked fiber ready puts it into the inbox of its seat and
- * rings. Where ranks share cores it gives its core to others between two rounds, and polls for fewer:
- * among ranks that are all in the call that costs less than to sleep and to be woken, for each message.
- * Where others than these ranks keep the core it sleeps at once, as who is woken has it sooner.
+ * A process that has nothing to do polls its fibers for a while, and then parks them and sleeps
+ * on the bell of its seat. The process that makes a parked fiber ready puts it into the inbox of
+ * its seat and rings. Where ranks share cores, a process yields its core between two rounds, and
+ * polls for fewer rounds: among ranks that are all in the call, this costs less than a sleep and
+ * a wake-up for each message. Where other programs keep the core busy the process sleeps at once,
+ * because a woken process gets the core sooner.
  *
- * Who makes something ready looks then for those that wait asleep, and they look once more before they
- * sleep. Between storing and looking either needs a fence; but where each rank has a core, and the
- * system can make the stores of all processes seen (procs_barrier), those that lie down do that, as they
- * have time, and calls that go ahead need no fence. One that is like the call before does without the
- * lock, too, as long as the communicator has no threads of its own.
+ * A process that makes something ready then looks for sleepers, and a process looks once more for
+ * work before it sleeps. Both need a fence between the store and the look (Dekker). But where
+ * each rank has a core, and membarrier() can make the stores of all processes seen
+ * (procs_barrier), the process that is about to sleep pays for both, as it has time, and calls
+ * that go ahead need no fence. A call like the last one needs no lock either, as long as the
+ * communicator has no threads.
  *
- * What goes wrong in one call, or process, ends the communicator for all: the first to see it
- * writes down why. A process that ends without a word is seen by the others, as each holds
- * a descriptor of each; and the memory has no name: it is gone with the last of them.
+ * A failure in one call or process ends the communicator for all: the first process to see it
+ * writes down the reason. A process that ends without a word is noticed, as each process holds a
+ * descriptor of every other. The memory has no name in the file system: it is freed when the last
+ * process ends.
  */
 #ifndef CCS_RUNTIME_CPU_PROCS_H
 #define CCS_RUNTIME_CPU_PROCS_H
@@ -43,22 +46,23 @@
 #include "runtime/cpu/cpu.h"
 
 #define PROCS_LAG 16u
-#define PROCS_NAMES (2 * PROCS_LAG)	   /* calls that a rank has told apart lately */
+#define PROCS_NAMES (2 * PROCS_LAG)	   /* names of calls that a rank keeps */
 #define PROCS_LAYOUTS 9u		   /* kept, the last of them for large ones */
 #define PROCS_HELD (((size_t)8 << 10) + 1) /* bytes of the shortest chunk that is held */
-#define PROCS_KINDS 16u			   /* of calls with long chunks, whose way is known */
+#define PROCS_KINDS 16u			   /* kinds of calls with long chunks that are remembered */
 #define PROCS_TIMED 9u			   /* calls of a trial that count */
-#define PROCS_WATCHED 3u  /* calls that tell whether they cost what the trial found */
-#define PROCS_BEFORE 16u  /* calls before those, at most */
-#define PROCS_BOARD 2048u /* bytes that a process tells at a time */
+#define PROCS_WATCHED 3u		   /* calls that check the cost that the trial found */
+#define PROCS_BEFORE 16u		   /* calls before those, at most */
+#define PROCS_BOARD 2048u		   /* bytes that a process gives to the rest at a time */
 #define PROCS_REGIONS 64u
 #define PROCS_RELAY PROCS_REGIONS /* one more: messages on their way, procs_p2p.c */
 
 enum { SEAT_EMPTY, SEAT_TAKEN, SEAT_LEFT };
-/* Whether a process can read another's memory; or is to, whatever is quicker. Unknown until it has tried. */
+/* Whether a process can read another's memory, or always does, even if slower. Unknown until it
+ * has tried. */
 enum { READS_UNKNOWN, READS_ALWAYS, READS_MAY, READS_REFUSED };
-/* The way of long messages: by slots; by slots, and stored there past the caches; or read where they lie
- * by the system. */
+/* The way of long messages: by slots; by slots, and stored there past the caches; or read in
+ * place by the system. */
 enum procs_way { WAY_COPIED, WAY_STREAMED, WAY_READ, PROCS_WAYS };
 
 /* Where a rank has its data in a call, once it is admitted. */
@@ -68,32 +72,33 @@ struct procs_call {
 	uint32_t holds;
 };
 
-/* A buffer of ccs_mem_alloc. Others look only for what a call names. */
+/* A buffer of ccs_mem_alloc. Other processes look only for regions that a call names. */
 struct procs_region {
 	uint64_t at, bytes; /* 0 bytes: there is none */
 	uint64_t birth;	    /* no other of its process has the same */
 	uint64_t in_file;   /* where it begins in FILE_BUFFERS */
 };
 
-/* Another process's, as far as it was mapped here. */
+/* Another process's region that is mapped here. */
 struct procs_mapped {
 	unsigned char *data;
 	size_t bytes;
 	uint64_t birth;
 };
 
-/* A call that is timed: when its process began it, and had finished it; ns of the host's clock. */
+/* A call that is timed: when its process began and finished it; ns of the host's clock. */
 struct procs_times {
 	uint64_t begun, over;
 };
 
-/* Calls that agree, by their key, and whose chunks are long. The same in all processes. */
+/* Calls with long chunks that agree by their key. The same in all processes. */
 struct procs_kind {
 	uint64_t key;	 /* 0: there is none */
-	uint64_t calls;	 /* so far; from a later trial's first on, that being number 1 */
-	uint64_t until;	 /* so many, if decided: then comes the next trial */
-	uint64_t check;	 /* so many, if decided: then its cost is looked at, see procs_ways.c */
-	uint64_t least;	 /* ns: that of the trial */
+	uint64_t calls;	 /* so far; counted again from 1 at a later trial's first call */
+	uint64_t until;	 /* if decided: number of calls at which the next trial begins */
+	uint64_t check;	 /* if decided: number of calls at which the cost is checked, see
+			    procs_ways.c */
+	uint64_t least;	 /* ns: the trial's least time */
 	uint64_t used;	 /* calls of all kinds, up to its last */
 	unsigned class;	 /* of their chunks' length */
 	unsigned before; /* calls of a trial that do not count */
@@ -102,48 +107,49 @@ struct procs_kind {
 };
 
 struct procs_seat {
-	/* The first two lines are the owner's to write; the others read the first in every call. */
+	/* The owner writes the first two lines; other processes read the first one in every call. */
 	_Alignas(2 * CACHE_LINE) _Atomic uint64_t begun; /* calls posted */
 	uint64_t key[PROCS_LAG]; /* of those: equal if the calls agree; not 0 */
 	_Alignas(2 * CACHE_LINE) _Atomic uint64_t finished; /* calls */
-	/* The third is everybody's. */
-	_Alignas(2 * CACHE_LINE) _Atomic uint32_t bell; /* it was rung so many times */
+	/* All processes write the third. */
+	_Alignas(2 * CACHE_LINE) _Atomic uint32_t bell; /* number of rings */
 	_Atomic uint32_t asleep;
 	_Atomic uint32_t inbox;	 /* 1 + the number of a fiber that is to be run; 0: none */
-	_Atomic uint64_t pulled; /* messages received of those that it holds */
+	_Atomic uint64_t pulled; /* held messages that were received */
 	/* The same of messages between two ranks: threads sleep, and are woken, apart. */
 	_Atomic uint32_t p2p_bell, p2p_asleep;
-	/* The rest is the owner's again. */
+	/* The owner writes the rest. */
 	_Alignas(2 * CACHE_LINE) _Atomic uint32_t state;
 	_Atomic uint32_t reads; /* READS_... */
-	bool barriers;		/* it can make all stores seen, and others its own */
+	bool barriers;		/* the process takes part in barriers (procs_barriers_join) */
 	int32_t pid;
 	uint64_t probe; /* address of its copy of the table's token */
-	/* A trial's, and then of those that are watched. */
+	/* Times of a trial's calls, and then of the watched calls. */
 	struct procs_times times[PROCS_KINDS][PROCS_TIMED + PROCS_WATCHED];
 	struct host_cores cores;
-	/* Of calls that were not like the one before, by their keys: the last `named` of them. One that
-	 * is used again gets another place before it is overwritten: none is while a rank is
-	 * PROCS_LAG calls behind. */
+	/* Names, by key, of calls that differed from the call before them: `named` in all, the
+	 * last ones kept. A name that is used again gets a new place before it is overwritten: no
+	 * rank is more than PROCS_LAG calls behind, so no name in use is overwritten. */
 	uint64_t named, name_key[PROCS_NAMES];
 	struct call_name name[PROCS_NAMES];
 	struct procs_call call[PROCS_LAG];
 	struct procs_region regions[PROCS_REGIONS + 1];
-	_Atomic uint64_t awake;	      /* ms of the host's clock, when it last lay down to wait */
-	_Atomic uint64_t told, heard; /* how often it has written its board, and read all */
+	_Atomic uint64_t awake;	      /* ms of the host's clock, of its last going to sleep */
+	_Atomic uint64_t told, heard; /* number of times it has written its board, and read all
+					 boards */
 	unsigned char board[PROCS_BOARD];
 };
 
 /* Messages from one rank to another (procs_p2p.c), one at a time. */
 struct procs_pair {
 	/* The sender's: */
-	_Alignas(CACHE_LINE) _Atomic uint64_t posted; /* messages; the last is this: */
+	_Alignas(CACHE_LINE) _Atomic uint64_t posted; /* messages; the last one: */
 	uint64_t count, at;			      /* at: an address in its process */
 	uint32_t type, how, region;		      /* 1 the first; 0: none */
 	int32_t tag;
-	_Atomic uint64_t relayed; /* bytes of it that its relay had */
+	_Atomic uint64_t relayed; /* bytes of it that went through the relay */
 	/* The receiver's: */
-	_Alignas(CACHE_LINE) _Atomic uint64_t taken; /* messages; the last so: */
+	_Alignas(CACHE_LINE) _Atomic uint64_t taken; /* messages; wanted in the last: */
 	uint64_t wanted;
 	uint32_t wanted_type;
 	_Atomic uint64_t come;	  /* messages that it has begun to take */
@@ -154,8 +160,9 @@ struct procs_table {
 	uint64_t token;		   /* of these processes alone */
 	_Atomic uint64_t buffers;  /* bytes of FILE_BUFFERS that were given away: none twice */
 	_Atomic uint64_t others;   /* calls up to the last that was not like the one before */
-	_Atomic uint32_t sleepers; /* processes that wait for others to finish a call, or tell */
-	_Atomic uint32_t failing, failed; /* somebody writes down why; it is written */
+	_Atomic uint32_t sleepers; /* processes asleep until another finishes a call or writes its
+				      board */
+	_Atomic uint32_t failing, failed; /* a process is writing the reason; it is written */
 	int32_t status;
 	char text[CCS_TEXT];
 	struct procs_seat seats[]; /* [nranks], and behind them the pairs, [nranks][nranks] */
@@ -164,7 +171,8 @@ struct procs_table {
 /* The shared files. */
 enum { FILE_TABLE, FILE_FIFOS, FILE_LINES, FILE_FIBERS, FILE_DATA, FILE_BUFFERS, NFILES };
 
-/* An operation of the process's rank, and what it looks at and writes, in the layout that there is. */
+/* An operation of the process's rank, with the FIFOs and slots that it reads and writes, in the
+ * current layout. */
 struct procs_op {
 	const struct ccs_op *op;
 	struct fiber *fiber;
@@ -172,24 +180,24 @@ struct procs_op {
 	const struct slots *from, *to; /* theirs */
 };
 
-/* Whether the rank stores its messages past the caches, where calls are short: its own affair, as it is
- * found from the time of its own calls. */
+/* Whether the rank stores its messages past the caches, where calls are short. Each rank decides
+ * for itself, by the time of its own calls. */
 struct procs_manner {
-	bool asked;	   /* they are long enough */
+	bool asked;	   /* messages are long enough */
 	bool ahead;	   /* the rank sends last: its call is over before its message is read */
-	bool streams;	   /* what was found last */
+	bool streams;	   /* the last result */
 	uint32_t calls;	   /* since the last trial began */
-	uint64_t begun;	   /* ns: when the call of a trial did; 0: it is none */
+	uint64_t begun;	   /* ns: begin of a trial's call; 0: not in a trial */
 	uint64_t least[2]; /* ns of such calls: through the caches; past them */
 };
 
-/* Those of the rank in the plan's order. */
+/* The rank's operations in the plan's order. */
 struct procs_order {
 	struct procs_op *ops;
 	uint32_t n, room;
 	uint32_t done; /* of the current call's */
-	uint32_t told; /* of these, to those who may sleep */
-	bool ends;     /* the rank has something to do after them */
+	uint32_t told; /* of these, announced to processes that may sleep */
+	bool ends;     /* the rank has work after them */
 	uint64_t of;   /* the layout's id; 0: there is no list */
 	bool placed;   /* the rank is, in that layout, with these of the caller's buffers: */
 	const unsigned char *send;
@@ -197,8 +205,8 @@ struct procs_order {
 	struct procs_manner manner;
 };
 
-/* A layout that is kept, and what this process has made for it. All but `laid` and `order` is out of
- * date while it is the current one. */
+/* A layout that is kept, and this process's data for it. All but `laid` and `order` is out of date
+ * while it is the current one. */
 struct procs_layout {
 	struct laid *laid; /* NULL: it was never used */
 	struct layout layout;
@@ -212,39 +220,40 @@ struct procs {
 	size_t table_bytes;
 	struct procs_seat *own;
 	int files[NFILES];
-	int door, caller;  /* rank 0's, while the others come for the files; else -1 */
+	int door, caller;  /* rank 0's, while processes come for the files; else -1 */
 	unsigned patience; /* ms in which all are to take their seats; 0: no limit */
 	int *ends;	 /* [nranks] descriptors that can be read when the process has ended; -1 */
-	uint64_t token;	 /* a copy; others read it for a trial */
-	uint64_t pulled; /* of own->pulled, what the rank's end knows of */
+	uint64_t token;	 /* a copy; other processes read it to try reading */
+	uint64_t pulled; /* the part of own->pulled that the rank's end has counted */
 	uint64_t *found; /* [nranks] 1 + the call that e->ranks[rank] is of; 0: none */
 	struct procs_mapped *mapped;  /* [nranks][PROCS_REGIONS + 1] */
 	uint64_t births;	      /* of own regions */
-	void *buffers[PROCS_REGIONS]; /* what lies in own regions; NULL: nothing */
-	unsigned char *relay;	      /* of messages to others; NULL: there is none yet */
+	void *buffers[PROCS_REGIONS]; /* buffers in own regions; NULL: none */
+	unsigned char *relay;	      /* for messages to other ranks; NULL: not made yet */
 	size_t relay_bytes;
 	const struct transfer *relaying; /* the one that uses it; or NULL */
-	uint64_t finished; /* calls that all are through with, as far as it was seen */
+	uint64_t finished;		 /* calls that all ranks have finished, as last seen */
 	struct procs_layout layouts[PROCS_LAYOUTS];
 	struct procs_layout *current;
 	struct fiber *turn;    /* fibers that this process runs in turn */
 	bool posted, admitted; /* the current call */
-	bool in_order;	       /* so it is, for the time being */
-	bool answered;	       /* rank 0: the others may come by the files */
+	bool in_order;	       /* its operations are done in the plan's order at present */
+	bool answered;	       /* rank 0: processes may ask for the files */
 	bool spins;	       /* each rank has a core */
-	bool light;	       /* who lies down makes all stores seen: others need no fence */
-	unsigned nways;	       /* 0: not all have tried to read as yet */
-	enum procs_way ways[PROCS_WAYS]; /* that there are */
-	bool always;			 /* all messages are read, whatever is quicker */
-	bool permits, permitted;	 /* others may read this process; the system was asked */
-	enum procs_way way;		 /* of the current call, or the one to be posted */
-	struct procs_kind *kind;	 /* its kind; NULL: none */
-	struct procs_times *timed;	 /* NULL: its time is not taken */
+	bool light;	       /* a process that goes to sleep makes all stores seen: calls need no
+				  fence */
+	unsigned nways;	       /* 0: not all processes have tried to read yet */
+	enum procs_way ways[PROCS_WAYS]; /* usable here */
+	bool always;			 /* all messages are read, even if slower */
+	bool permits, permitted;   /* other processes may read this one; the system was asked */
+	enum procs_way way;	   /* of the current call, or the one to be posted */
+	struct procs_kind *kind;   /* its kind; NULL: none */
+	struct procs_times *timed; /* NULL: its time is not taken */
 	struct procs_kind kinds[PROCS_KINDS];
 	unsigned char best[64]; /* the way that was decided last, by the class of lengths */
 	uint64_t tried;		/* bit i: class i's was */
 	unsigned polls;		/* rounds without anything to do before the process sleeps */
-	unsigned crowded; /* ... none so often, as its core had other work than these ranks' */
+	unsigned crowded; /* ... > 0: no rounds, as the core had other work than these ranks' */
 };
 
 static inline unsigned procs_polls(const struct procs *p)
@@ -254,11 +263,13 @@ static inline unsigned procs_polls(const struct procs *p)
 
 /* ---- procs_end.c ---------------------------------------------------------------------- */
 
-/** Whether this process can make others' stores seen, and they its own. */
+/** Registers this process for barriers. Whether it can use them: membarrier() makes stores of all
+ *  registered processes seen. */
 bool procs_barriers_join(void);
-/** If p->light: what all processes have stored before they last looked for sleepers is seen here then. */
+/** If p->light: makes visible here all that any process stored before it last looked for
+ *  sleepers. */
 void procs_barrier(const struct procs *p);
-/** Between storing, and looking for sleepers. */
+/** To be called between a store and the look for sleepers. */
 static inline void procs_fence(const struct procs *p)
 {
 	if (p->light)
@@ -266,46 +277,46 @@ static inline void procs_fence(const struct procs *p)
 	else
 		fence();
 }
-/** Wakes the seat's owner, if it sleeps. What it is to find was written before. */
+/** Wakes the seat's owner, if it sleeps. The data that it is to find was stored before. */
 void procs_ring(struct procs_seat *s);
 /** Wakes all that sleep. */
 void procs_ring_sleepers(const struct world *w);
-/** Between two rounds in vain: a rank that shares its core gives it to another. False: no more
- *  rounds, as it was away for long. */
+/** Between two rounds without progress: a rank that shares its core yields it. False: no more
+ *  rounds, as the rank was off the core for long. */
 bool procs_pause(struct procs *p);
-/** Sleeping: lie down; look once more whether there is anything to do; sleep until the bell
- *  rings, or for some milliseconds; get up. */
+/** To sleep: call lie_down; look once more for work; sleep until the bell rings, or for `ms`;
+ *  call get_up. */
 uint32_t procs_lie_down(struct procs *p);
 void procs_sleep(struct procs *p, uint32_t heard, unsigned ms);
 void procs_get_up(struct procs *p);
-/** Sleeps until the number is another than it was, or for some milliseconds; wakes who does. */
+/** Sleeps until the number differs from `was`, or for `ms`; wakes all sleepers on it. */
 void procs_futex_wait(_Atomic uint32_t *at, uint32_t was, unsigned ms);
 void procs_futex_wake(_Atomic uint32_t *at);
-/** From now on it is seen whether the rank's process has ended. */
+/** Begins to watch whether the rank's process has ended. */
 void procs_watch(struct procs *p, int rank);
 bool procs_ended(const struct procs *p, int rank);
-/** Whether the rank is in a call, and has not looked round in it for half of the timeout, and for
- *  much longer than a process that waits sleeps. */
+/** Whether the rank is in a call, and has not polled in it for half of the timeout and for much
+ *  longer than a waiting process sleeps. */
 bool procs_stands_still(const struct world *w, int rank);
 void procs_tell_still(const struct world *w, int rank, struct text *t);
-/** The rank will do nothing more, as its process has freed its communicator, or ended: how. NULL:
- *  it is there. */
+/** How the rank has gone: its process has freed the communicator, or ended. NULL: it is there. */
 const char *procs_gone(const struct world *w, int rank);
-/** The communicator ends, for all of them, with that text; the first one counts. When it
- *  returns, others can see that: only then may a caller have its buffers back. */
+/** The communicator ends for all ranks with that text; the first text counts. On return all
+ *  processes can see it: only then may a caller have its buffers back. */
 void procs_fail(struct world *w, ccs_status s, const char *text);
-/** If the communicator has died here, the others learn why, unless they know. */
+/** If the communicator has died here, gives the reason to the other processes, unless they have
+ *  one. */
 void procs_tell_death(struct world *w);
-/** Learns what others have failed with, and which are missing. Under world.lock. */
+/** Looks for failures of other processes, and for processes that have ended. Under world.lock. */
 void procs_look(struct world *w);
 /** See struct wire. */
 bool procs_failed(struct cpu *e);
 
 /* ---- procs.c -------------------------------------------------------------------------- */
 
-/** What a call is told by: see struct procs_seat. */
+/** The key of a call: see struct procs_seat. */
 uint64_t procs_key(const struct call *c);
-/** Whether all ranks are through with so many calls. */
+/** Whether all ranks have finished `calls` calls. */
 bool procs_all_finished(const struct world *w, uint64_t calls);
 /* See engine.h. */
 void procs_wait(struct world *w, struct call *calls, ccs_status *first);
@@ -316,7 +327,7 @@ void procs_poll(struct world *w);
 bool procs_moved(const struct world *w, uint64_t *mark);
 bool procs_stuck(const struct world *w, int rank, struct text *t);
 enum whereabouts procs_whereabouts(const struct world *w, int rank, struct text *t);
-/** How they reach one another. */
+/** The processes' wire. */
 extern const struct wire procs_wire;
 
 /* ---- procs_layouts.c: under world.lock -------------------------------------------------- */
@@ -326,10 +337,10 @@ ccs_status procs_layouts_open(struct cpu *e);
 void procs_layouts_close(struct cpu *e);
 /** A layout that is kept, not the current one, and is that call's. NULL: none. */
 struct procs_layout *procs_layouts_find(struct cpu *e, const struct call *c);
-/** It is the current one from the call of that number on, which is posted. */
+/** Makes it the current one from the call of that number on, which is posted. */
 void procs_layouts_use(struct cpu *e, struct procs_layout *at, uint64_t call);
-/** The same of room for another, which is to be made when all are through with the calls up to
- *  procs.current->used. CCS_ENOMEM. */
+/** The same with the memory for a new layout. It may be laid out when all ranks have finished the
+ *  calls up to procs.current->used. CCS_ENOMEM. */
 ccs_status procs_layouts_clear(struct cpu *e, const struct call *c, uint64_t call);
 
 /* ---- procs_order.c: under world.lock ---------------------------------------------------- */
@@ -344,13 +355,13 @@ static inline bool procs_order_listed(const struct procs *p, const struct layout
 
 /** Begins the call so. CCS_ENOMEM. */
 ccs_status procs_order_begin(struct cpu *e, struct call *c);
-/** The same of one like the one before, with these buffers. False: it cannot be begun without its
- *  struct call. */
+/** The same for a call like the last one, with these buffers. False: it cannot be begun without
+ *  its struct call. */
 bool procs_order_again(struct cpu *e, const void *send, const void *recv);
-/** Goes on, and looks so many rounds for what an operation waits for. Whether that was all. What was
- *  stored before is seen by others then. */
+/** Goes on, and polls for `polls` rounds when an operation has to wait. Whether all operations
+ *  are done. All stores before this call are then visible to other processes. */
 bool procs_order_go(struct cpu *e, unsigned polls);
-/** It was all: what the rank does after its operations, without a run. */
+/** All operations are done: does the rank's work after them, without a run. */
 void procs_order_end(struct cpu *e);
 /** Fibers are ready to do the rest, if there is any, of the run that is laid out. */
 void procs_order_leave(struct cpu *e);
@@ -367,34 +378,34 @@ struct procs_door {
 /** On rank 0: makes the files, the table, and the door. CCS_ESYSTEM, CCS_ENOMEM. */
 ccs_status procs_files_make(struct procs *p, int nranks);
 void procs_files_tell(const struct procs *p, struct procs_door *d);
-/** On rank 0, until all have their seats: gives the files to the next that comes for them, if one does
- *  within a fraction of a millisecond. CCS_ESYSTEM: none can be let in. */
+/** On rank 0, until all have their seats: gives the files to the next process that asks within a
+ *  fraction of a millisecond. CCS_ESYSTEM: no process can be let in. */
 ccs_status procs_files_give(const struct world *w);
-/** On the others: takes the files, if they are rank 0's, and maps the table. */
+/** On other ranks: takes the files, if they are rank 0's, and maps the table. */
 ccs_status procs_files_take(struct procs *p, int nranks, const struct procs_door *d);
 /** Whether a file has these bytes. */
 bool procs_file_holds(int file, uint64_t at, uint64_t bytes);
-/** When all have come, or none is to come any more. */
+/** Closes the door: all processes have come, or no more may come. */
 void procs_door_close(struct procs *p);
 void procs_files_close(struct procs *p);
 
 /* ---- procs_memory.c ------------------------------------------------------------------- */
 
-/** Tells the others where this rank's data lies in the call. */
+/** Writes where this rank's data is in the call, for other processes. */
 void procs_tell(struct cpu *e, struct procs_call *c);
 /** See struct wire. */
 bool procs_holds(struct cpu *e, const struct rank_io *io);
 void procs_find(struct cpu *e, uint32_t rank);
 bool procs_pull(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
 		unsigned char *slot);
-/** Memory that others can read in place. CCS_ENOMEM. */
+/** Memory that other processes can read in place. CCS_ENOMEM. */
 ccs_status procs_alloc(struct world *w, size_t bytes, void **out);
 void procs_release(struct world *w, void *at, size_t bytes);
-/** Forgets all that others have. */
+/** Unmaps all regions of other processes. */
 void procs_unmap(struct procs *p, int nranks);
-/** The region where an address of this process lies, 1 the first; 0: none. */
+/** The region that contains an address of this process, 1 the first; 0: none. */
 uint32_t procs_region_of(const struct procs *p, uint64_t at);
-/** Where an address of that rank's lies here. NULL: nowhere, or its region is 0. */
+/** The address here of an address in that rank's process. NULL: not mapped, or its region is 0. */
 unsigned char *procs_place(struct procs *p, uint32_t rank, uint64_t at, uint32_t region);
 /** Makes the relay. CCS_ENOMEM. */
 ccs_status procs_make_relay(struct world *w, size_t bytes);
@@ -412,8 +423,7 @@ void procs_rest(struct world *w, unsigned idle);
 /** Takes this process's seat, and returns when all are taken. CCS_EABORTED, CCS_ETIMEOUT: one
  *  stays empty, and the text says why. */
 ccs_status procs_take_seat(struct world *w);
-/** Rank 0's process keeps the files open for those that are still on their way to them; but not
- *  for long. */
+/** Rank 0's process keeps the files open a short time for processes that still come for them. */
 void procs_settle(const struct world *w);
 
 /* ---- procs_ways.c --------------------------------------------------------------------- */
@@ -424,7 +434,7 @@ void procs_permit(struct procs *p);
 void procs_forbid(const struct procs *p);
 /** Whether this process can read another's memory. All call it, when all have taken their seats. */
 void procs_try_reading(struct world *w);
-/** Whether all have tried that: no call begins before, as layouts follow from it. */
+/** Whether all have tried that. No call begins before, as layouts depend on it. */
 bool procs_tried(struct world *w);
 /** Chooses the way of a call that is about to be posted, p->way and c->read. False: not yet. Under
  *  world.lock. */
@@ -433,8 +443,8 @@ bool procs_choose(const struct world *w, struct call *c);
 void procs_chosen(struct procs *p, uint64_t call);
 /** It is over. */
 void procs_timed(struct procs *p);
-/** For people: which ways were found quickest, from which chunks' length on: "copied from 16 KiB, read
- *  from 2 MiB". "": none has been tried yet. O(classes of lengths). */
+/** For people: which ways were found quickest, from which chunks' length on: "copied from 16 KiB,
+ *  read from 2 MiB". "": none has been tried yet. O(classes of lengths). */
 void procs_tell_ways(const struct procs *p, char *text, size_t size);
 
 /* ---- procs_board.c: see engine.h ------------------------------------------------------ */

@@ -2,16 +2,16 @@
  * The engine on GPUs.
  *
  *   driver.c, share.c   calls of the driver
- *   errors.c      its errors, and what is to be done about them
+ *   errors.c      its errors, and their cures
  *   nccl.c        calls of NCCL
  *   nccl_group.c  the processes of a communicator: joining, and exchanging bytes
  *   kernels.c     the kernel for a call: from the module, the disk cache, or NVRTC
  *   tables.c      a plan's tables as kernels read them
- *   place.c       who lives where, and where a FIFO lies then; pure
+ *   place.c       the GPU of each rank, and the memory of each FIFO; pure
  *   memory.c      memory that a GPU keeps, and memory that all GPUs share
  *   state.c       a plan on the GPUs: tables, FIFOs, counters
- *   ready.c       what the first call of a plan needs, made by all processes together
- *   buffers.c     where the ranks' data lie, in one call
+ *   ready.c       preparations for the first call of a plan, by all processes together
+ *   buffers.c     the places of the ranks' data, in one call
  *   call.c        one call: protocol, tiles, replicas; streams; the launches
  *   barrier.c     streams that meet
  *   p2p.c         messages between two ranks of one process
@@ -22,10 +22,10 @@
  *
  * The engine between hosts (hosts/hosts.h) uses all of this but call.c, state.c and ready.c.
  *
- * A *part* is one GPU of one process, with the ranks that live there. Each part launches
- * a kernel of its own for its own workers. A process has one or several parts, and then
- * the communicator is its own; or it has one with a single rank, among other processes.
- * Parts are numbered alike by all: by the first rank that lives there.
+ * A *part* is one GPU of one process, with the ranks that live there. Each part launches a kernel
+ * for its workers. A process has one or several parts, and then the communicator is its own; or
+ * it has one with a single rank, among other processes. Parts are numbered alike by all: by the
+ * first rank that lives there.
  *
  * The ranks' calls are gathered by run.c, as on the CPU: when the last rank of this
  * process has called, its kernels are launched. From then on the host takes no part.
@@ -188,7 +188,7 @@ static inline uint64_t gpu_limit(const struct world *w)
 struct gpu_control {
 	uint32_t abort;	      /* see device/args.h */
 	uint32_t ended;	      /* processes that use no other's memory any more */
-	uint32_t taken, told; /* somebody on the host has given up; why is written */
+	uint32_t taken, told; /* a thread on the host has given up; why is written */
 	int32_t rank;
 	char why[500];
 };
@@ -319,7 +319,7 @@ void gpu_free(struct world *w);
 ccs_status gpu_settings_read(struct gpu_settings *o);
 /** Opens part `part` on that GPU, with the places known. */
 ccs_status gpu_part_open(struct gpu *g, struct gpu_part *p, uint32_t index, int device);
-/** What is the same for all parts, once they are open. */
+/** The data that all parts share, once they are open. */
 ccs_status gpu_control_make(struct gpu *g);
 
 /* ---- check.c ------------------------------------------------------------------ */
@@ -336,7 +336,7 @@ void *gpu_nccl(const struct world *w);
 void gpu_describe(const struct world *w, char *text, size_t size);
 
 /** Looks for what a kernel has reported, or another process. If one has given up, the
- *  communicator dies, and the text says who waited where. Under world.lock. */
+ *  communicator dies, and the text says which rank waited where. Under world.lock. */
 ccs_status gpu_check(struct world *w);
 /** The same, and whether the last call's kernels have failed. */
 ccs_status gpu_check_all(struct world *w);

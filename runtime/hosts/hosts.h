@@ -8,8 +8,8 @@
  *   call.c          a call; the engine's row
  *   comm.c          making a communicator of several processes, on one host or several
  *
- * No kernel waits for another, so there is nothing to be resident together, and nothing
- * to be stuck: a rank that does not call leaves the others in NCCL.
+ * No kernel waits for another, so there is nothing to be resident together, and nothing to be
+ * stuck: a rank that does not call leaves the other ranks in NCCL.
  */
 #ifndef CCS_RUNTIME_HOSTS_HOSTS_H
 #define CCS_RUNTIME_HOSTS_HOSTS_H
@@ -42,7 +42,7 @@ struct hosts_plan {
 /* Calls follow one another: memory of one for all plans. */
 struct hosts_memory {
 	struct gpu_room stage, scratch;
-	struct gpu_room lines;	/* counters of a launch's blocks, which nobody reads */
+	struct gpu_room lines;	/* counters of a launch's blocks, which are never read */
 	struct gpu_room tokens; /* a byte that is sent, and one for what is received:
 					   messages of which only the order counts */
 };

@@ -1,12 +1,12 @@
 /*
- * The processes of a job: who they are, as their launcher tells, and how they meet.
+ * The processes of a job: their ranks, from the launcher's environment, and how they meet.
  *
- * Where all are on one host they meet at a socket of that host, where the system says whose
- * process calls; else by TCP, where each proves that it knows the job's name (group_wire.h).
+ * If all are on one host they meet at a socket of that host, and the system identifies each
+ * caller's process; else by TCP, where each proves that it knows the job's name (group_wire.h).
  *
- * Nothing here knows of GPUs or of NCCL: processes on the CPU meet by the same code. What
- * is told when they meet is up to the caller: each process has a card, rank 0 makes one
- * answer of all cards, and everybody gets the answer, or the reason why there is none.
+ * Nothing here knows of GPUs or of NCCL: processes on the CPU meet by the same code. The caller
+ * chooses the data that they exchange: each process has a card, rank 0 makes one answer of all
+ * cards, and every process gets the answer, or the reason why there is none.
  */
 #ifndef CCS_RUNTIME_MEET_GROUP_H
 #define CCS_RUNTIME_MEET_GROUP_H
@@ -26,7 +26,8 @@ struct group_env {
 	const char *launcher; /* "torchrun" (also: any that sets RANK), "mpirun", "srun" */
 	char address[256];    /* HOST:PORT where rank 0 listens; or @NAME, a socket of this host */
 	char job[GROUP_JOB];  /* "VARIABLE=VALUE" that no other job has; "": it has no name */
-	bool secret;	      /* the value is this job's to know; others get a mark of it */
+	bool secret;	      /* the value is secret; processes outside the job see only a hash of
+				 it */
 	unsigned seconds;     /* that the meeting may take in all; 0: GROUP_SECONDS */
 };
 
@@ -52,12 +53,11 @@ struct group_meeting {
 	void *of;
 };
 
-/** Meets the other processes of the job at env->address, and returns when all have come
- *  and have the answer; or with one and the same failure in all that come. `here`: how it
- *  went in this process so far; if it failed, with the thread's text, that is what all get
- *  to hear, and what is returned here. Failures: those of ccs.h, whatever a peer says.
- *  CCS_ETIMEOUT if somebody has not come in env->seconds: it tells who, and which callers
- *  were turned away and why. */
+/** Meets the other processes of the job at env->address, and returns when all have come and have
+ *  the answer; or with one and the same failure in all that come. `here`: how it went in this
+ *  process so far; if it failed, with the thread's text, that is what all get to hear, and what
+ *  is returned here. Failures: those of ccs.h, whatever a peer says. CCS_ETIMEOUT if a process
+ *  has not come in env->seconds: it tells who, and which callers were turned away and why. */
 ccs_status group_meet(const struct group_env *env, const struct group_meeting *m, ccs_status here);
 
 #endif

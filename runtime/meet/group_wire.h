@@ -1,6 +1,5 @@
 /*
- * What processes that meet say to one another, and by which sockets. Private to
- * group_*.c.
+ * The messages between processes that meet, and their sockets. Private to group_*.c.
  *
  *   caller                      rank 0
  *   head of its hello     -->
@@ -9,14 +8,16 @@
  *                         <--   answer, proof: it has a seat, and how long that may take
  *                         <--   answer, proof: how it went, at the end
  *
- * A proof is a code of the message and both nonces, keyed with the job's name (BLAKE2s, RFC 7693):
- * who does not know the name has none, nor one that was heard before, and is not believed. That is
- * worth as much as the name is secret: CCS_JOB_TOKEN's, not that of most launchers. What is said is
- * not encrypted. On one host the system says whose process the other end is, too (base/peer.h).
+ * A proof is a code of the message and both nonces, keyed with the job's name (BLAKE2s, RFC
+ * 7693): a process that does not know the name cannot make one, nor replay an old one, and is
+ * refused. The proof is worth as much as the name is secret: CCS_JOB_TOKEN's is, most launchers'
+ * names are not. Messages are not encrypted. On one host the system also identifies the process
+ * at the other end (base/peer.h).
  *
  * All begin with the same head, so that processes of different versions understand that much.
- * Everything has a fixed length, known before it comes: nothing is allocated, or waited for, because
- * a peer says so. Numbers are in network order. A peer may be anybody who reaches the place.
+ * Everything has a fixed length, known before it comes: nothing is allocated, or waited for,
+ * because a peer says so. Numbers are in network order. A peer may be any program that can
+ * connect.
  */
 #ifndef CCS_RUNTIME_MEET_GROUP_WIRE_H
 #define CCS_RUNTIME_MEET_GROUP_WIRE_H

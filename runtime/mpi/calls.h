@@ -37,20 +37,20 @@ struct mpi_collective {
 
 struct mpi_calls {
 	int version; /* MPICALLS_VERSION; the first member in every version */
-	/** What MPI has, up to one whose contract is NULL. */
+	/** The table of MPI's collectives, up to a row with the contract NULL. */
 	const struct mpi_collective *collectives;
 	/** The most elements of a block, and bytes of a message: what MPI's counts hold. */
 	size_t most;
 
-	/** Initialises MPI, if nobody has. Returns when all processes have called it. */
+	/** Initialises MPI, unless it is. Returns when all processes have called it. */
 	int (*open)(struct mpi_world **w);
 	/** A world for each colour, of the processes that give it, in the order of their keys; a
 	 *  negative colour: *child is NULL. All processes of `w` call it. Either may be closed first. */
 	int (*split)(struct mpi_world *w, int color, int key, struct mpi_world **child);
-	/** All processes call it. If MPI was initialised here, the last world closed ends it. `failed`:
-	 *  messages may be left that nobody receives; then MPI's communicator stays until MPI ends,
-	 *  which it does if all processes come here within `ms`. Else stderr gets a line, and MPI does
-	 *  not end: when a process exits so, its mpirun ends the job. */
+	/** All processes call it. If MPI was initialised here, the last world closed ends it.
+	 *  `failed`: messages may be left that are never received; then MPI's communicator stays
+	 *  until MPI ends, which it does if all processes come here within `ms`. Else stderr gets
+	 *  a line, and MPI does not end: when a process exits so, its mpirun ends the job. */
 	void (*close)(struct mpi_world *w, int failed, unsigned ms);
 	int (*rank)(const struct mpi_world *w);
 	int (*size)(const struct mpi_world *w);

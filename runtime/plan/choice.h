@@ -4,11 +4,11 @@
  *
  *     64K:ll,16M:simple/8,simple
  *
- * reads: up to 64 KiB a rank LL, up to 16 MiB Simple on at most 8 channels, beyond
- * that Simple on as many as pay: choice_channels. ccc writes such a table into each plan
- * (--protocols); $CCS_PROTOCOLS overrides it when a communicator is made. And how a call is cut
- * then, by rules that calls and the model of ccc (protocols.c) share: channels, slots, tiles. It
- * knows nothing of the rest of the runtime, so that ccc uses it too.
+ * reads: up to 64 KiB a rank LL, up to 16 MiB Simple on at most 8 channels, beyond that Simple,
+ * with the number of channels of choice_channels. ccc writes such a table into each plan
+ * (--protocols); $CCS_PROTOCOLS overrides it when a communicator is made. Also the cut of a call
+ * (channels, slots, tiles), by rules that calls share with the model of ccc (protocols.c). It
+ * does not depend on the rest of the runtime, so that ccc can use it.
  */
 #ifndef CCS_RUNTIME_PLAN_CHOICE_H
 #define CCS_RUNTIME_PLAN_CHOICE_H
@@ -22,7 +22,7 @@
 #define CHOICE_CHANNELS 65535u	  /* the most of a row */
 #define SWEEP_BYTES 4096u	  /* of a block: 256 threads of 16 */
 #define CHANNEL_BYTES SWEEP_BYTES /* of the longest chunk */
-#define LL_THREADS 64u		  /* of a block, at least: some wait while others move */
+#define LL_THREADS 64u		  /* of a block, at least: some wait while the rest move data */
 #define MOST_CHANNELS 64u	  /* of a plan: there is no memory for more */
 /* Of slots in the L2 cache: of an H100's 50 MB, some of which callers' buffers pass through. */
 #define CACHED_BYTES ((uint64_t)30000000)
@@ -39,9 +39,9 @@ bool choice_read(struct choice_list *list, const char *text, char *why, size_t s
 void choice_text(const struct ccs_choice *rows, uint64_t n, char *text, size_t size);
 /** The row for a call of `bytes` a rank. `n` > 0. */
 const struct ccs_choice *choice_find(const struct ccs_choice *rows, uint64_t n, uint64_t bytes);
-/** The channels that pay where the longest chunk has so many bytes: one for each CHANNEL_BYTES of
- *  it, from 1 to `most`, which are resident. The one rule, of calls and of the model (protocols.c)
- *  that tells which protocol they take. */
+/** The channels for a longest chunk of `chunk` bytes: one for each CHANNEL_BYTES of it, from 1 to
+ *  `most`, which are resident. Calls, and the model that chooses their protocol (protocols.c),
+ *  share this rule. */
 static inline uint32_t choice_channels(uint64_t chunk, uint32_t most)
 {
 	uint64_t pay = chunk / CHANNEL_BYTES + (chunk % CHANNEL_BYTES != 0);
@@ -53,27 +53,28 @@ static inline uint32_t choice_channels(uint64_t chunk, uint32_t most)
  *  the slot), less where messages have so many cells, so that a slot stays within 256 KiB. */
 uint64_t choice_most_tile(enum ccs_protocol protocol, uint32_t max_cells);
 
-/* What a plan's FIFOs say of how many slots LL gives them. */
+/* The messages of a plan's FIFOs, which decide the number of slots with LL. */
 struct choice_depth {
-	uint32_t messages; /* most of a FIFO, of those that have few */
+	uint32_t messages; /* most of a FIFO, among the FIFOs with few */
 	bool many;	   /* some FIFO has more than these */
 };
 void choice_count(struct choice_depth *d, uint32_t messages);
-/** The slots of each FIFO: a power of two that is at least `checked`, what the plan was checked
- *  with. With LL also as many as a FIFO has messages, where they are not many: then nobody waits
- *  for a slot in a call of one tile, nor tells that one is free, without a fence or a barrier
- *  (device/wait.h). And no more than that, where all ranks are in one launch: calls go through all
- *  slots in turn, and those that no call needs would only take room in the L2 cache. Who has a slot
- *  for each message of a tile waits for messages of earlier tiles alone. */
+/** The slots of each FIFO: a power of two that is at least `checked`, the slots that the plan was
+ *  checked with. With LL also as many as a FIFO has messages, where they are not many: then, in a
+ *  call of one tile, no block waits for a slot or announces a free one, and needs no fence or
+ *  barrier for it (device/wait.h). But no more than that where all ranks are in one launch: calls
+ *  go through all slots in turn, and unneeded slots would only take room in the L2 cache. A
+ *  sender with a slot for each message of a tile waits for messages of earlier tiles alone. */
 uint32_t choice_slots(enum ccs_protocol protocol, uint32_t checked, const struct choice_depth *d,
 		      bool one_launch);
 
-/** The most bytes of a tile, at most `most`, in whole units of 16: where a GPU has slots of so many
- *  cells (with LL counted twice) for each of so many channels, no more of them than stay in its L2
- *  cache, so that messages are not written to memory and read from it again. But with Simple not
- *  less than 64 KiB: below that the waits of a step cost more than the memory does (measured on an
- *  H200: a ring of 8 ranks with 32 MiB each takes 337 us in tiles of 16 KiB, 264 in 64 KiB, 300 in
- *  128 KiB). With LL, where slots of the smallest block do not stay in the cache, it is `most`. */
+/** The most bytes of a tile, at most `most`, in whole units of 16: if a GPU has slots of `cells`
+ *  cells (with LL counted twice) for each of `channels` channels, short enough that the slots
+ *  stay in its L2 cache, so that messages are not written to memory and read back. But with
+ *  Simple not less than 64 KiB: below that the waits of a step cost more than the memory does
+ *  (measured on an H200: a ring of 8 ranks with 32 MiB each takes 337 us in tiles of 16 KiB, 264
+ *  in 64 KiB, 300 in 128 KiB). With LL, where slots of the smallest block do not stay in the
+ *  cache, it is `most`. */
 uint64_t choice_tile(enum ccs_protocol protocol, uint64_t cells, uint32_t channels, uint64_t most);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The plan format: what a compiled schedule is, once `lower` is done.
+ * The plan format: a compiled schedule, as `lower` makes it and an engine runs it.
  *
  * A module (`ccs_module_v1` in an ar.so) is one block of bytes, position
  * independent (offsets from its start, in bytes, 8-aligned), little-endian,
@@ -11,17 +11,15 @@
  * each end of a FIFO belongs to one worker. Workers of a rank wait for one
  * another with `wait` rows, where they touch the same cells.
  *
- * A *cell* is a chunk of one rank: the cells of a rank number all chunks of its
- * buffers, in the order of the schedule, and then the scratch chunks. The
- * caller's `count` elements make a block; a buffer is `blocks` blocks of `chunks`
- * cells each, so chunk c of block b begins at element
- * b * count + min(c * q, count) with q = ceil(count / chunks), and the last
- * chunks may be shorter or empty. Where a buffer is `by column` the call has a
- * number of rows, and all this holds for each row of the buffer, with count /
- * rows elements in the place of count: the rows of a chunk, in order, are its
- * elements. Where one is `sized` each rank is told the sizes of its own chunks
- * when it calls, and these lie one after another. Cells, of any ranks, that have
- * one number in `sizes` are equally long: the call sees to that.
+ * A *cell* is a chunk of one rank: the cells of a rank number all chunks of its buffers, in the
+ * order of the schedule, and then the scratch chunks. The caller's `count` elements make a block;
+ * a buffer is `blocks` blocks of `chunks` cells each, so chunk c of block b begins at element b *
+ * count + min(c * q, count) with q = ceil(count / chunks), and the last chunks may be shorter or
+ * empty. Where a buffer is `by column` the call has a number of rows, and all this holds for each
+ * row of the buffer, with count / rows elements in the place of count: the rows of a chunk, in
+ * order, are its elements. Where a buffer is `sized`, each rank's call gives the sizes of its
+ * chunks, which are stored one after another. Cells, of any ranks, that have one number in
+ * `sizes` are equally long: the call sees to that.
  *
  * Every operation is one form (any of its parts may be absent):
  *
@@ -39,9 +37,9 @@
  * means operation k of the same tile. One message is one slot of its FIFO and
  * holds one tile of each of its n cells.
  *
- * Replication. An executor may run R replicas of the plan side by side, each on
- * an R-th of every chunk (cut as tiles are), each with FIFOs and workers of its
- * own: "channels" in NCCL's sense. A plan says nothing about R.
+ * Replication. An executor may run R replicas of the plan side by side, each on an R-th of every
+ * chunk (cut as tiles are), each with separate FIFOs and workers: "channels" in NCCL's sense. A
+ * plan says nothing about R.
  *
  * Direct copies. CCS_OP_DIRECT marks a sending operation whose message the receiver
  * stores unchanged, in cells that are free: all operations of the receiver that touch
@@ -50,41 +48,41 @@
  * executor that sees both memories may write there instead of into a slot, once the
  * receiver has begun the call.
  *
- * Held messages. CCS_OP_HELD marks a sending operation whose message lies, when it is done,
- * in cells of its rank (ccs_plan_source) that no operation of the rank writes until the
- * receiving operation is over (by the same orders). So an executor that sees both memories
- * may let the receiver read it there, and not by way of a slot; a rank's call is over
- * only when its held messages have been received. An initial value that a premul-sum has to
- * scale does not lie there scaled. The mark counts on messages that are not written
- * directly: an executor does the one or the other.
+ * Held messages. CCS_OP_HELD marks a sending operation. When it is done, its message is in cells
+ * of its rank (ccs_plan_source) that no operation of the rank writes until the receiving
+ * operation is over (by the same orders). So an executor that sees both memories may let the
+ * receiver read the message there, without a slot; a rank's call is over only when its held
+ * messages have been received. (The send buffer does not hold an initial value scaled, as
+ * premul-sum needs it.) The mark assumes that no message is written directly: an executor does
+ * either direct copies or held messages.
  *
- * Direct reads. CCS_OP_READ marks a held message, not a direct one, whose cells also no direct
- * message of an operation behind it is written to before the receiving operation is over; the
- * receiving operation may itself send one to just these cells, and then reads each element
- * before it writes it. So an executor may do both: write what is direct, and read what is
- * marked so. A message that is an initial value (ccs_plan_is_initial) lies in the send buffer:
- * in a call whose rank has that apart from its receive buffer nobody writes there, and it
- * may be read whatever its marks are.
+ * Direct reads. CCS_OP_READ marks a held message that is not direct, if also no direct message of
+ * a later operation is written to its cells before the receiving operation is over. (The
+ * receiving operation may itself send a direct message to exactly these cells: it reads each
+ * element before it writes it.) So an executor may combine both: write direct messages, and read
+ * messages with this mark. A message that is an initial value (ccs_plan_is_initial) is in the
+ * send buffer. If that is apart from the receive buffer, no operation writes there, and the
+ * message may be read whatever its marks are.
  *
- * Rounds. An engine that exchanges messages in groups (NCCL's grouped send and receive)
- * sends all of a round at once, and between two rounds each rank does what it can.
- * Phase p comes after round p (phase 0: before all) and holds the operations that can be
- * done then: an operation follows the message that it receives and the operations of its
- * rank that touch the same cells before it, at least one of the two to write; those of one
- * phase that follow one another have ascending levels, and a shifted one takes two. The
- * message that an operation of phase p sends goes in round p + 1: no plan can do with fewer
- * rounds. They always exist: a plan that ends with some slots ends with more, so that the
- * orders of workers, waits and messages alone have no cycle.
- *   Where the plan promises an order of ranks (`after`), an operation also follows the one
- * before it of its worker, and those that it waits for. Elsewhere only values count, and
+ * Rounds. An engine that exchanges messages in groups (NCCL's grouped send and receive) sends all
+ * messages of a round at once; between two rounds each rank does every operation that it can.
+ * Phase p comes after round p (phase 0: before all) and holds the operations that can be done
+ * then: an operation follows the message that it receives and the operations of its rank that
+ * touch the same cells before it, at least one of the two to write; those of one phase that
+ * follow one another have ascending levels, and a shifted one takes two. The message that an
+ * operation of phase p sends goes in round p + 1: no plan can do with fewer rounds. They always
+ * exist: a plan that ends with some slots ends with more, so that the orders of workers, waits
+ * and messages alone have no cycle.
+ *   Where the plan promises an order of ranks (`after`), an operation also follows the one before
+ *   it in its worker, and the operations that it waits for. Elsewhere only values count, and
  * messages without cells are not sent.
- *   A message is in place on the sending side if nobody writes the cells that hold it
- * before its round, and on the receiving side if it is stored unchanged in cells that
- * nobody uses any more at that round: no staging is needed then. One of several cells is in
+ *   A message is in place on the sending side if no operation writes the cells that hold it
+ *   before its round, and on the receiving side if it is stored unchanged in cells that no
+ *   operation uses any more at that round: no staging is needed then. One of several cells is in
  * place on both sides or on none, so that both cut it alike.
  *
- * Protocols. `choices` of a plan tells for which sizes which protocol pays on GPUs,
- * and on how many channels (replicas). A user can override it (choice.h).
+ * Protocols. A plan's `choices` give, by size, the quickest protocol on GPUs and its number of
+ * channels (replicas). A user can override it (choice.h).
  */
 #ifndef CCS_RUNTIME_PLAN_PLAN_H
 #define CCS_RUNTIME_PLAN_PLAN_H
@@ -228,13 +226,13 @@ struct ccs_worker {
 				   value before the run; premul-sum scales it) */
 #define CCS_OP_B_INITIAL 2u /* the same for `b` */
 #define CCS_OP_LEN_SAME 4u  /* all cells of the operation are as long as cell `len` */
-#define CCS_OP_SHIFTED 8u   /* it writes what it has yet to read: `a` or `b` overlaps `dst` */
+#define CCS_OP_SHIFTED 8u   /* it writes cells that it has yet to read: `a` or `b` overlaps `dst` */
 #define CCS_OP_AWAITED 16u  /* some wait is for it */
 #define CCS_OP_DIRECT 32u   /* its message may be written where the receiver stores it */
 #define CCS_OP_FROM_CELLS \
-	64u		     /* between hosts: what it sends is sent from its cells
+	64u		     /* between hosts: its message is sent from its cells
 				   (ccs_plan_source) */
-#define CCS_OP_TO_CELLS 128u /* ... what it receives is received in `dst` */
+#define CCS_OP_TO_CELLS 128u /* ... its message is received in `dst` */
 #define CCS_OP_HELD 256u     /* its message may be read in the cells that hold it */
 #define CCS_OP_READ 512u     /* ... even if direct messages are written where they are stored */
 
@@ -281,8 +279,8 @@ struct ccs_sum {
 	uint8_t reserved[6];
 };
 
-/* Where the value that an operation sends lies in cells of its rank when it is done: where it
- * stores it, or read it; CCS_NONE: nowhere. */
+/* The first cell of its rank that holds the value that an operation sends, when the operation is
+ * done: it stores or reads it there; CCS_NONE: no cell holds it. */
 static inline uint32_t ccs_plan_source(const struct ccs_op *o)
 {
 	if (o->dst != CCS_NONE)

@@ -16,11 +16,11 @@
  * rows, unless other lines are for that number alone.
  *
  * tuning_read.c cuts a copy of it into words, which sections and rows point to, and says of each
- * line that is wrong what could stand there; tuning_ranks.c makes a section for each number of ranks;
- * tuning_load.c loads the modules that it names;
- * tuning.c answers questions; tuning_write.c puts a section's lines in the place of others,
- * and reads the whole again, so that whatever is written can be read. Nothing is changed after
- * that, so that any threads can ask.
+ * line that is wrong what could stand there; tuning_ranks.c makes a section for each number of
+ * ranks; tuning_load.c loads the modules that it names; tuning.c answers questions;
+ * tuning_write.c puts a section's lines in the place of the old ones, and reads the whole again,
+ * so that every file that it writes can be read. Nothing is changed after that, so that any
+ * threads can ask.
  *
  * Everything is bounded by the text's length, which is at most TUNING_BYTES.
  */

@@ -8,9 +8,9 @@ of one host, by schedules that ccc has compiled and proved.
     dist.all_reduce(tensor)
     print(ccs.torch.report())
 
-CCS_SCHEDULES says which schedule runs what (docs/torch.md). Nothing is silently run by something
-else: report() tells what ran each operation, and what was not run, and why; rank 0 prints it at
-the end.
+CCS_SCHEDULES names the schedule for each collective (docs/torch.md). No call silently runs on a
+substitute: report() has the schedule that ran each operation, and the calls that were not run, and
+why; rank 0 prints it at the end.
 """
 
 import inspect
@@ -50,7 +50,7 @@ def _forget() -> None:
 
 @lru_cache(maxsize=1)
 def _schedules() -> Schedules:
-    """What the environment says when the first group is made."""
+    """The environment's settings when the first group is made."""
     return Schedules(os.environ.get(VARIABLE))
 
 
@@ -85,7 +85,8 @@ def _end() -> None:
 
 
 def report() -> str:
-    """What ran the calls of this process so far, and which were not run, and why: a line each."""
+    """The schedules that ran the calls of this process so far, and the calls that were not run, and
+    why: a line each."""
     return _tally.text()
 
 
@@ -98,8 +99,8 @@ def _register() -> None:
 
 
 def _lift_refusal() -> None:
-    """PyTorch 1.13 refuses monitored_barrier() of any back end but its own, whatever that has: for
-    groups of this one it is the group's. Others', and PyTorch 2's, are as they were."""
+    """PyTorch 1.13 refuses monitored_barrier() of any back end but its own: for groups of this back
+    end it becomes the group's method. Other groups', and PyTorch 2's, stay as they are."""
     c10d: Any = dist.distributed_c10d
     theirs = c10d.monitored_barrier
     if "GLOO" not in theirs.__code__.co_names:

@@ -1,6 +1,6 @@
-"""What the ranks of a group tell one another before a call that does not follow from one rank's
-arguments: how much each sends, of an uneven all-to-all, or has, of a sparse tensor. What is wrong
-is found alike by all ranks, with the same text, before anything is written.
+"""The numbers that the ranks of a group exchange before a call that one rank's arguments do not
+determine: how much each sends, in an uneven all-to-all, or has, of a sparse tensor. All ranks find
+a mistake alike, with the same text, before anything is written.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ def splits(given: Sequence[int], tensor: Tensor, size: int, what: str) -> List[i
 
 @dataclass
 class Counts:
-    """What every rank sends to each."""
+    """The elements that every rank sends to each rank."""
 
     send: List[List[int]]
 
@@ -80,7 +80,7 @@ class Counts:
 
 
 def entries(comm: Comm, tensor: Tensor, what: str) -> List[int]:
-    """How many entries every rank's has, of a coalesced tensor. CcsError on every rank: two ranks'
+    """The number of entries of every rank's coalesced tensor. CcsError on every rank: two ranks'
     types or shapes differ."""
     kind = (
         f"{str(tensor.dtype).replace('torch.', '')} of shape {tuple(tensor.shape)} with "

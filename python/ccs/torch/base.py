@@ -1,5 +1,5 @@
-"""What is the same of all calls of a group: how its processes meet, what torch asks of a group, and
-how a call is chosen, put in its place, and run.
+"""The common part of all calls of a group: how its processes meet, the interface that torch needs
+of a group, and how a call is chosen, put in its place, and run.
 
     allreduce(t) --check, choose--> Call --Worker--> Module.run_at(addresses)
                                      |
@@ -50,8 +50,8 @@ def _seconds(timeout: timedelta) -> int:
 
 
 def _meet(store: Any, rank: int, size: int, timeout: timedelta) -> Comm:
-    """A communicator of the group's processes, which tell one another by the store where they
-    are, and what name they meet by."""
+    """A communicator of the group's processes. By the store they exchange where they are, and the
+    name by which they meet."""
     here = _host()
     store.set(f"ccs/host/{rank}", here)
     if rank == 0:
@@ -81,9 +81,9 @@ _living: "Living[Worker]" = Living()
 
 
 def end_all() -> None:
-    """At the process's end: waits until the calls of all groups are done, and gives their
-    communicators back. After an exception the calls fail first; threads must not be inside torch
-    when the interpreter ends."""
+    """At the process's end: waits until the calls of all groups are done, and frees their
+    communicators. After an exception the calls fail first; threads must not be inside torch when
+    the interpreter ends."""
     error = reason()
     if error is not None:
         abort_all(error)
@@ -93,7 +93,7 @@ def end_all() -> None:
 
 @dataclass(frozen=True)
 class Call:
-    """A collective on tensors, and what runs it."""
+    """A collective on tensors, and the choice that runs it."""
 
     operation: str
     like: Optional[Tensor]  # of its tensors; None: it has none
@@ -258,7 +258,7 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
         return [self._comm, self._mail, *(device.comm for device in self._devices)]
 
     def shutdown(self) -> None:
-        """The group's calls end, and its communicators are given back."""
+        """The group's calls end, and its communicators are freed."""
         self._worker.end()
 
     def abort(self) -> None:
@@ -303,7 +303,7 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
         run: Callable[[Choice], None],
         gloo: Callable[[Any], Any],
     ) -> Call:
-        """A call whose choice follows from its block alone, which is a tensor."""
+        """A call with a choice that depends on its block alone, which is a tensor."""
         block = 0 if like is None else like.numel() * like.element_size()
         choice = self._choose(operation, block, like)
         if choice.module is None and like is not None:
@@ -376,7 +376,7 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
             recv.detach().copy_(take.view(recv.shape))
 
     def _checked(self, operation: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """function(*arguments, operation); what it refuses is counted."""
+        """function(*arguments, operation); a call that it refuses is counted."""
         try:
             return function(*arguments, operation)
         except CcsError as error:

@@ -1,11 +1,11 @@
-"""A group's calls on tensors of a GPU: a communicator of the processes' GPUs, and a stream that its
-calls go into, beside that of the caller's computations.
+"""A group's calls on tensors of a GPU: a communicator of the processes' GPUs, and a stream for its
+calls, apart from the stream of the caller's computations.
 
     submit --the stream waits for the caller's--> function puts the call there --event--> StreamWork
                                                                           wait: the caller's waits
 
-Nothing is waited for on the host. Memory that a call uses is kept until its event has come. The
-order of a rank's calls is that of the stream.
+The host does not wait. Memory that a call uses is kept until its event has come. A rank's calls are
+done in the order of the stream.
 """
 
 import threading
@@ -30,14 +30,14 @@ _NAP = 0.0005  # seconds between two looks at an event
 
 
 class StreamWork(_Work):  # type: ignore[misc]
-    """The handle of what was put into the stream."""
+    """The handle of work that was put into the stream."""
 
     def __init__(self, what: str, device: "Device", event: Any, result: List[Tensor]) -> None:
         super().__init__()
         self._what, self._device, self._event, self._result = what, device, event, result
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
-        """What the caller puts into its stream from now on comes after it. With a timeout the
+        """Work that the caller puts into its stream from now on comes after it. With a timeout the
         caller itself waits."""
         end = monotonic() + timeout.total_seconds()
         while timeout and not self._event.query():
@@ -72,7 +72,7 @@ class StreamWork(_Work):  # type: ignore[misc]
         return self._result
 
     def get_future(self) -> Any:
-        """Whose callbacks and waits come after it in their streams."""
+        """Callbacks and waits of this future come after it in their streams."""
         future: Any = torch.futures.Future(devices=[self._device.device])
         with self._device.inside():
             _cuda.current_stream(self._device.device).wait_event(self._event)
@@ -120,7 +120,8 @@ class Device:
             )
 
     def submit(self, what: str, function: Callable[[], None], result: List[Tensor]) -> StreamWork:
-        """What `function` puts into the stream; what it refers to is kept until that is done."""
+        """The handle of the work that `function` puts into the stream. The objects that it refers
+        to are kept until it is done."""
         with self._lock:
             while self._busy and self._busy[0][0].query():
                 self._busy.popleft()
@@ -140,7 +141,7 @@ class Device:
         return self.submit(what, lambda: run_together(self.comm, messages), [])
 
     def close(self) -> None:
-        """When what was put into the stream is done."""
+        """When the work in the stream is done."""
         self._stream.synchronize()
         self._busy.clear()
         self.comm.close()

@@ -4,11 +4,11 @@ in its place, and run: base.py.
     send(t, peer) --check--> Message --start--> Request of libccs --> MessageWork, the handle
 
 Messages are no part of the calls' order: they are begun at once, and go on by themselves, so that
-two ranks may send to one another first. They have a communicator of their own, as the worker may
-be inside a call on the other.
+two ranks may send to one another first. They have a separate communicator, as the worker may be
+inside a call on the group's.
 
-Arguments are looked at, and what runs a call is chosen, before it is put in its place; what is
-wrong raises at once, in the caller. A list of tensors is joined in new memory, and taken apart
+Arguments are checked, and the schedule of a call is chosen, before it is put in its place; a
+mistake raises at once, in the caller. A list of tensors is joined in new memory, and taken apart
 again, by the worker.
 """
 
@@ -73,7 +73,7 @@ def _pairs(outputs: Sequence[Tensor], inputs: Sequence[Tensor], what: str) -> No
 
 
 def _lists(lists: Sequence[Sequence[Tensor]], size: int, tensors: int, what: str) -> None:
-    """A list for each rank, each with so many tensors."""
+    """A list for each rank, each with `tensors` tensors."""
     if len(lists) != size or any(len(parts) != tensors for parts in lists):
         raise ArgumentError(f"{what}: a list for each of {size} ranks, each of {tensors} tensors")
 
@@ -85,7 +85,7 @@ def _number(tensors: Sequence[Tensor], size: int, what: str) -> None:
 
 
 def _blocks(tensor: Tensor, blocks: int) -> Sequence[Tensor]:
-    """Its parts, one after another, where they lie."""
+    """Its parts, in place, one after another."""
     parts: Sequence[Tensor] = tensor.detach().view(-1).chunk(blocks)
     return parts
 
@@ -133,7 +133,7 @@ class ProcessGroupCCS(Group):
         return self._start(calls, opts, list(tensors))
 
     def _sparse_allreduce(self, tensor: Tensor, opts: Any) -> Handle:
-        """What all ranks have is gathered, by what runs `allgather`."""
+        """Gathers the tensors of all ranks, by the schedule of `allgather`."""
         self._checked("allreduce", check_sparse, tensor, opts.reduceOp)
 
         def gather(block: Tensor) -> Tensor:
@@ -169,7 +169,7 @@ class ProcessGroupCCS(Group):
         options.reduceOp, options.rootRank = op, root
 
         def run(choice: Choice) -> None:
-            # What others than the root get means nothing, and must not change their tensors.
+            # Ranks other than the root get no result, and their tensors must not change.
             out = into if self._rank == root else torch.empty_like(tensor)
             self._run(choice, tensor, out, tensor.numel(), r.dtype, r, root)
 
@@ -232,7 +232,7 @@ class ProcessGroupCCS(Group):
 
     _reduce_scatter_base = reduce_scatter_single
 
-    # What only moves data.
+    # Collectives that only move data.
 
     def broadcast(self, tensors: List[Tensor], opts: Any = None) -> Handle:
         opts = opts or c10d.BroadcastOptions()
@@ -434,7 +434,7 @@ class ProcessGroupCCS(Group):
         receive: List[int],
         gloo: Callable[[], None],
     ) -> None:
-        """By the worker: asks what all ranks send, and runs it."""
+        """By the worker: exchanges all ranks' counts, and runs it."""
         device = self._gpu(values)
         comm = device.comm if device else self._comm
         try:

@@ -1,7 +1,7 @@
-"""The barrier that says who has not come: by torch's store, so that it works when calls hang.
+"""The barrier that names the missing ranks: by torch's store, so that it works when calls hang.
 
     every rank: "I am there" --store--> rank 0, which waits for each until the timeout
-    rank 0: all are there, or who is not --store--> every rank
+    rank 0: all are there, or the missing ranks --store--> every rank
 
 The texts begin as gloo's do: programs look for them.
 """
@@ -27,8 +27,8 @@ class MonitoredBarrier:
         self._round = 0
 
     def wait(self, timeout: timedelta, all_ranks: bool) -> None:
-        """Returns when all ranks have called it. CcsError: rank 0's names the first that has not
-        within the timeout, or all of them; the others' says so, too."""
+        """Returns when all ranks have called it. CcsError: rank 0's names the first rank that has
+        not within the timeout, or all such ranks; the other ranks' errors say so, too."""
         self._round += 1
         if self._rank:
             self._follow(timeout)

@@ -1,17 +1,17 @@
-"""Which schedule runs a collective: what CCS_SCHEDULES says, and the defaults.
+"""Which schedule runs a collective: by CCS_SCHEDULES, and the defaults.
 
     CCS_SCHEDULES --parse--> Parts --choose(call)--> Choice: a module, or gloo
 
 A part is COLLECTIVE:FILE[@FROM-TO]: as in CCS_MPI (libccs-mpi(7)), sizes are those of a block in
 bytes, both included. FILE is a module that ccc has made, a `.ccs`, which is compiled for the
 group's number of ranks, with the `-D NAME=NUMBER` that follow it, or `gloo`. Or it is @TUNING, a file
-of ccs-tuning(5), of which the sections for processes count. The first part that holds a call has
-it, and if it cannot run it, the call fails: nothing else runs it instead. The defaults have what no
-part of CCS_SCHEDULES holds.
+of ccs-tuning(5); its sections for processes count. The first part that holds a call runs it; if it
+cannot, the call fails: no other part replaces it. The defaults run the calls that no part of
+CCS_SCHEDULES holds.
 
-All ranks choose alike without asking one another: a choice follows from the text, the number of
-ranks, the block's size, and what the tensors are on. On GPUs a `.ccs` is compiled with kernels.
-With CCS_DEBUG=INFO rank 0 of a group prints, for each size, the part that runs its calls.
+All ranks choose alike without asking one another: a choice depends on the text, the number of
+ranks, the block's size, and the tensors' device. On GPUs a `.ccs` is compiled with kernels. With
+CCS_DEBUG=INFO rank 0 of a group prints, for each size, the part that runs its calls.
 """
 
 import os
@@ -66,7 +66,7 @@ _SIZE_MAX = 2**64 - 1
 
 @dataclass(frozen=True)
 class Part:
-    """What runs a collective's calls with blocks of `least` to `most` bytes."""
+    """The part that runs a collective's calls with blocks of `least` to `most` bytes."""
 
     collective: str
     file: str
@@ -99,7 +99,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Choice:
-    """What runs a call; module None: gloo."""
+    """The choice for a call; module None: gloo."""
 
     module: Optional[Module]
     label: str
@@ -165,7 +165,7 @@ def _part(text: str, default: bool) -> Part:
 
 
 def parse(text: str, default: bool = False) -> List[Part]:
-    """The parts of such a text. ArgumentError: it names the part, and what is wrong."""
+    """The parts of such a text. ArgumentError: it names the part and the mistake."""
     return [_part(part.strip(), default) for part in text.split(",") if part.strip()]
 
 
@@ -174,7 +174,7 @@ def parse(text: str, default: bool = False) -> List[Part]:
 
 def _find(part: Part) -> str:
     """The file as it is named; or, of a name without a folder, the library's. Defaults are the
-    library's alone: a file of that name may lie anywhere."""
+    library's alone: any folder may have a file of that name."""
     named = not part.default and os.path.exists(part.file)
     if named or os.path.dirname(part.file):
         return part.file
@@ -190,7 +190,7 @@ def _load(part: Part, nranks: int, engine: str) -> Module:
 
 
 def _check(module: Module, part: Part, nranks: int) -> None:
-    """The module is what the part says. CcsError: why not."""
+    """The module is as the part requires. CcsError: why not."""
     contract, blocks = CONTRACTS[part.collective]
     if module.contract != contract:
         raise CcsError(
@@ -217,7 +217,7 @@ def _check(module: Module, part: Part, nranks: int) -> None:
 
 
 class Schedules:
-    """What CCS_SCHEDULES says, and the modules that were loaded so far."""
+    """The parts of CCS_SCHEDULES, and the modules that were loaded so far."""
 
     def __init__(self, text: Optional[str]) -> None:
         self.parts = parse(text or "")
@@ -233,8 +233,8 @@ class Schedules:
         return any(part.by_gloo for part in self.parts)
 
     def choose(self, collective: str, nranks: int, block: int, engine: str = "procs") -> Choice:
-        """What runs a call whose block has so many bytes, on processes ("procs") or their GPUs
-        ("cuda"). CcsError: nothing does, and why."""
+        """The choice for a call by its block's bytes, on processes ("procs") or their GPUs
+        ("cuda"). CcsError: there is none, and why."""
         for part in self._all:
             if part.tuning:
                 tuned = self._tuned(part, collective, nranks, block, engine)
@@ -245,7 +245,7 @@ class Schedules:
         raise CcsError(Status.EUNSUPPORTED, f"{VARIABLE} names nothing for {collective}")
 
     def inform(self, collective: str, nranks: int, block: int, choice: Choice) -> None:
-        """With CCS_DEBUG=INFO: what runs such calls, and why, once."""
+        """With CCS_DEBUG=INFO: prints the part that runs such calls, and why, once."""
         call = (collective, nranks, block, choice.label)
         with self._lock:
             if not self._informs or call in self._informed:
@@ -257,7 +257,7 @@ class Schedules:
         )
 
     def said(self, collective: str, nranks: int, block: int) -> Optional[Choice]:
-        """choose() among what CCS_SCHEDULES says; None: it says nothing."""
+        """choose() among the parts of CCS_SCHEDULES; None: no part holds the call."""
         for part in self.parts:
             if part.holds(collective, block):
                 return self._choice(part, nranks, "procs")
@@ -279,7 +279,7 @@ class Schedules:
     def _tuned(
         self, part: Part, collective: str, nranks: int, block: int, engine: str
     ) -> Optional[Choice]:
-        """What a tuning has for a call; None: nothing. Its sizes are those of the larger buffer."""
+        """A tuning's choice for a call; None: it has none. Its sizes are of the larger buffer."""
         if collective not in CONTRACTS or collective == "alltoallv":
             return None
         contract, blocks = CONTRACTS[collective]

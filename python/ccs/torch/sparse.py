@@ -23,7 +23,7 @@ def check_sparse(tensor: Tensor, op: Any, what: str) -> None:
 
 
 def _padded(tensor: Tensor, dim: int, most: int) -> Tensor:
-    """With zeros up to so many entries."""
+    """With zeros up to `most` entries."""
     shape = list(tensor.shape)
     shape[dim] = most - shape[dim]
     return torch.cat([tensor, tensor.new_zeros(shape)], dim).contiguous()
@@ -32,8 +32,8 @@ def _padded(tensor: Tensor, dim: int, most: int) -> Tensor:
 def gathered_sum(
     mine: Tensor, numbers: List[int], gather: Callable[[Tensor], Tensor]
 ) -> Tensor:
-    """Of a coalesced tensor; numbers[rank] entries has that rank's. `gather` gives the blocks of
-    all ranks, which are as long as the longest. O(ranks x entries)."""
+    """Of a coalesced tensor; A rank's tensor has numbers[rank] entries. `gather` gives the blocks
+    of all ranks, which are as long as the longest. O(ranks x entries)."""
     most = max(numbers)
     if most == 0:
         return mine

@@ -1,4 +1,5 @@
-"""What ran which operation, and what was not run, and why: for report(), and the end."""
+"""Which schedule ran which operation, and which calls were not run, and why: for report(), and the
+end."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""torch's tensors, types and operators, in ccs's terms. What ccs cannot take raises here."""
+"""torch's tensors, types and operators, in ccs's terms. An unsupported one raises here."""
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -84,7 +84,7 @@ def _is_plain(tensor: Tensor) -> bool:
 
 
 def _extent(tensor: Tensor) -> int:
-    """Elements from its first to its last in memory; -1: some lie in one place, or may."""
+    """Elements from its first to its last in memory; -1: some share memory, or may."""
     last = 0
     for stride, size in sorted(zip(tensor.stride(), tensor.shape)):
         if size > 1 and stride <= last:
@@ -185,7 +185,7 @@ def check_blocks(large: Tensor, small: Tensor, blocks: int, what: str) -> None:
 
 
 def moved(tensor: Tensor) -> Tuple[str, int]:
-    """Type and elements of it, where nothing is computed: bytes of what ccs has no type for."""
+    """Type and elements of it, for calls that compute nothing: bytes if ccs lacks the type."""
     name = _DTYPES.get(tensor.dtype)
     if name:
         return name, tensor.numel()
@@ -254,7 +254,7 @@ def flat(tensors: List[Tensor]) -> Tensor:
 
 
 def scatter_out(outputs: Sequence[Tensor], joined: Tensor) -> None:
-    """The other way: copies each one's part into it."""
+    """The other way: copies the parts back into the tensors."""
     at = 0
     for tensor in outputs:
         end = at + tensor.numel()

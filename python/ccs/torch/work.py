@@ -21,8 +21,8 @@ from ..messages import Request
 
 _Work: Any = _c10d.Work  # typed otherwise by each version of PyTorch
 
-# Up to 1.13, torch's C++ code does not keep Python's half of a Work. So many of the latest are
-# kept for it, and all that are under way; DDP has one for each of its buckets.
+# Up to 1.13, torch's C++ code does not keep Python's half of a Work. The latest _KEPT of
+# them are kept for it, and all that are under way; DDP has one for each of its buckets.
 _KEPT = 4096
 
 
@@ -48,7 +48,7 @@ class Work(_Work):  # type: ignore[misc]
         self._future: Any = None
 
     def run(self) -> None:
-        """By the worker. Never raises: the handle tells."""
+        """By the worker. Never raises: the handle has the exception."""
         function, self._function = self._function, None  # and with it the tensors that it holds
         try:
             assert function is not None
@@ -61,7 +61,7 @@ class Work(_Work):  # type: ignore[misc]
         if base is not None:
             base.set_result(None)
 
-    # What torch calls.
+    # The methods that torch calls.
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
         seconds = timeout.total_seconds() if timeout else None
@@ -93,7 +93,7 @@ class Work(_Work):  # type: ignore[misc]
         with self._lock:
             if self._future is None:
                 base: Any = torch.futures.Future()
-                # Only what a callback raises is an error for C++, too.
+                # Only an exception of a callback is an error for C++, too.
                 self._future = base.then(self._value)
                 if self._done.is_set():
                     base.set_result(None)
@@ -138,7 +138,7 @@ class MessageWork(_Work):  # type: ignore[misc]
         return self._request.error
 
     def source_rank(self) -> int:
-        """Of a receive: who sent."""
+        """Of a receive: the sender's rank."""
         return self._request.source
 
     _source_rank = source_rank
@@ -154,7 +154,7 @@ class Worker:
     def __init__(self, name: str, at_end: Callable[[], None]) -> None:
         self._name = name
         self._at_end = at_end
-        self._gate = threading.Lock()  # held by whoever puts a call in its place
+        self._gate = threading.Lock()  # held while a call is put in its place
         self._jobs: "queue.SimpleQueue[Optional[Work]]" = queue.SimpleQueue()
         self._thread: Optional[threading.Thread] = None
         self._kept: Deque[Work] = deque()
@@ -197,7 +197,7 @@ class Worker:
         self._at_end()
 
     def end(self) -> None:
-        """When all calls are done the communicator is given back, without waiting for it here."""
+        """When all calls are done the communicator is freed, without waiting for it here."""
         with self._gate:
             self._end()
 

@@ -2,82 +2,78 @@
  * The launch contract: what the host hands to a kernel. Plain structs, the same
  * in C11, in NVRTC (which has no headers) and in the emulation of tests/emu.
  *
- * One launch runs one call, for the workers [worker0, worker0 + nworkers) of the
- * plan, which live on this device, in `replicas` replicas: block b runs worker
- * worker0 + b / replicas in replica b % replicas, with CCS_THREADS threads or
- * fewer (at least 4, a multiple of 32 on a device). All blocks of all devices
- * must be resident together. A block runs all its operations once a tile.
+ * One launch runs one call, for the workers [worker0, worker0 + nworkers) of the plan, which are
+ * on this device, in `replicas` replicas: block b runs worker worker0 + b / replicas in replica b
+ * % replicas, with CCS_THREADS threads or fewer (at least 4, a multiple of 32 on a device). All
+ * blocks of all devices must be resident together. A block runs all its operations once a tile.
  *
- * Cuts. Replica r runs tiles t = 0 .. ntiles-1 on elements [lo, lo + tile) of
- * every chunk, lo = ((tile0 + t) * replicas + r) * tile; so all launches of a call
- * together (one, with tile0 == 0, unless it says otherwise) must cover the longest
- * chunk; tile * element size is a multiple of 16. A tile of each of max_cells cells
- * must fit into a slot: max_cells * tile * element size <= slot_bytes, and for the
- * LL protocol twice that. What follows the operations is done for those tiles, too.
+ * Cuts. Replica r runs tiles t = 0 .. ntiles-1 on elements [lo, lo + tile) of every chunk, lo =
+ * ((tile0 + t) * replicas + r) * tile; so all launches of a call together (one, with tile0 == 0,
+ * unless it says otherwise) must cover the longest chunk; tile * element size is a multiple of
+ * 16. A tile of each of max_cells cells must fit into a slot: max_cells * tile * element size <=
+ * slot_bytes, and for the LL protocol twice that. The work after the operations is done for those
+ * tiles, too.
  *
- * Counters are 64 bits, only grow (modulo 2^64), and are never reset. All of a
- * replica's blocks have run the same number of tiles, `epoch`; message k of a tile
- * of a FIFO with M messages a tile is number (epoch + t) * M + k; it lies in slot
- * number & (slots - 1). head: messages sent. tail: messages taken. A sender may
- * write number m when tail >= m + 1 - slots; a receiver may read it when head >=
- * m + 1. `done` of a worker: operations of the plan, (epoch + t) * nops + k. At
- * its end, in success or not, a block leaves its ends of FIFOs, its `done` and
- * its epoch where a whole run of the call leaves them; so the next launch needs
- * nothing from the host, and a captured launch can be replayed.
+ * Counters are 64 bits, only grow (modulo 2^64), and are never reset. All of a replica's blocks
+ * have run the same number of tiles, `epoch`; message k of a tile of a FIFO with M messages a
+ * tile is number (epoch + t) * M + k; it is in slot number & (slots - 1). head: messages sent.
+ * tail: messages taken. A sender may write number m when tail >= m + 1 - slots; a receiver may
+ * read it when head >= m + 1. `done` of a worker: operations of the plan, (epoch + t) * nops + k.
+ * At its end, in success or not, a block leaves its ends of FIFOs, its `done` and its epoch where
+ * a whole run of the call leaves them; so the next launch needs nothing from the host, and a
+ * captured launch can be replayed.
  *
- * State (FIFOs, done, epochs) belongs to one plan and one protocol: LL and Simple
- * have FIFOs of their own. Fresh state is all zero bytes. (A state may begin at any
- * epoch E: then head = tail = E * M, done = E * nops, and every 8-byte entry of an
- * LL slot is (E * M) << 32.) A replica may sit out a call: calls with fewer
- * replicas than the state has are fine.
+ * State (FIFOs, done, epochs) belongs to one plan and one protocol: LL and Simple have separate
+ * FIFOs. Fresh state is all zero bytes. (A state may begin at any epoch E: then head = tail = E *
+ * M, done = E * nops, and every 8-byte entry of an LL slot is (E * M) << 32.) A replica may sit
+ * out a call: calls with fewer replicas than the state has are fine.
  *
  * Several devices. Each device of a communicator launches its own part of the
  * workers. Everything but FIFOs, the abort flag and its report is the device's own.
  * `far` says that some FIFO of the launch reaches another device or the host: then
  * fences are for the whole system.
  *
- * Direct copies. A message whose receiver stores it unchanged in cells that are free
- * when the sender may send (plan.h) can be written there at once, if both ranks live
- * on this device: the sender's row has CCS_DEV_OUT_DIRECT and `remote`, the
- * receiver's CCS_DEV_IN_DIRECT. In a call with `direct` set (Simple only) the sender
- * writes cell remote + j of rank fifos[out].dst instead of a slot; head and tail
- * count as ever. The receiver finds cells dst .. in place: it stores nothing there,
- * and what it sends on it reads from there.
+ * Direct copies. If the receiver stores a message unchanged, in cells that are free when the
+ * sender may send (plan.h), the sender can write it there at once, if both ranks are on this
+ * device: the sender's row has CCS_DEV_OUT_DIRECT and `remote`, the receiver's CCS_DEV_IN_DIRECT.
+ * In a call with `direct` set (Simple only) the sender writes cell remote + j of rank
+ * fifos[out].dst instead of a slot; head and tail count as ever. The receiver finds cells dst ..
+ * in place: it stores nothing there, and reads from there the data that it sends on.
  *
  * Direct reads. A message that stays in cells of its sender until it has been received (plan.h)
- * can be read there, if both ranks live on this device: the sender's row has
- * CCS_DEV_OUT_READ, the receiver's CCS_DEV_IN_READ and `origin`. In a call with `direct` set the
- * sender writes no slot; the receiver reads cell origin + j of rank fifos[in].src, its
- * initial value if CCS_DEV_IN_INITIAL. Head and tail count as ever. Rows with
- * CCS_DEV_OUT_APART, and CCS_DEV_IN_APART, do so only where that rank's `send` is not its
- * `recv`; those that are also marked as a direct copy are one where they are not read. Both ends
- * see the same: initial values are not read of a premul-sum, which scales them; and with `divide`
- * only those that lie apart, as a rank divides its cells at its end.
+ * can be read there, if both ranks are on this device: the sender's row has CCS_DEV_OUT_READ, the
+ * receiver's CCS_DEV_IN_READ and `origin`. In a call with `direct` set the sender writes no slot;
+ * the receiver reads cell origin + j of rank fifos[in].src, its initial value if
+ * CCS_DEV_IN_INITIAL. Head and tail count as ever. Rows with CCS_DEV_OUT_APART, and
+ * CCS_DEV_IN_APART, do so only where that rank's `send` is not its `recv`; rows that are also
+ * marked as a direct copy are direct copies when they are not read. Both ends decide alike: a
+ * premul-sum scales initial values, so these are not read; with `divide` only initial values
+ * outside `recv` are read, as a rank divides its cells at its end.
  *
- * Layouts. Kernels of schedules with buffers `by column` or `sized` are compiled with
- * CCS_LAYOUTS set, as their source says. They have no use for `count`: `places` says where cells
- * lie, in this call: a rank's cells and scratch, then `rank_places` rows further those of the
- * next rank; 0: all have the same. Other kernels do not look there.
+ * Layouts. Kernels of schedules with buffers `by column` or `sized` are compiled with CCS_LAYOUTS
+ * set, as their source says. They have no use for `count`: `places` has the places of cells, in
+ * this call: a rank's cells and scratch, then `rank_places` rows further those of the next rank;
+ * 0: all have the same. Other kernels do not look there.
  *
  * Premul-sum. A value that is read as an initial one is multiplied before it is combined, moved
- * or kept: by its rank's `scalar`, or, with `factors`, by the element that lies as far behind
- * these as the value behind `send`. Kernels of other operators look at neither.
+ * or kept: by its rank's `scalar`, or, with `factors`, by the factor with the same offset from
+ * `factors` as the value has from `send`. Kernels of other operators look at neither.
  *
- * Turns. Launches of one communicator on one device share `turn`, if they may run
- * side by side (a replayed graph beside another stream): a launch waits until no
- * other one has the turn. turn[0]: 0, or who has it, from `launch` and the number that
- * the device gives to the grid; turn[1]: blocks of it that are done. NULL: the host has
- * ordered the launches. Both numbers are needed: those of the device are alike in two
- * graphs, and `launch` is alike in two graphs made of one capture.
+ * Turns. Launches of one communicator on one device share `turn`, if they may run side by side (a
+ * replayed graph beside another stream): a launch waits until no other one has the turn. turn[0]:
+ * 0, or the launch that has it, from `launch` and the number that the device gives to the grid;
+ * turn[1]: blocks of it that are done. NULL: the host has ordered the launches. Both numbers are
+ * needed: those of the device are alike in two graphs, and `launch` is alike in two graphs made
+ * of one capture.
  *
- * Graphs of one capture work on the same buffers, and a turn does not tell them apart: they
- * must not run side by side. A captured launch has counters of its own, `begun`, zero at first:
- * [0] counts its blocks that are done, [1 + b] how often block b has begun. The n-th time it
- * must find that all blocks are done n - 1 times; else it reports CCS_DEV_STUCK_TWICE, and
- * stops the call.
+ * Graphs of one capture work on the same buffers, and a turn does not distinguish them: they must
+ * not run side by side. A captured launch has separate counters, `begun`, zero at first: [0]
+ * counts its blocks that are done, [1 + b] how often block b has begun. The n-th time it must
+ * find that all blocks are done n - 1 times; else it reports CCS_DEV_STUCK_TWICE, and stops the
+ * call.
  *
- * Waits. Somebody may come minutes late, for good reasons: a wait that lasts longer than `limit`
- * is reported, and goes on, unless `ends` is set.
+ * Waits. A rank may come minutes late, for good reasons: a wait that lasts longer than `limit` is
+ * reported, and goes on, unless `ends` is set.
  */
 #ifndef CCS_RUNTIME_CUDA_DEVICE_ARGS_H
 #define CCS_RUNTIME_CUDA_DEVICE_ARGS_H
@@ -97,8 +93,8 @@ typedef unsigned long long uintptr_t;
 #endif
 
 /* What a kernel is specialised by: -D CCS_TYPE= -D CCS_OP= -D CCS_PROTO=, and -D CCS_BULK=1
- * (bulk.h). Types and operators have the numbers of plan/rows.h. CCS_AVG runs the sum's kernel with
- * `divide` set. A premul-sum has a kernel of its own. */
+ * (bulk.h). Types and operators have the numbers of plan/rows.h. CCS_AVG runs the sum's kernel
+ * with `divide` set. A premul-sum has a separate kernel. */
 
 #define CCS_DEV_SIMPLE 0
 #define CCS_DEV_LL 1
@@ -136,9 +132,9 @@ struct CCS_DEV_ALIGNED ccs_dev_op {
 #define CCS_DEV_TO_STAGE 256u	  /* OUT is the worker's stage, no FIFO */
 #define CCS_DEV_FROM_STAGE 512u	  /* IN likewise */
 #define CCS_DEV_OUT_DIRECT 1024u  /* to cells `remote` of the peer, in a direct call */
-#define CCS_DEV_IN_DIRECT 2048u	  /* lies in cells `dst` already, in a direct call */
+#define CCS_DEV_IN_DIRECT 2048u	  /* is in cells `dst` already, in a direct call */
 #define CCS_DEV_LEN_SAME 4096u	  /* all cells are as long as cell `len`; else cell j as len + j */
-#define CCS_DEV_OUT_READ 8192u	  /* lies in its cells, and is read there, in a direct call ... */
+#define CCS_DEV_OUT_READ 8192u	  /* is in its cells, and is read there, in a direct call ... */
 #define CCS_DEV_IN_READ 16384u	  /* in cells `origin` of the peer ... */
 #define CCS_DEV_IN_INITIAL 32768u /* of its send buffer */
 #define CCS_DEV_OUT_APART 65536u  /* ... if the rank's buffers are apart */
@@ -167,7 +163,7 @@ struct CCS_DEV_ALIGNED ccs_dev_cell {
 	uint32_t pos, chunks;
 };
 
-/* Where a cell lies, in elements from the buffers' beginnings: initial values, others (scratch:
+/* The place of a cell, in elements from the buffers' beginnings: initial values, others (scratch:
  * from its beginning). By column: elements of a row, and from one row to the next; row 0: all
  * adjoin. */
 struct ccs_dev_place {
@@ -243,9 +239,9 @@ struct ccs_dev_rank {
 /* A wait. A part has two reports, zero before use. The first says why it gave up: that of its
  * first block whose wait exceeded the limit, or had lasted more than half of it when the block
  * saw that the call is to stop; a part without one is the likely culprit. The second is of the
- * first wait that exceeded the limit and went on; whoever has read it may zero it. */
+ * first wait that exceeded the limit and went on; the reader may zero it. */
 struct ccs_dev_report {
-	uint32_t taken; /* 1 once somebody writes it */
+	uint32_t taken; /* 1 once a block writes it */
 	uint32_t kind;
 	uint32_t worker, replica; /* who waits */
 	uint32_t op;		  /* row of the worker's; CCS_DEV_NONE: before or behind them all */
@@ -268,8 +264,8 @@ struct ccs_dev_call {
 	uint64_t *done;		       /* [(worker * replicas_max + replica) * CCS_DEV_LINE] */
 	uint64_t *epoch;	       /* likewise */
 	uint8_t *stage;		       /* 16-aligned, or NULL where no worker has one */
-	uint32_t *abort;	       /* non-zero: stop. Set by whoever gives up; may be the
-				   host's memory. The host zeroes it after the call. */
+	uint32_t *abort;	       /* non-zero: stop. Set by a block that gives up; may be the
+					  host's memory. The host zeroes it after the call. */
 	struct ccs_dev_report *report; /* [CCS_DEV_REPORTS] */
 	const struct ccs_dev_rank *far_ranks; /* [nranks] or NULL: use ranks[] below */
 	uint64_t count;			      /* elements of a block of the contract */
@@ -293,8 +289,8 @@ struct ccs_dev_call {
 	struct ccs_dev_rank ranks[CCS_DEV_RANKS];
 	const struct ccs_dev_place *places; /* NULL: cells are parts of blocks */
 	uint64_t rank_places;
-	/* Elements of a chunk of a block of `chunks` chunks, so that a kernel need not divide where
-	 * it has so many; 0 chunks: it does so for all. */
+	/* Elements of a chunk of a block of `chunks` chunks, so that a kernel with this number of
+	 * chunks need not divide; 0 chunks: it does so for all. */
 	uint64_t chunk;
 	uint32_t chunks;
 	const struct ccs_dev_brief *briefs; /* a row for each of ops; LL's alone */

@@ -1,12 +1,12 @@
 /*
- * What a block knows: ccs_b, in shared memory. At the beginning its threads resolve
- * the worker's operations, side by side, into rows of addresses, so that a step
- * itself reads only shared memory. Workers of more operations than there are rows
- * resolve them group by group. With LL, which is for calls so small that the work before the
- * first operation counts, most need no rows (ll.h, plain operations): there each thread has what it
- * needs of the launch's arguments in registers, while another one tells the block.
+ * A block's tables: ccs_b, in shared memory. At the beginning its threads resolve the worker's
+ * operations, side by side, into rows of addresses, so that a step itself reads only shared
+ * memory. Workers of more operations than there are rows resolve them group by group. With LL,
+ * which is for calls so small that the work before the first operation counts, most need no rows
+ * (ll.h, plain operations): there each thread has its part of the launch's arguments in
+ * registers, while another thread fills ccs_b for the block.
  *
- *   known  what a thread knows of the call and of its worker
+ *   known  a thread's data of the call and of its worker
  *   row    an operation: the slots and counters of its FIFOs, and its first cell
  *   spot   a cell's addresses, for the tile at element 0
  */
@@ -50,14 +50,14 @@ struct ccs_spot {
 #define CCS_IS_IN(form) (((form) & (CCS_DEV_IN | CCS_DEV_FROM_STAGE)) == CCS_DEV_IN)
 #define CCS_IS_OUT(form) (((form) & (CCS_DEV_OUT | CCS_DEV_TO_STAGE)) == CCS_DEV_OUT)
 
-/* Its message is written: it is not one that is read where it lies. */
+/* Its message is written: it is not one that is read in place. */
 #define CCS_GIVES(form) (((form) & (CCS_DEV_OUT | CCS_DEV_OUT_READ)) == CCS_DEV_OUT)
 
 /* Its value is stored: it is not in its place already. */
 #define CCS_KEEPS(form) (((form) & (CCS_DEV_DST | CCS_DEV_IN_DIRECT)) == CCS_DEV_DST)
 
-/* Whether nothing is to be written: the message is in its place already, and goes no further
- * but to those who read it there. */
+/* Whether nothing is to be written: the message is in its place already, and goes on only to
+ * ranks that read it there. */
 CCS_FN bool ccs_in_place(uint32_t form)
 {
 	return !CCS_KEEPS(form) && !CCS_GIVES(form);
@@ -65,7 +65,7 @@ CCS_FN bool ccs_in_place(uint32_t form)
 
 #if CCS_PROTO == CCS_DEV_LL
 /* An operation's only tile, if it is plain (ccs_plain_make): all of it is resolved with its row.
- * What most forms need together lies together: two addresses are loaded at a time. */
+ * Fields that most forms need together adjoin: two addresses are loaded at a time. */
 struct CCS_DEV_ALIGNED ccs_plain {
 	const uint8_t *in;
 	uint8_t *dst;
@@ -96,18 +96,18 @@ struct ccs_row {
 	uint64_t in_number, out_number; /* the message's in tile 0 of this call */
 	uint32_t in_messages, out_messages;
 	uint32_t in_slots, out_slots;
-	uint32_t late;	/* the tail is told at the end */
+	uint32_t late;	/* the tail is stored at the end */
 	uint32_t roomy; /* there is a slot for each message of this call */
 #if CCS_PROTO == CCS_DEV_SIMPLE
 	uint32_t bundled; /* its chain is a bundle */
 #endif
-	uint32_t chain; /* so many operations from it on may be done in one pass */
+	uint32_t chain; /* number of operations, from it on, that may be done in one pass */
 	uint32_t spot;	/* of a message of several cells: its first */
 };
 
-/* A schedule has chains, by the generated code: operations, one behind the other, that
- * add messages and own cells to one value, and then send it, to one peer after the other. Or
- * bundles: that write no own cell, but send, or find or leave a message where it lies. */
+/* A schedule has chains, by the generated code: operations, one behind the other, that add
+ * messages and own cells to one value, and then send it, to one peer after the other. Or bundles:
+ * that write no own cell, but send, or find or leave a message in place. */
 #if !defined(CCS_CHAINS)
 #define CCS_CHAINS 0
 #endif
@@ -115,7 +115,7 @@ struct ccs_row {
 #define CCS_CHAIN 16 /* operations of a pass; at most a warp */
 
 /* Of operation i of a pass, in this tile: where what it adds comes from, where it sends the
- * value, and whether it could begin when somebody looked. */
+ * value, and whether it could begin at the last look. */
 struct ccs_link {
 	const uint8_t *in;
 	uint8_t *out;
@@ -395,7 +395,7 @@ CCS_FN void ccs_spots_make(uint32_t k, uint32_t j)
 			ccs_barrier(0);
 		return;
 	}
-	ccs_barrier(0); /* nobody reads the last ones any more */
+	ccs_barrier(0); /* the last ones are not read any more */
 #pragma unroll 1
 	for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
 		ccs_spot_make(ccs_b, o, j + i, ccs_b.spots + i);
@@ -478,9 +478,9 @@ CCS_FN bool ccs_adds(const struct ccs_row &r, struct ccs_held *v)
 	return true;
 }
 
-/* Operations from row i on that one pass may do: the first leaves its value in a cell, or
- * sends one; then come some that add to it, then some that send it. They wait for nobody
- * but for messages and slots. */
+/* Operations from row i on that one pass may do: the first leaves its value in a cell, or sends
+ * one; then come some that add to it, then some that send it. They wait for messages and slots
+ * only. */
 CCS_FN uint32_t ccs_chain(uint32_t i, uint32_t rows)
 {
 	const struct ccs_row &f = ccs_b.rows[i];

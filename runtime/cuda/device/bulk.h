@@ -1,13 +1,13 @@
 /*
  * Bulk copies: forms that only move data, by the copy engine of a multiprocessor (TMA), from
- * sm_90 on. Only in kernels of the Simple protocol that are compiled with -D CCS_BULK=1, which
- * is not done unless somebody asks for it ($CCS_BULK).
+ * sm_90 on. Only in kernels of the Simple protocol that are compiled with -D CCS_BULK=1, which is
+ * off unless $CCS_BULK is set.
  *
  * What. An operation, or a pass over a chain, that has one source and adds nothing to it: its
- * whole units of aligned cells. One thread, thread 0, which also waits for heads and tells, moves
- * them through a ring of bays in shared memory; the others wait at the operation's barrier, and
- * hold neither registers nor load slots for data in flight. Of a chain each bay is loaded
- * once, and stored to all who get it.
+ * whole units of aligned cells. One thread, thread 0, which also waits for heads and stores
+ * counters, moves them through a ring of bays in shared memory; the other threads wait at the
+ * operation's barrier, and hold neither registers nor load slots for data in flight. Of a chain
+ * each bay is loaded once, and stored to all who get it.
  *
  *   portion i	global -> bay i % BAYS	announced by the bay's mbarrier
  *		bay -> each destination	one bulk group a portion
@@ -16,11 +16,11 @@
  * CCS_BULK_BEHIND younger groups may still read. Loads run CCS_BULK_AHEAD portions ahead of stores,
  * so BAYS = AHEAD + BEHIND + 1.
  *
- * What is left to the ordinary path, seen at run time, by what all threads of the block know
- * alike: cells that are not 16-aligned or lie in rows (`aligned` of their spot), the elements
- * behind a cell's last whole unit (ccs_each), messages of many small cells, fewer than
- * CCS_BULK_LEAST bytes, and initial values of a premul-sum. So a tile's bytes may go by both ways;
- * never the same bytes.
+ * Left to the ordinary path, decided at run time, by data that all threads of the block share:
+ * cells that are not 16-aligned or are in rows (`aligned` of their spot), the elements behind a
+ * cell's last whole unit (ccs_each), messages of many small cells, fewer than CCS_BULK_LEAST
+ * bytes, and initial values of a premul-sum. So a tile's bytes may go by both ways; never the
+ * same bytes.
  *
  * Order. Bulk copies read and write in the async proxy, all other accesses are of the generic one.
  * PTX ISA 9.0: 8.9.5 (causality order), 9.7.9.25.2 (async proxy), `fence`. As 8.9.5 has no rule of

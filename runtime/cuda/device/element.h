@@ -173,7 +173,7 @@ struct ccs_bf16_pairs : ccs_bf16 {
 	}
 };
 
-/* The others have none. */
+/* The other types have none. */
 typedef ccs_i8 ccs_i8_pairs;
 typedef ccs_u8 ccs_u8_pairs;
 typedef ccs_i16 ccs_i16_pairs;

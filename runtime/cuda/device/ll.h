@@ -1,8 +1,8 @@
 /*
- * LL: an 8-byte entry is 4 bytes of data and the low 32 bits of the message's
- * number + 1, written at once: the receiver's threads poll the data itself, and
- * nobody waits for a fence. A message without data is its first unit, all zero: so
- * the receiver waits for it like for any other.
+ * LL: an 8-byte entry is 4 bytes of data and the low 32 bits of the message's number + 1, written
+ * at once: the receiver's threads poll the data itself, and no thread waits for a fence. A
+ * message without data is its first unit, all zero: so the receiver waits for it like for any
+ * other.
  *
  * Entries beyond a short message keep old flags. For them never to match again 2^32
  * messages later, the sender fills slots wholly, twice in 2^32 messages: where number
@@ -25,7 +25,8 @@ CCS_FN struct ccs_stuck ccs_stuck_at(uint32_t fifo, uint32_t k, uint64_t t)
 }
 
 /* A unit of a message, when it has come; `whose()`: its FIFO, operation and tile, for the report.
- * A look is at all of the unit: whoever is early need not load again what has come. */
+ * A look is at all of the unit: a thread that is early need not load again the part that has
+ * come. */
 template <typename Whose>
 CCS_FN int ccs_ll_take(const uint8_t *at, uint32_t flag, ccs_vec *v, Whose whose)
 {
@@ -40,7 +41,7 @@ CCS_FN int ccs_ll_take(const uint8_t *at, uint32_t flag, ccs_vec *v, Whose whose
 
 		if (came && looks < CCS_LONG_WAIT)
 			return 0;
-		if (!came && (looks + 1) % CCS_LOOKS) { /* all that a look costs who is early */
+		if (!came && (looks + 1) % CCS_LOOKS) { /* the whole cost of an early look */
 			looks++;
 			continue;
 		}

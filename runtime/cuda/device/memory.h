@@ -107,7 +107,7 @@ CCS_FN void ccs_st_entries(uint8_t *p, const ccs_vec &v, uint32_t flag)
 		     : "memory");
 }
 
-/* *p = to, if it is `from`; returns what it was. Relaxed, as is the next. */
+/* *p = to, if it is `from`; returns the old value. Relaxed, as is the next. */
 CCS_FN uint64_t ccs_swap(uint64_t *p, uint64_t from, uint64_t to)
 {
 	uint64_t v;
@@ -139,7 +139,7 @@ CCS_FN uint64_t ccs_grid(void)
 	return v;
 }
 
-/* Elements and units lie in global memory: buffers, scratch, slots, stages, tables. */
+/* Elements and units are in global memory: buffers, scratch, slots, stages, tables. */
 CCS_FN ccs_vec ccs_load16(const uint8_t *p)
 {
 	__builtin_assume(__isGlobal(p));
@@ -194,7 +194,7 @@ template <typename T> CCS_FN void ccs_store(uint8_t *p, T v)
 	*(T *)p = v;
 }
 
-/* Row i of a table: it lies there, too. */
+/* Row i of a table: it is there, too. */
 template <typename T> CCS_FN const T &ccs_row_of(const T *table, uint64_t i)
 {
 	__builtin_assume(__isGlobal(table + i));
@@ -303,8 +303,8 @@ CCS_FN uint32_t ccs_add_bfloats(uint32_t x, uint32_t y)
 	return h;
 }
 
-/* Float8 has conversions from sm_89 on. Halves have all of its values; what is beyond its
- * largest becomes that. */
+/* Float8 has conversions from sm_89 on. Halves have all of its values; a larger value becomes its
+ * largest. */
 #if __CUDA_ARCH__ >= 890
 #define CCS_FLOAT8_PAIRS 1
 CCS_FN uint32_t ccs_halves_of_e4m3s(uint32_t e)

@@ -1,30 +1,29 @@
 /*
- * What generated code calls: all else is here and above.
+ * The functions that generated code calls. Their helpers are here and in the headers above.
  *
  *   ccs_begin(c)		turn, epoch; resolves the first group of operations
  *   ccs_run<FORM>(k, t, &stop)	straight-line code: operations k, k + 1, ... of one form
  *   ccs_table(k, t, &stop)	operations of any form, to the end of the group
  *   ccs_next(k, t, stop)	the operation behind those, its group resolved; or a tile's first
- *   ccs_end(c, stop)		what follows the operations; counters to the call's end
+ *   ccs_end(c, stop)		the work after the operations; counters to the call's end
  *
- * An operation: wait, move, tell. Both return the first operation that they have not
- * done. ccs_run does what is plain: one cell, of aligned whole units; what is not,
- * and where another form comes than it expects, is left to the table. So a line
- * is right for any worker. Chains are the table's, too: when an operation may start, those
- * of its chain that may start by then are done with it, in one pass.
- * All is one function, but for the waits: nothing is spilt.
+ * An operation: wait, move, announce. Both return the first operation that they have not done.
+ * ccs_run does plain operations: one cell, of aligned whole units. It leaves other operations,
+ * and a form that it does not expect, to the table. So a line is right for any worker. The table
+ * also does chains: when an operation may start, the operations of its chain that may start by
+ * then are done with it, in one pass. All is one function, but for the waits: nothing is spilt.
  *
- * At the end. What a block leaves is for the next launch on this device, which is ordered
- * behind this one, by the stream or by the turn. A call leaves heads, tails, `done` and
- * epoch as a whole run does, also when it stops. Where FIFOs reach another device, the peer may be in the same call
- * still, or in the next one already, so even then
- *   - what this block has read of slots is read before it tells the tail: a fence,
+ * At the end. A block leaves its state to the next launch on this device, which is ordered behind
+ * this one, by the stream or by the turn. A call leaves heads, tails, `done` and epoch as a whole
+ * run does, also when it stops. Where FIFOs reach another device, the peer may be in the same
+ * call still, or in the next one already, so even then
+ *   - this block's reads of slots come before its store of the tail: a fence,
  *     behind a barrier, before the late tails;
  *   - a block that stops moves heads past messages that it never sent, and LL flags
  *     likewise. A peer that takes such a message for one goes on with garbage. But
  *     this block has seen the abort flag set, or set it, before the barrier and the
- *     fence, and then tells the head: so whoever acquires the head, and whatever is
- *     ordered after that, the end of the peer's launch too, finds the flag set
+ *     fence, and then stores the head: so a thread that acquires the head, and everything ordered
+ *     after that, the end of the peer's launch too, finds the flag set
  *     (coherence: no later look at the flag sees an older value). The host looks at
  *     the flag after the launch: a call that took garbage is known to have failed.
  */
@@ -48,7 +47,7 @@ CCS_FN void ccs_rows_make(uint32_t k, uint32_t n)
 }
 
 #if CCS_PROTO == CCS_DEV_LL
-/* Resolves a group of operations, that begins at k: those that are plain, and if there are
+/* Resolves a group of operations, that begins at k: the plain operations, and if there are
  * others, the rows of all. `b`: ccs_b, or what will be there behind the barrier. */
 CCS_FN void ccs_resolve(const struct ccs_known &b, uint32_t k)
 {
@@ -83,7 +82,7 @@ CCS_FN void ccs_resolve(const struct ccs_known &b, uint32_t k)
 /* The group that begins at operation k, of a worker that has several. */
 CCS_CALL void ccs_regroup(uint32_t k)
 {
-	ccs_barrier(0); /* nobody reads the rows any more */
+	ccs_barrier(0); /* the rows are not read any more */
 	ccs_resolve(ccs_b, k);
 }
 
@@ -207,8 +206,8 @@ CCS_FN ccs_vec ccs_plain_operand(const uint8_t *p, uint32_t n, uint32_t initial)
 				      : ccs_b.scalar);
 }
 
-/* An operation that is plain, and has form F, but for whether an operand is initial; WHOLE: so are
- * all its units. Non-zero: it waited in vain. */
+/* An operation that is plain, and has form F, but for whether an operand is initial; WHOLE: so
+ * are all its units. Non-zero: it waited without success. */
 template <uint32_t F, bool WHOLE> CCS_FN int ccs_plain_step(const struct ccs_plain *row)
 {
 	const struct ccs_plain p = *row;
@@ -250,9 +249,9 @@ CCS_FN int ccs_plain_any(const struct ccs_plain *row)
 					   : ccs_plain_step<CCS_ANY, true>(row);
 }
 
-/* A straight line's loop: what is plain and of one form. Such operations have no barrier
- * between them, so each thread has a `gone` of its own, until the table's barrier; but all
- * come out at the same operation. */
+/* A straight line's loop: what is plain and of one form. Such operations have no barrier between
+ * them, so each thread has its `gone`, until the table's barrier; but all come out at the same
+ * operation. */
 template <uint32_t F> CCS_FN uint32_t ccs_run(uint32_t k, uint64_t t, int *gone)
 {
 	const struct ccs_plain *p = ccs_b.plain + k;
@@ -265,10 +264,9 @@ template <uint32_t F> CCS_FN uint32_t ccs_run(uint32_t k, uint64_t t, int *gone)
 	return p->op;
 }
 
-/* One step for all forms. Unit u of a cell is the same thread's in all operations of one
- * cell, so that these need no barrier between them; others have one on either side. A
- * thread that waited in vain (`gone`) comes to the barriers that the others come to,
- * and does no more. */
+/* One step for all forms. Unit u of a cell is the same thread's in all operations of one cell, so
+ * that these need no barrier between them; others have one on either side. A thread that gave up
+ * (`gone`) still comes to the block's barriers, and does no more. */
 CCS_FN int ccs_step(uint32_t k, uint64_t t, int *gone)
 {
 	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS]; /* there if any is not plain */

@@ -1,18 +1,18 @@
 /*
- * Waiting, telling, and giving up.
+ * Waiting, announcing, and giving up.
  *
- * A wait looks at a counter until it is far enough. From time to time it looks at
- * the abort flag, too, and with CCS_WATCHDOG at the clock: a block that waits too long
- * reports where, and goes on waiting; or, where that ends the call, sets the flag, which stops
- * all others: one that has waited for long by then reports for its own part. A report of a wait
- * that goes on is stored by the loop itself: a function that returned there would make its callers
- * keep in memory what they have in registers. Functions return non-zero where
- * the call is to stop; all threads of a block get the same answer, since it comes
- * from a barrier. A block that stops has seen the flag set, or set it.
+ * A wait looks at a counter until it is far enough. From time to time it looks at the abort flag,
+ * too, and with CCS_WATCHDOG at the clock: a block that waits too long reports where, and goes on
+ * waiting; or, where that ends the call, sets the flag, which stops all other blocks: a block
+ * that has waited for long by then reports for its part. A report of a wait that goes on is
+ * stored by the loop itself: a function that returned there would make its callers keep in memory
+ * what they have in registers. Functions return non-zero where the call is to stop; all threads
+ * of a block get the same answer, since it comes from a barrier. A block that stops has seen the
+ * flag set, or set it.
  *
- * Where all messages of a call fit into a FIFO's slots, nobody waits for its tail,
- * and it is told once, at the end (`late`). Its sender need not even look (`roomy`), if
- * the receiver's last call is over: on one device it is, when this call begins.
+ * Where all messages of a call fit into a FIFO's slots, no block waits for its tail, and it is
+ * stored once, at the end (`late`). Its sender need not even look (`roomy`), if the receiver's
+ * last call is over: on one device it is, when this call begins.
  */
 
 #if CCS_PROTO == CCS_DEV_LL
@@ -26,11 +26,11 @@
 #endif
 
 struct ccs_stuck {
-	uint32_t kind, worker, fifo, op; /* a worker, or a FIFO, whose other end is the peer */
+	uint32_t kind, worker, fifo, op; /* a worker; or a FIFO: its other end is the peer */
 	uint64_t t, need, have;
 };
 
-/* Whether who is waited for runs in this launch, too. */
+/* Whether the awaited block runs in this launch, too. */
 CCS_FN bool ccs_is_near(uint32_t kind, uint32_t fifo)
 {
 	uint32_t worker = ccs_b.worker0;
@@ -42,7 +42,7 @@ CCS_FN bool ccs_is_near(uint32_t kind, uint32_t fifo)
 	return worker - ccs_b.worker0 < ccs_b.nworkers;
 }
 
-/* Writes a report, if nobody of this part has. */
+/* Writes a report, unless this part has one. */
 CCS_FN void ccs_report(struct ccs_dev_report *r, const struct ccs_stuck &s)
 {
 	if (!ccs_take(&r->taken))
@@ -60,9 +60,10 @@ CCS_FN void ccs_report(struct ccs_dev_report *r, const struct ccs_stuck &s)
 	ccs_st_flag(&r->complete, 1);
 }
 
-/* The call is to stop, or somebody has waited for too long: stops it, and says why. Where others
- * were first, that is who has waited for more than half of the limit, and for another part. Each
- * argument for itself: a struct would lie in memory, and take registers in the loops that wait. */
+/* The call is to stop, or this block has waited for too long: stops the call, and reports why. If
+ * another block was first, this one reports if it has waited for another part and for more than
+ * half of the limit. Arguments are separate: a struct would be in memory, and take registers in
+ * the loops that wait. */
 CCS_CALL void ccs_give_up(uint32_t kind, uint32_t worker, uint32_t fifo, uint32_t op, uint64_t t,
 			  uint64_t need, uint64_t have, uint64_t waited)
 {
@@ -77,9 +78,9 @@ CCS_CALL void ccs_give_up(uint32_t kind, uint32_t worker, uint32_t fifo, uint32_
 /* Looks, and how many until one is more than a look. */
 #define CCS_LOOKS 32
 
-/* One more look, that failed, or that saw it come after a long time: maybe from somebody who
- * had given up, and left his counters. Non-zero: stop. Who waits for another worker of its
- * rank leaves it to that one, for a while, to say for whom the rank waits. */
+/* One more look, that failed, or that saw it come after a long time: maybe from a block that had
+ * given up, and left its counters. Non-zero: stop. A block that waits for another worker of its
+ * rank leaves it to that worker, for a while, to report which rank is waited for. */
 CCS_FN int ccs_patience(uint32_t *looks, uint64_t *since, const struct ccs_stuck &s, bool came)
 {
 	if (++*looks % CCS_LOOKS && !came)
@@ -138,7 +139,7 @@ CCS_FN int ccs_wait_worker(const struct ccs_row &r, uint32_t i, uint32_t k, uint
 			      0 });
 }
 
-/* Threads that wait: in warps of their own, if there are enough. */
+/* Threads that wait: in separate warps, if there are enough. */
 CCS_FN uint32_t ccs_apart(void)
 {
 	return blockDim.x >= 128 ? 32 : 1;
@@ -201,7 +202,7 @@ CCS_FN uint32_t ccs_come(uint32_t k)
 }
 #endif
 
-/* Until operation k may start. LL messages are waited for where they lie. */
+/* Until operation k may start. LL messages are waited for in place. */
 CCS_PART int ccs_ready(uint32_t k, uint64_t t)
 {
 	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
@@ -230,9 +231,8 @@ CCS_PART int ccs_ready(uint32_t k, uint64_t t)
 	return ccs_barrier(stop);
 }
 
-/* After the data: a barrier, then thread 0 tells the others. LL messages tell themselves;
- * and where there is no more to tell, the threads go on, each with its own units
- * (ccs_step). */
+/* After the data: a barrier, then thread 0 stores the counters. LL messages need no counter; and
+ * where there is no more to tell, the threads go on, each with its own units (ccs_step). */
 CCS_PART int ccs_tell(uint32_t k, uint64_t t, int stop)
 {
 	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
