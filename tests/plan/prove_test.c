@@ -27,6 +27,7 @@
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 /* ---- one module ------------------------------------------------------------------ */
 
@@ -432,8 +433,20 @@ static int spoil(const char *from, const char *to)
 	return 0;
 }
 
+/* As ccc does: some of the texts nest calls deep, and sanitizers make the frames larger. */
+static void raise_stack(void)
+{
+	struct rlimit l;
+
+	if (!getrlimit(RLIMIT_STACK, &l) && l.rlim_cur < (64u << 20) && l.rlim_max >= (64u << 20)) {
+		l.rlim_cur = 64u << 20;
+		setrlimit(RLIMIT_STACK, &l);
+	}
+}
+
 int main(int argc, char **argv)
 {
+	raise_stack();
 	if (argc > 3 && !strcmp(argv[1], "spoil"))
 		return spoil(argv[2], argv[3]);
 	if (argc > 2 && !strcmp(argv[1], "library"))
