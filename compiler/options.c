@@ -445,10 +445,9 @@ int options_parse(struct command *c, int argc, char **argv)
 	if (status < 0 && c->options.action == ACTION_EXPLAIN && c->options.view.format == NFORMATS)
 		status = format_of_output(&c->options);
 	if (status < 0 && c->options.action == ACTION_EXPLAIN &&
-	    c->options.view.format != FORMAT_TEXT && c->options.ranks.n > 1) {
-		fputs("ccc: -n takes one number of ranks for a picture, a page or JSON\n", stderr);
-		return 2;
-	}
+	    c->options.view.format != FORMAT_TEXT && c->options.ranks.n > 1)
+		return options_error("-n takes one number of ranks for a picture, a page or JSON; "
+				     "text takes several");
 	return status;
 }
 

@@ -296,6 +296,11 @@ bool explain(struct ctx *c, struct program *p, const struct contract *contract,
 	sort_by_step(x);
 	explain_find_faults(x);
 	find_promises(x);
+	if (view->format != FORMAT_TEXT && view->steps.n && view->steps.v[0] > x->last) {
+		*why = arena_printf(c->arena, "--step: there is no step %u; the last is %u",
+				    view->steps.v[0], x->last);
+		return false;
+	}
 	switch (view->format) {
 	case FORMAT_JSON: return explain_json(x, out, why);
 	case FORMAT_SVG: return explain_svg(x, out, why);

@@ -15,7 +15,12 @@
 extern const char svg_css[];
 
 const char *const svg_colours[NCOLOURS] = { "#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE",
-					    "#AA3377", "#BB5566", "#44BB99", "#DDAA33", "#777777" };
+					    "#AA3377", "#BB5566", "#44BB99", "#DDAA33" };
+
+static const char *colour_text(unsigned i)
+{
+	return i < NCOLOURS ? svg_colours[i] : i == GREY ? "#777777" : "#cc0000";
+}
 
 const char *svg_number(struct svg *s, double v)
 {
@@ -93,10 +98,14 @@ static void lines(struct svg *s, const char *class, double width, const char *te
 
 static const char *sent_text(struct svg *s)
 {
+	const struct program *p = s->x->r.p;
 	double lo = 0, hi = 0;
+	uint32_t blocks = 1;
 
-	for (uint32_t q = 0; q < s->x->r.p->nranks; q++) {
-		double v = explain_sent(s->x, q);
+	for (uint32_t b = 0; b < p->nbuffers; b++) /* S: the larger of a rank's buffers */
+		blocks = p->buffers[b].blocks > blocks ? p->buffers[b].blocks : blocks;
+	for (uint32_t q = 0; q < p->nranks; q++) {
+		double v = explain_sent(s->x, q) / blocks;
 		lo = q == 0 || v < lo ? v : lo;
 		hi = q == 0 || v > hi ? v : hi;
 	}
@@ -113,8 +122,8 @@ static void head(struct svg *s, double width)
 	line(s, "title", 14, explain_title(x));
 	if (!g) {
 		line(s, "dim", 11,
-		     arena_printf(x->arena, "%u step%s; %s (S: the caller's block)", x->steps,
-				  x->steps == 1 ? "" : "s", sent_text(s)));
+		     arena_printf(x->arena, "%u step%s; %s (S: the larger buffer of a rank)",
+				  x->steps, x->steps == 1 ? "" : "s", sent_text(s)));
 		return;
 	}
 	struct span at = g->span.lo ? g->span : x->r.p->instance.schedule->name.span;
@@ -138,7 +147,7 @@ static void foot(struct svg *s, double width)
 		[SEEN_PLUS] = " +: combined on arrival.",
 		[SEEN_LOCAL] = " An arc at a column: a copy within a rank.",
 		[SEEN_SEVERAL] = " A bracket: several chunks; [0..2] is 0 and 1.",
-		[SEEN_GREY] = " A grey arrow: data of several colours.",
+		[SEEN_GREY] = " A grey arrow: data of several colours, or none.",
 		[SEEN_LOST] = " x: sent, and not received.",
 		[SEEN_FAULT] = " Red: wrong.",
 	};
@@ -164,8 +173,8 @@ static void definitions(struct svg *s)
 	      "patternTransform=\"rotate(45)\"><rect width=\"1.5\" height=\"4\" fill=\"#999\"/>"
 	      "</pattern>",
 	      out);
-	for (unsigned i = 0; i <= NCOLOURS; i++) {
-		const char *colour = i < NCOLOURS ? svg_colours[i] : "#cc0000";
+	for (unsigned i = 0; i <= RED; i++) {
+		const char *colour = colour_text(i);
 		fprintf(out,
 			"<marker id=\"a%u\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" "
 			"markerWidth=\"9\" markerHeight=\"9\" markerUnits=\"userSpaceOnUse\" "
@@ -185,11 +194,11 @@ static void definitions(struct svg *s)
 static void style(struct svg *s)
 {
 	fprintf(s->out, "<style>%s", svg_css);
-	for (unsigned i = 0; i < NCOLOURS; i++)
+	for (unsigned i = 0; i <= GREY; i++)
 		fprintf(s->out,
 			".ccs .c%u{stroke:%s}.ccs .message.c%u{marker-end:url(#a%u)}"
 			".ccs .message.plus.c%u{marker-end:url(#p%u)}",
-			i, svg_colours[i], i, i, i, i);
+			i, colour_text(i), i, i, i, i);
 	fputs("</style>", s->out);
 }
 
@@ -247,7 +256,7 @@ bool explain_svg(struct script *x, FILE *out, const char **why)
 	if (x->ncircle)
 		svg_circle(&s, width);
 	if (map)
-		svg_heat(&s);
+		svg_heat(&s, &l);
 	else
 		svg_lanes(&s, &l);
 	foot(&s, width);

@@ -7,7 +7,9 @@
 
 #include "compiler/explain/explain.h"
 
-#define NCOLOURS 10u /* of cells and messages; more chunks use them again */
+#define NCOLOURS 9u	   /* of cells and messages; more chunks use them again */
+#define GREY NCOLOURS	   /* of several colours, or of no data */
+#define RED (NCOLOURS + 1) /* what is wrong */
 extern const char *const svg_colours[NCOLOURS]; /* "#4477AA" */
 
 enum seen {
@@ -67,6 +69,6 @@ const char *svg_wait(struct svg *s, const struct stuck *w);
 /* ---- svg_heat.c: rank x step, where there is too much for lanes --------------------------- */
 
 #define HEAT_WIDTH 720.0
-void svg_heat(struct svg *s);
+void svg_heat(struct svg *s, const struct lanes *l);
 
 #endif

@@ -116,7 +116,7 @@ static void edge(const struct circle *c, uint32_t i)
 		svg_number(s, x1 + ux * 22 + uy * side / 4),
 		svg_number(s, y1 + uy * 22 - ux * side / 4), svg_number(s, mx), svg_number(s, my),
 		svg_number(s, x2 - ux * 22 + uy * side / 4),
-		svg_number(s, y2 - uy * 22 - ux * side / 4), NCOLOURS);
+		svg_number(s, y2 - uy * 22 - ux * side / 4), RED);
 	if (c->left_out && i + 2 == c->n)
 		fprintf(s->out,
 			"<text class=\"dim\" x=\"%s\" y=\"%s\" text-anchor=\"middle\">and %u more</text>\n",

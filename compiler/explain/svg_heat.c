@@ -51,7 +51,7 @@ static void fill(struct script *x, struct heat *h)
 			if (e.from != e.to && explain_shows_move(x, &x->moves[end]))
 				sent[e.from] += size_of(x, &e);
 		}
-		for (uint32_t q = 0; q < h->nranks && step; q++) {
+		for (uint32_t q = 0; q < h->nranks && step && explain_shows_step(x, step); q++) {
 			double *to = &h->sent[(size_t)column_of(h, step) * h->rows + row_of(h, q)];
 			*to = sent[q] > *to ? sent[q] : *to;
 			h->most = sent[q] > h->most ? sent[q] : h->most;
@@ -128,18 +128,19 @@ static void full(struct svg *s, uint32_t step, const char *title)
 	uint32_t *cells = ARENA_ARRAY(x->arena, uint32_t, FULL);
 	struct lanes l = { .ranks = ranks, .steps = &step, .nsteps = 1, .cells = cells };
 
-	for (uint32_t k = 0; k < x->n; k++) {
-		const struct ends e = explain_ends(x, &x->moves[k]);
-		if (x->moves[k].depth != step || !explain_shows_move(x, &x->moves[k]) ||
-		    l.nranks >= FULL - 1)
-			continue;
-		insert(ranks, &l.nranks, e.from);
-		insert(ranks, &l.nranks, e.to);
-		if (e.source.n)
-			insert(cells, &l.ncells, e.source.lo);
-		if (e.target.n)
-			insert(cells, &l.ncells, e.target.lo);
-	}
+	for (int faults = 1; faults >= 0; faults--) /* first what is wrong */
+		for (uint32_t k = 0; k < x->n && l.nranks < FULL - 1; k++) {
+			const struct ends e = explain_ends(x, &x->moves[k]);
+			if (x->moves[k].depth != step || !explain_shows_move(x, &x->moves[k]) ||
+			    (x->moves[k].fault != 0) != faults)
+				continue;
+			insert(ranks, &l.nranks, e.from);
+			insert(ranks, &l.nranks, e.to);
+			if (e.source.n)
+				insert(cells, &l.ncells, e.source.lo);
+			if (e.target.n)
+				insert(cells, &l.ncells, e.target.lo);
+		}
 	fprintf(s->out,
 		"<text class=\"title\" x=\"16\" y=\"%s\">%s of some ranks and chunks</text>\n",
 		svg_number(s, s->y + 12), title);
@@ -148,18 +149,65 @@ static void full(struct svg *s, uint32_t step, const char *title)
 	s->y += 14;
 }
 
-void svg_heat(struct svg *s)
+/* Ranks that are stuck, and results that are wrong. */
+static void faults(struct svg *s)
+{
+	struct script *x = s->x;
+	const struct program *p = x->r.p;
+	const char *text;
+
+	for (uint32_t i = 0; i < x->nstuck + x->nwrong && i < FULL; i++) {
+		if (i < x->nstuck) {
+			text = arena_printf(x->arena, "rank %u %s", p->tasks[x->stuck[i].task].rank,
+					    x->stuck[i].text);
+		} else {
+			const struct wrong *w = &x->wrong[i - x->nstuck];
+			struct expected e = contract_value(x->contract, w->row);
+			const char *holds = explain_value_text(
+				x, replay_value(&x->r, w->rank, w->cell), w->cell);
+			text = arena_printf(x->arena, "rank %u: %s holds %s; promised %s", w->rank,
+					    program_cells_text(x->arena, p, w->cell, 1), holds,
+					    explain_shares_text(x, e.v, e.n, w->cell));
+		}
+		fprintf(s->out,
+			"<text class=\"fault\" data-code=\"%s\" x=\"16\" y=\"%s\">%s</text>\n",
+			diag_code_text(explain_diag(x)->code).s, svg_number(s, s->y + 12),
+			svg_text(s, text));
+		s->y += 16;
+	}
+	if (x->nstuck + x->nwrong > FULL) {
+		fprintf(s->out, "<text class=\"dim\" x=\"16\" y=\"%s\">and %u more</text>\n",
+			svg_number(s, s->y + 12), x->nstuck + x->nwrong - FULL);
+		s->y += 16;
+	}
+	s->y += 14;
+}
+
+void svg_heat(struct svg *s, const struct lanes *l)
 {
 	struct script *x = s->x;
 	struct heat h = { .nranks = x->r.p->nranks, .nsteps = x->last };
+	uint32_t first = 0, last = 0, wrong = 0;
 
 	h.rows = h.nranks < MOST_ROWS ? h.nranks : MOST_ROWS;
 	h.columns = h.nsteps < MOST_STEPS ? h.nsteps : MOST_STEPS;
+	for (uint32_t i = 0; i < l->nsteps; i++) {
+		first = first ? first : l->steps[i];
+		last = l->steps[i];
+	}
+	for (uint32_t k = 0; k < x->n && !wrong; k++)
+		if (x->moves[k].fault && explain_shows_step(x, x->moves[k].depth))
+			wrong = x->moves[k].depth;
 	if (h.nsteps) {
 		fill(x, &h);
 		map(s, &h);
-		full(s, 1, "step 1");
 	}
-	if (h.nsteps > 1)
-		full(s, h.nsteps, arena_printf(x->arena, "step %u, the last", h.nsteps));
+	if (explain_diag(x))
+		faults(s);
+	if (first)
+		full(s, first, arena_printf(x->arena, "step %u", first));
+	if (wrong && wrong != first && wrong != last)
+		full(s, wrong, arena_printf(x->arena, "step %u, which goes wrong,", wrong));
+	if (last > first)
+		full(s, last, arena_printf(x->arena, "step %u, the last", last));
 }

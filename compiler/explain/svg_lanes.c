@@ -336,13 +336,15 @@ static uint32_t colour_of(struct svg *s, const struct move *m, const struct ends
 	struct script *x = s->x;
 	uint32_t colour = 0;
 
+	if (!e->source.n)
+		return GREY;
 	if (m->lost)
 		return explain_holding(x, m->carries, e->from, e->source.lo).colour % NCOLOURS;
 	for (uint32_t i = 0; i < m->n; i++) {
 		const struct stored *t = &x->stores[m->first + i];
 		struct holding h = explain_holding(x, t->after, e->to, t->cell);
 		if (i && h.colour % NCOLOURS != colour)
-			return NCOLOURS - 1;
+			return GREY;
 		colour = h.colour % NCOLOURS;
 	}
 	return colour;
@@ -389,7 +391,7 @@ static void arrow(struct svg *s, const struct geometry *g, const struct move *m,
 	s->seen |= (unsigned)e.combines << SEEN_PLUS | (unsigned)local << SEEN_LOCAL |
 		   (unsigned)m->lost << SEEN_LOST | (unsigned)(m->fault != 0) << SEEN_FAULT |
 		   (unsigned)(e.source.n > 1) << SEEN_SEVERAL |
-		   (unsigned)(colour == NCOLOURS - 1) << SEEN_GREY;
+		   (unsigned)(colour == GREY) << SEEN_GREY;
 
 	if (e.combines && to)
 		x1 -= 9;
@@ -452,7 +454,7 @@ static void arrows(struct svg *s, const struct geometry *g)
 			column++;
 		if (column <= g->l->nsteps && g->l->steps[column - 1] == m->depth &&
 		    explain_shows_move(x, m) &&
-		    (g->lane_of[e.from] != NONE || g->lane_of[e.to] != NONE))
+		    (g->lane_of[e.from] != NONE || (!m->lost && g->lane_of[e.to] != NONE)))
 			arrow(s, g, m, column);
 	}
 }

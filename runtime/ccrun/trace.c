@@ -11,16 +11,34 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define MOST_OPERATIONS ((size_t)1 << 17) /* each takes 24 bytes, and in the file 400 */
 
-/* What can be known before anything is run. */
-static ccs_status check_file(const char *file)
+static bool same_file(const struct stat *a, const struct stat *b)
 {
-	struct stat st;
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
 
-	if (!stat(file, &st) && !S_ISREG(st.st_mode))
+/* What can be known before anything is run. Neither the module, nor the tuning, nor the table on stdout
+ * is written over. */
+static ccs_status check_file(const struct options *o)
+{
+	const char *const inputs[] = { o->file, o->table };
+	const char *file = o->trace;
+	struct stat st, other;
+	bool there = !stat(file, &st);
+
+	if (there && !S_ISREG(st.st_mode))
 		return ccs_error_set(CCS_EFILE, "--trace: %s is no regular file: name another",
+				     file);
+	for (size_t i = 0; there && i < sizeof(inputs) / sizeof(*inputs); i++)
+		if (inputs[i] && !stat(inputs[i], &other) && same_file(&st, &other))
+			return ccs_error_set(CCS_EFILE,
+					     "--trace: %s is read by this run: name another file",
+					     file);
+	if (there && !fstat(STDOUT_FILENO, &other) && same_file(&st, &other))
+		return ccs_error_set(CCS_EFILE, "--trace: %s gets the table: name another file",
 				     file);
 	return tune_writable("--trace", file);
 }
@@ -34,7 +52,7 @@ int trace_open(struct bench *b)
 	if (!o->trace)
 		return EXIT_DONE;
 	if (!o->rank)
-		s = check_file(o->trace);
+		s = check_file(o);
 	s = home_agree(b->at, s);
 	if (s)
 		return measure_fail(b, SIDE_OURS, s);

@@ -129,6 +129,9 @@ refused() { # refused WHAT STATUS PATTERN ARGUMENT...: and leaves nothing behind
 to="--trace $tmp/none/trace.json"
 refused "a folder that is not there" 2 'trace: .*/more/x cannot be written: No such file' -n 4 "$ring" --trace "$tmp/none/more/x"
 refused "a folder as the file" 2 'trace: .* is no regular file: name another' -n 4 "$ring" --trace "$tmp/none"
+cp "$ring" "$tmp/mine.so"
+refused "the module as the file" 2 'trace: .*mine.so is read by this run: name another file' -n 4 "$tmp/mine.so" --trace "$tmp/mine.so"
+holds "... which stays" cmp -s "$ring" "$tmp/mine.so"
 refused "a device as the file" 2 'trace: /dev/null is no regular file' -n 4 "$ring" --trace /dev/null
 refused "... in each of several processes" 2 'trace: /dev/null is no regular file' -n 2 --procs "$ring" --trace /dev/null
 refused "an empty name" 2 'name of its file is empty' -n 4 "$ring" --trace ""

@@ -100,7 +100,7 @@ def check_cells(model, svg):
                 need(got[0] == words(h), "cell", q, n, c, "holds", got[0], "not", words(h))
                 widths.append((got[1], h["part"] if h else 0))
                 colours = [k for k in got[2] if re.match(r"c\d+$", k)]
-                need(colours == (["c%d" % (h["colour"] % 10)] if h else []), "colour of", q, n, c, colours)
+                need(colours == (["c%d" % (h["colour"] % 9)] if h else []), "colour of", q, n, c, colours)
     full = max((w for w, p in widths if p == 1), default=None) or max((w / p for w, p in widths if p > 0), default=1)
     for w, p in widths:
         need(abs(w - full * p) < 0.16 * max(1, full / 16), "fill", w, "is not", p, "of", full)

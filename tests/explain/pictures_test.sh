@@ -38,7 +38,7 @@ says "... with a cure" "$tmp/err" 'writes .svg, .html, .json and .txt; for a fil
 holds "... writes nothing" test ! -e "$tmp/x.png"
 for form in svg html json; do
 	status "two numbers of ranks: $form" 2 "$ccc" explain $ring -n 3,4 -o "$tmp/two.$form"
-	says "... says so" "$tmp/err" '^ccc: -n takes one number of ranks for a picture, a page or JSON$'
+	says "... says so" "$tmp/err" '^ccc: error: -n takes one number of ranks for a picture, a page or JSON; text takes several \[E0705\]$'
 done
 holds "... writes nothing" sh -c "! ls '$tmp'/two.* 2>/dev/null"
 status "... as text" 0 "$ccc" explain $ring -n 3,4 -o "$tmp/two.txt"
