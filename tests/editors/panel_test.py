@@ -160,6 +160,9 @@ def panel(e, folder, browser, what):
 
 
 def main():
+    with open(os.path.join(BUILD, "share", "ccs", "vscode", "package.json"), encoding="utf-8") as f:
+        check("the extension's package names its script",
+              os.path.exists(os.path.join(BUILD, "share", "ccs", "vscode", json.load(f)["main"])))
     if not shutil.which("node"):
         print("skip - the VS Code extension: there is no node")
         return

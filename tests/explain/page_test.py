@@ -476,6 +476,7 @@ def files():
 
 
 def main():
+    files()
     try:
         browser = Browser()
     except NoBrowser as e:
@@ -501,7 +502,6 @@ def main():
 
 
 with tempfile.TemporaryDirectory() as folder:
-    files()
     try:
         main()
     except PageError as e:
