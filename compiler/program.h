@@ -260,6 +260,15 @@ static inline uint32_t program_chunk(const struct program *p, const struct buffe
 	return p->chunk_of ? p->chunk_of[cell] : cell - b->cell;
 }
 
+/* Blocks of the largest buffer: S of reports, in blocks of `count` elements. */
+static inline uint32_t program_most_blocks(const struct program *p)
+{
+	uint32_t most = 1;
+	for (uint32_t b = 0; b < p->nbuffers; b++)
+		most = p->buffers[b].blocks > most ? p->buffers[b].blocks : most;
+	return most;
+}
+
 /* Number of ops in the wave that starts at row `i`. */
 static inline uint32_t wave_length(const struct task *t, uint32_t i)
 {

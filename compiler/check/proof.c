@@ -56,26 +56,6 @@ static bool contract_holds(struct replay *r, const struct contract *k)
 
 /* ---- the proof ---------------------------------------------------------------------- */
 
-/* What each rank sent, in blocks of `count` elements. */
-static void sum_sent(const struct replay *r, double *sent)
-{
-	const struct program *p = r->p;
-
-	if (r->one_size && p->nbuffers) {
-		for (uint32_t t = 0; t < p->ntasks; t++)
-			sent[r->runners[t].rank] += (double)r->runners[t].sent;
-		for (uint32_t q = 0; q < p->nranks; q++)
-			sent[q] = sent[q] > 0 ? sent[q] / p->buffers[0].chunks : 0;
-		return;
-	}
-	for (uint32_t q = 0; q < p->nranks; q++)
-		for (uint32_t b = 0; b < p->nbuffers; b++) {
-			uint64_t n = r->moved[(size_t)q * p->nbuffers + b];
-			if (n)
-				sent[q] += (double)n / p->buffers[b].chunks;
-		}
-}
-
 static void sum_up(const struct replay *r, struct proof *f, struct arena *arena)
 {
 	const struct program *p = r->p;
@@ -85,7 +65,7 @@ static void sum_up(const struct replay *r, struct proof *f, struct arena *arena)
 		if (r->runners[t].depth > f->steps)
 			f->steps = r->runners[t].depth;
 	f->sent = ARENA_ARRAY(arena, double, p->nranks);
-	sum_sent(r, f->sent);
+	replay_sent(r, f->sent);
 }
 
 struct proof proof(struct ctx *c, struct program *p, const struct contract *k,

@@ -583,3 +583,24 @@ void replay_run(struct replay *r, const struct order *order)
 		r->unbuffered = unbuffered_depths(r->p, order, r->c->scratch);
 	(is_plain(r) ? run_plain : run_any)(r, order);
 }
+
+/* ---- volume --------------------------------------------------------------------------- */
+
+void replay_sent(const struct replay *r, double *sent)
+{
+	const struct program *p = r->p;
+
+	if (r->one_size && p->nbuffers) {
+		for (uint32_t t = 0; t < p->ntasks; t++)
+			sent[r->runners[t].rank] += (double)r->runners[t].sent;
+		for (uint32_t q = 0; q < p->nranks; q++)
+			sent[q] = sent[q] > 0 ? sent[q] / p->buffers[0].chunks : 0;
+		return;
+	}
+	for (uint32_t q = 0; q < p->nranks; q++)
+		for (uint32_t b = 0; b < p->nbuffers; b++) {
+			uint64_t n = r->moved[(size_t)q * p->nbuffers + b];
+			if (n)
+				sent[q] += (double)n / p->buffers[b].chunks;
+		}
+}

@@ -111,6 +111,9 @@ bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struc
 /** Runs all of `order`. Reports E0401 unless silent. */
 void replay_run(struct replay *r, const struct order *order);
 
+/** sent[nranks], which holds zeros: what each rank sent, in blocks of `count` elements. */
+void replay_sent(const struct replay *r, double *sent);
+
 /** What a rank's cell begins with. */
 uint32_t replay_start(const struct replay *r, uint32_t rank, uint32_t cell);
 

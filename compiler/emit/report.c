@@ -40,16 +40,11 @@ static double lower_bound(const struct decl *contract, uint32_t nranks)
 
 void report_volume(const struct program *p, const struct proof *f, double *sent, double *bound)
 {
-	uint32_t blocks = 1; /* S is the largest buffer of the collective */
-
-	for (uint32_t b = 0; b < p->nbuffers; b++)
-		if (p->buffers[b].blocks > blocks)
-			blocks = p->buffers[b].blocks;
 	*sent = 0;
 	for (uint32_t q = 0; q < program_ranks(p); q++)
 		if (f->sent[q] > *sent)
 			*sent = f->sent[q];
-	*sent /= blocks;
+	*sent /= program_most_blocks(p);
 	*bound = lower_bound(p->instance.schedule->contract, p->nranks);
 }
 

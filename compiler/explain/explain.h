@@ -85,6 +85,7 @@ struct script {
 	bool combines;	/* some values are sums: chunks have colours, else their sources */
 	bool right;
 	uint32_t *anywhere, *into; /* [cells]: rows of the contract, or NONE */
+	double *sent;		   /* [nranks]: in blocks of `count` elements */
 	struct shares room;	   /* to work in */
 	/* what is wrong */
 	uint32_t first_diag;
@@ -139,8 +140,8 @@ bool explain_shows_move(const struct script *x, const struct move *m);
 const char *explain_title(struct script *x);
 /** The error that the pictures are about first, or NULL. */
 const struct diag *explain_diag(const struct script *x);
-/** Chunks that the rank sent, in blocks of `count` elements. */
-double explain_sent(const struct script *x, uint32_t rank);
+/** "data[1] holds 0; promised is 0-3" */
+const char *explain_wrong_text(struct script *x, const struct wrong *w);
 
 /* ---- view.c --------------------------------------------------------------------------- */
 

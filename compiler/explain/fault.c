@@ -311,13 +311,8 @@ static void print_results(struct script *x, FILE *out)
 			p->instance.schedule->contract_name.name);
 	for (uint32_t i = 0; i < x->nwrong && i < MAX_LINES; i++) {
 		const struct wrong *w = &x->wrong[i];
-		struct expected e = contract_value(x->contract, w->row);
-		uint32_t id = replay_value(&x->r, w->rank, w->cell);
 
-		fprintf(out, "  rank %u: %s holds %s; promised is %s\n", w->rank,
-			program_cells_text(x->arena, p, w->cell, 1),
-			id < POISON ? explain_value_text(x, id, w->cell) : "nothing",
-			explain_shares_text(x, e.v, e.n, w->cell));
+		fprintf(out, "  rank %u: %s\n", w->rank, explain_wrong_text(x, w));
 	}
 	print_more(x->nwrong, out);
 }

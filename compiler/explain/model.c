@@ -253,18 +253,15 @@ const struct diag *explain_diag(const struct script *x)
 	return NULL;
 }
 
-double explain_sent(const struct script *x, uint32_t rank)
+const char *explain_wrong_text(struct script *x, const struct wrong *w)
 {
-	const struct replay *r = &x->r;
-	const struct program *p = r->p;
-	double sent = 0;
+	struct expected e = contract_value(x->contract, w->row);
+	uint32_t id = replay_value(&x->r, w->rank, w->cell);
+	const char *holds = id < POISON ? explain_value_text(x, id, w->cell) : "nothing";
 
-	for (uint32_t t = 0; t < p->ntasks && r->one_size && p->nbuffers; t++)
-		if (r->runners[t].rank == rank)
-			sent += (double)r->runners[t].sent / p->buffers[0].chunks;
-	for (uint32_t b = 0; b < p->nbuffers && !r->one_size; b++)
-		sent += (double)r->moved[(size_t)rank * p->nbuffers + b] / p->buffers[b].chunks;
-	return sent;
+	return arena_printf(x->arena, "%s holds %s; promised is %s",
+			    program_cells_text(x->arena, x->r.p, w->cell, 1), holds,
+			    explain_shares_text(x, e.v, e.n, w->cell));
 }
 
 bool explain(struct ctx *c, struct program *p, const struct contract *contract,
@@ -292,6 +289,8 @@ bool explain(struct ctx *c, struct program *p, const struct contract *contract,
 	x->r.hook = record;
 	x->r.arg = x;
 	replay_run(&x->r, order);
+	x->sent = ARENA_ARRAY(x->arena, double, p->nranks);
+	replay_sent(&x->r, x->sent);
 	explain_add_lost(x);
 	sort_by_step(x);
 	explain_find_faults(x);

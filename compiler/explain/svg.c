@@ -100,12 +100,9 @@ static const char *sent_text(struct svg *s)
 {
 	const struct program *p = s->x->r.p;
 	double lo = 0, hi = 0;
-	uint32_t blocks = 1;
 
-	for (uint32_t b = 0; b < p->nbuffers; b++) /* S: the larger of a rank's buffers */
-		blocks = p->buffers[b].blocks > blocks ? p->buffers[b].blocks : blocks;
 	for (uint32_t q = 0; q < p->nranks; q++) {
-		double v = explain_sent(s->x, q) / blocks;
+		double v = s->x->sent[q] / program_most_blocks(p);
 		lo = q == 0 || v < lo ? v : lo;
 		hi = q == 0 || v > hi ? v : hi;
 	}
@@ -131,7 +128,7 @@ static void head(struct svg *s, double width)
 	lines(s, "fault", width,
 	      arena_printf(x->arena, "%s at %s:%u: %s", diag_code_text(g->code).s,
 			   p.source ? p.source->name : "?", p.line, g->message));
-	for (uint32_t i = 0; i < g->help.n && i < 2; i++)
+	for (uint32_t i = 0; i < g->help.n; i++)
 		lines(s, "cure", width,
 		      arena_printf(x->arena, "%s%s",
 				   strstr(g->help.v[i].text, "cure") ? "" : "cure: ",

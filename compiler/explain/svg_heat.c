@@ -157,18 +157,12 @@ static void faults(struct svg *s)
 	const char *text;
 
 	for (uint32_t i = 0; i < x->nstuck + x->nwrong && i < FULL; i++) {
-		if (i < x->nstuck) {
+		if (i < x->nstuck)
 			text = arena_printf(x->arena, "rank %u %s", p->tasks[x->stuck[i].task].rank,
 					    x->stuck[i].text);
-		} else {
-			const struct wrong *w = &x->wrong[i - x->nstuck];
-			struct expected e = contract_value(x->contract, w->row);
-			const char *holds = explain_value_text(
-				x, replay_value(&x->r, w->rank, w->cell), w->cell);
-			text = arena_printf(x->arena, "rank %u: %s holds %s; promised %s", w->rank,
-					    program_cells_text(x->arena, p, w->cell, 1), holds,
-					    explain_shares_text(x, e.v, e.n, w->cell));
-		}
+		else
+			text = arena_printf(x->arena, "rank %u: %s", x->wrong[i - x->nstuck].rank,
+					    explain_wrong_text(x, &x->wrong[i - x->nstuck]));
 		fprintf(s->out,
 			"<text class=\"fault\" data-code=\"%s\" x=\"16\" y=\"%s\">%s</text>\n",
 			diag_code_text(explain_diag(x)->code).s, svg_number(s, s->y + 12),

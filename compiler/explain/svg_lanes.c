@@ -68,13 +68,9 @@ static const char *last_words(struct svg *s, uint32_t rank, uint32_t *k, uint32_
 		const struct wrong *w = &x->wrong[i - x->nstuck];
 		if (w->rank != rank)
 			continue;
-		struct expected e = contract_value(x->contract, w->row);
 		*k = i + 1;
 		*cell = w->cell;
-		return arena_printf(
-			x->arena, "%s holds %s; promised %s", names(s, w->cell),
-			explain_value_text(x, replay_value(&x->r, rank, w->cell), w->cell),
-			explain_shares_text(x, e.v, e.n, w->cell));
+		return explain_wrong_text(x, w);
 	}
 	return NULL;
 }

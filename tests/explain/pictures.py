@@ -156,7 +156,7 @@ def check_faults(model, svg):
     need(not raced or len(elements("rect", "box")) > 0, "the chunk of the race is not marked")
     text = " ".join(e.text or "" for e in svg.iter(SVG + "text"))
     for w in model["wrong"]:
-        need("holds %s; promised %s" % (w["holds"], w["promised"]) in text, "no words for", w)
+        need("holds %s; promised is %s" % (w["holds"], w["promised"]) in text, "no words for", w)
     if model["errors"]:
         need(model["errors"][0]["code"] in text, "the code is not in the title")
 
