@@ -52,6 +52,7 @@ struct move {
 	uint32_t first, n;  /* rows of script.stores */
 	uint32_t from;	    /* the sender's operation, or NONE: local, or lost */
 	bool lost;	    /* sent, and not received when the run ends: */
+	bool unmatched;	    /* ... and no receive of the program takes it */
 	uint32_t carries;   /* the value of its first chunk, or NONE */
 	int fault;	    /* code of what is wrong with it, or 0 */
 };

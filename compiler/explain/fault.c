@@ -57,10 +57,13 @@ void explain_add_lost(struct script *x)
 	const struct program *p = x->r.p;
 
 	for (uint32_t f = 0; f < p->nfifos; f++) {
-		uint32_t i = x->r.queues[f].few[0].head;
+		uint32_t i = x->r.queues[f].few[0].head, received;
 
-		if (x->r.queues[f].few[1].value != LISTED)
+		if (x->r.queues[f].few[1].value != LISTED || i == NONE)
 			continue;
+		received = x->far.flows[f].started[SENDS];
+		for (uint32_t j = i; j != NONE; j = x->r.sent[j].next)
+			received--;
 		/* What has no slot was not sent: its sender waits. */
 		for (uint32_t k = 0; i != NONE && k < x->r.c->slots; k++, i = x->r.sent[i].next)
 			ARENA_PUSH(x->arena, x->moves, x->n, x->cap) = (struct move){
@@ -69,6 +72,7 @@ void explain_add_lost(struct script *x)
 				.depth = x->r.sent[i].depth + 1,
 				.from = NONE,
 				.lost = true,
+				.unmatched = received + k >= p->fifos[f].nrecvs,
 				.carries = carried(x, f, &x->r.sent[i]),
 			};
 	}
@@ -124,10 +128,10 @@ static uint32_t mark(struct script *x, const struct diag *g, struct span at)
 	return step;
 }
 
-/* The message that E0301 is about was sent, and no rank received it. */
+/* The message that E0301 is about was sent, and no receive takes it. */
 static bool is_lost(const struct script *x, const struct diag *g, struct move *m)
 {
-	return m->lost && explain_span(x, explain_ends(x, m).send).lo == g->span.lo &&
+	return m->unmatched && explain_span(x, explain_ends(x, m).send).lo == g->span.lo &&
 	       seen_on(g, explain_ends(x, m).from);
 }
 

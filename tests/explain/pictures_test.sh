@@ -72,6 +72,19 @@ says "... that says how to narrow it" "$tmp/map.svg" '--rank, --step and --chunk
 status "... a part of it" 0 "$ccc" explain schedules/halving_doubling_allreduce.ccs -n 1024 --rank 0,512 --chunk 'data[0..4]' -o "$tmp/part.svg"
 holds "... is in full" sh -c "! grep -q 'class=\"heat\"' '$tmp/part.svg' && grep -q 'class=\"cell' '$tmp/part.svg'"
 
+# ---- a message that no receive takes ----------------------------------------------------------
+cat >"$tmp/three.ccs" <<'EOF'
+schedule three implements allreduce(inout data[N]) on ring {
+  for s in 0..3 { send data[s % N] to next }
+  recv data[0] from prev
+}
+EOF
+status "three sends and one receive" 1 "$ccc" explain "$tmp/three.ccs" -n 3
+holds "... the second and the third are marked" test "$(grep -c 'data\[[12]\], line 2   <-- E0301' "$tmp/out")" = 6
+holds "... and no other" test "$(grep -c '<-- E0301' "$tmp/out")" = 6
+status "... with one slot" 1 "$ccc" explain "$tmp/three.ccs" -n 3 --slots 1
+holds "... they were not sent" sh -c "! grep -q '<-- E0301' '$tmp/out'"
+
 # ---- the documents' pictures -----------------------------------------------------------------
 docs/pictures.sh "$ccc" "$tmp/docs"
 for part in pictures schedules.md; do
