@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_ERRORS 4u /* in words above the picture; how many more there are is said */
+
 extern const char svg_css[];
 
 const char *const svg_colours[NCOLOURS] = { "#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE",
@@ -110,6 +112,23 @@ static const char *sent_text(struct svg *s)
 			: arena_printf(s->x->arena, "ranks send %.4g to %.4g S", lo, hi);
 }
 
+/* An error's code, place and message, and what cures it. */
+static void error(struct svg *s, const struct diag *g, double width)
+{
+	struct script *x = s->x;
+	struct span at = g->span.lo ? g->span : x->r.p->instance.schedule->name.span;
+	struct place p = source_place(x->r.c->sources, at.lo);
+
+	lines(s, "fault", width,
+	      arena_printf(x->arena, "%s at %s:%u: %s", diag_code_text(g->code).s,
+			   p.source ? p.source->name : "?", p.line, g->message));
+	for (uint32_t i = 0; i < g->help.n; i++)
+		lines(s, "cure", width,
+		      arena_printf(x->arena, "%s%s",
+				   strstr(g->help.v[i].text, "cure") ? "" : "cure: ",
+				   g->help.v[i].text));
+}
+
 static void head(struct svg *s, double width)
 {
 	struct script *x = s->x;
@@ -123,16 +142,14 @@ static void head(struct svg *s, double width)
 				  x->steps, x->steps == 1 ? "" : "s", sent_text(s)));
 		return;
 	}
-	struct span at = g->span.lo ? g->span : x->r.p->instance.schedule->name.span;
-	struct place p = source_place(x->r.c->sources, at.lo);
-	lines(s, "fault", width,
-	      arena_printf(x->arena, "%s at %s:%u: %s", diag_code_text(g->code).s,
-			   p.source ? p.source->name : "?", p.line, g->message));
-	for (uint32_t i = 0; i < g->help.n; i++)
-		lines(s, "cure", width,
-		      arena_printf(x->arena, "%s%s",
-				   strstr(g->help.v[i].text, "cure") ? "" : "cure: ",
-				   g->help.v[i].text));
+	const struct diags *d = x->r.c->diags;
+	uint32_t errors = 0;
+	for (uint32_t i = x->first_diag; i < d->n; i++)
+		if (d->v[i]->severity == SEV_ERROR && errors++ < MOST_ERRORS)
+			error(s, d->v[i], width);
+	if (errors > MOST_ERRORS)
+		line(s, "dim", 11,
+		     arena_printf(x->arena, "and %u more errors", errors - MOST_ERRORS));
 }
 
 /* The legend, of what the picture has. */
