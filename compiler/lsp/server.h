@@ -44,12 +44,12 @@ struct reader {
 	size_t n, cap;
 	size_t skip; /* bytes of a message that is too large, still to be passed over */
 	bool end;    /* there is no more input */
-	bool lost;   /* in what is no header: the next one is looked for, without a word */
+	bool lost;   /* in input without a header: seeks the next header, silently */
 };
 
 enum taken { TAKEN_NONE, TAKEN_BODY, TAKEN_TOO_LARGE, TAKEN_NO_HEADER, TAKEN_NO_MEMORY };
 
-/** Reads what is there: one read(2). */
+/** Reads the available input: one read(2). */
 void reader_fill(struct reader *r);
 /** The next whole message: TAKEN_BODY, its bytes in *body (of malloc, `*n` of them). */
 enum taken reader_take(struct reader *r, char **body, size_t *n);
@@ -128,7 +128,7 @@ enum life { LIFE_NEW, LIFE_SERVING, LIFE_SHUT, LIFE_OVER };
 struct background {
 	pid_t child; /* 0: none */
 	json_t *id;  /* of the request for a picture; of the check NULL */
-	int from;    /* what it sends */
+	int from;    /* its output */
 	char *bytes;
 	size_t n, cap;
 	char *uri;     /* of its document */
@@ -145,7 +145,7 @@ struct server {
 	enum life life;
 	bool clean; /* `shutdown` was asked for */
 	bool utf8;
-	bool refreshes;	  /* the client asks for lenses anew when it is told to */
+	bool refreshes;	  /* the client asks for lenses anew on request */
 	json_int_t asked; /* requests to the client */
 	double seconds;	  /* most for a check, or a picture */
 	struct documents documents;
@@ -172,7 +172,7 @@ void background_start(struct server *s);
 /** Begins a picture of a document, which answers the request when it is drawn. */
 void background_draw(struct server *s, json_t *id, struct document *doc,
 		     const struct lsp_picture *picture);
-/** Takes what it has sent; publishes what is whole. */
+/** Takes its output; publishes the findings that are complete. */
 void background_read(struct server *s, struct background *b);
 /** Seconds until background_tick has something to do; below 0: nothing is running. */
 double background_left(const struct server *s);
@@ -227,9 +227,9 @@ void look_free(struct look *l);
 uint32_t look_at(const struct look *l, size_t offset);
 /** The innermost use of a name there, or NULL. */
 const struct use *look_use(const struct look *l, uint32_t at);
-/** The import whose path is there, or NULL. */
+/** The import with its path there, or NULL. */
 const struct decl *look_import(const struct look *l, uint32_t at);
-/** What is to be said of the name, in Markdown; in the arena. */
+/** The description of the name, in Markdown; in the arena. */
 const char *look_describe(struct look *l, const struct use *u);
 /** The text of a span. */
 const char *look_text(struct look *l, struct span span);
