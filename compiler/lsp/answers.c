@@ -1,9 +1,8 @@
 /*
  * Answers to questions about a document.
  *
- * Each opens the front end over the document (look.c), makes what it needs in the arena, where
- * memory may run out, and only then objects of jansson's, so that none is lost. Where there
- * is nothing to say the answer is null.
+ * Each opens the front end over the document (look.c), makes its data in the arena, where memory
+ * may run out, and only then objects of jansson's, so that none is lost. An empty answer is null.
  */
 #include "compiler/lsp/server.h"
 #include "lang/keywords.h"
@@ -17,7 +16,7 @@ static struct text text_of(const struct server *s, const struct document *doc)
 	return (struct text){ doc->text, doc->n, s->utf8 };
 }
 
-/* What is asked, and the front end to find it by. */
+/* A request, and the front end that answers it. */
 struct question {
 	struct server *s;
 	struct look l;
@@ -239,7 +238,7 @@ json_t *answer_highlights(struct server *s, struct document *doc, const json_t *
 
 /* ---- symbols ---------------------------------------------------------------------------------------- */
 
-/* SymbolKind, and what it is called. */
+/* SymbolKind, and its name. */
 static int symbol_kind(enum decl_kind kind, const char **called)
 {
 	static const struct {
@@ -289,7 +288,7 @@ json_t *answer_symbols(struct server *s, struct document *doc, const json_t *par
 
 /* ---- formatting --------------------------------------------------------------------------------------- */
 
-/* One edit, of the lines that differ: what is alike before and behind keeps cursors and marks. */
+/* One edit, of the lines that differ: equal lines before and behind keep cursors and marks. */
 static json_t *edit_of(const struct text *old, const char *new, size_t n)
 {
 	size_t same = 0, tail = 0, least = old->n < n ? old->n : n;

@@ -132,8 +132,8 @@ static enum cut cut_of(const struct ref *fore, const struct ref *rest, const str
 										    : CUT_NOT;
 }
 
-/* Whether the two copies are such a pair (kinds.h): what is first of one name goes to what is
- * last of the other. */
+/* Whether the two copies are such a pair (kinds.h): the first part of one name goes to the last
+ * part of the other. */
 static bool cut_alike(struct kinds *k, const struct stmt *s, const struct stmt *t,
 		      const struct symbol *root)
 {
@@ -172,7 +172,7 @@ static void counts(struct kinds *k, const struct buffer_def *b)
 
 static const char CONDITION[] = "a condition that differs from rank to rank";
 
-/* The topology's names and conditions, for whoever is on it. */
+/* The topology's names and conditions, for any rank. */
 static void topology(struct kinds *k, const struct decl *d)
 {
 	const struct expr *a = d->topology_args;
@@ -200,7 +200,7 @@ static void topology(struct kinds *k, const struct decl *d)
 		must_be_same(k, d->topology->where, CONDITION);
 }
 
-/* What is evaluated, whether it is used or not, might fail on some rank alone. */
+/* An expression is evaluated whether it is used or not, and might fail on a single rank. */
 static void bind_known(struct kinds *k, const struct symbol *s, const struct expr *e)
 {
 	struct kind x = kinds_of(k, e);

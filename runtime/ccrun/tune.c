@@ -1,11 +1,11 @@
 /*
  * --tune: which of several modules is the best for each size, and how it is run.
  *
- * In: modules of one contract, and the options of any run. Out: a section of a tuning, in the
- * place of the one that the file had for this collective, these ranks and this engine; the rest of
- * the file stays. It is read before anything is measured, and written at the end, by rank 0,
- * whole or not at all. Each size has a row, so that the choice explains itself; what is larger
- * than all of them goes by the last. O(sizes x contenders).
+ * In: modules of one contract, and the options of any run. Out: a section of a tuning, which
+ * replaces the section of the file for this collective, these ranks and this engine; the rest of
+ * the file stays. The file is read before the first measurement, and written at the end, by rank 0,
+ * whole or not at all. Each size has a row, so that the choice explains itself; a size above all of
+ * them takes the last row. O(sizes x contenders).
  */
 #include "runtime/ccrun/bench.h"
 
@@ -45,7 +45,7 @@ static int load(struct contest *x, const struct options *o, const char *file)
 	return EXIT_DONE;
 }
 
-/* Those that have plans stay; if there are none, the first, whose lack is told. */
+/* Keeps the modules that have plans; if none has, the first, so that its lack is reported. */
 static void leave_out(struct contest *x, const struct options *o)
 {
 	int n = 0;

@@ -1,9 +1,9 @@
 /*
- * Communicators of processes on this host: how they come by their shared memory.
+ * Communicators of processes on this host: how they open their shared memory.
  *
- * Rank 0 makes the files. When all have met (meet/group.h), the others come for them
+ * Rank 0 makes the files. When all have met (meet/group.h), the other ranks open them
  * (procs_files.c), and take their seats in the table. A process that cannot do that fails by
- * itself; the others see its end, or its seat stay empty. O(ranks).
+ * itself; the other processes see its end, or its seat stay empty. O(ranks).
  */
 #include "runtime/cpu/procs.h"
 #include "runtime/meet/group.h"
@@ -15,7 +15,7 @@
 
 #define JOIN_MS 10000u /* for taking a seat, once all have met */
 
-/* What each process tells of itself. */
+/* The data that each process sends about itself. */
 struct card {
 	uint64_t host; /* the same for processes that can share memory */
 	int32_t pid;

@@ -409,8 +409,8 @@ CCS_FN int ccs_begin(const struct ccs_dev_call &c)
 	return stop;
 }
 
-/* Cells whose initial value is their final one (by == 0), or the quotient of sums; the rank's
- * workers share them, each replica does its own tiles. */
+/* Writes cells with an initial value that is also the final one (by == 0), or the quotient of sums;
+ * the rank's workers share them, each replica does its own tiles. */
 CCS_CALL void ccs_post_cells(const struct ccs_dev_range *g, uint32_t n, uint32_t by)
 {
 	struct ccs_cut cut = CCS_FIRST_CUT(ccs_b);
@@ -573,7 +573,7 @@ CCS_FN void ccs_end(const struct ccs_dev_call &c, int stop)
 	if (!CCS_LL || keeps || divides) /* else the table's barrier, or ccs_begin's, is the last */
 		stop = ccs_barrier(stop);
 	ccs_leave_fifos(stop);
-	/* `done`: by the thread whose fences made what it published visible */
+	/* `done`: stored by the thread with the fences that made its stores visible */
 	if (threadIdx.x == 0)
 		ccs_st_relaxed(ccs_b.done + CCS_LINE_OF(ccs_b, ccs_b.worker), end * ccs_b.w.count);
 	if (threadIdx.x == ccs_aside())
