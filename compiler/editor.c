@@ -127,7 +127,7 @@ static void check(void *self, const struct lsp_check *what)
 	collect(&o, what);
 }
 
-/* One N: that of the picture; else 4 or the last of those that are checked; none: as `ccc explain`
+/* One N: the picture's; else 4 or the last N that is checked; if none is, as `ccc explain`
  * chooses. */
 static size_t choose_ranks(const struct numbers *checked, uint32_t *nranks)
 {

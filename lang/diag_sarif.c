@@ -39,7 +39,7 @@ static json_t *message(const char *text)
 	return json_pack("{s:o}", "text", diag_json_text(text));
 }
 
-/* A path as a URI; what is no file has a scheme of ours. */
+/* A path as a URI; a source that is not a file has the compiler's own scheme. */
 static json_t *uri(const struct source *src)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

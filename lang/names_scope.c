@@ -1,13 +1,12 @@
 /*
- * Scopes: which definition a name means, and what to say when it means none.
+ * Scopes: the definition that a name means, and the error if it means none.
  *
- * Each name has a stack of definitions for each name space, innermost on top;
- * entering and leaving a scope pushes and pops. So a lookup is O(1) however deep
- * the scopes are, and leaving costs what was defined. A name that means none gets help
- * and a fix, where it is one that others have for what is here always (size for N), one
- * of a topology that the schedule is not on, or nearly one that is in sight. This looks at
- * all names in scope: the whole work of it is bounded (SUGGEST_WORK, names.c), and a text
- * with too many mistakes gets the later ones without.
+ * Each name has a stack of definitions for each name space, innermost on top; entering and leaving
+ * a scope pushes and pops. So a lookup is O(1) however deep the scopes are, and leaving costs
+ * O(names defined in the scope). An undefined name gets help and a fix if it is another language's
+ * name for a predefined one (size for N), a name of a topology that the schedule is not on, or
+ * similar to a visible name. This search reads all names in scope: its total work is bounded
+ * (SUGGEST_WORK, names.c), and in a text with too many mistakes the later ones get no help.
  */
 #include "lang/keywords.h"
 #include "lang/names.h"

@@ -441,7 +441,7 @@ const char *report_brief(struct arena *a, const struct decl *schedule, const str
 
 /* ---- JSON --------------------------------------------------------------------------- */
 
-/* The keys with arrays that follow `ranks`. --stream leaves out those that it does not
+/* The keys with arrays that follow `ranks`. --stream leaves out the keys that it does not
  * determine. */
 enum key {
 	RANKS,

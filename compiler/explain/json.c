@@ -12,7 +12,7 @@
 
 #define VERSION 1
 
-/* What is printed, and the texts that places are in. */
+/* The model to print, and the texts of its places. */
 struct printer {
 	struct script *x;
 	FILE *out;

@@ -43,7 +43,7 @@ struct end {
 	uint32_t joined : 1; /* to the wave of the one before */
 };
 
-/* Ends first .. first + n - 1, one wave or more, so many times. */
+/* Ends first .. first + n - 1, one wave or more, repeated `times` times. */
 struct batch {
 	uint32_t first, n;
 	uint64_t times;

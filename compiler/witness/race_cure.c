@@ -25,8 +25,8 @@ struct cure {
 	bool as_written; /* the second change */
 };
 
-/* Whether operation `b`, done behind `a`, does what it does in one step with it: it may
- * add to what `a` has written, but neither replace nor read it. */
+/* Whether operation `b`, done after `a`, has the same effect in one step with it: it may add to a
+ * cell that `a` has written, but neither replace nor read it. */
 static bool may_follow(const struct op *a, const struct op *b)
 {
 	bool adds = op_kind(b) == OP_REDUCE_FROM || op_kind(b) == OP_REDUCE_INTO;
@@ -164,7 +164,7 @@ static const char *named(const struct cure *c, uint32_t *count)
 	return *count > MOST_NAMED ? arena_printf(a, "%s, ...", text) : text;
 }
 
-/* What the cure is, and what it was checked for. */
+/* Names the cure, and the numbers that it was checked for. */
 static void say(const struct cure *cure, struct diag *g)
 {
 	struct ctx *c = cure->ctx;

@@ -1,11 +1,10 @@
 /*
- * One placement of a row: the module's time, and a baseline's beside it.
+ * One placement of a row: the module's time, and a baseline's next to it.
  *
- * Each side is warmed up; then they are timed in turn, --repeats times, and the medians
- * count. At last each side runs once more on fresh inputs and poisoned outputs, of which
- * every element is checked. Where each rank has a process, all do each step together; a
- * call's time is that of the slowest, and a step that fails on one fails on all.
- * O(calls).
+ * Each side is warmed up; then they are timed in turn, --repeats times, and the medians count. At
+ * last each side runs once more on fresh inputs and poisoned outputs, and every element of the
+ * outputs is checked. If each rank has a process, all processes do each step together; a call's
+ * time is that of the slowest, and a step that fails on one fails on all. O(calls).
  */
 #include "runtime/ccrun/bench.h"
 #include "runtime/ccrun/sizes.h"

@@ -326,7 +326,7 @@ static bool is_near(const char *typed, size_t n, const char *name)
 	return n == from || (n <= from + 2 && m <= from + 2);
 }
 
-/* What it is called here, for options of other programs too. */
+/* Refuses an unknown option; for another program's option, it names ccrun's. */
 static int unknown(const char *name)
 {
 	static const struct {
@@ -418,7 +418,8 @@ static int check_tune(const struct options *o)
 	return -1;
 }
 
-/* What is behind the options: modules; or with a tuning the collective, which may be left out. */
+/* The arguments after the options: modules; or with a tuning the collective, which may be left
+ * out. */
 static int check_files(struct options *o, int nfiles)
 {
 	bool tuned = o->table || o->explain;

@@ -392,7 +392,7 @@ static void print_foot(const struct bench *b)
 	if (b->beside)
 		snprintf(theirs, sizeof(theirs), "... of %s's", b->o->against->title);
 	print(b, "#\n");
-	/* behind the runs it tells by which ways long messages went */
+	/* after the runs the text includes the ways of long messages */
 	if (b->o->verbose && !ccs_comm_describe(b->at->comm[b->at->first], where, sizeof(where)))
 		print(b, "# %s\n", where);
 	if (b->checks)

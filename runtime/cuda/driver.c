@@ -33,7 +33,7 @@ static ccs_status open_library(void **library)
 
 	*library = NULL;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !*library; i++) {
-		/* never unloaded: threads of its own may still be in it */
+		/* never unloaded: the library's threads may still be in it */
 		*library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 		if (!*library && !i)
 			snprintf(why, sizeof(why), "%s", dlerror());
@@ -322,7 +322,7 @@ ccs_status cuda_copy_async(struct cuda *d, cuda_ptr to, cuda_ptr from, size_t by
 ccs_status cuda_check_pointer(struct cuda *d, const void *p, const char *name)
 {
 	static const int asked[] = { POINTER_MEMORY_TYPE, POINTER_DEVICE, POINTER_MANAGED };
-	unsigned type = 0, managed = 0; /* managed memory may lie anywhere */
+	unsigned type = 0, managed = 0; /* managed memory may be anywhere */
 	int device = -1;
 	void *to[] = { &type, &device, &managed };
 

@@ -111,8 +111,8 @@ struct wire_head wire_head(size_t bytes);
 bool wire_ours(const void *data, size_t got);
 /** Makes a peer's text safe to be printed: it ends, and controls no terminal. */
 void wire_clean(char *text, size_t size);
-/** Whether an errno means that there are no descriptors; and says so with what is to be
- *  done. `what` cannot be done for want of them. */
+/** Whether an errno means that no descriptors are left; wire_exhaustion sets the error, with the
+ *  cure: `what` cannot be done for want of them. */
 bool wire_exhausted(int e);
 ccs_status wire_exhaustion(int e, const char *what);
 

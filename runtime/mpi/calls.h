@@ -62,8 +62,8 @@ struct mpi_calls {
 
 	/** Places 0 to room - 1, each for one message that is under way. */
 	int (*messages_new)(const struct mpi_world *w, int room, struct mpi_messages **m);
-	/** Ends all transfers: cancels receives whose message has not begun to come, and waits for
-	 *  the remaining ones, up to 0.2 s. Returns the number of messages that have not ended; MPI
+	/** Ends all transfers: cancels receives with a message that has not begun to come, and waits
+	 *  for the remaining ones, up to 0.2 s. Returns the number of messages that have not ended; MPI
 	 *  may go on to use their memory. */
 	int (*messages_free)(struct mpi_messages *m);
 	/** Start a message in a place that has none, and return. Messages of one sender, receiver

@@ -532,7 +532,7 @@ static ccs_status read_text(const char *path, char **text, size_t *len)
 	return s;
 }
 
-/* Where the file itself lies, whatever links lead there; to be freed. */
+/* The folder of the file itself, after all links are followed; to be freed. */
 static char *folder_of(const char *path)
 {
 	char *real = realpath(path, NULL), *slash = real ? strrchr(real, '/') : NULL;

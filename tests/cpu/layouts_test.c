@@ -1,5 +1,5 @@
 /*
- * Buffers whose chunks are not parts of equal lengths, one after another: `by column`, `sized`.
+ * Buffers with chunks that are not consecutive parts of equal lengths: `by column`, `sized`.
  *
  * Schedules of each kind, in random shapes (tests/support/layouts.h), as tasks that call together
  * and as some that come one by one, and as processes. And calls that must be refused: on every

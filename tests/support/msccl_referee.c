@@ -467,7 +467,7 @@ bool mx_races(const struct mx_file *f, bool in_place)
 
 /* ---- results ------------------------------------------------------------------------------- */
 
-/* A number for each rank's chunk, whose sums tell what was added. */
+/* A number for each rank's chunk, such that a sum determines its terms. */
 static uint64_t initial(int rank, int chunk)
 {
 	uint64_t h =

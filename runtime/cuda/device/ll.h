@@ -24,9 +24,8 @@ CCS_FN struct ccs_stuck ccs_stuck_at(uint32_t fifo, uint32_t k, uint64_t t)
 	return { CCS_DEV_STUCK_RECV, CCS_DEV_NONE, fifo, k, t, 0, 0 };
 }
 
-/* A unit of a message, when it has come; `whose()`: its FIFO, operation and tile, for the report.
- * A look is at all of the unit: a thread that is early need not load again the part that has
- * come. */
+/* A unit of a message, when it has come; `whose()`: its FIFO, operation and tile, for the report. A
+ * poll reads the whole unit: a thread that is early need not load again the part that has come. */
 template <typename Whose>
 CCS_FN int ccs_ll_take(const uint8_t *at, uint32_t flag, ccs_vec *v, Whose whose)
 {
