@@ -107,8 +107,8 @@ static ccs_status submit(struct thread_state *t, struct call *c, int root, void 
 	return s;
 }
 
-/* A module's plans are fixed; its counters are not. The fields are set one by one, except
- * for those set by checking: clearing the whole struct takes as long as the remaining checks of a small
+/* A module's plans are fixed; its counters are not. The fields are set one by one, except for those
+ * set by checking: clearing the whole struct takes as long as the remaining checks of a small
  * call. */
 static void call_begin(struct call *c, const struct ccs_module *m, const void *send, void *recv,
 		       size_t count, ccs_dtype type, ccs_redop op, struct ccs_comm *comm)
@@ -161,7 +161,7 @@ static void set_options(struct call *c, const struct ccs_run_options *how)
 		c->how.scalar = NULL;
 	}
 	if (how->user_op)
-		c->op = CCS_SUM; /* whatever was given */
+		c->op = CCS_SUM; /* whichever was given */
 }
 
 static RARE ccs_status run_with(const struct ccs_module *m, const struct ccs_run_options *how,

@@ -82,7 +82,7 @@ ccs_status ccs_group_start(void)
 	return CCS_OK;
 }
 
-/* What a thread has recorded. */
+/* The calls that a thread has recorded. */
 struct group {
 	struct call *calls;
 	struct transfer *messages;

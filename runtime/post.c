@@ -37,7 +37,7 @@
 #define MAIL_SHORT 256u
 #define EAGER 200u /* looks, before a thread pauses between them */
 
-/* What a thread leaves, for one call. */
+/* A thread's letter for one call. */
 struct letter {
 	_Alignas(LINES_APART) _Atomic uint64_t call; /* 1 + its number; publishes the rest */
 	uint64_t kept;				     /* its id */
@@ -311,7 +311,7 @@ static bool is_posted(struct posting *p)
 
 /* ---- doing it -------------------------------------------------------------------------------- */
 
-/* What all have left; whether all call the same. */
+/* Reads all letters. False: the calls differ. */
 static bool read_letters(struct posting *p)
 {
 	const struct kept *kept = &p->calls->like->kept;

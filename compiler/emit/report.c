@@ -1,6 +1,6 @@
 /*
- * The report of `ccc check`: what was found for each N, as a table for people
- * or one JSON object (ccc(1), Report).
+ * The report of `ccc check`: the results for each N, as a table for people or one JSON object
+ * (ccc(1), Report).
  *
  * Counts are exact; a closed form of the steps is printed only where it fits
  * every N that was proved, three at least.
@@ -242,7 +242,7 @@ static bool is_one_value(const struct finding *v, size_t n, const struct every *
 	return n > 1 || !every;
 }
 
-/* What the schedule gives for a parameter of its contract. */
+/* The schedule's argument for a parameter of its contract. */
 static const struct expr *given(const struct decl *schedule, const struct binding *param)
 {
 	for (const struct binding *b = schedule->contract_args; b; b = b->next)

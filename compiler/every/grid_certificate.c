@@ -2,8 +2,8 @@
  * A proof of a grid as JSON, to be checked by other means.
  *
  * In: calls and steps, as they are proved one after another. Out: these, in their order, each with
- * the contents of cells after it, and with each call the callee's own certificate, for every
- * N >= 1. Sets and functions are pieces (certificate_pieces.c): their parameters are the factors and the
+ * the contents of cells after it, and with each call the callee's own certificate, for all N from
+ * 1. Sets and functions are pieces (certificate_pieces.c): their parameters are the factors and the
  * root's digits. A rank and a chunk have one digit for each factor; a cell is a rank, a chunk and
  * the number of a buffer.
  *

@@ -109,7 +109,7 @@ static void merge(struct trial *w)
 
 static void add_up(struct trial *w, struct written *c);
 
-/* What a write takes from another, or from an initial chunk. */
+/* The part that a write takes from another, or from an initial chunk. */
 static struct written taken(struct trial *w, const struct node *from)
 {
 	struct written key = { .at = *from }, none = { .ok = false };
@@ -126,8 +126,8 @@ static struct written taken(struct trial *w, const struct node *from)
 	return *c;
 }
 
-/* Contributions of a write: of one chunk, each once; else not ok. Recursion ends: what a write
- * is made of is earlier. */
+/* Contributions of a write: of one chunk, each once; else not ok. The recursion ends: the operands
+ * of a write are earlier. */
 static void add_up(struct trial *w, struct written *c)
 {
 	if (c->done)
@@ -213,7 +213,7 @@ static int64_t value_at(struct forms *f, isl_pw_aff *v, const struct trial *w,
 	return n;
 }
 
-/* `any`: whatever ranks a write holds. */
+/* `any`: a write of any ranks' values. */
 static bool add_samples(struct samples *s, const struct trial *w, uint32_t k, bool any)
 {
 	for (uint32_t i = 0; i < w->n; i++) {

@@ -30,7 +30,7 @@
 #include "compiler/every/dfa.h"
 #include "compiler/every/every.h"
 
-/* What the tracks of a schedule's automata are. */
+/* The tracks of a schedule's automata. */
 enum {
 	TRACK_N,
 	TRACK_D,    /* the power that a loop counts by */
@@ -82,7 +82,7 @@ struct value_chunks {
 	const struct value *step; /* or, in reversed numbers: lo, lo + step ... below n */
 };
 
-/* What a name means. */
+/* The meaning of a name. */
 struct meaning {
 	bool known, view;
 	struct value value;
@@ -322,7 +322,7 @@ bool power_trees(struct power_forms *f, const struct act *all, struct act *to);
 /* ---- powers_instance.c ---- */
 /** The text as items, in *to's body. */
 bool power_items(struct power_forms *f, struct act *to);
-/** N, rank, chunk, contribution: what the contract asks of each promised cell. */
+/** N, rank, chunk, contribution: the contract's demand on each promised cell. */
 struct promise {
 	uint32_t buffer;
 	const struct dfa *cells, *asked;
@@ -342,7 +342,7 @@ const struct dfa *power_other_end(struct power_forms *f, const struct dfa *a);
 const struct dfa *power_renamed(struct power_forms *f, const struct dfa *a, const uint8_t *pairs);
 
 /* ---- powers_guess.c ---- */
-/** What buffers hold at the heads of a loop's trips, for each loop: guesses. */
+/** The contents of buffers at the heads of a loop's trips, for each loop: guesses. */
 struct heads {
 	const struct move *loop;
 	const struct dfa **holds; /* by buffer: N, D, root, rank, chunk, Q, index */
@@ -360,14 +360,16 @@ struct guessing {
 	bool turned;	 /* for root 0, as if ranks only counted from the root */
 	bool live;	 /* of chunks that are read again before they are written */
 };
-/** Runs every such N, and learns what loops' heads hold. False: it follows no pattern that is seen there. */
+/** Runs every such N, and learns the contents at loops' heads. False: they follow no visible
+ *  pattern. */
 bool power_guess(struct power_forms *f, const struct moves *m, struct guessing how,
 		 struct all_heads *to);
 /** N, root, rank, chunk: cells of buffer b that moves write. */
 const struct dfa *power_written(struct power_forms *f, const struct moves *body, uint32_t b);
 
 /* ---- powers_turn.c ---- */
-/** What buffer b holds for all roots, where ranks only count from the root; `a`: for root 0. */
+/** The contents of buffer b for all roots, where ranks only count from the root; `a`: for root
+ *  0. */
 const struct dfa *power_turned(struct power_forms *f, const struct dfa *a, uint32_t b);
 /** The values that ranks hold, given by their numbers in a tree: N, root, rank -> value. */
 const struct dfa *power_numbered(struct power_forms *f, const struct dfa *a,

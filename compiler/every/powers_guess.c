@@ -29,7 +29,7 @@
 
 /* ---- moves on numbers ------------------------------------------------------------------------ */
 
-/* What a chunk holds: ranks, each with one chunk; none: no value. */
+/* The contents of a chunk: ranks, each with one chunk; none: no value. */
 struct ranks {
 	uint64_t low, high;
 };
@@ -63,7 +63,7 @@ static void add(struct ranks *to, struct ranks more)
 	to->high |= more.high;
 }
 
-/* What a run does: a slot is kept, a cell written, a head met. */
+/* The events of a run: a slot is kept, a cell written, a head met. */
 struct event {
 	enum event_kind { EVENT_KEEP, EVENT_CELL, EVENT_HEAD } kind;
 	bool reduces;
@@ -517,8 +517,8 @@ static void words_of_loops(struct trial *t)
 	}
 }
 
-/* A chunk's contributions have one number of a chunk: who contributes, and that number, are learned
- * apart. */
+/* A chunk's contributions have one number of a chunk: the contributing ranks and that number are
+ * learned separately. */
 static const struct dfa *learned_both(struct trial *t, uint32_t k, uint32_t b)
 {
 	struct power_forms *f = t->f;

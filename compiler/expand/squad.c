@@ -51,7 +51,7 @@ void squad_push(struct squad *b, const struct stmt *s, uint8_t kind, const struc
 		squad_fail(b);
 }
 
-/* What a par does, for each rank that runs. */
+/* Notes a mark of a par, for each rank that runs. */
 static void mark(struct squad *b, enum squad_mark what, uint32_t number)
 {
 	EACH_RANK(i, &b->run.mask)
@@ -253,7 +253,7 @@ static void iterations(struct squad *b, const struct stmt *s, struct spread i,
 		run_list(b, s->body);
 		if (s->kind == S_PAR_FOR)
 			end_block(b);
-		i = spread_binary(b, OP_ADD, &i, &step); /* what leaves 64 bits is the cursor's */
+		i = spread_binary(b, OP_ADD, &i, &step); /* left to the cursor beyond 64 bits */
 		i = spread_copy(b, own, &i);
 		b->used = used;
 		struct mask more = not_at_end(b, &i, end, by);

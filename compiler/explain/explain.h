@@ -66,7 +66,7 @@ struct stuck {
 	const char *text;     /* "waits to send data[1] to rank 3; ..." */
 };
 
-/* A final cell that does not hold what the contract promises. */
+/* A final cell with contents that differ from the contract's promise. */
 struct wrong {
 	uint32_t rank, cell, row; /* row of the contract */
 };
@@ -102,7 +102,7 @@ struct script {
 	uint32_t *cells, ncells, *ranks, nranks; /* these, as lists */
 };
 
-/* What a cell holds, against the contract. */
+/* The contents of a cell, against the contract. */
 struct holding {
 	double part; /* of the contribution promised there; where none is, of that promised for the
 			chunk elsewhere, or 1 */
@@ -125,7 +125,7 @@ struct ends {
 const char *explain_shares_text(struct script *x, const struct share *v, uint32_t n, uint32_t cell);
 /** The same of a value; "-": none. */
 const char *explain_value_text(struct script *x, uint32_t id, uint32_t cell);
-/** What a value is to a rank's cell. */
+/** The relation of a value to a rank's cell. */
 struct holding explain_holding(struct script *x, uint32_t id, uint32_t rank, uint32_t cell);
 struct ends explain_ends(const struct script *x, const struct move *m);
 /** Where an operation stands. */

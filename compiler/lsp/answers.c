@@ -98,7 +98,7 @@ static int code_of(const char *word, size_t n)
 	return number + (word[0] == 'W' ? WARNING_CODES : 0);
 }
 
-/* What stands there: a name, else a word of the language, else a code. */
+/* The word there: a name, else a word of the language, else a code. */
 static const char *named(struct look *l, size_t offset)
 {
 	const struct use *u = l->module ? look_use(l, look_at(l, offset)) : NULL;
@@ -214,7 +214,7 @@ static json_t *same_names(struct question *q)
 		const struct use *v = &l->uses.v[i];
 		const struct source *src = source_at(&l->sources, v->span.lo);
 
-		/* what a head defines is met twice */
+		/* names that a head defines are met twice */
 		if (v->defined.lo != u->defined.lo || src != l->module->main->source ||
 		    v->span.lo == last)
 			continue;

@@ -1,5 +1,6 @@
 /*
- * Inside the language server: what its files share. Only the files of lsp/ include this.
+ * Inside the language server: declarations that its files share. Only the files of lsp/ include
+ * this.
  */
 #ifndef CCS_COMPILER_LSP_SERVER_H
 #define CCS_COMPILER_LSP_SERVER_H
@@ -40,7 +41,7 @@ enum {
 
 struct reader {
 	int fd;
-	char *bytes; /* what was read and not taken */
+	char *bytes; /* input that was read and not taken */
 	size_t n, cap;
 	size_t skip; /* bytes of a message that is too large, still to be passed over */
 	bool end;    /* there is no more input */
@@ -132,7 +133,7 @@ struct background {
 	char *bytes;
 	size_t n, cap;
 	char *uri;     /* of its document */
-	json_t *first; /* what the front end said; or NULL */
+	json_t *first; /* the front end's findings; or NULL */
 	double due;    /* when that is published */
 	double until;  /* when it is ended */
 };
@@ -149,7 +150,7 @@ struct server {
 	json_int_t asked; /* requests to the client */
 	double seconds;	  /* most for a check, or a picture */
 	struct documents documents;
-	json_t *waiting[MOST_WAITING]; /* what was read, to be answered in this order */
+	json_t *waiting[MOST_WAITING]; /* read messages, to be answered in this order */
 	size_t nwaiting;
 	struct background check, pictures[MOST_PICTURES];
 };
@@ -176,8 +177,8 @@ void background_draw(struct server *s, json_t *id, struct document *doc,
 void background_read(struct server *s, struct background *b);
 /** Seconds until background_tick has something to do; below 0: nothing is running. */
 double background_left(const struct server *s);
-/** Publishes what the front end said of a check that takes long; ends what takes too
- *  long, and says so. */
+/** Publishes the front end's findings of a check that takes long; ends a check that takes too long,
+ *  and reports that. */
 void background_tick(struct server *s);
 /** Ends the check, without a word; its document is to be checked anew. */
 void background_abandon(struct server *s);
@@ -189,7 +190,7 @@ void background_stop(struct server *s);
 
 /* ---- diagnostics (findings.c) ---------------------------------------------------------------- */
 
-/** What was found in the document of `path`, as an array of LSP's. Runs in the check's process. */
+/** The findings in the document of `path`, as an array of LSP's. Runs in the check's process. */
 json_t *findings_json(struct diags *d, const struct module *m, const char *path, bool utf8);
 /** Why there is no picture: the first error, and how to go on. Runs in the picture's process. */
 json_t *findings_why(struct diags *d, const struct module *m, const char *path);

@@ -145,7 +145,7 @@ static bool places_outside(const struct looking *x, const struct msccl_block *b,
 	       (does->writes && outside(x, b, s, &s->dst));
 }
 
-/* The step that takes over what the nops before it wait for; NULL: none. */
+/* The step that takes over the waits of the nops before it; NULL: none. */
 static const struct msccl_step *behind_nops(const struct msccl_block *b, uint32_t step)
 {
 	while (step < b->nsteps && b->steps[step].type == STEP_NOP)

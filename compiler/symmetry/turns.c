@@ -1,10 +1,10 @@
 /*
  * The program of rank 0, and how its cells turn; see turns.h.
  *
- * The cursor runs the text on rank 0. Behind each operation the regions of its cells are noted:
- * what an index turns is a region at once, when the statement meets the name's chunks for the
- * first time; what stays is noted chunk by chunk. A copy of a name as a whole into another says
- * only that the two turn alike, which is settled when all else is known.
+ * The cursor runs the text on rank 0. After each operation the regions of its cells are noted:
+ * chunks that an index turns are a region at once, when the statement meets the name's chunks for
+ * the first time; chunks that stay are noted one by one. A copy of a name as a whole into another
+ * says only that the two turn alike, which is settled when all else is known.
  */
 #include "compiler/symmetry/turns.h"
 #include "compiler/expand/cursor.h"

@@ -291,7 +291,7 @@ static bool comes_with_ccs(const char *collective)
 	return has;
 }
 
-/* What a file may have been meant to be. */
+/* The likely kind of a file. */
 static void suggest(const struct options *o, char *text, size_t size)
 {
 	size_t n = strlen(o->file), bare = n > 3 && !strcmp(o->file + n - 3, ".so") ? n - 3 : n;

@@ -112,8 +112,8 @@ static char *folder_of(const char *file)
 	return real;
 }
 
-/* How the file is reached from the folder, both as the system knows them: up to what they have in
- * common, and down. */
+/* The path of the file relative to the folder, from both real paths: up to their common part, and
+ * down. */
 static void path_from(const char *folder, const char *file, char *path, size_t size)
 {
 	size_t common = 0, n = 0;
@@ -229,7 +229,7 @@ static ccs_status open_size(struct contest *x, size_t size)
 	return s;
 }
 
-/* *bytes: what the size before came to; it is left out if it comes to the same, or to nothing. */
+/* *bytes: the bytes of the size before; a size of the same bytes, or of none, is left out. */
 static int tune_size(struct contest *x, struct wins *w, size_t size, size_t *bytes)
 {
 	ccs_status s = open_size(x, size);
@@ -274,7 +274,7 @@ static int tune_sizes(struct contest *x, struct wins *w)
 
 /* ---- the tuning ----------------------------------------------------------------------------- */
 
-/* What the times are of. */
+/* The measurement in words: data, place, processor. */
 static void say_measured(const struct contest *x, char *text, size_t size)
 {
 	const struct bench *b = x->b;
@@ -388,7 +388,7 @@ static ccs_status write_tuning(struct contest *x, const struct wins *w)
 	return s;
 }
 
-/* What was written, in words. */
+/* The section that was written, in words. */
 static ccs_status tell(const struct contest *x)
 {
 	const struct home *at = x->b->at;

@@ -173,7 +173,7 @@ static void advanced(struct cpu *e, const struct layout *l, struct fiber *t, con
 {
 	uint64_t done = atomic_load_explicit(&t->done, memory_order_relaxed) + 1;
 
-	if (!(o->flags & CCS_OP_AWAITED)) { /* who waits for one before may find this one */
+	if (!(o->flags & CCS_OP_AWAITED)) { /* a wait for an earlier operation may find this one */
 		atomic_store_explicit(&t->done, done, memory_order_release);
 		return;
 	}
@@ -245,8 +245,9 @@ static const struct rank_io *rank_io_of(struct cpu *e, uint32_t rank)
 	return e->ranks + rank;
 }
 
-/* What the operation that receives it finds of a message that its sender holds: the sender's
- * cells; or a copy in its own or in the slot, where its process's memory cannot be read in place. */
+/* The source from which a receiving operation reads a message that its sender holds: the sender's
+ * cells; or a copy in its own memory or in the slot, if the memory of the sender's process cannot
+ * be read in place. */
 static void find_held(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
 		      unsigned char *in, struct ends *ends)
 {
@@ -530,7 +531,7 @@ void rank_resume(struct cpu *e, uint32_t rank)
 	const struct ccs_rank *r = l->view->ranks + rank;
 	uint64_t left = 1;
 
-	e->trace = NULL; /* what began otherwise than by rank_start is not traced */
+	e->trace = NULL; /* fibers that rank_start did not start are not traced */
 	for (uint32_t i = r[0].worker; i < r[1].worker; i++) {
 		struct fiber *t = l->fibers + i;
 		bool more = t->op < l->view->workers[i].nops;
@@ -565,14 +566,14 @@ bool fibers_moved(const struct world *w, uint64_t *mark)
 	return sum != before || e->running || e->first;
 }
 
-/* What the fiber's next operation waits for; nothing if it is not parked. */
+/* The event that the fiber's next operation waits for; none if it is not parked. */
 enum blocked { BLOCKED_NOT, BLOCKED_RECV, BLOCKED_SEND, BLOCKED_WORKER };
 
 static enum blocked fiber_blocked(const struct layout *l, struct fiber *t)
 {
 	const struct ccs_op *o = next_op(l, t);
 
-	/* another process's is what that one has made of it */
+	/* the state of another process's fiber is as that process has set it */
 	if (atomic_load(&t->state) != FIBER_PARKED || t->op >= l->view->workers[t - l->fibers].nops)
 		return BLOCKED_NOT;
 	if (!has_waits(l, t, o, false))

@@ -156,7 +156,7 @@ struct gpu_part {
 	bool capturing, launched;
 };
 
-/* What world.state is, or begins with. */
+/* The struct at world.state, or at its beginning. */
 struct gpu {
 	struct gpu_settings settings;
 	struct nvrtc nvrtc;	/* opened when first needed */
@@ -217,11 +217,10 @@ bool gpu_same_module(struct gpu_module_id a, struct gpu_module_id b);
 
 /** Memory that is freed with the communicator only. */
 ccs_status gpu_keep(struct gpu_part *p, cuda_ptr *at, size_t bytes, const char *what);
-/** The rows of the call that is being made, in device memory; kept, and found again by what they
- *  hold. */
+/** The rows of the current call, in device memory; kept, and found again by their contents. */
 ccs_status gpu_rows(struct gpu_part *p, const void *rows, size_t bytes, const char *what,
 		    cuda_ptr *at);
-/** At least that much; what was there before is not copied. */
+/** At least that much; the earlier contents are not copied. */
 ccs_status gpu_room(struct gpu_part *p, struct gpu_room *r, size_t bytes, const char *what);
 /** `n` zero words for a captured launch, which are kept. */
 ccs_status gpu_begun(struct gpu_part *p, size_t n, cuda_ptr *at);
@@ -260,7 +259,7 @@ ccs_status gpu_ready(struct gpu *g, const struct call *c, enum ccs_protocol prot
 
 /* ---- buffers.c -------------------------------------------------------------- */
 
-/** The caller's buffers of one rank, or what takes their place. */
+/** The caller's buffers of one rank, or their substitutes. */
 ccs_status gpu_place_rank(const struct run *r, struct gpu_part *p, uint32_t rank,
 			  struct ccs_dev_rank *to);
 /** Fills in the pointers of the part's ranks, with the part's GPU entered. */
@@ -268,7 +267,7 @@ ccs_status gpu_place_ranks(const struct world *w, struct run *r, const struct gp
 			   struct gpu_part *p);
 /** Fills in the addresses of cells of `nranks` ranks from `rank` on, for kernels that take them. */
 ccs_status gpu_place_cells(const struct run *r, struct gpu_part *p, uint32_t rank, uint32_t nranks);
-/** Puts into the part's stream what must be there before the launch. */
+/** Puts into the part's stream all work that must precede the launch. */
 ccs_status gpu_copy_asides(const struct world *w, const struct run *r, struct gpu_part *p);
 
 /* ---- call.c ------------------------------------------------------------------- */
@@ -335,8 +334,8 @@ void *gpu_nccl(const struct world *w);
  *  "8 ranks on 4 GPUs, ...", "8 processes on 2 hosts, over NCCL 2.28.3, ...". */
 void gpu_describe(const struct world *w, char *text, size_t size);
 
-/** Looks for what a kernel has reported, or another process. If one has given up, the
- *  communicator dies, and the text says which rank waited where. Under world.lock. */
+/** Looks for a report of a kernel, or of another process. If one has given up, the communicator
+ *  dies, and the text says which rank waited where. Under world.lock. */
 ccs_status gpu_check(struct world *w);
 /** The same, and whether the last call's kernels have failed. */
 ccs_status gpu_check_all(struct world *w);

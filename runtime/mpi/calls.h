@@ -39,7 +39,7 @@ struct mpi_calls {
 	int version; /* MPICALLS_VERSION; the first member in every version */
 	/** The table of MPI's collectives, up to a row with the contract NULL. */
 	const struct mpi_collective *collectives;
-	/** The most elements of a block, and bytes of a message: what MPI's counts hold. */
+	/** The most elements of a block, and bytes of a message: the limit of MPI's counts. */
 	size_t most;
 
 	/** Initialises MPI, unless it is. Returns when all processes have called it. */
@@ -62,9 +62,9 @@ struct mpi_calls {
 
 	/** Places 0 to room - 1, each for one message that is under way. */
 	int (*messages_new)(const struct mpi_world *w, int room, struct mpi_messages **m);
-	/** Ends all transfers: cancels receives with a message that has not begun to come, and waits
-	 *  for the remaining ones, up to 0.2 s. Returns the number of messages that have not ended; MPI
-	 *  may go on to use their memory. */
+	/** Ends all transfers: cancels receives with a message that has not begun to come, and
+	 *  waits for the remaining ones, up to 0.2 s. Returns the number of messages that have not
+	 *  ended; MPI may go on to use their memory. */
 	int (*messages_free)(struct mpi_messages *m);
 	/** Start a message in a place that has none, and return. Messages of one sender, receiver
 	 *  and tag stay in order; tags are 0 to MPICALLS_TAGS - 1. */

@@ -125,8 +125,8 @@ static bool is_before(struct prove_sweep *s, const struct prove_step *t, uint32_
 	return ask(s, &s->order, (struct prove_question){ .x = x, .y = t->row, .cell = cell });
 }
 
-/* Whether the value can only be there when x, of that rank, is over: it has in it what left the
- * rank no earlier. */
+/* Whether the value can only be there when x, of that rank, is over: it contains a value that left
+ * the rank no earlier. */
 static bool is_behind(const struct prove_sweep *s, struct prove_value value, uint32_t rank,
 		      uint32_t x, uint32_t cell)
 {

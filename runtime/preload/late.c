@@ -5,8 +5,7 @@
  * ccs watches a call that has begun (ccs_comm_set_late). The first call on a communicator makes the
  * communicator of ccs first, by collectives of MPI, which do not report missing ranks. So the ranks
  * meet here before: each rank reports to rank 0 that it has come, rank 0 sends the ranks a list of
- * the ranks that are late, and at last a message to go on. O(ranks) messages, in the job's
- * own communicator.
+ * the late ranks, and at last a message to go on. O(ranks) messages, in the job's own communicator.
  */
 #include "runtime/preload/preload.h"
 

@@ -182,7 +182,7 @@ static bool ring(struct member *m)
 	return ok;
 }
 
-/* Everybody to everybody, itself too, three messages each, and a sum among them. */
+/* Every rank to every rank, itself too, three messages each, and a sum among them. */
 static bool all_to_all(struct member *m)
 {
 	enum { BYTES = 3001, TIMES = 3 };
@@ -758,7 +758,8 @@ static bool ends(struct member *m)
 		  "a peer that has ended");
 }
 
-/* All others' processes end, one by one; a receive from any rank takes what the first had sent. */
+/* The processes of all other ranks end, one by one; a receive from any rank takes the message that
+ * the first had sent. */
 static bool all_end(struct member *m)
 {
 	int32_t x = m->rank;

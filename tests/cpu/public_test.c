@@ -328,7 +328,7 @@ static void orders(void **state)
 	struct ccs_module *m = named_module(modules, "dissemination_barrier"),
 			  *ring = named_module(modules, "ring_allreduce");
 	int plan = ccs_module_find(m, N, 0);
-	unsigned before[N] = { 0 }; /* bits: who must have begun */
+	unsigned before[N] = { 0 }; /* bits: ranks that must have begun */
 	struct ccs_plan_info p;
 	struct ccs_order a;
 
@@ -535,7 +535,7 @@ static void *receive(void *of)
 	return NULL;
 }
 
-/* What threads and requests wait for ends, and so does what comes later. */
+/* All waits of threads and requests end, and so do later calls. */
 static void given_up(void **state)
 {
 	struct ccs_comm *comm[N];

@@ -146,7 +146,7 @@ static void many_calls_back_to_back(void **state)
 	assert_sums(w, 1);
 }
 
-/* The text names the ranks that wait, the schedule's line, and whom they wait for. */
+/* The text names the ranks that wait, the schedule's line, and the ranks that they wait for. */
 static void a_rank_that_never_calls(void **state)
 {
 	struct world *w = *state;
@@ -383,7 +383,7 @@ static void lying_modules(void **state)
 		free(copy);
 	}
 	free(p);
-	assert_true(proved > 100); /* what nothing depends on may be anything */
+	assert_true(proved > 100); /* unused fields may have any value */
 	assert_int_equal(ccs_module_verify(NULL, NULL, NULL), CCS_EINVAL);
 }
 

@@ -146,7 +146,7 @@ static void test_factors(struct rig_api *a, const struct ccs_module *m)
 	rig_down(&r);
 }
 
-/* What takes code of this process to combine. */
+/* Operators that need code of this process. */
 static void test_host_code(struct rig_api *a, const struct ccs_module *m)
 {
 	struct ccs_user_op *op;

@@ -20,7 +20,7 @@
 
 /* ---- a process a rank --------------------------------------------------------------------- */
 
-/* What each process of a test reports to the process that started it. */
+/* The report of each process of a test to the process that started it. */
 struct told {
 	ccs_status status;
 	char text[1000];

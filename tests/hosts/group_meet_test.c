@@ -33,7 +33,7 @@ static bool meet_at(const char *host, int n, int late)
 	return parts_have_sum(p, n);
 }
 
-/* Whatever a job is called, its ranks know one another. */
+/* With any name of the job, its ranks recognize one another. */
 static bool meet_called(const char *job)
 {
 	struct part p[3];
@@ -158,7 +158,7 @@ static void test_here(void)
 
 /* ---- secrets ------------------------------------------------------------------------- */
 
-/* Who listens there hears all that a rank says before anything is proved. */
+/* A listener there gets all data that a rank sends before anything is proved. */
 static bool keep_the_secret(void)
 {
 	static const char secret[] = "open sesame";
@@ -267,7 +267,7 @@ static void shut_down_half(struct trouble *t)
 	struct wire_hello w = hello_of(t->p + 1);
 	int fd = hello_to(t->port, w);
 
-	shutdown(fd, SHUT_WR); /* its end is what counts */
+	shutdown(fd, SHUT_WR); /* only the end of the stream matters */
 	t->open[t->n++] = fd;
 }
 
@@ -505,7 +505,7 @@ static bool holds_all(const char *text, const char *const *want)
 	return ok;
 }
 
-/* Everybody who was turned away, in one text. */
+/* All peers that were turned away, in one text. */
 static bool tell_all(void)
 {
 	static const char *const want[] = {

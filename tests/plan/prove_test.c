@@ -159,7 +159,7 @@ static int good(const char *folder)
 
 /* ---- random programs ------------------------------------------------------------- */
 
-/* Text of a program that is right; *what says for how many ranks. */
+/* Text of a correct program; *what names its numbers of ranks. */
 static char *random_text(struct rng *g, struct make *what)
 {
 	struct o_program p;
@@ -285,7 +285,7 @@ struct tally {
 	int tried, form, proved, refused, formal, bad;
 };
 
-/* Whether prover and judge agree on a module of one plan; `text` has what they say. */
+/* Whether prover and judge agree on a module of one plan; `text` has their results. */
 static bool same_verdict(struct ccs_module *m, struct tally *t, char text[512])
 {
 	struct sim_failure why = { "" }, run = { "" };

@@ -269,7 +269,8 @@ static void says_what_is_wrong(void **state)
 	assert_non_null(strstr(ccs_error(), "more than 1 MiB"));
 }
 
-/* Lines for several numbers of ranks, and what comes before them: lines for one of these. */
+/* Lines for several numbers of ranks, and the lines that take precedence: for one of these
+ * numbers. */
 static const char spread[] = FIRST "collective a ranks 2..5 engine tasks\n"
 				   "4K x.so auto\n"
 				   "rest y.so auto\n"

@@ -47,8 +47,8 @@ CCS_FN void ccs_rows_make(uint32_t k, uint32_t n)
 }
 
 #if CCS_PROTO == CCS_DEV_LL
-/* Resolves a group of operations, that begins at k: the plain operations, and if there are
- * others, the rows of all. `b`: ccs_b, or what will be there behind the barrier. */
+/* Resolves a group of operations that begins at k: the plain operations, and if there are others,
+ * the rows of all. `b`: ccs_b, or its future contents after the barrier. */
 CCS_FN void ccs_resolve(const struct ccs_known &b, uint32_t k)
 {
 	const uint32_t n = ccs_group(b, k);
@@ -309,7 +309,7 @@ CCS_FN uint32_t ccs_table(uint32_t k, uint64_t t, int *stop)
 }
 #endif
 
-/* What a block knows of the call that is needed to report a wait. */
+/* A block's data of the call that the report of a wait needs. */
 CCS_FN void ccs_known_report(const struct ccs_dev_call &c, struct ccs_known *b)
 {
 	b->worker = c.worker0 + blockIdx.x / c.replicas;
