@@ -18,7 +18,7 @@
 
 struct editor {
 	const struct command *started; /* by the command line */
-	struct command *sent;	       /* with what the client sent; or NULL */
+	struct command *sent;	       /* with the client's texts; or NULL */
 	int argc;
 	char **argv;
 	char **words; /* what `sent` was read from */

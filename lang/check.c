@@ -40,7 +40,7 @@ struct stmt_rule lang_stmt_rule(enum stmt_kind kind)
 	return (struct stmt_rule){ "?", "this", 0 };
 }
 
-/* The first word of what begins with one: enough to point at, however long its block is. */
+/* The first word of a statement: enough to point at, however long its block is. */
 static struct span first_word(const struct parse *ps, struct span span)
 {
 	const char *text = ps->source->text + (span.lo - ps->source->base);

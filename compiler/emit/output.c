@@ -98,7 +98,7 @@ static int follow(const char *path, char real[PATH_MAX])
 	return ELOOP;
 }
 
-/* ---- what may be written ------------------------------------------------------------------ */
+/* ---- paths that may be written ------------------------------------------------------------ */
 
 static bool is_source(const struct sources *s, const struct stat *st)
 {

@@ -34,7 +34,7 @@ static bool is_text(const struct reader *r, uint32_t at, const char *text)
 	return !strcmp(r->m->text + at, text);
 }
 
-/* ---- what all plans share -------------------------------------------------------- */
+/* ---- parts that all plans share -------------------------------------------------- */
 
 /* The last part of a path, fit to be printed. */
 static bool is_file_name(const char *written, const char *path)

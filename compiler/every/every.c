@@ -19,7 +19,7 @@
 #include <isl/ctx.h>
 #include <isl/options.h>
 
-/* The invariants, for whom lives longer. */
+/* Copies the invariants to the caller's arena. */
 static void keep_words(struct arena *to, const struct forms *f, const struct holding *h,
 		       struct every *e)
 {

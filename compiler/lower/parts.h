@@ -35,7 +35,7 @@ struct item {
 	uint32_t node;		/* the worker that runs it (line.parent); NONE: OP_FRESH, OP_WAIT */
 	uint32_t partner;	/* a receive's send of the same cells, and back; or NONE */
 	uint32_t ordinal;	/* of a send or a receive, on its FIFO */
-	uint32_t via;		/* a local operation on what this receive just got; or NONE */
+	uint32_t via;		/* a local operation on the cells this receive just got; or NONE */
 	uint32_t unread;	/* with `via`: cells of the receive that no other item reads */
 	uint32_t after;		/* a reduction: the item right before it that wrote its addend; or
 				   NONE */

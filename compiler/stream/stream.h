@@ -49,7 +49,7 @@ struct batch {
 	uint64_t times;
 };
 
-/* What all ranks send and receive. */
+/* All sends and receives of all ranks. */
 struct stream {
 	struct ctx *ctx;
 	struct program *p; /* its FIFOs, sites and buffers; no operations */
@@ -65,7 +65,7 @@ struct stream {
 	struct text *text; /* all operations (text.h) */
 };
 
-/* What was found; of an instance that has no mistake, but for the first two. */
+/* The results; all but the first two are of an instance without a mistake. */
 struct stream_report {
 	bool counted; /* no mistake kept messages from being counted */
 	uint64_t messages;

@@ -105,7 +105,7 @@ static bool change(struct cure *c, struct program *q)
 	return true;
 }
 
-/* Whether all checks pass it; what they report goes nowhere. */
+/* Whether all checks pass it; their reports are discarded. */
 static bool is_right(struct ctx *c, struct program *q, const struct contract *k)
 {
 	struct diags none = { .arena = c->scratch, .sources = c->sources };

@@ -1,6 +1,7 @@
 /*
- * ccrun's command line, by getopt_long; names are written out. Anything that cannot be
- * understood is said on stderr, with exit status 2; what this build cannot do, with 4.
+ * ccrun's command line, by getopt_long; names are written out. An argument that cannot be
+ * understood is reported on stderr, with exit status 2; one that this build cannot carry out, with
+ * 4.
  */
 #include "runtime/ccrun/options.h"
 
@@ -19,7 +20,7 @@ static bool is_long(const struct spec *s)
 	return s->name[1] == '-';
 }
 
-/* For getopt_long. The letters begin with what asks for the order of the arguments. */
+/* For getopt_long. The string begins with the character that keeps the order of the arguments. */
 enum { MOST_SPECS = 64 };
 struct getopt_tables {
 	char letters[2 * MOST_SPECS + 3];
@@ -463,7 +464,7 @@ static int check_show(const struct options *o)
 	return -1;
 }
 
-/* What goes with what. */
+/* Checks the combination of options. */
 static int check_where(const struct options *o)
 {
 	if (o->least > o->most)

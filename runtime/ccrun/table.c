@@ -149,7 +149,7 @@ static void print_wrong(const struct bench *b, const struct row *r, bool in_plac
 				 in_place ? "in place" : "out of place", x[side].text);
 }
 
-/* With a tuning: what has run. */
+/* With a tuning: the modules that have run. */
 static void print_choice(const struct bench *b)
 {
 	char how[CCS_OPTIONS_TEXT];

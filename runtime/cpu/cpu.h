@@ -45,8 +45,8 @@ enum fiber_state {
 	FIBER_FINISHED
 };
 
-/* A worker of the plan (rows 0 .. workers-1), or what a rank does before its
- * workers start (rows workers .. workers+nranks-1). */
+/* A worker of the plan (rows 0 .. workers-1), or the work of a rank before its workers start (rows
+ * workers .. workers+nranks-1). */
 struct fiber {
 	_Alignas(CACHE_LINE) _Atomic uint32_t state;
 	_Atomic uint32_t watched; /* a fiber of its rank waits for `done` */
@@ -65,7 +65,7 @@ struct fiber {
  * empty, and the counts go on. */
 struct fifo {
 	_Alignas(CACHE_LINE) _Atomic uint64_t head; /* messages sent */
-	uint64_t freed;				    /* of tail, what the sender knows */
+	uint64_t freed;				    /* of tail, as known to the sender */
 	_Alignas(CACHE_LINE) _Atomic uint64_t tail; /* messages received */
 	_Alignas(CACHE_LINE) _Atomic uint32_t src_waits;
 	_Atomic uint32_t dst_waits;
@@ -142,7 +142,7 @@ struct layout_key {
 	bool read, streamed;
 };
 
-/* What the current run's fibers read; fixed while it runs. */
+/* The data that the current run's fibers read; fixed while it runs. */
 struct layout {
 	struct layout_key key;
 	uint64_t id; /* another one whenever anything of it changes, but for `run`; not 0 */
@@ -561,7 +561,7 @@ void piece_after(const struct layout *l, uint32_t rank, struct notes *notes);
 /** Whether there is any after them. */
 bool piece_has_after(const struct layout *l, uint32_t rank);
 
-/* ---- sequence.c: under world.lock, but for what says otherwise ---------------------------- */
+/* ---- sequence.c: under world.lock, unless noted otherwise --------------------------------- */
 
 /** The sequence of a run with such calls; NULL if it is not known. */
 struct sequence *sequence_known(struct cpu *e, const struct call *c);
@@ -620,7 +620,7 @@ size_t host_cache(void);
 void host_cores_add(struct host_cores *all, const struct host_cores *c);
 int host_cores_count(const struct host_cores *c);
 
-/* ---- sched.c: under world.lock, but for what says otherwise --------------------------- */
+/* ---- sched.c: under world.lock, unless noted otherwise -------------------------------- */
 
 /** Adds a ready fiber. The calling thread soon takes one itself, and wakes other threads if more
  *  are left. */

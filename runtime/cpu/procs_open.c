@@ -22,7 +22,7 @@ struct card {
 	uint32_t uid;
 };
 
-/* ---- who is here --------------------------------------------------------------------- */
+/* ---- processes of this host ---------------------------------------------------------- */
 
 /* On rank 0: whether they can share memory; and its answer. */
 static ccs_status answer_cards(void *of, const void *cards, void *answer)
@@ -184,7 +184,7 @@ static ccs_status allocate(struct world *w, unsigned patience)
 		       : error_set(CCS_ENOMEM, "out of memory for %d ranks", w->nranks);
 }
 
-/* What rank 0 makes before they meet. */
+/* Rank 0's part, before the processes meet. */
 static ccs_status prepare(struct world *w, unsigned patience)
 {
 	ccs_status s = allocate(w, patience);
@@ -192,7 +192,7 @@ static ccs_status prepare(struct world *w, unsigned patience)
 	return s || w->first ? s : procs_files_make(cpu_of(w)->procs, w->nranks);
 }
 
-/* And what all do, when they have. */
+/* The part of all processes, after they have met. */
 static ccs_status join(struct world *w, const struct procs_door *d)
 {
 	ccs_status s = w->first ? procs_files_take(cpu_of(w)->procs, w->nranks, d) : CCS_OK;

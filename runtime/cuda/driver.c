@@ -93,7 +93,7 @@ static ccs_status no_gpu(void)
 static ccs_status start_driver(struct cuda *d, int *e)
 {
 	*e = d->api->init(0);
-	if (*e == NOT_INITIALIZED) /* what only a child's cuInit says */
+	if (*e == NOT_INITIALIZED) /* an error of cuInit in a forked child only */
 		return error_set(CCS_ESYSTEM,
 				 "this process was forked from a process that had already used a "
 				 "GPU, and CUDA does not work here: fork before the first use, or "

@@ -68,7 +68,7 @@ ccs_status cuda_reaches(struct cuda *d, const struct cuda_uuid *id, bool *reache
 	return s;
 }
 
-/* What containers and virtual machines refuse, though the GPUs could. */
+/* Adds the cure: containers and virtual machines may refuse access between GPUs that support it. */
 static ccs_status way_round(ccs_status s)
 {
 	return s ? error_set(s, "%.600s; with CCS_P2P_DISABLE=1 messages use host memory",

@@ -87,7 +87,7 @@ static bool begin(struct prove_sweep *s)
 
 /* ---- after ----------------------------------------------------------------------- */
 
-/* What a cell ends with; nothing: whatever was in the receive buffer. */
+/* The final contents of a cell; none: the receive buffer's earlier contents. */
 static struct prove_value final_value(const struct prove_sweep *s, uint32_t rank, uint32_t cell)
 {
 	struct prove_value v = prove_cell(s, rank, cell)->value;

@@ -291,7 +291,7 @@ static ccs_status read_how(const struct reader *r, const char *text, struct ccs_
 	return WRONG(r, "'%.40s': between hosts only auto is possible", text);
 }
 
-/* "12.34": digits, and perhaps a point and digits, whatever the language that the user speaks. */
+/* "12.34": digits, and perhaps a point and digits, independent of the user's locale. */
 static ccs_status read_time(const struct reader *r, const char *text, double *us)
 {
 	size_t whole = strspn(text, "0123456789"), part = 0;

@@ -67,7 +67,7 @@ static bool blocks_fit(const struct meaning *x)
 				      x->recv.blocks == (blocks[x->what].recv ? n : 1));
 }
 
-/* What chunk i of block `block` must hold on `rank`, as MPI says. */
+/* The contents of chunk i of block `block` on `rank`, as MPI defines them. */
 static struct ccs_term term_of(const struct meaning *x, uint32_t rank, uint32_t block, uint32_t i)
 {
 	const uint32_t root = (uint32_t)x->root, n = (uint32_t)x->nranks;

@@ -100,9 +100,9 @@ CCS_FN uint8_t *ccs_brief_cell(const struct ccs_known &b, const struct ccs_dev_b
 }
 
 /* In a small call most operations are of one cell in one tile, wait only for their message, and
- * announce only theirs: everything that their step needs is known before it. Whether operation k is
- * such a one; the host has checked what holds in all calls (cuda_tables_brief). Without branches:
- * the threads of a warp do it for different operations. */
+ * announce only theirs: all inputs of their step are known before it. Whether operation k is such a
+ * one; the host has checked the conditions that all calls share (cuda_tables_brief). Without
+ * branches: the threads of a warp do it for different operations. */
 CCS_FN bool ccs_plain_make(const struct ccs_known &b, uint32_t k, struct ccs_plain *to)
 {
 	const struct ccs_dev_brief f = ccs_row_of(b.briefs, b.w.op + k);
