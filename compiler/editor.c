@@ -18,7 +18,7 @@
 
 struct editor {
 	const struct command *started; /* by the command line */
-	struct command *sent;	       /* with what the client sent; or NULL */
+	struct command *sent;	       /* with the client's texts; or NULL */
 	int argc;
 	char **argv;
 	char **words; /* what `sent` was read from */
@@ -127,7 +127,7 @@ static void check(void *self, const struct lsp_check *what)
 	collect(&o, what);
 }
 
-/* One N: that of the picture; else 4 or the last of those that are checked; none: as `ccc explain`
+/* One N: the picture's; else 4 or the last N that is checked; if none is, as `ccc explain`
  * chooses. */
 static size_t choose_ranks(const struct numbers *checked, uint32_t *nranks)
 {

@@ -18,11 +18,11 @@
  * belongs to the wave of the operation before it. A lowered task has only waves
  * of one.
  *
- * Waits. OP_WAIT is the only order between tasks of a rank: it finishes when
- * task `fifo` has finished its first `other` operations (a count of rows of ops,
- * WAIT and FRESH rows included; always at the end of a wave). A par is written
- * with it: each block begins with a wait on its parent task at the fork, and the
- * parent waits for the end of every block. OP_WAIT is a wave of its own.
+ * Waits. OP_WAIT is the only order between tasks of a rank: it finishes when task `fifo` has
+ * finished its first `other` operations (a count of rows of ops, WAIT and FRESH rows included;
+ * always at the end of a wave). A par is written with it: each block begins with a wait on its
+ * parent task at the fork, and the parent waits for the end of every block. OP_WAIT is a separate
+ * wave.
  *
  * Blocking (ccs(5) 6), with K slots. Let AS, AR be the numbers of sends and receives on a FIFO in
  * waves that have started. In a greedy run

@@ -1,12 +1,11 @@
 /*
- * What each kind of statement is called, and statements that may not stand where they
- * do: ccs(5) 5 and 8.
+ * The names of the kinds of statements, and statements in places where they are not allowed: ccs(5)
+ * 5 and 8.
  *
- * A step holds operations, let, for, if, channel and within, also deeper inside
- * these; a topology holds let, fn, link, if, for and assert; a link stands in a
- * topology only. The grammar accepts them all, so that the message can say what is
- * allowed. One walk over a body, after its declaration is parsed; the walk's depth
- * is bounded by MAX_DEPTH. O(statements).
+ * A step holds operations, let, for, if, channel and within, also deeper inside these; a topology
+ * holds let, fn, link, if, for and assert; a link is allowed in a topology only. The grammar
+ * accepts them all, so that the message can list the allowed ones. One walk over a body, after its
+ * declaration is parsed; the walk's depth is bounded by MAX_DEPTH. O(statements).
  */
 #include "lang/keywords.h"
 #include "lang/parse_support.h"
@@ -41,7 +40,7 @@ struct stmt_rule lang_stmt_rule(enum stmt_kind kind)
 	return (struct stmt_rule){ "?", "this", 0 };
 }
 
-/* The first word of what begins with one: enough to point at, however long its block is. */
+/* The first word of a statement: enough to point at, however long its block is. */
 static struct span first_word(const struct parse *ps, struct span span)
 {
 	const char *text = ps->source->text + (span.lo - ps->source->base);

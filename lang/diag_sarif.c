@@ -39,7 +39,7 @@ static json_t *message(const char *text)
 	return json_pack("{s:o}", "text", diag_json_text(text));
 }
 
-/* A path as a URI; what is no file has a scheme of ours. */
+/* A path as a URI; a source that is not a file has the compiler's own scheme. */
 static json_t *uri(const struct source *src)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -145,7 +145,7 @@ static json_t *fixes(struct diag_log *log, struct diags *d, const struct diag *g
 	return json_pack("[o]", fix);
 }
 
-/* What SARIF has no key for. */
+/* The properties for which SARIF has no key. */
 static void set_properties(struct diag_log *log, json_t *result, const struct diag *g)
 {
 	json_t *o;
@@ -163,7 +163,7 @@ void diag_log_add(struct diag_log *log, struct diags *d, const struct diag *g)
 	const char *text = diag_json_prepare(d, g, &notes);
 	json_t *result, *array;
 
-	/* Results have no place for what to do. */
+	/* Results have no place for a cure. */
 	for (uint32_t i = 0; i < g->help.n; i++)
 		text = arena_printf(d->arena, "%s\nhelp: %s", text, g->help.v[i].text);
 	result = json_object();

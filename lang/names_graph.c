@@ -1,21 +1,20 @@
 /*
- * What the lets and fns of files need, through one another.
+ * The dependencies of the lets and fns of files, through one another.
  *
- * They are visible in the whole file, also before their definition, so a let
- * may need itself: that is an error, while a fn may call itself. And `rank`
- * may come in through them where it may not stand (ccs(5) 8).
+ * They are visible in the whole file, also before their definition, so a let may need itself: that
+ * is an error, while a fn may call itself. And `rank` may come in through them where it is not
+ * allowed (ccs(5) 8).
  *
- * The graph has the symbols as nodes and "is named in the text of" as edges.
- * Tarjan's strongly connected components, with a stack of its own (a chain of
- * lets may be long), find the circles and, since components come out with what
- * they use first, carry "uses rank" along: O(names).
+ * The graph has the symbols as nodes and "is named in the text of" as edges. Tarjan's strongly
+ * connected components, with an explicit stack (a chain of lets may be long), find the cycles.
+ * Components come out after those that they use, and so carry "uses rank" along: O(names).
  */
 #include "lang/names.h"
 
 struct graph {
 	struct resolver *r;
 	struct node *path; /* where the walk is */
-	struct node *open; /* the last one seen whose component is not complete */
+	struct node *open; /* the last one seen in a component that is not complete */
 	uint32_t count;
 };
 

@@ -1,13 +1,12 @@
 /*
- * Scopes: which definition a name means, and what to say when it means none.
+ * Scopes: the definition that a name means, and the error if it means none.
  *
- * Each name has a stack of definitions for each name space, innermost on top;
- * entering and leaving a scope pushes and pops. So a lookup is O(1) however deep
- * the scopes are, and leaving costs what was defined. A name that means none gets help
- * and a fix, where it is one that others have for what is here always (size for N), one
- * of a topology that the schedule is not on, or nearly one that is in sight. This looks at
- * all names in scope: the whole work of it is bounded (SUGGEST_WORK, names.c), and a text
- * with too many mistakes gets the later ones without.
+ * Each name has a stack of definitions for each name space, innermost on top; entering and leaving
+ * a scope pushes and pops. So a lookup is O(1) however deep the scopes are, and leaving costs
+ * O(names defined in the scope). An undefined name gets help and a fix if it is another library's
+ * name for a predefined one (size for N), a name of a topology that the schedule is not on, or
+ * similar to a visible name. This search reads all names in scope: its total work is bounded
+ * (SUGGEST_WORK, names.c), and in a text with too many mistakes the later ones get no help.
  */
 #include "lang/keywords.h"
 #include "lang/names.h"
@@ -37,7 +36,7 @@ static void note_use(struct resolver *r, const struct symbol *sym, struct span s
 			(struct rankless_use){ .sym = sym, .span = span, .what = r->rankless };
 }
 
-/* For an editor, which wants to know what stands at a place of the main file. */
+/* For an editor, which asks for the names at a place of the main file. */
 static void keep_use(struct resolver *r, struct span span, const struct def *def)
 {
 	struct uses *uses = r->uses_kept;
@@ -164,7 +163,7 @@ enum builtin names_builtin(const char *name)
 
 /* ---- E0201 ---------------------------------------------------------------------- */
 
-/* What a use can want, and where that is found. */
+/* The kinds of definitions that a use accepts, and where they are found. */
 static const struct kind {
 	enum want want;
 	enum space space;
@@ -241,9 +240,9 @@ const char *names_hint(struct resolver *r, const char *near)
 	return near ? arena_printf(r->arena, "; did you mean `%s`?", near) : "";
 }
 
-/* ---- what to write for a name that nothing defines ------------------------------- */
+/* ---- the replacement for an undefined name --------------------------------------- */
 
-/* Names that other libraries have for what needs none here. */
+/* Other libraries' names of things that need no definition here. */
 static const struct known {
 	const char *names;
 	enum want want;

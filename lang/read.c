@@ -1,11 +1,10 @@
 /*
- * Source files: their bytes, or why there are none.
+ * Source files: their bytes, or why they cannot be read.
  *
- * In: a path, which may name anything. Out: the bytes of a regular file, at most
- * MAX_FILE and no more than it had when it was opened, so that reading ends however
- * fast somebody writes. Other kinds of files are told apart before they are opened,
- * since opening alone may wait or do something, and again behind it, without waiting.
- * O(bytes).
+ * In: a path, which may name anything. Out: the bytes of a regular file, at most MAX_FILE and no
+ * more than it had when it was opened, so that reading ends however fast another process writes.
+ * Other kinds of files are recognized before they are opened, since opening alone may wait or have
+ * an effect, and again afterwards, without waiting. O(bytes).
  */
 #include "lang/source.h"
 
@@ -62,7 +61,7 @@ static int read_fd(struct arena *a, int fd, size_t guess, size_t most, struct so
 		}
 		got = read(fd, p + n, cap - n - 2);
 		if (got < 0 && errno == EAGAIN && fd == STDIN_FILENO) {
-			/* somebody made a pipe of ours one that does not wait */
+			/* another process made the shared pipe non-blocking */
 			struct pollfd wait = { .fd = fd, .events = POLLIN };
 
 			poll(&wait, 1, -1);
@@ -97,7 +96,7 @@ static int read_and_close(struct arena *a, int fd, size_t guess, size_t most, st
 	return error;
 }
 
-/* ---- what is no regular file -------------------------------------------------------- */
+/* ---- files that are not regular ----------------------------------------------------- */
 
 static bool is_null(const struct stat *st)
 {

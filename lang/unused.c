@@ -1,11 +1,11 @@
 /*
- * W0201: what is defined in the main file and that nothing uses; W0203: what never runs; W0204: a
- * root that nothing uses.
+ * W0201: an unused definition of the main file; W0203: a statement that never runs; W0204: an
+ * unused root.
  *
- * In: a resolved tree, whose symbols and declarations tell whether something used them
- * (names_*.c; a definition's own text does not count). Out: warnings. Names that begin
- * with `_` are left alone. In a file without a schedule, its procs, lets and fns are for
- * others, and so are they. O(text) of the main file.
+ * In: a resolved tree; its symbols and declarations record whether they are used (names_*.c; a use
+ * in the definition itself does not count). Out: warnings. Names that begin with `_` are left
+ * alone. In a file without a schedule, its procs, lets and fns are for other files, so they count
+ * as used. O(text) of the main file.
  */
 #include "lang/names.h"
 
@@ -27,7 +27,7 @@ static void check_fn(struct resolver *r, const struct fn_def *fn)
 		check_symbol(r, "parameter", fn->params[i]);
 }
 
-/* Whether it is false whatever N, the rank and the parameters are. */
+/* Whether it is false for every N, rank and parameter. */
 static bool is_never(const struct expr *e)
 {
 	return e && e->kind == E_INT && e->value == 0;
@@ -60,7 +60,7 @@ static void check_params(struct resolver *r, const struct decl *d)
 		check_symbol(r, "parameter", param_symbol(p));
 }
 
-/* Whether something is used of what the import brings in, itself or in turn. */
+/* Whether any definition that the import brings in, itself or in turn, is used. */
 static void check_import(struct resolver *r, const struct decl *d)
 {
 	uint32_t n = d->imported ? names_reach(r, d->imported) : 0;

@@ -1,9 +1,9 @@
 /*
  * Calls of modules.
  *
- * A call's arguments are checked before it joins anything (call_check.c), so that a wrong one
- * fails alone. Without a group a call joins its run and the thread takes part
- * until it is over. In a group (group.c) calls are recorded. O(1) a call beside its run.
+ * A call's arguments are checked before it joins anything (call_check.c), so that a wrong one fails
+ * alone. Without a group a call joins its run and the thread takes part until it is over. In a
+ * group (group.c) calls are recorded. O(1) a call, plus its run.
  */
 #include "runtime/request.h"
 
@@ -22,7 +22,7 @@ static ccs_status tell(const struct call *c, const void *mine, void *all, size_t
 	return s;
 }
 
-/* What all ranks have told, in the place of this one's. */
+/* Replaces this rank's sizes by those of all ranks. */
 static ccs_status gather_sizes(struct call *c, struct sizes *all)
 {
 	ccs_status s = tell(c, c->sizes->of, all->of, all->n * sizeof(all->of[0]));
@@ -34,7 +34,7 @@ static ccs_status gather_sizes(struct call *c, struct sizes *all)
 	return s;
 }
 
-/* All ranks make the same call: else they have not as many sizes to tell. */
+/* Checks that all ranks make the same call: otherwise they exchange different numbers of sizes. */
 static ccs_status gather_names(const struct call *c)
 {
 	int n = c->comm->world->nranks;
@@ -52,8 +52,8 @@ static ccs_status gather_names(const struct call *c)
 	return s;
 }
 
-/* Processes tell one another their sizes, and all find the same mistake, before a call joins. (Tasks
- * see those of all when the last has called: run.c.) */
+/* Processes exchange their sizes, and all find the same mistake, before a call joins. (Among tasks
+ * the last call sees the sizes of all ranks: run.c.) */
 ccs_status call_tell_sizes(struct call *c)
 {
 	const struct world *w = c->comm->world;
@@ -107,8 +107,9 @@ static ccs_status submit(struct thread_state *t, struct call *c, int root, void 
 	return s;
 }
 
-/* A module's plans are fixed; its counters are not. Field by field, but for those that checking sets:
- * to clear all of it would take as long as the rest that is to be checked of a small call. */
+/* A module's plans are fixed; its counters are not. The fields are set one by one, except for those
+ * set by checking: clearing the whole struct takes as long as the remaining checks of a small
+ * call. */
 static void call_begin(struct call *c, const struct ccs_module *m, const void *send, void *recv,
 		       size_t count, ccs_dtype type, ccs_redop op, struct ccs_comm *comm)
 {
@@ -129,8 +130,8 @@ static void call_begin(struct call *c, const struct ccs_module *m, const void *s
 	atomic_init(&c->over, false);
 }
 
-/* A call that is the rank's last one again, alone: the engine may do it without more being asked.
- * (Where requests are under way, or a group is open, what is kept is not this thread's to read.) */
+/* A call that repeats the rank's last one, alone: the engine may run it without further checks.
+ * (While requests are in progress, or a group is open, this thread may not read the kept call.) */
 static bool once_more(const struct ccs_module *m, const struct ccs_run_options *how,
 		      const void *send, const void *recv, size_t count, ccs_dtype type,
 		      ccs_redop op, int root, struct ccs_comm *comm)
@@ -160,7 +161,7 @@ static void set_options(struct call *c, const struct ccs_run_options *how)
 		c->how.scalar = NULL;
 	}
 	if (how->user_op)
-		c->op = CCS_SUM; /* whatever was given */
+		c->op = CCS_SUM; /* whichever was given */
 }
 
 static RARE ccs_status run_with(const struct ccs_module *m, const struct ccs_run_options *how,

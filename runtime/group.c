@@ -1,11 +1,11 @@
 /*
  * Groups: calls that a thread records, and which begin together at the end.
  *
- * A group of runs joins them, and takes part until all are over; one of messages posts them, and
- * moves them until all are over. One with both is a request that is waited for, so that either can
- * go on while the other waits. Calls in which all ranks meet (rendezvous.h) come after the others
- * have begun. The first failure while calls are recorded is the group's, and then none begins.
- * O(1) a call beside what it does.
+ * A group of runs joins them, and takes part until all are over; a group of messages posts them,
+ * and moves them until all are over. A group with both is a request that is waited for, so that
+ * either can go on while the other waits. Calls in which all ranks meet (rendezvous.h) come after
+ * the other calls have begun. The first failure while calls are recorded is the group's, and then
+ * none begins. O(1) a call, plus its execution.
  */
 #include "runtime/rendezvous.h"
 #include "runtime/request.h"
@@ -82,7 +82,7 @@ ccs_status ccs_group_start(void)
 	return CCS_OK;
 }
 
-/* What a thread has recorded. */
+/* The calls that a thread has recorded. */
 struct group {
 	struct call *calls;
 	struct transfer *messages;
@@ -176,8 +176,8 @@ static ccs_status move_messages(struct transfer *messages)
 	return s;
 }
 
-/* A request's calls outlive their group, and perhaps their communicator: they lie in none. False:
- * no memory. */
+/* A request's calls outlive their group, and perhaps their communicator, so that neither owns them.
+ * False: no memory. */
 static bool give_away(struct call **calls)
 {
 	for (; *calls; calls = &(*calls)->next) {

@@ -1,9 +1,9 @@
 /*
- * Messages between two ranks: waiting for them, what ends them all, and what is said of those that
+ * Messages between two ranks: waiting for them, ending all of them, and the report of those that
  * wait. See p2p.h.
  *
- * In: messages that were posted (p2p.c). Out: each is over, or the communicator has died, and with
- * it they. A look at a list is O(its messages) beside the polls.
+ * In: messages that were posted (p2p.c). Out: each has ended, or the communicator has died and has
+ * ended them. One pass over a list is O(its messages), plus the polls.
  */
 #include "runtime/base/clock.h"
 #include "runtime/p2p.h"
@@ -20,7 +20,7 @@ static void end_queue(struct world *w, struct queue *q, ccs_status s, const char
 {
 	struct transfer *m = q->first;
 
-	if (m && m->busy) { /* somebody is at work on it, or will be */
+	if (m && m->busy) { /* a thread is at work on it, or will be */
 		m = m->behind;
 		q->first->behind = NULL;
 		q->last = q->first;
@@ -109,7 +109,7 @@ bool p2p_still(struct world *w, struct p2p_vigil *v)
 	time_out(w, v);
 	if (!has_died(w, &s, &why))
 		return true;
-	if (w->engine->progress) { /* tells the others */
+	if (w->engine->progress) { /* informs the other ranks */
 		w->engine->progress->rest(w, UINT_MAX);
 		if (!is_given_back(w, &why))
 			return true;

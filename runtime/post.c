@@ -1,28 +1,29 @@
 /*
- * Posting: how the ranks of one process meet for a run that is like one before, without the lock.
+ * Posting: the lock-free start of a run that repeats an earlier one, for the ranks of one process.
  *
- * Each rank has a box; a thread uses that of the lowest of the ranks that it calls for, its lead. It
- * leaves there what it calls, by the number of what the engine has kept of a call like it (comm.h),
- * and for which ranks; their inputs, or else where their buffers are; and last the call's number. Then
- * it reads the boxes of the others until they cover all ranks. If all call the same, each plays its
- * part (`play`). Who has left its inputs is through then: a box has room for two calls, and who makes
- * one has seen that everybody is through with the one before the last. Else a thread returns when all
- * have left word that they are through, as its buffers were read. So a small call costs a line of
- * each thread's, which goes to the others once; whatever else a thread reads nobody writes while
- * calls are posted.
+ * Each rank has a box. A thread uses the box of its lead, the lowest rank that it calls for. It
+ * writes into the box: the number of the call that the engine has kept (comm.h), the set of its
+ * ranks, their inputs or the addresses of their buffers, and last the number of the call. Then it
+ * reads the other leads' boxes until they cover all ranks. If all threads make the same call, each
+ * plays its part (`play`). A thread that has posted its inputs returns then: a box has room for two
+ * calls, and a thread that posts a call has seen every thread finish the call before the last. A
+ * thread that has posted the addresses of its buffers returns when all threads have written that
+ * they finished, since they read its buffers. So a small call costs one cache line for each thread,
+ * which is transferred once to each other thread; the other lines that a thread reads are not
+ * written while calls are posted.
  *
- * Inputs are left if they are short. To write a line that another core has read takes longer than to
- * read one, so that from MAIL_SHORT bytes on a second meeting costs less; but inputs that their
- * outputs overwrite are left as long as there is room.
+ * Short inputs are posted. Writing a line that another core has read takes longer than reading one,
+ * so that above MAIL_SHORT bytes a second meeting costs less than a copy of the inputs. Inputs that
+ * the outputs overwrite are posted as long as there is room.
  *
- * Whatever else happens is run.c's: a call that is not like one of the rank's last, or that the
- * engine has kept nothing of; one that the others' differ from; a rank for which nobody wants to
- * wait awake any longer. Then posting is closed, under world.lock, from that call on, and each thread
- * joins its calls to their run, as others do; it is open again when no run is left. A thread that
- * has seen that all have posted says so (`met`), and looks then whether posting is closed; who closes
- * it, having posted itself, looks then whether anybody has said so. Both orders are sequentially
- * consistent: so either none plays, or all do. Who closes it without having posted keeps all from
- * meeting.
+ * run.c does everything else: a call that does not repeat one of the rank's last, or of which the
+ * engine has kept nothing; a call that differs between threads; a rank for which no thread polls
+ * any longer. Then posting is closed, under world.lock, from that call on, and each thread adds its
+ * calls to the common run under the lock; posting opens again when no run is left. A thread that
+ * has seen all boxes posted sets `met` and then re-reads `closed`. A thread that closes posting
+ * after it has posted sets `closed` and then re-reads `met`. Both orders are sequentially
+ * consistent, so that either all threads play, or none does. A thread that closes posting before it
+ * has posted keeps all threads from meeting.
  *
  * O(ranks) a call.
  */
@@ -36,9 +37,9 @@
 #define MAIL_SHORT 256u
 #define EAGER 200u /* looks, before a thread pauses between them */
 
-/* What a thread leaves, for one call. */
+/* A thread's letter for one call. */
 struct letter {
-	_Alignas(LINES_APART) _Atomic uint64_t call; /* 1 + its number; the rest is told with it */
+	_Alignas(LINES_APART) _Atomic uint64_t call; /* 1 + its number; publishes the rest */
 	uint64_t kept;				     /* its id */
 	uint32_t ranks;
 	bool left;
@@ -46,7 +47,7 @@ struct letter {
 	_Alignas(8) unsigned char data[MAIL_LINE + MAIL_BYTES + MOST_POSTED * sizeof(struct post)];
 };
 
-/* What a short call tells is one line's, which goes to the others once. */
+/* A short call takes one cache line, which is transferred once to each other thread. */
 _Static_assert(offsetof(struct letter, data) + MAIL_LINE <= CACHE_LINE, "a letter's line");
 
 struct box {
@@ -71,7 +72,7 @@ struct posting {
 	unsigned threads, thread; /* that have met, and which this one is */
 	int lead;
 	bool leaves;	    /* its inputs; */
-	bool parts;	    /* somebody does not */
+	bool parts;	    /* at least one thread leaves no inputs */
 	struct post *posts; /* by rank */
 };
 
@@ -127,7 +128,8 @@ static int lowest(uint64_t ranks)
 
 /* ---- leaving a letter ------------------------------------------------------------------------ */
 
-/* Whether a call may be posted with the others of its thread; and whether inputs are left then. */
+/* Whether a call may be posted with the other calls of its thread. Sets `leaves` if its inputs must
+ * be left. */
 static bool may_post(struct posting *p, const struct call *c)
 {
 	const struct call *first = p->calls;
@@ -161,7 +163,7 @@ static bool begin(struct posting *p, struct call *calls)
 	return true;
 }
 
-/* How far apart a letter has what it says of ranks. */
+/* Bytes from the data of one rank in a letter to the data of the next. */
 static size_t room_of(const struct letter *n, const struct kept *kept)
 {
 	return n->left ? kept->mail : sizeof(struct post);
@@ -231,7 +233,7 @@ static unsigned awake(const struct posting *p)
 	return n;
 }
 
-/* Until the rank's thread has posted; in vain, if there is no core for it, or it comes late. */
+/* Waits until the rank's thread has posted. False: it has not, as it has no core or is late. */
 static bool await(const struct posting *p, int lead)
 {
 	unsigned spins = 0;
@@ -249,7 +251,8 @@ static bool await(const struct posting *p, int lead)
 	return has_letter(p, lead);
 }
 
-/* Sees all others' letters. The lowest rank that is in none yet can only be the lead of its own. */
+/* Reads the letters of all other leads. The lowest rank that no letter covers yet must be a
+ * lead. */
 static bool meet(struct posting *p)
 {
 	uint64_t covered = p->ranks, all = all_ranks(p->w);
@@ -308,7 +311,7 @@ static bool is_posted(struct posting *p)
 
 /* ---- doing it -------------------------------------------------------------------------------- */
 
-/* What all have left; whether all call the same. */
+/* Reads all letters. False: the calls differ. */
 static bool read_letters(struct posting *p)
 {
 	const struct kept *kept = &p->calls->like->kept;
@@ -337,7 +340,7 @@ static bool read_letters(struct posting *p)
 	return true;
 }
 
-/* It is through with all buffers; until the others are with this thread's. */
+/* Writes that this thread has finished with all buffers, and waits until all have with its own. */
 static void part(const struct posting *p)
 {
 	atomic_store_explicit(&p->w->posts->box[p->lead].over, p->number + 1, memory_order_release);

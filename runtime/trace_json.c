@@ -279,8 +279,8 @@ static void put_end(struct page *g, const char *kind, uint32_t rank, uint32_t tr
 		g->number, tile, row, *kind == 'f' ? ",\"bp\":\"e\"" : "");
 }
 
-/* An operation that is done, and the ends of its messages whose other end is done, too. `all`: of the
- * ranks. */
+/* A finished operation, and the ends of those of its messages that are finished at the other end,
+ * too. `all`: of the ranks. */
 static void put_done(struct page *g, const struct seen *all, uint32_t rank, uint32_t track,
 		     uint64_t row, uint64_t tile, const struct trace_time *x)
 {

@@ -1,8 +1,8 @@
 /*
- * Waiting inside a call, with a watch over the communicator: whether anything moves, and if
- * nothing has for the timeout, a report of who waits for whom.
+ * Waiting inside a call, with a watch over the communicator: whether there is progress, and after a
+ * timeout without progress, a report of which rank waits for which.
  *
- * What moves is the calls, and what the engine says. O(ranks) a report beside the engine's.
+ * Progress is counted in the calls and by the engine. O(ranks) a report, plus the engine's part.
  */
 #include "runtime/base/clock.h"
 #include "runtime/comm.h"
@@ -36,7 +36,7 @@ static bool reason(const struct world *w, int rank, bool first, struct text *why
 	return first == (where == WHERE_IN_TURN);
 }
 
-/* Those that the others wait for come first. */
+/* The ranks that other ranks wait for come first. */
 static void report(const struct world *w, struct text *out)
 {
 	struct text meets = { .len = 0 };

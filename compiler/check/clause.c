@@ -123,8 +123,9 @@ static struct index make_index(struct evaluation *x, struct clause *c, const str
 	return (struct index){ .value = is_free ? NULL : value, .count = count, .hi = count };
 }
 
-/* For how many values of the free index the right side is what it is for the one before, one chunk
- * on: that index is its chunk's, and nothing else in it depends on the index. */
+/* The number of values of the free index for which the right side equals that for the value before,
+ * one chunk on: the index is the right side's chunk, and nothing else in it depends on the
+ * index. */
 static uint32_t follows(struct evaluation *x, const struct ensures *e)
 {
 	struct cursor *v = &x->cursor;
@@ -191,8 +192,8 @@ static void push_sum(struct evaluation *x, const struct clause *c)
 		push_share(x, c, sum->v[i], i + 1 == sum->n);
 }
 
-/* ccs(5) 4, Lengths: a chunk cannot be promised what is longer or shorter. Chunks of `sized` buffers
- * have sizes of their own, which are compared later (contract.c). */
+/* ccs(5) 4, Lengths: a chunk cannot be promised a longer or shorter one. Chunks of `sized` buffers
+ * have separate sizes, which are compared later (contract.c). */
 static bool lengths_agree(struct evaluation *x, const struct clause *c, int64_t rank, uint32_t cell)
 {
 	for (uint32_t i = 0; i < x->nterms; i++) {

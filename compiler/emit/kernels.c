@@ -1,16 +1,15 @@
 /*
  * The CUDA half of a module: its source, and kernels compiled ahead by NVRTC.
  *
- * In:  a module's bytes; which GPUs, element types and operators. Out: the module
- * with the source and a kernel for each, in each protocol, in a fixed order. What
- * is left out is compiled when it is first used, by libccs. Where CUDA was not asked
- * for and NVRTC is not found, the source is all.
+ * In: a module's bytes; a list of GPUs, element types and operators. Out: the module with the
+ * source and a kernel for each, in each protocol, in a fixed order. libccs compiles any other
+ * kernel when it is first used. If CUDA was not asked for and NVRTC is not found, the module gets
+ * the source alone.
  *
- * Kernels are the same for every N, so this costs the same for one plan as for a
- * hundred: about a second a kernel. They are independent, and are compiled by as
- * many threads as there are processors; and once: they go into the disk cache
- * (runtime/base/cache.h) under all that they are made from, and come from there as the
- * same bytes, so that who compiles a schedule again does not wait.
+ * Kernels are the same for every N, so this costs the same for one plan as for a hundred: about a
+ * second a kernel. They are independent, and are compiled by one thread for each processor; and
+ * once: they go into the disk cache (runtime/base/cache.h) under a key of all their inputs, and
+ * come from there as the same bytes, so that compiling a schedule again does not wait.
  */
 #include "compiler/emit/module.h"
 #include "runtime/base/cache.h"

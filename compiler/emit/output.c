@@ -1,10 +1,10 @@
 /*
  * Products in memory, then in a file or on stdout. See output.h.
  *
- * What -o may name: a regular file, or none yet (replace.c); an open descriptor by its
- * name in /dev, which gets the bytes at once, as stdout does; a character device, or a
- * FIFO that somebody reads. Links are followed, also those to nothing: they stay. What
- * would destroy something, or wait for ever, is refused.
+ * -o may name: a regular file, or a path without a file (replace.c); an open descriptor by its name
+ * in /dev, which gets the bytes at once, as stdout does; a character device, or a FIFO with a
+ * reader. Links are followed, also dangling ones, and stay. An output that would destroy data, or
+ * wait for ever, is refused.
  */
 #include "compiler/emit/output.h"
 #include "runtime/base/file.h"
@@ -84,7 +84,7 @@ static int follow(const char *path, char real[PATH_MAX])
 		const char *slash = strrchr(real, '/');
 		size_t keep = 0;
 
-		if (n < 0) /* no link, or nothing, or what open will tell */
+		if (n < 0) /* no link, or no file, or an error that open will report */
 			return 0;
 		link[n] = '\0';
 		if (slash && link[0] != '/')
@@ -98,7 +98,7 @@ static int follow(const char *path, char real[PATH_MAX])
 	return ELOOP;
 }
 
-/* ---- what may be written ------------------------------------------------------------------ */
+/* ---- paths that may be written ------------------------------------------------------------ */
 
 static bool is_source(const struct sources *s, const struct stat *st)
 {

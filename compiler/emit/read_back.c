@@ -1,16 +1,16 @@
 /*
- * Reads a module back, before anything is made of it.
+ * Reads a module back, before it is written to a file.
  *
- * In:  the bytes that module.c wrote, and what they were to say. Out: 0, or the exit
- * status: 70 where the bytes are not right, which is a bug of ours.
+ * In: the bytes that module.c wrote, and the program that they encode. Out: 0, or the exit status:
+ * 70 if the bytes are wrong, which is a bug in ccc.
  *
- * The bytes go the way that they go for whoever runs them: the loader's own checks
- * (runtime/plan/verify.c), then the prover (runtime/plan/prove.h), which runs each plan on symbolic
- * values, by code that shares nothing with lowering and writing. That shows that each plan
- * keeps the module's promises; here it is compared whether these are the promises that the
- * source asked for, and whether names, parameters and shapes are the program's.
+ * The bytes are read as a user of the module reads them: by the loader's own checks
+ * (runtime/plan/verify.c), then by the prover (runtime/plan/prove.h), which runs each plan on
+ * symbolic values, by code that shares nothing with lowering and writing. That shows that each plan
+ * keeps the module's promises; this file compares these promises with those of the source, and
+ * names, parameters and shapes with the program's.
  *
- * O(bytes + ranks * cells + shares of the contract) beside the prover.
+ * O(bytes + ranks * cells + shares of the contract), plus the prover.
  */
 #include "compiler/emit/emit.h"
 #include "runtime/base/hash.h"
@@ -34,7 +34,7 @@ static bool is_text(const struct reader *r, uint32_t at, const char *text)
 	return !strcmp(r->m->text + at, text);
 }
 
-/* ---- what all plans share -------------------------------------------------------- */
+/* ---- parts that all plans share -------------------------------------------------- */
 
 /* The last part of a path, fit to be printed. */
 static bool is_file_name(const char *written, const char *path)
@@ -105,7 +105,7 @@ static bool same_buffers(const struct reader *r, const struct program *p)
 	return true;
 }
 
-/* Returns what is wrong, or NULL. */
+/* Returns the error, or NULL. */
 static const char *compare_head(const struct reader *r, const struct program *p)
 {
 	const struct ccs_module_head *h = r->m->head;

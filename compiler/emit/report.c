@@ -1,6 +1,6 @@
 /*
- * The report of `ccc check`: what was found for each N, as a table for people
- * or one JSON object (ccc(1), Report).
+ * The report of `ccc check`: the results for each N, as a table for people or one JSON object
+ * (ccc(1), Report).
  *
  * Counts are exact; a closed form of the steps is printed only where it fits
  * every N that was proved, three at least.
@@ -174,7 +174,7 @@ static const char *steps_text(struct arena *arena, const struct finding *v, size
 	const char *form = closed_form(arena, v, n), *text = "";
 	const char *from = "";
 
-	/* The smallest N is often a case of its own. */
+	/* The smallest N is often a separate case. */
 	if (!form && n > 4 && (form = closed_form(arena, v + 1, n - 1)) && e > v)
 		from = arena_printf(arena, ", and %u at N = %u", v[0].steps, v[0].nranks);
 	if (form && strspn(form, "0123456789") == strlen(form))
@@ -242,7 +242,7 @@ static bool is_one_value(const struct finding *v, size_t n, const struct every *
 	return n > 1 || !every;
 }
 
-/* What the schedule gives for a parameter of its contract. */
+/* The schedule's argument for a parameter of its contract. */
 static const struct expr *given(const struct decl *schedule, const struct binding *param)
 {
 	for (const struct binding *b = schedule->contract_args; b; b = b->next)
@@ -271,7 +271,7 @@ static const char *contract_text(struct arena *a, const struct decl *schedule,
 	return *before == ',' ? arena_printf(a, "%s)", text) : text;
 }
 
-/* "proved for every N >= 2"; or of those that were tried, and why not of all. */
+/* "proved for every N >= 2"; or for the N that were checked, and why not for all. */
 static void print_proved(struct ctx *c, const struct decl *schedule, const struct finding *v,
 			 size_t n, const struct every *every, FILE *out)
 {
@@ -340,7 +340,7 @@ static void print_volume(const struct finding *e, FILE *out)
 		fprintf(out, "; no lower bound is known\n");
 }
 
-/* The example of those that were streamed; NULL: none was. */
+/* The example for the N that were streamed; NULL: none was. */
 static const struct finding *streamed(const struct finding *v, size_t n)
 {
 	const struct finding *last = NULL;
@@ -441,7 +441,8 @@ const char *report_brief(struct arena *a, const struct decl *schedule, const str
 
 /* ---- JSON --------------------------------------------------------------------------- */
 
-/* The keys whose arrays follow `ranks`; what --stream has not looked at it leaves out. */
+/* The keys with arrays that follow `ranks`. --stream leaves out the keys that it does not
+ * determine. */
 enum key {
 	RANKS,
 	MIN_SLOTS,
@@ -484,7 +485,7 @@ static bool is_silent(enum key k, const struct finding *v, size_t n)
 	       (not_looked(v, n) && k >= BITS && k <= BOUND && k != STEPS);
 }
 
-/* By name, the values for each N of those that the caller does not choose. */
+/* By name, the values for each N of the parameters that the caller does not choose. */
 static json_t *json_parameters(const struct decl *schedule, const struct finding *v, size_t n)
 {
 	json_t *all = json_object();

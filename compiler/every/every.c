@@ -19,7 +19,7 @@
 #include <isl/ctx.h>
 #include <isl/options.h>
 
-/* The invariants, for whom lives longer. */
+/* Copies the invariants to the caller's arena. */
 static void keep_words(struct arena *to, const struct forms *f, const struct holding *h,
 		       struct every *e)
 {
@@ -46,7 +46,7 @@ static bool all_tried(const struct forms *f, uint32_t tried)
 static struct every affine_prove(struct ctx *c, const struct instance *in, uint32_t least,
 				 bool certificate, struct every_work *work)
 {
-	struct arena arena; /* of its own, without a limit: isl's memory is held across it */
+	struct arena arena; /* separate and without a limit: isl's memory is held across it */
 	struct forms f = {
 		.arena = &arena, .sources = c->sources, .in = in, .isl = work->isl, .least = least
 	};

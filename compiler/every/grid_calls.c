@@ -1,10 +1,10 @@
 /*
- * What a callee does, proved once for its own N. See grid.h.
+ * The effect of a callee, proved once for its own N. See grid.h.
  *
- * The callee has one view. If that has N parts and the callee no numbers of its own, what it does
- * is read off its affine proof. Another one is a schedule that is proved by any means, whose
- * contract then tells: chunk by chunk the sum of all, or what one rank had. Groups of one rank are
- * possible: each is proved for every N >= 1.
+ * The callee has one view. If the view has N parts and the callee has no numbers as arguments, its
+ * effect is read off its affine proof. Any other callee is a schedule that is proved by any means,
+ * and its effect is read off its contract: chunk by chunk the sum of all ranks, or the value of one
+ * rank. Groups of one rank are possible: each callee is proved for every N >= 1.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The callee as a schedule of its own, on one `inout` buffer; false: of another kind. */
+/* The callee as a separate schedule, on one `inout` buffer; false: of another kind. */
 static bool as_schedule(const struct stmt *call, struct decl *d, struct buffer_def *b)
 {
 	const struct decl *callee = call->callee;
@@ -76,7 +76,7 @@ static json_t *certificate(struct forms *f, const struct affine_proof *p)
 	return j;
 }
 
-/* Of N parts: by its affine proof. False: f->why may tell. */
+/* With N parts: by its affine proof. False: f->why may have the reason. */
 static bool by_proof(struct grid_run *r, const struct stmt *call, uint32_t number,
 		     struct grid_call *to)
 {

@@ -1,17 +1,17 @@
 /*
- * A proof of a grid as JSON, for whoever wants to check it by other means.
+ * A proof of a grid as JSON, to be checked by other means.
  *
- * In: what calls and steps are, as they are proved one after another. Out: these, in their order,
- * each with what is held after it, and with each call the callee's own certificate, for every
- * N >= 1. Sets and functions are pieces (certificate_pieces.c): their parameters are the factors
- * and the root's digits. A rank and a chunk are as many digits as there are factors; a cell is a
- * rank, a chunk and the number of a buffer.
+ * In: calls and steps, as they are proved one after another. Out: these, in their order, each with
+ * the contents of cells after it, and with each call the callee's own certificate, for all N from
+ * 1. Sets and functions are pieces (certificate_pieces.c): their parameters are the factors and the
+ * root's digits. A rank and a chunk have one digit for each factor; a cell is a rank, a chunk and
+ * the number of a buffer.
  *
  *   call   {"line", "digit": by which its groups' ranks differ, "view": cells, "root": a sum or none,
  *           "callee": certificate, "holds": set of (cell, cell that was there at first)}
  *   step   {"line", "together": whether they start together, "operations": [{"kind", "line", "loops", "peer": function, "x": cells, "y": cells}],
  *           "holds"}
- *   cells  {"buffer", "free": [digits that may be any], "at": function of the others}
+ *   cells  {"buffer", "free": [digits that may be any], "at": function of the rest}
  *
  * A function's point is the rank's digits, and the trips of the loops around an operation.
  * tests/check/certificate_grid.py checks one.
@@ -19,7 +19,7 @@
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid.h"
 
-/* The digits whose bits are set. */
+/* The digits at the bits that are set. */
 static json_t *digits(const struct grid *g, uint32_t bits)
 {
 	json_t *list = json_array();

@@ -28,7 +28,7 @@ struct stepping {
 	json_t *words; /* of the operations, for a certificate */
 };
 
-/* Tells the certificate of an operation. */
+/* Writes an operation into the certificate. */
 static void words(const struct stepping *t, const struct stmt *s, const struct polynomial *peer,
 		  const struct grid_cells *x, const struct grid_cells *y)
 {
@@ -304,8 +304,8 @@ static bool same_points(const isl_map *a, const isl_map *b)
 	return same;
 }
 
-/* Pairs messages: *sent becomes point -> cell of all sends, *trips whether trips tell them
- * apart. */
+/* Pairs messages: *sent becomes point -> cell of all sends, *trips whether trips distinguish
+ * them. */
 static bool matched(const struct stepping *t, const struct stmt *s, isl_map **sent, bool *trips)
 {
 	isl_map *received = ends(t, false);

@@ -1,11 +1,10 @@
 /*
- * What each write holds, read off small N: a guess, which values.c proves.
+ * The value that each write stores, read off small N: a guess, which values.c proves.
  *
- * In: for each write, what it is made of. For a few small N the contributions of every write
- * are added up; for each operation, the first rank, the number of ranks and the chunk are
- * then fitted by sums of few terms: the rank, the trips, N, the root, and `let`s of the main
- * text, each with a factor of -1, 0 or 1, the first rank and the chunk modulo N.
- * O(writes of small N + 3^terms * writes).
+ * In: the operands of each write. For a few small N the contributions of every write are added up;
+ * for each operation, the first rank, the number of ranks and the chunk are then fitted by sums of
+ * few terms: the rank, the trips, N, the root, and `let`s of the main text, each with a factor of
+ * -1, 0 or 1, the first rank and the chunk modulo N. O(writes of small N + 3^terms * writes).
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/relations.h"
@@ -25,7 +24,7 @@ struct node {
 	int64_t point[MOST_POINT];
 };
 
-/* What is known of a write. */
+/* A write, for a small N. */
 struct written {
 	struct node at, from[2];
 	uint32_t nfrom;
@@ -110,7 +109,7 @@ static void merge(struct trial *w)
 
 static void add_up(struct trial *w, struct written *c);
 
-/* What a write takes from another, or from an initial chunk. */
+/* The part that a write takes from another, or from an initial chunk. */
 static struct written taken(struct trial *w, const struct node *from)
 {
 	struct written key = { .at = *from }, none = { .ok = false };
@@ -127,8 +126,8 @@ static struct written taken(struct trial *w, const struct node *from)
 	return *c;
 }
 
-/* Contributions of a write: of one chunk, each once; else not ok. Recursion ends: what a write
- * is made of is earlier. */
+/* Contributions of a write: of one chunk, each once; else not ok. The recursion ends: the operands
+ * of a write are earlier. */
 static void add_up(struct trial *w, struct written *c)
 {
 	if (c->done)
@@ -161,7 +160,7 @@ static bool trial_make(struct trial *w, const struct flow *flow)
 
 /* ---- samples ----------------------------------------------------------------------------------- */
 
-/* A write of the operation at hand: its terms, and what it holds. */
+/* A write of the operation at hand: its terms, and its value. */
 struct sample {
 	int64_t nranks, term[TERMS], lo, n, index, own;
 	uint32_t buffer;
@@ -214,7 +213,7 @@ static int64_t value_at(struct forms *f, isl_pw_aff *v, const struct trial *w,
 	return n;
 }
 
-/* `any`: whatever ranks a write holds. */
+/* `any`: a write of any ranks' values. */
 static bool add_samples(struct samples *s, const struct trial *w, uint32_t k, bool any)
 {
 	for (uint32_t i = 0; i < w->n; i++) {
@@ -464,7 +463,7 @@ static bool guess_one(struct forms *f, const struct trial *trials, uint32_t ntri
 	return ok;
 }
 
-/* Whether an operation makes sums, or moves what is no sum of all ranks. */
+/* Whether an operation makes sums, or moves a value that is not the sum of all ranks. */
 static bool makes_sums(const struct trial *trials, uint32_t ntrials, uint32_t k)
 {
 	for (uint32_t i = 0; i < ntrials; i++)

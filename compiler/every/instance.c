@@ -1,5 +1,5 @@
 /*
- * One schedule for all N: what is possible, its parameters, buffers and links.
+ * One schedule for all N: its domain, parameters, buffers and links.
  *
  * In: a schedule. Out: its forms, over every N >= f->least that both `where` admit and every root.
  * As expand/instance.c does for one N. ccs(5) 4.

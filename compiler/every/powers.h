@@ -30,7 +30,7 @@
 #include "compiler/every/dfa.h"
 #include "compiler/every/every.h"
 
-/* What the tracks of a schedule's automata are. */
+/* The tracks of a schedule's automata. */
 enum {
 	TRACK_N,
 	TRACK_D,    /* the power that a loop counts by */
@@ -82,7 +82,7 @@ struct value_chunks {
 	const struct value *step; /* or, in reversed numbers: lo, lo + step ... below n */
 };
 
-/* What a name means. */
+/* The meaning of a name. */
 struct meaning {
 	bool known, view;
 	struct value value;
@@ -113,7 +113,7 @@ struct act {
 	uint64_t fifo; /* messages: the path of blocks of pars */
 	int64_t channel;
 	bool stepped;		  /* ... of a run in reversed numbers */
-	uint32_t buffer, source;  /* written, and (of what is local) read; a send's: source */
+	uint32_t buffer, source;  /* written, and (by a local act) read; a send's: source */
 	const struct dfa *chunks; /* messages: N, D, root, rank, from (the peer), offset, chunk */
 	const struct dfa *local;  /* local: N, D, root, rank = from, chunk, source */
 	bool up;		  /* loops: D doubles, else it is halved */
@@ -131,7 +131,7 @@ struct act {
 enum move_kind { MOVE_KEEP, MOVE_CELLS, MOVE_LOOP };
 struct move {
 	enum move_kind kind;
-	const struct act *item;	 /* a receive or what is local; a loop */
+	const struct act *item;	 /* a receive or a local act; a loop */
 	uint32_t buffer, source; /* KEEP: source as it is now is slot `slot` */
 	uint32_t slot;
 	const struct dfa *cells; /* N, D, root, rank, chunk -> from, source */
@@ -170,7 +170,7 @@ struct power_forms {
 	bool asks_reversed;	 /* ... which the text needs */
 	bool bounded;		 /* N is at most LIMIT_RANKS */
 	bool asks_bound;	 /* ... which the text needs */
-	struct value *levels;	 /* `let`s that may tell a rank's level in a tree */
+	struct value *levels;	 /* `let`s that may give a rank's level in a tree */
 	uint32_t nlevels, caplevels;
 	uint32_t waves;	 /* of steps */
 	bool rendezvous; /* there are 0 slots: a send waits for its receive */
@@ -247,7 +247,7 @@ bool value_logarithm(struct power_walk *w, const struct value *x, bool up, struc
 /** A relation in which a track is v; the track goes. */
 const struct dfa *value_put(struct power_forms *f, const struct dfa *a, const struct value *v,
 			    uint32_t track);
-/** pos - neg, whose graphs are given as for value_of_graph. */
+/** pos - neg, with graphs given as for value_of_graph. */
 bool value_of_graphs(struct power_walk *w, const struct dfa *pos, const struct dfa *neg,
 		     struct span at, struct value *to);
 
@@ -272,16 +272,16 @@ bool power_reversed_run(struct power_walk *w, const struct value *lo, const stru
 			const struct value *total, struct span at, struct value_chunks *to);
 
 /* ---- powers_learn.c ---- */
-/* Words: letters of so many bits as there are tracks, the first letter in the highest place. */
+/* Words: letters of one bit for each track, the first letter in the highest place. */
 struct words {
 	uint64_t *v;
 	uint32_t n, cap;
-	uint32_t length; /* not 0: only those whose other letters are 0 are all there */
+	uint32_t length; /* not 0: complete only for words with all further letters 0 */
 };
 /** A tuple's word. */
 uint64_t word_of(uint32_t mask, uint32_t length, const uint64_t number[TRACKS]);
-/** The least automaton whose words of `length` letters these are, as far as they tell; NULL: none.
- *  Their order is lost. */
+/** The least automaton that accepts of the words of `length` letters exactly these, as far as they
+ *  determine it; NULL: none. Their order is lost. */
 const struct dfa *learned(struct power_forms *f, struct words *w, uint32_t length, uint32_t mask);
 
 /* ---- powers_values.c ---- */
@@ -322,7 +322,7 @@ bool power_trees(struct power_forms *f, const struct act *all, struct act *to);
 /* ---- powers_instance.c ---- */
 /** The text as items, in *to's body. */
 bool power_items(struct power_forms *f, struct act *to);
-/** N, rank, chunk, contribution: what the contract asks of each promised cell. */
+/** N, rank, chunk, contribution: the contract's demand on each promised cell. */
 struct promise {
 	uint32_t buffer;
 	const struct dfa *cells, *asked;
@@ -342,7 +342,7 @@ const struct dfa *power_other_end(struct power_forms *f, const struct dfa *a);
 const struct dfa *power_renamed(struct power_forms *f, const struct dfa *a, const uint8_t *pairs);
 
 /* ---- powers_guess.c ---- */
-/** What buffers hold at the heads of a loop's trips, for each loop: guesses. */
+/** The contents of buffers at the heads of a loop's trips, for each loop: guesses. */
 struct heads {
 	const struct move *loop;
 	const struct dfa **holds; /* by buffer: N, D, root, rank, chunk, Q, index */
@@ -352,7 +352,7 @@ struct all_heads {
 	uint32_t n, cap;
 };
 #define POWER_LENGTH 5u	     /* letters of the words that are tried: numbers below 32 */
-#define POWER_LENGTH_MOST 6u /* ... and, where these do not tell, below 64 */
+#define POWER_LENGTH_MOST 6u /* ... and, where these do not suffice, below 64 */
 #define POWER_LENGTH_LIVE 8u /* ... and up to 128, where only chunks count that are still read */
 /* How a guess is made. */
 struct guessing {
@@ -360,16 +360,18 @@ struct guessing {
 	bool turned;	 /* for root 0, as if ranks only counted from the root */
 	bool live;	 /* of chunks that are read again before they are written */
 };
-/** Runs every such N, and learns what loops' heads hold. False: it follows no pattern that is seen there. */
+/** Runs every such N, and learns the contents at loops' heads. False: they follow no visible
+ *  pattern. */
 bool power_guess(struct power_forms *f, const struct moves *m, struct guessing how,
 		 struct all_heads *to);
 /** N, root, rank, chunk: cells of buffer b that moves write. */
 const struct dfa *power_written(struct power_forms *f, const struct moves *body, uint32_t b);
 
 /* ---- powers_turn.c ---- */
-/** What buffer b holds for all roots, where ranks only count from the root; `a`: for root 0. */
+/** The contents of buffer b for all roots, where ranks only count from the root; `a`: for root
+ *  0. */
 const struct dfa *power_turned(struct power_forms *f, const struct dfa *a, uint32_t b);
-/** What is held by ranks, of what is held by their numbers in a tree: N, root, rank -> value. */
+/** The values that ranks hold, given by their numbers in a tree: N, root, rank -> value. */
 const struct dfa *power_numbered(struct power_forms *f, const struct dfa *a,
 				 const struct dfa *number);
 

@@ -1,5 +1,5 @@
 /*
- * A proof with powers of two as JSON, for whoever wants to check it by other means.
+ * A proof with powers of two as JSON, to be checked by other means.
  *
  * In: moves and the guesses that were proved. Out: the moves, in their order; each relation is
  * an automaton:
@@ -7,9 +7,9 @@
  *   automaton  {"tracks": [names, the lowest bit of a letter first], "accepts": [states],
  *               "next": [for each state, {letter: state}]}; no entry: nothing more is accepted
  *
- * An operation in a block of a par has that block's number, from 1; others have 0.
- * Of a barrier the first buffer holds whom a rank has heard of, and a message without chunks "joins"
- * what its sender knows.
+ * An operation in a block of a par has that block's number, from 1; other operations have 0. The
+ * first buffer of a barrier is virtual: it holds the set of ranks known to have begun, and a
+ * message without chunks "joins" its sender's set to it.
  *
  * tests/check/certificate_powers.py and certificate_powers_text.py check one.
  */
@@ -24,7 +24,7 @@ static const char *const track_names[TRACKS] = {
 	[TRACK_INDEX] = "index", [TRACK_OFFSET] = "offset", [TRACK_VALUE] = "value",
 };
 
-/* Whether an operation has a channel of its own. */
+/* Whether an operation has a separate channel. */
 static bool has_channels(const struct moves *m)
 {
 	for (uint32_t k = 0; k < m->n; k++)

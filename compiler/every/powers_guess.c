@@ -1,22 +1,23 @@
 /*
- * What chunks that a loop writes hold at the heads of its trips, as automata: a guess.
+ * A guess, as automata, at the contents of the chunks that a loop writes, at the heads of its
+ * trips.
  *
- * In: moves. They are done for all small N, on numbers; what each buffer holds at each head is
- * a set of tuples (N, D, root, rank, chunk, contribution), whose words are short. If an
- * automaton accepts these sets for all N, powers_learn.c finds it. powers_proof.c shows whether
- * it is right.
+ * In: moves. They are run for all small N, on numbers; the contents of each buffer at each head are
+ * a set of tuples (N, D, root, rank, chunk, contribution), written as short words. If an automaton
+ * accepts these sets for all N, powers_learn.c finds it. powers_proof.c proves the guess or rejects
+ * it.
  *
- * Roots are one more number, and words that have it tell less. Where ranks only count from the
- * root, what rank q holds with root R is what rank q - R holds with root 0, of contributions that
- * are turned alike. So root 0 alone may be run, and what was learned turned by all roots: a
- * guess as well.
+ * The root is one more number, and words with a root determine less. Where ranks only count from
+ * the root, rank q with root R holds what rank q - R holds with root 0, of contributions that are
+ * turned alike. So root 0 alone may be run, and the learned automaton be turned by all roots: this
+ * is a guess as well.
  *
- * The ranks of a tree have other numbers there, which tell more: the root is 0, whoever it is. What
- * ranks hold is noted by these.
+ * The ranks of a tree are numbered from its root, which is 0 whatever rank it is. These numbers
+ * determine more, so the contents of ranks are noted by them.
  *
- * A chunk that is written before it is read again is dead, and what it holds (a sum that went on to
- * others) is of a shape that nobody needs. So dead ones may be left out: each run is made
- * twice, and looked at from its end in between.
+ * A chunk that is written before it is read again is dead, and its contents (a sum that went on to
+ * other ranks) may have any shape. So dead chunks may be left out: each run is made twice, and read
+ * backwards from its end in between.
  */
 #include "compiler/every/powers.h"
 
@@ -28,7 +29,7 @@
 
 /* ---- moves on numbers ------------------------------------------------------------------------ */
 
-/* What a chunk holds: ranks, each with one chunk; none: no value. */
+/* The contents of a chunk: ranks, each with one chunk; none: no value. */
 struct ranks {
 	uint64_t low, high;
 };
@@ -62,7 +63,7 @@ static void add(struct ranks *to, struct ranks more)
 	to->high |= more.high;
 }
 
-/* What a run does: a slot is kept, a cell written, a head met. */
+/* The events of a run: a slot is kept, a cell written, a head met. */
 struct event {
 	enum event_kind { EVENT_KEEP, EVENT_CELL, EVENT_HEAD } kind;
 	bool reduces;
@@ -108,7 +109,7 @@ struct trial {
 	uint32_t nready, capready;
 };
 
-/* Of words that tell of contributions their rank, or their chunk. */
+/* For words that have of a contribution its rank, or its chunk. */
 static uint32_t head_mask(const struct power_forms *f, bool turned, uint32_t told)
 {
 	return BIT(TRACK_N) | BIT(TRACK_D) | (f->root && !turned ? BIT(TRACK_ROOT) : 0) |
@@ -177,7 +178,7 @@ static void note_cell(struct trial *t, uint32_t loop, uint32_t b, uint64_t rank,
 	t->failed |= to->n > MOST_WORDS;
 }
 
-/* What is held at a head, whose D is t->number's. */
+/* Notes the contents at the head with t->number's D. */
 static void note(struct trial *t, uint32_t loop)
 {
 	log_event(t, (struct event){ .kind = EVENT_HEAD });
@@ -516,8 +517,8 @@ static void words_of_loops(struct trial *t)
 	}
 }
 
-/* A chunk's contributions have one number of a chunk: who contributes, and that number, are learned
- * apart. */
+/* A chunk's contributions have one number of a chunk: the contributing ranks and that number are
+ * learned separately. */
 static const struct dfa *learned_both(struct trial *t, uint32_t k, uint32_t b)
 {
 	struct power_forms *f = t->f;

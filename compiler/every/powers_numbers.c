@@ -1,9 +1,9 @@
 /*
  * Arithmetic of values.
  *
- * A value is a sum of tracks and of functions whose graphs are automata: a remainder, bits, a
- * minimum. Each such function is a natural number on all of the domain, which is shown when it
- * is made. Nothing is rounded: what is no such sum (a product of two tracks) is refused. O(1)
+ * A value is a sum of tracks and of functions with automata as graphs: a remainder, bits, a
+ * minimum. Each such function is a natural number on all of the domain, which is proved when it is
+ * made. Nothing is rounded: a value that is no such sum (a product of two tracks) is refused. O(1)
  * automata each.
  */
 #include "compiler/every/powers.h"
@@ -118,7 +118,7 @@ static const struct dfa *sum_holds(struct power_forms *f, const struct value *v,
 	return a;
 }
 
-/* The same relation where all functions are known to have a value: what is not so. */
+/* The tuples where a op b, a comparison, holds, among those on which all functions have a value. */
 const struct dfa *value_compare(struct power_forms *f, enum expr_op op, const struct value *a,
 				const struct value *b)
 {

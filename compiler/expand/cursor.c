@@ -1,10 +1,10 @@
 /*
  * Statements: the cursor's walk over a text.
  *
- * In: a list of statements, a rank. Out: the rank's operations in the lanes' room, in the
- * order of the text. What is run is a stack of lists; a row ends when its list does, and
- * says what its statement does then: the next iteration, the names and the group outside,
- * the waits of a par. A rank costs O(statements run, and their expressions).
+ * In: a list of statements, a rank. Out: the rank's operations in the lanes' memory, in the order
+ * of the text. The state is a stack of lists; a row ends when its list does, and determines the
+ * rest of its statement: the next iteration, the names and the group outside, the waits of a par. A
+ * rank costs O(statements run, and their expressions).
  */
 #include "compiler/expand/cursor.h"
 
@@ -13,8 +13,8 @@
 
 /* ---- beginning ------------------------------------------------------------------------ */
 
-/* What the C stack may hold: three quarters, so that what is called from the deepest place
- * has the rest. */
+/* The bytes of the C stack that may be used: three quarters, so that calls from the deepest place
+ * have the rest. */
 static ptrdiff_t c_room(void)
 {
 	const rlim_t most = (rlim_t)256 << 20;

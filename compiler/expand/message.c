@@ -101,8 +101,8 @@ static bool sizes_copy(struct cursor *v, struct opsite *s, struct cells x, struc
 
 /* ---- operands ------------------------------------------------------------------------------- */
 
-/* Bounds of a use of chunks, or of blocks, of which there are `count`. `before` is
- * what is written before them. */
+/* Bounds of a use of chunks, or of blocks; there are `count` of them. `before` is the text before
+ * them. */
 static void report_range(struct cursor *v, const struct ref *ref, const char *before,
 			 const char *what, int64_t count, int64_t lo, int64_t hi)
 {
@@ -128,7 +128,7 @@ static void report_range(struct cursor *v, const struct ref *ref, const char *be
 			  n == v->here.size ? "N" : arena_printf(v->arena, "%lld", n));
 }
 
-/* What is chosen from: `count` chunks or blocks, each of `size` parts. */
+/* The set to choose from: `count` chunks or blocks, each of `size` parts. */
 struct choice {
 	const char *before, *what;
 	int64_t count, size;
@@ -485,7 +485,7 @@ static RARE void make_site(struct cursor *v, struct opsite *s, const struct stmt
 	struct program *p = v->program;
 	*s = (struct opsite){ .stmt = stmt, .key = UINT64_MAX };
 	s->op = (struct op){ .kind = kinds[stmt->kind], .fifo = NONE };
-	if (v->quiet) /* nobody asks for its site */
+	if (v->quiet) /* its site is not needed */
 		return;
 	if (p->nsites >= MOST_SITES) {
 		cursor_report(v, 501, stmt->span, "more than %u statements", MOST_SITES);

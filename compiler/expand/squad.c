@@ -2,9 +2,10 @@
  * Statements and operations of a squad.
  *
  * In: a list of statements, the ranks that run. Out: rows for each of these ranks, as the cursor
- * would make them, or the squad has ended. A branch that only some ranks take is run for these, then
- * what the others do; each rank's rows stay in the order of its text. A loop ends when it does on
- * all ranks. Lists nest in C: bounded by the parser, and by the depth of calls.
+ * would make them, or the squad has ended. A branch that only some ranks take is run for these
+ * first, and then the branch of the other ranks; each rank's rows stay in the order of its text. A
+ * loop ends when it does on all ranks. Lists nest in C: bounded by the parser, and by the depth of
+ * calls.
  */
 #include "compiler/expand/squad.h"
 
@@ -50,7 +51,7 @@ void squad_push(struct squad *b, const struct stmt *s, uint8_t kind, const struc
 		squad_fail(b);
 }
 
-/* What a par does, for each rank that runs. */
+/* Notes a mark of a par, for each rank that runs. */
 static void mark(struct squad *b, enum squad_mark what, uint32_t number)
 {
 	EACH_RANK(i, &b->run.mask)
@@ -104,7 +105,7 @@ static struct squad_choice choose(struct squad *b, const struct ref *ref,
 	return c;
 }
 
-/* Whether each rank's lie within the view. */
+/* Whether each rank's chunks are within the view. */
 static bool in_range(struct squad *b, const struct ref *ref, const struct squad_choice *c)
 {
 	if (ref->kind == REF_ONE)
@@ -220,7 +221,7 @@ static void end_par(struct squad *b)
 	b->high = p->most > p->high ? p->most : p->high;
 }
 
-/* Statements of a list; what is bound and made in it ends with it. */
+/* Statements of a list; names bound and buffers made in it end with it. */
 static void run_list(struct squad *b, const struct stmt *s)
 {
 	uint32_t used = b->used, top = b->top;
@@ -252,7 +253,7 @@ static void iterations(struct squad *b, const struct stmt *s, struct spread i,
 		run_list(b, s->body);
 		if (s->kind == S_PAR_FOR)
 			end_block(b);
-		i = spread_binary(b, OP_ADD, &i, &step); /* what leaves 64 bits is the cursor's */
+		i = spread_binary(b, OP_ADD, &i, &step); /* left to the cursor beyond 64 bits */
 		i = spread_copy(b, own, &i);
 		b->used = used;
 		struct mask more = not_at_end(b, &i, end, by);
@@ -410,7 +411,7 @@ void squad_list(struct squad *b, const struct stmt *s)
 void squad_init(struct squad *b, struct cursor *v)
 {
 	uint32_t most = v->program->nranks < SQUAD ? v->program->nranks : SQUAD;
-	bind_undo(v, 0); /* what it knows then is fixed for the instance */
+	bind_undo(v, 0); /* the names bound now are fixed for the instance */
 	*b = (struct squad){ .v = v, .width = (most + WORD - 1) / WORD * WORD };
 	b->idle = ARENA_ARRAY(v->arena, uint64_t, b->width);
 	b->ranks = ARENA_ARRAY(v->arena, struct squad_rows, b->width);

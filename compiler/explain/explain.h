@@ -4,12 +4,12 @@
  *     program, order --replay--> model --view--> text, JSON, SVG, a page that plays
  *     diagnostics ------------------^ marks what is wrong
  *
- * The model (model.c) is the program's run on symbolic values: its moves, in the order of steps.
- * A step is a round of messages on the longest chain. A move is a message that arrives, an
- * operation inside a rank, or a message that no rank receives. Of a program that is wrong the
- * model holds what happens up to the fault (fault.c): the ranks that are stuck, the circle in which
- * they wait, and the results that differ from the contract. A printer plays the moves of a step and
- * shows the state behind it; none of them runs the program again.
+ * The model (model.c) is the program's run on symbolic values: its moves, in the order of steps. A
+ * step is a round of messages on the longest chain. A move is a message that arrives, an operation
+ * inside a rank, or a message that no rank receives. If the program is wrong, the model holds the
+ * moves up to the fault (fault.c): the ranks that are stuck, the circle in which they wait, and the
+ * results that differ from the contract. A printer plays the moves of a step and shows the state
+ * behind it; no printer runs the program again.
  */
 #ifndef CCS_COMPILER_EXPLAIN_EXPLAIN_H
 #define CCS_COMPILER_EXPLAIN_EXPLAIN_H
@@ -24,7 +24,7 @@ struct numbers {
 	size_t n;
 };
 
-/* What is shown; empty lists: all. */
+/* The view to show; an empty list stands for all. */
 struct shown {
 	const char *const *chunks; /* "data", "data[2]", "data[0..2]" */
 	size_t nchunks;
@@ -32,10 +32,10 @@ struct shown {
 	enum print_format format;
 };
 
-/** Shows one instance on `out`. With `order` all of a program that is right; without (NULL) one that
- *  is wrong, and that diags.v[first_diag...] are about, up to the fault. `contract` may be NULL.
- *  False: the view names a chunk or a rank that does not exist, or there is too much to draw; *why
- *  says so and gives the cure. Nothing was printed then. O(stores + what is printed). */
+/** Shows one instance on `out`: with `order`, all of a correct program; without it (NULL), a wrong
+ *  program up to the fault that diags.v[first_diag...] report. `contract` may be NULL. False: the
+ *  view names a chunk or a rank that does not exist, or there is too much to draw; *why says so and
+ *  gives the cure, and nothing was printed. O(stores + size of the output). */
 bool explain(struct ctx *c, struct program *p, const struct contract *contract,
 	     const struct order *order, uint32_t first_diag, const struct shown *view, FILE *out,
 	     const char **why);
@@ -54,7 +54,7 @@ struct move {
 	bool lost;	    /* sent, and not received when the run ends: */
 	bool unmatched;	    /* ... and no receive of the program takes it */
 	uint32_t carries;   /* the value of its first chunk, or NONE */
-	int fault;	    /* code of what is wrong with it, or 0 */
+	int fault;	    /* code of its fault, or 0 */
 };
 
 /* A task that cannot go on. */
@@ -66,7 +66,7 @@ struct stuck {
 	const char *text;     /* "waits to send data[1] to rank 3; ..." */
 };
 
-/* A final cell that does not hold what the contract promises. */
+/* A final cell with contents that differ from the contract's promise. */
 struct wrong {
 	uint32_t rank, cell, row; /* row of the contract */
 };
@@ -88,7 +88,7 @@ struct script {
 	uint32_t *anywhere, *into; /* [cells]: rows of the contract, or NONE */
 	double *sent;		   /* [nranks]: in blocks of `count` elements */
 	struct shares room;	   /* to work in */
-	/* what is wrong */
+	/* the faults */
 	uint32_t first_diag;
 	uint32_t fault_step[EXPLAIN_MARKS]; /* of the first diagnostics; NONE: it has none */
 	struct stuck *stuck;
@@ -102,11 +102,11 @@ struct script {
 	uint32_t *cells, ncells, *ranks, nranks; /* these, as lists */
 };
 
-/* What a cell holds, against the contract. */
+/* The contents of a cell, against the contract. */
 struct holding {
-	double part; /* of what is promised there; where nothing is, of what is promised for the
-			    chunk elsewhere, or 1 */
-	bool whole;  /* holds what is promised there, and nothing else */
+	double part; /* of the contribution promised there; where none is, of that promised for the
+			chunk elsewhere, or 1 */
+	bool whole;  /* holds the promised data, and nothing else */
 	bool other;  /* holds data that is not promised there */
 	uint32_t
 		colour; /* number of the chunk that its data is of, or of the rank that it is from */
@@ -125,7 +125,7 @@ struct ends {
 const char *explain_shares_text(struct script *x, const struct share *v, uint32_t n, uint32_t cell);
 /** The same of a value; "-": none. */
 const char *explain_value_text(struct script *x, uint32_t id, uint32_t cell);
-/** What a value is to a rank's cell. */
+/** The relation of a value to a rank's cell. */
 struct holding explain_holding(struct script *x, uint32_t id, uint32_t rank, uint32_t cell);
 struct ends explain_ends(const struct script *x, const struct move *m);
 /** Where an operation stands. */
@@ -152,9 +152,8 @@ bool explain_view_read(struct script *x, const struct shown *view, const char **
 
 /* ---- fault.c -------------------------------------------------------------------------- */
 
-/** An order of all that happens in a program that is wrong; x->far is the state that it comes
- *  to. Messages whose two ends have different numbers of chunks (E0303) are cut to the
- *  lesser. O(operations). */
+/** An order of all events of a wrong program; x->far is the state at its end. Messages with
+ *  different numbers of chunks at their two ends (E0303) are cut to the lesser. O(operations). */
 const struct order *explain_run_far(struct script *x, struct program *p);
 /** Adds to the moves the messages that were sent and that no rank has received. After the run. */
 void explain_add_lost(struct script *x);

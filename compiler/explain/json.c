@@ -12,7 +12,7 @@
 
 #define VERSION 1
 
-/* What is printed, and the texts that places are in. */
+/* The model to print, and the texts of its places. */
 struct printer {
 	struct script *x;
 	FILE *out;
@@ -129,7 +129,7 @@ static json_t *numbers_json(struct printer *w, const uint32_t *v, uint32_t n)
 	return list;
 }
 
-/* What a rank's chunk holds. */
+/* The contents of a rank's chunk. */
 static json_t *holds_json(struct printer *w, uint32_t id, uint32_t rank, uint32_t cell)
 {
 	struct holding h = explain_holding(w->x, id, rank, cell);
@@ -196,7 +196,7 @@ static json_t *origin_json(const struct printer *w, uint32_t store)
 	return store == NONE ? json_null() : json_integer(w->origins[store].move);
 }
 
-/* What a store leaves, and where it came from. */
+/* The value that a store leaves, and its origin. */
 static json_t *stored_json(struct printer *w, uint32_t store, uint32_t rank)
 {
 	const struct stored *s = &w->x->stores[store];
@@ -210,8 +210,8 @@ static json_t *stored_json(struct printer *w, uint32_t store, uint32_t rank)
 	return o;
 }
 
-/* What the chunks of the view's ranks hold after steps that it leaves out, where it is not what they
- * held when it was last printed. */
+/* The contents of the chunks of the view's ranks after steps that it leaves out, where they differ
+ * from those last printed. */
 static void add_skipped(struct printer *w, uint32_t step, uint32_t *printed, const uint32_t *state,
 			json_t *list)
 {
@@ -231,7 +231,7 @@ static void add_skipped(struct printer *w, uint32_t step, uint32_t *printed, con
 
 /* ---- the start and the end ----------------------------------------------------------------------- */
 
-/* A list for each rank: what its chunks hold before the run. */
+/* A list for each rank: the contents of its chunks before the run. */
 static json_t *start_json(struct printer *w)
 {
 	struct script *x = w->x;
@@ -328,7 +328,7 @@ static json_t *move_json(struct printer *w, uint32_t k)
 	return o;
 }
 
-/* Both lists: the moves, and what others left where they are left out. */
+/* Both lists: the moves, and the contents after moves that are left out. */
 static void print_moves(struct printer *w)
 {
 	struct script *x = w->x;

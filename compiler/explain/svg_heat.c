@@ -1,7 +1,7 @@
 /*
- * Where there is too much for lanes: how much each rank sends in each step, as a map, with the first and
- * the last step of the first ranks in full. Cells of the map with equal amounts below each other are one
- * element. O(moves + what is drawn).
+ * The picture if there is too much for lanes: how much each rank sends in each step, as a map, with
+ * the first and the last step of the first ranks in full. Cells of the map with equal amounts below
+ * each other are one element. O(moves + size of the output).
  */
 #include "compiler/explain/svg.h"
 
@@ -128,7 +128,7 @@ static void full(struct svg *s, uint32_t step, const char *title)
 	uint32_t *cells = ARENA_ARRAY(x->arena, uint32_t, FULL);
 	struct lanes l = { .ranks = ranks, .steps = &step, .nsteps = 1, .cells = cells };
 
-	for (int faults = 1; faults >= 0; faults--) /* first what is wrong */
+	for (int faults = 1; faults >= 0; faults--) /* faults first */
 		for (uint32_t k = 0; k < x->n && l.nranks < FULL - 1; k++) {
 			const struct ends e = explain_ends(x, &x->moves[k]);
 			if (x->moves[k].depth != step || !explain_shows_move(x, &x->moves[k]) ||

@@ -38,7 +38,7 @@ static void add_item(struct rank_ops *l, const struct op *o, uint32_t task)
 	ARENA_PUSH(l->arena, l->items, l->nitems, l->capitems) = it;
 }
 
-/* Sends first, then receives, then what is local: in a wave nothing conflicts. */
+/* Sends first, then receives, then local operations: in a wave nothing conflicts. */
 static void add_wave(void *arg, uint32_t task, uint32_t row, uint32_t n)
 {
 	struct rank_ops *l = arg;

@@ -35,10 +35,10 @@ struct item {
 	uint32_t node;		/* the worker that runs it (line.parent); NONE: OP_FRESH, OP_WAIT */
 	uint32_t partner;	/* a receive's send of the same cells, and back; or NONE */
 	uint32_t ordinal;	/* of a send or a receive, on its FIFO */
-	uint32_t via;		/* a local operation on what this receive just got; or NONE */
+	uint32_t via;		/* a local operation on the cells this receive just got; or NONE */
 	uint32_t unread;	/* with `via`: cells of the receive that no other item reads */
-	uint32_t after;		/* a reduction: the item that wrote, right before it, what it
-				   adds to; or NONE */
+	uint32_t after;		/* a reduction: the item right before it that wrote its addend; or
+				   NONE */
 	uint32_t dead;		/* receive with a partner: cells that no item reads after it */
 	uint32_t worker, index; /* its place, by fuse */
 	uint32_t wait, nwaits;	/* rows of line.waits, by waits */
@@ -108,8 +108,8 @@ struct rank_ops {
 	uint32_t *feeder;	  /* sending end: the receiving end that feeds it most */
 	bool by_chunk;		  /* as in struct ctx */
 	uint32_t *load;		  /* slots that would hold all its messages */
-	uint32_t *sums, *joined;  /* receiving end: receives of sums; those that go on with
-					   another's, or that another goes on with */
+	uint32_t *sums, *joined;  /* receiving end: receives of sums; those that continue another
+				     receive's sum, or are continued by one */
 	bool *send_merged, *recv_merged;
 	uint32_t *own; /* by task: worker of local operations without an end */
 

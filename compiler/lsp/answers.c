@@ -1,9 +1,8 @@
 /*
  * Answers to questions about a document.
  *
- * Each opens the front end over the document (look.c), makes what it needs in the arena, where
- * memory may run out, and only then objects of jansson's, so that none is lost. Where there
- * is nothing to say the answer is null.
+ * Each opens the front end over the document (look.c), makes its data in the arena, where memory
+ * may run out, and only then objects of jansson's, so that none is lost. An empty answer is null.
  */
 #include "compiler/lsp/server.h"
 #include "lang/keywords.h"
@@ -17,7 +16,7 @@ static struct text text_of(const struct server *s, const struct document *doc)
 	return (struct text){ doc->text, doc->n, s->utf8 };
 }
 
-/* What is asked, and the front end to find it by. */
+/* A request, and the front end that answers it. */
 struct question {
 	struct server *s;
 	struct look l;
@@ -99,7 +98,7 @@ static int code_of(const char *word, size_t n)
 	return number + (word[0] == 'W' ? WARNING_CODES : 0);
 }
 
-/* What stands there: a name, else a word of the language, else a code. */
+/* The word there: a name, else a word of the language, else a code. */
 static const char *named(struct look *l, size_t offset)
 {
 	const struct use *u = l->module ? look_use(l, look_at(l, offset)) : NULL;
@@ -215,7 +214,7 @@ static json_t *same_names(struct question *q)
 		const struct use *v = &l->uses.v[i];
 		const struct source *src = source_at(&l->sources, v->span.lo);
 
-		/* what a head defines is met twice */
+		/* names that a head defines are met twice */
 		if (v->defined.lo != u->defined.lo || src != l->module->main->source ||
 		    v->span.lo == last)
 			continue;
@@ -239,7 +238,7 @@ json_t *answer_highlights(struct server *s, struct document *doc, const json_t *
 
 /* ---- symbols ---------------------------------------------------------------------------------------- */
 
-/* SymbolKind, and what it is called. */
+/* SymbolKind, and its name. */
 static int symbol_kind(enum decl_kind kind, const char **called)
 {
 	static const struct {
@@ -289,7 +288,7 @@ json_t *answer_symbols(struct server *s, struct document *doc, const json_t *par
 
 /* ---- formatting --------------------------------------------------------------------------------------- */
 
-/* One edit, of the lines that differ: what is alike before and behind keeps cursors and marks. */
+/* One edit, of the lines that differ: equal lines before and behind keep cursors and marks. */
 static json_t *edit_of(const struct text *old, const char *new, size_t n)
 {
 	size_t same = 0, tail = 0, least = old->n < n ? old->n : n;

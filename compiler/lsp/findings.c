@@ -1,11 +1,10 @@
 /*
- * Diagnostics as the protocol has them.
+ * Diagnostics in the form of the protocol.
  *
- * In: what the front end, or the whole check, has collected. Out: LSP's Diagnostic
- * objects of one document. What is wrong in a file that it imports is told at the document's call
- * that led there, or else at the import, with the place as related information. A fix goes along
- * as `data`, from which code actions are made. What is without a place is told at the first
- * schedule.
+ * In: the diagnostics of the front end, or of the whole check. Out: LSP's Diagnostic objects of one
+ * document. An error in an imported file is reported at the document's call that led there, or else
+ * at the import, with the place as related information. A fix goes along as `data`, from which code
+ * actions are made. A diagnostic without a place is reported at the first schedule.
  */
 #include "compiler/lsp/server.h"
 #include "lang/diag_print.h"
@@ -55,7 +54,7 @@ static struct span stand_in(const struct findings *f, const struct source *src)
 	return src && !src->prelude && first.lo ? first : schedule;
 }
 
-/* The place in the document that a diagnostic is told at. */
+/* The place in the document at which a diagnostic is reported. */
 static struct span own_place(const struct findings *f, const struct diag *g)
 {
 	if (own(f, g->span))

@@ -100,7 +100,7 @@ const char *look_text(struct look *l, struct span span)
 		   : "";
 }
 
-/* ---- what is said of a name ------------------------------------------------------------------ */
+/* ---- the description of a name --------------------------------------------------------------- */
 
 enum { MOST_HEAD = 2000 }; /* bytes of a declaration that are shown */
 

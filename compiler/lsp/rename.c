@@ -1,10 +1,10 @@
 /*
  * Renaming: a name that the document defines gets another one, wherever the document has it.
  *
- * The new text is read before it is offered, and every name in it must mean what it meant before:
- * so a new name that is a keyword, that stands for something else there, or that would hide
- * something, is refused. What imports the document is not looked at; a check of it says what it
- * misses. O(text of the document, and of all that it imports).
+ * The new text is parsed before it is offered, and every name in it must mean the same as before:
+ * so a new name that is a keyword, that has another meaning there, or that would hide another
+ * definition, is refused. Files that import the document are not read; a check of them reports the
+ * missing name. O(text of the document, and of all that it imports).
  */
 #include "compiler/lsp/server.h"
 
@@ -27,7 +27,7 @@ struct renaming {
 	json_t *answer;
 };
 
-/* ---- what is renamed ------------------------------------------------------------------------ */
+/* ---- the definition to rename --------------------------------------------------------------- */
 
 static int by_place(const void *a, const void *b)
 {

@@ -1,5 +1,6 @@
 /*
- * Inside the language server: what its files share. Only the files of lsp/ include this.
+ * Inside the language server: declarations that its files share. Only the files of lsp/ include
+ * this.
  */
 #ifndef CCS_COMPILER_LSP_SERVER_H
 #define CCS_COMPILER_LSP_SERVER_H
@@ -40,16 +41,16 @@ enum {
 
 struct reader {
 	int fd;
-	char *bytes; /* what was read and not taken */
+	char *bytes; /* input that was read and not taken */
 	size_t n, cap;
 	size_t skip; /* bytes of a message that is too large, still to be passed over */
 	bool end;    /* there is no more input */
-	bool lost;   /* in what is no header: the next one is looked for, without a word */
+	bool lost;   /* in input without a header: seeks the next header, silently */
 };
 
 enum taken { TAKEN_NONE, TAKEN_BODY, TAKEN_TOO_LARGE, TAKEN_NO_HEADER, TAKEN_NO_MEMORY };
 
-/** Reads what is there: one read(2). */
+/** Reads the available input: one read(2). */
 void reader_fill(struct reader *r);
 /** The next whole message: TAKEN_BODY, its bytes in *body (of malloc, `*n` of them). */
 enum taken reader_take(struct reader *r, char **body, size_t *n);
@@ -128,11 +129,11 @@ enum life { LIFE_NEW, LIFE_SERVING, LIFE_SHUT, LIFE_OVER };
 struct background {
 	pid_t child; /* 0: none */
 	json_t *id;  /* of the request for a picture; of the check NULL */
-	int from;    /* what it sends */
+	int from;    /* its output */
 	char *bytes;
 	size_t n, cap;
 	char *uri;     /* of its document */
-	json_t *first; /* what the front end said; or NULL */
+	json_t *first; /* the front end's findings; or NULL */
 	double due;    /* when that is published */
 	double until;  /* when it is ended */
 };
@@ -145,11 +146,11 @@ struct server {
 	enum life life;
 	bool clean; /* `shutdown` was asked for */
 	bool utf8;
-	bool refreshes;	  /* the client asks for lenses anew when it is told to */
+	bool refreshes;	  /* the client asks for lenses anew on request */
 	json_int_t asked; /* requests to the client */
 	double seconds;	  /* most for a check, or a picture */
 	struct documents documents;
-	json_t *waiting[MOST_WAITING]; /* what was read, to be answered in this order */
+	json_t *waiting[MOST_WAITING]; /* read messages, to be answered in this order */
 	size_t nwaiting;
 	struct background check, pictures[MOST_PICTURES];
 };
@@ -172,12 +173,12 @@ void background_start(struct server *s);
 /** Begins a picture of a document, which answers the request when it is drawn. */
 void background_draw(struct server *s, json_t *id, struct document *doc,
 		     const struct lsp_picture *picture);
-/** Takes what it has sent; publishes what is whole. */
+/** Takes its output; publishes the findings that are complete. */
 void background_read(struct server *s, struct background *b);
 /** Seconds until background_tick has something to do; below 0: nothing is running. */
 double background_left(const struct server *s);
-/** Publishes what the front end said of a check that takes long; ends what takes too
- *  long, and says so. */
+/** Publishes the front end's findings of a check that takes long; ends a check that takes too long,
+ *  and reports that. */
 void background_tick(struct server *s);
 /** Ends the check, without a word; its document is to be checked anew. */
 void background_abandon(struct server *s);
@@ -189,7 +190,7 @@ void background_stop(struct server *s);
 
 /* ---- diagnostics (findings.c) ---------------------------------------------------------------- */
 
-/** What was found in the document of `path`, as an array of LSP's. Runs in the check's process. */
+/** The findings in the document of `path`, as an array of LSP's. Runs in the check's process. */
 json_t *findings_json(struct diags *d, const struct module *m, const char *path, bool utf8);
 /** Why there is no picture: the first error, and how to go on. Runs in the picture's process. */
 json_t *findings_why(struct diags *d, const struct module *m, const char *path);
@@ -227,9 +228,9 @@ void look_free(struct look *l);
 uint32_t look_at(const struct look *l, size_t offset);
 /** The innermost use of a name there, or NULL. */
 const struct use *look_use(const struct look *l, uint32_t at);
-/** The import whose path is there, or NULL. */
+/** The import with its path there, or NULL. */
 const struct decl *look_import(const struct look *l, uint32_t at);
-/** What is to be said of the name, in Markdown; in the arena. */
+/** The description of the name, in Markdown; in the arena. */
 const char *look_describe(struct look *l, const struct use *u);
 /** The text of a span. */
 const char *look_text(struct look *l, struct span span);

@@ -1,19 +1,19 @@
 /*
- * Executors: what those of MSCCL and RCCL do not take, though it can be meant.
+ * Executors: sound descriptions that the executors of MSCCL and RCCL do not take.
  *
- * In: a sound description. Out: W0601 for each limit that it is over, by the limit's name, and for
- * each of their parser's rules that it breaks:
+ * In: a sound description. Out: W0601 for each limit that it exceeds, with the limit's name, and
+ * for each rule of their parser that it breaks:
  *
  *   - the protocol is Simple, LL or LL128;
- *   - channels are below `nchannels`: no others are connected;
+ *   - channels are below `nchannels`: the executor connects no further channels;
  *   - a GPU's thread blocks are 0, 1, 2 and on, without a gap;
- *   - where a step reads or stores is below the number of chunks that its <gpu> gives the buffer,
- *     whatever the collective makes of it (`src` of rrc is not looked at, nor `dst`);
- *   - the waits of nops become those of the step behind them, which must have one of its own;
- *   - a nop tells nobody: what waits for one is let go by the step behind it, if that has
- *     hasdep="1".
+ *   - a step reads and stores below the number of chunks that its <gpu> gives the buffer, whatever
+ *     the collective makes of it (`src` of rrc is not checked, nor `dst`);
+ *   - the waits of nops are added to the step behind them, which must have a wait itself;
+ *   - a nop releases no step: a step that waits for a nop is released by the step behind the nop,
+ *     if that has hasdep="1".
  *
- * Each is told once a GPU. O(steps).
+ * Each is reported once a GPU. O(steps).
  */
 #include "compiler/msccl/msccl.h"
 
@@ -49,7 +49,7 @@ static void check_block_limits(const struct looking *x, const struct msccl_block
 				  MSCCL_MAX_COUNT - 1, "MSCCL_MAX_COUNT 72");
 }
 
-/* Blocks of a GPU that have one channel: told of once a channel, at the first that is too many. */
+/* Blocks of a GPU on one channel: reported once a channel, at the first block above the limit. */
 static void check_channels(const struct looking *x, const struct msccl_gpu *g)
 {
 	uint32_t count[MSCCL_MAX_CHANNELS] = { 0 };
@@ -78,7 +78,7 @@ static void check_limits(const struct looking *x)
 		check_channels(x, &m->gpus[g]);
 }
 
-/* ---- rules: each returns whether it is broken, and told ------------------------------------- */
+/* ---- rules: each reports a breach, and returns whether there is one ------------------------- */
 
 static bool unknown_protocol(const struct looking *x)
 {
@@ -91,7 +91,7 @@ static bool unknown_protocol(const struct looking *x)
 	return true;
 }
 
-/* Ids differ, so that the largest tells of a gap. */
+/* Ids differ, so that the largest shows whether there is a gap. */
 static bool gap_of_blocks(const struct looking *x, const struct msccl_gpu *g)
 {
 	const struct msccl_block *blocks = x->m->blocks + g->first, *last = blocks;
@@ -145,7 +145,7 @@ static bool places_outside(const struct looking *x, const struct msccl_block *b,
 	       (does->writes && outside(x, b, s, &s->dst));
 }
 
-/* The step that takes over what the nops before it wait for; NULL: none. */
+/* The step that takes over the waits of the nops before it; NULL: none. */
 static const struct msccl_step *behind_nops(const struct msccl_block *b, uint32_t step)
 {
 	while (step < b->nsteps && b->steps[step].type == STEP_NOP)

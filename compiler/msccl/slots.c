@@ -1,12 +1,12 @@
 /*
  * Slots: deadlock for every size of chunks.
  *
- * In: a sound description. Out: the least slots for messages of one chunk and for messages of
- * whole steps, how many blocks are blocked with 1, 2, 4, 8 and any number of slots, and from how
- * many chunks a slot on. Sizes are many, and programs few: with m chunks a slot a step of cnt is
- * ceil(cnt / m) messages, so only numbers of chunks up to the largest cnt make a difference, and
- * of these only those that change some step's number of messages. Each is decided by
- * itself. O(operations * log slots) for each.
+ * In: a sound description. Out: the least slots for messages of one chunk and for messages of whole
+ * steps, how many blocks are blocked with 1, 2, 4, 8 and any number of slots, and from how many
+ * chunks a slot on. Sizes are many, and programs few: with m chunks a slot a step of cnt is
+ * ceil(cnt / m) messages, so only numbers of chunks up to the largest cnt make a difference, and of
+ * these only the numbers that change some step's number of messages. Each number is decided
+ * separately. O(operations * log slots) for each.
  */
 #include "compiler/msccl/msccl.h"
 
@@ -25,7 +25,7 @@ static bool same_messages(const struct msccl *m, uint32_t a, uint32_t b)
 	return true;
 }
 
-/* The least slots with so many chunks a message; the diagnostics of it go nowhere. */
+/* The least slots with f's chunks a message; its diagnostics are discarded. */
 static int64_t least_slots(struct ctx *c, const struct msccl *m, struct msccl_form f, bool *meets)
 {
 	struct diags none = { .arena = c->arena, .sources = c->sources };

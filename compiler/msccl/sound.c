@@ -31,8 +31,8 @@ static int by_gpu_and_id(const void *a, const void *b)
 	return (*x)->span.lo<(*y)->span.lo ? -1 : (*x)->span.lo>(*y)->span.lo;
 }
 
-/* GPUs lie one after the other in `blocks` and in the sorted rows alike only if the file has
- * them so: rows of GPU g begin where those of the GPUs before it end. */
+/* GPUs are in the same order in `blocks` and in the sorted rows only if the file has them so: rows
+ * of GPU g begin where those of the GPUs before it end. */
 static void sort_blocks(struct sounding *x)
 {
 	struct msccl *m = x->m;

@@ -43,13 +43,13 @@ struct end {
 	uint32_t joined : 1; /* to the wave of the one before */
 };
 
-/* Ends first .. first + n - 1, one wave or more, so many times. */
+/* Ends first .. first + n - 1, one wave or more, repeated `times` times. */
 struct batch {
 	uint32_t first, n;
 	uint64_t times;
 };
 
-/* What all ranks send and receive. */
+/* All sends and receives of all ranks. */
 struct stream {
 	struct ctx *ctx;
 	struct program *p; /* its FIFOs, sites and buffers; no operations */
@@ -65,7 +65,7 @@ struct stream {
 	struct text *text; /* all operations (text.h) */
 };
 
-/* What was found; of an instance that has no mistake, but for the first two. */
+/* The results; all but the first two are of an instance without a mistake. */
 struct stream_report {
 	bool counted; /* no mistake kept messages from being counted */
 	uint64_t messages;

@@ -116,7 +116,7 @@ static bool is_linear(const struct expr *e, int64_t n, int64_t r, const struct s
 	return x.is && x.n == n && x.r == r && x.k == 0;
 }
 
-/* How a name's chunks are cut: `fore` is what comes first, for the ranks below N. */
+/* How a name's chunks are cut: `fore` is the first part, for the ranks below N. */
 enum cut { CUT_NOT, CUT_AT_RANK /* 0..rank, rank..N */, CUT_BEHIND /* 0..N - rank, N - rank..N */ };
 
 /* By the root, where there is one, else by the rank. */
@@ -132,8 +132,8 @@ static enum cut cut_of(const struct ref *fore, const struct ref *rest, const str
 										    : CUT_NOT;
 }
 
-/* Whether the two copies are such a pair (kinds.h): what is first of one name goes to what is
- * last of the other. */
+/* Whether the two copies are such a pair (kinds.h): the first part of one name goes to the last
+ * part of the other. */
 static bool cut_alike(struct kinds *k, const struct stmt *s, const struct stmt *t,
 		      const struct symbol *root)
 {
@@ -172,7 +172,7 @@ static void counts(struct kinds *k, const struct buffer_def *b)
 
 static const char CONDITION[] = "a condition that differs from rank to rank";
 
-/* The topology's names and conditions, for whoever is on it. */
+/* The topology's names and conditions, for any rank. */
 static void topology(struct kinds *k, const struct decl *d)
 {
 	const struct expr *a = d->topology_args;
@@ -200,7 +200,7 @@ static void topology(struct kinds *k, const struct decl *d)
 		must_be_same(k, d->topology->where, CONDITION);
 }
 
-/* What is evaluated, whether it is used or not, might fail on some rank alone. */
+/* An expression is evaluated whether it is used or not, and might fail on a single rank. */
 static void bind_known(struct kinds *k, const struct symbol *s, const struct expr *e)
 {
 	struct kind x = kinds_of(k, e);
@@ -284,7 +284,7 @@ static void each(struct kinds *k, const struct stmt *s)
 	k->each = NULL;
 }
 
-/* What a loop's variable is within, where the step's sign is known. */
+/* The range of a loop's variable, where the step's sign is known. */
 static struct kind variable(const struct stmt *s, struct kind lo, struct kind hi)
 {
 	struct kind v = kind_same(lo.most > hi.most ? lo.most : hi.most);
@@ -313,7 +313,7 @@ static void loop(struct kinds *k, const struct stmt *s)
 	statements(k, s->body);
 }
 
-/* What a known condition leaves out is not looked at. */
+/* Statements that a known condition leaves out are not checked. */
 static void branch(struct kinds *k, const struct stmt *s)
 {
 	struct kind is = kinds_of(k, s->e);
@@ -332,7 +332,7 @@ static bool is_number(struct kinds *k, const struct expr *e, double n)
 	return kind_is_known(x) && x.lo == n;
 }
 
-/* within group(0, N, 1): in it, `rank` and `N` are what they are outside. */
+/* within group(0, N, 1): in it, `rank` and `N` are as outside. */
 static bool is_all_ranks(struct kinds *k, const struct stmt *s)
 {
 	return k->nranks && s->e2 && is_number(k, s->e, 0) && is_number(k, s->e2, k->nranks) &&

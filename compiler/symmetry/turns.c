@@ -1,10 +1,10 @@
 /*
  * The program of rank 0, and how its cells turn; see turns.h.
  *
- * The cursor runs the text on rank 0. Behind each operation the regions of its cells are noted:
- * what an index turns is a region at once, when the statement meets the name's chunks for the
- * first time; what stays is noted chunk by chunk. A copy of a name as a whole into another says
- * only that the two turn alike, which is settled when all else is known.
+ * The cursor runs the text on rank 0. After each operation the regions of its cells are noted:
+ * chunks that an index turns are a region at once, when the statement meets the name's chunks for
+ * the first time; chunks that stay are noted one by one. A copy of a name as a whole into another
+ * says only that the two turn alike, which is settled when all else is known.
  */
 #include "compiler/symmetry/turns.h"
 #include "compiler/expand/cursor.h"
@@ -257,7 +257,8 @@ static bool take_regions(struct maker *m, uint32_t from, uint32_t to, uint32_t n
 	return true;
 }
 
-/* What two names turn alike: settled one from the other; what nobody says stays. */
+/* Regions of two names that turn alike: each is settled from the other; one that no name settles
+ * does not turn. */
 static bool settle(struct maker *m, uint32_t cells)
 {
 	bool any = true;
@@ -281,7 +282,7 @@ static bool settle(struct maker *m, uint32_t cells)
 
 /* ---- FIFOs and links ------------------------------------------------------------------ */
 
-/* Adds so many sends and receives of a task to its FIFO, both of whose ends are its own. */
+/* Adds the sends and receives of a task to its FIFO; the task is both ends of the FIFO. */
 static void add_ends(struct fifo *f, uint32_t task, uint32_t sends, uint32_t recvs)
 {
 	f->src_task = f->dst_task = task;
@@ -406,7 +407,7 @@ static bool run(struct maker *m)
 
 /* ---- with a root ------------------------------------------------------------------------ */
 
-/* Rows that are full were told of: they are used again. */
+/* Full rows have been reported: their memory is used again. */
 static void reuse_room(struct maker *m)
 {
 	struct lane *l = &m->v.lanes[m->v.full];
@@ -490,8 +491,8 @@ static bool same_orders(const struct quotient *l)
 	return true;
 }
 
-/* Ranges that turn by bits: as L is linear (kinds.h), the ranks of one bit show what it is. By
- * mirrors, rank 1 stands for all that are odd. */
+/* Ranges that turn by bits: as L is linear (kinds.h), the ranks of one bit determine it. By
+ * mirrors, rank 1 stands for all odd ranks. */
 static bool ranges_turn(struct maker *m)
 {
 	struct program *p = m->l->p, kept = *p;

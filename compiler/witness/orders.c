@@ -1,12 +1,12 @@
 /*
- * The witness of different bits: which sums are made in other orders, and where.
+ * The witness of different bits: the sums that are made in different orders, and their places.
  *
- * In: what bits.h found of a program that is right, and the run. Out: bits.why, for the report;
- * E0407 where --require asks for more. Two final values that have two trees have a first sum
- * each that the other has not; its operands are in both, so it is where the orders part. It is
- * named by what it adds, and by the operation that does, which one more run finds.
+ * In: the result of bits.h for a correct program, and the run. Out: bits.why, for the report; E0407
+ * if --require asks for more. Two final values with different trees have a first sum each that the
+ * other value does not contain; its operands are in both, so it is where the orders part. It is
+ * named by its operands, and by the operation that makes it, which one more run finds.
  *
- * O(sums that the two values are made of); for E0407 O(operations).
+ * O(sums in the two values); for E0407 O(operations).
  */
 #include "compiler/witness/witness.h"
 
@@ -63,7 +63,7 @@ static uint32_t *least_initials(struct parting *x, const struct values *v, const
 	return least;
 }
 
-/* Whether it is a sum whose tree is not in `other`. */
+/* Whether it is a sum with a tree that is not in `other`. */
 static bool is_unlike(const struct parting *x, uint32_t value, const uint8_t *other)
 {
 	const struct history *h = &x->bits->history;
@@ -72,8 +72,9 @@ static bool is_unlike(const struct parting *x, uint32_t value, const uint8_t *ot
 	       !other[h->number[value - h->values->base] - x->bits->trees.leaves];
 }
 
-/* A sum of `mine`'s value whose tree is not in `other`, but those of its operands are: of several,
- * which add up other ranks' values, the one with the lowest rank, whatever the order of the run. */
+/* A sum of `mine`'s value with a tree that is not in `other`, but with operands that are: of
+ * several, which add up other ranks' values, the one with the lowest rank, whatever the order of
+ * the run. */
 static uint32_t first_unlike(struct parting *x, const struct side *mine, const uint8_t *other)
 {
 	const struct history *h = &x->bits->history;

@@ -25,8 +25,8 @@ struct cure {
 	bool as_written; /* the second change */
 };
 
-/* Whether operation `b`, done behind `a`, does what it does in one step with it: it may
- * add to what `a` has written, but neither replace nor read it. */
+/* Whether operation `b`, done after `a`, has the same effect in one step with it: it may add to a
+ * cell that `a` has written, but neither replace nor read it. */
 static bool may_follow(const struct op *a, const struct op *b)
 {
 	bool adds = op_kind(b) == OP_REDUCE_FROM || op_kind(b) == OP_REDUCE_INTO;
@@ -105,7 +105,7 @@ static bool change(struct cure *c, struct program *q)
 	return true;
 }
 
-/* Whether all checks pass it; what they report goes nowhere. */
+/* Whether all checks pass it; their reports are discarded. */
 static bool is_right(struct ctx *c, struct program *q, const struct contract *k)
 {
 	struct diags none = { .arena = c->scratch, .sources = c->sources };
@@ -164,7 +164,7 @@ static const char *named(const struct cure *c, uint32_t *count)
 	return *count > MOST_NAMED ? arena_printf(a, "%s, ...", text) : text;
 }
 
-/* What the cure is, and what it was checked for. */
+/* Names the cure, and the numbers that it was checked for. */
 static void say(const struct cure *cure, struct diag *g)
 {
 	struct ctx *c = cure->ctx;

@@ -31,7 +31,7 @@ class CompileWarning(UserWarning):
 
 
 def _ccc() -> str:
-    """$CCS_CCC; beside the library, as built or installed; PATH."""
+    """$CCS_CCC; next to the library, as built or installed; PATH."""
     named = os.environ.get("CCS_CCC")
     beside = os.path.join(os.path.dirname(library_path()), os.pardir, "bin", "ccc")
     if named:

@@ -60,7 +60,7 @@ struct nvrtc_job {
 	size_t ndefines;
 	bool lines;  /* with the .ccs lines, for debuggers */
 	bool ptx;    /* text for a person, not a CUBIN */
-	bool report; /* the log tells of registers and spills too */
+	bool report; /* the log lists registers and spills too */
 	bool quick;  /* optimised little, from NVRTC 13 on: to see whether it compiles */
 };
 
@@ -70,8 +70,8 @@ struct nvrtc_output {
 	char *log; /* malloc'ed: warnings, or errors; "" if there are none */
 };
 
-/** Compiles. False: `out->log` says what is wrong, or is NULL (no memory). The caller
- *  frees out->data and out->log whatever the result. */
+/** Compiles. False: `out->log` has the errors, or is NULL (no memory). The caller frees out->data
+ *  and out->log whatever the result. */
 bool nvrtc_compile(const struct nvrtc *n, const struct nvrtc_job *job, struct nvrtc_output *out);
 
 #endif

@@ -18,8 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Launchers end a job at the first rank that fails, so the others wait until the one that tells why
- * has done so. */
+/* Launchers end a job at the first rank that fails, so the other ranks wait until the one that
+ * reports the reason has done so. */
 #define TELLING_US 200000
 
 static void say(const struct options *o, bool rank, const char *format, va_list ap)
@@ -88,9 +88,9 @@ static void ranks_text(const struct ccs_module *m, char *text, size_t size)
 		add_range(text, size, from, to);
 }
 
-/* ---- what is asked for, against what there is ---------------------------------------- */
+/* ---- checks of the options in this environment --------------------------------------- */
 
-/* Nobody has started several processes. */
+/* No launcher has started several processes. */
 static int check_alone(const struct options *o)
 {
 	const char *transport = o->transport == TRANSPORT_MPI ? "mpi" : "shm";
@@ -291,7 +291,7 @@ static bool comes_with_ccs(const char *collective)
 	return has;
 }
 
-/* What a file may have been meant to be. */
+/* The likely kind of a file. */
 static void suggest(const struct options *o, char *text, size_t size)
 {
 	size_t n = strlen(o->file), bare = n > 3 && !strcmp(o->file + n - 3, ".so") ? n - 3 : n;

@@ -1,11 +1,10 @@
 /*
- * One placement of a row: the module's time, and a baseline's beside it.
+ * One placement of a row: the module's time, and a baseline's next to it.
  *
- * Each side is warmed up; then they are timed in turn, --repeats times, and the medians
- * count. At last each side runs once more on fresh inputs and poisoned outputs, of which
- * every element is checked. Where each rank has a process, all do each step together; a
- * call's time is that of the slowest, and a step that fails on one fails on all.
- * O(calls).
+ * Each side is warmed up; then they are timed in turn, --repeats times, and the medians count. At
+ * last each side runs once more on fresh inputs and poisoned outputs, and every element of the
+ * outputs is checked. If each rank has a process, all processes do each step together; a call's
+ * time is that of the slowest, and a step that fails on one fails on all. O(calls).
  */
 #include "runtime/ccrun/bench.h"
 #include "runtime/ccrun/sizes.h"
@@ -84,7 +83,7 @@ static ccs_status put(struct bench *b, const struct row *r)
 	return ccs_group_end();
 }
 
-/* What a kernel that gave up has left behind says more than what followed from it. */
+/* The report of a kernel that gave up says more than the errors that followed from it. */
 static ccs_status check_comm(const struct bench *b, ccs_status s)
 {
 	struct failure first = failure_keep(s);
@@ -113,7 +112,7 @@ static ccs_status blame(struct bench *b, enum side side, ccs_status s)
 
 static ccs_status prepare(struct bench *b, const struct row *r, enum side side)
 {
-	/* before a capture there is a call: what a first one makes is no part of the graph */
+	/* a call before a capture: allocations of a first call are no part of the graph */
 	unsigned warmup = b->o->graphs && !b->o->warmup ? 1 : b->o->warmup;
 	put_call *call = put_of(b, side);
 	ccs_status s = CCS_OK;

@@ -1,6 +1,7 @@
 /*
- * ccrun's command line, by getopt_long; names are written out. Anything that cannot be
- * understood is said on stderr, with exit status 2; what this build cannot do, with 4.
+ * ccrun's command line, by getopt_long; names are written out. An argument that cannot be
+ * understood is reported on stderr, with exit status 2; one that this build cannot carry out, with
+ * 4.
  */
 #include "runtime/ccrun/options.h"
 
@@ -19,7 +20,7 @@ static bool is_long(const struct spec *s)
 	return s->name[1] == '-';
 }
 
-/* For getopt_long. The letters begin with what asks for the order of the arguments. */
+/* For getopt_long. The string begins with the character that keeps the order of the arguments. */
 enum { MOST_SPECS = 64 };
 struct getopt_tables {
 	char letters[2 * MOST_SPECS + 3];
@@ -326,7 +327,7 @@ static bool is_near(const char *typed, size_t n, const char *name)
 	return n == from || (n <= from + 2 && m <= from + 2);
 }
 
-/* What it is called here, for options of other programs too. */
+/* Refuses an unknown option; for another program's option, it names ccrun's. */
 static int unknown(const char *name)
 {
 	static const struct {
@@ -418,7 +419,8 @@ static int check_tune(const struct options *o)
 	return -1;
 }
 
-/* What is behind the options: modules; or with a tuning the collective, which may be left out. */
+/* The arguments after the options: modules; or with a tuning the collective, which may be left
+ * out. */
 static int check_files(struct options *o, int nfiles)
 {
 	bool tuned = o->table || o->explain;
@@ -462,7 +464,7 @@ static int check_show(const struct options *o)
 	return -1;
 }
 
-/* What goes with what. */
+/* Checks the combination of options. */
 static int check_where(const struct options *o)
 {
 	if (o->least > o->most)

@@ -149,7 +149,7 @@ static void print_wrong(const struct bench *b, const struct row *r, bool in_plac
 				 in_place ? "in place" : "out of place", x[side].text);
 }
 
-/* With a tuning: what has run. */
+/* With a tuning: the modules that have run. */
 static void print_choice(const struct bench *b)
 {
 	char how[CCS_OPTIONS_TEXT];
@@ -392,7 +392,7 @@ static void print_foot(const struct bench *b)
 	if (b->beside)
 		snprintf(theirs, sizeof(theirs), "... of %s's", b->o->against->title);
 	print(b, "#\n");
-	/* behind the runs it tells by which ways long messages went */
+	/* after the runs the text includes the ways of long messages */
 	if (b->o->verbose && !ccs_comm_describe(b->at->comm[b->at->first], where, sizeof(where)))
 		print(b, "# %s\n", where);
 	if (b->checks)

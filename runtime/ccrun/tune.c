@@ -1,11 +1,11 @@
 /*
  * --tune: which of several modules is the best for each size, and how it is run.
  *
- * In: modules of one contract, and the options of any run. Out: a section of a tuning, in the
- * place of the one that the file had for this collective, these ranks and this engine; the rest of
- * the file stays. It is read before anything is measured, and written at the end, by rank 0,
- * whole or not at all. Each size has a row, so that the choice explains itself; what is larger
- * than all of them goes by the last. O(sizes x contenders).
+ * In: modules of one contract, and the options of any run. Out: a section of a tuning, which
+ * replaces the section of the file for this collective, these ranks and this engine; the rest of
+ * the file stays. The file is read before the first measurement, and written at the end, by rank 0,
+ * whole or not at all. Each size has a row, so that the choice explains itself; a size above all of
+ * them takes the last row. O(sizes x contenders).
  */
 #include "runtime/ccrun/bench.h"
 
@@ -45,7 +45,7 @@ static int load(struct contest *x, const struct options *o, const char *file)
 	return EXIT_DONE;
 }
 
-/* Those that have plans stay; if there are none, the first, whose lack is told. */
+/* Keeps the modules that have plans; if none has, the first, so that its lack is reported. */
 static void leave_out(struct contest *x, const struct options *o)
 {
 	int n = 0;
@@ -112,8 +112,8 @@ static char *folder_of(const char *file)
 	return real;
 }
 
-/* How the file is reached from the folder, both as the system knows them: up to what they have in
- * common, and down. */
+/* The path of the file relative to the folder, from both real paths: up to their common part, and
+ * down. */
 static void path_from(const char *folder, const char *file, char *path, size_t size)
 {
 	size_t common = 0, n = 0;
@@ -229,7 +229,7 @@ static ccs_status open_size(struct contest *x, size_t size)
 	return s;
 }
 
-/* *bytes: what the size before came to; it is left out if it comes to the same, or to nothing. */
+/* *bytes: the bytes of the size before; a size of the same bytes, or of none, is left out. */
 static int tune_size(struct contest *x, struct wins *w, size_t size, size_t *bytes)
 {
 	ccs_status s = open_size(x, size);
@@ -274,7 +274,7 @@ static int tune_sizes(struct contest *x, struct wins *w)
 
 /* ---- the tuning ----------------------------------------------------------------------------- */
 
-/* What the times are of. */
+/* The measurement in words: data, place, processor. */
 static void say_measured(const struct contest *x, char *text, size_t size)
 {
 	const struct bench *b = x->b;
@@ -388,7 +388,7 @@ static ccs_status write_tuning(struct contest *x, const struct wins *w)
 	return s;
 }
 
-/* What was written, in words. */
+/* The section that was written, in words. */
 static ccs_status tell(const struct contest *x)
 {
 	const struct home *at = x->b->at;

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of ranks whose threads wait for their calls' ends; the others begin when they do. */
+/* Starts the ranks whose threads wait for the end of their calls; the other ranks start when their
+ * threads wait. */
 static ccs_status start_waiting(struct cpu *e, struct run *r)
 {
 	ccs_status s = e->known ? layout_make(e, r) : CCS_OK;
@@ -95,7 +96,7 @@ static bool again(struct world *w, struct kept kept, const struct meeting *m)
 static bool at_once(struct world *w, struct call *calls, ccs_status *first)
 {
 	(void)w;
-	(void)first; /* what is posted does not fail */
+	(void)first; /* a posted call does not fail */
 	return post_calls(calls, again);
 }
 
@@ -158,7 +159,7 @@ void cpu_free(struct world *w)
 	free(e);
 }
 
-/* Of a world whose ranks are all of this process. */
+/* Opens a world with all its ranks in this process. */
 static ccs_status task_open(struct world *w)
 {
 	ccs_status s = cpu_open(w);

@@ -45,8 +45,8 @@ enum fiber_state {
 	FIBER_FINISHED
 };
 
-/* A worker of the plan (rows 0 .. workers-1), or what a rank does before its
- * workers start (rows workers .. workers+nranks-1). */
+/* A worker of the plan (rows 0 .. workers-1), or the work of a rank before its workers start (rows
+ * workers .. workers+nranks-1). */
 struct fiber {
 	_Alignas(CACHE_LINE) _Atomic uint32_t state;
 	_Atomic uint32_t watched; /* a fiber of its rank waits for `done` */
@@ -65,7 +65,7 @@ struct fiber {
  * empty, and the counts go on. */
 struct fifo {
 	_Alignas(CACHE_LINE) _Atomic uint64_t head; /* messages sent */
-	uint64_t freed;				    /* of tail, what the sender knows */
+	uint64_t freed;				    /* of tail, as known to the sender */
 	_Alignas(CACHE_LINE) _Atomic uint64_t tail; /* messages received */
 	_Alignas(CACHE_LINE) _Atomic uint32_t src_waits;
 	_Atomic uint32_t dst_waits;
@@ -142,7 +142,7 @@ struct layout_key {
 	bool read, streamed;
 };
 
-/* What the current run's fibers read; fixed while it runs. */
+/* The data that the current run's fibers read; fixed while it runs. */
 struct layout {
 	struct layout_key key;
 	uint64_t id; /* another one whenever anything of it changes, but for `run`; not 0 */
@@ -160,8 +160,8 @@ struct layout {
 	size_t esize;
 	size_t tile; /* elements of a cell in a tile */
 	uint64_t ntiles;
-	uint32_t ahead; /* number of calls for whose messages FIFOs have room, up to the plan's
-			   slots */
+	uint32_t ahead; /* number of calls with messages that fit into the FIFOs, up to the
+			   plan's slots */
 	bool cached;	/* ... but of a message a call no more than stay in first-level caches */
 	size_t ring; /* bytes of a FIFO's slots, if they have no less; 0: there are as few as do */
 	size_t longest;		       /* elements of the longest cell */
@@ -473,7 +473,7 @@ static inline struct slot_line *slot_line_of(const struct slots *s, uint64_t mes
 	return s->lines + (s->n & (s->n - 1) ? message % s->n : message & (s->n - 1));
 }
 
-/** Where it lies. */
+/** The address of the message's slot. */
 static inline unsigned char *slot_of(const struct slots *s, uint64_t message)
 {
 	struct slot_line *line = slot_line_of(s, message);
@@ -545,8 +545,8 @@ void piece_combine(const struct layout *l, void *to, const void *x, const void *
 void piece_again(const struct layout *l, const struct parts *s, size_t n);
 /** How many bytes its message has in a slot; `o` is the rank's. */
 size_t piece_bytes(const struct layout *l, uint32_t rank, const struct ccs_op *o, size_t lo);
-/** The parts of a held message, for the tile from `lo`, in the cells of its sender, whose
- *  operation is `from`: of its cell j, each with its place in a slot, in bytes. */
+/** The parts of a held message, for the tile from `lo`, in the cells of its sender; `from` is the
+ *  sender's operation. For each cell j of it, each part with its offset in a slot, in bytes. */
 typedef void piece_part(void *of, uint32_t j, size_t at, const unsigned char *part, size_t bytes);
 void piece_held(const struct layout *l, const struct rank_io *io, const struct ccs_op *from,
 		size_t lo, piece_part *part, void *of);
@@ -561,7 +561,7 @@ void piece_after(const struct layout *l, uint32_t rank, struct notes *notes);
 /** Whether there is any after them. */
 bool piece_has_after(const struct layout *l, uint32_t rank);
 
-/* ---- sequence.c: under world.lock, but for what says otherwise ---------------------------- */
+/* ---- sequence.c: under world.lock, unless noted otherwise --------------------------------- */
 
 /** The sequence of a run with such calls; NULL if it is not known. */
 struct sequence *sequence_known(struct cpu *e, const struct call *c);
@@ -620,7 +620,7 @@ size_t host_cache(void);
 void host_cores_add(struct host_cores *all, const struct host_cores *c);
 int host_cores_count(const struct host_cores *c);
 
-/* ---- sched.c: under world.lock, but for what says otherwise --------------------------- */
+/* ---- sched.c: under world.lock, unless noted otherwise -------------------------------- */
 
 /** Adds a ready fiber. The calling thread soon takes one itself, and wakes other threads if more
  *  are left. */

@@ -1,16 +1,16 @@
 /*
  * The executor: one worker of a plan as a fiber that can stop and go on.
  *
- * A fiber runs its operations in order, tile after tile. Before each it looks
- * whether the message is there, a slot is free, and the workers that it waits
- * for are far enough. If not, it announces itself (the FIFO's or the other
- * fiber's flag), looks again, and parks. Whoever publishes a message, a free slot
- * or progress looks at that flag afterwards. All four accesses are sequentially
- * consistent, or followed by a fence, so at least one side sees the other; a wake-up that comes between
- * the second look and the parking turns RUNNING into NOTIFIED, and parking
- * fails. A thread that has no other fibers may look a while longer before it parks them (sched.c).
+ * A fiber runs its operations in order, tile after tile. Before each it checks that the message is
+ * there, that a slot is free, and that the workers that it waits for are far enough. If not, it
+ * announces itself (sets the flag of the FIFO or of the other fiber), checks again, and parks. A
+ * fiber that publishes a message, a free slot or progress reads that flag afterwards. All four
+ * accesses are sequentially consistent, or followed by a fence, so at least one side sees the
+ * other; a wake-up that comes between the second check and the parking turns RUNNING into NOTIFIED,
+ * and parking fails. A thread that has no other fibers may poll a while longer before it parks them
+ * (sched.c).
  *
- * O(1) an operation beside its data.
+ * O(1) an operation, plus its data.
  */
 #include "runtime/base/clock.h"
 #include "runtime/cpu/cpu.h"
@@ -23,7 +23,7 @@ static const struct ccs_op *next_op(const struct layout *l, const struct fiber *
 }
 
 /* ---- waiting -----------------------------------------------------------------
- * With `flags` the fiber announces what it waits for. */
+ * With `flags` the fiber sets the flag of the event that it waits for. */
 
 static bool has_message(const struct layout *l, uint32_t fifo, bool flags)
 {
@@ -109,9 +109,9 @@ static void wake_watchers(struct cpu *e, const struct layout *l, uint32_t rank)
 	}
 }
 
-/* Says so to the other end, whose flag may be read then. A plain store follows those of the message
- * into its line; one that is a fence, too, would wait for them first, and the receiver, which looks
- * there, might take the line away in between. */
+/* Publishes the count to the other end, whose flag may be read afterwards. A plain store follows
+ * the stores of the message into its line. A sequentially consistent store would wait for them
+ * first, and the receiver, which polls that line, might take it away in between. */
 static void tell(_Atomic uint64_t *count, uint64_t to)
 {
 	atomic_store_explicit(count, to, memory_order_release);
@@ -173,7 +173,7 @@ static void advanced(struct cpu *e, const struct layout *l, struct fiber *t, con
 {
 	uint64_t done = atomic_load_explicit(&t->done, memory_order_relaxed) + 1;
 
-	if (!(o->flags & CCS_OP_AWAITED)) { /* who waits for one before may find this one */
+	if (!(o->flags & CCS_OP_AWAITED)) { /* a wait for an earlier operation may find this one */
 		atomic_store_explicit(&t->done, done, memory_order_release);
 		return;
 	}
@@ -216,8 +216,8 @@ static void trace_rank_end(struct cpu *e, uint32_t rank)
 		trace_note(x, x->begin, clock_ns(), 0);
 }
 
-/* A fiber of the rank is over, or one of its messages that its end waits for. After the last the
- * run may be over, and what is in the layout used for the next. */
+/* A fiber of the rank has ended, or one of the messages that its end waits for. After the last of
+ * them the run may end, and its layout may be used for the next run. */
 void rank_less(struct cpu *e, uint32_t rank)
 {
 	struct layout *l = &e->layout;
@@ -245,8 +245,9 @@ static const struct rank_io *rank_io_of(struct cpu *e, uint32_t rank)
 	return e->ranks + rank;
 }
 
-/* What the operation that receives it finds of a message that its sender holds: the sender's
- * cells; or a copy in its own or in the slot, where its process's memory cannot be read in place. */
+/* The source from which a receiving operation reads a message that its sender holds: the sender's
+ * cells; or a copy in its own memory or in the slot, if the memory of the sender's process cannot
+ * be read in place. */
 static void find_held(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
 		      unsigned char *in, struct ends *ends)
 {
@@ -374,7 +375,7 @@ fiber_run_as(struct cpu *e, struct fiber *t, bool polled, bool *any, const bool 
 
 	if (atomic_load(&l->run->failed))
 		return false;
-	/* nobody else touches one that is queued */
+	/* no other thread touches a fiber that is queued */
 	if (atomic_load_explicit(&t->state, memory_order_relaxed) != FIBER_RUNNING)
 		atomic_store_explicit(&t->state, FIBER_RUNNING, memory_order_relaxed);
 	if (i >= l->nworkers) {
@@ -433,7 +434,7 @@ bool fibers_turn(struct cpu *e, struct fiber **turn, bool polled)
 	return any;
 }
 
-/* Memory for so many bytes of the rank: such that other processes can read it in place. */
+/* Memory of `need` bytes for the rank that other processes can read in place. */
 static bool grow_aside(struct cpu *e, struct rank_io *io, size_t need)
 {
 	struct world *w = e->world;
@@ -457,8 +458,9 @@ void rank_free(struct cpu *e, struct rank_io *io)
 	io->aside_bytes = 0;
 }
 
-/* Where the rank reads and writes: the caller's buffers; or aside, if what it has yet to read would
- * be overwritten, or there is no output buffer (and the contract promises nothing in it). */
+/* Sets the buffers that the rank reads and writes: the caller's; or memory aside, if the rank would
+ * overwrite data that it has yet to read, or has no output buffer (and the contract promises
+ * nothing in it). */
 static bool place_buffers(struct cpu *e, struct rank_io *io, const struct call *c)
 {
 	struct placing where = call_placing(c, c->prep->ranks + c->comm->rank);
@@ -471,7 +473,7 @@ static bool place_buffers(struct cpu *e, struct rank_io *io, const struct call *
 	io->send = c->send;
 	io->recv = c->recv;
 	io->copy_aside = where.copy_aside && !(where.in_place && !p->ncopied);
-	/* what is noted of operations holds wherever the buffers lie */
+	/* the notes of operations are valid at any address of the buffers */
 	io->partly = io->copy_aside && where.in_place && e->wire && !e->laid->nops;
 	if (!io->copy_aside && !where.lacks)
 		return true;
@@ -529,7 +531,7 @@ void rank_resume(struct cpu *e, uint32_t rank)
 	const struct ccs_rank *r = l->view->ranks + rank;
 	uint64_t left = 1;
 
-	e->trace = NULL; /* what began otherwise than by rank_start is not traced */
+	e->trace = NULL; /* fibers that rank_start did not start are not traced */
 	for (uint32_t i = r[0].worker; i < r[1].worker; i++) {
 		struct fiber *t = l->fibers + i;
 		bool more = t->op < l->view->workers[i].nops;
@@ -545,9 +547,9 @@ void rank_resume(struct cpu *e, uint32_t rank)
 	rank_less(e, rank);
 }
 
-/* ---- what moves, and who waits for whom -----------------------------------------
- * Progress is a sum of counters, so that the fibers pay nothing for it. A rank that is stuck
- * is told while no fiber runs and none is ready, so that every fiber's state is at rest.
+/* ---- progress, and which rank waits for which ------------------------------------
+ * Progress is a sum of counters, so that the fibers pay nothing for it. A stuck rank is reported
+ * while no fiber runs and none is ready, so that every fiber's state is at rest.
  * O(fibers). */
 
 bool fibers_moved(const struct world *w, uint64_t *mark)
@@ -564,14 +566,14 @@ bool fibers_moved(const struct world *w, uint64_t *mark)
 	return sum != before || e->running || e->first;
 }
 
-/* What the fiber's next operation waits for; nothing if it is not parked. */
+/* The event that the fiber's next operation waits for; none if it is not parked. */
 enum blocked { BLOCKED_NOT, BLOCKED_RECV, BLOCKED_SEND, BLOCKED_WORKER };
 
 static enum blocked fiber_blocked(const struct layout *l, struct fiber *t)
 {
 	const struct ccs_op *o = next_op(l, t);
 
-	/* another process's is what that one has made of it */
+	/* the state of another process's fiber is as that process has set it */
 	if (atomic_load(&t->state) != FIBER_PARKED || t->op >= l->view->workers[t - l->fibers].nops)
 		return BLOCKED_NOT;
 	if (!has_waits(l, t, o, false))

@@ -11,14 +11,14 @@
  *   net_open.c   making and freeing
  *
  * The engine is the one of tasks (cpu.h): each process runs its own rank's fibers, over FIFOs and
- * slots of its own. Of a FIFO to another process the sender's slot is an MPI_Isend, and is free
- * when the MPI_Isend is complete; the receiver has an MPI_Irecv in each of its free slots, and
- * the message has come when the MPI_Irecv is complete. A long message that a rank's cells hold in
- * one piece needs no slot: it is sent from the cells, and received in the cells that store it, as
- * soon as no other operation uses these cells (net_cells.c). Receives are posted only for
- * messages that the current call expects. Messages of later calls, and of other layouts, wait in
- * MPI until their turn, as messages of one sender and tag stay in order. A call is over when its
- * fibers are over and MPI has sent their messages.
+ * slots in its memory. Of a FIFO to another process the sender's slot is an MPI_Isend, and is free
+ * when the MPI_Isend is complete; the receiver has an MPI_Irecv in each of its free slots, and the
+ * message has come when the MPI_Irecv is complete. A long message that a rank's cells hold in one
+ * piece needs no slot: it is sent from the cells, and received in the cells that store it, as soon
+ * as no other operation uses these cells (net_cells.c). Receives are posted only for messages that
+ * the current call expects. Messages of later calls, and of other layouts, wait in MPI until their
+ * turn, as messages of one sender and tag stay in order. A call is over when its fibers are over
+ * and MPI has sent their messages.
  *
  * A rank that begins a call unlike its last one announces it, in a note, to all ranks that it
  * exchanges messages with, and waits for their notes of the same call. A call like the last one

@@ -1,9 +1,9 @@
 /*
- * Communicators of processes on this host: how they come by their shared memory.
+ * Communicators of processes on this host: how they open their shared memory.
  *
- * Rank 0 makes the files. When all have met (meet/group.h), the others come for them
+ * Rank 0 makes the files. When all have met (meet/group.h), the other ranks open them
  * (procs_files.c), and take their seats in the table. A process that cannot do that fails by
- * itself; the others see its end, or its seat stay empty. O(ranks).
+ * itself; the other processes see its end, or its seat stay empty. O(ranks).
  */
 #include "runtime/cpu/procs.h"
 #include "runtime/meet/group.h"
@@ -15,14 +15,14 @@
 
 #define JOIN_MS 10000u /* for taking a seat, once all have met */
 
-/* What each process tells of itself. */
+/* The data that each process sends about itself. */
 struct card {
 	uint64_t host; /* the same for processes that can share memory */
 	int32_t pid;
 	uint32_t uid;
 };
 
-/* ---- who is here --------------------------------------------------------------------- */
+/* ---- processes of this host ---------------------------------------------------------- */
 
 /* On rank 0: whether they can share memory; and its answer. */
 static ccs_status answer_cards(void *of, const void *cards, void *answer)
@@ -184,7 +184,7 @@ static ccs_status allocate(struct world *w, unsigned patience)
 		       : error_set(CCS_ENOMEM, "out of memory for %d ranks", w->nranks);
 }
 
-/* What rank 0 makes before they meet. */
+/* Rank 0's part, before the processes meet. */
 static ccs_status prepare(struct world *w, unsigned patience)
 {
 	ccs_status s = allocate(w, patience);
@@ -192,7 +192,7 @@ static ccs_status prepare(struct world *w, unsigned patience)
 	return s || w->first ? s : procs_files_make(cpu_of(w)->procs, w->nranks);
 }
 
-/* And what all do, when they have. */
+/* The part of all processes, after they have met. */
 static ccs_status join(struct world *w, const struct procs_door *d)
 {
 	ccs_status s = w->first ? procs_files_take(cpu_of(w)->procs, w->nranks, d) : CCS_OK;

@@ -9,9 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SETTLE_MS 1000 /* more, for hearing that somebody does not */
+#define SETTLE_MS 1000 /* added, to learn of a rank that does not settle */
 
-/* Rounds in vain, before a process sleeps: each rank has a core, or gives it away after each. */
+/* Polls without progress, before a process sleeps: each rank has a core, or yields it after
+ * each. */
 #define POLLS 2000u
 #define YIELDS 100u
 
@@ -56,8 +57,8 @@ void procs_settle(const struct world *w)
 		;
 }
 
-/* Rank i will not take its seat. That is written down for those that are still on their way to
- * theirs, by way of rank 0's process. */
+/* Rank i will not take its seat. Rank 0's process records that for the ranks that have yet to take
+ * theirs. */
 static ccs_status no_seat(struct world *w, int i, bool ended)
 {
 	struct procs *p = cpu_of(w)->procs;
@@ -77,7 +78,7 @@ static ccs_status no_seat(struct world *w, int i, bool ended)
 	return error_set((ccs_status)p->table->status, "%s", p->table->text);
 }
 
-/* Rank 0 cannot give the others what they have come for. */
+/* Rank 0 cannot give the other ranks the shared memory that they have come for. */
 static ccs_status give_up(struct world *w)
 {
 	struct procs *p = cpu_of(w)->procs;
@@ -86,7 +87,7 @@ static ccs_status give_up(struct world *w)
 	return error_set((ccs_status)p->table->status, "%s", p->table->text);
 }
 
-/* A rank whose process has ended; -1: none. */
+/* A rank with a process that has ended; -1: none. */
 static int ended_rank(const struct world *w)
 {
 	const struct procs *p = cpu_of(w)->procs;
@@ -97,8 +98,8 @@ static int ended_rank(const struct world *w)
 	return -1;
 }
 
-/* Nobody goes on, or leaves, before all seats are taken: who has ended while one was still empty
- * is the reason why it stays so. */
+/* No rank goes on, or leaves, before all seats are taken: a rank that has ended while a seat was
+ * still empty is the reason why it stays empty. */
 static ccs_status await_all(struct world *w)
 {
 	struct procs *p = cpu_of(w)->procs;

@@ -1,32 +1,34 @@
 /*
- * Which way long messages go, tried out in the calls themselves.
+ * Which way long messages go, measured in the calls themselves.
  *
  * In: a call of long chunks, which all processes are about to post. Out: the way of its messages,
- * the same in all of them: copied into slots; stored there past the caches; or, where the system
- * lets all processes, read where they lie. Which is quickest depends on the schedule, on how long
- * messages are, and on whether the cores share a cache, which on a virtual machine changes within
- * seconds: 256 KiB from one process to another took 29, 19 and 22 us so, and soon after 117, 18
- * and 40, by slots that stayed in caches (without that the first is 8: layout.c); and sums are
- * quicker by slots where exchanges are not. Slots that are stored past the caches are a layout of
- * their own: copies into the same would find them in the memory, and lose a trial that they win
- * when they go on.
+ * the same in all processes: copied into slots; stored in slots past the caches; or, where the
+ * system allows all processes to, read in place. Which is fastest depends on the schedule, on the
+ * length of the messages, and on whether the cores share a cache, which on a virtual machine
+ * changes within seconds: 256 KiB from one process to another took 29, 19 and 22 us by these ways,
+ * and soon after 117, 18 and 40, by slots that stayed in caches (otherwise the first takes 8:
+ * layout.c); and sums are faster by slots where exchanges are not. Slots that are stored past the
+ * caches have a separate layout: copies into the same slots would find them in memory, and so be
+ * slower in a trial than in steady state.
  *
- * So the first calls of a kind are a trial: after one that goes as what was best for the last kind
- * whose chunks were about as long, some by slots, until all of these have been used, as they are
- * quicker then (else allgather of 256 KiB between near cores took 29 us as often as 23); and TRIES
- * by each way in turn. Each process leaves in its seat when such a call began and was over; what
- * it cost is the time from the last beginning to the last end, and of a way the least of its calls
- * counts, but not the first, which finds lines of the cache where another way has left them. The
- * call behind them waits until all are through with them, and then all find the same, each by
- * itself, as they read the same numbers. The next so many go that way, for about PERIOD_NS, and
- * then it is tried again: by no less than LEAST_CALLS, so that a trial's calls are one in dozens,
- * and their number is known to all, as time is not.
+ * So the first calls of a kind are a trial. The first goes by the best way of the last kind with
+ * chunks of about the same length. Then some go by slots, until all slots have been used, as they
+ * are faster then (otherwise allgather of 256 KiB between near cores took 29 us as often as 23).
+ * Then TRIES go by each way in turn. Each process records in its seat when such a call began and
+ * ended. The cost of a call is the time from the last beginning to the last end, and the cost of a
+ * way is the least of its calls without the first, which finds lines of the cache where another way
+ * has left them. The call behind the trial waits until all processes have finished it, and then all
+ * processes decide alike, each by itself, as they read the same numbers. The next calls go that way
+ * for about PERIOD_NS, and then the trial is repeated. Their number is at least LEAST_CALLS, so
+ * that a trial's calls are one in dozens; it is a number of calls because all processes know that,
+ * and not the time.
  *
- * A kind's numbers are not written anew before all have read them: not by a later trial, or the
- * next calls that are watched, as no process is PROCS_LAG calls ahead of another; nor by another
- * kind in its place, which waits until all are through with the calls of the one before.
+ * A kind's numbers are not overwritten before all processes have read them: neither by a later
+ * trial or the next watched calls, as no process is PROCS_LAG calls ahead of another; nor by
+ * another kind in its place, which waits until all processes have finished the calls of the kind
+ * before.
  *
- * O(kinds) a call; O(ranks x ways) when a trial is over.
+ * O(kinds) a call; O(ranks x ways) at the end of a trial.
  */
 #include "runtime/base/clock.h"
 #include "runtime/cpu/procs.h"
@@ -230,8 +232,8 @@ static void watch(const struct world *w, struct procs_kind *k)
 		try_again(k);
 }
 
-/* The next call of the kind is number k->calls: the first, one of a trial, or one of those that go as
- * was decided. False: others have yet to finish what it waits for. */
+/* The next call of the kind is number k->calls: the first, one of a trial, or one that goes the way
+ * decided. False: other processes have yet to finish the calls that it waits for. */
 static bool go_on(const struct world *w, struct procs_kind *k)
 {
 	struct procs *p = cpu_of(w)->procs;
@@ -259,7 +261,7 @@ static enum procs_way tried_way(const struct procs *p, const struct procs_kind *
 	return p->ways[i < k->before ? 0 : (i - k->before) / TRIES];
 }
 
-/* Of a kind whose chunks have so many bytes. */
+/* The calls by slots before a trial, for a kind with chunks of `bytes` bytes. */
 static unsigned calls_before(size_t bytes)
 {
 	return bytes > RING_BYTES / PROCS_BEFORE ? (unsigned)(RING_BYTES / bytes) : PROCS_BEFORE;

@@ -114,7 +114,7 @@ struct gpu_room {
 	size_t bytes;
 };
 
-/* The ranks' pointers, where they are too many for a launch's arguments; where cells lie. */
+/* The ranks' pointers, if they are too many for a launch's arguments; the addresses of cells. */
 #define GPU_MOST_ROWS 64u
 struct gpu_rows {
 	cuda_ptr p;
@@ -149,14 +149,14 @@ struct gpu_part {
 	bool ran;	       /* some call has, outside captures */
 	bool captured;	       /* some call was, so that nothing may be freed */
 	uint32_t launches;     /* that take turns */
-	struct gpu_room begun; /* of captured launches: device/args.h; what is left of it */
+	struct gpu_room begun; /* of captured launches: device/args.h; the unused part */
 	/* the call that is being made */
 	struct ccs_dev_call args;
 	cuda_stream now;
 	bool capturing, launched;
 };
 
-/* What world.state is, or begins with. */
+/* The struct at world.state, or at its beginning. */
 struct gpu {
 	struct gpu_settings settings;
 	struct nvrtc nvrtc;	/* opened when first needed */
@@ -168,7 +168,7 @@ struct gpu {
 	struct gpu_state *states;
 	struct gpu_segment control; /* with several parts: struct gpu_control */
 	uint64_t token;		    /* names the processes' segments ... */
-	uint32_t segments;	    /* ... of which there have been so many */
+	uint32_t segments;	    /* ... and the number of those made so far */
 	bool stranded;		    /* others may use this one's memory still: it stays */
 	bool forked;		    /* all of it is another process's */
 };
@@ -184,7 +184,7 @@ static inline uint64_t gpu_limit(const struct world *w)
 	return (uint64_t)w->timeout * 1000000;
 }
 
-/* What all parts see of one another, beside FIFOs. */
+/* The memory that all parts share, besides FIFOs. */
 struct gpu_control {
 	uint32_t abort;	      /* see device/args.h */
 	uint32_t ended;	      /* processes that use no other's memory any more */
@@ -217,11 +217,10 @@ bool gpu_same_module(struct gpu_module_id a, struct gpu_module_id b);
 
 /** Memory that is freed with the communicator only. */
 ccs_status gpu_keep(struct gpu_part *p, cuda_ptr *at, size_t bytes, const char *what);
-/** The rows of the call that is being made, in device memory; kept, and found again by what they
- *  hold. */
+/** The rows of the current call, in device memory; kept, and found again by their contents. */
 ccs_status gpu_rows(struct gpu_part *p, const void *rows, size_t bytes, const char *what,
 		    cuda_ptr *at);
-/** At least that much; what was there before is not copied. */
+/** At least that much; the earlier contents are not copied. */
 ccs_status gpu_room(struct gpu_part *p, struct gpu_room *r, size_t bytes, const char *what);
 /** `n` zero words for a captured launch, which are kept. */
 ccs_status gpu_begun(struct gpu_part *p, size_t n, cuda_ptr *at);
@@ -250,7 +249,7 @@ void gpu_state_unmap(struct gpu *g);
 
 /** That all processes make the same call; all must call it. With no GPU entered. */
 ccs_status gpu_same_call(struct gpu *g, const struct call *c);
-/** How many blocks of the kernel are resident on the part, whose GPU is entered. */
+/** How many blocks of the kernel are resident on the part. The part's GPU must be entered. */
 ccs_status gpu_measure(const struct gpu *g, struct gpu_part *p, const struct gpu_kernel *k,
 		       struct place_room *r);
 /** The state of a call's plan, and how its kernel is launched; made at first use, when
@@ -260,15 +259,15 @@ ccs_status gpu_ready(struct gpu *g, const struct call *c, enum ccs_protocol prot
 
 /* ---- buffers.c -------------------------------------------------------------- */
 
-/** The caller's buffers of one rank, or what takes their place. */
+/** The caller's buffers of one rank, or their substitutes. */
 ccs_status gpu_place_rank(const struct run *r, struct gpu_part *p, uint32_t rank,
 			  struct ccs_dev_rank *to);
 /** Fills in the pointers of the part's ranks, with the part's GPU entered. */
 ccs_status gpu_place_ranks(const struct world *w, struct run *r, const struct gpu_state *s,
 			   struct gpu_part *p);
-/** Fills in where cells lie, for kernels that are told, of so many ranks from `rank` on. */
+/** Fills in the addresses of cells of `nranks` ranks from `rank` on, for kernels that take them. */
 ccs_status gpu_place_cells(const struct run *r, struct gpu_part *p, uint32_t rank, uint32_t nranks);
-/** Puts into the part's stream what must be there before the launch. */
+/** Puts into the part's stream all work that must precede the launch. */
 ccs_status gpu_copy_asides(const struct world *w, const struct run *r, struct gpu_part *p);
 
 /* ---- call.c ------------------------------------------------------------------- */
@@ -291,8 +290,8 @@ ccs_status gpu_exchange(struct transfer *list);
 ccs_status gpu_agree(struct gpu *g, ccs_status here);
 /** The same; if it went well, `n` becomes the least of all. */
 ccs_status gpu_agree_least(struct gpu *g, ccs_status here, uint32_t *n);
-/** Opens the GPU of one rank of several processes, and meets the others. What there is of
- *  it at a failure is freed by gpu_free. */
+/** Opens the GPU of one rank of several processes, and meets the other ranks. After a failure
+ *  gpu_free frees the part that was opened. */
 ccs_status gpu_open_rank(struct world *w, const ccs_unique_id *id, int rank, int device);
 /** See engine.h: the id of NCCL's that the child's processes meet by, if they are several. */
 ccs_status gpu_invite(struct world *w, struct world *child, struct branch *b);
@@ -308,7 +307,7 @@ ccs_status gpu_barrier(struct world *w, void *const *streams);
 
 /* ---- comm.c ------------------------------------------------------------------- */
 
-/** Of engines whose world.state begins with a struct gpu. */
+/** For engines with a struct gpu at the beginning of world.state. */
 extern const struct processes_engine gpu_processes;
 extern const struct gpus_engine gpu_gpus;
 extern const struct engine cuda_engine;
@@ -335,8 +334,8 @@ void *gpu_nccl(const struct world *w);
  *  "8 ranks on 4 GPUs, ...", "8 processes on 2 hosts, over NCCL 2.28.3, ...". */
 void gpu_describe(const struct world *w, char *text, size_t size);
 
-/** Looks for what a kernel has reported, or another process. If one has given up, the
- *  communicator dies, and the text says which rank waited where. Under world.lock. */
+/** Looks for a report of a kernel, or of another process. If one has given up, the communicator
+ *  dies, and the text says which rank waited where. Under world.lock. */
 ccs_status gpu_check(struct world *w);
 /** The same, and whether the last call's kernels have failed. */
 ccs_status gpu_check_all(struct world *w);

@@ -33,7 +33,7 @@ static ccs_status open_library(void **library)
 
 	*library = NULL;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !*library; i++) {
-		/* never unloaded: threads of its own may still be in it */
+		/* never unloaded: the library's threads may still be in it */
 		*library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 		if (!*library && !i)
 			snprintf(why, sizeof(why), "%s", dlerror());
@@ -93,7 +93,7 @@ static ccs_status no_gpu(void)
 static ccs_status start_driver(struct cuda *d, int *e)
 {
 	*e = d->api->init(0);
-	if (*e == NOT_INITIALIZED) /* what only a child's cuInit says */
+	if (*e == NOT_INITIALIZED) /* an error of cuInit in a forked child only */
 		return error_set(CCS_ESYSTEM,
 				 "this process was forked from a process that had already used a "
 				 "GPU, and CUDA does not work here: fork before the first use, or "
@@ -322,7 +322,7 @@ ccs_status cuda_copy_async(struct cuda *d, cuda_ptr to, cuda_ptr from, size_t by
 ccs_status cuda_check_pointer(struct cuda *d, const void *p, const char *name)
 {
 	static const int asked[] = { POINTER_MEMORY_TYPE, POINTER_DEVICE, POINTER_MANAGED };
-	unsigned type = 0, managed = 0; /* managed memory may lie anywhere */
+	unsigned type = 0, managed = 0; /* managed memory may be anywhere */
 	int device = -1;
 	void *to[] = { &type, &device, &managed };
 

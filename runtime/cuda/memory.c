@@ -1,14 +1,14 @@
 /*
- * Memory for calls on GPUs: what a part keeps on its GPU, and what all parts share in
- * the host's memory.
+ * Memory for calls on GPUs: the memory of a part on its GPU, and the memory that all parts share on
+ * the host.
  *
- * Device memory that a captured launch names is kept till the communicator's end; else
- * memory that has become too small is freed once the last call is done.
+ * Device memory that a captured launch names is kept till the communicator's end; other memory that
+ * has become too small is freed once the last call is done.
  *
- * The host's memory, within one process, is pinned for all its GPUs. Among processes it
- * is a POSIX shared segment: rank 0 makes it, with all of its bytes (so that a full
- * /dev/shm is an error now, and no signal later), all map and pin it, and its name is
- * gone as soon as they have, or as somebody could not. O(1) beside the calls.
+ * The host's memory, within one process, is pinned for all its GPUs. Among processes it is a POSIX
+ * shared segment: rank 0 makes it, with all of its bytes (so that a full /dev/shm is an error now,
+ * and no signal later), all processes map and pin it, and its name is removed as soon as they have,
+ * or one of them has failed to. O(1), plus the calls.
  */
 #include "runtime/cuda/comm.h"
 
@@ -62,7 +62,7 @@ static ccs_status drop(struct gpu_part *p, cuda_ptr dead)
 	return CCS_OK;
 }
 
-/* A captured launch may be replayed at any time: what it names is kept. */
+/* A captured launch may be replayed at any time: the memory that it names is kept. */
 ccs_status gpu_room(struct gpu_part *p, struct gpu_room *r, size_t bytes, const char *what)
 {
 	ccs_status s = CCS_OK;
@@ -136,7 +136,7 @@ ccs_status gpu_rows(struct gpu_part *p, const void *rows, size_t bytes, const ch
 	if (!f && oldest) {
 		f = oldest;
 		s = p->ran ? cuda_finish(&p->cuda, p->last) : CCS_OK;
-		f->bytes = 0; /* nobody's, until it is filled */
+		f->bytes = 0; /* free, until it is filled */
 	} else if (!f) {
 		s = new_rows(p, bytes, what, &f);
 	}

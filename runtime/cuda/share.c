@@ -1,10 +1,9 @@
 /*
  * Memory of other GPUs, of other processes, and of the host. See driver.h.
  *
- * Which GPU of another process is which is told by UUIDs: numbers depend on
- * CUDA_VISIBLE_DEVICES. An IPC handle names a whole block of the driver's, of which an
- * allocation may be a part, with others in it; so what is shared takes whole blocks.
- * O(GPUs) to look for one, else O(1).
+ * The GPUs of another process are identified by UUIDs: numbers depend on CUDA_VISIBLE_DEVICES. An
+ * IPC handle names a whole block of the driver's, and an allocation may be a part of a block, with
+ * other allocations in it; so shared memory takes whole blocks. O(GPUs) to find a GPU, else O(1).
  */
 #include "runtime/cuda/api.h"
 
@@ -69,7 +68,7 @@ ccs_status cuda_reaches(struct cuda *d, const struct cuda_uuid *id, bool *reache
 	return s;
 }
 
-/* What containers and virtual machines refuse, though the GPUs could. */
+/* Adds the cure: containers and virtual machines may refuse access between GPUs that support it. */
 static ccs_status way_round(ccs_status s)
 {
 	return s ? error_set(s, "%.600s; with CCS_P2P_DISABLE=1 messages use host memory",

@@ -153,8 +153,8 @@ ccs_status wire_exhaustion(int e, const char *what)
 
 /* ---- listening ------------------------------------------------------------------------ */
 
-/* A peer whose host is gone without a word is noticed within a minute; and what is said is said at
- * once. On one host nothing of that is needed. */
+/* A peer on a host that has vanished is noticed within a minute, and each message is sent at once.
+ * On one host neither is needed. */
 static void keep_alive(int fd, int family)
 {
 	int on = 1, idle = 20, every = 10, times = 3;

@@ -52,7 +52,7 @@ struct wire_challenge {
 struct wire_hello {
 	struct wire_head head;
 	unsigned char nonce[WIRE_NONCE];
-	char release[16], job[GROUP_JOB]; /* ccs's version; of the job what others may know */
+	char release[16], job[GROUP_JOB]; /* ccs's version; the public part of the job's name */
 	uint32_t self[4];		  /* the same in all calls of one process */
 	uint32_t rank, nranks;
 	uint32_t status; /* minus a ccs_status: it failed before, as `text` says */
@@ -82,10 +82,10 @@ struct wire_answer {
 _Static_assert(sizeof(struct wire_hello) != sizeof(struct wire_answer),
 	       "a head says which it is: no proof of one is the other's");
 
-/* What proofs are made with. */
+/* The inputs of proofs. */
 struct wire_keys {
 	unsigned char job[BLAKE2S_BYTES];
-	char name[GROUP_JOB]; /* of the job what others may know */
+	char name[GROUP_JOB]; /* the public part of the job's name */
 };
 
 void wire_keys(struct wire_keys *k, const struct group_env *env);
@@ -111,8 +111,8 @@ struct wire_head wire_head(size_t bytes);
 bool wire_ours(const void *data, size_t got);
 /** Makes a peer's text safe to be printed: it ends, and controls no terminal. */
 void wire_clean(char *text, size_t size);
-/** Whether an errno means that there are no descriptors; and says so with what is to be
- *  done. `what` cannot be done for want of them. */
+/** Whether an errno means that no descriptors are left; wire_exhaustion sets the error, with the
+ *  cure: `what` cannot be done for want of them. */
 bool wire_exhausted(int e);
 ccs_status wire_exhaustion(int e, const char *what);
 

@@ -39,7 +39,7 @@ struct mpi_calls {
 	int version; /* MPICALLS_VERSION; the first member in every version */
 	/** The table of MPI's collectives, up to a row with the contract NULL. */
 	const struct mpi_collective *collectives;
-	/** The most elements of a block, and bytes of a message: what MPI's counts hold. */
+	/** The most elements of a block, and bytes of a message: the limit of MPI's counts. */
 	size_t most;
 
 	/** Initialises MPI, unless it is. Returns when all processes have called it. */
@@ -62,9 +62,9 @@ struct mpi_calls {
 
 	/** Places 0 to room - 1, each for one message that is under way. */
 	int (*messages_new)(const struct mpi_world *w, int room, struct mpi_messages **m);
-	/** Ends what is under way: takes back receives whose message has not begun to come, and waits
-	 *  for the rest of those that have, up to 0.2 s. Returns the number of messages that are not
-	 *  ended, whose memory MPI may go on to use. */
+	/** Ends all transfers: cancels receives with a message that has not begun to come, and
+	 *  waits for the remaining ones, up to 0.2 s. Returns the number of messages that have not
+	 *  ended; MPI may go on to use their memory. */
 	int (*messages_free)(struct mpi_messages *m);
 	/** Start a message in a place that has none, and return. Messages of one sender, receiver
 	 *  and tag stay in order; tags are 0 to MPICALLS_TAGS - 1. */
@@ -76,11 +76,12 @@ struct mpi_calls {
 	int (*test)(struct mpi_messages *m, const int **places, int *n);
 	/** Whether MPI may use the memory of the place's message. */
 	int (*busy)(const struct mpi_messages *m, int place);
-	/** Takes back receives whose message has not begun to come; they end like those that come. */
+	/** Cancels receives with a message that has not begun to come; they end like complete
+	 * ones. */
 	void (*cancel)(struct mpi_messages *m);
-	/** Receives, into memory of its own, messages of the world that have come and that nobody
-	 *  waits for, without waiting, so that their senders have theirs back. *moved: whether one has
-	 *  begun to come, or has come; *left: so many are on their way. */
+	/** Receives, into internal memory, messages of the world that have come without a receive,
+	 *  and does not wait, so that their senders have their memory back. *moved: whether a
+	 *  message has begun to come, or has come; *left: the number of messages on their way. */
 	int (*drain)(struct mpi_world *w, int *moved, int *left);
 };
 

@@ -50,7 +50,7 @@ static inline uint32_t choice_channels(uint64_t chunk, uint32_t most)
 }
 
 /** The most bytes of a cell in a slot that a call may need: 128 KiB (LL: 8 KiB, which take 16 of
- *  the slot), less where messages have so many cells, so that a slot stays within 256 KiB. */
+ *  the slot), less if messages have too many cells for a slot of 256 KiB. */
 uint64_t choice_most_tile(enum ccs_protocol protocol, uint32_t max_cells);
 
 /* The messages of a plan's FIFOs, which decide the number of slots with LL. */

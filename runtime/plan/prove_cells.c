@@ -1,13 +1,13 @@
 /*
- * All operations in an order in which they can be done, and what the cells end with.
+ * All operations in an order in which they can run, and the final contents of the cells.
  *
- * In: a plan that ends, and p->order. Any such order will do: if two operations of a rank
- * touch one cell, and one of them writes it, their order is proved to be the same in
- * every run (prove_touch.c).
+ * In: a plan that ends, and p->order. Any such order is sufficient: if two operations of a rank
+ * touch one cell, and one of them writes it, their order is proved to be the same in every run
+ * (prove_touch.c).
  *
- * An inout's cells can lie in a send buffer of their own, or be the send buffer's. So
- * nothing but a read of the initial value finds one there, and only until the cell is
- * written. One that no operation writes ends with its initial value: executors copy it.
+ * The cells of an inout can be in a separate send buffer, or be the send buffer's. So only a read
+ * of the initial value finds one there, and only until the cell is written. A cell that no
+ * operation writes ends with its initial value: executors copy it.
  *
  * O(cells of all operations + contributions combined + nranks * cells).
  */
@@ -87,7 +87,7 @@ static bool begin(struct prove_sweep *s)
 
 /* ---- after ----------------------------------------------------------------------- */
 
-/* What a cell ends with; nothing: whatever was in the receive buffer. */
+/* The final contents of a cell; none: the receive buffer's earlier contents. */
 static struct prove_value final_value(const struct prove_sweep *s, uint32_t rank, uint32_t cell)
 {
 	struct prove_value v = prove_cell(s, rank, cell)->value;

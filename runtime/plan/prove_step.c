@@ -1,16 +1,16 @@
 /*
  * One operation on symbolic values.
  *
- * In: its worker. Its message, its cells and its FIFO are as after all operations before
- * it. What is found: a read of nothing; an initial value that was overwritten (in place
- * the cell is the send buffer); a message of another size, or that says that another
- * operation receives it; and parts that are not equally long.
+ * In: its worker. Its message, its cells and its FIFO are as after all operations before it. Errors
+ * that are found: a read of an empty cell; an initial value that was overwritten (in place the cell
+ * is the send buffer); a message of another size, or one that is addressed to another operation;
+ * and parts of unequal length.
  *
- * Lengths. A chunk has a class, by how often its block is cut and its place in the block:
- * two are equally long for every count if they are of one class, and otherwise differ for
- * some count; for counts that the cut divides, if they are of one cut. A value keeps the
- * class of the chunk that it came from, also in scratch, whose cells are as long as any.
- * An operation's `len` must be of that class: sender and receiver each pack a message by
+ * Lengths. A chunk has a class, given by how often its block is cut and its place in the block. Two
+ * chunks of one class are equally long for every count; two of different classes differ for some
+ * count, but if they have one cut, they are equally long for counts that it divides. A value keeps
+ * the class of the chunk that it came from, also in scratch, where cells are as long as the
+ * longest. An operation's `len` must be of that class: sender and receiver each pack a message by
  * their own.
  *
  * O(cells + contributions of their values).

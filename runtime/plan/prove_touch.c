@@ -1,32 +1,33 @@
 /*
- * Who touches a cell before whom.
+ * The order of the operations that touch a cell.
  *
- * An operation that reads a cell must come after the last that wrote it; one that writes
- * it, after that and all that have read it since. Nearly all such orders are plain: both are
- * of one worker, or that of the later one has waited for the earlier one itself. The others
- * are gathered and answered together (prove_before.c).
+ * An operation that reads a cell must come after the last that wrote it; one that writes it, after
+ * that and after all that have read it since. Nearly all such orders are plain: both operations are
+ * of one worker, or the worker of the later one has waited for the earlier one itself. The
+ * remaining orders are gathered and answered together (prove_before.c).
  *
- * Direct messages. While one is on its way its sender may write the receiver's cell, so
- * all that the receiver's rank did with the cell before must be over when the sending
- * operation begins. (What it does with it later comes after the receive, and that after
- * the message.) Of these, too, only the last ones are asked for; the rest is before
- * them. One argument answers nearly all, and follows from values: if the receiver's rank
- * first sent its initial value of the cell by x, or after x in x's worker, and by no other
- * worker, and what now comes has this value in it, then x is over. Without it a ring of N
- * ranks has N * N questions about paths as long as N.
+ * Direct messages. While a message is on its way its sender may write the receiver's cell, so all
+ * earlier operations of the receiver's rank on the cell must be over when the sending operation
+ * begins. (Its later operations on the cell come after the receive, and that after the message.) Of
+ * these, too, only the last ones are checked; the earlier ones are before them. One argument
+ * answers nearly all, and follows from values: if the receiver's rank first sent its initial value
+ * of the cell by x, or after x in x's worker, and by no other worker, and the message that comes
+ * now contains this value, then x is over. Without this argument a ring of N ranks has N * N
+ * questions about paths as long as N.
  *
- * Held messages. The operation that receives one reads its sender's cells, so whoever writes
- * these later must begin when that one is over. It is noted as a reader, of another rank,
- * when the message is sent. Nearly all are answered by the same argument: if what the writer
- * leaves has the reader's initial value of the cell in it, and that left with the reader, or
- * after it in its worker. A copy of an initial value to its own cell does not disturb those
- * who read this value.
+ * Held messages. The operation that receives one reads its sender's cells, so an operation that
+ * writes these later must begin after the receiving one is over. The receiving operation is noted
+ * as a reader, of another rank, when the message is sent. Nearly all such orders are answered by
+ * the same argument: the value that the writer stores contains the reader's initial value of the
+ * cell, and that was sent by the reading operation, or after it in its worker. A copy of an initial
+ * value to its own cell does not disturb operations that read this value.
  *
- * Direct reads. Such a message is held, and besides, who writes its cells by a direct message
- * must begin to send that when it has been read: the same question, of the sending operation.
- * If that is who reads, it must send to just the cells that it reads.
+ * Direct reads. Such a message is held, and besides, an operation that writes its cells by a direct
+ * message must begin to send that message after the held one has been read: the same question,
+ * about the sending operation. If the sending operation is the reader, it must send to just the
+ * cells that it reads.
  *
- * O(cells touched + waits), beside the answers.
+ * O(cells touched + waits), plus the answers.
  */
 #include "runtime/plan/prove_sweep.h"
 
@@ -124,8 +125,8 @@ static bool is_before(struct prove_sweep *s, const struct prove_step *t, uint32_
 	return ask(s, &s->order, (struct prove_question){ .x = x, .y = t->row, .cell = cell });
 }
 
-/* Whether the value can only be there when x, of that rank, is over: it has in it what left the
- * rank no earlier. */
+/* Whether the value can only be there when x, of that rank, is over: it contains a value that left
+ * the rank no earlier. */
 static bool is_behind(const struct prove_sweep *s, struct prove_value value, uint32_t rank,
 		      uint32_t x, uint32_t cell)
 {

@@ -1,9 +1,9 @@
 /*
- * The order of ranks in what a plan combines: see rank_order.h.
+ * The order of ranks in the values that a plan combines: see rank_order.h.
  *
- * All operations are gone through in an order in which they can be done (prove_run.c), on values
- * of which only the lowest and the highest rank are kept: as a plan that was proved combines each
- * contribution once, these two tell whether one value lies below another.
+ * All operations are visited in an order in which they can run (prove_run.c), on values that
+ * consist of their lowest and highest rank: as a proved plan combines each contribution once, these
+ * two determine whether one value is below another.
  */
 #include "runtime/plan/rank_order.h"
 
@@ -44,7 +44,7 @@ static bool begin(struct sweep *s)
 	return !s->p.status;
 }
 
-/* "ranks 0 and 2", "rank 1": what lies between may come from other ranks. */
+/* "ranks 0 and 2", "rank 1": the ranks between them may be missing from the value. */
 static const char *span_text(struct span x, char *text, size_t size)
 {
 	if (x.low == x.high)

@@ -291,7 +291,7 @@ static ccs_status read_how(const struct reader *r, const char *text, struct ccs_
 	return WRONG(r, "'%.40s': between hosts only auto is possible", text);
 }
 
-/* "12.34": digits, and perhaps a point and digits, whatever the language that the user speaks. */
+/* "12.34": digits, and perhaps a point and digits, independent of the user's locale. */
 static ccs_status read_time(const struct reader *r, const char *text, double *us)
 {
 	size_t whole = strspn(text, "0123456789"), part = 0;
@@ -532,7 +532,7 @@ static ccs_status read_text(const char *path, char **text, size_t *len)
 	return s;
 }
 
-/* Where the file itself lies, whatever links lead there; to be freed. */
+/* The folder of the file itself, after all links are followed; to be freed. */
 static char *folder_of(const char *path)
 {
 	char *real = realpath(path, NULL), *slash = real ? strrchr(real, '/') : NULL;

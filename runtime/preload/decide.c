@@ -1,20 +1,20 @@
 /*
  * Whether a call is taken, and by which entry.
  *
- * In: a call's arguments, which are MPI's for this rank. Out: the order to run it, or the
- * reason why it is MPI's. Every rank of the communicator comes to the same answer by itself:
- * the bytes of a block are equal on all ranks, whatever types each describes them by, and so is
- * the root; reductions have one type and one operator. What an entry can do follows from the
- * communicator. Only the first call that would be taken asks the others (held_meet).
+ * In: a call's arguments, which are MPI's for this rank. Out: the order to run it, or the reason
+ * why it is left to MPI. Every rank of the communicator comes to the same answer by itself: the
+ * bytes of a block are equal on all ranks, even if their types differ, and so is the root;
+ * reductions have one type and one operator. The communicator determines which calls an entry can
+ * run. Only the first call that would be taken asks the other ranks (held_meet).
  */
 #include "runtime/preload/preload.h"
 
 #include <stdio.h>
 
-/* What is known of an entry, for a communicator. */
+/* Whether an entry fits a communicator. */
 enum { FIT_UNKNOWN, FIT_YES, FIT_NO };
 
-/* The argument that tells a block's size on this rank. */
+/* The arguments that give a block's size on this rank. */
 static void block_of(const struct held *h, const struct job *j, MPI_Count *count,
 		     MPI_Datatype *type)
 {
@@ -75,7 +75,7 @@ static bool fits(const struct preload *p, struct held *h, size_t i, char *why, s
 	return h->fits[i] == FIT_YES;
 }
 
-/* Whether an entry of the collective is for so many ranks, if it has the size. */
+/* Whether an entry of the collective is for `ranks` ranks, if it has the size. */
 static bool has_ranks(const struct preload *p, enum collective what, int ranks)
 {
 	for (size_t i = 0; i < p->entries.n; i++) {
@@ -87,7 +87,7 @@ static bool has_ranks(const struct preload *p, enum collective what, int ranks)
 	return false;
 }
 
-/* Whether it is for so many ranks, and for blocks of that size. */
+/* Whether it is for `ranks` ranks, and for blocks of that size. */
 static bool is_for(const struct entry *e, int ranks, size_t bytes)
 {
 	size_t size = bytes;

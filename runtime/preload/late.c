@@ -1,11 +1,11 @@
 /*
- * What a rank says that has waited for CCS_MPI_TIMEOUT: one line on stderr, in which call and for
- * whom. The call goes on: as in MPI, a rank may come as late as it likes.
+ * The report of a rank that has waited for CCS_MPI_TIMEOUT: one line on stderr, with the call and
+ * the missing ranks. The call goes on: as in MPI, a rank may come as late as it likes.
  *
- * A call that has begun is watched by ccs (ccs_comm_set_late). The first call of a communicator
- * makes that of ccs first, by collectives of MPI's, which do not say who is missing; so the ranks
- * meet here before: rank 0 hears of each rank that it has come, tells those which ranks have not
- * come in time, and at last tells all to go on. O(ranks) messages, in the job's own communicator.
+ * ccs watches a call that has begun (ccs_comm_set_late). The first call on a communicator makes the
+ * communicator of ccs first, by collectives of MPI, which do not report missing ranks. So the ranks
+ * meet here before: each rank reports to rank 0 that it has come, rank 0 sends the ranks a list of
+ * the late ranks, and at last a message to go on. O(ranks) messages, in the job's own communicator.
  */
 #include "runtime/preload/preload.h"
 
@@ -20,7 +20,7 @@
 #define EAGER 1000 /* looks, before a rank sleeps between them */
 #define NAP_US 200
 
-/* What rank 0 tells another. */
+/* A message from rank 0 to another rank. */
 struct word {
 	int go;
 	char late

@@ -1,8 +1,9 @@
 /*
- * What a module computes, beside what MPI says of the collective. A contract's name tells
- * nothing, as anybody may define one of that name: what each chunk must hold is compared.
+ * Whether a module computes the collective that MPI defines. A contract's name proves nothing, as
+ * any file may define a contract of that name: the contents promised for each chunk are compared.
  *
- * In: a module. Out: whether ccs_run with the collective's arguments does what MPI says.
+ * In: a module. Out: whether the effect of ccs_run with the collective's arguments is that of MPI's
+ * call.
  */
 #include "runtime/preload/preload.h"
 
@@ -66,7 +67,7 @@ static bool blocks_fit(const struct meaning *x)
 				      x->recv.blocks == (blocks[x->what].recv ? n : 1));
 }
 
-/* What chunk i of block `block` must hold on `rank`, as MPI says. */
+/* The contents of chunk i of block `block` on `rank`, as MPI defines them. */
 static struct ccs_term term_of(const struct meaning *x, uint32_t rank, uint32_t block, uint32_t i)
 {
 	const uint32_t root = (uint32_t)x->root, n = (uint32_t)x->nranks;

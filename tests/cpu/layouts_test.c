@@ -1,5 +1,5 @@
 /*
- * Buffers whose chunks are not parts of equal lengths, one after another: `by column`, `sized`.
+ * Buffers with chunks that are not consecutive parts of equal lengths: `by column`, `sized`.
  *
  * Schedules of each kind, in random shapes (tests/support/layouts.h), as tasks that call together
  * and as some that come one by one, and as processes. And calls that must be refused: on every
@@ -45,7 +45,7 @@ static ccs_status call_together(struct caller *c, int n)
 	return ccs_group_end();
 }
 
-/* Each from a thread, so that those who come first begin. */
+/* Each from a thread, so that the first to call begin. */
 static ccs_status call_apart(struct caller *c, int n)
 {
 	pthread_t threads[MOST];
@@ -292,8 +292,8 @@ static bool by_mpi(struct book *book)
 	return ok;
 }
 
-/* The numbers of one chunk's sizes, by their place in the schedule's table, of which `of` has what
- * was found so far. */
+/* The numbers of one chunk's sizes, by their place in the schedule's table; `of` has the numbers
+ * found so far. */
 static bool number_right(const struct ccs_module *m, const struct subject *x, int plan,
 			 const struct ccs_buffer_info *b, int buffer, int rank, uint32_t chunk,
 			 uint32_t of[MOST * MOST])

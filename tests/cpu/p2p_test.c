@@ -1,7 +1,7 @@
 /*
  * Point to point and requests, with tasks, with processes, and with processes whose messages are
- * read in place, or cannot be read and are relayed: values, order, groups, errors, overlap. And
- * with processes of MPI's: of each size the cases of as many ranks.
+ * read in place, or cannot be read and are relayed: values, order, groups, errors, overlap. Also
+ * with processes under MPI: for each number of processes, the cases for as many ranks.
  *
  * usage: p2p_test DIRECTORY-OF-MODULES [tasks]
  *        mpirun -np 2 p2p_test DIRECTORY-OF-MODULES mpi
@@ -182,7 +182,7 @@ static bool ring(struct member *m)
 	return ok;
 }
 
-/* Everybody to everybody, itself too, three messages each, and a sum among them. */
+/* Every rank to every rank, itself too, three messages each, and a sum among them. */
 static bool all_to_all(struct member *m)
 {
 	enum { BYTES = 3001, TIMES = 3 };
@@ -297,7 +297,7 @@ static bool runs(struct member *m)
 		member_sum(m, sum, x[k], COUNT);
 		ok &= ok_is(k == GROUP ? ccs_group_end() : ccs_group_submit(r + k));
 	}
-	if (!m->rank) /* nobody waits for its part of them */
+	if (!m->rank) /* no other rank waits for rank 0's part of them */
 		for (int i = 1; i < m->n; i++)
 			ok &= comes(m, i, 1);
 	ok &= tested(r[TIMES - 1]);
@@ -383,8 +383,8 @@ static bool tags(struct member *m)
 	return ok && pairs(m); /* nothing is left over */
 }
 
-/* All others send rank 0 some each; it does not say whose it wants. Then from a named one, while a
- * receive from any rank waits with another tag. */
+/* All other ranks send some each to rank 0, which receives from any rank. Then it receives from a
+ * named rank while a receive from any rank waits with another tag. */
 static bool from_any(struct member *m)
 {
 	enum { EACH = 20, BYTES = 70001 };
@@ -419,7 +419,8 @@ static struct ccs_request *start_tagged(const struct member *m, void *at, int pe
 	return r;
 }
 
-/* Of receives that fit the first called has the first message, whoever it names. */
+/* Of the receives that match, the first that was called takes the first message, whichever
+ * source it names. */
 static bool first_called(struct member *m)
 {
 	static const int peers[] = { CCS_ANY_SOURCE, 0, CCS_ANY_SOURCE, 0 };
@@ -450,7 +451,8 @@ static bool first_called(struct member *m)
 	return ok;
 }
 
-/* What was kept differs from what is wanted: its sender is through, and the receiver is told. */
+/* A kept message differs from the receive: its send is complete, and the receiver gets the
+ * error. */
 static bool kept_differs(struct member *m)
 {
 	int32_t x[4] = { m->rank, m->rank, m->rank, m->rank }, y = -1;
@@ -468,7 +470,8 @@ static bool kept_differs(struct member *m)
 		  "tag -1 is negative", "a negative tag");
 }
 
-/* Nobody sends what rank 1 asks for, and the last of what comes instead is too much to keep. */
+/* No rank sends the message that rank 1 waits for; the last of the other messages exceeds the
+ * room. */
 static bool too_much(struct member *m)
 {
 	static const size_t sizes[] = { 80 << 20, 80 << 20, 80 << 20, 40 << 20 };
@@ -477,7 +480,7 @@ static bool too_much(struct member *m)
 	ccs_status s = CCS_OK;
 
 	for (int k = 0; k < 4 && !m->rank && !s; k++) {
-		if (k == 3) /* what is kept has been copied, however long that took */
+		if (k == 3) /* the kept messages are copied, however long that took */
 			ccs_comm_set_timeout(m->comm, SHORT_MS);
 		s = tagged(m, true, x, sizes[k], 4 + k);
 	}
@@ -494,7 +497,7 @@ static bool too_much(struct member *m)
 		  "why");
 }
 
-/* The inbox is full; a receive of what it keeps makes room, so that what waits may come. */
+/* The inbox is full; receiving a kept message makes room, so that the waiting message may come. */
 static bool room_is_made(struct member *m)
 {
 	static const size_t bytes = 100 << 20;
@@ -681,7 +684,7 @@ static bool never_comes(struct member *m)
 	return ok;
 }
 
-/* What a rank is told of a wait that is long: it goes on, and rank 1 comes. */
+/* The report that a rank gets of a long wait: the wait goes on, and rank 1 comes. */
 struct lateness {
 	struct member *m;
 	int step;
@@ -696,7 +699,7 @@ static void note(void *of, const char *report)
 	member_step(l->m, l->step);
 }
 
-/* Rank 1 comes when rank 0 has been told; that of MPI's, some time later. */
+/* Rank 1 comes when rank 0 has its report; under MPI, some time later. */
 static void come_late(struct member *m, struct lateness *l, int step)
 {
 	l->step = step;
@@ -755,7 +758,8 @@ static bool ends(struct member *m)
 		  "a peer that has ended");
 }
 
-/* All others' processes end, one by one; a receive from any rank takes what the first had sent. */
+/* The processes of all other ranks end, one by one; a receive from any rank takes the message that
+ * the first had sent. */
 static bool all_end(struct member *m)
 {
 	int32_t x = m->rank;
@@ -799,7 +803,7 @@ static const struct {
 	{ "a peer that comes late", 2, comes_late, true },
 };
 
-/* ---- by MPI: each process does all of it, and rank 0 tells how it went everywhere ------------ */
+/* ---- by MPI: each process does all of it, and rank 0 reports the result of all --------------- */
 
 static bool run_by_mpi(struct ccs_comm *told, size_t i)
 {

@@ -1,8 +1,7 @@
 /*
- * The calls of ccs.h that tell of types, modules, communicators and the environment: each
- * directly, by values that are known here, and with arguments that are wrong. (Those that run
- * schedules: runtime_test.c; on GPUs and among processes: cuda/cuda_places_test.c and
- * cuda_ranks_test.c.)
+ * The calls of ccs.h on types, modules, communicators and the environment: each directly, by values
+ * that are known here, and with wrong arguments. (The calls that run schedules: runtime_test.c; on
+ * GPUs and among processes: cuda/cuda_places_test.c and cuda_ranks_test.c.)
  *
  * usage: public_test DIRECTORY-OF-MODULES
  */
@@ -184,7 +183,7 @@ static void what_a_module_is(void **state)
 	ccs_module_free(barrier);
 }
 
-/* All plans, each found by what it is, in their order. */
+/* All plans, each found by its properties, in their order. */
 static void plans_of(const char *name, int roots)
 {
 	struct ccs_module *m = named_module(modules, name);
@@ -251,7 +250,7 @@ static void buffers(void **state)
 	ccs_module_free(all);
 }
 
-/* ---- what is promised ------------------------------------------------------------------- */
+/* ---- contracts -------------------------------------------------------------------------- */
 
 static struct ccs_term one_term(const struct ccs_module *m, int plan, int rank, uint32_t chunk)
 {
@@ -329,7 +328,7 @@ static void orders(void **state)
 	struct ccs_module *m = named_module(modules, "dissemination_barrier"),
 			  *ring = named_module(modules, "ring_allreduce");
 	int plan = ccs_module_find(m, N, 0);
-	unsigned before[N] = { 0 }; /* bits: who must have begun */
+	unsigned before[N] = { 0 }; /* bits: ranks that must have begun */
 	struct ccs_plan_info p;
 	struct ccs_order a;
 
@@ -536,7 +535,7 @@ static void *receive(void *of)
 	return NULL;
 }
 
-/* What threads and requests wait for ends, and so does what comes later. */
+/* All waits of threads and requests end, and so do later calls. */
 static void given_up(void **state)
 {
 	struct ccs_comm *comm[N];

@@ -146,7 +146,7 @@ static void many_calls_back_to_back(void **state)
 	assert_sums(w, 1);
 }
 
-/* The text names the ranks that wait, the schedule's line, and whom they wait for. */
+/* The text names the ranks that wait, the schedule's line, and the ranks that they wait for. */
 static void a_rank_that_never_calls(void **state)
 {
 	struct world *w = *state;
@@ -383,11 +383,11 @@ static void lying_modules(void **state)
 		free(copy);
 	}
 	free(p);
-	assert_true(proved > 100); /* what nothing depends on may be anything */
+	assert_true(proved > 100); /* unused fields may have any value */
 	assert_int_equal(ccs_module_verify(NULL, NULL, NULL), CCS_EINVAL);
 }
 
-/* The module of a library, a copy of its own. */
+/* A copy of the module of a library. */
 static unsigned char *module_of(const char *name, size_t *n)
 {
 	char path[512];
@@ -406,7 +406,7 @@ static unsigned char *module_of(const char *name, size_t *n)
 	return copy;
 }
 
-/* One lie each in a plan's messages, its rows, and its table of protocols. */
+/* One false entry each in a plan's messages, its rows, and its table of protocols. */
 enum lie {
 	NO_ROWS,
 	TOO_MANY_ROWS,
@@ -446,7 +446,7 @@ enum lie {
 	LIES
 };
 
-/* Whoever reads all rows of a table reads none that was not checked. */
+/* Falsifies a row of a table; a reader of all rows must read none that was not checked. */
 static void tell_of_rows(unsigned char *module, const struct ccs_plan *plan, enum lie lie)
 {
 	struct ccs_worker *w = (void *)(module + plan->workers.at);

@@ -1,8 +1,8 @@
 /*
- * The host's side of the GPU against a driver of our own (tests/fake_cuda), which checks
- * that every call is legal, runs the kernels by their contract, and can be told to fail
- * any call. usage: cuda_host_test RING.so REDUCE.so, with the fake libcuda.so.1 in
- * LD_LIBRARY_PATH (tests/cuda/cuda_test.sh does that).
+ * The host's side of the GPU against a fake driver (tests/fake_cuda). It checks that every call is
+ * legal, runs the kernels by their contract, and can be set to fail any call. usage: cuda_host_test
+ * RING.so REDUCE.so, with the fake libcuda.so.1 in LD_LIBRARY_PATH (tests/cuda/cuda_test.sh does
+ * that).
  */
 #include "tests/support/processes.h"
 #include "tests/support/rig.h"
@@ -90,7 +90,7 @@ static float of_element(int rank, unsigned k)
 	return (float)((int)(k % 5) - rank);
 }
 
-/* Ranks of one GPU, each with a factor of its own. */
+/* Ranks of one GPU, each with a different factor. */
 static void test_scalars(struct rig_api *a, const struct ccs_module *m)
 {
 	struct rig r;
@@ -108,7 +108,7 @@ static void test_scalars(struct rig_api *a, const struct ccs_module *m)
 	rig_down(&r);
 }
 
-/* ... or one for each element, which lies on the GPU, too. In place the input is copied aside. */
+/* ... or one for each element, which is on the GPU, too. In place the input is copied aside. */
 static void test_factors(struct rig_api *a, const struct ccs_module *m)
 {
 	static const float host[RIG_COUNT];
@@ -146,7 +146,7 @@ static void test_factors(struct rig_api *a, const struct ccs_module *m)
 	rig_down(&r);
 }
 
-/* What takes code of this process to combine. */
+/* Operators that need code of this process. */
 static void test_host_code(struct rig_api *a, const struct ccs_module *m)
 {
 	struct ccs_user_op *op;
@@ -183,7 +183,7 @@ static void test_buffers(struct rig_api *a, const struct ccs_module *ring,
 		ccs_run(ring, r.send[i], r.recv[i], RIG_COUNT - (unsigned)(i == 3), CCS_FLOAT32,
 			CCS_SUM, 0, r.comm[i], NULL);
 	says(ccs_group_end(), CCS_EINVAL, "differ", "calls that disagree are refused");
-	/* the output lies over the input, one element further */
+	/* the output overlaps the input, one element further */
 	rig_fill(&r);
 	ccs_group_start();
 	for (int i = 0; i < 4; i++) {

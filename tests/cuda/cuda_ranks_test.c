@@ -1,7 +1,7 @@
 /*
- * Communicators of several processes, against a driver and an NCCL of our own
- * (tests/fake_cuda, tests/fake_nccl): results are those of the CPU's executor, byte by
- * byte; what goes wrong in one process is told in all.
+ * Communicators of several processes, against a driver and an NCCL of our own (tests/fake_cuda,
+ * tests/fake_nccl): results equal the CPU executor's, byte by byte; an error in one process is
+ * reported in all.
  *
  * usage: cuda_ranks_test processes|trouble MODULE...
  *        (trouble: ring_allreduce.so); tests/cuda/cuda_places_test.sh does that, with the
@@ -20,12 +20,12 @@
 
 /* ---- a process a rank --------------------------------------------------------------------- */
 
-/* What the processes of one test tell the one that started them. */
+/* The report of each process of a test to the process that started it. */
 struct told {
 	ccs_status status;
 	char text[1000];
 	bool bad; /* results, or anything else */
-	int seen; /* the others may go on */
+	int seen; /* the other processes may go on */
 };
 
 struct scene {
@@ -70,7 +70,7 @@ static int act(void *scene, int rank)
 	struct ccs_comm *comm;
 	ccs_status status;
 
-	alarm(100); /* of a rank that hangs the others tell nothing */
+	alarm(100); /* the other ranks report nothing of one that hangs */
 	if (s->fail && rank == 2 && !s->late)
 		setenv("FAKE_CUDA_FAIL", s->fail, 1);
 	peers_pretend((struct peers){ .other_owner = s->stolen && rank == 2 });
@@ -177,7 +177,7 @@ static void play_all(struct scene *s, struct ccs_comm *comm, int rank)
 	s->told[rank].bad |= !nameless();
 }
 
-/* The first call of all is captured; its replays go beside calls in another stream. */
+/* The very first call is captured; its replays run concurrently with calls in another stream. */
 static ccs_status mix(struct ccs_comm *comm, const struct spot *direct, const struct spot *graph,
 		      const struct data *d)
 {
@@ -267,7 +267,7 @@ static void test_processes(const struct ccs_module **m, int nm)
 
 /* ---- trouble --------------------------------------------------------------------------- */
 
-/* One call, what it left, and one more. */
+/* One call, the status that it left, and one more call. */
 static void play_stuck(struct scene *s, struct ccs_comm *comm, int rank)
 {
 	struct spot seat;
@@ -283,7 +283,7 @@ static void play_stuck(struct scene *s, struct ccs_comm *comm, int rank)
 	unsetenv("FAKE_CUDA_STUCK");
 	s->told[rank].bad = status != CCS_OK;
 	spot_sync(&seat);
-	/* whoever gave up first wrote before it ended the others */
+	/* the rank that timed out first reported before it aborted the other ranks */
 	tell(s, rank, ccs_comm_check(comm));
 	s->told[rank].bad |= spot_run(&seat, comm, &d) != CCS_EABORTED;
 	spot_leave(&seat);
@@ -308,8 +308,7 @@ static bool all_say(const struct scene *s, int except, ccs_status status, const 
 	return all;
 }
 
-/* The first of a chain of waits to lose patience is the one that is told of: of two
- * ranks there is but one. */
+/* Of a chain of waits, the first that times out is reported; of two ranks only one waits. */
 static void test_stuck(const struct ccs_module *m)
 {
 	struct scene s = { .m = &m, .nm = 1, .n = 2, .timeout = 300, .play = play_stuck };
@@ -477,7 +476,7 @@ static void play_mismatch(struct scene *s, struct ccs_comm *comm, int rank)
 	data_free(&other);
 }
 
-/* What processes tell one another: bytes, and how it went, here and elsewhere. */
+/* The processes exchange bytes, and report the result here and in the other processes. */
 static void play_words(struct scene *s, struct ccs_comm *comm, int rank)
 {
 	struct word {
@@ -563,13 +562,13 @@ static void play_failing(struct scene *s, struct ccs_comm *comm, int rank)
 		return;
 	if (s->fail && rank == 2 && s->late)
 		setenv("FAKE_CUDA_FAIL", s->fail, 1);
-	/* the test's own allocations are not what is to fail: they are made before */
+	/* the test's own allocations must not fail: they are made before */
 	play_one(s, comm, rank, &d, 2);
 	data_free(&d);
 }
 
-/* Each call of that name that rank 2 makes fails once: either nobody minds, or all fail
- * alike. `skip`: calls of the test's own. */
+/* Each call with that name that rank 2 makes fails once: then either no rank fails, or all fail
+ * alike. `skip`: the number of such calls that the test itself makes. */
 static void test_failing(const struct ccs_module *m, const char *name, bool late, int skip)
 {
 	int places = 0, since = 0;

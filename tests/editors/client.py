@@ -41,7 +41,7 @@ class Gone(Exception):
 
 
 class Client:
-    """One server, and what it has sent."""
+    """One server, and its messages."""
 
     def __init__(self, *options):
         self.p = subprocess.Popen([CCC, "lsp", *options], stdin=subprocess.PIPE,
@@ -410,7 +410,7 @@ fn f(a) = 400000
 
 
 def long_checks():
-    """A check without end waits for nobody, and the newest text wins."""
+    """An endless check delays no request, and the newest text wins."""
     c = Client("-n", "2")
     c.start(seconds=3600)
     for version in range(1, 20):
@@ -662,7 +662,7 @@ def protocol():
         c.raw(data)
         m = c.until(lambda m: "error" in m and m["id"] is None)
         check(what, m["error"]["code"] == code, m)
-        c.notify("$/known")  # what is no header is told once, up to the next that is one
+        c.notify("$/known")  # input without a header is reported once, up to the next header
 
     lost("what is no JSON", -32700, b"Content-Length: 3\r\n\r\n{{{")
     lost("bytes that are no UTF-8", -32700, b"Content-Length: 4\r\n\r\n\"\xff\xff\"")
@@ -722,7 +722,7 @@ def protocol():
 
 
 def fuzz(seed, rounds):
-    """Changed messages: it answers what is a request, and ends when it is asked to."""
+    """Changed messages: it answers each valid request, and ends on request."""
     rng = random.Random(seed)
     c = Client("-n", "2")
     c.start(seconds=1)

@@ -14,7 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "explain"))
 from browser import Browser, NoBrowser  # noqa: E402
 
-LIMIT = 60  # seconds until what is not seen is a failure
+LIMIT = 60  # seconds, after which a missing element is a failure
 RING = """schedule ring
   implements allreduce(inout data[N])
   on ring
@@ -48,7 +48,7 @@ def check(what, value, seen=None):
 
 
 class Editor:
-    """A user, and what is seen."""
+    """A user, and the visible page."""
 
     def __init__(self, folder, ccc):
         share = os.path.join(BUILD, "share", "ccs", "vscode")

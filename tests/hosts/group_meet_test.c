@@ -1,9 +1,9 @@
 /*
- * Processes meet: what they tell one another, and everybody who disturbs them. Each rank
- * is a thread here, and so is whoever disturbs.
+ * Processes meet: the data that they exchange, and every kind of intruder that disturbs them. Each
+ * rank is a thread here, and so is the intruder.
  *
- * Nothing asserts a time; but a meeting has an end, and one that somebody holds up beyond
- * it fails. usage: group_meet_test
+ * No test asserts a time; but a meeting has a time limit, and fails if it is held up beyond it.
+ * usage: group_meet_test
  */
 #include "tests/support/meeting.h"
 #include "tests/support/peers.h"
@@ -33,7 +33,7 @@ static bool meet_at(const char *host, int n, int late)
 	return parts_have_sum(p, n);
 }
 
-/* Whatever a job is called, its ranks know one another. */
+/* With any name of the job, its ranks recognize one another. */
 static bool meet_called(const char *job)
 {
 	struct part p[3];
@@ -97,7 +97,7 @@ static bool meet_here(int n)
 	return parts_have_sum(p, n);
 }
 
-/* One of two ranks, processes each, is told that the other is another user's. */
+/* Two ranks, a process each; one gets the report that the other belongs to another user. */
 struct doubt {
 	struct part p[2];
 	int who;
@@ -158,7 +158,7 @@ static void test_here(void)
 
 /* ---- secrets ------------------------------------------------------------------------- */
 
-/* Who listens there hears all that a rank says before anything is proved. */
+/* A listener there gets all data that a rank sends before anything is proved. */
 static bool keep_the_secret(void)
 {
 	static const char secret[] = "open sesame";
@@ -188,8 +188,8 @@ static bool keep_the_secret(void)
 
 /* ---- strangers that come first ----------------------------------------------------- */
 
-/* What disturbs a meeting, between rank 0's coming and that of the others. It returns when
- * it has said what it has to say. */
+/* The intruder that disturbs a meeting, after rank 0 has come and before the other ranks do. It
+ * returns when it has sent all its data. */
 struct trouble {
 	struct part *p;
 	int port;
@@ -248,7 +248,7 @@ static void go_in_the_middle(struct trouble *t)
 	close(connect_to(t->port));
 }
 
-/* What is left of it is not read: the connection is reset. */
+/* The rest of the data is not read: the connection is reset. */
 static void go_rudely(struct trouble *t)
 {
 	const struct linger at_once = { 1, 0 };
@@ -267,7 +267,7 @@ static void shut_down_half(struct trouble *t)
 	struct wire_hello w = hello_of(t->p + 1);
 	int fd = hello_to(t->port, w);
 
-	shutdown(fd, SHUT_WR); /* its end is what counts */
+	shutdown(fd, SHUT_WR); /* only the end of the stream matters */
 	t->open[t->n++] = fd;
 }
 
@@ -331,8 +331,8 @@ static void be_of_another_job(struct trouble *t)
 	t->ok = refused(say_to(t->port, &w, sizeof(w)), WIRE_ELSEWHERE, "xxxx") && t->ok;
 }
 
-/* Who does not know the job takes no seat, and fails nobody, whatever it says; nor does who repeats
- * what it has heard. */
+/* A peer that does not know the job takes no seat and fails no rank, whatever it sends; nor does a
+ * peer that replays data that it has received. */
 static void prove_nothing(struct trouble *t)
 {
 	const struct wire_keys keys = keys_of(t->port);
@@ -387,7 +387,7 @@ static void be_no_rank(struct trouble *t)
 	}
 }
 
-/* A connection that is dead, though nobody has told rank 0: the process calls again. */
+/* A connection is dead, but rank 0 has had no notice of it: the process connects again. */
 static void call_again(struct trouble *t)
 {
 	struct wire_hello w = hello_of(t->p + 1);
@@ -505,7 +505,7 @@ static bool holds_all(const char *text, const char *const *want)
 	return ok;
 }
 
-/* Everybody who was turned away, in one text. */
+/* All peers that were turned away, in one text. */
 static bool tell_all(void)
 {
 	static const char *const want[] = {

@@ -3,9 +3,9 @@
  *
  *   fuzz_test COUNT SEED FOLDER...     COUNT texts of each .xml file of the folders
  *
- * Whatever comes out, every error has a code of the format's or the schedule's, the text of a bug of
- * ours is none of them, and what is accepted is lowered, written and read back. Under the sanitizers
- * it finds leaks and undefined behaviour, too.
+ * For every text: each error has a code of the format or of the schedule, no error is an internal
+ * one, and each accepted text is lowered, written and read back. Under the sanitizers it finds
+ * leaks and undefined behaviour, too.
  */
 #include "compiler/session.h"
 #include "tests/support/rng.h"

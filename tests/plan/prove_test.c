@@ -1,5 +1,5 @@
 /*
- * The prover of modules (runtime/plan/prove.h), beside a judge of its own (support/plan_judge.h):
+ * The prover of modules (runtime/plan/prove.h) against an independent judge (support/plan_judge.h):
  * they must agree on every module.
  *
  *   prove_test library MODULE.so...  every plan of them is proved
@@ -8,12 +8,12 @@
  *   prove_test random COUNT SEED     random programs that the referee of support/oracle.h
  *                                    accepts, and long ones that are right by construction
  *   prove_test alter COUNT SEED DIR  modules of DIR's schedules and of random programs, with
- *                                    fields and rows altered: nothing that is wrong is
- *                                    proved, and nothing refused that is right
- *   prove_test spoil IN.so OUT.so    copies a module, and its last plan is another: the
- *                                    first operation that stores what is as long as cell 0
- *                                    stores it elsewhere, or, if ranks wait for others, the
- *                                    first waits for all
+ *                                    fields and rows altered: no wrong module is proved, and
+ *                                    no right one refused
+ *   prove_test spoil IN.so OUT.so    copies a module with its last plan altered: the first
+ *                                    operation that stores as many bytes as cell 0 has
+ *                                    stores them elsewhere, or, if ranks wait for other
+ *                                    ranks, the first waits for all
  */
 #include "runtime/plan/prove.h"
 #include "tests/support/in_and_out.h"
@@ -78,7 +78,7 @@ static bool holds(const struct make *what, struct made *made, struct sim_failure
 	return good && how == MADE;
 }
 
-/* ---- the library, and what is good ----------------------------------------------- */
+/* ---- the library, and right programs --------------------------------------------- */
 
 static int library(char **files, int n)
 {
@@ -159,7 +159,7 @@ static int good(const char *folder)
 
 /* ---- random programs ------------------------------------------------------------- */
 
-/* Text of a program that is right; *what says for how many ranks. */
+/* Text of a correct program; *what names its numbers of ranks. */
 static char *random_text(struct rng *g, struct make *what)
 {
 	struct o_program p;
@@ -285,7 +285,7 @@ struct tally {
 	int tried, form, proved, refused, formal, bad;
 };
 
-/* Whether prover and judge agree on a module of one plan; `text` has what they say. */
+/* Whether prover and judge agree on a module of one plan; `text` has their results. */
 static bool same_verdict(struct ccs_module *m, struct tally *t, char text[512])
 {
 	struct sim_failure why = { "" }, run = { "" };

@@ -1,6 +1,6 @@
 /*
- * Tunings (ccs-tuning(5)): what a text means, which row a size takes, what is said of it, what is
- * wrong with wrong ones, by line; putting sections, writing; and calls by one, on ranks that are
+ * Tunings (ccs-tuning(5)): the meaning of a text, the row for a size, its description, the errors
+ * of wrong texts, by line; putting sections, writing; and calls by a tuning, on ranks that are
  * tasks.
  *
  * usage: tuning_test DIRECTORY-OF-MODULES
@@ -169,7 +169,7 @@ static void explains(void **state)
 	ccs_tuning_free(t);
 }
 
-/* ---- what is wrong ------------------------------------------------------------------------- */
+/* ---- errors -------------------------------------------------------------------------------- */
 
 #define ROW "rest a.so auto\n"
 
@@ -269,7 +269,8 @@ static void says_what_is_wrong(void **state)
 	assert_non_null(strstr(ccs_error(), "more than 1 MiB"));
 }
 
-/* Lines for several numbers of ranks, and what comes before them: lines for one of these. */
+/* Lines for several numbers of ranks, and the lines that take precedence: for one of these
+ * numbers. */
 static const char spread[] = FIRST "collective a ranks 2..5 engine tasks\n"
 				   "4K x.so auto\n"
 				   "rest y.so auto\n"
@@ -280,7 +281,8 @@ static const char spread[] = FIRST "collective a ranks 2..5 engine tasks\n"
 				   "collective a ranks 2..5 engine procs\n"
 				   "rest v.so auto\n";
 
-/* Any text is read or refused, with its line; what is read can be read again. */
+/* Any text is read, or refused with its line; a text that was read and written can be read
+ * again. */
 static void reads_or_refuses_anything(void **state)
 {
 	static const char bytes[] = " \n\t\r#\"0149KMGabz./-\x80";
@@ -396,7 +398,7 @@ static void spreads_over_ranks(void **state)
 	ccs_tuning_free(t);
 }
 
-/* What is measured for one number comes beside the lines for several, and stays alone. */
+/* A measurement for one number is put next to the lines for several numbers, and stays separate. */
 static void puts_beside_several(void **state)
 {
 	struct ccs_tuning_section x = { "a", "tasks", 4, "", 1, 0, 0 };
@@ -573,7 +575,7 @@ static void runs_by_size(void **state)
 	assert_int_equal(ccs_tuning_choose(t, "allreduce", comm[0], 1 << 20, CCS_INT8, &row),
 			 CCS_OK);
 	assert_true(row.options.tile == 8192);
-	/* what was laid out: tiles of at most so many bytes, of chunks of a quarter */
+	/* as laid out: tiles of at most that many bytes, of chunks of a quarter */
 	assert_int_equal(run_all((struct ccs_tuning *[]){ t, t, t, t }, comm, 16000), CCS_OK);
 	assert_true(cpu_of(comm[0]->world)->layout.tile == 128);
 	assert_true(cpu_of(comm[0]->world)->layout.ntiles == 32);

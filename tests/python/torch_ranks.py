@@ -71,8 +71,8 @@ def moves(rank, n):
 
 
 def strided(rank, n):
-    """Lists with any strides, and dense tensors whose dimensions have another order, on some ranks
-    alone too: elements are those that the tensor shows."""
+    """Lists with any strides, and dense tensors with their dimensions in another order, on some
+    ranks alone too: the elements are in the order of the tensor."""
     def columns(r):
         return torch.arange(4.0 * n).view(4, n) + r
 
@@ -219,7 +219,7 @@ def handles(rank, n):
     work = dist.barrier(async_op=True)
     work.wait(timedelta(seconds=60))
     assert work.wait(), "waiting twice is allowed"
-    work = dist.all_gather(  # nobody else holds these
+    work = dist.all_gather(  # no other reference to these
         [torch.empty(100_000) for _ in range(n)], torch.ones(100_000), async_op=True
     )
     torch.full((100_000,), 7.0)
@@ -303,7 +303,7 @@ def messages(rank, n):
     same(got, [left] * 3)
     if rank == 0:
         for i in range(30):
-            dist.isend(torch.full((1000,), float(i)), 1)  # nobody holds these
+            dist.isend(torch.full((1000,), float(i)), 1)  # no reference to these
     if rank == 1:
         parts = [torch.empty(1000) for _ in range(30)]
         works = [dist.irecv(t, 0) for t in parts]
@@ -345,7 +345,7 @@ def messages_beside_calls(rank, n):
 
 
 def tagged_messages(rank, n):
-    """Matched by tag, and from any rank; what nobody has asked for yet is kept."""
+    """Matched by tag, and from any rank; a message without a receive is kept."""
     if rank == 0:
         for tag in (2, 1, 0):
             dist.send(torch.full((1000,), float(tag)), 1, tag=tag)
@@ -404,7 +404,7 @@ def messages_refused(rank, n):
     has(raised(ccs.CcsError, dist.recv, t, 1), "rank 1")
 
 
-# ---- what is refused -------------------------------------------------------------------------
+# ---- refusals --------------------------------------------------------------------------------
 
 
 def refused(rank, n):

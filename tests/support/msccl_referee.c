@@ -63,7 +63,7 @@ static int place_of(const struct mx_file *f, bool in_place, int rank, int buffer
 	return 0;
 }
 
-/* ---- what cannot be meant ------------------------------------------------------------------ */
+/* ---- descriptions without a meaning -------------------------------------------------------- */
 
 static bool step_is_unsound(const struct mx_file *f, int rank, const struct mx_block *b,
 			    const struct mx_step *s)
@@ -110,7 +110,7 @@ bool mx_is_unsound(const struct mx_file *f)
 
 /* ---- messages ---------------------------------------------------------------------------- */
 
-/* The block at the other end of what block `k` of `rank` sends; NULL: there is none. */
+/* The block that receives the messages of block `k` of `rank`; NULL: there is none. */
 static const struct mx_block *receiver(const struct mx_file *f, int rank, int k, int *row)
 {
 	const struct mx_block *b = &f->blocks[rank][k];
@@ -185,7 +185,7 @@ struct run {
 	bool known[MX_RANKS][CELLS];
 };
 
-/* The sending block of what block `k` receives. */
+/* The block that sends the messages that block `k` receives. */
 static int sender(const struct mx_file *f, int rank, int k)
 {
 	const struct mx_block *b = &f->blocks[rank][k];
@@ -467,7 +467,7 @@ bool mx_races(const struct mx_file *f, bool in_place)
 
 /* ---- results ------------------------------------------------------------------------------- */
 
-/* A number for each rank's chunk, whose sums tell what was added. */
+/* A number for each rank's chunk, such that a sum determines its terms. */
 static uint64_t initial(int rank, int chunk)
 {
 	uint64_t h =
@@ -487,7 +487,7 @@ static uint64_t sum(const struct mx_file *f, int chunk)
 	return v;
 }
 
-/* What chunk `k` of o must be on a rank; false: anything. */
+/* The required contents of chunk `k` of o on a rank; false: any. */
 static bool wanted(const struct mx_file *f, int root, int r, int k, uint64_t *v)
 {
 	int part = f->chunks / f->ranks;

@@ -35,7 +35,7 @@ def reduce_and_scatter(rank, size):
 
 
 def ring(rank, size, first):
-    """all_reduce around a ring; the ranks of `first` send first, the others receive first."""
+    """all_reduce around a ring; the ranks of `first` send first, the rest receive first."""
     t = torch.ones(size, dtype=torch.int64)
     for s in range(2 * (size - 1)):
         out = t[(rank - s) % size].reshape(1).clone()

@@ -41,7 +41,7 @@ CONTRACTS = {
     "broadcast": ("broadcast", (1, 1)),
     "reduce": ("reduce", (1, 1)),
     "alltoall": ("all_to_all", (-1, -1)),
-    "alltoallv": ("all_to_all", (-1, -1)),  # with sizes of its own
+    "alltoallv": ("all_to_all", (-1, -1)),  # with separate sizes
     "gather": ("gather", (1, -1)),
     "scatter": ("scatter", (-1, 1)),
     "barrier": ("barrier", (0, 0)),

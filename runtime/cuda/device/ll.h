@@ -24,9 +24,8 @@ CCS_FN struct ccs_stuck ccs_stuck_at(uint32_t fifo, uint32_t k, uint64_t t)
 	return { CCS_DEV_STUCK_RECV, CCS_DEV_NONE, fifo, k, t, 0, 0 };
 }
 
-/* A unit of a message, when it has come; `whose()`: its FIFO, operation and tile, for the report.
- * A look is at all of the unit: a thread that is early need not load again the part that has
- * come. */
+/* A unit of a message, when it has come; `whose()`: its FIFO, operation and tile, for the report. A
+ * poll reads the whole unit: a thread that is early need not load again the part that has come. */
 template <typename Whose>
 CCS_FN int ccs_ll_take(const uint8_t *at, uint32_t flag, ccs_vec *v, Whose whose)
 {
@@ -101,9 +100,9 @@ CCS_FN uint8_t *ccs_brief_cell(const struct ccs_known &b, const struct ccs_dev_b
 }
 
 /* In a small call most operations are of one cell in one tile, wait only for their message, and
- * announce only theirs: everything that their step needs is known before it. Whether operation k is
- * such a one; the host has checked what holds in all calls (cuda_tables_brief). Without branches:
- * the threads of a warp do it for different operations. */
+ * announce only theirs: all inputs of their step are known before it. Whether operation k is such a
+ * one; the host has checked the conditions that all calls share (cuda_tables_brief). Without
+ * branches: the threads of a warp do it for different operations. */
 CCS_FN bool ccs_plain_make(const struct ccs_known &b, uint32_t k, struct ccs_plain *to)
 {
 	const struct ccs_dev_brief f = ccs_row_of(b.briefs, b.w.op + k);

@@ -47,8 +47,8 @@ CCS_FN void ccs_rows_make(uint32_t k, uint32_t n)
 }
 
 #if CCS_PROTO == CCS_DEV_LL
-/* Resolves a group of operations, that begins at k: the plain operations, and if there are
- * others, the rows of all. `b`: ccs_b, or what will be there behind the barrier. */
+/* Resolves a group of operations that begins at k: the plain operations, and if there are others,
+ * the rows of all. `b`: ccs_b, or its future contents after the barrier. */
 CCS_FN void ccs_resolve(const struct ccs_known &b, uint32_t k)
 {
 	const uint32_t n = ccs_group(b, k);
@@ -249,8 +249,8 @@ CCS_FN int ccs_plain_any(const struct ccs_plain *row)
 					   : ccs_plain_step<CCS_ANY, true>(row);
 }
 
-/* A straight line's loop: what is plain and of one form. Such operations have no barrier between
- * them, so each thread has its `gone`, until the table's barrier; but all come out at the same
+/* Runs a straight line of plain operations of one form. Such operations have no barrier between
+ * them, so each thread has its `gone`, until the table's barrier; but all threads stop at the same
  * operation. */
 template <uint32_t F> CCS_FN uint32_t ccs_run(uint32_t k, uint64_t t, int *gone)
 {
@@ -309,7 +309,7 @@ CCS_FN uint32_t ccs_table(uint32_t k, uint64_t t, int *stop)
 }
 #endif
 
-/* What a block knows of the call that is needed to report a wait. */
+/* A block's data of the call that the report of a wait needs. */
 CCS_FN void ccs_known_report(const struct ccs_dev_call &c, struct ccs_known *b)
 {
 	b->worker = c.worker0 + blockIdx.x / c.replicas;
@@ -323,7 +323,7 @@ CCS_FN void ccs_known_report(const struct ccs_dev_call &c, struct ccs_known *b)
 	b->nworkers = c.nworkers;
 }
 
-/* All that a thread knows of the call, and of its worker: it takes what it needs of that. */
+/* All that a thread knows of the call and of its worker, copied from them. */
 CCS_FN void ccs_known_of(const struct ccs_dev_call &c, struct ccs_known *b)
 {
 	const struct ccs_dev_rank *ranks = c.far_ranks ? c.far_ranks : c.ranks;
@@ -387,8 +387,8 @@ CCS_FN int ccs_turn_take(const struct ccs_dev_call &c)
 	return stop;
 }
 
-/* A thread tells the block of the call, while others resolve what is plain of the first group, from
- * what they have in registers. */
+/* One thread publishes the call to the block, while other threads resolve the plain operations of
+ * the first group, from their registers. */
 CCS_FN int ccs_begin(const struct ccs_dev_call &c)
 {
 	struct ccs_known b;
@@ -409,7 +409,7 @@ CCS_FN int ccs_begin(const struct ccs_dev_call &c)
 	return stop;
 }
 
-/* Cells whose initial value is their final one (by == 0), or the quotient of sums;
+/* Writes cells with an initial value that is also the final one (by == 0), or the quotient of sums;
  * the rank's workers share them, each replica does its own tiles. */
 CCS_CALL void ccs_post_cells(const struct ccs_dev_range *g, uint32_t n, uint32_t by)
 {
@@ -573,7 +573,7 @@ CCS_FN void ccs_end(const struct ccs_dev_call &c, int stop)
 	if (!CCS_LL || keeps || divides) /* else the table's barrier, or ccs_begin's, is the last */
 		stop = ccs_barrier(stop);
 	ccs_leave_fifos(stop);
-	/* `done`: by the thread whose fences made what it published visible */
+	/* `done`: stored by the thread with the fences that made its stores visible */
 	if (threadIdx.x == 0)
 		ccs_st_relaxed(ccs_b.done + CCS_LINE_OF(ccs_b, ccs_b.worker), end * ccs_b.w.count);
 	if (threadIdx.x == ccs_aside())
