@@ -36,7 +36,7 @@ struct piece {
 	struct operand x, y;
 	struct going peer;
 	uint8_t joined, then; /* flags of the operation, first and from the second iteration on */
-	bool heard;	      /* this operand is reported completely */
+	bool heard;	      /* the callback needs no more operations of it */
 	bool met;	      /* its peer stays, and has its FIFO */
 };
 
@@ -409,8 +409,8 @@ static bool repeat(struct strip *s, struct lane *l)
 	return true;
 }
 
-/* Reports the operations of one iteration, as the walk does; true: no operation has more to
- * report. */
+/* Passes the operations of one iteration to the callback, as the walk does; true: it needs no more
+ * of any statement. */
 static bool tell(struct strip *s, const struct op *o)
 {
 	struct cursor *v = s->v;

@@ -208,7 +208,7 @@ static void execute(struct server *s, json_t *id, const json_t *params)
 
 /* ---- documents --------------------------------------------------------------------------------------- */
 
-/* A check of what is no more is ended: of this document, and of those that may import it. */
+/* Ends checks of outdated text: of this document, and of documents that may import it. */
 static void changed(struct server *s, const char *why)
 {
 	if (why)
@@ -265,7 +265,7 @@ static void leave(struct server *s, const json_t *params)
 	s->life = LIFE_OVER;
 }
 
-/* What cannot be renamed is told why. */
+/* A name that cannot be renamed is answered with the reason. */
 static void rename_name(struct server *s, json_t *id, const json_t *params)
 {
 	struct document *doc = document_of(s, params);
@@ -337,7 +337,7 @@ static void handle_request(struct server *s, json_t *id, const char *method, con
 		server_fail(s, id, RPC_METHOD_NOT_FOUND, "this server has no such request");
 }
 
-/* What is not known, or comes at the wrong time, is passed over. */
+/* Ignores notifications that are unknown or come at the wrong time. */
 static void handle_notification(struct server *s, const char *method, const json_t *params)
 {
 	for (size_t k = 0; k < METHODS; k++)
