@@ -18,7 +18,7 @@
  *     entered is a segment that knows its fork. Two segments are unordered if their
  *     ancestors below the common one left at the same fork (order by tree).
  *   - a lowered program's workers wait as they like: a vector of rows for each
- *     worker tells how far it knows the others to have come (vector clocks).
+ *     worker has the progress of the other workers as far as known (vector clocks).
  *
  * O(operations + cells touched), times the depth of the pars; for a lowered
  * program also waits x workers of a rank.

@@ -6,11 +6,11 @@
  * send, nor a receive after its message has begun to arrive: they complete if the other end goes
  * on. So a rank that has failed
  *
- *   1. tells all others of it, once, and starts no message any more;
- *   2. takes back its receives, and receives what comes then, into memory that is nobody's, so that
+ *   1. notifies all other ranks of it, once, and starts no message any more;
+ *   2. takes back its receives, and receives what comes then, into memory without a user, so that
  *      its senders have theirs back;
  *   3. goes on with that until all others have told the same, and nothing comes any more; but for
- *      those that have not told it waits no longer than OTHERS_MS: who is in no call learns of the
+ *      ranks without a notice it waits at most OTHERS_MS: a rank that is in no call learns of the
  *      failure at its next one.
  *
  * Memory of this library that MPI still uses then stays allocated (net.leaks). O(ranks + slots) per

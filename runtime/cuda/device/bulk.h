@@ -27,7 +27,7 @@
  * fence.proxy.async. We assume, after 9.7.9.25.2, that the fence orders accesses of the two proxies
  * to the same place, and put it where every reading of the text holds: directly before the access.
  *
- *   generic, then async: what a block or a peer has stored, and what it has read and may be
+ *   generic, then async: data that a block or a peer has stored, or has read and that may be
  *	overwritten now, is ordered before this block's wait, or its barrier. Then thread 0's
  *	fence.proxy.async, before its first bulk copy of an operation: a proxy fence works in the
  *	block of the access that is not generic, so it stands on this side, also where the other
