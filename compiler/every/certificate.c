@@ -3,7 +3,7 @@
  *
  * In: forms, pairs, sources and holdings that were proved. Out: all of them as pieces
  * (certificate_pieces.c) with the parameters N and the root (0 without a root). A part of a
- * schedule has no contract: the certificate ends with all of its first buffer.
+ * schedule has no contract: the certificate covers all of its first buffer at the end.
  *
  * If nothing was left to prove, the certificate lists the possible N, so that a checker can try
  * them again.

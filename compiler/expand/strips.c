@@ -1,9 +1,9 @@
 /*
  * Loops that are run as a whole: strips of operations.
  *
- * In: a loop whose next iteration is about to begin. Where its body is operations, steps, lets
- * and branches that go the same way each time, and every chunk and peer in it is a number that
- * goes on by a constant each time, perhaps round a ring, as in
+ * In: a loop before its next iteration. If its body has only operations, steps, lets and branches
+ * that go the same way each time, and every chunk and peer in it is a number that changes by a
+ * constant each time, perhaps round a ring, as in
  *     for s in 1..N { step { send a[(rank + s) % N] to (rank + s) % N ... } }
  * the expressions are taken apart once, and each iteration then costs a few additions and a
  * look for the FIFO. A branch may go one way for a while, as `if q != R` in `for q in 0..N`: the

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is sent ----------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static void send_object(struct server *s, json_t *m)
 {
@@ -278,7 +278,7 @@ static void rename_name(struct server *s, json_t *id, const json_t *params)
 		server_answer(s, id, edit);
 }
 
-/* ---- which message is whose ----------------------------------------------------------------------------- */
+/* ---- handlers of messages -------------------------------------------------------------------- */
 
 static const struct {
 	const char *method;
@@ -375,7 +375,7 @@ static void handle_first(struct server *s)
 	json_decref(m);
 }
 
-/* ---- what is read --------------------------------------------------------------------------------------- */
+/* ---- input ----------------------------------------------------------------------------------- */
 
 /* A request that still waits, or a picture that is drawn, is answered that it was cancelled. */
 static void cancel(struct server *s, const json_t *params)

@@ -262,8 +262,8 @@ static void note_range(struct trace *t, struct ctx *c, struct diag *g, const str
 
 #define MOST_COMPARED (1u << 16) /* chunks of all ranks */
 
-/* If all ranks should have all sums, and each chunk's sum is on one rank only: names the missing
- * phase. */
+/* If all ranks should have all sums, and each chunk's sum is on one rank only: suggests the missing
+ * collective. */
 static void note_collective(struct trace *t, struct ctx *c, struct diag *g,
 			    const struct contract *k, const struct mistake *m)
 {

@@ -251,7 +251,7 @@ class Request:
     def look(self) -> bool:
         """test() that raises nothing."""
         if self._over.is_set() or not self._lock.acquire(blocking=False):
-            return self._over.is_set()  # a waiting thread will raise it
+            return self._over.is_set()  # the waiting thread will see it
         try:
             if not self._over.is_set():
                 try:

@@ -70,8 +70,8 @@ static bool has_both(const struct check *c)
 	return columns && others;
 }
 
-/* Sets the sizes of chunks of `sized` buffers, which are separate from blocks of `count`; chunks
- * without a size from the user share `most` elements in all. */
+/* Sets the sizes of chunks of `sized` buffers, in addition to blocks of `count`; chunks without
+ * a size from the user share `most` elements in all. */
 static ccs_status size_chunks(const struct bench *b, struct check *c, size_t most)
 {
 	if (!c->sizes)

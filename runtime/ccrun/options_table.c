@@ -168,7 +168,7 @@ const struct spec *option_specs(size_t *n)
 	return specs;
 }
 
-/* ---- what is said of them ------------------------------------------------------------------------ */
+/* ---- help ------------------------------------------------------------------------------------ */
 
 static const char usage_lines[] =
 	"usage: ccrun -n RANKS [options] MODULE.so\n"

@@ -9,9 +9,9 @@
  *   1. notifies all other ranks of it, once, and starts no message any more;
  *   2. takes back its receives, and receives what comes then, into memory without a user, so that
  *      its senders have theirs back;
- *   3. goes on with that until all others have told the same, and nothing comes any more; but for
- *      ranks without a notice it waits at most OTHERS_MS: a rank that is in no call learns of the
- *      failure at its next one.
+ *   3. goes on with that until all other ranks have notified it too and nothing comes any more;
+ *      but for ranks without a notice it waits at most OTHERS_MS: a rank that is in no call learns
+ *      of the failure at its next call.
  *
  * Memory of this library that MPI still uses then stays allocated (net.leaks). O(ranks + slots) per
  * poll.

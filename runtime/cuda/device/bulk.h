@@ -36,12 +36,12 @@
  *	load is complete when its mbarrier's phase is, a store has read when
  *	wait_group.read says so, and then the same thread goes on.
  *   async, then generic or async elsewhere: completion of a bulk copy implies a proxy fence. A load
- *	is waited for before its portion is stored: so a slot has been read before the tail is told.
+ *	is waited for before its portion is stored: so a slot is read before the tail is stored.
  *	Stores are waited for by wait_group (not .read: that is of the bay alone) in ccs_bulk_end,
  *	after which the writes are visible to thread 0; then the operation's barrier, so they
  *	are to the block; then thread 0's fence for the device or the system, which is cumulative,
- *	and the counter. Who acquires the counter sees them; to go on by a bulk copy it has a proxy
- *	fence of its own, as above.
+ *	and the counter. A block that acquires the counter sees them; before its bulk copies it runs
+ *	its proxy fence, as above.
  *
  * Slots in the host's memory, where GPUs do not reach one another, are global memory like any
  * other for the ISA.
