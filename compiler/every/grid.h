@@ -79,7 +79,7 @@ struct grid {
 	struct polynomial rank, n;  /* of the group */
 	isl_set *context;	    /* of the atoms from `ranks` on: each is below its factor */
 	isl_set *turned
-		[GRID_ATOMS]; /* remainders: facts about such an atom and others; or NULL */
+		[GRID_ATOMS]; /* remainders: known facts about such an atom and others; or NULL */
 	struct polynomial **meaning; /* of symbols, by id; NULL: unknown */
 	uint32_t calls;
 	const char *why;

@@ -47,7 +47,7 @@
  * other for the ISA.
  *
  * A bulk copy that has begun always ends: no wait in here looks at the abort flag. No block exits
- * before its copies have ended, because every operation ends with ccs_tell.
+ * before its copies have ended, because every operation ends with ccs_tell().
  *
  * The constants are guesses until they are measured: 32 KiB of bays plus about 10 KiB of rows stay
  * within the 48 KiB of static shared memory.
