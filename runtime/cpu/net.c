@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#define POLLS 100u  /* without progress, before a process yields its core */
+#define POLLS 100u  /* without progress, before a process with its own core yields it */
 #define NAPS 20000u /* ... before it sleeps a little between them */
 #define NAP_US 50
 #define CROWD_NS 500000u     /* away from the core for so long, others compute on it: then ... */
