@@ -9,7 +9,7 @@
  *   table.c    sizes, types, operators, roots: the table
  *   report.c   the table for programs: --json, --csv
  *   progress.c progress of the run, on a terminal
- *   measure.c  one side of a row: the module or its baseline, medians, checks
+ *   measure.c  one placement of a row: the module and a baseline, medians, checks
  *   buffers.c  the ranks' buffers
  *   time.c     calls, timed by the clock or by a GPU's events, or in a graph
  *   check.c    inputs and expected results; element.c: elements by their type
