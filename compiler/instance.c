@@ -1,10 +1,10 @@
 /*
- * The check of one instance of a schedule: stored, or where it must be or may be, streamed; and
- * what was found is added to what is known of its N.
+ * The check of one instance of a schedule: stored, or where it must be or may be, streamed; the
+ * results are added to the known facts about its N.
  *
- * In: an instance, and the requested checks. Out: whether it is right; what a report says of it.
- * Diagnostics are as the passes have them; of a wrong program that was streamed, those of a
- * stored check of the same, where it can be stored. As complex as the passes.
+ * In: an instance, and the requested checks. Out: whether it is right; the data for its report.
+ * Diagnostics are as the passes have them; of a wrong program that was streamed, those of a stored
+ * check of the same, where it can be stored. As complex as the passes.
  */
 #include "compiler/session.h"
 #include "runtime/base/clock.h"
@@ -139,8 +139,8 @@ static bool stream_asked(struct session *s, struct ctx *c, const struct instance
 	return right;
 }
 
-/* Whether a program that is too large to be stored is streamed: where only a verdict is asked for,
- * and all of what is asked for comes of it; an editor does not wait that long. */
+/* Whether a program that is too large to be stored is streamed: if only a verdict is requested,
+ * which streaming can give; an editor does not wait that long. */
 static bool may_stream(const struct session *s)
 {
 	return s->o->action == ACTION_CHECK && !s->o->require && !s->to;

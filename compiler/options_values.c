@@ -1,6 +1,6 @@
 /*
- * The values of ccc's options, from text: lists of numbers, names, tables. A reader is a row's of
- * the table of options (options.c); a value that is none is an error that says what is one.
+ * The values of ccc's options, from text: lists of numbers, names, tables. Each reader belongs to a
+ * row of the table of options (options.c); an invalid value is an error that names the valid ones.
  * O(text), and O(n log n) for n numbers.
  */
 #include "compiler/options.h"

@@ -150,7 +150,8 @@ static bool run_instance(struct session *s, struct job *j, const struct instance
 	return right;
 }
 
-/* What is wrong for one root, but not for the roots before it, where the text is the same for all. */
+/* Adds help to a mistake for one root that the roots before it do not have, although the text is
+ * the same for all roots. */
 static void help_root(struct session *s, const struct job *j, uint32_t first, uint32_t root)
 {
 	if (root == 0 || j->root->used)
@@ -397,7 +398,7 @@ static void check_settings(struct session *s)
 	}
 }
 
-/* Whether it is right for every N, once it is for those that were tried. */
+/* Whether the schedule is right for every N, after it is right for the tried values of N. */
 static struct every every(struct session *s, const struct job *j)
 {
 	struct instance in = {
@@ -416,7 +417,7 @@ static struct every every(struct session *s, const struct job *j)
 	return every_prove(&s->ctx, &in, s->o->certificate && j->target, s->every);
 }
 
-/* --certificate: a file of its own, which is there whole or as it was. */
+/* --certificate: a separate file, which is replaced as a whole or stays unchanged. */
 static void write_certificate(struct session *s, const struct job *j, const struct every *e)
 {
 	const char *path = s->o->certificate;
@@ -509,7 +510,7 @@ static void tell_editor(struct session *s, const struct job *j, bool right, uint
 		to->said(to->arg, name, code.s, 0, -1);
 }
 
-/* What is said of a schedule: its report, its part of the sheet, or words for an editor. */
+/* The output for a schedule: its report, its part of the sheet, or a text for an editor. */
 static void tell(struct session *s, const struct job *j, uint32_t first_diag)
 {
 	bool right = !s->diags.errors && !s->status, json = s->o->style.format != DIAG_TEXT;

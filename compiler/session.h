@@ -11,7 +11,7 @@
 
 #include <setjmp.h>
 
-/* Where a compilation for an editor or a test puts what it finds. */
+/* Receives the results of a compilation for an editor or a test. */
 struct collector {
 	/** Is called once, at the end. */
 	void (*take)(void *arg, struct diags *d, const struct module *m);
@@ -63,8 +63,8 @@ struct look {
 	struct finding *found; /* of its N: what was found is added */
 };
 
-/* Checks one instance, stored or streamed: returns whether `where` admits it, and it is right as far
- * as it was asked for; k is what is known of it (no program: nothing). */
+/* Checks one instance, stored or streamed: returns whether `where` admits it, and it passes the
+ * requested checks; k has the known facts about it (no program: none). */
 bool session_check(struct session *s, struct ctx *c, const struct instance *in,
 		   const struct look *look, struct checked *k);
 
@@ -76,8 +76,8 @@ void session_explain(struct session *s, struct ctx *c, const struct checked *k,
 /* Whether the product may be written where it is to go, before all the work; else it is reported. */
 bool session_can_write(struct session *s);
 
-/** A compilation whose diagnostics and product go to `to`; nothing is written. Without memory even
- *  for that, to->take is not called. */
+/** A compilation with diagnostics and product passed to `to`; nothing is written. Without memory
+ *  even for that, to->take is not called. */
 void session_collect(const struct options *o, const struct collector *to);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Characters that the language has not, and what is meant by them.
+ * Characters that are not in the language, and their intended meaning.
  *
  * The scanner calls these where nothing of the language matches. Each reports once, and
  * where one sign stands for another of ours the scanner goes on as if it were that, so

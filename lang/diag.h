@@ -103,8 +103,8 @@ struct diags {
 };
 
 /** Adds an error or a note and returns it for more; if (code, span) is there already
- *  with severity and phase equal, only adds the rank to it and returns NULL (which
- *  diag_note and the others then pass over). `rank` may be NO_RANK. */
+ *  with severity and phase equal, only adds the rank to it and returns NULL (which diag_note and
+ *  the other functions ignore). `rank` may be NO_RANK. */
 struct diag *diag_add(struct diags *d, enum severity sev, int code, struct span span, int64_t rank,
 		      const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 
@@ -134,7 +134,7 @@ void diag_note(struct diags *d, struct diag *g, struct span span, const char *fm
 void diag_help(struct diags *d, struct diag *g, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/** Adds the call around those that are there. */
+/** Adds the next outer call. */
 void diag_calls_add(struct diag_calls *c, struct span span, const char *name);
 /** How many of the calls are kept: rows of c->v. */
 static inline uint32_t diag_calls_kept(const struct diag_calls *c)
@@ -192,7 +192,7 @@ struct diag_code {
 	int code;
 	const char *name;  /* of a warning: what -Wno-NAME calls it; else NULL */
 	const char *title; /* one line, as in ccs(5) 7 */
-	const char *text;  /* what it means, an example that has it, the cure */
+	const char *text;  /* the meaning, an example, the cure */
 };
 
 /** The row of a code (304, W_DEAD), or NULL. */

@@ -25,8 +25,8 @@ const char *diag_json_prepare(struct diags *d, const struct diag *g, struct diag
 
 /* A string with U+FFFD where the bytes are no UTF-8. */
 json_t *diag_json_text(const char *s);
-/* Into `o`: which ranks it is true for, if so many, and how many slots cure it. False: no
- * memory. */
+/* Writes into `o`: the ranks that it is true for, if they are at least `least_ranks`, and the
+ * number of slots that cures it. False: no memory. */
 bool diag_json_facts(json_t *o, const struct diag *g, uint32_t least_ranks);
 
 /* Adds it to the log. */

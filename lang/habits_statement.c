@@ -3,8 +3,8 @@
  * in another way.
  *
  * The grammar takes such a word for the name of a proc, and stumbles over the next
- * token, since that is no `(`. So the word before it is what is wrong: it is reported,
- * with what stands for it here.
+ * token, since that is no `(`. So the mistake is the word before that token: it is reported, with
+ * its equivalent in this language.
  */
 #include "lang/habits.h"
 

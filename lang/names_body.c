@@ -225,7 +225,7 @@ void names_wrong_indices(struct resolver *r, const struct ref *ref)
 
 /* ---- parameters by name -------------------------------------------------------------- */
 
-/* ccs(5) 4: what is behind a ';' names the callee's own parameters. */
+/* ccs(5) 4: arguments after a ';' name the callee's parameters. */
 static void unknown_param(struct resolver *r, const struct binding *b, const struct decl *callee)
 {
 	const char *near = NULL;
@@ -330,7 +330,7 @@ static void check_arg(struct resolver *r, const struct arg *a, const struct decl
 			      param->name, callee->name.name);
 }
 
-/* A call of another library: what it is given means nothing here either. */
+/* A call of another library: its arguments have no meaning here either. */
 static bool foreign_call(struct resolver *r, const struct stmt *s)
 {
 	const char *help = foreign_help(s->name.name), *verb, *word;

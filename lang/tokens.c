@@ -291,7 +291,7 @@ static void close_brace(struct parse *ps, uint32_t at)
 		ps->suspect = ps->braces[ps->nbraces].at;
 }
 
-/* A declaration, or the end, inside a block: report, and supply what is missing. */
+/* A declaration, or the end, inside a block: report, and supply the missing tokens. */
 static void close_all(struct parse *ps, int t, struct span span)
 {
 	uint32_t at = ps->suspect ? ps->suspect : ps->braces[ps->nbraces - 1].at;

@@ -318,15 +318,16 @@ struct meeting {
 	bool left;		  /* all inputs were */
 };
 
-/** From the first run's end on, calls like those before are posted. For a world whose ranks are all
- *  of this process, when it is made. False: no memory. */
+/** After the first run, calls that equal the calls before are posted. Called when a world is made
+ *  with all ranks in this process. False: no memory. */
 bool post_enable(struct world *w);
 /** At most `threads` threads wait awake. Under world.lock, in the first run. */
 void post_limit(struct world *w, unsigned threads);
 /** Keeps data of the call's run for the rank's next calls. Under world.lock, before it is over. */
 void post_keep(struct call *c, struct kept kept);
-/* Does a thread's part of a run that equals the kept one, after all threads have met: where any
- * inputs were left, the outputs of its own ranks. False, in all threads: it cannot be done. */
+/* Does a thread's part of a run that equals the kept one, after all threads have met: if any inputs
+ * were left, it computes the outputs of the thread's ranks. False, in all threads: it cannot be
+ * done. */
 typedef bool post_play(struct world *w, struct kept kept, const struct meeting *m);
 /** Does a thread's calls together with the calls of other threads, if all can be posted. False:
  *  nothing was done, and the calls are to join their runs. */
@@ -360,7 +361,7 @@ void run_nap(struct world *w, struct vigil *v);
 /** A thread's group may have calls on several communicators, which other processes make in
  *  another order: goes on with those, too. Whether there are any. Without the locks. */
 bool run_poll_others(const struct world *w, const struct call *calls);
-/** The `wait` of an engine whose runs go on without the callers. Without the lock. */
+/** The `wait` of an engine that runs without the callers. Without the lock. */
 void run_wait(struct world *w, struct call *calls, ccs_status *first);
 
 #endif

@@ -171,7 +171,7 @@ struct engine {
 	bool (*halt)(struct world *w);
 	/** Without the lock. Takes part in the work, or waits, until this world's calls of a list
 	 *  (struct call.next) are over. *first becomes the first failure, unless it is a failure
-	 *  already. An engine whose callers do no work uses run_wait(). */
+	 *  already. An engine without work by its callers uses run_wait(). */
 	void (*wait)(struct world *w, struct call *calls, ccs_status *first);
 	/** Whether something has failed outside a call: CCS_OK, or the communicator is dead now
 	 *  (world_die), and the text has the reason. NULL: nothing can fail so. */

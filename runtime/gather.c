@@ -1,11 +1,11 @@
 /*
- * What processes of a communicator tell one another between calls: all give as many bytes, for the
- * same call, and get those of all, in the order of ranks.
+ * Allgather between the processes of a communicator, outside of its calls: each process gives the
+ * same number of bytes, for the same call, and gets the bytes of all, in the order of ranks.
  *
- * Engines move bytes, whatever they are for. So what a rank tells begins with a preface of a fixed
- * length, which says for which call it is, and how much; it has the first bytes, and mostly all.
- * Ranks that come with different calls then all find the same difference, before anything is taken
- * for what it is not. O(ranks x bytes).
+ * Engines move bytes without their meaning. So a rank's contribution begins with a preface of a
+ * fixed length, which names the call and the number of bytes; the preface has room for the first
+ * bytes, and mostly for all. If ranks come with different calls, all find the same difference
+ * before they interpret any bytes. O(ranks x bytes).
  */
 #include "runtime/comm.h"
 
@@ -113,7 +113,7 @@ static ccs_status tell_why(struct world *w, const struct outcome *own, struct ou
 	return s;
 }
 
-/* Most often there is nothing to tell. */
+/* In most cases there is nothing to report. */
 static ccs_status agree(struct world *w, const struct outcome *own, struct outcome *all)
 {
 	int32_t *statuses = calloc((size_t)w->nranks, sizeof(*statuses));

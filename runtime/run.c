@@ -258,7 +258,7 @@ static void add_sizes(struct world *w, struct run *r, const struct call *c)
 		run_fail(w, r, s, error_thread()->text);
 }
 
-/* No memory for its run: the others would wait for this rank in vain. */
+/* No memory for its run: all other ranks would wait for this rank forever. */
 static void cannot_join(struct world *w, struct call *c)
 {
 	struct text t = { .len = 0 };
@@ -357,7 +357,7 @@ bool run_call_over(struct world *w, struct call *c, ccs_status *s)
 	if (call_is_over(c))
 		return true;
 	if (!c->done) {
-		/* the buffers are the caller's again only when nobody is at work */
+		/* the buffers are the caller's again only when no thread is at work */
 		if (!r->failed || (r == w->runs && !run_halt(w)))
 			return false;
 		c->done = true;

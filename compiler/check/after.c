@@ -1,19 +1,17 @@
 /*
- * Who has begun before who ends, for contracts that ask for it. ccs(5) 4, after.
+ * Which ranks have begun before a rank ends, for contracts that require it. ccs(5) 4, after.
  *
  * In: a program, before or after lowering, an order to run it in, and the contract.
  * Out: E0408 for a program; for a lowered one only the answer.
  *
- * A task knows that a rank has begun: its own from the start; those that the sender
- * of a message knew of when its send began; those that a task knew of that it waits
- * for. With 0 slots the two ends of a message are one event, so a sender also learns
- * what the receiver knew when its receive began. Nothing else orders ranks, whatever
- * the number of slots.
+ * A task knows that a rank has begun: its own rank from the start; with a message, the ranks that
+ * the sender knew when its send began; with a wait, the ranks that the other task knew. With 0
+ * slots the two ends of a message are one event, so a sender also learns what the receiver knew
+ * when its receive began. Nothing else orders ranks, whatever the number of slots.
  *
- * What is known is a set of ranks. A run of the program passes on the sets of BATCH
- * ranks, of all tasks and of the messages on their way: O(operations * ranks / BATCH)
- * time, and a set for each task, each message on its way, and each row that a task
- * waits for.
+ * The knowledge of a task is a set of ranks. A run of the program passes on the sets of BATCH
+ * ranks, of all tasks and of the messages on their way: O(operations * ranks / BATCH) time, and a
+ * set for each task, each message on its way, and each row that a task waits for.
  */
 #include "compiler/check/check.h"
 
@@ -38,7 +36,7 @@ struct queue {
 
 struct runner {
 	struct known known;
-	uint32_t *kept; /* by row: 1 + row of `kept` for what is known behind it; or NULL */
+	uint32_t *kept; /* by row: 1 + row of `kept` with the ranks known after it; or NULL */
 };
 
 struct knowing {
@@ -143,7 +141,7 @@ static void run_event(void *arg, uint32_t task, uint32_t row, uint32_t n, bool s
 
 /* ---- set-up ------------------------------------------------------------------------------ */
 
-/* Rows of tasks that others wait for: what is known behind them is kept. */
+/* Marks rows that other tasks wait for: the set of ranks known after such a row is kept. */
 static void mark_rows(struct knowing *k)
 {
 	const struct program *p = k->p;

@@ -192,8 +192,8 @@ struct proof {
 	bool even_counts;   /* some value moved to a chunk of another place or length */
 	uint32_t steps;	    /* longest chain of waves with messages */
 	double *sent;	    /* [nranks] sent by each, in blocks of `count` elements */
-	uint32_t **len;	    /* [ntasks][nops]: cell whose length the operation's first cell
-				   has (the following cells follow, or with LEN_SAME all
+	uint32_t **len;	    /* [ntasks][nops]: cell with the length of the operation's first cell
+				   (the following cells follow, or with LEN_SAME all
 				   have it); made if asked for */
 	struct replay *run; /* its values are the contract's, or for blame(); in the scratch
 				   arena; NULL: it read what has no value */

@@ -1,13 +1,13 @@
 /*
- * race: two operations of a rank that touch a cell, one of them writing, and
- * that neither waves nor waits put in order (ccs(5) 6, Races).
+ * race: two operations of a rank that touch a cell, one of them writing, and that neither waves nor
+ * waits order (ccs(5) 6, Races).
  *
  * In: a program, lowered or not; slots and messages play no part, so the answer
  * holds for every number of slots. Out: E0402 for a program; whether there was no
  * race. Operations that read and write a cell count as writers.
  *
- * Most waves and most tasks have their cells for themselves, which is seen by one number for each
- * cell: who touched it. Only where somebody writes what another one touches there is more to ask.
+ * In most waves and most tasks no cell is shared, which one number per cell shows: its last user.
+ * Only a cell that one user writes and another user touches needs more work.
  *
  * Ranks with one task (nearly all) can only race within a wave: the operations
  * of a short wave are compared pair by pair, those of a long one by the cells they
@@ -18,7 +18,7 @@
  *     entered is a segment that knows its fork. Two segments are unordered if their
  *     ancestors below the common one left at the same fork (order by tree).
  *   - a lowered program's workers wait as they like: a vector of rows for each
- *     worker tells how far it knows the others to have come (vector clocks).
+ *     worker has the progress of the other workers as far as known (vector clocks).
  *
  * O(operations + cells touched), times the depth of the pars; for a lowered
  * program also waits x workers of a rank.
@@ -42,7 +42,7 @@ struct reader {
 };
 
 struct touched {
-	uint32_t age;		    /* only of the present age; else nobody touched it */
+	uint32_t age;		    /* valid only in the present age; else untouched */
 	struct access writer;	    /* who == NONE: none */
 	uint32_t readers, nreaders; /* since the writer; newest first */
 };
@@ -190,10 +190,10 @@ static inline void compare(struct racing *r, uint32_t rank, const struct op *a, 
 
 /* ---- who has its cells for itself ---------------------------------------------------- */
 
-/* So many numbers for users of cells; the first stands for several who read. */
+/* Allocates n numbers for users of cells; the first stands for several readers. */
 static uint32_t new_users(struct racing *r, uint32_t n)
 {
-	uint32_t first = r->nusers + 1; /* 0: marks of nobody */
+	uint32_t first = r->nusers + 1; /* 0: no user's mark */
 	if (!r->marks)
 		r->marks =
 			ARENA_ARRAY(r->ctx->scratch, uint32_t, (size_t)r->p->cells + r->p->scratch);
@@ -345,8 +345,8 @@ static uint32_t new_reader(struct racing *r)
 	return n;
 }
 
-/* Keeps the newest reader of each strand: what is unordered to an older one of its
- * strand is unordered to it or was looked at. */
+/* Keeps the newest reader of each strand: an access that is unordered to an older reader of the
+ * strand is unordered to the newest one too, or was checked before. */
 static void prune(struct racing *r, struct touched *c)
 {
 	uint32_t *link = &c->readers;
@@ -549,7 +549,7 @@ bool race(struct ctx *c, struct program *p)
 		} else if (n > 1 && (p->lowered || !tasks_are_clean(&r, tasks, n))) {
 			set_strands(&r, tasks, n);
 			new_age(&r);
-			/* Nobody can say what waits in a circle order; they never end. */
+			/* Waits in a cycle define no order; they never end. */
 			r.found |= !rank_walk(&w, k, walk_wave, &r);
 		}
 		if (r.found && p->lowered)

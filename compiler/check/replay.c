@@ -1,12 +1,12 @@
 /*
  * Runs a program on symbolic values: see replay.h.
  *
- * A wave's sends take their values when it starts, everything else happens when
- * it finishes: in a program without races that is the same as reading all before
- * the wave. A fused operation happens when it starts.
+ * A wave's sends take their values when it starts, everything else happens when it finishes: in a
+ * program without races this equals reading all values before the wave. A fused operation happens
+ * when it starts.
  *
- * Most runs are plain: of a program that is not lowered, where nobody looks on and no chunk is
- * `sized`. The inner loop is made twice, and for them asks nothing of this (is_plain).
+ * Most runs are plain: the program is not lowered, the run has no observer, and no chunk is
+ * `sized`. The inner loop is compiled twice; its plain copy tests none of this (is_plain).
  */
 #include "compiler/check/deadlock.h"
 #include "compiler/check/messages.h"
@@ -353,9 +353,9 @@ static __attribute__((noinline)) void run_send(struct replay *r, struct runner *
 		replay_note_length(r, w, o, o->cell, v);
 }
 
-/* RECV_SEND and REDUCE_SEND: takes a message and hands it on. The new message may
- * lie where the old one did: values are read before they are written. Only a lowered
- * program has these, and nobody asks for its steps. */
+/* RECV_SEND and REDUCE_SEND: takes a message and passes it on. The new message may reuse the place
+ * of the old one: values are read before they are written. Only a lowered program has these
+ * operations, and its steps are not counted. */
 static __attribute__((noinline)) void run_fused(struct replay *r, struct runner *w,
 						const struct op *o)
 {
@@ -426,7 +426,7 @@ ALWAYS_INLINE void arrive(struct replay *r, struct runner *w, const struct op *o
 	put(r, w, o, cell, got, depth, reduces, row, plain);
 }
 
-/* The depth behind a receive, whose sender had that one. */
+/* The depth after a receive from a sender with depth `sender`. */
 static inline uint32_t meet(const struct runner *w, uint32_t depth, uint32_t sender)
 {
 	return max_u32(depth, max_u32(w->depth, sender) + 1);
@@ -472,8 +472,9 @@ static __attribute__((noinline)) uint32_t receive_many(struct replay *r, struct 
 	return run_receive(r, w, o, depth, true);
 }
 
-/* An operation that is no end of a message; returns the depth behind it. Its loops over chunks are
- * short: they lie in the same lines of the cache wherever the linker puts this file. */
+/* Runs an operation that is no end of a message; returns the depth after it. Its loops over chunks
+ * are short: the alignment puts them into the same cache lines wherever the linker puts this
+ * file. */
 static __attribute__((noinline, aligned(64))) uint32_t finish_other(struct replay *r,
 								    struct runner *w,
 								    const struct op *o,
@@ -534,8 +535,8 @@ ALWAYS_INLINE void finish(struct replay *r, struct runner *w, bool plain)
 	w->next = (uint32_t)(o - w->ops);
 	if (r->depth_at)
 		r->depth_at[w - r->runners][w->next - 1] = depth;
-	/* Tasks take turns, each in memory of its own, too many for the processor to
-	 * foresee. */
+	/* Tasks alternate between separate memory areas, too many for the processor's
+	 * prefetcher. */
 	__builtin_prefetch(o + AHEAD);
 }
 

@@ -17,8 +17,8 @@
 #define POISON (UINT32_MAX - 1)
 
 /* A reduction. If it is one share: cell `cell` of ranks first .. first + more, going
- * round after the last rank, each once. With more == 0: something else; cell, of
- * rank first, then is one whose length the value has. (LIMIT_RANKS fits.) */
+ * round after the last rank, each once. With more == 0: something else; then the value has the
+ * length of cell `cell` of rank first. (LIMIT_RANKS fits.) */
 struct node {
 	uint32_t left, right;
 	uint32_t cell;
@@ -117,7 +117,7 @@ struct shares {
 	size_t nedges, capedges, caproom, capcounts;
 };
 
-/** Adds a share to those that shares_sum puts together. */
+/** Adds a share to the input of shares_sum. */
 void shares_add(struct arena *a, struct shares *out, uint32_t cell, uint32_t first, uint32_t n,
 		uint32_t times);
 /** What was added since the last sum, however it overlaps. O(n). */
@@ -158,7 +158,7 @@ const char *shares_text(struct arena *arena, const struct program *p, const stru
 			uint32_t n);
 const char *value_text(struct arena *arena, const struct program *p, struct values *v, uint32_t id);
 
-/* The cell whose length the value has: where it came from. */
+/* The cell that the value came from, which has the value's length. */
 static inline uint32_t value_cell(const struct values *v, uint32_t id)
 {
 	return id < v->base ? value_home(v, id).cell : v->nodes[id - v->base].cell;

@@ -1,9 +1,9 @@
 /*
  * --emit=header: the C header of a module's typed function.
  *
- * In:  the bytes of a module. Out: a header with an include guard of its own, the
- * module's symbol, and the prototype that link.c compiles into the shared object:
- * the parameters of NCCL's collective of the same kind, in NCCL's order.
+ * In: the bytes of a module. Out: a header with an include guard, the module's symbol, and the
+ * prototype that link.c compiles into the shared object: the parameters of NCCL's collective of the
+ * same kind, in NCCL's order.
  *
  * Only the head, the buffers and the first plan are read: O(1).
  */

@@ -6,9 +6,9 @@
  *
  * A worker with one of each becomes a block. One with more (a sum of several peers' messages,
  * rounds that follow one another) becomes as many as it has receiving ends; each also has the
- * sending end that it hands most messages on to, then any that is left, and a sending end that
- * is still left has a block of its own. The two ends of a block share a channel number, and so
- * do the two blocks of a FIFO. Where that would put two FIFOs of one sender and receiver on one
+ * sending end that it hands most messages on to, then any that is left, and each sending end that
+ * is still left gets a separate block. The two ends of a block share a channel number, and so do
+ * the two blocks of a FIFO. Where that would put two FIFOs of one sender and receiver on one
  * channel, the ends are not paired.
  *
  * O(operations log operations).
@@ -17,7 +17,7 @@
 
 #include <stdlib.h>
 
-/* An operation receives from the one and sends to the other, so many times. */
+/* The number of operations that receive from `in` and send to `out`. */
 struct pair {
 	uint32_t in, out;
 	uint32_t times;

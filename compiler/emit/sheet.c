@@ -104,7 +104,7 @@ static int compare_numbers(double a, double b)
 	return (a > b) - (a < b);
 }
 
-/* What is wrong comes last. Groups and entries are counted in the order of the files. */
+/* Wrong schedules come last. Groups and entries are counted in the order of the files. */
 static int compare_rows(const void *a, const void *b)
 {
 	const struct sheet_row *x = a, *y = b;

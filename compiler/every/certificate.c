@@ -1,11 +1,12 @@
 /*
- * A proof for every N as JSON, for whoever wants to check it by other means.
+ * A proof for every N as JSON, to be checked by other means.
  *
  * In: forms, pairs, sources and holdings that were proved. Out: all of them as pieces
- * (certificate_pieces.c), whose parameters are N and the root, 0 where there is none. Of a part
- * of a schedule, which has no contract, all of its first buffer is looked at in the end.
+ * (certificate_pieces.c) with the parameters N and the root (0 without a root). A part of a
+ * schedule has no contract: the certificate covers all of its first buffer at the end.
  *
- * Where nothing was left to prove, it is which N are possible, for whoever tries them again.
+ * If nothing was left to prove, the certificate lists the possible N, so that a checker can try
+ * them again.
  *
  * What needs a floor has no certificate: false is returned. tests/check/certificate.py and
  * certificate_text.py check one.
@@ -64,7 +65,7 @@ static json_t *pair_entry(struct paper *p, const struct pair *x)
 			 map_pieces(p, isl_map_reverse(isl_map_copy(x->map))));
 }
 
-/* Reads' sources, as they are told. */
+/* The list of the reads' sources, while it is built. */
 struct told {
 	struct paper *p;
 	json_t *list;

@@ -1,16 +1,16 @@
 /*
  * Names of numbers, and the calls and topologies that bring them.
  *
- * A call's text is walked in place. What is passed is evaluated in the caller's names, then the
- * callee's are bound. No text calls itself, so a name of the callee means one thing at a time; but
- * the caller may be on the callee's topology, with other numbers, and goes on with its own.
- * ccs(5) 4. O(arguments) set operations, and the callee's text.
+ * A call's text is walked in place. Arguments are evaluated in the caller's names, then the
+ * callee's names are bound. No text calls itself, so a name of the callee means one thing at a
+ * time; but the caller may be on the callee's topology, with other numbers, and goes on with its
+ * own. ccs(5) 4. O(arguments) set operations, and the callee's text.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/forms.h"
 
 #define MOST_ENTRIES \
-	512u /* of a table: each is a piece of what it gives, and pieces are met in pairs */
+	512u /* of a table: each is a piece of its value, and pieces are intersected in pairs */
 
 void forms_set(struct forms *f, const struct symbol *s, isl_pw_aff *v)
 {
@@ -176,7 +176,7 @@ static bool pass(struct walk *w, const struct stmt *s, struct passed *p)
 	return true;
 }
 
-/* Binds the callee's numbers, then what is given behind a `;`, then defaults. */
+/* Binds the callee's numbers, then the arguments after a `;`, then defaults. */
 static bool bind_numbers(struct walk *w, const struct stmt *s, struct passed *p)
 {
 	const struct param *f = s->callee->formals;

@@ -50,8 +50,8 @@ struct polynomial {
 	uint32_t n;
 };
 
-/* A buffer whose count is a product of factors: a chunk's number has a digit for each of them.
- * The digits of chunks may have the weights that those of ranks have, or the reverse of it. */
+/* A buffer with a count that is a product of factors: a chunk's number has a digit for each factor.
+ * The digits of chunks may have the weights of the digits of ranks, or the reverse order. */
 struct grid_buffer {
 	const struct buffer_def *def;
 	const struct symbol *promised; /* its name in the contract, or NULL */
@@ -79,7 +79,7 @@ struct grid {
 	struct polynomial rank, n;  /* of the group */
 	isl_set *context;	    /* of the atoms from `ranks` on: each is below its factor */
 	isl_set *turned
-		[GRID_ATOMS]; /* remainders: what is known of such an atom and others; or NULL */
+		[GRID_ATOMS]; /* remainders: known facts about such an atom and others; or NULL */
 	struct polynomial **meaning; /* of symbols, by id; NULL: unknown */
 	uint32_t calls;
 	const char *why;
@@ -104,10 +104,10 @@ bool grid_divide(const struct grid *g, const struct polynomial *a, const struct 
 		 struct polynomial *q, struct polynomial *r);
 /** The product of the factors first .. end - 1. */
 struct polynomial grid_factors(uint32_t first, uint32_t end);
-/** A polynomial whose numbers have no factors beside them, over the atoms; NULL: another. */
+/** The polynomial over the atoms, if its numbers have no other factors; else NULL. */
 isl_aff *grid_affine(const struct grid *g, const struct polynomial *p);
 
-/** The points of a set whose number `dim` is below a factor, and at least 0. */
+/** The points of a set with coordinate `dim` in 0 .. factor - 1. */
 isl_set *grid_below(isl_set *s, uint32_t dim, uint32_t factor);
 
 /* What a row of calls and steps has made of the chunks. A cell is a rank and a chunk, m digits
@@ -136,7 +136,7 @@ void grid_bind(struct grid *g, const struct symbol *s, const struct polynomial *
 bool grid_let(struct grid *g, const struct stmt *s);
 
 /* ---- grid_cells.c ---- */
-/* The chunks of a ref: those whose digits outside of `free` are these. */
+/* The chunks of a ref: all chunks with these digits outside of `free`. */
 struct grid_cells {
 	uint32_t buffer;
 	uint32_t free; /* bits: any digit */
@@ -219,12 +219,13 @@ struct grid_operation {
 	const struct grid_cells *x, *y; /* y: of copies and local reductions */
 };
 json_t *grid_words_operation(struct grid_run *r, const struct grid_operation *o);
-/** A step is done: `operations`, which are taken, and what is held after it. */
+/** Ends a step with `operations`, of which it takes ownership, and the values held after the
+ *  step. */
 void grid_words_step(struct grid_run *r, const struct stmt *s, json_t *operations);
 /** A call is done; c->certificate is taken. */
 void grid_words_call(struct grid_run *r, const struct stmt *s, struct grid_call *c, uint32_t number,
 		     const struct grid_cells *view);
-/** The certificate; NULL: r->wordless may tell why. */
+/** The certificate; NULL: r->wordless may give the reason. */
 char *grid_certificate(struct grid_run *r);
 
 #endif

@@ -70,8 +70,8 @@ static isl_set *view(struct grid_run *r, const struct ref *ref, const struct gri
 	return isl_set_free(s);
 }
 
-/* A relation between numbers of a group's ranks, or such and parts, as one between ranks or cells,
- * whose other digits are the same. */
+/* Lifts a relation between numbers of a group's ranks, or between these and parts, to a relation
+ * between ranks or cells with all other digits equal. */
 enum lift { LIFT_RANKS, LIFT_ONE, LIFT_PARTS };
 
 static isl_map *lifted(const struct grid *g, isl_map *m, uint32_t number, enum lift kind)

@@ -1,8 +1,8 @@
 /*
  * The links of a topology, as pairs of ranks' numbers. See grid.h.
  *
- * The text may have lets, fns, links from the rank itself, `if`, and loops over all ranks, whose
- * trips are taken at once. ccs(5) 4, topologies
+ * The text may have lets, fns, links from the rank itself, `if`, and loops over all ranks, which
+ * are evaluated for all iterations at once. ccs(5) 4, topologies
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid.h"
@@ -56,7 +56,7 @@ static bool branch(struct linking *l, const struct stmt *s)
 	return ok;
 }
 
-/* for q in 0..N: q is a rank, with numbers of its own. */
+/* for q in 0..N: q is a rank, with separate numbers. */
 static bool loop(struct linking *l, const struct stmt *s)
 {
 	struct grid *g = l->g;

@@ -2,7 +2,7 @@
  * Expressions -> polynomials. See grid.h.
  *
  * Quotients and remainders are by products of factors. x % X where x leaves 0 .. X - 1 by a few
- * turns (the neighbour on a ring) is a number of its own, of which g->turned says what it is.
+ * turns (the neighbour on a ring) is a separate number; g->turned has its meaning.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid.h"
@@ -61,7 +61,7 @@ static bool is_factor(const struct grid *g, const struct polynomial *b, uint32_t
 	return false;
 }
 
-/* a % b as a number of its own. */
+/* a % b as a separate number. */
 static bool turned_remainder(struct grid *g, const struct polynomial *a, const struct polynomial *b,
 			     struct span at, struct polynomial *to)
 {
@@ -308,7 +308,7 @@ bool grid_let(struct grid *g, const struct stmt *s)
 		return true;
 	if (s->kind != S_LET)
 		return grid_fail(g, s->span, "a statement next to procs in groups");
-	if (s->e->kind == E_TABLE) { /* whose entries are not asked for, but must have values */
+	if (s->e->kind == E_TABLE) { /* no entry is used, but each must have a value */
 		bool ok = true;
 		for (const struct expr *e = s->e->args; e && ok; e = e->next)
 			ok = grid_value(g, e, &v);

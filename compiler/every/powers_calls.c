@@ -1,8 +1,8 @@
 /*
  * Calls of procs and schedules: their text is walked in place, as forms.c does.
  *
- * What is passed is evaluated in the caller's names; then the callee's names are bound. A part
- * of a view is one chunk. O(arguments) automata, and the callee's text.
+ * Arguments are evaluated in the caller's names; then the callee's names are bound. A part of a
+ * view is one chunk. O(arguments) automata, and the callee's text.
  */
 #include "compiler/every/powers.h"
 
@@ -47,7 +47,7 @@ static bool pass(struct power_walk *w, const struct stmt *s, struct passed *p)
 	return true;
 }
 
-/* The callee's numbers, then what is given behind a `;`, then defaults. */
+/* Binds the callee's numbers, then the arguments after a `;`, then defaults. */
 static bool bind_numbers(struct power_walk *w, const struct stmt *s, const struct passed *p)
 {
 	const struct param *f = s->callee->formals;

@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-/* ---- what is outside of a block ---------------------------------------------------------- */
+/* ---- names outside of a block ------------------------------------------------------------ */
 
 static void enter(struct cursor *v, const struct stmt *s, const struct stmt *body)
 {
@@ -118,7 +118,7 @@ static int64_t parts_of(struct cursor *v, const struct buffer_def *b, int64_t *i
 	count = eval(v, b->count);
 	if (!b->blocks || v->stopped)
 		return count;
-	/* What is less than nothing is nothing. */
+	/* A negative count is 0. */
 	*inner = count < 0 ? 0 : count;
 	if (!__builtin_mul_overflow(blocks < 0 ? 0 : blocks, *inner, &parts))
 		return parts;

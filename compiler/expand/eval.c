@@ -1,9 +1,9 @@
 /*
  * Names and expressions: 64 bits, never a wrap; floor division and modulo. ccs(5) 3, 4.
  *
- * In: a tree whose names are resolved. Out: its value for the rank at hand, or E0204 at the
- * place that fails. The first failure stops the rank; what is evaluated on the way back
- * does nothing. O(nodes), and what the fns that are called take.
+ * In: a tree with resolved names. Out: its value for the current rank, or E0204 at the place that
+ * fails. The first failure stops the rank; evaluations on the way back have no effect. O(nodes),
+ * plus the cost of called fns.
  */
 #include "compiler/expand/cursor.h"
 
@@ -295,7 +295,7 @@ int64_t eval_tree(struct cursor *v, const struct expr *e)
 		case OP_MUL:
 			r = __builtin_mul_overflow(a, b, &r) ? overflow(v, x, a, "*", b) : r;
 			break;
-		case OP_MOD: /* mostly of what is within one b of the right range */
+		case OP_MOD: /* mostly a is within one b of the range */
 			r = b > 0 && a < 0 ? a + b : a;
 			if (r < 0 || r >= b)
 				r = modulo(v, x, a, b);
@@ -371,7 +371,7 @@ void eval_walk(struct cursor *v, const struct expr *e, bool lets,
 		walk(&w, w.seen[i]);
 }
 
-/* What is looked for. */
+/* The names to search for. */
 struct mention {
 	const struct symbol *sym; /* or NULL */
 	bool rank;

@@ -63,8 +63,8 @@ static size_t slab_size(struct expansion *x)
 	return rest < LAST_SLAB ? (size_t)rest : LAST_SLAB;
 }
 
-/* Room for `cap` operations from a slab; all tasks lie one after another in large
- * blocks, which the system gives at less cost than many small ones. */
+/* Room for `cap` operations from a slab; all tasks are stored one after another in large blocks,
+ * which cost less to allocate than many small ones. */
 static struct op *carve(struct expansion *x, size_t cap)
 {
 	if ((size_t)(x->end - x->at) < cap) {
@@ -111,7 +111,8 @@ static void give_back(struct expansion *x, struct lane *l)
 	}
 }
 
-/* The rows of all ranks, up to LIMIT_OPS of them: by a cursor of its own, without storing. */
+/* Counts the rows of all ranks, up to LIMIT_OPS, with a separate cursor and without storing
+ * them. */
 static uint64_t count_rows(struct expansion *x)
 {
 	struct ctx *c = x->v.ctx;
@@ -175,7 +176,7 @@ static bool give_room(struct expansion *x, uint64_t first)
 	return true;
 }
 
-/* The rank's lanes become tasks. What is behind a mistake is of no use. */
+/* The rank's lanes become tasks. Operations after a mistake are of no use. */
 static void store(struct expansion *x)
 {
 	struct program *p = x->p;
@@ -227,8 +228,8 @@ static bool play_mark(struct cursor *v, const struct op *o)
 	return true;
 }
 
-/* Makes an operation of a squad's row, where there is room for it; none if its message has no
- * link, which is reported: what is behind that is of no use. */
+/* Makes an operation of a squad's row, where there is room for it; none if its message has no link,
+ * which is reported: the operations after it are of no use. */
 static void play_op(struct cursor *v, const struct squad *b, const struct op *row)
 {
 	struct opsite *s = &v->sites[row->site];
@@ -345,7 +346,7 @@ static uint32_t run_squad(struct expansion *x, uint32_t r, bool *ok)
 	return n;
 }
 
-/* The first two ranks tell what the others are like: rank 0 may be a root. */
+/* The first two ranks are a sample of all ranks: rank 0 may be a root. */
 static bool run_ranks(struct expansion *x)
 {
 	bool ok = true;

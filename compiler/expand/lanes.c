@@ -1,9 +1,9 @@
 /*
- * Where a rank's operations go: a lane for its main line, and one for each path of par
- * blocks; with the waits that pars are written with.
+ * The lanes of a rank's operations: one for its main line, and one for each path of par blocks,
+ * with the waits that implement pars.
  *
- * A block gets its lane when its first operation comes. Everything here is O(1) an
- * operation, beside O(depth of pars) where a block begins. ccs(5) 6.
+ * A block gets its lane when its first operation comes. Everything here is O(1) an operation, plus
+ * O(depth of pars) at the beginning of a block. ccs(5) 6.
  */
 #include "compiler/expand/cursor.h"
 
@@ -39,7 +39,7 @@ void cursor_use_channel(struct cursor *v, uint32_t channel)
 		use_lane(v, v->lane);
 }
 
-/* The lane waits until the task has finished so many rows. */
+/* The lane waits until the task has finished n rows. */
 static void push_wait(struct cursor *v, uint32_t lane, uint32_t task, uint32_t n)
 {
 	struct lane *l = &v->lanes[lane];
@@ -134,8 +134,8 @@ bool cursor_par_end(struct cursor *v)
 {
 	struct par_row *p = &v->pars[v->npars - 1];
 	uint32_t parent = v->npars > 1 ? v->pars[v->npars - 2].lane : 0;
-	/* In order of blocks; p->start counts those that are written. Where there are some, the
-	 * parent has a lane. */
+	/* In order of blocks; p->start counts the written blocks. If there are any, the parent has
+	 * a lane. */
 	if (p->block != NONE) {
 		p->block = NONE;
 		p->start = p->joins;

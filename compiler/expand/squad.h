@@ -174,7 +174,7 @@ struct squad_view {
 /* What a name stands for: B_NUMBER, B_LAZY, B_VIEW; B_TABLE is not known here. */
 struct squad_bind {
 	enum bind_kind kind;
-	uint64_t call; /* that bound it; 0: what is fixed for the instance */
+	uint64_t call; /* that bound it; 0: fixed for the instance */
 	union {
 		struct spread number;
 		struct squad_view view;
@@ -190,7 +190,7 @@ struct squad_bind {
 	};
 };
 
-/* Whose `rank` and `N`; as struct group. */
+/* The group that `rank` and `N` refer to; as struct group. */
 struct squad_group {
 	struct spread number, first;
 	int64_t size, stride;
@@ -214,7 +214,7 @@ struct squad_par {
 };
 
 struct squad {
-	struct cursor *v;  /* whose instance it is: names that are fixed */
+	struct cursor *v;  /* cursor of the instance: fixed names */
 	uint32_t first, n; /* ranks first .. first + n - 1 */
 	uint32_t width;	   /* of a spread's room: as many ranks as there may be, in whole words */
 	struct mask all;   /* the n */
@@ -222,7 +222,7 @@ struct squad {
 	bool failed;
 	uint64_t rows, most_rows; /* of all ranks; more are too many to be kept */
 
-	const struct stmt **stmts; /* by number: those that made rows */
+	const struct stmt **stmts; /* by number: statements that made rows */
 	struct squad_bind *binds;  /* by symbol */
 	struct squad_hidden {
 		uint32_t symbol;
@@ -251,10 +251,10 @@ struct squad {
 	uint32_t used, npool, cappool, fixed; /* fixed: in use before any rank runs */
 	uint64_t work;			      /* of a rank, at most: as cursor.idle, never reset */
 	struct mask busy;		      /* ranks that have an operation */
-	/* Work since a rank's last operation: idle[i] + shared, and what is owed to ranks together, as
-	   each mostly makes an operation before anyone asks. */
+	/* Work since a rank's last operation: idle[i] + shared, plus the debts of sets of ranks. A
+	 * debt is rarely added up: most ranks make an operation before it is needed. */
 	uint64_t owed;	 /* to the ranks that run */
-	uint64_t shared; /* by all ranks; idle[] is less by what of all this was before */
+	uint64_t shared; /* by all ranks; idle[] is less by the part from before */
 	struct squad_owed {
 		struct mask of;
 		uint64_t work;

@@ -1,17 +1,17 @@
 /*
  * Loops that are run as a whole: strips of operations.
  *
- * In: a loop whose next iteration is about to begin. Where its body is operations, steps, lets
- * and branches that go the same way each time, and every chunk and peer in it is a number that
- * goes on by a constant each time, perhaps round a ring, as in
+ * In: a loop before its next iteration. If its body has only operations, steps, lets and branches
+ * that go the same way each time, and every chunk and peer in it is a number that changes by a
+ * constant each time, perhaps round a ring, as in
  *     for s in 1..N { step { send a[(rank + s) % N] to (rank + s) % N ... } }
  * the expressions are taken apart once, and each iteration then costs a few additions and a
  * look for the FIFO. A branch may go one way for a while, as `if q != R` in `for q in 0..N`: the
  * strip ends where it turns. Out: the operations of as many iterations as the lane has room for.
  *
- * Whatever is not as usual is left to the general walk: a body with anything else in it, a
- * number that goes any other way, the iteration that has a mistake (which the walk reports).
- * So the operations are those that the walk would make. O(body) at first, O(operations) then.
+ * Every other case is left to the general walk: a body with other statements, a number that changes
+ * in another way, an iteration with a mistake (which the walk reports). So a strip makes the same
+ * operations as the walk. O(body) at first, O(operations) then.
  */
 #include "compiler/expand/cursor.h"
 
@@ -20,7 +20,7 @@
 /* Of the loop that makes most operations: never a call. */
 #define INNERMOST static inline __attribute__((always_inline))
 #define WORTH 6 /* iterations: fewer are walked */
-#define LONG 64 /* iterations to come: a few more tries are little beside them */
+#define LONG 64 /* iterations left: a few more tries cost little in comparison */
 #define MOST_COUNT ((uint64_t)1 << 40) /* iterations at once */
 
 /* One end of an operand: a chunk, or chunks lo .. hi - 1. */
@@ -36,7 +36,7 @@ struct piece {
 	struct operand x, y;
 	struct going peer;
 	uint8_t joined, then; /* flags of the operation, first and from the second iteration on */
-	bool heard;	      /* there is no more to tell of it */
+	bool heard;	      /* the callback needs no more operations of it */
 	bool met;	      /* its peer stays, and has its FIFO */
 };
 
@@ -155,7 +155,7 @@ static bool binary(const struct strip *s, const struct expr *e, struct going *g)
 	}
 }
 
-/* Within the iterations no number may leave 64 bits, nor what is made on the way to it. */
+/* Whether all numbers of these iterations, and their intermediate values, fit into 64 bits. */
 static bool fits(const struct strip *s, const struct going *g)
 {
 	int64_t way;
@@ -231,7 +231,7 @@ static bool decide(struct strip *s, const struct expr *e, int64_t *holds)
 
 /* ---- the body ------------------------------------------------------------------------------ */
 
-/* Chunks whose number, or numbers, go on; those of blocks are walked. */
+/* Chunks with one or several numbers that advance; chunks of blocks are left to the walk. */
 static bool operand(const struct strip *s, const struct ref *r, struct operand *x)
 {
 	x->view = &s->v->binds[r->sym->id].view;
@@ -409,7 +409,8 @@ static bool repeat(struct strip *s, struct lane *l)
 	return true;
 }
 
-/* Tells of one iteration's operations, as the walk does; true: there is no more to tell of any. */
+/* Passes the operations of one iteration to the callback, as the walk does; true: it needs no more
+ * of any statement. */
 static bool tell(struct strip *s, const struct op *o)
 {
 	struct cursor *v = s->v;
@@ -457,7 +458,7 @@ static uint64_t left(const struct row *r)
 	return (way - 1) / by + 1;
 }
 
-/* Takes the body apart, for so many iterations; false: it cannot be. */
+/* Takes the body apart, for `count` iterations; false: that is not possible. */
 static bool take_body(struct strip *s, const struct row *r, uint64_t count)
 {
 	s->count = count < MOST_COUNT ? count : MOST_COUNT;

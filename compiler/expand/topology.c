@@ -92,7 +92,8 @@ static inline void take_pair(struct pairs *p, uint32_t rank, uint32_t src, uint3
 			(uint64_t)src << 32 | dst;
 }
 
-/* What the body met on a rank: its own links to runs, the others' aside. */
+/* Takes the links that the body met on a rank: those of the rank go to runs, those of other ranks
+ * are put aside. */
 static void take_pairs(struct pairs *p, const struct cursor *v, uint32_t rank)
 {
 	for (uint32_t i = 0; i < v->nspans; i++)

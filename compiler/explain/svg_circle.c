@@ -24,7 +24,7 @@ static struct stuck *at_place(struct script *x, uint32_t place)
 	return NULL;
 }
 
-/* The place in the cycle of what is drawn i-th. */
+/* The place in the cycle of the item that is drawn i-th. */
 static uint32_t place_of(const struct circle *c, uint32_t i)
 {
 	return i + 1 < c->n ? i : i + c->left_out;
@@ -133,7 +133,7 @@ static void rank(struct svg *s, double x, double y, double r, uint32_t number, b
 		svg_number(s, y + 4), number);
 }
 
-/* Those that wait, and are not in the cycle. */
+/* Draws the workers that wait, and are not in the cycle. */
 static void behind(struct svg *s)
 {
 	struct script *x = s->x;

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Reads "[2]" or "[0..2]", of `count`; returns what is behind it, or NULL. */
+/* Reads "[2]" or "[0..2]", of `count`; returns the rest of the text, or NULL. */
 static const char *read_range(const char *s, uint64_t count, uint64_t *lo, uint64_t *hi)
 {
 	int end = 0;

@@ -9,22 +9,21 @@
  *     Simple:  SIMPLE_HOP + b * SIMPLE_BYTE, or b * DIRECT_BYTE where it needs no slot
  *     LL:      LL_HOP     + b * LL_BYTE
  *
- * LL has the shorter hop, as a flag travels with every 4 bytes: nobody fences, and the
- * receiver sees the data itself. It moves twice the bytes, always through a slot. A
- * plan sends M messages of together K cells. With S bytes in the larger buffer of a
- * rank, which has C cells, a chunk has S / C bytes, and the call takes R channels for
- * them by the run time's own rule, choice_channels, with what a GPU of BLOCKS blocks has
- * room for, at most MOST_CHANNELS, as the most. So a cell is S / (C R) bytes in a block,
- * and LL pays while
+ * LL has the shorter hop, because a flag travels with every 4 bytes: there is no fence, and the
+ * receiver polls the data itself. LL moves twice the bytes, always through a slot. A plan sends M
+ * messages of together K cells. With S bytes in the larger buffer of a rank, which has C cells, a
+ * chunk has S / C bytes, and the call takes R channels for them by the run time's own rule,
+ * choice_channels, with what a GPU of BLOCKS blocks has room for, at most MOST_CHANNELS, as the
+ * most. So a cell is S / (C R) bytes in a block, and LL pays while
  *
  *     M (SIMPLE_HOP - LL_HOP) >= S / (C R) * (sum of LL_BYTE - SIMPLE_BYTE or - DIRECT_BYTE,
  *                                             cell by cell)
  *
  * in one tile, as two hops of LL cost more than one of Simple, and in slots that stay in the GPU's
  * L2 cache: up to the largest such power of two, as neither S / R nor the slots of R channels fall
- * as S grows. The constants are those that bench/gpu_fit.sh fits to the times of an H200 whose
- * memory all ranks share (bench/results/2026-11-28-nvidia-h200.md). There a staged byte costs LL
- * less than Simple, so that room alone ends LL; --protocols and $CCS_PROTOCOLS override the table.
+ * as S grows. The constants are fitted by bench/gpu_fit.sh to the times of one H200 with all ranks
+ * in its memory (bench/results/2026-11-28-nvidia-h200.md). There a staged byte costs LL less than
+ * Simple, so that room alone ends LL; --protocols and $CCS_PROTOCOLS override the table.
  *
  * There is no LL128, a flag of 8 bytes for 120 of data. By these constants a message of 4 to 8 KiB
  * a block, as in calls of 64 KiB to 1 MiB, costs 1.3 to 1.7 us with LL and would cost 1.1 to 1.3 us:
@@ -94,8 +93,8 @@ static double ll_loss(const struct traffic *t)
 	       (double)t->direct * (LL_BYTE - DIRECT_BYTE);
 }
 
-/* The most bytes of a cell in a block, on so many channels, that LL moves in one tile, and in slots
- * that stay in the cache, where all ranks are in one launch. Of messages with cells. */
+/* The most bytes of a cell in a block, on `channels` channels, that LL moves in one tile, and in
+ * slots that stay in the cache if all ranks are in one launch. For messages with cells. */
 static double ll_room(const struct traffic *t, uint32_t slots, uint32_t channels)
 {
 	double tile = (double)choice_most_tile(CCS_LL, t->most);

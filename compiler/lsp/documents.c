@@ -1,5 +1,5 @@
 /*
- * The open documents: what the editor has, which need not be what is on the disk.
+ * The open documents: the editor's texts, which may differ from the files on disk.
  *
  * In: didOpen, didChange, didClose. Out: texts of malloc's. A text that changes makes
  * every other one dirty that has an import, as it may be imported there.

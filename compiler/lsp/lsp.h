@@ -5,21 +5,21 @@
  *   stream.c    bytes to messages and back: framing, limits
  *   text.c      positions of LSP in a text, edits of it, URIs
  *   documents.c the open documents
- *   background.c  the check of a document, or its picture, in a process of its own
+ *   background.c  the check of a document, or its picture, in a child process
  *   findings.c  diagnostics as LSP has them; fixes as code actions
  *   look.c      the front end over a document: what stands at a place
  *   answers.c   hover, definition, references, symbols, formatting, completion, lenses
  *   rename.c    a new name, wherever the old one means the same
  *
  * Flow. One loop waits for input and for the check. Requests are answered in their order,
- * from the text as it is then; what the front end needs for that is linear in the text. The
- * check of a document takes longer, so it runs in a child (fork), which has the texts as they
- * are at that moment and sends what it found, twice: what the front end says, and then all.
- * There is one check at a time. Who changes the document that it checks, or one that this may
- * import, ends it: the newest text wins. A check that takes longer than the limit is ended, and
- * that is said beside what was known. So typing waits for no check, and a crash or a lack of
- * memory in one is not the server's. A picture is drawn in the same way, of the text as it is when it
- * is asked for; its request is answered when the child has sent it. MOST_PICTURES are drawn at a time.
+ * from the text as it is then; what the front end needs for that is linear in the text. The check
+ * of a document takes longer, so it runs in a child (fork), which has the texts of that moment and
+ * sends its results twice: first those of the front end, then all. There is one check at a time. A
+ * change of the checked document, or of one that it may import, ends the check: the newest text
+ * wins. A check that takes longer than the limit is ended, and the server reports this with the
+ * results so far. So typing waits for no check, and a crash or a lack of memory in a check does not
+ * affect the server. A picture is drawn in the same way, of the text as it is when it is asked for;
+ * its request is answered when the child has sent it. MOST_PICTURES are drawn at a time.
  *
  * Limits. A message has at most MOST_BYTES, all open texts together MOST_TEXT; a message beyond
  * these is refused with an error, and the server goes on. Requests wait in a list of

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is sent ----------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static void send_object(struct server *s, json_t *m)
 {
@@ -208,7 +208,7 @@ static void execute(struct server *s, json_t *id, const json_t *params)
 
 /* ---- documents --------------------------------------------------------------------------------------- */
 
-/* A check of what is no more is ended: of this document, and of those that may import it. */
+/* Ends checks of outdated text: of this document, and of documents that may import it. */
 static void changed(struct server *s, const char *why)
 {
 	if (why)
@@ -265,7 +265,7 @@ static void leave(struct server *s, const json_t *params)
 	s->life = LIFE_OVER;
 }
 
-/* What cannot be renamed is told why. */
+/* A name that cannot be renamed is answered with the reason. */
 static void rename_name(struct server *s, json_t *id, const json_t *params)
 {
 	struct document *doc = document_of(s, params);
@@ -278,7 +278,7 @@ static void rename_name(struct server *s, json_t *id, const json_t *params)
 		server_answer(s, id, edit);
 }
 
-/* ---- which message is whose ----------------------------------------------------------------------------- */
+/* ---- handlers of messages -------------------------------------------------------------------- */
 
 static const struct {
 	const char *method;
@@ -337,7 +337,7 @@ static void handle_request(struct server *s, json_t *id, const char *method, con
 		server_fail(s, id, RPC_METHOD_NOT_FOUND, "this server has no such request");
 }
 
-/* What is not known, or comes at the wrong time, is passed over. */
+/* Ignores notifications that are unknown or come at the wrong time. */
 static void handle_notification(struct server *s, const char *method, const json_t *params)
 {
 	for (size_t k = 0; k < METHODS; k++)
@@ -375,7 +375,7 @@ static void handle_first(struct server *s)
 	json_decref(m);
 }
 
-/* ---- what is read --------------------------------------------------------------------------------------- */
+/* ---- input ----------------------------------------------------------------------------------- */
 
 /* A request that still waits, or a picture that is drawn, is answered that it was cancelled. */
 static void cancel(struct server *s, const json_t *params)

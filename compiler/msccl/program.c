@@ -21,7 +21,7 @@
  *
  * If the form says `reuse`, rrs makes its sum in src, as if it were rrcs with dst = src: one
  * operation less, and one that lowering fuses. That is another program, which may lose a value or
- * race; whoever asks for it has to prove it.
+ * race; a caller that sets `reuse` has to prove it.
  *
  * Main lines copy what the contract gives to where the file has it, and one more task of a rank
  * copies the result when all blocks have finished; only the value program has these. O(operations).

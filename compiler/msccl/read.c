@@ -1,8 +1,8 @@
 /*
  * Read: MSCCL XML to a description.
  *
- * In: a text. Out: struct msccl with GPUs, blocks and steps, each with its place; E0601 for what
- * is no such file, E0602 for attributes that cannot be, each with line and column. expat parses;
+ * In: a text. Out: struct msccl with GPUs, blocks and steps, each with its place; E0601 for a text
+ * that is no such file, E0602 for impossible attributes, each with line and column. expat parses;
  * it is given no document type (so there are no entities, of whatever kind), elements nest no
  * deeper than the format's, and no tag is longer than LIMIT_TAG, which bounds its memory.
  *
@@ -298,7 +298,7 @@ static void parse(struct reader *r)
 		diag_add(r->c->diags, SEV_ERROR, 601, here(r), NO_RANK, "the file is empty");
 }
 
-/* expat's memory is its own: it is given back before memory that has run out is told of. */
+/* expat allocates its own memory: it is freed before the lack of memory is reported. */
 static bool parse_guarded(struct reader *r)
 {
 	struct arena *a = r->c->arena;

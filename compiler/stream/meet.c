@@ -26,7 +26,7 @@ static void report(const struct stream *s, const struct fifo *f, const uint64_t 
 			  f->channel ? " on this channel" : "", (unsigned long long)n[RECVS]);
 }
 
-/* Reports the FIFOs whose numbers differ, each at the first place that has too many. */
+/* Reports FIFOs with different numbers of sends and receives, each at the first surplus place. */
 static void report_all(const struct stream *s, const uint64_t (*n)[2])
 {
 	uint32_t found = 0;

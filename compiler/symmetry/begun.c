@@ -8,7 +8,7 @@
 
 #define LIMIT_KEPT (1u << 24) /* words of sets on their way: 128 MiB */
 
-/* A FIFO's sets: those that lie in it are numbers put .. take - 1 of `parcels`. */
+/* A FIFO's sets: its messages in flight have the sets put .. take - 1 of `parcels`. */
 struct chute {
 	uint32_t put, take;
 };

@@ -5,7 +5,7 @@
  */
 #include "compiler/symmetry/kinds.h"
 
-#define SAFE 1e18	   /* below 2^63 with room for what is added on other ranks */
+#define SAFE 1e18	   /* below 2^63 with room for additions on other ranks */
 #define MOST_RANKS 65536.0 /* LIMIT_RANKS; |rank|, |N| <= this */
 #define MOST_FN_DEPTH 64u
 #define MOST_TIMES 1024
@@ -82,8 +82,8 @@ static struct kind multiply(const struct expr *e, struct kind a, const struct ex
 	return OTHER;
 }
 
-/* By N itself: a multiple of N that is added changes nothing. By mirrors, even turns keep what is
- * even. */
+/* By N itself: a multiple of N that is added changes nothing. By mirrors, even turns keep a
+ * number's parity. */
 static struct kind modulo(const struct kinds *k, struct kind a, const struct expr *by,
 			  struct kind b)
 {
@@ -110,13 +110,13 @@ static struct kind compare(const struct expr *e, struct kind a, struct kind b)
 	return OTHER;
 }
 
-/* Operators whose operands must be SAME. */
+/* Operators that need SAME operands. */
 static struct kind same_only(const struct expr *e, struct kind a, struct kind b)
 {
 	switch ((int)e->op) {
 	case OP_DIV: return kind_same(a.most);
 	case OP_BAND:
-		return kind_same(2 * max_of(a.most, b.most) + 2); /* of what is negative, too */
+		return kind_same(2 * max_of(a.most, b.most) + 2); /* of negative numbers, too */
 	case OP_BOR:
 	case OP_BXOR: return kind_same(2 * (a.most + b.most) + 2);
 	case OP_SHR: return kind_same(a.most);
@@ -170,7 +170,7 @@ static bool is_decided(enum expr_op op, struct kind a, struct kind b, bool *is)
 	}
 }
 
-/* What is neither of the forms that turn: a number within bounds, if it is sure to be one. */
+/* A value with no form that turns: a number within bounds, if it is certain to be one. */
 static struct kind any(const struct expr *e, struct kind a, struct kind b)
 {
 	struct kind r = { .form = KIND_ANY,

@@ -1,11 +1,10 @@
 /*
  * The witness of a wrong result: E0403, E0404, E0405.
  *
- * In: the final values of a run, and the contract. Out: one diagnostic for each
- * clause that does not hold: the first chunk that is wrong, what it should hold and
- * what it holds, and the first operation that went wrong. That operation is found by
- * running the program once more and watching the stores that the wrong value came
- * from:
+ * In: the final values of a run, and the contract. Out: one diagnostic for each clause that does
+ * not hold: the first wrong chunk, its expected and actual value, and the first operation that went
+ * wrong. That operation is found by running the program once more and watching the stores that the
+ * wrong value came from:
  *   counted twice      the first reduction of two values that share a contribution
  *   lacks a part       the first store over a value that held the part, else the last
  *                      store into the chunk
@@ -58,7 +57,7 @@ struct trace {
 	uint64_t left_out; /* wrong chunks of kinds beyond MAX_MISTAKES */
 };
 
-/* ---- what is wrong -------------------------------------------------------------- */
+/* ---- mistakes ----------------------------------------------------------------- */
 
 /* ccs(5) 8, Order of reports. 0: nothing is wrong. */
 static int classify(struct trace *t, uint32_t id, struct expected want)
@@ -263,7 +262,8 @@ static void note_range(struct trace *t, struct ctx *c, struct diag *g, const str
 
 #define MOST_COMPARED (1u << 16) /* chunks of all ranks */
 
-/* Where all ranks were to have all sums, and each chunk's is on one rank: what is missing. */
+/* If all ranks should have all sums, and each chunk's sum is on one rank only: suggests the missing
+ * collective. */
 static void note_collective(struct trace *t, struct ctx *c, struct diag *g,
 			    const struct contract *k, const struct mistake *m)
 {

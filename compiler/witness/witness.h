@@ -22,7 +22,7 @@ void blame(struct ctx *c, const struct program *p, const struct contract *k,
 	   const struct order *order, struct replay *r);
 
 /* Says why bits are not the same for every count (bits.why, in the compilation's arena), and
- * reports E0407 where ctx.require asks for what is not so. While the run is there (bits.h). */
+ * reports E0407 if ctx.require asks for a property that does not hold. Needs the run (bits.h). */
 void orders(struct ctx *c, const struct program *p, const struct order *order, struct bits *b);
 
 /** After E0402 in a program that matches and does not deadlock: adds help to the reports

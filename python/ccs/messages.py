@@ -251,7 +251,7 @@ class Request:
     def look(self) -> bool:
         """test() that raises nothing."""
         if self._over.is_set() or not self._lock.acquire(blocking=False):
-            return self._over.is_set()  # a thread that waits will tell
+            return self._over.is_set()  # the waiting thread will see it
         try:
             if not self._over.is_set():
                 try:
@@ -390,7 +390,7 @@ class Batch:
         if alone and (not comm.is_tasks or alone.peer == alone.rank):  # which is refused
             with comm.lock:
                 _call(alone, comm.handles()[comm.ranks.index(alone.rank)])
-        elif comm.is_tasks and messages:  # the lock is free for those that it waits for
+        elif comm.is_tasks and messages:  # no lock: its peers need it
             start(comm, messages).wait()
         else:
             run_together(comm, messages)

@@ -1,12 +1,10 @@
 /*
- * The ranks' buffers of a row: their sizes, where they lie, what is put in, and what
- * must have come out.
+ * The ranks' buffers of a row: their sizes, addresses, inputs, and expected results.
  *
- * Every rank has two allocations of the same size, with some guarded bytes behind. Out
- * of place they are its send and its receive buffer. In place is NCCL's: a gathered
- * buffer's own part, a scattered one's, where these have a block for each rank, else the
- * same pointer, all in the second one.
- * O(bytes).
+ * Every rank has two allocations of the same size, with some guarded bytes after the end. Out of
+ * place they are its send and its receive buffer. In place follows NCCL: a rank's part of the
+ * gathered or scattered buffer, if that has a block for each rank, else the same pointer, all in
+ * the second allocation. O(bytes).
  */
 #include "runtime/ccrun/bench.h"
 #include "runtime/ccrun/sizes.h"
@@ -72,8 +70,8 @@ static bool has_both(const struct check *c)
 	return columns && others;
 }
 
-/* Those of `sized` buffers, beside blocks of `count`; of `most` elements in all, as far as nobody
- * has given them. */
+/* Sets the sizes of chunks of `sized` buffers, in addition to blocks of `count`; chunks without
+ * a size from the user share `most` elements in all. */
 static ccs_status size_chunks(const struct bench *b, struct check *c, size_t most)
 {
 	if (!c->sizes)

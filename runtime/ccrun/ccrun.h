@@ -5,25 +5,25 @@
  *   ccrun.c    main: options in, exit status out
  *   options.c  the command line; options_table.c: its options, --help
  *   launch.c   --procs: a process a rank
- *   home.c     where the ranks live: this process, its GPUs, other processes
+ *   home.c     where the ranks run: this process, its GPUs, other processes
  *   table.c    sizes, types, operators, roots: the table
  *   report.c   the table for programs: --json, --csv
- *   progress.c how far it has come, on a terminal
- *   measure.c  one side of a row: the module beside a baseline, medians, checks
+ *   progress.c progress of the run, on a terminal
+ *   measure.c  one placement of a row: the module and a baseline, medians, checks
  *   buffers.c  the ranks' buffers
  *   time.c     calls, timed by the clock or by a GPU's events, or in a graph
- *   check.c    inputs, and what must come out; element.c: elements by their type
+ *   check.c    inputs and expected results; element.c: elements by their type
  *   sizes.c    how long the chunks of `sized` buffers are: --sizes
- *   fill.c     --fill: inputs by an expression; formula.c, formula_read.c: what that is
+ *   fill.c     --fill: inputs by an expression; formula.c, formula_read.c: expressions
  *   show.c     --show: prints inputs and results
- *   trace.c    --trace: what the ranks did, and when
- *   order.c    schedules without buffers: who waited for whom
+ *   trace.c    --trace: the events of all ranks, with times
+ *   order.c    schedules without buffers: which rank waited for which
  *   device.c   buffers and streams on GPUs; driver.c: calls of CUDA's driver
  *   nccl.c     --against nccl; nccl_calls.c: calls of NCCL
  *   mpi.c      --against mpi
  *   verify.c   --verify
  *   tune.c     --tune: which module is the best for each size; contend.c: one size
- *   tuned.c    --table, --explain-choice: runs by a tuning, and says what it has
+ *   tuned.c    --table, --explain-choice: runs by a tuning, and prints its contents
  */
 #ifndef CCS_RUNTIME_CCRUN_CCRUN_H
 #define CCS_RUNTIME_CCRUN_CCRUN_H
@@ -33,7 +33,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Operators: ccs_redop's, and one that has a function of its own. */
+/* Operators: those of ccs_redop, and one with a user's function. */
 enum { OP_PREMUL = CCS_NREDOPS, OP_COUNT };
 
 enum exit_status {
@@ -52,7 +52,7 @@ struct sizes;
 /* How ranks that are processes reach one another. */
 enum transport {
 	TRANSPORT_ANY,	 /* whatever the device has: on the CPU shared memory */
-	TRANSPORT_LOCAL, /* not at all: this process is a run of its own */
+	TRANSPORT_LOCAL, /* none: this process is a complete run */
 	TRANSPORT_SHM,
 	TRANSPORT_MPI
 };
@@ -64,7 +64,7 @@ struct options {
 	const char *tune;	/* --tune: they are measured, and the best are written there */
 	const char *table;	/* --table: what runs is chosen by it */
 	const char *trace;	/* --trace */
-	const char *explain;	/* --explain-choice: what it would choose, and why */
+	const char *explain;	/* --explain-choice: the choice, and the reason */
 	const char *collective; /* of these two; NULL: not given */
 	bool sized;		/* -b, -e, -f or -i was given */
 	int ranks;		/* -n; 0: not given */
@@ -72,7 +72,7 @@ struct options {
 	size_t step;		/* -i, or ... */
 	unsigned factor;	/* -f */
 	unsigned warmup, iters; /* -w --iters */
-	unsigned repeats;	/* --repeats: the median of so many means */
+	unsigned repeats;	/* --repeats: number of means in the median */
 	unsigned graphs;	/* -G: launches of a graph of --iters calls; 0: no graph */
 	const char
 		*expression; /* --fill, and what was read; with --show alone that of FILL_SHOWN */
@@ -86,7 +86,7 @@ struct options {
 	unsigned ops;	/* -o: bits by operator */
 	bool ops_all;
 	int root;	  /* -r; -1: all */
-	unsigned rows;	  /* --rows, of what is `by column`; 0: not given */
+	unsigned rows;	  /* --rows, for `by column` data; 0: not given */
 	unsigned threads; /* --threads; 0: one a core */
 	unsigned timeout; /* --timeout, seconds */
 	bool cuda;	  /* --device cuda, cuda:1, cuda:0,1 */
@@ -112,13 +112,13 @@ const char *redop_name(int op);
 /** A line on stderr; it names the rank, where each has a process. Returns `rc`. */
 int complain(const struct options *o, int rc, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/** The same, for what is the same in every process: the first says it. */
+/** The same, for an error that is the same in every process: only the first process prints it. */
 int complain_once(const struct options *o, int rc, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/** --procs: starts the ranks, and waits for them: their exit status; *killed: rank 0 could not
- *  say how it went. In each of them it returns -1, to go on as that rank, which the environment
- *  tells. */
+/** --procs: starts the ranks, waits for them, and returns their exit status; *killed: rank 0 was
+ *  unable to report the result. In each rank it returns -1, and the process goes on as the rank
+ *  that the environment names. */
 int launch_ranks(const struct options *o, bool *killed);
 
 /* A failure, kept while something else may fail. */
@@ -132,7 +132,7 @@ struct failure failure_keep(ccs_status s);
 /** That one and its text, if it is one; else `s`. */
 ccs_status failure_first(const struct failure *f, ccs_status s);
 
-/** --verify: proves modules, tells of each plan, and returns the exit status. */
+/** --verify: proves modules, prints a line for each plan, and returns the exit status. */
 int verify_modules(const struct options *o);
 
 /** The size behind `size` of those asked for; false: it was the last. */
@@ -182,8 +182,8 @@ size_t check_input(const struct check *c, uint32_t rank, const void *send, size_
  *  O(chunks). */
 bool check_promises(const struct check *c, uint32_t rank, size_t at);
 
-/** Elements of the ranks' outputs that are wrong; recv[r] NULL: rank r's are another
- *  process's to check. Tells of the first in `text`. */
+/** Counts wrong elements in the ranks' outputs; recv[r] NULL: another process checks rank r.
+ *  Describes the first wrong element in `text`. */
 size_t check_outputs(const struct check *c, void *const *recv, char *text, size_t size);
 
 #endif

@@ -12,8 +12,8 @@
 
 enum { BEFORE = 40, SHOWN = 72 }; /* bytes of a long expression that are shown */
 
-/* "--fill: WHAT", and below it the expression with marks under what it is about. A line break
- * in it is shown as a blank. */
+/* "--fill: WHAT", and below it the expression with marks under the faulty part. A line break in it
+ * is shown as a blank. */
 ccs_status fill_refuse(const char *option, const char *expression, const struct formula_fault *at,
 		       const char *what)
 {

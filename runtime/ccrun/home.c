@@ -1,5 +1,5 @@
 /*
- * Where the ranks live.
+ * The place of the ranks: processes and GPUs.
  *
  *   on the CPU            all in this process; with --procs, each in one
  *   --device cuda         here too: on the one GPU, or spread over all that there are,
@@ -9,8 +9,8 @@
  *                         ccs_comm_init_procs, on GPUs ccs_comm_init_env; with
  *                         --transport mpi ccs_comm_init_mpi
  *
- * Processes tell one another how each step went, and their times and wrong elements, over
- * the communicator's own group. O(ranks).
+ * Processes exchange the status of each step, their times and wrong elements over the
+ * communicator's group. O(ranks).
  */
 #include "runtime/ccrun/bench.h"
 
@@ -115,7 +115,7 @@ static struct ccs_comm *mine(const struct home *p)
 	return p->comm[p->first];
 }
 
-/* ---- what processes tell one another ------------------------------------------------- */
+/* ---- exchange between processes ------------------------------------------------------ */
 
 ccs_status home_agree(const struct home *p, ccs_status s)
 {

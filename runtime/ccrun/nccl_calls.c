@@ -21,7 +21,7 @@ ccs_status nccl_calls_check(const struct nccl_library *n, int e, const char *cal
 
 	if (!e)
 		return CCS_OK;
-	if (e == NCCL_IN_PROGRESS) /* nobody here would wait for it */
+	if (e == NCCL_IN_PROGRESS) /* no code here would wait for it */
 		return ccs_error_set(CCS_EUNSUPPORTED,
 				     "%s continues in the background: NCCL_COMM_BLOCKING=0 cannot "
 				     "be used here",

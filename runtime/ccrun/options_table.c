@@ -1,5 +1,5 @@
 /*
- * The table of ccrun's options, and what is said of them.
+ * The table of ccrun's options, and the text of --help.
  */
 #include "runtime/ccrun/options.h"
 
@@ -168,7 +168,7 @@ const struct spec *option_specs(size_t *n)
 	return specs;
 }
 
-/* ---- what is said of them ------------------------------------------------------------------------ */
+/* ---- help ------------------------------------------------------------------------------------ */
 
 static const char usage_lines[] =
 	"usage: ccrun -n RANKS [options] MODULE.so\n"
@@ -227,7 +227,7 @@ static const char *kind_of(const struct spec *s)
 	return strcmp(s->value, "FILE") != 0 ? "value" : "file";
 }
 
-/* As `ccc --options` has them: name, value, kind, words, what it does, with tabs between. */
+/* As `ccc --options` has them: name, value, kind, words, description, with tabs between. */
 void options_list(void)
 {
 	for (const struct spec *s = specs; s < specs + NSPECS; s++) {

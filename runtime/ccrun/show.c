@@ -4,7 +4,7 @@
  *
  * Of long buffers the first and last elements are shown, and of many ranks the first and last
  * ranks. Each process picks its own ranks' elements as text; where ranks are processes they
- * are gathered, and rank 0 prints. O(elements that are shown x chunks) beside the check.
+ * are gathered, and rank 0 prints. O(shown elements x chunks), plus the check.
  */
 #include "runtime/ccrun/bench.h"
 #include "runtime/ccrun/element.h"
@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is shown of a long row: so many of its first, and of its last. */
+/* The numbers of first and last elements shown of a long row; likewise of ranks. */
 enum { FIRST = 8, LAST = 4, MOST = 16, FIRST_RANKS = 16, LAST_RANKS = 4, MOST_RANKS = 24 };
 enum { WIDTH = 24 };
 
 enum when { BEFORE, AFTER, WHENS };
 
-/* What is shown of a rank. */
+/* The shown elements of a rank. */
 struct shown {
 	char text[WHENS][MOST][WIDTH];
 };

@@ -49,8 +49,8 @@ size_t sizes_find(const struct check *c, uint32_t rank, uint32_t chunk, size_t *
 
 /* ---- their numbers -------------------------------------------------------------------------- */
 
-/* Those of one buffer, on a rank, whose first is at k. Those that the rank begins with name theirs
- * before others. */
+/* Reads the numbers of a buffer's chunks on a rank, with the first at index k. Chunks that the rank
+ * begins with are named first. */
 static ccs_status read_numbers(const struct check *c, uint32_t rank,
 			       const struct ccs_buffer_info *b, size_t k)
 {

@@ -1,7 +1,7 @@
 /*
  * Calls of ranks that are processes, by MPI: admitting, running, waiting. See net.h.
  *
- * O(ranks + FIFOs) a call, beside its operations.
+ * O(ranks + FIFOs) a call, plus its operations.
  */
 #include "runtime/cpu/net.h"
 #include "runtime/base/clock.h"
@@ -10,13 +10,13 @@
 #include <sched.h>
 #include <unistd.h>
 
-#define POLLS 100u  /* in vain, before a process lets others have its core, if it has one */
+#define POLLS 100u  /* without progress, before a process with its own core yields it */
 #define NAPS 20000u /* ... before it sleeps a little between them */
 #define NAP_US 50
 #define CROWD_NS 500000u     /* away from the core for so long, others compute on it: then ... */
 #define CROWDED_NS 50000000u /* ... for so long a nap is shorter than letting them have it */
-#define LOOKS 32	     /* that MPI may take to bring a note that is there */
-#define WATCHES 64u	     /* a look at all else each so many */
+#define LOOKS 32	     /* polls that MPI may take to deliver a note that has arrived */
+#define WATCHES 64u	     /* polls between two looks at everything else */
 
 /* ---- beginning ------------------------------------------------------------------------------ */
 
@@ -152,7 +152,7 @@ void net_rest(struct net *n, unsigned idle)
 		lend_core(n);
 }
 
-/* Also while messages of ccs_send and ccs_recv move: then nobody rests, and looks. */
+/* Also called while messages of ccs_send and ccs_recv move: then no thread rests and polls. */
 static void poll(struct world *w)
 {
 	struct net *n = net_of(w);
@@ -202,7 +202,7 @@ static void await_calls(struct world *w, struct call *calls, ccs_status *first)
 		else
 			rest(w, calls, ++idle, &v);
 	}
-	if (w->dead) /* maybe before the call had begun: the others are to hear of it */
+	if (w->dead) /* maybe before the call had begun: all other ranks must be notified */
 		net_end_wait(w);
 	pthread_mutex_unlock(&w->lock);
 }

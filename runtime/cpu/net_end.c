@@ -1,19 +1,20 @@
 /*
- * What is under way when a communicator dies. See net.h.
+ * Messages in flight when a communicator dies. See net.h.
  *
- * In: a world that is dead, with messages that MPI was given. Out: MPI has given back the memory of
- * callers; or it has not for HOLD_MS, and the text of the failure says so. MPI cannot take back a
- * send, nor a receive whose message has begun to come: they end if the other end goes on. So a rank
- * that has failed
+ * In: a dead world, with messages that were passed to MPI. Out: MPI no longer uses the memory of
+ * callers; or it still does after HOLD_MS, and the text of the failure says so. MPI cannot cancel a
+ * send, nor a receive after its message has begun to arrive: they complete if the other end goes
+ * on. So a rank that has failed
  *
- *   1. tells all others of it, once, and starts no message any more;
- *   2. takes back its receives, and receives what comes then, into memory that is nobody's, so that
+ *   1. notifies all other ranks of it, once, and starts no message any more;
+ *   2. takes back its receives, and receives what comes then, into memory without a user, so that
  *      its senders have theirs back;
- *   3. goes on with that until all others have told the same, and nothing comes any more; but for
- *      those that have not told it waits no longer than OTHERS_MS: who is in no call learns of the
- *      failure at its next one.
+ *   3. goes on with that until all other ranks have notified it too and nothing comes any more;
+ *      but for ranks without a notice it waits at most OTHERS_MS: a rank that is in no call learns
+ *      of the failure at its next call.
  *
- * Memory of our own that MPI still has then stays allocated (net.leaks). O(ranks + slots) a look.
+ * Memory of this library that MPI still uses then stays allocated (net.leaks). O(ranks + slots) per
+ * poll.
  */
 #include "runtime/base/clock.h"
 #include "runtime/cpu/net.h"
@@ -46,7 +47,8 @@ static bool all_have_told(const struct world *w)
 	return true;
 }
 
-/* The others are through, as far as is known: nothing comes from them, and nothing will. */
+/* All other ranks have finished, as far as is known: no message of theirs is in flight or will
+ * come. */
 static bool others_are_through(struct world *w)
 {
 	struct net *n = net_of(w);

@@ -1,7 +1,7 @@
 /*
- * What ranks tell one another beside their messages: notes, and what they gather. See net.h.
+ * Control messages between ranks, apart from the data: notes and gathered bytes. See net.h.
  *
- * O(ranks) a look.
+ * O(ranks) per poll.
  */
 #include "runtime/base/clock.h"
 #include "runtime/cpu/net.h"
@@ -88,8 +88,8 @@ void net_listen(struct world *w)
 			listen_to(w, i);
 }
 
-/* A note of a call that this rank has begun. If it is the current one, and tells the same, it
- * is what is waited for; all others prove that calls differ. */
+/* Compares a note about a call that this rank has begun. If the call is the current one and the
+ * note agrees, it is the expected note; every other note proves that the calls differ. */
 static void compare(struct world *w, int rank)
 {
 	struct net *n = net_of(w);
@@ -105,8 +105,8 @@ static void compare(struct world *w, int rank)
 	net_fail(w, CCS_EINVAL, error_thread()->text);
 }
 
-/* A note of a call makes room for the next, which may tell that the call has failed. There is no
- * third: who tells of a call waits for this rank's. */
+/* A note about a call makes room for the next, which may report that the call has failed. There is
+ * no third note: the sender waits for this rank's note. */
 static void take_in(struct world *w, int rank)
 {
 	struct net *n = net_of(w);

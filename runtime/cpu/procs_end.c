@@ -190,7 +190,8 @@ void procs_tell_still(const struct world *w, int rank, struct text *t)
 		 rank, cpu_of(w)->procs->table->seats[rank].pid);
 }
 
-/* Whether the rank has done all that this one may wait for. What it has told can still be read. */
+/* Whether the rank has finished everything that this rank may wait for. Its announced messages can
+ * still be read. */
 static bool through(const struct procs *p, const struct procs_seat *s)
 {
 	uint64_t told = atomic_load(&p->own->told);
@@ -211,8 +212,8 @@ const char *procs_gone(const struct world *w, int rank)
 	return procs_ended(p, rank) ? "has ended" : NULL;
 }
 
-/* A process that will not do that any more; -1: none. One that has ended goes before those that have
- * freed their communicators: they may have done so because of it. */
+/* A process that cannot finish any more; -1: none. A process that has ended is preferred to
+ * processes that have freed their communicators: its end may be the cause. */
 static int missing(const struct world *w, const char **how)
 {
 	const struct procs *p = cpu_of(w)->procs;

@@ -244,7 +244,7 @@ bool procs_file_holds(int file, uint64_t at, uint64_t bytes)
 	       bytes <= (uint64_t)st.st_size - at;
 }
 
-/* What is mapped is this user's, and can never end before it does now. */
+/* Whether a file is safe to map: it belongs to this user, and can never become shorter. */
 static bool is_safe(int file)
 {
 	struct stat st;

@@ -1,22 +1,25 @@
 /*
  * Messages between two ranks that are processes. See procs.h and p2p.h.
  *
- * A pair of the table goes from each rank to each other. The sender posts a message: how long
- * it is, and where it lies. The receiver compares that with what it wants, reads it, and counts it
- * as taken, with what it wanted, so that both see the same if they differ. It is read
+ * The table has a pair from each rank to each other rank. The sender posts a message: its length
+ * and its address. The receiver compares the length with the expected one, reads the message, and
+ * counts it as taken, together with the expected length, so that both ends see the same mismatch.
+ * The message is read
  *
- *   HOW_REGION  where it lies, if ccs_mem_alloc made the buffer;
+ *   HOW_REGION  in place, if ccs_mem_alloc made the buffer;
  *   HOW_READ    by the system (process_vm_readv), if that lets the receiver;
  *   HOW_RELAYED else by way of the sender's relay, a ring of bytes that the sender fills and the
- *               receiver drains. A sender has one, for one message at a time, and only gives it to a
- *               receiver that has come: it is drained then, whatever else either waits for.
+ *               receiver drains. A sender has one, for one message at a time, and gives it only to
+ *               a receiver that has come, so the relay is always drained, whatever else either end
+ *               waits for.
  *
  * The sender chooses, when it posts, by whether it lets others read it, and by what the receiver's seat
  * says of its reading (READS_...). A process is in its seat before it has tried, so that one that sends
- * at once may find READS_UNKNOWN there: then this message is relayed, which is right for any receiver,
- * and nobody is told; the next is read. Nothing waits for that.
+ * at once may find READS_UNKNOWN there: then this message is relayed, which is right for any
+ * receiver, without a report; the next message is read by the system. No end waits for the seat to
+ * change.
  *
- * Whoever changes a pair rings for the other end. O(1) a look, beside what is copied.
+ * The end that changes a pair wakes the other end. O(1) per poll, plus the copied bytes.
  */
 #include "runtime/cpu/procs.h"
 #include "runtime/p2p.h"
@@ -32,7 +35,7 @@ enum { NEW, POSTED, TAKING }; /* transfer.state */
 #define RELAY_BYTES ((size_t)1 << 18)
 #define RELAY_PIECE (RELAY_BYTES / 4)
 #define PIECE ((size_t)1 << 20) /* bytes that are copied at a time, under the lock */
-#define SLEEP_MS 20		/* then it looks whether the others are alive */
+#define SLEEP_MS 20		/* then it checks that all peers are alive */
 
 static struct procs_pair *pair_of(const struct world *w, int from, int to)
 {
@@ -334,8 +337,8 @@ static int last_gone(struct world *w, const char **how)
 	return gone;
 }
 
-/* A rank that messages wait for, but whose process is gone: and how. -1: none. A receive from any
- * rank waits for all others. */
+/* Returns a rank that messages wait for although its process has ended, and sets `how` to the way
+ * it ended. -1: none. A receive from any rank waits for all others. */
 static int missing(struct world *w, const char **how)
 {
 	int gone = -1;
@@ -351,7 +354,7 @@ static int missing(struct world *w, const char **how)
 	return gone;
 }
 
-/* Whoever is gone has done all it did before. */
+/* A process that has ended has made all its writes before. */
 static void look(struct world *w)
 {
 	struct text why = { .len = 0 };

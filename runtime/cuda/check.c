@@ -1,16 +1,16 @@
 /*
- * What a call that was launched earlier has left behind, and what there is, in words.
+ * Reads the reports that earlier launches have left, and describes them in words.
  *
- * A kernel that gives up (a wait exceeded the timeout that was set) writes why into
- * the host's memory, sets the flag that stops all others, and ends; those that have
- * waited for long, too, write theirs. The next call, or ccs_comm_check, in any process,
- * finds that and the communicator is dead, as on the CPU. O(plans x parts) a call.
+ * A kernel gives up when a wait exceeds the timeout that was set: it writes a report with the
+ * reason into the host's memory, sets the flag that stops all other kernels, and ends. Kernels that
+ * have waited for long, too, write their own reports. The next call, or ccs_comm_check, in any
+ * process, finds the reports, and the communicator is dead, as on the CPU. O(plans x parts) a call.
  *
- * Where none was set, a wait that lasts longer than the default timeout is written elsewhere,
- * and goes on; gpu_waits tells of it.
+ * If no timeout was set, a wait that lasts longer than the default timeout is written elsewhere,
+ * and goes on; gpu_waits reports it.
  *
- * Where one GPU is late, all that wait for it, and those that wait for these, report:
- * told first is who waits for a GPU that has not reported, for there the fault is.
+ * If one GPU is late, each GPU that waits for it reports, directly or through other GPUs. The text
+ * begins with the GPUs that wait for a GPU without a report, because the fault is there.
  */
 #include "runtime/cuda/comm.h"
 
@@ -71,7 +71,7 @@ static bool peer_silent(const struct gpu *g, const struct gpu_state *s, uint32_t
 	       !report_of(s, g->places.part_of[peer], GAVE_UP);
 }
 
-/* What it waits for, in an operation or behind all of them. */
+/* Describes the wait of a report, in an operation or after all operations. */
 static void tell_wait(struct text *t, const struct gpu_state *s, const struct ccs_dev_report *r)
 {
 	const struct ccs_dev_call c = tables_of(s);
@@ -121,7 +121,7 @@ static void tell_next(struct text *t, const struct gpu_state *s, const struct cc
 	tell(t, s, r);
 }
 
-/* Adds the reports whose peers are silent, or all the others, to n. */
+/* Adds to n the reports about silent peers (`silent`), or all other reports. */
 static unsigned tell_some(const struct gpu *g, bool silent, struct text *t, unsigned n)
 {
 	for (const struct gpu_state *s = g->states; s; s = s->next)
@@ -140,7 +140,7 @@ static unsigned tell_some(const struct gpu *g, bool silent, struct text *t, unsi
 	return n;
 }
 
-/* Whether some part has given up; one that began twice is told at once. */
+/* Whether some part has given up; a part that began twice is reported at once. */
 static bool any_report(const struct gpu *g, struct text *t)
 {
 	bool any = false;
@@ -156,8 +156,8 @@ static bool any_report(const struct gpu *g, struct text *t)
 	return any;
 }
 
-/* Why parts gave up. After the first, the others get the time to report: who is at fault
- * never does. CCS_OK: none has. */
+/* Collects the reasons why parts gave up. After the first report, all other parts get time to
+ * report; the part at fault never reports. CCS_OK: none has. */
 static ccs_status collect(const struct gpu *g, struct text *t)
 {
 	unsigned n;
@@ -174,7 +174,7 @@ static ccs_status collect(const struct gpu *g, struct text *t)
 	return CCS_ETIMEOUT;
 }
 
-/* A report that was told makes room for the next, be it of the same wait. */
+/* A printed report makes room for the next, even one about the same wait. */
 void gpu_waits(struct world *w, struct text *t)
 {
 	const struct gpu *g = gpu_of(w);

@@ -2,8 +2,8 @@
  * Errors of the CUDA driver, in words. See api.h.
  *
  * In: the number that a call returned, and what the call was for. Out: our status, and a text with
- * the call, the driver's own name and words for it, and, where the cause lies outside this program
- * (the machine, its driver, another process, the environment), what is to be done. O(errors).
+ * the call, the driver's own name and words for it, and, the remedy if the cause is outside this
+ * program (the machine, its driver, another process, the environment). O(errors).
  */
 #include "runtime/cuda/api.h"
 
@@ -43,7 +43,7 @@ enum {
 	"its daemon does not serve this process: start it (nvidia-cuda-mps-control -d), or unset " \
 	"CUDA_MPS_PIPE_DIRECTORY"
 
-/* Those whose cause is not in the call; errors from `first` to `last`. */
+/* Errors with a cause outside the call, from `first` to `last`. */
 static const struct cure {
 	int first, last;
 	const char *text;
@@ -95,7 +95,7 @@ static ccs_status status_of(int e)
 	case NEWER_DRIVER:
 	case PEER_UNSUPPORTED:
 	case TOO_LARGE:
-	/* a driver that is too old, or that lacks a part, for what is loaded */
+	/* a driver that is too old, or lacks a part, for the loaded code */
 	case INVALID_IMAGE:
 	case NO_BINARY:
 	case INVALID_PTX:

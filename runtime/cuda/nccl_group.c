@@ -77,7 +77,7 @@ static ccs_status exchange(struct group *g, const unsigned char *mine, unsigned 
 	return s;
 }
 
-/* What is under way would keep the others, and this rank's stream, waiting. */
+/* Collectives in flight would keep all other ranks, and this rank's stream, waiting. */
 static void give_up(struct group *g)
 {
 	nccl_leave(g->nccl, g->comm, true);
@@ -117,7 +117,7 @@ ccs_status group_barrier(struct group *g, cuda_stream stream)
 
 	if (s)
 		return s;
-	/* what it gathers means nothing, so it may be what others are about to tell */
+	/* the gathered bytes are not used, so they may be those of another rank's next round */
 	s = nccl_all_gather(g->nccl, (const void *)(uintptr_t)g->mine, (void *)(uintptr_t)g->all,
 			    ROUND, CCS_INT8, g->comm, stream);
 	cuda_leave(g->cuda, mode);
@@ -166,7 +166,7 @@ ccs_status group_agree(struct group *g, ccs_status here)
 
 /* ---- joining -------------------------------------------------------------------------- */
 
-/* What can fail here alone comes first: the others wait in nccl_join. */
+/* Steps that can fail on this rank alone come first: all other ranks wait in nccl_join. */
 static ccs_status set_up(struct group *g, const struct ccs_unique_id *id)
 {
 	static const char what[] = "the exchange between ranks";
@@ -246,7 +246,7 @@ void group_leave(struct group *g, bool abort)
 
 /* ---- meeting ------------------------------------------------------------------------------ */
 
-/* What rank 0 tells all. */
+/* Rank 0's message to all ranks. */
 struct meeting_answer {
 	struct ccs_unique_id id;
 	unsigned char shared; /* ranks share a GPU */

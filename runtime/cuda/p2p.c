@@ -1,10 +1,10 @@
 /*
  * Messages between ranks on the GPUs of one process. See p2p.h.
  *
- * When both calls have met, a copy is put into the receiver's stream, behind what is in the sender's
- * by then; and what comes into the sender's stream later runs after it. The calls are over then, as
- * a call of a module is when it is in its stream. Each event belongs to the GPU of the stream that
- * it is recorded in. O(1).
+ * When both calls have met, a copy is put into the receiver's stream. The copy runs after the work
+ * that is in the sender's stream by then, and later work in the sender's stream runs after the
+ * copy. Then the calls are over, like a call of a module that is in its stream. Each event belongs
+ * to the GPU of the stream that it is recorded in. O(1).
  */
 #include "runtime/cuda/comm.h"
 #include "runtime/p2p.h"
@@ -14,7 +14,7 @@ struct end {
 	const struct transfer *m;
 	struct cuda *cuda;
 	cuda_stream stream;
-	cuda_event e; /* behind what it has put there */
+	cuda_event e; /* recorded after its work in the stream */
 	int mode;
 };
 

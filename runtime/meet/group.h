@@ -54,10 +54,11 @@ struct group_meeting {
 };
 
 /** Meets the other processes of the job at env->address, and returns when all have come and have
- *  the answer; or with one and the same failure in all that come. `here`: how it went in this
- *  process so far; if it failed, with the thread's text, that is what all get to hear, and what
- *  is returned here. Failures: those of ccs.h, whatever a peer says. CCS_ETIMEOUT if a process
- *  has not come in env->seconds: it tells who, and which callers were turned away and why. */
+ *  the answer; or with one and the same failure in all that come. `here`: the status of this
+ *  process so far; a failure, with the thread's text, is sent to all processes and returned here.
+ *  Failures: those of ccs.h, whatever a peer sends. CCS_ETIMEOUT if a process has not come in
+ *  env->seconds: the text names the missing ranks, and the callers that were turned away with the
+ *  reasons. */
 ccs_status group_meet(const struct group_env *env, const struct group_meeting *m, ccs_status here);
 
 #endif

@@ -1,12 +1,13 @@
 /*
- * The meeting, as rank 0 holds it: see group_meet.
+ * Rank 0's side of a meeting: see group_meet.
  *
- * In: a place to listen at. Out: every process of the job has rank 0's answer, or the reason of the
- * failure. One loop polls all callers at once, so that none of them holds up another, whatever it
- * says or does not say; and the loop has one end, which no caller can move. A caller whose hello is
- * that of a rank of this job gets the rank's seat. Any other is turned away, is told why if it
- * speaks our protocol, and is counted: that is part of the text if time runs out. A failure is told
- * to all who are there, and until the end to all who come. O(ranks) memory, and time for each poll.
+ * In: a listening socket. Out: every process of the job has received rank 0's answer, or the reason
+ * for the failure. One loop polls all callers at once, so a slow or silent caller does not delay
+ * another, and the loop has one deadline, which no caller can move. A caller that sends the hello
+ * of a rank of this job gets the rank's seat. Any other caller is turned away and counted; it
+ * receives the reason if it speaks our protocol. The count is part of the text of a timeout. A
+ * failure is sent to all present callers, and until the deadline to all later callers. O(ranks)
+ * memory, and time for each poll.
  */
 #include "runtime/meet/group_wire.h"
 
@@ -23,7 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STRANGERS 64	  /* callers that may be silent at once, beside the ranks */
+#define STRANGERS 64	  /* callers that may be silent at once, besides the ranks */
 #define HELLO_PART 0.25	  /* of the meeting's time, for a hello, if that is less */
 #define SILENT_SECONDS 1  /* then a caller may have to make room for another */
 #define PORT_SECONDS 5	  /* that a port in use may become free */
@@ -79,7 +80,7 @@ struct hold {
 	struct turned_away away[REASONS];
 	struct wire_answer answer;
 	ccs_status failed;
-	char why[CCS_TEXT]; /* as this process tells it */
+	char why[CCS_TEXT]; /* as this process reports it */
 };
 
 /* ---- turning away ------------------------------------------------------------------ */
@@ -116,8 +117,8 @@ static void make_answer(struct wire_answer *a, enum wire_kind kind, ccs_status s
 	a->status = htonl((uint32_t)-(int)s);
 }
 
-/* With a proof, which is worth something to callers of this job. It fits into what a fresh connection
- * buffers; nobody is waited for. */
+/* Sends the answer with a proof, which callers of this job can check. The answer fits into the
+ * buffer of a fresh connection, so the send does not wait. */
 static bool tell(const struct hold *h, const struct caller *c, struct wire_answer a)
 {
 	wire_prove(&h->keys, c->nonce, c->hello.nonce, &a, sizeof(a));
@@ -142,7 +143,7 @@ static void tell_seated(struct hold *h, struct caller *c)
 	tell(h, c, a); /* if not, its end will be heard */
 }
 
-/* A caller that speaks our protocol, but does not belong here: it is told. */
+/* Rejects a caller that speaks our protocol but does not belong to the job, with the reason. */
 static void refuse(struct hold *h, struct caller *c, enum reason why, const char *detail,
 		   const char *text)
 {
@@ -211,7 +212,7 @@ static ccs_status absent(const struct hold *h)
 
 /* ---- a hello ----------------------------------------------------------------------- */
 
-/* The process itself, again: its old connection is dead, though nobody said so. */
+/* The same process calls again: its old connection is dead, although no error was reported. */
 static bool same_process(const struct hold *h, const struct caller *c, uint32_t rank)
 {
 	const struct caller *old = h->callers + h->seats[rank];
@@ -255,7 +256,7 @@ static bool taken(struct hold *h, const struct caller *c, uint32_t rank)
 	return false;
 }
 
-/* A whole hello. Only the proof tells the job's own callers from others. */
+/* A whole hello. Only the proof distinguishes the job's own callers from others. */
 static void check_hello(struct hold *h, struct caller *c)
 {
 	const struct group_env *env = h->env;
@@ -367,7 +368,7 @@ static struct caller *oldest(struct hold *h)
 	return first;
 }
 
-/* Forgets those that are closed. */
+/* Removes closed callers from the list. */
 static void compact(struct hold *h)
 {
 	size_t to = 0;
@@ -384,8 +385,8 @@ static void compact(struct hold *h)
 	h->n = to;
 }
 
-/* No descriptor for one more: who has been silent makes room; if nobody has, and nobody
- * may yet, that is the end. */
+/* No descriptor is left for another caller: silent callers are closed to make room. If no caller is
+ * silent, and none can become silent, the meeting fails. */
 static bool make_room(struct hold *h, int e)
 {
 	struct caller *c = oldest(h);
@@ -420,7 +421,7 @@ static void welcome(struct hold *h, struct caller *c)
 			return;
 		}
 	}
-	if (wire_nonce(c->nonce)) /* no caller gets a seat any more: what it hears needs none */
+	if (wire_nonce(c->nonce)) /* no caller gets a seat any more: an answer needs no seat */
 		fail(h, CCS_ESYSTEM, 0, ccs_error());
 	memcpy(w.nonce, c->nonce, sizeof(w.nonce));
 	wire_send(c->fd, &w, sizeof(w), 0);
@@ -484,7 +485,7 @@ static void poll_once(struct hold *h)
 	n = poll(h->polls, (nfds_t)(1 + h->n), pause_of(h, now));
 	if (n < 0 && errno != EINTR) {
 		fail(h, error_set(CCS_ESYSTEM, "poll: %s", strerror(errno)), 0, ccs_error());
-		h->left = 0; /* nobody else can be told */
+		h->left = 0; /* no other caller can be informed */
 		return;
 	}
 	now = clock_seconds();
@@ -501,7 +502,7 @@ static void poll_once(struct hold *h)
 		accept_all(h);
 }
 
-/* Until all are there, and nothing tells that one of them has gone. */
+/* Waits until all ranks are present and no connection shows that a rank has left. */
 static void wait_for_all(struct hold *h)
 {
 	while (!h->failed && clock_seconds() < h->end) {

@@ -1,20 +1,19 @@
 /*
- * Meeting: see group_meet. Rank 0 holds the meeting (group_hold.c); here is what the
- * others do.
+ * Meeting: see group_meet. Rank 0 holds the meeting (group_hold.c); this file is the side of all
+ * other ranks.
  *
- * In: who this process is, its card, and where rank 0 listens. Out: rank 0's answer, or a
- * reason. It calls again as long as nobody answers, or another job does: rank 0 may be
- * late. All waits together end with the meeting's time. O(1) but for the calls.
+ * In: the rank of this process, its card, and rank 0's address. Out: rank 0's answer, or a reason.
+ * The process calls again while it gets no answer, or the answer of another job: rank 0 may be
+ * late. The meeting's deadline bounds the sum of all waits. O(1) but for the calls.
  *
- * NCCL has a way of its own, NCCL_COMM_ID: as its sources have it, it must be in the
- * environment during ncclGetUniqueId, and again on rank 0 during
- * ncclCommInitRank, which opens the port then; rank 0 of any other communicator of the
- * process would open it too, and changing the environment races with the threads of
- * whoever uses this library. So it is left alone.
+ * NCCL has another way, NCCL_COMM_ID: according to its sources, the variable must be in the
+ * environment during ncclGetUniqueId, and again on rank 0 during ncclCommInitRank, which opens the
+ * port then; rank 0 of any other communicator of the process would open it too, and changing the
+ * environment races with the threads of the library's caller. So NCCL_COMM_ID is not used.
  *
- * What is not proved (group_wire.h) is not believed: then it calls again, as if nobody had answered.
- * Nobody can make a process wait beyond its time, or end otherwise than with an answer or a
- * failure.
+ * An answer without a proof (group_wire.h) is ignored: the process calls again, as if there had
+ * been no answer. No peer can make a process wait beyond the deadline, or return anything but an
+ * answer or a failure.
  */
 #include "runtime/meet/group_wire.h"
 
@@ -33,7 +32,7 @@
 _Static_assert(sizeof(CCS_VERSION) <= sizeof(((struct wire_hello *)0)->release),
 	       "the version fits into a hello");
 
-/* One of the others. */
+/* A rank other than 0. */
 struct visitor {
 	const struct group_env *env;
 	const struct group_meeting *meeting;
@@ -41,7 +40,7 @@ struct visitor {
 	struct wire_challenge challenge;
 	struct wire_keys keys;
 	double end;
-	char why[300]; /* nobody has answered so far */
+	char why[300]; /* no answer so far */
 };
 
 double group_limit(const struct group_env *env)
@@ -109,7 +108,7 @@ static bool check_head(const struct visitor *v, const struct wire_head *head, si
 	return false;
 }
 
-/* One message, of so many bytes, until `end`. AGAIN: it has not come. */
+/* Receives one message of `bytes` bytes until the time `end`. AGAIN: it has not come. */
 static enum outcome receive(struct visitor *v, int fd, void *message, size_t bytes, double end,
 			    ccs_status *s)
 {
@@ -134,7 +133,7 @@ static enum outcome receive(struct visitor *v, int fd, void *message, size_t byt
 	return OVER;
 }
 
-/* An answer, if it is proved. What jobs say of themselves is told without. */
+/* Receives an answer, if it is proved. The description of another job needs no proof. */
 static enum outcome receive_answer(struct visitor *v, int fd, struct wire_answer *a, double end,
 				   ccs_status *s)
 {

@@ -1,9 +1,9 @@
 /*
  * The plug-in: calls of MPI, behind the table of calls.h.
  *
- * In: what mpi.h says, of whichever MPI this is compiled against. Out: a shared object that
- * exports `ccs_mpi_calls` and calls nothing of ccs. From MPI 4 counts are 64 bits wide.
- * O(1) beside MPI's own work.
+ * In: the mpi.h of the MPI that this is compiled against. Out: a shared object that exports
+ * `ccs_mpi_calls` and calls nothing of ccs. From MPI 4 counts are 64 bits wide. O(1) plus MPI's own
+ * work.
  */
 #include "runtime/mpi/calls.h"
 
@@ -30,7 +30,7 @@ struct start {
 	int failed; /* one of them did: other processes may not come to the end */
 };
 
-/* A message that nobody waits for, on its way. */
+/* A message in flight that no call waits for. */
 struct stray {
 	struct stray *next;
 	MPI_Request request;
@@ -40,7 +40,7 @@ struct stray {
 struct mpi_world {
 	MPI_Comm comm;
 	int rank, size;
-	struct start *start; /* NULL: somebody else has initialised MPI */
+	struct start *start; /* NULL: the program has initialised MPI */
 	struct stray *strays;
 };
 
@@ -69,7 +69,7 @@ static MPI_Datatype type_of(ccs_dtype type)
 	return MPI_DATATYPE_NULL;
 }
 
-/* Operators that MPI has; a new one need not be told here. */
+/* MPI's operators; a new operator of ccs needs no entry here. */
 static MPI_Op op_of(ccs_redop op)
 {
 	const struct {
@@ -222,9 +222,9 @@ static const struct mpi_collective collectives[] = {
 	{ NULL, NULL },
 };
 
-/* ---- messages that nobody waits for ---------------------------------------------------------- */
+/* ---- messages that no call waits for --------------------------------------------------------- */
 
-/* Frees those that have come. Their number. */
+/* Frees the stray messages that have completed, and returns their number. */
 static int free_strays(struct mpi_world *w)
 {
 	struct stray **at = &w->strays;
@@ -308,7 +308,7 @@ static int own_comm(struct mpi_world *w)
 	return e ? e : take_comm(w);
 }
 
-/* Whether no message has come that nobody will receive: MPICH ends a process that frees a
+/* Whether no message is left that no rank will receive: MPICH ends a process that frees a
  * communicator with such messages. */
 static int is_quiet(const struct mpi_world *w)
 {
@@ -319,7 +319,8 @@ static int is_quiet(const struct mpi_world *w)
 
 #define LOOK_US 200
 
-/* Whether all processes come here within so many ms. What they still send is taken from them. */
+/* Whether all processes come here within `ms` milliseconds. Messages that they still send are
+ * received. */
 static int all_come(struct mpi_world *w, unsigned ms)
 {
 	double limit = MPI_Wtime() + ms / 1000.0;
@@ -372,7 +373,7 @@ static struct mpi_world *new_world(void)
 	return w;
 }
 
-/* A process without memory comes, too: the others wait for it. */
+/* A process without memory takes part, too: all other processes wait for it. */
 static int split_world(struct mpi_world *w, int color, int key, struct mpi_world **out)
 {
 	struct mpi_world *child = color < 0 ? NULL : new_world();
@@ -394,8 +395,8 @@ static int split_world(struct mpi_world *w, int color, int key, struct mpi_world
 	return !e && color >= 0 && !child ? MPI_ERR_NO_MEM : e;
 }
 
-/* MPI_Testsome belongs to no communicator: MPICH raises its errors on these. Where the program
- * has initialised MPI, what is done with them is the program's choice. */
+/* MPI_Testsome belongs to no communicator: MPICH raises its errors on these. If the program has
+ * initialised MPI, the program chooses the error handler. */
 static int start_mpi(void)
 {
 	int threads, e = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &threads);

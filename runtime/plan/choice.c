@@ -5,8 +5,8 @@
  *     what  = ( "ll" | "simple" ) [ "/" channels ]
  *     size  = number [ "K" | "M" | "G" ]
  *
- * In: any text. Out: a table that module_verify would accept, or what is wrong with
- * the text: which row, and what could stand there. O(text).
+ * In: any text. Out: a table that module_verify would accept, or the mistake in the text: its row,
+ * and the possible words there. O(text).
  *
  * And how calls are cut: slots and tiles, by the sizes at the head of choice.h. O(1).
  */

@@ -1,10 +1,10 @@
 /*
  * The prover: whether a module's plans are right, from their bytes alone.
  *
- * In: a module whose form was checked (verify.c). Out: CCS_OK, and what was proved, or the first
- * mistake, in words. It is for programs that must not trust the bytes: `ccc`, before it writes
- * them, and `ccrun --verify`. It knows plan.h and how executors run a plan, and shares no code
- * with the passes that make plans.
+ * In: a module of checked form (verify.c). Out: CCS_OK, and what was proved, or the first mistake,
+ * in words. It is for programs that must not trust the bytes: `ccc`, before it writes them, and
+ * `ccrun --verify`. It knows plan.h and how executors run a plan, and shares no code with the
+ * passes that make plans.
  *
  * Proved of each plan, for every number of tiles and replicas, for every timing, in
  * place and out of place:

@@ -1,11 +1,11 @@
 /*
- * Whether ranks end after those ranks have begun that the plan says: plan.h, ccs_after.
+ * Whether each rank ends after the ranks that the plan names have begun: plan.h, ccs_after.
  *
  * In: an order in which all operations can be done. Out: yes, or a rank that may end too
- * early. What is known of a rank's beginning goes the way of prove_before.c: from an
- * operation to the next one of its worker, to those that wait for it, and to the one that
- * receives what it sends; a worker knows of its own rank from the start. What an operation
- * sends it knew when it began, its own message included.
+ * early. Knowledge of begun ranks spreads as in prove_before.c: from an operation to the next one
+ * of its worker, to the operations that wait for it, and to the operation that receives its
+ * message; a worker knows its rank from the start. An operation sends the ranks that it knew when
+ * it began, including those from its own received message.
  *
  * O(operations + waits) for each 64 ranks, and 8 bytes an operation.
  */

@@ -1,8 +1,8 @@
 /*
  * An order in which a plan's operations can all be done.
  *
- * In: a plan of good form. Out: p->order and p->sender; or what is wrong: a FIFO or the plan
- * has other numbers than it says, or the plan does not end.
+ * In: a plan of good form. Out: p->order and p->sender; or a mistake: a FIFO or the plan has other
+ * numbers than it states, or the plan does not end.
  *
  * The rule of executors: an operation starts when its waits hold, its message is there,
  * and a slot of its FIFO is free. A FIFO has one sending and one receiving worker, so
@@ -10,8 +10,8 @@
  * more slots never hurt. FIFOs end empty, and waits count the operations of a tile: so
  * tile after tile, each run like this one, is a run of them all, and decides for them.
  *
- * O(operations + waits), whatever waits for whom: who waits for an operation is noted
- * with it.
+ * O(operations + waits), for every structure of waits: the waiting workers are noted with each
+ * operation.
  */
 #include "runtime/plan/prove_parts.h"
 
@@ -215,7 +215,7 @@ static uint32_t awaited(const struct runner *r, uint32_t w)
 				    : r->v->fifos[r->what[w]].src_worker;
 }
 
-/* The least worker of a cycle of those that wait for one another, and its length. */
+/* The least worker of a cycle of workers that wait for one another, and the cycle's length. */
 static uint32_t find_cycle(const struct runner *r, uint32_t *length)
 {
 	uint32_t w = 0, least;

@@ -2,13 +2,13 @@
  * Lengths of `sized` chunks, for all sizes that a call can have.
  *
  * In: an operation, in its turn, of a plan with numbers of sizes (plan.h): cells of one number are
- * equally long, and those of different numbers need not be. What is found: a part of the operation,
- * or its message, whose number is not that of the cell which `len` names. A scratch cell has the
- * number of what was put there last. O(cells).
+ * equally long, and those of different numbers need not be. Out: a mistake, if a part of the
+ * operation, or its message, has another number than the cell that `len` names. A scratch cell has
+ * the number of its last stored value. O(cells).
  */
 #include "runtime/plan/prove_sweep.h"
 
-/* The number of what lies in a cell of a rank. */
+/* The number of the value in a cell of a rank. */
 static uint32_t number_of(const struct prove_sweep *s, uint32_t rank, uint32_t cell)
 {
 	const struct ccs_plan *p = s->v->plan;

@@ -2,9 +2,9 @@
  * Lines of a tuning that are for several numbers of ranks: see tuning.h.
  *
  * In: a section for all of a line's numbers, `first` to `last`. Out: one for each number, of the
- * same rows and lines. Lines for one number alone have it: so measuring one number anew leaves the
- * others as they are. No two lines for several have a number in common; the reader has looked.
- * O(numbers x sections).
+ * same rows and lines. A line for one number alone takes precedence, so measuring one number again
+ * leaves the sections of other numbers unchanged. No two lines for several have a number in common;
+ * the reader has looked. O(numbers x sections).
  */
 #include "runtime/plan/tuning.h"
 

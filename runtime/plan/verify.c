@@ -62,7 +62,7 @@ static const char *check_names(const struct ccs_module *m)
 	return NULL;
 }
 
-/* Kernels are handed to the driver as they are: it checks what is inside. */
+/* Kernels are handed to the driver as they are: the driver checks their contents. */
 static const char *check_kernels(struct ccs_module *m)
 {
 	const struct ccs_module_head *h = m->head;

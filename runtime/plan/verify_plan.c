@@ -1,12 +1,11 @@
 /*
  * Checks one plan: its shapes, ranks, workers, operations, waits, FIFOs, the
- * expected results, and the protocols. What is accepted cannot lead a reader out of
- * a table or an executor out of a buffer; each row of operations and waits belongs to one
- * worker and one operation; each end of a FIFO has one owner, and what moves a message
- * past it moves as many cells as its receiver stores, and as long ones, so that who reads a held
- * message where it lies reads no further than its sender does. Whether the numbers that follow from
- * others (who receives a message, when it goes) are the right ones is for prove.h.
- * O(rows x buffers).
+ * expected results, and the protocols. An accepted plan cannot lead a reader out of a table or an
+ * executor out of a buffer; each row of operations and waits belongs to one worker and one
+ * operation; each end of a FIFO has one owner, and an operation that sends a message moves as many
+ * cells as its receiver stores, of the same lengths, so that a receiver that reads a held message
+ * in place reads no further than its sender does. prove.h checks the numbers that follow from
+ * others (the receiver of a message, its time). O(rows x buffers).
  */
 #include "runtime/plan/load.h"
 

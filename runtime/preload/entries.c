@@ -1,7 +1,7 @@
 /*
  * CCS_MPI: COLLECTIVE:FILE[@FROM-TO] or @TUNING, ... In: its text. Out: an entry for each part,
- * or for each row of a tuning that is for processes, with its module loaded; or what is wrong with
- * it, as nothing of it is ever left out. O(bytes of files).
+ * or for each row of a tuning that is for processes, with its module loaded; or the text of an
+ * error, because no part is ever skipped. O(bytes of files).
  */
 #include "runtime/preload/preload.h"
 
@@ -132,7 +132,8 @@ static int least_ranks(const struct ccs_module *m)
 	return plan.nranks;
 }
 
-/* If that plan's contract fits, so will the others', or each communicator looks by itself. */
+/* If that plan's contract fits, those of the other plans will fit, too, or each communicator checks
+ * its own plan. */
 static bool check_contract(const struct entry *e, const char *file, char *why, size_t size)
 {
 	char lacks[WHY];
@@ -144,7 +145,7 @@ static bool check_contract(const struct entry *e, const char *file, char *why, s
 	return false;
 }
 
-/* One step of FNV-1a: what is preloaded has but the public header of the library. */
+/* One step of FNV-1a: the preloaded object has only the public header of the library. */
 static uint64_t mixed(uint64_t digest, uint64_t word)
 {
 	return (digest ^ word) * UINT64_C(0x100000001b3);

@@ -3,8 +3,8 @@
 
     trace_check.py TRACE PLAN (--table TABLE | --count N) [--stuck | --spoils]
 
-TABLE is what ccrun --json has printed of the same run: a call for each row. --count: there is one call, of so
-many elements. Elements have 4 bytes.
+TABLE is what ccrun --json has printed of the same run: a call for each row. --count: there is one call, of N
+elements. Elements have 4 bytes.
 
 It must be as Perfetto wants it, and more: valid JSON; a name for each track; slices of a track that
 do not overlap; each flow with one beginning and one end, inside of slices, and no message received

@@ -1,7 +1,7 @@
 /*
- * A process that has a communicator forks: the child can free what it inherits, is told
- * clearly that it can do nothing else with it, and can make its own; the parent goes on.
- * On the CPU. (On GPUs: cuda_fork_test.c.)
+ * A process that has a communicator forks: the child can free the inherited communicator, gets a
+ * clear error for every other use of it, and can make a new one; the parent goes on. On the CPU.
+ * (On GPUs: cuda_fork_test.c.)
  *
  * usage: fork_test DIRECTORY-OF-MODULES [quiet]
  *        quiet: only where no other thread is at work, as AddressSanitizer's own locks are
@@ -61,7 +61,7 @@ static ccs_status call_rank(struct job *j, struct ccs_comm *const *comm, int r)
 		       CCS_INT32, CCS_SUM, 0, comm[r], NULL);
 }
 
-/* A call of all ranks, with inputs that `k` tells apart, and right results. */
+/* A call of all ranks, with inputs that differ by `k`, and right results. */
 static bool works(struct job *j, struct ccs_comm *const *comm, int k)
 {
 	for (int r = 0; r < N; r++)
@@ -169,7 +169,7 @@ static bool try_all(struct job *j)
 	return ok;
 }
 
-/* Modules are nobody's: a child uses and frees what its parent has loaded. */
+/* Modules belong to no process: a child uses and frees modules that its parent has loaded. */
 static bool make_its_own(struct job *j)
 {
 	bool ok = works_anew(j, 7) && works_anew(j, 8);
@@ -321,7 +321,7 @@ static void test_busy(const char *modules, size_t count, int times)
 		w[r] = (struct worker){ .j = &j, .rank = r, .stop = &stop };
 		ok = ok && !pthread_create(&w[r].thread, NULL, call_on, w + r);
 	}
-	/* buffers of its own: those others are written to by the parent's threads */
+	/* separate buffers: the parent's threads write to the inherited ones */
 	mine = j;
 	mine.in = calloc(N * count, sizeof(*mine.in));
 	mine.out = calloc(N * count, sizeof(*mine.out));

@@ -1,7 +1,7 @@
 /*
- * What is combined otherwise than by an operator of ccs's alone: premul-sums with a factor of each
- * rank's own, or with one for each element; operators of the user's own. On every engine of the CPU, the same cases: tasks, processes,
- * and with --mpi processes of MPI.
+ * Reductions that need more than an operator of ccs: premul-sums with one factor per rank or one
+ * per element, and the user's operators. The same cases run on every engine of the CPU: tasks,
+ * processes, and with --mpi processes of MPI.
  *
  * usage: operators_test MODULES
  *        mpirun -np 4 operators_test MODULES --mpi
@@ -263,12 +263,12 @@ static void make_bytes(void *to, size_t bytes, int rank, size_t i)
 
 /* ---- ... and cases ----------------------------------------------------------------------- */
 
-/* An operator, and what it is tried with. */
+/* An operator, and the parameters of its test. */
 struct trial {
 	const char *what;
 	ccs_combine *combine;
 	void *context;
-	size_t bytes, given; /* of an element; what ccs is told of it */
+	size_t bytes, given; /* of an element: real size, and the size passed to ccs */
 	int commutes;
 	void (*make)(void *to, int rank, size_t i); /* NULL: make_bytes */
 };
@@ -427,7 +427,7 @@ static const char turned_text[] = "contract pair(in a[C], out b[C])\n"
 				  "  }\n"
 				  "}\n";
 
-/* *bytes: what is to be freed behind the module. */
+/* *bytes: memory to free after the module. */
 static struct ccs_module *made_module(const char *text, void **bytes)
 {
 	struct make what = { .text = text, .least = N, .most = N, .slots = 8 };

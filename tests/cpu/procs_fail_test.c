@@ -1,7 +1,7 @@
 /*
  * Ranks that are processes, where something goes wrong: calls that differ, ranks that never
- * call or come, that are stopped, killed, or leave. The others learn of it in bounded time,
- * are told who it was, and can go on with a new communicator; nothing is left behind.
+ * call or come, that are stopped, killed, or leave. All other ranks get an error in bounded time
+ * that names the rank, and can go on with a new communicator; nothing is left behind.
  *
  * usage: procs_fail_test DIRECTORY-OF-MODULES [KILLS]
  */
@@ -112,7 +112,7 @@ static bool differ(struct member *m)
 	return ok;
 }
 
-/* Whether all that have failed were told the same. */
+/* Whether all failed ranks have the same text. */
 static bool one_text(const struct team *t)
 {
 	const char *first = NULL;
@@ -147,7 +147,7 @@ static void test_differences(void)
 
 enum { TIMEOUT = 400, SOON = 20000 /* ms; well below the default */ };
 
-/* Rank 3 does nothing until the others have given up. */
+/* Rank 3 does nothing until all other ranks have given up. */
 static bool wait_for_one(struct member *m)
 {
 	struct ccs_module *ring = team_module("ring_allreduce");
@@ -215,7 +215,8 @@ static bool call_until_stuck(struct member *m)
 	return ok;
 }
 
-/* Rank `who` is stopped after so many calls: the others name it, before any that waits. */
+/* Rank `who` is stopped after `calls` calls: all other ranks name it, rather than a rank that
+ * waits. */
 static bool stopped(int who, int calls)
 {
 	static const char begin[] = "no progress for 400 ms: rank ";
@@ -300,7 +301,7 @@ static bool give_up(struct member *m)
 	       !pthread_join(thread, NULL);
 }
 
-/* Rank 1 leaves while the others wait for it. */
+/* Rank 1 leaves while all other ranks wait for it. */
 static bool leave(struct member *m)
 {
 	const enum leaving *how = m->of;

@@ -1,7 +1,7 @@
 /*
- * The files that processes share: whom rank 0 gives them to, from whom the others take them, and
- * what they look at before they map anything. Other users are pretended: what the system says of
- * the other end, or of a file, is altered in this program.
+ * The files that processes share: rank 0 gives them only to the right processes, all other ranks
+ * take them only from rank 0, and check them before they map anything. Other users are simulated:
+ * this program alters the system's data about the other end, or about a file.
  *
  * usage: procs_files_test
  */
@@ -27,7 +27,7 @@
 static struct pretence {
 	struct peers peer;
 	bool unsealed;
-	int too_many; /* descriptors are under way, so many times */
+	int too_many; /* number of times that too many descriptors are in flight */
 } now;
 
 static void pretend(struct pretence p)
@@ -104,7 +104,7 @@ struct taking {
 	const char *why; /* it fails so; NULL: it has the files */
 };
 
-/* In a process of its own. */
+/* Runs in a separate process. */
 static bool take(const struct taking *t, const struct procs_door *d)
 {
 	static struct end x;

@@ -1,13 +1,14 @@
 /*
- * The ways of long messages between processes (runtime/cpu/procs_ways.c): whatever the way, and
- * whichever calls are trials, all kinds of calls come to what they should, more of them than are
- * told apart, at random paces, with chunks that end anywhere; all ranks go the same ways, and
- * every way there is; the way that was quickest in a trial, from the last beginning to the last
- * end, is the one that is gone afterwards, for as many calls as is said, and then there is another
- * trial; that is told; and copied messages have slots that leave the caches, others have not. The
- * same of short calls (runtime/cpu/procs_order.c). Results that leave the caches on some ranks, as
- * if those were small, are right, too; and what an operation stores is read by no other of its
- * rank, cell by cell, if the executor takes it for that.
+ * Tests the ways of long messages between processes (runtime/cpu/procs_ways.c). All kinds of calls
+ * have right results with every way and in every trial; there are more kinds than the communicator
+ * distinguishes, ranks run at random paces, and chunks end at any byte. All ranks use the same way,
+ * and every way is used. The way that was quickest in a trial, measured from the last beginning to
+ * the last end, is used for the documented number of calls; then there is another trial, and the
+ * communicator reports the choice. Copied messages have slots that bypass the caches, other
+ * messages do not. The same is tested for short calls (runtime/cpu/procs_order.c). Results that
+ * bypass the caches on some ranks only, as if the caches were small there, are right too. If the
+ * executor assumes that no other operation of the rank reads a stored cell again, then this holds
+ * for each cell.
  *
  * usage: ways_test DIRECTORY-OF-MODULES
  */
@@ -29,7 +30,7 @@ enum {
 	PLANTED = 2,
 	CHANGED = 1 << 20
 };
-/* Of those that go as was decided, between two trials: no less. */
+/* The least number of calls that use the decided way between two trials. */
 enum { LEAST_BETWEEN = 200, TRIES = PROCS_TIMED / PROCS_WAYS };
 
 static const struct sort {
@@ -151,7 +152,7 @@ static bool puts_pieces(void)
 
 /* ---- a sum that is stored and sent ----------------------------------------------------------- */
 
-/* Whole numbers of so many bytes each, as memory has them: a + b, byte by byte with what is carried. */
+/* Integers of n bytes each in the machine's byte order: a + b, byte by byte with carry. */
 static void add_bytes(unsigned char *to, const unsigned char *a, const unsigned char *b, size_t n,
 		      size_t esize)
 {
@@ -197,7 +198,7 @@ static bool sums_pieces(void)
 	return ok;
 }
 
-/* ---- what is read again ---------------------------------------------------------------------- */
+/* ---- cells read again ------------------------------------------------------------------------ */
 
 static bool reads(const struct ccs_op *o, uint32_t cell)
 {
@@ -303,7 +304,7 @@ static bool any(struct member *m)
 	return ok;
 }
 
-/* ---- what is decided ------------------------------------------------------------------------- */
+/* ---- decisions ------------------------------------------------------------------------------- */
 
 /* Longer than calls take on a machine that has other work: else these might be found to have
  * changed. */
@@ -311,8 +312,8 @@ static bool any(struct member *m)
 #define PLANTED_LEAST (5 * SECOND)
 #define PLANTED_BEGUN 1000
 
-/* Times such that `best` is the quickest way, but for whoever takes a rank's own, or counts from the first
- * beginning: they are long where it is the best. */
+/* Writes times for which `best` is the quickest way. An implementation that uses only a rank's own
+ * times, or counts from the first beginning, finds another way: these times are long for `best`. */
 static void plant(const struct member *m, enum procs_way best)
 {
 	const struct procs *p = procs_of(m);
@@ -332,7 +333,7 @@ static void plant(const struct member *m, enum procs_way best)
 	}
 }
 
-/* Whether the communicator tells so. */
+/* Whether the communicator reports this way. */
 static bool tells(const struct member *m, enum procs_way way)
 {
 	static const char *const names[] = { "; long messages: copied from 8 KiB",
@@ -355,7 +356,8 @@ static bool has_slots(const struct member *m, enum procs_way way)
 	return way == WAY_READ || !e->cached || (bytes > RINGS_BYTES / 4) == (way == WAY_COPIED);
 }
 
-/* A trial by whose planted times `best` is the quickest; `*number` counts calls, and meetings. */
+/* A trial with planted times in which `best` is the quickest; `*number` counts calls, and
+ * meetings. */
 static bool tries(struct member *m, const struct work *w, size_t count, enum procs_way best,
 		  int *number)
 {
@@ -400,8 +402,7 @@ static bool decided(struct member *m)
 	return ok;
 }
 
-/* Times of the calls that are watched, of which the least is so many hundredths of what a trial
- * found. */
+/* Writes times of the watched calls. The least is `hundredths` / 100 of the time from the trial. */
 static void plant_watched(const struct member *m, unsigned hundredths)
 {
 	const struct procs *p = procs_of(m);
@@ -442,7 +443,8 @@ static bool watches(struct member *m, const struct work *w, size_t count, unsign
 	return ok && member_meet(m, meeting + 1);
 }
 
-/* A way that takes a little longer stays; one that takes far longer is tried against the others. */
+/* A way that takes a little longer stays; a way that takes far longer is tried against the other
+ * ways. */
 static bool changed(struct member *m)
 {
 	const size_t count = 30000;
@@ -474,8 +476,8 @@ static bool goes(uint32_t call, bool streams, bool planted, bool past_caches)
 	return call > TRIAL ? !planted || streams == past_caches : streams == (call > TRIAL / 2);
 }
 
-/* More calls than a period has, whose messages are 8000 bytes: those behind the trial go as was found,
- * here by planted times, and results are right in all. */
+/* More calls than a period has, with messages of 8000 bytes. The calls after the trial use the way
+ * that the trial found, here by planted times, and all results are right. */
 static bool period(const struct member *m, const struct work *w, int number, bool past_caches)
 {
 	enum { TRIAL = 16, PERIOD = 4000 };
@@ -511,8 +513,8 @@ static bool short_calls(struct member *m)
 	return ok;
 }
 
-/* A rank that only sends, and whose next call comes late (as is planted) where messages went as
- * they should not, has found that when a trial is over. */
+/* A rank only sends, and its next call comes late (by planted times) after calls with a wrong way:
+ * the rank has noticed this when the trial is over. */
 static bool sends_first(const struct member *m, const struct work *w, size_t count,
 			bool past_caches)
 {

@@ -31,7 +31,7 @@ static void test_count(void)
 	unsetenv("FAKE_CUDA_FAIL");
 }
 
-/* What keeps a GPU from being used is named with what is to be done. */
+/* An error that makes a GPU unusable is reported with its remedy. */
 static void test_cures(void)
 {
 	static const struct {
@@ -235,7 +235,7 @@ static void test_times(void)
 	gpu_leave(&d, mode);
 }
 
-/* ---- what fails, and what is missing ------------------------------------------------------ */
+/* ---- failing and missing calls ----------------------------------------------------------- */
 
 /* Everything once, to the first failure. */
 static ccs_status all_of_it(struct cuda *d, struct cuda *e, void *host)

@@ -1,7 +1,8 @@
 /*
  * A process with communicators on GPUs forks, against a driver and an NCCL of our own
- * (tests/fake_cuda, tests/fake_nccl), which no forked process may call: the child frees
- * what it inherits, and is told why it can do nothing else; the parent goes on.
+ * (tests/fake_cuda, tests/fake_nccl), which no forked process may call: the child frees the
+ * inherited communicators, and gets an error with the reason for every other use; the parent goes
+ * on.
  *
  * usage: cuda_fork_test forks ring_allreduce.so; tests/cuda/cuda_places_test.sh does that, with
  *        the libraries in LD_LIBRARY_PATH and CCS_NCCL.
@@ -18,7 +19,7 @@
 struct estate {
 	const struct ccs_module *m;
 	struct ccs_comm **comm; /* [n]; NULL: another process's */
-	int n, mine;		/* ... the first of its own */
+	int n, mine;		/* ... the first one made in this process */
 	ccs_unique_id id;
 };
 
@@ -98,7 +99,7 @@ static bool fork_twice(struct estate *e)
 	return ok;
 }
 
-/* Each test has a process of its own: this one must not have used a GPU. */
+/* Each test runs in a separate process: this process must not have used a GPU. */
 static int on_one(void *of, int index)
 {
 	struct ccs_comm *comm[MOST];

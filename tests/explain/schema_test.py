@@ -136,7 +136,7 @@ check(f"{tried} spoiled ones are not", passed)
 
 
 def described(part, path):
-    """Each key says what it means, by itself or by the part that it refers to."""
+    """Each key has a description, by itself or in the part that it refers to."""
     for key, value in part.get("properties", {}).items():
         plain = {"rank", "chunk", "name", "text", "message", "line", "format", "version", "kind", "code", "parameters", "holds",
                  "promised", "at"}

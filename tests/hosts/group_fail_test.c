@@ -1,10 +1,10 @@
 /*
- * Meetings that fail: everybody hears why, whatever it was, whenever they come, and
- * whatever a peer says; and a meeting of very many.
+ * Meetings that fail: every rank receives the reason, for every kind of failure, whenever the rank
+ * comes and whatever a peer sends; and a meeting of very many ranks.
  *
- * usage: group_fail_test [RANKS]            so many meet in the last test (4096)
- *        group_fail_test answer PORT STATUS JOB  is that job's rank 0, which tells one caller that
- *                                           failure
+ * usage: group_fail_test [RANKS]            number of ranks in the last test (4096)
+ *        group_fail_test answer PORT STATUS JOB  is that job's rank 0, which sends one caller
+ *                                           that failure
  */
 #include "tests/support/meeting.h"
 #include "tests/support/processes.h"
@@ -53,7 +53,7 @@ static bool fail_to_answer(void)
 	       part_failed(p + 2, CCS_ENOPLAN, "rank 0: no answer today");
 }
 
-/* Two have failed: each tells its own, the third the first. */
+/* Two ranks have failed: each reports its own failure, the third rank reports the first failure. */
 static bool fail_twice(void)
 {
 	struct part p[3];
@@ -86,7 +86,7 @@ static bool come_too_late(void)
 	       part_failed(p + 2, CCS_ETIMEOUT, "rank 0: rank 2 and 1 other did not come");
 }
 
-/* Two processes are rank 1; the second hears of it, and the others do not care. */
+/* Two processes are rank 1; the second gets an error, and all other ranks succeed. */
 static bool be_twice(void)
 {
 	struct part p[4];
@@ -192,14 +192,14 @@ static void test_failures(void)
 
 /* ---- what peers invent ------------------------------------------------------------- */
 
-/* A rank 0 that says what it likes to each caller, and hangs up. */
+/* A rank 0 that sends arbitrary bytes to each caller, and hangs up. */
 struct impostor {
 	int fd;
 	const void *data;
 	size_t n;
-	bool mute; /* it does not even hang up, before told so */
+	bool mute; /* it hangs up only on request */
 	bool once;
-	const char *job; /* whose name it knows: its answers are proved; or NULL */
+	const char *job; /* a known job name, so its answers are proved; or NULL */
 	_Atomic bool stop;
 };
 
@@ -289,7 +289,7 @@ static bool invent_statuses(void)
 	return ok;
 }
 
-/* The same of a rank, told to rank 0. */
+/* The same for a rank that sends the failure to rank 0. */
 static bool invent_failure(uint32_t status, ccs_status want)
 {
 	struct part p[3];
@@ -381,7 +381,7 @@ static void test_inventions(void)
 
 /* ---- descriptors ------------------------------------------------------------------- */
 
-/* In a process of its own: rank 0 may have about 20 descriptors; index: or two. */
+/* In a separate process: rank 0 may have about 20 descriptors, or two if `index` is not 0. */
 static int with_few(void *of, int index)
 {
 	enum { FEW = 24 };
@@ -450,7 +450,7 @@ static int room_for_ranks(void *of, int index)
 	return !ok;
 }
 
-/* One of the others has none. */
+/* A rank other than 0 has no descriptor. */
 static int none_for_a_caller(void *of, int index)
 {
 	const struct rlimit none = { 3, 3 };
@@ -496,7 +496,7 @@ struct many {
 	int n;
 };
 
-/* Process 0 is rank 0, the others share the rest, a thread each. */
+/* Process 0 is rank 0; the other processes share the remaining ranks, one thread per rank. */
 static int attend_many(void *of, int index)
 {
 	const struct many *m = of;
@@ -538,7 +538,7 @@ static void test_many(int n)
 	free(m.p);
 }
 
-/* The first caller there is told that it failed so. */
+/* Answers the first caller with this failure. */
 static int answer_one(int port, int status, const char *job)
 {
 	struct wire_answer a = answer_of(WIRE_FAILED, (uint32_t)-status, "rank 0: so be it");

@@ -3,10 +3,10 @@
  *
  *   oracle_test COUNT SEED     random algorithms, most of them with 0-3 changes
  *
- * Each is printed as XML, in one of many spellings, and goes through the whole compiler: which
- * codes it gets, the least slots for both extremes of sizes, how many blocks wait forever and at
- * which sizes it hangs must be what the referee finds by running it. What is right is also lowered,
- * written and read back, which proves it again.
+ * Each is printed as XML, in one of many spellings, and goes through the whole compiler: the codes
+ * of its errors, the least slots for both extremes of sizes, the number of blocks that wait forever
+ * and the sizes at which it hangs must equal the referee's results from running it. A right
+ * algorithm is also lowered, written and read back, which proves it again.
  */
 #include "compiler/msccl/msccl.h"
 #include "compiler/session.h"
@@ -78,7 +78,7 @@ struct asking {
 	struct ctx ctx;
 };
 
-/* The slots of a file whose messages meet. False: it was not understood. */
+/* Asks for the slots of a file in which all messages meet. False: the answer was not understood. */
 static bool ask_slots(struct msccl_slots *to)
 {
 	struct asking a = { .ctx = { .slots = 8 } };
@@ -114,7 +114,7 @@ static bool ask_slots(struct msccl_slots *to)
 	return ok;
 }
 
-/* ---- what it should say -------------------------------------------------------------------- */
+/* ---- expected output ----------------------------------------------------------------------- */
 
 static bool same_least(int64_t said, int is)
 {
@@ -205,7 +205,7 @@ static const char *try(const struct mx_file *f, int *codes)
 
 	*codes = is;
 	int said = ask(ACTION_CHECK);
-	/* Of the ends that nothing meets one is told for each step, and others may follow from it. */
+	/* Only one unmatched end is reported for each step, and it may cause further errors. */
 	bool some = is & UNMET && said && !(said & ~is);
 	if (said != is && !some) {
 		printf("# said %d, should say %d\n", said, is);

@@ -1,7 +1,7 @@
 /*
- * The prover's parts that small modules do not reach (runtime/prove_*.h): orders among
- * hundreds of workers, beside sets of operations as bits; values, beside plain tables of
- * counts; plans by hand; and memory that is short.
+ * The prover's parts that small modules do not reach (runtime/prove_*.h): orders among hundreds of
+ * workers, compared with sets of operations as bits; values, compared with plain tables of counts;
+ * plans written by hand; and too little memory.
  */
 #include "runtime/plan/prove_value.h"
 #include "tests/support/rng.h"
@@ -125,8 +125,8 @@ static void values_of_two_lengths(void **state)
 	free(h);
 }
 
-/* Worker 0 stores; worker 1 waits for it, and worker 2 for that, and reads. Worker 3 reads,
- * too, and waits for nobody. */
+/* Worker 0 stores; worker 1 waits for it, and worker 2 for that, and reads. Worker 3 reads, too,
+ * and waits for no worker. */
 static void one_order_of_two(void **state)
 {
 	struct hand *h = local_hand(4, 4);
@@ -236,7 +236,7 @@ static void ends_after_others_begin(void **state)
 	free(h);
 }
 
-/* An output that nobody writes, and of which the module promises the sum of nothing. */
+/* An output that no operation writes, and for which the module promises an empty sum. */
 static void a_promise_of_nothing(void **state)
 {
 	struct hand *h = local_hand(1, 1);
@@ -273,7 +273,7 @@ static void odd_counts(void **state)
 	free(h);
 }
 
-/* What it takes is enough, and a byte less is not. */
+/* The peak memory is enough, and one byte less is not. */
 static void memory_is_short(void **state)
 {
 	struct hand *h = local_hand(4, 4);
@@ -610,7 +610,7 @@ static void values_are_multisets(void **state)
 	}
 	for (int i = 0; i < HELD; i++)
 		prove_value_drop(&s, v[i]);
-	for (uint32_t i = 0; i < VALUE_SUMS; i++) { /* what is remembered is owned */
+	for (uint32_t i = 0; i < VALUE_SUMS; i++) { /* remembered values are owned */
 		prove_value_drop(&s, (struct prove_value){ 0, s.sums[i].x });
 		prove_value_drop(&s, (struct prove_value){ 0, s.sums[i].y });
 		prove_value_drop(&s, (struct prove_value){ 0, s.sums[i].sum });

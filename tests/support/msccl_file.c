@@ -61,7 +61,7 @@ static int mod(int a, int n)
 
 /* ---- right algorithms ------------------------------------------------------------------- */
 
-/* Reduce-scatter and allgather around rings, each on a channel of its own. */
+/* Reduce-scatter and allgather around rings, each on a separate channel. */
 static void ring_allreduce(struct mx_file *f, int rings, int w)
 {
 	int n = f->ranks;
@@ -314,8 +314,8 @@ static void change_step(struct mx_file *f, struct mx_step *s, int rank, struct r
 	}
 }
 
-/* One chunk of a step, and then the others: the same where each chunk is a message. What waits
- * for a step by its number may wait for another one then. */
+/* Splits a step into its first chunk and the remaining chunks: equivalent if each chunk is a
+ * message. A block that waits for a step by its number may then wait for another step. */
 static void split_step(struct mx_block *b, int at)
 {
 	if (b->n == MX_STEPS || b->v[at].cnt < 2)

@@ -94,7 +94,7 @@ class Device:
         self.comm = Comm.cuda_procs(rank, size, id=meeting, device=device.index)
         self.comm.set_timeout(seconds)
         self._stream: Any = _cuda.Stream(device)
-        self._lock = threading.Lock()  # held by whoever puts a call there
+        self._lock = threading.Lock()  # held while a call is put into the stream
         self._busy: Deque[Tuple[Any, object]] = deque()
 
     @property

@@ -75,9 +75,9 @@ struct CCS_DEV_ALIGNED ccs_plain {
 			 CCS_PLAIN_PARTS; or CCS_DEV_NONE: it is not plain */
 	uint32_t units, in_flag, out_flag;
 	uint32_t form, fifo;
-	uint32_t op; /* of the worker's; so it is of what is not plain, too */
-	/* Of a message that is its FIFO's last: where its counters are left, and its messages a tile;
-	 * else NULL. So it is of what is not plain, too. */
+	uint32_t op; /* of the worker's; valid for operations that are not plain, too */
+	/* For the last message of a FIFO: the address of its counters, and its messages per tile;
+	 * else NULL. Valid for operations that are not plain, too. */
 	uint32_t in_messages;
 	const uint8_t *b;
 	uint64_t *tail, *head;
@@ -114,8 +114,8 @@ struct ccs_row {
 #define CCS_PASSES (CCS_CHAINS && CCS_PROTO == CCS_DEV_SIMPLE)
 #define CCS_CHAIN 16 /* operations of a pass; at most a warp */
 
-/* Of operation i of a pass, in this tile: where what it adds comes from, where it sends the
- * value, and whether it could begin at the last look. */
+/* Operation i of a pass, in this tile: the address of its summand, the destination of the value,
+ * and whether the operation could begin at the last poll. */
 struct ccs_link {
 	const uint8_t *in;
 	uint8_t *out;
@@ -254,8 +254,8 @@ CCS_FN uint8_t *ccs_cell(const struct ccs_known &b, const struct ccs_dev_rank &i
 	return base + at.at * CCS_SIZE;
 }
 
-/* The same where the call's table says it, of the cell of that number; and how its elements lie
- * there. Elsewhere that costs nothing: what only a table needs is not even evaluated. */
+/* The same for cell `number` of the call's table, with the layout of its elements. Without a table
+ * this costs nothing: expressions that only a table needs are not evaluated. */
 #if CCS_LAYOUTS
 CCS_FN uint8_t *ccs_cell_by_table(const struct ccs_known &b, const struct ccs_dev_rank &io,
 				  const struct ccs_dev_cell &d, bool initial, uint64_t *own,
@@ -283,8 +283,7 @@ CCS_FN uint8_t *ccs_cell_by_table(const struct ccs_known &b, const struct ccs_de
 #define CCS_FIRST_CUT(b) (b).cut
 #endif
 
-/* Whether initial values are multiplied, each by a factor of its own; and where that of the one
- * at p is. */
+/* Whether each initial value has a factor, and the address of the factor for the value at p. */
 CCS_FN bool ccs_has_factors(const struct ccs_dev_rank &io)
 {
 	return CCS_OP == CCS_DEV_PREMUL && io.factors;
@@ -295,7 +294,7 @@ CCS_FN const uint8_t *ccs_factor_of(const struct ccs_dev_rank &io, const uint8_t
 	return io.factors + (p - io.send);
 }
 
-/* Whose cell that address is, if it is not an own one. */
+/* The rank that owns the cell at that address, if it is not this rank. */
 CCS_FN uint32_t ccs_spot_peer(const struct ccs_known &b, const struct ccs_dev_op &o, uint32_t i)
 {
 	return i == CCS_SPOT_TO ? ccs_row_of(b.fifos, o.out).dst : ccs_row_of(b.fifos, o.in).src;
@@ -452,8 +451,8 @@ struct ccs_held {
 };
 
 /* Whether the operation adds to the value: a message, or an own cell that the chain does not
- * write before. It may leave the sum in another cell, once, if nobody reads the first one
- * after it: a pass writes only the last one. */
+ * write before. It may leave the sum in another cell, once, if no operation reads the first cell
+ * after it: a pass writes only the last cell. */
 CCS_FN bool ccs_adds(const struct ccs_row &r, struct ccs_held *v)
 {
 	const uint32_t form = r.op.form, local = CCS_DEV_A | CCS_DEV_B | CCS_DEV_DST;

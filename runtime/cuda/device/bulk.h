@@ -3,32 +3,31 @@
  * sm_90 on. Only in kernels of the Simple protocol that are compiled with -D CCS_BULK=1, which is
  * off unless $CCS_BULK is set.
  *
- * What. An operation, or a pass over a chain, that has one source and adds nothing to it: its
+ * Scope. Operations, and passes over a chain, that have one source and add nothing to it: their
  * whole units of aligned cells. One thread, thread 0, which also waits for heads and stores
  * counters, moves them through a ring of bays in shared memory; the other threads wait at the
- * operation's barrier, and hold neither registers nor load slots for data in flight. Of a chain
- * each bay is loaded once, and stored to all who get it.
+ * operation's barrier, and hold neither registers nor load slots for data in flight. In a chain
+ * each bay is loaded once, and stored to all destinations.
  *
  *   portion i	global -> bay i % BAYS	announced by the bay's mbarrier
  *		bay -> each destination	one bulk group a portion
  *
- * Bay s is loaded again when the group that has read it last has done so: at most
+ * Bay s is loaded again when the last group that reads it has finished reading: at most
  * CCS_BULK_BEHIND younger groups may still read. Loads run CCS_BULK_AHEAD portions ahead of stores,
  * so BAYS = AHEAD + BEHIND + 1.
  *
  * Left to the ordinary path, decided at run time, by data that all threads of the block share:
  * cells that are not 16-aligned or are in rows (`aligned` of their spot), the elements behind a
  * cell's last whole unit (ccs_each), messages of many small cells, fewer than CCS_BULK_LEAST
- * bytes, and initial values of a premul-sum. So a tile's bytes may go by both ways; never the
- * same bytes.
+ * bytes, and initial values of a premul-sum. So the bytes of a tile may be split between both ways;
+ * each byte uses one way.
  *
  * Order. Bulk copies read and write in the async proxy, all other accesses are of the generic one.
- * PTX ISA 9.0: 8.9.5 (causality order), 9.7.9.25.2 (async proxy), `fence`. As 8.9.5 has no rule of
- * its own for fence.proxy.async, it is taken as 9.7.9.25.2 has it, that it orders accesses of the
- * two proxies to the same place, and stands where every reading of it holds: last before the
- * access.
+ * PTX ISA 9.0: 8.9.5 (causality order), 9.7.9.25.2 (async proxy), `fence`. 8.9.5 has no rule for
+ * fence.proxy.async. We assume, after 9.7.9.25.2, that the fence orders accesses of the two proxies
+ * to the same place, and put it where every reading of the text holds: directly before the access.
  *
- *   generic, then async: what a block or a peer has stored, and what it has read and may be
+ *   generic, then async: data that a block or a peer has stored, or has read and that may be
  *	overwritten now, is ordered before this block's wait, or its barrier. Then thread 0's
  *	fence.proxy.async, before its first bulk copy of an operation: a proxy fence works in the
  *	block of the access that is not generic, so it stands on this side, also where the other
@@ -37,21 +36,21 @@
  *	load is complete when its mbarrier's phase is, a store has read when
  *	wait_group.read says so, and then the same thread goes on.
  *   async, then generic or async elsewhere: completion of a bulk copy implies a proxy fence. A load
- *	is waited for before its portion is stored: so a slot has been read before the tail is told.
+ *	is waited for before its portion is stored: so a slot is read before the tail is stored.
  *	Stores are waited for by wait_group (not .read: that is of the bay alone) in ccs_bulk_end,
  *	after which the writes are visible to thread 0; then the operation's barrier, so they
  *	are to the block; then thread 0's fence for the device or the system, which is cumulative,
- *	and the counter. Who acquires the counter sees them; to go on by a bulk copy it has a proxy
- *	fence of its own, as above.
+ *	and the counter. A block that acquires the counter sees them; before its bulk copies it runs
+ *	its proxy fence, as above.
  *
  * Slots in the host's memory, where GPUs do not reach one another, are global memory like any
  * other for the ISA.
  *
- * A bulk copy that has begun always ends: no wait in here looks at the abort flag. No block
- * leaves before its copies have ended, as every operation ends with ccs_tell.
+ * A bulk copy that has begun always ends: no wait in here looks at the abort flag. No block exits
+ * before its copies have ended, because every operation ends with ccs_tell().
  *
- * The constants are guesses until they are measured: 32 KiB of bays beside some 10 KiB of rows
- * stay within the 48 KiB of static shared memory.
+ * The constants are guesses until they are measured: 32 KiB of bays plus about 10 KiB of rows stay
+ * within the 48 KiB of static shared memory.
  */
 #if !defined(CCS_BULK) || CCS_PROTO != CCS_DEV_SIMPLE
 #undef CCS_BULK
@@ -156,7 +155,7 @@ CCS_FN void ccs_fence_proxy(void)
 }
 #endif
 
-/* The bytes of portion i of so many. */
+/* The bytes of portion i of `bytes`. */
 CCS_FN uint32_t ccs_bulk_part(uint64_t bytes, uint32_t i)
 {
 	const uint64_t left = bytes - (uint64_t)i * CCS_BULK_BYTES;
@@ -165,7 +164,7 @@ CCS_FN uint32_t ccs_bulk_part(uint64_t bytes, uint32_t i)
 }
 
 /* Moves `bytes`, a multiple of 16, by thread 0: put(at, bay, n) stores n bytes of a bay where
- * those at `at` go. What it stores is there after ccs_bulk_end only. */
+ * those at `at` go. The stored bytes are visible only after ccs_bulk_end. */
 template <typename Put>
 CCS_FN void ccs_bulk_copy(const uint8_t *from, uint64_t bytes, const Put &put)
 {
@@ -208,7 +207,7 @@ CCS_FN void ccs_bulk_begin(void)
 #endif
 }
 
-/* Before the barrier behind what is moved: all of it is where it goes. */
+/* Runs before the barrier after the copies: all bytes have reached their destinations. */
 CCS_FN void ccs_bulk_end(void)
 {
 #if CCS_BULK

@@ -1,15 +1,13 @@
 /*
- * What generated kernels are made of: args.h, narrow.h, and then, in one text that
- * the Makefile joins, memory.h, element.h, block.h, bulk.h, wait.h, ll.h, move.h and step.h.
- * No includes: NVRTC's own built-ins do the rest. Specialised by CCS_TYPE, CCS_OP
- * and CCS_PROTO, see args.h.
+ * The parts of generated kernels: args.h, narrow.h, and then, in one text that the Makefile joins,
+ * memory.h, element.h, block.h, bulk.h, wait.h, ll.h, move.h and step.h. No includes: NVRTC's own
+ * built-ins do the rest. Specialised by CCS_TYPE, CCS_OP and CCS_PROTO, see args.h.
  *
  * A block runs one worker of one replica. A step: thread 0 waits for the message,
  * another for the free slot, another for other workers (ld.acquire); a barrier; all
- * threads move 16-byte units, several in flight; a barrier; thread 0 tells (one
- * fence, then stores). A barrier orders threads of the block, the fence is cumulative,
- * so what any thread of the block wrote is visible to whoever acquires the counter,
- * and what any thread read was read before.
+ * threads move 16-byte units, several in flight; a barrier; thread 0 stores the counters after one
+ * fence. A barrier orders threads of the block, the fence is cumulative, so all writes of the block
+ * are visible to a thread that acquires the counter, and all reads of the block happened before.
  *
  * This file: the primitives; those of bulk copies are in bulk.h. They are the seam: the
  * emulation of tests/emu defines CCS_EMULATION and these with the same meaning. Lines

@@ -159,7 +159,7 @@ CCS_FN const uint8_t *ccs_addend(const struct ccs_row &r, const uint8_t *value, 
 	       ccs_lo(ccs_b, t) * CCS_SIZE;
 }
 
-/* Whether the others of operation k's chain may start, too, and their addresses: by
+/* Whether the other operations of operation k's chain may start, too, and their addresses: run by
  * threads of the warp that waited for k's message, when it has come. */
 CCS_FN void ccs_look(uint32_t k, uint64_t t, uint32_t from)
 {
@@ -231,8 +231,8 @@ CCS_PART int ccs_ready(uint32_t k, uint64_t t)
 	return ccs_barrier(stop);
 }
 
-/* After the data: a barrier, then thread 0 stores the counters. LL messages need no counter; and
- * where there is no more to tell, the threads go on, each with its own units (ccs_step). */
+/* After the data: a barrier, then thread 0 stores the counters. LL messages need no counter;
+ * without counters to store, the threads go on, each with its own units (ccs_step). */
 CCS_PART int ccs_tell(uint32_t k, uint64_t t, int stop)
 {
 	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
@@ -285,11 +285,11 @@ CCS_FN void ccs_tell_all(uint32_t k, uint64_t t, uint32_t m)
 #endif
 
 /* ---- turns --------------------------------------------------------------------------
- * turn[0]: 0, or the number of the grid whose blocks may go on. The first of a
- * grid's blocks takes it for all of them; the last that is done gives it back, so all
- * have had it by then. A block never leaves without having had the turn, or the
- * state's counters would be left at different calls: when the call is to stop, it
- * still waits, since the grid that has the turn stops as well, and then stops itself. */
+ * turn[0]: 0, or the number of the grid with the turn. The first of a grid's blocks takes it for
+ * all of them; the last that is done gives it back, so all have had it by then. A block never
+ * leaves without having had the turn, or the state's counters would be left at different calls:
+ * when the call is to stop, it still waits, since the grid that has the turn stops as well, and
+ * then stops itself. */
 
 CCS_CALL int ccs_turn_wait(uint64_t *turn, uint64_t mine)
 {
