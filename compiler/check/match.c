@@ -25,7 +25,8 @@ struct ends {
 	uint32_t limit;
 };
 
-/* A FIFO whose counts differ, or a message whose ends do, and what a report on it names. */
+/* A FIFO with different counts of sends and receives, or a message with different sizes at its
+ * ends; and the names for a report on it. */
 struct mismatch {
 	uint32_t fifo;
 	bool send;	       /* that end has too many */
@@ -44,7 +45,7 @@ struct matching {
 	struct mismatch *unequal; /* messages, by their rows */
 	uint32_t nunequal, capunequal;
 	bool channels,
-		paths;	  /* other FIFOs than of channel 0, of what is in no par: find_names() */
+		paths;	  /* other FIFOs than of channel 0, outside of any par: find_names() */
 	bool one_task;	  /* each end of every FIFO is one task's */
 	bool far;	  /* more FIFOs than the nearest caches hold */
 	bool mixed;	  /* some FIFO has operations of several numbers of chunks */
@@ -56,11 +57,11 @@ struct matching {
 /* More pairs of unequal ends than this are not kept: they say nothing new. */
 enum { MOST_UNEQUAL = 1 << 16 };
 
-/* Operations ahead in a task, whose FIFOs are asked for: those that other ranks made lie apart. */
+/* Operations ahead in a task with FIFOs to prefetch: FIFOs that other ranks made are far apart. */
 enum { FIFOS_AHEAD = 16 };
 
-/* Ends of one kind that follow one another in a task are mostly of one FIFO: what
- * is known of it stays here, and goes back to the FIFO, or to `ends`, when another one comes. */
+/* Consecutive ends of one kind in a task are mostly of one FIFO: its state is cached here, and is
+ * written back to the FIFO, or to `ends`, when another FIFO comes. */
 struct latest {
 	uint32_t side;
 	uint32_t fifo;	     /* NONE: nothing here */
@@ -350,7 +351,7 @@ static void find_names(struct matching *m)
 	}
 }
 
-/* What is more than two ranks: "", " on channel 0", " outside of any par",
+/* The part of a FIFO's name after its two ranks: "", " on channel 0", " outside of any par",
  * " in par block 1, on channel 2". */
 static const char *fifo_text(struct matching *m, const struct fifo *q)
 {
@@ -406,9 +407,9 @@ static void note_peer(struct matching *m, struct diag *g, const struct mismatch 
 		  s->send ? q->nsends : q->nrecvs);
 }
 
-/* The operation that was probably meant: one that nothing meets, of the other
- * kind. Best is one of the same two ranks on another channel or par block, then
- * one of the rank that is to receive (send), with somebody else. */
+/* The operation that was probably meant: an unmatched operation of the other kind. Best is one of
+ * the same two ranks on another channel or par block, then one of the rank that is to receive
+ * (send), with another peer. */
 static void note_meant(struct matching *m, struct diag *g, const struct mismatch *s,
 		       const struct mismatch *v, uint32_t n)
 {
@@ -565,8 +566,8 @@ static void report_unequal(struct matching *m)
 	}
 }
 
-/* Reports the first chunk of a message whose size differs at its ends; false: there is none.
- * Scratch has no size of its own, and takes what comes. */
+/* Reports the first chunk of a message with different sizes at its two ends; false: there is none.
+ * Scratch has no size of its own, and accepts any. */
 static bool size_differs(struct matching *m, const struct fifo *q, const struct op *send,
 			 const struct op *recv)
 {

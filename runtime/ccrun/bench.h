@@ -1,9 +1,9 @@
 /*
- * A run of ccrun, as its parts see it: who runs where, the buffers of the current row,
- * and the two sides that are measured: the module, and a baseline beside it.
+ * A run of ccrun: its ranks, the buffers of the current row, and the two measured sides, the
+ * module and an optional baseline.
  *
- * Ranks are numbered over all processes; this one has ranks [first, first + local). All
- * arrays have a place for each rank, and NULL for those of other processes.
+ * Ranks are numbered over all processes; this process has ranks [first, first + local). Every
+ * array has one entry per rank; the entries of other processes' ranks are NULL.
  */
 #ifndef CCS_RUNTIME_CCRUN_BENCH_H
 #define CCS_RUNTIME_CCRUN_BENCH_H
@@ -51,7 +51,7 @@ struct progress {
 
 struct bench {
 	const struct options *o;
-	const struct ccs_module *m; /* what is run now, and how */
+	const struct ccs_module *m; /* the module that runs now, and its settings */
 	struct ccs_run_options how;
 	struct ccs_module_info has; /* what the module is */
 	struct ccs_tuning *tuning;  /* chooses them for each size; NULL: there is one module */
@@ -89,7 +89,7 @@ ccs_status home_most(const struct home *p, double *value);
 struct span {
 	double begun, through;
 };
-/** Those of all ranks: *all, to be freed. This process's lie `step` bytes apart. */
+/** Buffers for this process's ranks, `step` bytes apart, in *all; the caller frees *all. */
 ccs_status home_spans(const struct home *p, const struct span *own, size_t step, struct span **all);
 /** Wrong elements of all processes, and the text of the first that has one. */
 ccs_status home_wrong(const struct home *p, struct result *r);
@@ -106,7 +106,7 @@ size_t buffers_bytes(const struct row *r, uint32_t rank, bool recv);
 /** Memory for the row, of the host and on the GPUs. */
 ccs_status buffers_alloc(struct bench *b, const struct row *r);
 void buffers_free(struct bench *b);
-/** Where the ranks' buffers lie. false: this module has no in-place form. */
+/** Sets the place of each rank's buffers. false: this module has no in-place form. */
 bool buffers_place(struct bench *b, const struct row *r, bool in_place);
 /** Fresh inputs, and outputs that are wrong in every byte. */
 ccs_status buffers_fill(struct bench *b, const struct row *r, bool in_place);
@@ -154,7 +154,7 @@ int trace_close(struct bench *b, int rc);
 
 /* ---- progress.c ------------------------------------------------------------- */
 
-/** Whether there is a terminal that it can be told on. Then rows are counted first. */
+/** Whether a terminal can show progress. If so, the rows are counted first. */
 bool progress_open(struct bench *b);
 void progress_count(struct bench *b, size_t size);
 /** A row begins; something of it does; it is over, and nothing is left on the terminal. */
@@ -193,7 +193,7 @@ int table_print(struct bench *b);
 /** Loads the tuning, and finds the collective and a module of it; b->tuning is to be freed in any
  *  case. Returns the exit status. */
 int tuned_open(struct bench *b);
-/** What the row's size takes becomes what is run. */
+/** Sets the module and settings to run to those chosen for the row's size. */
 ccs_status tuned_choose(struct bench *b, struct row *r);
 /** A tuning's section, in words, on stdout. */
 ccs_status tuned_explain(const struct options *o, const struct ccs_tuning *t, int section);
@@ -202,7 +202,7 @@ void processor_name(char *text, size_t size);
 
 /* ---- tune.c, contend.c: --tune ------------------------------------------------- */
 
-/* What is measured: a module, and how it is run. */
+/* A measured side: a module and its settings. */
 struct contender {
 	int module;
 	struct ccs_run_options how;
@@ -234,7 +234,7 @@ struct contest {
 /* What counts as noise, in percent: less is no reason to change module, or how it is run. */
 #define CONTEST_NOISE 3.0
 
-/** Measures all on the current size, whose buffers there are, and chooses. */
+/** Measures all candidates on the current size, for which buffers exist, and chooses one. */
 int contest_run(struct contest *x);
 
 /** --tune: b's modules are those of the command line. Returns the exit status. */
@@ -246,11 +246,11 @@ ccs_status tune_writable(const char *option, const char *file);
 
 /* ---- nccl.c, mpi.c: --against ------------------------------------------------ */
 
-/* A library whose collective of the same contract is measured beside the module. */
+/* A baseline: a library's collective with the same contract, measured in the same run. */
 struct baseline {
 	const char *name, *title; /* for --against, and for people */
 	bool early;		  /* it opens before the ranks meet */
-	/** Before a rank or a GPU is touched: whether it can be measured beside this module. */
+	/** Whether it can be a baseline of this module. Called before any rank or GPU is used. */
 	int (*possible)(const struct options *o, const struct ccs_module *m);
 	/** Joins with this process's ranks, and labels itself. Returns the exit status. Close it
 	 *  in any case. */
@@ -286,15 +286,15 @@ struct report *report_open(int argc, char **argv, ccs_status *s);
 /** --json and --csv, both. */
 bool report_both(const struct report *r);
 void report_module(struct report *r, const struct options *o, const struct ccs_module *m);
-/** Where the ranks are, in words; and what is measured beside. */
+/** Describes in words where the ranks run, and the baseline. */
 void report_head(const struct bench *b, const char *where);
 /** A placement of a row, out of place first. ratio < 0: none. */
 void report_result(const struct bench *b, const struct row *row, bool in_place,
 		   const struct figures x[SIDES], double ratio);
 void report_error(const struct options *o, const char *text);
 void report_summary(const struct bench *b);
-/** Writes what is left, with the exit status; nothing in a process that does not print.
- *  false: it cannot be written. Frees the report. */
+/** Writes the rest of the report, with the exit status; nothing in a process that does not print.
+ *  false: the report cannot be written. Frees the report. */
 bool report_close(struct report *r, int status, bool silent);
 
 #endif
