@@ -1,11 +1,11 @@
 /*
- * A call's arguments: whether they are right, and what follows from them.
+ * A call's arguments: checks them, and derives the rest of the call from them.
  *
- * In: what the caller gave. Out: the plan, sizes in bytes, and what the engines need to know of the
- * call; or what is wrong, and nothing has happened. What a rank called with lately is remembered
- * (struct checked), as programs repeat the same few calls: these are looked up, and only their
- * buffers are checked anew. O(1) a call that is remembered; else O(buffers), beside the first look
- * at a plan (prep.h).
+ * In: the caller's arguments. Out: the plan, sizes in bytes, and the engines' data on the call; or
+ * an error, without side effects. A rank's recent arguments are remembered (struct checked), as
+ * programs repeat the same few calls: these are looked up, and only their buffers are checked
+ * anew. O(1) a call that is remembered; else O(buffers), plus the preparation of a plan at its
+ * first use (prep.h).
  */
 #include "runtime/plan/choice.h"
 #include "runtime/comm.h"
@@ -125,7 +125,7 @@ static bool has_both(const struct call *c, uint32_t buffer)
 	return false;
 }
 
-/* Chunks whose values meet in one must be equally long. */
+/* Chunks of two buffers that are combined must be equally long. */
 static ccs_status check_cut(const struct call *c, uint32_t buffer)
 {
 	bool even = c->module->head->flags & CCS_MODULE_EVEN_COUNTS;
@@ -174,7 +174,8 @@ static ccs_status check_count(struct call *c)
 	return s;
 }
 
-/* But for its buffers. Without an operator of the user's the type tells how long elements are. */
+/* Equal but for the buffers. Without a user-defined operator the type determines the length of an
+ * element. */
 static bool is_like(const struct checked *k, const struct call *c, int root)
 {
 	return c->module == k->module && c->count == k->count && c->type == k->type &&
@@ -297,14 +298,14 @@ static bool all_inout(const struct ccs_module *m)
 	return true;
 }
 
-/* A premul-sum's values are scaled on their way: what is copied to its own place changes. */
+/* The values of a premul-sum are scaled in transit: a copy to its own place changes them. */
 static bool is_in_place(const struct call *c, const struct in_place *p)
 {
 	size_t block = c->count * c->esize;
 	uintptr_t send = (uintptr_t)c->send, recv = (uintptr_t)c->recv;
 
 	if (cells_laid_out(c->module))
-		return false; /* chunks lie elsewhere in their blocks */
+		return false; /* chunks have other places in their blocks */
 	return p->known && !c->premul && send - recv == (uintptr_t)p->blocks * block;
 }
 

@@ -1,11 +1,11 @@
 /*
- * A schedule's text -> what is done by which ranks, for every N at once.
+ * A schedule's text -> the operations and the ranks that run them, for every N at once.
  *
- * The text is walked once; `walk.domain` are the tuples (N, D, root, rank, J) that come to a
- * statement. Each condition under which a statement would be a mistake (an index outside of its
- * buffer, a peer that is no rank, an assert) is shown to hold for none. ccs(5) 4-6, as forms.c,
- * for texts of operations, steps, ifs, groups, and two kinds of loops: over a logarithm, which
- * are not in one another, and over chunks, whose trips are independent copies.
+ * The text is walked once; `walk.domain` is the set of tuples (N, D, root, rank, J) that reach a
+ * statement. For each condition that would make a statement an error (an index outside of its
+ * buffer, a peer that is no rank, a failed assert) it is shown that no tuple satisfies it. ccs(5)
+ * 4-6, as forms.c, for texts of operations, steps, ifs, groups, and two kinds of loops: over a
+ * logarithm, which do not nest, and over chunks, with independent copies as trips.
  */
 #include "compiler/every/powers.h"
 
@@ -14,8 +14,8 @@
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-/* Those of a run in reversed numbers: the offset is a multiple of the step. Which of the run's
- * chunks has which offset is told by the step alone, so two ends with one step agree on it. */
+/* The offsets of a run in reversed numbers: the offset is a multiple of the step. The step alone
+ * determines which of the run's chunks has which offset, so two ends with one step agree on it. */
 static const struct dfa *multiples(struct power_walk *w, const struct dfa *run,
 				   const struct value_chunks *c, uint32_t chunk, uint32_t offset,
 				   struct span at)
@@ -62,7 +62,7 @@ static bool links_hold(struct power_walk *w, const struct dfa *pairs, const stru
 	       power_fail(f, s->span, "a message may go where there is no link");
 }
 
-#define NEWS (UINT64_C(1) << 62) /* FIFOs of what is known, beside those of chunks */
+#define NEWS (UINT64_C(1) << 62) /* FIFOs of known values, apart from those of chunks */
 
 /* Where it counts who has begun: a message brings whom its sender has heard of. */
 static bool news(struct power_walk *w, const struct stmt *s, const struct dfa *pair, bool empty)
@@ -518,7 +518,7 @@ static bool let(struct power_walk *w, const struct stmt *s)
 {
 	struct value v;
 
-	if (s->e->kind == E_TABLE) { /* whose entries are not asked for, but must have values */
+	if (s->e->kind == E_TABLE) { /* its entries are not used, but must have values */
 		bool ok = true;
 		for (const struct expr *e = s->e->args; e && ok; e = e->next)
 			ok = value_of(w, e, &v);

@@ -63,7 +63,7 @@ struct bench {
 	void **send, **recv;	       /* [rank] of the current placement */
 	void **call_send, **call_recv; /* the same, as calls get them: on the GPU */
 	struct lanes *lanes[SIDES];    /* that calls go to; NULL: they are done when they return */
-	bool beside;		       /* options.against is measured, too; what it is here: */
+	bool beside;		       /* options.against is measured, too; its name here: */
 	char label[CCRUN_TEXT];
 	void *baseline; /* its own */
 	bool failed;	/* the run: other processes may be in another call */
@@ -89,7 +89,8 @@ ccs_status home_most(const struct home *p, double *value);
 struct span {
 	double begun, through;
 };
-/** Buffers for this process's ranks, `step` bytes apart, in *all; the caller frees *all. */
+/** The spans of all ranks, in *all; the caller frees *all. `own`: the spans of this process's
+ *  ranks, `step` bytes apart. */
 ccs_status home_spans(const struct home *p, const struct span *own, size_t step, struct span **all);
 /** Wrong elements of all processes, and the text of the first that has one. */
 ccs_status home_wrong(const struct home *p, struct result *r);
@@ -99,7 +100,8 @@ ccs_status home_wrong(const struct home *p, struct result *r);
 /** The arrays, for that many ranks. false: out of memory. */
 bool buffers_open(struct bench *b);
 void buffers_close(struct bench *b);
-/** Sets the count whose larger buffer has at most `size` bytes, and the sizes of `sized` chunks. */
+/** Sets the count so that the larger buffer has at most `size` bytes, and the sizes of `sized`
+ *  chunks. */
 ccs_status buffers_size(const struct bench *b, struct row *r, size_t size);
 /** Bytes of the rank's send or receive buffer. */
 size_t buffers_bytes(const struct row *r, uint32_t rank, bool recv);
@@ -197,7 +199,7 @@ int tuned_open(struct bench *b);
 ccs_status tuned_choose(struct bench *b, struct row *r);
 /** A tuning's section, in words, on stdout. */
 ccs_status tuned_explain(const struct options *o, const struct ccs_tuning *t, int section);
-/** What this machine's processor is, for people. */
+/** A readable name of this machine's processor. */
 void processor_name(char *text, size_t size);
 
 /* ---- tune.c, contend.c: --tune ------------------------------------------------- */
@@ -231,7 +233,7 @@ struct contest {
 	bool any;	       /* there was one */
 };
 
-/* What counts as noise, in percent: less is no reason to change module, or how it is run. */
+/* Noise, in percent: a smaller gain is no reason to change the module or its settings. */
 #define CONTEST_NOISE 3.0
 
 /** Measures all candidates on the current size, for which buffers exist, and chooses one. */

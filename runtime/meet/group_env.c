@@ -1,12 +1,12 @@
 /*
- * What a launcher has put into the environment: who this process is among which, where
- * they meet, and which job they are. See group.h.
+ * Reads the launcher's environment variables: this process's rank, the number of processes, where
+ * they meet, and the identity of the job. See group.h.
  *
- * In: the environment. Out: struct group_env, every number checked against the others,
- * or the variable that is wrong. The first launcher of the table whose variables are all
- * there counts: torchrun under srun sets its own, and those are meant, but srun with PMI
- * sets only some of Hydra's. If none is whole, the first that has a rank is asked for the
- * rest. O(1).
+ * In: the environment. Out: struct group_env, with every number checked against the rest, or the
+ * variable that is wrong. The first launcher of the table with all its variables set counts:
+ * torchrun under srun sets its own, and those are meant, but srun with PMI sets only some of
+ * Hydra's. If no launcher is complete, the first with a rank is used, and its missing variables
+ * are an error. O(1).
  */
 #include "runtime/base/ancestor.h"
 #include "runtime/base/blake2s.h"
@@ -19,10 +19,10 @@
 
 /* A launcher's variables; NULL: it has none such. */
 struct launcher {
-	const char *name, *maker; /* the second tells two of one name apart */
+	const char *name, *maker; /* the maker distinguishes two of one name */
 	const char *rank, *nranks, *local_rank, *local_nranks;
 	const char *jobs[5]; /* name the job, alike in all its processes; the first counts, */
-	const char *step;    /* ... together with this, without which the others mean nothing */
+	const char *step;    /* ... with this; without it, `jobs` mean nothing */
 	const char *proxy;   /* without any: the program that starts all ranks of a host */
 };
 
@@ -49,8 +49,8 @@ static const struct launcher launchers[] = {
 		       { "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid" },
 		       NULL,
 		       NULL },
-	/* Hydra: MPICH's tells nothing of its own, so the batch job's must do, or, on one host, the
-	 * proxy. On several, proxies may be steps of their own: a step tells nothing. */
+	/* Hydra: MPICH's has no job variable, so the batch job's is used, or, on one host, the
+	 * proxy. On several hosts each proxy may be a separate step: a step identifies nothing. */
 	[HYDRA] = { "mpirun",
 		    "MPICH's mpirun",
 		    "PMI_RANK",
@@ -142,9 +142,9 @@ static ccs_status local_size(const struct launcher *l, struct group_env *env)
 	return CCS_OK;
 }
 
-/* ---- who this is ------------------------------------------------------------------- */
+/* ---- this process ------------------------------------------------------------------ */
 
-/* A size of 0 was not told: then these are all, for want of better knowledge. */
+/* A size of 0 is unknown: then all processes are assumed to be here. */
 static ccs_status check_numbers(const struct launcher *l, const struct group_env *env)
 {
 	if (env->nranks < 1)
@@ -243,7 +243,7 @@ static ccs_status find_address(struct group_env *env)
 
 		return s || !here ? s : address_here(env);
 	}
-	if (env->nranks == 1 || (here && *env->job)) /* of one nobody asks */
+	if (env->nranks == 1 || (here && *env->job)) /* one process needs no job */
 		return address_here(env);
 	return error_set(CCS_EINVAL,
 			 "%s does not say where the %d ranks can meet: set "
@@ -341,8 +341,8 @@ static const struct launcher *rivals_of(const struct launcher *found)
 	return found + 1;
 }
 
-/* Variables beside another launcher's of as many ranks: then they are for these processes, and must
- * say the same. */
+/* Variables of two launchers with the same number of ranks: both are for these processes, and must
+ * agree. */
 static ccs_status check_others(const struct launcher *found, const struct group_env *env)
 {
 	int rank, nranks;
