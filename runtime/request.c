@@ -154,7 +154,7 @@ static void *carry_messages(void *of)
 	return NULL;
 }
 
-/* The program's signals are for threads of its own. */
+/* Signals of the program are left to the program's own threads: this one blocks all. */
 static bool thread_start(pthread_t *t, void *(*body)(void *of), struct world *w)
 {
 	sigset_t all, before;
@@ -231,7 +231,7 @@ static void free_request(struct ccs_request *r)
 	free(r);
 }
 
-/* Puts calls into jobs, one a communicator. What is left is in *calls. */
+/* Puts calls into jobs, one per communicator. The remaining calls are in *calls. */
 static ccs_status sort_calls(struct ccs_request *r, struct call **calls)
 {
 	while (*calls) {
@@ -332,7 +332,7 @@ static bool is_over(const struct ccs_request *r)
 	return true;
 }
 
-/* What is over no longer needs its communicator. */
+/* A finished request no longer needs its communicator. */
 static ccs_status check(const struct ccs_request *r, const char *call)
 {
 	ccs_status s = CCS_OK;

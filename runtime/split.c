@@ -158,7 +158,8 @@ static int place_in(const struct subset *sub, int rank)
 	return i;
 }
 
-/* Rank 0 of the new communicator publishes its invitation; all ranks learn whether all are ready. */
+/* Rank 0 of the new communicator publishes its invitation; all ranks learn whether all are
+ * ready. */
 static ccs_status exchange(struct world *w, struct branch *b, ccs_status here)
 {
 	struct told own = { .status = here }, *all = calloc((size_t)w->nranks, sizeof(*all));

@@ -1,6 +1,6 @@
 /*
- * --procs: starts a process a rank here. Each learns who it is from its environment, as
- * torchrun would tell it; this one waits for them. O(ranks).
+ * --procs: starts one process per rank on this host. Each process gets its rank from its
+ * environment, in torchrun's variables; the launcher waits for them. O(ranks).
  */
 #include "runtime/ccrun/ccrun.h"
 
@@ -15,7 +15,7 @@
 
 enum { IN_CHILD = -1 };
 
-/* How long the others may take to end when one has failed: 5 s. */
+/* Time for the other ranks to end after one has failed: 5 s. */
 enum { STEP_US = 20000, PATIENCE_STEPS = 250 };
 
 static int cannot(const struct options *o, const char *what)
@@ -44,7 +44,7 @@ static int become(int rank, int ranks, pid_t parent)
 	return IN_CHILD;
 }
 
-/* What ranks are told alike: a name that no other job has, and that they are all here. */
+/* Variables with one value for all ranks: the job's unique name, and that all ranks are here. */
 static bool set_job(void)
 {
 	unsigned long long token[2];
@@ -82,8 +82,8 @@ static pid_t next_end(int *how, int *patience)
 	return id;
 }
 
-/* Ranks that have not ended long after another failed: they are stopped, or somewhere that the
- * others' failure does not reach. */
+/* Kills ranks that have not ended long after another failed: they are stopped, or somewhere that
+ * the failure of another rank does not reach. */
 static void end_the_rest(const struct options *o, const pid_t *ids, int n)
 {
 	for (int r = 0; r < n; r++)
