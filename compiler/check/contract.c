@@ -2,7 +2,7 @@
  * Evaluates a contract: for each rank and cell, the contributions of its final value; for each
  * rank, the ranks that must begin before it ends.
  *
- * In: a program whose counts agree with its contract. Out: shares of contributions, sorted and
+ * In: a program with counts that agree with its contract. Out: shares of contributions, sorted and
  * disjoint; `rows` has the first share of each cell. A clause that does not mention `rank` is
  * evaluated once per index, and all ranks use the same shares; a sum of one chunk over a range of
  * ranks is one share: allreduce takes O(cells + ranks * cells stores). ccs(5) 4.

@@ -567,7 +567,7 @@ static void report_unequal(struct matching *m)
 }
 
 /* Reports the first chunk of a message with different sizes at its two ends; false: there is none.
- * Scratch has no size of its own, and accepts any. */
+ * Scratch has no fixed size, and accepts any. */
 static bool size_differs(struct matching *m, const struct fifo *q, const struct op *send,
 			 const struct op *recv)
 {

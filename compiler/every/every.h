@@ -38,7 +38,7 @@
  * once, and the trips that add to it come before: that is the tree of sums.c, for any a, if it
  * starts from last writes that are known. For the allgather the obstacle is time. With a(i) = 1 and
  * its first loop written out it is affine, but `% N` of a block and the stride D = (N + 3) / 4
- * cut its accesses into so many pieces that isl reaches its limit of steps.
+ * cut its accesses into too many pieces: isl reaches its limit of steps.
  */
 #ifndef CCS_COMPILER_EVERY_EVERY_H
 #define CCS_COMPILER_EVERY_EVERY_H

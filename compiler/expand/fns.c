@@ -84,7 +84,7 @@ static bool is_param(const struct mentions *x, uint32_t name)
 	return false;
 }
 
-/* Also finds whether rank and N matter for what it calls: the walk goes through them. */
+/* Also finds whether rank and N matter for the fns that it calls: the walk goes through them. */
 static struct memo *make(struct cursor *v, const struct fn_def *f)
 {
 	struct memo *m = ARENA_NEW(v->arena, struct memo);

@@ -26,7 +26,7 @@
  *     v = next message of `in`  (+)  cells `a`  (+)  cells `b`
  *     cells `dst` = v;   send v on `out`
  *
- * where (+) combines what is present. Thus send: a, out. recv: in, dst.
+ * where (+) combines the parts present. Thus send: a, out. recv: in, dst.
  * receive-reduce: in, a, dst. copy: a, dst. local reduce: a, b, dst. The fused
  * forms (receive-reduce-copy-send: in, a, dst, out; without the copy: no dst)
  * hand a chunk on while it is in registers.

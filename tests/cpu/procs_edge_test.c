@@ -123,7 +123,7 @@ static bool be_alone(void)
 	return holdings_same(&before) && ok;
 }
 
-/* ---- permissions of a process, and what it leaves open -------------------------------------- */
+/* ---- permissions of a process, and resources that it leaves open ---------------------------- */
 
 enum { UNASKED = -1 };
 
