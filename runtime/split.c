@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A rank of the parent, where it goes. */
+/* A rank of the parent, and its place in the child. */
 struct member {
 	int color, key, rank;
 };
@@ -33,7 +33,7 @@ static int by_place(const void *x, const void *y)
 	return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
-/* What the ranks of one colour come to. */
+/* The ranks of one colour. */
 struct subset {
 	int color, n;
 	int *ranks; /* [n] of the parent, in their order */
@@ -68,7 +68,7 @@ static void inherit(struct world *child, const struct world *parent)
 	child->late_of = parent->late_of;
 }
 
-/* Where the engine needs it. */
+/* Makes the child's invitation, if the engine has such. */
 static ccs_status invite(struct world *w, struct world *child, struct branch *b)
 {
 	const struct processes_engine *e = w->engine->processes;
@@ -264,7 +264,7 @@ ccs_status ccs_comm_split(struct ccs_comm *comm, int color, int key, struct ccs_
 	return split_submit(&a, s);
 }
 
-/* The first entry that is no rank, or was there before; n: all are right. O(n + size). */
+/* The first entry that is not a rank, or is a repeat; n: all are right. O(n + size). */
 static ccs_status check_list(const int *ranks, int n, int size)
 {
 	bool *seen = calloc((size_t)size, sizeof(*seen));

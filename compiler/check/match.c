@@ -31,7 +31,7 @@ struct mismatch {
 	uint32_t fifo;
 	bool send;	       /* that end has too many */
 	uint32_t rank, peer;   /* of that end, and of the other */
-	uint32_t row;	       /* that end's first operation that nothing meets: */
+	uint32_t row;	       /* that end's first unmatched operation: */
 	const struct op *op;   /* ... */
 	const struct op *last; /* the peer's last operation on the FIFO, or NULL */
 };
@@ -54,7 +54,7 @@ struct matching {
  one line */
 };
 
-/* More pairs of unequal ends than this are not kept: they say nothing new. */
+/* The most pairs of unequal ends that are kept: more would add no information. */
 enum { MOST_UNEQUAL = 1 << 16 };
 
 /* Operations ahead in a task with FIFOs to prefetch: FIFOs that other ranks made are far apart. */
@@ -90,8 +90,8 @@ ALWAYS_INLINE void put_count(struct matching *m, const struct latest *l, uint32_
 	*(l->side == SENDS ? &q->nsends : &q->nrecvs) += l->count;
 }
 
-/* Returns whether the operation has other than as many chunks as the FIFO's first one. Those before
- * `near` ask for the FIFO of one that comes later, where FIFOs take turns. */
+/* Returns whether the operation's number of chunks differs from that of the FIFO's first one.
+ * Operations before `near` prefetch the FIFO of a later operation, where FIFOs alternate. */
 ALWAYS_INLINE bool count_end(struct matching *m, struct latest *l, uint32_t fifo,
 			     const struct op *o, const struct op *near, uint32_t t)
 {
@@ -164,7 +164,7 @@ static __attribute__((noinline)) uint32_t begin(struct matching *m, struct ends 
 	return e->first;
 }
 
-/* On a FIFO with surplus ends it is known of the first two alone that they were to meet. */
+/* On a FIFO with surplus ends only the first two are certain to be a pair. */
 static __attribute__((noinline)) void note_unequal(struct matching *m, uint32_t fifo, uint32_t row)
 {
 	const struct fifo *q = &m->p->fifos[fifo];
@@ -310,7 +310,7 @@ static struct mismatch *list_surplus(struct matching *m, uint32_t *n)
 	struct program *p = m->p;
 	struct arena *a = m->ctx->scratch;
 	uint32_t *index = none_array(a, p->nfifos);
-	uint32_t *seen = ARENA_ARRAY(a, uint32_t, p->nfifos); /* of the end that has too many */
+	uint32_t *seen = ARENA_ARRAY(a, uint32_t, p->nfifos); /* of the end with too many */
 	struct mismatch *v = NULL;
 	uint32_t cap = 0;
 	*n = 0;
@@ -342,7 +342,7 @@ static struct mismatch *list_surplus(struct matching *m, uint32_t *n)
 	return v;
 }
 
-/* Whether FIFOs have more to their names than two ranks. */
+/* Whether names of FIFOs need more than two ranks. */
 static void find_names(struct matching *m)
 {
 	for (uint32_t f = 0; f < m->p->nfifos; f++) {
@@ -383,7 +383,7 @@ static const char *calls(struct matching *m, const struct diag *g, uint32_t task
 	return expand_calls_text(m->ctx, m->p, task, row, g);
 }
 
-/* What the other rank does on this FIFO. */
+/* Describes the other rank's operations on this FIFO. */
 static void note_peer(struct matching *m, struct diag *g, const struct mismatch *s)
 {
 	const struct program *p = m->p;
@@ -452,7 +452,7 @@ static void note_meant(struct matching *m, struct diag *g, const struct mismatch
 				  : "put both ends on the same channel");
 }
 
-/* What the rank itself leaves undone with another peer, and probably meant. */
+/* The rank's own unmatched operation with another peer, which was probably meant. */
 static void note_other(struct matching *m, struct diag *g, const struct mismatch *s,
 		       const struct mismatch *v, uint32_t n)
 {

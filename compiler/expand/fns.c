@@ -45,12 +45,12 @@ struct memo {
 		*names; /* that it mentions, its own and its callees' parameters apart */
 	uint32_t nnames, capnames;
 	struct kept *kept;
-	uint32_t cap, lost;	  /* lost: values that others took the place of, since it grew */
+	uint32_t cap, lost;	  /* lost: values replaced by other values, since it grew */
 	uint32_t asked, answered; /* calls of this trial */
-	uint64_t rest, last_rest; /* calls to come without a look; as many as there were last */
+	uint64_t rest, last_rest; /* calls left without a look-up; their last number */
 };
 
-/* ---- what a fn hangs on ------------------------------------------------------------------ */
+/* ---- dependencies of a fn ---------------------------------------------------------------- */
 
 struct mentions {
 	struct cursor *v;
@@ -135,7 +135,7 @@ static inline struct kept *place(const struct memo *m, const int64_t *args)
 	return &m->kept[(h ^ h >> 32) & (m->cap - 1)];
 }
 
-/* Whether nothing that the fn hangs on has changed since. */
+/* Whether the fn's dependencies are unchanged since. */
 static inline bool holds(const struct cursor *v, const struct memo *m, uint64_t since)
 {
 	bool same = !(m->rank && v->rank_changed > since) && !(m->n && v->size_changed > since);
@@ -211,7 +211,7 @@ static inline __attribute__((always_inline)) int64_t run(struct cursor *v, const
 	return r;
 }
 
-/* Whether to look for a value. */
+/* Whether to look up a value. */
 static inline bool worth_a_look(struct memo *m)
 {
 	if (m->never)

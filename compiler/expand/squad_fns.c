@@ -14,7 +14,7 @@
 #define MOST_KEYS 6u /* of a fn with cached values */
 #define PLACES 64u   /* of numbers that are the same on all ranks; a power of two */
 #define WAYS 4u	     /* spreads of a squad */
-#define TRIAL 32u    /* calls that are not answered, one after the other, */
+#define TRIAL 32u    /* consecutive calls without an answer, */
 #define REST 512u    /* calls that then skip the look-up, at first */
 
 struct keys {
@@ -136,7 +136,7 @@ static void count(struct squad *b, uint64_t work, uint32_t depth)
 	squad_works(b, work);
 }
 
-/* What a call with these keys gave, if that holds. */
+/* The cached value of a call with these keys, if still valid. */
 static bool recall(struct squad *b, struct squad_memo *m, const struct keys *k, struct spread *r)
 {
 	const struct kept_number *x = k->same ? place(m, k) : NULL;
@@ -208,7 +208,7 @@ static struct spread run(struct squad *b, const struct fn_def *f, uint32_t at)
 	return r;
 }
 
-/* What was owed when a call began. */
+/* The work due when a call began. */
 struct ledger {
 	uint64_t shared, npaid, work[MOST_DEBTS];
 	uint32_t ndebts;

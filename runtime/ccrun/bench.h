@@ -16,7 +16,7 @@
 
 enum side { SIDE_OURS, SIDE_BASELINE, SIDES };
 
-/* Where the ranks live. */
+/* The places of the ranks. */
 struct home {
 	int ranks, first, local;
 	struct ccs_comm **comm;
@@ -39,7 +39,7 @@ struct result {
 	char text[CCRUN_TEXT]; /* of the first wrong element */
 };
 
-/* How far it has come (progress.c). */
+/* The progress of the run (progress.c). */
 struct progress {
 	struct ticker ticker;
 	bool counts;	     /* rows are counted now, and not run */
@@ -53,7 +53,7 @@ struct bench {
 	const struct options *o;
 	const struct ccs_module *m; /* the module that runs now, and its settings */
 	struct ccs_run_options how;
-	struct ccs_module_info has; /* what the module is */
+	struct ccs_module_info has; /* the module's description */
 	struct ccs_tuning *tuning;  /* chooses them for each size; NULL: there is one module */
 	const char *collective;	    /* with a tuning */
 	struct home *at;
@@ -80,12 +80,12 @@ struct bench {
 /** Makes the communicators. Returns EXIT_DONE, or says why not. Close it in any case. */
 int home_open(struct home *p, const struct options *o);
 void home_close(struct home *p);
-/** How a step went on all processes: CCS_OK only if it did everywhere. */
+/** The result of a step on all processes: CCS_OK only if it succeeded on each. */
 ccs_status home_agree(const struct home *p, ccs_status s);
 /** The largest of all processes' values. Waits for all. */
 ccs_status home_most(const struct home *p, double *value);
-/* When a call began, and when it was through: of time_now, which is the same for all
- * processes of a host. */
+/* The begin and the end of a call, by time_now, which is the same clock for all processes of a
+ * host. */
 struct span {
 	double begun, through;
 };
@@ -112,21 +112,21 @@ void buffers_free(struct bench *b);
 bool buffers_place(struct bench *b, const struct row *r, bool in_place);
 /** Fresh inputs, and outputs that are wrong in every byte. */
 ccs_status buffers_fill(struct bench *b, const struct row *r, bool in_place);
-/** Checks what has come out. */
+/** Checks the results. */
 ccs_status buffers_check(struct bench *b, const struct row *r, bool in_place,
 			 struct result *result);
 
 /* ---- order.c --------------------------------------------------------------- */
 
-/** How many of the ranks come late: all, or as many as are tried. */
+/** The number of ranks that come late, one after another: all, or as many as are tried. */
 int order_late(const struct bench *b);
-/** Ranks on this host's CPU: adds to result->wrong how often one of this process was through
- *  before another had begun that it must wait for. */
+/** Ranks on this host's CPU: adds to result->wrong the number of times that a rank of this process
+ *  ended its call before a rank that it must wait for had begun. */
 ccs_status order_check(struct bench *b, const struct row *r, enum side side, struct result *result);
 
 /* ---- time.c --------------------------------------------------------------- */
 
-/** Seconds, from some time on that stays. */
+/** Seconds since a fixed, unspecified time. */
 double time_now(void);
 
 /** A call of all ranks of this process, put into the lanes' streams (NULL: done when it
@@ -149,7 +149,7 @@ ccs_status time_copy(struct bench *b, const struct row *r, double *us);
 
 /** Makes the trace, if one is asked for. Returns the exit status. */
 int trace_open(struct bench *b);
-/** Two calls, of which the second is noted. */
+/** Runs two calls, and traces the second. */
 ccs_status trace_row(struct bench *b, const struct row *r, put_call *put);
 /** Writes the file, also if the run has failed (`rc`). Returns the exit status. */
 int trace_close(struct bench *b, int rc);
@@ -159,14 +159,14 @@ int trace_close(struct bench *b, int rc);
 /** Whether a terminal can show progress. If so, the rows are counted first. */
 bool progress_open(struct bench *b);
 void progress_count(struct bench *b, size_t size);
-/** A row begins; something of it does; it is over, and nothing is left on the terminal. */
+/** Shows the begin of a row; of a part of it; its end, and clears the line on the terminal. */
 void progress_begin(struct bench *b, size_t size);
 void progress_tell(struct bench *b);
 void progress_done(struct bench *b);
 
 /* ---- measure.c -------------------------------------------------------------- */
 
-/** Measures a placement of a row, on both sides. In failure *side is the one that failed. */
+/** Measures a placement of a row, on both sides. On failure *side is the failed side. */
 ccs_status measure(struct bench *b, const struct row *r, bool in_place, struct result result[SIDES],
 		   enum side *side);
 /* The same in steps, for modules that contend: each of them agrees with all processes. */
@@ -174,10 +174,10 @@ ccs_status measure(struct bench *b, const struct row *r, bool in_place, struct r
 ccs_status measure_prepare(struct bench *b, const struct row *r);
 /** The mean time of --iters calls. */
 ccs_status measure_once(struct bench *b, const struct row *r, double *us);
-/** Checks what comes out of one more call. */
+/** Checks the results of one more call. */
 ccs_status measure_check(struct bench *b, const struct row *r, struct result *result);
 double measure_median(double *x, unsigned n);
-/** Says the text of a failure; its exit status. `side` failed. */
+/** Prints the text of a failure; returns its exit status. `side` failed. */
 int measure_fail(const struct bench *b, enum side side, ccs_status s);
 
 /* ---- show.c: --show --------------------------------------------------------- */
@@ -192,8 +192,8 @@ int table_print(struct bench *b);
 
 /* ---- tuned.c: --table ---------------------------------------------------------- */
 
-/** Loads the tuning, and finds the collective and a module of it; b->tuning is to be freed in any
- *  case. Returns the exit status. */
+/** Loads the tuning, and finds the collective and a module of it. Free b->tuning in any case.
+ *  Returns the exit status. */
 int tuned_open(struct bench *b);
 /** Sets the module and settings to run to those chosen for the row's size. */
 ccs_status tuned_choose(struct bench *b, struct row *r);
@@ -208,7 +208,7 @@ void processor_name(char *text, size_t size);
 struct contender {
 	int module;
 	struct ccs_run_options how;
-	bool in;    /* it has a chance still */
+	bool in;    /* it is still in the contest */
 	double *us; /* [repeats], at least 2 */
 	double median;
 };
@@ -243,7 +243,7 @@ int contest_run(struct contest *x);
 int tune_open(struct contest *x, struct bench *b);
 void tune_close(struct contest *x);
 int tune_run(struct contest *x);
-/** Whether the option's file can be written, there or not. CCS_EFILE. */
+/** Whether the option's file can be written, new or existing. CCS_EFILE. */
 ccs_status tune_writable(const char *option, const char *file);
 
 /* ---- nccl.c, mpi.c: --against ------------------------------------------------ */
@@ -264,16 +264,16 @@ struct baseline {
 	ccs_status (*prepare)(struct bench *b, const struct row *r);
 	void (*done)(struct bench *b);
 	put_call *put;
-	/** How calls went (`s`), with what the library says of one that failed or never ended. */
+	/** The result of calls (`s`), with the library's message on a failed or endless call. */
 	ccs_status (*blame)(struct bench *b, ccs_status s);
 };
 
 extern const struct baseline baseline_nccl, baseline_mpi;
 
 /* ---- report.c: --json and --csv -------------------------------------------------
- * One JSON document, or one CSV table, is all that stdout gets, whatever happens; the table
- * for people goes to stderr then. Names have their units, and what was not measured is
- * null, or empty. */
+ * Stdout gets exactly one JSON document, or one CSV table, even on failure; the readable table
+ * goes to stderr then. Names include units, and values that were not measured are null, or
+ * empty. */
 
 /* One side's figures of a row's placement. */
 struct figures {

@@ -9,11 +9,11 @@
 #include <string.h>
 
 #define SLEEP_MS 20 /* after that, checks that the other ranks are alive */
-#define NAP_MS 1    /* the same, with more than one bell to hear */
+#define NAP_MS 1    /* the same, with more than one bell to wait for */
 
 /* ---- posting and admitting ---------------------------------------------------------------- */
 
-/* Looks only if it did not see that before. */
+/* Reads the other ranks' seats only if p->finished is too old. */
 bool procs_all_finished(const struct world *w, uint64_t calls)
 {
 	struct procs *p = cpu_of(w)->procs;
@@ -58,7 +58,7 @@ static void say_other(struct procs_table *t, uint64_t call)
 		;
 }
 
-/* A rank that has posted another call than this one's; NULL: none. Of any two the later one sees. */
+/* A rank that has posted a different call; NULL: none. Of any two ranks, the later one sees it. */
 static const struct procs_seat *odd_one(const struct world *w, uint64_t call)
 {
 	const struct procs *p = cpu_of(w)->procs;
@@ -202,7 +202,7 @@ static void done(struct cpu *e)
 		finish(e, call);
 }
 
-/* ---- what the executor asks for ------------------------------------------------------------- */
+/* ---- requests of the executor --------------------------------------------------------------- */
 
 static void wake(struct cpu *e, struct fiber *t)
 {
@@ -261,7 +261,7 @@ static bool turn_ready(struct cpu *e)
 	return true;
 }
 
-/* What others have made ready, or received. */
+/* Collects the fibers that other ranks made ready, and counts the messages that they pulled. */
 static bool collect(struct cpu *e)
 {
 	struct procs *p = e->procs;
@@ -283,7 +283,7 @@ static bool collect(struct cpu *e)
 	return any;
 }
 
-/* Runs each of them once. Whether any has done something. */
+/* Runs each of them once. Whether any has made progress. */
 static bool run_all(struct cpu *e, bool polled)
 {
 	bool any = fibers_turn(e, &e->procs->turn, polled);
@@ -503,7 +503,7 @@ void procs_poll(struct world *w)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* How long it may sleep: as the program says, which has something to do meanwhile. */
+/* The longest sleep, in ms: the program's idle function says, as it has other work; or SLEEP_MS. */
 static unsigned longest_nap(struct world *w)
 {
 	unsigned ms;
@@ -532,7 +532,7 @@ static bool came(struct world *w)
 	return fibers_wake_ready(e, (uint32_t)w->first);
 }
 
-/* Nothing is to be done: sleeps, and then looks whether all is well. */
+/* Without work: sleeps, and then checks the other ranks. */
 static void doze(struct world *w, const struct call *calls, unsigned ms, struct vigil *v)
 {
 	struct procs *p = cpu_of(w)->procs;

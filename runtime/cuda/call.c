@@ -34,7 +34,7 @@ struct launch {
 	struct world *w;
 	struct run *r;
 	struct gpu *g;
-	const struct call *c; /* what all ranks agree on */
+	const struct call *c; /* the call, equal on all ranks */
 	struct gpu_state *state;
 	struct gpu_fit *fit;
 	uint32_t channels; /* most that the choice allows; 0: as many as pay */
@@ -45,8 +45,8 @@ struct launch {
 
 /* ---- sizes ---------------------------------------------------------------------- */
 
-/* The protocol and the most channels (0: as many as pay) of a call of that size, as far as the
- * call does not say itself. */
+/* The protocol and the most channels (0: as many as pay) of a call of that size, unless the call
+ * sets them. */
 static struct ccs_choice choose(const struct gpu *g, const struct call *c, size_t bytes)
 {
 	const struct choice_list *own = &g->settings.choices;
@@ -98,8 +98,8 @@ static void choose_tile(struct launch *l, size_t esize)
 		l->ntiles = 1;
 }
 
-/* With LL a thread moves 16 bytes of a message at a time: warps that would find none are not
- * launched, as they would go to each barrier. */
+/* With LL a thread moves 16 bytes of a message at a time: warps without any bytes are not
+ * launched, as they would take part in each barrier. */
 static void choose_threads(struct launch *l, size_t esize)
 {
 	uint64_t bytes = l->tile * esize * l->state->tables.max_cells;
@@ -221,7 +221,7 @@ static ccs_status first_capture(struct gpu_part *p)
 	return p->ran ? cuda_finish(&p->cuda, p->last) : CCS_OK;
 }
 
-/* One rank's table if it has no other: of those of other parts nothing is asked. */
+/* The table of one rank if the part has only that rank: the ranks of other parts are not read. */
 static ccs_status place_cells(const struct launch *l, struct gpu_part *p)
 {
 	bool alone = next_rank(l, p, p->first + 1) == l->w->nranks;
@@ -238,7 +238,7 @@ static ccs_status cut(const struct launch *l, struct gpu_part *p)
 	return CCS_OK;
 }
 
-/* Graphs of one capture that run side by side are found out by the kernels (device/args.h). */
+/* The kernels detect concurrent graphs of one capture (device/args.h). */
 static ccs_status count_begins(const struct launch *l, struct gpu_part *p)
 {
 	cuda_ptr at = 0;
@@ -292,7 +292,7 @@ static ccs_status submit(const struct launch *l, struct gpu_part *p)
 	return split_streams(l, p);
 }
 
-/* Does a step on each part, with its GPU entered. */
+/* Runs a step on each part, with its GPU entered. */
 static ccs_status each(const struct launch *l,
 		       ccs_status (*step)(const struct launch *, struct gpu_part *))
 {
@@ -334,7 +334,7 @@ static ccs_status all_captured(const struct launch *l)
 	return CCS_OK;
 }
 
-/* ---- what the driver accepts ---------------------------------------------------------- */
+/* ---- limits of the driver ------------------------------------------------------------- */
 
 /* The driver reports residency for the multiprocessors of a whole GPU; under MPS, or in a green
  * context, the process may have fewer, and a launch is refused: then half as many channels are
@@ -395,7 +395,7 @@ static bool must_try(const struct launch *l)
 	return !l->fit->tried && (l->g->places.nparts > 1 || l->g->parts->capturing);
 }
 
-/* `filled`: how the parts' arguments went; all processes learn of that, too. */
+/* `filled`: the status of filling in the parts' arguments; all processes get it, too. */
 static ccs_status try_all(struct launch *l, ccs_status filled)
 {
 	ccs_status s = filled ? filled : each(l, try_part);
@@ -452,8 +452,8 @@ static void keep_shape(const struct launch *l)
 		shape->blocks += l->g->parts[i].args.nworkers * l->replicas;
 }
 
-/* One part alone needs no trial but for captures: where its launch is refused it takes less, also
- * from now on. */
+/* A single part needs no trial except for captures: if its launch is refused, it launches less, now
+ * and later. */
 static bool takes_less(struct launch *l, ccs_status s)
 {
 	if (s != CCS_EUNSUPPORTED || l->g->places.nparts > 1 ||

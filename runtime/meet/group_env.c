@@ -211,8 +211,8 @@ static ccs_status master_address(struct group_env *env, const char *host, const 
 	return set_address(env, host, p < 1023 || p == 65535 ? 1024 : (unsigned)p + 1);
 }
 
-/* Where a job meets that is on one host: a name that follows from the user, the job, and an address
- * if there is one; from a secret that others cannot guess, neither can they guess the name. */
+/* The meeting place of a job on one host: a name derived from the user, the job, and the address if
+ * there is one. If it is derived from a secret, other users cannot guess the name. */
 static ccs_status address_here(struct group_env *env)
 {
 	unsigned char name[BLAKE2S_BYTES];
@@ -289,7 +289,7 @@ static void set_job_by_proxy(struct group_env *env, const char *program)
 	set_job(env, program, name, NULL);
 }
 
-/* No name at all is one, too: then all callers must have none. */
+/* An absent name counts as a name: then all callers must have none. */
 static void find_job(const struct launcher *l, struct group_env *env)
 {
 	const char *token = text_of("CCS_JOB_TOKEN");
@@ -328,10 +328,10 @@ static bool is_whole(const struct launcher *l)
 	       (!l->step || text_of(l->step));
 }
 
-/* Up to which launcher what was found must agree with others'. torchrun itself gives ranks as it
- * likes, whatever it runs under, and is known by its run: else RANK and WORLD_SIZE were set by hand,
- * or are left over. Neither of the two that are mpirun starts the other. srun starts all of them, one
- * for each host. */
+/* The launcher up to which the values found must agree with those of other launchers. torchrun
+ * assigns ranks independently of the launcher that it runs under, and is recognized by its run id:
+ * without one, RANK and WORLD_SIZE were set by hand, or are left over. Neither of the two kinds of
+ * mpirun starts the other. srun starts all of them, one for each host. */
 static const struct launcher *rivals_of(const struct launcher *found)
 {
 	if (found == launchers + OPEN_MPI)
