@@ -45,7 +45,7 @@ struct matching {
 	struct mismatch *unequal; /* messages, by their rows */
 	uint32_t nunequal, capunequal;
 	bool channels,
-		paths;	  /* other FIFOs than of channel 0, outside of any par: find_names() */
+		paths;	  /* some FIFO is of a channel other than 0; is in a par: find_names() */
 	bool one_task;	  /* each end of every FIFO is one task's */
 	bool far;	  /* more FIFOs than the nearest caches hold */
 	bool mixed;	  /* some FIFO has operations of several numbers of chunks */

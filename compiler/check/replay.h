@@ -70,7 +70,7 @@ struct replay {
 	const struct program *p;
 	struct values values;
 	uint32_t width;	 /* cells of a rank, scratch included */
-	uint32_t *state; /* [nranks][width], or each rank's touched cells; replay_value() */
+	uint32_t *state; /* [nranks][width], or the cells that a rank touches; replay_value() */
 	struct touched *touched; /* [nranks]: or NULL: all. Other cells keep what they begin with */
 	struct runner *runners;	 /* [ntasks] */
 	/* [ntasks], by row: depth behind it; NULL: no task waits for tasks. */
