@@ -184,7 +184,7 @@ static bool is_like(const struct checked *k, const struct call *c, int root)
 	       (!c->how.user_op || c->esize == k->esize) && (k->root == -1 || k->root == root);
 }
 
-/* Programs call the same few again and again, most often in the same order. */
+/* Programs repeat the same few calls, most often in the same order. */
 static struct checked *find_like(const struct call *c, int root)
 {
 	struct ccs_comm *comm = c->comm;
@@ -217,7 +217,7 @@ static void repeat(struct call *c, struct checked *k)
 	c->like = k;
 }
 
-/* In place of one that was found longest ago, or so. */
+/* Replaces approximately the least recently used one. */
 static void remember(struct call *c)
 {
 	struct ccs_comm *comm = c->comm;
@@ -252,7 +252,7 @@ static bool is_odd(const void *at, size_t bytes, size_t esize)
 	return bytes && (uintptr_t)at % esize;
 }
 
-/* Where there is no element none is at a wrong place: empty arrays may have any address. */
+/* An empty array may have any address. */
 static RARE ccs_status check_aligned(const struct call *c, size_t esize)
 {
 	static const char form[] = "%s not aligned to %s elements' %zu bytes";
@@ -348,7 +348,7 @@ static ccs_status check_factors(const struct call *c)
 	return CCS_OK;
 }
 
-/* A tile is one of the things in which calls are like one another. */
+/* The tile is not listed: calls are alike only if their tiles are equal. */
 static bool has_options(const struct ccs_run_options *how)
 {
 	return how->protocol || how->channels || how->factors || how->user_op;
@@ -377,7 +377,7 @@ static RARE ccs_status check_options(const struct call *c)
 	return s ? s : check_user_op(c);
 }
 
-/* One that is like none of the last. */
+/* A call unlike all remembered ones. */
 static RARE ccs_status check_new(struct call *c, int root)
 {
 	ccs_status s;
@@ -401,7 +401,7 @@ static RARE ccs_status check_new(struct call *c, int root)
 	return s;
 }
 
-/* What was found of a call like it is not looked for again. */
+/* Reuses the results of a remembered call like it. */
 ccs_status call_check(struct call *c, int root, void *stream)
 {
 	const struct ccs_user_op *own = c->how.user_op;

@@ -87,7 +87,7 @@ static uint32_t *place_of(const struct contract *k, uint32_t rank, uint32_t colu
 	return &k->asked_rows[rank].rows[column - k->asked_rows[rank].lo];
 }
 
-/* Sees to it that the rank has rows for these cells, too. Clauses are few. */
+/* Ensures that the rank has rows for these cells, too. Clauses are few. */
 static void reach(struct evaluation *x, uint32_t rank, struct extent more)
 {
 	struct asked_rows *w = x->k->rows ? NULL : &x->k->asked_rows[rank], was;
@@ -365,8 +365,8 @@ static bool lets_hold(struct evaluation *x)
 	return ok;
 }
 
-/* The contract's buffers stand for the schedule's, by position, with brackets of their
- * own. */
+/* The contract's buffers are matched with the schedule's by position, and have separate
+ * brackets. */
 static bool bind_buffers(struct evaluation *x, struct program *p, const struct decl *contract)
 {
 	struct buffer *made = ARENA_ARRAY(x->cursor.arena, struct buffer, p->nbuffers + 1);

@@ -62,7 +62,7 @@
 
 #define LIMIT_QUESTIONS (1u << 22)
 
-/* A cell, from where the walk has come to on to the end. */
+/* A cell, from the walk's current event to the end of the program. */
 struct target {
 	uint32_t age;	  /* of this rank; else nothing */
 	uint32_t message; /* that is wanted in it next; NONE: no such message */
@@ -76,14 +76,14 @@ struct pair {
 	uint32_t held, next;
 };
 
-/* Subjects of questions: message m as a direct one is m, as a held one nmessages + m, as one
- * that is read 2 nmessages + m. */
+/* Subjects of queries: m is message m as a direct one, nmessages + m as a held one, and
+ * 2 nmessages + m as one that is read. */
 struct finder {
 	struct ctx *ctx;
 	const struct program *p;
 	struct before before;
 	uint8_t *state;	 /* by subject: enum below */
-	uint32_t *asked; /* by subject: the last event that was asked about */
+	uint32_t *asked; /* by subject: the event of the last query */
 	uint32_t *send;	 /* by message: the event that sends it ... */
 	uint32_t *recv;	 /* ... and that receives it */
 	uint32_t *sent;	 /* by event: the message that it sends, or NONE */
@@ -96,7 +96,7 @@ struct finder {
 	uint32_t npairs, cappairs;
 };
 
-enum { NEVER, FREE, TAKEN, UNKNOWN }; /* NEVER: no question of it; TAKEN: not free */
+enum { NEVER, FREE, TAKEN, UNKNOWN }; /* NEVER: no query of it; TAKEN: not free */
 
 /* ---- questions ------------------------------------------------------------------- */
 
@@ -170,7 +170,7 @@ static const struct op *operation(const struct finder *f, uint32_t e)
 	return &f->p->tasks[f->before.events[e].task].ops[f->before.events[e].row];
 }
 
-/* It leaves in cells the initial values that they have in place. */
+/* The operation leaves cells with the initial values that they have in place. */
 static bool is_kept(const struct op *o)
 {
 	return op_kind(o) == OP_COPY && o->kind & OP_INITIAL && o->cell == o->other;
@@ -218,7 +218,7 @@ static void changes(struct finder *f, uint32_t message, uint32_t write)
 		(struct pair){ .held = message, .next = next };
 }
 
-/* The message stays in the cells where its sender has it, if it has it anywhere. */
+/* The message stays in its sender's cells, if it is in any. */
 static void holds(struct finder *f, const struct op *o, uint32_t message)
 {
 	struct touch t = op_touch(o);
@@ -326,7 +326,7 @@ static bool is_exchange(const struct finder *f, const struct pair *x)
 	       op_touch(operation(f, f->recv[x->next])).w == (t.wn ? t.w : t.r);
 }
 
-/* Behind the marks of direct and of held messages. */
+/* Runs after the marks of direct and of held messages. */
 static void ask_pairs(struct finder *f, const bool *direct, const bool *held)
 {
 	uint32_t n = (uint32_t)f->p->nmessages;

@@ -16,7 +16,7 @@
 
 #define MOST_CELLS (1u << 26) /* of a rank */
 #define BYTES_A_TOUCH 128u    /* that the passes take for a chunk that an operation touches */
-#define ENOUGH_ERRORS 1000u   /* of values: more say nothing new */
+#define ENOUGH_ERRORS 1000u   /* of values: more add no information */
 
 struct looking {
 	struct stream *s;
@@ -33,7 +33,7 @@ struct looking {
 
 /* ---- what can be looked at -------------------------------------------------------------------- */
 
-/* Why races and values are not looked at, or NULL. */
+/* The reason not to check races and values, or NULL. */
 static const char *why_not(const struct stream *s)
 {
 	const struct decl *contract = s->p->instance.schedule->contract;
@@ -80,7 +80,7 @@ static void renumber(struct looking *x, struct contract *k, const struct portion
 	k->cells = cut->cells;
 }
 
-/* What the contract asks of the part; NULL: it has a mistake, reported. */
+/* The contract of the part; NULL: it has a mistake, reported. */
 static struct contract *ask(struct looking *x)
 {
 	struct ctx c = *x->s->ctx;
@@ -160,7 +160,7 @@ static void look_at(struct looking *x, uint32_t number, bool again)
 	arena_free(c.scratch);
 }
 
-/* Whether all of the part are chunks of one buffer that are parts by themselves. */
+/* Whether the part consists of chunks of one buffer, each of which is a part by itself. */
 static bool all_lone(const struct looking *x, uint32_t number)
 {
 	const struct parts *y = &x->parts;

@@ -31,7 +31,7 @@ static void set_number(const char *variable, int value)
 	setenv(variable, text, 1);
 }
 
-/* In the process of that rank. It ends with its parent. */
+/* Runs in the process of that rank, which ends with its parent. */
 static int become(int rank, int ranks, pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -59,7 +59,7 @@ static bool set_job(void)
 	return !setenv("CCS_JOB_TOKEN", text, 1);
 }
 
-/* How the process of a rank ended, as an exit status. */
+/* The end of a rank's process, as an exit status. */
 static int status_of(const struct options *o, int rank, pid_t id, int how)
 {
 	if (WIFEXITED(how))
@@ -68,8 +68,8 @@ static int status_of(const struct options *o, int rank, pid_t id, int how)
 			(int)id, WTERMSIG(how), strsignal(WTERMSIG(how)));
 }
 
-/* The next rank that ends; 0: none has, for all the patience in steps that is left, if it has an
- * end (it is not negative). -1, with errno. */
+/* The next process that ends; 0: none ended within the remaining steps of `patience` (negative:
+ * unlimited). -1, with errno. */
 static pid_t next_end(int *how, int *patience)
 {
 	pid_t id;
@@ -144,7 +144,7 @@ int launch_ranks(const struct options *o, bool *killed)
 	if (n < o->ranks) {
 		rc = cannot(o, "a process cannot be started");
 		for (int r = 0; r < n; r++)
-			kill(ids[r], SIGKILL); /* and its death is no news */
+			kill(ids[r], SIGKILL); /* its death is not reported */
 	} else {
 		rc = wait_for(o, ids, n, killed);
 	}

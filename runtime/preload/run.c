@@ -22,7 +22,7 @@ struct side {
 };
 
 struct sides {
-	struct side in, out; /* n is 0 on a side that this rank has not */
+	struct side in, out; /* n is 0 on a side without data on this rank */
 };
 
 /* ---- MPI's arguments ------------------------------------------------------------------------- */
@@ -98,7 +98,7 @@ static MPI_Count piece_of(const struct side *s, MPI_Count from, size_t each)
 	return s->n - from < most ? s->n - from : most;
 }
 
-/* False: MPI does not pack it into the bytes that it has. */
+/* False: MPI's packed form differs from the elements' size. */
 static bool copy(const struct side *s, bool unpack)
 {
 	size_t each = 0, done = 0;
@@ -121,7 +121,7 @@ static bool copy(const struct side *s, bool unpack)
 	return ok;
 }
 
-/* Whether ccs can have the program's buffer. */
+/* Whether ccs can use the program's buffer directly. */
 static bool suits(const struct side *s, ccs_dtype type)
 {
 	return !s->drops && (uintptr_t)s->buffer % ccs_dtype_size(type) == 0 &&
@@ -238,7 +238,7 @@ static bool is_like(const struct known *k, const struct job *j)
 	       was->op == j->op && was->root == j->root && k->in_place == in_place(j);
 }
 
-/* In the place of the one that was found longest ago, or so. */
+/* Replaces approximately the least recently used one. */
 static void remember(struct held *h, const struct job *j, const struct order *o,
 		     const struct sides *s)
 {
