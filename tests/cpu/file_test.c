@@ -1,6 +1,6 @@
 /*
  * Paths that are not regular files, as a module, as a library and as an entry of the cache: each is
- * refused at once, and the text names the kind of file. A signal ends an open that blocks.
+ * refused at once, and the text names the kind of file. A signal ends a call that waits.
  *
  * usage: file_test DIRECTORY-OF-MODULES
  */
