@@ -1,10 +1,10 @@
 /*
- * An algorithm of MSCCL's through the line: it is read, checked for every size of chunks and in
- * each way in which it may run, and becomes a module like any other.
+ * Compiles an MSCCL algorithm: it is read, checked for every size of chunks and in each way in
+ * which it may run, and becomes a module like any other.
  *
- * In: a file named .xml, and the options. Out: what the action asks for. The passes are those of
- * schedules; where a schedule's text is wanted, for names, buffers and the contract, one without
- * operations stands for it (msccl/collective.c), whose places are those of <algo>.
+ * In: a file named .xml, and the options. Out: the result that the action asks for. The passes are
+ * those of schedules; where a pass needs a schedule's text, for names, buffers and the contract, it
+ * gets a generated one without operations (msccl/collective.c), with the places of <algo>.
  */
 #include "compiler/msccl/msccl.h"
 #include "compiler/session.h"
@@ -271,11 +271,11 @@ static void explain_way(struct session *s, const struct msccl *m, const struct m
 		w.per_message = per_message[i];
 		right = check_way(s, &quiet, &w, &k);
 	}
-	if (k.program && !diags_have(&s->diags, 0, 501)) /* what is over a limit is not run */
+	if (k.program && !diags_have(&s->diags, 0, 501)) /* beyond a limit it is not run */
 		session_explain(s, &s->ctx, &k, right && !wrong ? &k.deadlock.order : NULL, 0);
 }
 
-/* What an action or option cannot do with such a file. False: it is told of. */
+/* Whether the actions and options apply to this file. False: an error was reported. */
 static bool is_for(struct session *s, const struct msccl *m)
 {
 	const struct options *o = s->o;
@@ -315,7 +315,7 @@ static void act(struct session *s, const struct msccl *m)
 		compile_way(s, m, &v);
 }
 
-/* What an action or option cannot do with any such file. False: it is told of. */
+/* Whether the actions and options apply to any such file. False: an error was reported. */
 static bool is_action(struct session *s)
 {
 	const struct options *o = s->o;

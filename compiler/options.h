@@ -117,7 +117,7 @@ int options_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /** The same of WHAT 'VALUE', with the nearest of the names that there are. Returns 2. */
 int options_wrong(const char *what, const char *value, const char *const *names, size_t n);
 
-/** The same of an option or a command, with what it is called here if another program has it.
+/** The same of an option or a command, with the name used here if another program has it.
  *  Returns 2. */
 int options_unknown(const char *what, const char *name, const char *const *names, size_t n);
 

@@ -1,12 +1,12 @@
 /*
- * The command line's warnings (-W), and what is said of a name that is none.
+ * The command line's warnings (-W), and the errors for unknown names.
  */
 #include "compiler/options.h"
 
 #include <stdarg.h>
 #include <string.h>
 
-enum { MOST_LISTED = 12 }; /* of so many names all are listed */
+enum { MOST_LISTED = 12 }; /* up to this number, all names are listed */
 
 int options_error(const char *fmt, ...)
 {
@@ -37,7 +37,7 @@ int options_wrong(const char *what, const char *value, const char *const *names,
 	return 2;
 }
 
-/* What other programs call what is here. */
+/* Commands and options of other programs, and what to use here. */
 static const struct {
 	const char *name, *here;
 } others[] = {

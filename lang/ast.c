@@ -4,7 +4,7 @@
  *
  * A tree's depth is kept as it grows and is never more than MAX_DEPTH: a node that
  * would be deeper is reported and replaced by a leaf, so that every later pass may
- * walk trees by recursion. O(1) each, beside lists handed in.
+ * walk trees by recursion. O(1) each, plus the lists passed in.
  */
 #include "lang/parse_support.h"
 

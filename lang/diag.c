@@ -235,7 +235,7 @@ void diag_fix(struct diags *d, struct diag *g, struct span span, const char *fmt
 
 /* ---- helpers for messages --------------------------------------------------- */
 
-#define NEAREST_MAX 64 /* longer names are not compared: nobody mistypes those */
+#define NEAREST_MAX 64 /* longer names are not compared: they are hardly ever mistyped */
 
 /* Edit distance with neighbours swapped as one edit (optimal string alignment):
  * three rows of the usual table. */

@@ -90,7 +90,7 @@ static bool python_range(struct mistake *m, const char *from)
 	return true;
 }
 
-/* The `in` of the loop whose range ends at the mistake, on its line; or NULL. */
+/* The `in` of the loop with a range that ends at the mistake, on its line; or NULL. */
 static const char *range_begin(const struct mistake *m)
 {
 	const char *s = text_line_begin(m->at, m->ps->source->text), *found = NULL;

@@ -11,7 +11,7 @@
 #include "lang/ast.h"
 #include "lang/diag.h"
 
-/* A text that stands for a file, as an editor has it: what is on the disk is not read. */
+/* A text in place of a file, from an editor: the file on the disk is not read. */
 struct unsaved {
 	const char *path; /* canonical; of a file that is not there, as it is named */
 	const char *text;
@@ -79,7 +79,7 @@ void lang_dump(struct front *f, struct module *m, FILE *out);
 struct stmt_rule {
 	const char *word; /* in the dump */
 	const char *noun; /* in messages */
-	int where;	  /* what it may stand in */
+	int where;	  /* the contexts that admit it */
 };
 struct stmt_rule lang_stmt_rule(enum stmt_kind kind);
 

@@ -1,12 +1,11 @@
 /*
- * Reading: a file and all that it imports become one module.
+ * Reading: a file and all its imports, direct and indirect, become one module.
  *
- * The prelude comes first. Each file is parsed once, however often it is imported
- * (files are told apart by their canonical path), so cycles of imports end. An
- * import is looked for beside the file that it stands in, then in each include
- * directory. Units are listed so that imports stand before the file that imports
- * them; the walk keeps its own stack, since chains of imports may be long.
- * O(bytes + imports x files).
+ * The prelude comes first. Each file is parsed once, however often it is imported (files are
+ * identified by their canonical path), so cycles of imports end. An import is searched for in the
+ * directory of the importing file, then in each include directory. Units are listed so that
+ * imports come before the file that imports them; the walk keeps its own stack, since chains of
+ * imports may be long. O(bytes + imports x files).
  */
 #include "lang/parse_support.h"
 #include "lang/parse.h"
@@ -109,7 +108,7 @@ struct loader {
 	struct front *front;
 	struct module *module;
 	struct unit **tail;
-	struct unit *open;   /* those whose imports are being read, the last one first */
+	struct unit *open;   /* units with imports being read, the last one first */
 	struct unit *newest; /* all that were read */
 };
 
@@ -235,8 +234,8 @@ static void not_read(struct loader *l, const struct decl *d, const struct unread
 	}
 }
 
-/* ccs(5) 4: relative to the importing file, then the include directories. What is there
- * but cannot be read is not passed over. */
+/* ccs(5) 4: relative to the importing file, then the include directories. A file that exists
+ * but cannot be read is not skipped. */
 static struct unit *import(struct loader *l, const struct decl *d)
 {
 	struct arena *a = l->front->arena;
@@ -300,7 +299,7 @@ static bool start(struct loader *l, struct front *f)
 	return true;
 }
 
-/* The module of that main file. Without one it is told why it cannot be read, and NULL. */
+/* The module of that main file; or NULL, after a report of why it cannot be read. */
 static struct module *finish(struct loader *l, struct unit *u, const char *name,
 			     const struct unread *no)
 {

@@ -49,7 +49,7 @@ struct place {
 /** Adds a text (copied). NULL if the space of offsets (4 GiB) is full. */
 struct source *source_add(struct sources *s, const char *name, const char *text, size_t len);
 
-/** The same without the copy: a text of these fields, whose bytes are in the arena. */
+/** The same without the copy: a text with these fields and with its bytes in the arena. */
 struct source *source_adopt(struct sources *s, struct source fields);
 
 /** The text that contains an offset, or NULL. O(log texts). */
@@ -61,7 +61,7 @@ struct source *source_of_file(const struct sources *s, uint64_t dev, uint64_t in
 /** File, line and column of an offset. O(log lines). */
 struct place source_place(struct sources *s, uint32_t offset);
 
-/** The text of a line that source_place() has told, without its line end; its length in *len. */
+/** The text of a line from source_place(), without its line end; its length in *len. */
 const char *source_line(const struct source *s, uint32_t line, uint32_t *len);
 
 /* ---- files (read.c) ------------------------------------------------------------ */

@@ -19,7 +19,7 @@ static const char operators[] = " '?' || && '|' '^' '&' == != '<' '>' <= >= << >
 				"'%' '(' (  '[' '@' ";
 static const char operands[] = " name number fraction rank N true false '(' '-' '!' '~' "
 			       "9223372036854775808 sum ";
-/* Beside the words that one can begin with. */
+/* In addition to the words that can begin one. */
 static const char statements[] = " name ';' (  ";
 static const char declarations[] = " let fn ';' end of the text ";
 

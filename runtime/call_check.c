@@ -1,11 +1,11 @@
 /*
- * A call's arguments: whether they are right, and what follows from them.
+ * A call's arguments: checks them, and derives the rest of the call from them.
  *
- * In: what the caller gave. Out: the plan, sizes in bytes, and what the engines need to know of the
- * call; or what is wrong, and nothing has happened. What a rank called with lately is remembered
- * (struct checked), as programs repeat the same few calls: these are looked up, and only their
- * buffers are checked anew. O(1) a call that is remembered; else O(buffers), beside the first look
- * at a plan (prep.h).
+ * In: the caller's arguments. Out: the plan, sizes in bytes, and the engines' data on the call; or
+ * an error, without side effects. A rank's recent arguments are remembered (struct checked), as
+ * programs repeat the same few calls: these are looked up, and only their buffers are checked
+ * anew. O(1) a call that is remembered; else O(buffers), plus the preparation of a plan at its
+ * first use (prep.h).
  */
 #include "runtime/plan/choice.h"
 #include "runtime/comm.h"
@@ -125,7 +125,7 @@ static bool has_both(const struct call *c, uint32_t buffer)
 	return false;
 }
 
-/* Chunks whose values meet in one must be equally long. */
+/* Chunks of two buffers that are combined must be equally long. */
 static ccs_status check_cut(const struct call *c, uint32_t buffer)
 {
 	bool even = c->module->head->flags & CCS_MODULE_EVEN_COUNTS;
@@ -174,7 +174,8 @@ static ccs_status check_count(struct call *c)
 	return s;
 }
 
-/* But for its buffers. Without an operator of the user's the type tells how long elements are. */
+/* Equal but for the buffers. Without a user-defined operator the type determines the length of an
+ * element. */
 static bool is_like(const struct checked *k, const struct call *c, int root)
 {
 	return c->module == k->module && c->count == k->count && c->type == k->type &&
@@ -183,7 +184,7 @@ static bool is_like(const struct checked *k, const struct call *c, int root)
 	       (!c->how.user_op || c->esize == k->esize) && (k->root == -1 || k->root == root);
 }
 
-/* Programs call the same few again and again, most often in the same order. */
+/* Programs repeat the same few calls, most often in the same order. */
 static struct checked *find_like(const struct call *c, int root)
 {
 	struct ccs_comm *comm = c->comm;
@@ -216,7 +217,7 @@ static void repeat(struct call *c, struct checked *k)
 	c->like = k;
 }
 
-/* In place of one that was found longest ago, or so. */
+/* Replaces approximately the least recently used one. */
 static void remember(struct call *c)
 {
 	struct ccs_comm *comm = c->comm;
@@ -251,7 +252,7 @@ static bool is_odd(const void *at, size_t bytes, size_t esize)
 	return bytes && (uintptr_t)at % esize;
 }
 
-/* Where there is no element none is at a wrong place: empty arrays may have any address. */
+/* An empty array may have any address. */
 static RARE ccs_status check_aligned(const struct call *c, size_t esize)
 {
 	static const char form[] = "%s not aligned to %s elements' %zu bytes";
@@ -297,14 +298,14 @@ static bool all_inout(const struct ccs_module *m)
 	return true;
 }
 
-/* A premul-sum's values are scaled on their way: what is copied to its own place changes. */
+/* The values of a premul-sum are scaled in transit: a copy to its own place changes them. */
 static bool is_in_place(const struct call *c, const struct in_place *p)
 {
 	size_t block = c->count * c->esize;
 	uintptr_t send = (uintptr_t)c->send, recv = (uintptr_t)c->recv;
 
 	if (cells_laid_out(c->module))
-		return false; /* chunks lie elsewhere in their blocks */
+		return false; /* chunks have other places in their blocks */
 	return p->known && !c->premul && send - recv == (uintptr_t)p->blocks * block;
 }
 
@@ -347,7 +348,7 @@ static ccs_status check_factors(const struct call *c)
 	return CCS_OK;
 }
 
-/* A tile is one of the things in which calls are like one another. */
+/* The tile is not listed: calls are alike only if their tiles are equal. */
 static bool has_options(const struct ccs_run_options *how)
 {
 	return how->protocol || how->channels || how->factors || how->user_op;
@@ -376,7 +377,7 @@ static RARE ccs_status check_options(const struct call *c)
 	return s ? s : check_user_op(c);
 }
 
-/* One that is like none of the last. */
+/* A call unlike all remembered ones. */
 static RARE ccs_status check_new(struct call *c, int root)
 {
 	ccs_status s;
@@ -400,7 +401,7 @@ static RARE ccs_status check_new(struct call *c, int root)
 	return s;
 }
 
-/* What was found of a call like it is not looked for again. */
+/* Reuses the results of a remembered call like it. */
 ccs_status call_check(struct call *c, int root, void *stream)
 {
 	const struct ccs_user_op *own = c->how.user_op;

@@ -479,7 +479,7 @@ ccs_status ccs_mem_free(struct ccs_comm *c, void *at)
 	return leave(c, CCS_OK);
 }
 
-/* ---- what processes tell one another ---------------------------------------------------- */
+/* ---- exchanges between processes -------------------------------------------------------- */
 
 static bool has_all(const struct world *w)
 {

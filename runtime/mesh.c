@@ -2,9 +2,9 @@
  * Device meshes: a communicator's ranks as the points of a box, in row-major order, and the
  * communicators along its dimensions, by splitting (split.c).
  *
- * Of a slice, the colour is where a rank lies in the other dimensions, the key where it lies in
- * those of the slice. The mesh and the slice are the list that all ranks must give alike.
- * O(dimensions) beside the split.
+ * For a slice, the colour is a rank's coordinates in the other dimensions, the key its coordinates
+ * in those of the slice. The mesh and the slice are the list that all ranks must give alike.
+ * O(dimensions), plus the split.
  */
 #include "runtime/split.h"
 
@@ -18,7 +18,7 @@ struct ccs_mesh {
 	int dims[]; /* lengths; the last varies fastest */
 };
 
-/* That they are the lengths of a box of so many points. */
+/* Checks that they are the lengths of a box with that many points. */
 static ccs_status check_dims(const int *dims, int ndims, int size)
 {
 	long long points = 1;

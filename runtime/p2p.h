@@ -90,7 +90,7 @@ struct p2p {
 	struct queue **queues; /* [ranks of this process]; queues are never removed */
 	struct inbox *inboxes; /* [ranks of this process] */
 	struct queue *foreign;
-	struct transfer *ready, *ready_last; /* sends whose receive has come */
+	struct transfer *ready, *ready_last; /* sends with a posted receive */
 	uint64_t moves;			     /* progress: messages posted, carried on, over */
 	/* Of requests (request.h), with their threads: */
 	pthread_cond_t work;	      /* the threads sleep here */
@@ -121,7 +121,7 @@ struct p2p_vigil {
 	uint64_t moves;
 	uint64_t since; /* ns of clock.h */
 	unsigned idle;	/* polls without progress */
-	bool set, told; /* told: lateness was reported */
+	bool set, told; /* told: the delay was reported */
 };
 
 /** To be called after a poll without progress: whether nothing has moved since the last time.

@@ -2,7 +2,7 @@
  * ccs_send and ccs_recv: their arguments. See p2p.h.
  *
  * As with calls of modules, a wrong argument fails alone, before anything is posted, and in a group
- * it is the group's failure. O(1) beside the message.
+ * it is the group's failure. O(1), plus the message.
  */
 #include "runtime/request.h"
 

@@ -32,7 +32,7 @@ struct ccs_request {
 
 /* ---- jobs ------------------------------------------------------------------------------------- */
 
-/* How a job ended; the first of its communicator's. */
+/* The result of a job, the first of its communicator's jobs. */
 static void job_end(struct job *j, ccs_status s)
 {
 	struct p2p *p = j->world->p2p;
@@ -154,7 +154,7 @@ static void *carry_messages(void *of)
 	return NULL;
 }
 
-/* The program's signals are for threads of its own. */
+/* Signals of the program are left to the program's own threads: this one blocks all. */
 static bool thread_start(pthread_t *t, void *(*body)(void *of), struct world *w)
 {
 	sigset_t all, before;
@@ -231,7 +231,7 @@ static void free_request(struct ccs_request *r)
 	free(r);
 }
 
-/* Puts calls into jobs, one a communicator. What is left is in *calls. */
+/* Puts calls into jobs, one per communicator. The remaining calls are in *calls. */
 static ccs_status sort_calls(struct ccs_request *r, struct call **calls)
 {
 	while (*calls) {
@@ -251,7 +251,7 @@ static ccs_status sort_calls(struct ccs_request *r, struct call **calls)
 	return CCS_OK;
 }
 
-/* All that can fail. */
+/* All steps that can fail. */
 static ccs_status prepare(struct ccs_request *r)
 {
 	ccs_status s = CCS_OK;
@@ -303,7 +303,7 @@ ccs_status request_start(struct call *calls, struct transfer *messages, struct c
 	s = r ? sort_calls(r, &calls) : error_set(CCS_ENOMEM, "out of memory for a request");
 	if (!s)
 		s = prepare(r);
-	group_free_calls(calls); /* that found no job */
+	group_free_calls(calls); /* calls without a job */
 	if (s && r)
 		free_request(r);
 	else if (s)
@@ -332,7 +332,7 @@ static bool is_over(const struct ccs_request *r)
 	return true;
 }
 
-/* What is over no longer needs its communicator. */
+/* A finished request no longer needs its communicator. */
 static ccs_status check(const struct ccs_request *r, const char *call)
 {
 	ccs_status s = CCS_OK;
@@ -354,7 +354,7 @@ static ccs_status check(const struct ccs_request *r, const char *call)
 	return s;
 }
 
-/* Of one that is over: its status, and the text. */
+/* The status of a finished request, and its text. */
 static ccs_status tell(struct ccs_request *r)
 {
 	ccs_status s = CCS_OK;
@@ -367,7 +367,7 @@ static ccs_status tell(struct ccs_request *r)
 	return s;
 }
 
-/* Goes on with a lone engine's runs, up to the job's. */
+/* Continues a lone engine's runs, up to the job's. */
 static void step_job(struct job *j)
 {
 	struct world *w = j->world;
@@ -384,7 +384,7 @@ static void step_job(struct job *j)
 		w->engine->progress->rest(w, 0);
 }
 
-/* Goes on with what no thread goes on with, without waiting. */
+/* Continues the work that has no thread, without waiting. */
 static void step(struct ccs_request *r)
 {
 	struct transfer *m = r->messages;
@@ -432,7 +432,7 @@ ccs_status ccs_wait(struct ccs_request *request)
 	return tell(request);
 }
 
-/* Lone engines' requests go on together: another rank may wait for any of them. */
+/* Requests of lone engines progress together: another rank may wait for any of them. */
 static void await_all(struct ccs_request *const *requests, int n)
 {
 	int left = n;

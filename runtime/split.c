@@ -1,14 +1,15 @@
 /*
- * Communicators of some ranks of another one: ccs_comm_split, ccs_comm_group.
+ * Communicators of some ranks of a parent: ccs_comm_split, ccs_comm_group.
  *
- * In: every rank's colour and key (of a group by a list: one colour, and the place in the list),
+ * In: every rank's colour and key (for a group by a list: one colour, and the place in the list),
  * gathered at a rendezvous of the parent. Out: one world for each colour, with an engine of the
- * parent's kind that shares nothing with it, so that either may be freed first; or a failure in
- * all ranks of the parent, which goes on.
+ * parent's kind that shares nothing with it, so that parent and child may be freed in any order;
+ * or a failure in all ranks of the parent, which remains usable.
  *
- * Where ranks are processes the new ranks meet by what the parent's gather: rank 0 of each new
- * communicator invites, by whatever its engine needs (engine.h), the others come, and all
- * ranks of the parent agree how that went. O(ranks log ranks) a process.
+ * Where ranks are processes, the new ranks meet through gathers of the parent: rank 0 of each new
+ * communicator publishes an invitation in the form that its engine needs (engine.h), the other
+ * ranks of that communicator join, and all ranks of the parent agree on the result.
+ * O(ranks log ranks) a process.
  */
 #include "runtime/split.h"
 
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A rank of the parent, where it goes. */
+/* A rank of the parent, and its place in the child. */
 struct member {
 	int color, key, rank;
 };
@@ -32,7 +33,7 @@ static int by_place(const void *x, const void *y)
 	return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
-/* What the ranks of one colour come to. */
+/* The ranks of one colour. */
 struct subset {
 	int color, n;
 	int *ranks; /* [n] of the parent, in their order */
@@ -55,7 +56,7 @@ static ccs_status no_memory(int n)
 	return error_set(CCS_ENOMEM, "out of memory for a communicator of %d ranks", n);
 }
 
-/* What is set of the parent is set of its children. */
+/* A child inherits the settings of its parent. */
 static void inherit(struct world *child, const struct world *parent)
 {
 	child->timeout = parent->timeout;
@@ -67,7 +68,7 @@ static void inherit(struct world *child, const struct world *parent)
 	child->late_of = parent->late_of;
 }
 
-/* Where the engine needs it. */
+/* Makes the child's invitation, if the engine has such. */
 static ccs_status invite(struct world *w, struct world *child, struct branch *b)
 {
 	const struct processes_engine *e = w->engine->processes;
@@ -123,7 +124,7 @@ static ccs_status split_here(struct world *w, struct attendee *const *of)
 
 /* ---- a process a rank ------------------------------------------------------------------------ */
 
-/* What a process tells of its part. */
+/* A process's status and invitation. */
 struct told {
 	int32_t status;
 	unsigned char invitation[INVITATION];
@@ -157,14 +158,15 @@ static int place_in(const struct subset *sub, int rank)
 	return i;
 }
 
-/* Rank 0 of the new communicator tells its invitation; all hear whether all are ready. */
+/* Rank 0 of the new communicator publishes its invitation; all ranks learn whether all are
+ * ready. */
 static ccs_status exchange(struct world *w, struct branch *b, ccs_status here)
 {
 	struct told own = { .status = here }, *all = calloc((size_t)w->nranks, sizeof(*all));
 	bool wrong = false;
 	ccs_status s;
 
-	if (!all) /* then it cannot hear the others, which wait for it in vain */
+	if (!all) /* it takes no part in the gather, so the other ranks time out */
 		return no_memory(w->nranks);
 	memcpy(own.invitation, b->invitation, sizeof(own.invitation));
 	s = world_gather(w, "ccs_comm_split", &own, all, sizeof(own));
@@ -208,7 +210,7 @@ static ccs_status split_apart(struct world *w, struct attendee *a, const struct 
 	s = enter(w, a->made ? a->made->world : NULL, &b, s);
 	free(sub.ranks);
 	if (s && a->made) {
-		a->made->world->dead = true; /* nobody waits for its end */
+		a->made->world->dead = true; /* no rank waits for its end */
 		comm_drop(&a->made, 1);
 	}
 	return s;
@@ -262,7 +264,7 @@ ccs_status ccs_comm_split(struct ccs_comm *comm, int color, int key, struct ccs_
 	return split_submit(&a, s);
 }
 
-/* The first entry that is no rank, or was there before; n: all are right. O(n + size). */
+/* The first entry that is not a rank, or is a repeat; n: all are right. O(n + size). */
 static ccs_status check_list(const int *ranks, int n, int size)
 {
 	bool *seen = calloc((size_t)size, sizeof(*seen));

@@ -1,9 +1,9 @@
 /*
- * Calls by a tuning: what one takes, and running it. See ccs.h.
+ * Calls by a tuning: checks their arguments, and runs them. See ccs.h.
  *
  * In: a tuning that was loaded, and a call's arguments. Out: the call of the module that the
- * tuning has for its size. What a call's size is follows from the contract, so that all modules
- * of a section say the same. O(sections + rows) beside the call.
+ * tuning has for its size. The contract determines a call's size, so all modules of a section have
+ * the same. O(sections + rows), plus the call.
  */
 #include "runtime/comm.h"
 #include "runtime/plan/tuning.h"

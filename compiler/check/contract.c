@@ -1,11 +1,11 @@
 /*
- * What a contract asks for: for each rank and cell, the contributions of its final
- * value; for each rank, whose beginnings must come before its end.
+ * Evaluates a contract: for each rank and cell, the contributions of its final value; for each
+ * rank, the ranks that must begin before it ends.
  *
- * In: a program whose counts agree with its contract. Out: shares of contributions,
- * sorted and disjoint; `rows` says where a cell's begin. A clause that does not mention
- * `rank` is evaluated once an index, and all ranks have its shares in common; a sum of one chunk over a range of ranks
- * is one share: allreduce takes O(cells + ranks * cells stores). ccs(5) 4.
+ * In: a program with counts that agree with its contract. Out: shares of contributions, sorted and
+ * disjoint; `rows` has the first share of each cell. A clause that does not mention `rank` is
+ * evaluated once per index, and all ranks use the same shares; a sum of one chunk over a range of
+ * ranks is one share: allreduce takes O(cells + ranks * cells stores). ccs(5) 4.
  */
 #include "compiler/check/clause.h"
 
@@ -87,7 +87,7 @@ static uint32_t *place_of(const struct contract *k, uint32_t rank, uint32_t colu
 	return &k->asked_rows[rank].rows[column - k->asked_rows[rank].lo];
 }
 
-/* Sees to it that the rank has rows for these cells, too. Clauses are few. */
+/* Ensures that the rank has rows for these cells, too. Clauses are few. */
 static void reach(struct evaluation *x, uint32_t rank, struct extent more)
 {
 	struct asked_rows *w = x->k->rows ? NULL : &x->k->asked_rows[rank], was;
@@ -194,8 +194,8 @@ static bool clause_cell(struct evaluation *x, const struct clause *c, uint32_t r
 	return true;
 }
 
-/* The chunks of a block whose values follow from that of the first, which was just made; *index: the
- * last one that is done. */
+/* Derives the values of a block's further chunks from that of the first, which was just made;
+ * *index: the last one that is done. */
 static bool clause_run(struct evaluation *x, const struct clause *c, uint32_t rank, uint32_t block,
 		       uint32_t *shared, uint32_t *index)
 {
@@ -217,8 +217,9 @@ static bool clause_run(struct evaluation *x, const struct clause *c, uint32_t ra
 	return true;
 }
 
-/* The blocks behind `block`, whose values were made last, by what is in it; *block: the last one that
- * is done. Those of one rank only: what all have in common is made once anyhow. O(their chunks). */
+/* Derives the blocks after `block`, the last one evaluated, from its values; *block: the last one
+ * that is done. Only for values of one rank: common values are made once anyway. O(the blocks'
+ * chunks). */
 static bool block_run(struct evaluation *x, const struct clause *c, uint32_t rank, uint32_t *block)
 {
 	struct contract *k = x->k;
@@ -260,7 +261,7 @@ static bool clause_part(struct evaluation *x, const struct clause *c, uint32_t r
 	return true;
 }
 
-/* Where the clause's cells on the rank at hand lie; there are some. */
+/* The clause's cells on the current rank; there is at least one. */
 static struct extent cells_of(const struct clause *c)
 {
 	uint32_t first = c->buffer->cell + c->index.lo, last = c->buffer->cell + c->index.hi - 1;
@@ -312,7 +313,7 @@ static void clause(struct evaluation *x, const struct ensures *e)
 		shared = none_array(x->cursor.arena, c.buffer->cells);
 	for (uint32_t r = 0; r < program_ranks(x->p); r++)
 		if (!clause_rank(x, &c, r, shared) && shared)
-			break; /* what is common failed: once is enough */
+			break; /* the common part failed: report it once */
 	if (x->k->nshares > x->k->asked[x->k->nasked - 1].share)
 		*(c.reduced ? &x->k->any_reduced : &x->k->any_single) = true;
 }
@@ -364,8 +365,8 @@ static bool lets_hold(struct evaluation *x)
 	return ok;
 }
 
-/* The contract's buffers stand for the schedule's, by position, with brackets of their
- * own. */
+/* The contract's buffers are matched with the schedule's by position, and have separate
+ * brackets. */
 static bool bind_buffers(struct evaluation *x, struct program *p, const struct decl *contract)
 {
 	struct buffer *made = ARENA_ARRAY(x->cursor.arena, struct buffer, p->nbuffers + 1);
@@ -425,7 +426,7 @@ static struct contract *expand_contract(struct ctx *c, struct program *p,
 		diag_warn(c->diags, W_EMPTY, p->instance.schedule->contract_name.span, NO_RANK,
 			  "contract %s promises nothing: no clause applies to any chunk",
 			  d->name.name);
-	/* What it has too much goes back. */
+	/* Return the excess capacity. */
 	x.k->shares = arena_grow(p->arena, x.k->shares, x.k->capshares * sizeof(*x.k->shares),
 				 x.k->nshares * sizeof(*x.k->shares));
 	return x.k;

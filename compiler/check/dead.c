@@ -1,20 +1,20 @@
 /*
- * W0401: operations whose value nothing needs.
+ * W0401: operations with a value that no other operation needs.
  *
- * In: a program that is right, an order to run it in, and what its contract promises. Out:
- * for each statement that stores, whether it was run, and whether some of its operations
- * are dead: what is stored is overwritten, or is left at the end, and no promised chunk
- * and no later operation needs it; or it was there already (the same value, by the same
- * way), as in one round too many around a ring. All ranks run the same text, and what is
- * useless on one may be needed on another: so a statement's k-th operation is dead only if
- * it is on every rank that comes to it, and if it is not, it is kept, and on all ranks what
- * it reads must be there.
+ * In: a right program, an order to run it in, and the promises of its contract. Out: for each
+ * statement that stores, whether it was run, and whether some of its operations are dead. An
+ * operation is dead if its value is overwritten, or left at the end, and no promised chunk and no
+ * later operation needs it; or if the cell already had it (the same value, by the same way), as in
+ * one round too many around a ring. All ranks run the same text, and an operation that is useless
+ * on one rank may be needed on another: so a statement's k-th operation is dead only if it is dead
+ * on every rank that reaches it. If it is not, it is kept, and its operands must exist on all
+ * ranks.
  *
- * The program is run once forwards, for what changes nothing, and then backwards, with
- * the chunks whose value is needed, until nothing more is found to be kept. Nothing is said
- * of contracts that promise no chunk, or an order (a message may serve that), of programs
- * of more than LIMIT_DEAD operations, and where LIMIT_PASSES are not enough; -v tells of it.
- * O(passes x (operations + chunks touched)).
+ * The program is run once forwards, to find operations that change nothing, and then backwards,
+ * with the set of needed chunks, until no more operations are found to be kept. Nothing is reported
+ * for contracts that promise no chunk, or that promise an order (a message may serve it), for
+ * programs of more than LIMIT_DEAD operations, and where LIMIT_PASSES are not enough; -v reports
+ * these cases. O(passes x (operations + chunks touched)).
  */
 #include "compiler/check/replay.h"
 

@@ -70,7 +70,7 @@ void replay_same_sizes(struct replay *r, const struct runner *w, const struct op
 				  program_cells_text(t, r->p, cell, 1), rank, size[1]));
 }
 
-/* A plan tells lengths by adjacent chunks of a buffer, or by one chunk for all
+/* A plan gives lengths by adjacent chunks of a buffer, or by one chunk for all
  * (runtime/plan/plan.h). */
 static void no_length(struct replay *r, const struct runner *w, const struct op *o)
 {
@@ -129,7 +129,7 @@ static bool sizes_fit(const struct replay *r, const struct runner *w, const stru
 }
 
 /* The same as replay_note_length, where there are `sized` buffers: a rank knows the sizes of its own
- * chunks, so that some of these must be as long. */
+ * chunks only, so one of these must have that length. */
 static void note_size(struct replay *r, const struct runner *w, const struct op *o, uint32_t cell,
 		      const uint32_t *v, uint32_t *len)
 {

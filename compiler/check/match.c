@@ -25,12 +25,13 @@ struct ends {
 	uint32_t limit;
 };
 
-/* A FIFO whose counts differ, or a message whose ends do, and what a report on it names. */
+/* A FIFO with different counts of sends and receives, or a message with different sizes at its
+ * ends; and the names for a report on it. */
 struct mismatch {
 	uint32_t fifo;
 	bool send;	       /* that end has too many */
 	uint32_t rank, peer;   /* of that end, and of the other */
-	uint32_t row;	       /* that end's first operation that nothing meets: */
+	uint32_t row;	       /* that end's first unmatched operation: */
 	const struct op *op;   /* ... */
 	const struct op *last; /* the peer's last operation on the FIFO, or NULL */
 };
@@ -44,7 +45,7 @@ struct matching {
 	struct mismatch *unequal; /* messages, by their rows */
 	uint32_t nunequal, capunequal;
 	bool channels,
-		paths;	  /* other FIFOs than of channel 0, of what is in no par: find_names() */
+		paths;	  /* some FIFO is of a channel other than 0; is in a par: find_names() */
 	bool one_task;	  /* each end of every FIFO is one task's */
 	bool far;	  /* more FIFOs than the nearest caches hold */
 	bool mixed;	  /* some FIFO has operations of several numbers of chunks */
@@ -53,14 +54,14 @@ struct matching {
  one line */
 };
 
-/* More pairs of unequal ends than this are not kept: they say nothing new. */
+/* The most pairs of unequal ends that are kept: more would add no information. */
 enum { MOST_UNEQUAL = 1 << 16 };
 
-/* Operations ahead in a task, whose FIFOs are asked for: those that other ranks made lie apart. */
+/* Operations ahead in a task with FIFOs to prefetch: FIFOs that other ranks made are far apart. */
 enum { FIFOS_AHEAD = 16 };
 
-/* Ends of one kind that follow one another in a task are mostly of one FIFO: what
- * is known of it stays here, and goes back to the FIFO, or to `ends`, when another one comes. */
+/* Consecutive ends of one kind in a task are mostly of one FIFO: its state is cached here, and is
+ * written back to the FIFO, or to `ends`, when another FIFO comes. */
 struct latest {
 	uint32_t side;
 	uint32_t fifo;	     /* NONE: nothing here */
@@ -89,8 +90,8 @@ ALWAYS_INLINE void put_count(struct matching *m, const struct latest *l, uint32_
 	*(l->side == SENDS ? &q->nsends : &q->nrecvs) += l->count;
 }
 
-/* Returns whether the operation has other than as many chunks as the FIFO's first one. Those before
- * `near` ask for the FIFO of one that comes later, where FIFOs take turns. */
+/* Returns whether the operation's number of chunks differs from that of the FIFO's first one.
+ * Operations before `near` prefetch the FIFO of a later operation, where FIFOs alternate. */
 ALWAYS_INLINE bool count_end(struct matching *m, struct latest *l, uint32_t fifo,
 			     const struct op *o, const struct op *near, uint32_t t)
 {
@@ -163,7 +164,7 @@ static __attribute__((noinline)) uint32_t begin(struct matching *m, struct ends 
 	return e->first;
 }
 
-/* On a FIFO with surplus ends it is known of the first two alone that they were to meet. */
+/* On a FIFO with surplus ends only the first two are certain to be a pair. */
 static __attribute__((noinline)) void note_unequal(struct matching *m, uint32_t fifo, uint32_t row)
 {
 	const struct fifo *q = &m->p->fifos[fifo];
@@ -309,7 +310,7 @@ static struct mismatch *list_surplus(struct matching *m, uint32_t *n)
 	struct program *p = m->p;
 	struct arena *a = m->ctx->scratch;
 	uint32_t *index = none_array(a, p->nfifos);
-	uint32_t *seen = ARENA_ARRAY(a, uint32_t, p->nfifos); /* of the end that has too many */
+	uint32_t *seen = ARENA_ARRAY(a, uint32_t, p->nfifos); /* of the end with too many */
 	struct mismatch *v = NULL;
 	uint32_t cap = 0;
 	*n = 0;
@@ -341,7 +342,7 @@ static struct mismatch *list_surplus(struct matching *m, uint32_t *n)
 	return v;
 }
 
-/* Whether FIFOs have more to their names than two ranks. */
+/* Whether names of FIFOs need more than two ranks. */
 static void find_names(struct matching *m)
 {
 	for (uint32_t f = 0; f < m->p->nfifos; f++) {
@@ -350,7 +351,7 @@ static void find_names(struct matching *m)
 	}
 }
 
-/* What is more than two ranks: "", " on channel 0", " outside of any par",
+/* The part of a FIFO's name after its two ranks: "", " on channel 0", " outside of any par",
  * " in par block 1, on channel 2". */
 static const char *fifo_text(struct matching *m, const struct fifo *q)
 {
@@ -382,7 +383,7 @@ static const char *calls(struct matching *m, const struct diag *g, uint32_t task
 	return expand_calls_text(m->ctx, m->p, task, row, g);
 }
 
-/* What the other rank does on this FIFO. */
+/* Describes the other rank's operations on this FIFO. */
 static void note_peer(struct matching *m, struct diag *g, const struct mismatch *s)
 {
 	const struct program *p = m->p;
@@ -406,9 +407,9 @@ static void note_peer(struct matching *m, struct diag *g, const struct mismatch 
 		  s->send ? q->nsends : q->nrecvs);
 }
 
-/* The operation that was probably meant: one that nothing meets, of the other
- * kind. Best is one of the same two ranks on another channel or par block, then
- * one of the rank that is to receive (send), with somebody else. */
+/* The operation that was probably meant: an unmatched operation of the other kind. Best is one of
+ * the same two ranks on another channel or par block, then one of the rank that is to receive
+ * (send), with another peer. */
 static void note_meant(struct matching *m, struct diag *g, const struct mismatch *s,
 		       const struct mismatch *v, uint32_t n)
 {
@@ -451,7 +452,7 @@ static void note_meant(struct matching *m, struct diag *g, const struct mismatch
 				  : "put both ends on the same channel");
 }
 
-/* What the rank itself leaves undone with another peer, and probably meant. */
+/* The rank's own unmatched operation with another peer, which was probably meant. */
 static void note_other(struct matching *m, struct diag *g, const struct mismatch *s,
 		       const struct mismatch *v, uint32_t n)
 {
@@ -565,8 +566,8 @@ static void report_unequal(struct matching *m)
 	}
 }
 
-/* Reports the first chunk of a message whose size differs at its ends; false: there is none.
- * Scratch has no size of its own, and takes what comes. */
+/* Reports the first chunk of a message with different sizes at its two ends; false: there is none.
+ * Scratch has no fixed size, and accepts any. */
 static bool size_differs(struct matching *m, const struct fifo *q, const struct op *send,
 			 const struct op *recv)
 {

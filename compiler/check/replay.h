@@ -70,7 +70,7 @@ struct replay {
 	const struct program *p;
 	struct values values;
 	uint32_t width;	 /* cells of a rank, scratch included */
-	uint32_t *state; /* [nranks][width], or of each rank what it touches; replay_value() */
+	uint32_t *state; /* [nranks][width], or the cells that a rank touches; replay_value() */
 	struct touched *touched; /* [nranks]: or NULL: all. Other cells keep what they begin with */
 	struct runner *runners;	 /* [ntasks] */
 	/* [ntasks], by row: depth behind it; NULL: no task waits for tasks. */
@@ -94,7 +94,7 @@ struct replay {
 	bool failed;	       /* some chunk was read before it had a value, or stored where
 				   it is too long or too short */
 	uint32_t *told;	       /* by site: 1 + the last rank that had E0303 there */
-	struct program *sized; /* whose `sized` chunks are to be compared, or NULL */
+	struct program *sized; /* its `sized` chunks are to be compared; or NULL */
 	uint32_t reports;
 	uint32_t **len; /* struct proof.len, or NULL */
 	void (*hook)(void *arg, const struct stored *s);
@@ -147,8 +147,8 @@ void replay_show_calls(const struct replay *r, const struct runner *w, const str
  *  they are compared by their expressions. */
 void replay_same_sizes(struct replay *r, const struct runner *w, const struct op *o, uint32_t value,
 		       uint32_t rank, uint32_t cell);
-/** Notes in r->len whose length the operation's values have: the cell's own, if they are at home
- *  there, else that of where they came from; NONE: it has no cell. */
+/** Notes in r->len the cell that determines the length of the operation's values: the cell itself,
+ *  if they are at home there, else their cell of origin; NONE: no cell. */
 void replay_note_length(struct replay *r, const struct runner *w, const struct op *o, uint32_t cell,
 			const uint32_t *v);
 

@@ -122,8 +122,8 @@ struct finding {
  * vector of the collective as nccl-tests counts it. */
 void report_volume(const struct program *p, const struct proof *f, double *sent, double *bound);
 
-/* The table of `ccc check`, as text or as one JSON object. `every`: what is known of all N; or
- * NULL: single ones were asked for. */
+/* The table of `ccc check`, as text or as one JSON object. `every`: the result for all N; or
+ * NULL: single N were requested. */
 struct every;
 void report_print(struct ctx *c, const struct decl *schedule, const struct finding *v, size_t n,
 		  const struct every *every, bool json, FILE *out);

@@ -110,8 +110,8 @@ static bool read_protocol(struct msccl_export *x, const struct choice_list *list
 
 /* ---- in place ------------------------------------------------------------------------------ */
 
-/* Whether the plan's own orders are enough there: one `inout` buffer is written in no other
- * place; else what is known of one `in` and one `out` says it. */
+/* Whether the plan's own orders are enough in place: one `inout` buffer is never written
+ * elsewhere; else plan_in_place() of the one `in` and the one `out` decides. */
 static bool right_in_place(const struct msccl_export *x, const struct collective *k)
 {
 	bool right = true;

@@ -23,9 +23,9 @@
  * never "wrong". docs/internals.md, Every N, has an example. Without isl nothing is proved.
  *
  * Not proved of the library: pat_allgather and pat_reduce_scatter. In trip i of their second loop
- * a message goes i & -i ranks ahead. That is no sum of trips, so last writes that depend on it
- * are not affine; and the loop counts by ones, and each trip uses results of other trips, so it
- * is no loop over powers of two and none over independent chunks. The outline of a proof is
+ * a message goes i & -i ranks ahead. This is not affine in the trips, so last writes that depend on
+ * it are not either; and the loop counts by ones, and each trip uses results of other trips, so it
+ * is neither a loop over powers of two nor over independent chunks. The outline of a proof is
  * known: both are right for any function a of i with 1 <= a(i) <= i. So let a be one more
  * dimension, a loop inside of i that runs all of these. The text with one a(i) for each i is a
  * part of those events, and a proof of the whole holds of the part if
@@ -38,7 +38,7 @@
  * once, and the trips that add to it come before: that is the tree of sums.c, for any a, if it
  * starts from last writes that are known. For the allgather the obstacle is time. With a(i) = 1 and
  * its first loop written out it is affine, but `% N` of a block and the stride D = (N + 3) / 4
- * cut its accesses into so many pieces that isl reaches its limit of steps.
+ * cut its accesses into too many pieces: isl reaches its limit of steps.
  */
 #ifndef CCS_COMPILER_EVERY_EVERY_H
 #define CCS_COMPILER_EVERY_EVERY_H
@@ -58,7 +58,7 @@ struct every {
 	const char
 		*why;  /* not proved: why, one clause; proved: why it has no certificate, or NULL */
 	uint32_t line; /* ... and in which line; or 0 */
-	bool some;     /* proved: not of every N, but of those that are admitted, or of a bound */
+	bool some;     /* proved: not of every N, but of the admitted N, or up to a bound */
 	bool powers;   /* ... powers of two or bits, which are not affine */
 	const char *const *invariants; /* proved: in words, one for each operation that writes */
 	uint32_t ninvariants;

@@ -1,10 +1,10 @@
 /*
- * What each write is made of, and what the contract asks for.
+ * The sources of each write's value, and of the promised chunks.
  *
- * In: forms without races whose messages are paired. Out: for each write, the writes (or
- * initial chunks) whose values it takes and adds to; likewise for each promised chunk at the
- * end. The write that a read sees is the last one before it, in the order of the text: isl's
- * dataflow analysis, exact. A read of what has no value is a reason to say nothing.
+ * In: forms without races and with paired messages. Out: for each write, the writes (or initial
+ * chunks) with the values that it takes and adds to; likewise for each promised chunk at the end.
+ * The write that a read sees is the last one before it, in the order of the text: isl's dataflow
+ * analysis, exact. A read of a chunk without a value is a reason to prove nothing.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/relations.h"
@@ -156,7 +156,7 @@ static isl_map *sum(struct walk *w, const struct term *t)
 		return NULL;
 	for (uint32_t i = SUM_DIM + 1; i < f->dims; i++)
 		m = isl_map_fix_si(m, isl_dim_in, i, 0);
-	/* (point, contribution) tells the summand */
+	/* (point, contribution) determines the summand */
 	isl_map *tell = isl_map_range_product(
 		isl_map_identity(isl_space_map_from_set(isl_space_copy(f->space))),
 		isl_map_copy(m));

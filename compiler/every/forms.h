@@ -32,7 +32,7 @@ struct place_entry {
 	bool block;	 /* it is a par's block: a part of the FIFO's name */
 	bool wave;	 /* value: 0. Here reads come before writes, sends before receives */
 	uint32_t value;
-	const struct stmt *loop; /* trip: whose; its variable is start + by * trip */
+	const struct stmt *loop; /* trip: its loop; the variable is start + by * trip */
 	int64_t start, by;	 /* by 0: the start is no number */
 };
 
@@ -65,7 +65,7 @@ struct forms {
 	bool root;	  /* the root is a parameter */
 	uint32_t least;	  /* N from here on */
 	bool part;	  /* a part of a schedule: not a contract but all of buffer 0 counts */
-	isl_set *context; /* all points whose N, root and rank are possible */
+	isl_set *context; /* all points with possible N, root and rank */
 	unsigned some;	  /* not every N and root is admitted: BY_WHERE, BY_TOPOLOGY */
 	struct form *ops;
 	uint32_t nops, capops;
@@ -94,7 +94,7 @@ struct entries {
 /* A symbol's meaning. */
 struct bound {
 	isl_pw_aff *value;     /* a number */
-	struct entries *table; /* or a table, whose entries are those of where its let stands */
+	struct entries *table; /* or a table, with the entries at the place of its let */
 	bool view;
 	struct chunks of;  /* a view: its chunks in a buffer */
 	isl_pw_aff *count; /* ... its parts */
@@ -172,12 +172,12 @@ bool forms_bind(struct walk *w, const struct symbol *s, const struct expr *e);
 /** A table's entries here; NULL: one has no value, and f->why says why. */
 struct entries *forms_entries(struct walk *w, const struct expr *table);
 void forms_free_entries(struct entries *t);
-/** Binds a let's name to what it says, a number or a table. */
+/** Binds a let's name to its value, a number or a table. */
 bool forms_let(struct walk *w, const struct stmt *s);
 /** A call's forms; a scratch of the text that is walked. */
 bool forms_call(struct walk *w, const struct stmt *s);
 bool forms_scratch(struct walk *w, const struct stmt *s);
-/** A new buffer, whose name is bound to all of it. */
+/** A new buffer, with its name bound to all of it. */
 bool forms_add_buffer(struct walk *w, const struct buffer_def *d);
 /** Binds d's name to chunks in as many parts as its brackets say. */
 bool forms_cut(struct walk *w, struct span at, const struct chunks *c, const struct buffer_def *d);

@@ -1,7 +1,7 @@
 /*
- * The chunks that a text names, and what the contract asks of them, by digits. See grid.h.
+ * The chunks that a text names, and their values by the contract, by digits. See grid.h.
  *
- * A range of chunks is some whole low digits, with the others fixed. O(factors) each.
+ * A range of chunks is some whole low digits, with the other digits fixed. O(factors) each.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid.h"

@@ -13,7 +13,7 @@
 #include <isl/options.h>
 #include <stdlib.h>
 
-/* ---- what is possible ------------------------------------------------------------------------ */
+/* ---- possible values ------------------------------------------------------------------------- */
 
 /* Factors of N are at least 1, and the root's digits below them. */
 static isl_set *sizes(const struct grid *g, uint32_t dims)
@@ -38,7 +38,7 @@ static isl_set *sizes(const struct grid *g, uint32_t dims)
 	return all;
 }
 
-/* N is the product of the schedule's parameters but the root, and of what is left. */
+/* N is the product of the schedule's parameters but the root, and of the remaining factor. */
 static bool factors(struct grid *g)
 {
 	const struct decl *d = g->in->schedule;
@@ -147,7 +147,7 @@ static bool topology(struct grid_run *r, const struct decl *d)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-/* What is given: each chunk is its own contribution. */
+/* The initial values: each chunk is its own contribution. */
 static isl_map *initial(const struct grid_run *r)
 {
 	isl_space *cell = isl_set_get_space(r->cells);
@@ -299,7 +299,7 @@ static struct grid begin(struct ctx *c, const struct instance *in, struct arena 
 static struct every prove_so(struct ctx *c, const struct instance *in, bool reversed,
 			     bool certificate, struct every_work *work)
 {
-	struct arena arena; /* of its own, without a limit: isl's memory is held across it */
+	struct arena arena; /* separate, without a limit: isl's memory is held across it */
 	struct every e = { 0 };
 
 	arena_init(&arena, NULL, NULL);

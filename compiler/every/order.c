@@ -3,7 +3,7 @@
  *
  * In: forms. Out: pairs of sends and receives, shown to be those of ccs(5) 6: a one-to-one
  * relation between the sends and the receives of every FIFO that keeps their order. There is
- * only one such relation. It is guessed from small N: operations k and l, whose trips differ
+ * only one such relation. It is guessed from small N: operations k and l with trips that differ
  * by constants.
  */
 #ifdef CCS_HAVE_ISL
@@ -32,7 +32,7 @@ static bool fail(struct forms *f, const struct form *o, const char *why)
 
 /* ---- FIFOs ----------------------------------------------------------------------------------- */
 
-/* The entries that name the FIFO of an operation, beside its ends: blocks, then the channel. */
+/* The entries that name the FIFO of an operation, besides its ends: blocks, then the channel. */
 static isl_map *fifo_name(struct forms *f, const struct form *o)
 {
 	isl_map *m = isl_map_from_pw_aff(isl_pw_aff_copy(o->channel));

@@ -57,7 +57,8 @@ static bool part_range(struct power_walk *w, const struct ref *r, const struct v
 	       power_ordered(w, &hi, OP_LE, total, r->span, "a chunk may be outside its buffer");
 }
 
-/* Keeps how a buffer's chunks go; all refs must agree. Of one chunk there is nothing to tell. */
+/* Records how a buffer's chunks are numbered; all refs must agree. A buffer of one chunk has no
+ * numbering. */
 static bool names(struct power_walk *w, uint32_t buffer, enum names by, struct span at)
 {
 	struct power_buffer *b = &w->f->buffers[buffer];

@@ -1,6 +1,6 @@
 /*
- * One schedule for all N, for automata: what is possible, its parameters, buffers and links, and
- * what its contract asks for. As instance.c and flow.c do for affine ones; blocks are of one chunk.
+ * One schedule for all N, for automata: the possible points, its parameters, buffers and links, and
+ * its contract's values. As instance.c and flow.c do for affine ones; blocks are of one chunk.
  */
 #include "compiler/every/powers.h"
 
@@ -338,7 +338,7 @@ bool power_promise(struct power_forms *f, const struct ensures *e, struct promis
 	const struct dfa *right = left;
 	if (!initial(&w, t, &from, &right))
 		return false;
-	/* each summand is a chunk of its own where the rank is the summand */
+	/* each summand is a separate chunk where the rank is the summand */
 	struct value q = value_track(TRACK_Q);
 	if (t != e->right && !dfa_within(&f->d, right, value_compare(f, OP_EQ, &q, &s)))
 		return power_fail(f, t->span, "a sum over something other than ranks");

@@ -135,7 +135,7 @@ static bool moves(struct contents *r, const struct moves *m)
 	return !r->f->d.spent;
 }
 
-/* What is given: each chunk is its own contribution. */
+/* The initial values: each chunk is its own contribution. */
 static const struct dfa *initial(struct power_forms *f, const struct power_buffer *b)
 {
 	struct value q = value_track(TRACK_Q), rank = value_track(TRACK_RANK);
@@ -183,8 +183,8 @@ static bool guessed_so(struct power_forms *f, const struct moves *m, struct gues
 	return power_guess(f, m, how, heads) && values_hold(f, m, heads);
 }
 
-/* Words of more letters tell more, and cost more. In a tree, what a rank holds until its sum comes down
- * is of a shape that nobody needs. */
+/* Longer words carry more information, and cost more. In a tree, the value that a rank holds until
+ * its sum comes down has a shape that no proof needs. */
 static bool guessed(struct power_forms *f, const struct moves *m, struct all_heads *heads)
 {
 	bool ok = false;
@@ -274,7 +274,7 @@ static const char *certificate_of(struct arena *to, struct power_forms *f, const
 struct every powers_prove(struct ctx *c, const struct instance *in, uint32_t least,
 			  bool certificate, struct every_work *work)
 {
-	struct arena arena; /* of its own, without a limit: memory is held across it */
+	struct arena arena; /* separate, without a limit: memory is held across it */
 	struct moves m = { .v = NULL };
 	struct all_heads heads;
 	struct every e = { 0 };

@@ -1,21 +1,21 @@
 /*
- * A schedule's text -> what is done by which ranks, for every N at once.
+ * A schedule's text -> the operations and the ranks that run them, for every N at once.
  *
- * The text is walked once; `walk.domain` are the tuples (N, D, root, rank, J) that come to a
- * statement. Each condition under which a statement would be a mistake (an index outside of its
- * buffer, a peer that is no rank, an assert) is shown to hold for none. ccs(5) 4-6, as forms.c,
- * for texts of operations, steps, ifs, groups, and two kinds of loops: over a logarithm, which
- * are not in one another, and over chunks, whose trips are independent copies.
+ * The text is walked once; `walk.domain` is the set of tuples (N, D, root, rank, J) that reach a
+ * statement. For each condition that would make a statement an error (an index outside of its
+ * buffer, a peer that is no rank, a failed assert) it is shown that no tuple satisfies it. ccs(5)
+ * 4-6, as forms.c, for texts of operations, steps, ifs, groups, and two kinds of loops: over a
+ * logarithm, which do not nest, and over chunks, with independent copies as trips.
  */
 #include "compiler/every/powers.h"
 
-#define UNROLLED 16 /* trips, at most, of loops that are done one by one */
-#define LEVELS 12u  /* `let`s that are looked at */
+#define UNROLLED 16 /* trips, at most, of a loop that is unrolled */
+#define LEVELS 12u  /* depth of `let`s that are followed */
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-/* Those of a run in reversed numbers: the offset is a multiple of the step. Which of the run's
- * chunks has which offset is told by the step alone, so two ends with one step agree on it. */
+/* The offsets of a run in reversed numbers: the offset is a multiple of the step. The step alone
+ * determines which of the run's chunks has which offset, so two ends with one step agree on it. */
 static const struct dfa *multiples(struct power_walk *w, const struct dfa *run,
 				   const struct value_chunks *c, uint32_t chunk, uint32_t offset,
 				   struct span at)
@@ -62,9 +62,9 @@ static bool links_hold(struct power_walk *w, const struct dfa *pairs, const stru
 	       power_fail(f, s->span, "a message may go where there is no link");
 }
 
-#define NEWS (UINT64_C(1) << 62) /* FIFOs of what is known, beside those of chunks */
+#define NEWS (UINT64_C(1) << 62) /* these FIFOs carry sets of begun ranks, not chunks */
 
-/* Where it counts who has begun: a message brings whom its sender has heard of. */
+/* For contracts with an order: a message carries the set of ranks known to have begun. */
 static bool news(struct power_walk *w, const struct stmt *s, const struct dfa *pair, bool empty)
 {
 	struct power_forms *f = w->f;
@@ -212,7 +212,7 @@ static bool races(struct power_forms *f, const struct act *a, const struct act *
 	       (b->kind == ITEM_LOCAL && wa && meet(f, a, false, b, true));
 }
 
-/* A step's operations start together: its sends come first. */
+/* The operations of a step start together: its sends come first. */
 static bool step(struct power_walk *w, const struct stmt *s)
 {
 	struct power_forms *f = w->f;
@@ -244,10 +244,10 @@ static bool step(struct power_walk *w, const struct stmt *s)
 
 /* ---- pars ------------------------------------------------------------------------------------ */
 
-#define BLOCKS 60u /* of a par; beyond, nothing is said */
+#define BLOCKS 60u /* of a par; with more, nothing is proved */
 
-/* Blocks of a par are done one after another: a run like others, for their FIFOs are not one
- * another's, and they touch no chunk that another one writes. */
+/* Blocks of a par are walked one after another, which is one of their possible runs: blocks share
+ * no FIFO, and no block touches a chunk that another block writes. */
 static bool enter_block(struct power_walk *w, const struct stmt *s, uint64_t path, uint64_t number)
 {
 	w->f->pars = true;
@@ -324,7 +324,7 @@ static bool loop_of_chunks(struct power_walk *w, const struct stmt *s, const str
 		return power_fail(f, s->span,
 				  "a loop in a loop over chunks, or in a step, or a par");
 	if (!power_ordered(w, lo, OP_GE, &zero, s->span, "a loop that may begin below 0"))
-		return false; /* tracks hold no such trip */
+		return false; /* such a trip has no track */
 	const struct dfa *d = power_and(f, w->domain, value_compare(f, OP_GE, &j, lo));
 	power_bind(w, s->var, &j);
 	w->in_chunks = true;
@@ -405,7 +405,7 @@ static bool loop_of_powers(struct power_walk *w, const struct stmt *s, const str
 	return ok;
 }
 
-/* A loop from a number to a number, of few trips: one after another. */
+/* A loop with constant bounds and few trips: one trip after another. */
 static bool unrolled(struct power_walk *w, const struct stmt *s, int64_t lo, int64_t hi, int64_t by)
 {
 	uint64_t path = w->fifo, trip = 0;
@@ -518,7 +518,7 @@ static bool let(struct power_walk *w, const struct stmt *s)
 {
 	struct value v;
 
-	if (s->e->kind == E_TABLE) { /* whose entries are not asked for, but must have values */
+	if (s->e->kind == E_TABLE) { /* its entries are not used, but must have values */
 		bool ok = true;
 		for (const struct expr *e = s->e->args; e && ok; e = e->next)
 			ok = value_of(w, e, &v);

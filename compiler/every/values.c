@@ -1,13 +1,13 @@
 /*
- * That what each write holds is what was guessed, and what the contract asks for.
+ * Proves that each write holds its guessed contributions, and that the contract holds.
  *
  * In: the guess: write w holds the contributions G(w), each once. Shown, for all N at once:
  *
  *   G(w) = G'(first(w)) + G'(second(w)), the two disjoint,
  *
- * where G' is G for writes, and the chunk itself for an initial chunk. Both are earlier than
- * w in an order without cycles (progress.c), so by induction along it G is what w holds. Then
- * each promised chunk: G'(last) is what is asked.
+ * where G' is G for writes, and the chunk itself for an initial chunk. Both are earlier than w in
+ * an order without cycles (progress.c), so by induction along it w holds G(w). Then each promised
+ * chunk: G'(last) is the contract's value.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/relations.h"
@@ -98,14 +98,14 @@ static isl_union_map *with_initial(struct forms *f, isl_union_map *guess)
 	return guess;
 }
 
-/* G' from G, which is taken, and what is known of sums. */
+/* G' from G (taken), and the known sums. */
 static isl_union_map *all_given(struct forms *f, isl_union_map *guess, const isl_union_map *sums)
 {
 	guess = with_initial(f, guess);
 	return sums ? isl_union_map_union(guess, isl_union_map_copy((isl_union_map *)sums)) : guess;
 }
 
-/* What a relation says of the writes whose G was guessed. */
+/* The contributions by a relation, of the writes with a guessed G. */
 static isl_union_map *of_guessed(const isl_union_map *of, const isl_union_map *guess,
 				 const isl_union_map *given)
 {

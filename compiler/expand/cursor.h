@@ -112,7 +112,7 @@ struct cursor;
 void links_make(struct links *l, struct cursor *v, const struct decl *topology);
 bool links_has(const struct links *l, uint32_t src, uint32_t dst);
 
-/* ---- what is run --------------------------------------------------------------------------- */
+/* ---- state of the run ---------------------------------------------------------------------- */
 
 /* Chunks of a buffer: parts of `part` cells each, from cell `first` on. */
 struct view {
@@ -131,7 +131,7 @@ enum bind_kind {
 /* What a name stands for. */
 struct bind {
 	enum bind_kind kind;
-	uint64_t call; /* that bound it; 0: what is fixed for the instance */
+	uint64_t call; /* that bound it; 0: fixed for the instance */
 	union {
 		int64_t value;
 		struct view view;
@@ -142,8 +142,8 @@ struct bind {
 	};
 };
 
-/* Whose `rank` and `N`: a group, or all ranks. first + stride * number is the rank of the
- * whole program that has a number; without a stride, first is a row of members. */
+/* The group of the current `rank` and `N`, or all ranks. Number k of the group is rank first +
+ * stride * k of the whole program; without a stride, first is a row of members. */
 struct group {
 	int64_t number, size; /* rank, N */
 	int64_t first, stride;
@@ -153,7 +153,7 @@ struct group {
 struct row {
 	const struct stmt *of;	 /* it is the body of; NULL: of all */
 	const struct stmt *next; /* NULL: it is at its end */
-	const struct stmt *step; /* whose statements are run within the list; or NULL */
+	const struct stmt *step; /* its statements run within the list; or NULL */
 	uint32_t top, nentries;	 /* scratch and entries in use at its beginning */
 	int64_t i, end, by;	 /* for: the variable, its limit and step; channel: i: the one
 				    outside */
@@ -326,14 +326,14 @@ bool cursor_open(struct cursor *v, struct ctx *c, const struct instance *in, boo
 		 bool streamed, struct run_tables *t);
 /** From now on it stops where the context's work is spent. */
 void cursor_may_stop(struct cursor *v);
-/** Counts the work of all chunks of a program that was run, and of those that operations touch; their
- *  number. O(operations). */
+/** Counts the work of all chunks of a program after its run, and of the chunks that operations
+ *  touch; their number. O(operations). */
 uint64_t cursor_touched(struct cursor *v);
 /** The `in` buffer that has the cell, as its own name or by a view; NULL: none has. */
 const struct buffer *cursor_in_buffer(const struct cursor *v, uint32_t cell);
 /** Runs on from where it stopped. */
 enum cursor_state cursor_next(struct cursor *v);
-/** Runs the list before what is run now; `of` says what its end does. */
+/** Runs the list before the current one; `of` determines how it ends. */
 void cursor_push(struct cursor *v, const struct stmt *of, const struct stmt *body);
 
 /** Most cells that a rank may have. */
@@ -369,7 +369,7 @@ bool eval_too_much(struct cursor *v, struct span report);
 void bind_hide(struct cursor *v, const struct symbol *s);
 /** Puts back what was hidden since the trail was that long. */
 void bind_undo(struct cursor *v, uint32_t ntrail);
-/** What is fixed for the instance: before any rank runs. */
+/** Values fixed for the instance: before any rank runs. */
 void bind_fixed(struct cursor *v, const struct symbol *s, struct bind b);
 /** The let's value when it is asked for; if it is a table, room for it is taken now. */
 void bind_lazy(struct cursor *v, const struct symbol *s, const struct expr *e);
@@ -414,7 +414,7 @@ static inline void bind_changed(struct cursor *v, uint32_t symbol)
 		c->at = ++v->now;
 }
 
-/** Whose `rank` and `N` they are from now on. */
+/** Sets the group that `rank` and `N` refer to from now on. */
 static inline void cursor_stand(struct cursor *v, struct group here)
 {
 	if (v->here.number != here.number)
@@ -560,7 +560,7 @@ struct diag *cursor_report(struct cursor *v, int number, struct span span, const
 int64_t cursor_fail(struct cursor *v, struct span span, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* ---- instance.c: what is fixed before any rank runs */
+/* ---- instance.c: values fixed before any rank runs */
 
 enum instance_state {
 	INSTANCE_OK,

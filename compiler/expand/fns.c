@@ -1,33 +1,33 @@
 /*
- * Calls of fns, and what they gave before.
+ * Calls of fns, and the cache of their values.
  *
- * A fn's value follows from its arguments, from `rank` and `N`, and from the names outside of
- * it that its body mentions, itself or by what it calls. What those are is found once a fn.
- * What a call gave is kept by its arguments, with the time: it holds as long as none of the
- * names, nor rank or N where they matter, has changed since. So an expression of a loop that
- * does not hang on the loop is evaluated once, and a place that every rank computes for every
- * other is computed once for all. Only values that were found without a mistake are kept, and
- * a call that is answered so counts as much work as the one that was run, and nests as deep: ccs(5) 8.
- * So it does not matter which of two calls comes first.
+ * A fn's value depends only on its arguments, on `rank` and `N`, and on the outer names that its
+ * body mentions, directly or through calls. These names are found once per fn. A call's value is
+ * cached by its arguments, with a time stamp: it is valid as long as none of the names, nor rank or
+ * N where they matter, has changed since. So an expression in a loop that does not depend on the
+ * loop is evaluated once, and a place that every rank computes for every other rank is computed
+ * once for all. Only values computed without an error are cached. A call answered from the cache
+ * counts as much work as the one that was run, and nests as deep (ccs(5) 8), so it does not matter
+ * which of two calls comes first.
  *
- * A call costs O(arguments + names mentioned) if its value is kept, else also what its body
- * takes. At most MOST_KEPT values of a fn are kept; a new one takes the place of an old one.
+ * A call costs O(arguments + names mentioned) if its value is cached, else also the work of its
+ * body. At most MOST_KEPT values of a fn are cached; a new value replaces an old one.
  *
- * To look for a value costs as much as a short body does, and more where many are kept, as the
- * processor's caches do not hold them. So a fn with a short body that calls no other is run each
- * time; and where few calls were answered, the next ones are run without a look, for longer each
- * time that it is found so again.
+ * A look-up costs as much as a short body, and more with many cached values, as the processor's
+ * caches do not hold them. So a fn with a short body that calls no other fn is run each time; and
+ * where the cache answered few calls, the next ones are run without a look-up, for twice as long
+ * each time that this repeats.
  */
 #include "compiler/expand/cursor.h"
 
 #include <string.h>
 
-#define MOST_ARGS 3u	     /* of a fn whose values are kept */
+#define MOST_ARGS 3u	     /* of a fn with cached values */
 #define FIRST_KEPT 64u	     /* values of a fn: the table's size at first, and */
 #define MOST_KEPT (1u << 16) /* at last; powers of two */
 #define SHORT_BODY 128u	     /* characters */
-#define TRIAL (1u << 16)     /* calls after which it is seen whether */
-#define WORTH (TRIAL / 8)    /* so many were answered */
+#define TRIAL (1u << 16)     /* calls in one measurement of the hit rate, */
+#define WORTH (TRIAL / 8)    /* and the hits that make look-ups pay */
 
 struct kept {
 	int64_t args[MOST_ARGS];
@@ -45,12 +45,12 @@ struct memo {
 		*names; /* that it mentions, its own and its callees' parameters apart */
 	uint32_t nnames, capnames;
 	struct kept *kept;
-	uint32_t cap, lost;	  /* lost: values that others took the place of, since it grew */
+	uint32_t cap, lost;	  /* lost: values replaced by other values, since it grew */
 	uint32_t asked, answered; /* calls of this trial */
-	uint64_t rest, last_rest; /* calls to come without a look; as many as there were last */
+	uint64_t rest, last_rest; /* calls left without a look-up; their last number */
 };
 
-/* ---- what a fn hangs on ------------------------------------------------------------------ */
+/* ---- dependencies of a fn ---------------------------------------------------------------- */
 
 struct mentions {
 	struct cursor *v;
@@ -84,7 +84,7 @@ static bool is_param(const struct mentions *x, uint32_t name)
 	return false;
 }
 
-/* Also finds whether rank and N matter for what it calls: the walk goes through them. */
+/* Also finds whether rank and N matter for the fns that it calls: the walk goes through them. */
 static struct memo *make(struct cursor *v, const struct fn_def *f)
 {
 	struct memo *m = ARENA_NEW(v->arena, struct memo);
@@ -135,7 +135,7 @@ static inline struct kept *place(const struct memo *m, const int64_t *args)
 	return &m->kept[(h ^ h >> 32) & (m->cap - 1)];
 }
 
-/* Whether nothing that the fn hangs on has changed since. */
+/* Whether the fn's dependencies are unchanged since. */
 static inline bool holds(const struct cursor *v, const struct memo *m, uint64_t since)
 {
 	bool same = !(m->rank && v->rank_changed > since) && !(m->n && v->size_changed > since);
@@ -144,7 +144,7 @@ static inline bool holds(const struct cursor *v, const struct memo *m, uint64_t 
 	return same;
 }
 
-/* What the table forgets too often makes it larger; what it had is found again. */
+/* Enlarges a table that has dropped too many values; dropped values are computed again. */
 static RARE void grow(struct cursor *v, struct memo *m)
 {
 	size_t was = m->cap * sizeof(*m->kept);
@@ -211,7 +211,7 @@ static inline __attribute__((always_inline)) int64_t run(struct cursor *v, const
 	return r;
 }
 
-/* Whether to look for a value. */
+/* Whether to look up a value. */
 static inline bool worth_a_look(struct memo *m)
 {
 	if (m->never)
@@ -228,8 +228,9 @@ static inline bool worth_a_look(struct memo *m)
 	return true;
 }
 
-/* What a call with these arguments gave, if that holds; else NULL. They are entries from `at` on,
- * and zeros up to MOST_ARGS: calls nest deep, and little of them lies on C's stack. */
+/* The cached value of a call with these arguments, if still valid; else NULL. The arguments are
+ * entries from `at` on, padded with zeros to MOST_ARGS: calls nest deep, and must use little of C's
+ * stack. */
 static RARE const struct kept *find(struct cursor *v, struct memo *m, uint32_t at, ptrdiff_t used)
 {
 	while (v->nentries < at + MOST_ARGS)
@@ -248,7 +249,7 @@ static RARE const struct kept *find(struct cursor *v, struct memo *m, uint32_t a
 	return k;
 }
 
-/* Runs the body, and keeps what it gave. `used`: of C's stack. */
+/* Runs the body, and caches its value. `used`: of C's stack. */
 static RARE int64_t run_and_keep(struct cursor *v, struct memo *m, const struct expr *e,
 				 uint32_t at, ptrdiff_t used)
 {

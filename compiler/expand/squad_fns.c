@@ -1,21 +1,21 @@
 /*
- * Calls of fns, of a squad; and what they gave before.
+ * Calls of fns, evaluated for a squad; and the cache of their values.
  *
- * In: a call, the ranks that run. Out: its spread. What a call gives follows from its arguments and
- * from what else its body mentions: names, `rank`, `N` (fns.c). These, its keys, are compared by
- * their numbers on the ranks that run, so nobody has to tell when a name changes. A call whose
- * keys are the same on all ranks gives one number, which holds for all squads of the instance;
- * others hold for the squad. Only what took all ranks the same work is kept, as a call that is
- * answered counts as much as the one that was run. O(keys), and O(SQUAD) for each that is given rank
- * by rank; where few calls are answered, the next ones are run without a look.
+ * In: a call, and the ranks that run. Out: its spread. A call's value depends only on its arguments
+ * and on the other names in the fn's body, with `rank` and `N` (fns.c). These are its keys. Keys
+ * are compared by their numbers on the ranks that run, so a change of a name needs no notification.
+ * A call with the same keys on all ranks gives one number, valid for all squads of the instance;
+ * other values are valid for the squad. A value is kept only if all ranks took the same work for
+ * it, since a cached call counts as much work as the one that was run. O(keys), and O(SQUAD) for
+ * each key given rank by rank; where the cache answers few calls, the next ones skip the look-up.
  */
 #include "compiler/expand/squad.h"
 
-#define MOST_KEYS 6u /* of a fn whose values are kept */
+#define MOST_KEYS 6u /* of a fn with cached values */
 #define PLACES 64u   /* of numbers that are the same on all ranks; a power of two */
 #define WAYS 4u	     /* spreads of a squad */
-#define TRIAL 32u    /* calls that are not answered, one after the other, */
-#define REST 512u    /* after which so many are not looked for, at first */
+#define TRIAL 32u    /* consecutive calls without an answer, */
+#define REST 512u    /* calls that then skip the look-up, at first */
 
 struct keys {
 	struct spread v[MOST_KEYS];
@@ -69,7 +69,7 @@ static void add_key(struct keys *k, struct spread x)
 	k->v[k->n++] = x;
 }
 
-/* The keys of a call whose arguments are b->args from `at` on. False: one is no number. */
+/* The keys of a call with arguments b->args from `at` on. False: one is no number. */
 static bool find_keys(struct squad *b, const struct squad_memo *m, uint32_t at, struct keys *k)
 {
 	*k = (struct keys){ .same = true };
@@ -97,7 +97,7 @@ static bool equal(struct squad *b, const struct spread *x, const struct spread *
 	return !mask_any(&differ);
 }
 
-/* ---- what is kept ---------------------------------------------------------------------------- */
+/* ---- the cache ------------------------------------------------------------------------------- */
 
 static struct kept_number *place(const struct squad_memo *m, const struct keys *k)
 {
@@ -136,7 +136,7 @@ static void count(struct squad *b, uint64_t work, uint32_t depth)
 	squad_works(b, work);
 }
 
-/* What a call with these keys gave, if that holds. */
+/* The cached value of a call with these keys, if still valid. */
 static bool recall(struct squad *b, struct squad_memo *m, const struct keys *k, struct spread *r)
 {
 	const struct kept_number *x = k->same ? place(m, k) : NULL;
@@ -154,7 +154,7 @@ static bool recall(struct squad *b, struct squad_memo *m, const struct keys *k, 
 	return false;
 }
 
-/* The spread with numbers of its own, in row `row` of the room. */
+/* The spread with separate numbers per rank, in row `row` of the room. */
 static struct spread own(const struct squad *b, const struct kept_spread *x, uint32_t row,
 			 const struct spread *s)
 {
@@ -208,7 +208,7 @@ static struct spread run(struct squad *b, const struct fn_def *f, uint32_t at)
 	return r;
 }
 
-/* What was owed when a call began. */
+/* The work due when a call began. */
 struct ledger {
 	uint64_t shared, npaid, work[MOST_DEBTS];
 	uint32_t ndebts;
@@ -224,8 +224,8 @@ static struct ledger begin_ledger(struct squad *b)
 	return l;
 }
 
-/* The work since then, if it is the same on all ranks that run: all had it, or they had it in parts,
- * each once. False: it is not, or nobody knows. */
+/* The work since then, if it is the same on all ranks that run: all did it together, or in disjoint
+ * parts. False: it differs, or is unknown. */
 static bool even_work(struct squad *b, const struct ledger *l, uint64_t *work)
 {
 	struct mask left = b->run.mask;
@@ -250,7 +250,7 @@ static bool even_work(struct squad *b, const struct ledger *l, uint64_t *work)
 	return b->npaid == l->npaid && (!each || !mask_any(&left));
 }
 
-/* The same, and keeps what it gave. */
+/* The same, and caches the value. */
 static struct spread run_and_keep(struct squad *b, const struct fn_def *f, uint32_t at,
 				  struct squad_memo *m, const struct keys *k)
 {
@@ -298,7 +298,7 @@ struct spread squad_fn(struct squad *b, const struct expr *e)
 		r = look ? run_and_keep(b, f, at, m, &k) : run(b, f, at);
 	b->nargs = at;
 	b->used = used;
-	if (r.v && !b->failed) { /* what it was made of goes, it stays */
+	if (r.v && !b->failed) { /* frees its operands, keeps the value */
 		int64_t *v = spread_room(b);
 		r = spread_copy(b, v, &r);
 	}

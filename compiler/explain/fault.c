@@ -1,9 +1,9 @@
 /*
- * What is wrong in the model of `ccc explain`: see explain.h.
+ * Faults in the model of `ccc explain`: see explain.h.
  *
- * In: the run, as far as it goes, and the diagnostics about it. Out: marks on moves, the tasks that
- * are stuck, their circle of waits, and results that are not what the contract promises; and the last
- * part of the text.
+ * In: the run, as far as it goes, and the diagnostics about it. Out: marks on moves, the stuck
+ * tasks, their circle of waits, and results that differ from the contract; and the last part of
+ * the text.
  */
 #include "compiler/check/messages.h"
 #include "compiler/explain/explain.h"
@@ -102,7 +102,7 @@ static bool is_about(const struct script *x, const struct diag *g, struct span a
 	       (explain_span(x, e.send).lo == at.lo && seen_on(g, e.from));
 }
 
-/* Whether the diagnostic is about an operation that is wrong in itself, or whose ends are. */
+/* Whether the diagnostic is about an operation that is wrong in itself, or at its ends. */
 static bool is_wrong_move(const struct diag *g)
 {
 	return g->code == 303 || g->code == 401 || g->code == 402;

@@ -232,8 +232,8 @@ static void find_steps(struct script *x, struct lanes *l)
 	l->nsteps = n;
 }
 
-/* All chunks, where there is room; else those that change. What was read from MSCCL XML has its inputs a
- * second time, as regions of the same names that may change. */
+/* All chunks, where there is room; else those that change. A program from MSCCL XML has its inputs
+ * a second time, as regions of the same names that may change. */
 static void find_cells(struct script *x, struct lanes *l)
 {
 	uint32_t *all = ARENA_ARRAY(x->arena, uint32_t, x->r.width);

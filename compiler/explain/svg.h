@@ -9,7 +9,7 @@
 
 #define NCOLOURS 9u	   /* of cells and messages; more chunks use them again */
 #define GREY NCOLOURS	   /* of several colours, or of no data */
-#define RED (NCOLOURS + 1) /* what is wrong */
+#define RED (NCOLOURS + 1) /* errors */
 extern const char *const svg_colours[NCOLOURS]; /* "#4477AA" */
 
 enum seen {
@@ -27,7 +27,7 @@ enum seen {
 struct svg {
 	struct script *x;
 	FILE *out;
-	double y;      /* what is above is drawn */
+	double y;      /* the picture is drawn down to here */
 	unsigned seen; /* bits by enum seen: what the legend explains */
 };
 
@@ -41,12 +41,12 @@ const char *svg_chunks(struct svg *s, struct cells cells);
 
 /* ---- svg_lanes.c: time from left to right, ranks from top to bottom ---------------------- */
 
-/* What is drawn of it. */
+/* The drawn part of the run. */
 struct lanes {
 	const uint32_t *ranks, *cells,
 		*steps; /* steps ascending; columns, behind that of the start */
 	uint32_t nranks, ncells, nsteps;
-	bool whole; /* from the start of the run to its end, and what is wrong there */
+	bool whole; /* from the start of the run to its end, with the errors there */
 };
 
 #define LEAST_WIDTH 620.0

@@ -1,9 +1,11 @@
 /*
- * A lane for each rank. A column of cells, one a chunk, stands before the first step and behind each;
- * a message is an arrow from the sender's column before its step to the receiver's behind it.
+ * A lane for each rank. A column of cells, one a chunk, stands before the first step and after each
+ * step; a message is an arrow from the sender's column before its step to the receiver's column
+ * after it.
  *
- * A cell that keeps its value over some columns is one element: a line whose dashes are the bars of
- * these columns. So the picture is as large as the program has moves, not as the columns have cells.
+ * A cell that keeps its value over some columns is one element: a dashed line, with its dashes as
+ * the bars of these columns. So the picture grows with the program's moves, not with the columns'
+ * cells.
  */
 #include "compiler/explain/svg.h"
 
@@ -280,7 +282,8 @@ static void lane(struct svg *s, const struct geometry *g, uint32_t q)
 	ground(s, g, q, OTHER);
 }
 
-/* What is below the arrows: the lane, its name and those of its rows, and the frames of its cells. */
+/* The layer below the arrows: the lane, its name and those of its rows, and the frames of its
+ * cells. */
 static void below(struct svg *s, const struct geometry *g, uint32_t q)
 {
 	const struct lanes *l = g->l;
@@ -455,7 +458,7 @@ static void arrows(struct svg *s, const struct geometry *g)
 	}
 }
 
-/* ---- what is wrong ---------------------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------------------------ */
 
 static void box(struct svg *s, const struct geometry *g, uint32_t column, double y,
 		const char *code)

@@ -1,12 +1,13 @@
 /*
- * `ccc explain` as a text to read: for each step the moves, and what every rank's chunks then hold. Of
- * a program that is wrong, what happens up to the fault, and the fault. O(stores + what is printed).
+ * `ccc explain` as a text to read: for each step the moves, and then the contents of every rank's
+ * chunks. For a wrong program, the steps up to the fault, and the fault.
+ * O(stores + characters printed).
  */
 #include "compiler/explain/explain.h"
 
 #include <string.h>
 
-/* Beyond these, what is left out is said. */
+/* Beyond these limits, the text states what was omitted. */
 #define MAX_MOVES 256u /* a step */
 #define MAX_STEPS 512u
 #define MAX_LOST 16u

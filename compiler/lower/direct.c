@@ -1,88 +1,89 @@
 /*
- * Which messages need no slot of their FIFO: those that their sender may write to the cells
- * where the receiver would store them (direct), and those that the receiver may read in
- * the cells where the sender has them (held; read, if direct ones are written directly).
+ * Finds the messages that need no slot of their FIFO: direct messages, which the sender may write
+ * to the cells where the receiver would store them; held messages, which the receiver may read
+ * from the sender's cells; and read messages, which are held and remain so when direct messages
+ * are written directly.
  *
  * In:  a lowered program that passed all checks. Out: three marks for each message.
  *
- * Direct. lowered.direct: its receive d, on rank q, stores it unchanged in cells X.. of rank q, and
- * every operation of q that touches one of X.. before d is over when its send s
- * begins (before.h). `in place` an initial value lies in the cell itself, so reads of
- * initial values count.
+ * Direct. lowered.direct: the receive d, on rank q, stores the message unchanged in cells X.. of
+ * rank q, and every operation of q that touches a cell of X.. before d has finished when the send
+ * s begins (before.h). `in place` an initial value is in the cell itself, so reads of initial
+ * values count.
  *
- * Why that is right. A direct message writes X.. not at d, but some time between the
- * begin of s and its end; d then stores nothing, and reads X.. if it hands the message
- * on. Take any operation o of q, other than d, that touches a cell of X... As d writes
- * that cell and q has no races, the orders of q's workers and waits put o before d
- * or d before o.
- *   o before d: then o is over when s begins, by the mark.
- *   d before o: s is over before d begins, as d takes its message; so before o.
- * If o is a direct message's receive itself, of a send s', it is not o that writes,
- * but s', some time before o: in the first case s' is over before o, and that before
- * s. In the second, d is an operation that touches the cell before o; s' is marked, so
- * d is over when s' begins, and s before that. So of all accesses to a cell, in all
- * runs, those of which one writes keep the order they had, and nobody sees another
- * value. The next tile has other elements, the next call begins when this one is over.
+ * Why that is right. A direct message writes X.. not at d, but at some time between the begin and
+ * the end of s; d then stores nothing, and reads X.. if it forwards the message. Take any
+ * operation o of q, other than d, that touches a cell of X... As d writes that cell and q has no
+ * races, the orders of q's workers and waits put o before d or d before o.
+ *   o before d: by the mark, o has finished when s begins.
+ *   d before o: s finishes before d begins, as d takes its message; so s finishes before o.
+ * If o is itself the receive of a direct message, with send s', the write is made by s', some
+ * time before o. In the first case s' finishes before o, and o before s. In the second case d
+ * touches the cell before o; s' is marked, so d, and therefore s, has finished when s' begins.
+ * So in all runs, two accesses to a cell of which one is a write keep their order, and every read
+ * returns the same value. The next tile has other elements, and the next call begins after the
+ * end of this call.
  *
- * Held. lowered.held: its send s, on rank p, reads or stores its value, unchanged, in cells
- * X.. of rank p, and every operation of p that writes one of X.. after s begins when the
- * message's receive d is over. Then d finds there what s sent: whoever writes such a cell
- * before s is over when s begins, as p has no races. If such a writer's own message is
- * direct, it is its send s' that writes: marked, so that s, which touches the cell before
- * it, is over when s' begins; but not d, which may read until later. So an executor that
- * does both must ask for more; none does. A copy of an initial value to its own cell does not
- * count where that value is the message: in place it changes nothing, otherwise s and d use
- * the send buffer.
+ * Held. lowered.held: the send s, on rank p, reads or stores its value, unchanged, in cells X.. of
+ * rank p, and every operation of p that writes a cell of X.. after s begins after the end of the
+ * message's receive d. Then d finds in X.. the value that s sent: an operation that writes such a
+ * cell before s has finished when s begins, as p has no races. If the message of such an
+ * operation is direct, the write is made by its send s'. That message is marked, so s, which
+ * touches the cell before the operation, has finished when s' begins; but d may not have, and may
+ * read until later. So an executor that uses both direct and held messages needs a stronger
+ * condition; no executor uses both. A copy of an initial value to its own cell does not count if
+ * the message is that value: in place the copy changes nothing, otherwise s and d use the send
+ * buffer.
  *
- * Read. lowered.read: the message is held, not direct, and every s' that writes one of X..
- * directly for an operation of p after s begins when d is over; or is d, and writes, cell by
- * cell, what it reads. So an executor may do both.
- * Only the next operation that changes a cell counts here, too: if it is no direct message's
- * receive, it begins when d is over, since the message is held, and a later s' when that one is
- * over, since it touches the cell; if it is, its s' is asked about, and a later s' begins when that
- * receive is over.
+ * Read. lowered.read: the message is held and not direct, and every s' that writes a cell of X..
+ * directly for an operation of p after s either begins after the end of d, or is d and writes,
+ * cell by cell, the values that it reads. So an executor may use both direct and read messages.
+ * Only the next operation that changes a cell counts here, too. If it is not the receive of a
+ * direct message, it begins after the end of d, since the message is held, and a later s' begins
+ * after the end of that operation, since the operation touches the cell. If it is, its s' is
+ * checked, and a later s' begins after the end of that receive.
  *
- * The marks need no second check: nothing is marked but what was just shown. Tests
- * compare them with another program's answer, and run plans with them.
+ * The marks need no second check: only messages with a proof as above are marked. Tests compare
+ * the marks with the answer of another program, and run plans with them.
  *
- * How. A rank's operations are gone through backwards. A receive that stores is wanted
- * in its cells until an earlier write: whoever touches a cell meanwhile must be over
- * when the message is sent; the write itself only if nobody reads it after (else it is
- * before such a reader). What nobody touches before needs no question: so it is
- * with messages into fresh buffers. For a held message, the next write of a cell that holds
- * it is asked about: later ones come after that one. Where that may be a direct message's, it
- * is noted, and asked about once it is known which messages are direct. What is beyond the
- * limits of before.c is not marked, and with -v counted.
+ * How. A rank's operations are visited backwards. A receive that stores is pending in its cells
+ * until an earlier write: an operation that touches one of the cells in between must have finished
+ * when the message is sent; the write itself only if no operation reads its value (otherwise
+ * the write precedes such a reader). Cells with no earlier access need no query, which is the case
+ * for messages into fresh buffers. For a held message, the query is about the next write of a
+ * cell that holds it: later writes come after that one. If that write may belong to a direct
+ * message, it is noted, and queried once the direct messages are known. Messages beyond the limits
+ * of before.c are not marked, and are counted with -v.
  *
- * O(operations + cells touched), and the questions.
+ * O(operations + cells touched), and the queries.
  */
 #include "compiler/check/before.h"
 #include "compiler/lower/lowered.h"
 
 #define LIMIT_QUESTIONS (1u << 22)
 
-/* A cell, from where the walk has come to on to the end. */
+/* A cell, from the walk's current event to the end of the program. */
 struct target {
 	uint32_t age;	  /* of this rank; else nothing */
 	uint32_t message; /* that is wanted in it next; NONE: no such message */
-	bool read;	  /* and somebody reads it before */
+	bool read;	  /* and an operation reads it before */
 	uint32_t write;	  /* the next event that writes it, or NONE ... */
 	uint32_t change;  /* ... and not just its own initial value */
 };
 
-/* A held message, and one whose receive is the next to change a cell that holds it. */
+/* A held message, and a message whose receive is the next change of a cell that holds it. */
 struct pair {
 	uint32_t held, next;
 };
 
-/* Subjects of questions: message m as a direct one is m, as a held one nmessages + m, as one
- * that is read 2 nmessages + m. */
+/* Subjects of queries: m is message m as a direct one, nmessages + m as a held one, and
+ * 2 nmessages + m as one that is read. */
 struct finder {
 	struct ctx *ctx;
 	const struct program *p;
 	struct before before;
 	uint8_t *state;	 /* by subject: enum below */
-	uint32_t *asked; /* by subject: the last event that was asked about */
+	uint32_t *asked; /* by subject: the event of the last query */
 	uint32_t *send;	 /* by message: the event that sends it ... */
 	uint32_t *recv;	 /* ... and that receives it */
 	uint32_t *sent;	 /* by event: the message that it sends, or NONE */
@@ -95,7 +96,7 @@ struct finder {
 	uint32_t npairs, cappairs;
 };
 
-enum { NEVER, FREE, TAKEN, UNKNOWN }; /* NEVER: no question of it; TAKEN: not free */
+enum { NEVER, FREE, TAKEN, UNKNOWN }; /* NEVER: no query of it; TAKEN: not free */
 
 /* ---- questions ------------------------------------------------------------------- */
 
@@ -169,7 +170,7 @@ static const struct op *operation(const struct finder *f, uint32_t e)
 	return &f->p->tasks[f->before.events[e].task].ops[f->before.events[e].row];
 }
 
-/* It leaves in cells the initial values that they have in place. */
+/* The operation leaves cells with the initial values that they have in place. */
 static bool is_kept(const struct op *o)
 {
 	return op_kind(o) == OP_COPY && o->kind & OP_INITIAL && o->cell == o->other;
@@ -217,7 +218,7 @@ static void changes(struct finder *f, uint32_t message, uint32_t write)
 		(struct pair){ .held = message, .next = next };
 }
 
-/* The message stays in the cells where its sender has it, if it has it anywhere. */
+/* The message stays in its sender's cells, if it is in any. */
 static void holds(struct finder *f, const struct op *o, uint32_t message)
 {
 	struct touch t = op_touch(o);
@@ -234,8 +235,8 @@ static void holds(struct finder *f, const struct op *o, uint32_t message)
 	}
 }
 
-/* Both ends of every message: those that are stored unchanged are free until something
- * is found. */
+/* Collects both ends of every message: a message that is stored unchanged needs no slot until a
+ * conflict is found. */
 static void find_copies(struct finder *f)
 {
 	const struct program *p = f->p;
@@ -274,8 +275,8 @@ static void walk_ranks(struct finder *f)
 			struct touch t = op_touch(o);
 			if (f->sent[e] != NONE)
 				holds(f, o, f->sent[e]);
-			/* It reads before it writes; of what it reads and writes the read
-			 * does not count. */
+			/* The operation reads before it writes: for a cell that it reads
+			 * and writes, the read does not count. */
 			writes(f, e, o, f->wanted[e]);
 			reads(f, e, t.r, t.rn);
 		}
@@ -325,7 +326,7 @@ static bool is_exchange(const struct finder *f, const struct pair *x)
 	       op_touch(operation(f, f->recv[x->next])).w == (t.wn ? t.w : t.r);
 }
 
-/* Behind the marks of direct and of held messages. */
+/* Runs after the marks of direct and of held messages. */
 static void ask_pairs(struct finder *f, const bool *direct, const bool *held)
 {
 	uint32_t n = (uint32_t)f->p->nmessages;

@@ -288,7 +288,7 @@ static void publish_first(struct server *s)
 	b->due = b->until;
 }
 
-/* What can be said of a document whose check did not end. */
+/* Publishes the findings for a document with an unfinished check. */
 static void publish_unfinished(struct server *s, int severity, const char *why)
 {
 	json_t *first = s->check.first, *all = first ? json_copy(first) : json_array();

@@ -2,17 +2,17 @@
  * Between: races between thread blocks.
  *
  * In: a value program and an order that it can run in. Out: E0402 for two steps of a GPU that
- * touch a chunk, one of them storing, with no way from one to the other along blocks,
- * dependencies and messages (check/before.h); whether there were none. A block that received
- * what depends on another's send is behind it, so messages order as dependencies do; slots do
- * not, since a FIFO may be deeper.
+ * touch the same chunk, at least one of them storing, with no path between them along blocks,
+ * dependencies and messages (check/before.h); whether there were none. A block that received data
+ * that depends on another block's send is ordered after it, so messages order as dependencies do;
+ * slots do not, since a FIFO may be deeper.
  *
- * The idea: events are gone through in the given order, with the last writer of each cell and
- * its readers since. Whether such an access comes before the present one is a question; those
- * that before_ask() leaves open are answered together. What is so ordered by whatever way becomes
- * an OP_WAIT between the two tasks, which can make nothing wait that did not wait before: then
- * passes that put a rank's operations in one line need not know messages. O(operations + cells
- * touched), and what before.h says of the questions.
+ * The idea: events are visited in the given order, with the last writer of each cell and its
+ * readers since. Whether such an access comes before the present one is a query; queries that
+ * before_ask() leaves open are answered together. Each order found this way becomes an OP_WAIT
+ * between the two tasks, which adds no wait that did not exist before: then passes that put a
+ * rank's operations in one line need not know messages. O(operations + cells touched), plus the
+ * cost of the queries (before.h).
  */
 #include "compiler/check/before.h"
 #include "compiler/msccl/msccl.h"
@@ -93,8 +93,8 @@ static void ask_all(struct looking *x)
 		struct touched *cells = x->cells + t->rank * width;
 		struct touch at = op_touch(o);
 
-		/* What is both read and written counts as written, but a reduction into a
-		 * cell reads another as well. */
+		/* A cell that is read and written counts as written, but a reduction into
+		 * a cell also reads another cell. */
 		for (uint32_t i = at.r; i < at.r + at.rn; i++)
 			read_cell(x, &cells[i], e, i);
 		for (uint32_t i = at.w; i < at.w + at.wn; i++)
@@ -102,7 +102,8 @@ static void ask_all(struct looking *x)
 	}
 }
 
-/* Those that are settled nearby; the rest is moved to the front and answered together. */
+/* Settles queries that a short search can answer; the rest is moved to the front and answered
+ * together. */
 static void answer(struct looking *x, struct question **open, uint32_t *nopen)
 {
 	uint32_t cap = 0;

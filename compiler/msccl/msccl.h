@@ -72,7 +72,7 @@ struct msccl_step {
 	struct span span;
 	enum msccl_type type;
 	uint32_t s;		      /* its number in the file */
-	struct msccl_chunks src, dst; /* those that its type has */
+	struct msccl_chunks src, dst; /* as its type requires */
 	uint32_t cnt;
 	int32_t depid, deps; /* -1: it waits for nothing */
 	bool hasdep;
@@ -198,8 +198,8 @@ struct msccl_form {
 /** The program; NULL: it is over a limit, which is reported (E0501). O(operations). */
 struct program *msccl_program(struct ctx *c, const struct msccl *m, const struct msccl_form *f);
 
-/** Whether a step reads some of the chunks that it stores in, at other places of its message,
- *  whose chunks many threads go through together: E0402. `p` is of that description. O(steps). */
+/** Whether a step reads some of the chunks that it stores in, at other places of its message, where
+ *  many threads handle the chunks concurrently: E0402. `p` is of that description. O(steps). */
 bool msccl_overlaps(struct ctx *c, const struct msccl *m, const struct program *p, bool in_place);
 
 /* ---- slots.c --------------------------------------------------------------------------- */

@@ -1,9 +1,9 @@
 /*
  * Texts -> batches of messages.
  *
- * Each rank's text is run by a cursor that notes loops which repeat; the rows that it gives are
- * taken, wave by wave, for what they send and receive, and forgotten. Copies take no time, and
- * what is left of their waves is a wave.
+ * Each rank's text is run by a cursor that notes loops which repeat. The sends and receives of its
+ * rows are taken, wave by wave, and the rows are discarded. Copies take no time, and the rest of
+ * their waves is a wave.
  */
 #include "compiler/stream/text.h"
 
@@ -61,7 +61,7 @@ static void begin_batch(struct taking *x, uint64_t times)
 	x->whole = times > 1;
 }
 
-/* Rows that come so many times; `strides` of such as come again. */
+/* Rows that repeat the given number of times; `strides` of rows that come again. */
 static void take_rows(struct taking *x, const struct op *o, uint32_t n, uint64_t times,
 		      const struct stride *strides)
 {

@@ -1,5 +1,5 @@
 /*
- * Depths of ranks and messages beside a greedy run; see chain.h.
+ * Depths of ranks and messages during a greedy run; see chain.h.
  */
 #include "compiler/stream/chain.h"
 

@@ -1,12 +1,14 @@
 /*
  * Races and values, part by part of the chunks; see text.h.
  *
- * In: the texts of all ranks, which match. Out: whether there are races (E0402), what the contract
- * says (E0203-E0406 of its own text), whether it holds (E0401, E0403-E0405), and whether sums come
- * out with the same bits. Each part is a program of its own that the stored check's passes run.
+ * In: the texts of all ranks, which match. Out: whether there are races (E0402), the diagnostics of
+ * the contract's own text (E0203-E0406), whether the contract holds (E0401, E0403-E0405), and
+ * whether sums have the same bits on all ranks. Each part is a separate program for the passes of
+ * the stored check.
  *
- * Values mean nothing where there is a race anywhere: so the first time through nothing is said of
- * them, and the parts from the first wrong one on are run again when all are known to have none. Memory: that of one part. Time: that of the stored check but for expansion.
+ * Values are undefined if there is a race anywhere: so the first pass over the parts reports
+ * nothing about values, and the parts from the first wrong one on are run again once all are known
+ * to have no race. Memory: that of one part. Time: that of the stored check without expansion.
  */
 #include "compiler/check/replay.h"
 #include "compiler/stream/text.h"
@@ -14,7 +16,7 @@
 
 #define MOST_CELLS (1u << 26) /* of a rank */
 #define BYTES_A_TOUCH 128u    /* that the passes take for a chunk that an operation touches */
-#define ENOUGH_ERRORS 1000u   /* of values: more say nothing new */
+#define ENOUGH_ERRORS 1000u   /* of values: more add no information */
 
 struct looking {
 	struct stream *s;
@@ -24,14 +26,14 @@ struct looking {
 	struct lone *lone; /* or NULL */
 	bool finishes;
 	bool contract_ok, ordered;
-	uint32_t bad; /* the first part whose values are not the contract's, or NONE */
+	uint32_t bad; /* the first part with values other than the contract's, or NONE */
 	bool failed;  /* of one they could not even be made: what comes of that is no second
 			 mistake, in no part */
 };
 
 /* ---- what can be looked at -------------------------------------------------------------------- */
 
-/* Why races and values are not looked at, or NULL. */
+/* The reason not to check races and values, or NULL. */
 static const char *why_not(const struct stream *s)
 {
 	const struct decl *contract = s->p->instance.schedule->contract;
@@ -58,7 +60,7 @@ static uint64_t memory_left(const struct arena *a)
 
 /* ---- one part ----------------------------------------------------------------------------------- */
 
-/* The contract in the cells of the program that is cut: `was` are those that it was asked for. */
+/* The contract in the cells of the program that is cut: `was` are the cells before the cut. */
 static void renumber(struct looking *x, struct contract *k, const struct portion *was,
 		     uint32_t added)
 {
@@ -78,7 +80,7 @@ static void renumber(struct looking *x, struct contract *k, const struct portion
 	k->cells = cut->cells;
 }
 
-/* What the contract asks of the part; NULL: it has a mistake, reported. */
+/* The contract of the part; NULL: it has a mistake, reported. */
 static struct contract *ask(struct looking *x)
 {
 	struct ctx c = *x->s->ctx;
@@ -110,7 +112,7 @@ static void add_proof(struct looking *x, const struct proof *f, struct program *
 		to->sent[r] += f->sent[r];
 }
 
-/* Runs the values; `tell`: and says what is wrong. Returns whether they are the contract's. */
+/* Runs the values; with `tell`, reports errors. Returns whether they are the contract's. */
 static bool prove(struct looking *x, struct program *p, const struct contract *k, struct ctx *c,
 		  bool tell)
 {
@@ -132,7 +134,7 @@ static bool prove(struct looking *x, struct program *p, const struct contract *k
 	return f.proved && !silent.errors;
 }
 
-/* `again`: only values, to be told of. */
+/* `again`: only values, and reports them. */
 static void look_at(struct looking *x, uint32_t number, bool again)
 {
 	struct ctx c = *x->s->ctx;
@@ -158,7 +160,7 @@ static void look_at(struct looking *x, uint32_t number, bool again)
 	arena_free(c.scratch);
 }
 
-/* Whether all of the part are chunks of one buffer that are parts by themselves. */
+/* Whether the part consists of chunks of one buffer, each of which is a part by itself. */
 static bool all_lone(const struct looking *x, uint32_t number)
 {
 	const struct parts *y = &x->parts;
@@ -171,8 +173,8 @@ static bool all_lone(const struct looking *x, uint32_t number)
 	return n && program_buffer(x->s->p, v[0]) == program_buffer(x->s->p, v[n - 1]);
 }
 
-/* Whether the part is known to be right, one chunk after the other; if not, look_at() tells. The
- * first part is its business in any case: there chunks are compared with each other. */
+/* Whether the part is known to be right, by its chunks one after another; if not, look_at()
+ * decides. The first part always goes to look_at(), which compares its chunks with each other. */
 static bool look_at_lone(struct looking *x, uint32_t number)
 {
 	struct arena *scratch = x->s->ctx->scratch;

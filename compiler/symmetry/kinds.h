@@ -53,8 +53,8 @@
  *
  * turns.h checks, on the instance, that rank 1 mirrors rank 0. Chunks may be in any order:
  *
- *     PLACE    f(x), x WITHIN, 1 and 0 <= x < N; f a text of x, N and what is fixed for the instance
- *              alone; or f(x) / n * n, with n SAME
+ *     PLACE    f(x), x WITHIN, 1 and 0 <= x < N; f a text of x, N and values fixed for the
+ *              instance alone; or f(x) / n * n, with n SAME
  *
  * An operand may be x[f(e)] or x[lo .. lo + n], lo = f(e) / n * n, with one f in the whole text. Then
  * chunk f(x) turns into chunk f(turned x).
@@ -63,12 +63,12 @@
  *
  *     for q in 0..N { if q != rank { send a to q   recv b[q] from q } }
  *
- * is one loop over all ranks, of which rank 0's iteration q is rank r's iteration q + r. These
- * come in another order. But in a step only the order on one FIFO counts, and the loop's variable
- * is the peer of all its messages, so no FIFO has messages of two iterations; of local
- * operations, whatever the order could change is a race. So in such a loop q is WITHIN, 1; in a
- * topology's, too, as links have no order. In a loop with a variable that names no peer and no
- * link, the variable is SAME.
+ * is one loop over all ranks, of which rank 0's iteration q is rank r's iteration q + r. The
+ * iterations of two ranks run in different orders. But in a step only the order on one FIFO
+ * counts, and the loop's variable is the peer of all its messages, so no FIFO has messages of two
+ * iterations; of local operations, any effect of the order is a race. So in such a loop q is
+ * WITHIN, 1; in a topology's, too, as links have no order. In a loop with a variable that names no
+ * peer and no link, the variable is SAME.
  *
  * **With a root** (roots.h) ranks turn together with a parameter, which is WITHIN, 1 as `rank` is.
  * A copy in two pieces may be cut there, too.
@@ -110,7 +110,7 @@ enum turns {
 	TURNS_ALL,   /* all chunks of the name: the same set, however they turn */
 	TURNS_INDEX, /* x[e]: e turns (a chunk; where x has blocks, a block) */
 	TURNS_CHUNK, /* x[b][e]: e turns, b does not */
-	TURNS_BLOCK, /* x[b][..]: b turns, what is behind it does not */
+	TURNS_BLOCK, /* x[b][..]: b turns, the index after it does not */
 	TURNS_RANGE, /* x[lo..lo + n], by bits: the bits of lo turn, some or none */
 	TURNS_PLACE, /* x[f(e)], or x[lo..lo + n], by mirrors: x[f(turned e)] ... */
 	TURNS_WHOLE  /* of a copy in two pieces: all N chunks turn, wherever it is cut */
@@ -127,10 +127,10 @@ struct kinds {
 	const struct place_fn *places; /* of the operands that are TURNS_PLACE, or NULL */
 	const struct symbol *root;     /* the parameter that turns with the ranks, or NULL */
 	bool unordered;		       /* in a step, or in a topology */
-	const struct stmt *each; /* the open loop over all ranks whose variable turns, or NULL */
+	const struct stmt *each; /* the open loop over all ranks with a turning variable, or NULL */
 	bool symmetric;
 	struct span place; /* not symmetric: the first expression that breaks it, */
-	const char *why;   /* and what it breaks: "a condition that differs from rank to rank" */
+	const char *why;   /* and the reason: "a condition that differs from rank to rank" */
 	struct operands {
 		uint8_t x, y; /* enum turns */
 		bool met;
@@ -138,15 +138,15 @@ struct kinds {
 	bool any_links;	 /* the topology has links: rank 0's, turned, are all */
 	struct kind *of; /* by the symbol's number: what a name stands for, here */
 	uint8_t *state;	 /* by the symbol's number: whether that is known, or a fn's call open */
-	const struct decl **open; /* what is being walked: the schedule, and what it calls */
+	const struct decl **open; /* the walk's stack: the schedule, and its open calls */
 	uint32_t nopen, capopen;
 	uint32_t depth; /* calls of fns that are open */
 	uint32_t work;
 };
 
-/** Finds the kinds of a schedule; all memory is in `a`. With nranks == 0 for every N, else for
- *  this one: then conditions are known that only depend on where N lies, such as rank >= N.
- *  `root`: the parameter that turns with the ranks (roots.h), or NULL. */
+/** Finds the kinds of a schedule; all memory is in `a`. With nranks == 0 for every N, else for this
+ *  N only: then conditions on N alone, such as rank >= N, are decided. `root`: the parameter that
+ *  turns with the ranks (roots.h), or NULL. */
 void kinds_find(struct kinds *k, struct arena *a, const struct module *m,
 		const struct decl *schedule, enum turn_by by, uint32_t nranks,
 		const struct symbol *root);

@@ -96,7 +96,7 @@ static bool keeps_promise(const struct turned_run *r, const struct contract *k)
 	return true;
 }
 
-/* Whether nothing is stored in vain, where that is looked for. */
+/* Whether every store is needed, if the check for dead stores is on. */
 static bool all_needed(struct ctx *c, const struct quotient *l, const struct contract *k,
 		       const struct order *order, const struct turned_run *run,
 		       struct dead_list *list)

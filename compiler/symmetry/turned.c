@@ -1,7 +1,7 @@
 /*
- * Rank 0's values: see turned.h. As replay.c, a wave's sends take their values when it starts,
- * everything else happens when it finishes. The messages of a FIFO lie one after another, in
- * the order of its sends.
+ * Rank 0's values: see turned.h. As in replay.c, a wave's sends take their values when it starts,
+ * everything else happens when it finishes. The messages of a FIFO are stored one after another,
+ * in the order of its sends.
  */
 #include "compiler/symmetry/turned.h"
 #include "compiler/symmetry/mirror.h"
@@ -132,7 +132,7 @@ static void add_arcs(const struct turned_run *r, struct turned v, struct share s
 					   w->v[i].n };
 }
 
-/* The ranks of two values together, whose shares are s and t, if each is there once. */
+/* Joins the ranks of two values with shares s and t, if no rank is in both. */
 static bool join_arcs(struct runner *x, struct turned a, struct turned b, struct share s,
 		      struct share t, struct share *both)
 {
@@ -180,7 +180,7 @@ static inline struct turned get(struct runner *x, uint32_t cell)
 	return (struct turned){ 0, 0 };
 }
 
-/* What is stored must be at home there, or as long. */
+/* A stored chunk must be in its home cell, or in one of the same length. */
 static void check_place(struct runner *x, struct turned v, uint32_t cell)
 {
 	uint32_t home = cell_turned(x->l, cell_of(x->r, v), v.shift);
@@ -219,8 +219,8 @@ static inline void run_send(struct runner *x, const struct walker *w, uint32_t r
 	}
 }
 
-/* By mirrors, a message's chunks lie in the order of the sender's places: the one that goes to
- * rank 0's place comes from there, too, turned. */
+/* By mirrors, a message's chunks are in the order of the sender's places: the message to rank 0's
+ * place also comes from there, turned. */
 static void sort_message(struct runner *x, const struct op *o, const struct op *send,
 			 struct turned *v)
 {

@@ -19,7 +19,7 @@ static struct span span_of(const struct graph *g, uint32_t i)
 	return g->r->p->sites[graph_op(g, i)->site].span;
 }
 
-/* OP_WAIT is no statement of its own: it has no place. */
+/* OP_WAIT is not a statement: it has no place in the source. */
 static bool is_wait(const struct graph *g, uint32_t i)
 {
 	return op_kind(graph_op(g, i)) == OP_WAIT;
@@ -78,7 +78,7 @@ const char *witness_wait_text(const struct greedy *r, const struct op *o)
 
 /* ---- the cycle, line by line ------------------------------------------------------------ */
 
-/* A par: its blocks begin after what is before it, and it ends with its blocks. */
+/* A par: its blocks begin after everything before it, and it ends with its blocks. */
 static void note_par(const struct graph *g, struct diag *d, uint32_t i)
 {
 	struct greedy *r = g->r;
@@ -211,8 +211,8 @@ static bool alone(const struct task *t, uint32_t row)
 	       (row + 1 == t->nops || !(t->ops[row + 1].kind & OP_JOINED));
 }
 
-/* The sites that a wait of the cycle and what it needs stand at, if they are one
- * pair of statements that follow one another: a before b. */
+/* The sites of a wait of the cycle and of the operation that it needs, if they are a pair of
+ * consecutive statements: a before b. */
 static bool one_pair(const struct graph *g, uint32_t *a, uint32_t *b)
 {
 	const struct program *p = g->r->p;

@@ -54,7 +54,7 @@ static bool locate(const struct elf_bytes *f, const Elf64_Ehdr *eh, const Elf64_
 	return true;
 }
 
-/* Among the symbols of a table. Returns NULL, or what is wrong; *found: whether it is there. */
+/* Looks in the symbols of a table. Returns NULL or an error; *found: whether it is there. */
 static const char *find_symbol(const struct elf_bytes *f, const Elf64_Ehdr *eh,
 			       const Elf64_Shdr *table, bool *found, uint64_t *at, uint64_t *len)
 {

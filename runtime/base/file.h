@@ -12,12 +12,12 @@
 #include <stdint.h>
 
 /** Opens the file for reading, below the directory `dir` (or AT_FDCWD); `flags`: 0 or
- *  O_NOFOLLOW. *size: its bytes now. -1: `why` has what it is instead ("is a FIFO, not a
+ *  O_NOFOLLOW. *size: its current bytes. -1: `why` has the kind of file ("is a FIFO, not a
  *  regular file"), or the reason. */
 int file_open(int dir, const char *path, int flags, uint64_t *size, char *why, size_t why_size);
 
-/** Whether a library of that path can be opened without waiting for anybody. False: `why`
- *  has what it is instead. A path that leads nowhere is true: the loader says so. */
+/** Whether a library of that path can be opened without blocking. False: `why` has the kind of
+ *  file. True for a path that does not exist: the loader reports that. */
 bool file_regular(const char *path, char *why, size_t why_size);
 
 /** Reads just these bytes. False: fewer are there, or errno says why. */
@@ -26,8 +26,7 @@ bool file_read(int fd, uint64_t at, void *data, size_t n);
 /** Writes all of it, to a file or a pipe, whatever interrupts it. 0 or an errno. */
 int file_put(int fd, const void *data, size_t n);
 
-/** Makes so many bytes of a file of memory, from `at`, be there, whatever interrupts it. 0 or an
- *  errno. */
+/** Allocates that many bytes of a file of memory, from `at`, despite interrupts. 0 or an errno. */
 int file_reserve(int fd, size_t at, size_t bytes);
 
 /* ---- replace.c ----------------------------------------------------------------------- */
@@ -37,8 +36,7 @@ int file_reserve(int fd, size_t at, size_t bytes);
  *  keeps its own. Returns 0 or an errno; EINTR: a signal is pending that ends the program. */
 int file_replace(const char *path, const void *data, size_t len, unsigned mode);
 
-/** The signals that end the program from outside, but for those that it was started
- *  with ignored. */
+/** The signals that end the program from outside, except those that were ignored at its start. */
 sigset_t file_ending_signals(void);
 
 #endif

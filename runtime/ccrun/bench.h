@@ -1,9 +1,9 @@
 /*
- * A run of ccrun, as its parts see it: who runs where, the buffers of the current row,
- * and the two sides that are measured: the module, and a baseline beside it.
+ * A run of ccrun: its ranks, the buffers of the current row, and the two measured sides, the
+ * module and an optional baseline.
  *
- * Ranks are numbered over all processes; this one has ranks [first, first + local). All
- * arrays have a place for each rank, and NULL for those of other processes.
+ * Ranks are numbered over all processes; this process has ranks [first, first + local). Every
+ * array has one entry per rank; the entries of other processes' ranks are NULL.
  */
 #ifndef CCS_RUNTIME_CCRUN_BENCH_H
 #define CCS_RUNTIME_CCRUN_BENCH_H
@@ -16,7 +16,7 @@
 
 enum side { SIDE_OURS, SIDE_BASELINE, SIDES };
 
-/* Where the ranks live. */
+/* The places of the ranks. */
 struct home {
 	int ranks, first, local;
 	struct ccs_comm **comm;
@@ -39,7 +39,7 @@ struct result {
 	char text[CCRUN_TEXT]; /* of the first wrong element */
 };
 
-/* How far it has come (progress.c). */
+/* The progress of the run (progress.c). */
 struct progress {
 	struct ticker ticker;
 	bool counts;	     /* rows are counted now, and not run */
@@ -51,9 +51,9 @@ struct progress {
 
 struct bench {
 	const struct options *o;
-	const struct ccs_module *m; /* what is run now, and how */
+	const struct ccs_module *m; /* the module that runs now, and its settings */
 	struct ccs_run_options how;
-	struct ccs_module_info has; /* what the module is */
+	struct ccs_module_info has; /* the module's description */
 	struct ccs_tuning *tuning;  /* chooses them for each size; NULL: there is one module */
 	const char *collective;	    /* with a tuning */
 	struct home *at;
@@ -63,7 +63,7 @@ struct bench {
 	void **send, **recv;	       /* [rank] of the current placement */
 	void **call_send, **call_recv; /* the same, as calls get them: on the GPU */
 	struct lanes *lanes[SIDES];    /* that calls go to; NULL: they are done when they return */
-	bool beside;		       /* options.against is measured, too; what it is here: */
+	bool beside;		       /* options.against is measured, too; its name here: */
 	char label[CCRUN_TEXT];
 	void *baseline; /* its own */
 	bool failed;	/* the run: other processes may be in another call */
@@ -80,16 +80,17 @@ struct bench {
 /** Makes the communicators. Returns EXIT_DONE, or says why not. Close it in any case. */
 int home_open(struct home *p, const struct options *o);
 void home_close(struct home *p);
-/** How a step went on all processes: CCS_OK only if it did everywhere. */
+/** The result of a step on all processes: CCS_OK only if it succeeded on each. */
 ccs_status home_agree(const struct home *p, ccs_status s);
 /** The largest of all processes' values. Waits for all. */
 ccs_status home_most(const struct home *p, double *value);
-/* When a call began, and when it was through: of time_now, which is the same for all
- * processes of a host. */
+/* The begin and the end of a call, by time_now, which is the same clock for all processes of a
+ * host. */
 struct span {
 	double begun, through;
 };
-/** Those of all ranks: *all, to be freed. This process's lie `step` bytes apart. */
+/** The spans of all ranks, in *all; the caller frees *all. `own`: the spans of this process's
+ *  ranks, `step` bytes apart. */
 ccs_status home_spans(const struct home *p, const struct span *own, size_t step, struct span **all);
 /** Wrong elements of all processes, and the text of the first that has one. */
 ccs_status home_wrong(const struct home *p, struct result *r);
@@ -99,32 +100,33 @@ ccs_status home_wrong(const struct home *p, struct result *r);
 /** The arrays, for that many ranks. false: out of memory. */
 bool buffers_open(struct bench *b);
 void buffers_close(struct bench *b);
-/** Sets the count whose larger buffer has at most `size` bytes, and the sizes of `sized` chunks. */
+/** Sets the count so that the larger buffer has at most `size` bytes, and the sizes of `sized`
+ *  chunks. */
 ccs_status buffers_size(const struct bench *b, struct row *r, size_t size);
 /** Bytes of the rank's send or receive buffer. */
 size_t buffers_bytes(const struct row *r, uint32_t rank, bool recv);
 /** Memory for the row, of the host and on the GPUs. */
 ccs_status buffers_alloc(struct bench *b, const struct row *r);
 void buffers_free(struct bench *b);
-/** Where the ranks' buffers lie. false: this module has no in-place form. */
+/** Sets the place of each rank's buffers. false: this module has no in-place form. */
 bool buffers_place(struct bench *b, const struct row *r, bool in_place);
 /** Fresh inputs, and outputs that are wrong in every byte. */
 ccs_status buffers_fill(struct bench *b, const struct row *r, bool in_place);
-/** Checks what has come out. */
+/** Checks the results. */
 ccs_status buffers_check(struct bench *b, const struct row *r, bool in_place,
 			 struct result *result);
 
 /* ---- order.c --------------------------------------------------------------- */
 
-/** How many of the ranks come late: all, or as many as are tried. */
+/** The number of ranks that come late, one after another: all, or as many as are tried. */
 int order_late(const struct bench *b);
-/** Ranks on this host's CPU: adds to result->wrong how often one of this process was through
- *  before another had begun that it must wait for. */
+/** Ranks on this host's CPU: adds to result->wrong the number of times that a rank of this process
+ *  ended its call before a rank that it must wait for had begun. */
 ccs_status order_check(struct bench *b, const struct row *r, enum side side, struct result *result);
 
 /* ---- time.c --------------------------------------------------------------- */
 
-/** Seconds, from some time on that stays. */
+/** Seconds since a fixed, unspecified time. */
 double time_now(void);
 
 /** A call of all ranks of this process, put into the lanes' streams (NULL: done when it
@@ -147,24 +149,24 @@ ccs_status time_copy(struct bench *b, const struct row *r, double *us);
 
 /** Makes the trace, if one is asked for. Returns the exit status. */
 int trace_open(struct bench *b);
-/** Two calls, of which the second is noted. */
+/** Runs two calls, and traces the second. */
 ccs_status trace_row(struct bench *b, const struct row *r, put_call *put);
 /** Writes the file, also if the run has failed (`rc`). Returns the exit status. */
 int trace_close(struct bench *b, int rc);
 
 /* ---- progress.c ------------------------------------------------------------- */
 
-/** Whether there is a terminal that it can be told on. Then rows are counted first. */
+/** Whether a terminal can show progress. If so, the rows are counted first. */
 bool progress_open(struct bench *b);
 void progress_count(struct bench *b, size_t size);
-/** A row begins; something of it does; it is over, and nothing is left on the terminal. */
+/** Shows the begin of a row; of a part of it; its end, and clears the line on the terminal. */
 void progress_begin(struct bench *b, size_t size);
 void progress_tell(struct bench *b);
 void progress_done(struct bench *b);
 
 /* ---- measure.c -------------------------------------------------------------- */
 
-/** Measures a placement of a row, on both sides. In failure *side is the one that failed. */
+/** Measures a placement of a row, on both sides. On failure *side is the failed side. */
 ccs_status measure(struct bench *b, const struct row *r, bool in_place, struct result result[SIDES],
 		   enum side *side);
 /* The same in steps, for modules that contend: each of them agrees with all processes. */
@@ -172,10 +174,10 @@ ccs_status measure(struct bench *b, const struct row *r, bool in_place, struct r
 ccs_status measure_prepare(struct bench *b, const struct row *r);
 /** The mean time of --iters calls. */
 ccs_status measure_once(struct bench *b, const struct row *r, double *us);
-/** Checks what comes out of one more call. */
+/** Checks the results of one more call. */
 ccs_status measure_check(struct bench *b, const struct row *r, struct result *result);
 double measure_median(double *x, unsigned n);
-/** Says the text of a failure; its exit status. `side` failed. */
+/** Prints the text of a failure; returns its exit status. `side` failed. */
 int measure_fail(const struct bench *b, enum side side, ccs_status s);
 
 /* ---- show.c: --show --------------------------------------------------------- */
@@ -190,23 +192,23 @@ int table_print(struct bench *b);
 
 /* ---- tuned.c: --table ---------------------------------------------------------- */
 
-/** Loads the tuning, and finds the collective and a module of it; b->tuning is to be freed in any
- *  case. Returns the exit status. */
+/** Loads the tuning, and finds the collective and a module of it. Free b->tuning in any case.
+ *  Returns the exit status. */
 int tuned_open(struct bench *b);
-/** What the row's size takes becomes what is run. */
+/** Sets the module and settings to run to those chosen for the row's size. */
 ccs_status tuned_choose(struct bench *b, struct row *r);
 /** A tuning's section, in words, on stdout. */
 ccs_status tuned_explain(const struct options *o, const struct ccs_tuning *t, int section);
-/** What this machine's processor is, for people. */
+/** A readable name of this machine's processor. */
 void processor_name(char *text, size_t size);
 
 /* ---- tune.c, contend.c: --tune ------------------------------------------------- */
 
-/* What is measured: a module, and how it is run. */
+/* A measured side: a module and its settings. */
 struct contender {
 	int module;
 	struct ccs_run_options how;
-	bool in;    /* it has a chance still */
+	bool in;    /* it is still in the contest */
 	double *us; /* [repeats], at least 2 */
 	double median;
 };
@@ -231,26 +233,26 @@ struct contest {
 	bool any;	       /* there was one */
 };
 
-/* What counts as noise, in percent: less is no reason to change module, or how it is run. */
+/* Noise, in percent: a smaller gain is no reason to change the module or its settings. */
 #define CONTEST_NOISE 3.0
 
-/** Measures all on the current size, whose buffers there are, and chooses. */
+/** Measures all candidates on the current size, for which buffers exist, and chooses one. */
 int contest_run(struct contest *x);
 
 /** --tune: b's modules are those of the command line. Returns the exit status. */
 int tune_open(struct contest *x, struct bench *b);
 void tune_close(struct contest *x);
 int tune_run(struct contest *x);
-/** Whether the option's file can be written, there or not. CCS_EFILE. */
+/** Whether the option's file can be written, new or existing. CCS_EFILE. */
 ccs_status tune_writable(const char *option, const char *file);
 
 /* ---- nccl.c, mpi.c: --against ------------------------------------------------ */
 
-/* A library whose collective of the same contract is measured beside the module. */
+/* A baseline: a library's collective with the same contract, measured in the same run. */
 struct baseline {
 	const char *name, *title; /* for --against, and for people */
 	bool early;		  /* it opens before the ranks meet */
-	/** Before a rank or a GPU is touched: whether it can be measured beside this module. */
+	/** Whether it can be a baseline of this module. Called before any rank or GPU is used. */
 	int (*possible)(const struct options *o, const struct ccs_module *m);
 	/** Joins with this process's ranks, and labels itself. Returns the exit status. Close it
 	 *  in any case. */
@@ -262,16 +264,16 @@ struct baseline {
 	ccs_status (*prepare)(struct bench *b, const struct row *r);
 	void (*done)(struct bench *b);
 	put_call *put;
-	/** How calls went (`s`), with what the library says of one that failed or never ended. */
+	/** The result of calls (`s`), with the library's message on a failed or endless call. */
 	ccs_status (*blame)(struct bench *b, ccs_status s);
 };
 
 extern const struct baseline baseline_nccl, baseline_mpi;
 
 /* ---- report.c: --json and --csv -------------------------------------------------
- * One JSON document, or one CSV table, is all that stdout gets, whatever happens; the table
- * for people goes to stderr then. Names have their units, and what was not measured is
- * null, or empty. */
+ * Stdout gets exactly one JSON document, or one CSV table, even on failure; the readable table
+ * goes to stderr then. Names include units, and values that were not measured are null, or
+ * empty. */
 
 /* One side's figures of a row's placement. */
 struct figures {
@@ -286,15 +288,15 @@ struct report *report_open(int argc, char **argv, ccs_status *s);
 /** --json and --csv, both. */
 bool report_both(const struct report *r);
 void report_module(struct report *r, const struct options *o, const struct ccs_module *m);
-/** Where the ranks are, in words; and what is measured beside. */
+/** Describes in words where the ranks run, and the baseline. */
 void report_head(const struct bench *b, const char *where);
 /** A placement of a row, out of place first. ratio < 0: none. */
 void report_result(const struct bench *b, const struct row *row, bool in_place,
 		   const struct figures x[SIDES], double ratio);
 void report_error(const struct options *o, const char *text);
 void report_summary(const struct bench *b);
-/** Writes what is left, with the exit status; nothing in a process that does not print.
- *  false: it cannot be written. Frees the report. */
+/** Writes the rest of the report, with the exit status; nothing in a process that does not print.
+ *  false: the report cannot be written. Frees the report. */
 bool report_close(struct report *r, int status, bool silent);
 
 #endif

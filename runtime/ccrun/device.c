@@ -1,8 +1,8 @@
 /*
  * ccrun on GPUs: buffers there, mirrors of the host's; streams. See device.h.
  *
- * In: communicators, which tell the GPUs that the ranks live on. All goes through the driver's
- * own functions (driver.h), so that ccrun links no CUDA either. O(bytes) to copy.
+ * In: communicators, which know the GPUs of the ranks. All calls go to the driver's own functions
+ * (driver.h), so that ccrun does not link CUDA either. O(bytes) to copy.
  */
 #include "runtime/ccrun/bench.h"
 
@@ -267,7 +267,7 @@ ccs_status lanes_start(struct lanes *l)
 	return s;
 }
 
-/* The events tell the time: how often the host looks is all the same. */
+/* The events measure the time: how often the host polls has no effect. */
 static ccs_status wait_until(const struct lane *l, double end, double timeout)
 {
 	useconds_t pause = 20;

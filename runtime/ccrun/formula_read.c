@@ -17,7 +17,7 @@ enum { MOST_DEEP = 100 };
 
 struct reader {
 	const char *text;
-	size_t at; /* what is read next */
+	size_t at; /* of the next character */
 	struct formula *f;
 	struct formula_fault *fault;
 	unsigned deep;
@@ -39,7 +39,7 @@ enum { FUNCTIONS = sizeof(functions) / sizeof(*functions) };
 
 static const char *const names[FORMULA_NAMES] = { "rank", "index", "N", "count" };
 
-/* A longer one stands before what it begins with. */
+/* A longer sign comes before its own prefixes. */
 static const struct sign {
 	const char *text;
 	int level; /* the higher binds closer */
@@ -159,7 +159,7 @@ static size_t step(struct reader *r, enum formula_action action, int64_t operand
 	return f->nsteps++;
 }
 
-/* The jump goes to what is written next. */
+/* Sets the jump's target to the next step written. */
 static void land(struct reader *r, size_t jump)
 {
 	if (!r->failed)

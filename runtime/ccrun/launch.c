@@ -1,6 +1,6 @@
 /*
- * --procs: starts a process a rank here. Each learns who it is from its environment, as
- * torchrun would tell it; this one waits for them. O(ranks).
+ * --procs: starts one process per rank on this host. Each process gets its rank from its
+ * environment, in torchrun's variables; the launcher waits for them. O(ranks).
  */
 #include "runtime/ccrun/ccrun.h"
 
@@ -15,7 +15,7 @@
 
 enum { IN_CHILD = -1 };
 
-/* How long the others may take to end when one has failed: 5 s. */
+/* Time for the other ranks to end after one has failed: 5 s. */
 enum { STEP_US = 20000, PATIENCE_STEPS = 250 };
 
 static int cannot(const struct options *o, const char *what)
@@ -31,7 +31,7 @@ static void set_number(const char *variable, int value)
 	setenv(variable, text, 1);
 }
 
-/* In the process of that rank. It ends with its parent. */
+/* Runs in the process of that rank, which ends with its parent. */
 static int become(int rank, int ranks, pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -44,7 +44,7 @@ static int become(int rank, int ranks, pid_t parent)
 	return IN_CHILD;
 }
 
-/* What ranks are told alike: a name that no other job has, and that they are all here. */
+/* Variables with one value for all ranks: the job's unique name, and that all ranks are here. */
 static bool set_job(void)
 {
 	unsigned long long token[2];
@@ -59,7 +59,7 @@ static bool set_job(void)
 	return !setenv("CCS_JOB_TOKEN", text, 1);
 }
 
-/* How the process of a rank ended, as an exit status. */
+/* The end of a rank's process, as an exit status. */
 static int status_of(const struct options *o, int rank, pid_t id, int how)
 {
 	if (WIFEXITED(how))
@@ -68,8 +68,8 @@ static int status_of(const struct options *o, int rank, pid_t id, int how)
 			(int)id, WTERMSIG(how), strsignal(WTERMSIG(how)));
 }
 
-/* The next rank that ends; 0: none has, for all the patience in steps that is left, if it has an
- * end (it is not negative). -1, with errno. */
+/* The next process that ends; 0: none ended within the remaining steps of `patience` (negative:
+ * unlimited). -1, with errno. */
 static pid_t next_end(int *how, int *patience)
 {
 	pid_t id;
@@ -82,8 +82,8 @@ static pid_t next_end(int *how, int *patience)
 	return id;
 }
 
-/* Ranks that have not ended long after another failed: they are stopped, or somewhere that the
- * others' failure does not reach. */
+/* Kills ranks that have not ended long after another failed: they are stopped, or somewhere that
+ * the failure of another rank does not reach. */
 static void end_the_rest(const struct options *o, const pid_t *ids, int n)
 {
 	for (int r = 0; r < n; r++)
@@ -144,7 +144,7 @@ int launch_ranks(const struct options *o, bool *killed)
 	if (n < o->ranks) {
 		rc = cannot(o, "a process cannot be started");
 		for (int r = 0; r < n; r++)
-			kill(ids[r], SIGKILL); /* and its death is no news */
+			kill(ids[r], SIGKILL); /* its death is not reported */
 	} else {
 		rc = wait_for(o, ids, n, killed);
 	}

@@ -6,7 +6,7 @@
  *   one process        this process joins with all ranks; where some share a GPU, by
  *                      NCCL_MULTI_RANK_GPU_ENABLE, which needs NCCL 2.30
  *
- * Every rank has a lane of its own: in one stream NCCL's ranks would wait for one another.
+ * Every rank has a separate lane: in one stream NCCL's ranks would wait for one another.
  * O(calls * ranks).
  */
 #include "runtime/ccrun/bench.h"

@@ -1,7 +1,7 @@
 /*
- * Inside ccrun's command line: the table of options, which options.c reads by and
- * options_table.c tells of. Everything that is said of options comes from it: getopt_long's
- * tables, --help, and --options, from which the shells' completions are made.
+ * Inside ccrun's command line: the table of options, which options.c parses with and
+ * options_table.c prints. All texts on options are derived from it: getopt_long's tables, --help,
+ * and --options, which generates the shells' completions.
  */
 #ifndef CCS_RUNTIME_CCRUN_OPTIONS_H
 #define CCS_RUNTIME_CCRUN_OPTIONS_H
@@ -36,7 +36,7 @@ enum {
 struct spec {
 	const char *name;
 	int option;		    /* its letter, or one of LONG_... */
-	const char *value;	    /* what it is called; NULL: it has none */
+	const char *value;	    /* its name in --help; NULL: it has none */
 	const char *(*word)(int i); /* what a value may be, or is a list of, up to a NULL */
 	bool list;		    /* ... several of them, with commas */
 	const char *help;	    /* NULL: another spelling, which is not listed */

@@ -1,6 +1,6 @@
 /*
- * A tuning, as ccrun uses one: --table runs what it has for each size, --explain-choice tells what
- * that is, and why.
+ * A tuning, as ccrun uses one: --table runs the tuning's choice for each size, --explain-choice
+ * prints that choice and its reason.
  *
  * In: a tuning, which is loaded with all its modules. Out: a module and options for a row of the
  * table; or lines of text on stdout. O(rows).
@@ -12,7 +12,7 @@
 
 /* ---- --table ------------------------------------------------------------------------------ */
 
-/* What the communicator will be, as far as the command line tells. */
+/* The communicator's engine, from the command line alone. */
 static const char *engine_of(const struct options *o)
 {
 	if (o->cuda)
@@ -212,7 +212,7 @@ static bool wanted(const struct options *o, const struct ccs_tuning_section *x)
 	       (!o->collective || !strcmp(x->collective, o->collective));
 }
 
-/* Lines that are for several numbers of ranks are told once. */
+/* Lines for several numbers of ranks are printed once. */
 static bool is_told(const struct ccs_tuning_section *x, const struct ccs_tuning_section *before)
 {
 	return x->first < x->last && x->first == before->first && x->last == before->last &&

@@ -1,8 +1,8 @@
 /*
  * FIFOs between processes, as messages of MPI. See net.h.
  *
- * Of a FIFO whose sender is here, a slot's line is cleared when its message is out, and `tail`
- * follows; of one whose receiver is here, `head` counts the receives that were posted.
+ * For a FIFO with its sender here, a slot's line is cleared when its message has been sent, and
+ * `tail` follows; for one with its receiver here, `head` counts the receives that were posted.
  */
 #include "runtime/cpu/net.h"
 
@@ -278,8 +278,8 @@ bool net_progress(struct cpu *e)
 	return count > 0;
 }
 
-/* A rank whose call has failed may reuse cells that MPI is yet to send: its note was sent
- * before that. So who could have received such bytes looks for notes before its call is over. */
+/* A rank with a failed call may reuse cells that MPI is yet to send: it has sent its note before.
+ * So a rank that could have received such bytes checks for notes before it ends its call. */
 static void done(struct cpu *e)
 {
 	if (e->net->cells)

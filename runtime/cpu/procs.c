@@ -1,19 +1,19 @@
 /*
  * Calls of ranks that are processes: posting, admitting, running, waiting. See procs.h.
  *
- * O(ranks) a call, beside its operations.
+ * O(ranks) a call, plus its operations.
  */
 #include "runtime/cpu/procs.h"
 #include "runtime/base/clock.h"
 
 #include <string.h>
 
-#define SLEEP_MS 20 /* then it looks whether the others are alive */
-#define NAP_MS 1    /* the same, with more than one bell to hear */
+#define SLEEP_MS 20 /* after that, checks that the other ranks are alive */
+#define NAP_MS 1    /* the same, with more than one bell to wait for */
 
 /* ---- posting and admitting ---------------------------------------------------------------- */
 
-/* Looks only if it did not see that before. */
+/* Reads the other ranks' seats only if p->finished is too old. */
 bool procs_all_finished(const struct world *w, uint64_t calls)
 {
 	struct procs *p = cpu_of(w)->procs;
@@ -48,7 +48,8 @@ uint64_t procs_key(const struct call *c)
 	return mixed(mixed(h, (uint64_t)(uint32_t)c->root << 32 | c->premul), c->how.tile) | 1;
 }
 
-/* Whoever makes another call than before says so; the other ranks compare theirs up to that one. */
+/* A rank that makes a different call than before announces it; the other ranks compare their own
+ * calls up to that one. */
 static void say_other(struct procs_table *t, uint64_t call)
 {
 	uint64_t before = atomic_load(&t->others);
@@ -57,7 +58,7 @@ static void say_other(struct procs_table *t, uint64_t call)
 		;
 }
 
-/* A rank that has posted another call than this one's; NULL: none. Of any two the later one sees. */
+/* A rank that has posted a different call; NULL: none. Of any two ranks, the later one sees it. */
 static const struct procs_seat *odd_one(const struct world *w, uint64_t call)
 {
 	const struct procs *p = cpu_of(w)->procs;
@@ -74,7 +75,7 @@ static const struct procs_seat *odd_one(const struct world *w, uint64_t call)
 	return NULL;
 }
 
-/* The name of such calls, if it is among the last so many. NULL: it is not. */
+/* The name of such calls, if it is among the most recent ones that are kept. NULL: it is not. */
 static const struct call_name *name_of(const struct procs_seat *s, uint64_t key, uint64_t most)
 {
 	for (uint64_t i = 1; i <= most && i <= s->named; i++)
@@ -83,7 +84,7 @@ static const struct call_name *name_of(const struct procs_seat *s, uint64_t key,
 	return NULL;
 }
 
-/* For the others, if calls differ. */
+/* For the other ranks, if calls differ. */
 static void name(struct procs_seat *own, const struct call *c, uint64_t key)
 {
 	uint64_t at = own->named % PROCS_NAMES;
@@ -201,7 +202,7 @@ static void done(struct cpu *e)
 		finish(e, call);
 }
 
-/* ---- what the executor asks for ------------------------------------------------------------- */
+/* ---- requests of the executor --------------------------------------------------------------- */
 
 static void wake(struct cpu *e, struct fiber *t)
 {
@@ -260,7 +261,7 @@ static bool turn_ready(struct cpu *e)
 	return true;
 }
 
-/* What others have made ready, or received. */
+/* Collects the fibers that other ranks made ready, and counts the messages that they pulled. */
 static bool collect(struct cpu *e)
 {
 	struct procs *p = e->procs;
@@ -282,7 +283,7 @@ static bool collect(struct cpu *e)
 	return any;
 }
 
-/* Runs each of them once. Whether any has done something. */
+/* Runs each of them once. Whether any has made progress. */
 static bool run_all(struct cpu *e, bool polled)
 {
 	bool any = fibers_turn(e, &e->procs->turn, polled);
@@ -296,7 +297,7 @@ static bool run_all(struct cpu *e, bool polled)
 	return turn_ready(e) || any;
 }
 
-/* Goes on while there is something to do, and so many rounds longer. Then all
+/* Continues while there is progress, and for the given number of rounds after it. Then all
  * fibers are parked. */
 static void run_fibers(struct cpu *e, const struct run *r, unsigned polls)
 {
@@ -326,7 +327,7 @@ static bool all_well(const struct world *w, uint64_t call)
 	       !atomic_load_explicit(&cpu_of(w)->procs->table->failed, memory_order_acquire);
 }
 
-/* Whether the call is laid out as the one before. What is found is kept with the calls like it. */
+/* Whether the call has the layout of the previous one. A match is kept with the calls like it. */
 static bool is_laid_out(struct cpu *e, const struct call *c)
 {
 	struct kept *kept = c->like ? &c->like->kept : NULL;
@@ -341,7 +342,7 @@ static bool is_laid_out(struct cpu *e, const struct call *c)
 	return true;
 }
 
-/* Whether there is a layout, and nothing that a call would have to wait for; what is traced is a run. */
+/* Whether there is a layout, and nothing for a call to wait for; a traced call counts as a run. */
 static bool may_begin(const struct world *w)
 {
 	return !w->dead && !w->runs && !w->trace && !cpu_of(w)->failed;
@@ -359,7 +360,7 @@ static bool post_again(struct world *w, uint64_t seq)
 	return all_well(w, seq);
 }
 
-/* Posts a call like one before that, whose layout is kept, and changes to it. */
+/* Posts a call equal to an earlier one with a stored layout, and switches to that layout. */
 static bool post_kept(struct world *w, const struct call *c, uint64_t seq)
 {
 	struct cpu *e = cpu_of(w);
@@ -456,7 +457,7 @@ bool procs_at_once(struct world *w, struct call *c, ccs_status *first)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* Posts and admits the current call, as far as the others let it. */
+/* Posts and admits the current call, as far as the other ranks permit. */
 static bool begun(struct world *w, unsigned polls)
 {
 	struct procs *p = cpu_of(w)->procs;
@@ -502,7 +503,7 @@ void procs_poll(struct world *w)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* How long it may sleep: as the program says, which has something to do meanwhile. */
+/* The longest sleep, in ms: the program's idle function says, as it has other work; or SLEEP_MS. */
 static unsigned longest_nap(struct world *w)
 {
 	unsigned ms;
@@ -515,7 +516,8 @@ static unsigned longest_nap(struct world *w)
 	return ms < SLEEP_MS ? ms : SLEEP_MS;
 }
 
-/* Whether something has come that nobody rings for, as who did it looked for sleepers without a fence. */
+/* Whether something has arrived without a wakeup, as its writer checked for sleepers without a
+ * fence. */
 static bool came(struct world *w)
 {
 	struct cpu *e = cpu_of(w);
@@ -530,7 +532,7 @@ static bool came(struct world *w)
 	return fibers_wake_ready(e, (uint32_t)w->first);
 }
 
-/* Nothing is to be done: sleeps, and then looks whether all is well. */
+/* Without work: sleeps, and then checks the other ranks. */
 static void doze(struct world *w, const struct call *calls, unsigned ms, struct vigil *v)
 {
 	struct procs *p = cpu_of(w)->procs;

@@ -181,7 +181,7 @@ struct procs_op {
 };
 
 /* Whether the rank stores its messages past the caches, where calls are short. Each rank decides
- * for itself, by the time of its own calls. */
+ * separately, by the time of its own calls. */
 struct procs_manner {
 	bool asked;	   /* messages are long enough */
 	bool ahead;	   /* the rank sends last: its call is over before its message is read */

@@ -1,28 +1,26 @@
 /*
- * One call on the GPUs: what to launch, where, and after what.
+ * One call on the GPUs: which kernels to launch, where, and in which order.
  *
- * In: a run that all ranks of this process have joined. Out: on each part one
- * cooperative kernel, in the stream of the part's first rank, after all that was in its
- * ranks' streams, and before all that follows in them; nothing is waited for. The first
- * call of a plan, type, operator and protocol makes what it needs (ready.c); later
- * ones only fill in the arguments.
+ * In: a run that all ranks of this process have joined. Out: on each part one cooperative kernel,
+ * in the stream of the part's first rank, after all earlier work of its ranks' streams, and before
+ * all later work of these; the host does not wait. The first call of a plan, type, operator and
+ * protocol prepares its resources (ready.c); later calls only fill in the arguments.
  *
  * Protocol and most replicas: as the call says; else by the size of a rank's larger buffer (of
  * the rank with most, where sizes differ), from the plan's table or the user's (choice.h). Where
  * that leaves replicas open: as many as pay for the longest chunk, and fit. Tiles: of one size, at
- * most what a slot holds, and what leaves the slots in the L2 cache (choice_tile).
- * All of it depends on the call and on what the parts have agreed upon, so that all
- * parts do the same.
+ * most the capacity of a slot, and small enough that the slots stay in the L2 cache (choice_tile).
+ * All of it depends only on the call and on the parts' agreement, so all parts choose alike.
  *
- * Order. Calls of a communicator share FIFOs, so that on each part one follows the
- * other, whatever their streams: by events, and once one was captured, and may be
- * replayed beside others, also by turns that kernels take (device/args.h). The first
- * capture waits for earlier launches, which take no turns: the one wait of the host.
+ * Order. Calls of a communicator share FIFOs, so on each part the calls are serialized, in
+ * whichever streams they are: by events, and, once a call was captured and may be replayed
+ * concurrently with other calls, also by turns that kernels take (device/args.h). The first
+ * capture waits for earlier launches, which take no turns: the only wait of the host.
  *
- * Either all parts launch or none. With several, the first call of a fit tries what every part's
- * driver accepts; with one, the first that is captured. If one still refuses a launch when others
- * have been made, these are stopped by the abort flag, and the communicator is dead.
- * O(ranks).
+ * Either all parts launch or none. With several parts, the first call of a fit tests what every
+ * part's driver accepts; with one part, the first captured call does. If a driver still refuses a
+ * launch after other parts have launched, these are stopped by the abort flag, and the
+ * communicator is dead. O(ranks).
  */
 #include "runtime/base/divide.h"
 #include "runtime/cuda/comm.h"
@@ -36,7 +34,7 @@ struct launch {
 	struct world *w;
 	struct run *r;
 	struct gpu *g;
-	const struct call *c; /* what all ranks agree on */
+	const struct call *c; /* the call, equal on all ranks */
 	struct gpu_state *state;
 	struct gpu_fit *fit;
 	uint32_t channels; /* most that the choice allows; 0: as many as pay */
@@ -47,8 +45,8 @@ struct launch {
 
 /* ---- sizes ---------------------------------------------------------------------- */
 
-/* The protocol and the most channels (0: as many as pay) of a call of that size, as far as the
- * call does not say itself. */
+/* The protocol and the most channels (0: as many as pay) of a call of that size, unless the call
+ * sets them. */
 static struct ccs_choice choose(const struct gpu *g, const struct call *c, size_t bytes)
 {
 	const struct choice_list *own = &g->settings.choices;
@@ -63,7 +61,7 @@ static struct ccs_choice choose(const struct gpu *g, const struct call *c, size_
 	return choice;
 }
 
-/* Those that fit, and that the state has room for. */
+/* The most replicas that fit on the device and in the state. */
 static uint32_t most_replicas(const struct launch *l)
 {
 	return l->fit->replicas < l->state->replicas ? l->fit->replicas : l->state->replicas;
@@ -100,8 +98,8 @@ static void choose_tile(struct launch *l, size_t esize)
 		l->ntiles = 1;
 }
 
-/* With LL a thread moves 16 bytes of a message at a time: warps that would find none are not
- * launched, as they would go to each barrier. */
+/* With LL a thread moves 16 bytes of a message at a time: warps without any bytes are not
+ * launched, as they would take part in each barrier. */
 static void choose_threads(struct launch *l, size_t esize)
 {
 	uint64_t bytes = l->tile * esize * l->state->tables.max_cells;
@@ -145,7 +143,7 @@ static bool seen(const struct launch *l, const struct gpu_part *p, int rank)
 	return false;
 }
 
-/* The launch comes after what is in all its ranks' streams, and after the last call. */
+/* The launch is ordered after earlier work in all its ranks' streams, and after the last call. */
 static ccs_status join_streams(const struct launch *l, struct gpu_part *p)
 {
 	ccs_status s = CCS_OK;
@@ -213,8 +211,8 @@ static ccs_status look_at_streams(const struct launch *l, struct gpu_part *p)
 	return s;
 }
 
-/* The first capture waits for what was launched before it without a turn: a replay might
- * begin beside it. */
+/* The first capture waits for earlier launches without a turn: a replay might run concurrently
+ * with them. */
 static ccs_status first_capture(struct gpu_part *p)
 {
 	if (!p->capturing || p->captured)
@@ -223,7 +221,7 @@ static ccs_status first_capture(struct gpu_part *p)
 	return p->ran ? cuda_finish(&p->cuda, p->last) : CCS_OK;
 }
 
-/* One rank's table if it has no other: of those of other parts nothing is asked. */
+/* The table of one rank if the part has only that rank: the ranks of other parts are not read. */
 static ccs_status place_cells(const struct launch *l, struct gpu_part *p)
 {
 	bool alone = next_rank(l, p, p->first + 1) == l->w->nranks;
@@ -240,7 +238,7 @@ static ccs_status cut(const struct launch *l, struct gpu_part *p)
 	return CCS_OK;
 }
 
-/* Graphs of one capture that run side by side are found out by the kernels (device/args.h). */
+/* The kernels detect concurrent graphs of one capture (device/args.h). */
 static ccs_status count_begins(const struct launch *l, struct gpu_part *p)
 {
 	cuda_ptr at = 0;
@@ -294,7 +292,7 @@ static ccs_status submit(const struct launch *l, struct gpu_part *p)
 	return split_streams(l, p);
 }
 
-/* Does a step on each part, with its GPU entered. */
+/* Runs a step on each part, with its GPU entered. */
 static ccs_status each(const struct launch *l,
 		       ccs_status (*step)(const struct launch *, struct gpu_part *))
 {
@@ -336,11 +334,11 @@ static ccs_status all_captured(const struct launch *l)
 	return CCS_OK;
 }
 
-/* ---- what the driver accepts ---------------------------------------------------------- */
+/* ---- limits of the driver ------------------------------------------------------------- */
 
-/* The driver counts the multiprocessors of a whole GPU when it tells what is resident; under MPS,
- * or in a green context, the process may have fewer, and a launch is refused: then half as many
- * channels fit, and where it was one, half as many threads. */
+/* The driver reports residency for the multiprocessors of a whole GPU; under MPS, or in a green
+ * context, the process may have fewer, and a launch is refused: then half as many channels are
+ * tried, and after one channel, half as many threads. */
 static bool fit_less(const struct launch *l, uint32_t replicas, uint32_t threads)
 {
 	if (replicas > 1)
@@ -371,7 +369,8 @@ static ccs_status try_in(const struct launch *l, struct gpu_part *p, cuda_stream
 	return s;
 }
 
-/* In a stream of its own, as the call's may be captured; before the call, behind the last one. */
+/* In a separate stream, as the call's stream may be captured; before the call, after the last
+ * one. */
 static ccs_status try_part(const struct launch *l, struct gpu_part *p)
 {
 	cuda_stream own;
@@ -388,15 +387,15 @@ static ccs_status try_part(const struct launch *l, struct gpu_part *p)
 	return s;
 }
 
-/* Whether what fits is found out before the call launches: with several parts, as all must have
- * the same number of channels, and no part's kernel can be taken back; and in a capture, as a
- * driver may refuse only what is made of it. */
+/* Whether the fit is tested before the call launches: with several parts, as all must have the same
+ * number of channels, and no part's kernel can be taken back; and in a capture, as a driver may
+ * refuse only the graph made of it. */
 static bool must_try(const struct launch *l)
 {
 	return !l->fit->tried && (l->g->places.nparts > 1 || l->g->parts->capturing);
 }
 
-/* `filled`: how the parts' arguments went; all processes learn of that, too. */
+/* `filled`: the status of filling in the parts' arguments; all processes get it, too. */
 static ccs_status try_all(struct launch *l, ccs_status filled)
 {
 	ccs_status s = filled ? filled : each(l, try_part);
@@ -453,8 +452,8 @@ static void keep_shape(const struct launch *l)
 		shape->blocks += l->g->parts[i].args.nworkers * l->replicas;
 }
 
-/* One part alone needs no trial but for captures: where its launch is refused it takes less, also
- * from now on. */
+/* A single part needs no trial except for captures: if its launch is refused, it launches less, now
+ * and later. */
 static bool takes_less(struct launch *l, ccs_status s)
 {
 	if (s != CCS_EUNSUPPORTED || l->g->places.nparts > 1 ||

@@ -99,7 +99,7 @@ void gpu_free(struct world *w)
 	for (uint32_t i = 0; i < g->nparts && g->forked; i++)
 		cuda_forget(&g->parts[i].cuda);
 	finish(g);
-	if (!g->forked) /* the others wait for the parent's end, not for its child's */
+	if (!g->forked) /* other processes wait for the parent's end, not for its child's */
 		gpu_end(w);
 	while (g->states) {
 		struct gpu_state *next = g->states->next;
@@ -227,7 +227,7 @@ ccs_status gpu_control_make(struct gpu *g)
 	return s;
 }
 
-/* Which GPUs use the others' memory, where they can. */
+/* Finds which GPUs can use the memory of which other GPUs. */
 static ccs_status find_reach(struct gpu *g)
 {
 	uint32_t n = g->nparts;
@@ -303,7 +303,7 @@ static ccs_status open_spread(struct world *w, int first, int n)
 	return s;
 }
 
-/* At least one GPU, so that its error tells. */
+/* Opens at least one GPU, so that a failure has its error. */
 static ccs_status open_over_all(struct world *w)
 {
 	int n = 0;

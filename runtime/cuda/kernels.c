@@ -237,8 +237,8 @@ static ccs_status load_compiled(struct gpu *g, struct gpu_part *p, const struct 
 	return s;
 }
 
-/* What the module holds may be newer than the driver: then an NVRTC that is here may do.
- * If that fails, too, the first failure is told. */
+/* The module's kernels may be newer than the driver: then an installed NVRTC may compile them.
+ * If that fails, too, the first failure is reported. */
 static ccs_status load(struct gpu *g, struct gpu_part *p, const struct ccs_module *m,
 		       struct gpu_kernel *k)
 {

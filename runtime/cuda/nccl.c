@@ -62,7 +62,7 @@ static ccs_status check(const struct nccl *n, int e, const char *call, nccl_comm
 
 	if (!e)
 		return CCS_OK;
-	if (e == IN_PROGRESS) /* nobody here would wait for it */
+	if (e == IN_PROGRESS) /* no code here waits for it */
 		return error_set(CCS_EUNSUPPORTED,
 				 "%s continues in the background: NCCL_COMM_BLOCKING=0 cannot be "
 				 "used here",
@@ -156,7 +156,7 @@ ccs_status nccl_share_gpu(const struct nccl *n, int rank)
 {
 	/* each channel takes blocks of the GPU from every rank */
 	static const struct {
-		bool can;		  /* of versions whose ranks can share a GPU */
+		bool can;		  /* of versions that let ranks share a GPU */
 		const char *name, *value; /* NULL: the rank's own */
 	} settings[] = {
 		{ true, "NCCL_MULTI_RANK_GPU_ENABLE", "1" },

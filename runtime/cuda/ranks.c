@@ -1,15 +1,14 @@
 /*
  * Communicators of several processes, a rank each: how they meet, and how they part.
  *
- * They meet by NCCL's unique id (nccl_group.h), and tell one another which host and GPU each
- * has, and how it is set. Which GPU reaches which is a matrix that all have; the rest
- * follows from it (place.h). If there are several hosts, no memory is shared at
- * all (hosts/).
+ * They meet by NCCL's unique id (nccl_group.h), and exchange each rank's host, GPU and settings.
+ * All ranks have the matrix of which GPU reaches which; the rest follows from it (place.h). If
+ * there are several hosts, no memory is shared at all (hosts/).
  *
- * They part in two steps, since memory must not be freed while another process has it
- * mapped: each lets go of the others' memory, and waits until all have, but no longer
- * than the communicator's timeout; then it frees its own, or leaves it, if somebody
- * never came. O(ranks^2).
+ * They part in two steps, since memory must not be freed while another process has it mapped:
+ * each process unmaps the memory of the other processes, and waits until all have, but no longer
+ * than the communicator's timeout; then it frees its own memory, or leaves it allocated, if some
+ * process never came. O(ranks^2).
  */
 #include "runtime/base/clock.h"
 #include "runtime/cuda/comm.h"
@@ -49,7 +48,7 @@ ccs_status gpu_agree_least(struct gpu *g, ccs_status here, uint32_t *n)
 
 /* ---- meeting ------------------------------------------------------------------------- */
 
-/* What a process tells of itself. */
+/* The data that a process sends about itself. */
 struct card {
 	char host[160], settings[320];
 	struct cuda_uuid gpu;

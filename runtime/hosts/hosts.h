@@ -43,13 +43,13 @@ struct hosts_plan {
 struct hosts_memory {
 	struct gpu_room stage, scratch;
 	struct gpu_room lines;	/* counters of a launch's blocks, which are never read */
-	struct gpu_room tokens; /* a byte that is sent, and one for what is received:
+	struct gpu_room tokens; /* a byte to send, and a byte to receive into:
 					   messages of which only the order counts */
 };
 
 /* A communicator's. */
 struct hosts {
-	struct gpu gpu; /* first: what is of cuda/ finds it in world.state */
+	struct gpu gpu; /* first: code of cuda/ finds it in world.state */
 	struct hosts_plan *plans;
 	struct hosts_memory memory;
 };

@@ -1,12 +1,12 @@
 /*
- * What a launcher has put into the environment: who this process is among which, where
- * they meet, and which job they are. See group.h.
+ * Reads the launcher's environment variables: this process's rank, the number of processes, where
+ * they meet, and the identity of the job. See group.h.
  *
- * In: the environment. Out: struct group_env, every number checked against the others,
- * or the variable that is wrong. The first launcher of the table whose variables are all
- * there counts: torchrun under srun sets its own, and those are meant, but srun with PMI
- * sets only some of Hydra's. If none is whole, the first that has a rank is asked for the
- * rest. O(1).
+ * In: the environment. Out: struct group_env, with every number checked against the rest, or the
+ * variable that is wrong. The first launcher of the table with all its variables set counts:
+ * torchrun under srun sets its own, and those are meant, but srun with PMI sets only some of
+ * Hydra's. If no launcher is complete, the first with a rank is used, and its missing variables
+ * are an error. O(1).
  */
 #include "runtime/base/ancestor.h"
 #include "runtime/base/blake2s.h"
@@ -19,10 +19,10 @@
 
 /* A launcher's variables; NULL: it has none such. */
 struct launcher {
-	const char *name, *maker; /* the second tells two of one name apart */
+	const char *name, *maker; /* the maker distinguishes two of one name */
 	const char *rank, *nranks, *local_rank, *local_nranks;
 	const char *jobs[5]; /* name the job, alike in all its processes; the first counts, */
-	const char *step;    /* ... together with this, without which the others mean nothing */
+	const char *step;    /* ... with this; without it, `jobs` mean nothing */
 	const char *proxy;   /* without any: the program that starts all ranks of a host */
 };
 
@@ -49,8 +49,8 @@ static const struct launcher launchers[] = {
 		       { "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid" },
 		       NULL,
 		       NULL },
-	/* Hydra: MPICH's tells nothing of its own, so the batch job's must do, or, on one host, the
-	 * proxy. On several, proxies may be steps of their own: a step tells nothing. */
+	/* Hydra: MPICH's has no job variable, so the batch job's is used, or, on one host, the
+	 * proxy. On several hosts each proxy may be a separate step: a step identifies nothing. */
 	[HYDRA] = { "mpirun",
 		    "MPICH's mpirun",
 		    "PMI_RANK",
@@ -142,9 +142,9 @@ static ccs_status local_size(const struct launcher *l, struct group_env *env)
 	return CCS_OK;
 }
 
-/* ---- who this is ------------------------------------------------------------------- */
+/* ---- this process ------------------------------------------------------------------ */
 
-/* A size of 0 was not told: then these are all, for want of better knowledge. */
+/* A size of 0 is unknown: then all processes are assumed to be here. */
 static ccs_status check_numbers(const struct launcher *l, const struct group_env *env)
 {
 	if (env->nranks < 1)
@@ -211,8 +211,8 @@ static ccs_status master_address(struct group_env *env, const char *host, const 
 	return set_address(env, host, p < 1023 || p == 65535 ? 1024 : (unsigned)p + 1);
 }
 
-/* Where a job meets that is on one host: a name that follows from the user, the job, and an address
- * if there is one; from a secret that others cannot guess, neither can they guess the name. */
+/* The meeting place of a job on one host: a name derived from the user, the job, and the address if
+ * there is one. If it is derived from a secret, other users cannot guess the name. */
 static ccs_status address_here(struct group_env *env)
 {
 	unsigned char name[BLAKE2S_BYTES];
@@ -243,7 +243,7 @@ static ccs_status find_address(struct group_env *env)
 
 		return s || !here ? s : address_here(env);
 	}
-	if (env->nranks == 1 || (here && *env->job)) /* of one nobody asks */
+	if (env->nranks == 1 || (here && *env->job)) /* one process needs no job */
 		return address_here(env);
 	return error_set(CCS_EINVAL,
 			 "%s does not say where the %d ranks can meet: set "
@@ -289,7 +289,7 @@ static void set_job_by_proxy(struct group_env *env, const char *program)
 	set_job(env, program, name, NULL);
 }
 
-/* No name at all is one, too: then all callers must have none. */
+/* An absent name counts as a name: then all callers must have none. */
 static void find_job(const struct launcher *l, struct group_env *env)
 {
 	const char *token = text_of("CCS_JOB_TOKEN");
@@ -328,10 +328,10 @@ static bool is_whole(const struct launcher *l)
 	       (!l->step || text_of(l->step));
 }
 
-/* Up to which launcher what was found must agree with others'. torchrun itself gives ranks as it
- * likes, whatever it runs under, and is known by its run: else RANK and WORLD_SIZE were set by hand,
- * or are left over. Neither of the two that are mpirun starts the other. srun starts all of them, one
- * for each host. */
+/* The launcher up to which the values found must agree with those of other launchers. torchrun
+ * assigns ranks independently of the launcher that it runs under, and is recognized by its run id:
+ * without one, RANK and WORLD_SIZE were set by hand, or are left over. Neither of the two kinds of
+ * mpirun starts the other. srun starts all of them, one for each host. */
 static const struct launcher *rivals_of(const struct launcher *found)
 {
 	if (found == launchers + OPEN_MPI)
@@ -341,8 +341,8 @@ static const struct launcher *rivals_of(const struct launcher *found)
 	return found + 1;
 }
 
-/* Variables beside another launcher's of as many ranks: then they are for these processes, and must
- * say the same. */
+/* Variables of two launchers with the same number of ranks: both are for these processes, and must
+ * agree. */
 static ccs_status check_others(const struct launcher *found, const struct group_env *env)
 {
 	int rank, nranks;

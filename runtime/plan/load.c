@@ -2,11 +2,10 @@
  * Opening modules: a shared object's ccs_module_v1, a file of its bare bytes,
  * or bytes in memory.
  *
- * In comes any file; out comes a module that module_verify has accepted, or a
- * text that says what is wrong. Nothing of the file is mapped or run: the symbol
- * is looked up by code that checks every offset against the file's size (elf.h),
- * and the module alone is read into memory. So a file that is none is refused
- * whatever its size, and one that is no regular file is not opened at all.
+ * In: any file. Out: a module that module_verify has accepted, or the text of an error. No part of
+ * the file is mapped or run: code that checks every offset against the file's size (elf.h) looks
+ * up the symbol, and only the module is read into memory. So a file without a module is refused
+ * whatever its size, and a file that is not a regular one is not opened at all.
  * O(symbols + bytes of the module).
  */
 #include "runtime/plan/load.h"

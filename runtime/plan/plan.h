@@ -6,7 +6,7 @@
  * read only. It holds the schedule's texts and one plan for each number of
  * ranks N, and each root where the root is chosen at run time.
  *
- * A plan is a program for N ranks. A rank has workers, which run side by side;
+ * A plan is a program for N ranks. A rank has workers, which run concurrently;
  * a worker runs its operations in order. Ranks exchange messages over FIFOs;
  * each end of a FIFO belongs to one worker. Workers of a rank wait for one
  * another with `wait` rows, where they touch the same cells.
@@ -26,7 +26,7 @@
  *     v = next message of `in`  (+)  cells `a`  (+)  cells `b`
  *     cells `dst` = v;   send v on `out`
  *
- * where (+) combines what is present. Thus send: a, out. recv: in, dst.
+ * where (+) combines the parts present. Thus send: a, out. recv: in, dst.
  * receive-reduce: in, a, dst. copy: a, dst. local reduce: a, b, dst. The fused
  * forms (receive-reduce-copy-send: in, a, dst, out; without the copy: no dst)
  * hand a chunk on while it is in registers.
@@ -37,7 +37,7 @@
  * means operation k of the same tile. One message is one slot of its FIFO and
  * holds one tile of each of its n cells.
  *
- * Replication. An executor may run R replicas of the plan side by side, each on an R-th of every
+ * Replication. An executor may run R replicas of the plan concurrently, each on an R-th of every
  * chunk (cut as tiles are), each with separate FIFOs and workers: "channels" in NCCL's sense. A
  * plan says nothing about R.
  *
@@ -68,8 +68,8 @@
  * messages of a round at once; between two rounds each rank does every operation that it can.
  * Phase p comes after round p (phase 0: before all) and holds the operations that can be done
  * then: an operation follows the message that it receives and the operations of its rank that
- * touch the same cells before it, at least one of the two to write; those of one phase that
- * follow one another have ascending levels, and a shifted one takes two. The message that an
+ * touch the same cells before it, if at least one of the two writes; ordered operations of one
+ * phase have ascending levels, and a shifted one takes two. The message that an
  * operation of phase p sends goes in round p + 1: no plan can do with fewer rounds. They always
  * exist: a plan that ends with some slots ends with more, so that the orders of workers, waits
  * and messages alone have no cycle.
@@ -203,7 +203,7 @@ struct ccs_after {
 	uint32_t reserved;
 };
 
-/* For calls whose larger buffer has at most `bytes` bytes a rank. */
+/* For calls with at most `bytes` bytes a rank in the larger buffer. */
 struct ccs_choice {
 	uint64_t bytes;	   /* UINT64_MAX: the last row */
 	uint32_t protocol; /* enum ccs_protocol */

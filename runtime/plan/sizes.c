@@ -1,5 +1,5 @@
 /*
- * Comparing the sizes that ranks have told: see sizes.h.
+ * Comparing the sizes that ranks have exchanged: see sizes.h.
  */
 #include "runtime/plan/sizes.h"
 
@@ -72,7 +72,7 @@ static ccs_status differ(const struct ccs_module *m, const struct plan_view *v,
 	return error_set(CCS_EINVAL, "%s", t.buf);
 }
 
-/* A rank's, beside those of the ranks before. */
+/* Compares a rank's sizes with those of the ranks before it. */
 static ccs_status agree(const struct ccs_module *m, const struct plan_view *v,
 			const struct sizes *all, uint32_t rank, struct first *firsts)
 {

@@ -1,8 +1,8 @@
 /*
- * Questions to a tuning: ccs.h has what each call gives.
+ * Queries on a tuning: ccs.h has the result of each call.
  *
- * In: a tuning that was read, and numbers of the caller's, of which each is checked. Out:
- * copies, whose texts are the tuning's. O(sections) or O(rows).
+ * In: a tuning that was read, and numbers from the caller, each of which is checked. Out: copies,
+ * with pointers to the tuning's texts. O(sections) or O(rows).
  */
 #include "runtime/plan/tuning.h"
 

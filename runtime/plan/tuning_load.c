@@ -1,10 +1,10 @@
 /*
- * Loading a tuning's modules, and what each must be: see tuning.h.
+ * Loading a tuning's modules, and checking them: see tuning.h.
  *
  * In: a tuning that was read, or the name of the one that comes with ccs. Out: each row has its
  * module, which is loaded once, implements its section's collective, with the same buffers as the
- * section's others, and has a plan for its ranks and each root; or the line and what is wrong with
- * it. O(rows x modules).
+ * section's other modules, and has a plan for its ranks and each root; or the line and the error.
+ * O(rows x modules).
  */
 #include "runtime/plan/tuning.h"
 
@@ -64,7 +64,7 @@ static ccs_status load(struct ccs_tuning *t, const char *file, const struct ccs_
 	return CCS_OK;
 }
 
-/* ---- what it must be ---------------------------------------------------------------------- */
+/* ---- checks ------------------------------------------------------------------------------- */
 
 static ccs_status check_plans(const struct ccs_module *m, const struct ccs_tuning_section *x)
 {
@@ -123,7 +123,7 @@ static ccs_status load_row(struct ccs_tuning *t, const struct tuning_section *x,
 
 #define DEFAULT_FILE "ccs/default.tuning"
 
-/* That which comes with ccs is beside the library. */
+/* The default tuning is in the library's directory. */
 static ccs_status read_default(struct ccs_tuning **out)
 {
 	struct beside at;

@@ -2,8 +2,8 @@
  * Changing a tuning, and writing it: see tuning.h.
  *
  * In: a section and its rows. Out: the text with that section's lines in the place of the old
- * ones, in columns, read again as any other, so that what is written can be read; all other
- * lines are as they were. O(bytes).
+ * ones, in columns. The result is parsed again, so that every written text can be read; all other
+ * lines are unchanged. O(bytes).
  */
 #include "runtime/plan/tuning.h"
 

@@ -1,9 +1,9 @@
 /*
- * A call that is taken: where its data lies, and running it.
+ * Runs a call that ccs takes over from MPI: finds its data, and runs it.
  *
- * In: MPI's arguments. Out: the same results, and MPI's error. Buffers are handed on as they
- * are; in place means in place. Elements with holes, and such that are not aligned, are packed
- * into a buffer of ours before the call, and unpacked behind it. O(bytes) at most.
+ * In: MPI's arguments. Out: the same results, and MPI's error. Buffers are passed on without a
+ * copy; in place means in place. Elements with holes, and unaligned elements, are packed into a
+ * buffer of ours before the call, and unpacked after it. O(bytes) at most.
  */
 #include "runtime/preload/preload.h"
 
@@ -22,7 +22,7 @@ struct side {
 };
 
 struct sides {
-	struct side in, out; /* n is 0 on a side that this rank has not */
+	struct side in, out; /* n is 0 on a side without data on this rank */
 };
 
 /* ---- MPI's arguments ------------------------------------------------------------------------- */
@@ -41,7 +41,7 @@ static struct side received(const struct job *j, int blocks)
 			      .n = j->recv_count * blocks };
 }
 
-/* A rank's block of what is received. */
+/* A rank's own block of the receive buffer. */
 static struct side own_block(const struct job *j, int rank)
 {
 	struct side s = received(j, 1);
@@ -98,7 +98,7 @@ static MPI_Count piece_of(const struct side *s, MPI_Count from, size_t each)
 	return s->n - from < most ? s->n - from : most;
 }
 
-/* False: MPI does not pack it into the bytes that it has. */
+/* False: MPI's packed form differs from the elements' size. */
 static bool copy(const struct side *s, bool unpack)
 {
 	size_t each = 0, done = 0;
@@ -121,7 +121,7 @@ static bool copy(const struct side *s, bool unpack)
 	return ok;
 }
 
-/* Whether ccs can have the program's buffer. */
+/* Whether ccs can use the program's buffer directly. */
 static bool suits(const struct side *s, ccs_dtype type)
 {
 	return !s->drops && (uintptr_t)s->buffer % ccs_dtype_size(type) == 0 &&
@@ -173,8 +173,8 @@ static bool gives_itself(const struct held *h, const struct job *j)
 	       ((j->what == GATHER || j->what == SCATTER) && h->rank == j->root);
 }
 
-/* What is sent and what is received have one size, by MPI's rules, and only one of them was asked
- * for it: a buffer that is shorter would be written behind its end. */
+/* By MPI's rules a rank's own block has one size in the send and in the receive arguments, and only
+ * one of the two was used: the other buffer, if shorter, would be overrun. */
 static ccs_status check_own_block(const struct held *h, const struct job *j)
 {
 	size_t sent = 0, received = 0;
@@ -189,7 +189,7 @@ static ccs_status check_own_block(const struct held *h, const struct job *j)
 			     sent, received);
 }
 
-/* MPI has one buffer: what the root has goes in, what the others have comes out. */
+/* MPI has one buffer: the input at the root, the output at all other ranks. */
 static ccs_status broadcast(struct held *h, const struct job *j, const struct order *o,
 			    struct sides *s)
 {
@@ -238,7 +238,7 @@ static bool is_like(const struct known *k, const struct job *j)
 	       was->op == j->op && was->root == j->root && k->in_place == in_place(j);
 }
 
-/* In the place of the one that was found longest ago, or so. */
+/* Replaces approximately the least recently used one. */
 static void remember(struct held *h, const struct job *j, const struct order *o,
 		     const struct sides *s)
 {
@@ -274,7 +274,7 @@ static struct known *find_known(struct held *h, const struct job *j)
 	return NULL;
 }
 
-/* The others learn of it by this rank's communicator, which ends. */
+/* The other ranks learn of the failure as this rank's communicator ends. */
 static void fail(struct held *h, const struct job *j, const struct order *o)
 {
 	fprintf(stderr, "libccs-mpi: rank %d of %d: %s by %s: %s\n", h->rank, h->size,

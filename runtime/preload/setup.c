@@ -23,8 +23,8 @@ struct preload *preload_get(void)
 
 /* ---- which MPI ------------------------------------------------------------------------------- */
 
-/* Whose handles this library was compiled for. MPI 5's standard ABI has its own, whichever MPI it
- * is, and a library of its own name: MPICH 5 has both. */
+/* The MPI that this library was compiled for, by its handles. MPI 5's standard ABI has the same
+ * handles in every MPI, and a separate library name: MPICH 5 has both. */
 enum family { OF_OPEN_MPI, OF_MPICH, OF_STANDARD_ABI };
 #if defined(MPI_ABI_VERSION)
 #define BUILT_FOR OF_STANDARD_ABI

@@ -1,8 +1,8 @@
 /*
- * MPI's types and operators, beside those of ccs.
+ * MPI's types and operators, mapped to those of ccs.
  *
- * In: MPI's handles. Out: for what is reduced, type and operator; for what is only moved, how
- * many bytes an element has and how it lies, as any type can be moved. O(types) a call.
+ * In: MPI's handles. Out: for reductions, type and operator; for moves, the size of an element in
+ * bytes and its layout, as any type can be moved. O(types) a call.
  */
 #include "runtime/preload/preload.h"
 

@@ -1,9 +1,9 @@
 /*
- * Ranks that are processes of MPI (ccs_comm_init_mpi): what ccrun does not do. Calls in long
- * sequences, of layouts that change, in groups over two communicators; ranks that run ahead;
- * what is told; forks; and what fails, which is the communicator's end.
+ * Ranks that are processes of MPI (ccs_comm_init_mpi), where ccrun does not reach. Calls in long
+ * sequences, with changing layouts, in groups over two communicators; ranks that run ahead;
+ * error reports; forks; and failures, which end the communicator.
  *
- * Started by mpirun; every process does all of it, and rank 0 tells how it went everywhere.
+ * Started by mpirun; every process does all of it, and rank 0 reports the result of all.
  * usage: mpirun -np N net_calls_test MODULES
  *        mpirun -np 3 net_calls_test overwrites|touches MODULE
  */
@@ -21,7 +21,7 @@
 enum { MOST = 5000, CALLS = 400, LONG = 1 << 20 };
 
 struct job {
-	struct ccs_comm *told; /* tells how it went, and nothing else */
+	struct ccs_comm *told; /* only for the results of the test */
 	struct ccs_module *ring, *direct, *bcast, *gather;
 	int rank, size;
 	bool ok;
@@ -71,7 +71,7 @@ static void sequences(struct job *j)
 	for (int i = 0; i < CALLS && ok; i++)
 		ok = reduces(j, i % 3 ? j->ring : j->direct, counts[i / 5 % 6], i, c);
 	j->ok &= say_together(j->told, ok, "many calls, of layouts that change");
-	for (int i = 0; i < CALLS && ok; i++) { /* the root waits for nobody */
+	for (int i = 0; i < CALLS && ok; i++) { /* the root waits for no rank */
 		for (int k = 0; k < 64; k++)
 			j->recv[k] = j->send[k] = j->rank ? -1 : i + k;
 		if (j->rank && i % 50 == 0)
@@ -182,7 +182,7 @@ static void differs(struct job *j)
 	     "modules that differ");
 }
 
-/* What a rank that calls nothing hears, as soon as the others have waited for it in vain. */
+/* The error that a rank without a call gets, once the other ranks have timed out. */
 static ccs_status heard(struct ccs_comm *c)
 {
 	for (int i = 0; i < 2000 && !ccs_comm_check(c); i++)
@@ -220,7 +220,7 @@ static void waits(struct job *j)
 	ccs_comm_free(c);
 }
 
-/* This process stands still for a while, and others are told nothing of it. */
+/* This process stops for a while, without notice to the other ranks. */
 static pid_t stand_still(void)
 {
 	pid_t parent = getpid(), id = fork();

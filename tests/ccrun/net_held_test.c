@@ -1,11 +1,11 @@
 /*
- * Ranks by MPI: a call that has failed has given its buffers back. Behind held_mpi.c, which knows
- * what MPI has: when a call returns, whatever it failed with, none of the caller's memory is MPI's.
- * Then the memory is unmapped, so that a message into it, or from it, ends the process.
+ * Ranks by MPI: a failed call has released its buffers. Runs on held_mpi.c, which records the
+ * memory that MPI holds: when a call returns, with any error, MPI holds none of the caller's
+ * memory. Then the memory is unmapped, so that a message into it, or from it, ends the process.
  *
- * And what MPI fails at, where held_mpi.c makes it: all ranks are told, and by which.
+ * And failures of MPI, which held_mpi.c simulates: all ranks learn of the failure and its rank.
  *
- * Started by mpirun; every process does all of it, and rank 0 tells how it went everywhere.
+ * Started by mpirun; every process does all of it, and rank 0 reports the result of all.
  * usage: mpirun -np 3 net_held_test MODULES [--long]
  */
 #include "tests/fake_mpi/held_mpi.h"
@@ -23,7 +23,7 @@ enum { LONG = 1 << 20, ROUNDS = 3 };
 #define BYTES (LONG * sizeof(int32_t))
 
 struct job {
-	struct ccs_comm *told; /* tells how it went, and nothing else */
+	struct ccs_comm *told; /* only for the results of the test */
 	struct ccs_module *ring, *bcast;
 	int (*held)(const void *at, size_t bytes);
 	struct held_faults *faults;
@@ -71,8 +71,8 @@ static bool told_so(const struct job *j, const int32_t *data, bool ok)
 	return ok && data && !ccs_comm_agree(j->told, CCS_OK);
 }
 
-/* The root sends to a rank that comes when the root has given up. `lost`: and MPI gives it nothing
- * back, which it is told after 10 s. */
+/* The root sends to a rank that comes after the root has given up. `lost`: and MPI does not release
+ * the buffer, which the root reports after 10 s. */
 static void late(struct job *j, bool lost)
 {
 	struct ccs_comm *c = fresh(j->rank == 1 ? 200 : 20000);
@@ -96,7 +96,7 @@ static void late(struct job *j, bool lost)
 	ccs_comm_free(c);
 }
 
-/* A rank makes another call than the others, in the middle of long ones. */
+/* One rank makes a different call, in the middle of long ones. */
 static void differs(struct job *j)
 {
 	for (int round = 0; round < ROUNDS; round++) {

@@ -1,6 +1,6 @@
 /*
- * Files that are none, as a module, as a library and as an entry of the cache: each is
- * refused at once, and the text says what it is. What waits is ended by a signal.
+ * Paths that are not regular files, as a module, as a library and as an entry of the cache: each is
+ * refused at once, and the text names the kind of file. A signal ends a call that waits.
  *
  * usage: file_test DIRECTORY-OF-MODULES
  */
@@ -160,7 +160,7 @@ static void *grow(void *arg)
 	return NULL;
 }
 
-/* What is appended is no part of the module. */
+/* Bytes after the module are not part of it. */
 static void test_growing(const char *module)
 {
 	struct growing g = { .stop = false };
@@ -217,8 +217,8 @@ static void test_libraries(void)
 	library_refused(at(path, sizeof(path), "missing"), "No such file", "... nothing");
 }
 
-/* Which library is found below a directory that an environment's variable names: `want`, the
- * end of its path, or, without a slash, what is said of there being none. */
+/* The library that is found below a directory from an environment variable: `want`, the end of its
+ * path, or, without a slash, the error if there is none. */
 static void library_found(const char *variable, const char *name, const char *want)
 {
 	const char *const names[] = { "libno-such-library.so", name, NULL };

@@ -1,6 +1,6 @@
 /*
- * Ranks that are processes: what they tell one another between calls, arguments, buffers of
- * their own, forks, signals.
+ * Ranks that are processes: exchanges between calls, arguments, buffers of the caller, forks,
+ * signals.
  *
  * usage: procs_edge_test DIRECTORY-OF-MODULES
  */
@@ -57,7 +57,7 @@ static void test_arguments(void)
 	     "NULL, without a launcher");
 }
 
-/* As a launcher tells it. */
+/* As if a launcher had set it. */
 static bool join_by_environment(struct member *m)
 {
 	char text[16];
@@ -123,7 +123,7 @@ static bool be_alone(void)
 	return holdings_same(&before) && ok;
 }
 
-/* ---- what a process permits, and what it leaves open ---------------------------------------- */
+/* ---- permissions of a process, and resources that it leaves open ---------------------------- */
 
 enum { UNASKED = -1 };
 
@@ -209,7 +209,7 @@ ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned long nto,
 	return syscall(SYS_process_vm_readv, pid, &less, 1, from, 1, flags);
 }
 
-/* A message goes on where the last read has ended; and a call whose chunk is not whole fails. */
+/* A message continues where the last read ended; and a call with an incomplete chunk fails. */
 static bool read_shortly(struct member *m)
 {
 	struct ccs_module *ring = team_module("ring_allreduce");
@@ -235,11 +235,11 @@ static bool read_shortly(struct member *m)
 	return ok;
 }
 
-/* ---- a split that one does not come to an end with ------------------------------------------- */
+/* ---- a split that one rank does not finish --------------------------------------------------- */
 
 enum { SPLIT_MS = 700 };
 
-/* It does not take what rank 0 gives before the others have given up. */
+/* Rank 1 does not take rank 0's data before the other ranks have given up. */
 static const struct member *dawdles;
 
 ssize_t recvmsg(int fd, struct msghdr *m, int flags)
@@ -286,7 +286,7 @@ static void test_joining(void)
 	    "a program that a rank starts has none of its descriptors");
 }
 
-/* ---- what they tell one another ------------------------------------------------------------- */
+/* ---- exchanges between ranks ---------------------------------------------------------------- */
 
 static ccs_status gather(void *comm, const void *mine, void *all, size_t each)
 {
@@ -332,7 +332,7 @@ static bool tell(struct member *m)
 	return ok && is(ccs_comm_check(m->comm), CCS_OK, NULL, "ccs_comm_check");
 }
 
-/* Rank 1 leaves, or does nothing, where the others tell. */
+/* Rank 1 leaves, or does nothing, while the other ranks exchange. */
 static bool tell_nobody(struct member *m)
 {
 	const bool *leaves = m->of;
@@ -353,7 +353,7 @@ static bool tell_nobody(struct member *m)
 	return member_meet(m, 2) && ok && now_ms() - begun < 20000;
 }
 
-/* The same, but nobody waits for who is gone. */
+/* The same, but no rank waits for the one that has left. */
 static bool tell_the_rest(struct member *m)
 {
 	char x[4 * N];
@@ -368,7 +368,8 @@ static bool tell_the_rest(struct member *m)
 	       is(ccs_comm_agree(m->comm, CCS_ENOMEM), CCS_ENOMEM, NULL, "a failure of its own");
 }
 
-/* One tells more than the others, or agrees where they gather: all hear the same of it, and go on. */
+/* One rank passes more bytes than the rest, or agrees while the rest gather: all ranks get the
+ * same error, and continue. */
 static bool tell_otherwise(struct member *m)
 {
 	char x[N * 300] = { 0 };
@@ -476,8 +477,8 @@ static bool change_buffers(struct member *m)
 	return ok;
 }
 
-/* Rank 0 gives up, and has its buffer back: rank 1, which comes late, must not take what lies
- * there now for the message. */
+/* Rank 0 gives up and gets its buffer back: rank 1, which comes late, must not take the buffer's
+ * new contents for the message. */
 static bool come_late(struct member *m)
 {
 	const bool *own = m->of;

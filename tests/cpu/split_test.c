@@ -1,8 +1,8 @@
 /*
- * Communicators of some ranks of another one, meshes and barriers: what they are, that their
- * calls come out, that parent and child do not need one another; and what is wrong, which every
- * rank is told, in bounded time. The same for every engine on the CPU: a rank is a thread, a process
- * of a team, or one that mpirun has started.
+ * Communicators of some ranks of a parent, meshes and barriers: their ranks and sizes, the results
+ * of their calls, and that parent and child are independent; and errors, which every rank reports
+ * in bounded time. The same for every engine on the CPU: a rank is a thread, a process of a team,
+ * or a process that mpirun started.
  *
  * usage: split_test DIRECTORY-OF-MODULES tasks|procs|mpi
  */
@@ -52,7 +52,7 @@ static bool has(struct part *p, struct ccs_comm *c, int want_rank, int want_size
 	return x == digits;
 }
 
-/* The parent still is what it was. */
+/* The parent is unchanged. */
 static bool goes_on(struct part *p)
 {
 	return has(p, p->comm, p->rank, N, 12345);
@@ -121,7 +121,7 @@ static bool children(struct part *p)
 
 	ok = ok && is(ccs_comm_split(half, ccs_comm_rank(half) / 2, 0, &pair), CCS_OK, NULL,
 		      "a child's child");
-	if (p->rank % 2) { /* in another order than the others */
+	if (p->rank % 2) { /* in another order than the even ranks */
 		ccs_comm_free(p->comm);
 		ccs_comm_free(half);
 	} else {
@@ -204,9 +204,9 @@ static bool barriers(struct part *p)
 	return ok;
 }
 
-/* ---- what is wrong --------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
-/* Every rank fails, with that text; nobody has anything; and the parent goes on. */
+/* Every rank fails with that text and gets no communicator; and the parent still works. */
 static bool refused(struct part *p, ccs_status s, struct ccs_comm *out, const char *text)
 {
 	return is(s, CCS_EINVAL, text, "a wrong split") && !out && goes_on(p);
@@ -229,7 +229,7 @@ static bool wrong_lists(struct part *p)
 	return ok && refused(p, s, c, "ranks is NULL");
 }
 
-/* What is wrong in rank 2 alone, all are told. */
+/* All ranks report an error of rank 2 alone. */
 static bool wrong_in_one(struct part *p)
 {
 	static const int right[] = { 0, 2 }, wrong[] = { 0, 9 };
@@ -330,7 +330,7 @@ static bool missing(struct part *p)
 	return !c && times_out(p, s, since, "rank 1 has not called ccs_comm_split, as rank ");
 }
 
-/* Who looks first says what is missing: the call, or the rank in it. */
+/* The first rank that checks reports the missing part: the call, or the rank in it. */
 static bool another_call(struct part *p)
 {
 	uint64_t since = now_ms();

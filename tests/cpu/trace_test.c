@@ -1,6 +1,7 @@
 /*
- * Traces of calls (ccs_trace_create), of tasks and of processes: what is noted, what has no room, what is
- * refused, and calls that never end. What the files say of each operation ccrun/trace_test.sh checks.
+ * Traces of calls (ccs_trace_create), of tasks and of processes: recorded events, events without
+ * room, refused arguments, and calls that never end. ccrun/trace_test.sh checks the contents of the
+ * files by operation.
  *
  * usage: trace_test DIRECTORY-OF-MODULES [late|killed|late-process FILE]
  *                                     writes a trace of a call that never ends, for that suite
@@ -140,7 +141,7 @@ static void test_room(void)
 	tasks_close(&t);
 }
 
-/* ---- what is refused ---------------------------------------------------------------------------- */
+/* ---- refused arguments -------------------------------------------------------------------- */
 
 static void test_refused(void)
 {
@@ -206,7 +207,7 @@ static void test_fork(void)
 	tasks_close(&t);
 }
 
-/* ---- calls that never end: of tasks, whose rank 3 never calls ------------------------------------ */
+/* ---- calls that never end: of tasks, where rank 3 makes no call --------------------------- */
 
 struct caller {
 	pthread_t thread;

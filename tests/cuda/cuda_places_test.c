@@ -1,7 +1,7 @@
 /*
- * Communicators over several GPUs of one process, against a driver of our own
- * (tests/fake_cuda): results are those of the CPU's executor, byte by byte; graphs beside
- * calls; GPUs that get stuck, or refuse a launch.
+ * Communicators over several GPUs of one process, with our fake driver (tests/fake_cuda): results
+ * equal those of the CPU's executor, byte by byte; graphs concurrent with calls; GPUs that get
+ * stuck, or refuse a launch.
  *
  * usage: cuda_places_test devices|graphs|trouble MODULE...
  *        (trouble: ring_allreduce.so direct_all_to_all.so); tests/cuda/cuda_places_test.sh does that.
@@ -117,7 +117,7 @@ static void test_unwaited(const struct ccs_module *m)
 	data_free(&d);
 }
 
-/* ---- graphs beside calls ------------------------------------------------------------------ */
+/* ---- graphs concurrent with calls --------------------------------------------------------- */
 
 /* Ranks of one GPU share a stream for calls and one for graphs. */
 struct stage {
@@ -239,8 +239,8 @@ static void test_graphs(const struct ccs_module *m)
 
 /* ---- trouble ---------------------------------------------------------------------- */
 
-/* Rank 1 of a ring never starts. Every other GPU tells for whom it waits; first of all the
- * one that waits for rank 1. */
+/* Rank 1 of a ring never starts. Every other GPU reports the rank that it waits for; the first is
+ * the GPU that waits for rank 1. */
 static bool chain_told(const char *text, int n)
 {
 	static const char first[] = "no progress on the GPU: rank ";
@@ -390,7 +390,7 @@ static void test_fullest(const struct ccs_module *m)
 	unsetenv("FAKE_CUDA_REGISTERS");
 }
 
-/* Where ranks live if nobody says where: over all GPUs. */
+/* The default placement of ranks: over all GPUs. */
 static void test_spread(void)
 {
 	static const int want[2][5] = { { 0, 0, 1, 1, 2 }, { 0, 1 } }, ranks[] = { 5, 2 };

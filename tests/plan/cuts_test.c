@@ -23,7 +23,7 @@ struct subject {
 	const struct ccs_module *m;
 	const struct plan_view *v;
 	uint32_t workers, chunks; /* blocks of a channel; the larger buffer's chunks */
-	uint64_t cells, slotted;  /* a slot of each FIFO; and of those that Simple uses */
+	uint64_t cells, slotted;  /* a slot of each FIFO; and of the FIFOs that Simple uses */
 	uint32_t few;		  /* the most messages of a FIFO; 0: some has more than 64 */
 };
 

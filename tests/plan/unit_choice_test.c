@@ -1,7 +1,7 @@
 /*
- * Tables of protocols by size (runtime/plan/choice.h): what a text means, that its own
- * text means the same, which row a size takes, and what is wrong with wrong ones. And how calls are
- * cut: slots, and tiles that leave these in the L2 cache.
+ * Tables of protocols by size (runtime/plan/choice.h): the meaning of a text, that its printed form
+ * means the same, the row for a size, and the errors of wrong tables. And how calls are cut: slots,
+ * and tiles small enough that the slots stay in the L2 cache.
  */
 #include "runtime/plan/choice.h"
 
@@ -192,7 +192,7 @@ static void tiles_of_some_plans(void **state)
 	assert_int_equal(choice_most_tile(CCS_LL, 64), 4 << 10);
 }
 
-/* FIFOs of so many messages, checked with 8 slots. */
+/* FIFOs with these numbers of messages, checked with 8 slots. */
 static void slots_of_fifos(void **state)
 {
 	static const struct {

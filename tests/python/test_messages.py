@@ -54,7 +54,7 @@ class Messages(Case):
             receives[0].wait(0.01)
         self.assertEqual(caught.exception.status, ccs.Status.ETIMEOUT)
         for i in range(40):
-            self.comm.isend(floats(i), 2, rank=0)  # nobody else holds request or buffer
+            self.comm.isend(floats(i), 2, rank=0)  # no other reference to request or buffer
             gc.collect(0)
         for request in receives:
             request.wait()
@@ -80,7 +80,7 @@ class Messages(Case):
         self.assertEqual(got, floats(1.5).tobytes())
 
     def test_tags(self):
-        for tag in (3, 1, 2):  # nobody has asked for any yet
+        for tag in (3, 1, 2):  # no receive is posted yet
             self.comm.isend(floats(tag), 1, rank=0, tag=tag)
         got = floats(0)
         for tag in (2, 3, 1):
@@ -119,7 +119,7 @@ class Messages(Case):
         ):
             give = self.comm.isend(send, 1, rank=0)
             take = self.comm.irecv(recv, 0, rank=1)
-            for request in (give, take, give):  # it is told as often as asked
+            for request in (give, take, give):  # each wait reports it again
                 self.refused(ccs.CcsError, text, request.wait)
             self.assertEqual(recv[0], 0)
         self.works()

@@ -28,7 +28,7 @@ from .device import Device
 from .tensors import Reduction, Tensor, check_plain, in_order, on_gpu
 from .work import Work, Worker
 
-c10d: Any = _c10d  # what it has differs between versions of PyTorch
+c10d: Any = _c10d  # its members differ between versions of PyTorch
 Handle = Any  # torch's Work: ours, or gloo's
 
 _BOOT = "/proc/sys/kernel/random/boot_id"

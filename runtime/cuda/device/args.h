@@ -51,16 +51,16 @@
  * outside `recv` are read, as a rank divides its cells at its end.
  *
  * Layouts. Kernels of schedules with buffers `by column` or `sized` are compiled with CCS_LAYOUTS
- * set, as their source says. They have no use for `count`: `places` has the places of cells, in
- * this call: a rank's cells and scratch, then `rank_places` rows further those of the next rank;
- * 0: all have the same. Other kernels do not look there.
+ * set, as their source says. They do not use `count`: `places` has the places of cells in this
+ * call: a rank's cells and scratch, and the next rank's `rank_places` rows further; 0: all ranks
+ * have the same places. Other kernels do not read `places`.
  *
  * Premul-sum. A value that is read as an initial one is multiplied before it is combined, moved
  * or kept: by its rank's `scalar`, or, with `factors`, by the factor with the same offset from
  * `factors` as the value has from `send`. Kernels of other operators look at neither.
  *
- * Turns. Launches of one communicator on one device share `turn`, if they may run side by side (a
- * replayed graph beside another stream): a launch waits until no other one has the turn. turn[0]:
+ * Turns. Launches of one communicator on one device share `turn`, if they may run concurrently (a
+ * replayed graph and another stream): a launch waits until no other one has the turn. turn[0]:
  * 0, or the launch that has it, from `launch` and the number that the device gives to the grid;
  * turn[1]: blocks of it that are done. NULL: the host has ordered the launches. Both numbers are
  * needed: those of the device are alike in two graphs, and `launch` is alike in two graphs made
@@ -100,7 +100,7 @@ typedef unsigned long long uintptr_t;
 #define CCS_DEV_LL 1
 
 #define CCS_DEV_NONE 0xffffffffu
-#define CCS_DEV_RANKS 32 /* ranks whose pointers travel in the launch's arguments */
+#define CCS_DEV_RANKS 32 /* ranks with their pointers in the launch's arguments */
 #define CCS_DEV_LINE 16	 /* counters are this many uint64_t apart: 128 bytes */
 
 #define CCS_DEV_ALIGNED __attribute__((aligned(16))) /* in a table: loaded 16 bytes at a time */
@@ -193,10 +193,10 @@ struct ccs_dev_brief_cell {
 	uint32_t pos, block;
 };
 
-/* An operation as small calls with LL want it, whose work before the first operation counts: what
- * its own row, its cells and FIFOs say, in one place, so that one thread has it by loads that wait
- * for no other. One that may not be plain (ll.h) in any call has CCS_DEV_NONE for a form; of that,
- * too, the host says where its FIFOs' counters are. */
+/* An operation in the form for small calls with LL, where the work before the first operation
+ * counts: the data of its row, cells and FIFOs in one place, so that one thread gets it with
+ * independent loads. An operation that is not plain (ll.h) in some call has CCS_DEV_NONE as its
+ * form; the host fills in its FIFOs' counters, too. */
 struct CCS_DEV_ALIGNED ccs_dev_brief {
 	uint8_t *in, *out;     /* slots of replica 0 */
 	uint64_t *tail, *head; /* likewise; NULL if it is not the last message of a tile, and tail
@@ -209,7 +209,7 @@ struct CCS_DEV_ALIGNED ccs_dev_brief {
 	struct ccs_dev_brief_cell len, a, b, dst;
 };
 
-/* After a rank's operations: cells whose initial value is their final one are
+/* After a rank's operations: cells with a final value equal to their initial one are
  * copied (keep), sums are divided (if `divide`). Rows of ranges:
  * [keep, reduced) and [reduced, end). */
 struct CCS_DEV_ALIGNED ccs_dev_post {
@@ -234,12 +234,12 @@ struct ccs_dev_rank {
 #define CCS_DEV_STUCK_SEND 2u	/* no free slot towards `peer` */
 #define CCS_DEV_STUCK_WORKER 3u /* for worker `peer` of the same rank */
 #define CCS_DEV_STUCK_TURN 4u	/* another launch does not end */
-#define CCS_DEV_STUCK_TWICE 5u	/* nobody: another graph of the same capture runs, too */
+#define CCS_DEV_STUCK_TWICE 5u	/* no peer: another graph of the same capture runs, too */
 
-/* A wait. A part has two reports, zero before use. The first says why it gave up: that of its
- * first block whose wait exceeded the limit, or had lasted more than half of it when the block
- * saw that the call is to stop; a part without one is the likely culprit. The second is of the
- * first wait that exceeded the limit and went on; the reader may zero it. */
+/* A wait. A part has two reports, zero before use. The first has the reason for the failure: the
+ * wait of the part's first block that exceeded the limit, or that had lasted more than half of the
+ * limit when the block saw the stop; a part without a report is the likely culprit. The second is
+ * of the first wait that exceeded the limit and continued; the reader may zero it. */
 struct ccs_dev_report {
 	uint32_t taken; /* 1 once a block writes it */
 	uint32_t kind;

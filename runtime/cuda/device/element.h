@@ -2,16 +2,16 @@
  * Elements, and units of 16 bytes of them: combining, scaling, dividing, and the
  * caller's memory, where a unit may be unaligned or short.
  *
- * An `elem` is stored, `sums` are what it is combined in, and `order` what it is compared in:
+ * An `elem` is the stored type, `sums` the type for combining, and `order` the type for comparing:
  * sums, products and scales of integers are unsigned (they wrap), maxima and quotients signed.
  * As runtime/cpu/reduce.c. The operators are those of plan/rows.h.
  *
- * Narrow floats are taken two at a time, as instructions are that convert or combine them. The
+ * Narrow floats are taken two at a time, as the instructions that convert or combine them are. The
  * bits are those of float32 in between and one rounding. An operation of the narrow type itself
- * gives the same where that has at least twice the digits of what is rounded, and two more
- * (Figueroa), unless a result is so small that float32 had rounded it: so sums of bfloat16, but
- * no products; sums and products of float16; and those of float8 in float16. All pairs of float8
- * are tried (tests/cuda/element_test.c).
+ * gives the same if that type has at least twice the digits of the rounded type, and two more
+ * (Figueroa), unless a result is so small that float32 had rounded it: this holds for sums of
+ * bfloat16, but not for products; for sums and products of float16; and for those of float8 in
+ * float16. All pairs of float8 are tried (tests/cuda/element_test.c).
  */
 
 /* ---- types: under what rows.h calls their code -------------------------------------- */
@@ -343,7 +343,7 @@ template <> struct ccs_loop<true> {
 
 typedef ccs_loop<ccs_type::is_float8> ccs_elements;
 
-/* What is done with whole units: by elements, or by pairs. */
+/* Operations on whole units: by elements, or by pairs. */
 template <typename Type, uint32_t op, bool by_pairs> struct ccs_whole {
 	CCS_FN ccs_vec combine(const ccs_vec &x, const ccs_vec &y)
 	{
