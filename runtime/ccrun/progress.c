@@ -31,7 +31,7 @@ void progress_begin(struct bench *b, size_t size)
 	struct progress *p = &b->progress;
 
 	p->size = size;
-	if (!p->begun)
+	if (p->begun == 0)
 		p->begun = time_now();
 }
 
