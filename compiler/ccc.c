@@ -107,7 +107,8 @@ static int write_sheet(const struct options *o)
 		perror("ccc");
 		return 4;
 	}
-	bool whole = sheet_print(o->sheet, o->view.format, out.stream);
+	bool whole = o->sheet->npipes ? sheet_print_pipes(o->sheet, o->view.format, out.stream)
+				      : sheet_print(o->sheet, o->view.format, out.stream);
 	int error = output_close(&out, whole, o->output, 0666);
 	if (!whole) {
 		fprintf(stderr, "ccc: error: the system has no more memory [E0703]\n");
@@ -130,6 +131,8 @@ static int compare_files(struct command *c)
 	int status = compile_files(c), late = 0;
 	if (sheet.refused)
 		return status;
+	if (sheet.npipes && sheet.nentries)
+		return options_error("ccc table compares schedules, or pipelines, not one with the other");
 	if (!status) /* else a file that was not understood may have it */
 		late = check_settings(&c->options);
 	if (!late)

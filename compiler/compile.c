@@ -205,6 +205,7 @@ int emit_module(struct ctx *c, const struct emission *e)
 		return msccl_print(c, *e->opened, e->schedule, e->options->protocols,
 				   e->out->stream);
 	case EMIT_AST:
+	case EMIT_CSV:
 	case EMIT_PROGRAM: break;
 	}
 	return 0;

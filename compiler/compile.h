@@ -52,8 +52,10 @@ enum emit {
 	EMIT_SO,
 	EMIT_CUDA,
 	EMIT_PTX,
-	EMIT_MSCCL_XML
+	EMIT_MSCCL_XML,
+	EMIT_CSV
 };
+
 
 enum action {
 	ACTION_COMPILE,
@@ -76,6 +78,9 @@ struct options {
 	const char *const *include_dirs;
 	const char *installed_dir; /* the installed library: no warnings about it */
 	uint32_t slots;
+	bool slots_given;
+	enum pipe_streams streams;
+	uint64_t eager;	  /* --eager: bytes that are buffered for a pair of ranks */
 	uint32_t require; /* as in struct ctx */
 	bool no_symmetry; /* all ranks are run, also where one decides for all */
 	enum emit emit;

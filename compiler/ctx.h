@@ -54,6 +54,10 @@ struct ctx {
 /* How `ccc table` and `ccc explain` print. */
 enum print_format { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON, FORMAT_SVG, FORMAT_HTML, NFORMATS };
 
+/* --streams: queues of a pipeline's communications (pipe/pipe.h). */
+enum pipe_streams { STREAMS_RANK, STREAMS_PAIR, STREAMS_EDGE, STREAMS_DIRECTED, NSTREAMS };
+extern const char *const pipe_streams_names[]; /* up to a NULL */
+
 #define NOWHERE ((struct span){ 0, 0 }) /* of a report without a place in the text */
 
 /* Values of diags.phase: the order of reports, ccs(5) 8. */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define TABLE_RANKS "2,4,8,16" /* of `ccc table`, without -n */
+#define EAGER_BYTES (4u << 20) /* NCCL_BUFFSIZE */
 
 static const char *const stages[] = { [EMIT_AST] = "ast",
 				      [EMIT_PROGRAM] = "program",
@@ -24,6 +25,7 @@ static const char *const stages[] = { [EMIT_AST] = "ast",
 				      [EMIT_CUDA] = "cuda",
 				      [EMIT_PTX] = "ptx",
 				      [EMIT_MSCCL_XML] = "msccl-xml",
+				      [EMIT_CSV] = "csv",
 				      NULL };
 static const char *const formats[] = {
 	[DIAG_TEXT] = "text", [DIAG_JSON] = "json", [DIAG_SARIF] = "sarif", NULL
@@ -61,6 +63,13 @@ static const struct spec specs[] = {
 	{ "--slots", OWN, 0, 0, options_slots, NULL, " K",
 	  "FIFO depth (default 8); 0: unbuffered sends, check only\n"
 	  "nccl, mpi: 0, because neither buffers long messages" },
+	{ "--streams", CHOICE, AT(options.streams), 0, NULL, pipe_streams_names, "=rank|pair|edge|directed",
+	  "pipelines: queues of a rank's messages: one; one for each peer; for each\n"
+	  "peer and direction of the pipeline; for each sender and receiver;\n"
+	  "default: rank" },
+	{ "--eager", OWN, 0, 0, options_eager, NULL, " BYTES",
+	  "pipelines: what is buffered for a pair of ranks; default: 4M, NCCL's for\n"
+	  "one channel" },
 	{ "--stream", FLAG, AT(options.stream), 0, NULL, NULL, NULL,
 	  "check: do not store operations, so there is no limit on their number" },
 	{ "--require", OWN, 0, 0, options_require, options_promises, " WHAT",
@@ -90,7 +99,8 @@ static const struct spec specs[] = {
 	  "table: text, csv or json; explain: text, svg, html or json;\n"
 	  "default: text, and for explain the ending of -o" },
 	{ "--emit", CHOICE, AT(options.emit), 0, NULL, stages, "=STAGE",
-	  "ast, program, plan, json, header, cuda, ptx or msccl-xml, to -o or stdout" },
+	  "ast, program, plan, json, header, cuda, ptx or msccl-xml, to -o or stdout;\n"
+	  "csv: a pipeline with its messages" },
 	{ "--check", FLAG, AT(options.format_check), 0, NULL, NULL, NULL,
 	  "fmt: list the files that differ from their canonical text" },
 	{ "-i", FLAG, AT(options.format_in_place), 0, NULL, NULL, NULL, "fmt: rewrite the files" },
@@ -422,6 +432,7 @@ int options_parse(struct command *c, int argc, char **argv)
 	c->options.action = ACTION_COMPILE;
 	c->options.emit = EMIT_SO;
 	c->options.slots = 8;
+	c->options.eager = EAGER_BYTES;
 	c->options.view.format = NFORMATS; /* as long as none was asked for */
 	c->options.style.max_errors = 20;
 	status = parse_options(c, argc, argv);

@@ -80,6 +80,8 @@ int options_output(struct command *c, const char *text);
 int options_ranks(struct command *c, const char *text);
 /** --slots K; nccl, mpi: 0 */
 int options_slots(struct command *c, const char *text);
+/** --eager 4M, in bytes; K, M and G are powers of 1024. */
+int options_eager(struct command *c, const char *text);
 /** -D X=4, X=-1; the last one counts. */
 int options_define(struct command *c, const char *text);
 /** --root 2: the same for the parameter that is the root. */

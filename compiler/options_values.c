@@ -108,6 +108,22 @@ int options_slots(struct command *c, const char *text)
 				     ", or nccl or mpi, which are 0, not '%s'",
 				     most, text);
 	c->options.slots = (uint32_t)n;
+	c->options.slots_given = true;
+	return -1;
+}
+
+int options_eager(struct command *c, const char *text)
+{
+	static const char letters[] = "KMG";
+	char digits[24];
+	size_t n = strspn(text, "0123456789");
+	const char *unit = text[n] ? strchr(letters, text[n]) : NULL;
+	uint64_t v = 0;
+
+	snprintf(digits, sizeof(digits), "%.*s", (int)n, text);
+	if (!options_number(digits, (uint64_t)1 << 32, &v) || (text[n] && (!unit || text[n + 1])))
+		return options_error("--eager takes bytes, such as 4194304, 512K or 4M, not '%s'", text);
+	c->options.eager = unit ? v << 10 * (unit - letters + 1) : v;
 	return -1;
 }
 

@@ -159,6 +159,10 @@ static void run(struct session *s)
 		run_msccl(s);
 		return;
 	}
+	if (pipe_is_name(s->o->file)) {
+		run_pipe(s);
+		return;
+	}
 	s->module = lang_load(&f, s->o->file);
 	if (!s->module) {
 		s->status = 2;

@@ -55,6 +55,10 @@ void run_schedules(struct session *s);
 /* The same for an algorithm of MSCCL's, which is one instance (msccl.c). */
 void run_msccl(struct session *s);
 
+/* The same for a pipeline (pipe.c), and whether a file is one, by its name. */
+void run_pipe(struct session *s);
+bool pipe_is_name(const char *name);
+
 /* Options of the check of one instance, and where its findings go. */
 struct look {
 	bool quiet_where; /* what `where` does not admit is no error */

@@ -239,7 +239,7 @@ static const char *state_name(enum sheet_state state)
 }
 
 /* Quoted as in RFC 4180, where it has to be. */
-static void print_field(const char *text, FILE *out)
+void sheet_print_field(const char *text, FILE *out)
 {
 	bool quoted = text[strcspn(text, ",\"\r\n")] != '\0';
 
@@ -282,14 +282,14 @@ static void print_csv(const struct sheet *t, FILE *out)
 		if (row->state != SHEET_WRONG)
 			fprintf(out, "%" PRIu32, row->finding.nranks);
 		fprintf(out, ",%s,", e->schedule ? e->schedule : "");
-		print_field(e->file, out);
+		sheet_print_field(e->file, out);
 		fprintf(out, ",%s", state_name(row->state));
 		print_figures(row, out);
 	}
 }
 
 /* NULL: no memory. */
-static json_t *file_json(const char *file)
+json_t *sheet_file_json(const char *file)
 {
 	char *clean = diag_utf8_text(file);
 	json_t *text = clean ? json_string(clean) : NULL;
@@ -308,7 +308,7 @@ static json_t *row_json(const struct sheet *t, const struct sheet_row *row)
 	return json_pack("{s:s?, s:o, s:s?, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "contract",
 			 e->schedule ? t->groups[e->group].contract : NULL, "ranks",
 			 row->state == SHEET_WRONG ? json_null() : json_integer(f->nranks),
-			 "schedule", e->schedule, "file", file_json(e->file), "status",
+			 "schedule", e->schedule, "file", sheet_file_json(e->file), "status",
 			 state_name(row->state), "steps",
 			 proved ? json_integer(f->steps) : json_null(), "sent_per_rank",
 			 proved ? json_real(f->sent) : json_null(), "sent_bound",

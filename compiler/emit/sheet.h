@@ -17,6 +17,8 @@
 
 #include "compiler/emit/emit.h"
 
+#include <jansson.h>
+
 /* --format */
 enum sheet_state {
 	SHEET_PROVED,
@@ -44,6 +46,17 @@ struct sheet_row {
 	struct finding finding; /* of SHEET_NOT_ADMITTED: its N; `fewer` is empty */
 };
 
+/* A pipeline (compiler/pipe/). */
+struct sheet_pipe {
+	const char *file;
+	bool wrong; /* it was not understood: a diagnostic says what, and there are no figures */
+	uint32_t nranks, nstages, nmbs;
+	int64_t least[NSTREAMS]; /* slots; -1: none is enough */
+	bool finishes;
+	uint32_t length, held, in_flight; /* as in struct pipe_times */
+	double idle;
+};
+
 struct sheet {
 	struct arena *arena;   /* owns all below, and outlives it */
 	const uint32_t *ranks; /* the Ns that were asked for, ascending */
@@ -54,6 +67,8 @@ struct sheet {
 	size_t nentries, capentries;
 	struct sheet_row *rows;
 	size_t nrows, caprows;
+	struct sheet_pipe *pipes;
+	size_t npipes, cappipes;
 	const char **params;
 	size_t nparams, capparams;
 	bool rooted;  /* a schedule has a parameter that is its root */
@@ -73,5 +88,12 @@ void sheet_add_params(struct sheet *t, const struct decl *schedule);
 
 /** Puts the rows in order and prints them. False: no memory. O(rows log rows). */
 bool sheet_print(struct sheet *t, enum print_format format, FILE *out);
+
+/** A field of CSV; a file's name in JSON (NULL: no memory). */
+void sheet_print_field(const char *text, FILE *out);
+json_t *sheet_file_json(const char *file);
+
+/** The same of the pipelines (pipe/report.c), in the order in which they were given. */
+bool sheet_print_pipes(const struct sheet *t, enum print_format format, FILE *out);
 
 #endif

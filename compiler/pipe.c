@@ -1,0 +1,131 @@
+/*
+ * Checks, draws and compares pipelines (pipe/pipe.h): files named .csv.
+ *
+ * In: the file, and the options. Out: what the action asks for: a verdict, a picture, a row of the
+ * table, or with --emit=csv the text with its messages.
+ */
+#include "compiler/pipe/pipe.h"
+#include "compiler/session.h"
+
+#include <string.h>
+#include <strings.h>
+
+bool pipe_is_name(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 4 && !strcasecmp(name + n - 4, ".csv");
+}
+
+/* Whether the actions and options apply to a pipeline. False: an error was reported. */
+static bool is_action(struct session *s)
+{
+	const struct options *o = s->o;
+	bool fits = o->action == ACTION_CHECK || o->action == ACTION_EXPLAIN ||
+		    o->action == ACTION_TABLE ||
+		    (o->action == ACTION_COMPILE && o->emit == EMIT_CSV);
+	const char *why =
+		!fits ? "can be checked, explained, compared in a table, and written with "
+			"--emit=csv, nothing else"
+		: o->ranks.n && o->action != ACTION_TABLE ? "has as many ranks as lines, so it takes no -n"
+		: o->nsettings	 ? "has no parameters, so it takes no -D and no --root"
+		: o->schedule	 ? "is one schedule, so it takes no --schedule"
+		: o->certificate ? "is for one N, so it has no --certificate for every N"
+		: o->stream	 ? "needs no --stream: its program is already stored"
+		: o->require	 ? "computes with the user's model, so it takes no --require"
+				 : NULL;
+
+	if (!why)
+		return true;
+	diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s: a pipeline %s", o->file, why);
+	s->status = 2;
+	return false;
+}
+
+static struct source *read_text(struct session *s)
+{
+	struct source text = { .name = s->o->file };
+	struct unread no = read_file(&s->arena, s->o->file, &text);
+	struct source *source = no.why ? NULL : source_adopt(&s->sources, text);
+
+	if (!source) {
+		struct diag *g = diag_add(&s->diags, SEV_ERROR, 701, NOWHERE, NO_RANK,
+					  "cannot read '%s': %s", s->o->file,
+					  no.why ? no.why : "it is too large");
+		if (no.help)
+			diag_help(&s->diags, g, "%s", no.help);
+		s->status = 2;
+	}
+	return source;
+}
+
+static void draw(struct session *s, struct ctx *c, const struct pipe *p, uint32_t first_diag)
+{
+	struct pipe_times t = pipe_times(c, p, s->o->streams);
+	const char *why;
+
+	if (!pipe_draw(c, p, &t, s->o, first_diag, s->out.stream, &why)) {
+		diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s", why);
+		s->status = 2;
+	}
+}
+
+static void act(struct session *s, const struct pipe *p, bool lowered)
+{
+	struct pipe_verdict v = { .lowered = lowered };
+	const struct options *o = s->o;
+	struct ctx c = s->ctx;
+	uint32_t first = s->diags.n;
+	bool json = o->style.format != DIAG_TEXT;
+
+	/* NCCL does not buffer long messages, and activations are long; the table has the least
+	   slots in columns. */
+	if (!o->slots_given)
+		c.slots = o->action == ACTION_TABLE ? UINT32_MAX : 0;
+	if (o->action == ACTION_COMPILE) {
+		pipe_print(p, s->out.stream);
+		return;
+	}
+	pipe_judge(&c, p, o->streams, &v);
+	if (o->action == ACTION_EXPLAIN)
+		draw(s, &c, p, first);
+	else if (o->action == ACTION_TABLE)
+		pipe_add_row(&c, o->file, &v, o->sheet);
+	else if (!pipe_report(&c, &v, o, json ? s->out.report : s->out.stream))
+		arena_fail(&s->arena);
+}
+
+/* The text, whole; NULL: an error was reported. */
+static struct pipe *read_pipe(struct session *s, bool *lowered)
+{
+	struct source *source = read_text(s);
+	struct pipe *p;
+
+	if (!source || !session_can_write(s))
+		return NULL;
+	p = pipe_read(&s->ctx, source);
+	if (p && p->n >= 0xffffff)
+		diag_add(&s->diags, SEV_ERROR, 501, p->v[p->n - 1].span, NO_RANK,
+			 "the file has more than %u actions", 0xfffffe);
+	if (!p || s->diags.errors || !pipe_sound(&s->ctx, p))
+		return NULL;
+	*lowered = !p->messages;
+	arena_free(&s->scratch);
+	if (*lowered)
+		p = pipe_lower(&s->ctx, p);
+	arena_free(&s->scratch);
+	return p && (!*lowered || pipe_sound(&s->ctx, p)) ? p : NULL;
+}
+
+void run_pipe(struct session *s)
+{
+	bool lowered = false;
+	struct pipe *p = is_action(s) ? read_pipe(s, &lowered) : NULL;
+
+	arena_free(&s->scratch);
+	s->in_sheet = s->o->sheet != NULL;
+	if (p)
+		act(s, p, lowered);
+	else if (s->o->sheet)
+		pipe_add_row(&s->ctx, s->o->file, NULL, s->o->sheet);
+}

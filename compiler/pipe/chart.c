@@ -1,0 +1,442 @@
+/*
+ * Chart: a pipeline's run as a picture, ranks from top to bottom over time; the same as text, and
+ * as a page.
+ *
+ * In: a text and its times (times.c). A deadlock is drawn as far as the run goes, with the actions at
+ * which ranks stand and the cycle of waits in red. What programs look for in the picture: elements of
+ * class `action`, with data-rank, data-action, data-start, data-end, data-line and data-column;
+ * `message`, with data-from, data-to and data-action; `stuck`, and `wait` for the cycle. O(actions).
+ */
+#include "compiler/explain/svg.h"
+#include "compiler/pipe/pipe.h"
+#include "compiler/witness/cycle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_DRAWN 40000u /* actions and units: some 10 MB */
+#define LEFT 72.0
+#define ROW 34.0
+#define BOX 24.0
+#define WIDE 1240.0 /* of the chart, where units can be as small */
+
+extern const char svg_css[], page_css[];
+
+struct chart {
+	struct ctx *c;
+	const struct pipe *p;
+	const struct pipe_times *t;
+	const struct options *o;
+	struct script script; /* for texts of svg.h alone */
+	struct svg s;
+	double unit;
+	uint32_t *row;	    /* by rank; NONE: it is not shown */
+	uint32_t nrows;
+	uint32_t first_diag; /* diagnostics from there on are about it */
+};
+
+static bool is_shown(const struct options *o, uint32_t rank)
+{
+	const struct numbers *n = &o->view.ranks;
+
+	for (size_t i = 0; i < n->n; i++)
+		if (n->v[i] == rank)
+			return true;
+	return n->n == 0;
+}
+
+static const char *plural(uint32_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+/* "1F1B: 4 ranks, 4 stages, 8 microbatches" */
+static const char *title_of(const struct chart *x)
+{
+	const struct pipe *p = x->p;
+
+	return arena_printf(x->c->scratch, "%s: %u rank%s, %u stage%s, %u microbatch%s", p->name,
+			    p->nranks, plural(p->nranks), p->nstages, plural(p->nstages), p->nmbs,
+			    p->nmbs == 1 ? "" : "es");
+}
+
+static const char *run_of(const struct chart *x)
+{
+	const struct pipe_times *t = x->t;
+	const char *how = arena_printf(x->c->scratch, "--streams=%s, %u message%s in between",
+				       pipe_streams_names[x->o->streams], x->c->slots,
+				       plural(x->c->slots));
+
+	if (!t->finishes)
+		return arena_printf(x->c->scratch, "%s: a deadlock", how);
+	return arena_printf(x->c->scratch,
+			    "%s: %u units (F, I, W one, B two), idle %.1f %%, at most %u activation%s "
+			    "held",
+			    how, t->length, 100 * pipe_idle(t), t->held, plural(t->held));
+}
+
+static const struct diag *error_of(const struct chart *x)
+{
+	const struct diags *d = x->c->diags;
+
+	for (uint32_t i = x->first_diag; i < d->n; i++)
+		if (d->v[i]->severity == SEV_ERROR)
+			return d->v[i];
+	return NULL;
+}
+
+/* The first action of each queue that has not ended: row of v; NONE behind the last. */
+static uint32_t next_stuck(const struct chart *x, uint32_t rank, uint32_t from)
+{
+	uint32_t end = x->p->first[rank + 1];
+
+	while (from < end && (x->t->end[from] != NONE ||
+			      (x->t->start[from] == NONE && !pipe_waits(x->p->v[from].kind))))
+		from++;
+	return from < end ? from : NONE;
+}
+
+/* ---- text -------------------------------------------------------------------------------------- */
+
+static void print_grid(const struct chart *x, FILE *out)
+{
+	enum { COLUMN = 10 };
+	const struct pipe *p = x->p;
+	uint32_t *at = ARENA_ARRAY(x->c->scratch, uint32_t, p->nranks);
+
+	fprintf(out, "%-7s", "time");
+	for (uint32_t r = 0; r < p->nranks; r++) {
+		at[r] = p->first[r];
+		if (x->row[r] != NONE)
+			fprintf(out, "%-*s", COLUMN, arena_printf(x->c->scratch, "rank %u", r));
+	}
+	for (uint32_t now = 0; now < x->t->length; now++) {
+		uint32_t blanks = 0;
+		fprintf(out, "\n%-7u", now);
+		for (uint32_t r = 0; r < p->nranks; r++) {
+			if (x->row[r] == NONE)
+				continue;
+			while (at[r] < p->first[r + 1] &&
+			       (!pipe_computes(p->v[at[r]].kind) || x->t->end[at[r]] == NONE ||
+				x->t->end[at[r]] <= now))
+				at[r]++;
+			bool here = at[r] < p->first[r + 1] && x->t->start[at[r]] <= now;
+			if (!here) {
+				blanks += COLUMN;
+				continue;
+			}
+			fprintf(out, "%*s%-*s", (int)blanks, "", COLUMN,
+				x->t->start[at[r]] == now ? pipe_text(x->c->scratch, &p->v[at[r]]) : "|");
+			blanks = 0;
+		}
+	}
+	fputs("\n\n", out);
+}
+
+static void print_text(const struct chart *x, FILE *out)
+{
+	const struct pipe *p = x->p;
+
+	fprintf(out, "%s\n%s\n\n", title_of(x), run_of(x));
+	print_grid(x, out);
+	for (uint32_t r = 0; r < p->nranks && !x->t->finishes; r++)
+		for (uint32_t i = next_stuck(x, r, p->first[r]); i != NONE; i = next_stuck(x, r, i + 1)) {
+			struct place at = source_place(x->c->sources, p->v[i].span.lo);
+			if (x->row[r] != NONE)
+				fprintf(out, "rank %u stands at %s (line %u, column %u)\n", r,
+					pipe_text(x->c->scratch, &p->v[i]), at.line, at.column);
+		}
+}
+
+/* ---- picture ------------------------------------------------------------------------------------- */
+
+static double x_of(const struct chart *x, uint32_t time)
+{
+	return LEFT + x->unit * time;
+}
+
+static double y_of(const struct chart *x, uint32_t rank)
+{
+	return x->s.y + ROW * x->row[rank];
+}
+
+static void put_text(struct chart *x, const char *class, double at, double y, int size,
+		     const char *text)
+{
+	fprintf(x->s.out, "<text class=\"%s\" x=\"%s\" y=\"%s\" font-size=\"%d\">%s</text>\n", class,
+		svg_number(&x->s, at), svg_number(&x->s, y), size, svg_text(&x->s, text));
+}
+
+static unsigned colour_of(const struct pipe_action *a)
+{
+	static const unsigned colours[] = { [PIPE_F] = 0, [PIPE_B] = 2, [PIPE_I] = 4, [PIPE_W] = 8 };
+
+	return colours[a->kind];
+}
+
+/* Which of its rank's stages: the first is darkest. */
+static double shade_of(const struct chart *x, const struct pipe_action *a)
+{
+	unsigned before = 0;
+
+	for (uint32_t s = 0; s < a->stage && before < 3; s++)
+		before += x->p->rank_of[s] == a->rank;
+	return 0.95 - 0.2 * before;
+}
+
+static void draw_action(struct chart *x, uint32_t i)
+{
+	const struct pipe_action *a = &x->p->v[i];
+	struct place at = source_place(x->c->sources, a->span.lo);
+	double left = x_of(x, x->t->start[i]), right = x_of(x, x->t->end[i]), y = y_of(x, a->rank);
+	const char *text = pipe_text(x->c->scratch, a);
+
+	fprintf(x->s.out,
+		"<g class=\"action\" data-rank=\"%u\" data-action=\"%s\" data-start=\"%u\" "
+		"data-end=\"%u\" data-line=\"%u\" data-column=\"%u\"><title>%s on rank %u, time %u to "
+		"%u</title><rect x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\" rx=\"2\" fill=\"%s\" "
+		"fill-opacity=\"%s\"/>",
+		a->rank, text, x->t->start[i], x->t->end[i], at.line, at.column, text, a->rank,
+		x->t->start[i], x->t->end[i], svg_number(&x->s, left + 0.5), svg_number(&x->s, y),
+		svg_number(&x->s, right - left - 1), svg_number(&x->s, BOX), svg_colours[colour_of(a)],
+		arena_printf(x->c->scratch, "%.2f", shade_of(x, a)));
+	const char *label = arena_printf(x->c->scratch, "%u", a->mb);
+	if (right - left >= 7.0 * (double)strlen(label))
+		fprintf(x->s.out,
+			"<text x=\"%s\" y=\"%s\" font-size=\"11\" text-anchor=\"middle\" "
+			"style=\"fill:#fff\">%s</text>",
+			svg_number(&x->s, (left + right) / 2), svg_number(&x->s, y + BOX - 8), label);
+	fputs("</g>\n", x->s.out);
+}
+
+static uint32_t taker_of(const struct pipe *p, const struct pipe_action *send)
+{
+	uint32_t s = pipe_peer_stage(send);
+
+	if (send->kind == PIPE_SEND_F)
+		return pipe_at(p, PIPE_F, s, send->mb);
+	uint32_t b = pipe_at(p, PIPE_B, s, send->mb);
+	return b != NONE ? b : pipe_at(p, PIPE_I, s, send->mb);
+}
+
+static void draw_message(struct chart *x, uint32_t i)
+{
+	const struct pipe_action *a = &x->p->v[i];
+	uint32_t to = pipe_peer(x->p, a), taker = taker_of(x->p, a);
+	bool down;
+
+	if (taker == NONE || x->t->start[taker] == NONE || x->row[to] == NONE ||
+	    x->row[a->rank] == NONE)
+		return;
+	down = x->row[to] > x->row[a->rank];
+	fprintf(x->s.out,
+		"<path class=\"message dim\" data-from=\"%u\" data-to=\"%u\" data-action=\"%s\" "
+		"d=\"M%s %sL%s %s\" style=\"stroke:#999;stroke-width:.8\"/>\n",
+		a->rank, to, pipe_text(x->c->scratch, a), svg_number(&x->s, x_of(x, x->t->start[i])),
+		svg_number(&x->s, y_of(x, a->rank) + (down ? BOX : 0)),
+		svg_number(&x->s, x_of(x, x->t->start[taker])),
+		svg_number(&x->s, y_of(x, to) + (down ? 0 : BOX)));
+}
+
+/* Where a rank of the cycle stands: behind what it has done, one below the other. */
+static void draw_stuck(struct chart *x)
+{
+	struct program *prog = pipe_program(x->c, x->p, x->o->streams);
+	double edge = x_of(x, x->t->length) + 14;
+	struct greedy r;
+	struct graph g;
+
+	if (!match(x->c, prog))
+		return;
+	deadlock_run_far(&r, x->c, prog);
+	graph_init(&g, &r);
+	if (!graph_find_cycle(&g))
+		return;
+	for (uint32_t k = 0; k < g.ncycle; k++) {
+		const struct pipe_action *a = &x->p->v[graph_op(&g, k)->site];
+		uint32_t next = graph_rank(&g, (k + 1) % g.ncycle);
+		if (x->row[a->rank] == NONE || x->row[next] == NONE || next == a->rank)
+			continue;
+		double from = y_of(x, a->rank) + BOX / 2, to = y_of(x, next) + BOX / 2;
+		double out = edge + 84 + 10 * (k % 4);
+		struct place at = source_place(x->c->sources, a->span.lo);
+		fprintf(x->s.out,
+			"<g class=\"stuck\" data-rank=\"%u\" data-action=\"%s\" data-line=\"%u\" "
+			"data-column=\"%u\">",
+			a->rank, pipe_text(x->c->scratch, a), at.line, at.column);
+		put_text(x, "fault", edge, from + 4 + (k % 2 ? 5 : -5), 11, pipe_text(x->c->scratch, a));
+		fprintf(x->s.out, "<path class=\"wait\" d=\"M%s %sC%s %s %s %s %s %s\"/></g>\n",
+			svg_number(&x->s, edge + 70), svg_number(&x->s, from), svg_number(&x->s, out + 30),
+			svg_number(&x->s, from), svg_number(&x->s, out + 30), svg_number(&x->s, to),
+			svg_number(&x->s, edge + 70), svg_number(&x->s, to));
+	}
+}
+
+static void draw_legend(struct chart *x)
+{
+	static const struct {
+		enum pipe_kind kind;
+		const char *text;
+	} parts[] = { { PIPE_F, "forward" },
+		      { PIPE_B, "backward" },
+		      { PIPE_I, "backward, input" },
+		      { PIPE_W, "backward, weights" } };
+	double at = LEFT;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		struct pipe_action a = { .kind = (uint8_t)parts[i].kind };
+		bool any = false;
+		for (uint32_t k = 0; k < x->p->n && !any; k++)
+			any = x->p->v[k].kind == a.kind;
+		if (!any)
+			continue;
+		fprintf(x->s.out,
+			"<rect x=\"%s\" y=\"%s\" width=\"12\" height=\"12\" rx=\"2\" fill=\"%s\"/>\n",
+			svg_number(&x->s, at), svg_number(&x->s, x->s.y), svg_colours[colour_of(&a)]);
+		put_text(x, "dim", at + 17, x->s.y + 10, 11, parts[i].text);
+		at += 40 + 6.2 * (double)strlen(parts[i].text);
+	}
+	put_text(x, "dim", at, x->s.y + 10, 11,
+		 "numbers are microbatches; a rank's later stages are paler; lines are messages");
+	x->s.y += 24;
+}
+
+/* Cut to the width: the command prints it whole. */
+static void put_line(struct chart *x, const char *class, double width, const char *text)
+{
+	size_t most = (size_t)((width - 40) / 6.4);
+
+	if (strlen(text) > most) {
+		while (most > 0 && text[most] != ' ')
+			most--;
+		text = arena_printf(x->c->scratch, "%.*s ...", (int)most, text);
+	}
+	put_text(x, class, 16, x->s.y, 11, text);
+	x->s.y += 16;
+}
+
+static void draw_head(struct chart *x, double width)
+{
+	const struct diag *d = error_of(x);
+
+	x->s.y = 24;
+	put_text(x, "title", 16, x->s.y, 14, title_of(x));
+	x->s.y += 18;
+	put_line(x, "dim", width, run_of(x));
+	if (d) {
+		put_line(x, "fault", width,
+			 arena_printf(x->c->scratch, "%s: %s", diag_code_text(d->code).s, d->message));
+		for (uint32_t i = 0; i < d->help.n && i < 4; i++)
+			put_line(x, "cure", width, d->help.v[i].text);
+	}
+	x->s.y += 4;
+}
+
+static void print_svg(struct chart *x, FILE *out)
+{
+	const struct pipe *p = x->p;
+	double width, height;
+	const struct diag *d = error_of(x);
+
+	x->s.out = out;
+	x->unit = WIDE / (x->t->length ? x->t->length : 1);
+	x->unit = x->unit > 26 ? 26 : x->unit < 2 ? 2 : x->unit;
+	width = x_of(x, x->t->length) + (x->t->finishes ? 24 : 160);
+	width = width < 700 ? 700 : width;
+	height = 100 + ROW * x->nrows + (d ? 16.0 * (1 + (d->help.n < 4 ? d->help.n : 4)) : 0);
+	fprintf(out,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"ccs\" viewBox=\"0 0 %s %s\" "
+		"width=\"%s\" height=\"%s\" font-family=\"system-ui, sans-serif\" role=\"img\">\n"
+		"<title>%s</title>\n<desc>%s</desc>\n<style>\n%s</style>\n",
+		svg_number(&x->s, width), svg_number(&x->s, height), svg_number(&x->s, width),
+		svg_number(&x->s, height), svg_text(&x->s, title_of(x)), svg_text(&x->s, run_of(x)),
+		svg_css);
+	draw_head(x, width);
+	for (uint32_t r = 0; r < p->nranks; r++)
+		if (x->row[r] != NONE) {
+			fprintf(out, "<rect class=\"lane\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"/>\n",
+				svg_number(&x->s, LEFT), svg_number(&x->s, y_of(x, r)),
+				svg_number(&x->s, x->unit * x->t->length), svg_number(&x->s, BOX));
+			put_text(x, "dim", 16, y_of(x, r) + BOX - 8, 11,
+				 arena_printf(x->c->scratch, "rank %u", r));
+		}
+	for (uint32_t i = 0; i < p->n; i++)
+		if (pipe_sends(p->v[i].kind) && x->t->end[i] != NONE)
+			draw_message(x, i);
+	for (uint32_t i = 0; i < p->n; i++)
+		if (pipe_computes(p->v[i].kind) && x->row[p->v[i].rank] != NONE && x->t->end[i] != NONE)
+			draw_action(x, i);
+	if (!x->t->finishes)
+		draw_stuck(x);
+	x->s.y += ROW * x->nrows;
+	draw_legend(x);
+	fputs("</svg>\n", out);
+}
+
+/* ---- page ------------------------------------------------------------------------------------------ */
+
+static bool print_page(struct chart *x, FILE *out)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *memory = open_memstream(&text, &n);
+	const char *title = svg_text(&x->s, title_of(x));
+
+	if (!memory)
+		return false;
+	print_text(x, memory);
+	if (fclose(memory)) {
+		free(text);
+		return false;
+	}
+	const char *copy = arena_strndup(x->c->scratch, text, n);
+	free(text);
+	fprintf(out,
+		"<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+		"style-src 'unsafe-inline'\">\n<title>%s</title>\n<style>\n%s</style>\n<body>\n"
+		"<h1>%s</h1>\n<div id=\"picture\">\n",
+		title, page_css, title);
+	print_svg(x, out);
+	fprintf(out, "</div>\n<pre>%s</pre>\n</body>\n</html>\n", svg_text(&x->s, copy));
+	return true;
+}
+
+bool pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
+	       const struct options *o, uint32_t first_diag, FILE *out, const char **why)
+{
+	struct chart x = { .c = c, .p = p, .t = t, .o = o, .first_diag = first_diag };
+	uint64_t drawn = t->length;
+
+	x.script.arena = c->scratch;
+	x.s.x = &x.script;
+	x.row = none_array(c->scratch, p->nranks);
+	for (uint32_t r = 0; r < p->nranks; r++)
+		if (is_shown(o, r)) {
+			x.row[r] = x.nrows++;
+			drawn += p->first[r + 1] - p->first[r];
+		}
+	*why = NULL;
+	if (!x.nrows)
+		*why = arena_printf(c->arena, "--rank: the pipeline has %u ranks, from 0 on", p->nranks);
+	else if (o->view.nchunks || o->view.steps.n)
+		*why = "--chunk and --step are for schedules; a pipeline has --rank";
+	else if (o->view.format == FORMAT_JSON)
+		*why = "a pipeline is drawn as text, svg and html; `ccc check "
+		       "--diagnostics-format=json` has its verdict";
+	else if (o->view.format != FORMAT_TEXT && drawn > MOST_DRAWN)
+		*why = arena_printf(c->arena,
+				    "the picture would have more than %u actions; --rank shows some "
+				    "ranks, and --format=text draws more",
+				    MOST_DRAWN);
+	if (*why)
+		return false;
+	if (o->view.format == FORMAT_TEXT)
+		print_text(&x, out);
+	else if (o->view.format == FORMAT_SVG)
+		print_svg(&x, out);
+	else if (!print_page(&x, out))
+		arena_fail(c->scratch);
+	return true;
+}

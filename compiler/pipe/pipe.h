@@ -1,0 +1,210 @@
+/*
+ * Pipelines: the texts of pipeline-parallel training that PyTorch writes and reads (its
+ * `_dump_csv`), a line a rank, as programs.
+ *
+ *   read.c      text -> actions, each with its place
+ *   sound.c     is the text complete, and in an order that can be meant?
+ *   lower.c     a text of computations alone gets its messages, as PyTorch 2.15 places them
+ *   program.c   actions -> struct program, for one kind of streams
+ *   judge.c     swapped messages, the least slots, the deadlock's report
+ *   cure.c      which one edit of the text ends a deadlock
+ *   times.c     when each action runs: of a picture, and of the table
+ *   chart.c     the picture: ranks over time
+ *   report.c    the verdict, as text or JSON; rows of the table
+ *
+ * What a text means. Stage s is on the rank that computes it. A forward (F) sends its result to
+ * stage s + 1, a backward (B, or I) to stage s - 1, if that is on another rank. Each rank has one
+ * queue of computations, and queues of communications, one for each communicator: one
+ * (streams=rank), one for each other rank (pair), one for each other rank and direction of the
+ * pipeline (edge), or one for each sender and receiver (directed; PyTorch 2.15 with
+ * pipeline_per_edge_p2p). A queue runs in the order of the text. A
+ * communication starts when the computations before it in the text have finished, a computation
+ * when its receive has. WAIT_SEND makes the computations behind it wait for its send. What stands
+ * in one BATCH and one queue starts together. The k-th send from rank a to rank b in a
+ * communicator meets the k-th receive there.
+ *
+ * So a queue is a task of struct program, a computation is an operation that touches nothing, and
+ * deadlock() decides, as for every schedule.
+ */
+#ifndef CCS_COMPILER_PIPE_PIPE_H
+#define CCS_COMPILER_PIPE_PIPE_H
+
+#include "compiler/check/deadlock.h"
+#include "compiler/compile.h"
+
+#define LIMIT_STAGE 65535u
+#define LIMIT_MICROBATCH 1000000u
+
+/* In this order a message's kinds are F, SEND_F, RECV_F, WAIT_SEND_F, and likewise of B. */
+enum pipe_kind {
+	PIPE_F,
+	PIPE_B, /* the whole backward */
+	PIPE_I, /* of its input alone */
+	PIPE_W, /* and of its weights */
+	PIPE_SEND_F,
+	PIPE_SEND_B,
+	PIPE_RECV_F,
+	PIPE_RECV_B,
+	PIPE_WAIT_SEND_F,
+	PIPE_WAIT_SEND_B,
+	PIPE_NAMED, /* kinds below this one have a microbatch */
+	PIPE_UNSHARD = PIPE_NAMED,
+	PIPE_RESHARD,
+	PIPE_REDUCE_GRAD,
+	PIPE_WAIT_REDUCE_GRAD,
+	PIPE_KINDS
+};
+
+enum pipe_group { PIPE_ALONE, PIPE_OVERLAP, PIPE_BATCH };
+
+struct pipe_action {
+	struct span span;
+	uint32_t stage, mb; /* NONE: it has no microbatch */
+	uint16_t rank;
+	uint8_t kind;	/* enum pipe_kind */
+	uint8_t group;	/* enum pipe_group: the bracket that it is in */
+	bool joined;	/* in the bracket of the action before it */
+};
+
+struct pipe {
+	struct source *source;
+	const char *name;   /* of the file, without folders and ending */
+	uint32_t nranks, nstages, nmbs;
+	struct pipe_action *v; /* rank by rank, in the order of the text */
+	uint32_t n, cap;
+	uint32_t *first; /* [nranks + 1]: rows of v */
+	uint32_t capranks;
+	uint32_t *rank_of; /* [nstages] */
+	uint32_t *at[PIPE_NAMED]; /* [nstages * nmbs]: row of v, or NONE */
+	bool backward;	   /* it has some */
+	bool messages;	   /* it has some, as it was read */
+	bool waits;	   /* for sends: it has some */
+	bool local;	   /* it has UNSHARD, REDUCE_GRAD and the like */
+};
+
+static inline bool pipe_computes(enum pipe_kind k)
+{
+	return k <= PIPE_W;
+}
+static inline bool pipe_sends(enum pipe_kind k)
+{
+	return k == PIPE_SEND_F || k == PIPE_SEND_B;
+}
+static inline bool pipe_receives(enum pipe_kind k)
+{
+	return k == PIPE_RECV_F || k == PIPE_RECV_B;
+}
+static inline bool pipe_waits(enum pipe_kind k)
+{
+	return k == PIPE_WAIT_SEND_F || k == PIPE_WAIT_SEND_B;
+}
+
+/* Row of the action of that kind, stage and microbatch, or NONE. */
+static inline uint32_t pipe_at(const struct pipe *p, enum pipe_kind k, uint32_t stage, uint32_t mb)
+{
+	return p->at[k][(size_t)stage * p->nmbs + mb];
+}
+
+/* "F", "SEND_F", ... */
+const char *pipe_kind_name(enum pipe_kind k);
+/* "2SEND_F1", in the arena. */
+const char *pipe_text(struct arena *a, const struct pipe_action *x);
+
+/* ---- read.c ---------------------------------------------------------------------------- */
+
+/** Reads a text that is one of c->sources. E0604, with line and column. NULL: it is no such text.
+ *  O(bytes). */
+struct pipe *pipe_read(struct ctx *c, struct source *source);
+
+/* ---- sound.c --------------------------------------------------------------------------- */
+
+/** Fills in rank_of and at. E0605, E0606; returns whether there were none. With `order` false only
+ *  placement and completeness are looked at: a text that was edited (cure.c) keeps these. O(actions
+ *  + stages * microbatches); O(n log n) for an incomplete text. */
+bool pipe_sound(struct ctx *c, struct pipe *p);
+
+/** Whether each action of a text that is complete stands behind what it needs of its rank. Reports
+ *  E0605. O(actions). */
+bool pipe_ordered(struct ctx *c, const struct pipe *p);
+
+/** The rank and stage at the other end of a send's or receive's message. */
+uint32_t pipe_peer_stage(const struct pipe_action *x);
+static inline uint32_t pipe_peer(const struct pipe *p, const struct pipe_action *x)
+{
+	return p->rank_of[pipe_peer_stage(x)];
+}
+
+/* ---- lower.c --------------------------------------------------------------------------- */
+
+/** The text with messages, from one of computations alone that is complete. NULL: computations wait
+ *  for one another, which is reported (E0304). O(actions * stages of a rank). */
+struct pipe *pipe_lower(struct ctx *c, const struct pipe *p);
+
+/** Writes it as `_dump_csv` does. O(actions). */
+void pipe_print(const struct pipe *p, FILE *out);
+
+/* ---- program.c ------------------------------------------------------------------------- */
+
+/** The program of a sound text; tasks 0 .. nranks - 1 are the queues of computations, sites are the
+ *  actions. All in c->scratch. O(actions). */
+struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_streams streams);
+
+/* ---- judge.c --------------------------------------------------------------------------- */
+
+struct pipe_verdict {
+	const struct pipe *p;
+	bool lowered; /* its messages are those of pipe_lower() */
+	int64_t least[NSTREAMS]; /* slots; -1: none is enough */
+	uint32_t swapped;	 /* messages that another receive takes */
+};
+
+/** Reports swapped messages (E0607) and, for `streams`, a deadlock at c->slots (E0304).
+ *  O(actions) a run, O(log) runs. */
+void pipe_judge(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
+		struct pipe_verdict *v);
+
+/** The number of messages that meet a receive of another name; reports them if `report`. */
+uint32_t pipe_swapped(struct ctx *c, const struct pipe *p, enum pipe_streams streams, bool report);
+
+/* ---- cure.c ---------------------------------------------------------------------------- */
+
+/** Adds to `d`, a deadlock at c->slots, the edit that ends it, if one of the edits that are tried
+ *  does. O(edits * actions). */
+void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, struct diag *d);
+
+/* ---- times.c --------------------------------------------------------------------------- */
+
+/* In units: F, I and W take one, B two; messages none. */
+struct pipe_times {
+	uint32_t *start, *end; /* [n] by action; NONE: it has not started, not ended */
+	uint32_t length;       /* the last end */
+	uint64_t busy;	       /* units of all computations that ended */
+	uint32_t computing;    /* ranks that compute */
+	uint32_t held;	       /* the most activations that a rank holds at once */
+	uint32_t in_flight;    /* the most messages of a pair and direction that are sent and not taken */
+	bool finishes;
+};
+
+/** Runs it, as far as it goes, with c->slots; in c->scratch. O(actions). */
+struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_streams streams);
+
+static inline double pipe_idle(const struct pipe_times *t)
+{
+	double all = (double)t->computing * t->length;
+
+	return all > 0 ? 1 - (double)t->busy / all : 0;
+}
+
+/* ---- chart.c, report.c ------------------------------------------------------------------- */
+
+/** Draws it as text, SVG or a page. False: it cannot be drawn, *why says why. O(actions). */
+bool pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
+	       const struct options *o, uint32_t first_diag, FILE *out, const char **why);
+
+/** Prints the verdict. False: no memory. */
+bool pipe_report(struct ctx *c, const struct pipe_verdict *v, const struct options *o, FILE *out);
+
+/** Adds a row; v == NULL: the file was not understood. `file` lives as long as the sheet. */
+void pipe_add_row(struct ctx *c, const char *file, const struct pipe_verdict *v, struct sheet *to);
+
+#endif
