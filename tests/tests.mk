@@ -1,7 +1,7 @@
 # Tests. `make check` runs them all, `make check-PART` those of a part (PARTS); their last
 # line is `N passed, N failed, N skipped`. See tests/README.md.
 
-PARTS := lang check msccl lower plan msccl_out cpu cuda hosts ccrun editors python docs
+PARTS := lang check msccl pipe lower plan msccl_out cpu cuda hosts ccrun editors python docs
 
 TEST_WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
 	-Wmissing-prototypes -Wswitch-enum -Wno-format-truncation $(WERROR)
@@ -193,6 +193,10 @@ SUITES_msccl := \
 	"$(T)/msccl/oracle_test 2000 1" \
 	"$(T)/msccl/fuzz_test 20 1 tests/msccl/good tests/msccl/diag"
 NEEDS_msccl := all $(T)/check/diag_test
+
+SUITES_pipe := \
+	"tests/pipe/referee_test.py"
+NEEDS_pipe := all
 
 SUITES_lower := \
 	"$(T)/lower/plan_test library schedules" \
