@@ -1,7 +1,7 @@
 # Tests. `make check` runs them all, `make check-PART` those of a part (PARTS); their last
 # line is `N passed, N failed, N skipped`. See tests/README.md.
 
-PARTS := lang check msccl lower plan msccl_out cpu cuda hosts ccrun editors python docs
+PARTS := lang check msccl pipe lower plan msccl_out cpu cuda hosts ccrun editors python docs
 
 TEST_WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
 	-Wmissing-prototypes -Wswitch-enum -Wno-format-truncation $(WERROR)
@@ -193,6 +193,11 @@ SUITES_msccl := \
 	"$(T)/msccl/oracle_test 2000 1" \
 	"$(T)/msccl/fuzz_test 20 1 tests/msccl/good tests/msccl/diag"
 NEEDS_msccl := all $(T)/check/diag_test
+
+SUITES_pipe := \
+	"tests/pipe/referee_test.py" \
+	"10 tests/pipe/torch_test.py"
+NEEDS_pipe := all
 
 SUITES_lower := \
 	"$(T)/lower/plan_test library schedules" \
@@ -399,6 +404,7 @@ SUITES_long := \
 	"60 $(T)/plan/prove_test random 10000 3" \
 	"60 $(T)/plan/prove_test alter 100000 3 schedules" \
 	"30 $(T)/msccl/oracle_test 100000 2" \
+	"100 tests/pipe/torch_test.py 8 16" \
 	"30 $(T)/msccl/fuzz_test 2000 2 tests/msccl/good tests/msccl/diag" \
 	"300 tests/python/ends_test.sh $(BUILD) 5000" \
 	"10 tests/explain/schema_test.py $(BUILD) 2000" \
