@@ -132,7 +132,8 @@ static int compare_files(struct command *c)
 	if (sheet.refused)
 		return status;
 	if (sheet.npipes && sheet.nentries)
-		return options_error("ccc table compares schedules, or pipelines, not one with the other");
+		return options_error(
+			"ccc table compares schedules, or pipelines, not one with the other");
 	if (!status) /* else a file that was not understood may have it */
 		late = check_settings(&c->options);
 	if (!late)

@@ -56,7 +56,6 @@ enum emit {
 	EMIT_CSV
 };
 
-
 enum action {
 	ACTION_COMPILE,
 	ACTION_CHECK,

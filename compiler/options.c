@@ -63,7 +63,8 @@ static const struct spec specs[] = {
 	{ "--slots", OWN, 0, 0, options_slots, NULL, " K",
 	  "FIFO depth (default 8); 0: unbuffered sends, check only\n"
 	  "nccl, mpi: 0, because neither buffers long messages" },
-	{ "--streams", CHOICE, AT(options.streams), 0, NULL, pipe_streams_names, "=rank|pair|edge|directed",
+	{ "--streams", CHOICE, AT(options.streams), 0, NULL, pipe_streams_names,
+	  "=rank|pair|edge|directed",
 	  "pipelines: queues of a rank's messages: one; one for each peer; for each\n"
 	  "peer and direction of the pipeline; for each sender and receiver;\n"
 	  "default: rank" },

@@ -122,7 +122,8 @@ int options_eager(struct command *c, const char *text)
 
 	snprintf(digits, sizeof(digits), "%.*s", (int)n, text);
 	if (!options_number(digits, (uint64_t)1 << 32, &v) || (text[n] && (!unit || text[n + 1])))
-		return options_error("--eager takes bytes, such as 4194304, 512K or 4M, not '%s'", text);
+		return options_error("--eager takes bytes, such as 4194304, 512K or 4M, not '%s'",
+				     text);
 	c->options.eager = unit ? v << 10 * (unit - letters + 1) : v;
 	return -1;
 }

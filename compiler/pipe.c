@@ -27,7 +27,8 @@ static bool is_action(struct session *s)
 	const char *why =
 		!fits ? "can be checked, explained, compared in a table, and written with "
 			"--emit=csv, nothing else"
-		: o->ranks.n && o->action != ACTION_TABLE ? "has as many ranks as lines, so it takes no -n"
+		: o->ranks.n && o->action != ACTION_TABLE
+			? "has as many ranks as lines, so it takes no -n"
 		: o->nsettings	 ? "has no parameters, so it takes no -D and no --root"
 		: o->schedule	 ? "is one schedule, so it takes no --schedule"
 		: o->certificate ? "is for one N, so it has no --certificate for every N"
@@ -64,7 +65,7 @@ static void draw(struct session *s, struct ctx *c, const struct pipe *p, uint32_
 	struct pipe_times t = pipe_times(c, p, s->o->streams);
 	const char *why;
 
-	if (!pipe_draw(c, p, &t, s->o, first_diag, s->out.stream, &why)) {
+	if (!pipe_draw(c, p, &t, s->o->streams, &s->o->view, first_diag, s->out.stream, &why)) {
 		diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s", why);
 		s->status = 2;
 	}
@@ -91,7 +92,7 @@ static void act(struct session *s, const struct pipe *p, bool lowered)
 		draw(s, &c, p, first);
 	else if (o->action == ACTION_TABLE)
 		pipe_add_row(&c, o->file, &v, o->sheet);
-	else if (!pipe_report(&c, &v, o, json ? s->out.report : s->out.stream))
+	else if (!pipe_report(&c, &v, o->eager, json, json ? s->out.report : s->out.stream))
 		arena_fail(&s->arena);
 }
 

@@ -41,6 +41,9 @@ picture lesson8_mistake docs/course/same_half_twice.ccs -I schedules -n 4
 picture lesson9_switch $tutorials/switch_allreduce.ccs -n 4
 picture lesson9_mistake docs/course/switch_adds_itself.ccs -I $tutorials -n 4
 
+picture pipeline_hang $broken/recv_late.csv
+picture pipeline_buffered $broken/recv_late.csv --slots 2
+
 {
 	echo '# The schedules of the library'
 	echo

@@ -195,6 +195,7 @@ SUITES_msccl := \
 NEEDS_msccl := all $(T)/check/diag_test
 
 SUITES_pipe := \
+	"10 tests/pipe/pipe_test.sh $(BUILD)" \
 	"tests/pipe/referee_test.py" \
 	"10 tests/pipe/torch_test.py"
 NEEDS_pipe := all
@@ -523,6 +524,7 @@ bless: all $(T)/lang/mistakes_test
 	@tests/check/golden_test.sh $(BUILD) --bless
 	@for f in tests/lang/format/*.ccs; do $(BIN)/ccc fmt $$f >$${f%.ccs}.txt; done
 	@tests/msccl/msccl_test.sh $(BUILD) --bless
+	@tests/pipe/pipe_test.sh $(BUILD) --bless
 	@tests/docs/docs_test.sh $(BUILD) --bless
 
 demo:

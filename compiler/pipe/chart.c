@@ -26,18 +26,17 @@ struct chart {
 	struct ctx *c;
 	const struct pipe *p;
 	const struct pipe_times *t;
-	const struct options *o;
+	enum pipe_streams streams;
 	struct script script; /* for texts of svg.h alone */
 	struct svg s;
 	double unit;
-	uint32_t *row;	    /* by rank; NONE: it is not shown */
+	uint32_t *row; /* by rank; NONE: it is not shown */
 	uint32_t nrows;
 	uint32_t first_diag; /* diagnostics from there on are about it */
 };
 
-static bool is_shown(const struct options *o, uint32_t rank)
+static bool is_shown(const struct numbers *n, uint32_t rank)
 {
-	const struct numbers *n = &o->view.ranks;
 
 	for (size_t i = 0; i < n->n; i++)
 		if (n->v[i] == rank)
@@ -63,16 +62,17 @@ static const char *title_of(const struct chart *x)
 static const char *run_of(const struct chart *x)
 {
 	const struct pipe_times *t = x->t;
-	const char *how = arena_printf(x->c->scratch, "--streams=%s, %u message%s in between",
-				       pipe_streams_names[x->o->streams], x->c->slots,
-				       plural(x->c->slots));
+	const char *how =
+		arena_printf(x->c->scratch, "--streams=%s, %u message%s in between",
+			     pipe_streams_names[x->streams], x->c->slots, plural(x->c->slots));
 
 	if (!t->finishes)
 		return arena_printf(x->c->scratch, "%s: a deadlock", how);
-	return arena_printf(x->c->scratch,
-			    "%s: %u units (F, I, W one, B two), idle %.1f %%, at most %u activation%s "
-			    "held",
-			    how, t->length, 100 * pipe_idle(t), t->held, plural(t->held));
+	return arena_printf(
+		x->c->scratch,
+		"%s: %u units (F, I, W one, B two), idle %.1f %%, at most %u activation%s "
+		"held",
+		how, t->length, 100 * pipe_idle(t), t->held, plural(t->held));
 }
 
 static const struct diag *error_of(const struct chart *x)
@@ -126,7 +126,8 @@ static void print_grid(const struct chart *x, FILE *out)
 				continue;
 			}
 			fprintf(out, "%*s%-*s", (int)blanks, "", COLUMN,
-				x->t->start[at[r]] == now ? pipe_text(x->c->scratch, &p->v[at[r]]) : "|");
+				x->t->start[at[r]] == now ? p->v[at[r]].name
+							  : "|");
 			blanks = 0;
 		}
 	}
@@ -140,11 +141,12 @@ static void print_text(const struct chart *x, FILE *out)
 	fprintf(out, "%s\n%s\n\n", title_of(x), run_of(x));
 	print_grid(x, out);
 	for (uint32_t r = 0; r < p->nranks && !x->t->finishes; r++)
-		for (uint32_t i = next_stuck(x, r, p->first[r]); i != NONE; i = next_stuck(x, r, i + 1)) {
+		for (uint32_t i = next_stuck(x, r, p->first[r]); i != NONE;
+		     i = next_stuck(x, r, i + 1)) {
 			struct place at = source_place(x->c->sources, p->v[i].span.lo);
 			if (x->row[r] != NONE)
 				fprintf(out, "rank %u stands at %s (line %u, column %u)\n", r,
-					pipe_text(x->c->scratch, &p->v[i]), at.line, at.column);
+					p->v[i].name, at.line, at.column);
 		}
 }
 
@@ -163,13 +165,15 @@ static double y_of(const struct chart *x, uint32_t rank)
 static void put_text(struct chart *x, const char *class, double at, double y, int size,
 		     const char *text)
 {
-	fprintf(x->s.out, "<text class=\"%s\" x=\"%s\" y=\"%s\" font-size=\"%d\">%s</text>\n", class,
-		svg_number(&x->s, at), svg_number(&x->s, y), size, svg_text(&x->s, text));
+	fprintf(x->s.out, "<text class=\"%s\" x=\"%s\" y=\"%s\" font-size=\"%d\">%s</text>\n",
+		class, svg_number(&x->s, at), svg_number(&x->s, y), size, svg_text(&x->s, text));
 }
 
 static unsigned colour_of(const struct pipe_action *a)
 {
-	static const unsigned colours[] = { [PIPE_F] = 0, [PIPE_B] = 2, [PIPE_I] = 4, [PIPE_W] = 8 };
+	static const unsigned colours[] = {
+		[PIPE_F] = 0, [PIPE_B] = 2, [PIPE_I] = 4, [PIPE_W] = 8
+	};
 
 	return colours[a->kind];
 }
@@ -189,7 +193,7 @@ static void draw_action(struct chart *x, uint32_t i)
 	const struct pipe_action *a = &x->p->v[i];
 	struct place at = source_place(x->c->sources, a->span.lo);
 	double left = x_of(x, x->t->start[i]), right = x_of(x, x->t->end[i]), y = y_of(x, a->rank);
-	const char *text = pipe_text(x->c->scratch, a);
+	const char *text = a->name;
 
 	fprintf(x->s.out,
 		"<g class=\"action\" data-rank=\"%u\" data-action=\"%s\" data-start=\"%u\" "
@@ -198,14 +202,15 @@ static void draw_action(struct chart *x, uint32_t i)
 		"fill-opacity=\"%s\"/>",
 		a->rank, text, x->t->start[i], x->t->end[i], at.line, at.column, text, a->rank,
 		x->t->start[i], x->t->end[i], svg_number(&x->s, left + 0.5), svg_number(&x->s, y),
-		svg_number(&x->s, right - left - 1), svg_number(&x->s, BOX), svg_colours[colour_of(a)],
-		arena_printf(x->c->scratch, "%.2f", shade_of(x, a)));
+		svg_number(&x->s, right - left - 1), svg_number(&x->s, BOX),
+		svg_colours[colour_of(a)], arena_printf(x->c->scratch, "%.2f", shade_of(x, a)));
 	const char *label = arena_printf(x->c->scratch, "%u", a->mb);
 	if (right - left >= 7.0 * (double)strlen(label))
 		fprintf(x->s.out,
 			"<text x=\"%s\" y=\"%s\" font-size=\"11\" text-anchor=\"middle\" "
 			"style=\"fill:#fff\">%s</text>",
-			svg_number(&x->s, (left + right) / 2), svg_number(&x->s, y + BOX - 8), label);
+			svg_number(&x->s, (left + right) / 2), svg_number(&x->s, y + BOX - 8),
+			label);
 	fputs("</g>\n", x->s.out);
 }
 
@@ -232,7 +237,8 @@ static void draw_message(struct chart *x, uint32_t i)
 	fprintf(x->s.out,
 		"<path class=\"message dim\" data-from=\"%u\" data-to=\"%u\" data-action=\"%s\" "
 		"d=\"M%s %sL%s %s\" style=\"stroke:#999;stroke-width:.8\"/>\n",
-		a->rank, to, pipe_text(x->c->scratch, a), svg_number(&x->s, x_of(x, x->t->start[i])),
+		a->rank, to, a->name,
+		svg_number(&x->s, x_of(x, x->t->start[i])),
 		svg_number(&x->s, y_of(x, a->rank) + (down ? BOX : 0)),
 		svg_number(&x->s, x_of(x, x->t->start[taker])),
 		svg_number(&x->s, y_of(x, to) + (down ? 0 : BOX)));
@@ -241,7 +247,7 @@ static void draw_message(struct chart *x, uint32_t i)
 /* Where a rank of the cycle stands: behind what it has done, one below the other. */
 static void draw_stuck(struct chart *x)
 {
-	struct program *prog = pipe_program(x->c, x->p, x->o->streams);
+	struct program *prog = pipe_program(x->c, x->p, x->streams);
 	double edge = x_of(x, x->t->length) + 14;
 	struct greedy r;
 	struct graph g;
@@ -263,11 +269,13 @@ static void draw_stuck(struct chart *x)
 		fprintf(x->s.out,
 			"<g class=\"stuck\" data-rank=\"%u\" data-action=\"%s\" data-line=\"%u\" "
 			"data-column=\"%u\">",
-			a->rank, pipe_text(x->c->scratch, a), at.line, at.column);
-		put_text(x, "fault", edge, from + 4 + (k % 2 ? 5 : -5), 11, pipe_text(x->c->scratch, a));
+			a->rank, a->name, at.line, at.column);
+		put_text(x, "fault", edge, from + 4 + (k % 2 ? 5 : -5), 11,
+			 a->name);
 		fprintf(x->s.out, "<path class=\"wait\" d=\"M%s %sC%s %s %s %s %s %s\"/></g>\n",
-			svg_number(&x->s, edge + 70), svg_number(&x->s, from), svg_number(&x->s, out + 30),
-			svg_number(&x->s, from), svg_number(&x->s, out + 30), svg_number(&x->s, to),
+			svg_number(&x->s, edge + 70), svg_number(&x->s, from),
+			svg_number(&x->s, out + 30), svg_number(&x->s, from),
+			svg_number(&x->s, out + 30), svg_number(&x->s, to),
 			svg_number(&x->s, edge + 70), svg_number(&x->s, to));
 	}
 }
@@ -292,7 +300,8 @@ static void draw_legend(struct chart *x)
 			continue;
 		fprintf(x->s.out,
 			"<rect x=\"%s\" y=\"%s\" width=\"12\" height=\"12\" rx=\"2\" fill=\"%s\"/>\n",
-			svg_number(&x->s, at), svg_number(&x->s, x->s.y), svg_colours[colour_of(&a)]);
+			svg_number(&x->s, at), svg_number(&x->s, x->s.y),
+			svg_colours[colour_of(&a)]);
 		put_text(x, "dim", at + 17, x->s.y + 10, 11, parts[i].text);
 		at += 40 + 6.2 * (double)strlen(parts[i].text);
 	}
@@ -325,7 +334,8 @@ static void draw_head(struct chart *x, double width)
 	put_line(x, "dim", width, run_of(x));
 	if (d) {
 		put_line(x, "fault", width,
-			 arena_printf(x->c->scratch, "%s: %s", diag_code_text(d->code).s, d->message));
+			 arena_printf(x->c->scratch, "%s: %s", diag_code_text(d->code).s,
+				      d->message));
 		for (uint32_t i = 0; i < d->help.n && i < 4; i++)
 			put_line(x, "cure", width, d->help.v[i].text);
 	}
@@ -354,7 +364,8 @@ static void print_svg(struct chart *x, FILE *out)
 	draw_head(x, width);
 	for (uint32_t r = 0; r < p->nranks; r++)
 		if (x->row[r] != NONE) {
-			fprintf(out, "<rect class=\"lane\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"/>\n",
+			fprintf(out,
+				"<rect class=\"lane\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"/>\n",
 				svg_number(&x->s, LEFT), svg_number(&x->s, y_of(x, r)),
 				svg_number(&x->s, x->unit * x->t->length), svg_number(&x->s, BOX));
 			put_text(x, "dim", 16, y_of(x, r) + BOX - 8, 11,
@@ -364,7 +375,8 @@ static void print_svg(struct chart *x, FILE *out)
 		if (pipe_sends(p->v[i].kind) && x->t->end[i] != NONE)
 			draw_message(x, i);
 	for (uint32_t i = 0; i < p->n; i++)
-		if (pipe_computes(p->v[i].kind) && x->row[p->v[i].rank] != NONE && x->t->end[i] != NONE)
+		if (pipe_computes(p->v[i].kind) && x->row[p->v[i].rank] != NONE &&
+		    x->t->end[i] != NONE)
 			draw_action(x, i);
 	if (!x->t->finishes)
 		draw_stuck(x);
@@ -404,37 +416,40 @@ static bool print_page(struct chart *x, FILE *out)
 }
 
 bool pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
-	       const struct options *o, uint32_t first_diag, FILE *out, const char **why)
+	       enum pipe_streams streams, const struct shown *view, uint32_t first_diag, FILE *out,
+	       const char **why)
 {
-	struct chart x = { .c = c, .p = p, .t = t, .o = o, .first_diag = first_diag };
+	struct chart x = { .c = c, .p = p, .t = t, .streams = streams, .first_diag = first_diag };
 	uint64_t drawn = t->length;
 
 	x.script.arena = c->scratch;
 	x.s.x = &x.script;
 	x.row = none_array(c->scratch, p->nranks);
 	for (uint32_t r = 0; r < p->nranks; r++)
-		if (is_shown(o, r)) {
+		if (is_shown(&view->ranks, r)) {
 			x.row[r] = x.nrows++;
 			drawn += p->first[r + 1] - p->first[r];
 		}
 	*why = NULL;
 	if (!x.nrows)
-		*why = arena_printf(c->arena, "--rank: the pipeline has %u ranks, from 0 on", p->nranks);
-	else if (o->view.nchunks || o->view.steps.n)
+		*why = arena_printf(c->arena, "--rank: the pipeline has %u rank%s, from 0 on",
+				    p->nranks, plural(p->nranks));
+	else if (view->nchunks || view->steps.n)
 		*why = "--chunk and --step are for schedules; a pipeline has --rank";
-	else if (o->view.format == FORMAT_JSON)
+	else if (view->format == FORMAT_JSON)
 		*why = "a pipeline is drawn as text, svg and html; `ccc check "
 		       "--diagnostics-format=json` has its verdict";
-	else if (o->view.format != FORMAT_TEXT && drawn > MOST_DRAWN)
-		*why = arena_printf(c->arena,
-				    "the picture would have more than %u actions; --rank shows some "
-				    "ranks, and --format=text draws more",
-				    MOST_DRAWN);
+	else if (view->format != FORMAT_TEXT && drawn > MOST_DRAWN)
+		*why = arena_printf(
+			c->arena,
+			"the picture would have more than %u actions; --rank shows some "
+			"ranks, and --format=text draws more",
+			MOST_DRAWN);
 	if (*why)
 		return false;
-	if (o->view.format == FORMAT_TEXT)
+	if (view->format == FORMAT_TEXT)
 		print_text(&x, out);
-	else if (o->view.format == FORMAT_SVG)
+	else if (view->format == FORMAT_SVG)
 		print_svg(&x, out);
 	else if (!print_page(&x, out))
 		arena_fail(c->scratch);

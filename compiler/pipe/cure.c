@@ -105,8 +105,8 @@ static void propose(struct edits *to, enum edit_kind kind, uint32_t what, uint32
 /* Rank `rank` stands at row `at`, and has to come to row `need`. */
 static void propose_for(struct edits *to, const struct pipe *p, uint32_t at, uint32_t need)
 {
-	bool receives = pipe_receives(p->v[need].kind), message = pipe_sends(p->v[at].kind) ||
-								  pipe_receives(p->v[at].kind);
+	bool receives = pipe_receives(p->v[need].kind),
+	     message = pipe_sends(p->v[at].kind) || pipe_receives(p->v[at].kind);
 
 	if (at >= need)
 		return;
@@ -158,8 +158,8 @@ static const char *edit_text(struct curing *x, const struct edit *v, uint32_t k)
 	struct place at = source_place(x->c.sources, what->span.lo);
 
 	return arena_printf(x->c.scratch, "%s (line %u, column %u) %s %s",
-			    pipe_text(x->c.scratch, what), at.line, at.column, how[v[k].kind],
-			    pipe_text(x->c.scratch, &p->v[v[k].where]));
+			    what->name, at.line, at.column, how[v[k].kind],
+			    p->v[v[k].where].name);
 }
 
 static void help(struct curing *x, struct ctx *c, struct diag *d, const struct edit *v, uint32_t n)

@@ -47,21 +47,22 @@ static bool is_pair(const struct pipe_action *send, const struct pipe_action *re
 }
 
 static void report_swapped(struct ctx *c, const struct pipe *p, const struct fifo *q, uint32_t k,
-			   const struct pipe_action *send, const struct pipe_action *recv, uint32_t n)
+			   const struct pipe_action *send, const struct pipe_action *recv,
+			   uint32_t n)
 {
 	enum pipe_kind want = recv->kind == PIPE_RECV_F ? PIPE_SEND_F : PIPE_SEND_B;
 	const struct pipe_action *own = &p->v[pipe_at(p, want, pipe_peer_stage(recv), recv->mb)];
 	struct diag *d = diag_add(c->diags, SEV_ERROR, 607, recv->span, NO_RANK,
 				  "%s takes the message of %s: message %u from rank %u to rank %u",
-				  pipe_text(c->scratch, recv), pipe_text(c->scratch, send), k + 1,
+				  recv->name, send->name, k + 1,
 				  q->src, q->dst);
 
-	diag_note(c->diags, d, send->span, "%s, the %u. send", pipe_text(c->scratch, send), k + 1);
-	diag_note(c->diags, d, own->span, "%s, which %s names", pipe_text(c->scratch, own),
-		  pipe_text(c->scratch, recv));
+	diag_note(c->diags, d, send->span, "%s is message %u", send->name, k + 1);
+	diag_note(c->diags, d, own->span, "%s, which %s names", own->name,
+		  recv->name);
 	if (n > 1)
-		diag_note(c->diags, d, NOWHERE, "%u messages from rank %u to rank %u are swapped", n,
-			  q->src, q->dst);
+		diag_note(c->diags, d, NOWHERE, "%u messages from rank %u to rank %u are swapped",
+			  n, q->src, q->dst);
 	diag_note(c->diags, d, NOWHERE,
 		  "messages of two ranks meet in their order; nothing reports this at run time");
 }
@@ -112,7 +113,8 @@ static int64_t judge_one(struct ctx *c, const struct pipe *p, enum pipe_streams 
 	d = deadlock(use, prog);
 	if (asked && d.deadlocked) {
 		uint32_t first = c->diags->n;
-		c->diags->where = arena_printf(c->arena, "--streams=%s", pipe_streams_names[streams]);
+		c->diags->where =
+			arena_printf(c->arena, "--streams=%s", pipe_streams_names[streams]);
 		witness(c, &d);
 		c->diags->where = NULL;
 		if (c->diags->n > first)

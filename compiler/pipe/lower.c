@@ -32,10 +32,10 @@ struct list {
 struct lowering {
 	struct ctx *c;
 	const struct pipe *p;
-	struct list *local; /* [nranks] behind pass 2 */
-	struct list *all;   /* [nranks] behind pass 3; then 4 */
+	struct list *local;	  /* [nranks] behind pass 2 */
+	struct list *all;	  /* [nranks] behind pass 3; then 4 */
 	bool *placed[PIPE_NAMED]; /* [nstages * nmbs] */
-	uint32_t *sent; /* [nstages * nmbs] SEND_F's row in the rank's list, or NONE */
+	uint32_t *sent;		  /* [nstages * nmbs] SEND_F's row in the rank's list, or NONE */
 };
 
 static void add(struct lowering *x, struct list *to, struct pipe_action a)
@@ -48,7 +48,8 @@ static void add_new(struct lowering *x, struct list *to, const struct pipe_actio
 		    enum pipe_kind k, uint32_t stage, uint32_t mb)
 {
 	add(x, to,
-	    (struct pipe_action){ .span = for_it->span,
+	    (struct pipe_action){ .name = pipe_name(x->c->arena, k, stage, mb),
+				  .span = for_it->span,
 				  .stage = stage,
 				  .mb = mb,
 				  .rank = x->p->rank_of[stage] & 0xffff,
@@ -123,8 +124,7 @@ static void fetch(struct lowering *x, struct list *to, struct active *now, const
 		}
 }
 
-static void reduce(struct lowering *x, struct list *to, uint32_t *left,
-		   const struct pipe_action *a)
+static void reduce(struct lowering *x, struct list *to, uint32_t *left, const struct pipe_action *a)
 {
 	if ((a->kind != PIPE_B && a->kind != PIPE_W) || --left[a->stage])
 		return;
@@ -233,8 +233,9 @@ static void report_stuck(struct lowering *x, const uint32_t *at)
 		if (!d)
 			d = diag_add(c->diags, SEV_ERROR, 304, a->span, NO_RANK,
 				     "deadlock: computations wait for each other");
-		diag_note(c->diags, d, a->span, "rank %u: %s waits for the %s of stage %u on rank %u",
-			  r, pipe_text(c->scratch, a), up ? "forward" : "backward",
+		diag_note(c->diags, d, a->span,
+			  "rank %u: %s waits for the %s of stage %u on rank %u", r,
+			  a->name, up ? "forward" : "backward",
 			  up ? a->stage - 1 : a->stage + 1,
 			  x->p->rank_of[up ? a->stage - 1 : a->stage + 1]);
 	}
@@ -333,7 +334,9 @@ struct pipe *pipe_lower(struct ctx *c, const struct pipe *p)
 
 void pipe_print(const struct pipe *p, FILE *out)
 {
-	static const char *const ends[] = { [PIPE_OVERLAP] = ")OVERLAP_F_B", [PIPE_BATCH] = ")BATCH" };
+	static const char *const ends[] = {
+		[PIPE_OVERLAP] = ")OVERLAP_F_B", [PIPE_BATCH] = ")BATCH"
+	};
 
 	for (uint32_t r = 0; r < p->nranks; r++) {
 		for (uint32_t i = p->first[r]; i < p->first[r + 1]; i++) {
@@ -343,9 +346,7 @@ void pipe_print(const struct pipe *p, FILE *out)
 				fputc(a->joined ? ';' : ',', out);
 			if (a->group != PIPE_ALONE && !a->joined)
 				fputc('(', out);
-			fprintf(out, "%u%s", a->stage, pipe_kind_name(a->kind));
-			if (a->mb != NONE)
-				fprintf(out, "%u", a->mb);
+			fputs(a->name, out);
 			if (a->group != PIPE_ALONE && last)
 				fputs(ends[a->group], out);
 		}

@@ -30,7 +30,8 @@
 #define CCS_COMPILER_PIPE_PIPE_H
 
 #include "compiler/check/deadlock.h"
-#include "compiler/compile.h"
+#include "compiler/emit/sheet.h"
+#include "compiler/explain/explain.h"
 
 #define LIMIT_STAGE 65535u
 #define LIMIT_MICROBATCH 1000000u
@@ -58,28 +59,29 @@ enum pipe_kind {
 enum pipe_group { PIPE_ALONE, PIPE_OVERLAP, PIPE_BATCH };
 
 struct pipe_action {
+	const char *name; /* "2SEND_F1" */
 	struct span span;
 	uint32_t stage, mb; /* NONE: it has no microbatch */
 	uint16_t rank;
-	uint8_t kind;	/* enum pipe_kind */
-	uint8_t group;	/* enum pipe_group: the bracket that it is in */
-	bool joined;	/* in the bracket of the action before it */
+	uint8_t kind;  /* enum pipe_kind */
+	uint8_t group; /* enum pipe_group: the bracket that it is in */
+	bool joined;   /* in the bracket of the action before it */
 };
 
 struct pipe {
 	struct source *source;
-	const char *name;   /* of the file, without folders and ending */
+	const char *name; /* of the file, without folders and ending */
 	uint32_t nranks, nstages, nmbs;
 	struct pipe_action *v; /* rank by rank, in the order of the text */
 	uint32_t n, cap;
 	uint32_t *first; /* [nranks + 1]: rows of v */
 	uint32_t capranks;
-	uint32_t *rank_of; /* [nstages] */
+	uint32_t *rank_of;	  /* [nstages] */
 	uint32_t *at[PIPE_NAMED]; /* [nstages * nmbs]: row of v, or NONE */
-	bool backward;	   /* it has some */
-	bool messages;	   /* it has some, as it was read */
-	bool waits;	   /* for sends: it has some */
-	bool local;	   /* it has UNSHARD, REDUCE_GRAD and the like */
+	bool backward;		  /* it has some */
+	bool messages;		  /* it has some, as it was read */
+	bool waits;		  /* for sends: it has some */
+	bool local;		  /* it has UNSHARD, REDUCE_GRAD and the like */
 };
 
 static inline bool pipe_computes(enum pipe_kind k)
@@ -105,10 +107,8 @@ static inline uint32_t pipe_at(const struct pipe *p, enum pipe_kind k, uint32_t 
 	return p->at[k][(size_t)stage * p->nmbs + mb];
 }
 
-/* "F", "SEND_F", ... */
-const char *pipe_kind_name(enum pipe_kind k);
-/* "2SEND_F1", in the arena. */
-const char *pipe_text(struct arena *a, const struct pipe_action *x);
+/* "2SEND_F1", or "2UNSHARD" where mb is NONE; in the arena. */
+const char *pipe_name(struct arena *a, enum pipe_kind k, uint32_t stage, uint32_t mb);
 
 /* ---- read.c ---------------------------------------------------------------------------- */
 
@@ -153,7 +153,7 @@ struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_stre
 
 struct pipe_verdict {
 	const struct pipe *p;
-	bool lowered; /* its messages are those of pipe_lower() */
+	bool lowered;		 /* its messages are those of pipe_lower() */
 	int64_t least[NSTREAMS]; /* slots; -1: none is enough */
 	uint32_t swapped;	 /* messages that another receive takes */
 };
@@ -181,7 +181,8 @@ struct pipe_times {
 	uint64_t busy;	       /* units of all computations that ended */
 	uint32_t computing;    /* ranks that compute */
 	uint32_t held;	       /* the most activations that a rank holds at once */
-	uint32_t in_flight;    /* the most messages of a pair and direction that are sent and not taken */
+	uint32_t
+		in_flight; /* the most messages of a pair and direction that are sent and not taken */
 	bool finishes;
 };
 
@@ -197,12 +198,15 @@ static inline double pipe_idle(const struct pipe_times *t)
 
 /* ---- chart.c, report.c ------------------------------------------------------------------- */
 
-/** Draws it as text, SVG or a page. False: it cannot be drawn, *why says why. O(actions). */
+/** Draws it as text, SVG or a page; diagnostics from first_diag on are about it. False: it cannot be
+ *  drawn, *why says why. O(actions). */
 bool pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
-	       const struct options *o, uint32_t first_diag, FILE *out, const char **why);
+	       enum pipe_streams streams, const struct shown *view, uint32_t first_diag, FILE *out,
+	       const char **why);
 
-/** Prints the verdict. False: no memory. */
-bool pipe_report(struct ctx *c, const struct pipe_verdict *v, const struct options *o, FILE *out);
+/** Prints the verdict, as text or a JSON object. `eager`: bytes that are buffered for a pair of
+ *  ranks. False: no memory. */
+bool pipe_report(struct ctx *c, const struct pipe_verdict *v, uint64_t eager, bool json, FILE *out);
 
 /** Adds a row; v == NULL: the file was not understood. `file` lives as long as the sheet. */
 void pipe_add_row(struct ctx *c, const char *file, const struct pipe_verdict *v, struct sheet *to);

@@ -23,7 +23,7 @@ struct making {
 	uint32_t *queue;   /* [2 * nranks] of the rank that is made: by peer, and by which of two */
 	uint32_t **inward; /* [nranks]: by sender, and direction of the pipeline, the FIFO to the
 			      rank; NULL: none yet */
-	uint32_t *waited; /* by task: operations of the computations that it has waited for */
+	uint32_t *waited;  /* by task: operations of the computations that it has waited for */
 	uint32_t capwaited;
 	uint32_t *task, *end; /* by action: where its operation is; rows up to its wave's end */
 };
@@ -91,10 +91,8 @@ static void add_wait(struct making *x, uint32_t task, uint32_t for_task, uint32_
 		     uint32_t action)
 {
 	add(x, task,
-	    (struct op){ .fifo = for_task,
-			 .other = rows,
-			 .kind = OP_WAIT,
-			 .site = action & 0xffffff });
+	    (struct op){
+		    .fifo = for_task, .other = rows, .kind = OP_WAIT, .site = action & 0xffffff });
 }
 
 /* The receive of a computation's input, or NONE. */
@@ -110,10 +108,11 @@ static void add_computation(struct making *x, uint32_t i)
 {
 	const struct pipe_action *a = &x->p->v[i];
 	enum pipe_kind k = a->kind;
-	uint32_t waits = pipe_computes(k)   ? input_of(x->p, a)
-			 : pipe_waits(k) ? pipe_at(x->p, k == PIPE_WAIT_SEND_F ? PIPE_SEND_F : PIPE_SEND_B,
-						   a->stage, a->mb)
-					 : NONE;
+	uint32_t waits = pipe_computes(k) ? input_of(x->p, a)
+			 : pipe_waits(k)
+				 ? pipe_at(x->p, k == PIPE_WAIT_SEND_F ? PIPE_SEND_F : PIPE_SEND_B,
+					   a->stage, a->mb)
+				 : NONE;
 
 	if (waits != NONE)
 		add_wait(x, a->rank, x->task[waits], x->end[waits], i);
@@ -136,11 +135,11 @@ static void add_message(struct making *x, uint32_t i, bool joined)
 		add_wait(x, t, a->rank, before, i);
 		x->waited[t] = before;
 	}
-	struct op *o = add(x, t,
-			   (struct op){ .n = 1,
-					.kind = sends ? OP_SEND : OP_RECV,
-					.site = i & 0xffffff });
-	o->cell = ((up ? 0 : p->nstages) + (sends ? a->stage : pipe_peer_stage(a))) * p->nmbs + a->mb;
+	struct op *o =
+		add(x, t,
+		    (struct op){ .n = 1, .kind = sends ? OP_SEND : OP_RECV, .site = i & 0xffffff });
+	o->cell =
+		((up ? 0 : p->nstages) + (sends ? a->stage : pipe_peer_stage(a))) * p->nmbs + a->mb;
 	o->fifo = sends ? fifo_of(x, a->rank, peer, up) : fifo_of(x, peer, a->rank, up);
 	if (joined)
 		o->kind |= OP_JOINED;
@@ -195,14 +194,13 @@ static void name(struct making *x)
 	to->sites = ARENA_ARRAY(x->arena, struct site, p->n);
 	for (uint32_t i = 0; i < p->n; i++)
 		to->sites[i] = (struct site){ .span = p->v[i].span,
-					      .name = pipe_text(x->arena, &p->v[i]) };
+					      .name = p->v[i].name };
 	to->nregions = 2 * p->nstages;
 	to->regions = ARENA_ARRAY(x->arena, struct region, to->nregions);
 	for (uint32_t s = 0; s < to->nregions; s++)
-		to->regions[s] = (struct region){
-			arena_printf(x->arena, "%u%c", s % p->nstages, s < p->nstages ? 'F' : 'B'),
-			s * p->nmbs, p->nmbs
-		};
+		to->regions[s] = (struct region){ arena_printf(x->arena, "%u%c", s % p->nstages,
+							       s < p->nstages ? 'F' : 'B'),
+						  s * p->nmbs, p->nmbs };
 }
 
 struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_streams streams)

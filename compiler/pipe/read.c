@@ -30,16 +30,14 @@ static const char *const names[PIPE_KINDS] = {
 	[PIPE_WAIT_REDUCE_GRAD] = "WAIT_REDUCE_GRAD",
 };
 
-const char *pipe_kind_name(enum pipe_kind k)
+const char *pipe_name(struct arena *a, enum pipe_kind k, uint32_t stage, uint32_t mb)
 {
-	return names[k];
-}
+	char text[48];
+	int n = snprintf(text, sizeof(text), "%u%s", stage, names[k]);
 
-const char *pipe_text(struct arena *a, const struct pipe_action *x)
-{
-	if (x->mb == NONE)
-		return arena_printf(a, "%u%s", x->stage, names[x->kind]);
-	return arena_printf(a, "%u%s%u", x->stage, names[x->kind], x->mb);
+	if (mb != NONE)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%u", mb);
+	return arena_strndup(a, text, (size_t)n);
 }
 
 struct reader {
@@ -162,12 +160,14 @@ static bool read_action(struct reader *r, struct piece whole, enum pipe_group gr
 	else if (x.lo != x.hi)
 		unknown(r, whole);
 	else if (a.stage == NONE || (k < PIPE_NAMED && a.mb == NONE))
-		wrong(r, whole, "has too large a number: stages go up to 65535, microbatches to 1000000");
+		wrong(r, whole,
+		      "has too large a number: stages go up to 65535, microbatches to 1000000");
 	else if (group == PIPE_OVERLAP && !pipe_computes(k))
 		wrong(r, whole, "is in an OVERLAP_F_B, which takes computations");
 	else if (group == PIPE_BATCH && !pipe_sends(k) && !pipe_receives(k))
 		wrong(r, whole, "is in a BATCH, which takes sends and receives");
 	else {
+		a.name = pipe_name(r->c->arena, k, a.stage, a.mb);
 		ARENA_PUSH(r->c->arena, p->v, p->n, p->cap) = a;
 		return true;
 	}

@@ -32,7 +32,7 @@ static uint64_t largest(int64_t least, uint64_t eager)
 	return eager / (uint64_t)least;
 }
 
-static void print_streams(struct ctx *c, const struct pipe_verdict *v, const struct options *o,
+static void print_streams(struct ctx *c, const struct pipe_verdict *v, uint64_t eager,
 			  enum pipe_streams s, FILE *out)
 {
 	int64_t n = v->least[s];
@@ -44,13 +44,14 @@ static void print_streams(struct ctx *c, const struct pipe_verdict *v, const str
 		fprintf(out, "deadlock-free, even with unbuffered messages\n");
 	else
 		fprintf(out,
-			"needs %" PRId64 " message%s in between: sticks where messages are larger than "
+			"needs %" PRId64
+			" message%s in between: sticks where messages are larger than "
 			"%s\n",
-			n, plural((uint64_t)n), bytes_text(c->scratch, largest(n, o->eager)));
+			n, plural((uint64_t)n), bytes_text(c->scratch, largest(n, eager)));
 }
 
 static void print_text(struct ctx *c, const struct pipe_verdict *v, const struct pipe_times *t,
-		       const struct options *o, FILE *out)
+		       uint64_t eager, FILE *out)
 {
 	const struct pipe *p = v->p;
 
@@ -65,22 +66,22 @@ static void print_text(struct ctx *c, const struct pipe_verdict *v, const struct
 		fprintf(out, "  messages         each is taken by the receive of its name%s\n",
 			v->lowered ? "; placed as PyTorch 2.15 does" : "");
 	for (enum pipe_streams s = 0; s < NSTREAMS; s++)
-		print_streams(c, v, o, s, out);
+		print_streams(c, v, eager, s, out);
 	if (t->finishes)
 		fprintf(out, "  idle             %.1f %% of %u units (F, I, W take one, B two)\n",
 			100 * pipe_idle(t), t->length);
 	fprintf(out, "  activations      at most %u on a rank\n", t->held);
 }
 
-static bool print_json(const struct pipe_verdict *v, const struct pipe_times *t,
-		       const struct options *o, FILE *out)
+static bool print_json(const struct pipe_verdict *v, const struct pipe_times *t, uint64_t eager,
+		       FILE *out)
 {
 	const struct pipe *p = v->p;
-	json_t *all = json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:b, s:b, s:i}", "severity", "report",
-				"pipeline", p->name, "ranks", (int)p->nranks, "stages",
-				(int)p->nstages, "microbatches", (int)p->nmbs, "actions", (int)p->n,
-				"backward", p->backward, "messages_placed", v->lowered, "swapped",
-				(int)v->swapped);
+	json_t *all =
+		json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:b, s:b, s:i}", "severity", "report",
+			  "pipeline", p->name, "ranks", (int)p->nranks, "stages", (int)p->nstages,
+			  "microbatches", (int)p->nmbs, "actions", (int)p->n, "backward",
+			  p->backward, "messages_placed", v->lowered, "swapped", (int)v->swapped);
 	json_t *least = json_object(), *most = json_object();
 	int failed = !all || !least || !most;
 
@@ -88,36 +89,36 @@ static bool print_json(const struct pipe_verdict *v, const struct pipe_times *t,
 		int64_t n = v->least[s];
 		failed |= json_object_set_new(least, pipe_streams_names[s],
 					      n < 0 ? json_null() : json_integer(n));
-		failed |= json_object_set_new(
-			most, pipe_streams_names[s],
-			n > 0 ? json_integer((json_int_t)largest(n, o->eager)) : json_null());
+		failed |= json_object_set_new(most, pipe_streams_names[s],
+					      n > 0 ? json_integer((json_int_t)largest(n, eager))
+						    : json_null());
 	}
 	failed = failed || json_object_set_new(all, "min_slots", least);
 	failed = failed || json_object_set_new(all, "largest_message", most);
 	if (!failed)
 		failed |= json_object_update_new(
-			all, json_pack("{s:o, s:o, s:i, s:i}", "units",
-				       t->finishes ? json_integer(t->length) : json_null(), "idle",
-				       t->finishes ? json_real(pipe_idle(t)) : json_null(),
-				       "activations", (int)t->held, "in_flight", (int)t->in_flight));
+			all,
+			json_pack("{s:o, s:o, s:i, s:i}", "units",
+				  t->finishes ? json_integer(t->length) : json_null(), "idle",
+				  t->finishes ? json_real(pipe_idle(t)) : json_null(),
+				  "activations", (int)t->held, "in_flight", (int)t->in_flight));
 	failed = failed || json_dumpf(all, out, JSON_COMPACT | JSON_REAL_PRECISION(12));
 	fputc('\n', out);
 	json_decref(all);
 	return !failed;
 }
 
-bool pipe_report(struct ctx *c, const struct pipe_verdict *v, const struct options *o, FILE *out)
+bool pipe_report(struct ctx *c, const struct pipe_verdict *v, uint64_t eager, bool json, FILE *out)
 {
 	struct ctx free = *c;
+	bool whole = true;
 
 	free.slots = UINT32_MAX;
 	struct pipe_times t = pipe_times(&free, v->p, STREAMS_EDGE);
-	bool json = o->style.format != DIAG_TEXT, whole = true;
-
 	if (json)
-		whole = print_json(v, &t, o, out);
+		whole = print_json(v, &t, eager, out);
 	else
-		print_text(c, v, &t, o, out);
+		print_text(c, v, &t, eager, out);
 	arena_free(c->scratch);
 	return whole;
 }
@@ -150,11 +151,18 @@ void pipe_add_row(struct ctx *c, const char *file, const struct pipe_verdict *v,
 
 /* Figures of a row, in the order of the columns; "-" where there is none. */
 enum { FIGURES = 11 };
-static const char *const columns[FIGURES] = { "ranks", "stages", "mbs",	 "rank", "pair",
-					      "edge",  "directed", "flight", "held", "units", "idle" };
-static const char *const keys[FIGURES] = { "ranks",	     "stages",	       "microbatches",
-					   "min_slots_rank", "min_slots_pair", "min_slots_edge", "min_slots_directed",
-					   "in_flight",	     "activations",    "units",
+static const char *const columns[FIGURES] = { "ranks",	  "stages", "mbs",  "rank",  "pair", "edge",
+					      "directed", "flight", "held", "units", "idle" };
+static const char *const keys[FIGURES] = { "ranks",
+					   "stages",
+					   "microbatches",
+					   "min_slots_rank",
+					   "min_slots_pair",
+					   "min_slots_edge",
+					   "min_slots_directed",
+					   "in_flight",
+					   "activations",
+					   "units",
 					   "idle" };
 
 /* Negative: there is none. */
@@ -231,9 +239,10 @@ static bool print_rows_json(const struct sheet *t, FILE *out)
 		for (int i = 0; i < FIGURES && !failed; i++) {
 			double v = figure(r, i);
 			failed = json_object_set_new(row, keys[i],
-						     v < 0		  ? json_null()
-						     : i + 1 == FIGURES ? json_real(v)
-									  : json_integer((json_int_t)v));
+						     v < 0 ? json_null()
+						     : i + 1 == FIGURES
+							     ? json_real(v)
+							     : json_integer((json_int_t)v));
 		}
 		failed = json_array_append_new(json_object_get(all, "rows"), row) || failed;
 	}

@@ -23,11 +23,6 @@ struct sounding {
 	uint32_t *computed; /* by stage: a row of its computations, or NONE */
 };
 
-static const char *text_of(const struct sounding *x, const struct pipe_action *a)
-{
-	return pipe_text(x->c->scratch, a);
-}
-
 static struct diag *wrong(struct sounding *x, int code, const struct pipe_action *a,
 			  const char *message)
 {
@@ -55,10 +50,11 @@ static void place_stage(struct sounding *x, uint32_t i)
 	b = &x->p->v[*at];
 	if (b->rank == a->rank)
 		return;
-	struct diag *d = wrong(x, 605, a,
-			       arena_printf(x->c->scratch, "rank %u computes stage %u, and rank %u does",
-					    a->rank, a->stage, b->rank));
-	diag_note(x->c->diags, d, b->span, "%s on rank %u", text_of(x, b), b->rank);
+	struct diag *d =
+		wrong(x, 605, a,
+		      arena_printf(x->c->scratch, "rank %u computes stage %u, and rank %u does",
+				   a->rank, a->stage, b->rank));
+	diag_note(x->c->diags, d, b->span, "%s on rank %u", b->name, b->rank);
 	diag_note(x->c->diags, d, NOWHERE, "a stage's weights are on one rank");
 }
 
@@ -90,22 +86,25 @@ static void place_action(struct sounding *x, const struct pipe_action *a)
 
 	if (p->rank_of[a->stage] != a->rank)
 		why = arena_printf(x->c->scratch, "%s is on rank %u, and stage %u is on rank %u",
-				   text_of(x, a), a->rank, a->stage, p->rank_of[a->stage]);
+				   a->name, a->rank, a->stage, p->rank_of[a->stage]);
 	else if (!message)
 		return;
-	else if (last && (a->kind == PIPE_SEND_F || a->kind == PIPE_WAIT_SEND_F ||
-			  a->kind == PIPE_RECV_B))
-		why = arena_printf(x->c->scratch, "%s: stage %u is the last, there is none behind it",
-				   text_of(x, a), a->stage);
+	else if (last &&
+		 (a->kind == PIPE_SEND_F || a->kind == PIPE_WAIT_SEND_F || a->kind == PIPE_RECV_B))
+		why = arena_printf(x->c->scratch,
+				   "%s: stage %u is the last, there is none behind it",
+				   a->name, a->stage);
 	else if (first && a->kind != PIPE_SEND_F && a->kind != PIPE_WAIT_SEND_F &&
 		 a->kind != PIPE_RECV_B)
-		why = arena_printf(x->c->scratch, "%s: stage 0 is the first, there is none before it",
-				   text_of(x, a));
-	else if (pipe_peer(p, a) == a->rank)
 		why = arena_printf(x->c->scratch,
-				   "%s: stage %u is on rank %u, too: it takes no message, and a rank "
-				   "that sends to itself would wait forever",
-				   text_of(x, a), pipe_peer_stage(a), a->rank);
+				   "%s: stage 0 is the first, there is none before it",
+				   a->name);
+	else if (pipe_peer(p, a) == a->rank)
+		why = arena_printf(
+			x->c->scratch,
+			"%s: stage %u is on rank %u, too: it takes no message, and a rank "
+			"that sends to itself would wait forever",
+			a->name, pipe_peer_stage(a), a->rank);
 	if (why)
 		wrong(x, 605, a, why);
 }
@@ -125,7 +124,8 @@ static int by_stage(const void *a, const void *b)
 static void lacks_forward(struct sounding *x, uint32_t n)
 {
 	struct pipe *p = x->p;
-	const struct pipe_action **v = ARENA_ARRAY(x->c->scratch, const struct pipe_action *, n), *near;
+	const struct pipe_action **v = ARENA_ARRAY(x->c->scratch, const struct pipe_action *, n),
+				 *near;
 	uint64_t want = 0;
 	uint32_t k = 0;
 
@@ -164,8 +164,8 @@ static void fill_table(struct sounding *x)
 			*at = i;
 			continue;
 		}
-		struct diag *d = wrong(x, 606, a,
-				       arena_printf(x->c->scratch, "%s is there twice", text_of(x, a)));
+		struct diag *d = wrong(
+			x, 606, a, arena_printf(x->c->scratch, "%s is there twice", a->name));
 		diag_note(x->c->diags, d, p->v[*at].span, "the first");
 	}
 }
@@ -173,10 +173,9 @@ static void fill_table(struct sounding *x)
 static void lacks(struct sounding *x, const struct pipe_action *near, enum pipe_kind k,
 		  uint32_t stage, uint32_t mb, const char *why)
 {
-	struct pipe_action a = { .kind = (uint8_t)k, .stage = stage, .mb = mb };
-
 	wrong(x, 606, near,
-	      arena_printf(x->c->scratch, "%s is missing: %s", text_of(x, &a), why));
+	      arena_printf(x->c->scratch, "%s is missing: %s", pipe_name(x->c->scratch, k, stage, mb),
+			   why));
 }
 
 /* The backward of a stage and microbatch: B, or I and W. */
@@ -187,10 +186,10 @@ static void check_backward(struct sounding *x, uint32_t s, uint32_t mb)
 	uint32_t i = pipe_at(p, PIPE_I, s, mb), w = pipe_at(p, PIPE_W, s, mb);
 
 	if (b != NONE && (i != NONE || w != NONE)) {
-		struct diag *d =
-			wrong(x, 606, &p->v[i != NONE ? i : w],
-			      arena_printf(x->c->scratch, "microbatch %u of stage %u has its backward twice",
-					   mb, s));
+		struct diag *d = wrong(
+			x, 606, &p->v[i != NONE ? i : w],
+			arena_printf(x->c->scratch,
+				     "microbatch %u of stage %u has its backward twice", mb, s));
 		diag_note(x->c->diags, d, p->v[b].span, "B is the whole of it: I and W in one");
 	} else if (i != NONE && w == NONE)
 		lacks(x, &p->v[i], PIPE_W, s, mb, "I is the half of a backward, W the other");
@@ -219,10 +218,12 @@ static void check_message(struct sounding *x, uint32_t from, uint32_t s, uint32_
 
 	if (send != NONE && recv == NONE)
 		lacks(x, &p->v[send], up ? PIPE_RECV_F : PIPE_RECV_B, t, mb,
-		      arena_printf(x->c->scratch, "rank %u never takes this message", p->rank_of[t]));
+		      arena_printf(x->c->scratch, "rank %u never takes this message",
+				   p->rank_of[t]));
 	else if (send == NONE && recv != NONE)
 		lacks(x, &p->v[recv], up ? PIPE_SEND_F : PIPE_SEND_B, s, mb,
-		      arena_printf(x->c->scratch, "rank %u never sends this message", p->rank_of[s]));
+		      arena_printf(x->c->scratch, "rank %u never sends this message",
+				   p->rank_of[s]));
 	else if (send == NONE)
 		lacks(x, &p->v[from], up ? PIPE_SEND_F : PIPE_SEND_B, s, mb,
 		      arena_printf(x->c->scratch, "stage %u on rank %u needs this result", t,
@@ -310,8 +311,8 @@ static void needs(struct sounding *x, uint32_t i, uint32_t before)
 	b = &x->p->v[before];
 	struct diag *d = wrong(x, 605, a,
 			       arena_printf(x->c->scratch, "%s stands before %s, which it needs",
-					    text_of(x, a), text_of(x, b)));
-	diag_note(x->c->diags, d, b->span, "%s", text_of(x, b));
+					    a->name, b->name));
+	diag_note(x->c->diags, d, b->span, "%s", b->name);
 }
 
 /* Its input: a message, or the result of the next stage on this rank. */
@@ -325,9 +326,11 @@ static void needs_input(struct sounding *x, uint32_t i, bool forward)
 		return;
 	if (p->rank_of[from] != a->rank) {
 		if (p->messages)
-			needs(x, i, pipe_at(p, forward ? PIPE_RECV_F : PIPE_RECV_B, a->stage, a->mb));
+			needs(x, i,
+			      pipe_at(p, forward ? PIPE_RECV_F : PIPE_RECV_B, a->stage, a->mb));
 	} else
-		needs(x, i, forward ? pipe_at(p, PIPE_F, from, a->mb) : backward_of(p, from, a->mb));
+		needs(x, i,
+		      forward ? pipe_at(p, PIPE_F, from, a->mb) : backward_of(p, from, a->mb));
 }
 
 bool pipe_ordered(struct ctx *c, const struct pipe *p)
@@ -346,8 +349,12 @@ bool pipe_ordered(struct ctx *c, const struct pipe *p)
 		case PIPE_W: needs(&x, i, pipe_at(p, PIPE_I, a->stage, a->mb)); break;
 		case PIPE_SEND_F: needs(&x, i, pipe_at(p, PIPE_F, a->stage, a->mb)); break;
 		case PIPE_SEND_B: needs(&x, i, backward_of(p, a->stage, a->mb)); break;
-		case PIPE_WAIT_SEND_F: needs(&x, i, pipe_at(p, PIPE_SEND_F, a->stage, a->mb)); break;
-		case PIPE_WAIT_SEND_B: needs(&x, i, pipe_at(p, PIPE_SEND_B, a->stage, a->mb)); break;
+		case PIPE_WAIT_SEND_F:
+			needs(&x, i, pipe_at(p, PIPE_SEND_F, a->stage, a->mb));
+			break;
+		case PIPE_WAIT_SEND_B:
+			needs(&x, i, pipe_at(p, PIPE_SEND_B, a->stage, a->mb));
+			break;
 		case PIPE_RECV_F:
 		case PIPE_RECV_B:
 		case PIPE_UNSHARD:

@@ -13,9 +13,9 @@ struct timing {
 	const struct program *prog;
 	struct pipe_times *to;
 	uint32_t slots;
-	uint32_t *clock;	      /* [ntasks] */
-	uint32_t **behind;	      /* [ntasks], by row: the clock behind its wave */
-	uint32_t *(*started)[2];      /* by FIFO and side, by message: when its wave started */
+	uint32_t *clock;		  /* [ntasks] */
+	uint32_t **behind;		  /* [ntasks], by row: the clock behind its wave */
+	uint32_t *(*started)[2];	  /* by FIFO and side, by message: when its wave started */
 	uint32_t (*begun)[2], (*over)[2]; /* by FIFO and side: messages */
 };
 
@@ -57,10 +57,10 @@ static void run_event(void *arg, uint32_t task, uint32_t row, uint32_t n, bool s
 			x->to->start[o->site] = was;
 		if (starts)
 			continue;
-		uint32_t at = end	       ? message_end(x, o->fifo, side)
+		uint32_t at = end		 ? message_end(x, o->fifo, side)
 			      : wait && o->other ? x->behind[o->fifo][o->other - 1]
-			      : wait	       ? 0
-					       : was + units(&x->p->v[o->site]);
+			      : wait		 ? 0
+						 : was + units(&x->p->v[o->site]);
 		if (!wait || pipe_waits(x->p->v[o->site].kind))
 			x->to->end[o->site] = later(at, was);
 		now = later(now, at);
@@ -117,7 +117,8 @@ static void count_held(struct pipe_times *t, const struct pipe *p)
 		uint32_t held = 0;
 		for (uint32_t i = p->first[r], end; i < p->first[r + 1]; i = end) {
 			uint32_t ended = 0;
-			for (end = i; end == i || (end < p->first[r + 1] && p->v[end].joined); end++) {
+			for (end = i; end == i || (end < p->first[r + 1] && p->v[end].joined);
+			     end++) {
 				held += p->v[end].kind == PIPE_F;
 				ended += p->v[end].kind == PIPE_B || p->v[end].kind == PIPE_W;
 			}

@@ -44,7 +44,9 @@ say "compiler: includes go one way" "$(
 	may $c/emit lang $c/expand $c/check $c/every $c/lower runtime runtime/base runtime/plan
 	may $c/lsp lang runtime/base
 	may $c/msccl lang $c/expand $c/check
-	may $c lang $c/expand $c/check $c/symmetry $c/witness $c/explain $c/every $c/lower $c/emit $c/lsp $c/msccl $c/stream \
+	may $c/pipe lang $c/expand $c/check $c/witness $c/explain $c/emit
+	may $c lang $c/expand $c/check $c/symmetry $c/witness $c/explain $c/every $c/lower $c/emit $c/lsp $c/msccl $c/pipe \
+		$c/stream \
 		runtime runtime/base runtime/plan)"
 
 say "runtime includes runtime only" \

@@ -16,7 +16,7 @@ COMPUTE = {"F": 1, "B": 2, "I": 1, "W": 1}  # and the units of time that each ta
 LOCAL = ("UNSHARD", "RESHARD", "REDUCE_GRAD", "WAIT_REDUCE_GRAD")
 COMM = ("SEND_F", "RECV_F", "SEND_B", "RECV_B")
 WAIT = ("WAIT_SEND_F", "WAIT_SEND_B")
-STREAMS = ("rank", "pair", "edge")
+STREAMS = ("rank", "pair", "edge", "directed")
 ONE = re.compile(r"(\d+)(?:(F|B|I|W|(?:SEND|RECV|WAIT_SEND)_[FB])(\d+)|(UNSHARD|RESHARD|REDUCE_GRAD|WAIT_REDUCE_GRAD))", re.A)
 GROUP = re.compile(r"\(([^()]*)\)(OVERLAP_F_B|BATCH)")
 
@@ -310,9 +310,11 @@ def lower(text):
 # ---- the run -----------------------------------------------------------------------------------
 
 class Program:
-    """A text as queues. A FIFO is numbered; message k of FIFO f has the number k there."""
+    """A text as queues, for one kind of streams. A FIFO is numbered; message k of FIFO f has the number k there. Messages of the
+    two directions of a pipeline are in FIFOs apart where an edge is a communicator."""
 
-    def __init__(self, text):
+    def __init__(self, text, streams):
+        self.streams = streams
         self.text, self.fifos, self.sends, self.recvs = text, {}, {}, {}
         self.computes, self.groups = [], []
         place = {}  # (stage, kind, mb) of a SEND or RECV to (fifo, k)
@@ -321,6 +323,7 @@ class Program:
                 if part[1] in COMM:
                     there = text.rank_of[text.peer(*part[:2])]
                     ends = (rank, there) if part[1].startswith("SEND") else (there, rank)
+                    ends += (part[1][-1],) if streams == "edge" else ()
                     fifo = self.fifos.setdefault(ends, len(self.fifos))
                     order = (self.sends if part[1].startswith("SEND") else self.recvs).setdefault(fifo, [])
                     place[part[:3]] = (fifo, len(order))
@@ -345,7 +348,7 @@ class Program:
         return [(s, r) for f in self.sends for s, r in zip(self.sends[f], self.recvs[f])
                 if (s[1][-1], s[0], s[2]) != (r[1][-1], self.text.peer(*r[:2]), r[2])]
 
-    def queues(self, streams):
+    def queues(self):
         """For each rank its queues, each a list of waves: (computations before it, messages)."""
         out = []
         for rank, groups in enumerate(self.groups):
@@ -353,8 +356,9 @@ class Program:
             for after, messages in groups:
                 waves = {}
                 for m in messages:
-                    a, b = self.ends[m[1]]
-                    key = {"rank": 0, "pair": b if a == rank else a, "edge": (a, b)}[streams]
+                    a, b = self.ends[m[1]][:2]
+                    peer = b if a == rank else a
+                    key = {"rank": 0, "pair": peer, "edge": (peer, self.ends[m[1]][2:]), "directed": (a, b)}[self.streams]
                     waves.setdefault(key, []).append(m)
                 for key, wave in waves.items():
                     queues.setdefault(key, []).append((after, wave))
@@ -393,7 +397,7 @@ class Program:
                             started[rank][q] = moved = True
                             for is_send, fifo, _ in wave:
                                 (sent if is_send else received)[fifo] += 1
-                                look.update(self.ends[fifo])
+                                look.update(self.ends[fifo][:2])
                         if not all(map(finished, wave)):
                             break
                         heads[rank][q] += 1
@@ -403,8 +407,8 @@ class Program:
         return all(d == len(c) for d, c in zip(done, self.computes)) and all(
             h == len(w) for hs, qs in zip(heads, queues) for h, w in zip(hs, qs))
 
-    def least(self, streams):
-        queues = self.queues(streams)
+    def least(self):
+        queues = self.queues()
         most = max((len(s) for s in self.sends.values()), default=0)
         if self.finishes(queues, 0):
             return 0
@@ -481,9 +485,9 @@ def judge(data):
                "microbatches": text.microbatches, "measures": measures(text)}
     if full is None:
         return {**verdict, "least": dict.fromkeys(STREAMS), "swapped": []}
-    program = Program(full)
-    return {**verdict, "least": {s: program.least(s) for s in STREAMS},
-            "swapped": [{"send": name(s), "recv": name(r), "places": [s[3], r[3]]} for s, r in program.swapped()]}
+    programs = {s: Program(full, s) for s in STREAMS}
+    return {**verdict, "least": {s: p.least() for s, p in programs.items()},
+            "swapped": [{"send": name(s), "recv": name(r), "places": [s[3], r[3]]} for s, r in programs["rank"].swapped()]}
 
 
 def main():

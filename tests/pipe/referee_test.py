@@ -12,8 +12,8 @@ BACKWARD_1F1B = "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n"
 TWO_WAYS = FORWARD_1F1B + BACKWARD_1F1B
 
 
-def least(rank, pair, edge):
-    return {"rank": rank, "pair": pair, "edge": edge}
+def least(rank, pair, edge, directed=None):
+    return {"rank": rank, "pair": pair, "edge": edge, "directed": edge if directed is None else directed}
 
 
 # What, the text, and the least slots by kind of streams.
@@ -32,7 +32,7 @@ RUNS = (
     # between; 0SEND_F3 then needs 1RECV_F2.
     ("four messages before the first receive",
      "0F0,0SEND_F0,0F1,0SEND_F1,0F2,0SEND_F2,0F3,0SEND_F3,2RECV_F0,2F0,2RECV_F1,2F1,2RECV_F2,2F2,2RECV_F3,2F3\n"
-     "1RECV_F0,1F0,1SEND_F0,1RECV_F1,1F1,1SEND_F1,1RECV_F2,1F2,1SEND_F2,1RECV_F3,1F3,1SEND_F3\n", least(2, 2, 0)),
+     "1RECV_F0,1F0,1SEND_F0,1RECV_F1,1F1,1SEND_F1,1RECV_F2,1F2,1SEND_F2,1RECV_F3,1F3,1SEND_F3\n", least(2, 2, 2, 0)),
     ("a backward before a forward that it needs",
      "0F0,0SEND_F0,0RECV_B0,0B0,0F1,0SEND_F1,0RECV_B1,0B1\n"
      "1RECV_F0,1F0,1RECV_F1,1F1,1B0,1SEND_B0,1B1,1SEND_B1\n", least(None, None, None)),
