@@ -13,6 +13,8 @@
 INSTALL ?= install
 
 SCHEDULES := $(sort $(wildcard schedules/*.ccs))
+PIPELINES := $(sort $(wildcard schedules/pipelines/*.csv))
+GENERATE := schedules/pipelines/generate.py
 MAN1 := docs/ccc.1 docs/ccrun.1
 MAN3 := $(BUILD)/share/man/man3/ccs.3 docs/ccs_comm_split.3
 MAN5 := lang/ccs.5 docs/ccs-tuning.5
@@ -53,7 +55,7 @@ TO_DOC := "$(DESTDIR)$(DOCDIR)"
 
 .PHONY: install
 install: all editors $(BUILD)/ccs.pc
-	$(INSTALL) -d $(TO_BIN) $(TO_LIB) $(TO_PC) $(TO_INCLUDE) $(TO_DATA)/schedules \
+	$(INSTALL) -d $(TO_BIN) $(TO_LIB) $(TO_PC) $(TO_INCLUDE) $(TO_DATA)/schedules/pipelines \
 		$(TO_MAN)/man1 $(TO_MAN)/man3 $(TO_MAN)/man5 $(TO_MAN)/man7
 	$(INSTALL) -m 755 $(BIN)/ccc $(BIN)/ccrun $(TO_BIN)
 	$(INSTALL) -m 644 $(LIB)/libccs.a $(TO_LIB)
@@ -66,6 +68,8 @@ install: all editors $(BUILD)/ccs.pc
 	$(INSTALL) -m 644 $(BUILD)/ccs.pc $(TO_PC)
 	$(INSTALL) -m 644 runtime/ccs.h $(TO_INCLUDE)
 	$(INSTALL) -m 644 $(SCHEDULES) $(TO_DATA)/schedules
+	$(INSTALL) -m 644 $(PIPELINES) $(TO_DATA)/schedules/pipelines
+	$(INSTALL) -m 755 $(GENERATE) $(TO_DATA)/schedules/pipelines
 	$(INSTALL) -m 644 $(MAN1) $(TO_MAN)/man1
 	$(INSTALL) -m 644 $(MAN3) $(TO_MAN)/man3
 	$(INSTALL) -m 644 $(MAN5) $(TO_MAN)/man5
@@ -96,7 +100,7 @@ wheel: all editors
 
 # Exactly what install puts there; and of folders those that are empty then: ours everywhere, and
 # any in a PREFIX that is no system's.
-OUR_FOLDERS := $(TO_LIB)/ccs $(TO_DATA)/schedules $(TO_DOC)/docs/course $(TO_DOC)/docs/pictures/library $(TO_DOC)/docs/pictures \
+OUR_FOLDERS := $(TO_LIB)/ccs $(TO_DATA)/schedules/pipelines $(TO_DATA)/schedules $(TO_DOC)/docs/course $(TO_DOC)/docs/pictures/library $(TO_DOC)/docs/pictures \
 	$(TO_DOC)/docs $(TO_DOC) \
 	$(addprefix $(TO_DATA)/,vscode/syntaxes vscode tree-sitter-ccs/queries tree-sitter-ccs) $(TO_DATA) \
 	$(VIM:%=$(TO_SHARE)/vim/vimfiles/%) $(TO_SHARE)/vim/vimfiles $(TO_SHARE)/vim
@@ -110,7 +114,7 @@ uninstall:
 	rm -f $(TO_LIB)/libccs_mpi.so $(TO_LIB)/libccs-mpi.so
 	rm -f $(TO_LIB)/ccs/default.tuning $(foreach m,$(notdir $(DEFAULT_MODULES)),$(TO_LIB)/ccs/$(m))
 	rm -f $(TO_INCLUDE)/ccs.h
-	rm -f $(SCHEDULES:%=$(TO_DATA)/%)
+	rm -f $(foreach f,$(SCHEDULES) $(PIPELINES) $(GENERATE),$(TO_DATA)/$(f))
 	rm -f $(MAN1:docs/%=$(TO_MAN)/man1/%) $(foreach p,$(notdir $(MAN5)),$(TO_MAN)/man5/$(p))
 	rm -f $(MAN7:docs/%=$(TO_MAN)/man7/%) $(patsubst %,$(TO_MAN)/man3/%.3,ccs $(API))
 	for f in $(EDITOR_FILES); do rm -f $(TO_SHARE)/$$f; done

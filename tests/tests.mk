@@ -197,6 +197,7 @@ NEEDS_msccl := all $(T)/check/diag_test
 SUITES_pipe := \
 	"10 tests/pipe/pipe_test.sh $(BUILD)" \
 	"tests/pipe/referee_test.py" \
+	"tests/pipe/generator_test.py" \
 	"10 tests/pipe/torch_test.py"
 NEEDS_pipe := all
 
@@ -406,6 +407,7 @@ SUITES_long := \
 	"60 $(T)/plan/prove_test alter 100000 3 schedules" \
 	"30 $(T)/msccl/oracle_test 100000 2" \
 	"100 tests/pipe/torch_test.py 8 16" \
+	"60 tests/pipe/generator_test.py 8 16" \
 	"30 $(T)/msccl/fuzz_test 2000 2 tests/msccl/good tests/msccl/diag" \
 	"300 tests/python/ends_test.sh $(BUILD) 5000" \
 	"10 tests/explain/schema_test.py $(BUILD) 2000" \
