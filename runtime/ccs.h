@@ -571,7 +571,9 @@ CCS_API ccs_status ccs_trace_count(const struct ccs_trace *trace, struct ccs_tra
 CCS_API void ccs_trace_free(struct ccs_trace *trace);
 
 /** Sets the timeout: a call fails with CCS_ETIMEOUT after that many milliseconds without progress
- *  (default 30,000; 0: never). Holds for all ranks. Kernels wait without limit until a timeout is
+ *  (default 30,000; 0: never). The text has which rank waits for which. By MPI the ranks ask one
+ *  another, which takes up to a quarter of the timeout more, 2 s at most. Holds for all ranks.
+ *  Kernels wait without limit until a timeout is
  *  set here, because a rank may be minutes late for good reasons. */
 CCS_API ccs_status ccs_comm_set_timeout(struct ccs_comm *c, unsigned milliseconds);
 /** Replaces the failure by a report: from now on, when a thread has waited for the timeout, it

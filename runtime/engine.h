@@ -113,6 +113,11 @@ struct progress_engine {
 	 *  that the receiver has not begun to take. False: there is none. NULL: this engine
 	 *  cannot see it. */
 	bool (*posted)(const struct world *w, int from, int to, struct p2p_head *head);
+	/** For a report: asks the other processes what they wait for. NULL: this process sees
+	 *  what the report needs. */
+	void (*ask)(struct world *w);
+	/** Adds to *t, unless it is NULL, what has been answered since; whether all have answered. */
+	bool (*answers)(const struct world *w, struct text *t);
 	/** Called when no message has moved for `idle` polls in a row: may wait a little, and
 	 *  checks that the other processes are alive. When the communicator has died here (idle
 	 *  is UINT_MAX then), it informs the other processes, and leaves no message's memory in

@@ -165,7 +165,8 @@ static void close_mpi(struct bench *b)
 	unsigned ms = b->o->timeout * 1000;
 
 	if (n && n->world)
-		n->calls->close(n->world, b->failed, ms ? ms : MPICALLS_PATIENCE_MS);
+		n->calls->close(n->world, b->failed ? MPICALLS_FAILED : MPICALLS_WELL,
+				ms ? ms : MPICALLS_PATIENCE_MS);
 	free(n);
 }
 

@@ -247,6 +247,8 @@ static const struct processes_engine processes = { .gather = net_gather };
 static const struct progress_engine progress = {
 	.poll = poll,
 	.carry = net_carry,
+	.ask = net_ask,
+	.answers = net_answers,
 	.rest = net_rest_p2p,
 };
 

@@ -35,6 +35,7 @@ static void end_messages(struct world *w)
 		left += n->calls->messages_free(n->messages);
 	if (n->notes)
 		left += n->calls->messages_free(n->notes);
+	left += net_end_asking(n, w->nranks);
 	n->leaks |= left > 0;
 	net_forget_p2p(n);
 }
@@ -55,6 +56,14 @@ static unsigned patience(const struct world *w)
 	return w->timeout ? w->timeout : MPICALLS_PATIENCE_MS;
 }
 
+/* An answer that comes later would be taken for a message of a later communicator. */
+static int how_ends(const struct world *w)
+{
+	if (w->dead)
+		return MPICALLS_FAILED;
+	return net_is_owed(net_of(w)) ? MPICALLS_LEFT : MPICALLS_WELL;
+}
+
 /* Where a failure left messages that MPI cannot take back, their memory stays. In a forked
  * process there is no MPI. */
 void net_free(struct world *w)
@@ -68,7 +77,7 @@ void net_free(struct world *w)
 	if (n && here && n->leaks)
 		keep_memory(w);
 	if (n && here)
-		n->calls->close(n->world, w->dead, patience(w));
+		n->calls->close(n->world, how_ends(w), patience(w));
 	if (n && !n->leaks) {
 		free(n->heard);
 		free(n->kept);
@@ -79,6 +88,7 @@ void net_free(struct world *w)
 		free(n->asked);
 		free(n->end.told);
 		free(n->p2p);
+		free(n->asking);
 		free(n);
 	}
 	cpu_free(w);
@@ -223,7 +233,7 @@ static ccs_status open_net(struct world *w, const struct mpi_calls *calls, struc
 
 	s = meet(s ? NULL : w, calls, world, s);
 	if (s && (!w || !w->state || !net_of(w)))
-		calls->close(world, 1, MPICALLS_PATIENCE_MS);
+		calls->close(world, MPICALLS_FAILED, MPICALLS_PATIENCE_MS);
 	return s;
 }
 
@@ -236,7 +246,7 @@ ccs_status net_branch(struct world *w, struct world *child, const struct branch 
 
 	s = world_agree(w, s); /* else some would wait in the new one for who is not there */
 	if (s && world)
-		calls->close(world, 1, MPICALLS_PATIENCE_MS);
+		calls->close(world, MPICALLS_FAILED, MPICALLS_PATIENCE_MS);
 	return s || !child ? s : open_net(child, calls, world, CCS_OK);
 }
 

@@ -13,9 +13,16 @@
 
 #include "runtime/ccs.h"
 
-enum { MPICALLS_VERSION = 6 };	       /* of this header: it grows with any change */
+enum { MPICALLS_VERSION = 7 };	       /* of this header: it grows with any change */
 enum { MPICALLS_TAGS = 32768 };	       /* that any MPI has */
 enum { MPICALLS_PATIENCE_MS = 30000 }; /* with processes at the end, if no timeout is set */
+
+/* How a world ends. */
+enum {
+	MPICALLS_WELL,
+	MPICALLS_LEFT,	/* messages may be left that are never received */
+	MPICALLS_FAILED /* ... and other processes may not come to the end of MPI */
+};
 
 struct mpi_world;    /* processes of the job, in a communicator that is the caller's own */
 struct mpi_messages; /* sends and receives that were started */
@@ -48,10 +55,10 @@ struct mpi_calls {
 	 *  negative colour: *child is NULL. All processes of `w` call it. Either may be closed first. */
 	int (*split)(struct mpi_world *w, int color, int key, struct mpi_world **child);
 	/** All processes call it. If MPI was initialised here, the last world closed ends it.
-	 *  `failed`: messages may be left that are never received; then MPI's communicator stays
-	 *  until MPI ends, which it does if all processes come here within `ms`. Else stderr gets
-	 *  a line, and MPI does not end: when a process exits so, its mpirun ends the job. */
-	void (*close)(struct mpi_world *w, int failed, unsigned ms);
+	 *  If messages may be left, MPI's communicator stays until MPI ends. After a failure of
+	 *  any world, MPI ends if all processes come here within `ms`. Else stderr gets a line,
+	 *  and MPI does not end: when a process exits so, its mpirun ends the job. */
+	void (*close)(struct mpi_world *w, int how, unsigned ms);
 	int (*rank)(const struct mpi_world *w);
 	int (*size)(const struct mpi_world *w);
 	/** "Open MPI v4.1.4", "MPICH Version: 4.3.2": the library that runs. */

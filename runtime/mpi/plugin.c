@@ -351,14 +351,14 @@ static void end_mpi(struct mpi_world *w, unsigned ms)
 	free(w->start);
 }
 
-static void close_world(struct mpi_world *w, int failed, unsigned ms)
+static void close_world(struct mpi_world *w, int how, unsigned ms)
 {
 	if (!w)
 		return;
-	if (w->comm != MPI_COMM_NULL && !failed && is_quiet(w))
+	if (w->comm != MPI_COMM_NULL && how == MPICALLS_WELL && is_quiet(w))
 		MPI_Comm_free(&w->comm);
 	if (w->start)
-		w->start->failed |= failed;
+		w->start->failed |= how == MPICALLS_FAILED;
 	if (w->start && !--w->start->worlds)
 		end_mpi(w, ms);
 	free(w); /* strays that are still on their way are MPI's for good */
@@ -389,7 +389,7 @@ static int split_world(struct mpi_world *w, int color, int key, struct mpi_world
 		e = take_comm(child);
 	}
 	if (e)
-		close_world(child, 1, MPICALLS_PATIENCE_MS);
+		close_world(child, MPICALLS_FAILED, MPICALLS_PATIENCE_MS);
 	else
 		*out = child;
 	return !e && color >= 0 && !child ? MPI_ERR_NO_MEM : e;
@@ -430,7 +430,7 @@ static int open_world(struct mpi_world **out)
 	if (!e)
 		e = own_comm(w);
 	if (e)
-		close_world(w, 1, MPICALLS_PATIENCE_MS);
+		close_world(w, MPICALLS_FAILED, MPICALLS_PATIENCE_MS);
 	else
 		*out = w;
 	return e;

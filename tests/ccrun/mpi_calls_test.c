@@ -238,10 +238,10 @@ int main(void)
 	messages(&j, m);
 	order(&j, m);
 	all_say(&j, !j.mpi->open(&again) && j.mpi->size(again) == j.size, "MPI is opened twice");
-	j.mpi->close(again, 0, 0);
+	j.mpi->close(again, MPICALLS_WELL, 0);
 	all_say(&j, true, "... and still there when the second is closed");
 	errors(&j, m);
 	all_say(&j, !j.mpi->messages_free(m), "receives that nobody answers end with their places");
-	j.mpi->close(j.world, 0, 0);
+	j.mpi->close(j.world, MPICALLS_WELL, 0);
 	return j.ok ? 0 : 1;
 }

@@ -32,9 +32,9 @@ static int open_world(struct mpi_world **w)
 	return *w ? 0 : 16;
 }
 
-static void close_world(struct mpi_world *w, int failed, unsigned ms)
+static void close_world(struct mpi_world *w, int how, unsigned ms)
 {
-	(void)failed;
+	(void)how;
 	(void)ms;
 	fprintf(stderr, "fake_mpi: closed after %d calls\n", w->calls);
 	free(w);

@@ -147,7 +147,7 @@ static int split(struct mpi_world *w, int color, int key, struct mpi_world **chi
 		return e;
 	held_faults.split = false;
 	if (*child)
-		real->close(*child, 1, 0);
+		real->close(*child, MPICALLS_FAILED, 0);
 	*child = NULL;
 	return FAILED;
 }
