@@ -92,8 +92,15 @@ struct processes_engine {
 	ccs_status (*alloc)(struct world *w, size_t bytes, void **out);
 	void (*release)(struct world *w, void *at, size_t bytes);
 	/** Makes the communicator fail in all processes, this one included, when they look next.
-	 *  Any thread may call it. NULL: it fails in this process only (run_fail_all). */
-	void (*fail)(struct world *w, ccs_status s, const char *text);
+	 *  Any thread may call it, unless it returns CCS_EUNSUPPORTED. NULL: it fails in this
+	 *  process only (run_fail_all). */
+	ccs_status (*fail)(struct world *w, ccs_status s, const char *text);
+	/** Makes the engine of a child of this process, which is rank b->rank of b->ranks[0 .. n-1];
+	 *  these processes alone call it, with one tag. `here`: how it went in this process so
+	 *  far; then child may be NULL, and it fails in all of them. NULL: all processes must
+	 *  come (`branch`). */
+	ccs_status (*members)(struct world *w, struct world *child, const struct branch *b, int n,
+			      int tag, ccs_status here);
 };
 
 /* Functions for processes in which data and messages between two ranks (p2p.h) move only while a

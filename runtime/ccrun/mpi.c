@@ -117,7 +117,7 @@ static ccs_status join(struct bench *b, int lacks)
 {
 	struct mpi_side *n = b->baseline;
 	char library[160];
-	ccs_status s = check(n, n->calls->open(&n->world), "MPI_Init_thread");
+	ccs_status s = check(n, n->calls->open(0, &n->world), "MPI_Init_thread");
 
 	if (s)
 		return s;

@@ -101,6 +101,7 @@ struct net_end_state {
 struct net {
 	const struct mpi_calls *calls;
 	struct mpi_world *world;
+	bool threads;	    /* other threads may call MPI at the same time */
 	struct text broken; /* MPI's failure, if any */
 	ccs_status died;    /* status of the dead communicator */
 	int hosts;
@@ -188,6 +189,8 @@ void net_hear_ends(struct world *w);
  *  fail here, too. */
 void net_tell(struct world *w, ccs_status s, const char *text);
 void net_fail(struct world *w, ccs_status s, const char *text);
+/** See engine.h: announces it; the thread that is inside a call, if any, fails it. */
+ccs_status net_abort(struct world *w, ccs_status s, const char *text);
 /** The bytes of a note that are sent. */
 size_t net_note_bytes(const struct net_note *x);
 
@@ -242,6 +245,8 @@ void net_rest(struct net *n, unsigned idle);
 void net_describe(const struct world *w, char *text, size_t size);
 void net_free(struct world *w);
 ccs_status net_branch(struct world *w, struct world *child, const struct branch *b);
+ccs_status net_members(struct world *w, struct world *child, const struct branch *b, int n, int tag,
+		       ccs_status here);
 
 static inline struct net *net_of(const struct world *w)
 {

@@ -57,7 +57,7 @@ static bool put(struct world *w, int place, struct net_note *x, enum net_note_ki
 
 	if (n->calls->busy(messages, place))
 		return false;
-	x->kind = kind;
+	x->kind = (int32_t)kind;
 	x->call = number;
 	snprintf(x->text, sizeof(x->text), "%s", text);
 	return !n->calls->send(messages, place, x, net_note_bytes(x), place % w->nranks, NET_NOTE);

@@ -76,6 +76,19 @@ void net_fail(struct world *w, ccs_status s, const char *text)
 	die(w, s, text);
 }
 
+/* The fibers of a run are its thread's: it sees the announcement when it hears. */
+ccs_status net_abort(struct world *w, ccs_status s, const char *text)
+{
+	if (!net_of(w)->threads)
+		return error_set(CCS_EUNSUPPORTED,
+				 "ccs_comm_abort: only one thread at a time may call MPI: end the "
+				 "process, or call MPI_Abort");
+	net_tell(w, s, text);
+	if (!w->runs)
+		die(w, s, text);
+	return CCS_OK;
+}
+
 /* ---- hearing -------------------------------------------------------------------------------- */
 
 static void listen_to(struct world *w, int rank)
@@ -169,6 +182,8 @@ bool net_hear(struct world *w)
 
 	if (w->dead)
 		return false;
+	if (n->said_last.status) /* by another thread */
+		die(w, n->said_last.status, n->said_last.text);
 	any = take_in_all(w);
 	for (int i = 0; i < w->nranks && !w->dead; i++)
 		look_at(w, i);

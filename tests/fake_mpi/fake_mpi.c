@@ -26,8 +26,9 @@ static const char *mode(void)
 	return mode ? mode : "";
 }
 
-static int open_world(struct mpi_world **w)
+static int open_world(int threads, struct mpi_world **w)
 {
+	(void)threads;
 	*w = strcmp(mode(), "open") ? calloc(1, sizeof(**w)) : NULL;
 	return *w ? 0 : 16;
 }

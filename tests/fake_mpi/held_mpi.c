@@ -130,10 +130,10 @@ static void cancel(struct mpi_messages *m)
 	real->cancel(m->real);
 }
 
-static int open(struct mpi_world **w)
+static int open(int threads, struct mpi_world **w)
 {
 	const char *rank = getenv("HELD_STOPS");
-	int e = real->open(w);
+	int e = real->open(threads, w);
 
 	stops = !e && rank && atoi(rank) == real->rank(*w) ? 40 : 0;
 	return e;
