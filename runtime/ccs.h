@@ -367,9 +367,9 @@ CCS_API ccs_status ccs_comm_init_procs(struct ccs_comm **comm, const struct ccs_
  * A communicator of all processes that MPI has started, on one host or several, on the CPU. It
  * sends messages through MPI, in a private MPI communicator. If MPI is not yet initialised, this
  * function initialises it; then all processes must free this communicator, after all other MPI
- * communicators, because that finalises MPI. Only one thread at a time may make calls, of this
- * communicator and of MPI (MPI_THREAD_SERIALIZED). All ranks make the same calls in the same
- * order.
+ * communicators, because that finalises MPI. Only one thread at a time may make calls, of all
+ * communicators by MPI and of MPI (MPI_THREAD_SERIALIZED). All ranks make the same calls in the
+ * same order.
  *
  * A failure in one process fails in all, and the communicator has failed. Causes: calls that
  * differ between ranks that exchange messages, lack of memory, a timeout, a failure of MPI. If a
@@ -388,6 +388,10 @@ CCS_API ccs_status ccs_comm_init_procs(struct ccs_comm **comm, const struct ccs_
  * CCS_EUNSUPPORTED: there is no plug-in for MPI (ccs_mpi_library).
  */
 CCS_API ccs_status ccs_comm_init_mpi(struct ccs_comm **comm);
+/** The same, but several threads may make calls at the same time, each of another communicator
+ *  (MPI_THREAD_MULTIPLE), also of communicators that are made from this one. CCS_EUNSUPPORTED also:
+ *  MPI cannot do that, or was initialised without it. */
+CCS_API ccs_status ccs_comm_init_mpi_threads(struct ccs_comm **comm);
 
 /**
  * Memory for send and receive buffers, in whole pages. Calls accept any memory; this memory the
@@ -417,10 +421,10 @@ CCS_API ccs_status ccs_comm_check(struct ccs_comm *c);
 /**
  * Ends all present and future calls of the communicator with CCS_EABORTED and the text `why`, for
  * a process that cannot go on. It does not block, and another thread may be inside a call. If the
- * ranks are processes on one host's CPU, the calls of all ranks end; elsewhere only the calls of
+ * ranks are processes on CPUs, the calls of all ranks end; elsewhere only the calls of
  * this process end, and other processes notice when this process ends. The handle must still be
  * freed, after its calls have returned. A communicator that failed earlier keeps its first text.
- * CCS_EUNSUPPORTED: the ranks use MPI, which only one thread at a time may call.
+ * CCS_EUNSUPPORTED: the ranks use MPI, and it was not initialised by ccs_comm_init_mpi_threads.
  */
 CCS_API ccs_status ccs_comm_abort(struct ccs_comm *c, const char *why);
 /** Frees one rank's handle. The last one ends the threads. Where ranks are processes, it waits
@@ -459,7 +463,7 @@ CCS_API void *ccs_comm_nccl(const struct ccs_comm *c);
  *     ccs_comm_split(comm, rank / 4, rank, &four);            communicators of four ranks each
  *     ccs_comm_group(comm, (int[]){ 5, 2 }, 2, &pair);        rank 5 becomes rank 0
  *
- * All ranks of `comm` make the call. In a group (ccs_group_start) the call takes place at the end,
+ * All ranks of `comm` make the call (but for ccs_comm_create_group). In a group (ccs_group_start) the call takes place at the end,
  * and *out is written then. *out is a communicator like any other, on the same engine, with the
  * present timeout, threads and idle function of `comm`. It shares nothing with `comm`: either may
  * be freed first, and either may be split again. A rank that is in no new communicator gets NULL
@@ -481,6 +485,12 @@ CCS_API ccs_status ccs_comm_split(struct ccs_comm *comm, int color, int key, str
  *  torch.distributed's new_group. */
 CCS_API ccs_status ccs_comm_group(struct ccs_comm *comm, const int *ranks, int n,
 				  struct ccs_comm **out);
+/** The same, by MPI: the ranks of the list alone call it, all of them, not in a group:
+ *  MPI_Comm_create_group. `tag`, 0 to 32767, separates calls of several threads. It waits for
+ *  these ranks without a limit, and a wrong list in one of them is not seen by the rest.
+ *  CCS_EUNSUPPORTED: the communicator is not by MPI. */
+CCS_API ccs_status ccs_comm_create_group(struct ccs_comm *comm, const int *ranks, int n, int tag,
+					 struct ccs_comm **out);
 
 /* The ranks of a communicator as points of a grid, in row-major order, as in torch's DeviceMesh:
  * in a mesh of 2 x 3, rank 3 i + k has the coordinates (i, k). */
@@ -571,7 +581,9 @@ CCS_API ccs_status ccs_trace_count(const struct ccs_trace *trace, struct ccs_tra
 CCS_API void ccs_trace_free(struct ccs_trace *trace);
 
 /** Sets the timeout: a call fails with CCS_ETIMEOUT after that many milliseconds without progress
- *  (default 30,000; 0: never). Holds for all ranks. Kernels wait without limit until a timeout is
+ *  (default 30,000; 0: never). The text has which rank waits for which. By MPI the ranks ask one
+ *  another, which takes up to a quarter of the timeout more, 2 s at most. Holds for all ranks.
+ *  Kernels wait without limit until a timeout is
  *  set here, because a rank may be minutes late for good reasons. */
 CCS_API ccs_status ccs_comm_set_timeout(struct ccs_comm *c, unsigned milliseconds);
 /** Replaces the failure by a report: from now on, when a thread has waited for the timeout, it

@@ -384,12 +384,8 @@ ccs_status ccs_comm_abort(struct ccs_comm *c, const char *why)
 		return s;
 	e = c->world->engine->processes;
 	text_add(&t, "rank %d aborted the communicator: %s", c->rank, why);
-	if (c->world->engine->lone)
-		s = error_set(CCS_EUNSUPPORTED,
-			      "ccs_comm_abort: only one thread at a time may call "
-			      "MPI: end the process, or call MPI_Abort");
-	else if (!c->world->dead && e && e->fail)
-		e->fail(c->world, CCS_EABORTED, t.buf);
+	if (!c->world->dead && e && e->fail)
+		s = e->fail(c->world, CCS_EABORTED, t.buf);
 	else if (!c->world->dead)
 		run_fail_all(c->world, CCS_EABORTED, t.buf);
 	return leave(c, s);

@@ -343,15 +343,21 @@ void post_open(struct world *w);
 struct vigil {
 	uint64_t arrivals, mark;
 	uint64_t since; /* ns of clock.h */
+	uint64_t until; /* ... for other processes' answers; 0: they were not asked */
 	bool set, told; /* told: lateness was reported */
 };
 
 /** The timeout is over: gives the program the text, if it has asked for it (ccs_comm_set_late).
  *  False: it has not, and the caller is to fail. */
 bool run_is_late(const struct world *w, const char *text);
-/** The same, with a report of the ranks' waits; if the program has not asked, the communicator
- *  dies. */
-void run_time_out(struct world *w);
+/** What the ranks of this process wait for, as far as it sees, and other processes' ranks. Adds
+ *  nothing if it sees no wait. */
+void run_waits(const struct world *w, struct text *t);
+/** The timeout is over: gives the program a report of the ranks' waits, if it has asked for it;
+ *  else the communicator dies. False: the other processes have been asked what they wait for, and
+ *  the report waits for their answers; to be called again, with the same *until, which is 0 at
+ *  first. */
+bool run_time_out(struct world *w, uint64_t *until);
 /** Notes progress; after the timeout without any the communicator dies, as below. */
 void run_watch(struct world *w, struct vigil *v);
 /** Sleeps until something happens, or an eighth of the timeout has passed. If nothing has moved

@@ -92,8 +92,15 @@ struct processes_engine {
 	ccs_status (*alloc)(struct world *w, size_t bytes, void **out);
 	void (*release)(struct world *w, void *at, size_t bytes);
 	/** Makes the communicator fail in all processes, this one included, when they look next.
-	 *  Any thread may call it. NULL: it fails in this process only (run_fail_all). */
-	void (*fail)(struct world *w, ccs_status s, const char *text);
+	 *  Any thread may call it, unless it returns CCS_EUNSUPPORTED. NULL: it fails in this
+	 *  process only (run_fail_all). */
+	ccs_status (*fail)(struct world *w, ccs_status s, const char *text);
+	/** Makes the engine of a child of this process, which is rank b->rank of b->ranks[0 .. n-1];
+	 *  these processes alone call it, with one tag. `here`: how it went in this process so
+	 *  far; then child may be NULL, and it fails in all of them. NULL: all processes must
+	 *  come (`branch`). */
+	ccs_status (*members)(struct world *w, struct world *child, const struct branch *b, int n,
+			      int tag, ccs_status here);
 };
 
 /* Functions for processes in which data and messages between two ranks (p2p.h) move only while a
@@ -113,6 +120,11 @@ struct progress_engine {
 	 *  that the receiver has not begun to take. False: there is none. NULL: this engine
 	 *  cannot see it. */
 	bool (*posted)(const struct world *w, int from, int to, struct p2p_head *head);
+	/** For a report: asks the other processes what they wait for. NULL: this process sees
+	 *  what the report needs. */
+	void (*ask)(struct world *w);
+	/** Adds to *t, unless it is NULL, what has been answered since; whether all have answered. */
+	bool (*answers)(const struct world *w, struct text *t);
 	/** Called when no message has moved for `idle` polls in a row: may wait a little, and
 	 *  checks that the other processes are alive. When the communicator has died here (idle
 	 *  is UINT_MAX then), it informs the other processes, and leaves no message's memory in

@@ -120,6 +120,7 @@ void p2p_wait(struct transfer *list, ccs_status *first);
 struct p2p_vigil {
 	uint64_t moves;
 	uint64_t since; /* ns of clock.h */
+	uint64_t until; /* of run_time_out() */
 	unsigned idle;	/* polls without progress */
 	bool set, told; /* told: the delay was reported */
 };
@@ -129,9 +130,8 @@ struct p2p_vigil {
 bool p2p_still(struct world *w, struct p2p_vigil *v);
 /** The same, and then sleeps until something may move. */
 void p2p_nap(struct world *w, struct p2p_vigil *v);
-/** Writes which messages wait for which rank, after the text that is there, if `more`. Under
- *  world.lock. */
-void p2p_report(const struct world *w, bool more, struct text *t);
+/** Adds which messages wait for which rank. Under world.lock. */
+void p2p_report(const struct world *w, struct text *t);
 void p2p_list_free(struct transfer *list);
 
 /** Appends to a queue, or to the receives of an inbox. */

@@ -84,10 +84,8 @@ static void time_out(struct world *w, struct p2p_vigil *v)
 {
 	pthread_mutex_lock(&w->lock);
 	if (w->timeout && !w->dead && !v->told &&
-	    clock_ns() - v->since >= w->timeout * UINT64_C(1000000)) {
-		v->told = true;
-		run_time_out(w);
-	}
+	    clock_ns() - v->since >= w->timeout * UINT64_C(1000000))
+		v->told = run_time_out(w, &v->until);
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -205,7 +203,7 @@ static void say(int rank, int peer, bool sends, const struct p2p_head *m, struct
 {
 	const char *type = ccs_dtype_name((ccs_dtype)m->shape.type);
 
-	text_add(t, "rank %d waits for ", rank);
+	text_add(t, "%srank %d waits for ", t->len ? "; " : "", rank);
 	if (peer < 0)
 		text_add(t, "any rank");
 	else
@@ -214,11 +212,6 @@ static void say(int rank, int peer, bool sends, const struct p2p_head *m, struct
 		 type, sends ? "from" : "to");
 	if (m->tag)
 		text_add(t, ", with tag %d", m->tag);
-}
-
-static void say_before(bool first, struct text *t)
-{
-	text_add(t, "%s", first ? ": " : "; ");
 }
 
 static void say_kept(const struct inbox *in, int rank, struct text *t)
@@ -230,7 +223,7 @@ static void say_kept(const struct inbox *in, int rank, struct text *t)
 }
 
 /* Those of a rank, behind the `n` that were said. */
-static int report_rank(const struct world *w, int local, bool more, int n, struct text *t)
+static int report_rank(const struct world *w, int local, int n, struct text *t)
 {
 	const struct inbox *in = w->p2p->inboxes + local;
 	const struct queue *q = w->p2p->queues[local];
@@ -242,7 +235,6 @@ static int report_rank(const struct world *w, int local, bool more, int n, struc
 		if (next && !next->kept && n++ < REPORTED) {
 			const struct p2p_head head = { next->tag, p2p_shape_of(next) };
 
-			say_before(n == 1 && !more, t);
 			say(next->comm->rank, next->peer, next->sends, &head, t);
 		}
 		m = q ? m : m->behind;
@@ -254,21 +246,19 @@ static int report_rank(const struct world *w, int local, bool more, int n, struc
 }
 
 /* Messages of other processes, as far as they are seen here: ranks that wait in a circle. */
-static int report_others(const struct world *w, bool more, int n, struct text *t)
+static int report_others(const struct world *w, int n, struct text *t)
 {
 	const struct progress_engine *e = w->engine->progress;
 	struct p2p_head head;
 
 	for (int from = 0; e && e->posted && from < w->nranks; from++)
 		for (int to = 0; from != w->first && to < w->nranks; to++)
-			if (e->posted(w, from, to, &head) && n++ < REPORTED) {
-				say_before(n == 1 && !more, t);
+			if (e->posted(w, from, to, &head) && n++ < REPORTED)
 				say(from, to, true, &head, t);
-			}
 	return n;
 }
 
-void p2p_report(const struct world *w, bool more, struct text *t)
+void p2p_report(const struct world *w, struct text *t)
 {
 	int n = 0;
 
@@ -276,8 +266,8 @@ void p2p_report(const struct world *w, bool more, struct text *t)
 		return;
 	pthread_mutex_lock(&w->p2p->lock);
 	for (int r = 0; r < w->nlocal; r++)
-		n = report_rank(w, r, more, n, t);
-	n = report_others(w, more, n, t);
+		n = report_rank(w, r, n, t);
+	n = report_others(w, n, t);
 	pthread_mutex_unlock(&w->p2p->lock);
 	if (n > REPORTED)
 		text_add(t, "; and %d more messages", n - REPORTED);

@@ -391,8 +391,10 @@ static void step(struct ccs_request *r)
 
 	while (m && message_is_over(m))
 		m = m->next;
-	if (m && m->comm->world->engine->lone && !p2p_poll(m->comm->world))
+	if (m && m->comm->world->engine->lone && !p2p_poll(m->comm->world)) {
+		m->comm->world->engine->progress->poll(m->comm->world);
 		(void)p2p_still(m->comm->world, &r->vigil);
+	}
 	for (struct job *j = r->jobs; j; j = j->next)
 		if (!job_is_over(j) && j->world->engine->lone)
 			step_job(j);

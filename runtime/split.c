@@ -264,8 +264,8 @@ ccs_status ccs_comm_split(struct ccs_comm *comm, int color, int key, struct ccs_
 	return split_submit(&a, s);
 }
 
-/* The first entry that is not a rank, or is a repeat; n: all are right. O(n + size). */
-static ccs_status check_list(const int *ranks, int n, int size)
+/* That each entry is a rank, and none a repeat. O(n + size). */
+static ccs_status check_list(const char *call, const int *ranks, int n, int size)
 {
 	bool *seen = calloc((size_t)size, sizeof(*seen));
 	ccs_status s = seen ? CCS_OK : no_memory(size);
@@ -273,17 +273,26 @@ static ccs_status check_list(const int *ranks, int n, int size)
 	for (int i = 0; i < n && !s; i++) {
 		if (ranks[i] < 0 || ranks[i] >= size)
 			s = error_set(CCS_EINVAL,
-				      "ccs_comm_group: entry %d of the list, %d, is not in the "
-				      "range 0 to %d",
-				      i, ranks[i], size - 1);
+				      "%s: entry %d of the list, %d, is not in the range 0 to %d",
+				      call, i, ranks[i], size - 1);
 		else if (seen[ranks[i]])
-			s = error_set(CCS_EINVAL, "ccs_comm_group: rank %d is twice in the list",
+			s = error_set(CCS_EINVAL, "%s: rank %d is twice in the list", call,
 				      ranks[i]);
 		else
 			seen[ranks[i]] = true;
 	}
 	free(seen);
 	return s;
+}
+
+static ccs_status check_group(const char *call, const struct ccs_comm *comm, const int *ranks,
+			      int n, struct ccs_comm *const *out)
+{
+	if (!out || !ranks)
+		return error_set(CCS_EINVAL, "%s: %s is NULL", call, out ? "ranks" : "out");
+	if (n < 1)
+		return error_set(CCS_EINVAL, "%s: a group has at least one rank, not %d", call, n);
+	return check_list(call, ranks, n, comm->world->nranks);
 }
 
 ccs_status ccs_comm_group(struct ccs_comm *comm, const int *ranks, int n, struct ccs_comm **out)
@@ -293,13 +302,7 @@ ccs_status ccs_comm_group(struct ccs_comm *comm, const int *ranks, int n, struct
 
 	if (s)
 		return s;
-	if (!out || !ranks)
-		s = error_set(CCS_EINVAL, "ccs_comm_group: %s is NULL", out ? "ranks" : "out");
-	else if (n < 1)
-		s = error_set(CCS_EINVAL, "ccs_comm_group: a group has at least one rank, not %d",
-			      n);
-	else
-		s = check_list(ranks, n, comm->world->nranks);
+	s = check_group("ccs_comm_group", comm, ranks, n, out);
 	a.own = proposal_of(MEET_GROUP, s ? NULL : ranks, s ? 0 : (uint32_t)n);
 	a.own.color = CCS_NO_COLOR;
 	for (int i = 0; !s && i < n; i++)
@@ -308,4 +311,63 @@ ccs_status ccs_comm_group(struct ccs_comm *comm, const int *ranks, int n, struct
 			a.own.key = i;
 		}
 	return split_submit(&a, s);
+}
+
+/* ---- made by its ranks alone ---------------------------------------------------------------- */
+
+static ccs_status check_members(const struct ccs_comm *comm, const int *ranks, int n,
+				struct ccs_comm *const *out, int *place)
+{
+	static const char call[] = "ccs_comm_create_group";
+	const struct processes_engine *e = comm->world->engine->processes;
+	ccs_status s = check_group(call, comm, ranks, n, out);
+
+	while (!s && *place < n && ranks[*place] != comm->rank)
+		++*place;
+	if (s)
+		return s;
+	if (*place == n)
+		return error_set(CCS_EINVAL,
+				 "%s: this process is rank %d, which is not in the list", call,
+				 comm->rank);
+	if (error_thread()->depth)
+		return error_set(CCS_EINVAL, "%s cannot be called within a group", call);
+	if (!e || !e->members)
+		return error_set(
+			CCS_EUNSUPPORTED,
+			"%s: the ranks are not processes of MPI: use ccs_comm_group, which "
+			"all ranks call",
+			call);
+	return CCS_OK;
+}
+
+ccs_status ccs_comm_create_group(struct ccs_comm *comm, const int *ranks, int n, int tag,
+				 struct ccs_comm **out)
+{
+	struct branch b = { .ranks = ranks };
+	ccs_status s = split_enter(comm, "ccs_comm_create_group");
+	struct world *w, *child;
+
+	if (s)
+		return s;
+	s = check_members(comm, ranks, n, out, &b.rank);
+	if (out)
+		*out = NULL;
+	if (s)
+		return s;
+	s = comm_new_rank(out, n, b.rank);
+	w = comm->world;
+	child = *out ? (*out)->world : NULL;
+	pthread_mutex_lock(&w->lock);
+	if (child)
+		inherit(child, w);
+	if (!s)
+		s = world_alive(w);
+	s = w->engine->processes->members(w, child, &b, n, tag, s);
+	pthread_mutex_unlock(&w->lock);
+	if (s && child) {
+		child->dead = true; /* no rank waits for its end */
+		comm_drop(out, 1);
+	}
+	return s;
 }

@@ -2,7 +2,9 @@
  * Waiting inside a call, with a watch over the communicator: whether there is progress, and after a
  * timeout without progress, a report of which rank waits for which.
  *
- * Progress is counted in the calls and by the engine. O(ranks) a report, plus the engine's part.
+ * Progress is counted in the calls and by the engine. Where a process sees only its own waits
+ * (MPI), it asks the other processes after the timeout, and its report waits for their answers, for
+ * a quarter of the timeout at most. O(ranks) a report, plus the engine's part.
  */
 #include "runtime/base/clock.h"
 #include "runtime/comm.h"
@@ -11,7 +13,8 @@
 
 #include <errno.h>
 
-#define REPORTED 16 /* ranks that the text names; the rest are counted */
+#define REPORTED 16	 /* ranks that the text names; the rest are counted */
+#define ANSWERS_MS 2000u /* a report waits for answers so long at most */
 
 /* Why a rank is not done, if that is a reason for others to wait, or (`first` is false) if it is none.
  * False: it is not known, or of the other sort. */
@@ -37,14 +40,12 @@ static bool reason(const struct world *w, int rank, bool first, struct text *why
 }
 
 /* The ranks that other ranks wait for come first. */
-static void report(const struct world *w, struct text *out)
+void run_waits(const struct world *w, struct text *out)
 {
-	struct text meets = { .len = 0 };
-	int named = 0, more = 0;
+	int named = rendezvous_report(w, out), more = 0;
 
-	text_add(out, "no progress for %u ms", w->timeout);
-	if (rendezvous_report(w, &meets)) {
-		text_add(out, ": %s", meets.buf);
+	if (!named && w->gathers) {
+		text_add(out, "rank %d waits in %s", w->first, w->gathers);
 		named++;
 	}
 	for (int i = 0; w->runs && i < 2 * w->nranks; i++) {
@@ -53,13 +54,24 @@ static void report(const struct world *w, struct text *out)
 		if (!reason(w, i % w->nranks, i < w->nranks, &why))
 			continue;
 		if (named < REPORTED)
-			text_add(out, "%s%s", named++ ? "; " : ": ", why.buf);
+			text_add(out, "%s%s", named++ ? "; " : "", why.buf);
 		else
 			more++;
 	}
 	if (more)
 		text_add(out, "; and %d more ranks", more);
-	p2p_report(w, named > 0, out);
+	p2p_report(w, out);
+}
+
+static void report(const struct world *w, struct text *out)
+{
+	const struct progress_engine *e = w->engine->progress;
+	struct text waits = { .len = 0 };
+
+	run_waits(w, &waits);
+	if (e && e->answers)
+		(void)e->answers(w, &waits);
+	text_add(out, "no progress for %u ms%s%s", w->timeout, waits.len ? ": " : "", waits.buf);
 }
 
 bool run_is_late(const struct world *w, const char *text)
@@ -69,13 +81,31 @@ bool run_is_late(const struct world *w, const char *text)
 	return w->late;
 }
 
-void run_time_out(struct world *w)
+/* Whether the other processes have been asked, and may still answer. */
+static bool is_asking(struct world *w, uint64_t *until)
+{
+	const struct progress_engine *e = w->engine->progress;
+	unsigned ms = w->timeout / 4 < ANSWERS_MS ? w->timeout / 4 : ANSWERS_MS;
+
+	if (!e || !e->ask)
+		return false;
+	if (!*until) {
+		*until = clock_ns() + ms * UINT64_C(1000000);
+		e->ask(w);
+	}
+	return !e->answers(w, NULL) && clock_ns() < *until;
+}
+
+bool run_time_out(struct world *w, uint64_t *until)
 {
 	struct text out = { .len = 0 };
 
+	if (is_asking(w, until))
+		return false;
 	report(w, &out);
 	if (!run_is_late(w, out.buf))
 		run_fail_all(w, CCS_ETIMEOUT, out.buf);
+	return true;
 }
 
 static bool moved(const struct world *w, struct vigil *v)
@@ -92,10 +122,10 @@ void run_watch(struct world *w, struct vigil *v)
 		v->set = true;
 		v->told = false;
 		v->since = clock_ns();
+		v->until = 0;
 	} else if (w->timeout && !v->told &&
 		   clock_ns() - v->since >= w->timeout * UINT64_C(1000000)) {
-		v->told = true;
-		run_time_out(w);
+		v->told = run_time_out(w, &v->until);
 	}
 }
 

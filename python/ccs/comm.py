@@ -190,10 +190,14 @@ class Comm:
         return cls([handle], tasks=False)
 
     @classmethod
-    def mpi(cls) -> "Comm":
-        """The processes that mpirun has started, on one host or several, by MPI's messages."""
+    def mpi(cls, *, threads: bool = False) -> "Comm":
+        """The processes that mpirun has started, on one host or several, by MPI's messages. One
+        thread at a time may use such communicators; with `threads`, a thread each. CcsError: MPI
+        cannot do that."""
         handle = ctypes.c_void_p()
-        check(library().ccs_comm_init_mpi(ctypes.byref(handle)))
+        lib = library()
+        init = lib.ccs_comm_init_mpi_threads if threads else lib.ccs_comm_init_mpi
+        check(init(ctypes.byref(handle)))
         return cls([handle], tasks=False)
 
     @property
@@ -296,6 +300,22 @@ class Comm:
         colors = [0 if handle else _NO_COLOR for handle in made]
         return Comm._of(made, colors, 0, self.is_tasks) if 0 in colors else None
 
+    def members(self, ranks: Sequence[int], tag: int = 0) -> "Comm":
+        """group() of Comm.mpi(), but the given ranks alone call it, of which this process's is one.
+        It waits for them without a limit. `tag`, up to 32767, separates calls of several threads.
+        CcsError: not by MPI."""
+        members = [as_int(rank, "a rank", RANK_MAX) for rank in ranks]
+        array = (ctypes.c_int * len(members))(*members)
+        made = ctypes.c_void_p()
+        number = as_int(tag, "a tag", RANK_MAX)
+        with self._lock:
+            check(
+                library().ccs_comm_create_group(
+                    self.handles()[0], array, len(members), number, ctypes.byref(made)
+                )
+            )
+        return Comm([made], tasks=False)
+
     def barrier(self, stream: Any = None) -> None:
         """Returns when all ranks have called it; if all are in this process, it calls for all. On
         GPUs work put into the stream after it comes after the work that was in the streams of all
@@ -382,8 +402,8 @@ class Comm:
 
     def abort(self, why: str) -> None:
         """Ends its calls, also calls of other threads and later calls, with a CcsError that has the
-        reason; if the ranks are processes of one host's CPU, in all of them. It does not wait.
-        CcsError: not with Comm.mpi()."""
+        reason; if the ranks are processes on CPUs, in all of them. It does not wait. CcsError: not
+        with Comm.mpi() without threads=True."""
         with self.pending.looking():
             check(library().ccs_comm_abort(self.handles()[0], why.encode(errors="replace")))
 

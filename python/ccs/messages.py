@@ -36,7 +36,7 @@ from .buffers import borrow, check_dtype, dtype_number, dtype_size
 from .ends import freed_with
 from .errors import ArgumentError, BufferTypeError, CcsError, Status
 from .gpu import Place, are_done, places, wait_for
-from .native import ANY_SOURCE, RANK_MAX, as_int, check, last_error, library
+from .native import ANY_SOURCE, RANK_MAX, as_int, check, library
 
 if TYPE_CHECKING:
     from typing_extensions import Concatenate, ParamSpec
@@ -49,6 +49,7 @@ Over = TypeVar("Over")
 
 _LOOK = 0.00005  # seconds between two looks at a request with a limit, at first
 _LOOK_MOST = 0.005
+_LOOKS = 1000  # before a thread sleeps between two looks
 _SWEEP = 16  # requests under way before any is looked at
 
 AtEnd = Callable[[Optional[CcsError]], None]
@@ -168,14 +169,15 @@ class Pending:
         with self._lock:
             self._requests.discard(request)
 
-    def sweep(self) -> None:
-        """Polls all of them, and drops the ones that are over."""
+    def sweep(self) -> int:
+        """Polls all of them, and drops the ones that are over. Returns the number of the rest."""
         with self._lock:
             requests = list(self._requests)
         for request in requests:
             request.look()
         with self._lock:
             self._limit = max(_SWEEP, 2 * len(self._requests))
+            return len(self._requests)
 
 
 class Request:
@@ -224,17 +226,25 @@ class Request:
 
     def _wait(self) -> Optional[CcsError]:
         """What went wrong."""
-        if not self._through:
-            with self._comm.turn():
-                status = library().ccs_wait(self._handle)
-                if status:
-                    return last_error(status)
-            self._through = True
         try:
+            if self._comm.engine == "mpi":
+                self._poll()
+            elif not self._through:
+                with self._comm.turn():
+                    check(library().ccs_wait(self._handle))
+                self._through = True
             wait_for(part.place for part in self._parts)
         except CcsError as error:
             return error
         return None
+
+    def _poll(self) -> None:
+        """Until it is over, where one thread at a time calls MPI: between two looks it is the turn
+        of other threads."""
+        looks = 0
+        while not self._is_done():
+            time.sleep(0 if looks < _LOOKS else _LOOK)
+            looks += 1
 
     def _wait_at_most(self, seconds: float) -> None:
         end, nap = time.monotonic() + seconds, _LOOK

@@ -158,6 +158,7 @@ _FUNCTIONS = {
     "ccs_comm_init_env": (c_int, [POINTER(c_void_p)]),
     "ccs_comm_init_procs": (c_int, [POINTER(c_void_p), POINTER(Procs)]),
     "ccs_comm_init_mpi": (c_int, [POINTER(c_void_p)]),
+    "ccs_comm_init_mpi_threads": (c_int, [POINTER(c_void_p)]),
     "ccs_comm_free": (None, [c_void_p]),
     "ccs_comm_rank": (c_int, [c_void_p]),
     "ccs_comm_size": (c_int, [c_void_p]),
@@ -173,6 +174,10 @@ _FUNCTIONS = {
     "ccs_comm_set_threads": (c_int, [c_void_p, c_uint]),
     "ccs_comm_split": (c_int, [c_void_p, c_int, c_int, POINTER(c_void_p)]),
     "ccs_comm_group": (c_int, [c_void_p, POINTER(c_int), c_int, POINTER(c_void_p)]),
+    "ccs_comm_create_group": (
+        c_int,
+        [c_void_p, POINTER(c_int), c_int, c_int, POINTER(c_void_p)],
+    ),
     "ccs_barrier": (c_int, [c_void_p, c_void_p]),
     "ccs_group_start": (c_int, []),
     "ccs_group_end": (c_int, []),

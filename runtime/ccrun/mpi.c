@@ -117,7 +117,7 @@ static ccs_status join(struct bench *b, int lacks)
 {
 	struct mpi_side *n = b->baseline;
 	char library[160];
-	ccs_status s = check(n, n->calls->open(&n->world), "MPI_Init_thread");
+	ccs_status s = check(n, n->calls->open(0, &n->world), "MPI_Init_thread");
 
 	if (s)
 		return s;
@@ -165,7 +165,8 @@ static void close_mpi(struct bench *b)
 	unsigned ms = b->o->timeout * 1000;
 
 	if (n && n->world)
-		n->calls->close(n->world, b->failed, ms ? ms : MPICALLS_PATIENCE_MS);
+		n->calls->close(n->world, b->failed ? MPICALLS_FAILED : MPICALLS_WELL,
+				ms ? ms : MPICALLS_PATIENCE_MS);
 	free(n);
 }
 

@@ -242,11 +242,17 @@ static ccs_status check(struct world *w)
 
 static const struct watched_engine watched = { .moved = moved, .stuck = stuck };
 
-static const struct processes_engine processes = { .gather = net_gather };
+static const struct processes_engine processes = {
+	.gather = net_gather,
+	.fail = net_abort,
+	.members = net_members,
+};
 
 static const struct progress_engine progress = {
 	.poll = poll,
 	.carry = net_carry,
+	.ask = net_ask,
+	.answers = net_answers,
 	.rest = net_rest_p2p,
 };
 

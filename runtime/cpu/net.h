@@ -6,6 +6,7 @@
  *   net_wire.c   FIFOs between processes
  *   net_cells.c  messages that need no slot
  *   net_note.c   notes: a rank begins another call, or has failed; gathering
+ *   net_ask.c    notes after a time-out: what the ranks wait for
  *   net_p2p.c    messages of ccs_send and ccs_recv
  *   net_end.c    after a failure: ending what is under way
  *   net_open.c   making and freeing
@@ -47,11 +48,19 @@ enum {
 };
 
 /* A note from one rank to another. */
+enum net_note_kind {
+	NET_NOTE_CALL, /* it begins a call */
+	NET_NOTE_FAILED,
+	NET_NOTE_ASKS, /* it asks what the other waits for */
+	NET_NOTE_WAITS /* ... and the answer */
+};
+
 struct net_note {
-	int32_t status; /* CCS_OK: it begins the call ... */
-	uint64_t call;	/* ... of this number */
+	int32_t kind;	/* enum net_note_kind */
+	int32_t status; /* of a failure */
+	uint64_t call;	/* number of the call, or of the question */
 	struct call_name name;
-	char text[CCS_TEXT]; /* of a failure */
+	char text[CCS_TEXT]; /* of a failure, or an answer */
 };
 
 /* A FIFO with one end here. */
@@ -92,6 +101,7 @@ struct net_end_state {
 struct net {
 	const struct mpi_calls *calls;
 	struct mpi_world *world;
+	bool threads;	    /* other threads may call MPI at the same time */
 	struct text broken; /* MPI's failure, if any */
 	ccs_status died;    /* status of the dead communicator */
 	int hosts;
@@ -122,7 +132,8 @@ struct net {
 	bool *asked;			 /* [n] has yet to announce the current call */
 	int answers;			 /* still missing */
 
-	struct net_p2p *p2p; /* net_p2p.c's own; NULL: there were no such messages */
+	struct net_p2p *p2p;	   /* net_p2p.c's own; NULL: there were no such messages */
+	struct net_asking *asking; /* net_ask.c's own; NULL: there was no time-out */
 	struct net_end_state end;
 
 	unsigned polls;	     /* by threads that wait for another thing */
@@ -178,6 +189,24 @@ void net_hear_ends(struct world *w);
  *  fail here, too. */
 void net_tell(struct world *w, ccs_status s, const char *text);
 void net_fail(struct world *w, ccs_status s, const char *text);
+/** See engine.h: announces it; the thread that is inside a call, if any, fails it. */
+ccs_status net_abort(struct world *w, ccs_status s, const char *text);
+/** The bytes of a note that are sent. */
+size_t net_note_bytes(const struct net_note *x);
+
+/* ---- net_ask.c: under world.lock -------------------------------------------------------- */
+
+/** See engine.h. */
+void net_ask(struct world *w);
+bool net_answers(const struct world *w, struct text *t);
+/** A rank's question has come: answers it. */
+void net_answer(struct world *w, int rank, uint64_t number);
+/** A rank's answer has come. */
+void net_answered(struct world *w, int rank, uint64_t number, const char *text);
+/** Whether an answer to this rank may still come. */
+bool net_is_owed(const struct net *n);
+/** Ends all questions and answers. Returns the number that MPI has not ended. */
+int net_end_asking(struct net *n, int nranks);
 
 /* See engine.h. */
 ccs_status net_gather(struct world *w, const void *mine, void *all, size_t bytes);
@@ -216,6 +245,8 @@ void net_rest(struct net *n, unsigned idle);
 void net_describe(const struct world *w, char *text, size_t size);
 void net_free(struct world *w);
 ccs_status net_branch(struct world *w, struct world *child, const struct branch *b);
+ccs_status net_members(struct world *w, struct world *child, const struct branch *b, int n, int tag,
+		       ccs_status here);
 
 static inline struct net *net_of(const struct world *w)
 {

@@ -12,12 +12,18 @@
 
 /* ---- telling ------------------------------------------------------------------------------- */
 
+size_t net_note_bytes(const struct net_note *x)
+{
+	bool has_text = x->kind == NET_NOTE_FAILED || x->kind == NET_NOTE_WAITS;
+
+	return offsetof(struct net_note, text) + (has_text ? strlen(x->text) + 1 : 0);
+}
+
 static int put(struct world *w, int place, const struct net_note *x, int rank)
 {
 	struct net *n = net_of(w);
-	size_t bytes = offsetof(struct net_note, text) + (x->status ? strlen(x->text) + 1 : 0);
 
-	return n->calls->send(n->notes, place, x, bytes, rank, NET_NOTE);
+	return n->calls->send(n->notes, place, x, net_note_bytes(x), rank, NET_NOTE);
 }
 
 void net_announce(struct world *w)
@@ -48,6 +54,7 @@ void net_tell(struct world *w, ccs_status s, const char *text)
 
 	if (n->said_last.status) /* that is on its way */
 		return;
+	n->said_last.kind = NET_NOTE_FAILED;
 	n->said_last.status = s;
 	snprintf(n->said_last.text, sizeof(n->said_last.text), "%s", text);
 	for (int i = 0; i < w->nranks; i++)
@@ -67,6 +74,19 @@ void net_fail(struct world *w, ccs_status s, const char *text)
 		return;
 	net_tell(w, s, text);
 	die(w, s, text);
+}
+
+/* The fibers of a run are its thread's: it sees the announcement when it hears. */
+ccs_status net_abort(struct world *w, ccs_status s, const char *text)
+{
+	if (!net_of(w)->threads)
+		return error_set(CCS_EUNSUPPORTED,
+				 "ccs_comm_abort: only one thread at a time may call MPI: end the "
+				 "process, or call MPI_Abort");
+	net_tell(w, s, text);
+	if (!w->runs)
+		die(w, s, text);
+	return CCS_OK;
 }
 
 /* ---- hearing -------------------------------------------------------------------------------- */
@@ -106,17 +126,21 @@ static void compare(struct world *w, int rank)
 }
 
 /* A note about a call makes room for the next, which may report that the call has failed. There is
- * no third note: the sender waits for this rank's note. */
+ * no second call: the sender waits for this rank's note. After a failure comes nothing. */
 static void take_in(struct world *w, int rank)
 {
 	struct net *n = net_of(w);
+	const struct net_note *x = n->heard + rank;
 
-	if (n->heard[rank].status) {
-		n->end.told[rank] = true;
-		return;
+	switch ((enum net_note_kind)x->kind) {
+	case NET_NOTE_FAILED: n->end.told[rank] = true; return;
+	case NET_NOTE_CALL:
+		n->kept[rank] = *x;
+		n->holds[rank] = true;
+		break;
+	case NET_NOTE_ASKS: net_answer(w, rank, x->call); break;
+	case NET_NOTE_WAITS: net_answered(w, rank, x->call, x->text); break;
 	}
-	n->kept[rank] = n->heard[rank];
-	n->holds[rank] = true;
 	listen_to(w, rank);
 }
 
@@ -158,6 +182,8 @@ bool net_hear(struct world *w)
 
 	if (w->dead)
 		return false;
+	if (n->said_last.status) /* by another thread */
+		die(w, n->said_last.status, n->said_last.text);
 	any = take_in_all(w);
 	for (int i = 0; i < w->nranks && !w->dead; i++)
 		look_at(w, i);

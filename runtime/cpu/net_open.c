@@ -35,6 +35,7 @@ static void end_messages(struct world *w)
 		left += n->calls->messages_free(n->messages);
 	if (n->notes)
 		left += n->calls->messages_free(n->notes);
+	left += net_end_asking(n, w->nranks);
 	n->leaks |= left > 0;
 	net_forget_p2p(n);
 }
@@ -55,6 +56,14 @@ static unsigned patience(const struct world *w)
 	return w->timeout ? w->timeout : MPICALLS_PATIENCE_MS;
 }
 
+/* An answer that comes later would be taken for a message of a later communicator. */
+static int how_ends(const struct world *w)
+{
+	if (w->dead)
+		return MPICALLS_FAILED;
+	return net_is_owed(net_of(w)) ? MPICALLS_LEFT : MPICALLS_WELL;
+}
+
 /* Where a failure left messages that MPI cannot take back, their memory stays. In a forked
  * process there is no MPI. */
 void net_free(struct world *w)
@@ -68,7 +77,7 @@ void net_free(struct world *w)
 	if (n && here && n->leaks)
 		keep_memory(w);
 	if (n && here)
-		n->calls->close(n->world, w->dead, patience(w));
+		n->calls->close(n->world, how_ends(w), patience(w));
 	if (n && !n->leaks) {
 		free(n->heard);
 		free(n->kept);
@@ -79,6 +88,7 @@ void net_free(struct world *w)
 		free(n->asked);
 		free(n->end.told);
 		free(n->p2p);
+		free(n->asking);
 		free(n);
 	}
 	cpu_free(w);
@@ -217,13 +227,15 @@ static ccs_status find_calls(const struct mpi_calls **calls)
 /* The world of MPI's is the communicator's, once it has one; else it is closed. `w`: NULL: it could
  * not be made, as `here` says. */
 static ccs_status open_net(struct world *w, const struct mpi_calls *calls, struct mpi_world *world,
-			   ccs_status here)
+			   bool threads, ccs_status here)
 {
 	ccs_status s = here ? here : allocate(w, calls, world);
 
+	if (!s)
+		net_of(w)->threads = threads;
 	s = meet(s ? NULL : w, calls, world, s);
 	if (s && (!w || !w->state || !net_of(w)))
-		calls->close(world, 1, MPICALLS_PATIENCE_MS);
+		calls->close(world, MPICALLS_FAILED, MPICALLS_PATIENCE_MS);
 	return s;
 }
 
@@ -236,11 +248,27 @@ ccs_status net_branch(struct world *w, struct world *child, const struct branch 
 
 	s = world_agree(w, s); /* else some would wait in the new one for who is not there */
 	if (s && world)
-		calls->close(world, 1, MPICALLS_PATIENCE_MS);
-	return s || !child ? s : open_net(child, calls, world, CCS_OK);
+		calls->close(world, MPICALLS_FAILED, MPICALLS_PATIENCE_MS);
+	return s || !child ? s : open_net(child, calls, world, net_of(w)->threads, CCS_OK);
 }
 
-ccs_status ccs_comm_init_mpi(struct ccs_comm **comm)
+ccs_status net_members(struct world *w, struct world *child, const struct branch *b, int n, int tag,
+		       ccs_status here)
+{
+	const struct mpi_calls *calls = net_of(w)->calls;
+	struct mpi_world *world = NULL;
+	int e;
+
+	if (tag < 0 || tag >= MPICALLS_TAGS)
+		return error_set(CCS_EINVAL, "ccs_comm_create_group: tag %d: a tag is from 0 to %d",
+				 tag, MPICALLS_TAGS - 1);
+	e = calls->group(net_of(w)->world, n, b->ranks, tag, &world);
+	if (e)
+		return here ? here : failed(calls, e, "MPI_Comm_create_group");
+	return open_net(child, calls, world, net_of(w)->threads, here);
+}
+
+static ccs_status init(struct ccs_comm **comm, bool threads, const char *call)
 {
 	const struct mpi_calls *calls = NULL;
 	struct mpi_world *world;
@@ -248,17 +276,30 @@ ccs_status ccs_comm_init_mpi(struct ccs_comm **comm)
 	int e;
 
 	if (!comm)
-		return error_set(CCS_EINVAL, "ccs_comm_init_mpi: comm is NULL");
+		return error_set(CCS_EINVAL, "%s: comm is NULL", call);
 	*comm = NULL;
 	s = find_calls(&calls);
 	if (s)
 		return s;
-	e = calls->open(&world);
+	e = calls->open(threads, &world);
+	if (e == MPICALLS_NO_THREADS)
+		return error_set(CCS_EUNSUPPORTED,
+				 "%s: MPI was initialised without MPI_THREAD_MULTIPLE", call);
 	if (e)
 		return failed(calls, e, "MPI_Init_thread");
 	s = comm_new_rank(comm, calls->size(world), calls->rank(world));
-	s = open_net(*comm ? (*comm)->world : NULL, calls, world, s);
+	s = open_net(*comm ? (*comm)->world : NULL, calls, world, threads, s);
 	if (s && *comm)
 		comm_drop(comm, 1);
 	return s;
+}
+
+ccs_status ccs_comm_init_mpi(struct ccs_comm **comm)
+{
+	return init(comm, false, "ccs_comm_init_mpi");
+}
+
+ccs_status ccs_comm_init_mpi_threads(struct ccs_comm **comm)
+{
+	return init(comm, true, "ccs_comm_init_mpi_threads");
 }

@@ -121,12 +121,18 @@ static const struct watched_engine procs_watched = {
 	.whereabouts = procs_whereabouts,
 };
 
+static ccs_status fail(struct world *w, ccs_status s, const char *text)
+{
+	procs_fail(w, s, text);
+	return CCS_OK;
+}
+
 static const struct processes_engine procs_processes = {
 	.gather = procs_gather,
 	.invite = invite,
 	.alloc = procs_alloc,
 	.release = procs_release,
-	.fail = procs_fail,
+	.fail = fail,
 };
 
 static const struct progress_engine procs_progress = {

@@ -6,16 +6,26 @@
  *
  * Where a function returns an int it is 0, or MPI's error, of which `error` gives the text; an
  * error ends no process. Calls of a process come from the thread that opened the world, or one
- * at a time from any (MPI_THREAD_SERIALIZED is asked for).
+ * at a time from any; or, if it was opened for threads, of each world and its messages one at a
+ * time.
  */
 #ifndef CCS_RUNTIME_MPI_CALLS_H
 #define CCS_RUNTIME_MPI_CALLS_H
 
 #include "runtime/ccs.h"
 
-enum { MPICALLS_VERSION = 6 };	       /* of this header: it grows with any change */
+enum { MPICALLS_VERSION = 7 };	       /* of this header: it grows with any change */
 enum { MPICALLS_TAGS = 32768 };	       /* that any MPI has */
 enum { MPICALLS_PATIENCE_MS = 30000 }; /* with processes at the end, if no timeout is set */
+
+enum { MPICALLS_NO_THREADS = -1 }; /* no MPI_THREAD_MULTIPLE: an error of `open` */
+
+/* How a world ends. */
+enum {
+	MPICALLS_WELL,
+	MPICALLS_LEFT,	/* messages may be left that are never received */
+	MPICALLS_FAILED /* ... and other processes may not come to the end of MPI */
+};
 
 struct mpi_world;    /* processes of the job, in a communicator that is the caller's own */
 struct mpi_messages; /* sends and receives that were started */
@@ -42,16 +52,21 @@ struct mpi_calls {
 	/** The most elements of a block, and bytes of a message: the limit of MPI's counts. */
 	size_t most;
 
-	/** Initialises MPI, unless it is. Returns when all processes have called it. */
-	int (*open)(struct mpi_world **w);
+	/** Initialises MPI, unless it is. Returns when all processes have called it. `threads`:
+	 *  worlds are used by several threads at the same time. */
+	int (*open)(int threads, struct mpi_world **w);
 	/** A world for each colour, of the processes that give it, in the order of their keys; a
 	 *  negative colour: *child is NULL. All processes of `w` call it. Either may be closed first. */
 	int (*split)(struct mpi_world *w, int color, int key, struct mpi_world **child);
+	/** A world of the `n` processes ranks[0 .. n-1] of w, in this order, which alone call it.
+	 *  Calls with another tag, below MPICALLS_TAGS, may be under way in other threads. */
+	int (*group)(struct mpi_world *w, int n, const int *ranks, int tag,
+		     struct mpi_world **child);
 	/** All processes call it. If MPI was initialised here, the last world closed ends it.
-	 *  `failed`: messages may be left that are never received; then MPI's communicator stays
-	 *  until MPI ends, which it does if all processes come here within `ms`. Else stderr gets
-	 *  a line, and MPI does not end: when a process exits so, its mpirun ends the job. */
-	void (*close)(struct mpi_world *w, int failed, unsigned ms);
+	 *  If messages may be left, MPI's communicator stays until MPI ends. After a failure of
+	 *  any world, MPI ends if all processes come here within `ms`. Else stderr gets a line,
+	 *  and MPI does not end: when a process exits so, its mpirun ends the job. */
+	void (*close)(struct mpi_world *w, int how, unsigned ms);
 	int (*rank)(const struct mpi_world *w);
 	int (*size)(const struct mpi_world *w);
 	/** "Open MPI v4.1.4", "MPICH Version: 4.3.2": the library that runs. */

@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <mpi.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +27,8 @@ typedef int mpi_count;
 
 /* That MPI was initialised here. */
 struct start {
-	int worlds; /* that come from it: the last one ends MPI */
-	int failed; /* one of them did: other processes may not come to the end */
+	_Atomic int worlds; /* that come from it: the last one ends MPI */
+	_Atomic int failed; /* one of them did: other processes may not come to the end */
 };
 
 /* A message in flight that no call waits for. */
@@ -351,15 +352,15 @@ static void end_mpi(struct mpi_world *w, unsigned ms)
 	free(w->start);
 }
 
-static void close_world(struct mpi_world *w, int failed, unsigned ms)
+static void close_world(struct mpi_world *w, int how, unsigned ms)
 {
 	if (!w)
 		return;
-	if (w->comm != MPI_COMM_NULL && !failed && is_quiet(w))
+	if (w->comm != MPI_COMM_NULL && how == MPICALLS_WELL && is_quiet(w))
 		MPI_Comm_free(&w->comm);
 	if (w->start)
-		w->start->failed |= failed;
-	if (w->start && !--w->start->worlds)
+		atomic_fetch_or(&w->start->failed, how == MPICALLS_FAILED);
+	if (w->start && atomic_fetch_sub(&w->start->worlds, 1) == 1)
 		end_mpi(w, ms);
 	free(w); /* strays that are still on their way are MPI's for good */
 }
@@ -373,6 +374,24 @@ static struct mpi_world *new_world(void)
 	return w;
 }
 
+/* `child` gets the communicator that was made of w's, unless `e` says that none was. */
+static int take_child(const struct mpi_world *w, struct mpi_world *child, MPI_Comm comm, int e,
+		      struct mpi_world **out)
+{
+	if (!e) {
+		child->comm = comm;
+		child->start = w->start;
+		if (child->start)
+			child->start->worlds++;
+		e = take_comm(child);
+	}
+	if (e)
+		close_world(child, MPICALLS_FAILED, MPICALLS_PATIENCE_MS);
+	else
+		*out = child;
+	return e;
+}
+
 /* A process without memory takes part, too: all other processes wait for it. */
 static int split_world(struct mpi_world *w, int color, int key, struct mpi_world **out)
 {
@@ -381,32 +400,54 @@ static int split_world(struct mpi_world *w, int color, int key, struct mpi_world
 	int e = MPI_Comm_split(w->comm, child ? color : MPI_UNDEFINED, key, &comm);
 
 	*out = NULL;
-	if (!e && child) {
-		child->comm = comm;
-		child->start = w->start;
-		if (child->start)
-			child->start->worlds++;
-		e = take_comm(child);
-	}
-	if (e)
-		close_world(child, 1, MPICALLS_PATIENCE_MS);
-	else
-		*out = child;
-	return !e && color >= 0 && !child ? MPI_ERR_NO_MEM : e;
+	if (child)
+		return take_child(w, child, comm, e, out);
+	return !e && color >= 0 ? MPI_ERR_NO_MEM : e;
+}
+
+static int group_world(struct mpi_world *w, int n, const int *ranks, int tag,
+		       struct mpi_world **out)
+{
+	struct mpi_world *child = new_world();
+	MPI_Group all = MPI_GROUP_NULL, some = MPI_GROUP_NULL;
+	MPI_Comm comm = MPI_COMM_NULL;
+	int e = MPI_Comm_group(w->comm, &all);
+
+	*out = NULL;
+	if (!e)
+		e = MPI_Group_incl(all, n, ranks, &some);
+	if (!e)
+		e = MPI_Comm_create_group(w->comm, some, tag, &comm);
+	if (some != MPI_GROUP_NULL)
+		MPI_Group_free(&some);
+	if (all != MPI_GROUP_NULL)
+		MPI_Group_free(&all);
+	if (child)
+		return take_child(w, child, comm, e, out);
+	return e ? e : MPI_ERR_NO_MEM;
 }
 
 /* MPI_Testsome belongs to no communicator: MPICH raises its errors on these. If the program has
  * initialised MPI, the program chooses the error handler. */
-static int start_mpi(void)
+static int start_mpi(int threads)
 {
-	int threads, e = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &threads);
+	int has, e = MPI_Init_thread(NULL, NULL,
+				     threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SERIALIZED, &has);
 
 	if (!e)
 		e = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	return e ? e : MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 }
 
-static int open_world(struct mpi_world **out)
+/* That MPI may be called by several threads at the same time. */
+static int check_threads(void)
+{
+	int has = MPI_THREAD_SINGLE, e = MPI_Query_thread(&has);
+
+	return e || has >= MPI_THREAD_MULTIPLE ? e : MPICALLS_NO_THREADS;
+}
+
+static int open_world(int threads, struct mpi_world **out)
 {
 	struct mpi_world *w = new_world();
 	struct start *start = calloc(1, sizeof(*start));
@@ -420,7 +461,7 @@ static int open_world(struct mpi_world **out)
 	}
 	e = MPI_Initialized(&initialised);
 	if (!e && !initialised)
-		e = start_mpi();
+		e = start_mpi(threads);
 	if (e || initialised) {
 		free(start);
 	} else {
@@ -429,8 +470,10 @@ static int open_world(struct mpi_world **out)
 	}
 	if (!e)
 		e = own_comm(w);
+	if (!e && threads)
+		e = check_threads();
 	if (e)
-		close_world(w, 1, MPICALLS_PATIENCE_MS);
+		close_world(w, MPICALLS_FAILED, MPICALLS_PATIENCE_MS);
 	else
 		*out = w;
 	return e;
@@ -612,6 +655,7 @@ const struct mpi_calls ccs_mpi_calls = {
 	.most = MOST,
 	.open = open_world,
 	.split = split_world,
+	.group = group_world,
 	.close = close_world,
 	.rank = rank_of,
 	.size = size_of,

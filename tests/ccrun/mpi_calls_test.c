@@ -223,7 +223,7 @@ int main(void)
 	if (!is(ccs_mpi_library(&library), CCS_OK, NULL, "ccs_mpi_library"))
 		return 1;
 	j.mpi = dlsym(library, "ccs_mpi_calls");
-	if (!j.mpi || j.mpi->open(&j.world))
+	if (!j.mpi || j.mpi->open(0, &j.world))
 		return 1;
 	j.rank = j.mpi->rank(j.world);
 	j.size = j.mpi->size(j.world);
@@ -237,11 +237,11 @@ int main(void)
 	all_say(&j, !j.mpi->messages_new(j.world, ROOM, &m), "room for messages");
 	messages(&j, m);
 	order(&j, m);
-	all_say(&j, !j.mpi->open(&again) && j.mpi->size(again) == j.size, "MPI is opened twice");
-	j.mpi->close(again, 0, 0);
+	all_say(&j, !j.mpi->open(0, &again) && j.mpi->size(again) == j.size, "MPI is opened twice");
+	j.mpi->close(again, MPICALLS_WELL, 0);
 	all_say(&j, true, "... and still there when the second is closed");
 	errors(&j, m);
 	all_say(&j, !j.mpi->messages_free(m), "receives that nobody answers end with their places");
-	j.mpi->close(j.world, 0, 0);
+	j.mpi->close(j.world, MPICALLS_WELL, 0);
 	return j.ok ? 0 : 1;
 }

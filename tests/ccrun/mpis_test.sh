@@ -57,6 +57,8 @@ beside() { # beside MOST SCHEDULE...: up to so many bytes
 messages() {
 	ranks 2 "$build/tests/ccrun/net_calls_test" "$m" ||
 		not_ok "$name: calls, by 2 processes" "it ended with another status than 0"
+	ranks 2 "$build/tests/ccrun/net_threads_test" "$m" ||
+		not_ok "$name: several threads, by 2 processes" "it ended with another status than 0"
 	ranks 3 env HELD_MPI="$CCS_MPI_PLUGIN" CCS_MPI_PLUGIN="$build/tests/fake_mpi/libheld_mpi.so" \
 		"$build/tests/ccrun/net_held_test" "$m" ||
 		not_ok "$name: buffers of calls that failed" "it ended with another status than 0"

@@ -62,6 +62,17 @@ static struct ccs_comm *fresh(struct job *j)
 	return c;
 }
 
+/* MPI is initialised for one thread at a time; some give more than was asked for. */
+static bool threads(void)
+{
+	struct ccs_comm *c = NULL;
+	ccs_status s = ccs_comm_init_mpi_threads(&c);
+	bool ok = !s || (is(s, CCS_EUNSUPPORTED, "MPI_THREAD_MULTIPLE", "threads") && !c);
+
+	ccs_comm_free(c);
+	return ok;
+}
+
 static void sequences(struct job *j)
 {
 	static const size_t counts[] = { 1, 7, MOST, 64, 0, 1000 };
@@ -362,6 +373,7 @@ int main(int argc, char **argv)
 	j.told = fresh(&j);
 	j.ok &= say_together(j.told, ccs_comm_init_mpi(NULL) == CCS_EINVAL,
 			     "without a place for the communicator");
+	j.ok &= say_together(j.told, threads(), "for threads, after others");
 	sequences(&j);
 	groups(&j);
 	tells(&j);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # ccrun --transport mpi: what keeps it from running; every module of the library under mpirun,
-# checked by ccrun; what net_calls_test.c, net_held_test.c and p2p_test.c do; and ranks of two hosts, which are network
+# checked by ccrun; what net_calls_test.c, net_threads_test.c, net_held_test.c and p2p_test.c do; and ranks of two hosts, which are network
 # namespaces with a cable between them, as far as this machine lets us make some.
 # Each module runs in a job of one size of three, by turns; with --long in jobs of each.
 # usage: net_test.sh BUILD [--long]
@@ -116,6 +116,8 @@ for n in 2 3 4; do
 	ranks $n env CCS_MPI_PLUGIN="$plugin" "$build/tests/cpu/p2p_test" "$modules" mpi ||
 		not_ok "messages, by $n processes" "it ended with another status than 0"
 done
+ranks 3 env CCS_MPI_PLUGIN="$plugin" "$build/tests/ccrun/net_threads_test" "$modules" ||
+	not_ok "several threads, by 3 processes" "it ended with another status than 0"
 for n in 2 3; do
 	status "chunks by column and sized, by $n processes" 0 ranks $n env CCS_MPI_PLUGIN="$plugin" \
 		"$build/tests/cpu/layouts_test" --mpi tests/cpu/layouts

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { GUARD = 16, SHORT_MS = 300, LONG = 1000003 };
+enum { GUARD = 16, SHORT_MS = 300, CIRCLE_MS = 2000, LONG = 1000003 };
 
 /* ---- a team of tasks, or of processes ------------------------------------------------------- */
 
@@ -631,14 +631,11 @@ static bool both_send_first(struct member *m)
 }
 
 /* Each waits for the next one: the report of each rank has the whole circle. */
-static bool circle(struct member *m)
+static bool has_circle(const struct member *m, ccs_status s)
 {
 	char text[80];
-	int32_t x = 0;
-	ccs_status s;
-	bool ok = ok_is(ccs_comm_set_timeout(m->comm, 2000));
+	bool ok = true;
 
-	s = ccs_send(&x, 1, CCS_INT32, (m->rank + 1) % m->n, m->comm, NULL);
 	for (int r = 0; ok && r < m->n; r++) {
 		snprintf(text, sizeof(text),
 			 "rank %d waits for rank %d to receive 1 of int32 from it", r,
@@ -646,6 +643,60 @@ static bool circle(struct member *m)
 		ok = failed(s, CCS_ETIMEOUT, text);
 	}
 	return ok;
+}
+
+static bool circle(struct member *m)
+{
+	int32_t x = 0;
+
+	return ok_is(ccs_comm_set_timeout(m->comm, CIRCLE_MS)) &&
+	       has_circle(m, ccs_send(&x, 1, CCS_INT32, (m->rank + 1) % m->n, m->comm, NULL));
+}
+
+/* The same, of requests that are not waited for, but tested. */
+static bool circle_of_requests(struct member *m)
+{
+	bool ok = ok_is(ccs_comm_set_timeout(m->comm, CIRCLE_MS));
+	struct ccs_request *r;
+	ccs_status s = CCS_OK;
+	int32_t x = 0;
+	int done = 0;
+
+	ccs_group_start();
+	ccs_send(&x, 1, CCS_INT32, (m->rank + 1) % m->n, m->comm, NULL);
+	ok = ok && ok_is(ccs_group_submit(&r));
+	while (ok && !done)
+		s = ccs_test(r, &done);
+	ok = ok && has_circle(m, s);
+	ccs_request_free(r);
+	return ok;
+}
+
+/* Rank 1 is in a call of another sort, and has a longer timeout. */
+static bool peer_elsewhere(struct member *m, bool barrier, const char *where)
+{
+	struct ccs_module *sum = team_module("ring_allreduce");
+	int32_t x = 0;
+	ccs_status s;
+	bool ok = ok_is(ccs_comm_set_timeout(m->comm, m->rank ? 10 * CIRCLE_MS : CIRCLE_MS));
+
+	if (m->rank)
+		s = barrier ? ccs_barrier(m->comm, NULL) : member_sum(m, sum, &x, 1);
+	else
+		s = ccs_recv(&x, 1, CCS_INT32, 1, m->comm, NULL);
+	ccs_module_free(sum);
+	return ok && failed(s, CCS_ETIMEOUT, "rank 0 waits for rank 1 to send 1 of int32 to it") &&
+	       failed(s, CCS_ETIMEOUT, where);
+}
+
+static bool peer_in_barrier(struct member *m)
+{
+	return peer_elsewhere(m, true, "; rank 1 waits in ccs_barrier");
+}
+
+static bool peer_in_sum(struct member *m)
+{
+	return peer_elsewhere(m, false, "; rank 1 waits for rank 0 to make the same call");
 }
 
 /* Rank 1 makes another call: both learn that they wait for each other. */
@@ -777,12 +828,14 @@ static bool all_end(struct member *m)
 
 /* ---- all ----------------------------------------------------------------------------------------- */
 
-static const struct {
+struct p2p_case {
 	const char *what;
 	int n;
 	team_act *act;
 	bool once; /* the same, however messages are read */
-} cases[] = {
+};
+
+static const struct p2p_case cases[] = {
 	{ "messages of many lengths", 2, pairs, false },
 	{ "a ring in a group", 4, ring, false },
 	{ "everybody to everybody, with a sum", 3, all_to_all, false },
@@ -798,6 +851,7 @@ static const struct {
 	{ "both send first", 2, both_send_first, true },
 	{ "both send first, and see that", 2, circle, true },
 	{ "a circle of sends", 4, circle, true },
+	{ "a circle of requests", 3, circle_of_requests, true },
 	{ "a peer that makes another call", 2, another_call, true },
 	{ "a peer that never comes", 2, never_comes, true },
 	{ "a peer that comes late", 2, comes_late, true },
@@ -805,11 +859,11 @@ static const struct {
 
 /* ---- by MPI: each process does all of it, and rank 0 reports the result of all --------------- */
 
-static bool run_by_mpi(struct ccs_comm *told, size_t i)
+static bool run_by_mpi(struct ccs_comm *told, const struct p2p_case *c)
 {
-	struct act a = { cases[i].act, BY_MPI };
-	struct team team = { .n = cases[i].n, .told = calloc(TEAM_MOST, sizeof(struct told)) };
-	struct member m = { .team = &team, .n = cases[i].n, .of = &a };
+	struct act a = { c->act, BY_MPI };
+	struct team team = { .n = c->n, .told = calloc(TEAM_MOST, sizeof(struct told)) };
+	struct member m = { .team = &team, .n = c->n, .of = &a };
 	bool ok = is(ccs_comm_init_mpi(&m.comm), CCS_OK, NULL, "ccs_comm_init_mpi");
 
 	m.rank = ccs_comm_rank(m.comm);
@@ -818,9 +872,24 @@ static bool run_by_mpi(struct ccs_comm *told, size_t i)
 	ccs_comm_free(m.comm);
 	free(team.told);
 	if (!ok)
-		printf("# rank %d: not so: %s\n", m.rank, cases[i].what);
+		printf("# rank %d: not so: %s\n", m.rank, c->what);
 	return !ccs_comm_agree(told, ok ? CCS_OK : ccs_error_set(CCS_EINVAL, "not so"));
 }
+
+static bool say_by_mpi(struct ccs_comm *told, const struct p2p_case *c)
+{
+	bool right = run_by_mpi(told, c);
+
+	if (!ccs_comm_rank(told))
+		say(right, "processes of MPI: %s", c->what);
+	return right;
+}
+
+/* Of reports: the ranks ask one another. */
+static const struct p2p_case mpi_cases[] = {
+	{ "a peer in a barrier, as it answers", 2, peer_in_barrier, true },
+	{ "a peer in a call of a module, as it answers", 2, peer_in_sum, true },
+};
 
 static bool by_mpi(void)
 {
@@ -830,14 +899,12 @@ static bool by_mpi(void)
 	for (size_t i = 0; ok && i < sizeof(cases) / sizeof(*cases); i++) {
 		if (cases[i].n != ccs_comm_size(told) || cases[i].act == never_comes ||
 		    cases[i].act == from_any || cases[i].act == first_called ||
-		    cases[i].act == circle || cases[i].act == kept_differs)
+		    cases[i].act == kept_differs)
 			continue;
-		bool right = run_by_mpi(told, i);
-
-		if (!ccs_comm_rank(told))
-			say(right, "processes of MPI: %s", cases[i].what);
-		ok &= right;
+		ok &= say_by_mpi(told, cases + i);
 	}
+	for (size_t i = 0; ok && i < sizeof(mpi_cases) / sizeof(*mpi_cases); i++)
+		ok &= mpi_cases[i].n != ccs_comm_size(told) || say_by_mpi(told, mpi_cases + i);
 	ccs_comm_free(told);
 	return ok;
 }

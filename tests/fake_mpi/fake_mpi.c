@@ -26,15 +26,16 @@ static const char *mode(void)
 	return mode ? mode : "";
 }
 
-static int open_world(struct mpi_world **w)
+static int open_world(int threads, struct mpi_world **w)
 {
+	(void)threads;
 	*w = strcmp(mode(), "open") ? calloc(1, sizeof(**w)) : NULL;
 	return *w ? 0 : 16;
 }
 
-static void close_world(struct mpi_world *w, int failed, unsigned ms)
+static void close_world(struct mpi_world *w, int how, unsigned ms)
 {
-	(void)failed;
+	(void)how;
 	(void)ms;
 	fprintf(stderr, "fake_mpi: closed after %d calls\n", w->calls);
 	free(w);

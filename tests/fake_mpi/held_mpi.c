@@ -130,10 +130,10 @@ static void cancel(struct mpi_messages *m)
 	real->cancel(m->real);
 }
 
-static int open(struct mpi_world **w)
+static int open(int threads, struct mpi_world **w)
 {
 	const char *rank = getenv("HELD_STOPS");
-	int e = real->open(w);
+	int e = real->open(threads, w);
 
 	stops = !e && rank && atoi(rank) == real->rank(*w) ? 40 : 0;
 	return e;
@@ -147,7 +147,7 @@ static int split(struct mpi_world *w, int color, int key, struct mpi_world **chi
 		return e;
 	held_faults.split = false;
 	if (*child)
-		real->close(*child, 1, 0);
+		real->close(*child, MPICALLS_FAILED, 0);
 	*child = NULL;
 	return FAILED;
 }

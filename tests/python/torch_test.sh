@@ -81,6 +81,54 @@ says "... the part of CCS_SCHEDULES that ran a long one" "$tmp/err" \
 	'^ccs.torch: INFO: allreduce on 2 ranks, 1024 bytes: ring_allreduce.ccs \(CCS_SCHEDULES allreduce:ring_allreduce.ccs@1K-\)$'
 holds "... a line for each size, by rank 0" test "$(cat "$tmp/err" "$tmp/other" | grep -c INFO)" = 2
 
+# ---- several hosts ----------------------------------------------------------------------------
+cat >"$tmp/far.py" <<'end'
+import os
+import torch.distributed as dist
+import ccs.torch
+
+ccs.torch.meet.host = lambda: "host " + os.environ["RANK"]
+dist.init_process_group("ccs")
+end
+status "ranks on two hosts, without mpirun" 1 started "$python" "$tmp/far.py"
+says "... are told to use it" "$tmp/err" \
+	'ranks 0 and 1 are on different hosts, .*: start all ranks with mpirun, as rank 0 was not'
+far() { # far WHAT COMMAND...: torch_mpi.py
+	title=$1
+	shift
+	rm -f "$tmp"/store-*
+	"$@" >"$tmp/out" 2>"$tmp/err"
+	got=$?
+	sed -nE "s/^(ok|not ok) - /\\1 - $title: /p" "$tmp/out"
+	if [ $got != 0 ]; then not_ok "$title" "status $got: $(grep -v '^ *File' "$tmp/err" | tail -20)"; fi
+}
+. tests/support/two_hosts.sh
+trap 'drop_hosts; rm -rf "$tmp"' EXIT
+export CCS_MPI_PLUGIN="$build/lib/libccs_mpi.so" CCS_SCHEDULES_REPORT=0
+case $(mpirun --version 2>&1) in
+*"Open MPI"* | *OpenRTE*) options='--allow-run-as-root --oversubscribe' ;;
+*) options= ;;
+esac
+if [ ! -e "$CCS_MPI_PLUGIN" ] || ! command -v mpirun >/dev/null 2>&1; then
+	echo "skip - ranks on several hosts: there is no mpirun, or the plug-in was not built (no mpicc)"
+else
+	# shellcheck disable=SC2086
+	far "by MPI" timeout 300 mpirun $options -np 4 "$python" tests/python/torch_mpi.py "$tmp" pretend
+fi
+no_hosts() { echo "skip - ranks of two network namespaces: $1"; }
+if [ -z "$options" ]; then
+	no_hosts "this test tells Open MPI alone how"
+elif [ ! -e "$CCS_MPI_PLUGIN" ]; then
+	no_hosts "there is no plug-in for MPI"
+elif [ "$(id -u)" != 0 ]; then
+	no_hosts "only root can make them"
+elif ! make_hosts; then
+	no_hosts "$(head -1 "$tmp/why")"
+else
+	far "of two hosts" hosts 4 "$python" tests/python/torch_mpi.py "$tmp"
+fi
+unset CCS_SCHEDULES_REPORT
+
 # ---- PyTorch's own tests, a selection ---------------------------------------------------------
 PYTHONPATH="$PYTHONPATH:$PWD/build/wheels/own_tests" timeout 300 "$python" \
 	tests/python/torch_own_tests.py --ranks 2 test_all_reduce_sum_async test_barrier_full \

@@ -1,5 +1,5 @@
 """A back end for torch.distributed: collectives of tensors, on the CPU or on GPUs, between processes
-of one host, by schedules that ccc has compiled and proved.
+of one host, or of several that mpirun has started, by schedules that ccc has compiled and proved.
 
     import torch.distributed as dist
     import ccs.torch                       # registers it

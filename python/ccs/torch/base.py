@@ -1,5 +1,5 @@
-"""The common part of all calls of a group: how its processes meet, the interface that torch needs
-of a group, and how a call is chosen, put in its place, and run.
+"""The common part of all calls of a group: the interface that torch needs of a group, and how a
+call is chosen, put in its place, and run. How its processes meet: meet.py.
 
     allreduce(t) --check, choose--> Call --Worker--> Module.run_at(addresses)
                                      |
@@ -7,7 +7,6 @@ of a group, and how a call is chosen, put in its place, and run.
 """
 
 import ctypes
-import uuid
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -21,61 +20,16 @@ from ..ends import Living, freed_with, reason
 from ..errors import ArgumentError, CcsError, Status
 from ..messages import Message
 from ..native import RunOptions
+from .meet import all_of, meet, seconds_of
 from .monitored import MonitoredBarrier
 from .schedules import Choice, Schedules
 from .tally import Tally
 from .device import Device
 from .tensors import Reduction, Tensor, check_plain, in_order, on_gpu
-from .work import Work, Worker
+from .work import Carrier, Work, Worker
 
 c10d: Any = _c10d  # its members differ between versions of PyTorch
 Handle = Any  # torch's Work: ours, or gloo's
-
-_BOOT = "/proc/sys/kernel/random/boot_id"
-_SECONDS_MAX = 4294966  # what libccs takes
-
-# ---- meeting ---------------------------------------------------------------------------------
-
-
-def _host() -> str:
-    try:
-        with open(_BOOT, encoding="ascii") as file:
-            return file.read().strip()
-    except OSError:
-        return "unknown"
-
-
-def _seconds(timeout: timedelta) -> int:
-    return min(_SECONDS_MAX, max(1, int(timeout.total_seconds())))
-
-
-def _meet(store: Any, rank: int, size: int, timeout: timedelta) -> Comm:
-    """A communicator of the group's processes. By the store they exchange where they are, and the
-    name by which they meet."""
-    here = _host()
-    store.set(f"ccs/host/{rank}", here)
-    if rank == 0:
-        store.set("ccs/job", f"torch-{uuid.uuid4().hex}")
-    for other in range(size):
-        if store.get(f"ccs/host/{other}").decode() != here:
-            raise CcsError(
-                Status.EUNSUPPORTED,
-                f"ranks {rank} and {other} are on different hosts: the ranks of the back end ccs "
-                "are processes of one host; gloo's, such as new_group(backend='gloo'), reach others",
-            )
-    job = store.get("ccs/job").decode()
-    comm = Comm.procs(rank, size, job=job, seconds=_seconds(timeout))
-    comm.set_timeout(_seconds(timeout))
-    return comm
-
-
-def _all_of(comm: Comm, timeout: timedelta) -> Comm:
-    """Another communicator of all its ranks."""
-    other = comm.split(0)
-    assert isinstance(other, Comm)
-    other.set_timeout(_seconds(timeout))
-    return other
-
 
 _living: "Living[Worker]" = Living()
 
@@ -150,9 +104,10 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
             self._gloo = c10d.ProcessGroupGloo(
                 c10d.PrefixStore("ccs/gloo", store), rank, size, timeout=timeout
             )
-        comm = _meet(store, rank, size, timeout)
-        mail = _all_of(comm, timeout)
-        self._comm, self._mail = comm, mail
+        comm = meet(store, rank, size, timeout)
+        mail = all_of(comm, timeout)
+        carrier = Carrier(mail) if mail.engine == "mpi" else None
+        self._comm, self._mail, self._carrier = comm, mail, carrier
         self._device_store = c10d.PrefixStore("ccs/gpu", store)
         self._batch: Optional[List[Message]] = None  # of messages between GPUs
 
@@ -162,6 +117,8 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
         def at_end() -> None:
             for device in devices:
                 device.close()
+            if carrier is not None:
+                carrier.end()
             mail.close()
             comm.close()
 
@@ -252,7 +209,7 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
     def set_timeout(self, timeout: timedelta) -> None:
         self._timeout = timeout
         for comm in self._comms():
-            comm.set_timeout(_seconds(timeout))
+            comm.set_timeout(seconds_of(timeout))
 
     def _comms(self) -> List[Comm]:
         return [self._comm, self._mail, *(device.comm for device in self._devices)]
@@ -282,12 +239,12 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
             return None
         self._worker.check()
         if not self._devices:
-            store, seconds = self._device_store, _seconds(self._timeout)
+            store, seconds = self._device_store, seconds_of(self._timeout)
             self._devices.append(Device(store, self._rank, self._size, like.device, seconds))
         return self._devices[0]
 
     def _choose(self, operation: str, block: int, like: Optional[Tensor]) -> Choice:
-        engine = "cuda" if on_gpu(like) else "procs"
+        engine = "cuda" if on_gpu(like) else self._comm.engine
         try:
             choice = self._schedules.choose(operation, self._size, block, engine)
         except CcsError as error:

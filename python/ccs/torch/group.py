@@ -1,4 +1,4 @@
-"""The process group: torch's calls, run by schedules over processes of one host. How a call is put
+"""The process group: torch's calls, run by schedules over processes. How a call is put
 in its place, and run: base.py.
 
     send(t, peer) --check--> Message --start--> Request of libccs --> MessageWork, the handle
@@ -484,7 +484,10 @@ class ProcessGroupCCS(Group):
             self._checked(operation, device.check, tensor)
             return self._gpu_message(device, operation, device.message(message))
         at_end = partial(self._message_ended, operation)
-        return MessageWork(operation, start(self._mail, [message], at_end), tensors)
+        work = MessageWork(operation, start(self._mail, [message], at_end), tensors)
+        if self._carrier is not None:
+            self._carrier.go()
+        return work
 
     def _gpu_message(self, device: Device, operation: str, message: Message) -> Handle:
         """Into the stream, or, in a batch, at its end."""

@@ -59,7 +59,7 @@ DEFAULTS = (
     "barrier:dissemination_barrier.ccs"
 )
 
-_ENGINES = {"procs": "cpu", "cuda": "cuda"}  # and what ccc compiles for
+_ENGINES = {"procs": "cpu", "mpi": "cpu", "cuda": "cuda"}  # and what ccc compiles for
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30}
 _SIZE_MAX = 2**64 - 1
 
@@ -233,8 +233,8 @@ class Schedules:
         return any(part.by_gloo for part in self.parts)
 
     def choose(self, collective: str, nranks: int, block: int, engine: str = "procs") -> Choice:
-        """The choice for a call by its block's bytes, on processes ("procs") or their GPUs
-        ("cuda"). CcsError: there is none, and why."""
+        """The choice for a call by its block's bytes, on processes of a host ("procs") or
+        several ("mpi"), or on their GPUs ("cuda"). CcsError: there is none, and why."""
         for part in self._all:
             if part.tuning:
                 tuned = self._tuned(part, collective, nranks, block, engine)

@@ -2,6 +2,7 @@
 handles that torch waits for.
 
     submit(job) --worker, or at once--> job's function --> Work is done: value or exception
+    message     --begun by its caller-> libccs --> MessageWork is done; by MPI a Carrier moves it
 
 A job holds its tensors until it is done. A call that the caller waits for, with no other before
 it, is run at once, in the caller's thread.
@@ -9,6 +10,7 @@ it, is run at once, in the caller's thread.
 
 import queue
 import threading
+import time
 from collections import deque
 from datetime import timedelta
 from typing import Any, Callable, Deque, List, Optional
@@ -16,6 +18,7 @@ from typing import Any, Callable, Deque, List, Optional
 import torch
 import torch._C._distributed_c10d as _c10d
 
+from ..comm import Comm
 from ..errors import CcsError, Status
 from ..messages import Request
 
@@ -24,6 +27,7 @@ _Work: Any = _c10d.Work  # typed otherwise by each version of PyTorch
 # Up to 1.13, torch's C++ code does not keep Python's half of a Work. The latest _KEPT of
 # them are kept for it, and all that are under way; DDP has one for each of its buckets.
 _KEPT = 4096
+_LOOK, _LOOK_MOST = 0.00005, 0.0005  # seconds between two looks at messages by MPI
 
 
 def told(what: str, error: BaseException) -> BaseException:
@@ -146,6 +150,40 @@ class MessageWork(_Work):  # type: ignore[misc]
     def result(self) -> List[torch.Tensor]:
         self.wait()
         return self._tensors
+
+
+class Carrier:
+    """Goes on with the messages of a communicator by MPI, which move only inside MPI's calls: by a
+    thread, from the first message on, while any is under way."""
+
+    def __init__(self, comm: Comm) -> None:
+        self._comm = comm
+        self._news = threading.Event()
+        self._lock = threading.Lock()
+        self._runs = self._ended = False
+
+    def go(self) -> None:
+        """A message has begun."""
+        with self._lock:
+            first, self._runs = not self._runs, True
+        if first:
+            threading.Thread(target=self._loop, name="ccs.torch.messages", daemon=True).start()
+        self._news.set()
+
+    def _loop(self) -> None:
+        while not self._ended:
+            self._news.wait()
+            self._news.clear()
+            nap = _LOOK
+            while not self._ended and self._comm.pending.sweep():
+                time.sleep(nap)
+                nap = _LOOK if self._news.is_set() else min(2 * nap, _LOOK_MOST)
+                self._news.clear()
+
+    def end(self) -> None:
+        """The communicator is about to be closed, which waits for its messages."""
+        self._ended = True
+        self._news.set()
 
 
 class Worker:
