@@ -272,9 +272,9 @@ struct diag_notes diag_all_notes(struct diags *d, const struct diag *g)
 						     c->n - DIAG_CALLS == 1 ? "" : "s")
 			};
 		ARENA_PUSH(d->arena, all.v, all.n, all.cap) =
-			(struct diag_note){ c->v[i].span,
-					    arena_printf(d->arena, "in %s, called here%s",
-							 c->v[i].name, times) };
+			(struct diag_note){ .span = c->v[i].span,
+					    .text = arena_printf(d->arena, "in %s, called here%s",
+								 c->v[i].name, times) };
 	}
 	for (uint32_t i = 0; i < g->notes.n; i++)
 		ARENA_PUSH(d->arena, all.v, all.n, all.cap) = g->notes.v[i];

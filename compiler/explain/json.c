@@ -87,27 +87,13 @@ static json_t *place_json(struct printer *w, struct span span)
 
 static json_t *buffers_json(struct printer *w)
 {
-	static const char *const kinds[] = { [DIR_IN] = "in",
-					     [DIR_OUT] = "out",
-					     [DIR_INOUT] = "inout",
-					     [DIR_VIEW] = "view",
-					     [DIR_SCRATCH] = "scratch" };
-	const struct program *p = w->x->r.p;
 	json_t *list = json_array();
 
-	for (uint32_t i = 0; i <= p->nbuffers; i++) {
-		const struct buffer *b = &p->buffers[i];
-		bool last = i == p->nbuffers;
-
-		if (last && !p->scratch)
-			break;
+	for (const struct named *at = w->x->named; at < w->x->named + w->x->nnamed; at++)
 		add(w, list,
-		    json_pack("{s:o,s:s,s:I,s:I}", "name",
-			      diag_json_text(last ? "scratch" : b->def->name.name), "kind",
-			      kinds[last ? DIR_SCRATCH : b->def->dir], "first",
-			      (json_int_t)(last ? p->cells : b->cell), "chunks",
-			      (json_int_t)(last ? p->scratch : b->cells)));
-	}
+		    json_pack("{s:o,s:s,s:I,s:I}", "name", diag_json_text(at->name), "kind",
+			      lang_direction_text(at->kind), "first", (json_int_t)at->first,
+			      "chunks", (json_int_t)at->n));
 	return list;
 }
 
@@ -368,6 +354,17 @@ static json_t *notes_json(struct printer *w, const struct diag_notes *n)
 	return list;
 }
 
+/* The ranks that end in an error. */
+static json_t *stops_json(struct printer *w, uint32_t diag)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < w->x->nstops; i++)
+		if (w->x->stops[i].diag == diag)
+			add(w, list, json_integer(w->x->stops[i].rank));
+	return list;
+}
+
 static json_t *diags_json(struct printer *w)
 {
 	const struct script *x = w->x;
@@ -387,11 +384,11 @@ static json_t *diags_json(struct printer *w)
 		for (uint32_t r = 0; r < g->nranks; r++)
 			add(w, ranks, json_integer(g->ranks[r]));
 		add(w, list,
-		    json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "code", code_json(g->code),
+		    json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "code", code_json(g->code),
 			      "message", diag_json_text(g->message), "at",
 			      place_json(w, g->span.lo ? g->span
 						       : x->r.p->instance.schedule->name.span),
-			      "ranks", ranks, "step",
+			      "ranks", ranks, "ends", stops_json(w, k), "step",
 			      step ? json_integer(x->fault_step[k]) : json_null(), "notes",
 			      notes_json(w, &g->notes), "help", notes_json(w, &g->help)));
 	}

@@ -351,14 +351,14 @@ function drawFault(end) {
 			cell.td.classList.toggle("is-wrong", end);
 		}
 	}
-	for (const s of M.stuck) {
-		boxes.get(s.rank)?.classList.toggle("is-stuck", end);
+	for (const rank of [...M.stuck.map((s) => s.rank), ...M.errors.flatMap((e) => e.ends)])
+		boxes.get(rank)?.classList.toggle("is-stuck", end);
+	for (const s of M.stuck)
 		if (end && place.has(s.rank) && place.has(s.waits_for)) {
 			const path = curve(spot(s.rank, 0, 0), spot(s.waits_for, 0, 0)), waits = token("waits", WRONG);
 			moveTo(waits, bezier(path.p, 0.5));
 			layers.moves.append(arrow(path, WRONG), waits);
 		}
-	}
 	light("bad", end ? [...M.errors, ...M.stuck].map((e) => lineOf(e.at)).filter((e) => e) : []);
 }
 
@@ -489,7 +489,7 @@ function moveText(m) {
 	const what = m.reads || "an empty message", line = (place) => place ? place.line : "?";
 	const who = m.kind === "local" ? `rank ${m.from}` : `rank ${m.from} → rank ${m.to}`;
 	const verb = m.kind === "lost" ? " is sent, not received" : m.combines ? ` is combined into ${m.writes}`
-		: m.reads === m.writes ? "" : ` is copied into ${m.writes}`;
+		: m.reads === m.writes && m.kind === "message" ? "" : ` is copied into ${m.writes}`;
 	const where = m.kind === "message" ? `lines ${line(m.sent_at)} and ${line(m.received_at)}` : `line ${line(m.at || m.sent_at)}`;
 	return `${who}: ${what}${verb} (${where})${m.fault ? " " + m.fault : ""}`;
 }

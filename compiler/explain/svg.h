@@ -20,7 +20,8 @@ enum seen {
 	SEEN_SEVERAL,
 	SEEN_GREY,
 	SEEN_LOST,
-	SEEN_FAULT
+	SEEN_FAULT,
+	SEEN_CURE
 };
 
 /* A picture under way. */
@@ -55,6 +56,13 @@ struct lanes {
 #define MOST_CHUNKS 32u
 
 double svg_lanes_width(struct svg *s, const struct lanes *l);
+/** What stands at the end of a rank's lane: the i-th of all waits, wrong results and stops. text ==
+ *  NULL: there are no more. */
+struct last_words {
+	const char *text;
+	uint32_t rank, cell; /* of a wrong result; NONE: of no cell */
+	int code;
+} svg_last_words(struct svg *s, uint32_t i);
 /** Draws it below s->y, and moves that. O(stores + columns * ranks * chunks). */
 void svg_lanes(struct svg *s, const struct lanes *l);
 

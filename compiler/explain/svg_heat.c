@@ -149,29 +149,24 @@ static void full(struct svg *s, uint32_t step, const char *title)
 	s->y += 14;
 }
 
-/* Ranks that are stuck, and results that are wrong. */
+/* Ranks that are stuck, results that are wrong, and stops. */
 static void faults(struct svg *s)
 {
 	struct script *x = s->x;
-	const struct program *p = x->r.p;
-	const char *text;
+	uint32_t n = x->nstuck + x->nwrong + x->nstops;
 
-	for (uint32_t i = 0; i < x->nstuck + x->nwrong && i < FULL; i++) {
-		if (i < x->nstuck)
-			text = arena_printf(x->arena, "rank %u %s", p->tasks[x->stuck[i].task].rank,
-					    x->stuck[i].text);
-		else
-			text = arena_printf(x->arena, "rank %u: %s", x->wrong[i - x->nstuck].rank,
-					    explain_wrong_text(x, &x->wrong[i - x->nstuck]));
+	for (uint32_t i = 0; i < n && i < FULL; i++) {
+		struct last_words w = svg_last_words(s, i);
 		fprintf(s->out,
-			"<text class=\"fault\" data-code=\"%s\" x=\"16\" y=\"%s\">%s</text>\n",
-			diag_code_text(explain_diag(x)->code).s, svg_number(s, s->y + 12),
-			svg_text(s, text));
+			"<text class=\"fault\" data-code=\"%s\" data-rank=\"%u\" x=\"16\" "
+			"y=\"%s\">rank %u: %s</text>\n",
+			diag_code_text(w.code).s, w.rank, svg_number(s, s->y + 12), w.rank,
+			svg_text(s, w.text));
 		s->y += 16;
 	}
-	if (x->nstuck + x->nwrong > FULL) {
+	if (n > FULL) {
 		fprintf(s->out, "<text class=\"dim\" x=\"16\" y=\"%s\">and %u more</text>\n",
-			svg_number(s, s->y + 12), x->nstuck + x->nwrong - FULL);
+			svg_number(s, s->y + 12), n - FULL);
 		s->y += 16;
 	}
 	s->y += 14;

@@ -147,7 +147,7 @@ def faults_are_shown(case):
         wrong += [] if line in said else [f"no circle: {line}"]
     case.page.press("End")
     wrong += equal(case.run("document.querySelectorAll('#ranks .is-stuck').length"),
-                   len({s["rank"] for s in m["stuck"]} & set(m["shown_ranks"])))
+                   len({s["rank"] for s in m["stuck"]} | {r for e in m["errors"] for r in e["ends"]}))
     wrong += equal(case.run("document.querySelectorAll('#ranks .is-wrong').length"), len(m["wrong"]))
     places = [e["at"] for e in m["errors"] + m["stuck"] if e["at"]]
     wrong += equal(case.lit("bad"), {(m["files"][p["file"]]["name"], p["line"]) for p in places}

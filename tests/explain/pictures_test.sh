@@ -14,7 +14,8 @@ for file in schedules/*.ccs; do
 		set -- "$@" "$file -n $n"
 	done
 done
-for file in schedules/broken/*.ccs; do
+for file in schedules/broken/*.ccs tests/check/diag/e0[34]*.ccs; do
+	! grep -q '^//! options:.*--require' "$file" || continue # of `check`
 	set -- "$@" "$file $(sed -n 's/^\/\/! options: //p' "$file")"
 done
 for file in tests/msccl/good/*.xml tests/msccl/diag/*.xml; do
@@ -84,6 +85,26 @@ holds "... the second and the third are marked" test "$(grep -c 'data\[[12]\], l
 holds "... and no other" test "$(grep -c '<-- E0301' "$tmp/out")" = 6
 status "... with one slot" 1 "$ccc" explain "$tmp/three.ccs" -n 3 --slots 1
 holds "... they were not sent" sh -c "! grep -q '<-- E0301' '$tmp/out'"
+
+# ---- help, and cures that were tried ------------------------------------------------------------
+cat >"$tmp/other.ccs" <<'EOF'
+schedule other implements allreduce(inout data[N]) on ring {
+  send data[0] to next
+  recv data[0] from next
+}
+EOF
+status "a peer that is another one" 1 "$ccc" explain "$tmp/other.ccs" -n 3 --format=svg
+says "... a question is no cure" "$tmp/out" 'class="dim".*>help: .*is this intended'
+holds "... and nothing is green" sh -c "! grep -q -e 'class=\"cure' -e Green '$tmp/out'"
+status "a cure that was tried" 1 "$ccc" explain schedules/broken/all_send_first.ccs -n 4 --format=svg
+says "... is green" "$tmp/out" 'class="cure".*>help: 16 slots or more cure it'
+says "... and the legend says so" "$tmp/out" 'Green: a cure that was tried'
+
+# ---- MSCCL XML that stores into the caller's input ----------------------------------------------
+status "MSCCL XML with two buffers of one name" 0 "$ccc" explain tests/msccl/diag/overwrites_input.xml --chunk caller.i --chunk i
+says "... has two names" "$tmp/out" '^ +caller\.i\[0\]  i\[0\]$'
+status "... a chunk that it has not" 2 "$ccc" explain tests/msccl/diag/overwrites_input.xml --chunk 's[0]'
+says "... names those that it has" "$tmp/err" 'there is caller\.i\[0\.\.1\], i\[0\.\.1\], o\[0\.\.1\]'
 
 # ---- the documents' pictures -----------------------------------------------------------------
 docs/pictures.sh "$ccc" "$tmp/docs"
