@@ -163,8 +163,10 @@ const char *diag_ranks(struct arena *a, const int64_t *ranks, size_t n);
 
 /* ---- printing (diag_print.c, diag_json.c, diag_sarif.c) ----------------------- */
 
-/** `s` with U+FFFD where its bytes are no UTF-8, from malloc. NULL: no memory. */
-char *diag_utf8_text(const char *s);
+/** `s` as people may see it, in `a` or `s` itself: control characters and those that turn the
+ *  direction of text are "<U+202E>" or "\x1b", and so are bytes that are no UTF-8. Tabs and line
+ *  ends stay. */
+const char *diag_shown_text(struct arena *a, const char *s);
 
 enum diag_format { DIAG_TEXT, DIAG_JSON, DIAG_SARIF };
 

@@ -193,7 +193,7 @@ struct cells explain_raced(const struct script *x, uint32_t rank);
 void explain_text(struct script *x, FILE *out);
 /** docs/explain.schema.json has the form. False: *why. */
 bool explain_json(struct script *x, FILE *out, const char **why);
-/** The same, as a part of a page: no `<` in it. */
+/** The same, as a part of a page: no `<` in it, and texts as diag_shown_text has them. */
 bool explain_json_inline(struct script *x, FILE *out, const char **why);
 bool explain_svg(struct script *x, FILE *out, const char **why);
 bool explain_html(struct script *x, FILE *out, const char **why);

@@ -363,7 +363,7 @@ static void print_diagnostics(struct script *x, uint32_t first, FILE *out)
 		if (g->nranks)
 			fprintf(out, ", rank%s %s", g->nranks > 1 ? "s" : "",
 				diag_ranks(x->arena, g->ranks, g->nranks));
-		fprintf(out, ": %s", g->message);
+		fprintf(out, ": %s", diag_shown_text(x->arena, g->message));
 		if (g->code)
 			fprintf(out, " [E%04d]", g->code);
 		fputc('\n', out);

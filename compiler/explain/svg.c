@@ -36,12 +36,10 @@ const char *svg_number(struct svg *s, double v)
 
 const char *svg_text(struct svg *s, const char *text)
 {
-	char *utf8 = diag_utf8_text(text), *to, *all;
+	text = diag_shown_text(s->x->arena, text);
+	char *all = ARENA_ARRAY(s->x->arena, char, 6 * strlen(text) + 1), *to = all;
 
-	if (!utf8)
-		arena_fail(s->x->arena);
-	to = all = ARENA_ARRAY(s->x->arena, char, 6 * strlen(utf8) + 1);
-	for (const char *c = utf8; *c; c++) {
+	for (const char *c = text; *c; c++) {
 		const char *name = *c == '<'   ? "&lt;"
 				   : *c == '>' ? "&gt;"
 				   : *c == '&' ? "&amp;"
@@ -49,10 +47,9 @@ const char *svg_text(struct svg *s, const char *text)
 					       : NULL;
 		if (name)
 			to = stpcpy(to, name);
-		else /* other control characters are not XML */
-			*to++ = (unsigned char)*c < ' ' && *c != '\t' && *c != '\n' ? ' ' : *c;
+		else
+			*to++ = *c;
 	}
-	free(utf8);
 	return all;
 }
 

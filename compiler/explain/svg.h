@@ -34,7 +34,7 @@ struct svg {
 
 /** An attribute's number, with at most one digit behind the point. In the scratch arena, as all texts. */
 const char *svg_number(struct svg *s, double v);
-/** Text for an element or attribute: valid UTF-8, with <, >, & and quotes escaped. */
+/** Text for an element or attribute, as diag_shown_text has it, with <, >, & and quotes escaped. */
 const char *svg_text(struct svg *s, const char *text);
 /** "data", of program_cells_text "data[0..4]"; and "0..4". */
 const char *svg_buffer(struct svg *s, struct cells cells);

@@ -35,8 +35,14 @@ holds "the picture is XML" is_xml "$tmp/x.svg"
 status "--format goes before the ending" 0 "$ccc" explain $ring -n 3 --format=json -o "$tmp/y.svg"
 holds "... as it says" grep -q '"format":"ccs-explain"' "$tmp/y.svg"
 status "an ending that no printer has" 2 "$ccc" explain $ring -n 3 -o "$tmp/x.png"
-says "... with a cure" "$tmp/err" 'writes .svg, .html, .json and .txt; for a file with another ending give --format'
+says "... with a cure" "$tmp/err" 'writes .svg, .html or .htm, .json and .txt; for a file with another ending give --format'
 holds "... writes nothing" test ! -e "$tmp/x.png"
+for ending in htm SVG Txt; do
+	status "-o x.$ending" 0 "$ccc" explain $ring -n 3 -o "$tmp/big.$ending"
+done
+holds "... each in its form" sh -c "cmp '$tmp/big.SVG' '$tmp/x.svg' && cmp '$tmp/big.htm' '$tmp/x.html' && cmp '$tmp/big.Txt' '$tmp/x.txt'"
+status "... but not each name of a form" 2 "$ccc" explain $ring -n 3 -o "$tmp/x.text"
+says "... with the endings that there are" "$tmp/err" 'writes .svg, .html or .htm, .json and .txt'
 for form in svg html json; do
 	status "two numbers of ranks: $form" 2 "$ccc" explain $ring -n 3,4 -o "$tmp/two.$form"
 	says "... says so" "$tmp/err" '^ccc: error: -n takes one number of ranks for a picture, a page or JSON; text takes several \[E0705\]$'
@@ -45,6 +51,13 @@ holds "... writes nothing" sh -c "! ls '$tmp'/two.* 2>/dev/null"
 status "... as text" 0 "$ccc" explain $ring -n 3,4 -o "$tmp/two.txt"
 status "a folder that does not exist" 2 "$ccc" explain $ring -n 3 -o "$tmp/none/x.svg"
 says "... with the reason" "$tmp/err" 'cannot write .*none/x.svg: No such file or directory'
+ln -s none/x.svg "$tmp/link.svg"
+status "a link to where no folder is, and a schedule that is wrong" 2 "$ccc" explain schedules/broken/no_wrap.ccs -n 3 -o "$tmp/link.svg"
+says "... is refused" "$tmp/err" 'cannot write .*link.svg: No such file or directory'
+holds "... before the work is done" sh -c "! grep -q E0306 '$tmp/err'"
+ln -s there.svg "$tmp/link2.svg"
+status "a link to a file that is not there yet" 0 "$ccc" explain $ring -n 3 -o "$tmp/link2.svg"
+holds "... makes that file" sh -c "cmp '$tmp/x.svg' '$tmp/there.svg' && test -L '$tmp/link2.svg'"
 status "a full device" 2 "$ccc" explain $ring -n 3 --format=svg -o /dev/full
 status "explain --format=csv" 2 "$ccc" explain $ring --format=csv
 status "table --format=svg" 2 "$ccc" table $ring --format=svg
@@ -63,6 +76,25 @@ holds "... is escaped" sh -c "! grep -q '<script>alert' '$tmp/m.html' && ! grep 
 sed 's/from prev/from next/' "$tmp/<b>&\"x.ccs" >"$tmp/wrong <i>&\"x.ccs"
 status "... and of a schedule that is wrong" 1 "$ccc" explain "$tmp/wrong <i>&\"x.ccs" -n 3 -o "$tmp/m.svg"
 holds "... is XML" is_xml "$tmp/m.svg"
+
+# ---- text that would turn the direction of its surroundings --------------------------------------------
+turn=$(printf '\342\200\256') # U+202E
+turned=$tmp/turned$turn.ccs
+{ echo "// $turn"; sed 's/from prev/from next/' $ring; } >"$turned"
+printf 'import "turned%s.ccs"\n%s' "$turn" 'schedule other implements allreduce(inout data[N]) on ring { ring_allreduce(data) }' >"$tmp/other.ccs"
+for form in svg html json text; do
+	for file in "$turned" "$tmp/other.ccs"; do
+		status "a text and a name that turn others round: $form" 1 "$ccc" explain "$file" -n 3 --format=$form
+		holds "... are not put there as they are" sh -c "! grep -q '$turn' '$tmp/out'"
+	done
+done
+"$ccc" explain "$turned" -n 3 --format=svg >"$tmp/out" 2>"$tmp/err"
+says "... but as the diagnostics have them" "$tmp/err" 'turned<U\+202E>\.ccs:'
+says "... in the picture, too" "$tmp/out" 'turned&lt;U\+202E&gt;\.ccs:'
+for form in json sarif; do
+	"$ccc" check "$turned" -n 3 --diagnostics-format=$form >"$tmp/out" 2>&1
+	holds "diagnostics in $form do not have them raw" sh -c "grep -q E0301 '$tmp/out' && ! grep -q '$turn' '$tmp/out'"
+done
 
 # ---- sizes ---------------------------------------------------------------------------------
 "$ccc" explain $ring -n 16 -o "$tmp/16.svg"
