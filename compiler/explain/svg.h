@@ -48,6 +48,7 @@ struct lanes {
 		*steps; /* steps ascending; columns, behind that of the start */
 	uint32_t nranks, ncells, nsteps;
 	bool whole; /* from the start of the run to its end, with the errors there */
+	bool inner; /* without messages from or to other ranks, or of other chunks */
 };
 
 #define LEAST_WIDTH 620.0

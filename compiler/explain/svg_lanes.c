@@ -440,6 +440,25 @@ static void arrow(struct svg *s, const struct geometry *g, const struct move *m,
 			svg_text(s, program_cells_text(x->arena, x->r.p, e.source.lo, e.source.n)));
 }
 
+static bool has_row(const struct geometry *g, struct cells c)
+{
+	for (uint32_t i = 0; i < c.n; i++)
+		if (g->row[c.lo + i] != NONE)
+			return true;
+	return false;
+}
+
+/* Whether the move is one of the lanes'. */
+static bool is_drawn(const struct geometry *g, const struct move *m, const struct ends *e)
+{
+	bool from = g->lane_of[e->from] != NONE, to = !m->lost && g->lane_of[e->to] != NONE;
+
+	if (!g->l->inner)
+		return from || to;
+	return from && (to || m->lost) &&
+	       (!e->source.n || has_row(g, e->source) || has_row(g, e->target));
+}
+
 static void arrows(struct svg *s, const struct geometry *g)
 {
 	struct script *x = s->x;
@@ -450,8 +469,7 @@ static void arrows(struct svg *s, const struct geometry *g)
 		while (column <= g->l->nsteps && g->l->steps[column - 1] < m->depth)
 			column++;
 		if (column <= g->l->nsteps && g->l->steps[column - 1] == m->depth &&
-		    explain_shows_move(x, m) &&
-		    (g->lane_of[e.from] != NONE || (!m->lost && g->lane_of[e.to] != NONE)))
+		    explain_shows_move(x, m) && is_drawn(g, m, &e))
 			arrow(s, g, m, column);
 	}
 }

@@ -412,6 +412,65 @@ def sizes(browser):
         check("all-to-all on 16 ranks", steps_are_right(case) + plays(case) + case.page.errors)
 
 
+PING = """contract any(inout data[40])
+schedule ping
+  implements any(inout data[40])
+{
+  for i in 0..40 {
+    if rank == 0 {
+      send data[i] to 1
+      recv data[i] from 1
+    } else {
+      recv data[i] from 0
+      send data[i] to 0
+    }
+  }
+}
+"""
+
+
+def maps(browser):
+    """The picture is a map of 80 steps: the cursor goes over it, from step to step."""
+    file = os.path.join(folder, "ping.ccs")
+    with open(file, "w", encoding="utf-8") as f:
+        f.write(PING)
+    with Case(browser, (file, "-n", "2")) as case:
+        box = case.run("(() => { const { x, y, width, height } = document.querySelector('#picture .map').getBBox(); return [x, y, width, height]; })()")
+        case.page.press("Home")
+        seen = []
+        for _ in range(81):
+            seen.append(case.run("document.querySelector('#picture .cursor').transform.baseVal[0].matrix.e"))
+            case.page.press("ArrowRight")
+        check("the cursor goes over a map, step by step", [
+            f"after step {k}: {x}" for k, x in enumerate(seen) if abs(x - box[0] - box[2] * k / 80) > 0.1])
+        check("... and is as high as the map", equal(case.run("""(() => { const c = document.querySelector("#picture .cursor");
+            return [c.y1.baseVal.value, c.y2.baseVal.value - c.y1.baseVal.value]; })()"""), [box[1], box[3]]))
+
+
+def buffers(browser):
+    """Each buffer has its columns, below its name, and all of its chunks."""
+    for args in [("schedules/direct_all_to_all.ccs", "-n", "5"), ("schedules/bruck_all_to_all.ccs", "-n", "12"),
+                 ("schedules/direct_scatter.ccs", "-n", "4"), ("tests/msccl/good/alltoall.xml",),
+                 ("tests/msccl/diag/overwrites_input.xml",)]:
+        with Case(browser, args) as case:
+            m, wrong = case.model, []
+            names = case.run("[...document.querySelectorAll('#ranks .buffer-name')].map((e) => [e.textContent, e.getBBox().x])")
+            cells = case.run("""[...document.querySelectorAll("#ranks .chunk")].map((g) => { const b = g.querySelector(".hit").getBBox();
+                return [g.cell.rank, g.cell.chunk, b.x, b.x + b.width]; })""")
+            for b in m["buffers"]:
+                mine = {c for _, c, _, _ in cells if b["first"] <= c < b["first"] + b["chunks"]}
+                wrong += [] if mine in (set(), set(range(b["first"], b["first"] + b["chunks"]))) else [f"of {b['name']} only {mine}"]
+            there = [b for b in m["buffers"] if any(c == b["first"] for _, c, _, _ in cells)]
+            wrong += equal([n for n, _ in names], [b["name"] for b in there] * m["ranks"])
+            for rank in range(m["ranks"]):
+                left = [x for _, x in names[rank * len(there):][:len(there)]] + [1e9]
+                for k, b in enumerate(there):
+                    wrong += [f"rank {rank}, {b['name']}: {c}" for c in cells if c[0] == rank and
+                              b["first"] <= c[1] < b["first"] + b["chunks"] and not left[k] - 1 <= c[2] <= c[3] <= left[k + 1]]
+            check(f"{' '.join(args)}: each buffer has its columns and its name", wrong + apart(case) + case.page.errors)
+            check("... and its cells are right", steps_are_right(case))
+
+
 def turns(points):
     """How often a closed way through points goes around their middle."""
     middle = sum(complex(*p) for p in points) / len(points)
@@ -498,6 +557,8 @@ def main():
         markup(browser)
         other_readers(browser)
         sizes(browser)
+        maps(browser)
+        buffers(browser)
         topologies(browser)
         speed(browser)
 

@@ -102,6 +102,12 @@ holds "the ring on 16 ranks has at most 300 KB" test "$(wc -c <"$tmp/16.svg")" -
 status "halving and doubling on 1,024 ranks" 0 "$ccc" explain schedules/halving_doubling_allreduce.ccs -n 1024 -o "$tmp/map.svg"
 holds "... is a map" grep -q 'class="heat"' "$tmp/map.svg"
 says "... that says how to narrow it" "$tmp/map.svg" '--rank, --step and --chunk draw a part in full'
+status "all to all on 128 ranks" 0 "$ccc" explain schedules/direct_all_to_all.ccs -n 128 -o "$tmp/all.svg"
+holds "... is a map of at most 60 KB" test "$(wc -c <"$tmp/all.svg")" -le 60000
+says "... in the unit of its head" "$tmp/all.svg" 'each rank sends 0.9922 S'
+says "... that its darkest field has" "$tmp/all.svg" 'darkest: 0.992 S'
+holds "... its arrows go between ranks that are shown" sh -c "! grep -qE 'class=\"label\"[^>]*>(to|from) ' '$tmp/all.svg'"
+holds "... and are all of these" test "$(grep -c 'class="message' "$tmp/all.svg")" = 36
 status "... a part of it" 0 "$ccc" explain schedules/halving_doubling_allreduce.ccs -n 1024 --rank 0,512 --chunk 'data[0..4]' -o "$tmp/part.svg"
 holds "... is in full" sh -c "! grep -q 'class=\"heat\"' '$tmp/part.svg' && grep -q 'class=\"cell' '$tmp/part.svg'"
 
