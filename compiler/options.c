@@ -413,12 +413,12 @@ static int format_of_output(struct options *o)
 	const char *dot = strrchr(name, '.');
 
 	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
-		if (!strcmp(dot && dot > name ? dot : "", endings[i].ending)) {
+		if (!strcasecmp(dot && dot > name ? dot : "", endings[i].ending)) {
 			o->view.format = endings[i].format;
 			return -1;
 		}
 	return options_error(
-		"-o %s: ccc explain writes .svg, .html, .json and .txt; for a file with "
+		"-o %s: ccc explain writes .svg, .html or .htm, .json and .txt; for a file with "
 		"another ending give --format, too",
 		o->output);
 }

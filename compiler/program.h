@@ -182,6 +182,7 @@ struct region {
 
 struct buffer {
 	const struct buffer_def *def; /* of the schedule */
+	const char *name;	      /* its name there; where a region has it, too, "caller.i" */
 	uint32_t cell;		      /* its first cell */
 	uint32_t cells;		      /* blocks * chunks */
 	uint32_t chunks, blocks;      /* ccs(5) 4, Cutting */

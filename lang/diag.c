@@ -169,7 +169,7 @@ struct diag *diag_warn(struct diags *d, int code, struct span span, int64_t rank
 static void push(struct diags *d, struct diag_notes *list, struct span span, const char *fmt,
 		 va_list ap)
 {
-	struct diag_note note = { span, arena_vprintf(d->arena, fmt, ap) };
+	struct diag_note note = { .span = span, .text = arena_vprintf(d->arena, fmt, ap) };
 
 	ARENA_PUSH(d->arena, list->v, list->n, list->cap) = note;
 }
@@ -220,6 +220,18 @@ void diag_help(struct diags *d, struct diag *g, const char *fmt, ...)
 	va_start(ap, fmt);
 	push(d, &g->help, (struct span){ 0 }, fmt, ap);
 	va_end(ap);
+}
+
+void diag_cure(struct diags *d, struct diag *g, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!g)
+		return;
+	va_start(ap, fmt);
+	push(d, &g->help, (struct span){ 0 }, fmt, ap);
+	va_end(ap);
+	g->help.v[g->help.n - 1].tried = true;
 }
 
 void diag_fix(struct diags *d, struct diag *g, struct span span, const char *fmt, ...)

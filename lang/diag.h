@@ -33,6 +33,7 @@ enum {
 struct diag_note {
 	struct span span; /* lo == 0: no place */
 	const char *text;
+	bool tried; /* of help: the cure was run, and it cures */
 };
 
 struct diag_notes {
@@ -130,8 +131,12 @@ bool diag_warns(const struct diags *d, int code);
 void diag_note(struct diags *d, struct diag *g, struct span span, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/** Adds to `g` (NULL: does nothing) what to do, which was checked to be a cure. */
+/** Adds to `g` (NULL: does nothing) what to do, or to look at. */
 void diag_help(struct diags *d, struct diag *g, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/** The same of a cure that was tried: the program with it was checked. */
+void diag_cure(struct diags *d, struct diag *g, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /** Adds the next outer call. */
@@ -158,8 +163,10 @@ const char *diag_ranks(struct arena *a, const int64_t *ranks, size_t n);
 
 /* ---- printing (diag_print.c, diag_json.c, diag_sarif.c) ----------------------- */
 
-/** `s` with U+FFFD where its bytes are no UTF-8, from malloc. NULL: no memory. */
-char *diag_utf8_text(const char *s);
+/** `s` as people may see it, in `a` or `s` itself: control characters and those that turn the
+ *  direction of text are "<U+202E>" or "\x1b", and so are bytes that are no UTF-8. Tabs and line
+ *  ends stay. */
+const char *diag_shown_text(struct arena *a, const char *s);
 
 enum diag_format { DIAG_TEXT, DIAG_JSON, DIAG_SARIF };
 

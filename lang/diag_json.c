@@ -35,7 +35,8 @@ size_t diag_utf8(const char *s, size_t n, uint32_t *c)
 	return len;
 }
 
-char *diag_utf8_text(const char *s)
+/* From malloc. NULL: no memory. */
+static char *utf8_text(const char *s)
 {
 	size_t n = strlen(s), at = 0, len;
 	char *clean = malloc(3 * n + 1);
@@ -54,7 +55,7 @@ char *diag_utf8_text(const char *s)
 
 json_t *diag_json_text(const char *s)
 {
-	char *clean = diag_utf8_text(s);
+	char *clean = utf8_text(s);
 	json_t *text = clean ? json_string(clean) : NULL;
 
 	free(clean);
@@ -139,7 +140,7 @@ void diag_print_json(struct diags *d, const struct diag *g, FILE *out)
 		json_object_set_new(o, "fix", fix);
 	}
 	diag_json_facts(o, g, 2);
-	json_dumpf(o, out, JSON_COMPACT | JSON_PRESERVE_ORDER);
+	json_dumpf(o, out, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_ENSURE_ASCII);
 	putc('\n', out);
 	json_decref(o);
 }

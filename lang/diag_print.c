@@ -27,6 +27,14 @@ static bool is_control(uint32_t c)
 	       (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
 }
 
+/* Puts the name of a character of `len` bytes, or of a byte that is none, into `to`; returns its length. */
+static size_t escape(const char *s, size_t len, uint32_t c, char *to)
+{
+	if (len && c >= 0x80)
+		return (size_t)sprintf(to, "<U+%04X>", (unsigned)c);
+	return (size_t)sprintf(to, "\\x%02x", (unsigned)(unsigned char)s[0]);
+}
+
 /* Writes one character of s as it can be shown, and returns how many bytes it
  * took; *width grows by the columns it fills. out == NULL: only counts. */
 static size_t put_char(const char *s, size_t n, size_t *width, FILE *out)
@@ -48,14 +56,27 @@ static size_t put_char(const char *s, size_t n, size_t *width, FILE *out)
 		*width += fill;
 		return len;
 	}
-	if (len && c >= 0x80)
-		snprintf(text, sizeof(text), "<U+%04X>", (unsigned)c);
-	else
-		snprintf(text, sizeof(text), "\\x%02x", (unsigned)(unsigned char)s[0]);
+	*width += escape(s, len, c, text);
 	if (out)
 		fputs(text, out);
-	*width += strlen(text);
 	return len ? len : 1;
+}
+
+const char *diag_shown_text(struct arena *a, const char *s)
+{
+	size_t n = strlen(s), len;
+	char *text = arena_alloc(a, 4 * n + 1), *to = text;
+	uint32_t c = 0;
+
+	for (size_t i = 0; i < n; i += len ? len : 1) {
+		len = diag_utf8(s + i, n - i, &c);
+		if (len && (!is_control(c) || c == '\t' || c == '\n'))
+			to = mempcpy(to, s + i, len);
+		else
+			to += escape(s + i, len, c, to);
+	}
+	*to = '\0';
+	return text;
 }
 
 /* A message; its lines after the first are indented. */
@@ -272,9 +293,9 @@ struct diag_notes diag_all_notes(struct diags *d, const struct diag *g)
 						     c->n - DIAG_CALLS == 1 ? "" : "s")
 			};
 		ARENA_PUSH(d->arena, all.v, all.n, all.cap) =
-			(struct diag_note){ c->v[i].span,
-					    arena_printf(d->arena, "in %s, called here%s",
-							 c->v[i].name, times) };
+			(struct diag_note){ .span = c->v[i].span,
+					    .text = arena_printf(d->arena, "in %s, called here%s",
+								 c->v[i].name, times) };
 	}
 	for (uint32_t i = 0; i < g->notes.n; i++)
 		ARENA_PUSH(d->arena, all.v, all.n, all.cap) = g->notes.v[i];

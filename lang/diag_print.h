@@ -1,6 +1,6 @@
 /*
  * Inside the printing of diagnostics: shared by diag_print.c, diag_json.c, diag_sarif.c, the
- * language server and the JSON of `ccc explain`.
+ * language server, and the JSON of `ccc explain` and `ccc table`.
  */
 #ifndef CCS_LANG_DIAG_PRINT_H
 #define CCS_LANG_DIAG_PRINT_H

@@ -226,7 +226,8 @@ bool diag_log_close(struct diag_log *log, int status, FILE *out)
 				status, "columnKind", "unicodeCodePoints", "results", log->results);
 	bool ok;
 
-	ok = !log->failed && !json_dumpf(top, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+	ok = !log->failed &&
+	     !json_dumpf(top, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER | JSON_ENSURE_ASCII);
 	fputc('\n', out);
 	ok &= !fflush(out) && !ferror(out);
 	json_decref(top);

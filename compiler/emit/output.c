@@ -105,7 +105,7 @@ static bool is_source(const struct sources *s, const struct stat *st)
 	return s && source_of_file(s, (uint64_t)st->st_dev, (uint64_t)st->st_ino);
 }
 
-/* A file that is not there yet: whether its directory is. */
+/* A file that is not there yet: whether its directory is, and can be written. */
 static int check_new(const char *path)
 {
 	char real[PATH_MAX];
@@ -118,7 +118,11 @@ static int check_new(const char *path)
 	if (slash[1] == '\0')
 		return EISDIR;
 	slash[slash == real] = '\0';
-	return stat(real, &st) ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+	if (stat(real, &st))
+		return errno;
+	if (!S_ISDIR(st.st_mode))
+		return ENOTDIR;
+	return faccessat(AT_FDCWD, real, W_OK | X_OK, AT_EACCESS) ? errno : 0;
 }
 
 int output_check(const char *path, const struct sources *sources)

@@ -5,6 +5,7 @@
  * JSON for programs, a record for each row, with the keys of `ccc check`'s report.
  */
 #include "compiler/emit/sheet.h"
+#include "lang/diag_print.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -288,16 +289,6 @@ static void print_csv(const struct sheet *t, FILE *out)
 	}
 }
 
-/* NULL: no memory. */
-json_t *sheet_file_json(const char *file)
-{
-	char *clean = diag_utf8_text(file);
-	json_t *text = clean ? json_string(clean) : NULL;
-
-	free(clean);
-	return text;
-}
-
 /* The same keys in each row; null where there is no figure. NULL: no memory. */
 static json_t *row_json(const struct sheet *t, const struct sheet_row *row)
 {
@@ -308,7 +299,7 @@ static json_t *row_json(const struct sheet *t, const struct sheet_row *row)
 	return json_pack("{s:s?, s:o, s:s?, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "contract",
 			 e->schedule ? t->groups[e->group].contract : NULL, "ranks",
 			 row->state == SHEET_WRONG ? json_null() : json_integer(f->nranks),
-			 "schedule", e->schedule, "file", sheet_file_json(e->file), "status",
+			 "schedule", e->schedule, "file", diag_json_text(e->file), "status",
 			 state_name(row->state), "steps",
 			 proved ? json_integer(f->steps) : json_null(), "sent_per_rank",
 			 proved ? json_real(f->sent) : json_null(), "sent_bound",

@@ -17,8 +17,6 @@
 
 #include "compiler/emit/emit.h"
 
-#include <jansson.h>
-
 /* --format */
 enum sheet_state {
 	SHEET_PROVED,
@@ -89,9 +87,8 @@ void sheet_add_params(struct sheet *t, const struct decl *schedule);
 /** Puts the rows in order and prints them. False: no memory. O(rows log rows). */
 bool sheet_print(struct sheet *t, enum print_format format, FILE *out);
 
-/** A field of CSV; a file's name in JSON (NULL: no memory). */
+/** A field of CSV. */
 void sheet_print_field(const char *text, FILE *out);
-json_t *sheet_file_json(const char *file);
 
 /** The same of the pipelines (pipe/report.c), in the order in which they were given. */
 bool sheet_print_pipes(const struct sheet *t, enum print_format format, FILE *out);

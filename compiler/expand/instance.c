@@ -400,6 +400,7 @@ static bool buffers(struct cursor *v)
 		if (!shape_of(v, b, cells, s))
 			return false;
 		made[i] = (struct buffer){ .def = b,
+					   .name = b->name.name,
 					   .cell = (uint32_t)cells,
 					   .cells = (uint32_t)total(s),
 					   .inner = s->blocks ? (uint32_t)s->chunks : 0 };

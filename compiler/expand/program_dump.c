@@ -41,7 +41,7 @@ static struct place_in place_in(const struct program *p, uint32_t cell)
 		return (struct place_in){ "scratch",
 					  p->chunk_of ? p->chunk_of[cell] : cell - p->cells, 0 };
 	const struct buffer *b = program_buffer(p, cell);
-	return (struct place_in){ b->def->name.name, program_chunk(p, b, cell), b->inner };
+	return (struct place_in){ b->name, program_chunk(p, b, cell), b->inner };
 }
 
 static const char *range_text(struct arena *a, const char *name, uint32_t first, uint32_t n)
@@ -178,7 +178,7 @@ void program_dump(struct ctx *c, const struct program *p, FILE *out)
 		dump_contract(c, s, out);
 	for (i = 0; i < p->nbuffers; i++) {
 		const struct buffer *b = &p->buffers[i];
-		fprintf(out, "%s: %u block%s of %u chunk%s\n", b->def->name.name, b->blocks,
+		fprintf(out, "%s: %u block%s of %u chunk%s\n", b->name, b->blocks,
 			b->blocks == 1 ? "" : "s", b->chunks, b->chunks == 1 ? "" : "s");
 	}
 	if (p->scratch)

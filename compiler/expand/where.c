@@ -90,7 +90,8 @@ const char *program_line_text(struct ctx *c, const struct program *p, struct spa
 	struct place at = source_place(c->sources, span.lo);
 	if (!at.source || at.source == p->instance.schedule->source)
 		return arena_printf(c->scratch, "line %u", at.line);
-	return arena_printf(c->scratch, "%s:%u", at.source->name, at.line);
+	return arena_printf(c->scratch, "%s:%u", diag_shown_text(c->scratch, at.source->name),
+			    at.line);
 }
 
 const char *where_step_text(struct arena *a, uint32_t step)

@@ -71,6 +71,20 @@ struct wrong {
 	uint32_t rank, cell, row; /* row of the contract */
 };
 
+/* An error that no move has, on a rank that it is about: that rank ends there. */
+struct stop {
+	uint32_t rank, diag; /* of the first_diag-th and later ones */
+};
+
+/* Chunks with a name: a buffer, or scratch. */
+struct named {
+	const char *name;
+	enum direction kind;
+	uint32_t zero;	   /* the cell that would be its chunk 0 */
+	uint32_t first, n; /* its cells */
+	uint32_t inner;	   /* written name[b][inner]; 0: one pair of brackets */
+};
+
 struct script {
 	struct replay r;
 	struct arena *arena;
@@ -95,7 +109,11 @@ struct script {
 	uint32_t nstuck, capstuck, ncircle;
 	struct wrong *wrong; /* if the run came to its end */
 	uint32_t nwrong, capwrong;
+	struct stop *stops;
+	uint32_t nstops, capstops;
 	/* the view */
+	struct named *named; /* by their cells */
+	uint32_t nnamed;
 	bool *cell; /* [width]: shown in tables; moves that touch one are shown */
 	bool *rank; /* [nranks] */
 	const struct shown *view;
@@ -137,6 +155,8 @@ uint32_t explain_play(struct script *x, uint32_t *k, uint32_t step, uint32_t *st
 /** Whether a step has something to show: `shown` as explain_play returned it. */
 bool explain_shows_step(const struct script *x, uint32_t step);
 bool explain_shows_move(const struct script *x, const struct move *m);
+/** "1 step", "2 steps" */
+const char *explain_count(struct script *x, uint64_t n, const char *one);
 /** "ring_allreduce: allreduce on 4 ranks, root 2" */
 const char *explain_title(struct script *x);
 /** The error that the pictures are about first, or NULL. */
@@ -149,6 +169,9 @@ const char *explain_wrong_text(struct script *x, const struct wrong *w);
 /** Reads the view. False: it names a chunk or a rank that is not there; *why is in the
  *  compilation's arena. */
 bool explain_view_read(struct script *x, const struct shown *view, const char **why);
+
+/** The named chunks that a cell is one of. */
+const struct named *explain_named(const struct script *x, uint32_t cell);
 
 /* ---- fault.c -------------------------------------------------------------------------- */
 
@@ -170,7 +193,7 @@ struct cells explain_raced(const struct script *x, uint32_t rank);
 void explain_text(struct script *x, FILE *out);
 /** docs/explain.schema.json has the form. False: *why. */
 bool explain_json(struct script *x, FILE *out, const char **why);
-/** The same, as a part of a page: no `<` in it. */
+/** The same, as a part of a page: no `<` in it, and texts as diag_shown_text has them. */
 bool explain_json_inline(struct script *x, FILE *out, const char **why);
 bool explain_svg(struct script *x, FILE *out, const char **why);
 bool explain_html(struct script *x, FILE *out, const char **why);

@@ -258,6 +258,29 @@ static void find_wrong(struct script *x)
 		}
 }
 
+/* Whether pictures show an error of this code by waits, lost messages or wrong results. */
+static bool is_shown_otherwise(int code)
+{
+	return code == 301 || code == 302 || code == 304 || (code >= 403 && code <= 405);
+}
+
+/* Ranks that end in an error which no move has: their text is wrong there, or they end too early. */
+static void find_stops(struct script *x)
+{
+	const struct diags *d = x->r.c->diags;
+
+	for (uint32_t i = 0; i < EXPLAIN_MARKS && x->first_diag + i < d->n; i++) {
+		const struct diag *g = d->v[x->first_diag + i];
+		if (g->severity != SEV_ERROR || x->fault_step[i] != NONE ||
+		    is_shown_otherwise(g->code))
+			continue;
+		for (uint32_t k = 0; k < g->nranks; k++)
+			if ((uint64_t)g->ranks[k] < x->r.p->nranks && x->rank[g->ranks[k]])
+				ARENA_PUSH(x->arena, x->stops, x->nstops, x->capstops) =
+					(struct stop){ (uint32_t)g->ranks[k], i };
+	}
+}
+
 void explain_find_faults(struct script *x)
 {
 	uint32_t first = x->right ? NONE : mark_all(x);
@@ -266,6 +289,7 @@ void explain_find_faults(struct script *x)
 	if (x->right)
 		return;
 	find_stuck(x);
+	find_stops(x);
 	if (diags_have(x->r.c->diags, x->first_diag, 304))
 		find_circle(x);
 	if (x->contract && first == NONE && x->far.finished == x->r.p->ntasks)
@@ -339,7 +363,7 @@ static void print_diagnostics(struct script *x, uint32_t first, FILE *out)
 		if (g->nranks)
 			fprintf(out, ", rank%s %s", g->nranks > 1 ? "s" : "",
 				diag_ranks(x->arena, g->ranks, g->nranks));
-		fprintf(out, ": %s", g->message);
+		fprintf(out, ": %s", diag_shown_text(x->arena, g->message));
 		if (g->code)
 			fprintf(out, " [E%04d]", g->code);
 		fputc('\n', out);

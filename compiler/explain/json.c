@@ -20,6 +20,7 @@ struct printer {
 	size_t nfiles, capfiles;
 	uint32_t *last;		/* [nranks][width]: the last store that was printed, or NONE */
 	struct origin *origins; /* [nstores] */
+	bool page;		/* it is a part of one: texts are as people may see them */
 	bool failed;		/* no memory */
 };
 
@@ -29,6 +30,11 @@ struct origin {
 	uint32_t earlier;    /* store of the same cell before it */
 	uint32_t from, onto; /* the stores of the two values that it was made of */
 };
+
+static json_t *text_json(struct printer *w, const char *text)
+{
+	return diag_json_text(w->page ? diag_shown_text(w->x->arena, text) : text);
+}
 
 /* Takes `value`, which may be NULL: no memory. */
 static void set(struct printer *w, json_t *o, const char *key, json_t *value)
@@ -46,7 +52,7 @@ static void add(struct printer *w, json_t *list, json_t *value)
 /* A part of the whole: a line, or of a list a line an element. */
 static void print(struct printer *w, const char *key, json_t *value)
 {
-	const size_t style = JSON_COMPACT | JSON_ENCODE_ANY;
+	const size_t style = JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII;
 	size_t n = json_array_size(value);
 
 	fprintf(w->out, "%s\"%s\":", strcmp(key, "format") ? ",\n" : "", key);
@@ -87,27 +93,13 @@ static json_t *place_json(struct printer *w, struct span span)
 
 static json_t *buffers_json(struct printer *w)
 {
-	static const char *const kinds[] = { [DIR_IN] = "in",
-					     [DIR_OUT] = "out",
-					     [DIR_INOUT] = "inout",
-					     [DIR_VIEW] = "view",
-					     [DIR_SCRATCH] = "scratch" };
-	const struct program *p = w->x->r.p;
 	json_t *list = json_array();
 
-	for (uint32_t i = 0; i <= p->nbuffers; i++) {
-		const struct buffer *b = &p->buffers[i];
-		bool last = i == p->nbuffers;
-
-		if (last && !p->scratch)
-			break;
+	for (const struct named *at = w->x->named; at < w->x->named + w->x->nnamed; at++)
 		add(w, list,
-		    json_pack("{s:o,s:s,s:I,s:I}", "name",
-			      diag_json_text(last ? "scratch" : b->def->name.name), "kind",
-			      kinds[last ? DIR_SCRATCH : b->def->dir], "first",
-			      (json_int_t)(last ? p->cells : b->cell), "chunks",
-			      (json_int_t)(last ? p->scratch : b->cells)));
-	}
+		    json_pack("{s:o,s:s,s:I,s:I}", "name", text_json(w, at->name), "kind",
+			      lang_direction_text(at->kind), "first", (json_int_t)at->first,
+			      "chunks", (json_int_t)at->n));
 	return list;
 }
 
@@ -116,7 +108,7 @@ static json_t *chunks_json(struct printer *w)
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < w->x->r.width; i++)
-		add(w, list, diag_json_text(program_cells_text(w->x->arena, w->x->r.p, i, 1)));
+		add(w, list, text_json(w, program_cells_text(w->x->arena, w->x->r.p, i, 1)));
 	return list;
 }
 
@@ -137,7 +129,7 @@ static json_t *holds_json(struct printer *w, uint32_t id, uint32_t rank, uint32_
 
 	if (id >= POISON)
 		return json_null();
-	o = json_pack("{s:o,s:f,s:I}", "text", diag_json_text(explain_value_text(w->x, id, cell)),
+	o = json_pack("{s:o,s:f,s:I}", "text", text_json(w, explain_value_text(w->x, id, cell)),
 		      "part", h.part, "colour", (json_int_t)h.colour);
 	if (h.whole)
 		set(w, o, "whole", json_true());
@@ -260,7 +252,7 @@ static json_t *promised_json(struct printer *w)
 				e = contract_value(x->contract, row);
 			add(w, list,
 			    row == NONE ? json_null()
-					: diag_json_text(explain_shares_text(x, e.v, e.n, i)));
+					: text_json(w, explain_shares_text(x, e.v, e.n, i)));
 		}
 		add(w, all, list);
 	}
@@ -301,15 +293,15 @@ static json_t *move_json(struct printer *w, uint32_t k)
 	if (!local && !m->lost)
 		set(w, o, "received_at", place_json(w, explain_span(x, e.recv)));
 	set(w, o, "reads",
-	    diag_json_text(e.source.n ? program_cells_text(x->arena, p, e.source.lo, e.source.n)
-				      : ""));
+	    text_json(w,
+		      e.source.n ? program_cells_text(x->arena, p, e.source.lo, e.source.n) : ""));
 	set(w, o, "source", json_pack("[I,I]", (json_int_t)e.source.lo, (json_int_t)e.source.n));
 	if (!m->lost) {
 		json_t *holds = json_array();
 		set(w, o, "writes",
-		    diag_json_text(
-			    e.target.n ? program_cells_text(x->arena, p, e.target.lo, e.target.n)
-				       : ""));
+		    text_json(w, e.target.n
+					 ? program_cells_text(x->arena, p, e.target.lo, e.target.n)
+					 : ""));
 		set(w, o, "target",
 		    json_pack("[I,I]", (json_int_t)e.target.lo, (json_int_t)e.target.n));
 		set(w, o, "combines", json_boolean(e.combines));
@@ -364,7 +356,18 @@ static json_t *notes_json(struct printer *w, const struct diag_notes *n)
 	for (uint32_t i = 0; i < n->n; i++)
 		add(w, list,
 		    json_pack("{s:o,s:o}", "at", place_json(w, n->v[i].span), "message",
-			      diag_json_text(n->v[i].text)));
+			      text_json(w, n->v[i].text)));
+	return list;
+}
+
+/* The ranks that end in an error. */
+static json_t *stops_json(struct printer *w, uint32_t diag)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < w->x->nstops; i++)
+		if (w->x->stops[i].diag == diag)
+			add(w, list, json_integer(w->x->stops[i].rank));
 	return list;
 }
 
@@ -387,11 +390,11 @@ static json_t *diags_json(struct printer *w)
 		for (uint32_t r = 0; r < g->nranks; r++)
 			add(w, ranks, json_integer(g->ranks[r]));
 		add(w, list,
-		    json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "code", code_json(g->code),
-			      "message", diag_json_text(g->message), "at",
+		    json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "code", code_json(g->code),
+			      "message", text_json(w, g->message), "at",
 			      place_json(w, g->span.lo ? g->span
 						       : x->r.p->instance.schedule->name.span),
-			      "ranks", ranks, "step",
+			      "ranks", ranks, "ends", stops_json(w, k), "step",
 			      step ? json_integer(x->fault_step[k]) : json_null(), "notes",
 			      notes_json(w, &g->notes), "help", notes_json(w, &g->help)));
 	}
@@ -411,7 +414,7 @@ static json_t *stuck_json(struct printer *w)
 		    json_pack(
 			    "{s:I,s:I,s:o,s:o,s:o,s:o}", "rank", (json_int_t)p->tasks[s->task].rank,
 			    "step", (json_int_t)s->step, "at", place_json(w, explain_span(x, o)),
-			    "message", diag_json_text(s->text), "place",
+			    "message", text_json(w, s->text), "place",
 			    s->place == NONE ? json_null() : json_integer(s->place), "waits_for",
 			    s->next == NONE ? json_null() : json_integer(p->tasks[s->next].rank)));
 	}
@@ -427,11 +430,11 @@ static json_t *wrong_json(struct printer *w)
 		const struct wrong *e = &x->wrong[i];
 		struct expected want = contract_value(x->contract, e->row);
 		uint32_t id = replay_value(&x->r, e->rank, e->cell);
-		json_t *holds = diag_json_text(explain_value_text(x, id, e->cell));
+		json_t *holds = text_json(w, explain_value_text(x, id, e->cell));
 		add(w, list,
 		    json_pack("{s:I,s:I,s:o,s:o}", "rank", (json_int_t)e->rank, "chunk",
 			      (json_int_t)e->cell, "holds", holds, "promised",
-			      diag_json_text(explain_shares_text(x, want.v, want.n, e->cell))));
+			      text_json(w, explain_shares_text(x, want.v, want.n, e->cell))));
 	}
 	return list;
 }
@@ -446,8 +449,8 @@ static json_t *topology_json(struct printer *w)
 
 	for (uint32_t i = 0; i < p->ntopology; i++)
 		add(w, list, json_integer(p->topology[i]));
-	return json_pack("{s:o,s:o}", "name", diag_json_text(t ? t->name.name : "full"),
-			 "parameters", list);
+	return json_pack("{s:o,s:o}", "name", text_json(w, t ? t->name.name : "full"), "parameters",
+			 list);
 }
 
 /* Last: by now all places were printed. */
@@ -457,22 +460,22 @@ static json_t *files_json(struct printer *w)
 
 	for (size_t i = 0; i < w->nfiles; i++)
 		add(w, list,
-		    json_pack("{s:o,s:o}", "name", diag_json_text(w->files[i]->name), "text",
-			      diag_json_text(w->files[i]->text)));
+		    json_pack("{s:o,s:o}", "name", text_json(w, w->files[i]->name), "text",
+			      text_json(w, w->files[i]->text)));
 	return list;
 }
 
-bool explain_json(struct script *x, FILE *out, const char **why)
+static bool print_model(struct script *x, bool page, FILE *out, const char **why)
 {
-	struct printer w = { .x = x, .out = out };
+	struct printer w = { .x = x, .out = out, .page = page };
 	const struct program *p = x->r.p;
 	const struct decl *d = p->instance.schedule;
 
 	fputc('{', out);
 	print(&w, "format", json_string("ccs-explain"));
 	print(&w, "version", json_integer(VERSION));
-	print(&w, "schedule", diag_json_text(d->name.name));
-	print(&w, "collective", diag_json_text(d->contract_name.name));
+	print(&w, "schedule", text_json(&w, d->name.name));
+	print(&w, "collective", text_json(&w, d->contract_name.name));
 	print(&w, "at", place_json(&w, d->name.span));
 	print(&w, "ranks", json_integer(p->nranks));
 	print(&w, "root", p->instance.root < 0 ? json_null() : json_integer(p->instance.root));
@@ -499,12 +502,17 @@ bool explain_json(struct script *x, FILE *out, const char **why)
 	return !w.failed;
 }
 
+bool explain_json(struct script *x, FILE *out, const char **why)
+{
+	return print_model(x, false, out, why);
+}
+
 bool explain_json_inline(struct script *x, FILE *out, const char **why)
 {
 	char *text = NULL;
 	size_t n = 0;
 	FILE *memory = open_memstream(&text, &n);
-	bool ok = memory && explain_json(x, memory, why);
+	bool ok = memory && print_model(x, true, memory, why);
 
 	ok = memory && !fclose(memory) && ok;
 	for (size_t i = 0; i < n && ok; i++)

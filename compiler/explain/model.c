@@ -231,6 +231,11 @@ uint32_t explain_play(struct script *x, uint32_t *k, uint32_t step, uint32_t *st
 
 /* ---- all of it -------------------------------------------------------------------------------- */
 
+const char *explain_count(struct script *x, uint64_t n, const char *one)
+{
+	return arena_printf(x->arena, "%" PRIu64 " %s%s", n, one, n == 1 ? "" : "s");
+}
+
 const char *explain_title(struct script *x)
 {
 	const struct program *p = x->r.p;
@@ -239,8 +244,8 @@ const char *explain_title(struct script *x)
 				   ? arena_printf(x->arena, ", root %" PRId64, p->instance.root)
 				   : "";
 
-	return arena_printf(x->arena, "%s: %s on %u rank%s%s", d->name.name, d->contract_name.name,
-			    p->nranks, p->nranks == 1 ? "" : "s", root);
+	return arena_printf(x->arena, "%s: %s on %s%s", d->name.name, d->contract_name.name,
+			    explain_count(x, p->nranks, "rank"), root);
 }
 
 const struct diag *explain_diag(const struct script *x)

@@ -53,10 +53,14 @@ moves.forEach((list, i) => {
 	}
 });
 
-// The chunks that are drawn: those of the view, and those of `in` buffers that moves read.
-const inputs = new Set(M.buffers.filter((b) => b.kind === "in").flatMap((b) => range(b.chunks, b.first)));
-const read = M.moves.flatMap((m) => range(m.source[1], m.source[0])).filter((c) => inputs.has(c));
-const chunks = [...new Set([...M.shown_chunks, ...read])].sort((a, b) => a - b);
+// The chunks that are drawn: those of the view, and those of `in` buffers that moves read; without --chunk all
+// of such a buffer.
+const inputs = M.buffers.filter((b) => b.kind === "in"), count = (list) => list.reduce((sum, b) => sum + b.chunks, 0);
+const read = new Set(M.moves.flatMap((m) => range(m.source[1], m.source[0])));
+const all = M.shown_chunks.length === count(M.buffers) - count(inputs);
+const more = inputs.map((b) => range(b.chunks, b.first)).flatMap((list) =>
+	list.filter((c) => all ? list.some((other) => read.has(other)) : read.has(c)));
+const chunks = [...new Set([...M.shown_chunks, ...more])].sort((a, b) => a - b);
 const ranks = [...new Set([...M.shown_ranks, ...M.moves.flatMap((m) => [m.from, m.to])])].sort((a, b) => a - b);
 const shown = new Set(M.shown_ranks);
 
@@ -104,14 +108,27 @@ function origin(rank, chunk, t) {
 // ---- where the ranks are -------------------------------------------------------------------------
 
 // "[2]" for data[2], where there is but one buffer.
-const short = (text) => M.buffers.length === 1 ? text.replace(/^[^[]*/, "") : text;
+const number = (text) => text.replace(/^[^[]*/, ""), short = (text) => M.buffers.length === 1 ? number(text) : text;
 const labelled = chunks.length <= 16;
-const columns = chunks.length <= 8 ? 1 : labelled ? 2 : Math.ceil(Math.sqrt(chunks.length / 3));
-const rows = Math.ceil(chunks.length / columns);
-const longest = Math.max(...chunks.map((c) => short(M.chunks[c]).length), 0);
+const longest = Math.max(...chunks.map((c) => number(M.chunks[c]).length), 0);
 const label = labelled ? 5.6 * longest + 8 : 0; // its width, left of a bar
 const CELL = { width: (labelled ? 44 : 26) + label, height: labelled ? 14 : 10 };
-const BOX = { width: Math.max(columns * (CELL.width + 4) + 6, 64), height: rows * CELL.height + 26 };
+
+// Each buffer has its columns, below its name if it is not the only one.
+const buffers = M.buffers.map((b) => ({ name: b.name, chunks: chunks.filter((c) => c >= b.first && c < b.first + b.chunks) }))
+	.filter((b) => b.chunks.length);
+const columns = chunks.length <= 8 ? 1 : labelled ? 2 : Math.ceil(Math.sqrt(chunks.length / 3));
+const rows = Math.min(Math.ceil(chunks.length / columns), Math.max(...buffers.map((b) => b.chunks.length), 0));
+const HEAD = M.buffers.length > 1 && buffers.length ? 34 : 22; // above the cells
+const slots = new Map(); // by chunk: its column's left side, its row, and the last one there
+let wide = 4;
+for (const b of buffers) {
+	b.x = wide;
+	b.chunks.forEach((c, k) => slots.set(c, { x: wide + Math.floor(k / rows) * (CELL.width + 4), row: k % rows,
+		last: Math.min(rows, b.chunks.length) - 1 }));
+	wide += Math.max(Math.ceil(b.chunks.length / rows) * (CELL.width + 4), HEAD > 22 ? 6 * b.name.length + 6 : 0);
+}
+const BOX = { width: Math.max(wide + 2, 64), height: rows * CELL.height + HEAD + 4 };
 const GAP = { x: 46, y: 22 };
 
 // How many columns n things of this size, in boxes, have in a grid of the screen's form.
@@ -173,13 +190,11 @@ function around(list, margin) {
 // Left, right and middle of a rank's chunks; of its title if they are not drawn.
 function spot(rank, first, n) {
 	const { x: left, y: top } = around([rank], 0);
-	const at = range(n, first).map((c) => chunks.indexOf(c)).filter((k) => k >= 0);
+	const at = range(n, first).map((c) => slots.get(c)).filter((slot) => slot);
 	if (!at.length || !shown.has(rank))
 		return { left, right: left + BOX.width, y: top + 11 };
-	const column = Math.floor(at[0] / rows), end = at[at.length - 1];
-	const x = left + 4 + column * (CELL.width + 4);
-	const middle = (at[0] % rows + (Math.floor(end / rows) === column ? end % rows : rows - 1)) / 2;
-	return { left: x, right: x + CELL.width, y: top + 22 + (middle + 0.5) * CELL.height };
+	const { x, row, last } = at[0], end = at.at(-1), middle = (row + (end.x === x ? end.row : last)) / 2;
+	return { left: left + x, right: left + x + CELL.width, y: top + HEAD + (middle + 0.5) * CELL.height };
 }
 
 // ---- drawing what stays ----------------------------------------------------------------------------
@@ -194,6 +209,9 @@ function drawRank(rank) {
 	layers.boxes.append(box, element("svg:text", { class: "rank-name", x: at.x + 6, y: at.y + 15 }, "rank " + rank));
 	if (!shown.has(rank))
 		return;
+	if (HEAD > 22)
+		layers.boxes.append(...buffers.map((b) =>
+			element("svg:text", { class: "buffer-name", x: at.x + b.x, y: at.y + HEAD - 4 }, b.name)));
 	for (const chunk of chunks) {
 		const { left, y } = spot(rank, chunk, 1), top = y - CELL.height / 2;
 		const size = { x: left + label, y: top + 1, width: CELL.width - label, height: CELL.height - 3 };
@@ -202,7 +220,7 @@ function drawRank(rank) {
 			width: CELL.width, height: CELL.height }), bar, element("svg:rect", { class: "border", ...size }));
 		if (labelled)
 			g.append(element("svg:text", { x: size.x - 4, y: top + CELL.height - 4, "text-anchor": "end" },
-				short(M.chunks[chunk])));
+				number(M.chunks[chunk])));
 		layers.boxes.append(g);
 		g.cell = { rank, chunk, g, bar, td: element("button", { type: "button", onclick: () => showChunk(g.cell, true) }) };
 		cells.push(g.cell);
@@ -351,14 +369,14 @@ function drawFault(end) {
 			cell.td.classList.toggle("is-wrong", end);
 		}
 	}
-	for (const s of M.stuck) {
-		boxes.get(s.rank)?.classList.toggle("is-stuck", end);
+	for (const rank of [...M.stuck.map((s) => s.rank), ...M.errors.flatMap((e) => e.ends)])
+		boxes.get(rank)?.classList.toggle("is-stuck", end);
+	for (const s of M.stuck)
 		if (end && place.has(s.rank) && place.has(s.waits_for)) {
 			const path = curve(spot(s.rank, 0, 0), spot(s.waits_for, 0, 0)), waits = token("waits", WRONG);
 			moveTo(waits, bezier(path.p, 0.5));
 			layers.moves.append(arrow(path, WRONG), waits);
 		}
-	}
 	light("bad", end ? [...M.errors, ...M.stuck].map((e) => lineOf(e.at)).filter((e) => e) : []);
 }
 
@@ -377,17 +395,27 @@ function describe(t) {
 }
 
 let t = 0, drawn = { key: "", list: [] };
-const markers = [...picture.querySelectorAll(".column")].map((e) => ({ step: Number(e.dataset.step), x: Number(e.dataset.x) }));
-const svg = picture.querySelector("svg"), { y: y1, height: y2 } = svg.viewBox.baseVal;
-const cursor = element("svg:line", { class: "cursor", y1, y2 });
-if (markers.length > 1)
+const svg = picture.querySelector("svg"), map = svg.querySelector(".map"), box = map ? map.getBBox() : svg.viewBox.baseVal;
+const cursor = element("svg:line", { class: "cursor", y1: box.y, y2: box.y + box.height });
+if (frames.length)
 	svg.append(cursor);
 
-// The cursor is between the column before the frame and that behind it.
+// By frame: from where to where in the picture the cursor goes. From the column before the step to that behind
+// it; of a map over the step's own column, which may be that of several.
+const columnsX = [...picture.querySelectorAll(".column")].map((e) => [Number(e.dataset.step), Number(e.dataset.x)]);
+const ways = frames.map((step) => {
+	if (!map) {
+		const k = columnsX.findIndex(([of]) => of === step);
+		return k > 0 ? [columnsX[k - 1][1], columnsX[k][1]] : [box.x, box.x];
+	}
+	const { steps, columns } = map.dataset, wide = box.width / columns, k = Math.floor((step - 1) * columns / steps);
+	return step ? [box.x + k * wide, box.x + (k + 1) * wide] : [box.x, box.x];
+});
+
 function drawCursor(t) {
-	const f = Math.min(Math.floor(t), frames.length - 1), k = markers.findIndex((c) => c.step === frames[f]);
-	if (k > 0)
-		cursor.setAttribute("transform", `translate(${markers[k - 1].x * (1 - t + f) + markers[k].x * (t - f)} 0)`);
+	const f = Math.min(Math.floor(t), frames.length - 1);
+	if (f >= 0)
+		cursor.setAttribute("transform", `translate(${ways[f][0] * (1 - t + f) + ways[f][1] * (t - f)} 0)`);
 }
 
 function show() {
@@ -489,7 +517,7 @@ function moveText(m) {
 	const what = m.reads || "an empty message", line = (place) => place ? place.line : "?";
 	const who = m.kind === "local" ? `rank ${m.from}` : `rank ${m.from} → rank ${m.to}`;
 	const verb = m.kind === "lost" ? " is sent, not received" : m.combines ? ` is combined into ${m.writes}`
-		: m.reads === m.writes ? "" : ` is copied into ${m.writes}`;
+		: m.reads === m.writes && m.kind === "message" ? "" : ` is copied into ${m.writes}`;
 	const where = m.kind === "message" ? `lines ${line(m.sent_at)} and ${line(m.received_at)}` : `line ${line(m.at || m.sent_at)}`;
 	return `${who}: ${what}${verb} (${where})${m.fault ? " " + m.fault : ""}`;
 }

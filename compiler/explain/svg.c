@@ -36,12 +36,10 @@ const char *svg_number(struct svg *s, double v)
 
 const char *svg_text(struct svg *s, const char *text)
 {
-	char *utf8 = diag_utf8_text(text), *to, *all;
+	text = diag_shown_text(s->x->arena, text);
+	char *all = ARENA_ARRAY(s->x->arena, char, 6 * strlen(text) + 1), *to = all;
 
-	if (!utf8)
-		arena_fail(s->x->arena);
-	to = all = ARENA_ARRAY(s->x->arena, char, 6 * strlen(utf8) + 1);
-	for (const char *c = utf8; *c; c++) {
+	for (const char *c = text; *c; c++) {
 		const char *name = *c == '<'   ? "&lt;"
 				   : *c == '>' ? "&gt;"
 				   : *c == '&' ? "&amp;"
@@ -49,10 +47,9 @@ const char *svg_text(struct svg *s, const char *text)
 					       : NULL;
 		if (name)
 			to = stpcpy(to, name);
-		else /* other control characters are not XML */
-			*to++ = (unsigned char)*c < ' ' && *c != '\t' && *c != '\n' ? ' ' : *c;
+		else
+			*to++ = *c;
 	}
-	free(utf8);
 	return all;
 }
 
@@ -122,11 +119,11 @@ static void error(struct svg *s, const struct diag *g, double width)
 	lines(s, "fault", width,
 	      arena_printf(x->arena, "%s at %s:%u: %s", diag_code_text(g->code).s,
 			   p.source ? p.source->name : "?", p.line, g->message));
-	for (uint32_t i = 0; i < g->help.n; i++)
-		lines(s, "cure", width,
-		      arena_printf(x->arena, "%s%s",
-				   strstr(g->help.v[i].text, "cure") ? "" : "cure: ",
-				   g->help.v[i].text));
+	for (uint32_t i = 0; i < g->help.n; i++) {
+		s->seen |= (unsigned)g->help.v[i].tried << SEEN_CURE;
+		lines(s, g->help.v[i].tried ? "cure" : "dim", width,
+		      arena_printf(x->arena, "help: %s", g->help.v[i].text));
+	}
 }
 
 static void head(struct svg *s, double width)
@@ -138,8 +135,8 @@ static void head(struct svg *s, double width)
 	line(s, "title", 14, explain_title(x));
 	if (!g) {
 		line(s, "dim", 11,
-		     arena_printf(x->arena, "%u step%s; %s (S: the larger buffer of a rank)",
-				  x->steps, x->steps == 1 ? "" : "s", sent_text(s)));
+		     arena_printf(x->arena, "%s; %s (S: the larger buffer of a rank)",
+				  explain_count(x, x->steps, "step"), sent_text(s)));
 		return;
 	}
 	const struct diags *d = x->r.c->diags;
@@ -149,7 +146,8 @@ static void head(struct svg *s, double width)
 			error(s, d->v[i], width);
 	if (errors > MOST_ERRORS)
 		line(s, "dim", 11,
-		     arena_printf(x->arena, "and %u more errors", errors - MOST_ERRORS));
+		     arena_printf(x->arena, "and %s",
+				  explain_count(x, errors - MOST_ERRORS, "more error")));
 }
 
 /* The legend, of what the picture has. */
@@ -164,6 +162,7 @@ static void foot(struct svg *s, double width)
 		[SEEN_GREY] = " A grey arrow: data of several colours, or none.",
 		[SEEN_LOST] = " x: sent, and not received.",
 		[SEEN_FAULT] = " Red: wrong.",
+		[SEEN_CURE] = " Green: a cure that was tried.",
 	};
 	const char *text =
 		"A column shows the chunks of a rank behind a step; the arrows before it are the "
@@ -232,15 +231,14 @@ static void find_steps(struct script *x, struct lanes *l)
 	l->nsteps = n;
 }
 
-/* All chunks, where there is room; else those that change. A program from MSCCL XML has its inputs
- * a second time, as regions of the same names that may change. */
+/* All chunks, where there is room; else those that change. */
 static void find_cells(struct script *x, struct lanes *l)
 {
 	uint32_t *all = ARENA_ARRAY(x->arena, uint32_t, x->r.width);
 
 	l->cells = x->cells;
 	l->ncells = x->ncells;
-	if (x->view->nchunks || x->r.width > MOST_CHUNKS || !x->r.p->nbuffers || x->r.p->nregions)
+	if (x->view->nchunks || x->r.width > MOST_CHUNKS || !x->r.p->nbuffers)
 		return;
 	for (uint32_t i = 0; i < x->r.width; i++)
 		all[i] = i;
@@ -280,9 +278,10 @@ bool explain_svg(struct script *x, FILE *out, const char **why)
 	fprintf(out,
 		"<svg class=\"ccs\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %s %s\" width=\"%s\" "
 		"height=\"%s\" font-family=\"system-ui, sans-serif\" font-size=\"11\" role=\"img\">\n"
-		"<title>%s</title><desc>%u ranks from top to bottom, %u steps from left to right; "
+		"<title>%s</title><desc>%s from top to bottom, %s from left to right; "
 		"each column shows the chunks of a rank.</desc>\n",
-		w, h, w, h, svg_text(&s, explain_title(x)), x->r.p->nranks, x->steps);
+		w, h, w, h, svg_text(&s, explain_title(x)),
+		explain_count(x, x->r.p->nranks, "rank"), explain_count(x, x->last, "step"));
 	style(&s);
 	definitions(&s);
 	ok = ok && fwrite(body, 1, n, out) == n;

@@ -20,7 +20,8 @@ enum seen {
 	SEEN_SEVERAL,
 	SEEN_GREY,
 	SEEN_LOST,
-	SEEN_FAULT
+	SEEN_FAULT,
+	SEEN_CURE
 };
 
 /* A picture under way. */
@@ -33,7 +34,7 @@ struct svg {
 
 /** An attribute's number, with at most one digit behind the point. In the scratch arena, as all texts. */
 const char *svg_number(struct svg *s, double v);
-/** Text for an element or attribute: valid UTF-8, with <, >, & and quotes escaped. */
+/** Text for an element or attribute, as diag_shown_text has it, with <, >, & and quotes escaped. */
 const char *svg_text(struct svg *s, const char *text);
 /** "data", of program_cells_text "data[0..4]"; and "0..4". */
 const char *svg_buffer(struct svg *s, struct cells cells);
@@ -47,6 +48,7 @@ struct lanes {
 		*steps; /* steps ascending; columns, behind that of the start */
 	uint32_t nranks, ncells, nsteps;
 	bool whole; /* from the start of the run to its end, with the errors there */
+	bool inner; /* without messages from or to other ranks, or of other chunks */
 };
 
 #define LEAST_WIDTH 620.0
@@ -55,6 +57,13 @@ struct lanes {
 #define MOST_CHUNKS 32u
 
 double svg_lanes_width(struct svg *s, const struct lanes *l);
+/** What stands at the end of a rank's lane: the i-th of all waits, wrong results and stops. text ==
+ *  NULL: there are no more. */
+struct last_words {
+	const char *text;
+	uint32_t rank, cell; /* of a wrong result; NONE: of no cell */
+	int code;
+} svg_last_words(struct svg *s, uint32_t i);
 /** Draws it below s->y, and moves that. O(stores + columns * ranks * chunks). */
 void svg_lanes(struct svg *s, const struct lanes *l);
 

@@ -27,12 +27,15 @@ static uint32_t column_of(const struct heat *h, uint32_t step)
 	return (uint32_t)((uint64_t)(step - 1) * h->columns / h->nsteps);
 }
 
-/* In blocks of the caller's. */
+/* In S, as the head has it. */
 static double size_of(const struct script *x, const struct ends *e)
 {
-	uint32_t buffer = e->source.lo < x->r.p->cells ? x->r.buffer_of[e->source.lo] : 0;
+	const struct program *p = x->r.p;
+	uint32_t buffer = e->source.lo < p->cells ? x->r.buffer_of[e->source.lo] : 0;
 
-	return x->r.p->nbuffers ? (double)e->source.n / x->r.p->buffers[buffer].chunks : 0;
+	return p->nbuffers
+		       ? (double)e->source.n / p->buffers[buffer].chunks / program_most_blocks(p)
+		       : 0;
 }
 
 /* The moves of a step are ordered by receiver: each sender's are summed, then put into the map. */
@@ -64,9 +67,11 @@ static void map(struct svg *s, const struct heat *h)
 	double wide = (HEAT_WIDTH - LEFT - 20) / h->columns;
 
 	wide = wide < 40 ? wide : 40;
-	fprintf(s->out, "<rect class=\"lane\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"/>\n",
-		svg_number(s, LEFT), svg_number(s, s->y), svg_number(s, wide * h->columns),
-		svg_number(s, HIGH));
+	fprintf(s->out,
+		"<rect class=\"lane map\" data-steps=\"%u\" data-columns=\"%u\" x=\"%s\" y=\"%s\" "
+		"width=\"%s\" height=\"%s\"/>\n",
+		h->nsteps, h->columns, svg_number(s, LEFT), svg_number(s, s->y),
+		svg_number(s, wide * h->columns), svg_number(s, HIGH));
 	for (uint32_t c = 0; c < h->columns; c++)
 		for (uint32_t r = 0, end; r < h->rows; r = end) {
 			const double *v = &h->sent[(size_t)c * h->rows];
@@ -90,12 +95,10 @@ static void map(struct svg *s, const struct heat *h)
 	fprintf(s->out,
 		"<text class=\"dim\" x=\"16\" y=\"%s\">rank 0</text>"
 		"<text class=\"dim\" x=\"16\" y=\"%s\">%u</text>"
-		"<text class=\"dim\" x=\"%s\" y=\"%s\">step 1</text>"
-		"<text class=\"dim\" x=\"%s\" y=\"%s\" text-anchor=\"end\">%u</text>\n",
+		"<text class=\"dim\" x=\"%s\" y=\"%s\">%s</text>\n",
 		svg_number(s, s->y + 9), svg_number(s, s->y + HIGH), h->nranks - 1,
 		svg_number(s, LEFT), svg_number(s, s->y + HIGH + 14),
-		svg_number(s, LEFT + wide * h->columns), svg_number(s, s->y + HIGH + 14),
-		h->nsteps);
+		h->nsteps == 1 ? "step 1" : arena_printf(s->x->arena, "steps 1 to %u", h->nsteps));
 	s->y += HIGH + 34;
 	fprintf(s->out,
 		"<text class=\"dim\" x=\"16\" y=\"%s\">How much each rank sends in each step; darkest: "
@@ -126,7 +129,9 @@ static void full(struct svg *s, uint32_t step, const char *title)
 	struct script *x = s->x;
 	uint32_t *ranks = ARENA_ARRAY(x->arena, uint32_t, FULL);
 	uint32_t *cells = ARENA_ARRAY(x->arena, uint32_t, FULL);
-	struct lanes l = { .ranks = ranks, .steps = &step, .nsteps = 1, .cells = cells };
+	struct lanes l = {
+		.ranks = ranks, .steps = &step, .nsteps = 1, .cells = cells, .inner = true
+	};
 
 	for (int faults = 1; faults >= 0; faults--) /* faults first */
 		for (uint32_t k = 0; k < x->n && l.nranks < FULL - 1; k++) {
@@ -142,36 +147,32 @@ static void full(struct svg *s, uint32_t step, const char *title)
 				insert(cells, &l.ncells, e.target.lo);
 		}
 	fprintf(s->out,
-		"<text class=\"title\" x=\"16\" y=\"%s\">%s of some ranks and chunks</text>\n",
+		"<text class=\"title\" x=\"16\" y=\"%s\">%s: some ranks and chunks, and the messages between "
+		"them</text>\n",
 		svg_number(s, s->y + 12), title);
 	s->y += 26;
 	svg_lanes(s, &l);
 	s->y += 14;
 }
 
-/* Ranks that are stuck, and results that are wrong. */
+/* Ranks that are stuck, results that are wrong, and stops. */
 static void faults(struct svg *s)
 {
 	struct script *x = s->x;
-	const struct program *p = x->r.p;
-	const char *text;
+	uint32_t n = x->nstuck + x->nwrong + x->nstops;
 
-	for (uint32_t i = 0; i < x->nstuck + x->nwrong && i < FULL; i++) {
-		if (i < x->nstuck)
-			text = arena_printf(x->arena, "rank %u %s", p->tasks[x->stuck[i].task].rank,
-					    x->stuck[i].text);
-		else
-			text = arena_printf(x->arena, "rank %u: %s", x->wrong[i - x->nstuck].rank,
-					    explain_wrong_text(x, &x->wrong[i - x->nstuck]));
+	for (uint32_t i = 0; i < n && i < FULL; i++) {
+		struct last_words w = svg_last_words(s, i);
 		fprintf(s->out,
-			"<text class=\"fault\" data-code=\"%s\" x=\"16\" y=\"%s\">%s</text>\n",
-			diag_code_text(explain_diag(x)->code).s, svg_number(s, s->y + 12),
-			svg_text(s, text));
+			"<text class=\"fault\" data-code=\"%s\" data-rank=\"%u\" x=\"16\" "
+			"y=\"%s\">rank %u: %s</text>\n",
+			diag_code_text(w.code).s, w.rank, svg_number(s, s->y + 12), w.rank,
+			svg_text(s, w.text));
 		s->y += 16;
 	}
-	if (x->nstuck + x->nwrong > FULL) {
+	if (n > FULL) {
 		fprintf(s->out, "<text class=\"dim\" x=\"16\" y=\"%s\">and %u more</text>\n",
-			svg_number(s, s->y + 12), x->nstuck + x->nwrong - FULL);
+			svg_number(s, s->y + 12), n - FULL);
 		s->y += 16;
 	}
 	s->y += 14;
@@ -201,7 +202,7 @@ void svg_heat(struct svg *s, const struct lanes *l)
 	if (first)
 		full(s, first, arena_printf(x->arena, "step %u", first));
 	if (wrong && wrong != first && wrong != last)
-		full(s, wrong, arena_printf(x->arena, "step %u, which goes wrong,", wrong));
+		full(s, wrong, arena_printf(x->arena, "step %u, which goes wrong", wrong));
 	if (last > first)
 		full(s, last, arena_printf(x->arena, "step %u, the last", last));
 }

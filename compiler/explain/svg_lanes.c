@@ -29,52 +29,45 @@ static const char *names(struct svg *s, uint32_t cell)
 	return program_cells_text(s->x->arena, s->x->r.p, cell, 1);
 }
 
-static bool same_buffer(const struct script *x, uint32_t a, uint32_t b)
-{
-	uint32_t end = x->r.p->cells;
-
-	return a < end && b < end ? x->r.buffer_of[a] == x->r.buffer_of[b] : (a < end) == (b < end);
-}
-
 /* The name of a row; of many rows only the first of a buffer has one, the buffer's. */
 static const char *row_name(struct svg *s, const struct lanes *l, uint32_t i)
 {
 	if (l->ncells <= 8)
 		return names(s, l->cells[i]);
-	if (i && same_buffer(s->x, l->cells[i - 1], l->cells[i]))
-		return "";
-	return svg_buffer(s, (struct cells){ l->cells[i], 1 });
+	const struct named *at = explain_named(s->x, l->cells[i]);
+	return i && at == explain_named(s->x, l->cells[i - 1]) ? "" : at->name;
 }
 
-/* What stands behind the last column of a lane: waits, and wrong results. */
-static const char *last_words(struct svg *s, uint32_t rank, uint32_t *k, uint32_t *cell)
+struct last_words svg_last_words(struct svg *s, uint32_t i)
 {
 	struct script *x = s->x;
-	uint32_t i = *k;
+	const struct program *p = x->r.p;
+	const struct diag *g = explain_diag(x);
 
-	for (; i < x->nstuck; i++) {
+	if (i < x->nstuck) {
 		const struct stuck *w = &x->stuck[i];
-		const struct task *t = &x->r.p->tasks[w->task];
-		if (t->rank != rank)
-			continue;
-		*k = i + 1;
-		*cell = NONE;
-		if (w->place != NONE) /* the circle says the rest */
-			return svg_wait(s, w);
-		return arena_printf(
-			x->arena, "%s, step %u: %s",
-			program_line_text(x->r.c, x->r.p, explain_span(x, &t->ops[w->op])), w->step,
-			w->text);
+		const struct task *t = &p->tasks[w->task];
+		const char *text = svg_wait(s, w); /* the circle says the rest */
+		if (w->place == NONE)
+			text = arena_printf(
+				x->arena, "%s, step %u: %s",
+				program_line_text(x->r.c, p, explain_span(x, &t->ops[w->op])),
+				w->step, w->text);
+		return (struct last_words){ text, t->rank, NONE, g->code };
 	}
-	for (; i < x->nstuck + x->nwrong; i++) {
-		const struct wrong *w = &x->wrong[i - x->nstuck];
-		if (w->rank != rank)
-			continue;
-		*k = i + 1;
-		*cell = w->cell;
-		return explain_wrong_text(x, w);
+	i -= x->nstuck;
+	if (i < x->nwrong) {
+		const struct wrong *w = &x->wrong[i];
+		return (struct last_words){ explain_wrong_text(x, w), w->rank, w->cell, g->code };
 	}
-	return NULL;
+	i -= x->nwrong;
+	if (i == x->nstops)
+		return (struct last_words){ NULL, NONE, NONE, 0 };
+	g = x->r.c->diags->v[x->first_diag + x->stops[i].diag];
+	return (struct last_words){ arena_printf(x->arena, "%s: %s",
+						 program_line_text(x->r.c, p, g->span),
+						 diag_code_text(g->code).s),
+				    x->stops[i].rank, NONE, g->code };
 }
 
 static void measure(struct svg *s, const struct lanes *l, struct geometry *g)
@@ -95,19 +88,24 @@ static void measure(struct svg *s, const struct lanes *l, struct geometry *g)
 	g->lane_of = none_array(x->arena, x->r.p->nranks);
 	g->y = ARENA_ARRAY(x->arena, double, l->ncells + 1);
 	for (uint32_t i = 0; i < l->ncells; i++) {
-		uint32_t at = l->cells[i], before = i ? l->cells[i - 1] : at;
-		y += i == 0 ? g->high / 2 : same_buffer(x, at, before) ? g->pitch : g->pitch + 5;
+		uint32_t at = l->cells[i];
+		y += i == 0							 ? g->high / 2
+		     : explain_named(x, at) == explain_named(x, l->cells[i - 1]) ? g->pitch
+										 : g->pitch + 5;
 		g->y[i] = y;
 		g->row[at] = i;
 		n = strlen(row_name(s, l, i));
 		label = n > label ? n : label;
 	}
 	for (uint32_t q = 0; q < l->nranks; q++) {
-		uint32_t k = 0, cell;
-		const char *text;
 		g->lane_of[l->ranks[q]] = q;
-		while (l->whole && (text = last_words(s, l->ranks[q], &k, &cell)))
-			words = strlen(text) > words ? strlen(text) : words;
+	}
+	for (uint32_t i = 0; l->whole && !x->right; i++) {
+		struct last_words w = svg_last_words(s, i);
+		if (!w.text)
+			break;
+		if (g->lane_of[w.rank] != NONE)
+			words = strlen(w.text) > words ? strlen(w.text) : words;
 	}
 	g->lane = (l->ncells ? y + g->high / 2 : 20) + 10;
 	g->step = g->lane + (low ? 6 : 9);
@@ -442,6 +440,25 @@ static void arrow(struct svg *s, const struct geometry *g, const struct move *m,
 			svg_text(s, program_cells_text(x->arena, x->r.p, e.source.lo, e.source.n)));
 }
 
+static bool has_row(const struct geometry *g, struct cells c)
+{
+	for (uint32_t i = 0; i < c.n; i++)
+		if (g->row[c.lo + i] != NONE)
+			return true;
+	return false;
+}
+
+/* Whether the move is one of the lanes'. */
+static bool is_drawn(const struct geometry *g, const struct move *m, const struct ends *e)
+{
+	bool from = g->lane_of[e->from] != NONE, to = !m->lost && g->lane_of[e->to] != NONE;
+
+	if (!g->l->inner)
+		return from || to;
+	return from && (to || m->lost) &&
+	       (!e->source.n || has_row(g, e->source) || has_row(g, e->target));
+}
+
 static void arrows(struct svg *s, const struct geometry *g)
 {
 	struct script *x = s->x;
@@ -452,8 +469,7 @@ static void arrows(struct svg *s, const struct geometry *g)
 		while (column <= g->l->nsteps && g->l->steps[column - 1] < m->depth)
 			column++;
 		if (column <= g->l->nsteps && g->l->steps[column - 1] == m->depth &&
-		    explain_shows_move(x, m) &&
-		    (g->lane_of[e.from] != NONE || (!m->lost && g->lane_of[e.to] != NONE)))
+		    explain_shows_move(x, m) && is_drawn(g, m, &e))
 			arrow(s, g, m, column);
 	}
 }
@@ -482,29 +498,30 @@ static void raced(struct svg *s, const struct geometry *g, uint32_t q, double to
 
 static void faults(struct svg *s, const struct geometry *g, uint32_t q)
 {
-	const struct diag *d = explain_diag(s->x);
-	const char *code = d ? diag_code_text(d->code).s : "", *text;
+	struct last_words w;
 	double top = g->top + q * g->step + 5, at = top;
 	s->seen |= 1u << SEEN_FAULT;
 	double x = column_x(g, g->l->nsteps) + g->cell + 6, size = g->high >= 10 ? 10 : g->high;
-	uint32_t k = 0, cell;
 
 	raced(s, g, q, top);
-	while ((text = last_words(s, g->l->ranks[q], &k, &cell))) {
-		bool drawn = cell != NONE && g->row[cell] != NONE;
-		double y = drawn ? top + g->y[g->row[cell]] : at + size / 2 + 2;
+	for (uint32_t i = 0; (w = svg_last_words(s, i)).text; i++) {
+		if (w.rank != g->l->ranks[q])
+			continue;
+		struct diag_code_text code = diag_code_text(w.code);
+		bool drawn = w.cell != NONE && g->row[w.cell] != NONE;
+		double y = drawn ? top + g->y[g->row[w.cell]] : at + size / 2 + 2;
 		if (drawn)
-			box(s, g, g->l->nsteps, y, code);
-		if (cell == NONE)
+			box(s, g, g->l->nsteps, y, code.s);
+		if (w.cell == NONE)
 			fprintf(s->out,
 				"<path class=\"wait fault\" data-code=\"%s\" d=\"M%s %sV%s\"/>",
-				code, svg_number(s, x - 2), svg_number(s, top - 3),
+				code.s, svg_number(s, x - 2), svg_number(s, top - 3),
 				svg_number(s, top + g->lane - 12));
 		fprintf(s->out,
 			"<text class=\"fault\" data-code=\"%s\" data-rank=\"%u\" x=\"%s\" y=\"%s\" "
 			"font-size=\"%s\">%s</text>\n",
-			code, g->l->ranks[q], svg_number(s, x + 2), svg_number(s, y + size * 0.4),
-			svg_number(s, size), svg_text(s, text));
+			code.s, w.rank, svg_number(s, x + 2), svg_number(s, y + size * 0.4),
+			svg_number(s, size), svg_text(s, w.text));
 		at = y + size / 2;
 	}
 }

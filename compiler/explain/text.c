@@ -79,7 +79,7 @@ static void print_move(struct script *x, const struct move *m, FILE *out)
 	fprintf(out, "%s", e.source.n ? from : "an empty message");
 	if (e.combines)
 		fprintf(out, " is combined into %s", to);
-	else if (m->n && strcmp(from, to) != 0)
+	else if (e.from == e.to || (m->n && strcmp(from, to) != 0))
 		fprintf(out, " is copied into %s", to);
 	if (holds)
 		fprintf(out, " (holds %s)", holds);
@@ -125,10 +125,8 @@ static void print_steps(struct script *x, FILE *out)
 		if (!shown || !explain_shows_step(x, step))
 			continue;
 		if (printed++ == MAX_STEPS) {
-			fprintf(out,
-				"\n... and up to %u more steps (%u are shown; --step asks "
-				"for others)\n",
-				last - step + 1, MAX_STEPS);
+			fprintf(out, "\n... and up to %s (%u are shown; --step asks for others)\n",
+				explain_count(x, last - step + 1, "more step"), MAX_STEPS);
 			return;
 		}
 		print_step(x, first, k, shown, state, out);

@@ -23,63 +23,89 @@ static const char *read_range(const char *s, uint64_t count, uint64_t *lo, uint6
 	return *lo < *hi && *hi <= count ? s + end : NULL;
 }
 
-static bool is_name(const char *name, const char *text, size_t n)
+/* The buffers, the named regions of a program from MSCCL XML, and the rest of the scratch. */
+static void find_named(struct script *x)
 {
-	return strlen(name) == n && !strncmp(name, text, n);
+	const struct program *p = x->r.p;
+	struct named *at = x->named =
+		ARENA_ARRAY(x->arena, struct named, p->nbuffers + p->nregions + 1);
+	uint32_t end = p->cells;
+
+	for (uint32_t i = 0; i < p->nbuffers; i++) {
+		const struct buffer *b = &p->buffers[i];
+		*at++ = (struct named){
+			b->name, b->def->dir, b->cell, b->cell, b->cells, b->inner
+		};
+	}
+	for (uint32_t i = 0; i < p->nregions; i++) {
+		const struct region *g = &p->regions[i];
+		if (g->n)
+			*at++ = (struct named){ g->name, DIR_SCRATCH, g->cell, g->cell, g->n, 0 };
+		end = g->cell + g->n > end ? g->cell + g->n : end;
+	}
+	if (end < x->r.width)
+		*at++ = (struct named){
+			"scratch", DIR_SCRATCH, p->cells, end, x->r.width - end, 0
+		};
+	x->nnamed = (uint32_t)(at - x->named);
+}
+
+const struct named *explain_named(const struct script *x, uint32_t cell)
+{
+	const struct named *at = x->named;
+
+	while (cell - at->first >= at->n)
+		at++;
+	return at;
 }
 
 /* Marks what `text` names. False: nothing. */
 static bool mark_chunks(struct script *x, const char *text)
 {
-	const struct program *p = x->r.p;
 	size_t n = strcspn(text, "[");
-	uint32_t at = p->cells, count = is_name("scratch", text, n) ? p->scratch : 0, inner = 1;
 
-	for (uint32_t b = 0; b < p->nbuffers; b++)
-		if (is_name(p->buffers[b].def->name.name, text, n)) {
-			at = p->buffers[b].cell;
-			count = p->buffers[b].cells;
-			inner = p->buffers[b].inner ? p->buffers[b].inner : 1;
-		}
-	uint64_t lo = 0, hi = count / inner, from = 0, to = inner;
-	const char *rest = text + n;
-	if (*rest)
-		rest = read_range(rest, count / inner, &lo, &hi);
-	if (rest && *rest && inner > 1 && hi == lo + 1)
-		rest = read_range(rest, inner, &from, &to);
-	if (!count || !rest || *rest)
-		return false;
-	for (uint64_t i = lo * inner + from; i < (hi - 1) * inner + to; i++)
-		x->cell[at + i] = true;
-	return true;
+	for (const struct named *at = x->named; at < x->named + x->nnamed; at++) {
+		uint32_t inner = at->inner ? at->inner : 1,
+			 count = (at->first + at->n - at->zero) / inner;
+		uint64_t lo = (at->first - at->zero) / inner, hi = count, from = 0, to = inner;
+		const char *rest = text + n;
+
+		if (strlen(at->name) != n || strncmp(at->name, text, n) != 0)
+			continue;
+		if (*rest)
+			rest = read_range(rest, count, &lo, &hi);
+		if (rest && *rest && inner > 1 && hi == lo + 1)
+			rest = read_range(rest, inner, &from, &to);
+		if (!rest || *rest || lo == hi || at->zero + lo * inner < at->first)
+			return false;
+		for (uint64_t i = lo * inner + from; i < (hi - 1) * inner + to; i++)
+			x->cell[at->zero + i] = true;
+		return true;
+	}
+	return false;
 }
 
 /* "a[0..4], b[0..3][0..4], scratch[0..2]" */
 static const char *all_chunks(const struct script *x)
 {
-	const struct program *p = x->r.p;
 	struct arena *a = x->r.c->arena;
 	const char *text = "";
 
-	for (uint32_t b = 0; b < p->nbuffers; b++) {
-		const struct buffer *o = &p->buffers[b];
-		text = arena_printf(a, "%s%s%s[0..%u]", text, *text ? ", " : "", o->def->name.name,
-				    o->inner ? o->cells / o->inner : o->cells);
-		if (o->inner)
-			text = arena_printf(a, "%s[0..%u]", text, o->inner);
+	for (const struct named *at = x->named; at < x->named + x->nnamed; at++) {
+		uint32_t inner = at->inner ? at->inner : 1, lo = at->first - at->zero;
+		text = arena_printf(a, "%s%s%s[%u..%u]", text, *text ? ", " : "", at->name, lo,
+				    (lo + at->n) / inner);
+		if (at->inner)
+			text = arena_printf(a, "%s[0..%u]", text, inner);
 	}
-	if (p->scratch)
-		text = arena_printf(a, "%s%sscratch[0..%u]", text, *text ? ", " : "", p->scratch);
 	return *text ? text : "no chunk at all";
 }
 
 /* Chunks of `in` buffers never change: tables leave them out. */
 static void mark_changing(struct script *x)
 {
-	const struct program *p = x->r.p;
-
 	for (uint32_t i = 0; i < x->r.width; i++)
-		x->cell[i] = i >= p->cells || p->buffers[x->r.buffer_of[i]].def->dir != DIR_IN;
+		x->cell[i] = explain_named(x, i)->kind != DIR_IN;
 }
 
 bool explain_view_read(struct script *x, const struct shown *view, const char **why)
@@ -90,6 +116,7 @@ bool explain_view_read(struct script *x, const struct shown *view, const char **
 	x->cell = ARENA_ARRAY(x->arena, bool, x->r.width);
 	x->rank = ARENA_ARRAY(x->arena, bool, p->nranks);
 	x->view = view;
+	find_named(x);
 	if (!view->nchunks)
 		mark_changing(x);
 	for (size_t i = 0; i < view->nchunks; i++)

@@ -343,19 +343,24 @@ static bool fits(struct making *x)
 	return !what;
 }
 
+/* The file's buffers have their names; a buffer of the caller that is another one, with such a name,
+ * is the caller's. */
 static void name_regions(struct making *x)
 {
 	static const char *const names[] = { "i", "o", "s" };
 	struct program *p = x->p;
 
 	p->regions = ARENA_ARRAY(p->arena, struct region, MSCCL_BUFFERS + 1);
-	for (int b = MSCCL_BUFFERS - 1; b >= 0; b--)
-		if (x->homes.at[b].base >= p->cells && !x->homes.at[b].by_rank)
-			p->regions[p->nregions++] =
-				(struct region){ names[b], x->homes.at[b].base,
-						 b == BUFFER_S
-							 ? x->m->scratch
-							 : msccl_size(x->m, (enum msccl_buffer)b) };
+	for (int k = 0; k < MSCCL_BUFFERS; k++) {
+		int b = (k + BUFFER_S) % MSCCL_BUFFERS; /* as msccl_homes takes the cells */
+		uint32_t n = b == BUFFER_S ? x->m->scratch : msccl_size(x->m, (enum msccl_buffer)b);
+		if (x->homes.at[b].base < p->cells || x->homes.at[b].by_rank)
+			continue;
+		p->regions[p->nregions++] = (struct region){ names[b], x->homes.at[b].base, n };
+		for (uint32_t i = 0; i < p->nbuffers; i++)
+			if (!strcmp(p->buffers[i].name, names[b]))
+				p->buffers[i].name = arena_printf(p->arena, "caller.%s", names[b]);
+	}
 }
 
 struct program *msccl_program(struct ctx *c, const struct msccl *m, const struct msccl_form *f)

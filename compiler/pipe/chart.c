@@ -337,7 +337,7 @@ static void draw_head(struct chart *x, double width)
 			 arena_printf(x->c->scratch, "%s: %s", diag_code_text(d->code).s,
 				      d->message));
 		for (uint32_t i = 0; i < d->help.n && i < 4; i++)
-			put_line(x, "cure", width, d->help.v[i].text);
+			put_line(x, d->help.v[i].tried ? "cure" : "dim", width, d->help.v[i].text);
 	}
 	x->s.y += 4;
 }

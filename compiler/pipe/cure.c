@@ -171,9 +171,9 @@ static void help(struct curing *x, struct ctx *c, struct diag *d, const struct e
 	for (uint32_t k = 0; k < n && k < SHOWN; k++)
 		text = arena_printf(keep, "%s%s%s", text, k ? ", " : "", edit_text(x, v, k));
 	if (n == 1)
-		diag_help(c->diags, d, "%s cures it", text);
+		diag_cure(c->diags, d, "%s cures it", text);
 	else
-		diag_help(c->diags, d, "these %u together cure it: %s%s", n, text,
+		diag_cure(c->diags, d, "these %u together cure it: %s%s", n, text,
 			  n > SHOWN ? " and so on" : "");
 }
 

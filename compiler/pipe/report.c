@@ -234,7 +234,7 @@ static bool print_rows_json(const struct sheet *t, FILE *out)
 
 	for (size_t k = 0; k < t->npipes && !failed; k++) {
 		const struct sheet_pipe *r = &t->pipes[k];
-		json_t *row = json_pack("{s:o, s:s}", "file", sheet_file_json(r->file), "status",
+		json_t *row = json_pack("{s:o, s:s}", "file", diag_json_text(r->file), "status",
 					r->wrong ? "wrong" : "judged");
 		for (int i = 0; i < FIGURES && !failed; i++) {
 			double v = figure(r, i);

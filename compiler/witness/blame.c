@@ -332,7 +332,7 @@ static void help_other_kind(struct ctx *c, const struct program *p, const struct
 	bool right = proof(&quiet, &tried, k, order, false).proved && !none.errors;
 	turn(p, o->site, to, is);
 	if (right)
-		diag_help(c->diags, g,
+		diag_cure(c->diags, g,
 			  to == OP_RECV ? "`recv` here, which replaces the old value, cures it"
 					: "`reduce` here, which adds to the old value, cures it");
 }

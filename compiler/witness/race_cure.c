@@ -173,19 +173,19 @@ static void say(const struct cure *cure, struct diag *g)
 	const char *where = c->diags->where ? c->diags->where : "this N";
 
 	if (cure->as_written)
-		diag_help(
+		diag_cure(
 			c->diags, g,
 			"without the step, one after the other, it is right: this is proved for %s with "
 			"%u %s",
 			where, c->slots, slots);
 	else if (cure->sends)
-		diag_help(
+		diag_cure(
 			c->diags, g,
 			"leave the sends in the step and put %s after it%s: this is proved for %s with %u "
 			"%s",
 			what, count > 1 ? ", one after the other" : "", where, c->slots, slots);
 	else
-		diag_help(c->diags, g,
+		diag_cure(c->diags, g,
 			  "take %s out of the step%s: this is proved for %s with %u %s", what,
 			  count > 1 ? ", one after the other" : "", where, c->slots, slots);
 }

@@ -301,7 +301,7 @@ static void help_step(struct graph *g, struct diag *d, int64_t least)
 	for (uint32_t i = 0; i < c.n; i++)
 		c.v[i]->kind &= (uint8_t)~OP_JOINED;
 	if (cured)
-		diag_help(r->ctx->diags, d, "one `step { }` around %s cures it%s", c.text,
+		diag_cure(r->ctx->diags, d, "one `step { }` around %s cures it%s", c.text,
 			  least < 0 ? "" : " too");
 }
 

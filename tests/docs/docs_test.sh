@@ -202,6 +202,8 @@ for document in README.md docs/*.md docs/course/*.md; do
 		fi
 	done <"$tmp/order"
 	! ls "$tmp/parts"/*.new >/dev/null 2>&1 || renew "$document" "$tmp/parts"
+	made=$(cd "$tmp/at" && find . -maxdepth 1 -type f \( -name '*.so' -o -perm -u+x \))
+	[ -z "$made" ] || { echo "not ok - $document: what it compiles goes into build, not" $made; failed=1; }
 done
 
 # The examples of ccrun(1) that write files, after the one that compiles.

@@ -572,17 +572,18 @@ def pictures():
           said.startswith("correct line 10, then draw again: "), said)
     c.change("ring.ccs", 4, {"text": RING})
     for what, about, why in (
-            ("no such schedule", {"schedule": "rimg"}, "did you mean 'ring'?"),
+            ("no such schedule", {"schedule": "rimg"}, "schedule: the file has no schedule 'rimg'; did you mean 'ring'?"),
             ("an N that `where` refuses", {"n": 1}, "where"),
             ("too many ranks", {"n": 65536}, "draw it for fewer ranks"),
             ("no number of ranks", {"n": 0}, "from 1 to 65536"),
             ("a number that is none", {"n": "four"}, "from 1 to 65536"),
-            ("a root of a schedule without one", {"root": 1}, "has a parameter for its root"),
+            ("a root of a schedule without one", {"root": 1}, "root: no schedule of the file has a parameter for its root"),
             ("a root that is none", {"root": -1}, "root is a rank"),
             ("another format", {"format": "png"}, '"svg" or "html"'),
             ("a name that is none", {"schedule": 7}, "is the name of one")):
         said = c.draw("ring.ccs", **about)
         check("no picture: " + what, why in said and "<svg" not in said, said[:300])
+        check("... by the command's names", "--" not in said, said[:300])
     check("... of a document that is not open", "open it" in c.draw("closed.ccs"))
     check("... without arguments", c.error("workspace/executeCommand", command="ccc.draw") == -32602)
     c.open("procs.ccs", "proc pass(d[1]) {\n  send d to rank\n}\n")

@@ -147,7 +147,7 @@ def faults_are_shown(case):
         wrong += [] if line in said else [f"no circle: {line}"]
     case.page.press("End")
     wrong += equal(case.run("document.querySelectorAll('#ranks .is-stuck').length"),
-                   len({s["rank"] for s in m["stuck"]} & set(m["shown_ranks"])))
+                   len({s["rank"] for s in m["stuck"]} | {r for e in m["errors"] for r in e["ends"]}))
     wrong += equal(case.run("document.querySelectorAll('#ranks .is-wrong').length"), len(m["wrong"]))
     places = [e["at"] for e in m["errors"] + m["stuck"] if e["at"]]
     wrong += equal(case.lit("bad"), {(m["files"][p["file"]]["name"], p["line"]) for p in places}
@@ -312,8 +312,9 @@ def markup(browser):
         with open(name, "w", encoding="utf-8") as f:
             f.write(source)
         with Case(browser, (name, "-n", "2")) as case:
+            shown = re.sub("[\u2028\u202e\u2029]", lambda m: f"<U+{ord(m[0]):04X}>", source[:-1])
             check(f"markup in a {right} text: its lines are as they are written", equal(
-                case.run("[...document.querySelectorAll('#text li')].map((e) => e.textContent)"), source[:-1].split("\n")))
+                case.run("[...document.querySelectorAll('#text li')].map((e) => e.textContent)"), shown.split("\n")))
             check("... its name, too", equal(case.run("document.querySelector('#text h2').textContent"), name))
             check("... nothing of it runs", equal(case.run("[document.title, document.scripts.length, document.images.length]"),
                                                   ["s: broadcast on 2 ranks", 2, 0]))
@@ -411,6 +412,65 @@ def sizes(browser):
         check("all-to-all on 16 ranks", steps_are_right(case) + plays(case) + case.page.errors)
 
 
+PING = """contract any(inout data[40])
+schedule ping
+  implements any(inout data[40])
+{
+  for i in 0..40 {
+    if rank == 0 {
+      send data[i] to 1
+      recv data[i] from 1
+    } else {
+      recv data[i] from 0
+      send data[i] to 0
+    }
+  }
+}
+"""
+
+
+def maps(browser):
+    """The picture is a map of 80 steps: the cursor goes over it, from step to step."""
+    file = os.path.join(folder, "ping.ccs")
+    with open(file, "w", encoding="utf-8") as f:
+        f.write(PING)
+    with Case(browser, (file, "-n", "2")) as case:
+        box = case.run("(() => { const { x, y, width, height } = document.querySelector('#picture .map').getBBox(); return [x, y, width, height]; })()")
+        case.page.press("Home")
+        seen = []
+        for _ in range(81):
+            seen.append(case.run("document.querySelector('#picture .cursor').transform.baseVal[0].matrix.e"))
+            case.page.press("ArrowRight")
+        check("the cursor goes over a map, step by step", [
+            f"after step {k}: {x}" for k, x in enumerate(seen) if abs(x - box[0] - box[2] * k / 80) > 0.1])
+        check("... and is as high as the map", equal(case.run("""(() => { const c = document.querySelector("#picture .cursor");
+            return [c.y1.baseVal.value, c.y2.baseVal.value - c.y1.baseVal.value]; })()"""), [box[1], box[3]]))
+
+
+def buffers(browser):
+    """Each buffer has its columns, below its name, and all of its chunks."""
+    for args in [("schedules/direct_all_to_all.ccs", "-n", "5"), ("schedules/bruck_all_to_all.ccs", "-n", "12"),
+                 ("schedules/direct_scatter.ccs", "-n", "4"), ("tests/msccl/good/alltoall.xml",),
+                 ("tests/msccl/diag/overwrites_input.xml",)]:
+        with Case(browser, args) as case:
+            m, wrong = case.model, []
+            names = case.run("[...document.querySelectorAll('#ranks .buffer-name')].map((e) => [e.textContent, e.getBBox().x])")
+            cells = case.run("""[...document.querySelectorAll("#ranks .chunk")].map((g) => { const b = g.querySelector(".hit").getBBox();
+                return [g.cell.rank, g.cell.chunk, b.x, b.x + b.width]; })""")
+            for b in m["buffers"]:
+                mine = {c for _, c, _, _ in cells if b["first"] <= c < b["first"] + b["chunks"]}
+                wrong += [] if mine in (set(), set(range(b["first"], b["first"] + b["chunks"]))) else [f"of {b['name']} only {mine}"]
+            there = [b for b in m["buffers"] if any(c == b["first"] for _, c, _, _ in cells)]
+            wrong += equal([n for n, _ in names], [b["name"] for b in there] * m["ranks"])
+            for rank in range(m["ranks"]):
+                left = [x for _, x in names[rank * len(there):][:len(there)]] + [1e9]
+                for k, b in enumerate(there):
+                    wrong += [f"rank {rank}, {b['name']}: {c}" for c in cells if c[0] == rank and
+                              b["first"] <= c[1] < b["first"] + b["chunks"] and not left[k] - 1 <= c[2] <= c[3] <= left[k + 1]]
+            check(f"{' '.join(args)}: each buffer has its columns and its name", wrong + apart(case) + case.page.errors)
+            check("... and its cells are right", steps_are_right(case))
+
+
 def turns(points):
     """How often a closed way through points goes around their middle."""
     middle = sum(complex(*p) for p in points) / len(points)
@@ -497,6 +557,8 @@ def main():
         markup(browser)
         other_readers(browser)
         sizes(browser)
+        maps(browser)
+        buffers(browser)
         topologies(browser)
         speed(browser)
 

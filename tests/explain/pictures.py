@@ -146,7 +146,8 @@ def check_faults(model, svg):
     need(not faults, "a fault without a code")
     need(bool(model["errors"]) == (not model["right"]), "right, with errors")
     waits = [e for e in elements("path", "wait") if e.get("marker-end") is None]
-    need(len(waits) == len(model["stuck"]), len(waits), "waits for", len(model["stuck"]), "stuck tasks")
+    stops = sum(len(e["ends"]) for e in model["errors"])
+    need(len(waits) == len(model["stuck"]) + stops, len(waits), "ends for", len(model["stuck"]), "stuck tasks and", stops, "others")
     circle = [s for s in model["stuck"] if s["place"] is not None]
     ranks = [int(e.get("data-rank")) for e in elements("circle", "rank")]
     need(sorted(ranks) == sorted(s["rank"] for s in circle) or len(circle) > 16, "the circle has", ranks)
@@ -156,10 +157,15 @@ def check_faults(model, svg):
     need(not raced or len(elements("rect", "box")) > 0, "the chunk of the race is not marked")
     text = " ".join(e.text or "" for e in svg.iter(SVG + "text"))
     for w in model["wrong"]:
-        need("holds %s; promised is %s" % (w["holds"], w["promised"]) in text, "no words for", w)
-    if model["errors"]:
-        for error in model["errors"][:4]:
-            need(error["code"] + " at " in text, error["code"], "is not in the title")
+        need("holds %s; promised is %s" % ("nothing" if w["holds"] == "-" else w["holds"], w["promised"])
+             in text, "no words for", w)
+    for error in model["errors"][:4]:
+        need(error["code"] + " at " in text, error["code"], "is not in the title")
+    marks = {(e.get("data-code"), e.get("data-rank")) for e in svg.iter() if "fault" in e.get("class", "").split()}
+    for error in model["errors"]:
+        need(all((error["code"], str(rank)) in marks for rank in error["ends"]), error, "is not marked where ranks end in it")
+        need(error["code"] in {code for code, _ in marks} or not error["ranks"] or error["code"] in ("E0301", "E0302"),
+             error, "is not marked in the picture")
 
 
 def check(args):
@@ -167,6 +173,8 @@ def check(args):
     need(drawn == explain("svg", args), "another picture the second time")
     model = json.loads(form)
     found = tables(text)
+    for line in text.splitlines():  # a move within a rank
+        need(not re.match(r"  rank \d+: .*, line \d+", line) or " is copied into " in line or " is combined into " in line, line)
     have = dict(models.states(model))
     # A table that the text leaves out is the one before.
     for step, table in found:
@@ -180,11 +188,14 @@ def check(args):
 def compare(model, drawn):
     svg = ET.fromstring(drawn)
     need(not re.search(r"<script|<foreignObject|\shref=|@import|url\([^#]", drawn.replace("xmlns=", "")), "not self-contained")
+    one = re.search(r"\b1 (?:more )?(?:rank|step|chunk|slot|move|message|error)s\b", drawn)
+    need(not one, "one of several:", one)
+    need(len(set(model["chunks"])) == len(model["chunks"]), "two chunks have one name")
     if svg.findall(".//" + SVG + "rect[@class='heat']"):
         return "heat"
-    shown = [model["chunks"][i] for i in model["shown_chunks"]]
-    if len(set(shown)) < len(shown):  # MSCCL XML that stores in its input: both have one name
-        return "a name twice"
+    if not svg.findall(".//" + SVG + "text[@data-x]"):
+        need(len(model["shown_ranks"]) > 16 or len(model["shown_chunks"]) > 32 or model["steps"] > 64, "no columns")
+        return "heat"
     check_arrows(model, svg, *check_cells(model, svg))
     check_faults(model, svg)
     return "right" if model["right"] else "wrong"

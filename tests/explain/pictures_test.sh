@@ -14,7 +14,8 @@ for file in schedules/*.ccs; do
 		set -- "$@" "$file -n $n"
 	done
 done
-for file in schedules/broken/*.ccs; do
+for file in schedules/broken/*.ccs tests/check/diag/e0[34]*.ccs; do
+	! grep -q '^//! options:.*--require' "$file" || continue # of `check`
 	set -- "$@" "$file $(sed -n 's/^\/\/! options: //p' "$file")"
 done
 for file in tests/msccl/good/*.xml tests/msccl/diag/*.xml; do
@@ -34,8 +35,14 @@ holds "the picture is XML" is_xml "$tmp/x.svg"
 status "--format goes before the ending" 0 "$ccc" explain $ring -n 3 --format=json -o "$tmp/y.svg"
 holds "... as it says" grep -q '"format":"ccs-explain"' "$tmp/y.svg"
 status "an ending that no printer has" 2 "$ccc" explain $ring -n 3 -o "$tmp/x.png"
-says "... with a cure" "$tmp/err" 'writes .svg, .html, .json and .txt; for a file with another ending give --format'
+says "... with a cure" "$tmp/err" 'writes .svg, .html or .htm, .json and .txt; for a file with another ending give --format'
 holds "... writes nothing" test ! -e "$tmp/x.png"
+for ending in htm SVG Txt; do
+	status "-o x.$ending" 0 "$ccc" explain $ring -n 3 -o "$tmp/big.$ending"
+done
+holds "... each in its form" sh -c "cmp '$tmp/big.SVG' '$tmp/x.svg' && cmp '$tmp/big.htm' '$tmp/x.html' && cmp '$tmp/big.Txt' '$tmp/x.txt'"
+status "... but not each name of a form" 2 "$ccc" explain $ring -n 3 -o "$tmp/x.text"
+says "... with the endings that there are" "$tmp/err" 'writes .svg, .html or .htm, .json and .txt'
 for form in svg html json; do
 	status "two numbers of ranks: $form" 2 "$ccc" explain $ring -n 3,4 -o "$tmp/two.$form"
 	says "... says so" "$tmp/err" '^ccc: error: -n takes one number of ranks for a picture, a page or JSON; text takes several \[E0705\]$'
@@ -44,6 +51,13 @@ holds "... writes nothing" sh -c "! ls '$tmp'/two.* 2>/dev/null"
 status "... as text" 0 "$ccc" explain $ring -n 3,4 -o "$tmp/two.txt"
 status "a folder that does not exist" 2 "$ccc" explain $ring -n 3 -o "$tmp/none/x.svg"
 says "... with the reason" "$tmp/err" 'cannot write .*none/x.svg: No such file or directory'
+ln -s none/x.svg "$tmp/link.svg"
+status "a link to where no folder is, and a schedule that is wrong" 2 "$ccc" explain schedules/broken/no_wrap.ccs -n 3 -o "$tmp/link.svg"
+says "... is refused" "$tmp/err" 'cannot write .*link.svg: No such file or directory'
+holds "... before the work is done" sh -c "! grep -q E0306 '$tmp/err'"
+ln -s there.svg "$tmp/link2.svg"
+status "a link to a file that is not there yet" 0 "$ccc" explain $ring -n 3 -o "$tmp/link2.svg"
+holds "... makes that file" sh -c "cmp '$tmp/x.svg' '$tmp/there.svg' && test -L '$tmp/link2.svg'"
 status "a full device" 2 "$ccc" explain $ring -n 3 --format=svg -o /dev/full
 status "explain --format=csv" 2 "$ccc" explain $ring --format=csv
 status "table --format=svg" 2 "$ccc" table $ring --format=svg
@@ -63,12 +77,37 @@ sed 's/from prev/from next/' "$tmp/<b>&\"x.ccs" >"$tmp/wrong <i>&\"x.ccs"
 status "... and of a schedule that is wrong" 1 "$ccc" explain "$tmp/wrong <i>&\"x.ccs" -n 3 -o "$tmp/m.svg"
 holds "... is XML" is_xml "$tmp/m.svg"
 
+# ---- text that would turn the direction of its surroundings --------------------------------------------
+turn=$(printf '\342\200\256') # U+202E
+turned=$tmp/turned$turn.ccs
+{ echo "// $turn"; sed 's/from prev/from next/' $ring; } >"$turned"
+printf 'import "turned%s.ccs"\n%s' "$turn" 'schedule other implements allreduce(inout data[N]) on ring { ring_allreduce(data) }' >"$tmp/other.ccs"
+for form in svg html json text; do
+	for file in "$turned" "$tmp/other.ccs"; do
+		status "a text and a name that turn others round: $form" 1 "$ccc" explain "$file" -n 3 --format=$form
+		holds "... are not put there as they are" sh -c "! grep -q '$turn' '$tmp/out'"
+	done
+done
+"$ccc" explain "$turned" -n 3 --format=svg >"$tmp/out" 2>"$tmp/err"
+says "... but as the diagnostics have them" "$tmp/err" 'turned<U\+202E>\.ccs:'
+says "... in the picture, too" "$tmp/out" 'turned&lt;U\+202E&gt;\.ccs:'
+for form in json sarif; do
+	"$ccc" check "$turned" -n 3 --diagnostics-format=$form >"$tmp/out" 2>&1
+	holds "diagnostics in $form do not have them raw" sh -c "grep -q E0301 '$tmp/out' && ! grep -q '$turn' '$tmp/out'"
+done
+
 # ---- sizes ---------------------------------------------------------------------------------
 "$ccc" explain $ring -n 16 -o "$tmp/16.svg"
 holds "the ring on 16 ranks has at most 300 KB" test "$(wc -c <"$tmp/16.svg")" -le 300000
 status "halving and doubling on 1,024 ranks" 0 "$ccc" explain schedules/halving_doubling_allreduce.ccs -n 1024 -o "$tmp/map.svg"
 holds "... is a map" grep -q 'class="heat"' "$tmp/map.svg"
 says "... that says how to narrow it" "$tmp/map.svg" '--rank, --step and --chunk draw a part in full'
+status "all to all on 128 ranks" 0 "$ccc" explain schedules/direct_all_to_all.ccs -n 128 -o "$tmp/all.svg"
+holds "... is a map of at most 60 KB" test "$(wc -c <"$tmp/all.svg")" -le 60000
+says "... in the unit of its head" "$tmp/all.svg" 'each rank sends 0.9922 S'
+says "... that its darkest field has" "$tmp/all.svg" 'darkest: 0.992 S'
+holds "... its arrows go between ranks that are shown" sh -c "! grep -qE 'class=\"label\"[^>]*>(to|from) ' '$tmp/all.svg'"
+holds "... and are all of these" test "$(grep -c 'class="message' "$tmp/all.svg")" = 36
 status "... a part of it" 0 "$ccc" explain schedules/halving_doubling_allreduce.ccs -n 1024 --rank 0,512 --chunk 'data[0..4]' -o "$tmp/part.svg"
 holds "... is in full" sh -c "! grep -q 'class=\"heat\"' '$tmp/part.svg' && grep -q 'class=\"cell' '$tmp/part.svg'"
 
@@ -84,6 +123,26 @@ holds "... the second and the third are marked" test "$(grep -c 'data\[[12]\], l
 holds "... and no other" test "$(grep -c '<-- E0301' "$tmp/out")" = 6
 status "... with one slot" 1 "$ccc" explain "$tmp/three.ccs" -n 3 --slots 1
 holds "... they were not sent" sh -c "! grep -q '<-- E0301' '$tmp/out'"
+
+# ---- help, and cures that were tried ------------------------------------------------------------
+cat >"$tmp/other.ccs" <<'EOF'
+schedule other implements allreduce(inout data[N]) on ring {
+  send data[0] to next
+  recv data[0] from next
+}
+EOF
+status "a peer that is another one" 1 "$ccc" explain "$tmp/other.ccs" -n 3 --format=svg
+says "... a question is no cure" "$tmp/out" 'class="dim".*>help: .*is this intended'
+holds "... and nothing is green" sh -c "! grep -q -e 'class=\"cure' -e Green '$tmp/out'"
+status "a cure that was tried" 1 "$ccc" explain schedules/broken/all_send_first.ccs -n 4 --format=svg
+says "... is green" "$tmp/out" 'class="cure".*>help: 16 slots or more cure it'
+says "... and the legend says so" "$tmp/out" 'Green: a cure that was tried'
+
+# ---- MSCCL XML that stores into the caller's input ----------------------------------------------
+status "MSCCL XML with two buffers of one name" 0 "$ccc" explain tests/msccl/diag/overwrites_input.xml --chunk caller.i --chunk i
+says "... has two names" "$tmp/out" '^ +caller\.i\[0\]  i\[0\]$'
+status "... a chunk that it has not" 2 "$ccc" explain tests/msccl/diag/overwrites_input.xml --chunk 's[0]'
+says "... names those that it has" "$tmp/err" 'there is caller\.i\[0\.\.1\], i\[0\.\.1\], o\[0\.\.1\]'
 
 # ---- the documents' pictures -----------------------------------------------------------------
 docs/pictures.sh "$ccc" "$tmp/docs"
