@@ -540,8 +540,9 @@ CCS_API ccs_status ccs_comm_last_run(struct ccs_comm *c, struct ccs_run_shape *s
  *         ccs_trace_save(trace, "trace.json");       for Perfetto, or chrome://tracing
  *
  * Traced calls are done operation by operation, also where other calls with the same arguments are
- * done in larger pieces: of tasks, and of short chunks. Their results are the same. An untraced call
- * takes no longer than without traces.
+ * done in fewer passes: of tasks, and of short chunks. Their results are the same. Tasks that have all
+ * called are done tile by tile; threads that do tiles of one worker side by side have a track each. An
+ * untraced call takes no longer than without traces.
  */
 struct ccs_trace;
 
