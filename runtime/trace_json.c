@@ -200,7 +200,8 @@ static void name_rank(struct page *g, uint32_t rank)
 		int n = snprintf(name, sizeof(name), "worker %" PRIu32, worker);
 
 		if (thread)
-			snprintf(name + n, sizeof(name) - (size_t)n, ", thread %" PRIu32, thread);
+			snprintf(name + n, sizeof(name) - (size_t)n, ", %s %" PRIu32,
+				 t->world->engine->gpus ? "channel" : "thread", thread);
 		name_track(g, rank, 1 + i, "thread_name", name);
 		sort_track(g, rank, 1 + i, "thread_sort_index",
 			   1 + worker * (uint32_t)g->threads + thread);
@@ -423,7 +424,8 @@ static ccs_status put_all(struct page *g)
 		name_rank(g, (uint32_t)r);
 	fprintf(g->out,
 		"\n],\"otherData\":{\"version\":\"ccs " CCS_VERSION
-		"\",\"clock\":\"CLOCK_MONOTONIC\",\"operations_left_out\":%" PRIu64 "}}\n",
+		"\",\"clock\":\"%s\",\"operations_left_out\":%" PRIu64 "}}\n",
+		t->world->engine->gpus ? "each GPU's, set by CLOCK_MONOTONIC" : "CLOCK_MONOTONIC",
 		left_out(t));
 	return s;
 }

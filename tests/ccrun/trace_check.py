@@ -21,7 +21,7 @@ import sys
 from collections import defaultdict
 
 
-WORKER = re.compile(r"worker (\d+)(, thread \d+)?")
+WORKER = re.compile(r"worker (\d+)(, (thread|channel) \d+)?")
 
 
 class Wrong(Exception):
