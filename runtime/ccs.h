@@ -560,7 +560,7 @@ CCS_API ccs_status ccs_trace_start(struct ccs_trace *trace, unsigned warmup);
 CCS_API ccs_status ccs_trace_stop(struct ccs_trace *trace);
 /** Writes what the ranks of all processes have done so far, also of a communicator that has failed: in
  *  rank 0's process; else CCS_EINVAL. The calls of other ranks should be over. The file is
- *  there whole, or as it was. CCS_EFILE: it cannot be written. */
+ *  there whole, or as it was; "-" is stdout. CCS_EFILE: it cannot be written. */
 CCS_API ccs_status ccs_trace_save(const struct ccs_trace *trace, const char *path);
 /* Calls that are noted; operations that had no room. */
 struct ccs_trace_counts {

@@ -456,7 +456,10 @@ ccs_status ccs_trace_save(const struct ccs_trace *t, const char *path)
 	wrote = !ferror(g.out);
 	if (fclose(g.out) || !wrote)
 		s = error_set(CCS_ENOMEM, "out of memory for a trace's text");
-	if (!s) {
+	if (!s && !strcmp(path, "-")) {
+		if (fwrite(text, 1, len, stdout) != len || fflush(stdout))
+			s = error_set(CCS_EFILE, "cannot print a trace: %s", strerror(errno));
+	} else if (!s) {
 		char *real = realpath(path, NULL); /* a link stays one */
 
 		error = file_replace(real ? real : path, text, len, 0666);

@@ -204,6 +204,27 @@ refused "the module as the file" 2 'trace: .*mine.so is read by this run: name a
 holds "... which stays" cmp -s "$ring" "$tmp/mine.so"
 refused "a device as the file" 2 'trace: /dev/null is no regular file' -n 4 "$ring" --trace /dev/null
 refused "... in each of several processes" 2 'trace: /dev/null is no regular file' -n 2 --procs "$ring" --trace /dev/null
+ln -s "$tmp/nothing" "$tmp/to-nothing"
+refused "a link to nothing" 2 'trace: .*/to-nothing is a link to a file that is not there: make that file, or name' \
+	-n 4 "$ring" --trace "$tmp/to-nothing"
+refused "a name that is too long" 2 'trace: .* cannot be written: File name too long' -n 4 "$ring" \
+	--trace "$tmp/$(printf '%0300d' 0)"
+refused "a file below a file" 2 'trace: .* cannot be written: Not a directory' -n 4 "$ring" --trace "$ring/x"
+refused "stdout by its name" 2 'trace: /dev/stdout .*: name another.*, or "-", which prints the trace' -n 4 "$ring" \
+	--trace /dev/stdout
+"$ccrun" -n 4 "$ring" --trace /dev/stdout 2>"$tmp/err" | cat >"$tmp/out"
+says "... and a pipe" "$tmp/err" 'trace: /dev/stdout is no regular file: name another, or "-"'
+status "the trace and --json on stdout" 2 "$ccrun" -n 4 "$ring" --json --trace -
+says "... is refused" "$tmp/err" 'trace - prints on stdout, as --json .*: name a file'
+plan ring_allreduce 4
+for how in "" --procs; do
+	"$ccrun" -n 4 $how "$ring" $quick -b 64 -e 64 --trace - 2>"$tmp/err" | cat >"$tmp/trace.json"
+	right "- is stdout${how:+, by processes}" --count 16
+	says "... and the table is on stderr" "$tmp/err" '^ +64 +16 +float32'
+	says "... which says so" "$tmp/err" '^# trace: on stdout, 1 call$'
+done
+status "a full stdout" 2 sh -c '"$@" >/dev/full' sh "$ccrun" -n 4 "$ring" $quick -b 64 -e 64 --trace -
+says "... is an error" "$tmp/err" 'trace: cannot print a trace: No space left on device'
 refused "an empty name" 2 'name of its file is empty' -n 4 "$ring" --trace ""
 refused "--tune" 2 'leave out --tune' -n 4 --tune "$tmp/none/t" "$ring" $to
 refused "--show" 2 'leave out .*--show' -n 4 --show "$ring" $to
