@@ -2,8 +2,8 @@
  * The cost of a trace: traced calls and untraced ones, in turn, of ranks that are tasks and of ranks that
  * are processes. Medians of REPEATS means, and their ratio.
  *
- * A traced call is done operation by operation. Processes do calls so anyway; tasks have most done in
- * fewer passes (cpu/fold.h), which is what their ratio shows.
+ * A traced call is done operation by operation. Processes do calls so anyway. Tasks have most done in
+ * fewer passes (cpu/fold.h): their ratio shows mostly that.
  *
  * usage: trace_bench MODULE.so RANKS      a module of an allreduce
  */

@@ -550,8 +550,9 @@ CCS_API ccs_status ccs_comm_last_run(struct ccs_comm *c, struct ccs_run_shape *s
  *         ccs_trace_save(trace, "trace.json");       for Perfetto, or chrome://tracing
  *
  * Traced calls are done operation by operation, also where other calls with the same arguments are
- * done in larger pieces: of tasks, and of short chunks. Their results are the same. An untraced call
- * takes no longer than without traces.
+ * done in fewer passes: of tasks, and of short chunks. Their results are the same. Tasks that have all
+ * called are done tile by tile; threads that do tiles of one worker side by side have a track each. An
+ * untraced call takes no longer than without traces.
  */
 struct ccs_trace;
 
@@ -569,7 +570,7 @@ CCS_API ccs_status ccs_trace_start(struct ccs_trace *trace, unsigned warmup);
 CCS_API ccs_status ccs_trace_stop(struct ccs_trace *trace);
 /** Writes what the ranks of all processes have done so far, also of a communicator that has failed: in
  *  rank 0's process; else CCS_EINVAL. The calls of other ranks should be over. The file is
- *  there whole, or as it was. CCS_EFILE: it cannot be written. */
+ *  there whole, or as it was; "-" is stdout. CCS_EFILE: it cannot be written. */
 CCS_API ccs_status ccs_trace_save(const struct ccs_trace *trace, const char *path);
 /* Calls that are noted; operations that had no room. */
 struct ccs_trace_counts {

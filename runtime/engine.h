@@ -150,6 +150,9 @@ struct gpus_engine {
 	int (*device)(const struct world *w, int rank);
 	/** NCCL's communicator of the processes, or NULL. */
 	void *(*nccl)(const struct world *w);
+	/** Waits for the call that is traced, and notes its times, if that was not done. Under
+	 *  world.lock. NULL: none is traced. */
+	ccs_status (*traced)(struct world *w);
 	/** Describes ranks of this process that have waited in kernels for longer than the
 	 *  timeout since the last call. */
 	void (*waits)(struct world *w, struct text *t);

@@ -162,8 +162,8 @@ ccs_status ccs_trace_create(struct ccs_trace **trace, struct ccs_comm *c, size_t
 		return s;
 	if (!w->engine->traces)
 		return error_set(CCS_EUNSUPPORTED,
-				 "ccs_trace_create: the ranks are on GPUs, and traces are of ranks "
-				 "on the CPU");
+				 "ccs_trace_create: the ranks are on GPUs of several hosts, whose "
+				 "clocks differ: trace a communicator of the ranks of one host");
 	s = make(trace, w, operations);
 	if (!is_alone(w)) {
 		pthread_mutex_lock(&w->lock);
@@ -177,6 +177,14 @@ ccs_status ccs_trace_create(struct ccs_trace **trace, struct ccs_comm *c, size_t
 	return s;
 }
 
+/* What GPUs have noted of the call before. */
+static ccs_status take_over(struct world *w)
+{
+	const struct gpus_engine *gpus = w->engine->gpus;
+
+	return gpus && gpus->traced ? gpus->traced(w) : CCS_OK;
+}
+
 void ccs_trace_free(struct ccs_trace *t)
 {
 	struct world *w;
@@ -187,6 +195,7 @@ void ccs_trace_free(struct ccs_trace *t)
 	if (origin_here(&w->origin)) {
 		pthread_mutex_lock(&w->lock);
 		if (w->trace == t) {
+			(void)take_over(w);
 			w->trace = NULL;
 			post_open(w);
 		}
@@ -208,12 +217,15 @@ void ccs_trace_free(struct ccs_trace *t)
 
 static ccs_status set(struct world *w, struct ccs_trace *t, unsigned warmup, const char *call)
 {
-	ccs_status s = world_here(w);
+	ccs_status s = world_here(w), taken;
 
 	if (s)
 		return s;
 	pthread_mutex_lock(&w->lock);
+	taken = take_over(w);
 	s = world_alive(w);
+	if (!s)
+		s = taken;
 	if (!s && w->runs)
 		s = error_set(CCS_EINVAL, "%s: a call of the communicator is under way", call);
 	if (!s && t && w->trace && w->trace != t)
@@ -330,6 +342,7 @@ static void begin(struct ccs_trace *t, const struct run *r, uint64_t tiles)
 	struct trace_call *c;
 
 	t->warmup -= warmup;
+	(void)take_over(t->world); /* a failure is the GPU's, which the call sees, too */
 	take_back(t);
 	*x = (struct traced){ .call = r->seq + 1 };
 	c = place(t, ops.n, tiles, warmup);

@@ -11,7 +11,7 @@
  * process has been killed. That other processes are found so also says that they are on
  * this host, and have the same CLOCK_MONOTONIC.
  *
- * Two clock readings an operation; nothing where nothing is traced, but a look at world.trace a call.
+ * At most two clock readings an operation; nothing where nothing is traced, but a look at world.trace a call.
  */
 #ifndef CCS_RUNTIME_TRACE_H
 #define CCS_RUNTIME_TRACE_H
@@ -23,6 +23,7 @@ struct trace_time {
 	uint64_t begin;
 	_Atomic uint64_t end; /* stored last; 0: it is not done */
 	uint64_t bytes;	      /* of each of its parts */
+	uint64_t thread; /* of those that do tiles of one worker side by side (cpu/sequence.c) */
 };
 
 /* A call, in `times` times: this takes the first CALL_TIMES; then come its ranks', and its operations' of each tile. */
@@ -96,10 +97,12 @@ static inline struct trace_time *trace_at(const struct traced *x, uint64_t row, 
 	return tile < x->tiles ? x->times + tile * x->ops + (row - x->first) : NULL;
 }
 
-static inline void trace_note(struct trace_time *x, uint64_t begin, uint64_t end, uint64_t bytes)
+static inline void trace_note(struct trace_time *x, uint64_t begin, uint64_t end, uint64_t bytes,
+			      uint64_t thread)
 {
 	x->begin = begin;
 	x->bytes = bytes;
+	x->thread = thread;
 	atomic_store_explicit(&x->end, end, memory_order_release);
 }
 

@@ -2,9 +2,9 @@
  * A trace as a file in the Trace Event Format, JSON, which Perfetto and chrome://tracing show.
  *
  * In: the parts of all processes (trace.h), also while other processes still write theirs. Out: a process
- * for each rank, with a track (tid 0) of its calls, and one for each worker, numbered from 1; there a
- * slice for each operation and tile, and an arrow (events `s` and `f`) for each message of which both
- * ends are done. A slice is named by file and line, as the report of a run without progress is. Of a call
+ * for each rank, with a track (tid 0) of its calls, and one for each worker, numbered from 1. Where several
+ * threads do tiles of one worker side by side, each has such tracks. There a slice for each operation and
+ * tile, and an arrow (events `s` and `f`) for each message of which both ends are done. A slice is named by file and line, as the report of a run without progress is. Of a call
  * that has not ended, each worker's next operation is a slice `waits at ...` up to the end. Times are
  * microseconds, with three decimals.
  *
@@ -21,11 +21,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_THREADS 1024u /* more are no process's of ours */
+
 /* The call that is printed now, and where. */
 struct page {
 	const struct ccs_trace *t;
 	FILE *out;
 	bool any;		       /* an event before */
+	uint64_t threads;	       /* that have tracks, so far */
 	uint64_t now;		       /* a call that is not over lasts until then */
 	uint64_t number;	       /* of the call */
 	const struct trace_what *what; /* that is */
@@ -163,10 +166,24 @@ static void sort_track(struct page *g, uint32_t rank, uint32_t track, const char
 	fprintf(g->out, ",\"name\":\"%s\",\"args\":{\"sort_index\":%" PRIu32 "}}", what, at);
 }
 
+/* The most workers that the rank has in a call. */
+static uint32_t workers_of(const struct ccs_trace *t, uint32_t rank)
+{
+	uint32_t most = 0;
+
+	for (size_t k = 0; k < t->ncalls; k++) {
+		const struct ccs_rank *r = t->what[k].view->ranks + rank;
+
+		most = r[1].worker - r[0].worker > most ? r[1].worker - r[0].worker : most;
+	}
+	return most;
+}
+
+/* After all of its events. */
 static void name_rank(struct page *g, uint32_t rank)
 {
 	const struct ccs_trace *t = g->t;
-	uint32_t workers = 0;
+	uint32_t workers = workers_of(t, rank);
 	char name[64];
 
 	if (t->nparts > 1)
@@ -176,17 +193,18 @@ static void name_rank(struct page *g, uint32_t rank)
 		snprintf(name, sizeof(name), "rank %" PRIu32, rank);
 	name_track(g, rank, 0, "process_name", name);
 	sort_track(g, rank, 0, "process_sort_index", rank);
-	for (size_t k = 0; k < t->ncalls; k++) {
-		const struct ccs_rank *r = t->what[k].view->ranks + rank;
-
-		workers = r[1].worker - r[0].worker > workers ? r[1].worker - r[0].worker : workers;
-	}
 	name_track(g, rank, 0, "thread_name", "calls");
 	sort_track(g, rank, 0, "thread_sort_index", 0);
-	for (uint32_t i = 1; i <= workers; i++) {
-		snprintf(name, sizeof(name), "worker %" PRIu32, i - 1);
-		name_track(g, rank, i, "thread_name", name);
-		sort_track(g, rank, i, "thread_sort_index", i);
+	for (uint32_t i = 0; i < workers * g->threads; i++) {
+		uint32_t worker = i % workers, thread = i / workers;
+		int n = snprintf(name, sizeof(name), "worker %" PRIu32, worker);
+
+		if (thread)
+			snprintf(name + n, sizeof(name) - (size_t)n, ", %s %" PRIu32,
+				 t->world->engine->gpus ? "channel" : "thread", thread);
+		name_track(g, rank, 1 + i, "thread_name", name);
+		sort_track(g, rank, 1 + i, "thread_sort_index",
+			   1 + worker * (uint32_t)g->threads + thread);
 	}
 }
 
@@ -297,9 +315,18 @@ static void put_done(struct page *g, const struct seen *all, uint32_t rank, uint
 		put_end(g, "f", rank, track, from, tile, x->begin);
 }
 
-/* A worker's, in its order. `begun`: the rank's call, which is not `over`. */
+/* Of the operation. */
+static uint32_t thread_of(struct page *g, const struct trace_time *x)
+{
+	uint64_t thread = x->thread < MOST_THREADS ? x->thread : 0;
+
+	g->threads = g->threads > thread ? g->threads : thread + 1;
+	return (uint32_t)thread;
+}
+
+/* A worker's, in its order, of so many that the rank has. `begun`: the rank's call, which is not `over`. */
 static void put_worker(struct page *g, const struct seen *all, uint32_t rank, uint32_t worker,
-		       uint64_t begun, bool over)
+		       uint32_t workers, uint64_t begun, bool over)
 {
 	const struct plan_view *v = g->what->view;
 	const struct ccs_worker *w = v->workers + worker;
@@ -311,7 +338,8 @@ static void put_worker(struct page *g, const struct seen *all, uint32_t rank, ui
 			const struct trace_time *x = when(all + rank, w->op + i, tile);
 
 			if (x) {
-				put_done(g, all, rank, track, w->op + i, tile, x);
+				put_done(g, all, rank, track + workers * thread_of(g, x), w->op + i,
+					 tile, x);
 				last = x->end;
 				continue;
 			}
@@ -359,13 +387,14 @@ static ccs_status put_ranks(struct page *g)
 		all[r] = look(g, r);
 	for (uint32_t r = 0; r < n; r++) {
 		uint64_t begun = all[r].tiles ? all[r].ranks->begin : 0, end;
+		uint32_t workers = workers_of(g->t, r);
 
 		if (!begun)
 			continue;
 		end = atomic_load_explicit(&all[r].ranks->end, memory_order_acquire);
 		put_call(g, r, begun, end);
 		for (uint32_t i = v->ranks[r].worker; i < v->ranks[r + 1].worker; i++)
-			put_worker(g, all, r, i, begun, end);
+			put_worker(g, all, r, i, workers, begun, end);
 	}
 	free(all);
 	return CCS_OK;
@@ -386,16 +415,17 @@ static ccs_status put_all(struct page *g)
 	ccs_status s = CCS_OK;
 
 	fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", g->out);
-	for (int r = 0; r < t->world->nranks; r++)
-		name_rank(g, (uint32_t)r);
 	for (size_t k = 0; k < t->ncalls && !s; k++) {
 		g->number = k;
 		g->what = t->what + k;
 		s = put_ranks(g);
 	}
+	for (int r = 0; r < t->world->nranks; r++)
+		name_rank(g, (uint32_t)r);
 	fprintf(g->out,
 		"\n],\"otherData\":{\"version\":\"ccs " CCS_VERSION
-		"\",\"clock\":\"CLOCK_MONOTONIC\",\"operations_left_out\":%" PRIu64 "}}\n",
+		"\",\"clock\":\"%s\",\"operations_left_out\":%" PRIu64 "}}\n",
+		t->world->engine->gpus ? "each GPU's, set by CLOCK_MONOTONIC" : "CLOCK_MONOTONIC",
 		left_out(t));
 	return s;
 }
@@ -404,7 +434,7 @@ static ccs_status put_all(struct page *g)
 
 ccs_status ccs_trace_save(const struct ccs_trace *t, const char *path)
 {
-	struct page g = { .t = t, .now = clock_ns() };
+	struct page g = { .t = t, .now = clock_ns(), .threads = 1 };
 	char *text = NULL;
 	size_t len = 0;
 	bool wrote;
@@ -426,7 +456,10 @@ ccs_status ccs_trace_save(const struct ccs_trace *t, const char *path)
 	wrote = !ferror(g.out);
 	if (fclose(g.out) || !wrote)
 		s = error_set(CCS_ENOMEM, "out of memory for a trace's text");
-	if (!s) {
+	if (!s && !strcmp(path, "-")) {
+		if (fwrite(text, 1, len, stdout) != len || fflush(stdout))
+			s = error_set(CCS_EFILE, "cannot print a trace: %s", strerror(errno));
+	} else if (!s) {
 		char *real = realpath(path, NULL); /* a link stays one */
 
 		error = file_replace(real ? real : path, text, len, 0666);

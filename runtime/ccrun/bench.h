@@ -147,6 +147,8 @@ ccs_status time_copy(struct bench *b, const struct row *r, double *us);
 
 /* ---- trace.c: --trace --------------------------------------------------------- */
 
+/** Whether the trace is printed on stdout, and so the table on stderr. */
+bool trace_prints(const struct options *o);
 /** Makes the trace, if one is asked for. Returns the exit status. */
 int trace_open(struct bench *b);
 /** Runs two calls, and traces the second. */

@@ -256,7 +256,7 @@ static int run(struct bench *b, struct contest *contest)
 
 	b->at = &at;
 	b->checks = o->check && (b->has.buffers || !o->cuda);
-	b->out = o->rank ? NULL : o->report ? stderr : stdout;
+	b->out = o->rank ? NULL : o->report || trace_prints(o) ? stderr : stdout;
 	if (rc == EXIT_DONE)
 		rc = open_home(b);
 	if (rc == EXIT_DONE)

@@ -486,8 +486,8 @@ static int check_trace(const struct options *o)
 {
 	if (!*o->trace)
 		return usage("%s", "--trace: the name of its file is empty");
-	if (o->cuda)
-		return usage("%s", "--trace is of ranks on the CPU: leave out --device cuda");
+	if (!strcmp(o->trace, "-") && o->report)
+		return usage("%s", "--trace - prints on stdout, as --json and --csv do: name a file");
 	if (o->tune || o->explain || o->verify || o->show)
 		return usage("%s", "--trace is of the calls that a table is made of: leave out "
 				   "--tune, --explain-choice, --verify and --show");

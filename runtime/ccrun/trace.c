@@ -13,7 +13,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MOST_OPERATIONS ((size_t)1 << 17) /* each takes 24 bytes, and in the file 400 */
+#define MOST_OPERATIONS ((size_t)1 << 17) /* each takes 32 bytes, and in the file 400 */
+
+bool trace_prints(const struct options *o)
+{
+	return o->trace && !strcmp(o->trace, "-");
+}
 
 static bool same_file(const struct stat *a, const struct stat *b)
 {
@@ -29,8 +34,12 @@ static ccs_status check_file(const struct options *o)
 	struct stat st, other;
 	bool there = !stat(file, &st);
 
+	if (trace_prints(o))
+		return CCS_OK;
 	if (there && !S_ISREG(st.st_mode))
-		return ccs_error_set(CCS_EFILE, "--trace: %s is no regular file: name another",
+		return ccs_error_set(CCS_EFILE,
+				     "--trace: %s is no regular file: name another, or \"-\", which "
+				     "prints the trace",
 				     file);
 	for (size_t i = 0; there && i < sizeof(inputs) / sizeof(*inputs); i++)
 		if (inputs[i] && !stat(inputs[i], &other) && same_file(&st, &other))
@@ -38,7 +47,9 @@ static ccs_status check_file(const struct options *o)
 					     "--trace: %s is read by this run: name another file",
 					     file);
 	if (there && !fstat(STDOUT_FILENO, &other) && same_file(&st, &other))
-		return ccs_error_set(CCS_EFILE, "--trace: %s gets the table: name another file",
+		return ccs_error_set(CCS_EFILE,
+				     "--trace: %s gets the table: name another file, or \"-\", which "
+				     "prints the trace, and the table on stderr",
 				     file);
 	return tune_writable("--trace", file);
 }
@@ -85,10 +96,12 @@ int trace_close(struct bench *b, int rc)
 		if (s)
 			complain(b->o, EXIT_USAGE, "--trace: %s", ccs_error());
 		else if (rc == EXIT_DONE)
-			fprintf(b->out, "# trace: %s, %llu call%s\n", file,
+			fprintf(b->out, "# trace: %s, %llu call%s\n",
+				trace_prints(b->o) ? "on stdout" : file,
 				(unsigned long long)n.calls, n.calls == 1 ? "" : "s");
 		else
-			fprintf(stderr, "ccrun: --trace: %s has what was done until then\n", file);
+			fprintf(stderr, "ccrun: --trace: %s has what was done until then\n",
+				trace_prints(b->o) ? "stdout" : file);
 	}
 	if (n.left_out && !b->o->rank)
 		fprintf(stderr,

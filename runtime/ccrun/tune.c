@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -144,10 +145,16 @@ static ccs_status name_module(const char *folder, const char *file, char *path, 
 ccs_status tune_writable(const char *option, const char *file)
 {
 	char *folder = folder_of(file);
-	bool is = !access(file, F_OK);
+	bool is = !access(file, F_OK), other = !is && errno != ENOENT;
 	ccs_status s = CCS_OK;
+	struct stat st;
 
-	if (!folder || access(is ? file : folder, W_OK) || access(folder, W_OK | X_OK))
+	if (!is && !other && !lstat(file, &st))
+		s = ccs_error_set(CCS_EFILE,
+				  "%s: %s is a link to a file that is not there: make that file, or "
+				  "name another",
+				  option, file);
+	else if (other || !folder || access(is ? file : folder, W_OK) || access(folder, W_OK | X_OK))
 		s = ccs_error_set(CCS_EFILE, "%s: %s cannot be written: %s", option, file,
 				  strerror(errno));
 	free(folder);

@@ -25,6 +25,7 @@ void cpu_played(struct cpu *e)
 {
 	struct run *r = e->world->runs;
 
+	sequence_played(e);
 	for (int i = 0; i < e->world->nranks; i++)
 		post_keep(r->seats[i].call,
 			  (struct kept){ e->known, e->known->id, e->known->mail });
@@ -62,11 +63,11 @@ static ccs_status begin(struct world *w, struct run *r)
 		e->limit = sched_threads(w);
 		post_limit(w, e->limit);
 	}
-	e->known = w->trace ? NULL : sequence_known(e, &r->params);
-	s = e->known ? CCS_OK : layout_make(e, r);
+	e->known = sequence_known(e, &r->params);
+	s = e->known && !w->trace ? CCS_OK : layout_make(e, r);
 	if (s)
 		return s;
-	e->mode = e->known || (!w->trace && sequence_may(e)) ? RUN_GATHERS : RUN_FIBERS;
+	e->mode = e->known || sequence_may(e) ? RUN_GATHERS : RUN_FIBERS;
 	return e->mode == RUN_GATHERS ? gathered(e, r) : start_waiting(e, r);
 }
 

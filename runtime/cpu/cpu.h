@@ -216,6 +216,11 @@ struct piece_at {
 	enum piece_kind kind;
 };
 
+/* Where an operation's pieces end; they begin where those of the operation before end. */
+struct op_end {
+	uint32_t row, rank, end;
+};
+
 /* The part of a run that a thread does for its ranks' outputs alone. No other thread uses it, but to make
  * another sequence in its place. */
 struct own_part {
@@ -229,6 +234,8 @@ struct sequence {
 	struct folds *folds;  /* the same in one pass each (fold.h); or NULL */
 	struct piece_at *pieces;
 	uint32_t n, room;
+	struct op_end *ops; /* the operations in that order */
+	size_t nops;
 	bool too_long;
 	uint64_t id;   /* another for each that was ever found */
 	uint64_t used; /* when */
@@ -248,7 +255,8 @@ struct sequence {
 
 /* One that threads play. */
 struct playing {
-	struct sequence *q; /* NULL: none */
+	struct sequence *q;   /* NULL: none */
+	struct traced *trace; /* where it is noted; or NULL */
 	unsigned threads;
 	_Atomic uint64_t next, done; /* tiles */
 };
@@ -583,6 +591,8 @@ bool sequence_left(const struct cpu *e);
 void sequence_play(struct cpu *e, const struct sequence *q, unsigned thread);
 /** Whether all of it was done; it is forgotten then. */
 bool sequence_over(struct cpu *e);
+/** All ranks' calls end. */
+void sequence_played(struct cpu *e);
 /** Nothing more of it begins. */
 void sequence_stop(struct cpu *e);
 /** Notes a piece of the rank's operation; or of none: initial values that stay, or a division.

@@ -213,7 +213,7 @@ static void trace_rank_end(struct cpu *e, uint32_t rank)
 		e->trace ? e->trace->ranks + (rank - (uint32_t)e->world->first) : NULL;
 
 	if (x)
-		trace_note(x, x->begin, clock_ns(), 0);
+		trace_note(x, x->begin, clock_ns(), 0, 0);
 }
 
 /* A fiber of the rank has ended, or one of the messages that its end waits for. After the last of
@@ -312,7 +312,7 @@ static RARE void traced_step(struct cpu *e, struct layout *l, struct fiber *t,
 	uint64_t begin = clock_ns();
 
 	if (step(e, l, t, o) && x)
-		trace_note(x, begin, clock_ns(), bytes);
+		trace_note(x, begin, clock_ns(), bytes, 0);
 }
 
 static void push_workers(struct cpu *e, const struct layout *l, uint32_t rank)

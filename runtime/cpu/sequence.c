@@ -9,7 +9,8 @@
  * small run is played at once by whoever calls last, as waking a thread would take longer; but if its
  * calls were posted (post.c), their threads are awake, and share its tiles, if it is worth any; or
  * each does its own ranks' outputs, so that no core writes what another has. Runs like one of the last
- * few kinds play the same, and need not be laid out again.
+ * few kinds play the same, and need not be laid out again. A traced run plays the notes, operation by
+ * operation (trace.h).
  *
  * A message that is held (plan.h) is read in its sender's cells. Others lie in slots, of which each
  * thread has its own.
@@ -19,6 +20,8 @@
  *
  * sequence_find.c finds the order. Playing: O(bytes + pieces x tiles).
  */
+#include "runtime/base/clock.h"
+#include "runtime/base/divide.h"
 #include "runtime/cpu/fold.h"
 #include "runtime/cpu/sequence.h"
 
@@ -242,18 +245,58 @@ void sequence_drop_folds(struct sequence *q)
 	}
 }
 
-/* Pieces, for elements [lo, lo + most) of their chunks. */
-static void play(const struct sequence *q, unsigned char *const *bases, size_t lo, size_t most)
+/* Pieces [first, end), for elements [lo, lo + most) of their chunks. */
+static void play_pieces(const struct sequence *q, uint32_t first, uint32_t end,
+			unsigned char *const *bases, size_t lo, size_t most)
 {
-	const struct piece_at *p = q->pieces, *end = p + q->n;
-
-	for (; p < end; p++) {
+	for (const struct piece_at *p = q->pieces + first; p < q->pieces + end; p++) {
 		size_t n = p->n > lo ? p->n - lo : 0;
 
 		n = n < most ? n : most;
 		if (n)
 			play_piece(&q->layout, bases, p, n);
 	}
+}
+
+/* A thread that plays a sequence. */
+struct player {
+	const struct cpu *e;
+	const struct sequence *q;
+	struct traced *trace; /* where it is noted; or NULL */
+	unsigned thread;
+	unsigned char **bases;
+};
+
+/* The same of all operations, and notes when: each ends where the thread's next one begins. */
+static RARE void play_traced(const struct player *t, size_t lo, size_t most)
+{
+	const struct sequence *q = t->q;
+	uint64_t tile = q->ntiles > 1 ? lo / q->short_tile : 0, begin = clock_ns();
+	struct layout l = t->e->layout; /* which has its cells */
+	uint32_t first = 0;
+
+	l.tile = most;
+	for (const struct op_end *o = q->ops; o < q->ops + q->nops; o++) {
+		struct trace_time *x = trace_at(t->trace, o->row, tile);
+		const struct ccs_op *op = l.view->ops + o->row;
+		uint64_t end;
+
+		play_pieces(q, first, o->end, t->bases, lo, most);
+		first = o->end;
+		end = clock_ns();
+		if (x)
+			trace_note(x, begin, end, piece_bytes(&l, o->rank, op, lo), t->thread);
+		begin = end;
+	}
+	play_pieces(q, first, q->n, t->bases, lo, most);
+}
+
+static void play(const struct player *t, size_t lo, size_t most)
+{
+	if (t->trace)
+		play_traced(t, lo, most);
+	else
+		play_pieces(t->q, 0, t->q->n, t->bases, lo, most);
 }
 
 /* Whether the folds may be played for the ranks' buffers, whose bases these are. */
@@ -276,25 +319,46 @@ static void move_bases(const struct sequence *q, unsigned char **bases, size_t b
 }
 
 /* All of it, for elements [lo, lo + tile) of all chunks, where the bases are. */
-static void play_tile(const struct sequence *q, unsigned char **bases, size_t lo)
+static void play_tile(const struct player *t, size_t lo)
 {
+	const struct sequence *q = t->q;
 	bool tiled = q->ntiles > 1; /* else chunks may be joined */
 
-	if (folds_may(q, bases)) {
-		folds_play(&q->layout, q->folds, bases, lo, tiled ? q->tile : SIZE_MAX);
+	if (!t->trace && folds_may(q, t->bases)) {
+		folds_play(&q->layout, q->folds, t->bases, lo, tiled ? q->tile : SIZE_MAX);
 		return;
 	}
 	if (!tiled) {
-		play(q, bases, lo, SIZE_MAX);
+		play(t, lo, SIZE_MAX);
 		return;
 	}
 	for (size_t at = 0; at < q->tile && lo + at < q->layout.longest; at += q->short_tile) {
-		play(q, bases, lo + at, q->short_tile);
-		move_bases(q, bases, q->short_tile * q->layout.esize);
+		play(t, lo + at, q->short_tile);
+		move_bases(q, t->bases, q->short_tile * q->layout.esize);
 	}
 }
 
 /* ---- playing ------------------------------------------------------------------------------ */
+
+/* All ranks' calls begin. */
+static RARE struct traced *trace_begin(const struct cpu *e, const struct sequence *q)
+{
+	struct traced *x =
+		trace_run(e->world, e->world->runs,
+			  q->ntiles > 1 ? ceil_div(q->layout.longest, q->short_tile) : 1);
+
+	for (int r = 0; r < e->world->nranks && x; r++)
+		x->ranks[r].begin = clock_ns();
+	return x;
+}
+
+void sequence_played(struct cpu *e)
+{
+	struct traced *x = e->playing.trace;
+
+	for (int r = 0; r < e->world->nranks && x; r++)
+		trace_note(x->ranks + r, x->ranks[r].begin, clock_ns(), 0, 0);
+}
 
 enum sequence_how sequence_begin(struct cpu *e, struct sequence *q)
 {
@@ -304,9 +368,14 @@ enum sequence_how sequence_begin(struct cpu *e, struct sequence *q)
 		piece_before(&e->layout, e->ranks + r);
 	if (!q || !sequence_memory(e, q))
 		return SEQUENCE_NOT;
+	p->trace = e->world->trace ? trace_begin(e, q) : NULL;
 	if (!q->layout.parallel) {
-		for (uint64_t i = 0; i < q->ntiles; i++)
-			play_tile(q, sequence_place(e, q, 0, i * q->tile), i * q->tile);
+		struct player t = { .e = e, .q = q, .trace = p->trace };
+
+		for (uint64_t i = 0; i < q->ntiles; i++) {
+			t.bases = sequence_place(e, q, 0, i * q->tile);
+			play_tile(&t, i * q->tile);
+		}
 		return SEQUENCE_DONE;
 	}
 	p->threads = 0;
@@ -368,13 +437,14 @@ static uint64_t take_tile(struct shared *rest, const struct meeting *m)
 static void share(struct cpu *e, const struct sequence *q, const struct meeting *m)
 {
 	unsigned char *bases[MOST_BASES];
+	const struct player t = { .e = e, .q = q, .bases = bases };
 	uint64_t tile = m->thread;
 
 	while (tile < q->ntiles) {
 		size_t lo = (size_t)tile * q->tile;
 
 		place_posts(e, q, m, lo, false, bases);
-		play_tile(q, bases, lo);
+		play_tile(&t, lo);
 		tile = q->ntiles > m->threads ? take_tile(&e->shared, m) : q->ntiles;
 	}
 }
@@ -443,13 +513,15 @@ bool sequence_over(struct cpu *e)
 
 void sequence_play(struct cpu *e, const struct sequence *q, unsigned thread)
 {
+	struct player t = { .e = e, .q = q, .trace = e->playing.trace, .thread = thread };
 	struct playing *p = &e->playing;
 	uint64_t tile, n = 0;
 
 	for (; (tile = atomic_fetch_add(&p->next, 1)) < q->ntiles; n++) {
 		size_t lo = (size_t)tile * q->tile;
 
-		play_tile(q, sequence_place(e, q, thread, lo), lo);
+		t.bases = sequence_place(e, q, thread, lo);
+		play_tile(&t, lo);
 	}
 	atomic_fetch_add(&p->done, n);
 }
@@ -553,6 +625,7 @@ void sequences_free(struct cpu *e)
 
 	for (uint32_t i = 0; i < SEQUENCES; i++) {
 		free(all->of[i].pieces);
+		free(all->of[i].ops);
 		sequence_drop_folds(all->of + i);
 	}
 	free(all->bases);

@@ -76,6 +76,8 @@ static void step(struct notes *notes, const struct fiber *t, const struct ccs_op
 	}
 	if (o->n)
 		piece_op(l, &as, o, 0, ends, notes);
+	notes->q->ops[notes->q->nops++] =
+		(struct op_end){ (uint32_t)(o - l->view->ops), t->rank, notes->q->n };
 }
 
 /* Goes through what the worker can do. Whether that was anything. */
@@ -118,8 +120,15 @@ static bool set_counters(struct cpu *e)
 static bool find_order(struct notes *notes)
 {
 	const struct cpu *e = notes->e;
+	struct sequence *q = notes->q;
+	struct op_end *ops =
+		realloc(q->ops, ((size_t)q->layout.view->plan->ops.n + 1) * sizeof(*ops));
 	bool moved = true, all = true;
 
+	if (!ops)
+		return false;
+	q->ops = ops;
+	q->nops = 0;
 	while (moved) {
 		moved = false;
 		for (uint32_t i = 0; i < e->layout.nworkers; i++)

@@ -388,11 +388,11 @@ static ccs_status try_part(const struct launch *l, struct gpu_part *p)
 }
 
 /* Whether the fit is tested before the call launches: with several parts, as all must have the same
- * number of channels, and no part's kernel can be taken back; and in a capture, as a driver may
- * refuse only the graph made of it. */
+ * number of channels, and no part's kernel can be taken back; in a capture, as a driver may
+ * refuse only the graph made of it; and for a trace, which has a place for each tile. */
 static bool must_try(const struct launch *l)
 {
-	return !l->fit->tried && (l->g->places.nparts > 1 || l->g->parts->capturing);
+	return !l->fit->tried && (l->g->places.nparts > 1 || l->g->parts->capturing || l->w->trace);
 }
 
 /* `filled`: the status of filling in the parts' arguments; all processes get it, too. */
@@ -463,10 +463,28 @@ static bool takes_less(struct launch *l, ccs_status s)
 	return true;
 }
 
+static ccs_status trace(const struct launch *l)
+{
+	const struct gpu_traced how = {
+		.view = l->c->view, .state = l->state, .fit = l->fit, .threads = l->threads
+	};
+
+	for (uint32_t i = 0; i < l->g->nparts; i++)
+		if (l->g->parts[i].capturing)
+			return error_set(
+				CCS_EUNSUPPORTED,
+				"ccs_run: the call is traced, and the stream of rank %d is "
+				"captured: stop the trace before (ccs_trace_stop)",
+				l->g->parts[i].first);
+	return gpu_trace(l->w, l->r, how, l->longest);
+}
+
 static ccs_status run(struct launch *l)
 {
 	ccs_status s = prepare(l);
 
+	if (!s && l->w->trace)
+		s = trace(l);
 	if (s)
 		return s;
 	s = each(l, submit);

@@ -157,6 +157,7 @@ const struct gpus_engine gpu_gpus = {
 	.barrier = gpu_barrier,
 	.device = gpu_device,
 	.nccl = gpu_nccl,
+	.traced = gpu_traced,
 	.waits = gpu_waits,
 };
 
@@ -164,6 +165,7 @@ const struct engine cuda_engine = {
 	.name = "cuda",
 	.processes = &gpu_processes,
 	.gpus = &gpu_gpus,
+	.traces = true,
 	.protocols = true,
 	.start = gpu_start,
 	.wait = run_wait,

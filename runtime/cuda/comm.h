@@ -13,6 +13,7 @@
  *   ready.c       preparations for the first call of a plan, by all processes together
  *   buffers.c     the places of the ranks' data, in one call
  *   call.c        one call: protocol, tiles, replicas; streams; the launches
+ *   times.c       when a traced call's operations were done
  *   barrier.c     streams that meet
  *   p2p.c         messages between two ranks of one process
  *   exchange.c    ... between ranks that are processes
@@ -150,10 +151,21 @@ struct gpu_part {
 	bool captured;	       /* some call was, so that nothing may be freed */
 	uint32_t launches;     /* that take turns */
 	struct gpu_room begun; /* of captured launches: device/args.h; the unused part */
+	struct gpu_room times; /* of the newest traced call; ... */
+	uint64_t ahead;	       /* ns of the GPU's clock before the host's, modulo 2^64 */
 	/* the call that is being made */
 	struct ccs_dev_call args;
 	cuda_stream now;
 	bool capturing, launched;
+};
+
+/* A traced call: its times are on the GPUs yet. */
+struct gpu_traced {
+	struct traced *to; /* NULL: there is none */
+	const struct plan_view *view;
+	const struct gpu_state *state;
+	const struct gpu_fit *fit;
+	uint32_t threads;
 };
 
 /* The struct at world.state, or at its beginning. */
@@ -165,6 +177,7 @@ struct gpu {
 	struct places places;	/* of all parts of the communicator */
 	struct gpu_part *parts; /* of this process */
 	uint32_t nparts;
+	struct gpu_traced traced;
 	struct gpu_state *states;
 	struct gpu_segment control; /* with several parts: struct gpu_control */
 	uint64_t token;		    /* names the processes' segments ... */
@@ -207,6 +220,7 @@ static inline struct kernel_key gpu_key(const struct gpu *g, const struct call *
 	struct kernel_key key = kernel_key_of(c->module->head->flags, c->type, op, protocol);
 
 	key.bulk = g->settings.bulk && protocol == CCS_SIMPLE;
+	key.trace = c->comm->world->trace != NULL;
 	return key;
 }
 
@@ -274,6 +288,14 @@ ccs_status gpu_copy_asides(const struct world *w, const struct run *r, struct gp
 
 /** If all ranks of this process have joined the run: launches it, and they are done. */
 ccs_status gpu_start(struct world *w, struct run *r, int rank);
+
+/* ---- times.c ------------------------------------------------------------------ */
+
+/** The run that is to be launched is traced, with so many threads a block, tiles of so many elements,
+ *  and chunks of `longest`; the parts' arguments are filled in. */
+ccs_status gpu_trace(struct world *w, struct run *r, struct gpu_traced how, size_t longest);
+/** See engine.h. */
+ccs_status gpu_traced(struct world *w);
 
 /* ---- p2p.c: see engine.h ------------------------------------------------------- */
 

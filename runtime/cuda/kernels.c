@@ -2,8 +2,7 @@
  * The kernel for a call, on this GPU.
  *
  * In the order of cost: one that is loaded; one that the module holds for this GPU (none with
- * bulk copies);
- * one of the disk cache; one that NVRTC compiles now from the module's source, which
+ * bulk copies, and none for traces); one of the disk cache; one that NVRTC compiles now from the module's source, which
  * goes into the cache. Kernels stay loaded as long as the communicator.
  *
  * An entry of the cache begins with the NVRTC that made it (struct nvrtc_maker). Another one's
@@ -33,7 +32,7 @@ bool gpu_same_module(struct gpu_module_id a, struct gpu_module_id b)
 static bool same_key(const struct kernel_key *a, const struct kernel_key *b)
 {
 	return a->type == b->type && a->op == b->op && a->protocol == b->protocol &&
-	       a->bulk == b->bulk;
+	       a->bulk == b->bulk && a->trace == b->trace;
 }
 
 /* ---- what there is --------------------------------------------------------------- */
@@ -94,6 +93,13 @@ static ccs_status lacks(const struct gpu_part *p, const struct ccs_module *m,
 				 "%s: CCS_BULK is set, and kernels with bulk copies are compiled "
 				 "where they run, which is impossible here: %s. Unset it",
 				 ccs_module_schedule(m), why);
+	if (key->trace)
+		return error_set(
+			CCS_EUNSUPPORTED,
+			"%s: kernels that are traced are compiled where they run, which "
+			"is impossible here: %s. Name an NVRTC by CCS_NVRTC, or trace the ranks "
+			"on the CPU",
+			ccs_module_schedule(m), why);
 	return error_set(CCS_EUNSUPPORTED,
 			 "%s has no kernel for %s on sm_%d, and it cannot be "
 			 "compiled here: %s. Compile the schedule with ccc --arch=sm_%d "
@@ -143,6 +149,11 @@ static ccs_status compile(struct gpu *g, const struct gpu_part *p, const struct 
 
 	if (!m->cuda)
 		return lacks(p, m, key, "");
+	if (key->trace && !strstr(m->cuda, "CCS_TRACE"))
+		return error_set(CCS_EUNSUPPORTED,
+				 "%s was compiled by an older ccc, and its kernels note no times: "
+				 "compile the schedule again to trace it",
+				 ccs_module_schedule(m));
 	if (!g->nvrtc.api && !nvrtc_open(&g->nvrtc, why, sizeof(why)))
 		return lacks(p, m, key, why);
 	if (!choose_arch(&g->nvrtc, p->cuda.capability, &arch, &ptx)) {

@@ -171,7 +171,7 @@ ccs_status gpu_ready(struct gpu *g, const struct call *c, enum ccs_protocol prot
 	struct gpu_fit *f = s ? s->fits : NULL;
 	ccs_status rc;
 
-	while (f && !(f->key.type == key.type && f->key.op == key.op))
+	while (f && !(f->key.type == key.type && f->key.op == key.op && f->key.trace == key.trace))
 		f = f->next;
 	if (!f) {
 		rc = gpu_same_call(g, c);

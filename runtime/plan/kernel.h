@@ -16,7 +16,8 @@
 
 struct kernel_key {
 	uint32_t type, op, protocol;
-	uint32_t bulk; /* 1: with bulk copies (device/bulk.h), of the Simple protocol alone */
+	uint32_t bulk;	/* 1: with bulk copies (device/bulk.h), of the Simple protocol alone */
+	uint32_t trace; /* 1: it notes times (device/times.h) */
 };
 #define KERNEL_BULK_CAPABILITY 90 /* from sm_90 on */
 

@@ -16,8 +16,12 @@ Nothing here is the compiler's or the run time's code.
 import argparse
 import copy
 import json
+import re
 import sys
 from collections import defaultdict
+
+
+WORKER = re.compile(r"worker (\d+)(, (thread|channel) \d+)?")
 
 
 class Wrong(Exception):
@@ -84,7 +88,7 @@ def track(event):
 
 
 def check_tracks(events):
-    """Slices by track, in order of time."""
+    """Slices by track, in order of time; and the tracks of each worker of a rank."""
     names, tracks = {}, defaultdict(list)
     for e in events:
         if e["ph"] == "M" and e["name"] == "thread_name":
@@ -95,13 +99,18 @@ def check_tracks(events):
         else:
             check(e["ph"] in "Msf", "an event of kind", e["ph"])
     for at, slices in tracks.items():
-        check(names.get(at) == ("calls" if at[1] == 0 else f"worker {at[1] - 1}"), "the name of track", at)
+        check((names.get(at) == "calls") if at[1] == 0 else WORKER.fullmatch(names.get(at, "")),
+              "the name of track", at)
         slices.sort(key=ns)
         for a, b in zip(slices, slices[1:]):
             check(end(a) <= ns(b), "slices overlap on track", at, a, b)
         for e in slices:
             check(ns(e) > 0 and e["dur"] >= 0, "a time", e)
-    return tracks
+    workers = defaultdict(list)
+    for at, name in names.items():
+        if at[1]:
+            workers[at[0], int(WORKER.fullmatch(name)[1])].append(at)
+    return tracks, workers
 
 
 def check_flows(events, tracks):
@@ -149,6 +158,7 @@ def check_worker(slices, plan, buffers, worker, sizes, ended):
     """The numbers of its operations that are done, by tile; and how often each worker ran."""
     ops, n = worker["ops"], len(worker["ops"])
     done, moved = {}, defaultdict(int)
+    slices = sorted(slices, key=lambda x: (x["args"]["tile"], ns(x)))
     for i, x in enumerate(slices):
         op, tile = ops[i % n], i // n
         if check_slice(x, plan, buffers, op, tile):
@@ -163,7 +173,7 @@ def check_worker(slices, plan, buffers, worker, sizes, ended):
     return done
 
 
-def check_call(number, call, tracks, flows, plan, buffers, count, ended):
+def check_call(number, call, tracks, workers, flows, plan, buffers, count, ended):
     done, tiles = {}, set()
     first = {}  # worker of each rank
     for worker in plan["workers"]:
@@ -171,9 +181,11 @@ def check_call(number, call, tracks, flows, plan, buffers, count, ended):
     for worker in plan["workers"]:
         if not worker["ops"]:
             continue
-        at = worker["rank"], 1 + worker["at"] - first[worker["rank"]]
+        at = worker["rank"], worker["at"] - first[worker["rank"]]
         own = call.get(worker["rank"])
-        slices = [x for x in tracks[at] if x["args"]["call"] == number]
+        slices = [x for one in workers[at] for x in tracks[one] if x["args"]["call"] == number]
+        check(len({(x["tid"], x["args"]["tile"]) for x in slices}) == len({x["args"]["tile"] for x in slices}),
+              "a tile on two tracks of", at)
         if own is None:
             check(not slices, "a rank that has not called does", slices)
             continue
@@ -214,7 +226,7 @@ def check_trace(trace, printed, args):
                 op["row"] = row
                 row += 1
     events = trace["traceEvents"]
-    tracks = check_tracks(events)
+    tracks, workers = check_tracks(events)
     flows = check_flows(events, tracks)
     calls = defaultdict(dict)
     for x in [x for at, slices in tracks.items() if at[1] == 0 for x in slices]:
@@ -229,7 +241,7 @@ def check_trace(trace, printed, args):
         for x in call.values():
             check(x["args"]["count"] == count and x["args"].get("root") == root, "the arguments of", x)
         check(not ended or len(call) == plan["nranks"], "ranks of call", number)
-        total += check_call(number, call, tracks, flows, plan, printed["buffers"], count, ended)
+        total += check_call(number, call, tracks, workers, flows, plan, printed["buffers"], count, ended)
     if args.stuck:
         check(any("waits" in x["cat"] for slices in tracks.values() for x in slices), "nothing waits")
     return total, len(flows)

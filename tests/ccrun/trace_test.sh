@@ -1,7 +1,7 @@
 #!/bin/bash
-# ccrun --trace: traces of right runs, of tasks, processes and MPI's ranks, of every module of the library,
-# beside the plan (trace_check.py, which must find what is spoilt); calls that never end; what has no room; what is
-# refused, of which nothing is left. usage: trace_test.sh BUILD
+# ccrun --trace: traces of right runs, of tasks, processes, MPI's ranks and GPUs (a stand-in for the driver), of every
+# module of the library, compared with the plan (trace_check.py, which must find what is spoilt); calls that never end;
+# what has no room; what is refused, of which nothing is left. usage: trace_test.sh BUILD
 set -u
 . tests/support/lib.sh
 build=$(cd "${1:-build}" && pwd)
@@ -84,6 +84,76 @@ else
 	echo "skip - traces of MPI's ranks: there is no mpirun, or the plug-in was not built (no mpicc)"
 fi
 
+# ---- GPUs ------------------------------------------------------------------------------------------
+# Against a driver and an NVRTC of our own: kernels run by their contract (fake_cuda/run.c), or the PTX that
+# NVRTC made is executed. Each GPU of the stand-in has another clock, years ahead of the host's.
+fake=$build/tests/fake_cuda
+gpu() { # gpu RANKS MODULE OPTION...
+	FAKE_CUDA_SMS=8 CCS_CACHE_DIR= CCS_NVRTC=${nvrtc-$fake/libnvrtc.so} LD_LIBRARY_PATH=$fake \
+		"$ccrun" --device cuda -n "$@"
+}
+ring_gpu=$build/tests/cuda_modules/ring_allreduce.so
+for protocol in simple ll; do
+	export CCS_PROTOCOLS=$protocol
+	plan ring_allreduce 4
+	traces "a GPU, protocol $protocol" gpu 4 "$ring_gpu" $quick -b 64 -e 64K -f 32
+	says "... a track for each block" "$tmp/trace.json" '"name":"worker 0, channel 1"'
+	for module in "$build"/tests/cuda_modules/*.so; do
+		name=$(basename "$module" .so)
+		for ranks in 4 8 6; do
+			plan "$name" $ranks 2>/dev/null || continue
+			set -- $ranks "$module" $quick -b 20K -e 20K
+			case $name in *by_column*) set -- "$@" --rows 2 ;; esac
+			gpu "$@" --json --trace "$tmp/trace.json" >"$tmp/table" 2>"$tmp/err" ||
+				{ not_ok "$name, $protocol" "$(cat "$tmp/err")"; break; }
+			grep -q '"sized": true' "$tmp/plan" ||
+				right "$name on a GPU, $protocol, $ranks ranks" --table "$tmp/table"
+			break
+		done
+	done
+done
+unset CCS_PROTOCOLS
+plan ring_allreduce 4
+traces "two GPUs, whose clocks differ" env FAKE_CUDA_GPUS=2 FAKE_CUDA_SMS=8 CCS_CACHE_DIR= \
+	CCS_NVRTC="$fake/libnvrtc.so" LD_LIBRARY_PATH="$fake" "$ccrun" --device cuda -n 4 "$ring_gpu" \
+	$quick -b 64 -e 16K -f 256
+export FAKE_CUDA_STUCK=1
+status "a kernel that gives up" 3 gpu 4 "$ring_gpu" $quick -b 1K -e 1K --timeout 1 --trace "$tmp/trace.json"
+unset FAKE_CUDA_STUCK
+right "... has what was done until then" --count 256 --stuck
+rm -f "$tmp/trace.json"
+nvrtc=none
+status "without NVRTC" 4 gpu 4 "$ring_gpu" $quick -b 1K -e 1K --trace "$tmp/trace.json"
+says "... there are no kernels that note times" "$tmp/err" \
+	'kernels that are traced are compiled where they run, .* Name an NVRTC by CCS_NVRTC'
+holds "... and no file" test ! -e "$tmp/trace.json"
+unset nvrtc
+python3 - "$ring_gpu" "$tmp/older.so" <<'end'
+import struct, sys
+so = bytearray(open(sys.argv[1], "rb").read()).replace(b"CCS_TRACE", b"CCS_OTHER")
+start = so.index(b"CCSPLAN\n") - 8
+h = 0xCBF29CE484222325
+for byte in so[start + 32 : start + struct.unpack_from("<Q", so, start)[0]]:
+    h = (h ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+struct.pack_into("<Q", so, start + 24, h)
+open(sys.argv[2], "wb").write(so)
+end
+status "a module of an older ccc" 4 gpu 4 "$tmp/older.so" $quick -b 1K -e 1K --trace "$tmp/trace.json"
+says "... is to be compiled again" "$tmp/err" 'compiled by an older ccc, .*: compile the schedule again to trace it'
+( real_nvrtc; "$build/bin/ccc" schedules/ring_allreduce.ccs -n 2 --emit=ptx >"$tmp/ptx" 2>/dev/null )
+if [ -s "$tmp/ptx" ]; then
+	CCS_NVRTC="$fake/libnvrtc_ptx.so" CCS_CACHE_DIR= "$build/bin/ccc" schedules/ring_allreduce.ccs \
+		-n 4 --target=cuda -o "$tmp/ptx.so"
+	nvrtc=$fake/libnvrtc_ptx.so
+	for protocol in simple ll; do
+		export CCS_PROTOCOLS=$protocol/1 CCS_THREADS=64
+		traces "the PTX of NVRTC, $protocol" gpu 4 "$tmp/ptx.so" $quick --repeats 1 -b 64 -e 16K -f 256
+	done
+	unset CCS_PROTOCOLS CCS_THREADS nvrtc
+else
+	echo "skip - traces by PTX: there is no NVRTC"
+fi
+
 # ---- names that JSON has words for -----------------------------------------------------------------
 strange=$tmp/$(printf 'a"b\\c\nd\303\251\377.ccs')
 cp schedules/ring_allreduce.ccs "$strange"
@@ -134,8 +204,28 @@ refused "the module as the file" 2 'trace: .*mine.so is read by this run: name a
 holds "... which stays" cmp -s "$ring" "$tmp/mine.so"
 refused "a device as the file" 2 'trace: /dev/null is no regular file' -n 4 "$ring" --trace /dev/null
 refused "... in each of several processes" 2 'trace: /dev/null is no regular file' -n 2 --procs "$ring" --trace /dev/null
+ln -s "$tmp/nothing" "$tmp/to-nothing"
+refused "a link to nothing" 2 'trace: .*/to-nothing is a link to a file that is not there: make that file, or name' \
+	-n 4 "$ring" --trace "$tmp/to-nothing"
+refused "a name that is too long" 2 'trace: .* cannot be written: File name too long' -n 4 "$ring" \
+	--trace "$tmp/$(printf '%0300d' 0)"
+refused "a file below a file" 2 'trace: .* cannot be written: Not a directory' -n 4 "$ring" --trace "$ring/x"
+refused "stdout by its name" 2 'trace: /dev/stdout .*: name another.*, or "-", which prints the trace' -n 4 "$ring" \
+	--trace /dev/stdout
+"$ccrun" -n 4 "$ring" --trace /dev/stdout 2>"$tmp/err" | cat >"$tmp/out"
+says "... and a pipe" "$tmp/err" 'trace: /dev/stdout is no regular file: name another, or "-"'
+status "the trace and --json on stdout" 2 "$ccrun" -n 4 "$ring" --json --trace -
+says "... is refused" "$tmp/err" 'trace - prints on stdout, as --json .*: name a file'
+plan ring_allreduce 4
+for how in "" --procs; do
+	"$ccrun" -n 4 $how "$ring" $quick -b 64 -e 64 --trace - 2>"$tmp/err" | cat >"$tmp/trace.json"
+	right "- is stdout${how:+, by processes}" --count 16
+	says "... and the table is on stderr" "$tmp/err" '^ +64 +16 +float32'
+	says "... which says so" "$tmp/err" '^# trace: on stdout, 1 call$'
+done
+status "a full stdout" 2 sh -c '"$@" >/dev/full' sh "$ccrun" -n 4 "$ring" $quick -b 64 -e 64 --trace -
+says "... is an error" "$tmp/err" 'trace: cannot print a trace: No space left on device'
 refused "an empty name" 2 'name of its file is empty' -n 4 "$ring" --trace ""
-refused "GPUs" 2 'ranks on the CPU: leave out --device cuda' -n 4 --device cuda "$ring" $to
 refused "--tune" 2 'leave out --tune' -n 4 --tune "$tmp/none/t" "$ring" $to
 refused "--show" 2 'leave out .*--show' -n 4 --show "$ring" $to
 refused "--verify" 2 'leave out all other options' --verify "$ring" $to

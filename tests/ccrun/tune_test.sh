@@ -120,6 +120,9 @@ ln -s t/host.tuning "$tmp/link"
 status "--tune by a link" 0 "$ccrun" -n 4 --tune "$tmp/link" $quick -e 64 "$ring"
 holds "... which stays one" test -L "$tmp/link"
 status "... and is followed to the modules" 0 "$ccrun" -n 4 --table "$tmp/link" $quick -e 64
+ln -s t/nothing "$tmp/to-nothing"
+status "... to nothing" 2 "$ccrun" -n 4 --tune "$tmp/to-nothing" $quick -e 64 "$ring"
+says "... is refused before anything is measured" "$tmp/err" 'tune: .*/to-nothing is a link to a file that is not there'
 says "... to the file that is renewed" "$table" '^collective allreduce ranks 4 engine tasks$'
 
 # ---- running by one ---------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include "tests/fake_cuda/fake.h"
 #include "tests/fake_cuda/ptx.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -63,6 +64,16 @@ static void tell(const struct launch *l, const struct ptx_counts *most,
 	fclose(f);
 }
 
+/* A kernel without traces does not take the last field. */
+static size_t parameters(const struct launch *l)
+{
+	uint32_t takes = l->code->function[l->code->entry].bytes[0];
+
+	if (takes != sizeof(l->call) && takes != offsetof(struct ccs_dev_call, trace))
+		illegal("the entry takes %u bytes of parameters, not %zu", takes, sizeof(l->call));
+	return takes;
+}
+
 void execute(const struct launch *l)
 {
 	static unsigned long long grids;
@@ -73,7 +84,8 @@ void execute(const struct launch *l)
 		.threads = l->threads,
 		.grid = __atomic_add_fetch(&grids, 1, __ATOMIC_RELAXED),
 		.params = &l->call,
-		.bytes = sizeof(l->call),
+		.bytes = parameters(l),
+		.ahead = clock_ahead(l->device),
 		.ranges = ranges,
 		.nranges = ranges ? live(ranges) : 0,
 		.tables = { (uintptr_t)l->call.ops,

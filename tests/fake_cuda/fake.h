@@ -250,6 +250,8 @@ void merge(struct clock *to, const struct clock *from);
 void drain(const struct stream *s);
 void drain_device(int device);
 long long now(void);
+/** ns of a device's clock before that: each has another. */
+uint64_t clock_ahead(int device);
 
 /* ---- graph.c ---------------------------------------------------------------------------- */
 
@@ -273,6 +275,7 @@ void exec_release(struct exec *x);
 struct fake_kernel {
 	unsigned type, op, protocol;
 	bool layouts; /* cells are found by the call's table */
+	bool traced;  /* it notes times */
 	struct kernel_needs needs;
 };
 

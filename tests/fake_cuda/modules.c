@@ -33,6 +33,7 @@ static void read_kernel(struct fake_kernel *k, const char *text)
 	if ((s = strstr(text, "-DCCS_PROTO=")))
 		k->protocol = (unsigned)atoi(s + 12);
 	k->layouts = strstr(text, " LAYOUTS") != NULL;
+	k->traced = strstr(text, "-DCCS_TRACE") != NULL;
 }
 
 /* Whether the device runs what fake_nvrtc.c wrote: a CUBIN of its major version and no later one,

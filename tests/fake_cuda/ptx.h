@@ -164,7 +164,8 @@ struct ptx_range {
 struct ptx_launch {
 	const struct ptx *code;
 	uint32_t blocks, threads;
-	uint64_t grid; /* its number */
+	uint64_t grid;	/* its number */
+	uint64_t ahead; /* ns of %globaltimer before CLOCK_MONOTONIC */
 	const void *params;
 	size_t bytes;
 	const struct ptx_range *ranges; /* by address: what may be used */

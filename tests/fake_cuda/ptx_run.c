@@ -87,7 +87,7 @@ static uint64_t special(const struct machine *m, const struct thread *t, enum pt
 	case NCTAID: return m->l->blocks;
 	case LANE: return t->number % WARP;
 	case GRID: return m->l->grid;
-	case CLOCK: return nanoseconds();
+	case CLOCK: return nanoseconds() + m->l->ahead;
 	}
 	return 0;
 }

@@ -296,12 +296,37 @@ static unsigned char *stage(const struct machine *m, const struct block *b)
 	return p;
 }
 
+static uint64_t device_clock(const struct machine *m)
+{
+	return (uint64_t)now() + clock_ahead(m->l->device);
+}
+
+/* By a kernel that notes times. */
+static void note_time(const struct machine *m, struct ccs_dev_time *to, uint64_t begin,
+		      uint64_t end)
+{
+	check_memory(m->l->device, to, sizeof(*to), "a trace");
+	*to = (struct ccs_dev_time){ begin, end };
+}
+
+/* An operation of the block, which has begun then, is done. */
+static void note_op(const struct machine *m, const struct block *b, const struct ccs_dev_op *o,
+		    uint64_t begin)
+{
+	const struct ccs_dev_trace *to = &m->c->trace;
+	uint64_t tile = (m->c->tile0 + b->tile) * m->c->replicas + b->replica;
+
+	if (m->k->traced && tile < to->tiles)
+		note_time(m, to->times + tile * to->ops + ((uint64_t)(o - m->c->ops) - to->first),
+			  begin, device_clock(m));
+}
+
 static void step(const struct machine *m, struct block *b, const struct ccs_dev_op *o)
 {
 	const struct ccs_dev_call *c = m->c;
 	const struct ccs_dev_worker *w = c->workers + b->worker;
 	uint64_t lo = ((c->tile0 + b->tile) * c->replicas + b->replica) * c->tile, at = 0;
-	uint64_t bytes = o->n * c->tile * m->esize;
+	uint64_t bytes = o->n * c->tile * m->esize, begin = device_clock(m);
 	size_t line = (size_t)b->replica * CCS_DEV_LINE;
 	unsigned char *in = NULL, *out = NULL;
 
@@ -329,6 +354,7 @@ static void step(const struct machine *m, struct block *b, const struct ccs_dev_
 		store(c->fifos[o->in].tail + line, number_of(m, b, o->in, o->in_seq) + 1);
 	if (!(o->form & CCS_DEV_TO_STAGE))
 		store(done_of(m, b->worker, b->replica), (b->epoch + b->tile) * w->count + o->done);
+	note_op(m, b, o, begin);
 	if (++b->op == w->nops) {
 		b->op = 0;
 		b->tile++;
@@ -477,6 +503,7 @@ static void run_launch(const struct launch *l)
 			     NULL,
 			     0 };
 	bool turn, done = false;
+	uint64_t begin = device_clock(&m);
 
 	if (l->code) {
 		execute(l);
@@ -507,6 +534,8 @@ static void run_launch(const struct launch *l)
 		const struct ccs_dev_worker *w = c->workers + m.blocks[i].worker;
 
 		leave(&m, m.blocks + i);
+		if (m.k->traced && c->trace.blocks)
+			note_time(&m, c->trace.blocks + i, begin, done ? device_clock(&m) : 0);
 		if (done && !m.blocks[i].replica && !w->index)
 			post(&m, w->rank); /* of all its workers and replicas */
 	}

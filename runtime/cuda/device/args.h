@@ -72,6 +72,11 @@
  * find that all blocks are done n - 1 times; else it reports CCS_DEV_STUCK_TWICE, and stops the
  * call.
  *
+ * Traces. Kernels compiled with -D CCS_TRACE note, if the launch names the places, when each operation began
+ * and ended, in times[tile * ops + its row - first], for the tiles below `tiles`, of all replicas, numbered (tile0 + t) *
+ * replicas + r; and when each block did, in blocks[its number]. Times are ns of the device's clock, and 0
+ * where it was not done: the host sets all to 0 before. Other kernels do not have `trace`, the last field.
+ *
  * Waits. A rank may come minutes late, for good reasons: a wait that lasts longer than `limit` is
  * reported, and goes on, unless `ends` is set.
  */
@@ -92,8 +97,8 @@ typedef unsigned long long uintptr_t;
 #include <stdint.h>
 #endif
 
-/* What a kernel is specialised by: -D CCS_TYPE= -D CCS_OP= -D CCS_PROTO=, and -D CCS_BULK=1
- * (bulk.h). Types and operators have the numbers of plan/rows.h. CCS_AVG runs the sum's kernel
+/* What a kernel is specialised by: -D CCS_TYPE= -D CCS_OP= -D CCS_PROTO=, -D CCS_BULK=1
+ * (bulk.h), and -D CCS_TRACE. Types and operators have the numbers of plan/rows.h. CCS_AVG runs the sum's kernel
  * with `divide` set. A premul-sum has a separate kernel. */
 
 #define CCS_DEV_SIMPLE 0
@@ -253,6 +258,17 @@ struct ccs_dev_report {
 };
 #define CCS_DEV_REPORTS 2
 
+/* By a device's clock. */
+struct ccs_dev_time {
+	uint64_t begin, end;
+};
+
+struct ccs_dev_trace {
+	struct ccs_dev_time *times;  /* [tiles * ops] */
+	struct ccs_dev_time *blocks; /* or NULL */
+	uint64_t first, ops, tiles;
+};
+
 struct ccs_dev_call {
 	const struct ccs_dev_op *ops;
 	const struct ccs_dev_worker *workers;
@@ -294,6 +310,9 @@ struct ccs_dev_call {
 	uint64_t chunk;
 	uint32_t chunks;
 	const struct ccs_dev_brief *briefs; /* a row for each of ops; LL's alone */
+#if !defined(__CUDACC_RTC__) || defined(CCS_TRACE)
+	struct ccs_dev_trace trace;
+#endif
 };
 
 /* The kernel: extern "C" __global__ void ccs_kernel(const struct ccs_dev_call c) */

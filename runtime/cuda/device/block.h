@@ -111,7 +111,11 @@ struct ccs_row {
 #if !defined(CCS_CHAINS)
 #define CCS_CHAINS 0
 #endif
+#if defined(CCS_TRACE)
+#define CCS_PASSES 0
+#else
 #define CCS_PASSES (CCS_CHAINS && CCS_PROTO == CCS_DEV_SIMPLE)
+#endif
 #define CCS_CHAIN 16 /* operations of a pass; at most a warp */
 
 /* Operation i of a pass, in this tile: the address of its summand, the destination of the value,
@@ -170,6 +174,11 @@ struct ccs_block : ccs_known {
 	struct ccs_row rows[CCS_ROWS];
 	struct ccs_spot spots[CCS_ROWS]; /* of cells of messages of several */
 	uint32_t spotted;		 /* of all of the group's, not of one at a time */
+#if defined(CCS_TRACE)
+	struct ccs_dev_trace trace;
+	uint64_t block_began, began; /* thread 0's: times.h */
+	uint32_t came;
+#endif
 #if CCS_PASSES
 	struct ccs_link links[CCS_CHAIN];
 #endif

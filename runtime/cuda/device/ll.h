@@ -38,8 +38,10 @@ CCS_FN int ccs_ll_take(const uint8_t *at, uint32_t flag, ccs_vec *v, Whose whose
 		const bool came =
 			!((f.w[0] ^ flag) | (f.w[1] ^ flag) | (f.w[2] ^ flag) | (f.w[3] ^ flag));
 
-		if (came && looks < CCS_LONG_WAIT)
+		if (came && looks < CCS_LONG_WAIT) {
+			ccs_times_came();
 			return 0;
+		}
 		if (!came && (looks + 1) % CCS_LOOKS) { /* the whole cost of an early look */
 			looks++;
 			continue;
@@ -50,8 +52,10 @@ CCS_FN int ccs_ll_take(const uint8_t *at, uint32_t flag, ccs_vec *v, Whose whose
 		s.have = ccs_ll_old(f, flag);
 		if (ccs_patience(&looks, &since, s, came))
 			return 1;
-		if (came)
+		if (came) {
+			ccs_times_came();
 			return 0;
+		}
 	}
 }
 

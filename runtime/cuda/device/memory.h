@@ -1,6 +1,6 @@
 /*
  * The parts of generated kernels: args.h, narrow.h, and then, in one text that the Makefile joins,
- * memory.h, element.h, block.h, bulk.h, wait.h, ll.h, move.h and step.h. No includes: NVRTC's own
+ * memory.h, element.h, block.h, bulk.h, times.h, wait.h, ll.h, move.h and step.h. No includes: NVRTC's own
  * built-ins do the rest. Specialised by CCS_TYPE, CCS_OP and CCS_PROTO, see args.h.
  *
  * A block runs one worker of one replica. A step: thread 0 waits for the message,

@@ -161,7 +161,8 @@ template <uint32_t F> CCS_FN uint32_t ccs_run(uint32_t k, uint64_t t, int *stop)
 		const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
 		struct ccs_part p;
 
-		if ((r.op.form & CCS_DEV_FORM) != F || r.op.n != 1 || (CCS_PASSES && r.chain > 1))
+		if (CCS_TRACED || (r.op.form & CCS_DEV_FORM) != F || r.op.n != 1 ||
+		    (CCS_PASSES && r.chain > 1))
 			return k;
 		p = ccs_part_of(ccs_b, r, r.cell, 0, t);
 		if (p.whole < p.units)
@@ -181,7 +182,10 @@ CCS_FN uint32_t ccs_table(uint32_t k, uint64_t t, int *stop)
 	do {
 		if (k >= ccs_b.w.nops || *stop)
 			return k;
+		ccs_times_wait();
 		*stop = ccs_step(k, t);
+		if (!*stop)
+			ccs_times_done(k, t);
 		k++;
 	} while (k % CCS_ROWS);
 	return k;
@@ -257,6 +261,8 @@ template <uint32_t F> CCS_FN uint32_t ccs_run(uint32_t k, uint64_t t, int *gone)
 	const struct ccs_plain *p = ccs_b.plain + k;
 
 	(void)t;
+	if (CCS_TRACED)
+		return k;
 #pragma unroll 1
 	for (; p->key == F; p++)
 		if (!*gone)
@@ -301,7 +307,10 @@ CCS_FN uint32_t ccs_table(uint32_t k, uint64_t t, int *stop)
 	do {
 		if (k >= ccs_b.w.nops || *stop)
 			break;
+		ccs_times_wait();
 		*stop = ccs_step(k, t, &gone);
+		if (!*stop && !gone)
+			ccs_times_done(k, t);
 		k++;
 	} while (k % CCS_ROWS);
 	*stop = *stop || ccs_barrier(gone);
@@ -396,6 +405,7 @@ CCS_FN int ccs_begin(const struct ccs_dev_call &c)
 
 	if (c.turn)
 		stop = ccs_barrier(threadIdx.x ? 0 : ccs_turn_take(c));
+	ccs_times_block(c, false);
 	if (threadIdx.x == ccs_aside())
 		ccs_known_of(c, &ccs_b);
 	ccs_known_of(c, &b);
@@ -578,6 +588,8 @@ CCS_FN void ccs_end(const struct ccs_dev_call &c, int stop)
 		ccs_st_relaxed(ccs_b.done + CCS_LINE_OF(ccs_b, ccs_b.worker), end * ccs_b.w.count);
 	if (threadIdx.x == ccs_aside())
 		ccs_store<uint64_t>((uint8_t *)(c.epoch + CCS_LINE_OF(ccs_b, ccs_b.worker)), end);
+	if (!stop)
+		ccs_times_block(c, true);
 	if (!c.turn)
 		return;
 	ccs_barrier(0);

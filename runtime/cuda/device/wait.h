@@ -228,7 +228,9 @@ CCS_PART int ccs_ready(uint32_t k, uint64_t t)
 	if (r.chain > 1)
 		ccs_look(k, t, heads ? 0 : apart);
 #endif
-	return ccs_barrier(stop);
+	stop = ccs_barrier(stop);
+	ccs_times_ready();
+	return stop;
 }
 
 /* After the data: a barrier, then thread 0 stores the counters. LL messages need no counter;
