@@ -126,8 +126,7 @@ static void print_grid(const struct chart *x, FILE *out)
 				continue;
 			}
 			fprintf(out, "%*s%-*s", (int)blanks, "", COLUMN,
-				x->t->start[at[r]] == now ? p->v[at[r]].name
-							  : "|");
+				x->t->start[at[r]] == now ? p->v[at[r]].name : "|");
 			blanks = 0;
 		}
 	}
@@ -237,8 +236,7 @@ static void draw_message(struct chart *x, uint32_t i)
 	fprintf(x->s.out,
 		"<path class=\"message dim\" data-from=\"%u\" data-to=\"%u\" data-action=\"%s\" "
 		"d=\"M%s %sL%s %s\" style=\"stroke:#999;stroke-width:.8\"/>\n",
-		a->rank, to, a->name,
-		svg_number(&x->s, x_of(x, x->t->start[i])),
+		a->rank, to, a->name, svg_number(&x->s, x_of(x, x->t->start[i])),
 		svg_number(&x->s, y_of(x, a->rank) + (down ? BOX : 0)),
 		svg_number(&x->s, x_of(x, x->t->start[taker])),
 		svg_number(&x->s, y_of(x, to) + (down ? 0 : BOX)));
@@ -270,8 +268,7 @@ static void draw_stuck(struct chart *x)
 			"<g class=\"stuck\" data-rank=\"%u\" data-action=\"%s\" data-line=\"%u\" "
 			"data-column=\"%u\">",
 			a->rank, a->name, at.line, at.column);
-		put_text(x, "fault", edge, from + 4 + (k % 2 ? 5 : -5), 11,
-			 a->name);
+		put_text(x, "fault", edge, from + 4 + (k % 2 ? 5 : -5), 11, a->name);
 		fprintf(x->s.out, "<path class=\"wait\" d=\"M%s %sC%s %s %s %s %s %s\"/></g>\n",
 			svg_number(&x->s, edge + 70), svg_number(&x->s, from),
 			svg_number(&x->s, out + 30), svg_number(&x->s, from),

@@ -157,9 +157,8 @@ static const char *edit_text(struct curing *x, const struct edit *v, uint32_t k)
 	const struct pipe_action *what = &p->v[v[k].what];
 	struct place at = source_place(x->c.sources, what->span.lo);
 
-	return arena_printf(x->c.scratch, "%s (line %u, column %u) %s %s",
-			    what->name, at.line, at.column, how[v[k].kind],
-			    p->v[v[k].where].name);
+	return arena_printf(x->c.scratch, "%s (line %u, column %u) %s %s", what->name, at.line,
+			    at.column, how[v[k].kind], p->v[v[k].where].name);
 }
 
 static void help(struct curing *x, struct ctx *c, struct diag *d, const struct edit *v, uint32_t n)

@@ -54,12 +54,10 @@ static void report_swapped(struct ctx *c, const struct pipe *p, const struct fif
 	const struct pipe_action *own = &p->v[pipe_at(p, want, pipe_peer_stage(recv), recv->mb)];
 	struct diag *d = diag_add(c->diags, SEV_ERROR, 607, recv->span, NO_RANK,
 				  "%s takes the message of %s: message %u from rank %u to rank %u",
-				  recv->name, send->name, k + 1,
-				  q->src, q->dst);
+				  recv->name, send->name, k + 1, q->src, q->dst);
 
 	diag_note(c->diags, d, send->span, "%s is message %u", send->name, k + 1);
-	diag_note(c->diags, d, own->span, "%s, which %s names", own->name,
-		  recv->name);
+	diag_note(c->diags, d, own->span, "%s, which %s names", own->name, recv->name);
 	if (n > 1)
 		diag_note(c->diags, d, NOWHERE, "%u messages from rank %u to rank %u are swapped",
 			  n, q->src, q->dst);

@@ -234,9 +234,8 @@ static void report_stuck(struct lowering *x, const uint32_t *at)
 			d = diag_add(c->diags, SEV_ERROR, 304, a->span, NO_RANK,
 				     "deadlock: computations wait for each other");
 		diag_note(c->diags, d, a->span,
-			  "rank %u: %s waits for the %s of stage %u on rank %u", r,
-			  a->name, up ? "forward" : "backward",
-			  up ? a->stage - 1 : a->stage + 1,
+			  "rank %u: %s waits for the %s of stage %u on rank %u", r, a->name,
+			  up ? "forward" : "backward", up ? a->stage - 1 : a->stage + 1,
 			  x->p->rank_of[up ? a->stage - 1 : a->stage + 1]);
 	}
 }

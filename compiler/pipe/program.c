@@ -193,8 +193,7 @@ static void name(struct making *x)
 	to->nsites = p->n;
 	to->sites = ARENA_ARRAY(x->arena, struct site, p->n);
 	for (uint32_t i = 0; i < p->n; i++)
-		to->sites[i] = (struct site){ .span = p->v[i].span,
-					      .name = p->v[i].name };
+		to->sites[i] = (struct site){ .span = p->v[i].span, .name = p->v[i].name };
 	to->nregions = 2 * p->nstages;
 	to->regions = ARENA_ARRAY(x->arena, struct region, to->nregions);
 	for (uint32_t s = 0; s < to->nregions; s++)

@@ -289,7 +289,7 @@ static void note_sizes(struct pipe *p)
 		if (a->mb != NONE && a->mb >= p->nmbs)
 			p->nmbs = a->mb + 1;
 		p->backward |= a->kind == PIPE_B || a->kind == PIPE_I;
-		p->messages |= pipe_sends(a->kind) || pipe_receives(a->kind);
+		p->messages |= a->kind < PIPE_NAMED && !pipe_computes(a->kind);
 		p->waits |= pipe_waits(a->kind);
 		p->local |= a->kind >= PIPE_NAMED;
 	}

@@ -2,6 +2,7 @@
  * The verdict on a pipeline, as text for people or one JSON object; and the table of several.
  */
 #include "compiler/pipe/pipe.h"
+#include "lang/diag_print.h"
 
 #include <inttypes.h>
 #include <jansson.h>

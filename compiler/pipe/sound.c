@@ -92,13 +92,12 @@ static void place_action(struct sounding *x, const struct pipe_action *a)
 	else if (last &&
 		 (a->kind == PIPE_SEND_F || a->kind == PIPE_WAIT_SEND_F || a->kind == PIPE_RECV_B))
 		why = arena_printf(x->c->scratch,
-				   "%s: stage %u is the last, there is none behind it",
-				   a->name, a->stage);
+				   "%s: stage %u is the last, there is none behind it", a->name,
+				   a->stage);
 	else if (first && a->kind != PIPE_SEND_F && a->kind != PIPE_WAIT_SEND_F &&
 		 a->kind != PIPE_RECV_B)
 		why = arena_printf(x->c->scratch,
-				   "%s: stage 0 is the first, there is none before it",
-				   a->name);
+				   "%s: stage 0 is the first, there is none before it", a->name);
 	else if (pipe_peer(p, a) == a->rank)
 		why = arena_printf(
 			x->c->scratch,
@@ -164,8 +163,8 @@ static void fill_table(struct sounding *x)
 			*at = i;
 			continue;
 		}
-		struct diag *d = wrong(
-			x, 606, a, arena_printf(x->c->scratch, "%s is there twice", a->name));
+		struct diag *d =
+			wrong(x, 606, a, arena_printf(x->c->scratch, "%s is there twice", a->name));
 		diag_note(x->c->diags, d, p->v[*at].span, "the first");
 	}
 }
@@ -174,8 +173,8 @@ static void lacks(struct sounding *x, const struct pipe_action *near, enum pipe_
 		  uint32_t stage, uint32_t mb, const char *why)
 {
 	wrong(x, 606, near,
-	      arena_printf(x->c->scratch, "%s is missing: %s", pipe_name(x->c->scratch, k, stage, mb),
-			   why));
+	      arena_printf(x->c->scratch, "%s is missing: %s",
+			   pipe_name(x->c->scratch, k, stage, mb), why));
 }
 
 /* The backward of a stage and microbatch: B, or I and W. */

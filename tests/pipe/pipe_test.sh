@@ -55,7 +55,7 @@ for f in "$here"/diag/*.csv; do
 	*) code=none ;;
 	esac
 	status "$(basename "$f"): $expected" 1 "$ccc" check "$f"
-	says "... with its code" "$tmp/err" "^$f:[0-9]+:[0-9]+: error: .*\[$code\]"
+	says "... at its place" "$tmp/err" "^$f:${expected#* }: error: .*\[$code\]"
 done
 
 # ---- what it says of numbers -------------------------------------------------------------------
