@@ -487,7 +487,8 @@ static int check_trace(const struct options *o)
 	if (!*o->trace)
 		return usage("%s", "--trace: the name of its file is empty");
 	if (!strcmp(o->trace, "-") && o->report)
-		return usage("%s", "--trace - prints on stdout, as --json and --csv do: name a file");
+		return usage("%s",
+			     "--trace - prints on stdout, as --json and --csv do: name a file");
 	if (o->tune || o->explain || o->verify || o->show)
 		return usage("%s", "--trace is of the calls that a table is made of: leave out "
 				   "--tune, --explain-choice, --verify and --show");

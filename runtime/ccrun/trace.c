@@ -3,8 +3,8 @@
  *
  * The second call of a row is noted, out of place; the first lays out its memory. Both come before the
  * warm-up and the timed calls, which are not traced: the table's times are what they are without
- * --trace. A first call that never ends is noted, too. The file is written at the end by rank 0, also if
- * the run has failed. Memory is bounded by MOST_OPERATIONS, over all rows. O(operations).
+ * --trace. A first call that never ends is noted, too. Rank 0 writes the file at the end, also if the run
+ * has failed. Memory is bounded by MOST_OPERATIONS, over all rows. O(operations).
  */
 #include "runtime/ccrun/bench.h"
 
@@ -37,20 +37,22 @@ static ccs_status check_file(const struct options *o)
 	if (trace_prints(o))
 		return CCS_OK;
 	if (there && !S_ISREG(st.st_mode))
-		return ccs_error_set(CCS_EFILE,
-				     "--trace: %s is no regular file: name another, or \"-\", which "
-				     "prints the trace",
-				     file);
+		return ccs_error_set(
+			CCS_EFILE,
+			"--trace: %s is no regular file: name another, or \"-\", which "
+			"prints the trace",
+			file);
 	for (size_t i = 0; there && i < sizeof(inputs) / sizeof(*inputs); i++)
 		if (inputs[i] && !stat(inputs[i], &other) && same_file(&st, &other))
 			return ccs_error_set(CCS_EFILE,
 					     "--trace: %s is read by this run: name another file",
 					     file);
 	if (there && !fstat(STDOUT_FILENO, &other) && same_file(&st, &other))
-		return ccs_error_set(CCS_EFILE,
-				     "--trace: %s gets the table: name another file, or \"-\", which "
-				     "prints the trace, and the table on stderr",
-				     file);
+		return ccs_error_set(
+			CCS_EFILE,
+			"--trace: %s gets the table: name another file, or \"-\", which "
+			"prints the trace, and the table on stderr",
+			file);
 	return tune_writable("--trace", file);
 }
 

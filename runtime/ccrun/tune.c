@@ -150,11 +150,13 @@ ccs_status tune_writable(const char *option, const char *file)
 	struct stat st;
 
 	if (!is && !other && !lstat(file, &st))
-		s = ccs_error_set(CCS_EFILE,
-				  "%s: %s is a link to a file that is not there: make that file, or "
-				  "name another",
-				  option, file);
-	else if (other || !folder || access(is ? file : folder, W_OK) || access(folder, W_OK | X_OK))
+		s = ccs_error_set(
+			CCS_EFILE,
+			"%s: %s is a link to a file that is not there: make that file, or "
+			"name another",
+			option, file);
+	else if (other || !folder || access(is ? file : folder, W_OK) ||
+		 access(folder, W_OK | X_OK))
 		s = ccs_error_set(CCS_EFILE, "%s: %s cannot be written: %s", option, file,
 				  strerror(errno));
 	free(folder);
