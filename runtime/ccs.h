@@ -559,18 +559,21 @@ struct ccs_trace;
 /** Room for that number of operations of this process's ranks, each once for each tile; a call takes as much
  *  as two operations more, and each of its ranks as one. Operations that have no room are counted, and not
  *  noted. All ranks that are processes make the call. It must be freed before the communicator.
- *  CCS_EUNSUPPORTED: ranks are on GPUs, or on several hosts, which have several clocks. */
+ *  CCS_EUNSUPPORTED: ranks are on GPUs of several hosts. */
 CCS_API ccs_status ccs_trace_create(struct ccs_trace **trace, struct ccs_comm *c,
 				    size_t operations);
-/** Calls of the communicator's ranks are traced from now on, of this process's ranks, and no longer.
+/** Calls of the communicator's ranks are traced from now on, of this process's ranks, and no longer. On GPUs
+ *  all processes trace the same calls, whose streams may not be captured; each waits for the one before.
  *  Of the first `warmup` of them, each is forgotten when the next one begins: they lay out
  *  the memory of later calls, and a first call that never ends is noted all the same. CCS_EINVAL: a call is under way. */
 CCS_API ccs_status ccs_trace_start(struct ccs_trace *trace, unsigned warmup);
-/** Later calls are not traced. A trace may be started again, and has those calls, too. */
+/** Later calls are not traced. A trace may be started again, and has those calls, too. On GPUs it waits for the
+ *  last call. Where ranks are on several hosts all make the call, and rank 0 gets what all have noted. */
 CCS_API ccs_status ccs_trace_stop(struct ccs_trace *trace);
 /** Writes what the ranks of all processes have done so far, also of a communicator that has failed: in
- *  rank 0's process; else CCS_EINVAL. The calls of other ranks should be over. The file is
- *  there whole, or as it was; "-" is stdout. CCS_EFILE: it cannot be written. */
+ *  rank 0's process; else CCS_EINVAL. The calls of other ranks should be over. What ranks on other hosts
+ *  have done since the last ccs_trace_stop is missing. The file is there whole, or as it was; "-" is stdout.
+ *  CCS_EFILE: it cannot be written. */
 CCS_API ccs_status ccs_trace_save(const struct ccs_trace *trace, const char *path);
 /* Calls that are noted; operations that had no room. */
 struct ccs_trace_counts {

@@ -58,7 +58,7 @@ static ccs_status make_part(struct ccs_trace *t, size_t room)
 	if (at == MAP_FAILED)
 		return no_memory(bytes, errno);
 	t->own = at;
-	*own_part(t) = (struct trace_seen){ at, bytes };
+	*own_part(t) = (struct trace_seen){ .part = at, .bytes = bytes };
 	t->own->process = getpid();
 	if (getrandom(&t->own->token, sizeof(t->own->token), 0) < 0)
 		t->own->token = clock_ns();
@@ -71,9 +71,11 @@ struct whereabout {
 	int64_t fd;
 	uint64_t token;
 	uint64_t bytes;
+	char host[64];
 };
 
-/* Its memory, to be read here; NULL: there is none such in /proc, but maybe on another host. */
+/* Its memory, to be read here; NULL: there is none such in /proc: it is on another host, another user's, or
+ * in another container. */
 static const struct trace_part *map_part(const struct whereabout *x)
 {
 	const struct trace_part *p = MAP_FAILED;
@@ -97,21 +99,34 @@ static const struct trace_part *map_part(const struct whereabout *x)
 	return NULL;
 }
 
+/* Room for what another process will send. */
+static ccs_status make_copy(struct trace_seen *x, const struct whereabout *from)
+{
+	x->copy = from->bytes < sizeof(*x->copy) ? NULL : calloc(1, from->bytes);
+	x->part = x->copy;
+	if (!x->copy)
+		return error_set(CCS_ENOMEM, "out of memory for a trace of other hosts' ranks");
+	x->copy->process = from->process;
+	return CCS_OK;
+}
+
 static ccs_status find_parts(struct ccs_trace *t, const struct whereabout *all)
 {
-	const struct world *w = t->world;
+	ccs_status s = CCS_OK;
 
-	for (int r = 1; r < w->nranks && !w->first; r++) {
-		t->parts[r] = (struct trace_seen){ map_part(all + r), all[r].bytes };
-		if (!t->parts[r].part)
-			return error_set(
-				CCS_EUNSUPPORTED,
-				"a trace needs all ranks on one host, whose clock is theirs: "
-				"process %lld of rank %d is not found on this one. Start the ranks "
-				"on one host, as one user, and in one container",
-				(long long)all[r].process, r);
+	for (int r = 0; r < t->world->nranks && !t->world->first; r++) {
+		struct trace_seen *x = t->parts + r;
+
+		memcpy(x->host, all[r].host, sizeof(x->host));
+		if (!r)
+			continue;
+		x->part = map_part(all + r);
+		x->bytes = all[r].bytes;
+		if (!x->part && !s)
+			s = make_copy(x, all + r);
+		t->copies |= x->copy != NULL;
 	}
-	return CCS_OK;
+	return s;
 }
 
 /* Of ranks that are processes; `s`: how it went so far in this one. Under world.lock, as all that
@@ -119,17 +134,25 @@ static ccs_status find_parts(struct ccs_trace *t, const struct whereabout *all)
 static ccs_status share(struct world *w, struct ccs_trace *t, ccs_status s)
 {
 	struct whereabout own = { 0 }, *all = calloc((size_t)w->nranks, sizeof(*all));
+	bool *copies = calloc((size_t)w->nranks, sizeof(*copies));
 
-	if (!s && !all)
+	if (!s && (!all || !copies))
 		s = error_set(CCS_ENOMEM, "out of memory for a trace");
-	if (!s)
+	if (!s) {
 		own = (struct whereabout){ t->own->process, t->fd, t->own->token,
-					   own_part(t)->bytes };
+					   own_part(t)->bytes, "" };
+		gethostname(own.host, sizeof(own.host) - 1);
+	}
 	s = world_agree(w, s);
 	if (!s)
 		s = world_gather(w, "ccs_trace_create", &own, all, sizeof(own));
 	if (!s)
 		s = world_agree(w, find_parts(t, all));
+	if (!s)
+		s = world_gather(w, "ccs_trace_create", &t->copies, copies, sizeof(*copies));
+	if (!s)
+		t->copies = copies[0];
+	free(copies);
 	free(all);
 	return s;
 }
@@ -201,9 +224,12 @@ void ccs_trace_free(struct ccs_trace *t)
 		}
 		pthread_mutex_unlock(&w->lock);
 	}
-	for (int i = 0; i < t->nparts && t->parts; i++)
-		if (t->parts[i].part)
+	for (int i = 0; i < t->nparts && t->parts; i++) {
+		if (t->parts[i].copy)
+			free(t->parts[i].copy);
+		else if (t->parts[i].part)
 			munmap((void *)(uintptr_t)t->parts[i].part, t->parts[i].bytes);
+	}
 	if (t->fd >= 0)
 		close(t->fd);
 	for (size_t i = 0; i < t->ncalls; i++)
@@ -230,6 +256,8 @@ static ccs_status set(struct world *w, struct ccs_trace *t, unsigned warmup, con
 		s = error_set(CCS_EINVAL, "%s: a call of the communicator is under way", call);
 	if (!s && t && w->trace && w->trace != t)
 		s = error_set(CCS_EINVAL, "%s: the communicator's calls go to another trace", call);
+	if (!s && !t && w->trace && w->trace->copies)
+		s = trace_send(w->trace);
 	if (!s)
 		w->trace = t;
 	if (!s && t) {
@@ -286,6 +314,7 @@ static void take_back(struct ccs_trace *t)
 	if (!c)
 		return;
 	t->used -= c->times;
+	t->sent = t->sent < t->used ? t->sent : t->used;
 	memset(p->times + t->used, 0, c->times * sizeof(p->times[0]));
 	ccs_module_free(t->what[t->ncalls].module);
 }

@@ -9,7 +9,8 @@
  * Where ranks are processes the part is a file of memory (memfd), which rank 0 finds in /proc, and
  * maps: so it can save what all have done, also when the communicator has failed, and a
  * process has been killed. That other processes are found so also says that they are on
- * this host, and have the same CLOCK_MONOTONIC.
+ * this host, and have the same CLOCK_MONOTONIC. The parts of others are copied to rank 0 where the trace
+ * stops (trace_hosts.c).
  *
  * At most two clock readings an operation; nothing where nothing is traced, but a look at world.trace a call.
  */
@@ -40,6 +41,7 @@ struct trace_part {
 	int64_t process;
 	_Atomic uint64_t calls;
 	_Atomic uint64_t left_out; /* operations that had no room */
+	_Atomic uint64_t error;	   /* ns, at most, between its clock and rank 0's CLOCK_MONOTONIC */
 	struct trace_time times[];
 };
 
@@ -51,10 +53,13 @@ struct traced {
 	struct trace_time *times;
 };
 
-/* A process's part, as it is mapped here. */
+/* A process's part, as rank 0 has it. */
 struct trace_seen {
-	const struct trace_part *part; /* NULL: it is not */
+	const struct trace_part *part; /* NULL: it does not */
 	size_t bytes;
+	struct trace_part
+		*copy; /* of a process that is not found on this host; NULL: it is mapped */
+	char host[64]; /* its name */
 };
 
 static inline uint64_t trace_room(const struct trace_seen *x)
@@ -80,6 +85,8 @@ struct ccs_trace {
 	int fd;			  /* of the file; -1: there is none */
 	struct trace_seen *parts; /* of all processes, in rank 0's; else of this one */
 	int nparts;
+	bool copies; /* rank 0 has copies; and the places in this process's part that it has not */
+	uint64_t sent; /* ... begin here */
 	struct trace_what *what;
 	size_t ncalls, room;
 	uint64_t used; /* times */
@@ -105,6 +112,12 @@ static inline void trace_note(struct trace_time *x, uint64_t begin, uint64_t end
 	x->thread = thread;
 	atomic_store_explicit(&x->end, end, memory_order_release);
 }
+
+/* ---- trace_hosts.c --------------------------------------------------------------------- */
+
+/** All processes give rank 0 what they have noted since the last time, by its clock. Under world.lock, and
+ *  only if trace.copies. */
+ccs_status trace_send(struct ccs_trace *t);
 
 /* ---- trace_json.c ---------------------------------------------------------------------- */
 

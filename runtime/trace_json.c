@@ -157,7 +157,9 @@ static void name_track(struct page *g, uint32_t rank, uint32_t track, const char
 		       const char *name)
 {
 	event(g, "M", rank, track);
-	fprintf(g->out, ",\"name\":\"%s\",\"args\":{\"name\":\"%s\"}}", what, name);
+	fprintf(g->out, ",\"name\":\"%s\",\"args\":{\"name\":\"", what);
+	put_text(g->out, name);
+	fputs("\"}}", g->out);
 }
 
 static void sort_track(struct page *g, uint32_t rank, uint32_t track, const char *what, uint32_t at)
@@ -184,9 +186,12 @@ static void name_rank(struct page *g, uint32_t rank)
 {
 	const struct ccs_trace *t = g->t;
 	uint32_t workers = workers_of(t, rank);
-	char name[64];
+	char name[128];
 
-	if (t->nparts > 1)
+	if (t->copies)
+		snprintf(name, sizeof(name), "rank %" PRIu32 " (%s, process %" PRId64 ")", rank,
+			 t->parts[rank].host, t->parts[rank].part->process);
+	else if (t->nparts > 1)
 		snprintf(name, sizeof(name), "rank %" PRIu32 " (process %" PRId64 ")", rank,
 			 t->parts[rank].part->process);
 	else
@@ -400,6 +405,19 @@ static ccs_status put_ranks(struct page *g)
 	return CCS_OK;
 }
 
+/* ns, at most, between a clock and rank 0's. */
+static uint64_t clock_error(const struct ccs_trace *t)
+{
+	uint64_t most = 0;
+
+	for (int i = 0; i < t->nparts; i++) {
+		uint64_t error = atomic_load(&t->parts[i].part->error);
+
+		most = error > most ? error : most;
+	}
+	return most;
+}
+
 static uint64_t left_out(const struct ccs_trace *t)
 {
 	uint64_t sum = 0;
@@ -424,9 +442,10 @@ static ccs_status put_all(struct page *g)
 		name_rank(g, (uint32_t)r);
 	fprintf(g->out,
 		"\n],\"otherData\":{\"version\":\"ccs " CCS_VERSION
-		"\",\"clock\":\"%s\",\"operations_left_out\":%" PRIu64 "}}\n",
+		"\",\"clock\":\"%s\",\"clock_error_ns\":%" PRIu64
+		",\"operations_left_out\":%" PRIu64 "}}\n",
 		t->world->engine->gpus ? "each GPU's, set by CLOCK_MONOTONIC" : "CLOCK_MONOTONIC",
-		left_out(t));
+		clock_error(t), left_out(t));
 	return s;
 }
 

@@ -139,7 +139,7 @@ static const struct spec specs[] = {
 	  "default); mpi, MPI's messages, also between hosts, started by mpirun;\n"
 	  "or local: one process, even if a launcher has started several" },
 	{ "--trace", LONG_TRACE, "FILE", NULL, false,
-	  "on the CPU: write to FILE, for Perfetto (ui.perfetto.dev), what each worker\n"
+	  "write to FILE (-: stdout), for Perfetto (ui.perfetto.dev), what each worker\n"
 	  "of each rank did in a call of each size, and when; also of a stuck run" },
 	{ "--tune", LONG_TUNE, "FILE", NULL, false,
 	  "measure all modules, which implement one contract, and write the fastest\n"

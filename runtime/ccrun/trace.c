@@ -3,8 +3,8 @@
  *
  * The second call of a row is noted, out of place; the first lays out its memory. Both come before the
  * warm-up and the timed calls, which are not traced: the table's times are what they are without
- * --trace. A first call that never ends is noted, too. The file is written at the end by rank 0, also if
- * the run has failed. Memory is bounded by MOST_OPERATIONS, over all rows. O(operations).
+ * --trace. A first call that never ends is noted, too. Rank 0 writes the file at the end, also if the run
+ * has failed. Memory is bounded by MOST_OPERATIONS, over all rows. O(operations).
  */
 #include "runtime/ccrun/bench.h"
 

@@ -139,7 +139,8 @@ static ccs_status look(struct gpu_part *p, cuda_function f, uint32_t threads, cu
 }
 
 /* After the last call, whose counters it leaves as they are. */
-static ccs_status find_clock(struct gpu_part *p, cuda_function f, uint32_t threads)
+static ccs_status find_clock(struct gpu_part *p, cuda_function f, uint32_t threads,
+			     _Atomic uint64_t *error)
 {
 	uint64_t least = UINT64_MAX;
 	cuda_stream own;
@@ -149,6 +150,8 @@ static ccs_status find_clock(struct gpu_part *p, cuda_function f, uint32_t threa
 		s = cuda_finish(&p->cuda, p->last);
 	for (int i = 0; i < LOOKS && !s; i++)
 		s = look(p, f, threads, own, &least, &p->ahead);
+	if (!s && least / 2 + 1 > atomic_load(error))
+		atomic_store(error, least / 2 + 1);
 	cuda_stream_free(&p->cuda, own);
 	return s;
 }
@@ -168,7 +171,7 @@ ccs_status gpu_trace(struct world *w, struct run *r, struct gpu_traced how, size
 			break;
 		s = make_room(p, how.state, x->tiles);
 		if (!s)
-			s = find_clock(p, how.fit->function[i], how.threads);
+			s = find_clock(p, how.fit->function[i], how.threads, &w->trace->own->error);
 		cuda_leave(&p->cuda, mode);
 	}
 	how.to = s ? NULL : x;

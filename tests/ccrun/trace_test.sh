@@ -66,20 +66,31 @@ if [ -e "$plugin" ] && command -v mpirun >/dev/null 2>&1; then
 	# shellcheck disable=SC2086
 	traces "MPI's ranks" timeout 200 mpirun $options -np 3 env CCS_MPI_PLUGIN="$plugin" \
 		"$ccrun" --transport mpi "$ring" $quick -b 64 -e 4M -f 256
-	# Where another rank's process cannot be found, as on another host: in a space of its own.
-	if unshare --pid --fork --mount-proc true 2>/dev/null; then
-		rm -f "$tmp/trace.json"
-		set -- env CCS_MPI_PLUGIN="$plugin" "$ccrun" --transport mpi "$ring" $quick -b 64 -e 64 \
-			--trace "$tmp/trace.json"
+	plan ring_allreduce 4
+	python3 tests/ccrun/stuck_module.py "$modules/recursive_doubling_allreduce.so" 4 "$tmp/stuck.so"
+	# Ranks whose processes rank 0 cannot find, as on another host: in a space of its own, where the system lets it
+	# with another clock, too.
+	for space in "--pid --fork --mount-proc" "--pid --fork --mount-proc --time --monotonic 100000"; do
 		# shellcheck disable=SC2086
-		status "a rank elsewhere" 4 timeout 200 mpirun $options -np 1 "$@" : -np 1 \
-			unshare --pid --fork --mount-proc "$@"
-		says "... is told, with a cure" "$tmp/err" \
-			'trace: .*process [0-9]+ of rank 1 is not found on this one. Start the ranks on one host'
-		holds "... and no file" test ! -e "$tmp/trace.json"
-	else
-		echo "skip - traces of ranks elsewhere: this user has no process spaces (unshare --pid)"
-	fi
+		if ! unshare $space true 2>/dev/null; then
+			echo "skip - traces of ranks elsewhere: this user cannot unshare $space"
+			continue
+		fi
+		for module in "$ring" "$tmp/stuck.so"; do
+			set -- env CCS_MPI_PLUGIN="$plugin" "$ccrun" --transport mpi "$module" $quick -b 64 -e 4M -f 256 \
+				--timeout 3 --json --trace "$tmp/trace.json"
+			rm -f "$tmp/trace.json"
+			# shellcheck disable=SC2086
+			timeout 200 mpirun $options -np 1 "$@" : -np 1 unshare $space "$@" : -np 2 "$@" >"$tmp/table" 2>"$tmp/err"
+			got=$?
+			[ "$module" = "$ring" ] || break
+			holds "a rank elsewhere ($space) ends well" test $got = 0
+			right "... and its operations are as planned" --table "$tmp/table"
+			says "... and its host is named" "$tmp/trace.json" '"name":"rank 1 \([^ ,]+, process [0-9]+\)"'
+		done
+		holds "... a run that is stuck does not" test $got != 0
+		says "... and its trace has the ranks of rank 0's host" "$tmp/trace.json" '"pid":3,.*"name":"waits at '
+	done
 else
 	echo "skip - traces of MPI's ranks: there is no mpirun, or the plug-in was not built (no mpicc)"
 fi
