@@ -197,6 +197,7 @@ NEEDS_msccl := all $(T)/check/diag_test
 SUITES_pipe := \
 	"10 tests/pipe/pipe_test.sh $(BUILD)" \
 	"tests/pipe/referee_test.py" \
+	"tests/pipe/mutants.py --control 1000 1" \
 	"tests/pipe/generator_test.py" \
 	"10 tests/pipe/torch_test.py"
 NEEDS_pipe := all

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""The referee of pipelines (referee.py) against answers that were found by hand.
+"""The referee of pipelines (referee.py) against answers that were found by hand, and against what the texts of diag/ and good/
+expect in their first line: `# expect: CLASS LINE:COLUMN`, or `# expect: least RANK PAIR EDGE; swapped SEND/RECV...`.
 usage: referee_test.py"""
+import glob
 import os
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
 from referee import judge  # noqa: E402
 
 FORWARD_1F1B = "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
@@ -106,4 +109,16 @@ for what, text, want in ERRORS:
 swapped = judge((FORWARD_1F1B + "1RECV_F1,1RECV_F0,1F0,1B0,1SEND_B0,1F1,1B1,1SEND_B1\n").encode())
 check("swapped receives", [(s["send"], s["recv"], s["places"]) for s in swapped["swapped"]],
       [("0SEND_F0", "1RECV_F1", [(1, 5), (2, 1)]), ("0SEND_F1", "1RECV_F0", [(1, 18), (2, 10)])])
+
+for path in sorted(glob.glob(HERE + "/diag/*.csv")) + sorted(glob.glob(HERE + "/good/*.csv")):
+    with open(path, "rb") as f:
+        data = f.read()
+    got = judge(data)
+    if got["errors"]:
+        first = got["errors"][0]
+        got = f"{first['class']} {first['line']}:{first['column']}"
+    else:
+        met = "".join(f" {s['send']}/{s['recv']}" for s in got["swapped"])
+        got = "least " + " ".join("never" if k is None else str(k) for k in got["least"].values()) + (met and "; swapped" + met)
+    check(os.path.relpath(path, HERE), got, data.split(b"\n")[0].decode().removeprefix("# expect: "))
 sys.exit(failed)
