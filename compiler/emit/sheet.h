@@ -48,7 +48,7 @@ struct sheet_row {
 struct sheet_pipe {
 	const char *file;
 	bool wrong; /* it was not understood: a diagnostic says what, and there are no figures */
-	uint32_t nranks, nstages, nmbs;
+	uint32_t nranks, nstages, nmbs, swapped;
 	int64_t least[NSTREAMS]; /* slots; -1: none is enough */
 	bool finishes;
 	uint32_t length, held, in_flight; /* as in struct pipe_times */

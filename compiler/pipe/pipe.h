@@ -186,6 +186,10 @@ struct pipe_times {
 	bool finishes;
 };
 
+/** Of the computations alone, as if all messages were buffered; in c->scratch. Without a finish only
+ *  `finishes` means anything. O(actions log actions). */
+struct pipe_times pipe_measures(struct ctx *c, const struct pipe *p);
+
 /** Runs it, as far as it goes, with c->slots; in c->scratch. O(actions). */
 struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_streams streams);
 

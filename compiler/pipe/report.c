@@ -68,9 +68,10 @@ static void print_text(struct ctx *c, const struct pipe_verdict *v, const struct
 			v->lowered ? "; placed as PyTorch 2.15 does" : "");
 	for (enum pipe_streams s = 0; s < NSTREAMS; s++)
 		print_streams(c, v, eager, s, out);
-	if (t->finishes)
-		fprintf(out, "  idle             %.1f %% of %u units (F, I, W take one, B two)\n",
-			100 * pipe_idle(t), t->length);
+	if (!t->finishes)
+		return;
+	fprintf(out, "  idle             %.1f %% of %u units (F, I, W take one, B two)\n",
+		100 * pipe_idle(t), t->length);
 	fprintf(out, "  activations      at most %u on a rank\n", t->held);
 }
 
@@ -98,11 +99,12 @@ static bool print_json(const struct pipe_verdict *v, const struct pipe_times *t,
 	failed = failed || json_object_set_new(all, "largest_message", most);
 	if (!failed)
 		failed |= json_object_update_new(
-			all,
-			json_pack("{s:o, s:o, s:i, s:i}", "units",
-				  t->finishes ? json_integer(t->length) : json_null(), "idle",
-				  t->finishes ? json_real(pipe_idle(t)) : json_null(),
-				  "activations", (int)t->held, "in_flight", (int)t->in_flight));
+			all, t->finishes
+				     ? json_pack("{s:i, s:f, s:i, s:i}", "units", (int)t->length,
+						 "idle", pipe_idle(t), "activations", (int)t->held,
+						 "in_flight", (int)t->in_flight)
+				     : json_pack("{s:n, s:n, s:n, s:n}", "units", "idle",
+						 "activations", "in_flight"));
 	failed = failed || json_dumpf(all, out, JSON_COMPACT | JSON_REAL_PRECISION(12));
 	fputc('\n', out);
 	json_decref(all);
@@ -111,11 +113,9 @@ static bool print_json(const struct pipe_verdict *v, const struct pipe_times *t,
 
 bool pipe_report(struct ctx *c, const struct pipe_verdict *v, uint64_t eager, bool json, FILE *out)
 {
-	struct ctx free = *c;
+	struct pipe_times t = pipe_measures(c, v->p);
 	bool whole = true;
 
-	free.slots = UINT32_MAX;
-	struct pipe_times t = pipe_times(&free, v->p, STREAMS_EDGE);
 	if (json)
 		whole = print_json(v, &t, eager, out);
 	else
@@ -129,16 +129,14 @@ bool pipe_report(struct ctx *c, const struct pipe_verdict *v, uint64_t eager, bo
 void pipe_add_row(struct ctx *c, const char *file, const struct pipe_verdict *v, struct sheet *to)
 {
 	struct sheet_pipe row = { .file = file, .wrong = true };
-	struct ctx free = *c;
-
 	if (v) {
 		const struct pipe *p = v->p;
-		free.slots = UINT32_MAX;
-		struct pipe_times t = pipe_times(&free, p, STREAMS_EDGE);
+		struct pipe_times t = pipe_measures(c, p);
 		row = (struct sheet_pipe){ .file = file,
 					   .nranks = p->nranks,
 					   .nstages = p->nstages,
 					   .nmbs = p->nmbs,
+					   .swapped = v->swapped,
 					   .finishes = t.finishes,
 					   .length = t.length,
 					   .held = t.held,
@@ -151,20 +149,15 @@ void pipe_add_row(struct ctx *c, const char *file, const struct pipe_verdict *v,
 }
 
 /* Figures of a row, in the order of the columns; "-" where there is none. */
-enum { FIGURES = 11 };
-static const char *const columns[FIGURES] = { "ranks",	  "stages", "mbs",  "rank",  "pair", "edge",
-					      "directed", "flight", "held", "units", "idle" };
-static const char *const keys[FIGURES] = { "ranks",
-					   "stages",
-					   "microbatches",
-					   "min_slots_rank",
-					   "min_slots_pair",
-					   "min_slots_edge",
-					   "min_slots_directed",
-					   "in_flight",
-					   "activations",
-					   "units",
-					   "idle" };
+enum { FIGURES = 12 };
+static const char *const columns[FIGURES] = { "ranks",	"stages", "mbs",   "swapped",
+					      "rank",	"pair",	  "edge",  "directed",
+					      "flight", "held",	  "units", "idle" };
+static const char *const keys[FIGURES] = {
+	"ranks",	  "stages",	    "microbatches",   "swapped",
+	"min_slots_rank", "min_slots_pair", "min_slots_edge", "min_slots_directed",
+	"in_flight",	  "activations",    "units",	      "idle"
+};
 
 /* Negative: there is none. */
 static double figure(const struct sheet_pipe *r, int i)
@@ -172,6 +165,7 @@ static double figure(const struct sheet_pipe *r, int i)
 	const double v[FIGURES] = { r->nranks,
 				    r->nstages,
 				    r->nmbs,
+				    r->swapped,
 				    (double)r->least[STREAMS_RANK],
 				    (double)r->least[STREAMS_PAIR],
 				    (double)r->least[STREAMS_EDGE],

@@ -21,6 +21,7 @@ struct sounding {
 	struct pipe *p;
 	uint32_t errors;
 	uint32_t *computed; /* by stage: a row of its computations, or NONE */
+	uint32_t *told;	    /* by stage: another rank that was reported, + 1 */
 };
 
 static struct diag *wrong(struct sounding *x, int code, const struct pipe_action *a,
@@ -48,8 +49,9 @@ static void place_stage(struct sounding *x, uint32_t i)
 	if (*at == NONE)
 		*at = i;
 	b = &x->p->v[*at];
-	if (b->rank == a->rank)
+	if (b->rank == a->rank || x->told[a->stage] == a->rank + 1u)
 		return;
+	x->told[a->stage] = a->rank + 1u;
 	struct diag *d =
 		wrong(x, 605, a,
 		      arena_printf(x->c->scratch, "rank %u computes stage %u, and rank %u does",
@@ -63,6 +65,7 @@ static void place_stages(struct sounding *x)
 	struct pipe *p = x->p;
 
 	x->computed = none_array(x->c->scratch, p->nstages);
+	x->told = ARENA_ARRAY(x->c->scratch, uint32_t, p->nstages);
 	p->rank_of = none_array(x->c->arena, p->nstages);
 	for (uint32_t i = 0; i < p->n; i++)
 		if (pipe_computes(p->v[i].kind))
@@ -123,10 +126,9 @@ static int by_stage(const void *a, const void *b)
 static void lacks_forward(struct sounding *x, uint32_t n)
 {
 	struct pipe *p = x->p;
-	const struct pipe_action **v = ARENA_ARRAY(x->c->scratch, const struct pipe_action *, n),
-				 *near;
+	const struct pipe_action **v = ARENA_ARRAY(x->c->scratch, const struct pipe_action *, n);
 	uint64_t want = 0;
-	uint32_t k = 0;
+	uint32_t k = 0, stage, mb;
 
 	for (uint32_t i = 0; i < p->n; i++)
 		if (p->v[i].kind == PIPE_F)
@@ -138,13 +140,13 @@ static void lacks_forward(struct sounding *x, uint32_t n)
 			break;
 		want += has == want;
 	}
-	near = k < n ? v[k] : &p->v[p->n - 1];
-	wrong(x, 606, near,
+	stage = (uint32_t)(want / p->nmbs);
+	mb = (uint32_t)(want % p->nmbs);
+	wrong(x, 606, &p->v[x->computed[stage]],
 	      arena_printf(x->c->scratch,
 			   "%uF%u is missing: stage %u does not compute microbatch %u, and "
 			   "microbatches go up to %u",
-			   (uint32_t)(want / p->nmbs), (uint32_t)(want % p->nmbs),
-			   (uint32_t)(want / p->nmbs), (uint32_t)(want % p->nmbs), p->nmbs - 1));
+			   stage, mb, stage, mb, p->nmbs - 1));
 }
 
 static void fill_table(struct sounding *x)

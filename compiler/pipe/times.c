@@ -2,11 +2,17 @@
  * Times: when each action of a pipeline runs.
  *
  * In: a sound text. Out: start and end of each action, where F, I and W take one unit, B two, and
- * messages none; and what the table shows of them. The greedy run of deadlock.c gives an order in
+ * messages none. For a picture (pipe_times) with the queues and slots that were asked for: the greedy
+ * run of deadlock.c gives an order in
  * which all waves can start and finish; along it, each task's clock is the latest of what its waves
  * wait for. So times are those of the same rules by which a deadlock is judged. O(actions).
+ *
+ * For the table (pipe_measures) of the computations alone, in the order of the text: each starts when
+ * the one before it and its input have ended, as if all messages were buffered. O(actions log actions).
  */
 #include "compiler/pipe/pipe.h"
+
+#include <stdlib.h>
 
 struct timing {
 	const struct pipe *p;
@@ -128,44 +134,159 @@ static void count_held(struct pipe_times *t, const struct pipe *p)
 	}
 }
 
-/* A message is in flight from the end of the computation that makes it to the start of the one that
- * takes it. */
-static void count_in_flight(struct ctx *c, struct pipe_times *t, const struct pipe *p,
-			    const struct program *prog)
-{
-	int32_t *change = ARENA_ARRAY(c->scratch, int32_t, (size_t)t->length + 2);
+/* ---- of computations alone ---------------------------------------------------------------- */
 
-	for (uint32_t task = p->nranks; task < prog->ntasks; task++)
-		for (uint32_t f = 0; f < prog->nfifos; f++) {
-			/* of each FIFO once: by its sender's task */
-			if (prog->fifos[f].src_task != task)
-				continue;
-			uint32_t last = 0;
-			int32_t now = 0;
-			for (uint32_t i = 0; i < prog->tasks[task].nops; i++) {
-				const struct op *o = &prog->tasks[task].ops[i];
-				if (op_kind(o) != OP_SEND || o->fifo != f)
-					continue;
-				const struct pipe_action *a = &p->v[o->site];
-				bool up = a->kind == PIPE_SEND_F;
-				uint32_t to = pipe_peer_stage(a);
-				uint32_t made = pipe_at(p, up ? PIPE_F : PIPE_B, a->stage, a->mb);
-				uint32_t taken = pipe_at(p, up ? PIPE_F : PIPE_B, to, a->mb);
-				made = made == NONE ? pipe_at(p, PIPE_I, a->stage, a->mb) : made;
-				taken = taken == NONE ? pipe_at(p, PIPE_I, to, a->mb) : taken;
-				if (made == NONE || taken == NONE || t->end[made] == NONE ||
-				    t->start[taken] == NONE)
-					continue;
-				change[t->end[made]]++;
-				change[t->start[taken]]--;
-				last = later(last, later(t->end[made], t->start[taken]));
-			}
-			for (uint32_t i = 0; i <= last; i++) {
-				now += change[i];
-				change[i] = 0;
-				t->in_flight = later(t->in_flight, now > 0 ? (uint32_t)now : 0);
-			}
-		}
+struct measuring {
+	const struct pipe *p;
+	struct pipe_times *t;
+	uint32_t *at, *clock; /* by rank */
+	uint32_t *ready, nready;
+	bool *queued;
+};
+
+static bool is_backward(const struct pipe_action *a)
+{
+	return a->kind == PIPE_B || a->kind == PIPE_I;
+}
+
+/* The backward, or its first half. */
+static uint32_t backward_at(const struct pipe *p, uint32_t stage, uint32_t mb)
+{
+	uint32_t b = pipe_at(p, PIPE_B, stage, mb);
+
+	return b != NONE ? b : pipe_at(p, PIPE_I, stage, mb);
+}
+
+/* The computation that makes its input, or the one that takes its result; NONE: there is none. */
+static uint32_t input_of(const struct pipe *p, const struct pipe_action *a)
+{
+	if (a->kind == PIPE_F)
+		return a->stage ? pipe_at(p, PIPE_F, a->stage - 1, a->mb) : NONE;
+	if (!is_backward(a))
+		return NONE;
+	return a->stage + 1 < p->nstages ? backward_at(p, a->stage + 1, a->mb)
+					 : pipe_at(p, PIPE_F, a->stage, a->mb);
+}
+
+static uint32_t taker_of(const struct pipe *p, const struct pipe_action *a)
+{
+	if (a->kind == PIPE_F)
+		return a->stage + 1 < p->nstages ? pipe_at(p, PIPE_F, a->stage + 1, a->mb) : NONE;
+	return is_backward(a) && a->stage ? backward_at(p, a->stage - 1, a->mb) : NONE;
+}
+
+static void look_at(struct measuring *x, uint32_t rank)
+{
+	if (!x->queued[rank])
+		x->ready[x->nready++] = rank;
+	x->queued[rank] = true;
+}
+
+/* The computation at row i, with those in its bracket, up to row `end`. False: it lacks an input. */
+static bool measure(struct measuring *x, uint32_t i, uint32_t end)
+{
+	const struct pipe *p = x->p;
+	uint32_t rank = p->v[i].rank, start = x->clock[rank], stop;
+
+	for (uint32_t k = i; k < end; k++) {
+		uint32_t from = input_of(p, &p->v[k]);
+		if (from == NONE || (from >= i && from < end))
+			continue;
+		if (x->t->end[from] == NONE)
+			return false;
+		start = later(start, x->t->end[from]);
+	}
+	stop = start;
+	for (uint32_t k = i; k < end; k++)
+		stop += units(&p->v[k]);
+	x->clock[rank] = stop;
+	for (uint32_t k = i; k < end; k++) {
+		uint32_t to = taker_of(p, &p->v[k]);
+		x->t->start[k] = start;
+		x->t->end[k] = stop;
+		if (to != NONE)
+			look_at(x, p->v[to].rank);
+	}
+	return true;
+}
+
+static void measure_rank(struct measuring *x, uint32_t rank)
+{
+	uint32_t *i = &x->at[rank], last = x->p->first[rank + 1], end;
+
+	for (; *i < last; *i = end) {
+		for (end = *i + 1; end < last && x->p->v[end].joined; end++)
+			;
+		if (pipe_computes(x->p->v[*i].kind) && !measure(x, *i, end))
+			return;
+	}
+}
+
+/* A message between two ranks, from the end of the computation that makes it to the start of the one
+ * that takes it. */
+struct flight {
+	uint64_t pair;
+	uint32_t time;
+	int32_t change;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct flight *x = a, *y = b;
+
+	if (x->pair != y->pair)
+		return x->pair < y->pair ? -1 : 1;
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->change - y->change;
+}
+
+static uint32_t most_in_flight(struct ctx *c, const struct pipe *p, const struct pipe_times *t)
+{
+	struct flight *v = ARENA_ARRAY(c->scratch, struct flight, 2 * (size_t)p->n);
+	uint32_t n = 0, most = 0, now = 0;
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		uint32_t to = pipe_computes(p->v[i].kind) ? taker_of(p, &p->v[i]) : NONE;
+		if (to == NONE || p->v[to].rank == p->v[i].rank)
+			continue;
+		uint64_t pair = (uint64_t)p->v[i].rank << 32 | p->v[to].rank;
+		v[n++] = (struct flight){ pair, t->end[i], 1 };
+		v[n++] = (struct flight){ pair, t->start[to], -1 };
+	}
+	qsort(v, n, sizeof(*v), by_time);
+	for (uint32_t i = 0; i < n; i++) {
+		now += (uint32_t)v[i].change;
+		most = now < UINT32_MAX / 2 ? later(most, now) : most;
+	}
+	return most;
+}
+
+struct pipe_times pipe_measures(struct ctx *c, const struct pipe *p)
+{
+	struct pipe_times t = { .finishes = true };
+	struct measuring x = { .p = p, .t = &t };
+
+	t.start = none_array(c->scratch, p->n);
+	t.end = none_array(c->scratch, p->n);
+	x.at = arena_copy(c->scratch, p->first, p->nranks * sizeof(*x.at));
+	x.clock = ARENA_ARRAY(c->scratch, uint32_t, p->nranks);
+	x.ready = ARENA_ARRAY(c->scratch, uint32_t, p->nranks);
+	x.queued = ARENA_ARRAY(c->scratch, bool, p->nranks);
+	for (uint32_t r = p->nranks; r-- > 0;)
+		look_at(&x, r);
+	while (x.nready) {
+		uint32_t rank = x.ready[--x.nready];
+		x.queued[rank] = false;
+		measure_rank(&x, rank);
+	}
+	for (uint32_t r = 0; r < p->nranks; r++)
+		t.finishes &= x.at[r] == p->first[r + 1];
+	add_up(&t, p);
+	count_held(&t, p);
+	if (t.finishes)
+		t.in_flight = most_in_flight(c, p, &t);
+	return t;
 }
 
 struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_streams streams)
@@ -182,6 +303,5 @@ struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_stre
 	order_walk(&r.order, prog, c->scratch, run_event, &x);
 	add_up(&t, p);
 	count_held(&t, p);
-	count_in_flight(c, &t, p, prog);
 	return t;
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random texts of pipelines, right and wrong, judged by a command and by the referee (referee.py): the generator's texts, their
+"""Random texts of pipelines, right and wrong, judged by ccc and by the referee (referee.py): the generator's texts, their
 computations alone, with PyTorch's order of messages, and forwards alone, each with up to four random changes, most of them
 of the order of messages.
 
@@ -7,7 +7,7 @@ A difference is: one finds errors and the other none; an error of a class, or at
 least number of messages in between, for any kind of streams; other pairs that are swapped; other measures. The texts that differ
 are kept, and named.
 
-usage: mutants.py COUNT SEED COMMAND...     COMMAND gets the files of a batch as arguments
+usage: mutants.py COUNT SEED BUILD          with BUILD/bin/ccc
        mutants.py --control COUNT SEED      every answer that is altered in one place must be noticed
        mutants.py --write FOLDER COUNT SEED only writes them"""
 import collections
@@ -194,16 +194,29 @@ def mutant(seed):
 
 # ---- the comparison ------------------------------------------------------------------------------
 
+CLASSES = {"E0604": ("syntax",), "E0605": ("placement", "order"), "E0606": ("missing", "twice", "placement"), "E0304": ()}
+
+
 def answers(command, files):
-    """By file: what the command says, in the form of referee.judge. The only place that knows how it says it."""
+    """By file: what `ccc table --format=json --diagnostics-format=json` says, in the form of referee.judge. The only place that
+    knows how it says it. A class is a set of them, as some of ccc's codes stand for two."""
     run = subprocess.run([*command, *files], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    said = collections.defaultdict(list)
+    for line in run.stderr.splitlines():
+        d = json.loads(line)
+        if d["severity"] == "error":
+            said[d["file"]].append(d)
     got = {}
-    for line in run.stdout.splitlines():
-        try:
-            answer = json.loads(line)
-            got[answer.pop("file")] = answer
-        except (ValueError, KeyError, AttributeError):
-            raise SystemExit(f"not ok - {command[0]} prints what is no answer: {line[:200]}")
+    for row in json.loads(run.stdout)["rows"]:
+        errors = [{"class": CLASSES[d["code"]], "line": d["line"], "column": d["column"]} for d in said[row["file"]]
+                  if d["code"] in CLASSES]
+        stuck = any(d["code"] == "E0304" for d in said[row["file"]])
+        got[row["file"]] = {
+            "errors": [e for e in errors if e["class"]], "stuck": stuck,
+            "ranks": row["ranks"], "stages": row["stages"], "microbatches": row["microbatches"],
+            "least": {s: row["min_slots_" + s] for s in referee.STREAMS}, "swapped": row["swapped"],
+            "measures": None if row["units"] is None else {
+                "length": row["units"], "idle": row["idle"], "held": row["activations"], "in_flight": row["in_flight"]}}
     return got, run
 
 
@@ -216,24 +229,26 @@ def differences(got, want):
         known[e["class"]].append(e)
     out = []
     for e in got["errors"]:
-        place, same = (e["line"], e["column"]), known[e["class"]]
+        place, same = (e["line"], e["column"]), [w for c in e["class"] for w in known[c]]
         # Where something is missing there is no action of which the place is certain: the line is.
-        near = [(*p,)[:1 if e["class"] == "missing" else 2] for w in same for p in [(w["line"], w["column"]), *w["also"]]]
-        if not same or place[:1 if e["class"] == "missing" else 2] not in near and not any(
-                w["text"].endswith("computed nowhere") for w in same):
+        bracket = any(w["text"].startswith("no action: (") for w in same)  # of which ccc names the part
+        parts = 1 if "missing" in e["class"] or bracket else 2
+        near = [(*p,)[:parts] for w in same for p in [(w["line"], w["column"]), *w["also"]]]
+        if not same or place[:parts] not in near and not any(w["text"].endswith("computed nowhere") for w in same):
             out.append(f"{e}, but {same[:3] or 'no error of this class'}")
     if want["errors"]:
         return out
-    for key in ("lowered", "ranks", "stages", "microbatches", "least"):
+    if want["lowered"] and want["least"]["rank"] is None:  # ccc says so where it places the messages
+        return [] if got["stuck"] else ["computations that wait in a circle are not seen"]
+    for key in ("ranks", "stages", "microbatches", "least"):
         if got[key] != want[key]:
             out.append(f"{key}: {got[key]}, not {want[key]}")
     for key in ("length", "idle", "held", "in_flight"):
         a, b = ((v["measures"] or {}).get(key) for v in (got, want))
         if a != b and (a is None or b is None or abs(a - b) > 1e-6):
             out.append(f"{key}: {a}, not {b}")
-    pairs = [sorted((s["send"], s["recv"]) for s in v["swapped"]) for v in (got, want)]
-    if pairs[0] != pairs[1]:
-        out.append(f"swapped: {pairs[0][:3]}, not {pairs[1][:3]}")
+    if got["swapped"] != len(want["swapped"]):
+        out.append(f"swapped: {got['swapped']}, not {want['swapped'][:3]}")
     return out
 
 
@@ -241,6 +256,13 @@ def sort_of(verdict):
     if verdict["errors"]:
         return verdict["errors"][0]["class"]
     return "least " + "/".join("never" if k is None else str(k) for k in verdict["least"].values())
+
+
+def as_answer(verdict):
+    """The referee's verdict as if ccc gave it."""
+    if verdict["errors"]:
+        return {**verdict, "stuck": False, "errors": [{**e, "class": (e["class"],)} for e in verdict["errors"]]}
+    return {**verdict, "stuck": verdict["lowered"] and verdict["least"]["rank"] is None, "swapped": len(verdict["swapped"])}
 
 
 def spoiled(verdict):
@@ -253,17 +275,20 @@ def spoiled(verdict):
         classes = {e["class"] for e in verdict["errors"]}
         yield but("no error", errors=[], **{k: v for k, v in referee.judge(b"0F0").items() if k != "errors"})
         yield but("another line", errors=[{**first, "line": 10 ** 6}])
-        if first["class"] not in ("missing", "placement"):
+        if first["class"] not in (("missing",), ("placement",)):
             yield but("another column", errors=[{**first, "column": 10 ** 6}])
-        yield but("another class", errors=[{**first, "class": c} for c in ("syntax", "order") if c not in classes][:1])
+        yield but("another class", errors=[{**first, "class": (c,)} for c in ("syntax", "order") if (c,) not in classes][:1])
         return
-    yield but("an error", errors=[{"class": "order", "line": 1, "column": 1}])
+    yield but("an error", errors=[{"class": ("order",), "line": 1, "column": 1}])
+    if verdict["stuck"]:
+        yield but("stuck", stuck=False)
+        return
     for streams, k in verdict["least"].items():
         yield but(f"least for {streams}", least={**verdict["least"], streams: 1 if k is None else k + 1})
         yield but(f"never for {streams}", least={**verdict["least"], streams: 0 if k is None else None})
     for key, value in (verdict["measures"] or {}).items():
         yield but(key, measures={**verdict["measures"], key: value + 1})
-    yield but("swapped", swapped=verdict["swapped"][1:] if verdict["swapped"] else [{"send": "0SEND_F0", "recv": "1RECV_F1"}])
+    yield but("swapped", swapped=verdict["swapped"] + 1)
     yield but("microbatches", microbatches=verdict["microbatches"] + 1)
 
 
@@ -271,12 +296,12 @@ def control(count, first):
     missed = collections.Counter()
     tried = 0
     for seed in range(first, first + count):
-        want = referee.judge(mutant(seed))
+        want = as_answer(referee.judge(mutant(seed)))
         if any(e["text"].endswith("computed nowhere") for e in want["errors"]):
             continue  # which has no place
         for what, altered in spoiled(want):
             tried += 1
-            missed[what] += not differences(altered, want)
+            missed[what] += not differences(altered, referee.judge(mutant(seed)))
     missed = {what: n for what, n in missed.items() if n}
     print("not ok -" if missed or not tried else "ok -", f"{tried} altered answers are noticed", missed or "")
     return bool(missed) or not tried
@@ -291,9 +316,10 @@ def main():
             with open(os.path.join(args[1], f"{int(args[3]) + i}.csv"), "wb") as f:
                 f.write(mutant(int(args[3]) + i))
         return 0
-    if len(args) < 3:
+    if len(args) != 3:
         sys.exit(__doc__)
-    count, first, command = int(args[0]), int(args[1]), args[2:]
+    count, first = int(args[0]), int(args[1])
+    command = [os.path.join(args[2], "bin/ccc"), "table", "--format=json", "--diagnostics-format=json", "--max-errors=0"]
     wrong, sorts = 0, collections.Counter()
     folder = tempfile.mkdtemp(prefix="mutants")
     for start in range(first, first + count, BATCH):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""All of PyTorch's pipeline schedules (torch_texts.py): the referee lowers each text of computations alone to PyTorch's text with
-communications, byte by byte, and finds both free of deadlock without a message in between.
-usage: torch_test.py [RANKS [MICROBATCHES]]"""
+"""All of PyTorch's pipeline schedules (torch_texts.py): ccc and the referee lower each text of computations alone to PyTorch's text
+with communications, byte by byte, and find both free of deadlock without a message in between.
+usage: torch_test.py BUILD [RANKS [MICROBATCHES]]"""
 import os
 import subprocess
 import sys
@@ -11,7 +11,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import referee  # noqa: E402
 
-RANKS, MICROBATCHES = (sys.argv[1:] + ["4", "8"][len(sys.argv) - 1:])[:2]
+BUILD, RANKS, MICROBATCHES = (sys.argv[1:] + ["build", "4", "8"][len(sys.argv) - 1:])[:3]
 
 
 def dump(text):
@@ -43,6 +43,13 @@ def main():
                            for kind in ("only", "comms"))
             if dump(referee.lower(referee.Text(referee.read(only)))) != comms:
                 wrong.append(f"{file}: lowered differently")
+            run = subprocess.run([os.path.join(BUILD, "bin/ccc"), os.path.join(folder, file), "--emit=csv"], stdout=subprocess.PIPE)
+            if run.stdout.replace(b"\n", b"\r\n") != comms:
+                wrong.append(f"{file}: ccc lowers differently")
+            run = subprocess.run([os.path.join(BUILD, "bin/ccc"), "check", os.path.join(folder, file.replace(".only.", ".comms."))],
+                                 stdout=subprocess.PIPE, text=True)
+            if run.returncode or run.stdout.count("even with unbuffered messages") != 4:
+                wrong.append(f"{file}: ccc: {run.stdout}")
             verdict = referee.judge(comms)
             if verdict["errors"] or verdict["swapped"] or set(verdict["least"].values()) != {0}:
                 wrong.append(f"{file}: {verdict}")
