@@ -194,7 +194,8 @@ json_t *findings_why(struct diags *d, const struct module *m, const char *path)
 	else if (own(&f, d->v[i]->span))
 		text = arena_printf(d->arena, "correct line %u, then draw again: %s",
 				    source_place(d->sources, d->v[i]->span.lo).line, text);
-	else if (d->v[i]->code == 702 && !strncmp(text, "--", 2)) /* the command's names have none */
+	else if (d->v[i]->code == 702 &&
+		 !strncmp(text, "--", 2)) /* the command's names have none */
 		text += 2;
 	return diag_json_text(text);
 }
