@@ -155,6 +155,8 @@ uint32_t explain_play(struct script *x, uint32_t *k, uint32_t step, uint32_t *st
 /** Whether a step has something to show: `shown` as explain_play returned it. */
 bool explain_shows_step(const struct script *x, uint32_t step);
 bool explain_shows_move(const struct script *x, const struct move *m);
+/** A format, with a " for each of its '. */
+const char *explain_quotes(struct script *x, const char *format);
 /** "1 step", "2 steps" */
 const char *explain_count(struct script *x, uint64_t n, const char *one);
 /** "ring_allreduce: allreduce on 4 ranks, root 2" */
@@ -191,10 +193,9 @@ struct cells explain_raced(const struct script *x, uint32_t rank);
 /* ---- the printers -------------------------------------------------------------------------- */
 
 void explain_text(struct script *x, FILE *out);
-/** docs/explain.schema.json has the form. False: *why. */
-bool explain_json(struct script *x, FILE *out, const char **why);
-/** The same, as a part of a page: no `<` in it, and texts as diag_shown_text has them. */
-bool explain_json_inline(struct script *x, FILE *out, const char **why);
+/** docs/explain.schema.json has the form. As a part of a page: without `<`, and texts as
+ *  diag_shown_text has them. False: *why. */
+bool explain_json(struct script *x, bool page, FILE *out, const char **why);
 bool explain_svg(struct script *x, FILE *out, const char **why);
 bool explain_html(struct script *x, FILE *out, const char **why);
 

@@ -231,6 +231,15 @@ uint32_t explain_play(struct script *x, uint32_t *k, uint32_t step, uint32_t *st
 
 /* ---- all of it -------------------------------------------------------------------------------- */
 
+const char *explain_quotes(struct script *x, const char *format)
+{
+	char *text = arena_strndup(x->arena, format, strlen(format));
+
+	for (char *c = text; (c = strchr(c, '\''));)
+		*c = '"';
+	return text;
+}
+
 const char *explain_count(struct script *x, uint64_t n, const char *one)
 {
 	return arena_printf(x->arena, "%" PRIu64 " %s%s", n, one, n == 1 ? "" : "s");
@@ -306,7 +315,7 @@ bool explain(struct ctx *c, struct program *p, const struct contract *contract,
 		return false;
 	}
 	switch (view->format) {
-	case FORMAT_JSON: return explain_json(x, out, why);
+	case FORMAT_JSON: return explain_json(x, false, out, why);
 	case FORMAT_SVG: return explain_svg(x, out, why);
 	case FORMAT_HTML: return explain_html(x, out, why);
 	case FORMAT_TEXT:

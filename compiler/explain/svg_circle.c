@@ -60,11 +60,11 @@ static void fifo(struct svg *s, const struct stuck *w, const char *anchor, doubl
 	else if (!strcmp(anchor, "middle"))
 		left = x - wide / 2;
 	for (uint32_t i = 0; i < n && full; i++)
-		fprintf(s->out, "<rect class=\"slot\" x=\"%s\" y=\"%s\" width=\"9\" height=\"9\"/>",
-			svg_number(s, left + 11 * i), svg_number(s, y - 8));
-	fprintf(s->out, "<text class=\"dim\" x=\"%s\" y=\"%s\" text-anchor=\"%s\">%s</text>\n",
-		svg_number(s, full ? left + 11 * n + 2 : x), svg_number(s, y),
-		full ? "start" : anchor, why);
+		svg_put(s, "<rect class='slot' x='%g' y='%g' width='9' height='9'/>",
+			pt(left + 11 * i), pt(y - 8));
+	svg_say(s,
+		arena_printf(s->x->arena, "class='dim' text-anchor='%s'", full ? "start" : anchor),
+		full ? left + 11 * n + 2 : x, y, "%s", why);
 }
 
 /* "line 10, step 9: waits to send a[8] to rank 1" */
@@ -91,11 +91,11 @@ static void words(const struct circle *c, uint32_t i)
 	const char *anchor = dx > 0.2 ? "start" : dx < -0.2 ? "end" : "middle";
 	double tx = px + dx * 32, ty = py + dy * (dx < 0.2 && dx > -0.2 ? 46 : 30) - 2;
 
-	fprintf(s->out,
-		"<text class=\"why fault\" data-code=\"E0304\" data-rank=\"%u\" x=\"%s\" y=\"%s\" "
-		"text-anchor=\"%s\">%s</text>",
-		x->r.p->tasks[w->task].rank, svg_number(s, tx), svg_number(s, ty), anchor,
-		svg_text(s, said(s, w)));
+	svg_say(s,
+		arena_printf(x->arena,
+			     "class='why fault' data-code='E0304' data-rank='%u' text-anchor='%s'",
+			     x->r.p->tasks[w->task].rank, anchor),
+		tx, ty, "%s", said(s, w));
 	fifo(s, w, anchor, tx, ty + 14);
 }
 
@@ -110,27 +110,23 @@ static void edge(const struct circle *c, uint32_t i)
 	double dx = x2 - x1, dy = y2 - y1, d = sqrt(dx * dx + dy * dy), ux = dx / d, uy = dy / d;
 	double side = c->n == 2 ? 24 : 0; /* two edges between the same ranks */
 	double mx = (x1 + x2) / 2 + uy * (side + d / 8), my = (y1 + y2) / 2 - ux * (side + d / 8);
-	fprintf(s->out,
-		"<path class=\"wait fault\" data-code=\"E0304\" d=\"M%s %sQ%s %s %s %s\" "
-		"marker-end=\"url(#a%u)\"/>\n",
-		svg_number(s, x1 + ux * 22 + uy * side / 4),
-		svg_number(s, y1 + uy * 22 - ux * side / 4), svg_number(s, mx), svg_number(s, my),
-		svg_number(s, x2 - ux * 22 + uy * side / 4),
-		svg_number(s, y2 - uy * 22 - ux * side / 4), RED);
+	svg_put(s,
+		"<path class='wait fault' data-code='E0304' d='M%g %gQ%g %g %g %g' marker-end='url(#a%u)'/>\n",
+		pt(x1 + ux * 22 + uy * side / 4), pt(y1 + uy * 22 - ux * side / 4), pt(mx), pt(my),
+		pt(x2 - ux * 22 + uy * side / 4), pt(y2 - uy * 22 - ux * side / 4), RED);
 	if (c->left_out && i + 2 == c->n)
-		fprintf(s->out,
-			"<text class=\"dim\" x=\"%s\" y=\"%s\" text-anchor=\"middle\">and %u more</text>\n",
-			svg_number(s, mx), svg_number(s, my - 6), c->left_out);
+		svg_say(s, "class='dim' text-anchor='middle'", mx, my - 6, "and %u more",
+			c->left_out);
 }
 
 static void rank(struct svg *s, double x, double y, double r, uint32_t number, bool in_circle)
 {
-	fprintf(s->out,
-		"<circle class=\"rank%s\" data-rank=\"%u\" cx=\"%s\" cy=\"%s\" r=\"%s\"/>"
-		"<text class=\"%s\" x=\"%s\" y=\"%s\" text-anchor=\"middle\">%u</text>\n",
-		in_circle ? " fault\" data-code=\"E0304" : "", number, svg_number(s, x),
-		svg_number(s, y), svg_number(s, r), in_circle ? "title" : "dim", svg_number(s, x),
-		svg_number(s, y + 4), number);
+	svg_put(s, "<circle class='rank%s' data-rank='%u' cx='%g' cy='%g' r='%g'/>",
+		in_circle ? " fault\" data-code=\"E0304" : "", number, pt(x), pt(y), pt(r));
+	svg_say(s,
+		in_circle ? "class='title' text-anchor='middle'"
+			  : "class='dim' text-anchor='middle'",
+		x, y + 4, "%u", number);
 }
 
 /* Draws the workers that wait, and are not in the cycle. */
@@ -143,16 +139,14 @@ static void behind(struct svg *s)
 		if (x->stuck[i].place != NONE)
 			continue;
 		if (n++ == 0)
-			fprintf(s->out,
-				"<text class=\"dim\" x=\"16\" y=\"%s\">stuck behind it</text>",
-				svg_number(s, s->y + 4));
+			svg_say(s, "class='dim'", 16, s->y + 4, "stuck behind it");
 		if (n <= most)
 			rank(s, 110 + 26 * (double)n, s->y, 11,
 			     x->r.p->tasks[x->stuck[i].task].rank, false);
 	}
 	if (n > most)
-		fprintf(s->out, "<text class=\"dim\" x=\"%s\" y=\"%s\">and %u more</text>",
-			svg_number(s, 130 + 26 * (double)most), svg_number(s, s->y + 4), n - most);
+		svg_say(s, "class='dim'", 130 + 26 * (double)most, s->y + 4, "and %u more",
+			n - most);
 	s->y += n ? 30 : 0;
 }
 
