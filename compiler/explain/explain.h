@@ -47,14 +47,15 @@ bool explain(struct ctx *c, struct program *p, const struct contract *contract,
 
 /* An operation that stores, or a message of no chunks, or one that no rank has received. */
 struct move {
-	uint32_t task, row; /* of the operation that stores; of a lost message: of its send */
-	uint32_t depth;	    /* its step; 0: before the first message */
-	uint32_t first, n;  /* rows of script.stores */
-	uint32_t from;	    /* the sender's operation, or NONE: local, or lost */
-	bool lost;	    /* sent, and not received when the run ends: */
-	bool unmatched;	    /* ... and no receive of the program takes it */
-	uint32_t carries;   /* the value of its first chunk, or NONE */
-	int fault;	    /* code of its fault, or 0 */
+	uint32_t task, row;   /* of the operation that stores; of a lost message: of its send */
+	uint32_t rank, order; /* of that; and as the run had it */
+	uint32_t depth;	      /* its step; 0: before the first message */
+	uint32_t first, n;    /* rows of script.stores */
+	uint32_t from;	      /* the sender's operation, or NONE: local, or lost */
+	bool lost;	      /* sent, and not received when the run ends: */
+	bool unmatched;	      /* ... and no receive of the program takes it */
+	uint32_t carries;     /* the value of its first chunk, or NONE */
+	int fault;	      /* code of its fault, or 0 */
 };
 
 /* A task that cannot go on. */
@@ -146,6 +147,10 @@ const char *explain_value_text(struct script *x, uint32_t id, uint32_t cell);
 /** The relation of a value to a rank's cell. */
 struct holding explain_holding(struct script *x, uint32_t id, uint32_t rank, uint32_t cell);
 struct ends explain_ends(const struct script *x, const struct move *m);
+/** "data[0..2]"; "": none. */
+const char *explain_cells_text(struct script *x, struct cells c);
+/** "rank 0 -> rank 1: data[0] is combined into data[2]" */
+const char *explain_move_text(struct script *x, const struct ends *e);
 /** Where an operation stands. */
 struct span explain_span(const struct script *x, const struct op *o);
 /** A copy of the values before the run. */

@@ -93,8 +93,7 @@ static void put_place(struct printer *w, const char *key, struct span span)
 
 static void put_chunks(struct printer *w, const char *name, const char *range, struct cells c)
 {
-	put(w, ",'%s':'%s','%s':[%u,%u]", name,
-	    c.n ? program_cells_text(w->x->arena, w->x->r.p, c.lo, c.n) : "", range, c.lo, c.n);
+	put(w, ",'%s':'%s','%s':[%u,%u]", name, explain_cells_text(w->x, c), range, c.lo, c.n);
 }
 
 /* ---- values, and where their data came from ------------------------------------------------- */

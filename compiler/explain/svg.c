@@ -69,22 +69,6 @@ const char *svg_text(struct svg *s, const char *text)
 	return all;
 }
 
-const char *svg_buffer(struct svg *s, struct cells cells)
-{
-	const char *text = program_cells_text(s->x->arena, s->x->r.p, cells.lo, cells.n);
-
-	return arena_strndup(s->x->arena, text, strcspn(text, "["));
-}
-
-const char *svg_chunks(struct svg *s, struct cells cells)
-{
-	const char *text = program_cells_text(s->x->arena, s->x->r.p, cells.lo, cells.n);
-
-	text += strcspn(text, "[");
-	size_t n = strlen(text);
-	return n > 2 ? arena_strndup(s->x->arena, text + 1, n - 2) : "0";
-}
-
 /* ---- head and foot ------------------------------------------------------------------------ */
 
 static void line(struct svg *s, const char *class, int size, const char *text)

@@ -41,10 +41,6 @@ void svg_say(struct svg *s, const char *attributes, double x, double y, const ch
 double pt(double v);
 /** Text for an element or attribute, as diag_shown_text has it, with <, >, & and quotes escaped. */
 const char *svg_text(struct svg *s, const char *text);
-/** "data", of program_cells_text "data[0..4]"; and "0..4". */
-const char *svg_buffer(struct svg *s, struct cells cells);
-const char *svg_chunks(struct svg *s, struct cells cells);
-
 /* ---- svg_lanes.c: time from left to right, ranks from top to bottom ---------------------- */
 
 /* The drawn part of the run. */

@@ -24,16 +24,20 @@ struct geometry {
 	double *y;	    /* [ncells]: of a row in its lane */
 };
 
-static const char *names(struct svg *s, uint32_t cell)
+/* "data" and "0..4", of data[0..4]. */
+static void chunks(struct svg *s, const char *key, struct cells c)
 {
-	return program_cells_text(s->x->arena, s->x->r.p, cell, 1);
+	const char *text = explain_cells_text(s->x, c), *range = text + strcspn(text, "[");
+
+	svg_put(s, " data-buffer='%.*s' data-%s='%.*s'", (int)(range - text), text, key,
+		*range ? (int)strlen(range) - 2 : 0, *range ? range + 1 : "");
 }
 
 /* The name of a row; of many rows only the first of a buffer has one, the buffer's. */
 static const char *row_name(struct svg *s, const struct lanes *l, uint32_t i)
 {
 	if (l->ncells <= 8)
-		return names(s, l->cells[i]);
+		return explain_cells_text(s->x, (struct cells){ l->cells[i], 1 });
 	const struct named *at = explain_named(s->x, l->cells[i]);
 	return i && at == explain_named(s->x, l->cells[i - 1]) ? "" : at->name;
 }
@@ -204,13 +208,13 @@ static void cell(struct svg *s, const struct geometry *g, uint32_t lane, uint32_
 	svg_put(s, "' data-rank='%u' data-step='%s'", rank, step_name(s, l, from));
 	if (end > from + 1)
 		svg_put(s, " data-until='%s'", step_name(s, l, end - 1));
-	svg_put(s, " data-buffer='%s' data-chunk='%s' data-holds='%s'", svg_buffer(s, one),
-		svg_chunks(s, one), holds);
+	chunks(s, "chunk", one);
+	svg_put(s, " data-holds='%s'", holds);
 	if (end > from + 1)
 		dashes(s, g, width);
 	svg_put(s, " d='");
 	bars(s, g, from, end, y, 1, width);
-	svg_put(s, "'><title>%s holds %s</title></path>\n", names(s, at),
+	svg_put(s, "'><title>%s holds %s</title></path>\n", explain_cells_text(s->x, one),
 		id < POISON ? holds : "nothing");
 }
 
@@ -339,32 +343,6 @@ static uint32_t colour_of(struct svg *s, const struct move *m, const struct ends
 	return colour;
 }
 
-/* "step 1, line 9: rank 0 sends data[0] to rank 1, which combines it into data[2]" */
-static const char *said(struct svg *s, const struct move *m, const struct ends *e)
-{
-	struct script *x = s->x;
-	const struct program *p = x->r.p;
-	const char *what = e->source.n ? program_cells_text(x->arena, p, e->source.lo, e->source.n)
-				       : "an empty message";
-	const char *into =
-		e->target.n ? program_cells_text(x->arena, p, e->target.lo, e->target.n) : what;
-	const char *text =
-		arena_printf(x->arena, "step %u, %s: rank %u %s %s", m->depth,
-			     program_line_text(x->r.c, p, explain_span(x, e->send)), e->from,
-			     e->from != e->to ? "sends"
-			     : e->combines    ? "combines"
-					      : "copies",
-			     what);
-
-	if (e->from != e->to)
-		text = arena_printf(x->arena, "%s to rank %u", text, e->to);
-	if (m->lost)
-		return arena_printf(x->arena, "%s, which has not received it", text);
-	if (e->from != e->to && e->combines)
-		text = arena_printf(x->arena, "%s, which combines it", text);
-	return strcmp(what, into) ? arena_printf(x->arena, "%s, into %s", text, into) : text;
-}
-
 static void arrow(struct svg *s, const struct geometry *g, const struct move *m, uint32_t column)
 {
 	struct script *x = s->x;
@@ -395,14 +373,14 @@ static void arrow(struct svg *s, const struct geometry *g, const struct move *m,
 		a0 = a1 = ya;
 	}
 	svg_put(s,
-		"<path class='message%s%s%s c%u' data-from='%u' data-to='%u' data-step='%u' data-line='%u' data-buffer='%s' data-chunks='%s'",
-		m->lost		 ? " lost"
-		: e.from == e.to ? " local"
-				 : "",
+		"<path class='message%s%s%s c%u' data-from='%u' data-to='%u' data-step='%u' "
+		"data-line='%u'",
+		m->lost ? " lost"
+		: local ? " local"
+			: "",
 		m->fault ? " fault" : "", e.combines ? " plus" : "", colour, e.from, e.to, m->depth,
-		source_place(x->r.c->sources, explain_span(x, e.recv ? e.recv : e.send).lo).line,
-		e.source.n ? svg_buffer(s, e.source) : "",
-		e.source.n ? svg_chunks(s, e.source) : "");
+		source_place(x->r.c->sources, explain_span(x, e.recv ? e.recv : e.send).lo).line);
+	chunks(s, "chunks", e.source);
 	if (m->fault)
 		svg_put(s, " data-code='%s'", diag_code_text(m->fault).s);
 	svg_put(s, " d='");
@@ -415,15 +393,15 @@ static void arrow(struct svg *s, const struct geometry *g, const struct move *m,
 		svg_put(s, "M%g %gV%g", pt(x0), pt(a0), pt(a1));
 	if (b1 > b0)
 		svg_put(s, "M%g %gV%g", pt(x1), pt(b0), pt(b1));
-	svg_put(s, "M%g %gC%g %g %g %g %g %g'><title>%s</title></path>\n", pt(x0), pt(ya),
-		pt(x0 + bend), pt(ya), pt(x1 + back), pt(yb), pt(x1), pt(yb),
-		svg_text(s, said(s, m, &e)));
+	svg_put(s, "M%g %gC%g %g %g %g %g %g'><title>step %u, %s: %s%s</title></path>\n", pt(x0),
+		pt(ya), pt(x0 + bend), pt(ya), pt(x1 + back), pt(yb), pt(x1), pt(yb), m->depth,
+		svg_text(s, program_line_text(x->r.c, x->r.p, explain_span(x, e.send))),
+		svg_text(s, explain_move_text(x, &e)), m->lost ? ", not received" : "");
 	if (from != to && !m->lost)
 		svg_say(s, "class='label'", x0, yb - 6, from ? "to %u" : "from %u",
 			from ? e.to : e.from);
 	else if (e.source.n > 1 && x->n <= 48 && !local)
-		svg_say(s, "class='label'", x0 + 4, ya - 3, "%s",
-			program_cells_text(x->arena, x->r.p, e.source.lo, e.source.n));
+		svg_say(s, "class='label'", x0 + 4, ya - 3, "%s", explain_cells_text(x, e.source));
 }
 
 static bool has_row(const struct geometry *g, struct cells c)
