@@ -60,7 +60,7 @@ struct move {
 
 /* A task that cannot go on. */
 struct stuck {
-	uint32_t task, op;
+	uint32_t rank, task, op;
 	uint32_t step;	      /* the first that it can be in */
 	uint32_t place, next; /* its place in the circle of waits, and the task that it waits for
 				 there; NONE: it is in none */

@@ -214,6 +214,7 @@ static void find_stuck(struct script *x)
 		const struct op *o = &p->tasks[t].ops[row];
 		if (!waits_for_par(p, o))
 			ARENA_PUSH(x->arena, x->stuck, x->nstuck, x->capstuck) = (struct stuck){
+				.rank = p->tasks[t].rank,
 				.task = t,
 				.op = row,
 				.step = x->r.runners[t].depth + 1,

@@ -308,7 +308,7 @@ static void put_faults(struct printer *w)
 	for (uint32_t i = 0; i < x->nstuck; i++) {
 		const struct stuck *s = &x->stuck[i];
 		put(w, "%s\n{'rank':%u,'step':%u,'place':%s,'waits_for':%s,'message':", comma(i),
-		    p->tasks[s->task].rank, s->step, number(w, s->place),
+		    s->rank, s->step, number(w, s->place),
 		    number(w, s->next == NONE ? NONE : p->tasks[s->next].rank));
 		put_text(w, s->text);
 		put_place(w, "at", explain_span(x, &p->tasks[s->task].ops[s->op]));

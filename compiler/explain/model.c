@@ -189,6 +189,8 @@ struct span explain_span(const struct script *x, const struct op *o)
 	return x->r.p->sites[o->site].span;
 }
 
+/* Step by step, within each by rank, and the moves of a rank as it runs: a legal order, as what comes
+ * from another rank is of an earlier step, and the same one however deadlock() found its own. */
 static int in_order(const void *a, const void *b)
 {
 	const struct move *m = a, *n = b;

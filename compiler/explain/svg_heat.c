@@ -81,7 +81,8 @@ static void map(struct svg *s, const struct heat *h)
 			if (v[r] <= 0)
 				continue;
 			svg_put(s,
-				"<rect class='heat' data-step='%u' x='%g' y='%g' width='%g' height='%g' opacity='%.2f'><title>step %u, from rank %u on: %.3g S</title></rect>\n",
+				"<rect class='heat' data-step='%u' x='%g' y='%g' width='%g' height='%g' "
+				"opacity='%.2f'><title>step %u, from rank %u on: %.3g S</title></rect>\n",
 				step, pt(LEFT + wide * c), pt(s->y + y),
 				pt(wide < 3 ? wide : wide - 1), pt(HIGH * end / h->rows - y),
 				0.15 + 0.85 * v[r] / h->most, step,

@@ -57,7 +57,7 @@ struct last_words svg_last_words(struct svg *s, uint32_t i)
 				x->arena, "%s, step %u: %s",
 				program_line_text(x->r.c, p, explain_span(x, &t->ops[w->op])),
 				w->step, w->text);
-		return (struct last_words){ text, t->rank, NONE, g->code };
+		return (struct last_words){ text, w->rank, NONE, g->code };
 	}
 	i -= x->nstuck;
 	if (i < x->nwrong) {
