@@ -163,7 +163,7 @@ const char *diag_ranks(struct arena *a, const int64_t *ranks, size_t n);
 
 /* ---- printing (diag_print.c, diag_json.c, diag_sarif.c) ----------------------- */
 
-/** `s` as people may see it, in `a` or `s` itself: control characters and those that turn the
+/** `s` as people may see it, in `a`: control characters and those that turn the
  *  direction of text are "<U+202E>" or "\x1b", and so are bytes that are no UTF-8. Tabs and line
  *  ends stay. */
 const char *diag_shown_text(struct arena *a, const char *s);

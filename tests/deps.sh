@@ -60,6 +60,7 @@ check)
 	for command in zsh fish vim; do
 		command -v $command >/dev/null 2>&1 || wanted="$wanted $command"
 	done
+	command -v emacs >/dev/null 2>&1 || wanted="$wanted emacs-nox"
 	tests/support/python_with.sh torch numpy >/dev/null || wanted="$wanted python3-torch python3-numpy"
 	;;
 fuzz) need clang clang ;;

@@ -40,7 +40,7 @@ static size_t group_of(struct sheet *t, const struct decl *schedule)
 
 static size_t add_entry(struct sheet *t, const char *file, const struct decl *schedule)
 {
-	struct sheet_entry e = { .file = file };
+	struct sheet_entry e = { .file = file, .shown = diag_shown_text(t->arena, file) };
 
 	if (schedule) {
 		e.schedule = keep(t, schedule->name.name);
@@ -132,7 +132,7 @@ static const char *label(const struct sheet *t, const struct sheet_row *row)
 {
 	const struct sheet_entry *e = t->entries + row->entry;
 
-	return e->twice ? arena_printf(t->arena, "%s (%s)", e->schedule, e->file) : e->schedule;
+	return e->twice ? arena_printf(t->arena, "%s (%s)", e->schedule, e->shown) : e->schedule;
 }
 
 /* "1.50 S", or "-" for less than 0. */
@@ -206,9 +206,9 @@ static void print_wrong(const struct sheet *t, size_t first, FILE *out)
 
 		if (e->schedule)
 			fprintf(out, "  %s (%s), %s\n", e->schedule, t->groups[e->group].contract,
-				e->file);
+				e->shown);
 		else
-			fprintf(out, "  %s\n", e->file);
+			fprintf(out, "  %s\n", e->shown);
 	}
 }
 

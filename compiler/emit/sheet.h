@@ -33,6 +33,7 @@ struct sheet_group {
 struct sheet_entry {
 	const char *schedule; /* NULL: the file could not be understood */
 	const char *file;     /* as it was given */
+	const char *shown;    /* its name as people may see it */
 	size_t group;	      /* of sheet.groups, where there is a schedule */
 	bool buffers;	      /* the contract has some: else nothing is summed or sent */
 	bool twice;	      /* a schedule of another file has its name */

@@ -47,19 +47,20 @@ bool explain(struct ctx *c, struct program *p, const struct contract *contract,
 
 /* An operation that stores, or a message of no chunks, or one that no rank has received. */
 struct move {
-	uint32_t task, row; /* of the operation that stores; of a lost message: of its send */
-	uint32_t depth;	    /* its step; 0: before the first message */
-	uint32_t first, n;  /* rows of script.stores */
-	uint32_t from;	    /* the sender's operation, or NONE: local, or lost */
-	bool lost;	    /* sent, and not received when the run ends: */
-	bool unmatched;	    /* ... and no receive of the program takes it */
-	uint32_t carries;   /* the value of its first chunk, or NONE */
-	int fault;	    /* code of its fault, or 0 */
+	uint32_t task, row;   /* of the operation that stores; of a lost message: of its send */
+	uint32_t rank, order; /* of that; and as the run had it */
+	uint32_t depth;	      /* its step; 0: before the first message */
+	uint32_t first, n;    /* rows of script.stores */
+	uint32_t from;	      /* the sender's operation, or NONE: local, or lost */
+	bool lost;	      /* sent, and not received when the run ends: */
+	bool unmatched;	      /* ... and no receive of the program takes it */
+	uint32_t carries;     /* the value of its first chunk, or NONE */
+	int fault;	      /* code of its fault, or 0 */
 };
 
 /* A task that cannot go on. */
 struct stuck {
-	uint32_t task, op;
+	uint32_t rank, task, op;
 	uint32_t step;	      /* the first that it can be in */
 	uint32_t place, next; /* its place in the circle of waits, and the task that it waits for
 				 there; NONE: it is in none */
@@ -146,6 +147,10 @@ const char *explain_value_text(struct script *x, uint32_t id, uint32_t cell);
 /** The relation of a value to a rank's cell. */
 struct holding explain_holding(struct script *x, uint32_t id, uint32_t rank, uint32_t cell);
 struct ends explain_ends(const struct script *x, const struct move *m);
+/** "data[0..2]"; "": none. */
+const char *explain_cells_text(struct script *x, struct cells c);
+/** "rank 0 -> rank 1: data[0] is combined into data[2]" */
+const char *explain_move_text(struct script *x, const struct ends *e);
 /** Where an operation stands. */
 struct span explain_span(const struct script *x, const struct op *o);
 /** A copy of the values before the run. */
@@ -155,6 +160,8 @@ uint32_t explain_play(struct script *x, uint32_t *k, uint32_t step, uint32_t *st
 /** Whether a step has something to show: `shown` as explain_play returned it. */
 bool explain_shows_step(const struct script *x, uint32_t step);
 bool explain_shows_move(const struct script *x, const struct move *m);
+/** A format, with a " for each of its '. */
+const char *explain_quotes(struct script *x, const char *format);
 /** "1 step", "2 steps" */
 const char *explain_count(struct script *x, uint64_t n, const char *one);
 /** "ring_allreduce: allreduce on 4 ranks, root 2" */
@@ -191,10 +198,9 @@ struct cells explain_raced(const struct script *x, uint32_t rank);
 /* ---- the printers -------------------------------------------------------------------------- */
 
 void explain_text(struct script *x, FILE *out);
-/** docs/explain.schema.json has the form. False: *why. */
-bool explain_json(struct script *x, FILE *out, const char **why);
-/** The same, as a part of a page: no `<` in it, and texts as diag_shown_text has them. */
-bool explain_json_inline(struct script *x, FILE *out, const char **why);
+/** docs/explain.schema.json has the form. As a part of a page: without `<`, and texts as
+ *  diag_shown_text has them. False: *why. */
+bool explain_json(struct script *x, bool page, FILE *out, const char **why);
 bool explain_svg(struct script *x, FILE *out, const char **why);
 bool explain_html(struct script *x, FILE *out, const char **why);
 

@@ -68,6 +68,7 @@ void explain_add_lost(struct script *x)
 		for (uint32_t k = 0; i != NONE && k < x->r.c->slots; k++, i = x->r.sent[i].next)
 			ARENA_PUSH(x->arena, x->moves, x->n, x->cap) = (struct move){
 				.task = p->fifos[f].src_task,
+				.rank = p->fifos[f].src,
 				.row = x->r.sent[i].row,
 				.depth = x->r.sent[i].depth + 1,
 				.from = NONE,
@@ -118,9 +119,9 @@ static uint32_t mark(struct script *x, const struct diag *g, struct span at)
 
 	for (uint32_t k = 0; k < x->n && x->moves[k].depth <= step; k++) {
 		struct move *m = &x->moves[k];
-		if (seen[p->tasks[m->task].rank] || !is_about(x, g, at, m))
+		if (seen[m->rank] || !is_about(x, g, at, m))
 			continue;
-		seen[p->tasks[m->task].rank] = true;
+		seen[m->rank] = true;
 		step = m->depth;
 		if (!m->fault)
 			m->fault = g->code;
@@ -213,6 +214,7 @@ static void find_stuck(struct script *x)
 		const struct op *o = &p->tasks[t].ops[row];
 		if (!waits_for_par(p, o))
 			ARENA_PUSH(x->arena, x->stuck, x->nstuck, x->capstuck) = (struct stuck){
+				.rank = p->tasks[t].rank,
 				.task = t,
 				.op = row,
 				.step = x->r.runners[t].depth + 1,

@@ -1,27 +1,28 @@
 /*
  * The model of `ccc explain` as JSON, for others' tools and for the page that plays. The form is that
- * of docs/explain.schema.json. One line a move and a rank. O(stores + chunks of all ranks).
+ * of docs/explain.schema.json. It is printed while the model is walked: no document is kept. Names of
+ * the language need no escapes; put_text makes those of other texts. O(stores + chunks of all ranks).
  */
 #include "compiler/explain/explain.h"
 #include "lang/diag_print.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define VERSION 1
 
-/* The model to print, and the texts of its places. */
 struct printer {
 	struct script *x;
 	FILE *out;
-	const struct source **files;
-	size_t nfiles, capfiles;
+	bool page; /* it is a part of one: texts are as people may see them, without `<` */
+	bool failed;
+	const struct source **files; /* of the places that were printed */
+	uint32_t nfiles, capfiles;
 	uint32_t *last;		/* [nranks][width]: the last store that was printed, or NONE */
 	struct origin *origins; /* [nstores] */
-	bool page;		/* it is a part of one: texts are as people may see them */
-	bool failed;		/* no memory */
+	struct skip *skips;
+	uint32_t nskips, capskips;
 };
 
 /* Where the data of a store was before; NONE: it was there at the start. */
@@ -31,114 +32,71 @@ struct origin {
 	uint32_t from, onto; /* the stores of the two values that it was made of */
 };
 
-static json_t *text_json(struct printer *w, const char *text)
+/* A chunk that steps which are left out have changed, before `step`. */
+struct skip {
+	uint32_t step, rank, cell, store, value;
+};
+
+/* Prints; each ' of the format is a ". */
+__attribute__((format(printf, 2, 3))) static void put(struct printer *w, const char *format, ...)
 {
-	return diag_json_text(w->page ? diag_shown_text(w->x->arena, text) : text);
+	va_list ap;
+
+	va_start(ap, format);
+	vfprintf(w->out, explain_quotes(w->x, format), ap);
+	va_end(ap);
 }
 
-/* Takes `value`, which may be NULL: no memory. */
-static void set(struct printer *w, json_t *o, const char *key, json_t *value)
+/* A string. */
+static void put_text(struct printer *w, const char *s)
 {
-	if (!o || json_object_set_new(o, key, value))
-		w->failed = true;
+	json_t *text = diag_json_text(w->page ? diag_shown_text(w->x->arena, s) : s);
+	char *all = text ? json_dumps(text, JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
+
+	for (const char *c = all; c && *c; c++)
+		if (*c == '<') /* "</script>" would end the page's part */
+			fputs("\\u003c", w->out);
+		else
+			putc(*c, w->out);
+	w->failed |= !all;
+	free(all);
+	json_decref(text);
 }
 
-static void add(struct printer *w, json_t *list, json_t *value)
+/* Before the i-th element of a list. */
+static const char *comma(uint32_t i)
 {
-	if (!list || json_array_append_new(list, value))
-		w->failed = true;
+	return i ? "," : "";
 }
 
-/* A part of the whole: a line, or of a list a line an element. */
-static void print(struct printer *w, const char *key, json_t *value)
+/* A number, or null for NONE. */
+static const char *number(const struct printer *w, uint32_t n)
 {
-	const size_t style = JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII;
-	size_t n = json_array_size(value);
-
-	fprintf(w->out, "%s\"%s\":", strcmp(key, "format") ? ",\n" : "", key);
-	w->failed |= !value;
-	if (!json_is_array(value) || (n && !json_is_object(json_array_get(value, 0)) &&
-				      !json_is_array(json_array_get(value, 0)))) {
-		w->failed |= json_dumpf(value, w->out, style) != 0;
-		json_decref(value);
-		return;
-	}
-	fputs(n ? "[\n" : "[", w->out);
-	for (size_t i = 0; i < n; i++) {
-		w->failed |= json_dumpf(json_array_get(value, i), w->out, style) != 0;
-		fputs(i + 1 < n ? ",\n" : "]", w->out);
-	}
-	fputs(n ? "" : "]", w->out);
-	json_decref(value);
+	return n == NONE ? "null" : arena_printf(w->x->arena, "%u", n);
 }
 
-/* ---- places --------------------------------------------------------------------------------- */
-
-static json_t *place_json(struct printer *w, struct span span)
+static void put_place(struct printer *w, const char *key, struct span span)
 {
 	struct place at = source_place(w->x->r.c->sources, span.lo);
-	size_t i = 0;
+	uint32_t i = 0;
 
-	if (!at.source)
-		return json_null();
-	while (i < w->nfiles && w->files[i] != at.source)
+	while (at.source && i < w->nfiles && w->files[i] != at.source)
 		i++;
-	if (i == w->nfiles)
+	if (at.source && i == w->nfiles)
 		ARENA_PUSH(w->x->arena, w->files, w->nfiles, w->capfiles) = at.source;
-	return json_pack("{s:I,s:I,s:I}", "file", (json_int_t)i, "line", (json_int_t)at.line,
-			 "column", (json_int_t)at.column);
+	put(w, ",'%s':", key);
+	if (at.source)
+		put(w, "{'file':%u,'line':%u,'column':%u}", i, at.line, at.column);
+	else
+		put(w, "null");
 }
 
-/* ---- chunks and values -------------------------------------------------------------------------- */
-
-static json_t *buffers_json(struct printer *w)
+static void put_chunks(struct printer *w, const char *name, const char *range, struct cells c)
 {
-	json_t *list = json_array();
-
-	for (const struct named *at = w->x->named; at < w->x->named + w->x->nnamed; at++)
-		add(w, list,
-		    json_pack("{s:o,s:s,s:I,s:I}", "name", text_json(w, at->name), "kind",
-			      lang_direction_text(at->kind), "first", (json_int_t)at->first,
-			      "chunks", (json_int_t)at->n));
-	return list;
+	put(w, ",'%s':'%s','%s':[%u,%u]", name, explain_cells_text(w->x, c), range, c.lo, c.n);
 }
 
-static json_t *chunks_json(struct printer *w)
-{
-	json_t *list = json_array();
-
-	for (uint32_t i = 0; i < w->x->r.width; i++)
-		add(w, list, text_json(w, program_cells_text(w->x->arena, w->x->r.p, i, 1)));
-	return list;
-}
-
-static json_t *numbers_json(struct printer *w, const uint32_t *v, uint32_t n)
-{
-	json_t *list = json_array();
-
-	for (uint32_t i = 0; i < n; i++)
-		add(w, list, json_integer(v[i]));
-	return list;
-}
-
-/* The contents of a rank's chunk. */
-static json_t *holds_json(struct printer *w, uint32_t id, uint32_t rank, uint32_t cell)
-{
-	struct holding h = explain_holding(w->x, id, rank, cell);
-	json_t *o;
-
-	if (id >= POISON)
-		return json_null();
-	o = json_pack("{s:o,s:f,s:I}", "text", text_json(w, explain_value_text(w->x, id, cell)),
-		      "part", h.part, "colour", (json_int_t)h.colour);
-	if (h.whole)
-		set(w, o, "whole", json_true());
-	if (h.other)
-		set(w, o, "other", json_true());
-	return o;
-}
-
-/* ---- where data came from --------------------------------------------------------------------- */
+/* ---- values, and where their data came from ------------------------------------------------- */
 
 /* The last store of a cell before the message began, and before its wave. */
 static uint32_t find_sent(struct printer *w, const struct move *m, const struct stored *s,
@@ -183,29 +141,32 @@ static void trace_move(struct printer *w, uint32_t k)
 }
 
 /* The move of a store. */
-static json_t *origin_json(const struct printer *w, uint32_t store)
+static const char *origin(const struct printer *w, uint32_t store)
 {
-	return store == NONE ? json_null() : json_integer(w->origins[store].move);
+	return number(w, store == NONE ? NONE : w->origins[store].move);
 }
 
-/* The value that a store leaves, and its origin. */
-static json_t *stored_json(struct printer *w, uint32_t store, uint32_t rank)
+/* The contents of a rank's chunk, after `store`; NONE: that is not said. */
+static void put_holds(struct printer *w, uint32_t id, uint32_t rank, uint32_t cell, uint32_t store)
 {
-	const struct stored *s = &w->x->stores[store];
-	json_t *o = holds_json(w, s->after, rank, s->cell);
+	struct holding h = explain_holding(w->x, id, rank, cell);
 
-	if (json_is_null(o))
-		return o;
-	set(w, o, "from", origin_json(w, w->origins[store].from));
-	if (s->reduced)
-		set(w, o, "onto", origin_json(w, w->origins[store].onto));
-	return o;
+	if (id >= POISON) {
+		put(w, "null");
+		return;
+	}
+	put(w, "{'text':'%s','part':%.9g,'colour':%u%s%s", explain_value_text(w->x, id, cell),
+	    h.part, h.colour, h.whole ? ",\"whole\":true" : "", h.other ? ",\"other\":true" : "");
+	if (store != NONE)
+		put(w, ",'from':%s", origin(w, w->origins[store].from));
+	if (store != NONE && w->x->stores[store].reduced)
+		put(w, ",'onto':%s", origin(w, w->origins[store].onto));
+	put(w, "}");
 }
 
-/* The contents of the chunks of the view's ranks after steps that it leaves out, where they differ
- * from those last printed. */
-static void add_skipped(struct printer *w, uint32_t step, uint32_t *printed, const uint32_t *state,
-			json_t *list)
+/* Notes the chunks of the view's ranks that differ from those last printed. */
+static void find_skipped(struct printer *w, uint32_t step, const uint32_t *printed,
+			 const uint32_t *state)
 {
 	const struct script *x = w->x;
 
@@ -213,313 +174,240 @@ static void add_skipped(struct printer *w, uint32_t step, uint32_t *printed, con
 		for (uint32_t k = 0; k < x->r.width; k++) {
 			size_t at = (size_t)x->ranks[i] * x->r.width + k;
 			if (state[at] != printed[at])
-				add(w, list,
-				    json_pack("{s:I,s:I,s:I,s:o,s:o}", "step", (json_int_t)step,
-					      "rank", (json_int_t)x->ranks[i], "chunk",
-					      (json_int_t)k, "id", origin_json(w, w->last[at]),
-					      "holds", holds_json(w, state[at], x->ranks[i], k)));
+				ARENA_PUSH(x->arena, w->skips, w->nskips, w->capskips) =
+					(struct skip){ step, x->ranks[i], k, w->last[at],
+						       state[at] };
 		}
-}
-
-/* ---- the start and the end ----------------------------------------------------------------------- */
-
-/* A list for each rank: the contents of its chunks before the run. */
-static json_t *start_json(struct printer *w)
-{
-	struct script *x = w->x;
-	json_t *all = json_array();
-
-	for (uint32_t q = 0; q < x->r.p->nranks; q++) {
-		json_t *list = x->rank[q] ? json_array() : json_null();
-		for (uint32_t i = 0; i < x->r.width && x->rank[q]; i++)
-			add(w, list, holds_json(w, x->start[(size_t)q * x->r.width + i], q, i));
-		add(w, all, list);
-	}
-	return all;
-}
-
-static json_t *promised_json(struct printer *w)
-{
-	struct script *x = w->x;
-	json_t *all = json_array();
-
-	for (uint32_t q = 0; q < x->r.p->nranks && x->contract; q++) {
-		json_t *list = x->rank[q] ? json_array() : json_null();
-		for (uint32_t i = 0; i < x->r.width && x->rank[q]; i++) {
-			uint32_t row = i < x->r.p->cells ? contract_row(x->contract, q, i) : NONE;
-			struct expected e = { 0 };
-			if (row != NONE)
-				e = contract_value(x->contract, row);
-			add(w, list,
-			    row == NONE ? json_null()
-					: text_json(w, explain_shares_text(x, e.v, e.n, i)));
-		}
-		add(w, all, list);
-	}
-	return all;
-}
-
-static json_t *sent_json(struct printer *w)
-{
-	json_t *list = json_array();
-
-	for (uint32_t q = 0; q < w->x->r.p->nranks; q++)
-		add(w, list, json_real(w->x->sent[q]));
-	return list;
 }
 
 /* ---- moves -------------------------------------------------------------------------------------- */
 
-static json_t *code_json(int code)
-{
-	return code ? json_string(diag_code_text(code).s) : json_null();
-}
-
-static json_t *move_json(struct printer *w, uint32_t k)
+static void put_move(struct printer *w, uint32_t k)
 {
 	struct script *x = w->x;
 	const struct move *m = &x->moves[k];
-	const struct program *p = x->r.p;
 	const struct ends e = explain_ends(x, m);
 	bool local = !m->lost && m->from == NONE;
-	json_t *o = json_pack("{s:I,s:s,s:I,s:I,s:I}", "id", (json_int_t)k, "kind",
-			      m->lost ? "lost"
-			      : local ? "local"
-				      : "message",
-			      "step", (json_int_t)m->depth, "from", (json_int_t)e.from, "to",
-			      (json_int_t)e.to);
+	/* Stores of a copy may come last chunk first, as memmove does it. */
+	bool down = m->n > 1 && x->stores[m->first].cell > x->stores[m->first + 1].cell;
 
-	set(w, o, local ? "at" : "sent_at", place_json(w, explain_span(x, e.send)));
+	put(w, "{'id':%u,'kind':'%s','step':%u,'from':%u,'to':%u", k,
+	    m->lost ? "lost"
+	    : local ? "local"
+		    : "message",
+	    m->depth, e.from, e.to);
+	put_place(w, local ? "at" : "sent_at", explain_span(x, e.send));
 	if (!local && !m->lost)
-		set(w, o, "received_at", place_json(w, explain_span(x, e.recv)));
-	set(w, o, "reads",
-	    text_json(w,
-		      e.source.n ? program_cells_text(x->arena, p, e.source.lo, e.source.n) : ""));
-	set(w, o, "source", json_pack("[I,I]", (json_int_t)e.source.lo, (json_int_t)e.source.n));
+		put_place(w, "received_at", explain_span(x, e.recv));
+	put_chunks(w, "reads", "source", e.source);
 	if (!m->lost) {
-		json_t *holds = json_array();
-		set(w, o, "writes",
-		    text_json(w, e.target.n
-					 ? program_cells_text(x->arena, p, e.target.lo, e.target.n)
-					 : ""));
-		set(w, o, "target",
-		    json_pack("[I,I]", (json_int_t)e.target.lo, (json_int_t)e.target.n));
-		set(w, o, "combines", json_boolean(e.combines));
-		/* Stores of a copy may come last chunk first, as memmove does it. */
+		put_chunks(w, "writes", "target", e.target);
+		put(w, ",'combines':%s,'holds':[", e.combines ? "true" : "false");
 		for (uint32_t i = 0; i < m->n; i++) {
-			bool down =
-				m->n > 1 && x->stores[m->first].cell > x->stores[m->first + 1].cell;
-			add(w, holds, stored_json(w, m->first + (down ? m->n - 1 - i : i), e.to));
+			uint32_t store = m->first + (down ? m->n - 1 - i : i);
+			put(w, "%s", comma(i));
+			put_holds(w, x->stores[store].after, e.to, x->stores[store].cell, store);
 		}
-		set(w, o, "holds", holds);
+		put(w, "]");
 	}
-	if (!local && p->fifos[op_out(e.send)].channel)
-		set(w, o, "channel", json_integer(p->fifos[op_out(e.send)].channel));
+	if (!local && x->r.p->fifos[op_out(e.send)].channel)
+		put(w, ",'channel':%u", x->r.p->fifos[op_out(e.send)].channel);
 	if (m->fault)
-		set(w, o, "fault", code_json(m->fault));
-	return o;
+		put(w, ",'fault':'%s'", diag_code_text(m->fault).s);
+	put(w, "}");
 }
 
 /* Both lists: the moves, and the contents after moves that are left out. */
-static void print_moves(struct printer *w)
+static void put_moves(struct printer *w)
 {
 	struct script *x = w->x;
 	size_t n = (size_t)x->r.p->nranks * x->r.width;
-	uint32_t *state = explain_start(x), *printed = explain_start(x);
-	json_t *moves = json_array(), *skipped = json_array();
+	uint32_t *state = explain_start(x), *printed = explain_start(x), count = 0;
 
 	w->last = none_array(x->arena, n);
 	w->origins = ARENA_ARRAY(x->arena, struct origin, x->nstores);
+	put(w, ",\n'moves':[");
 	for (uint32_t k = 0, end = 0; k < x->n && x->moves[k].depth <= x->last; k = end) {
 		uint32_t step = x->moves[k].depth;
-		if (explain_shows_step(x, step))
-			add_skipped(w, step, printed, state, skipped);
+		bool shown = explain_shows_step(x, step);
+		if (shown)
+			find_skipped(w, step, printed, state);
 		explain_play(x, &end, step, state);
 		for (uint32_t i = k; i < end; i++) {
 			trace_move(w, i);
-			if (explain_shows_step(x, step) && explain_shows_move(x, &x->moves[i]))
-				add(w, moves, move_json(w, i));
+			if (!shown || !explain_shows_move(x, &x->moves[i]))
+				continue;
+			put(w, "%s\n", comma(count++));
+			put_move(w, i);
 		}
-		if (explain_shows_step(x, step))
+		if (shown)
 			memcpy(printed, state, n * sizeof(*state));
 	}
-	print(w, "moves", moves);
-	print(w, "skipped", skipped);
+	put(w, "],\n'skipped':[");
+	for (uint32_t i = 0; i < w->nskips; i++) {
+		const struct skip *s = &w->skips[i];
+		put(w, "%s\n{'step':%u,'rank':%u,'chunk':%u,'id':%s,'holds':", comma(i), s->step,
+		    s->rank, s->cell, origin(w, s->store));
+		put_holds(w, s->value, s->rank, s->cell, NONE);
+		put(w, "}");
+	}
+	put(w, "]");
 }
 
 /* ---- faults -------------------------------------------------------------------------------------- */
 
-static json_t *notes_json(struct printer *w, const struct diag_notes *n)
+static void put_notes(struct printer *w, const char *key, const struct diag_notes *n)
 {
-	json_t *list = json_array();
-
-	for (uint32_t i = 0; i < n->n; i++)
-		add(w, list,
-		    json_pack("{s:o,s:o}", "at", place_json(w, n->v[i].span), "message",
-			      text_json(w, n->v[i].text)));
-	return list;
+	put(w, ",'%s':[", key);
+	for (uint32_t i = 0; i < n->n; i++) {
+		put(w, "%s{'message':", comma(i));
+		put_text(w, n->v[i].text);
+		put_place(w, "at", n->v[i].span);
+		put(w, "}");
+	}
+	put(w, "]");
 }
 
-/* The ranks that end in an error. */
-static json_t *stops_json(struct printer *w, uint32_t diag)
-{
-	json_t *list = json_array();
-
-	for (uint32_t i = 0; i < w->x->nstops; i++)
-		if (w->x->stops[i].diag == diag)
-			add(w, list, json_integer(w->x->stops[i].rank));
-	return list;
-}
-
-static json_t *diags_json(struct printer *w)
+/* The k-th of the diagnostics. */
+static void put_error(struct printer *w, const struct diag *g, uint32_t k)
 {
 	const struct script *x = w->x;
-	const struct diags *d = x->r.c->diags;
-	json_t *list = json_array();
+	uint32_t n = 0;
 
-	for (uint32_t i = x->first_diag; i < d->n && !x->right; i++) {
-		const struct diag *g = d->v[i];
-		json_t *ranks = json_array();
-		uint32_t k = i - x->first_diag;
-		bool step = k < EXPLAIN_MARKS && x->fault_step[k] != NONE;
-
-		if (g->severity != SEV_ERROR) {
-			json_decref(ranks);
-			continue;
-		}
-		for (uint32_t r = 0; r < g->nranks; r++)
-			add(w, ranks, json_integer(g->ranks[r]));
-		add(w, list,
-		    json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "code", code_json(g->code),
-			      "message", text_json(w, g->message), "at",
-			      place_json(w, g->span.lo ? g->span
-						       : x->r.p->instance.schedule->name.span),
-			      "ranks", ranks, "ends", stops_json(w, k), "step",
-			      step ? json_integer(x->fault_step[k]) : json_null(), "notes",
-			      notes_json(w, &g->notes), "help", notes_json(w, &g->help)));
-	}
-	return list;
+	put(w, "\n{'code':%s,'message':",
+	    g->code ? arena_printf(x->arena, "\"%s\"", diag_code_text(g->code).s) : "null");
+	put_text(w, g->message);
+	put_place(w, "at", g->span.lo ? g->span : x->r.p->instance.schedule->name.span);
+	put(w, ",'step':%s,'ranks':[", number(w, k < EXPLAIN_MARKS ? x->fault_step[k] : NONE));
+	for (uint32_t i = 0; i < g->nranks; i++)
+		put(w, "%s%" PRId64, comma(i), g->ranks[i]);
+	put(w, "],'ends':[");
+	for (uint32_t i = 0; i < x->nstops; i++)
+		if (x->stops[i].diag == k)
+			put(w, "%s%u", comma(n++), x->stops[i].rank);
+	put(w, "]");
+	put_notes(w, "notes", &g->notes);
+	put_notes(w, "help", &g->help);
+	put(w, "}");
 }
 
-static json_t *stuck_json(struct printer *w)
-{
-	const struct script *x = w->x;
-	const struct program *p = x->r.p;
-	json_t *list = json_array();
-
-	for (uint32_t i = 0; i < x->nstuck; i++) {
-		const struct stuck *s = &x->stuck[i];
-		const struct op *o = &p->tasks[s->task].ops[s->op];
-		add(w, list,
-		    json_pack(
-			    "{s:I,s:I,s:o,s:o,s:o,s:o}", "rank", (json_int_t)p->tasks[s->task].rank,
-			    "step", (json_int_t)s->step, "at", place_json(w, explain_span(x, o)),
-			    "message", text_json(w, s->text), "place",
-			    s->place == NONE ? json_null() : json_integer(s->place), "waits_for",
-			    s->next == NONE ? json_null() : json_integer(p->tasks[s->next].rank)));
-	}
-	return list;
-}
-
-static json_t *wrong_json(struct printer *w)
+static void put_faults(struct printer *w)
 {
 	struct script *x = w->x;
-	json_t *list = json_array();
+	const struct program *p = x->r.p;
+	const struct diags *d = x->r.c->diags;
+	uint32_t n = 0;
 
+	put(w, ",\n'errors':[");
+	for (uint32_t i = x->first_diag; i < d->n && !x->right; i++)
+		if (d->v[i]->severity == SEV_ERROR) {
+			put(w, "%s", comma(n++));
+			put_error(w, d->v[i], i - x->first_diag);
+		}
+	put(w, "],\n'stuck':[");
+	for (uint32_t i = 0; i < x->nstuck; i++) {
+		const struct stuck *s = &x->stuck[i];
+		put(w, "%s\n{'rank':%u,'step':%u,'place':%s,'waits_for':%s,'message':", comma(i),
+		    s->rank, s->step, number(w, s->place),
+		    number(w, s->next == NONE ? NONE : p->tasks[s->next].rank));
+		put_text(w, s->text);
+		put_place(w, "at", explain_span(x, &p->tasks[s->task].ops[s->op]));
+		put(w, "}");
+	}
+	put(w, "],\n'wrong':[");
 	for (uint32_t i = 0; i < x->nwrong; i++) {
 		const struct wrong *e = &x->wrong[i];
 		struct expected want = contract_value(x->contract, e->row);
 		uint32_t id = replay_value(&x->r, e->rank, e->cell);
-		json_t *holds = text_json(w, explain_value_text(x, id, e->cell));
-		add(w, list,
-		    json_pack("{s:I,s:I,s:o,s:o}", "rank", (json_int_t)e->rank, "chunk",
-			      (json_int_t)e->cell, "holds", holds, "promised",
-			      text_json(w, explain_shares_text(x, want.v, want.n, e->cell))));
+		put(w, "%s\n{'rank':%u,'chunk':%u,'holds':'%s','promised':'%s'}", comma(i), e->rank,
+		    e->cell, explain_value_text(x, id, e->cell),
+		    explain_shares_text(x, want.v, want.n, e->cell));
 	}
-	return list;
+	put(w, "]");
 }
 
 /* ---- all of it ------------------------------------------------------------------------------------- */
 
-static json_t *topology_json(struct printer *w)
+/* By rank and chunk: what it holds before the run, and what the contract promises. */
+static void put_table(struct printer *w, bool promised)
 {
-	const struct program *p = w->x->r.p;
-	const struct decl *t = p->instance.schedule->topology;
-	json_t *list = json_array();
+	struct script *x = w->x;
 
-	for (uint32_t i = 0; i < p->ntopology; i++)
-		add(w, list, json_integer(p->topology[i]));
-	return json_pack("{s:o,s:o}", "name", text_json(w, t ? t->name.name : "full"), "parameters",
-			 list);
+	for (uint32_t q = 0; q < x->r.p->nranks && (!promised || x->contract); q++) {
+		put(w, "%s\n%s", comma(q), x->rank[q] ? "[" : "null");
+		for (uint32_t i = 0; i < x->r.width && x->rank[q]; i++) {
+			put(w, "%s", comma(i));
+			if (!promised) {
+				put_holds(w, x->start[(size_t)q * x->r.width + i], q, i, NONE);
+				continue;
+			}
+			uint32_t row = i < x->r.p->cells ? contract_row(x->contract, q, i) : NONE;
+			struct expected e = { 0 };
+			if (row != NONE)
+				e = contract_value(x->contract, row);
+			put(w, row == NONE ? "null" : "'%s'", explain_shares_text(x, e.v, e.n, i));
+		}
+		put(w, x->rank[q] ? "]" : "");
+	}
 }
 
-/* Last: by now all places were printed. */
-static json_t *files_json(struct printer *w)
+/* The head, with what the moves are about. */
+static void put_head(struct printer *w)
 {
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < w->nfiles; i++)
-		add(w, list,
-		    json_pack("{s:o,s:o}", "name", text_json(w, w->files[i]->name), "text",
-			      text_json(w, w->files[i]->text)));
-	return list;
-}
-
-static bool print_model(struct script *x, bool page, FILE *out, const char **why)
-{
-	struct printer w = { .x = x, .out = out, .page = page };
+	struct script *x = w->x;
 	const struct program *p = x->r.p;
 	const struct decl *d = p->instance.schedule;
 
-	fputc('{', out);
-	print(&w, "format", json_string("ccs-explain"));
-	print(&w, "version", json_integer(VERSION));
-	print(&w, "schedule", text_json(&w, d->name.name));
-	print(&w, "collective", text_json(&w, d->contract_name.name));
-	print(&w, "at", place_json(&w, d->name.span));
-	print(&w, "ranks", json_integer(p->nranks));
-	print(&w, "root", p->instance.root < 0 ? json_null() : json_integer(p->instance.root));
-	print(&w, "slots", json_integer(x->r.c->slots));
-	print(&w, "topology", topology_json(&w));
-	print(&w, "right", json_boolean(x->right));
-	print(&w, "steps", json_integer(x->last));
-	print(&w, "colours", json_string(x->combines ? "chunk" : "source"));
-	print(&w, "sent", sent_json(&w));
-	print(&w, "buffers", buffers_json(&w));
-	print(&w, "chunks", chunks_json(&w));
-	print(&w, "shown_chunks", numbers_json(&w, x->cells, x->ncells));
-	print(&w, "shown_ranks", numbers_json(&w, x->ranks, x->nranks));
-	print(&w, "start", start_json(&w));
-	print(&w, "promised", promised_json(&w));
-	print_moves(&w);
-	print(&w, "errors", diags_json(&w));
-	print(&w, "stuck", stuck_json(&w));
-	print(&w, "wrong", wrong_json(&w));
-	print(&w, "files", files_json(&w));
-	fputs("}\n", out);
+	put(w, "{'format':'ccs-explain',\n'version':%d,\n'schedule':'%s',\n'collective':'%s'",
+	    VERSION, d->name.name, d->contract_name.name);
+	put_place(w, "at", d->name.span);
+	put(w, ",\n'ranks':%u,\n'root':%s,\n'slots':%u,\n'topology':{'name':'%s','parameters':[",
+	    p->nranks, number(w, p->instance.root < 0 ? NONE : (uint32_t)p->instance.root),
+	    x->r.c->slots, d->topology ? d->topology->name.name : "full");
+	for (uint32_t i = 0; i < p->ntopology; i++)
+		put(w, "%s%" PRId64, comma(i), p->topology[i]);
+	put(w, "]},\n'right':%s,\n'steps':%u,\n'colours':'%s',\n'sent':[",
+	    x->right ? "true" : "false", x->last, x->combines ? "chunk" : "source");
+	for (uint32_t q = 0; q < p->nranks; q++)
+		put(w, "%s%.9g", comma(q), x->sent[q]);
+	put(w, "],\n'buffers':[");
+	for (uint32_t i = 0; i < x->nnamed; i++)
+		put(w, "%s\n{'name':'%s','kind':'%s','first':%u,'chunks':%u}", comma(i),
+		    x->named[i].name, lang_direction_text(x->named[i].kind), x->named[i].first,
+		    x->named[i].n);
+	put(w, "],\n'chunks':[");
+	for (uint32_t i = 0; i < x->r.width; i++)
+		put(w, "%s'%s'", comma(i), program_cells_text(x->arena, p, i, 1));
+	put(w, "],\n'shown_chunks':[");
+	for (uint32_t i = 0; i < x->ncells; i++)
+		put(w, "%s%u", comma(i), x->cells[i]);
+	put(w, "],\n'shown_ranks':[");
+	for (uint32_t i = 0; i < x->nranks; i++)
+		put(w, "%s%u", comma(i), x->ranks[i]);
+	put(w, "],\n'start':[");
+	put_table(w, false);
+	put(w, "],\n'promised':[");
+	put_table(w, true);
+	put(w, "]");
+}
+
+bool explain_json(struct script *x, bool page, FILE *out, const char **why)
+{
+	struct printer w = { .x = x, .out = out, .page = page };
+
+	put_head(&w);
+	put_moves(&w);
+	put_faults(&w);
+	put(&w, ",\n'files':[");
+	for (uint32_t i = 0; i < w.nfiles; i++) { /* last: all places were printed */
+		put(&w, "%s\n{'name':", comma(i));
+		put_text(&w, w.files[i]->name);
+		put(&w, ",'text':");
+		put_text(&w, w.files[i]->text);
+		put(&w, "}");
+	}
+	put(&w, "]}\n");
 	if (w.failed)
 		*why = "the system gives no more memory for the JSON";
 	return !w.failed;
-}
-
-bool explain_json(struct script *x, FILE *out, const char **why)
-{
-	return print_model(x, false, out, why);
-}
-
-bool explain_json_inline(struct script *x, FILE *out, const char **why)
-{
-	char *text = NULL;
-	size_t n = 0;
-	FILE *memory = open_memstream(&text, &n);
-	bool ok = memory && print_model(x, true, memory, why);
-
-	ok = memory && !fclose(memory) && ok;
-	for (size_t i = 0; i < n && ok; i++)
-		if (text[i] == '<') /* only in strings: "</script>" would end the page's part */
-			fputs("\\u003c", out);
-		else
-			fputc(text[i], out);
-	free(text);
-	return ok;
 }

@@ -8,6 +8,7 @@
 #include "compiler/explain/explain.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void record(void *arg, const struct stored *s)
@@ -20,6 +21,7 @@ static void record(void *arg, const struct stored *s)
 		*last = (struct move){
 			.task = s->task,
 			.row = s->row,
+			.rank = x->r.runners[s->task].rank,
 			.depth = s->depth,
 			.first = x->nstores,
 			.from = s->from,
@@ -145,19 +147,41 @@ struct ends explain_ends(const struct script *x, const struct move *m)
 {
 	const struct program *p = x->r.p;
 	const struct op *o = &p->tasks[m->task].ops[m->row];
-	uint32_t rank = p->tasks[m->task].rank;
+	struct ends e = { m->rank, m->rank, o, o, { o->cell, o->n }, { 0 }, false };
 
-	if (m->lost)
-		return (struct ends){ rank, p->fifos[op_out(o)].dst, o,
-				      NULL, { o->cell, o->n },	     { 0 },
-				      false };
-	bool reduces = m->n && x->stores[m->first].reduced;
-	if (m->from == NONE)
-		return (struct ends){ rank,   rank, o, o, { o->cell, o->n }, { o->other, o->n },
-				      reduces };
-	const struct fifo *f = &p->fifos[o->fifo];
-	const struct op *s = &p->tasks[f->src_task].ops[m->from];
-	return (struct ends){ f->src, rank, s, o, { s->cell, o->n }, { o->cell, o->n }, reduces };
+	if (m->lost) {
+		e.to = p->fifos[op_out(o)].dst;
+		e.recv = NULL;
+		return e;
+	}
+	e.combines = m->n && x->stores[m->first].reduced;
+	e.target = (struct cells){ m->from == NONE ? o->other : o->cell, o->n };
+	if (m->from != NONE) {
+		const struct fifo *f = &p->fifos[o->fifo];
+		e.from = f->src;
+		e.send = &p->tasks[f->src_task].ops[m->from];
+		e.source.lo = e.send->cell;
+	}
+	return e;
+}
+
+const char *explain_move_text(struct script *x, const struct ends *e)
+{
+	const char *from = explain_cells_text(x, e->source), *to = explain_cells_text(x, e->target);
+	const char *ranks = e->from == e->to
+				    ? arena_printf(x->arena, "rank %u", e->from)
+				    : arena_printf(x->arena, "rank %u -> rank %u", e->from, e->to);
+	const char *into = e->combines ? " is combined into " : " is copied into ";
+
+	if (!e->target.n || (e->from != e->to && !e->combines && !strcmp(from, to)))
+		into = to = "";
+	return arena_printf(x->arena, "%s: %s%s%s", ranks, *from ? from : "an empty message", into,
+			    to);
+}
+
+const char *explain_cells_text(struct script *x, struct cells c)
+{
+	return c.n ? program_cells_text(x->arena, x->r.p, c.lo, c.n) : "";
 }
 
 struct span explain_span(const struct script *x, const struct op *o)
@@ -165,43 +189,27 @@ struct span explain_span(const struct script *x, const struct op *o)
 	return x->r.p->sites[o->site].span;
 }
 
-/* Puts the moves in ascending order of a key, at most `most`, and those alike as they are. */
-static void sort_moves(struct script *x,
-		       uint32_t (*key)(const struct script *x, const struct move *m), uint32_t most)
+/* Step by step, within each by rank, and the moves of a rank as it runs: a legal order, as what comes
+ * from another rank is of an earlier step, and the same one however deadlock() found its own. */
+static int in_order(const void *a, const void *b)
 {
-	uint32_t *at = ARENA_ARRAY(x->arena, uint32_t, (size_t)most + 2);
-	struct move *v = ARENA_ARRAY(x->arena, struct move, x->n);
+	const struct move *m = a, *n = b;
 
-	for (uint32_t i = 0; i < x->n; i++)
-		at[key(x, &x->moves[i]) + 1]++;
-	for (uint32_t d = 0; d <= most; d++)
-		at[d + 1] += at[d];
-	for (uint32_t i = 0; i < x->n; i++)
-		v[at[key(x, &x->moves[i])]++] = x->moves[i];
-	x->moves = v;
+	if (m->depth != n->depth)
+		return m->depth < n->depth ? -1 : 1;
+	if (m->rank != n->rank)
+		return m->rank < n->rank ? -1 : 1;
+	return m->order < n->order ? -1 : 1;
 }
 
-static uint32_t rank_of(const struct script *x, const struct move *m)
-{
-	return x->r.runners[m->task].rank;
-}
-
-static uint32_t depth_of(const struct script *x, const struct move *m)
-{
-	(void)x;
-	return m->depth;
-}
-
-/* Step by step, within each rank by rank, and the moves of a rank as it runs: a legal order, as
- * what comes from another rank is of an earlier step, and the same one however deadlock() found
- * its own. */
 static void sort_by_step(struct script *x)
 {
-	for (uint32_t i = 0; i < x->n; i++)
-		if (x->moves[i].depth > x->steps)
-			x->steps = x->moves[i].depth;
-	sort_moves(x, rank_of, x->r.p->nranks);
-	sort_moves(x, depth_of, x->steps);
+	for (uint32_t i = 0; i < x->n; i++) {
+		x->moves[i].order = i;
+		x->steps = x->moves[i].depth > x->steps ? x->moves[i].depth : x->steps;
+	}
+	if (x->n)
+		qsort(x->moves, x->n, sizeof(*x->moves), in_order);
 }
 
 /* ---- playing it ------------------------------------------------------------------------------ */
@@ -223,13 +231,22 @@ uint32_t explain_play(struct script *x, uint32_t *k, uint32_t step, uint32_t *st
 		shown += explain_shows_move(x, m);
 		for (uint32_t i = 0; i < m->n; i++) {
 			const struct stored *s = &x->stores[m->first + i];
-			state[(size_t)x->r.runners[m->task].rank * x->r.width + s->cell] = s->after;
+			state[(size_t)m->rank * x->r.width + s->cell] = s->after;
 		}
 	}
 	return shown;
 }
 
 /* ---- all of it -------------------------------------------------------------------------------- */
+
+const char *explain_quotes(struct script *x, const char *format)
+{
+	char *text = arena_strndup(x->arena, format, strlen(format));
+
+	for (char *c = text; (c = strchr(c, '\''));)
+		*c = '"';
+	return text;
+}
 
 const char *explain_count(struct script *x, uint64_t n, const char *one)
 {
@@ -306,7 +323,7 @@ bool explain(struct ctx *c, struct program *p, const struct contract *contract,
 		return false;
 	}
 	switch (view->format) {
-	case FORMAT_JSON: return explain_json(x, out, why);
+	case FORMAT_JSON: return explain_json(x, false, out, why);
 	case FORMAT_SVG: return explain_svg(x, out, why);
 	case FORMAT_HTML: return explain_html(x, out, why);
 	case FORMAT_TEXT:

@@ -133,7 +133,7 @@ bool explain_html(struct script *x, FILE *out, const char **why)
 	fputs("</section>\n</main>\n", out);
 	if (!large) {
 		fputs("<script type=\"application/json\" id=\"model\">\n", out);
-		ok = ok && explain_json_inline(x, out, why);
+		ok = ok && explain_json(x, true, out, why);
 		fprintf(out, "</script>\n<script>\n%s</script>\n", page_js);
 	}
 	fputs("</body>\n</html>\n", out);

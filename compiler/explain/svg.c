@@ -9,6 +9,7 @@
  */
 #include "compiler/explain/svg.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,14 +25,29 @@ static const char *colour_text(unsigned i)
 	return i < NCOLOURS ? svg_colours[i] : i == GREY ? "#777777" : "#cc0000";
 }
 
-const char *svg_number(struct svg *s, double v)
+double pt(double v)
 {
-	long tenths = (long)(v * 10 + (v < 0 ? -0.5 : 0.5));
-	const char *sign = tenths < 0 ? "-" : "";
+	return floor(v * 10 + 0.5) / 10;
+}
 
-	tenths = labs(tenths);
-	return tenths % 10 ? arena_printf(s->x->arena, "%s%ld.%ld", sign, tenths / 10, tenths % 10)
-			   : arena_printf(s->x->arena, "%s%ld", sign, tenths / 10);
+void svg_put(struct svg *s, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vfprintf(s->out, explain_quotes(s->x, format), ap);
+	va_end(ap);
+}
+
+void svg_say(struct svg *s, const char *attributes, double x, double y, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	const char *text = arena_vprintf(s->x->arena, format, ap);
+	va_end(ap);
+	svg_put(s, "<text %s x='%g' y='%g'>%s</text>\n", explain_quotes(s->x, attributes), pt(x),
+		pt(y), svg_text(s, text));
 }
 
 const char *svg_text(struct svg *s, const char *text)
@@ -53,28 +69,12 @@ const char *svg_text(struct svg *s, const char *text)
 	return all;
 }
 
-const char *svg_buffer(struct svg *s, struct cells cells)
-{
-	const char *text = program_cells_text(s->x->arena, s->x->r.p, cells.lo, cells.n);
-
-	return arena_strndup(s->x->arena, text, strcspn(text, "["));
-}
-
-const char *svg_chunks(struct svg *s, struct cells cells)
-{
-	const char *text = program_cells_text(s->x->arena, s->x->r.p, cells.lo, cells.n);
-
-	text += strcspn(text, "[");
-	size_t n = strlen(text);
-	return n > 2 ? arena_strndup(s->x->arena, text + 1, n - 2) : "0";
-}
-
 /* ---- head and foot ------------------------------------------------------------------------ */
 
 static void line(struct svg *s, const char *class, int size, const char *text)
 {
-	fprintf(s->out, "<text class=\"%s\" x=\"16\" y=\"%s\" font-size=\"%d\">%s</text>\n", class,
-		svg_number(s, s->y), size, svg_text(s, text));
+	svg_say(s, arena_printf(s->x->arena, "class='%s' font-size='%d'", class, size), 16, s->y,
+		"%s", text);
 	s->y += size + 5;
 }
 
@@ -178,41 +178,34 @@ static void foot(struct svg *s, double width)
 	lines(s, "dim", width, text);
 }
 
+/* The style, and what it refers to: for each colour a head of an arrow, and one behind a plus sign. */
 static void definitions(struct svg *s)
 {
-	FILE *out = s->out;
+	static const char *const head =
+		"<marker id='%c%u' viewBox='0 0 %d 8' refX='7' refY='4' "
+		"markerWidth='%d' markerHeight='9' markerUnits='userSpaceOnUse' "
+		"orient='auto'><path d='M0 0L8 4L0 8z' fill='%s'/>";
 
-	fputs("<defs><pattern id=\"other\" width=\"4\" height=\"4\" patternUnits=\"userSpaceOnUse\" "
-	      "patternTransform=\"rotate(45)\"><rect width=\"1.5\" height=\"4\" fill=\"#999\"/>"
-	      "</pattern>",
-	      out);
-	for (unsigned i = 0; i <= RED; i++) {
-		const char *colour = colour_text(i);
-		fprintf(out,
-			"<marker id=\"a%u\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" "
-			"markerWidth=\"9\" markerHeight=\"9\" markerUnits=\"userSpaceOnUse\" "
-			"orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"%s\"/></marker>"
-			"<marker id=\"p%u\" viewBox=\"0 0 16 8\" refX=\"7\" refY=\"4\" "
-			"markerWidth=\"18\" markerHeight=\"9\" markerUnits=\"userSpaceOnUse\" "
-			"orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"%s\"/>"
-			"<path d=\"M12 0V8M8 4H16\" stroke=\"%s\" stroke-width=\"2\"/></marker>",
-			i, colour, i, colour, colour);
-	}
-	fputs("<marker id=\"x\" viewBox=\"0 0 8 8\" refX=\"4\" refY=\"4\" markerWidth=\"8\" "
-	      "markerHeight=\"8\" markerUnits=\"userSpaceOnUse\"><path d=\"M0 0L8 8M8 0L0 8\" "
-	      "stroke=\"#c00\" stroke-width=\"2\"/></marker></defs>\n",
-	      out);
-}
-
-static void style(struct svg *s)
-{
-	fprintf(s->out, "<style>%s", svg_css);
+	svg_put(s, "<style>%s", svg_css);
 	for (unsigned i = 0; i <= GREY; i++)
-		fprintf(s->out,
+		svg_put(s,
 			".ccs .c%u{stroke:%s}.ccs .message.c%u{marker-end:url(#a%u)}"
 			".ccs .message.plus.c%u{marker-end:url(#p%u)}",
 			i, colour_text(i), i, i, i, i);
-	fputs("</style>", s->out);
+	svg_put(s,
+		"</style><defs><pattern id='other' width='4' height='4' patternUnits='userSpaceOnUse' "
+		"patternTransform='rotate(45)'><rect width='1.5' height='4' fill='#999'/></pattern>");
+	for (unsigned i = 0; i <= RED; i++) {
+		svg_put(s, head, 'a', i, 8, 9, colour_text(i));
+		svg_put(s, "</marker>");
+		svg_put(s, head, 'p', i, 16, 18, colour_text(i));
+		svg_put(s, "<path d='M12 0V8M8 4H16' stroke='%s' stroke-width='2'/></marker>",
+			colour_text(i));
+	}
+	svg_put(s,
+		"<marker id='x' viewBox='0 0 8 8' refX='4' refY='4' markerWidth='8' markerHeight='8' "
+		"markerUnits='userSpaceOnUse'><path d='M0 0L8 8M8 0L0 8' stroke='#c00' "
+		"stroke-width='2'/></marker></defs>\n");
 }
 
 /* ---- all of it ---------------------------------------------------------------------------------- */
@@ -274,15 +267,13 @@ bool explain_svg(struct script *x, FILE *out, const char **why)
 	foot(&s, width);
 	bool ok = fclose(s.out) == 0;
 	s.out = out;
-	const char *w = svg_number(&s, width), *h = svg_number(&s, s.y);
-	fprintf(out,
-		"<svg class=\"ccs\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %s %s\" width=\"%s\" "
-		"height=\"%s\" font-family=\"system-ui, sans-serif\" font-size=\"11\" role=\"img\">\n"
-		"<title>%s</title><desc>%s from top to bottom, %s from left to right; "
-		"each column shows the chunks of a rank.</desc>\n",
-		w, h, w, h, svg_text(&s, explain_title(x)),
+	svg_put(&s,
+		"<svg class='ccs' xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %g %g' width='%g' "
+		"height='%g' font-family='system-ui, sans-serif' font-size='11' role='img'>\n"
+		"<title>%s</title><desc>%s from top to bottom, %s from left to right; each column shows "
+		"the chunks of a rank.</desc>\n",
+		pt(width), pt(s.y), pt(width), pt(s.y), svg_text(&s, explain_title(x)),
 		explain_count(x, x->r.p->nranks, "rank"), explain_count(x, x->last, "step"));
-	style(&s);
 	definitions(&s);
 	ok = ok && fwrite(body, 1, n, out) == n;
 	fputs("</svg>\n", out);

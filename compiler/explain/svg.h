@@ -32,14 +32,15 @@ struct svg {
 	unsigned seen; /* bits by enum seen: what the legend explains */
 };
 
-/** An attribute's number, with at most one digit behind the point. In the scratch arena, as all texts. */
-const char *svg_number(struct svg *s, double v);
+/** Prints; each ' of the format is a ". */
+void svg_put(struct svg *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/** The words of `format` at a place; a ' of `attributes` is a ", and a % of them is none of the format's. */
+void svg_say(struct svg *s, const char *attributes, double x, double y, const char *format, ...)
+	__attribute__((format(printf, 5, 6)));
+/** A length or place, with at most one digit behind the point: %g prints it so. */
+double pt(double v);
 /** Text for an element or attribute, as diag_shown_text has it, with <, >, & and quotes escaped. */
 const char *svg_text(struct svg *s, const char *text);
-/** "data", of program_cells_text "data[0..4]"; and "0..4". */
-const char *svg_buffer(struct svg *s, struct cells cells);
-const char *svg_chunks(struct svg *s, struct cells cells);
-
 /* ---- svg_lanes.c: time from left to right, ranks from top to bottom ---------------------- */
 
 /* The drawn part of the run. */

@@ -13,29 +13,26 @@ struct circle {
 	struct svg *s;
 	uint32_t n;	   /* ranks that are drawn */
 	uint32_t left_out; /* behind the first n - 1 of them */
-	double x, y, radius;
+	double radius;
+	const struct stuck *at[MOST_IN_CIRCLE]; /* NULL: the view leaves it out */
+	double x[MOST_IN_CIRCLE], y[MOST_IN_CIRCLE];
 };
 
-static struct stuck *at_place(struct script *x, uint32_t place)
+/* Around a middle. */
+static struct circle place(struct svg *s, double x, double top)
 {
-	for (uint32_t i = 0; i < x->nstuck; i++)
-		if (x->stuck[i].place == place)
-			return &x->stuck[i];
-	return NULL;
-}
+	uint32_t all = s->x->ncircle, n = all < MOST_IN_CIRCLE ? all : MOST_IN_CIRCLE;
+	struct circle c = { .s = s, .n = n, .left_out = all - n, .radius = n < 6 ? 90 : 15 * n };
 
-/* The place in the cycle of the item that is drawn i-th. */
-static uint32_t place_of(const struct circle *c, uint32_t i)
-{
-	return i + 1 < c->n ? i : i + c->left_out;
-}
-
-static void position(const struct circle *c, uint32_t i, double *x, double *y)
-{
-	double turn = 6.283185307179586 * i / c->n - 1.5707963267948966;
-
-	*x = c->x + c->radius * cos(turn);
-	*y = c->y + c->radius * sin(turn);
+	for (uint32_t i = 0; i < n; i++) {
+		double turn = 6.283185307179586 * i / n - 1.5707963267948966;
+		c.x[i] = x + c.radius * cos(turn);
+		c.y[i] = top + c.radius + c.radius * sin(turn);
+		for (uint32_t k = 0; k < s->x->nstuck; k++)
+			if (s->x->stuck[k].place == (i + 1 < n ? i : all - 1))
+				c.at[i] = &s->x->stuck[k];
+	}
+	return c;
 }
 
 const char *svg_wait(struct svg *s, const struct stuck *w)
@@ -60,11 +57,11 @@ static void fifo(struct svg *s, const struct stuck *w, const char *anchor, doubl
 	else if (!strcmp(anchor, "middle"))
 		left = x - wide / 2;
 	for (uint32_t i = 0; i < n && full; i++)
-		fprintf(s->out, "<rect class=\"slot\" x=\"%s\" y=\"%s\" width=\"9\" height=\"9\"/>",
-			svg_number(s, left + 11 * i), svg_number(s, y - 8));
-	fprintf(s->out, "<text class=\"dim\" x=\"%s\" y=\"%s\" text-anchor=\"%s\">%s</text>\n",
-		svg_number(s, full ? left + 11 * n + 2 : x), svg_number(s, y),
-		full ? "start" : anchor, why);
+		svg_put(s, "<rect class='slot' x='%g' y='%g' width='9' height='9'/>",
+			pt(left + 11 * i), pt(y - 8));
+	svg_say(s,
+		arena_printf(s->x->arena, "class='dim' text-anchor='%s'", full ? "start" : anchor),
+		full ? left + 11 * n + 2 : x, y, "%s", why);
 }
 
 /* "line 10, step 9: waits to send a[8] to rank 1" */
@@ -77,60 +74,49 @@ static const char *said(struct svg *s, const struct stuck *w)
 			    w->step, svg_wait(s, w));
 }
 
+/* Next to a rank, away from the middle. */
 static void words(const struct circle *c, uint32_t i)
 {
 	struct svg *s = c->s;
-	struct script *x = s->x;
-	const struct stuck *w = at_place(x, place_of(c, i));
-	double px, py;
-
-	if (!w)
-		return;
-	position(c, i, &px, &py);
-	double dx = (px - c->x) / c->radius, dy = (py - c->y) / c->radius;
+	double turn = 6.283185307179586 * i / c->n - 1.5707963267948966, dx = cos(turn);
 	const char *anchor = dx > 0.2 ? "start" : dx < -0.2 ? "end" : "middle";
-	double tx = px + dx * 32, ty = py + dy * (dx < 0.2 && dx > -0.2 ? 46 : 30) - 2;
+	double x = c->x[i] + dx * 32;
+	double y = c->y[i] + sin(turn) * (dx < 0.2 && dx > -0.2 ? 46 : 30) - 2;
 
-	fprintf(s->out,
-		"<text class=\"why fault\" data-code=\"E0304\" data-rank=\"%u\" x=\"%s\" y=\"%s\" "
-		"text-anchor=\"%s\">%s</text>",
-		x->r.p->tasks[w->task].rank, svg_number(s, tx), svg_number(s, ty), anchor,
-		svg_text(s, said(s, w)));
-	fifo(s, w, anchor, tx, ty + 14);
+	svg_say(s,
+		arena_printf(s->x->arena,
+			     "class='why fault' data-code='E0304' data-rank='%u' text-anchor='%s'",
+			     c->at[i]->rank, anchor),
+		x, y, "%s", said(s, c->at[i]));
+	fifo(s, c->at[i], anchor, x, y + 14);
 }
 
 /* From a rank to the one that it waits for, within the circle; i is a gap before the last. */
 static void edge(const struct circle *c, uint32_t i)
 {
-	struct svg *s = c->s;
-	double x1, y1, x2, y2;
-
-	position(c, i, &x1, &y1);
-	position(c, (i + 1) % c->n, &x2, &y2);
+	double x1 = c->x[i], y1 = c->y[i], x2 = c->x[(i + 1) % c->n], y2 = c->y[(i + 1) % c->n];
 	double dx = x2 - x1, dy = y2 - y1, d = sqrt(dx * dx + dy * dy), ux = dx / d, uy = dy / d;
 	double side = c->n == 2 ? 24 : 0; /* two edges between the same ranks */
 	double mx = (x1 + x2) / 2 + uy * (side + d / 8), my = (y1 + y2) / 2 - ux * (side + d / 8);
-	fprintf(s->out,
-		"<path class=\"wait fault\" data-code=\"E0304\" d=\"M%s %sQ%s %s %s %s\" "
-		"marker-end=\"url(#a%u)\"/>\n",
-		svg_number(s, x1 + ux * 22 + uy * side / 4),
-		svg_number(s, y1 + uy * 22 - ux * side / 4), svg_number(s, mx), svg_number(s, my),
-		svg_number(s, x2 - ux * 22 + uy * side / 4),
-		svg_number(s, y2 - uy * 22 - ux * side / 4), RED);
+
+	svg_put(c->s,
+		"<path class='wait fault' data-code='E0304' d='M%g %gQ%g %g %g %g' "
+		"marker-end='url(#a%u)'/>\n",
+		pt(x1 + ux * 22 + uy * side / 4), pt(y1 + uy * 22 - ux * side / 4), pt(mx), pt(my),
+		pt(x2 - ux * 22 + uy * side / 4), pt(y2 - uy * 22 - ux * side / 4), RED);
 	if (c->left_out && i + 2 == c->n)
-		fprintf(s->out,
-			"<text class=\"dim\" x=\"%s\" y=\"%s\" text-anchor=\"middle\">and %u more</text>\n",
-			svg_number(s, mx), svg_number(s, my - 6), c->left_out);
+		svg_say(c->s, "class='dim' text-anchor='middle'", mx, my - 6, "and %u more",
+			c->left_out);
 }
 
 static void rank(struct svg *s, double x, double y, double r, uint32_t number, bool in_circle)
 {
-	fprintf(s->out,
-		"<circle class=\"rank%s\" data-rank=\"%u\" cx=\"%s\" cy=\"%s\" r=\"%s\"/>"
-		"<text class=\"%s\" x=\"%s\" y=\"%s\" text-anchor=\"middle\">%u</text>\n",
-		in_circle ? " fault\" data-code=\"E0304" : "", number, svg_number(s, x),
-		svg_number(s, y), svg_number(s, r), in_circle ? "title" : "dim", svg_number(s, x),
-		svg_number(s, y + 4), number);
+	svg_put(s, "<circle class='rank%s' data-rank='%u' cx='%g' cy='%g' r='%g'/>",
+		in_circle ? " fault\" data-code=\"E0304" : "", number, pt(x), pt(y), pt(r));
+	svg_say(s,
+		in_circle ? "class='title' text-anchor='middle'"
+			  : "class='dim' text-anchor='middle'",
+		x, y + 4, "%u", number);
 }
 
 /* Draws the workers that wait, and are not in the cycle. */
@@ -143,34 +129,23 @@ static void behind(struct svg *s)
 		if (x->stuck[i].place != NONE)
 			continue;
 		if (n++ == 0)
-			fprintf(s->out,
-				"<text class=\"dim\" x=\"16\" y=\"%s\">stuck behind it</text>",
-				svg_number(s, s->y + 4));
+			svg_say(s, "class='dim'", 16, s->y + 4, "stuck behind it");
 		if (n <= most)
-			rank(s, 110 + 26 * (double)n, s->y, 11,
-			     x->r.p->tasks[x->stuck[i].task].rank, false);
+			rank(s, 110 + 26 * (double)n, s->y, 11, x->stuck[i].rank, false);
 	}
 	if (n > most)
-		fprintf(s->out, "<text class=\"dim\" x=\"%s\" y=\"%s\">and %u more</text>",
-			svg_number(s, 130 + 26 * (double)most), svg_number(s, s->y + 4), n - most);
+		svg_say(s, "class='dim'", 130 + 26 * (double)most, s->y + 4, "and %u more",
+			n - most);
 	s->y += n ? 30 : 0;
-}
-
-static struct circle circle_of(struct svg *s)
-{
-	uint32_t all = s->x->ncircle, n = all < MOST_IN_CIRCLE ? all : MOST_IN_CIRCLE;
-
-	return (struct circle){ s, n, all - n, 0, 0, n < 6 ? 90 : 15 * n };
 }
 
 double svg_circle_width(struct svg *s)
 {
-	struct circle c = circle_of(s);
+	struct circle c = place(s, 0, 0);
 	size_t longest = 0;
 
 	for (uint32_t i = 0; i < c.n; i++) {
-		const struct stuck *w = at_place(s->x, place_of(&c, i));
-		size_t n = w ? strlen(said(s, w)) : 0;
+		size_t n = c.at[i] ? strlen(said(s, c.at[i])) : 0;
 		longest = n > longest ? n : longest;
 	}
 	return 2 * (c.radius + 40 + 5.6 * (double)longest);
@@ -178,21 +153,15 @@ double svg_circle_width(struct svg *s)
 
 void svg_circle(struct svg *s, double width)
 {
-	struct script *x = s->x;
-	struct circle c = circle_of(s);
+	struct circle c = place(s, width / 2, s->y + 62);
 
-	c.x = width / 2;
-	c.y = s->y + c.radius + 62;
 	for (uint32_t i = 0; i < c.n; i++) {
-		const struct stuck *w = at_place(x, place_of(&c, i));
-		double px, py;
-
 		edge(&c, i);
+		if (!c.at[i])
+			continue;
 		words(&c, i);
-		position(&c, i, &px, &py);
-		if (w)
-			rank(s, px, py, 18, x->r.p->tasks[w->task].rank, true);
+		rank(s, c.x[i], c.y[i], 18, c.at[i]->rank, true);
 	}
-	s->y = c.y + c.radius + 72;
+	s->y += 2 * c.radius + 134;
 	behind(s);
 }

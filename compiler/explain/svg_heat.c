@@ -67,11 +67,9 @@ static void map(struct svg *s, const struct heat *h)
 	double wide = (HEAT_WIDTH - LEFT - 20) / h->columns;
 
 	wide = wide < 40 ? wide : 40;
-	fprintf(s->out,
-		"<rect class=\"lane map\" data-steps=\"%u\" data-columns=\"%u\" x=\"%s\" y=\"%s\" "
-		"width=\"%s\" height=\"%s\"/>\n",
-		h->nsteps, h->columns, svg_number(s, LEFT), svg_number(s, s->y),
-		svg_number(s, wide * h->columns), svg_number(s, HIGH));
+	svg_put(s,
+		"<rect class='lane map' data-steps='%u' data-columns='%u' x='%g' y='%g' width='%g' height='%g'/>\n",
+		h->nsteps, h->columns, pt(LEFT), pt(s->y), pt(wide * h->columns), pt(HIGH));
 	for (uint32_t c = 0; c < h->columns; c++)
 		for (uint32_t r = 0, end; r < h->rows; r = end) {
 			const double *v = &h->sent[(size_t)c * h->rows];
@@ -82,28 +80,23 @@ static void map(struct svg *s, const struct heat *h)
 				;
 			if (v[r] <= 0)
 				continue;
-			fprintf(s->out,
-				"<rect class=\"heat\" data-step=\"%u\" x=\"%s\" y=\"%s\" "
-				"width=\"%s\" height=\"%s\" opacity=\"%.2f\"><title>step %u, from "
-				"rank %u on: %.3g S</title></rect>\n",
-				step, svg_number(s, LEFT + wide * c), svg_number(s, s->y + y),
-				svg_number(s, wide < 3 ? wide : wide - 1),
-				svg_number(s, HIGH * end / h->rows - y),
+			svg_put(s,
+				"<rect class='heat' data-step='%u' x='%g' y='%g' width='%g' height='%g' "
+				"opacity='%.2f'><title>step %u, from rank %u on: %.3g S</title></rect>\n",
+				step, pt(LEFT + wide * c), pt(s->y + y),
+				pt(wide < 3 ? wide : wide - 1), pt(HIGH * end / h->rows - y),
 				0.15 + 0.85 * v[r] / h->most, step,
 				(uint32_t)((uint64_t)r * h->nranks / h->rows), v[r]);
 		}
-	fprintf(s->out,
-		"<text class=\"dim\" x=\"16\" y=\"%s\">rank 0</text>"
-		"<text class=\"dim\" x=\"16\" y=\"%s\">%u</text>"
-		"<text class=\"dim\" x=\"%s\" y=\"%s\">%s</text>\n",
-		svg_number(s, s->y + 9), svg_number(s, s->y + HIGH), h->nranks - 1,
-		svg_number(s, LEFT), svg_number(s, s->y + HIGH + 14),
-		h->nsteps == 1 ? "step 1" : arena_printf(s->x->arena, "steps 1 to %u", h->nsteps));
+	svg_say(s, "class='dim'", 16, s->y + 9, "rank 0");
+	svg_say(s, "class='dim'", 16, s->y + HIGH, "%u", h->nranks - 1);
+	svg_say(s, "class='dim'", LEFT, s->y + HIGH + 14,
+		h->nsteps == 1 ? "step 1" : "steps 1 to %u", h->nsteps);
 	s->y += HIGH + 34;
-	fprintf(s->out,
-		"<text class=\"dim\" x=\"16\" y=\"%s\">How much each rank sends in each step; darkest: "
-		"%.3g S. --rank, --step and --chunk draw a part in full.</text>\n",
-		svg_number(s, s->y), h->most);
+	svg_say(s, "class='dim'", 16, s->y,
+		"How much each rank sends in each step; darkest: %.3g S. --rank, --step and --chunk draw a "
+		"part in full.",
+		h->most);
 	s->y += 14;
 }
 
@@ -124,7 +117,7 @@ static void insert(uint32_t *list, uint32_t *n, uint32_t number)
 }
 
 /* One step of some ranks that send to each other, and of chunks that they send. */
-static void full(struct svg *s, uint32_t step, const char *title)
+static void full(struct svg *s, uint32_t step, const char *which)
 {
 	struct script *x = s->x;
 	uint32_t *ranks = ARENA_ARRAY(x->arena, uint32_t, FULL);
@@ -146,10 +139,8 @@ static void full(struct svg *s, uint32_t step, const char *title)
 			if (e.target.n)
 				insert(cells, &l.ncells, e.target.lo);
 		}
-	fprintf(s->out,
-		"<text class=\"title\" x=\"16\" y=\"%s\">%s: some ranks and chunks, and the messages between "
-		"them</text>\n",
-		svg_number(s, s->y + 12), title);
+	svg_say(s, "class='title'", 16, s->y + 12,
+		"step %u%s: some ranks and chunks, and the messages between them", step, which);
 	s->y += 26;
 	svg_lanes(s, &l);
 	s->y += 14;
@@ -163,16 +154,14 @@ static void faults(struct svg *s)
 
 	for (uint32_t i = 0; i < n && i < FULL; i++) {
 		struct last_words w = svg_last_words(s, i);
-		fprintf(s->out,
-			"<text class=\"fault\" data-code=\"%s\" data-rank=\"%u\" x=\"16\" "
-			"y=\"%s\">rank %u: %s</text>\n",
-			diag_code_text(w.code).s, w.rank, svg_number(s, s->y + 12), w.rank,
-			svg_text(s, w.text));
+		svg_say(s,
+			arena_printf(x->arena, "class='fault' data-code='%s' data-rank='%u'",
+				     diag_code_text(w.code).s, w.rank),
+			16, s->y + 12, "rank %u: %s", w.rank, w.text);
 		s->y += 16;
 	}
 	if (n > FULL) {
-		fprintf(s->out, "<text class=\"dim\" x=\"16\" y=\"%s\">and %u more</text>\n",
-			svg_number(s, s->y + 12), n - FULL);
+		svg_say(s, "class='dim'", 16, s->y + 12, "and %u more", n - FULL);
 		s->y += 16;
 	}
 	s->y += 14;
@@ -200,9 +189,9 @@ void svg_heat(struct svg *s, const struct lanes *l)
 	if (explain_diag(x))
 		faults(s);
 	if (first)
-		full(s, first, arena_printf(x->arena, "step %u", first));
+		full(s, first, "");
 	if (wrong && wrong != first && wrong != last)
-		full(s, wrong, arena_printf(x->arena, "step %u, which goes wrong", wrong));
+		full(s, wrong, ", which goes wrong");
 	if (last > first)
-		full(s, last, arena_printf(x->arena, "step %u, the last", last));
+		full(s, last, ", the last");
 }

@@ -24,16 +24,20 @@ struct geometry {
 	double *y;	    /* [ncells]: of a row in its lane */
 };
 
-static const char *names(struct svg *s, uint32_t cell)
+/* "data" and "0..4", of data[0..4]. */
+static void chunks(struct svg *s, const char *key, struct cells c)
 {
-	return program_cells_text(s->x->arena, s->x->r.p, cell, 1);
+	const char *text = explain_cells_text(s->x, c), *range = text + strcspn(text, "[");
+
+	svg_put(s, " data-buffer='%.*s' data-%s='%.*s'", (int)(range - text), text, key,
+		*range ? (int)strlen(range) - 2 : 0, *range ? range + 1 : "");
 }
 
 /* The name of a row; of many rows only the first of a buffer has one, the buffer's. */
 static const char *row_name(struct svg *s, const struct lanes *l, uint32_t i)
 {
 	if (l->ncells <= 8)
-		return names(s, l->cells[i]);
+		return explain_cells_text(s->x, (struct cells){ l->cells[i], 1 });
 	const struct named *at = explain_named(s->x, l->cells[i]);
 	return i && at == explain_named(s->x, l->cells[i - 1]) ? "" : at->name;
 }
@@ -53,7 +57,7 @@ struct last_words svg_last_words(struct svg *s, uint32_t i)
 				x->arena, "%s, step %u: %s",
 				program_line_text(x->r.c, p, explain_span(x, &t->ops[w->op])),
 				w->step, w->text);
-		return (struct last_words){ text, t->rank, NONE, g->code };
+		return (struct last_words){ text, w->rank, NONE, g->code };
 	}
 	i -= x->nstuck;
 	if (i < x->nwrong) {
@@ -169,15 +173,14 @@ static void keep_values(struct svg *s, struct geometry *g)
 static void bars(struct svg *s, const struct geometry *g, uint32_t from, uint32_t end, double y,
 		 double inset, double width)
 {
-	fprintf(s->out, "M%s %sH%s", svg_number(s, column_x(g, from) + inset), svg_number(s, y),
-		svg_number(s, column_x(g, end - 1) + inset + width));
+	svg_put(s, "M%g %gH%g", pt(column_x(g, from) + inset), pt(y),
+		pt(column_x(g, end - 1) + inset + width));
 }
 
 /* Its dashes. */
 static void dashes(struct svg *s, const struct geometry *g, double width)
 {
-	fprintf(s->out, " stroke-dasharray=\"%s %s\"", svg_number(s, width),
-		svg_number(s, g->cell + g->gap - width));
+	svg_put(s, " stroke-dasharray='%g %g'", pt(width), pt(g->cell + g->gap - width));
 }
 
 static const char *step_name(struct svg *s, const struct lanes *l, uint32_t column)
@@ -199,19 +202,19 @@ static void cell(struct svg *s, const struct geometry *g, uint32_t lane, uint32_
 	const struct cells one = { at, 1 };
 	double width = (g->cell - 2) * h.part;
 
-	fprintf(s->out, "<path class=\"cell%s", h.part < 1 && id < POISON ? " part" : "");
+	svg_put(s, "<path class='cell%s", h.part < 1 && id < POISON ? " part" : "");
 	if (id < POISON)
-		fprintf(s->out, " c%u", h.colour % NCOLOURS);
-	fprintf(s->out, "\" data-rank=\"%u\" data-step=\"%s\"", rank, step_name(s, l, from));
+		svg_put(s, " c%u", h.colour % NCOLOURS);
+	svg_put(s, "' data-rank='%u' data-step='%s'", rank, step_name(s, l, from));
 	if (end > from + 1)
-		fprintf(s->out, " data-until=\"%s\"", step_name(s, l, end - 1));
-	fprintf(s->out, " data-buffer=\"%s\" data-chunk=\"%s\" data-holds=\"%s\"",
-		svg_buffer(s, one), svg_chunks(s, one), holds);
+		svg_put(s, " data-until='%s'", step_name(s, l, end - 1));
+	chunks(s, "chunk", one);
+	svg_put(s, " data-holds='%s'", holds);
 	if (end > from + 1)
 		dashes(s, g, width);
-	fputs(" d=\"", s->out);
+	svg_put(s, " d='");
 	bars(s, g, from, end, y, 1, width);
-	fprintf(s->out, "\"><title>%s holds %s</title></path>\n", names(s, at),
+	svg_put(s, "'><title>%s holds %s</title></path>\n", explain_cells_text(s->x, one),
 		id < POISON ? holds : "nothing");
 }
 
@@ -248,16 +251,15 @@ static void ground(struct svg *s, const struct geometry *g, uint32_t q, enum gro
 			if (!has)
 				continue;
 			if (n++ == 0) {
-				fprintf(s->out, "<path class=\"%s\" stroke-width=\"%s\"",
-					classes[kind],
-					kind == HOLE ? "1.5" : svg_number(s, g->high - 2 * inset));
+				svg_put(s, "<path class='%s' stroke-width='%g'", classes[kind],
+					kind == HOLE ? 1.5 : pt(g->high - 2 * inset));
 				dashes(s, g, g->cell - 2 * inset);
-				fputs(" d=\"", s->out);
+				svg_put(s, " d='");
 			}
 			bars(s, g, c, end, y + g->y[i], inset, g->cell - 2 * inset);
 		}
 	if (n)
-		fputs("\"/>\n", s->out);
+		svg_put(s, "'/>\n");
 	if (n && (kind == HOLE || kind == OTHER))
 		s->seen |= 1u << (kind == HOLE ? SEEN_HOLE : SEEN_OTHER);
 }
@@ -268,7 +270,7 @@ static void lane(struct svg *s, const struct geometry *g, uint32_t q)
 	uint32_t columns = g->l->nsteps + 1;
 
 	ground(s, g, q, WHOLE);
-	fprintf(s->out, "<g stroke-width=\"%s\">\n", svg_number(s, g->high - 2));
+	svg_put(s, "<g stroke-width='%g'>\n", pt(g->high - 2));
 	for (uint32_t i = 0; i < g->l->ncells; i++)
 		for (uint32_t from = 0, end; from < columns; from = end) {
 			end = from + 1;
@@ -276,7 +278,7 @@ static void lane(struct svg *s, const struct geometry *g, uint32_t q)
 				end++;
 			cell(s, g, q, i, from, end, top + g->y[i]);
 		}
-	fputs("</g>\n", s->out);
+	svg_put(s, "</g>\n");
 	ground(s, g, q, OTHER);
 }
 
@@ -287,19 +289,13 @@ static void below(struct svg *s, const struct geometry *g, uint32_t q)
 	const struct lanes *l = g->l;
 	double y = g->top + q * g->step, x = g->left;
 
-	fprintf(s->out,
-		"<rect class=\"lane\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\" rx=\"4\"/>"
-		"<text x=\"10\" y=\"%s\">rank %u</text>\n",
-		svg_number(s, x - 8), svg_number(s, y),
-		svg_number(s, column_x(g, l->nsteps) + g->cell + g->margin - x - 4),
-		svg_number(s, g->lane), svg_number(s, y + g->lane / 2 + 4), l->ranks[q]);
+	svg_put(s, "<rect class='lane' x='%g' y='%g' width='%g' height='%g' rx='4'/>", pt(x - 8),
+		pt(y), pt(column_x(g, l->nsteps) + g->cell + g->margin - x - 4), pt(g->lane));
+	svg_say(s, "", 10, y + g->lane / 2 + 4, "rank %u", l->ranks[q]);
 	for (uint32_t i = 0; i < l->ncells; i++)
 		if (*row_name(s, l, i))
-			fprintf(s->out,
-				"<text class=\"dim\" x=\"%s\" y=\"%s\" font-size=\"8\" "
-				"text-anchor=\"end\">%s</text>\n",
-				svg_number(s, x - 12), svg_number(s, y + 5 + g->y[i] + 3),
-				svg_text(s, row_name(s, l, i)));
+			svg_say(s, "class='dim' font-size='8' text-anchor='end'", x - 12,
+				y + 8 + g->y[i], "%s", row_name(s, l, i));
 	for (enum ground kind = HOLE; kind <= INNER; kind++)
 		ground(s, g, q, kind);
 }
@@ -347,32 +343,6 @@ static uint32_t colour_of(struct svg *s, const struct move *m, const struct ends
 	return colour;
 }
 
-/* "step 1, line 9: rank 0 sends data[0] to rank 1, which combines it into data[2]" */
-static const char *said(struct svg *s, const struct move *m, const struct ends *e)
-{
-	struct script *x = s->x;
-	const struct program *p = x->r.p;
-	const char *what = e->source.n ? program_cells_text(x->arena, p, e->source.lo, e->source.n)
-				       : "an empty message";
-	const char *into =
-		e->target.n ? program_cells_text(x->arena, p, e->target.lo, e->target.n) : what;
-	const char *text =
-		arena_printf(x->arena, "step %u, %s: rank %u %s %s", m->depth,
-			     program_line_text(x->r.c, p, explain_span(x, e->send)), e->from,
-			     e->from != e->to ? "sends"
-			     : e->combines    ? "combines"
-					      : "copies",
-			     what);
-
-	if (e->from != e->to)
-		text = arena_printf(x->arena, "%s to rank %u", text, e->to);
-	if (m->lost)
-		return arena_printf(x->arena, "%s, which has not received it", text);
-	if (e->from != e->to && e->combines)
-		text = arena_printf(x->arena, "%s, which combines it", text);
-	return strcmp(what, into) ? arena_printf(x->arena, "%s, into %s", text, into) : text;
-}
-
 static void arrow(struct svg *s, const struct geometry *g, const struct move *m, uint32_t column)
 {
 	struct script *x = s->x;
@@ -402,42 +372,36 @@ static void arrow(struct svg *s, const struct geometry *g, const struct move *m,
 		ya = yb - 6;
 		a0 = a1 = ya;
 	}
-	fprintf(s->out,
-		"<path class=\"message%s%s%s c%u\" data-from=\"%u\" data-to=\"%u\" "
-		"data-step=\"%u\" data-line=\"%u\" data-buffer=\"%s\" data-chunks=\"%s\"",
-		m->lost		 ? " lost"
-		: e.from == e.to ? " local"
-				 : "",
+	svg_put(s,
+		"<path class='message%s%s%s c%u' data-from='%u' data-to='%u' data-step='%u' "
+		"data-line='%u'",
+		m->lost ? " lost"
+		: local ? " local"
+			: "",
 		m->fault ? " fault" : "", e.combines ? " plus" : "", colour, e.from, e.to, m->depth,
-		source_place(x->r.c->sources, explain_span(x, e.recv ? e.recv : e.send).lo).line,
-		e.source.n ? svg_buffer(s, e.source) : "",
-		e.source.n ? svg_chunks(s, e.source) : "");
+		source_place(x->r.c->sources, explain_span(x, e.recv ? e.recv : e.send).lo).line);
+	chunks(s, "chunks", e.source);
 	if (m->fault)
-		fprintf(s->out, " data-code=\"%s\"", diag_code_text(m->fault).s);
-	fputs(" d=\"", s->out);
+		svg_put(s, " data-code='%s'", diag_code_text(m->fault).s);
+	svg_put(s, " d='");
 	double bend = (x1 - x0) * 0.47, back = -bend;
 	if (local) { /* an arc at the column: what arrived in this step is there */
 		x0 = x1;
 		bend = back = -g->gap * 0.3;
 	}
 	if (a1 > a0) /* brackets about several chunks */
-		fprintf(s->out, "M%s %sV%s", svg_number(s, x0), svg_number(s, a0),
-			svg_number(s, a1));
+		svg_put(s, "M%g %gV%g", pt(x0), pt(a0), pt(a1));
 	if (b1 > b0)
-		fprintf(s->out, "M%s %sV%s", svg_number(s, x1), svg_number(s, b0),
-			svg_number(s, b1));
-	fprintf(s->out, "M%s %sC%s %s %s %s %s %s\"><title>%s</title></path>\n", svg_number(s, x0),
-		svg_number(s, ya), svg_number(s, x0 + bend), svg_number(s, ya),
-		svg_number(s, x1 + back), svg_number(s, yb), svg_number(s, x1), svg_number(s, yb),
-		svg_text(s, said(s, m, &e)));
+		svg_put(s, "M%g %gV%g", pt(x1), pt(b0), pt(b1));
+	svg_put(s, "M%g %gC%g %g %g %g %g %g'><title>step %u, %s: %s%s</title></path>\n", pt(x0),
+		pt(ya), pt(x0 + bend), pt(ya), pt(x1 + back), pt(yb), pt(x1), pt(yb), m->depth,
+		svg_text(s, program_line_text(x->r.c, x->r.p, explain_span(x, e.send))),
+		svg_text(s, explain_move_text(x, &e)), m->lost ? ", not received" : "");
 	if (from != to && !m->lost)
-		fprintf(s->out, "<text class=\"label\" x=\"%s\" y=\"%s\">%s %u</text>\n",
-			svg_number(s, x0), svg_number(s, yb - 6), from ? "to" : "from",
+		svg_say(s, "class='label'", x0, yb - 6, from ? "to %u" : "from %u",
 			from ? e.to : e.from);
 	else if (e.source.n > 1 && x->n <= 48 && !local)
-		fprintf(s->out, "<text class=\"label\" x=\"%s\" y=\"%s\">%s</text>\n",
-			svg_number(s, x0 + 4), svg_number(s, ya - 3),
-			svg_text(s, program_cells_text(x->arena, x->r.p, e.source.lo, e.source.n)));
+		svg_say(s, "class='label'", x0 + 4, ya - 3, "%s", explain_cells_text(x, e.source));
 }
 
 static bool has_row(const struct geometry *g, struct cells c)
@@ -479,11 +443,10 @@ static void arrows(struct svg *s, const struct geometry *g)
 static void box(struct svg *s, const struct geometry *g, uint32_t column, double y,
 		const char *code)
 {
-	fprintf(s->out,
-		"<rect class=\"fault box\" data-code=\"%s\" x=\"%s\" y=\"%s\" width=\"%s\" "
-		"height=\"%s\"/>\n",
-		code, svg_number(s, column_x(g, column) - 2), svg_number(s, y - g->high / 2 - 2),
-		svg_number(s, g->cell + 4), svg_number(s, g->high + 4));
+	svg_put(s,
+		"<rect class='fault box' data-code='%s' x='%g' y='%g' width='%g' height='%g'/>\n",
+		code, pt(column_x(g, column) - 2), pt(y - g->high / 2 - 2), pt(g->cell + 4),
+		pt(g->high + 4));
 }
 
 /* The chunks of a rank that a race is about. */
@@ -513,15 +476,13 @@ static void faults(struct svg *s, const struct geometry *g, uint32_t q)
 		if (drawn)
 			box(s, g, g->l->nsteps, y, code.s);
 		if (w.cell == NONE)
-			fprintf(s->out,
-				"<path class=\"wait fault\" data-code=\"%s\" d=\"M%s %sV%s\"/>",
-				code.s, svg_number(s, x - 2), svg_number(s, top - 3),
-				svg_number(s, top + g->lane - 12));
-		fprintf(s->out,
-			"<text class=\"fault\" data-code=\"%s\" data-rank=\"%u\" x=\"%s\" y=\"%s\" "
-			"font-size=\"%s\">%s</text>\n",
-			code.s, w.rank, svg_number(s, x + 2), svg_number(s, y + size * 0.4),
-			svg_number(s, size), svg_text(s, w.text));
+			svg_put(s, "<path class='wait fault' data-code='%s' d='M%g %gV%g'/>",
+				code.s, pt(x - 2), pt(top - 3), pt(top + g->lane - 12));
+		svg_say(s,
+			arena_printf(s->x->arena,
+				     "class='fault' data-code='%s' data-rank='%u' font-size='%g'",
+				     code.s, w.rank, size),
+			x + 2, y + size * 0.4, "%s", w.text);
 		at = y + size / 2;
 	}
 }
@@ -535,13 +496,13 @@ void svg_lanes(struct svg *s, const struct lanes *l)
 	measure(s, l, &g);
 	keep_values(s, &g);
 	for (uint32_t c = 0; c <= l->nsteps; c++)
-		fprintf(s->out,
-			"<text class=\"dim column\" data-step=\"%s\" data-x=\"%s\" x=\"%s\" y=\"%s\" "
-			"text-anchor=\"middle\">%s</text>",
-			step_name(s, l, c), svg_number(s, column_x(&g, c)),
-			svg_number(s, column_x(&g, c) + g.cell / 2), svg_number(s, s->y + 8),
+		svg_say(s,
+			arena_printf(s->x->arena,
+				     "class='dim column' data-step='%s' data-x='%g' "
+				     "text-anchor='middle'",
+				     step_name(s, l, c), pt(column_x(&g, c))),
+			column_x(&g, c) + g.cell / 2, s->y + 8, "%s",
 			c && !l->steps[c - 1] ? "local" : step_name(s, l, c));
-	fputc('\n', s->out);
 	g.top = s->y + 16;
 	for (uint32_t q = 0; q < l->nranks; q++)
 		below(s, &g, q);

@@ -66,25 +66,14 @@ static const char *move_holds(struct script *x, const struct move *m)
 
 static void print_move(struct script *x, const struct move *m, FILE *out)
 {
-	const struct program *p = x->r.p;
 	const struct ends e = explain_ends(x, m);
-	const char *from = program_cells_text(x->arena, p, e.source.lo, e.source.n);
-	const char *to = e.target.n ? program_cells_text(x->arena, p, e.target.lo, e.target.n) : "";
 	const char *holds = move_holds(x, m);
 
-	if (e.from != e.to)
-		fprintf(out, "  rank %u -> rank %u: ", e.from, e.to);
-	else
-		fprintf(out, "  rank %u: ", e.from);
-	fprintf(out, "%s", e.source.n ? from : "an empty message");
-	if (e.combines)
-		fprintf(out, " is combined into %s", to);
-	else if (e.from == e.to || (m->n && strcmp(from, to) != 0))
-		fprintf(out, " is copied into %s", to);
+	fprintf(out, "  %s", explain_move_text(x, &e));
 	if (holds)
 		fprintf(out, " (holds %s)", holds);
 	fprintf(out, ", %s",
-		program_line_text(x->r.c, p, explain_span(x, e.recv ? e.recv : e.send)));
+		program_line_text(x->r.c, x->r.p, explain_span(x, e.recv ? e.recv : e.send)));
 	if (m->fault)
 		fprintf(out, "   <-- E%04d", m->fault);
 	fputc('\n', out);

@@ -116,14 +116,58 @@ cat >"$tmp/look.el" <<'EOE'
   (indent-region (point-min) (point-max))
   (unless (equal before (buffer-string)) (error "indented otherwise: %s" (buffer-string))))
 EOE
+# As an Emacs with windows, and as one on a terminal.
+cat >"$tmp/draw.el" <<'EOE'
+(load (getenv "LOOK_MODE"))
+(require 'browse-url)
+(require 'image-mode)
+(defun holds (what buffer &rest parts)
+  (with-current-buffer buffer
+    (dolist (part parts)
+      (goto-char (point-min))
+      (unless (search-forward part nil t) (error "%s has no %s: %s" what part (buffer-string))))))
+(find-file (getenv "LOOK_TEXT"))
+(goto-char (point-min))
+(search-forward "prev")
+(cl-letf (((symbol-function 'display-graphic-p) (lambda (&rest _) t))
+          ((symbol-function 'image-type-available-p) (lambda (_) t))
+          ((symbol-function 'image-mode) #'fundamental-mode))
+  (unless (eq (key-binding (kbd "C-c C-d")) 'ccs-draw) (error "the key is %s" (key-binding (kbd "C-c C-d"))))
+  (dotimes (_ 2) (ccs-draw 5))
+  (holds "the picture" "*ccs picture*" "<svg" "ring_allreduce: allreduce on 5 ranks")
+  (unless (get-buffer-window "*ccs picture*") (error "the picture is in no window"))
+  (unless (eq (window-buffer) (get-file-buffer (getenv "LOOK_TEXT"))) (error "the text is not selected"))
+  (goto-char (point-max))
+  (insert "// not saved\n")
+  (ccs-draw)
+  (holds "the picture" "*ccs picture*" "late: " "E0304")
+  (when (buffer-modified-p) (error "the text was not saved"))
+  (condition-case why (progn (ccs-draw 1) (error "a number that `where' refuses is drawn"))
+    (user-error (unless (string-match-p "N > 1" (cadr why)) (signal 'error (cdr why))))))
+(let* ((url nil) (browse-url-browser-function (lambda (u &rest _) (setq url u))))
+  (ccs-draw 3)
+  (with-temp-buffer
+    (insert-file-contents (url-unhex-string (substring url 7)))
+    (holds "the page" (current-buffer) "<html" "on 3 ranks")))
+EOE
 if ! command -v emacs >/dev/null; then
-	echo "skip - Emacs colours and indents a schedule: there is no emacs"
+	echo "skip - Emacs colours, indents and draws a schedule: there is no emacs"
 else
-	cp "$share/emacs/site-lisp/ccs-mode.el" "$tmp"
-	LOOK_MODE="$tmp/ccs-mode.el" timeout 120 emacs --batch -Q -l "$tmp/look.el" >"$tmp/said" 2>&1 </dev/null
-	code=$?
-	if [ $code = 0 ]; then ok "Emacs colours and indents a schedule"; else
-		not_ok "Emacs colours and indents a schedule" "status $code: $(cat "$tmp/said")"; fi
+	cp "$share/emacs/site-lisp/ccs-mode.el" schedules/ring_allreduce.ccs "$tmp"
+	cat >>"$tmp/ring_allreduce.ccs" <<'EOT'
+schedule late implements allreduce(inout data[N]) on ring where N > 1 {
+  recv data from prev
+  send data to next
+}
+EOT
+	for part in look draw; do
+		what="colours and indents a schedule"
+		[ $part = look ] || what="C-c C-d draws the schedule at point"
+		PATH="$PWD/$build/bin:$PATH" LOOK_MODE="$tmp/ccs-mode.el" LOOK_TEXT="$tmp/ring_allreduce.ccs" \
+			TMPDIR="$tmp" timeout 120 emacs --batch -Q -l cl-lib -l "$tmp/$part.el" >"$tmp/said" 2>&1 </dev/null
+		code=$?
+		if [ $code = 0 ]; then ok "Emacs: $what"; else not_ok "Emacs: $what" "status $code: $(cat "$tmp/said")"; fi
+	done
 fi
 
 # ---- VS Code, tree-sitter: by node ------------------------------------------------------------------

@@ -91,6 +91,8 @@ done
 "$ccc" explain "$turned" -n 3 --format=svg >"$tmp/out" 2>"$tmp/err"
 says "... but as the diagnostics have them" "$tmp/err" 'turned<U\+202E>\.ccs:'
 says "... in the picture, too" "$tmp/out" 'turned&lt;U\+202E&gt;\.ccs:'
+status "a table with such a file" 1 "$ccc" table "$turned" -n 3
+holds "... names the character" sh -c "grep -q '<U+202E>' '$tmp/out' && ! grep -q '$turn' '$tmp/out'"
 for form in json sarif; do
 	"$ccc" check "$turned" -n 3 --diagnostics-format=$form >"$tmp/out" 2>&1
 	holds "diagnostics in $form do not have them raw" sh -c "grep -q E0301 '$tmp/out' && ! grep -q '$turn' '$tmp/out'"
