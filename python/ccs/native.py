@@ -159,6 +159,7 @@ _FUNCTIONS = {
     "ccs_comm_init_procs": (c_int, [POINTER(c_void_p), POINTER(Procs)]),
     "ccs_comm_init_mpi": (c_int, [POINTER(c_void_p)]),
     "ccs_comm_init_mpi_threads": (c_int, [POINTER(c_void_p)]),
+    "ccs_mpi_library": (c_int, [POINTER(c_void_p)]),
     "ccs_comm_free": (None, [c_void_p]),
     "ccs_comm_rank": (c_int, [c_void_p]),
     "ccs_comm_size": (c_int, [c_void_p]),

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TIMES = 200, LONG = 100003 };
+enum { TIMES = 200, MADE = 100, LONG = 100003 };
 
 struct job {
 	struct ccs_comm *all;
@@ -164,6 +164,47 @@ static bool two_threads(const struct job *j)
 	return ok && s.ok;
 }
 
+/* ---- communicators that come and go ----------------------------------------------------------------- */
+
+/* Until the first threads of all ranks are through. */
+static void *sums_until(void *of)
+{
+	struct second *s = of;
+	int32_t through;
+
+	do {
+		through = atomic_load(&s->may);
+		s->ok = ok_is(ccs_run(s->j->ring, &through, &through, 1, CCS_INT32, CCS_SUM, 0,
+				      s->comm, NULL));
+	} while (s->ok && through < s->j->size);
+	return NULL;
+}
+
+static bool beside(const struct job *j)
+{
+	struct second s = { .j = j };
+	int ranks[64];
+	pthread_t thread;
+	bool ok = j->size <= 64 && ok_is(ccs_comm_split(j->all, 0, 0, &s.comm));
+
+	if (!ok || pthread_create(&thread, NULL, sums_until, &s))
+		return false;
+	for (int r = 0; r < j->size; r++)
+		ranks[r] = j->size - 1 - r;
+	for (int i = 0; i < MADE && ok; i++) {
+		struct ccs_comm *c = NULL, *child = NULL;
+
+		ok = ok_is(ccs_comm_create_group(j->all, ranks, j->size, i, &c)) &&
+		     ok_is(ccs_comm_split(c, 0, 0, &child)) && has(j, child, ranks, j->size);
+		ccs_comm_free(c);
+		ccs_comm_free(child);
+	}
+	atomic_store(&s.may, 1);
+	pthread_join(thread, NULL);
+	ccs_comm_free(s.comm);
+	return ok && s.ok;
+}
+
 /* ---- a thread that gives up -------------------------------------------------------------------- */
 
 static void *waits(void *of)
@@ -220,6 +261,7 @@ int main(int argc, char **argv)
 	ok = say_together(j.all, groups(&j), "communicators that their ranks alone make");
 	ok &= say_together(j.all, refused(&j), "wrong lists, and other communicators");
 	ok &= say_together(j.all, two_threads(&j), "two threads, each in a communicator");
+	ok &= say_together(j.all, beside(&j), "communicators made beside calls of another thread");
 	ok &= say_together(j.all, aborts(&j, 0), "a thread ends the message of another one");
 	ok &= say_together(j.all, aborts(&j, 1), "a thread ends the run of another one");
 	ccs_comm_free(j.all);

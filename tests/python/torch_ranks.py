@@ -562,7 +562,7 @@ def refused_hosts():
         ([place(0, 2), place(1, 3)], "start all ranks with one mpirun"),
         ([place(0, 4), place(1, 4)], "must have all 4 processes that mpirun has started, and it has 2"),
     ):
-        text = raised(ccs.CcsError, meet._by_mpi, places, 0)
+        text = raised(ccs.CcsError, meet._by_mpi, None, 0, places, 0)
         has(text, "are on different hosts, which the back end ccs connects by MPI: ")
         has(text, why)
         has(text, "new_group(backend='gloo')")

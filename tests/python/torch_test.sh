@@ -84,15 +84,24 @@ holds "... a line for each size, by rank 0" test "$(cat "$tmp/err" "$tmp/other" 
 # ---- several hosts ----------------------------------------------------------------------------
 cat >"$tmp/far.py" <<'end'
 import os
+import sys
 import torch.distributed as dist
 import ccs.torch
 
-ccs.torch.meet.host = lambda: "host " + os.environ["RANK"]
+rank = os.environ["RANK"]
+ccs.torch.meet.host = lambda: "host " + rank
+if len(sys.argv) > 1:
+    os.environ.update(PMI_RANK=rank, PMI_SIZE="2", **({"CCS_MPI_PLUGIN": "none"} if rank == "1" else {}))
 dist.init_process_group("ccs")
 end
 status "ranks on two hosts, without mpirun" 1 started "$python" "$tmp/far.py"
 says "... are told to use it" "$tmp/err" \
 	'ranks 0 and 1 are on different hosts, .*: start all ranks with mpirun, as rank 0 was not'
+if [ -e "$build/lib/libccs_mpi.so" ]; then
+	status "ranks on two hosts, one without a plug-in" 1 started "$python" "$tmp/far.py" without
+	says "... are both told" "$tmp/err" 'connects by MPI: rank 1: this needs MPI: CCS_MPI_PLUGIN is none'
+	says "... alike" "$tmp/other" 'connects by MPI: rank 1: this needs MPI: CCS_MPI_PLUGIN is none'
+fi
 far() { # far WHAT COMMAND...: torch_mpi.py
 	title=$1
 	shift

@@ -5,6 +5,7 @@ has started them.
                              --on several---> Comm.members of the job, which Comm.mpi opens once
 """
 
+import ctypes
 import os
 import uuid
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any, List, NoReturn, Optional
 
 from ..comm import ABORTED, Comm
 from ..errors import CcsError, Status
+from ..native import check, library
 
 _BOOT = "/proc/sys/kernel/random/boot_id"
 _SECONDS_MAX = 4294966  # what libccs takes
@@ -82,6 +84,12 @@ class Place:
         return cls(where, int(rank), int(size))
 
 
+def _all(store: Any, what: str, rank: int, size: int, mine: str) -> List[str]:
+    """The texts of all ranks."""
+    store.set(f"ccs/{what}/{rank}", f"={mine}")  # never empty
+    return [store.get(f"ccs/{what}/{other}").decode()[1:] for other in range(size)]
+
+
 # ---- several hosts ---------------------------------------------------------------------------
 
 
@@ -94,7 +102,16 @@ def _refuse(places: List[Place], why: str) -> NoReturn:
     )
 
 
-def _open_job(places: List[Place]) -> Comm:
+def _without_mpi() -> str:
+    """Why this process cannot start MPI; "": it can."""
+    try:
+        check(library().ccs_mpi_library(ctypes.byref(ctypes.c_void_p())))
+    except CcsError as error:
+        return str(error)
+    return ""
+
+
+def _open_job(store: Any, rank: int, places: List[Place]) -> Comm:
     """All processes that mpirun has started, which call it together."""
     size = places[0].size
     if len(places) < size:
@@ -103,28 +120,31 @@ def _open_job(places: List[Place]) -> Comm:
             f"the first such group must have all {size} processes that mpirun has started, and it "
             f"has {len(places)}: make the default group with ccs, and this one after it",
         )
+    for other, why in enumerate(_all(store, "mpi", rank, len(places), _without_mpi())):
+        if why:
+            _refuse(places, f"rank {other}: {why}")
     job = Comm.mpi(threads=True)
     job.set_timeout(ABORTED)  # for ranks at the end of MPI, after a failure
-    if job.size != size:
+    if (job.rank, job.size) != (places[rank].rank, size):
         job.close()
         _refuse(
             places,
-            f"mpirun has started {size} processes, but MPI has {job.size} here: use the mpirun of "
-            "the MPI that libccs_mpi.so was built with",
+            f"mpirun has started rank {places[rank].rank} of {size}, which is rank {job.rank} of "
+            f"{job.size} there: use the mpirun of the MPI that libccs_mpi.so was built with",
         )
     return job
 
 
-def _by_mpi(places: List[Place], tag: int) -> Comm:
+def _by_mpi(store: Any, rank: int, places: List[Place], tag: int) -> Comm:
     global _job  # pylint: disable=global-statement
-    for rank, place in enumerate(places):
+    for other, place in enumerate(places):
         if place.rank < 0:
-            _refuse(places, f"start all ranks with mpirun, as rank {rank} was not")
+            _refuse(places, f"start all ranks with mpirun, as rank {other} was not")
     ranks = [place.rank for place in places]
     if len(set(ranks)) < len(ranks) or len({place.size for place in places}) > 1:
         _refuse(places, "start all ranks with one mpirun")
     if _job is None:
-        _job = _open_job(places)
+        _job = _open_job(store, rank, places)
     return _job.members(ranks, tag)
 
 
@@ -134,14 +154,12 @@ def _by_mpi(places: List[Place], tag: int) -> Comm:
 def meet(store: Any, rank: int, size: int, timeout: timedelta) -> Comm:
     """A communicator of the group's processes. By the store they exchange where they are, and the
     name by which they meet."""
-    mine = Place.here()
-    store.set(f"ccs/place/{rank}", mine.text())
     if rank == 0:
         store.set("ccs/job", uuid.uuid4().hex)
-    places = [Place.read(store.get(f"ccs/place/{other}").decode()) for other in range(size)]
+    places = [Place.read(text) for text in _all(store, "place", rank, size, Place.here().text())]
     job = store.get("ccs/job").decode()
     if len({place.host for place in places}) > 1:
-        comm = _by_mpi(places, int(job, 16) % _TAGS)
+        comm = _by_mpi(store, rank, places, int(job, 16) % _TAGS)
     else:
         comm = Comm.procs(rank, size, job=f"torch-{job}", seconds=seconds_of(timeout))
     comm.set_timeout(seconds_of(timeout))
