@@ -297,7 +297,7 @@ SUITES_ccrun := \
 	"tests/ccrun/ccrun_cuda_test.sh $(BUILD)" \
 	"15 tests/ccrun/procs_test.sh $(BUILD)" \
 	"10 tests/ccrun/tune_test.sh $(BUILD)" \
-	"15 tests/ccrun/trace_test.sh $(BUILD)" \
+	"40 tests/ccrun/trace_test.sh $(BUILD)" \
 	"~ tests/ccrun/mpi_test.sh $(BUILD)" \
 	"~ tests/ccrun/net_test.sh $(BUILD)" \
 	"~ tests/ccrun/preload_test.sh $(BUILD)" \

@@ -46,6 +46,8 @@ for proto in 0 1; do
 	build watchdog "$T/kernels.inc" 7 0 $proto "-DCCS_WATCHDOG $brief" &&
 	timeout 300 "$T/watchdog" watchdog 1 200 "$@"
 	result $? "workers that never start, turns that do not end, and waits that go on are reported, protocol $proto"
+	build traced "$T/kernels.inc" 7 0 $proto "-DCCS_TRACE $brief" &&
+		run traced 1 200 "traced kernels: float32 sum and avg, protocol $proto" "$@"
 done
 
 # What ranks on several hosts do between NCCL's messages (runtime/plan/plan.h, Rounds), by the same
