@@ -408,7 +408,7 @@ SUITES_long := \
 	"60 $(T)/plan/prove_test random 10000 3" \
 	"60 $(T)/plan/prove_test alter 100000 3 schedules" \
 	"30 $(T)/msccl/oracle_test 100000 2" \
-	"100 tests/pipe/torch_test.py $(BUILD) 8 16" \
+	"100 tests/pipe/torch_test.py $(BUILD) 8 16 6" \
 	"600 tests/pipe/mutants.py 100000 1 $(BUILD)" \
 	"60 tests/pipe/generator_test.py 8 16" \
 	"30 $(T)/msccl/fuzz_test 2000 2 tests/msccl/good tests/msccl/diag" \
