@@ -164,8 +164,8 @@ static double y_of(const struct chart *x, uint32_t rank)
 static void put_text(struct chart *x, const char *class, double at, double y, int size,
 		     const char *text)
 {
-	fprintf(x->s.out, "<text class=\"%s\" x=\"%s\" y=\"%s\" font-size=\"%d\">%s</text>\n",
-		class, svg_number(&x->s, at), svg_number(&x->s, y), size, svg_text(&x->s, text));
+	svg_say(&x->s, arena_printf(x->c->scratch, "class='%s' font-size='%d'", class, size), at, y,
+		"%s", text);
 }
 
 static unsigned colour_of(const struct pipe_action *a)
@@ -192,25 +192,19 @@ static void draw_action(struct chart *x, uint32_t i)
 	const struct pipe_action *a = &x->p->v[i];
 	struct place at = source_place(x->c->sources, a->span.lo);
 	double left = x_of(x, x->t->start[i]), right = x_of(x, x->t->end[i]), y = y_of(x, a->rank);
-	const char *text = a->name;
-
-	fprintf(x->s.out,
-		"<g class=\"action\" data-rank=\"%u\" data-action=\"%s\" data-start=\"%u\" "
-		"data-end=\"%u\" data-line=\"%u\" data-column=\"%u\"><title>%s on rank %u, time %u to "
-		"%u</title><rect x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\" rx=\"2\" fill=\"%s\" "
-		"fill-opacity=\"%s\"/>",
-		a->rank, text, x->t->start[i], x->t->end[i], at.line, at.column, text, a->rank,
-		x->t->start[i], x->t->end[i], svg_number(&x->s, left + 0.5), svg_number(&x->s, y),
-		svg_number(&x->s, right - left - 1), svg_number(&x->s, BOX),
-		svg_colours[colour_of(a)], arena_printf(x->c->scratch, "%.2f", shade_of(x, a)));
 	const char *label = arena_printf(x->c->scratch, "%u", a->mb);
+
+	svg_put(&x->s,
+		"<g class='action' data-rank='%u' data-action='%s' data-start='%u' data-end='%u' "
+		"data-line='%u' data-column='%u'><title>%s on rank %u, time %u to %u</title>"
+		"<rect x='%g' y='%g' width='%g' height='%g' rx='2' fill='%s' fill-opacity='%.2f'/>",
+		a->rank, a->name, x->t->start[i], x->t->end[i], at.line, at.column, a->name,
+		a->rank, x->t->start[i], x->t->end[i], pt(left + 0.5), pt(y), pt(right - left - 1),
+		BOX, svg_colours[colour_of(a)], shade_of(x, a));
 	if (right - left >= 7.0 * (double)strlen(label))
-		fprintf(x->s.out,
-			"<text x=\"%s\" y=\"%s\" font-size=\"11\" text-anchor=\"middle\" "
-			"style=\"fill:#fff\">%s</text>",
-			svg_number(&x->s, (left + right) / 2), svg_number(&x->s, y + BOX - 8),
-			label);
-	fputs("</g>\n", x->s.out);
+		svg_say(&x->s, "font-size='11' text-anchor='middle' style='fill:#fff'",
+			(left + right) / 2, y + BOX - 8, "%s", label);
+	svg_put(&x->s, "</g>\n");
 }
 
 static uint32_t taker_of(const struct pipe *p, const struct pipe_action *send)
@@ -233,13 +227,12 @@ static void draw_message(struct chart *x, uint32_t i)
 	    x->row[a->rank] == NONE)
 		return;
 	down = x->row[to] > x->row[a->rank];
-	fprintf(x->s.out,
-		"<path class=\"message dim\" data-from=\"%u\" data-to=\"%u\" data-action=\"%s\" "
-		"d=\"M%s %sL%s %s\" style=\"stroke:#999;stroke-width:.8\"/>\n",
-		a->rank, to, a->name, svg_number(&x->s, x_of(x, x->t->start[i])),
-		svg_number(&x->s, y_of(x, a->rank) + (down ? BOX : 0)),
-		svg_number(&x->s, x_of(x, x->t->start[taker])),
-		svg_number(&x->s, y_of(x, to) + (down ? 0 : BOX)));
+	svg_put(&x->s,
+		"<path class='message dim' data-from='%u' data-to='%u' data-action='%s' "
+		"d='M%g %gL%g %g' style='stroke:#999;stroke-width:.8'/>\n",
+		a->rank, to, a->name, pt(x_of(x, x->t->start[i])),
+		pt(y_of(x, a->rank) + (down ? BOX : 0)), pt(x_of(x, x->t->start[taker])),
+		pt(y_of(x, to) + (down ? 0 : BOX)));
 }
 
 /* Where a rank of the cycle stands: behind what it has done, one below the other. */
@@ -264,16 +257,14 @@ static void draw_stuck(struct chart *x)
 		double from = y_of(x, a->rank) + BOX / 2, to = y_of(x, next) + BOX / 2;
 		double out = edge + 84 + 10 * (k % 4);
 		struct place at = source_place(x->c->sources, a->span.lo);
-		fprintf(x->s.out,
-			"<g class=\"stuck\" data-rank=\"%u\" data-action=\"%s\" data-line=\"%u\" "
-			"data-column=\"%u\">",
+		svg_put(&x->s,
+			"<g class='stuck' data-rank='%u' data-action='%s' data-line='%u' "
+			"data-column='%u'>",
 			a->rank, a->name, at.line, at.column);
 		put_text(x, "fault", edge, from + 4 + (k % 2 ? 5 : -5), 11, a->name);
-		fprintf(x->s.out, "<path class=\"wait\" d=\"M%s %sC%s %s %s %s %s %s\"/></g>\n",
-			svg_number(&x->s, edge + 70), svg_number(&x->s, from),
-			svg_number(&x->s, out + 30), svg_number(&x->s, from),
-			svg_number(&x->s, out + 30), svg_number(&x->s, to),
-			svg_number(&x->s, edge + 70), svg_number(&x->s, to));
+		svg_put(&x->s, "<path class='wait' d='M%g %gC%g %g %g %g %g %g'/></g>\n",
+			pt(edge + 70), pt(from), pt(out + 30), pt(from), pt(out + 30), pt(to),
+			pt(edge + 70), pt(to));
 	}
 }
 
@@ -295,10 +286,8 @@ static void draw_legend(struct chart *x)
 			any = x->p->v[k].kind == a.kind;
 		if (!any)
 			continue;
-		fprintf(x->s.out,
-			"<rect x=\"%s\" y=\"%s\" width=\"12\" height=\"12\" rx=\"2\" fill=\"%s\"/>\n",
-			svg_number(&x->s, at), svg_number(&x->s, x->s.y),
-			svg_colours[colour_of(&a)]);
+		svg_put(&x->s, "<rect x='%g' y='%g' width='12' height='12' rx='2' fill='%s'/>\n",
+			pt(at), pt(x->s.y), svg_colours[colour_of(&a)]);
 		put_text(x, "dim", at + 17, x->s.y + 10, 11, parts[i].text);
 		at += 40 + 6.2 * (double)strlen(parts[i].text);
 	}
@@ -351,20 +340,18 @@ static void print_svg(struct chart *x, FILE *out)
 	width = x_of(x, x->t->length) + (x->t->finishes ? 24 : 160);
 	width = width < 700 ? 700 : width;
 	height = 100 + ROW * x->nrows + (d ? 16.0 * (1 + (d->help.n < 4 ? d->help.n : 4)) : 0);
-	fprintf(out,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"ccs\" viewBox=\"0 0 %s %s\" "
-		"width=\"%s\" height=\"%s\" font-family=\"system-ui, sans-serif\" role=\"img\">\n"
+	svg_put(&x->s,
+		"<svg xmlns='http://www.w3.org/2000/svg' class='ccs' viewBox='0 0 %g %g' width='%g' "
+		"height='%g' font-family='system-ui, sans-serif' role='img'>\n"
 		"<title>%s</title>\n<desc>%s</desc>\n<style>\n%s</style>\n",
-		svg_number(&x->s, width), svg_number(&x->s, height), svg_number(&x->s, width),
-		svg_number(&x->s, height), svg_text(&x->s, title_of(x)), svg_text(&x->s, run_of(x)),
-		svg_css);
+		pt(width), pt(height), pt(width), pt(height), svg_text(&x->s, title_of(x)),
+		svg_text(&x->s, run_of(x)), svg_css);
 	draw_head(x, width);
 	for (uint32_t r = 0; r < p->nranks; r++)
 		if (x->row[r] != NONE) {
-			fprintf(out,
-				"<rect class=\"lane\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"/>\n",
-				svg_number(&x->s, LEFT), svg_number(&x->s, y_of(x, r)),
-				svg_number(&x->s, x->unit * x->t->length), svg_number(&x->s, BOX));
+			svg_put(&x->s,
+				"<rect class='lane' x='%g' y='%g' width='%g' height='%g'/>\n", LEFT,
+				pt(y_of(x, r)), pt(x->unit * x->t->length), BOX);
 			put_text(x, "dim", 16, y_of(x, r) + BOX - 8, 11,
 				 arena_printf(x->c->scratch, "rank %u", r));
 		}
