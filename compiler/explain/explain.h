@@ -168,6 +168,8 @@ const char *explain_count(struct script *x, uint64_t n, const char *one);
 const char *explain_title(struct script *x);
 /** The error that the pictures are about first, or NULL. */
 const struct diag *explain_diag(const struct script *x);
+/** The place of an error; without one, that of the schedule's name. */
+struct span explain_diag_span(const struct script *x, const struct diag *g);
 /** "data[1] holds 0; promised is 0-3" */
 const char *explain_wrong_text(struct script *x, const struct wrong *w);
 

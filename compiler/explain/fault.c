@@ -129,18 +129,15 @@ static uint32_t mark(struct script *x, const struct diag *g, struct span at)
 	return step;
 }
 
-/* The message that E0301 is about was sent, and no receive takes it. */
-static bool is_lost(const struct script *x, const struct diag *g, struct move *m)
-{
-	return m->unmatched && explain_span(x, explain_ends(x, m).send).lo == g->span.lo &&
-	       seen_on(g, explain_ends(x, m).from);
-}
-
+/* The messages that E0301 is about: sent, and no receive takes them. */
 static void mark_lost(struct script *x, const struct diag *g)
 {
-	for (uint32_t k = 0; k < x->n; k++)
-		if (is_lost(x, g, &x->moves[k]))
+	for (uint32_t k = 0; k < x->n; k++) {
+		const struct ends e = explain_ends(x, &x->moves[k]);
+		if (x->moves[k].unmatched && explain_span(x, e.send).lo == g->span.lo &&
+		    seen_on(g, e.from))
 			x->moves[k].fault = g->code;
+	}
 }
 
 /* Returns the step of the first move that is wrong in itself, or NONE. */
@@ -350,7 +347,6 @@ static void print_results(struct script *x, FILE *out)
 static void print_diagnostics(struct script *x, uint32_t first, FILE *out)
 {
 	const struct diags *d = x->r.c->diags;
-	const struct decl *schedule = x->r.p->instance.schedule;
 	uint32_t n = 0;
 
 	fprintf(out, "\nwhat is wrong\n");
@@ -358,8 +354,7 @@ static void print_diagnostics(struct script *x, uint32_t first, FILE *out)
 		const struct diag *g = d->v[i];
 		if (g->severity != SEV_ERROR || n++ >= MAX_LINES)
 			continue;
-		struct span at = g->span.lo ? g->span : schedule->name.span;
-		fprintf(out, "  %s", program_line_text(x->r.c, x->r.p, at));
+		fprintf(out, "  %s", program_line_text(x->r.c, x->r.p, explain_diag_span(x, g)));
 		if (i - first < EXPLAIN_MARKS && x->fault_step[i - first] != NONE)
 			fprintf(out, ", %s", where_step_text(x->arena, x->fault_step[i - first]));
 		if (g->nranks)

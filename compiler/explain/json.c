@@ -277,7 +277,7 @@ static void put_error(struct printer *w, const struct diag *g, uint32_t k)
 	put(w, "\n{'code':%s,'message':",
 	    g->code ? arena_printf(x->arena, "\"%s\"", diag_code_text(g->code).s) : "null");
 	put_text(w, g->message);
-	put_place(w, "at", g->span.lo ? g->span : x->r.p->instance.schedule->name.span);
+	put_place(w, "at", explain_diag_span(x, g));
 	put(w, ",'step':%s,'ranks':[", number(w, k < EXPLAIN_MARKS ? x->fault_step[k] : NONE));
 	for (uint32_t i = 0; i < g->nranks; i++)
 		put(w, "%s%" PRId64, comma(i), g->ranks[i]);

@@ -275,6 +275,11 @@ const struct diag *explain_diag(const struct script *x)
 	return NULL;
 }
 
+struct span explain_diag_span(const struct script *x, const struct diag *g)
+{
+	return g->span.lo ? g->span : x->r.p->instance.schedule->name.span;
+}
+
 const char *explain_wrong_text(struct script *x, const struct wrong *w)
 {
 	struct expected e = contract_value(x->contract, w->row);

@@ -113,8 +113,7 @@ static const char *sent_text(struct svg *s)
 static void error(struct svg *s, const struct diag *g, double width)
 {
 	struct script *x = s->x;
-	struct span at = g->span.lo ? g->span : x->r.p->instance.schedule->name.span;
-	struct place p = source_place(x->r.c->sources, at.lo);
+	struct place p = source_place(x->r.c->sources, explain_diag_span(x, g).lo);
 
 	lines(s, "fault", width,
 	      arena_printf(x->arena, "%s at %s:%u: %s", diag_code_text(g->code).s,

@@ -68,9 +68,10 @@ struct last_words svg_last_words(struct svg *s, uint32_t i)
 	if (i == x->nstops)
 		return (struct last_words){ NULL, NONE, NONE, 0 };
 	g = x->r.c->diags->v[x->first_diag + x->stops[i].diag];
-	return (struct last_words){ arena_printf(x->arena, "%s: %s",
-						 program_line_text(x->r.c, p, g->span),
-						 diag_code_text(g->code).s),
+	return (struct last_words){ arena_printf(
+					    x->arena, "%s: %s",
+					    program_line_text(x->r.c, p, explain_diag_span(x, g)),
+					    diag_code_text(g->code).s),
 				    x->stops[i].rank, NONE, g->code };
 }
 
@@ -101,9 +102,8 @@ static void measure(struct svg *s, const struct lanes *l, struct geometry *g)
 		n = strlen(row_name(s, l, i));
 		label = n > label ? n : label;
 	}
-	for (uint32_t q = 0; q < l->nranks; q++) {
+	for (uint32_t q = 0; q < l->nranks; q++)
 		g->lane_of[l->ranks[q]] = q;
-	}
 	for (uint32_t i = 0; l->whole && !x->right; i++) {
 		struct last_words w = svg_last_words(s, i);
 		if (!w.text)
