@@ -235,7 +235,7 @@ static void draw_message(struct chart *x, uint32_t i)
 		pt(y_of(x, to) + (down ? 0 : BOX)));
 }
 
-/* Where a rank of the cycle stands: behind what it has done, one below the other. */
+/* Where a rank of the cycle stands: behind its last computation. */
 static void draw_stuck(struct chart *x)
 {
 	struct program *prog = pipe_program(x->c, x->p, x->streams);

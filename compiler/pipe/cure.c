@@ -25,7 +25,7 @@ struct edit {
 };
 
 struct curing {
-	struct ctx c; /* its reports go nowhere; what is made is in its scratch */
+	struct ctx c; /* its reports go nowhere; texts are made in its scratch */
 	struct diags none;
 	const struct pipe *p;
 	enum pipe_streams streams;
@@ -70,7 +70,7 @@ static const struct pipe *edited(struct curing *x, const struct pipe *p, struct 
 }
 
 /* How far the text runs: rows that its tasks have run. UINT64_MAX: to its end; 0: it may not be run,
- * as an action stands before what it needs, or another message is swapped. */
+ * as an action stands before one that it needs, or another message is swapped. */
 static uint64_t try_text(struct curing *x, const struct pipe *p, struct greedy *r)
 {
 	uint64_t rows = 1;

@@ -13,7 +13,7 @@
  *      the other rank's text as it is then. An action that lacks its input waits for its turn.
  *      Sends and receives are so in one order on all ranks, that of the turns, and none of them can
  *      wait for a later one.
- *   4. WAIT_SEND_F behind the backward of the same microbatch; the others at the end.
+ *   4. WAIT_SEND_F behind the backward of the same microbatch; all others at the end.
  *
  * A bracket is one action for the passes. O(actions * turns in which a rank waits).
  */
@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-enum { ACTIVE = 3 }; /* stages of a rank whose weights are there at once (max_active_stages) */
+enum { ACTIVE = 3 }; /* stages of a rank that have their weights at once (max_active_stages) */
 
 /* The actions of a rank. */
 struct list {
@@ -43,7 +43,7 @@ static void add(struct lowering *x, struct list *to, struct pipe_action a)
 	ARENA_PUSH(x->c->scratch, to->v, to->n, to->cap) = a;
 }
 
-/* An action without a place of its own: it has that of the computation that it is there for. */
+/* An action that the text does not have: its place is that of a computation. */
 static void add_new(struct lowering *x, struct list *to, const struct pipe_action *for_it,
 		    enum pipe_kind k, uint32_t stage, uint32_t mb)
 {
@@ -101,7 +101,7 @@ static struct ahead ahead_of(const struct pipe_action *v, uint32_t i, uint32_t e
 	return a;
 }
 
-/* Stages whose weights are there, in the order in which they came. */
+/* Stages that have their weights, in the order in which they came. */
 struct active {
 	uint32_t v[2 * ACTIVE + 2], n;
 };

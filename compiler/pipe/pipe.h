@@ -123,7 +123,7 @@ struct pipe *pipe_read(struct ctx *c, struct source *source);
  *  + stages * microbatches); O(n log n) for an incomplete text. */
 bool pipe_sound(struct ctx *c, struct pipe *p);
 
-/** Whether each action of a text that is complete stands behind what it needs of its rank. Reports
+/** Whether each action of a text that is complete stands behind those of its rank that it needs. Reports
  *  E0605. O(actions). */
 bool pipe_ordered(struct ctx *c, const struct pipe *p);
 

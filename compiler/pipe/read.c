@@ -2,7 +2,7 @@
  * Read: the text of a pipeline to actions.
  *
  * In: a line a rank, with commas between actions: `0F0,0SEND_F0,,(0F1;3B0)OVERLAP_F_B`. Out: struct
- * pipe with an action for each, in the order of the text; E0604 for what is none, with line and
+ * pipe with an action for each, in the order of the text; E0604 for anything else, with line and
  * column, at most MOST_ERRORS of them. An empty field is a rank's idle time, and no action. A line
  * that begins with # is a comment. O(bytes).
  */

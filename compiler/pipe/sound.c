@@ -302,7 +302,7 @@ bool pipe_sound(struct ctx *c, struct pipe *p)
 
 /* ---- the order of a rank's text ------------------------------------------------------------ */
 
-/* Action i needs that of row `before`, of its own rank. */
+/* Action i needs that of row `before`, on the same rank. */
 static void needs(struct sounding *x, uint32_t i, uint32_t before)
 {
 	const struct pipe_action *a = &x->p->v[i], *b;

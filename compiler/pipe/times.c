@@ -4,7 +4,7 @@
  * In: a sound text. Out: start and end of each action, where F, I and W take one unit, B two, and
  * messages none. For a picture (pipe_times) with the queues and slots that were asked for: the greedy
  * run of deadlock.c gives an order in
- * which all waves can start and finish; along it, each task's clock is the latest of what its waves
+ * which all waves can start and finish; along it, each task's clock is the latest end that its waves
  * wait for. So times are those of the same rules by which a deadlock is judged. O(actions).
  *
  * For the table (pipe_measures) of the computations alone, in the order of the text: each starts when
