@@ -207,14 +207,13 @@ static void draw_action(struct chart *x, uint32_t i)
 	svg_put(&x->s, "</g>\n");
 }
 
+/* The computation that takes a send's message. */
 static uint32_t taker_of(const struct pipe *p, const struct pipe_action *send)
 {
-	uint32_t s = pipe_peer_stage(send);
+	uint32_t stage = pipe_peer_stage(send);
 
-	if (send->kind == PIPE_SEND_F)
-		return pipe_at(p, PIPE_F, s, send->mb);
-	uint32_t b = pipe_at(p, PIPE_B, s, send->mb);
-	return b != NONE ? b : pipe_at(p, PIPE_I, s, send->mb);
+	return send->kind == PIPE_SEND_F ? pipe_at(p, PIPE_F, stage, send->mb)
+					 : pipe_backward(p, stage, send->mb);
 }
 
 static void draw_message(struct chart *x, uint32_t i)

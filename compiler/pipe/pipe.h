@@ -107,6 +107,14 @@ static inline uint32_t pipe_at(const struct pipe *p, enum pipe_kind k, uint32_t 
 	return p->at[k][(size_t)stage * p->nmbs + mb];
 }
 
+/* Row of the whole backward, or of its first half; or NONE. */
+static inline uint32_t pipe_backward(const struct pipe *p, uint32_t stage, uint32_t mb)
+{
+	uint32_t b = pipe_at(p, PIPE_B, stage, mb);
+
+	return b != NONE ? b : pipe_at(p, PIPE_I, stage, mb);
+}
+
 /* "2SEND_F1", or "2UNSHARD" where mb is NONE; in the arena. */
 const char *pipe_name(struct arena *a, enum pipe_kind k, uint32_t stage, uint32_t mb);
 

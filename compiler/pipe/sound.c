@@ -200,14 +200,6 @@ static void check_backward(struct sounding *x, uint32_t s, uint32_t mb)
 		lacks(x, &p->v[f], PIPE_B, s, mb, "other microbatches have a backward");
 }
 
-/* The row of the whole backward, or of its first half. */
-static uint32_t backward_of(const struct pipe *p, uint32_t s, uint32_t mb)
-{
-	uint32_t b = pipe_at(p, PIPE_B, s, mb);
-
-	return b != NONE ? b : pipe_at(p, PIPE_I, s, mb);
-}
-
 /* The message from stage s to stage t; `from` is the computation that it has the result of. */
 static void check_message(struct sounding *x, uint32_t from, uint32_t s, uint32_t t, uint32_t mb)
 {
@@ -248,7 +240,7 @@ static void check_complete(struct sounding *x)
 				lacks(x, &p->v[x->computed[s]], PIPE_F, s, mb,
 				      "each stage computes every microbatch");
 			check_backward(x, s, mb);
-			b = backward_of(p, s, mb);
+			b = pipe_backward(p, s, mb);
 			if (!p->messages)
 				continue;
 			if (s + 1 < p->nstages && p->rank_of[s + 1] != p->rank_of[s] && f != NONE)
@@ -269,7 +261,7 @@ static void check_strays(struct sounding *x)
 		if (!mine && a->kind != PIPE_RECV_B)
 			continue;
 		uint32_t from = mine ? a->stage : pipe_peer_stage(a);
-		if (backward_of(p, from, a->mb) == NONE)
+		if (pipe_backward(p, from, a->mb) == NONE)
 			lacks(x, a, PIPE_B, from, a->mb, "this is the message of its result");
 	}
 }
@@ -331,7 +323,7 @@ static void needs_input(struct sounding *x, uint32_t i, bool forward)
 			      pipe_at(p, forward ? PIPE_RECV_F : PIPE_RECV_B, a->stage, a->mb));
 	} else
 		needs(x, i,
-		      forward ? pipe_at(p, PIPE_F, from, a->mb) : backward_of(p, from, a->mb));
+		      forward ? pipe_at(p, PIPE_F, from, a->mb) : pipe_backward(p, from, a->mb));
 }
 
 bool pipe_ordered(struct ctx *c, const struct pipe *p)
@@ -349,7 +341,7 @@ bool pipe_ordered(struct ctx *c, const struct pipe *p)
 			break;
 		case PIPE_W: needs(&x, i, pipe_at(p, PIPE_I, a->stage, a->mb)); break;
 		case PIPE_SEND_F: needs(&x, i, pipe_at(p, PIPE_F, a->stage, a->mb)); break;
-		case PIPE_SEND_B: needs(&x, i, backward_of(p, a->stage, a->mb)); break;
+		case PIPE_SEND_B: needs(&x, i, pipe_backward(p, a->stage, a->mb)); break;
 		case PIPE_WAIT_SEND_F:
 			needs(&x, i, pipe_at(p, PIPE_SEND_F, a->stage, a->mb));
 			break;

@@ -3,9 +3,9 @@
  *
  * In: a sound text. Out: start and end of each action, where F, I and W take one unit, B two, and
  * messages none. For a picture (pipe_times) with the queues and slots that were asked for: the greedy
- * run of deadlock.c gives an order in
- * which all waves can start and finish; along it, each task's clock is the latest end that its waves
- * wait for. So times are those of the same rules by which a deadlock is judged. O(actions).
+ * run of deadlock.c gives an order in which all waves can start and finish; along it, each task's
+ * clock is the latest end that its waves wait for. So times follow the rules by which a deadlock is
+ * judged. O(actions).
  *
  * For the table (pipe_measures) of the computations alone, in the order of the text: each starts when
  * the one before it and its input have ended, as if all messages were buffered. O(actions log actions).
@@ -149,14 +149,6 @@ static bool is_backward(const struct pipe_action *a)
 	return a->kind == PIPE_B || a->kind == PIPE_I;
 }
 
-/* The backward, or its first half. */
-static uint32_t backward_at(const struct pipe *p, uint32_t stage, uint32_t mb)
-{
-	uint32_t b = pipe_at(p, PIPE_B, stage, mb);
-
-	return b != NONE ? b : pipe_at(p, PIPE_I, stage, mb);
-}
-
 /* The computation that makes its input, or the one that takes its result; NONE: there is none. */
 static uint32_t input_of(const struct pipe *p, const struct pipe_action *a)
 {
@@ -164,7 +156,7 @@ static uint32_t input_of(const struct pipe *p, const struct pipe_action *a)
 		return a->stage ? pipe_at(p, PIPE_F, a->stage - 1, a->mb) : NONE;
 	if (!is_backward(a))
 		return NONE;
-	return a->stage + 1 < p->nstages ? backward_at(p, a->stage + 1, a->mb)
+	return a->stage + 1 < p->nstages ? pipe_backward(p, a->stage + 1, a->mb)
 					 : pipe_at(p, PIPE_F, a->stage, a->mb);
 }
 
@@ -172,7 +164,7 @@ static uint32_t taker_of(const struct pipe *p, const struct pipe_action *a)
 {
 	if (a->kind == PIPE_F)
 		return a->stage + 1 < p->nstages ? pipe_at(p, PIPE_F, a->stage + 1, a->mb) : NONE;
-	return is_backward(a) && a->stage ? backward_at(p, a->stage - 1, a->mb) : NONE;
+	return is_backward(a) && a->stage ? pipe_backward(p, a->stage - 1, a->mb) : NONE;
 }
 
 static void look_at(struct measuring *x, uint32_t rank)
