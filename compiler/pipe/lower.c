@@ -132,30 +132,32 @@ static void reduce(struct lowering *x, struct list *to, uint32_t *left, const st
 	add_new(x, to, a, PIPE_WAIT_REDUCE_GRAD, a->stage, NONE);
 }
 
+/* Local actions of the text, which PyTorch does not take in one of computations, are placed anew. */
 static void add_local(struct lowering *x, uint32_t rank, uint32_t *left)
 {
 	const struct pipe *p = x->p;
-	uint32_t lo = p->first[rank], hi = p->first[rank + 1];
-	struct ahead *next = ARENA_ARRAY(x->c->scratch, struct ahead, hi - lo + 1);
+	struct list text = { .n = 0 }, *to = &x->local[rank];
 	struct active now = { .n = 0 };
-	struct list *to = &x->local[rank];
 
-	for (uint32_t i = hi, end = hi; i-- > lo;)
-		if (!p->v[i].joined) {
-			next[i - lo] = ahead_of(p->v, i, end, &next[end - lo]);
+	for (uint32_t i = p->first[rank]; i < p->first[rank + 1]; i++)
+		if (pipe_computes(p->v[i].kind))
+			add(x, &text, p->v[i]);
+	struct ahead *next = ARENA_ARRAY(x->c->scratch, struct ahead, text.n + 1);
+	for (uint32_t i = text.n, end = text.n; i-- > 0;)
+		if (!text.v[i].joined) {
+			next[i] = ahead_of(text.v, i, end, &next[end]);
 			end = i;
 		}
-	for (uint32_t i = lo, end; i < hi; i = end) {
-		end = unit_end(p->v, i, hi);
-		if (!p->local)
-			fetch(x, to, &now, &next[i - lo], &p->v[i]);
+	for (uint32_t i = 0, end; i < text.n; i = end) {
+		end = unit_end(text.v, i, text.n);
+		fetch(x, to, &now, &next[i], &text.v[i]);
 		for (uint32_t k = i; k < end; k++)
-			add(x, to, p->v[k]);
-		for (uint32_t k = i; k < end && !p->local; k++)
-			reduce(x, to, left, &p->v[k]);
+			add(x, to, text.v[k]);
+		for (uint32_t k = i; k < end; k++)
+			reduce(x, to, left, &text.v[k]);
 	}
-	if (lo < hi)
-		fetch(x, to, &now, NULL, &p->v[hi - 1]);
+	if (text.n)
+		fetch(x, to, &now, NULL, &text.v[text.n - 1]);
 }
 
 /* ---- 3: messages -------------------------------------------------------------------------- */

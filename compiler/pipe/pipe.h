@@ -81,7 +81,6 @@ struct pipe {
 	bool backward;		  /* it has some */
 	bool messages;		  /* it has some, as it was read */
 	bool waits;		  /* for sends: it has some */
-	bool local;		  /* it has UNSHARD, REDUCE_GRAD and the like */
 };
 
 static inline bool pipe_computes(enum pipe_kind k)

@@ -291,7 +291,6 @@ static void note_sizes(struct pipe *p)
 		p->backward |= a->kind == PIPE_B || a->kind == PIPE_I;
 		p->messages |= a->kind < PIPE_NAMED && !pipe_computes(a->kind);
 		p->waits |= pipe_waits(a->kind);
-		p->local |= a->kind >= PIPE_NAMED;
 	}
 }
 
