@@ -1,9 +1,9 @@
 /*
  * The kernel for a call, on this GPU.
  *
- * In the order of cost: one that is loaded; one that the module holds for this GPU (none with
- * bulk copies, and none for traces); one of the disk cache; one that NVRTC compiles now from the module's source, which
- * goes into the cache. Kernels stay loaded as long as the communicator.
+ * In the order of cost: one that is loaded; one that the module holds for this GPU (none with bulk
+ * copies, and none for traces); one of the disk cache; one that NVRTC compiles now from the module's
+ * source, which goes into the cache. Kernels stay loaded as long as the communicator.
  *
  * An entry of the cache begins with the NVRTC that made it (struct nvrtc_maker). Another one's
  * kernel is made anew, in its place; but where there is no NVRTC (CCS_NVRTC=none) it is as good
