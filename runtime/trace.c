@@ -185,8 +185,9 @@ ccs_status ccs_trace_create(struct ccs_trace **trace, struct ccs_comm *c, size_t
 		return s;
 	if (!w->engine->traces)
 		return error_set(CCS_EUNSUPPORTED,
-				 "ccs_trace_create: the ranks are on GPUs of several hosts, whose "
-				 "clocks differ: trace a communicator of the ranks of one host");
+				 "ccs_trace_create: the ranks are on GPUs of several hosts: start "
+				 "the ranks on one host, or trace a communicator of one host's "
+				 "ranks");
 	s = make(trace, w, operations);
 	if (!is_alone(w)) {
 		pthread_mutex_lock(&w->lock);

@@ -57,9 +57,8 @@ struct traced {
 struct trace_seen {
 	const struct trace_part *part; /* NULL: it does not */
 	size_t bytes;
-	struct trace_part
-		*copy; /* of a process that is not found on this host; NULL: it is mapped */
-	char host[64]; /* its name */
+	struct trace_part *copy; /* where the process is on another host; NULL: it is mapped */
+	char host[64];		 /* its name */
 };
 
 static inline uint64_t trace_room(const struct trace_seen *x)

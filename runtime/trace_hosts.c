@@ -177,7 +177,8 @@ ccs_status trace_send(struct ccs_trace *t)
 	for (size_t r = 1; r < ranks && !s && !w->first; r++)
 		if (t->parts[r].copy)
 			finish(t->parts + r, all + r, bounds + r);
-	t->sent = t->used;
+	if (!s)
+		t->sent = t->used;
 	free(bounds);
 	free(all);
 	return s;

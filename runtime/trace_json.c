@@ -3,10 +3,11 @@
  *
  * In: the parts of all processes (trace.h), also while other processes still write theirs. Out: a process
  * for each rank, with a track (tid 0) of its calls, and one for each worker, numbered from 1. Where several
- * threads do tiles of one worker side by side, each has such tracks. There a slice for each operation and
- * tile, and an arrow (events `s` and `f`) for each message of which both ends are done. A slice is named by file and line, as the report of a run without progress is. Of a call
- * that has not ended, each worker's next operation is a slice `waits at ...` up to the end. Times are
- * microseconds, with three decimals.
+ * threads, or channels, do tiles of one worker side by side, each has such tracks. There a slice for each
+ * operation and tile, and an arrow (events `s` and `f`) for each message of which both ends are done. A slice is
+ * named by file and line, as the report of a run without progress is. Of a call that has not ended, each
+ * track's next operation is a slice `waits at ...` up to the end. Times are microseconds, with three
+ * decimals.
  *
  * Of another process's part nothing is believed that would lead out of it. O(operations x tiles).
  */
@@ -82,6 +83,12 @@ static struct seen look(const struct page *g, uint32_t rank)
 	return x;
 }
 
+/* Of an operation that has a place. */
+static const struct trace_time *place_of(const struct seen *x, uint64_t row, uint64_t tile)
+{
+	return x->times + tile * x->ops + (row - x->first);
+}
+
 /* When an operation was done; NULL: it was not, or that is not noted. */
 static const struct trace_time *when(const struct seen *x, uint64_t row, uint64_t tile)
 {
@@ -89,7 +96,7 @@ static const struct trace_time *when(const struct seen *x, uint64_t row, uint64_
 
 	if (row < x->first || row - x->first >= x->ops || tile >= x->tiles)
 		return NULL;
-	time = x->times + tile * x->ops + (row - x->first);
+	time = place_of(x, row, tile);
 	return atomic_load_explicit(&time->end, memory_order_acquire) ? time : NULL;
 }
 
@@ -320,41 +327,55 @@ static void put_done(struct page *g, const struct seen *all, uint32_t rank, uint
 		put_end(g, "f", rank, track, from, tile, x->begin);
 }
 
-/* Of the operation. */
-static uint32_t thread_of(struct page *g, const struct trace_time *x)
+/* What does the tile of a worker with operations: a thread, or a channel. */
+static uint32_t thread_of(const struct seen *x, const struct ccs_worker *w, uint64_t tile)
 {
-	uint64_t thread = x->thread < MOST_THREADS ? x->thread : 0;
+	uint64_t thread = place_of(x, w->op, tile)->thread;
 
-	g->threads = g->threads > thread ? g->threads : thread + 1;
-	return (uint32_t)thread;
+	return thread < MOST_THREADS ? (uint32_t)thread : 0;
 }
 
-/* A worker's, in its order, of so many that the rank has. `begun`: the rank's call, which is not `over`. */
-static void put_worker(struct page *g, const struct seen *all, uint32_t rank, uint32_t worker,
-		       uint32_t workers, uint64_t begun, bool over)
+/* What one thread does of a worker, in its order. `begun`: the rank's call, which is not `over`. */
+static void put_thread(struct page *g, const struct seen *all, uint32_t rank, uint32_t track,
+		       const struct ccs_worker *w, uint32_t thread, uint64_t begun, bool over)
 {
-	const struct plan_view *v = g->what->view;
-	const struct ccs_worker *w = v->workers + worker;
-	uint32_t track = 1 + worker - v->ranks[rank].worker;
 	uint64_t last = begun;
 
 	for (uint64_t tile = 0; tile < all[rank].tiles; tile++)
-		for (uint64_t i = 0; i < w->nops; i++) {
+		for (uint64_t i = 0; i < w->nops && thread_of(all + rank, w, tile) == thread; i++) {
 			const struct trace_time *x = when(all + rank, w->op + i, tile);
 
 			if (x) {
-				put_done(g, all, rank, track + workers * thread_of(g, x), w->op + i,
-					 tile, x);
+				put_done(g, all, rank, track, w->op + i, tile, x);
 				last = x->end;
 				continue;
 			}
 			if (!over && last < g->now) {
-				put_op(g, rank, track, v->ops + w->op + i, tile, last, g->now,
-				       true);
+				put_op(g, rank, track, g->what->view->ops + w->op + i, tile, last,
+				       g->now, true);
 				fputs("}}", g->out);
 			}
 			return;
 		}
+}
+
+/* Worker `i` of so many that the rank has in any call. */
+static void put_worker(struct page *g, const struct seen *all, uint32_t rank, uint32_t i,
+		       uint32_t workers, uint64_t begun, bool over)
+{
+	const struct ccs_worker *w = g->what->view->workers + g->what->view->ranks[rank].worker + i;
+	uint32_t threads = 1;
+
+	if (!w->nops || w->op < all[rank].first || w->op - all[rank].first >= all[rank].ops)
+		return;
+	for (uint64_t tile = 0; tile < all[rank].tiles; tile++) {
+		uint32_t thread = thread_of(all + rank, w, tile);
+
+		threads = threads > thread ? threads : thread + 1;
+	}
+	for (uint32_t k = 0; k < threads; k++)
+		put_thread(g, all, rank, 1 + i + k * workers, w, k, begun, over);
+	g->threads = g->threads > threads ? g->threads : threads;
 }
 
 /* ---- calls ---------------------------------------------------------------------------------------- */
@@ -398,7 +419,7 @@ static ccs_status put_ranks(struct page *g)
 			continue;
 		end = atomic_load_explicit(&all[r].ranks->end, memory_order_acquire);
 		put_call(g, r, begun, end);
-		for (uint32_t i = v->ranks[r].worker; i < v->ranks[r + 1].worker; i++)
+		for (uint32_t i = 0; i < v->ranks[r + 1].worker - v->ranks[r].worker; i++)
 			put_worker(g, all, r, i, workers, begun, end);
 	}
 	free(all);

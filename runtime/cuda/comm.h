@@ -291,8 +291,8 @@ ccs_status gpu_start(struct world *w, struct run *r, int rank);
 
 /* ---- times.c ------------------------------------------------------------------ */
 
-/** The run that is to be launched is traced, with so many threads a block, tiles of so many elements,
- *  and chunks of `longest`; the parts' arguments are filled in. */
+/** The run that is to be launched is traced; the parts' arguments are filled in. `longest`: elements of a
+ *  chunk, at most. */
 ccs_status gpu_trace(struct world *w, struct run *r, struct gpu_traced how, size_t longest);
 /** See engine.h. */
 ccs_status gpu_traced(struct world *w);

@@ -1,9 +1,9 @@
 /*
  * The kernel for a call, on this GPU.
  *
- * In the order of cost: one that is loaded; one that the module holds for this GPU (none with
- * bulk copies, and none for traces); one of the disk cache; one that NVRTC compiles now from the module's source, which
- * goes into the cache. Kernels stay loaded as long as the communicator.
+ * In the order of cost: one that is loaded; one that the module holds for this GPU (none with bulk
+ * copies, and none for traces); one of the disk cache; one that NVRTC compiles now from the module's
+ * source, which goes into the cache. Kernels stay loaded as long as the communicator.
  *
  * An entry of the cache begins with the NVRTC that made it (struct nvrtc_maker). Another one's
  * kernel is made anew, in its place; but where there is no NVRTC (CCS_NVRTC=none) it is as good
@@ -88,11 +88,6 @@ static ccs_status lacks(const struct gpu_part *p, const struct ccs_module *m,
 				 "%s was compiled only for the CPU: compile it with ccc "
 				 "--target=cpu,cuda --arch=sm_%d",
 				 ccs_module_schedule(m), p->cuda.capability);
-	if (key->bulk)
-		return error_set(CCS_EUNSUPPORTED,
-				 "%s: CCS_BULK is set, and kernels with bulk copies are compiled "
-				 "where they run, which is impossible here: %s. Unset it",
-				 ccs_module_schedule(m), why);
 	if (key->trace)
 		return error_set(
 			CCS_EUNSUPPORTED,
@@ -100,6 +95,11 @@ static ccs_status lacks(const struct gpu_part *p, const struct ccs_module *m,
 			"is impossible here: %s. Name an NVRTC by CCS_NVRTC, or trace the ranks "
 			"on the CPU",
 			ccs_module_schedule(m), why);
+	if (key->bulk)
+		return error_set(CCS_EUNSUPPORTED,
+				 "%s: CCS_BULK is set, and kernels with bulk copies are compiled "
+				 "where they run, which is impossible here: %s. Unset it",
+				 ccs_module_schedule(m), why);
 	return error_set(CCS_EUNSUPPORTED,
 			 "%s has no kernel for %s on sm_%d, and it cannot be "
 			 "compiled here: %s. Compile the schedule with ccc --arch=sm_%d "

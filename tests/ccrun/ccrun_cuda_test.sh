@@ -362,7 +362,7 @@ launched "... traced" 0 by_torchrun "$ccrun" --device cuda "$ring" $quick --json
 holds "... as is planned" sh -c "python3 tests/ccrun/trace_check.py $tmp/trace.json $tmp/plan --table $tmp/out0 >/dev/null"
 rm -f "$tmp/trace.json"
 launched "... traced, on two hosts" 4 hosts "$ccrun" --device cuda "$ring" $quick --trace "$tmp/trace.json"
-says "... is refused" "$tmp/err0" 'the ranks are on GPUs of several hosts, .*: trace .* one host'
+says "... is refused" "$tmp/err0" 'the ranks are on GPUs of several hosts: start the ranks on one host'
 holds "... by one, and without a file" test ! -s "$tmp/err1" -a ! -e "$tmp/trace.json"
 second_wrong() { by_torchrun $1; [ $1 = 0 ] || export FAKE_NCCL_WRONG=ncclAllReduce; }
 launched "... wrong elements of one rank" 3 second_wrong "$ccrun" --device cuda "$ring" $quick \

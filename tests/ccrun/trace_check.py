@@ -154,23 +154,28 @@ def check_slice(x, plan, buffers, op, tile):
     return waits
 
 
-def check_worker(slices, plan, buffers, worker, sizes, ended):
-    """The numbers of its operations that are done, by tile; and how often each worker ran."""
+def check_worker(tracks, plan, buffers, worker, sizes, ended):
+    """The operations that are done, by row and tile. Each of the worker's tracks has tiles of its own."""
     ops, n = worker["ops"], len(worker["ops"])
-    done, moved = {}, defaultdict(int)
-    slices = sorted(slices, key=lambda x: (x["args"]["tile"], ns(x)))
-    for i, x in enumerate(slices):
-        op, tile = ops[i % n], i // n
-        if check_slice(x, plan, buffers, op, tile):
-            check(not ended and i == len(slices) - 1, "it waits, and", "has ended" if ended else "goes on", x)
-            continue
-        done[op["row"], tile] = x
-        moved[op["row"]] += x["args"]["bytes"]
+    done, moved, tiles = {}, defaultdict(int), []
+    for slices in tracks:
+        for i, x in enumerate(slices):
+            op = ops[i % n]
+            if i % n == 0:
+                check(i == 0 or x["args"]["tile"] > tiles[-1], "a tile before the one before", x)
+                tiles.append(x["args"]["tile"])
+            if check_slice(x, plan, buffers, op, tiles[-1]):
+                check(not ended and i == len(slices) - 1, "it waits, and", "has ended" if ended else "goes on", x)
+                continue
+            done[op["row"], tiles[-1]] = x
+            moved[op["row"]] += x["args"]["bytes"]
+    check(len(tiles) == len(set(tiles)), "a tile on two tracks of", worker["rank"], sorted(tiles))
     if ended:
-        check(len(slices) % n == 0 and slices, "not all operations of a worker", len(slices), "of", n)
+        check(tiles and sorted(tiles) == list(range(len(tiles))) and all(len(s) % n == 0 for s in tracks),
+              "not all operations of a worker", worker["rank"], sorted(tiles))
         for op in ops:
             check(moved[op["row"]] == sizes[op["row"]], "bytes of", op, moved[op["row"]], "not", sizes[op["row"]])
-    return done
+    return done, len(tiles)
 
 
 def check_call(number, call, tracks, workers, flows, plan, buffers, count, ended):
@@ -183,9 +188,8 @@ def check_call(number, call, tracks, workers, flows, plan, buffers, count, ended
             continue
         at = worker["rank"], worker["at"] - first[worker["rank"]]
         own = call.get(worker["rank"])
-        slices = [x for one in workers[at] for x in tracks[one] if x["args"]["call"] == number]
-        check(len({(x["tid"], x["args"]["tile"]) for x in slices}) == len({x["args"]["tile"] for x in slices}),
-              "a tile on two tracks of", at)
+        mine = [[x for x in tracks[one] if x["args"]["call"] == number] for one in workers[at]]
+        slices = sum(mine, [])
         if own is None:
             check(not slices, "a rank that has not called does", slices)
             continue
@@ -193,9 +197,10 @@ def check_call(number, call, tracks, workers, flows, plan, buffers, count, ended
         check(over or not ended, "a call that has not ended", own)
         check(all(ns(own) <= ns(x) and end(x) <= end(own) for x in slices), "out of its call: rank", worker["rank"])
         sizes = {op["row"]: bytes_of(plan, op, count) for op in worker["ops"]}
-        done.update(check_worker(slices, plan, buffers, worker, sizes, over))
+        did, n = check_worker(mine, plan, buffers, worker, sizes, over)
+        done.update(did)
         if over:
-            tiles.add(len(slices) // len(worker["ops"]))
+            tiles.add(n)
     check(len(tiles) <= 1, "workers with different numbers of tiles", tiles)
     ops = {op["row"]: op for w in plan["workers"] for op in w["ops"]}
     wanted = {(row, op["to"], tile) for (row, tile) in done for op in [ops[row]]
@@ -284,6 +289,7 @@ SPOILS = {
     "both": both,
     "back": back,
     "name": lambda t: t["traceEvents"].remove(next(e for e in t["traceEvents"] if e["name"] == "thread_name")),
+    "track": lambda t: slices_of(t)[0].update(tid=slices_of(t)[0]["tid"] + 1),
     "call": lambda t: t["traceEvents"].remove(next(e for e in t["traceEvents"] if e["ph"] == "X" and not e["tid"])),
 }
 

@@ -130,9 +130,10 @@ traces "two GPUs, whose clocks differ" env FAKE_CUDA_GPUS=2 FAKE_CUDA_SMS=8 CCS_
 	CCS_NVRTC="$fake/libnvrtc.so" LD_LIBRARY_PATH="$fake" "$ccrun" --device cuda -n 4 "$ring_gpu" \
 	$quick -b 64 -e 16K -f 256
 export FAKE_CUDA_STUCK=1
-status "a kernel that gives up" 3 gpu 4 "$ring_gpu" $quick -b 1K -e 1K --timeout 1 --trace "$tmp/trace.json"
+status "a kernel that gives up" 3 gpu 4 "$ring_gpu" $quick -b 64K -e 64K --timeout 1 --trace "$tmp/trace.json"
 unset FAKE_CUDA_STUCK
-right "... has what was done until then" --count 256 --stuck
+right "... has what was done until then" --count 16384 --stuck
+says "... and what each channel waits for" "$tmp/trace.json" '"tid":2,.*"name":"waits at ring_allreduce.ccs:[0-9]+"'
 rm -f "$tmp/trace.json"
 nvrtc=none
 status "without NVRTC" 4 gpu 4 "$ring_gpu" $quick -b 1K -e 1K --trace "$tmp/trace.json"

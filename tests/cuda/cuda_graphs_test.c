@@ -187,6 +187,52 @@ static void test_queue(struct rig_api *a, const struct ccs_module *m)
 	rig_down(&r);
 }
 
+/* ---- traces --------------------------------------------------------------------------------- */
+
+/* Traced calls between replays, which take turns with them; ccrun/trace_test.sh looks at what they note. */
+static void test_trace(struct rig_api *a, const struct ccs_module *m)
+{
+	struct ccs_trace_counts n = { 0 };
+	struct ccs_trace *trace = NULL;
+	bool all = true;
+	struct rig r;
+	void *graph;
+
+	rig_up(&r, a, 4, RIG_ONE);
+	a->capture(r.stream[0], 0);
+	rig_call(&r, m);
+	graph = captured(a, r.stream[0]);
+	says(ccs_trace_create(&trace, r.comm[1], 1000), CCS_OK, NULL, "a trace of ranks on a GPU");
+	for (int i = 0; i < 5; i++) {
+		all &= !ccs_trace_start(trace, 0);
+		for (int k = 0; k < 3; k++) {
+			rig_fill(&r);
+			all &= !rig_call(&r, m) && rig_right(&r, 0, 4);
+			rig_fill(&r);
+			all &= !a->replay(graph, r.stream[0]) && rig_right(&r, 0, 4);
+		}
+		all &= !ccs_trace_stop(trace);
+		rig_fill(&r);
+		all &= !rig_call(&r, m) && rig_right(&r, 0, 4);
+	}
+	ccs_trace_count(trace, &n);
+	say(all && n.calls == 15 && !n.left_out,
+	    "traced calls, others, and replays are right, in turn");
+	ccs_trace_start(trace, 0);
+	a->capture(r.stream[0], 0);
+	says(rig_call(&r, m), CCS_EUNSUPPORTED, "the stream of rank 0 is captured: stop the trace",
+	     "a traced call is not captured");
+	a->exec_free(captured(a, r.stream[0]));
+	rig_fill(&r);
+	says(rig_call(&r, m), CCS_OK, NULL, "... and the next one is traced");
+	ccs_trace_free(trace);
+	say(rig_right(&r, 0, 4) && !rig_call(&r, m) && rig_right(&r, 0, 4) &&
+		    !ccs_comm_check(r.comm[0]),
+	    "calls go on without the trace");
+	a->exec_free(graph);
+	rig_down(&r);
+}
+
 int main(int argc, char **argv)
 {
 	struct ccs_module *ring;
@@ -207,6 +253,7 @@ int main(int argc, char **argv)
 	test_graphs_beside(&a, ring, 1);
 	test_graphs_beside(&a, ring, 2);
 	test_queue(&a, ring);
+	test_trace(&a, ring);
 	ccs_module_free(ring);
 	dlclose(a.handle);
 	return 0;
