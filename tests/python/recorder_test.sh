@@ -1,5 +1,6 @@
 #!/bin/sh
-# PyTorch's flight recorder for ccs.torch: ranks that do not arrive, so many times with 4 and with 8 ranks.
+# PyTorch's flight recorder for ccs.torch: ranks that do not arrive, STALLS times among 4 and
+# STALLS times among 8.
 # usage: recorder_test.sh BUILD STALLS
 set -u
 . tests/support/lib.sh

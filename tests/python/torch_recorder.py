@@ -1,6 +1,6 @@
 """Ranks that do not arrive: PyTorch's own analyser of flight recorders, unaltered, names the missing rank from the files that
 ccs.torch has written, and the line of the schedule at which the other ranks wait.
-usage: torch_recorder.py FOLDER STALLS SEED     so many stalls with 4 and with 8 ranks"""
+usage: torch_recorder.py FOLDER STALLS SEED     the number of stalls with 4 ranks, and with 8"""
 
 import os
 import random

@@ -1,18 +1,18 @@
-"""PyTorch's flight recorder for the calls of groups: when a rank does not arrive, every rank of this host
-writes its last calls, and PyTorch's analyser names the missing rank.
+"""PyTorch's flight recorder for the calls of groups: when a rank does not arrive, every rank of this
+host writes its last calls, and PyTorch's analyser names the missing rank.
 
     TORCH_FR_DUMP_TEMP_FILE=/tmp/trace/rank_ torchrun ...
     python -m torch.distributed.flight_recorder.fr_trace /tmp/trace
 
-The variables are PyTorch's, also by their older names with NCCL: TORCH_FR_DUMP_TEMP_FILE, to which the
-rank is added, turns it on; TORCH_FR_BUFFER_SIZE is the number of calls that are kept (2000), and 0
+The variables are PyTorch's, also by their older names with NCCL: TORCH_FR_DUMP_TEMP_FILE, to which
+the rank is added, turns it on; TORCH_FR_BUFFER_SIZE is the number of calls that it keeps (2000); 0
 turns it off, as TORCH_FR_DUMP_ON_TIMEOUT=0 does.
 
-    call --record--> ring of entries --a call's time-out--> file of this rank
-                                     --a new file of another rank (a thread looks)--^
+    call --recorded--> ring of entries --a call's time-out--> file of this rank
+                                       --another rank's file (a thread looks)--^
 
-The missing rank itself is in no call, so it cannot see the time-out; the files are the signal. The rank
-that saw it waits a moment for the other ranks' files, as launchers end all processes when one fails.
+The missing rank itself is in no call, so it cannot see the time-out; the files are the signal. The
+rank that saw it waits a moment for the other ranks' files, for launchers end all when one fails.
 """
 
 import os
@@ -34,10 +34,15 @@ from ..errors import CcsError, Status
 Entry = Dict[str, Any]
 
 _VERSION = "2.10"  # of the format
-_LOOK, _WAIT = 0.2, 3.0  # seconds: how often for other ranks' files, and how long for all of them
+_LOOK, _WAIT = (
+    0.2,
+    3.0,
+)  # seconds: how often for other ranks' files, and how long for all of them
 _OFF = ("0", "n", "no", "f", "false")
 _FRAMES = 20  # of a call's stack, at most
-_INSIDE = tuple(os.path.dirname(os.path.abspath(file)) + os.sep for file in (__file__, torch.__file__))
+_INSIDE = tuple(
+    os.path.dirname(os.path.abspath(file)) + os.sep for file in (__file__, torch.__file__)
+)
 
 # Our names for PyTorch's where they differ.
 _NAMES = {"allreduce": "all_reduce", "allgather": "all_gather", "alltoall": "all_to_all"}
@@ -55,7 +60,9 @@ def _stack() -> List[Entry]:
     while frame is not None and len(frames) < _FRAMES:
         code = frame.f_code
         if not code.co_filename.startswith(_INSIDE):
-            frames.append({"name": code.co_name, "filename": code.co_filename, "line": frame.f_lineno})
+            frames.append(
+                {"name": code.co_name, "filename": code.co_filename, "line": frame.f_lineno}
+            )
         frame = frame.f_back  # type: ignore[assignment]
     return frames
 
@@ -85,7 +92,8 @@ class Recorder:
 
     @staticmethod
     def wanted(rank: int, size: int) -> Optional["Recorder"]:
-        """As the environment says. The numbers are of the process's first group, which may be that of the whole job."""
+        """As the environment says. The numbers are those of the process's first group, which may be
+        that of the whole job."""
         prefix = _setting("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
         dumps = _setting("TORCH_FR_DUMP_ON_TIMEOUT", "TORCH_NCCL_DUMP_ON_TIMEOUT") or "1"
         kept = _setting("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE") or "2000"
@@ -95,7 +103,7 @@ class Recorder:
             rank, size = dist.get_rank(), dist.get_world_size()
         return Recorder(prefix, int(kept), rank, size)
 
-    # ---- what is recorded ---------------------------------------------------------------------
+    # ---- calls --------------------------------------------------------------------------------
 
     def join(self, group: Any) -> None:
         """A new group. It gets its name later."""
@@ -116,8 +124,8 @@ class Recorder:
         like: Optional[torch.Tensor],
         outputs: Sequence[torch.Tensor],
     ) -> Callable[[], None]:
-        """The function of a call that is about to be put in its place, recorded. Sizes are those by which PyTorch's analyser finds that calls of ranks differ:
-        a block for each rank is one tensor."""
+        """The function of a call that is about to be put in its place, recorded. PyTorch's analyser
+        compares the sizes of ranks: blocks for all ranks are one tensor in them."""
         config = self._config(group)
         inputs = [] if like is None else [like]
         took, gave = _sizes(inputs), _sizes(outputs)
@@ -174,10 +182,13 @@ class Recorder:
         at = re.search(rf"\brank {rank} waits at ([^;]*?):(\d+) ([^;]*)", text)
         with self._lock:
             if at:
-                entry["frames"].insert(0, {"name": f"waits {at[3]}", "filename": at[1], "line": int(at[2])})
-            if re.search(rf"\brank {rank} has not called", text):
-                with suppress(ValueError):  # this rank came after the other ranks had given up: it was missing
-                    self._entries.remove(entry)
+                entry["frames"].insert(
+                    0, {"name": f"waits {at[3]}", "filename": at[1], "line": int(at[2])}
+                )
+            # It came after the other ranks had given up. The thread may have written the call already.
+            if re.search(rf"\brank {rank} has not called", text) and entry in self._entries:
+                self._entries.remove(entry)
+                self._written = False
         self._write()
         end = time.monotonic() + _WAIT
         while not all(map(self._is_new, list(self._before))) and time.monotonic() < end:
@@ -202,7 +213,7 @@ class Recorder:
                 self._write()
 
     def _write(self) -> None:
-        """Once: the first stall is the one to look at. Without a place to write, the calls' errors remain."""
+        """Once: the first stall is the one to look at. If it cannot write, the calls' errors remain."""
         with self._lock, suppress(OSError):
             if self._written:
                 return
@@ -211,9 +222,15 @@ class Recorder:
                 config = self._config(group)
                 self._groups[config["name"]] = config
             path = f"{self._prefix}{self._rank}"
-            whole = {"version": _VERSION, "entries": list(self._entries), "pg_config": self._groups, "pg_status": {}}
+            whole = {
+                "version": _VERSION,
+                "entries": list(self._entries),
+                "pg_config": self._groups,
+                "pg_status": {},
+            }
             os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-            part = os.path.join(os.path.dirname(path), f".ccs-{os.getpid()}.part")  # not among what is read
+            # A name that the analyser does not read.
+            part = os.path.join(os.path.dirname(path), f".ccs-{os.getpid()}.part")
             with open(part, "wb") as file:
                 pickle.dump(whole, file)
             os.replace(part, path)
