@@ -108,7 +108,7 @@ def stall(n, seed, folder):
     named = re.findall(r"missing ranks: (.*)", text)
     if status or named != ["{%d}" % missing] or "error msg" in text:
         return f"rank {missing} is missing, and the analyser says: {text[-1500:]}"
-    if not re.search(r"^ ?waits .* at \S+\.ccs:[1-9]\d*$", text, re.M):
+    if not re.search(r"^ ?rank \d+ waits .* at \S+\.ccs:[1-9]\d*$", text, re.M):
         return f"no line of a schedule: {text[-700:]}"
     return ""
 

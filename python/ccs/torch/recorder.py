@@ -85,7 +85,7 @@ class Recorder:
         self._living: Living[Any] = Living()  # groups
         self._count = 0
         self._lock = threading.Lock()
-        self._written = False
+        self._written = self._failed = False
         # Other ranks' files of an earlier job.
         self._before = {other: self._stamp(other) for other in range(world) if other != rank}
         threading.Thread(target=self._look, name="ccs.torch recorder", daemon=True).start()
@@ -178,17 +178,19 @@ class Recorder:
         entry["retired"] = True
 
     def _timed_out(self, entry: Entry, text: str, rank: int) -> None:
-        """Its text has where each rank waits, and the ranks that had not called."""
-        at = re.search(rf"\brank {rank} waits at ([^;]*?):(\d+) ([^;]*)", text)
+        """Its text has the ranks that had not called, and where the first of the waiting ranks wait."""
+        waits = re.findall(r"\brank (\d+) waits at ([^;]*?):(\d+) ([^;]*)", text)
+        waits.sort(key=lambda wait: int(wait[0]) != rank)
         with self._lock:
-            if at:
-                entry["frames"].insert(
-                    0, {"name": f"waits {at[3]}", "filename": at[1], "line": int(at[2])}
-                )
-            # It came after the other ranks had given up. The thread may have written the call already.
+            entry["frames"][:0] = [
+                {"name": f"rank {who} waits {why}", "filename": file, "line": int(line)}
+                for who, file, line, why in waits
+            ]
+            # It came after the other ranks had given up.
             if re.search(rf"\brank {rank} has not called", text) and entry in self._entries:
                 self._entries.remove(entry)
-                self._written = False
+            # The thread may have written the call already, without this.
+            self._written, self._failed = self._failed, True
         self._write()
         end = time.monotonic() + _WAIT
         while not all(map(self._is_new, list(self._before))) and time.monotonic() < end:
