@@ -317,6 +317,7 @@ SUITES_python := \
 	"tests/python/python_test.sh $(BUILD)" \
 	"20 tests/python/torch_test.sh $(BUILD)" \
 	"~ tests/python/ends_test.sh $(BUILD) 60" \
+	"~ tests/python/recorder_test.sh $(BUILD) 2" \
 	"tests/python/wheel_test.sh $(BUILD)"
 NEEDS_python := all editors $(FAKE_CUDA) $(FAKE_NCCL)
 
@@ -413,6 +414,7 @@ SUITES_long := \
 	"60 tests/pipe/generator_test.py 8 16" \
 	"30 $(T)/msccl/fuzz_test 2000 2 tests/msccl/good tests/msccl/diag" \
 	"300 tests/python/ends_test.sh $(BUILD) 5000" \
+	"~ tests/python/recorder_test.sh $(BUILD) 100" \
 	"10 tests/explain/schema_test.py $(BUILD) 2000" \
 	"300 tests/explain/page_test.py $(BUILD) 400 2" \
 	"60 tests/docs/walk_test.sh $(BUILD)"

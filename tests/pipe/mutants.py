@@ -28,7 +28,7 @@ from generate import pipeline  # noqa: E402
 BATCH = 250
 
 
-# ---- what is mutated: for each rank a list of actions, as text -----------------------------------
+# ---- the texts: for each rank a list of actions, as strings --------------------------------------
 
 def base(rng):
     schedule, each = rng.choice((("1f1b", 1), ("gpipe", 1), ("gpipe", 2), ("interleaved", 2), ("zero-bubble", 1),
@@ -94,7 +94,9 @@ def number(rng, action):
     if not found:
         return action
     m = rng.choice(found)
-    new = max(0, int(m[0]) + rng.choice((-1, 1, 1, -2, 2))) if rng.random() < 0.97 else rng.choice((65535, 65536, 1000000, 1000001))
+    new = max(0, int(m[0]) + rng.choice((-1, 1, 1, -2, 2)))
+    if rng.random() < 0.03:
+        new = rng.choice((65535, 65536, 1000000, 1000001))
     return action[:m.start()] + str(new) + action[m.end():]
 
 

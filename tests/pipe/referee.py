@@ -37,7 +37,7 @@ def name(part):
 # ---- the text ----------------------------------------------------------------------------------
 
 def one(text, place):
-    """(stage, kind, microbatch or None, place), or None for what is no action."""
+    """(stage, kind, microbatch or None, place); None: it is no action."""
     m = ONE.fullmatch(text)
     if not m or int(m[1]) > 65535 or m[3] and int(m[3]) > 1000000:
         return None
@@ -45,7 +45,7 @@ def one(text, place):
 
 
 def action(text, place):
-    """(parts, group or None); None for what is no action."""
+    """(parts, group or None); None: it is no action."""
     m = GROUP.fullmatch(text)
     if not m:
         part = one(text, place)
@@ -204,7 +204,7 @@ def check(text):
             way = kind[-1]
             source = stage if kind.startswith("SEND") else text.peer(stage, kind)
             if source is not None and not has(source, "F" if way == "F" else "BI", mb):
-                wrong("missing", part, "what it carries is not computed")
+                wrong("missing", part, "its sender does not compute it")
         if kind.startswith("SEND") and waits and not has(stage, ("WAIT_" + kind,), mb):
             wrong("missing", part, "its WAIT_SEND is missing")
         if kind in WAIT:
@@ -335,7 +335,7 @@ class Program:
                 kind = parts[0][1]
                 if kind in COMM:  # (computations before it, its messages)
                     groups.append((len(computes), [(p[1].startswith("SEND"), *place[p[:3]]) for p in parts]))
-                elif kind in WAIT:  # what it waits for: (is it a send, fifo, k)
+                elif kind in WAIT:  # its SEND: (is it a send, fifo, k)
                     computes.append([(True, *place[parts[0][0], kind[5:], parts[0][2]])])
                 elif kind in COMPUTE:
                     keys = [(s, "RECV_F" if k == "F" else "RECV_B", mb) for s, k, mb, _ in parts if k != "W"]
@@ -366,7 +366,7 @@ class Program:
         return out
 
     def finishes(self, queues, slots):
-        """Whether all ranks finish with so many messages in between."""
+        """Whether all ranks finish with this number of messages in between."""
         sent, received = [0] * len(self.ends), [0] * len(self.ends)  # started, by FIFO
         done = [0] * len(queues)  # computations that have finished, by rank
         heads = [[0] * len(q) for q in queues]

@@ -17,7 +17,7 @@ import inspect
 import os
 from datetime import timedelta
 from functools import lru_cache, wraps
-from typing import Any
+from typing import Any, Optional
 
 from ..ends import GROUPS, at_end
 from ..errors import ArgumentError
@@ -32,19 +32,21 @@ if not dist.is_available():
 # pylint: disable=wrong-import-position
 from .base import end_all
 from .group import ProcessGroupCCS
+from .recorder import Recorder
 from .schedules import VARIABLE, Schedules
 from .tally import Tally, print_at_end
 
 __all__ = ["ProcessGroupCCS", "report"]
 
 _tally = Tally()
+_recorder: Optional[Recorder] = None
 
 
 def _forget() -> None:
     """In a process that has forked: its groups are its own, and threads that are not here may
     hold the locks."""
-    global _tally  # pylint: disable=global-statement
-    _tally = Tally()
+    global _tally, _recorder  # pylint: disable=global-statement
+    _tally, _recorder = Tally(), None
     _schedules.cache_clear()
 
 
@@ -71,12 +73,14 @@ def _create(store: Any, rank: int, size: int, timeout: timedelta) -> ProcessGrou
     _check_alike(store, rank, size)
     at_end(_end, GROUPS)
     schedules = _schedules()
+    global _recorder  # pylint: disable=global-statement
     if _tally.rank is None:
         _tally.rank = rank
+        _recorder = Recorder.wanted(rank, size)
         for part in schedules.parts:
             if not part.tuning:
                 _tally.ran(part.collective, part.label, 0)
-    return ProcessGroupCCS(store, rank, size, timeout, schedules, _tally)
+    return ProcessGroupCCS(store, rank, size, timeout, schedules, _tally, _recorder)
 
 
 def _end() -> None:

@@ -22,6 +22,7 @@ from ..messages import Message
 from ..native import RunOptions
 from .meet import all_of, meet, seconds_of
 from .monitored import MonitoredBarrier
+from .recorder import Recorder
 from .schedules import Choice, Schedules
 from .tally import Tally
 from .device import Device
@@ -94,6 +95,7 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
         timeout: timedelta,
         schedules: Schedules,
         tally: Tally,
+        recorder: Optional[Recorder] = None,
     ) -> None:
         super().__init__(rank, size)
         self._schedules, self._tally = schedules, tally
@@ -127,6 +129,9 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
         freed_with(self, Worker.end, self._worker)
         self._sequence = 0
         self._timeout = timeout
+        self._recorder = recorder
+        if recorder is not None:
+            recorder.join(self)
         self._monitored = MonitoredBarrier(c10d.PrefixStore("ccs/monitored", store), rank, size)
 
     # What torch asks.
@@ -295,6 +300,8 @@ class Group(c10d.ProcessGroup):  # type: ignore[misc]
         if device is not None and like is not None:
             self._checked(operation, device.check, like)
             return device.submit(operation, function, result)
+        if self._recorder is not None:
+            function = self._recorder.recorded(self, operation, function, like, result)
         at_once = getattr(options, "asyncOp", True) is False
         return self._worker.submit(Work(operation, function, result), at_once)
 
