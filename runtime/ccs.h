@@ -372,8 +372,9 @@ CCS_API ccs_status ccs_comm_init_procs(struct ccs_comm **comm, const struct ccs_
  * same order.
  *
  * A failure in one process fails in all, and the communicator has failed. Causes: calls that
- * differ between ranks that exchange messages, lack of memory, a timeout, a failure of MPI. If a
- * process dies, its mpirun notices and ends the job.
+ * differ between ranks that exchange messages, lack of memory, a timeout, a failure of MPI, a
+ * process that frees its communicator while others wait for it. If a process dies, its mpirun
+ * notices and ends the job.
  *
  * A failed call returns when MPI has released its buffers. MPI cannot cancel a message that
  * another process has begun, so the call may return later than the timeout if that process stands

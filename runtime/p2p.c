@@ -129,6 +129,21 @@ static struct queue *queue_of(struct world *w, int rank, int peer, bool sends)
 	return q;
 }
 
+struct p2p_past p2p_past(const struct world *w, int peer, bool sends)
+{
+	struct p2p_past past = { .over = 0 };
+	const struct queue *q;
+
+	if (!w->p2p)
+		return past;
+	pthread_mutex_lock(&w->p2p->lock);
+	q = queue_find(w, w->first, peer, sends);
+	if (q)
+		past = (struct p2p_past){ q->over, p2p_awaits(w, q) };
+	pthread_mutex_unlock(&w->p2p->lock);
+	return past;
+}
+
 /* If the firsts of two queues face one another they have met. */
 static void meet(struct p2p *p, const struct queue *q)
 {

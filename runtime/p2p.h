@@ -164,6 +164,15 @@ void p2p_match(struct world *w, struct queue *q);
 void p2p_kept_over(struct world *w, struct transfer *kept);
 /** All receives of the inboxes are over. */
 void p2p_end_wanted(struct world *w, ccs_status s, const char *text);
+/* Messages to another process, or from it. */
+struct p2p_past {
+	uint64_t over; /* their number */
+	bool waits;    /* one more waits */
+};
+
+/** Of this process's first rank. Without p2p.lock. */
+struct p2p_past p2p_past(const struct world *w, int peer, bool sends);
+
 /** Whether anything waits for a message of the queue; whether a receive from any rank waits. */
 bool p2p_awaits(const struct world *w, const struct queue *q);
 bool p2p_awaits_any(const struct world *w);

@@ -8,6 +8,7 @@
  *   net_note.c   notes: a rank begins another call, or has failed; gathering
  *   net_ask.c    notes after a time-out: what the ranks wait for
  *   net_p2p.c    messages of ccs_send and ccs_recv
+ *   net_leave.c  notes of ranks that free the communicator
  *   net_end.c    after a failure: ending what is under way
  *   net_open.c   making and freeing
  *
@@ -51,14 +52,17 @@ enum {
 enum net_note_kind {
 	NET_NOTE_CALL, /* it begins a call */
 	NET_NOTE_FAILED,
-	NET_NOTE_ASKS, /* it asks what the other waits for */
-	NET_NOTE_WAITS /* ... and the answer */
+	NET_NOTE_ASKS,	/* it asks what the other waits for */
+	NET_NOTE_WAITS, /* ... and the answer */
+	NET_NOTE_LEAVES /* it frees the communicator */
 };
 
 struct net_note {
 	int32_t kind;	/* enum net_note_kind */
 	int32_t status; /* of a failure */
-	uint64_t call;	/* number of the call, or of the question */
+	uint64_t call;	/* number of the call, or of the question; of a rank that leaves: the
+			   number of its calls, ... */
+	uint64_t gathers, sent, received; /* ... gathers, and messages to and from the other */
 	struct call_name name;
 	char text[CCS_TEXT]; /* of a failure, or an answer */
 };
@@ -129,6 +133,8 @@ struct net {
 	struct net_note said, said_last; /* the last call that was another; a failure */
 	struct call_name before;	 /* the call before `said` */
 	int saying;			 /* notes under way */
+	struct net_note *left;		 /* [n] of ranks that have left; NULL: none has */
+	bool listens;			 /* all ranks have met */
 	bool *asked;			 /* [n] has yet to announce the current call */
 	int answers;			 /* still missing */
 
@@ -136,6 +142,7 @@ struct net {
 	struct net_asking *asking; /* net_ask.c's own; NULL: there was no time-out */
 	struct net_end_state end;
 
+	uint64_t gathers;    /* that were begun */
 	unsigned polls;	     /* by threads that wait for another thing */
 	uint64_t begun;	     /* calls that were laid out */
 	bool laid, admitted; /* the current call */
@@ -207,6 +214,18 @@ void net_answered(struct world *w, int rank, uint64_t number, const char *text);
 bool net_is_owed(const struct net *n);
 /** Ends all questions and answers. Returns the number that MPI has not ended. */
 int net_end_asking(struct net *n, int nranks);
+
+/* ---- net_leave.c ------------------------------------------------------------------------- */
+
+/** A rank's note that it frees the communicator has come. Under world.lock, as are the next two. */
+void net_leaves(struct world *w, int rank, const struct net_note *x);
+/** Fails if this rank waits for that one, which has left. O(FIFOs). */
+void net_miss(struct world *w, int rank);
+/** Whether that rank has left; whether all other ranks have. */
+bool net_has_left(const struct net *n, int rank);
+bool net_all_left(const struct world *w);
+/** This rank frees the communicator: says so, and waits a little for the other ranks. */
+void net_leave(struct world *w);
 
 /* See engine.h. */
 ccs_status net_gather(struct world *w, const void *mine, void *all, size_t bytes);

@@ -42,7 +42,7 @@ static void begin(struct world *w)
 static bool all_have_told(const struct world *w)
 {
 	for (int i = 0; i < w->nranks; i++)
-		if (i != w->first && !net_of(w)->end.told[i])
+		if (i != w->first && !net_of(w)->end.told[i] && !net_has_left(net_of(w), i))
 			return false;
 	return true;
 }

@@ -103,6 +103,7 @@ static void listen_to(struct world *w, int rank)
 
 void net_listen(struct world *w)
 {
+	net_of(w)->listens = true;
 	for (int i = 0; i < w->nranks; i++)
 		if (i != w->first)
 			listen_to(w, i);
@@ -126,7 +127,7 @@ static void compare(struct world *w, int rank)
 }
 
 /* A note about a call makes room for the next, which may report that the call has failed. There is
- * no second call: the sender waits for this rank's note. After a failure comes nothing. */
+ * no second call: the sender waits for this rank's note. After the last two comes nothing. */
 static void take_in(struct world *w, int rank)
 {
 	struct net *n = net_of(w);
@@ -140,6 +141,7 @@ static void take_in(struct world *w, int rank)
 		break;
 	case NET_NOTE_ASKS: net_answer(w, rank, x->call); break;
 	case NET_NOTE_WAITS: net_answered(w, rank, x->call, x->text); break;
+	case NET_NOTE_LEAVES: net_leaves(w, rank, x); return;
 	}
 	listen_to(w, rank);
 }
@@ -173,6 +175,7 @@ static void look_at(struct world *w, int rank)
 		n->holds[rank] = false;
 		compare(w, rank);
 	}
+	net_miss(w, rank);
 }
 
 bool net_hear(struct world *w)
@@ -307,6 +310,7 @@ ccs_status net_gather(struct world *w, const void *mine, void *all, size_t bytes
 
 	if (s)
 		return s;
+	net_of(w)->gathers++;
 	s = gathering_start(w, &g, mine, bytes);
 	if (!s)
 		s = gathering_wait(w, &g);

@@ -26,6 +26,8 @@ static void end_messages(struct world *w)
 	struct net *n = net_of(w);
 	int left = 0;
 
+	if (!w->dead && n->listens)
+		net_leave(w);
 	if (w->dead && n->notes && n->end.told) {
 		pthread_mutex_lock(&w->lock);
 		net_end_wait(w);
@@ -56,12 +58,12 @@ static unsigned patience(const struct world *w)
 	return w->timeout ? w->timeout : MPICALLS_PATIENCE_MS;
 }
 
-/* An answer that comes later would be taken for a message of a later communicator. */
+/* What comes later would be taken for a message of a later communicator. */
 static int how_ends(const struct world *w)
 {
 	if (w->dead)
 		return MPICALLS_FAILED;
-	return net_is_owed(net_of(w)) ? MPICALLS_LEFT : MPICALLS_WELL;
+	return net_is_owed(net_of(w)) || !net_all_left(w) ? MPICALLS_LEFT : MPICALLS_WELL;
 }
 
 /* Where a failure left messages that MPI cannot take back, their memory stays. In a forked
@@ -81,6 +83,7 @@ void net_free(struct world *w)
 	if (n && !n->leaks) {
 		free(n->heard);
 		free(n->kept);
+		free(n->left);
 		free(n->fifos);
 		free(n->row);
 		free(n->places);

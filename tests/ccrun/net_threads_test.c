@@ -1,7 +1,7 @@
 /*
  * Ranks that are processes of MPI, with several threads each (ccs_comm_init_mpi_threads):
- * communicators that their ranks alone make, calls of two threads that wait for each other, and a
- * thread that ends the call of another one.
+ * communicators that their ranks alone make, calls of two threads that wait for each other, a
+ * thread that ends the call of another one, and a rank that leaves while the rest wait for it.
  *
  * Started by mpirun; every process does all of it, and rank 0 reports the result of all.
  * usage: mpirun -np N net_threads_test MODULES, with N from 2 on
@@ -246,6 +246,34 @@ static bool aborts(const struct job *j, int by)
 	return ok && s.ok;
 }
 
+/* ---- a rank that leaves ----------------------------------------------------------------------- */
+
+enum where { IN_RUN, IN_MESSAGE, IN_BARRIER, NWHERE };
+static const char *const too_early[] = { "a rank that leaves, with others in a run",
+					 "... in a message", "... in a barrier" };
+
+/* Rank 1 frees its communicator after a run, and the other ranks wait for it in one more call. */
+static bool leaves(const struct job *j, enum where where)
+{
+	struct ccs_comm *c;
+	int32_t x = 1;
+	ccs_status s = CCS_OK;
+	bool ok = ok_is(ccs_comm_split(j->all, 0, 0, &c)) &&
+		  ok_is(ccs_run(j->ring, &x, &x, 1, CCS_INT32, CCS_SUM, 0, c, NULL));
+
+	if (j->rank != 1 && where == IN_RUN)
+		s = ccs_run(j->ring, &x, &x, 1, CCS_INT32, CCS_SUM, 0, c, NULL);
+	else if (j->rank != 1 && where == IN_MESSAGE)
+		s = j->rank ? ccs_send(&x, 1, CCS_INT32, 1, c, NULL)
+			    : ccs_recv(&x, 1, CCS_INT32, 1, c, NULL);
+	else if (j->rank != 1)
+		s = ccs_barrier(c, NULL);
+	if (j->rank != 1)
+		ok = ok && is(s, CCS_EABORTED, "rank 1 has freed the communicator", "a call");
+	ccs_comm_free(c);
+	return ok;
+}
+
 int main(int argc, char **argv)
 {
 	struct job j = { 0 };
@@ -264,6 +292,8 @@ int main(int argc, char **argv)
 	ok &= say_together(j.all, beside(&j), "communicators made beside calls of another thread");
 	ok &= say_together(j.all, aborts(&j, 0), "a thread ends the message of another one");
 	ok &= say_together(j.all, aborts(&j, 1), "a thread ends the run of another one");
+	for (enum where w = 0; w < NWHERE; w++)
+		ok &= say_together(j.all, leaves(&j, w), too_early[w]);
 	ccs_comm_free(j.all);
 	ccs_module_free(j.ring);
 	return ok ? 0 : 1;

@@ -74,6 +74,16 @@ def messages_by_themselves(rank, n):
     has(raised(ccs.CcsError, dist.recv, got), "a receive must name its peer")
 
 
+def by_a_tuning(rank, n):
+    t = torch.ones(100)
+    dist.all_reduce(t)
+    same(t, [n] * 100)
+    has(ccs.torch.report(), "ccs.torch: allreduce: 1 call by ring4.so, tile 4K\n")
+
+
+by_a_tuning.schedules = "@{folder}/mpi.tuning"
+
+
 @breaks_its_group
 def sends_in_a_circle(rank, n):
     dist.distributed_c10d._get_default_group().set_timeout(meet.timedelta(seconds=4))
@@ -96,6 +106,7 @@ def a_rank_that_fails(rank, n):
 TESTS = [
     groups_over_hosts, messages_by_themselves, reductions, moves, strided, objects, all_to_all,
     types_and_operators, lengths, sparse_sums, messages, handles, a_late_rank, groups, refused,
+    by_a_tuning,
     sends_in_a_circle, a_rank_that_fails,
 ]
 
@@ -108,6 +119,8 @@ def main(folder, pretend):
     right = True
     for test in TESTS + [mesh] * TORCH_2:
         ccs.torch._tally = tally.Tally()  # a report for each
+        os.environ["CCS_SCHEDULES"] = getattr(test, "schedules", "").format(folder=folder)
+        ccs.torch._schedules.cache_clear()
         status = one_rank(rank, n, test, os.path.join(folder, f"store-{test.__name__}"))
         meet._job.set_timeout(100)
         statuses = [byte[0] for byte in meet._job.gather(bytes([status]))]

@@ -102,6 +102,14 @@ if [ -e "$build/lib/libccs_mpi.so" ]; then
 	says "... are both told" "$tmp/err" 'connects by MPI: rank 1: this needs MPI: CCS_MPI_PLUGIN is none'
 	says "... alike" "$tmp/other" 'connects by MPI: rank 1: this needs MPI: CCS_MPI_PLUGIN is none'
 fi
+"$build/bin/ccc" schedules/ring_allreduce.ccs -n 4 --target=cpu -o "$tmp/ring4.so"
+cat >"$tmp/mpi.tuning" <<'end'
+ccs-tuning 1
+collective allreduce ranks 4 engine procs
+rest no_such.so auto
+collective allreduce ranks 4 engine mpi
+rest ring4.so 4K
+end
 far() { # far WHAT COMMAND...: torch_mpi.py
 	title=$1
 	shift
@@ -121,6 +129,28 @@ esac
 if [ ! -e "$CCS_MPI_PLUGIN" ] || ! command -v mpirun >/dev/null 2>&1; then
 	echo "skip - ranks on several hosts: there is no mpirun, or the plug-in was not built (no mpicc)"
 else
+	cat >"$tmp/leaves.py" <<'end'
+import sys
+import torch
+import torch.distributed as dist
+import ccs.torch
+from ccs.torch import meet
+
+place = meet.Place.here()
+meet.host = lambda: f"host {place.rank}"
+dist.init_process_group(
+    "ccs", init_method=f"file://{sys.argv[1]}/store-leaves", rank=place.rank, world_size=place.size
+)
+if place.rank == 1:
+    sys.exit(3)
+dist.all_reduce(torch.ones(3))
+end
+	# shellcheck disable=SC2086
+	timeout 200 mpirun $options -np 2 "$python" "$tmp/leaves.py" "$tmp" >"$tmp/out" 2>"$tmp/err"
+	got=$?
+	holds "by MPI: a rank that ends" test $got != 0 -a $got != 124
+	says "... is named by the one that waits for it" "$tmp/err" \
+		'CcsError: .*rank 1 has freed the communicator, and rank 0 waits for it$'
 	# shellcheck disable=SC2086
 	far "by MPI" timeout 300 mpirun $options -np 4 "$python" tests/python/torch_mpi.py "$tmp" pretend
 fi
