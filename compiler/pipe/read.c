@@ -73,9 +73,9 @@ static struct piece trim(const struct reader *r, struct piece x)
 {
 	const char *t = r->source->text;
 
-	while (x.lo < x.hi && strchr(" \t\r", t[x.lo]))
+	while (x.lo < x.hi && strchr(" \t", t[x.lo]))
 		x.lo++;
-	while (x.lo < x.hi && strchr(" \t\r", t[x.hi - 1]))
+	while (x.lo < x.hi && strchr(" \t", t[x.hi - 1]))
 		x.hi--;
 	return x;
 }
@@ -277,7 +277,8 @@ static void read_lines(struct reader *r)
 		const char *nl = memchr(s->text + lo, '\n', end - lo);
 		hi = nl ? (uint32_t)(nl - s->text) : end;
 		if (s->text[lo] != '#')
-			read_line(r, (struct piece){ lo, hi });
+			read_line(r,
+				  (struct piece){ lo, hi - (hi > lo && s->text[hi - 1] == '\r') });
 	}
 }
 
@@ -289,7 +290,7 @@ static void note_sizes(struct pipe *p)
 		if (a->mb != NONE && a->mb >= p->nmbs)
 			p->nmbs = a->mb + 1;
 		p->backward |= a->kind == PIPE_B || a->kind == PIPE_I;
-		p->messages |= a->kind < PIPE_NAMED && !pipe_computes(a->kind);
+		p->messages |= pipe_sends(a->kind) || pipe_receives(a->kind);
 		p->waits |= pipe_waits(a->kind);
 	}
 }

@@ -224,9 +224,6 @@ static void check_message(struct sounding *x, uint32_t from, uint32_t s, uint32_
 	if (send != NONE && wait == NONE && p->waits)
 		lacks(x, &p->v[send], up ? PIPE_WAIT_SEND_F : PIPE_WAIT_SEND_B, s, mb,
 		      "other sends have one, and PyTorch refuses a text where one lacks it");
-	else if (send == NONE && wait != NONE)
-		lacks(x, &p->v[wait], up ? PIPE_SEND_F : PIPE_SEND_B, s, mb,
-		      "this waits for a send that there is not");
 }
 
 static void check_complete(struct sounding *x)
@@ -250,19 +247,20 @@ static void check_complete(struct sounding *x)
 		}
 }
 
-/* A message of a backward that there is none of. */
+/* A message of a backward that there is not, and a wait for a send that there is not. */
 static void check_strays(struct sounding *x)
 {
 	const struct pipe *p = x->p;
 
 	for (uint32_t i = 0; i < p->n; i++) {
 		const struct pipe_action *a = &p->v[i];
+		enum pipe_kind send = a->kind == PIPE_WAIT_SEND_F ? PIPE_SEND_F : PIPE_SEND_B;
 		bool mine = a->kind == PIPE_SEND_B || a->kind == PIPE_WAIT_SEND_B;
-		if (!mine && a->kind != PIPE_RECV_B)
-			continue;
-		uint32_t from = mine ? a->stage : pipe_peer_stage(a);
-		if (pipe_backward(p, from, a->mb) == NONE)
+		uint32_t from = mine ? a->stage : a->stage + 1;
+		if ((mine || a->kind == PIPE_RECV_B) && pipe_backward(p, from, a->mb) == NONE)
 			lacks(x, a, PIPE_B, from, a->mb, "this is the message of its result");
+		else if (pipe_waits(a->kind) && pipe_at(p, send, a->stage, a->mb) == NONE)
+			lacks(x, a, send, a->stage, a->mb, "this waits for it");
 	}
 }
 

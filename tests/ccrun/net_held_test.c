@@ -82,7 +82,7 @@ static void late(struct job *j, bool lost)
 		  !ccs_run(j->bcast, data, data, LONG, CCS_INT32, CCS_SUM, 1, c, NULL);
 
 	if (j->rank != 1)
-		usleep(600000);
+		usleep(2000000);
 	j->faults->busy = lost && j->rank == 1;
 	s = ccs_run(j->bcast, data, data, LONG, CCS_INT32, CCS_SUM, 1, c, NULL);
 	if (j->rank == 1)
