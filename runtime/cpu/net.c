@@ -16,7 +16,8 @@
 #define CROWD_NS 500000u     /* away from the core for so long, others compute on it: then ... */
 #define CROWDED_NS 50000000u /* ... for so long a nap is shorter than letting them have it */
 #define LOOKS 32	     /* polls that MPI may take to deliver a note that has arrived */
-#define WATCHES 64u	     /* polls between two looks at everything else */
+#define WATCHES 64u	     /* polls between two looks at everything else, ... */
+#define WATCH_MS 5u	     /* ... or so much time, as on a busy machine */
 
 /* ---- beginning ------------------------------------------------------------------------------ */
 
@@ -96,8 +97,8 @@ static bool run_fibers(struct cpu *e, const struct run *r)
 	bool any = net_progress(e);
 	struct fiber *t;
 
-	while (!atomic_load_explicit(&r->failed, memory_order_relaxed) && e->world->runs == r &&
-	       (t = take_ready(e))) {
+	while (e->world->runs == r && /* else it is over, and may be freed */
+	       !atomic_load_explicit(&r->failed, memory_order_relaxed) && (t = take_ready(e))) {
 		t->next = NULL;
 		fibers_turn(e, &t, false);
 		net_progress(e);
@@ -152,13 +153,23 @@ void net_rest(struct net *n, unsigned idle)
 		lend_core(n);
 }
 
+bool net_is_due(struct net *n, unsigned idle)
+{
+	uint64_t now = clock_ms();
+
+	if (idle % WATCHES && now - n->heard_at < WATCH_MS)
+		return false;
+	n->heard_at = now;
+	return true;
+}
+
 /* Also called while messages of ccs_send and ccs_recv move: then no thread rests and polls. */
 static void poll(struct world *w)
 {
 	struct net *n = net_of(w);
 
 	pthread_mutex_lock(&w->lock);
-	if (++n->polls % WATCHES == 0)
+	if (net_is_due(n, ++n->polls))
 		net_hear(w);
 	step(w);
 	pthread_mutex_unlock(&w->lock);
@@ -176,7 +187,7 @@ static void watch(struct world *w, struct vigil *v)
 /* Nothing was to be done, so often: looks whether all is well. */
 static void rest(struct world *w, const struct call *calls, unsigned idle, struct vigil *v)
 {
-	if (idle % WATCHES == 0 && !w->dead) {
+	if (!w->dead && net_is_due(net_of(w), idle)) {
 		net_hear(w);
 		watch(w, v);
 	}

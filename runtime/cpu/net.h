@@ -143,6 +143,7 @@ struct net {
 	struct net_end_state end;
 
 	uint64_t gathers;    /* that were begun */
+	uint64_t heard_at;   /* the last look at notes; ms of clock.h */
 	unsigned polls;	     /* by threads that wait for another thing */
 	uint64_t begun;	     /* calls that were laid out */
 	bool laid, admitted; /* the current call */
@@ -256,6 +257,9 @@ bool net_halt(struct world *w);
 
 extern const struct engine net_engine;
 
+/** Whether it is time to look at notes and timeouts, after `idle` polls without progress. Under
+ *  world.lock. */
+bool net_is_due(struct net *n, unsigned idle);
 /** Yields the core after `idle` polls without progress. Without the lock. */
 void net_rest(struct net *n, unsigned idle);
 

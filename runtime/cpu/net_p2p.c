@@ -17,7 +17,6 @@ enum { NEW, TELLING, MOVING };	     /* transfer.state */
 enum { OWN, THEIRS, DATA, NPLACES }; /* places of an end */
 
 #define PIECE ((size_t)1 << 28) /* bytes of a message of MPI's, at most */
-#define LOOK 64u		/* at the notes, each so many rests */
 
 /* This rank's end of a pair and direction. */
 struct net_end {
@@ -182,7 +181,7 @@ static void look(struct world *w)
 void net_rest_p2p(struct world *w, unsigned idle)
 {
 	pthread_mutex_lock(&w->lock);
-	if (w->dead || idle % LOOK == 0 || net_of(w)->broken.len)
+	if (w->dead || net_is_due(net_of(w), idle) || net_of(w)->broken.len)
 		look(w);
 	pthread_mutex_unlock(&w->lock);
 	net_rest(net_of(w), idle);

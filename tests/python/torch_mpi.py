@@ -86,7 +86,7 @@ by_a_tuning.schedules = "@{folder}/mpi.tuning"
 
 @breaks_its_group
 def sends_in_a_circle(rank, n):
-    dist.distributed_c10d._get_default_group().set_timeout(meet.timedelta(seconds=4))
+    dist.distributed_c10d._get_default_group().set_timeout(meet.timedelta(seconds=8))
     text = raised(RuntimeError, dist.send, torch.ones(2), (rank + 1) % n)
     for r in range(n):
         has(text, f"rank {r} waits for rank {(r + 1) % n} to receive 2 of float32 from it")
