@@ -163,17 +163,15 @@ static const char *edit_text(struct curing *x, const struct edit *v, uint32_t k)
 
 static void help(struct curing *x, struct ctx *c, struct diag *d, const struct edit *v, uint32_t n)
 {
-	enum { SHOWN = 16 };
 	struct arena *keep = c->diags->arena;
 	const char *text = "";
 
-	for (uint32_t k = 0; k < n && k < SHOWN; k++)
+	for (uint32_t k = 0; k < n; k++)
 		text = arena_printf(keep, "%s%s%s", text, k ? ", " : "", edit_text(x, v, k));
 	if (n == 1)
 		diag_cure(c->diags, d, "%s cures it", text);
 	else
-		diag_cure(c->diags, d, "these %u together cure it: %s%s", n, text,
-			  n > SHOWN ? " and so on" : "");
+		diag_cure(c->diags, d, "these %u together cure it: %s", n, text);
 }
 
 void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, struct diag *d)

@@ -63,6 +63,7 @@ static void report_swapped(struct ctx *c, const struct pipe *p, const struct fif
 			  n, q->src, q->dst);
 	diag_note(c->diags, d, NOWHERE,
 		  "messages of two ranks meet in their order; nothing reports this at run time");
+	diag_help(c->diags, d, "put the receives in the order of their sends");
 }
 
 /* Of a program that matches. */
@@ -97,10 +98,25 @@ uint32_t pipe_swapped(struct ctx *c, const struct pipe *p, enum pipe_streams str
 	return match(c, prog) ? count_swapped(c, p, prog, report) : NONE;
 }
 
-static int64_t judge_one(struct ctx *c, const struct pipe *p, enum pipe_streams streams, bool asked)
+/* Other queues with which it finishes. */
+static void help_streams(struct ctx *c, const int64_t *least, struct diag *d)
+{
+	const char *text = "";
+
+	for (enum pipe_streams s = 0; s < NSTREAMS; s++)
+		if (least[s] >= 0 && least[s] <= c->slots)
+			text = arena_printf(c->scratch, "%s%s--streams=%s", text, *text ? ", " : "",
+					    pipe_streams_names[s]);
+	if (*text)
+		diag_cure(c->diags, d, "other queues cure it: %s", text);
+}
+
+/* The least slots. With those of all kinds of queues in `known`, a deadlock is reported. */
+static int64_t judge_one(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
+			 const int64_t *known)
 {
 	struct diags none = { .arena = c->scratch, .sources = c->sources };
-	struct ctx quiet = *c, *use = asked ? c : &quiet;
+	struct ctx quiet = *c, *use = known ? c : &quiet;
 	struct deadlock_report d;
 
 	quiet.diags = &none;
@@ -109,14 +125,16 @@ static int64_t judge_one(struct ctx *c, const struct pipe *p, enum pipe_streams 
 		return -1;
 	c->diags->phase = PHASE_DEADLOCK;
 	d = deadlock(use, prog);
-	if (asked && d.deadlocked) {
+	if (known && d.deadlocked) {
 		uint32_t first = c->diags->n;
 		c->diags->where =
 			arena_printf(c->arena, "--streams=%s", pipe_streams_names[streams]);
 		witness(c, &d);
 		c->diags->where = NULL;
-		if (c->diags->n > first)
+		if (c->diags->n > first) {
+			help_streams(c, known, c->diags->v[first]);
 			pipe_cure(c, p, streams, c->diags->v[first]);
+		}
 	}
 	return d.min_slots;
 }
@@ -128,7 +146,10 @@ void pipe_judge(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
 	v->swapped = pipe_swapped(c, p, streams, true);
 	arena_free(c->scratch);
 	for (enum pipe_streams s = 0; s < NSTREAMS; s++) {
-		v->least[s] = judge_one(c, p, s, s == streams);
+		v->least[s] = judge_one(c, p, s, NULL);
 		arena_free(c->scratch);
 	}
+	judge_one(c, p, streams, v->least);
+	arena_free(c->scratch);
+	v->right = !v->swapped && v->least[streams] >= 0 && v->least[streams] <= c->slots;
 }

@@ -240,6 +240,7 @@ static void report_stuck(struct lowering *x, const uint32_t *at)
 			  up ? "forward" : "backward", up ? a->stage - 1 : a->stage + 1,
 			  x->p->rank_of[up ? a->stage - 1 : a->stage + 1]);
 	}
+	diag_note(c->diags, d, NOWHERE, "no number of messages in between cures it");
 }
 
 static bool add_messages(struct lowering *x)

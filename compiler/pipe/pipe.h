@@ -163,6 +163,7 @@ struct pipe_verdict {
 	bool lowered;		 /* its messages are those of pipe_lower() */
 	int64_t least[NSTREAMS]; /* slots; -1: none is enough */
 	uint32_t swapped;	 /* messages that another receive takes */
+	bool right;		 /* none is swapped, and it finishes as was asked */
 };
 
 /** Reports swapped messages (E0607) and, for `streams`, a deadlock at c->slots (E0304).

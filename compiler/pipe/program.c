@@ -15,15 +15,20 @@
 
 const char *const pipe_streams_names[] = { "rank", "pair", "edge", "directed", NULL };
 
+/* A rank's FIFOs: it has few peers. */
+struct inward {
+	uint32_t *v, n, cap;
+};
+
 struct making {
 	const struct pipe *p;
 	struct program *to;
 	struct arena *arena;
 	enum pipe_streams streams;
-	uint32_t *queue;   /* [2 * nranks] of the rank that is made: by peer, and by which of two */
-	uint32_t **inward; /* [nranks]: by sender, and direction of the pipeline, the FIFO to the
-			      rank; NULL: none yet */
-	uint32_t *waited;  /* by task: operations of the computations that it has waited for */
+	uint32_t *
+		queue; /* [2 * nranks] of the rank that is made, or one before: by peer, and by which of two */
+	struct inward *inward; /* [nranks]: the FIFOs to the rank */
+	uint32_t *waited;      /* by task: operations of the computations that it has waited for */
 	uint32_t capwaited;
 	uint32_t *task, *end; /* by action: where its operation is; rows up to its wave's end */
 };
@@ -64,7 +69,7 @@ static uint32_t queue_of(struct making *x, const struct pipe_action *a)
 	case STREAMS_RANK:
 	case NSTREAMS: break;
 	}
-	if (*q == NONE)
+	if (*q == NONE || x->to->tasks[*q].rank != a->rank) /* it is another rank's */
 		*q = new_task(x, a->rank);
 	return *q;
 }
@@ -75,16 +80,14 @@ static uint32_t fifo_of(struct making *x, uint32_t src, uint32_t dst, bool forwa
 	struct program *p = x->to;
 	uint32_t channel = x->streams == STREAMS_EDGE && !forward;
 
-	if (!x->inward[dst])
-		x->inward[dst] = none_array(x->arena, 2 * (size_t)x->p->nranks);
-	uint32_t *f = &x->inward[dst][channel * x->p->nranks + src];
-	if (*f == NONE) {
-		*f = p->nfifos;
-		ARENA_PUSH(x->arena, p->fifos, p->nfifos, p->capfifos) = (struct fifo){
-			.src = (uint16_t)src, .dst = (uint16_t)dst, .channel = channel
-		};
-	}
-	return *f;
+	struct inward *in = &x->inward[dst];
+	for (uint32_t k = 0; k < in->n; k++)
+		if (p->fifos[in->v[k]].src == src && p->fifos[in->v[k]].channel == channel)
+			return in->v[k];
+	ARENA_PUSH(x->arena, in->v, in->n, in->cap) = p->nfifos;
+	ARENA_PUSH(x->arena, p->fifos, p->nfifos, p->capfifos) =
+		(struct fifo){ .src = (uint16_t)src, .dst = (uint16_t)dst, .channel = channel };
+	return p->nfifos - 1;
 }
 
 static void add_wait(struct making *x, uint32_t task, uint32_t for_task, uint32_t rows,
@@ -104,7 +107,7 @@ static uint32_t input_of(const struct pipe *p, const struct pipe_action *a)
 						      : NONE;
 }
 
-static void add_computation(struct making *x, uint32_t i)
+static void add_input(struct making *x, uint32_t i)
 {
 	const struct pipe_action *a = &x->p->v[i];
 	enum pipe_kind k = a->kind;
@@ -116,11 +119,22 @@ static void add_computation(struct making *x, uint32_t i)
 
 	if (waits != NONE)
 		add_wait(x, a->rank, x->task[waits], x->end[waits], i);
-	if (!pipe_waits(k))
-		add(x, a->rank,
-		    (struct op){ .fifo = NONE, .kind = OP_FRESH, .site = i & 0xffffff });
-	x->task[i] = a->rank;
-	x->end[i] = x->to->tasks[a->rank].nops;
+}
+
+/* Computations of rows i .. end - 1, of one bracket: they start when all have their inputs. */
+static void add_computations(struct making *x, uint32_t i, uint32_t end)
+{
+	uint32_t rank = x->p->v[i].rank;
+
+	for (uint32_t k = i; k < end; k++)
+		add_input(x, k);
+	for (uint32_t k = i; k < end; k++) {
+		if (!pipe_waits(x->p->v[k].kind))
+			add(x, rank,
+			    (struct op){ .fifo = NONE, .kind = OP_FRESH, .site = k & 0xffffff });
+		x->task[k] = rank;
+		x->end[k] = x->to->tasks[rank].nops;
+	}
 }
 
 static void add_message(struct making *x, uint32_t i, bool joined)
@@ -171,8 +185,6 @@ static void add_rank(struct making *x, uint32_t rank)
 {
 	const struct pipe *p = x->p;
 
-	for (uint32_t k = 0; k < 2 * p->nranks; k++)
-		x->queue[k] = NONE;
 	for (uint32_t i = p->first[rank], end; i < p->first[rank + 1]; i = end) {
 		enum pipe_kind k = p->v[i].kind;
 		for (end = i + 1; end < p->first[rank + 1] && p->v[end].joined; end++)
@@ -180,8 +192,7 @@ static void add_rank(struct making *x, uint32_t rank)
 		if (pipe_sends(k) || pipe_receives(k))
 			add_batch(x, i, end);
 		else
-			for (uint32_t j = i; j < end; j++)
-				add_computation(x, j);
+			add_computations(x, i, end);
 	}
 }
 
@@ -209,8 +220,8 @@ struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_stre
 	x.to = ARENA_NEW(c->scratch, struct program);
 	x.to->arena = c->scratch;
 	x.to->nranks = p->nranks;
-	x.queue = ARENA_ARRAY(c->scratch, uint32_t, 2 * (size_t)p->nranks);
-	x.inward = ARENA_ARRAY(c->scratch, uint32_t *, p->nranks);
+	x.queue = none_array(c->scratch, 2 * (size_t)p->nranks);
+	x.inward = ARENA_ARRAY(c->scratch, struct inward, p->nranks);
 	x.task = ARENA_ARRAY(c->scratch, uint32_t, p->n);
 	x.end = ARENA_ARRAY(c->scratch, uint32_t, p->n);
 	for (uint32_t r = 0; r < p->nranks; r++)

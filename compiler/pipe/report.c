@@ -70,7 +70,8 @@ static void print_text(struct ctx *c, const struct pipe_verdict *v, const struct
 		print_streams(c, v, eager, s, out);
 	if (!t->finishes)
 		return;
-	fprintf(out, "  idle             %.1f %% of %u units (F, I, W take one, B two)\n",
+	fprintf(out,
+		"  idle             %.1f %% of %u units (F, I, W take one, B two), if nothing waits for messages\n",
 		100 * pipe_idle(t), t->length);
 	fprintf(out, "  activations      at most %u on a rank\n", t->held);
 }
@@ -79,11 +80,11 @@ static bool print_json(const struct pipe_verdict *v, const struct pipe_times *t,
 		       FILE *out)
 {
 	const struct pipe *p = v->p;
-	json_t *all =
-		json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:b, s:b, s:i}", "severity", "report",
-			  "pipeline", p->name, "ranks", (int)p->nranks, "stages", (int)p->nstages,
-			  "microbatches", (int)p->nmbs, "actions", (int)p->n, "backward",
-			  p->backward, "messages_placed", v->lowered, "swapped", (int)v->swapped);
+	json_t *all = json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:b, s:b, s:i, s:b}", "severity",
+				"report", "pipeline", p->name, "ranks", (int)p->nranks, "stages",
+				(int)p->nstages, "microbatches", (int)p->nmbs, "actions", (int)p->n,
+				"backward", p->backward, "messages_placed", v->lowered, "swapped",
+				(int)v->swapped, "right", v->right);
 	json_t *least = json_object(), *most = json_object();
 	int failed = !all || !least || !most;
 

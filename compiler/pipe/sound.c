@@ -74,9 +74,10 @@ static void place_stages(struct sounding *x)
 		if (x->computed[s] != NONE)
 			p->rank_of[s] = p->v[x->computed[s]].rank;
 		else if (x->errors++ < MOST_ERRORS)
-			diag_add(x->c->diags, SEV_ERROR, 606, p->v[0].span, NO_RANK,
-				 "stage %u is computed nowhere, and stages go up to %u", s,
-				 p->nstages - 1);
+			diag_add(
+				x->c->diags, SEV_ERROR, 606, p->v[0].span, NO_RANK,
+				"stage %u is computed nowhere: stages are numbered from 0, and go up to %u",
+				s, p->nstages - 1);
 }
 
 /* Whether the action can be on its rank at all. */
@@ -144,8 +145,8 @@ static void lacks_forward(struct sounding *x, uint32_t n)
 	mb = (uint32_t)(want % p->nmbs);
 	wrong(x, 606, &p->v[x->computed[stage]],
 	      arena_printf(x->c->scratch,
-			   "%uF%u is missing: stage %u does not compute microbatch %u, and "
-			   "microbatches go up to %u",
+			   "%uF%u is missing: stage %u does not compute microbatch %u; "
+			   "microbatches are numbered from 0, and go up to %u",
 			   stage, mb, stage, mb, p->nmbs - 1));
 }
 

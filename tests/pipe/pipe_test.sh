@@ -86,6 +86,15 @@ status "... nor with PyTorch's edges" 0 "$ccc" check $hang --streams=directed
 status "... in 32 MiB" 0 "$ccc" check $hang --slots 2 --eager 32M
 says "... messages may have 16 MiB" "$tmp/out" 'streams=rank .*larger than 16 MiB$'
 
+for f in $hang schedules/pipelines/1f1b_4x8.csv; do
+	"$ccc" check $f --diagnostics-format=sarif >"$tmp/out" 2>"$tmp/sarif"
+	holds "SARIF of $f: a pass where it is right" python3 -c '
+import json, sys
+results = json.load(open(sys.argv[1]))["runs"][0]["results"]
+wrong = any(r.get("ruleId") for r in results)
+sys.exit([r["kind"] == "pass" for r in results if "kind" in r] != [not wrong])' "$tmp/sarif"
+done
+
 # Cures are tried: the text with the moves that are proposed has no deadlock.
 "$ccc" check $hang >/dev/null 2>"$tmp/err"
 holds "the moves that are proposed cure it" python3 -c '
