@@ -42,7 +42,27 @@ def dump(text):
     return "".join(",".join(shown(*a) for a in line) + "\r\n" for line in text.ranks).encode()
 
 
+def lower_alike():
+    """Without PyTorch: computations alone of the generator's texts."""
+    wrong, count = [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        for schedule, v in (("gpipe", 2), ("1f1b", 1), ("interleaved", 2), ("zero-bubble", 2), ("v", 2)):
+            for p in (2, 3, 4):
+                for m in (2, 4, 7):
+                    text = referee.Text(referee.read(pipeline(schedule, p, m, v).encode()))
+                    lines = [[a for a in line if a[0][0][1] in referee.COMPUTE] for line in text.ranks]
+                    path = os.path.join(folder, "only.csv")
+                    with open(path, "wb") as f:
+                        f.write(dump(referee.Text(lines)))
+                    run = subprocess.run([os.path.join(BUILD, "bin/ccc"), path, "--emit=csv"], stdout=subprocess.PIPE)
+                    count += 1
+                    if run.stdout.replace(b"\n", b"\r\n") != dump(referee.lower(referee.Text(lines))):
+                        wrong.append(f"{schedule} {p} {m}: {run.stdout.decode()}")
+    check(f"ccc and the referee lower {count} texts alike", wrong)
+
+
 def main():
+    lower_alike()
     what = f"PyTorch's schedules for 2..{RANKS} ranks and 2..{MICROBATCHES} microbatches"
     found = subprocess.run(["tests/support/python_with.sh", "torch"], stdout=subprocess.PIPE, text=True)
     python = found.stdout.strip()

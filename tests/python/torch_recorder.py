@@ -3,6 +3,7 @@ ccs.torch has written, and the line of the schedule at which the other ranks wai
 usage: torch_recorder.py FOLDER STALLS SEED     the number of stalls with 4 ranks, and with 8"""
 
 import os
+import pickle
 import random
 import re
 import sys
@@ -102,6 +103,8 @@ def stall(n, seed, folder):
     for rank, pid in enumerate(pids):
         if os.waitpid(pid, 0)[1]:
             return f"rank {rank}: {open(f'{folder}/out{rank}').read()[-500:]}"
+    if fr_trace is None:
+        return stands(n, missing, folder)
     pid = forked(fr_trace.main, [folder + "/files"], output=folder + "/trace")
     status = os.waitpid(pid, 0)[1]
     text = open(folder + "/trace").read()
@@ -113,13 +116,27 @@ def stall(n, seed, folder):
     return ""
 
 
+def stands(n, missing, folder):
+    """The same of the files alone, for a PyTorch without the analyser: the call in which all ranks but one stand is not in that
+    one's file."""
+    last = {}
+    for name in files(folder):
+        with open(f"{folder}/files/{name}", "rb") as f:
+            entries = pickle.load(f)["entries"]
+        last[int(name.removeprefix("rank_"))] = max((e["collective_seq_id"] for e in entries if e["state"] != "completed"), default=0)
+    if sorted(last) != list(range(n)):
+        return f"files of ranks {sorted(last)}"
+    waiting = {seq for rank, seq in last.items() if rank != missing}
+    return "" if len(waiting) == 1 and last[missing] not in waiting and 0 not in waiting else f"rank {missing} is missing: {last}"
+
+
 def main():
     folder, stalls, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     for n in (4, 8):
         what = f"{stalls} stalls of {n} ranks: PyTorch's analyser names the missing rank, and the line"
         if fr_trace is None:
             print(f"skip - {what}: this PyTorch has none")
-            continue
+            what = f"{stalls} stalls of {n} ranks: files in which all but one stand in one call"
         wrong = [w for i in range(stalls) for w in [stall(n, seed + i, f"{folder}/{n}-{i}")] if w]
         for text in wrong[:3]:
             print("#", text.replace("\n", "\n# "))
