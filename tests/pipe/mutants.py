@@ -277,7 +277,7 @@ def spoiled(verdict):
         classes = {e["class"] for e in verdict["errors"]}
         yield but("no error", errors=[], **{k: v for k, v in referee.judge(b"0F0").items() if k != "errors"})
         yield but("another line", errors=[{**first, "line": 10 ** 6}])
-        if first["class"] not in (("missing",), ("placement",)):
+        if first["class"] not in (("missing",), ("placement",)) and not any("no action: (" in e["text"] for e in verdict["errors"]):
             yield but("another column", errors=[{**first, "column": 10 ** 6}])
         yield but("another class", errors=[{**first, "class": (c,)} for c in ("syntax", "order") if (c,) not in classes][:1])
         return
