@@ -252,15 +252,21 @@ enum where { IN_RUN, IN_MESSAGE, IN_BARRIER, NWHERE };
 static const char *const too_early[] = { "a rank that leaves, with others in a run",
 					 "... in a message", "... in a barrier" };
 
-/* Rank 1 frees its communicator after a run, and the other ranks wait for it in one more call. */
+/* Rank 1 frees its communicator after a run, and the other ranks wait for it in one more call,
+ * once all of them are through with the run: a rank that fails ends the calls of every rank. */
 static bool leaves(const struct job *j, enum where where)
 {
-	struct ccs_comm *c;
+	struct ccs_comm *c, *stay;
 	int32_t x = 1;
 	ccs_status s = CCS_OK;
 	bool ok = ok_is(ccs_comm_split(j->all, 0, 0, &c)) &&
-		  ok_is(ccs_run(j->ring, &x, &x, 1, CCS_INT32, CCS_SUM, 0, c, NULL));
+		  ok_is(ccs_comm_split(j->all, j->rank == 1, 0, &stay));
 
+	if (!ok)
+		return false;
+	ok = ok_is(ccs_run(j->ring, &x, &x, 1, CCS_INT32, CCS_SUM, 0, c, NULL));
+	if (j->rank != 1)
+		ok &= ok_is(ccs_barrier(stay, NULL));
 	if (j->rank != 1 && where == IN_RUN)
 		s = ccs_run(j->ring, &x, &x, 1, CCS_INT32, CCS_SUM, 0, c, NULL);
 	else if (j->rank != 1 && where == IN_MESSAGE)
@@ -271,6 +277,7 @@ static bool leaves(const struct job *j, enum where where)
 	if (j->rank != 1)
 		ok = ok && is(s, CCS_EABORTED, "rank 1 has freed the communicator", "a call");
 	ccs_comm_free(c);
+	ccs_comm_free(stay);
 	return ok;
 }
 

@@ -103,10 +103,11 @@ if [ -e "$build/lib/libccs_mpi.so" ]; then
 	says "... alike" "$tmp/other" 'connects by MPI: rank 1: this needs MPI: CCS_MPI_PLUGIN is none'
 fi
 "$build/bin/ccc" schedules/ring_allreduce.ccs -n 4 --target=cpu -o "$tmp/ring4.so"
+"$build/bin/ccc" schedules/recursive_doubling_allreduce.ccs -n 4 --target=cpu -o "$tmp/rd4.so"
 cat >"$tmp/mpi.tuning" <<'end'
 ccs-tuning 1
 collective allreduce ranks 4 engine procs
-rest no_such.so auto
+rest rd4.so auto
 collective allreduce ranks 4 engine mpi
 rest ring4.so 4K
 end
