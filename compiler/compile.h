@@ -69,6 +69,7 @@ struct options {
 	enum action action;
 	const char *file;
 	const char *output;	  /* -o, or NULL */
+	bool ranks_given;	  /* -n was there: `table` has ranks without it */
 	struct numbers ranks;	  /* -n; none: every N in 2..16 that `where` admits */
 	struct shown view;	  /* explain: --chunk --rank --step; and table: --format */
 	struct setting *settings; /* -D, --root */

@@ -335,22 +335,9 @@ static bool is_action(struct session *s)
 
 void run_msccl(struct session *s)
 {
-	struct source text = { .name = s->o->file };
+	struct source *source = is_action(s) ? session_read(s) : NULL;
 
-	if (!is_action(s))
-		return;
-	struct unread no = read_file(&s->arena, s->o->file, &text);
-	struct source *source = no.why ? NULL : source_adopt(&s->sources, text);
-	if (!source) {
-		struct diag *g = diag_add(&s->diags, SEV_ERROR, 701, NOWHERE, NO_RANK,
-					  "cannot read '%s': %s", s->o->file,
-					  no.why ? no.why : "it is too large");
-		if (no.help)
-			diag_help(&s->diags, g, "%s", no.help);
-		s->status = 2;
-		return;
-	}
-	if (!session_can_write(s))
+	if (!source || !session_can_write(s))
 		return;
 	struct msccl *m = msccl_read(&s->ctx, source);
 	if (!m || !msccl_sound(&s->ctx, m))

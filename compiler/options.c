@@ -444,6 +444,7 @@ int options_parse(struct command *c, int argc, char **argv)
 	options_add_text(c, &c->include_dirs, NULL);
 	c->options.include_dirs = c->include_dirs.v;
 	c->options.warn = options_warnings(c);
+	c->options.ranks_given = c->options.ranks.n > 0;
 	if (c->options.action == ACTION_TABLE && !c->options.ranks.n)
 		options_ranks(c, TABLE_RANKS);
 	c->options.view.chunks = c->chunks.v;

@@ -27,8 +27,7 @@ static bool is_action(struct session *s)
 	const char *why =
 		!fits ? "can be checked, explained, compared in a table, and written with "
 			"--emit=csv, nothing else"
-		: o->ranks.n && o->action != ACTION_TABLE
-			? "has as many ranks as lines, so it takes no -n"
+		: o->ranks_given ? "has as many ranks as lines, so it takes no -n"
 		: o->nsettings	 ? "has no parameters, so it takes no -D and no --root"
 		: o->schedule	 ? "is one schedule, so it takes no --schedule"
 		: o->certificate ? "is for one N, so it has no --certificate for every N"
@@ -41,23 +40,6 @@ static bool is_action(struct session *s)
 	diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s: a pipeline %s", o->file, why);
 	s->status = 2;
 	return false;
-}
-
-static struct source *read_text(struct session *s)
-{
-	struct source text = { .name = s->o->file };
-	struct unread no = read_file(&s->arena, s->o->file, &text);
-	struct source *source = no.why ? NULL : source_adopt(&s->sources, text);
-
-	if (!source) {
-		struct diag *g = diag_add(&s->diags, SEV_ERROR, 701, NOWHERE, NO_RANK,
-					  "cannot read '%s': %s", s->o->file,
-					  no.why ? no.why : "it is too large");
-		if (no.help)
-			diag_help(&s->diags, g, "%s", no.help);
-		s->status = 2;
-	}
-	return source;
 }
 
 static void draw(struct session *s, struct ctx *c, const struct pipe *p, uint32_t first_diag)
@@ -99,7 +81,7 @@ static void act(struct session *s, const struct pipe *p, bool lowered)
 /* The text, whole; NULL: an error was reported. */
 static struct pipe *read_pipe(struct session *s, bool *lowered)
 {
-	struct source *source = read_text(s);
+	struct source *source = session_read(s);
 	struct pipe *p;
 
 	if (!source || !session_can_write(s))

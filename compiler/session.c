@@ -128,6 +128,23 @@ static void format(struct session *s, struct front *f)
 	}
 }
 
+struct source *session_read(struct session *s)
+{
+	struct source text = { .name = s->o->file };
+	struct unread no = read_file(&s->arena, s->o->file, &text);
+	struct source *source = no.why ? NULL : source_adopt(&s->sources, text);
+
+	if (!source) {
+		struct diag *g = diag_add(&s->diags, SEV_ERROR, 701, NOWHERE, NO_RANK,
+					  "cannot read '%s': %s", s->o->file,
+					  no.why ? no.why : "it is too large");
+		if (no.help)
+			diag_help(&s->diags, g, "%s", no.help);
+		s->status = 2;
+	}
+	return source;
+}
+
 bool session_can_write(struct session *s)
 {
 	int error = output_check(path(s->o), in_place(s->o) ? NULL : &s->sources);

@@ -77,6 +77,9 @@ bool session_check(struct session *s, struct ctx *c, const struct instance *in,
 void session_explain(struct session *s, struct ctx *c, const struct checked *k,
 		     const struct order *order, uint32_t first_diag);
 
+/* The text of the file, which is no schedule; NULL: it cannot be read, which is reported. */
+struct source *session_read(struct session *s);
+
 /* Whether the product may be written where it is to go, before all the work; else it is reported. */
 bool session_can_write(struct session *s);
 

@@ -211,14 +211,20 @@ bool diag_calls_same(const struct diag_calls *a, const struct diag_calls *b)
 	return a->n == b->n;
 }
 
+static void add_help(struct diags *d, struct diag *g, bool tried, const char *fmt, va_list ap)
+{
+	if (!g)
+		return;
+	push(d, &g->help, (struct span){ 0 }, fmt, ap);
+	g->help.v[g->help.n - 1].tried = tried;
+}
+
 void diag_help(struct diags *d, struct diag *g, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (!g)
-		return;
 	va_start(ap, fmt);
-	push(d, &g->help, (struct span){ 0 }, fmt, ap);
+	add_help(d, g, false, fmt, ap);
 	va_end(ap);
 }
 
@@ -226,12 +232,9 @@ void diag_cure(struct diags *d, struct diag *g, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (!g)
-		return;
 	va_start(ap, fmt);
-	push(d, &g->help, (struct span){ 0 }, fmt, ap);
+	add_help(d, g, true, fmt, ap);
 	va_end(ap);
-	g->help.v[g->help.n - 1].tried = true;
 }
 
 void diag_fix(struct diags *d, struct diag *g, struct span span, const char *fmt, ...)

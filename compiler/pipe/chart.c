@@ -100,18 +100,21 @@ static uint32_t next_stuck(const struct chart *x, uint32_t rank, uint32_t from)
 
 static void print_grid(const struct chart *x, FILE *out)
 {
-	enum { COLUMN = 10 };
 	const struct pipe *p = x->p;
 	uint32_t *at = ARENA_ARRAY(x->c->scratch, uint32_t, p->nranks);
+	int column = 10, blanks;
 
+	for (uint32_t i = 0; i < p->n; i++)
+		if (pipe_computes(p->v[i].kind) && (int)strlen(p->v[i].name) + 2 > column)
+			column = (int)strlen(p->v[i].name) + 2;
 	fprintf(out, "%-7s", "time");
 	for (uint32_t r = 0; r < p->nranks; r++) {
 		at[r] = p->first[r];
 		if (x->row[r] != NONE)
-			fprintf(out, "%-*s", COLUMN, arena_printf(x->c->scratch, "rank %u", r));
+			fprintf(out, "%-*s", column, arena_printf(x->c->scratch, "rank %u", r));
 	}
 	for (uint32_t now = 0; now < x->t->length; now++) {
-		uint32_t blanks = 0;
+		blanks = 0;
 		fprintf(out, "\n%-7u", now);
 		for (uint32_t r = 0; r < p->nranks; r++) {
 			if (x->row[r] == NONE)
@@ -122,10 +125,10 @@ static void print_grid(const struct chart *x, FILE *out)
 				at[r]++;
 			bool here = at[r] < p->first[r + 1] && x->t->start[at[r]] <= now;
 			if (!here) {
-				blanks += COLUMN;
+				blanks += column;
 				continue;
 			}
-			fprintf(out, "%*s%-*s", (int)blanks, "", COLUMN,
+			fprintf(out, "%*s%-*s", blanks, "", column,
 				x->t->start[at[r]] == now ? p->v[at[r]].name : "|");
 			blanks = 0;
 		}

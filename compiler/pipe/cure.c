@@ -174,42 +174,58 @@ static void help(struct curing *x, struct ctx *c, struct diag *d, const struct e
 		diag_cure(c->diags, d, "these %u together cure it: %s", n, text);
 }
 
-void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, struct diag *d)
+/* The edits that end the deadlock; 0: none were found. */
+static uint32_t find_edits(struct curing *x, struct edit *v)
 {
-	struct curing x = { .c = *c, .p = p, .streams = streams };
-	struct edit v[MOST_EDITS] = { { .what = 0 } };
 	uint32_t n = 0;
 	uint64_t far;
 
-	x.c.diags = &x.none;
-	x.c.arena = c->scratch;
-	x.swapped = pipe_swapped(&x.c, make(&x, v, 0), streams, false);
 	do {
-		const struct pipe *now = make(&x, v, n);
+		const struct pipe *now = make(x, v, n);
 		struct edits edits = { .n = 0 };
 		struct edit best = { .what = NONE };
 		struct greedy r;
 		struct graph g;
 
-		far = try_text(&x, now, &r);
+		far = try_text(x, now, &r);
 		if (n == MOST_EDITS || !far)
-			return;
+			return 0;
 		graph_init(&g, &r);
 		if (!graph_find_cycle(&g))
-			return;
+			return 0;
 		propose_all(&edits, now, &g);
-		for (uint32_t k = 0; k < edits.n && far != UINT64_MAX && x.work < LIMIT_WORK; k++) {
+		for (uint32_t k = 0; k < edits.n && far != UINT64_MAX && x->work < LIMIT_WORK;
+		     k++) {
 			v[n] = edits.v[k];
-			now = make(&x, v, n + 1);
-			uint64_t rows = now ? try_text(&x, now, &r) : 0;
+			now = make(x, v, n + 1);
+			uint64_t rows = now ? try_text(x, now, &r) : 0;
 			if (rows <= far)
 				continue;
 			far = rows;
 			best = edits.v[k];
 		}
 		if (best.what == NONE)
-			return;
+			return 0;
 		v[n++] = best;
 	} while (far != UINT64_MAX);
-	help(&x, c, d, v, n);
+	return n;
+}
+
+void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, struct diag *d)
+{
+	struct curing x = { .c = *c, .p = p, .streams = streams };
+	struct edit v[MOST_EDITS] = { { .what = 0 } };
+	uint32_t n;
+
+	x.c.diags = &x.none;
+	x.c.arena = c->scratch;
+	x.swapped = pipe_swapped(&x.c, make(&x, v, 0), streams, false);
+	n = find_edits(&x, v);
+	if (n)
+		help(&x, c, d, v, n);
+	else
+		diag_note(
+			c->diags, d, NOWHERE,
+			"no moves of actions that end it were found; at most %d were tried together",
+			MOST_EDITS);
 }

@@ -1,22 +1,21 @@
 /*
  * Runs that all ranks have called, as a sequence.
  *
- * Where nobody is waited for, messages need no fibers, flags or locks. The operations are gone
- * through in an order in which none of them waits, found by counting messages; the pieces that
- * they come to are noted, as places relative to the callers' buffers, and folds found that store the
- * same (fold.h). Then threads play these, or the notes where buffers overlap: each takes a tile of all
- * chunks at a time, and does it all for that one, as tiles have nothing to do with one another. A
- * small run is played at once by whoever calls last, as waking a thread would take longer; but if its
- * calls were posted (post.c), their threads are awake, and share its tiles, if it is worth any; or
- * each does its own ranks' outputs, so that no core writes what another has. Runs like one of the last
- * few kinds play the same, and need not be laid out again. A traced run plays the notes, operation by
- * operation (trace.h).
+ * If no operation has to wait, messages need no fibers, flags or locks. Counting messages finds an
+ * order in which none waits. In that order the pieces of each operation are noted, as places relative
+ * to the callers' buffers, and folds are found that store the same (fold.h). Then threads play the
+ * folds, or the notes where buffers overlap. Each thread takes one tile of all chunks at a time and
+ * does all its work: tiles are independent. The last caller plays a small run alone, because to wake a
+ * thread would take longer. If the calls were posted (post.c), their threads are awake: they share the
+ * tiles of a run that is large enough, or each does the outputs of its ranks, so that no two cores
+ * write the same memory. Runs of the last few kinds are played again without a new layout. A traced
+ * run plays the notes, operation by operation (trace.h).
  *
- * A message that is held (plan.h) is read in its sender's cells. Others lie in slots, of which each
- * thread has its own.
+ * A message that is held (plan.h) is read in its sender's cells. All other messages are in slots; each
+ * thread has slots for itself.
  *
- * Where ranks are processes each does its own operations, but notes in the same way what each comes
- * to when its chunks are short.
+ * Where ranks are processes, each does its operations, and notes the pieces in the same way when its
+ * chunks are short.
  *
  * sequence_find.c finds the order. Playing: O(bytes + pieces x tiles).
  */
@@ -129,7 +128,7 @@ static uint32_t cell_base(const struct notes *notes, uint32_t rank, uint32_t cel
 		       cell < notes->q->layout.view->plan->cells ? BUFFER_RECV : BUFFER_SCRATCH);
 }
 
-/* A part that may lie in a slot, or a stage. */
+/* A part that may be in a slot or a stage. */
 static uint32_t slot_base(const struct notes *notes, const unsigned char *p, uint32_t other)
 {
 	const struct sequences *all = &notes->e->sequences;
@@ -140,7 +139,7 @@ static uint32_t slot_base(const struct notes *notes, const unsigned char *p, uin
 	return (uintptr_t)p - (uintptr_t)slots < notes->q->slot_bytes ? BASE_SLOTS : other;
 }
 
-/* Of the message that is received, if it does not lie in a slot. */
+/* Of the message that is received, if it is not in a slot. */
 static uint32_t held_base(const struct notes *notes, uint32_t j)
 {
 	const struct ccs_op *from = notes->held;
@@ -299,7 +298,7 @@ static void play(const struct player *t, size_t lo, size_t most)
 		play_pieces(t->q, 0, t->q->n, t->bases, lo, most);
 }
 
-/* Whether the folds may be played for the ranks' buffers, whose bases these are. */
+/* Whether the folds may be played for the ranks' buffers at these bases. */
 static bool folds_may(const struct sequence *q, unsigned char *const *bases)
 {
 	bool may = q->folds;
@@ -386,7 +385,7 @@ enum sequence_how sequence_begin(struct cpu *e, struct sequence *q)
 }
 
 /* The bases for buffers in posts, of a thread, for the tiles from element `lo` of all chunks; with its
- * `own` ranks' outputs alone, and room for the others', which nobody reads. */
+ * `own` ranks' outputs alone, and room for all other outputs, which are never read. */
 static void place_posts(const struct cpu *e, const struct sequence *q, const struct meeting *m,
 			size_t lo, bool own, unsigned char **bases)
 {
@@ -422,7 +421,7 @@ static const struct folds *own_folds(struct sequence *q, uint64_t ranks)
 	return part->folds;
 }
 
-/* The next tile of that call's that nobody has taken, but for the threads' first ones. */
+/* The next free tile of that call, behind the threads' first ones. */
 static uint64_t take_tile(struct shared *rest, const struct meeting *m)
 {
 	uint64_t call = (m->call + 1) << 32, is = atomic_load(&rest->taken), from;
@@ -433,7 +432,7 @@ static uint64_t take_tile(struct shared *rest, const struct meeting *m)
 	return m->threads + (from & UINT32_MAX);
 }
 
-/* A thread's first tile is the one of its own number. */
+/* A thread's first tile has the thread's number. */
 static void share(struct cpu *e, const struct sequence *q, const struct meeting *m)
 {
 	unsigned char *bases[MOST_BASES];
@@ -464,7 +463,7 @@ static bool may_own(const struct sequence *q, const struct meeting *m)
 	return may;
 }
 
-/* All outputs, the others' into slots. */
+/* All outputs; those of other ranks go into slots. */
 static void play_all(struct cpu *e, const struct sequence *q, const struct meeting *m)
 {
 	unsigned char *bases[MOST_BASES];
@@ -597,7 +596,7 @@ static void do_and_note(struct cpu *e, const struct fiber *t, const struct ccs_o
 	all->ops[i].n = all->own.too_long ? OP_UNKNOWN : all->own.n - all->ops[i].first;
 }
 
-/* What is noted is of whole chunks. */
+/* Notes are of whole chunks. */
 void ops_do(struct cpu *e, const struct fiber *t, const struct ccs_op *o, size_t lo,
 	    struct ends ends)
 {

@@ -5,18 +5,8 @@ set -u
 . tests/support/lib.sh
 ccc=${1:-build}/bin/ccc
 
-compare() { # compare NAME
-	if [ "$bless" = 1 ]; then
-		mkdir -p tests/check/golden
-		cp "$tmp/said" "tests/check/golden/$1"
-		ok "blessed $1"
-	elif cmp -s "$tmp/said" "tests/check/golden/$1"; then
-		ok "golden $1"
-	else
-		not_ok "golden $1" "$(diff -u "tests/check/golden/$1" "$tmp/said" 2>&1)"
-	fi
-}
-bless=0
+compare() { golden tests/check/golden "$1"; }
+bless=
 [ "${2:-}" = --bless ] && bless=1
 
 for f in schedules/broken/*.ccs; do

@@ -2,7 +2,7 @@
  * A stand-in for libcuda.so.1. Memory of a "device" is the host's, and can be shared
  * between processes; kernels are run by an interpreter of the launch contract; and every
  * call is checked: that it is legal now, that its arguments name live things of the right
- * device, that nothing is left at the end. What is illegal ends the process with a line
+ * device, that nothing is left at the end. An illegal call ends the process with a line
  * "fake_cuda: ILLEGAL: ...".
  *
  *   core.c     the table of live things, injected failures, the log
@@ -17,16 +17,15 @@
  *   run.c      the interpreter
  *   waits.c    ... and how its launches wait (machine.h)
  *
- * When things run. What can be done at once is done inside the call: so a launch that
- * waits for nobody else's messages is over when it returns. A launch whose workers
- * exchange messages with others (of other devices or processes) runs in the stream's own
- * thread, and so does what comes after it in its stream; with FAKE_CUDA_ASYNC all work does, and
- * is not over when its call returns. Memory is had, and given back, when the device has done all
- * that it was given: a program that does so between launches which wait for one another hangs, as
- * it may with a real driver. A launch begins when all its blocks fit beside those that run on the
- * device, and a call that finds its stream full (FAKE_CUDA_QUEUE) waits. What would have been unordered
- * on a GPU is found with vector clocks in either case: launches of one communicator on
- * one device must be ordered by streams and events, or take turns (call.turn).
+ * When things run. Work that need not wait is done inside the call, so a launch that waits for no
+ * message of another launch is over when it returns. A launch that exchanges messages with launches of
+ * other devices or processes runs in the stream's thread, and all later work of the stream does, too.
+ * With FAKE_CUDA_ASYNC all work does, and is not over when its call returns. Memory is allocated and
+ * freed when the device is idle: a program that does so between launches which wait for one another
+ * hangs, as it may with a real driver. A launch begins when all its blocks fit next to the running
+ * ones. A call that finds its stream full (FAKE_CUDA_QUEUE) waits. Vector clocks find work that a GPU
+ * would run unordered: launches of one communicator on one device must be ordered by streams and
+ * events, or take turns (call.turn).
  *
  * The environment steers it:
  *   FAKE_CUDA_GPUS=1            devices; CUDA_VISIBLE_DEVICES chooses among them
@@ -35,13 +34,13 @@
  *   FAKE_CUDA_REGISTERS=128, FAKE_CUDA_SHARED=12288 (of a thread, of a block of a kernel of which
  *                               neither is known: occupancy.h)
  *   FAKE_CUDA_ASYNC=0           1: no work is done in the call that gives it
- *   FAKE_CUDA_QUEUE=1024        a stream has so much to do at most
+ *   FAKE_CUDA_QUEUE=1024        the most work of a stream
  *   FAKE_CUDA_SHARE=1           ... of which a launch gets one part in so many, as under MPS,
  *                               though the driver counts all of them; 8@1: of GPU 1 alone.
  *                               A captured launch is refused when its graph is made
  *   FAKE_CUDA_STUCK=RANK        blocks of that rank never move, in launches made while
- *                               it is set. The others give up after the call's limit; a
- *                               launch that waits for nobody else takes that as over
+ *                               it is set. All other ranks give up after the call's limit; a
+ *                               launch without messages of other launches counts as over
  *   FAKE_CUDA_PATIENCE=20       seconds without progress after which a launch that has
  *                               no limit is illegal
  *   FAKE_CUDA_COUNTS=FILE       what threads of launches of PTX have done is appended there
@@ -98,13 +97,13 @@ enum {
 
 enum kind { FREE, DEVICE, HOST, PINNED, MANAGED, MAPPED, EVENT, MODULE, GRAPH, EXEC };
 
-/* What is live. Memory is at [p, p + bytes); others are named by p. */
+/* A live object. Memory is at [p, p + bytes); other objects are known by p. */
 struct object {
 	enum kind kind;
 	char *p;
 	size_t bytes;
-	int device;	  /* whose; for MAPPED, who may use it */
-	int owner;	  /* MAPPED: whose it is, or -1: not visible here */
+	int device;	  /* its device; MAPPED: the device that may use it */
+	int owner;	  /* MAPPED: its device, or -1: not visible here */
 	bool portable;	  /* HOST, PINNED */
 	int fd, refs;	  /* DEVICE, MAPPED */
 	size_t mapped;	  /* bytes, with the page behind the memory */
@@ -135,7 +134,7 @@ struct event {
 	bool timed;
 	unsigned long recorded; /* number of the last record */
 	unsigned long
-		*ahead; /* [nahead]: of those that are not done; streams do them in any order */
+		*ahead; /* [nahead]: work before it that is not done; streams do it in any order */
 	int nahead;
 	long long ns; /* when the last one was done */
 	struct clock clock;
@@ -201,10 +200,10 @@ int unsafe(const char *name);
 
 /* ---- memory.c ------------------------------------------------------------------------- */
 
-/* Where memory lies, seen from a device. */
+/* Where memory is, seen from a device. */
 enum place { NEAR, FAR };
 
-/** That the device may use [p, p + n), and that it lies in one live allocation. */
+/** That the device may use [p, p + n), and that it is in one live allocation. */
 enum place check_memory(int device, const void *p, size_t n, const char *what);
 /** That it is the device's own. */
 void check_own(int device, const void *p, size_t n, const char *what);
@@ -281,7 +280,7 @@ struct fake_kernel {
 
 struct launch {
 	struct fake_kernel kernel;
-	const struct ptx *code; /* that is executed; NULL: the contract says what it does */
+	const struct ptx *code; /* to be executed; NULL: it does as the contract says */
 	struct ccs_dev_call call;
 	unsigned blocks, threads;
 	int device;

@@ -9,17 +9,7 @@ build=${1:-build}
 ccc=$build/bin/ccc ccrun=$build/bin/ccrun
 here=tests/msccl
 
-compare() { # compare NAME
-	if [ "${bless:-}" ]; then
-		mkdir -p $here/golden
-		cp "$tmp/said" "$here/golden/$1"
-		ok "blessed $1"
-	elif cmp -s "$tmp/said" "$here/golden/$1"; then
-		ok "golden $1"
-	else
-		not_ok "golden $1" "$(diff -u "$here/golden/$1" "$tmp/said" 2>&1)"
-	fi
-}
+compare() { golden $here/golden "$1"; }
 bless=
 [ "${2:-}" = --bless ] && bless=1
 

@@ -371,6 +371,11 @@ class Program:
         done = [0] * len(queues)  # computations that have finished, by rank
         heads = [[0] * len(q) for q in queues]
         started = [[False] * len(q) for q in queues]
+        where = [{m: (q, w) for q, waves in enumerate(qs) for w, (_, wave) in enumerate(waves) for m in wave} for qs in queues]
+
+        def over(rank, message):  # a message of a group has finished when the group has
+            q, wave = where[rank][message]
+            return heads[rank][q] > wave
 
         def finished(message):
             is_send, fifo, k = message
@@ -385,7 +390,7 @@ class Program:
             while moved:
                 moved = False
                 computes = self.computes[rank]
-                while done[rank] < len(computes) and all(map(finished, computes[done[rank]])):
+                while done[rank] < len(computes) and all(over(rank, m) for m in computes[done[rank]]):
                     done[rank] += 1
                     moved = True
                 for q, waves in enumerate(queues[rank]):

@@ -35,6 +35,19 @@ holds() {
 	if "$@"; then ok "$what"; else not_ok "$what" "does not hold: $*"; fi
 }
 
+# golden FOLDER NAME: $tmp/said is that file's text; where $bless is 1, it becomes it
+golden() {
+	if [ "${bless:-}" = 1 ]; then
+		mkdir -p "$1"
+		cp "$tmp/said" "$1/$2"
+		ok "blessed $2"
+	elif cmp -s "$tmp/said" "$1/$2"; then
+		ok "golden $2"
+	else
+		not_ok "golden $2" "$(diff -u "$1/$2" "$tmp/said" 2>&1)"
+	fi
+}
+
 # What stdout got last, as ccrun's document or table: json WHAT ARGUMENTS-OF-REPORT_TEST...
 json() { what=$1; shift; passes "$what" json "$tmp/out" "$@"; }
 csv() { what=$1; shift; passes "$what" csv "$tmp/out" "$@"; }
