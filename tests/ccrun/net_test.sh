@@ -220,8 +220,11 @@ status "--tune of two hosts" 0 hosts 4 "$ccrun" --transport mpi -b 1M -e 1M --it
 says "... measures the engine" "$tmp/hosts.tuning" '^collective allreduce ranks 4 engine mpi$'
 says "... says where" "$tmp/hosts.tuning" '^measured .*, one rank each, on 2 hosts; '
 chosen=$(sed -n 's|^rest .*/\([a-z_]*_allreduce\)\.so .*|\1|p' "$tmp/hosts.tuning")
-holds "... chooses the fastest" awk -v chosen="/$chosen\\.so" '
-	$1 == "#" && $2 == "1M" { ok = $3 ~ chosen && $5 <= $8 } END { exit !ok }' "$tmp/hosts.tuning"
+# Another may be faster by less than the noise, which the file names.
+holds "... chooses the fastest, but for noise" awk -v chosen="/${chosen:-none}[.]so" '
+	/^measured / { noise = $0; sub(/.*differences below /, "", noise); noise += 0 }
+	$1 == "1M" { ok = $2 ~ chosen && $4 <= $7 * (1 + noise / 100) + 0.01 } END { exit !(ok && noise) }' \
+	"$tmp/hosts.tuning"
 status "--table of two hosts" 0 hosts 4 "$ccrun" --transport mpi -b 1M -e 1M --iters 2 \
 	--table="$tmp/hosts.tuning" allreduce
 says "... runs what was chosen" "$tmp/out" "  $chosen, (auto|[0-9]+K)\$"
