@@ -11,7 +11,6 @@
  *              after             which ranks begin before a rank ends
  *              dead              operations that no result needs
  *   symmetry/  symmetry          where one rank decides for all: all of the above
- *   stream/    stream_instance   the same for programs too large to be stored
  *   witness/   witness, blame,   the smallest reason for a failed verdict
  *              orders
  *   explain/   explain           how the data of one instance moves, as text and pictures
@@ -40,7 +39,6 @@
 #include "compiler/emit/emit.h"
 #include "compiler/emit/sheet.h"
 #include "compiler/symmetry/symmetry.h"
-#include "compiler/stream/stream.h"
 #include "compiler/explain/explain.h"
 
 enum emit {
@@ -82,13 +80,12 @@ struct options {
 	enum pipe_streams streams;
 	uint64_t eager;	  /* --eager: bytes that are buffered for a pair of ranks */
 	uint32_t require; /* as in struct ctx */
-	bool no_symmetry; /* all ranks are run, also where one decides for all */
+	bool all_ranks;	  /* all ranks are run, also where one or a proof for every N decides */
 	enum emit emit;
 	struct cuda_options cuda;
 	const struct choice_list *protocols; /* --protocols, or NULL: protocols_choose */
 	const char *certificate;	     /* check: --certificate, or NULL */
 	bool format_check;		     /* fmt --check */
-	bool stream;			     /* check: messages and deadlocks alone */
 	bool verbose;
 	struct diag_warnings warn; /* -W */
 	struct diag_style style;

@@ -38,14 +38,10 @@ struct ctx {
 	uint32_t require; /* --require: bits REQUIRE_... */
 	bool symmetry;	  /* one rank may decide for all: only verdicts are asked for */
 	bool by_chunk; /* the plan's executor may send a message chunk by chunk, each in a slot */
-	struct work *work; /* NULL: it is not counted, and has no end */
-	FILE *progress;	   /* -v: a line a pass with its time and operations; or NULL */
-	bool may_stream;   /* a program too large to be stored is noted here, not reported: */
-	struct too_large {
-		const char *text; /* which limit it is over; NULL: none */
-		struct span at;
-		struct diag_calls calls; /* in which the place was run */
-	} too_large;
+	struct work *work;	/* NULL: it is not counted, and has no end */
+	FILE *progress;		/* -v: a line a pass with its time and operations; or NULL */
+	const char **too_large; /* where it is noted that a program is too large to be stored, and
+				   over which limit; NULL: that is reported */
 };
 
 #define REQUIRE_RANKS 1u  /* same-bits=ranks */

@@ -152,7 +152,6 @@ static void draw(void *self, const struct lsp_check *what, const struct lsp_pict
 		settings[o.nsettings++] = (struct setting){ .value = p->root };
 	o.action = ACTION_EXPLAIN;
 	o.schedule = p->schedule;
-	o.stream = false;
 	o.require = 0;
 	o.ranks.n = choose_ranks(&o.ranks, &nranks);
 	o.ranks.v = &nranks;

@@ -323,7 +323,6 @@ static bool is_action(struct session *s)
 		    (o->action == ACTION_COMPILE && o->emit != EMIT_AST);
 	const char *why = !fits		   ? "can be checked, explained and compiled, nothing else"
 			  : o->certificate ? "is for one N, so it has no --certificate for every N"
-			  : o->stream	   ? "needs no --stream: its program is already stored"
 					   : NULL;
 
 	if (!why)

@@ -71,13 +71,12 @@ static const struct spec specs[] = {
 	{ "--eager", OWN, 0, 0, options_eager, NULL, " BYTES",
 	  "pipelines: what is buffered for a pair of ranks; default: 4M, NCCL's for\n"
 	  "one channel" },
-	{ "--stream", FLAG, AT(options.stream), 0, NULL, NULL, NULL,
-	  "check: do not store operations, so there is no limit on their number" },
 	{ "--require", OWN, 0, 0, options_require, options_promises, " WHAT",
 	  "same-bits=ranks, same-bits=counts: error E0407 if floats may\n"
 	  "differ between ranks, or with the count" },
-	{ "--no-symmetry", FLAG, AT(options.no_symmetry), 0, NULL, NULL, NULL,
-	  "check: run all ranks and roots, even if one would decide for all" },
+	{ "--all-ranks", FLAG, AT(options.all_ranks), 0, NULL, NULL, NULL,
+	  "check: run all ranks and roots, even if one of them, or a proof for every N,\n"
+	  "would decide" },
 	{ "--certificate", TEXT, AT(options.certificate), 0, NULL, NULL, " FILE",
 	  "check, without -n: write the proof for every N" },
 	{ "--target", OWN, 0, 0, options_target, options_targets, "=cpu,cuda",
@@ -351,11 +350,8 @@ static int check_together(const struct command *c)
 		{ in_place && names_stdin(c), "-i rewrites files, not the standard input" },
 		{ !compiles && o->emit != EMIT_SO,
 		  "--emit cannot be combined with check, explain, table, fmt or lsp" },
-		{ o->stream && o->action != ACTION_CHECK, "--stream belongs to ccc check" },
 		{ o->certificate && o->action != ACTION_CHECK,
 		  "--certificate belongs to ccc check" },
-		{ o->stream && o->require,
-		  "--stream does not compare chunks, so it cannot be combined with --require" },
 		{ o->view.format != NFORMATS && !table && o->action != ACTION_EXPLAIN,
 		  "--format belongs to ccc table and ccc explain" },
 		{ table && (o->view.format == FORMAT_SVG || o->view.format == FORMAT_HTML),

@@ -31,7 +31,6 @@ static bool is_action(struct session *s)
 		: o->nsettings	 ? "has no parameters, so it takes no -D and no --root"
 		: o->schedule	 ? "is one schedule, so it takes no --schedule"
 		: o->certificate ? "is for one N, so it has no --certificate for every N"
-		: o->stream	 ? "needs no --stream: its program is already stored"
 		: o->require	 ? "computes with the user's model, so it takes no --require"
 				 : NULL;
 

@@ -238,27 +238,17 @@ struct program {
 	uint64_t nmessages;
 	uint64_t nreduced; /* chunks that are reduced; by match */
 	bool lowered;
-	bool partial;	/* ranks' operations end where their text is wrong */
-	bool any_sized; /* a buffer is `sized` */
-	bool alone;	/* rank 0 stands for all (symmetry/): only its tasks are there */
-	const uint32_t *const *rows_of; /* of a part of a program: by task and operation, its row of
-					   the whole task; NULL: that is its own */
-	const uint32_t *chunk_of; /* of a part of a program (stream/): by cell, which chunk of its
-				   buffer it is; NULL: all are there */
-	struct sizes *sizes;	  /* made by sizes.c, as long as the program lives */
-	uint32_t *size_class;	  /* by program_size_classes; lowered: the program's; else NULL */
+	bool partial;	      /* ranks' operations end where their text is wrong */
+	bool any_sized;	      /* a buffer is `sized` */
+	bool alone;	      /* rank 0 stands for all (symmetry/): only its tasks are there */
+	struct sizes *sizes;  /* made by sizes.c, as long as the program lives */
+	uint32_t *size_class; /* by program_size_classes; lowered: the program's; else NULL */
 };
 
 /* The number of ranks that are stored: all, or rank 0. */
 static inline uint32_t program_ranks(const struct program *p)
 {
 	return p->alone ? 1 : p->nranks;
-}
-
-/* Which chunk of its buffer a cell is. */
-static inline uint32_t program_chunk(const struct program *p, const struct buffer *b, uint32_t cell)
-{
-	return p->chunk_of ? p->chunk_of[cell] : cell - b->cell;
 }
 
 /* Blocks of the largest buffer: S of reports, in blocks of `count` elements. */

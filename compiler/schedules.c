@@ -31,6 +31,7 @@ struct job {
 	uint32_t tried; /* all N up to this that are admitted were run */
 	bool looked;	/* at every N */
 	struct every every;
+	uint32_t enough; /* of single Ns: the least slots that it is proved with */
 	uint32_t nranks; /* of the last instance, and its root */
 	int64_t at_root;
 	size_t done, asked; /* of its numbers of ranks; asked 0: the number is not known */
@@ -69,6 +70,41 @@ static void take_settings(struct session *s, struct job *j)
 		if (root && !strcmp(set.name, root->name))
 			j->root = NULL;
 	}
+}
+
+static const char *keep_text(struct arena *keep, const char *text)
+{
+	return text ? arena_strndup(keep, text, strlen(text)) : NULL;
+}
+
+/* Adds what was found for one root to what was found for its N: the worst. */
+static void merge_finding(struct finding *f, const struct checked *k, struct arena *keep)
+{
+	const struct instance *in = &k->program->instance;
+	size_t nasked = 0;
+	for (const struct binding *b = in->schedule->contract->params; b; b = b->next)
+		nasked++;
+	f->asked = arena_copy(keep, k->program->asked, nasked * sizeof(*f->asked));
+	f->any_root = in->root >= 0;
+	double sent, bound;
+	report_volume(k->program, &k->proof, &sent, &bound);
+	int64_t least = k->deadlock.min_slots;
+	if (f->nops == 0 || least < 0 || (f->min_slots >= 0 && least > f->min_slots)) {
+		f->min_slots = least;
+		f->fewer.one_less = keep_text(keep, k->deadlock.fewer.one_less);
+		f->fewer.none = keep_text(keep, k->deadlock.fewer.none);
+	}
+	f->same_bits &= k->bits.ranks;
+	f->same_bits_counts &= k->bits.counts;
+	if (k->bits.why && !f->bits_why)
+		f->bits_why = keep_text(keep, k->bits.why);
+	if (k->proof.steps > f->steps)
+		f->steps = k->proof.steps;
+	if (sent > f->sent)
+		f->sent = sent;
+	if (bound > f->bound)
+		f->bound = bound;
+	f->nops += k->program->nops + 1;
 }
 
 /* What the action makes of an instance that is right. */
@@ -114,12 +150,12 @@ static bool run_instance(struct session *s, struct job *j, const struct instance
 			 bool quiet_where, struct finding *f)
 {
 	struct ctx c = s->ctx;
-	struct checked k;
-	const struct look look = { quiet_where, keeps_instances(s, j), &j->dead, f };
+	struct checked k = { 0 };
+	bool keep = keeps_instances(s, j);
 	bool program_only = s->o->action == ACTION_COMPILE && s->o->emit == EMIT_PROGRAM;
 	uint32_t first_diag = s->diags.n;
 
-	c.arena = look.keep ? &s->arena : &s->instance;
+	c.arena = keep ? &s->arena : &s->instance;
 	s->diags.where = in->root < 0 ? arena_printf(&s->arena, "N = %u", in->nranks)
 				      : arena_printf(&s->arena, "N = %u, root = %" PRId64,
 						     in->nranks, in->root);
@@ -135,8 +171,10 @@ static bool run_instance(struct session *s, struct job *j, const struct instance
 			program_dump(&c, p, s->out.stream);
 		arena_free(&s->scratch);
 	} else {
-		right = session_check(s, &c, in, &look, &k);
+		right = check_instance(&c, in, quiet_where, keep, &k);
 		if (right) {
+			find_dead(&c, &k, &j->dead, &s->arena);
+			merge_finding(f, &k, &s->arena);
 			use_instance(s, &c, j, &k);
 			j->one_root = decides_roots(s, &c, in, &k, first_diag);
 		} else if (k.program && j->target && s->o->action == ACTION_EXPLAIN &&
@@ -178,6 +216,98 @@ static void say_progress(struct session *s, const struct job *j, uint32_t nranks
 	ticker_tell(&s->ticker, "%s, N = %u%s%s", j->schedule->name.name, nranks, done, roots);
 }
 
+/* Tries to prove the schedule for every N; with so many slots. */
+static struct every every(struct session *s, const struct job *j, uint32_t slots)
+{
+	struct instance in = {
+		.module = s->module,
+		.schedule = j->schedule,
+		.root = -1,
+		.root_param = j->root,
+		.settings = j->settings,
+		.nsettings = j->nsettings,
+	};
+	struct ctx c = s->ctx;
+
+	c.slots = slots;
+	s->every = s->every ? s->every : every_work_new();
+	if (!s->every)
+		return (struct every){ .tried = j->tried, .why = "there is no memory" };
+	ticker_tell(&s->ticker, "%s, proof for every N", j->schedule->name.name);
+	every_work_share(s->every, s->job, s->njobs, j->tried);
+	return every_prove(&c, &in, s->o->certificate && j->target, s->every);
+}
+
+/* ---- the ladder: where the ranks of an N that was asked for are too many to be run --------- */
+
+/* What their run may take where a proof for every N can be the answer: some 4 million
+ * operations, about a second. */
+#define WORK_STORED (1ull << 25)
+
+/* Whether only the verdict on this N is asked for. An editor has small N. */
+static bool may_be_proved(const struct session *s)
+{
+	return s->o->action == ACTION_CHECK && s->o->ranks.n > 0 && !s->o->all_ranks &&
+	       !s->o->require && !s->to;
+}
+
+/* The proof for every N, with the least slots that it is known for. More slots never hurt
+ * (docs/internals.md), so what is proved with fewer than asked for is proved. */
+static bool is_proved(struct session *s, struct job *j)
+{
+	const uint32_t tried[] = { 0, 1, s->ctx.slots };
+
+	for (size_t i = 0; i < 3 && !j->looked; i++) {
+		if (tried[i] > s->ctx.slots || (i > 0 && tried[i] <= tried[i - 1]))
+			continue;
+		every_work_free(s->every); /* each has a budget of its own */
+		s->every = NULL;
+		j->every = every(s, j, tried[i]);
+		j->enough = tried[i];
+		if (j->every.proved)
+			break;
+	}
+	j->looked = true;
+	return j->every.proved;
+}
+
+/* One instance, after its ranks turned out to be too many: the proof decides, or all ranks are run,
+ * however long that takes. */
+static bool decide(struct session *s, struct job *j, const struct instance *in, bool quiet_where,
+		   const char *large, uint32_t first_diag, struct finding *f)
+{
+	bool wrong = s->diags.errors > 0;
+	uint32_t first = s->diags.n;
+
+	s->work.spent = false;
+	if (!wrong && is_proved(s, j)) {
+		*f = (struct finding){
+			.nranks = in->nranks,
+			.bound = -1,
+			.min_slots = j->enough,
+			.asked = expand_asked(&s->ctx, in),
+			.any_root = in->root >= 0,
+			.by_proof = j->every.of,
+			.unrun = large ? large
+				       : "its ranks have more operations than run in "
+					 "about a second; --all-ranks runs them",
+		};
+		arena_free(&s->scratch);
+		return true;
+	}
+	diags_drop(&s->diags, first_diag);
+	first = s->diags.n;
+	bool right = run_instance(s, j, in, quiet_where, f);
+	for (uint32_t i = first; i < s->diags.n && !wrong; i++)
+		if (s->diags.v[i]->code == 501) {
+			diag_note(&s->diags, s->diags.v[i], NOWHERE,
+				  "nor does a proof for every N decide: %s", j->every.why);
+			if (in->nranks > 2)
+				diag_help(&s->diags, s->diags.v[i], "ask for smaller N");
+		}
+	return right;
+}
+
 /* One N, every root. Returns whether `where` admits it for some root. */
 static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool quiet_where)
 {
@@ -193,17 +323,32 @@ static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool qu
 		.settings = j->settings,
 		.nsettings = j->nsettings,
 	};
-	bool admitted = false;
+	bool admitted = false, short_cut = may_be_proved(s);
 	uint32_t first = s->diags.n;
+	const char *large = NULL;
+	uint64_t most = s->work.done + WORK_STORED;
 
 	j->one_root = false;
-	for (uint32_t r = 0; r < (j->root ? nranks : 1); r++) {
+	for (uint32_t r = 0; r < (j->root ? nranks : 1) && !f.by_proof; r++) {
+		uint32_t first_of_root = s->diags.n;
 		if (j->root)
 			in.root = r;
 		j->nranks = nranks;
 		j->at_root = in.root;
 		say_progress(s, j, nranks, r);
-		admitted |= run_instance(s, j, &in, quiet_where, &f);
+		if (short_cut) {
+			s->work.most = most;
+			s->ctx.too_large = &large;
+		}
+		bool right = run_instance(s, j, &in, quiet_where, &f);
+		if (short_cut) {
+			s->work.most = UINT64_MAX;
+			s->ctx.too_large = NULL;
+			short_cut = !s->work.spent && !large;
+			if (!short_cut)
+				right = decide(s, j, &in, quiet_where, large, first_of_root, &f);
+		}
+		admitted |= right;
 		if (s->work.spent)
 			return false;
 		if (s->diags.errors || s->status) {
@@ -398,25 +543,6 @@ static void check_settings(struct session *s)
 	}
 }
 
-/* Whether the schedule is right for every N, after it is right for the tried values of N. */
-static struct every every(struct session *s, const struct job *j)
-{
-	struct instance in = {
-		.module = s->module,
-		.schedule = j->schedule,
-		.root = -1,
-		.root_param = j->root,
-		.settings = j->settings,
-		.nsettings = j->nsettings,
-	};
-
-	s->every = s->every ? s->every : every_work_new();
-	if (!s->every || s->work.done > 2 * WORK_RANGE)
-		return (struct every){ .tried = j->tried, .why = "it takes too long" };
-	every_work_share(s->every, s->job, s->njobs, j->tried);
-	return every_prove(&s->ctx, &in, s->o->certificate && j->target, s->every);
-}
-
 /* --certificate: a separate file, which is replaced as a whole or stays unchanged. */
 static void write_certificate(struct session *s, const struct job *j, const struct every *e)
 {
@@ -458,8 +584,10 @@ static void look_further(struct session *s, struct job *j)
 	if (s->o->action != ACTION_CHECK || s->o->ranks.n > 0 || s->o->sheet || !n || s->to ||
 	    s->diags.errors || s->status) /* an editor shows no report */
 		return;
-	ticker_tell(&s->ticker, "%s, proof for every N", j->schedule->name.name);
-	j->every = every(s, j);
+	if (s->work.done > 2 * WORK_RANGE)
+		j->every = (struct every){ .tried = j->tried, .why = "it takes too long" };
+	else
+		j->every = every(s, j, s->ctx.slots);
 	j->looked = true;
 	j->asked = 0;
 	s->work.most = further < most ? further : most;
@@ -480,7 +608,8 @@ static void tell_report(struct session *s, const struct job *j, bool json)
 		e.why = "-n asks for certain N; leave it out";
 	if (s->o->certificate && j->target)
 		write_certificate(s, j, &e);
-	report_print(&s->ctx, j->schedule, j->findings, j->nfindings, j->looked ? &e : NULL, json,
+	report_print(&s->ctx, j->schedule, j->findings, j->nfindings,
+		     s->o->ranks.n == 0 && j->looked ? &e : NULL, json,
 		     json ? s->out.report : s->out.stream);
 }
 

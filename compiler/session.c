@@ -271,7 +271,7 @@ static void session_open(struct session *s, const struct options *o)
 		.slots = o->slots,
 		.require = o->require,
 		.symmetry =
-			!o->no_symmetry && (o->action == ACTION_CHECK || o->action == ACTION_TABLE),
+			!o->all_ranks && (o->action == ACTION_CHECK || o->action == ACTION_TABLE),
 		.progress = o->verbose ? stderr : NULL,
 	};
 }

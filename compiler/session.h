@@ -1,6 +1,6 @@
 /*
  * One compilation, from options to exit status: session.c opens and ends it, schedules.c
- * takes the file's schedules through the line, instance by instance (instance.c).
+ * takes the file's schedules through the line, instance by instance.
  */
 #ifndef CCS_COMPILER_SESSION_H
 #define CCS_COMPILER_SESSION_H
@@ -58,19 +58,6 @@ void run_msccl(struct session *s);
 /* The same for a pipeline (pipe.c), and whether a file is one, by its name. */
 void run_pipe(struct session *s);
 bool pipe_is_name(const char *name);
-
-/* Options of the check of one instance, and where its findings go. */
-struct look {
-	bool quiet_where; /* what `where` does not admit is no error */
-	bool keep;	  /* later stages need its results */
-	struct dead_list *dead;
-	struct finding *found; /* of its N: what was found is added */
-};
-
-/* Checks one instance, stored or streamed: returns whether `where` admits it, and it passes the
- * requested checks; k has the known facts about it (no program: none). */
-bool session_check(struct session *s, struct ctx *c, const struct instance *in,
-		   const struct look *look, struct checked *k);
 
 /* `ccc explain` of one instance that was checked; order == NULL: it is wrong, and diagnostics from
  * first_diag on are about it. */

@@ -164,9 +164,6 @@ SUITES_check := \
 	"tests/check/certificate_forged_test.sh $(BUILD)" \
 	"$(T)/check/strips_test 1200 1" \
 	"$(T)/check/strips_test files 150 1 schedules/*.ccs tests/check/good/*.ccs" \
-	"$(T)/check/stream_test library schedules 24" \
-	"$(T)/check/stream_test random 2000 1" \
-	"$(T)/check/stream_test mutants 2000 1 schedules" \
 	"10 $(T)/check/diag_test tests/check/diag tests/check/good schedules/broken schedules" \
 	"tests/check/golden_test.sh $(BUILD)" \
 	"tests/check/cli_test.sh $(BUILD)" \
@@ -403,9 +400,6 @@ SUITES_long := \
 	"tests/check/certificate_test.sh $(BUILD) --long" \
 	"40 $(T)/check/strips_test 60000 2" \
 	"40 $(T)/check/strips_test files 8000 2 schedules/*.ccs tests/check/good/*.ccs tests/check/diag/*.ccs" \
-	"40 $(T)/check/stream_test random 60000 2" \
-	"40 $(T)/check/stream_test mutants 60000 2 schedules" \
-	"20 $(T)/check/stream_test library schedules 65" \
 	"60 $(T)/plan/prove_test random 10000 3" \
 	"60 $(T)/plan/prove_test alter 100000 3 schedules" \
 	"30 $(T)/msccl/oracle_test 100000 2" \

@@ -45,20 +45,6 @@ static uint32_t chunks_together(const struct buffer *b)
 	return b->def->sized ? 1 : b->chunks;
 }
 
-/* How many cells from this one on, up to `end`, are chunks of one block. */
-static uint32_t cells_together(const struct program *p, const struct buffer *b, uint32_t cell,
-			       uint32_t end)
-{
-	uint32_t n = chunks_together(b), at = cell;
-
-	if (!p->chunk_of)
-		return n < end - cell ? n : end - cell;
-	uint32_t block = p->chunk_of[cell] / n;
-	while (++at < end && program_chunk(p, b, at) / n == block)
-		;
-	return at - cell;
-}
-
 /* By cell: the first of those that its elements can be in, and its chunk's number there. */
 struct places {
 	uint32_t *first, *number;
@@ -71,13 +57,10 @@ static struct places find_places(const struct program *p, struct arena *arena)
 
 	for (uint32_t b = 0; b < p->nbuffers; b++) {
 		const struct buffer *f = &p->buffers[b];
-		uint32_t end = f->cell + f->cells, n;
-		for (uint32_t at = f->cell; at < end; at += n) {
-			n = cells_together(p, f, at, end);
-			for (uint32_t i = at; i < at + n; i++) {
-				x.first[i] = at;
-				x.number[i] = program_chunk(p, f, i) % chunks_together(f);
-			}
+		uint32_t n = chunks_together(f);
+		for (uint32_t i = 0; i < f->cells; i++) {
+			x.first[f->cell + i] = f->cell + i / n * n;
+			x.number[f->cell + i] = i % n;
 		}
 	}
 	return x;
@@ -197,9 +180,8 @@ static bool same_by_count(struct bits *x, const struct replay *r, const struct c
 		bool any = f.asked.lo < f.asked.end;
 		for (uint32_t b = 0; b < p->nbuffers && any; b++) {
 			const struct buffer *v = &p->buffers[b];
-			uint32_t end = v->cell + v->cells, n;
+			uint32_t end = v->cell + v->cells, n = chunks_together(v);
 			for (uint32_t at = v->cell; at < end; at += n) {
-				n = cells_together(p, v, at, end);
 				bool asked = at + n > f.asked.lo && at < f.asked.end;
 				if (n > 1 && asked && !same_in_block(x, &f, q, at, n))
 					return false;

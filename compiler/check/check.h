@@ -140,24 +140,6 @@ static inline struct extent contract_asks(const struct contract *k, uint32_t ran
 	return (struct extent){ w->lo, w->lo + w->n };
 }
 
-/* Some chunks of buffers, of some ranks: a part of them (stream/). */
-struct portion {
-	const uint32_t *cells; /* that some rank has of it; ascending */
-	uint32_t n;
-	const uint8_t *const *ranks; /* by these: by rank, whether it has it; NULL: all have */
-};
-
-/* Whether a rank has the part's cell number k. */
-static inline bool portion_has(const struct portion *x, uint32_t k, uint32_t rank)
-{
-	return !x->ranks[k] || x->ranks[k][rank];
-}
-
-/* The same of a part: rows[rank * part->n + k] is of its cell number k. Shares are in the
- * program's cells, also in such as are not in the part. */
-struct contract *contract_expand_portion(struct ctx *c, struct program *p,
-					 const struct portion *part);
-
 /* The clause that asked for a row of shares. */
 const struct ensures *contract_clause(const struct contract *k, uint32_t share);
 

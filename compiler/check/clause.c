@@ -131,9 +131,8 @@ static uint32_t follows(struct evaluation *x, const struct ensures *e)
 	struct cursor *v = &x->cursor;
 	const struct term *t = e->right, *b = t->kind == T_SUM ? t->body : t;
 
-	if (x->part || x->p->any_sized || !e->index || b->kind != T_INITIAL ||
-	    b->ref->lo->kind != E_NAME || b->ref->lo->sym != e->index ||
-	    eval_mentions(v, b->ref->block, e->index, false) ||
+	if (x->p->any_sized || !e->index || b->kind != T_INITIAL || b->ref->lo->kind != E_NAME ||
+	    b->ref->lo->sym != e->index || eval_mentions(v, b->ref->block, e->index, false) ||
 	    eval_mentions(v, b->at, e->index, false))
 		return 0;
 	if (b != t && (!is_share(x, t) || eval_mentions(v, t->lo, e->index, false) ||
@@ -149,7 +148,7 @@ static bool block_is_rank(struct evaluation *x, const struct ensures *e)
 {
 	const struct term *t = e->right;
 
-	return !x->part && !x->p->any_sized && e->block_index && t->kind == T_INITIAL &&
+	return !x->p->any_sized && e->block_index && t->kind == T_INITIAL &&
 	       t->at->kind == E_NAME && t->at->sym == e->block_index &&
 	       !eval_mentions(&x->cursor, t->ref->block, e->block_index, false) &&
 	       !eval_mentions(&x->cursor, t->ref->lo, e->block_index, false);

@@ -17,11 +17,9 @@ struct evaluation {
 	struct share *terms; /* of the value at hand, each once */
 	uint32_t nterms, capterms;
 	struct contract *k;
-	const struct portion *part; /* NULL: all chunks */
-	uint32_t width;		    /* cells of a rank's rows */
-	uint64_t all_terms;	    /* of all values so far */
-	struct shares sum;	    /* room */
-	const struct term *asked;   /* of this sum it is known whether it is one share */
+	uint64_t all_terms;	  /* of all values so far */
+	struct shares sum;	  /* room */
+	const struct term *asked; /* of this sum it is known whether it is one share */
 	bool one_share;
 	bool begun; /* the cursor is at a rank */
 };

@@ -242,25 +242,6 @@ static bool block_run(struct evaluation *x, const struct clause *c, uint32_t ran
 	return true;
 }
 
-static bool is_asked(const struct clause *c, uint32_t at)
-{
-	uint32_t b = at / c->index.count, i = at % c->index.count;
-	return b >= c->block.lo && b < c->block.hi && i >= c->index.lo && i < c->index.hi;
-}
-
-/* The chunks of the rank that are in the part. */
-static bool clause_part(struct evaluation *x, const struct clause *c, uint32_t rank,
-			uint32_t *shared)
-{
-	for (uint32_t k = 0; k < x->part->n; k++) {
-		uint32_t at = x->part->cells[k] - c->buffer->cell;
-		if (at < c->buffer->cells && portion_has(x->part, k, rank) && is_asked(c, at) &&
-		    !clause_cell(x, c, rank, at, k, shared))
-			return false;
-	}
-	return true;
-}
-
 /* The clause's cells on the current rank; there is at least one. */
 static struct extent cells_of(const struct clause *c)
 {
@@ -292,8 +273,6 @@ static bool clause_rank(struct evaluation *x, struct clause *c, uint32_t rank, u
 	if (!index_range(x, c, &c->block, rank, "block") ||
 	    !index_range(x, c, &c->index, rank, "chunk"))
 		return false;
-	if (x->part)
-		return clause_part(x, c, rank, shared);
 	if (c->block.lo < c->block.hi && c->index.lo < c->index.hi)
 		reach(x, rank, cells_of(c));
 	for (uint32_t b = c->block.lo; b < c->block.hi; b++)
@@ -391,26 +370,23 @@ static bool bind_buffers(struct evaluation *x, struct program *p, const struct d
 static void make_rows(struct evaluation *x)
 {
 	struct contract *k = x->k;
-	size_t n = program_ranks(x->p), all = n * x->width;
-	k->cells = x->width;
-	if (x->part || all / MANY_CELLS <= x->p->nops)
+	size_t n = program_ranks(x->p), all = n * x->p->cells;
+	k->cells = x->p->cells;
+	if (all / MANY_CELLS <= x->p->nops)
 		k->rows = none_array(x->p->arena, all);
 	else
 		k->asked_rows = ARENA_ARRAY(x->p->arena, struct asked_rows, n);
 }
 
-static struct contract *expand_contract(struct ctx *c, struct program *p,
-					const struct portion *part)
+struct contract *contract_expand(struct ctx *c, struct program *p)
 {
 	const struct decl *d = p->instance.schedule->contract;
 	uint32_t errors = c->diags->errors;
 	struct program copy = *p;
-	struct evaluation x = { .ctx = c, .p = &copy, .source = p, .lets = d->body, .part = part };
-	x.width = part ? part->n : p->cells;
+	struct evaluation x = { .ctx = c, .p = &copy, .source = p, .lets = d->body };
 	x.k = ARENA_NEW(p->arena, struct contract);
 	make_rows(&x);
 	cursor_init(&x.cursor, c, &copy, c->scratch, true);
-	x.cursor.streamed = part != NULL; /* there may be too many chunks to store */
 	if (instance_make(&x.cursor, true) != INSTANCE_OK || !bind_buffers(&x, &copy, d))
 		return NULL;
 	x.cursor.quiet = false;
@@ -422,7 +398,7 @@ static struct contract *expand_contract(struct ctx *c, struct program *p,
 	if (c->diags->errors != errors)
 		return NULL;
 	/* ccs(5) 7, W0402: one without clauses means it. */
-	if (!part && d->ensures && !x.k->nshares && !x.k->nafter)
+	if (d->ensures && !x.k->nshares && !x.k->nafter)
 		diag_warn(c->diags, W_EMPTY, p->instance.schedule->contract_name.span, NO_RANK,
 			  "contract %s promises nothing: no clause applies to any chunk",
 			  d->name.name);
@@ -430,15 +406,4 @@ static struct contract *expand_contract(struct ctx *c, struct program *p,
 	x.k->shares = arena_grow(p->arena, x.k->shares, x.k->capshares * sizeof(*x.k->shares),
 				 x.k->nshares * sizeof(*x.k->shares));
 	return x.k;
-}
-
-struct contract *contract_expand(struct ctx *c, struct program *p)
-{
-	return expand_contract(c, p, NULL);
-}
-
-struct contract *contract_expand_portion(struct ctx *c, struct program *p,
-					 const struct portion *part)
-{
-	return expand_contract(c, p, part);
 }

@@ -259,32 +259,6 @@ static uint32_t most_messages(const struct program *p)
 	return most;
 }
 
-int64_t deadlock_least_slots(bool (*run)(void *arg, uint32_t slots), void *arg, uint32_t most)
-{
-	if (run(arg, 0))
-		return 0;
-	if (most == 0)
-		return -1;
-	uint32_t bad = 0, good = 1;
-	while (!run(arg, good)) {
-		if (good == most)
-			return -1;
-		/* 2 fails too: find out whether there is a cure at all. */
-		if (bad == 1 && !run(arg, most))
-			return -1;
-		bad = good;
-		good = good > most / 2 ? most : 2 * good;
-	}
-	while (good - bad > 1) {
-		uint32_t mid = bad + (good - bad) / 2;
-		if (run(arg, mid))
-			good = mid;
-		else
-			bad = mid;
-	}
-	return good;
-}
-
 static void run_init(struct greedy *r, struct ctx *c, struct program *p)
 {
 	*r = (struct greedy){ .ctx = c, .p = p };
@@ -392,9 +366,8 @@ struct search {
 	struct greedy *r, *stuck; /* stuck->ctx is NULL: none was */
 };
 
-static bool run_with(void *arg, uint32_t slots)
+static bool run_with(struct search *s, uint32_t slots)
 {
-	struct search *s = arg;
 	struct greedy *r = s->r;
 	if (deadlock_run(r, slots))
 		return true;
@@ -406,6 +379,34 @@ static bool run_with(void *arg, uint32_t slots)
 	s->r->caporder = r->caporder;
 	s->r->record = true;
 	return false;
+}
+
+/* The least number of slots with which it finishes, or -1; as many as `most` are as good as any number. If
+ * the last run was with that number, it is the search's. */
+static int64_t least_slots(struct search *s, uint32_t most)
+{
+	if (run_with(s, 0))
+		return 0;
+	if (most == 0)
+		return -1;
+	uint32_t bad = 0, good = 1;
+	while (!run_with(s, good)) {
+		if (good == most)
+			return -1;
+		/* 2 fails too: find out whether there is a cure at all. */
+		if (bad == 1 && !run_with(s, most))
+			return -1;
+		bad = good;
+		good = good > most / 2 ? most : 2 * good;
+	}
+	while (good - bad > 1) {
+		uint32_t mid = bad + (good - bad) / 2;
+		if (run_with(s, mid))
+			good = mid;
+		else
+			bad = mid;
+	}
+	return good;
 }
 
 struct deadlock_report deadlock(struct ctx *c, struct program *p)
@@ -434,7 +435,7 @@ struct deadlock_report deadlock(struct ctx *c, struct program *p)
 			d.order = take_order(r);
 		return d;
 	}
-	d.min_slots = deadlock_least_slots(run_with, &s, most);
+	d.min_slots = least_slots(&s, most);
 	d.deadlocked = d.min_slots < 0 || d.min_slots > slots;
 	if (!d.deadlocked) {
 		uint32_t least = (uint32_t)d.min_slots;

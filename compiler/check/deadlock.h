@@ -82,10 +82,6 @@ bool deadlock_run(struct greedy *r, uint32_t slots);
  * number of slots; `to`: such an order, in the compilation's arena. O(operations + FIFOs). */
 bool deadlock_in_step(struct ctx *c, const struct program *p, struct order *to);
 
-/* The least number of slots at which `run` says that it finishes, or -1; as many as `most` are as
- * good as any number. If the last run was at that number, `run` knows it. */
-int64_t deadlock_least_slots(bool (*run)(void *arg, uint32_t slots), void *arg, uint32_t most);
-
 /* Runs a program, right or wrong, from its begin as far as it goes at ctx.slots; `r` holds
  * the state that it comes to, r->order the way there, in the compilation's arena. */
 void deadlock_run_far(struct greedy *r, struct ctx *c, struct program *p);

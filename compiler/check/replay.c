@@ -57,8 +57,7 @@ static void number_places(struct replay *r, struct arena *arena)
 		base[b] = k < b ? base[k] : next;
 		next += k < b ? 0 : f->chunks;
 		for (uint32_t i = 0; i < f->cells; i++)
-			r->place[f->cell + i] =
-				base[b] + program_chunk(p, f, f->cell + i) % f->chunks;
+			r->place[f->cell + i] = base[b] + i % f->chunks;
 	}
 }
 

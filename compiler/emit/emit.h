@@ -108,14 +108,12 @@ struct finding {
 	double sent;  /* most sent by a rank, in units of S */
 	double bound; /* lower bound in units of S, or < 0: none known */
 	uint64_t nops;
-	const int64_t *asked;  /* values of the contract's parameters, in order; of one root */
-	bool any_root;	       /* the caller chooses it */
-	bool streamed;	       /* --stream, or the program is */
-	const char *too_large; /* to be stored: over which limit it is; or NULL. Then: */
-	uint64_t messages;
-	const char *not_looked; /* why races and values were not looked at; or NULL: they were */
-	const char *no_steps;	/* why steps are not counted; or NULL: they are */
-	bool counts_unknown;	/* nor whether bits are the same for every count */
+	const int64_t *asked; /* values of the contract's parameters, in order; of one root */
+	bool any_root;	      /* the caller chooses it */
+	const char
+		*by_proof; /* what the proof for every N is of, which decided; NULL: the check did.
+				  Then bits, steps and volume are unknown, and: */
+	const char *unrun; /* why it was not run */
 };
 
 /* Most cells any rank sends, and the lower bound, in units of S, the whole

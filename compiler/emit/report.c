@@ -166,10 +166,6 @@ static const struct finding *most_slots(const struct finding *v, size_t n)
 
 static const char *steps_text(struct arena *arena, const struct finding *v, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		if (v[i].no_steps)
-			return arena_printf(arena, "not counted at N = %u: %s", v[i].nranks,
-					    v[i].no_steps);
 	const struct finding *e = example(v, n);
 	const char *form = closed_form(arena, v, n), *text = "";
 	const char *from = "";
@@ -213,15 +209,12 @@ static const char *rank_bits_text(struct arena *arena, const struct finding *v, 
 static const char *count_bits_text(struct arena *arena, const struct finding *v, size_t n)
 {
 	const char *why = example(v, n)->bits_why;
-	bool any = false, unknown = false;
+	bool any = false;
 
 	for (size_t i = n; i-- > 0;) {
 		any |= !v[i].same_bits_counts;
-		unknown |= v[i].counts_unknown;
 		why = why ? why : v[i].bits_why;
 	}
-	if (!any && unknown)
-		return "for every count: not checked (--stream)";
 	return any ? arena_printf(arena, "not for every count (%s)", why) : "for every count";
 }
 
@@ -271,14 +264,25 @@ static const char *contract_text(struct arena *a, const struct decl *schedule,
 	return *before == ',' ? arena_printf(a, "%s)", text) : text;
 }
 
+/* Of single Ns: what the proof for every N is of, if it decided one of them; or NULL. */
+static const char *by_proof(const struct finding *v, size_t n)
+{
+	const char *of = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		of = v[i].by_proof ? v[i].by_proof : of;
+	return of;
+}
+
 /* "proved for every N >= 2"; or for the N that were checked, and why not for all. */
 static void print_proved(struct ctx *c, const struct decl *schedule, const struct finding *v,
 			 size_t n, const struct every *every, FILE *out)
 {
-	const char *name = contract_text(c->scratch, schedule, v, n, every);
+	const char *name = contract_text(c->scratch, schedule, v, n, every), *of = by_proof(v, n);
 
 	if (!every) {
-		fprintf(out, "  computes        %s, proved for every N checked\n", name);
+		fprintf(out, "  computes        %s, proved for %s\n", name,
+			of ? of : "every N checked");
 		return;
 	}
 	if (every->proved) {
@@ -304,21 +308,13 @@ static void print_slots(const struct finding *m, FILE *out)
 		m->min_slots == 1 ? "" : "s");
 	if (m->fewer.one_less)
 		fprintf(out, "; with %" PRId64 ", %s", m->min_slots - 1, m->fewer.one_less);
+	if (m->by_proof)
+		fprintf(out, "; with fewer it is not known");
 	if (m->fewer.none)
 		fprintf(out,
 			"; with unbuffered sends (0 slots, as for long messages in NCCL and MPI), %s",
 			m->fewer.none);
 	putc('\n', out);
-}
-
-/* Why races and values of some N were not looked at; NULL: they were. */
-static const char *not_looked(const struct finding *v, size_t n)
-{
-	const char *why = NULL;
-
-	for (size_t i = n; i-- > 0;)
-		why = v[i].not_looked ? v[i].not_looked : why;
-	return why;
 }
 
 /* Where the Ns of the range took too much work together. */
@@ -340,73 +336,53 @@ static void print_volume(const struct finding *e, FILE *out)
 		fprintf(out, "; no lower bound is known\n");
 }
 
-/* The example for the N that were streamed; NULL: none was. */
-static const struct finding *streamed(const struct finding *v, size_t n)
+/* Those whose ranks were run; in the arena. */
+static size_t counted(struct arena *a, const struct finding *v, size_t n, struct finding **to)
 {
-	const struct finding *last = NULL;
+	size_t k = 0, cap = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (v[i].streamed && (!last || last->nranks != 4))
-			last = &v[i];
-	return last;
+		if (!v[i].by_proof)
+			ARENA_PUSH(a, *to, k, cap) = v[i];
+	return k;
 }
 
-/* Where streaming was not asked for: the first N at which it was needed, and why. */
-static void print_too_large(const struct finding *v, size_t n, FILE *out)
+/* The N that the proof decided: what is not known of them, and why. */
+static void print_unrun(struct ctx *c, const struct decl *schedule, const struct finding *v,
+			size_t n, FILE *out)
 {
+	struct finding *unrun = NULL;
+	size_t k = 0, cap = 0;
+
 	for (size_t i = 0; i < n; i++)
-		if (v[i].too_large) {
-			fprintf(out, "  streamed        %s N = %u: %s\n", n > 1 ? "from" : "at",
-				v[i].nranks, v[i].too_large);
-			return;
-		}
-}
-
-/* What --stream has not looked at is said line by line. */
-static void print_streamed(struct ctx *c, const struct decl *schedule, const struct finding *v,
-			   size_t n, const struct every *every, FILE *out)
-{
-	const struct finding *e = streamed(v, n);
-	const char *why = not_looked(v, n);
-
-	print_slots(most_slots(v, n), out);
-	if (why) {
-		fprintf(out, "  computes        not checked: %s\n", why);
-		fprintf(out, "  races           not checked\n");
-	} else {
-		print_proved(c, schedule, v, n, every, out);
-		fprintf(out, "  races           none\n");
-		if (schedule->buffers)
-			fprintf(out, "  same bits       %s\n", bits_text(c->scratch, v, n));
-	}
-	fprintf(out, "  steps           %s\n", steps_text(c->scratch, v, n));
-	fprintf(out, "  messages        %" PRIu64 " at N = %u\n", e->messages, e->nranks);
-	if (!why && schedule->buffers)
-		print_volume(e, out);
-	print_too_large(v, n, out);
-	print_tried(c, v, n, every, out);
+		if (v[i].by_proof)
+			ARENA_PUSH(c->scratch, unrun, k, cap) = v[i];
+	if (k)
+		fprintf(out, "  not counted     %ssteps at N = %s: %s\n",
+			schedule->buffers ? "same bits, volume and " : "",
+			ranks_text(c->scratch, unrun, k), unrun->unrun);
 }
 
 static void print_text(struct ctx *c, const struct decl *schedule, const struct finding *v,
 		       size_t n, const struct every *every, FILE *out)
 {
 	struct arena *a = c->scratch;
-	const struct finding *m = most_slots(v, n), *e = example(v, n);
+	const struct finding *m = most_slots(v, n);
+	struct finding *run = NULL;
+	size_t k = counted(a, v, n, &run);
 
 	fprintf(out, "%s: %s, N = %s\n", schedule->name.name, schedule->contract_name.name,
 		ranks_text(a, v, n));
-	if (streamed(v, n)) {
-		print_streamed(c, schedule, v, n, every, out);
-		return;
-	}
 	print_slots(m, out);
 	print_proved(c, schedule, v, n, every, out);
 	fprintf(out, "  races           none\n");
-	if (schedule->buffers)
-		fprintf(out, "  same bits       %s\n", bits_text(a, v, n));
-	fprintf(out, "  steps           %s\n", steps_text(a, v, n));
-	if (schedule->buffers) /* without data there are no bits and no volume */
-		print_volume(e, out);
+	if (k && schedule->buffers)
+		fprintf(out, "  same bits       %s\n", bits_text(a, run, k));
+	if (k)
+		fprintf(out, "  steps           %s\n", steps_text(a, run, k));
+	if (k && schedule->buffers) /* without data there are no bits and no volume */
+		print_volume(example(run, k), out);
+	print_unrun(c, schedule, v, n, out);
 	print_tried(c, v, n, every, out);
 }
 
@@ -416,8 +392,6 @@ static const char *brief_steps(struct arena *a, const struct finding *v, size_t 
 {
 	const char *form = closed_form(a, v, n);
 
-	if (e->no_steps)
-		return "";
 	if (!form && n > 4 && e > v) /* as in steps_text */
 		form = closed_form(a, v + 1, n - 1);
 	if (form && strspn(form, "0123456789") < strlen(form))
@@ -430,9 +404,7 @@ const char *report_brief(struct arena *a, const struct decl *schedule, const str
 			 size_t n, uint32_t *nranks)
 {
 	const struct finding *e = example(v, n);
-	const char *sent = schedule->buffers && !e->not_looked
-				   ? arena_printf(a, "%.2f S per rank, ", e->sent)
-				   : "";
+	const char *sent = schedule->buffers ? arena_printf(a, "%.2f S per rank, ", e->sent) : "";
 
 	*nranks = e->nranks;
 	return arena_printf(a, "N = %u: %s%s%" PRId64 " slot%s", e->nranks, brief_steps(a, v, n, e),
@@ -441,48 +413,25 @@ const char *report_brief(struct arena *a, const struct decl *schedule, const str
 
 /* ---- JSON --------------------------------------------------------------------------- */
 
-/* The keys with arrays that follow `ranks`. --stream leaves out the keys that it does not
- * determine. */
-enum key {
-	RANKS,
-	MIN_SLOTS,
-	PROVED,
-	BITS,
-	BITS_COUNTS,
-	STEPS,
-	SENT,
-	BOUND,
-	MESSAGES, /* null: it was not streamed */
-	NKEYS
-};
+/* The keys with arrays that follow `ranks`. */
+enum key { RANKS, MIN_SLOTS, PROVED, BITS, BITS_COUNTS, STEPS, SENT, BOUND, NKEYS };
 
 static json_t *json_value(const struct finding *f, enum key k)
 {
+	if (f->by_proof && k >= BITS)
+		return json_null();
 	switch (k) {
 	case RANKS: return json_integer(f->nranks);
 	case MIN_SLOTS: return f->min_slots < 0 ? json_null() : json_integer(f->min_slots);
-	case PROVED: return json_boolean(!f->not_looked);
+	case PROVED: return json_true();
 	case BITS: return json_boolean(f->same_bits);
-	case BITS_COUNTS:
-		return f->counts_unknown ? json_null() : json_boolean(f->same_bits_counts);
-	case STEPS: return f->no_steps ? json_null() : json_integer(f->steps);
+	case BITS_COUNTS: return json_boolean(f->same_bits_counts);
+	case STEPS: return json_integer(f->steps);
 	case SENT: return json_real(f->sent);
 	case BOUND: return f->bound < 0 ? json_null() : json_real(f->bound);
-	case MESSAGES: return f->streamed ? json_integer((json_int_t)f->messages) : json_null();
 	case NKEYS: break;
 	}
 	return NULL;
-}
-
-/* Whether a key says nothing of any N. */
-static bool is_silent(enum key k, const struct finding *v, size_t n)
-{
-	size_t nstreamed = 0;
-
-	for (size_t i = 0; i < n; i++)
-		nstreamed += v[i].streamed;
-	return (k == MESSAGES && nstreamed == 0) ||
-	       (not_looked(v, n) && k >= BITS && k <= BOUND && k != STEPS);
 }
 
 /* By name, the values for each N of the parameters that the caller does not choose. */
@@ -507,7 +456,7 @@ static bool print_json(const struct decl *schedule, const struct finding *v, siz
 {
 	static const char *const keys[] = { "ranks",	     "min_slots",	 "proved",
 					    "same_bits",     "same_bits_counts", "steps",
-					    "sent_per_rank", "sent_bound",	 "messages" };
+					    "sent_per_rank", "sent_bound" };
 	json_t *o = json_pack("{s:s, s:s, s:s}", "severity", "report", "schedule",
 			      schedule->name.name, "contract", schedule->contract_name.name);
 	int failed = 0;
@@ -520,13 +469,12 @@ static bool print_json(const struct decl *schedule, const struct finding *v, siz
 		failed |= json_object_set_new(o, "every_n", json_boolean(every->proved));
 	if (every && every->tried < EVERY_TRIED)
 		failed |= json_object_set_new(o, "unchecked_from", json_integer(every->tried + 1));
-	if (every && every->proved)
-		failed |= json_object_set_new(o, "every_n_of", json_string(every->of));
+	const char *of = every && every->proved ? every->of : by_proof(v, n);
+	if (of)
+		failed |= json_object_set_new(o, "every_n_of", json_string(of));
 	else if (every)
 		failed |= json_object_set_new(o, "every_n_why", json_string(every->why));
 	for (enum key k = RANKS; k < NKEYS && !failed; k++) {
-		if (is_silent(k, v, n))
-			continue;
 		json_t *list = json_array();
 		failed |= json_object_set_new(o, keys[k], list);
 		for (size_t i = 0; i < n && !failed; i++)

@@ -19,7 +19,7 @@
  *
  * The caller gives room for operations, lane by lane (a lane is what becomes a task: the rank's
  * main line, or one path of par blocks). cursor_next runs until a lane's room is used up, or the
- * rank is done. A caller that stores the operations enlarges the room; a caller that streams them
+ * rank is done. A caller that stores the operations enlarges the room; another
  * consumes the lane's rows and empties it:
  *
  *     cursor_start(v, body, rank);
@@ -99,12 +99,6 @@ struct links {
 	struct link_run { /* targets lo .. hi - 1; ascending, not adjacent */
 		uint32_t lo, hi;
 	} *runs;
-};
-
-/* Data of a run of all ranks that lives as long as its cursor. */
-struct run_tables {
-	struct tables tables;
-	struct links links;
 };
 
 struct cursor;
@@ -198,18 +192,6 @@ struct join {
 	uint32_t lane, rows;
 };
 
-/* A number that is off + at, and goes on: at + step, round `ring` (at, step < ring), or on a
- * line: ring is INT64_MAX. */
-struct going {
-	int64_t off, at, step, ring;
-};
-
-/* The first cell of an operand, time after time: first + part * (the number). */
-struct stride {
-	uint32_t first, part;
-	struct going number;
-};
-
 enum cursor_state { CURSOR_ROOM, CURSOR_DONE, CURSOR_STOPPED };
 
 struct cursor {
@@ -287,18 +269,6 @@ struct cursor {
 	uint32_t most;	    /* scratch: most in use on any rank so far */
 	uint64_t nsilent;   /* FRESH and WAIT rows so far, of all ranks */
 
-	bool repeats_wanted; /* the caller counts rows that repeat, and wants them once */
-	struct repeat {	     /* rows at .. at + n - 1 of a lane's room stand for that many copies */
-		uint32_t lane, at, n;
-		uint32_t strides; /* of the rows: two each, of `cell` and of `other` */
-		uint64_t times;
-	} *repeats; /* in the order of rows, of all lanes; a caller that consumes rows empties both
-		       lists */
-	uint32_t nrepeats, caprepeats;
-	struct stride *strides;
-	uint32_t nstrides, capstrides;
-	bool streamed; /* cells are not stored: a rank has up to LIMIT_CELLS */
-
 	uint64_t *pairs; /* of links: source << 32 | target */
 	uint32_t npairs, cappairs;
 	bool spans_wanted;	/* links of whole loops come as runs: */
@@ -320,10 +290,6 @@ struct cursor {
 void cursor_init(struct cursor *v, struct ctx *c, struct program *p, struct arena *a, bool quiet);
 /** Begins a list of statements (or NULL: expressions alone) for a rank. */
 void cursor_start(struct cursor *v, const struct stmt *body, uint32_t rank);
-/** Begins the expansion of an instance: `v` is to run its ranks, v->program is its program, without
- *  operations yet. `streamed`: as in struct cursor. False, and reports, as expand(). */
-bool cursor_open(struct cursor *v, struct ctx *c, const struct instance *in, bool quiet_where,
-		 bool streamed, struct run_tables *t);
 /** From now on it stops where the context's work is spent. */
 void cursor_may_stop(struct cursor *v);
 /** Counts the work of all chunks of a program after its run, and of the chunks that operations
@@ -339,7 +305,7 @@ void cursor_push(struct cursor *v, const struct stmt *of, const struct stmt *bod
 /** Most cells that a rank may have. */
 static inline uint32_t cursor_most_cells(const struct cursor *v)
 {
-	return v->streamed ? LIMIT_CELLS : LIMIT_CELLS / program_ranks(v->program);
+	return LIMIT_CELLS / program_ranks(v->program);
 }
 
 /* ---- eval.c */

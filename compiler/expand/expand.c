@@ -157,11 +157,8 @@ static bool over_limit(struct expansion *x)
 
 static bool report_limit(struct expansion *x)
 {
-	struct diag *g = program_too_large(
-		x->v.ctx, x->p->instance.schedule->name.span, NULL, NO_RANK,
-		"the schedule has more than %u operations (LIMIT_OPS)", LIMIT_OPS);
-	diag_help(x->v.ctx->diags, g,
-		  "`ccc check --stream` does not store operations, and has no such limit");
+	program_too_large(x->v.ctx, x->p->instance.schedule->name.span, NULL, NO_RANK,
+			  "the schedule has more than %u operations (LIMIT_OPS)", LIMIT_OPS);
 	return false;
 }
 
@@ -383,6 +380,15 @@ struct program *program_new(struct ctx *c, const struct instance *in, uint32_t n
 	return p;
 }
 
+const int64_t *expand_asked(struct ctx *c, const struct instance *in)
+{
+	struct program *p = program_new(c, in, 1);
+	struct cursor v;
+	cursor_init(&v, c, p, c->scratch, true);
+	instance_make(&v, true);
+	return p->asked;
+}
+
 /* Race and proof look at every chunk of an operation. */
 static bool too_much_work(struct cursor *v)
 {
@@ -399,8 +405,10 @@ static bool too_much_work(struct cursor *v)
 	return true;
 }
 
-bool cursor_open(struct cursor *v, struct ctx *c, const struct instance *in, bool quiet_where,
-		 bool streamed, struct run_tables *t)
+/* Begins: the program has its parameters and buffers, and the cursor is to run its ranks. False, and
+ * reports, as expand(). */
+static bool open_ranks(struct cursor *v, struct ctx *c, const struct instance *in, bool quiet_where,
+		       struct tables *tables, struct links *links)
 {
 	uint32_t errors = c->diags->errors;
 	if (in->nranks < 1 || in->nranks > LIMIT_RANKS) {
@@ -411,25 +419,25 @@ bool cursor_open(struct cursor *v, struct ctx *c, const struct instance *in, boo
 	}
 	struct program *p = program_new(c, in, in->nranks);
 	cursor_init(v, c, p, c->scratch, false);
-	v->streamed = streamed;
 	if (instance_make(v, quiet_where) != INSTANCE_OK)
 		return false;
 	cursor_may_stop(v);
-	links_make(&t->links, v, in->schedule->topology);
+	links_make(links, v, in->schedule->topology);
 	if (c->diags->errors != errors || v->over)
 		return false;
-	tables_init(&t->tables, c->scratch, p, true);
-	v->tables = &t->tables;
-	v->links = &t->links;
+	tables_init(tables, c->scratch, p, true);
+	v->tables = tables;
+	v->links = links;
 	return true;
 }
 
 struct program *expand(struct ctx *c, const struct instance *in, bool quiet_where)
 {
 	uint32_t errors = c->diags->errors;
-	struct run_tables tables;
+	struct tables tables;
+	struct links links;
 	struct expansion x = { .p = NULL };
-	if (!cursor_open(&x.v, c, in, quiet_where, false, &tables))
+	if (!open_ranks(&x.v, c, in, quiet_where, &tables, &links))
 		return NULL;
 	struct program *p = x.p = x.v.program;
 	x.v.made = ARENA_ARRAY(c->scratch, uint32_t, p->nranks);

@@ -32,10 +32,6 @@ const char *where_text(struct ctx *c, const struct program *p, uint32_t step, co
 /** Shows at `g` (NULL: does nothing) the calls that the operation was run in. */
 void expand_calls(struct ctx *c, const struct program *p, uint32_t task, uint32_t op,
 		  struct diag *g);
-/** The same of a rank's end of a message with that number, from 0, in a program without pars: its
- *  operations need not be there. */
-void expand_calls_of_end(struct ctx *c, const struct program *p, uint32_t rank, uint64_t end,
-			 struct diag *g);
 /** ", in ring_reduce_scatter, called at line 12", unless `g` shows the same calls; `g` is NULL: "".
  *  In the scratch arena. */
 const char *expand_calls_text(struct ctx *c, const struct program *p, uint32_t task, uint32_t op,
@@ -49,14 +45,14 @@ bool expand_peer_help(struct ctx *c, struct diag *g, const struct expr *peer);
 /** "line 10", or of another file than the schedule's "ring_allgather.ccs:10". */
 const char *program_line_text(struct ctx *c, const struct program *p, struct span span);
 
-/** Says that the program is too large to be stored: notes it in the context, where it may be
- *  streamed, and returns NULL; or else reports it (E0501). `calls`: that the place was run in, or
- *  NULL. `rank` may be NO_RANK. (message.c) */
-struct diag *program_too_large(struct ctx *c, struct span at, const struct diag_calls *calls,
-			       int64_t rank, const char *fmt, ...)
-	__attribute__((format(printf, 5, 6)));
-/** Reports what was noted so. */
-struct diag *program_tell_too_large(struct ctx *c, const struct too_large *what, int64_t rank);
+/** Says that the program is too large to be stored: in the context, if another way may decide, or
+ *  else reports it (E0501). `calls`: that the place was run in, or NULL. `rank` may be NO_RANK.
+ *  (message.c) */
+void program_too_large(struct ctx *c, struct span at, const struct diag_calls *calls, int64_t rank,
+		       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+/** The values of the contract's parameters, in order; NULL: they have none. In c->arena. */
+const int64_t *expand_asked(struct ctx *c, const struct instance *in);
 
 /** A program without operations: the first tasks are main lines, of ranks 0, 1, ... */
 struct program *program_new(struct ctx *c, const struct instance *in, uint32_t ntasks);

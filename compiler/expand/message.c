@@ -36,30 +36,19 @@ struct diag *cursor_report(struct cursor *v, int number, struct span span, const
 	return g;
 }
 
-struct diag *program_tell_too_large(struct ctx *c, const struct too_large *what, int64_t rank)
+void program_too_large(struct ctx *c, struct span at, const struct diag_calls *calls, int64_t rank,
+		       const char *fmt, ...)
 {
-	struct diag *g = diag_add(c->diags, SEV_ERROR, 501, what->at, rank, "%s", what->text);
-	if (g)
-		g->calls = what->calls;
-	return g;
-}
-
-struct diag *program_too_large(struct ctx *c, struct span at, const struct diag_calls *calls,
-			       int64_t rank, const char *fmt, ...)
-{
-	struct too_large found = { .at = at };
 	va_list ap;
 	va_start(ap, fmt);
-	found.text = arena_vprintf(c->diags->arena, fmt, ap);
+	if (c->too_large) {
+		*c->too_large = arena_vprintf(c->diags->arena, fmt, ap);
+	} else {
+		struct diag *g = diag_vadd(c->diags, SEV_ERROR, 501, at, rank, fmt, ap);
+		if (g && calls)
+			g->calls = *calls;
+	}
 	va_end(ap);
-	if (calls)
-		found.calls = *calls;
-	if (c->too_large.text) /* streaming has its own limit, which says less */
-		return program_tell_too_large(c, &c->too_large, rank);
-	if (!c->may_stream)
-		return program_tell_too_large(c, &found, rank);
-	c->too_large = found;
-	return NULL;
 }
 
 int64_t cursor_fail(struct cursor *v, struct span span, const char *fmt, ...)

@@ -38,10 +38,9 @@ static struct place_in place_in(const struct program *p, uint32_t cell)
 			return (struct place_in){ p->regions[i].name, cell - p->regions[i].cell,
 						  0 };
 	if (cell >= p->cells)
-		return (struct place_in){ "scratch",
-					  p->chunk_of ? p->chunk_of[cell] : cell - p->cells, 0 };
+		return (struct place_in){ "scratch", cell - p->cells, 0 };
 	const struct buffer *b = program_buffer(p, cell);
-	return (struct place_in){ b->name, program_chunk(p, b, cell), b->inner };
+	return (struct place_in){ b->name, cell - b->cell, b->inner };
 }
 
 static const char *range_text(struct arena *a, const char *name, uint32_t first, uint32_t n)

@@ -23,6 +23,12 @@
 #define LONG 64 /* iterations left: a few more tries cost little in comparison */
 #define MOST_COUNT ((uint64_t)1 << 40) /* iterations at once */
 
+/* A number that is off + at, and goes on: at + step, round `ring` (at, step < ring), or on a
+ * line: ring is INT64_MAX. */
+struct going {
+	int64_t off, at, step, ring;
+};
+
 /* One end of an operand: a chunk, or chunks lo .. hi - 1. */
 struct operand {
 	const struct view *view;
@@ -360,55 +366,6 @@ INNERMOST bool iteration(struct strip *s, struct op *o)
 	return true;
 }
 
-/* Whether the operand stays in range, and of one size, to the last iteration. */
-static bool stays(const struct strip *s, const struct operand *x)
-{
-	const struct going *g = &x->lo;
-	int64_t parts = x->view->parts;
-	if (x->range)
-		return same(&x->lo) && same(&x->hi);
-	if (g->ring != INT64_MAX)
-		return g->off >= 0 && g->off + g->ring <= parts;
-	int64_t last = g->at + g->step * (int64_t)(s->count - 1);
-	return g->at >= 0 && g->at < parts && last >= 0 && last < parts;
-}
-
-/* Whether all iterations have the messages that the first has, and make no mistake that it does
- * not make. In a step they are one wave. */
-static bool is_repeated(const struct strip *s)
-{
-	const struct cursor *v = s->v;
-	bool ok = v->repeats_wanted && !v->step;
-	for (const struct piece *p = s->parts; p < s->parts + s->nparts && ok; p++)
-		ok = stays(s, &p->x) && (p->stmt->y ? stays(s, &p->y) : same(&p->peer));
-	return ok;
-}
-
-static void note_stride(struct cursor *v, const struct operand *x)
-{
-	ARENA_PUSH(v->arena, v->strides, v->nstrides, v->capstrides) =
-		(struct stride){ x->view->first, x->view->part, x->lo };
-}
-
-/* Runs the first iteration, which stands for all; false: it is not as usual. */
-static bool repeat(struct strip *s, struct lane *l)
-{
-	struct cursor *v = s->v;
-	uint32_t strides = v->nstrides;
-	for (const struct piece *p = s->parts; p < s->parts + s->nparts; p++) {
-		note_stride(v, &p->x);
-		note_stride(v, p->stmt->y ? &p->y : &p->x);
-	}
-	if (!iteration(s, l->ops + l->n)) {
-		v->nstrides = strides;
-		return false;
-	}
-	ARENA_PUSH(v->arena, v->repeats, v->nrepeats, v->caprepeats) =
-		(struct repeat){ v->lane, l->n, s->nparts, strides, s->count };
-	l->n += s->nparts;
-	return true;
-}
-
 /* Passes the operations of one iteration to the callback, as the walk does; true: it needs no more
  * of any statement. */
 static bool tell(struct strip *s, const struct op *o)
@@ -428,19 +385,16 @@ static uint64_t run(struct strip *s)
 	struct cursor *v = s->v;
 	struct lane *l = &v->lanes[v->lane];
 	uint64_t done = 0, most = (l->cap - l->n) / s->nparts;
-	bool repeated = is_repeated(s), heard = !v->behind;
+	bool heard = !v->behind;
 	for (struct piece *p = s->parts; p < s->parts + s->nparts && !v->stopped; p++)
 		p->site = cursor_site(v, p->stmt);
-	if (repeated && most && !v->stopped && repeat(s, l))
-		done = s->count;
-	while (!repeated && done < s->count && done < most && !v->stopped &&
-	       iteration(s, l->ops + l->n)) {
+	while (done < s->count && done < most && !v->stopped && iteration(s, l->ops + l->n)) {
 		heard = heard || tell(s, l->ops + l->n);
 		l->n += s->nparts;
 		done++;
 	}
 	if (done) {
-		uint64_t made = repeated ? s->nparts : done * s->nparts;
+		uint64_t made = done * s->nparts;
 		v->stripped += made;
 		v->work->done += made * WORK_OP;
 		v->idle = 0;

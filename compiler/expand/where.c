@@ -8,41 +8,24 @@
 
 #define ROOM 256u /* rows a lane gets at a time; they are thrown away */
 
-/* How many of the lane's rows count. */
-static uint32_t count(const struct lane *l, bool ends)
-{
-	uint32_t n = ends ? 0 : l->n;
-	for (uint32_t i = 0; ends && i < l->n; i++)
-		n += op_is_end(&l->ops[i]);
-	return n;
-}
-
-/* Whether an end of a message is about to be made. */
-static bool before_end(const struct cursor *v)
-{
-	const struct stmt *s = v->rows[v->nrows - 1].next;
-	return s->kind == S_SEND || s->kind == S_RECV || s->kind == S_REDUCE_FROM;
-}
-
-/* Runs until row `op` of the task with that path is about to be made; or, of rows that are ends of
- * messages, the one with that number. */
-static bool run_to(struct cursor *v, uint32_t path, uint64_t op, bool ends, struct op *room)
+/* Runs until row `op` of the task with that path is about to be made. */
+static bool run_to(struct cursor *v, uint32_t path, uint64_t op, struct op *room)
 {
 	uint64_t done = 0;
 
 	while (cursor_next(v) == CURSOR_ROOM) {
 		struct lane *l = &v->lanes[v->full];
-		done += l->path == path ? count(l, ends) : 0;
+		done += l->path == path ? l->n : 0;
 		l->done += l->n;
 		l->n = 0;
 		l->ops = room;
 		l->cap = ROOM;
 		if (l->path != path)
 			continue;
-		if (done == op && (!ends || before_end(v)))
+		if (done == op)
 			return true;
 		if (op - done < ROOM)
-			l->cap = op == done ? 1 : (uint32_t)(op - done);
+			l->cap = (uint32_t)(op - done);
 	}
 	return false;
 }
@@ -143,13 +126,13 @@ static bool start_again(struct ctx *c, struct program *copy, struct tables *tabl
 
 /* Where it is in its text, when it is there: see run_to. */
 static void run_again(struct ctx *c, const struct program *p, uint32_t rank, uint32_t path,
-		      uint64_t op, bool ends, struct span at, struct where *w)
+		      uint64_t op, struct span at, struct where *w)
 {
 	struct op room[ROOM];
 	struct program copy = *p;
 	struct tables tables;
 	struct cursor v;
-	if (!start_again(c, &copy, &tables, &v, rank) || !run_to(&v, path, op, ends, room))
+	if (!start_again(c, &copy, &tables, &v, rank) || !run_to(&v, path, op, room))
 		return;
 	w->loops = loops_text(&v, c->arena);
 	cursor_calls(&v, at, &w->calls);
@@ -161,8 +144,7 @@ struct where expand_where(struct ctx *c, const struct program *p, uint32_t task,
 	const struct site *site = &p->sites[t->ops[op].site];
 	struct where w = { .step = step_of(p, task, op), .loops = "", .name = site->name };
 	if (!p->lowered && !w.name)
-		run_again(c, p, t->rank, t->path, p->rows_of ? p->rows_of[task][op] : op, false,
-			  site->span, &w);
+		run_again(c, p, t->rank, t->path, op, site->span, &w);
 	return w;
 }
 
@@ -176,9 +158,9 @@ const char *expand_name_of(struct ctx *c, const struct program *p, uint32_t task
 	struct tables tables;
 	struct cursor v;
 	int64_t value;
-	if (!t || !stmt || stmt->e->kind != E_NAME || p->rows_of ||
+	if (!t || !stmt || stmt->e->kind != E_NAME ||
 	    !start_again(c, &copy, &tables, &v, p->tasks[task].rank) ||
-	    !run_to(&v, p->tasks[task].path, op, false, room) || v.here.size != p->nranks)
+	    !run_to(&v, p->tasks[task].path, op, room) || v.here.size != p->nranks)
 		return NULL;
 	for (const struct stmt *s = t->body; s; s = s->next) {
 		struct expr name = { .kind = E_NAME, .sym = s->kind == S_LET ? s->var : NULL };
@@ -194,16 +176,6 @@ void expand_calls(struct ctx *c, const struct program *p, uint32_t task, uint32_
 {
 	if (g)
 		g->calls = expand_where(c, p, task, op).calls;
-}
-
-void expand_calls_of_end(struct ctx *c, const struct program *p, uint32_t rank, uint64_t end,
-			 struct diag *g)
-{
-	struct where w = { .loops = "" };
-	if (g)
-		run_again(c, p, rank, 0, end, true, g->span, &w);
-	if (g)
-		g->calls = w.calls;
 }
 
 const char *expand_calls_text(struct ctx *c, const struct program *p, uint32_t task, uint32_t op,

@@ -430,7 +430,7 @@ bool turns_of_root(struct quotient *l, struct ctx *c, const struct instance *in)
 	m->l = l;
 	m->seen = arena_alloc(c->scratch, (in->module->nstmts + 1) * sizeof(*m->seen));
 	cursor_init(&m->v, c, p, c->scratch, true);
-	m->v.streamed = true; /* only one rank's chunks are looked at */
+	p->alone = true; /* of ranks that run one after another, the chunks of one are looked at */
 	if (instance_make(&m->v, true) != INSTANCE_OK)
 		return false;
 	cursor_may_stop(&m->v);

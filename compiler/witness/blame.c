@@ -271,8 +271,8 @@ static void note_collective(struct trace *t, struct ctx *c, struct diag *g,
 	uint32_t *of_rank = ARENA_ARRAY(t->arena, uint32_t, p->nranks), ranks = 0;
 	uint32_t *of_cell = ARENA_ARRAY(t->arena, uint32_t, p->cells), once = 0, asked = 0;
 
-	if (m->code != 403 || m->want.n != 1 || m->want.v[0].n != p->nranks || p->chunk_of ||
-	    p->nranks < 3 || (uint64_t)p->cells * p->nranks > MOST_COMPARED)
+	if (m->code != 403 || m->want.n != 1 || m->want.v[0].n != p->nranks || p->nranks < 3 ||
+	    (uint64_t)p->cells * p->nranks > MOST_COMPARED)
 		return;
 	for (uint32_t q = 0; q < p->nranks; q++) {
 		for (uint32_t i = 0; i < p->cells; i++) {
@@ -325,7 +325,7 @@ static void help_other_kind(struct ctx *c, const struct program *p, const struct
 	struct ctx quiet = *c;
 	struct program tried = *p;
 
-	if (!g || (is != OP_RECV && is != OP_REDUCE_FROM) || p->nops > MOST_TRIED || p->chunk_of)
+	if (!g || (is != OP_RECV && is != OP_REDUCE_FROM) || p->nops > MOST_TRIED)
 		return;
 	quiet.diags = &none;
 	turn(p, o->site, is, to);
@@ -343,8 +343,7 @@ static void report(struct trace *t, struct ctx *c, const struct contract *contra
 	const struct program *p = t->r.p;
 	const struct culprit *k = m->first.when ? &m->first : &m->last;
 	bool any = k->when > 0;
-	const char *least =
-		t->more || p->chunk_of ? "at least " : ""; /* a part has not all chunks */
+	const char *least = t->more ? "at least " : "";
 	struct span span = p->instance.schedule->name.span;
 	const char *name = program_cells_text(t->arena, p, m->cell, 1);
 
@@ -367,8 +366,7 @@ static void report(struct trace *t, struct ctx *c, const struct contract *contra
 	diag_note(c->diags, g, NOWHERE, "actual: %s", value_text(t->arena, p, t->values, m->value));
 	if (any) {
 		diag_note(c->diags, g, NOWHERE, "rank %u, %s: %s", p->tasks[k->store.task].rank,
-			  where_text(c, p, p->chunk_of ? NONE : k->store.depth, &w, g),
-			  what_text(t, m, k)); /* a part has not all steps */
+			  where_text(c, p, k->store.depth, &w, g), what_text(t, m, k));
 	} else {
 		diag_note(c->diags, g, NOWHERE, "nothing is ever stored in %s on rank %u", name,
 			  m->rank);
@@ -386,9 +384,8 @@ static void report(struct trace *t, struct ctx *c, const struct contract *contra
 			  m->chunks - 1, m->chunks > 2 ? "s" : "");
 	if (others)
 		diag_note(c->diags, g, NOWHERE,
-			  "%s%" PRIu64 " more chunk%s of this clause %s wrong in other ways",
-			  p->chunk_of ? least : "", others, others > 1 ? "s" : "",
-			  others > 1 ? "are" : "is");
+			  "%" PRIu64 " more chunk%s of this clause %s wrong in other ways", others,
+			  others > 1 ? "s" : "", others > 1 ? "are" : "is");
 	for (size_t i = 1; i < m->nranks; i++)
 		diag_add(c->diags, SEV_ERROR, m->code, span, m->ranks[i], "the same");
 }

@@ -130,7 +130,7 @@ static const char *chunk_text(const struct parting *x, uint32_t cell)
 	const struct program *p = x->p;
 
 	if (p->nbuffers == 1 && p->buffers[0].blocks == 1)
-		return arena_printf(x->arena, "chunk %u", program_chunk(p, &p->buffers[0], cell));
+		return arena_printf(x->arena, "chunk %u", cell - p->buffers[0].cell);
 	return program_cells_text(x->arena, p, cell, 1);
 }
 

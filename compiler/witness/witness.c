@@ -374,7 +374,8 @@ static const char *group_text(const struct graph *g, uint32_t i)
 			    program_line_text(r->ctx, r->p, span_of(g, i)));
 }
 
-const char *witness_fewer(struct greedy *r)
+/* Where a run is stuck. Looks at the operations of stuck waves alone. */
+static const char *fewer_text(struct greedy *r)
 {
 	struct graph g;
 	struct arena *a = r->ctx->scratch;
@@ -400,8 +401,8 @@ void witness(struct ctx *c, struct deadlock_report *d)
 		return;
 	}
 	if (d->stuck->slots > 0) {
-		d->fewer.one_less = witness_fewer(d->stuck);
+		d->fewer.one_less = fewer_text(d->stuck);
 		deadlock_run(d->stuck, 0);
 	}
-	d->fewer.none = witness_fewer(d->stuck);
+	d->fewer.none = fewer_text(d->stuck);
 }

@@ -11,10 +11,6 @@
  * O(operations), and as much for each cure that is tried. */
 void witness(struct ctx *c, struct deadlock_report *d);
 
-/* Where a run is stuck. Looks at the operations of stuck waves alone. */
-struct greedy;
-const char *witness_fewer(struct greedy *r);
-
 /* Reports E0403-E0405, one for each clause that does not hold; `r` is proof's `wrong`.
  * Runs the program once more to find the operations to blame. */
 struct replay;

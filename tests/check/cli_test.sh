@@ -44,7 +44,7 @@ schedule three
   }
 }
 EOF
-for how in "" --stream; do
+for how in "" --all-ranks; do
 	for slots in 0:3 1:2 8:2; do
 		# shellcheck disable=SC2086
 		status "steps ($how)" 0 "$ccc" check -w "$tmp/three.ccs" -n 3 --slots ${slots%:*} $how
@@ -151,7 +151,7 @@ EOF
 status "both ranks send first" 0 "$ccc" check "$tmp/both.ccs" -w -n 2
 says "... is right with slots; where none are, it is named" "$tmp/out" \
 	"^  deadlock-free   yes, with 1 slot or more; with unbuffered sends \\(0 slots, as for long messages in NCCL and MPI\\), every rank waits to send \\(line 6\\)\$"
-for how in "" --stream --no-symmetry; do
+for how in "" --all-ranks; do
 	# shellcheck disable=SC2086
 	status "where 20 slots are needed ($how)" 0 "$ccc" check -n 2 --slots 20 $how tests/check/good/many_messages_in_a_step.ccs
 	says "... one less is looked at, too" "$tmp/out" "20 slots or more; with 19, every rank waits to send \(line 7\); with unbuffered sends .*, every rank waits to send \(line 7\)\$"
@@ -220,7 +220,7 @@ status "-D that where refuses" 1 "$ccc" check schedules/ring2d_allreduce.ccs -D 
 status "-D without -n keeps the Ns that fit" 0 "$ccc" check schedules/ring2d_allreduce.ccs -D X=3
 says "... indeed" "$tmp/out" 'N = 3, 6, 9, 12, 15'
 status "the last -D counts" 0 "$ccc" check schedules/ring2d_allreduce.ccs -D X=3 -D X=2 -n 4
-status "too little memory" 1 "$ccc" check $ring --memory 1 -n 512 --no-symmetry
+status "too little memory" 1 "$ccc" check $ring --memory 1 -n 512 --all-ranks
 says "... is E0501, with the figure" "$tmp/err" '1 MiB.*E0501'
 says "... and no place" "$tmp/err" '^ccc: error: '
 for kernels in float16:max float16:max,all:sum float64; do
@@ -338,45 +338,6 @@ for key in schedule contract ranks min_slots proved same_bits same_bits_counts s
 	says "... $key" "$tmp/json" "\"$key\""
 done
 says "... arrays follow ranks" "$tmp/json" '"ranks":\[4,8\],"min_slots":\[0,0\],"proved":\[true,true\]'
-"$ccc" check $ring -n 4,8 --stream --diagnostics-format=json 2>"$tmp/json" >/dev/null
-says "--stream as JSON" "$tmp/json" \
-	'"min_slots":\[0,0\],"proved":\[true,true\],"same_bits":.*"steps":\[6,14\],.*"sent_bound":\[1.5,1.75\],"messages":\[24,112\]\}$'
-status "--stream" 0 "$ccc" check $ring -n 4 --stream
-says "... proves" "$tmp/out" 'computes +allreduce, proved for every N checked'
-says "... and has no races" "$tmp/out" 'races +none'
-status "--stream of what has no data" 0 "$ccc" check schedules/dissemination_barrier.ccs -n 4 --stream
-says "... says what it has not looked at" "$tmp/out" 'computes +not checked: the contract asks for an order'
-says "... races neither" "$tmp/out" 'races +not checked$'
-status "--stream of what it cannot do" 1 "$ccc" check schedules/bidirectional_ring_allreduce.ccs --stream
-says "... says so" "$tmp/err" 'par, which --stream cannot check.*\[E0501\]'
-status "--stream of wrong values" 1 "$ccc" check schedules/broken/missing_round.ccs -n 4 --stream
-cp "$tmp/err" "$tmp/streamed"
-"$ccc" check schedules/broken/missing_round.ccs -n 4 2>"$tmp/err" >/dev/null
-holds "... tells of it as the stored check does" cmp "$tmp/err" "$tmp/streamed"
-status "--stream of messages that do not meet" 1 "$ccc" check schedules/broken/forgotten_rank.ccs -n 2 --stream
-says "... names the chunk" "$tmp/err" 'receives data\[0\] from rank 0, which never sends it'
-for f in schedules/broken/*.ccs; do
-	for n in 2 3 4; do
-		"$ccc" check "$f" -n $n --slots 1 >"$tmp/said" 2>&1
-		"$ccc" check "$f" -n $n --slots 1 --stream 2>&1 | grep -v '^  messages ' >"$tmp/streamed"
-		cmp -s "$tmp/said" "$tmp/streamed" || echo "$f -n $n"
-	done
-done >"$tmp/other"
-holds "the library's wrong schedules are told of alike, stored and streamed" test ! -s "$tmp/other"
-status "--stream of wrong values, too many to be stored for the telling" 1 "$ccc" check schedules/broken/missing_round.ccs -n 740 --stream
-says "... counts what it saw, not all" "$tmp/err" 'likewise at least [0-9]+ more final chunk'
-cat >"$tmp/all.ccs" <<END
-contract c(inout d[C])
-schedule s
-  implements c(inout d[1])
-{
-  for i in 1..N { recv d[0] from (rank - i) % N send d[0] to (rank + i) % N }
-}
-END
-status "--stream of a deadlock, the same" 1 "$ccc" check "$tmp/all.ccs" -n 1030 --stream -w
-says "... with the slots that were asked for" "$tmp/err" 'deadlock with 8 slots: .*E0304'
-status "--stream without check" 2 "$ccc" $ring --stream -o "$tmp/x.so"
-status "--stream with --require" 2 "$ccc" check $ring --stream --require same-bits=ranks
 cat >"$tmp/dead.ccs" <<'EOF'
 contract c(inout d[C])
 schedule never

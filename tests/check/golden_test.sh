@@ -82,10 +82,6 @@ for f in json sarif; do
 	"$ccc" check tests/check/calls.ccs --schedule s -n 4 -D K=17 --diagnostics-format=$f 2>&1
 done >"$tmp/said"
 compare calls.json
-for k in 0 1; do
-	"$ccc" check tests/check/calls_streamed.ccs --stream -n 600 -D K=$k 2>&1
-done >"$tmp/said"
-compare calls_streamed.txt
 "$ccc" table schedules/*.ccs schedules/broken/no_wrap.ccs -n 3,4,8 >"$tmp/said" 2>/dev/null
 compare table.txt
 "$ccc" --explain E0304 >"$tmp/said" 2>&1

@@ -9,7 +9,7 @@ build=$1
 
 for file in tests/check/limits/*.ccs; do
 	name=${file##*/}
-	(ulimit -v 1100000 && ulimit -t 60 && exec "$build/bin/ccc" check "$file" -n 16) \
+	(ulimit -v 1100000 && ulimit -t 60 && exec "$build/bin/ccc" check "$file" -n 16 --all-ranks) \
 		>"$tmp/out" 2>"$tmp/err" </dev/null
 	got=$?
 	code=$(sed -nE 's/.*error: .*LIMIT_.*\[(E0[0-9]+)\]$/\1/p' "$tmp/err" | sort -u)
@@ -19,31 +19,41 @@ for file in tests/check/limits/*.ccs; do
 	esac
 done
 
-# A ring of 34 million messages is too large to be stored: it is streamed, in little memory.
-check="$build/bin/ccc check schedules/ring_allreduce.ccs -n 4100"
-status "a large ring, streamed" 0 sh -c "ulimit -v 400000 && ulimit -t 60 && exec $check --stream"
-says "... is looked at to its end" "$tmp/out" 'messages +33611800 at N = 4100'
-mv "$tmp/out" "$tmp/asked"
-status "... because it cannot be stored" 0 $check --no-symmetry
-says "... which the report says" "$tmp/out" \
-	'streamed +at N = 4100: the schedule has more than 67108864 operations \(LIMIT_OPS\)'
-sed '/^  streamed /d' "$tmp/out" >"$tmp/same"
-holds "... and is the same for the rest" cmp -s "$tmp/asked" "$tmp/same"
-status "... one of two Ns" 0 "$build/bin/ccc" check schedules/ring_allreduce.ccs -n 4,4100 \
-	--no-symmetry --diagnostics-format=json
-says "... as JSON" "$tmp/err" '"steps":\[6,8198\].*"messages":\[null,33611800\]\}$'
-status "... not to explain it" 1 "$build/bin/ccc" explain schedules/ring_allreduce.ccs -n 4100
-says "... what looks at it is named" "$tmp/err" 'ccc check --stream'
-status "... nor where streaming has no answer" 1 $check --no-symmetry --require same-bits=ranks
+# Where all ranks are too many to be run, a proof for every N decides: in little time and memory.
+check="$build/bin/ccc check schedules/one_shot_allreduce.ccs"
+status "50 million operations" 0 sh -c "ulimit -v 500000 && ulimit -t 60 && exec $check -n 4096"
+says "... are right by the proof for every N" "$tmp/out" 'computes +allreduce, proved for every N >= 2$'
+says "... also without slots" "$tmp/out" 'deadlock-free +yes, even with unbuffered sends'
+says "... which has no figures" "$tmp/out" \
+	'not counted +same bits, volume and steps at N = 4096: .*; --all-ranks runs them$'
+status "... also where they are too many to be stored" 0 \
+	sh -c "ulimit -v 500000 && ulimit -t 60 && exec $check -n 4,65536"
+says "... which it says" "$tmp/out" 'steps at N = 65536: .*LIMIT_'
+says "... the other N has its figures" "$tmp/out" 'steps +1 at N = 4$'
+status "... as JSON" 0 $check -n 4,4096 --diagnostics-format=json
+says "... figures are null" "$tmp/err" '"every_n_of":"every N >= 2".*"min_slots":\[0,0\].*"steps":\[1,null\]'
+status "... with a slot" 0 "$build/bin/ccc" check schedules/direct_allreduce.ccs -n 4096
+status "... which is a deadlock without" 1 sh -c "ulimit -t 100 && exec $build/bin/ccc check -n 1100 --slots 0 \
+	schedules/hierarchical_allreduce.ccs"
+says "... and is reported" "$tmp/err" 'deadlock with 0 slots .*E0304'
+status "each of many roots" 0 sh -c "ulimit -t 60 && exec $build/bin/ccc check -n 4096 \
+	schedules/hierarchical_broadcast.ccs"
+says "... is right by that proof" "$tmp/out" 'not counted +same bits, volume and steps at N = 4096'
 
-# What is streamed because it cannot be stored, and is wrong.
-{
-	sed '$d' schedules/ring_allreduce.ccs
-	printf '  if rank == 5 { copy data[N - 1] into data[N - 2] }\n}\n'
-} >"$tmp/ring.ccs"
-status "a large ring that is wrong" 1 "$build/bin/ccc" check "$tmp/ring.ccs" -n 4100
-says "... is reported" "$tmp/err" 'data\[4098\] of rank 5 .*E0405'
-# What a loop does, whether it is streamed, and what comes of that.
+# What only a run of all ranks can decide is run, and what is too large for that is refused.
+sed 's/copy all\[0\] into data/copy all[rank == 5 ? 1 : 0] into data/' schedules/one_shot_allreduce.ccs \
+	>"$tmp/shot.ccs"
+status "a large text that is wrong" 1 sh -c "ulimit -t 200 && exec $build/bin/ccc check -n 1300 $tmp/shot.ccs"
+says "... is reported as ever" "$tmp/err" 'data\[0\] of rank 5 .*\(N = 1300\) \[E040[345]\]'
+status "... and one that is too large" 1 sh -c "ulimit -t 60 && exec $build/bin/ccc check -n 65536 $tmp/shot.ccs"
+says "... is refused" "$tmp/err" 'LIMIT_.*\[E0501\]$'
+says "... because nothing else decides" "$tmp/err" 'note: nor does a proof for every N decide: '
+says "... with a cure" "$tmp/err" 'help: ask for smaller N'
+status "... as without the proof" 1 $check -n 65536 --all-ranks
+says "... which it does not ask for" "$tmp/err" 'LIMIT_.*\[E0501\]$'
+status "same bits are asked for" 1 $check -n 65536 --require same-bits=ranks
+says "... which no proof has" "$tmp/err" 'LIMIT_.*\[E0501\]$'
+status "not to explain it" 1 "$build/bin/ccc" explain schedules/one_shot_allreduce.ccs -n 65536
 large() {
 	cat >"$tmp/large.ccs" <<END
 contract c(inout d[C])
@@ -53,17 +63,12 @@ schedule s
   for i in 0..$1 { $2 }
 }
 END
-	status "a long loop" 1 sh -c "ulimit -t 60 && exec $build/bin/ccc check $tmp/large.ccs -n 2 $3"
-	says "... $4" "$tmp/err" "$4"
+	status "a long loop" 1 sh -c "ulimit -t 60 && exec $build/bin/ccc check $tmp/large.ccs -n 2"
+	says "... $3" "$tmp/err" "$3"
 }
-large 40000000 'if rank == 0 { send d[0] to 1 } send d[1] to 1 - rank recv d[1] from 1 - rank' \
-	"" 'E030[12]'
-large 40000000 'recv d[0] from 1 - rank send d[0] to 1 - rank' "" 'E0304'
-large 20000000 'par { { send d[0] to 1 - rank } { recv d[1] from 1 - rank } }' "" \
-	'nor can --stream check it: the schedule has blocks of a par'
-large 40000000 'send d[0] to 1 - rank recv d[1] from 1 - rank' "" \
-	'deadlock-free, but races and values cannot be checked: connected chunks'
-large 4000000000000 'copy d[0] into d[1]' "--stream" 'LIMIT_STREAMED.*E0501'
+large 40000000 'recv d[0] from 1 - rank send d[0] to 1 - rank' 'LIMIT_OPS.*E0501'
+large 20000000 'par { { send d[0] to 1 - rank } { recv d[1] from 1 - rank } }' 'E0501'
+large 4000000000000 'copy d[0] into d[1]' 'LIMIT_OPS.*E0501'
 
 # A check without -n ends where so much was counted, at the same N on each machine.
 cat >"$tmp/links.ccs" <<'END'

@@ -85,7 +85,7 @@ csv "... behind the other" 1 contract=allreduce ranks=3 schedule=ring_allreduce 
 	status=proved steps=4 sent_per_rank=1.33333333333 sent_bound=1.33333333333 min_slots=0 same_bits=true same_bits_counts=false
 status "-Werror" 1 "$ccc" table -n 3 -Werror tests/check/diag/w0401_overwritten.ccs --format=csv
 holds "... proves, and refuses" test "$(cut -d, -f5 "$tmp/out" | sort -u | tr '\n' ' ')" = "proved status wrong "
-status "too little memory" 1 "$ccc" table $ring --memory 1 -n 512 --no-symmetry
+status "too little memory" 1 "$ccc" table $ring --memory 1 -n 512 --all-ranks
 says "... is E0501" "$tmp/err" 'E0501'
 says "... and in the table" "$tmp/out" '^  schedules/ring_allreduce\.ccs$'
 

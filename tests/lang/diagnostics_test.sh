@@ -142,7 +142,7 @@ status "a product that cannot be written" 2 "$ccc" $ring -n 2 --emit=plan -o "$t
 check "... is in the log" 'len(results) == 1 and "cannot write" in results[0]["message"]["text"] and
 	log["runs"][0]["invocations"][0]["executionSuccessful"] is False'
 valid "that log is valid"
-status "too little memory" 1 "$ccc" check $ring -n 512 --memory 3 --no-symmetry $sarif
+status "too little memory" 1 "$ccc" check $ring -n 512 --memory 3 --all-ranks $sarif
 valid "that log is valid"
 status "more errors than are shown" 1 "$ccc" check schedules/broken/no_wrap.ccs --max-errors 1 $sarif
 check "... are counted" 'any("1 more error" in r["message"]["text"] for r in results)'

@@ -395,9 +395,9 @@ status "a shared object on stdout" 0 sh -c "TMPDIR='$tmp/tmpdir' timeout 60 '$cc
 holds "... has the same bytes" cmp -s again product
 
 # ---- memory ---------------------------------------------------------------------------------
-status "more memory than --memory" 1 timeout 60 "$ccc" check $ring -n 512 --memory 3 --no-symmetry
+status "more memory than --memory" 1 timeout 60 "$ccc" check $ring -n 512 --memory 3 --all-ranks
 says "... names that limit" err 'more than 3 MiB, the limit of --memory .*E0501|more than 3 MiB, the limit of --memory \['
-status "more memory than the system gives" 4 sh -c "ulimit -v 100000; exec timeout 60 '$ccc' check $ring -n 1024 --no-symmetry"
+status "more memory than the system gives" 4 sh -c "ulimit -v 100000; exec timeout 60 '$ccc' check $ring -n 1024 --all-ranks"
 says "... is not called a limit of ours" err 'the system has no more memory: [0-9]+ MiB are in use'
 holds "... nor E0501" sh -c '! grep -q E0501 err'
 status "all of --memory can be used" 0 timeout 60 "$ccc" check $ring -n 512 --memory 40

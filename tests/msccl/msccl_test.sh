@@ -57,8 +57,6 @@ status "-n of another" 2 "$ccc" check $f -n 2..4
 says "... is told" "$tmp/err" 'file is for 3 GPUs'
 status "-D" 2 "$ccc" check $f -D X=1
 status "--schedule" 2 "$ccc" check $f --schedule t
-status "--stream" 2 "$ccc" check $f --stream
-says "... is told" "$tmp/err" 'program is already stored'
 status "--certificate" 2 "$ccc" check $f --certificate "$tmp/none"
 status "--require of what is so" 0 "$ccc" check $f --require same-bits=ranks
 status "--require of what is not" 1 "$ccc" check $f --require same-bits=counts

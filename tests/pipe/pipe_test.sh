@@ -146,7 +146,7 @@ holds "... is escaped" sh -c "! grep -q 'a<b>' '$tmp/out' && grep -q 'a&lt;b&gt;
 # ---- what does not go with it ---------------------------------------------------------------------
 cp "$tmp/full.csv" "$tmp/CAPITALS.CSV"
 status "a name in capitals" 0 "$ccc" check "$tmp/CAPITALS.CSV"
-for options in "-n 2" "-D X=1" "--root 0" "--schedule x" "--stream" "--require same-bits=ranks" "--certificate $tmp/none"; do
+for options in "-n 2" "-D X=1" "--root 0" "--schedule x" "--require same-bits=ranks" "--certificate $tmp/none"; do
 	# shellcheck disable=SC2086
 	status "$options" 2 "$ccc" check $hang $options
 	says "... is answered" "$tmp/err" 'a pipeline (has|takes|is|needs|computes)'

@@ -20,8 +20,7 @@ int ccc_main(int argc, char **argv);
 /* What is behind ccc, before the file. Linking is another program's: --emit=so is not among them. */
 static const char *const lines[] = {
 	"check -n 3 --slots 2",
-	"check -n 3 --slots 0 --no-symmetry -Werror",
-	"check -n 1..4 --stream",
+	"check -n 3 --slots 0 --all-ranks -Werror",
 	"check -n 3 --require same-bits=ranks --require same-bits=counts",
 	"check --certificate /dev/null",
 	"explain -n 3 --slots 2",
