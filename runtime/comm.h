@@ -23,7 +23,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-/* Data that an engine keeps of a run, to repeat an equal run (post.c, cpu/procs.c). */
+/* Data that an engine keeps of a run, to repeat an equal run (post.c, cpu/shm/procs.c). */
 struct kept {
 	void *of;
 	uint64_t id; /* 0: nothing */

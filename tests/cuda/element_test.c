@@ -7,7 +7,7 @@
  * found out. With --long it says how many instructions a thread takes for 16 bytes. usage: element_test [--long]
  */
 #include "runtime/base/nvrtc.h"
-#include "runtime/cpu/reduce.h"
+#include "runtime/cpu/core/reduce.h"
 #include "tests/fake_cuda/ptx.h"
 #include "tests/support/rng.h"
 

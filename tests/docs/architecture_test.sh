@@ -80,11 +80,15 @@ say "compiler: calls between folders have no circles" \
 		compiler/stream compiler/lower compiler/emit compiler/lsp compiler/msccl runtime/base runtime/plan)"
 
 r=runtime
+cpu="$r/cpu/core $r/cpu/play $r/cpu/shm $r/cpu/mpi"
 say "runtime: includes go one way" "$(
 	may $r/base $r
 	may $r/plan $r/base $r
 	may $r $r/base $r/plan
-	may $r/cpu $r/base $r/plan $r $r/meet $r/mpi
+	may $r/cpu/core $r/base $r/plan $r
+	may $r/cpu/play $r/base $r/plan $r $r/cpu/core
+	may $r/cpu/shm $r/base $r/plan $r $r/meet $r/cpu/core
+	may $r/cpu/mpi $r/base $r/plan $r $r/meet $r/mpi $r/cpu/core
 	may $r/meet $r/base $r/plan $r
 	may $r/cuda $r/base $r/plan $r $r/meet $r/cuda/device
 	may $r/mpi $r/base $r
@@ -92,16 +96,16 @@ say "runtime: includes go one way" "$(
 	# what the public header and the plan stand on is below all else
 	grep -nE '#include "runtime/[a-z_]*\.h"' $r/base/*.[ch] $r/plan/*.[ch] | grep -v '/ccs\.h"')"
 say "runtime: calls between folders have no circles" \
-	"$(circles $r $r/base $r/plan $r/cpu $r/meet $r/cuda $r/hosts $r/mpi $r/ccrun)"
+	"$(circles $r $r/base $r/plan $cpu $r/meet $r/cuda $r/hosts $r/mpi $r/ccrun)"
 say "runtime: what gathers calls knows no engine" \
 	"$(nm -u $(objects $r) | awk '{ print $NF }' | sort -u |
-	   grep -Fx "$(nm --defined-only $(objects $r/cpu $r/cuda $r/hosts $r/meet) | awk '$2 ~ /[TDRBV]/ { print $3 }')")"
+	   grep -Fx "$(nm --defined-only $(objects $cpu $r/cuda $r/hosts $r/meet) | awk '$2 ~ /[TDRBV]/ { print $3 }')")"
 
 # The command is a user of the library like any other.
 names() { awk '{ print $NF }' | sort -u; }
 say "ccrun includes the public header, the plug-in's, the ticker and its own" \
 	"$(grep -nE '#include "' $r/ccrun/*.[ch] | grep -vE '"runtime/(ccs|mpi/calls|base/ticker|ccrun/[a-z_]+)\.h"')"
-nm --defined-only $(objects $r $r/base $r/plan $r/cpu $r/meet $r/cuda $r/hosts $r/mpi) |
+nm --defined-only $(objects $r $r/base $r/plan $cpu $r/meet $r/cuda $r/hosts $r/mpi) |
 	awk '$2 ~ /[TDRBVW]/' | names >"$build/library.names"
 nm -D --defined-only "$build"/lib/libccs.so | names >"$build/public.names"
 say "ccrun calls what libccs.so exports, and nothing else of the library" \
