@@ -31,6 +31,7 @@ may() { # may FOLDER FOLDER...
 	done
 }
 c=compiler
+every="$c/every/affine $c/every/bits $c/every/grid"
 say "compiler: includes go one way" "$(
 	may lang
 	may $c/expand lang
@@ -40,7 +41,10 @@ say "compiler: includes go one way" "$(
 	may $c/explain lang $c/expand $c/check $c/witness
 	may $c/symmetry lang $c/expand $c/check $c/witness
 	may $c/lower lang $c/expand $c/check runtime/plan
-	may $c/every lang
+	may $c/every/affine lang
+	may $c/every/bits lang
+	may $c/every/grid lang $c/every/affine $c/every/bits
+	may $c/every lang $every
 	may $c/emit lang $c/expand $c/check $c/every $c/lower runtime runtime/base runtime/plan
 	may $c/lsp lang runtime/base
 	may $c/msccl lang $c/expand $c/check
@@ -76,7 +80,7 @@ circles() { # circles FOLDER...: below $build
 	sed "s|$build/||"
 }
 say "compiler: calls between folders have no circles" \
-	"$(circles lang compiler compiler/expand compiler/check compiler/witness compiler/explain compiler/symmetry compiler/every \
+	"$(circles lang compiler compiler/expand compiler/check compiler/witness compiler/explain compiler/symmetry compiler/every $every \
 		compiler/stream compiler/lower compiler/emit compiler/lsp compiler/msccl runtime/base runtime/plan)"
 
 r=runtime
