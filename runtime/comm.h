@@ -11,7 +11,7 @@
 #define CCS_RUNTIME_COMM_H
 
 #include "runtime/base/error.h"
-#include "runtime/base/origin.h"
+#include "runtime/base/load/origin.h"
 #include "runtime/base/spin.h"
 #include "runtime/engine.h"
 #include "runtime/plan/cells.h"

@@ -12,7 +12,7 @@
  *   sequence*.c a run that all ranks have called, in an order in which nothing waits
  *   fold*.c    what such a run computes, in as few passes as there can be
  *   sched.c    threads, and the queue
- *   comm.c     communicators on the CPU, and the engine's row
+ *   cpu_comm.c communicators on the CPU, and the engine's row
  * shm/         ranks that are processes of one host, over shared memory (procs.h)
  * mpi/         ranks that are processes of any hosts, by MPI's messages (net.h)
  *
@@ -33,7 +33,7 @@
 
 #include "runtime/base/spin.h"
 #include "runtime/cpu/core/reduce.h"
-#include "runtime/trace.h"
+#include "runtime/trace/trace.h"
 
 /* Shorter chunks are copied into slots: their sender need not wait until they are read. (Or as the
  * wire says: struct wire.) */
@@ -399,7 +399,7 @@ static inline bool is_here(const struct cpu *e, uint32_t rank)
 	return rank - (uint32_t)e->world->first < (uint32_t)e->world->nlocal;
 }
 
-/* ---- comm.c -------------------------------------------------------------------------- */
+/* ---- cpu_comm.c -------------------------------------------------------------------------- */
 
 /** Makes a world's state. CCS_ENOMEM; CCS_EINVAL: $CCS_MAX_CPU_ISA is no such thing. */
 ccs_status cpu_open(struct world *w);
