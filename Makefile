@@ -51,9 +51,9 @@ CPPFLAGS += $(if $(ISL),-DCCS_HAVE_ISL)
 
 LANG_SRC := $(sort $(wildcard lang/*.c))
 COMPILER_SRC := $(sort $(filter-out compiler/ccc.c \
-	compiler/msccl/$(if $(EXPAT),unread,read).c,$(wildcard compiler/*.c compiler/*/*.c)))
+	compiler/msccl/$(if $(EXPAT),unread,read).c,$(wildcard compiler/*.c compiler/*/*.c compiler/*/*/*.c)))
 RUNTIME_SRC := $(sort $(filter-out runtime/ccrun/%.c runtime/preload/%.c runtime/mpi/plugin.c, \
-	$(wildcard runtime/*.c runtime/*/*.c)))
+	$(wildcard runtime/*.c runtime/*/*.c runtime/*/*/*.c)))
 PRELOAD_SRC := $(sort $(wildcard runtime/preload/*.c))
 CCRUN_SRC := $(sort $(wildcard runtime/ccrun/*.c))
 

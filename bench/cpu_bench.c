@@ -14,7 +14,7 @@
  * usage: cpu_bench [-n RANKS] [-c CALLS] MODULE.so...   at most 64 ranks, 16 modules
  */
 #include "runtime/ccs.h"
-#include "runtime/cpu/reduce.h"
+#include "runtime/cpu/core/reduce.h"
 
 #include <pthread.h>
 #include <sched.h>

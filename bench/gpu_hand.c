@@ -18,10 +18,10 @@
  *        gpu_hand --compile sm_90 SOURCE.cu [FILE.cubin]
  */
 #include "runtime/ccrun/driver.h"
-#include "runtime/cuda/driver.h"
+#include "runtime/cuda/driver/driver.h"
 #include "runtime/cuda/tables.h"
 #include "runtime/plan/load.h"
-#include "runtime/base/nvrtc.h"
+#include "runtime/base/load/nvrtc.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * are processes. Medians of REPEATS means, and their ratio.
  *
  * A traced call is done operation by operation. Processes do calls so anyway. Tasks have most done in
- * fewer passes (cpu/fold.h): their ratio shows mostly that.
+ * fewer passes (cpu/play/fold.h): their ratio shows mostly that.
  *
  * usage: trace_bench MODULE.so RANKS      a module of an allreduce
  */

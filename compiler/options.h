@@ -5,7 +5,7 @@
 #define CCS_COMPILER_OPTIONS_H
 
 #include "compiler/compile.h"
-#include "runtime/base/nvrtc.h"
+#include "runtime/base/load/nvrtc.h"
 #include "runtime/plan/choice.h"
 
 struct texts {

@@ -83,3 +83,12 @@ void ast_check_body(struct parse *ps, const struct decl *d)
 {
 	check(ps, d->body, d->kind == D_TOPOLOGY ? IN_TOPOLOGY : IN_BODY, first_word(ps, d->span));
 }
+
+bool lang_has_stmt(const struct stmt *s, enum stmt_kind kind)
+{
+	for (; s; s = s->next)
+		if (s->kind == kind || lang_has_stmt(s->body, kind) ||
+		    lang_has_stmt(s->orelse, kind))
+			return true;
+	return false;
+}

@@ -82,6 +82,8 @@ struct stmt_rule {
 	int where;	  /* the contexts that admit it */
 };
 struct stmt_rule lang_stmt_rule(enum stmt_kind kind);
+/** Whether a list has a statement of that kind, also deeper inside. */
+bool lang_has_stmt(const struct stmt *s, enum stmt_kind kind);
 
 /** "&&", "inout" */
 const char *lang_op_text(enum expr_op op);

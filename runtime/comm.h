@@ -11,7 +11,7 @@
 #define CCS_RUNTIME_COMM_H
 
 #include "runtime/base/error.h"
-#include "runtime/base/origin.h"
+#include "runtime/base/load/origin.h"
 #include "runtime/base/spin.h"
 #include "runtime/engine.h"
 #include "runtime/plan/cells.h"
@@ -23,7 +23,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-/* Data that an engine keeps of a run, to repeat an equal run (post.c, cpu/procs.c). */
+/* Data that an engine keeps of a run, to repeat an equal run (post.c, cpu/shm/procs.c). */
 struct kept {
 	void *of;
 	uint64_t id; /* 0: nothing */

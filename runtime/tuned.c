@@ -6,7 +6,7 @@
  * the same. O(sections + rows), plus the call.
  */
 #include "runtime/comm.h"
-#include "runtime/plan/tuning.h"
+#include "runtime/plan/tuning/tuning.h"
 
 static ccs_status size_of(const struct ccs_module *m, int nranks, size_t count, ccs_dtype type,
 			  size_t *size)

@@ -68,7 +68,7 @@ esac
 
 # ---- wheels --------------------------------------------------------------------------------------
 
-# Whether some place has NVRTC; runtime/base/library.c looks into more of them.
+# Whether some place has NVRTC; runtime/base/load/library.c looks into more of them.
 has_nvrtc() {
 	[ -z "${CCS_NVRTC:-}" ] || return 0
 	ldconfig -p 2>/dev/null | grep -q 'libnvrtc\.so\.1[23]' && return 0

@@ -24,7 +24,7 @@ FAKE_CUDA := $(BUILD)/tests/fake_cuda/libcuda.so.1 $(BUILD)/tests/fake_cuda/libn
 	$(BUILD)/tests/fake_cuda/old/libcuda.so.1 $(BUILD)/tests/fake_cuda/libnvrtc_ptx.so
 FAKE_COMMON := $(BUILD)/tests/fake_common/inject.o $(BUILD)/tests/support/bulk_copies.o \
 	$(BUILD)/runtime/plan/types.o \
-	$(addprefix $(BUILD)/runtime/cpu/,reduce.o reduce_avx2.o reduce_avx512.o)
+	$(addprefix $(BUILD)/runtime/cpu/core/,reduce.o reduce_avx2.o reduce_avx512.o)
 FAKE_DRIVER := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %_nvrtc.c,$(wildcard tests/fake_cuda/*.c))) \
 	$(FAKE_COMMON)
 $(BUILD)/tests/fake_cuda/libcuda.so.1: $(FAKE_DRIVER)

@@ -8,11 +8,11 @@
  *
  * Kernels are the same for every N, so this costs the same for one plan as for a hundred: about a
  * second a kernel. They are independent, and are compiled by one thread for each processor; and
- * once: they go into the disk cache (runtime/base/cache.h) under a key of all their inputs, and
+ * once: they go into the disk cache (runtime/base/load/cache.h) under a key of all their inputs, and
  * come from there as the same bytes, so that compiling a schedule again does not wait.
  */
 #include "compiler/emit/module.h"
-#include "runtime/base/cache.h"
+#include "runtime/base/load/cache.h"
 #include "runtime/plan/kernel.h"
 
 #include <pthread.h>

@@ -17,7 +17,7 @@
 #include "compiler/emit/module.h"
 #include "compiler/emit/output.h"
 #include "runtime/base/child.h"
-#include "runtime/base/elf.h"
+#include "runtime/base/load/elf.h"
 #include "runtime/base/file.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
  * 70 if the bytes are wrong, which is a bug in ccc.
  *
  * The bytes are read as a user of the module reads them: by the loader's own checks
- * (runtime/plan/verify.c), then by the prover (runtime/plan/prove.h), which runs each plan on
+ * (runtime/plan/verify.c), then by the prover (runtime/plan/proof/prove.h), which runs each plan on
  * symbolic values, by code that shares nothing with lowering and writing. That shows that each plan
  * keeps the module's promises; this file compares these promises with those of the source, and
  * names, parameters and shapes with the program's.
@@ -15,7 +15,7 @@
 #include "compiler/emit/emit.h"
 #include "runtime/base/hash.h"
 #include "runtime/plan/choice.h"
-#include "runtime/plan/prove.h"
+#include "runtime/plan/proof/prove.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -5,13 +5,13 @@
  * 2 that its `where` admits and every root, or the reason why this is not proved.
  *
  * The way: each operation of the text is a family over (rank, loop trips), its peers and
- * chunks piecewise affine in these, N and the root (forms.c). Then, with exact integer sets:
+ * chunks piecewise affine in these, N and the root (affine/forms.c). Then, with exact integer sets:
  *
- *   order.c      sends and receives are paired, one to one and in the order of their FIFO
+ *   pairing.c      sends and receives are paired, one to one and in the order of their FIFO
  *   progress.c   there is a function of the events that grows along every wait, already with
  *                one slot (so with more; or with none, if that is asked): no cycle
  *   races.c      no two operations race
- *   flow.c       for each read, the write that it sees.
+ *   sources.c       for each read, the write that it sees.
  *   guess.c      the ranks in each write's value, as an interval: read off small N. A guess.
  *   sums.c       where sums go up a tree their values are no intervals: shows that each sum goes
  *                into one other sum, up to one that has all ranks
@@ -46,6 +46,7 @@
 #include "compiler/ctx.h"
 #include "compiler/program.h"
 
+#define EVERY_LEAST 2u /* N of a schedule */
 #define EVERY_TRIED 16 /* N up to this that are admitted are tried, as far as the work goes */
 
 /* Which `where` leaves out some N or roots: the schedule's; its topology's, beyond that one. */
@@ -53,8 +54,11 @@ enum { BY_WHERE = 1, BY_TOPOLOGY = 2 };
 
 struct every {
 	bool proved;
-	uint32_t tried; /* all N up to this that are admitted were right */
-	const char *of; /* proved: "every N >= 2", "every N from 2 to 65536 that `where` admits" */
+	uint32_t tried;	 /* all N up to this that are admitted were right */
+	const char *of;	 /* proved: "every N >= 2", "every N from 2 to 65536 that `where` admits" */
+	unsigned by;	 /* ... which `where` leaves out some N or roots: BY_* */
+	uint32_t most;	 /* ... the last N, or 0: there is none */
+	const char *and; /* ... and for every value of further numbers; or NULL */
 	const char
 		*why;  /* not proved: why, one clause; proved: why it has no certificate, or NULL */
 	uint32_t line; /* ... and in which line; or 0 */
@@ -86,20 +90,8 @@ void every_work_share(struct every_work *w, uint32_t k, uint32_t n, uint32_t tri
 struct every every_prove(struct ctx *c, const struct instance *in, bool certificate,
 			 struct every_work *w);
 
-/** The same of a schedule that another one calls in its groups, for every N >= 1: no N was
- *  tried. */
-struct every every_prove_called(struct ctx *c, const struct instance *in, bool certificate,
-				struct every_work *w);
-
 /** "`where` admits", "the topology torus admits", "`where` and the topology torus admit", as `by`
  *  has it, which is not 0. */
 const char *every_admits(struct arena *to, const struct decl *schedule, unsigned by);
-
-/** What a proof is of: "every N >= 2 that `where` admits", or from 2 to `most` where that is not
- *  0; all of these N where `by` is 0. */
-const char *every_claim(struct arena *to, const struct decl *schedule, unsigned by, uint32_t most);
-
-/** Whether a topology's text has links, so that other pairs have none. */
-bool every_has_link(const struct stmt *s);
 
 #endif

@@ -153,20 +153,12 @@ static bool cut(struct cursor *v, const struct stmt *s, const struct arg *a,
 	return false;
 }
 
-bool stmts_have(const struct stmt *s, enum stmt_kind kind)
-{
-	for (; s; s = s->next)
-		if (s->kind == kind || stmts_have(s->body, kind) || stmts_have(s->orelse, kind))
-			return true;
-	return false;
-}
-
 /* Cuts the views. The callee's scratch has parts as theirs are, so they must be alike then. */
 static bool cut_all(struct cursor *v, const struct stmt *s)
 {
 	struct formals f = { s->callee->formals, s->callee->buffers };
 	const struct symbol *number;
-	bool first = true, alike = stmts_have(s->callee->body, S_SCRATCH);
+	bool first = true, alike = lang_has_stmt(s->callee->body, S_SCRATCH);
 	for (const struct arg *a = s->args; a; a = a->next) {
 		const struct buffer_def *b = next_formal(&f, &number);
 		if (!b)

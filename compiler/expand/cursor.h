@@ -457,8 +457,6 @@ void cursor_call(struct cursor *v, const struct stmt *s);
 void cursor_within(struct cursor *v, const struct stmt *s);
 /** The end of both. */
 void cursor_leave(struct cursor *v);
-/** Whether a list has a statement of that kind, also deeper inside. */
-bool stmts_have(const struct stmt *s, enum stmt_kind kind);
 /** False: there is no room; nothing was done. */
 bool cursor_scratch(struct cursor *v, const struct stmt *s);
 

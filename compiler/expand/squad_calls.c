@@ -110,7 +110,7 @@ static void cut_all(struct squad *b, const struct stmt *s)
 {
 	const struct param *p = s->callee->formals;
 	const struct buffer_def *d = s->callee->buffers;
-	bool first = true, alike = stmts_have(s->callee->body, S_SCRATCH);
+	bool first = true, alike = lang_has_stmt(s->callee->body, S_SCRATCH);
 	for (const struct arg *a = s->args; a && !b->failed; a = a->next) {
 		const struct buffer_def *view = p ? p->view : d;
 		d = p ? d : d->next;

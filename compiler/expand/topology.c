@@ -211,7 +211,7 @@ void links_make(struct links *l, struct cursor *v, const struct decl *topology)
 {
 	uint32_t n = v->program->nranks;
 	struct pairs p = { .arena = v->arena };
-	*l = (struct links){ .all = !stmts_have(topology->body, S_LINK),
+	*l = (struct links){ .all = !lang_has_stmt(topology->body, S_LINK),
 			     .first = ARENA_ARRAY(v->arena, uint32_t, (size_t)n + 1) };
 	v->spans_wanted = true;
 	bool made = !topology->body || run_body(l, &p, v, topology);

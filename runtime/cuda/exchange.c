@@ -10,7 +10,7 @@
  * that is all; else others may wait for what never comes, and the communicators have failed.
  * O(messages x communicators).
  */
-#include "runtime/cuda/comm.h"
+#include "runtime/cuda/gpu_comm.h"
 #include "runtime/p2p.h"
 
 #include <stdio.h>

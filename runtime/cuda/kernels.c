@@ -12,8 +12,8 @@
  * Where NVRTC is older than the GPU, the newest PTX that it can write is made instead,
  * and the driver compiles that.
  */
-#include "runtime/base/cache.h"
-#include "runtime/cuda/comm.h"
+#include "runtime/base/load/cache.h"
+#include "runtime/cuda/gpu_comm.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
  * and no signal later), all processes map and pin it, and its name is removed as soon as they have,
  * or one of them has failed to. O(1), plus the calls.
  */
-#include "runtime/cuda/comm.h"
+#include "runtime/cuda/gpu_comm.h"
 
 #include <errno.h>
 #include <fcntl.h>

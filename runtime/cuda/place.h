@@ -1,7 +1,7 @@
 /*
  * Who lives where, and what follows from it. Pure: no CUDA here.
  *
- * A part is one GPU of one process (comm.h). Two parts *meet* if each GPU can use
+ * A part is one GPU of one process (gpu_comm.h). Two parts *meet* if each GPU can use
  * the other's memory. A FIFO's messages and head lie in the receiver's part and its tail
  * in the sender's, so that each end polls its own memory; between parts that do not meet
  * all three lie in the host's memory. Every process finds the same places by itself: it

@@ -11,7 +11,7 @@
  * process never came. O(ranks^2).
  */
 #include "runtime/base/clock.h"
-#include "runtime/cuda/comm.h"
+#include "runtime/cuda/gpu_comm.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  * call. Later calls of that plan, protocol and kernel find what there is, and exchange
  * nothing. O(kernels of a plan) then.
  */
-#include "runtime/cuda/comm.h"
+#include "runtime/cuda/gpu_comm.h"
 #include "runtime/plan/choice.h"
 
 #include <stdio.h>

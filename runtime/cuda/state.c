@@ -18,7 +18,7 @@
  * uses stay in the L2 cache (choice_tile).
  * O(tables + FIFOs) for each part.
  */
-#include "runtime/cuda/comm.h"
+#include "runtime/cuda/gpu_comm.h"
 
 #include <stdlib.h>
 #include <string.h>

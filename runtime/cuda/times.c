@@ -13,10 +13,10 @@
  * O(operations x tiles).
  */
 #include "runtime/base/clock.h"
-#include "runtime/cuda/comm.h"
+#include "runtime/cuda/gpu_comm.h"
 #include "runtime/plan/cells.h"
 #include "runtime/plan/order.h"
-#include "runtime/trace.h"
+#include "runtime/trace/trace.h"
 
 #include <stdlib.h>
 

@@ -3,10 +3,10 @@
  * round by round (plan.h, Rounds); what a rank does with them in between is done by the same
  * kernels as everywhere, a launch a level of a phase, with a stage in the place of FIFOs.
  *
- *   rounds_rank.c   one rank's part of a plan's rounds
- *   plan.c          what the first call of a plan needs
- *   call.c          a call; the engine's row
- *   comm.c          making a communicator of several processes, on one host or several
+ *   rounds_rank.c  one rank's part of a plan's rounds
+ *   plan.c         what the first call of a plan needs
+ *   hosts_call.c   a call; the engine's row
+ *   hosts_comm.c   making a communicator of several processes, on one host or several
  *
  * No kernel waits for another, so there is nothing to be resident together, and nothing to be
  * stuck: a rank that does not call leaves the other ranks in NCCL.
@@ -14,7 +14,7 @@
 #ifndef CCS_RUNTIME_HOSTS_HOSTS_H
 #define CCS_RUNTIME_HOSTS_HOSTS_H
 
-#include "runtime/cuda/comm.h"
+#include "runtime/cuda/gpu_comm.h"
 #include "runtime/hosts/rounds_rank.h"
 
 /* Bytes of a message's part for which another replica pays: a launch has many messages. */

@@ -6,7 +6,7 @@
 #define CCS_RUNTIME_PLAN_KERNEL_H
 
 #include "runtime/ccs.h"
-#include "runtime/base/nvrtc.h"
+#include "runtime/base/load/nvrtc.h"
 #include "runtime/plan/plan.h"
 #include "runtime/plan/types.h"
 

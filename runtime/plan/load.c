@@ -10,7 +10,7 @@
  */
 #include "runtime/plan/load.h"
 
-#include "runtime/base/elf.h"
+#include "runtime/base/load/elf.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 

@@ -13,6 +13,8 @@
 
 #include "runtime/plan/load.h"
 
+#include <stdlib.h>
+
 /* Of an operation: in (+) a (+) b is combined from the left; in these steps operands change
  * places. */
 enum { RANK_ORDER_FIRST = 1, RANK_ORDER_SECOND = 2 };
@@ -26,6 +28,11 @@ struct rank_order {
  *  CCS_ENOMEM. Thread-safe. O(operations' cells) once. */
 ccs_status rank_order_get(const struct ccs_module *m, struct plan_view *v,
 			  const struct rank_order **out);
-void rank_order_free(struct rank_order *r);
+static inline void rank_order_free(struct rank_order *r)
+{
+	if (r)
+		free(r->turned);
+	free(r);
+}
 
 #endif

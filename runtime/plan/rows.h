@@ -6,14 +6,14 @@
  *
  * A new operator is a row here, and in ccs.h, in ccs(5) 5, and in the reference of
  * tests/cpu/results_test.c: CONTRIBUTING.md walks through it. A new type has its conversions
- * besides: for the CPU in plan/narrow.h and cpu/reduce.c, on a GPU in cuda/device/element.h.
+ * besides: for the CPU in plan/narrow.h and cpu/core/reduce.c, on a GPU in cuda/device/element.h.
  */
 #ifndef CCS_RUNTIME_PLAN_ROWS_H
 #define CCS_RUNTIME_PLAN_ROWS_H
 
 /* Constant; number, here and in kernels; NCCL's number, -1: it has none; name; nccl-tests' name,
  * where it is another; bytes; bits of exponent and mantissa, 0 of integers; signed; what its code
- * is called (cpu/reduce.c, cuda/device/element.h). */
+ * is called (cpu/core/reduce.c, cuda/device/element.h). */
 #define TYPES(ROW) \
 	ROW(CCS_INT8, 0, 0, "int8", NULL, 1, 0, 0, true, i8) \
 	ROW(CCS_UINT8, 1, 1, "uint8", NULL, 1, 0, 0, false, u8) \

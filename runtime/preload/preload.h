@@ -3,17 +3,17 @@
  * preload/.
  *
  * It is preloaded into the program, defines MPI's functions anew, and calls MPI by its profiling
- * interface (PMPI_...): setup.c begins and ends it, calls.c has the collectives.
+ * interface (PMPI_...): setup.c begins and ends it, collectives.c has the collectives.
  *
  *   decide.c  whether a call is taken, and by which entry of CCS_MPI (entries.c). All ranks
  *             of a communicator decide alike without asking one another, as all that counts
  *             is what MPI wants to be equal on all of them: bytes, root, and for what is
- *             reduced type and operator (types.c).
+ *             reduced type and operator (mpi_types.c).
  *   comms.c   the communicator of ccs beside MPI's, made when the first call is taken.
- *   run.c     the call itself: places, types that have holes, failures. A call like one of the
+ *   run_taken.c     the call itself: places, types that have holes, failures. A call like one of the
  *             last few of its communicator is run as that one was, and nothing is asked of MPI.
  *   late.c    what a rank says that waits for long.
- *   forms.c   the collectives' other forms, as MPI_Iallreduce, which are counted and are MPI's;
+ *   other_forms.c   the collectives' other forms, as MPI_Iallreduce, which are counted and are MPI's;
  *   starts.c  ... of persistent ones each start.
  *   tally.c   what ran where, and why, for the report at the end.
  *
@@ -23,7 +23,7 @@
 #define CCS_RUNTIME_PRELOAD_H
 
 #include "runtime/ccs.h"
-#include "runtime/preload/forms.h"
+#include "runtime/preload/other_forms.h"
 
 #include <mpi.h>
 #include <pthread.h>
@@ -175,7 +175,7 @@ static inline _Atomic(struct held *) *held_place(struct preload *p, MPI_Comm com
 	return p->recent + handle_bits((uintptr_t)comm) % RECENT;
 }
 
-/* ---- calls.c, setup.c -------------------------------------------------------------------- */
+/* ---- collectives.c, setup.c -------------------------------------------------------------------- */
 
 /** This process's; NULL: MPI is not initialised, or over. */
 struct preload *preload_get(void);
@@ -201,7 +201,7 @@ void entries_free(struct entries *e);
 bool module_means(const struct ccs_module *m, enum collective what, int nranks, char *why,
 		  size_t size);
 
-/* ---- types.c -------------------------------------------------------------------------------- */
+/* ---- mpi_types.c -------------------------------------------------------------------------------- */
 
 /** The type and the operator of a reduction. False: ccs has none, and `why` says so. */
 bool type_find(MPI_Datatype type, ccs_dtype *found, char *why, size_t size);
@@ -251,7 +251,7 @@ void late_meet(const struct preload *p, const struct held *h);
 /** A call of a struct held's waits for long: ccs_comm_set_late's. */
 void late_tell(void *of, const char *report);
 
-/* ---- run.c ---------------------------------------------------------------------------------- */
+/* ---- run_taken.c ---------------------------------------------------------------------------------- */
 
 /** Runs it, and returns MPI's error. */
 int job_run(struct held *h, const struct job *j, const struct order *o);
@@ -259,7 +259,7 @@ int job_run(struct held *h, const struct job *j, const struct order *o);
  *  run. O(1). */
 bool job_again(struct held *h, const struct job *j, int *e);
 
-/* ---- forms.c -------------------------------------------------------------------------------- */
+/* ---- other_forms.c -------------------------------------------------------------------------------- */
 
 /** Counts a call, which is MPI's. O(1). */
 void form_count(enum form form, enum form_kind kind, MPI_Comm comm);

@@ -65,7 +65,7 @@ sizes="4 2 3"
 for module in "$modules"/*.so; do
 	name=$(basename "$module" .so)
 	ran=0
-	# of 4 ranks it has cells that several workers touch (cpu/net_cells.c)
+	# of 4 ranks it has cells that several workers touch (cpu/mpi/net_cells.c)
 	[ "$name" != bruck_all_to_all ] || sizes="4 2 3"
 	for n in $sizes; do
 		[ $ran -lt $most ] || break

@@ -1,12 +1,12 @@
 /*
- * Automata of numbers (compiler/every/dfa.h) against sets of small tuples.
+ * Automata of numbers (compiler/every/bits/dfa.h) against sets of small tuples.
  *
  *   dfa_test COUNT SEED   COUNT random formulas of sums, bits, powers, and, or, not, exists
  *
  * Each formula is kept twice: as an automaton, and as a table of which tuples of numbers below 16
  * satisfy it. Quantified tracks are bound by a sum to be below 16, so that tables are exact.
  */
-#include "compiler/every/dfa.h"
+#include "compiler/every/bits/dfa.h"
 #include "tests/support/rng.h"
 
 #include <stdio.h>

@@ -4,8 +4,8 @@
  *
  * usage: file_test DIRECTORY-OF-MODULES
  */
-#include "runtime/base/cache.h"
-#include "runtime/base/library.h"
+#include "runtime/base/load/cache.h"
+#include "runtime/base/load/library.h"
 #include "tests/support/say.h"
 
 #include <dlfcn.h>

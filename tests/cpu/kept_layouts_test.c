@@ -1,12 +1,12 @@
 /*
- * Layouts that processes keep (runtime/cpu/procs_layouts.c): calls of several kinds in turn are laid
+ * Layouts that processes keep (runtime/cpu/shm/procs_layouts.c): calls of several kinds in turn are laid
  * out once each, and go ahead of others as calls of one kind do; more kinds than there are places, in
  * any order, some of them large, at random paces, come to what they should; and a rank that makes
  * another call than the rest is seen where both calls are kept.
  *
  * usage: kept_layouts_test DIRECTORY-OF-MODULES
  */
-#include "runtime/cpu/procs.h"
+#include "runtime/cpu/shm/procs.h"
 #include "tests/support/rng.h"
 #include "tests/support/team.h"
 
@@ -101,7 +101,7 @@ static uint64_t made(const struct member *m)
 /* ---- calls in turn ---------------------------------------------------------------------------- */
 
 /* All of a few kinds, five times, and each is laid out but once; the long one, if it is read where it
- * lies as well as copied (runtime/cpu/procs_ways.c), once for either. */
+ * lies as well as copied (runtime/cpu/shm/procs_ways.c), once for either. */
 static bool laid_out_once(const struct member *m, const struct modules *all, int32_t *in,
 			  int32_t *out)
 {

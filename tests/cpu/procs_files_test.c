@@ -5,7 +5,7 @@
  *
  * usage: procs_files_test
  */
-#include "runtime/cpu/procs.h"
+#include "runtime/cpu/shm/procs.h"
 #include "tests/support/peers.h"
 #include "tests/support/say.h"
 

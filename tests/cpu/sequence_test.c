@@ -1,14 +1,14 @@
 /*
- * That runs are noted, and what is noted of them (runtime/cpu/sequence.h). Without notes a run is done
+ * That runs are noted, and what is noted of them (runtime/cpu/play/sequence.h). Without notes a run is done
  * by fibers, with the same results, only slower: so other tests cannot see whether there are any, nor
  * whether too few are there. Sums of the library's, apart and in place, in one tile and in several, by
  * tasks; what each of the threads that meet for one plays; and each operation of processes.
  *
  * usage: sequence_test DIRECTORY-OF-MODULES
  */
-#include "runtime/cpu/fold.h"
-#include "runtime/cpu/procs.h"
-#include "runtime/cpu/sequence.h"
+#include "runtime/cpu/play/fold.h"
+#include "runtime/cpu/shm/procs.h"
+#include "runtime/cpu/play/sequence.h"
 #include "tests/support/make_module.h"
 #include "tests/support/named_module.h"
 #include "tests/support/team.h"

@@ -1,12 +1,12 @@
 /*
- * Folds (runtime/cpu/fold.h) store what a sequence's pieces store, one after another: random
+ * Folds (runtime/cpu/play/fold.h) store what a sequence's pieces store, one after another: random
  * pieces that copy and combine parts of what was stored before, all outputs and those of some
  * ranks, apart and in place, through the caches and past them. And what is special: a value
  * computed once for all, what several need, averages, and an output that may not lie where its
  * input does.
  */
-#include "runtime/cpu/fold.h"
-#include "runtime/cpu/sequence.h"
+#include "runtime/cpu/play/fold.h"
+#include "runtime/cpu/play/sequence.h"
 #include "tests/support/rng.h"
 
 #include <setjmp.h>

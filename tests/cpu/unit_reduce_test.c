@@ -4,7 +4,7 @@
  * Of two NaNs the result may be either: so one operand has none. And each copies so many lines, from
  * any address to any, and nothing else.
  */
-#include "runtime/cpu/reduce.h"
+#include "runtime/cpu/core/reduce.h"
 #include "tests/support/rng.h"
 
 #include <setjmp.h>

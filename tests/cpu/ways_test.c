@@ -1,18 +1,18 @@
 /*
- * Tests the ways of long messages between processes (runtime/cpu/procs_ways.c). All kinds of calls
+ * Tests the ways of long messages between processes (runtime/cpu/shm/procs_ways.c). All kinds of calls
  * have right results with every way and in every trial; there are more kinds than the communicator
  * distinguishes, ranks run at random paces, and chunks end at any byte. All ranks use the same way,
  * and every way is used. The way that was quickest in a trial, measured from the last beginning to
  * the last end, is used for the documented number of calls; then there is another trial, and the
  * communicator reports the choice. Copied messages have slots that bypass the caches, other
- * messages do not. The same is tested for short calls (runtime/cpu/procs_order.c). Results that
+ * messages do not. The same is tested for short calls (runtime/cpu/shm/procs_order.c). Results that
  * bypass the caches on some ranks only, as if the caches were small there, are right too. If the
  * executor assumes that no other operation of the rank reads a stored cell again, then this holds
  * for each cell.
  *
  * usage: ways_test DIRECTORY-OF-MODULES
  */
-#include "runtime/cpu/procs.h"
+#include "runtime/cpu/shm/procs.h"
 #include "tests/support/rng.h"
 #include "tests/support/team.h"
 

@@ -26,8 +26,8 @@
 extern "C" {
 #include ABI_FILE
 #if defined(ABI_DRIVER)
-#include "runtime/cuda/share.c"
-#include "runtime/cuda/errors.c"
+#include "runtime/cuda/driver/share.c"
+#include "runtime/cuda/driver/errors.c"
 #endif
 }
 

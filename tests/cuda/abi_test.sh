@@ -44,9 +44,9 @@ compare() {
 	"$tmp/abi" ${4:+"$4"} || failed=1
 }
 
-compare DRIVER cuda/driver.c cuda.h "$(find_file lib64/stubs/libcuda.so)"
-compare NCCL cuda/nccl.c nccl.h "$(find_file 'lib64/libnccl.so.2' 'lib/libnccl.so.2')"
+compare DRIVER cuda/driver/driver.c cuda.h "$(find_file lib64/stubs/libcuda.so)"
+compare NCCL cuda/nccl/nccl.c nccl.h "$(find_file 'lib64/libnccl.so.2' 'lib/libnccl.so.2')"
 compare CCRUN_DRIVER ccrun/driver.c cuda.h "$(find_file lib64/stubs/libcuda.so)"
 compare CCRUN_NCCL ccrun/nccl_calls.c nccl.h "$(find_file 'lib64/libnccl.so.2' 'lib/libnccl.so.2')"
-compare NVRTC base/nvrtc.c nvrtc.h "$(find_file 'lib64/libnvrtc.so.1[23]' 'lib/libnvrtc.so.1[23]')"
+compare NVRTC base/load/nvrtc.c nvrtc.h "$(find_file 'lib64/libnvrtc.so.1[23]' 'lib/libnvrtc.so.1[23]')"
 exit $failed

@@ -2,7 +2,7 @@
  * The cache of kernels: how much it holds, what goes first, what is damaged, and processes
  * that use it together, some of which are killed. usage: cache_test
  */
-#include "runtime/base/cache.h"
+#include "runtime/base/load/cache.h"
 #include "tests/support/peers.h"
 #include "tests/support/processes.h"
 #include "tests/support/say.h"

@@ -7,7 +7,7 @@
  * usage: cuda_layouts_test devices|processes|hosts FOLDER
  *        (of modules; tests/cuda/cuda_places_test.sh and tests/hosts/hosts_test.sh do that)
  */
-#include "runtime/cuda/comm.h"
+#include "runtime/cuda/gpu_comm.h"
 #include "tests/support/layouts.h"
 #include "tests/support/named_module.h"
 #include "tests/support/processes.h"

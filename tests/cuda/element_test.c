@@ -6,8 +6,8 @@
  * all types on all of them. Controls: instructions that round to another type, or subtract, are
  * found out. With --long it says how many instructions a thread takes for 16 bytes. usage: element_test [--long]
  */
-#include "runtime/base/nvrtc.h"
-#include "runtime/cpu/reduce.h"
+#include "runtime/base/load/nvrtc.h"
+#include "runtime/cpu/core/reduce.h"
 #include "tests/fake_cuda/ptx.h"
 #include "tests/support/rng.h"
 

@@ -30,7 +30,11 @@ may() { # may FOLDER FOLDER...
 		done
 	done
 }
-c=compiler
+c=compiler r=runtime
+base="$r/base $r/base/load" plan="$r/plan $r/plan/proof $r/plan/tuning"
+cuda="$r/cuda $r/cuda/driver $r/cuda/nccl"
+cpu="$r/cpu/core $r/cpu/play $r/cpu/shm $r/cpu/mpi"
+every="$c/every/affine $c/every/bits $c/every/grid"
 say "compiler: includes go one way" "$(
 	may lang
 	may $c/expand lang
@@ -39,15 +43,18 @@ say "compiler: includes go one way" "$(
 	may $c/witness lang $c/expand $c/check
 	may $c/explain lang $c/expand $c/check $c/witness
 	may $c/symmetry lang $c/expand $c/check $c/witness
-	may $c/lower lang $c/expand $c/check runtime/plan
-	may $c/every lang
-	may $c/emit lang $c/expand $c/check $c/every $c/lower runtime runtime/base runtime/plan
-	may $c/lsp lang runtime/base
+	may $c/lower lang $c/expand $c/check $plan
+	may $c/every/affine lang
+	may $c/every/bits lang
+	may $c/every/grid lang $c/every/affine $c/every/bits
+	may $c/every lang $every
+	may $c/emit lang $c/expand $c/check $c/every $c/lower runtime $base $plan
+	may $c/lsp lang $base
 	may $c/msccl lang $c/expand $c/check
 	may $c/pipe lang $c/expand $c/check $c/witness $c/explain $c/emit
 	may $c lang $c/expand $c/check $c/symmetry $c/witness $c/explain $c/every $c/lower $c/emit $c/lsp $c/msccl $c/pipe \
 		$c/stream \
-		runtime runtime/base runtime/plan)"
+		runtime $base $plan)"
 
 say "runtime includes runtime only" \
 	"$(grep -rnE '#include "(compiler|lang|tests)/' runtime)"
@@ -76,32 +83,40 @@ circles() { # circles FOLDER...: below $build
 	sed "s|$build/||"
 }
 say "compiler: calls between folders have no circles" \
-	"$(circles lang compiler compiler/expand compiler/check compiler/witness compiler/explain compiler/symmetry compiler/every \
-		compiler/stream compiler/lower compiler/emit compiler/lsp compiler/msccl runtime/base runtime/plan)"
+	"$(circles lang compiler compiler/expand compiler/check compiler/witness compiler/explain compiler/symmetry compiler/every $every \
+		compiler/stream compiler/lower compiler/emit compiler/lsp compiler/msccl $base $plan)"
 
-r=runtime
 say "runtime: includes go one way" "$(
 	may $r/base $r
-	may $r/plan $r/base $r
-	may $r $r/base $r/plan
-	may $r/cpu $r/base $r/plan $r $r/meet $r/mpi
-	may $r/meet $r/base $r/plan $r
-	may $r/cuda $r/base $r/plan $r $r/meet $r/cuda/device
-	may $r/mpi $r/base $r
-	may $r/hosts $r/base $r/plan $r $r/meet $r/cuda $r/cuda/device
+	may $r/base/load $r/base
+	may $r/plan $r $base
+	may $r/plan/proof $r $base $r/plan
+	may $r/plan/tuning $r $base $r/plan
+	may $r $base $plan
+	may $r/trace $base $plan $r
+	may $r/cpu/core $base $plan $r $r/trace
+	may $r/cpu/play $base $plan $r $r/trace $r/cpu/core
+	may $r/cpu/shm $base $plan $r $r/trace $r/meet $r/cpu/core
+	may $r/cpu/mpi $base $plan $r $r/trace $r/meet $r/mpi $r/cpu/core
+	may $r/meet $base $plan $r
+	may $r/cuda/driver $base
+	may $r/cuda/nccl $base $plan $r/meet $r/cuda/driver
+	may $r/cuda $base $plan $r $r/trace $r/meet $cuda $r/cuda/device
+	may $r/mpi $base $r
+	may $r/hosts $base $plan $r $r/trace $r/meet $cuda $r/cuda/device
 	# what the public header and the plan stand on is below all else
-	grep -nE '#include "runtime/[a-z_]*\.h"' $r/base/*.[ch] $r/plan/*.[ch] | grep -v '/ccs\.h"')"
+	grep -rnE '#include "runtime/[a-z_]*\.h"' $r/base $r/plan | grep -v '/ccs\.h"')"
 say "runtime: calls between folders have no circles" \
-	"$(circles $r $r/base $r/plan $r/cpu $r/meet $r/cuda $r/hosts $r/mpi $r/ccrun)"
+	"$(circles $r $base $plan $r/trace $cpu $r/meet $cuda $r/hosts $r/mpi $r/ccrun)"
 say "runtime: what gathers calls knows no engine" \
 	"$(nm -u $(objects $r) | awk '{ print $NF }' | sort -u |
-	   grep -Fx "$(nm --defined-only $(objects $r/cpu $r/cuda $r/hosts $r/meet) | awk '$2 ~ /[TDRBV]/ { print $3 }')")"
+	   grep -Fx "$(nm --defined-only $(objects $cpu $cuda $r/hosts $r/meet) | awk '$2 ~ /[TDRBV]/ { print $3 }')")"
 
 # The command is a user of the library like any other.
 names() { awk '{ print $NF }' | sort -u; }
 say "ccrun includes the public header, the plug-in's, the ticker and its own" \
 	"$(grep -nE '#include "' $r/ccrun/*.[ch] | grep -vE '"runtime/(ccs|mpi/calls|base/ticker|ccrun/[a-z_]+)\.h"')"
-nm --defined-only $(objects $r $r/base $r/plan $r/cpu $r/meet $r/cuda $r/hosts $r/mpi) |
+nm --defined-only $(objects $r $base $plan $r/trace $cpu $r/meet $cuda $r/hosts $r/mpi) |
 	awk '$2 ~ /[TDRBVW]/' | names >"$build/library.names"
 nm -D --defined-only "$build"/lib/libccs.so | names >"$build/public.names"
 say "ccrun calls what libccs.so exports, and nothing else of the library" \
@@ -150,7 +165,7 @@ else
 fi
 say "what is preloaded includes the public header and its own" \
 	"$(grep -nE '#include "' $r/preload/*.[ch] |
-	   grep -vE '"runtime/(ccs\.h|preload/(preload\.h|forms\.h|calls\.inc))"')"
+	   grep -vE '"runtime/(ccs\.h|preload/(preload\.h|other_forms\.h|calls\.inc))"')"
 if [ -e "$build/lib/libccs-mpi.so" ]; then
 	say "what is preloaded exports functions of MPI's only, and calls public ones of ccs" \
 		"$(nm -D --defined-only "$build/lib/libccs-mpi.so" | awk '{ print $3 }' |

@@ -6,7 +6,7 @@
  */
 #include "tests/fake_cuda/fake.h"
 
-#include "runtime/cpu/reduce.h"
+#include "runtime/cpu/core/reduce.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  * (occupancy.h). $CCS_TEST_NVRTC names it, as run.sh sets it; or it is
  * where the runtime finds it.
  */
-#include "runtime/base/nvrtc.h"
+#include "runtime/base/load/nvrtc.h"
 #include "tests/fake_cuda/occupancy.h"
 
 #include <dlfcn.h>

@@ -10,7 +10,7 @@
  */
 #include "tests/fake_cuda/machine.h"
 
-#include "runtime/cpu/reduce.h"
+#include "runtime/cpu/core/reduce.h"
 #include "runtime/plan/types.h"
 
 #include <stdlib.h>

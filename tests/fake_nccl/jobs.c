@@ -4,7 +4,7 @@
  */
 #include "tests/fake_nccl/fake.h"
 
-#include "runtime/cpu/reduce.h"
+#include "runtime/cpu/core/reduce.h"
 
 #include <stdlib.h>
 #include <string.h>

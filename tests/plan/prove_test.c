@@ -1,5 +1,5 @@
 /*
- * The prover of modules (runtime/plan/prove.h) against an independent judge (support/plan_judge.h):
+ * The prover of modules (runtime/plan/proof/prove.h) against an independent judge (support/plan_judge.h):
  * they must agree on every module.
  *
  *   prove_test library MODULE.so...  every plan of them is proved
@@ -15,7 +15,7 @@
  *                                    stores them elsewhere, or, if ranks wait for other
  *                                    ranks, the first waits for all
  */
-#include "runtime/plan/prove.h"
+#include "runtime/plan/proof/prove.h"
 #include "tests/support/in_and_out.h"
 #include "tests/support/make_module.h"
 #include "tests/support/plan_alter.h"

@@ -5,7 +5,7 @@
  *
  * usage: tuning_test DIRECTORY-OF-MODULES
  */
-#include "runtime/cpu/cpu.h"
+#include "runtime/cpu/core/cpu.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * workers, compared with sets of operations as bits; values, compared with plain tables of counts;
  * plans written by hand; and too little memory.
  */
-#include "runtime/plan/prove_value.h"
+#include "runtime/plan/proof/prove_value.h"
 #include "tests/support/rng.h"
 
 #include <setjmp.h>

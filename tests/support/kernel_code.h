@@ -4,7 +4,7 @@
 #ifndef CCS_TESTS_KERNEL_CODE_H
 #define CCS_TESTS_KERNEL_CODE_H
 
-#include "runtime/base/nvrtc.h"
+#include "runtime/base/load/nvrtc.h"
 
 #include <stdbool.h>
 #include <stddef.h>

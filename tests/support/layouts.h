@@ -9,7 +9,7 @@
 #define TESTS_SUPPORT_LAYOUTS_H
 
 #include "runtime/ccs.h"
-#include "runtime/cuda/driver.h"
+#include "runtime/cuda/driver/driver.h"
 #include "tests/support/rng.h"
 
 #include <stdbool.h>

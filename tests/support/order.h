@@ -4,7 +4,7 @@
 #ifndef TESTS_SUPPORT_ORDER_H
 #define TESTS_SUPPORT_ORDER_H
 
-#include "runtime/cuda/comm.h"
+#include "runtime/cuda/gpu_comm.h"
 
 struct order; /* shared by the processes; made before they are */
 

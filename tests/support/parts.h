@@ -7,7 +7,7 @@
 #ifndef TESTS_SUPPORT_PARTS_H
 #define TESTS_SUPPORT_PARTS_H
 
-#include "runtime/cuda/driver.h"
+#include "runtime/cuda/driver/driver.h"
 #include "runtime/cuda/device/args.h"
 
 #include <stdbool.h>

@@ -5,7 +5,7 @@
 #ifndef TESTS_SUPPORT_PLACES_H
 #define TESTS_SUPPORT_PLACES_H
 
-#include "runtime/cuda/comm.h"
+#include "runtime/cuda/gpu_comm.h"
 #include "tests/support/say.h"
 
 #define MOST 8

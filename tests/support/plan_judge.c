@@ -268,7 +268,7 @@ static bool has_place(const struct ccs_module *m)
 }
 
 /* The counts: about as many elements as there are chunks, and thrice as many; so many that
- * chunks are long enough for held messages to stay where they are (runtime/cpu/layout.c); whole
+ * chunks are long enough for held messages to stay where they are (runtime/cpu/core/layout.c); whole
  * multiples, where only these can be run. */
 static size_t nth_count(const struct real *r, int k)
 {

@@ -1,5 +1,5 @@
 /*
- * Whether a module's plans are right, for the second time: as runtime/plan/prove.h does, but by
+ * Whether a module's plans are right, for the second time: as runtime/plan/proof/prove.h does, but by
  * the simulator, sets of operations as bits, and real runs, none of which scales. It shares
  * no code with the prover or the compiler.
  */

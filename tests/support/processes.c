@@ -1,7 +1,7 @@
 /* See processes.h. */
 #include "tests/support/processes.h"
 
-#include "runtime/base/library.h"
+#include "runtime/base/load/library.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>

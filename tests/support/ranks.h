@@ -5,7 +5,7 @@
 #ifndef TESTS_RANKS_H
 #define TESTS_RANKS_H
 
-#include "runtime/cuda/nccl_group.h"
+#include "runtime/cuda/nccl/nccl_group.h"
 #include "tests/support/say.h"
 
 #define MOST 8 /* ranks */

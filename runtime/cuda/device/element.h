@@ -4,7 +4,7 @@
  *
  * An `elem` is the stored type, `sums` the type for combining, and `order` the type for comparing:
  * sums, products and scales of integers are unsigned (they wrap), maxima and quotients signed.
- * As runtime/cpu/reduce.c. The operators are those of plan/rows.h.
+ * As runtime/cpu/core/reduce.c. The operators are those of plan/rows.h.
  *
  * Narrow floats are taken two at a time, as the instructions that convert or combine them are. The
  * bits are those of float32 in between and one rounding. An operation of the narrow type itself

@@ -1,0 +1,255 @@
+/*
+ * Names of numbers, and the calls and topologies that bring them.
+ *
+ * A call's text is walked in place. Arguments are evaluated in the caller's names, then the
+ * callee's names are bound. No text calls itself, so a name of the callee means one thing at a
+ * time; but the caller may be on the callee's topology, with other numbers, and goes on with its
+ * own. ccs(5) 4. O(arguments) set operations, and the callee's text.
+ */
+#ifdef CCS_HAVE_ISL
+#include "compiler/every/affine/forms.h"
+
+#define MOST_ENTRIES \
+	512u /* of a table: each is a piece of its value, and pieces are intersected in pairs */
+
+void forms_set(struct forms *f, const struct symbol *s, isl_pw_aff *v)
+{
+	struct bound *b = &f->bound[s->id];
+
+	isl_pw_aff_free(b->value);
+	b->value = v;
+}
+
+bool forms_bind(struct walk *w, const struct symbol *s, const struct expr *e)
+{
+	isl_pw_aff *v = affine(w, e);
+
+	if (v)
+		forms_set(w->f, s, v);
+	return v != NULL;
+}
+
+/* ---- lets ------------------------------------------------------------------------------------ */
+
+struct entries *forms_entries(struct walk *w, const struct expr *table)
+{
+	if (table->nargs > MOST_ENTRIES) {
+		forms_fail(w->f, table->span, "a table of more than %u entries", MOST_ENTRIES);
+		return NULL;
+	}
+	struct entries *t = ARENA_MAKE(w->f->arena, struct entries, .n = 0);
+
+	t->v = ARENA_ARRAY(w->f->arena, isl_pw_aff *, table->nargs + 1);
+	for (const struct expr *e = table->args; e; e = e->next) {
+		isl_pw_aff *v = affine(w, e);
+		if (!v) {
+			forms_free_entries(t);
+			return NULL;
+		}
+		t->v[t->n++] = v;
+	}
+	return t;
+}
+
+void forms_free_entries(struct entries *t)
+{
+	while (t && t->n)
+		isl_pw_aff_free(t->v[--t->n]);
+}
+
+bool forms_let(struct walk *w, const struct stmt *s)
+{
+	struct bound *b = &w->f->bound[s->var->id];
+
+	if (s->e->kind != E_TABLE)
+		return forms_bind(w, s->var, s->e);
+	struct entries *t = forms_entries(w, s->e);
+	forms_free_entries(b->table);
+	b->table = t;
+	return t != NULL;
+}
+
+/* ---- topologies ------------------------------------------------------------------------------ */
+
+/* A declaration's `where` holds for this call, or fail. */
+static bool where_holds(struct walk *w, const struct decl *d, struct span at)
+{
+	if (!d->where)
+		return true;
+	isl_set *good = affine_where(w, d->where);
+	return good && walk_always(w, good, at, "the `where` of a called text may not hold");
+}
+
+/* The names of d's topology, its parameters bound already. */
+bool forms_names(struct walk *w, const struct decl *t)
+{
+	for (const struct stmt *s = t->body; s; s = s->next)
+		if (s->kind == S_LET && !forms_let(w, s))
+			return false;
+	return true;
+}
+
+bool forms_topology(struct walk *w, const struct decl *d)
+{
+	const struct expr *a = d->topology_args;
+
+	for (const struct binding *p = d->topology->params; p; p = p->next, a = a ? a->next : NULL)
+		if ((a || p->value) && !forms_bind(w, p->sym, a ? a : p->value))
+			return false;
+	return true;
+}
+
+/* The names that a topology's text binds, its parameters first; `to` may be NULL. */
+static uint32_t topology_symbols(const struct decl *t, const struct symbol **to)
+{
+	uint32_t n = 0;
+
+	for (const struct binding *p = t ? t->params : NULL; p; p = p->next, n++)
+		if (to)
+			to[n] = p->sym;
+	for (const struct stmt *s = t ? t->body : NULL; s; s = s->next)
+		if (s->kind == S_LET) {
+			if (to)
+				to[n] = s->var;
+			n++;
+		}
+	return n;
+}
+
+/* A called text on a topology: that one's names mean what they do there; and then again what
+ * they did before, for the caller may be on it too. */
+static bool on_topology(struct walk *w, const struct stmt *call, const struct decl *d)
+{
+	const struct decl *t = d->topology;
+	struct forms *f = w->f;
+	uint32_t n = topology_symbols(t, NULL);
+	const struct symbol **names = ARENA_ARRAY(f->arena, const struct symbol *, n + 1);
+	struct bound *outer = ARENA_ARRAY(f->arena, struct bound, n + 1);
+
+	topology_symbols(t, names);
+	for (uint32_t i = 0; i < n; i++) {
+		outer[i] = f->bound[names[i]->id];
+		f->bound[names[i]->id] = (struct bound){ 0 };
+	}
+	bool ok = (!t ||
+		   (forms_topology(w, d) && where_holds(w, t, call->span) && forms_names(w, t))) &&
+		  where_holds(w, d, call->span) && forms_walk(w, d->body);
+	for (uint32_t i = 0; i < n; i++) {
+		struct bound *b = &f->bound[names[i]->id];
+		isl_pw_aff_free(b->value);
+		forms_free_entries(b->table);
+		*b = outer[i];
+	}
+	return ok;
+}
+
+#define ARGUMENTS 16
+
+/* What a call passes, evaluated in the caller's names. */
+struct passed {
+	struct chunks views[ARGUMENTS];
+	isl_pw_aff *numbers[ARGUMENTS];
+	uint32_t n;
+};
+
+static void free_passed(struct passed *p)
+{
+	for (uint32_t i = 0; i < p->n; i++) {
+		forms_free_chunks(&p->views[i]);
+		isl_pw_aff_free(p->numbers[i]);
+	}
+}
+
+static bool pass(struct walk *w, const struct stmt *s, struct passed *p)
+{
+	for (const struct arg *a = s->args; a; a = a->next, p->n++)
+		if (p->n == ARGUMENTS)
+			return walk_fail(w, s->span, "a call with many arguments");
+		else if (a->ref ? !forms_chunks(w, a->ref, &p->views[p->n])
+				: !(p->numbers[p->n] = affine(w, a->expr)))
+			return false;
+	for (const struct binding *m = s->more; m; m = m->next, p->n++)
+		if (p->n == ARGUMENTS)
+			return walk_fail(w, s->span, "a call with many arguments");
+		else if (!(p->numbers[p->n] = affine(w, m->value)))
+			return false;
+	return true;
+}
+
+/* Binds the callee's numbers, then the arguments after a `;`, then defaults. */
+static bool bind_numbers(struct walk *w, const struct stmt *s, struct passed *p)
+{
+	const struct param *f = s->callee->formals;
+	uint32_t i = 0;
+
+	for (const struct arg *a = s->args; a; a = a->next, f = f ? f->next : NULL, i++)
+		if (!a->ref) {
+			if (!f || f->view)
+				return walk_fail(w, s->span, "an argument of another kind");
+			forms_set(w->f, f->number, p->numbers[i]);
+			p->numbers[i] = NULL;
+		}
+	for (const struct binding *m = s->more; m; m = m->next, i++) {
+		forms_set(w->f, m->sym, p->numbers[i]);
+		p->numbers[i] = NULL;
+	}
+	for (const struct binding *d = s->callee->params; d; d = d->next) {
+		bool given = false;
+		for (const struct binding *m = s->more; m; m = m->next)
+			given |= m->sym == d->sym;
+		if (!given && d->value && !forms_bind(w, d->sym, d->value))
+			return false;
+	}
+	return true;
+}
+
+static bool bind_views(struct walk *w, const struct stmt *s, const struct passed *p)
+{
+	const struct param *f = s->callee->formals;
+	const struct buffer_def *b = s->callee->buffers;
+	uint32_t i = 0;
+
+	for (const struct arg *a = s->args; a; a = a->next, i++) {
+		const struct buffer_def *d = f ? f->view : b;
+		if (a->ref && (!d || !forms_cut(w, a->span, &p->views[i], d)))
+			return false;
+		f = f ? f->next : NULL;
+		b = b ? b->next : NULL;
+	}
+	return true;
+}
+
+/* The chunks of a part of the callee's views: its scratch is cut like them. */
+bool forms_scratch(struct walk *w, const struct stmt *s)
+{
+	const struct decl *d = w->calls ? w->callees[w->calls - 1] : NULL;
+
+	for (const struct param *p = d ? d->formals : NULL; p; p = p->next)
+		if (p->view && w->f->bound[p->view->sym->id].part)
+			return walk_fail(w, s->span, "a scratch in parts of several chunks");
+	for (const struct buffer_def *b = d ? d->buffers : NULL; b; b = b->next)
+		if (w->f->bound[b->sym->id].part)
+			return walk_fail(w, s->span, "a scratch in parts of several chunks");
+	return forms_add_buffer(w, s->buffer);
+}
+
+bool forms_call(struct walk *w, const struct stmt *s)
+{
+	const struct decl *d = s->callee;
+	struct passed p = { .n = 0 };
+
+	for (uint32_t i = 0; i < w->calls; i++)
+		if (w->callees[i] == d)
+			return walk_fail(w, s->span, "a proc that calls itself");
+	if (w->calls == CALLS_DEEP)
+		return walk_fail(w, s->span, "calls nested too deep");
+	bool ok = pass(w, s, &p);
+	w->callees[w->calls++] = d;
+	ok = ok && bind_numbers(w, s, &p) && bind_views(w, s, &p) && on_topology(w, s, d);
+	w->calls--;
+	free_passed(&p);
+	return ok;
+}
+#else
+typedef int without_isl; /* a file needs a declaration */
+#endif

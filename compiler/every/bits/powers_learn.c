@@ -1,0 +1,217 @@
+/*
+ * An automaton from its short words: a guess.
+ *
+ * If an automaton accepts just these words of a length, then two words lead to one state if the
+ * same ends can follow them (Myhill, Nerode). So states are found: words from the shortest on, told
+ * apart by the ends that fit within the length that was tried. O(words * length^2).
+ */
+#include "compiler/every/bits/powers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LENGTH 10u   /* letters of a word, at most */
+#define LEAST_END 2u /* letters in which states are told apart, at least */
+
+uint64_t word_of(uint32_t mask, uint32_t length, const uint64_t number[TRACKS])
+{
+	uint64_t word = 0;
+
+	for (uint32_t at = 0; at < length; at++) {
+		uint32_t letter = 0, i = 0;
+		for (uint32_t k = 0; k < TRACKS; k++)
+			if (mask >> k & 1)
+				letter |= (uint32_t)(number[k] >> at & 1) << i++;
+		word = word << i | letter;
+	}
+	return word;
+}
+
+/* ---- states ------------------------------------------------------------------------------------- */
+
+/* Kinds of ends that can follow, numbered; the children of a kind are (letter, kind). */
+struct kind {
+	uint64_t *child;
+	uint32_t n;
+};
+struct kinds {
+	struct arena *arena;
+	const uint64_t *words;
+	uint32_t length, bits;
+	struct kind *v;
+	uint32_t n, cap;
+	uint32_t *table, size;
+};
+
+/* Words that begin alike. */
+struct range {
+	uint32_t lo, hi, depth;
+};
+
+static uint64_t letter_of(const struct kinds *k, uint32_t word, uint32_t at)
+{
+	return k->words[word] >> (k->length - 1 - at) * k->bits & ((UINT64_C(1) << k->bits) - 1);
+}
+
+/* The words of a range, from word `lo` on, that have its letter. */
+static struct range child_at(const struct kinds *k, struct range r, uint32_t lo)
+{
+	struct range c = { lo, lo, r.depth + 1 };
+	uint64_t letter = letter_of(k, lo, r.depth);
+
+	while (c.hi < r.hi && letter_of(k, c.hi, r.depth) == letter)
+		c.hi++;
+	return c;
+}
+
+static uint32_t kind_number(struct kinds *k, const uint64_t *child, uint32_t n)
+{
+	uint64_t h = n;
+
+	for (uint32_t i = 0; i < n; i++)
+		h = (h ^ child[i]) * UINT64_C(0x9e3779b97f4a7c15), h ^= h >> 29;
+	if (2 * k->n >= k->size) {
+		uint32_t size = k->size ? 2 * k->size : 1024;
+		k->table = arena_grow(k->arena, k->table, k->size * sizeof(*k->table),
+				      size * sizeof(*k->table));
+		memset(k->table, 0, size * sizeof(*k->table));
+		k->size = size;
+		struct kind *old = k->v;
+		uint32_t count = k->n;
+		k->n = 0;
+		for (uint32_t i = 0; i < count; i++)
+			kind_number(k, old[i].child, old[i].n);
+	}
+	uint32_t i = (uint32_t)h & (k->size - 1);
+	for (; k->table[i]; i = (i + 1) & (k->size - 1)) {
+		const struct kind *o = &k->v[k->table[i] - 1];
+		if (o->n == n && !memcmp(o->child, child, n * sizeof(*child)))
+			return k->table[i] + 1;
+	}
+	uint64_t *copy = ARENA_ARRAY(k->arena, uint64_t, n + 1);
+	memcpy(copy, child, n * sizeof(*child));
+	ARENA_PUSH(k->arena, k->v, k->n, k->cap) = (struct kind){ copy, n };
+	k->table[i] = k->n;
+	return k->n + 1;
+}
+
+/* The kind of ends of at most `letters` letters. 0: none; 1: the empty one alone. */
+static uint32_t kind_of(struct kinds *k, struct range r, uint32_t letters)
+{
+	if (r.lo == r.hi)
+		return 0;
+	if (!letters) {
+		uint32_t rest = (k->length - r.depth) * k->bits;
+		return (k->words[r.lo] & ((UINT64_C(1) << rest) - 1)) == 0;
+	}
+	uint64_t child[1u << 9];
+	uint32_t n = 0;
+	for (uint32_t at = r.lo; at < r.hi;) {
+		struct range c = child_at(k, r, at);
+		uint32_t kind = kind_of(k, c, letters - 1);
+		if (kind)
+			child[n++] = letter_of(k, at, r.depth) << 32 | kind;
+		at = c.hi;
+	}
+	return n ? kind_number(k, child, n) : 0;
+}
+
+#define MOST_STATES 512u
+
+struct state {
+	struct range at;
+	uint32_t kind[LENGTH + 1]; /* + 1; by the letters of ends */
+};
+
+struct machine {
+	struct kinds k;
+	struct state v[MOST_STATES];
+	uint32_t n;
+	uint32_t *next;
+};
+
+static uint32_t state_kind(struct machine *m, uint32_t s, uint32_t letters)
+{
+	uint32_t *kind = &m->v[s].kind[letters];
+
+	if (!*kind)
+		*kind = kind_of(&m->k, m->v[s].at, letters) + 1;
+	return *kind - 1;
+}
+
+/* The state that a word leads to, an old one if ends do not tell them apart; NONE: too many. */
+static uint32_t state_of(struct machine *m, struct range r)
+{
+	uint32_t letters = m->k.length - r.depth;
+
+	if (letters < LEAST_END || m->n == MOST_STATES)
+		return NONE;
+	uint32_t kind = kind_of(&m->k, r, letters);
+	for (uint32_t s = 0; s < m->n; s++)
+		if (state_kind(m, s, letters) == kind)
+			return s;
+	m->v[m->n] = (struct state){ .at = r };
+	m->v[m->n].kind[letters] = kind + 1;
+	return m->n++;
+}
+
+/* The state of no word at all: its range is empty. */
+static const struct dfa *machine_make(struct power_forms *f, struct machine *m, uint32_t mask)
+{
+	uint32_t letters = 1u << m->k.bits;
+	bool accepts[MOST_STATES];
+
+	m->next = ARENA_ARRAY(f->arena, uint32_t, (size_t)MOST_STATES *letters);
+	for (uint32_t s = 0; s < m->n; s++) {
+		struct range r = m->v[s].at;
+		accepts[s] = state_kind(m, s, 0) == 1;
+		struct range none = { r.lo, r.lo, 0 };
+		uint32_t dead = state_of(m, none);
+		for (uint32_t l = 0; l < letters; l++)
+			m->next[s * letters + l] = dead;
+		for (uint32_t at = r.lo; at < r.hi;) {
+			struct range c = child_at(&m->k, r, at);
+			uint32_t to = state_of(m, c);
+			if (to == NONE || dead == NONE)
+				return NULL;
+			m->next[s * letters + (uint32_t)letter_of(&m->k, at, r.depth)] = to;
+			at = c.hi;
+		}
+	}
+	return dfa_least(&f->d, mask, m->n, m->next, accepts);
+}
+
+static int by_word(const void *x, const void *y)
+{
+	const uint64_t *a = x, *b = y;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+/* Leaves the words whose letters from w->length on are 0, without these. */
+static uint32_t shortened(struct words *w, uint32_t length, uint32_t bits)
+{
+	uint32_t gone = (length - w->length) * bits, n = 0;
+
+	for (uint32_t i = 0; i < w->n; i++)
+		if (!(w->v[i] & ((UINT64_C(1) << gone) - 1)))
+			w->v[n++] = w->v[i] >> gone;
+	w->n = n;
+	return w->length;
+}
+
+const struct dfa *learned(struct power_forms *f, struct words *w, uint32_t length, uint32_t mask)
+{
+	struct machine *m = ARENA_NEW(f->arena, struct machine);
+
+	if (w->length)
+		length = shortened(w, length, (uint32_t)__builtin_popcount(mask));
+	if (w->n)
+		qsort(w->v, w->n, sizeof(*w->v), by_word);
+	m->k = (struct kinds){ .arena = f->arena,
+			       .words = w->v,
+			       .length = length,
+			       .bits = (uint32_t)__builtin_popcount(mask) };
+	state_of(m, (struct range){ 0, w->n, 0 });
+	return machine_make(f, m, mask);
+}

@@ -1,0 +1,312 @@
+/*
+ * That what was guessed is so for every N, and that the end is what the contract asks for.
+ *
+ * What a buffer holds is a relation: (N, D, root, rank, chunk) -> contributions (rank, index).
+ * Moves change it, exactly. A loop's guess is shown to hold at its first head (base), and
+ * that a trip takes it from one head to the next (step), for all N and all trips at once. On
+ * the way: no chunk is read before it has a value, and no contribution is added twice.
+ * O(moves) automata.
+ */
+#include "compiler/every/bits/powers.h"
+
+#include <stdlib.h>
+
+struct contents {
+	struct power_forms *f;
+	const struct all_heads *heads;
+	const struct dfa **holds; /* by buffer */
+	const struct dfa **kept;  /* by slot: a source as it was */
+};
+
+static const uint32_t contribution = BIT(TRACK_Q) | BIT(TRACK_INDEX);
+static const uint32_t origin = BIT(TRACK_FROM) | BIT(TRACK_SOURCE);
+
+static bool fail_at(struct contents *r, const struct move *m, const char *why)
+{
+	return power_fail(r->f, m->item->stmt->span, why);
+}
+
+static bool cells(struct contents *r, const struct move *m)
+{
+	struct power_forms *f = r->f;
+	const uint8_t there[] = { TRACK_RANK, TRACK_FROM, TRACK_CHUNK, TRACK_SOURCE, TRACKS };
+	const struct dfa *come = power_and(f, m->cells, power_renamed(f, r->kept[m->slot], there));
+	const struct dfa *written = dfa_exists(&f->d, m->cells, origin);
+	const struct dfa **to = &r->holds[m->buffer];
+
+	come = dfa_exists(&f->d, come, origin);
+	if (!dfa_within(&f->d, written, dfa_exists(&f->d, come, contribution)))
+		return fail_at(r, m, "a chunk may be read before it has a value");
+	if (!m->item->reduces) {
+		*to = power_or(f, power_less(f, *to, written), come);
+		return true;
+	}
+	if (!dfa_within(&f->d, written, dfa_exists(&f->d, *to, contribution)))
+		return fail_at(r, m, "a chunk may be read before it has a value");
+	if (!m->item->joins && !dfa_is_empty(power_and(f, *to, come)))
+		return fail_at(r, m, "a contribution may be counted twice");
+	*to = power_or(f, *to, come);
+	return true;
+}
+
+/* Whether cells of which something was guessed hold that. Of others nothing is known from there on,
+ * as if they had no value: which is then never read. */
+static bool agrees(struct power_forms *f, const struct dfa *holds, const struct dfa *guess)
+{
+	const struct dfa *guessed = dfa_exists(&f->d, guess, contribution);
+
+	return dfa_equal(&f->d, power_and(f, holds, guessed), guess);
+}
+
+static bool moves(struct contents *r, const struct moves *m);
+
+static const struct dfa **guess_of(const struct contents *r, const struct move *loop)
+{
+	for (uint32_t i = 0; i < r->heads->n; i++)
+		if (r->heads->v[i].loop == loop)
+			return r->heads->v[i].holds;
+	return NULL;
+}
+
+/* From each head to the next; r->holds is lost. */
+static bool trip(struct contents *r, const struct move *m, const struct dfa **guess)
+{
+	struct power_forms *f = r->f;
+	const struct act *i = m->item;
+	const struct dfa *trips = dfa_exists(&f->d, i->trips, BIT(TRACK_RANK));
+
+	for (uint32_t b = 0; b < f->nbuffers; b++) {
+		const struct dfa *before = b >= i->depth ? dfa_constant(&f->d, false)
+					   : i->up	 ? guess[b]
+							 : power_at_twice(f, guess[b]);
+		r->holds[b] = power_and(f, before, trips);
+	}
+	if (!moves(r, m->body))
+		return false;
+	for (uint32_t b = 0; b < i->depth; b++) {
+		const struct dfa *after = i->up ? power_at_twice(f, guess[b]) : guess[b];
+		if (!agrees(f, r->holds[b], power_and(f, after, trips)))
+			return fail_at(r, m, "the values of its chunks follow no simple pattern");
+	}
+	return true;
+}
+
+static bool loop(struct contents *r, const struct move *m)
+{
+	struct power_forms *f = r->f;
+	const struct act *i = m->item;
+	const struct dfa **guess = guess_of(r, m);
+	const struct dfa **outer = r->holds;
+
+	for (uint32_t b = 0; b < i->depth; b++) { /* what no trip writes stays as it is */
+		const struct dfa *written = power_written(f, m->body, b);
+		guess[b] = power_or(f, guess[b], power_less(f, outer[b], written));
+	}
+	for (uint32_t b = 0; b < i->depth; b++)
+		if (!agrees(f, power_and(f, outer[b], i->first), power_and(f, guess[b], i->first)))
+			return fail_at(r, m, "the values of its chunks follow no simple pattern");
+	r->holds = ARENA_ARRAY(f->arena, const struct dfa *, f->nbuffers + 1);
+	bool ok = trip(r, m, guess);
+	r->holds = outer;
+	/* where `if` leaves the loop out, all stays as it was */
+	const struct dfa *run = dfa_exists(&f->d, i->first, BIT(TRACK_D));
+	for (uint32_t b = 0; b < f->nbuffers && ok; b++) {
+		const struct dfa *last =
+			b < i->depth ? power_and(f, guess[b], i->last) : dfa_constant(&f->d, false);
+		last = dfa_exists(&f->d, last, BIT(TRACK_D));
+		outer[b] = power_or(f, last, power_less(f, outer[b], run));
+	}
+	return ok;
+}
+
+static bool moves(struct contents *r, const struct moves *m)
+{
+	for (uint32_t k = 0; k < m->n && !r->f->d.spent; k++) {
+		const struct move *x = &m->v[k];
+		bool ok = true;
+		switch (x->kind) {
+		case MOVE_KEEP: r->kept[x->slot] = r->holds[x->source]; break;
+		case MOVE_CELLS: ok = cells(r, x); break;
+		case MOVE_LOOP: ok = loop(r, x); break;
+		}
+		if (!ok)
+			return false;
+	}
+	return !r->f->d.spent;
+}
+
+/* The initial values: each chunk is its own contribution. */
+static const struct dfa *initial(struct power_forms *f, const struct power_buffer *b)
+{
+	struct value q = value_track(TRACK_Q), rank = value_track(TRACK_RANK);
+	struct value chunk = value_track(TRACK_CHUNK), index = value_track(TRACK_INDEX);
+
+	if (b->def->dir != DIR_IN && b->def->dir != DIR_INOUT)
+		return dfa_constant(&f->d, false);
+	const struct dfa *a = power_and(f, f->context, value_compare(f, OP_LT, &chunk, &b->count));
+	a = power_and(f, a, value_compare(f, OP_EQ, &q, &rank));
+	return power_and(f, a, value_compare(f, OP_EQ, &index, &chunk));
+}
+
+static bool kept_promises(struct contents *r)
+{
+	struct power_forms *f = r->f;
+	struct promise p;
+
+	for (const struct ensures *e = f->in->schedule->contract->ensures; e; e = e->next) {
+		if (!power_promise(f, e, &p))
+			return false;
+		const struct dfa *held = power_and(f, r->holds[p.buffer], p.cells);
+		if (!(p.more ? dfa_within(&f->d, p.asked, held) : dfa_equal(&f->d, held, p.asked)))
+			return power_fail(f, NOWHERE,
+					  "its results do not match the contract for some N");
+	}
+	return true;
+}
+
+static bool values_hold(struct power_forms *f, const struct moves *m, const struct all_heads *heads)
+{
+	struct contents r = { .f = f, .heads = heads };
+
+	r.holds = ARENA_ARRAY(f->arena, const struct dfa *, f->nbuffers + 1);
+	r.kept = ARENA_ARRAY(f->arena, const struct dfa *, f->slots + 1);
+	for (uint32_t b = 0; b < f->nbuffers; b++)
+		r.holds[b] = initial(f, &f->buffers[b]);
+	return moves(&r, m) && kept_promises(&r);
+}
+
+static bool guessed_so(struct power_forms *f, const struct moves *m, struct guessing how,
+		       struct all_heads *heads)
+{
+	*heads = (struct all_heads){ .v = NULL };
+	f->why = NULL;
+	return power_guess(f, m, how, heads) && values_hold(f, m, heads);
+}
+
+/* Longer words carry more information, and cost more. In a tree, the value that a rank holds until
+ * its sum comes down has a shape that no proof needs. */
+static bool guessed(struct power_forms *f, const struct moves *m, struct all_heads *heads)
+{
+	bool ok = false;
+
+	for (uint32_t length = POWER_LENGTH_LIVE - 1; f->trees && length <= POWER_LENGTH_LIVE;
+	     length++)
+		if (guessed_so(f, m, (struct guessing){ length, f->root, true }, heads))
+			return !f->d.spent;
+	if (f->reversed)
+		return guessed_so(f, m, (struct guessing){ POWER_LENGTH_LIVE, false, true },
+				  heads) &&
+		       !f->d.spent;
+	for (int turned = f->root; turned >= 0; turned--)
+		for (uint32_t length = POWER_LENGTH; length <= POWER_LENGTH_MOST && !ok; length++)
+			ok = guessed_so(f, m, (struct guessing){ length, turned, false }, heads);
+	return ok && !f->d.spent;
+}
+
+/* What each loop's guess is, in words. */
+static void keep_words(struct arena *to, const struct power_forms *f, const struct all_heads *heads,
+		       struct every *e)
+{
+	const char **v = NULL;
+	uint32_t n = 0, cap = 0;
+
+	for (uint32_t k = 0; k < heads->n; k++) {
+		const struct act *loop = heads->v[k].loop->item;
+		uint32_t line = source_place(f->sources, loop->stmt->span.lo).line;
+		for (uint32_t b = 0; b < loop->depth; b++)
+			if (!dfa_is_empty(heads->v[k].holds[b]))
+				ARENA_PUSH(to, v, n, cap) = arena_printf(
+					to,
+					"before each iteration of line %u, the values of %s "
+					"follow an automaton of %u states",
+					line, f->buffers[b].def->name.name,
+					heads->v[k].holds[b]->n);
+	}
+	e->invariants = v;
+	e->ninvariants = n;
+}
+
+static bool prove(struct power_forms *f, struct moves *m, struct all_heads *heads)
+{
+	struct act all = { .body = NULL }, levels = { .body = NULL };
+
+	if (!power_items(f, &all))
+		return false;
+	if (power_moves(f, &all, m))
+		return guessed(f, m, heads);
+	*m = (struct moves){ .v = NULL };
+	f->trees = true;
+	return power_trees(f, &all, &levels) && power_moves(f, &levels, m) && guessed(f, m, heads);
+}
+
+/* Begins anew, with what the text turned out to need. */
+static struct power_forms begin(struct ctx *c, const struct instance *in, struct arena *arena,
+				const struct power_forms *needs)
+{
+	struct power_forms f = {
+		.arena = arena,
+		.sources = c->sources,
+		.in = in,
+		.least = needs->least,
+		.rendezvous = c->slots == 0,
+		.root = in->root_param != NULL,
+		.reversed = needs->asks_reversed,
+		.bounded = needs->asks_bound,
+		.asks_reversed = needs->asks_reversed,
+		.asks_bound = needs->asks_bound,
+		.d = { .arena = arena, .work = needs->d.work, .most = needs->d.most }
+	};
+
+	f.meaning = ARENA_ARRAY(arena, struct meaning, in->module->nsymbols + 1);
+	return f;
+}
+
+static const char *certificate_of(struct arena *to, struct power_forms *f, const struct moves *m,
+				  const struct all_heads *heads)
+{
+	char *text = power_certificate(f, m, heads);
+	const char *kept = text ? arena_printf(to, "%s\n", text) : NULL;
+
+	free(text);
+	return kept;
+}
+
+struct every powers_prove(struct ctx *c, const struct instance *in, uint32_t least,
+			  bool certificate, struct every_work *work)
+{
+	struct arena arena; /* separate, without a limit: memory is held across it */
+	struct moves m = { .v = NULL };
+	struct all_heads heads;
+	struct every e = { 0 };
+
+	arena_init(&arena, NULL, NULL);
+	struct power_forms f = { .arena = &arena,
+				 .least = least,
+				 .d = { .work = work->letters, .most = work->letters_most } };
+	do {
+		f = begin(c, in, &arena, &f);
+		m = (struct moves){ .v = NULL };
+		e.proved = prove(&f, &m, &heads);
+	} while (!e.proved && (f.asks_reversed > f.reversed || f.asks_bound > f.bounded));
+	work->letters = f.d.work;
+	e.by = f.some;
+	e.most = f.bounded ? LIMIT_RANKS : 0;
+	e.some = f.some || f.bounded;
+	if (e.proved) {
+		keep_words(c->arena, &f, &heads, &e);
+		e.why = f.rendezvous ? "a certificate cannot express a run with 0 slots"
+			: f.begun != NONE && (f.full || f.ncontract)
+				? "a certificate cannot express an order of ranks together with "
+				  "data"
+				: NULL;
+	} else {
+		e.why = f.why ? f.why : f.d.spent ? "it takes too long" : "no proof was found";
+		e.line = f.line;
+	}
+	if (e.proved && certificate && !e.why)
+		e.certificate = certificate_of(c->arena, &f, &m, &heads);
+	if (e.proved && certificate && !e.why && !e.certificate)
+		e.why = "a certificate cannot express channels";
+	arena_free(&arena);
+	return e;
+}

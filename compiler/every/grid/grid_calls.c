@@ -1,0 +1,269 @@
+/*
+ * The effect of a callee, proved once for its own N. See grid.h.
+ *
+ * The callee has one view. If the view has N parts and the callee has no numbers as arguments, its
+ * effect is read off its affine proof. Any other callee is a schedule that is proved by any means,
+ * and its effect is read off its contract: chunk by chunk the sum of all ranks, or the value of one
+ * rank. Groups of one rank are possible: each callee is proved for every N >= 1.
+ */
+#ifdef CCS_HAVE_ISL
+#include "compiler/every/bits/powers.h"
+#include "compiler/every/grid/grid.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The callee as a separate schedule, on one `inout` buffer; false: of another kind. */
+static bool as_schedule(const struct stmt *call, struct decl *d, struct buffer_def *b)
+{
+	const struct decl *callee = call->callee;
+	const struct param *p = callee->formals;
+
+	*d = *callee;
+	if (call->more || !call->args || call->args->next || !call->args->ref)
+		return false;
+	if (callee->kind == D_PROC && (!p || p->next || !p->view))
+		return false;
+	if (callee->kind == D_SCHEDULE &&
+	    (!d->buffers || d->buffers->next || d->buffers->dir != DIR_INOUT))
+		return false;
+	*b = callee->kind == D_PROC ? *p->view : *d->buffers;
+	b->dir = DIR_INOUT;
+	d->buffers = b;
+	return !b->blocks && !b->sized && !b->by_column && b->count->kind == E_N;
+}
+
+static isl_stat take(isl_map *m, void *arg)
+{
+	isl_map **to = arg;
+
+	*to = *to ? isl_map_union(*to, m) : m;
+	return isl_stat_ok;
+}
+
+/* A map between points becomes one between some of their numbers; N is called otherwise. */
+static isl_map *of_numbers(isl_map *m, uint32_t dims, bool chunks, const char *name)
+{
+	uint32_t gone = chunks ? dims - 2 : dims - 1;
+
+	m = isl_map_project_out(m, isl_dim_in, 1, gone);
+	m = isl_map_project_out(m, isl_dim_out, 1, gone);
+	m = isl_map_reset_tuple_id(isl_map_reset_tuple_id(m, isl_dim_in), isl_dim_out);
+	return isl_map_coalesce(isl_map_set_dim_name(m, isl_dim_param, 0, name));
+}
+
+static bool tell(struct forms *f, const struct affine_proof *p, const char *name,
+		 struct grid_call *to)
+{
+	isl_union_map *ends = values_ends(f, &p->flow, p->holdings, NULL);
+
+	isl_union_map_foreach_map(ends, take, &to->holds);
+	isl_union_map_free(ends);
+	for (uint32_t i = 0; i < p->pairs.n; i++)
+		take(of_numbers(isl_map_copy(p->pairs.v[i].map), f->dims, false, name),
+		     &to->messages);
+	if (!to->holds || f->some || f->nbuffers > 1)
+		return false; /* a scratch may not be cut as parts of several chunks are */
+	to->holds = of_numbers(to->holds, f->dims, true, name);
+	return true;
+}
+
+static json_t *certificate(struct forms *f, const struct affine_proof *p)
+{
+	char *text = certificate_text(f, &p->pairs, &p->clocks, &p->flow, p->holdings);
+	json_t *j = text ? json_loads(text, 0, NULL) : NULL;
+
+	free(text);
+	return j;
+}
+
+/* With N parts: by its affine proof. False: f->why may have the reason. */
+static bool by_proof(struct grid_run *r, const struct stmt *call, uint32_t number,
+		     struct grid_call *to)
+{
+	struct grid *g = r->g;
+	struct decl d;
+	struct buffer_def b;
+	struct affine_proof p = { .holdings = NULL };
+
+	if (!as_schedule(call, &d, &b))
+		return grid_fail(g, call->span,
+				 "a callee with buffers other than a view of N parts");
+	struct instance in = { .module = g->in->module, .schedule = &d, .root = -1 };
+	struct forms f = { .arena = g->arena,
+			   .sources = g->sources,
+			   .in = &in,
+			   .isl = g->isl,
+			   .least = 1,
+			   .part = true };
+	to->parts = true;
+	bool ok = affine_proof_make(&f, r->slots, &p) && tell(&f, &p, g->names[number], to);
+	if (ok && r->moves && !f.rendezvous)
+		to->certificate = certificate(&f, &p);
+	if (!ok && !g->why) {
+		g->why = f.why ? f.why : "a callee with a `where` or a scratch";
+		g->line = f.line;
+	}
+	affine_proof_free(&f, &p);
+	forms_free(&f);
+	return ok;
+}
+
+/* ---- by contract ----------------------------------------------------------------------------- */
+
+/* The expression of a contract's or a callee's number. */
+static const struct expr *number_of(const struct binding *given, const struct binding *p)
+{
+	for (; given; given = given->next)
+		if (given->sym ? given->sym == p->sym : !strcmp(given->name.name, p->name.name))
+			return given->value;
+	return p->value;
+}
+
+/* The callee's parameter that is its contract's root, which must be the only one; *root: that.
+ * False: others. */
+static bool only_root(const struct decl *d, const struct binding **root)
+{
+	const struct binding *k = d->contract->params;
+
+	*root = d->params;
+	if (!d->params && !k)
+		return true;
+	if (!d->params || d->params->next || !k || k->next || strcmp(k->name.name, "root"))
+		return false;
+	const struct expr *e = number_of(d->contract_args, k);
+	return e && e->kind == E_NAME && e->sym == d->params->sym;
+}
+
+/* data[i] == data[i]@q or its sum over q in 0..N; *all: the latter. */
+static bool chunk_by_chunk(const struct decl *d, bool *all)
+{
+	const struct decl *k = d->contract;
+	const struct ensures *e = k->ensures;
+
+	if (!e || e->next || e->cond || !e->left || e->left->block || !e->index || k->body ||
+	    !k->buffers || k->buffers->next || k->buffers->blocks)
+		return false;
+	const struct term *t = e->right;
+	*all = t->kind == T_SUM;
+	if (*all && (t->lo->kind != E_INT || t->lo->value || t->hi->kind != E_N))
+		return false;
+	const struct term *of = *all ? t->body : t;
+	return of->kind == T_INITIAL && of->ref->sym == e->left->sym && !of->ref->block &&
+	       of->ref->lo->kind == E_NAME && of->ref->lo->sym == e->index &&
+	       of->at->kind == E_NAME &&
+	       of->at->sym == (*all	   ? t->var
+			       : k->params ? k->params->sym
+					   : NULL) &&
+	       of->at->sym;
+}
+
+/* rank -> rank q, of a group; NULL: q may be none of its ranks, or another one from rank to
+ * rank. */
+static isl_map *one_rank(const struct grid *g, const struct polynomial *q, uint32_t number)
+{
+	struct polynomial one = grid_number(1), most = grid_atom(number), own = most;
+
+	if (!grid_natural(g, q) || !grid_sum(&most, -1, &one, &most) ||
+	    !grid_sum(&most, -1, q, &most) || !grid_natural(g, &most))
+		return NULL;
+	own = grid_atom(g->ranks + number);
+	isl_aff *a = grid_affine(g, q);
+	if (!a ||
+	    isl_aff_involves_dims(a, isl_dim_in, 0, GRID_ATOMS - g->ranks) != isl_bool_false) {
+		isl_aff_free(a);
+		return NULL;
+	}
+	return grid_between(g, grid_put(NULL, grid_affine(g, &own)), grid_put(NULL, a),
+			    grid_any(g));
+}
+
+/* Any rank of a group -> any. */
+static isl_map *all_ranks(const struct grid *g, uint32_t number)
+{
+	struct polynomial own = grid_atom(g->ranks + number);
+	isl_set *s =
+		isl_map_range(grid_possible(g, grid_put(NULL, grid_affine(g, &own)), grid_any(g)));
+
+	return isl_map_from_domain_and_range(isl_set_copy(s), s);
+}
+
+static bool is_called_so(const struct stmt *call, const struct binding **root, bool *all)
+{
+	const struct decl *d = call->callee;
+
+	return d->kind == D_SCHEDULE && d->contract && call->args && !call->args->next &&
+	       call->args->ref && d->buffers && !d->buffers->next && d->buffers->dir == DIR_INOUT &&
+	       !d->buffers->blocks && !d->buffers->sized && !d->buffers->by_column &&
+	       (!d->topology || !lang_has_stmt(d->topology->body, S_LINK)) && only_root(d, root) &&
+	       chunk_by_chunk(d, all);
+}
+
+/* A schedule that is right for every N >= 1 and every root. */
+static bool by_contract(struct grid_run *r, const struct stmt *call, uint32_t number,
+			struct grid_call *to)
+{
+	struct grid *g = r->g;
+	const struct decl *d = call->callee;
+	const struct binding *root;
+	const struct expr *count, *e;
+	bool all;
+
+	if (!is_called_so(call, &root, &all))
+		return false;
+	count = d->buffers->count;
+	to->parts = count->kind == E_N;
+	if (!to->parts && (count->kind != E_INT || count->value != 1))
+		return false;
+	to->rooted = !all;
+	if (!all && (!(e = number_of(call->more, root)) || !grid_value(g, e, &to->root) ||
+		     !(to->holds = one_rank(g, &to->root, number))))
+		return grid_fail(g, call->span, "a root may be out of range in its group");
+	if (all)
+		to->holds = all_ranks(g, number);
+	to->messages = isl_map_subtract(all_ranks(g, number),
+					isl_set_identity(isl_map_domain(all_ranks(g, number))));
+	to->whole = true;
+	struct instance in = { .module = g->in->module,
+			       .schedule = call->callee,
+			       .root = -1,
+			       .root_param = root ? root->sym : NULL };
+	/* no grid in a grid */
+	struct every made = affine_prove(g->ctx, &in, 1, r->moves != NULL, g->work);
+	if (!made.proved)
+		made = powers_prove(g->ctx, &in, 1, r->moves != NULL, g->work);
+	to->certificate = made.certificate ? json_loads(made.certificate, 0, NULL) : NULL;
+	return (made.proved && !made.some) ||
+	       grid_fail(g, call->span, "a schedule in a group that is not proved for every N");
+}
+
+bool grid_call(struct grid_run *r, const struct stmt *call, uint32_t number, struct grid_call *to)
+{
+	struct grid *g = r->g;
+
+	*to = (struct grid_call){ .holds = NULL };
+	if (by_proof(r, call, number, to))
+		return true;
+	const char *why = g->why;
+	uint32_t line = g->line;
+	grid_call_free(to);
+	*to = (struct grid_call){ .holds = NULL };
+	g->why = NULL;
+	if (by_contract(r, call, number, to))
+		return true;
+	if (!g->why) {
+		g->why = why;
+		g->line = line;
+	}
+	return false;
+}
+
+void grid_call_free(struct grid_call *c)
+{
+	isl_map_free(c->holds);
+	isl_map_free(c->messages);
+	json_decref(c->certificate);
+}
+#else
+typedef int without_isl; /* a file needs a declaration */
+#endif

@@ -1,0 +1,191 @@
+/*
+ * Calls in groups, of all groups at once. See grid.h.
+ *
+ * A call changes one digit of the rank, and of the chunk the same where its view has as many parts
+ * as the group has ranks; all other digits stay as they are.
+ */
+#ifdef CCS_HAVE_ISL
+#include "compiler/every/grid/grid.h"
+
+/* The number of the rank by which a group's members differ, all of which are in it. */
+static bool members(struct grid *g, const struct stmt *s, uint32_t *number)
+{
+	struct polynomial first, count, stride = grid_number(1), away, own;
+
+	if (!s->e2)
+		return grid_fail(g, s->span, "a group given by a table");
+	if (!grid_value(g, s->e, &first) || !grid_value(g, s->e2, &count) ||
+	    (s->e3 && !grid_value(g, s->e3, &stride)) || !grid_sum(&g->rank, -1, &first, &away))
+		return false;
+	for (uint32_t i = 0; i < g->m; i++) {
+		struct polynomial size = grid_atom(i), step = grid_factors(0, i);
+		own = step;
+		own.v[0].power[g->ranks + i] = 1;
+		*number = i;
+		if (grid_equal(&size, &count) && grid_equal(&step, &stride) &&
+		    grid_equal(&own, &away))
+			return true;
+	}
+	return grid_fail(g, s->span, "a group that is not a row or column of a grid");
+}
+
+/* Whether digit `number` is the one in `free` that counts most. */
+static bool counts_most(const struct grid *g, uint32_t free, uint32_t number)
+{
+	for (uint32_t i = 0; i < g->m; i++)
+		if (free >> i & 1 && (g->reversed ? i < number : i > number))
+			return false;
+	return free >> number & 1;
+}
+
+/* The cells of the views that a call is given in all groups, which must be the same chunks on all
+ * ranks of a group, one for each part or cut into parts by `number`. NULL: g->why. */
+static isl_set *view(struct grid_run *r, const struct ref *ref, const struct grid_call *c,
+		     uint32_t number, struct grid_cells *of)
+{
+	struct grid *g = r->g;
+	struct polynomial own[GRID_FACTORS];
+	isl_map *m;
+
+	grid_own(g, own);
+	if (!grid_cells_of(g, ref, of))
+		return NULL;
+	if (g->buffers[of->buffer].def->dir == DIR_IN ||
+	    (c->parts ? !counts_most(g, of->free, number) : of->free) ||
+	    (c->whole && of->free & ~(1u << number)) || !(m = grid_put_cells(g, own, of))) {
+		grid_fail(g, ref->span, "a view with parts that are not a part of a grid");
+		return NULL;
+	}
+	isl_set *s = isl_map_range(grid_possible(g, m, grid_any(g)));
+	s = isl_set_intersect(s, isl_set_copy(r->cells));
+	isl_set *any =
+		isl_set_insert_dims(isl_set_project_out(isl_set_copy(s), isl_dim_set, number, 1),
+				    isl_dim_set, number, 1);
+	any = isl_set_intersect(any, isl_set_copy(r->cells));
+	bool same = isl_set_is_equal(any, s) == isl_bool_true;
+	isl_set_free(any);
+	if (same)
+		return s;
+	grid_fail(g, ref->span, "a view that differs from rank to rank of a group");
+	return isl_set_free(s);
+}
+
+/* Lifts a relation between numbers of a group's ranks, or between these and parts, to a relation
+ * between ranks or cells with all other digits equal. */
+enum lift { LIFT_RANKS, LIFT_ONE, LIFT_PARTS };
+
+static isl_map *lifted(const struct grid *g, isl_map *m, uint32_t number, enum lift kind)
+{
+	static const enum isl_dim_type ends[2] = { isl_dim_in, isl_dim_out };
+	uint32_t rest = g->m - 1 - number, all = kind == LIFT_RANKS ? g->m : 2 * g->m + 1;
+
+	for (int k = 0; k < 2; k++) {
+		m = isl_map_insert_dims(m, ends[k], 0, number);
+		if (kind == LIFT_RANKS)
+			m = isl_map_insert_dims(m, ends[k], number + 1, rest);
+		else if (kind == LIFT_ONE)
+			m = isl_map_insert_dims(m, ends[k], number + 1, rest + g->m + 1);
+		else
+			m = isl_map_insert_dims(m, ends[k], number + 1, g->m - 1);
+		if (kind == LIFT_PARTS)
+			m = isl_map_insert_dims(m, ends[k], g->m + number + 1, rest + 1);
+	}
+	for (uint32_t i = 0; i < all; i++)
+		if (i != number && (kind != LIFT_PARTS || i != g->m + number))
+			m = isl_map_equate(m, isl_dim_in, (int)i, isl_dim_out, (int)i);
+	return m;
+}
+
+/* Whether a cell's new contributions, each from one of several cells, are there once. */
+static bool counted_once(const struct grid_run *r, isl_map *from)
+{
+	isl_map *two = isl_map_range_product(isl_map_copy(from), isl_map_copy(from));
+	isl_space *cell = isl_set_get_space(r->cells);
+	isl_map *before = isl_map_lex_lt(isl_space_copy(cell));
+
+	two = isl_map_intersect_range(two, isl_map_wrap(before));
+	two = isl_map_apply_range(two,
+				  isl_map_product(isl_map_copy(r->holds), isl_map_copy(r->holds)));
+	isl_map *same = isl_map_identity(isl_space_map_from_set(cell));
+	two = isl_map_intersect_range(two, isl_map_wrap(same));
+	bool ok = isl_map_is_empty(two) == isl_bool_true;
+	isl_map_free(two);
+	return ok;
+}
+
+static bool linked(const struct grid_run *r, const struct grid_call *c, uint32_t number)
+{
+	struct grid *g = r->g;
+
+	if (!r->links || !c->messages)
+		return true;
+	isl_set *ranks = isl_set_project_out(isl_set_copy(r->cells), isl_dim_set, g->m, g->m + 1);
+	isl_map *pairs = lifted(g, isl_map_copy(c->messages), number, LIFT_RANKS);
+	pairs = isl_map_align_params(pairs, isl_set_get_space(ranks));
+	pairs = isl_map_intersect_domain(pairs, isl_set_copy(ranks));
+	pairs = isl_map_intersect_range(pairs, ranks);
+	bool ok = isl_map_is_subset(pairs, r->links) == isl_bool_true;
+	isl_map_free(pairs);
+	return ok;
+}
+
+/* All groups make the call: what cells hold then. `mine`: those of its views. */
+static bool calls(struct grid_run *r, const struct grid_call *c, uint32_t number, isl_set *mine,
+		  struct span at)
+{
+	isl_set *known = isl_map_domain(isl_map_copy(r->holds));
+	bool ok = isl_set_is_subset(mine, known) == isl_bool_true;
+	isl_set_free(known);
+	if (!ok || !linked(r, c, number)) {
+		isl_set_free(mine);
+		return grid_fail(r->g, at,
+				 ok ? "a message may go where there is no link"
+				    : "a chunk may be read before it has a value");
+	}
+	isl_map *from =
+		lifted(r->g, isl_map_copy(c->holds), number, c->whole ? LIFT_ONE : LIFT_PARTS);
+	from = isl_map_align_params(from, isl_set_get_space(mine));
+	from = isl_map_intersect_domain(from, isl_set_copy(mine));
+	from = isl_map_intersect_range(from, isl_set_copy(mine));
+	if (!counted_once(r, from)) {
+		isl_map_free(from);
+		isl_set_free(mine);
+		return grid_fail(r->g, at, "a contribution may be counted twice");
+	}
+	isl_map *now = isl_map_apply_range(from, isl_map_copy(r->holds));
+	r->holds = isl_map_union(isl_map_subtract_domain(r->holds, mine), now);
+	r->holds = isl_map_coalesce(r->holds);
+	return true;
+}
+
+bool grid_within(struct grid_run *r, const struct stmt *s)
+{
+	struct grid *g = r->g;
+	struct polynomial rank = g->rank, n = g->n;
+	struct grid_call c;
+	struct grid_cells of;
+	const struct stmt *call = s->body;
+	uint32_t number = 0;
+
+	if (!call || call->kind != S_CALL || call->next)
+		return grid_fail(g, s->span, "a group with more than one call");
+	if (!members(g, s, &number))
+		return false;
+	g->rank = grid_atom(g->ranks + number);
+	g->n = grid_atom(number);
+	bool ok = grid_call(r, call, number, &c);
+	isl_set *mine = ok ? view(r, call->args->ref, &c, number, &of) : NULL;
+	g->rank = rank;
+	g->n = n;
+	ok = mine && calls(r, &c, number, mine, call->span);
+	if (ok)
+		grid_words_call(r, s, &c, number, &of);
+	grid_call_free(&c);
+	ARENA_PUSH(g->arena, r->words, r->nwords, r->capwords) = arena_printf(
+		g->arena, "%s is right for every N >= 1, so also in the groups of line %u",
+		call->callee->name.name, source_place(g->sources, s->span.lo).line);
+	return ok;
+}
+#else
+typedef int without_isl; /* a file needs a declaration */
+#endif

@@ -1,0 +1,328 @@
+/*
+ * The disk cache of compiled kernels.
+ *
+ * A file an entry, named by the 128-bit hash of what it was made from. It is written
+ * under another name, put on the disk and renamed, so that readers, in this process and
+ * others, see it whole or not at all, also after the machine has failed; its head repeats
+ * the key and has a checksum, so that a damaged one counts as none, and goes. What is
+ * read here runs on the GPU: a directory or a file of another user is not used.
+ *
+ * A file's time is that of its last use. Whoever writes an entry removes the oldest ones
+ * beyond the limit. There is no lock: each writer looks after its own entry is there, so
+ * that the last one leaves no more than the limit; and what another process has removed,
+ * or is reading, does no harm. O(bytes), and O(entries) for a write.
+ */
+#include "runtime/base/load/cache.h"
+
+#include "runtime/base/file.h"
+#include "runtime/base/hash.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAGIC "CCSKERN1"
+#define MOST_BYTES ((uint64_t)256 << 20)
+#define SUFFIX ".kernel"
+#define DIGITS 32 /* of a key, in an entry's name */
+#define NAME_SIZE 128
+#define STALE_SECONDS 3600 /* then nobody writes a file any more that has not its name */
+
+struct entry_head {
+	char magic[8];
+	struct cache_key key;
+	uint64_t len;
+	uint64_t sum;
+};
+
+static uint64_t mix(uint64_t x)
+{
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+	return x ^ x >> 31;
+}
+
+/* Two hashes that treat bytes differently; lengths keep the parts apart. */
+struct cache_key cache_key_of(const void *const *parts, const size_t *lengths, size_t n)
+{
+	struct cache_key k = { { HASH_START, 0x9e3779b97f4a7c15u } };
+
+	for (size_t i = 0; i < n; i++) {
+		const unsigned char *p = parts[i];
+		uint64_t len = lengths[i];
+
+		k.hash[0] = hash_fnv1a(hash_fnv1a(k.hash[0], &len, sizeof(len)), p, lengths[i]);
+		k.hash[1] = mix(k.hash[1] + len);
+		for (size_t j = 0; j < lengths[i]; j++)
+			k.hash[1] = mix(k.hash[1] + 0x9e3779b97f4a7c15u + p[j]);
+	}
+	return k;
+}
+
+/* ---- the directory ----------------------------------------------------------- */
+
+static bool dir_name(char *path, size_t size)
+{
+	const char *own = getenv("CCS_CACHE_DIR"), *base = getenv("XDG_CACHE_HOME");
+	const char *home = getenv("HOME");
+	int n;
+
+	if (own)
+		n = *own ? snprintf(path, size, "%s", own) : -1;
+	else if (base && *base == '/')
+		n = snprintf(path, size, "%s/ccs", base);
+	else
+		n = home && *home ? snprintf(path, size, "%s/.cache/ccs", home) : -1;
+	return n > 0 && (size_t)n < size;
+}
+
+static void make_dirs(char *path)
+{
+	for (char *s = path + 1; *s; s++) {
+		if (*s != '/')
+			continue;
+		*s = '\0';
+		mkdir(path, 0700);
+		*s = '/';
+	}
+	mkdir(path, 0700);
+}
+
+/* The directory, this user's own and no other's to write to; or -1. */
+static int open_dir(bool make)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	int fd;
+
+	if (!dir_name(path, sizeof(path)))
+		return -1;
+	if (make)
+		make_dirs(path);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0 && (fstat(fd, &st) || st.st_uid != geteuid() || st.st_mode & 022)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static void entry_name(const struct cache_key *k, char *name, size_t size)
+{
+	snprintf(name, size, "%016llx%016llx" SUFFIX, (unsigned long long)k->hash[0],
+		 (unsigned long long)k->hash[1]);
+}
+
+/* ---- reading and writing ------------------------------------------------------- */
+
+/* What an entry's file says. False: it is damaged; else *data is NULL for want of memory,
+ * or because it is another user's. */
+static bool read_entry(int fd, uint64_t size, const struct cache_key *key, char **data, size_t *len)
+{
+	struct entry_head h;
+	struct stat st;
+
+	*data = NULL;
+	if (fstat(fd, &st) || st.st_uid != geteuid())
+		return true;
+	if (!file_read(fd, 0, &h, sizeof(h)) || memcmp(h.magic, MAGIC, sizeof(h.magic)) ||
+	    memcmp(&h.key, key, sizeof(*key)) || h.len > size || size - h.len != sizeof(h))
+		return false;
+	*data = malloc((size_t)h.len + 1);
+	if (!*data)
+		return true;
+	if (!file_read(fd, sizeof(h), *data, (size_t)h.len) ||
+	    hash_fnv1a(0, *data, (size_t)h.len) != h.sum) {
+		free(*data);
+		*data = NULL;
+		return false;
+	}
+	(*data)[h.len] = '\0';
+	*len = (size_t)h.len;
+	return true;
+}
+
+/* Exactly, as the file system's own clock may stand still between two uses. */
+static void used_now(int fd)
+{
+	struct timespec t[2];
+
+	clock_gettime(CLOCK_REALTIME, t);
+	t[1] = t[0];
+	futimens(fd, t);
+}
+
+/* A name that leads to no regular file: a directory stays. */
+static void drop_odd(int dir, const char *name)
+{
+	struct stat st;
+
+	if (!fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) && !S_ISREG(st.st_mode))
+		unlinkat(dir, name, 0);
+}
+
+void *cache_read(const struct cache_key *key, size_t *len)
+{
+	int dir = open_dir(false), fd;
+	char name[64], why[200];
+	char *data = NULL;
+	uint64_t size;
+
+	if (dir < 0)
+		return NULL;
+	entry_name(key, name, sizeof(name));
+	fd = file_open(dir, name, O_NOFOLLOW, &size, why, sizeof(why));
+	if (fd < 0) {
+		drop_odd(dir, name);
+	} else {
+		if (!read_entry(fd, size, key, &data, len))
+			unlinkat(dir, name, 0);
+		else if (data)
+			used_now(fd);
+		close(fd);
+	}
+	close(dir);
+	return data;
+}
+
+/* ---- the limit ------------------------------------------------------------------- */
+
+/* "64M", as far as that is a size. */
+static uint64_t limit(void)
+{
+	static const char units[] = "KMG";
+	const char *text = getenv("CCS_CACHE_SIZE"), *unit;
+	unsigned long long n;
+	char *end;
+	int shift = 0;
+
+	if (!text || *text < '0' || *text > '9')
+		return MOST_BYTES;
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	unit = *end ? strchr(units, *end) : NULL;
+	if (unit) {
+		shift = 10 * (int)(unit - units + 1);
+		end++;
+	}
+	return errno || *end || n > UINT64_MAX >> shift ? MOST_BYTES : n << shift;
+}
+
+/* A file of the cache. */
+struct held {
+	char name[NAME_SIZE];
+	uint64_t bytes;
+	struct timespec used;
+};
+
+/* Whether a name is that of an entry, *temp: or of one that is being written. */
+static bool is_ours(const char *name, bool *temp)
+{
+	size_t n = strspn(name, "0123456789abcdef");
+
+	if (n != DIGITS || strncmp(name + n, SUFFIX, strlen(SUFFIX)) || strlen(name) >= NAME_SIZE)
+		return false;
+	*temp = name[n + strlen(SUFFIX)] == '.';
+	return *temp || !name[n + strlen(SUFFIX)];
+}
+
+static int older_first(const void *x, const void *y)
+{
+	const struct timespec *a = &((const struct held *)x)->used;
+	const struct timespec *b = &((const struct held *)y)->used;
+
+	if (a->tv_sec != b->tv_sec)
+		return a->tv_sec < b->tv_sec ? -1 : 1;
+	return (a->tv_nsec > b->tv_nsec) - (a->tv_nsec < b->tv_nsec);
+}
+
+/* All entries, to be freed; NULL: none, or no memory. What somebody began to write long ago,
+ * and never will, is removed. */
+static struct held *list(int dir, size_t *n)
+{
+	int fd = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	time_t stale = time(NULL) - STALE_SECONDS;
+	size_t bytes = 0;
+	char *all = NULL;
+	FILE *to = open_memstream(&all, &bytes);
+	struct dirent *e;
+	bool temp;
+
+	if (!d && fd >= 0)
+		close(fd);
+	while (d && to && (e = readdir(d))) {
+		struct held h = { .bytes = 0 };
+		struct stat st;
+
+		if (!is_ours(e->d_name, &temp) ||
+		    fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+			continue;
+		if (temp && st.st_mtim.tv_sec < stale)
+			unlinkat(dir, e->d_name, 0);
+		strcpy(h.name, e->d_name); /* as is_ours found it */
+		h.bytes = (uint64_t)st.st_size;
+		h.used = st.st_mtim;
+		if (!temp && !fwrite(&h, sizeof(h), 1, to))
+			break;
+	}
+	if (d)
+		closedir(d);
+	if (to)
+		fclose(to);
+	*n = all ? bytes / sizeof(struct held) : 0;
+	return (struct held *)(void *)all;
+}
+
+/* Removes the entries that were not used for the longest time, down to the limit. */
+static void shrink(int dir, uint64_t most)
+{
+	size_t n;
+	struct held *all = list(dir, &n);
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < n; i++)
+		bytes += all[i].bytes;
+	if (bytes > most)
+		qsort(all, n, sizeof(*all), older_first);
+	for (size_t i = 0; i < n && bytes > most; i++) {
+		unlinkat(dir, all[i].name, 0);
+		bytes -= all[i].bytes;
+	}
+	free(all);
+}
+
+void cache_write(const struct cache_key *key, const void *data, size_t len)
+{
+	struct entry_head h = { .key = *key, .len = len, .sum = hash_fnv1a(0, data, len) };
+	uint64_t most = limit();
+	int dir = len <= most && sizeof(h) <= most - len ? open_dir(true) : -1, fd;
+	char name[64], temp[NAME_SIZE];
+	bool whole;
+
+	if (dir < 0)
+		return;
+	memcpy(h.magic, MAGIC, sizeof(h.magic));
+	entry_name(key, name, sizeof(name));
+	/* of this process and this call: the address of `h` tells threads apart */
+	snprintf(temp, sizeof(temp), "%s.%ld.%p", name, (long)getpid(), (void *)&h);
+	fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd >= 0) {
+		whole = !file_put(fd, &h, sizeof(h)) && !file_put(fd, data, len);
+		used_now(fd);
+		whole = whole && !fsync(fd);
+		if (close(fd) || !whole || renameat(dir, temp, dir, name))
+			unlinkat(dir, temp, 0);
+		else
+			fsync(dir);
+		shrink(dir, most);
+	}
+	close(dir);
+}

@@ -1,0 +1,279 @@
+/*
+ * Ranks that are processes on one host or several, and exchange MPI messages. Private to
+ * this folder.
+ *
+ *   net.c        calls: admitting, running, waiting; the engine
+ *   net_wire.c   FIFOs between processes
+ *   net_cells.c  messages that need no slot
+ *   net_note.c   notes: a rank begins another call, or has failed; gathering
+ *   net_ask.c    notes after a time-out: what the ranks wait for
+ *   net_p2p.c    messages of ccs_send and ccs_recv
+ *   net_leave.c  notes of ranks that free the communicator
+ *   net_end.c    after a failure: ending what is under way
+ *   net_open.c   making and freeing
+ *
+ * The engine is the one of tasks (cpu.h): each process runs its own rank's fibers, over FIFOs and
+ * slots in its memory. Of a FIFO to another process the sender's slot is an MPI_Isend, and is free
+ * when the MPI_Isend is complete; the receiver has an MPI_Irecv in each of its free slots, and the
+ * message has come when the MPI_Irecv is complete. A long message that a rank's cells hold in one
+ * piece needs no slot: it is sent from the cells, and received in the cells that store it, as soon
+ * as no other operation uses these cells (net_cells.c). Receives are posted only for messages that
+ * the current call expects. Messages of later calls, and of other layouts, wait in MPI until their
+ * turn, as messages of one sender and tag stay in order. A call is over when its fibers are over
+ * and MPI has sent their messages.
+ *
+ * A rank that begins a call unlike its last one announces it, in a note, to all ranks that it
+ * exchanges messages with, and waits for their notes of the same call. A call like the last one
+ * sends no note. So if the calls of two ranks differ, one of them sends a note and the other sees
+ * it: no message is taken for one of another call. A failure in one process is announced to all.
+ * A process that ends announces nothing; its mpirun ends the job.
+ *
+ * Memory passed to MPI belongs to MPI until the request is complete. A call, also one that fails,
+ * returns only when MPI has no memory of its caller (net_end.c).
+ *
+ * MPI moves data only inside its calls: a thread that waits polls.
+ */
+#ifndef CCS_RUNTIME_CPU_MPI_NET_H
+#define CCS_RUNTIME_CPU_MPI_NET_H
+
+#include "runtime/cpu/core/cpu.h"
+#include "runtime/mpi/calls.h"
+
+/* Tags: below these the number of a FIFO among those of its two ranks. */
+enum {
+	NET_SENDS = MPICALLS_TAGS - 5, /* point to point, the first of them all */
+	NET_WANTS,
+	NET_DATA,
+	NET_NOTE,
+	NET_GATHER
+};
+
+/* A note from one rank to another. */
+enum net_note_kind {
+	NET_NOTE_CALL, /* it begins a call */
+	NET_NOTE_FAILED,
+	NET_NOTE_ASKS,	/* it asks what the other waits for */
+	NET_NOTE_WAITS, /* ... and the answer */
+	NET_NOTE_LEAVES /* it frees the communicator */
+};
+
+struct net_note {
+	int32_t kind;	/* enum net_note_kind */
+	int32_t status; /* of a failure */
+	uint64_t call;	/* number of the call, or of the question; of a rank that leaves: the
+			   number of its calls, ... */
+	uint64_t gathers, sent, received; /* ... gathers, and messages to and from the other */
+	struct call_name name;
+	char text[CCS_TEXT]; /* of a failure, or an answer */
+};
+
+/* A FIFO with one end here. */
+struct net_fifo {
+	uint32_t fifo;
+	bool sends;
+	int rank, tag;	     /* of the other end; of its messages */
+	int place;	     /* in net.messages, of its first slot */
+	uint64_t begin, end; /* messages before the current call; and at its end */
+	uint32_t receive;    /* in net.receives, its first of a tile; if it comes here */
+	bool late;	     /* a receive could not be posted yet */
+};
+
+/* The operation that receives a message, if it stores it in cells. */
+struct net_receive {
+	uint32_t op;	/* row of the plan's operations */
+	uint32_t after; /* number of its worker's operations, in a tile, up to the last that touches
+			   the cells before it; CCS_NONE: other workers touch the cells, too */
+};
+
+/* A message that is under way. */
+struct net_place {
+	uint32_t of; /* row of net.fifos */
+	uint64_t message;
+	unsigned char *cells; /* where its data is; NULL: in its slot */
+	size_t bytes;	      /* its length, or at most */
+};
+
+/* How the communicator's messages end, once it has died. Times of clock.h, in ms. */
+struct net_end_state {
+	bool begun, over;
+	uint64_t others; /* wait until then for ranks that have announced no failure */
+	uint64_t memory; /* ... and until then for MPI to release callers' memory */
+	unsigned quiet;	 /* polls in a row without news */
+	bool *told;	 /* [n] the rank has announced a failure: it starts no further message */
+};
+
+struct net {
+	const struct mpi_calls *calls;
+	struct mpi_world *world;
+	bool threads;	    /* other threads may call MPI at the same time */
+	struct text broken; /* MPI's failure, if any */
+	ccs_status died;    /* status of the dead communicator */
+	int hosts;
+	bool spins; /* each rank of this host has a core */
+	/* until then other programs use the ranks' cores: clock_ns() */
+	_Atomic uint64_t crowded;
+
+	/* The layout's. */
+	struct mpi_messages *messages;
+	struct net_fifo *fifos;
+	uint32_t nfifos;
+	uint32_t *row;		  /* [FIFOs of the plan] of `fifos`, or CCS_NONE */
+	struct net_place *places; /* [nplaces] of `messages` */
+	int nplaces;
+	struct net_receive *receives;
+	uint32_t leaving; /* messages that are being sent from cells */
+	bool cells;	  /* chunks are long enough for messages without slots */
+	uint64_t through; /* messages that were sent or received: progress */
+
+	/* Notes: from rank i in place i, to it in n + i, of a failure in 2n + i. */
+	struct mpi_messages *notes;
+	struct net_note *heard;		 /* [n] the next from each comes here; or a failure did */
+	struct net_note *kept;		 /* [n] of a call, */
+	bool *holds;			 /* [n] ... which is still to be read */
+	struct net_note said, said_last; /* the last call that was another; a failure */
+	struct call_name before;	 /* the call before `said` */
+	int saying;			 /* notes under way */
+	struct net_note *left;		 /* [n] of ranks that have left; NULL: none has */
+	bool listens;			 /* all ranks have met */
+	bool *asked;			 /* [n] has yet to announce the current call */
+	int answers;			 /* still missing */
+
+	struct net_p2p *p2p;	   /* net_p2p.c's own; NULL: there were no such messages */
+	struct net_asking *asking; /* net_ask.c's own; NULL: there was no time-out */
+	struct net_end_state end;
+
+	uint64_t gathers;    /* that were begun */
+	uint64_t heard_at;   /* the last look at notes; ms of clock.h */
+	unsigned polls;	     /* by threads that wait for another thing */
+	uint64_t begun;	     /* calls that were laid out */
+	bool laid, admitted; /* the current call */
+	bool leaks;	     /* MPI may still use memory that it was given */
+};
+
+/* ---- net_wire.c ------------------------------------------------------------------------- */
+
+extern const struct wire net_wire;
+
+/** Makes room for the messages of the layout's FIFOs. CCS_ENOMEM, CCS_EUNSUPPORTED. No message is
+ *  under way. O(FIFOs). */
+ccs_status net_lay_out(struct cpu *e);
+/** The call begins: posts its receives. */
+void net_begin(struct cpu *e);
+/** Continues messages. Whether any is complete. Without the lock. O(slots). */
+bool net_progress(struct cpu *e);
+/** Adds to *t the ranks to which MPI has not yet sent all of this rank's messages. False: there
+ *  is none. */
+bool net_stuck(const struct cpu *e, struct text *t);
+/** Whether MPI has any of a caller's memory. O(slots). */
+bool net_holds(const struct net *n);
+/** Forgets all messages of the layout: each has ended, or never will. */
+void net_forget(struct net *n);
+/** MPI has failed on a message with that rank: makes the communicator fail. */
+void net_break(struct net *n, int rank, int error);
+
+/* ---- net_cells.c ------------------------------------------------------------------------- */
+
+/** Finds for each receive the operation after which it can be posted in its cells. After the
+ *  layout's FIFOs. CCS_ENOMEM. O(operations + cells). */
+ccs_status net_cells_lay_out(struct cpu *e);
+/** Whether the operation's message, of the tile from `lo`, is sent from cells, and then which:
+ *  p->cells, p->bytes. */
+bool net_cells_out(const struct cpu *e, const struct ccs_op *o, size_t lo, struct net_place *p);
+/** Finds the cells in which a message is to be received, if any. False: they are still in use. */
+bool net_cells_in(const struct cpu *e, const struct net_fifo *f, uint64_t message,
+		  struct net_place *p);
+
+/* ---- net_note.c: under world.lock ------------------------------------------------------- */
+
+/** Waits for the first note of each rank. */
+void net_listen(struct world *w);
+/** Announces the current call to all ranks that it exchanges messages with. */
+void net_announce(struct world *w);
+/** Reads the notes that have come. Whether there was any. */
+bool net_hear(struct world *w);
+/** The same once the communicator has died: notes which ranks have announced a failure. */
+void net_hear_ends(struct world *w);
+/** Announces a failure, if it is the first, to all other ranks; net_fail makes the communicator
+ *  fail here, too. */
+void net_tell(struct world *w, ccs_status s, const char *text);
+void net_fail(struct world *w, ccs_status s, const char *text);
+/** See engine.h: announces it; the thread that is inside a call, if any, fails it. */
+ccs_status net_abort(struct world *w, ccs_status s, const char *text);
+/** The bytes of a note that are sent. */
+size_t net_note_bytes(const struct net_note *x);
+
+/* ---- net_ask.c: under world.lock -------------------------------------------------------- */
+
+/** See engine.h. */
+void net_ask(struct world *w);
+bool net_answers(const struct world *w, struct text *t);
+/** A rank's question has come: answers it. */
+void net_answer(struct world *w, int rank, uint64_t number);
+/** A rank's answer has come. */
+void net_answered(struct world *w, int rank, uint64_t number, const char *text);
+/** Whether an answer to this rank may still come. */
+bool net_is_owed(const struct net *n);
+/** Ends all questions and answers. Returns the number that MPI has not ended. */
+int net_end_asking(struct net *n, int nranks);
+
+/* ---- net_leave.c ------------------------------------------------------------------------- */
+
+/** A rank's note that it frees the communicator has come. Under world.lock, as are the next two. */
+void net_leaves(struct world *w, int rank, const struct net_note *x);
+/** Fails if this rank waits for that one, which has left. O(FIFOs). */
+void net_miss(struct world *w, int rank);
+/** Whether that rank has left; whether all other ranks have. */
+bool net_has_left(const struct net *n, int rank);
+bool net_all_left(const struct world *w);
+/** This rank frees the communicator: says so, and waits a little for the other ranks. */
+void net_leave(struct world *w);
+
+/* See engine.h. */
+ccs_status net_gather(struct world *w, const void *mine, void *all, size_t bytes);
+
+/* ---- net_p2p.c: see engine.h ------------------------------------------------------------- */
+
+struct transfer;
+bool net_carry(struct world *w, struct transfer *m);
+void net_rest_p2p(struct world *w, unsigned idle);
+/** Cancels receives that have not begun. */
+void net_cancel_p2p(struct net *n);
+/** Whether MPI has any of a caller's memory. Continues messages. O(ranks). */
+bool net_holds_p2p(struct net *n, int nranks);
+/** Forgets all of them: each has ended, or never will. */
+void net_forget_p2p(struct net *n);
+
+/* ---- net_end.c: under world.lock, of a communicator that has died ------------------------- */
+
+/** Continues ending the messages under way, without waiting. Whether callers may have their
+ *  memory back. O(ranks + slots). */
+bool net_end(struct world *w);
+/** Waits for that. */
+void net_end_wait(struct world *w);
+/** See engine.h. */
+bool net_halt(struct world *w);
+
+/* ---- net.c ------------------------------------------------------------------------------ */
+
+extern const struct engine net_engine;
+
+/** Whether it is time to look at notes and timeouts, after `idle` polls without progress. Under
+ *  world.lock. */
+bool net_is_due(struct net *n, unsigned idle);
+/** Yields the core after `idle` polls without progress. Without the lock. */
+void net_rest(struct net *n, unsigned idle);
+
+/* ---- net_open.c: see engine.h ----------------------------------------------------------- */
+
+void net_describe(const struct world *w, char *text, size_t size);
+void net_free(struct world *w);
+ccs_status net_branch(struct world *w, struct world *child, const struct branch *b);
+ccs_status net_members(struct world *w, struct world *child, const struct branch *b, int n, int tag,
+		       ccs_status here);
+
+static inline struct net *net_of(const struct world *w)
+{
+	return cpu_of(w)->net;
+}
+
+#endif

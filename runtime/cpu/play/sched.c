@@ -1,0 +1,328 @@
+/*
+ * The threads, and what they do: play the run's sequence, or run ready fibers from the queue.
+ *
+ * Threads are those of the communicator (helpers: one a core this process may
+ * use, less one, and no more than ranks; made at the first run that is large
+ * enough to need them), and every thread inside a call. At most `limit` are at work at a time. A
+ * run begins when its last rank calls; who waits for that spins for some 50 microseconds, if
+ * there is a core for it, and then begins with what there is, as fibers.
+ *
+ * A thread takes a share of the ready fibers and runs them in turn; before it parks those that wait
+ * it looks again and again for as long, unless others are ready. Whoever adds a fiber that no
+ * spinning thread will take wakes a sleeper, but only in runs that are worth it: a small one is
+ * done by its callers alone, as waking costs more; there one thread at a time runs fibers, and
+ * those that it makes ready need no lock.
+ *
+ * No wake-up is lost: a thread looks at the queue under the lock before it
+ * sleeps, and one that leaves wakes another if fibers remain.
+ */
+#include "runtime/base/spin.h"
+#include "runtime/cpu/core/cpu.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+#define MOST_THREADS 1024u
+
+unsigned sched_cores(void)
+{
+	cpu_set_t set;
+	int n;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return 1;
+	n = CPU_COUNT(&set);
+	return n > 0 ? (unsigned)n : 1;
+}
+
+unsigned sched_threads(const struct world *w)
+{
+	unsigned n = w->threads ? w->threads : cpu_of(w)->cores, most = (unsigned)w->nranks;
+
+	n = n < most ? n : most;
+	return n < MOST_THREADS ? n : MOST_THREADS;
+}
+
+/* Callers first: they have nothing else to do. */
+static void wake_one(struct cpu *e)
+{
+	if (e->world->idle_calls)
+		pthread_cond_signal(&e->world->calls);
+	else if (e->idle_helpers)
+		pthread_cond_signal(&e->work);
+}
+
+void sched_add(struct cpu *e, struct fiber *t)
+{
+	t->next = NULL;
+	if (e->first)
+		e->last->next = t;
+	else
+		e->first = t;
+	e->last = t;
+	atomic_fetch_add(&e->ready, 1);
+}
+
+/* Wakes a thread if more fibers are ready than so many threads, and those that spin, take. */
+static void wake_for(struct cpu *e, unsigned takers)
+{
+	if (e->layout.parallel && e->running < e->limit &&
+	    atomic_load(&e->ready) > e->spinning + takers)
+		wake_one(e);
+}
+
+static void push(struct cpu *e, struct fiber *t)
+{
+	sched_add(e, t);
+	wake_for(e, 0);
+}
+
+void sched_ready(struct cpu *e, struct fiber *t)
+{
+	if (!e->layout.parallel) {
+		t->next = e->own;
+		e->own = t;
+		return;
+	}
+	pthread_mutex_lock(&e->world->lock);
+	push(e, t);
+	pthread_mutex_unlock(&e->world->lock);
+}
+
+static struct fiber *take_first(struct cpu *e)
+{
+	struct fiber *t = e->first;
+
+	e->first = t->next;
+	if (!e->first)
+		e->last = NULL;
+	t->next = NULL;
+	atomic_fetch_sub(&e->ready, 1);
+	return t;
+}
+
+/* Ready fibers for a thread: its share of the run's. NULL: none, or threads enough run some. */
+static struct fiber *take_share(struct cpu *e)
+{
+	bool parallel = e->layout.parallel;
+	uint32_t more = parallel ? (e->layout.nworkers - 1) / e->limit : 0;
+	struct fiber *share, *last;
+
+	if (!e->first || e->running >= (parallel ? e->limit : 1))
+		return NULL;
+	for (share = last = take_first(e); more && e->first; more--)
+		last = last->next = take_first(e);
+	return share;
+}
+
+bool sched_halt(struct world *w)
+{
+	struct cpu *e = cpu_of(w);
+
+	e->failed = true;
+	e->first = e->last = NULL;
+	atomic_store(&e->ready, 0);
+	sequence_stop(e);
+	return !e->running;
+}
+
+/* Runs fibers in turn until they are over or parked. While there are no others to run, what they
+ * wait for is sooner seen than told. */
+static void run_share(struct cpu *e, struct fiber *share)
+{
+	unsigned idle = 0;
+
+	while (share && idle < SPINS && e->layout.parallel) {
+		bool any = fibers_turn(e, &share, true);
+
+		if (!any && atomic_load_explicit(&e->ready, memory_order_relaxed))
+			break;
+		idle = any ? 0 : idle + 1;
+		relax();
+	}
+	fibers_turn(e, &share, false);
+}
+
+/* A thread is at work no longer. The last one sees to the run's end: one that ran fibers, too, as
+ * the run that they were of may be over, and others play the next. */
+static void served(struct cpu *e)
+{
+	struct world *w = e->world;
+
+	if (--e->running || !w->runs)
+		return;
+	if (atomic_load(&w->runs->failed)) {
+		run_retire(w);
+		run_wake(w);
+	} else if (sequence_over(e)) {
+		cpu_played(e);
+		run_retire(w);
+	}
+}
+
+/* Runs fibers; the lock is held before and after. */
+static void serve(struct cpu *e, struct fiber *share)
+{
+	e->running++;
+	wake_for(e, 0);
+	pthread_mutex_unlock(&e->world->lock);
+	run_share(e, share);
+	while (e->own) {
+		share = e->own;
+		e->own = NULL;
+		fibers_turn(e, &share, false);
+	}
+	pthread_mutex_lock(&e->world->lock);
+	served(e);
+}
+
+/* Plays, as long as there are tiles. The run is over when nobody plays any longer. */
+static void serve_playing(struct cpu *e)
+{
+	const struct sequence *q = e->playing.q;
+	unsigned thread = e->playing.threads++;
+
+	e->running++;
+	if (e->running + e->spinning + atomic_load(&e->gatherers) < e->limit)
+		wake_one(e);
+	pthread_mutex_unlock(&e->world->lock);
+	sequence_play(e, q, thread);
+	pthread_mutex_lock(&e->world->lock);
+	served(e);
+}
+
+/* Waits a little, without the lock, for a fiber, or for the call (NULL: there is none) to be over.
+ * False: in vain, or there is no core to spin on. */
+static bool spin(struct cpu *e, const struct call *c)
+{
+	struct world *w = e->world;
+	bool parallel = e->layout.parallel; /* else whoever runs fibers takes all there are */
+	bool news = false;
+
+	if (e->running + e->spinning + atomic_load(&e->gatherers) >= e->limit)
+		return false;
+	e->spinning++;
+	pthread_mutex_unlock(&w->lock);
+	for (unsigned i = 0; i < SPINS && !news; i++) {
+		relax();
+		news = (parallel && atomic_load_explicit(&e->ready, memory_order_relaxed)) ||
+		       (c && call_is_over(c));
+	}
+	pthread_mutex_lock(&w->lock);
+	e->spinning--;
+	return news;
+}
+
+/* Runs fibers that are ready, or looks for one a little while longer: true, and the thread, which
+ * waits for the call, is to look again. False: it has done both in vain; *spun is its own. */
+static bool take(struct cpu *e, const struct call *c, bool *spun)
+{
+	struct fiber *share;
+
+	if (e->running < e->limit && sequence_left(e)) {
+		serve_playing(e);
+		return true;
+	}
+	share = take_share(e);
+	if (!share && *spun) {
+		*spun = false;
+		return false;
+	}
+	if (share)
+		serve(e, share);
+	*spun = !share && !spin(e, c);
+	return true;
+}
+
+static void *helper(void *arg)
+{
+	struct cpu *e = arg;
+	bool spun = false;
+
+	pthread_mutex_lock(&e->world->lock);
+	while (!atomic_load(&e->stop)) {
+		if (take(e, NULL, &spun))
+			continue;
+		e->idle_helpers++;
+		pthread_cond_wait(&e->work, &e->world->lock);
+		e->idle_helpers--;
+	}
+	pthread_mutex_unlock(&e->world->lock);
+	return NULL;
+}
+
+void sched_start(struct cpu *e)
+{
+	unsigned want = e->limit - 1;
+
+	if (e->helpers_tried)
+		return;
+	e->helpers_tried = true;
+	e->helpers = calloc(want + 1, sizeof(*e->helpers));
+	if (!e->helpers)
+		return; /* the callers do it alone */
+	while (e->nhelpers < want && !pthread_create(e->helpers + e->nhelpers, NULL, helper, e))
+		e->nhelpers++;
+}
+
+void sched_stop(struct cpu *e)
+{
+	pthread_mutex_lock(&e->world->lock);
+	atomic_store(&e->stop, true);
+	pthread_cond_broadcast(&e->work);
+	pthread_mutex_unlock(&e->world->lock);
+	for (unsigned i = 0; i < e->nhelpers; i++)
+		pthread_join(e->helpers[i], NULL);
+}
+
+/* ---- threads inside a call ------------------------------------------------------- */
+
+/* The first of the world's calls that is not over. */
+static struct call *next_call(const struct world *w, struct call *calls)
+{
+	while (calls && (calls->comm->world != w || call_is_over(calls)))
+		calls = calls->next;
+	return calls;
+}
+
+/* A run that begins with the last rank's call is over soon after that: waits for both a little,
+ * without the lock, if there is a core for it. The first call that is not over. */
+static struct call *gather(struct cpu *e, struct call *calls)
+{
+	unsigned spins = SPINS;
+
+	calls = next_call(e->world, calls);
+	if (!calls || atomic_load(&e->mode) != RUN_GATHERS)
+		return calls;
+	if (atomic_fetch_add(&e->gatherers, 1) + 1 >= e->limit)
+		spins = 0;
+	while (calls && spins-- &&
+	       atomic_load_explicit(&e->mode, memory_order_relaxed) == RUN_GATHERS) {
+		relax();
+		calls = next_call(e->world, calls);
+	}
+	atomic_fetch_sub(&e->gatherers, 1);
+	return calls;
+}
+
+void sched_wait(struct world *w, struct call *calls, ccs_status *first)
+{
+	struct cpu *e = cpu_of(w);
+	struct vigil v = { 0 };
+	bool spun = false;
+
+	calls = gather(e, calls);
+	if (!calls)
+		return;
+	pthread_mutex_lock(&w->lock);
+	cpu_wait(e, calls);
+	while (calls) {
+		if (calls->comm->world != w || run_call_over(w, calls, first))
+			calls = calls->next;
+		else if (!take(e, calls, &spun) && !cpu_begin(e))
+			run_nap(w, &v);
+	}
+	if (e->first)
+		wake_one(e);
+	pthread_mutex_unlock(&w->lock);
+}
