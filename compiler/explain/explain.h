@@ -74,9 +74,9 @@ struct error {
 
 /* How a rank ends, if not as it should. */
 struct ending {
-	enum { STUCK, WRONG, STOPPED } kind;
+	enum how { STUCK, WRONG, STOPPED } kind;
 	uint32_t rank;
-	int code; /* of the error */
+	int code; /* of its error; of a task that waits for others, of theirs */
 	/* STUCK: a task that cannot go on */
 	uint32_t task;
 	const struct op *op;

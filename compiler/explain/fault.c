@@ -173,14 +173,11 @@ struct cells explain_raced(const struct script *x, uint32_t rank)
 
 /* ---- how ranks end ---------------------------------------------------------------------------- */
 
-static struct ending *add_ending(struct script *x, int kind, uint32_t rank, int code)
+static struct ending *add_ending(struct script *x, enum how kind, uint32_t rank, int code)
 {
 	struct ending *e = &ARENA_PUSH(x->arena, x->endings, x->nendings, x->capendings);
 
-	*e = (struct ending){
-		.rank = rank, .code = code, .place = NONE, .next = NONE, .cell = NONE
-	};
-	e->kind = kind;
+	*e = (struct ending){ kind, rank, code, .place = NONE, .next = NONE, .cell = NONE };
 	return e;
 }
 
@@ -208,21 +205,59 @@ static void find_stuck(struct script *x)
 	}
 }
 
-/* The places of stuck tasks in a shortest circle of waits. O(stuck operations). */
-static void find_circle(struct script *x)
+/* The error of a task that is stuck; 0: it waits for another task. */
+static int own_code(const struct script *x, const struct ending *e)
 {
+	for (uint32_t i = 0; i < x->nerrors; i++) {
+		const struct diag *g = x->errors[i].diag;
+		if ((g->code == 301 || g->code == 302) && seen_on(g, e->rank) &&
+		    g->span.lo == explain_span(x, e->op).lo)
+			return g->code;
+	}
+	return e->place != NONE ? 304 : 0;
+}
+
+/* The error of the task that a stuck one waits for in the end. by_task: rows of endings, or NONE. */
+static int find_cause(const struct script *x, const struct graph *g, const uint32_t *by_task,
+		      uint32_t t)
+{
+	for (uint32_t hops = 0; hops <= g->n; hops++) {
+		int code = by_task[t] != NONE ? own_code(x, &x->endings[by_task[t]]) : 0;
+		if (code)
+			return code;
+		if (g->first[t] == g->first[t + 1])
+			break;
+		t = g->waits[g->first[t]].to;
+	}
+	for (const struct ending *e = x->endings; e < x->endings + x->nendings; e++)
+		if (e->kind == STOPPED && e->rank == x->r.p->tasks[t].rank)
+			return e->code;
+	return x->errors->diag->code;
+}
+
+/* The places of stuck tasks in a shortest circle of waits, and the errors that they are of.
+ * O(stuck operations), and O(tasks and errors) for each stuck task if there are several errors. */
+static void find_waits(struct script *x, bool deadlock)
+{
+	uint32_t *by_task = none_array(x->arena, x->r.p->ntasks);
 	struct graph g;
 
 	graph_init(&g, &x->far);
-	if (!graph_find_cycle(&g))
-		return;
-	x->ncircle = g.ncycle;
-	for (uint32_t i = 0; i < g.ncycle; i++)
-		for (uint32_t k = 0; k < x->nendings; k++)
-			if (x->endings[k].task == g.cycle[i]->task) {
-				x->endings[k].place = i;
-				x->endings[k].next = g.cycle[i]->to;
-			}
+	for (uint32_t k = 0; k < x->nendings; k++)
+		if (x->endings[k].kind == STUCK)
+			by_task[x->endings[k].task] = k;
+	if (deadlock && graph_find_cycle(&g))
+		x->ncircle = g.ncycle;
+	for (uint32_t i = 0; i < x->ncircle; i++) {
+		uint32_t k = by_task[g.cycle[i]->task];
+		if (k == NONE) /* the view leaves it out */
+			continue;
+		x->endings[k].place = i;
+		x->endings[k].next = g.cycle[i]->to;
+	}
+	for (uint32_t k = 0; k < x->nendings && x->nerrors > 1; k++)
+		if (x->endings[k].kind == STUCK)
+			x->endings[k].code = find_cause(x, &g, by_task, x->endings[k].task);
 }
 
 static void find_wrong(struct script *x)
@@ -237,9 +272,12 @@ static void find_wrong(struct script *x)
 			if (row == NONE || !x->rank[q] || !x->cell[i])
 				continue;
 			struct expected want = contract_value(x->contract, row);
-			if (id < POISON && value_is(&x->r.values, id, want.v, want.n, &x->room))
+			int code = id == POISON ? x->errors->diag->code
+						: value_error(&x->r.values, id, want.v, want.n,
+							      &x->room);
+			if (!code)
 				continue;
-			struct ending *e = add_ending(x, WRONG, q, x->errors->diag->code);
+			struct ending *e = add_ending(x, WRONG, q, code);
 			e->cell = i;
 			e->row = row;
 		}
@@ -284,9 +322,9 @@ void explain_find_faults(struct script *x, uint32_t first_diag)
 	while (x->n && x->moves[x->n - 1].depth > x->last)
 		x->n--;
 	find_stuck(x);
-	if (diags_have(d, first_diag, 304))
-		find_circle(x);
 	if (x->contract && first == NONE && x->far.finished == x->r.p->ntasks)
 		find_wrong(x);
 	find_stopped(x);
+	if (x->far.finished < x->r.p->ntasks)
+		find_waits(x, diags_have(d, first_diag, 304));
 }

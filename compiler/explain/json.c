@@ -298,27 +298,28 @@ static void put_ending(struct printer *w, const struct ending *e)
 {
 	struct script *x = w->x;
 
+	put(w, "{'rank':%u,'code':'%s'", e->rank, diag_code_text(e->code).s);
 	if (e->kind == STUCK) {
-		put(w, "{'rank':%u,'step':%u,'place':%s,'waits_for':%s,'message':", e->rank,
-		    e->step, number(w, e->place),
+		put(w, ",'step':%u,'place':%s,'waits_for':%s,'message':", e->step,
+		    number(w, e->place),
 		    number(w, e->next == NONE ? NONE : x->r.p->tasks[e->next].rank));
 		put_text(w, e->text);
 		put_place(w, "at", explain_span(x, e->op));
 		put(w, "}");
 	} else {
 		uint32_t id = replay_value(&x->r, e->rank, e->cell);
-		put(w, "{'rank':%u,'chunk':%u,'holds':'%s','promised':'%s'}", e->rank, e->cell,
+		put(w, ",'chunk':%u,'holds':'%s','promised':'%s'}", e->cell,
 		    explain_value_text(x, id, e->cell), explain_promise_text(x, e->row, e->cell));
 	}
 }
 
-static void put_endings(struct printer *w, const char *key, int kind)
+static void put_endings(struct printer *w, const char *key, enum how kind)
 {
 	uint32_t n = 0;
 
 	put(w, "],\n'%s':[", key);
 	for (uint32_t i = 0; i < w->x->nendings; i++)
-		if ((int)w->x->endings[i].kind == kind) {
+		if (w->x->endings[i].kind == kind) {
 			put(w, "%s\n", comma(n++));
 			put_ending(w, &w->x->endings[i]);
 		}

@@ -137,8 +137,9 @@ static void full(struct svg *s, const struct frame *f, const char *which)
 			if (m->target.n)
 				insert(cells, &l.ncells, m->target.lo);
 		}
-	svg_say(s, "class='title'", 16, s->y + 12,
-		"step %u%s: some ranks and chunks, and the messages between them", f->step, which);
+	svg_say(s, "class='title'", 16, s->y + 12, "%s%s: some ranks and chunks, and the %s",
+		where_step_text(x->arena, f->step), which,
+		f->step ? "messages between them" : "operations within ranks");
 	s->y += 26;
 	svg_lanes_width(s, &l);
 	svg_lanes(s, &l);
@@ -173,7 +174,7 @@ void svg_heat(struct svg *s)
 	h.rows = h.nranks < MOST_ROWS ? h.nranks : MOST_ROWS;
 	h.columns = h.nsteps < MOST_STEPS ? h.nsteps : MOST_STEPS;
 	for (last = x->frames; last < x->frames + x->nframes; last++) {
-		first = first || !last->step ? first : last;
+		first = first || (h.nsteps && !last->step) ? first : last;
 		for (uint32_t k = last->first; k < last->end && !wrong; k++)
 			wrong = x->moves[k].fault ? last : NULL;
 	}
@@ -181,6 +182,10 @@ void svg_heat(struct svg *s)
 	if (h.nsteps) {
 		fill(x, &h);
 		map(s, &h);
+	} else {
+		svg_say(s, "class='dim'", 16, s->y,
+			"No rank sends. --rank and --chunk draw a part in full.");
+		s->y += 14;
 	}
 	if (x->nerrors)
 		endings(s);

@@ -187,12 +187,12 @@ static void print_ending(struct script *x, const struct ending *e, FILE *out)
 		e->text);
 }
 
-static void print_endings(struct script *x, int kind, const char *head, FILE *out)
+static void print_endings(struct script *x, enum how kind, const char *head, FILE *out)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < x->nendings; i++)
-		if ((int)x->endings[i].kind == kind && has_room(n++, head, out))
+		if (x->endings[i].kind == kind && has_room(n++, head, out))
 			print_ending(x, &x->endings[i], out);
 	print_more(n, out);
 }

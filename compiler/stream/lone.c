@@ -442,7 +442,7 @@ static bool holds(struct lone *x, const struct contract *c, uint32_t row, uint32
 		if (e.v[i].cell != k)
 			return false;
 	}
-	return value_is(&x->values, id, x->want, e.n, &x->room);
+	return !value_error(&x->values, id, x->want, e.n, &x->room);
 }
 
 /* All must be one value, not only equal ones: then its bits are the same. */

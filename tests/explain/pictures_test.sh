@@ -126,6 +126,16 @@ EOF
 status "a large schedule that goes wrong in an early step" 1 "$ccc" explain "$tmp/early.ccs" -n 40 -o "$tmp/early.svg"
 says "... is a map of the steps up to it" "$tmp/early.svg" 'darkest: 0.5 S'
 
+cat >"$tmp/local.ccs" <<'EOF'
+schedule local implements any(inout data[40]) {
+  for i in 0..20 { copy data[i] into data[i + 20] }
+}
+EOF
+sed -i '1i contract any(inout data[40])' "$tmp/local.ccs"
+status "many chunks, and no message" 0 "$ccc" explain "$tmp/local.ccs" -n 2 -o "$tmp/local.svg"
+holds "... some of the copies are drawn" test "$(grep -c 'class="message local' "$tmp/local.svg")" -ge 4
+says "... with how to see the rest" "$tmp/local.svg" 'No rank sends\. --rank and --chunk draw a part in full'
+
 # ---- a message that no receive takes ----------------------------------------------------------
 cat >"$tmp/three.ccs" <<'EOF'
 schedule three implements allreduce(inout data[N]) on ring {
