@@ -513,12 +513,12 @@ uint32_t values_mark(const struct values *v, uint8_t *marks)
 	return n;
 }
 
-bool value_is(struct values *v, uint32_t id, const struct share *want, uint32_t nwant,
-	      struct shares *room)
+int value_error(struct values *v, uint32_t id, const struct share *want, uint32_t nwant,
+		struct shares *room)
 {
 	value_shares(v, id, room);
 	struct difference d = shares_compare(room->v, room->n, want, nwant);
-	return !d.lacks && !d.foreign && !d.twice;
+	return d.foreign ? 405 : d.lacks ? 403 : d.twice ? 404 : 0;
 }
 
 /* ---- as text ------------------------------------------------------------------------ */

@@ -132,10 +132,11 @@ void value_shares(struct values *v, uint32_t id, struct shares *out);
  *  are marked then. */
 uint32_t values_mark(const struct values *v, uint8_t *marks);
 
-/** Whether the value's contributions are `want` exactly; `want` is sorted and
- *  disjoint, adjacent shares in it may be cut anywhere. `room` as in value_shares. */
-bool value_is(struct values *v, uint32_t id, const struct share *want, uint32_t nwant,
-	      struct shares *room);
+/** What is wrong with a value that has to have the contributions `want`, by the code of its error
+ *  (ccs(5) 8, Order of reports); 0: nothing. `want` is sorted and disjoint, adjacent shares in it may
+ *  be cut anywhere. `room` as in value_shares. */
+int value_error(struct values *v, uint32_t id, const struct share *want, uint32_t nwant,
+		struct shares *room);
 
 /* How two multisets differ. */
 struct difference {

@@ -6,10 +6,10 @@
  *
  * The model (model.c) is the program's run on symbolic values: its moves, in the order of steps. A
  * step is a round of messages on the longest chain. A move is a message that arrives, an operation
- * inside a rank, or a message that no rank receives. If the program is wrong, the model holds the
- * moves up to the fault (fault.c): the ranks that are stuck, the circle in which they wait, and the
- * results that differ from the contract. A printer plays the moves of a step and shows the state
- * behind it; no printer runs the program again.
+ * inside a rank, or a message that no rank receives. If the program is wrong, the model ends with the
+ * step of the fault (fault.c), and says how each rank ends: stuck, in an error, or with results that
+ * differ from the contract. The view (view.c) marks the moves to show, and frames of them: the steps
+ * that have one. A printer walks the frames and plays their moves; no printer runs the program again.
  */
 #ifndef CCS_COMPILER_EXPLAIN_EXPLAIN_H
 #define CCS_COMPILER_EXPLAIN_EXPLAIN_H
@@ -42,39 +42,52 @@ bool explain(struct ctx *c, struct program *p, const struct contract *contract,
 
 /* ---- inside: the model ------------------------------------------------------------------ */
 
-/* Diagnostics that are looked for among the moves. */
-#define EXPLAIN_MARKS 64u
-
 /* An operation that stores, or a message of no chunks, or one that no rank has received. */
 struct move {
 	uint32_t task, row;   /* of the operation that stores; of a lost message: of its send */
 	uint32_t rank, order; /* of that; and as the run had it */
 	uint32_t depth;	      /* its step; 0: before the first message */
 	uint32_t first, n;    /* rows of script.stores */
-	uint32_t from;	      /* the sender's operation, or NONE: local, or lost */
-	bool lost;	      /* sent, and not received when the run ends: */
-	bool unmatched;	      /* ... and no receive of the program takes it */
-	uint32_t carries;     /* the value of its first chunk, or NONE */
-	int fault;	      /* code of its fault, or 0 */
+	uint32_t from, to;    /* ranks */
+	const struct op *send, *recv; /* inside a rank both are the operation; lost: recv is NULL */
+	struct cells source, target;  /* target.n == 0: none */
+	bool combines;
+	bool lost;	  /* sent, and not received when the run ends: */
+	bool unmatched;	  /* ... and no receive of the program takes it */
+	bool shown;	  /* by the view */
+	uint32_t carries; /* lost: the value of its first chunk, or NONE */
+	int fault;	  /* code of its fault, or 0 */
 };
 
-/* A task that cannot go on. */
-struct stuck {
-	uint32_t rank, task, op;
+/* A step that has something to show: the moves [first, end), of which `arrive` are shown and not
+ * lost. */
+struct frame {
+	uint32_t step, first, end, arrive;
+};
+
+/* An error of the program. */
+struct error {
+	const struct diag *diag;
+	struct span at; /* without a place, the schedule's name */
+	uint32_t step;	/* of the moves that are marked with it, or NONE */
+};
+
+/* How a rank ends, if not as it should. */
+struct ending {
+	enum how { STUCK, WRONG, STOPPED } kind;
+	uint32_t rank;
+	int code; /* of its error; of a task that waits for others, of theirs */
+	/* STUCK: a task that cannot go on */
+	uint32_t task;
+	const struct op *op;
 	uint32_t step;	      /* the first that it can be in */
 	uint32_t place, next; /* its place in the circle of waits, and the task that it waits for
 				 there; NONE: it is in none */
 	const char *text;     /* "waits to send data[1] to rank 3; ..." */
-};
-
-/* A final cell with contents that differ from the contract's promise. */
-struct wrong {
-	uint32_t rank, cell, row; /* row of the contract */
-};
-
-/* An error that no move has, on a rank that it is about: that rank ends there. */
-struct stop {
-	uint32_t rank, diag; /* of the first_diag-th and later ones */
+	/* WRONG: a final cell with contents that differ from the contract's promise */
+	uint32_t cell, row; /* row of the contract; else NONE */
+	/* STOPPED: its text is wrong there, or it ends too early, and no move has the error */
+	uint32_t error;
 };
 
 /* Chunks with a name: a buffer, or scratch. */
@@ -89,29 +102,26 @@ struct named {
 struct script {
 	struct replay r;
 	struct arena *arena;
+	struct ctx quiet;		 /* for texts: what it reports is dropped */
 	const struct contract *contract; /* or NULL */
 	struct greedy far;		 /* of a program that is wrong: how far it comes */
 	uint32_t *start;		 /* [nranks][r.width]: values before the run */
 	struct move *moves;		 /* by step, within each by rank, then as it runs */
-	uint32_t n, cap;
+	uint32_t n, all, cap;		 /* up to the last step, and in the whole run */
 	struct stored *stores;
 	uint32_t nstores, capstores;
-	uint32_t steps; /* greatest depth of a move */
-	uint32_t last;	/* the last step that is shown: that of the first wrong move */
+	uint32_t steps; /* greatest depth of a move of the run */
+	uint32_t last;	/* the last step of the model: that of the first wrong move */
 	bool combines;	/* some values are sums: chunks have colours, else their sources */
 	bool right;
 	uint32_t *anywhere, *into; /* [cells]: rows of the contract, or NONE */
 	double *sent;		   /* [nranks]: in blocks of `count` elements */
 	struct shares room;	   /* to work in */
 	/* the faults */
-	uint32_t first_diag;
-	uint32_t fault_step[EXPLAIN_MARKS]; /* of the first diagnostics; NONE: it has none */
-	struct stuck *stuck;
-	uint32_t nstuck, capstuck, ncircle;
-	struct wrong *wrong; /* if the run came to its end */
-	uint32_t nwrong, capwrong;
-	struct stop *stops;
-	uint32_t nstops, capstops;
+	struct error *errors;
+	uint32_t nerrors, caperrors;
+	struct ending *endings; /* first the stuck, then the wrong, then the stopped */
+	uint32_t nendings, capendings, ncircle;
 	/* the view */
 	struct named *named; /* by their cells */
 	uint32_t nnamed;
@@ -119,66 +129,68 @@ struct script {
 	bool *rank; /* [nranks] */
 	const struct shown *view;
 	uint32_t *cells, ncells, *ranks, nranks; /* these, as lists */
+	struct frame *frames;			 /* by step */
+	uint32_t nframes, capframes;
 };
 
 /* The contents of a cell, against the contract. */
 struct holding {
-	double part; /* of the contribution promised there; where none is, of that promised for the
-			chunk elsewhere, or 1 */
+	double part; /* of the contribution promised there; where none is, of that promised for
+			    the chunk elsewhere, or 1 */
 	bool whole;  /* holds the promised data, and nothing else */
 	bool other;  /* holds data that is not promised there */
 	uint32_t
 		colour; /* number of the chunk that its data is of, or of the rank that it is from */
 };
 
-/* The two ends of a move. */
-struct ends {
-	uint32_t from, to; /* ranks */
-	const struct op *send,
-		*recv; /* of a local move both are the operation; lost: recv is NULL */
-	struct cells source, target; /* target.n == 0: none */
-	bool combines;
-};
-
-/** "0-2" for this cell's own number on ranks 0-2, else "a[3]@0-2". */
-const char *explain_shares_text(struct script *x, const struct share *v, uint32_t n, uint32_t cell);
-/** The same of a value; "-": none. */
-const char *explain_value_text(struct script *x, uint32_t id, uint32_t cell);
+/** Adds the move of an operation, and of the sender's row `began`, if it is a message; else NONE. */
+struct move *explain_add_move(struct script *x, uint32_t task, uint32_t row, uint32_t began);
 /** The relation of a value to a rank's cell. */
 struct holding explain_holding(struct script *x, uint32_t id, uint32_t rank, uint32_t cell);
-struct ends explain_ends(const struct script *x, const struct move *m);
+/** A copy of the values before the run. */
+uint32_t *explain_start(struct script *x);
+/** Plays the moves [*k, end). */
+void explain_play(struct script *x, uint32_t *k, uint32_t end, uint32_t *state);
+
+/* Texts, in the arena. */
+
+/** "0-2" for this cell's own number on ranks 0-2, else "a[3]@0-2"; "-": no value. */
+const char *explain_value_text(struct script *x, uint32_t id, uint32_t cell);
+/** The same of what the contract's row promises. */
+const char *explain_promise_text(struct script *x, uint32_t row, uint32_t cell);
 /** "data[0..2]"; "": none. */
 const char *explain_cells_text(struct script *x, struct cells c);
 /** "rank 0 -> rank 1: data[0] is combined into data[2]" */
-const char *explain_move_text(struct script *x, const struct ends *e);
-/** Where an operation stands. */
+const char *explain_move_text(struct script *x, const struct move *m);
+/** Where an operation stands; and as words: "line 7". */
 struct span explain_span(const struct script *x, const struct op *o);
-/** A copy of the values before the run. */
-uint32_t *explain_start(struct script *x);
-/** Plays the moves of a step, [*k, ...), and returns how many of them are shown. */
-uint32_t explain_play(struct script *x, uint32_t *k, uint32_t step, uint32_t *state);
-/** Whether a step has something to show: `shown` as explain_play returned it. */
-bool explain_shows_step(const struct script *x, uint32_t step);
-bool explain_shows_move(const struct script *x, const struct move *m);
+const char *explain_line_text(struct script *x, struct span at);
 /** A format, with a " for each of its '. */
 const char *explain_quotes(struct script *x, const char *format);
 /** "1 step", "2 steps" */
 const char *explain_count(struct script *x, uint64_t n, const char *one);
 /** "ring_allreduce: allreduce on 4 ranks, root 2" */
 const char *explain_title(struct script *x);
-/** The error that the pictures are about first, or NULL. */
-const struct diag *explain_diag(const struct script *x);
-/** The place of an error; without one, that of the schedule's name. */
-struct span explain_diag_span(const struct script *x, const struct diag *g);
-/** "data[1] holds 0; promised is 0-3" */
-const char *explain_wrong_text(struct script *x, const struct wrong *w);
+/** Of a wrong cell: "data[1] holds 0; promised is 0-3" */
+const char *explain_wrong_text(struct script *x, const struct ending *e);
+
+/** What is printed between the two, as a text in the arena. Ends the compilation without memory. */
+struct printed {
+	FILE *out;
+	char *text;
+	size_t n;
+};
+void explain_begin(struct script *x, struct printed *t);
+const char *explain_end(struct script *x, struct printed *t);
 
 /* ---- view.c --------------------------------------------------------------------------- */
 
 /** Reads the view. False: it names a chunk or a rank that is not there; *why is in the
  *  compilation's arena. */
 bool explain_view_read(struct script *x, const struct shown *view, const char **why);
-
+/** Marks the moves that the view shows, and lists the frames. */
+void explain_view_moves(struct script *x);
+bool explain_shows_step(const struct script *x, uint32_t step);
 /** The named chunks that a cell is one of. */
 const struct named *explain_named(const struct script *x, uint32_t cell);
 
@@ -189,21 +201,21 @@ const struct named *explain_named(const struct script *x, uint32_t cell);
 const struct order *explain_run_far(struct script *x, struct program *p);
 /** Adds to the moves the messages that were sent and that no rank has received. After the run. */
 void explain_add_lost(struct script *x);
-/** Marks the moves that diagnostics are about, and finds the stuck tasks and the wrong results.
- *  O(moves) for each of the first diagnostics. */
-void explain_find_faults(struct script *x);
-/** The last part of the text. */
-void explain_fault_text(struct script *x, FILE *out);
+/** Lists the errors from diags.v[first_diag] on, marks the moves that they are about, and finds how
+ *  each rank ends. O(moves) for each of the first errors. */
+void explain_find_faults(struct script *x, uint32_t first_diag);
 /** Cells of a rank that the moves of a race (E0402) touch; n == 0: it has none. */
 struct cells explain_raced(const struct script *x, uint32_t rank);
 
 /* ---- the printers -------------------------------------------------------------------------- */
 
 void explain_text(struct script *x, FILE *out);
+/** The last part of the text. */
+void explain_fault_text(struct script *x, FILE *out);
 /** docs/explain.schema.json has the form. As a part of a page: without `<`, and texts as
- *  diag_shown_text has them. False: *why. */
-bool explain_json(struct script *x, bool page, FILE *out, const char **why);
-bool explain_svg(struct script *x, FILE *out, const char **why);
-bool explain_html(struct script *x, FILE *out, const char **why);
+ *  diag_shown_text has them. */
+void explain_json(struct script *x, bool page, FILE *out);
+void explain_svg(struct script *x, FILE *out);
+void explain_html(struct script *x, FILE *out);
 
 #endif

@@ -16,7 +16,6 @@ struct printer {
 	struct script *x;
 	FILE *out;
 	bool page; /* it is a part of one: texts are as people may see them, without `<` */
-	bool failed;
 	const struct source **files; /* of the places that were printed */
 	uint32_t nfiles, capfiles;
 	uint32_t *last;		/* [nranks][width]: the last store that was printed, or NONE */
@@ -53,14 +52,15 @@ static void put_text(struct printer *w, const char *s)
 	json_t *text = diag_json_text(w->page ? diag_shown_text(w->x->arena, s) : s);
 	char *all = text ? json_dumps(text, JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
 
+	json_decref(text);
 	for (const char *c = all; c && *c; c++)
 		if (*c == '<') /* "</script>" would end the page's part */
 			fputs("\\u003c", w->out);
 		else
 			putc(*c, w->out);
-	w->failed |= !all;
 	free(all);
-	json_decref(text);
+	if (!all)
+		arena_fail(w->x->arena);
 }
 
 /* Before the i-th element of a list. */
@@ -80,15 +80,21 @@ static void put_place(struct printer *w, const char *key, struct span span)
 	struct place at = source_place(w->x->r.c->sources, span.lo);
 	uint32_t i = 0;
 
-	while (at.source && i < w->nfiles && w->files[i] != at.source)
+	put(w, ",'%s':%s", key, at.source ? "" : "null");
+	if (!at.source)
+		return;
+	while (i < w->nfiles && w->files[i] != at.source)
 		i++;
-	if (at.source && i == w->nfiles)
+	if (i == w->nfiles)
 		ARENA_PUSH(w->x->arena, w->files, w->nfiles, w->capfiles) = at.source;
-	put(w, ",'%s':", key);
-	if (at.source)
-		put(w, "{'file':%u,'line':%u,'column':%u}", i, at.line, at.column);
-	else
-		put(w, "null");
+	put(w, "{'file':%u,'line':%u,'column':%u}", i, at.line, at.column);
+}
+
+static void put_numbers(struct printer *w, const char *key, const uint32_t *v, uint32_t n)
+{
+	put(w, "],\n'%s':[", key);
+	for (uint32_t i = 0; i < n; i++)
+		put(w, "%s%u", comma(i), v[i]);
 }
 
 static void put_chunks(struct printer *w, const char *name, const char *range, struct cells c)
@@ -100,11 +106,12 @@ static void put_chunks(struct printer *w, const char *name, const char *range, s
 
 /* The last store of a cell before the message began, and before its wave. */
 static uint32_t find_sent(struct printer *w, const struct move *m, const struct stored *s,
-			  uint32_t rank, uint32_t cell)
+			  uint32_t cell)
 {
 	const struct script *x = w->x;
-	uint32_t task = x->r.p->fifos[x->r.p->tasks[m->task].ops[m->row].fifo].src_task;
-	uint32_t row = m->from, at = w->last[(size_t)rank * x->r.width + cell];
+	uint32_t task = x->r.p->fifos[m->recv->fifo].src_task;
+	uint32_t row = (uint32_t)(m->send - x->r.p->tasks[task].ops);
+	uint32_t at = w->last[(size_t)m->from * x->r.width + cell];
 
 	while (x->r.p->tasks[task].ops[row].kind & OP_JOINED)
 		row--;
@@ -123,16 +130,15 @@ static void trace_move(struct printer *w, uint32_t k)
 {
 	const struct script *x = w->x;
 	const struct move *m = &x->moves[k];
-	const struct ends e = explain_ends(x, m);
-	uint32_t *last = w->last + (size_t)e.to * x->r.width;
+	uint32_t *last = w->last + (size_t)m->to * x->r.width;
 
 	for (uint32_t i = m->first; i < m->first + m->n; i++) {
 		const struct stored *s = &x->stores[i];
-		uint32_t cell = e.source.lo + (s->cell - e.target.lo);
+		uint32_t cell = m->source.lo + (s->cell - m->target.lo);
 		w->origins[i] = (struct origin){
 			.move = k,
 			.earlier = last[s->cell],
-			.from = m->from == NONE ? last[cell] : find_sent(w, m, s, e.from, cell),
+			.from = m->send == m->recv ? last[cell] : find_sent(w, m, s, cell),
 			.onto = s->reduced ? last[s->cell] : NONE,
 		};
 	}
@@ -164,19 +170,19 @@ static void put_holds(struct printer *w, uint32_t id, uint32_t rank, uint32_t ce
 	put(w, "}");
 }
 
-/* Notes the chunks of the view's ranks that differ from those last printed. */
-static void find_skipped(struct printer *w, uint32_t step, const uint32_t *printed,
-			 const uint32_t *state)
+/* Before a step that is shown: notes the chunks of the view's ranks that differ from those printed. */
+static void find_skipped(struct printer *w, uint32_t step, uint32_t *printed, const uint32_t *state)
 {
 	const struct script *x = w->x;
 
 	for (uint32_t i = 0; i < x->nranks; i++)
 		for (uint32_t k = 0; k < x->r.width; k++) {
 			size_t at = (size_t)x->ranks[i] * x->r.width + k;
-			if (state[at] != printed[at])
-				ARENA_PUSH(x->arena, w->skips, w->nskips, w->capskips) =
-					(struct skip){ step, x->ranks[i], k, w->last[at],
-						       state[at] };
+			if (state[at] == printed[at])
+				continue;
+			ARENA_PUSH(x->arena, w->skips, w->nskips, w->capskips) =
+				(struct skip){ step, x->ranks[i], k, w->last[at], state[at] };
+			printed[at] = state[at];
 		}
 }
 
@@ -186,8 +192,7 @@ static void put_move(struct printer *w, uint32_t k)
 {
 	struct script *x = w->x;
 	const struct move *m = &x->moves[k];
-	const struct ends e = explain_ends(x, m);
-	bool local = !m->lost && m->from == NONE;
+	bool local = m->send == m->recv;
 	/* Stores of a copy may come last chunk first, as memmove does it. */
 	bool down = m->n > 1 && x->stores[m->first].cell > x->stores[m->first + 1].cell;
 
@@ -195,23 +200,23 @@ static void put_move(struct printer *w, uint32_t k)
 	    m->lost ? "lost"
 	    : local ? "local"
 		    : "message",
-	    m->depth, e.from, e.to);
-	put_place(w, local ? "at" : "sent_at", explain_span(x, e.send));
+	    m->depth, m->from, m->to);
+	put_place(w, local ? "at" : "sent_at", explain_span(x, m->send));
 	if (!local && !m->lost)
-		put_place(w, "received_at", explain_span(x, e.recv));
-	put_chunks(w, "reads", "source", e.source);
+		put_place(w, "received_at", explain_span(x, m->recv));
+	put_chunks(w, "reads", "source", m->source);
 	if (!m->lost) {
-		put_chunks(w, "writes", "target", e.target);
-		put(w, ",'combines':%s,'holds':[", e.combines ? "true" : "false");
+		put_chunks(w, "writes", "target", m->target);
+		put(w, ",'combines':%s,'holds':[", m->combines ? "true" : "false");
 		for (uint32_t i = 0; i < m->n; i++) {
 			uint32_t store = m->first + (down ? m->n - 1 - i : i);
 			put(w, "%s", comma(i));
-			put_holds(w, x->stores[store].after, e.to, x->stores[store].cell, store);
+			put_holds(w, x->stores[store].after, m->to, x->stores[store].cell, store);
 		}
 		put(w, "]");
 	}
-	if (!local && x->r.p->fifos[op_out(e.send)].channel)
-		put(w, ",'channel':%u", x->r.p->fifos[op_out(e.send)].channel);
+	if (!local && x->r.p->fifos[op_out(m->send)].channel)
+		put(w, ",'channel':%u", x->r.p->fifos[op_out(m->send)].channel);
 	if (m->fault)
 		put(w, ",'fault':'%s'", diag_code_text(m->fault).s);
 	put(w, "}");
@@ -221,27 +226,25 @@ static void put_move(struct printer *w, uint32_t k)
 static void put_moves(struct printer *w)
 {
 	struct script *x = w->x;
-	size_t n = (size_t)x->r.p->nranks * x->r.width;
-	uint32_t *state = explain_start(x), *printed = explain_start(x), count = 0;
+	uint32_t *state = explain_start(x), *printed = explain_start(x), count = 0, played = 0;
 
-	w->last = none_array(x->arena, n);
+	w->last = none_array(x->arena, (size_t)x->r.p->nranks * x->r.width);
 	w->origins = ARENA_ARRAY(x->arena, struct origin, x->nstores);
-	put(w, ",\n'moves':[");
-	for (uint32_t k = 0, end = 0; k < x->n && x->moves[k].depth <= x->last; k = end) {
-		uint32_t step = x->moves[k].depth;
-		bool shown = explain_shows_step(x, step);
-		if (shown)
-			find_skipped(w, step, printed, state);
-		explain_play(x, &end, step, state);
-		for (uint32_t i = k; i < end; i++) {
-			trace_move(w, i);
-			if (!shown || !explain_shows_move(x, &x->moves[i]))
-				continue;
-			put(w, "%s\n", comma(count++));
-			put_move(w, i);
+	put(w, "],\n'moves':[");
+	for (uint32_t k = 0; k < x->n; k++) {
+		uint32_t step = x->moves[k].depth, at = k;
+		if (explain_shows_step(x, step)) {
+			if (k == 0 || x->moves[k - 1].depth != step) {
+				explain_play(x, &played, k, state);
+				find_skipped(w, step, printed, state);
+			}
+			explain_play(x, &at, k + 1, printed);
 		}
-		if (shown)
-			memcpy(printed, state, n * sizeof(*state));
+		trace_move(w, k);
+		if (x->moves[k].shown) {
+			put(w, "%s\n", comma(count++));
+			put_move(w, k);
+		}
 	}
 	put(w, "],\n'skipped':[");
 	for (uint32_t i = 0; i < w->nskips; i++) {
@@ -251,7 +254,6 @@ static void put_moves(struct printer *w)
 		put_holds(w, s->value, s->rank, s->cell, NONE);
 		put(w, "}");
 	}
-	put(w, "]");
 }
 
 /* ---- faults -------------------------------------------------------------------------------------- */
@@ -268,84 +270,81 @@ static void put_notes(struct printer *w, const char *key, const struct diag_note
 	put(w, "]");
 }
 
-/* The k-th of the diagnostics. */
-static void put_error(struct printer *w, const struct diag *g, uint32_t k)
+/* The k-th of the errors. */
+static void put_error(struct printer *w, uint32_t k)
 {
 	const struct script *x = w->x;
+	const struct diag *g = x->errors[k].diag;
 	uint32_t n = 0;
 
-	put(w, "\n{'code':%s,'message':",
+	put(w, "%s\n{'code':%s,'message':", comma(k),
 	    g->code ? arena_printf(x->arena, "\"%s\"", diag_code_text(g->code).s) : "null");
 	put_text(w, g->message);
-	put_place(w, "at", explain_diag_span(x, g));
-	put(w, ",'step':%s,'ranks':[", number(w, k < EXPLAIN_MARKS ? x->fault_step[k] : NONE));
+	put_place(w, "at", x->errors[k].at);
+	put(w, ",'step':%s,'ranks':[", number(w, x->errors[k].step));
 	for (uint32_t i = 0; i < g->nranks; i++)
 		put(w, "%s%" PRId64, comma(i), g->ranks[i]);
 	put(w, "],'ends':[");
-	for (uint32_t i = 0; i < x->nstops; i++)
-		if (x->stops[i].diag == k)
-			put(w, "%s%u", comma(n++), x->stops[i].rank);
+	for (uint32_t i = 0; i < x->nendings; i++)
+		if (x->endings[i].kind == STOPPED && x->endings[i].error == k)
+			put(w, "%s%u", comma(n++), x->endings[i].rank);
 	put(w, "]");
 	put_notes(w, "notes", &g->notes);
 	put_notes(w, "help", &g->help);
 	put(w, "}");
 }
 
-static void put_faults(struct printer *w)
+static void put_ending(struct printer *w, const struct ending *e)
 {
 	struct script *x = w->x;
-	const struct program *p = x->r.p;
-	const struct diags *d = x->r.c->diags;
+
+	put(w, "{'rank':%u,'code':'%s'", e->rank, diag_code_text(e->code).s);
+	if (e->kind == STUCK) {
+		put(w, ",'step':%u,'place':%s,'waits_for':%s,'message':", e->step,
+		    number(w, e->place),
+		    number(w, e->next == NONE ? NONE : x->r.p->tasks[e->next].rank));
+		put_text(w, e->text);
+		put_place(w, "at", explain_span(x, e->op));
+		put(w, "}");
+	} else {
+		uint32_t id = replay_value(&x->r, e->rank, e->cell);
+		put(w, ",'chunk':%u,'holds':'%s','promised':'%s'}", e->cell,
+		    explain_value_text(x, id, e->cell), explain_promise_text(x, e->row, e->cell));
+	}
+}
+
+static void put_endings(struct printer *w, const char *key, enum how kind)
+{
 	uint32_t n = 0;
 
-	put(w, ",\n'errors':[");
-	for (uint32_t i = x->first_diag; i < d->n && !x->right; i++)
-		if (d->v[i]->severity == SEV_ERROR) {
-			put(w, "%s", comma(n++));
-			put_error(w, d->v[i], i - x->first_diag);
+	put(w, "],\n'%s':[", key);
+	for (uint32_t i = 0; i < w->x->nendings; i++)
+		if (w->x->endings[i].kind == kind) {
+			put(w, "%s\n", comma(n++));
+			put_ending(w, &w->x->endings[i]);
 		}
-	put(w, "],\n'stuck':[");
-	for (uint32_t i = 0; i < x->nstuck; i++) {
-		const struct stuck *s = &x->stuck[i];
-		put(w, "%s\n{'rank':%u,'step':%u,'place':%s,'waits_for':%s,'message':", comma(i),
-		    s->rank, s->step, number(w, s->place),
-		    number(w, s->next == NONE ? NONE : p->tasks[s->next].rank));
-		put_text(w, s->text);
-		put_place(w, "at", explain_span(x, &p->tasks[s->task].ops[s->op]));
-		put(w, "}");
-	}
-	put(w, "],\n'wrong':[");
-	for (uint32_t i = 0; i < x->nwrong; i++) {
-		const struct wrong *e = &x->wrong[i];
-		struct expected want = contract_value(x->contract, e->row);
-		uint32_t id = replay_value(&x->r, e->rank, e->cell);
-		put(w, "%s\n{'rank':%u,'chunk':%u,'holds':'%s','promised':'%s'}", comma(i), e->rank,
-		    e->cell, explain_value_text(x, id, e->cell),
-		    explain_shares_text(x, want.v, want.n, e->cell));
-	}
-	put(w, "]");
 }
 
 /* ---- all of it ------------------------------------------------------------------------------------- */
 
-/* By rank and chunk: what it holds before the run, and what the contract promises. */
+/* By rank and chunk: what it holds before the run, or what the contract promises. */
 static void put_table(struct printer *w, bool promised)
 {
 	struct script *x = w->x;
 
+	put(w, "],\n'%s':[", promised ? "promised" : "start");
 	for (uint32_t q = 0; q < x->r.p->nranks && (!promised || x->contract); q++) {
 		put(w, "%s\n%s", comma(q), x->rank[q] ? "[" : "null");
 		for (uint32_t i = 0; i < x->r.width && x->rank[q]; i++) {
+			uint32_t row = NONE;
 			put(w, "%s", comma(i));
-			if (!promised) {
+			if (promised && i < x->r.p->cells)
+				row = contract_row(x->contract, q, i);
+			if (!promised)
 				put_holds(w, x->start[(size_t)q * x->r.width + i], q, i, NONE);
-				continue;
-			}
-			uint32_t row = i < x->r.p->cells ? contract_row(x->contract, q, i) : NONE;
-			struct expected e = { 0 };
-			if (row != NONE)
-				e = contract_value(x->contract, row);
-			put(w, row == NONE ? "null" : "'%s'", explain_shares_text(x, e.v, e.n, i));
+			else
+				put(w, row == NONE ? "null" : "'%s'",
+				    row == NONE ? "" : explain_promise_text(x, row, i));
 		}
 		put(w, x->rank[q] ? "]" : "");
 	}
@@ -378,27 +377,24 @@ static void put_head(struct printer *w)
 	put(w, "],\n'chunks':[");
 	for (uint32_t i = 0; i < x->r.width; i++)
 		put(w, "%s'%s'", comma(i), program_cells_text(x->arena, p, i, 1));
-	put(w, "],\n'shown_chunks':[");
-	for (uint32_t i = 0; i < x->ncells; i++)
-		put(w, "%s%u", comma(i), x->cells[i]);
-	put(w, "],\n'shown_ranks':[");
-	for (uint32_t i = 0; i < x->nranks; i++)
-		put(w, "%s%u", comma(i), x->ranks[i]);
-	put(w, "],\n'start':[");
+	put_numbers(w, "shown_chunks", x->cells, x->ncells);
+	put_numbers(w, "shown_ranks", x->ranks, x->nranks);
 	put_table(w, false);
-	put(w, "],\n'promised':[");
 	put_table(w, true);
-	put(w, "]");
 }
 
-bool explain_json(struct script *x, bool page, FILE *out, const char **why)
+void explain_json(struct script *x, bool page, FILE *out)
 {
 	struct printer w = { .x = x, .out = out, .page = page };
 
 	put_head(&w);
 	put_moves(&w);
-	put_faults(&w);
-	put(&w, ",\n'files':[");
+	put(&w, "],\n'errors':[");
+	for (uint32_t i = 0; i < x->nerrors; i++)
+		put_error(&w, i);
+	put_endings(&w, "stuck", STUCK);
+	put_endings(&w, "wrong", WRONG);
+	put(&w, "],\n'files':[");
 	for (uint32_t i = 0; i < w.nfiles; i++) { /* last: all places were printed */
 		put(&w, "%s\n{'name':", comma(i));
 		put_text(&w, w.files[i]->name);
@@ -407,7 +403,4 @@ bool explain_json(struct script *x, bool page, FILE *out, const char **why)
 		put(&w, "}");
 	}
 	put(&w, "]}\n");
-	if (w.failed)
-		*why = "the system gives no more memory for the JSON";
-	return !w.failed;
 }

@@ -11,70 +11,91 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- moves ---------------------------------------------------------------------------------- */
+
+struct move *explain_add_move(struct script *x, uint32_t task, uint32_t row, uint32_t began)
+{
+	const struct program *p = x->r.p;
+	const struct op *o = &p->tasks[task].ops[row];
+	uint32_t rank = p->tasks[task].rank;
+	struct move *m = &ARENA_PUSH(x->arena, x->moves, x->n, x->cap);
+
+	*m = (struct move){ .task = task,
+			    .row = row,
+			    .rank = rank,
+			    .first = x->nstores,
+			    .from = rank,
+			    .to = rank,
+			    .send = o,
+			    .recv = o,
+			    .source = { o->cell, o->n },
+			    .target = { began == NONE ? o->other : o->cell, o->n } };
+	if (began != NONE) {
+		const struct fifo *f = &p->fifos[o->fifo];
+		m->from = f->src;
+		m->send = &p->tasks[f->src_task].ops[began];
+		m->source.lo = m->send->cell;
+	}
+	return m;
+}
+
 static void record(void *arg, const struct stored *s)
 {
 	struct script *x = arg;
 	struct move *last = x->n ? &x->moves[x->n - 1] : NULL;
 
 	if (!last || last->task != s->task || last->row != s->row) {
-		last = &ARENA_PUSH(x->arena, x->moves, x->n, x->cap);
-		*last = (struct move){
-			.task = s->task,
-			.row = s->row,
-			.rank = x->r.runners[s->task].rank,
-			.depth = s->depth,
-			.first = x->nstores,
-			.from = s->from,
-		};
+		last = explain_add_move(x, s->task, s->row, s->from);
+		last->depth = s->depth;
+		last->combines = s->cell != NONE && s->reduced;
+		x->combines |= last->combines;
 	}
 	if (s->cell == NONE)
 		return;
-	x->combines |= s->reduced;
 	last->n++;
 	ARENA_PUSH(x->arena, x->stores, x->nstores, x->capstores) = *s;
 }
 
-/* ---- values -------------------------------------------------------------------------------- */
-
-const char *explain_shares_text(struct script *x, const struct share *v, uint32_t n, uint32_t cell)
+static int in_order(const void *a, const void *b)
 {
-	struct arena *a = x->arena;
-	const char *text = "";
+	const struct move *m = a, *n = b;
 
-	for (uint32_t i = 0; i < n; i++, v++) {
-		if (i == 6)
-			return arena_printf(a, "%s,...", text);
-		const char *comma = i ? "," : "";
-		if (i ? v[-1].cell != v->cell : v->cell != cell)
-			text = arena_printf(a, "%s%s%s@", text, comma,
-					    program_cells_text(a, x->r.p, v->cell, 1)),
-			comma = "";
-		uint32_t end = v->first + v->n - 1;
-		text = v->n == 1 ? arena_printf(a, "%s%s%u", text, comma, v->first)
-		       : v->n == 2 && v->times == 1
-			       ? arena_printf(a, "%s%s%u,%u", text, comma, v->first, end)
-			       : arena_printf(a, "%s%s%u-%u", text, comma, v->first, end);
-		if (v->times > 1)
-			text = arena_printf(a, "%s(x%u)", text, v->times);
+	if (m->depth != n->depth)
+		return m->depth < n->depth ? -1 : 1;
+	if (m->rank != n->rank)
+		return m->rank < n->rank ? -1 : 1;
+	return m->order < n->order ? -1 : 1;
+}
+
+static void sort_by_step(struct script *x)
+{
+	for (uint32_t i = 0; i < x->n; i++) {
+		x->moves[i].order = i;
+		x->steps = x->moves[i].depth > x->steps ? x->moves[i].depth : x->steps;
 	}
-	return text;
+	if (x->n)
+		qsort(x->moves, x->n, sizeof(*x->moves), in_order);
 }
 
-const char *explain_value_text(struct script *x, uint32_t id, uint32_t cell)
+uint32_t *explain_start(struct script *x)
 {
-	if (id >= POISON)
-		return "-";
-	value_shares(&x->r.values, id, &x->room);
-	return explain_shares_text(x, x->room.v, x->room.n, cell);
+	size_t n = (size_t)x->r.p->nranks * x->r.width;
+	uint32_t *state = ARENA_ARRAY(x->arena, uint32_t, n);
+
+	return memcpy(state, x->start, n * sizeof(*state));
 }
 
-/* The cell of a buffer that a value's data is of, as a number within that buffer. */
-static uint32_t number_of(const struct script *x, uint32_t cell)
+void explain_play(struct script *x, uint32_t *k, uint32_t end, uint32_t *state)
 {
-	const struct program *p = x->r.p;
-
-	return cell < p->cells ? cell - p->buffers[x->r.buffer_of[cell]].cell : cell - p->cells;
+	for (; *k < end; ++*k) {
+		const struct move *m = &x->moves[*k];
+		for (const struct stored *s = &x->stores[m->first]; s < &x->stores[m->first + m->n];
+		     s++)
+			state[(size_t)m->rank * x->r.width + s->cell] = s->after;
+	}
 }
+
+/* ---- values -------------------------------------------------------------------------------- */
 
 /* Rows of the contract for cells that it promises nothing of: first the rank's cell itself on another
  * rank, then one that the cell's data goes into. O(rows of the contract and their shares). */
@@ -99,9 +120,21 @@ static void find_promises(struct script *x)
 		}
 }
 
+/* How much of what is promised a value has. */
+static uint64_t common(const struct share *v, const struct share *w)
+{
+	uint32_t lo = v->first > w->first ? v->first : w->first;
+	uint32_t end = v->first + v->n, wend = w->first + w->n, hi = end < wend ? end : wend;
+
+	if (v->cell != w->cell || lo >= hi)
+		return 0;
+	return (uint64_t)(hi - lo) * (v->times < w->times ? v->times : w->times);
+}
+
 struct holding explain_holding(struct script *x, uint32_t id, uint32_t rank, uint32_t cell)
 {
-	bool buffer = cell < x->r.p->cells;
+	const struct program *p = x->r.p;
+	bool buffer = cell < p->cells;
 	uint32_t row = x->contract && buffer ? contract_row(x->contract, rank, cell) : NONE;
 	bool promised = row != NONE;
 	struct holding h = { .part = 1 };
@@ -111,27 +144,21 @@ struct holding explain_holding(struct script *x, uint32_t id, uint32_t rank, uin
 		return (struct holding){ 0 };
 	value_shares(&x->r.values, id, &x->room);
 	const struct share *v = x->room.v;
-	h.colour = x->combines ? number_of(x, v[0].cell) : v[0].first;
+	uint32_t home = v->cell < p->cells ? p->buffers[x->r.buffer_of[v->cell]].cell : p->cells;
+	h.colour = x->combines ? v->cell - home : v->first;
 	if (!promised && buffer)
 		row = x->anywhere[cell];
 	if (row == NONE)
-		row = x->into[v[0].cell];
+		row = x->into[v->cell];
 	if (row == NONE)
 		return h;
 	struct expected want = contract_value(x->contract, row);
 	for (uint32_t i = 0; i < x->room.n; i++)
 		held += (uint64_t)v[i].n * v[i].times;
 	for (uint32_t j = 0; j < want.n; j++) {
-		const struct share *w = &want.v[j];
-		all += (uint64_t)w->n * w->times;
-		for (uint32_t i = 0; i < x->room.n; i++) {
-			uint32_t lo = v[i].first > w->first ? v[i].first : w->first;
-			uint32_t end = v[i].first + v[i].n, wend = w->first + w->n;
-			uint32_t hi = end < wend ? end : wend;
-			if (v[i].cell == w->cell && lo < hi)
-				have += (uint64_t)(hi - lo) *
-					(v[i].times < w->times ? v[i].times : w->times);
-		}
+		all += (uint64_t)want.v[j].n * want.v[j].times;
+		for (uint32_t i = 0; i < x->room.n; i++)
+			have += common(&v[i], &want.v[j]);
 	}
 	if (!promised && !have)
 		return h;
@@ -141,39 +168,66 @@ struct holding explain_holding(struct script *x, uint32_t id, uint32_t rank, uin
 	return h;
 }
 
-/* ---- moves ---------------------------------------------------------------------------------- */
+/* ---- texts ---------------------------------------------------------------------------------- */
 
-struct ends explain_ends(const struct script *x, const struct move *m)
+static const char *put_shares(struct script *x, const struct share *v, uint32_t n, uint32_t cell)
 {
-	const struct program *p = x->r.p;
-	const struct op *o = &p->tasks[m->task].ops[m->row];
-	struct ends e = { m->rank, m->rank, o, o, { o->cell, o->n }, { 0 }, false };
+	struct arena *a = x->arena;
+	const char *text = "";
 
-	if (m->lost) {
-		e.to = p->fifos[op_out(o)].dst;
-		e.recv = NULL;
-		return e;
+	for (uint32_t i = 0; i < n; i++, v++) {
+		if (i == 6)
+			return arena_printf(a, "%s,...", text);
+		if (i)
+			text = arena_printf(a, "%s,", text);
+		if (i ? v[-1].cell != v->cell : v->cell != cell)
+			text = arena_printf(a, "%s%s@", text,
+					    program_cells_text(a, x->r.p, v->cell, 1));
+		text = arena_printf(a, "%s%u", text, v->first);
+		if (v->n > 1)
+			text = arena_printf(a, "%s%c%u", text,
+					    v->n == 2 && v->times == 1 ? ',' : '-',
+					    v->first + v->n - 1);
+		if (v->times > 1)
+			text = arena_printf(a, "%s(x%u)", text, v->times);
 	}
-	e.combines = m->n && x->stores[m->first].reduced;
-	e.target = (struct cells){ m->from == NONE ? o->other : o->cell, o->n };
-	if (m->from != NONE) {
-		const struct fifo *f = &p->fifos[o->fifo];
-		e.from = f->src;
-		e.send = &p->tasks[f->src_task].ops[m->from];
-		e.source.lo = e.send->cell;
-	}
-	return e;
+	return text;
 }
 
-const char *explain_move_text(struct script *x, const struct ends *e)
+const char *explain_value_text(struct script *x, uint32_t id, uint32_t cell)
 {
-	const char *from = explain_cells_text(x, e->source), *to = explain_cells_text(x, e->target);
-	const char *ranks = e->from == e->to
-				    ? arena_printf(x->arena, "rank %u", e->from)
-				    : arena_printf(x->arena, "rank %u -> rank %u", e->from, e->to);
-	const char *into = e->combines ? " is combined into " : " is copied into ";
+	if (id >= POISON)
+		return "-";
+	value_shares(&x->r.values, id, &x->room);
+	return put_shares(x, x->room.v, x->room.n, cell);
+}
 
-	if (!e->target.n || (e->from != e->to && !e->combines && !strcmp(from, to)))
+const char *explain_promise_text(struct script *x, uint32_t row, uint32_t cell)
+{
+	struct expected e = contract_value(x->contract, row);
+
+	return put_shares(x, e.v, e.n, cell);
+}
+
+const char *explain_wrong_text(struct script *x, const struct ending *e)
+{
+	uint32_t id = replay_value(&x->r, e->rank, e->cell);
+
+	return arena_printf(x->arena, "%s holds %s; promised is %s",
+			    program_cells_text(x->arena, x->r.p, e->cell, 1),
+			    id < POISON ? explain_value_text(x, id, e->cell) : "nothing",
+			    explain_promise_text(x, e->row, e->cell));
+}
+
+const char *explain_move_text(struct script *x, const struct move *m)
+{
+	const char *from = explain_cells_text(x, m->source), *to = explain_cells_text(x, m->target);
+	const char *ranks = arena_printf(x->arena, "rank %u", m->from);
+	const char *into = m->combines ? " is combined into " : " is copied into ";
+
+	if (m->from != m->to)
+		ranks = arena_printf(x->arena, "%s -> rank %u", ranks, m->to);
+	if (!m->target.n || (m->from != m->to && !m->combines && !strcmp(from, to)))
 		into = to = "";
 	return arena_printf(x->arena, "%s: %s%s%s", ranks, *from ? from : "an empty message", into,
 			    to);
@@ -189,55 +243,10 @@ struct span explain_span(const struct script *x, const struct op *o)
 	return x->r.p->sites[o->site].span;
 }
 
-/* Step by step, within each by rank, and the moves of a rank as it runs: a legal order, as what comes
- * from another rank is of an earlier step, and the same one however deadlock() found its own. */
-static int in_order(const void *a, const void *b)
+const char *explain_line_text(struct script *x, struct span at)
 {
-	const struct move *m = a, *n = b;
-
-	if (m->depth != n->depth)
-		return m->depth < n->depth ? -1 : 1;
-	if (m->rank != n->rank)
-		return m->rank < n->rank ? -1 : 1;
-	return m->order < n->order ? -1 : 1;
+	return program_line_text(x->r.c, x->r.p, at);
 }
-
-static void sort_by_step(struct script *x)
-{
-	for (uint32_t i = 0; i < x->n; i++) {
-		x->moves[i].order = i;
-		x->steps = x->moves[i].depth > x->steps ? x->moves[i].depth : x->steps;
-	}
-	if (x->n)
-		qsort(x->moves, x->n, sizeof(*x->moves), in_order);
-}
-
-/* ---- playing it ------------------------------------------------------------------------------ */
-
-uint32_t *explain_start(struct script *x)
-{
-	size_t n = (size_t)x->r.p->nranks * x->r.width;
-	uint32_t *state = ARENA_ARRAY(x->arena, uint32_t, n);
-
-	return memcpy(state, x->start, n * sizeof(*state));
-}
-
-uint32_t explain_play(struct script *x, uint32_t *k, uint32_t step, uint32_t *state)
-{
-	uint32_t shown = 0;
-
-	for (; *k < x->n && x->moves[*k].depth == step; ++*k) {
-		const struct move *m = &x->moves[*k];
-		shown += explain_shows_move(x, m);
-		for (uint32_t i = 0; i < m->n; i++) {
-			const struct stored *s = &x->stores[m->first + i];
-			state[(size_t)m->rank * x->r.width + s->cell] = s->after;
-		}
-	}
-	return shown;
-}
-
-/* ---- all of it -------------------------------------------------------------------------------- */
 
 const char *explain_quotes(struct script *x, const char *format)
 {
@@ -265,52 +274,34 @@ const char *explain_title(struct script *x)
 			    explain_count(x, p->nranks, "rank"), root);
 }
 
-const struct diag *explain_diag(const struct script *x)
+void explain_begin(struct script *x, struct printed *t)
 {
-	const struct diags *d = x->r.c->diags;
-
-	for (uint32_t i = x->first_diag; i < d->n && !x->right; i++)
-		if (d->v[i]->severity == SEV_ERROR)
-			return d->v[i];
-	return NULL;
+	t->out = open_memstream(&t->text, &t->n);
+	if (!t->out)
+		arena_fail(x->arena);
 }
 
-struct span explain_diag_span(const struct script *x, const struct diag *g)
+const char *explain_end(struct script *x, struct printed *t)
 {
-	return g->span.lo ? g->span : x->r.p->instance.schedule->name.span;
+	bool ok = fclose(t->out) == 0;
+	const char *text = ok ? arena_strndup(x->arena, t->text, t->n) : NULL;
+
+	free(t->text);
+	if (!ok)
+		arena_fail(x->arena);
+	return text;
 }
 
-const char *explain_wrong_text(struct script *x, const struct wrong *w)
+/* ---- all of it -------------------------------------------------------------------------------- */
+
+/* Runs the program; without an order, as far as it goes. */
+static void run(struct script *x, struct program *p, const struct order *order)
 {
-	struct expected e = contract_value(x->contract, w->row);
-	uint32_t id = replay_value(&x->r, w->rank, w->cell);
-	const char *holds = id < POISON ? explain_value_text(x, id, w->cell) : "nothing";
-
-	return arena_printf(x->arena, "%s holds %s; promised is %s",
-			    program_cells_text(x->arena, x->r.p, w->cell, 1), holds,
-			    explain_shares_text(x, e.v, e.n, w->cell));
-}
-
-bool explain(struct ctx *c, struct program *p, const struct contract *contract,
-	     const struct order *order, uint32_t first_diag, const struct shown *view, FILE *out,
-	     const char **why)
-{
-	struct script *x = ARENA_NEW(c->scratch, struct script);
-
-	x->arena = c->scratch;
-	x->right = order != NULL;
-	x->first_diag = first_diag;
-	x->contract = contract;
-	x->combines = contract && contract->any_reduced;
-	if (!replay_init(&x->r, c, p, c->scratch))
-		return true;
-	if (!explain_view_read(x, view, why))
-		return false;
 	x->start = ARENA_ARRAY(x->arena, uint32_t, (size_t)p->nranks * x->r.width);
 	for (uint32_t q = 0; q < p->nranks; q++)
 		for (uint32_t i = 0; i < x->r.width; i++)
 			x->start[(size_t)q * x->r.width + i] = replay_value(&x->r, q, i);
-	if (!x->right)
+	if (!order)
 		order = explain_run_far(x, p);
 	x->r.silent = true;
 	x->r.hook = record;
@@ -318,23 +309,43 @@ bool explain(struct ctx *c, struct program *p, const struct contract *contract,
 	replay_run(&x->r, order);
 	x->sent = ARENA_ARRAY(x->arena, double, p->nranks);
 	replay_sent(&x->r, x->sent);
+}
+
+bool explain(struct ctx *c, struct program *p, const struct contract *contract,
+	     const struct order *order, uint32_t first_diag, const struct shown *view, FILE *out,
+	     const char **why)
+{
+	struct script *x = ARENA_NEW(c->scratch, struct script);
+	struct diags none = { .arena = c->scratch, .sources = c->sources };
+
+	x->arena = c->scratch;
+	x->quiet = *c;
+	x->quiet.diags = &none;
+	x->right = order != NULL;
+	x->contract = contract;
+	x->combines = contract && contract->any_reduced;
+	if (!replay_init(&x->r, c, p, c->scratch))
+		return true;
+	if (!explain_view_read(x, view, why))
+		return false;
+	run(x, p, order);
 	explain_add_lost(x);
 	sort_by_step(x);
-	explain_find_faults(x);
+	explain_find_faults(x, first_diag);
 	find_promises(x);
+	explain_view_moves(x);
 	if (view->format != FORMAT_TEXT && view->steps.n && view->steps.v[0] > x->last) {
 		*why = arena_printf(c->arena, "--step: there is no step %u; the last is %u",
 				    view->steps.v[0], x->last);
 		return false;
 	}
 	switch (view->format) {
-	case FORMAT_JSON: return explain_json(x, false, out, why);
-	case FORMAT_SVG: return explain_svg(x, out, why);
-	case FORMAT_HTML: return explain_html(x, out, why);
+	case FORMAT_JSON: explain_json(x, false, out); break;
+	case FORMAT_SVG: explain_svg(x, out); break;
+	case FORMAT_HTML: explain_html(x, out); break;
 	case FORMAT_TEXT:
 	case FORMAT_CSV:
-	case NFORMATS: break;
+	case NFORMATS: explain_text(x, out);
 	}
-	explain_text(x, out);
 	return true;
 }

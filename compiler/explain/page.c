@@ -8,7 +8,6 @@
 #include "compiler/explain/svg.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 /* Beyond these a page does not play: what a screen can show, and 5 MB of JSON. */
 #define MAX_RANKS 16u
@@ -35,12 +34,6 @@ static void print_source(struct svg *s, const struct source *source)
 	fputs("</ol>\n", s->out);
 }
 
-static void use(const struct sources *all, const struct source *source, bool *used)
-{
-	for (uint32_t i = 0; i < all->n; i++)
-		used[i] |= all->v[i] == source;
-}
-
 /* The text of the schedule, then others that a move is in. */
 static void print_sources(struct svg *s)
 {
@@ -49,12 +42,13 @@ static void print_sources(struct svg *s)
 	const struct source *first = source_at(all, x->r.p->instance.schedule->name.span.lo);
 	bool *used = ARENA_ARRAY(x->arena, bool, all->n);
 
-	for (uint32_t k = 0; k < x->n && x->moves[k].depth <= x->last; k++) {
-		const struct ends e = explain_ends(x, &x->moves[k]);
-		use(all, source_at(all, explain_span(x, e.send).lo), used);
-		if (e.recv)
-			use(all, source_at(all, explain_span(x, e.recv).lo), used);
-	}
+	for (uint32_t k = 0; k < x->n; k++)
+		for (uint32_t i = 0; i < all->n; i++) {
+			const struct move *m = &x->moves[k];
+			used[i] |= all->v[i] == source_at(all, explain_span(x, m->send).lo) ||
+				   (m->recv &&
+				    all->v[i] == source_at(all, explain_span(x, m->recv).lo));
+		}
 	if (first)
 		print_source(s, first);
 	for (uint32_t i = 0; i < all->n; i++)
@@ -69,9 +63,8 @@ static const char *too_large(const struct script *x)
 {
 	uint64_t moved = 0;
 
-	for (uint32_t k = 0; k < x->n && x->moves[k].depth <= x->last; k++)
-		if (explain_shows_step(x, x->moves[k].depth) && explain_shows_move(x, &x->moves[k]))
-			moved += x->moves[k].n + 1;
+	for (uint32_t k = 0; k < x->n; k++)
+		moved += x->moves[k].shown ? x->moves[k].n + 1 : 0;
 	if (x->nranks > MAX_RANKS)
 		return arena_printf(x->arena, "%u ranks; a page plays %u", x->nranks, MAX_RANKS);
 	if (x->ncells > MAX_CHUNKS)
@@ -85,25 +78,16 @@ static const char *too_large(const struct script *x)
 
 static void print_faults(struct svg *s)
 {
-	char *text = NULL;
-	size_t n = 0;
-	FILE *memory = open_memstream(&text, &n);
+	struct printed text;
 
-	if (!memory)
-		arena_fail(s->x->arena);
-	explain_fault_text(s->x, memory);
-	if (fclose(memory)) {
-		free(text);
-		arena_fail(s->x->arena);
-	}
-	const char *copy = arena_strndup(s->x->arena, text, n);
-	free(text);
+	explain_begin(s->x, &text);
+	explain_fault_text(s->x, text.out);
 	fprintf(s->out,
 		"<section id=\"faults\" aria-label=\"Faults\">\n<pre>%s</pre>\n</section>\n",
-		svg_text(s, copy));
+		svg_text(s, explain_end(s->x, &text)));
 }
 
-bool explain_html(struct script *x, FILE *out, const char **why)
+void explain_html(struct script *x, FILE *out)
 {
 	struct svg s = { .x = x, .out = out };
 	const char *title = svg_text(&s, explain_title(x)), *large = too_large(x);
@@ -129,13 +113,12 @@ bool explain_html(struct script *x, FILE *out, const char **why)
 	fputs("<section id=\"text\" aria-label=\"Text\">\n", out);
 	print_sources(&s);
 	fputs("</section>\n<section id=\"picture\" aria-label=\"All steps\">\n", out);
-	bool ok = explain_svg(x, out, why);
+	explain_svg(x, out);
 	fputs("</section>\n</main>\n", out);
 	if (!large) {
 		fputs("<script type=\"application/json\" id=\"model\">\n", out);
-		ok = ok && explain_json(x, true, out, why);
+		explain_json(x, true, out);
 		fprintf(out, "</script>\n<script>\n%s</script>\n", page_js);
 	}
 	fputs("</body>\n</html>\n", out);
-	return ok;
 }

@@ -10,7 +10,6 @@
 #include "compiler/explain/svg.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_ERRORS 4u /* in words above the picture; how many more there are is said */
@@ -69,6 +68,22 @@ const char *svg_text(struct svg *s, const char *text)
 	return all;
 }
 
+const char *svg_ending_text(struct svg *s, const struct ending *e)
+{
+	struct script *x = s->x;
+
+	if (e->kind == WRONG)
+		return explain_wrong_text(x, e);
+	if (e->kind == STOPPED)
+		return arena_printf(x->arena, "%s: %s",
+				    explain_line_text(x, x->errors[e->error].at),
+				    diag_code_text(e->code).s);
+	if (e->place != NONE) /* the circle says the rest */
+		return arena_strndup(x->arena, e->text, strcspn(e->text, ";,"));
+	return arena_printf(x->arena, "%s, step %u: %s",
+			    explain_line_text(x, explain_span(x, e->op)), e->step, e->text);
+}
+
 /* ---- head and foot ------------------------------------------------------------------------ */
 
 static void line(struct svg *s, const char *class, int size, const char *text)
@@ -110,10 +125,11 @@ static const char *sent_text(struct svg *s)
 }
 
 /* An error's code, place and message, and what cures it. */
-static void error(struct svg *s, const struct diag *g, double width)
+static void error(struct svg *s, const struct error *e, double width)
 {
 	struct script *x = s->x;
-	struct place p = source_place(x->r.c->sources, explain_diag_span(x, g).lo);
+	struct place p = source_place(x->r.c->sources, e->at.lo);
+	const struct diag *g = e->diag;
 
 	lines(s, "fault", width,
 	      arena_printf(x->arena, "%s at %s:%u: %s", diag_code_text(g->code).s,
@@ -128,25 +144,19 @@ static void error(struct svg *s, const struct diag *g, double width)
 static void head(struct svg *s, double width)
 {
 	struct script *x = s->x;
-	const struct diag *g = explain_diag(x);
 
 	s->y = 24;
 	line(s, "title", 14, explain_title(x));
-	if (!g) {
+	if (!x->nerrors)
 		line(s, "dim", 11,
 		     arena_printf(x->arena, "%s; %s (S: the larger buffer of a rank)",
 				  explain_count(x, x->steps, "step"), sent_text(s)));
-		return;
-	}
-	const struct diags *d = x->r.c->diags;
-	uint32_t errors = 0;
-	for (uint32_t i = x->first_diag; i < d->n; i++)
-		if (d->v[i]->severity == SEV_ERROR && errors++ < MOST_ERRORS)
-			error(s, d->v[i], width);
-	if (errors > MOST_ERRORS)
+	for (uint32_t i = 0; i < x->nerrors && i < MOST_ERRORS; i++)
+		error(s, &x->errors[i], width);
+	if (x->nerrors > MOST_ERRORS)
 		line(s, "dim", 11,
 		     arena_printf(x->arena, "and %s",
-				  explain_count(x, errors - MOST_ERRORS, "more error")));
+				  explain_count(x, x->nerrors - MOST_ERRORS, "more error")));
 }
 
 /* The legend, of what the picture has. */
@@ -209,20 +219,6 @@ static void definitions(struct svg *s)
 
 /* ---- all of it ---------------------------------------------------------------------------------- */
 
-/* The columns: steps that have something to show. */
-static void find_steps(struct script *x, struct lanes *l)
-{
-	uint32_t *steps = NULL, *state = explain_start(x);
-	uint32_t n = 0, cap = 0;
-
-	for (uint32_t step = 0, k = 0; step <= x->last; step++)
-		if (explain_play(x, &k, step, state) && explain_shows_step(x, step))
-			ARENA_PUSH(x->arena, steps, n, cap) = step;
-	l->whole = !x->view->steps.n;
-	l->steps = steps;
-	l->nsteps = n;
-}
-
 /* All chunks, where there is room; else those that change. */
 static void find_cells(struct script *x, struct lanes *l)
 {
@@ -238,21 +234,20 @@ static void find_cells(struct script *x, struct lanes *l)
 	l->ncells = x->r.width;
 }
 
-bool explain_svg(struct script *x, FILE *out, const char **why)
+void explain_svg(struct script *x, FILE *out)
 {
 	struct svg s = { .x = x };
-	struct lanes l = { .ranks = x->ranks, .nranks = x->nranks, .whole = true };
-	char *body = NULL;
-	size_t n = 0;
+	struct lanes l = { .ranks = x->ranks,
+			   .nranks = x->nranks,
+			   .frames = x->frames,
+			   .nframes = x->nframes,
+			   .whole = !x->view->steps.n };
+	struct printed body; /* its height is known at its end */
 
-	s.out = open_memstream(&body, &n); /* its height is known at its end */
-	if (!s.out) {
-		*why = "the system gives no more memory for the picture";
-		return false;
-	}
-	find_steps(x, &l);
+	explain_begin(x, &body);
+	s.out = body.out;
 	find_cells(x, &l);
-	bool map = l.nranks > MOST_RANKS || l.nsteps > MOST_COLUMNS || l.ncells > MOST_CHUNKS;
+	bool map = l.nranks > MOST_RANKS || l.nframes > MOST_COLUMNS || l.ncells > MOST_CHUNKS;
 	double width = map ? HEAT_WIDTH : svg_lanes_width(&s, &l);
 	if (x->ncircle && width < svg_circle_width(&s))
 		width = svg_circle_width(&s);
@@ -260,11 +255,11 @@ bool explain_svg(struct script *x, FILE *out, const char **why)
 	if (x->ncircle)
 		svg_circle(&s, width);
 	if (map)
-		svg_heat(&s, &l);
+		svg_heat(&s);
 	else
 		svg_lanes(&s, &l);
 	foot(&s, width);
-	bool ok = fclose(s.out) == 0;
+	const char *drawn = explain_end(x, &body);
 	s.out = out;
 	svg_put(&s,
 		"<svg class='ccs' xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %g %g' width='%g' "
@@ -274,10 +269,5 @@ bool explain_svg(struct script *x, FILE *out, const char **why)
 		pt(width), pt(s.y), pt(width), pt(s.y), svg_text(&s, explain_title(x)),
 		explain_count(x, x->r.p->nranks, "rank"), explain_count(x, x->last, "step"));
 	definitions(&s);
-	ok = ok && fwrite(body, 1, n, out) == n;
-	fputs("</svg>\n", out);
-	free(body);
-	if (!ok)
-		*why = "the system gives no more memory for the picture";
-	return ok;
+	fprintf(out, "%s</svg>\n", drawn);
 }

@@ -41,15 +41,28 @@ void svg_say(struct svg *s, const char *attributes, double x, double y, const ch
 double pt(double v);
 /** Text for an element or attribute, as diag_shown_text has it, with <, >, & and quotes escaped. */
 const char *svg_text(struct svg *s, const char *text);
+/** What stands at the end of a rank's lane. */
+const char *svg_ending_text(struct svg *s, const struct ending *e);
+
 /* ---- svg_lanes.c: time from left to right, ranks from top to bottom ---------------------- */
 
-/* The drawn part of the run. */
+/* The drawn part of the run, and its geometry. */
 struct lanes {
-	const uint32_t *ranks, *cells,
-		*steps; /* steps ascending; columns, behind that of the start */
-	uint32_t nranks, ncells, nsteps;
+	const uint32_t *ranks, *cells;
+	const struct frame *frames; /* columns, behind that of the start */
+	uint32_t nranks, ncells, nframes;
 	bool whole; /* from the start of the run to its end, with the errors there */
 	bool inner; /* without messages from or to other ranks, or of other chunks */
+	/* by svg_lanes_width */
+	double cell, gap;  /* width of a column, and between two */
+	double high;	   /* of a cell */
+	double left, top;  /* of the first column and lane */
+	double lane, step; /* height of a lane, and from one to the next */
+	double margin;	   /* right of the last column */
+	uint32_t *row;	   /* [width]: of a chunk in its lane, or NONE */
+	uint32_t *lane_of; /* [nranks], or NONE */
+	uint32_t *values;  /* [nframes + 1][nranks][ncells] */
+	double *y;	   /* [ncells]: of a row in its lane */
 };
 
 #define LEAST_WIDTH 620.0
@@ -57,28 +70,19 @@ struct lanes {
 #define MOST_COLUMNS 64u
 #define MOST_CHUNKS 32u
 
-double svg_lanes_width(struct svg *s, const struct lanes *l);
-/** What stands at the end of a rank's lane: the i-th of all waits, wrong results and stops. text ==
- *  NULL: there are no more. */
-struct last_words {
-	const char *text;
-	uint32_t rank, cell; /* of a wrong result; NONE: of no cell */
-	int code;
-} svg_last_words(struct svg *s, uint32_t i);
+double svg_lanes_width(struct svg *s, struct lanes *l);
 /** Draws it below s->y, and moves that. O(stores + columns * ranks * chunks). */
-void svg_lanes(struct svg *s, const struct lanes *l);
+void svg_lanes(struct svg *s, struct lanes *l);
 
 /* ---- svg_circle.c: who waits for whom, E0304 ------------------------------------------------- */
 
 /** With room for the words on both sides. */
 double svg_circle_width(struct svg *s);
 void svg_circle(struct svg *s, double width);
-/** "waits to send a[8] to rank 1", of a text that goes on with what its FIFO has. */
-const char *svg_wait(struct svg *s, const struct stuck *w);
 
 /* ---- svg_heat.c: rank x step, where there is too much for lanes --------------------------- */
 
 #define HEAT_WIDTH 720.0
-void svg_heat(struct svg *s, const struct lanes *l);
+void svg_heat(struct svg *s);
 
 #endif

@@ -14,7 +14,7 @@ struct circle {
 	uint32_t n;	   /* ranks that are drawn */
 	uint32_t left_out; /* behind the first n - 1 of them */
 	double radius;
-	const struct stuck *at[MOST_IN_CIRCLE]; /* NULL: the view leaves it out */
+	const struct ending *at[MOST_IN_CIRCLE]; /* NULL: the view leaves it out */
 	double x[MOST_IN_CIRCLE], y[MOST_IN_CIRCLE];
 };
 
@@ -28,22 +28,17 @@ static struct circle place(struct svg *s, double x, double top)
 		double turn = 6.283185307179586 * i / n - 1.5707963267948966;
 		c.x[i] = x + c.radius * cos(turn);
 		c.y[i] = top + c.radius + c.radius * sin(turn);
-		for (uint32_t k = 0; k < s->x->nstuck; k++)
-			if (s->x->stuck[k].place == (i + 1 < n ? i : all - 1))
-				c.at[i] = &s->x->stuck[k];
+		for (uint32_t k = 0; k < s->x->nendings; k++)
+			if (s->x->endings[k].place == (i + 1 < n ? i : all - 1))
+				c.at[i] = &s->x->endings[k];
 	}
 	return c;
 }
 
-const char *svg_wait(struct svg *s, const struct stuck *w)
-{
-	return arena_strndup(s->x->arena, w->text, strcspn(w->text, ";,"));
-}
-
 /* The FIFO before it: its slots, full; or why it holds nothing. */
-static void fifo(struct svg *s, const struct stuck *w, const char *anchor, double x, double y)
+static void fifo(struct svg *s, const struct ending *w, const char *anchor, double x, double y)
 {
-	const struct op *o = &s->x->r.p->tasks[w->task].ops[w->op];
+	const struct op *o = w->op;
 	uint32_t slots = s->x->r.c->slots, n = slots < 16 ? slots : 16;
 	bool full = op_out(o) != NONE && strstr(w->text, "full");
 	double wide = 11 * n + 26, left = x;
@@ -65,13 +60,11 @@ static void fifo(struct svg *s, const struct stuck *w, const char *anchor, doubl
 }
 
 /* "line 10, step 9: waits to send a[8] to rank 1" */
-static const char *said(struct svg *s, const struct stuck *w)
+static const char *said(struct svg *s, const struct ending *w)
 {
-	struct script *x = s->x;
-	struct span at = explain_span(x, &x->r.p->tasks[w->task].ops[w->op]);
-
-	return arena_printf(x->arena, "%s, step %u: %s", program_line_text(x->r.c, x->r.p, at),
-			    w->step, svg_wait(s, w));
+	return arena_printf(s->x->arena, "%s, step %u: %s",
+			    explain_line_text(s->x, explain_span(s->x, w->op)), w->step,
+			    svg_ending_text(s, w));
 }
 
 /* Next to a rank, away from the middle. */
@@ -125,13 +118,13 @@ static void behind(struct svg *s)
 	struct script *x = s->x;
 	uint32_t n = 0, most = 24;
 
-	for (uint32_t i = 0; i < x->nstuck; i++) {
-		if (x->stuck[i].place != NONE)
+	for (uint32_t i = 0; i < x->nendings; i++) {
+		if (x->endings[i].kind != STUCK || x->endings[i].place != NONE)
 			continue;
 		if (n++ == 0)
 			svg_say(s, "class='dim'", 16, s->y + 4, "stuck behind it");
 		if (n <= most)
-			rank(s, 110 + 26 * (double)n, s->y, 11, x->stuck[i].rank, false);
+			rank(s, 110 + 26 * (double)n, s->y, 11, x->endings[i].rank, false);
 	}
 	if (n > most)
 		svg_say(s, "class='dim'", 130 + 26 * (double)most, s->y + 4, "and %u more",

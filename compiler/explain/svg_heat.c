@@ -28,13 +28,13 @@ static uint32_t column_of(const struct heat *h, uint32_t step)
 }
 
 /* In S, as the head has it. */
-static double size_of(const struct script *x, const struct ends *e)
+static double size_of(const struct script *x, const struct move *m)
 {
 	const struct program *p = x->r.p;
-	uint32_t buffer = e->source.lo < p->cells ? x->r.buffer_of[e->source.lo] : 0;
+	uint32_t buffer = m->source.lo < p->cells ? x->r.buffer_of[m->source.lo] : 0;
 
 	return p->nbuffers
-		       ? (double)e->source.n / p->buffers[buffer].chunks / program_most_blocks(p)
+		       ? (double)m->source.n / p->buffers[buffer].chunks / program_most_blocks(p)
 		       : 0;
 }
 
@@ -44,18 +44,17 @@ static void fill(struct script *x, struct heat *h)
 	double *sent = ARENA_ARRAY(x->arena, double, h->nranks);
 
 	h->sent = ARENA_ARRAY(x->arena, double, (size_t)h->rows * h->columns);
-	for (uint32_t k = 0, end; k < x->n; k = end) {
-		uint32_t step = x->moves[k].depth;
-
+	for (const struct frame *f = x->frames; f < x->frames + x->nframes; f++) {
 		for (uint32_t q = 0; q < h->nranks; q++)
 			sent[q] = 0;
-		for (end = k; end < x->n && x->moves[end].depth == step; end++) {
-			const struct ends e = explain_ends(x, &x->moves[end]);
-			if (e.from != e.to && explain_shows_move(x, &x->moves[end]))
-				sent[e.from] += size_of(x, &e);
+		for (uint32_t k = f->first; k < f->end; k++) {
+			const struct move *m = &x->moves[k];
+			if (m->from != m->to && m->shown)
+				sent[m->from] += size_of(x, m);
 		}
-		for (uint32_t q = 0; q < h->nranks && step && explain_shows_step(x, step); q++) {
-			double *to = &h->sent[(size_t)column_of(h, step) * h->rows + row_of(h, q)];
+		for (uint32_t q = 0; q < h->nranks && f->step; q++) {
+			double *to =
+				&h->sent[(size_t)column_of(h, f->step) * h->rows + row_of(h, q)];
 			*to = sent[q] > *to ? sent[q] : *to;
 			h->most = sent[q] > h->most ? sent[q] : h->most;
 		}
@@ -117,81 +116,83 @@ static void insert(uint32_t *list, uint32_t *n, uint32_t number)
 }
 
 /* One step of some ranks that send to each other, and of chunks that they send. */
-static void full(struct svg *s, uint32_t step, const char *which)
+static void full(struct svg *s, const struct frame *f, const char *which)
 {
 	struct script *x = s->x;
 	uint32_t *ranks = ARENA_ARRAY(x->arena, uint32_t, FULL);
 	uint32_t *cells = ARENA_ARRAY(x->arena, uint32_t, FULL);
 	struct lanes l = {
-		.ranks = ranks, .steps = &step, .nsteps = 1, .cells = cells, .inner = true
+		.ranks = ranks, .frames = f, .nframes = 1, .cells = cells, .inner = true
 	};
 
 	for (int faults = 1; faults >= 0; faults--) /* faults first */
-		for (uint32_t k = 0; k < x->n && l.nranks < FULL - 1; k++) {
-			const struct ends e = explain_ends(x, &x->moves[k]);
-			if (x->moves[k].depth != step || !explain_shows_move(x, &x->moves[k]) ||
-			    (x->moves[k].fault != 0) != faults)
+		for (uint32_t k = f->first; k < f->end && l.nranks < FULL - 1; k++) {
+			const struct move *m = &x->moves[k];
+			if (!m->shown || (m->fault != 0) != faults)
 				continue;
-			insert(ranks, &l.nranks, e.from);
-			insert(ranks, &l.nranks, e.to);
-			if (e.source.n)
-				insert(cells, &l.ncells, e.source.lo);
-			if (e.target.n)
-				insert(cells, &l.ncells, e.target.lo);
+			insert(ranks, &l.nranks, m->from);
+			insert(ranks, &l.nranks, m->to);
+			if (m->source.n)
+				insert(cells, &l.ncells, m->source.lo);
+			if (m->target.n)
+				insert(cells, &l.ncells, m->target.lo);
 		}
-	svg_say(s, "class='title'", 16, s->y + 12,
-		"step %u%s: some ranks and chunks, and the messages between them", step, which);
+	svg_say(s, "class='title'", 16, s->y + 12, "%s%s: some ranks and chunks, and the %s",
+		where_step_text(x->arena, f->step), which,
+		f->step ? "messages between them" : "operations within ranks");
 	s->y += 26;
+	svg_lanes_width(s, &l);
 	svg_lanes(s, &l);
 	s->y += 14;
 }
 
-/* Ranks that are stuck, results that are wrong, and stops. */
-static void faults(struct svg *s)
+static void endings(struct svg *s)
 {
 	struct script *x = s->x;
-	uint32_t n = x->nstuck + x->nwrong + x->nstops;
 
-	for (uint32_t i = 0; i < n && i < FULL; i++) {
-		struct last_words w = svg_last_words(s, i);
+	for (uint32_t i = 0; i < x->nendings && i < FULL; i++) {
+		const struct ending *e = &x->endings[i];
 		svg_say(s,
 			arena_printf(x->arena, "class='fault' data-code='%s' data-rank='%u'",
-				     diag_code_text(w.code).s, w.rank),
-			16, s->y + 12, "rank %u: %s", w.rank, w.text);
+				     diag_code_text(e->code).s, e->rank),
+			16, s->y + 12, "rank %u: %s", e->rank, svg_ending_text(s, e));
 		s->y += 16;
 	}
-	if (n > FULL) {
-		svg_say(s, "class='dim'", 16, s->y + 12, "and %u more", n - FULL);
+	if (x->nendings > FULL) {
+		svg_say(s, "class='dim'", 16, s->y + 12, "and %u more", x->nendings - FULL);
 		s->y += 16;
 	}
 	s->y += 14;
 }
 
-void svg_heat(struct svg *s, const struct lanes *l)
+void svg_heat(struct svg *s)
 {
 	struct script *x = s->x;
 	struct heat h = { .nranks = x->r.p->nranks, .nsteps = x->last };
-	uint32_t first = 0, last = 0, wrong = 0;
+	const struct frame *first = NULL, *last = NULL, *wrong = NULL;
 
 	h.rows = h.nranks < MOST_ROWS ? h.nranks : MOST_ROWS;
 	h.columns = h.nsteps < MOST_STEPS ? h.nsteps : MOST_STEPS;
-	for (uint32_t i = 0; i < l->nsteps; i++) {
-		first = first ? first : l->steps[i];
-		last = l->steps[i];
+	for (last = x->frames; last < x->frames + x->nframes; last++) {
+		first = first || (h.nsteps && !last->step) ? first : last;
+		for (uint32_t k = last->first; k < last->end && !wrong; k++)
+			wrong = x->moves[k].fault ? last : NULL;
 	}
-	for (uint32_t k = 0; k < x->n && !wrong; k++)
-		if (x->moves[k].fault && explain_shows_step(x, x->moves[k].depth))
-			wrong = x->moves[k].depth;
+	last--;
 	if (h.nsteps) {
 		fill(x, &h);
 		map(s, &h);
+	} else {
+		svg_say(s, "class='dim'", 16, s->y,
+			"No rank sends. --rank and --chunk draw a part in full.");
+		s->y += 14;
 	}
-	if (explain_diag(x))
-		faults(s);
+	if (x->nerrors)
+		endings(s);
 	if (first)
 		full(s, first, "");
 	if (wrong && wrong != first && wrong != last)
 		full(s, wrong, ", which goes wrong");
-	if (last > first)
+	if (first && last > first)
 		full(s, last, ", the last");
 }

@@ -10,7 +10,7 @@
 /* Beyond these limits, the text states what was omitted. */
 #define MAX_MOVES 256u /* a step */
 #define MAX_STEPS 512u
-#define MAX_LOST 16u
+#define MAX_LINES 16u /* of a kind of fault */
 #define MAX_TABLE_RANKS 16u
 #define MAX_TABLE_CELLS 16u
 
@@ -21,28 +21,30 @@ static bool shows_tables(const struct script *x)
 	       x->nranks <= MAX_TABLE_RANKS;
 }
 
+/* The first row has the chunks' names. */
 static void print_table(struct script *x, const uint32_t *state, FILE *out)
 {
-	const uint32_t *cells = x->cells, *ranks = x->ranks, width = x->ncells, height = x->nranks;
+	const char *text[MAX_TABLE_RANKS + 1][MAX_TABLE_CELLS];
 	int columns[MAX_TABLE_CELLS] = { 0 };
-	const char **text = ARENA_ARRAY(x->arena, const char *, (size_t)(height + 1) * width);
-	for (uint32_t i = 0; i < width; i++)
-		text[i] = program_cells_text(x->arena, x->r.p, cells[i], 1);
-	for (uint32_t k = 0; k < height; k++)
-		for (uint32_t i = 0; i < width; i++)
-			text[(k + 1) * width + i] = explain_value_text(
-				x, state[(size_t)ranks[k] * x->r.width + cells[i]], cells[i]);
-	for (uint32_t k = 0; k <= height; k++)
-		for (uint32_t i = 0; i < width; i++)
-			if ((int)strlen(text[k * width + i]) > columns[i])
-				columns[i] = (int)strlen(text[k * width + i]);
-	for (uint32_t k = 0; k <= height; k++) {
+
+	for (uint32_t k = 0; k <= x->nranks; k++)
+		for (uint32_t i = 0; i < x->ncells; i++) {
+			uint32_t cell = x->cells[i];
+			text[k][i] =
+				!k ? program_cells_text(x->arena, x->r.p, cell, 1)
+				   : explain_value_text(
+					     x, state[x->ranks[k - 1] * (size_t)x->r.width + cell],
+					     cell);
+			int n = (int)strlen(text[k][i]);
+			columns[i] = n > columns[i] ? n : columns[i];
+		}
+	for (uint32_t k = 0; k <= x->nranks; k++) {
 		if (k == 0)
 			fprintf(out, "         ");
 		else
-			fprintf(out, "  rank %-2u", ranks[k - 1]);
-		for (uint32_t i = 0; i < width; i++)
-			fprintf(out, "  %-*s", i + 1 < width ? columns[i] : 0, text[k * width + i]);
+			fprintf(out, "  rank %-2u", x->ranks[k - 1]);
+		for (uint32_t i = 0; i < x->ncells; i++)
+			fprintf(out, "  %-*s", i + 1 < x->ncells ? columns[i] : 0, text[k][i]);
 		fputc('\n', out);
 	}
 }
@@ -66,14 +68,12 @@ static const char *move_holds(struct script *x, const struct move *m)
 
 static void print_move(struct script *x, const struct move *m, FILE *out)
 {
-	const struct ends e = explain_ends(x, m);
 	const char *holds = move_holds(x, m);
 
-	fprintf(out, "  %s", explain_move_text(x, &e));
+	fprintf(out, "  %s", explain_move_text(x, m));
 	if (holds)
 		fprintf(out, " (holds %s)", holds);
-	fprintf(out, ", %s",
-		program_line_text(x->r.c, x->r.p, explain_span(x, e.recv ? e.recv : e.send)));
+	fprintf(out, ", %s", explain_line_text(x, explain_span(x, m->recv ? m->recv : m->send)));
 	if (m->fault)
 		fprintf(out, "   <-- E%04d", m->fault);
 	fputc('\n', out);
@@ -81,69 +81,50 @@ static void print_move(struct script *x, const struct move *m, FILE *out)
 
 /* ---- steps ---- */
 
-static void print_step(struct script *x, uint32_t first, uint32_t end, uint32_t shown,
-		       const uint32_t *state, FILE *out)
+static void print_step(struct script *x, const struct frame *f, const uint32_t *state, FILE *out)
 {
-	uint32_t step = x->moves[first].depth, n = 0;
+	uint32_t n = 0;
 
-	if (step)
-		fprintf(out, "\nstep %u\n", step);
+	if (f->step)
+		fprintf(out, "\nstep %u\n", f->step);
 	else
 		fprintf(out, "\nbefore the first step\n");
-	for (uint32_t k = first; k < end && n < MAX_MOVES; k++)
-		if (!x->moves[k].lost && explain_shows_move(x, &x->moves[k])) {
+	for (uint32_t k = f->first; k < f->end; k++)
+		if (!x->moves[k].lost && x->moves[k].shown && n++ < MAX_MOVES)
 			print_move(x, &x->moves[k], out);
-			n++;
-		}
-	if (shown > MAX_MOVES)
-		fprintf(out, "  ... and %u more (%u are shown a step)\n", shown - MAX_MOVES,
-			MAX_MOVES);
+	if (n > MAX_MOVES)
+		fprintf(out, "  ... and %u more (%u are shown a step)\n", n - MAX_MOVES, MAX_MOVES);
 	if (shows_tables(x))
 		print_table(x, state, out);
 }
 
-/* Steps 0..last, as far as they are shown. */
 static void print_steps(struct script *x, FILE *out)
 {
-	uint32_t *state = explain_start(x), last = x->last, printed = 0;
+	uint32_t *state = explain_start(x), printed = 0;
 
-	for (uint32_t step = 0, k = 0; step <= last && k < x->n; step++) {
-		uint32_t first = k, shown = explain_play(x, &k, step, state);
-		for (uint32_t i = first; i < k; i++)
-			shown -= x->moves[i].lost && explain_shows_move(x, &x->moves[i]);
-		if (!shown || !explain_shows_step(x, step))
+	for (uint32_t i = 0, k = 0; i < x->nframes; i++) {
+		const struct frame *f = &x->frames[i];
+		if (!f->arrive)
 			continue;
 		if (printed++ == MAX_STEPS) {
 			fprintf(out, "\n... and up to %s (%u are shown; --step asks for others)\n",
-				explain_count(x, last - step + 1, "more step"), MAX_STEPS);
+				explain_count(x, x->last - f->step + 1, "more step"), MAX_STEPS);
 			return;
 		}
-		print_step(x, first, k, shown, state, out);
+		explain_play(x, &k, f->end, state);
+		print_step(x, f, state, out);
 	}
 	if (!printed && (x->view->nchunks || x->view->ranks.n || x->view->steps.n))
 		fprintf(out, "\nNothing happens in what was asked for; the last step is %u.\n",
 			x->steps);
 }
 
-/* Messages that no rank has received, once each. */
-static void print_lost(struct script *x, FILE *out)
+static void print_head(struct script *x, FILE *out)
 {
-	uint32_t n = 0;
+	bool twice = false;
 
-	for (uint32_t k = 0; k < x->n && x->moves[k].depth <= x->last; k++)
-		if (x->moves[k].lost && explain_shows_step(x, x->moves[k].depth) &&
-		    explain_shows_move(x, &x->moves[k])) {
-			if (n++ == 0)
-				fprintf(out, "\nsent, and not received\n");
-			if (n <= MAX_LOST)
-				print_move(x, &x->moves[k], out);
-		}
-	if (n > MAX_LOST)
-		fprintf(out, "  ... and %u more\n", n - MAX_LOST);
-}
-
-static void print_head(struct script *x, bool twice, FILE *out)
-{
+	for (uint32_t i = 0; i < x->nerrors; i++)
+		twice |= x->errors[i].diag->code == 404;
 	fprintf(out, "%s\n", explain_title(x));
 	if (shows_tables(x)) {
 		fprintf(out,
@@ -161,9 +142,96 @@ static void print_head(struct script *x, bool twice, FILE *out)
 	}
 }
 
+/* ---- faults ---- */
+
+/* Whether there is room for one more line of a kind, of which n are printed; the first has a head. */
+static bool has_room(uint32_t n, const char *head, FILE *out)
+{
+	if (n == 0)
+		fprintf(out, "\n%s\n", head);
+	return n < MAX_LINES;
+}
+
+static void print_more(uint32_t n, FILE *out)
+{
+	if (n > MAX_LINES)
+		fprintf(out, "  ... and %u more\n", n - MAX_LINES);
+}
+
+static void print_lost(struct script *x, FILE *out)
+{
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < x->n; k++)
+		if (x->moves[k].lost && x->moves[k].shown &&
+		    has_room(n++, "sent, and not received", out))
+			print_move(x, &x->moves[k], out);
+	print_more(n, out);
+}
+
+/* "line 9, rank 0, step 3 (s = 2): waits to ..."; "rank 1: data[1] holds 0; promised is 0-3" */
+static void print_ending(struct script *x, const struct ending *e, FILE *out)
+{
+	const struct program *p = x->r.p;
+
+	if (e->kind == WRONG) {
+		fprintf(out, "  rank %u: %s\n", e->rank, explain_wrong_text(x, e));
+		return;
+	}
+	/* The text may be wrong further on. */
+	struct where w =
+		expand_where(&x->quiet, p, e->task, (uint32_t)(e->op - p->tasks[e->task].ops));
+	const char *path = program_path_text(x->arena, p, p->tasks[e->task].path);
+	fprintf(out, "  %s, rank %u%s%s, %s: %s\n", explain_line_text(x, explain_span(x, e->op)),
+		e->rank, *path ? ", " : "", path, where_text(&x->quiet, p, e->step, &w, NULL),
+		e->text);
+}
+
+static void print_endings(struct script *x, enum how kind, const char *head, FILE *out)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < x->nendings; i++)
+		if (x->endings[i].kind == kind && has_room(n++, head, out))
+			print_ending(x, &x->endings[i], out);
+	print_more(n, out);
+}
+
+static void print_error(struct script *x, const struct error *e, FILE *out)
+{
+	const struct diag *g = e->diag;
+
+	fprintf(out, "  %s", explain_line_text(x, e->at));
+	if (e->step != NONE)
+		fprintf(out, ", %s", where_step_text(x->arena, e->step));
+	if (g->nranks)
+		fprintf(out, ", rank%s %s", g->nranks > 1 ? "s" : "",
+			diag_ranks(x->arena, g->ranks, g->nranks));
+	fprintf(out, ": %s", diag_shown_text(x->arena, g->message));
+	if (g->code)
+		fprintf(out, " [E%04d]", g->code);
+	fputc('\n', out);
+}
+
+void explain_fault_text(struct script *x, FILE *out)
+{
+	const char *name = x->r.p->instance.schedule->contract_name.name;
+
+	print_endings(x, STUCK,
+		      x->r.p->partial ? "here it is stuck, as a rank ends where its text is wrong"
+				      : "here it is stuck",
+		      out);
+	print_endings(x, WRONG, arena_printf(x->arena, "at the end, not what %s promises", name),
+		      out);
+	fprintf(out, "\nwhat is wrong\n");
+	for (uint32_t i = 0; i < x->nerrors && i < MAX_LINES; i++)
+		print_error(x, &x->errors[i], out);
+	print_more(x->nerrors, out);
+}
+
 void explain_text(struct script *x, FILE *out)
 {
-	print_head(x, diags_have(x->r.c->diags, x->first_diag, 404), out);
+	print_head(x, out);
 	print_steps(x, out);
 	print_lost(x, out);
 	if (!x->right)

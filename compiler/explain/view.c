@@ -155,12 +155,30 @@ bool explain_shows_step(const struct script *x, uint32_t step)
 	return x->view->steps.n == 0;
 }
 
-bool explain_shows_move(const struct script *x, const struct move *m)
+static bool shows_move(const struct script *x, const struct move *m)
 {
-	const struct ends e = explain_ends(x, m);
-
-	if (!x->rank[e.from] && !x->rank[e.to])
+	if (!explain_shows_step(x, m->depth) || (!x->rank[m->from] && !x->rank[m->to]))
 		return false;
-	return !x->view->nchunks || memchr(x->cell + e.source.lo, true, e.source.n) ||
-	       memchr(x->cell + e.target.lo, true, e.target.n);
+	return !x->view->nchunks || memchr(x->cell + m->source.lo, true, m->source.n) ||
+	       memchr(x->cell + m->target.lo, true, m->target.n);
+}
+
+void explain_view_moves(struct script *x)
+{
+	struct frame *f = NULL;
+
+	for (uint32_t k = 0, first = 0; k < x->n; k++) {
+		struct move *m = &x->moves[k];
+		if (m->depth != x->moves[first].depth)
+			first = k;
+		m->shown = shows_move(x, m);
+		if (m->shown && (!x->nframes || f->step != m->depth)) {
+			f = &ARENA_PUSH(x->arena, x->frames, x->nframes, x->capframes);
+			*f = (struct frame){ .step = m->depth, .first = first };
+		}
+		if (x->nframes && f->step == m->depth) {
+			f->end = k + 1;
+			f->arrive += m->shown && !m->lost;
+		}
+	}
 }

@@ -22,7 +22,7 @@ enum { SEARCH_WORK = 40000000 }; /* about 0.2 s */
 
 static void add_wait(struct graph *g, uint32_t *mark, struct wait w)
 {
-	if (mark[w.to] == w.task + 1)
+	if (w.to == NONE || mark[w.to] == w.task + 1) /* NONE: no task has the FIFO's other end */
 		return;
 	mark[w.to] = w.task + 1;
 	ARENA_PUSH(g->r->ctx->scratch, g->waits, g->nwaits, g->capwaits) = w;

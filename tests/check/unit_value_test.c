@@ -61,7 +61,10 @@ static void compare(struct values *v, struct arena *a, uint32_t x, const struct 
 	assert_int_equal(d.foreign, foreign);
 	assert_int_equal(d.twice, twice);
 	assert_int_equal(shares_overlap(rx.v, rx.n, ry.v, ry.n), overlap);
-	assert_int_equal(value_is(v, x, ry.v, ry.n, &room), !(lacks || foreign || twice));
+	assert_int_equal(value_error(v, x, ry.v, ry.n, &room), foreign ? 405
+							       : lacks ? 403
+							       : twice ? 404
+								       : 0);
 	for (int times = 0; times < 2; times++) {
 		uint32_t n;
 		struct share *left = shares_without(a, rx.v, rx.n, ry.v, ry.n, times, &n);

@@ -77,6 +77,9 @@ for suite in tests/*/*_test.sh tests/*/*_test.c; do
 done
 if [ -z "$missing" ]; then ok "each suite is run"; else not_ok "each suite is run" "$missing"; fi
 
+missing=$(tests/mutants/mutants.py --names)
+if [ -z "$missing" ]; then ok "what make mutants names is there"; else not_ok "what make mutants names is there" "$missing"; fi
+
 # The real cmocka, and a real test that a processor skips: see unit_reduce_test.c.
 if printf '%s\n' '#include <stdarg.h>' '#include <stddef.h>' '#include <setjmp.h>' '#include <stdint.h>' \
 		'#include <cmocka.h>' 'static void one(void **s) { (void)s; }' \

@@ -138,6 +138,31 @@ def check_arrows(model, svg, xs, place, columns):
         need(y is None or abs(y - y1) < 0.11, "an arrow ends at", y1, "not at its cells,", y)
 
 
+def stuck_code(model, stuck):
+    """The error of a task that is stuck, or None where it waits for another one."""
+    own = [e["code"] for e in model["errors"] if e["code"] in ("E0301", "E0302") and e["at"] == stuck["at"] and stuck["rank"] in e["ranks"]]
+    return own[0] if own else "E0304" if stuck["place"] is not None else None
+
+
+def wrong_code(wrong):
+    """What a wrong result is: of other data, without some, or with some twice (ccs(5) 8); None where the words leave parts out."""
+    def shares(text):
+        found, chunk = {}, None
+        for part in [] if text == "-" else text.split(","):
+            at, _, ranks = part.rpartition("@")
+            chunk = at or chunk
+            first, last, times = re.fullmatch(r"(\d+)(?:-(\d+))?(?:\(x(\d+)\))?", ranks).groups()
+            for rank in range(int(first), int(last or first) + 1):
+                found[chunk, rank] = int(times or 1)
+        return found
+    if "..." in wrong["holds"] + wrong["promised"]:
+        return wrong["code"]
+    holds, promised = shares(wrong["holds"]), shares(wrong["promised"])
+    if set(holds) - set(promised):
+        return "E0405"
+    return "E0403" if any(holds.get(share, 0) < times for share, times in promised.items()) else "E0404"
+
+
 def check_faults(model, svg):
     def elements(tag, cls):
         return [e for e in svg.iter(SVG + tag) if {"fault", cls} <= set(e.get("class", "").split())]
@@ -155,6 +180,15 @@ def check_faults(model, svg):
     boxes = [e for e in elements("rect", "box") if e.get("data-code") != "E0402"]
     need(len(boxes) == len(model["wrong"]), len(boxes), "boxes for", len(model["wrong"]), "wrong results")
     need(not raced or len(elements("rect", "box")) > 0, "the chunk of the race is not marked")
+    ends = [(e.get("data-code"), int(e.get("data-rank"))) for e in elements("text", "fault")
+            if e.get("font-size") and e.get("data-rank")]
+    want = [(w["code"], w["rank"]) for w in model["stuck"] + model["wrong"]]
+    want += [(e["code"], rank) for e in model["errors"] for rank in e["ends"]]
+    need(sorted(ends) == sorted(want), "ends with the codes", ends, "for", want)
+    for s in model["stuck"]:
+        need(s["code"] == stuck_code(model, s) or not stuck_code(model, s), s, "is of", stuck_code(model, s))
+    for w in model["wrong"]:
+        need(w["code"] == wrong_code(w), w, "is", wrong_code(w))
     text = " ".join(e.text or "" for e in svg.iter(SVG + "text"))
     for w in model["wrong"]:
         need("holds %s; promised is %s" % ("nothing" if w["holds"] == "-" else w["holds"], w["promised"])

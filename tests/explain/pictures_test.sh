@@ -113,6 +113,29 @@ holds "... and are all of these" test "$(grep -c 'class="message' "$tmp/all.svg"
 status "... a part of it" 0 "$ccc" explain schedules/halving_doubling_allreduce.ccs -n 1024 --rank 0,512 --chunk 'data[0..4]' -o "$tmp/part.svg"
 holds "... is in full" sh -c "! grep -q 'class=\"heat\"' '$tmp/part.svg' && grep -q 'class=\"cell' '$tmp/part.svg'"
 
+cat >"$tmp/early.ccs" <<'EOF'
+schedule early implements broadcast(inout d[2]) on ring {
+  step { send d[0] to next; recv d[0] from prev }
+  step {
+    if rank == 1 { recv d[0] from 0; copy d[1] into d[0] }
+    if rank == 0 { send d[0] to 1 }
+  }
+  for s in 0..200 { step { send d[0..2] to next; recv d[0..2] from prev } }
+}
+EOF
+status "a large schedule that goes wrong in an early step" 1 "$ccc" explain "$tmp/early.ccs" -n 40 -o "$tmp/early.svg"
+says "... is a map of the steps up to it" "$tmp/early.svg" 'darkest: 0.5 S'
+
+cat >"$tmp/local.ccs" <<'EOF'
+schedule local implements any(inout data[40]) {
+  for i in 0..20 { copy data[i] into data[i + 20] }
+}
+EOF
+sed -i '1i contract any(inout data[40])' "$tmp/local.ccs"
+status "many chunks, and no message" 0 "$ccc" explain "$tmp/local.ccs" -n 2 -o "$tmp/local.svg"
+holds "... some of the copies are drawn" test "$(grep -c 'class="message local' "$tmp/local.svg")" -ge 4
+says "... with how to see the rest" "$tmp/local.svg" 'No rank sends\. --rank and --chunk draw a part in full'
+
 # ---- a message that no receive takes ----------------------------------------------------------
 cat >"$tmp/three.ccs" <<'EOF'
 schedule three implements allreduce(inout data[N]) on ring {

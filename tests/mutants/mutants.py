@@ -24,6 +24,7 @@ usage: mutants.py [--count N] [--seed N] [--jobs N] [--fast] [--again] [--list]
     --fast    only the quick suites; a later run goes on with the others
     --again   run also what survived all suites once more
     --list    print the places, and run nothing
+    --names   print what the lists of files and suites name and the tree does not have; run nothing
     --file    every place of these files, also of the run time, instead of those that are drawn
     --suite   these suites instead, such as build/tests/plan/unit_in_place_test
     NUMBER    only these, from the beginning, and with what the suites said
@@ -417,6 +418,22 @@ def reason(known, m):
     return known.get((m.path, m.function, m.old_line, m.new_line), "")
 
 
+def gone():
+    """What the lists name and the tree does not have: files, functions, suites."""
+    names = {*LEFT_OUT}
+    for command, needs in FAST + SLOW:
+        for word in [w for w in (*command.split(), *needs) if "/" in w]:
+            word = re.sub(r"^%s\w*modules/(\w+)\.so$" % T, r"schedules/\1.ccs", word)
+            names.add(word if not word.startswith(T) else "tests/%s.c" % word[len(T):])
+    names = {n for n in names if not re.search(r"\.so(\.\d+)?\.c$", n)}  # the stand-ins are made of several files
+    names |= {path for path, *_ in explained()}
+    missing = [n for n in sorted(names) if not os.path.exists(os.path.join(HOME, n))]
+    for path, function in sorted({place[:2] for place in explained()}):
+        if path not in missing and not re.search(r"\b%s\(" % function, source(path)):
+            missing.append("%s: %s" % (path, function))
+    return missing
+
+
 class Session:
     def __init__(self, options):
         self.options = options
@@ -539,12 +556,15 @@ def main():
     p.add_argument("--count", type=int, default=200)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--jobs", type=int, default=2)
-    for name in ("--fast", "--again", "--list"):
+    for name in ("--fast", "--again", "--list", "--names"):
         p.add_argument(name, action="store_true")
     for name in ("--file", "--suite"):
         p.add_argument(name, action="append", default=[])
     p.add_argument("numbers", type=int, nargs="*", metavar="NUMBER")
     options = p.parse_args()
+    if options.names:
+        print(*gone(), sep="\n", end="")
+        return bool(gone())
     mutants = all_of(options.file) if options.file else draw(options.seed, 3 * options.count)
     if options.file:
         options.count = len(mutants)
