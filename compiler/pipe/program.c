@@ -9,7 +9,7 @@
  *     WAIT_SEND              WAIT for the send, among the computations
  *
  * Cells are messages: those of forwards, by sending stage and microbatch, then those of backwards. In
- * texts they are "0F[3]". O(actions).
+ * texts they are "0F3". O(actions).
  */
 #include "compiler/pipe/pipe.h"
 
@@ -210,7 +210,7 @@ static void name(struct making *x)
 	for (uint32_t s = 0; s < to->nregions; s++)
 		to->regions[s] = (struct region){ arena_printf(x->arena, "%u%c", s % p->nstages,
 							       s < p->nstages ? 'F' : 'B'),
-						  s * p->nmbs, p->nmbs };
+						  s * p->nmbs, p->nmbs, true };
 }
 
 struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_streams streams)

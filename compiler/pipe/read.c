@@ -45,6 +45,7 @@ struct reader {
 	struct pipe *p;
 	struct source *source;
 	uint32_t errors;
+	bool explained; /* unknown() */
 };
 
 /* A piece of the text: bytes lo .. hi - 1. */
@@ -92,6 +93,11 @@ static uint32_t number(const struct reader *r, struct piece *x, uint32_t most)
 	return x->lo == begin || n > most ? NONE : (uint32_t)n;
 }
 
+static bool is_letter(char c)
+{
+	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
 static enum pipe_kind kind_of(const char *text, uint32_t n)
 {
 	enum pipe_kind k = 0;
@@ -101,29 +107,36 @@ static enum pipe_kind kind_of(const char *text, uint32_t n)
 	return k;
 }
 
+/* What an action is stands at the first one alone: a file of another kind has many. */
 static struct diag *unknown(struct reader *r, struct piece x)
 {
 	struct diag *d = wrong(r, x, "is not an action");
 
-	diag_note(r->c->diags, d, NOWHERE,
-		  "an action is a stage, what it does, and a microbatch: 2F0, 2B0, 2I0, 2W0, "
-		  "2SEND_F0, 2RECV_F0, 2SEND_B0, 2RECV_B0, 2WAIT_SEND_F0, 2WAIT_SEND_B0; or a "
-		  "stage with UNSHARD, RESHARD, REDUCE_GRAD or WAIT_REDUCE_GRAD; or a bracket: "
-		  "(0F3;3B1)OVERLAP_F_B, (0SEND_F1;0RECV_B0)BATCH");
+	if (!r->explained)
+		diag_note(
+			r->c->diags, d, NOWHERE,
+			"an action is a stage, what it does, and a microbatch: 2F0, 2B0, 2I0, 2W0, "
+			"2SEND_F0, 2RECV_F0, 2SEND_B0, 2RECV_B0, 2WAIT_SEND_F0, 2WAIT_SEND_B0; or a "
+			"stage with UNSHARD, RESHARD, REDUCE_GRAD or WAIT_REDUCE_GRAD; or a bracket: "
+			"(0F3;3B1)OVERLAP_F_B, (0SEND_F1;0RECV_B0)BATCH");
+	r->explained = true;
 	return d;
 }
 
-static void suggest(struct reader *r, struct diag *d, const char *text, uint32_t n)
+/* The kind that a word like this may mean: in capitals, or the nearest one. */
+static void suggest(struct reader *r, struct piece whole, struct piece word)
 {
-	char word[24];
+	const char *t = r->source->text, *near;
+	char *capitals = arena_strndup(r->c->scratch, t + word.lo, word.hi - word.lo);
+	struct diag *d = unknown(r, whole);
 
-	if (n >= sizeof(word))
-		return;
-	memcpy(word, text, n);
-	word[n] = '\0';
-	const char *near = diag_nearest(word, names, PIPE_KINDS);
-	if (near && n > 1)
-		diag_help(r->c->diags, d, "do you mean %s?", near);
+	for (char *c = capitals; *c; c++)
+		*c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+	enum pipe_kind k = kind_of(capitals, word.hi - word.lo);
+	near = k < PIPE_KINDS ? names[k] : diag_nearest(capitals, names, PIPE_KINDS);
+	if (near)
+		diag_help(r->c->diags, d, "do you mean %.*s%s%.*s?", (int)(word.lo - whole.lo),
+			  t + whole.lo, near, (int)(whole.hi - word.hi), t + word.hi);
 }
 
 /* One action, without a bracket; false: it was reported. */
@@ -144,11 +157,11 @@ static bool read_action(struct reader *r, struct piece whole, enum pipe_group gr
 		unknown(r, whole);
 		return false;
 	}
-	for (word = x.lo; x.lo < x.hi && (t[x.lo] == '_' || (t[x.lo] >= 'A' && t[x.lo] <= 'Z'));)
+	for (word = x.lo; x.lo < x.hi && (t[x.lo] == '_' || is_letter(t[x.lo]));)
 		x.lo++;
 	enum pipe_kind k = kind_of(t + word, x.lo - word);
 	if (k == PIPE_KINDS) {
-		suggest(r, unknown(r, whole), t + word, x.lo - word);
+		suggest(r, whole, (struct piece){ word, x.lo });
 		return false;
 	}
 	a.kind = (uint8_t)k;

@@ -64,11 +64,11 @@ def action(text, place):
 def read(data):
     """For each rank its actions, as (parts, group), of the bytes of a text."""
     try:
-        lines = data.decode("utf-8").split("\n")
+        data.decode("utf-8")
     except UnicodeDecodeError as e:
         line = data.rfind(b"\n", 0, e.start) + 1
         raise Errors([("syntax", (data.count(b"\n", 0, e.start) + 1, e.start - line + 1), "not UTF-8", [])]) from None
-    lines = [line.removesuffix("\r") for line in lines]
+    lines = [line.removesuffix("\r") for line in data.decode("latin-1").split("\n")]  # columns count bytes
     while lines and not lines[-1]:
         lines.pop()
     ranks, errors = [], []
