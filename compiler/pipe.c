@@ -41,44 +41,38 @@ static bool is_action(struct session *s)
 	return false;
 }
 
-static void draw(struct session *s, struct ctx *c, const struct pipe *p, uint32_t first_diag)
+static void draw(struct session *s, struct ctx *c, const struct pipe *p, enum pipe_streams streams)
 {
-	struct pipe_times t = pipe_times(c, p, s->o->streams);
+	struct pipe_times t = pipe_times(c, p, streams);
 	const char *why;
 
-	if (!pipe_draw(c, p, &t, s->o->streams, &s->o->view, first_diag, s->out.stream, &why)) {
+	if (!pipe_draw(c, p, &t, streams, &s->o->view, s->out.stream, &why)) {
 		diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s", why);
 		s->status = 2;
 	}
 }
 
-static void act(struct session *s, const struct pipe *p, bool lowered)
+static void act(struct session *s, struct ctx *c, const struct pipe *p, bool lowered)
 {
 	struct pipe_verdict v = { .lowered = lowered };
 	const struct options *o = s->o;
-	struct ctx c = s->ctx;
-	uint32_t first = s->diags.n;
 	bool json = o->style.format != DIAG_TEXT;
 
-	/* NCCL does not buffer long messages, and activations are long; the table has the least
-	   slots in columns. */
-	if (!o->slots_given)
-		c.slots = o->action == ACTION_TABLE ? UINT32_MAX : 0;
 	if (o->action == ACTION_COMPILE) {
 		pipe_print(p, s->out.stream);
 		return;
 	}
-	pipe_judge(&c, p, o->streams, &v);
+	pipe_judge(c, p, o->streams, &v);
 	if (o->action == ACTION_EXPLAIN)
-		draw(s, &c, p, first);
+		draw(s, c, p, o->streams);
 	else if (o->action == ACTION_TABLE)
-		pipe_add_row(&c, o->file, &v, o->sheet);
-	else if (!pipe_report(&c, &v, o->eager, json, json ? s->out.report : s->out.stream))
+		pipe_add_row(c, o->file, &v, o->sheet);
+	else if (!pipe_report(c, &v, o->eager, json, json ? s->out.report : s->out.stream))
 		arena_fail(&s->arena);
 }
 
-/* The text, whole; NULL: an error was reported. */
-static struct pipe *read_pipe(struct session *s, bool *lowered)
+/* The text, sound; NULL: an error was reported. */
+static struct pipe *read_pipe(struct session *s)
 {
 	struct source *source = session_read(s);
 	struct pipe *p;
@@ -89,25 +83,32 @@ static struct pipe *read_pipe(struct session *s, bool *lowered)
 	if (p && p->n >= 0xffffff)
 		diag_add(&s->diags, SEV_ERROR, 501, p->v[p->n - 1].span, NO_RANK,
 			 "the file has more than %u actions", 0xfffffe);
-	if (!p || s->diags.errors || !pipe_sound(&s->ctx, p))
-		return NULL;
-	*lowered = !p->messages;
-	arena_free(&s->scratch);
-	if (*lowered)
-		p = pipe_lower(&s->ctx, p);
-	arena_free(&s->scratch);
-	return p && (!*lowered || pipe_sound(&s->ctx, p)) ? p : NULL;
+	return p && !s->diags.errors && pipe_sound(&s->ctx, p) ? p : NULL;
 }
 
 void run_pipe(struct session *s)
 {
-	bool lowered = false;
-	struct pipe *p = is_action(s) ? read_pipe(s, &lowered) : NULL;
+	const struct options *o = s->o;
+	struct ctx c = s->ctx;
+	struct pipe *p = is_action(s) ? read_pipe(s) : NULL, *whole = p;
 
+	/* NCCL does not buffer long messages, and activations are long; the table has the least
+	   slots in columns. */
+	if (!o->slots_given)
+		c.slots = o->action == ACTION_TABLE ? UINT32_MAX : 0;
 	arena_free(&s->scratch);
-	s->in_sheet = s->o->sheet != NULL;
-	if (p)
-		act(s, p, lowered);
-	else if (s->o->sheet)
-		pipe_add_row(&s->ctx, s->o->file, NULL, s->o->sheet);
+	if (p && !p->messages) {
+		whole = pipe_lower(&c, p);
+		arena_free(&s->scratch);
+		if (whole)
+			pipe_sound(&c, whole);
+		else if (o->action == ACTION_EXPLAIN)
+			draw(s, &c, p, STREAMS_NONE);
+		arena_free(&s->scratch);
+	}
+	s->in_sheet = o->sheet != NULL;
+	if (whole)
+		act(s, &c, whole, whole != p);
+	else if (o->sheet)
+		pipe_add_row(&c, o->file, NULL, o->sheet);
 }

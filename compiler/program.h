@@ -174,10 +174,11 @@ struct site {
 	const char *name; /* or NULL */
 };
 
-/* Named scratch cells, in such a program. */
+/* Named scratch cells, in such a program: "s[3]", or plain "2F3". */
 struct region {
 	const char *name;
 	uint32_t cell, n;
+	bool plain;
 };
 
 struct buffer {

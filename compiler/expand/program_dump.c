@@ -29,18 +29,19 @@ struct place_in {
 	const char *name;
 	uint32_t number; /* of the first chunk */
 	uint32_t inner;	 /* chunks of a block, if it has two brackets */
+	bool plain;	 /* the number has no brackets */
 };
 
 static struct place_in place_in(const struct program *p, uint32_t cell)
 {
 	for (uint32_t i = 0; i < p->nregions; i++)
 		if (cell - p->regions[i].cell < p->regions[i].n)
-			return (struct place_in){ p->regions[i].name, cell - p->regions[i].cell,
-						  0 };
+			return (struct place_in){ p->regions[i].name, cell - p->regions[i].cell, 0,
+						  p->regions[i].plain };
 	if (cell >= p->cells)
-		return (struct place_in){ "scratch", cell - p->cells, 0 };
+		return (struct place_in){ "scratch", cell - p->cells, 0, false };
 	const struct buffer *b = program_buffer(p, cell);
-	return (struct place_in){ b->name, cell - b->cell, b->inner };
+	return (struct place_in){ b->name, cell - b->cell, b->inner, false };
 }
 
 static const char *range_text(struct arena *a, const char *name, uint32_t first, uint32_t n)
@@ -54,6 +55,8 @@ const char *program_cells_text(struct arena *a, const struct program *p, uint32_
 {
 	struct place_in x = place_in(p, cell);
 
+	if (x.plain)
+		return arena_printf(a, "%s%u", x.name, x.number);
 	return x.inner ? blocks_text(a, x.name, x.inner, x.number, n)
 		       : range_text(a, x.name, x.number, n);
 }

@@ -356,7 +356,8 @@ static void name_regions(struct making *x)
 		uint32_t n = b == BUFFER_S ? x->m->scratch : msccl_size(x->m, (enum msccl_buffer)b);
 		if (x->homes.at[b].base < p->cells || x->homes.at[b].by_rank)
 			continue;
-		p->regions[p->nregions++] = (struct region){ names[b], x->homes.at[b].base, n };
+		p->regions[p->nregions++] =
+			(struct region){ names[b], x->homes.at[b].base, n, false };
 		for (uint32_t i = 0; i < p->nbuffers; i++)
 			if (!strcmp(p->buffers[i].name, names[b]))
 				p->buffers[i].name = arena_printf(p->arena, "caller.%s", names[b]);

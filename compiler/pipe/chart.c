@@ -32,7 +32,6 @@ struct chart {
 	double unit;
 	uint32_t *row; /* by rank; NONE: it is not shown */
 	uint32_t nrows;
-	uint32_t first_diag; /* diagnostics from there on are about it */
 };
 
 static bool is_shown(const struct numbers *n, uint32_t rank)
@@ -62,9 +61,12 @@ static const char *title_of(const struct chart *x)
 static const char *run_of(const struct chart *x)
 {
 	const struct pipe_times *t = x->t;
-	const char *how =
-		arena_printf(x->c->scratch, "--streams=%s, %u message%s in between",
-			     pipe_streams_names[x->streams], x->c->slots, plural(x->c->slots));
+	const char *how = "computations alone";
+
+	if (x->streams != STREAMS_NONE)
+		how = arena_printf(x->c->scratch, "--streams=%s, %u message%s in between",
+				   pipe_streams_names[x->streams], x->c->slots,
+				   plural(x->c->slots));
 
 	if (!t->finishes)
 		return arena_printf(x->c->scratch, "%s: a deadlock", how);
@@ -79,21 +81,39 @@ static const struct diag *error_of(const struct chart *x)
 {
 	const struct diags *d = x->c->diags;
 
-	for (uint32_t i = x->first_diag; i < d->n; i++)
+	for (uint32_t i = 0; i < d->n; i++)
 		if (d->v[i]->severity == SEV_ERROR)
 			return d->v[i];
 	return NULL;
 }
 
-/* The first action of each queue that has not ended: row of v; NONE behind the last. */
+/* The next action from row `from` on at which the rank stands: of each queue the first that has not
+ * ended. NONE: there is none. */
 static uint32_t next_stuck(const struct chart *x, uint32_t rank, uint32_t from)
 {
-	uint32_t end = x->p->first[rank + 1];
+	bool alone = x->streams == STREAMS_NONE;
 
-	while (from < end && (x->t->end[from] != NONE ||
-			      (x->t->start[from] == NONE && !pipe_waits(x->p->v[from].kind))))
-		from++;
-	return from < end ? from : NONE;
+	for (; from < x->p->first[rank + 1]; from++)
+		if (x->t->end[from] == NONE &&
+		    (x->t->start[from] != NONE || alone || pipe_waits(x->p->v[from].kind)))
+			return from;
+	return NONE;
+}
+
+/* When a computation begins and ends, those of a bracket one behind the other; false: it has not run. */
+static bool ran(const struct chart *x, uint32_t i, uint32_t *start, uint32_t *end)
+{
+	uint32_t begin = i;
+
+	if (!pipe_computes(x->p->v[i].kind) || x->t->end[i] == NONE)
+		return false;
+	while (x->p->v[begin].joined)
+		begin--;
+	*start = x->t->start[i];
+	for (; begin < i; begin++)
+		*start += pipe_units(&x->p->v[begin]);
+	*end = *start + pipe_units(&x->p->v[i]);
+	return true;
 }
 
 /* ---- text -------------------------------------------------------------------------------------- */
@@ -101,7 +121,7 @@ static uint32_t next_stuck(const struct chart *x, uint32_t rank, uint32_t from)
 static void print_grid(const struct chart *x, FILE *out)
 {
 	const struct pipe *p = x->p;
-	uint32_t *at = ARENA_ARRAY(x->c->scratch, uint32_t, p->nranks);
+	uint32_t *at = ARENA_ARRAY(x->c->scratch, uint32_t, p->nranks), start = 0, end = 0;
 	int column = 10, blanks;
 
 	for (uint32_t i = 0; i < p->n; i++)
@@ -120,16 +140,14 @@ static void print_grid(const struct chart *x, FILE *out)
 			if (x->row[r] == NONE)
 				continue;
 			while (at[r] < p->first[r + 1] &&
-			       (!pipe_computes(p->v[at[r]].kind) || x->t->end[at[r]] == NONE ||
-				x->t->end[at[r]] <= now))
+			       (!ran(x, at[r], &start, &end) || end <= now))
 				at[r]++;
-			bool here = at[r] < p->first[r + 1] && x->t->start[at[r]] <= now;
-			if (!here) {
+			if (at[r] == p->first[r + 1] || start > now) {
 				blanks += column;
 				continue;
 			}
 			fprintf(out, "%*s%-*s", blanks, "", column,
-				x->t->start[at[r]] == now ? p->v[at[r]].name : "|");
+				start == now ? p->v[at[r]].name : "|");
 			blanks = 0;
 		}
 	}
@@ -144,7 +162,7 @@ static void print_text(const struct chart *x, FILE *out)
 	print_grid(x, out);
 	for (uint32_t r = 0; r < p->nranks && !x->t->finishes; r++)
 		for (uint32_t i = next_stuck(x, r, p->first[r]); i != NONE;
-		     i = next_stuck(x, r, i + 1)) {
+		     i = x->streams == STREAMS_NONE ? NONE : next_stuck(x, r, i + 1)) {
 			struct place at = source_place(x->c->sources, p->v[i].span.lo);
 			if (x->row[r] != NONE)
 				fprintf(out, "rank %u stands at %s (line %u, column %u)\n", r,
@@ -194,35 +212,30 @@ static void draw_action(struct chart *x, uint32_t i)
 {
 	const struct pipe_action *a = &x->p->v[i];
 	struct place at = source_place(x->c->sources, a->span.lo);
-	double left = x_of(x, x->t->start[i]), right = x_of(x, x->t->end[i]), y = y_of(x, a->rank);
 	const char *label = arena_printf(x->c->scratch, "%u", a->mb);
+	uint32_t start, end;
 
+	if (x->row[a->rank] == NONE || !ran(x, i, &start, &end))
+		return;
+	double left = x_of(x, start), right = x_of(x, end), y = y_of(x, a->rank);
 	svg_put(&x->s,
 		"<g class='action' data-rank='%u' data-action='%s' data-start='%u' data-end='%u' "
 		"data-line='%u' data-column='%u'><title>%s on rank %u, time %u to %u</title>"
 		"<rect x='%g' y='%g' width='%g' height='%g' rx='2' fill='%s' fill-opacity='%.2f'/>",
-		a->rank, a->name, x->t->start[i], x->t->end[i], at.line, at.column, a->name,
-		a->rank, x->t->start[i], x->t->end[i], pt(left + 0.5), pt(y), pt(right - left - 1),
-		BOX, svg_colours[colour_of(a)], shade_of(x, a));
+		a->rank, a->name, start, end, at.line, at.column, a->name, a->rank, start, end,
+		pt(left + 0.5), pt(y), pt(right - left - 1), BOX, svg_colours[colour_of(a)],
+		shade_of(x, a));
 	if (right - left >= 7.0 * (double)strlen(label))
 		svg_say(&x->s, "font-size='11' text-anchor='middle' style='fill:#fff'",
 			(left + right) / 2, y + BOX - 8, "%s", label);
 	svg_put(&x->s, "</g>\n");
 }
 
-/* The computation that takes a send's message. */
-static uint32_t taker_of(const struct pipe *p, const struct pipe_action *send)
-{
-	uint32_t stage = pipe_peer_stage(send);
-
-	return send->kind == PIPE_SEND_F ? pipe_at(p, PIPE_F, stage, send->mb)
-					 : pipe_backward(p, stage, send->mb);
-}
-
 static void draw_message(struct chart *x, uint32_t i)
 {
 	const struct pipe_action *a = &x->p->v[i];
-	uint32_t to = pipe_peer(x->p, a), taker = taker_of(x->p, a);
+	uint32_t to = pipe_peer(x->p, a);
+	uint32_t taker = pipe_result(x->p, pipe_back(a->kind), pipe_peer_stage(a), a->mb);
 	bool down;
 
 	if (taker == NONE || x->t->start[taker] == NONE || x->row[to] == NONE ||
@@ -361,9 +374,7 @@ static void print_svg(struct chart *x, FILE *out)
 		if (pipe_sends(p->v[i].kind) && x->t->end[i] != NONE)
 			draw_message(x, i);
 	for (uint32_t i = 0; i < p->n; i++)
-		if (pipe_computes(p->v[i].kind) && x->row[p->v[i].rank] != NONE &&
-		    x->t->end[i] != NONE)
-			draw_action(x, i);
+		draw_action(x, i);
 	if (!x->t->finishes)
 		draw_stuck(x);
 	x->s.y += ROW * x->nrows;
@@ -402,10 +413,9 @@ static bool print_page(struct chart *x, FILE *out)
 }
 
 bool pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
-	       enum pipe_streams streams, const struct shown *view, uint32_t first_diag, FILE *out,
-	       const char **why)
+	       enum pipe_streams streams, const struct shown *view, FILE *out, const char **why)
 {
-	struct chart x = { .c = c, .p = p, .t = t, .streams = streams, .first_diag = first_diag };
+	struct chart x = { .c = c, .p = p, .t = t, .streams = streams };
 	uint64_t drawn = t->length;
 
 	x.script.arena = c->scratch;

@@ -38,7 +38,7 @@ static const struct pipe *edited(struct curing *x, const struct pipe *p, struct 
 {
 	struct pipe *q = arena_copy(x->c.scratch, p, sizeof(*p));
 	struct pipe_action moved = p->v[e.what];
-	uint32_t lo = e.where < e.what ? e.where : e.what, hi = e.where < e.what ? e.what : e.where;
+	uint32_t lo = e.where;
 
 	if (moved.group != PIPE_ALONE || p->v[e.where].group == PIPE_OVERLAP ||
 	    (p->v[e.where].group == PIPE_BATCH && (e.kind != BATCH || p->v[e.where].joined)))
@@ -47,12 +47,10 @@ static const struct pipe *edited(struct curing *x, const struct pipe *p, struct 
 	if (e.where < e.what) { /* to `where`, or right behind it */
 		uint32_t to = e.kind == BATCH ? e.where + 1 : e.where;
 		memmove(&q->v[to + 1], &q->v[to], (e.what - to) * sizeof(*q->v));
-		q->v[to] = moved;
-		lo = to;
+		q->v[lo = to] = moved;
 	} else {
 		memmove(&q->v[e.what], &q->v[e.what + 1], (e.where - e.what) * sizeof(*q->v));
 		q->v[e.where] = moved;
-		lo = e.where;
 	}
 	if (e.kind == BATCH) {
 		if (e.where > e.what || q->v[lo - 1].joined)
@@ -60,12 +58,7 @@ static const struct pipe *edited(struct curing *x, const struct pipe *p, struct 
 		q->v[lo - 1].group = q->v[lo].group = PIPE_BATCH;
 		q->v[lo].joined = true;
 	}
-	for (int k = 0; k < PIPE_NAMED; k++)
-		q->at[k] = arena_copy(x->c.scratch, p->at[k],
-				      (size_t)p->nstages * p->nmbs * sizeof(uint32_t));
-	for (uint32_t i = e.where < e.what ? e.where : e.what; i <= hi; i++)
-		if (q->v[i].mb != NONE)
-			q->at[q->v[i].kind][(size_t)q->v[i].stage * q->nmbs + q->v[i].mb] = i;
+	pipe_index(x->c.scratch, q);
 	return q;
 }
 

@@ -36,7 +36,7 @@
 #define LIMIT_STAGE 65535u
 #define LIMIT_MICROBATCH 1000000u
 
-/* In this order a message's kinds are F, SEND_F, RECV_F, WAIT_SEND_F, and likewise of B. */
+/* In pairs, of a forward and a backward, but for I and W: PIPE_SEND_F + back. */
 enum pipe_kind {
 	PIPE_F,
 	PIPE_B, /* the whole backward */
@@ -56,7 +56,11 @@ enum pipe_kind {
 	PIPE_KINDS
 };
 
+/* Of a program: no queues of communications. A computation waits for the one that makes its input. */
+#define STREAMS_NONE NSTREAMS
+
 enum pipe_group { PIPE_ALONE, PIPE_OVERLAP, PIPE_BATCH };
+extern const char *const pipe_brackets[]; /* their ends: ")BATCH" */
 
 struct pipe_action {
 	const char *name; /* "2SEND_F1" */
@@ -69,18 +73,17 @@ struct pipe_action {
 };
 
 struct pipe {
-	struct source *source;
 	const char *name; /* of the file, without folders and ending */
 	uint32_t nranks, nstages, nmbs;
 	struct pipe_action *v; /* rank by rank, in the order of the text */
 	uint32_t n, cap;
 	uint32_t *first; /* [nranks + 1]: rows of v */
 	uint32_t capranks;
-	uint32_t *rank_of;	  /* [nstages] */
-	uint32_t *at[PIPE_NAMED]; /* [nstages * nmbs]: row of v, or NONE */
-	bool backward;		  /* it has some */
-	bool messages;		  /* it has some, as it was read */
-	bool waits;		  /* for sends: it has some */
+	uint32_t *rank_of; /* [nstages] */
+	uint32_t *at;	   /* [PIPE_NAMED][nstages][nmbs]: row of v, or NONE */
+	bool backward;	   /* it has some */
+	bool messages;	   /* it has some, as it was read */
+	bool waits;	   /* for sends: it has some */
 };
 
 static inline bool pipe_computes(enum pipe_kind k)
@@ -100,18 +103,37 @@ static inline bool pipe_waits(enum pipe_kind k)
 	return k == PIPE_WAIT_SEND_F || k == PIPE_WAIT_SEND_B;
 }
 
-/* Row of the action of that kind, stage and microbatch, or NONE. */
-static inline uint32_t pipe_at(const struct pipe *p, enum pipe_kind k, uint32_t stage, uint32_t mb)
+/* Of a backward: I, RECV_B ... */
+static inline bool pipe_back(enum pipe_kind k)
 {
-	return p->at[k][(size_t)stage * p->nmbs + mb];
+	return k == PIPE_I || k % 2 == 1;
 }
 
-/* Row of the whole backward, or of its first half; or NONE. */
-static inline uint32_t pipe_backward(const struct pipe *p, uint32_t stage, uint32_t mb)
+/* Row of the action of that kind, stage and microbatch, or NONE. */
+static inline uint32_t *pipe_place(const struct pipe *p, enum pipe_kind k, uint32_t stage,
+				   uint32_t mb)
 {
-	uint32_t b = pipe_at(p, PIPE_B, stage, mb);
+	return &p->at[((size_t)k * p->nstages + stage) * p->nmbs + mb];
+}
+static inline uint32_t pipe_at(const struct pipe *p, enum pipe_kind k, uint32_t stage, uint32_t mb)
+{
+	return *pipe_place(p, k, stage, mb);
+}
 
-	return b != NONE ? b : pipe_at(p, PIPE_I, stage, mb);
+/* Row of the forward; or of the whole backward, or of its first half; or NONE. */
+static inline uint32_t pipe_result(const struct pipe *p, bool back, uint32_t stage, uint32_t mb)
+{
+	uint32_t at = pipe_at(p, back ? PIPE_B : PIPE_F, stage, mb);
+
+	return back && at == NONE ? pipe_at(p, PIPE_I, stage, mb) : at;
+}
+
+/* Behind the last action of the bracket at row i. */
+static inline uint32_t pipe_bracket_end(const struct pipe *p, uint32_t i)
+{
+	for (i++; i < p->n && p->v[i].joined; i++)
+		;
+	return i;
 }
 
 /* "2SEND_F1", or "2UNSHARD" where mb is NONE; in the arena. */
@@ -125,10 +147,13 @@ struct pipe *pipe_read(struct ctx *c, struct source *source);
 
 /* ---- sound.c --------------------------------------------------------------------------- */
 
-/** Fills in rank_of and at. E0605, E0606; returns whether there were none. With `order` false only
- *  placement and completeness are looked at: a text that was edited (cure.c) keeps these. O(actions
- *  + stages * microbatches); O(n log n) for an incomplete text. */
+/** Fills in rank_of and at; returns whether the text is complete, each action behind those of its rank
+ *  that it needs, and its local actions in an order that PyTorch takes. E0605, E0606. O(actions +
+ *  stages * microbatches). */
 bool pipe_sound(struct ctx *c, struct pipe *p);
+
+/** Fills in at alone: rows of an edited text. O(actions + stages * microbatches). */
+void pipe_index(struct arena *a, struct pipe *p);
 
 /** Whether each action of a text that is complete stands behind those of its rank that it needs. Reports
  *  E0605. O(actions). */
@@ -141,10 +166,13 @@ static inline uint32_t pipe_peer(const struct pipe *p, const struct pipe_action 
 	return p->rank_of[pipe_peer_stage(x)];
 }
 
+/** Row of the computation with the result that computation i takes, or NONE. */
+uint32_t pipe_maker(const struct pipe *p, uint32_t i);
+
 /* ---- lower.c --------------------------------------------------------------------------- */
 
-/** The text with messages, from one of computations alone that is complete. NULL: computations wait
- *  for one another, which is reported (E0304). O(actions * stages of a rank). */
+/** The text with messages, from one of computations alone that is sound. NULL: computations wait
+ *  for one another, which is reported (E0304). O(actions log actions). */
 struct pipe *pipe_lower(struct ctx *c, const struct pipe *p);
 
 /** Writes it as `_dump_csv` does. O(actions). */
@@ -152,8 +180,8 @@ void pipe_print(const struct pipe *p, FILE *out);
 
 /* ---- program.c ------------------------------------------------------------------------- */
 
-/** The program of a sound text; tasks 0 .. nranks - 1 are the queues of computations, sites are the
- *  actions. All in c->scratch. O(actions). */
+/** The program of a sound text, for one kind of streams or STREAMS_NONE; tasks 0 .. nranks - 1 are the
+ *  queues of computations, sites are the actions. All in c->scratch. O(actions). */
 struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_streams streams);
 
 /* ---- judge.c --------------------------------------------------------------------------- */
@@ -182,7 +210,12 @@ void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, s
 
 /* ---- times.c --------------------------------------------------------------------------- */
 
-/* In units: F, I and W take one, B two; messages none. */
+/* F, I and W take one unit, B two; messages none. */
+static inline uint32_t pipe_units(const struct pipe_action *a)
+{
+	return a->kind == PIPE_B ? 2 : pipe_computes(a->kind);
+}
+
 struct pipe_times {
 	uint32_t *start, *end; /* [n] by action; NONE: it has not started, not ended */
 	uint32_t length;       /* the last end */
@@ -194,11 +227,8 @@ struct pipe_times {
 	bool finishes;
 };
 
-/** Of the computations alone, as if all messages were buffered; in c->scratch. Without a finish only
- *  `finishes` means anything. O(actions log actions). */
-struct pipe_times pipe_measures(struct ctx *c, const struct pipe *p);
-
-/** Runs it, as far as it goes, with c->slots; in c->scratch. O(actions). */
+/** Runs it, as far as it goes, with c->slots; with STREAMS_NONE the computations alone, as if no message
+ *  were waited for in a queue. In c->scratch. O(actions log actions). */
 struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_streams streams);
 
 static inline double pipe_idle(const struct pipe_times *t)
@@ -210,11 +240,10 @@ static inline double pipe_idle(const struct pipe_times *t)
 
 /* ---- chart.c, report.c ------------------------------------------------------------------- */
 
-/** Draws it as text, SVG or a page; diagnostics from first_diag on are about it. False: it cannot be
- *  drawn, *why says why. O(actions). */
+/** Draws it as text, SVG or a page, with the errors of c->diags. False: it cannot be drawn, *why says
+ *  why. O(actions). */
 bool pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
-	       enum pipe_streams streams, const struct shown *view, uint32_t first_diag, FILE *out,
-	       const char **why);
+	       enum pipe_streams streams, const struct shown *view, FILE *out, const char **why);
 
 /** Prints the verdict, as text or a JSON object. `eager`: bytes that are buffered for a pair of
  *  ranks. False: no memory. */

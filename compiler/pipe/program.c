@@ -8,8 +8,9 @@
  *     SEND, RECV             SEND, RECV, behind a WAIT for the computations before it
  *     WAIT_SEND              WAIT for the send, among the computations
  *
+ * Without streams there are no messages: a computation waits for the one that makes its input.
  * Cells are messages: those of forwards, by sending stage and microbatch, then those of backwards. In
- * texts they are "0F[3]". O(actions).
+ * texts they are "0F3". O(actions).
  */
 #include "compiler/pipe/pipe.h"
 
@@ -28,7 +29,8 @@ struct making {
 	uint32_t *
 		queue; /* [2 * nranks] of the rank that is made, or one before: by peer, and by which of two */
 	struct inward *inward; /* [nranks]: the FIFOs to the rank */
-	uint32_t *waited;      /* by task: operations of the computations that it has waited for */
+	uint32_t last;	       /* computation or wait of the rank that is made, or NONE */
+	uint32_t *waited;      /* by task: the `last` that it has waited for */
 	uint32_t capwaited;
 	uint32_t *task, *end; /* by action: where its operation is; rows up to its wave's end */
 };
@@ -42,30 +44,43 @@ static struct op *add(struct making *x, uint32_t task, struct op o)
 	return &t->ops[t->nops - 1];
 }
 
+/* Action i waits until that of row `other` has finished. Where that is, is filled in at the end. */
+static void add_wait(struct making *x, uint32_t task, uint32_t i, uint32_t other)
+{
+	add(x, task, (struct op){ .other = other, .kind = OP_WAIT, .site = i & 0xffffff });
+}
+
+static void fill_waits(struct making *x)
+{
+	for (uint32_t t = 0; t < x->to->ntasks; t++)
+		for (uint32_t i = 0; i < x->to->tasks[t].nops; i++) {
+			struct op *o = &x->to->tasks[t].ops[i];
+			if (op_kind(o) != OP_WAIT)
+				continue;
+			o->fifo = x->task[o->other];
+			o->other = x->end[o->other];
+		}
+}
+
 static uint32_t new_task(struct making *x, uint32_t rank)
 {
 	struct program *p = x->to;
 	uint32_t n = p->ntasks;
 
 	ARENA_PUSH(x->arena, p->tasks, p->ntasks, p->captasks) = (struct task){ .rank = rank };
-	ARENA_PUSH(x->arena, x->waited, n, x->capwaited) = 0;
+	ARENA_PUSH(x->arena, x->waited, n, x->capwaited) = NONE;
 	return p->ntasks - 1;
-}
-
-static bool is_forward(const struct pipe_action *a)
-{
-	return a->kind == PIPE_SEND_F || a->kind == PIPE_RECV_F;
 }
 
 /* The queue of a send or receive. */
 static uint32_t queue_of(struct making *x, const struct pipe_action *a)
 {
-	uint32_t peer = pipe_peer(x->p, a), n = x->p->nranks, *q = &x->queue[0];
+	uint32_t peer = pipe_peer(x->p, a), n = x->p->nranks, *q = x->queue;
 
 	switch (x->streams) {
-	case STREAMS_PAIR: q = &x->queue[peer]; break;
-	case STREAMS_EDGE: q = &x->queue[is_forward(a) ? peer : n + peer]; break;
-	case STREAMS_DIRECTED: q = &x->queue[pipe_sends(a->kind) ? peer : n + peer]; break;
+	case STREAMS_PAIR: q += peer; break;
+	case STREAMS_EDGE: q += pipe_back(a->kind) ? n + peer : peer; break;
+	case STREAMS_DIRECTED: q += pipe_sends(a->kind) ? peer : n + peer; break;
 	case STREAMS_RANK:
 	case NSTREAMS: break;
 	}
@@ -75,12 +90,12 @@ static uint32_t queue_of(struct making *x, const struct pipe_action *a)
 }
 
 /* One for each sender and receiver of a communicator: an edge has two, one for each direction. */
-static uint32_t fifo_of(struct making *x, uint32_t src, uint32_t dst, bool forward)
+static uint32_t fifo_of(struct making *x, uint32_t src, uint32_t dst, bool back)
 {
 	struct program *p = x->to;
-	uint32_t channel = x->streams == STREAMS_EDGE && !forward;
-
+	uint32_t channel = x->streams == STREAMS_EDGE && back;
 	struct inward *in = &x->inward[dst];
+
 	for (uint32_t k = 0; k < in->n; k++)
 		if (p->fifos[in->v[k]].src == src && p->fifos[in->v[k]].channel == channel)
 			return in->v[k];
@@ -90,35 +105,21 @@ static uint32_t fifo_of(struct making *x, uint32_t src, uint32_t dst, bool forwa
 	return p->nfifos - 1;
 }
 
-static void add_wait(struct making *x, uint32_t task, uint32_t for_task, uint32_t rows,
-		     uint32_t action)
+/* What a computation or WAIT_SEND waits for, apart from those before it: row, or NONE. */
+static uint32_t input_of(struct making *x, uint32_t i)
 {
-	add(x, task,
-	    (struct op){
-		    .fifo = for_task, .other = rows, .kind = OP_WAIT, .site = action & 0xffffff });
-}
+	const struct pipe *p = x->p;
+	const struct pipe_action *a = &p->v[i];
+	uint32_t maker;
 
-/* The receive of a computation's input, or NONE. */
-static uint32_t input_of(const struct pipe *p, const struct pipe_action *a)
-{
-	if (a->kind == PIPE_F)
-		return pipe_at(p, PIPE_RECV_F, a->stage, a->mb);
-	return a->kind == PIPE_B || a->kind == PIPE_I ? pipe_at(p, PIPE_RECV_B, a->stage, a->mb)
-						      : NONE;
-}
-
-static void add_input(struct making *x, uint32_t i)
-{
-	const struct pipe_action *a = &x->p->v[i];
-	enum pipe_kind k = a->kind;
-	uint32_t waits = pipe_computes(k) ? input_of(x->p, a)
-			 : pipe_waits(k)
-				 ? pipe_at(x->p, k == PIPE_WAIT_SEND_F ? PIPE_SEND_F : PIPE_SEND_B,
-					   a->stage, a->mb)
-				 : NONE;
-
-	if (waits != NONE)
-		add_wait(x, a->rank, x->task[waits], x->end[waits], i);
+	if (pipe_waits(a->kind))
+		return pipe_at(p, PIPE_SEND_F + pipe_back(a->kind), a->stage, a->mb);
+	maker = pipe_maker(p, i);
+	if (maker == NONE || p->v[maker].rank == a->rank)
+		return NONE;
+	return x->streams == STREAMS_NONE
+		       ? maker
+		       : pipe_at(p, PIPE_RECV_F + pipe_back(a->kind), a->stage, a->mb);
 }
 
 /* Computations of rows i .. end - 1, of one bracket: they start when all have their inputs. */
@@ -127,14 +128,18 @@ static void add_computations(struct making *x, uint32_t i, uint32_t end)
 	uint32_t rank = x->p->v[i].rank;
 
 	for (uint32_t k = i; k < end; k++)
-		add_input(x, k);
+		if (input_of(x, k) != NONE)
+			add_wait(x, rank, k, input_of(x, k));
+	for (uint32_t k = i; k < end && !pipe_waits(x->p->v[k].kind); k++)
+		add(x, rank,
+		    (struct op){ .fifo = NONE,
+				 .kind = k > i ? OP_FRESH | OP_JOINED : OP_FRESH,
+				 .site = k & 0xffffff });
 	for (uint32_t k = i; k < end; k++) {
-		if (!pipe_waits(x->p->v[k].kind))
-			add(x, rank,
-			    (struct op){ .fifo = NONE, .kind = OP_FRESH, .site = k & 0xffffff });
 		x->task[k] = rank;
 		x->end[k] = x->to->tasks[rank].nops;
 	}
+	x->last = i;
 }
 
 static void add_message(struct making *x, uint32_t i, bool joined)
@@ -142,19 +147,17 @@ static void add_message(struct making *x, uint32_t i, bool joined)
 	const struct pipe *p = x->p;
 	const struct pipe_action *a = &p->v[i];
 	uint32_t peer = pipe_peer(p, a), t = x->task[i];
-	bool sends = pipe_sends(a->kind), up = is_forward(a);
-	uint32_t before = x->to->tasks[a->rank].nops;
+	bool sends = pipe_sends(a->kind), back = pipe_back(a->kind);
 
-	if (!joined && before > x->waited[t]) {
-		add_wait(x, t, a->rank, before, i);
-		x->waited[t] = before;
-	}
+	if (!joined && x->last != x->waited[t])
+		add_wait(x, t, i, x->last);
+	x->waited[t] = x->last;
 	struct op *o =
 		add(x, t,
 		    (struct op){ .n = 1, .kind = sends ? OP_SEND : OP_RECV, .site = i & 0xffffff });
-	o->cell =
-		((up ? 0 : p->nstages) + (sends ? a->stage : pipe_peer_stage(a))) * p->nmbs + a->mb;
-	o->fifo = sends ? fifo_of(x, a->rank, peer, up) : fifo_of(x, peer, a->rank, up);
+	o->cell = ((back ? p->nstages : 0) + (sends ? a->stage : pipe_peer_stage(a))) * p->nmbs +
+		  a->mb;
+	o->fifo = sends ? fifo_of(x, a->rank, peer, back) : fifo_of(x, peer, a->rank, back);
 	if (joined)
 		o->kind |= OP_JOINED;
 }
@@ -185,10 +188,12 @@ static void add_rank(struct making *x, uint32_t rank)
 {
 	const struct pipe *p = x->p;
 
+	x->last = NONE;
 	for (uint32_t i = p->first[rank], end; i < p->first[rank + 1]; i = end) {
 		enum pipe_kind k = p->v[i].kind;
-		for (end = i + 1; end < p->first[rank + 1] && p->v[end].joined; end++)
-			;
+		end = pipe_bracket_end(p, i);
+		if (x->streams == STREAMS_NONE && k < PIPE_NAMED && !pipe_computes(k))
+			continue;
 		if (pipe_sends(k) || pipe_receives(k))
 			add_batch(x, i, end);
 		else
@@ -210,7 +215,7 @@ static void name(struct making *x)
 	for (uint32_t s = 0; s < to->nregions; s++)
 		to->regions[s] = (struct region){ arena_printf(x->arena, "%u%c", s % p->nstages,
 							       s < p->nstages ? 'F' : 'B'),
-						  s * p->nmbs, p->nmbs };
+						  s * p->nmbs, p->nmbs, true };
 }
 
 struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_streams streams)
@@ -228,6 +233,7 @@ struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_stre
 		new_task(&x, r);
 	for (uint32_t r = 0; r < p->nranks; r++)
 		add_rank(&x, r);
+	fill_waits(&x);
 	name(&x);
 	return x.to;
 }

@@ -29,6 +29,9 @@ static const char *const names[PIPE_KINDS] = {
 	[PIPE_REDUCE_GRAD] = "REDUCE_GRAD",
 	[PIPE_WAIT_REDUCE_GRAD] = "WAIT_REDUCE_GRAD",
 };
+const char *const pipe_brackets[] = {
+	[PIPE_ALONE] = "", [PIPE_OVERLAP] = ")OVERLAP_F_B", [PIPE_BATCH] = ")BATCH"
+};
 
 const char *pipe_name(struct arena *a, enum pipe_kind k, uint32_t stage, uint32_t mb)
 {
@@ -43,119 +46,135 @@ const char *pipe_name(struct arena *a, enum pipe_kind k, uint32_t stage, uint32_
 struct reader {
 	struct ctx *c;
 	struct pipe *p;
-	struct source *source;
-	uint32_t errors;
+	const struct source *source;
+	bool explained; /* unknown() */
 };
 
-/* A piece of the text: bytes lo .. hi - 1. */
+/* A piece of the text. */
 struct piece {
-	uint32_t lo, hi;
+	const char *lo, *hi;
 };
 
 static struct span span_of(const struct reader *r, struct piece x)
 {
-	return (struct span){ r->source->base + x.lo, r->source->base + x.hi };
+	uint32_t at = r->source->base + (uint32_t)(x.lo - r->source->text);
+
+	return (struct span){ at, at + (uint32_t)(x.hi - x.lo) };
 }
 
 static struct diag *wrong(struct reader *r, struct piece x, const char *why)
 {
 	enum { SHOWN = 40 };
-	const char *text = r->source->text + x.lo;
-	uint32_t n = x.hi - x.lo;
+	int n = x.hi - x.lo > SHOWN ? SHOWN : (int)(x.hi - x.lo);
 
-	r->errors++;
-	return diag_add(r->c->diags, SEV_ERROR, 604, span_of(r, x), NO_RANK, "'%.*s%s' %s",
-			(int)(n < SHOWN ? n : SHOWN), text, n < SHOWN ? "" : "...", why);
+	return diag_add(r->c->diags, SEV_ERROR, 604, span_of(r, x), NO_RANK, "'%.*s%s' %s", n, x.lo,
+			x.hi - x.lo > SHOWN ? "..." : "", why);
 }
 
 /* Without the blanks around it. */
-static struct piece trim(const struct reader *r, struct piece x)
+static struct piece trim(const char *lo, const char *hi)
 {
-	const char *t = r->source->text;
+	for (; lo < hi && (*lo == ' ' || *lo == '\t'); lo++)
+		;
+	for (; lo < hi && (hi[-1] == ' ' || hi[-1] == '\t'); hi--)
+		;
+	return (struct piece){ lo, hi };
+}
 
-	while (x.lo < x.hi && strchr(" \t", t[x.lo]))
-		x.lo++;
-	while (x.lo < x.hi && strchr(" \t", t[x.hi - 1]))
-		x.hi--;
-	return x;
+static const char *find(struct piece x, char c)
+{
+	const char *at = memchr(x.lo, c, (size_t)(x.hi - x.lo));
+
+	return at ? at : x.hi;
+}
+
+static bool is_text(struct piece x, const char *text)
+{
+	return strlen(text) == (size_t)(x.hi - x.lo) && !memcmp(x.lo, text, strlen(text));
 }
 
 /* A number at x->lo, which is passed over; NONE: there is none, or it is over `most`. */
-static uint32_t number(const struct reader *r, struct piece *x, uint32_t most)
+static uint32_t number(struct piece *x, uint32_t most)
 {
-	const char *t = r->source->text;
+	const char *begin = x->lo;
 	uint64_t n = 0;
-	uint32_t begin = x->lo;
 
-	for (; x->lo < x->hi && t[x->lo] >= '0' && t[x->lo] <= '9'; x->lo++)
-		n = n > most ? n : n * 10 + (uint64_t)(t[x->lo] - '0');
+	for (; x->lo < x->hi && *x->lo >= '0' && *x->lo <= '9'; x->lo++)
+		n = n > most ? n : n * 10 + (uint64_t)(*x->lo - '0');
 	return x->lo == begin || n > most ? NONE : (uint32_t)n;
 }
 
-static enum pipe_kind kind_of(const char *text, uint32_t n)
+static bool is_letter(char c)
+{
+	return c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+static enum pipe_kind kind_of(struct piece word)
 {
 	enum pipe_kind k = 0;
 
-	while (k < PIPE_KINDS && (strlen(names[k]) != n || memcmp(names[k], text, n) != 0))
+	while (k < PIPE_KINDS && !is_text(word, names[k]))
 		k++;
 	return k;
 }
 
+/* What an action is stands at the first one alone: a file of another kind has many. */
 static struct diag *unknown(struct reader *r, struct piece x)
 {
 	struct diag *d = wrong(r, x, "is not an action");
 
-	diag_note(r->c->diags, d, NOWHERE,
-		  "an action is a stage, what it does, and a microbatch: 2F0, 2B0, 2I0, 2W0, "
-		  "2SEND_F0, 2RECV_F0, 2SEND_B0, 2RECV_B0, 2WAIT_SEND_F0, 2WAIT_SEND_B0; or a "
-		  "stage with UNSHARD, RESHARD, REDUCE_GRAD or WAIT_REDUCE_GRAD; or a bracket: "
-		  "(0F3;3B1)OVERLAP_F_B, (0SEND_F1;0RECV_B0)BATCH");
+	if (!r->explained)
+		diag_note(
+			r->c->diags, d, NOWHERE,
+			"an action is a stage, what it does, and a microbatch: 2F0, 2B0, 2I0, 2W0, "
+			"2SEND_F0, 2RECV_F0, 2SEND_B0, 2RECV_B0, 2WAIT_SEND_F0, 2WAIT_SEND_B0; or a "
+			"stage with UNSHARD, RESHARD, REDUCE_GRAD or WAIT_REDUCE_GRAD; or a bracket: "
+			"(0F3;3B1)OVERLAP_F_B, (0SEND_F1;0RECV_B0)BATCH");
+	r->explained = true;
 	return d;
 }
 
-static void suggest(struct reader *r, struct diag *d, const char *text, uint32_t n)
+/* An action with a word that is no kind: with the word in capitals, or the nearest one. */
+static void suggest(struct reader *r, struct piece whole, struct piece word)
 {
-	char word[24];
+	char *capitals = arena_strndup(r->c->scratch, word.lo, (size_t)(word.hi - word.lo));
+	struct diag *d = unknown(r, whole);
+	const char *near;
 
-	if (n >= sizeof(word))
-		return;
-	memcpy(word, text, n);
-	word[n] = '\0';
-	const char *near = diag_nearest(word, names, PIPE_KINDS);
-	if (near && n > 1)
-		diag_help(r->c->diags, d, "do you mean %s?", near);
+	for (char *c = capitals; *c; c++)
+		*c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+	enum pipe_kind k = kind_of((struct piece){ capitals, capitals + strlen(capitals) });
+	near = k < PIPE_KINDS ? names[k] : diag_nearest(capitals, names, PIPE_KINDS);
+	if (near)
+		diag_help(r->c->diags, d, "do you mean %.*s%s%.*s?", (int)(word.lo - whole.lo),
+			  whole.lo, near, (int)(whole.hi - word.hi), word.hi);
 }
 
-/* One action, without a bracket; false: it was reported. */
-static bool read_action(struct reader *r, struct piece whole, enum pipe_group group, bool joined)
+/* One action, without a bracket. */
+static void read_action(struct reader *r, struct piece whole, enum pipe_group group, bool joined)
 {
-	struct piece x = whole;
+	struct piece x = whole, word;
 	struct pipe *p = r->p;
 	struct pipe_action a = { .span = span_of(r, whole),
-				 .group = (uint8_t)group,
-				 .joined = joined,
+				 .stage = number(&x, LIMIT_STAGE),
+				 .mb = NONE,
 				 .rank = (uint16_t)(p->nranks - 1),
-				 .mb = NONE };
-	const char *t = r->source->text;
-	uint32_t begin = x.lo, word;
+				 .group = (uint8_t)group,
+				 .joined = joined };
 
-	a.stage = number(r, &x, LIMIT_STAGE);
-	if (x.lo == begin) {
-		unknown(r, whole);
-		return false;
-	}
-	for (word = x.lo; x.lo < x.hi && (t[x.lo] == '_' || (t[x.lo] >= 'A' && t[x.lo] <= 'Z'));)
-		x.lo++;
-	enum pipe_kind k = kind_of(t + word, x.lo - word);
-	if (k == PIPE_KINDS) {
-		suggest(r, unknown(r, whole), t + word, x.lo - word);
-		return false;
-	}
-	a.kind = (uint8_t)k;
-	begin = x.lo;
+	for (word = x; x.lo < x.hi && is_letter(*x.lo); x.lo++)
+		;
+	word.hi = x.lo;
+	enum pipe_kind k = kind_of(word);
+	const char *end = x.lo;
 	if (k < PIPE_NAMED)
-		a.mb = number(r, &x, LIMIT_MICROBATCH);
-	if (k < PIPE_NAMED && x.lo == begin)
+		a.mb = number(&x, LIMIT_MICROBATCH);
+	a.kind = (uint8_t)k;
+	if (word.lo == whole.lo)
+		unknown(r, whole);
+	else if (k == PIPE_KINDS)
+		suggest(r, whole, word);
+	else if (k < PIPE_NAMED && x.lo == end)
 		wrong(r, whole, "lacks its microbatch, a number at its end");
 	else if (x.lo != x.hi)
 		unknown(r, whole);
@@ -169,117 +188,97 @@ static bool read_action(struct reader *r, struct piece whole, enum pipe_group gr
 	else {
 		a.name = pipe_name(r->c->arena, k, a.stage, a.mb);
 		ARENA_PUSH(r->c->arena, p->v, p->n, p->cap) = a;
-		return true;
 	}
-	return false;
 }
 
 /* `(0F3;3B1)OVERLAP_F_B`, `(0SEND_F1;0RECV_B0)BATCH` */
 static void read_bracket(struct reader *r, struct piece whole)
 {
-	const char *t = r->source->text;
-	const char *close = memchr(t + whole.lo, ')', whole.hi - whole.lo);
-	uint32_t end = close ? (uint32_t)(close - t) : whole.hi, n = 0;
-	struct piece word = trim(r, (struct piece){ end + !!close, whole.hi });
-	uint32_t len = word.hi - word.lo;
-	enum pipe_group group = PIPE_ALONE;
+	struct piece x = { whole.lo + 1, find(whole, ')') };
+	uint32_t n = 0, errors = r->c->diags->errors;
+	enum pipe_group group = PIPE_BATCH;
 
-	if (!close) {
+	if (x.hi == whole.hi) {
 		wrong(r, whole, "has no ')'");
 		return;
 	}
-	if (len == strlen("OVERLAP_F_B") && !memcmp(t + word.lo, "OVERLAP_F_B", len))
-		group = PIPE_OVERLAP;
-	else if (len == strlen("BATCH") && !memcmp(t + word.lo, "BATCH", len))
-		group = PIPE_BATCH;
+	while (group && !is_text(trim(x.hi + 1, whole.hi), pipe_brackets[group] + 1))
+		group--;
 	if (group == PIPE_ALONE) {
 		unknown(r, whole);
 		return;
 	}
-	for (uint32_t lo = whole.lo + 1, hi; lo <= end; lo = hi + 1) {
-		for (hi = lo; hi < end && t[hi] != ';';)
-			hi++;
-		struct piece part = trim(r, (struct piece){ lo, hi });
-		if (part.lo < part.hi && !read_action(r, part, group, n++ > 0))
-			return;
+	for (const char *end; x.lo <= x.hi && r->c->diags->errors == errors; x.lo = end + 1) {
+		end = find(x, ';');
+		struct piece part = trim(x.lo, end);
+		if (part.lo < part.hi)
+			read_action(r, part, group, n++ > 0);
 	}
+	if (r->c->diags->errors > errors)
+		return;
 	if (n == 0)
 		wrong(r, whole, "has nothing in its bracket");
 	else if (group == PIPE_OVERLAP && n != 2)
 		wrong(r, whole, "has not two computations, as an OVERLAP_F_B has");
 }
 
-static void read_field(struct reader *r, struct piece x)
-{
-	const char *t = r->source->text;
-
-	x = trim(r, x);
-	if (x.hi - x.lo >= 2 && t[x.lo] == '"' && t[x.hi - 1] == '"')
-		x = trim(r, (struct piece){ x.lo + 1, x.hi - 1 });
-	if (x.lo == x.hi)
-		return;
-	if (t[x.lo] == '(')
-		read_bracket(r, x);
-	else
-		read_action(r, x, PIPE_ALONE, false);
-}
-
 static void read_line(struct reader *r, struct piece line)
 {
 	struct pipe *p = r->p;
-	const char *t = r->source->text;
 
-	if (p->nranks == LIMIT_RANKS) {
+	ARENA_PUSH(r->c->arena, p->first, p->nranks, p->capranks) = p->n;
+	if (p->nranks > LIMIT_RANKS)
 		diag_add(r->c->diags, SEV_ERROR, 604, span_of(r, line), NO_RANK,
 			 "there are more than %u lines: one is a rank", LIMIT_RANKS);
-		r->errors = MOST_ERRORS;
-		return;
-	}
-	ARENA_PUSH(r->c->arena, p->first, p->nranks, p->capranks) = p->n;
-	for (uint32_t lo = line.lo, hi; lo <= line.hi && r->errors < MOST_ERRORS; lo = hi + 1) {
-		const char *comma = memchr(t + lo, ',', line.hi - lo);
-		hi = comma ? (uint32_t)(comma - t) : line.hi;
-		read_field(r, (struct piece){ lo, hi });
+	for (const char *end; line.lo <= line.hi && r->c->diags->errors < MOST_ERRORS;
+	     line.lo = end + 1) {
+		end = find(line, ',');
+		struct piece x = trim(line.lo, end);
+		if (x.hi - x.lo >= 2 && *x.lo == '"' && x.hi[-1] == '"')
+			x = trim(x.lo + 1, x.hi - 1);
+		if (x.lo < x.hi && *x.lo == '(')
+			read_bracket(r, x);
+		else if (x.lo < x.hi)
+			read_action(r, x, PIPE_ALONE, false);
 	}
 }
 
-/* The first byte that is no text: a NUL, or none of UTF-8. Or `len`. */
-static uint32_t first_bad(const struct source *s)
+/* Whether it is text: without a NUL, and in UTF-8. */
+static bool check_bytes(struct reader *r)
 {
-	uint32_t i = 0;
+	const struct source *s = r->source;
 
-	for (size_t n; i < s->len; i += (uint32_t)n) {
+	for (size_t i = 0, n; i < s->len; i += n) {
 		uint32_t code;
 		n = diag_utf8(s->text + i, s->len - i, &code);
-		if (!n || !s->text[i])
-			break;
+		if (n && s->text[i])
+			continue;
+		diag_add(r->c->diags, SEV_ERROR, 604,
+			 span_of(r, (struct piece){ s->text + i, s->text + i + 1 }), NO_RANK,
+			 "this byte (0x%02x) is not text in UTF-8",
+			 (unsigned)(unsigned char)s->text[i]);
+		return false;
 	}
-	return i;
+	return true;
 }
 
 static void read_lines(struct reader *r)
 {
-	const struct source *s = r->source;
-	uint32_t end = s->len, bad = first_bad(s), bom = 0;
+	struct piece x = { r->source->text, r->source->text + r->source->len };
 
-	if (bad < s->len) {
-		diag_add(r->c->diags, SEV_ERROR, 604, span_of(r, (struct piece){ bad, bad + 1 }),
-			 NO_RANK, "this byte (0x%02x) is not text in UTF-8",
-			 (unsigned)(unsigned char)s->text[bad]);
-		r->errors++;
-		return;
+	while (x.hi > x.lo && strchr("\r\n \t", x.hi[-1]))
+		x.hi--;
+	if (x.hi - x.lo >= 3 && !memcmp(x.lo, "\xef\xbb\xbf", 3))
+		x.lo += 3;
+	for (const char *end;
+	     x.lo < x.hi && r->c->diags->errors < MOST_ERRORS && r->p->nranks <= LIMIT_RANKS;
+	     x.lo = end + 1) {
+		end = find(x, '\n');
+		if (*x.lo != '#')
+			read_line(r, (struct piece){ x.lo, end - (end > x.lo && end[-1] == '\r') });
 	}
-	while (end > 0 && strchr("\r\n \t", s->text[end - 1]))
-		end--;
-	if (end >= 3 && !memcmp(s->text, "\xef\xbb\xbf", 3))
-		bom = 3;
-	for (uint32_t lo = bom, hi; lo < end && r->errors < MOST_ERRORS; lo = hi + 1) {
-		const char *nl = memchr(s->text + lo, '\n', end - lo);
-		hi = nl ? (uint32_t)(nl - s->text) : end;
-		if (s->text[lo] != '#')
-			read_line(r,
-				  (struct piece){ lo, hi - (hi > lo && s->text[hi - 1] == '\r') });
-	}
+	ARENA_PUSH(r->c->arena, r->p->first, r->p->nranks, r->p->capranks) = r->p->n;
+	r->p->nranks--;
 }
 
 static void note_sizes(struct pipe *p)
@@ -307,21 +306,15 @@ struct pipe *pipe_read(struct ctx *c, struct source *source)
 {
 	struct pipe *p = ARENA_NEW(c->arena, struct pipe);
 	struct reader r = { .c = c, .p = p, .source = source };
-	uint32_t nranks;
 
-	p->source = source;
 	p->name = name_of(c->arena, source->name);
-	read_lines(&r);
-	if (!r.errors && !p->n) {
-		diag_add(c->diags, SEV_ERROR, 604, span_of(&r, (struct piece){ 0, 0 }), NO_RANK,
+	if (check_bytes(&r))
+		read_lines(&r);
+	if (!c->diags->errors && !p->n)
+		diag_add(c->diags, SEV_ERROR, 604,
+			 span_of(&r, (struct piece){ source->text, source->text }), NO_RANK,
 			 "the text has no action: a pipeline has a line for each rank, such as "
 			 "0F0,0SEND_F0");
-		r.errors++;
-	}
-	if (r.errors)
-		return NULL;
-	nranks = p->nranks;
-	ARENA_PUSH(c->arena, p->first, nranks, p->capranks) = p->n;
 	note_sizes(p);
-	return p;
+	return c->diags->errors ? NULL : p;
 }

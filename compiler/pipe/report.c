@@ -114,7 +114,7 @@ static bool print_json(const struct pipe_verdict *v, const struct pipe_times *t,
 
 bool pipe_report(struct ctx *c, const struct pipe_verdict *v, uint64_t eager, bool json, FILE *out)
 {
-	struct pipe_times t = pipe_measures(c, v->p);
+	struct pipe_times t = pipe_times(c, v->p, STREAMS_NONE);
 	bool whole = true;
 
 	if (json)
@@ -132,7 +132,7 @@ void pipe_add_row(struct ctx *c, const char *file, const struct pipe_verdict *v,
 	struct sheet_pipe row = { .file = file, .wrong = true };
 	if (v) {
 		const struct pipe *p = v->p;
-		struct pipe_times t = pipe_measures(c, p);
+		struct pipe_times t = pipe_times(c, p, STREAMS_NONE);
 		row = (struct sheet_pipe){ .file = file,
 					   .nranks = p->nranks,
 					   .nstages = p->nstages,

@@ -317,9 +317,12 @@ static struct diag *report_cycle(const struct graph *g, const bool *behind, uint
 	const char *who = ranks_text(c->scratch, v, g->ncycle);
 	if (v[0] == v[g->ncycle - 1]) /* sorted: one rank; messages are between several */
 		who = arena_printf(c->scratch, "thread blocks of %s", who);
+	const char *with = "";
+	if (g->r->p->nfifos) /* else there are waits alone */
+		with = arena_printf(c->scratch, " with %s%s", slots_text(c->scratch, slots),
+				    slots ? "" : " (rendezvous)");
 	struct diag *d = diag_add(c->diags, SEV_ERROR, 304, span_of(g, 0), NO_RANK,
-				  "deadlock with %s%s: %s wait for each other",
-				  slots_text(c->scratch, slots), slots ? "" : " (rendezvous)", who);
+				  "deadlock%s: %s wait for each other", with, who);
 	if (!d)
 		return NULL;
 	if (!is_wait(g, 0))

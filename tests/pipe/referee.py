@@ -64,11 +64,11 @@ def action(text, place):
 def read(data):
     """For each rank its actions, as (parts, group), of the bytes of a text."""
     try:
-        lines = data.decode("utf-8").split("\n")
+        data.decode("utf-8")
     except UnicodeDecodeError as e:
         line = data.rfind(b"\n", 0, e.start) + 1
         raise Errors([("syntax", (data.count(b"\n", 0, e.start) + 1, e.start - line + 1), "not UTF-8", [])]) from None
-    lines = [line.removesuffix("\r") for line in lines]
+    lines = [line.removesuffix("\r") for line in data.decode("latin-1").split("\n")]  # columns count bytes
     while lines and not lines[-1]:
         lines.pop()
     ranks, errors = [], []
@@ -107,6 +107,11 @@ class Text:
     def __init__(self, ranks):
         self.ranks = ranks
         self.flat = [[p for parts, _ in line for p in parts] for line in ranks]
+        self.begin = []  # of each part of `flat`: that of its bracket
+        for line in ranks:
+            self.begin.append([])
+            for parts, _ in line:
+                self.begin[-1] += [len(self.begin[-1])] * len(parts)
         every = [p for line in self.flat for p in line]
         self.stages = 1 + max((p[0] for p in every), default=-1)
         self.microbatches = 1 + max((p[2] for p in every if p[2] is not None), default=-1)
@@ -180,10 +185,12 @@ def check(text):
                 wrong("missing", begins[stage], f"its stage lacks {kinds} of {lack[:5]}", *related)
     waits = any(k in WAIT for _, k, _ in first)
     for (stage, kind, mb), (rank, at, part) in first.items():
+        begin = text.begin[rank][at]
+
         def before(kinds, of=stage, what=None):
-            """An error where one of these of the same microbatch stands later in the line of this rank."""
+            """An error where one of these of the same microbatch stands later in the line of this rank, or in its bracket."""
             other = has(of, kinds, mb)
-            if other and other[0] == rank and other[1] > at:
+            if other and other[0] == rank and other[1] >= begin:
                 wrong("order", part, f"before {name(other[2])}", other[2])
 
         if kind == "I" and not has(stage, "W", mb) or kind == "W" and not has(stage, "I", mb):
@@ -224,6 +231,33 @@ def check(text):
             before("F")
         elif kind == "SEND_B":
             before("BI")
+    fetched = {p[0] for line in text.flat for p in line if p[1] == "UNSHARD"}
+    for line in text.flat if text.talks else ():
+        weights, pending = set(), None  # stages that have theirs; the REDUCE_GRAD that is not waited for
+        for at, part in enumerate(line):
+            stage, kind, *_ = part
+            if kind == "UNSHARD":
+                if stage in weights:
+                    wrong("order", part, "its stage has its weights")
+                weights.add(stage)
+            elif kind == "RESHARD":
+                if stage not in weights:
+                    wrong("order", part, "its stage has no weights")
+                weights.discard(stage)
+            elif kind in COMPUTE and stage in fetched and stage not in weights:
+                wrong("order", part, "its stage has no weights")
+            elif kind == "REDUCE_GRAD":
+                if any(s == stage and k in ("B", "W") for s, k, *_ in line[at:]):
+                    wrong("order", part, "before a backward")
+                if pending:
+                    wrong("order", part, "while another is under way", pending)
+                pending = part
+            elif kind == "WAIT_REDUCE_GRAD":
+                if not pending or pending[0] != stage:
+                    wrong("order", part, "without its REDUCE_GRAD")
+                pending = None
+        if pending:
+            wrong("missing", pending, "its WAIT_REDUCE_GRAD is missing")
     if errors:
         raise Errors(errors)
 

@@ -110,6 +110,7 @@ swapped = judge((FORWARD_1F1B + "1RECV_F1,1RECV_F0,1F0,1B0,1SEND_B0,1F1,1B1,1SEN
 check("swapped receives", [(s["send"], s["recv"], s["places"]) for s in swapped["swapped"]],
       [("0SEND_F0", "1RECV_F1", [(1, 5), (2, 1)]), ("0SEND_F1", "1RECV_F0", [(1, 18), (2, 10)])])
 
+check("columns count bytes", [e["column"] for e in judge("0F0,é,0G0\n".encode())["errors"]], [5, 8])
 for path in sorted(glob.glob(HERE + "/diag/*.csv")) + sorted(glob.glob(HERE + "/good/*.csv")):
     with open(path, "rb") as f:
         data = f.read()
