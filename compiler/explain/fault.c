@@ -277,7 +277,7 @@ static void find_wrong(struct script *x)
 							      &x->room);
 			if (!code)
 				continue;
-			struct ending *e = add_ending(x, WRONG, q, code);
+			struct ending *e = add_ending(x, UNKEPT, q, code);
 			e->cell = i;
 			e->row = row;
 		}

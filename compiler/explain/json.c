@@ -393,7 +393,7 @@ void explain_json(struct script *x, bool page, FILE *out)
 	for (uint32_t i = 0; i < x->nerrors; i++)
 		put_error(&w, i);
 	put_endings(&w, "stuck", STUCK);
-	put_endings(&w, "wrong", WRONG);
+	put_endings(&w, "wrong", UNKEPT);
 	put(&w, "],\n'files':[");
 	for (uint32_t i = 0; i < w.nfiles; i++) { /* last: all places were printed */
 		put(&w, "%s\n{'name':", comma(i));

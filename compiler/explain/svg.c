@@ -72,7 +72,7 @@ const char *svg_ending_text(struct svg *s, const struct ending *e)
 {
 	struct script *x = s->x;
 
-	if (e->kind == WRONG)
+	if (e->kind == UNKEPT)
 		return explain_wrong_text(x, e);
 	if (e->kind == STOPPED)
 		return arena_printf(x->arena, "%s: %s",

@@ -174,7 +174,7 @@ static void print_ending(struct script *x, const struct ending *e, FILE *out)
 {
 	const struct program *p = x->r.p;
 
-	if (e->kind == WRONG) {
+	if (e->kind == UNKEPT) {
 		fprintf(out, "  rank %u: %s\n", e->rank, explain_wrong_text(x, e));
 		return;
 	}
@@ -221,7 +221,7 @@ void explain_fault_text(struct script *x, FILE *out)
 		      x->r.p->partial ? "here it is stuck, as a rank ends where its text is wrong"
 				      : "here it is stuck",
 		      out);
-	print_endings(x, WRONG, arena_printf(x->arena, "at the end, not what %s promises", name),
+	print_endings(x, UNKEPT, arena_printf(x->arena, "at the end, not what %s promises", name),
 		      out);
 	fprintf(out, "\nwhat is wrong\n");
 	for (uint32_t i = 0; i < x->nerrors && i < MAX_LINES; i++)
