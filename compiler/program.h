@@ -245,7 +245,7 @@ struct program {
 					   the whole task; NULL: that is its own */
 	const uint32_t *chunk_of; /* of a part of a program (stream/): by cell, which chunk of its
 				   buffer it is; NULL: all are there */
-	struct sizes *sizes;	  /* made by sizes.c, as long as the program lives */
+	struct sizes *sizes;	  /* made by sized.c, as long as the program lives */
 	uint32_t *size_class;	  /* by program_size_classes; lowered: the program's; else NULL */
 };
 

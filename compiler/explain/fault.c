@@ -5,7 +5,7 @@
  * tasks, their circle of waits, and results that differ from the contract; and the last part of
  * the text.
  */
-#include "compiler/check/messages.h"
+#include "compiler/check/values/messages.h"
 #include "compiler/explain/explain.h"
 #include "compiler/witness/cycle.h"
 

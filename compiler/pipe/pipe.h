@@ -2,15 +2,15 @@
  * Pipelines: the texts of pipeline-parallel training that PyTorch writes and reads (its
  * `_dump_csv`), a line a rank, as programs.
  *
- *   read.c      text -> actions, each with its place
- *   sound.c     is the text complete, and in an order that can be meant?
- *   lower.c     a text of computations alone gets its messages, as PyTorch 2.15 places them
- *   program.c   actions -> struct program, for one kind of streams
- *   judge.c     swapped messages, the least slots, the deadlock's report
- *   cure.c      which one edit of the text ends a deadlock
- *   times.c     when each action runs: of a picture, and of the table
- *   chart.c     the picture: ranks over time
- *   report.c    the verdict, as text or JSON; rows of the table
+ *   pipe_read.c     text -> actions, each with its place
+ *   pipe_sound.c    is the text complete, and in an order that can be meant?
+ *   pipe_lower.c    a text of computations alone gets its messages, as PyTorch 2.15 places them
+ *   pipe_program.c  actions -> struct program, for one kind of streams
+ *   judge.c         swapped messages, the least slots, the deadlock's report
+ *   cure.c          which one edit of the text ends a deadlock
+ *   pipe_times.c    when each action runs: of a picture, and of the table
+ *   chart.c         the picture: ranks over time
+ *   pipe_report.c   the verdict, as text or JSON; rows of the table
  *
  * What a text means. Stage s is on the rank that computes it. A forward (F) sends its result to
  * stage s + 1, a backward (B, or I) to stage s - 1, if that is on another rank. Each rank has one
@@ -117,13 +117,13 @@ static inline uint32_t pipe_backward(const struct pipe *p, uint32_t stage, uint3
 /* "2SEND_F1", or "2UNSHARD" where mb is NONE; in the arena. */
 const char *pipe_name(struct arena *a, enum pipe_kind k, uint32_t stage, uint32_t mb);
 
-/* ---- read.c ---------------------------------------------------------------------------- */
+/* ---- pipe_read.c ---------------------------------------------------------------------------- */
 
 /** Reads a text that is one of c->sources. E0604, with line and column. NULL: it is no such text.
  *  O(bytes). */
 struct pipe *pipe_read(struct ctx *c, struct source *source);
 
-/* ---- sound.c --------------------------------------------------------------------------- */
+/* ---- pipe_sound.c --------------------------------------------------------------------------- */
 
 /** Fills in rank_of and at. E0605, E0606; returns whether there were none. With `order` false only
  *  placement and completeness are looked at: a text that was edited (cure.c) keeps these. O(actions
@@ -141,7 +141,7 @@ static inline uint32_t pipe_peer(const struct pipe *p, const struct pipe_action 
 	return p->rank_of[pipe_peer_stage(x)];
 }
 
-/* ---- lower.c --------------------------------------------------------------------------- */
+/* ---- pipe_lower.c --------------------------------------------------------------------------- */
 
 /** The text with messages, from one of computations alone that is complete. NULL: computations wait
  *  for one another, which is reported (E0304). O(actions * stages of a rank). */
@@ -150,7 +150,7 @@ struct pipe *pipe_lower(struct ctx *c, const struct pipe *p);
 /** Writes it as `_dump_csv` does. O(actions). */
 void pipe_print(const struct pipe *p, FILE *out);
 
-/* ---- program.c ------------------------------------------------------------------------- */
+/* ---- pipe_program.c ------------------------------------------------------------------------- */
 
 /** The program of a sound text; tasks 0 .. nranks - 1 are the queues of computations, sites are the
  *  actions. All in c->scratch. O(actions). */
@@ -180,7 +180,7 @@ uint32_t pipe_swapped(struct ctx *c, const struct pipe *p, enum pipe_streams str
  *  does. O(edits * actions). */
 void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, struct diag *d);
 
-/* ---- times.c --------------------------------------------------------------------------- */
+/* ---- pipe_times.c --------------------------------------------------------------------------- */
 
 /* In units: F, I and W take one, B two; messages none. */
 struct pipe_times {
@@ -208,7 +208,7 @@ static inline double pipe_idle(const struct pipe_times *t)
 	return all > 0 ? 1 - (double)t->busy / all : 0;
 }
 
-/* ---- chart.c, report.c ------------------------------------------------------------------- */
+/* ---- chart.c, pipe_report.c ------------------------------------------------------------------- */
 
 /** Draws it as text, SVG or a page; diagnostics from first_diag on are about it. False: it cannot be
  *  drawn, *why says why. O(actions). */

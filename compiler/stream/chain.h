@@ -1,10 +1,10 @@
 /*
  * The longest chain of messages, counted beside a greedy run.
  *
- * As in check/replay.c, a wave with messages is one deeper than its rank was before it, and than the
+ * As in check/values/replay.c, a wave with messages is one deeper than its rank was before it, and than the
  * sender of each message that it receives was when that began. So a rank is one number here, and so is
  * a message on its way. Where messages are not buffered (--slots 0), a send waits for its receive as
- * well (check/unbuffered.c): a receive that has begun is as a message on its way back.
+ * well (check/values/unbuffered.c): a receive that has begun is as a message on its way back.
  *
  * Where rounds repeat (greedy.c), depths go on at rates. A trial finds out: from its begin on, every
  * depth has the rate at which it went up over the rounds before. A maximum takes the rate of what is

@@ -3,7 +3,7 @@
  *
  * In: the texts, and chunks of all ranks that are parts of their own, mostly one after the other.
  * Out: whether one is known to be right, without a race, with the same bits on every rank; if not,
- * the way of all parts (values.c) finds out, and says what is wrong.
+ * the way of all parts (part_values.c) finds out, and says what is wrong.
  *
  * The idea: on one chunk an operation is a FIFO and a kind, 4 bytes, and a rank has few; a rank's
  * state is one value. From a chunk to the next one, the iteration in which a row of a loop touches

@@ -32,7 +32,7 @@
 #ifndef CCS_COMPILER_STREAM_STREAM_H
 #define CCS_COMPILER_STREAM_STREAM_H
 
-#include "compiler/check/bits.h"
+#include "compiler/check/values/bits.h"
 #include "compiler/check/deadlock.h"
 
 /* A send or a receive. Those of a wave follow one another. */
@@ -83,7 +83,7 @@ struct stream_report {
 
 /* How finely chunks are cut. */
 struct stream_grain {
-	uint64_t split;	  /* most nodes of one rank each (cells.c) */
+	uint64_t split;	  /* most nodes of one rank each (parts.c) */
 	uint64_t touches; /* chunks that a part's operations touch, if it is not one piece */
 };
 

@@ -1,11 +1,11 @@
 /*
  * The text of every rank, kept as what it is: rows, and rows that repeat.
  *
- *   text.c    rows and tracks, taken as the cursor gives them
- *   cells.c   which chunks hang together; parts of them
- *   cut.c     a part -> a program of its own
- *   lone.c    a chunk that is a part by itself, at once
- *   values.c  all parts: contract, races, values, bits
+ *   text.c         rows and tracks, taken as the cursor gives them
+ *   parts.c        which chunks hang together; parts of them
+ *   cut.c          a part -> a program of its own
+ *   lone.c         a chunk that is a part by itself, at once
+ *   part_values.c  all parts: contract, races, values, bits
  *
  * A passage is rows of a rank that come once or so many times. Where they repeat, the cells of
  * each go on by a constant, perhaps round a ring (expand/strips.c): a track. So which iterations
@@ -79,7 +79,7 @@ static inline bool op_is_recv(const struct op *o)
 	return op_is_end(o) && op_kind(o) != OP_SEND;
 }
 
-/* ---- cells.c ---------------------------------------------------------------------------------- */
+/* ---- parts.c ---------------------------------------------------------------------------------- */
 
 /* Chunks in parts. A node is a chunk of all ranks; or, of small buffers, of one rank. */
 struct parts {
@@ -134,7 +134,7 @@ void lone_begin(struct lone *x);
 void lone_keep(struct lone *x, uint32_t cell);
 void lone_sent(const struct lone *x, double *sent);
 
-/* ---- values.c --------------------------------------------------------------------------------- */
+/* ---- part_values.c --------------------------------------------------------------------------------- */
 
 /** Races and values of all parts. Fills in to->looked, or to->why, and what follows. False: there
  *  is a mistake, reported. `finishes`: there is no deadlock, and values mean something. */
