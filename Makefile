@@ -49,7 +49,7 @@ EXPAT := $(call library,expat.h,-lexpat)
 endif
 CPPFLAGS += $(if $(ISL),-DCCS_HAVE_ISL)
 
-LANG_SRC := $(sort $(wildcard lang/*.c))
+LANG_SRC := $(sort $(wildcard lang/*.c lang/*/*.c))
 COMPILER_SRC := $(sort $(filter-out compiler/ccc.c \
 	compiler/msccl/$(if $(EXPAT),unread,read).c,$(wildcard compiler/*.c compiler/*/*.c compiler/*/*/*.c)))
 RUNTIME_SRC := $(sort $(filter-out runtime/ccrun/%.c runtime/preload/%.c runtime/mpi/plugin.c, \

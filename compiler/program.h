@@ -242,7 +242,7 @@ struct program {
 	bool partial;	      /* ranks' operations end where their text is wrong */
 	bool any_sized;	      /* a buffer is `sized` */
 	bool alone;	      /* rank 0 stands for all (symmetry/): only its tasks are there */
-	struct sizes *sizes;  /* made by sizes.c, as long as the program lives */
+	struct sizes *sizes;  /* made by sized.c, as long as the program lives */
 	uint32_t *size_class; /* by program_size_classes; lowered: the program's; else NULL */
 };
 

@@ -13,7 +13,7 @@
 #ifndef CCS_LANG_AST_H
 #define CCS_LANG_AST_H
 
-#include "lang/source.h"
+#include "lang/base/source.h"
 
 struct expr;
 struct stmt;
@@ -315,12 +315,12 @@ struct decl {
 	struct stmt *body;	 /* D_TOPOLOGY, D_PROC, D_SCHEDULE; D_LET, D_FN: one S_LET, S_FN;
 					   D_CONTRACT: its S_LETs */
 	const char *path;	 /* D_IMPORT, unescaped */
-	struct unit *imported;	 /* D_IMPORT: the unit that was read, set by load.c; NULL: failed */
-	struct decl *contract;	 /* resolved: D_SCHEDULE */
-	struct decl *topology;	 /* resolved: D_SCHEDULE, D_PROC: or NULL (proc without `on`);
+	struct unit *imported; /* D_IMPORT: the unit that was read (imports.c); NULL: failed */
+	struct decl *contract; /* resolved: D_SCHEDULE */
+	struct decl *topology; /* resolved: D_SCHEDULE, D_PROC: or NULL (proc without `on`);
 					   a schedule without `on` gets the prelude's `full` */
-	struct span text_span;	 /* D_IMPORT: the string as written, with its quotes */
-	bool used;		 /* resolved: D_PROC, D_SCHEDULE */
+	struct span text_span; /* D_IMPORT: the string as written, with its quotes */
+	bool used;	       /* resolved: D_PROC, D_SCHEDULE */
 };
 
 /* A token, or a comment for the formatter. */
@@ -340,8 +340,8 @@ struct unit {
 	struct source *source;
 	struct decl *decls, **tail;
 	struct lexemes lexemes; /* for the formatter, in the order of the text */
-	struct unit *older;	/* load.c: the unit read before it */
-	struct decl *todo;	/* load.c: its first declaration that was not looked at */
+	struct unit *older;	/* imports.c: the unit read before it */
+	struct decl *todo;	/* imports.c: its first declaration that was not looked at */
 	uint32_t mark;		/* names.c: the last walk over imports that met it */
 	bool used;		/* resolved: the main file uses something that it has */
 };

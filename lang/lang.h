@@ -1,7 +1,7 @@
 /*
  * The front end: text to resolved syntax tree, and back to canonical text.
  *
- *   load  (load.c, scan.l, parse.y)  reads a file and all it imports: E0101
+ *   load  (imports.c, scan.l, parse.y)  reads a file and all it imports: E0101
  *   names (names.c)                  resolves every name: E0201, E0202, E0203
  *   fmt   (fmt.c)                    canonical text of one file
  */
@@ -9,7 +9,7 @@
 #define CCS_LANG_LANG_H
 
 #include "lang/ast.h"
-#include "lang/diag.h"
+#include "lang/diag/diag.h"
 
 /* A text in place of a file, from an editor: the file on the disk is not read. */
 struct unsaved {
@@ -75,7 +75,7 @@ const char *lang_format(struct front *f, struct unit *u, size_t *len);
 /** --emit=ast: the main file's tree, one node a line, indented. */
 void lang_dump(struct front *f, struct module *m, FILE *out);
 
-/* Facts of a kind of statement (check.c). */
+/* Facts of a kind of statement (statements.c). */
 struct stmt_rule {
 	const char *word; /* in the dump */
 	const char *noun; /* in messages */

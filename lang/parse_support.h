@@ -128,7 +128,7 @@ size_t parse_stray(struct parse *ps, const char *s, struct span span);
 /** The first 40 bytes of a token, for messages. */
 const char *parse_clip(struct parse *ps, const char *s, size_t n);
 
-/* ---- files (load.c) -------------------------------------------------------- */
+/* ---- files (imports.c) -------------------------------------------------------- */
 
 /** Parses a file; the fixes of its mistakes are not tried out. */
 struct unit *parse_once(struct front *f, struct module *m, struct source *src, struct parse *ps);
@@ -225,7 +225,7 @@ void ast_define(struct parse *ps, enum decl_kind kind, struct stmt *s);
 /** `head` ends at the ')': without clauses the lets behind it are the file's. */
 void ast_contract(struct parse *ps, struct decl contract, struct span head, struct stmt *lets);
 
-/** What may not stand where it does: E0101 (check.c). */
+/** What may not stand where it does: E0101 (statements.c). */
 void ast_check_body(struct parse *ps, const struct decl *d);
 
 #endif

@@ -36,7 +36,7 @@ $(BUILD)/tests/fake_cuda/old/libcuda.so.1: $(FAKE_DRIVER) tests/fake_cuda/old.ma
 $(BUILD)/tests/fake_cuda/libnvrtc.so: $(BUILD)/tests/fake_cuda/fake_nvrtc.o
 	$(CC) $(LDFLAGS) -shared -o $@ $^
 $(BUILD)/tests/fake_cuda/libnvrtc_ptx.so: $(addprefix $(BUILD)/tests/fake_cuda/,ptx_nvrtc.o occupancy.o) \
-		$(addprefix $(BUILD)/runtime/base/,load/nvrtc.o load/library.o file.o)
+		$(BUILD)/runtime/base/file.o $(addprefix $(BUILD)/runtime/base/load/,nvrtc.o library.o)
 	$(CC) $(LDFLAGS) -shared -o $@ $^ -ldl
 $(BUILD)/tests/fake_cuda/%.o: TEST_WARN += -Wno-missing-prototypes
 # What executes PTX, without a driver before it.

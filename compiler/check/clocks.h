@@ -8,7 +8,7 @@
 #ifndef CCS_COMPILER_CHECK_CLOCKS_H
 #define CCS_COMPILER_CHECK_CLOCKS_H
 
-#include "lang/arena.h"
+#include "lang/base/arena.h"
 
 struct clocks {
 	struct arena *arena;

@@ -19,7 +19,7 @@
  * CCS_LAYOUTS has cells found by a table of the call, where buffers are `by column` or `sized`.
  * O(operations), and O(workers) at most MAX_SHAPES + MAX_RUNS x LINE_OPS each.
  */
-#include "compiler/emit/module.h"
+#include "compiler/emit/module_bytes.h"
 #include "runtime/plan/cells.h"
 
 #include <string.h>

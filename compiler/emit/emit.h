@@ -57,7 +57,7 @@ struct cuda_options {
 	uint32_t ops[CCS_NDTYPES]; /* kernels besides float32 sum: bits by ccs_redop */
 };
 
-/** Adds the CUDA source and its compiled kernels to a module (kernels.c). Returns 0
+/** Adds the CUDA source and its compiled kernels to a module (kernels_ahead.c). Returns 0
  *  or the exit status (4: no NVRTC, or it does not know the GPU; 70: it refuses the
  *  source), reported as a diagnostic. */
 int kernels_add(struct ctx *c, struct bytes *module, const struct ccs_module *m,
@@ -66,7 +66,7 @@ int kernels_add(struct ctx *c, struct bytes *module, const struct ccs_module *m,
 /** --emit=ptx: float32 sum, for the first architecture. Returns as kernels_add. */
 int kernels_ptx(struct ctx *c, const struct ccs_module *m, const struct cuda_options *o, FILE *out);
 
-/** Puts CUDA source and kernels into a module (module.c); kernels[i].cubin is set
+/** Puts CUDA source and kernels into a module (module_bytes.c); kernels[i].cubin is set
  *  here, to cubins[i]. */
 struct ccs_kernel;
 void module_add_cuda(struct ctx *c, struct bytes *module, const char *source,
@@ -76,7 +76,7 @@ void module_add_cuda(struct ctx *c, struct bytes *module, const char *source,
 void plan_print(const struct ccs_module *m, FILE *out);
 void plan_print_json(const struct ccs_module *m, FILE *out);
 
-/** --emit=msccl-xml: the module's one plan as MSCCL and RCCL load it (msccl_export.h).
+/** --emit=msccl-xml: the module's one plan as MSCCL and RCCL load it (export.h).
  *  `protocols`: --protocols, or NULL. Returns 0 or the exit status (1: E0501; 70: a bug of ours),
  *  reported as a diagnostic. About as long as the checks before. */
 struct choice_list;

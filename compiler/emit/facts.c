@@ -10,7 +10,7 @@
  * they are. A plan without races has one order of conflicting operations, whatever order
  * they are looked at in.
  */
-#include "compiler/emit/module.h"
+#include "compiler/emit/module_bytes.h"
 
 #include <string.h>
 

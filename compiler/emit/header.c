@@ -7,7 +7,7 @@
  *
  * Only the head, the buffers and the first plan are read: O(1).
  */
-#include "compiler/emit/module.h"
+#include "compiler/emit/module_bytes.h"
 
 #include <ctype.h>
 #include <string.h>

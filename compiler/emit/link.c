@@ -14,7 +14,7 @@
  *
  * While the directory is there nothing is taken from an arena: that might not return.
  */
-#include "compiler/emit/module.h"
+#include "compiler/emit/module_bytes.h"
 #include "compiler/emit/output.h"
 #include "runtime/base/child.h"
 #include "runtime/base/load/elf.h"
@@ -40,7 +40,7 @@ extern char **environ;
 struct link {
 	/* what to run, and on what; argv[0] is looked for in PATH */
 	const struct bytes *module;
-	const char *source; /* of module.c */
+	const char *source; /* of module_bytes.c */
 	char **argv, **envp;
 	char *tmpdir; /* "TMPDIR=" in envp, with room for a path */
 
@@ -87,7 +87,7 @@ static char *const compile_flags[] = {
 	"-Wl,-z,noexecstack",
 	"-o",
 	"module.so",
-	"module.c",
+	"module_bytes.c",
 };
 
 /* ---- preparations ---------------------------------------------------------------- */
@@ -168,7 +168,7 @@ static void make_environment(struct arena *a, struct link *l)
 }
 
 /* What is ours in the directory. */
-static const char *const names[] = { "module.bin", "module.c", "module.so", "log" };
+static const char *const names[] = { "module.bin", "module_bytes.c", "module.so", "log" };
 enum { NBIN, NC, NSO, NLOG };
 
 /* ---- the private directory ----------------------------------------------------------- */
@@ -438,7 +438,7 @@ static enum link_end build(struct link *l)
 	return l->object ? DONE : OBJECT;
 }
 
-/* Runs argv in a private directory that has module.bin and module.c, and takes what it makes,
+/* Runs argv in a private directory that has module.bin and module_bytes.c, and takes what it makes,
  * module.so: with signals held, and SIGCHLD as waiting for a child needs it, whatever
  * we were started with. */
 static enum link_end run(struct link *l)

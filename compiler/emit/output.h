@@ -5,7 +5,7 @@
 #ifndef CCS_COMPILER_EMIT_OUTPUT_H
 #define CCS_COMPILER_EMIT_OUTPUT_H
 
-#include "lang/source.h"
+#include "lang/base/source.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * of the other rank. JSON: one object with the same facts under the names of
  * runtime/plan/plan.h. O(bytes).
  */
-#include "compiler/emit/module.h"
+#include "compiler/emit/module_bytes.h"
 #include "runtime/plan/choice.h"
 
 #include <inttypes.h>

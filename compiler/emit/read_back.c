@@ -1,7 +1,7 @@
 /*
  * Reads a module back, before it is written to a file.
  *
- * In: the bytes that module.c wrote, and the program that they encode. Out: 0, or the exit status:
+ * In: the bytes that module_bytes.c wrote, and the program that they encode. Out: 0, or the exit status:
  * 70 if the bytes are wrong, which is a bug in ccc.
  *
  * The bytes are read as a user of the module reads them: by the loader's own checks

@@ -5,7 +5,7 @@
  * JSON for programs, a record for each row, with the keys of `ccc check`'s report.
  */
 #include "compiler/emit/sheet.h"
-#include "lang/diag_print.h"
+#include "lang/diag/diag_print.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -91,7 +91,7 @@ bool sheet_print(struct sheet *t, enum print_format format, FILE *out);
 /** A field of CSV. */
 void sheet_print_field(const char *text, FILE *out);
 
-/** The same of the pipelines (pipe/report.c), in the order in which they were given. */
+/** The same of the pipelines (pipe/pipe_report.c), in the order in which they were given. */
 bool sheet_print_pipes(const struct sheet *t, enum print_format format, FILE *out);
 
 #endif

@@ -7,17 +7,17 @@
  * The way: each operation of the text is a family over (rank, loop trips), its peers and
  * chunks piecewise affine in these, N and the root (affine/forms.c). Then, with exact integer sets:
  *
- *   pairing.c      sends and receives are paired, one to one and in the order of their FIFO
- *   progress.c   there is a function of the events that grows along every wait, already with
- *                one slot (so with more; or with none, if that is asked): no cycle
- *   races.c      no two operations race
- *   sources.c       for each read, the write that it sees.
- *   guess.c      the ranks in each write's value, as an interval: read off small N. A guess.
- *   sums.c       where sums go up a tree their values are no intervals: shows that each sum goes
- *                into one other sum, up to one that has all ranks
- *   values.c     the guess is an invariant: each write holds the disjoint union of the values
- *                that it reads (base and step of an induction along the order), and the final
- *                values are the ones in the contract.
+ *   pairing.c   sends and receives are paired, one to one and in the order of their FIFO
+ *   progress.c  there is a function of the events that grows along every wait, already with
+ *               one slot (so with more; or with none, if that is asked): no cycle
+ *   races.c     no two operations race
+ *   sources.c   for each read, the write that it sees.
+ *   guess.c     the ranks in each write's value, as an interval: read off small N. A guess.
+ *   sums.c      where sums go up a tree their values are no intervals: shows that each sum goes
+ *               into one other sum, up to one that has all ranks
+ *   values.c    the guess is an invariant: each write holds the disjoint union of the values
+ *               that it reads (base and step of an induction along the order), and the final
+ *               values are the ones in the contract.
  *
  * Every guess is proved before it is used. A schedule that is not of this kind is "not proved",
  * never "wrong". docs/internals.md, Every N, has an example. Without isl nothing is proved.

@@ -524,7 +524,7 @@ struct diag *cursor_report(struct cursor *v, int number, struct span span, const
 int64_t cursor_fail(struct cursor *v, struct span span, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* ---- instance.c: values fixed before any rank runs */
+/* ---- parameters.c: values fixed before any rank runs */
 
 enum instance_state {
 	INSTANCE_OK,

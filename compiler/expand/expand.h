@@ -73,7 +73,7 @@ const char *program_path_text(struct arena *a, const struct program *p, uint32_t
 /** The buffer that has a cell (below program.cells). O(buffers). */
 const struct buffer *program_buffer(const struct program *p, uint32_t cell);
 
-/** Whether two cells, each on a rank, have different sizes (sizes.c); then these as text,
+/** Whether two cells, each on a rank, have different sizes (sized.c); then these as text,
  *  "S[0][3]" or "count / chunks", in the scratch arena. No: one has none of its own
  *  (scratch), or its expression failed, which is reported (E0204). */
 bool program_sizes_differ(struct ctx *c, struct program *p, uint32_t rank, uint32_t cell,

@@ -15,7 +15,7 @@
 #define CCS_COMPILER_EXPLAIN_EXPLAIN_H
 
 #include "compiler/check/deadlock.h"
-#include "compiler/check/replay.h"
+#include "compiler/check/values/replay.h"
 #include "compiler/witness/witness.h"
 
 /* Ascending, each once. */

@@ -5,7 +5,7 @@
  * tasks, their circle of waits, the results that differ from the contract, and the ranks that end in an
  * error. The model ends with the step of the first move that is wrong in itself.
  */
-#include "compiler/check/messages.h"
+#include "compiler/check/values/messages.h"
 #include "compiler/explain/explain.h"
 #include "compiler/witness/cycle.h"
 

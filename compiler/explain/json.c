@@ -4,7 +4,7 @@
  * the language need no escapes; put_text makes those of other texts. O(stores + chunks of all ranks).
  */
 #include "compiler/explain/explain.h"
-#include "lang/diag_print.h"
+#include "lang/diag/diag_print.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -19,7 +19,7 @@
  *
  * O(operations + cells touched) a candidate; nearly always the first is taken.
  */
-#include "compiler/check/bits.h"
+#include "compiler/check/values/bits.h"
 #include "compiler/check/walk.h"
 #include "compiler/lower/parts.h"
 

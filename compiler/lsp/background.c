@@ -9,7 +9,7 @@
  * however that ends. Out: published diagnostics, verdicts for lenses, answers to ccc.draw.
  */
 #include "compiler/lsp/server.h"
-#include "lang/diag_print.h"
+#include "lang/diag/diag_print.h"
 #include "runtime/base/child.h"
 #include "runtime/base/clock.h"
 

@@ -7,7 +7,7 @@
  * actions are made. A diagnostic without a place is reported at the first schedule.
  */
 #include "compiler/lsp/server.h"
-#include "lang/diag_print.h"
+#include "lang/diag/diag_print.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,15 +1,15 @@
 /*
  * The language server behind `ccc lsp`: LSP 3.17, JSON-RPC over the standard streams.
  *
- *   serve.c     messages in their order: which function answers which; a server's life
- *   stream.c    bytes to messages and back: framing, limits
- *   text.c      positions of LSP in a text, edits of it, URIs
- *   documents.c the open documents
+ *   serve.c       messages in their order: which function answers which; a server's life
+ *   framing.c     bytes to messages and back: framing, limits
+ *   positions.c   positions of LSP in a text, edits of it, URIs
+ *   documents.c   the open documents
  *   background.c  the check of a document, or its picture, in a child process
- *   findings.c  diagnostics as LSP has them; fixes as code actions
- *   look.c      the front end over a document: what stands at a place
- *   answers.c   hover, definition, references, symbols, formatting, completion, lenses
- *   rename.c    a new name, wherever the old one means the same
+ *   findings.c    diagnostics as LSP has them; fixes as code actions
+ *   look.c        the front end over a document: what stands at a place
+ *   answers.c     hover, definition, references, symbols, formatting, completion, lenses
+ *   rename.c      a new name, wherever the old one means the same
  *
  * Flow. One loop waits for input and for the check. Requests are answered in their order,
  * from the text as it is then; what the front end needs for that is linear in the text. The check

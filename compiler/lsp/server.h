@@ -37,7 +37,7 @@ enum {
 	LSP_REQUEST_FAILED = -32803
 };
 
-/* ---- streams (stream.c) -------------------------------------------------------------- */
+/* ---- streams (framing.c) -------------------------------------------------------------- */
 
 struct reader {
 	int fd;
@@ -59,7 +59,7 @@ void reader_free(struct reader *r);
 /** Writes a message, and frees it (NULL: there was no memory for it). False: it could not. */
 bool stream_write(FILE *out, json_t *m);
 
-/* ---- texts (text.c) ------------------------------------------------------------------- */
+/* ---- texts (positions.c) ------------------------------------------------------------------- */
 
 struct text {
 	const char *s;

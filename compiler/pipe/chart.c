@@ -2,7 +2,7 @@
  * Chart: a pipeline's run as a picture, ranks from top to bottom over time; the same as text, and
  * as a page.
  *
- * In: a text and its times (times.c). A deadlock is drawn as far as the run goes, with the actions at
+ * In: a text and its times (pipe_times.c). A deadlock is drawn as far as the run goes, with the actions at
  * which ranks stand and the cycle of waits in red. What programs look for in the picture: elements of
  * class `action`, with data-rank, data-action, data-start, data-end, data-line and data-column;
  * `message`, with data-from, data-to and data-action; `stuck`, and `wait` for the cycle. O(actions).

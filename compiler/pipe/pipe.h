@@ -2,15 +2,15 @@
  * Pipelines: the texts of pipeline-parallel training that PyTorch writes and reads (its
  * `_dump_csv`), a line a rank, as programs.
  *
- *   read.c      text -> actions, each with its place
- *   sound.c     is the text complete, and in an order that can be meant?
- *   lower.c     a text of computations alone gets its messages, as PyTorch 2.15 places them
- *   program.c   actions -> struct program, for one kind of streams
- *   judge.c     swapped messages, the least slots, the deadlock's report
- *   cure.c      which one edit of the text ends a deadlock
- *   times.c     when each action runs: of a picture, and of the table
- *   chart.c     the picture: ranks over time
- *   report.c    the verdict, as text or JSON; rows of the table
+ *   pipe_read.c     text -> actions, each with its place
+ *   pipe_sound.c    is the text complete, and in an order that can be meant?
+ *   pipe_lower.c    a text of computations alone gets its messages, as PyTorch 2.15 places them
+ *   pipe_program.c  actions -> struct program, for one kind of streams
+ *   judge.c         swapped messages, the least slots, the deadlock's report
+ *   cure.c          which one edit of the text ends a deadlock
+ *   pipe_times.c    when each action runs: of a picture, and of the table
+ *   chart.c         the picture: ranks over time
+ *   pipe_report.c   the verdict, as text or JSON; rows of the table
  *
  * What a text means. Stage s is on the rank that computes it. A forward (F) sends its result to
  * stage s + 1, a backward (B, or I) to stage s - 1, if that is on another rank. Each rank has one
@@ -139,13 +139,13 @@ static inline uint32_t pipe_bracket_end(const struct pipe *p, uint32_t i)
 /* "2SEND_F1", or "2UNSHARD" where mb is NONE; in the arena. */
 const char *pipe_name(struct arena *a, enum pipe_kind k, uint32_t stage, uint32_t mb);
 
-/* ---- read.c ---------------------------------------------------------------------------- */
+/* ---- pipe_read.c ---------------------------------------------------------------------------- */
 
 /** Reads a text that is one of c->sources. E0604, with line and column. NULL: it is no such text.
  *  O(bytes). */
 struct pipe *pipe_read(struct ctx *c, struct source *source);
 
-/* ---- sound.c --------------------------------------------------------------------------- */
+/* ---- pipe_sound.c --------------------------------------------------------------------------- */
 
 /** Fills in rank_of and at; returns whether the text is complete, each action behind those of its rank
  *  that it needs, and its local actions in an order that PyTorch takes. E0605, E0606. O(actions +
@@ -169,7 +169,7 @@ static inline uint32_t pipe_peer(const struct pipe *p, const struct pipe_action 
 /** Row of the computation with the result that computation i takes, or NONE. */
 uint32_t pipe_maker(const struct pipe *p, uint32_t i);
 
-/* ---- lower.c --------------------------------------------------------------------------- */
+/* ---- pipe_lower.c --------------------------------------------------------------------------- */
 
 /** The text with messages, from one of computations alone that is sound. NULL: computations wait
  *  for one another, which is reported (E0304). O(actions log actions). */
@@ -178,7 +178,7 @@ struct pipe *pipe_lower(struct ctx *c, const struct pipe *p);
 /** Writes it as `_dump_csv` does. O(actions). */
 void pipe_print(const struct pipe *p, FILE *out);
 
-/* ---- program.c ------------------------------------------------------------------------- */
+/* ---- pipe_program.c ------------------------------------------------------------------------- */
 
 /** The program of a sound text, for one kind of streams or STREAMS_NONE; tasks 0 .. nranks - 1 are the
  *  queues of computations, sites are the actions. All in c->scratch. O(actions). */
@@ -208,7 +208,7 @@ uint32_t pipe_swapped(struct ctx *c, const struct pipe *p, enum pipe_streams str
  *  does. O(edits * actions). */
 void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, struct diag *d);
 
-/* ---- times.c --------------------------------------------------------------------------- */
+/* ---- pipe_times.c --------------------------------------------------------------------------- */
 
 /* F, I and W take one unit, B two; messages none. */
 static inline uint32_t pipe_units(const struct pipe_action *a)
@@ -238,7 +238,7 @@ static inline double pipe_idle(const struct pipe_times *t)
 	return all > 0 ? 1 - (double)t->busy / all : 0;
 }
 
-/* ---- chart.c, report.c ------------------------------------------------------------------- */
+/* ---- chart.c, pipe_report.c ------------------------------------------------------------------- */
 
 /** Draws it as text, SVG or a page, with the errors of c->diags. False: it cannot be drawn, *why says
  *  why. O(actions). */

@@ -1,5 +1,5 @@
 /*
- * Same bits (check/bits.h), decided on rank 0's values.
+ * Same bits (check/values/bits.h), decided on rank 0's values.
  *
  * In: values that were proved. Out: bits.ranks, bits.counts and bits.why as of the whole
  * program; or false, where that cannot be said here.
@@ -24,7 +24,7 @@
 #ifndef CCS_COMPILER_SYMMETRY_ALIKE_H
 #define CCS_COMPILER_SYMMETRY_ALIKE_H
 
-#include "compiler/check/bits.h"
+#include "compiler/check/values/bits.h"
 #include "compiler/symmetry/turned.h"
 
 bool alike(struct ctx *c, struct turned_run *r, const struct contract *k, struct bits *b);

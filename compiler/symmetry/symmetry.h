@@ -17,7 +17,7 @@
 #ifndef CCS_COMPILER_SYMMETRY_SYMMETRY_H
 #define CCS_COMPILER_SYMMETRY_SYMMETRY_H
 
-#include "compiler/check/bits.h"
+#include "compiler/check/values/bits.h"
 
 struct symmetric {
 	bool right;		 /* all below holds */

@@ -53,7 +53,7 @@
 #define CCS_COMPILER_SYMMETRY_TURNS_H
 
 #include "compiler/check/check.h"
-#include "compiler/symmetry/kinds.h"
+#include "compiler/symmetry/kinds/kinds.h"
 
 struct cell_turn {
 	uint32_t base, unit; /* unit NONE: nobody has said yet */

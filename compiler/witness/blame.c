@@ -13,7 +13,7 @@
  *                      the store that brought it to its end
  * O(operations x mistakes), at most MAX_MISTAKES of them.
  */
-#include "compiler/check/replay.h"
+#include "compiler/check/values/replay.h"
 #include "compiler/witness/witness.h"
 
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 #ifndef CCS_COMPILER_WITNESS_WITNESS_H
 #define CCS_COMPILER_WITNESS_WITNESS_H
 
-#include "compiler/check/bits.h"
+#include "compiler/check/values/bits.h"
 
 /* Reports E0304, if a program is deadlocked, with a shortest cycle of waits; else says in
  * d->fewer, in the compilation's arena, where fewer slots would be stuck. Needs d->stuck.

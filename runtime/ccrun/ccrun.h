@@ -2,28 +2,28 @@
  * ccrun: runs a module's ranks here, checks every element, prints the table. It knows the
  * library by ccs.h alone, as any program does.
  *
- *   ccrun.c    main: options in, exit status out
- *   options.c  the command line; options_table.c: its options, --help
- *   launch.c   --procs: a process a rank
- *   home.c     where the ranks run: this process, its GPUs, other processes
- *   table.c    sizes, types, operators, roots: the table
- *   report.c   the table for programs: --json, --csv
- *   progress.c progress of the run, on a terminal
- *   measure.c  one placement of a row: the module and a baseline, medians, checks
- *   buffers.c  the ranks' buffers
- *   time.c     calls, timed by the clock or by a GPU's events, or in a graph
- *   check.c    inputs and expected results; element.c: elements by their type
- *   sizes.c    how long the chunks of `sized` buffers are: --sizes
- *   fill.c     --fill: inputs by an expression; formula.c, formula_read.c: expressions
- *   show.c     --show: prints inputs and results
- *   trace.c    --trace: the events of all ranks, with times
- *   order.c    schedules without buffers: which rank waited for which
- *   device.c   buffers and streams on GPUs; driver.c: calls of CUDA's driver
- *   nccl.c     --against nccl; nccl_calls.c: calls of NCCL
- *   mpi.c      --against mpi
- *   verify.c   --verify
- *   tune.c     --tune: which module is the best for each size; contend.c: one size
- *   tuned.c    --table, --explain-choice: runs by a tuning, and prints its contents
+ *   ccrun.c     main: options in, exit status out
+ *   options.c   the command line; options_table.c: its options, --help
+ *   launch.c    --procs: a process a rank
+ *   home.c      where the ranks run: this process, its GPUs, other processes
+ *   table.c     sizes, types, operators, roots: the table
+ *   report.c    the table for programs: --json, --csv
+ *   progress.c  progress of the run, on a terminal
+ *   measure.c   one placement of a row: the module and a baseline, medians, checks
+ *   buffers.c   the ranks' buffers
+ *   time.c      calls, timed by the clock or by a GPU's events, or in a graph
+ *   check.c     inputs and expected results; element.c: elements by their type
+ *   sizes.c     how long the chunks of `sized` buffers are: --sizes
+ *   fill.c      --fill: inputs by an expression; formula.c, formula_read.c: expressions
+ *   show.c      --show: prints inputs and results
+ *   trace.c     --trace: the events of all ranks, with times
+ *   order.c     schedules without buffers: which rank waited for which
+ *   device.c    buffers and streams on GPUs; driver.c: calls of CUDA's driver
+ *   nccl.c      --against nccl; nccl_calls.c: calls of NCCL
+ *   mpi.c       --against mpi
+ *   verify.c    --verify
+ *   tune.c      --tune: which module is the best for each size; contend.c: one size
+ *   tuned.c     --table, --explain-choice: runs by a tuning, and prints its contents
  */
 #ifndef CCS_RUNTIME_CCRUN_CCRUN_H
 #define CCS_RUNTIME_CCRUN_CCRUN_H

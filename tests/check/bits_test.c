@@ -1,5 +1,5 @@
 /*
- * Same bits (compiler/check/bits.h), against runs: a claim is true exactly if no two runs differ.
+ * Same bits (compiler/check/values/bits.h), against runs: a claim is true exactly if no two runs differ.
  *
  *   bits_test COUNT SEED DIR   COUNT pairs of runs: schedules of DIR for random numbers of ranks,
  *                              long random programs, and allreduces whose trees are random

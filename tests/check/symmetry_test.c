@@ -20,7 +20,7 @@
 #include "tests/support/subject.h"
 
 #include "compiler/compile.h"
-#include "compiler/symmetry/kinds.h"
+#include "compiler/symmetry/kinds/kinds.h"
 
 #include <glob.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * Trees (compiler/check/trees.h) by random sums, beside texts that are equal exactly if trees are;
- * and what lowering must keep (compiler/check/bits.h), by programs that add in one order and
+ * Trees (compiler/check/values/trees.h) by random sums, beside texts that are equal exactly if trees are;
+ * and what lowering must keep (compiler/check/values/bits.h), by programs that add in one order and
  * in another.
  */
 #include "compiler/compile.h"

@@ -1,9 +1,9 @@
 /*
- * Symbolic values (compiler/check/value.h) against plain arrays of counts: random
+ * Symbolic values (compiler/check/values/value.h) against plain arrays of counts: random
  * histories of combinations over a few ranks and cells, and after each step every
  * question that the proof asks is answered twice.
  */
-#include "compiler/check/value.h"
+#include "compiler/check/values/value.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -34,27 +34,34 @@ c=compiler r=runtime
 base="$r/base $r/base/load" plan="$r/plan $r/plan/proof $r/plan/tuning"
 cuda="$r/cuda $r/cuda/driver $r/cuda/nccl"
 cpu="$r/cpu/core $r/cpu/play $r/cpu/shm $r/cpu/mpi"
+lang="lang lang/base lang/diag" check="$c/check $c/check/values"
 every="$c/every/affine $c/every/bits $c/every/grid"
 say "compiler: includes go one way" "$(
-	may lang
-	may $c/expand lang
-	may $c/check lang $c/expand
-	may $c/stream lang $c/expand $c/check $c/witness
-	may $c/witness lang $c/expand $c/check
-	may $c/explain lang $c/expand $c/check $c/witness
-	may $c/symmetry lang $c/expand $c/check $c/witness
-	may $c/lower lang $c/expand $c/check $plan
-	may $c/every/affine lang
-	may $c/every/bits lang
-	may $c/every/grid lang $c/every/affine $c/every/bits
-	may $c/every lang $every
-	may $c/emit lang $c/expand $c/check $c/every $c/lower runtime $base $plan
-	may $c/lsp lang $base
-	may $c/msccl lang $c/expand $c/check
-	may $c/pipe lang $c/expand $c/check $c/witness $c/explain $c/emit
-	may $c lang $c/expand $c/check $c/symmetry $c/witness $c/explain $c/every $c/lower $c/emit $c/lsp $c/msccl $c/pipe \
-		$c/stream \
-		runtime $base $plan)"
+	may lang/base
+	may lang/diag lang/base
+	may lang lang/base lang/diag
+	may lang/names $lang
+	may lang/print $lang
+	may $c/expand $lang
+	may $c/check $lang $c/expand
+	may $c/check/values $lang $c/expand $c/check
+	may $c/stream $lang $c/expand $check $c/witness
+	may $c/witness $lang $c/expand $check
+	may $c/explain $lang $c/expand $check $c/witness
+	may $c/symmetry/kinds $lang $c/expand
+	may $c/symmetry $lang $c/expand $check $c/witness $c/symmetry/kinds
+	may $c/lower $lang $c/expand $check $plan
+	may $c/every/affine $lang
+	may $c/every/bits $lang
+	may $c/every/grid $lang $c/every/affine $c/every/bits
+	may $c/every $lang $every
+	may $c/emit $lang $c/expand $check $c/every $c/lower runtime $base $plan
+	may $c/emit/msccl $lang $c/expand $check $c/lower $c/emit $plan
+	may $c/lsp $lang $base
+	may $c/msccl $lang $c/expand $check
+	may $c/pipe $lang $c/expand $check $c/witness $c/explain $c/emit
+	may $c $lang $c/expand $check $c/symmetry $c/witness $c/explain $c/every $c/lower $c/emit \
+		$c/emit/msccl $c/lsp $c/msccl $c/pipe $c/stream runtime $base $plan)"
 
 say "runtime includes runtime only" \
 	"$(grep -rnE '#include "(compiler|lang|tests)/' runtime)"
@@ -83,8 +90,9 @@ circles() { # circles FOLDER...: below $build
 	sed "s|$build/||"
 }
 say "compiler: calls between folders have no circles" \
-	"$(circles lang compiler compiler/expand compiler/check compiler/witness compiler/explain compiler/symmetry compiler/every $every \
-		compiler/stream compiler/lower compiler/emit compiler/lsp compiler/msccl $base $plan)"
+	"$(circles $lang lang/names lang/print compiler $c/expand $check $c/witness $c/explain $c/symmetry \
+		$c/symmetry/kinds $c/every $every $c/stream $c/lower $c/emit $c/emit/msccl $c/lsp $c/msccl $c/pipe \
+		$base $plan)"
 
 say "runtime: includes go one way" "$(
 	may $r/base $r

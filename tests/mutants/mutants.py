@@ -10,7 +10,7 @@ place takes its turn. A suite that takes many times what it takes without any ch
 much memory, has seen the change.
 
 What no suite sees is in tests/mutants/survivors with the reason, or is a hole in the tests:
-    compiler/check/value.c: follows
+    compiler/check/values/value.c: follows
       - the line as it is
       + the line as it is changed
       The same: why no test can see it; or
@@ -56,7 +56,7 @@ MEMORY = 6 << 30    # bytes of address space for each process of a suite
 LIMIT = (10, 4)     # seconds, and times what the suite takes without a change
 
 # Memory, prose, and what is printed for people decide nothing.
-LEFT_OUT = ("lang/arena.c", "lang/dump.c", "lang/diag_print.c")
+LEFT_OUT = ("lang/base/arena.c", "lang/print/dump.c", "lang/diag/diag_print.c")
 
 T = "build/tests/"
 MODULE = [T + "modules/%s.so" % name for name in

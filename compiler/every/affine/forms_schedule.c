@@ -2,7 +2,7 @@
  * One schedule for all N: its domain, parameters, buffers and links.
  *
  * In: a schedule. Out: its forms, over every N >= f->least that both `where` admit and every root.
- * As expand/instance.c does for one N. ccs(5) 4.
+ * As expand/parameters.c does for one N. ccs(5) 4.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/forms.h"

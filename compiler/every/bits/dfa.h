@@ -14,7 +14,7 @@
 #ifndef CCS_COMPILER_EVERY_BITS_DFA_H
 #define CCS_COMPILER_EVERY_BITS_DFA_H
 
-#include "lang/arena.h"
+#include "lang/base/arena.h"
 
 #define TRACKS 16u
 

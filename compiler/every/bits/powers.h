@@ -4,20 +4,20 @@
  * What forms.h cannot say (1 << k, rank ^ d, r & ~(d - 1)) automata can (dfa.h). The variable k
  * of a loop with such numbers is kept as D = 2^k, an ordinary number.
  *
- *   powers_values.c    an expression -> its value, as a sum of tracks and of functions of them
- *   powers_numbers.c   arithmetic of such values
- *   powers_induction.c fns that call themselves: of a logarithm, and the reversal of bits
- *   powers_instance.c  one schedule for all N: possible values, its buffers, its contract
- *   powers_chunks.c    the chunks that a text names
- *   powers_walk.c      the text -> items: operations of all ranks at once, and loops over k
- *   powers_calls.c     procs that it calls
- *   powers_trees.c     items of trees, which come level by level, as such loops
- *   powers_order.c     items -> moves, one after another, all ranks at a time: a complete run
- *   powers_guess.c     what chunks hold when a trip begins: read off small N
- *   powers_learn.c     an automaton, from its short words
- *   powers_turn.c      ... and of all roots, or of ranks that have other numbers in a tree
+ *   powers_values.c       an expression -> its value, as a sum of tracks and of functions of them
+ *   powers_numbers.c      arithmetic of such values
+ *   powers_induction.c    fns that call themselves: of a logarithm, and the reversal of bits
+ *   powers_instance.c     one schedule for all N: possible values, its buffers, its contract
+ *   powers_chunks.c       the chunks that a text names
+ *   powers_walk.c         the text -> items: operations of all ranks at once, and loops over k
+ *   powers_calls.c        procs that it calls
+ *   powers_trees.c        items of trees, which come level by level, as such loops
+ *   powers_order.c        items -> moves, one after another, all ranks at a time: a complete run
+ *   powers_guess.c        what chunks hold when a trip begins: read off small N
+ *   powers_learn.c        an automaton, from its short words
+ *   powers_turn.c         ... and of all roots, or of ranks that have other numbers in a tree
  *   powers_certificate.c  all of it as JSON
- *   powers_proof.c     the guesses hold for every N, and the end fulfils the contract
+ *   powers_proof.c        the guesses hold for every N, and the end fulfils the contract
  *
  * Blocks of a par are done one after another, each with separate FIFOs, once it is shown that
  * they do not race. For a barrier, the set of ranks known to have begun is one more buffer of

@@ -1,0 +1,108 @@
+/*
+ * Numbers of reduction trees; see trees.h. From the leaves up, with a table of the trees that
+ * there are (hash-consing: Ershov, "On programming of arithmetic operations", CACM 1958).
+ */
+#include "compiler/check/values/trees.h"
+
+void trees_init(struct trees *t, struct arena *a, uint32_t leaves)
+{
+	*t = (struct trees){ .arena = a, .leaves = leaves };
+}
+
+struct history history_of(struct arena *a, struct values *v, const uint32_t *place)
+{
+	return (struct history){
+		.values = v,
+		.number = ARENA_ARRAY(a, uint32_t, (size_t)v->n + 1),
+		.place = place,
+	};
+}
+
+static uint32_t *slot_of(const struct trees *t, struct tree x)
+{
+	uint32_t at = hash_mix(hash_mix(1, x.a), x.b) & (t->nslots - 1);
+
+	while (t->slots[at] != NONE && (t->v[t->slots[at]].a != x.a || t->v[t->slots[at]].b != x.b))
+		at = (at + 1) & (t->nslots - 1);
+	return &t->slots[at];
+}
+
+static void grow_slots(struct trees *t)
+{
+	t->nslots = t->nslots ? 4 * t->nslots : 1024;
+	t->slots = none_array(t->arena, t->nslots);
+	for (uint32_t i = 0; i < t->n; i++)
+		*slot_of(t, t->v[i]) = i;
+}
+
+static uint32_t number_sum(struct trees *t, uint32_t a, uint32_t b)
+{
+	struct tree x = { a < b ? a : b, a < b ? b : a };
+
+	if (2 * t->n >= t->nslots)
+		grow_slots(t);
+	uint32_t *slot = slot_of(t, x);
+	if (*slot == NONE) {
+		*slot = t->n;
+		ARENA_PUSH(t->arena, t->v, t->n, t->cap) = x;
+	}
+	return t->leaves + *slot;
+}
+
+static uint32_t number_leaf(const struct history *h, uint32_t id)
+{
+	uint32_t cell = id % h->values->cells;
+
+	return id - cell + h->place[cell];
+}
+
+void trees_number(struct trees *t, struct history *h)
+{
+	uint32_t base = h->values->base;
+
+	if (h->all)
+		return;
+	for (uint32_t i = 0; i < h->values->n;
+	     i++) { /* operands come before what is made of them */
+		const struct node *x = &h->values->nodes[i];
+		uint32_t a = x->left < base ? number_leaf(h, x->left) : h->number[x->left - base],
+			 b = x->right < base ? number_leaf(h, x->right)
+					     : h->number[x->right - base];
+		if (!h->number[i])
+			h->number[i] = number_sum(t, a, b);
+	}
+	h->all = true;
+}
+
+/* 0: it has none yet, and is on the stack now. No sum has the number 0. */
+static uint32_t operand(struct trees *t, const struct history *h, uint32_t id)
+{
+	if (id >= h->values->base && !h->number[id - h->values->base])
+		ARENA_PUSH(t->arena, t->stack, t->nstack, t->capstack) = id;
+	else if (id >= h->values->base)
+		return h->number[id - h->values->base];
+	return 0;
+}
+
+uint32_t tree_number(struct trees *t, struct history *h, uint32_t id)
+{
+	uint32_t base = h->values->base;
+
+	if (id < base)
+		return number_leaf(h, id);
+	operand(t, h, id);
+	while (t->nstack) {
+		uint32_t top = t->stack[t->nstack - 1];
+		const struct node *x = &h->values->nodes[top - base];
+		size_t had = t->nstack;
+		uint32_t a = operand(t, h, x->left), b = operand(t, h, x->right);
+
+		if (t->nstack > had) /* these first */
+			continue;
+		a = x->left < base ? number_leaf(h, x->left) : a;
+		b = x->right < base ? number_leaf(h, x->right) : b;
+		h->number[top - base] = number_sum(t, a, b);
+		t->nstack--;
+	}
+	return h->number[id - base];
+}

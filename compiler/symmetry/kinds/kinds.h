@@ -1,0 +1,221 @@
+/*
+ * Kinds: an expression's value on rank r, as a function of its value on rank 0.
+ *
+ * In: a schedule's tree, names resolved. Out: whether all ranks run one text up to a turn of
+ * ranks and chunks, r -> r + c (mod N), or (below) r -> r ^ c; by statement, how each operand's
+ * chunks turn; or the first expression of which that cannot be said. No rank is run: the answer
+ * is for every parameter, and for every N or the one that is asked for. Names are never assigned
+ * anew, so one walk over the text, calls and all, finds the kind of each.
+ *
+ *     form     the value on rank r, from v on rank 0; t = times, a constant
+ *     SAME     v
+ *     NEAR     = v + t r (mod N)
+ *     WITHIN   the same, and 0 <= value < N: (v + t r) % N
+ *     ANY      some number, within bounds
+ *     OTHER    anything; on some rank perhaps none
+ *
+ *     rank                WITHIN, 1          rank + 1, rank - s      NEAR, 1
+ *     (rank - s) % N      WITHIN, 1          (dst - rank) % N        SAME, if dst is WITHIN, 1
+ *     N, 3, clog2(N), s   SAME               rank / 2, rank < 4      OTHER, ANY
+ *
+ * A text is symmetric if
+ *
+ *     conditions, bounds of loops, channels, counts, steps   are SAME
+ *     peers                                                  are WITHIN, 1
+ *     an operand is all SAME, or one of its two indices      is WITHIN, 1
+ *     the topology's links go from WITHIN, 1 to WITHIN, 1
+ *
+ * Then rank r runs the operations of rank 0, with peer p turned into p + r and chunk i into i + r
+ * where `turns` says so. Both hold modulo N: that an index has N values, and that no chunk turns
+ * in two ways, is checked by turns.h, on the instance. Groups (`within`) of not all ranks, and
+ * `sized` buffers, are not symmetric.
+ *
+ * One pair of copies is symmetric though neither is: all N chunks of a name, cut where the rank is,
+ * so that chunk j and chunk (j + rank) % N of the two names meet, either way:
+ *
+ *     copy x[0..N - rank] into y[rank..N]      copy x[N - rank..N] into y[0..rank]
+ *
+ * **By bits.** The turn may also be r -> r ^ c, where N is a power of two (turns.h sees to that).
+ * Then the forms are
+ *
+ *     WITHIN   v ^ r                     rank ^ d, ~rank
+ *     NEAR     v ^ L(r), L linear in the bits of r:   rank & m, rank >> k, and ^ of these
+ *
+ * and an operand may also be x[lo .. lo + n] with lo NEAR and n SAME. As L is linear, ranks 0, 1,
+ * 2, 4 ... show it, on the instance.
+ *
+ * **By mirrors.** Or the turns are the symmetries of a polygon with the ranks as corners, N even:
+ * for an even r, x -> x + r (mod N), and for an odd r, the reflection x -> r - x. The text
+ * determines even turns: all above holds for them, r even, and SAME is a value that ranks of one
+ * parity share, so that
+ *
+ *     rank % 2   SAME      rank % 2 == 0 ? rank + s : rank - s   NEAR, 1
+ *
+ * turns.h checks, on the instance, that rank 1 mirrors rank 0. Chunks may be in any order:
+ *
+ *     PLACE    f(x), x WITHIN, 1 and 0 <= x < N; f a text of x, N and values fixed for the
+ *              instance alone; or f(x) / n * n, with n SAME
+ *
+ * An operand may be x[f(e)] or x[lo .. lo + n], lo = f(e) / n * n, with one f in the whole text. Then
+ * chunk f(x) turns into chunk f(turned x).
+ *
+ * **Each rank in turn.** In a step,
+ *
+ *     for q in 0..N { if q != rank { send a to q   recv b[q] from q } }
+ *
+ * is one loop over all ranks, of which rank 0's iteration q is rank r's iteration q + r. The
+ * iterations of two ranks run in different orders. But in a step only the order on one FIFO
+ * counts, and the loop's variable is the peer of all its messages, so no FIFO has messages of two
+ * iterations; of local operations, any effect of the order is a race. So in such a loop q is
+ * WITHIN, 1; in a topology's, too, as links have no order. In a loop with a variable that names no
+ * peer and no link, the variable is SAME.
+ *
+ * **With a root** (roots.h) ranks turn together with a parameter, which is WITHIN, 1 as `rank` is.
+ * A copy in two pieces may be cut there, too.
+ *
+ * No sum may exceed 64 bits on one rank alone: each kind has a bound of its value; if that is not
+ * well below, the form is OTHER. Bounds hold if every parameter of the schedule is below
+ * KIND_MOST_PARAM.
+ *
+ * O(text), calls as often as they stand there; LIMIT_KIND_WORK nodes at most.
+ */
+#ifndef CCS_COMPILER_SYMMETRY_KINDS_KINDS_H
+#define CCS_COMPILER_SYMMETRY_KINDS_KINDS_H
+
+#include "lang/ast.h"
+
+#define KIND_MOST_PARAM 1024	   /* of a parameter's size, for bounds to hold */
+#define LIMIT_KIND_WORK (1u << 14) /* nodes and statements; more is not symmetric */
+
+enum kind_form { KIND_SAME, KIND_NEAR, KIND_WITHIN, KIND_ANY, KIND_PLACE, KIND_OTHER };
+
+struct kind {
+	enum kind_form form;
+	int32_t times;		      /* NEAR, WITHIN */
+	double most;		      /* |value| <= most, on any rank; not of OTHER */
+	double lo, hi;		      /* lo <= value <= hi; closer, where that is easy */
+	const struct place_fn *place; /* PLACE: f; */
+	const struct expr *part;      /* ... and n, a name or a number; or NULL */
+};
+
+/* The place of a rank's chunk: `body`, a function of x. */
+struct place_fn {
+	const struct expr *body;
+	const struct symbol *x;
+};
+
+/* How an operand's chunks on rank r follow from those on rank 0. */
+enum turns {
+	TURNS_NOT,   /* the same chunks */
+	TURNS_ALL,   /* all chunks of the name: the same set, however they turn */
+	TURNS_INDEX, /* x[e]: e turns (a chunk; where x has blocks, a block) */
+	TURNS_CHUNK, /* x[b][e]: e turns, b does not */
+	TURNS_BLOCK, /* x[b][..]: b turns, the index after it does not */
+	TURNS_RANGE, /* x[lo..lo + n], by bits: the bits of lo turn, some or none */
+	TURNS_PLACE, /* x[f(e)], or x[lo..lo + n], by mirrors: x[f(turned e)] ... */
+	TURNS_WHOLE  /* of a copy in two pieces: all N chunks turn, wherever it is cut */
+};
+
+enum turn_by { TURN_BY_SUM, TURN_BY_BITS, TURN_BY_MIRROR }; /* r + c (mod N); r ^ c; both ways */
+
+struct kinds {
+	const struct module *module;
+	struct arena *arena;
+	enum turn_by by;
+	uint32_t nranks; /* the answer is for this N; 0: for every N */
+	const struct decl *schedule;
+	const struct place_fn *places; /* of the operands that are TURNS_PLACE, or NULL */
+	const struct symbol *root;     /* the parameter that turns with the ranks, or NULL */
+	bool unordered;		       /* in a step, or in a topology */
+	const struct stmt *each; /* the open loop over all ranks with a turning variable, or NULL */
+	bool symmetric;
+	struct span place; /* not symmetric: the first expression that breaks it, */
+	const char *why;   /* and the reason: "a condition that differs from rank to rank" */
+	struct operands {
+		uint8_t x, y; /* enum turns */
+		bool met;
+	} *operands;	 /* by the statement's number: of sends, receives, copies, reductions */
+	bool any_links;	 /* the topology has links: rank 0's, turned, are all */
+	struct kind *of; /* by the symbol's number: what a name stands for, here */
+	uint8_t *state;	 /* by the symbol's number: whether that is known, or a fn's call open */
+	const struct decl **open; /* the walk's stack: the schedule, and its open calls */
+	uint32_t nopen, capopen;
+	uint32_t depth; /* calls of fns that are open */
+	uint32_t work;
+};
+
+/** Finds the kinds of a schedule; all memory is in `a`. With nranks == 0 for every N, else for this
+ *  N only: then conditions on N alone, such as rank >= N, are decided. `root`: the parameter that
+ *  turns with the ranks (roots.h), or NULL. */
+void kinds_find(struct kinds *k, struct arena *a, const struct module *m,
+		const struct decl *schedule, enum turn_by by, uint32_t nranks,
+		const struct symbol *root);
+
+/** The kind of an expression, for names as they are bound now: of the topology, of files, and
+ *  such as the caller has bound with kinds_bind (a contract's, say). */
+struct kind kinds_of(struct kinds *k, const struct expr *e);
+
+/** The kind of `rank`. */
+struct kind kinds_rank(const struct kinds *k);
+
+/** The kind of f(args), by mirrors, where f's body has none that is known, or divides a PLACE:
+ *  PLACE, or OTHER. */
+struct kind kinds_place_of_call(struct kinds *k, const struct expr *call, const struct kind *args,
+				struct kind body);
+/** The kind of place / n * n, given that of the place. */
+struct kind kinds_place_of_part(struct kinds *k, const struct expr *product);
+
+/** The bounds of f(args), all SAME, where f calls itself; any, where they are not found. */
+struct kind kinds_bound_of_call(struct kinds *k, const struct expr *call, const struct kind *args);
+
+/** Whether two expressions are one text with the same names. */
+bool kinds_equal_texts(const struct expr *a, const struct expr *b);
+
+/** Notes what breaks it, if it is the first. */
+void kinds_broken(struct kinds *k, struct span place, const char *why);
+/** Counts a node or statement. False: there were too many, which breaks it. */
+bool kinds_work(struct kinds *k, struct span place);
+
+/** What a name stands for from now on. */
+void kinds_bind(struct kinds *k, const struct symbol *s, struct kind kind);
+/** A let is to be evaluated anew when it is asked for. */
+void kinds_forget(struct kinds *k, const struct symbol *let);
+
+static inline struct kind kind_same(double most)
+{
+	return (struct kind){ .form = KIND_SAME, .most = most, .lo = -most, .hi = most };
+}
+
+/** A value that turns as the rank does, modulo N, and within 0..N. */
+static inline struct kind kind_rank(void)
+{
+	return (struct kind){
+		.form = KIND_WITHIN, .times = 1, .most = 65536, .lo = 0, .hi = 65535
+	};
+}
+
+/* Bounds that the text does not give: SAME, and any number. */
+static inline struct kind kind_any_same(void)
+{
+	return kind_same(1e19);
+}
+
+static inline bool kind_is_same(struct kind k)
+{
+	return k.form == KIND_SAME;
+}
+
+#define KIND_EXACT 4503599627370496.0 /* 2^52: bounds up to here have no rounding */
+
+/* Whether the value is known: it is lo. */
+static inline bool kind_is_known(struct kind k)
+{
+	return k.form == KIND_SAME && k.lo == k.hi && k.most <= KIND_EXACT;
+}
+
+static inline bool kind_turns(struct kind k)
+{
+	return k.form == KIND_WITHIN && k.times == 1;
+}
+
+#endif

@@ -1,0 +1,443 @@
+/*
+ * The text's kinds: statements, calls, operands; see kinds.h. Both branches of an `if` are walked,
+ * but where the condition is known, a loop's body once, and a call each time that it stands there.
+ */
+#include "compiler/symmetry/kinds/kinds.h"
+
+static const struct kind OTHER = { .form = KIND_OTHER };
+
+/* ---- operands ------------------------------------------------------------------------- */
+
+static bool must_be_same(struct kinds *k, const struct expr *e, const char *why)
+{
+	if (!e || kind_is_same(kinds_of(k, e)))
+		return true;
+	kinds_broken(k, e->span, why);
+	return false;
+}
+
+/* x[lo .. lo + n]: as many chunks on each rank. */
+static bool is_range_of_bits(struct kinds *k, const struct ref *r)
+{
+	return k->by == TURN_BY_BITS && r->kind == REF_RANGE && !r->block &&
+	       r->hi->kind == E_BINARY && r->hi->op == OP_ADD &&
+	       kinds_equal_texts(r->lo, r->hi->a) && kinds_of(k, r->lo).form < KIND_ANY &&
+	       kind_is_same(kinds_of(k, r->hi->b));
+}
+
+/* x[f(e)], or x[lo .. lo + n] with lo = f(e) / n * n; one f for all. */
+static bool is_place(struct kinds *k, const struct ref *r)
+{
+	if (k->by != TURN_BY_MIRROR || r->block || r->kind == REF_ALL)
+		return false;
+	struct kind lo = kinds_of(k, r->lo);
+	if (lo.form != KIND_PLACE ||
+	    (k->places && (k->places->body != lo.place->body || k->places->x != lo.place->x)))
+		return false;
+	if (r->kind == REF_ONE ? lo.part != NULL
+			       : !lo.part || r->hi->kind != E_BINARY || r->hi->op != OP_ADD ||
+					 !kinds_equal_texts(r->lo, r->hi->a) ||
+					 !kinds_equal_texts(lo.part, r->hi->b))
+		return false;
+	k->places = lo.place;
+	return true;
+}
+
+static bool is_name(const struct expr *e, const struct symbol *s)
+{
+	return e && e->kind == E_NAME && e->sym == s;
+}
+
+static enum turns operand(struct kinds *k, const struct ref *r)
+{
+	struct kind none = kind_same(0), block = r->block ? kinds_of(k, r->block) : none,
+		    lo = r->lo ? kinds_of(k, r->lo) : none, hi = r->hi ? kinds_of(k, r->hi) : none;
+
+	if (kind_is_same(block) && kind_is_same(lo) && kind_is_same(hi))
+		return r->kind == REF_ALL && !r->block ? TURNS_ALL : TURNS_NOT;
+	if (r->block && kind_turns(block) && kind_is_same(lo) && kind_is_same(hi))
+		return TURNS_BLOCK;
+	if (kind_is_same(block) && r->kind == REF_ONE && kind_turns(lo))
+		return r->block ? TURNS_CHUNK : TURNS_INDEX;
+	if (is_range_of_bits(k, r))
+		return TURNS_RANGE;
+	if (is_place(k, r))
+		return TURNS_PLACE;
+	kinds_broken(k, r->span, "chunks that do not rotate with the ranks");
+	return TURNS_NOT;
+}
+
+static void operation(struct kinds *k, const struct stmt *s)
+{
+	struct operands *o = &k->operands[s->number];
+	uint8_t x = (uint8_t)operand(k, s->x), y = s->y ? (uint8_t)operand(k, s->y) : TURNS_NOT;
+
+	if (o->met && (o->x != x || o->y != y))
+		kinds_broken(k, s->span, "chunks that rotate in one call and not in another");
+	*o = (struct operands){ x, y, true };
+	if (!s->y && !kind_turns(kinds_of(k, s->e)))
+		kinds_broken(k, s->e->span, "a peer that does not rotate with the ranks");
+	if (!s->y && k->each && !is_name(s->e, k->each->var))
+		kinds_broken(k, s->e->span,
+			     "a peer that several iterations of a loop over all ranks share");
+}
+
+/* ---- copies in two pieces --------------------------------------------------------------- */
+
+/* n N + r at + k, exactly, where `at` is `rank`, or the root; there is no other way to be one. */
+struct linear {
+	int64_t n, r, k;
+	bool is;
+};
+
+static struct linear linear_of(const struct expr *e, const struct symbol *root)
+{
+	struct linear a, b;
+	int64_t sign = e->op == OP_SUB ? -1 : 1;
+
+	if (e->kind == E_INT)
+		return (struct linear){ 0, 0, e->value, e->value < KIND_MOST_PARAM };
+	if (e->kind == E_N)
+		return (struct linear){ 1, 0, 0, true };
+	if (root ? is_name(e, root) : e->kind == E_RANK)
+		return (struct linear){ 0, 1, 0, true };
+	if (e->kind != E_BINARY || (e->op != OP_ADD && e->op != OP_SUB))
+		return (struct linear){ 0, 0, 0, false };
+	a = linear_of(e->a, root);
+	b = linear_of(e->b, root);
+	return (struct linear){ a.n + sign * b.n, a.r + sign * b.r, a.k + sign * b.k,
+				a.is && b.is };
+}
+
+static bool is_linear(const struct expr *e, int64_t n, int64_t r, const struct symbol *root)
+{
+	struct linear x = linear_of(e, root);
+
+	return x.is && x.n == n && x.r == r && x.k == 0;
+}
+
+/* How a name's chunks are cut: `fore` is the first part, for the ranks below N. */
+enum cut { CUT_NOT, CUT_AT_RANK /* 0..rank, rank..N */, CUT_BEHIND /* 0..N - rank, N - rank..N */ };
+
+/* By the root, where there is one, else by the rank. */
+static enum cut cut_of(const struct ref *fore, const struct ref *rest, const struct symbol *root)
+{
+	if (fore->kind != REF_RANGE || rest->kind != REF_RANGE || fore->block || rest->block ||
+	    fore->sym != rest->sym || !is_linear(fore->lo, 0, 0, root) ||
+	    !is_linear(rest->hi, 1, 0, root))
+		return CUT_NOT;
+	if (is_linear(fore->hi, 0, 1, root) && is_linear(rest->lo, 0, 1, root))
+		return CUT_AT_RANK;
+	return is_linear(fore->hi, 1, -1, root) && is_linear(rest->lo, 1, -1, root) ? CUT_BEHIND
+										    : CUT_NOT;
+}
+
+/* Whether the two copies are such a pair (kinds.h): the first part of one name goes to the last
+ * part of the other. */
+static bool cut_alike(struct kinds *k, const struct stmt *s, const struct stmt *t,
+		      const struct symbol *root)
+{
+	enum cut x = cut_of(s->x, t->x, root), y = cut_of(t->y, s->y, root);
+	if (x == CUT_NOT) { /* the other one is first */
+		x = cut_of(t->x, s->x, root);
+		y = cut_of(s->y, t->y, root);
+	}
+	if (x == CUT_NOT || y == CUT_NOT || x == y)
+		return false;
+	struct operands o = { TURNS_NOT, TURNS_NOT, true };
+	*(x == CUT_AT_RANK ? &o.x : &o.y) = TURNS_WHOLE;
+	k->operands[s->number] = k->operands[t->number] = o;
+	return true;
+}
+
+static bool two_pieces(struct kinds *k, const struct stmt *s, const struct stmt *t)
+{
+	if (k->by != TURN_BY_SUM || s->kind != S_COPY || !t || t->kind != S_COPY ||
+	    s->x->sym == s->y->sym)
+		return false;
+	return cut_alike(k, s, t, NULL) || (k->root && cut_alike(k, s, t, k->root));
+}
+
+/* ---- statements ----------------------------------------------------------------------- */
+
+static void statements(struct kinds *k, const struct stmt *s);
+
+static void counts(struct kinds *k, const struct buffer_def *b)
+{
+	if (b->sized)
+		kinds_broken(k, b->span, "a `sized` buffer");
+	must_be_same(k, b->blocks, "a count that differs from rank to rank");
+	must_be_same(k, b->count, "a count that differs from rank to rank");
+}
+
+static const char CONDITION[] = "a condition that differs from rank to rank";
+
+/* The topology's names and conditions, for any rank. */
+static void topology(struct kinds *k, const struct decl *d)
+{
+	const struct expr *a = d->topology_args;
+
+	for (const struct binding *p = d->topology ? d->topology->params : NULL; p; p = p->next) {
+		const struct expr *e = a ? a : p->value;
+		struct kind x = e ? kinds_of(k, e) : OTHER;
+		/* Of any size: another call may be on the same topology with other arguments. */
+		if (kind_is_same(x))
+			x = kind_any_same();
+		else if (kind_turns(x) && k->root)
+			x = kinds_rank(k);
+		else if (e)
+			kinds_broken(k, e->span, "an argument that differs from rank to rank");
+		if (k->state[p->sym->id] && k->of[p->sym->id].form != x.form)
+			kinds_broken(k, d->topology->name.span,
+				     "a topology that rotates in one call and not in another");
+		kinds_bind(k, p->sym, x);
+		a = a ? a->next : NULL;
+	}
+	for (const struct stmt *s = d->topology ? d->topology->body : NULL; s; s = s->next)
+		if (s->kind == S_LET)
+			kinds_forget(k, s->var);
+	if (d->topology)
+		must_be_same(k, d->topology->where, CONDITION);
+}
+
+/* An expression is evaluated whether it is used or not, and might fail on a single rank. */
+static void bind_known(struct kinds *k, const struct symbol *s, const struct expr *e)
+{
+	struct kind x = kinds_of(k, e);
+
+	if (x.form == KIND_OTHER)
+		kinds_broken(k, e->span, "a value that differs from rank to rank in no known way");
+	kinds_bind(k, s, x);
+}
+
+/* Views are of the same chunks on all ranks; numbers have the arguments' kinds. */
+static void arguments(struct kinds *k, const struct stmt *s)
+{
+	const struct param *p = s->callee->formals;
+
+	for (const struct arg *a = s->args; a; a = a->next, p = p ? p->next : NULL) {
+		if (a->expr && p && p->number) {
+			bind_known(k, p->number, a->expr);
+		} else if (a->ref) {
+			enum turns t = operand(k, a->ref);
+			if (t != TURNS_NOT && t != TURNS_ALL)
+				kinds_broken(k, a->span,
+					     "chunks of a call that differ from rank to rank");
+		}
+	}
+	for (const struct binding *b = s->callee->params; b; b = b->next) {
+		const struct binding *m = s->more;
+		while (m && m->sym != b->sym)
+			m = m->next;
+		if (m || b->value)
+			bind_known(k, b->sym, m ? m->value : b->value);
+	}
+}
+
+static void walk_call(struct kinds *k, const struct stmt *s)
+{
+	const struct decl *d = s->callee;
+
+	for (uint32_t i = 0; i < k->nopen; i++)
+		if (k->open[i] == d) {
+			kinds_broken(k, s->span, "a call within its own text");
+			return;
+		}
+	arguments(k, s);
+	for (const struct param *p = d->formals; p; p = p->next)
+		if (p->view)
+			counts(k, p->view);
+	for (const struct buffer_def *b = d->buffers; b; b = b->next)
+		counts(k, b);
+	topology(k, d);
+	must_be_same(k, d->where, CONDITION);
+	ARENA_PUSH(k->arena, k->open, k->nopen, k->capopen) = d;
+	statements(k, d->body);
+	k->nopen--;
+}
+
+/* Whether a message's peer, or a link's end, is the variable itself. */
+static bool names_peer(const struct stmt *s, const struct symbol *var)
+{
+	for (; s; s = s->next) {
+		bool message = s->kind == S_SEND || s->kind == S_RECV || s->kind == S_REDUCE_FROM;
+		if (((message || s->kind == S_LINK) && is_name(s->e, var)) ||
+		    (s->kind == S_LINK && is_name(s->e2, var)) || names_peer(s->body, var) ||
+		    names_peer(s->orelse, var))
+			return true;
+	}
+	return false;
+}
+
+/* A loop over all ranks, of which each has an iteration (kinds.h). */
+static bool is_each(const struct kinds *k, const struct stmt *s)
+{
+	return k->unordered && !k->each && s->kind == S_FOR && s->e->kind == E_INT &&
+	       s->e->value == 0 && s->e2->kind == E_N && !s->e3 && names_peer(s->body, s->var);
+}
+
+static void each(struct kinds *k, const struct stmt *s)
+{
+	kinds_bind(k, s->var, kinds_rank(k));
+	k->each = s;
+	statements(k, s->body);
+	k->each = NULL;
+}
+
+/* The range of a loop's variable, where the step's sign is known. */
+static struct kind variable(const struct stmt *s, struct kind lo, struct kind hi)
+{
+	struct kind v = kind_same(lo.most > hi.most ? lo.most : hi.most);
+	const struct expr *by = s->e3;
+	bool down = by && by->kind == E_UNARY && by->op == OP_NEG && by->a->kind == E_INT,
+	     up = !by || by->kind == E_INT;
+
+	if (v.most > KIND_EXACT || (!down && !up))
+		return v;
+	v.lo = down ? hi.lo + 1 : lo.lo;
+	v.hi = down ? lo.hi : hi.hi - 1;
+	if (v.lo > v.hi) /* it may have no iteration */
+		v.lo = v.hi;
+	return v;
+}
+
+static void loop(struct kinds *k, const struct stmt *s)
+{
+	static const char why[] = "a loop with bounds that differ from rank to rank";
+	struct kind lo = kinds_of(k, s->e), hi = kinds_of(k, s->e2);
+
+	must_be_same(k, s->e, why);
+	must_be_same(k, s->e2, why);
+	must_be_same(k, s->e3, why);
+	kinds_bind(k, s->var, variable(s, lo, hi));
+	statements(k, s->body);
+}
+
+/* Statements that a known condition leaves out are not checked. */
+static void branch(struct kinds *k, const struct stmt *s)
+{
+	struct kind is = kinds_of(k, s->e);
+
+	must_be_same(k, s->e, CONDITION);
+	if (!kind_is_known(is) || is.lo != 0)
+		statements(k, s->body);
+	if (!kind_is_known(is) || is.lo == 0)
+		statements(k, s->orelse);
+}
+
+static bool is_number(struct kinds *k, const struct expr *e, double n)
+{
+	struct kind x = kinds_of(k, e);
+
+	return kind_is_known(x) && x.lo == n;
+}
+
+/* within group(0, N, 1): in it, `rank` and `N` are as outside. */
+static bool is_all_ranks(struct kinds *k, const struct stmt *s)
+{
+	return k->nranks && s->e2 && is_number(k, s->e, 0) && is_number(k, s->e2, k->nranks) &&
+	       is_number(k, s->e3, 1);
+}
+
+static void link(struct kinds *k, const struct stmt *s)
+{
+	k->any_links = true;
+	if (!kind_turns(kinds_of(k, s->e)) || !kind_turns(kinds_of(k, s->e2)))
+		kinds_broken(k, s->span, "a link that does not rotate with the ranks");
+}
+
+static void statement(struct kinds *k, const struct stmt *s)
+{
+	switch (s->kind) {
+	case S_SEND:
+	case S_RECV:
+	case S_REDUCE_FROM:
+	case S_COPY:
+	case S_REDUCE_INTO: operation(k, s); break;
+	case S_CHANNEL: must_be_same(k, s->e, "a channel that differs from rank to rank"); break;
+	case S_IF: branch(k, s); return;
+	case S_ASSERT: must_be_same(k, s->e, CONDITION); break;
+	case S_LET:
+		if (s->var->owner && s->var->owner->kind == D_TOPOLOGY)
+			break; /* lazy */
+		bind_known(k, s->var, s->e);
+		break;
+	case S_SCRATCH: counts(k, s->buffer); break;
+	case S_LINK: link(k, s); break;
+	case S_WITHIN:
+		if (!is_all_ranks(k, s))
+			kinds_broken(k, s->span, "a group");
+		break;
+	case S_PAR_FOR:
+	case S_FOR:
+		if (is_each(k, s))
+			each(k, s);
+		else
+			loop(k, s);
+		return;
+	case S_CALL: walk_call(k, s); return;
+	case S_STEP:
+		k->unordered = true;
+		statements(k, s->body);
+		k->unordered = false;
+		return;
+	case S_PAR:
+	case S_BLOCK:
+	case S_FN: break;
+	}
+	statements(k, s->body);
+	statements(k, s->orelse);
+}
+
+static void statements(struct kinds *k, const struct stmt *s)
+{
+	for (; s && k->symmetric && kinds_work(k, s->span); s = s->next)
+		if (two_pieces(k, s, s->next))
+			s = s->next;
+		else
+			statement(k, s);
+}
+
+/* ---- all ------------------------------------------------------------------------------ */
+
+/* The schedule's parameters: numbers, of which the root may be one that turns. */
+static void parameters(struct kinds *k, const struct decl *schedule)
+{
+	for (const struct binding *p = schedule->params; p; p = p->next) {
+		if (p->sym == k->root) {
+			kinds_bind(k, p->sym, kinds_rank(k));
+			continue;
+		}
+		if (k->root)
+			must_be_same(k, p->value, "a parameter that depends on the root");
+		kinds_bind(k, p->sym, kind_same(KIND_MOST_PARAM));
+	}
+}
+
+void kinds_find(struct kinds *k, struct arena *a, const struct module *m,
+		const struct decl *schedule, enum turn_by by, uint32_t nranks,
+		const struct symbol *root)
+{
+	*k = (struct kinds){
+		.module = m,
+		.arena = a,
+		.by = by,
+		.nranks = nranks,
+		.schedule = schedule,
+		.root = root,
+		.symmetric = true,
+		.of = ARENA_ARRAY(a, struct kind, m->nsymbols + 1),
+		.state = ARENA_ARRAY(a, uint8_t, m->nsymbols + 1),
+		.operands = ARENA_ARRAY(a, struct operands, m->nstmts + 1),
+	};
+	parameters(k, schedule);
+	for (const struct buffer_def *b = schedule->buffers; b; b = b->next)
+		counts(k, b);
+	ARENA_PUSH(a, k->open, k->nopen, k->capopen) = schedule;
+	topology(k, schedule);
+	k->unordered = true;
+	if (schedule->topology)
+		statements(k, schedule->topology->body);
+	k->unordered = false;
+	statements(k, schedule->body);
+}

@@ -1,0 +1,82 @@
+/*
+ * Memory of one compilation.
+ *
+ * An arena hands out zeroed memory that lives until the arena is freed. Several
+ * are in use at a time: one for what lives as long as the compilation, one for an
+ * instance, and a scratch arena that is emptied after each pass. They share one
+ * budget.
+ *
+ * An allocation never returns NULL. When the system has no memory left, or the
+ * budget is spent, control goes back to the jmp_buf in `full`, which
+ * the entry of the library sets (session.c); whatever was allocated stays with
+ * its arena and is freed there. Therefore nothing below that entry may hold a
+ * resource (a file, a malloc'ed block) across an allocation.
+ */
+#ifndef CCS_LANG_BASE_ARENA_H
+#define CCS_LANG_BASE_ARENA_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct arena_block;
+
+/* What some arenas may hold together. */
+struct arena_budget {
+	size_t limit; /* most bytes to hold, 0: no limit */
+	size_t used;  /* bytes held from the system */
+	bool spent;   /* a request was refused: it would have gone over */
+};
+
+struct arena {
+	struct arena_block *head;    /* small allocations, bumped */
+	struct arena_block *big;     /* blocks of their own, may be resized */
+	size_t used;		     /* bytes held from the system */
+	struct arena_budget *budget; /* or NULL */
+	jmp_buf *full;		     /* where to go when there is no more */
+};
+
+/** Sets up an empty arena. `budget` may be NULL: no limit; `full` too, then running
+ *  out of memory aborts. */
+void arena_init(struct arena *a, struct arena_budget *budget, jmp_buf *full);
+
+/** Goes to `full` as if memory had run out; for those who catch it on its way
+ *  (they set `full` for a while) and for failures that must not happen. */
+void arena_fail(struct arena *a) __attribute__((noreturn));
+
+/** Frees everything; the arena is empty and usable again. */
+void arena_free(struct arena *a);
+
+/** `n` zeroed bytes, aligned for any type. */
+void *arena_alloc(struct arena *a, size_t n);
+
+/** Resizes `p` (from arena_alloc or arena_grow on the same arena, or NULL)
+ *  from `old` to `n` bytes; the new part is not zeroed. Large blocks are
+ *  resized in place where the system can. */
+void *arena_grow(struct arena *a, void *p, size_t old, size_t n);
+
+void *arena_copy(struct arena *a, const void *p, size_t n);
+char *arena_strndup(struct arena *a, const char *s, size_t n);
+char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
+	__attribute__((format(printf, 2, 0)));
+
+#define ARENA_NEW(a, type) ((type *)arena_alloc((a), sizeof(type)))
+/** A copy of what `p` points to; a new object with these fields. */
+#define ARENA_COPY(a, p) ((__typeof__(p))arena_copy((a), (p), sizeof(*(p))))
+#define ARENA_MAKE(a, type, ...) ((type *)arena_copy((a), &(type){ __VA_ARGS__ }, sizeof(type)))
+#define ARENA_ARRAY(a, type, n) ((type *)arena_alloc((a), sizeof(type) * (size_t)(n)))
+
+/** Makes room for one more element in the growing array `p` of `len` elements
+ *  with capacity `cap` (both lvalues); use: ARENA_PUSH(a, v, n, cap) = x; */
+#define ARENA_PUSH(a, p, len, cap) \
+	(*(((len) == (cap) \
+		    ? (void)((p) = arena_grow((a), (p), (size_t)(cap) * sizeof(*(p)), \
+					      ((cap) ? 2 * (size_t)(cap) : 8) * sizeof(*(p))), \
+			     (cap) = (cap) ? 2 * (cap) : 8) \
+		    : (void)0), \
+	   &(p)[(len)++]))
+
+#endif

@@ -1,0 +1,373 @@
+/*
+ * Diagnostics: how they are collected. diag_print.c prints them.
+ *
+ * In: mistakes, in any order, often the same one from many ranks. Out: each
+ * mistake once, with the sorted set of its ranks. A hash table over (phase,
+ * severity, code, place) finds the mistake that is there already, so adding is
+ * O(1) a call and collecting stays linear when every rank has the same mistake.
+ */
+#include "lang/diag/diag.h"
+
+#include <string.h>
+
+/* Two diagnostics without code and place are the same only if their text is. */
+static bool same(const struct diag *a, const struct diag *b)
+{
+	if (a->phase != b->phase || a->severity != b->severity || a->code != b->code ||
+	    a->span.lo != b->span.lo || a->span.hi != b->span.hi)
+		return false;
+	return a->span.lo != 0 || strcmp(a->message, b->message) == 0;
+}
+
+static uint32_t hash(const struct diag *g)
+{
+	uint64_t h = (uint64_t)g->span.lo << 32 | g->span.hi;
+
+	h ^= (uint64_t)(uint32_t)(g->phase * 4 + (int)g->severity) << 48;
+	h ^= (uint64_t)(uint32_t)g->code << 20;
+	h *= 0x9e3779b97f4a7c15u;
+	h ^= h >> 29;
+	h *= 0xbf58476d1ce4e5b9u;
+	return (uint32_t)(h >> 32);
+}
+
+/* The place of a mistake in the index: with its row + 1, or 0 where it would be. */
+static uint32_t *place_of(const struct diags *d, const struct diag *g)
+{
+	uint32_t mask = d->nindex - 1, at = hash(g) & mask;
+
+	while (d->index[at] && !same(d->v[d->index[at] - 1], g))
+		at = (at + 1) & mask;
+	return &d->index[at];
+}
+
+static void index_grow(struct diags *d)
+{
+	if (d->nindex > 2 * (d->n + 1))
+		return;
+	d->nindex = d->nindex ? 4 * d->nindex : 64;
+	d->index = ARENA_ARRAY(d->arena, uint32_t, d->nindex);
+	for (uint32_t i = 0; i < d->n; i++)
+		*place_of(d, d->v[i]) = i + 1;
+}
+
+/* Keeps the ranks sorted; they mostly come in ascending order. */
+static void add_rank(struct diags *d, struct diag *g, int64_t rank)
+{
+	uint32_t at = g->nranks;
+
+	if (rank == NO_RANK)
+		return;
+	while (at && g->ranks[at - 1] > rank)
+		at--;
+	if (at && g->ranks[at - 1] == rank)
+		return;
+	ARENA_PUSH(d->arena, g->ranks, g->nranks, g->capranks) = rank;
+	memmove(g->ranks + at + 1, g->ranks + at, (g->nranks - 1 - at) * sizeof(*g->ranks));
+	g->ranks[at] = rank;
+}
+
+/* Which of the counts of a report it is in; NULL: none. */
+static uint32_t *count_of(struct diags *d, enum severity sev, int code)
+{
+	if (sev == SEV_WARNING)
+		return &d->warnings;
+	if (code >= WARNING_CODES)
+		return &d->denied;
+	return sev == SEV_ERROR ? &d->errors : NULL;
+}
+
+struct diag *diag_vadd(struct diags *d, enum severity sev, int code, struct span span, int64_t rank,
+		       const char *fmt, va_list ap)
+{
+	struct diag new = {
+		.severity = sev, .code = code, .phase = d->phase, .span = span, .rank = rank
+	};
+	struct diag *g;
+	uint32_t row;
+
+	/* With a place, the text does not decide whether it is the same: a
+	 * mistake seen again costs no memory. */
+	if (span.lo == 0)
+		new.message = arena_vprintf(d->arena, fmt, ap);
+	row = d->nindex ? *place_of(d, &new) : 0;
+	uint32_t *count = count_of(d, sev, code);
+	if (row) {
+		add_rank(d, d->v[row - 1], rank);
+		if (count && !*count) /* seen in another schedule, too: each is wrong */
+			*count = 1;
+		return NULL;
+	}
+	if (!new.message)
+		new.message = arena_vprintf(d->arena, fmt, ap);
+	if (d->where && sev != SEV_NOTE)
+		new.where = arena_strndup(d->arena, d->where, strlen(d->where));
+	new.row = d->n;
+	g = ARENA_COPY(d->arena, &new);
+	add_rank(d, g, rank);
+	index_grow(d);
+	ARENA_PUSH(d->arena, d->v, d->n, d->cap) = g;
+	*place_of(d, g) = d->n;
+	if (count)
+		++*count;
+	return g;
+}
+
+void diags_drop(struct diags *d, uint32_t first)
+{
+	while (d->n > first) {
+		const struct diag *g = d->v[--d->n];
+		uint32_t *count = count_of(d, g->severity, g->code);
+		if (count)
+			--*count;
+	}
+	d->nindex = 0; /* made anew */
+	index_grow(d);
+}
+
+struct diag *diag_add(struct diags *d, enum severity sev, int code, struct span span, int64_t rank,
+		      const char *fmt, ...)
+{
+	struct diag *g;
+	va_list ap;
+
+	va_start(ap, fmt);
+	g = diag_vadd(d, sev, code, span, rank, fmt, ap);
+	va_end(ap);
+	return g;
+}
+
+bool diags_have(const struct diags *d, uint32_t first, int code)
+{
+	for (uint32_t i = first; i < d->n; i++)
+		if (d->v[i]->code == code)
+			return true;
+	return false;
+}
+
+bool diag_warns(const struct diags *d, int code)
+{
+	return !(d->warn.off & diag_warning_bit(code));
+}
+
+struct diag *diag_warn(struct diags *d, int code, struct span span, int64_t rank, const char *fmt,
+		       ...)
+{
+	const struct source *src = source_at(d->sources, span.lo);
+	struct diag *g;
+	va_list ap;
+
+	if (!diag_warns(d, code) || (src && (src->prelude || src->installed)))
+		return NULL;
+	va_start(ap, fmt);
+	g = diag_vadd(d, d->warn.error & diag_warning_bit(code) ? SEV_ERROR : SEV_WARNING, code,
+		      span, rank, fmt, ap);
+	va_end(ap);
+	return g;
+}
+
+static void push(struct diags *d, struct diag_notes *list, struct span span, const char *fmt,
+		 va_list ap)
+{
+	struct diag_note note = { .span = span, .text = arena_vprintf(d->arena, fmt, ap) };
+
+	ARENA_PUSH(d->arena, list->v, list->n, list->cap) = note;
+}
+
+void diag_note(struct diags *d, struct diag *g, struct span span, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!g)
+		return;
+	va_start(ap, fmt);
+	push(d, &g->notes, span, fmt, ap);
+	va_end(ap);
+}
+
+void diag_calls_add(struct diag_calls *c, struct span span, const char *name)
+{
+	uint32_t kept = diag_calls_kept(c);
+	struct diag_call *last = &c->v[kept ? kept - 1 : 0];
+
+	if (kept && last->span.lo == span.lo && last->span.hi == span.hi) {
+		last->times++;
+		return;
+	}
+	if (kept == DIAG_CALLS)
+		memmove(last - DIAG_CALLS_FAR + 1, last - DIAG_CALLS_FAR + 2,
+			(DIAG_CALLS_FAR - 1) * sizeof(*last));
+	else
+		last = &c->v[kept];
+	*last = (struct diag_call){ span, name, 1 };
+	c->n++;
+}
+
+bool diag_calls_same(const struct diag_calls *a, const struct diag_calls *b)
+{
+	for (uint32_t i = 0; a->n == b->n && i < diag_calls_kept(a); i++)
+		if (a->v[i].span.lo != b->v[i].span.lo || a->v[i].times != b->v[i].times)
+			return false;
+	return a->n == b->n;
+}
+
+static void add_help(struct diags *d, struct diag *g, bool tried, const char *fmt, va_list ap)
+{
+	if (!g)
+		return;
+	push(d, &g->help, (struct span){ 0 }, fmt, ap);
+	g->help.v[g->help.n - 1].tried = tried;
+}
+
+void diag_help(struct diags *d, struct diag *g, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_help(d, g, false, fmt, ap);
+	va_end(ap);
+}
+
+void diag_cure(struct diags *d, struct diag *g, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_help(d, g, true, fmt, ap);
+	va_end(ap);
+}
+
+void diag_fix(struct diags *d, struct diag *g, struct span span, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!g)
+		return;
+	va_start(ap, fmt);
+	g->fix = (struct diag_fix){ span, arena_vprintf(d->arena, fmt, ap) };
+	va_end(ap);
+}
+
+/* ---- helpers for messages --------------------------------------------------- */
+
+#define NEAREST_MAX 64 /* longer names are not compared: they are hardly ever mistyped */
+
+/* Edit distance with neighbours swapped as one edit (optimal string alignment):
+ * three rows of the usual table. */
+static size_t distance(const char *a, size_t na, const char *b, size_t nb)
+{
+	size_t rows[3][NEAREST_MAX + 1];
+	size_t *before = rows[0], *last = rows[1], *now = rows[2];
+
+	memset(rows, 0, sizeof(rows));
+	for (size_t j = 0; j <= nb; j++)
+		last[j] = j;
+	for (size_t i = 1; i <= na; i++) {
+		size_t *spare = before;
+
+		now[0] = i;
+		for (size_t j = 1; j <= nb; j++) {
+			size_t best = last[j - 1] + (a[i - 1] != b[j - 1]);
+			if (last[j] + 1 < best)
+				best = last[j] + 1;
+			if (now[j - 1] + 1 < best)
+				best = now[j - 1] + 1;
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+			    before[j - 2] + 1 < best)
+				best = before[j - 2] + 1;
+			now[j] = best;
+		}
+		before = last;
+		last = now;
+		now = spare;
+	}
+	return last[nb];
+}
+
+const char *diag_nearest(const char *name, const char *const *candidates, size_t n)
+{
+	size_t len = strlen(name);
+	size_t limit = len / 3 > 1 ? len / 3 : 1;
+	const char *best = NULL;
+
+	/* Every one-letter name is one edit away from every other. */
+	if (len < 2 || len > NEAREST_MAX)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		size_t k = strlen(candidates[i]);
+		size_t edits;
+
+		if (k > NEAREST_MAX || k > len + limit || k + limit < len)
+			continue;
+		edits = distance(name, len, candidates[i], k);
+		if (edits > limit || (best && edits == limit))
+			continue;
+		best = candidates[i];
+		limit = edits;
+	}
+	return best;
+}
+
+#define RANKS_RUNS 12 /* runs that are written before the rest is only counted */
+
+const char *diag_ranks(struct arena *a, const int64_t *ranks, size_t n)
+{
+	const char *text = "";
+	size_t runs = 0;
+
+	for (size_t i = 0, j; i < n; i = j, runs++) {
+		for (j = i + 1; j < n && ranks[j] == ranks[j - 1] + 1; j++)
+			;
+		if (runs == RANKS_RUNS)
+			return arena_printf(a, "%s, ... (%zu in all)", text, n);
+		if (j - i == 2) /* "0, 1" reads better than "0-1" */
+			j = i + 1;
+		text = arena_printf(a, "%s%s%lld", text, i ? ", " : "", (long long)ranks[i]);
+		if (j - i > 1)
+			text = arena_printf(a, "%s-%lld", text, (long long)ranks[j - 1]);
+	}
+	return text;
+}
+
+/* ---- codes and warnings, from codes.inc -------------------------------------- */
+
+static const struct diag_code codes[] = {
+#define TEXT(what, example, why, cure) what "\n" example "\n" why "\n" cure
+#define E(number, title, ...) { number, NULL, title, TEXT(__VA_ARGS__) },
+#define W(id, number, name, title, ...) { W_##id, name, title, TEXT(__VA_ARGS__) },
+#include "lang/diag/codes.inc"
+#undef E
+#undef W
+};
+
+const struct diag_code *diag_code(int code)
+{
+	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
+		if (codes[i].code == code)
+			return &codes[i];
+	return NULL;
+}
+
+const struct diag_code *diag_codes(size_t *n)
+{
+	*n = sizeof(codes) / sizeof(*codes);
+	return codes;
+}
+
+uint32_t diag_warning_bit(int code)
+{
+	const struct diag_code *row = diag_code(code);
+
+	/* warnings are the last rows */
+	return row && row->name ? 1u << (codes + sizeof(codes) / sizeof(*codes) - 1 - row) : 0;
+}
+
+struct diag_code_text diag_code_text(int code)
+{
+	bool warning = code >= WARNING_CODES;
+	struct diag_code_text text;
+
+	snprintf(text.s, sizeof(text.s), "%c%04u", warning ? 'W' : 'E',
+		 (unsigned)(warning ? code - WARNING_CODES : code) % 10000);
+	return text;
+}

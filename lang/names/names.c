@@ -1,0 +1,101 @@
+/*
+ * The resolver: every name in the whole text, run or not, gets its meaning.
+ *
+ * In: the parsed units, imports before importers. Out: all fields of the tree
+ * that are marked "resolved", and E0201, E0202, E0203 for what has none. Every
+ * independent mistake is reported once, and nothing follows from it.
+ *
+ * A file sees its own names, those of all files that it imports, in turn, and
+ * the prelude's, which both may hide. First contracts, topologies, lets and fns
+ * are walked, then what can be run, because a body sees the names of its topology. O(text) a file, and a file
+ * costs the names that it sees.
+ */
+#include "lang/names/names.h"
+
+/* Most comparisons, in name lengths, that "did you mean" may cost in all. */
+#define SUGGEST_WORK 10000000u
+
+static void define_unit(struct resolver *r, struct unit *u)
+{
+	for (struct decl *d = u->decls; d; d = d->next) {
+		switch (d->kind) {
+		case D_IMPORT: break;
+		case D_LET:
+		case D_FN: names_define(r, SPACE_VALUE, d->name, d->body->var, d); break;
+		case D_CONTRACT: names_define(r, SPACE_CONTRACT, d->name, NULL, d); break;
+		case D_TOPOLOGY: names_define(r, SPACE_TOPOLOGY, d->name, NULL, d); break;
+		case D_PROC:
+		case D_SCHEDULE: names_define(r, SPACE_RUN, d->name, NULL, d); break;
+		}
+	}
+}
+
+uint32_t names_reach(struct resolver *r, struct unit *unit)
+{
+	uint32_t n = 0;
+
+	unit->mark = ++r->mark;
+	r->reach[n++] = unit;
+	for (uint32_t i = 0; i < n; i++)
+		for (struct decl *d = r->reach[i]->decls; d; d = d->next) {
+			struct unit *u = d->kind == D_IMPORT ? d->imported : NULL;
+
+			if (!u || u->mark == r->mark)
+				continue;
+			u->mark = r->mark;
+			r->reach[n++] = u;
+		}
+	return n;
+}
+
+/* Defines what `unit` imports, in the order of the module, so that two files that do
+ * not go together are reported alike wherever they meet. */
+static void define_imports(struct resolver *r, struct unit *unit)
+{
+	uint32_t n = names_reach(r, unit);
+
+	for (struct unit *u = r->m->units; u && n > 1; u = u->next)
+		if (u->mark == r->mark && u != unit)
+			define_unit(r, u);
+}
+
+/* Walks one unit's declarations, with all that it sees in scope. */
+static void resolve_unit(struct resolver *r, struct unit *unit, bool second)
+{
+	struct unit *prelude = r->m->units;
+
+	r->unit = unit;
+	names_enter(r);
+	if (prelude->source->prelude && prelude != unit)
+		define_unit(r, prelude);
+	names_enter(r);
+	define_imports(r, unit);
+	define_unit(r, unit);
+	for (struct decl *d = unit->decls; d; d = d->next)
+		if ((d->kind == D_PROC || d->kind == D_SCHEDULE) == second)
+			names_decl(r, d);
+	names_leave(r);
+	names_leave(r);
+}
+
+void lang_resolve(struct front *f, struct module *m)
+{
+	struct resolver *r =
+		ARENA_MAKE(m->arena, struct resolver, .m = m, .arena = m->arena, .d = f->diags,
+			   .suggest_work = SUGGEST_WORK, .uses_kept = f->uses);
+	uint32_t n = 0;
+
+	for (const struct unit *u = m->units; u; u = u->next, n++)
+		for (const struct decl *d = u->decls; d; d = d->next)
+			if (d->kind == D_LET || d->kind == D_FN)
+				r->nodes = d->body->var->node =
+					ARENA_MAKE(m->arena, struct node, .symbol = d->body->var,
+						   .next = r->nodes);
+	r->reach = ARENA_ARRAY(m->arena, struct unit *, n);
+	for (int second = 0; second < 2; second++)
+		for (struct unit *u = m->units; u; u = u->next)
+			resolve_unit(r, u, second);
+	names_graph(r);
+	if (!f->diags->errors && diag_warns(f->diags, W_UNUSED))
+		names_unused(r);
+}

@@ -1,0 +1,496 @@
+/*
+ * Names in expressions and statements, and calls: the number and the kinds of
+ * arguments (ccs(5) 7, E0203).
+ *
+ * In: the tree of a body, and the scopes around it. Out: every name has its
+ * symbol, every function call its fn or built-in function, every other call its callee,
+ * with arguments of the right kind (a name that stands for a number becomes an
+ * expression) and bindings that have their parameter's symbol. A name that is not
+ * found is reported once where it stands, and nothing else follows from it.
+ * One walk, O(nodes). Long sums lean to the left, so the walk goes down the
+ * left operand in a loop; other nesting is bounded by the parser's stack.
+ */
+#include "lang/keywords.h"
+#include "lang/names/names.h"
+
+#include <string.h>
+
+/* Names that need no definition: a contract's bare counts (ccs(5) 4), and the
+ * index of a `sized` buffer. */
+static struct symbol *free_name(struct resolver *r, struct ident name)
+{
+	struct symbol *sym;
+
+	if (r->sizes)
+		return r->sizes->index->name == name.name ? r->sizes->index : NULL;
+	if (!r->counts)
+		return NULL;
+	sym = lang_symbol(r->m, SYM_COUNT, name);
+	names_own(r, sym);
+	return sym;
+}
+
+static void resolve_name(struct resolver *r, struct expr *e)
+{
+	const char *name = e->name.name;
+	struct def *def = names_find(SPACE_VALUE, name);
+
+	if (!def) {
+		e->sym = free_name(r, e->name);
+		if (!e->sym && (r->free_index[0] == name || r->free_index[1] == name))
+			NAMES_ERROR(
+				r, 201, e->span,
+				"unknown name `%s`: the index is visible only on the right side of "
+				"a clause",
+				name);
+		else if (!e->sym)
+			names_unknown(r, e->name, WANT_NUMBER);
+		return;
+	}
+	if (symbol_is_table(def->sym)) { /* ccs(5) 3 */
+		NAMES_MISUSED(
+			r, 203, e->name.span, name, def->sym->span,
+			"`%s` is a table, not a number: `%s[e]` is an entry, `len(%s)` the number "
+			"of entries",
+			name, name, name);
+		return;
+	}
+	def = names_wanted(r, e->name, WANT_NUMBER);
+	e->sym = def ? def->sym : NULL;
+}
+
+/* The table of that name, or NULL: E0201, E0203. */
+static struct symbol *table_named(struct resolver *r, struct ident name, const char *use)
+{
+	struct def *def = names_find(SPACE_VALUE, name.name);
+
+	if (!def || def->sym->kind == SYM_FN || symbol_is_table(def->sym)) {
+		def = names_wanted(r, name, WANT_TABLE);
+		return def ? def->sym : NULL;
+	}
+	if (def->sym->kind == SYM_BUFFER)
+		NAMES_MISUSED(r, 203, name.span, name.name, def->span,
+			      "`%s` is a buffer: expressions cannot use the contents of chunks",
+			      name.name);
+	else
+		NAMES_MISUSED(r, 203, name.span, name.name, def->span, "`%s` is a number, and %s",
+			      name.name, use);
+	return NULL;
+}
+
+/* name[e]: an entry of a table. */
+static void resolve_entry(struct resolver *r, struct expr *e)
+{
+	e->sym = table_named(r, e->name, "only a table has entries");
+	if (e->sym && e->b)
+		NAMES_ERROR(r, 203, e->span,
+			    "an entry of table `%s` is a number, and a number has no entries",
+			    e->name.name);
+}
+
+static void resolve_len(struct resolver *r, struct expr *e)
+{
+	struct expr *arg = e->args;
+
+	if (e->nargs != 1 || arg->kind != E_NAME || arg->parens)
+		NAMES_ERROR(r, 203, e->span, "`len` takes the name of one table");
+	else
+		arg->sym = table_named(r, arg->name, "`len` takes a table");
+}
+
+struct diag *names_wrong_number(struct resolver *r, const char *what, struct ident name,
+				uint32_t taken, uint32_t given, struct span defined)
+{
+	struct diag *g = NAMES_ERROR(r, 203, name.span, "%s`%s` takes %u argument%s, not %u", what,
+				     name.name, taken, taken == 1 ? "" : "s", given);
+	diag_note(r->d, g, defined, "`%s` is defined here", name.name);
+	return g;
+}
+
+/* The number of arguments of a function. */
+static void check_call(struct resolver *r, struct expr *e)
+{
+	bool any = e->builtin == BUILTIN_MIN || e->builtin == BUILTIN_MAX;
+
+	if (e->sym) {
+		if (e->nargs != e->sym->fn->nparams)
+			names_wrong_number(r, "", (struct ident){ e->name.name, e->span },
+					   e->sym->fn->nparams, e->nargs, e->sym->span);
+	} else if (any && e->nargs == 0) {
+		NAMES_ERROR(r, 203, e->span, "`%s` takes 1 or more arguments, not 0", e->name.name);
+	} else if (!any && e->nargs != 1) {
+		NAMES_ERROR(r, 203, e->span, "`%s` takes 1 argument, not %u", e->name.name,
+			    e->nargs);
+	}
+}
+
+/* A fn of the text hides a built-in function of its name. */
+static void resolve_call(struct resolver *r, struct expr *e)
+{
+	struct def *def = names_find(SPACE_VALUE, e->name.name);
+
+	e->builtin = def ? BUILTIN_NONE : names_builtin(e->name.name);
+	if (e->builtin == BUILTIN_LEN) {
+		resolve_len(r, e);
+		return;
+	}
+	bool foreign = !def && e->builtin == BUILTIN_NONE && foreign_help(e->name.name);
+	for (struct expr *arg = foreign ? NULL : e->args; arg; arg = arg->next)
+		names_expr(r, arg);
+	if (e->builtin == BUILTIN_NONE) {
+		def = names_wanted(r, e->name, WANT_FN);
+		if (!def)
+			return;
+		e->sym = def->sym;
+	}
+	check_call(r, e);
+}
+
+/* ccs(5) 8: `rank` may not stand in counts, in `where`, in topology arguments */
+static void resolve_rank(struct resolver *r, const struct expr *e)
+{
+	if (r->rankless)
+		NAMES_ERROR(r, 201, e->span, "`rank` is not allowed in %s", r->rankless);
+	if (r->node)
+		r->node->rank = true;
+}
+
+void names_expr(struct resolver *r, struct expr *e)
+{
+	while (e) {
+		switch (e->kind) {
+		case E_INT:
+		case E_N: return;
+		case E_RANK: resolve_rank(r, e); return;
+		case E_NAME: resolve_name(r, e); return;
+		case E_CALL: resolve_call(r, e); return;
+		case E_TABLE:
+			for (struct expr *entry = e->args; entry; entry = entry->next)
+				names_expr(r, entry);
+			return;
+		case E_TERM:
+			NAMES_ERROR(
+				r, 101, e->span,
+				"initial values, and sums of them, are allowed only on the right "
+				"side of an `ensures`");
+			return;
+		case E_ENTRY:
+			resolve_entry(r, e);
+			names_expr(r, e->b);
+			break;
+		case E_UNARY: break;
+		case E_BINARY: names_expr(r, e->b); break;
+		case E_COND:
+			names_expr(r, e->b);
+			names_expr(r, e->c);
+			break;
+		}
+		e = e->a;
+	}
+}
+
+void names_rankless_expr(struct resolver *r, struct expr *e, const char *what)
+{
+	r->rankless = what;
+	names_expr(r, e);
+	r->rankless = NULL;
+}
+
+void names_ref(struct resolver *r, struct ref *ref)
+{
+	struct def *def;
+
+	if (!ref)
+		return;
+	def = names_wanted(r, ref->name, WANT_BUFFER);
+	ref->sym = def ? def->sym : NULL;
+	if (ref->sym && ref->block && !ref->sym->buffer->blocks)
+		names_wrong_indices(r, ref);
+	names_expr(r, ref->block);
+	names_expr(r, ref->lo);
+	names_expr(r, ref->hi);
+}
+
+/* ccs(5) 8, Blocks */
+void names_wrong_indices(struct resolver *r, const struct ref *ref)
+{
+	const char *name = ref->name.name;
+
+	NAMES_MISUSED(r, 203, ref->span, name, ref->sym->buffer->span,
+		      ref->block ? "`%s` has one bracket: one index selects a chunk, as in `%s[e]`"
+				 : "`%s` has blocks of chunks: two indices select a chunk, as in "
+				   "`%s[block][e]`",
+		      name, name);
+}
+
+/* ---- parameters by name -------------------------------------------------------------- */
+
+/* ccs(5) 4: arguments after a ';' name the callee's parameters. */
+static void unknown_param(struct resolver *r, const struct binding *b, const struct decl *callee)
+{
+	const char *near = NULL;
+	uint32_t n = 0;
+	struct diag *g;
+
+	if (r->suggest_work) {
+		for (const struct binding *p = callee->params; p; p = p->next)
+			ARENA_PUSH(r->arena, r->candidates, n, r->capcandidates) = p->name.name;
+		near = names_near(r, b->name.name, r->candidates, n);
+	}
+	g = NAMES_ERROR(r, 201, b->name.span, "`%s` has no parameter `%s`%s", callee->name.name,
+			b->name.name, names_hint(r, near));
+	if (near)
+		diag_fix(r->d, g, b->name.span, "%s", near);
+	diag_note(r->d, g, callee->name.span, "`%s` is defined here", callee->name.name);
+}
+
+static void resolve_binding(struct resolver *r, struct binding *b, const struct decl *callee)
+{
+	struct def *def = names_find(SPACE_PARAM, b->name.name);
+
+	if (!def) {
+		unknown_param(r, b, callee);
+	} else if (def->given.lo) {
+		struct diag *g =
+			NAMES_ERROR(r, 202, b->name.span, "`%s` is given twice", b->name.name);
+		diag_note(r->d, g, def->given, "first given here");
+	} else {
+		b->sym = def->sym;
+		def->given = b->name.span;
+		names_keep(r, b->name.span, b->sym);
+	}
+}
+
+void names_bindings(struct resolver *r, struct binding *given, const struct decl *callee,
+		    struct span at, const char *rankless)
+{
+	for (struct binding *b = given; b; b = b->next)
+		names_rankless_expr(r, b->value, rankless);
+	if (!callee)
+		return;
+	names_enter(r);
+	for (const struct binding *p = callee->params; p; p = p->next)
+		if (!names_find(SPACE_PARAM, p->name.name))
+			names_define(r, SPACE_PARAM, p->name, p->sym, NULL);
+	for (struct binding *b = given; b; b = b->next)
+		resolve_binding(r, b, callee);
+	for (const struct binding *p = callee->params; p; p = p->next) {
+		struct diag *g;
+
+		if (p->value || names_find(SPACE_PARAM, p->name.name)->given.lo)
+			continue;
+		g = NAMES_ERROR(r, 203, at, "`%s` needs a value for its parameter `%s`",
+				callee->name.name, p->name.name);
+		diag_note(r->d, g, p->span, "it has no default");
+	}
+	names_leave(r);
+}
+
+/* ---- procs, and schedules called like procs ------------------------------------------- */
+
+/* `x` and `x[e]` parse as uses of chunks; they may be a number, and an entry of a
+ * table. Returns whether the name means anything. */
+static bool resolve_arg(struct resolver *r, struct arg *a)
+{
+	struct def *def;
+
+	if (!a->ref) {
+		names_expr(r, a->expr);
+		return true;
+	}
+	def = names_find(SPACE_VALUE, a->ref->name.name);
+	bool entry = def && a->ref->kind == REF_ONE && symbol_is_table(def->sym);
+	if (!entry && (a->ref->kind != REF_ALL || (def && def->sym->kind == SYM_BUFFER))) {
+		names_ref(r, a->ref);
+		return a->ref->sym != NULL;
+	}
+	if (!def || def->sym->kind == SYM_FN) {
+		names_unknown(r, a->ref->name, WANT_ARG);
+		return false;
+	}
+	a->expr = ARENA_MAKE(r->arena, struct expr, .kind = entry ? E_ENTRY : E_NAME,
+			     .span = a->ref->span, .name = a->ref->name,
+			     .a = a->ref->block ? a->ref->block : a->ref->lo,
+			     .b = a->ref->block ? a->ref->lo : NULL);
+	a->ref = NULL;
+	names_expr(r, a->expr);
+	return true;
+}
+
+/* One argument against its parameter, which takes chunks or a number. */
+static void check_arg(struct resolver *r, const struct arg *a, const struct decl *callee,
+		      const struct symbol *param)
+{
+	const struct buffer_def *view = param->buffer;
+
+	if (!view != !a->ref)
+		NAMES_MISUSED(r, 203, a->span, param->name, view ? view->span : param->span,
+			      view ? "`%s` of `%s` takes chunks of a buffer, not a number"
+				   : "`%s` of `%s` takes a number, not chunks of a buffer",
+			      param->name, callee->name.name);
+}
+
+/* A call of another library: its arguments have no meaning here either. */
+static bool foreign_call(struct resolver *r, const struct stmt *s)
+{
+	const char *help = foreign_help(s->name.name), *verb, *word;
+	const struct arg *what = s->args, *peer = what;
+
+	if (!help || names_find(SPACE_RUN, s->name.name))
+		return false;
+	struct diag *g = NAMES_ERROR(r, 201, s->name.span, "unknown name `%s`", s->name.name);
+	diag_help(r->d, g, "%s", help);
+	for (int i = 0; i < 3 && peer; i++)
+		peer = peer->next;
+	if (!peer || !what->ref || !foreign_message(s->name.name, &verb, &word))
+		return true;
+	const struct source *src = source_at(r->d->sources, s->span.lo);
+	diag_fix(r->d, g, s->span, "%s %.*s %s %.*s", verb, (int)(what->span.hi - what->span.lo),
+		 src->text + (what->span.lo - src->base), word,
+		 (int)(peer->span.hi - peer->span.lo), src->text + (peer->span.lo - src->base));
+	return true;
+}
+
+static void resolve_run(struct resolver *r, struct stmt *s)
+{
+	if (foreign_call(r, s))
+		return;
+	struct def *def = names_wanted(r, s->name, WANT_RUN);
+	const struct decl *callee = def ? def->decl : NULL;
+	const struct param *p = callee ? callee->formals : NULL;
+	const struct buffer_def *b = callee ? callee->buffers : NULL;
+	uint32_t given = 0, taken = 0;
+
+	s->callee = def ? def->decl : NULL;
+	for (const struct param *q = p; q; q = q->next)
+		taken++;
+	for (const struct buffer_def *q = b; q; q = q->next)
+		taken++;
+	for (struct arg *a = s->args; a; a = a->next, given++) {
+		bool known = resolve_arg(r, a);
+
+		if (known && given < taken)
+			check_arg(r, a, callee, p ? param_symbol(p) : b->sym);
+		p = p ? p->next : NULL;
+		b = b ? b->next : NULL;
+	}
+	if (callee && given != taken)
+		names_wrong_number(r, "", s->name, taken, given, callee->name.span);
+	names_bindings(r, s->more, callee, s->name.span, NULL);
+}
+
+/* ---- statements --------------------------------------------------------------------- */
+
+void names_fn(struct resolver *r, struct fn_def *fn)
+{
+	names_enter(r);
+	for (uint32_t i = 0; i < fn->nparams; i++)
+		names_own(r, fn->params[i]);
+	names_expr(r, fn->body);
+	names_leave(r);
+}
+
+/* A let is in scope behind itself, a fn also inside. */
+void names_let(struct resolver *r, struct stmt *s)
+{
+	names_expr(r, s->e);
+	names_own(r, s->var);
+}
+
+static void resolve_for(struct resolver *r, struct stmt *s)
+{
+	names_expr(r, s->e);
+	names_expr(r, s->e2);
+	names_expr(r, s->e3);
+	names_enter(r);
+	names_own(r, s->var);
+	names_block(r, s->body);
+	names_leave(r);
+}
+
+/* group(first, count, stride), group([...]), group(order) */
+static void resolve_within(struct resolver *r, struct stmt *s)
+{
+	if (s->e2 || s->e->kind == E_TABLE) {
+		names_expr(r, s->e);
+		names_expr(r, s->e2);
+		names_expr(r, s->e3);
+	} else if (s->e->kind == E_NAME && !s->e->parens) {
+		s->e->sym = table_named(r, s->e->name, "a group of one argument is a table");
+	} else {
+		names_expr(r, s->e);
+		NAMES_ERROR(r, 203, s->e->span,
+			    "a group is `group(first, count, stride)`, or `group(order)` with a "
+			    "table of its members");
+	}
+	names_block(r, s->body);
+}
+
+static void resolve_link(struct resolver *r, struct stmt *s)
+{
+	static const char *const attributes[] = { "bandwidth", "latency" };
+	bool given[3] = { false };
+
+	names_expr(r, s->e);
+	names_expr(r, s->e2);
+	for (struct binding *b = s->more; b; b = b->next) {
+		int i = 0;
+
+		while (i < 2 && strcmp(b->name.name, attributes[i]))
+			i++;
+		if (i == 2)
+			NAMES_ERROR(r, 201, b->name.span,
+				    "a link has no `%s`, only `bandwidth` and `latency`%s",
+				    b->name.name,
+				    names_hint(r, names_near(r, b->name.name, attributes, 2)));
+		else if (given[i])
+			NAMES_ERROR(r, 202, b->name.span, "`%s` is given twice", b->name.name);
+		given[i] = true;
+	}
+}
+
+static void resolve_stmt(struct resolver *r, struct stmt *s)
+{
+	switch (s->kind) {
+	case S_SEND:
+	case S_RECV:
+	case S_REDUCE_FROM:
+	case S_COPY:
+	case S_REDUCE_INTO:
+	case S_STEP:
+	case S_PAR:
+	case S_CHANNEL:
+	case S_BLOCK:
+	case S_ASSERT:
+	case S_IF:
+		names_ref(r, s->x);
+		names_ref(r, s->y);
+		names_expr(r, s->e);
+		names_block(r, s->body);
+		names_block(r, s->orelse);
+		return;
+	case S_WITHIN: resolve_within(r, s); return;
+	case S_PAR_FOR:
+	case S_FOR: resolve_for(r, s); return;
+	case S_CALL: resolve_run(r, s); return;
+	case S_LET: names_let(r, s); return;
+	case S_FN:
+		names_own(r, s->var);
+		names_fn(r, s->fn);
+		return;
+	case S_SCRATCH:
+		names_expr(r, s->buffer->blocks);
+		names_expr(r, s->buffer->count);
+		names_own(r, s->buffer->sym);
+		return;
+	case S_LINK: resolve_link(r, s); return;
+	}
+}
+
+void names_block(struct resolver *r, struct stmt *body)
+{
+	names_enter(r);
+	for (struct stmt *s = body; s; s = s->next)
+		resolve_stmt(r, s);
+	names_leave(r);
+}

@@ -1,0 +1,376 @@
+/*
+ * Names in declarations: contracts, topologies, procs, schedules, and the lets
+ * and fns of a file.
+ *
+ * Scopes of a schedule, from the outside: the file's names, what its topology
+ * defines, its parameters and buffers, its body. Its counts, its `where` and
+ * the arguments of its topology see the parameters only, and `rank` has no
+ * meaning there: they are the same for every rank (ccs(5) 8).
+ */
+#include "lang/names/names.h"
+
+#include <string.h>
+
+/* ---- parts ------------------------------------------------------------------------------ */
+
+/* A default sees the parameters before it. */
+static void define_params(struct resolver *r, struct decl *d)
+{
+	for (struct binding *p = d->params; p; p = p->next) {
+		names_rankless_expr(r, p->value, "a parameter's default");
+		names_own(r, p->sym);
+	}
+}
+
+static void resolve_counts(struct resolver *r, struct buffer_def *b)
+{
+	names_rankless_expr(r, b->blocks, "the number of a buffer's blocks");
+	names_rankless_expr(r, b->count, "the number of a buffer's chunks");
+	if (b->blocks && (b->sized || b->by_column))
+		NAMES_ERROR(r, 203, b->span, "`%s` is %s, so it has one bracket, `[C]`",
+			    b->name.name, b->sized ? "sized" : "by column");
+	if (b->sized) {
+		r->sizes = b;
+		names_expr(r, b->size_a);
+		names_expr(r, b->size_b);
+		r->sizes = NULL;
+	}
+}
+
+/* ccs(5) 4: `on ring`, `on torus(X, N / X)` */
+static void resolve_topology(struct resolver *r, struct decl *d)
+{
+	struct def *def;
+	uint32_t least = 0, most = 0;
+
+	for (struct expr *e = d->topology_args; e; e = e->next)
+		names_rankless_expr(r, e, "an argument of a topology");
+	if (!d->topology_name.name) {
+		if (d->kind == D_SCHEDULE)
+			for (struct decl *p = r->m->units->decls; p; p = p->next)
+				if (p->kind == D_TOPOLOGY && p->source->prelude &&
+				    strcmp(p->name.name, "full") == 0)
+					d->topology = p;
+		return;
+	}
+	def = names_wanted(r, d->topology_name, WANT_TOPOLOGY);
+	if (!def)
+		return;
+	d->topology = def->decl;
+	for (const struct binding *p = def->decl->params; p; p = p->next) {
+		most++;
+		if (!p->value)
+			least = most;
+	}
+	if (d->ntopology_args >= least && d->ntopology_args <= most)
+		return;
+	const char *form = "";
+	for (const struct binding *p = def->decl->params; p; p = p->next)
+		form = arena_printf(r->arena, "%s%s%s", form, *form ? ", " : "", p->name.name);
+	diag_help(r->d,
+		  names_wrong_number(r, "topology ", d->topology_name,
+				     d->ntopology_args < least ? least : most, d->ntopology_args,
+				     def->decl->name.span),
+		  "write: on %s%s%s%s", d->topology_name.name, *form ? "(" : "", form,
+		  *form ? ")" : "");
+}
+
+/* A name that a topology brings; a file's own hides one of the prelude's. */
+static void topology_name(struct resolver *r, const struct decl *topology, struct symbol *sym)
+{
+	const struct def *own = names_find(SPACE_VALUE, sym->name);
+
+	if (!topology->source->prelude || !own || !own->decl || own->decl->source->prelude)
+		names_define(r, SPACE_VALUE, (struct ident){ sym->name, sym->span }, sym, NULL);
+}
+
+/* ccs(5) 4: names that a topology defines are visible in a schedule that is on it */
+static void enter_topology(struct resolver *r, const struct decl *topology)
+{
+	names_enter(r);
+	for (struct binding *p = topology ? topology->params : NULL; p; p = p->next)
+		topology_name(r, topology, p->sym);
+	names_enter(r);
+	for (struct stmt *s = topology ? topology->body : NULL; s; s = s->next)
+		if (s->kind == S_LET || s->kind == S_FN)
+			topology_name(r, topology, s->var);
+}
+
+/* ---- contracts ---------------------------------------------------------------------------- */
+
+static void resolve_term(struct resolver *r, struct term *t)
+{
+	uint32_t scopes = 0;
+
+	for (; t && t->kind != T_INITIAL; t = t->body, scopes++) {
+		names_expr(r, t->lo);
+		names_expr(r, t->hi);
+		names_enter(r);
+		names_own(r, t->var);
+	}
+	if (t) {
+		names_ref(r, t->ref);
+		/* a chunk in a contract has as many indices as its buffer has brackets */
+		if (t->ref->sym && t->ref->sym->buffer->blocks && !t->ref->block)
+			names_wrong_indices(r, t->ref);
+		names_expr(r, t->at);
+		if (t->ref->sym && t->ref->sym->buffer->dir == DIR_OUT)
+			NAMES_ERROR(r, 203, t->ref->span,
+				    "`%s` is an out buffer, so it has no initial value",
+				    t->ref->name.name);
+	}
+	while (scopes--)
+		names_leave(r);
+}
+
+/* ccs(5) 8, Blocks: an index of the left side that is a name of nothing else is free. */
+static bool is_free(const struct expr *index)
+{
+	return index && index->kind == E_NAME && !names_find(SPACE_VALUE, index->name.name);
+}
+
+static struct symbol *free_index(struct resolver *r, struct expr *index)
+{
+	index->sym = lang_symbol(r->m, SYM_INDEX, index->name);
+	names_own(r, index->sym);
+	return index->sym;
+}
+
+static void resolve_equation(struct resolver *r, struct ensures *e)
+{
+	struct ref *left = e->left;
+	bool free_block = is_free(left->block), free_lo = is_free(left->lo);
+
+	r->free_index[0] = free_block ? left->block->name.name : NULL;
+	r->free_index[1] = free_lo ? left->lo->name.name : NULL;
+	names_expr(r, e->cond);
+	if (!free_block)
+		names_expr(r, left->block);
+	if (!free_lo)
+		names_expr(r, left->lo);
+	r->free_index[0] = r->free_index[1] = NULL;
+	names_enter(r);
+	if (free_block)
+		e->block_index = free_index(r, left->block);
+	if (free_lo)
+		e->index = free_index(r, left->lo);
+	resolve_term(r, e->right);
+	names_leave(r);
+}
+
+static void resolve_ensures(struct resolver *r, struct ensures *e)
+{
+	struct ref *left = e->left;
+	const struct def *def;
+
+	if (!left) {
+		names_expr(r, e->cond);
+		resolve_term(r, e->right);
+		return;
+	}
+	def = names_wanted(r, left->name, WANT_BUFFER);
+	left->sym = def ? def->sym : NULL;
+	if (left->sym && !left->block != !left->sym->buffer->blocks)
+		names_wrong_indices(r, left);
+	resolve_equation(r, e);
+}
+
+const struct symbol *lang_bare_count(const struct expr *count)
+{
+	if (count && count->kind == E_BINARY && count->op == OP_MUL) {
+		if (count->b->kind == E_N)
+			count = count->a;
+		else if (count->a->kind == E_N)
+			count = count->b;
+	}
+	return count && count->kind == E_NAME && count->sym && count->sym->kind == SYM_COUNT
+		       ? count->sym
+		       : NULL;
+}
+
+/* A bare count takes the schedule's number, where it stands alone or times N. The
+ * contract's own symbols have ids from `first` on. */
+static void check_counts(struct resolver *r, const struct decl *d, uint32_t first)
+{
+	bool *known = ARENA_ARRAY(r->arena, bool, r->m->nsymbols - first);
+
+	for (const struct buffer_def *b = d->buffers; b; b = b->next) {
+		const struct symbol *count = lang_bare_count(b->count);
+		const struct symbol *blocks = lang_bare_count(b->blocks);
+
+		if (count)
+			known[count->id - first] = true;
+		if (blocks)
+			known[blocks->id - first] = true;
+	}
+	for (const struct def *def = r->top; def && def->depth == r->depth; def = def->below) {
+		if (def->space != SPACE_VALUE || def->sym->kind != SYM_COUNT ||
+		    known[def->sym->id - first])
+			continue;
+		NAMES_ERROR(r, 201, def->span,
+			    "`%s` has no value: no buffer has `%s` or `%s * N` chunks",
+			    def->sym->name, def->sym->name, def->sym->name);
+	}
+}
+
+static void resolve_contract(struct resolver *r, struct decl *d)
+{
+	uint32_t first = r->m->nsymbols;
+
+	names_enter(r);
+	define_params(r, d);
+	r->counts = d;
+	for (struct buffer_def *b = d->buffers; b; b = b->next) {
+		resolve_counts(r, b);
+		names_own(r, b->sym);
+	}
+	r->counts = NULL;
+	check_counts(r, d, first);
+	for (struct stmt *s = d->body; s; s = s->next)
+		names_let(r, s);
+	for (struct ensures *e = d->ensures; e; e = e->next)
+		resolve_ensures(r, e);
+	names_leave(r);
+}
+
+/* ---- procs and schedules ------------------------------------------------------------------ */
+
+/* ccs(5) 4: buffers correspond by position */
+static void check_buffers(struct resolver *r, const struct decl *d)
+{
+	const struct buffer_def *b = d->buffers, *want = d->contract->buffers;
+	const char *form = "";
+	uint32_t given = 0, taken = 0;
+	struct diag *g;
+
+	for (const struct buffer_def *q = b; q; q = q->next)
+		given++;
+	for (const struct buffer_def *q = want; q; q = q->next, taken++)
+		form = arena_printf(r->arena, "%s%s%s %s[%s%s%s]", form, *form ? ", " : "",
+				    lang_direction_text(q->dir), q->name.name,
+				    q->blocks ? lang_expr_text(r->arena, q->blocks) : "",
+				    q->blocks ? "][" : "", lang_expr_text(r->arena, q->count));
+	if (given != taken) {
+		g = NAMES_ERROR(r, 203, d->contract_name.span,
+				"contract `%s` has %u buffer%s, not %u", d->contract->name.name,
+				taken, taken == 1 ? "" : "s", given);
+		diag_note(r->d, g, d->contract->name.span, "`%s` is defined here",
+			  d->contract->name.name);
+		diag_help(r->d, g, "write: implements %s(%s)", d->contract->name.name, form);
+		return;
+	}
+	for (; b; b = b->next, want = want->next) {
+		if (b->dir == want->dir)
+			continue;
+		g = NAMES_ERROR(r, 203, b->span, "`%s` is %s, but in the contract `%s` it is %s",
+				b->name.name, lang_direction_text(b->dir), d->contract->name.name,
+				lang_direction_text(want->dir));
+		diag_note(r->d, g, want->span, "the contract's buffer is `%s`", want->name.name);
+	}
+}
+
+/* The schedule's own parameter that is its contract's root, or NULL. */
+static struct symbol *root_of(const struct decl *d)
+{
+	for (const struct binding *b = d->contract_args; b; b = b->next)
+		for (const struct binding *p = d->params; p; p = p->next)
+			if (!strcmp(b->name.name, "root") && b->value && b->value->kind == E_NAME &&
+			    b->value->name.name == p->name.name)
+				return p->sym;
+	return NULL;
+}
+
+static void resolve_implements(struct resolver *r, struct decl *d)
+{
+	struct symbol *root = root_of(d);
+	bool used = root && root->used;
+	struct def *def;
+
+	if (!d->contract_name.name)
+		return;
+	def = names_wanted(r, d->contract_name, WANT_CONTRACT);
+	if (def) {
+		d->contract = def->decl;
+		check_buffers(r, d);
+	}
+	names_bindings(r, d->contract_args, d->contract, d->contract_name.span,
+		       "an argument of the contract");
+	if (root) {
+		root->promised = true;
+		root->used = used; /* by the text */
+	}
+}
+
+/* The parameters of a proc and the buffers, in the order in which their counts are walked
+ * the first time: these see all numbers. */
+static void define_formals(struct resolver *r, struct decl *d, bool counts)
+{
+	for (struct param *p = d->formals; p; p = p->next)
+		if (p->number)
+			names_own(r, p->number);
+	for (struct param *p = d->formals; p; p = p->next) {
+		if (!p->view)
+			continue;
+		if (counts)
+			resolve_counts(r, p->view);
+		names_own(r, p->view->sym);
+	}
+	for (struct buffer_def *b = d->buffers; b; b = b->next) {
+		if (counts)
+			resolve_counts(r, b);
+		names_own(r, b->sym);
+	}
+}
+
+/* The head is walked in the scope of the parameters alone; for the body they are
+ * defined once more, inside the topology's names. */
+static void resolve_run(struct resolver *r, struct decl *d)
+{
+	names_enter(r);
+	define_params(r, d);
+	define_formals(r, d, true);
+	resolve_implements(r, d);
+	resolve_topology(r, d);
+	names_rankless_expr(r, d->where, "`where`");
+	names_leave(r);
+
+	enter_topology(r, d->topology);
+	names_enter(r);
+	for (struct binding *p = d->params; p; p = p->next)
+		names_own(r, p->sym);
+	define_formals(r, d, false); /* in the same order: a name twice is one mistake */
+	r->no_topology = d->topology_name.name && !d->topology;
+	names_block(r, d->body);
+	r->no_topology = false;
+	names_leave(r);
+	names_leave(r);
+	names_leave(r);
+}
+
+static void resolve_topology_decl(struct resolver *r, struct decl *d)
+{
+	names_enter(r);
+	define_params(r, d);
+	names_rankless_expr(r, d->where, "`where`");
+	names_block(r, d->body);
+	names_leave(r);
+}
+
+void names_decl(struct resolver *r, struct decl *d)
+{
+	bool of_file = d->kind == D_LET || d->kind == D_FN;
+
+	r->owner = of_file ? NULL : d;
+	r->node = of_file ? d->body->var->node : NULL;
+	switch (d->kind) {
+	case D_IMPORT: break;
+	case D_LET: names_expr(r, d->body->e); break;
+	case D_FN: names_fn(r, d->body->fn); break;
+	case D_CONTRACT: resolve_contract(r, d); break;
+	case D_TOPOLOGY: resolve_topology_decl(r, d); break;
+	case D_PROC:
+	case D_SCHEDULE: resolve_run(r, d); break;
+	}
+	r->owner = NULL;
+	r->node = NULL;
+}

@@ -1,0 +1,93 @@
+/*
+ * The dependencies of the lets and fns of files, through one another.
+ *
+ * They are visible in the whole file, also before their definition, so a let may need itself: that
+ * is an error, while a fn may call itself. And `rank` may come in through them where it is not
+ * allowed (ccs(5) 8).
+ *
+ * The graph has the symbols as nodes and "is named in the text of" as edges. Tarjan's strongly
+ * connected components, with an explicit stack (a chain of lets may be long), find the cycles.
+ * Components come out after those that they use, and so carry "uses rank" along: O(names).
+ */
+#include "lang/names/names.h"
+
+struct graph {
+	struct resolver *r;
+	struct node *path; /* where the walk is */
+	struct node *open; /* the last one seen in a component that is not complete */
+	uint32_t count;
+};
+
+/* ccs(5) 3: the lets of a circle need themselves. */
+static void close_component(struct graph *g, const struct node *root)
+{
+	bool many = g->open != root, rank = false;
+
+	for (struct node *v = g->open; v != root->before; v = v->before) {
+		v->closed = true;
+		rank |= v->rank;
+	}
+	for (struct node *v = g->open; v != root->before; v = v->before) {
+		const struct symbol *s = v->symbol;
+		bool circle = many;
+
+		v->rank = rank;
+		for (const struct edge *e = v->uses; e; e = e->next)
+			circle |= e->to == v;
+		if (circle && s->kind == SYM_LET)
+			NAMES_ERROR(g->r, 201, s->span, "`%s` is used in its own definition%s",
+				    s->name, many ? ", through further definitions" : "");
+	}
+	g->open = root->before;
+}
+
+static void discover(struct graph *g, struct node *v)
+{
+	v->number = v->low = ++g->count;
+	v->todo = v->uses;
+	v->user = g->path;
+	v->before = g->open;
+	g->path = g->open = v;
+}
+
+static void walk(struct graph *g, struct node *start)
+{
+	discover(g, start);
+	while (g->path) {
+		struct node *v = g->path, *w;
+
+		if (v->todo) {
+			w = v->todo->to;
+			v->todo = v->todo->next;
+			if (!w->number)
+				discover(g, w);
+			else if (!w->closed && w->number < v->low)
+				v->low = w->number;
+			continue;
+		}
+		for (const struct edge *e = v->uses; e; e = e->next)
+			v->rank |= e->to->rank;
+		if (v->low == v->number)
+			close_component(g, v);
+		g->path = v->user;
+		if (g->path && v->low < g->path->low)
+			g->path->low = v->low;
+	}
+}
+
+void names_graph(struct resolver *r)
+{
+	struct graph g = { .r = r };
+
+	for (struct node *v = r->nodes; v; v = v->next)
+		if (!v->number)
+			walk(&g, v);
+	for (uint32_t i = 0; i < r->nuses; i++) {
+		const struct rankless_use *use = &r->uses[i];
+
+		if (use->sym->node->rank)
+			NAMES_MISUSED(r, 201, use->span, use->sym->name, use->sym->span,
+				      "`%s` needs `rank`, which is not allowed in %s",
+				      use->sym->name, use->what);
+	}
+}
