@@ -569,7 +569,8 @@ CCS_API ccs_status ccs_trace_create(struct ccs_trace **trace, struct ccs_comm *c
  *  the memory of later calls, and a first call that never ends is noted all the same. CCS_EINVAL: a call is under way. */
 CCS_API ccs_status ccs_trace_start(struct ccs_trace *trace, unsigned warmup);
 /** Later calls are not traced. A trace may be started again, and has those calls, too. On GPUs it waits for the
- *  last call. Where ranks are on several hosts all make the call, and rank 0 gets what all have noted. */
+ *  last call. Where ranks are on several hosts all make the call, also after a failure of the
+ *  communicator, and rank 0 gets what all have noted. */
 CCS_API ccs_status ccs_trace_stop(struct ccs_trace *trace);
 /** Writes what the ranks of all processes have done so far, also of a communicator that has failed: in
  *  rank 0's process; else CCS_EINVAL. The calls of other ranks should be over. What ranks on other hosts

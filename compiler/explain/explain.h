@@ -74,19 +74,19 @@ struct error {
 
 /* How a rank ends, if not as it should. */
 struct ending {
-	enum how { STUCK, UNKEPT, STOPPED } kind;
+	enum end_kind { END_STUCK, END_WRONG, END_STOPPED } kind;
 	uint32_t rank;
 	int code; /* of its error; of a task that waits for others, of theirs */
-	/* STUCK: a task that cannot go on */
+	/* END_STUCK: a task that cannot go on */
 	uint32_t task;
 	const struct op *op;
 	uint32_t step;	      /* the first that it can be in */
 	uint32_t place, next; /* its place in the circle of waits, and the task that it waits for
 				 there; NONE: it is in none */
 	const char *text;     /* "waits to send data[1] to rank 3; ..." */
-	/* UNKEPT: a final cell with contents that differ from the contract's promise */
+	/* END_WRONG: a final cell with contents that differ from the contract's promise */
 	uint32_t cell, row; /* row of the contract; else NONE */
-	/* STOPPED: its text is wrong there, or it ends too early, and no move has the error */
+	/* END_STOPPED: its text is wrong there, or it ends too early, and no move has the error */
 	uint32_t error;
 };
 

@@ -174,7 +174,7 @@ static void print_ending(struct script *x, const struct ending *e, FILE *out)
 {
 	const struct program *p = x->r.p;
 
-	if (e->kind == UNKEPT) {
+	if (e->kind == END_WRONG) {
 		fprintf(out, "  rank %u: %s\n", e->rank, explain_wrong_text(x, e));
 		return;
 	}
@@ -187,7 +187,7 @@ static void print_ending(struct script *x, const struct ending *e, FILE *out)
 		e->text);
 }
 
-static void print_endings(struct script *x, enum how kind, const char *head, FILE *out)
+static void print_endings(struct script *x, enum end_kind kind, const char *head, FILE *out)
 {
 	uint32_t n = 0;
 
@@ -217,12 +217,12 @@ void explain_fault_text(struct script *x, FILE *out)
 {
 	const char *name = x->r.p->instance.schedule->contract_name.name;
 
-	print_endings(x, STUCK,
+	print_endings(x, END_STUCK,
 		      x->r.p->partial ? "here it is stuck, as a rank ends where its text is wrong"
 				      : "here it is stuck",
 		      out);
-	print_endings(x, UNKEPT, arena_printf(x->arena, "at the end, not what %s promises", name),
-		      out);
+	print_endings(x, END_WRONG,
+		      arena_printf(x->arena, "at the end, not what %s promises", name), out);
 	fprintf(out, "\nwhat is wrong\n");
 	for (uint32_t i = 0; i < x->nerrors && i < MAX_LINES; i++)
 		print_error(x, &x->errors[i], out);

@@ -173,7 +173,7 @@ struct cells explain_raced(const struct script *x, uint32_t rank)
 
 /* ---- how ranks end ---------------------------------------------------------------------------- */
 
-static struct ending *add_ending(struct script *x, enum how kind, uint32_t rank, int code)
+static struct ending *add_ending(struct script *x, enum end_kind kind, uint32_t rank, int code)
 {
 	struct ending *e = &ARENA_PUSH(x->arena, x->endings, x->nendings, x->capendings);
 
@@ -197,7 +197,7 @@ static void find_stuck(struct script *x)
 
 		if (row >= k->nops || !x->rank[k->rank] || waits_for_par(p, &k->ops[row]))
 			continue;
-		struct ending *e = add_ending(x, STUCK, k->rank, x->errors->diag->code);
+		struct ending *e = add_ending(x, END_STUCK, k->rank, x->errors->diag->code);
 		e->task = t;
 		e->op = &k->ops[row];
 		e->step = x->r.runners[t].depth + 1;
@@ -230,7 +230,7 @@ static int find_cause(const struct script *x, const struct graph *g, const uint3
 		t = g->waits[g->first[t]].to;
 	}
 	for (const struct ending *e = x->endings; e < x->endings + x->nendings; e++)
-		if (e->kind == STOPPED && e->rank == x->r.p->tasks[t].rank)
+		if (e->kind == END_STOPPED && e->rank == x->r.p->tasks[t].rank)
 			return e->code;
 	return x->errors->diag->code;
 }
@@ -244,7 +244,7 @@ static void find_waits(struct script *x, bool deadlock)
 
 	graph_init(&g, &x->far);
 	for (uint32_t k = 0; k < x->nendings; k++)
-		if (x->endings[k].kind == STUCK)
+		if (x->endings[k].kind == END_STUCK)
 			by_task[x->endings[k].task] = k;
 	if (deadlock && graph_find_cycle(&g))
 		x->ncircle = g.ncycle;
@@ -256,7 +256,7 @@ static void find_waits(struct script *x, bool deadlock)
 		x->endings[k].next = g.cycle[i]->to;
 	}
 	for (uint32_t k = 0; k < x->nendings && x->nerrors > 1; k++)
-		if (x->endings[k].kind == STUCK)
+		if (x->endings[k].kind == END_STUCK)
 			x->endings[k].code = find_cause(x, &g, by_task, x->endings[k].task);
 }
 
@@ -277,7 +277,7 @@ static void find_wrong(struct script *x)
 							      &x->room);
 			if (!code)
 				continue;
-			struct ending *e = add_ending(x, UNKEPT, q, code);
+			struct ending *e = add_ending(x, END_WRONG, q, code);
 			e->cell = i;
 			e->row = row;
 		}
@@ -297,7 +297,8 @@ static void find_stopped(struct script *x)
 			continue;
 		for (uint32_t k = 0; k < g->nranks; k++)
 			if ((uint64_t)g->ranks[k] < x->r.p->nranks && x->rank[g->ranks[k]])
-				add_ending(x, STOPPED, (uint32_t)g->ranks[k], g->code)->error = i;
+				add_ending(x, END_STOPPED, (uint32_t)g->ranks[k], g->code)->error =
+					i;
 	}
 }
 

@@ -286,7 +286,7 @@ static void put_error(struct printer *w, uint32_t k)
 		put(w, "%s%" PRId64, comma(i), g->ranks[i]);
 	put(w, "],'ends':[");
 	for (uint32_t i = 0; i < x->nendings; i++)
-		if (x->endings[i].kind == STOPPED && x->endings[i].error == k)
+		if (x->endings[i].kind == END_STOPPED && x->endings[i].error == k)
 			put(w, "%s%u", comma(n++), x->endings[i].rank);
 	put(w, "]");
 	put_notes(w, "notes", &g->notes);
@@ -299,7 +299,7 @@ static void put_ending(struct printer *w, const struct ending *e)
 	struct script *x = w->x;
 
 	put(w, "{'rank':%u,'code':'%s'", e->rank, diag_code_text(e->code).s);
-	if (e->kind == STUCK) {
+	if (e->kind == END_STUCK) {
 		put(w, ",'step':%u,'place':%s,'waits_for':%s,'message':", e->step,
 		    number(w, e->place),
 		    number(w, e->next == NONE ? NONE : x->r.p->tasks[e->next].rank));
@@ -313,7 +313,7 @@ static void put_ending(struct printer *w, const struct ending *e)
 	}
 }
 
-static void put_endings(struct printer *w, const char *key, enum how kind)
+static void put_endings(struct printer *w, const char *key, enum end_kind kind)
 {
 	uint32_t n = 0;
 
@@ -392,8 +392,8 @@ void explain_json(struct script *x, bool page, FILE *out)
 	put(&w, "],\n'errors':[");
 	for (uint32_t i = 0; i < x->nerrors; i++)
 		put_error(&w, i);
-	put_endings(&w, "stuck", STUCK);
-	put_endings(&w, "wrong", UNKEPT);
+	put_endings(&w, "stuck", END_STUCK);
+	put_endings(&w, "wrong", END_WRONG);
 	put(&w, "],\n'files':[");
 	for (uint32_t i = 0; i < w.nfiles; i++) { /* last: all places were printed */
 		put(&w, "%s\n{'name':", comma(i));

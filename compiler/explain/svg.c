@@ -72,9 +72,9 @@ const char *svg_ending_text(struct svg *s, const struct ending *e)
 {
 	struct script *x = s->x;
 
-	if (e->kind == UNKEPT)
+	if (e->kind == END_WRONG)
 		return explain_wrong_text(x, e);
-	if (e->kind == STOPPED)
+	if (e->kind == END_STOPPED)
 		return arena_printf(x->arena, "%s: %s",
 				    explain_line_text(x, x->errors[e->error].at),
 				    diag_code_text(e->code).s);

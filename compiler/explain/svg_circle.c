@@ -119,7 +119,7 @@ static void behind(struct svg *s)
 	uint32_t n = 0, most = 24;
 
 	for (uint32_t i = 0; i < x->nendings; i++) {
-		if (x->endings[i].kind != STUCK || x->endings[i].place != NONE)
+		if (x->endings[i].kind != END_STUCK || x->endings[i].place != NONE)
 			continue;
 		if (n++ == 0)
 			svg_say(s, "class='dim'", 16, s->y + 4, "stuck behind it");

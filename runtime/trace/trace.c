@@ -193,6 +193,8 @@ ccs_status ccs_trace_create(struct ccs_trace **trace, struct ccs_comm *c, size_t
 		pthread_mutex_lock(&w->lock);
 		s = share(w, *trace, s);
 		pthread_mutex_unlock(&w->lock);
+		if (!s && (*trace)->copies)
+			s = ccs_comm_split(c, 0, ccs_comm_rank(c), &(*trace)->hosts);
 	}
 	if (s) {
 		ccs_trace_free(*trace);
@@ -235,6 +237,7 @@ void ccs_trace_free(struct ccs_trace *t)
 		close(t->fd);
 	for (size_t i = 0; i < t->ncalls; i++)
 		ccs_module_free(t->what[i].module);
+	ccs_comm_free(t->hosts);
 	free(t->what);
 	free(t->parts);
 	free(t);
@@ -244,12 +247,14 @@ void ccs_trace_free(struct ccs_trace *t)
 
 static ccs_status set(struct world *w, struct ccs_trace *t, unsigned warmup, const char *call)
 {
-	ccs_status s = world_here(w), taken;
+	ccs_status s = world_here(w), taken, sent = CCS_OK;
 
 	if (s)
 		return s;
 	pthread_mutex_lock(&w->lock);
 	taken = take_over(w);
+	if (!t && w->trace && !w->runs) /* also what was done until the communicator failed */
+		sent = trace_send(w->trace);
 	s = world_alive(w);
 	if (!s)
 		s = taken;
@@ -257,8 +262,8 @@ static ccs_status set(struct world *w, struct ccs_trace *t, unsigned warmup, con
 		s = error_set(CCS_EINVAL, "%s: a call of the communicator is under way", call);
 	if (!s && t && w->trace && w->trace != t)
 		s = error_set(CCS_EINVAL, "%s: the communicator's calls go to another trace", call);
-	if (!s && !t && w->trace && w->trace->copies)
-		s = trace_send(w->trace);
+	if (!s)
+		s = sent;
 	if (!s)
 		w->trace = t;
 	if (!s && t) {

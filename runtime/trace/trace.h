@@ -85,8 +85,9 @@ struct ccs_trace {
 	int fd;			  /* of the file; -1: there is none */
 	struct trace_seen *parts; /* of all processes, in rank 0's; else of this one */
 	int nparts;
-	bool copies; /* rank 0 has copies; and the places in this process's part that it has not */
-	uint64_t sent; /* ... begin here */
+	bool copies;		/* rank 0 has some, */
+	struct ccs_comm *hosts; /* ... which come by this: of the same ranks; NULL: none come */
+	uint64_t sent;		/* what rank 0 does not have begins here, in this process's part */
 	struct trace_what *what;
 	size_t ncalls, room;
 	uint64_t used; /* times */
@@ -115,8 +116,8 @@ static inline void trace_note(struct trace_time *x, uint64_t begin, uint64_t end
 
 /* ---- trace_hosts.c --------------------------------------------------------------------- */
 
-/** All processes give rank 0 what they have noted since the last time, by its clock. Under world.lock, and
- *  only if trace.copies. */
+/** All processes give rank 0 what they have noted since the last time, by its clock, if trace.hosts. Under
+ *  the lock of the traced world, which may have failed. */
 ccs_status trace_send(struct ccs_trace *t);
 
 /* ---- trace_json.c ---------------------------------------------------------------------- */

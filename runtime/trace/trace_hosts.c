@@ -60,7 +60,8 @@ static void take_piece(struct trace_seen *x, const struct head *h, size_t i,
 
 static ccs_status send_pieces(struct ccs_trace *t, const struct head *mine, const struct head *all)
 {
-	const size_t ranks = (size_t)t->world->nranks;
+	struct world *w = t->hosts->world;
+	const size_t ranks = (size_t)w->nranks;
 	unsigned char *own = calloc(1, PIECE), *pieces = calloc(ranks, PIECE);
 	uint64_t most = 0;
 	ccs_status s = CCS_OK;
@@ -68,14 +69,13 @@ static ccs_status send_pieces(struct ccs_trace *t, const struct head *mine, cons
 	for (size_t r = 0; r < ranks; r++)
 		if (all[r].used >= all[r].from && all[r].used - all[r].from > most)
 			most = all[r].used - all[r].from;
-	s = world_agree(t->world,
-			own && pieces ? s : error_set(CCS_ENOMEM, "out of memory for a trace"));
+	s = world_agree(w, own && pieces ? s : error_set(CCS_ENOMEM, "out of memory for a trace"));
 	for (size_t i = 0; i * PIECE < most * sizeof(struct trace_time) && !s; i++) {
 		size_t n, at = piece_of(mine, i, &n);
 
 		memcpy(own, (const unsigned char *)t->own->times + at, n);
-		s = world_gather(t->world, name, own, pieces, PIECE);
-		for (size_t r = 1; r < ranks && !s && !t->world->first; r++)
+		s = world_gather(w, name, own, pieces, PIECE);
+		for (size_t r = 1; r < ranks && !s && !w->first; r++)
 			take_piece(t->parts + r, all + r, i, pieces + r * PIECE);
 	}
 	free(own);
@@ -157,9 +157,8 @@ static void finish(struct trace_seen *x, const struct head *h, const struct boun
 	set_clock(x, h->from, (uint64_t)b->least + width / 2);
 }
 
-ccs_status trace_send(struct ccs_trace *t)
+static ccs_status send_all(struct ccs_trace *t, struct world *w)
 {
-	struct world *w = t->world;
 	const size_t ranks = (size_t)w->nranks;
 	struct head mine = { t->sent, t->used, atomic_load(&t->own->calls),
 			     atomic_load(&t->own->left_out) };
@@ -181,5 +180,17 @@ ccs_status trace_send(struct ccs_trace *t)
 		t->sent = t->used;
 	free(bounds);
 	free(all);
+	return s;
+}
+
+ccs_status trace_send(struct ccs_trace *t)
+{
+	ccs_status s;
+
+	if (!t->hosts)
+		return CCS_OK;
+	pthread_mutex_lock(&t->hosts->world->lock);
+	s = send_all(t, t->hosts->world);
+	pthread_mutex_unlock(&t->hosts->world->lock);
 	return s;
 }

@@ -90,6 +90,7 @@ if [ -e "$plugin" ] && command -v mpirun >/dev/null 2>&1; then
 		done
 		holds "... a run that is stuck does not" test $got != 0
 		says "... and its trace has the ranks of rank 0's host" "$tmp/trace.json" '"pid":3,.*"name":"waits at '
+		says "... and the rank elsewhere, by rank 0's clock" "$tmp/trace.json" '"pid":1,.*"name":"waits at '
 	done
 else
 	echo "skip - traces of MPI's ranks: there is no mpirun, or the plug-in was not built (no mpicc)"
