@@ -340,7 +340,7 @@ static int check_together(const struct command *c)
 		  "ccc lsp takes files from the editor; it cannot be combined with files, -o, "
 		  "-v or --diagnostics-format" },
 		{ c->files.n > 1 && !fmt && !table,
-		  "more than one schedule file is given; import the others" },
+		  "more than one file is given: import schedules; ccc table compares files" },
 		{ (o->format_check || in_place) && !fmt, "--check and -i belong to ccc fmt" },
 		{ view && o->action != ACTION_EXPLAIN,
 		  "--chunk, --rank and --step belong to ccc explain" },

@@ -84,7 +84,11 @@ static int digit(char c)
 static int64_t bad_number(struct parse *ps, const char *s, size_t n, struct span span,
 			  const char *why)
 {
-	parse_error(ps, span, "malformed number `%s`: %s", parse_clip(ps, s, n), why);
+	struct diag *g =
+		parse_error(ps, span, "malformed number `%s`: %s", parse_clip(ps, s, n), why);
+
+	if (span.lo == ps->source->base) /* 0F0 */
+		diag_help(ps->front->diags, g, "the name of a pipeline's file ends in .csv");
 	return 1;
 }
 

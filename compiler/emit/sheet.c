@@ -240,7 +240,7 @@ static const char *state_name(enum sheet_state state)
 }
 
 /* Quoted as in RFC 4180, where it has to be. */
-void sheet_print_field(const char *text, FILE *out)
+static void print_field(const char *text, FILE *out)
 {
 	bool quoted = text[strcspn(text, ",\"\r\n")] != '\0';
 
@@ -253,40 +253,6 @@ void sheet_print_field(const char *text, FILE *out)
 	}
 	if (quoted)
 		fputc('"', out);
-}
-
-static void print_figures(const struct sheet_row *row, FILE *out)
-{
-	const struct finding *f = &row->finding;
-
-	if (row->state != SHEET_PROVED) {
-		fputs(",,,,,,\n", out);
-		return;
-	}
-	fprintf(out, ",%" PRIu32 ",%.12g,", f->steps, f->sent);
-	if (f->bound >= 0)
-		fprintf(out, "%.12g", f->bound);
-	fprintf(out, ",%" PRId64 ",%s,%s\n", f->min_slots, f->same_bits ? "true" : "false",
-		f->same_bits_counts ? "true" : "false");
-}
-
-static void print_csv(const struct sheet *t, FILE *out)
-{
-	fputs("contract,ranks,schedule,file,status,steps,sent_per_rank,sent_bound,min_slots,"
-	      "same_bits,same_bits_counts\n",
-	      out);
-	for (size_t i = 0; i < t->nrows; i++) {
-		const struct sheet_row *row = t->rows + i;
-		const struct sheet_entry *e = t->entries + row->entry;
-
-		fprintf(out, "%s,", e->schedule ? t->groups[e->group].contract : "");
-		if (row->state != SHEET_WRONG)
-			fprintf(out, "%" PRIu32, row->finding.nranks);
-		fprintf(out, ",%s,", e->schedule ? e->schedule : "");
-		sheet_print_field(e->file, out);
-		fprintf(out, ",%s", state_name(row->state));
-		print_figures(row, out);
-	}
 }
 
 /* The same keys in each row; null where there is no figure. NULL: no memory. */
@@ -309,17 +275,50 @@ static json_t *row_json(const struct sheet *t, const struct sheet_row *row)
 			 proved ? json_boolean(f->same_bits_counts) : json_null());
 }
 
-static bool print_json(const struct sheet *t, FILE *out)
+/* A column for each key of the first row. */
+static void print_csv(const json_t *rows, FILE *out)
 {
-	json_t *o = json_pack("{s:[]}", "rows"), *rows = json_object_get(o, "rows");
-	int failed = !o;
+	const char *key, *comma = "";
+	const json_t *row, *value;
+	size_t i;
 
-	for (size_t i = 0; i < t->nrows && !failed; i++)
-		failed = json_array_append_new(rows, row_json(t, t->rows + i));
-	if (!failed)
-		failed = json_dumpf(o, out, JSON_COMPACT | JSON_REAL_PRECISION(12));
+	json_object_foreach(json_array_get(rows, 0), key, value)
+	{
+		fprintf(out, "%s%s", comma, key);
+		comma = ",";
+	}
+	json_array_foreach(rows, i, row)
+	{
+		comma = "\n";
+		json_object_foreach((json_t *)row, key, value)
+		{
+			fputs(comma, out);
+			comma = ",";
+			if (json_is_string(value))
+				print_field(json_string_value(value), out);
+			else if (json_is_number(value))
+				fprintf(out, "%.12g", json_number_value(value));
+			else if (!json_is_null(value))
+				fputs(json_is_true(value) ? "true" : "false", out);
+		}
+	}
 	fputc('\n', out);
-	json_decref(o);
+}
+
+bool sheet_print_rows(json_t *rows, enum print_format format, FILE *out)
+{
+	json_t *all = json_pack("{s:o}", "rows", rows);
+	int failed = !all;
+
+	if (failed)
+		return false;
+	if (format == FORMAT_CSV) {
+		print_csv(rows, out);
+	} else if (format == FORMAT_JSON) {
+		failed = json_dumpf(all, out, JSON_COMPACT | JSON_REAL_PRECISION(12));
+		fputc('\n', out);
+	}
+	json_decref(all);
 	return !failed;
 }
 
@@ -327,13 +326,11 @@ bool sheet_print(struct sheet *t, enum print_format format, FILE *out)
 {
 	if (t->nrows)
 		qsort(t->rows, t->nrows, sizeof(*t->rows), compare_rows);
-	switch (format) {
-	case FORMAT_JSON: return print_json(t, out);
-	case FORMAT_CSV: print_csv(t, out); break;
-	case FORMAT_TEXT:
-	case FORMAT_SVG:
-	case FORMAT_HTML:
-	case NFORMATS: print_text(t, out); break;
-	}
-	return true;
+	if (format != FORMAT_JSON && format != FORMAT_CSV)
+		print_text(t, out);
+	json_t *rows = json_array();
+	int failed = !rows;
+	for (size_t i = 0; i < t->nrows && !failed; i++)
+		failed = json_array_append_new(rows, row_json(t, t->rows + i));
+	return sheet_print_rows(rows, format, out) && !failed;
 }

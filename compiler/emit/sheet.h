@@ -17,6 +17,8 @@
 
 #include "compiler/emit/emit.h"
 
+#include <jansson.h>
+
 /* --format */
 enum sheet_state {
 	SHEET_PROVED,
@@ -46,14 +48,11 @@ struct sheet_row {
 };
 
 /* A pipeline (compiler/pipe/). */
+#define SHEET_FIGURES (8 + NSTREAMS)
 struct sheet_pipe {
 	const char *file;
-	bool wrong; /* it was not understood: a diagnostic says what, and there are no figures */
-	uint32_t nranks, nstages, nmbs, swapped;
-	int64_t least[NSTREAMS]; /* slots; -1: none is enough */
-	bool finishes;
-	uint32_t length, held, in_flight; /* as in struct pipe_times */
-	double idle;
+	bool wrong;		       /* it was not understood: a diagnostic says what */
+	double figures[SHEET_FIGURES]; /* of pipe/report.c; negative: there is none */
 };
 
 struct sheet {
@@ -88,8 +87,9 @@ void sheet_add_params(struct sheet *t, const struct decl *schedule);
 /** Puts the rows in order and prints them. False: no memory. O(rows log rows). */
 bool sheet_print(struct sheet *t, enum print_format format, FILE *out);
 
-/** A field of CSV. */
-void sheet_print_field(const char *text, FILE *out);
+/** Prints records, objects of the same keys, if the format is JSON or CSV, and frees them. False: no
+ *  memory. */
+bool sheet_print_rows(json_t *rows, enum print_format format, FILE *out);
 
 /** The same of the pipelines (pipe/pipe_report.c), in the order in which they were given. */
 bool sheet_print_pipes(const struct sheet *t, enum print_format format, FILE *out);

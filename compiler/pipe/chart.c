@@ -43,38 +43,28 @@ static bool is_shown(const struct numbers *n, uint32_t rank)
 	return n->n == 0;
 }
 
-static const char *plural(uint32_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
 /* "1F1B: 4 ranks, 4 stages, 8 microbatches" */
 static const char *title_of(const struct chart *x)
 {
-	const struct pipe *p = x->p;
+	struct arena *a = x->c->scratch;
 
-	return arena_printf(x->c->scratch, "%s: %u rank%s, %u stage%s, %u microbatch%s", p->name,
-			    p->nranks, plural(p->nranks), p->nstages, plural(p->nstages), p->nmbs,
-			    p->nmbs == 1 ? "" : "es");
+	return arena_printf(a, "%s: %s", x->p->name, pipe_sizes(a, x->p));
 }
 
 static const char *run_of(const struct chart *x)
 {
 	const struct pipe_times *t = x->t;
+	struct arena *a = x->c->scratch;
 	const char *how = "computations alone";
 
 	if (x->streams != STREAMS_NONE)
-		how = arena_printf(x->c->scratch, "--streams=%s, %u message%s in between",
-				   pipe_streams_names[x->streams], x->c->slots,
-				   plural(x->c->slots));
-
+		how = arena_printf(a, "--streams=%s, %s in between", pipe_streams_names[x->streams],
+				   pipe_count(a, x->c->slots, "message"));
 	if (!t->finishes)
-		return arena_printf(x->c->scratch, "%s: a deadlock", how);
-	return arena_printf(
-		x->c->scratch,
-		"%s: %u units (F, I, W one, B two), idle %.1f %%, at most %u activation%s "
-		"held",
-		how, t->length, 100 * pipe_idle(t), t->held, plural(t->held));
+		return arena_printf(a, "%s: a deadlock", how);
+	return arena_printf(a, "%s: %u units (F, I, W one, B two), idle %.1f %%, at most %s held",
+			    how, t->length, 100 * pipe_idle(t),
+			    pipe_count(a, t->held, "activation"));
 }
 
 static const struct diag *error_of(const struct chart *x)
@@ -428,8 +418,8 @@ bool pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
 		}
 	*why = NULL;
 	if (!x.nrows)
-		*why = arena_printf(c->arena, "--rank: the pipeline has %u rank%s, from 0 on",
-				    p->nranks, plural(p->nranks));
+		*why = arena_printf(c->arena, "--rank: the pipeline has %s, from 0 on",
+				    pipe_count(c->arena, p->nranks, "rank"));
 	else if (view->nchunks || view->steps.n)
 		*why = "--chunk and --step are for schedules; a pipeline has --rank";
 	else if (view->format == FORMAT_JSON)

@@ -22,56 +22,79 @@ enum edit_kind { MOVE_BEFORE, MOVE_BEHIND, BATCH };
 struct edit {
 	enum edit_kind kind;
 	uint32_t what, where;
+	uint8_t group; /* that `where` was in */
 };
 
 struct curing {
-	struct ctx c; /* its reports go nowhere; texts are made in its scratch */
+	struct ctx c; /* its reports go nowhere, its memory is the scratch arena's */
 	struct diags none;
-	const struct pipe *p;
+	struct pipe *p; /* the text with the edits so far */
 	enum pipe_streams streams;
-	uint32_t swapped; /* messages of p */
+	uint32_t swapped; /* messages of the text as it was */
 	uint64_t work;
 };
 
-/* The text with the edit made; NULL: it cannot be, as one of the two is in a bracket. */
-static const struct pipe *edited(struct curing *x, const struct pipe *p, struct edit e)
+/* Row `from` becomes row `to`; those between move up or down. */
+static void move(struct pipe *p, uint32_t from, uint32_t to)
 {
-	struct pipe *q = arena_copy(x->c.scratch, p, sizeof(*p));
-	struct pipe_action moved = p->v[e.what];
-	uint32_t lo = e.where;
+	struct pipe_action moved = p->v[from];
+	uint32_t lo = from < to ? from : to, hi = from < to ? to : from;
 
-	if (moved.group != PIPE_ALONE || p->v[e.where].group == PIPE_OVERLAP ||
-	    (p->v[e.where].group == PIPE_BATCH && (e.kind != BATCH || p->v[e.where].joined)))
-		return NULL;
-	q->v = arena_copy(x->c.scratch, p->v, p->n * sizeof(*p->v));
-	if (e.where < e.what) { /* to `where`, or right behind it */
-		uint32_t to = e.kind == BATCH ? e.where + 1 : e.where;
-		memmove(&q->v[to + 1], &q->v[to], (e.what - to) * sizeof(*q->v));
-		q->v[lo = to] = moved;
-	} else {
-		memmove(&q->v[e.what], &q->v[e.what + 1], (e.where - e.what) * sizeof(*q->v));
-		q->v[e.where] = moved;
+	memmove(&p->v[from < to ? lo : lo + 1], &p->v[from < to ? lo + 1 : lo],
+		(hi - lo) * sizeof(*p->v));
+	p->v[to] = moved;
+	for (uint32_t i = lo; i <= hi; i++)
+		if (p->v[i].mb != NONE)
+			*pipe_place(p, p->v[i].kind, p->v[i].stage, p->v[i].mb) = i;
+}
+
+/* Where the edit puts its action. */
+static uint32_t new_row(const struct edit *e)
+{
+	return e->kind == BATCH ? e->where + 1 : e->where;
+}
+
+/* Makes the edit; false: it cannot be made, as one of the two is in a bracket. */
+static bool edit(struct pipe *p, struct edit *e)
+{
+	const struct pipe_action *where = &p->v[e->where];
+	bool batch = e->kind == BATCH;
+
+	e->group = where->group;
+	if (p->v[e->what].group != PIPE_ALONE || where->group == PIPE_OVERLAP ||
+	    (where->group == PIPE_BATCH && (!batch || where->joined)))
+		return false;
+	move(p, e->what, new_row(e));
+	if (batch) {
+		p->v[e->where].group = p->v[e->where + 1].group = PIPE_BATCH;
+		p->v[e->where + 1].joined = true;
 	}
-	if (e.kind == BATCH) {
-		if (e.where > e.what || q->v[lo - 1].joined)
-			return NULL;
-		q->v[lo - 1].group = q->v[lo].group = PIPE_BATCH;
-		q->v[lo].joined = true;
-	}
-	pipe_index(x->c.scratch, q);
-	return q;
+	return true;
+}
+
+static void undo(struct pipe *p, const struct edit *e)
+{
+	struct pipe_action *moved = &p->v[new_row(e)];
+
+	moved->group = PIPE_ALONE;
+	moved->joined = false;
+	if (e->kind == BATCH)
+		p->v[e->where].group = e->group;
+	move(p, new_row(e), e->what);
 }
 
 /* How far the text runs: rows that its tasks have run. UINT64_MAX: to its end; 0: it may not be run,
  * as an action stands before one that it needs, or another message is swapped. */
-static uint64_t try_text(struct curing *x, const struct pipe *p, struct greedy *r)
+static uint64_t try_text(struct curing *x, struct greedy *r)
 {
 	uint64_t rows = 1;
 
-	x->work += p->n;
-	if (!pipe_ordered(&x->c, p) || pipe_swapped(&x->c, p, x->streams, false) > x->swapped)
+	arena_free(x->c.scratch);
+	x->none = (struct diags){ .arena = x->c.scratch, .sources = x->c.sources };
+	x->work += x->p->n;
+	if (!pipe_ordered(&x->c, x->p) || pipe_swapped(&x->c, x->p, x->streams, false) > x->swapped)
 		return 0;
-	struct program *prog = pipe_program(&x->c, p, x->streams);
+	struct program *prog = pipe_program(&x->c, x->p, x->streams);
 	if (!match(&x->c, prog))
 		return 0;
 	deadlock_run_far(r, &x->c, prog);
@@ -92,7 +115,7 @@ struct edits {
 static void propose(struct edits *to, enum edit_kind kind, uint32_t what, uint32_t where)
 {
 	if (to->n < sizeof(to->v) / sizeof(*to->v))
-		to->v[to->n++] = (struct edit){ kind, what, where };
+		to->v[to->n++] = (struct edit){ .kind = kind, .what = what, .where = where };
 }
 
 /* Rank `rank` stands at row `at`, and has to come to row `need`. */
@@ -128,97 +151,71 @@ static void propose_all(struct edits *to, const struct pipe *p, const struct gra
 
 /* ---- the edits -------------------------------------------------------------------------------- */
 
-/* The text with n edits made, in c.scratch, which held nothing that is needed; NULL: one cannot be. */
-static const struct pipe *make(struct curing *x, const struct edit *v, uint32_t n)
-{
-	const struct pipe *p = x->p;
-
-	arena_free(x->c.scratch);
-	x->none = (struct diags){ .arena = x->c.scratch, .sources = x->c.sources };
-	for (uint32_t k = 0; k < n && p; k++)
-		p = edited(x, p, v[k]);
-	return p;
-}
-
-/* "1RECV_F1 (line 2, column 23) before 1SEND_F0", of edit k. */
-static const char *edit_text(struct curing *x, const struct edit *v, uint32_t k)
+/* "1RECV_F1 (line 2, column 23) before 1SEND_F0", of an edit that was not made yet. */
+static const char *edit_text(struct curing *x, struct arena *a, const struct edit *e)
 {
 	static const char *const how[] = {
 		[MOVE_BEFORE] = "before", [MOVE_BEHIND] = "behind", [BATCH] = "in one BATCH with"
 	};
-	const struct pipe *p = make(x, v, k);
-	const struct pipe_action *what = &p->v[v[k].what];
+	const struct pipe_action *what = &x->p->v[e->what];
 	struct place at = source_place(x->c.sources, what->span.lo);
 
-	return arena_printf(x->c.scratch, "%s (line %u, column %u) %s %s", what->name, at.line,
-			    at.column, how[v[k].kind], p->v[v[k].where].name);
+	return arena_printf(a, "%s (line %u, column %u) %s %s", what->name, at.line, at.column,
+			    how[e->kind], x->p->v[e->where].name);
 }
 
-static void help(struct curing *x, struct ctx *c, struct diag *d, const struct edit *v, uint32_t n)
+/* The next edit: the one with which the text runs furthest. False: none helps. */
+static bool find_edit(struct curing *x, struct edit *best, uint64_t *far)
 {
-	struct arena *keep = c->diags->arena;
-	const char *text = "";
+	struct edits edits = { .n = 0 };
+	struct greedy r;
+	struct graph g;
 
-	for (uint32_t k = 0; k < n; k++)
-		text = arena_printf(keep, "%s%s%s", text, k ? ", " : "", edit_text(x, v, k));
-	if (n == 1)
-		diag_cure(c->diags, d, "%s cures it", text);
-	else
-		diag_cure(c->diags, d, "these %u together cure it: %s", n, text);
-}
-
-/* The edits that end the deadlock; 0: none were found. */
-static uint32_t find_edits(struct curing *x, struct edit *v)
-{
-	uint32_t n = 0;
-	uint64_t far;
-
-	do {
-		const struct pipe *now = make(x, v, n);
-		struct edits edits = { .n = 0 };
-		struct edit best = { .what = NONE };
-		struct greedy r;
-		struct graph g;
-
-		far = try_text(x, now, &r);
-		if (n == MOST_EDITS || !far)
-			return 0;
-		graph_init(&g, &r);
-		if (!graph_find_cycle(&g))
-			return 0;
-		propose_all(&edits, now, &g);
-		for (uint32_t k = 0; k < edits.n && far != UINT64_MAX && x->work < LIMIT_WORK;
-		     k++) {
-			v[n] = edits.v[k];
-			now = make(x, v, n + 1);
-			uint64_t rows = now ? try_text(x, now, &r) : 0;
-			if (rows <= far)
-				continue;
-			far = rows;
-			best = edits.v[k];
-		}
-		if (best.what == NONE)
-			return 0;
-		v[n++] = best;
-	} while (far != UINT64_MAX);
-	return n;
+	*far = try_text(x, &r);
+	if (!*far)
+		return false;
+	graph_init(&g, &r);
+	if (!graph_find_cycle(&g))
+		return false;
+	best->what = NONE;
+	propose_all(&edits, x->p, &g);
+	for (uint32_t k = 0; k < edits.n && *far != UINT64_MAX && x->work < LIMIT_WORK; k++) {
+		if (!edit(x->p, &edits.v[k]))
+			continue;
+		uint64_t rows = try_text(x, &r);
+		undo(x->p, &edits.v[k]);
+		if (rows <= *far)
+			continue;
+		*far = rows;
+		*best = edits.v[k];
+	}
+	return best->what != NONE;
 }
 
 void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, struct diag *d)
 {
-	struct curing x = { .c = *c, .p = p, .streams = streams };
-	struct edit v[MOST_EDITS] = { { .what = 0 } };
-	uint32_t n;
+	struct curing x = { .c = *c, .p = arena_copy(c->arena, p, sizeof(*p)), .streams = streams };
+	const char *text = "";
+	uint64_t far = 0;
+	uint32_t n = 0;
 
 	x.c.diags = &x.none;
 	x.c.arena = c->scratch;
-	x.swapped = pipe_swapped(&x.c, make(&x, v, 0), streams, false);
-	n = find_edits(&x, v);
-	if (n)
-		help(&x, c, d, v, n);
-	else
+	x.p->v = arena_copy(c->arena, p->v, p->n * sizeof(*p->v));
+	pipe_index(c->arena, x.p);
+	x.swapped = pipe_swapped(&x.c, p, streams, false);
+	for (struct edit e; n < MOST_EDITS && far != UINT64_MAX && find_edit(&x, &e, &far); n++) {
+		text = arena_printf(c->arena, "%s%s%s", text, n ? ", " : "",
+				    edit_text(&x, c->arena, &e));
+		edit(x.p, &e);
+	}
+	if (far != UINT64_MAX)
 		diag_note(
 			c->diags, d, NOWHERE,
 			"no moves of actions that end it were found; at most %d were tried together",
 			MOST_EDITS);
+	else if (n == 1)
+		diag_cure(c->diags, d, "%s cures it", text);
+	else
+		diag_cure(c->diags, d, "these %u together cure it: %s", n, text);
 }

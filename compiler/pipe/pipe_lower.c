@@ -201,7 +201,12 @@ static struct turn *find_turns(struct ctx *c, const struct pipe *p)
 	c->diags->phase = PHASE_DEADLOCK;
 	d = deadlock(c, (struct program *)x.prog);
 	if (d.deadlocked) {
+		uint32_t first = c->diags->n;
 		witness(c, &d);
+		if (c->diags->n > first)
+			diag_note(
+				c->diags, c->diags->v[first], NOWHERE,
+				"these are computations alone: messages and queues change nothing");
 		return NULL;
 	}
 	x.v = ARENA_ARRAY(c->scratch, struct turn, p->n);

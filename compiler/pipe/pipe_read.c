@@ -126,8 +126,8 @@ static struct diag *unknown(struct reader *r, struct piece x)
 	if (!r->explained)
 		diag_note(
 			r->c->diags, d, NOWHERE,
-			"an action is a stage, what it does, and a microbatch: 2F0, 2B0, 2I0, 2W0, "
-			"2SEND_F0, 2RECV_F0, 2SEND_B0, 2RECV_B0, 2WAIT_SEND_F0, 2WAIT_SEND_B0; or a "
+			"a line is a rank, with commas between actions; an action is a stage, what "
+			"it does, and a microbatch: 2F0, 2B0, 2I0, 2W0, 2SEND_F0, 2RECV_F0, 2SEND_B0, 2RECV_B0, 2WAIT_SEND_F0, 2WAIT_SEND_B0; or a "
 			"stage with UNSHARD, RESHARD, REDUCE_GRAD or WAIT_REDUCE_GRAD; or a bracket: "
 			"(0F3;3B1)OVERLAP_F_B, (0SEND_F1;0RECV_B0)BATCH");
 	r->explained = true;
@@ -170,7 +170,9 @@ static void read_action(struct reader *r, struct piece whole, enum pipe_group gr
 	if (k < PIPE_NAMED)
 		a.mb = number(&x, LIMIT_MICROBATCH);
 	a.kind = (uint8_t)k;
-	if (word.lo == whole.lo)
+	if (word.lo == whole.lo && k < PIPE_KINDS)
+		wrong(r, whole, "lacks its stage, a number at its start");
+	else if (word.lo == whole.lo)
 		unknown(r, whole);
 	else if (k == PIPE_KINDS)
 		suggest(r, whole, word);

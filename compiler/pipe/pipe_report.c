@@ -8,9 +8,64 @@
 #include <jansson.h>
 #include <string.h>
 
-static const char *plural(uint64_t n)
+/* Figures of a pipeline, in the order of the table's columns. */
+enum figure {
+	RANKS,
+	STAGES,
+	MICROBATCHES,
+	SWAPPED,
+	LEAST, /* the first of NSTREAMS */
+	IN_FLIGHT = LEAST + NSTREAMS,
+	HELD,
+	UNITS,
+	IDLE,
+	FIGURES
+};
+_Static_assert(FIGURES == SHEET_FIGURES, "a column for each figure");
+
+static const struct {
+	const char *column, *key;
+} figures[FIGURES] = { { "ranks", "ranks" },	     { "stages", "stages" },
+		       { "mbs", "microbatches" },    { "swapped", "swapped" },
+		       { "rank", "min_slots_rank" }, { "pair", "min_slots_pair" },
+		       { "edge", "min_slots_edge" }, { "directed", "min_slots_directed" },
+		       { "flight", "in_flight" },    { "held", "activations" },
+		       { "units", "units" },	     { "idle", "idle" } };
+
+static void find_figures(const struct pipe_verdict *v, const struct pipe_times *t, double *to)
 {
-	return n == 1 ? "" : "s";
+	to[RANKS] = v->p->nranks;
+	to[STAGES] = v->p->nstages;
+	to[MICROBATCHES] = v->p->nmbs;
+	to[SWAPPED] = v->swapped;
+	for (int s = 0; s < NSTREAMS; s++)
+		to[LEAST + s] = (double)v->least[s];
+	to[IN_FLIGHT] = t->finishes ? t->in_flight : -1.0;
+	to[HELD] = t->finishes ? t->held : -1.0;
+	to[UNITS] = t->finishes ? t->length : -1.0;
+	to[IDLE] = t->finishes ? pipe_idle(t) : -1;
+}
+
+static json_t *figure_json(enum figure i, double v)
+{
+	return v < 0 ? json_null() : i == IDLE ? json_real(v) : json_integer((json_int_t)v);
+}
+
+/* ---- one ---------------------------------------------------------------------------------- */
+
+const char *pipe_count(struct arena *a, uint64_t n, const char *one)
+{
+	return arena_printf(a, "%" PRIu64 " %s%s", n, one,
+			    n == 1			  ? ""
+			    : one[strlen(one) - 1] == 'h' ? "es"
+							  : "s");
+}
+
+const char *pipe_sizes(struct arena *a, const struct pipe *p)
+{
+	return arena_printf(a, "%s, %s, %s", pipe_count(a, p->nranks, "rank"),
+			    pipe_count(a, p->nstages, "stage"),
+			    pipe_count(a, p->nmbs, "microbatch"));
 }
 
 /* "4 MiB", "1.5 KiB", "100 bytes" */
@@ -33,32 +88,13 @@ static uint64_t largest(int64_t least, uint64_t eager)
 	return eager / (uint64_t)least;
 }
 
-static void print_streams(struct ctx *c, const struct pipe_verdict *v, uint64_t eager,
-			  enum pipe_streams s, FILE *out)
-{
-	int64_t n = v->least[s];
-
-	fprintf(out, "  streams=%-9s", pipe_streams_names[s]);
-	if (n < 0)
-		fprintf(out, "a deadlock with any number of messages in between\n");
-	else if (n == 0)
-		fprintf(out, "deadlock-free, even with unbuffered messages\n");
-	else
-		fprintf(out,
-			"needs %" PRId64
-			" message%s in between: sticks where messages are larger than "
-			"%s\n",
-			n, plural((uint64_t)n), bytes_text(c->scratch, largest(n, eager)));
-}
-
-static void print_text(struct ctx *c, const struct pipe_verdict *v, const struct pipe_times *t,
+static void print_text(struct arena *a, const struct pipe_verdict *v, const struct pipe_times *t,
 		       uint64_t eager, FILE *out)
 {
 	const struct pipe *p = v->p;
 
-	fprintf(out, "%s: pipeline, %u rank%s, %u stage%s, %u microbatch%s, %u action%s\n", p->name,
-		p->nranks, plural(p->nranks), p->nstages, plural(p->nstages), p->nmbs,
-		p->nmbs == 1 ? "" : "es", p->n, plural(p->n));
+	fprintf(out, "%s: pipeline, %s, %s\n", p->name, pipe_sizes(a, p),
+		pipe_count(a, p->n, "action"));
 	fprintf(out, "  complete         yes: each stage computes each microbatch once%s\n",
 		p->backward ? ", forward and backward" : "; there is no backward");
 	if (v->swapped)
@@ -66,8 +102,17 @@ static void print_text(struct ctx *c, const struct pipe_verdict *v, const struct
 	else
 		fprintf(out, "  messages         each is taken by the receive of its name%s\n",
 			v->lowered ? "; placed as PyTorch 2.15 does" : "");
-	for (enum pipe_streams s = 0; s < NSTREAMS; s++)
-		print_streams(c, v, eager, s, out);
+	for (enum pipe_streams s = 0; s < NSTREAMS; s++) {
+		int64_t n = v->least[s];
+		fprintf(out, "  streams=%-9s%s\n", pipe_streams_names[s],
+			n < 0	 ? "a deadlock with any number of messages in between"
+			: n == 0 ? "deadlock-free, even with unbuffered messages"
+				 : arena_printf(a,
+						"needs %s in between: sticks where messages are "
+						"larger than %s",
+						pipe_count(a, (uint64_t)n, "message"),
+						bytes_text(a, largest(n, eager))));
+	}
 	if (!t->finishes)
 		return;
 	fprintf(out,
@@ -79,33 +124,25 @@ static void print_text(struct ctx *c, const struct pipe_verdict *v, const struct
 static bool print_json(const struct pipe_verdict *v, const struct pipe_times *t, uint64_t eager,
 		       FILE *out)
 {
-	const struct pipe *p = v->p;
-	json_t *all = json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:b, s:b, s:i, s:b}", "severity",
-				"report", "pipeline", p->name, "ranks", (int)p->nranks, "stages",
-				(int)p->nstages, "microbatches", (int)p->nmbs, "actions", (int)p->n,
-				"backward", p->backward, "messages_placed", v->lowered, "swapped",
-				(int)v->swapped, "right", v->right);
+	double f[FIGURES];
 	json_t *least = json_object(), *most = json_object();
-	int failed = !all || !least || !most;
+	json_t *all = json_pack("{s:s, s:s, s:i, s:b, s:b, s:b, s:o, s:o}", "severity", "report",
+				"pipeline", v->p->name, "actions", (int)v->p->n, "backward",
+				v->p->backward, "messages_placed", v->lowered, "right", v->right,
+				"min_slots", least, "largest_message", most);
+	int failed = !all;
 
-	for (enum pipe_streams s = 0; s < NSTREAMS && !failed; s++) {
-		int64_t n = v->least[s];
-		failed |= json_object_set_new(least, pipe_streams_names[s],
-					      n < 0 ? json_null() : json_integer(n));
-		failed |= json_object_set_new(most, pipe_streams_names[s],
-					      n > 0 ? json_integer((json_int_t)largest(n, eager))
-						    : json_null());
+	find_figures(v, t, f);
+	for (enum figure i = 0; i < FIGURES && !failed; i++) {
+		bool slots = i >= LEAST && i < LEAST + NSTREAMS;
+		int64_t n = slots ? v->least[i - LEAST] : 0;
+		const char *key = slots ? pipe_streams_names[i - LEAST] : figures[i].key;
+		failed = json_object_set_new(slots ? least : all, key, figure_json(i, f[i]));
+		if (slots && !failed)
+			failed = json_object_set_new(
+				most, key,
+				n > 0 ? json_integer((json_int_t)largest(n, eager)) : json_null());
 	}
-	failed = failed || json_object_set_new(all, "min_slots", least);
-	failed = failed || json_object_set_new(all, "largest_message", most);
-	if (!failed)
-		failed |= json_object_update_new(
-			all, t->finishes
-				     ? json_pack("{s:i, s:f, s:i, s:i}", "units", (int)t->length,
-						 "idle", pipe_idle(t), "activations", (int)t->held,
-						 "in_flight", (int)t->in_flight)
-				     : json_pack("{s:n, s:n, s:n, s:n}", "units", "idle",
-						 "activations", "in_flight"));
 	failed = failed || json_dumpf(all, out, JSON_COMPACT | JSON_REAL_PRECISION(12));
 	fputc('\n', out);
 	json_decref(all);
@@ -120,7 +157,7 @@ bool pipe_report(struct ctx *c, const struct pipe_verdict *v, uint64_t eager, bo
 	if (json)
 		whole = print_json(v, &t, eager, out);
 	else
-		print_text(c, v, &t, eager, out);
+		print_text(c->scratch, v, &t, eager, out);
 	arena_free(c->scratch);
 	return whole;
 }
@@ -129,55 +166,16 @@ bool pipe_report(struct ctx *c, const struct pipe_verdict *v, uint64_t eager, bo
 
 void pipe_add_row(struct ctx *c, const char *file, const struct pipe_verdict *v, struct sheet *to)
 {
-	struct sheet_pipe row = { .file = file, .wrong = true };
+	struct sheet_pipe row = { .file = file, .wrong = !v };
+
+	for (int i = 0; i < FIGURES; i++)
+		row.figures[i] = -1;
 	if (v) {
-		const struct pipe *p = v->p;
-		struct pipe_times t = pipe_times(c, p, STREAMS_NONE);
-		row = (struct sheet_pipe){ .file = file,
-					   .nranks = p->nranks,
-					   .nstages = p->nstages,
-					   .nmbs = p->nmbs,
-					   .swapped = v->swapped,
-					   .finishes = t.finishes,
-					   .length = t.length,
-					   .held = t.held,
-					   .in_flight = t.in_flight,
-					   .idle = pipe_idle(&t) };
-		memcpy(row.least, v->least, sizeof(row.least));
+		struct pipe_times t = pipe_times(c, v->p, STREAMS_NONE);
+		find_figures(v, &t, row.figures);
 		arena_free(c->scratch);
 	}
 	ARENA_PUSH(to->arena, to->pipes, to->npipes, to->cappipes) = row;
-}
-
-/* Figures of a row, in the order of the columns; "-" where there is none. */
-enum { FIGURES = 12 };
-static const char *const columns[FIGURES] = { "ranks",	"stages", "mbs",   "swapped",
-					      "rank",	"pair",	  "edge",  "directed",
-					      "flight", "held",	  "units", "idle" };
-static const char *const keys[FIGURES] = {
-	"ranks",	  "stages",	    "microbatches",   "swapped",
-	"min_slots_rank", "min_slots_pair", "min_slots_edge", "min_slots_directed",
-	"in_flight",	  "activations",    "units",	      "idle"
-};
-
-/* Negative: there is none. */
-static double figure(const struct sheet_pipe *r, int i)
-{
-	const double v[FIGURES] = { r->nranks,
-				    r->nstages,
-				    r->nmbs,
-				    r->swapped,
-				    (double)r->least[STREAMS_RANK],
-				    (double)r->least[STREAMS_PAIR],
-				    (double)r->least[STREAMS_EDGE],
-				    (double)r->least[STREAMS_DIRECTED],
-				    r->in_flight,
-				    r->held,
-				    r->length,
-				    r->idle };
-	bool runs = i < FIGURES - 4 || r->finishes;
-
-	return r->wrong || !runs ? -1 : v[i];
 }
 
 static void print_rows(const struct sheet *t, FILE *out)
@@ -187,74 +185,35 @@ static void print_rows(const struct sheet *t, FILE *out)
 	      "of these, in per cent\n\n",
 	      out);
 	for (int i = 0; i < FIGURES; i++)
-		fprintf(out, "%9s", columns[i]);
+		fprintf(out, "%9s", figures[i].column);
 	fputs("  file\n", out);
 	for (size_t k = 0; k < t->npipes; k++) {
 		const struct sheet_pipe *r = &t->pipes[k];
-		for (int i = 0; i < FIGURES; i++) {
-			double v = figure(r, i);
-			if (v < 0)
+		for (int i = 0; i < FIGURES; i++)
+			if (r->figures[i] < 0)
 				fprintf(out, "%9s", "-");
 			else
-				fprintf(out, i + 1 == FIGURES ? "%9.1f" : "%9.0f",
-					i + 1 == FIGURES ? 100 * v : v);
-		}
+				fprintf(out, "%9.*f", i == IDLE,
+					(i == IDLE ? 100 : 1) * r->figures[i]);
 		fprintf(out, "  %s%s\n", r->file, r->wrong ? ": wrong" : "");
 	}
 }
 
-static void print_csv(const struct sheet *t, FILE *out)
+bool sheet_print_pipes(const struct sheet *t, enum print_format format, FILE *out)
 {
-	fputs("file,status", out);
-	for (int i = 0; i < FIGURES; i++)
-		fprintf(out, ",%s", keys[i]);
-	fputc('\n', out);
-	for (size_t k = 0; k < t->npipes; k++) {
-		const struct sheet_pipe *r = &t->pipes[k];
-		sheet_print_field(r->file, out);
-		fprintf(out, ",%s", r->wrong ? "wrong" : "judged");
-		for (int i = 0; i < FIGURES; i++) {
-			double v = figure(r, i);
-			fputc(',', out);
-			if (v >= 0)
-				fprintf(out, "%.12g", v);
-		}
-		fputc('\n', out);
-	}
-}
+	json_t *rows = json_array();
+	int failed = !rows;
 
-static bool print_rows_json(const struct sheet *t, FILE *out)
-{
-	json_t *all = json_pack("{s:[]}", "rows");
-	int failed = !all;
-
+	if (format != FORMAT_JSON && format != FORMAT_CSV)
+		print_rows(t, out);
 	for (size_t k = 0; k < t->npipes && !failed; k++) {
 		const struct sheet_pipe *r = &t->pipes[k];
 		json_t *row = json_pack("{s:o, s:s}", "file", diag_json_text(r->file), "status",
 					r->wrong ? "wrong" : "judged");
-		for (int i = 0; i < FIGURES && !failed; i++) {
-			double v = figure(r, i);
-			failed = json_object_set_new(row, keys[i],
-						     v < 0 ? json_null()
-						     : i + 1 == FIGURES
-							     ? json_real(v)
-							     : json_integer((json_int_t)v));
-		}
-		failed = json_array_append_new(json_object_get(all, "rows"), row) || failed;
+		for (enum figure i = 0; i < FIGURES && !failed; i++)
+			failed = json_object_set_new(row, figures[i].key,
+						     figure_json(i, r->figures[i]));
+		failed |= json_array_append_new(rows, row);
 	}
-	failed = failed || json_dumpf(all, out, JSON_COMPACT | JSON_REAL_PRECISION(12));
-	fputc('\n', out);
-	json_decref(all);
-	return !failed;
-}
-
-bool sheet_print_pipes(const struct sheet *t, enum print_format format, FILE *out)
-{
-	if (format == FORMAT_JSON)
-		return print_rows_json(t, out);
-	if (format == FORMAT_CSV)
-		print_csv(t, out);
-	else
-		print_rows(t, out);
-	return true;
+	return sheet_print_rows(rows, format, out) && !failed;
 }

@@ -329,7 +329,7 @@ static struct diag *report_cycle(const struct graph *g, const bool *behind, uint
 		expand_calls(c, g->r->p, g->cycle[0]->task, g->cycle[0]->op, d);
 	note_cycle(g, d);
 	note_bystanders(g, behind, d);
-	deadlock_help_slots(g->r->ctx->diags, d, least);
+	deadlock_help_slots(c->diags, d, least);
 	return d;
 }
 

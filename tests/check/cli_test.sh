@@ -128,7 +128,7 @@ says "... is said" "$tmp/err" "^ccc: error: --root takes a rank from 0 to 65535,
 called "check $ring -np 8" "unknown option '-np': numbers of ranks are -n LIST"
 called "check $ring -r 2" "unknown option '-r': the root is a parameter of the schedule: -D R=2, or --root 2"
 called "check $ring -k" "unknown option '-k' \[E0705\]\$"
-called "check $ring $ring" "more than one schedule file is given"
+called "check $ring $ring" "more than one file is given"
 cp $ring "$tmp/run"
 status "a file that has a command's name" 0 sh -c "cd '$tmp' && '$(cd "${ccc%/*}" && pwd)/ccc' run -n 2 --emit=plan"
 status "-n 0" 2 "$ccc" check $ring -n 0

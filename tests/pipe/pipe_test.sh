@@ -179,6 +179,9 @@ for code in E0604 E0605 E0606 E0607; do
 done
 
 # ---- texts that are meant to hurt -------------------------------------------------------------------
+status "a pipeline in a file of another name" 1 sh -c "echo 0F0 | '$ccc' check -"
+says "... is named" "$tmp/err" "ends in .csv"
+
 hurts() { # hurts WHAT CODE: the text on stdin is refused within 1 GB and 20 s
 	cat >"$tmp/hurts.csv"
 	status "$1" 1 sh -c "ulimit -v 1500000; ulimit -t 20; '$ccc' check '$tmp/hurts.csv' --memory=1000"
