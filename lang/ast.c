@@ -8,6 +8,8 @@
  */
 #include "lang/parse_support.h"
 
+#include <string.h>
+
 struct symbol *lang_symbol(struct module *m, enum symbol_kind kind, struct ident name)
 {
 	return ARENA_MAKE(m->arena, struct symbol, .kind = kind, .name = name.name,
@@ -234,6 +236,32 @@ struct term *ast_after(struct parse *ps, struct span span, struct ident name, st
 			  .var = lang_symbol(ps->module, SYM_LOOP, var), .lo = lo, .hi = hi);
 }
 
+/* Of a[i]@0 + a[i]@1: the sum to write; else the forms of a clause. */
+static const char *sum_form(struct parse *ps, const struct expr *e)
+{
+	const struct expr *last = e;
+	int64_t first = 0, n = 0;
+
+	for (;; e = e->a) {
+		const struct expr *t = e->kind == E_BINARY && e->op == OP_ADD ? e->b : e;
+
+		if (t->kind != E_TERM || t->term->kind != T_INITIAL || t->term->at->kind != E_INT ||
+		    (n && t->term->at->value != first - 1) ||
+		    (n && strcmp(lang_ref_text(ps->arena, t->term->ref),
+				 lang_ref_text(ps->arena, last->term->ref)) != 0))
+			return clause_form;
+		last = t;
+		first = t->term->at->value;
+		n++;
+		if (t == e)
+			break;
+	}
+	if (n == 1)
+		return clause_form;
+	return arena_printf(ps->arena, "write: sum(q in %lld..%lld: %s@q)", (long long)first,
+			    (long long)(first + n), lang_ref_text(ps->arena, last->term->ref));
+}
+
 struct ensures *ast_ensures(struct parse *ps, struct span span, struct expr *cond, struct expr *e)
 {
 	bool equal = e->kind == E_BINARY && e->op == OP_EQ && !e->parens;
@@ -249,7 +277,7 @@ struct ensures *ast_ensures(struct parse *ps, struct span span, struct expr *con
 		refuse(ps, e->b->span,
 		       "the right side of a clause must be an initial value, or a sum of initial "
 		       "values",
-		       e->b->kind == E_ENTRY ? whose : clause_form);
+		       e->b->kind == E_ENTRY ? whose : sum_form(ps, e->b));
 	else
 		return ARENA_MAKE(ps->arena, struct ensures, .span = span, .cond = cond,
 				  .left = chunk_of(ps, e->a), .right = e->b->term);

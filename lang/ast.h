@@ -41,6 +41,10 @@ struct name {
 	struct def *top[SPACES];       /* its innermost definitions: names_scope.c */
 	const struct decl *unknown_in; /* the last declaration in which that it means nothing
 					  was reported */
+	const struct decl *gone_from;  /* the last declaration with a block that defined it and has
+					  ended */
+	uint32_t gone_at;	       /* and there: its offset and its length */
+	uint32_t gone_length;
 	char s[];
 };
 

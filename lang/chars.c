@@ -39,11 +39,22 @@ static const struct sign {
 	{ "\xe2\x89\xa4", "U+2264, less or equal", "<=", TOK_LE },
 	{ "\xe2\x89\xa5", "U+2265, greater or equal", ">=", TOK_GE },
 	{ "\xe2\x89\xa0", "U+2260, not equal", "!=", TOK_NE },
+	{ "\xe2\x86\x90", "U+2190, an arrow", "from", TOK_FROM },
 	{ "\xe2\x86\x92", "U+2192, an arrow", "->", TOK_ARROW },
 	{ "\xe2\x80\xa6", "U+2026, an ellipsis", "..", TOK_DOTDOT },
 	{ "\xef\xbc\x88", "U+FF08, a wide parenthesis", "(", '(' },
 	{ "\xef\xbc\x89", "U+FF09, a wide parenthesis", ")", ')' },
 };
+
+/* An arrow is a word in an operation, and -> only in a link. */
+static struct sign in_statement(const struct parse *ps, struct sign sign)
+{
+	if (sign.token == TOK_ARROW && ps->statement == TOK_SEND)
+		return (struct sign){ sign.bytes, sign.number, "to", TOK_TO };
+	if (sign.token == TOK_ARROW && (ps->statement == TOK_COPY || ps->statement == TOK_REDUCE))
+		return (struct sign){ sign.bytes, sign.number, "into", TOK_INTO };
+	return sign;
+}
 
 size_t parse_foreign(struct parse *ps, const char *s, size_t n, struct span span, int *token)
 {
@@ -53,7 +64,7 @@ size_t parse_foreign(struct parse *ps, const char *s, size_t n, struct span span
 
 	*token = 0;
 	for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++) {
-		const struct sign *sign = &signs[i];
+		const struct sign found = in_statement(ps, signs[i]), *sign = &found;
 		size_t len = strlen(sign->bytes);
 		struct span at = part(span, 0, len);
 
@@ -86,7 +97,23 @@ const char *parse_quoted(struct parse *ps, const char *s, size_t n, size_t quote
 
 /* ---- signs of other languages ------------------------------------------------------------ */
 
-/* A comment of other languages, up to the end of its line; or #include. */
+/* #define NAME VALUE, #define NAME(a) VALUE: what to write, and in place of which bytes. */
+static void define(struct parse *ps, struct diag *g, const char *s, size_t used, struct span span)
+{
+	const char *name = s + used + strspn(s + used, " \t");
+	size_t end = (size_t)(name - s) + word_length(name), close = end;
+
+	if (s[end] == '(')
+		close += strcspn(s + end, ")\r\n") + 1;
+	parse_cure(ps, g,
+		   close > end ? "to name an expression: fn NAME(a) = EXPRESSION"
+			       : "to name a number: let NAME = NUMBER",
+		   part(span, 0, close),
+		   arena_printf(ps->arena, "%s %.*s =", close > end ? "fn" : "let",
+				(int)(s + close - name), name));
+}
+
+/* A comment of other languages, up to the end of its line; or a directive. */
 static size_t hash(struct parse *ps, const char *s, struct span span)
 {
 	size_t n = strcspn(s, "\r\n"), used = 1 + strspn(s + 1, " \t");
@@ -98,6 +125,13 @@ static size_t hash(struct parse *ps, const char *s, struct span span)
 
 		parse_cure(ps, g, "to use another file: import \"FILE.ccs\"",
 			   part(span, 0, used + 7), *name == '"' ? "import" : NULL);
+	} else if (used == 1 && word_is_one_of(s + 1, "define")) {
+		define(ps, g, s, used + 6, span);
+	} else if (used == 1 &&
+		   word_is_one_of(s + 1, "if ifdef ifndef elif else endif pragma undef")) {
+		parse_cure(ps, g,
+			   "there is no preprocessor; remove the line, or write if E { ... }", span,
+			   NULL);
 	} else {
 		parse_cure(ps, g, "a comment begins with `//`", part(span, 0, 1), "//");
 	}
@@ -110,6 +144,17 @@ static const char *member(const char *s)
 	if (word_is_one_of(s, "rank"))
 		return "rank";
 	return word_is_one_of(s, "size nranks world_size num_ranks N n") ? "N" : NULL;
+}
+
+/* Of chunk(...).copy(...), whose first dot is an argument's. */
+static const char *method_help(const char *s)
+{
+	const char *end = s + strcspn(s, "\r\n");
+
+	for (; s + 1 < end; s++)
+		if (s[0] == ')' && s[1] == '.' && foreign_help(s + 2))
+			return foreign_help(s + 2);
+	return NULL;
 }
 
 static size_t dot(struct parse *ps, const char *s, struct span span)
@@ -140,11 +185,16 @@ static size_t dot(struct parse *ps, const char *s, struct span span)
 	else if (foreign_help(s + 1))
 		parse_cure(ps, g, foreign_help(s + 1), whole, NULL);
 	else if (buffer)
-		parse_cure(ps, g, "write a chunk as buffer[number]: data[0]", whole, NULL);
+		parse_cure(ps, g,
+			   method_help(s) ? method_help(s)
+					  : "write a chunk as buffer[number]: data[0]",
+			   whole, NULL);
 	else if (!ps->nbraces)
 		parse_cure(ps, g, "a name consists of letters, digits and `_`", span, "_");
 	else
-		parse_cure(ps, g, "write rank and N without a prefix", whole, NULL);
+		parse_cure(ps, g,
+			   "rank, N and the names of a topology, such as next, have no prefix",
+			   whole, NULL);
 	return 1 + word;
 }
 

@@ -43,9 +43,16 @@ static const struct foreign {
 	  "to use some of the ranks: within group(first, count, stride) { ... }", NULL, NULL },
 	{ "memcpy cudaMemcpy cudaMemcpyAsync copy_ clone", "to copy locally: copy X into Y", NULL,
 	  NULL },
-	{ "chunk rank_chunk create_chunk MSCCLProgram Check XML Json send_chunk",
-	  "every rank runs this text and names its own chunks by buffer: if rank == r { send "
-	  "data[0] to p }, and if rank == p { recv data[0] from r }",
+	{ "chunk rank_chunk create_chunk send_chunk",
+	  "no handle is needed: the sender names its own chunk, as in: if rank == 0 { send data[0] "
+	  "to 1 }, and the receiver its own: if rank == 1 { recv data[0] from 0 }",
+	  NULL, NULL },
+	{ "MSCCLProgram SCCLProgram MSCCLPPProgram CollectiveProgram",
+	  "remove this line: the head of the schedule, with its contract and its topology, replaces "
+	  "the program object",
+	  NULL, NULL },
+	{ "Check XML Json",
+	  "remove this line: ccc checks every schedule, and --emit=msccl-xml writes MSCCL XML",
 	  NULL, NULL },
 	{ "copy",
 	  "to copy to another rank, send a message: send X to P there, recv Y from Q here; on one "

@@ -53,13 +53,16 @@ bool mistake_may_statement(const struct mistake *m);
 bool mistake_may_declare(const struct mistake *m);
 bool mistake_may_operand(const struct mistake *m);
 bool mistake_may_operator(const struct mistake *m);
+/* Whether an expression begins with it. */
+bool mistake_got_operand(const struct mistake *m);
 
 /* ---- text (habits_text.c): a source ends in NULs, which stop all of these ---------- */
 
 /* A copy of from..to. */
 const char *text_piece(const struct mistake *m, const char *from, const char *to);
-/* Behind the spaces of a line. */
+/* Behind the spaces of a line; and `to`, or before the spaces at its end. */
 const char *text_skip(const char *s);
+const char *text_trim(const char *from, const char *to);
 const char *text_word_end(const char *s);
 /* The bracket that closes the one at s, on the same line, or NULL. */
 const char *text_closing(const char *s);

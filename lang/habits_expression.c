@@ -150,21 +150,47 @@ static bool slice(struct mistake *m)
 	return cure_help(m, "x is all chunks, x[e] is one, x[lo..hi] is lo to hi - 1");
 }
 
+/* data[(rank - 1 % N] */
+static bool open_paren(struct mistake *m)
+{
+	const char *begin = text_line_begin(m->at, m->ps->source->text), *open = m->at, *mod;
+	int depth = 0;
+
+	if (!mistake_got(m, "']'") || !mistake_may(m, "')'"))
+		return false;
+	while (open > begin && depth >= 0) {
+		open--;
+		depth += *open == ')' ? 1 : *open == '(' ? -1 : 0;
+	}
+	mod = depth < 0 ? text_find(open + 1, m->at, "%") : NULL;
+	if (!mod)
+		return cure_both(m, "a `(` before this is not closed", m->at, m->at, ")");
+	mod = text_trim(open, mod);
+	return cure_both(m,
+			 arena_printf(m->ps->arena, "a `(` is not closed: %s)%s",
+				      text_piece(m, open, mod), text_piece(m, mod, m->at)),
+			 mod, mod, ")");
+}
+
 static bool number(struct mistake *m)
 {
 	if (mistake_got(m, "fraction"))
-		return cure_help(m,
-				 "numbers are integers; only a link's attributes may be fractions");
+		return cure_help(
+			m, m->ps->previous.kind == '*'
+				   ? "numbers are integers; a half of x is x / 2, which rounds down"
+				   : "numbers are integers; only a link's attributes may be "
+				     "fractions");
 	if (mistake_got(m, "'['") && mistake_may_operand(m))
 		return cure_help(m,
 				 "a table is only allowed after `let name =`, and in `group( )`");
 	return mistake_got(m, "string") && mistake_may_operand(m) &&
 	       cure_help(m,
-			 "expressions are numbers; strings are only allowed in import and assert");
+			 "expressions are numbers; strings are only allowed in import and assert: "
+			 "assert E, \"why\"");
 }
 
 bool habit_expression(struct mistake *m)
 {
 	return word_operator(m) || word_not(m) || choice(m) || power(m) || comparison(m) ||
-	       doubled(m) || called_number(m) || slice(m) || number(m);
+	       doubled(m) || called_number(m) || open_paren(m) || slice(m) || number(m);
 }

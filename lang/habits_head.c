@@ -31,8 +31,8 @@ static bool outside(struct mistake *m)
 	if (word_is_one_of(m->at, "class struct module namespace package program main"))
 		return cure_help(
 			m,
-			"a file consists of imports, contracts, topologies, procs, schedules, lets "
-			"and fns");
+			"a schedule begins with: schedule NAME implements CONTRACT(...); operations "
+			"that schedules share: proc NAME(d[K]) { ... }");
 	return word_is_one_of(m->at, "from include using") &&
 	       cure_help(m, "to use another file: import \"FILE.ccs\"");
 }
@@ -116,21 +116,91 @@ static bool schedule(struct mistake *m)
 
 /* ---- buffers and parameters ------------------------------------------------------------------ */
 
+/* The contract of the list of buffers that the mistake is in, and the number of commas before the
+ * mistake; or NULL. */
+static const struct decl *contract_here(const struct mistake *m, uint32_t *commas)
+{
+	const char *s = m->at, *begin = m->ps->source->text, *name;
+
+	*commas = 0;
+	for (; s > begin && s[-1] != '(' && s[-1] != '{' && s[-1] != '}'; s--)
+		*commas += s[-1] == ',';
+	if (s == begin || s[-1] != '(')
+		return NULL;
+	s = text_trim(begin, s - 1);
+	for (name = s; name > begin && word_length(name - 1) > (size_t)(s - name);)
+		name--;
+	for (const struct unit *u = m->ps->module->units; u; u = u->next)
+		for (const struct decl *d = u->decls; d; d = d->next)
+			if (d->kind == D_CONTRACT && strlen(d->name.name) == (size_t)(s - name) &&
+			    !memcmp(d->name.name, name, (size_t)(s - name)))
+				return d;
+	return NULL;
+}
+
+/* allreduce(data[N]), allreduce(float data[N]), reduce(inout data[1], root) */
+static bool no_direction(struct mistake *m)
+{
+	struct arena *a = m->ps->arena;
+	const char *end = text_word_end(m->at), *type = text_skip(end), *write;
+	const char *close = text_find(m->at, text_line_end(m->at), ",);");
+	const struct buffer_def *b;
+	uint32_t n;
+	const struct decl *d = contract_here(m, &n);
+
+	for (const struct binding *p = d ? d->params : NULL; p; p = p->next)
+		if (word_is_one_of(m->at, p->name.name)) {
+			m->mute = text_line_end(m->at);
+			return cure_help(
+				m,
+				arena_printf(a,
+					     "`%s` is a parameter of the contract; parameters "
+					     "follow a semicolon and have a value: %s(...; %s = "
+					     "R), with R a number or a parameter of the schedule",
+					     p->name.name, d->name.name, p->name.name));
+		}
+	for (b = d ? d->buffers : NULL; b && n; b = b->next)
+		n--;
+	if (!b)
+		return cure_help(m,
+				 "a buffer begins with its direction, in, out or inout, and has no "
+				 "type");
+	write = lang_direction_text(b->dir);
+	if (word_length(type)) /* float data[N] */
+		return cure_both(
+			m,
+			arena_printf(a,
+				     "a buffer has a direction and no type; of %s it is: %s "
+				     "%s",
+				     d->name.name, write,
+				     text_piece(m, type, close ? close : text_word_end(type))),
+			m->at, end, write);
+	return cure_both(m,
+			 arena_printf(a, "a buffer begins with its direction; of %s it is: %s %s",
+				      d->name.name, write,
+				      text_piece(m, m->at, close ? close : end)),
+			 m->at, m->at, arena_printf(a, "%s ", write));
+}
+
 static bool buffers(struct mistake *m)
 {
 	int previous = m->ps->previous.kind;
 
+	if (m->ps->before.kind == TOK_SIZED && m->n == 1 && mistake_may(m, "'['"))
+		return cure_help(
+			m, "sizes are entries of a table that the caller gives, by sender and "
+			   "receiver: in a[N] sized S[rank][i], out b[N] sized S[i][rank]");
 	if (mistake_may(m, "inout") && word_is_one_of(m->at, "op redop operator"))
 		return cure_help(m, "the caller of the schedule chooses the operator");
 	if (mistake_got(m, "name") && m->n == 1 && mistake_may(m, "'['") &&
 	    word_is_one_of(mistake_text(m, m->ps->before.span.lo), directions))
 		return cure_help(m, "a buffer has no element type, the caller chooses it: inout "
 				    "data[N]");
+	if (mistake_may(m, "inout") && mistake_got(m, "name"))
+		return no_direction(m);
 	if (mistake_may(m, "inout"))
-		return cure_help(m, mistake_got(m, "sum") ? "the caller chooses the operator"
-				    : mistake_got(m, "name")
-					    ? "a buffer begins with its direction, in, out or "
-					      "inout, and has no type"
+		return cure_help(m, mistake_got(m, "sum")
+					    ? "the caller chooses the operator"
 					    : "write buffers as: in a[C], out b[C], inout x[C]");
 	if (previous == TOK_IN && mistake_got(m, "out"))
 		return cure_both(m, "write `inout`", mistake_text(m, m->ps->previous.span.lo),
@@ -153,6 +223,13 @@ static bool parameters(struct mistake *m)
 		return cure_help(
 			m,
 			"arguments of a topology have no names and follow its order: on torus(2, 4)");
+	if (m->ps->previous.kind == TOK_IDENT && mistake_got(m, "name") && mistake_may(m, "')'") &&
+	    mistake_may(m, "','") && !mistake_may_operator(m) && !m->ps->nbraces)
+		return cure_both(m, "a parameter has no type, every one is an integer",
+				 mistake_text(m, m->ps->previous.span.lo), m->at, "");
+	if (m->ps->head == TOK_SCHEDULE && mistake_got(m, "','") && mistake_may(m, "'{'") &&
+	    mistake_may_operator(m) && !m->ps->nbraces)
+		return cure_token(m, "join two conditions with `&&`", " &&");
 	return (mistake_got(m, "N") || mistake_got(m, "rank")) && mistake_may(m, "name") &&
 	       m->ps->previous.kind == '(' && cure_help(m, "N and rank are predefined; -n sets N");
 }

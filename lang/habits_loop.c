@@ -193,12 +193,16 @@ static bool block(struct mistake *m)
 	if (commented(m))
 		return true;
 	if (mistake_got(m, "':'") || word_is_one_of(m->at, "then do begin")) {
-		next = text_skip(*m->at == ':' ? m->at + 1 : text_word_end(m->at));
-		m->help = braces;
+		const char *end = *m->at == ':' ? m->at + 1 : text_word_end(m->at);
+		next = text_skip(end);
 		if (*next == '{')
-			cure_fix(m, m->at, next, "");
-		else
-			m->ps->no_braces = true;
+			return cure_both(m,
+					 arena_printf(m->ps->arena,
+						      "remove `%s`: the block has its braces",
+						      text_piece(m, m->at, end)),
+					 m->at, next, "");
+		m->help = braces;
+		m->ps->no_braces = true;
 		return true;
 	}
 	if (mistake_may(m, "by") || m->n == 1 || mistake_may_operator(m))

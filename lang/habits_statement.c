@@ -96,6 +96,8 @@ static bool assigned(struct mistake *m, const char *word)
 	if (!close)
 		return false;
 	at = text_skip(close + 1);
+	if (*at == '@') /* data[0]@1.copy(2) */
+		at = text_word_end(text_skip(at + 1));
 	if (*at == '.')
 		return cure_help(m,
 				 "operations are statements: send X to P, recv X from P, reduce X "
@@ -135,6 +137,47 @@ static bool known(struct mistake *m, const char *word)
 	return cure_help(m, h->help);
 }
 
+/* `rotate data`: NAME(...) with what stands behind the name. */
+static bool call_without_parens(struct mistake *m, const char *word)
+{
+	const char *end = text_word_end(word), *from = text_skip(end), *to = text_line_end(from);
+
+	if (!word_length(from) || keyword_token(from, word_length(from)) ||
+	    text_find(from, to, "{};=?:"))
+		return false;
+	return cure_both(m,
+			 arena_printf(m->ps->arena,
+				      "a statement begins with a keyword such as send, recv, step, "
+				      "for or if; to call a proc: %s(%s)",
+				      text_piece(m, word, end), text_piece(m, from, to)),
+			 end, to, arena_printf(m->ps->arena, "(%s)", text_piece(m, from, to)));
+}
+
+/* `E ? send X to P : recv X from P`, `E && send X to P`: a statement that begins with an
+ * expression at `from`. */
+static bool conditional(struct mistake *m, const char *from)
+{
+	struct arena *a = m->ps->arena;
+	const char *end = text_line_end(from), *sign = text_find(from, end, "?"), *colon, *last;
+
+	if (!sign)
+		return false;
+	last = end;
+	if (last > sign && last[-1] == ';')
+		last--;
+	colon = text_find(sign, last, ":");
+	m->mute = end;
+	if (colon)
+		cure_fix(
+			m, from, last,
+			arena_printf(a, "if %s { %s } else { %s }",
+				     text_piece(m, from, text_trim(from, sign)),
+				     text_piece(m, text_skip(sign + 1), text_trim(sign + 1, colon)),
+				     text_piece(m, text_skip(colon + 1), last)));
+	return cure_help(
+		m, "`?` chooses between numbers; between statements: if E { ... } else { ... }");
+}
+
 /* Whether the token can end an expression: a word behind it is no statement's first. */
 static bool ends_operand(int kind)
 {
@@ -147,6 +190,8 @@ bool habit_statement(struct mistake *m)
 	int before = m->ps->before.kind;
 	const char *word;
 
+	if (mistake_may_statement(m) && mistake_got_operand(m) && conditional(m, m->at))
+		return true;
 	if (m->n != 1 || !mistake_may(m, "'('") || m->ps->previous.kind != TOK_IDENT ||
 	    before == TOK_PROC || before == TOK_FN || before == TOK_CONTRACT ||
 	    before == TOK_IMPLEMENTS)
@@ -166,8 +211,9 @@ bool habit_statement(struct mistake *m)
 		return cure_help(m, "the caller of the schedule chooses the operator");
 	if (word_is_one_of(word, "with") && foreign_help(next))
 		return cure_help(m, foreign_help(next));
-	if (declared(m, word) || known(m, word) || assigned(m, word) ||
-	    cure_near(m, word, statements, sizeof(statements) / sizeof(*statements)))
+	if (declared(m, word) || known(m, word) || assigned(m, word) || conditional(m, word) ||
+	    cure_near(m, word, statements, sizeof(statements) / sizeof(*statements)) ||
+	    call_without_parens(m, word))
 		return true;
 	return cure_help(
 		m,
@@ -211,14 +257,6 @@ static const struct form *form_here(const struct mistake *m)
 	return into ? form_of(TOK_COPY) : NULL;
 }
 
-/* The end of the text from `begin` to `end` without spaces there. */
-static const char *trimmed(const char *begin, const char *end)
-{
-	while (end > begin && end[-1] == ' ')
-		end--;
-	return end;
-}
-
 /* send(X, P) */
 static bool called(struct mistake *m)
 {
@@ -237,8 +275,8 @@ static bool called(struct mistake *m)
 	second = text_skip(comma + 1);
 	cure_fix(m, mistake_text(m, m->ps->previous.span.hi), close + 1,
 		 arena_printf(m->ps->arena, " %s %s %s",
-			      text_piece(m, first, trimmed(first, comma)), f->word,
-			      text_piece(m, second, trimmed(second, close))));
+			      text_piece(m, first, text_trim(first, comma)), f->word,
+			      text_piece(m, second, text_trim(second, close))));
 	return cure_help(m, f->text);
 }
 
@@ -263,11 +301,35 @@ static bool is_other_word(const struct mistake *m, const struct form *f)
 	       (mistake_got(m, "into") && f->kind == TOK_SEND);
 }
 
+/* send X to A..B */
+static bool many_peers(struct mistake *m)
+{
+	const char *at = text_line_begin(m->at, m->ps->source->text), *from = NULL, *peer = NULL;
+	const char *to = text_skip(m->at + 2), *end = to + strcspn(to, " \t\r\n;}");
+
+	if (!mistake_got(m, "..") || !mistake_may_statement(m) || !mistake_may_operator(m))
+		return false;
+	for (; at<m->at; at = text_word_end(at)> at ? text_word_end(at) : at + 1) {
+		if (word_is_one_of(at, "send recv reduce"))
+			from = at;
+		if (from && word_is_one_of(at, "to from"))
+			peer = text_skip(text_word_end(at));
+	}
+	if (!peer)
+		return false;
+	m->mute = text_line_end(m->at);
+	cure_fix(m, from, end,
+		 arena_printf(m->ps->arena, "for p in %s..%s { %s p }",
+			      text_piece(m, peer, text_trim(peer, m->at)), text_piece(m, to, end),
+			      text_piece(m, from, text_trim(from, peer))));
+	return cure_help(m, arena_printf(m->ps->arena, "a message has one peer: %s", m->text));
+}
+
 bool habit_operation(struct mistake *m)
 {
 	const struct form *f = form_of(m->ps->previous.kind);
 
-	if (called(m))
+	if (called(m) || many_peers(m))
 		return true;
 	if (f && word_is_one_of(m->got, "to from into")) /* send to P X */
 		return cure_help(m, f->text);

@@ -19,6 +19,13 @@ const char *text_skip(const char *s)
 	return s + strspn(s, " \t");
 }
 
+const char *text_trim(const char *from, const char *to)
+{
+	while (to > from && (to[-1] == ' ' || to[-1] == '\t'))
+		to--;
+	return to;
+}
+
 const char *text_word_end(const char *s)
 {
 	return s + word_length(s);
@@ -158,4 +165,10 @@ bool mistake_may_operand(const struct mistake *m)
 bool mistake_may_operator(const struct mistake *m)
 {
 	return mistake_may(m, "'+'");
+}
+
+bool mistake_got_operand(const struct mistake *m)
+{
+	return word_is_one_of(m->got, "rank N number true false") || mistake_got(m, "'('") ||
+	       mistake_got(m, "'!'");
 }

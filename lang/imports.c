@@ -7,10 +7,12 @@
  * imports come before the file that imports them; the walk keeps its own stack, since chains of
  * imports may be long. O(bytes + imports x files).
  */
+#include "lang/keywords.h"
 #include "lang/parse_support.h"
 #include "lang/parse.h"
 #include "lang/scan.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +102,57 @@ struct unit *parse_once(struct front *f, struct module *m, struct source *src, s
 	ccs_flex__scan_buffer(none, sizeof(none), ps->scanner);
 	ccs_flex_lex_destroy(ps->scanner);
 	return u;
+}
+
+/* ---- the library ------------------------------------------------------------------------- */
+
+#define MOST_FILES 1000
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Whether a line of the text begins with "proc NAME" or "schedule NAME". */
+static bool declares(const char *text, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *s = text; s; s = (s = strchr(s, '\n')) ? s + 1 : NULL) {
+		size_t word = !strncmp(s, "proc ", 5) ? 5 : !strncmp(s, "schedule ", 9) ? 9 : 0;
+
+		if (word && !strncmp(s + word, name, n) && word_length(s + word) == n)
+			return true;
+	}
+	return false;
+}
+
+const char *lang_library_file(struct front *f, const char *name)
+{
+	for (const char *const *dir = f->include_dirs; dir && *dir; dir++) {
+		DIR *d = opendir(*dir);
+		const char **files = NULL;
+		uint32_t n = 0, cap = 0;
+
+		for (struct dirent *e; d && n < MOST_FILES && (e = readdir(d));) {
+			size_t len = strlen(e->d_name);
+			if (len > 4 && !strcmp(e->d_name + len - 4, ".ccs"))
+				ARENA_PUSH(f->arena, files, n, cap) =
+					arena_strndup(f->arena, e->d_name, len);
+		}
+		if (d)
+			closedir(d);
+		if (n)
+			qsort(files, n, sizeof(*files), by_name);
+		for (uint32_t i = 0; i < n; i++) {
+			struct source text = { 0 };
+			struct unread no = read_file(
+				f->arena, arena_printf(f->arena, "%s/%s", *dir, files[i]), &text);
+			if (!no.why && declares(text.text, name))
+				return files[i];
+		}
+	}
+	return NULL;
 }
 
 /* ---- the module --------------------------------------------------------------------------- */

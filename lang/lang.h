@@ -72,6 +72,10 @@ void lang_resolve(struct front *f, struct module *m);
  *  Only for a unit without syntax errors. */
 const char *lang_format(struct front *f, struct unit *u, size_t *len);
 
+/** The file of the include folders that has a proc or a schedule of that name at the beginning of a
+ *  line, without its folder; or NULL. Reads the folders' files. */
+const char *lang_library_file(struct front *f, const char *name);
+
 /** --emit=ast: the main file's tree, one node a line, indented. */
 void lang_dump(struct front *f, struct module *m, FILE *out);
 

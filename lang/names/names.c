@@ -81,8 +81,8 @@ static void resolve_unit(struct resolver *r, struct unit *unit, bool second)
 void lang_resolve(struct front *f, struct module *m)
 {
 	struct resolver *r =
-		ARENA_MAKE(m->arena, struct resolver, .m = m, .arena = m->arena, .d = f->diags,
-			   .suggest_work = SUGGEST_WORK, .uses_kept = f->uses);
+		ARENA_MAKE(m->arena, struct resolver, .front = f, .m = m, .arena = m->arena,
+			   .d = f->diags, .suggest_work = SUGGEST_WORK, .uses_kept = f->uses);
 	uint32_t n = 0;
 
 	for (const struct unit *u = m->units; u; u = u->next, n++)

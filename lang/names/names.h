@@ -59,6 +59,7 @@ struct edge {
 };
 
 struct resolver {
+	struct front *front;
 	struct module *m;
 	struct arena *arena;
 	struct diags *d;
@@ -80,9 +81,12 @@ struct resolver {
 	const struct decl *other_topology; /* declaration that lacks one, as was reported */
 	struct decl *owner;		   /* whose symbols are walked, or NULL: the file's */
 	struct node *node;		   /* the file's let or fn whose text is walked, or NULL */
-	const char *rankless;	   /* "a buffer's count": `rank` may not stand there; or NULL */
-	struct decl *counts;	   /* contract whose counts are walked: new names are counts */
-	struct buffer_def *sizes;  /* buffer whose sizes are walked: a new name is the index */
+	const char *rankless;	  /* "a buffer's count": `rank` may not stand there; or NULL */
+	struct decl *counts;	  /* contract whose counts are walked: new names are counts */
+	struct buffer_def *sizes; /* buffer whose sizes are walked: a new name is the index */
+	const struct fn_def *fn;  /* whose text is walked, or NULL */
+	const struct decl
+		*topology_of;	   /* declaration of which the topology's arguments are, or NULL */
 	const char *free_index[2]; /* of the left side of an ensures, where they are not known:
 					   its condition, and each other; or NULL */
 

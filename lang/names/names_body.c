@@ -351,6 +351,32 @@ static bool foreign_call(struct resolver *r, const struct stmt *s)
 	return true;
 }
 
+/* ring(data, 4): what stands behind the buffers as parameters. */
+static void help_parameters(struct resolver *r, const struct stmt *s, const struct decl *callee,
+			    uint32_t taken, struct diag *g)
+{
+	const struct binding *p = callee->params;
+	const char *text = "";
+	uint32_t i = 0;
+
+	for (const struct arg *a = s->args; a; a = a->next, i++) {
+		if (i >= taken && (!p || !a->expr))
+			return;
+		const struct source *src = source_at(r->d->sources, a->span.lo);
+		text = arena_printf(r->arena, "%s%s%s%s%.*s", text,
+				    i == taken ? "; "
+				    : i	       ? ", "
+					       : "",
+				    i >= taken ? p->name.name : "", i >= taken ? " = " : "",
+				    (int)(a->span.hi - a->span.lo),
+				    src->text + (a->span.lo - src->base));
+		p = i >= taken ? p->next : p;
+	}
+	if (i <= taken || s->more)
+		return;
+	diag_help(r->d, g, "parameters follow a semicolon: %s(%s)", s->name.name, text);
+}
+
 static void resolve_run(struct resolver *r, struct stmt *s)
 {
 	if (foreign_call(r, s))
@@ -375,7 +401,9 @@ static void resolve_run(struct resolver *r, struct stmt *s)
 		b = b ? b->next : NULL;
 	}
 	if (callee && given != taken)
-		names_wrong_number(r, "", s->name, taken, given, callee->name.span);
+		help_parameters(
+			r, s, callee, taken,
+			names_wrong_number(r, "", s->name, taken, given, callee->name.span));
 	names_bindings(r, s->more, callee, s->name.span, NULL);
 }
 
@@ -386,7 +414,9 @@ void names_fn(struct resolver *r, struct fn_def *fn)
 	names_enter(r);
 	for (uint32_t i = 0; i < fn->nparams; i++)
 		names_own(r, fn->params[i]);
+	r->fn = fn;
 	names_expr(r, fn->body);
+	r->fn = NULL;
 	names_leave(r);
 }
 

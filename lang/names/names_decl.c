@@ -38,13 +38,44 @@ static void resolve_counts(struct resolver *r, struct buffer_def *b)
 }
 
 /* ccs(5) 4: `on ring`, `on torus(X, N / X)` */
+/* X * Y of a `where` that has X * Y == N, or NULL. */
+static const struct expr *product_of(const struct expr *where)
+{
+	const struct expr *found;
+
+	if (!where || where->kind != E_BINARY)
+		return NULL;
+	if (where->op == OP_EQ && where->a->kind == E_BINARY && where->a->op == OP_MUL &&
+	    where->b->kind == E_N)
+		return where->a;
+	if (where->op != OP_AND)
+		return NULL;
+	found = product_of(where->a);
+	return found ? found : product_of(where->b);
+}
+
+/* Whether N is the product of all parameters of the topology, of which there are 2 to 4. */
+static bool multiplies_to_n(const struct decl *topology)
+{
+	const struct expr *e = product_of(topology->where);
+	uint32_t factors = 1, params = 0;
+
+	for (; e && e->kind == E_BINARY && e->op == OP_MUL && e->b->kind == E_NAME; e = e->a)
+		factors++;
+	for (const struct binding *p = topology->params; p; p = p->next)
+		params += !p->value;
+	return e && e->kind == E_NAME && params == factors && params >= 2 && params <= 4;
+}
+
 static void resolve_topology(struct resolver *r, struct decl *d)
 {
 	struct def *def;
 	uint32_t least = 0, most = 0;
 
+	r->topology_of = d->kind == D_SCHEDULE ? d : NULL;
 	for (struct expr *e = d->topology_args; e; e = e->next)
 		names_rankless_expr(r, e, "an argument of a topology");
+	r->topology_of = NULL;
 	if (!d->topology_name.name) {
 		if (d->kind == D_SCHEDULE)
 			for (struct decl *p = r->m->units->decls; p; p = p->next)
@@ -65,14 +96,22 @@ static void resolve_topology(struct resolver *r, struct decl *d)
 	if (d->ntopology_args >= least && d->ntopology_args <= most)
 		return;
 	const char *form = "";
+	bool product = multiplies_to_n(def->decl);
 	for (const struct binding *p = def->decl->params; p; p = p->next)
-		form = arena_printf(r->arena, "%s%s%s", form, *form ? ", " : "", p->name.name);
+		form = arena_printf(r->arena, "%s%s%s", form, *form ? ", " : "",
+				    !product  ? p->name.name
+				    : p->next ? "2"
+				    : most == 2
+					    ? "N / 2"
+					    : arena_printf(r->arena, "N / %d", 1 << (most - 1)));
 	diag_help(r->d,
 		  names_wrong_number(r, "topology ", d->topology_name,
 				     d->ntopology_args < least ? least : most, d->ntopology_args,
 				     def->decl->name.span),
-		  "write: on %s%s%s%s", d->topology_name.name, *form ? "(" : "", form,
-		  *form ? ")" : "");
+		  product ? "write numbers of which %s is N, such as: on %s%s%s%s"
+			  : "write%s: on %s%s%s%s",
+		  product ? lang_expr_text(r->arena, product_of(def->decl->where)) : "",
+		  d->topology_name.name, *form ? "(" : "", form, *form ? ")" : "");
 }
 
 /* A name that a topology brings; a file's own hides one of the prelude's. */
@@ -235,21 +274,50 @@ static void resolve_contract(struct resolver *r, struct decl *d)
 
 /* ---- procs and schedules ------------------------------------------------------------------ */
 
+/* The contract's buffer `q` as the schedule `d` may write it: under its own name, if it has one, and
+ * with a number for the contract's bare count: its own where it has more buffers than the contract,
+ * else 1. */
+static const char *buffer_form(struct resolver *r, const struct decl *d,
+			       const struct buffer_def *own, const struct buffer_def *q)
+{
+	const struct expr *counts[2] = { q->blocks, q->count };
+	const char *name = own ? own->name.name : q->name.name, *text = "";
+	bool more = own && d->buffers->next && !d->contract->buffers->next;
+
+	for (const struct buffer_def *b = d->buffers; b && b != own; b = b->next)
+		name = b->name.name == name ? q->name.name : name;
+	for (int i = 0; i < 2; i++) {
+		const struct expr *e = counts[i], *times = NULL;
+
+		if (!e || (i == 1 && q->blocks && lang_bare_count(e) && e->kind == E_NAME))
+			continue; /* blocks of one chunk */
+		if (lang_bare_count(e) && e->kind == E_BINARY)
+			times = e->a->kind == E_N ? e->a : e->b;
+		text = arena_printf(r->arena, "%s[%s]", text,
+				    times		  ? "N"
+				    : !lang_bare_count(e) ? lang_expr_text(r->arena, e)
+				    : more		  ? lang_expr_text(r->arena, own->count)
+							  : "1");
+	}
+	return arena_printf(r->arena, "%s %s%s", lang_direction_text(q->dir), name, text);
+}
+
 /* ccs(5) 4: buffers correspond by position */
 static void check_buffers(struct resolver *r, const struct decl *d)
 {
 	const struct buffer_def *b = d->buffers, *want = d->contract->buffers;
+	const struct buffer_def *own = b;
 	const char *form = "";
 	uint32_t given = 0, taken = 0;
 	struct diag *g;
 
 	for (const struct buffer_def *q = b; q; q = q->next)
 		given++;
-	for (const struct buffer_def *q = want; q; q = q->next, taken++)
-		form = arena_printf(r->arena, "%s%s%s %s[%s%s%s]", form, *form ? ", " : "",
-				    lang_direction_text(q->dir), q->name.name,
-				    q->blocks ? lang_expr_text(r->arena, q->blocks) : "",
-				    q->blocks ? "][" : "", lang_expr_text(r->arena, q->count));
+	for (const struct buffer_def *q = want; q; q = q->next, taken++) {
+		form = arena_printf(r->arena, "%s%s%s", form, *form ? ", " : "",
+				    buffer_form(r, d, own, q));
+		own = own ? own->next : NULL;
+	}
 	if (given != taken) {
 		g = NAMES_ERROR(r, 203, d->contract_name.span,
 				"contract `%s` has %u buffer%s, not %u", d->contract->name.name,

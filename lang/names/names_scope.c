@@ -78,7 +78,14 @@ void names_leave(struct resolver *r)
 	while (r->top && r->top->depth == r->depth) {
 		struct def *def = r->top;
 
-		name_of(def->name)->top[def->space] = def->hidden;
+		struct name *name = name_of(def->name);
+
+		name->top[def->space] = def->hidden;
+		if (def->space == SPACE_VALUE) {
+			name->gone_from = r->owner;
+			name->gone_at = def->span.lo;
+			name->gone_length = def->span.hi - def->span.lo;
+		}
 		r->top = def->below;
 		def->below = r->spare;
 		r->spare = def;
@@ -160,6 +167,8 @@ enum builtin names_builtin(const char *name)
 			return (enum builtin)(BUILTIN_MIN + i);
 	return BUILTIN_NONE;
 }
+
+#define LIBRARY_WORK 500000u /* of SUGGEST_WORK: the library's files are read for a name */
 
 /* ---- E0201 ---------------------------------------------------------------------- */
 
@@ -273,6 +282,10 @@ static const struct known {
 	  "the caller of the schedule chooses the element type and the operator" },
 	{ "local_rank lrank", WANT_NUMBER, NULL,
 	  "with `on nodes(G)`, `local` is the rank within a node, and `node` the node" },
+	{ "MPI_ANY_SOURCE ANY_SOURCE any_source", WANT_NUMBER, NULL,
+	  "a message has no wildcard: name the sender, as in: for p in 1..N { reduce data from p }" },
+	{ "MPI_PROC_NULL PROC_NULL", WANT_NUMBER, NULL,
+	  "a rank without a peer leaves the operation out: if rank < N - 1 { send X to rank + 1 }" },
 	{ "i j k s", WANT_NUMBER, NULL, "to define a name: for i in 0..K { ... }, or let" },
 };
 
@@ -352,12 +365,65 @@ static bool is_told(struct resolver *r, struct ident name, enum want want, const
 	return false;
 }
 
+/* Of a name that ended with its block. */
+static bool help_ended(struct resolver *r, struct diag *g, struct ident name, enum want want)
+{
+	const struct name *n = name_of(name.name);
+
+	if (!r->owner || n->gone_from != r->owner || want == WANT_RUN)
+		return false;
+	diag_note(r->d, g, (struct span){ n->gone_at, n->gone_at + n->gone_length },
+		  "`%s` is defined here, and its block has ended", name.name);
+	diag_help(r->d, g,
+		  want & WANT_NUMBER
+			  ? "define it before the block; a value that depends on a condition: "
+			    "let x = E ? a : b"
+			  : "define it before the block");
+	return true;
+}
+
+/* A declaration of the library; a fn's parameters; the parameters that an argument of a topology may
+ * use. */
+static bool help_scope(struct resolver *r, struct diag *g, struct ident name, enum want want)
+{
+	const char *list = "", *file;
+
+	file = want == WANT_RUN && r->suggest_work > LIBRARY_WORK
+		       ? lang_library_file(r->front, name.name)
+		       : NULL;
+	r->suggest_work -= want == WANT_RUN && r->suggest_work > LIBRARY_WORK ? LIBRARY_WORK : 0;
+	if (file) {
+		diag_help(r->d, g, "the library has it: import \"%s\"", file);
+		return true;
+	}
+	if (want != WANT_NUMBER || (!r->fn && !r->topology_of))
+		return false;
+	for (uint32_t i = 0; r->fn && i < r->fn->nparams; i++)
+		list = arena_printf(r->arena, "%s%s`%s`", list, *list ? ", " : "",
+				    r->fn->params[i]->name);
+	for (const struct binding *p = r->topology_of ? r->topology_of->params : NULL; p;
+	     p = p->next)
+		list = arena_printf(r->arena, "%s%s`%s`", list, *list ? ", " : "", p->name.name);
+	if (r->fn && *list && !r->owner)
+		diag_help(r->d, g, "this fn has the parameter%s %s", r->fn->nparams > 1 ? "s" : "",
+			  list);
+	if (r->fn)
+		return *list && !r->owner;
+	diag_help(r->d, g,
+		  "an argument of a topology is a number, N, or a parameter of the schedule%s%s: "
+		  "schedule %s(%s = 2)",
+		  *list ? ", which has " : "", list, r->topology_of->name.name, name.name);
+	return true;
+}
+
 static void add_help(struct resolver *r, struct diag *g, struct ident name, enum want want,
 		     const char *near)
 {
 	const struct known *k = find_known(name.name, want);
 	const char *where, *foreign = foreign_call(name.name, want);
 
+	if (help_ended(r, g, name, want))
+		return;
 	if (!k && foreign) {
 		diag_help(r->d, g, "%s", foreign);
 		return;
@@ -371,7 +437,7 @@ static void add_help(struct resolver *r, struct diag *g, struct ident name, enum
 		near = k->write;
 	if (near)
 		diag_fix(r->d, g, name.span, "%s", near);
-	if (k || near)
+	if (k || near || help_scope(r, g, name, want))
 		return;
 	if (want == WANT_BUFFER) {
 		diag_help(r->d, g,
@@ -391,7 +457,9 @@ static void add_help(struct resolver *r, struct diag *g, struct ident name, enum
 				  name.name);
 			return;
 		}
-	where = want == WANT_NUMBER || want == WANT_FN ? topologies(r, name.name) : NULL;
+	where = r->owner && !r->rankless && (want == WANT_NUMBER || want == WANT_FN)
+			? topologies(r, name.name)
+			: NULL;
 	if (!where)
 		return;
 	diag_help(r->d, g, "a topology defines this name: on %s", where);
