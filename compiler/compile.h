@@ -97,8 +97,9 @@ struct options {
 					   3/4 of the machine's where that is less */
 };
 
-/* Facts of one instance that passed. */
+/* Facts of one instance. */
 struct checked {
+	bool right; /* it passed */
 	struct program *program;
 	const struct contract *contract;
 	struct deadlock_report deadlock;
