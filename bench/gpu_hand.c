@@ -17,7 +17,7 @@
  *        gpu_hand --nvrtc              which NVRTC there is
  *        gpu_hand --compile sm_90 SOURCE.cu [FILE.cubin]
  */
-#include "runtime/ccrun/driver.h"
+#include "runtime/ccrun/gpu/cuda_calls.h"
 #include "runtime/cuda/driver/driver.h"
 #include "runtime/cuda/tables.h"
 #include "runtime/plan/load.h"
