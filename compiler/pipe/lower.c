@@ -156,7 +156,7 @@ struct turn {
 
 struct turns {
 	const struct pipe *p;
-	const struct program *prog;
+	struct program *prog;
 	struct turn *v;	 /* [p->n] */
 	uint32_t *clock; /* [nranks]: the turn behind the last */
 };
@@ -197,9 +197,9 @@ static struct turn *find_turns(struct ctx *c, const struct pipe *p)
 	struct turns x = { .p = p, .prog = pipe_program(c, p, STREAMS_NONE) };
 	struct deadlock_report d;
 
-	match(c, (struct program *)x.prog);
+	match(c, x.prog);
 	c->diags->phase = PHASE_DEADLOCK;
-	d = deadlock(c, (struct program *)x.prog);
+	d = deadlock(c, x.prog);
 	if (d.deadlocked) {
 		uint32_t first = c->diags->n;
 		witness(c, &d);
