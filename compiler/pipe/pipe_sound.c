@@ -96,10 +96,16 @@ static void place_action(struct sounding *x, const struct pipe_action *a)
 	const struct pipe *p = x->p;
 	bool message = a->kind < PIPE_NAMED && !pipe_computes(a->kind);
 
-	if (p->rank_of[a->stage] != a->rank)
-		wrong(x, 605, a, "%s is on rank %u, and stage %u is on rank %u", a->name, a->rank,
-		      a->stage, p->rank_of[a->stage]);
-	else if (message && pipe_peer_stage(a) == p->nstages)
+	if (p->rank_of[a->stage] != a->rank) {
+		struct diag *d = wrong(x, 605, a, "%s is on rank %u, and stage %u is on rank %u",
+				       a->name, a->rank, a->stage, p->rank_of[a->stage]);
+		uint32_t next = pipe_back(a->kind) ? a->stage - 1 : a->stage + 1;
+		if (pipe_receives(a->kind) && next < p->nstages && p->rank_of[next] == a->rank)
+			diag_help(
+				x->c->diags, d,
+				"a receive has the number of the stage that takes the message: %s",
+				pipe_name(x->c->scratch, a->kind, next, a->mb));
+	} else if (message && pipe_peer_stage(a) == p->nstages)
 		wrong(x, 605, a, "%s: stage %u is the last, there is none behind it", a->name,
 		      a->stage);
 	else if (message && pipe_peer_stage(a) > p->nstages)
