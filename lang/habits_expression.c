@@ -180,6 +180,9 @@ static bool number(struct mistake *m)
 				   ? "numbers are integers; a half of x is x / 2, which rounds down"
 				   : "numbers are integers; only a link's attributes may be "
 				     "fractions");
+	if (mistake_got(m, "'['") && mistake_may_operand(m) && m->ps->before.kind == TOK_IDENT &&
+	    foreign_help(mistake_text(m, m->ps->before.span.lo)))
+		return cure_help(m, foreign_help(mistake_text(m, m->ps->before.span.lo)));
 	if (mistake_got(m, "'['") && mistake_may_operand(m))
 		return cure_help(m,
 				 "a table is only allowed after `let name =`, and in `group( )`");

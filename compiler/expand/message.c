@@ -265,6 +265,13 @@ static int64_t number_in_group(const struct cursor *v, int64_t rank)
 	return i;
 }
 
+/* rank + c, rank - c */
+static bool is_neighbour(const struct expr *e)
+{
+	return e->kind == E_BINARY && (e->op == OP_ADD || e->op == OP_SUB) &&
+	       e->a->kind == E_RANK && e->b->kind == E_INT;
+}
+
 static void help_peer(struct cursor *v, struct diag *r, const struct expr *e, int64_t peer,
 		      bool whole)
 {
@@ -287,7 +294,7 @@ static void help_peer(struct cursor *v, struct diag *r, const struct expr *e, in
 			  (long long)peer, (long long)number);
 	else if (e->kind == E_N)
 		diag_help(d, r, "the last rank is N - 1");
-	else if (peer == -1 || peer == g->size)
+	else if (is_neighbour(e))
 		diag_help(
 			d, r,
 			"`%s%s%s %% N` wraps around; or exclude the rank at the end: if rank %s { "

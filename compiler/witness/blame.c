@@ -272,7 +272,7 @@ static void note_collective(struct trace *t, struct ctx *c, struct diag *g,
 	uint32_t *of_cell = ARENA_ARRAY(t->arena, uint32_t, p->cells), once = 0, asked = 0;
 
 	if (m->code != 403 || m->want.n != 1 || m->want.v[0].n != p->nranks || p->chunk_of ||
-	    p->nranks < 3 || (uint64_t)p->cells * p->nranks > MOST_COMPARED)
+	    (uint64_t)p->cells * p->nranks > MOST_COMPARED)
 		return;
 	for (uint32_t q = 0; q < p->nranks; q++) {
 		for (uint32_t i = 0; i < p->cells; i++) {
