@@ -17,25 +17,26 @@
  */
 #include "compiler/every/every.h"
 #include "compiler/session.h"
+#include "lang/keywords.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #define MOST_EDITS 600u
+#define MOST_BYTES (1u << 17)  /* of the file */
 #define MOST_WORK (1ull << 26) /* units of struct work: some 0.3 s */
 #define WORK_BYTE 4u	       /* of a byte that is read and resolved again */
 #define WORK_SMALL (1ull << 18)
-#define MOST_RANGES 64u /* texts that are tried for all N */
-#define MOST_SHOWN 70	/* bytes of a text in a message */
+#define MOST_SHOWN 70 /* bytes of a text in a message */
 
-enum how { INSTEAD, BEFORE, WITHOUT, AROUND, AT_BEGIN, WHERE };
+enum how { INSTEAD, BEFORE, WITHOUT, UNGUARDED, AROUND, AT_BEGIN, WHERE };
 
 /* How an expression is used. */
 enum role { PEER, INDEX, RANGE_END, OTHER };
 
 /* Edits that two mistakes of one kind need together: `<=` in two guards, an index in a send and in a
  * receive. */
-enum kin { ALONE, RELATION, UP, DOWN, SIGN, GUARD };
+enum kin { ALONE, RELATION, UP, DOWN, SIGN, TIMES, GUARD };
 
 struct edit {
 	enum how how;
@@ -61,8 +62,7 @@ struct search {
 	struct span outer;   /* the whole expression */
 	uint64_t left;	     /* work */
 	uint64_t cost, each; /* of the check that found it wrong, and of a trial */
-	uint32_t ranges;
-	uint32_t first; /* of the reports */
+	uint32_t first;	     /* of the reports */
 };
 
 /* ---- text ------------------------------------------------------------------------- */
@@ -259,6 +259,41 @@ static void expression(struct search *x, const struct expr *e, enum role role)
 			replace(x, e->span, s->name.name);
 }
 
+/* data[i * G .. (i + 1) * G] with another of the schedule's numbers for G. */
+static void other_name(struct search *x, struct span span, const char *from, const char *to)
+{
+	const char *text = text_of(x, span), *out = "";
+
+	while (*text) {
+		size_t n = word_length(text), len = n ? n : 1;
+		bool found = n && strlen(from) == n && !memcmp(text, from, n);
+		out = arena_printf(&x->s->arena, "%s%.*s", out, found ? (int)strlen(to) : (int)len,
+				   found ? to : text);
+		text += len;
+	}
+	x->outer = span;
+	replace(x, span, out);
+}
+
+static void other_names(struct search *x, struct span span)
+{
+	enum { MOST_NAMES = 12 };
+	const struct decl *d = x->schedule, *t = d->topology;
+	const char *v[MOST_NAMES];
+	uint32_t n = 0;
+
+	for (const struct binding *p = d->params; p && n < MOST_NAMES; p = p->next)
+		v[n++] = p->name.name;
+	for (const struct stmt *s = d->body; s && s->kind == S_LET && n < MOST_NAMES; s = s->next)
+		v[n++] = s->name.name;
+	for (const struct stmt *s = t ? t->body : NULL; s && n < MOST_NAMES; s = s->next)
+		if (s->kind == S_LET)
+			v[n++] = s->name.name;
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t j = 0; j < n; j++)
+			other_name(x, span, v[i], v[j]);
+}
+
 static void chunks(struct search *x, const struct ref *r)
 {
 	if (!r)
@@ -266,6 +301,12 @@ static void chunks(struct search *x, const struct ref *r)
 	expression(x, r->block, INDEX);
 	expression(x, r->lo, INDEX);
 	expression(x, r->hi, RANGE_END);
+	if (r->kind == REF_ALL || !is_here(x, r->span))
+		return;
+	if (r->kind == REF_RANGE)
+		other_names(x, r->span);
+	x->outer = r->span;
+	replace(x, r->span, r->name.name);
 }
 
 /* ---- statements ------------------------------------------------------------------------- */
@@ -326,6 +367,37 @@ static void downwards(struct search *x, const struct stmt *s)
 	replace(x, s->e2->span, "-1 by -1");
 }
 
+/* if E { ... } as its block alone. */
+static void unguarded(struct search *x, const struct stmt *s)
+{
+	const struct stmt *last = s->body;
+
+	while (last && last->next)
+		last = last->next;
+	if (last && is_here(x, s->e->span))
+		add(x, UNGUARDED, s->span,
+		    text_of(x, (struct span){ s->body->span.lo, last->span.hi }), s->span,
+		    text_of(x, s->e->span));
+}
+
+/* group(first, stride, count); group(node, G, 1) for group(node * G, G, 1) */
+static void group(struct search *x, const struct stmt *s)
+{
+	if (!s->e2 || !is_here(x, s->e->span) || !is_here(x, s->e3->span))
+		return;
+	x->outer = (struct span){ s->e2->span.lo, s->e3->span.hi };
+	replace(x, x->outer,
+		arena_printf(&x->s->arena, "%s, %s", text_of(x, s->e3->span),
+			     text_of(x, s->e2->span)));
+	if (s->e->kind != E_NAME)
+		return;
+	x->outer = s->e->span;
+	x->role = OTHER;
+	replace_kin(x, TIMES, s->e->span,
+		    arena_printf(&x->s->arena, s->e2->kind == E_BINARY ? "%s * (%s)" : "%s * %s",
+				 text_of(x, s->e->span), text_of(x, s->e2->span)));
+}
+
 static void statement(struct search *x, const struct stmt *s)
 {
 	bool op = s->kind <= S_REDUCE_INTO;
@@ -352,6 +424,10 @@ static void statement(struct search *x, const struct stmt *s)
 	if (s->next &&
 	    ((op && s->next->kind <= S_REDUCE_INTO) || (s->kind == S_IF && s->next->kind == S_IF)))
 		exchange(x, s, s->next);
+	if (s->kind == S_IF && !s->orelse)
+		unguarded(x, s);
+	if (s->kind == S_WITHIN)
+		group(x, s);
 	if (op)
 		add(x, WITHOUT, s->span, "", s->span, NULL);
 	if (x->peer)
@@ -549,6 +625,12 @@ static void take(void *arg, struct diags *d, const struct module *m)
 	*(bool *)arg = m && !d->errors && !d->warnings;
 }
 
+/* Whether N is among those that are tried anyway: then it is tried first, and else last. */
+static bool is_small(const struct search *x)
+{
+	return x->nranks <= EVERY_TRIED;
+}
+
 /* Whether the text is right for that N, or with 0 for all that are tried. */
 static bool is_right(struct search *x, const char *text, uint32_t nranks, uint64_t work)
 {
@@ -582,23 +664,32 @@ static const char *edited_twice(struct search *x, const struct edit *e, const st
 			    edited(x, f, (struct span){ e->span.hi, from.hi }));
 }
 
+static bool is_right_for_all(struct search *x, const char *text)
+{
+	uint64_t work = 16 * (4 * (is_small(x) ? x->cost : 0) + WORK_SMALL);
+
+	if (x->left < work / 8)
+		return false;
+	x->left -= work / 8;
+	return is_right(x, text, 0, work);
+}
+
 /* Whether the text with one edit, or two, is right. */
 static bool passes(struct search *x, const struct edit *e, const struct edit *f)
 {
 	struct span whole = { x->source->base, x->source->base + x->source->len };
-	const char *text = f ? edited_twice(x, e, f, whole) : edited(x, e, whole);
-	uint64_t work = 8 * x->cost + WORK_SMALL;
+	const char *text;
+	uint64_t work = 4 * x->cost + WORK_SMALL;
 
 	if (x->left < x->each)
 		return false;
 	x->left -= x->each;
-	if (e->how != WHERE && !is_right(x, text, x->nranks, work))
-		return false;
-	if (x->ranges == MOST_RANGES)
-		return false;
-	x->ranges++;
-	x->left -= x->each < x->left ? x->each : x->left;
-	return is_right(x, text, 0, 16 * work);
+	text = f ? edited_twice(x, e, f, whole) : edited(x, e, whole);
+	if (e->how == WHERE)
+		return is_right_for_all(x, text);
+	if (is_small(x))
+		return is_right(x, text, x->nranks, work) && is_right_for_all(x, text);
+	return is_right_for_all(x, text) && is_right(x, text, x->nranks, work);
 }
 
 static const char *clipped(struct search *x, const char *text)
@@ -623,6 +714,7 @@ static const char *edit_text(struct search *x, const struct edit *e)
 	case BEFORE:
 		return arena_printf(a, "`%s` in line %u before `%s`", old, line,
 				    clipped(x, e->word));
+	case UNGUARDED: return arena_printf(a, "leaving out `if %s` in line %u", e->word, line);
 	case WITHOUT: return arena_printf(a, "leaving out `%s` in line %u", old, line);
 	case AROUND:
 		return arena_printf(a, "`if %s { ... }` around `%s` in line %u", e->word, old,
@@ -709,11 +801,11 @@ void cure_text(struct session *s, const struct decl *schedule, uint32_t first, u
 			    .nranks = nranks,
 			    .left = MOST_WORK,
 			    .cost = cost,
-			    .each = cost,
+			    .each = nranks <= EVERY_TRIED ? cost : 0,
 			    .first = first };
 	struct diag *g = report_of(&x);
 
-	if (!g || s->to || s->o->nunsaved)
+	if (!g || s->to || s->o->nunsaved || x.source->len > MOST_BYTES)
 		return;
 	for (uint32_t i = 0; i < s->sources.n; i++)
 		x.each += (uint64_t)s->sources.v[i]->len * WORK_BYTE;

@@ -337,6 +337,20 @@ static void help_other_kind(struct ctx *c, const struct program *p, const struct
 					: "`reduce` here, which adds to the old value, cures it");
 }
 
+/* The other end of a message that brought the value. */
+static void note_send(struct trace *t, struct ctx *c, struct diag *g, const struct culprit *k)
+{
+	const struct program *p = t->r.p;
+	const struct op *o = &p->tasks[k->store.task].ops[k->store.row];
+
+	if (op_in(o) == NONE || p->chunk_of)
+		return;
+	const struct fifo *f = &p->fifos[op_in(o)];
+	const struct op *sent = &p->tasks[f->src_task].ops[k->store.from];
+	diag_note(c->diags, g, p->sites[sent->site].span, "rank %u sends %s here", f->src,
+		  program_cells_text(t->arena, p, sent->cell, sent->n));
+}
+
 static void report(struct trace *t, struct ctx *c, const struct contract *contract,
 		   const struct order *order, const struct mistake *m, uint64_t others)
 {
@@ -369,6 +383,7 @@ static void report(struct trace *t, struct ctx *c, const struct contract *contra
 		diag_note(c->diags, g, NOWHERE, "rank %u, %s: %s", p->tasks[k->store.task].rank,
 			  where_text(c, p, p->chunk_of ? NONE : k->store.depth, &w, g),
 			  what_text(t, m, k)); /* a part has not all steps */
+		note_send(t, c, g, k);
 	} else {
 		diag_note(c->diags, g, NOWHERE, "nothing is ever stored in %s on rank %u", name,
 			  m->rank);
