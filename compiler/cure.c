@@ -29,14 +29,14 @@
 #define WORK_SMALL (1ull << 18)
 #define MOST_SHOWN 70 /* bytes of a text in a message */
 
-enum how { INSTEAD, BEFORE, WITHOUT, UNGUARDED, AROUND, AT_BEGIN, WHERE };
+enum how { INSTEAD, BEHIND, WITHOUT, UNGUARDED, AROUND, AT_BEGIN, WHERE };
 
 /* How an expression is used. */
 enum role { PEER, INDEX, RANGE_END, OTHER };
 
 /* Edits that two mistakes of one kind need together: `<=` in two guards, an index in a send and in a
  * receive. */
-enum kin { ALONE, RELATION, UP, DOWN, SIGN, TIMES, GUARD };
+enum kin { ALONE, RELATION, UP, DOWN, SIGN, TIMES, WRAP, GUARD };
 
 struct edit {
 	enum how how;
@@ -55,8 +55,7 @@ struct search {
 	uint32_t nranks;
 	struct edit *v;
 	uint32_t n, cap;
-	const char *peer;      /* the text of the operation's peer, or NULL */
-	struct span statement; /* that is walked */
+	const char *peer; /* the text of the operation's peer, or NULL */
 	enum kin kin;
 	enum role role;
 	struct span outer;   /* the whole expression */
@@ -182,6 +181,15 @@ static void binary(struct search *x, const struct expr *e)
 					     ? "1 << %s"
 					     : "(1 << %s)",
 				     text_of(x, (struct span){ e->b->span.lo, e->span.hi })));
+	if (is_sum(e) && e->b->kind == E_BINARY && e->b->op == OP_MOD &&
+	    !e->b->parens) /* a + 1 % N */
+		replace_kin(x, WRAP, e->span,
+			    arena_printf(&x->s->arena, "(%s) %s",
+					 text_of(x, (struct span){ e->span.lo, e->b->a->span.hi }),
+					 text_of(x, (struct span){ operator_span(x, e->b).lo,
+								   e->span.hi })));
+	if (e->op == OP_DIV && x->role == PEER && !e->a->parens && e->a->kind == E_RANK)
+		replace(x, e->a->span, "(rank - 1)");
 	if (compares || (is_sum(e) && x->role != RANGE_END))
 		replace_kin(x, compares ? RELATION : SIGN, operator_span(x, e),
 			    lang_op_text(other[e->op]));
@@ -200,6 +208,16 @@ static const char *root_name(const struct search *x)
 	return NULL;
 }
 
+/* next, prev */
+static void names_of_topology(struct search *x, struct span span)
+{
+	const struct decl *t = x->schedule->topology;
+
+	for (const struct stmt *s = t ? t->body : NULL; s; s = s->next)
+		if (s->kind == S_LET)
+			replace(x, span, s->name.name);
+}
+
 static void inside(struct search *x, const struct expr *e, bool counted)
 {
 	if (!e)
@@ -213,6 +231,12 @@ static void inside(struct search *x, const struct expr *e, bool counted)
 	}
 	if (e->kind == E_BINARY)
 		binary(x, e);
+	if (e->kind == E_RANK && x->role == OTHER)
+		names_of_topology(x, e->span);
+	if (e->kind == E_CALL && (e->builtin == BUILTIN_ILOG2 || e->builtin == BUILTIN_CLOG2) &&
+	    is_here(x, e->span))
+		replace(x, (struct span){ e->span.lo, e->span.lo + 5 },
+			e->builtin == BUILTIN_ILOG2 ? "clog2" : "ilog2");
 	inside(x, e->a, false);
 	inside(x, e->b, e->kind == E_BINARY && (is_sum(e) || e->op == OP_BXOR));
 	inside(x, e->c, false);
@@ -252,11 +276,13 @@ static void expression(struct search *x, const struct expr *e, enum role role)
 		if (x->peer)
 			replace(x, e->span, x->peer);
 	}
-	const struct decl *t = x->schedule->topology;
-	for (const struct stmt *s = t && role == PEER && e->kind == E_NAME ? t->body : NULL; s;
-	     s = s->next)
-		if (s->kind == S_LET)
-			replace(x, e->span, s->name.name);
+	if (role == PEER && e->kind == E_NAME)
+		names_of_topology(x, e->span);
+	for (const struct binding *p = role == PEER && e->kind == E_NAME ? x->schedule->params
+									 : NULL;
+	     p; p = p->next)
+		replace(x, e->span,
+			arena_printf(&x->s->arena, "%s * %s", text_of(x, e->span), p->name.name));
 }
 
 /* data[i * G .. (i + 1) * G] with another of the schedule's numbers for G. */
@@ -338,24 +364,32 @@ static void guards(struct search *x, const struct stmt *s)
 	around(x, s, arena_printf(a, "%s >= 0", x->peer));
 }
 
-static void exchange(struct search *x, const struct stmt *s, const struct stmt *next)
+/* The statement behind one of the next ones. */
+static void move_down(struct search *x, const struct stmt *s)
 {
-	struct span both = { s->span.lo, next->span.hi };
-	struct span between = { s->span.hi, next->span.lo };
+	enum { FAR = 4 };
+	const struct stmt *to = s->next;
 
-	if (is_here(x, both) && between.hi >= between.lo)
-		add(x, BEFORE, both,
-		    arena_printf(&x->s->arena, "%s%s%s", text_of(x, next->span),
-				 text_of(x, between), text_of(x, s->span)),
-		    next->span, text_of(x, s->span));
+	for (int i = 0; to && i < FAR && (to->kind <= S_REDUCE_INTO || to->kind == S_IF); i++) {
+		struct span all = { s->span.lo, to->span.hi };
+		struct span between = { s->span.hi, s->next->span.lo };
+		struct span rest = { s->next->span.lo, to->span.hi };
+
+		if (is_here(x, all) && is_here(x, rest) && between.hi >= between.lo)
+			add(x, BEHIND, all,
+			    arena_printf(&x->s->arena, "%s%s%s", text_of(x, rest),
+					 text_of(x, between), text_of(x, s->span)),
+			    s->span, text_of(x, to->span));
+		to = to->next;
+	}
 }
 
 static void copy_back(struct search *x, const struct stmt *s)
 {
 	x->outer = s->span;
 	replace(x, s->span,
-		arena_printf(&x->s->arena, "copy %s into %s", text_of(x, s->y->span),
-			     text_of(x, s->x->span)));
+		arena_printf(&x->s->arena, "%s %s into %s", s->kind == S_COPY ? "copy" : "reduce",
+			     text_of(x, s->y->span), text_of(x, s->x->span)));
 }
 
 /* for i in e..0: downwards */
@@ -402,7 +436,6 @@ static void statement(struct search *x, const struct stmt *s)
 {
 	bool op = s->kind <= S_REDUCE_INTO;
 
-	x->statement = s->span;
 	x->peer = is_message(s) && is_here(x, s->e->span) ? text_of(x, s->e->span) : NULL;
 	if (s->kind == S_FOR) {
 		downwards(x, s);
@@ -419,11 +452,10 @@ static void statement(struct search *x, const struct stmt *s)
 	}
 	chunks(x, s->x);
 	chunks(x, s->y);
-	if (s->kind == S_COPY)
+	if (s->kind == S_COPY || s->kind == S_REDUCE_INTO)
 		copy_back(x, s);
-	if (s->next &&
-	    ((op && s->next->kind <= S_REDUCE_INTO) || (s->kind == S_IF && s->next->kind == S_IF)))
-		exchange(x, s, s->next);
+	if (op || s->kind == S_IF)
+		move_down(x, s);
 	if (s->kind == S_IF && !s->orelse)
 		unguarded(x, s);
 	if (s->kind == S_WITHIN)
@@ -562,10 +594,10 @@ static void conditions(struct search *x)
 		return;
 	for (const struct binding *p = x->schedule->params; p; p = p->next)
 		where(x, arena_printf(&x->s->arena, "N %% %s == 0", p->name.name));
-	if (n & (n - 1))
-		where(x, "ispow2(N)");
 	if (n % 2)
 		where(x, "N % 2 == 0");
+	if (n & (n - 1))
+		where(x, "ispow2(N)");
 	for (const struct decl *d = x->s->module->main->decls; d; d = d->next)
 		if (d->kind == D_LET && d->body->e->kind == E_TABLE && d->body->e->nargs != n)
 			where(x, arena_printf(&x->s->arena, "N == len(%s)", d->name.name));
@@ -711,8 +743,8 @@ static const char *edit_text(struct search *x, const struct edit *e)
 	case INSTEAD:
 		return arena_printf(a, "`%s` in place of `%s` in line %u",
 				    clipped(x, edited(x, e, e->shown)), old, line);
-	case BEFORE:
-		return arena_printf(a, "`%s` in line %u before `%s`", old, line,
+	case BEHIND:
+		return arena_printf(a, "`%s` in line %u behind `%s`", old, line,
 				    clipped(x, e->word));
 	case UNGUARDED: return arena_printf(a, "leaving out `if %s` in line %u", e->word, line);
 	case WITHOUT: return arena_printf(a, "leaving out `%s` in line %u", old, line);
@@ -731,8 +763,10 @@ static void offer(struct search *x, struct diag *g, const struct edit *e, const 
 {
 	struct diags *d = &x->s->diags;
 
-	if (g->code == 305 || g->code == 306 || g->code == 402)
-		g->help.n = 0; /* guesses */
+	for (uint32_t i = x->first; i < d->n; i++)
+		if (d->v[i]->code == 305 || d->v[i]->code == 306 || d->v[i]->code == 402 ||
+		    d->v[i]->code == 406)
+			d->v[i]->help.n = 0; /* guesses */
 	diag_cure(d, g, "%s%s%s make%s it right: tried for N up to %u", edit_text(x, e),
 		  f ? " and " : "", f ? edit_text(x, f) : "", f ? "" : "s", EVERY_TRIED);
 	if (f)
@@ -752,8 +786,10 @@ static struct diag *report_of(const struct search *x)
 		for (uint32_t k = 0; k < d->v[i]->help.n; k++)
 			if (d->v[i]->help.v[k].tried)
 				return NULL;
-		if (d->v[i]->severity == SEV_ERROR && (!g || d->v[i]->phase < g->phase))
-			g = d->v[i];
+		if (d->v[i]->severity == SEV_ERROR &&
+		    (!g || d->v[i]->phase < g->phase ||
+		     (d->v[i]->phase == g->phase && d->v[i]->span.lo < g->span.lo)))
+			g = d->v[i]; /* that is printed first */
 	}
 	return g &&
 			       (g->code == 204 || g->code == 206 ||
@@ -778,7 +814,8 @@ static bool try_pairs(struct search *x, struct diag *g)
 	for (uint32_t i = 0; i < x->n; i++)
 		for (uint32_t j = i + 1; j < x->n && x->v[i].kin; j++) {
 			const struct edit *e = &x->v[i], *f = &x->v[j];
-			if (e->kin != f->kin || e->role != f->role || e->how != f->how)
+			if (e->kin != f->kin || e->how != f->how ||
+			    (e->role != f->role && e->kin != SIGN))
 				continue;
 			if (e->span.lo > f->span.lo) {
 				e = &x->v[j];
@@ -815,6 +852,8 @@ void cure_text(struct session *s, const struct decl *schedule, uint32_t first, u
 		for (const struct decl *d = s->module->main->decls; d; d = d->next)
 			if (d == schedule || d->kind == D_PROC)
 				statements(&x, d->body, near);
+	for (const struct binding *b = promises ? schedule->contract_args : NULL; b; b = b->next)
+		expression(&x, b->value, OTHER);
 	if (promises)
 		sizes(&x);
 	if (promises && g->code == 305)
