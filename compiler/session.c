@@ -253,7 +253,7 @@ static void session_open(struct session *s, const struct options *o)
 {
 	memset(s, 0, sizeof(*s));
 	s->o = o;
-	s->work.most = UINT64_MAX;
+	s->work.most = o->most_work ? o->most_work : UINT64_MAX;
 	s->budget.limit = memory_limit(o);
 	arena_init(&s->arena, &s->budget, &s->full);
 	arena_init(&s->instance, &s->budget, &s->full);

@@ -52,6 +52,11 @@ struct session {
  * s->diags, or in s->status. */
 void run_schedules(struct session *s);
 
+/* Adds to the first report from `first` on, of a schedule that is wrong for that N, one edit of the
+ * text that makes it right, if there is one (cure.c). `cost`: of the check that found it wrong. */
+void cure_text(struct session *s, const struct decl *schedule, uint32_t first, uint32_t nranks,
+	       uint64_t cost);
+
 /* The same for an algorithm of MSCCL's, which is one instance (msccl.c). */
 void run_msccl(struct session *s);
 
