@@ -4,7 +4,7 @@
  *     program, order --replay--> model --view--> text, JSON, SVG, a page that plays
  *     diagnostics ------------------^ marks what is wrong
  *
- * The model (model.c) is the program's run on symbolic values: its moves, in the order of steps. A
+ * The model (explain.c makes it; model.c reads it) is the program's run on symbolic values: its moves, in the order of steps. A
  * step is a round of messages on the longest chain. A move is a message that arrives, an operation
  * inside a rank, or a message that no rank receives. If the program is wrong, the model holds the
  * moves up to the fault (fault.c): the ranks that are stuck, the circle in which they wait, and the

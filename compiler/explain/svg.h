@@ -24,6 +24,8 @@ enum seen {
 	SEEN_CURE
 };
 
+/* ---- svg_put.c --------------------------------------------------------------------------- */
+
 /* A picture under way. */
 struct svg {
 	struct script *x;

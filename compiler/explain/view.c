@@ -164,3 +164,18 @@ bool explain_shows_move(const struct script *x, const struct move *m)
 	return !x->view->nchunks || memchr(x->cell + e.source.lo, true, e.source.n) ||
 	       memchr(x->cell + e.target.lo, true, e.target.n);
 }
+
+uint32_t explain_play(struct script *x, uint32_t *k, uint32_t step, uint32_t *state)
+{
+	uint32_t shown = 0;
+
+	for (; *k < x->n && x->moves[*k].depth == step; ++*k) {
+		const struct move *m = &x->moves[*k];
+		shown += explain_shows_move(x, m);
+		for (uint32_t i = 0; i < m->n; i++) {
+			const struct stored *s = &x->stores[m->first + i];
+			state[(size_t)m->rank * x->r.width + s->cell] = s->after;
+		}
+	}
+	return shown;
+}

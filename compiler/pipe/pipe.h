@@ -6,7 +6,8 @@
  *   pipe_sound.c    is the text complete, and in an order that can be meant?
  *   pipe_lower.c    a text of computations alone gets its messages, as PyTorch 2.15 places them
  *   pipe_program.c  actions -> struct program, for one kind of streams
- *   judge.c         swapped messages, the least slots, the deadlock's report
+ *   swapped.c       receives that take another message than the one that they name
+ *   judge.c         the least slots, the deadlock's report
  *   cure.c          which one edit of the text ends a deadlock
  *   pipe_times.c    when each action runs: of a picture, and of the table
  *   chart.c         the picture: ranks over time
@@ -156,6 +157,11 @@ void pipe_print(const struct pipe *p, FILE *out);
  *  actions. All in c->scratch. O(actions). */
 struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_streams streams);
 
+/* ---- swapped.c ------------------------------------------------------------------------- */
+
+/** The number of messages that meet a receive of another name; reports them if `report`. */
+uint32_t pipe_swapped(struct ctx *c, const struct pipe *p, enum pipe_streams streams, bool report);
+
 /* ---- judge.c --------------------------------------------------------------------------- */
 
 struct pipe_verdict {
@@ -170,9 +176,6 @@ struct pipe_verdict {
  *  O(actions) a run, O(log) runs. */
 void pipe_judge(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
 		struct pipe_verdict *v);
-
-/** The number of messages that meet a receive of another name; reports them if `report`. */
-uint32_t pipe_swapped(struct ctx *c, const struct pipe *p, enum pipe_streams streams, bool report);
 
 /* ---- cure.c ---------------------------------------------------------------------------- */
 

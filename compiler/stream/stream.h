@@ -6,7 +6,7 @@
  *   greedy.c   one run of all ranks by counters alone; the least slots; the graph of waits
  *   chain.h    the longest chain of messages, found along such a run
  *   text.h     races and values, in parts of the chunks
- *   stream.c   all of this, in order
+ *   stream.c   all of this, in order; stream_words.c: what all parts say
  *
  * In: a schedule and N, as for expand(). Out: whether the k-th send of each FIFO meets a k-th
  * receive of its size (ccs(5) 6, Matching), whether the program finishes (Blocking), has no races
