@@ -79,4 +79,13 @@ bool session_can_write(struct session *s);
  *  even for that, to->take is not called. */
 void session_collect(const struct options *o, const struct collector *to);
 
+/* ---- session_files.c --------------------------------------------------------------------- */
+
+/** Whether the file itself is rewritten. */
+bool session_in_place(const struct options *o);
+/** Where the product goes; NULL: stdout. */
+const char *session_path(const struct options *o);
+/** Reports that it cannot be written: `error` is as output_check returns it. */
+void session_refused(struct session *s, int error);
+
 #endif
