@@ -288,6 +288,7 @@ struct pipe *pipe_lower(struct ctx *c, const struct pipe *p)
 				add(c, to, a, PIPE_WAIT_SEND_F + back, a->stage, a->mb);
 		}
 	}
+	pipe_index(c->arena, to);
 	to->messages = to->waits = true;
 	return to;
 }

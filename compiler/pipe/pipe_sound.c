@@ -237,20 +237,20 @@ static void check_complete(struct sounding *x)
 
 /* ---- the order of a rank's text ------------------------------------------------------------ */
 
-/* Action i needs that of row `before`, on the same rank. */
+/* Action i needs that of row `before`, on the same rank. Only the two of an OVERLAP_F_B can need one of
+ * their bracket. */
 static void needs(struct sounding *x, uint32_t i, uint32_t before)
 {
 	const struct pipe_action *a = &x->p->v[i], *b;
-	uint32_t begin = i;
 
-	while (x->p->v[begin].joined)
-		begin--;
-	if (before == NONE || before < begin)
+	if (before == NONE)
 		return;
 	b = &x->p->v[before];
-	struct diag *d = wrong(
-		x, 605, a, "%s stands %s %s, which it needs", a->name,
-		before < pipe_bracket_end(x->p, i) ? "in one bracket with" : "before", b->name);
+	bool together = (before + 1 == i && a->joined) || (before == i + 1 && b->joined);
+	if (before < i && !together)
+		return;
+	struct diag *d = wrong(x, 605, a, "%s stands %s %s, which it needs", a->name,
+			       together ? "in one bracket with" : "before", b->name);
 	diag_note(x->c->diags, d, b->span, "%s", b->name);
 }
 
