@@ -678,7 +678,7 @@ static bool is_right(struct search *x, const char *text, uint32_t nranks, uint64
 	o.nunsaved = 1;
 	o.certificate = NULL;
 	o.sheet = NULL;
-	o.stream = o.verbose = false;
+	o.verbose = false;
 	/* An operation that never runs, or that nothing needs, is no cure. */
 	o.warn = (struct diag_warnings){ .off = ~(diag_warning_bit(W_BRANCH) |
 						  diag_warning_bit(W_DEAD)) };
