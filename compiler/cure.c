@@ -38,7 +38,7 @@ enum role { PEER, INDEX, RANGE_END, OTHER };
 
 /* Edits that two mistakes of one kind need together: `<=` in two guards, an index in a send and in a
  * receive. */
-enum kin { ALONE, RELATION, UP, DOWN, SIGN, TIMES, WRAP, GUARD };
+enum kin { ALONE, RELATION, UP, DOWN, SIGN, ROOT, TIMES, WRAP, GUARD };
 
 struct edit {
 	enum how how;
@@ -231,7 +231,7 @@ static void inside(struct search *x, const struct expr *e, bool counted)
 		return;
 	if (is_number(e) && !counted) {
 		if (e->value == 0 && root_name(x) && x->role != RANGE_END)
-			replace(x, e->span, root_name(x));
+			replace_kin(x, ROOT, e->span, root_name(x));
 		replace_kin(x, UP, e->span, shifted(x, e, 1));
 		if (e->value > 0)
 			replace_kin(x, DOWN, e->span, shifted(x, e, -1));
@@ -815,7 +815,7 @@ static bool try_pairs(struct search *x, struct diag *g)
 		for (uint32_t j = i + 1; j < x->n && x->v[i].kin; j++) {
 			const struct edit *e = &x->v[i], *f = &x->v[j];
 			if (e->kin != f->kin || e->how != f->how ||
-			    (e->role != f->role && e->kin != SIGN))
+			    (e->role != f->role && e->kin != SIGN && e->kin != ROOT))
 				continue;
 			if (e->span.lo > f->span.lo) {
 				e = &x->v[j];
