@@ -1,6 +1,6 @@
 /*
- * A part of a communicator: its GPU, the settings of the environment, the word by which kernels are
- * told to stop. O(1).
+ * A part of a communicator: its GPU, the settings of the environment, the flag that stops its
+ * kernels. O(1).
  */
 #include "runtime/cuda/gpu_comm.h"
 

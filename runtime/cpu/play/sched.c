@@ -1,5 +1,6 @@
 /*
- * The threads, and what they do: play the run's sequence, or run ready fibers from the queue.
+ * How runs begin and end; and the threads, which play a run's sequence, or run ready fibers from
+ * the queue (queue.c).
  *
  * Threads are those of the communicator (helpers: one a core this process may
  * use, less one, and no more than ranks; made at the first run that is large
