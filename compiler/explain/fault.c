@@ -220,17 +220,15 @@ static int own_code(const struct script *x, const struct ending *e)
 	return e->place != NONE ? 304 : 0;
 }
 
-/* The error of the task that a stuck one waits for in the end. by_task: rows of endings, or NONE. */
+/* The error of the task that one without an error waits for in the end. by_task: rows of endings, or
+ * NONE. O(tasks + endings). */
 static int find_cause(const struct script *x, const struct graph *g, const uint32_t *by_task,
 		      uint32_t t)
 {
-	for (uint32_t hops = 0; hops <= g->n; hops++) {
-		int code = by_task[t] != NONE ? own_code(x, &x->endings[by_task[t]]) : 0;
-		if (code)
-			return code;
-		if (g->first[t] == g->first[t + 1])
-			break;
+	for (uint32_t hops = 0; hops < g->n && g->first[t] < g->first[t + 1]; hops++) {
 		t = g->waits[g->first[t]].to;
+		if (by_task[t] != NONE && x->endings[by_task[t]].code)
+			return x->endings[by_task[t]].code;
 	}
 	for (uint32_t i = 0; i < x->nendings; i++)
 		if (x->endings[i].kind == END_STOPPED &&
@@ -240,7 +238,7 @@ static int find_cause(const struct script *x, const struct graph *g, const uint3
 }
 
 /* The places of stuck tasks in a shortest circle of waits, and the errors that they are of.
- * O(stuck operations), and O(tasks and errors) for each stuck task if there are several errors. */
+ * O(stuck operations), and O(tasks) for each stuck task if there are several errors. */
 static void find_waits(struct script *x, bool deadlock)
 {
 	uint32_t *by_task = none_array(x->arena, x->r.p->ntasks);
@@ -259,8 +257,13 @@ static void find_waits(struct script *x, bool deadlock)
 		x->endings[k].place = i;
 		x->endings[k].next = g.cycle[i]->to;
 	}
-	for (uint32_t k = 0; k < x->nendings && x->nerrors > 1; k++)
+	if (x->nerrors == 1) /* all are of it */
+		return;
+	for (uint32_t k = 0; k < x->nendings; k++)
 		if (x->endings[k].kind == END_STUCK)
+			x->endings[k].code = own_code(x, &x->endings[k]);
+	for (uint32_t k = 0; k < x->nendings; k++)
+		if (x->endings[k].kind == END_STUCK && !x->endings[k].code)
 			x->endings[k].code = find_cause(x, &g, by_task, x->endings[k].task);
 }
 
