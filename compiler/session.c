@@ -184,6 +184,7 @@ static void session_open(struct session *s, const struct options *o)
 {
 	memset(s, 0, sizeof(*s));
 	s->o = o;
+	s->compile_text = session_collect;
 	s->work.most = o->most_work ? o->most_work : UINT64_MAX;
 	s->budget.limit = memory_limit(o);
 	arena_init(&s->arena, &s->budget, &s->full);

@@ -44,7 +44,9 @@ struct session {
 	bool in_sheet;		    /* table: a schedule of the file is there as wrong */
 	int write_error;	    /* as output_check */
 	const struct collector *to; /* session_collect; else NULL */
-	int status;		    /* if not 0: the exit status, whatever the diagnostics say */
+	/* session_collect, for a cure that is tried: its file is below session.c. */
+	void (*compile_text)(const struct options *o, const struct collector *to);
+	int status; /* if not 0: the exit status, whatever the diagnostics say */
 	jmp_buf full;
 };
 

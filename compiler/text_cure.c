@@ -686,7 +686,7 @@ static bool is_right(struct search *x, const char *text, uint32_t nranks, uint64
 	o.warn = (struct diag_warnings){ .off = ~(diag_warning_bit(W_BRANCH) |
 						  diag_warning_bit(W_DEAD)) };
 	o.most_work = work;
-	session_collect(&o, &to);
+	x->s->compile_text(&o, &to);
 	return right;
 }
 

@@ -145,6 +145,12 @@ struct holding {
 
 /** Adds the move of an operation, and of the sender's row `began`, if it is a message; else NONE. */
 struct move *explain_add_move(struct script *x, uint32_t task, uint32_t row, uint32_t began);
+/** Adds what a run stores to the moves: replay.hook, `arg` is the script. */
+void explain_record(void *arg, const struct stored *s);
+/** Sorts the moves by step, ranks within each; fills in their numbers and x->steps. */
+void explain_sort_by_step(struct script *x);
+/** Finds x->anywhere and x->into: where data is promised. O(rows of the contract and their shares). */
+void explain_find_promises(struct script *x);
 /** The relation of a value to a rank's cell. */
 struct holding explain_holding(struct script *x, uint32_t id, uint32_t rank, uint32_t cell);
 /** A copy of the values before the run. */

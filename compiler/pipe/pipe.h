@@ -6,7 +6,8 @@
  *   pipe_sound.c    is the text complete, and in an order that can be meant?
  *   pipe_lower.c    a text of computations alone gets its messages, as PyTorch 2.15 places them
  *   pipe_program.c  actions -> struct program, for one kind of streams
- *   judge.c         swapped messages, the least slots, the deadlock's report
+ *   swapped.c       messages that are taken by the receive of another
+ *   judge.c         the least slots, the deadlock's report
  *   cure.c          which one edit of the text ends a deadlock
  *   pipe_times.c    when each action runs: of a picture, and of the table
  *   chart.c         the picture: ranks over time

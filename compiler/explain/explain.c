@@ -1,0 +1,63 @@
+/*
+ * `ccc explain`: makes the model of one instance, and prints it in the form that is asked for; see
+ * explain.h.
+ */
+#include "compiler/explain/explain.h"
+
+/* ---- all of it -------------------------------------------------------------------------------- */
+
+/* Runs the program; without an order, as far as it goes. */
+static void run(struct script *x, struct program *p, const struct order *order)
+{
+	x->start = ARENA_ARRAY(x->arena, uint32_t, (size_t)p->nranks * x->r.width);
+	for (uint32_t q = 0; q < p->nranks; q++)
+		for (uint32_t i = 0; i < x->r.width; i++)
+			x->start[(size_t)q * x->r.width + i] = replay_value(&x->r, q, i);
+	if (!order)
+		order = explain_run_far(x, p);
+	x->r.silent = true;
+	x->r.hook = explain_record;
+	x->r.arg = x;
+	replay_run(&x->r, order);
+	x->sent = ARENA_ARRAY(x->arena, double, p->nranks);
+	replay_sent(&x->r, x->sent);
+}
+
+bool explain(struct ctx *c, struct program *p, const struct contract *contract,
+	     const struct order *order, uint32_t first_diag, const struct shown *view, FILE *out,
+	     const char **why)
+{
+	struct script *x = ARENA_NEW(c->scratch, struct script);
+	struct diags none = { .arena = c->scratch, .sources = c->sources };
+
+	x->arena = c->scratch;
+	x->quiet = *c;
+	x->quiet.diags = &none;
+	x->right = order != NULL;
+	x->contract = contract;
+	x->combines = contract && contract->any_reduced;
+	if (!replay_init(&x->r, c, p, c->scratch))
+		return true;
+	if (!explain_view_read(x, view, why))
+		return false;
+	run(x, p, order);
+	explain_add_lost(x);
+	explain_sort_by_step(x);
+	explain_find_faults(x, first_diag);
+	explain_find_promises(x);
+	explain_view_moves(x);
+	if (view->format != FORMAT_TEXT && view->steps.n && view->steps.v[0] > x->last) {
+		*why = arena_printf(c->arena, "--step: there is no step %u; the last is %u",
+				    view->steps.v[0], x->last);
+		return false;
+	}
+	switch (view->format) {
+	case FORMAT_JSON: explain_json(x, false, out); break;
+	case FORMAT_SVG: explain_svg(x, out); break;
+	case FORMAT_HTML: explain_html(x, out); break;
+	case FORMAT_TEXT:
+	case FORMAT_CSV:
+	case NFORMATS: explain_text(x, out);
+	}
+	return true;
+}
