@@ -471,6 +471,8 @@ static void statement(struct search *x, const struct stmt *s)
 		add(x, WITHOUT, s->span, "", s->span, NULL);
 	if (x->peer)
 		guards(x, s);
+	else if (op && s->x->kind == REF_ONE && is_here(x, s->x->lo->span))
+		around(x, s, arena_printf(&x->s->arena, "%s != rank", text_of(x, s->x->lo->span)));
 }
 
 /* Whether a report or a note of one is on the statement's lines. */
@@ -589,7 +591,7 @@ static void topologies(struct search *x)
 }
 
 /* Conditions that do not admit the N that is wrong. */
-static void conditions(struct search *x)
+static void conditions(struct search *x, const struct diag *g)
 {
 	uint32_t n = x->nranks;
 
@@ -609,6 +611,8 @@ static void conditions(struct search *x)
 		where(x, arena_printf(&x->s->arena, "N >= %u", n + 1));
 	if (n < 3)
 		where(x, "N >= 4");
+	else if (g->code == 306) /* a text for so many ranks */
+		where(x, arena_printf(&x->s->arena, "N == %u", n - 1));
 }
 
 /* ---- what is seldom meant ------------------------------------------------------------------- */
@@ -862,7 +866,7 @@ void cure_text(struct session *s, const struct decl *schedule, uint32_t first, u
 		x.each += (uint64_t)s->sources.v[i]->len * WORK_BYTE;
 	if (schedule->contract->ensures) /* else it would be right without operations */
 		edits(&x, g);
-	conditions(&x);
+	conditions(&x, g);
 	if (!try_single(&x, g) && !try_pairs(&x, g))
 		note_doubtful(&x, g, schedule->body);
 }

@@ -184,6 +184,25 @@ static bool commented(struct mistake *m)
 	return true;
 }
 
+/* send X to P if E */
+static bool condition_behind(struct mistake *m)
+{
+	const char *end = mistake_text(m, m->ps->previous.span.hi);
+	const char *begin = text_skip(text_line_begin(end, m->ps->source->text)), *s = begin;
+
+	if (m->ps->statement != TOK_IF || !m->ps->line_first ||
+	    !word_is_one_of(begin, "send recv reduce copy"))
+		return false;
+	while (s < end && !word_is_one_of(s, "if"))
+		s = text_word_end(s) > s ? text_word_end(s) : s + 1;
+	if (s == end)
+		return false;
+	m->ps->no_braces = true;
+	return cure_both(m, "a condition comes first: if E { send X to P }", begin, end,
+			 arena_printf(m->ps->arena, "%s { %s }", text_piece(m, s, end),
+				      text_piece(m, begin, text_trim(begin, s))));
+}
+
 static bool block(struct mistake *m)
 {
 	const char *next;
@@ -205,6 +224,11 @@ static bool block(struct mistake *m)
 		m->ps->no_braces = true;
 		return true;
 	}
+	if (mistake_may(m, "by") && mistake_got(m, "step") &&
+	    *text_skip(text_word_end(m->at)) != '{')
+		return cure_token(m, "write `by` before the step of a range: a..b by c", "by");
+	if (condition_behind(m))
+		return true;
 	if (mistake_may(m, "by") || m->n == 1 || mistake_may_operator(m))
 		return keyword_text_starts(m->got) == STATEMENT && without_braces(m);
 	return false;

@@ -185,6 +185,31 @@ static bool ends_operand(int kind)
 	       kind == TOK_RANK || kind == TOK_N;
 }
 
+/* `rank XOR 1`, where the grammar ends the statement before the word. */
+static bool operator_word(struct mistake *m, const char *word)
+{
+	static const char *const words[] = { "mod MOD", "xor XOR", "div DIV", "AND", "OR" };
+	static const char *const signs[] = { "%", "^", "/", "&&", "||" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		if (!word_is_one_of(word, words[i]))
+			continue;
+		m->message =
+			arena_printf(m->ps->arena, "unexpected name `%s`, expected an operator",
+				     text_piece(m, word, text_word_end(word)));
+		return cure_both(m,
+				 i ? arena_printf(m->ps->arena, "write `%s`", signs[i])
+				   : "write `%`: the result is never negative",
+				 word, text_word_end(word), signs[i]);
+	}
+	return false;
+}
+
+static bool first_on_line(const struct mistake *m, const char *word)
+{
+	return text_skip(text_line_begin(word, m->ps->source->text)) == word;
+}
+
 bool habit_statement(struct mistake *m)
 {
 	int before = m->ps->before.kind;
@@ -198,11 +223,8 @@ bool habit_statement(struct mistake *m)
 		return false;
 	word = mistake_text(m, m->ps->previous.span.lo);
 	m->place = m->ps->previous.span;
-	if (ends_operand(before) && word_is_one_of(word, "mod")) {
-		m->message = "unexpected name `mod`, expected an operator";
-		return cure_both(m, "write `%`: the result is never negative", word,
-				 text_word_end(word), "%");
-	}
+	if (ends_operand(before) && !first_on_line(m, word) && operator_word(m, word))
+		return true;
 	m->message = arena_printf(m->ps->arena, "unexpected name `%s`, expected a statement",
 				  parse_clip(m->ps, word, (size_t)(text_word_end(word) - word)));
 	const char *next = text_skip(text_word_end(word));
@@ -213,7 +235,8 @@ bool habit_statement(struct mistake *m)
 		return cure_help(m, foreign_help(next));
 	if (declared(m, word) || known(m, word) || assigned(m, word) || conditional(m, word) ||
 	    cure_near(m, word, statements, sizeof(statements) / sizeof(*statements)) ||
-	    call_without_parens(m, word))
+	    (!ends_operand(before) && call_without_parens(m, word)) ||
+	    (first_on_line(m, word) && call_without_parens(m, word)))
 		return true;
 	return cure_help(
 		m,
