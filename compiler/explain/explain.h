@@ -2,7 +2,7 @@
  * `ccc explain`: how the data of one instance moves, as a model that four printers show.
  *
  *     program, order --replay--> model --view--> text, JSON, SVG, a page that plays
- *     diagnostics ------------------^ marks what is wrong
+ *     diagnostics ------------------^ mark the faults
  *
  * The model (model.c) is the program's run on symbolic values: its moves, in the order of steps. A
  * step is a round of messages on the longest chain. A move is a message that arrives, an operation
@@ -102,7 +102,7 @@ struct named {
 struct script {
 	struct replay r;
 	struct arena *arena;
-	struct ctx quiet;		 /* for texts: what it reports is dropped */
+	struct ctx quiet;		 /* for texts: its reports are dropped */
 	const struct contract *contract; /* or NULL */
 	struct greedy far;		 /* of a program that is wrong: how far it comes */
 	uint32_t *start;		 /* [nranks][r.width]: values before the run */
@@ -180,7 +180,8 @@ const char *explain_title(struct script *x);
 /** Of a wrong cell: "data[1] holds 0; promised is 0-3" */
 const char *explain_wrong_text(struct script *x, const struct ending *e);
 
-/** What is printed between the two, as a text in the arena. Ends the compilation without memory. */
+/** explain_end returns the text that was printed since explain_begin, in the arena. Without memory both end
+ *  the compilation. */
 struct printed {
 	FILE *out;
 	char *text;

@@ -327,7 +327,7 @@ static void put_endings(struct printer *w, const char *key, enum end_kind kind)
 
 /* ---- all of it ------------------------------------------------------------------------------------- */
 
-/* By rank and chunk: what it holds before the run, or what the contract promises. */
+/* By rank and chunk: the value before the run, or the one that the contract promises. */
 static void put_table(struct printer *w, bool promised)
 {
 	struct script *x = w->x;

@@ -120,7 +120,7 @@ void explain_find_promises(struct script *x)
 		}
 }
 
-/* How much of what is promised a value has. */
+/* The promised contributions that a value has. */
 static uint64_t common(const struct share *v, const struct share *w)
 {
 	uint32_t lo = v->first > w->first ? v->first : w->first;

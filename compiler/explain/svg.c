@@ -124,7 +124,7 @@ static void foot(struct svg *s, double width)
 	lines(s, "dim", width, text);
 }
 
-/* The style, and what it refers to: for each colour a head of an arrow, and one behind a plus sign. */
+/* The style, and its markers: for each colour the head of an arrow, and one behind a plus sign. */
 static void definitions(struct svg *s)
 {
 	static const char *const head =
@@ -156,7 +156,7 @@ static void definitions(struct svg *s)
 
 /* ---- all of it ---------------------------------------------------------------------------------- */
 
-/* All chunks, where there is room; else those that change. */
+/* All chunks, where there is room; else the ones that change. */
 static void find_cells(struct script *x, struct lanes *l)
 {
 	uint32_t *all = ARENA_ARRAY(x->arena, uint32_t, x->r.width);

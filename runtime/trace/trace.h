@@ -24,8 +24,7 @@ struct trace_time {
 	uint64_t begin;
 	_Atomic uint64_t end; /* stored last; 0: it is not done */
 	uint64_t bytes;	      /* of each of its parts */
-	uint64_t
-		thread; /* of those that do tiles of one worker side by side (cpu/play/sequence.c) */
+	uint64_t thread;      /* which one, where several do tiles of one worker (cpu/play/sequence.c) */
 };
 
 /* A call, in `times` times: this takes the first CALL_TIMES; then come its ranks', and its operations' of each tile. */

@@ -359,7 +359,7 @@ static void put_thread(struct page *g, const struct seen *all, uint32_t rank, ui
 		}
 }
 
-/* Worker `i` of so many that the rank has in any call. */
+/* Worker `i` of the most that the rank has in a call. */
 static void put_worker(struct page *g, const struct seen *all, uint32_t rank, uint32_t i,
 		       uint32_t workers, uint64_t begun, bool over)
 {
