@@ -1,5 +1,6 @@
 /*
- * Communicators on this machine's cores: making them, and the engine's row. O(ranks).
+ * Communicators whose ranks are threads of this process: making them, and the engine's row.
+ * O(ranks).
  */
 #include "runtime/cpu/core/cpu.h"
 
@@ -7,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Starts the ranks whose threads wait for the end of their calls; the other ranks start when their
- * threads wait. */
+/* Starts the ranks whose threads wait for the end of their calls. The other ranks start when
+ * their threads wait. */
 static ccs_status start_waiting(struct cpu *e, struct run *r)
 {
 	ccs_status s = e->known ? layout_make(e, r) : CCS_OK;
@@ -32,7 +33,7 @@ void cpu_played(struct cpu *e)
 	run_all_done(e->world);
 }
 
-/* If all have called the run is done, here and now. */
+/* If all ranks have called, does the run here and now. */
 static ccs_status gathered(struct cpu *e, struct run *r)
 {
 	enum sequence_how how;
@@ -49,7 +50,7 @@ static ccs_status gathered(struct cpu *e, struct run *r)
 		cpu_played(e);
 	if (how == SEQUENCE_PLAYS)
 		sched_start(e);
-	/* not before: threads look for their calls' ends until then */
+	/* set last: threads that look for the end of their calls read it */
 	e->mode = how == SEQUENCE_PLAYS ? RUN_PLAYS : RUN_FIBERS;
 	return how == SEQUENCE_NOT && !s ? start_waiting(e, r) : s;
 }
@@ -77,7 +78,7 @@ static ccs_status join(struct world *w, struct run *r, int rank)
 
 	if (e->mode == RUN_GATHERS)
 		return gathered(e, r);
-	/* else it begins when its thread waits, or now, if another does */
+	/* a rank starts when its thread waits, or now if its thread waits already */
 	return e->mode == RUN_FIBERS && r->seats[rank].call->waits ? rank_start(e, (uint32_t)rank)
 								   : CCS_OK;
 }
@@ -140,7 +141,8 @@ static void describe(const struct world *w, char *text, size_t size)
 		 w->nranks == 1 ? "" : "s", n, n == 1 ? "" : "s");
 }
 
-/* In a forked process the threads are missing, and others may wait for the condition. */
+/* A forked process has no helper threads, and other threads may have waited for the condition
+ * at the fork. */
 void cpu_free(struct world *w)
 {
 	struct cpu *e = cpu_of(w);
@@ -160,7 +162,7 @@ void cpu_free(struct world *w)
 	free(e);
 }
 
-/* Opens a world with all its ranks in this process. */
+/* Opens a world with all ranks in this process. */
 static ccs_status task_open(struct world *w)
 {
 	ccs_status s = cpu_open(w);

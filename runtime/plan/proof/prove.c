@@ -1,5 +1,5 @@
 /*
- * The line of the prover's parts (prove.h), its memory, and its words.
+ * The prover's parts in sequence (prove.h), its memory, and its texts.
  */
 #include "runtime/plan/proof/prove_parts.h"
 
@@ -100,7 +100,7 @@ bool prove_grow(struct prove *p, void *rows, uint64_t *cap, uint64_t n, size_t s
 
 	if (n <= *cap)
 		return true;
-	memcpy(&b, rows, sizeof(b)); /* whatever it points to */
+	memcpy(&b, rows, sizeof(b)); /* `rows` may be any type of pointer */
 	b = b ? b - 1 : NULL;
 	had = b ? b->bytes : 0;
 	want = want < n ? n : want;
@@ -114,7 +114,7 @@ bool prove_grow(struct prove *p, void *rows, uint64_t *cap, uint64_t n, size_t s
 		return false;
 	}
 	link_block(p, more, bytes);
-	more++; /* the rows are behind it */
+	more++; /* the rows begin after it */
 	memcpy(rows, &more, sizeof(more));
 	*cap = want;
 	return true;
@@ -135,7 +135,8 @@ uint32_t prove_worker(const struct prove *p, uint32_t row)
 {
 	uint32_t low = 0, high = (uint32_t)p->v->plan->workers.n;
 
-	while (high - low > 1) { /* the last one that begins at or before the row */
+	while (high - low > 1) { /* binary search: the last worker that begins at or before the
+				    row */
 		uint32_t middle = low + (high - low) / 2;
 
 		if (p->v->workers[middle].op <= row)
@@ -215,7 +216,7 @@ bool prove_wrong_at(struct prove *p, uint32_t row, const char *format, ...)
 
 /* ---- all of it ------------------------------------------------------------------- */
 
-/* A plan that asks for absurd amounts is refused, not tried. */
+/* The default limit of memory. A plan that needs more is refused, not tried. */
 static uint64_t machine_memory(void)
 {
 	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
@@ -241,7 +242,7 @@ ccs_status prove_flags(const struct ccs_module *m, bool uneven)
 {
 	uint32_t flags = m->head->flags;
 
-	/* Lengths of `sized` chunks are not known, nor whether they are even. */
+	/* The lengths of `sized` chunks are unknown, and so whether they are even. */
 	if (!(flags & CCS_MODULE_EVEN_COUNTS) || uneven || flags & CCS_MODULE_SIZED)
 		return CCS_OK;
 	return error_set(CCS_EFILE,
