@@ -269,8 +269,8 @@ static void share(struct cpu *e, const struct sequence *q, const struct meeting 
 	}
 }
 
-/* Whether each thread may compute its own outputs while all read all inputs. (Already checked
- * for posts.) */
+/* Whether each thread may compute its own outputs while all read all inputs. (That holds
+ * for left inputs, which are copies.) */
 static bool may_own(const struct sequence *q, const struct meeting *m)
 {
 	const struct layout *l = &q->layout;
