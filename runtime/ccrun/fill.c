@@ -10,10 +10,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { BEFORE = 40, SHOWN = 72 }; /* bytes of a long expression that are shown */
+enum { BEFORE = 40, SHOWN = 72 }; /* bytes shown of a long expression */
 
-/* "--fill: WHAT", and below it the expression with marks under the faulty part. A line break in it
- * is shown as a blank. */
+/* "--fill: WHAT", then the expression with marks under the faulty part. A line break is shown
+ * as a blank. */
 ccs_status fill_refuse(const char *option, const char *expression, const struct formula_fault *at,
 		       const char *what)
 {
@@ -98,8 +98,8 @@ static ccs_status check_element(const struct check *c, uint32_t rank, uint64_t i
 	return refuse(c, &all, what);
 }
 
-/* The largest finite number of a float type: one step below infinity, or below the NaN where
- * there is no infinity. */
+/* The largest finite number of a float type: one step below infinity, or below NaN if there is
+ * no infinity. */
 static double largest(const struct check *c)
 {
 	uint32_t most;
@@ -111,8 +111,8 @@ static double largest(const struct check *c)
 	return element_decode(c, most);
 }
 
-/* Whether sums, or products, of one element a rank stay inside the type: `bound` is that of the
- * ranks' largest magnitudes. Integers wrap. */
+/* Whether sums, or products, of one element of each rank stay in the type's range. `bound`:
+ * that of the ranks' largest magnitudes. Integers wrap. */
 static ccs_status check_bound(const struct check *c, double bound)
 {
 	struct formula_fault all = { .from = 0, .to = strlen(c->expression) };

@@ -222,11 +222,9 @@ struct ccs_worker {
 			       the run; premul-sum scales it) */
 #define CCS_OP_B_INITIAL 2u /* the same for `b` */
 #define CCS_OP_LEN_SAME 4u  /* all cells of the operation are as long as cell `len` */
-#define CCS_OP_SHIFTED \
-	8u		      /* `dst` overlaps `a` or `b` so that cells are written before they
-			       are read */
-#define CCS_OP_AWAITED 16u    /* some `wait` row is for it */
-#define CCS_OP_DIRECT 32u     /* see Direct copies */
+#define CCS_OP_SHIFTED 8u   /* `dst` overlaps `a` or `b`: it writes cells that it has yet to read */
+#define CCS_OP_AWAITED 16u  /* some `wait` row is for it */
+#define CCS_OP_DIRECT 32u   /* see Direct copies */
 #define CCS_OP_FROM_CELLS 64u /* see Rounds: its message is sent from its cells (ccs_plan_source) */
 #define CCS_OP_TO_CELLS 128u  /* ... its message is received in `dst` */
 #define CCS_OP_HELD 256u      /* see Held messages */

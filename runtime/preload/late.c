@@ -69,7 +69,7 @@ void late_tell(void *of, const char *report)
 	say(h, h->entry, report);
 }
 
-/* ---- the first call of a communicator --------------------------------------------------------- */
+/* ---- the first call of a communicator ---------------------------------------------------- */
 
 #define NOT_MADE " has not made this call, the first of its communicator"
 

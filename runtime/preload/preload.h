@@ -180,7 +180,7 @@ static inline _Atomic(struct held *) *held_place(struct preload *p, MPI_Comm com
 	return p->recent + handle_bits((uintptr_t)comm) % RECENT;
 }
 
-/* ---- collectives.c, setup.c -------------------------------------------------------------------- */
+/* ---- collectives.c, setup.c -------------------------------------------------------------- */
 
 /** This process's; NULL: MPI is not initialised, or finalised. */
 struct preload *preload_get(void);
@@ -206,7 +206,7 @@ void entries_free(struct entries *e);
 bool module_means(const struct ccs_module *m, enum collective what, int nranks, char *why,
 		  size_t size);
 
-/* ---- mpi_types.c -------------------------------------------------------------------------------- */
+/* ---- mpi_types.c ------------------------------------------------------------------------- */
 
 /** The type of a reduction. False: ccs has none, and `why` has the reason. */
 bool type_find(MPI_Datatype type, ccs_dtype *found, char *why, size_t size);
@@ -256,14 +256,14 @@ void late_meet(const struct preload *p, const struct held *h);
 /** The callback of ccs_comm_set_late: a call waits for long. `of`: a struct held. */
 void late_tell(void *of, const char *report);
 
-/* ---- run_taken.c ---------------------------------------------------------------------------------- */
+/* ---- run_taken.c ------------------------------------------------------------------------- */
 
 /** Runs the call, and returns MPI's error. */
 int job_run(struct held *h, const struct job *j, const struct order *o);
 /** Runs the call if it is like a recent one; *e is MPI's error. False: it was not run. O(1). */
 bool job_again(struct held *h, const struct job *j, int *e);
 
-/* ---- other_forms.c -------------------------------------------------------------------------------- */
+/* ---- other_forms.c ----------------------------------------------------------------------- */
 
 /** Counts a call that MPI runs. O(1). */
 void form_count(enum form form, enum form_kind kind, MPI_Comm comm);

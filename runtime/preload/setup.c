@@ -104,7 +104,7 @@ static bool same_entries(struct preload *p, char *why, size_t size)
 	return false;
 }
 
-/* MPI_Abort might lose the text, so it is called only in spawned processes: MPI_Finalize would wait
+/* MPI_Abort might lose the text, so only spawned processes call it: MPI_Finalize would wait
  * there for the processes that spawned them. */
 static _Noreturn void end_job(void)
 {

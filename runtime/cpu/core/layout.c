@@ -3,10 +3,12 @@
  * and scratch.
  *
  * Tile. A cell's tile is
- *   - as large as the call says (ccs_run_with), or as the wire to other processes asks; else 32 KiB;
- *   - a quarter of the longest chunk, from 32 up to 256 KiB, if messages leave the caches anyway (see
- *     Ring) and all slots together stay within RINGS_BYTES: allgather of 1 MiB by two processes took
- *     90 us instead of 116 between near cores, and 114 instead of 147 between distant ones;
+ *   - as large as the call says (ccs_run_with), or as the wire to other processes asks; else
+ *     32 KiB;
+ *   - a quarter of the longest chunk, from 32 up to 256 KiB, if messages leave the caches anyway
+ *     (see Ring) and all slots together stay within RINGS_BYTES: allgather of 1 MiB by two
+ *     processes took 90 us instead of 116 between near cores, 114 instead of 147 between distant
+ *     ones;
  *   - a whole chunk, if every message is read in its sender's memory and only stored;
  *   - less, if messages have many cells, so that a slot stays within 256 KiB (but at least 512
  *     bytes), and if there are many FIFOs, so that all slots stay within 256 MiB (but at least 64

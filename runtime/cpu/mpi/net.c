@@ -13,15 +13,11 @@
 #define POLLS 100u  /* polls without progress, before a process with a core of its own yields it */
 #define NAPS 20000u /* ... and before it sleeps a little between polls */
 #define NAP_US 50
-#define CROWD_NS \
-	500000u /* the process was away from its core for this long, so other
-			        programs compute there: then ... */
-#define CROWDED_NS \
-	50000000u   /* ... for this long it naps instead of yielding, as a nap is
-			        shorter than their time slice */
-#define LOOKS 32    /* polls that MPI may take to deliver a note that has arrived */
-#define WATCHES 64u /* polls between two checks of notes and timeouts, ... */
-#define WATCH_MS 5u /* ... or this time, on a busy machine */
+#define CROWD_NS 500000u     /* off the core for so long: other programs use it; then ... */
+#define CROWDED_NS 50000000u /* ... for so long it naps instead of yielding */
+#define LOOKS 32	     /* polls that MPI may take to deliver a note that has arrived */
+#define WATCHES 64u	     /* polls between two checks of notes and timeouts, ... */
+#define WATCH_MS 5u	     /* ... or this time, on a busy machine */
 
 /* ---- beginning ------------------------------------------------------------------------------ */
 

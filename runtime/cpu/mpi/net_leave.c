@@ -78,7 +78,7 @@ void net_miss(struct world *w, int rank)
 	net_fail(w, CCS_EABORTED, why.buf);
 }
 
-/* ---- leaving ---------------------------------------------------------------------------------- */
+/* ---- leaving ----------------------------------------------------------------------------- */
 
 static void say(struct world *w, struct net_note *x, struct mpi_messages *messages, int rank)
 {

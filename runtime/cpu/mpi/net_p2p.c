@@ -30,7 +30,7 @@ struct net_p2p {
 	struct net_end ends[];	       /* [2][ranks]: from each rank, and to each rank */
 };
 
-/* ---- making, and what has come ----------------------------------------------------------------- */
+/* ---- making, and what has come ----------------------------------------------------------- */
 
 static struct net_p2p *opened(struct world *w)
 {
@@ -61,7 +61,7 @@ static void collect(struct world *w, struct net_p2p *p)
 		p->ends[places[i] / NPLACES].busy[places[i] % NPLACES] = false;
 }
 
-/* ---- a message --------------------------------------------------------------------------------- */
+/* ---- a message --------------------------------------------------------------------------- */
 
 /* Starts an MPI message at a place of its end. */
 static void start(struct world *w, const struct transfer *m, int place, bool sends, void *at,
@@ -136,7 +136,7 @@ bool net_carry(struct world *w, struct transfer *m)
 	return true;
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------ */
+/* ---- waiting ----------------------------------------------------------------------------- */
 
 void net_cancel_p2p(struct net *n)
 {

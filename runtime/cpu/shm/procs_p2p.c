@@ -9,9 +9,9 @@
  *   HOW_REGION  in place, if ccs_mem_alloc made the buffer;
  *   HOW_READ    by the system (process_vm_readv), if permitted;
  *   HOW_RELAYED else through the sender's relay, a ring buffer that the sender fills and the
- *               receiver drains. A sender has one relay, for one message at a time, and uses it only
- *               for a receiver that has come, so it is always drained, whatever else either end
- *               waits for.
+ *               receiver drains. A sender has one relay, for one message at a time, and uses it
+ *               only for a receiver that has come, so it is always drained, whatever else either
+ *               end waits for.
  *
  * The sender chooses when it posts, by whether it permits reading, and by what the receiver's
  * seat says of its reading (READS_...). A process takes its seat before it has tried to read, so
