@@ -25,7 +25,8 @@
  *              msccl_export      plan -> MSCCL XML
  *              report, sheet     the proved facts: of one schedule, of many side by side
  *
- * compile.c has the line; schedules.c takes a file's schedules, Ns and roots through it;
+ * compile.c has the line; schedules.c takes a file's schedules, Ns and roots through it; cure.c
+ * looks for an edit that makes a wrong one right;
  * session.c opens and ends a compilation; ccc.c and options.c are the command. editor.c
  * gives the line to the language server (lsp/), which is no part of it.
  *
@@ -93,12 +94,14 @@ struct options {
 	struct sheet *sheet;	       /* table: where it goes; else NULL */
 	const struct unsaved *unsaved; /* texts that an editor has in place of files */
 	size_t nunsaved;
-	uint64_t memory; /* bytes that a compilation may hold; 0: LIMIT_MEMORY, or
+	uint64_t most_work; /* of a check, in units of struct work: more is E0501; 0: no limit */
+	uint64_t memory;    /* bytes that a compilation may hold; 0: LIMIT_MEMORY, or
 					   3/4 of the machine's where that is less */
 };
 
-/* Facts of one instance that passed. */
+/* Facts of one instance. */
 struct checked {
+	bool right; /* it passed */
 	struct program *program;
 	const struct contract *contract;
 	struct deadlock_report deadlock;

@@ -319,12 +319,12 @@ struct decl {
 	struct stmt *body;	 /* D_TOPOLOGY, D_PROC, D_SCHEDULE; D_LET, D_FN: one S_LET, S_FN;
 					   D_CONTRACT: its S_LETs */
 	const char *path;	 /* D_IMPORT, unescaped */
-	struct unit *imported; /* D_IMPORT: the unit that was read (imports.c); NULL: failed */
-	struct decl *contract; /* resolved: D_SCHEDULE */
-	struct decl *topology; /* resolved: D_SCHEDULE, D_PROC: or NULL (proc without `on`);
+	struct unit *imported;	 /* D_IMPORT: the unit that was read (imports.c); NULL: failed */
+	struct decl *contract;	 /* resolved: D_SCHEDULE */
+	struct decl *topology;	 /* resolved: D_SCHEDULE, D_PROC: or NULL (proc without `on`);
 					   a schedule without `on` gets the prelude's `full` */
-	struct span text_span; /* D_IMPORT: the string as written, with its quotes */
-	bool used;	       /* resolved: D_PROC, D_SCHEDULE */
+	struct span text_span;	 /* D_IMPORT: the string as written, with its quotes */
+	bool used;		 /* resolved: D_PROC, D_SCHEDULE */
 };
 
 /* A token, or a comment for the formatter. */

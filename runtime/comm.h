@@ -288,8 +288,7 @@ bool run_same(const struct call_name *x, const struct call_name *y);
 /** CCS_EINVAL with a text on both calls: "rank 1 calls ring_allreduce with count 3 of ...". */
 ccs_status run_differ(const struct call_name *x, const struct call_name *y);
 
-/* ---- post.c: without the lock, unless stated otherwise
- * -------------------------------------- */
+/* ---- post.c: without the lock, unless stated otherwise -------------------------------------- */
 
 #define MOST_POSTED 31	 /* ranks; with more, nothing is posted */
 #define MAIL_BYTES 8192u /* of all ranks' inputs */

@@ -94,8 +94,7 @@ void world_tell_late(const struct world *w, int rank, struct text *t)
 		 w->gathers, w->first);
 }
 
-/* ---- agreement
- * ------------------------------------------------------------------------------ */
+/* ---- agreement ------------------------------------------------------------------------------ */
 
 struct outcome {
 	int32_t status;

@@ -188,8 +188,7 @@ void p2p_finish(struct p2p *p, struct transfer *m, ccs_status s, const char *tex
 /** Something has moved: wakes sleeping threads. */
 void p2p_progress(struct p2p *p);
 
-/* ---- functions that an engine calls back, under p2p.lock
- * ------------------------------------- */
+/* ---- functions that an engine calls back, under p2p.lock ------------------------------------ */
 
 /** The message, the first of its queue, is over. */
 void p2p_over(struct world *w, struct transfer *m, ccs_status s, const char *text);

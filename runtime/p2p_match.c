@@ -28,8 +28,7 @@ static bool fits(const struct transfer *wanted, int peer, int tag)
 	return wanted->tag == tag && (wanted->any || wanted->peer == peer);
 }
 
-/* ---- messages that have come
- * ------------------------------------------------------------------------ */
+/* ---- messages that have come ---------------------------------------------------------------- */
 
 /* The next message for an empty queue of receives, if it has come. */
 static bool head_of(const struct world *w, const struct queue *q, struct p2p_head *head)
@@ -58,8 +57,7 @@ static bool is_older(const struct world *w, const struct queue *than, int tag)
 	return false;
 }
 
-/* ---- waiting receives
- * --------------------------------------------------------------------------------- */
+/* ---- waiting receives ----------------------------------------------------------------------- */
 
 /* The first receive that fits, with its predecessor. */
 static struct transfer *find_wanted(const struct inbox *in, int peer, int tag,
@@ -94,8 +92,7 @@ static bool waits_for(const struct inbox *in, int peer, bool any)
 	return m != NULL;
 }
 
-/* ---- kept messages
- * ------------------------------------------------------------------------------------- */
+/* ---- kept messages -------------------------------------------------------------------------- */
 
 /* Keeps a message. NULL: no room. */
 static struct transfer *keep(struct inbox *in, struct ccs_comm *comm, int peer,

@@ -309,8 +309,7 @@ static bool is_posted(struct posting *p)
 	return posted && (met || meet(p));
 }
 
-/* ---- playing
- * -------------------------------------------------------------------------------- */
+/* ---- playing -------------------------------------------------------------------------------- */
 
 /* Reads all letters. False: the calls differ. */
 static bool read_letters(struct posting *p)

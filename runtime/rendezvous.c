@@ -342,8 +342,7 @@ ccs_status rendezvous_submit(struct attendee *a)
 	return s;
 }
 
-/* ---- after the communicator has died
- * ------------------------------------------------------------ */
+/* ---- after the communicator has died -------------------------------------------------------- */
 
 void rendezvous_fail(struct world *w, ccs_status s, const char *text)
 {

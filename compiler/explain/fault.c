@@ -260,6 +260,17 @@ static void find_waits(struct script *x, bool deadlock)
 			x->endings[k].code = find_cause(x, &g, by_task, x->endings[k].task);
 }
 
+/* The error of a clause: it names the clause in a note. One error stands for all of its wrong chunks. */
+static int clause_code(const struct script *x, const struct ensures *clause)
+{
+	for (const struct error *e = x->errors; e < x->errors + x->nerrors; e++)
+		for (uint32_t k = 0; k < e->diag->notes.n; k++)
+			if (e->diag->code >= 403 && e->diag->code <= 405 &&
+			    e->diag->notes.v[k].span.lo == clause->span.lo)
+				return e->diag->code;
+	return x->errors->diag->code;
+}
+
 static void find_wrong(struct script *x)
 {
 	const struct program *p = x->r.p;
@@ -272,11 +283,9 @@ static void find_wrong(struct script *x)
 			if (row == NONE || !x->rank[q] || !x->cell[i])
 				continue;
 			struct expected want = contract_value(x->contract, row);
-			int code = id == POISON ? x->errors->diag->code
-						: value_error(&x->r.values, id, want.v, want.n,
-							      &x->room);
-			if (!code)
+			if (id < POISON && !value_error(&x->r.values, id, want.v, want.n, &x->room))
 				continue;
+			int code = clause_code(x, contract_clause(x->contract, row));
 			struct ending *e = add_ending(x, END_WRONG, q, code);
 			e->cell = i;
 			e->row = row;

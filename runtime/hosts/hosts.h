@@ -61,8 +61,10 @@ static inline struct hosts *hosts_of(const struct world *w)
 
 extern const struct engine hosts_engine;
 
-/** See engine.h. The child gets the engine of its own placement: one host or several. */
-ccs_status hosts_branch(struct world *w, struct world *child, const struct branch *b);
+/* The engine's functions, see engine.h. */
+ccs_status hosts_start(struct world *w, struct run *r, int rank);
+ccs_status hosts_check(struct world *w);
+void hosts_end(struct world *w);
 
 /** Finds a call's plan. At first use all ranks set it up together and check that they make the
  *  same call. No GPU may be entered. */

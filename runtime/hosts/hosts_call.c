@@ -373,7 +373,7 @@ static ccs_status check_nccl(struct world *w)
 	return s ? gpu_die(w, s, error_thread()->text) : CCS_OK;
 }
 
-static ccs_status check(struct world *w)
+ccs_status hosts_check(struct world *w)
 {
 	ccs_status s = check_nccl(w);
 
@@ -381,7 +381,7 @@ static ccs_status check(struct world *w)
 }
 
 /* The process has one rank, so a run starts when it is joined. */
-static ccs_status start(struct world *w, struct run *r, int rank)
+ccs_status hosts_start(struct world *w, struct run *r, int rank)
 {
 	ccs_status s = check_nccl(w);
 
@@ -393,7 +393,7 @@ static ccs_status start(struct world *w, struct run *r, int rank)
 	return s;
 }
 
-static void end(struct world *w)
+void hosts_end(struct world *w)
 {
 	struct hosts *own = hosts_of(w);
 	struct hosts_plan *plans = own->plans;
@@ -401,15 +401,3 @@ static void end(struct world *w)
 	gpu_free(w);
 	hosts_plans_free(plans);
 }
-
-const struct engine hosts_engine = {
-	.name = "hosts",
-	.processes = &gpu_processes,
-	.gpus = &gpu_gpus,
-	.start = start,
-	.wait = run_wait,
-	.check = check,
-	.branch = hosts_branch,
-	.describe = gpu_describe,
-	.free = end,
-};

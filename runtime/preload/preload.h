@@ -5,6 +5,7 @@
  * It is preloaded into the program, replaces MPI's functions, and calls MPI by the profiling
  * interface (PMPI_...). setup.c begins and ends it, collectives.c has the collectives.
  *
+ *   taken.c        the collectives that can be taken
  *   decide.c       whether a call is taken, and by which entry of CCS_MPI (entries.c)
  *   means.c        whether a module computes MPI's collective
  *   mpi_types.c    types and operators
@@ -16,6 +17,7 @@
  *   starts.c       counts starts of persistent collectives
  *   fortran.c      the same for programs in Fortran
  *   tally.c        which calls ran where, and why, for the report at the end
+ *   process.c      the pointer to this process's state
  *
  * It depends only on MPI and on the public interface of ccs.
  */
@@ -180,15 +182,19 @@ static inline _Atomic(struct held *) *held_place(struct preload *p, MPI_Comm com
 	return p->recent + handle_bits((uintptr_t)comm) % RECENT;
 }
 
-/* ---- collectives.c, setup.c -------------------------------------------------------------- */
+/* ---- process.c, collectives.c, setup.c -------------------------------------------------------------------- */
 
 /** This process's; NULL: MPI is not initialised, or finalised. */
 struct preload *preload_get(void);
+/** Sets the pointer, and returns the previous one. */
+struct preload *preload_set(struct preload *p);
 /** True: a module ran the call, and *e is MPI's error. False: MPI must run it. */
 bool preload_takes(const struct job *j, int *e);
 
-/* ---- entries.c ------------------------------------------------------------------------------ */
+/* ---- taken.c, entries.c ------------------------------------------------------------------------------ */
 
+/** The collective with that name, MPI's or a contract's. False: none. */
+bool collective_find(const char *name, enum collective *what);
 /** The name in CCS_MPI and in the report: "allreduce". */
 const char *collective_name(enum collective what);
 bool collective_reduces(enum collective what);

@@ -58,8 +58,7 @@ const struct trace_call *trace_call_of(const struct trace_seen *x, uint64_t numb
 	}
 }
 
-/* ---- places of times
- * ---------------------------------------------------------------------------- */
+/* ---- places of times ------------------------------------------------------------------------ */
 
 /* A call in one process's part. */
 struct seen {

@@ -205,5 +205,10 @@ python3 -c 'print(",".join(f"0F{i}" for i in range(300000)) + ",0F7")' | hurts "
 head -c 100000000 /dev/zero | tr '\0' 'x' | hurts "100 MB of an action" E0604
 head -c 100000000 /dev/zero | tr '\0' ',' | hurts "100 MB of idle time" E0604
 yes 0F0, | head -c 100000000 | tr -d '\n' | hurts "100 MB of one action" 'E0501|E0606'
+python3 -c '
+n = 400000
+print(",".join(f"0F{i}" for i in range(n)) + ",(" + ";".join(f"0SEND_F{i}" for i in range(n)) + ")BATCH")
+print("(" + ";".join(f"1RECV_F{i}" for i in range(n)) + ")BATCH," + ",".join(f"1F{i}" for i in range(n)))' >"$tmp/batch.csv"
+status "400,000 messages in one BATCH" 0 sh -c "ulimit -t 40; '$ccc' check '$tmp/batch.csv'"
 
 exit $failed

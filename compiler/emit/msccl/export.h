@@ -9,6 +9,7 @@
  *   export_steps.c     operations -> steps
  *   export_waits.c     chunks that steps have in common -> depid, deps, hasdep
  *   export_run.c       the file is run on numbers: is it right, and with how few slots?
+ *   export_refuse.c    what cannot be said: E0501
  *   export_text.c      limits of the executors; the text
  *
  * Steps of different blocks of a rank that touch a chunk, one of them to write it, keep the order

@@ -174,8 +174,9 @@ struct entries *forms_entries(struct walk *w, const struct expr *table);
 void forms_free_entries(struct entries *t);
 /** Binds a let's name to its value, a number or a table. */
 bool forms_let(struct walk *w, const struct stmt *s);
-/** A call's forms; a scratch of the text that is walked. */
-bool forms_call(struct walk *w, const struct stmt *s);
+/** A call's forms: `run` walks the callee's text. A scratch of the text that is walked. */
+typedef bool walk_text(struct walk *w, const struct stmt *text);
+bool forms_call(struct walk *w, const struct stmt *s, walk_text *run);
 bool forms_scratch(struct walk *w, const struct stmt *s);
 /** A new buffer, with its name bound to all of it. */
 bool forms_add_buffer(struct walk *w, const struct buffer_def *d);

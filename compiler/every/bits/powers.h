@@ -250,6 +250,10 @@ const struct dfa *value_put(struct power_forms *f, const struct dfa *a, const st
 /** pos - neg, with graphs given as for value_of_graph. */
 bool value_of_graphs(struct power_walk *w, const struct dfa *pos, const struct dfa *neg,
 		     struct span at, struct value *to);
+/** Whether no tuple of the domain is outside of `good`; else why. */
+bool power_always(struct power_walk *w, const struct dfa *good, struct span at, const char *why);
+/** A relation with some tracks renamed: pairs of (from, to), ended by TRACKS. */
+const struct dfa *power_renamed(struct power_forms *f, const struct dfa *a, const uint8_t *pairs);
 
 /* ---- powers_induction.c ---- */
 /** Whether an expression calls a fn. */
@@ -290,8 +294,6 @@ bool value_of(struct power_walk *w, const struct expr *e, struct value *to);
 bool value_where(struct power_walk *w, const struct expr *e, const struct dfa **to);
 
 /* ---- powers_chunks.c ---- */
-/** Whether no tuple of the domain is outside of `good`; else why. */
-bool power_always(struct power_walk *w, const struct dfa *good, struct span at, const char *why);
 /** The same of a comparison. */
 bool power_ordered(struct power_walk *w, const struct value *a, enum expr_op op,
 		   const struct value *b, struct span at, const char *why);
@@ -312,7 +314,7 @@ bool power_cut(struct power_walk *w, const struct value_chunks *c, const struct 
 bool power_list(struct power_walk *w, const struct stmt *s);
 
 /* ---- powers_calls.c ---- */
-/** A call's items. */
+/** Binds a callee's names: its text is to be walked next. */
 bool power_call(struct power_walk *w, const struct stmt *s);
 
 /* ---- powers_trees.c ---- */
@@ -338,8 +340,6 @@ const struct dfa *power_at_twice(struct power_forms *f, const struct dfa *a);
 const struct dfa *power_pairs(struct power_forms *f, const struct act *message);
 /** A relation of one end of messages as the other end sees it. */
 const struct dfa *power_other_end(struct power_forms *f, const struct dfa *a);
-/** A relation with some tracks renamed: pairs of (from, to), ended by TRACKS. */
-const struct dfa *power_renamed(struct power_forms *f, const struct dfa *a, const uint8_t *pairs);
 
 /* ---- powers_guess.c ---- */
 /** The contents of buffers at the heads of a loop's trips, for each loop: guesses. */

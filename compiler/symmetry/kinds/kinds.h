@@ -162,8 +162,8 @@ struct kind kinds_rank(const struct kinds *k);
  *  PLACE, or OTHER. */
 struct kind kinds_place_of_call(struct kinds *k, const struct expr *call, const struct kind *args,
 				struct kind body);
-/** The kind of place / n * n, given that of the place. */
-struct kind kinds_place_of_part(struct kinds *k, const struct expr *product);
+/** e: y / n * n, of which n is given: y; else NULL. */
+const struct expr *kinds_of_parts(const struct expr *e);
 
 /** The bounds of f(args), all SAME, where f calls itself; any, where they are not found. */
 struct kind kinds_bound_of_call(struct kinds *k, const struct expr *call, const struct kind *args);

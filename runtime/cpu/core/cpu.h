@@ -11,16 +11,17 @@
  *   exec.c     a fiber: one worker of a plan, which can stop and continue; waiting and waking
  *   sequence*.c a run that all ranks have called, in an order in which no operation waits
  *   fold*.c    the results of such a run, computed in as few passes as possible
- *   sched.c    threads, and the queue
+ *   queue.c    the queue of ready fibers
+ *   sched.c    threads
  *   cpu_comm.c communicators of threads, and the engine's row
- * shm/         ranks that are processes of one host, over shared memory (procs.h) mpi/
- * ranks that are processes of any hosts, by MPI's messages (net.h)
+ * shm/         ranks that are processes of one host, over shared memory (procs.h) mpi/ ranks that
+ * are processes of any hosts, by MPI's messages (net.h)
  *
  * Threads, those of the communicator and all inside a call, play a run's sequence. If a rank is
  * late, or is another process, the work of a rank is one fiber for each worker of the plan. A
  * fiber runs on any thread until its next operation has to wait; then it is parked, and the
  * thread that makes the operation possible makes the fiber ready again (exec.c). Threads take
- * fibers from one queue (sched.c).
+ * fibers from one queue (queue.c).
  *
  * A message goes through a slot of its FIFO. If it is held (plan.h) and long enough, the receiver
  * reads it in the sender's cells, and the slot only announces it.
@@ -401,14 +402,6 @@ static inline bool is_here(const struct cpu *e, uint32_t rank)
 ccs_status cpu_open(struct world *w);
 /** See engine.h. */
 void cpu_free(struct world *w);
-/** Ends the wait for ranks that have not called: the present ranks begin. Under world.lock.
- *  False: they have begun already. */
-bool cpu_begin(struct cpu *e);
-/** The current run's sequence was played to its end. The run is over, and the sequence is kept.
- *  Under world.lock. */
-void cpu_played(struct cpu *e);
-/** The thread begins to wait for these calls. Under world.lock. */
-void cpu_wait(struct cpu *e, struct call *calls);
 
 /* ---- layout.c ---------------------------------------------------------------------- */
 
@@ -632,13 +625,20 @@ size_t host_cache(void);
 void host_cores_add(struct host_cores *all, const struct host_cores *c);
 int host_cores_count(const struct host_cores *c);
 
-/* ---- sched.c: under world.lock, unless noted otherwise -------------------------------- */
+/* ---- queue.c: under world.lock, unless noted otherwise -------------------------------- */
 
 /** Adds a ready fiber. The calling thread soon takes one itself, and wakes other threads if
  *  more remain. */
 void sched_add(struct cpu *e, struct fiber *t);
 /** The same without the lock, by a thread that runs a fiber; wakes another thread for it. */
 void sched_ready(struct cpu *e, struct fiber *t);
+/** Wakes a sleeping thread, if there is one (sched_wake_one); or one if more fibers are ready
+ *  than `takers` and the spinning threads will take. */
+void sched_wake_one(struct cpu *e);
+void sched_wake_for(struct cpu *e, unsigned takers);
+
+/* ---- sched.c: under world.lock, unless noted otherwise -------------------------------- */
+
 /** No more of the run begins. True: none of it runs any more. */
 bool sched_halt(struct world *w);
 /** The number of cores that this thread may use. */
@@ -651,5 +651,15 @@ void sched_start(struct cpu *e);
 void sched_stop(struct cpu *e);
 /** See engine.h. Without the lock. */
 void sched_wait(struct world *w, struct call *calls, ccs_status *first);
+/** Ends the wait for ranks that have not called: the ranks that have called begin. Under
+ *  world.lock. False: they have begun before. */
+bool cpu_begin(struct cpu *e);
+/** The current run's sequence was played to its end: it is over, and kept. Under world.lock. */
+void cpu_played(struct cpu *e);
+/** The thread waits for these calls now. Under world.lock. */
+void cpu_wait(struct cpu *e, struct call *calls);
+/* See engine.h. */
+ccs_status cpu_start(struct world *w, struct run *r, int rank);
+bool cpu_at_once(struct world *w, struct call *calls, ccs_status *first);
 
 #endif

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- sending
- * --------------------------------------------------------------------------------- */
+/* ---- sending -------------------------------------------------------------------------------- */
 
 size_t net_note_bytes(const struct net_note *x)
 {
@@ -90,8 +89,7 @@ ccs_status net_abort(struct world *w, ccs_status s, const char *text)
 	return CCS_OK;
 }
 
-/* ---- receiving
- * ------------------------------------------------------------------------------- */
+/* ---- receiving ------------------------------------------------------------------------------ */
 
 static void listen_to(struct world *w, int rank)
 {

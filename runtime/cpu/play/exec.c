@@ -22,8 +22,8 @@ static const struct ccs_op *next_op(const struct layout *l, const struct fiber *
 	return l->view->ops + l->view->workers[t - l->fibers].op + t->op;
 }
 
-/* ---- waiting ----------------------------------------------------------------- With `flags`,
- * the functions set the flag of the event that the fiber waits for. */
+/* ---- waiting -----------------------------------------------------------------
+ * With `flags`, the functions set the flag of the event that the fiber waits for. */
 
 static bool has_message(const struct layout *l, uint32_t fifo, bool flags)
 {
@@ -550,9 +550,10 @@ void rank_resume(struct cpu *e, uint32_t rank)
 	rank_less(e, rank);
 }
 
-/* ---- progress, and which rank waits for which ------------------------------------ Progress
- * is a sum of counters that exist anyway, so fibers do no extra work. A stuck rank is reported
- * while no fiber runs and none is ready, so the states of all fibers are stable. O(fibers). */
+/* ---- progress, and which rank waits for which ------------------------------------
+ * Progress is a sum of counters that exist anyway, so fibers do no extra work. A stuck rank is
+ * reported while no fiber runs and none is ready, so the states of all fibers are stable.
+ * O(fibers). */
 
 bool fibers_moved(const struct world *w, uint64_t *mark)
 {

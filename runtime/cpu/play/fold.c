@@ -44,8 +44,7 @@ struct finding {
 	struct folds *f;
 };
 
-/* ---- contents of buffers
- * -------------------------------------------------------------------- */
+/* ---- contents of buffers -------------------------------------------------------------------- */
 
 static bool is_input(uint32_t base)
 {
@@ -460,8 +459,7 @@ static void add_folds(struct finding *w)
 	}
 }
 
-/* ---- outputs that overlap inputs
- * --------------------------------------------------------------- */
+/* ---- outputs that overlap inputs ------------------------------------------------------------ */
 
 /* Whether the fold reads an input after an earlier fold has stored there, or stores to an
  * overlapping place itself, other than the same one. */

@@ -125,8 +125,7 @@ void folds_play(const struct layout *l, const struct folds *f, unsigned char *co
 		reduce_streamed();
 }
 
-/* ---- folds of threads in a meeting
- * ----------------------------------------------------------- */
+/* ---- folds of threads in a meeting ---------------------------------------------------------- */
 
 #define POST_SLOTS UINT32_MAX
 

@@ -138,8 +138,7 @@ static bool find_order(struct notes *notes)
 	return all;
 }
 
-/* ---- kept sequences
- * -------------------------------------------------------------------------- */
+/* ---- kept sequences ------------------------------------------------------------------------- */
 
 struct sequence *sequence_known(struct cpu *e, const struct call *c)
 {

@@ -25,8 +25,7 @@ enum { BARRIER = 1 << 1, BARRIER_JOIN = 1 << 2 };
 #define STILL_MS 200u	 /* without a poll for so long: the process does not run */
 #define WRITING_US 10000 /* most time to write the reason of a failure */
 
-/* ---- membarrier
- * -------------------------------------------------------------------------------- */
+/* ---- membarrier ----------------------------------------------------------------------------- */
 
 static bool barrier(int command)
 {
@@ -259,4 +258,22 @@ bool procs_failed(struct cpu *e)
 		return false;
 	procs_look(e->world);
 	return true;
+}
+
+/* Reads the other ranks' seats only if p->finished is too old. */
+bool procs_all_finished(const struct world *w, uint64_t calls)
+{
+	struct procs *p = cpu_of(w)->procs;
+	uint64_t least = UINT64_MAX;
+
+	if (p->finished >= calls)
+		return true;
+	for (int i = 0; i < w->nranks; i++) {
+		uint64_t n =
+			atomic_load_explicit(&p->table->seats[i].finished, memory_order_acquire);
+
+		least = n < least ? n : least;
+	}
+	p->finished = least;
+	return least >= calls;
 }

@@ -163,8 +163,7 @@ void procs_free_relay(struct procs *p)
 	p->relay = NULL;
 }
 
-/* ---- regions of other processes
- * --------------------------------------------------------------------- */
+/* ---- regions of other processes ------------------------------------------------------------- */
 
 static void unmap(struct procs_mapped *m)
 {

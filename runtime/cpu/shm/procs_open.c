@@ -232,8 +232,7 @@ static ccs_status meet(struct world *w, const struct group_env *env, ccs_status 
 	return s;
 }
 
-/* ---- splits
- * ------------------------------------------------------------------------------------ */
+/* ---- splits --------------------------------------------------------------------------------- */
 
 _Static_assert(sizeof(struct procs_door) <= INVITATION, "rank 0's door is an invitation");
 

@@ -333,8 +333,7 @@ void procs_timed(struct procs *p)
 	p->timed = NULL;
 }
 
-/* ---- report
- * ------------------------------------------------------------------------------------ */
+/* ---- report --------------------------------------------------------------------------------- */
 
 void procs_tell_ways(const struct procs *p, char *text, size_t size)
 {

@@ -1,7 +1,8 @@
 /*
  * Declarations that the parts of the prover share; prove.h states what it proves.
  *
- *   prove.c         the parts in sequence; memory; texts
+ *   prove.c         the parts in sequence
+ *   prove_parts.c   memory; texts
  *   prove_run.c     an order in which all operations can run
  *   prove_value.c   symbolic values: which contributions, how often
  *   prove_step.c    one operation: its values and lengths
@@ -42,7 +43,7 @@ struct prove {
 	uint32_t *sender;	    /* [ops.n]: the operation that sends its message */
 };
 
-/* ---- prove.c --------------------------------------------------------------------- */
+/* ---- prove_parts.c --------------------------------------------------------------------- */
 
 /** Zeroed rows that last as long as the proof; NULL: no memory, and p->status says so. */
 void *prove_rows(struct prove *p, uint64_t n, size_t size);
