@@ -71,7 +71,7 @@ static bool take(size_t *total, size_t n, size_t each)
 	       !__builtin_add_overflow(*total, bytes & ~(size_t)(CACHE_LINE - 1), total);
 }
 
-/* Zeroed private memory for a layout's tables. */
+/* Private memory for a layout, aligned for slots' lines. */
 static void *own_memory(size_t bytes)
 {
 	void *p;
