@@ -25,7 +25,7 @@
  *              msccl_export      plan -> MSCCL XML
  *              report, sheet     the proved facts: of one schedule, of many side by side
  *
- * compile.c has the line; schedules.c takes a file's schedules, Ns and roots through it; cure.c
+ * compile.c has the line; schedules.c takes a file's schedules, Ns and roots through it; text_cure.c
  * looks for an edit that makes a wrong one right;
  * session.c opens and ends a compilation; ccc.c and options.c are the command. editor.c
  * gives the line to the language server (lsp/), which is no part of it.

@@ -198,8 +198,9 @@ static void help_root(struct session *s, const struct job *j, uint32_t first, ui
 		diag_help(
 			&s->diags, s->diags.v[i],
 			"it is right for root 0, but the text never uses %s: write `root = 0`, or "
-			"use it, as in `if rank == %s`",
-			j->root->name, j->root->name);
+			"number the ranks from the root: let v = (rank - %s) %% N, and (v + d + %s) %% N "
+			"for the peer v + d",
+			j->root->name, j->root->name, j->root->name);
 		return;
 	}
 }

@@ -71,8 +71,6 @@ static int write_product(struct session *s)
 	return error ? error : written;
 }
 
-/* ---- what actions share ------------------------------------------------------------ */
-
 /* ---- the compilation --------------------------------------------------------------- */
 
 static void format(struct session *s, struct front *f)

@@ -53,7 +53,7 @@ struct session {
 void run_schedules(struct session *s);
 
 /* Adds to the first report from `first` on, of a schedule that is wrong for that N, one edit of the
- * text that makes it right, if there is one (cure.c). `cost`: of the check that found it wrong. */
+ * text that makes it right, if there is one (text_cure.c). `cost`: of the check that found it wrong. */
 void cure_text(struct session *s, const struct decl *schedule, uint32_t first, uint32_t nranks,
 	       uint64_t cost);
 

@@ -1,5 +1,5 @@
 /*
- * The files of a compilation: the one that is read, the product's name, and what is drawn of it.
+ * What the actions on a file share: reading it, the name of the product, and a picture of a check.
  */
 #include "compiler/session.h"
 

@@ -5,6 +5,10 @@
  * and the parser (parse.y) stands the token stream (tokens.c): it keeps account
  * of open blocks and nesting, and after a syntax error drops tokens up to a place
  * where the text can be understood again. Nodes are made by ast.c.
+ *
+ * A circle of files: bison's parser asks the token stream for a token, and this asks flex's scanner
+ * (scan.l). A mistake in any of the three is reported by the token stream, as it knows what follows
+ * from an earlier one. A fix of a mistake is tried by parsing the text again (trial.c, imports.c).
  */
 #ifndef CCS_LANG_PARSE_SUPPORT_H
 #define CCS_LANG_PARSE_SUPPORT_H

@@ -29,6 +29,11 @@
  * Mistakes are reported as they are met; an operation that has one is left out,
  * and a failing expression stops the rank. Work without operations is counted by the length
  * of the text that is run, and limited: every program ends. ccs(5) 8.
+ *
+ * A circle of files: a statement has expressions, an expression may call a fn, and the conditions of
+ * `where`, the links of a topology and the tables of sizes are texts that a cursor runs in turn. So
+ * cursor.c, eval.c, fns.c, message.c, calls.c, and what starts a cursor for them (where.c,
+ * topology.c, sized.c) call one another; the squad's files (squad.h) do the same.
  */
 #ifndef CCS_COMPILER_EXPAND_CURSOR_H
 #define CCS_COMPILER_EXPAND_CURSOR_H

@@ -44,7 +44,8 @@ static void fill(struct script *x, struct heat *h)
 	double *sent = ARENA_ARRAY(x->arena, double, h->nranks);
 
 	h->sent = ARENA_ARRAY(x->arena, double, (size_t)h->rows * h->columns);
-	for (const struct frame *f = x->frames; f < x->frames + x->nframes; f++) {
+	for (uint32_t i = 0; i < x->nframes; i++) {
+		const struct frame *f = &x->frames[i];
 		for (uint32_t q = 0; q < h->nranks; q++)
 			sent[q] = 0;
 		for (uint32_t k = f->first; k < f->end; k++) {
@@ -166,12 +167,12 @@ void svg_heat(struct svg *s)
 
 	h.rows = h.nranks < MOST_ROWS ? h.nranks : MOST_ROWS;
 	h.columns = h.nsteps < MOST_STEPS ? h.nsteps : MOST_STEPS;
-	for (last = x->frames; last < x->frames + x->nframes; last++) {
+	for (uint32_t i = 0; i < x->nframes; i++) {
+		last = &x->frames[i];
 		first = first || (h.nsteps && !last->step) ? first : last;
 		for (uint32_t k = last->first; k < last->end && !wrong; k++)
 			wrong = x->moves[k].fault ? last : NULL;
 	}
-	last--;
 	if (h.nsteps) {
 		fill(x, &h);
 		map(s, &h);

@@ -147,7 +147,7 @@ static void add_local(struct ctx *c, const struct pipe *p, uint32_t rank, struct
 		fetch(c, to, &now, &next[hi - lo], &p->v[hi - 1]);
 }
 
-/* ---- 3: messages -------------------------------------------------------------------------- */
+/* ---- 3 and 4: messages, and waits for sends ---------------------------------------------- */
 
 /* When an action is placed. */
 struct turn {
@@ -201,12 +201,7 @@ static struct turn *find_turns(struct ctx *c, const struct pipe *p)
 	c->diags->phase = PHASE_DEADLOCK;
 	d = deadlock(c, x.prog);
 	if (d.deadlocked) {
-		uint32_t first = c->diags->n;
 		witness(c, &d);
-		if (c->diags->n > first)
-			diag_note(
-				c->diags, c->diags->v[first], NOWHERE,
-				"these are computations alone: messages and queues change nothing");
 		return NULL;
 	}
 	x.v = ARENA_ARRAY(c->scratch, struct turn, p->n);
@@ -216,7 +211,7 @@ static struct turn *find_turns(struct ctx *c, const struct pipe *p)
 	return x.v;
 }
 
-/* Whether the result of a computation goes to another rank: to which stage; else NONE. */
+/* The stage of another rank that takes a computation's result; NONE: there is none. */
 static uint32_t taker_of(const struct pipe *p, bool back, uint32_t stage, uint32_t rank)
 {
 	uint32_t to = back ? stage - 1 : stage + 1;
@@ -269,13 +264,18 @@ struct pipe *pipe_lower(struct ctx *c, const struct pipe *p)
 		add_local(c, bare, r, local, left);
 	pipe_index(c->arena, local);
 	turns = find_turns(c, local);
-	if (!turns)
+	if (!turns) {
+		diag_note(c->diags, c->diags->v[0], NOWHERE,
+			  "these are computations alone: messages and queues change nothing");
+		pipe_cure(c, p, STREAMS_NONE, c->diags->v[0]);
 		return NULL;
+	}
 	for (uint32_t r = 0; r < p->nranks; r++)
 		lists[r] = (struct pipe){ .nstages = p->nstages, .rank_of = p->rank_of };
-	for (uint32_t i = 0, end; i < local->n; i = end) {
-		end = i + pipe_bracket_end(local, turns[i].row) - turns[i].row;
-		place(c, local, turns[i].row, turns[i].row + end - i, lists);
+	for (uint32_t i = 0; i < local->n;) {
+		uint32_t row = turns[i].row, end = pipe_bracket_end(local, row);
+		place(c, local, row, end, lists);
+		i += end - row;
 	}
 	for (uint32_t r = 0; r < p->nranks; to->first[++r] = to->n) {
 		for (uint32_t i = 0; i < lists[r].n; i++)

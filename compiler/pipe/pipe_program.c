@@ -22,8 +22,8 @@ struct inward {
 };
 
 struct lately {
-	uint32_t waited,
-		batch; /* the `last` that it has waited for; row of its last batch; or NONE */
+	uint32_t waited; /* the `last` that it has waited for, or NONE */
+	uint32_t batch;	 /* first row of its last batch, or NONE */
 };
 
 struct making {
@@ -31,8 +31,7 @@ struct making {
 	struct program *to;
 	struct arena *arena;
 	enum pipe_streams streams;
-	uint32_t *
-		queue; /* [2 * nranks] of the rank that is made, or one before: by peer, and by which of two */
+	uint32_t *queue;       /* [2][nranks] of the rank that is made, or one before, by peer */
 	struct inward *inward; /* [nranks]: the FIFOs to the rank */
 	uint32_t last;	       /* computation or wait of the rank that is made, or NONE */
 	struct lately *lately; /* by task */

@@ -106,8 +106,11 @@ holds "... byte by byte" cmp "$tmp/full.csv" "$tmp/again.csv"
 printf '0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n' >"$tmp/circle.csv"
 status "computations that wait for each other" 1 "$ccc" check "$tmp/circle.csv"
 says "... are a deadlock" "$tmp/err" 'deadlock: ranks 0, 1 wait for each other \[E0304\]'
-status "... which is drawn" 1 "$ccc" explain "$tmp/circle.csv" -o "$tmp/circle.svg"
-holds "... with the circle" python3 -c '
+says "... with a move that cures it" "$tmp/err" 'help: 1B0 \(line 2, column 9\) before 1F1 cures it$'
+printf '0F0,0B0,0F1,0B1\n1F0,1B0,1F1,1B1\n' >"$tmp/moved.csv"
+status "... as its text shows" 0 "$ccc" check "$tmp/moved.csv"
+status "the circle is drawn" 1 "$ccc" explain "$tmp/circle.csv" -o "$tmp/circle.svg"
+holds "... whole" python3 -c '
 import sys, xml.etree.ElementTree as T
 stuck = [e.get("data-action") for e in T.parse(sys.argv[1]).iter() if e.get("class") == "stuck"]
 sys.exit(stuck != ["0B0", "1F1"])' "$tmp/circle.svg"

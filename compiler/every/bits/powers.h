@@ -23,6 +23,10 @@
  * they do not race. For a barrier, the set of ranks known to have begun is one more buffer of
  * each rank. Messages carry it, and a contribution may come twice in it. Large numbers, such as a
  * mask of 32 bits, give ranks a bound: then the claim is of N up to LIMIT_RANKS.
+ *
+ * A circle of files: the value of an expression may be that of a fn that calls itself
+ * (powers_induction.c), and a step of its induction is the value of an expression
+ * (powers_values.c).
  */
 #ifndef CCS_COMPILER_EVERY_BITS_POWERS_H
 #define CCS_COMPILER_EVERY_BITS_POWERS_H

@@ -32,6 +32,10 @@
  * returns only when MPI has no memory of its caller (net_end.c).
  *
  * MPI moves data only inside its calls, so a waiting thread polls.
+ *
+ * A circle of files: a process that waits for anything serves everything that other ranks may send
+ * (messages, notes, questions, ends), or yields (net_rest, net_hear). So each file calls net.c and
+ * net_note.c, and these call each file.
  */
 #ifndef CCS_RUNTIME_CPU_MPI_NET_H
 #define CCS_RUNTIME_CPU_MPI_NET_H

@@ -1,5 +1,6 @@
 /*
- * The scheduler: threads play the run's sequence, or run ready fibers from the queue.
+ * The scheduler: beginning and ending runs; and the threads, which play a run's sequence, or run
+ * ready fibers from the queue (queue.c).
  *
  * The threads are the communicator's helpers (one for each core of the process but one, at most
  * one for each rank, made at the first run large enough to need them) and every thread inside a

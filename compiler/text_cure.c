@@ -1,19 +1,18 @@
 /*
- * One edit of the text that makes a wrong schedule right.
+ * One edit of the text, or two of a kind, that make a wrong schedule right.
  *
- * In: a schedule, and the reports of the N that showed it to be wrong. Out: at the first of these
- * a help line and a fix, if there is such an edit; nothing else changes.
+ * In: a schedule, and the reports of the N that showed it to be wrong. Out: at the report that is
+ * printed first a help line and a fix, if there is such an edit.
  *
  * Generate and validate (Debroy and Wong, "Using mutation to automatically suggest fixes for
- * faulty programs", ICST 2010): the edits below are those mistakes, undone, that people make in
- * schedules. For
+ * faulty programs", ICST 2010): an edit undoes a mistake that people make in schedules. For
  *
  *     if 2 * rank + 2 <= N { send data to 2 * rank + 2 }        E0306: the peer is N
  *
- * they are `<` for `<=`, `2 * rank + 1` for `2 * rank + 2`, a guard around the send, and so on.
- * Each text is compiled as a text of an editor is: first for the N that is wrong, and what is
- * right there for all N up to 16. The first that passes is offered, since a full check passed it;
- * edits at the places of the reports come first. At most MOST_WORK units of work in all.
+ * there are `<` for `<=`, `2 * rank + 1` for `2 * rank + 2`, a guard around the send, and so on.
+ * Edits at the places of the reports come first. Each text is checked like a text of an editor:
+ * for the N that is wrong, and then for every N up to 16. The first that is right is offered. All
+ * trials together have MOST_WORK units of work.
  */
 #include "compiler/every/every.h"
 #include "compiler/session.h"
@@ -27,7 +26,10 @@
 #define MOST_WORK (1ull << 26) /* units of struct work: some 0.3 s */
 #define WORK_BYTE 4u	       /* of a byte that is read and resolved again */
 #define WORK_SMALL (1ull << 18)
-#define MOST_SHOWN 70 /* bytes of a text in a message */
+#define MOST_SHOWN 70		       /* bytes of a text in a message */
+#define MOST_MOVED 2000u	       /* bytes of a statement that is moved or unwrapped */
+#define MOST_RENAMED 200u	       /* bytes of a range with another name in it */
+#define MOST_NUMBER ((int64_t)1 << 40) /* larger ones are left alone */
 
 enum how { INSTEAD, BEHIND, WITHOUT, UNGUARDED, AROUND, AT_BEGIN, WHERE };
 
@@ -36,7 +38,7 @@ enum role { PEER, INDEX, RANGE_END, OTHER };
 
 /* Edits that two mistakes of one kind need together: `<=` in two guards, an index in a send and in a
  * receive. */
-enum kin { ALONE, RELATION, UP, DOWN, SIGN, TIMES, WRAP, GUARD };
+enum kin { ALONE, RELATION, UP, DOWN, SIGN, ROOT, TIMES, WRAP, GUARD };
 
 struct edit {
 	enum how how;
@@ -124,6 +126,11 @@ static struct span operator_span(struct search *x, const struct expr *e)
 	return (struct span){ at, at + (uint32_t)strlen(lang_op_text(e->op)) };
 }
 
+static bool is_number(const struct expr *e)
+{
+	return e->kind == E_INT && e->value < MOST_NUMBER && e->value > -MOST_NUMBER;
+}
+
 /* e + by, as a person would write it. */
 static const char *shifted(struct search *x, const struct expr *e, int64_t by)
 {
@@ -131,13 +138,13 @@ static const char *shifted(struct search *x, const struct expr *e, int64_t by)
 	const char *text = text_of(x, e->span), *tail;
 	int64_t c;
 
-	if (e->kind == E_INT)
+	if (is_number(e))
 		return arena_printf(a, "%" PRId64, e->value + by);
 	if (e->kind == E_BINARY && e->op == OP_MOD) {
 		tail = text_of(x, (struct span){ operator_span(x, e).lo, e->span.hi });
 		return arena_printf(a, "(%s) %s", shifted(x, e->a, by), tail);
 	}
-	if (is_sum(e) && e->b->kind == E_INT) {
+	if (is_sum(e) && is_number(e->b)) {
 		c = (e->op == OP_ADD ? e->b->value : -e->b->value) + by;
 		text = text_of(x, (struct span){ e->span.lo, operator_span(x, e).lo });
 		text = arena_strndup(
@@ -193,7 +200,7 @@ static void binary(struct search *x, const struct expr *e)
 	if (compares || (is_sum(e) && x->role != RANGE_END))
 		replace_kin(x, compares ? RELATION : SIGN, operator_span(x, e),
 			    lang_op_text(other[e->op]));
-	if (is_sum(e) && e->b->kind == E_INT && !e->b->parens) {
+	if (is_sum(e) && is_number(e->b) && !e->b->parens) {
 		replace_kin(x, UP, e->span, shifted(x, e, 1));
 		replace_kin(x, DOWN, e->span, shifted(x, e, -1));
 	}
@@ -222,9 +229,9 @@ static void inside(struct search *x, const struct expr *e, bool counted)
 {
 	if (!e)
 		return;
-	if (e->kind == E_INT && !counted) {
+	if (is_number(e) && !counted) {
 		if (e->value == 0 && root_name(x) && x->role != RANGE_END)
-			replace(x, e->span, root_name(x));
+			replace_kin(x, ROOT, e->span, root_name(x));
 		replace_kin(x, UP, e->span, shifted(x, e, 1));
 		if (e->value > 0)
 			replace_kin(x, DOWN, e->span, shifted(x, e, -1));
@@ -329,7 +336,7 @@ static void chunks(struct search *x, const struct ref *r)
 	expression(x, r->hi, RANGE_END);
 	if (r->kind == REF_ALL || !is_here(x, r->span))
 		return;
-	if (r->kind == REF_RANGE)
+	if (r->kind == REF_RANGE && r->span.hi - r->span.lo < MOST_RENAMED)
 		other_names(x, r->span);
 	x->outer = r->span;
 	replace(x, r->span, r->name.name);
@@ -375,7 +382,7 @@ static void move_down(struct search *x, const struct stmt *s)
 		struct span between = { s->span.hi, s->next->span.lo };
 		struct span rest = { s->next->span.lo, to->span.hi };
 
-		if (is_here(x, all) && is_here(x, rest) && between.hi >= between.lo)
+		if (is_here(x, all) && all.hi - all.lo < MOST_MOVED && is_here(x, rest))
 			add(x, BEHIND, all,
 			    arena_printf(&x->s->arena, "%s%s%s", text_of(x, rest),
 					 text_of(x, between), text_of(x, s->span)),
@@ -408,7 +415,7 @@ static void unguarded(struct search *x, const struct stmt *s)
 
 	while (last && last->next)
 		last = last->next;
-	if (last && is_here(x, s->e->span))
+	if (last && is_here(x, s->e->span) && s->span.hi - s->span.lo < MOST_MOVED)
 		add(x, UNGUARDED, s->span,
 		    text_of(x, (struct span){ s->body->span.lo, last->span.hi }), s->span,
 		    text_of(x, s->e->span));
@@ -497,19 +504,15 @@ static void statements(struct search *x, const struct stmt *s, bool near)
 /* A rank's own chunks in the result: copy a into b[rank] */
 static void own_copies(struct search *x)
 {
-	static const char *const forms[] = { "copy %s into %s[rank]", "copy %s[rank] into %s[rank]",
-					     "copy %s into %s", "copy %s[rank] into %s" };
 	const struct buffer_def *in = x->schedule->buffers, *out = in ? in->next : NULL;
 	const struct stmt *s = x->schedule->body;
 
 	if (!out || in->dir != DIR_IN || out->dir != DIR_OUT || !s)
 		return;
-	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
-		const char *form = forms[i], *mid = strstr(form, "%s");
-		const char *rest = strstr(mid + 2, "%s");
-		const char *text = arena_printf(&x->s->arena, "%.*s%s%.*s%s%s", (int)(mid - form),
-						form, in->name.name, (int)(rest - mid - 2), mid + 2,
-						out->name.name, rest + 2);
+	for (int i = 0; i < 4; i++) {
+		const char *text =
+			arena_printf(&x->s->arena, "copy %s%s into %s%s", in->name.name,
+				     i & 1 ? "[rank]" : "", out->name.name, i & 2 ? "" : "[rank]");
 		add(x, AT_BEGIN, (struct span){ s->span.lo, s->span.lo },
 		    arena_printf(&x->s->arena, "%s\n  ", text), s->span, text);
 	}
@@ -657,7 +660,7 @@ static void take(void *arg, struct diags *d, const struct module *m)
 	*(bool *)arg = m && !d->errors && !d->warnings;
 }
 
-/* Whether N is among those that are tried anyway: then it is tried first, and else last. */
+/* Whether all trials include N: then it is tried first, and else last. */
 static bool is_small(const struct search *x)
 {
 	return x->nranks <= EVERY_TRIED;
@@ -776,7 +779,7 @@ static void offer(struct search *x, struct diag *g, const struct edit *e, const 
 		diag_fix(d, g, e->span, "%s", e->text);
 }
 
-/* The report to help; NULL: there is none, or it has a cure. */
+/* The report to help, which is printed first; NULL: there is none, or some report has a cure. */
 static struct diag *report_of(const struct search *x)
 {
 	const struct diags *d = &x->s->diags;
@@ -789,14 +792,11 @@ static struct diag *report_of(const struct search *x)
 		if (d->v[i]->severity == SEV_ERROR &&
 		    (!g || d->v[i]->phase < g->phase ||
 		     (d->v[i]->phase == g->phase && d->v[i]->span.lo < g->span.lo)))
-			g = d->v[i]; /* that is printed first */
+			g = d->v[i];
 	}
-	return g &&
-			       (g->code == 204 || g->code == 206 ||
-				(g->code / 100 >= 3 && g->code / 100 <= 4)) &&
-			       g->code != 407
-		       ? g
-		       : NULL;
+	if (!g || g->code == 407)
+		return NULL;
+	return g->code == 204 || g->code == 206 || (g->code > 300 && g->code < 500) ? g : NULL;
 }
 
 static bool try_single(struct search *x, struct diag *g)
@@ -815,7 +815,7 @@ static bool try_pairs(struct search *x, struct diag *g)
 		for (uint32_t j = i + 1; j < x->n && x->v[i].kin; j++) {
 			const struct edit *e = &x->v[i], *f = &x->v[j];
 			if (e->kin != f->kin || e->how != f->how ||
-			    (e->role != f->role && e->kin != SIGN))
+			    (e->role != f->role && e->kin != SIGN && e->kin != ROOT))
 				continue;
 			if (e->span.lo > f->span.lo) {
 				e = &x->v[j];
@@ -827,6 +827,20 @@ static bool try_pairs(struct search *x, struct diag *g)
 			return true;
 		}
 	return false;
+}
+
+static void edits(struct search *x, const struct diag *g)
+{
+	for (int near = 1; near >= 0; near--)
+		for (const struct decl *d = x->s->module->main->decls; d; d = d->next)
+			if (d == x->schedule || d->kind == D_PROC)
+				statements(x, d->body, near);
+	for (const struct binding *b = x->schedule->contract_args; b; b = b->next)
+		expression(x, b->value, OTHER);
+	sizes(x);
+	if (g->code == 305)
+		topologies(x);
+	own_copies(x);
 }
 
 void cure_text(struct session *s, const struct decl *schedule, uint32_t first, uint32_t nranks,
@@ -846,19 +860,8 @@ void cure_text(struct session *s, const struct decl *schedule, uint32_t first, u
 		return;
 	for (uint32_t i = 0; i < s->sources.n; i++)
 		x.each += (uint64_t)s->sources.v[i]->len * WORK_BYTE;
-	bool promises =
-		schedule->contract->ensures != NULL; /* else it would be right without operations */
-	for (int near = promises; near >= 0 && promises; near--)
-		for (const struct decl *d = s->module->main->decls; d; d = d->next)
-			if (d == schedule || d->kind == D_PROC)
-				statements(&x, d->body, near);
-	for (const struct binding *b = promises ? schedule->contract_args : NULL; b; b = b->next)
-		expression(&x, b->value, OTHER);
-	if (promises)
-		sizes(&x);
-	if (promises && g->code == 305)
-		topologies(&x);
-	own_copies(&x);
+	if (schedule->contract->ensures) /* else it would be right without operations */
+		edits(&x, g);
 	conditions(&x);
 	if (!try_single(&x, g) && !try_pairs(&x, g))
 		note_doubtful(&x, g, schedule->body);
