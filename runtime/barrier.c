@@ -1,6 +1,6 @@
 /*
- * ccs_barrier: a rendezvous, after which nothing is to be done where a rank's calls are over when
- * they return. On GPUs the ranks' streams meet (engine.h). O(ranks).
+ * ccs_barrier: a rendezvous without further work, if calls of ranks are over when they return. On
+ * GPUs the ranks' streams meet (engine.h). O(ranks).
  */
 #include "runtime/rendezvous.h"
 
@@ -23,7 +23,7 @@ static ccs_status meet_here(struct world *w, struct attendee *const *of)
 	return s;
 }
 
-/* All have come: or, on GPUs, the streams of all will. */
+/* All processes have come; or, on GPUs, makes the streams meet. */
 static ccs_status meet_apart(struct world *w, struct attendee *a, const struct proposal *all)
 {
 	(void)all;

@@ -34,7 +34,8 @@ static ccs_status gather_sizes(struct call *c, struct sizes *all)
 	return s;
 }
 
-/* Checks that all ranks make the same call: otherwise they exchange different numbers of sizes. */
+/* Checks that all ranks make the same call; otherwise they would exchange different numbers of
+ * sizes. */
 static ccs_status gather_names(const struct call *c)
 {
 	int n = c->comm->world->nranks;
@@ -161,7 +162,7 @@ static void set_options(struct call *c, const struct ccs_run_options *how)
 		c->how.scalar = NULL;
 	}
 	if (how->user_op)
-		c->op = CCS_SUM; /* whichever was given */
+		c->op = CCS_SUM; /* the operator that was given */
 }
 
 static RARE ccs_status run_with(const struct ccs_module *m, const struct ccs_run_options *how,
@@ -236,7 +237,7 @@ ccs_status ccs_run_user_op(const struct ccs_module *m, const void *sendbuff, voi
 	return error_set(CCS_EINVAL, "ccs_run_user_op: the operator is NULL");
 }
 
-/* The communicator's module for those bytes; opened at first use. */
+/* The communicator's module for those bytes, opened at first use. */
 static ccs_status opened(struct world *w, const void *bytes, struct ccs_module **m)
 {
 	const struct ccs_module_head *head = bytes;

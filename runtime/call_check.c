@@ -87,7 +87,7 @@ static ccs_status take_sizes(struct call *c)
 	return CCS_OK;
 }
 
-/* ccs(5) 4, Layout. No rows are none of none. */
+/* ccs(5) 4, Layout. 0 rows of 0 elements are allowed. */
 static ccs_status check_rows(const struct call *c)
 {
 	const char *name = ccs_module_schedule(c->module);
@@ -112,8 +112,8 @@ static ccs_status check_rows(const struct call *c)
 	return CCS_OK;
 }
 
-/* Whether a buffer is cut into as many chunks as that one, of which one is `by column`: then
- * these are equally long where all are. */
+/* Whether a buffer has as many chunks as another one, and one of the two is `by column`:
+ * chunks of both are equally long if all chunks are. */
 static bool has_both(const struct call *c, uint32_t buffer)
 {
 	const struct ccs_buffer *b = c->module->buffers;
@@ -174,8 +174,8 @@ static ccs_status check_count(struct call *c)
 	return s;
 }
 
-/* Equal but for the buffers. Without a user-defined operator the type determines the length of an
- * element. */
+/* Whether the arguments are equal, but for the buffers. Without a user-defined operator the
+ * type determines the length of an element. */
 static bool is_like(const struct checked *k, const struct call *c, int root)
 {
 	return c->module == k->module && c->count == k->count && c->type == k->type &&
@@ -189,7 +189,7 @@ static struct checked *find_like(const struct call *c, int root)
 {
 	struct ccs_comm *comm = c->comm;
 
-	for (unsigned i = 0; i < CHECKED && !c->how.sizes; i++) { /* no two are alike */
+	for (unsigned i = 0; i < CHECKED && !c->how.sizes; i++) { /* no two records are equal */
 		unsigned at = (comm->newest + i) % CHECKED;
 
 		if (is_like(comm->checked + at, c, root)) {
@@ -217,7 +217,7 @@ static void repeat(struct call *c, struct checked *k)
 	c->like = k;
 }
 
-/* Replaces approximately the least recently used one. */
+/* Replaces approximately the least recently used record. */
 static void remember(struct call *c)
 {
 	struct ccs_comm *comm = c->comm;
@@ -298,14 +298,14 @@ static bool all_inout(const struct ccs_module *m)
 	return true;
 }
 
-/* The values of a premul-sum are scaled in transit: a copy to its own place changes them. */
+/* The values of a premul-sum are scaled in transit, so a copy to the same place changes them. */
 static bool is_in_place(const struct call *c, const struct in_place *p)
 {
 	size_t block = c->count * c->esize;
 	uintptr_t send = (uintptr_t)c->send, recv = (uintptr_t)c->recv;
 
 	if (cells_laid_out(c->module))
-		return false; /* chunks have other places in their blocks */
+		return false; /* chunks move to other places in their blocks */
 	return p->known && !c->premul && send - recv == (uintptr_t)p->blocks * block;
 }
 
@@ -348,7 +348,8 @@ static ccs_status check_factors(const struct call *c)
 	return CCS_OK;
 }
 
-/* The tile is not listed: calls are alike only if their tiles are equal. */
+/* Whether there are options other than the tile. The tile is compared: calls with different
+ * tiles are different. */
 static bool has_options(const struct ccs_run_options *how)
 {
 	return how->protocol || how->channels || how->factors || how->user_op;
@@ -377,7 +378,7 @@ static RARE ccs_status check_options(const struct call *c)
 	return s ? s : check_user_op(c);
 }
 
-/* A call unlike all remembered ones. */
+/* Checks a call unlike all remembered ones. */
 static RARE ccs_status check_new(struct call *c, int root)
 {
 	ccs_status s;

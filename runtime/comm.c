@@ -1,10 +1,9 @@
 /*
- * Communicators: their handles, freeing, and setting them. Who makes one chooses its engine:
- * cpu/, cuda/, hosts/.
+ * Communicators: their handles, freeing, and settings. The function that makes one, in cpu/,
+ * cuda/ or hosts/, chooses its engine.
  *
- * The ranks of this process share one world. The last handle that is freed ends its engine
- * and frees it. A process that was forked has a copy, without the threads: it can only free
- * that. O(ranks).
+ * The ranks of this process share one world. Freeing the last handle ends the engine and frees
+ * the world. A forked process has a copy without the threads, which it can only free. O(ranks).
  */
 #include "runtime/rendezvous.h"
 #include "runtime/request.h"
@@ -27,8 +26,8 @@ bool world_cond_init(pthread_cond_t *c)
 	return ok;
 }
 
-/* Held for a fraction of a microsecond: where the C library can, who finds it taken tries again
- * before it sleeps. */
+/* The lock is held for a fraction of a microsecond, so a waiting thread spins before it
+ * sleeps, if the C library supports that. */
 static bool lock_init(pthread_mutex_t *m)
 {
 	pthread_mutexattr_t attr;
@@ -117,7 +116,8 @@ static void engine_free(struct world *w)
 	w->state = NULL;
 }
 
-/* Memory alone. In a forked process calls of other threads never give their runs back. */
+/* Frees the world's memory. In a forked process calls of other threads never release their
+ * runs. */
 static void free_memory(struct world *w)
 {
 	bool here = origin_here(&w->origin);
@@ -156,9 +156,9 @@ static void world_free(struct world *w)
 	free_memory(w);
 }
 
-/* In a forked process. If another thread held the lock when it was forked, what the lock
- * guards is in no defined state, and is left as it is. Otherwise all is freed with the
- * last handle. The lock is not destroyed: threads that are not here may wait for it. */
+/* Frees a forked copy. If another thread held the lock at the fork, the data that it protects
+ * is in an undefined state, and is left as it is. Otherwise everything is freed with the last
+ * handle. The lock is not destroyed: it may have waiters at the fork. */
 static void forget(struct world *w)
 {
 	if (pthread_mutex_trylock(&w->lock))
@@ -285,7 +285,7 @@ const char *ccs_comm_engine(const struct ccs_comm *c)
 	return c ? c->world->engine->name : "";
 }
 
-/* That the communicator is one, and of this process: then it is locked. */
+/* Checks that the communicator exists and was made by this process, and locks it. */
 static ccs_status enter(struct ccs_comm *c, bool arguments, const char *call)
 {
 	ccs_status s;

@@ -1,11 +1,11 @@
 /*
- * Allgather between the processes of a communicator, outside of its calls: each process gives the
- * same number of bytes, for the same call, and gets the bytes of all, in the order of ranks.
+ * Allgather among the processes of a communicator, outside of its calls: each process gives the
+ * same number of bytes, for the same call, and gets the bytes of all, in rank order.
  *
- * Engines move bytes without their meaning. So a rank's contribution begins with a preface of a
- * fixed length, which names the call and the number of bytes; the preface has room for the first
- * bytes, and mostly for all. If ranks come with different calls, all find the same difference
- * before they interpret any bytes. O(ranks x bytes).
+ * Engines move bytes without a meaning. So a contribution begins with a preface of fixed length,
+ * with the name of the call and the number of bytes, and room for the first bytes, which are
+ * usually all. If ranks come with different calls, all see the same difference before they
+ * interpret any bytes. O(ranks x bytes).
  */
 #include "runtime/comm.h"
 
@@ -26,7 +26,7 @@ static void add_call(struct text *t, int rank, const struct preface *p)
 		 (unsigned long long)p->bytes);
 }
 
-/* That all have come for the same. */
+/* Checks that all have come for the same call. */
 static ccs_status compare(const struct preface *all, int n)
 {
 	struct text t = { .len = 0 };
@@ -47,7 +47,7 @@ static ccs_status compare(const struct preface *all, int n)
 	return error_set(CCS_EINVAL, "the ranks' calls differ: %s", t.buf);
 }
 
-/* What does not fit into prefaces, behind what does. */
+/* Gathers the bytes that do not fit into prefaces. */
 static ccs_status gather_rest(struct world *w, const void *mine, unsigned char *all, size_t bytes)
 {
 	size_t rest = bytes - FIRST_BYTES;
@@ -94,14 +94,14 @@ void world_tell_late(const struct world *w, int rank, struct text *t)
 		 w->gathers, w->first);
 }
 
-/* ---- how a step went ------------------------------------------------------------------------ */
+/* ---- agreement ------------------------------------------------------------------------------ */
 
 struct outcome {
 	int32_t status;
 	char text[CCS_TEXT];
 };
 
-/* All say why they have failed, if they have. In this process its own failure counts. */
+/* All processes that failed give their reasons. In a process that failed, its own counts. */
 static ccs_status tell_why(struct world *w, const struct outcome *own, struct outcome *all)
 {
 	ccs_status s = world_gather(w, "ccs_comm_agree", own, all, sizeof(*own));
@@ -113,7 +113,7 @@ static ccs_status tell_why(struct world *w, const struct outcome *own, struct ou
 	return s;
 }
 
-/* In most cases there is nothing to report. */
+/* Usually nothing has failed. */
 static ccs_status agree(struct world *w, const struct outcome *own, struct outcome *all)
 {
 	int32_t *statuses = calloc((size_t)w->nranks, sizeof(*statuses));

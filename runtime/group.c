@@ -23,7 +23,7 @@ void group_free_calls(struct call *calls)
 		struct call *next = calls->next;
 
 		user_op_release(calls->how.user_op);
-		if (calls->sizes) /* as few have */
+		if (calls->sizes) /* few calls have sizes */
 			free(calls->sizes);
 		if (calls == &calls->comm->grouped)
 			calls->comm->has_grouped = false;
@@ -176,7 +176,7 @@ static ccs_status move_messages(struct transfer *messages)
 	return s;
 }
 
-/* A request's calls outlive their group, and perhaps their communicator, so that neither owns them.
+/* A request's calls outlive their group, and perhaps their communicator, so they are copied.
  * False: no memory. */
 static bool give_away(struct call **calls)
 {
@@ -195,7 +195,7 @@ static bool give_away(struct call **calls)
 	return true;
 }
 
-/* Calls and messages are gone then. */
+/* Starts a request, which takes over calls and messages, also on failure. */
 static ccs_status start_request(struct group *g, struct ccs_request **r)
 {
 	ccs_status s;

@@ -1,9 +1,9 @@
 /*
  * Messages between two ranks: their queues, meeting and moving. See p2p.h.
  *
- * In: messages whose arguments were checked (p2p_call.c). Out: each is over, with its data, or with
- * a text. A post is O(peers of the rank so far + receives that wait); a poll O(pairs that have met +
- * queues to other processes).
+ * In: messages with checked arguments (p2p_call.c). Out: each is over, with its data or with an
+ * error text. A post is O(peers of the rank so far + waiting receives); a poll O(pairs that have
+ * met + queues to other processes).
  */
 #include "runtime/p2p.h"
 
@@ -49,7 +49,7 @@ ccs_status p2p_open(struct world *w)
 	return s;
 }
 
-/* In a forked process threads that are not here may hold the lock, and wait. */
+/* A forked process lacks threads that may hold the lock, or wait for it. */
 void p2p_free(struct world *w)
 {
 	struct p2p *p = w->p2p;
@@ -65,7 +65,7 @@ void p2p_free(struct world *w)
 			p->queues[r] = next;
 		}
 	if (origin_here(&w->origin)) {
-		pthread_mutex_lock(&p->lock); /* whoever was the last to hold it is through */
+		pthread_mutex_lock(&p->lock); /* wait until the last holder has unlocked it */
 		pthread_mutex_unlock(&p->lock);
 		pthread_cond_destroy(&p->work);
 		pthread_cond_destroy(&p->moved);
@@ -88,7 +88,7 @@ void p2p_list_free(struct transfer *list)
 	}
 }
 
-/* ---- queues ----------------------------------------------------------------------------------- */
+/* ---- queues ------------------------------------------------------------------------------ */
 
 static bool is_here(const struct world *w, int rank)
 {
@@ -144,7 +144,7 @@ struct p2p_past p2p_past(const struct world *w, int peer, bool sends)
 	return past;
 }
 
-/* If the firsts of two queues face one another they have met. */
+/* The first transfers of two facing queues meet. */
 static void meet(struct p2p *p, const struct queue *q)
 {
 	struct transfer *a = q->first, *b = q->twin ? q->twin->first : NULL;
@@ -167,7 +167,7 @@ void p2p_progress(struct p2p *p)
 	pthread_cond_broadcast(&p->moved);
 }
 
-/* The last that is done with a message. */
+/* Ends a message. The caller must not use it afterwards. */
 void p2p_finish(struct p2p *p, struct transfer *m, ccs_status s, const char *text)
 {
 	m->status = s;
@@ -186,7 +186,7 @@ void p2p_over(struct world *w, struct transfer *m, ccs_status s, const char *tex
 {
 	struct queue *q = m->queue;
 	struct queue *receives = q->sends ? q->twin : q;
-	bool kept = m->kept; /* what is not is its thread's when it is over */
+	bool kept = m->kept; /* otherwise it belongs to its thread once it is over */
 
 	q->first = m->behind;
 	q->over++;
@@ -207,7 +207,7 @@ static ccs_status make_queue(struct world *w, struct transfer *m, int peer)
 	return q ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for a message");
 }
 
-/* Those from all ranks, once. */
+/* Makes queues from all ranks, once. */
 static ccs_status make_all_queues(struct world *w, struct transfer *m)
 {
 	struct inbox *in = w->p2p->inboxes + (m->comm->rank - w->first);
@@ -219,7 +219,7 @@ static ccs_status make_all_queues(struct world *w, struct transfer *m)
 	return s;
 }
 
-/* Whether streams carry its messages, by way of other processes' GPUs. */
+/* Whether the message goes through streams to another process's GPU. */
 static bool by_streams(const struct transfer *m)
 {
 	const struct world *w = m->comm->world;
@@ -273,7 +273,7 @@ static void begin(struct world *w, struct transfer *m)
 		p2p_match(w, m->queue->twin);
 }
 
-/* Ends those of streams: their thread alone knows of them. */
+/* Ends messages that go through streams; only this thread knows them. */
 static void exchange(struct transfer *list)
 {
 	ccs_status s = list->comm->world->engine->gpus->exchange(list);
@@ -303,7 +303,7 @@ ccs_status p2p_post(struct transfer *list)
 		struct world *w = list->comm->world;
 		struct transfer *m = list;
 
-		list = m->next; /* a message of a request may be over, and gone, at once */
+		list = m->next; /* a message of a request may be freed as soon as it is over */
 		if (by_streams(m))
 			continue;
 		pthread_mutex_lock(&w->p2p->lock);
@@ -315,7 +315,7 @@ ccs_status p2p_post(struct transfer *list)
 	return s;
 }
 
-/* ---- moving ----------------------------------------------------------------------------------- */
+/* ---- moving ------------------------------------------------------------------------------ */
 
 ccs_status p2p_same(int from, int to, const struct p2p_shape *sent, const struct p2p_shape *wanted,
 		    struct text *why)
@@ -330,7 +330,8 @@ ccs_status p2p_same(int from, int to, const struct p2p_shape *sent, const struct
 	return CCS_EINVAL;
 }
 
-/* Two messages of this process that have met. The lock is given back while data is copied. */
+/* Copies between two messages of this process that have met. The lock is released while data
+ * is copied. */
 static void deliver(struct world *w, struct transfer *from)
 {
 	struct p2p *p = w->p2p;

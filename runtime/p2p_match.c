@@ -1,21 +1,22 @@
 /*
- * Which receive takes which message. See p2p.h.
+ * Matching: which receive takes which message. See p2p.h.
  *
  * Receives wait in their rank's inbox, in the order of their calls. A peer's next message is seen
- * before anybody takes it: what tag it has, and how long it is. The first receive of the inbox that
- * fits joins the queue from that peer, and the data moves. If none fits, but one waits for another
- * message of that peer's, the message is kept: it is received into the inbox's own memory, so that
- * those behind it come, and a later receive has it from there.
+ * before it is taken, with its tag and length. The first receive in the inbox that fits joins the
+ * queue from that peer, and the data moves. If none fits, but one waits for another message of
+ * that peer, the message is kept: it is received into memory of the inbox, so that messages after
+ * it can come, and a later receive gets it from there. (MPI implementations call kept messages
+ * unexpected messages.)
  *
- * From any rank: of the peers whose next message fits, the one that was served least recently, so
- * that none is passed over for ever.
+ * A receive from any rank takes, of the peers with a fitting next message, the one that was
+ * served least recently, so that no peer waits for ever.
  */
 #include "runtime/p2p.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define KEPT_MOST ((size_t)256 << 20) /* bytes that a rank keeps */
+#define KEPT_MOST ((size_t)256 << 20) /* most bytes that a rank keeps */
 
 static struct inbox *inbox_of(const struct world *w, int rank)
 {
@@ -27,7 +28,7 @@ static bool fits(const struct transfer *wanted, int peer, int tag)
 	return wanted->tag == tag && (wanted->any || wanted->peer == peer);
 }
 
-/* ---- what has come ---------------------------------------------------------------------------- */
+/* ---- messages that have come ---------------------------------------------------------------- */
 
 /* The next message for an empty queue of receives, if it has come. */
 static bool head_of(const struct world *w, const struct queue *q, struct p2p_head *head)
@@ -43,7 +44,8 @@ static bool head_of(const struct world *w, const struct queue *q, struct p2p_hea
 	return from != NULL;
 }
 
-/* Whether another rank's message with that tag has come, too, and was passed over for longer. */
+/* Whether another rank's message with that tag has come, too, and that rank was served less
+ * recently. */
 static bool is_older(const struct world *w, const struct queue *than, int tag)
 {
 	struct p2p_head head;
@@ -55,9 +57,9 @@ static bool is_older(const struct world *w, const struct queue *than, int tag)
 	return false;
 }
 
-/* ---- receives that wait ------------------------------------------------------------------------ */
+/* ---- waiting receives ----------------------------------------------------------------------- */
 
-/* The first that fits, with the one before it. */
+/* The first receive that fits, with its predecessor. */
 static struct transfer *find_wanted(const struct inbox *in, int peer, int tag,
 				    struct transfer **before)
 {
@@ -90,9 +92,9 @@ static bool waits_for(const struct inbox *in, int peer, bool any)
 	return m != NULL;
 }
 
-/* ---- messages that are kept -------------------------------------------------------------------- */
+/* ---- kept messages -------------------------------------------------------------------------- */
 
-/* NULL: there is no room for it. */
+/* Keeps a message. NULL: no room. */
 static struct transfer *keep(struct inbox *in, struct ccs_comm *comm, int peer,
 			     const struct p2p_head *head)
 {
@@ -147,7 +149,7 @@ static void unlist(struct inbox *in, const struct transfer *kept)
 	in->full = false;
 }
 
-/* Looks at what has come from a rank, or, if it is negative, from all. */
+/* Matches the messages that have come from a rank; from all ranks, if it is negative. */
 static void match_from(struct world *w, int rank, int peer)
 {
 	for (struct queue *q = w->p2p->queues[rank - w->first]; q; q = q->next)
@@ -197,7 +199,7 @@ void p2p_drop_kept(struct world *w)
 	}
 }
 
-/* ---- matching ---------------------------------------------------------------------------------- */
+/* ---- matching ---------------------------------------------------------------------------- */
 
 void p2p_match(struct world *w, struct queue *q)
 {
@@ -211,7 +213,7 @@ void p2p_match(struct world *w, struct queue *q)
 	if (!m) {
 		m = keep(in, in->wanted->comm, q->peer, &head);
 	} else if (m->any && is_older(w, q, head.tag)) {
-		return; /* it has the next */
+		return; /* the queue has its next message */
 	} else {
 		take_out(in, m, before);
 		if (m->any)
@@ -239,7 +241,7 @@ void p2p_receive(struct world *w, struct transfer *m)
 	match_from(w, m->comm->rank, m->peer);
 }
 
-/* ---- ends --------------------------------------------------------------------------------------- */
+/* ---- ends -------------------------------------------------------------------------------- */
 
 void p2p_end_wanted(struct world *w, ccs_status s, const char *text)
 {

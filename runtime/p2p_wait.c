@@ -1,26 +1,26 @@
 /*
- * Messages between two ranks: waiting for them, ending all of them, and the report of those that
- * wait. See p2p.h.
+ * Messages between two ranks: waiting for them, ending all of them, and the report of waiting
+ * ones. See p2p.h.
  *
- * In: messages that were posted (p2p.c). Out: each has ended, or the communicator has died and has
- * ended them. One pass over a list is O(its messages), plus the polls.
+ * In: messages that were posted (p2p.c). Out: each has ended, or the communicator has died and
+ * has ended them. One pass over a list is O(its messages), plus the polls.
  */
 #include "runtime/base/clock.h"
 #include "runtime/p2p.h"
 
 #include <limits.h>
 
-#define REPORTED 16 /* messages that a text names; the rest are counted */
-#define SPINS 1000u /* looks at a message before its thread sleeps */
-#define NAP_MS 20   /* then it looks whether the communicator has died */
+#define REPORTED 16 /* messages that a text names; the rest are only counted */
+#define SPINS 1000u /* polls of a message before its thread sleeps */
+#define NAP_MS 20   /* after this time, check whether the communicator has died */
 
-/* ---- ends ------------------------------------------------------------------------------------- */
+/* ---- ends -------------------------------------------------------------------------------- */
 
 static void end_queue(struct world *w, struct queue *q, ccs_status s, const char *text)
 {
 	struct transfer *m = q->first;
 
-	if (m && m->busy) { /* a thread is at work on it, or will be */
+	if (m && m->busy) { /* a thread works on it, or will */
 		m = m->behind;
 		q->first->behind = NULL;
 		q->last = q->first;
@@ -53,7 +53,7 @@ static void end_all(struct world *w, ccs_status s, const char *text)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* Whether it has died; then why. */
+/* Whether the communicator has died; then *s and `why`. */
 static bool has_died(struct world *w, ccs_status *s, struct text *why)
 {
 	bool dead;
@@ -67,7 +67,7 @@ static bool has_died(struct world *w, ccs_status *s, struct text *why)
 	return dead;
 }
 
-/* Whether no message's memory is in use any more; then the whole text of why it has died. */
+/* Whether no message's memory is in use any more; then the complete reason of the death. */
 static bool is_given_back(struct world *w, struct text *why)
 {
 	bool all;
@@ -116,7 +116,7 @@ bool p2p_still(struct world *w, struct p2p_vigil *v)
 	return true;
 }
 
-/* ---- waiting ---------------------------------------------------------------------------------- */
+/* ---- waiting ----------------------------------------------------------------------------- */
 
 static void sleep_a_little(struct world *w, const struct p2p_vigil *v)
 {
@@ -139,7 +139,7 @@ void p2p_nap(struct world *w, struct p2p_vigil *v)
 		sleep_a_little(w, v);
 }
 
-/* Goes on with all worlds of a list, of which the first message is not over. */
+/* Continues all worlds of a list whose first message is not over. */
 static bool poll_list(const struct transfer *list)
 {
 	const struct world *last = NULL;
@@ -158,7 +158,7 @@ static bool poll_list(const struct transfer *list)
 	return any;
 }
 
-/* Looks for the end of a message that others carry, a little. */
+/* Polls briefly for the end of a message that other threads carry. */
 static bool spin(const struct transfer *m)
 {
 	for (unsigned i = 0; i < SPINS && !message_is_over(m); i++) {
@@ -174,7 +174,7 @@ static void wait_first(struct transfer *list)
 	struct p2p_vigil v = { 0 };
 	struct world *w;
 
-	if (message_is_over(list)) /* its communicator may be gone */
+	if (message_is_over(list)) /* its communicator may be freed */
 		return;
 	w = list->comm->world;
 	while (!message_is_over(list)) {
@@ -197,7 +197,7 @@ void p2p_wait(struct transfer *list, ccs_status *first)
 	}
 }
 
-/* ---- reports ---------------------------------------------------------------------------------- */
+/* ---- reports ----------------------------------------------------------------------------- */
 
 static void say(int rank, int peer, bool sends, const struct p2p_head *m, struct text *t)
 {
@@ -222,7 +222,7 @@ static void say_kept(const struct inbox *in, int rank, struct text *t)
 		 rank, in->bytes, in->kept->tag, in->kept->peer);
 }
 
-/* Those of a rank, behind the `n` that were said. */
+/* Reports the messages of a rank, after the `n` that were reported. */
 static int report_rank(const struct world *w, int local, int n, struct text *t)
 {
 	const struct inbox *in = w->p2p->inboxes + local;
@@ -245,7 +245,7 @@ static int report_rank(const struct world *w, int local, int n, struct text *t)
 	return n;
 }
 
-/* Messages of other processes, as far as they are seen here: ranks that wait in a circle. */
+/* Reports messages of other processes, as far as known here: ranks may wait in a cycle. */
 static int report_others(const struct world *w, int n, struct text *t)
 {
 	const struct progress_engine *e = w->engine->progress;

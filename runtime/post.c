@@ -35,7 +35,7 @@
 #include <string.h>
 
 #define MAIL_SHORT 256u
-#define EAGER 200u /* looks, before a thread pauses between them */
+#define EAGER 200u /* polls before a thread pauses between polls */
 
 /* A thread's letter for one call. */
 struct letter {
@@ -43,7 +43,7 @@ struct letter {
 	uint64_t kept;				     /* its id */
 	uint32_t ranks;
 	bool left;
-	/* of each rank from the lead on its input, if they are left; or its struct post */
+	/* from the lead on, each rank's input, if inputs are left; or its struct post */
 	_Alignas(8) unsigned char data[MAIL_LINE + MAIL_BYTES + MOST_POSTED * sizeof(struct post)];
 };
 
@@ -57,8 +57,8 @@ struct box {
 };
 
 struct posts {
-	_Atomic uint64_t closed; /* from that call on; UINT64_MAX: not */
-	unsigned threads;	 /* most that may be awake */
+	_Atomic uint64_t closed; /* calls from this number on are not posted; UINT64_MAX: none */
+	unsigned threads;	 /* most threads that may spin */
 	_Alignas(LINES_APART) struct box box[];
 };
 
@@ -69,9 +69,9 @@ struct posting {
 	post_play *play;
 	uint64_t number; /* of the calls */
 	uint64_t ranks, leads;
-	unsigned threads, thread; /* that have met, and which this one is */
+	unsigned threads, thread; /* number of threads that have met; index of this one */
 	int lead;
-	bool leaves;	    /* its inputs; */
+	bool leaves;	    /* it leaves its inputs; */
 	bool parts;	    /* at least one thread leaves no inputs */
 	struct post *posts; /* by rank */
 };
@@ -81,7 +81,7 @@ bool post_enable(struct world *w)
 	size_t bytes = sizeof(struct posts) + (size_t)w->nranks * sizeof(struct box);
 
 	if (w->nranks > MOST_POSTED)
-		return true; /* all calls are run.c's */
+		return true; /* all later calls go through run.c */
 	w->posts = aligned_alloc(LINES_APART, bytes);
 	if (!w->posts)
 		return false;
@@ -169,7 +169,7 @@ static size_t room_of(const struct letter *n, const struct kept *kept)
 	return n->left ? kept->mail : sizeof(struct post);
 }
 
-/* Where it says that of its lead. */
+/* The data of the lead's ranks in a letter. */
 static unsigned char *data_of(struct letter *n, size_t each)
 {
 	return n->data + (each > MAIL_LINE ? MAIL_LINE : 0);
@@ -223,7 +223,7 @@ static bool is_closed(const struct posting *p)
 	return atomic_load(&p->w->posts->closed) <= p->number;
 }
 
-/* How many threads have posted: they are awake. */
+/* The number of threads that have posted, and so are awake. */
 static unsigned awake(const struct posting *p)
 {
 	unsigned n = 0;
@@ -233,7 +233,7 @@ static unsigned awake(const struct posting *p)
 	return n;
 }
 
-/* Waits until the rank's thread has posted. False: it has not, as it has no core or is late. */
+/* Waits until the rank's thread has posted. False: it has not; it has no core, or is late. */
 static bool await(const struct posting *p, int lead)
 {
 	unsigned spins = 0;
@@ -282,8 +282,8 @@ static bool anybody_met(const struct posting *p)
 	return false;
 }
 
-/* A thread that is tired of waiting, or has seen that posting is closed, or about to be. Whether the
- * run is posted all the same. Under world.lock. */
+/* Called by a thread that stops waiting, or sees that posting is closed or about to be. True:
+ * the run is posted all the same. Under world.lock. */
 static bool settle(struct posting *p, bool met)
 {
 	if (is_closed(p))
@@ -293,7 +293,7 @@ static bool settle(struct posting *p, bool met)
 	post_close(p->w, p->number);
 	if (!anybody_met(p))
 		return false;
-	post_open(p->w); /* all have posted, and some may be at it */
+	post_open(p->w); /* all have posted, and some may be playing */
 	return true;
 }
 
@@ -309,7 +309,7 @@ static bool is_posted(struct posting *p)
 	return posted && (met || meet(p));
 }
 
-/* ---- doing it -------------------------------------------------------------------------------- */
+/* ---- playing -------------------------------------------------------------------------------- */
 
 /* Reads all letters. False: the calls differ. */
 static bool read_letters(struct posting *p)
@@ -340,7 +340,8 @@ static bool read_letters(struct posting *p)
 	return true;
 }
 
-/* Writes that this thread has finished with all buffers, and waits until all have with its own. */
+/* Publishes that this thread has finished with all buffers, and waits until all threads have
+ * finished with its own. */
 static void part(const struct posting *p)
 {
 	atomic_store_explicit(&p->w->posts->box[p->lead].over, p->number + 1, memory_order_release);
@@ -352,7 +353,7 @@ static void part(const struct posting *p)
 			if (i >= EAGER)
 				relax();
 			if (i >= SPINS)
-				sched_yield(); /* its thread has lost its core */
+				sched_yield(); /* that thread may have lost its core */
 		}
 	}
 }
@@ -384,7 +385,7 @@ bool post_calls(struct call *calls, post_play *play)
 	struct post posts[MOST_POSTED];
 	struct posting p = { .posts = posts, .play = play };
 
-	/* What another thread has kept of a run is read if it is seen to have opened posting after. */
+	/* reading `closed` as open makes visible what another thread has kept of a run before */
 	if (!w->posts ||
 	    atomic_load_explicit(&w->posts->closed, memory_order_acquire) <= calls->comm->seq)
 		return false;

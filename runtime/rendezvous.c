@@ -1,5 +1,5 @@
 /*
- * Rendezvous: coming, comparing, waiting. See rendezvous.h.
+ * Rendezvous: arriving, comparing, waiting. See rendezvous.h.
  */
 #include "runtime/rendezvous.h"
 
@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One, where all ranks are of this process. */
+/* A rendezvous, if all ranks are in this process. */
 struct rendezvous {
 	uint64_t seq;
-	int arrived, inside; /* ranks that have come; that have not left */
+	int arrived, inside; /* ranks that have come; that have not yet left */
 	bool over;
 	ccs_status status;
 	char text[CCS_TEXT];
@@ -72,7 +72,7 @@ static ccs_status lists_differ(const struct proposal *x, const struct proposal *
 	return error_set(CCS_EINVAL, "%s: %s", kind_name(x), t.buf);
 }
 
-/* That all make the same call. (Processes: world_gather.) */
+/* Checks that all make the same call. (For processes world_gather does.) */
 static ccs_status compare_kinds(const struct proposal *all, int n)
 {
 	for (int r = 1; r < n; r++)
@@ -146,7 +146,7 @@ static void end(struct world *w, struct rendezvous *m, ccs_status s, const char 
 	run_wake(w);
 }
 
-/* The last has come. */
+/* The last rank has come: compares, and does the work. */
 static void conclude(struct world *w, struct rendezvous *m)
 {
 	ccs_status s = compare_here(w, m->of);
@@ -166,7 +166,7 @@ static struct rendezvous *rendezvous_new(struct world *w, uint64_t seq)
 	return m;
 }
 
-/* Without memory for it nobody can meet there, so nobody can in the communicator any more. */
+/* Without memory no rank can meet here, so the communicator dies. */
 static void come(struct world *w, struct attendee *a)
 {
 	struct rendezvous **at = find(w, a->comm->meetings);
@@ -218,9 +218,9 @@ static ccs_status await(struct world *w, struct attendee *a)
 	return s;
 }
 
-/* ---- ranks that are processes ------------------------------------------------------------------ */
+/* ---- ranks that are processes ------------------------------------------------------------ */
 
-/* Those with wrong arguments tell all why. */
+/* Processes with wrong arguments report them to all. */
 static ccs_status tell_wrong(struct world *w, const struct attendee *a)
 {
 	if (a->own.status)
@@ -259,7 +259,7 @@ static ccs_status attend(struct world *w, struct attendee *a)
 	return s;
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------ */
+/* ---- calls ------------------------------------------------------------------------------- */
 
 ccs_status rendezvous_here(const struct attendee *list)
 {
@@ -342,7 +342,7 @@ ccs_status rendezvous_submit(struct attendee *a)
 	return s;
 }
 
-/* ---- when nobody comes any more --------------------------------------------------------------------- */
+/* ---- after the communicator has died -------------------------------------------------------- */
 
 void rendezvous_fail(struct world *w, ccs_status s, const char *text)
 {

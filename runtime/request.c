@@ -1,8 +1,8 @@
 /*
- * Requests: starting, testing, waiting, and the threads that go on with them. See request.h.
+ * Requests: starting, testing, waiting, and the threads that do their work. See request.h.
  *
- * In: calls and messages that were checked. Out: a request, which knows how all of them ended.
- * O(calls + messages).
+ * In: checked calls and messages. Out: a request, with the status of all of them. O(calls +
+ * messages).
  */
 #include "runtime/request.h"
 
@@ -15,24 +15,24 @@
 struct job {
 	struct world *world;
 	struct call *calls, *last;
-	struct vigil vigil; /* of ccs_test, where no thread waits for them */
-	_Atomic bool over;  /* then its communicator may be gone */
+	struct vigil vigil; /* for ccs_test, when no thread waits */
+	_Atomic bool over;  /* after this its communicator may be freed */
 	ccs_status status;
 	char *text;
-	struct job *next;   /* of the request */
-	struct job *behind; /* of the communicator */
+	struct job *next;   /* in the request */
+	struct job *behind; /* in the communicator */
 };
 
 struct ccs_request {
 	struct job *jobs;
 	struct transfer *messages;
-	struct p2p_vigil vigil; /* of ccs_test, as above */
-	bool told;		/* its end */
+	struct p2p_vigil vigil; /* for ccs_test, likewise */
+	bool told;		/* its end was returned */
 };
 
-/* ---- jobs ------------------------------------------------------------------------------------- */
+/* ---- jobs -------------------------------------------------------------------------------- */
 
-/* The result of a job, the first of its communicator's jobs. */
+/* Sets the result of a job, the first of its communicator's jobs. */
 static void job_end(struct job *j, ccs_status s)
 {
 	struct p2p *p = j->world->p2p;
@@ -75,7 +75,7 @@ static bool job_is_over(const struct job *j)
 	return atomic_load_explicit(&j->over, memory_order_acquire);
 }
 
-/* Of a lone engine: ends the job if all its calls are over. */
+/* For a lone engine: ends the job if all its calls are over. */
 static bool job_try(struct job *j)
 {
 	struct world *w = j->world;
@@ -109,7 +109,7 @@ static void job_wait(struct job *j)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* ---- threads ---------------------------------------------------------------------------------- */
+/* ---- threads ----------------------------------------------------------------------------- */
 
 static void *run_jobs(void *of)
 {
@@ -154,7 +154,7 @@ static void *carry_messages(void *of)
 	return NULL;
 }
 
-/* Signals of the program are left to the program's own threads: this one blocks all. */
+/* Starts a thread that blocks all signals, which are for the program's threads. */
 static bool thread_start(pthread_t *t, void *(*body)(void *of), struct world *w)
 {
 	sigset_t all, before;
@@ -198,7 +198,7 @@ void request_stop(struct world *w)
 		pthread_join(p->carrier, NULL);
 }
 
-/* ---- starting --------------------------------------------------------------------------------- */
+/* ---- starting ---------------------------------------------------------------------------- */
 
 /* The request's job on the call's communicator. NULL: no memory. */
 static struct job *job_of(struct ccs_request *r, const struct call *c)
@@ -231,7 +231,8 @@ static void free_request(struct ccs_request *r)
 	free(r);
 }
 
-/* Puts calls into jobs, one per communicator. The remaining calls are in *calls. */
+/* Puts calls into jobs, one for each communicator. On failure the remaining calls are in
+ * *calls. */
 static ccs_status sort_calls(struct ccs_request *r, struct call **calls)
 {
 	while (*calls) {
@@ -251,7 +252,7 @@ static ccs_status sort_calls(struct ccs_request *r, struct call **calls)
 	return CCS_OK;
 }
 
-/* All steps that can fail. */
+/* Does all steps that can fail. */
 static ccs_status prepare(struct ccs_request *r)
 {
 	ccs_status s = CCS_OK;
@@ -303,7 +304,7 @@ ccs_status request_start(struct call *calls, struct transfer *messages, struct c
 	s = r ? sort_calls(r, &calls) : error_set(CCS_ENOMEM, "out of memory for a request");
 	if (!s)
 		s = prepare(r);
-	group_free_calls(calls); /* calls without a job */
+	group_free_calls(calls); /* calls that are in no job */
 	if (s && r)
 		free_request(r);
 	else if (s)
@@ -319,7 +320,7 @@ bool request_busy(struct world *w)
 	return w->nlocal == 1 && !w->engine->lone && w->p2p && first_job(w);
 }
 
-/* ---- testing and waiting ---------------------------------------------------------------------- */
+/* ---- testing and waiting ----------------------------------------------------------------- */
 
 static bool is_over(const struct ccs_request *r)
 {
@@ -354,7 +355,7 @@ static ccs_status check(const struct ccs_request *r, const char *call)
 	return s;
 }
 
-/* The status of a finished request, and its text. */
+/* Returns the status of a finished request, and its text. */
 static ccs_status tell(struct ccs_request *r)
 {
 	ccs_status s = CCS_OK;
@@ -384,7 +385,7 @@ static void step_job(struct job *j)
 		w->engine->progress->rest(w, 0);
 }
 
-/* Continues the work that has no thread, without waiting. */
+/* Continues the work that no thread does, without waiting. */
 static void step(struct ccs_request *r)
 {
 	struct transfer *m = r->messages;

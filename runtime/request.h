@@ -1,42 +1,44 @@
 /*
- * Groups, and requests: calls that go on while their caller does something else. Private to the
+ * Groups, and requests: calls that continue while their caller does other work. Private to the
  * runtime.
  *
- * A request is a group that goes on without its caller. Two threads of each communicator do the
- * work of its calls; they are made at first use: the runner waits for runs inside the engine, as
- * ccs_run would, in the order of their calls; the carrier moves messages (p2p.h). So each moves
- * the data that the other waits for. A lone engine's requests move when its rank's process tests,
- * waits, or calls anything else of the communicator.
+ * A request is a group that runs without its caller. Two threads of each communicator, made at
+ * first use, do the work of its calls: the runner waits for runs inside the engine, as ccs_run
+ * would, in the order of their calls; the carrier moves messages (p2p.h). So each moves the data
+ * that the other waits for. A lone engine's requests move when its process tests, waits, or calls
+ * any other function of the communicator.
  *
- * A request's runs of one communicator are a job. Jobs and messages of requests are counted by
- * handle, so that ccs_comm_free can wait for their ends: all end, as the threads keep the timeout.
+ * A request's runs on one communicator are a job. Jobs and messages of requests are counted by
+ * handle, so that ccs_comm_free can wait for their ends. They all end, because the threads
+ * observe the timeout.
  */
 #ifndef CCS_RUNTIME_REQUEST_H
 #define CCS_RUNTIME_REQUEST_H
 
 #include "runtime/p2p.h"
 
-/** Where the thread puts a call together: if a group is open the place that its communicator has for
- *  the first one, if that is free, so that it need not be copied; else `own`. */
+/** Where the thread builds a call: in an open group, the communicator's place for the first
+ *  call, if free, which saves a copy; else `own`. */
 struct call *group_room(const struct thread_state *t, struct ccs_comm *comm, struct call *own);
-/** In the thread's open group; of group_room. CCS_ENOMEM, which is the group's then. */
+/** Records a call from group_room in the thread's open group. CCS_ENOMEM, which also fails the
+ *  group. */
 ccs_status group_record(struct thread_state *t, struct call *c);
 ccs_status group_record_message(struct thread_state *t, const struct transfer *m);
 
 /** Frees a group's calls. */
 void group_free_calls(struct call *calls);
-/** Until all calls of a list are over; *s is the first failure. */
+/** Takes part until all calls of a list are over; *s is the first failure. */
 void group_take_part(struct call *calls, ccs_status *s);
 
-/** Begins calls and messages, which are the request's then, and gone with it; and on a failure. */
+/** Begins calls and messages, and takes them over, also on failure. */
 ccs_status request_start(struct call *calls, struct transfer *messages, struct ccs_request **out);
-/** The same of one call, which is copied; waits for its end. */
+/** The same for one call, which is copied; waits for its end. */
 ccs_status request_run(const struct call *c);
-/** Whether runs of requests are to be waited for by one thread alone, and there are any. */
+/** Whether there are runs of requests that only one thread may wait for. */
 bool request_busy(struct world *w);
-/** Waits for what the handle has in flight. */
+/** Waits for all requests of the handle. */
 void request_drain(struct ccs_comm *c);
-/** Ends the threads. Nothing is in flight. */
+/** Ends the threads. No request may be in flight. */
 void request_stop(struct world *w);
 
 #endif

@@ -1,11 +1,11 @@
 /*
  * Runs: the k-th calls of this process's ranks, gathered.
  *
- * The list begins with the current run; the rest wait for it. A run starts when
- * it becomes the first and some rank has called, and each rank in it starts when
- * that rank has called. A run that failed (calls that disagree, no memory) stays
- * until every rank has called, so that each learns of it, and the communicator
- * goes on; after a timeout it is dead instead. All under world.lock.
+ * The list begins with the current run; the rest wait for it. A run starts when it becomes the
+ * first and some rank has called; each of its ranks starts when that rank has called. A failed
+ * run (calls disagree, no memory) stays until every rank has called, so that each gets the
+ * failure, and the communicator stays usable; after a timeout it is dead instead. All under
+ * world.lock.
  */
 #include "runtime/comm.h"
 #include "runtime/rendezvous.h"
@@ -109,14 +109,14 @@ void run_fail_more(struct world *w, const char *more)
 	w->runs->text = strdup(t.buf);
 }
 
-/* The first run has become that, or one more rank of it has called. */
+/* The first run has become current, or one more of its ranks has called. */
 static void start_current(struct world *w, int rank)
 {
 	struct run *r = w->runs;
 	ccs_status s;
 
 	if (r->params.sizes && !r->failed && r->arrived < w->nlocal)
-		return; /* all ranks' sizes are looked at first */
+		return; /* first the sizes of all ranks are compared */
 	r->started = true;
 	if (r->failed)
 		return;
@@ -217,7 +217,7 @@ ccs_status run_differ(const struct call_name *x, const struct call_name *y)
 	return error_set(CCS_EINVAL, "%s", t.buf);
 }
 
-/* Much the commonest case first, without making any text. */
+/* Compares without making a text, as most calls agree. */
 static bool agree(const struct call *x, const struct call *y)
 {
 	return x->module == y->module && x->count == y->count && x->type == y->type &&
@@ -241,7 +241,7 @@ static void compare(struct world *w, struct run *r, const struct call *c)
 	run_fail(w, r, CCS_EINVAL, error_thread()->text);
 }
 
-/* The rank's; or those of all, which have been compared. */
+/* Adds the rank's sizes; or those of all ranks, which were compared already. */
 static void add_sizes(struct world *w, struct run *r, const struct call *c)
 {
 	struct sizes *all = r->params.sizes;
@@ -258,7 +258,8 @@ static void add_sizes(struct world *w, struct run *r, const struct call *c)
 		run_fail(w, r, s, error_thread()->text);
 }
 
-/* No memory for its run: all other ranks would wait for this rank forever. */
+/* No memory for its run: the communicator dies, as other ranks would wait for this rank for
+ * ever. */
 static void cannot_join(struct world *w, struct call *c)
 {
 	struct text t = { .len = 0 };
@@ -304,7 +305,7 @@ void run_join(struct world *w, struct call *c)
 	run_retire(w);
 }
 
-/* The list still holds the run. */
+/* The rank is done. The run is still in the list. */
 static void rank_done(struct run *r, int rank)
 {
 	struct call *c = r->seats[rank].call;
@@ -357,7 +358,7 @@ bool run_call_over(struct world *w, struct call *c, ccs_status *s)
 	if (call_is_over(c))
 		return true;
 	if (!c->done) {
-		/* the buffers are the caller's again only when no thread is at work */
+		/* buffers may be returned only when no thread works on them */
 		if (!r->failed || (r == w->runs && !run_halt(w)))
 			return false;
 		c->done = true;

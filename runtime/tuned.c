@@ -1,9 +1,9 @@
 /*
  * Calls by a tuning: checks their arguments, and runs them. See ccs.h.
  *
- * In: a tuning that was loaded, and a call's arguments. Out: the call of the module that the
- * tuning has for its size. The contract determines a call's size, so all modules of a section have
- * the same. O(sections + rows), plus the call.
+ * In: a loaded tuning, and a call's arguments. Out: the call of the module that the tuning has
+ * for its size. The contract determines a call's size, so it is the same for all modules of a
+ * section. O(sections + rows), plus the call.
  */
 #include "runtime/comm.h"
 #include "runtime/plan/tuning/tuning.h"

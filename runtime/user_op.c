@@ -1,5 +1,5 @@
 /*
- * Operators of the user's own: see user_op.h.
+ * User-defined operators: see user_op.h.
  */
 #include "runtime/user_op.h"
 
@@ -47,7 +47,7 @@ ccs_status ccs_user_op_free(struct ccs_user_op *op)
 	return CCS_OK;
 }
 
-/* The count alone of an operator ever changes. */
+/* Only the operator's count ever changes. */
 static struct ccs_user_op *counted(const struct ccs_user_op *op)
 {
 	return (struct ccs_user_op *)(uintptr_t)op;
@@ -77,7 +77,8 @@ size_t user_op_alignment(size_t bytes)
 	return lowest < ALIGNMENT ? lowest : ALIGNMENT;
 }
 
-/* The function is promised a result apart from its operands: it may come by way of a copy. */
+/* The user's function may assume that its result does not overlap the operands, so it may need
+ * a copy. */
 void user_op_combine(const struct ccs_user_op *op, ccs_dtype type, size_t bytes, unsigned char *to,
 		     const unsigned char *x, const unsigned char *y, size_t n)
 {

@@ -13,11 +13,11 @@
 
 #include <errno.h>
 
-#define REPORTED 16	 /* ranks that the text names; the rest are counted */
-#define ANSWERS_MS 2000u /* a report waits for answers so long at most */
+#define REPORTED 16	 /* ranks that a text names; the rest are only counted */
+#define ANSWERS_MS 2000u /* most time that a report waits for answers */
 
-/* Why a rank is not done, if that is a reason for others to wait, or (`first` is false) if it is none.
- * False: it is not known, or of the other sort. */
+/* Describes why a rank is not done. `first`: reasons for which other ranks wait; otherwise
+ * reasons for which none does. False: unknown, or of the other kind. */
 static bool reason(const struct world *w, int rank, bool first, struct text *why)
 {
 	const struct watched_engine *e = w->engine->watched;
@@ -39,7 +39,7 @@ static bool reason(const struct world *w, int rank, bool first, struct text *why
 	return first == (where == WHERE_IN_TURN);
 }
 
-/* The ranks that other ranks wait for come first. */
+/* Ranks that others wait for come first. */
 void run_waits(const struct world *w, struct text *out)
 {
 	int named = rendezvous_report(w, out), more = 0;

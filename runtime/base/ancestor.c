@@ -1,8 +1,8 @@
 /*
- * Walks up from parent to parent. See ancestor.h.
+ * Walks from parent to parent. See ancestor.h.
  *
- * In: /proc/PID/stat, "PID (PROGRAM) STATE PARENT ...", whose 22nd word is when it began. The
- * program's name may have blanks and brackets in it: what follows it begins behind the last one.
+ * In: /proc/PID/stat (proc(5)), "PID (PROGRAM) STATE PARENT ...", with the start time as word 22.
+ * PROGRAM may contain blanks and brackets, so STATE is searched from the last bracket.
  */
 #include "runtime/base/ancestor.h"
 

@@ -1,6 +1,6 @@
 /*
- * The processes that this one comes from: its parent, the parent's parent, and so on, from /proc.
- * It knows nothing of the rest of the runtime.
+ * The ancestors of this process: its parent, the parent's parent, and so on, from /proc.
+ * Independent of the rest of the runtime.
  */
 #ifndef CCS_RUNTIME_BASE_ANCESTOR_H
 #define CCS_RUNTIME_BASE_ANCESTOR_H
@@ -9,11 +9,11 @@
 
 struct ancestor {
 	int pid;
-	unsigned long long started; /* in the system's ticks since it booted: numbers come again */
+	unsigned long long started; /* clock ticks since boot; distinguishes reused PIDs */
 };
 
-/** The nearest that runs a program of that name, of at most 15 bytes, which is what the kernel
- *  keeps. False: there is none, or the system does not show it. O(ancestors). */
+/** The nearest ancestor that runs a program of that name, of at most 15 bytes (the kernel keeps
+ *  no more). False: none, or the system hides it. O(ancestors). */
 bool ancestor_find(const char *program, struct ancestor *out);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Where this code, and the program that runs it, were loaded from. See beside.h.
+ * The folders from which this code and its program were loaded. See beside.h.
  */
 #include "runtime/base/beside.h"
 
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The bytes of a file's folder, with a slash at its end; 0, if its name has none. */
+/* The length of the file's folder with its last slash; 0 if there is none. */
 static int folder_len(const char *file)
 {
 	const char *slash = strrchr(file, '/');

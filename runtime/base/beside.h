@@ -1,9 +1,9 @@
 /*
- * Files that come with this library: where it was built they lie beside it, where it was
- * installed in its folder. A program that is linked with the static one, as ccrun, has bin/ and lib/
- * side by side.
+ * Files that come with this library, such as plug-ins. Searched in the folder of the library (a
+ * build), in ../lib seen from the folder of the program (an installed program that links the
+ * static library, such as ccrun), and in the folder given at configuration.
  *
- * It knows nothing of the rest of the runtime. Nothing is kept in static storage.
+ * Independent of the rest of the runtime. Keeps no static storage.
  */
 #ifndef CCS_RUNTIME_BASE_BESIDE_H
 #define CCS_RUNTIME_BASE_BESIDE_H
@@ -16,10 +16,10 @@ struct beside {
 	char path[BESIDE_PLACES][BESIDE_PATH];
 };
 
-/** A file or folder of the installation that this program is of, wherever that is now: "share/ccs"
- *  is beside the folder bin/ of the program. O(1). */
+/** A file or folder of the running program's installation, wherever that was moved: "share/ccs"
+ *  is searched next to the program's folder bin/. O(1). */
 void beside_program(const char *name, char path[BESIDE_PATH]);
-/** Where a file of that name may be, the likeliest first. O(1). */
+/** The paths where a file of that name may be, likeliest first. O(1). */
 void beside_paths(const char *name, struct beside *out);
 
 #endif

@@ -1,14 +1,15 @@
 /*
- * BLAKE2s: RFC 7693, "The BLAKE2 Cryptographic Hash and Message Authentication Code". See blake2s.h.
+ * BLAKE2s: RFC 7693, "The BLAKE2 Cryptographic Hash and Message Authentication Code". See
+ * blake2s.h.
  *
- * Names of the RFC: h, v, m, t, f, G. Ten rounds for each 64 bytes; the last block, which may be
- * empty only if all is, is marked. O(bytes).
+ * Names are those of the RFC: h, v, m, t, f, G. Ten rounds for each block of 64 bytes. The last
+ * block is marked; it is empty only if the whole input is. O(bytes).
  */
 #include "runtime/base/blake2s.h"
 
 #include <string.h>
 
-/* Section 2.6: as SHA-256's. */
+/* Section 2.6: the initial values of SHA-256. */
 static const uint32_t iv[8] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
 				0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 };
 
@@ -61,7 +62,7 @@ static void compress(struct blake2s *b, bool last)
 	if (last)
 		v[14] = ~v[14];
 	for (int r = 0; r < 10; r++)
-		for (int i = 0; i < 8; i++) { /* four columns, and four diagonals */
+		for (int i = 0; i < 8; i++) { /* four columns, then four diagonals */
 			int turn = i / 4;
 
 			mix(v + i % 4, v + 4 + (i + turn) % 4, v + 8 + (i + 2 * turn) % 4,
@@ -79,7 +80,7 @@ void blake2s_begin(struct blake2s *b, const void *key, size_t key_bytes)
 	b->h[0] ^= 0x01010000u ^ (uint32_t)key_bytes << 8 ^ BLAKE2S_BYTES;
 	if (!key_bytes)
 		return;
-	memcpy(b->block, key, key_bytes); /* a block, with zeros behind it */
+	memcpy(b->block, key, key_bytes); /* the key fills the first block, padded with zeros */
 	b->held = sizeof(b->block);
 }
 
@@ -90,7 +91,7 @@ void blake2s_add(struct blake2s *b, const void *data, size_t n)
 	while (n) {
 		size_t room = sizeof(b->block) - b->held, k = n < room ? n : room;
 
-		if (!room) { /* more follows: it is not the last */
+		if (!room) { /* more follows: this block is not the last */
 			b->bytes += b->held;
 			compress(b, false);
 			b->held = 0;

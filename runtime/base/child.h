@@ -8,8 +8,8 @@
 #include <sys/types.h>
 #include <sys/wait.h>
 
-/** Waits until the child has ended, whatever interrupts it. *status: how, as waitpid returns it;
- *  NULL: never mind. Nothing happens if it was waited for before. */
+/** Waits until the child has ended, through interrupts. *status: as waitpid sets it; may be
+ *  NULL. Does nothing if the child was already waited for. */
 static inline void child_wait(pid_t pid, int *status)
 {
 	while (waitpid(pid, status, 0) < 0 && errno == EINTR)

@@ -1,5 +1,5 @@
 /*
- * Time that only grows.
+ * Monotonic time.
  */
 #ifndef CCS_RUNTIME_BASE_CLOCK_H
 #define CCS_RUNTIME_BASE_CLOCK_H
@@ -26,7 +26,7 @@ static inline double clock_seconds(void)
 	return (double)clock_ns() * 1e-9;
 }
 
-/** That many milliseconds from now, for pthread_cond_timedwait. */
+/** The time that many milliseconds from now, for pthread_cond_timedwait. */
 static inline struct timespec clock_after(uint64_t ms)
 {
 	uint64_t t = clock_ns() + ms * 1000000u;

@@ -1,8 +1,8 @@
 /*
  * Failures of public calls: a status, and one text for the thread.
  *
- * The thread's state is the one thread-local object of the library; nothing
- * else in it is both static and written. A text that does not fit is cut.
+ * The thread's state is the library's one thread-local object; the library has no other static
+ * object that is written. A text that does not fit is cut.
  */
 #include "runtime/base/error.h"
 
@@ -17,7 +17,7 @@ struct thread_state *error_thread(void)
 	return &state;
 }
 
-/* The new text may be made of the old one. */
+/* The arguments may include the old text. */
 ccs_status ccs_error_set(ccs_status s, const char *format, ...)
 {
 	char text[CCS_TEXT];
@@ -57,7 +57,7 @@ const char *ccs_error(void)
 const char *ccs_status_name(ccs_status s)
 {
 	static const char *const names[] = {
-		/* by minus the status */
+		/* [-status] */
 		"CCS_OK",	"CCS_EINVAL",	"CCS_EFILE",	    "CCS_ENOPLAN", "CCS_ENOMEM",
 		"CCS_ETIMEOUT", "CCS_EABORTED", "CCS_EUNSUPPORTED", "CCS_ESYSTEM",
 	};

@@ -1,8 +1,8 @@
 /*
  * Opening, reading and writing files. See file.h.
  *
- * To open a FIFO waits for its other end, and to open a device may do anything: so both
- * are looked at first, and what was opened is looked at again. O(bytes).
+ * Opening a FIFO blocks until its other end is open, and opening a device may have side effects.
+ * So the kind of file is checked before opening, and once more on the open descriptor. O(bytes).
  */
 #include "runtime/base/file.h"
 
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LARGE ((size_t)16 << 20) /* bytes that a machine may not have */
+#define LARGE ((size_t)16 << 20) /* from this size, check that the machine has the memory */
 
 static const char *kind_of(mode_t mode)
 {
@@ -38,7 +38,7 @@ static bool regular(const struct stat *st, char *why, size_t why_size)
 	return false;
 }
 
-/* What an errno means for a path. */
+/* The meaning of an errno for this path. */
 static void explain(int dir, const char *path, int e, char *why, size_t why_size)
 {
 	char target[512];
@@ -108,7 +108,7 @@ int file_put(int fd, const void *data, size_t n)
 	while (n) {
 		ssize_t k = write(fd, p, n);
 
-		if (k < 0 && errno == EAGAIN) { /* somebody made a pipe of ours so */
+		if (k < 0 && errno == EAGAIN) { /* another process made our pipe non-blocking */
 			struct pollfd wait = { .fd = fd, .events = POLLOUT };
 
 			poll(&wait, 1, -1);
@@ -121,8 +121,8 @@ int file_put(int fd, const void *data, size_t n)
 	return 0;
 }
 
-/* Whether the machine has that much memory now. Who asks for more gets it page by page, until
- * the system ends processes for want of memory. */
+/* Whether that much memory is free. Linux grants more, and then kills processes when pages are
+ * touched. */
 static bool available(size_t bytes)
 {
 	FILE *f = fopen("/proc/meminfo", "re");
@@ -137,7 +137,8 @@ static bool available(size_t bytes)
 	return !kib || bytes / 1024 < kib;
 }
 
-/* A signal makes the system give up half-way, and begin anew: with a timer it may never end. */
+/* posix_fallocate starts over after a signal; under a periodic timer it might never finish. So
+ * signals are blocked. */
 int file_reserve(int fd, size_t at, size_t bytes)
 {
 	sigset_t all, before;

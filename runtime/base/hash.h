@@ -1,5 +1,6 @@
 /*
- * FNV-1a of 64 bits: checksums of files, and names of equal data. No protection from anybody.
+ * FNV-1a, 64 bits (Fowler, Noll, Vo): checksums of files, and names of equal data. Not
+ * cryptographic.
  */
 #ifndef CCS_RUNTIME_BASE_HASH_H
 #define CCS_RUNTIME_BASE_HASH_H
@@ -9,7 +10,7 @@
 
 #define HASH_START UINT64_C(0xcbf29ce484222325)
 
-/** Goes on from `h`, which is HASH_START at first. O(bytes). */
+/** Continues the hash h, at first HASH_START. O(bytes). */
 static inline uint64_t hash_fnv1a(uint64_t h, const void *data, size_t n)
 {
 	const unsigned char *p = data;

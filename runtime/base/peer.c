@@ -1,5 +1,5 @@
 /*
- * Who is at the other end of a socket: unix(7), SO_PEERCRED. See peer.h. O(1).
+ * The process at the other end of a socket: unix(7), SO_PEERCRED. See peer.h. O(1).
  */
 #include "runtime/base/peer.h"
 

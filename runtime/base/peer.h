@@ -1,5 +1,5 @@
 /*
- * The process at the other end of a socket of this host, from the system.
+ * The process at the other end of a Unix socket, as the kernel reports it.
  */
 #ifndef CCS_RUNTIME_BASE_PEER_H
 #define CCS_RUNTIME_BASE_PEER_H
@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-/** Whether the process at the other end of a Unix socket was this user's when it connected, or began
- *  to listen. *of: which it was; zeros if the system does not say. */
+/** Whether the process at the other end belonged to this user when it connected, or began to
+ *  listen. *of: its identity; zeros if unknown. */
 bool peer_is_mine(int fd, struct ucred *of);
 
 #endif

@@ -1,15 +1,14 @@
 /*
- * A file takes the place of another one, or of none.
+ * Replaces a file atomically, or makes it.
  *
- * In: a path and bytes. Out: the path names a file with all of them, on the disk; or,
- * after an error, what it named before.
+ * In: a path and bytes. Out: the path names a file with all of the bytes, on the disk; or, after
+ * an error, the file that it named before.
  *
- * The new file has no name while it is written (O_TMPFILE), so that whatever ends the
- * program then leaves nothing behind; where the file system cannot do that it has a
- * name of its own beside the target, as it has for the moment between link and rename
- * when a file is replaced. Signals that would end the program wait meanwhile: they are
- * looked for between two blocks. The file is synced before the rename, and the
- * directory after it. O(bytes).
+ * The new file has no name while it is written (open(2), O_TMPFILE), so a killed program leaves
+ * nothing behind. A file system without O_TMPFILE needs a temporary name next to the target, and
+ * so does every replacement for the moment between link and rename. Signals that would end the
+ * program are blocked meanwhile and checked between blocks. The file is synced before the rename,
+ * its directory after it. O(bytes).
  */
 #include "runtime/base/file.h"
 
@@ -24,14 +23,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BLOCK ((size_t)4 << 20) /* bytes between two looks at signals */
+#define BLOCK ((size_t)4 << 20) /* bytes between two checks for signals */
 
 struct replacement {
 	int dir, fd;	  /* the directory, the new file */
-	const char *name; /* in the directory */
-	bool named;	  /* temp is a name of the new file */
+	const char *name; /* the target, in the directory */
+	bool named;	  /* temp exists */
 	char temp[32];
-	sigset_t hold; /* signals that would end the program */
+	sigset_t hold; /* blocked signals */
 };
 
 /* ---- writing ----------------------------------------------------------------------- */
@@ -58,7 +57,7 @@ static int write_blocks(struct replacement *r, const char *data, size_t len)
 	return 0;
 }
 
-/* Some file systems have nothing to sync, and a directory that may not be read cannot be. */
+/* Some file systems cannot sync, and a directory without read permission cannot be synced. */
 static int sync_fd(int fd)
 {
 	return !fsync(fd) || errno == EINVAL || errno == ENOTSUP || errno == EBADF ? 0 : errno;
@@ -77,10 +76,10 @@ static void new_name(struct replacement *r)
 
 enum { TRIES = 100 };
 
-/* The new file, if possible without a name. */
+/* Creates the new file, without a name if possible. */
 static int create(struct replacement *r)
 {
-	/* Its name in /proc is what gives it one later. */
+	/* A file without a name is linked through its name in /proc. */
 	if (!access("/proc/self/fd", X_OK)) {
 		r->fd = openat(r->dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
 		if (r->fd >= 0)
@@ -104,7 +103,7 @@ static int link_as(const struct replacement *r, const char *name)
 	return linkat(AT_FDCWD, path, r->dir, name, AT_SYMLINK_FOLLOW) ? errno : 0;
 }
 
-/* The new file takes the name; a link cannot replace what is there, a rename can. */
+/* Gives the new file its name. link(2) makes a name, but only rename(2) replaces one. */
 static int publish(struct replacement *r)
 {
 	int error = r->named ? EEXIST : link_as(r, r->name);
@@ -124,7 +123,7 @@ static int publish(struct replacement *r)
 
 /* ---- the whole ---------------------------------------------------------------------- */
 
-/* The mode of what is there, else `mode`; what may not be written is not replaced. */
+/* The mode of the existing file, else `mode`. A file that may not be written is not replaced. */
 static int final_mode(const struct replacement *r, unsigned mode, mode_t *result)
 {
 	struct stat st;

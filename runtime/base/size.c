@@ -1,5 +1,5 @@
 /*
- * Sizes, to and from text. See size.h. In: any text. Out: a size below 2^63.
+ * Sizes from and to text. See size.h. In: any text. Out: a size below 2^63.
  */
 #include "runtime/base/size.h"
 

@@ -1,7 +1,7 @@
 /*
- * Sizes as people write them: 512, 64K, 16M, 1G (powers of 1024).
+ * Sizes in text: 512, 64K, 16M, 1G (powers of 1024).
  *
- * It knows nothing of the rest of the runtime, so that ccc uses it too.
+ * Independent of the rest of the runtime, so that ccc uses it too.
  */
 #ifndef CCS_RUNTIME_BASE_SIZE_H
 #define CCS_RUNTIME_BASE_SIZE_H
@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Reads digits, and a unit if one follows; *s is moved behind them. NULL, or what is wrong: then
- *  *s stays. O(digits). */
+/** Reads digits and an optional unit, and moves *s past them. Returns NULL, or what is wrong;
+ *  then *s stays. O(digits). */
 const char *size_read(const char **s, uint64_t *bytes);
 
 #define SIZE_TEXT 24 /* bytes of the longest text, with its NUL */
 
-/** In the largest unit that leaves no rest. */
+/** The size in the largest unit that divides it. */
 void size_text(char text[SIZE_TEXT], uint64_t bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Waiting awake: for what another core is about to write.
+ * Busy waiting for a store of another core.
  */
 #ifndef CCS_RUNTIME_BASE_SPIN_H
 #define CCS_RUNTIME_BASE_SPIN_H
@@ -7,12 +7,12 @@
 #include <stdatomic.h>
 
 #define CACHE_LINE 64
-/* What one thread writes again and again and others' things: a core that fetches a line may fetch
- * the adjoining one, too. */
+/* Distance between data that different threads write often. The processor may prefetch the
+ * adjacent cache line together with a line, hence two. */
 #define LINES_APART (2 * CACHE_LINE)
-#define SPINS 1000u /* then a thread sleeps: some 50 microseconds */
+#define SPINS 1000u /* polls before a thread sleeps: about 50 microseconds */
 
-/** Lets the core's other thread go on, and leaves memory in peace. */
+/** The processor's pause instruction: yields to the core's other hardware thread. */
 static inline void relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -20,10 +20,10 @@ static inline void relax(void)
 #endif
 }
 
-/** All earlier stores of this thread are seen by other threads before its later loads. */
+/** Full memory barrier: other threads see all earlier stores before this thread's later loads. */
 static inline void fence(void)
 {
-#ifdef __SANITIZE_THREAD__ /* knows no fences */
+#ifdef __SANITIZE_THREAD__ /* the thread sanitizer does not model fences */
 	_Atomic int here = 0;
 
 	atomic_fetch_add(&here, 1);

@@ -1,13 +1,13 @@
 /*
- * How far a long command has come: one line on a terminal, written over and over.
+ * Progress of a long command: one line on a terminal, rewritten in place.
  *
  *     hierarchical_broadcast, N = 8192, root 17 of 8192
  *
- * In: what the command does now, before each part of it. The line is written once the first second is
- * over, and ten times a second at most: a short command never shows it. Out: nothing stays on
- * the terminal, so all else is printed after ticker_close(). In a pipe or a file nothing is written.
+ * In: a text before each part of the work. The line appears after the first second and changes at
+ * most ten times a second, so a short command never shows it. Out: ticker_close() clears the
+ * line; call it before any other output. Nothing is written to a pipe or file.
  *
- * It is a header alone, so that ccc and ccrun, which have no code in common, both use it.
+ * A header only: ccc and ccrun share no library code.
  */
 #ifndef CCS_RUNTIME_BASE_TICKER_H
 #define CCS_RUNTIME_BASE_TICKER_H
@@ -27,11 +27,11 @@
 
 struct ticker {
 	FILE *to;    /* a terminal; NULL: nothing is written */
-	double next; /* when the line may be written again; 0: it was never asked for */
+	double next; /* when the line may be written again; 0: not yet used */
 	bool shown;
 };
 
-/** To stderr, if that is a terminal that takes a line's end back. */
+/** On stderr, if it is a terminal that can return to the start of a line. */
 static inline struct ticker ticker_open(void)
 {
 	const char *term = getenv("TERM");
@@ -62,7 +62,7 @@ __attribute__((format(printf, 2, 3))) static inline void ticker_tell(struct tick
 	fflush(t->to);
 }
 
-/** Takes the line away. */
+/** Clears the line. */
 static inline void ticker_close(struct ticker *t)
 {
 	if (t->shown)

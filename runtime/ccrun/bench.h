@@ -3,7 +3,7 @@
  * module and an optional baseline.
  *
  * Ranks are numbered over all processes; this process has ranks [first, first + local). Every
- * array has one entry per rank; the entries of other processes' ranks are NULL.
+ * array has one entry per rank; entries of other processes' ranks are NULL.
  */
 #ifndef CCS_RUNTIME_CCRUN_BENCH_H
 #define CCS_RUNTIME_CCRUN_BENCH_H
@@ -30,7 +30,7 @@ struct home {
 struct row {
 	struct check check;
 	int root;		 /* -1: none */
-	size_t size, send, recv; /* bytes; of the rank that has most */
+	size_t size, send, recv; /* bytes, the most of any rank */
 	size_t base;		 /* bytes of one base allocation, without guard */
 	unsigned char scalar[8];
 };
@@ -46,10 +46,11 @@ struct result {
 /* The progress of the run (progress_line.c). */
 struct progress {
 	struct ticker ticker;
-	bool counts;	     /* rows are counted now, and not run */
-	unsigned rows, over; /* how many there are; are done */
-	double work, done;   /* of these, in bytes */
-	double begun, spent; /* seconds: when the first began; until the last of them was done */
+	bool counts;	     /* rows are only counted, not run */
+	unsigned rows, over; /* number of rows; of finished rows */
+	double work, done;   /* bytes of them; of finished rows */
+	double begun, spent; /* seconds: start of the first row; duration until the last finished
+			        one */
 	size_t size;	     /* of the current one */
 };
 
@@ -58,35 +59,36 @@ struct bench {
 	const struct ccs_module *m; /* the module that runs now, and its settings */
 	struct ccs_run_options how;
 	struct ccs_module_info has; /* the module's description */
-	struct ccs_tuning *tuning;  /* chooses them for each size; NULL: there is one module */
+	struct ccs_tuning *tuning;  /* chooses module and settings for each size; NULL: there is
+				       one module */
 	const char *collective;	    /* with a tuning */
 	struct home *at;
-	bool checks;		       /* -c; a module without buffers is not, on GPUs */
+	bool checks;		       /* -c; on GPUs, false for a module without buffers */
 	FILE *out;		       /* NULL: another process prints the table */
 	unsigned char **base[2];       /* [out of place, in place][rank]; allocated */
 	void **send, **recv;	       /* [rank] of the current placement */
-	void **call_send, **call_recv; /* the same, as calls get them: on the GPU */
-	struct lanes *lanes[SIDES];    /* that calls go to; NULL: they are done when they return */
+	void **call_send, **call_recv; /* the same as calls get them: on the GPU */
+	struct lanes *lanes[SIDES];    /* that calls go to; NULL: calls are done when they return */
 	bool beside;		       /* options.against is measured, too; its name here: */
 	char label[CCRUN_TEXT];
-	void *baseline; /* its own */
+	void *baseline; /* private to the baseline */
 	bool failed;	/* the run: other processes may be in another call */
 	size_t wrong[SIDES];
 	double busbw[SIDES]; /* sums over timed columns, and their number */
 	unsigned columns[SIDES];
-	double copy_rate; /* the last one measured, in GB/s, read and written */
+	double copy_rate; /* the last copy's rate, in GB/s, read and written */
 	struct progress progress;
 	struct ccs_trace *trace; /* --trace; or NULL */
 };
 
 /* ---- home.c -------------------------------------------------------------- */
 
-/** Makes the communicators. Returns EXIT_DONE, or says why not. Close it in any case. */
+/** Makes the communicators. Returns EXIT_DONE, or reports the error. Close it in any case. */
 int home_open(struct home *p, const struct options *o);
 void home_close(struct home *p);
 /** The result of a step on all processes: CCS_OK only if it succeeded on each. */
 ccs_status home_agree(const struct home *p, ccs_status s);
-/** The largest of all processes' values. Waits for all. */
+/** The largest value of all processes. Waits for all. */
 ccs_status home_most(const struct home *p, double *value);
 /* The begin and the end of a call, by time_now, which is the same clock for all processes of a
  * host. */
@@ -96,7 +98,7 @@ struct span {
 /** The spans of all ranks, in *all; the caller frees *all. `own`: the spans of this process's
  *  ranks, `step` bytes apart. */
 ccs_status home_spans(const struct home *p, const struct span *own, size_t step, struct span **all);
-/** Wrong elements of all processes, and the text of the first that has one. */
+/** Adds the wrong elements of all processes, and takes the text of the first process with one. */
 ccs_status home_wrong(const struct home *p, struct result *r);
 
 /* ---- buffers.c ------------------------------------------------------------ */
@@ -143,7 +145,7 @@ static inline double time_now(void)
  *  returns). */
 typedef ccs_status put_call(struct bench *b, const struct row *r);
 
-/** `n` calls, and waits for them. */
+/** Makes `n` calls, and waits for them. */
 ccs_status time_run(struct bench *b, const struct row *r, put_call *put, struct lanes *l,
 		    unsigned n);
 /** With -G: captures --iters calls in each lane. */
@@ -220,7 +222,7 @@ void processor_name(char *text, size_t size);
 struct contender {
 	int module;
 	struct ccs_run_options how;
-	bool in;    /* it is still in the contest */
+	bool in;    /* still in the contest */
 	double *us; /* [repeats], at least 2 */
 	double median;
 };
@@ -234,14 +236,14 @@ struct entrant {
 
 struct contest {
 	struct bench *b;
-	struct options own; /* b's, with another --iters for each size */
+	struct options own; /* b's, with a different --iters for each size */
 	struct entrant *entrants;
 	int nentrants;
 	struct contender *all; /* of the current size */
 	double *times;
 	int n, room;
 	int chosen, next;      /* -1: none */
-	struct contender last; /* that won the size before */
+	struct contender last; /* winner of the previous size */
 	bool any;	       /* there was one */
 };
 
@@ -260,7 +262,7 @@ int tune_run(struct contest *x);
 
 /* A baseline: a library's collective with the same contract, measured in the same run. */
 struct baseline {
-	const char *name, *title; /* for --against, and for people */
+	const char *name, *title; /* for --against, and a full name */
 	bool early;		  /* it opens before the ranks meet */
 	/** Whether it can be a baseline of this module. Called before any rank or GPU is used. */
 	int (*possible)(const struct options *o, const struct ccs_module *m);
@@ -292,21 +294,21 @@ struct figures {
 	double copy_percent, copy_rate; /* GB/s; negative: not measured */
 };
 
-/** What the command line asks for: NULL, if for neither. *s = CCS_ENOMEM. It is asked first,
- *  so that a mistake in the command line is reported, too. */
+/** A report, if the command line asks for --json or --csv; NULL if not. *s: CCS_ENOMEM. Called
+ *  first, so that a mistake in the command line is reported, too. */
 struct report *report_open(int argc, char **argv, ccs_status *s);
-/** --json and --csv, both. */
+/** Whether both --json and --csv were given. */
 bool report_both(const struct report *r);
 void report_module(struct report *r, const struct options *o, const struct ccs_module *m);
-/** Describes in words where the ranks run, and the baseline. */
+/** Adds the places of the ranks, in words, and the baseline. */
 void report_head(const struct bench *b, const char *where);
-/** A placement of a row, out of place first. ratio < 0: none. */
+/** Adds a placement of a row, out of place first. ratio < 0: none. */
 void report_result(const struct bench *b, const struct row *row, bool in_place,
 		   const struct figures x[SIDES], double ratio);
 void report_error(const struct options *o, const char *text);
 void report_summary(const struct bench *b);
-/** Writes the rest of the report, with the exit status; nothing in a process that does not print.
- *  false: the report cannot be written. Frees the report. */
+/** Writes the rest of the report, with the exit status; nothing in a process that does not
+ *  print. false: it cannot be written. Frees the report. */
 bool report_close(struct report *r, int status, bool silent);
 
 #endif

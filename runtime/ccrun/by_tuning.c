@@ -2,8 +2,8 @@
  * A tuning, as ccrun uses one: --table runs the tuning's choice for each size, --explain-choice
  * prints that choice and its reason.
  *
- * In: a tuning, which is loaded with all its modules. Out: a module and options for a row of the
- * table; or lines of text on stdout. O(rows).
+ * In: a tuning, loaded with all its modules. Out: a module and options for a row of the table; or
+ * lines of text on stdout. O(rows).
  */
 #include "runtime/ccrun/bench.h"
 
@@ -22,14 +22,14 @@ static const char *engine_of(const struct options *o)
 	return o->launcher ? "procs" : "tasks";
 }
 
-/* Whether the section is for these ranks. On GPUs it is known later whether they are on one host. */
+/* Whether the section is for these ranks. On GPUs the number of hosts is not yet known. */
 static bool fits(const struct options *o, const struct ccs_tuning_section *x)
 {
 	return x->nranks == o->ranks &&
 	       (!strcmp(x->engine, engine_of(o)) || (o->cuda && !strcmp(x->engine, "hosts")));
 }
 
-/* The one collective that the tuning has for these ranks, if none was named. */
+/* The only collective that the tuning has for these ranks, if none was named. */
 static int only_collective(struct bench *b)
 {
 	const struct options *o = b->o;
@@ -177,7 +177,7 @@ static ccs_status explain_sizes(const struct options *o, const struct ccs_tuning
 	return s;
 }
 
-/* Times of another processor's are no reason here. */
+/* Times measured on another processor are no reason here. */
 static void tell_measured(const struct ccs_tuning_section *x)
 {
 	bool cpu = strcmp(x->engine, "cuda") != 0 && strcmp(x->engine, "hosts") != 0;

@@ -7,10 +7,9 @@
  *     ccrun -n 4 --trace ar.trace.json ar.so
  *     ccrun -n 4 --tune host.tuning ring.so tree.so
  *
- * In: a module and options. Out: nccl-tests' table on stdout (with --json or --csv what
- * these say, and the table on stderr), all else on stderr, and an exit status: 0 all
- * right, 2 usage or file, 3 wrong elements or no progress, 4 what this machine or build
- * lacks, 70 a bug.
+ * In: a module and options. Out: nccl-tests' table on stdout (with --json or --csv their output,
+ * and the table on stderr), all other text on stderr, and an exit status: 0 success, 2 usage or
+ * file, 3 wrong elements or no progress, 4 the machine or build lacks something, 70 a bug.
  */
 #include "runtime/ccrun/bench.h"
 #include "runtime/ccrun/gpu/device.h"
@@ -28,7 +27,7 @@ static void add_range(char *text, size_t size, int from, int to)
 		snprintf(text + len, size - len, "%s%d..%d", len ? ", " : "", from, to);
 }
 
-/* "2..16", "2, 4, 8": the numbers of ranks that it has plans for. */
+/* "2..16", "2, 4, 8": the numbers of ranks with plans. */
 static void ranks_text(const struct ccs_module *m, char *text, size_t size)
 {
 	struct ccs_plan_info p;
@@ -50,7 +49,7 @@ static void ranks_text(const struct ccs_module *m, char *text, size_t size)
 
 /* ---- checks of the options in this environment --------------------------------------- */
 
-/* No launcher has started several processes. */
+/* Checks that no launcher has started several processes. */
 static int check_alone(const struct options *o)
 {
 	const char *transport = o->transport == TRANSPORT_MPI ? "mpi" : "shm";
@@ -62,7 +61,7 @@ static int check_alone(const struct options *o)
 			transport, o->ranks, o->transport == TRANSPORT_SHM ? ", or --procs" : "");
 }
 
-/* Whether this is one of several processes, and which. */
+/* Finds whether this is one of several processes, and which. */
 static int find_launcher(struct options *o)
 {
 	struct ccs_env env;
@@ -79,7 +78,7 @@ static int find_launcher(struct options *o)
 		return EXIT_USAGE;
 	}
 	if (env.size < 2 && env.launcher && !o->ranks)
-		o->ranks = 1; /* mpirun -np 1: each process is a rank, here too */
+		o->ranks = 1; /* mpirun -np 1: each process is a rank, also here */
 	if (env.size < 2)
 		return check_alone(o);
 	o->launcher = o->procs ? "--procs" : env.launcher;
@@ -98,7 +97,7 @@ static int find_launcher(struct options *o)
 	return EXIT_DONE;
 }
 
-/* With --procs the ranks are started here; *waits: in this process, which is none. */
+/* With --procs, starts the ranks; *waits: this process only waits for them. */
 static int start(struct options *o, bool *waits, bool *killed)
 {
 	struct ccs_env env;
@@ -119,7 +118,7 @@ static int start(struct options *o, bool *waits, bool *killed)
 	return find_launcher(o);
 }
 
-/* Buffers `by column`, and `sized` ones. */
+/* Checks the options for `by column` and for `sized` buffers. */
 static int check_layouts(const struct options *o, const struct ccs_module *m,
 			 const struct ccs_module_info *has)
 {
@@ -173,7 +172,7 @@ static int check_module(const struct options *o, const struct ccs_module *m,
 
 /* ---- the run -------------------------------------------------------------------------- */
 
-/* The baseline has its turn before the ranks meet, or after; and likewise when they part. */
+/* Opens the baseline, if now is its turn: before the ranks meet, or after. */
 static int open_baseline(struct bench *b, bool early)
 {
 	const struct baseline *against = b->o->against;
@@ -207,7 +206,7 @@ static int open_home(struct bench *b)
 	return EXIT_DONE;
 }
 
-/* b's module is known. With a contest, it is this that is run; NULL: the table. */
+/* Runs b's module: as part of the contest, or for the table if that is NULL. */
 static int run(struct bench *b, struct contest *contest)
 {
 	const struct options *o = b->o;
@@ -236,7 +235,7 @@ static int run(struct bench *b, struct contest *contest)
 	return rc;
 }
 
-/* Whether the tuning that comes with ccs has it. */
+/* Whether the default tuning has the collective. */
 static bool comes_with_ccs(const char *collective)
 {
 	struct ccs_tuning_section x;
@@ -251,7 +250,7 @@ static bool comes_with_ccs(const char *collective)
 	return has;
 }
 
-/* The likely kind of a file. */
+/* Guesses what kind of file it is. */
 static void suggest(const struct options *o, char *text, size_t size)
 {
 	size_t n = strlen(o->file), bare = n > 3 && !strcmp(o->file + n - 3, ".so") ? n - 3 : n;
@@ -332,14 +331,14 @@ static int run_all(const struct options *o)
 	return o->table ? run_tuned(o) : run_module(o);
 }
 
-/* A mistake in the command line is every process's: the first reports it. */
+/* A mistake in the command line is the same in every process: the first reports it. */
 static int mistaken(struct options *o, int rc)
 {
 	struct ccs_env env;
 
 	if (rc > 0 && o->report) {
 		report_error(o, ccs_error());
-		ccs_env_read(&env); /* as far as it goes */
+		ccs_env_read(&env); /* errors are reported later */
 		o->rank = env.rank;
 	}
 	return rc;

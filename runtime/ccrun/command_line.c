@@ -1,7 +1,7 @@
 /*
- * ccrun's command line, by getopt_long; names are written out. An argument that cannot be
- * understood is reported on stderr, with exit status 2; one that this build cannot carry out, with
- * 4.
+ * ccrun's command line, by getopt_long; option names may not be abbreviated. An argument that is
+ * not understood is reported on stderr, with exit status 2; one that this build cannot carry out,
+ * with 4.
  */
 #include "runtime/ccrun/command_line.h"
 
@@ -101,7 +101,7 @@ static int read_size(size_t *out, const char *text, const char *format)
 	return -1;
 }
 
-/* The number of a type's name; -1: of none. */
+/* The number of the type with that name; -1: none. */
 static int number_of_type(const char *name)
 {
 	struct ccs_dtype_info t;
@@ -114,7 +114,7 @@ static int number_of_type(const char *name)
 	return -1;
 }
 
-/* A list for a person, with a space before each. */
+/* A list for messages, with a space before each item. */
 struct names {
 	char text[256];
 };
@@ -221,7 +221,7 @@ static int read_count(struct options *o, int option, const char *s)
 	static const struct {
 		int option;
 		unsigned least;
-		size_t at; /* of a number without sign, or never below 0 */
+		size_t at; /* of an unsigned number, or one that is never below 0 */
 		const char *format;
 	} counts[] = {
 		{ 'n', 1, offsetof(struct options, ranks), "-n: '%s' is not a number of ranks" },
@@ -304,7 +304,7 @@ static int read_value(struct options *o, int option, const char *s)
 	case LONG_SHOW: o->show = true; return -1;
 	case LONG_COPY_RATE: o->copy_rate = true; return -1;
 	case 'v': o->verbose = true; return -1;
-	case LONG_JSON: /* report_open has looked for these */
+	case LONG_JSON: /* report_open has read these */
 	case LONG_CSV: return -1;
 	default: return read_count(o, option, s);
 	}
@@ -312,8 +312,8 @@ static int read_value(struct options *o, int option, const char *s)
 
 /* ---- the line of arguments --------------------------------------------------------------- */
 
-/* Whether `name` is meant by the `n` letters of `typed`: they leave out a piece of it, or
- * up to two letters in a row are wrong. */
+/* Whether the `n` letters of `typed` probably mean `name`: a part is left out, or up to two
+ * adjacent letters are wrong. */
 static bool is_near(const char *typed, size_t n, const char *name)
 {
 	size_t m = strlen(name), from = 0;
@@ -327,7 +327,7 @@ static bool is_near(const char *typed, size_t n, const char *name)
 	return n == from || (n <= from + 2 && m <= from + 2);
 }
 
-/* Refuses an unknown option; for another program's option, it names ccrun's. */
+/* Refuses an unknown option; if it is another program's, names ccrun's. */
 static int unknown(const char *name)
 {
 	static const struct {
@@ -354,8 +354,7 @@ static int unknown(const char *name)
 	return usage("%s", why);
 }
 
-/* Whether a word with -- in front is the whole name of an option: getopt_long would take
- * its beginning. */
+/* Whether a word after -- is the full name of an option: getopt_long would accept a prefix. */
 static bool is_name(const char *arg)
 {
 	size_t n = strcspn(arg, "="), many;
@@ -419,8 +418,8 @@ static int check_tune(const struct options *o)
 	return -1;
 }
 
-/* The arguments after the options: modules; or with a tuning the collective, which may be left
- * out. */
+/* The arguments after the options: modules; or with a tuning the collective, which is
+ * optional. */
 static int check_files(struct options *o, int nfiles)
 {
 	bool tuned = o->table || o->explain;
@@ -535,7 +534,7 @@ void options_free(struct options *o)
 	o->fill = o->sizes = NULL;
 }
 
-/* Files move to the front of argv, in their order, with a NULL behind them. */
+/* Moves the files to the front of argv, in order, followed by NULL. */
 int options_read(struct options *o, int argc, char **argv)
 {
 	const struct getopt_tables tables = getopt_tables();

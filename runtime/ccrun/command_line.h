@@ -36,23 +36,23 @@ enum {
 struct spec {
 	const char *name;
 	int option;		    /* its letter, or one of LONG_... */
-	const char *value;	    /* its name in --help; NULL: it has none */
-	const char *(*word)(int i); /* what a value may be, or is a list of, up to a NULL */
-	bool list;		    /* ... several of them, with commas */
-	const char *help;	    /* NULL: another spelling, which is not listed */
+	const char *value;	    /* the name of its value in --help; NULL: no value */
+	const char *(*word)(int i); /* the allowed values, up to NULL */
+	bool list;		    /* ... separated by commas */
+	const char *help;	    /* NULL: another spelling, not listed */
 };
 
-/** All of them; their number in *n. */
+/** All options; their number in *n. */
 const struct spec *option_specs(size_t *n);
 
-/** Names of values: the i-th type and operator, or NULL; what a name means, or NULL and
- *  TRANSPORT_ANY. */
+/** Names of values: the i-th type or operator, or NULL; the value of a transport's name, or
+ *  TRANSPORT_ANY if there is none. */
 const char *option_type_word(int i);
 const char *option_op_word(int i);
 const struct baseline *option_baseline(const char *name);
 enum transport option_transport(const char *name);
 
-/** --help, and --options, to stdout. */
+/** Prints --help, or --options, on stdout. */
 void options_help(void);
 void options_list(void);
 

@@ -74,7 +74,7 @@ static const char *transport_word(int i)
 	return i < TRANSPORTS ? transports[i].name : NULL;
 }
 
-/* ---- the table -------------------------------------------------------------------------------- */
+/* ---- the table --------------------------------------------------------------------------- */
 
 static const struct spec specs[] = {
 	{ "-n", 'n', "RANKS", NULL, false, "number of ranks, or of processes" },
@@ -212,7 +212,7 @@ void options_help(void)
 	fputs(closing_lines, stdout);
 }
 
-/* What a value is. */
+/* The kind of an option's value. */
 static const char *kind_of(const struct spec *s)
 {
 	if (!s->value)

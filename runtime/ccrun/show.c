@@ -1,10 +1,10 @@
 /*
- * --show: one call, of which inputs and results are printed, rank by rank, and every element is
- * checked. Nothing is timed.
+ * --show: one call, with inputs and results printed rank by rank, and every element checked.
+ * Nothing is timed.
  *
- * Of long buffers the first and last elements are shown, and of many ranks the first and last
- * ranks. Each process picks its own ranks' elements as text; where ranks are processes they
- * are gathered, and rank 0 prints. O(shown elements x chunks), plus the check.
+ * Of long buffers the first and last elements are shown, of many ranks the first and last ranks.
+ * Each process converts its own ranks' elements to text; if ranks are processes the texts are
+ * gathered, and rank 0 prints. O(shown elements x chunks), plus the check.
  */
 #include "runtime/ccrun/bench.h"
 #include "runtime/ccrun/values/elements.h"
@@ -25,7 +25,7 @@ struct shown {
 	char text[WHENS][MOST][WIDTH];
 };
 
-/* How many of `n` are shown, and the number of the i-th. */
+/* How many of `n` are shown, and the index of the i-th shown. */
 static size_t count_of(size_t n, size_t most, size_t first, size_t last)
 {
 	return n <= most ? n : first + last;
@@ -60,7 +60,7 @@ static void pick(const struct row *r, uint32_t rank, enum when when, const void 
 	}
 }
 
-/* All ranks' rows, by rank: to be freed. NULL, with the reason: *s. */
+/* All ranks' rows by rank, to be freed. NULL: *s has the reason. */
 static struct shown *gather(const struct bench *b, const struct row *r, ccs_status *s)
 {
 	const struct home *at = b->at;

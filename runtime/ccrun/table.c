@@ -1,10 +1,10 @@
 /*
- * The table: nccl-tests' columns, for every size, type, operator and root asked.
+ * The table: nccl-tests' columns, for every requested size, type, operator and root.
  *
- * A row: buffers are allocated for its count, and it is measured out of place and then in
- * place (measure.c). With --against the baseline's columns follow ours, and how many
- * times as long it takes; with --copy-rate, how much of a copy's rate the messages'
- * bytes come to. The same figures go to the report, if there is one.
+ * For each row, buffers are allocated for its count, and it is measured out of place and then in
+ * place (measure.c). With --against the baseline's columns follow, and the ratio of the times;
+ * with --copy-rate, the messages' share of a copy's rate. The same figures go to the report, if
+ * there is one.
  */
 #include "runtime/ccrun/bench.h"
 #include "runtime/ccrun/gpu/device.h"
@@ -13,7 +13,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* Where another process prints, this one is silent. */
+/* Prints, unless another process does. */
 __attribute__((format(printf, 2, 3))) static void print(const struct bench *b, const char *format,
 							...)
 {
@@ -51,14 +51,14 @@ static double bus_factor(const char *contract, int ranks)
 	return 1;
 }
 
-/* GPUs that the ranks of all processes live on. */
+/* The number of GPUs of all ranks. */
 static int count_gpus(const struct home *p)
 {
 	return p->local < p->ranks ? p->ranks : p->device->lanes.n;
 }
 
-/* With --copy-rate: the part of the copy's rate that the messages come to. Each byte of
- * theirs is read once and written once, as a copy's is, by all GPUs together. */
+/* With --copy-rate: the messages' rate as a part of the copy's rate. Each of their bytes is
+ * read once and written once, like a copy's, by all GPUs together. */
 static void copy_figures(const struct bench *b, const struct row *r, const struct result *x,
 			 struct figures *f)
 {
@@ -113,7 +113,7 @@ static void print_side(const struct bench *b, const struct figures *f)
 	      f->of->us, f->alg, f->bus, wrong);
 }
 
-/* A placement, on both sides. */
+/* Prints a placement, for both sides. */
 static void tell(struct bench *b, const struct row *r, bool in_place, const struct result x[SIDES])
 {
 	struct figures f[SIDES];
@@ -161,7 +161,7 @@ static void print_choice(const struct bench *b)
 	print(b, "  %s, %s", ccs_module_schedule(b->m), how);
 }
 
-/* With -v: how that was cut; on the CPU nothing is. */
+/* With -v: prints how the call was cut; on the CPU nothing. */
 static void print_shape(const struct bench *b)
 {
 	struct ccs_run_shape x;
@@ -242,7 +242,7 @@ static int size_run(struct bench *b, struct row *r, size_t size)
 
 /* ---- all rows ---------------------------------------------------------------------- */
 
-/* With --show alone there is one size, which people can read: two elements for each rank. */
+/* With --show alone there is one small size: two elements for each rank. */
 static bool is_small(const struct bench *b)
 {
 	return b->o->show && !b->o->sized;
@@ -268,7 +268,7 @@ static int sizes_run(struct bench *b, ccs_dtype type, int op, int root)
 	while (rc == EXIT_DONE) {
 		rc = size_run(b, &r, size);
 		if (!b->has.buffers || is_small(b) || b->o->sizes)
-			break; /* there is one size: none, or that */
+			break; /* there is only one size */
 		if (!options_next_size(b->o, &size))
 			break;
 	}
@@ -359,7 +359,7 @@ static void print_head(const struct bench *b)
 	static const char *const time_units[] = { "(us)", "(GB/s)", "(GB/s)", "" };
 	static const struct {
 		const char *text;
-		int left, right; /* columns up to its end, and behind it */
+		int left, right; /* columns of the name up to its end, and after it */
 	} title[] = { { "out of place", 21, 10 }, { "in place", 19, 12 } };
 	char where[512], theirs[40];
 

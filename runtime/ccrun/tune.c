@@ -1,11 +1,11 @@
 /*
- * --tune: which of several modules is the best for each size, and how it is run.
+ * --tune: finds the best module for each size, and how to run it.
  *
  * In: modules of one contract, and the options of any run. Out: a section of a tuning, which
- * replaces the section of the file for this collective, these ranks and this engine; the rest of
- * the file stays. The file is read before the first measurement, and written at the end, by rank 0,
- * whole or not at all. Each size has a row, so that the choice explains itself; a size above all of
- * them takes the last row. O(sizes x contenders).
+ * replaces the file's section for this collective, these ranks and this engine; the rest of the
+ * file stays. The file is read before the first measurement, and written at the end, by rank 0,
+ * completely or not at all. Each size gets a row with its times, so the reason for the choice is
+ * in the file; a size above all of them uses the last row. O(sizes x contenders).
  */
 #include "runtime/ccrun/bench.h"
 
@@ -46,7 +46,7 @@ static int load(struct contest *x, const struct options *o, const char *file)
 	return EXIT_DONE;
 }
 
-/* Keeps the modules that have plans; if none has, the first, so that its lack is reported. */
+/* Keeps the modules that have plans; if none has, the first, so that the reason is reported. */
 static void leave_out(struct contest *x, const struct options *o)
 {
 	int n = 0;
@@ -98,14 +98,14 @@ void tune_close(struct contest *x)
 
 /* ---- files -------------------------------------------------------------------------------- */
 
-/* The path of the file relative to the folder, from both real paths: up to their common part, and
- * down. */
+/* The path of the file relative to the folder, from their real paths: up to the common part,
+ * then down. */
 static void path_from(const char *folder, const char *file, char *path, size_t size)
 {
 	size_t common = 0, n = 0;
 
 	for (size_t i = 0; !folder[i] || folder[i] == file[i]; i++) {
-		if (file[i] == '/') /* a folder's name may begin like another's */
+		if (file[i] == '/') /* a folder's name may be a prefix of another's */
 			common = i;
 		if (!folder[i])
 			break;
@@ -127,7 +127,7 @@ static ccs_status name_module(const char *folder, const char *file, char *path, 
 	return CCS_OK;
 }
 
-/* The tuning as it is now; and whether it can be written, before anything is measured. */
+/* Reads the present tuning, and checks before any measurement that it can be written. */
 static ccs_status read_tuning(struct ccs_tuning **t, const char *file)
 {
 	ccs_status s = file_writable("--tune", file);
@@ -138,9 +138,9 @@ static ccs_status read_tuning(struct ccs_tuning **t, const char *file)
 
 /* ---- sizes -------------------------------------------------------------------------------- */
 
-/* A size that was measured. */
+/* A measured size. */
 struct won {
-	uint64_t size; /* as it was asked for; UINT64_MAX: there is one */
+	uint64_t size; /* as requested; UINT64_MAX: there is only one */
 	struct contender best, next;
 	bool has_next;
 };
@@ -181,7 +181,7 @@ static void say_progress(const struct contest *x)
 			c->median, x->n, in);
 }
 
-/* Rows of that size, and buffers for the largest of them. */
+/* Makes rows of that size, and buffers for the largest of them. */
 static ccs_status open_size(struct contest *x, size_t size)
 {
 	struct row *largest = &x->entrants->row;
@@ -202,7 +202,7 @@ static ccs_status open_size(struct contest *x, size_t size)
 	return s;
 }
 
-/* *bytes: the bytes of the size before; a size of the same bytes, or of none, is left out. */
+/* *bytes: the bytes of the size before. A size with the same bytes, or none, is skipped. */
 static int tune_size(struct contest *x, struct wins *w, size_t size, size_t *bytes)
 {
 	ccs_status s = open_size(x, size);
@@ -269,7 +269,7 @@ static void say_measured(const struct contest *x, char *text, size_t size)
 		 where, processor, sysconf(_SC_NPROCESSORS_ONLN), b->o->repeats, CONTEST_NOISE);
 }
 
-/* A row; the names are those of the entrants. */
+/* A row of the tuning; names: the entrants' files. */
 static struct ccs_tuning_row row_of(const struct won *w, char (*names)[PATH_MAX])
 {
 	struct ccs_tuning_row row = { .most = w->size,
@@ -312,7 +312,8 @@ static ccs_status put(struct contest *x, const struct wins *w, struct ccs_tuning
 	return ccs_tuning_put(t, &section, rows);
 }
 
-/* Until it is closed no other ccrun writes a tuning there. -1: a file system without locks. */
+/* Locks the folder against another ccrun that writes a tuning there. -1: the file system has
+ * no locks. */
 static int lock_folder(const char *folder)
 {
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -322,7 +323,8 @@ static int lock_folder(const char *folder)
 	return fd;
 }
 
-/* The section goes into the file as it is now: others may have changed it during the measurement. */
+/* Puts the section into the file as it is now: another process may have changed it during the
+ * measurement. */
 static ccs_status put_into(struct contest *x, const struct wins *w, const char *folder,
 			   char (*names)[PATH_MAX], struct ccs_tuning_row *rows)
 {
@@ -413,7 +415,7 @@ int tune_run(struct contest *x)
 	ccs_status s = b->o->rank ? CCS_OK : read_tuning(&t, b->o->tune);
 	int rc = open_rows(x);
 
-	ccs_tuning_free(t); /* it could be read, and that is all for now */
+	ccs_tuning_free(t); /* it can be read; that was the question */
 	s = home_agree(b->at, s);
 	if (s)
 		rc = measure_fail(b, SIDE_OURS, s);

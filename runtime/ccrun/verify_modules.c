@@ -1,13 +1,13 @@
 /*
- * --verify: proves modules again, from their bytes, and tells of each plan.
+ * --verify: proves modules again, from their bytes, and reports each plan.
  *
- * In: the files' names. Out: on stdout a line a plan that is right, and on stderr one for
- * what is wrong; all files and plans are looked at. The exit status is 0 if all are right,
- * 2 if one is not or is no module, 4 if memory ran out.
+ * In: the files' names. Out: on stdout a line for each plan that is right, on stderr one for each
+ * mistake; all files and plans are checked. The exit status is 0 if all are right, 2 if one is
+ * not or is no module, 4 if memory ran out.
  */
 #include "runtime/ccrun/ccrun.h"
 
-/* A module's plans, as they are told of. */
+/* The state of the report on a module's plans. */
 struct telling {
 	const struct ccs_module *m;
 	const char *file;
@@ -57,7 +57,7 @@ static int verify_plans(const struct ccs_module *m, const char *file)
 	printf("%s: %s, %s\n", file, ccs_module_schedule(m), ccs_module_contract(m));
 	ccs_module_describe(m, &t.has);
 	s = ccs_module_verify(m, tell, &t);
-	if (s && t.rc == EXIT_DONE) /* it is no single plan's */
+	if (s && t.rc == EXIT_DONE) /* a failure of the module, not of a plan */
 		t.rc = failed(file, s);
 	return t.rc;
 }

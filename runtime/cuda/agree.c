@@ -1,5 +1,5 @@
 /*
- * What all processes of a communicator agree on. O(processes).
+ * Agreement of all processes of a communicator on a status. O(processes).
  */
 #include "runtime/cuda/gpu_comm.h"
 

@@ -1,14 +1,14 @@
 /*
- * Messages between ranks on GPUs that are processes: by NCCL's own send and receive. See p2p.h.
+ * Messages between ranks on GPUs that are processes, by NCCL's own send and receive. See p2p.h.
  *
- * In: the messages of a group, of one communicator or several. Out: all are in their streams, as one
- * group of NCCL's, so that they go on together; then the calls are over, whether their peers have
- * called or not, as with NCCL. A message without elements is none. What a rank sends must be as long
- * as its receiver expects: NCCL does not compare.
+ * In: the messages of a group, of one communicator or several. Out: all messages are in their
+ * streams, as one group of NCCL's, so that they progress together. The calls are then over,
+ * whether or not their peers have called, as with NCCL. A message without elements is not sent. A
+ * message must be as long as its receiver expects: NCCL does not compare.
  *
- * A message that cannot be put there fails the whole group. If that is found before NCCL is called,
- * that is all; else others may wait for what never comes, and the communicators have failed.
- * O(messages x communicators).
+ * If one message cannot be submitted, the whole group fails. If that is found before NCCL is
+ * called, nothing else happens; otherwise other ranks may wait for messages that never come, and
+ * the communicators fail. O(messages x communicators).
  */
 #include "runtime/cuda/gpu_comm.h"
 #include "runtime/p2p.h"
@@ -17,10 +17,11 @@
 
 static struct gpu_part *part_of(const struct transfer *m)
 {
-	return gpu_of(m->comm->world)->parts; /* the process has one rank of it */
+	return gpu_of(m->comm->world)->parts; /* its only rank */
 }
 
-/* The world with the next higher address: all threads lock them in that order. NULL: none. */
+/* The world with the next higher address; NULL: none. All threads lock worlds in this order,
+ * so they cannot deadlock. */
 static struct world *next_world(const struct transfer *list, const struct world *after)
 {
 	struct world *next = NULL;
@@ -44,7 +45,7 @@ static ccs_status check_world(struct world *w)
 	return s;
 }
 
-/* Locks them, all that there are; the first failure of one. */
+/* Locks all of them. Returns the first failure of one. */
 static ccs_status lock_worlds(const struct transfer *list)
 {
 	ccs_status s = CCS_OK;
@@ -57,7 +58,7 @@ static ccs_status lock_worlds(const struct transfer *list)
 	return s;
 }
 
-/* `s`, if it is a failure that others wait behind, is that of all. */
+/* Unlocks. If `broken`, the failure `s` ends all of the communicators. */
 static void unlock_worlds(const struct transfer *list, ccs_status s, bool broken)
 {
 	for (struct world *w = next_world(list, NULL); w; w = next_world(list, w)) {
@@ -119,7 +120,7 @@ static ccs_status put_group(const struct nccl *n, const struct transfer *list, b
 	if (!s)
 		return nccl_group_end(n);
 	snprintf(why, sizeof(why), "%s", error_thread()->text);
-	(void)nccl_group_end(n); /* the group must be closed, whatever it says */
+	(void)nccl_group_end(n); /* the group must be closed even after an error */
 	return error_set(s, "%s", why);
 }
 

@@ -1,13 +1,13 @@
 /*
- * Where the ranks' data lie, in one call: the callers' buffers; memory of ours, where the
- * input overlaps the output otherwise than in place, or there is no output buffer; and
- * scratch. And where cells lie there, if not in blocks of equal chunks: a table that is kept, so
- * that calls like one before find theirs.
+ * The addresses of the ranks' data in one call: the callers' buffers; memory of ours, if input
+ * and output overlap otherwise than in place, or if there is no output buffer; and scratch. Also
+ * the addresses of cells that are not blocks of equal chunks: a table that is kept and found
+ * again by later calls.
  *
- * A captured launch may be replayed at any time, beside later calls: kernels take turns,
- * but the copy of an input is made before its kernel has the turn. So a captured call
- * that needs one has one of its own, kept till the end.
- * O(ranks) a call; with such a table O(ranks x cells).
+ * A captured launch may be replayed concurrently with later calls. Kernels take turns, but the
+ * copy of an input is made before its kernel has the turn. So a captured call that needs such a
+ * copy gets separate memory, kept until the end. O(ranks) a call; with such a table O(ranks x
+ * cells).
  */
 #include "runtime/cuda/gpu_comm.h"
 
@@ -16,7 +16,7 @@
 
 static ccs_status aside(struct gpu_part *p, uint32_t rank, size_t bytes, bool own)
 {
-	struct gpu_room fresh = { 0 }; /* nobody else's: the next call takes another */
+	struct gpu_room fresh = { 0 }; /* only for this call: the next call takes another */
 	ccs_status s;
 
 	if (!own)
@@ -85,8 +85,8 @@ static ccs_status place_scratch(const struct world *w, const struct run *r,
 	return rc;
 }
 
-/* In the arguments, or, where they are many, in memory that is kept, since this call is
- * not the only one that may read them. */
+/* Puts the pointers into the arguments; or, if there are many, into kept memory, because other
+ * calls may still read those of theirs. */
 ccs_status gpu_place_ranks(const struct world *w, struct run *r, const struct gpu_state *s,
 			   struct gpu_part *p)
 {
@@ -113,7 +113,7 @@ ccs_status gpu_place_ranks(const struct world *w, struct run *r, const struct gp
 	return rc;
 }
 
-/* Kernels read the table as it is. */
+/* Kernels read the table in the host's format. */
 #define SAME(a, b) (offsetof(struct cell_at, a) == offsetof(struct ccs_dev_place, b))
 _Static_assert(sizeof(struct cell_at) == sizeof(struct ccs_dev_place) && SAME(send, send) &&
 		       SAME(recv, recv) && SAME(len, len) && SAME(row, row) && SAME(apart, apart),

@@ -37,16 +37,16 @@ struct launch {
 	const struct call *c; /* the call, equal on all ranks */
 	struct gpu_state *state;
 	struct gpu_fit *fit;
-	uint32_t channels; /* most that the choice allows; 0: as many as pay */
+	uint32_t channels; /* most that the choice allows; 0: choice_channels decides */
 	uint32_t replicas, threads;
 	uint64_t longest, tile, ntiles;
-	bool entered; /* the only part's GPU is, all the time */
+	bool entered; /* the only part's GPU stays entered */
 };
 
 /* ---- sizes ---------------------------------------------------------------------- */
 
-/* The protocol and the most channels (0: as many as pay) of a call of that size, unless the call
- * sets them. */
+/* The protocol and the most channels (0: choice_channels decides) for a call of that size,
+ * unless the call sets them. */
 static struct ccs_choice choose(const struct gpu *g, const struct call *c, size_t bytes)
 {
 	const struct choice_list *own = &g->settings.choices;
@@ -152,7 +152,8 @@ static ccs_status join_streams(const struct launch *l, struct gpu_part *p)
 	while ((i = next_rank(l, p, i + 1)) < l->w->nranks && !s)
 		if (!seen(l, p, i))
 			s = cuda_order(&p->cuda, p->fork, stream_of(l, i), p->now);
-	/* also if the stream seems to be the last one: its handle may be another stream's now */
+	/* also if it seems to be the last call's stream: the handle may have been reused for
+	 * another stream */
 	if (!s && !p->capturing && p->ran)
 		s = cuda_wait(&p->cuda, p->last, p->now);
 	return s;
@@ -186,9 +187,9 @@ static ccs_status one_captured(int captured, int other)
 			 captured, other);
 }
 
-/* All or none are captured: else the driver would draw a stream into a capture that it has
- * no part in, or refuse a step when others are made. And cudaStreamPerThread is a stream
- * of whichever thread calls the driver: that of the rank that comes last. */
+/* All streams must be captured, or none. Otherwise the driver would draw a stream into a
+ * capture that it has no part in, or refuse a step after others were submitted.
+ * cudaStreamPerThread means the calling thread's stream: that of the last rank's thread. */
 static ccs_status look_at_streams(const struct launch *l, struct gpu_part *p)
 {
 	ccs_status s = CCS_OK;
@@ -313,7 +314,7 @@ static ccs_status each(const struct launch *l,
 	return s;
 }
 
-/* Whether kernels have been launched that wait for one that was not. */
+/* Whether launched kernels wait for one that was not launched. */
 static bool others_wait(const struct gpu *g)
 {
 	bool launched = g->group != NULL;
@@ -350,8 +351,8 @@ static bool fit_less(const struct launch *l, uint32_t replicas, uint32_t threads
 	return true;
 }
 
-/* Launches as many replicas as fit, with no tiles: such a kernel waits for no other, and leaves
- * all counters as they are. Less for each time that the driver refuses. */
+/* Launches as many replicas as fit, without tiles: such a kernel waits for no other, and
+ * leaves all counters unchanged. After each refusal, fewer. */
 static ccs_status try_in(const struct launch *l, struct gpu_part *p, cuda_stream own)
 {
 	struct ccs_dev_call args = p->args;
@@ -360,7 +361,7 @@ static ccs_status try_in(const struct launch *l, struct gpu_part *p, cuda_stream
 
 	args.ntiles = 0;
 	args.begun = NULL;
-	p->args.launch = args.turn ? ++p->launches : 0; /* the call's turn is the next */
+	p->args.launch = args.turn ? ++p->launches : 0; /* the call takes the next turn */
 	do {
 		args.replicas = most_replicas(l);
 		s = cuda_launch(&p->cuda, l->fit->function[p - l->g->parts],

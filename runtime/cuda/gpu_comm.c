@@ -1,9 +1,9 @@
 /*
  * Communicators on the GPUs of one process: making them, and freeing all.
  *
- * Ranks that live on one GPU are a part, with one context, its own kernels and its own
- * memory. With several parts there is one more thing: the flag that stops them all,
- * in memory of the host. (Processes: ranks.c.) O(ranks^2).
+ * The ranks on one GPU are a part, with one context, one set of kernels and one memory. Several
+ * parts also share a flag in host memory that stops them all. (Several processes: ranks.c.)
+ * O(ranks^2).
  */
 #include "runtime/cuda/gpu_comm.h"
 
@@ -59,7 +59,7 @@ void gpu_free(struct world *w)
 	for (uint32_t i = 0; i < g->nparts && g->forked; i++)
 		cuda_forget(&g->parts[i].cuda);
 	finish(g);
-	if (!g->forked) /* other processes wait for the parent's end, not for its child's */
+	if (!g->forked) /* other processes wait for the parent, not for its child */
 		gpu_end(w);
 	while (g->states) {
 		struct gpu_state *next = g->states->next;
@@ -85,7 +85,8 @@ void gpu_free(struct world *w)
 
 static ccs_status open_all(struct world *w, const int *devices);
 
-/* With the parent's GPUs. Of processes, the parent's are on one host, and so are these. */
+/* A child of a split, on the parent's GPUs. If its ranks are processes, they are on one host
+ * as the parent's are. */
 static ccs_status branch(struct world *w, struct world *child, const struct branch *b)
 {
 	int *devices;
@@ -137,7 +138,7 @@ const struct engine cuda_engine = {
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-/* Finds which GPUs can use the memory of which other GPUs. */
+/* Finds which GPUs can access each other's memory. */
 static ccs_status find_reach(struct gpu *g)
 {
 	uint32_t n = g->nparts;
@@ -168,7 +169,7 @@ static ccs_status open_all(struct world *w, const int *devices)
 	ccs_status s;
 
 	w->engine = &cuda_engine;
-	w->state = g; /* freed with the world, whatever there is of it */
+	w->state = g; /* freed with the world, in any state */
 	if (!g || !places_make(&g->places, n, devices))
 		return error_set(CCS_ENOMEM, "out of memory for %u ranks", n);
 	g->parts = calloc(g->places.nparts, sizeof(*g->parts));
@@ -176,7 +177,7 @@ static ccs_status open_all(struct world *w, const int *devices)
 		return error_set(CCS_ENOMEM, "out of memory for %u ranks", n);
 	s = gpu_settings_read(&g->settings);
 	for (uint32_t r = 0; r < n && !s; r++)
-		if (g->places.part_of[r] == g->nparts) /* parts are numbered as they come */
+		if (g->places.part_of[r] == g->nparts) /* parts are numbered by their first rank */
 			s = gpu_part_open(g, g->parts + g->nparts++, g->places.part_of[r],
 					  devices[r]);
 	if (!s)
@@ -186,7 +187,7 @@ static ccs_status open_all(struct world *w, const int *devices)
 	return s ? s : gpu_control_make(g);
 }
 
-/* In blocks over `n` GPUs, from `first` on. */
+/* Ranks in blocks over `n` GPUs, from `first` on. */
 static ccs_status open_spread(struct world *w, int first, int n)
 {
 	int *devices = calloc((size_t)w->nranks, sizeof(*devices));
@@ -201,7 +202,7 @@ static ccs_status open_spread(struct world *w, int first, int n)
 	return s;
 }
 
-/* Opens at least one GPU, so that a failure has its error. */
+/* Opens at least one GPU, so that a failure gets its error text. */
 static ccs_status open_over_all(struct world *w)
 {
 	int n = 0;

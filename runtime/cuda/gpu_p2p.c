@@ -1,10 +1,10 @@
 /*
  * Messages between ranks on the GPUs of one process. See p2p.h.
  *
- * When both calls have met, a copy is put into the receiver's stream. The copy runs after the work
- * that is in the sender's stream by then, and later work in the sender's stream runs after the
- * copy. Then the calls are over, like a call of a module that is in its stream. Each event belongs
- * to the GPU of the stream that it is recorded in. O(1).
+ * When both calls have met, a copy is submitted to the receiver's stream. The copy runs after the
+ * work already in the sender's stream, and later work in the sender's stream runs after the copy.
+ * Then the calls are over, like a call of a module that is in its stream. Each event belongs to
+ * the GPU of the stream that it is recorded in. O(1).
  */
 #include "runtime/cuda/gpu_comm.h"
 #include "runtime/p2p.h"
@@ -14,7 +14,7 @@ struct end {
 	const struct transfer *m;
 	struct cuda *cuda;
 	cuda_stream stream;
-	cuda_event e; /* recorded after its work in the stream */
+	cuda_event e; /* recorded in its stream */
 	int mode;
 };
 
@@ -28,7 +28,7 @@ static void leave(struct end *x)
 	cuda_leave(x->cuda, x->mode);
 }
 
-/* An event behind all that is in its stream now. */
+/* Records an event after all work now in its stream. */
 static ccs_status mark(struct end *x)
 {
 	ccs_status s = cuda_event_new(x->cuda, &x->e);
@@ -36,7 +36,7 @@ static ccs_status mark(struct end *x)
 	return s ? s : cuda_record(x->cuda, x->e, x->stream);
 }
 
-/* The copy may be put there by another thread than the calls'. */
+/* Another thread than the caller's may submit the copy. */
 static ccs_status check_stream(const struct end *x)
 {
 	return x->stream != CUDA_STREAM_PER_THREAD

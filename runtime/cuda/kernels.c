@@ -1,16 +1,16 @@
 /*
  * The kernel for a call, on this GPU.
  *
- * In the order of cost: one that is loaded; one that the module holds for this GPU (none with bulk
- * copies, and none for traces); one of the disk cache; one that NVRTC compiles now from the module's
- * source, which goes into the cache. Kernels stay loaded as long as the communicator.
+ * Tried in the order of cost: a loaded one; one in the module for this GPU (never with bulk
+ * copies or traces); one in the disk cache; one that NVRTC compiles now from the module's source,
+ * which is then cached. Kernels stay loaded as long as the communicator.
  *
- * An entry of the cache begins with the NVRTC that made it (struct nvrtc_maker). Another one's
- * kernel is made anew, in its place; but where there is no NVRTC (CCS_NVRTC=none) it is as good
- * as any. That is seen from its file, without loading NVRTC, which takes some 50 ms.
+ * A cache entry begins with the NVRTC that made it (struct nvrtc_maker). A kernel from another
+ * NVRTC is compiled again; without any NVRTC (CCS_NVRTC=none) it is accepted. The comparison uses
+ * NVRTC's file, because loading NVRTC takes some 50 ms.
  *
- * Where NVRTC is older than the GPU, the newest PTX that it can write is made instead,
- * and the driver compiles that.
+ * If NVRTC is older than the GPU, it writes the newest PTX that it can, and the driver compiles
+ * that.
  */
 #include "runtime/base/load/cache.h"
 #include "runtime/cuda/gpu_comm.h"
@@ -35,10 +35,10 @@ static bool same_key(const struct kernel_key *a, const struct kernel_key *b)
 	       a->bulk == b->bulk && a->trace == b->trace;
 }
 
-/* ---- what there is --------------------------------------------------------------- */
+/* ---- available kernels --------------------------------------------------------------- */
 
-/* Whether a CUBIN for that architecture runs on the GPU: within a major version upwards, but those
- * of systems on a chip (Jetson, Thor) on these alone. */
+/* Whether a CUBIN for that architecture runs on the GPU: on later minor versions of the same
+ * major version. Systems on a chip (Jetson, Thor) run only their own. */
 static bool arch_runs(int arch, int capability)
 {
 	static const int on_chip[] = { 53, 62, 72, 87, 101, 110 };
@@ -49,7 +49,7 @@ static bool arch_runs(int arch, int capability)
 	return arch / 10 == capability / 10 && arch <= capability;
 }
 
-/* 'a' is for that one only. */
+/* Variant 'a' runs only on exactly that architecture. */
 static bool runs_on(const struct ccs_kernel *k, int capability)
 {
 	return k->variant == 'a' ? k->arch == (uint32_t)capability
@@ -177,7 +177,7 @@ static ccs_status compile(struct gpu *g, const struct gpu_part *p, const struct 
 
 /* ---- loading ------------------------------------------------------------------------ */
 
-/* Why what was just compiled does not load, as far as it is known. */
+/* The reason why a freshly compiled kernel does not load, as far as known. */
 static ccs_status refused(const struct gpu *g, const struct gpu_part *p, ccs_status s)
 {
 	const struct nvrtc *n = &g->nvrtc;
@@ -191,7 +191,7 @@ static ccs_status refused(const struct gpu *g, const struct gpu_part *p, ccs_sta
 		ccs_error(), n->major, n->minor, p->cuda.driver / 1000, p->cuda.driver % 1000 / 10);
 }
 
-/* Whether the cache has it, from the NVRTC that there is, and it is loaded. */
+/* Loads the kernel from the cache, if it has one of the present NVRTC. */
 static bool load_cached(struct gpu_part *p, const struct cache_key *ck, struct gpu_kernel *k)
 {
 	const size_t head = sizeof(struct nvrtc_maker);
@@ -202,11 +202,11 @@ static bool load_cached(struct gpu_part *p, const struct cache_key *ck, struct g
 
 	if (done) {
 		memcpy(&maker, data, head);
-		memmove(data, data + head, len - head + 1); /* to where it is aligned */
+		memmove(data, data + head, len - head + 1); /* to an aligned address */
 		done = nvrtc_still(&maker) &&
 		       !cuda_load(&p->cuda, &k->module, &k->function, data, CCS_DEV_KERNEL);
 	}
-	free(data); /* whatever is wrong with it: it is made again */
+	free(data); /* damaged or refused: it is compiled again */
 	return done;
 }
 

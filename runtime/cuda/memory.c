@@ -1,14 +1,14 @@
 /*
- * Memory for calls on GPUs: the memory of a part on its GPU, and the memory that all parts share on
- * the host.
+ * Memory for calls on GPUs: that of a part on its GPU, and that which all parts share on the
+ * host.
  *
- * Device memory that a captured launch names is kept till the communicator's end; other memory that
- * has become too small is freed once the last call is done.
+ * Device memory that a captured launch uses is kept until the communicator's end; other memory
+ * that has become too small is freed once the last call is done.
  *
- * The host's memory, within one process, is pinned for all its GPUs. Among processes it is a POSIX
- * shared segment: rank 0 makes it, with all of its bytes (so that a full /dev/shm is an error now,
- * and no signal later), all processes map and pin it, and its name is removed as soon as they have,
- * or one of them has failed to. O(1), plus the calls.
+ * Within one process, host memory is pinned for all its GPUs. Among processes it is a POSIX
+ * shared segment. Rank 0 allocates all of its bytes, so that a full /dev/shm is an error now and
+ * not a signal later; all processes map and pin it; its name is removed as soon as all have, or
+ * one has failed. O(1), plus the calls.
  */
 #include "runtime/cuda/gpu_comm.h"
 
@@ -43,7 +43,7 @@ ccs_status gpu_keep(struct gpu_part *p, cuda_ptr *at, size_t bytes, const char *
 	return CCS_OK;
 }
 
-/* Frees a block, once nothing that was launched uses it. */
+/* Frees a block when nothing that was launched uses it. */
 static ccs_status drop(struct gpu_part *p, cuda_ptr dead)
 {
 	struct gpu_block **at = &p->blocks, *b;
@@ -62,7 +62,7 @@ static ccs_status drop(struct gpu_part *p, cuda_ptr dead)
 	return CCS_OK;
 }
 
-/* A captured launch may be replayed at any time: the memory that it names is kept. */
+/* A captured launch may be replayed at any time, so memory that it uses is kept. */
 ccs_status gpu_room(struct gpu_part *p, struct gpu_room *r, size_t bytes, const char *what)
 {
 	ccs_status s = CCS_OK;
@@ -82,8 +82,8 @@ ccs_status gpu_room(struct gpu_part *p, struct gpu_room *r, size_t bytes, const 
 	return s;
 }
 
-/* Such rows, or NULL: then *oldest are rows of that size that may be overwritten, if as many are
- * kept as are to be. */
+/* The rows with these contents, or NULL; then *oldest are rows of that size to overwrite, if
+ * the most that may be kept are kept. */
 static struct gpu_rows *find_rows(const struct gpu_part *p, const void *rows, size_t bytes,
 				  struct gpu_rows **oldest)
 {
@@ -98,7 +98,7 @@ static struct gpu_rows *find_rows(const struct gpu_part *p, const void *rows, si
 	return f;
 }
 
-/* The newest are in front: a call's own are not the oldest while it is made. */
+/* The newest are in front, so a call's own rows are not the oldest while it is set up. */
 static void put_in_front(struct gpu_part *p, struct gpu_rows *f)
 {
 	struct gpu_rows **at = &p->rows;
@@ -136,7 +136,7 @@ ccs_status gpu_rows(struct gpu_part *p, const void *rows, size_t bytes, const ch
 	if (!f && oldest) {
 		f = oldest;
 		s = p->ran ? cuda_finish(&p->cuda, p->last) : CCS_OK;
-		f->bytes = 0; /* free, until it is filled */
+		f->bytes = 0; /* unused until it is filled */
 	} else if (!f) {
 		s = new_rows(p, bytes, what, &f);
 	}
@@ -153,7 +153,7 @@ ccs_status gpu_rows(struct gpu_part *p, const void *rows, size_t bytes, const ch
 	return CCS_OK;
 }
 
-/* From blocks of many: what a GPU gives is no less anyway. */
+/* Taken from large blocks, as an allocation on a GPU has a large minimum. */
 ccs_status gpu_begun(struct gpu_part *p, size_t n, cuda_ptr *at)
 {
 	struct gpu_room *left = &p->begun;
@@ -236,7 +236,8 @@ static ccs_status refused(const char *call, const char *name, size_t bytes, cons
 					 : "");
 }
 
-/* Whether a segment is this user's, so that no other can cut it off, and has all of its bytes. */
+/* Whether a segment is this user's, so that no other user can truncate it, and has all of its
+ * bytes. */
 static bool is_mine(int fd, size_t bytes)
 {
 	struct stat st;
@@ -335,7 +336,7 @@ void gpu_segment_free(struct gpu *g, struct gpu_segment *m)
 			cuda_free_host(d, m->host);
 		cuda_leave(d, mode);
 	}
-	if (m->shared && !g->forked) /* pinned memory may be missing in a child */
+	if (m->shared && !g->forked) /* a forked child may not have the pinned memory */
 		munmap(m->host, m->bytes);
 	free(m->seen);
 	*m = (struct gpu_segment){ 0 };

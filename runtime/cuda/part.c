@@ -1,5 +1,5 @@
 /*
- * A part of a communicator: its GPU, the settings of the environment, the flag that stops its
+ * A part of a communicator: its GPU, the settings of the environment, and the flag that stops its
  * kernels. O(1).
  */
 #include "runtime/cuda/gpu_comm.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A part's own flags: turns, and behind them the one that stops it. */
+/* A part's flags: turns, then the flag that stops it. */
 #define TURN_BYTES (2 * sizeof(uint64_t))
 #define FLAGS_BYTES (TURN_BYTES + sizeof(uint32_t))
 
@@ -45,7 +45,7 @@ ccs_status gpu_settings_read(struct gpu_settings *o)
 	return CCS_OK;
 }
 
-/* What was asked for, and this GPU cannot do. */
+/* The error if a setting asks for something that this GPU cannot do. */
 static ccs_status settings_fit(const struct gpu_settings *o, const struct cuda *d)
 {
 	if (!o->bulk || d->capability >= KERNEL_BULK_CAPABILITY)
@@ -90,7 +90,7 @@ ccs_status gpu_control_make(struct gpu *g)
 	ccs_status s;
 
 	if (g->places.nparts == 1 || places_hosts(&g->places) > 1)
-		return CCS_OK; /* a part that is alone polls its own memory */
+		return CCS_OK; /* a single part polls its own memory */
 	s = gpu_segment_make(g, &g->control, sizeof(struct gpu_control), "flags");
 	for (uint32_t i = 0; i < g->nparts && !s; i++)
 		g->parts[i].abort = g->control.seen[i] + offsetof(struct gpu_control, abort);

@@ -1,12 +1,10 @@
 /*
- * Who lives where: the parts of a communicator, what fits on them, and where each FIFO
- * of a plan lies.
+ * Placement: the parts of a communicator, what fits on them, and the memory of each FIFO.
  *
- * In: ranks' GPUs, who reaches whom, a plan's FIFOs. Out: numbers alone, the same in
- * every process. A part's block of memory holds the tables, the counters of its workers
- * (room for all workers, since rows are numbered over all parts), stages, the counters of
- * its ends of FIFOs, and the slots of what it receives.
- * O(FIFOs + parts); making the parts O(ranks^2).
+ * In: the GPUs of ranks, which GPUs reach which, a plan's FIFOs. Out: numbers only, the same in
+ * every process. A part's block of memory has the tables, the counters of workers (room for all
+ * workers, because rows are numbered over all parts), stages, the counters of its ends of FIFOs,
+ * and the slots of messages that it receives. O(FIFOs + parts); making the parts O(ranks^2).
  */
 #include "runtime/cuda/place.h"
 
@@ -117,7 +115,7 @@ bool place_fit(const struct place_room *rooms, const uint32_t *workers, uint32_t
 
 /* ---- memory -------------------------------------------------------------------------- */
 
-/* Takes n * each bytes; false: more than any memory. */
+/* Adds n * each bytes; false: overflow. */
 static bool take(uint64_t *at, uint64_t n, uint64_t each, uint64_t *from)
 {
 	uint64_t bytes;
@@ -128,7 +126,7 @@ static bool take(uint64_t *at, uint64_t n, uint64_t each, uint64_t *from)
 	       !__builtin_add_overflow(*at, bytes & ~(ALIGN - 1), at) && *at <= PTRDIFF_MAX;
 }
 
-/* Where the next bytes of a part, or of the host, come from. */
+/* The counter of bytes used in a part's block, or in host memory. */
 static uint64_t *room_of(struct place_map *m, uint32_t part)
 {
 	return part == PLACE_HOST ? &m->host : m->block + part;
@@ -142,7 +140,7 @@ static void choose(struct place_fifo *f, const struct ccs_fifo *from, const stru
 	f->tail_in = f->data_in == PLACE_HOST ? PLACE_HOST : src;
 }
 
-/* The cells of a FIFO's slots, where its data lies. */
+/* Counts the cells of a FIFO's slots in the part that holds them. */
 static bool count_cells(struct place_map *m, const struct place_need *n, uint64_t fifo)
 {
 	uint32_t part = m->fifos[fifo].data_in;

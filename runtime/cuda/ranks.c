@@ -1,13 +1,13 @@
 /*
- * Communicators of several processes, a rank each: how they meet, and how they part.
+ * Communicators of several processes with one rank each: meeting, and parting.
  *
  * They meet by NCCL's unique id (nccl_group.h), and exchange each rank's host, GPU and settings.
- * All ranks have the matrix of which GPU reaches which; the rest follows from it (place.h). If
- * there are several hosts, no memory is shared at all (hosts/).
+ * All ranks get the matrix of which GPU reaches which; the rest follows from it (place.h). On
+ * several hosts no memory is shared (hosts/).
  *
- * They part in two steps, since memory must not be freed while another process has it mapped:
- * each process unmaps the memory of the other processes, and waits until all have, but no longer
- * than the communicator's timeout; then it frees its own memory, or leaves it allocated, if some
+ * They part in two steps, because memory must not be freed while another process has it mapped.
+ * Each process unmaps the memory of the other processes, and waits until all have, at most for
+ * the communicator's timeout; then it frees its own memory, or leaves it allocated if some
  * process never came. O(ranks^2).
  */
 #include "runtime/base/clock.h"
@@ -24,14 +24,15 @@
 
 /* ---- meeting ------------------------------------------------------------------------- */
 
-/* The data that a process sends about itself. */
+/* What each process reports about itself. */
 struct card {
 	char host[160], settings[320];
 	struct cuda_uuid gpu;
 	uint64_t token;
 };
 
-/* Containers may have one name, and yet no memory in common. */
+/* A name of this host's shared memory: containers may have one host name and yet no common
+ * memory. */
 static void read_host(char *text, size_t size)
 {
 	const char *set = getenv("CCS_HOSTID");
@@ -93,12 +94,12 @@ static ccs_status compare_settings(const struct card *all, uint32_t n)
 
 static void find_hosts(struct places *p, const struct card *all)
 {
-	for (uint32_t i = 0; i < p->nparts; i++) /* from 0 on: the first on its host */
+	for (uint32_t i = 0; i < p->nparts; i++) /* numbered by first appearance */
 		while (strcmp(all[p->host_of[i]].host, all[i].host))
 			p->host_of[i]++;
 }
 
-/* One row of the matrix: whom this GPU reaches. */
+/* One row of the matrix: the ranks that this GPU reaches. */
 static ccs_status find_reach(struct gpu *g, const struct card *all, bool *row)
 {
 	struct gpu_part *p = g->parts;
@@ -189,7 +190,7 @@ ccs_status ccs_get_unique_id(ccs_unique_id *id)
 	return s;
 }
 
-/* ---- of some of another's processes ---------------------------------------------------- */
+/* ---- splits -------------------------------------------------------------------------- */
 
 _Static_assert(sizeof(ccs_unique_id) <= INVITATION, "an id is an invitation");
 

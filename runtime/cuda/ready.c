@@ -1,12 +1,11 @@
 /*
- * What the first call of a plan needs: the kernel on every part, how it is launched, and
- * the plan's state.
+ * Sets up the first call of a plan: the kernel on every part, its launch parameters, and the
+ * plan's state.
  *
- * In: a call. Out: its state, and a fit: the threads of a block and the replicas with
- * which all workers of all parts are resident. Among processes all of this is done
- * together, so that they find the same: they first see to it that they make the same
- * call. Later calls of that plan, protocol and kernel find what there is, and exchange
- * nothing. O(kernels of a plan) then.
+ * In: a call. Out: its state, and a fit: the threads of a block and the replicas with which all
+ * workers of all parts are resident. Processes do this together, so that they get the same
+ * results; they first check that they make the same call. Later calls of that plan, protocol and
+ * kernel find the results, and exchange nothing. O(kernels of a plan) then.
  */
 #include "runtime/cuda/gpu_comm.h"
 #include "runtime/plan/choice.h"

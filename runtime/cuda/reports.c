@@ -33,7 +33,7 @@ static struct ccs_dev_report *slot_of(const struct gpu_state *s, uint32_t part, 
 	return (struct ccs_dev_report *)at + which;
 }
 
-/* Written by a GPU, at any time: NULL until all of it is. */
+/* A GPU may write it at any time. NULL until it is complete. */
 static const struct ccs_dev_report *report_of(const struct gpu_state *s, uint32_t part,
 					      enum which which)
 {
@@ -42,7 +42,7 @@ static const struct ccs_dev_report *report_of(const struct gpu_state *s, uint32_
 	return __atomic_load_n(&r->complete, __ATOMIC_ACQUIRE) ? r : NULL;
 }
 
-/* A plan's rows, as the host has them. */
+/* A plan's tables at their host addresses. */
 static struct ccs_dev_call tables_of(const struct gpu_state *s)
 {
 	struct ccs_dev_call c = { 0 };
@@ -51,7 +51,7 @@ static struct ccs_dev_call tables_of(const struct gpu_state *s)
 	return c;
 }
 
-/* The rank that it waits for; nranks: none, but its own. */
+/* The rank of another part that the report waits for; nranks: none. */
 static uint32_t peer_of(const struct gpu_state *s, const struct ccs_dev_report *r)
 {
 	const struct ccs_dev_fifo *fifos = tables_of(s).fifos;
@@ -113,7 +113,7 @@ static void tell(struct text *t, const struct gpu_state *s, const struct ccs_dev
 		tell_wait(t, s, r);
 }
 
-/* The n-th of a list. */
+/* The same as item n of a list. */
 static void tell_next(struct text *t, const struct gpu_state *s, const struct ccs_dev_report *r,
 		      unsigned n)
 {
@@ -164,7 +164,7 @@ static ccs_status collect(const struct gpu *g, struct text *t)
 
 	if (!any_report(g, t))
 		return CCS_OK;
-	if (t->len) /* others may have waited for those */
+	if (t->len) /* these may be the consequence */
 		return CCS_EINVAL;
 	if (g->places.nparts > 1)
 		usleep(20000);
@@ -200,11 +200,11 @@ static struct gpu_control *control(const struct gpu *g)
 
 ccs_status gpu_die(struct world *w, ccs_status s, const char *text)
 {
-	world_die(w, text); /* which may be this thread's own */
+	world_die(w, text); /* text may be this thread's */
 	return error_set(s, "%s", w->dead_text ? w->dead_text : "no memory for the text");
 }
 
-/* The first to give up says why. */
+/* The first process to give up publishes its reason. */
 static void announce(const struct gpu *g, struct gpu_control *c)
 {
 	if (__atomic_exchange_n(&c->taken, 1, __ATOMIC_ACQ_REL))
@@ -234,7 +234,8 @@ ccs_status gpu_check(struct world *w)
 
 	if (s)
 		return s;
-	/* A process that gave up is why others waited, if they did. */
+	/* The reason of a process that gave up comes first: other waits may be its
+	 * consequence. */
 	told = c && __atomic_load_n(&c->told, __ATOMIC_ACQUIRE);
 	if (!told)
 		s = collect(gpu_of(w), &t);

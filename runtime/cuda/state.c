@@ -1,22 +1,20 @@
 /*
  * A plan on the GPUs: its tables, and the FIFOs, counters and stages of its replicas.
  *
- * In: a call's plan and protocol, and how many replicas fit on every part. Out: for each
- * part of this process a block of device memory, zeroed, with the tables in it, and a
- * struct ccs_dev_call that points into it, into the blocks of the parts that it meets,
- * and into host memory for the rest (place.h). It is made at a plan's first call,
- * by all processes together, and kept.
+ * In: a call's plan and protocol, and how many replicas fit on every part. Out: for each part of
+ * this process a zeroed block of device memory with the tables, and a struct ccs_dev_call with
+ * pointers into it, into the blocks of the parts that it meets, and into host memory for the rest
+ * (place.h). It is made at a plan's first call, by all processes together, and kept.
  *
- * Among processes each step that can fail somewhere is followed by an agreement, so that
- * all go on or none; after the last one all memory is in its first state everywhere, and
- * launches may begin.
+ * Among processes, an agreement follows each step that can fail on one of them, so that all
+ * continue or none. After the last agreement all memory is initialised everywhere, and launches
+ * may begin.
  *
- * The tile. A cell's tile is choice_most_tile (or CCS_TILE_BYTES). A step waits for some 1.5 us
- * besides what it moves, and a block's share of a GPU's memory is some 15 KB/us (bench/results): so
- * most of the time is spent moving. Where FIFOs would take more than 512 MiB in all there are
- * fewer replicas, and then smaller tiles. A call may take smaller ones, so that the slots that it
- * uses stay in the L2 cache (choice_tile).
- * O(tables + FIFOs) for each part.
+ * The tile. A cell's tile is choice_most_tile (or CCS_TILE_BYTES). Besides moving data, a step
+ * waits for some 1.5 us, and a block's share of a GPU's bandwidth is some 15 KB/us
+ * (bench/results), so most of the time is spent moving. If all FIFOs would take more than 512 MiB
+ * there are fewer replicas, and then smaller tiles. A call may use smaller ones, so that its
+ * slots stay in the L2 cache (choice_tile). O(tables + FIFOs) for each part.
  */
 #include "runtime/cuda/gpu_comm.h"
 
@@ -25,7 +23,7 @@
 
 #define TILE_LEAST ((size_t)64)
 #define FIFOS_BYTES ((uint64_t)512 << 20)
-#define REPLICA_TILE ((size_t)4 << 10) /* rather fewer replicas than smaller tiles */
+#define REPLICA_TILE ((size_t)4 << 10) /* below this, use fewer replicas instead of smaller tiles */
 
 struct maker {
 	struct gpu *g;
@@ -52,8 +50,8 @@ static uint32_t slots_of(const struct maker *k)
 			    k->g->places.nparts == 1);
 }
 
-/* Tile and replicas. The sum of all slots' cells is at most 2^31 slots x 2^32 cells x
- * FIFOs: taken as a double, it needs no care. */
+/* Chooses tile and replicas. All slots together have at most 2^31 slots x 2^32 cells x FIFOs:
+ * a double holds that without overflow. */
 static void choose(const struct maker *k)
 {
 	struct gpu_state *s = k->s;
@@ -166,8 +164,8 @@ static bool uses(const struct maker *k, uint32_t index, uint32_t other)
 	return false;
 }
 
-/* Gives a part the memory of those that it meets: by their handles, or, where these are NULL,
- * of this process, where addresses are the same for all GPUs. */
+/* Gives a part the memory of the parts that it meets: by IPC handles; or, if `handles` is
+ * NULL, within this process, where addresses are the same for all GPUs. */
 static ccs_status reach(struct maker *k, uint32_t i, const struct cuda_shared *handles)
 {
 	struct gpu_part *p = k->g->parts + i;
@@ -191,7 +189,7 @@ static ccs_status reach(struct maker *k, uint32_t i, const struct cuda_shared *h
 	return rc;
 }
 
-/* Whether anybody uses another's memory: all processes find the same. */
+/* Whether any process uses another's memory. The same on all processes. */
 static bool shared(const struct maker *k)
 {
 	const uint32_t *part_of = k->g->places.part_of;
@@ -230,7 +228,7 @@ static ccs_status reach_others(struct maker *k)
 
 /* ---- tables ------------------------------------------------------------------------ */
 
-/* Where the bytes lie, as the part sees them; 0: it has nothing to do with them. */
+/* The address of the bytes on the part; 0: the part does not use them. */
 static void *at(const struct maker *k, uint32_t part, uint32_t in, uint64_t offset)
 {
 	cuda_ptr base = in == PLACE_HOST ? k->s->segment.seen[part] : k->s->parts[part].seen[in];
@@ -312,7 +310,7 @@ static ccs_status make(struct maker *k)
 	ccs_status rc = gpu_agree(g, plan_it(k));
 
 	for (uint32_t i = 0; i < g->nparts && !rc; i++)
-		rc = gpu_agree(g, own_memory(k, i)); /* a group's process has one part */
+		rc = gpu_agree(g, own_memory(k, i)); /* in a group, a process has one part */
 	if (!rc)
 		rc = gpu_segment_make(g, &k->s->segment, (size_t)k->s->map.host,
 				      "FIFOs and reports");
@@ -325,7 +323,7 @@ static ccs_status make(struct maker *k)
 	return rc;
 }
 
-/* What others have mapped is freed after they have let it go. */
+/* Frees memory after other processes have unmapped it. */
 static void give_up(struct gpu *g, struct gpu_state *s)
 {
 	char text[CCS_TEXT];

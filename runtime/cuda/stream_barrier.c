@@ -1,10 +1,10 @@
 /*
- * A barrier of the ranks' streams: what is put there behind it comes after what was put into
- * those of all ranks before it. Nothing is waited for here.
+ * A barrier of the ranks' streams: later work in any of the streams runs after all earlier work
+ * in all of them. The host does not wait.
  *
- * In one process the streams meet in the first rank's, by events: it waits for all, then all wait
- * for it. Among processes NCCL gathers in each stream, as nothing of it ends before all have
- * begun. It can be captured where NCCL's calls can. O(ranks).
+ * In one process all streams meet in the first rank's, by events: it waits for all, then all wait
+ * for it. Among processes NCCL gathers in each stream; its kernel ends on no rank before it has
+ * begun on all. It can be captured where NCCL's calls can. O(ranks).
  */
 #include "runtime/cuda/gpu_comm.h"
 
@@ -13,7 +13,7 @@ static struct gpu_part *part_of(struct gpu *g, int rank)
 	return g->parts + g->places.part_of[rank];
 }
 
-/* A stream of one part comes after another's, or the same part's: what there is in it now. */
+/* Later work in `to` runs after the work now in `before`, of the same part or another. */
 static ccs_status follow(struct gpu_part *p, cuda_stream before, struct gpu_part *to,
 			 cuda_stream later)
 {
@@ -46,7 +46,8 @@ static ccs_status is_captured(struct gpu_part *p, cuda_stream stream, bool *capt
 	return s;
 }
 
-/* All or none are captured: else one would be drawn into a capture that it has no part in. */
+/* All streams must be captured, or none. Otherwise one would be drawn into a capture that it
+ * has no part in. */
 static ccs_status compare_streams(struct world *w, void *const *streams)
 {
 	bool first, other;

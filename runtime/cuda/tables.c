@@ -1,13 +1,12 @@
 /*
- * A plan's tables in the form that kernels read.
+ * A plan's tables in the format that kernels read.
  *
- * In: a verified plan, and which part (device) each rank lives in. Out: one block of
- * bytes (tables.h). Workers are numbered anew, by part and then by rank, since
- * a part launches its own; a rank without any gets one that only does what follows
- * the operations. An operation that writes what it has yet to read becomes two, by
- * way of the worker's stage. A message is direct (device/args.h) where the plan says
- * that the receiver's cells are free, and both ranks are of one part; else it is read in its
- * sender's cells, where it stays there.
+ * In: a verified plan, and the part (device) of each rank. Out: one block of bytes (tables.h).
+ * Workers are renumbered, by part and then by rank, because a part launches its own; a rank
+ * without workers gets one that does only the work after the operations. An operation that
+ * overwrites cells before it has read them (shifted) becomes two, through the worker's stage. A
+ * message is direct (device/args.h) if the plan says that the receiver's cells are free, and both
+ * ranks are of one part; otherwise it is read in its sender's cells, if it stays there.
  * O(operations + cells + ranks x (parts + scratch)).
  */
 #include "runtime/cuda/tables.h"
@@ -27,8 +26,8 @@ struct maker {
 	const struct prep *p;
 	const uint32_t *part_of; /* [ranks], or NULL: one part */
 	uint32_t nparts;
-	uint32_t *renumbered;	    /* [workers of the plan]; behind them: */
-	uint32_t *in_seq, *out_seq; /* [fifos]: messages so far */
+	uint32_t *renumbered;	    /* [workers of the plan]; after them: */
+	uint32_t *in_seq, *out_seq; /* [fifos]: number of messages so far */
 	uint32_t *row;		    /* [operations of the plan]: their first row */
 	struct last *last;	    /* [scratch + 1] */
 };
@@ -115,8 +114,8 @@ static uint32_t form_of(const struct ccs_op *o)
 	       (o->flags & CCS_OP_LEN_SAME ? CCS_DEV_LEN_SAME : 0);
 }
 
-/* Appends the rows of one operation; returns how many. The last is published to those that
- * wait for it. */
+/* Appends the rows of one operation and returns their number. Waits for the operation are for
+ * its last row. */
 static uint32_t make_op(struct maker *k, const struct ccs_op *o, uint32_t index,
 			struct ccs_dev_op *d)
 {
@@ -197,13 +196,13 @@ static void make_workers(struct maker *k)
 	}
 }
 
-/* ---- scratch that is read for the last time ------------------------------------------- */
+/* ---- last reads of scratch --------------------------------------------------------------- */
 
 /* A scratch cell of the rank. */
 struct last {
-	uint32_t worker; /* + 1: that touches it; 0: none does */
-	bool shared;	 /* others do, too */
-	bool read;	 /* by an operation behind, before it is written */
+	uint32_t worker; /* 1 + the worker that touches it; 0: none does */
+	bool shared;	 /* other workers touch it, too */
+	bool read;	 /* a later operation reads it before it is written */
 };
 
 static void note_worker(const struct maker *k, uint32_t cell, uint32_t n, uint32_t worker)
@@ -238,9 +237,9 @@ static bool is_last(const struct maker *k, const struct ccs_op *o)
 	return last;
 }
 
-/* Marks operations of the rank behind which nobody reads scratch cells `a` as they are: no other
- * worker touches them, and its own next operation that does writes them. What a peer reads there
- * an operation sends. */
+/* Marks operations after which scratch cells `a` are not read again: no other worker touches
+ * them, and the next operation of this worker on them writes them. A peer reads scratch only
+ * through an operation that sends it. */
 static void mark_last(struct maker *k, uint32_t rank)
 {
 	struct ccs_dev_op *rows = (struct ccs_dev_op *)(void *)(k->t->bytes + k->t->ops);
@@ -268,7 +267,7 @@ static void mark_last(struct maker *k, uint32_t rank)
 
 /* ---- direct copies and reads -------------------------------------------------------- */
 
-/* The message is read where it lies, in this row's cells, by that one. */
+/* Row `to` reads the message in the cells of row `from`. */
 static void make_read(const struct ccs_op *o, struct ccs_dev_op *from, struct ccs_dev_op *to)
 {
 	bool only_apart = !(o->flags & CCS_OP_READ);
@@ -279,7 +278,7 @@ static void make_read(const struct ccs_op *o, struct ccs_dev_op *from, struct cc
 	to->origin = ccs_plan_source(o);
 }
 
-/* A shifted operation sends from its second row: by a slot. */
+/* A shifted operation sends from its second row, through a slot. */
 static void make_direct(struct maker *k)
 {
 	struct ccs_dev_op *rows = (struct ccs_dev_op *)(void *)(k->t->bytes + k->t->ops);
@@ -303,7 +302,7 @@ static void make_direct(struct maker *k)
 	}
 }
 
-/* After direct copies and reads have been found. */
+/* Marks the FIFOs that use slots. Called after direct copies and reads are known. */
 static void mark_slotted(struct maker *k)
 {
 	const struct ccs_dev_op *rows = (struct ccs_dev_op *)(void *)(k->t->bytes + k->t->ops);
@@ -457,7 +456,7 @@ static const struct ccs_dev_cell *cell_of(const struct cuda_tables *t, uint32_t 
 	return (const struct ccs_dev_cell *)(const void *)(t->bytes + t->cells) + cell;
 }
 
-/* Its blocks are cut as those of the first cell, or it is scratch. */
+/* Whether the cell is cut like the first cell, or is scratch. */
 static bool cut_alike(const struct cuda_tables *t, uint32_t cell)
 {
 	return cell == CCS_NONE || t->laid_out || !cell_of(t, cell)->chunks ||
@@ -479,7 +478,7 @@ static struct ccs_dev_brief_cell brief_cell(const struct cuda_tables *t, uint32_
 	return (struct ccs_dev_brief_cell){ c->pos, initial ? c->send : c->recv };
 }
 
-/* The part of it that is of one of its FIFOs. */
+/* One end of a FIFO in a brief row. */
 struct brief_end {
 	uint8_t *data;
 	uint64_t *counter;

@@ -1,14 +1,15 @@
 /*
- * When the operations of a traced call were done on GPUs (trace.h).
+ * The times of a traced call's operations on GPUs (trace.h).
  *
- * In: a call that is to be launched, by kernels that note times (device/times.h). Out: the same times in the
- * trace, by the host's clock. Each part has memory for them, which is read when the call is over: at the next
- * traced call, or where the trace stops.
+ * In: a call that is to be launched, by kernels that record times (device/times.h). Out: the same
+ * times in the trace, by the host's clock. Each part has memory for them, which is read when the
+ * call is over: at the next traced call, or when the trace stops.
  *
- * The clocks. All blocks of a GPU read one clock (%globaltimer). What it is ahead of the host's is found
- * before each call, by Cristian's algorithm (1989): the kernel is launched LOOKS times without tiles, notes its
- * beginning, and the shortest of these launches had it in its middle. So one GPU's times are as exact as
- * its clock, and those of two GPUs differ by half of such a launch at most, some microseconds.
+ * The clocks. All blocks of a GPU read one clock (%globaltimer). Its offset from the host's clock
+ * is found before each call by Cristian's algorithm (1989): the kernel is launched LOOKS times
+ * without tiles and records its beginning; the shortest launch is assumed to have begun in its
+ * middle. So times of one GPU are as exact as its clock, and times of two GPUs differ by at most
+ * half of such a launch, some microseconds.
  *
  * O(operations x tiles).
  */
@@ -32,7 +33,7 @@ static const struct ccs_dev_worker *worker_of(const struct gpu_state *s, uint32_
 
 /* ---- before the launch ----------------------------------------------------------------- */
 
-/* Those of its message in the tile that begins at `lo`. */
+/* Elements of its message in the tile that begins at `lo`. */
 static uint64_t elements(const struct ccs_op *o, const struct cell_at *at, uint64_t lo,
 			 uint64_t tile)
 {
@@ -47,7 +48,7 @@ static uint64_t elements(const struct ccs_op *o, const struct cell_at *at, uint6
 	return n;
 }
 
-/* Of each operation of this process's ranks, in each tile: its bytes, and its replica. */
+/* Records for each operation of this process's ranks, in each tile, its bytes and its replica. */
 static ccs_status note_sizes(const struct world *w, const struct run *r, struct traced *x,
 			     size_t longest)
 {
@@ -75,7 +76,7 @@ static ccs_status note_sizes(const struct world *w, const struct run *r, struct 
 	return CCS_OK;
 }
 
-/* The rows of the part's operations, from the first to the last. */
+/* The range of rows of the part's operations. */
 static void find_rows(const struct gpu_state *s, struct ccs_dev_call *a)
 {
 	uint64_t end = 0;
@@ -90,7 +91,7 @@ static void find_rows(const struct gpu_state *s, struct ccs_dev_call *a)
 	a->trace.ops = end - a->trace.first;
 }
 
-/* Room for the times on the part: of blocks, and then of operations. All are 0. */
+/* Zeroed memory for times on the part: of blocks, then of operations. */
 static ccs_status make_room(struct gpu_part *p, const struct gpu_state *s, uint64_t tiles)
 {
 	struct ccs_dev_call *a = &p->args;
@@ -111,7 +112,8 @@ static ccs_status make_room(struct gpu_part *p, const struct gpu_state *s, uint6
 	return rc;
 }
 
-/* Launches it without tiles. *ahead: of the GPU's clock, if this took less than *least ns. */
+/* Launches the kernel without tiles. Sets *ahead, the offset of the GPU's clock, if this took
+ * less than *least ns. */
 static ccs_status look(struct gpu_part *p, cuda_function f, uint32_t threads, cuda_stream own,
 		       uint64_t *least, uint64_t *ahead)
 {
@@ -124,7 +126,7 @@ static ccs_status look(struct gpu_part *p, cuda_function f, uint32_t threads, cu
 	args.ntiles = 0;
 	args.begun = NULL;
 	args.trace.tiles = 0;
-	args.launch = args.turn ? p->launches++ : 0; /* the call's is the next */
+	args.launch = args.turn ? p->launches++ : 0; /* the call takes the next turn */
 	p->args.launch = args.turn ? p->launches : 0;
 	s = cuda_launch(&p->cuda, f, args.nworkers * args.replicas, threads, 0, own, params);
 	if (!s)
@@ -138,7 +140,7 @@ static ccs_status look(struct gpu_part *p, cuda_function f, uint32_t threads, cu
 	return s;
 }
 
-/* After the last call, whose counters it leaves as they are. */
+/* Runs after the last call, and leaves its counters unchanged. */
 static ccs_status find_clock(struct gpu_part *p, cuda_function f, uint32_t threads,
 			     _Atomic uint64_t *error)
 {
@@ -181,7 +183,7 @@ ccs_status gpu_trace(struct world *w, struct run *r, struct gpu_traced how, size
 
 /* ---- after the call ----------------------------------------------------------------------- */
 
-/* What the part's GPU has noted. */
+/* The times recorded by the part's GPU. */
 struct noted {
 	const struct gpu_part *p;
 	struct ccs_dev_time *blocks, *times;
@@ -192,7 +194,7 @@ static uint64_t here(const struct noted *n, uint64_t time)
 	return time - n->p->ahead;
 }
 
-/* An operation has two rows, one behind the other, if it has a stage. */
+/* An operation with a stage has two consecutive rows. */
 static void note_worker(const struct gpu_traced *how, const struct noted *n, uint32_t worker,
 			const struct ccs_dev_worker *d)
 {

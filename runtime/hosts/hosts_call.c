@@ -1,27 +1,25 @@
 /*
  * A call between hosts.
  *
- * In: a run that this process's rank has joined. Out: in the rank's stream, tile after
- * tile: the launches of phase 0, then for each round one group of NCCL's sends and
- * receives and the launches of the phase behind it; at last, where the contract needs
- * it, a launch that copies kept cells or divides sums. Nothing is waited for.
+ * In: a run that this process's rank has joined. Out, in the rank's stream, tile after tile: the
+ * launches of phase 0, then for each round one group of NCCL's sends and receives and the
+ * launches of the next phase. A last launch copies kept cells or divides sums where the contract
+ * needs it. The host does not wait.
  *
- * Sizes. A cell of the stage is a tile of the longest chunk: all replicas' parts of it,
- * one after another, so that what of a chunk is in the tile lies there without a gap. All
- * ranks derive the tile from the call and from what they agreed upon.
+ * Sizes. A cell of the stage holds one tile of the longest chunk, the parts of all replicas one
+ * after another, so that the elements of a chunk in the tile are contiguous. Every rank computes
+ * the tile from the call and from what the ranks agreed upon (plan.c).
  *
- * Pieces. A message goes as one piece, or cell by cell: cells in the stage go together
- * where the gap between them is at most an eighth, and cells in place where they are
- * whole. That follows from lengths alone, so both sides cut it alike. Everything goes as
- * bytes.
+ * Pieces. A message goes as one piece, or cell by cell. Cells in the stage join if the gap
+ * between them is at most an eighth of a cell, cells in place if they are whole. The decision
+ * depends on lengths only, so sender and receiver cut alike. Everything goes as bytes.
  *
- * Tokens. Where the plan promises that ranks end after others have begun, a message that
- * has no byte in the first tile is one byte long there, so that it is sent at all.
+ * Tokens. Where the plan promises that a rank ends only after others have begun, a message that
+ * is empty in the first tile is sent there as one byte.
  *
- * Order. Calls share memory and NCCL's communicator, so that one follows the other,
- * whatever their streams. Replays of captured calls could not be ordered among all hosts,
- * so that calls cannot be captured.
- * O(cells + tiles * (launches + pieces)).
+ * Order. Calls share memory and NCCL's communicator, so each call waits for the one before, on
+ * any streams. Replays of captured calls could not be ordered between hosts; so calls cannot be
+ * captured. O(cells + tiles * (launches + pieces)).
  */
 #include "runtime/base/divide.h"
 #include "runtime/hosts/hosts.h"
@@ -39,14 +37,14 @@ struct job {
 	struct gpu_part *p;
 	struct hosts_plan *h;
 	const struct call *c;
-	struct cells_call cells; /* its */
+	struct cells_call cells;
 	size_t esize;
 	uint64_t longest, slot; /* elements: of a chunk; of a cell in the stage */
 	uint64_t ntiles;
-	bool begun; /* something is in the stream */
+	bool begun; /* work is in the stream */
 };
 
-/* Whether ranks must end after others have begun. */
+/* Whether the plan promises that ranks end only after others have begun. */
 static bool ordered(const struct job *j)
 {
 	return j->c->view->plan->after.n > 0;
@@ -96,8 +94,9 @@ static ccs_status launch(struct job *j, uint32_t row, uint32_t n)
 	return s;
 }
 
-/* As cuda/gpu_call.c, the driver may accept less than it counts as resident: fewer rows at a time, and
- * then fewer threads, also from now on. All ranks have agreed upon the replicas. */
+/* As in cuda/gpu_call.c: the driver may refuse as many blocks as it reported resident. Then
+ * launch fewer rows at a time, then fewer threads, from now on. The replicas stay: all ranks
+ * have agreed upon them. */
 static bool takes_less(struct job *j, ccs_status s, uint32_t rows)
 {
 	if (s != CCS_EUNSUPPORTED)
@@ -111,7 +110,7 @@ static bool takes_less(struct job *j, ccs_status s, uint32_t rows)
 	return true;
 }
 
-/* Rows of one launch are independent: as many at a time as are resident. */
+/* Rows of one launch are independent: launch as many at a time as can be resident. */
 static ccs_status launch_rows(struct job *j, const struct rounds_launch *l)
 {
 	ccs_status s = CCS_OK;
@@ -139,7 +138,7 @@ static ccs_status run_phase(struct job *j, uint32_t phase)
 	return s;
 }
 
-/* Behind all rounds: a row without operations does it, in tiles of its own. */
+/* After all rounds, the row without operations copies and divides, with tiles of any size. */
 static ccs_status run_posts(struct job *j)
 {
 	struct ccs_dev_call *c = &j->p->args;
@@ -162,7 +161,7 @@ static uint64_t cell_len(const struct job *j, const struct rounds_transfer *t, u
 	return j->h->at[t->len_same ? t->len : t->len + i].len;
 }
 
-/* Cell i of the message, at element lo of its chunk, all of whose elements adjoin. */
+/* Cell i of the message from element lo of its chunk. Its elements in the tile are contiguous. */
 static unsigned char *cell_at(const struct job *j, const struct rounds_transfer *t, uint32_t i,
 			      uint64_t lo)
 {
@@ -190,7 +189,7 @@ static ccs_status transfer_piece(struct job *j, const struct rounds_transfer *t,
 	return nccl_recv(nccl, p, (size_t)n, CCS_UINT8, (int)t->peer, comm, j->p->now);
 }
 
-/* A message whose order counts, though it has no elements. */
+/* An empty message that is sent for its order. */
 static ccs_status transfer_token(struct job *j, const struct rounds_transfer *t)
 {
 	unsigned char *p = (unsigned char *)(uintptr_t)hosts_of(j->w)->memory.tokens.p;
@@ -198,12 +197,12 @@ static ccs_status transfer_token(struct job *j, const struct rounds_transfer *t)
 	return transfer_piece(j, t, p + !t->sends, 1);
 }
 
-/* What of a message is in the tile. */
+/* Sends or receives the part of a message that is in the tile. */
 static ccs_status transfer(struct job *j, const struct rounds_transfer *t, uint64_t tile)
 {
 	uint64_t lo = tile * j->slot, bytes = 0;
 	unsigned char *from = NULL;
-	bool joins = false; /* the next cell can go with the piece so far */
+	bool joins = false; /* the next cell can join the current piece */
 	ccs_status s = CCS_OK;
 
 	for (uint32_t i = 0; i < t->n && !s; i++) {
@@ -250,13 +249,13 @@ static ccs_status run_round(struct job *j, uint32_t round, uint64_t tile)
 	if (!s)
 		return nccl_group_end(nccl);
 	snprintf(why, sizeof(why), "%s", error_thread()->text);
-	(void)nccl_group_end(nccl); /* the group must be closed, whatever it says */
+	(void)nccl_group_end(nccl); /* the group must be closed even after an error */
 	return error_set(s, "%s", why);
 }
 
 /* ---- a call ---------------------------------------------------------------------------------- */
 
-/* The rank is the only one in its kernels' tables. */
+/* The kernels' tables have this rank only. */
 static ccs_status place(struct job *j, struct hosts_memory *m)
 {
 	struct ccs_dev_call *c = &j->p->args;
@@ -331,7 +330,7 @@ static ccs_status run_entered(struct job *j)
 			      "calls between hosts cannot be",
 			      j->p->first);
 	if (!s && !j->longest)
-		j->longest = ordered(j); /* of a tile without elements */
+		j->longest = ordered(j); /* 1: one tile, without elements, for the tokens */
 	if (s || !j->longest)
 		return s;
 	s = fill(j);
@@ -357,7 +356,7 @@ static ccs_status run(struct world *w, struct run *r)
 		return s;
 	s = run_entered(&j);
 	cuda_leave(&j.p->cuda, mode);
-	/* Others may wait for what this rank will never send. */
+	/* Other ranks may wait for messages that this rank will never send. */
 	return s && j.begun ? gpu_break(w, s) : s;
 }
 
@@ -381,7 +380,7 @@ ccs_status hosts_check(struct world *w)
 	return s ? s : gpu_check_last(w);
 }
 
-/* The process has one rank. */
+/* The process has one rank, so a run starts when it is joined. */
 ccs_status hosts_start(struct world *w, struct run *r, int rank)
 {
 	ccs_status s = check_nccl(w);

@@ -1,9 +1,9 @@
 /*
- * Communicators of several processes, a rank each: made by a unique id, or by what a
- * launcher has put into the environment.
+ * Communicators of several processes with one rank each: from a unique id, or from a launcher's
+ * environment.
  *
- * Where the processes are on one host, their engine is the one on GPUs; else the one between
- * hosts. That is known only when they have met, so there is room for either. O(ranks^2).
+ * All processes on one host: the engine is cuda/'s; otherwise this folder's. That is known only
+ * after they have met, so the state has room for either. O(ranks^2).
  */
 #include "runtime/hosts/hosts.h"
 #include "runtime/meet/group.h"
@@ -51,7 +51,7 @@ ccs_status ccs_comm_init_rank(struct ccs_comm **comm, int nranks, const ccs_uniq
 		return s;
 	s = open_one((*comm)->world, id, rank, device);
 	if (s) {
-		(*comm)->world->dead = true; /* nobody waits for its end */
+		(*comm)->world->dead = true; /* freeing it must not wait for other ranks */
 		comm_drop(comm, 1);
 	}
 	return s;
@@ -71,7 +71,8 @@ static ccs_status identity_of(int device, struct cuda_uuid *id)
 
 ccs_status ccs_comm_init_env(struct ccs_comm **comm)
 {
-	struct gpu_settings settings; /* read again later; here a mistake is told to all */
+	struct gpu_settings settings; /* read again later; read here so that all ranks hear of a
+				         mistake */
 	struct group_env env;
 	struct nccl n = { 0 };
 	ccs_unique_id id;
@@ -90,11 +91,11 @@ ccs_status ccs_comm_init_env(struct ccs_comm **comm)
 		s = nccl_open(&n);
 	if (!s)
 		s = cuda_count(&gpus);
-	if (gpus > 0) /* a launcher may show each process its own GPU alone */
+	if (gpus > 0) /* a launcher may show each process only one GPU */
 		device = env.local_rank % gpus;
 	if (!s)
 		s = identity_of(device, &gpu);
-	s = group_env_id(&n, &env, &gpu, &id, s); /* what failed here, all hear */
+	s = group_env_id(&n, &env, &gpu, &id, s); /* all ranks hear of what failed on one */
 	if (!s)
 		s = ccs_comm_init_rank(comm, env.nranks, &id, env.rank, device);
 	nccl_close(&n);

@@ -1,14 +1,14 @@
 /*
- * What the first call of a plan between hosts needs: its rounds, this rank's tables on
- * the GPU, the kernel, and the stage.
+ * What the first call of a plan between hosts sets up: its rounds, this rank's tables on the GPU,
+ * the kernel, and the stage.
  *
- * All ranks do this together, so that they find the same: that they make the same call,
- * how large a cell of the stage is, and in how many replicas it is cut, since a message
- * must look alike on both sides. Each step can fail on one rank alone; then it fails on
- * all. Later calls of the plan with that type and operator exchange nothing.
+ * All ranks do this together, because a message must have the same size on both sides: they check
+ * that they make the same call and agree on the bytes of a stage cell and on the number of
+ * replicas. A step that fails on one rank fails on all. Later calls of the plan with this type
+ * and operator exchange nothing.
  *
- * The stage has 64 MiB: a call whose messages need more is cut into tiles, one after
- * another. O(what rounds_rank_make says) once a plan.
+ * The stage has 64 MiB. A call whose messages need more is cut into tiles. Cost: as
+ * rounds_rank_make, once per plan.
  */
 #include "runtime/base/divide.h"
 #include "runtime/hosts/hosts.h"
@@ -22,7 +22,7 @@
 #define MOST_BYTES ((uint64_t)1 << 30) /* kernels count a tile in 32 bits */
 #define LINE (CCS_DEV_LINE * sizeof(uint64_t))
 
-/* What ranks tell one another. */
+/* What each rank sends to all others. */
 struct card {
 	uint64_t stage_cells;
 	uint32_t blocks, nrounds;
@@ -30,7 +30,7 @@ struct card {
 
 /* ---- the kernel ----------------------------------------------------------------------- */
 
-/* As many threads a block as run at all; and how many blocks do at a time. */
+/* Chooses the most threads a block that can run, and how many such blocks are resident. */
 static ccs_status load_kernel(struct gpu *g, struct gpu_part *p, const struct call *c,
 			      struct hosts_plan *h)
 {
@@ -56,14 +56,14 @@ static ccs_status load_kernel(struct gpu *g, struct gpu_part *p, const struct ca
 
 /* ---- tables ---------------------------------------------------------------------------- */
 
-/* The tables, in one block of the GPU's memory, are put there twice: first for its size. */
+/* The tables, in one block of the GPU's memory. Written twice: first only to count the bytes. */
 struct packing {
-	unsigned char *bytes; /* NULL: only the size counts */
-	cuda_ptr device;      /* where they go */
+	unsigned char *bytes; /* NULL: only count */
+	cuda_ptr device;      /* address on the GPU */
 	size_t size;
 };
 
-/* Where the bytes will be on the GPU; NULL: zeros. */
+/* Adds bytes and returns their address on the GPU. `from` NULL: zeros. */
 static void *put(struct packing *b, const void *from, size_t bytes)
 {
 	size_t at = b->size;
@@ -79,7 +79,7 @@ static size_t ncells(const struct call *c)
 	return (size_t)c->view->plan->cells + c->view->plan->scratch;
 }
 
-/* Cells, posts and ranges are those of every kernel. */
+/* Cells, posts and ranges are as for any kernel. */
 static void put_all(struct packing *b, const struct call *c, struct hosts_plan *h,
 		    const struct cuda_tables *t, uint32_t rank)
 {
@@ -148,7 +148,7 @@ static void agree_sizes(const struct gpu *g, const struct card *all, uint32_t n,
 		cells = all[i].stage_cells > cells ? all[i].stage_cells : cells;
 		h->replicas = all[i].blocks < h->replicas ? all[i].blocks : h->replicas;
 	}
-	if (!cells) /* nobody stages anything: cut only as kernels need it */
+	if (!cells) /* no rank uses the stage: cut only as the kernels need it */
 		slot = MOST_BYTES;
 	else
 		slot = g->settings.tile_bytes ? g->settings.tile_bytes : STAGE_BYTES / cells;
@@ -156,7 +156,7 @@ static void agree_sizes(const struct gpu *g, const struct card *all, uint32_t n,
 	h->slot_bytes = (size_t)(slot < SLOT_LEAST ? SLOT_LEAST : slot);
 }
 
-/* A cell is cut into replicas of whole units of 16 bytes, and may be longer for it. */
+/* A cell is cut into replicas of whole 16-byte units, so it may be longer than the chunk. */
 static uint64_t stage_bytes(const struct hosts_plan *h)
 {
 	uint64_t cell = h->slot_bytes + (h->slot_bytes / REPLICA_BYTES + 1) * 16;
@@ -271,7 +271,7 @@ ccs_status hosts_plan_get(struct world *w, const struct call *c, struct hosts_pl
 	return CCS_OK;
 }
 
-/* The GPU's memory is the part's. */
+/* Memory of the GPU belongs to the part, which frees it. */
 void hosts_plans_free(struct hosts_plan *h)
 {
 	while (h) {

@@ -1,12 +1,12 @@
 /*
- * One rank's part of a plan's rounds: rows for kernels, and what it exchanges.
+ * One rank's part of a plan's rounds: rows for kernels, and transfers.
  *
- * In: a verified plan. Out: struct rounds_rank, with the rank's operations as workers of
- * one cell each, by phase and level; its transfers, by round, those with one peer in the
- * same order on both sides: by FIFO, then by its messages; and a stage. What is received
- * into the stage, combined, and sent on keeps its place there; rooms are used again when
- * nobody needs them any more. O(cells of the rank's operations * log + operations * rooms
- * in use).
+ * In: a verified plan. Out: struct rounds_rank: the rank's operations as workers of one cell
+ * each, by phase and level; its transfers by round; and the layout of a stage. Transfers with one
+ * peer have the same order on both sides, as NCCL requires: by FIFO, then by message. A value
+ * that is received into the stage, combined, and sent on keeps its place there. Places are reused
+ * by first fit over their lifetimes (linear-scan allocation). O(cells of the rank's operations *
+ * log + operations * places in use).
  */
 #include "runtime/hosts/rounds_rank.h"
 
@@ -14,32 +14,33 @@
 
 #include <stdlib.h>
 
-/* What the rank does with an operation. */
+/* An operation of the rank, with where its values are. */
 struct action {
 	const struct ccs_op *o;
 	const struct ccs_op *sender; /* of its message, or NULL */
-	bool from_stage, in_place;   /* its message is in the stage; in `dst` */
-	bool to_stage;		     /* what it sends must be there */
+	bool from_stage, in_place;   /* its message arrives in the stage; directly in `dst` */
+	bool to_stage;		     /* it sends from the stage */
 	bool shifted;
-	uint32_t form; /* of its rows; 0: none */
+	uint32_t form; /* of its rows, CCS_DEV_...; 0: it has none */
 	uint32_t stage;
-	uint64_t from, until; /* when it needs its stage: see `moment` */
+	uint64_t from, until; /* the lifetime of its place in the stage, see `moment` */
 };
 
-/* A row to be. A shifted operation has two: `second` stores what the first staged. */
+/* A row before it is numbered. A shifted operation has two: `second` stores what the first
+ * staged. */
 struct draft {
 	const struct action *p;
 	uint32_t cell, level;
 	bool second;
 };
 
-/* A room of the stage, [at, at + n), until that time. */
+/* A place in the stage, [at, at + n), in use until that moment. */
 struct room {
 	uint32_t at, n;
 	uint64_t until;
 };
 
-/* A message that the rank sends, or receives. */
+/* One end of a message: this rank sends or receives it. */
 struct end {
 	uint32_t round, fifo;
 	const struct action *p;
@@ -53,7 +54,7 @@ struct maker {
 	bool premul;
 	uint32_t first, nactions; /* the rank's rows of ops */
 	struct action *actions;
-	struct action **by_time; /* those with a stage */
+	struct action **by_time; /* actions that need a stage */
 	struct room *rooms;
 	uint32_t nrooms;
 	struct draft *drafts;
@@ -83,7 +84,7 @@ static void set_form(struct action *p)
 		  (o->a != CCS_NONE && o->flags & CCS_OP_A_INITIAL ? CCS_DEV_A_INITIAL : 0) |
 		  (o->b != CCS_NONE && o->flags & CCS_OP_B_INITIAL ? CCS_DEV_B_INITIAL : 0) |
 		  (o->dst != CCS_NONE ? CCS_DEV_DST : 0);
-	if (p->to_stage && (more || !p->from_stage)) /* else it is there already */
+	if (p->to_stage && (more || !p->from_stage)) /* else it is in the stage already */
 		p->form |= CCS_DEV_OUT | CCS_DEV_TO_STAGE;
 	if (!(p->form & (CCS_DEV_DST | CCS_DEV_OUT)))
 		p->form = 0;
@@ -101,7 +102,7 @@ static bool any_column(const struct maker *k, uint32_t first, uint32_t n)
 	return false;
 }
 
-/* A message of several cells is in place on both sides or on none. */
+/* Several cells go contiguously only if both sides have them in place. */
 static bool columns_there(const struct maker *k, const struct ccs_op *o)
 {
 	const struct ccs_op *to = k->v->ops + o->to;
@@ -109,7 +110,8 @@ static bool columns_there(const struct maker *k, const struct ccs_op *o)
 	return o->n > 1 && to->dst != CCS_NONE && any_column(k, to->dst, to->n);
 }
 
-/* Whether it is sent from cells: initial ones may have to be scaled before. */
+/* Whether the message is sent directly from cells. Initial values that must be scaled first
+ * are not. */
 static bool from_cells(const struct maker *k, const struct ccs_op *o)
 {
 	return o->flags & CCS_OP_FROM_CELLS &&
@@ -168,7 +170,7 @@ static int by_time(const void *x, const void *y)
 	return a->o < b->o ? -1 : a->o > b->o;
 }
 
-/* The first gap that holds it. Places ascend. */
+/* First fit. `rooms` is sorted by place. */
 static bool take_room(struct maker *k, struct action *p)
 {
 	uint32_t kept = 0, i;
@@ -322,7 +324,7 @@ static int by_round(const void *x, const void *y)
 	return a->p < b->p ? -1 : a->p > b->p;
 }
 
-/* The ends of messages that go: at most two an operation. */
+/* The ends of all messages that are sent: at most two for each operation. */
 static uint32_t find_ends(const struct maker *k)
 {
 	struct end *e = k->ends;
@@ -354,7 +356,7 @@ static void make_transfers(struct maker *k)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* The first row of a rank's. */
+/* The rank's first operation. */
 static uint32_t first_row(const struct plan_view *v, uint32_t rank)
 {
 	uint32_t w = v->ranks[rank].worker;
@@ -362,7 +364,7 @@ static uint32_t first_row(const struct plan_view *v, uint32_t rank)
 	return w == v->plan->workers.n ? (uint32_t)v->plan->ops.n : v->workers[w].op;
 }
 
-/* What is made of the actions, once these are known. */
+/* Allocates the tables whose size the actions give. */
 static bool allocate(struct maker *k)
 {
 	struct rounds_rank *to = k->k;

@@ -1,6 +1,6 @@
 /*
- * One rank's part of a plan's rounds (plan.h, Rounds): rows for kernels, and what it exchanges
- * with its peers in each round.
+ * One rank's part of a plan's rounds (plan.h, Rounds): rows for kernels, and the messages that it
+ * exchanges with its peers in each round.
  */
 #ifndef CCS_RUNTIME_HOSTS_ROUNDS_RANK_H
 #define CCS_RUNTIME_HOSTS_ROUNDS_RANK_H
@@ -20,17 +20,17 @@ struct rounds_transfer {
 	bool adjacent; /* several cells, in place on both sides */
 	bool len_same; /* as CCS_OP_LEN_SAME */
 	enum rounds_where where;
-	uint32_t at, n, len; /* cells; the operation's `len`: both ends' are as long */
+	uint32_t at, n, len; /* cells; the operation's `len`, equal on both sides */
 };
 
-/* Rows [row, row + n), which do not touch one another's cells. */
+/* Rows [row, row + n). No two of them touch the same cell. */
 struct rounds_launch {
 	uint32_t row, n;
 };
 
-/* Rows are workers of one operation of one cell, of rank 0, the only one in these
- * tables. What they send and receive is cells of the stage; one without operations is
- * behind the last. */
+/* Each row is a worker with one operation on one cell. The tables have one rank, numbered 0.
+ * Rows send from and receive into cells of the stage. After the last row stands one without
+ * operations. */
 struct rounds_rank {
 	uint32_t nrounds;
 	uint32_t nrows;
@@ -43,9 +43,9 @@ struct rounds_rank {
 	uint32_t *round; /* [nrounds + 2]: transfers of round i */
 };
 
-/** The rank's part. `premul`: initial values are scaled, so not sent as they are. Columns are not
- *  in one piece, and go by the stage. CCS_ENOMEM.
- *  O(operations + cells of the rank's * log + those * places in use). */
+/** Makes the rank's part. `premul`: initial values are scaled, so they cannot be sent from the
+ *  send buffer. Columns are not contiguous, so they go through the stage. CCS_ENOMEM.
+ *  O(operations + cells of the rank's * log + cells of the rank's * places in use). */
 ccs_status rounds_rank_make(struct rounds_rank *k, const struct ccs_module *m,
 			    const struct plan_view *v, uint32_t rank, bool premul);
 void rounds_rank_free(struct rounds_rank *k);

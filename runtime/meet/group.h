@@ -20,15 +20,15 @@
 #define GROUP_ANSWER 2048 /* and of the answer */
 #define GROUP_SECONDS 300 /* that a meeting may take, if nothing else is said */
 
-/* What the launcher has put into the environment. */
+/* The launcher's description of the job, from the environment. */
 struct group_env {
 	int rank, nranks, local_rank, local_nranks;
 	const char *launcher; /* "torchrun" (also: any that sets RANK), "mpirun", "srun" */
 	char address[256];    /* HOST:PORT where rank 0 listens; or @NAME, a socket of this host */
-	char job[GROUP_JOB];  /* "VARIABLE=VALUE" that no other job has; "": it has no name */
+	char job[GROUP_JOB];  /* "VARIABLE=VALUE", unique to the job; "": the job has no name */
 	bool secret;	      /* the value is secret; processes outside the job see only a hash of
 				 it */
-	unsigned seconds;     /* that the meeting may take in all; 0: GROUP_SECONDS */
+	unsigned seconds;     /* for the whole meeting; 0: GROUP_SECONDS */
 };
 
 /** Reads RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR ... (torchrun), OMPI_COMM_WORLD_RANK
@@ -40,13 +40,13 @@ bool group_env_read(struct group_env *env, ccs_status *s);
 
 /** The same; CCS_EINVAL if none of them is there. */
 ccs_status group_env_need(struct group_env *env);
-/** What a program says itself. CCS_EINVAL. */
+/** The same from a program's own values. CCS_EINVAL. */
 ccs_status group_env_given(struct group_env *env, const struct ccs_procs *given);
 
 struct group_meeting {
-	const void *card; /* of this process; all have as many bytes */
+	const void *card; /* of this process, of the same size on all */
 	size_t card_bytes;
-	void *answer; /* filled in everywhere; all have as many bytes */
+	void *answer; /* filled in on all, of the same size */
 	size_t answer_bytes;
 	/** On rank 0, when all are there: cards[rank * card_bytes] to the answer. */
 	ccs_status (*make)(void *of, const void *cards, void *answer);

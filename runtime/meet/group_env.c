@@ -17,19 +17,20 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A launcher's variables; NULL: it has none such. */
+/* A launcher's variables; NULL: it has no such variable. */
 struct launcher {
-	const char *name, *maker; /* the maker distinguishes two of one name */
+	const char *name, *maker; /* `maker` distinguishes launchers of one name */
 	const char *rank, *nranks, *local_rank, *local_nranks;
-	const char *jobs[5]; /* name the job, alike in all its processes; the first counts, */
-	const char *step;    /* ... with this; without it, `jobs` mean nothing */
+	const char *jobs[5]; /* that identify the job, the same in all its processes; the first
+			        set one counts, */
+	const char *step;    /* ... only together with this one */
 	const char *proxy;   /* without any: the program that starts all ranks of a host */
 };
 
 enum { TORCHRUN, OPEN_MPI, HYDRA, SRUN };
 
 static const struct launcher launchers[] = {
-	/* A run's id is the same in all its restarts, and their number is each agent's own. */
+	/* A run's id stays the same in its restarts, whose number is separate for each agent. */
 	[TORCHRUN] = { "torchrun",
 		       "torchrun",
 		       "RANK",
@@ -39,7 +40,7 @@ static const struct launcher launchers[] = {
 		       { "TORCHELASTIC_RUN_ID" },
 		       NULL,
 		       NULL },
-	/* both by Open MPI 4; by 5 the first */
+	/* Open MPI 4 sets both, 5 the first */
 	[OPEN_MPI] = { "mpirun",
 		       "Open MPI's mpirun",
 		       "OMPI_COMM_WORLD_RANK",
@@ -94,7 +95,7 @@ static bool read_number(const char *text, int *value)
 	return *text >= '0' && *text <= '9' && !*end && v <= 1 << 30;
 }
 
-/* A variable that must be there. */
+/* The value of a required variable. */
 static ccs_status need(const struct launcher *l, const char *variable, int *value)
 {
 	const char *text = text_of(variable);
@@ -107,7 +108,7 @@ static ccs_status need(const struct launcher *l, const char *variable, int *valu
 	return CCS_OK;
 }
 
-/* ---- how many there are on this host ----------------------------------------------- */
+/* ---- processes on this host -------------------------------------------------------- */
 
 /* srun's "2(x3),1": tasks on each node, in order; the entry for node `node`, or 0. */
 static int entry_of(const char *list, int node)
@@ -176,7 +177,7 @@ static ccs_status read_numbers(const struct launcher *l, struct group_env *env)
 	return s ? s : check_numbers(l, env);
 }
 
-/* ---- where they meet --------------------------------------------------------------- */
+/* ---- the address -------------------------------------------------------------------- */
 
 static ccs_status set_address(struct group_env *env, const char *host, unsigned port)
 {
@@ -200,8 +201,8 @@ static ccs_status given_address(struct group_env *env, const char *given, const 
 	return CCS_OK;
 }
 
-/* At MASTER_PORT the launcher's own store, or PyTorch's, listens: the next one is
- * taken, as far as there is one that needs no privilege. */
+/* At MASTER_PORT the launcher's or PyTorch's store listens, so the next port is used, unless
+ * it would need a privilege. */
 static ccs_status master_address(struct group_env *env, const char *host, const char *port)
 {
 	int p;
@@ -254,9 +255,9 @@ static ccs_status find_address(struct group_env *env)
 				     "ranks are on one host");
 }
 
-/* ---- which job, and how long ------------------------------------------------------- */
+/* ---- the job, and the time ---------------------------------------------------------- */
 
-/* "VARIABLE=VALUE"; of a long one the beginning, and a hash of all. */
+/* "VARIABLE=VALUE"; of a long one the beginning, and a hash of all of it. */
 static void set_job(struct group_env *env, const char *variable, const char *value,
 		    const char *step)
 {
@@ -277,7 +278,7 @@ static void set_job(struct group_env *env, const char *variable, const char *val
 	}
 }
 
-/* All ranks of one host have one proxy, and another job has another one. */
+/* All ranks of one host have the same proxy process; another job has another one. */
 static void set_job_by_proxy(struct group_env *env, const char *program)
 {
 	struct ancestor proxy;
@@ -289,7 +290,7 @@ static void set_job_by_proxy(struct group_env *env, const char *program)
 	set_job(env, program, name, NULL);
 }
 
-/* An absent name counts as a name: then all callers must have none. */
+/* No name counts as a name: then all callers must have none. */
 static void find_job(const struct launcher *l, struct group_env *env)
 {
 	const char *token = text_of("CCS_JOB_TOKEN");

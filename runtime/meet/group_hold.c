@@ -24,11 +24,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STRANGERS 64	  /* callers that may be silent at once, besides the ranks */
-#define HELLO_PART 0.25	  /* of the meeting's time, for a hello, if that is less */
-#define SILENT_SECONDS 1  /* then a caller may have to make room for another */
-#define PORT_SECONDS 5	  /* that a port in use may become free */
-#define RETRY_SECONDS 0.1 /* without descriptors, before it is tried again */
+#define STRANGERS 64	  /* callers without a seat at one time, besides the ranks */
+#define HELLO_PART 0.25	  /* part of the meeting's time for a hello, if that is shorter */
+#define SILENT_SECONDS 1  /* after this a silent caller may be closed to make room */
+#define PORT_SECONDS 5	  /* wait for a port in use to become free */
+#define RETRY_SECONDS 0.1 /* without descriptors, until the next accept */
 
 /* Why callers are turned away. */
 enum reason { USER, SILENT, FOREIGN, VERSION, JOB, SIZE, NO_RANK, TWICE, LEFT, CROWD, REASONS };
@@ -47,16 +47,16 @@ static const char *const reasons[REASONS] = {
 
 struct turned_away {
 	unsigned n;
-	char last[160]; /* who, and what about it */
+	char last[160]; /* the last such caller, and the reason */
 };
 
 /* A connection. */
 struct caller {
 	int fd;				 /* -1: closed */
-	int rank;			 /* its seat; 0: it has none yet */
-	double until;			 /* without a seat: when it must have said its hello */
-	size_t got;			 /* of it */
-	unsigned char nonce[WIRE_NONCE]; /* it was challenged with */
+	int rank;			 /* its rank; 0: it has no seat yet */
+	double until;			 /* without a seat: the deadline of its hello */
+	size_t got;			 /* bytes received of its hello */
+	unsigned char nonce[WIRE_NONCE]; /* of its challenge */
 	struct wire_hello hello;
 	char from[WIRE_FROM];
 };
@@ -68,12 +68,12 @@ struct hold {
 	const struct group_env *env;
 	const struct group_meeting *meeting;
 	double end, accept_at; /* no caller is accepted before that */
-	double hello;	       /* seconds for one */
+	double hello;	       /* seconds for a hello */
 	struct wire_keys keys;
-	bool here;	 /* callers are of this host */
-	int port, spare; /* the latter is a descriptor for telling a failure, if no other is left */
+	bool here;	 /* callers are on this host */
+	int port, spare; /* `spare`: a descriptor kept to report a failure when no other is left */
 	struct caller *callers;
-	struct pollfd *polls; /* [1 + room]: the port, and the callers */
+	struct pollfd *polls; /* [1 + room]: the port, then the callers */
 	size_t n, room;
 	int *seats; /* [nranks] */
 	int left;   /* ranks that are absent */
@@ -140,7 +140,7 @@ static void tell_seated(struct hold *h, struct caller *c)
 
 	make_answer(&a, WIRE_SEATED, CCS_OK);
 	a.status = htonl(left > 0 ? (uint32_t)(left * 1000) : 0);
-	tell(h, c, a); /* if not, its end will be heard */
+	tell(h, c, a); /* if it fails, the end of the connection will be noticed */
 }
 
 /* Rejects a caller that speaks our protocol but does not belong to the job, with the reason. */
@@ -177,7 +177,7 @@ static void tell_away(const struct hold *h, struct text *t)
 
 /* ---- failing ----------------------------------------------------------------------- */
 
-/* All who are there hear it, and all who come. The first failure counts. */
+/* Reports a failure to all present callers, and to all later ones. The first failure counts. */
 static void fail(struct hold *h, ccs_status s, int rank, const char *why)
 {
 	if (h->failed)
@@ -241,7 +241,7 @@ static void seat(struct hold *h, struct caller *c, uint32_t rank)
 		fail(h, error_of_peer(-(long long)status), c->rank, w->text);
 }
 
-/* The seat is another process's, which is there still. */
+/* Whether the seat belongs to another process, which is still there. */
 static bool taken(struct hold *h, const struct caller *c, uint32_t rank)
 {
 	struct caller *old;
@@ -302,7 +302,7 @@ static void check_hello(struct hold *h, struct caller *c)
 	}
 }
 
-/* What has come so far: false, if no hello of this version begins like that. */
+/* Whether the received bytes can begin a hello of this version. */
 static bool check_head(struct hold *h, struct caller *c)
 {
 	const struct wire_head *head = &c->hello.head;
@@ -322,7 +322,7 @@ static bool check_head(struct hold *h, struct caller *c)
 	return false;
 }
 
-/* Something has come from a caller, or it has gone. */
+/* Data has come from a caller, or it has closed the connection. */
 static void read_hello(struct hold *h, struct caller *c)
 {
 	char *to = (char *)&c->hello;
@@ -406,7 +406,7 @@ static bool make_room(struct hold *h, int e)
 	return false;
 }
 
-/* What a caller is asked, if the system does not say already that it is another user's. */
+/* Sends a challenge to a new caller, unless the system says that it is another user's. */
 static void welcome(struct hold *h, struct caller *c)
 {
 	struct wire_challenge w = { .head = wire_head(sizeof(w)) };
@@ -421,13 +421,13 @@ static void welcome(struct hold *h, struct caller *c)
 			return;
 		}
 	}
-	if (wire_nonce(c->nonce)) /* no caller gets a seat any more: an answer needs no seat */
+	if (wire_nonce(c->nonce)) /* no more seats are given: an answer needs no seat */
 		fail(h, CCS_ESYSTEM, 0, ccs_error());
 	memcpy(w.nonce, c->nonce, sizeof(w.nonce));
 	wire_send(c->fd, &w, sizeof(w), 0);
 }
 
-/* Those who wait at the port, but no more than there is room for: they may come without end. */
+/* Accepts waiting callers, but no more than there is room for: their number has no bound. */
 static void accept_all(struct hold *h)
 {
 	for (size_t i = 0; i < h->room; i++) {
@@ -458,7 +458,7 @@ static void accept_all(struct hold *h)
 	}
 }
 
-/* Milliseconds until something is due. */
+/* Milliseconds until the next deadline. */
 static int pause_of(const struct hold *h, double now)
 {
 	double next = h->end;
@@ -473,7 +473,7 @@ static int pause_of(const struct hold *h, double now)
 	return next <= now ? 0 : next - now > 1 ? 1000 : (int)((next - now) * 1000) + 1;
 }
 
-/* One turn: what has happened at all sockets. */
+/* One turn of the loop: handles the events of all sockets. */
 static void poll_once(struct hold *h)
 {
 	double now = clock_seconds();
@@ -516,7 +516,7 @@ static void wait_for_all(struct hold *h)
 		fail(h, absent(h), 0, ccs_error());
 }
 
-/* The reason of a failure, to all who are still to come. */
+/* Reports a failure to all ranks that are still to come. */
 static void tell_the_late(struct hold *h)
 {
 	h->end += WIRE_GRACE;

@@ -40,7 +40,7 @@ struct visitor {
 	struct wire_challenge challenge;
 	struct wire_keys keys;
 	double end;
-	char why[300]; /* no answer so far */
+	char why[300]; /* the reason why there is no answer yet */
 };
 
 static void make_hello(struct visitor *v, ccs_status here)
@@ -65,9 +65,9 @@ static void make_hello(struct visitor *v, ccs_status here)
 		snprintf(w->text, sizeof(w->text), "%.990s", ccs_error());
 }
 
-/* ---- what rank 0 says ---------------------------------------------------------------- */
+/* ---- rank 0's answer ---------------------------------------------------------------- */
 
-/* How a call turned out. */
+/* The outcome of a call. */
 enum outcome { OVER, AGAIN };
 
 static enum outcome again(struct visitor *v, const char *why)
@@ -84,7 +84,7 @@ static ccs_status stranger(const struct visitor *v)
 			 v->env->address);
 }
 
-/* Whether what has come so far can become such a message. */
+/* Whether the received bytes can be the start of such a message. */
 static bool check_head(const struct visitor *v, const struct wire_head *head, size_t got,
 		       size_t bytes, ccs_status *s)
 {
@@ -145,7 +145,7 @@ static enum outcome receive_answer(struct visitor *v, int fd, struct wire_answer
 			       "this job");
 }
 
-/* A whole answer. */
+/* Interprets a complete answer. */
 static enum outcome understand(struct visitor *v, struct wire_answer *a, ccs_status *s)
 {
 	uint32_t kind = ntohl(a->kind), n = ntohl(a->answer_bytes);
@@ -202,7 +202,7 @@ static enum outcome talk(struct visitor *v, int fd, ccs_status *s)
 	return how == AGAIN || *s ? how : understand(v, &a, s);
 }
 
-/* The same, if it is not another user's process that listens on this host. */
+/* The same, after checking that the listener on this host is not another user's. */
 static enum outcome talk_to_mine(struct visitor *v, bool here, int fd, ccs_status *s)
 {
 	struct ucred of;

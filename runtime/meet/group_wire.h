@@ -36,12 +36,12 @@
 #define WIRE_TEXT 1000
 #define WIRE_FROM 64
 #define WIRE_NONCE 16
-#define WIRE_SECONDS 10 /* at most, for a hello, and for the first word back */
-#define WIRE_GRACE 2	/* seconds behind the end, for telling that it was the end */
+#define WIRE_SECONDS 10 /* most time for a hello, and for the challenge */
+#define WIRE_GRACE 2	/* seconds after the deadline, to report that it was the end */
 
 struct wire_head {
 	char magic[8];
-	uint32_t version, bytes; /* of the protocol; that follow */
+	uint32_t version, bytes; /* of the protocol; number of following bytes */
 };
 
 struct wire_challenge {
@@ -55,7 +55,7 @@ struct wire_hello {
 	char release[16], job[GROUP_JOB]; /* ccs's version; the public part of the job's name */
 	uint32_t self[4];		  /* the same in all calls of one process */
 	uint32_t rank, nranks;
-	uint32_t status; /* minus a ccs_status: it failed before, as `text` says */
+	uint32_t status; /* minus a ccs_status: the caller has failed before, as `text` says */
 	uint32_t card_bytes;
 	unsigned char card[GROUP_CARD];
 	char text[WIRE_TEXT];
@@ -63,11 +63,11 @@ struct wire_hello {
 };
 
 enum wire_kind {
-	WIRE_SEATED,   /* it has come; `status`: milliseconds that rank 0 still waits */
+	WIRE_SEATED,   /* it has a seat; `status`: milliseconds that rank 0 still waits */
 	WIRE_DONE,     /* the answer follows */
-	WIRE_FAILED,   /* the meeting has; `text` is whole */
+	WIRE_FAILED,   /* the meeting has failed; `text` has the reason */
 	WIRE_REFUSED,  /* the caller does not belong here */
-	WIRE_ELSEWHERE /* another job meets here; the caller's own may later */
+	WIRE_ELSEWHERE /* another job meets here; the caller's job may meet here later */
 };
 
 struct wire_answer {
@@ -91,7 +91,8 @@ struct wire_keys {
 void wire_keys(struct wire_keys *k, const struct group_env *env);
 /** CCS_ESYSTEM: the system has no random numbers. */
 ccs_status wire_nonce(unsigned char nonce[WIRE_NONCE]);
-/** The proof of a message, which ends with its room: rank 0's nonce, and the caller's. O(n). */
+/** Computes the proof of a message, which is its last member, from rank 0's nonce and the
+ *  caller's. O(n). */
 void wire_prove(const struct wire_keys *k, const unsigned char *of_rank_0,
 		const unsigned char *of_caller, void *message, size_t n);
 bool wire_proves(const struct wire_keys *k, const unsigned char *of_rank_0,
@@ -107,18 +108,18 @@ void wire_place(struct wire_place *p, const char *address);
 /** "10.0.0.1:4000" */
 void wire_from(const struct sockaddr *a, socklen_t n, char text[WIRE_FROM]);
 struct wire_head wire_head(size_t bytes);
-/** Whether the first `got` bytes can be those of a head of ours. */
+/** Whether the first `got` bytes can be those of our head. */
 bool wire_ours(const void *data, size_t got);
-/** Makes a peer's text safe to be printed: it ends, and controls no terminal. */
+/** Makes a peer's text safe to print: terminates it, and replaces control characters. */
 void wire_clean(char *text, size_t size);
-/** Whether an errno means that no descriptors are left; wire_exhaustion sets the error, with the
- *  cure: `what` cannot be done for want of them. */
+/** Whether an errno means that no descriptors are left; wire_exhaustion sets the error with its
+ *  cure: `what` cannot be done without them. */
 bool wire_exhausted(int e);
 ccs_status wire_exhaustion(int e, const char *what);
 
-/** Listens at the place: a number is taken as it is; behind a name, which often means
- *  127.0.1.1 on its own host, any of this host's addresses. Tries again until `end` while
- *  the port is in use. CCS_ESYSTEM. */
+/** Listens at the place. A numeric address is used as it is; for a name, which is often
+ *  127.0.1.1 on its own host, all addresses of this host. Retries until `end` while the port is
+ *  in use. CCS_ESYSTEM. */
 ccs_status wire_listen(const struct wire_place *p, double end, int *fd);
 /* The addresses of a place. */
 struct wire_addresses {

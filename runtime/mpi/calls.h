@@ -14,9 +14,9 @@
 
 #include "runtime/ccs.h"
 
-enum { MPICALLS_VERSION = 7 };	       /* of this header: it grows with any change */
-enum { MPICALLS_TAGS = 32768 };	       /* that any MPI has */
-enum { MPICALLS_PATIENCE_MS = 30000 }; /* with processes at the end, if no timeout is set */
+enum { MPICALLS_VERSION = 7 };	       /* version of this header; grows with every change */
+enum { MPICALLS_TAGS = 32768 };	       /* that every MPI has */
+enum { MPICALLS_PATIENCE_MS = 30000 }; /* wait for processes at the end, if no timeout is set */
 
 enum { MPICALLS_NO_THREADS = -1 }; /* no MPI_THREAD_MULTIPLE: an error of `open` */
 
@@ -27,8 +27,8 @@ enum {
 	MPICALLS_FAILED /* ... and other processes may not come to the end of MPI */
 };
 
-struct mpi_world;    /* processes of the job, in a communicator that is the caller's own */
-struct mpi_messages; /* sends and receives that were started */
+struct mpi_world;    /* processes of the job, in a separate communicator */
+struct mpi_messages; /* sends and receives under way */
 
 /* A call of a collective, as ccs_run has it: counts and places are NCCL's, also in place. */
 struct mpi_job {
@@ -86,8 +86,8 @@ struct mpi_calls {
 	int (*send)(struct mpi_messages *m, int place, const void *from, size_t bytes, int rank,
 		    int tag);
 	int (*recv)(struct mpi_messages *m, int place, void *to, size_t bytes, int rank, int tag);
-	/** Lets them go on, without waiting. (*places)[0 .. *n-1] have become free since, until
-	 *  the next call; of an error, the first is where it happened. O(places). */
+	/** Continues them, without waiting. (*places)[0 .. *n-1] have become free; valid until
+	 *  the next call. On an error, the first is where it happened. O(places). */
 	int (*test)(struct mpi_messages *m, const int **places, int *n);
 	/** Whether MPI may use the memory of the place's message. */
 	int (*busy)(const struct mpi_messages *m, int place);

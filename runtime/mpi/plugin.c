@@ -25,10 +25,10 @@ typedef MPI_Count mpi_count;
 typedef int mpi_count;
 #endif
 
-/* That MPI was initialised here. */
+/* The MPI that was initialised here. */
 struct start {
-	_Atomic int worlds; /* that come from it: the last one ends MPI */
-	_Atomic int failed; /* one of them did: other processes may not come to the end */
+	_Atomic int worlds; /* worlds made from it; the last one ends MPI */
+	_Atomic int failed; /* one of them failed: other processes may not come to the end */
 };
 
 /* A message in flight that no call waits for. */
@@ -248,7 +248,7 @@ static int free_strays(struct mpi_world *w)
 	return n;
 }
 
-/* Begins to receive one. *any: there was one. */
+/* Begins to receive a stray message. *any: there was one. */
 static int take_stray(struct mpi_world *w, int *any)
 {
 	mpi_count bytes = 0;
@@ -292,7 +292,7 @@ static int drain(struct mpi_world *w, int *moved, int *left)
 
 /* ---- the processes -------------------------------------------------------------------------- */
 
-/* The caller's own communicator: its messages meet no others, and its errors are returned. */
+/* Makes a separate communicator, whose messages meet no others, and which returns errors. */
 static int take_comm(struct mpi_world *w)
 {
 	int e = MPI_Comm_set_errhandler(w->comm, MPI_ERRORS_RETURN);
@@ -362,7 +362,7 @@ static void close_world(struct mpi_world *w, int how, unsigned ms)
 		atomic_fetch_or(&w->start->failed, how == MPICALLS_FAILED);
 	if (w->start && atomic_fetch_sub(&w->start->worlds, 1) == 1)
 		end_mpi(w, ms);
-	free(w); /* strays that are still on their way are MPI's for good */
+	free(w); /* MPI keeps the memory of strays still on their way */
 }
 
 static struct mpi_world *new_world(void)
@@ -439,7 +439,7 @@ static int start_mpi(int threads)
 	return e ? e : MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 }
 
-/* That MPI may be called by several threads at the same time. */
+/* Checks that several threads may call MPI at the same time. */
 static int check_threads(void)
 {
 	int has = MPI_THREAD_SINGLE, e = MPI_Query_thread(&has);

@@ -1,5 +1,5 @@
 /*
- * Placing the cells of a call: see cells.h.
+ * Places the cells of a call: see cells.h.
  */
 #include "runtime/plan/cells.h"
 
@@ -31,7 +31,7 @@ ccs_status cells_most(const struct cells_call *c, size_t *most)
 	return s;
 }
 
-/* Chunks of `sized` buffers, one after another; returns all their elements. */
+/* Places the chunks of a `sized` buffer one after another. Returns the sum of their elements. */
 static size_t place_sized(const size_t *sizes, size_t n, struct cell_at *at, size_t send,
 			  size_t recv)
 {
@@ -44,8 +44,8 @@ static size_t place_sized(const size_t *sizes, size_t n, struct cell_at *at, siz
 	return sum;
 }
 
-/* plan.h: chunk c of a block begins at its element min(c * q, count); or `by column`, in each
- * of `rows` rows, where count and q are those of a row. */
+/* plan.h: chunk c of a block begins at element min(c * q, count) of the block. In a `by
+ * column` buffer this holds in each of `rows` rows, with the count and q of a row. */
 static struct cell_at *place_buffer(const struct ccs_shape *s, size_t count, size_t rows,
 				    struct cell_at *at, size_t send, size_t recv)
 {

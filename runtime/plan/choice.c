@@ -5,10 +5,10 @@
  *     what  = ( "ll" | "simple" ) [ "/" channels ]
  *     size  = number [ "K" | "M" | "G" ]
  *
- * In: any text. Out: a table that module_verify would accept, or the mistake in the text: its row,
- * and the possible words there. O(text).
+ * In: any text. Out: a table that module_verify accepts, or the number of the wrong row and the
+ * words that may stand there. O(text).
  *
- * And how calls are cut: slots and tiles, by the sizes at the head of choice.h. O(1).
+ * Also slots and tiles, by the rules at the head of choice.h. O(1).
  */
 #include "runtime/plan/choice.h"
 
@@ -27,10 +27,10 @@
 
 static const char *const names[CCS_NPROTOCOLS] = { [CCS_SIMPLE] = "simple", [CCS_LL] = "ll" };
 
-/* A row of the text while it is read. */
+/* The current row of the text. */
 struct reader {
-	const char *row; /* where it begins */
-	size_t len;	 /* up to its comma, or the end */
+	const char *row; /* its start */
+	size_t len;	 /* up to its comma or the end of the text */
 	uint32_t number; /* from 1 */
 	char *why;
 	size_t size;
@@ -70,7 +70,7 @@ static bool number(const char **s, const char *end, uint64_t most, uint64_t *val
 	return true;
 }
 
-/* "64K" and the colon behind it. */
+/* "64K" and the colon after it. */
 static bool read_size(const struct reader *r, const char **s, const char *colon, uint64_t *bytes)
 {
 	const char *fault = size_read(s, bytes);

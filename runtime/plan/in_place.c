@@ -1,38 +1,40 @@
 /*
- * In place: a contract has one `in` and one `out` buffer, and the caller gives one buffer for both.
+ * In-place calls: the contract has one `in` and one `out` buffer, and the caller passes one
+ * buffer for both.
  *
- * One of several blocks is the rank's own, and lies in the other's place: an allgather's input is
- * its block of the output, a reduce-scatter's output its block of the input. Else both begin
- * together. So each block of the one is exactly a block of the other, or of none, and a chunk of
- * the input has at most one twin in the output.
+ * The overlap is MPI's. A buffer of several blocks contains the other buffer as the rank's own
+ * block: an allgather's input is a block of its output, a reduce-scatter's output a block of its
+ * input. Buffers of equal size begin together. So an input cell overlaps exactly one output cell,
+ * its twin, or none.
  *
- * The initial value of a chunk is safe if no operation writes its twin; or only copies that value
- * there; or all that read it come before, in the orders of workers and waits, or are the operation
- * itself, element by element. A message that is held there may be read at any time.
+ * An initial value is safe if no operation writes its twin; or the only writes copy the value
+ * itself there; or every operation that reads it comes before the first write by the order of
+ * workers and waits, or is that write, which reads each element before it writes it. A held
+ * message may be read late, so a value that is read there is not safe.
  *
- * If all are, nothing is copied. Else all are that are read otherwise than to be copied to their
- * twins: those copies have nothing to do then.
+ * If all values are safe, nothing is copied. Otherwise every value that is read for anything else
+ * than a copy to its twin is copied aside before the call; the copies to twins then do nothing.
  */
 #include "runtime/plan/in_place.h"
 
 #include <stdlib.h>
 
-/* An initial value: who writes its twin first; what else becomes of it. */
+/* An initial value: the first operation that writes its twin, and its uses. */
 struct value {
-	uint32_t row, worker; /* CCS_NONE: nobody */
-	bool stays, moves;    /* it is copied to its twin; it is read otherwise */
+	uint32_t row, worker; /* CCS_NONE: no operation writes the twin */
+	bool stays, moves;    /* it is copied to its twin; it has other uses */
 };
 
 struct twins {
 	const struct plan_view *v;
 	const struct ccs_shape *in, *out;
-	int32_t blocks; /* of the output before the input's first */
+	int32_t blocks; /* from the output's start to the input's */
 	struct value *values;
-	uint32_t n; /* of them: the input's cells */
+	uint32_t n; /* input cells: entries of `values` */
 	bool unsafe;
 };
 
-/* The cell of the input, from 0, whose twin that is; CCS_NONE: it has none. */
+/* The input cell, from 0, that overlaps this output cell; CCS_NONE: none. */
 static uint32_t twin_of(const struct twins *t, uint32_t cell)
 {
 	uint32_t at = cell - t->out->cell, chunks = t->out->chunks;
@@ -46,8 +48,8 @@ static uint32_t twin_of(const struct twins *t, uint32_t cell)
 	return (uint32_t)block * chunks + at % chunks;
 }
 
-/* Whether cell j of the operation is an initial value that is copied to its twin: then the one is
- * as good as the other. */
+/* Whether cell j of the operation copies an initial value to its twin, which changes nothing
+ * in place. */
 static bool stays(const struct twins *t, const struct ccs_op *o, uint32_t j)
 {
 	return o->in == CCS_NONE && o->b == CCS_NONE && o->a != CCS_NONE &&
@@ -67,11 +69,11 @@ static void note_writes(struct twins *t, uint32_t worker, uint32_t row)
 			t->values[x].row = row;
 			t->values[x].worker = worker;
 		}
-		t->unsafe |= t->values[x].worker != worker; /* side by side */
+		t->unsafe |= t->values[x].worker != worker; /* two workers write it, in no order */
 	}
 }
 
-/* Whether the operation is done when the writer begins. */
+/* Whether the operation is over when the writer begins. */
 static bool before(const struct plan_view *v, uint32_t worker, uint32_t row, const struct value *w)
 {
 	uint32_t ops = row - v->workers[worker].op + 1;
@@ -88,7 +90,7 @@ static bool before(const struct plan_view *v, uint32_t worker, uint32_t row, con
 	return false;
 }
 
-/* Whether element by element the operation reads cell j's value before its twin is written. */
+/* Whether the operation reads cell j's value before its twin is written, element by element. */
 static bool reads_in_time(const struct twins *t, uint32_t worker, uint32_t row, uint32_t j,
 			  const struct value *x)
 {
@@ -103,7 +105,7 @@ static bool reads_in_time(const struct twins *t, uint32_t worker, uint32_t row, 
 	return before(t->v, worker, row, x);
 }
 
-/* The operation reads initial values from that cell on. */
+/* Records that the operation reads initial values from that cell on. */
 static void note_reads(struct twins *t, uint32_t worker, uint32_t row, uint32_t cell)
 {
 	const struct ccs_op *o = t->v->ops + row;
@@ -138,7 +140,7 @@ static void sweep(struct twins *t, uint32_t rank)
 		}
 }
 
-/* False: there is no memory, or a twin is both written and copied to. */
+/* False: no memory, or a twin is written and copied to. */
 static bool list_copies(const struct twins *t, struct in_place *where)
 {
 	struct cell_range *last = where->copied = malloc((t->n / 2 + 1) * sizeof(*last));
@@ -161,7 +163,7 @@ static bool list_copies(const struct twins *t, struct in_place *where)
 	return last;
 }
 
-/* False: the contract has not one buffer of each. */
+/* False: the contract does not have one buffer of each kind. */
 static bool find_buffers(const struct ccs_module *m, struct twins *t)
 {
 	if (m->nbuffers != 2 || m->buffers[0].direction == m->buffers[1].direction)

@@ -1,5 +1,5 @@
 /*
- * Keys of kernels, and compiling for one. O(1) beside NVRTC.
+ * Keys of kernels, and compilation for a key. O(1) plus NVRTC.
  */
 #include "runtime/plan/kernel.h"
 

@@ -1,12 +1,11 @@
 /*
- * Opening modules: a shared object's ccs_module_v1, a file of its bare bytes,
- * or bytes in memory.
+ * Opening modules: from a shared object with the symbol ccs_module_v1, from a file of the
+ * module's bare bytes, or from bytes in memory.
  *
- * In: any file. Out: a module that module_verify has accepted, or the text of an error. No part of
- * the file is mapped or run: code that checks every offset against the file's size (elf.h) looks
- * up the symbol, and only the module is read into memory. So a file without a module is refused
- * whatever its size, and a file that is not a regular one is not opened at all.
- * O(symbols + bytes of the module).
+ * In: any file. Out: a module that module_verify accepted, or an error text. No part of the file
+ * is mapped or run. The symbol is looked up by code that checks every offset against the file's
+ * size (elf.h), and only the module is read into memory. So a large file without a module costs
+ * little, and a file that is not regular is not opened. O(symbols + bytes of the module).
  */
 #include "runtime/plan/load.h"
 
@@ -22,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of an open file. */
+/* Reads from an open file. */
 static bool get(const void *fd, uint64_t at, void *to, size_t n)
 {
 	return file_read(*(const int *)fd, at, to, n);
@@ -30,7 +29,7 @@ static bool get(const void *fd, uint64_t at, void *to, size_t n)
 
 /* ---- in any file ---------------------------------------------------------------------- */
 
-/* Whether the file's name says that it is a source; then how it is compiled. */
+/* Whether the name is that of a source file. If so, `how` has the command that compiles it. */
 static bool is_source(const char *path, char *how, size_t size)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -42,7 +41,7 @@ static bool is_source(const char *path, char *how, size_t size)
 	return true;
 }
 
-/* Where the module is in the file. */
+/* Finds the module in the file. */
 static ccs_status find(const struct elf_bytes *f, const char *path, uint64_t *at, uint64_t *len)
 {
 	struct ccs_module_head head;
@@ -71,7 +70,7 @@ static ccs_status find(const struct elf_bytes *f, const char *path, uint64_t *at
 			 path, f->size ? "" : ": it is empty");
 }
 
-/* The module's bytes alone, and no more than the file has now. */
+/* Reads only the module's bytes, and only as many as the file has now. */
 static ccs_status read_module(const char *path, unsigned char **data, uint64_t *len)
 {
 	struct elf_bytes f = { .read = get };
@@ -142,7 +141,7 @@ ccs_status ccs_module_open(struct ccs_module **out, const void *bytes, size_t si
 	*out = NULL;
 	if ((uintptr_t)bytes % 8 == 0)
 		return open_bytes(out, NULL, bytes, size, "module");
-	if (size >= sizeof(uint64_t)) { /* copy no more than the module itself */
+	if (size >= sizeof(uint64_t)) { /* copy only the module */
 		uint64_t own;
 
 		memcpy(&own, bytes, sizeof(own));

@@ -1,9 +1,8 @@
 /*
- * Questions to an open module, and what an element type is: ccs.h has what each call gives.
+ * Queries on an open module and on element types: ccs.h has the result of each call.
  *
- * In: a module that was opened, all of which verify.c has checked, and numbers of the
- * caller's, of which each is checked. Out: copies; nothing here is kept. O(1), if ccs.h says
- * nothing else.
+ * In: a module that verify.c has checked, and numbers from the caller, which are checked here.
+ * Out: copies; no state is kept. O(1) unless ccs.h says otherwise.
  */
 #include "runtime/plan/load.h"
 
@@ -48,7 +47,7 @@ int ccs_module_rooted(const struct ccs_module *m)
 	return m && m->head->root_param != CCS_NONE;
 }
 
-/* First plan that is not before (nranks, root). */
+/* The first plan that is not less than (nranks, root). */
 static size_t lower_bound(const struct ccs_module *m, uint32_t nranks, uint32_t root)
 {
 	size_t lo = 0, hi = m->nplans;
@@ -92,7 +91,7 @@ int ccs_module_has(const struct ccs_module *m, int nranks)
 	return m && first_for(m, nranks);
 }
 
-/* The sum of a `sized` buffer's chunks, n of them. False: too many. */
+/* Sums the n chunks of a `sized` buffer. False: too many elements. */
 static bool add_sizes(const size_t *sizes, size_t n, size_t *sum)
 {
 	bool over = false;
@@ -173,7 +172,7 @@ static ccs_status is_null(const char *call)
 	return error_set(CCS_EINVAL, "%s: an argument is NULL", call);
 }
 
-/* A number of a thing that there is `n` of. */
+/* The error for a number out of range: there are `n` things, from 0. */
 static ccs_status no_such(const char *call, const char *thing, long long number, uint64_t n)
 {
 	return error_set(CCS_EINVAL,
@@ -182,7 +181,7 @@ static ccs_status no_such(const char *call, const char *thing, long long number,
 			 call, thing, number, (unsigned long long)n);
 }
 
-/* The plan of that number; else NULL, and why. */
+/* The plan of that number, or NULL and an error. */
 static const struct plan_view *plan_of(const struct ccs_module *m, int plan, const void *out,
 				       const char *call, ccs_status *s)
 {
@@ -263,7 +262,7 @@ ccs_status ccs_module_buffer(const struct ccs_module *m, int plan, int buffer,
 	return CCS_OK;
 }
 
-/* Whether there are that rank, and that chunk of it. */
+/* Checks that the rank exists, and that it has the chunk. */
 static ccs_status check_chunk(const struct plan_view *v, const char *call, int rank, uint32_t chunk)
 {
 	if (rank < 0 || (uint32_t)rank >= v->plan->nranks)

@@ -1,12 +1,12 @@
 /*
- * An order of each rank's operations for an executor that does them one after another, and waits
- * for each.
+ * An order of each rank's operations for an executor with one thread per rank, which does them
+ * one after another and waits for each.
  *
- * In: a plan that was proved. Out: rows of `ops`, rank by rank. They come from one order of all
- * operations in which none waits, found by counting messages, so that ranks that keep to theirs
- * never wait in a ring, whatever slots beyond the plan's own there are. It goes in rounds: what is
- * sent in one is received in the next, so that a rank sends what it can before it waits.
- * O(operations + rounds x (workers + FIFOs)).
+ * In: a proved plan. Out: rows of `ops`, rank by rank. The lists come from one order of all
+ * operations in which no operation waits, found by counting messages. So ranks that follow their
+ * lists never wait in a cycle, with the plan's slots or more. The order proceeds in rounds: a
+ * message sent in one round is received in the next, so a rank sends everything it can before it
+ * waits. O(operations + rounds x (workers + FIFOs)).
  */
 #include "runtime/plan/order.h"
 
@@ -16,9 +16,9 @@
 struct sweep {
 	const struct plan_view *v;
 	uint32_t slots;
-	uint32_t *sent, *seen, *received; /* messages, by FIFO; of those sent, in rounds before */
-	uint32_t *done;			  /* operations, by worker */
-	uint32_t *order, *next;		  /* by rank: its next row */
+	uint32_t *sent, *seen, *received; /* messages by FIFO; `seen`: sent in earlier rounds */
+	uint32_t *done;			  /* operations by worker */
+	uint32_t *order, *next;		  /* by rank: its next entry */
 };
 
 static bool ready(const struct sweep *s, const struct ccs_op *o)
@@ -34,7 +34,7 @@ static bool ready(const struct sweep *s, const struct ccs_op *o)
 	return o->out == CCS_NONE || s->sent[o->out] - s->received[o->out] < s->slots;
 }
 
-/* Goes through what the worker can do. Whether that was anything. */
+/* Does all operations of the worker that need not wait. True if there was one. */
 static bool go_on(struct sweep *s, uint32_t worker)
 {
 	const struct ccs_worker *w = s->v->workers + worker;
@@ -55,7 +55,7 @@ static bool go_on(struct sweep *s, uint32_t worker)
 	return s->done[worker] != before;
 }
 
-/* Whether all operations were gone through. */
+/* False: not all operations can be done. */
 static bool sweep(struct sweep *s)
 {
 	const struct ccs_plan *p = s->v->plan;

@@ -1,5 +1,5 @@
 /*
- * An order of each rank's operations in which they can be done one after another.
+ * An order of each rank's operations in which one thread can do them.
  */
 #ifndef CCS_RUNTIME_PLAN_ORDER_H
 #define CCS_RUNTIME_PLAN_ORDER_H
@@ -11,7 +11,7 @@ struct op_range {
 	uint32_t first, n;
 };
 
-/** The operations of a rank, which adjoin. O(its workers) */
+/** The operations of a rank, which are contiguous. O(its workers) */
 static inline struct op_range plan_ops_of(const struct plan_view *v, uint32_t rank)
 {
 	const struct ccs_rank *r = v->ranks + rank;
@@ -24,8 +24,8 @@ static inline struct op_range plan_ops_of(const struct plan_view *v, uint32_t ra
 	return range;
 }
 
-/** [ops] rows, the caller's to free: a rank's where its operations lie. NULL: memory is short, or
- *  there is no order with so many slots, as there is in every plan that was proved. */
+/** [ops] rows, freed by the caller. A rank's part is at the rank's range of ops. NULL: no
+ *  memory, or no order exists with that many slots; one exists for every proved plan. */
 uint32_t *plan_order(const struct plan_view *v, uint32_t slots);
 
 #endif

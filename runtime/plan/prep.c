@@ -1,10 +1,9 @@
 /*
- * Facts of a plan for the executor.
+ * Facts of a plan for executors, computed once.
  *
- * In: a verified plan. Out: struct prep. One sweep over the operations of each
- * rank notes which cells are written; one over its cells turns that and the
- * expected values into ranges. A third is about messages, and one about what is read again.
- * O(operations + nranks x cells).
+ * In: a verified plan. Out: struct prep. One sweep over each rank's operations marks the cells
+ * that are written; one over its cells makes ranges of those and of the expected values; one
+ * finds held messages; one finds cells that are read again. O(operations + nranks x cells).
  */
 #include "runtime/plan/prep.h"
 #include "runtime/plan/order.h"
@@ -43,8 +42,7 @@ static void sweep_op(struct prep_rank *rank, const struct plan_view *v, const st
 		return;
 	for (int i = 0; i < 3; i++) {
 		if (part[i] == CCS_NONE || part[i] >= v->plan->cells)
-			continue; /* ranges do not run from buffers into scratch, or are
-					   at least taken for what they begin with */
+			continue; /* scratch, judged by the part's first cell */
 		if (initial[i])
 			rank->send = true;
 		else
@@ -55,7 +53,7 @@ static void sweep_op(struct prep_rank *rank, const struct plan_view *v, const st
 			written[o->dst + j] = true;
 }
 
-/* The ranges of one rank. A cell of an `in` buffer has no final value. */
+/* Makes the ranges of one rank. A cell of an `in` buffer has no final value. */
 static bool sweep_cells(struct prep *p, const struct ccs_module *m, const struct plan_view *v,
 			uint32_t r, const bool *written, uint32_t *cap)
 {
@@ -112,7 +110,8 @@ static void sweep_messages(struct prep *p, const struct plan_view *v)
 	}
 }
 
-/* A message as it is read where its sender holds it; one of no cells is none. */
+/* Records a message that can be read where its sender holds it. A message without cells is not
+ * read. */
 static void sweep_receiver(struct prep *p, const struct plan_view *v, uint32_t i)
 {
 	const struct ccs_op *o = v->ops + i, *from;
@@ -132,8 +131,7 @@ static void sweep_receivers(struct prep *p, const struct plan_view *v)
 			sweep_receiver(p, v, v->workers[w].op + i);
 }
 
-/* Adds that the operation reads these cells, as the rank has stored them: from each first one to
- * the one behind the last. */
+/* Marks the stored cells that the operation reads: +1 at the first, -1 after the last. */
 static void sweep_reads(const struct ccs_op *o, uint32_t *reads)
 {
 	if (o->a != CCS_NONE && !(o->flags & CCS_OP_A_INITIAL)) {
@@ -146,7 +144,7 @@ static void sweep_reads(const struct ccs_op *o, uint32_t *reads)
 	}
 }
 
-/* The rank's; `reads` becomes, by cell, how many before it are read. */
+/* Sets `last` for the rank. `reads` becomes, by cell, the number of lower cells that are read. */
 static void sweep_last(struct prep *p, const struct plan_view *v, uint32_t r, uint32_t *reads)
 {
 	const struct op_range own = plan_ops_of(v, r);
@@ -155,7 +153,7 @@ static void sweep_last(struct prep *p, const struct plan_view *v, uint32_t r, ui
 
 	memset(reads, 0, (cells + 1) * sizeof(*reads));
 	for (uint32_t i = own.first; i - own.first < own.n; i++)
-		if (v->ops[i].n) /* else its cells may be any numbers */
+		if (v->ops[i].n) /* without cells the numbers have no meaning */
 			sweep_reads(v->ops + i, reads);
 	for (size_t c = 0; c <= cells; c++) {
 		by += reads[c];

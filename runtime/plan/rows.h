@@ -1,19 +1,20 @@
 /*
- * Element types and operators: the one table of each, from which names, sizes, parsers, the
- * numbers in modules and in NCCL, the formats of floats, and the functions of the CPU and of
- * kernels come. It includes nothing: C reads it by plan/types.h, and NVRTC before the device
- * code. The public enums (ccs.h) mirror it; types.c asserts that.
+ * Element types and operators: one table each. Names, sizes, parsers, numbers in modules and in
+ * NCCL, float formats, and the functions of CPU and kernels are all made from them. This file
+ * includes nothing: C reads it through plan/types.h, NVRTC before the device code. The public
+ * enums (ccs.h) mirror it; types.c asserts that.
  *
- * A new operator is a row here, and in ccs.h, in ccs(5) 5, and in the reference of
- * tests/cpu/results_test.c: CONTRIBUTING.md walks through it. A new type has its conversions
- * besides: for the CPU in plan/narrow.h and cpu/core/reduce.c, on a GPU in cuda/device/element.h.
+ * A new operator is a row here, in ccs.h, in ccs(5) 5, and in the reference of
+ * tests/cpu/results_test.c; CONTRIBUTING.md has an example. A new type also needs its
+ * conversions: for the CPU in plan/narrow.h and cpu/core/reduce.c, for GPUs in
+ * cuda/device/element.h.
  */
 #ifndef CCS_RUNTIME_PLAN_ROWS_H
 #define CCS_RUNTIME_PLAN_ROWS_H
 
-/* Constant; number, here and in kernels; NCCL's number, -1: it has none; name; nccl-tests' name,
- * where it is another; bytes; bits of exponent and mantissa, 0 of integers; signed; what its code
- * is called (cpu/core/reduce.c, cuda/device/element.h). */
+/* Constant; number in modules and kernels; NCCL's number, -1: none; name; nccl-tests' name, if
+ * different; bytes; bits of exponent and of mantissa, 0 for integers; signed; name of its code
+ * (cpu/core/reduce.c, cuda/device/element.h). */
 #define TYPES(ROW) \
 	ROW(CCS_INT8, 0, 0, "int8", NULL, 1, 0, 0, true, i8) \
 	ROW(CCS_UINT8, 1, 1, "uint8", NULL, 1, 0, 0, false, u8) \

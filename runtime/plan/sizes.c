@@ -1,5 +1,5 @@
 /*
- * Comparing the sizes that ranks have exchanged: see sizes.h.
+ * Compares the sizes that ranks have exchanged: see sizes.h.
  */
 #include "runtime/plan/sizes.h"
 
@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* `sized` chunks of a rank. */
+/* The number of a rank's `sized` chunks. */
 static uint32_t count_sized(const struct ccs_module *m, const struct plan_view *v)
 {
 	uint32_t n = 0;
@@ -40,7 +40,7 @@ size_t sizes_longest(const struct sizes *s)
 	return longest;
 }
 
-/* The first chunk of each size, and how long it is. */
+/* The first chunk with a size number, and its length. */
 struct first {
 	uint32_t rank, cell;
 	size_t size;
@@ -72,7 +72,7 @@ static ccs_status differ(const struct ccs_module *m, const struct plan_view *v,
 	return error_set(CCS_EINVAL, "%s", t.buf);
 }
 
-/* Compares a rank's sizes with those of the ranks before it. */
+/* Compares a rank's sizes with those of earlier ranks. */
 static ccs_status agree(const struct ccs_module *m, const struct plan_view *v,
 			const struct sizes *all, uint32_t rank, struct first *firsts)
 {

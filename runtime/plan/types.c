@@ -1,5 +1,5 @@
 /*
- * What the tables of rows.h say. Numbers that are no type have size 0 and no name. O(1), and
+ * Lookups in the tables of rows.h. Numbers that are no type have size 0 and no name. O(1), or
  * O(rows) for a number in modules.
  */
 #include "runtime/plan/types.h"
@@ -57,7 +57,7 @@ const char *ccs_redop_name(ccs_redop op)
 	return (unsigned)op < CCS_NREDOPS ? ops[op].name : NULL;
 }
 
-/* The rows' conditions, for numbers of one kind. */
+/* Expands the rows' conditions for one kind of numbers. */
 #define COMPUTE(expression) 0
 #define CHOOSE(condition) (condition)
 #define BITS(expression) 0

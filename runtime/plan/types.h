@@ -1,5 +1,5 @@
 /*
- * What the table of element types and operators (rows.h) says.
+ * Lookups in the tables of element types and operators (rows.h).
  */
 #ifndef CCS_RUNTIME_PLAN_TYPES_H
 #define CCS_RUNTIME_PLAN_TYPES_H
@@ -14,19 +14,19 @@ enum { OP_PREMUL = CCS_NREDOPS, OP_COUNT };
 struct op_fact {
 	const char *name;
 	uint32_t number; /* in modules and kernels */
-	int nccl;	 /* NCCL's number; -1: it has none */
-	bool chooses;	 /* one of its operands, bit for bit */
-	bool bits;	 /* of the elements' bits */
+	int nccl;	 /* NCCL's number; -1: none */
+	bool chooses;	 /* the result is one of the operands, bit for bit */
+	bool bits;	 /* it combines the bits of elements */
 };
 
 /** NULL for a number that is no type. */
 const struct ccs_dtype_info *type_fact(ccs_dtype t);
 
-/** Of a ccs_redop, or OP_PREMUL; NULL for a number that is neither. */
+/** `op`: a ccs_redop or OP_PREMUL. NULL for other numbers. */
 const struct op_fact *op_fact(int op);
-/** "sum", "premul"; NULL for a number that is no operator. */
+/** "sum", "premul"; NULL for other numbers. */
 const char *op_name(int op);
-/** The operator that has this number in modules and kernels; -1: none. */
+/** The operator with this number in modules and kernels; -1: none. */
 int op_of_number(uint32_t number);
 
 #endif

@@ -1,10 +1,9 @@
 /*
- * Checks a module's bytes, in every field that anyone reads later.
+ * Checks every field of a module's bytes that is read later.
  *
- * In: any bytes. Out: CCS_OK, and the module's pointers set; or CCS_EFILE with a
- * text. First the head, format and checksum, so that a damaged file is called
- * damaged; then every table and row, because a checksum proves no good will.
- * O(bytes + rows x buffers).
+ * In: any bytes. Out: CCS_OK, and the module's pointers set; or CCS_EFILE with a text. First the
+ * head, format and checksum, so that damage is reported as damage; then every table and row,
+ * because a checksum does not stop a forger. O(bytes + rows x buffers).
  */
 #include "runtime/plan/load.h"
 
@@ -15,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A table of rows inside the module, or NULL. An empty one is never read. */
+/* A table of rows inside the module, or NULL. The pointer of an empty table is never read. */
 static const void *table_at(const struct ccs_module *m, struct ccs_table t, size_t row)
 {
 	uint64_t size = m->head->size;
@@ -30,7 +29,7 @@ static bool text_ok(const struct ccs_module *m, uint32_t at)
 	return at < m->head->text.n;
 }
 
-/* A name is printed as it is: it may not steer a terminal. */
+/* Names are printed as they are, so they must not contain control characters. */
 static bool name_ok(const struct ccs_module *m, uint32_t at)
 {
 	if (!text_ok(m, at))
@@ -62,7 +61,7 @@ static const char *check_names(const struct ccs_module *m)
 	return NULL;
 }
 
-/* Kernels are handed to the driver as they are: the driver checks their contents. */
+/* The contents of kernels are checked by the driver. */
 static const char *check_kernels(struct ccs_module *m)
 {
 	const struct ccs_module_head *h = m->head;
@@ -122,8 +121,8 @@ static bool view(const struct ccs_module *m, const struct ccs_plan *p, struct pl
 	       v->sums && v->choices && v->after && v->sizes;
 }
 
-/* Ascending by (nranks, root); where the root is chosen at the call each plan
- * has one, else none has. */
+/* Plans ascend by (nranks, root). Each has a root if the root is chosen at the call, otherwise
+ * none has. */
 static const char *check_order(const struct ccs_module *m, size_t i)
 {
 	const struct ccs_plan *p = m->plans[i].plan, *before;
@@ -169,7 +168,8 @@ static ccs_status check_plans(struct ccs_module *m, const char *what)
 	return CCS_OK;
 }
 
-/* The tables say the same: all but EVEN_COUNTS, which only the compiler can know. */
+/* Whether the flags agree with the tables; EVEN_COUNTS is not checked, as only the compiler
+ * knows it. */
 static bool flags_ok(const struct ccs_module *m)
 {
 	uint32_t flags = m->head->flags & CCS_MODULE_EVEN_COUNTS;

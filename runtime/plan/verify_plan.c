@@ -1,11 +1,13 @@
 /*
- * Checks one plan: its shapes, ranks, workers, operations, waits, FIFOs, the
- * expected results, and the protocols. An accepted plan cannot lead a reader out of a table or an
- * executor out of a buffer; each row of operations and waits belongs to one worker and one
- * operation; each end of a FIFO has one owner, and an operation that sends a message moves as many
- * cells as its receiver stores, of the same lengths, so that a receiver that reads a held message
- * in place reads no further than its sender does. prove.h checks the numbers that follow from
- * others (the receiver of a message, its time). O(rows x buffers).
+ * Checks one plan: shapes, ranks, workers, operations, waits, FIFOs, expected results, and
+ * protocols.
+ *
+ * An accepted plan cannot lead a reader out of a table or an executor out of a buffer. Each row
+ * of operations belongs to one worker, each row of waits to one operation, each end of a FIFO to
+ * one worker. A sending operation moves as many cells as its receiver stores, with the same
+ * lengths, so a receiver that reads a held message in place reads no further than its sender
+ * does. Numbers that follow from others (the receiver of a message, its round) are checked by the
+ * prover, prove.h. O(rows x buffers).
  */
 #include "runtime/plan/load.h"
 
@@ -118,7 +120,7 @@ static bool ends_ok(const struct plan_view *v, const struct ccs_op *o, uint32_t 
 				      o->n <= v->fifos[o->out].max_cells);
 }
 
-/* The operation's waits follow those of the operation before it. */
+/* The operation's rows of waits follow those of the previous operation. */
 static bool waits_ok(const struct plan_view *v, const struct ccs_op *o, uint32_t rank,
 		     uint64_t *nwaits)
 {
@@ -149,7 +151,7 @@ static const struct ccs_shape *shape_of(const struct plan_view *v, uint32_t cell
 	return s;
 }
 
-/* Whether two cells of buffers are equally long for every count that can be run. */
+/* Whether two cells of buffers are equally long for every allowed count. */
 static bool same_length(const struct plan_view *v, bool even, uint32_t x, uint32_t y)
 {
 	const struct ccs_shape *s = shape_of(v, x), *t = shape_of(v, y);
@@ -163,7 +165,7 @@ bool plan_whole(const struct plan_view *v, bool even, const struct ccs_op *o, ui
 	uint32_t cells = v->plan->cells;
 
 	if (cell >= cells || !o->n)
-		return o->n == 1; /* scratch is as long as any cell */
+		return o->n == 1; /* a scratch cell has room for any length */
 	if ((uint64_t)cell + o->n > cells || shape_of(v, cell) != shape_of(v, cell + o->n - 1))
 		return false;
 	for (uint32_t j = 0; j < o->n; j++)
@@ -188,7 +190,7 @@ static bool stores_as_it_comes(const struct ccs_op *o)
 	return o->in != CCS_NONE && o->a == CCS_NONE && o->b == CCS_NONE && o->dst != CCS_NONE;
 }
 
-/* The two ends of a message fit together; `o` sends it. */
+/* Checks that the two ends of a message agree; `o` sends it. */
 static const char *check_message(const struct ccs_module *m, const struct plan_view *v,
 				 const struct ccs_op *o)
 {
@@ -316,7 +318,7 @@ static const char *check_after(const struct plan_view *v)
 	return NULL;
 }
 
-/* Each cell of a `sized` buffer has a number, and no other. */
+/* Each cell of a `sized` buffer has a number, and no other cell has. */
 static const char *check_sizes(const struct ccs_module *m, const struct plan_view *v)
 {
 	uint64_t n = (uint64_t)v->plan->nranks * v->plan->cells;
@@ -335,19 +337,19 @@ static const char *check_sizes(const struct ccs_module *m, const struct plan_vie
 
 /* ---- lengths of messages ------------------------------------------------------------- */
 
-/* The cell that names the length of an operation's j-th. */
+/* The cell that gives the length of the operation's j-th cell. */
 static uint32_t length_cell(const struct ccs_op *o, uint32_t j)
 {
 	return o->flags & CCS_OP_LEN_SAME ? o->len : o->len + j;
 }
 
-/* The number of a cell's size; CCS_NONE: it is not `sized`. */
+/* The number of a cell's size; CCS_NONE: not `sized`. */
 static uint32_t size_number(const struct plan_view *v, uint32_t rank, uint32_t cell)
 {
 	return v->plan->sizes.n ? v->sizes[(uint64_t)rank * v->plan->cells + cell] : CCS_NONE;
 }
 
-/* Whether both ends' j-th cells are equally long in every call. */
+/* Whether the j-th cells of both ends are equally long in every call. */
 static bool ends_alike(const struct plan_view *v, bool even, const struct ccs_op *o, uint32_t j)
 {
 	const struct ccs_fifo *f = v->fifos + o->out;
@@ -379,7 +381,7 @@ static const char *differ(const struct ccs_module *m, const struct plan_view *v,
 	return "the two ends of a message differ in length";
 }
 
-/* Messages are known to have as many cells at both ends. */
+/* Lengths of messages. Both ends are known to have the same number of cells. */
 static const char *check_lengths(const struct ccs_module *m, const struct plan_view *v,
 				 struct text *who)
 {

@@ -1,12 +1,12 @@
 /*
- * The collectives of MPI that are taken: with counts that are ints, and from MPI 4 on with those
- * of 64 bits. In: a program's call. Out: a module has run it, or MPI.
+ * MPI's collectives that can be taken over, with int counts and, from MPI 4, with 64-bit counts.
+ * In: a call of the program. Out: it was run by a module or by MPI.
  */
 #include "runtime/preload/preload.h"
 
 #include <stdio.h>
 
-/* A call that is like none of its communicator's last. */
+/* The slow path: the call is not like a recent one of its communicator. */
 static bool take(struct preload *p, const struct job *j, int *e)
 {
 	struct held *h = held_of(p, j->comm);

@@ -1,9 +1,10 @@
 /*
- * Communicators: what is known of MPI's, and the one of ccs beside it.
+ * Communicators: what this library knows of MPI's, and its own communicator for each.
  *
- * In: a communicator of MPI's. Out: its struct held, an attribute of it, which goes with it.
- * The ranks make their communicator of ccs at the first call that is taken: rank 0 tells the
- * others the name by which they meet; and whatever keeps one of them from it, all learn of, by MPI.
+ * In: a communicator of MPI. Out: its struct held, an attribute of the communicator, deleted with
+ * it. At the first call that is taken, the ranks make a communicator of ccs: rank 0 broadcasts a
+ * random job name by which they meet. The ranks then agree by MPI whether it succeeded, so a
+ * failure on one rank is known to all.
  */
 #include "runtime/preload/preload.h"
 
@@ -17,12 +18,12 @@
 
 #define MEET_SECONDS 60
 #define JOB 40		 /* bytes of a job's name */
-#define DESCRIPTORS 16	 /* that a communicator opens, beside those for each rank */
-#define EAGER_ROUNDS 100 /* that a call looks after MPI before it sleeps between them */
+#define DESCRIPTORS 16	 /* file descriptors for a communicator, besides one for each rank */
+#define EAGER_ROUNDS 100 /* polls of MPI's progress before a waiting call sleeps between polls */
 
 /* ---- what is known ------------------------------------------------------------------------ */
 
-/* A call on an intercommunicator has two ranks 0: the one that is first in the job counts. */
+/* An intercommunicator has two ranks 0. The one that is first in the job counts the calls. */
 static bool counts_inter(MPI_Comm comm)
 {
 	int zero = 0, here = MPI_UNDEFINED, there = MPI_UNDEFINED;
@@ -51,7 +52,7 @@ static bool look_at(struct held *h)
 	return true;
 }
 
-/* One that is over, or a new one. NULL: no memory. */
+/* Takes a spare struct held, or makes one. NULL: no memory. */
 static struct held *take(struct preload *p)
 {
 	struct held *h;
@@ -75,7 +76,7 @@ static void list(struct preload *p, struct held *h)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* It is in no list, and no communicator's any more. */
+/* Makes it spare. It is in no list and belongs to no communicator. */
 static void give_back(struct preload *p, struct held *h)
 {
 	struct ccs_comm *ccs = h->ccs;
@@ -153,7 +154,7 @@ int held_delete(MPI_Comm comm, int keyval, void *value, void *of)
 
 /* ---- meeting -------------------------------------------------------------------------------- */
 
-/* Whether all ranks are on this host. The same on all, as the ranks of each host are counted. */
+/* Whether all ranks are on this host. The same on all ranks, as each host counts its ranks. */
 static bool on_one_host(const struct held *h)
 {
 	MPI_Comm here;
@@ -166,7 +167,7 @@ static bool on_one_host(const struct held *h)
 	return n == h->size;
 }
 
-/* Whether all ranks are processes of one user, which may share memory. */
+/* Whether all ranks are processes of one user, so that they may share memory. */
 static bool of_one_user(const struct held *h)
 {
 	const unsigned own[2] = { geteuid(), ~geteuid() };
@@ -176,8 +177,8 @@ static bool of_one_user(const struct held *h)
 	       least[0] == ~least[1];
 }
 
-/* Whether all ranks are of this process's MPI_COMM_WORLD. Those of others, which were spawned or
- * connected to, may run without this library, or with another CCS_MPI. */
+/* Whether all ranks are of this process's MPI_COMM_WORLD. Spawned or connected processes may
+ * run without this library, or with another CCS_MPI. */
 static bool in_one_job(const struct held *h)
 {
 	MPI_Group all, own, others;
@@ -195,7 +196,7 @@ static bool in_one_job(const struct held *h)
 	return !n;
 }
 
-/* No other job's, and no other's to know: by it the ranks find one another. */
+/* A random name by which the ranks meet: unique, and unknown to other users. */
 static ccs_status make_job(char job[JOB])
 {
 	unsigned long long number[2];
@@ -206,7 +207,8 @@ static ccs_status make_job(char job[JOB])
 	return CCS_OK;
 }
 
-/* While a call of ccs waits, MPI's messages go on: a rank may need this one's to come here. */
+/* Progresses MPI while a call of ccs waits: another rank may need a message of this rank's
+ * before it can reach the call. */
 static unsigned look_after_mpi(void *of)
 {
 	struct held *h = of;
@@ -227,7 +229,7 @@ static ccs_status open_comm(const struct preload *p, struct held *h, const char 
 	};
 	ccs_status s = ccs_comm_init_procs(&h->ccs, &procs);
 
-	/* A rank may come as late as it likes, as in MPI; that one has ended is seen. */
+	/* As in MPI, a rank may come late without limit. A rank that has ended is detected. */
 	if (!s)
 		s = ccs_comm_set_timeout(h->ccs, p->timeout);
 	if (!s)
@@ -235,7 +237,7 @@ static ccs_status open_comm(const struct preload *p, struct held *h, const char 
 	return s ? s : ccs_comm_set_idle(h->ccs, look_after_mpi, h);
 }
 
-/* Whether all have succeeded; else the first that has not tells why. */
+/* Whether all ranks have succeeded. If not, the first that failed broadcasts its reason. */
 static bool agree(struct held *h, ccs_status s)
 {
 	int failed = s ? h->rank : h->size, first = 0;
@@ -247,8 +249,8 @@ static bool agree(struct held *h, ccs_status s)
 	return false;
 }
 
-/* Whether this process can open what a communicator takes while its ranks meet: who finds out
- * there can tell the others no more, and they would wait for it. */
+/* Whether this process can open the descriptors that a meeting needs. If it failed inside the
+ * meeting, it could not report that to the other ranks, and they would wait. */
 static ccs_status has_descriptors(const struct held *h)
 {
 	int n = 0, most = DESCRIPTORS + 4 * h->size;

@@ -1,11 +1,11 @@
 /*
- * Whether a call is taken, and by which entry.
+ * Decides whether a call is taken, and by which entry.
  *
- * In: a call's arguments, which are MPI's for this rank. Out: the order to run it, or the reason
- * why it is left to MPI. Every rank of the communicator comes to the same answer by itself: the
- * bytes of a block are equal on all ranks, even if their types differ, and so is the root;
- * reductions have one type and one operator. The communicator determines which calls an entry can
- * run. Only the first call that would be taken asks the other ranks (held_meet).
+ * In: the call's arguments on this rank. Out: the order to run it, or the reason why it is left
+ * to MPI. Every rank of the communicator decides alike without communication, because the
+ * decision uses only what MPI requires to be equal on all ranks: the bytes of a block (types may
+ * differ), the root, and for reductions the type and the operator. The communicator determines
+ * which entries are possible. Only the first call that would be taken communicates (held_meet).
  */
 #include "runtime/preload/preload.h"
 
@@ -25,7 +25,7 @@ static void block_of(const struct held *h, const struct job *j, MPI_Count *count
 	*type = by_send ? j->send_type : j->recv_type;
 }
 
-/* False: MPI refuses it, or knows better. */
+/* False: MPI will refuse the call, or must decide. */
 static bool is_sound(const struct held *h, const struct job *j)
 {
 	MPI_Datatype type;
@@ -37,7 +37,7 @@ static bool is_sound(const struct held *h, const struct job *j)
 	return j->what == BARRIER || (count >= 0 && type != MPI_DATATYPE_NULL);
 }
 
-/* How many elements of which type; bytes where they are only moved. */
+/* The number of elements and their type; bytes if elements are only moved. */
 static bool find_types(const struct held *h, const struct job *j, struct order *o, size_t *bytes,
 		       char *why, size_t size)
 {
@@ -75,7 +75,7 @@ static bool fits(const struct preload *p, struct held *h, size_t i, char *why, s
 	return h->fits[i] == FIT_YES;
 }
 
-/* Whether an entry of the collective is for `ranks` ranks, if it has the size. */
+/* Whether some entry of the collective is for `ranks` ranks, at any size. */
 static bool has_ranks(const struct preload *p, enum collective what, int ranks)
 {
 	for (size_t i = 0; i < p->entries.n; i++) {
@@ -87,7 +87,7 @@ static bool has_ranks(const struct preload *p, enum collective what, int ranks)
 	return false;
 }
 
-/* Whether it is for `ranks` ranks, and for blocks of that size. */
+/* Whether the entry is for `ranks` ranks and blocks of that size. */
 static bool is_for(const struct entry *e, int ranks, size_t bytes)
 {
 	size_t size = bytes;
@@ -101,7 +101,7 @@ static bool is_for(const struct entry *e, int ranks, size_t bytes)
 	return size >= e->least && size <= e->most;
 }
 
-/* The first one for that size which has a plan. */
+/* The first entry for that size that has a plan. */
 static struct entry *find_entry(const struct preload *p, struct held *h, enum collective what,
 				size_t bytes, char *why, size_t size)
 {

@@ -1,7 +1,7 @@
 /*
- * CCS_MPI: COLLECTIVE:FILE[@FROM-TO] or @TUNING, ... In: its text. Out: an entry for each part,
- * or for each row of a tuning that is for processes, with its module loaded; or the text of an
- * error, because no part is ever skipped. O(bytes of files).
+ * CCS_MPI: COLLECTIVE:FILE[@FROM-TO] or @TUNING, ... In: its text. Out: an entry with a loaded
+ * module for each part, or for each row of a tuning for processes; or an error text. No part is
+ * skipped silently. O(bytes of files).
  */
 #include "runtime/preload/preload.h"
 
@@ -12,7 +12,7 @@
 
 /* ---- a part's text ------------------------------------------------------------------------ */
 
-/* "64K"; nothing leaves *bytes as it is. */
+/* "64K". An empty text leaves *bytes unchanged. */
 static bool read_size(const char **s, size_t *bytes)
 {
 	static const char units[] = "KMG";
@@ -34,7 +34,7 @@ static bool read_size(const char **s, size_t *bytes)
 	return true;
 }
 
-/* "FROM-TO", both ends included, either left out. */
+/* "FROM-TO", inclusive; either may be left out. */
 static bool read_range(const char *s, struct entry *e)
 {
 	if (!strcmp(s, "-") || !read_size(&s, &e->least) || *s++ != '-')
@@ -42,7 +42,7 @@ static bool read_range(const char *s, struct entry *e)
 	return read_size(&s, &e->most) && !*s && e->least <= e->most;
 }
 
-/* Cuts "COLLECTIVE:FILE@FROM-TO" at its marks. */
+/* Cuts "COLLECTIVE:FILE@FROM-TO" at its separators. */
 static bool read_part(char *part, struct entry *e, char **file, char *why, size_t size)
 {
 	char *colon = strchr(part, ':'), *slash, *range;
@@ -81,7 +81,7 @@ static bool read_part(char *part, struct entry *e, char **file, char *why, size_
 
 /* ---- its module ---------------------------------------------------------------------------- */
 
-/* The least number of ranks that there is a plan for; of 1 most contracts are the same. */
+/* The least number of ranks with a plan, 1 excepted: for 1 rank most contracts are the same. */
 static int least_ranks(const struct ccs_module *m)
 {
 	struct ccs_plan_info plan = { .nranks = 1 };
@@ -92,8 +92,8 @@ static int least_ranks(const struct ccs_module *m)
 	return plan.nranks;
 }
 
-/* If that plan's contract fits, those of the other plans will fit, too, or each communicator checks
- * its own plan. */
+/* Checks the plan with the fewest ranks, to report a wrong file early. Each communicator
+ * checks its own plan again. */
 static bool check_contract(const struct entry *e, const char *file, char *why, size_t size)
 {
 	char lacks[WHY];
@@ -104,7 +104,7 @@ static bool check_contract(const struct entry *e, const char *file, char *why, s
 	return false;
 }
 
-/* One step of FNV-1a: the preloaded object has only the public header of the library. */
+/* One step of FNV-1a. hash.h is not used: this library sees only the public header of ccs. */
 static uint64_t mixed(uint64_t digest, uint64_t word)
 {
 	return (digest ^ word) * UINT64_C(0x100000001b3);
@@ -138,7 +138,7 @@ static bool load(struct entries *all, struct entry *e, const char *file, char *w
 	return add_file(&all->digest, file) && check_contract(e, file, why, size);
 }
 
-/* Behind the last; NULL: out of memory. */
+/* Appends an entry; NULL: out of memory. */
 static struct entry *add_entry(struct entries *all)
 {
 	size_t room = 2 * all->room + 8;
@@ -178,7 +178,7 @@ static bool add_row(struct entries *all, enum collective what, int ranks,
 	return true;
 }
 
-/* A section that is for processes, and a collective of MPI's: each row is an entry. */
+/* Makes an entry of each row, if the section is for processes and for a collective of MPI. */
 static bool add_section(struct entries *all, const struct ccs_tuning *t, int section,
 			const struct ccs_tuning_section *x, char *why, size_t size)
 {

@@ -1,16 +1,17 @@
 /*
  * Programs in Fortran. In: arguments of MPI's Fortran procedures, which are addresses. Out: calls
- * of this library's C functions; nothing is decided here. Other forms of the collectives are
- * counted, and are MPI's Fortran procedures.
+ * of this library's C functions, which decide. The other forms of the collectives are counted,
+ * and MPI's Fortran procedures run them.
  *
- * Most Fortran bindings call MPI's C functions, where this library has its own. These do not:
+ * Most Fortran bindings call MPI's C functions, which this library replaces. These do not, and
+ * are replaced here:
  *
- *   Open MPI  calls the profiling interface: mpi_allreduce_ of mpif.h and `use mpi`, and
- *             ompi_allreduce_f, by which `use mpi_f08` gets there, are defined anew here
- *   MPICH     so do, of `use mpi_f08`, MPI_Init, MPI_Finalize, the three forms of MPI_Barrier, and
- *             what starts and frees persistent requests
+ *   Open MPI  calls the profiling interface: mpi_allreduce_ (mpif.h and `use mpi`) and
+ *             ompi_allreduce_f (`use mpi_f08`)
+ *   MPICH     in `use mpi_f08`, MPI_Init, MPI_Finalize, the three forms of MPI_Barrier, and
+ *             the procedures that start and free persistent requests
  *
- * Names are those of compilers that add one underscore, as all current ones do. O(1).
+ * Symbol names have one underscore appended, as all current compilers do. O(1).
  */
 #include "runtime/preload/preload.h"
 
@@ -18,7 +19,7 @@
 
 #if defined(OPEN_MPI)
 
-/* Common blocks of mpif.h, the program's own where it has them; not there: no Fortran. */
+/* Common blocks of mpif.h, defined by the program if it uses them. NULL: no Fortran. */
 extern int mpi_fortran_in_place_ __attribute__((weak));
 extern int mpi_fortran_bottom_ __attribute__((weak));
 
@@ -84,7 +85,7 @@ FORTRAN(reduce, (void *send, void *recv, MPI_Fint *n, MPI_Fint *type, MPI_Fint *
 	*e = MPI_Reduce(buffer(send), buffer(recv), *n, TYPE(type), PMPI_Op_f2c(*op), *root, COMM);
 }
 
-/* These four differ in their root alone. */
+/* These four differ only in the root. */
 #define SIDES \
 	void *send, MPI_Fint *n, MPI_Fint *type, void *recv, MPI_Fint *recv_n, MPI_Fint *recv_type
 #define MOVED buffer(send), *n, TYPE(type), buffer(recv), *recv_n, TYPE(recv_type)
@@ -109,7 +110,7 @@ FORTRAN(scatter, (SIDES, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *e))
 	*e = MPI_Scatter(MOVED, *root, COMM);
 }
 
-/* Other forms: by the profiling names, which only a program in Fortran has. */
+/* Other forms, by their profiling names, which only Fortran programs have. */
 #define ADDRESSES0
 #define ADDRESSES4 void *a, void *b, void *c, void *d,
 #define ADDRESSES5 ADDRESSES4 void *e,
@@ -173,9 +174,9 @@ OF_FORTRAN(request_free, (MPI_Fint * request, MPI_Fint *error))
 }
 #endif
 
-#elif !defined(MPI_ABI_VERSION) /* MPI 5's standard ABI knows no integers of Fortran */
+#elif !defined(MPI_ABI_VERSION) /* MPI 5's standard ABI has no Fortran integers */
 
-/* A binding in which the error is optional: it may have no address. */
+/* In this binding the error argument is optional: its address may be NULL. */
 static void tell(MPI_Fint *e, int error)
 {
 	if (e)

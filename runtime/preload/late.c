@@ -1,11 +1,12 @@
 /*
- * The report of a rank that has waited for CCS_MPI_TIMEOUT: one line on stderr, with the call and
- * the missing ranks. The call goes on: as in MPI, a rank may come as late as it likes.
+ * The report of a rank that has waited for CCS_MPI_TIMEOUT: one line on stderr with the call and
+ * the missing ranks. The call goes on: as in MPI, a rank may come late without limit.
  *
- * ccs watches a call that has begun (ccs_comm_set_late). The first call on a communicator makes the
- * communicator of ccs first, by collectives of MPI, which do not report missing ranks. So the ranks
- * meet here before: each rank reports to rank 0 that it has come, rank 0 sends the ranks a list of
- * the late ranks, and at last a message to go on. O(ranks) messages, in the job's own communicator.
+ * ccs itself watches a call that has begun (ccs_comm_set_late). But the first call of a
+ * communicator makes the communicator of ccs by MPI's collectives, which do not report missing
+ * ranks. So the ranks first meet here: each rank reports to rank 0; after the timeout rank 0
+ * sends the list of missing ranks to those present; at last it sends all ranks the message to go
+ * on. O(ranks) messages, in a communicator of the whole job.
  */
 #include "runtime/preload/preload.h"
 
@@ -16,25 +17,24 @@
 #include <unistd.h>
 
 #define SECONDS 10 /* without CCS_MPI_TIMEOUT */
-#define TAG 1	   /* tally.c has 0 */
-#define EAGER 1000 /* looks, before a rank sleeps between them */
+#define TAG 1	   /* tally.c uses tag 0 */
+#define EAGER 1000 /* polls before a rank sleeps between polls */
 #define NAP_US 200
 
 /* A message from rank 0 to another rank. */
 struct word {
 	int go;
-	char late
-		[WHY]; /* if not yet: "": rank 0 is here; else which ranks are not, after a long time */
+	char late[WHY]; /* after a timeout: which ranks are missing; "": rank 0 is here */
 };
 
-/* Ranks that meet. */
+/* A meeting of ranks, seen from one of them. */
 struct gate {
 	const struct held *h;
 	const struct entry *entry;
 	MPI_Comm job;
-	MPI_Group own, all; /* the communicator's, and the job's */
-	unsigned ms;	    /* CCS_MPI_TIMEOUT; 0: there is none, or it is over */
-	double begun;	    /* of MPI_Wtime */
+	MPI_Group own, all; /* ranks of the communicator, and of the job */
+	unsigned ms;	    /* CCS_MPI_TIMEOUT; 0: none, or already reported */
+	double begun;	    /* time by MPI_Wtime */
 	unsigned looks;
 };
 
@@ -69,7 +69,7 @@ void late_tell(void *of, const char *report)
 	say(h, h->entry, report);
 }
 
-/* ---- the first call of a communicator --------------------------------------------------------- */
+/* ---- the first call of a communicator ---------------------------------------------------- */
 
 #define NOT_MADE " has not made this call, the first of its communicator"
 
@@ -81,7 +81,7 @@ static int in_job(const struct gate *g, int rank)
 	return number;
 }
 
-/* Whether the message is through; else rests. */
+/* Whether the message has arrived. If not, yields. */
 static bool look(struct gate *g, MPI_Request *of)
 {
 	int done = 0;
@@ -92,7 +92,7 @@ static bool look(struct gate *g, MPI_Request *of)
 	return done;
 }
 
-/* Whether the time is over: once. */
+/* Whether the timeout has passed. True once. */
 static bool is_late(struct gate *g)
 {
 	bool late = g->ms && PMPI_Wtime() - g->begun >= g->ms / 1000.0;
@@ -102,7 +102,7 @@ static bool is_late(struct gate *g)
 	return late;
 }
 
-/* Rank 0, which has heard of those below `next`. */
+/* On rank 0: whether the rank has come. It has received the messages of ranks below `next`. */
 static bool has_come(const struct gate *g, int rank, int next)
 {
 	int any = 0;
@@ -170,7 +170,7 @@ static void follow(struct gate *g)
 		}
 		if (*x.late)
 			say(g->h, g->entry, x.late);
-		g->ms = 0; /* rank 0 is here, and sees to it */
+		g->ms = 0; /* rank 0 is here and reports from now on */
 	}
 	PMPI_Wait(&here, MPI_STATUS_IGNORE);
 }

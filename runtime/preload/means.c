@@ -1,15 +1,17 @@
 /*
- * Whether a module computes the collective that MPI defines. A contract's name proves nothing, as
- * any file may define a contract of that name: the contents promised for each chunk are compared.
+ * Whether a module computes the collective that MPI defines. A contract's name proves nothing,
+ * because any file may define a contract of that name. So the promised contents of each chunk are
+ * compared with MPI's definition: after an allgather, chunk i of block b must be chunk i of rank
+ * b's input.
  *
- * In: a module. Out: whether the effect of ccs_run with the collective's arguments is that of MPI's
- * call.
+ * In: a module. Out: whether ccs_run with the call's arguments has the effect of MPI's call.
+ * O(chunks of all ranks).
  */
 #include "runtime/preload/preload.h"
 
 #include <stdio.h>
 
-/* Blocks of the buffers: 0 one, 1 one a rank. */
+/* Blocks of a buffer: 0: one; 1: one for each rank. */
 static const struct {
 	bool send, recv;
 } blocks[COLLECTIVES] = {
@@ -32,7 +34,7 @@ struct meaning {
 	struct ccs_buffer_info send, recv;
 };
 
-/* The one buffer of each kind. */
+/* Finds the send buffer and the receive buffer, one of each. */
 static bool find_buffers(struct meaning *x)
 {
 	struct ccs_module_info has;
@@ -112,7 +114,7 @@ static bool rank_fits(const struct meaning *x, uint32_t rank)
 	return true;
 }
 
-/* Each rank's end after all ranks' beginnings. */
+/* Whether every rank ends after all ranks have begun. */
 static bool barrier_fits(const struct meaning *x)
 {
 	struct ccs_plan_info plan;
@@ -157,7 +159,7 @@ static bool other_contract(const struct meaning *x, char *why, size_t size)
 	return false;
 }
 
-/* A rooted collective needs a root that is chosen at the call, and a plan for each. */
+/* A rooted collective must take the root at the call, and have a plan for each root. */
 bool module_means(const struct ccs_module *m, enum collective what, int nranks, char *why,
 		  size_t size)
 {

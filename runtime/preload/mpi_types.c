@@ -1,8 +1,8 @@
 /*
- * MPI's types and operators, mapped to those of ccs.
+ * MPI's types and operators as those of ccs.
  *
- * In: MPI's handles. Out: for reductions, type and operator; for moves, the size of an element in
- * bytes and its layout, as any type can be moved. O(types) a call.
+ * In: MPI's handles. Out: for reductions, type and operator; for moves, which can have any type,
+ * the bytes of an element and its layout. O(types) a call.
  */
 #include "runtime/preload/preload.h"
 
@@ -10,8 +10,8 @@
 
 enum kind { SIGNED, UNSIGNED, FLOAT, BYTE };
 
-/* The types that MPI combines by its arithmetic operators, or those of bits, and ccs may. Fortran's are null
- * where MPI was built without. */
+/* The types that MPI combines by arithmetic or bit operators, if ccs has them. Fortran's are
+ * null if MPI was built without Fortran. */
 static const struct {
 	MPI_Datatype type;
 	enum kind kind;
@@ -45,7 +45,7 @@ static const struct {
 	{ MPI_BYTE, BYTE },
 };
 
-/* ccs's of that kind, by its bytes. */
+/* The types of ccs, by kind and bytes. */
 static const struct {
 	enum kind kind;
 	int size;

@@ -1,7 +1,7 @@
 /*
- * The other forms of the collectives: counted, as nothing is silently run by something else, and
- * then MPI's; of persistent ones their starts are (starts.c). In: a program's call. Out: MPI's
- * answer. O(1) a call.
+ * The other forms of the collectives: counted for the report, then passed to MPI. Of persistent
+ * ones the starts are counted (starts.c). In: a call of the program. Out: MPI's answer. O(1) a
+ * call.
  */
 #include "runtime/preload/preload.h"
 

@@ -1,13 +1,13 @@
 /*
- * The other forms of the collectives, which ccs has not: those that do not block, persistent ones,
- * and those with a count for each rank. Private to preload/, for preload.h.
+ * The forms of the collectives that ccs does not have: nonblocking, persistent, and with a count
+ * for each rank. Private to preload/, for preload.h.
  *
- * One table for C, with counts of both widths, and for Fortran. A row is
+ * One table serves C, with counts of both widths, and Fortran. A row is
  *
  *   X(the collective, the form's number, its name in C and in Fortran, the arguments before the
  *     communicator: how many, their types in C)
  *
- * where whoever expands it defines COUNT and PLACE, MPI's types of counts and of displacements.
+ * The user of the table defines COUNT and PLACE, MPI's types of counts and of displacements.
  * Fortran has the same arguments, as addresses.
  */
 #ifndef CCS_RUNTIME_PRELOAD_OTHER_FORMS_H
@@ -17,7 +17,7 @@
 #define TYPES_MOVED (const void *, COUNT, MPI_Datatype, void *, COUNT, MPI_Datatype)
 #define TYPES_MOVED_ROOT (const void *, COUNT, MPI_Datatype, void *, COUNT, MPI_Datatype, int)
 
-/* Those that collectives.c takes where they block. */
+/* Collectives that collectives.c takes in their blocking form. */
 #define FORMS_OF_ONE_COUNT(X) \
 	X(ALLREDUCE, ALLREDUCE, Allreduce, allreduce, 5, TYPES_REDUCED) \
 	X(REDUCE_SCATTER_BLOCK, REDUCE_SCATTER_BLOCK, Reduce_scatter_block, reduce_scatter_block, \
@@ -52,7 +52,7 @@
 
 #define FORMS(X) FORMS_OF_ONE_COUNT(X) FORMS_OF_COUNTS(X) FORMS_OF_NO_COUNT(X)
 
-/* Parameters of such types, and the arguments that they are. */
+/* Parameters of those types, and the matching arguments. */
 #define PARAMETERS0()
 #define PARAMETERS4(A, B, C, D) A a, B b, C c, D d,
 #define PARAMETERS5(A, B, C, D, E) PARAMETERS4(A, B, C, D) E e,
@@ -70,7 +70,7 @@
 enum form { FORMS(FORM_NUMBER) NFORMS };
 #undef FORM_NUMBER
 
-/* Of each: a count for each rank, MPI_I..., starts of MPI_..._init. */
+/* The forms of each collective: a count for each rank, MPI_I..., starts of MPI_..._init. */
 enum form_kind { EACH_COUNT, NOT_BLOCKING, PERSISTENT, FORM_KINDS };
 
 #endif

@@ -2,24 +2,24 @@
  * libccs-mpi.so: runs an MPI program's collectives by modules that the user names. Private to
  * preload/.
  *
- * It is preloaded into the program, defines MPI's functions anew, and calls MPI by its profiling
- * interface (PMPI_...): setup.c begins and ends it, collectives.c has the collectives.
+ * It is preloaded into the program, replaces MPI's functions, and calls MPI by the profiling
+ * interface (PMPI_...). setup.c begins and ends it, collectives.c has the collectives.
  *
  *   taken.c        the collectives that can be taken
- *   decide.c       whether a call is taken, and by which entry of CCS_MPI (entries.c). All ranks
- *                  of a communicator decide alike without asking one another, as all that counts
- *                  is what MPI wants to be equal on all of them: bytes, root, and for what is
- *                  reduced type and operator (mpi_types.c).
- *   comms.c        the communicator of ccs beside MPI's, made when the first call is taken.
- *   run_taken.c    the call itself: places, types that have holes, failures. A call like one of the
- *                  last few of its communicator is run as that one was, and nothing is asked of MPI.
- *   late.c         what a rank says that waits for long.
- *   other_forms.c  the collectives' other forms, as MPI_Iallreduce, which are counted and are MPI's;
- *   starts.c       ... of persistent ones each start.
- *   tally.c        what ran where, and why, for the report at the end.
- *   process.c      the pointer to all of it
+ *   decide.c       whether a call is taken, and by which entry of CCS_MPI (entries.c)
+ *   means.c        whether a module computes MPI's collective
+ *   mpi_types.c    types and operators
+ *   comms.c        the communicator of ccs for one of MPI's, made when the first call is taken
+ *   run_taken.c    running a call: buffers, types with holes, failures. A call that equals a
+ *                  recent one of its communicator is run again without asking MPI anything.
+ *   late.c         the report of a rank that waits for long
+ *   other_forms.c  forms that are counted and left to MPI, such as MPI_Iallreduce
+ *   starts.c       counts starts of persistent collectives
+ *   fortran.c      the same for programs in Fortran
+ *   tally.c        which calls ran where, and why, for the report at the end
+ *   process.c      the pointer to this process's state
  *
- * It knows an MPI and the public interface of ccs, and nothing else.
+ * It depends only on MPI and on the public interface of ccs.
  */
 #ifndef CCS_RUNTIME_PRELOAD_H
 #define CCS_RUNTIME_PRELOAD_H
@@ -40,7 +40,7 @@ typedef MPI_Count mpi_count;
 typedef int mpi_count;
 #endif
 
-/* Open MPI 5 has persistent collectives, and says that it is MPI 3.1. */
+/* Open MPI 5 has persistent collectives, but reports MPI 3.1. */
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
 #define HAS_PERSISTENT 1
 #else
@@ -62,28 +62,29 @@ enum collective {
 	COLLECTIVES
 };
 
-/* A part of CCS_MPI; or a row of a tuning that it names. */
+/* A part of CCS_MPI, or a row of a tuning. */
 struct entry {
 	enum collective what;
-	int ranks;	    /* that a row is for; 0: it is no row, and for any number */
-	size_t least, most; /* bytes of a block that it is for; a row: of the larger buffer */
+	int ranks;	    /* of a tuning's row; 0: not a row, for any number of ranks */
+	size_t least, most; /* bytes of a block; in a tuning's row, of the larger buffer */
 	const struct ccs_module *module;
 	struct ccs_run_options options;
 	char label[300];	/* "ring_allreduce (ring.so)" */
-	_Atomic uint64_t calls; /* that it ran, of communicators whose rank 0 this is */
+	_Atomic uint64_t calls; /* that it ran, on communicators in which this is rank 0 */
 };
 
 struct entries {
 	size_t n, room;
 	struct entry *of;
-	struct ccs_module **modules; /* [parts] those of parts, and ... */
-	struct ccs_tuning **tunings; /* ... of rows */
+	struct ccs_module **modules; /* [parts] modules of parts, and ... */
+	struct ccs_tuning **tunings; /* ... of tunings */
 	size_t nmodules, ntunings;
 	uint64_t digest; /* of CCS_MPI and the files' bytes */
 	bool named[COLLECTIVES];
 };
 
-/* Calls of a collective that went one way. */
+/* The calls of a collective that were run by the same module, or left to MPI for the same
+ * reason. */
 struct tally {
 	struct tally *next;
 	enum collective what;
@@ -93,7 +94,8 @@ struct tally {
 
 enum meeting { NOT_MET, MET, REFUSED, FAILED };
 
-/* A call. Arguments that the collective has not are 0; where it has one count, send has it too. */
+/* A call. Arguments that the collective does not have are 0. A single count is in `send` as
+ * well. */
 struct job {
 	enum collective what;
 	const void *send;
@@ -105,50 +107,50 @@ struct job {
 	MPI_Comm comm;
 };
 
-/* How ccs is to run it. */
+/* How ccs runs a call. */
 struct order {
 	struct entry *entry;
-	size_t count; /* of the contract's block */
+	size_t count; /* elements of a block of the contract */
 	ccs_dtype type;
 	ccs_redop op;
 };
 
-/* A call that ccs ran with the program's buffers as they were, of types that MPI defines: these are
- * never freed, so that their handles mean the same for ever. */
+/* A call that ccs ran on the program's buffers, with predefined types. Their handles are never
+ * freed, so they keep their meaning. */
 struct known {
-	struct job job; /* not its buffers, but whether it is in place */
+	struct job job; /* without buffers, but whether it is in place */
 	bool in_place;
-	struct order order;   /* no entry: there is no call here */
-	bool has_in, has_out; /* the sides that this rank has */
-	bool in_recv;	      /* its input lies in the buffer that MPI calls recv, ... */
-	ptrdiff_t in_at;      /* ... so many bytes from its start */
-	uintptr_t aligned;    /* bits that are 0 in all its buffers' addresses */
+	struct order order;   /* no entry: this record is empty */
+	bool has_in, has_out; /* sides with data on this rank */
+	bool in_recv;	      /* its input is in the buffer that MPI calls recv, ... */
+	ptrdiff_t in_at;      /* ... at this byte */
+	uintptr_t aligned;    /* address bits that must be 0 in its buffers */
 };
 
-#define KNOWN 8u   /* calls of a communicator */
-#define RECENT 8u  /* communicators */
-#define STARTS 64u /* chains of persistent requests */
+#define KNOWN 8u   /* recent calls of a communicator */
+#define RECENT 8u  /* recent communicators */
+#define STARTS 64u /* hash chains of persistent requests */
 
-/* What is known of a communicator of MPI's: an attribute of it. One that is over is used again for
- * another, and freed at the end alone, as a thread may look at it for a moment. */
+/* What is known of a communicator of MPI, stored as its attribute. When the communicator ends,
+ * the struct is reused, and freed only at the end, because another thread may still read it. */
 struct held {
 	struct held *next, **from; /* all of this process, under preload.lock */
-	_Atomic(MPI_Comm) comm;	   /* MPI_COMM_NULL: it is over */
+	_Atomic(MPI_Comm) comm;	   /* MPI_COMM_NULL: it has ended */
 	int rank, size;
 	bool inter;
-	bool counts; /* its calls are counted here */
+	bool counts; /* this rank counts its calls */
 	enum meeting meeting;
-	const struct entry *entry; /* that runs the current call */
-	struct ccs_comm *ccs;	   /* if they have met */
-	char why[WHY];		   /* if it was refused */
-	MPI_Comm probed;	   /* no message ever comes there */
-	unsigned rounds;	   /* that the current call has waited */
+	const struct entry *entry; /* of the current call */
+	struct ccs_comm *ccs;	   /* NULL until the ranks have met */
+	char why[WHY];		   /* why ccs was refused */
+	MPI_Comm probed;	   /* a communicator without messages, to progress MPI */
+	unsigned rounds;	   /* polls of the current call */
 	char *fits;		   /* [entries] FIT_... */
 	struct known known[KNOWN];
-	unsigned newest; /* of known */
+	unsigned newest; /* index in known */
 };
 
-/* All of this process. */
+/* State of this process. */
 struct preload {
 	struct entries entries;
 	int keyval;    /* of struct held */
@@ -156,22 +158,25 @@ struct preload {
 	MPI_Comm job;
 	unsigned timeout; /* CCS_MPI_TIMEOUT, in ms; 0: none */
 	pthread_mutex_t lock;
-	_Atomic uint64_t unnamed[COLLECTIVES];	    /* calls of those that CCS_MPI does not name */
+	_Atomic uint64_t unnamed[COLLECTIVES];	    /* calls of collectives that CCS_MPI does not
+						       name */
 	_Atomic uint64_t forms[NFORMS][FORM_KINDS]; /* calls of other forms */
 	struct held *held, *spare;
-	_Atomic(struct held *) recent[RECENT]; /* the last one, by its handle's bits; or NULL */
-	struct started *started[STARTS]; /* persistent collectives that count here, under lock */
+	_Atomic(struct held *) recent[RECENT]; /* the most recent one in each place of
+					          held_place, or NULL */
+	struct started *started[STARTS]; /* persistent collectives that are counted here, under
+					    lock */
 	_Atomic size_t nstarted;	 /* ... how many there are */
 	struct tally *tallies;
 };
 
-/* Of a handle, which is a number, or an address. */
+/* The bits of a handle, which is an integer or a pointer. */
 static inline uint64_t handle_bits(uintptr_t handle)
 {
 	return (uint64_t)handle * UINT64_C(0x9e3779b97f4a7c15) >> 32;
 }
 
-/* Where that is looked for first. */
+/* The place of the communicator in `recent`. */
 static inline _Atomic(struct held *) *held_place(struct preload *p, MPI_Comm comm)
 {
 	return p->recent + handle_bits((uintptr_t)comm) % RECENT;
@@ -179,61 +184,61 @@ static inline _Atomic(struct held *) *held_place(struct preload *p, MPI_Comm com
 
 /* ---- process.c, collectives.c, setup.c -------------------------------------------------------------------- */
 
-/** This process's; NULL: MPI is not initialised, or over. */
+/** This process's; NULL: MPI is not initialised, or finalised. */
 struct preload *preload_get(void);
-/** Sets it. Returns what it was. */
+/** Sets the pointer, and returns the previous one. */
 struct preload *preload_set(struct preload *p);
-/** Whether a module ran the call, with MPI's error *e then; else it is for MPI. */
+/** True: a module ran the call, and *e is MPI's error. False: MPI must run it. */
 bool preload_takes(const struct job *j, int *e);
 
 /* ---- taken.c, entries.c ------------------------------------------------------------------------------ */
 
-/** The one of that name, MPI's or a contract's. */
+/** The collective with that name, MPI's or a contract's. False: none. */
 bool collective_find(const char *name, enum collective *what);
-/** "allreduce": as CCS_MPI and the report name it. */
+/** The name in CCS_MPI and in the report: "allreduce". */
 const char *collective_name(enum collective what);
 bool collective_reduces(enum collective what);
 bool collective_rooted(enum collective what);
-/** Whether a rank has a block for each rank, on one side. */
+/** Whether one side has a block for each rank. */
 bool collective_blocks(enum collective what);
-/** Reads CCS_MPI, and loads the modules. False: `why` says what is wrong with it. */
+/** Reads CCS_MPI and loads the modules. False: `why` has the error. */
 bool entries_read(struct entries *e, const char *text, char *why, size_t size);
 void entries_free(struct entries *e);
 
 /* ---- means.c -------------------------------------------------------------------------------- */
 
-/** Whether the module's contract for so many ranks, and each root, is the collective's. False:
- *  `why` says what it lacks. O(chunks of all ranks). */
+/** Whether the module's contract for that many ranks, for each root, is the collective's.
+ *  False: `why` has the difference. O(chunks of all ranks). */
 bool module_means(const struct ccs_module *m, enum collective what, int nranks, char *why,
 		  size_t size);
 
-/* ---- mpi_types.c -------------------------------------------------------------------------------- */
+/* ---- mpi_types.c ------------------------------------------------------------------------- */
 
-/** The type and the operator of a reduction. False: ccs has none, and `why` says so. */
+/** The type of a reduction. False: ccs has none, and `why` has the reason. */
 bool type_find(MPI_Datatype type, ccs_dtype *found, char *why, size_t size);
 bool op_find(MPI_Op op, ccs_redop *found, char *why, size_t size);
-/** Whether MPI lets that operator combine a type that was found. */
+/** Whether MPI allows the operator on that type. */
 bool op_suits(ccs_redop op, MPI_Datatype type);
-/** Bytes of `count` elements, without their holes. False: MPI cannot tell, or they are too many. */
+/** Bytes of `count` elements without holes. False: undefined in MPI, or too many. */
 bool type_bytes(MPI_Datatype type, MPI_Count count, size_t *bytes);
-/** Whether elements lie one after another, without holes, in the order of their parts. */
+/** Whether elements are contiguous, without holes, their parts in order. */
 bool type_is_plain(MPI_Datatype type);
-/** The element number `n` of a buffer. */
+/** The address of element number `n`. */
 void *type_at(const void *buffer, MPI_Datatype type, MPI_Count n);
 
 /* ---- decide.c ------------------------------------------------------------------------------- */
 
-/** True: the call is ccs's, and *o is how. False: it is MPI's, and `why` says why; if that is
- *  empty, MPI will say what is wrong with it. */
+/** True: ccs runs the call as *o says. False: MPI runs it for the reason in `why`. If `why` is
+ *  empty, MPI will report an error. */
 bool decide(struct preload *p, struct held *h, const struct job *j, struct order *o, char *why,
 	    size_t size);
 
 /* ---- comms.c -------------------------------------------------------------------------------- */
 
-/** What is known of the communicator. NULL: MPI refuses it, or there is no memory. */
+/** The struct of the communicator. NULL: MPI refuses it, or no memory. */
 struct held *held_of(struct preload *p, MPI_Comm comm);
-/** The same, if it is one of the last. NULL: perhaps it is not. Another thread may make another
- *  communicator's of what is found there, but never this one's: it has one already. */
+/** The same if it is in `recent`; NULL if not. Another thread may reuse the struct that is
+ *  found, but never for `comm`, which has its own. */
 static inline struct held *held_recent(struct preload *p, MPI_Comm comm)
 {
 	struct held *h = atomic_load_explicit(held_place(p, comm), memory_order_acquire);
@@ -241,53 +246,52 @@ static inline struct held *held_recent(struct preload *p, MPI_Comm comm)
 	return h && h->comm == comm && comm != MPI_COMM_NULL ? h : NULL;
 }
 
-/** All ranks call it: makes the communicator of ccs, or refuses, everywhere alike. */
+/** Collective: makes the communicator of ccs, or refuses, alike on all ranks. */
 void held_meet(const struct preload *p, struct held *h);
-/** The attribute's end. */
+/** Called by MPI when the attribute is deleted. */
 int held_delete(MPI_Comm comm, int keyval, void *value, void *of);
-/** Frees those that are over: all are. */
+/** Frees the spare structs. All are spare at the end. */
 void held_free_spare(struct preload *p);
 
 /* ---- late.c --------------------------------------------------------------------------------- */
 
-/** CCS_MPI_TIMEOUT. False: `why` says what is wrong with it. */
+/** Reads CCS_MPI_TIMEOUT. False: `why` has the error. */
 bool late_read(unsigned *ms, char *why, size_t size);
-/** All ranks come to the communicator's first call, however late. */
+/** Collective: waits until all ranks have come to the communicator's first call. */
 void late_meet(const struct preload *p, const struct held *h);
-/** A call of a struct held's waits for long: ccs_comm_set_late's. */
+/** The callback of ccs_comm_set_late: a call waits for long. `of`: a struct held. */
 void late_tell(void *of, const char *report);
 
-/* ---- run_taken.c ---------------------------------------------------------------------------------- */
+/* ---- run_taken.c ------------------------------------------------------------------------- */
 
-/** Runs it, and returns MPI's error. */
+/** Runs the call, and returns MPI's error. */
 int job_run(struct held *h, const struct job *j, const struct order *o);
-/** Runs it as a call before, if it is like one of those; MPI's error is *e then. False: it was not
- *  run. O(1). */
+/** Runs the call if it is like a recent one; *e is MPI's error. False: it was not run. O(1). */
 bool job_again(struct held *h, const struct job *j, int *e);
 
-/* ---- other_forms.c -------------------------------------------------------------------------------- */
+/* ---- other_forms.c ----------------------------------------------------------------------- */
 
-/** Counts a call, which is MPI's. O(1). */
+/** Counts a call that MPI runs. O(1). */
 void form_count(enum form form, enum form_kind kind, MPI_Comm comm);
 /** Adds what was counted to the tallies. */
 void forms_tally(struct preload *p);
 
 /* ---- starts.c ------------------------------------------------------------------------------- */
 
-/** From now on starts of that persistent collective are counted. O(1), as all of these. */
+/** Counts starts of that persistent collective from now on. O(1), as all of these. */
 void starts_of(enum form form, MPI_Comm comm, MPI_Request request);
-/** Counts those that are collectives: a program starts them. */
+/** The program starts these requests: counts the collectives among them. */
 void starts_count(int n, const MPI_Request *requests);
-/** The program frees it: its handle may be another's from now on. */
+/** The program frees the request. Its handle may be reused. */
 void starts_end(const MPI_Request *request);
-/** Those that the program has not freed. */
+/** Frees the records of requests that the program did not free. */
 void starts_free(struct preload *p);
 
 /* ---- tally.c -------------------------------------------------------------------------------- */
 
 #define TALLY_UNNAMED "MPI: CCS_MPI names no module for it"
 
-/** Lists the entries before all that MPI runs, with no calls; but not a tuning's rows. */
+/** Lists the entries of parts with no calls, before all that MPI runs. */
 void tally_begin(struct preload *p);
 /** Counts a call that the entry runs. */
 static inline void entry_count(struct entry *e, const struct held *h)
@@ -298,7 +302,7 @@ static inline void entry_count(struct entry *e, const struct held *h)
 
 /** Counts calls. */
 void tally_add(struct preload *p, enum collective what, const char *by, uint64_t calls);
-/** All processes of the job call it: the first one prints. */
+/** Collective over the job: the first process prints. */
 void tally_report(struct preload *p);
 void tally_free(struct preload *p);
 

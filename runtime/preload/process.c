@@ -1,5 +1,6 @@
 /*
- * What this process has of it all: one pointer. NULL: nothing is taken.
+ * The one pointer to this process's state. NULL: no call is taken. A function of MPI has no
+ * argument that leads to the state, so a writable global is needed.
  */
 #include "runtime/preload/preload.h"
 

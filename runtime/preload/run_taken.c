@@ -13,12 +13,12 @@
 
 /* The data of this rank on one side of the call. */
 struct side {
-	void *at; /* what ccs gets */
+	void *at; /* the buffer that ccs gets */
 	const void *buffer;
 	MPI_Datatype type;
 	MPI_Count n; /* elements, in all blocks */
 	bool own;    /* `at` is a buffer of ours */
-	bool drops;  /* the program does not want it */
+	bool drops;  /* ccs computes it, but the program does not want it */
 };
 
 struct sides {
@@ -41,7 +41,7 @@ static struct side received(const struct job *j, int blocks)
 			      .n = j->recv_count * blocks };
 }
 
-/* A rank's own block of the receive buffer. */
+/* The rank's own block of the receive buffer. */
 static struct side own_block(const struct job *j, int rank)
 {
 	struct side s = received(j, 1);
@@ -50,7 +50,7 @@ static struct side own_block(const struct job *j, int rank)
 	return s;
 }
 
-/* MPI_IN_PLACE stands for the input, but in a scatter for the root's output. */
+/* MPI_IN_PLACE replaces the input, but in a scatter the root's output. */
 static struct sides sides_of(const struct held *h, const struct job *j)
 {
 	const bool root = h->rank == j->root, in_place = j->send == MPI_IN_PLACE;
@@ -90,7 +90,7 @@ static struct sides sides_of(const struct held *h, const struct job *j)
 
 /* ---- packing --------------------------------------------------------------------------------- */
 
-/* Elements that one call of MPI's packs. */
+/* The most elements that one call of MPI packs. */
 static MPI_Count piece_of(const struct side *s, MPI_Count from, size_t each)
 {
 	MPI_Count most = (MPI_Count)(INT_MAX / (each ? each : 1));
@@ -164,7 +164,7 @@ static ccs_status call(const struct held *h, const struct job *j, const struct o
 			    j->root, h->ccs, NULL);
 }
 
-/* Whether a rank gives its own block to itself, described twice. */
+/* Whether the rank's own block appears in the send and in the receive arguments. */
 static bool gives_itself(const struct held *h, const struct job *j)
 {
 	if (j->send == MPI_IN_PLACE || j->recv == MPI_IN_PLACE)
@@ -173,8 +173,8 @@ static bool gives_itself(const struct held *h, const struct job *j)
 	       ((j->what == GATHER || j->what == SCATTER) && h->rank == j->root);
 }
 
-/* By MPI's rules a rank's own block has one size in the send and in the receive arguments, and only
- * one of the two was used: the other buffer, if shorter, would be overrun. */
+/* MPI requires both descriptions of a rank's own block to have the same size. ccs uses only
+ * one of them, and would overrun the other buffer if it were shorter. */
 static ccs_status check_own_block(const struct held *h, const struct job *j)
 {
 	size_t sent = 0, received = 0;
@@ -189,7 +189,7 @@ static ccs_status check_own_block(const struct held *h, const struct job *j)
 			     sent, received);
 }
 
-/* MPI has one buffer: the input at the root, the output at all other ranks. */
+/* MPI has one buffer: input at the root, output at all other ranks. */
 static ccs_status broadcast(struct held *h, const struct job *j, const struct order *o,
 			    struct sides *s)
 {
@@ -238,7 +238,7 @@ static bool is_like(const struct known *k, const struct job *j)
 	       was->op == j->op && was->root == j->root && k->in_place == in_place(j);
 }
 
-/* Replaces approximately the least recently used one. */
+/* Replaces approximately the least recently used record. */
 static void remember(struct held *h, const struct job *j, const struct order *o,
 		     const struct sides *s)
 {
@@ -274,7 +274,7 @@ static struct known *find_known(struct held *h, const struct job *j)
 	return NULL;
 }
 
-/* The other ranks learn of the failure as this rank's communicator ends. */
+/* Ends this rank's communicator, so that the other ranks see the failure. */
 static void fail(struct held *h, const struct job *j, const struct order *o)
 {
 	fprintf(stderr, "libccs-mpi: rank %d of %d: %s by %s: %s\n", h->rank, h->size,

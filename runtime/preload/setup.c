@@ -1,9 +1,9 @@
 /*
- * MPI_Init and MPI_Finalize: reads CCS_MPI when MPI has begun, prints the report and gives
- * everything back before it ends. A mistake in CCS_MPI ends the job.
+ * MPI_Init and MPI_Finalize: reads CCS_MPI after MPI has begun, prints the report and frees
+ * everything before MPI ends. A mistake in CCS_MPI ends the job.
  *
- * The one pointer of this library that can be written is here: a function of MPI's has no
- * argument that leads to it.
+ * The one writable pointer of this library is here, because MPI's functions have no argument that
+ * leads to its state.
  */
 #include "runtime/preload/preload.h"
 
@@ -16,8 +16,8 @@
 
 /* ---- which MPI ------------------------------------------------------------------------------- */
 
-/* The MPI that this library was compiled for, by its handles. MPI 5's standard ABI has the same
- * handles in every MPI, and a separate library name: MPICH 5 has both. */
+/* The MPI that this library was compiled for, known by its handles. MPI 5's standard ABI has
+ * the same handles in every MPI, in a separate library; MPICH 5 has both. */
 enum family { OF_OPEN_MPI, OF_MPICH, OF_STANDARD_ABI };
 #if defined(MPI_ABI_VERSION)
 #define BUILT_FOR OF_STANDARD_ABI
@@ -38,7 +38,8 @@ static const char *family_name(enum family f)
 	return "MPI 5's standard ABI";
 }
 
-/* The first words of a text, up to a comma or the line's end, with one blank between them. */
+/* Copies the first words of a text, up to a comma or the end of the line, separated by one
+ * blank. */
 static void squeeze(char *to, size_t size, const char *from)
 {
 	size_t n = 0;
@@ -49,8 +50,7 @@ static void squeeze(char *to, size_t size, const char *from)
 	to[n] = '\0';
 }
 
-/* Of the MPI that the program calls: its libraries come before those of a preloaded library.
- * No handle is needed to ask. */
+/* The family of the MPI that the program calls. Asking needs no handle. */
 static enum family family_of_program(char *name, size_t size)
 {
 	char all[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "";
@@ -68,7 +68,7 @@ static enum family family_of_program(char *name, size_t size)
 	return strstr(all, "Open MPI") ? OF_OPEN_MPI : OF_MPICH;
 }
 
-/* Handles of another family mean nothing here: not even the rank can be asked for. */
+/* Handles of another family mean nothing here, so even the rank is unknown. */
 static void check_mpi(void)
 {
 	char name[100];
@@ -85,7 +85,7 @@ static void check_mpi(void)
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-/* All ranks must decide alike: so they have the same text, and the same files. */
+/* All ranks must decide alike, so they must have the same CCS_MPI and the same files. */
 static bool same_entries(struct preload *p, char *why, size_t size)
 {
 	uint64_t first = p->entries.digest;
@@ -97,8 +97,8 @@ static bool same_entries(struct preload *p, char *why, size_t size)
 	return false;
 }
 
-/* Not by MPI_Abort, which may take the text along; but processes that others have spawned
- * would wait for these in MPI_Finalize. */
+/* MPI_Abort might lose the text, so only spawned processes call it: MPI_Finalize would wait
+ * there for the processes that spawned them. */
 static _Noreturn void end_job(void)
 {
 	MPI_Comm parent;
@@ -110,7 +110,7 @@ static _Noreturn void end_job(void)
 	exit(MISTAKE);
 }
 
-/* The first rank that has failed says why. */
+/* The first rank that failed prints the reason. */
 static void agree(bool ok, const char *why)
 {
 	int rank, size, failed, first = 0;
@@ -125,7 +125,7 @@ static void agree(bool ok, const char *why)
 		fprintf(stderr, "libccs-mpi: %s%s\n", rank ? "on a rank other than 0: " : "", why);
 		fflush(stderr);
 	}
-	PMPI_Barrier(MPI_COMM_WORLD); /* it is said */
+	PMPI_Barrier(MPI_COMM_WORLD); /* the reason is printed */
 	end_job();
 }
 

@@ -1,9 +1,9 @@
 /*
- * How often persistent collectives run: a call of theirs is a start, which has a request and
- * neither communicator nor collective. In: what MPI_..._init made, on the rank that counts for its
- * communicator. Out: starts, counted with the other forms. Requests lie in chains by their handles'
- * bits, until MPI_Request_free, which alone ends a persistent one. Where there are none, which is
- * most programs, a start costs a look at their number. O(1 + requests / STARTS) a start.
+ * Counts how often persistent collectives run. A run is a start, which gets a request but neither
+ * communicator nor collective. So requests are recorded when MPI_..._init makes them, on the rank
+ * that counts for the communicator, in a hash table by handle. MPI_Request_free, which alone ends
+ * a persistent request, removes them. Without persistent requests, as in most programs, a start
+ * reads one counter. O(1 + requests / STARTS) a start.
  */
 #include "runtime/preload/preload.h"
 
@@ -20,7 +20,7 @@ static struct started **chain(struct preload *p, MPI_Request request)
 	return p->started + handle_bits((uintptr_t)request) % STARTS;
 }
 
-/* Where it is, or would be: at the end of its chain. */
+/* The link to the request's record, or to the end of its chain. */
 static struct started **place(struct preload *p, MPI_Request request)
 {
 	struct started **at = chain(p, request);

@@ -1,12 +1,12 @@
 /*
- * The collectives that can be taken: their names, and what they have. O(1).
+ * The collectives that can be taken: their names and properties. O(1).
  */
 #include "runtime/preload/preload.h"
 
 #include <string.h>
 
 static const struct {
-	const char *name, *also; /* MPI's name; the contract's */
+	const char *name, *also; /* MPI's name; the contract's name */
 	bool reduces, rooted;
 } collectives[COLLECTIVES] = {
 	[ALLREDUCE] = { "allreduce", "allreduce", true, false },

@@ -1,6 +1,6 @@
 /*
- * What ran where, and why: counted by rank 0 of each communicator, so that a call counts once,
- * and printed by rank 0 of the job, at its end. O(ways) a call that MPI runs.
+ * Which calls ran where, and why. Rank 0 of each communicator counts, so that a call counts once;
+ * rank 0 of the job prints the sums at the end. O(ways) for a call that MPI runs.
  */
 #include "runtime/preload/preload.h"
 
@@ -48,9 +48,9 @@ void tally_free(struct preload *p)
 	}
 }
 
-/* ---- telling rank 0 ---------------------------------------------------------------------- */
+/* ---- sending to rank 0 -------------------------------------------------------------------- */
 
-/* A tally, as it is sent. */
+/* A tally in a message. */
 struct told {
 	uint64_t calls;
 	int32_t what;
@@ -82,7 +82,7 @@ static void add_lines(struct preload *p, const struct told *lines, size_t n)
 		tally_add(p, (enum collective)lines[i].what, lines[i].by, lines[i].calls);
 }
 
-/* On rank 0: those of a rank. */
+/* On rank 0: adds the tallies of a rank. */
 static void hear(struct preload *p, int rank, int bytes)
 {
 	struct told *lines = malloc((size_t)bytes);
@@ -121,7 +121,7 @@ static void print(const struct preload *p, FILE *f)
 			t->calls, t->calls == 1 ? "" : "s", t->by);
 }
 
-/* To CCS_MPI_REPORT: a file, or 0, nowhere. */
+/* Prints to CCS_MPI_REPORT: a file, or 0 for nowhere. */
 static void print_report(const struct preload *p)
 {
 	const char *where = getenv("CCS_MPI_REPORT");
@@ -151,7 +151,7 @@ void tally_report(struct preload *p)
 	for (size_t i = 0; i < p->entries.n; i++) {
 		const struct entry *e = p->entries.of + i;
 
-		if (!e->ranks || e->calls) /* of a tuning's rows those that ran */
+		if (!e->ranks || e->calls) /* of a tuning's rows, only those that ran */
 			tally_add(p, e->what, e->label, e->calls);
 	}
 	for (int what = 0; what < COLLECTIVES; what++)

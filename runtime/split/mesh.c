@@ -18,7 +18,7 @@ struct ccs_mesh {
 	int dims[]; /* lengths; the last varies fastest */
 };
 
-/* Checks that they are the lengths of a box with that many points. */
+/* Checks that `dims` are positive and have that many points. */
 static ccs_status check_dims(const int *dims, int ndims, int size)
 {
 	long long points = 1;
@@ -94,7 +94,7 @@ ccs_status ccs_mesh_coordinates(const struct ccs_mesh *m, int rank, int *coordin
 
 /* ---- slices ------------------------------------------------------------------------------ */
 
-/* at[i] becomes the place of dimension i in the slice, from 1 on; 0: it is none of its. */
+/* at[i] becomes 1 + the position of dimension i in the slice; 0: it is not in the slice. */
 static ccs_status check_along(const struct ccs_mesh *m, const int *along, int n, int *at)
 {
 	if (n < 1)
@@ -124,7 +124,7 @@ static void place(const struct ccs_mesh *m, const int *along, int n, const int *
 		p->key = p->key * m->dims[along[i]] + coordinates[along[i]];
 }
 
-/* The lengths, -1, the dimensions. */
+/* The proposal's list: the lengths, -1, the dimensions. */
 static struct proposal propose(const struct ccs_mesh *m, const int *along, int n, int *list)
 {
 	memcpy(list, m->dims, (size_t)m->ndims * sizeof(*list));
@@ -141,7 +141,8 @@ ccs_status ccs_mesh_slice(const struct ccs_mesh *m, const int *along, int n, str
 
 	if (s)
 		return s;
-	list = calloc(4 * (size_t)m->ndims + 1, sizeof(*list)); /* and `at`, and coordinates */
+	list = calloc(4 * (size_t)m->ndims + 1, sizeof(*list)); /* with room for `at` and
+								   coordinates */
 	a.own = proposal_of(MEET_MESH, NULL, 0);
 	if (!list)
 		s = error_set(CCS_ENOMEM, "out of memory for a slice");

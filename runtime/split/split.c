@@ -68,7 +68,7 @@ static void inherit(struct world *child, const struct world *parent)
 	child->late_of = parent->late_of;
 }
 
-/* Makes the child's invitation, if the engine has such. */
+/* Makes the child's invitation, if the engine needs one. */
 static ccs_status invite(struct world *w, struct world *child, struct branch *b)
 {
 	const struct processes_engine *e = w->engine->processes;
@@ -158,7 +158,7 @@ static int place_in(const struct subset *sub, int rank)
 	return i;
 }
 
-/* Rank 0 of the new communicator publishes its invitation; all ranks learn whether all are
+/* Rank 0 of the new communicator publishes its invitation; all ranks agree whether all are
  * ready. */
 static ccs_status exchange(struct world *w, struct branch *b, ccs_status here)
 {
@@ -180,7 +180,7 @@ static ccs_status exchange(struct world *w, struct branch *b, ccs_status here)
 	return s;
 }
 
-/* `child`: NULL: this rank has no colour. */
+/* `child` is NULL if this rank has no colour. */
 static ccs_status enter(struct world *w, struct world *child, struct branch *b, ccs_status here)
 {
 	ccs_status s = here;
@@ -210,13 +210,13 @@ static ccs_status split_apart(struct world *w, struct attendee *a, const struct 
 	s = enter(w, a->made ? a->made->world : NULL, &b, s);
 	free(sub.ranks);
 	if (s && a->made) {
-		a->made->world->dead = true; /* no rank waits for its end */
+		a->made->world->dead = true; /* freeing it must not wait for other ranks */
 		comm_drop(&a->made, 1);
 	}
 	return s;
 }
 
-/* ---- calls ---------------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------- */
 
 static const struct rendezvous_way way = { .here = split_here, .apart = split_apart };
 
@@ -264,7 +264,7 @@ ccs_status ccs_comm_split(struct ccs_comm *comm, int color, int key, struct ccs_
 	return split_submit(&a, s);
 }
 
-/* That each entry is a rank, and none a repeat. O(n + size). */
+/* Checks that each entry is a rank, without repeats. O(n + size). */
 static ccs_status check_list(const char *call, const int *ranks, int n, int size)
 {
 	bool *seen = calloc((size_t)size, sizeof(*seen));
@@ -313,7 +313,7 @@ ccs_status ccs_comm_group(struct ccs_comm *comm, const int *ranks, int n, struct
 	return split_submit(&a, s);
 }
 
-/* ---- made by its ranks alone ---------------------------------------------------------------- */
+/* ---- made by its members only -------------------------------------------------------------- */
 
 static ccs_status check_members(const struct ccs_comm *comm, const int *ranks, int n,
 				struct ccs_comm *const *out, int *place)
@@ -366,7 +366,7 @@ ccs_status ccs_comm_create_group(struct ccs_comm *comm, const int *ranks, int n,
 	s = w->engine->processes->members(w, child, &b, n, tag, s);
 	pthread_mutex_unlock(&w->lock);
 	if (s && child) {
-		child->dead = true; /* no rank waits for its end */
+		child->dead = true; /* freeing it must not wait for other ranks */
 		comm_drop(out, 1);
 	}
 	return s;

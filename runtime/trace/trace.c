@@ -1,5 +1,5 @@
 /*
- * Traces: making them, and what engines note there. See trace.h. O(ranks) a call.
+ * Traces: making them, and recording by engines. See trace.h. O(ranks) a call.
  */
 #include "runtime/trace/trace.h"
 #include "runtime/base/clock.h"
@@ -35,7 +35,7 @@ static ccs_status no_memory(size_t bytes, int error)
 			 strerror(error));
 }
 
-/* The process's part: of this process alone, or in a file that does not get shorter. */
+/* Allocates the process's part: in private memory, or in a file that cannot shrink. */
 static ccs_status make_part(struct ccs_trace *t, size_t room)
 {
 	void *at = MAP_FAILED;
@@ -74,8 +74,8 @@ struct whereabout {
 	char host[64];
 };
 
-/* Its memory, to be read here; NULL: there is none such in /proc: it is on another host, another user's, or
- * in another container. */
+/* Maps another process's part through /proc. NULL: not found, as it is on another host,
+ * another user's, or in another container. */
 static const struct trace_part *map_part(const struct whereabout *x)
 {
 	const struct trace_part *p = MAP_FAILED;
@@ -129,8 +129,8 @@ static ccs_status find_parts(struct ccs_trace *t, const struct whereabout *all)
 	return s;
 }
 
-/* Of ranks that are processes; `s`: how it went so far in this one. Under world.lock, as all that
- * gather. */
+/* Shares the parts of ranks that are processes; `s`: the status of this one so far. Under
+ * world.lock, as all that gather. */
 static ccs_status share(struct world *w, struct ccs_trace *t, ccs_status s)
 {
 	struct whereabout own = { 0 }, *all = calloc((size_t)w->nranks, sizeof(*all));
@@ -157,7 +157,7 @@ static ccs_status share(struct world *w, struct ccs_trace *t, ccs_status s)
 	return s;
 }
 
-/* This process's part. *t is to be freed in any case. */
+/* Makes this process's part. Free *t in any case. */
 static ccs_status make(struct ccs_trace **t, struct world *w, size_t operations)
 {
 	struct ccs_trace *x = calloc(1, sizeof(*x));
@@ -203,7 +203,7 @@ ccs_status ccs_trace_create(struct ccs_trace **trace, struct ccs_comm *c, size_t
 	return s;
 }
 
-/* What GPUs have noted of the call before. */
+/* Takes over the times that GPUs have recorded of the previous call. */
 static ccs_status take_over(struct world *w)
 {
 	const struct gpus_engine *gpus = w->engine->gpus;
@@ -253,7 +253,8 @@ static ccs_status set(struct world *w, struct ccs_trace *t, unsigned warmup, con
 		return s;
 	pthread_mutex_lock(&w->lock);
 	taken = take_over(w);
-	if (!t && w->trace && !w->runs) /* also what was done until the communicator failed */
+	if (!t && w->trace && !w->runs) /* also records what was done until the communicator
+					   failed */
 		sent = trace_send(w->trace);
 	s = world_alive(w);
 	if (!s)
@@ -288,7 +289,7 @@ ccs_status ccs_trace_stop(struct ccs_trace *t)
 		 : error_set(CCS_EINVAL, "ccs_trace_stop: the trace is NULL");
 }
 
-/* ---- noting ------------------------------------------------------------------------------ */
+/* ---- recording --------------------------------------------------------------------------- */
 
 static bool make_room(struct ccs_trace *t)
 {
@@ -305,7 +306,7 @@ static bool make_room(struct ccs_trace *t)
 	return true;
 }
 
-/* The call before was to warm up: its place is free again. */
+/* The previous call was a warm-up: its place is reused. */
 static void take_back(struct ccs_trace *t)
 {
 	struct trace_part *p = t->own;
@@ -325,7 +326,7 @@ static void take_back(struct ccs_trace *t)
 	ccs_module_free(t->what[t->ncalls].module);
 }
 
-/* Its place, of which the first tiles have room. NULL: not even the first. */
+/* The call's place, with room for its first tiles. NULL: no room even for one. */
 static struct trace_call *place(struct ccs_trace *t, uint64_t ops, uint64_t tiles, bool warmup)
 {
 	uint64_t before = CALL_TIMES + (uint64_t)t->world->nlocal,
@@ -377,7 +378,7 @@ static void begin(struct ccs_trace *t, const struct run *r, uint64_t tiles)
 	struct trace_call *c;
 
 	t->warmup -= warmup;
-	(void)take_over(t->world); /* a failure is the GPU's, which the call sees, too */
+	(void)take_over(t->world); /* an error is the GPU's; the call gets it, too */
 	take_back(t);
 	*x = (struct traced){ .call = r->seq + 1 };
 	c = place(t, ops.n, tiles, warmup);

@@ -1,13 +1,14 @@
 /*
  * Traces of ranks on several hosts: rank 0 gets copies of the parts that it cannot map (trace.h).
  *
- * In: what each process has noted since the last time. Out: the same in rank 0's copies, by rank 0's clock.
+ * In: what each process has recorded since the last time. Out: the same in rank 0's copies, by
+ * rank 0's clock.
  *
- * The clocks. No process leaves an allgather before each has entered it. So if rank 0 enters at a and leaves at
- * b, and rank r by its clock at c and d, then r's clock is ahead by at least c - b, and by at most d - a. The
- * interval that ROUNDS such bounds leave is about as long as one allgather; its middle is taken, and half of
- * it is the most that times may be wrong (Marzullo and Owicki 1983 intersect such intervals).
- * It is found anew each time, as clocks drift.
+ * The clocks. No process leaves an allgather before each has entered it. So if rank 0 enters at a
+ * and leaves at b, and rank r by its clock at c and d, then r's clock is ahead by at least c - b,
+ * and by at most d - a. The intersection of ROUNDS such intervals (Marzullo and Owicki 1983) is
+ * about as long as one allgather. Its middle is used as the offset; half of its length bounds the
+ * error of times. It is measured anew each time, as clocks drift.
  *
  * O(ranks x operations).
  */
@@ -33,7 +34,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* ---- what they have noted --------------------------------------------------------------- */
+/* ---- recorded times --------------------------------------------------------------------- */
 
 /* The bytes of a part's piece, of which *n are sent. */
 static size_t piece_of(const struct head *h, size_t i, size_t *n)
@@ -45,7 +46,7 @@ static size_t piece_of(const struct head *h, size_t i, size_t *n)
 	return from;
 }
 
-/* Of what others say nothing is believed that would lead out of the copy. */
+/* Offsets from another process are checked, so that they stay inside the copy. */
 static void take_piece(struct trace_seen *x, const struct head *h, size_t i,
 		       const unsigned char *piece)
 {
@@ -90,7 +91,7 @@ struct stamp {
 	uint64_t entered, left;
 };
 
-/* ns that a rank's clock is ahead of rank 0's. */
+/* Bounds in ns of the offset of a rank's clock from rank 0's. */
 struct bounds {
 	int64_t least, most;
 };
@@ -127,7 +128,7 @@ static ccs_status find_clocks(struct world *w, struct bounds *bounds)
 	return s;
 }
 
-/* The calls from that place on, by rank 0's clock. */
+/* Converts the calls from that place on to rank 0's clock. */
 static void set_clock(struct trace_seen *x, uint64_t from, uint64_t ahead)
 {
 	const struct trace_time *times;

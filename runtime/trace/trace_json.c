@@ -1,15 +1,16 @@
 /*
- * A trace as a file in the Trace Event Format, JSON, which Perfetto and chrome://tracing show.
+ * Writes a trace in the Trace Event Format (JSON), which Perfetto and chrome://tracing show.
  *
- * In: the parts of all processes (trace.h), also while other processes still write theirs. Out: a process
- * for each rank, with a track (tid 0) of its calls, and one for each worker, numbered from 1. Where several
- * threads, or channels, do tiles of one worker side by side, each has such tracks. There a slice for each
- * operation and tile, and an arrow (events `s` and `f`) for each message of which both ends are done. A slice is
- * named by file and line, as the report of a run without progress is. Of a call that has not ended, each
- * track's next operation is a slice `waits at ...` up to the end. Times are microseconds, with three
- * decimals.
+ * In: the parts of all processes (trace.h), even while other processes write theirs. Out: a
+ * process for each rank, with a track (tid 0) of its calls, and one for each worker, numbered
+ * from 1; several, if several threads or channels share a worker's tiles. Tracks have a slice for
+ * each operation and tile, and an arrow (events `s` and `f`) for each message with both ends
+ * done. A slice is named by file and line, as in the report of a run without progress. In a call
+ * that has not ended, each track's next operation is a slice `waits at ...` up to the end. Times
+ * are microseconds with three decimals.
  *
- * Of another process's part nothing is believed that would lead out of it. O(operations x tiles).
+ * Offsets in another process's part are checked, so that reads stay inside it. O(operations x
+ * tiles).
  */
 #include "runtime/base/clock.h"
 #include "runtime/base/file.h"
@@ -22,17 +23,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_THREADS 1024u /* more are no process's of ours */
+#define MOST_THREADS 1024u /* a larger number is damaged */
 
-/* The call that is printed now, and where. */
+/* The call that is being printed, and the output. */
 struct page {
 	const struct ccs_trace *t;
 	FILE *out;
-	bool any;		       /* an event before */
-	uint64_t threads;	       /* that have tracks, so far */
-	uint64_t now;		       /* a call that is not over lasts until then */
+	bool any;		       /* an event was printed */
+	uint64_t threads;	       /* that have tracks so far */
+	uint64_t now;		       /* the end of calls that are not over */
 	uint64_t number;	       /* of the call */
-	const struct trace_what *what; /* that is */
+	const struct trace_what *what; /* its description */
 };
 
 const struct trace_call *trace_call_of(const struct trace_seen *x, uint64_t number, uint64_t ranks,
@@ -57,11 +58,11 @@ const struct trace_call *trace_call_of(const struct trace_seen *x, uint64_t numb
 	}
 }
 
-/* ---- where things are noted ---------------------------------------------------------------- */
+/* ---- places of times ------------------------------------------------------------------------ */
 
 /* A call in one process's part. */
 struct seen {
-	uint64_t first, ops, tiles; /* tiles 0: it is not there */
+	uint64_t first, ops, tiles; /* tiles 0: the call is not there */
 	const struct trace_time *ranks, *times;
 };
 
@@ -83,13 +84,13 @@ static struct seen look(const struct page *g, uint32_t rank)
 	return x;
 }
 
-/* Of an operation that has a place. */
+/* The place of an operation's times. */
 static const struct trace_time *place_of(const struct seen *x, uint64_t row, uint64_t tile)
 {
 	return x->times + tile * x->ops + (row - x->first);
 }
 
-/* When an operation was done; NULL: it was not, or that is not noted. */
+/* The times of an operation; NULL: it is not done, or not recorded. */
 static const struct trace_time *when(const struct seen *x, uint64_t row, uint64_t tile)
 {
 	const struct trace_time *time;
@@ -100,9 +101,9 @@ static const struct trace_time *when(const struct seen *x, uint64_t row, uint64_
 	return atomic_load_explicit(&time->end, memory_order_acquire) ? time : NULL;
 }
 
-/* ---- text ------------------------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------------- */
 
-/* Bytes of the UTF-8 character there; 0: it is none. */
+/* The bytes of the UTF-8 character there; 0: not UTF-8. */
 static unsigned character(const unsigned char *c)
 {
 	static const struct {
@@ -126,7 +127,7 @@ static unsigned character(const unsigned char *c)
 	return n == 1;
 }
 
-/* Inside of a string. */
+/* Prints the inside of a JSON string. */
 static void put_text(FILE *out, const char *text)
 {
 	const unsigned char *c = (const unsigned char *)text;
@@ -158,7 +159,7 @@ static void event(struct page *g, const char *kind, uint32_t rank, uint32_t trac
 	g->any = true;
 }
 
-/* ---- names of tracks ---------------------------------------------------------------------------- */
+/* ---- names of tracks --------------------------------------------------------------------- */
 
 static void name_track(struct page *g, uint32_t rank, uint32_t track, const char *what,
 		       const char *name)
@@ -188,7 +189,7 @@ static uint32_t workers_of(const struct ccs_trace *t, uint32_t rank)
 	return most;
 }
 
-/* After all of its events. */
+/* Printed after all of the rank's events. */
 static void name_rank(struct page *g, uint32_t rank)
 {
 	const struct ccs_trace *t = g->t;
@@ -220,9 +221,9 @@ static void name_rank(struct page *g, uint32_t rank)
 	}
 }
 
-/* ---- operations --------------------------------------------------------------------------------- */
+/* ---- operations -------------------------------------------------------------------------- */
 
-/* In the words of the language. */
+/* The operation in the words of the language. */
 static void put_kind(FILE *out, const struct ccs_op *o)
 {
 	int operands = (o->in != CCS_NONE) + (o->a != CCS_NONE) + (o->b != CCS_NONE);
@@ -240,7 +241,7 @@ static void put_kind(FILE *out, const struct ccs_op *o)
 		fprintf(out, "%ssend", between);
 }
 
-/* The chunks that it is about: "data[3]", "data[3..5]", "scratch[0]". */
+/* Its chunks: "data[3]", "data[3..5]", "scratch[0]". */
 static void put_chunk(const struct page *g, const struct ccs_op *o)
 {
 	const struct ccs_module *m = g->what->module;
@@ -275,7 +276,7 @@ static void put_place(const struct page *g, const struct ccs_op *o)
 	fprintf(g->out, ":%" PRIu32, o->line);
 }
 
-/* `waits`: it is not done. */
+/* `waits`: the operation is not done. */
 static void put_op(struct page *g, uint32_t rank, uint32_t track, const struct ccs_op *o,
 		   uint64_t tile, uint64_t begin, uint64_t end, bool waits)
 {
@@ -297,7 +298,7 @@ static void put_op(struct page *g, uint32_t rank, uint32_t track, const struct c
 		fprintf(g->out, ",\"to\":%" PRIu32, fifos[o->out].dst);
 }
 
-/* An end of the message that operation `row` sends. */
+/* Prints one end of the arrow for the message that operation `row` sends. */
 static void put_end(struct page *g, const char *kind, uint32_t rank, uint32_t track, uint64_t row,
 		    uint64_t tile, uint64_t at)
 {
@@ -309,8 +310,8 @@ static void put_end(struct page *g, const char *kind, uint32_t rank, uint32_t tr
 		g->number, tile, row, *kind == 'f' ? ",\"bp\":\"e\"" : "");
 }
 
-/* A finished operation, and the ends of those of its messages that are finished at the other end,
- * too. `all`: of the ranks. */
+/* Prints a finished operation, and the ends of its messages that are finished at the other
+ * end, too. `all`: of the ranks. */
 static void put_done(struct page *g, const struct seen *all, uint32_t rank, uint32_t track,
 		     uint64_t row, uint64_t tile, const struct trace_time *x)
 {
@@ -327,7 +328,7 @@ static void put_done(struct page *g, const struct seen *all, uint32_t rank, uint
 		put_end(g, "f", rank, track, from, tile, x->begin);
 }
 
-/* What does the tile of a worker with operations: a thread, or a channel. */
+/* The number of the thread or channel that does the tile of a worker. */
 static uint32_t thread_of(const struct seen *x, const struct ccs_worker *w, uint64_t tile)
 {
 	uint64_t thread = place_of(x, w->op, tile)->thread;
@@ -335,7 +336,8 @@ static uint32_t thread_of(const struct seen *x, const struct ccs_worker *w, uint
 	return thread < MOST_THREADS ? (uint32_t)thread : 0;
 }
 
-/* What one thread does of a worker, in its order. `begun`: the rank's call, which is not `over`. */
+/* Prints what one thread does of a worker, in order. `begun`: start of the rank's call, which
+ * is not `over`. */
 static void put_thread(struct page *g, const struct seen *all, uint32_t rank, uint32_t track,
 		       const struct ccs_worker *w, uint32_t thread, uint64_t begun, bool over)
 {
@@ -359,7 +361,7 @@ static void put_thread(struct page *g, const struct seen *all, uint32_t rank, ui
 		}
 }
 
-/* Worker `i` of the most that the rank has in a call. */
+/* Prints worker `i`; `workers`: the most that the rank has in any call. */
 static void put_worker(struct page *g, const struct seen *all, uint32_t rank, uint32_t i,
 		       uint32_t workers, uint64_t begun, bool over)
 {
@@ -378,7 +380,7 @@ static void put_worker(struct page *g, const struct seen *all, uint32_t rank, ui
 	g->threads = g->threads > threads ? g->threads : threads;
 }
 
-/* ---- calls ---------------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------- */
 
 static void put_call(struct page *g, uint32_t rank, uint64_t begun, uint64_t end)
 {
@@ -426,7 +428,7 @@ static ccs_status put_ranks(struct page *g)
 	return CCS_OK;
 }
 
-/* ns, at most, between a clock and rank 0's. */
+/* ns: the largest error of a clock against rank 0's. */
 static uint64_t clock_error(const struct ccs_trace *t)
 {
 	uint64_t most = 0;
@@ -470,7 +472,7 @@ static ccs_status put_all(struct page *g)
 	return s;
 }
 
-/* ---- the file ---------------------------------------------------------------------------------------- */
+/* ---- the file ---------------------------------------------------------------------------- */
 
 ccs_status ccs_trace_save(const struct ccs_trace *t, const char *path)
 {
@@ -500,7 +502,7 @@ ccs_status ccs_trace_save(const struct ccs_trace *t, const char *path)
 		if (fwrite(text, 1, len, stdout) != len || fflush(stdout))
 			s = error_set(CCS_EFILE, "cannot print a trace: %s", strerror(errno));
 	} else if (!s) {
-		char *real = realpath(path, NULL); /* a link stays one */
+		char *real = realpath(path, NULL); /* if the path is a link, write its target */
 
 		error = file_replace(real ? real : path, text, len, 0666);
 		free(real);

@@ -1,16 +1,16 @@
 /*
  * The disk cache of compiled kernels.
  *
- * A file an entry, named by the 128-bit hash of what it was made from. It is written
- * under another name, put on the disk and renamed, so that readers, in this process and
- * others, see it whole or not at all, also after the machine has failed; its head repeats
- * the key and has a checksum, so that a damaged one counts as none, and goes. What is
- * read here runs on the GPU: a directory or a file of another user is not used.
+ * One file per entry, named by the 128-bit hash of everything that the bytes depend on. A writer
+ * writes a temporary file, syncs it and renames it, so every reader, in any process and after a
+ * crash of the machine, sees a whole entry or none. The head repeats the key and has a checksum;
+ * a damaged entry is removed. What is read here runs on the GPU, so directories and files of
+ * other users are not used.
  *
- * A file's time is that of its last use. Whoever writes an entry removes the oldest ones
- * beyond the limit. There is no lock: each writer looks after its own entry is there, so
- * that the last one leaves no more than the limit; and what another process has removed,
- * or is reading, does no harm. O(bytes), and O(entries) for a write.
+ * The time of a file is its last use. A writer removes the least recently used entries beyond the
+ * limit. There is no lock: every writer checks the limit after its own write, so the last one
+ * leaves at most the limit, and removing a file that another process reads is harmless. O(bytes);
+ * a write O(bytes + entries).
  */
 #include "runtime/base/load/cache.h"
 
@@ -31,9 +31,9 @@
 #define MAGIC "CCSKERN1"
 #define MOST_BYTES ((uint64_t)256 << 20)
 #define SUFFIX ".kernel"
-#define DIGITS 32 /* of a key, in an entry's name */
+#define DIGITS 32 /* digits of the key in an entry's name */
 #define NAME_SIZE 128
-#define STALE_SECONDS 3600 /* then nobody writes a file any more that has not its name */
+#define STALE_SECONDS 3600 /* a temporary file of this age was abandoned */
 
 struct entry_head {
 	char magic[8];
@@ -49,7 +49,8 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* Two hashes that treat bytes differently; lengths keep the parts apart. */
+/* Two different hashes of the bytes. The lengths are hashed too, so that ("ab", "c") differs
+ * from ("a", "bc"). */
 struct cache_key cache_key_of(const void *const *parts, const size_t *lengths, size_t n)
 {
 	struct cache_key k = { { HASH_START, 0x9e3779b97f4a7c15u } };
@@ -95,7 +96,7 @@ static void make_dirs(char *path)
 	mkdir(path, 0700);
 }
 
-/* The directory, this user's own and no other's to write to; or -1. */
+/* Opens the directory, which only this user may own and write to; or -1. */
 static int open_dir(bool make)
 {
 	char path[PATH_MAX];
@@ -122,8 +123,8 @@ static void entry_name(const struct cache_key *k, char *name, size_t size)
 
 /* ---- reading and writing ------------------------------------------------------- */
 
-/* What an entry's file says. False: it is damaged; else *data is NULL for want of memory,
- * or because it is another user's. */
+/* The contents of an entry's file. False: it is damaged. Else *data may be NULL: out of
+ * memory, or a file of another user. */
 static bool read_entry(int fd, uint64_t size, const struct cache_key *key, char **data, size_t *len)
 {
 	struct entry_head h;
@@ -149,7 +150,7 @@ static bool read_entry(int fd, uint64_t size, const struct cache_key *key, char 
 	return true;
 }
 
-/* Exactly, as the file system's own clock may stand still between two uses. */
+/* The exact time: the clock of the file system may not advance between two uses. */
 static void used_now(int fd)
 {
 	struct timespec t[2];
@@ -159,7 +160,7 @@ static void used_now(int fd)
 	futimens(fd, t);
 }
 
-/* A name that leads to no regular file: a directory stays. */
+/* Removes a name that is not a regular file. A directory stays. */
 static void drop_odd(int dir, const char *name)
 {
 	struct stat st;
@@ -194,7 +195,7 @@ void *cache_read(const struct cache_key *key, size_t *len)
 
 /* ---- the limit ------------------------------------------------------------------- */
 
-/* "64M", as far as that is a size. */
+/* Reads "64M". A text that is no size gives the default. */
 static uint64_t limit(void)
 {
 	static const char units[] = "KMG";
@@ -222,7 +223,7 @@ struct held {
 	struct timespec used;
 };
 
-/* Whether a name is that of an entry, *temp: or of one that is being written. */
+/* Whether the name is that of an entry or (*temp) of a temporary file. */
 static bool is_ours(const char *name, bool *temp)
 {
 	size_t n = strspn(name, "0123456789abcdef");
@@ -243,8 +244,7 @@ static int older_first(const void *x, const void *y)
 	return (a->tv_nsec > b->tv_nsec) - (a->tv_nsec < b->tv_nsec);
 }
 
-/* All entries, to be freed; NULL: none, or no memory. What somebody began to write long ago,
- * and never will, is removed. */
+/* All entries, to be freed; NULL: none, or no memory. Abandoned temporary files are removed. */
 static struct held *list(int dir, size_t *n)
 {
 	int fd = fcntl(dir, F_DUPFD_CLOEXEC, 0);
@@ -267,7 +267,7 @@ static struct held *list(int dir, size_t *n)
 			continue;
 		if (temp && st.st_mtim.tv_sec < stale)
 			unlinkat(dir, e->d_name, 0);
-		strcpy(h.name, e->d_name); /* as is_ours found it */
+		strcpy(h.name, e->d_name); /* is_ours checked the length */
 		h.bytes = (uint64_t)st.st_size;
 		h.used = st.st_mtim;
 		if (!temp && !fwrite(&h, sizeof(h), 1, to))
@@ -281,7 +281,7 @@ static struct held *list(int dir, size_t *n)
 	return (struct held *)(void *)all;
 }
 
-/* Removes the entries that were not used for the longest time, down to the limit. */
+/* Removes the least recently used entries down to the limit. */
 static void shrink(int dir, uint64_t most)
 {
 	size_t n;
@@ -311,7 +311,7 @@ void cache_write(const struct cache_key *key, const void *data, size_t len)
 		return;
 	memcpy(h.magic, MAGIC, sizeof(h.magic));
 	entry_name(key, name, sizeof(name));
-	/* of this process and this call: the address of `h` tells threads apart */
+	/* unique to this process and call: the address of `h` differs between threads */
 	snprintf(temp, sizeof(temp), "%s.%ld.%p", name, (long)getpid(), (void *)&h);
 	fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd >= 0) {

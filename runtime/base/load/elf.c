@@ -1,7 +1,7 @@
 /*
- * The symbol ccs_module_v1 of a shared object, looked up in .dynsym. See elf.h.
+ * Finds the symbol ccs_module_v1 of a shared object in .dynsym (elf(5)). See elf.h.
  *
- * Sections are read, not segments; every offset is checked against the size.
+ * It reads sections, not segments, and checks every offset against the size.
  */
 #include "runtime/base/load/elf.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define SYMBOL "ccs_module_v1"
-#define MOST_SYMBOLS 10000000u /* else the file is made to keep its reader busy */
+#define MOST_SYMBOLS 10000000u /* more: the file was made to keep its reader busy */
 
 static bool inside(const struct elf_bytes *f, uint64_t at, uint64_t len)
 {
@@ -36,7 +36,7 @@ static bool name_is(const struct elf_bytes *f, const Elf64_Shdr *strings, uint32
 	       memcmp(name, SYMBOL, sizeof(name)) == 0;
 }
 
-/* The symbol's bytes in the file, by its section: [*at, *at + *len). */
+/* The symbol's bytes in the file, [*at, *at + *len), from its section. */
 static bool locate(const struct elf_bytes *f, const Elf64_Ehdr *eh, const Elf64_Sym *sym,
 		   uint64_t *at, uint64_t *len)
 {
@@ -54,7 +54,7 @@ static bool locate(const struct elf_bytes *f, const Elf64_Ehdr *eh, const Elf64_
 	return true;
 }
 
-/* Looks in the symbols of a table. Returns NULL or an error; *found: whether it is there. */
+/* Searches a symbol table. Returns NULL or an error. *found: whether the symbol is there. */
 static const char *find_symbol(const struct elf_bytes *f, const Elf64_Ehdr *eh,
 			       const Elf64_Shdr *table, bool *found, uint64_t *at, uint64_t *len)
 {

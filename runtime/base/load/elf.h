@@ -1,8 +1,8 @@
 /*
- * Finds the module in a shared object, without loading it.
+ * Finds the module in a shared object without loading it.
  *
- * In: bytes that may be anything, in a file or in memory. Out: where the bytes of its symbol
- * ccs_module_v1 are, or the reason, in words. O(symbols).
+ * In: any bytes, in a file or in memory. Out: the position of the bytes of symbol ccs_module_v1,
+ * or the reason in words. O(symbols).
  */
 #ifndef CCS_RUNTIME_BASE_LOAD_ELF_H
 #define CCS_RUNTIME_BASE_LOAD_ELF_H
@@ -13,12 +13,12 @@
 
 struct elf_bytes {
 	uint64_t size;
-	/** Reads bytes [at, at + n), which are inside. */
+	/** Reads bytes [at, at + n). The caller has checked that they exist. */
 	bool (*read)(const void *of, uint64_t at, void *to, size_t n);
 	const void *of;
 };
 
-/** The module's bytes: [*at, *at + *len). Returns NULL, or what the file is or lacks ("is no
+/** The module's bytes: [*at, *at + *len). Returns NULL, or what is wrong with the file ("is no
  *  shared object ..."). */
 const char *elf_module(const struct elf_bytes *f, uint64_t *at, uint64_t *len);
 

@@ -1,9 +1,9 @@
 /*
- * Finds and opens a library, by name and place. See library.h.
+ * Finds and opens a library by name and place. See library.h.
  *
- * In: names, and what the environment says. Out: a handle, the path it was opened by,
- * or a text. CUDA's installers and Python's wheels put libraries into directories that
- * the loader does not know: these are tried one after another.
+ * In: names, and the environment. Out: a handle and the path, or an error text. CUDA's installers
+ * and Python's wheels put libraries into directories that the loader does not search. These
+ * directories are tried one after another.
  */
 #include "runtime/base/load/library.h"
 
@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where libraries are without the loader's knowing: below directories that the environment
- * names, where CUDA is installed, and in wheels. */
+/* Directories outside the loader's path: below directories in environment variables, where
+ * CUDA is installed, and in wheels. */
 static const struct {
-	const char *variable, *below; /* variable NULL: below is all of it */
+	const char *variable, *below; /* variable NULL: `below` is a full path */
 } places[] = {
 	{ "CUDA_HOME", "/lib64" },
 	{ "CUDA_PATH", "/lib64" },
@@ -36,7 +36,7 @@ static const struct {
 	{ NULL, "/usr/lib/python3/dist-packages/nvidia/*/lib" },
 };
 
-/* A search: where what is found goes, and why the first file of that name is none. */
+/* A search: where the result goes, and why the first file with the name could not be used. */
 struct search {
 	const struct library_search *what;
 	char *path;
@@ -72,7 +72,7 @@ static void *try_pattern(const struct search *s, const char *dir, const char *be
 
 	if (len < 0 || (size_t)len >= sizeof(pattern) || glob(pattern, 0, NULL, &found))
 		return NULL;
-	for (size_t i = found.gl_pathc; i > 0 && !library; i--) /* the last: the newest */
+	for (size_t i = found.gl_pathc; i > 0 && !library; i--) /* from the last, the newest */
 		library = try_path(s, found.gl_pathv[i - 1]);
 	globfree(&found);
 	return library;
@@ -133,7 +133,7 @@ bool library_functions(void *library, const char *path, const char *const *symbo
 			snprintf(why, why_size, "%s has no %s", path, symbols[i]);
 			return false;
 		}
-		/* a function's address, as POSIX has it */
+		/* a function pointer from dlsym, as POSIX recommends it */
 		memcpy((char *)table + i * sizeof(p), &p, sizeof(p));
 	}
 	return true;

@@ -1,10 +1,10 @@
 /*
  * Finds NVRTC, and compiles CUDA source to a CUBIN or to PTX with it.
  *
- * In: source text and a GPU's name. Out: bytes that depend on these and NVRTC's
- * version alone (no path, no time). The library stays loaded until nvrtc_close;
- * its helper, libnvrtc-builtins, is opened first, from the same directory: wheels
- * are not in the loader's path, and NVRTC asks for the helper by name only.
+ * In: source text and an architecture. Out: bytes that depend only on these and on NVRTC's
+ * version (no path, no time). The library stays loaded until nvrtc_close. NVRTC loads its helper,
+ * libnvrtc-builtins, by name only, which fails for wheels, outside the loader's path. So the
+ * helper is opened first, from the same directory.
  */
 #include "runtime/base/load/nvrtc.h"
 
@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The few declarations of nvrtc.h that are needed. */
+/* The needed declarations of nvrtc.h. */
 typedef struct program *nvrtc_program;
 
 #define NVRTC(ROW) \
@@ -49,7 +49,7 @@ static const char *const names[] = { "libnvrtc.so.13", "libnvrtc.so.12", NULL };
 
 /* ---- finding it --------------------------------------------------------------- */
 
-/* libnvrtc-builtins beside it; without it NVRTC looks for it itself. */
+/* Opens libnvrtc-builtins in the same directory. If it is not there, NVRTC searches for it. */
 static void open_builtins(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -112,7 +112,7 @@ bool nvrtc_open(struct nvrtc *n, char *why, size_t size)
 	return done;
 }
 
-/* The library stays mapped: its threads and its allocations are its own. */
+/* The library stays mapped: it may have threads and allocations. */
 void nvrtc_close(struct nvrtc *n)
 {
 	free(n->api);
@@ -196,7 +196,7 @@ bool nvrtc_knows(const struct nvrtc *n, struct nvrtc_arch arch)
 
 #define MAX_DEFINES 16
 
-/* Fetches a product: its size, then its bytes, with a NUL behind them. */
+/* Fetches a result: its size, then its bytes. A NUL follows. */
 static bool fetch(nvrtc_program p, int (*size)(nvrtc_program, size_t *),
 		  int (*get)(nvrtc_program, char *), char **data, size_t *len)
 {
@@ -220,7 +220,7 @@ static bool compile_program(const struct nvrtc *n, const struct nvrtc_job *job, 
 	size_t len;
 	bool done;
 
-	/* PTX has no real architecture of its own */
+	/* PTX has a virtual architecture, compute_90, not sm_90 */
 	snprintf(arch, sizeof(arch), "--gpu-architecture=%s_%d%.1s", job->ptx ? "compute" : "sm",
 		 job->arch.number, job->arch.variant ? &job->arch.variant : "");
 	options[count++] = arch;
@@ -229,7 +229,7 @@ static bool compile_program(const struct nvrtc *n, const struct nvrtc_job *job, 
 		options[count++] = "--generate-line-info";
 	if (job->report)
 		options[count++] = "--ptxas-options=-v";
-	if (job->quick && n->major >= 13) /* an earlier one may not have it */
+	if (job->quick && n->major >= 13) /* earlier versions may not know it */
 		options[count++] = "--Ofast-compile=max";
 	options[count++] = "--device-as-default-execution-space";
 	for (size_t i = 0; i < job->ndefines && i < MAX_DEFINES; i++) {
@@ -249,7 +249,7 @@ static bool compile_program(const struct nvrtc *n, const struct nvrtc_job *job, 
 	done = job->ptx ? fetch(p, a->ptx_size, a->ptx, &out->data, &out->len)
 			: fetch(p, a->cubin_size, a->cubin, &out->data, &out->len);
 	if (job->ptx && out->len && !out->data[out->len - 1])
-		out->len--; /* its size counts the NUL */
+		out->len--; /* NVRTC's size counts the NUL */
 	return done;
 }
 

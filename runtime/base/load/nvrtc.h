@@ -1,8 +1,8 @@
 /*
  * NVRTC, NVIDIA's compiler as a library, opened at run time.
  *
- * It knows nothing of the rest of the runtime, so that ccc uses it too: a kernel is the same
- * bytes for every caller. Nothing is kept in static storage.
+ * Independent of the rest of the runtime, so that ccc uses it too: every caller gets the same
+ * bytes for a kernel. Keeps no static storage.
  */
 #ifndef CCS_RUNTIME_BASE_LOAD_NVRTC_H
 #define CCS_RUNTIME_BASE_LOAD_NVRTC_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct nvrtc_api; /* its functions */
+struct nvrtc_api; /* its function table */
 
 struct nvrtc {
 	void *handle;
@@ -22,24 +22,24 @@ struct nvrtc {
 	int narchs;
 };
 
-/** Looks for libnvrtc: in $CCS_NVRTC alone if that is set (a path; "none": act as if
- *  there were none); else where the loader looks, in CUDA's own directories, and in
- *  Python's (the wheels nvidia-cuda-nvrtc and nvidia-cuda-nvrtc-cu12). Of several it
- *  takes the newest major version. Returns false, and why in `why`. */
+/** Searches libnvrtc: at $CCS_NVRTC only, if set (a path; "none": as if there were none); else
+ *  where the loader does, and in the directories of CUDA and of Python (wheels
+ *  nvidia-cuda-nvrtc and nvidia-cuda-nvrtc-cu12). Takes the newest major version. False: `why`
+ *  has the reason. */
 bool nvrtc_open(struct nvrtc *n, char *why, size_t size);
 void nvrtc_close(struct nvrtc *n);
 
-/* Which NVRTC has made something, so that it is known without being loaded: what $CCS_NVRTC was
- * ("": not set), and its file, as it was then. All bytes of it count. */
+/* Identifies the NVRTC that made a cached kernel without loading it: the value of $CCS_NVRTC
+ * ("": not set) and its file. Compared byte by byte. */
 struct nvrtc_maker {
 	char variable[256], file[512];
 	uint64_t size;
 	int64_t changed; /* ns since 1970 */
 };
-/** Of one that is open. */
+/** Identifies the open one. */
 void nvrtc_maker_of(const struct nvrtc *n, struct nvrtc_maker *m);
-/** Whether nvrtc_open would find that one again, as far as that is seen from its file; or none, by
- *  CCS_NVRTC=none, and then anybody's work is all there is. */
+/** Whether nvrtc_open would find the same NVRTC again, judged by its file. Also true if
+ *  CCS_NVRTC=none hides every NVRTC: then the cache is all there is. */
 bool nvrtc_still(const struct nvrtc_maker *m);
 
 /* A GPU that code is made for: "sm_90", "sm_90a". */
@@ -47,31 +47,31 @@ struct nvrtc_arch {
 	int number;   /* 10 * major + minor compute capability */
 	char variant; /* 'a', 'f', or 0 */
 };
-/** Reads `len` characters; false if they are no architecture's name. */
+/** Reads `len` characters; false if they do not name an architecture. */
 bool nvrtc_arch_read(const char *text, size_t len, struct nvrtc_arch *arch);
 bool nvrtc_knows(const struct nvrtc *n, struct nvrtc_arch arch);
 
-/* The source and its options. The options are fixed here, the same for ccc and libccs. */
+/* The source and its options. All other options are fixed, the same for ccc and libccs. */
 struct nvrtc_job {
-	const char *name; /* of the source, in messages */
+	const char *name; /* of the source, for messages */
 	const char *source;
 	struct nvrtc_arch arch;
 	const char *const *defines; /* "CCS_TYPE=7" */
 	size_t ndefines;
 	bool lines;  /* with the .ccs lines, for debuggers */
-	bool ptx;    /* text for a person, not a CUBIN */
+	bool ptx;    /* PTX text instead of a CUBIN */
 	bool report; /* the log lists registers and spills too */
-	bool quick;  /* optimised little, from NVRTC 13 on: to see whether it compiles */
+	bool quick;  /* little optimised, from NVRTC 13 on: only to see whether it compiles */
 };
 
 struct nvrtc_output {
-	char *data; /* malloc'ed; of PTX a NUL follows */
+	char *data; /* malloc'ed; PTX ends with a NUL */
 	size_t len;
 	char *log; /* malloc'ed: warnings, or errors; "" if there are none */
 };
 
-/** Compiles. False: `out->log` has the errors, or is NULL (no memory). The caller frees out->data
- *  and out->log whatever the result. */
+/** Compiles. False: `out->log` has the errors, or is NULL (no memory). The caller frees
+ *  out->data and out->log in either case. */
 bool nvrtc_compile(const struct nvrtc *n, const struct nvrtc_job *job, struct nvrtc_output *out);
 
 #endif

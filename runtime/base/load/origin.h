@@ -1,8 +1,8 @@
 /*
- * Whether a thing was made by this process, or by another, from which it was forked.
+ * Whether an object was made by this process or by the process from which it was forked.
  *
- * A page that the kernel empties in a child answers that without a call; where it does
- * not know of such pages (before Linux 4.14), the number of the process does.
+ * A page that the kernel clears in a child (madvise(2), MADV_WIPEONFORK) answers without a system
+ * call. Before Linux 4.14, which has no such pages, the process number is compared.
  */
 #ifndef CCS_RUNTIME_BASE_LOAD_ORIGIN_H
 #define CCS_RUNTIME_BASE_LOAD_ORIGIN_H
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 struct origin {
-	const volatile unsigned char *page; /* NULL: there is none */
+	const volatile unsigned char *page; /* NULL: not available */
 	pid_t pid;
 };
 

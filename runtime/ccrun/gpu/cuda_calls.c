@@ -12,7 +12,7 @@
 /* Of cuda.h: the values that are used. */
 enum { OUT_OF_MEMORY = 2, CAPTURE_FIRST = 900, CAPTURE_LAST = 908 };
 enum { STREAM_NON_BLOCKING = 1 };
-/* So that what other code of the thread does meanwhile spoils no capture. */
+/* Other code of the thread does not invalidate the capture. */
 enum { CAPTURE_RELAXED = 2 };
 
 #define SYMBOL(name, parameters, symbol) symbol,
@@ -43,7 +43,7 @@ ccs_status driver_open(struct driver *d)
 		if (!functions[i] && i < NEWER)
 			s = too_old(symbols[i]);
 	}
-	if (!s) /* a function's address from a void *, as POSIX has it */
+	if (!s) /* a function pointer, as POSIX recommends it */
 		memcpy(d, functions, sizeof(functions));
 	return s;
 }

@@ -1,28 +1,28 @@
 /*
- * CUDA's driver, as far as ccrun calls it itself: for its buffers, streams, times and graphs.
+ * CUDA's driver functions that ccrun calls itself, for its buffers, streams, times and graphs.
  *
- * They are not the library's business: whoever uses it with GPUs has CUDA for them. So ccs.h
- * gives ccrun, which links no CUDA, the driver's handle, and not twenty calls that would say
- * CUDA's once more. O(1) each, but for making a graph: O(what was captured).
+ * A user of the library has CUDA for these, so ccs.h gives ccrun, which does not link CUDA, the
+ * driver's handle instead of wrapping twenty functions. O(1) each; making a graph: O(captured
+ * work).
  *
- * All calls are about the current context, if they are about one. A failure names the call,
- * what it was for, and the driver's own error.
+ * Calls use the current context where they need one. A failure names the call, its purpose, and
+ * the driver's error.
  */
 #ifndef CCS_RUNTIME_CCRUN_GPU_CUDA_CALLS_H
 #define CCS_RUNTIME_CCRUN_GPU_CUDA_CALLS_H
 
 #include "runtime/ccs.h"
 
-/* The driver's types, as its ABI has them. */
+/* The types of the driver's ABI. */
 typedef unsigned long long cuda_ptr;
 typedef struct CUstream_st *cuda_stream;
 typedef struct CUevent_st *cuda_event;
 typedef struct CUgraph_st *cuda_template;
-typedef struct CUgraphExec_st *cuda_graph; /* ready to be launched */
+typedef struct CUgraphExec_st *cuda_graph; /* an executable graph */
 
 enum { DRIVER_NOT_READY = 600 }; /* of a query */
 
-/* Function here, parameters, symbol. */
+/* Local name, parameters, symbol. */
 #define DRIVER(ROW) \
 	ROW(error_name, (int, const char **), "cuGetErrorName") \
 	ROW(error_string, (int, const char **), "cuGetErrorString") \
@@ -44,7 +44,7 @@ enum { DRIVER_NOT_READY = 600 }; /* of a query */
 	ROW(event_query, (cuda_event), "cuEventQuery") \
 	ROW(event_sync, (cuda_event), "cuEventSynchronize")
 
-/* The same; an old driver lacks them, and they are NULL then. */
+/* The same; NULL if an old driver lacks them. */
 #define DRIVER_NEWER(ROW) \
 	ROW(uuid, (void *, int), "cuDeviceGetUuid") \
 	ROW(elapsed, (float *, cuda_event, cuda_event), "cuEventElapsedTime") \
@@ -63,26 +63,25 @@ struct driver {
 #undef MEMBER
 };
 
-/** Looks all functions up. CCS_EUNSUPPORTED: there is no driver, or it is too old. */
+/** Looks up all functions. CCS_EUNSUPPORTED: no driver, or it is too old. */
 ccs_status driver_open(struct driver *d);
-/** CCS_OK, or the status and text of a call's error. The format is of what it was for. */
+/** CCS_OK, or the status and text of a call's error. The format says what the call was for. */
 ccs_status driver_check(const struct driver *d, int e, const char *call, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/** What names a GPU in every process. */
+/** The UUID of a GPU, the same in every process. */
 ccs_status driver_identity(const struct driver *d, int device, unsigned char id[16]);
-/** A stream that waits for no other; NULL in failure, as with what follows. To free NULL is
- *  fine, with these too. */
+/** A stream that waits for no other. These functions return NULL on failure; NULL may be freed. */
 ccs_status driver_stream_new(const struct driver *d, cuda_stream *s);
 void driver_stream_free(const struct driver *d, cuda_stream s);
-/** An event that keeps the time. */
+/** An event with timing. */
 ccs_status driver_timer_new(const struct driver *d, cuda_event *e);
 void driver_timer_free(const struct driver *d, cuda_event e);
-/** From one timer to another, both recorded and done. */
+/** Microseconds between two timers, both recorded and done. */
 ccs_status driver_elapsed(const struct driver *d, cuda_event from, cuda_event to, double *us);
-/** What the thread puts into the stream from now on is captured ... */
+/** Later work of the thread in the stream is captured ... */
 ccs_status driver_capture_begin(const struct driver *d, cuda_stream s);
-/** ... and made a graph. In failure too the stream captures no more. */
+/** ... and becomes a graph. The capture ends, also on failure. */
 ccs_status driver_capture_end(const struct driver *d, cuda_stream s, cuda_graph *g);
 ccs_status driver_graph_launch(const struct driver *d, cuda_graph g, cuda_stream s);
 void driver_graph_free(const struct driver *d, cuda_graph g);

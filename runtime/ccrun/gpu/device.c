@@ -1,8 +1,8 @@
 /*
- * ccrun on GPUs: buffers there, mirrors of the host's; streams. See device.h.
+ * ccrun on GPUs: buffers that mirror the host's, and streams. See device.h.
  *
- * In: communicators, which know the GPUs of the ranks. All calls go to the driver's own functions
- * (cuda_calls.h), so that ccrun does not link CUDA either. O(bytes) to copy.
+ * In: communicators, which know the ranks' GPUs. All calls go to the driver's functions
+ * (driver.h), so ccrun does not link CUDA either. O(bytes) to copy.
  */
 #include "runtime/ccrun/bench.h"
 #include "runtime/ccrun/gpu/device.h"
@@ -305,7 +305,7 @@ ccs_status lanes_wait(struct lanes *l, double timeout)
 	double end = time_now() + timeout;
 	ccs_status s = CCS_OK;
 
-	/* all ends are marked before any is waited for */
+	/* record the end in all lanes before waiting for any */
 	for (int k = 0; k < l->n && !s; k++)
 		s = record(l->lane + k, l->lane[k].to);
 	for (int k = 0; k < l->n && !s; k++)

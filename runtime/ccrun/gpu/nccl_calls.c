@@ -21,7 +21,7 @@ ccs_status nccl_calls_check(const struct nccl_library *n, int e, const char *cal
 
 	if (!e)
 		return CCS_OK;
-	if (e == NCCL_IN_PROGRESS) /* no code here would wait for it */
+	if (e == NCCL_IN_PROGRESS) /* no communicator here is nonblocking */
 		return ccs_error_set(CCS_EUNSUPPORTED,
 				     "%s continues in the background: NCCL_COMM_BLOCKING=0 cannot "
 				     "be used here",
@@ -53,7 +53,7 @@ ccs_status nccl_calls_open(struct nccl_library *n)
 	}
 	if (s)
 		return s;
-	/* a function's address from a void *, as POSIX has it */
+	/* function pointers, as POSIX recommends it */
 	memcpy(&n->calls, functions, sizeof(functions));
 	n->path = dladdr(functions[0], &where) ? where.dli_fname : "libnccl.so.2";
 	s = nccl_calls_check(n, n->calls.get_version(&v), "ncclGetVersion", NULL);
@@ -76,7 +76,7 @@ enum collective {
 	NONE
 };
 
-/* What contracts call them, and NCCL, where it has them as one call. */
+/* The names of collectives in contracts and in NCCL, if it has them as one call. */
 static const struct {
 	const char *contract, *call;
 } collectives[NONE] = {
@@ -104,7 +104,7 @@ bool nccl_calls_has(const char *contract)
 	return collective_of(contract) != NONE;
 }
 
-/* A block, to the peer or from it. */
+/* Sends a block to the peer, or receives one. */
 static ccs_status move(const struct nccl_library *n, const struct nccl_job *j, bool sends, int peer,
 		       size_t block)
 {
@@ -119,7 +119,7 @@ static ccs_status move(const struct nccl_library *n, const struct nccl_job *j, b
 	return nccl_calls_check(n, e, sends ? "ncclSend" : "ncclRecv", j->comm);
 }
 
-/* gather, scatter, all_to_all: what a rank sends and receives, all in one group. */
+/* gather, scatter, all_to_all: all sends and receives of a rank, in one group. */
 static ccs_status exchange(const struct nccl_library *n, enum collective c,
 			   const struct nccl_job *j)
 {

@@ -1,10 +1,9 @@
 /*
- * NCCL, as ccrun measures it beside a module: its collectives, on communicators of ccrun's
- * own or those of the library. ccs.h gives its handle (ccs_nccl_library).
+ * NCCL, as ccrun measures it next to a module: its collectives, on ccrun's communicators or the
+ * library's. ccs.h gives its handle (ccs_nccl_library).
  *
- * A failure names the call and gives NCCL's own text (ncclGetErrorString, and
- * ncclGetLastError where it has one). O(1) a call, but for the collectives that are made of
- * sends and receives: O(ranks).
+ * A failure names the call and gives NCCL's text (ncclGetErrorString, and ncclGetLastError if
+ * available). O(1) a call; collectives made of sends and receives: O(ranks).
  */
 #ifndef CCS_RUNTIME_CCRUN_GPU_NCCL_CALLS_H
 #define CCS_RUNTIME_CCRUN_GPU_NCCL_CALLS_H
@@ -16,11 +15,11 @@
 enum { NCCL_IN_PROGRESS = 7 }; /* a result of its calls that is no error */
 #define NCCL_SHARES_GPUS 23000 /* the first version whose ranks can share a GPU */
 
-/* Its types, as its ABI has them; ccs_dtype, ccs_redop and ccs_unique_id are such, too. */
+/* The types of its ABI. ccs_dtype, ccs_redop and ccs_unique_id match it, too. */
 typedef struct ncclComm *nccl_comm;
 typedef int nccl_op; /* ncclRedOp_t */
 
-/* Result, function here, parameters, symbol. */
+/* Result, local name, parameters, symbol. */
 #define NCCL(ROW) \
 	ROW(int, get_version, (int *), "ncclGetVersion") \
 	ROW(const char *, error_string, (int), "ncclGetErrorString") \
@@ -67,20 +66,20 @@ struct nccl_calls {
 struct nccl_library {
 	struct nccl_calls calls;
 	int version;	  /* 10000 * major + 100 * minor + patch */
-	const char *path; /* where it is */
+	const char *path; /* its file */
 };
 
-/** CCS_EUNSUPPORTED: there is none. */
+/** CCS_EUNSUPPORTED: there is no NCCL. */
 ccs_status nccl_calls_open(struct nccl_library *n);
 /** CCS_OK, or the status and text of a call's error. */
 ccs_status nccl_calls_check(const struct nccl_library *n, int e, const char *call, nccl_comm comm);
 
-/* The collective that a contract of the prelude names, as NCCL has it. */
+/* A call of NCCL's collective for a contract of the prelude. */
 struct nccl_job {
 	const char *contract; /* "allreduce", "allgather", ... */
 	const void *send;
 	void *recv;
-	size_t count; /* as ccs_run's */
+	size_t count; /* as in ccs_run */
 	ccs_dtype type;
 	nccl_op op;
 	int root, rank, nranks;
@@ -91,7 +90,7 @@ struct nccl_job {
 bool nccl_calls_has(const char *contract);
 /** In stream order, with the rank's GPU current. */
 ccs_status nccl_calls_run(const struct nccl_library *n, const struct nccl_job *job);
-/** ccs_redop has NCCL's numbers; premul-sum is made for a communicator. */
+/** ccs_redop has NCCL's numbers; the operator of premul-sum belongs to a communicator. */
 ccs_status nccl_calls_premul(const struct nccl_library *n, nccl_op *op, const void *scalar,
 			     ccs_dtype type, nccl_comm comm);
 

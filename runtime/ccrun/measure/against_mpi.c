@@ -1,10 +1,10 @@
 /*
- * --against mpi: MPI's collective of the same contract, in the same processes and on the same
- * buffers as the module's, checked by the same code.
+ * --against mpi: MPI's collective for the contract, in the same processes and on the same buffers
+ * as the module's, checked by the same code.
  *
- * Each rank is a process that mpirun has started. MPI is initialised before the ranks meet,
- * and ended after the table. A call is done when it returns. What MPI has no type or operator
- * for is not measured; if that is all that was asked for, it is refused. O(calls).
+ * Each rank is a process that mpirun has started. MPI is initialised before the ranks meet, and
+ * finalised after the table. A call is done when it returns. Rows with a type or operator that
+ * MPI lacks are not measured; if all rows are such, the run is refused. O(calls).
  */
 #include "runtime/ccrun/bench.h"
 #include "runtime/mpi/calls.h"
@@ -69,7 +69,7 @@ static int find_collective(const struct bench *b, struct mpi_side *n)
 			     names);
 }
 
-/* MPI moves elements of all types, and combines some. */
+/* Whether MPI can combine the type. It moves elements of all types. */
 static bool combines(const struct mpi_side *n, const struct ccs_module_info *has, int type, int op)
 {
 	if (!has->reduces)
@@ -77,7 +77,7 @@ static bool combines(const struct mpi_side *n, const struct ccs_module_info *has
 	return op != OP_PREMUL && n->calls->reduces((ccs_dtype)type, (ccs_redop)op);
 }
 
-/* How many of the rows that are asked for MPI has; *lacks: how many not. */
+/* The number of requested rows that MPI can run; *lacks: the number of other rows. */
 static int count_rows(const struct bench *b, int *lacks)
 {
 	const struct options *o = b->o;
@@ -97,7 +97,7 @@ static int count_rows(const struct bench *b, int *lacks)
 	return n;
 }
 
-/* Under another MPI's mpirun each process is alone. */
+/* Under the mpirun of another MPI each process would be alone. */
 static ccs_status check_ranks(const struct bench *b, const char *library)
 {
 	const struct options *o = b->o;

@@ -1,13 +1,13 @@
 /*
- * --against nccl: NCCL's collective of the same contract, on buffers of the same kind,
- * checked by the same code.
+ * --against nccl: NCCL's collective for the contract, on buffers of the same kind, checked by the
+ * same code.
  *
  *   a process a rank   the communicator's own group has joined NCCL already
- *   one process        this process joins with all ranks; where some share a GPU, by
+ *   one process        this process joins with all ranks; if some share a GPU, by
  *                      NCCL_MULTI_RANK_GPU_ENABLE, which needs NCCL 2.30
  *
- * Every rank has a separate lane: in one stream NCCL's ranks would wait for one another.
- * O(calls * ranks).
+ * Every rank has a separate lane: in one stream NCCL's ranks would wait for one another. O(calls
+ * * ranks).
  */
 #include "runtime/ccrun/bench.h"
 #include "runtime/ccrun/gpu/device.h"
@@ -18,7 +18,7 @@
 
 struct nccl_side {
 	struct nccl_library nccl;
-	nccl_comm *comm; /* [rank]; of the local ones */
+	nccl_comm *comm; /* [rank]; of the local ranks */
 	nccl_op *premul; /* [rank] */
 	bool joined, broken;
 	bool has_premul;
@@ -40,7 +40,7 @@ static int possible(const struct options *o, const struct ccs_module *m)
 	return EXIT_DONE;
 }
 
-/* nccl-tests has none in place either: every block would be read and written at once. */
+/* As in nccl-tests: in place every block would be read and written at once. */
 static bool has(const struct bench *b, const struct row *r, bool in_place)
 {
 	struct ccs_redop_info op = { .nccl = 0 };
@@ -73,7 +73,7 @@ static ccs_status start_group(const struct nccl_side *n)
 	return check(n, n->nccl.calls.group_start(), "ncclGroupStart");
 }
 
-/* A call in it that failed says more than its end. */
+/* Ends a group. The error of a call inside it says more than the error of its end. */
 static ccs_status end_group(const struct nccl_side *n, ccs_status s)
 {
 	struct failure first = failure_keep(s);
@@ -110,7 +110,7 @@ static ccs_status join_each(struct bench *b, struct nccl_side *n)
 	return end_group(n, s);
 }
 
-/* Whether two processes have one GPU. */
+/* Whether two processes use one GPU. */
 static ccs_status processes_share(const struct home *at, bool *shares)
 {
 	const struct gpu *g = at->device->of[at->first];
@@ -144,7 +144,7 @@ static ccs_status join_processes(struct bench *b, struct nccl_side *n)
 	return s;
 }
 
-/* NCCL has refused ranks that share a GPU: what the user has set against it is named. */
+/* NCCL has refused ranks that share a GPU: names the user's setting that prevents it. */
 static ccs_status refused(ccs_status s)
 {
 	static const struct {
@@ -160,7 +160,7 @@ static ccs_status refused(ccs_status s)
 	return s;
 }
 
-/* Several ranks of this process on one GPU. */
+/* Joins several ranks of this process on one GPU. */
 static ccs_status join_sharing(struct bench *b, struct nccl_side *n)
 {
 	int v = n->nccl.version;
@@ -174,7 +174,7 @@ static ccs_status join_sharing(struct bench *b, struct nccl_side *n)
 			"per rank",
 			v / 10000, v / 100 % 100, v % 100, n->nccl.path);
 	label(b, n, "baseline: NCCL %s, its ranks on the same GPUs (NCCL_MULTI_RANK_GPU_ENABLE=1)");
-	if (setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 0)) /* what the user has set stays */
+	if (setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 0)) /* a value of the user's stays */
 		return ccs_error_set(CCS_ENOMEM, "out of memory");
 	s = join_each(b, n);
 	return s ? refused(s) : CCS_OK;
@@ -305,7 +305,7 @@ static ccs_status blame(struct bench *b, ccs_status s)
 	return s == CCS_ETIMEOUT && left ? left : failure_first(&first, left);
 }
 
-/* A row's premul-sum is an operator of each communicator's. */
+/* A row's premul-sum needs an operator for each communicator. */
 static ccs_status prepare(struct bench *b, const struct row *r)
 {
 	const struct home *at = b->at;

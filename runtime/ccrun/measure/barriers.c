@@ -1,11 +1,11 @@
 /*
- * Whether ranks end after those ranks have begun that the contract names
- * (ccs_module_after), on the CPU.
+ * Whether ranks end after the ranks have begun that the contract names (ccs_module_after), on the
+ * CPU.
  *
- * Each rank comes late once (of many ranks, MOST_LATE), by PATIENCE_US. All note when they begin
- * and when they are through, each in a thread or process of its own; who was through before
- * another began that it must wait for, has not waited. One that waits is never blamed.
- * O(ranks) rounds of O(ranks + orders).
+ * Each rank comes late once (of many ranks, MOST_LATE), by PATIENCE_US. All record when they
+ * begin and end, each in a separate thread or process. A rank that ended before another began
+ * that it must wait for, has not waited; a rank that waits is never reported wrongly. O(ranks)
+ * rounds of O(ranks + orders).
  */
 #include "runtime/ccrun/bench.h"
 
@@ -28,7 +28,7 @@ struct caller {
 	struct failure failure;
 };
 
-/* Nobody calls before there is a thread for each. */
+/* No rank calls before there is a thread for each. */
 enum gate { GATE_CLOSED, GATE_OPEN, GATE_GONE };
 
 static void *call(void *arg)
@@ -45,7 +45,7 @@ static void *call(void *arg)
 	if (x->late)
 		usleep(PATIENCE_US);
 	x->when.begun = time_now();
-	if (x->side == SIDE_BASELINE) /* one rank of a process: the thread that opened it */
+	if (x->side == SIDE_BASELINE) /* one rank of this process: the thread that opened it */
 		s = b->o->against->put(b, x->r);
 	else
 		s = ccs_run_with(b->m, &b->how, b->call_send[x->rank], b->call_recv[x->rank],
@@ -56,7 +56,7 @@ static void *call(void *arg)
 	return NULL;
 }
 
-/* All calls of this process: this thread makes the first. */
+/* Makes all calls of this process; this thread makes the first. */
 static ccs_status call_all(struct caller *x, int n)
 {
 	ccs_status s = CCS_OK;
@@ -79,7 +79,7 @@ static ccs_status call_all(struct caller *x, int n)
 	return s;
 }
 
-/* Ranks of this process that were through before others had begun. */
+/* The number of ranks of this process that ended before others had begun. */
 static size_t early(const struct bench *b, const struct row *r, const struct span *when,
 		    struct result *result)
 {

@@ -42,7 +42,8 @@ void buffers_close(struct bench *b)
 
 /* ---- sizes ------------------------------------------------------------------------- */
 
-/* Blocks of `count` elements in all buffers of a kind; *n: how many buffers, `sized` ones, too. */
+/* The blocks of `count` elements in all buffers of a kind; *n: the number of buffers,
+ * including `sized` ones. */
 static uint32_t blocks_of(const struct row *r, bool recv, uint32_t *n)
 {
 	const struct check *c = &r->check;
@@ -58,7 +59,8 @@ static uint32_t blocks_of(const struct row *r, bool recv, uint32_t *n)
 	return blocks;
 }
 
-/* Whether some buffers are `by column` and others are not: their chunks must be equally long. */
+/* Whether some buffers are `by column` and others are not: then their chunks must be equally
+ * long. */
 static bool has_both(const struct check *c)
 {
 	bool columns = false, others = false;
@@ -83,7 +85,7 @@ static ccs_status size_chunks(const struct bench *b, struct check *c, size_t mos
 	return CCS_OK;
 }
 
-/* The larger of all ranks' send buffers, and receive buffers. */
+/* Finds the largest send buffer and receive buffer of all ranks. */
 static void measure_buffers(struct row *r)
 {
 	r->send = r->recv = 0;
@@ -119,7 +121,7 @@ ccs_status buffers_size(const struct bench *b, struct row *r, size_t size)
 			i++;
 			continue;
 		}
-		c->count -= c->count % chunks; /* down to a count that all divide */
+		c->count -= c->count % chunks; /* reduce to a count that all chunks divide */
 		i = 0;
 	}
 	if (c->sizes)

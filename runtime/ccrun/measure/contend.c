@@ -1,18 +1,17 @@
 /*
- * Modules, and ways to run them, contend for a size.
+ * Modules, and ways to run them, compete for a size.
  *
- * In: the entrants, with the current size's row. Out: which of them, run how, is the best, and
- * which is the next. First each is warmed up, and its results are checked: what is wrong is never
- * chosen. Then all are timed, twice in turn, over few calls, at most --iters; those that took
- * twice as long as the best, or longer, are out; and the others are timed in turn, --repeats times,
- * each time over as many calls as take about a millisecond. Medians count; of those that were out
- * the better first time.
+ * In: the entrants, with the current size's row. Out: the best entrant with its way to run, and
+ * the next best. First each is warmed up, and its results are checked: a wrong one is never
+ * chosen. Then all are timed, twice in turn, over few calls, at most --iters. Those at least
+ * twice as slow as the best drop out. The rest are timed in turn, --repeats times, each time over
+ * about a millisecond of calls. Medians count; for those that dropped out, the better first time.
  *
- * The one that won the size before stays unless another is better by more than the noise; and
- * what a module does by itself (auto) unless another way to run it is. So tunings are short of
- * changes, and stay as they are when they are measured again.
+ * The winner of the previous size stays unless another is better by more than the noise; and a
+ * module's default (auto) stays unless another way to run it is. So tunings have few changes, and
+ * stay the same when they are measured again.
  *
- * Where ranks are processes all measure together, and know the same times: all choose alike.
+ * If ranks are processes, all measure together, and use the same times, so all choose alike.
  * O(contenders) calls.
  */
 #include "runtime/ccrun/bench.h"
@@ -20,14 +19,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOW 2.0 /* times the best: out after the first times */
+#define SLOW 2.0 /* this many times the best: drops out after the first times */
 #define FIRST_TIMES 2
-#define FIRST_BYTES ((size_t)1 << 20) /* of all calls of such a time, or one call */
-#define MEAN_US 1000		      /* that a mean should take, at least */
+#define FIRST_BYTES ((size_t)1 << 20) /* bytes of all calls of such a first time, or one call */
+#define MEAN_US 1000		      /* least duration of a mean */
 #define MOST_ITERS 100000u
-#define TILE_AUTO ((size_t)32 << 10) /* what engines take by themselves, or more */
+#define TILE_AUTO ((size_t)32 << 10) /* least tile that engines choose by themselves */
 
-/* ---- who contends --------------------------------------------------------------------------- */
+/* ---- contenders ----------------------------------------------------------------------------- */
 
 static bool add(struct contest *x, int module, const struct ccs_run_options *how)
 {
@@ -59,7 +58,7 @@ static size_t longest(const struct row *r)
 	return most * c->format.size;
 }
 
-/* Tiles that a chunk does not fill are the same as the chunk: the first of them is enough. */
+/* All tiles that are at least as long as a chunk are equivalent: the first of them is enough. */
 static bool add_tiles(struct contest *x, int module)
 {
 	static const size_t tiles[] = { 8 << 10, 64 << 10, 256 << 10 };
@@ -116,7 +115,7 @@ static bool add_all(struct contest *x)
 	return ok && x->times;
 }
 
-/* ---- one of them ------------------------------------------------------------------------------ */
+/* ---- one contender -------------------------------------------------------------------------- */
 
 static const struct row *enter(struct contest *x, const struct contender *c)
 {
@@ -153,15 +152,15 @@ static int prove(struct contest *x, const struct contender *c)
 			     x->entrants[c->module].file, how, r->size, result.wrong, result.text);
 }
 
-/* ---- all of them ------------------------------------------------------------------------------ */
+/* ---- all contenders ------------------------------------------------------------------------- */
 
-/* Those that were out had one or two times, which count less. */
+/* Compares; a contender that dropped out has only first times, which count less. */
 static bool is_better(const struct contender *c, const struct contender *d)
 {
 	return c->in != d->in ? c->in : c->median < d->median;
 }
 
-/* The best but for one; -1: there is no other. */
+/* The best except `but`; -1: none. */
 static int best_but(const struct contest *x, int but)
 {
 	int best = -1;
@@ -187,7 +186,7 @@ static int time_round(struct contest *x, unsigned round)
 	return EXIT_DONE;
 }
 
-/* After the first times: who is too slow is out, and the calls of a mean follow from the best. */
+/* After the first times: drops slow contenders, and sets the number of calls of a mean. */
 static void narrow(struct contest *x)
 {
 	double best = 0, calls;
@@ -204,7 +203,7 @@ static void narrow(struct contest *x)
 	x->own.iters = calls < MOST_ITERS ? (unsigned)calls + 1 : MOST_ITERS;
 }
 
-/* Those that are in, in turn. */
+/* Times the remaining contenders in turn. */
 static int time_in(struct contest *x)
 {
 	unsigned n = x->b->o->repeats;
@@ -218,8 +217,8 @@ static int time_in(struct contest *x)
 	return rc;
 }
 
-/* Who is out, and was better at first than the best now is, was out by mistake: a machine that is
- * busy gives such times. Whether there were any. */
+/* Brings back contenders whose first time was better than the best's time now: they dropped
+ * out by mistake, as happens on a busy machine. True: there were some. */
 static bool bring_back(struct contest *x)
 {
 	double best = x->all[best_but(x, -1)].median;
@@ -256,7 +255,7 @@ static int time_all(struct contest *x)
 	return rc;
 }
 
-/* ---- who wins ---------------------------------------------------------------------------------- */
+/* ---- the winner ----------------------------------------------------------------------------- */
 
 static bool same_way(const struct contender *c, const struct contender *d)
 {
@@ -264,8 +263,8 @@ static bool same_way(const struct contender *c, const struct contender *d)
 	       c->how.protocol == d->how.protocol && c->how.channels == d->how.channels;
 }
 
-/* The contender that is run in this way, if it is not slower than the best by more than noise;
- * else -1. */
+/* The contender that runs in this way, if it is not slower than the best by more than the
+ * noise; else -1. */
 static int as_good(const struct contest *x, const struct contender *way, int best)
 {
 	double most = x->all[best].median * (1 + CONTEST_NOISE / 100);

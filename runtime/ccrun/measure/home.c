@@ -20,7 +20,7 @@
 
 /* ---- one process --------------------------------------------------------------------- */
 
-/* In blocks over the list of GPUs; without a list over all, which the library does. */
+/* Blocks of ranks over the listed GPUs; without a list the library chooses over all. */
 static ccs_status open_devices(struct home *p, const struct options *o)
 {
 	int n = o->ndevices, *devices;
@@ -123,7 +123,7 @@ ccs_status home_agree(const struct home *p, ccs_status s)
 	return ccs_comm_agree(mine(p), s);
 }
 
-/* What all processes give, by ranks: to be freed. NULL, with the reason: *s. */
+/* The data of all processes by rank, to be freed. NULL: *s has the reason. */
 static void *gather(const struct home *p, const void *of, size_t bytes, ccs_status *s)
 {
 	void *all = calloc((size_t)p->ranks, bytes);
@@ -162,7 +162,7 @@ ccs_status home_spans(const struct home *p, const struct span *own, size_t step,
 	return *all ? CCS_OK : ccs_error_set(CCS_ENOMEM, "out of memory");
 }
 
-/* Of one process. */
+/* The result of one process. */
 struct found {
 	uint64_t wrong;
 	char text[CCRUN_TEXT];

@@ -1,9 +1,9 @@
 /*
- * One placement of a row: the module's time, and a baseline's next to it.
+ * One placement of a row: the times of the module and of a baseline.
  *
  * Each side is warmed up; then they are timed in turn, --repeats times, and the medians count. At
  * last each side runs once more on fresh inputs and poisoned outputs, and every element of the
- * outputs is checked. If each rank has a process, all processes do each step together; a call's
+ * outputs is checked. If each rank is a process, all processes do each step together; a call's
  * time is that of the slowest, and a step that fails on one fails on all. O(calls).
  */
 #include "runtime/ccrun/bench.h"
@@ -28,7 +28,7 @@ static ccs_status put_rank(struct bench *b, const struct row *r, int i)
 			    d ? lanes_stream(&d->lanes, i) : NULL);
 }
 
-/* A process with one rank calls as a program would: without a group. */
+/* A process with one rank calls without a group, as a program would. */
 static ccs_status put(struct bench *b, const struct row *r)
 {
 	const struct home *at = b->at;
@@ -42,7 +42,7 @@ static ccs_status put(struct bench *b, const struct row *r)
 	return ccs_group_end();
 }
 
-/* The report of a kernel that gave up says more than the errors that followed from it. */
+/* The report of a kernel that gave up says more than the errors that follow from it. */
 static ccs_status check_comm(const struct bench *b, ccs_status s)
 {
 	struct failure first = failure_keep(s);
@@ -71,7 +71,7 @@ static ccs_status blame(struct bench *b, enum side side, ccs_status s)
 
 static ccs_status prepare(struct bench *b, const struct row *r, enum side side)
 {
-	/* a call before a capture: allocations of a first call are no part of the graph */
+	/* one call before a capture, as a first call's allocations must not be in the graph */
 	unsigned warmup = b->o->graphs && !b->o->warmup ? 1 : b->o->warmup;
 	put_call *call = put_of(b, side);
 	ccs_status s = CCS_OK;

@@ -1,10 +1,11 @@
 /*
  * --trace: what the ranks did in a call of each row, and when, for Perfetto.
  *
- * The second call of a row is noted, out of place; the first lays out its memory. Both come before the
- * warm-up and the timed calls, which are not traced: the table's times are what they are without
- * --trace. A first call that never ends is noted, too. Rank 0 writes the file at the end, also if the run
- * has failed. Memory is bounded by MOST_OPERATIONS, over all rows. O(operations).
+ * The second call of a row is traced, out of place; the first lays out its memory. Both come
+ * before the warm-up and the timed calls, which are not traced, so the table's times are the same
+ * as without --trace. A first call that never ends is traced, too. Rank 0 writes the file at the
+ * end, also if the run has failed. Memory is bounded by MOST_OPERATIONS, over all rows.
+ * O(operations).
  */
 #include "runtime/ccrun/bench.h"
 
@@ -13,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MOST_OPERATIONS ((size_t)1 << 17) /* each takes 32 bytes, and in the file 400 */
+#define MOST_OPERATIONS ((size_t)1 << 17) /* each takes 32 bytes, and about 400 in the file */
 
 bool trace_prints(const struct options *o)
 {
@@ -25,8 +26,8 @@ static bool same_file(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* What can be known before anything is run. Neither the module, nor the tuning, nor the table on stdout
- * is written over. */
+/* Checks that are possible before the run. The file may not overwrite the module, the tuning,
+ * or the table on stdout. */
 static ccs_status check_file(const struct options *o)
 {
 	const char *const inputs[] = { o->file, o->table };

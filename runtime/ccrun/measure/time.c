@@ -1,10 +1,10 @@
 /*
- * Calls, and how long they take.
+ * Calls, and their times.
  *
- * On the CPU a call is done when it returns, and the clock tells. On GPUs calls are put
- * into the lanes' streams, one behind another, with an event before and one after: the
- * longest lane tells. With -G the calls of --iters are captured, a graph a lane, and the
- * graphs are launched -G times between the events, so that the host's part is out of it.
+ * On the CPU a call is done when it returns, and the host's clock measures it. On GPUs calls are
+ * put into the lanes' streams, one after another, with an event before and one after; the time is
+ * that of the slowest lane. With -G the calls of --iters are captured as a graph for each lane,
+ * and the graphs are launched -G times between the events, which excludes the host's part.
  * O(calls).
  */
 #include "runtime/ccrun/bench.h"
@@ -21,8 +21,8 @@ static ccs_status put_all(struct bench *b, const struct row *r, put_call *put, u
 	return s;
 }
 
-/* Each call may take that long, and one more: the ranks' own limit comes first, which
- * tells who waits for whom. */
+/* Waits for the timeout once for each call, and once more: the ranks' own limit comes first,
+ * and its report says which rank waits for which. */
 static ccs_status wait_all(const struct bench *b, struct lanes *l, double calls)
 {
 	return l ? lanes_wait(l, b->o->timeout * (calls + 1)) : CCS_OK;
@@ -57,7 +57,7 @@ ccs_status time_capture(struct bench *b, const struct row *r, put_call *put, str
 		s = put_all(b, r, put, b->o->iters);
 	for (int k = 0; k < begun; k++) {
 		struct lane *x = l->lane + k;
-		struct failure first = failure_keep(s); /* what follows is its consequence */
+		struct failure first = failure_keep(s); /* later errors are its consequence */
 
 		s = device_use(x->gpu);
 		if (!s)
@@ -120,7 +120,7 @@ ccs_status time_calls(struct bench *b, const struct row *r, put_call *put, struc
 	return time_them(b, r, put, l, l && b->o->graphs, us);
 }
 
-/* From the first rank's one buffer to its other. */
+/* Copies from one of the first rank's buffers to its other. */
 static ccs_status put_copy(struct bench *b, const struct row *r)
 {
 	struct device *at = b->at->device;

@@ -1,6 +1,6 @@
 /*
- * Failures: lines on stderr, the exit status of a measured side, failures that are kept while
- * something else may fail, and files that cannot be written.
+ * Failures: lines on stderr, the exit status of a failed side, failures that are kept while other
+ * calls may fail, and checks that files can be written. O(1).
  */
 #include "runtime/ccrun/bench.h"
 
@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Launchers end a job at the first rank that fails, so the other ranks wait until the one that
- * reports the reason has done so. */
+/* A launcher ends the job at the first rank that fails, so failing ranks wait until the rank
+ * that reports the reason has done so. */
 #define TELLING_US 200000
 
 static void say(const struct options *o, bool rank, const char *format, va_list ap)
@@ -97,7 +97,7 @@ ccs_status failure_first(const struct failure *f, ccs_status s)
 	return f->status ? ccs_error_set(f->status, "%s", f->text) : s;
 }
 
-/* The folder of a file, which need not be there yet, as the system knows it; to be freed. */
+/* The real path of a file's folder; the file need not exist. To be freed. */
 char *file_folder(const char *file)
 {
 	char *own = realpath(file, NULL), *name = own ? own : strdup(file), *real, *slash;

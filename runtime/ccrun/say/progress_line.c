@@ -1,16 +1,17 @@
 /*
- * How far a run has come, on a terminal: which size, how many are done of all, and the expected end.
+ * The progress of a run, on a terminal: the current size, how many are done of all, and the
+ * expected end.
  *
- * A row takes as long as its bytes, and as ROW_BYTES more: below these the length of its data matters
- * little. So the expected end is exact only where sizes repeat, for each type or operator; else it is
- * a guess that gets better with each row. O(1) a row.
+ * A row is assumed to take time in proportion to its bytes plus ROW_BYTES: below that the length
+ * of its data matters little. So the expected end is exact only if sizes repeat, for each type or
+ * operator; otherwise it is an estimate that improves with each row. O(1) a row.
  */
 #include "runtime/ccrun/bench.h"
 
 #include <time.h>
 
 #define ROW_BYTES 65536.0
-#define HALF_DAY (12 * 3600.0) /* an end as far has a date */
+#define HALF_DAY (12 * 3600.0) /* an end further away is shown with its date */
 
 bool progress_open(struct bench *b)
 {
@@ -35,7 +36,7 @@ void progress_begin(struct bench *b, size_t size)
 		p->begun = time_now();
 }
 
-/* Of this host's clock; "" if it is not known yet, or over. */
+/* The expected end, by this host's clock; "" if unknown or past. */
 static void end_text(const struct progress *p, char *text, size_t size)
 {
 	double now = time_now(),

@@ -1,8 +1,8 @@
 /*
  * The table for programs. See bench.h.
  *
- * In: rows as they are measured, errors as they are said. Out: JSON at the end, since a
- * document is whole or none; CSV row by row. O(rows) memory.
+ * In: rows when measured, errors when reported. Out: JSON at the end, because a document must be
+ * complete; CSV row by row. O(rows) memory.
  */
 #include "runtime/ccrun/bench.h"
 
@@ -11,8 +11,8 @@
 #include <string.h>
 
 struct report {
-	bool json, csv; /* as asked for; JSON, if by mistake both are */
-	bool headed;	/* CSV's first line is out */
+	bool json, csv; /* as requested; JSON, if both are by mistake */
+	bool headed;	/* CSV's first line is written */
 	bool silent;	/* another process prints */
 	json_t *document, *rows, *errors;
 	json_t *row; /* the last one */
@@ -20,7 +20,7 @@ struct report {
 
 /* ---- texts and numbers ------------------------------------------------------------- */
 
-/* A text of the user's may be no UTF-8: then what is not ASCII is left out. */
+/* A user's text may not be UTF-8: then its bytes that are not ASCII are left out. */
 static json_t *string(const char *text)
 {
 	json_t *s = json_string(text);
@@ -65,10 +65,10 @@ static const char columns[] =
 
 struct record {
 	const char *kind, *placement; /* "result", "error", "summary"; "in_place", or "" */
-	const json_t *of, *row;	      /* its object, and that of its row; each may be NULL */
+	const json_t *of, *row;	      /* its object, and its row's; each may be NULL */
 };
 
-/* The field of a column: the record's, the row's, or the document's. NULL: there is none. */
+/* The field of a column, from the record, the row, or the document. NULL: none. */
 static const json_t *find(const struct report *r, const struct record *c, const char *column)
 {
 	static const char *const others[][2] = { { "busbw_gb_per_s", "mean_busbw_gb_per_s" },
@@ -190,7 +190,7 @@ void report_head(const struct bench *b, const char *where)
 
 /* ---- rows -------------------------------------------------------------------------- */
 
-/* With a tuning: what it chose for the row. */
+/* With a tuning: adds its choice for the row. */
 static void add_choice(json_t *row, const struct bench *b)
 {
 	char how[CCS_OPTIONS_TEXT];
@@ -288,7 +288,7 @@ void report_summary(const struct bench *b)
 	json_object_set_new(r->document, "summary", total);
 }
 
-/* Errors, and the summary, which is there also if there is nothing to sum up. */
+/* Writes errors, and the summary, even if there is nothing to sum up. */
 static void close_csv(struct report *r)
 {
 	struct record c = { "error", "", NULL, NULL };

@@ -1,5 +1,5 @@
 /*
- * How long the chunks of `sized` buffers are: see chunk_sizes.h.
+ * Lengths of the chunks of `sized` buffers: see sizes.h.
  */
 #include "runtime/ccrun/values/chunk_sizes.h"
 
@@ -19,7 +19,7 @@ static uint32_t chunks_of(const struct ccs_buffer_info *b)
 	return b->chunks * b->blocks;
 }
 
-/* Which of a rank's `sized` chunks that is; it is one. */
+/* The index of a `sized` chunk among the rank's. */
 static uint32_t place_of(const struct check *c, uint32_t chunk)
 {
 	uint32_t k = 0;
@@ -49,8 +49,8 @@ size_t sizes_find(const struct check *c, uint32_t rank, uint32_t chunk, size_t *
 
 /* ---- their numbers -------------------------------------------------------------------------- */
 
-/* Reads the numbers of a buffer's chunks on a rank, with the first at index k. Chunks that the rank
- * begins with are named first. */
+/* Reads the size numbers of a buffer's chunks on a rank, with the first at index k. Chunks
+ * with initial values are named first. */
 static ccs_status read_numbers(const struct check *c, uint32_t rank,
 			       const struct ccs_buffer_info *b, size_t k)
 {
@@ -63,7 +63,7 @@ static ccs_status read_numbers(const struct check *c, uint32_t rank,
 	return rc;
 }
 
-/* The first chunk of each number, in buffers that are read, or in others. */
+/* Sets the first chunk of each number, in buffers that are read, or in others. */
 static void name_first(const struct check *c, bool read)
 {
 	struct sizes *s = c->sizes;
@@ -130,8 +130,8 @@ void sizes_close(struct check *c)
 
 /* ---- lengths -------------------------------------------------------------------------------- */
 
-/* Where each chunk begins; the most elements that a rank has in buffers of a kind; SIZE_MAX: more
- * than that. */
+/* Sets the start of each chunk. Returns the most elements of a rank's buffers of a kind;
+ * SIZE_MAX: overflow. */
 static size_t place_all(const struct check *c)
 {
 	struct sizes *s = c->sizes;
@@ -171,12 +171,12 @@ void sizes_draw(struct check *c, size_t most)
 		s->of[k] = h % 6 ? h / 6 % (WEIGHTS + 1) : 0;
 	}
 	all = place_all(c);
-	for (size_t k = 0; k < n && all; k++) /* most * of / all, which no product leaves */
+	for (size_t k = 0; k < n && all; k++) /* most * of / all, without overflow */
 		s->of[k] = most / all * s->of[k] + most % all * s->of[k] / all;
 	(void)place_all(c);
 }
 
-/* That of one number. */
+/* Computes the length of one number. */
 static ccs_status compute(const struct check *c, const struct formula *f, const char *expression,
 			  uint32_t named, size_t *size)
 {

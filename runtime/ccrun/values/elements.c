@@ -32,8 +32,8 @@ double element_decode(const struct check *c, uint32_t bits)
 	return sign * ldexp(mantissa + (1u << f->mantissa), (int)exponent - bias - f->mantissa);
 }
 
-/* Bits of a number that the type holds exactly, and not as a subnormal: so does float32, of whose
- * bits they are the highest. */
+/* Bits of a number that the type holds exactly, as a normal number. float32 does too, and its
+ * upper bits are those of the type. */
 static uint32_t encode(const struct check *c, double x)
 {
 	const struct ccs_dtype_info *f = &c->format;
@@ -104,7 +104,7 @@ void element_put(const struct check *c, unsigned char *p, int64_t x)
 		memcpy(p, &x, c->format.size);
 }
 
-/* 2^63 is no int64_t, and so is nothing that is rounded up to it. */
+/* 2^63 does not fit int64_t, and doubles near it round up to it. */
 static bool is_whole(double x, int64_t y)
 {
 	return x < 0x1p63 && (int64_t)x == y;
@@ -126,7 +126,7 @@ bool element_holds(const struct check *c, int64_t x)
 	return is_whole(d, x) && element_decode(c, encode(c, d)) == d;
 }
 
-/* The type is chosen outside of loops, so that an element costs no more than its memory. */
+/* The type is chosen outside of loops, so that an element costs only its memory access. */
 #define PUT(TYPE) \
 	for (size_t i = 0; i < n; i++) { \
 		TYPE x = (TYPE)bits[i]; \

@@ -1,21 +1,20 @@
 /*
- * What must come out of inputs.
+ * Computes the expected results, and compares.
  *
- * The result is found again from the contract alone: for each cell
- * ccs_module_expects names the contributions, and they are generated again
- * (inputs.h) and combined here, by code that shares nothing with the executor.
+ * The result is derived from the contract alone: ccs_module_expects lists the contributions of
+ * each cell, which are generated again (inputs.h) and combined here, by code that shares nothing
+ * with the executor.
  *
- *   no operator matters  bits must arrive as they are
+ *   no operator          bits must arrive unchanged
  *   integers             exact, modulo 2^bits
- *   floats               exact where every partial sum is exact in the type.
- *                        Otherwise within (terms + 1) * u * sum of |x|, u being
- *                        half a unit in the last place of 1. An average may be
- *                        rounded once more; one that divides first (NCCL's),
- *                        once for each term and once for 1/N.
+ *   floats               exact if every partial sum is exact in the type. Otherwise within
+ *                        (terms + 1) * u * sum of |x|, where u is half a unit in the last place of
+ *                        1 (the standard bound of summation, Higham 2002). An average may be
+ *                        rounded once more; one that divides first (NCCL's), once for each term
+ *                        and once for 1/N.
  *
- * O(elements x contributions), but a value that all ranks must end with is
- * computed once. Elements are gone through in blocks, with the type chosen
- * outside of loops.
+ * O(elements x contributions), but a value that all ranks must end with is computed once.
+ * Elements are processed in blocks, with the type chosen outside of loops.
  */
 #include "runtime/ccrun/values/elements.h"
 #include "runtime/ccrun/values/inputs.h"
@@ -37,7 +36,7 @@ void check_free(struct check *c)
 
 bool check_init(struct check *c)
 {
-	struct ccs_redop_info op = { .chooses = 0 }; /* premul-sum has none */
+	struct ccs_redop_info op = { .chooses = 0 }; /* for premul-sum */
 	struct ccs_module_info has;
 	size_t n;
 
@@ -74,32 +73,32 @@ bool check_init(struct check *c)
 
 /* ---- results --------------------------------------------------------------------------- */
 
-/* A block of a cell's elements, as they must be. */
+/* A block of a cell's expected elements. */
 struct wanted {
-	uint64_t bits[BLOCK]; /* integers, and where no operator matters; */
-	uint64_t term[BLOCK]; /* ... what one rank gives to them */
+	uint64_t bits[BLOCK]; /* integers, or no operator; */
+	uint64_t term[BLOCK]; /* ... the contribution of one rank */
 	double value[BLOCK];  /* floats */
-	double slack[BLOCK];  /* allowed distance */
+	double slack[BLOCK];  /* allowed error */
 	double sum_abs[BLOCK];
 	double terms;
-	struct ccs_term *of;   /* the value's, and ... */
-	size_t n, room, have;  /* terms; ...; elements that were made */
-	struct ccs_term *next; /* ... the next rank's */
+	struct ccs_term *of;   /* terms of the value, and ... */
+	size_t n, room, have;  /* number of terms; ...; of elements computed */
+	struct ccs_term *next; /* ... of the next rank's value */
 };
 
-/* Where a cell lies, in elements of the send or the receive buffer. By column: elements of a row,
- * and from row to row; else row 0. */
+/* The position of a cell, in elements of the send or the receive buffer. By column: elements
+ * of a row, and the distance of rows; else row 0. */
 struct lies {
 	size_t at, len, row, apart;
 };
 
-/* Its element k. */
+/* The position of its element k. */
 static size_t element(const struct lies *x, size_t k)
 {
 	return x->at + (x->row ? k / x->row * x->apart + k % x->row : k);
 }
 
-/* How many of its elements lie one behind another from k on, up to n. */
+/* The number of its elements from k on that are contiguous, up to n. */
 static size_t run_from(const struct lies *x, size_t k, size_t n)
 {
 	size_t left = x->row ? x->row - k % x->row : n;
@@ -107,7 +106,7 @@ static size_t run_from(const struct lies *x, size_t k, size_t n)
 	return left < n ? left : n;
 }
 
-/* Whether that element of the buffer is one of its. */
+/* Whether that element of the buffer belongs to the cell. */
 static bool lies_there(const struct lies *x, size_t at)
 {
 	size_t far = at - x->at;
@@ -117,7 +116,7 @@ static bool lies_there(const struct lies *x, size_t at)
 	return x->row ? far % x->apart < x->row && far / x->apart < x->len / x->row : far < x->len;
 }
 
-/* A cell of a buffer whose blocks have `count` elements in each of `rows` rows. */
+/* The position of a cell in a buffer with blocks of `count` elements in each of `rows` rows. */
 static struct lies lies_in(const struct ccs_buffer_info *s, uint32_t cell, size_t count,
 			   size_t rows)
 {
@@ -155,7 +154,7 @@ static struct lies lies(const struct check *c, uint32_t rank, uint32_t cell, boo
 	return (struct lies){ 0 };
 }
 
-/* For an operator that chooses: whether it takes x rather than y. */
+/* For an operator that chooses: whether it chooses x, not y. */
 static bool takes_bits(const struct check *c, uint64_t x, uint64_t y)
 {
 	int64_t p, q;
@@ -178,7 +177,7 @@ static void choose_bits(const struct check *c, uint64_t *to, const uint64_t *x, 
 	}
 }
 
-/* `times` the same: of an exclusive or, pairs of them are nothing. */
+/* Combines x `times` times; for exclusive or only the parity counts. */
 static void join_bits(const struct check *c, uint64_t *to, const uint64_t *x, uint32_t times,
 		      size_t n, bool first)
 {
@@ -201,7 +200,7 @@ static uint64_t power(uint64_t x, uint32_t times)
 	return r;
 }
 
-/* Sums and products are cut to the type's size when they are compared. */
+/* Sums and products are reduced to the type's size when compared. */
 static void add_bits(const struct check *c, struct wanted *w, uint32_t rank, uint32_t times,
 		     const struct lies *in, size_t from, size_t n, bool first)
 {
@@ -244,8 +243,8 @@ static void add_floats(const struct check *c, struct wanted *w, uint32_t rank, u
 	}
 }
 
-/* Whether the type holds all that may come on the way to a value; `sum` is of magnitudes. A
- * product of whole numbers other than 0 is no less than its parts; made up ones are powers of
+/* Whether all partial results are exact in the type; `sum`: of magnitudes. A product of
+ * nonzero whole numbers is at least as large as its parts; generated factors are powers of
  * two. */
 static bool is_exact(const struct check *c, const struct wanted *w, size_t i, double sum)
 {
@@ -254,7 +253,7 @@ static bool is_exact(const struct check *c, const struct wanted *w, size_t i, do
 	return c->chooses || sum <= check_exact_up_to(c);
 }
 
-/* The average's division, the premultiplication, and the tolerance. */
+/* Divides averages, scales by premul-sum's factor, and sets the tolerance. */
 static void finish_floats(const struct check *c, struct wanted *w, size_t n)
 {
 	double u = ldexp(1, -c->format.mantissa - 1);
@@ -291,7 +290,7 @@ static void finish_bits(const struct check *c, struct wanted *w, size_t n)
 	}
 }
 
-/* Elements [from, from + n) of the value that is made of w->of. */
+/* Computes elements [from, from + n) of the value with terms w->of. */
 static void want(const struct check *c, struct wanted *w, size_t from, size_t n)
 {
 	bool first = true;
@@ -321,7 +320,7 @@ static bool right(const struct check *c, const struct wanted *w, size_t i, const
 	return fabs(element_float(c, p) - w->value[i]) <= w->slack[i];
 }
 
-/* Whether the first n are, at p one behind another. */
+/* Whether the first n elements at p are as expected. */
 static bool all_right(const struct check *c, const struct wanted *w, size_t n,
 		      const unsigned char *p)
 {
@@ -359,7 +358,7 @@ static void tell(const struct check *c, const struct wanted *w, size_t i, uint32
 		 wants);
 }
 
-/* What the chunk of that rank is made of, in w->next. False: out of memory. */
+/* The terms of that rank's chunk, in w->next. False: out of memory. */
 static bool expect(const struct check *c, struct wanted *w, uint32_t rank, uint32_t cell, size_t *n)
 {
 	ccs_module_expects(c->module, c->plan, (int)rank, cell, w->next, w->room, n);
@@ -374,7 +373,7 @@ static bool expect(const struct check *c, struct wanted *w, uint32_t rank, uint3
 	return w->room && expect(c, w, rank, cell, n);
 }
 
-/* Makes the value that w->next is of, unless it is the last one. */
+/* Computes the value with terms w->next, unless it is the last one computed. */
 static void take(const struct check *c, struct wanted *w, size_t terms, size_t from, size_t n)
 {
 	struct ccs_term *last = w->of;
@@ -394,7 +393,7 @@ static size_t check_block(const struct check *c, struct wanted *w, void *const *
 	size_t wrong = 0, esize = c->format.size, terms;
 	struct lies out = { 0 };
 
-	w->n = 0; /* the last one was of other elements */
+	w->n = 0; /* the last one had other elements */
 	for (int r = 0; r < c->of.nranks; r++) {
 		const unsigned char *p = recv[r];
 		size_t here;
@@ -444,7 +443,7 @@ bool check_promises(const struct check *c, uint32_t rank, size_t at)
 	return false;
 }
 
-/* The chunk of that number, on the rank that has most there. */
+/* The length of that chunk on the rank where it is longest. */
 static size_t longest(const struct check *c, uint32_t cell)
 {
 	size_t most = lies(c, 0, cell, true).len;

@@ -68,8 +68,8 @@ static ccs_status check_element(const struct check *c, uint32_t rank, uint64_t i
 	return refuse(c, &all, what);
 }
 
-/* The largest finite number of a float type: one step below infinity, or below the NaN where
- * there is no infinity. */
+/* The largest finite number of a float type: one step below infinity, or below NaN if there is
+ * no infinity. */
 static double largest(const struct check *c)
 {
 	uint32_t most;
@@ -81,8 +81,8 @@ static double largest(const struct check *c)
 	return element_decode(c, most);
 }
 
-/* Whether sums, or products, of one element a rank stay inside the type: `bound` is that of the
- * ranks' largest magnitudes. Integers wrap. */
+/* Whether sums, or products, of one element of each rank stay in the type's range. `bound`:
+ * that of the ranks' largest magnitudes. Integers wrap. */
 static ccs_status check_bound(const struct check *c, double bound)
 {
 	struct formula_fault all = { .from = 0, .to = strlen(c->expression) };

@@ -1,8 +1,8 @@
 /*
- * Inputs by --fill: element i of rank r begins with an expression's value for rank = r and
- * index = i (formula.h). A struct check with a formula fills and checks with these; the
- * numbers are whole, and only such as the type holds exactly, so that a result is exact, too,
- * as far as the type goes.
+ * Inputs by --fill: the initial value of element i of rank r is an expression's value for rank =
+ * r and index = i (formula.h). A struct check with a formula fills and checks with these. The
+ * numbers are whole, and must be exact in the type, so that results are exact as far as the type
+ * allows.
  */
 #ifndef CCS_RUNTIME_CCRUN_VALUES_FILL_H
 #define CCS_RUNTIME_CCRUN_VALUES_FILL_H
@@ -10,16 +10,15 @@
 #include "runtime/ccrun/ccrun.h"
 #include "runtime/ccrun/values/formula.h"
 
-/* What --show has without --fill, where it fits the type. */
+/* The expression of --show without --fill, if it fits the type. */
 #define FILL_SHOWN "10 * rank + index"
 
-/** Reads the expression of --fill, or of another option. CCS_EINVAL: it is none, and the text shows
- *  where. */
+/** Reads the expression of an option such as --fill. CCS_EINVAL: a mistake; the text shows its
+ *  place. */
 ccs_status fill_read(struct formula **out, const char *option, const char *expression);
 
-/** Whether every element of all ranks' inputs has a value, which the
- *  type holds, and no result can leave the type's range. CCS_EINVAL: the text names the first.
- *  O(elements). */
+/** Whether every element of all ranks' inputs has a value in the type, and no result can leave
+ *  the type's range. CCS_EINVAL: the text names the first that does not. O(elements). */
 ccs_status fill_check(const struct check *c);
 
 /** An element's number, after fill_check. */

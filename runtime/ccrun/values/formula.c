@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* An evaluation: the step at hand, and what went wrong. */
+/* The state of an evaluation, and its failure. */
 struct evaluation {
 	const struct formula_step *at;
 	struct formula_fault *fault;
@@ -36,7 +36,7 @@ static int64_t overflow(struct evaluation *v, int64_t a, const char *op, int64_t
 
 /* ---- operators ------------------------------------------------------------------------ */
 
-/* Rounded down, as in the language. */
+/* Rounds down, as in the language. */
 static int64_t divide(struct evaluation *v, int64_t a, int64_t b)
 {
 	if (b == 0)
@@ -131,7 +131,7 @@ bool formula_value(const struct formula *f, const int64_t names[FORMULA_NAMES], 
 		   struct formula_fault *fault)
 {
 	struct evaluation v = { .fault = fault };
-	int64_t *top = f->stack; /* behind the last number */
+	int64_t *top = f->stack; /* after the last number */
 	size_t i = 0;
 
 	while (i < f->nsteps && !v.failed) {

@@ -1,14 +1,14 @@
 /*
- * Expressions of --fill: the language's (ccs(5) 3), on 64-bit integers, where overflow is a
- * failure and never a wrap.
+ * Expressions of --fill: those of the language (ccs(5) 3) on 64-bit integers, where overflow is
+ * an error.
  *
  *     text --formula_read--> steps of a stack machine --formula_value--> a number
  *
- * ccrun is a user of the library, which knows nothing of the language's text: so they are
- * read here, by a parser for expressions alone (formula_read.c), with the language's
- * precedences, names of functions and words for what goes wrong. A step pushes a number, takes
- * its operands from the stack, or jumps forward, where an operand is not to be evaluated: so
- * an evaluation ends, after at most as many steps as there are.
+ * ccrun depends on the library only, which does not contain the language's parser. So
+ * formula_read.c parses expressions here, with the language's precedences, function names and
+ * error texts. A step pushes a number, takes operands from the stack, or jumps forward over an
+ * operand that must not be evaluated. Jumps only go forward, so an evaluation takes at most as
+ * many steps as there are.
  */
 #ifndef CCS_RUNTIME_CCRUN_VALUES_FORMULA_H
 #define CCS_RUNTIME_CCRUN_VALUES_FORMULA_H
@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What an expression may name. */
+/* Names in an expression. */
 enum formula_name {
 	FORMULA_RANK,
 	FORMULA_INDEX, /* of the element in the rank's send buffer */
@@ -28,7 +28,7 @@ enum formula_name {
 	FORMULA_NAMES
 };
 
-/* What is wrong, and which bytes [from, to) of the text it is about. */
+/* An error, and the bytes [from, to) of the text that it is about. */
 struct formula_fault {
 	char text[200];
 	size_t from, to;
@@ -38,7 +38,7 @@ enum formula_action {
 	STEP_NUMBER,
 	STEP_NAME,
 	STEP_JUMP,	  /* to the step of that number */
-	STEP_JUMP_UNLESS, /* the same, if the top, which it takes, is 0 */
+	STEP_JUMP_UNLESS, /* the same if the top of the stack, which it pops, is 0 */
 	STEP_IS_TRUE,	  /* 0 or 1 */
 	STEP_NOT,
 	STEP_COMPLEMENT,
@@ -49,7 +49,7 @@ enum formula_action {
 	STEP_ISPOW2,
 	STEP_POPCOUNT,
 	STEP_CTZ,
-	STEP_MIN, /* from here on: of two operands */
+	STEP_MIN, /* this and later steps take two operands */
 	STEP_MAX,
 	STEP_OR,
 	STEP_XOR,
@@ -78,19 +78,19 @@ struct formula_step {
 struct formula {
 	struct formula_step *steps;
 	size_t nsteps, room;
-	int64_t *stack; /* [room]: no step pushes more than one number */
+	int64_t *stack; /* [room]: each step pushes at most one number */
 };
 
-/** Reads the text: NULL, with the reason. Free it with formula_free. */
+/** Reads the text. NULL: an error, in *fault. Free it with formula_free. */
 struct formula *formula_read(const char *text, struct formula_fault *fault);
 void formula_free(struct formula *f);
 
-/** CCS_EINVAL: what is wrong with the option's expression, which is shown with marks at the place. */
+/** CCS_EINVAL, with a text that shows the option's expression with marks at the fault. */
 ccs_status formula_refuse(const char *option, const char *expression,
 			  const struct formula_fault *at, const char *what);
 
-/** Its value where the names stand for these numbers. One thread at a time. False: it has none,
- *  and *fault says why. O(steps) */
+/** Evaluates with these values for names. One thread at a time. False: an error, in *fault.
+ *  O(steps) */
 bool formula_value(const struct formula *f, const int64_t names[FORMULA_NAMES], int64_t *value,
 		   struct formula_fault *fault);
 

@@ -1,10 +1,9 @@
 /*
- * Reading an expression of --fill: see formula.h.
+ * Reads an expression of --fill: see formula.h.
  *
- * Recursive descent: a conditional over binary operators, by their precedence, over unary
- * ones, over operands. Steps are written as the text is read; a jump learns where it goes when
- * that is known. The first fault ends it: nothing more is read, and nothing written. O(text),
- * nested at most MOST_DEEP.
+ * A recursive-descent parser: a conditional over binary operators (precedence climbing), over
+ * unary operators, over operands. Steps are written while reading; the target of a jump is set
+ * when it is known. The first error ends reading. O(text), nested at most MOST_DEEP.
  */
 #include "runtime/ccrun/values/formula.h"
 
@@ -39,10 +38,10 @@ enum { FUNCTIONS = sizeof(functions) / sizeof(*functions) };
 
 static const char *const names[FORMULA_NAMES] = { "rank", "index", "N", "count" };
 
-/* A longer sign comes before its own prefixes. */
+/* A longer operator comes before its own prefixes. */
 static const struct sign {
 	const char *text;
-	int level; /* the higher binds closer */
+	int level; /* a higher level binds more tightly */
 	enum formula_action action;
 } signs[] = {
 	{ "||", 1, STEP_IS_TRUE }, { "&&", 2, STEP_IS_TRUE }, { "==", 6, STEP_EQ },
@@ -84,7 +83,7 @@ static size_t word_length(const char *s)
 	return *s >= '0' && *s <= '9' ? 0 : strspn(s, letters);
 }
 
-/* What the text has next, as a person sees it: a word, a number, or a character of UTF-8. */
+/* The length of the next item for a message: a word, a number, or a UTF-8 character. */
 static size_t next_length(const char *s)
 {
 	size_t n = word_length(s);
@@ -125,7 +124,7 @@ static void need(struct reader *r, const char *sign, const char *what)
 		expected(r, what);
 }
 
-/* The operator that is next, of that level at least; NULL: none. */
+/* The next operator, if it has at least that level; NULL: none. */
 static const struct sign *next_sign(struct reader *r, int level)
 {
 	skip(r);
@@ -137,7 +136,7 @@ static const struct sign *next_sign(struct reader *r, int level)
 
 /* ---- steps ---------------------------------------------------------------------------- */
 
-/* Writes one about the text from there to here; its number. */
+/* Appends a step for the text from `from` to here, and returns its number. */
 static size_t step(struct reader *r, enum formula_action action, int64_t operand, size_t from)
 {
 	struct formula *f = r->f;
@@ -178,7 +177,7 @@ static bool enter(struct reader *r)
 	return !r->failed;
 }
 
-/* Digits, and `_` between them; `negative`: behind a minus sign, which is its own. */
+/* Digits with `_` between them. `negative`: after a minus sign that belongs to the number. */
 static void number(struct reader *r, bool negative, size_t from)
 {
 	const char *s = r->text + r->at;
@@ -202,7 +201,7 @@ static void number(struct reader *r, bool negative, size_t from)
 	step(r, STEP_NUMBER, (int64_t)(negative ? 0 - value : value), from);
 }
 
-/* Behind `name(`. More than two operands are taken from the left. */
+/* After `name(`. More than two operands are combined from the left. */
 static void arguments(struct reader *r, const struct word *of, size_t from)
 {
 	int n = 0;
@@ -302,7 +301,7 @@ static void unary(struct reader *r)
 
 static void binary(struct reader *r, int level);
 
-/* Behind a && or ||: its right side is evaluated only where the left does not decide. */
+/* After && or ||: the right side is evaluated only if the left side does not decide. */
 static void logic(struct reader *r, const struct sign *s, size_t from)
 {
 	bool either = s->level == LEVEL_OR;
@@ -319,7 +318,7 @@ static void logic(struct reader *r, const struct sign *s, size_t from)
 	land(r, ends);
 }
 
-/* Operators of that level and above, each level from the left. */
+/* Operators of that level and above, left-associative. */
 static void binary(struct reader *r, int level)
 {
 	const struct sign *s;

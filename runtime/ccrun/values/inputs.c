@@ -29,7 +29,7 @@ static double make_float(const struct maker *m, uint64_t rank, uint64_t at)
 	uint64_t h = element_hash(at * 65537 + rank);
 
 	if (m->op == CCS_PROD) {
-		/* few factors other than +-1, evenly up and down */
+		/* few factors other than +-1, as many above 1 as below */
 		int e = rank < 8 ? (int)((element_hash(at) % 3 + rank) % 3) - 1 : 0;
 
 		return h & 1 ? ldexp(1, e) : -ldexp(1, e);
@@ -66,7 +66,7 @@ double input_float(const struct check *c, const struct maker *m, uint32_t rank, 
 	return c->fill ? (double)fill_number(c, rank, at) : make_float(m, rank, at);
 }
 
-/* The rank's elements [at, at + n), of at most BLOCK. */
+/* Makes elements [at, at + n) of the rank, at most BLOCK. */
 static void make(const struct check *c, const struct maker *m, uint32_t rank, uint64_t at, size_t n,
 		 unsigned char *p)
 {
@@ -104,7 +104,7 @@ void check_fill(const struct check *c, uint32_t rank, void *send, size_t n)
 	}
 }
 
-/* Of n elements, how many are not the same. */
+/* The number of n elements that differ. */
 static size_t count_different(const unsigned char *a, const unsigned char *b, size_t n,
 			      size_t esize)
 {

@@ -1,5 +1,5 @@
 /*
- * Which host a process runs on, on which of its cores, and how large its caches are. O(1).
+ * The host of a process, the cores it may use, and the size of its caches. O(1).
  */
 #include "runtime/base/hash.h"
 #include "runtime/cpu/core/cpu.h"
@@ -52,7 +52,7 @@ int host_cores_count(const struct host_cores *c)
 	return n;
 }
 
-/* Of the cache of that number, in KiB. 0: there is none. */
+/* KiB of the cache of that number; 0: none. */
 static size_t cache_of(int number)
 {
 	char path[80];

@@ -1,31 +1,36 @@
 /*
- * Lays out a run: where cells lie for this count, how chunks are cut into tiles,
- * and the memory of fibers, FIFOs and scratch.
+ * Lays out a run: the positions of cells for its count, tiles, and the memory of fibers, FIFOs
+ * and scratch.
  *
- * The tile. A cell's tile is 32 KiB (or, with the slot, what the wire to other processes asks
- * for), or as large as the call says (ccs_run_with); a quarter of the longest chunk, from that up
- * to 256 KiB, where messages leave the caches on their way (see below), if all slots together stay
- * within RINGS_BYTES (allgather of 1 MiB by two processes took 116 us by 32 KiB, and 90 so,
- * between near cores, and 147 and 114 between distant ones); whole chunks where messages need no
- * slot, as every one is read in its sender's memory and only stored; less where messages have many
- * cells, so that a slot stays within 256 KiB (but at least 512 bytes), and where there are many
- * FIFOs, so that all slots together stay within 256 MiB (but at least 64 bytes a tile). Where the
- * longest chunk fits, there is one tile, and cells that adjoin move as one piece. A FIFO has the
- * slots that the plan was checked with, or as many as it has messages in all, whichever is less:
- * in one call; in all those that a rank may be ahead of others, if ranks are processes and chunks
- * are short, so that a sender need not look each time how far its receiver is; but of messages
- * that come one a call no more than stay in the cores' caches, as a line is written sooner that
- * the receiver has just read than one which it has put away.
+ * Tile. A cell's tile is
+ *   - as large as the call says (ccs_run_with), or as the wire to other processes asks; else
+ *     32 KiB;
+ *   - a quarter of the longest chunk, from 32 up to 256 KiB, if messages leave the caches anyway
+ *     (see Ring) and all slots together stay within RINGS_BYTES: allgather of 1 MiB by two
+ *     processes took 90 us instead of 116 between near cores, 114 instead of 147 between distant
+ *     ones;
+ *   - a whole chunk, if every message is read in its sender's memory and only stored;
+ *   - less, if messages have many cells, so that a slot stays within 256 KiB (but at least 512
+ *     bytes), and if there are many FIFOs, so that all slots stay within 256 MiB (but at least 64
+ *     bytes a tile).
+ * If the longest chunk fits, there is one tile, and adjacent cells move as one piece.
  *
- * The ring. Who writes a slot again while its lines are still in its receiver's own caches must
- * take them from there: of 256 KiB from one process to another, by slots of as much in all, that
- * took most of the 31 us; by 1 MiB of slots they took 14, and 8 by 2 MiB, which is more than such
- * a cache (1 MiB) holds. So where ranks have cores of their own, a FIFO of long chunks has more
- * slots than the plan needs, which makes a sender wait less, and never more: of that many bytes,
- * and all FIFOs together of RINGS_BYTES. Buffers that leave the caches themselves want half: else
- * slots take their room in the cache that the cores share. Not so slots that are stored past the
- * caches. Memory is kept from run to run and only grows; where ranks are processes it is one of
- * several (struct laid, procs_layouts.c). O(fibers + FIFOs + cells).
+ * Slots. A FIFO has the slots that the plan was checked with, or as many as it has messages,
+ * whichever is less. The messages are those of one call; or, if ranks are processes and chunks
+ * are short, of all calls that a rank may be ahead, so that a sender need not check each time how
+ * far its receiver is. But of one message a call, only as many as stay in the cores' caches: a
+ * line that the receiver has just read is written sooner than one that it has evicted.
+ *
+ * Ring. A sender that reuses a slot while its lines are in the receiver's private caches must
+ * fetch them from there. 256 KiB from one process to another took 31 us with 256 KiB of slots, 14
+ * with 1 MiB, and 8 with 2 MiB, which is more than such a cache (1 MiB) holds. So if ranks have
+ * cores of their own, a FIFO of long chunks has more slots than the plan needs, up to that many
+ * bytes, and all FIFOs together up to RINGS_BYTES; more slots never make a sender wait longer.
+ * Half of that if buffers leave the caches themselves, because slots would displace them in the
+ * shared cache. Slots that are stored past the caches need no ring.
+ *
+ * Memory is kept from run to run and only grows. If ranks are processes it is one of several
+ * (struct laid, procs_layouts.c). O(fibers + FIFOs + cells).
  */
 #include "runtime/base/divide.h"
 #include "runtime/base/file.h"
@@ -36,25 +41,24 @@
 #include <sys/mman.h>
 
 #if !defined(MADV_POPULATE_WRITE)
-#define MADV_POPULATE_WRITE 23 /* of Linux; not all C libraries have it */
+#define MADV_POPULATE_WRITE 23 /* a Linux constant that some C libraries lack */
 #endif
 
 #define TILE_BYTES ((size_t)32 << 10)
 #define SLOT_BYTES ((size_t)256 << 10)
 #define TILE_LEAST ((size_t)512)
 #define FIFOS_BYTES ((uint64_t)256 << 20)
-/* Of messages that need no slot: as long as one call of the system may be, and a watch for progress
- * should wait; but what is sent on is to arrive in several tiles. */
+/* The longest tile of messages that need no slot: limits the time of one system call, and so
+ * of a check for progress. A message that is sent on should also arrive in several tiles. */
 #define WHOLE_BYTES ((size_t)64 << 20)
 #define RELAYED_BYTES ((size_t)256 << 10)
-/* Slots of short messages that are in the first-level cache of their sender and of their receiver. */
+/* Slots of short messages that fit the first-level caches of sender and receiver. */
 #define CACHED_BYTES ((size_t)8 << 10)
-/* Messages are numbered from so many times the layout's number: by 2^40 a layout. */
+/* The message numbers of a layout begin at its number times 2^40. */
 #define NUMBERS 40
-/* Buffers that are no longer are done with sooner by one thread alone than by several that tell
- * one another of each message. */
+/* Up to this size one thread is faster alone than several that synchronise for each message. */
 #define PARALLEL_BYTES ((size_t)48 << 10)
-/* Longer ones, in and out together, are copied and combined with a look ahead (piece.c). */
+/* From this size, in and out together, copying and combining prefetch (piece.c). */
 #define FAR_BYTES ((size_t)4 << 20)
 
 /* Adds n * each bytes, rounded up to a cache line. */
@@ -67,7 +71,7 @@ static bool take(size_t *total, size_t n, size_t each)
 	       !__builtin_add_overflow(*total, bytes & ~(size_t)(CACHE_LINE - 1), total);
 }
 
-/* For anything that lies in a layout. */
+/* Private memory for a layout, aligned for slots' lines. */
 static void *own_memory(size_t bytes)
 {
 	void *p;
@@ -138,7 +142,7 @@ void laid_free(struct laid *d)
 	free(d);
 }
 
-/* What is new is zero; of a shared file it is, as it was never written there. */
+/* New bytes are zero; a shared file's are, as they were never written. */
 static bool grow_zero(struct arena_block *b, size_t bytes)
 {
 	size_t before = b->cap;
@@ -161,7 +165,7 @@ static uint64_t slots_of(const struct layout *l, const struct call *c, const str
 	return slots < most ? slots : most;
 }
 
-/* Of messages that leave the caches on their way. */
+/* The tile of messages that leave the caches on their way. */
 static size_t large_tile(const struct layout *l, uint64_t weight)
 {
 	size_t bytes = l->longest / 4 * l->esize;
@@ -172,7 +176,7 @@ static size_t large_tile(const struct layout *l, uint64_t weight)
 	return bytes < TILE_BYTES ? TILE_BYTES : bytes;
 }
 
-/* Bytes of a cell's tile, such that slots have room for it. */
+/* Bytes of a cell's tile for which slots have room. */
 static size_t slotted_tile(const struct cpu *e, const struct layout *l, const struct call *c)
 {
 	size_t bytes = e->wire && e->wire->tile ? e->wire->tile : TILE_BYTES;
@@ -206,13 +210,13 @@ static void choose_tile(const struct cpu *e, struct layout *l, const struct call
 		l->tile = l->longest;
 		return;
 	}
-	/* tiles of one size, in whole cache lines, where elements divide them */
+	/* tiles of equal size, in whole cache lines if elements divide them */
 	l->tile = ceil_div(l->longest, (size_t)l->ntiles);
 	l->tile = round_up(l->tile, CACHE_LINE % l->esize ? 1 : CACHE_LINE / l->esize);
 	l->ntiles = ceil_div(l->longest, l->tile);
 }
 
-/* Of all ranks, where they differ. */
+/* The cells of all ranks, if they differ. */
 static void place_all(const struct layout *l, const struct call *c, struct cell_at *at)
 {
 	const struct cells_call cells = call_cells(c);
@@ -221,7 +225,7 @@ static void place_all(const struct layout *l, const struct call *c, struct cell_
 		cells_place(&cells, i, l->longest, at + i * l->rank_cells);
 }
 
-/* 0: its messages are as short as a line has room for, or need none. */
+/* 0: messages fit the slots' lines, or need no data. */
 static size_t slot_bytes(const struct layout *l, const struct ccs_fifo *f)
 {
 	size_t bytes = l->slotless ? 0 : (size_t)f->max_cells * l->tile * l->esize;
@@ -229,7 +233,7 @@ static size_t slot_bytes(const struct layout *l, const struct ccs_fifo *f)
 	return bytes <= LINE_BYTES ? 0 : (bytes + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
 }
 
-/* How many slots a FIFO has. */
+/* The number of slots of a FIFO. */
 static size_t slots_in(const struct layout *l, const struct call *c, const struct ccs_fifo *f)
 {
 	size_t n = (size_t)slots_of(l, c, f, l->ntiles), bytes = slot_bytes(l, f), most;
@@ -248,7 +252,7 @@ static bool data_size(const struct layout *l, const struct call *c, size_t *line
 	size_t scratch = 0, cell;
 
 	*total = *lines = 0;
-	/* a slot fits: choose_tile has seen to it */
+	/* a slot fits, by choose_tile */
 	for (uint64_t i = 0; i < p->fifos.n; i++) {
 		size_t n = slots_in(l, c, l->view->fifos + i);
 
@@ -268,12 +272,12 @@ static unsigned char *cut(unsigned char **at, size_t n, size_t each)
 	unsigned char *p = *at;
 	size_t bytes = 0;
 
-	(void)take(&bytes, n, each); /* did not overflow in data_size */
+	(void)take(&bytes, n, each); /* no overflow, by data_size */
 	*at += bytes;
 	return p;
 }
 
-/* Where the FIFOs' slots, the fibers' stages and the ranks' scratch lie. */
+/* Sets the addresses of FIFOs' slots, fibers' stages and ranks' scratch. */
 static void place_data(struct cpu *e, struct layout *l, const struct call *call)
 {
 	struct slots *slots = (struct slots *)(void *)e->laid->slots.data;
@@ -315,7 +319,7 @@ static void begin_fiber(struct fiber *t, uint32_t rank)
 	atomic_init(&t->done, 0);
 }
 
-/* Of this process's ranks; none of them has called. */
+/* Resets the fibers of this process's ranks, none of which has called. */
 static void begin(const struct cpu *e)
 {
 	const struct layout *l = &e->layout;
@@ -358,7 +362,7 @@ static bool same_key(const struct layout_key *x, const struct layout_key *y)
 	       x->read == y->read && x->streamed == y->streamed;
 }
 
-/* Bytes of each memory. */
+/* Bytes of each kind of memory. */
 struct room {
 	size_t fibers, fifos, lines, slots, cells, data;
 };
@@ -376,8 +380,9 @@ static bool room_of(const struct layout *l, const struct call *c, struct room *m
 	       data_size(l, c, &m->lines, &m->data);
 }
 
-/* Slots, which come first, are as fast at their first use as later: whoever compares ways by the time of a few
- * calls is not to see the system find pages. (A kernel before 5.14 refuses, and calls do.) */
+/* Populates slots, which come first, so that their first use is as fast as later ones.
+ * Otherwise the first calls, by which ways are compared, would include page faults. (Kernels
+ * before 5.14 refuse; then the calls fault.) */
 static bool grow_data(struct laid *d, const struct layout *l, size_t bytes)
 {
 	size_t before = d->data.cap;
@@ -400,13 +405,14 @@ static bool make_room(struct laid *d, const struct layout *l, const struct call 
 	       grow_data(d, l, m.data);
 }
 
-/* Longer messages are held, or slots for several calls would leave the caches. */
+/* Whether a rank may be several calls ahead: not if messages are held, or slots for several
+ * calls would leave the caches. */
 static bool runs_ahead(const struct cpu *e, const struct layout *l)
 {
 	return e->wire && e->wire->ahead && layout_is_short(e, l);
 }
 
-/* Bytes of a FIFO's slots that are to leave the caches; 0: they need not. O(1). */
+/* Bytes of a FIFO's slots so that they leave the caches; 0: not needed. O(1). */
 static size_t ring_of(const struct cpu *e, const struct layout *l, const struct call *c)
 {
 	uint64_t fifos = l->view->plan->fifos.n;
@@ -417,8 +423,9 @@ static size_t ring_of(const struct cpu *e, const struct layout *l, const struct 
 	return fifos > RINGS_BYTES / most ? (size_t)(RINGS_BYTES / fifos) : most;
 }
 
-/* How results that nobody reads in the run are stored: past the caches, where the ranks' buffers
- * are most of what the last one holds. (An average is divided in the end.) */
+/* How to store results that the run does not read: past the caches, if the ranks' buffers are
+ * most of what the last-level cache holds. (An average is divided at the end, so it is read
+ * again.) */
 static reduce_copy *past_of(const struct cpu *e, const struct call *c)
 {
 	size_t ranks = (size_t)(e->net ? e->world->nlocal : e->world->nranks);
@@ -427,7 +434,7 @@ static reduce_copy *past_of(const struct cpu *e, const struct call *c)
 	return more && !(c->reduces && c->op == CCS_AVG) ? e->reduce->stream : NULL;
 }
 
-/* All but where it lies. */
+/* Sets everything but addresses. */
 static void shape(const struct cpu *e, struct layout *l, const struct call *c)
 {
 	const struct ccs_plan *p = c->view->plan;
@@ -454,7 +461,7 @@ static void shape(const struct cpu *e, struct layout *l, const struct call *c)
 	l->longest = cells_longest(&cells);
 	l->strided = c->how.rows > 1;
 	l->rank_cells = c->sizes ? (size_t)p->cells + p->scratch : 0;
-	/* a premul-sum scales initial values on their way */
+	/* a premul-sum scales initial values while they are sent */
 	l->holds = !c->premul && !layout_is_short(e, l) && (!e->wire || e->wire->holds);
 	l->slotless = l->holds && !l->strided && c->prep->stored && c->read;
 	l->far = c->send_bytes + c->recv_bytes >= FAR_BYTES;
@@ -523,7 +530,7 @@ ccs_status layout_make(struct cpu *e, struct run *r)
 
 	if (s)
 		return s;
-	if (e->failed) /* it has left messages */
+	if (e->failed) /* a failed run left messages */
 		memset(e->laid->fifos.data, 0, e->laid->fifos.cap);
 	if (e->failed || !same)
 		e->layout.first = ++e->layouts << NUMBERS;

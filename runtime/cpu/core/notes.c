@@ -1,5 +1,5 @@
 /*
- * Noting pieces. See notes.h. O(1) a piece.
+ * Records pieces. See notes.h. O(1) a piece.
  */
 #include "runtime/cpu/core/notes.h"
 
@@ -57,7 +57,7 @@ static uint32_t cell_base(const struct notes *notes, uint32_t rank, uint32_t cel
 			  cell < notes->q->layout.view->plan->cells ? BUFFER_RECV : BUFFER_SCRATCH);
 }
 
-/* A part that may be in a slot or a stage. */
+/* The base of a part that may be in a slot or a stage. */
 static uint32_t slot_base(const struct notes *notes, const unsigned char *p, uint32_t other)
 {
 	const struct sequences *all = &notes->e->sequences;
@@ -68,7 +68,7 @@ static uint32_t slot_base(const struct notes *notes, const unsigned char *p, uin
 	return (uintptr_t)p - (uintptr_t)slots < notes->q->slot_bytes ? BASE_SLOTS : other;
 }
 
-/* Of the message that is received, if it is not in a slot. */
+/* The base of the received message, if it is not in a slot. */
 static uint32_t held_base(const struct notes *notes, uint32_t j)
 {
 	const struct ccs_op *from = notes->held;
@@ -79,7 +79,7 @@ static uint32_t held_base(const struct notes *notes, uint32_t j)
 			 from->dst == CCS_NONE && from->flags & CCS_OP_A_INITIAL);
 }
 
-/* Two operands and one result, or one and one, need not be looked for again. */
+/* Marks pieces with two operands and one result, or one and one, which can be played directly. */
 static void simplify(struct piece_at *p)
 {
 	int sources = !!p->in.base + !!p->a.base + !!p->b.base;

@@ -1,8 +1,8 @@
 /*
- * Playing noted pieces, and the operations of a process.
+ * Plays recorded pieces, and the operations of a process.
  *
- * Where ranks are processes each does its own operations. In a new layout an operation's pieces are
- * noted when it is first done, if chunks are short; after that it is played by its notes.
+ * If ranks are processes, each does its own operations. With short chunks, an operation's pieces
+ * are recorded when it is first done in a layout, and played after that.
  */
 #include "runtime/cpu/core/notes.h"
 
@@ -83,7 +83,7 @@ void ops_begin(struct cpu *e)
 	all->own.tile = l->longest;
 	all->own.ntiles = 1;
 	all->own.too_long = false;
-	/* notes are of the first tile, and there is but one, unless the call names a small one */
+	/* notes are of the first tile; there is only one, unless the call asks for small tiles */
 	if (!layout_is_short(e, l) || l->ntiles > 1 || l->premul || l->user || n > MOST_PIECES)
 		return;
 	if (n > all->ops_room) {
@@ -103,7 +103,7 @@ void ops_place(struct cpu *e)
 	unsigned char **bases = notes_bases(e, 0);
 	uint32_t rank = (uint32_t)e->world->first;
 
-	/* its module may be another of the same bytes */
+	/* the call's module may be another copy */
 	e->laid->own.layout.view = e->layout.view;
 	if (bases)
 		notes_set_bases(bases, e->ranks + rank, rank, e->ranks[rank].scratch, 0);
@@ -111,7 +111,7 @@ void ops_place(struct cpu *e)
 		e->laid->nops = 0;
 }
 
-/* For the first time, or one that is not noted. */
+/* Does an operation that is not recorded yet, and records it if possible. */
 static void do_and_note(struct cpu *e, const struct fiber *t, const struct ccs_op *o, size_t lo,
 			struct ends ends)
 {

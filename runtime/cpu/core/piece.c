@@ -1,22 +1,22 @@
 /*
  * Moves and combines the data of one operation, for one tile.
  *
- * In: an operation whose waits hold, its messages, the tile's first element. The
- * cells' parts of the tile lie packed in a slot, each as long as the operation
- * says; a held message lies in cells of its sender. Adjoining cells are handled as one piece. A
- * piece goes in one pass: straight from its sources to its one target; or, with more of
- * either, in blocks that stay in the first-level cache. A chunk `by column` is a piece for each
- * of its rows, one row after the other in a slot. O(bytes + cells + their rows).
+ * In: an operation whose waits hold, its messages, the tile's first element. The cells' parts of
+ * the tile are contiguous in a slot, with the lengths of the operation; a held message is in
+ * cells of its sender. Adjacent cells are handled as one piece. A piece is done in one pass:
+ * directly from its sources to its target; with more sources or targets, in blocks that stay in
+ * the first-level cache. A `by column` chunk is one piece for each row, row after row in a slot.
+ * O(bytes + cells + their rows).
  *
- * A long piece is stored into its slot past the caches, where the layout says so: its lines were
- * read by another core last, which would have to give each of them away first, and that costs up
- * to six times the copy. In this way 256 KiB went through slots of 32 KiB in 18 us, wherever the
- * cores were, against 29 us between cores of one cache and 117 us between distant ones.
+ * A long piece is stored into its slot past the caches, if the layout says so. Another core has
+ * read the slot's lines last and would have to give each of them up, which costs up to six times
+ * the copy. 256 KiB through slots of 32 KiB took 18 us in this way between any cores; otherwise
+ * 29 us between cores of one cache and 117 us between distant ones.
  *
- * So are results that nobody reads in this run, of calls whose buffers are more than all caches
- * hold: the processor would read each line from memory before it is written. Allgather of 16 MiB
- * by two processes took 5.2 ms, and 2.6 with this and larger tiles. Not what lies where it was
- * just read: that is in the caches.
+ * Results that the run does not read again are stored past the caches, too, if the call's buffers
+ * exceed all caches: otherwise the processor reads each line from memory before it is written.
+ * Allgather of 16 MiB by two processes took 5.2 ms, and 2.6 with this and larger tiles. Not so if
+ * the place was just read: then it is in the caches.
  *
  * Lengths are clamped to the cells' own, so that no plan can leave a buffer.
  */
@@ -26,32 +26,33 @@
 
 #define BLOCK 4096
 
-/* Longer copies the C library may leave to the processor's string instruction, which is slow for what
- * lies in another core's cache. */
+/* For longer copies the C library may use the processor's string instruction, which is slow if
+ * the data is in another core's cache. */
 #define LONG ((size_t)2048)
-/* Where memory is far the processor is told what comes, of a block's also what the next one combines: by
- * itself it looks no further than to the end of a page. Allreduce of 16 MiB by two processes took 3.4 ms
- * without that, and 3.0. */
+/* If memory is far, prefetch this many bytes ahead, also of the next block's operands; the
+ * hardware prefetcher stops at the end of a page. Allreduce of 16 MiB by two processes took
+ * 3.0 ms, 3.4 without. */
 #define AHEAD ((size_t)2048)
 #define AT_ONCE ((size_t)256)
-/* Pieces that may be stored past the caches. */
+/* Least bytes of a piece that is stored past the caches. */
 #define STREAMED ((size_t)2 << 10)
 
-/* Where the current operation reads and writes. */
+/* The operation's environment. */
 struct current {
 	const struct layout *l;
 	const struct rank_io *io;
 	const struct cell_at *cells; /* the rank's */
 	const struct ccs_op *op;
-	bool scale_a, scale_b; /* a premul-sum scales them: they are initial values */
-	unsigned turned;       /* RANK_ORDER_*: in which steps operands change places */
+	bool scale_a, scale_b; /* operands to scale: a premul-sum's initial values */
+	unsigned turned;       /* RANK_ORDER_*: steps in which operands are exchanged */
 	struct notes *notes;
-	size_t apart; /* elements from cell to cell in a slot, and no cells are joined; 0: packed */
-	bool staged;  /* what it sends goes to its fiber's own memory */
-	bool rests;   /* what it stores is read by nobody in this run */
+	size_t apart; /* elements from cell to cell in a slot, without joining cells; 0:
+		         contiguous */
+	bool staged;  /* its message goes to the fiber's stage */
+	bool rests;   /* this run does not read what it stores */
 };
 
-/* An initial value by the call's factor, or by those that lie as its elements do. */
+/* Scales an initial value by the call's factor, or by the factors of its elements. */
 static void scale(const struct current *p, unsigned char *to, const unsigned char *from, size_t n)
 {
 	const struct call *c = p->io->call;
@@ -63,8 +64,8 @@ static void scale(const struct current *p, unsigned char *to, const unsigned cha
 		p->l->scale(to, from, c->scalar, n);
 }
 
-/* What comes AHEAD of `bytes` from `at`, of `n` in all. What is behind those may be the other core's
- * just now. */
+/* Prefetches what is AHEAD of `bytes` from `at`, up to `n`: beyond that the other core may be
+ * writing. */
 static void fetch(const unsigned char *from, size_t at, size_t bytes, size_t n)
 {
 	for (size_t i = at + AHEAD; i < at + AHEAD + bytes && i < n; i += CACHE_LINE)
@@ -87,7 +88,7 @@ void piece_copy(const struct layout *l, void *to, const void *from, size_t bytes
 	memcpy(d + i, s + i, bytes - i);
 }
 
-/* Whole lines past the caches, by `store`, and what they leave at both ends as ever. */
+/* Stores whole lines past the caches, by `store`, and both ends normally. */
 static void stream(const struct layout *l, reduce_copy *store, unsigned char *to,
 		   const unsigned char *from, size_t bytes)
 {
@@ -129,7 +130,7 @@ void piece_put(const struct layout *l, void *to, const void *from, size_t bytes)
 void piece_combine(const struct layout *l, void *to, const void *x, const void *y, size_t n,
 		   size_t left)
 {
-	size_t step = AT_ONCE / l->esize; /* no element of a type is as long */
+	size_t step = AT_ONCE / l->esize; /* larger than any element */
 	size_t esize = l->esize, bytes = n * esize;
 	const unsigned char *a = x, *b = y;
 	unsigned char *d = to;
@@ -154,7 +155,7 @@ static void copy(const struct layout *l, unsigned char *to, const unsigned char 
 		piece_copy(l, to, from, n);
 }
 
-/* x (+) y; or y (+) x, where they are turned. */
+/* x (+) y; y (+) x if operands are exchanged. */
 static void combine(const struct current *p, unsigned char *to, const unsigned char *x,
 		    const unsigned char *y, size_t n, size_t left, bool turned)
 {
@@ -204,13 +205,13 @@ static const unsigned char *past(const unsigned char *p, size_t n)
 	return p ? p + n : NULL;
 }
 
-/* Whether a piece of so many elements goes into its slot past the caches. */
+/* Whether a piece of n elements is stored into its slot past the caches. */
 static bool streams(const struct current *p, size_t n)
 {
 	return p->l->stream && !p->staged && n * p->l->esize >= STREAMED;
 }
 
-/* Whether it is stored in its cells so. */
+/* Whether it is stored into its cells past the caches. */
 static bool streams_result(const struct current *p, const struct parts *s, size_t n)
 {
 	return p->rests && s->dst && s->dst != s->in && s->dst != s->a && s->dst != s->b &&
@@ -244,7 +245,7 @@ static void piece_blocks(const struct current *p, const struct parts *s, size_t 
 		reduce_streamed();
 }
 
-/* Without a source, it is what an average is divided. */
+/* Does a piece. Without a source, it divides an average. */
 static void piece_do(const struct current *p, const struct parts *s, size_t n)
 {
 	int sources = !!s->in + !!s->a + !!s->b;
@@ -290,7 +291,7 @@ static const unsigned char *cell_read(const struct current *p, uint32_t cell, si
 	return cell_final(p, cell, lo);
 }
 
-/* Cell j of a message that its sender, `from`, holds. */
+/* Cell j of a message that the sender `from` holds. */
 static const unsigned char *cell_held(const struct current *from, uint32_t j, size_t lo)
 {
 	bool initial = from->op->dst == CCS_NONE && from->op->flags & CCS_OP_A_INITIAL;
@@ -306,7 +307,7 @@ static size_t tile_len(const struct current *p, uint32_t cell, size_t lo)
 	return len < p->l->tile ? len : p->l->tile;
 }
 
-/* How many of n elements the cell has in the tile, and next to one another. */
+/* The number of the n elements that the cell has in the tile and that are contiguous. */
 static size_t clamp(const struct current *p, uint32_t cell, uint32_t j, size_t lo, size_t n)
 {
 	size_t own = tile_len(p, cell + j, lo);
@@ -314,7 +315,7 @@ static size_t clamp(const struct current *p, uint32_t cell, uint32_t j, size_t l
 	return cell_run(p->cells + cell + j, lo, own < n ? own : n);
 }
 
-/* Whether the parts of the next cell continue those of the piece so far. */
+/* Whether the parts of the next cell continue those of the piece. */
 static bool continues(const struct parts *s, const struct parts *next, size_t bytes)
 {
 	return (!s->in || s->in + bytes == next->in) && (!s->a || s->a + bytes == next->a) &&
@@ -322,8 +323,8 @@ static bool continues(const struct parts *s, const struct parts *next, size_t by
 	       (!s->out || s->out + bytes == next->out);
 }
 
-/* Whether the cells from `cell` on, between the operation's cells i and j, leave a buffer for
- * scratch. */
+/* Whether the cells from `cell` on, between the operation's cells i and j, pass from a buffer
+ * into scratch. */
 static bool leaves(const struct current *p, uint32_t cell, uint32_t i, uint32_t j)
 {
 	uint32_t cells = p->l->view->plan->cells;
@@ -331,7 +332,7 @@ static bool leaves(const struct current *p, uint32_t cell, uint32_t i, uint32_t 
 	return cell < cells && i < cells - cell && j >= cells - cell;
 }
 
-/* Whether that makes cell j another place than the piece so far, even if it adjoins it. */
+/* Whether cell j must begin a new piece for that reason, even if it is adjacent. */
 static bool moves(const struct current *p, const struct ends *ends, uint32_t i, uint32_t j)
 {
 	const struct ccs_op *o = p->op;
@@ -341,7 +342,7 @@ static bool moves(const struct current *p, const struct ends *ends, uint32_t i, 
 		(ends->held && leaves(p, ccs_plan_source(ends->held), i, j)));
 }
 
-/* Whether cell j is an initial value that is copied to where it lies, in place. */
+/* Whether cell j is an initial value that is copied to its own place. */
 static bool lies_there(const struct current *p, size_t lo, uint32_t j, const struct parts *s)
 {
 	const struct ccs_op *o = p->op;
@@ -352,8 +353,8 @@ static bool lies_there(const struct current *p, size_t lo, uint32_t j, const str
 	       p->io->call->send + (at->send + lo) * p->l->esize == s->dst;
 }
 
-/* Cell j of the operation, from its element `lo`: its parts, with `at` elements of its messages
- * before them; the number of elements, at most n, that they all have, and that adjoin in each. */
+/* The parts of cell j from its element `lo`; its messages have `at` elements before. Returns
+ * the number of elements, at most n, that are contiguous in each part. */
 static size_t cell_parts(const struct current *p, size_t lo, const struct ends *ends, uint32_t j,
 			 size_t at, size_t n, struct parts *s)
 {
@@ -390,13 +391,13 @@ static size_t cell_parts(const struct current *p, size_t lo, const struct ends *
 	return n;
 }
 
-/* A piece that grows while what comes next adjoins. */
+/* A piece, extended while the next cells are adjacent. */
 struct growing {
 	struct parts parts;
 	size_t n;
 };
 
-/* Cell j of the operation: `len` elements from `lo`, with `at` elements of its messages before. */
+/* Cell j of the operation: `len` elements from `lo`; its messages have `at` elements before. */
 static void cell_do(const struct current *p, size_t lo, const struct ends *ends, uint32_t j,
 		    size_t at, size_t len, struct growing *g)
 {
@@ -432,7 +433,7 @@ static void cells_do(const struct current *p, size_t lo, struct ends ends)
 	piece_do(p, &g.parts, g.n);
 }
 
-/* Whether what it stores is an output, and read by nobody in this run. */
+/* Whether the operation stores an output that this run does not read. */
 static bool rests(const struct layout *l, uint32_t rank, const struct ccs_op *o)
 {
 	return l->past && o->dst < l->view->plan->cells && l->prep->last[o - l->view->ops] &&
@@ -460,7 +461,7 @@ void piece_op(const struct layout *l, const struct fiber *t, const struct ccs_op
 		cells_do(&p, lo, ends);
 		return;
 	}
-	/* It writes what it has yet to read: by way of a copy. */
+	/* shifted: it writes cells before it has read them, so it goes through a copy */
 	first = second = *o;
 	first.dst = CCS_NONE;
 	second.a = second.b = CCS_NONE;
@@ -546,7 +547,7 @@ void piece_before(const struct layout *l, struct rank_io *io)
 		copy_cells(l, io, p->copied + i);
 }
 
-/* A cell keeps its initial value; or, without `keep`, is divided. */
+/* Copies the initial value of a cell that keeps it; without `keep`, divides the cell. */
 static void cell_after(const struct current *p, uint32_t cell, bool keep)
 {
 	const struct cell_at *at = p->cells + cell;

@@ -1,6 +1,6 @@
 /*
- * The kernels that every machine can run, and which ones run on this machine. Vectors of 16
- * bytes are in the base of x86-64 and of arm64 (NEON).
+ * The kernels for every machine, and the choice of kernels for this one. Vectors of 16 bytes are
+ * in the base of x86-64 and arm64 (NEON).
  */
 #if defined(__x86_64__)
 #include <emmintrin.h>

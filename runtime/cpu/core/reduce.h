@@ -1,14 +1,13 @@
 /*
  * Arithmetic on arrays of elements, for every type and operator; and copies.
  *
- * Integers: sums and products wrap (two's complement); an average is the
- * wrapped sum divided, truncated toward zero. float32 and float64 are combined
- * in their own type. Narrow floats are combined in float32 and rounded once an
- * operation (narrow.h). A minimum or maximum returns one of its operands, bit
- * for bit, and a number rather than a NaN.
+ * Integers: sums and products wrap (two's complement); an average is the wrapped sum divided,
+ * truncated toward zero. float32 and float64 are combined in their own type. Narrow floats are
+ * combined in float32 and rounded once for each operation (narrow.h). A minimum or maximum
+ * returns one of its operands, bit for bit, and a number rather than a NaN.
  *
- * All arrays are aligned to their element. `dst` may be one of the operands,
- * but may not overlap one otherwise; so may each target of a fold.
+ * All arrays are aligned to their element. `dst` may be one of the operands, but may not overlap
+ * one otherwise; the same holds for each target of a fold.
  */
 #ifndef CCS_RUNTIME_CPU_CORE_REDUCE_H
 #define CCS_RUNTIME_CPU_CORE_REDUCE_H
@@ -26,10 +25,10 @@ typedef void reduce_divide(void *data, size_t n, uint32_t by);
 typedef void reduce_fold(unsigned char *const *to, size_t targets, const unsigned char *const *from,
 			 size_t m, size_t n);
 
-/* Copies so many lines of the cache, at any address; they do not overlap. */
+/* Copies that many cache lines, at any address; source and target do not overlap. */
 typedef void reduce_copy(void *to, const void *from, size_t lines);
 
-/* What there is for one type, by ccs_redop or OP_PREMUL: CCS_AVG and OP_PREMUL combine as
+/* The functions of one type, by ccs_redop or OP_PREMUL: CCS_AVG and OP_PREMUL combine as
  * CCS_SUM. */
 struct reduce {
 	reduce_combine *combine[OP_COUNT];
@@ -38,22 +37,22 @@ struct reduce {
 	reduce_divide *divide;
 };
 
-/* What one set of instructions gives. */
+/* The functions for one instruction set. */
 struct reduce_set {
 	const struct reduce *types[CCS_NDTYPES];
 	reduce_copy *copy;
-	reduce_copy *stream; /* past the caches, to whole lines; what it wrote is seen after
-				reduce_streamed. NULL: there are no such stores */
+	reduce_copy *stream; /* past the caches, to whole lines; visible after reduce_streamed.
+			        NULL: no such stores */
 };
 
-/* For every machine, and where it has the instructions. */
+/* For every machine; for those with the instructions. */
 extern const struct reduce_set reduce_plain, reduce_avx2, reduce_avx512;
 
-/** The set with which this machine is quickest, up to $CCS_MAX_CPU_ISA: base, avx2 or avx512.
- *  NULL: that variable is none of these. */
+/** The fastest set for this machine, up to $CCS_MAX_CPU_ISA: base, avx2 or avx512. NULL: that
+ *  variable has another value. */
 const struct reduce_set *reduce_best(void);
 
-/** What was streamed is seen by others before anything that is stored later. */
+/** Store fence: streamed data becomes visible before anything stored later. */
 static inline void reduce_streamed(void)
 {
 #if defined(__x86_64__)

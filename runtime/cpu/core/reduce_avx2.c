@@ -15,5 +15,5 @@
 #pragma clang attribute pop
 #endif
 #else
-typedef int reduce_avx2_has_none; /* a file has something in it */
+typedef int reduce_avx2_has_none; /* a translation unit may not be empty */
 #endif

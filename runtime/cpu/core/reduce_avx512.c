@@ -16,5 +16,5 @@
 #pragma clang attribute pop
 #endif
 #else
-typedef int reduce_avx512_has_none; /* a file has something in it */
+typedef int reduce_avx512_has_none; /* a translation unit may not be empty */
 #endif

@@ -10,18 +10,18 @@
 #include <sched.h>
 #include <unistd.h>
 
-#define POLLS 100u  /* without progress, before a process with its own core yields it */
-#define NAPS 20000u /* ... before it sleeps a little between them */
+#define POLLS 100u  /* polls without progress, before a process with a core of its own yields it */
+#define NAPS 20000u /* ... and before it sleeps a little between polls */
 #define NAP_US 50
-#define CROWD_NS 500000u     /* away from the core for so long, others compute on it: then ... */
-#define CROWDED_NS 50000000u /* ... for so long a nap is shorter than letting them have it */
+#define CROWD_NS 500000u     /* off the core for so long: other programs use it; then ... */
+#define CROWDED_NS 50000000u /* ... for so long it naps instead of yielding */
 #define LOOKS 32	     /* polls that MPI may take to deliver a note that has arrived */
-#define WATCHES 64u	     /* polls between two looks at everything else, ... */
-#define WATCH_MS 5u	     /* ... or so much time, as on a busy machine */
+#define WATCHES 64u	     /* polls between two checks of notes and timeouts, ... */
+#define WATCH_MS 5u	     /* ... or this time, on a busy machine */
 
 /* ---- beginning ------------------------------------------------------------------------------ */
 
-/* What other ranks do they say themselves. */
+/* The other ranks announce their own calls. */
 static ccs_status start(struct world *w, struct run *r, int rank)
 {
 	struct net *n = net_of(w);
@@ -51,7 +51,7 @@ static ccs_status lay_out(struct world *w)
 	return CCS_OK;
 }
 
-/* Begins the current call, once all that it exchanges messages with make the same. */
+/* Begins the current call once every rank that it exchanges messages with makes the same. */
 static void admit(struct world *w)
 {
 	struct cpu *e = cpu_of(w);
@@ -91,13 +91,13 @@ static struct fiber *take_ready(struct cpu *e)
 	return t;
 }
 
-/* Without the lock: each fiber that is ready, and messages. Whether there was anything. */
+/* Runs each ready fiber, and moves messages, without the lock. True: there was progress. */
 static bool run_fibers(struct cpu *e, const struct run *r)
 {
 	bool any = net_progress(e);
 	struct fiber *t;
 
-	while (e->world->runs == r && /* else it is over, and may be freed */
+	while (e->world->runs == r && /* otherwise the run is over, and may be freed */
 	       !atomic_load_explicit(&r->failed, memory_order_relaxed) && (t = take_ready(e))) {
 		t->next = NULL;
 		fibers_turn(e, &t, false);
@@ -107,7 +107,7 @@ static bool run_fibers(struct cpu *e, const struct run *r)
 	return any;
 }
 
-/* Goes on with the current call. Whether anything has moved. */
+/* Continues the current call. True: there was progress. */
 static bool step(struct world *w)
 {
 	struct cpu *e = cpu_of(w);
@@ -132,7 +132,8 @@ static bool step(struct world *w)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* A core lent to one that computes comes back after milliseconds; who sleeps has it at once. */
+/* After sched_yield to a busy program a process waits milliseconds for its core; after a sleep
+ * it gets the core at once. */
 static void lend_core(struct net *n)
 {
 	uint64_t before = clock_ns(), after;
@@ -163,7 +164,7 @@ bool net_is_due(struct net *n, unsigned idle)
 	return true;
 }
 
-/* Also called while messages of ccs_send and ccs_recv move: then no thread rests and polls. */
+/* Also called while messages of ccs_send and ccs_recv move; then no thread rests. */
 static void poll(struct world *w)
 {
 	struct net *n = net_of(w);
@@ -184,7 +185,7 @@ static void watch(struct world *w, struct vigil *v)
 		net_tell(w, CCS_ETIMEOUT, w->dead_text ? w->dead_text : "no progress");
 }
 
-/* Nothing was to be done, so often: looks whether all is well. */
+/* After `idle` polls without progress: checks timeouts and other ranks, and rests. */
 static void rest(struct world *w, const struct call *calls, unsigned idle, struct vigil *v)
 {
 	if (!w->dead && net_is_due(net_of(w), idle)) {
@@ -246,7 +247,7 @@ static ccs_status check(struct world *w)
 {
 	for (int i = 0; i < LOOKS; i++)
 		net_hear(w);
-	if (w->dead) /* others may wait for this rank to receive what they have sent */
+	if (w->dead) /* other ranks may wait for this rank to receive their messages */
 		net_end_wait(w);
 	return world_alive(w);
 }

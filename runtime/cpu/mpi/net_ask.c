@@ -1,12 +1,12 @@
 /*
- * What other ranks wait for, for the report of a time-out. See net.h.
+ * Asks the other ranks what they wait for, for the report of a time-out. See net.h.
  *
- * A rank sees only its own waits. When nothing has moved for the timeout, it asks all other ranks,
- * and each rank that is in a call answers with what it waits for at that moment. So the report has
- * the whole circle, if ranks wait in one. Before a time-out nothing is sent and nothing allocated.
- * A rank that is in no call does not answer: run_time_out waits for a limited time. An answer has
- * the number of its question, so that the answer to an earlier question is not taken for the
- * current one. O(ranks) a question, and a message each way for each rank.
+ * A rank sees only its own waits. When nothing has moved for the timeout, it asks all other
+ * ranks, and each rank inside a call answers with its current wait. So the report shows the whole
+ * cycle, if ranks wait in one. Before a time-out nothing is sent or allocated. A rank outside any
+ * call does not answer: run_time_out waits for a limited time. An answer has the number of its
+ * question, so an answer to an earlier question is recognised. O(ranks) a question, and a message
+ * each way for each rank.
  */
 #include "runtime/cpu/mpi/net.h"
 
@@ -14,22 +14,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REPORTED 16 /* ranks that a report names; the rest are counted */
+#define REPORTED 16 /* ranks that a report names; the rest are only counted */
 
 struct peer {
-	struct net_note question, answer; /* to it, as MPI sends them */
+	struct net_note question, answer; /* notes to that rank, while MPI sends them */
 	char *waits;			  /* its answer to the last question; NULL: none yet */
 };
 
 struct net_asking {
-	struct mpi_messages *messages; /* questions to rank i in place i, answers in ranks + i */
+	struct mpi_messages *messages; /* questions to rank i at i, answers at ranks + i */
 	uint64_t number;	       /* of the last question */
-	int owed;		       /* answers that have yet to come, to all questions; */
+	int owed;		       /* missing answers, to all questions; */
 	int missing;		       /* ... to the last */
 	struct peer peers[];	       /* [ranks] */
 };
 
-/* NULL: no memory. Then the report has this rank's waits alone. */
+/* NULL: no memory; then the report has only this rank's waits. */
 static struct net_asking *opened(struct world *w)
 {
 	struct net *n = net_of(w);
@@ -48,7 +48,7 @@ static struct net_asking *opened(struct world *w)
 	return n->asking;
 }
 
-/* False: an earlier one to that rank is still under way there, or MPI fails. */
+/* False: an earlier note to that rank is still being sent, or MPI fails. */
 static bool put(struct world *w, int place, struct net_note *x, enum net_note_kind kind,
 		uint64_t number, const char *text)
 {

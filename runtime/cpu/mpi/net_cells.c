@@ -1,19 +1,19 @@
 /*
- * Messages that are sent from the cells of a rank, or received in them, without a copy in a
- * slot. See net.h.
+ * Messages that are sent from the cells of a rank, or received in them, without a copy in a slot.
+ * See net.h.
  *
- * In: a layout, and which of its FIFOs are messages of MPI. Out: for each message whether it
- * can do without its slot, and from when on. Each end decides for itself: to MPI a message is
- * bytes, wherever they come from.
+ * In: a layout, and which of its FIFOs are MPI's. Out: for each message whether it can do without
+ * its slot, and from when on. Each end decides alone: to MPI a message is bytes, wherever they
+ * are.
  *
- * A message is sent from cells if the plan holds it there (CCS_OP_HELD: nobody writes them
- * until it has been received, though MPI may tell its sender so later). It is received in cells if the operation stores it
- * unchanged, once nobody else touches them before that operation does: all operations of the
- * rank that touch them before are done, and what is sent from them is out. If all these are
- * of the operation's own worker, it is known which is the last of them, and the receive is
- * posted after that one; else it is posted when the operation is its worker's next, and its
- * waits hold. Later receives of the FIFO wait for it, as messages are matched in order; no
- * longer than the operation would, which is before theirs.
+ * A message is sent from cells if the plan holds it there (CCS_OP_HELD: no operation writes the
+ * cells until it is received; MPI may report completion later still). It is received in cells if
+ * its operation stores it unchanged, once all earlier operations of the rank on these cells are
+ * done, and all messages from them are out. If the earlier operations are all of the receiving
+ * worker, the last of them is known, and the receive is posted after that one. Otherwise it is
+ * posted when the operation is its worker's next and its waits hold. Later receives of the FIFO
+ * wait for it, as messages are matched in order, but no longer than their operations, which come
+ * later anyway.
  *
  * O(operations + cells) a layout, O(cells + messages under way) a message.
  */
@@ -24,13 +24,14 @@
 
 /* ---- which receives can be posted ahead --------------------------------------------------- */
 
-/* Cells of this rank: who touches them, and when. */
+/* The worker that touches each cell of this rank, and when. */
 struct touches {
-	uint32_t *who;	/* CCS_NONE: no worker; or the one that does; or MANY */
-	uint32_t *last; /* operations of the current worker up to the last that did */
+	uint32_t *who;	/* the worker; CCS_NONE: none; MANY: several */
+	uint32_t *last; /* the number of the current worker's operations up to its last on the
+			   cell */
 };
 
-#define MANY (CCS_NONE - 1) /* no worker has such a number: it has a row, as they all have */
+#define MANY (CCS_NONE - 1) /* no worker has this number, as a worker needs a row in the plan */
 
 static void touch(struct touches *t, uint32_t first, uint32_t n, uint32_t worker, uint32_t ops)
 {
@@ -50,7 +51,7 @@ static void touch_all(struct touches *t, const struct ccs_op *o, uint32_t worker
 	touch(t, o->dst, o->n, worker, ops);
 }
 
-/* How many operations of its worker come before the receive can be posted. */
+/* The number of its worker's operations that must be done before the receive can be posted. */
 static uint32_t free_after(const struct touches *t, const struct ccs_op *o)
 {
 	uint32_t ops = 0;
@@ -71,8 +72,8 @@ static bool only_stores(const struct ccs_op *o)
 	       o->b == CCS_NONE;
 }
 
-/* The worker's receives of messages from elsewhere, each in its FIFO's list. `next`: [FIFOs]
- * its place there. */
+/* Lists the worker's receives of MPI messages, by FIFO. `next`: [FIFOs] the next place of each
+ * list. */
 static void list_receives(struct net *n, const struct plan_view *v, uint32_t worker,
 			  struct touches *t, uint32_t *next)
 {
@@ -106,7 +107,7 @@ static void list_all(struct cpu *e, struct touches *t, uint32_t *next)
 	}
 }
 
-/* Gives each FIFO that comes from elsewhere its part of n->receives. */
+/* Gives each FIFO that is received by MPI its part of n->receives. */
 static size_t part_receives(struct net *n, const struct plan_view *v, uint32_t *next)
 {
 	size_t all = 0;
@@ -142,7 +143,7 @@ ccs_status net_cells_lay_out(struct cpu *e)
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
-/* Cells of a message, as far as they adjoin. */
+/* Cells of a message that are contiguous so far. */
 struct piece {
 	const unsigned char *first;
 	size_t bytes;
@@ -161,7 +162,7 @@ static void add_part(void *of, uint32_t j, size_t at, const unsigned char *part,
 	p->bytes += bytes;
 }
 
-/* Finds the cells that hold the operation's message when it is done, if they are one piece. */
+/* Finds the cells that hold the operation's message after it, if they are contiguous. */
 static bool find_piece(const struct cpu *e, const struct ccs_op *o, size_t lo, struct net_place *p)
 {
 	const struct layout *l = &e->layout;
@@ -181,7 +182,7 @@ bool net_cells_out(const struct cpu *e, const struct ccs_op *o, size_t lo, struc
 	return e->net->cells && o->flags & CCS_OP_HELD && find_piece(e, o, lo, p);
 }
 
-/* Whether MPI is still to read what is sent from there. */
+/* Whether MPI still has to read these cells. */
 static bool is_leaving(const struct net *n, const struct net_place *in)
 {
 	for (uint32_t i = 0, left = n->leaving; left; i++) {
@@ -196,7 +197,7 @@ static bool is_leaving(const struct net *n, const struct net_place *in)
 	return false;
 }
 
-/* Whether nobody touches the cells any more before the receive's operation does. */
+/* Whether no other operation touches the cells before the receive's operation. */
 static bool is_free(const struct cpu *e, const struct net_receive *r, uint32_t worker,
 		    uint64_t tile)
 {

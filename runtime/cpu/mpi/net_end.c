@@ -1,19 +1,19 @@
 /*
  * Messages in flight when a communicator dies. See net.h.
  *
- * In: a dead world, with messages that were passed to MPI. Out: MPI no longer uses the memory of
- * callers; or it still does after HOLD_MS, and the text of the failure says so. MPI cannot cancel a
- * send, nor a receive after its message has begun to arrive: they complete if the other end goes
- * on. So a rank that has failed
+ * In: a dead world, with messages that were passed to MPI. Out: MPI no longer uses memory of
+ * callers; or it still does after HOLD_MS, and the text of the failure says so. MPI cannot cancel
+ * a send, nor a receive whose message has begun to arrive: they complete if the other end
+ * continues. So a rank that has failed
  *
- *   1. notifies all other ranks of it, once, and starts no message any more;
- *   2. takes back its receives, and receives what comes then, into memory without a user, so that
- *      its senders have theirs back;
- *   3. goes on with that until all other ranks have notified it too and nothing comes any more;
- *      but for ranks without a notice it waits at most OTHERS_MS: a rank that is in no call learns
- *      of the failure at its next call.
+ *   1. notifies all other ranks, once, and starts no more messages;
+ *   2. cancels its receives, and receives later messages into unused memory, so that their senders
+ *      get their memory back;
+ *   3. continues until all other ranks have notified it and nothing arrives any more, but waits at
+ *      most OTHERS_MS for ranks without a notice: a rank outside any call learns of the failure at
+ *      its next call.
  *
- * Memory of this library that MPI still uses then stays allocated (net.leaks). O(ranks + slots) per
+ * Memory of this library that MPI still uses then stays allocated (net.leaks). O(ranks + slots) a
  * poll.
  */
 #include "runtime/base/clock.h"
@@ -21,7 +21,7 @@
 
 #define OTHERS_MS 200u
 #define HOLD_MS 10000u
-#define QUIET 64u /* looks that MPI may take to bring a message that is there */
+#define QUIET 64u /* polls that MPI may need to deliver a message that has arrived */
 
 static void begin(struct world *w)
 {
@@ -47,8 +47,8 @@ static bool all_have_told(const struct world *w)
 	return true;
 }
 
-/* All other ranks have finished, as far as is known: no message of theirs is in flight or will
- * come. */
+/* Whether all other ranks have finished, as far as known: no message of theirs is in flight or
+ * will come. */
 static bool others_are_through(struct world *w)
 {
 	struct net *n = net_of(w);
@@ -81,7 +81,7 @@ bool net_end(struct world *w)
 		begin(w);
 	through = others_are_through(w);
 	holds = net_holds(n);
-	holds |= net_holds_p2p(n, w->nranks); /* both let theirs go on */
+	holds |= net_holds_p2p(n, w->nranks); /* call both: each continues its messages */
 	late = clock_ms() >= n->end.memory;
 	if (!late && (holds || !through))
 		return false;

@@ -1,10 +1,10 @@
 /*
  * Ranks that free the communicator. See net.h.
  *
- * A rank that frees it says so to all other ranks, with the numbers of its calls, gathers and
- * messages. A rank that waits in a later one for it fails: else it would wait until the timeout,
- * and the process that has left, for it, at the end of MPI. The numbers matter, because the data
- * that a rank has sent before may come after the note.
+ * A rank that frees it announces that to all other ranks, with the numbers of its calls, gathers
+ * and messages. A rank that waits for it in a later call then fails. Without the note it would
+ * wait until the timeout, and the process that left would wait for it in MPI_Finalize. The
+ * numbers are needed because data sent earlier may arrive after the note.
  *
  * Freeing waits a little for the notes of the other ranks, so that all are received before MPI's
  * communicator is freed. O(ranks).
@@ -32,7 +32,7 @@ bool net_all_left(const struct world *w)
 
 /* ---- hearing -------------------------------------------------------------------------------- */
 
-/* Without memory it is as if it had not been said. */
+/* Without memory the note is ignored. */
 void net_leaves(struct world *w, int rank, const struct net_note *x)
 {
 	struct net *n = net_of(w);
@@ -43,7 +43,7 @@ void net_leaves(struct world *w, int rank, const struct net_note *x)
 		n->left[rank] = *x;
 }
 
-/* Whether the current run has a call of the rank that it has not made. */
+/* Whether the current run includes a call of the rank that it has not made. */
 static bool is_in_run(const struct world *w, int rank)
 {
 	const struct net *n = net_of(w);
@@ -78,7 +78,7 @@ void net_miss(struct world *w, int rank)
 	net_fail(w, CCS_EABORTED, why.buf);
 }
 
-/* ---- leaving ---------------------------------------------------------------------------------- */
+/* ---- leaving ----------------------------------------------------------------------------- */
 
 static void say(struct world *w, struct net_note *x, struct mpi_messages *messages, int rank)
 {
@@ -92,7 +92,7 @@ static void say(struct world *w, struct net_note *x, struct mpi_messages *messag
 	(void)n->calls->send(messages, rank, x, net_note_bytes(x), rank, NET_NOTE);
 }
 
-/* Whether MPI has any of the messages. */
+/* Whether MPI is still sending any of the messages. */
 static bool is_sending(const struct world *w, struct mpi_messages *messages)
 {
 	const struct mpi_calls *calls = net_of(w)->calls;
@@ -136,7 +136,7 @@ void net_leave(struct world *w)
 				say(w, notes + i, messages, i);
 		wait_for_all(w, messages);
 		if (n->calls->messages_free(messages))
-			n->leaks = true; /* MPI reads them still */
+			n->leaks = true; /* MPI still reads them */
 	}
 	if (!n->leaks)
 		free(notes);

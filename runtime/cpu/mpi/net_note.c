@@ -1,7 +1,7 @@
 /*
  * Control messages between ranks, apart from the data: notes and gathered bytes. See net.h.
  *
- * O(ranks) per poll.
+ * O(ranks) a poll.
  */
 #include "runtime/base/clock.h"
 #include "runtime/cpu/mpi/net.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- telling ------------------------------------------------------------------------------- */
+/* ---- sending -------------------------------------------------------------------------------- */
 
 size_t net_note_bytes(const struct net_note *x)
 {
@@ -52,13 +52,13 @@ void net_tell(struct world *w, ccs_status s, const char *text)
 {
 	struct net *n = net_of(w);
 
-	if (n->said_last.status) /* that is on its way */
+	if (n->said_last.status) /* that note is on its way already */
 		return;
 	n->said_last.kind = NET_NOTE_FAILED;
 	n->said_last.status = s;
 	snprintf(n->said_last.text, sizeof(n->said_last.text), "%s", text);
 	for (int i = 0; i < w->nranks; i++)
-		if (i != w->first) /* who cannot be reached will see that nothing moves */
+		if (i != w->first) /* a rank that cannot be reached will time out */
 			(void)put(w, 2 * w->nranks + i, &n->said_last, i);
 }
 
@@ -76,7 +76,7 @@ void net_fail(struct world *w, ccs_status s, const char *text)
 	die(w, s, text);
 }
 
-/* The fibers of a run are its thread's: it sees the announcement when it hears. */
+/* The fibers of a run belong to its thread, which sees the announcement when it reads notes. */
 ccs_status net_abort(struct world *w, ccs_status s, const char *text)
 {
 	if (!net_of(w)->threads)
@@ -89,7 +89,7 @@ ccs_status net_abort(struct world *w, ccs_status s, const char *text)
 	return CCS_OK;
 }
 
-/* ---- hearing -------------------------------------------------------------------------------- */
+/* ---- receiving ------------------------------------------------------------------------------ */
 
 static void listen_to(struct world *w, int rank)
 {
@@ -109,8 +109,8 @@ void net_listen(struct world *w)
 			listen_to(w, i);
 }
 
-/* Compares a note about a call that this rank has begun. If the call is the current one and the
- * note agrees, it is the expected note; every other note proves that the calls differ. */
+/* Compares a note about a call that this rank has begun. If the call is the current one and
+ * the note agrees, it is the expected note. Every other note proves that the calls differ. */
 static void compare(struct world *w, int rank)
 {
 	struct net *n = net_of(w);
@@ -126,8 +126,9 @@ static void compare(struct world *w, int rank)
 	net_fail(w, CCS_EINVAL, error_thread()->text);
 }
 
-/* A note about a call makes room for the next, which may report that the call has failed. There is
- * no second call: the sender waits for this rank's note. After the last two comes nothing. */
+/* After a note of a call, listens for the next note, which may report that the call failed. A
+ * second call cannot follow, as the sender waits for this rank's note. Nothing follows a
+ * failure or a leave. */
 static void take_in(struct world *w, int rank)
 {
 	struct net *n = net_of(w);
@@ -146,7 +147,7 @@ static void take_in(struct world *w, int rank)
 	listen_to(w, rank);
 }
 
-/* What has come since. Whether there was anything. */
+/* Takes in the notes that have come. True: there were some. */
 static bool take_in_all(struct world *w)
 {
 	struct net *n = net_of(w);
@@ -163,7 +164,7 @@ static bool take_in_all(struct world *w)
 	return count > 0;
 }
 
-/* A note of a call to come is kept until then. */
+/* A note of a later call is kept until that call. */
 static void look_at(struct world *w, int rank)
 {
 	struct net *n = net_of(w);
@@ -202,9 +203,9 @@ void net_hear_ends(struct world *w)
 
 /* ---- gathering ------------------------------------------------------------------------------ */
 
-/* What all give, on its way: own messages' memory, until they are through. */
+/* The exchanged bytes while under way. They stay allocated until MPI has finished. */
 struct gathering {
-	struct mpi_messages *messages; /* from rank i in place i, to it in ranks + i */
+	struct mpi_messages *messages; /* from rank i at i, to it at ranks + i */
 	unsigned char *all;
 	bool *come; /* [places] */
 	int left;
@@ -216,7 +217,7 @@ static void gathering_free(struct world *w, struct gathering *g)
 
 	free(g->come);
 	if (g->messages && n->calls->messages_free(g->messages))
-		n->leaks = true; /* `all` is MPI's now */
+		n->leaks = true; /* MPI may still write to `all` */
 	else
 		free(g->all);
 }
@@ -251,7 +252,7 @@ static ccs_status gathering_start(struct world *w, struct gathering *g, const vo
 	return CCS_OK;
 }
 
-/* Whether anything has come. */
+/* True: something has come. */
 static bool gathering_look(struct world *w, struct gathering *g)
 {
 	struct net *n = net_of(w);
@@ -316,7 +317,7 @@ ccs_status net_gather(struct world *w, const void *mine, void *all, size_t bytes
 		s = gathering_wait(w, &g);
 	if (!s && bytes)
 		memcpy(all, g.all, (size_t)w->nranks * bytes);
-	if (w->dead) /* others may wait for this rank to receive what they have sent */
+	if (w->dead) /* other ranks may wait for this rank to receive their messages */
 		net_end_wait(w);
 	gathering_free(w, &g);
 	return s;

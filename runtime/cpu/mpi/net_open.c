@@ -1,8 +1,8 @@
 /*
  * Communicators of processes that MPI has started: making, describing, freeing.
  *
- * All processes open the plug-in's world, which is a communicator of MPI's of their own, and
- * gather a card of each; so what fails in one fails in all. O(ranks).
+ * All processes open the plug-in's world, a duplicated MPI communicator, and gather a card of
+ * each. So a failure in one process fails in all. O(ranks).
  */
 #include "runtime/cpu/mpi/net.h"
 
@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What each process sends about itself. */
+/* What each process reports to all. */
 struct card {
 	uint64_t host;
-	int32_t status; /* how it went so far */
+	int32_t status; /* its status so far */
 	char text[200];
 	struct host_cores cores;
 };
@@ -42,7 +42,7 @@ static void end_messages(struct world *w)
 	net_forget_p2p(n);
 }
 
-/* Slots, scratch, and chunks set aside from callers' buffers: a message may be in any of them. */
+/* Memory that may contain a message: slots, scratch, and copies of callers' buffers. */
 static void keep_memory(struct world *w)
 {
 	struct cpu *e = cpu_of(w);
@@ -52,13 +52,13 @@ static void keep_memory(struct world *w)
 		e->ranks[i].aside = NULL;
 }
 
-/* How long a communicator that has failed waits for other processes at the end of MPI, in ms. */
+/* How long a failed communicator waits for other processes at the end of MPI, in ms. */
 static unsigned patience(const struct world *w)
 {
 	return w->timeout ? w->timeout : MPICALLS_PATIENCE_MS;
 }
 
-/* What comes later would be taken for a message of a later communicator. */
+/* A later message would be taken for one of a later communicator. */
 static int how_ends(const struct world *w)
 {
 	if (w->dead)
@@ -66,8 +66,8 @@ static int how_ends(const struct world *w)
 	return net_is_owed(net_of(w)) || !net_all_left(w) ? MPICALLS_LEFT : MPICALLS_WELL;
 }
 
-/* Where a failure left messages that MPI cannot take back, their memory stays. In a forked
- * process there is no MPI. */
+/* If a failure left messages that MPI cannot cancel, their memory stays. A forked process has
+ * no MPI. */
 void net_free(struct world *w)
 {
 	struct cpu *e = cpu_of(w);
@@ -119,7 +119,7 @@ static bool is_new(const struct card *cards, int i)
 	return true;
 }
 
-/* How many hosts there are, and whether this one has a core for each of its ranks. */
+/* Counts the hosts, and finds whether this host has a core for each of its ranks. */
 static void look_round(struct world *w, const struct card *cards)
 {
 	struct net *n = net_of(w);
@@ -188,7 +188,7 @@ static int gather(const struct mpi_calls *calls, struct mpi_world *world, const 
 	return c->run(world, &job);
 }
 
-/* `here`: how it went in this process so far; what failed in one fails in all. */
+/* `here`: the status of this process so far. A failure in one process fails in all. */
 static ccs_status meet(struct world *w, const struct mpi_calls *calls, struct mpi_world *world,
 		       ccs_status here)
 {
@@ -197,7 +197,7 @@ static ccs_status meet(struct world *w, const struct mpi_calls *calls, struct mp
 	struct card *cards = calloc((size_t)nranks, sizeof(*cards));
 	ccs_status s = here;
 
-	if (!cards) /* the other ranks wait for a card; none can be sent */
+	if (!cards) /* the other processes wait for a card and cannot be notified */
 		return error_set(CCS_ENOMEM, "out of memory for %d ranks", nranks);
 	host_cores_read(&own.cores);
 	if (here)
@@ -227,8 +227,8 @@ static ccs_status find_calls(const struct mpi_calls **calls)
 	return s;
 }
 
-/* The world of MPI's is the communicator's, once it has one; else it is closed. `w`: NULL: it could
- * not be made, as `here` says. */
+/* The MPI world belongs to the communicator once it has one; otherwise it is closed. `w` NULL:
+ * it could not be made, for the reason in `here`. */
 static ccs_status open_net(struct world *w, const struct mpi_calls *calls, struct mpi_world *world,
 			   bool threads, ccs_status here)
 {
@@ -249,7 +249,8 @@ ccs_status net_branch(struct world *w, struct world *child, const struct branch 
 	int e = calls->split(net_of(w)->world, b->color, b->rank, &world);
 	ccs_status s = e ? failed(calls, e, "MPI_Comm_split") : CCS_OK;
 
-	s = world_agree(w, s); /* else some would wait in the new one for who is not there */
+	s = world_agree(w, s); /* otherwise some ranks would wait in the new one for missing
+			          ranks */
 	if (s && world)
 		calls->close(world, MPICALLS_FAILED, MPICALLS_PATIENCE_MS);
 	return s || !child ? s : open_net(child, calls, world, net_of(w)->threads, CCS_OK);

@@ -1,12 +1,12 @@
 /*
  * Messages between two ranks that are processes of MPI. See net.h and p2p.h.
  *
- * Each end sends the other the description of its message, and waits for the other's: the sender by the
- * tag NET_SENDS, the receiver by NET_WANTS. If the two agree, the data follows, in an MPI_Isend and an
- * MPI_Irecv; if not, both ends know, and no data is sent. Between two ranks one message a direction is under
- * way at a time, so MPI's order for a sender and tag is the order of the messages.
+ * Each end sends the other a description of its message (sender by tag NET_SENDS, receiver by
+ * NET_WANTS), and waits for the other's. If they agree, the data follows in an MPI_Isend and an
+ * MPI_Irecv; otherwise both ends know that it does not. Each pair and direction has one message
+ * under way at a time, so MPI's order by sender and tag keeps them in order.
  *
- * O(ranks) a look.
+ * O(ranks) a poll.
  */
 #include "runtime/cpu/mpi/net.h"
 #include "runtime/p2p.h"
@@ -16,21 +16,21 @@
 enum { NEW, TELLING, MOVING };	     /* transfer.state */
 enum { OWN, THEIRS, DATA, NPLACES }; /* places of an end */
 
-#define PIECE ((size_t)1 << 28) /* bytes of a message of MPI's, at most */
+#define PIECE ((size_t)1 << 28) /* most bytes of one MPI message */
 
-/* This rank's end of a pair and direction. */
+/* This rank's end of a pair in one direction. */
 struct net_end {
 	struct p2p_shape own, theirs;
-	bool busy[NPLACES]; /* a message of MPI's is under way there */
-	size_t bytes;	    /* of the data that is */
+	bool busy[NPLACES]; /* an MPI message is under way there */
+	size_t bytes;	    /* of the data under way */
 };
 
 struct net_p2p {
-	struct mpi_messages *messages; /* end e's in places NPLACES e + 0 .. 2; NULL: it is over */
-	struct net_end ends[];	       /* [2][ranks]: from each, and to each */
+	struct mpi_messages *messages; /* end e's at NPLACES e + 0 .. 2; NULL: it has ended */
+	struct net_end ends[];	       /* [2][ranks]: from each rank, and to each rank */
 };
 
-/* ---- making, and what has come ----------------------------------------------------------------- */
+/* ---- making, and what has come ----------------------------------------------------------- */
 
 static struct net_p2p *opened(struct world *w)
 {
@@ -61,9 +61,9 @@ static void collect(struct world *w, struct net_p2p *p)
 		p->ends[places[i] / NPLACES].busy[places[i] % NPLACES] = false;
 }
 
-/* ---- a message --------------------------------------------------------------------------------- */
+/* ---- a message --------------------------------------------------------------------------- */
 
-/* Starts a message of MPI's in a place of its end. */
+/* Starts an MPI message at a place of its end. */
 static void start(struct world *w, const struct transfer *m, int place, bool sends, void *at,
 		  size_t bytes, int tag)
 {
@@ -86,7 +86,7 @@ static void tell(struct world *w, struct transfer *m, struct net_end *e)
 	m->state = TELLING;
 }
 
-/* Its next piece; none is left: it is over. */
+/* Sends or receives the next piece. The message is over after the last. */
 static void move(struct world *w, struct transfer *m, struct net_end *e)
 {
 	size_t most = net_of(w)->calls->most < PIECE ? net_of(w)->calls->most : PIECE;
@@ -101,7 +101,7 @@ static void move(struct world *w, struct transfer *m, struct net_end *e)
 	start(w, m, DATA, m->sends, m->at + m->moved, e->bytes, NET_DATA);
 }
 
-/* Both ends have sent their descriptions. */
+/* Both descriptions are there. */
 static void compare(struct world *w, struct transfer *m, struct net_end *e)
 {
 	struct text why = { .len = 0 };
@@ -136,7 +136,7 @@ bool net_carry(struct world *w, struct transfer *m)
 	return true;
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------ */
+/* ---- waiting ----------------------------------------------------------------------------- */
 
 void net_cancel_p2p(struct net *n)
 {
@@ -151,7 +151,8 @@ bool net_holds_p2p(struct net *n, int nranks)
 
 	if (!n->p2p || !n->p2p->messages)
 		return false;
-	(void)n->calls->test(n->p2p->messages, &places, &count); /* what fails has ended, too */
+	(void)n->calls->test(n->p2p->messages, &places, &count); /* a failed message has ended,
+								    too */
 	for (int end = 0; end < 2 * nranks; end++)
 		if (n->calls->busy(n->p2p->messages, NPLACES * end + DATA))
 			return true;
@@ -166,7 +167,7 @@ void net_forget_p2p(struct net *n)
 		n->p2p->messages = NULL;
 }
 
-/* Reads the descriptions that have come, and sends those that are due. */
+/* Sends this rank's descriptions, and reads those that have come. */
 static void look(struct world *w)
 {
 	struct net *n = net_of(w);

@@ -1,8 +1,8 @@
 /*
  * FIFOs between processes, as messages of MPI. See net.h.
  *
- * For a FIFO with its sender here, a slot's line is cleared when its message has been sent, and
- * `tail` follows; for one with its receiver here, `head` counts the receives that were posted.
+ * At the sending end, a slot's line is cleared when its message is sent, and `tail` follows. At
+ * the receiving end, `head` counts the posted receives.
  */
 #include "runtime/cpu/mpi/net.h"
 
@@ -46,7 +46,7 @@ void net_forget(struct net *n)
 	n->nplaces = 0;
 }
 
-/* Their rows, and the number of their slots. `next`: [2][ranks] tags, from here and to here. */
+/* Lists the FIFOs and counts their slots. `next`: [2][ranks] tags, from here and to here. */
 static size_t list_fifos(struct cpu *e, int *next)
 {
 	const struct layout *l = &e->layout;
@@ -117,7 +117,7 @@ static unsigned char *place_at(const struct slots *s, const struct net_place *p)
 	return p->cells ? p->cells : slot_of(s, p->message);
 }
 
-/* Receives for what the call still expects, as far as there are slots. */
+/* Posts receives for the messages that the call still expects, as far as slots are free. */
 static void post(struct cpu *e, uint32_t row)
 {
 	struct net *n = e->net;
@@ -148,7 +148,7 @@ static void post(struct cpu *e, uint32_t row)
 	atomic_store_explicit(&c->head, head, memory_order_relaxed);
 }
 
-/* Messages of the FIFO in a call. */
+/* The number of messages of the FIFO in a call. */
 static uint64_t messages_of(const struct layout *l, const struct net_fifo *f)
 {
 	return l->view->fifos[f->fifo].messages * l->ntiles;
@@ -233,7 +233,8 @@ static const unsigned char *in_cells(struct cpu *e, uint32_t fifo, const unsigne
 	return p->cells ? p->cells : slot;
 }
 
-/* Its slot is free; but one that is out before those in front of it waits for them. */
+/* Frees the slot of a sent message. Slots become free in order, so it may wait for earlier
+ * ones. */
 static void out(struct cpu *e, uint32_t fifo, uint64_t message)
 {
 	struct net_place *p = place_of(e, fifo, message);
@@ -278,7 +279,7 @@ bool net_progress(struct cpu *e)
 	return count > 0;
 }
 
-/* A rank with a failed call may reuse cells that MPI is yet to send: it has sent its note before.
+/* A rank whose call failed may reuse cells that MPI has not yet sent; it sends its note first.
  * So a rank that could have received such bytes checks for notes before it ends its call. */
 static void done(struct cpu *e)
 {
@@ -310,15 +311,15 @@ bool net_holds(const struct net *n)
 
 	if (!n->messages)
 		return false;
-	(void)n->calls->test(n->messages, &places, &count); /* what fails has ended, too */
+	(void)n->calls->test(n->messages, &places, &count); /* a failed message has ended, too */
 	for (int i = 0; i < n->nplaces; i++)
 		if (n->places[i].cells && n->calls->busy(n->messages, i))
 			return true;
 	return false;
 }
 
-/* A message between hosts costs much more than one in memory, and one of cells that do not
- * adjoin, as tiles of several chunks do not, is copied. */
+/* A message between hosts costs much more than one in memory, and cells that are not
+ * contiguous (tiles of several chunks) need a copy. */
 const struct wire net_wire = {
 	.tile = (size_t)1 << 20,
 	.outgoing = outgoing,

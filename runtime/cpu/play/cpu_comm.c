@@ -1,5 +1,6 @@
 /*
- * Communicators on this machine's cores: making them, and the engine's row. O(ranks).
+ * Communicators whose ranks are threads of this process: making them, and the engine's row.
+ * O(ranks).
  */
 #include "runtime/cpu/core/cpu.h"
 
@@ -15,7 +16,8 @@ static void describe(const struct world *w, char *text, size_t size)
 		 w->nranks == 1 ? "" : "s", n, n == 1 ? "" : "s");
 }
 
-/* In a forked process the threads are missing, and others may wait for the condition. */
+/* A forked process has no helper threads, and other threads may have waited for the condition
+ * at the fork. */
 void cpu_free(struct world *w)
 {
 	struct cpu *e = cpu_of(w);
@@ -35,7 +37,7 @@ void cpu_free(struct world *w)
 	free(e);
 }
 
-/* Opens a world with all its ranks in this process. */
+/* Opens a world with all ranks in this process. */
 static ccs_status task_open(struct world *w)
 {
 	ccs_status s = cpu_open(w);

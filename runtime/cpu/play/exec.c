@@ -1,14 +1,14 @@
 /*
- * The executor: one worker of a plan as a fiber that can stop and go on.
+ * The executor: a worker of a plan as a fiber, which can stop and continue.
  *
- * A fiber runs its operations in order, tile after tile. Before each it checks that the message is
- * there, that a slot is free, and that the workers that it waits for are far enough. If not, it
- * announces itself (sets the flag of the FIFO or of the other fiber), checks again, and parks. A
- * fiber that publishes a message, a free slot or progress reads that flag afterwards. All four
- * accesses are sequentially consistent, or followed by a fence, so at least one side sees the
- * other; a wake-up that comes between the second check and the parking turns RUNNING into NOTIFIED,
- * and parking fails. A thread that has no other fibers may poll a while longer before it parks them
- * (sched.c).
+ * A fiber runs its operations in order, tile after tile. An operation needs its message, a free
+ * slot, and enough progress of the workers that it waits for. If one is missing, the fiber sets
+ * the flag of that event (of the FIFO or of the other fiber), checks again, and parks. A fiber
+ * that publishes a message, a free slot or progress reads the flag afterwards and wakes the
+ * waiter. All four accesses are sequentially consistent or separated by a fence, so at least one
+ * side sees the other (Dekker's pattern). A wake-up between the second check and parking turns
+ * RUNNING into NOTIFIED, and parking fails. A thread without other fibers may poll for a while
+ * before it parks them (sched.c).
  *
  * O(1) an operation, plus its data.
  */
@@ -23,7 +23,7 @@ static const struct ccs_op *next_op(const struct layout *l, const struct fiber *
 }
 
 /* ---- waiting -----------------------------------------------------------------
- * With `flags` the fiber sets the flag of the event that it waits for. */
+ * With `flags`, the functions set the flag of the event that the fiber waits for. */
 
 static bool has_message(const struct layout *l, uint32_t fifo, bool flags)
 {
@@ -109,9 +109,10 @@ static void wake_watchers(struct cpu *e, const struct layout *l, uint32_t rank)
 	}
 }
 
-/* Publishes the count to the other end, whose flag may be read afterwards. A plain store follows
- * the stores of the message into its line. A sequentially consistent store would wait for them
- * first, and the receiver, which polls that line, might take it away in between. */
+/* Publishes the count to the other end, whose flag may be read afterwards. A plain store
+ * queues behind the stores of the message to the same cache line. A sequentially consistent
+ * store would first wait for them, and the receiver, which polls that line, might take the
+ * line away in between. */
 static void tell(_Atomic uint64_t *count, uint64_t to)
 {
 	atomic_store_explicit(count, to, memory_order_release);
@@ -173,7 +174,8 @@ static void advanced(struct cpu *e, const struct layout *l, struct fiber *t, con
 {
 	uint64_t done = atomic_load_explicit(&t->done, memory_order_relaxed) + 1;
 
-	if (!(o->flags & CCS_OP_AWAITED)) { /* a wait for an earlier operation may find this one */
+	if (!(o->flags & CCS_OP_AWAITED)) { /* some `wait` of an earlier operation may be
+					       satisfied now */
 		atomic_store_explicit(&t->done, done, memory_order_release);
 		return;
 	}
@@ -196,7 +198,7 @@ static void unlock(struct cpu *e)
 
 /* ---- running -------------------------------------------------------------------- */
 
-/* A rank's call begins, is over. */
+/* The beginning and the end of a rank's call. */
 static void trace_rank_begin(struct cpu *e, uint32_t rank)
 {
 	struct traced *x = trace_run(e->world, e->layout.run, e->layout.ntiles);
@@ -216,8 +218,8 @@ static void trace_rank_end(struct cpu *e, uint32_t rank)
 		trace_note(x, x->begin, clock_ns(), 0, 0);
 }
 
-/* A fiber of the rank has ended, or one of the messages that its end waits for. After the last of
- * them the run may end, and its layout may be used for the next run. */
+/* A fiber of the rank has ended, or a message that its end waits for. After the last one the
+ * run may end, and its layout may be reused. */
 void rank_less(struct cpu *e, uint32_t rank)
 {
 	struct layout *l = &e->layout;
@@ -237,7 +239,7 @@ void rank_less(struct cpu *e, uint32_t rank)
 	unlock(e);
 }
 
-/* A rank in the current run, once a message of it has come. */
+/* A rank of the current run, after one of its messages has come. */
 static const struct rank_io *rank_io_of(struct cpu *e, uint32_t rank)
 {
 	if (!is_here(e, rank))
@@ -245,9 +247,9 @@ static const struct rank_io *rank_io_of(struct cpu *e, uint32_t rank)
 	return e->ranks + rank;
 }
 
-/* The source from which a receiving operation reads a message that its sender holds: the sender's
- * cells; or a copy in its own memory or in the slot, if the memory of the sender's process cannot
- * be read in place. */
+/* Finds where a receiving operation reads a held message: in the sender's cells; or, if the
+ * memory of the sender's process cannot be read in place, in a copy in this process or in the
+ * slot. */
 static void find_held(struct cpu *e, const struct ccs_op *o, const struct ccs_op *from, size_t lo,
 		      unsigned char *in, struct ends *ends)
 {
@@ -257,14 +259,14 @@ static void find_held(struct cpu *e, const struct ccs_op *o, const struct ccs_op
 		ends->held = from;
 }
 
-/* Whether the message that it sends stays in cells of its rank, and needs no slot. */
+/* Whether the sent message stays in cells of the rank, without a slot. */
 static bool stays(struct cpu *e, const struct fiber *t, const struct ccs_op *o, size_t lo)
 {
 	return is_held(e->ranks + t->rank, o) ||
 	       (e->wire && e->wire->sends_cells && e->wire->sends_cells(e, o, lo));
 }
 
-/* Whether it was done: not if another process has failed. */
+/* Does the operation. False: another process has failed. */
 static inline __attribute__((always_inline)) bool step(struct cpu *e, struct layout *l,
 						       struct fiber *t, const struct ccs_op *o)
 {
@@ -303,7 +305,7 @@ static inline __attribute__((always_inline)) bool step(struct cpu *e, struct lay
 	return true;
 }
 
-/* The same, and notes when. */
+/* The same, with its times recorded. */
 static RARE void traced_step(struct cpu *e, struct layout *l, struct fiber *t,
 			     const struct ccs_op *o)
 {
@@ -325,8 +327,8 @@ static void push_workers(struct cpu *e, const struct layout *l, uint32_t rank)
 	}
 }
 
-/* The fiber of a rank's beginning counts as one of the rank's, so that the rank
- * cannot finish before it returns. */
+/* Begins a rank. The fiber that does it counts as one of the rank's, so that the rank cannot
+ * end before it returns. */
 static void begin(struct cpu *e, struct layout *l, uint32_t rank)
 {
 	piece_before(l, l->ranks + rank);
@@ -337,7 +339,7 @@ static void begin(struct cpu *e, struct layout *l, uint32_t rank)
 	rank_less(e, rank);
 }
 
-/* It cannot go on. True: it is parked. */
+/* Parks a fiber that cannot continue. False: it was woken meanwhile. */
 static bool park(struct fiber *t)
 {
 	uint32_t running = FIBER_RUNNING;
@@ -365,8 +367,9 @@ bool fibers_wake_ready(struct cpu *e, uint32_t rank)
 	return any;
 }
 
-/* Runs a fiber until it waits, finishes, or its run has failed; *any: it has done something. True,
- * if `polled`: it waits, and is not parked, but to be run again. Else it may be no more. */
+/* Runs a fiber until it waits, ends, or its run has failed. *any: it made progress. True, with
+ * `polled`: it waits but is not parked, and must be run again. Otherwise it may no longer
+ * exist. */
 static inline __attribute__((always_inline)) bool
 fiber_run_as(struct cpu *e, struct fiber *t, bool polled, bool *any, const bool traced)
 {
@@ -375,7 +378,7 @@ fiber_run_as(struct cpu *e, struct fiber *t, bool polled, bool *any, const bool 
 
 	if (atomic_load(&l->run->failed))
 		return false;
-	/* no other thread touches a fiber that is queued */
+	/* a queued fiber belongs to this thread */
 	if (atomic_load_explicit(&t->state, memory_order_relaxed) != FIBER_RUNNING)
 		atomic_store_explicit(&t->state, FIBER_RUNNING, memory_order_relaxed);
 	if (i >= l->nworkers) {
@@ -434,7 +437,7 @@ bool fibers_turn(struct cpu *e, struct fiber **turn, bool polled)
 	return any;
 }
 
-/* Memory of `need` bytes for the rank that other processes can read in place. */
+/* Memory of at least `need` bytes for the rank, readable by other processes. */
 static bool grow_aside(struct cpu *e, struct rank_io *io, size_t need)
 {
 	struct world *w = e->world;
@@ -458,22 +461,22 @@ void rank_free(struct cpu *e, struct rank_io *io)
 	io->aside_bytes = 0;
 }
 
-/* Sets the buffers that the rank reads and writes: the caller's; or memory aside, if the rank would
- * overwrite data that it has yet to read, or has no output buffer (and the contract promises
- * nothing in it). */
+/* Sets the buffers that the rank reads and writes: the caller's; or separate memory, if the
+ * rank would overwrite data before it is read, or has no output buffer (and the contract
+ * promises nothing there). */
 static bool place_buffers(struct cpu *e, struct rank_io *io, const struct call *c)
 {
 	struct placing where = call_placing(c, c->prep->ranks + c->comm->rank);
 	const struct in_place *p = &c->prep->ranks[c->comm->rank].in_place;
 
-	/* Messages may be stored when they come, sooner than their operation is due: so only where all
-	 * that is read is copied before, and in no order of operations. */
+	/* Messages may be stored as they arrive, before their operation is due. So the input
+	 * must be copied first, unless nothing needs a copy. */
 	if (e->wire && e->wire->in_cells && !p->ncopied)
 		where.in_place = false;
 	io->send = c->send;
 	io->recv = c->recv;
 	io->copy_aside = where.copy_aside && !(where.in_place && !p->ncopied);
-	/* the notes of operations are valid at any address of the buffers */
+	/* the notes of operations hold at any address of the buffers */
 	io->partly = io->copy_aside && where.in_place && e->wire && !e->laid->nops;
 	if (!io->copy_aside && !where.lacks)
 		return true;
@@ -531,7 +534,7 @@ void rank_resume(struct cpu *e, uint32_t rank)
 	const struct ccs_rank *r = l->view->ranks + rank;
 	uint64_t left = 1;
 
-	e->trace = NULL; /* fibers that rank_start did not start are not traced */
+	e->trace = NULL; /* only fibers that rank_start starts are traced */
 	for (uint32_t i = r[0].worker; i < r[1].worker; i++) {
 		struct fiber *t = l->fibers + i;
 		bool more = t->op < l->view->workers[i].nops;
@@ -548,8 +551,8 @@ void rank_resume(struct cpu *e, uint32_t rank)
 }
 
 /* ---- progress, and which rank waits for which ------------------------------------
- * Progress is a sum of counters, so that the fibers pay nothing for it. A stuck rank is reported
- * while no fiber runs and none is ready, so that every fiber's state is at rest.
+ * Progress is a sum of counters that exist anyway, so fibers do no extra work. A stuck rank is
+ * reported while no fiber runs and none is ready, so the states of all fibers are stable.
  * O(fibers). */
 
 bool fibers_moved(const struct world *w, uint64_t *mark)
@@ -566,14 +569,14 @@ bool fibers_moved(const struct world *w, uint64_t *mark)
 	return sum != before || e->running || e->first;
 }
 
-/* The event that the fiber's next operation waits for; none if it is not parked. */
+/* The event that the fiber's next operation waits for; BLOCKED_NOT if it is not parked. */
 enum blocked { BLOCKED_NOT, BLOCKED_RECV, BLOCKED_SEND, BLOCKED_WORKER };
 
 static enum blocked fiber_blocked(const struct layout *l, struct fiber *t)
 {
 	const struct ccs_op *o = next_op(l, t);
 
-	/* the state of another process's fiber is as that process has set it */
+	/* the state of a fiber in another process is as last stored there */
 	if (atomic_load(&t->state) != FIBER_PARKED || t->op >= l->view->workers[t - l->fibers].nops)
 		return BLOCKED_NOT;
 	if (!has_waits(l, t, o, false))
@@ -583,7 +586,7 @@ static enum blocked fiber_blocked(const struct layout *l, struct fiber *t)
 	return BLOCKED_SEND;
 }
 
-/* The rank's fiber to report: one that waits for another rank, if any does. */
+/* The fiber of the rank to report: preferably one that waits for another rank. */
 static struct fiber *stuck_fiber(const struct layout *l, uint32_t rank, enum blocked *how)
 {
 	const struct ccs_rank *r = l->view->ranks + rank;

@@ -1,5 +1,5 @@
 /*
- * Finding folds. See fold.h.
+ * Finds folds. See fold.h.
  */
 #include "runtime/cpu/play/fold.h"
 #include "runtime/base/divide.h"
@@ -10,23 +10,23 @@
 #include <string.h>
 
 #define NO_VALUE UINT32_MAX
-/* Of a place, in a step. Allreduce of 64 KiB and 1 MiB on 8 ranks by recursive doubling took with
- * 2, 4 and 8 KiB 27, 27 and 27 us, and 622, 575 and 531. */
+/* Bytes of a place in a step. Measured, allreduce by recursive doubling on 8 ranks, with 2, 4
+ * and 8 KiB: 64 KiB took 27, 27 and 27 us; 1 MiB took 622, 575 and 531. */
 #define STEP_BYTES ((size_t)8 << 10)
 
-/* Two combined, x (+) y; or, without a second, one divided. */
+/* Two values combined, x (+) y; or one divided, if there is no y. */
 struct value {
-	struct fold_ref x, y;	 /* y.of: NO_VALUE */
+	struct fold_ref x, y;	 /* y.of may be NO_VALUE */
 	uint32_t n;		 /* elements */
-	uint32_t uses;		 /* by values that are wanted, and by parts of outputs */
-	uint32_t first, targets; /* of the sorted outputs */
-	uint32_t inner;		 /* the operand that it is combined on the way to; or NO_VALUE */
-	uint32_t sources;	 /* with inner's */
+	uint32_t uses;		 /* by wanted values, and by parts of outputs */
+	uint32_t first, targets; /* range of the sorted outputs that it is stored in */
+	uint32_t inner;		 /* the operand that is combined on the way to it, or NO_VALUE */
+	uint32_t sources;	 /* including those of `inner` */
 	bool wanted, inlined;
 	struct place_at home; /* where it is stored; no base: nowhere */
 };
 
-/* A span of an output buffer, in the end. */
+/* The final contents of a span of an output buffer. */
 struct output {
 	struct place_at at;
 	struct fold_ref is;
@@ -38,13 +38,13 @@ struct finding {
 	struct fold_map *map; /* by base */
 	struct value *value;
 	struct output *output;
-	uint32_t *table; /* of values, by what they are: 1 + their number */
+	uint32_t *table; /* hash table of values by contents: 1 + their number */
 	uint32_t bases, nvalues, values_room, noutputs, slots;
 	bool tiled, commutes, failed;
 	struct folds *f;
 };
 
-/* ---- what lies where --------------------------------------------------------------------- */
+/* ---- contents of buffers -------------------------------------------------------------------- */
 
 static bool is_input(uint32_t base)
 {
@@ -56,7 +56,7 @@ static bool is_output(uint32_t base)
 	return base >= BASE_RANKS && (base - BASE_RANKS) % NBUFFERS == BUFFER_RECV;
 }
 
-/* Of n elements at a place. A thread's slots have room for a tile of them. */
+/* Bytes of n elements at a place. A thread's slots hold one tile of them. */
 static uint32_t bytes_of(const struct finding *w, uint32_t base, uint32_t n)
 {
 	size_t most = w->tiled && base == BASE_SLOTS ? w->q->short_tile : n;
@@ -69,7 +69,7 @@ static void store(struct finding *w, uint32_t base, const struct fold_span *s)
 	w->failed |= !fold_map_store(w->map + base, s, (uint32_t)w->q->layout.esize);
 }
 
-/* What lies at a place, and of its n elements how many are of the same; 0: that is not known. */
+/* The value at a place, and how many of its n elements have it; 0: unknown. */
 static uint32_t look(const struct finding *w, struct place_at p, uint32_t n, struct fold_ref *is)
 {
 	const struct fold_span *at;
@@ -81,7 +81,7 @@ static uint32_t look(const struct finding *w, struct place_at p, uint32_t n, str
 	}
 	at = fold_map_look(w->map + p.base, p.at);
 	if (!at || (w->tiled && (at->at != p.at || at->n != n)))
-		return 0; /* tiles of theirs are not the same elements */
+		return 0; /* their tiles are not the same elements */
 	s = fold_map_rest(*at, p.at, (uint32_t)w->q->layout.esize);
 	*is = s.is;
 	return s.n < n ? s.n : n;
@@ -110,7 +110,7 @@ static uint32_t hash(struct fold_ref x, struct fold_ref y, uint32_t n)
 	return (uint32_t)(h >> 32);
 }
 
-/* n elements of two combined; once for all who need them. */
+/* The combination of n elements of two values, made once. */
 static struct fold_ref combined(struct finding *w, struct fold_ref x, struct fold_ref y, uint32_t n)
 {
 	bool turn = w->commutes && y.of != NO_VALUE && before(y, x);
@@ -148,7 +148,7 @@ static struct place_at past(struct place_at p, uint32_t off)
 	return (struct place_at){ p.base, p.at + off };
 }
 
-/* Of the piece's n elements from byte `off` on, as many as are of the same kind. */
+/* Does the piece for its n elements from byte `off`, as many as have the same operands. */
 static uint32_t go_through(struct finding *w, const struct piece_at *p,
 			   const struct place_at *source, unsigned sources, uint32_t off,
 			   uint32_t n)
@@ -170,7 +170,7 @@ static uint32_t go_through(struct finding *w, const struct piece_at *p,
 	return n;
 }
 
-/* Its sources, or what it divides. */
+/* The operands of the piece. */
 static unsigned sources_of(const struct piece_at *p, struct place_at *source)
 {
 	const struct place_at all[] = { p->in, p->a, p->b };
@@ -190,7 +190,7 @@ static unsigned sources_of(const struct piece_at *p, struct place_at *source)
 	return n;
 }
 
-/* Whether bytes of its places can be told by their numbers. */
+/* Whether 32-bit offsets reach all bytes of its places. */
 static bool is_near(const struct finding *w, const struct piece_at *p)
 {
 	const struct place_at all[] = { p->in, p->a, p->b, p->dst, p->out };
@@ -275,7 +275,8 @@ static void use(struct finding *w, struct fold_ref r)
 	v->uses++;
 }
 
-/* From the outputs back: operands come before what they are in. */
+/* Marks what outputs need, from the last value to the first: operands have lower numbers than
+ * their combination. */
 static void find_wanted(struct finding *w)
 {
 	for (uint32_t i = 0; i < w->noutputs; i++) {
@@ -300,7 +301,7 @@ static void find_wanted(struct finding *w)
 	}
 }
 
-/* Whether the operand is combined on the way to the value. */
+/* Whether the operand is combined on the way to the value, not stored. */
 static bool joins(const struct finding *w, const struct value *v, struct fold_ref operand,
 		  bool second)
 {
@@ -376,7 +377,7 @@ static struct place_at place_of(const struct finding *w, struct fold_ref r)
 	return (struct place_at){ v->home.base, v->home.at + r.at };
 }
 
-/* From the innermost operand outwards. */
+/* Adds the sources of the value, from the innermost operand outwards. */
 static void add_sources(struct finding *w, struct fold *d, const struct value *v)
 {
 	uint32_t first = w->f->nplaces;
@@ -406,7 +407,7 @@ static struct place_at temporary(struct finding *w, uint32_t n)
 	return p;
 }
 
-/* Copies of what is stored, to outputs [i, end). */
+/* Copies of stored elements to outputs [i, end). */
 static void add_copies(struct finding *w, struct place_at from, uint32_t n, uint32_t i,
 		       uint32_t end)
 {
@@ -458,10 +459,10 @@ static void add_folds(struct finding *w)
 	}
 }
 
-/* ---- where an output lies where its input does ----------------------------------------------- */
+/* ---- outputs that overlap inputs ------------------------------------------------------------ */
 
-/* Whether the fold reads an input where one before has stored; or itself, but from place to
- * the same place. */
+/* Whether the fold reads an input after an earlier fold has stored there, or stores to an
+ * overlapping place itself, other than the same one. */
 static bool spoils(const struct finding *w, const struct fold *d)
 {
 	const struct place_at *p = w->f->places + d->at, *to = p + d->sources;
@@ -481,8 +482,8 @@ static bool spoils(const struct finding *w, const struct fold *d)
 	return false;
 }
 
-/* Temporaries stay in the first-level cache from the fold that stores them to those that read
- * them. */
+/* Chooses the step so that temporaries stay in the first-level cache from the fold that stores
+ * them to those that read them. */
 static void find_step(struct finding *w)
 {
 	size_t step = STEP_BYTES / w->q->layout.esize, most = w->q->short_tile;
@@ -509,7 +510,8 @@ static void find_reach(struct finding *w)
 	}
 }
 
-/* The maps of inputs, which are empty, tell what is stored in their outputs. */
+/* The maps of inputs, empty otherwise, record here what is stored in the outputs that overlap
+ * them. */
 static void find_apart(struct finding *w)
 {
 	struct folds *f = w->f;

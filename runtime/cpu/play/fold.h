@@ -1,15 +1,17 @@
 /*
- * What a sequence computes, whatever way its messages take: folds.
+ * Folds: what a sequence computes, independent of the route of its messages.
  *
- * A fold combines one or more sources, one after another, and stores the result in one or more
- * targets, in one pass: a value that the plan sends through many hands is computed once, from where
- * it comes, and stored where it stays. In: a sequence's pieces (cpu.h). Out: folds that store the
- * same in the ranks' output buffers; but nothing in scratch and slots, where they have temporaries.
+ * A fold combines one or more sources in order, and stores the result in one or more targets, in
+ * one pass. A value that the plan sends through many ranks is computed once, from its inputs, and
+ * stored where it ends. Example: a ring's allreduce of 3 ranks becomes, for each chunk, one fold
+ * of 3 inputs into 3 outputs. In: a sequence's pieces (cpu.h). Out: folds that store the same
+ * values in the ranks' output buffers. Scratch and slots only hold temporaries.
  *
- * The pieces are gone through once with symbols: what lies in each span of each buffer is a value,
- * which is an input, or two values combined. A copy makes no value. A value that is a part of one
- * other value alone is combined on the way to that one; one that several need is stored first.
- * Operands change places only where the operator does not mind (plan/rows.h: not if it chooses).
+ * The idea is symbolic execution with value numbering (Cocke and Schwartz 1970). One pass over
+ * the pieces records the value of each span of each buffer: an input, or two values combined. A
+ * copy makes no new value. A value with a single use is combined on the way to that use; one with
+ * several is stored first. Operands are exchanged only if the operator allows it (plan/rows.h:
+ * not if it chooses).
  *
  * O(pieces x log(pieces)).
  */
@@ -18,40 +20,41 @@
 
 #include "runtime/cpu/core/cpu.h"
 
-#define MOST_FOLDED 64u /* sources, or targets */
+#define MOST_FOLDED 64u /* sources, and targets */
 
 struct fold {
 	uint32_t n;  /* elements */
-	uint32_t at; /* of the places: its sources', and then its targets' */
+	uint32_t at; /* first of its places: its sources, then its targets */
 	uint16_t sources, targets;
-	bool divide; /* an average's end */
+	bool divide; /* the end of an average */
 };
 
 struct folds {
 	struct fold *of;
 	struct place_at *places;
 	uint32_t n, nplaces, room, places_room;
-	size_t temporaries; /* bytes of a thread's, from its slots' start */
-	size_t reach;	    /* bytes of a buffer that they touch, at most */
-	size_t step;	    /* elements that all are played for before the next; SIZE_MAX: all */
-	bool apart;	    /* not for a rank whose output lies where its input does */
+	size_t temporaries; /* bytes for one thread, from the start of its slots */
+	size_t reach;	    /* the most bytes of a buffer that they touch */
+	size_t step;	    /* elements for which all folds are played before the next ones;
+			       SIZE_MAX: all */
+	bool apart;	    /* not allowed for a rank whose output overlaps its input */
 };
 
-/* The ranks whose outputs are wanted: a bit each; or, of any number, all. */
+/* The ranks whose outputs are wanted: one bit each; or all, of any number. */
 #define FOLDS_ALL UINT64_MAX
 
-/** The folds of what the sequence's pieces come to; q->tile and q->ntiles are chosen. NULL: it has
- *  none, or there is no memory; the pieces do it then. */
+/** Finds the folds of a sequence, after q->tile and q->ntiles are chosen. NULL: none, or no
+ *  memory; then the pieces are played. */
 struct folds *folds_find(const struct sequence *q, uint64_t ranks);
 void folds_free(struct folds *f);
-/** Whether they may be played for a rank's buffers. */
+/** Whether the folds may be played on a rank's buffers. */
 bool folds_suit(const struct folds *f, const unsigned char *send, const unsigned char *recv);
-/** Plays them, for elements [lo, lo + most) of their chunks. */
+/** Plays the folds for elements [lo, lo + most) of their chunks. */
 void folds_play(const struct layout *l, const struct folds *f, unsigned char *const *bases,
 		size_t lo, size_t most);
-/** Numbers places by posts from now on: rank 0's input, its output, rank 1's input ..., and slots. */
+/** Renumbers the bases for posts: rank 0's input, its output, rank 1's input, ..., and slots. */
 void folds_to_posts(struct folds *f);
-/** Plays such folds, all at once. */
+/** Plays such folds for all elements. */
 void folds_play_posts(const struct layout *l, const struct folds *f, const struct post *posts,
 		      unsigned char *slots);
 

@@ -1,12 +1,12 @@
 /*
- * Spans of a buffer, sorted. See fold_map.h.
+ * Sorted spans of a buffer. See fold_map.h.
  */
 #include "runtime/cpu/play/fold_map.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The first span that ends behind that byte. */
+/* The first span that ends after that byte. */
 static uint32_t find_span(const struct fold_map *m, uint32_t at)
 {
 	uint32_t low = 0, high = m->n;

@@ -1,9 +1,10 @@
 /*
- * Playing folds: see fold.h. O(elements of their sources and targets).
+ * Plays folds: see fold.h. O(elements of their sources and targets).
  *
- * What a fold stores in an output is stored past the caches where these cannot hold the buffers of
- * all ranks (layout.past), unless it lies in an input, too: allreduce of 16 MiB took 2.4 to 2.9 ms
- * without that on 2 ranks, and 8.9 to 14.8 on 8, by one schedule and another.
+ * Results in outputs are stored past the caches (non-temporal stores) if the caches cannot hold
+ * the buffers of all ranks (layout.past) and the output is not also an input. Without that,
+ * allreduce of 16 MiB took 2.4 to 2.9 ms on 2 ranks and 8.9 to 14.8 on 8, depending on the
+ * schedule.
  */
 #include "runtime/cpu/play/fold.h"
 #include "runtime/cpu/play/sequence.h"
@@ -11,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of what is then stored past the caches: such that the processor reads what comes next while that
- * is under way. Of 16 MiB on 8 ranks that took with 256 bytes and 1 KiB 5.4 and 6.1 ms. */
+/* Bytes per block of such stores, small enough that the processor reads the next block
+ * meanwhile. 16 MiB on 8 ranks took 5.4 ms with 256 bytes, 6.1 with 1 KiB. */
 #define PAST_BYTES ((size_t)256)
 
 void folds_free(struct folds *f)
@@ -40,15 +41,15 @@ static void divide(const struct layout *l, unsigned char *const *to, unsigned ta
 		memcpy(to[t], to[0], n * l->esize);
 }
 
-/* Whether the place is in an output, and not in its rank's input, too, where it was just read. */
+/* Whether the place is in an output that does not overlap the rank's input, which was just
+ * read. */
 static bool rests(const struct place_at *p, unsigned char *const *bases)
 {
 	return p->base >= BASE_RANKS && (p->base - BASE_RANKS) % NBUFFERS == BUFFER_RECV &&
 	       bases[p->base] != bases[p->base + BUFFER_SEND - BUFFER_RECV];
 }
 
-/* The same past the caches, where they cannot hold what the run stores: in blocks that stay there,
- * and from each to all targets. */
+/* Stores past the caches: combines a block in the cache, then copies it to all targets. */
 static void play_past(const struct layout *l, const struct fold *d, const struct place_at *p,
 		      unsigned char *const *bases, unsigned char **at, size_t n)
 {
@@ -90,7 +91,7 @@ static void play_at(const struct layout *l, const struct fold *d, unsigned char 
 		divide(l, to, d->targets, n);
 }
 
-/* The same from byte `skip` of each place that is in a buffer on. */
+/* The same from byte `skip` of each place in a buffer. */
 static void play(const struct layout *l, const struct fold *d, const struct place_at *p,
 		 unsigned char *const *bases, size_t skip, size_t n)
 {
@@ -124,7 +125,7 @@ void folds_play(const struct layout *l, const struct folds *f, unsigned char *co
 		reduce_streamed();
 }
 
-/* ---- what threads do that have met ----------------------------------------------------------- */
+/* ---- folds of threads in a meeting ---------------------------------------------------------- */
 
 #define POST_SLOTS UINT32_MAX
 

@@ -3,7 +3,7 @@
  */
 #include "runtime/cpu/core/cpu.h"
 
-/* Callers first: they have nothing else to do. */
+/* Callers first, which have nothing else to do. */
 void sched_wake_one(struct cpu *e)
 {
 	if (e->world->idle_calls)
@@ -23,7 +23,7 @@ void sched_add(struct cpu *e, struct fiber *t)
 	atomic_fetch_add(&e->ready, 1);
 }
 
-/* Wakes a thread if more fibers are ready than so many threads, and those that spin, take. */
+/* Wakes a thread if more fibers are ready than `takers` and the spinning threads will take. */
 void sched_wake_for(struct cpu *e, unsigned takers)
 {
 	if (e->layout.parallel && e->running < e->limit &&

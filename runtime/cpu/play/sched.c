@@ -1,21 +1,21 @@
 /*
- * How runs begin and end; and the threads, which play a run's sequence, or run ready fibers from
- * the queue (queue.c).
+ * The scheduler: beginning and ending runs; and the threads, which play a run's sequence, or run
+ * ready fibers from the queue (queue.c).
  *
- * Threads are those of the communicator (helpers: one a core this process may
- * use, less one, and no more than ranks; made at the first run that is large
- * enough to need them), and every thread inside a call. At most `limit` are at work at a time. A
- * run begins when its last rank calls; who waits for that spins for some 50 microseconds, if
- * there is a core for it, and then begins with what there is, as fibers.
+ * The threads are the communicator's helpers (one for each core of the process but one, at most
+ * one for each rank, made at the first run large enough to need them) and every thread inside a
+ * call. At most `limit` work at a time. A run begins when its last rank calls. A thread that
+ * waits for that spins for about 50 microseconds, if it has a core, and then begins with the
+ * ranks that are there, as fibers.
  *
- * A thread takes a share of the ready fibers and runs them in turn; before it parks those that wait
- * it looks again and again for as long, unless others are ready. Whoever adds a fiber that no
- * spinning thread will take wakes a sleeper, but only in runs that are worth it: a small one is
- * done by its callers alone, as waking costs more; there one thread at a time runs fibers, and
- * those that it makes ready need no lock.
+ * A thread takes a share of the ready fibers and runs them in turn. Before it parks waiting ones,
+ * it polls them for the same time, unless others are ready. Adding a fiber that no spinning
+ * thread will take wakes a sleeping thread, but only in large runs: in small ones waking costs
+ * more than the work, so one calling thread at a time runs all fibers, and fibers that it makes
+ * ready need no lock.
  *
- * No wake-up is lost: a thread looks at the queue under the lock before it
- * sleeps, and one that leaves wakes another if fibers remain.
+ * No wake-up is lost: a thread checks the queue under the lock before it sleeps, and a thread
+ * that stops working wakes another if fibers remain.
  */
 #include "runtime/base/spin.h"
 #include "runtime/cpu/core/cpu.h"
@@ -56,7 +56,7 @@ static struct fiber *take_first(struct cpu *e)
 	return t;
 }
 
-/* Ready fibers for a thread: its share of the run's. NULL: none, or threads enough run some. */
+/* A thread's share of the ready fibers. NULL: none, or enough threads run some. */
 static struct fiber *take_share(struct cpu *e)
 {
 	bool parallel = e->layout.parallel;
@@ -81,8 +81,8 @@ bool sched_halt(struct world *w)
 	return !e->running;
 }
 
-/* Runs fibers in turn until they are over or parked. While there are no others to run, what they
- * wait for is sooner seen than told. */
+/* Runs fibers in turn until each has ended or is parked. Without other fibers to run, polling
+ * sees events sooner than a wake-up. */
 static void run_share(struct cpu *e, struct fiber *share)
 {
 	unsigned idle = 0;
@@ -98,8 +98,8 @@ static void run_share(struct cpu *e, struct fiber *share)
 	fibers_turn(e, &share, false);
 }
 
-/* A thread is at work no longer. The last one sees to the run's end: one that ran fibers, too, as
- * the run that they were of may be over, and others play the next. */
+/* The thread stops working. The last one ends the run. That may be a thread that ran fibers of
+ * an earlier run. */
 static void served(struct cpu *e)
 {
 	struct world *w = e->world;
@@ -131,7 +131,7 @@ static void serve(struct cpu *e, struct fiber *share)
 	served(e);
 }
 
-/* Plays, as long as there are tiles. The run is over when nobody plays any longer. */
+/* Plays tiles while there are some. The run is over when the last thread stops. */
 static void serve_playing(struct cpu *e)
 {
 	const struct sequence *q = e->playing.q;
@@ -146,12 +146,12 @@ static void serve_playing(struct cpu *e)
 	served(e);
 }
 
-/* Waits a little, without the lock, for a fiber, or for the call (NULL: there is none) to be over.
- * False: in vain, or there is no core to spin on. */
+/* Waits a little, without the lock, for a fiber, or for the end of the call (NULL: none).
+ * False: neither came, or there is no core to spin on. */
 static bool spin(struct cpu *e, const struct call *c)
 {
 	struct world *w = e->world;
-	bool parallel = e->layout.parallel; /* else whoever runs fibers takes all there are */
+	bool parallel = e->layout.parallel; /* otherwise one thread takes all fibers */
 	bool news = false;
 
 	if (e->running + e->spinning + atomic_load(&e->gatherers) >= e->limit)
@@ -168,8 +168,8 @@ static bool spin(struct cpu *e, const struct call *c)
 	return news;
 }
 
-/* Runs fibers that are ready, or looks for one a little while longer: true, and the thread, which
- * waits for the call, is to look again. False: it has done both in vain; *spun is its own. */
+/* Runs ready fibers, or looks for some a little longer. True: look again. False: there were
+ * none. *spun: this thread has spun. */
 static bool take(struct cpu *e, const struct call *c, bool *spun)
 {
 	struct fiber *share;
@@ -215,7 +215,7 @@ void sched_start(struct cpu *e)
 	e->helpers_tried = true;
 	e->helpers = calloc(want + 1, sizeof(*e->helpers));
 	if (!e->helpers)
-		return; /* the callers do it alone */
+		return; /* the callers do all of it */
 	while (e->nhelpers < want && !pthread_create(e->helpers + e->nhelpers, NULL, helper, e))
 		e->nhelpers++;
 }
@@ -240,8 +240,8 @@ static struct call *next_call(const struct world *w, struct call *calls)
 	return calls;
 }
 
-/* A run that begins with the last rank's call is over soon after that: waits for both a little,
- * without the lock, if there is a core for it. The first call that is not over. */
+/* A run that begins with the last rank's call ends soon after. So waits a little for both,
+ * without the lock, if there is a core for it. Returns the first call that is not over. */
 static struct call *gather(struct cpu *e, struct call *calls)
 {
 	unsigned spins = SPINS;

@@ -1,19 +1,20 @@
 /*
- * Runs that all ranks have called, as a sequence.
+ * Runs that all ranks have called, played as one sequence without fibers.
  *
- * If no operation has to wait, messages need no fibers, flags or locks. Counting messages finds an
- * order in which none waits. In that order the pieces of each operation are noted (notes.h), and folds
- * are found that store the same (fold.h). Then threads play the folds, or the notes where buffers
- * overlap. Each thread takes one tile of all chunks at a time and does all its work: tiles are independent. The last caller plays a small run alone, because to wake a
- * thread would take longer. If the calls were posted (post.c), their threads are awake: they share the
- * tiles of a run that is large enough, or each does the outputs of its ranks, so that no two cores
- * write the same memory. Runs of the last few kinds are played again without a new layout. A traced
- * run plays the notes, operation by operation (trace.h).
+ * If no operation has to wait, messages need no fibers, flags or locks. Counting messages finds
+ * an order in which none waits (sequence_find.c). The pieces of each operation are noted in that
+ * order (notes.h), and folds with the same results are found (fold.h). Then threads play the
+ * folds, or the notes if buffers overlap. A thread takes one tile of all chunks at a time and
+ * does all its work: tiles are independent.
  *
- * A message that is held (plan.h) is read in its sender's cells. All other messages are in slots; each
- * thread has slots for itself.
+ * The last caller plays a small run alone, because waking a thread takes longer. If the calls
+ * were posted (post.c), their threads are awake: they share the tiles of a larger run, or each
+ * computes the outputs of its own ranks, so that no two cores write the same memory. Recent
+ * sequences are kept, and played again without a new layout. A traced run plays the notes,
+ * operation by operation (trace.h).
  *
- * sequence_find.c finds the order. Playing: O(bytes + pieces x tiles).
+ * A held message (plan.h) is read in its sender's cells. All other messages are in slots; each
+ * thread has separate slots. Playing: O(bytes + pieces x tiles).
  */
 #include "runtime/base/clock.h"
 #include "runtime/base/divide.h"
@@ -71,7 +72,7 @@ void sequence_drop_folds(struct sequence *q)
 	}
 }
 
-/* Pieces [first, end), for elements [lo, lo + most) of their chunks. */
+/* Plays pieces [first, end) for elements [lo, lo + most) of their chunks. */
 static void play_pieces(const struct sequence *q, uint32_t first, uint32_t end,
 			unsigned char *const *bases, size_t lo, size_t most)
 {
@@ -82,17 +83,17 @@ static void play_pieces(const struct sequence *q, uint32_t first, uint32_t end,
 struct player {
 	const struct cpu *e;
 	const struct sequence *q;
-	struct traced *trace; /* where it is noted; or NULL */
+	struct traced *trace; /* the trace, or NULL */
 	unsigned thread;
 	unsigned char **bases;
 };
 
-/* The same of all operations, and notes when: each ends where the thread's next one begins. */
+/* Plays all operations, with times. An operation ends when the thread's next one begins. */
 static RARE void play_traced(const struct player *t, size_t lo, size_t most)
 {
 	const struct sequence *q = t->q;
 	uint64_t tile = q->ntiles > 1 ? lo / q->short_tile : 0, begin = clock_ns();
-	struct layout l = t->e->layout; /* which has its cells */
+	struct layout l = t->e->layout; /* a copy, as its cells are changed */
 	uint32_t first = 0;
 
 	l.tile = most;
@@ -130,7 +131,7 @@ static bool folds_may(const struct sequence *q, unsigned char *const *bases)
 	return may;
 }
 
-/* The ranks' buffers from so many bytes further on. */
+/* Moves the ranks' buffers on by that many bytes. */
 static void move_bases(const struct sequence *q, unsigned char **bases, size_t bytes)
 {
 	for (uint32_t i = BASE_RANKS; i < BASE_RANKS + NBUFFERS * q->layout.nranks; i++)
@@ -138,11 +139,11 @@ static void move_bases(const struct sequence *q, unsigned char **bases, size_t b
 			bases[i] += bytes;
 }
 
-/* All of it, for elements [lo, lo + tile) of all chunks, where the bases are. */
+/* Plays elements [lo, lo + tile) of all chunks. */
 static void play_tile(const struct player *t, size_t lo)
 {
 	const struct sequence *q = t->q;
-	bool tiled = q->ntiles > 1; /* else chunks may be joined */
+	bool tiled = q->ntiles > 1; /* otherwise chunks may be joined */
 
 	if (!t->trace && folds_may(q, t->bases)) {
 		folds_play(&q->layout, q->folds, t->bases, lo, tiled ? q->tile : SIZE_MAX);
@@ -160,7 +161,7 @@ static void play_tile(const struct player *t, size_t lo)
 
 /* ---- playing ------------------------------------------------------------------------------ */
 
-/* All ranks' calls begin. */
+/* All ranks' calls begin in the trace. */
 static RARE struct traced *trace_begin(const struct cpu *e, const struct sequence *q)
 {
 	struct traced *x =
@@ -205,8 +206,8 @@ enum sequence_how sequence_begin(struct cpu *e, struct sequence *q)
 	return SEQUENCE_PLAYS;
 }
 
-/* The bases for buffers in posts, of a thread, for the tiles from element `lo` of all chunks; with its
- * `own` ranks' outputs alone, and room for all other outputs, which are never read. */
+/* Sets a thread's bases for buffers in posts, from element `lo` of all chunks. With `own`,
+ * only the outputs of its ranks are real; all other outputs go to slots that are never read. */
 static void place_posts(const struct cpu *e, const struct sequence *q, const struct meeting *m,
 			size_t lo, bool own, unsigned char **bases)
 {
@@ -222,8 +223,7 @@ static void place_posts(const struct cpu *e, const struct sequence *q, const str
 	}
 }
 
-/* What the thread does of it; found at its first call for these ranks. NULL: there was no memory, or
- * room. */
+/* The folds for the outputs of these ranks, found at the first call. NULL: no memory or room. */
 static const struct folds *own_folds(struct sequence *q, uint64_t ranks)
 {
 	struct own_part *part = q->part + __builtin_ctzll(ranks);
@@ -242,7 +242,7 @@ static const struct folds *own_folds(struct sequence *q, uint64_t ranks)
 	return part->folds;
 }
 
-/* The next free tile of that call, behind the threads' first ones. */
+/* Takes the next tile; the threads' first tiles are not in `rest`. */
 static uint64_t take_tile(struct shared *rest, const struct meeting *m)
 {
 	uint64_t call = (m->call + 1) << 32, is = atomic_load(&rest->taken), from;
@@ -253,7 +253,7 @@ static uint64_t take_tile(struct shared *rest, const struct meeting *m)
 	return m->threads + (from & UINT32_MAX);
 }
 
-/* A thread's first tile has the thread's number. */
+/* Shares the tiles. The thread's first tile has the thread's number. */
 static void share(struct cpu *e, const struct sequence *q, const struct meeting *m)
 {
 	unsigned char *bases[MOST_BASES];
@@ -269,8 +269,8 @@ static void share(struct cpu *e, const struct sequence *q, const struct meeting 
 	}
 }
 
-/* Whether all may read all inputs while each does its own outputs. (So it is for those that were
- * left.) */
+/* Whether each thread may compute its own outputs while all read all inputs. (That holds
+ * for left inputs, which are copies.) */
 static bool may_own(const struct sequence *q, const struct meeting *m)
 {
 	const struct layout *l = &q->layout;
@@ -284,7 +284,7 @@ static bool may_own(const struct sequence *q, const struct meeting *m)
 	return may;
 }
 
-/* All outputs; those of other ranks go into slots. */
+/* Computes all outputs; those of other ranks go to slots. */
 static void play_all(struct cpu *e, const struct sequence *q, const struct meeting *m)
 {
 	unsigned char *bases[MOST_BASES];
@@ -320,7 +320,7 @@ bool sequence_left(const struct cpu *e)
 void sequence_stop(struct cpu *e)
 {
 	e->playing.q = NULL;
-	atomic_store(&e->playing.next, UINT64_MAX / 2); /* past all */
+	atomic_store(&e->playing.next, UINT64_MAX / 2); /* beyond the last tile */
 }
 
 bool sequence_over(struct cpu *e)

@@ -1,10 +1,9 @@
 /*
- * Finds an order of a run in which no operation waits, and the pieces of work that it consists of. See
- * sequence.c.
+ * Finds an order of a run in which no operation waits, and its pieces. See sequence.c.
  *
- * In: the layout of the current run, after its ranks are placed. Out: a sequence, kept for equal runs.
- * The search goes through the operations worker by worker, as far as the messages counted so far let
- * each worker go. No data moves. O(operations + rounds x workers + cells).
+ * In: the layout of the current run, whose ranks are placed. Out: a sequence, kept for later runs
+ * like it. The operations are done worker by worker, as far as the counted messages allow; no
+ * data is touched. O(operations + rounds x workers + cells).
  */
 #include "runtime/base/divide.h"
 #include "runtime/cpu/play/fold.h"
@@ -13,17 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_SLOT_BYTES ((size_t)64 << 20) /* of a thread */
-/* A tile of all chunks of all ranks stays in a core's second-level cache. */
+#define MOST_SLOT_BYTES ((size_t)64 << 20) /* of one thread */
+/* One tile of all chunks of all ranks should stay in a core's second-level cache. */
 #define TILES_BYTES ((size_t)512 << 10)
 #define TILE_LEAST ((size_t)2 << 10)
 #define TILE_MOST ((size_t)64 << 10)
-/* Bytes of a chunk's tile, where folds are played: long enough for the processor to fetch the data
- * ahead. Allreduce of 16 MiB on 8 ranks by
- * direct_allreduce took with tiles of 4 KiB, 64 and 256 KiB, and 1 MiB 10.1, 5.4, 4.8 and 4.8
- * ms. */
+/* Tile of a chunk when folds are played: long enough for the hardware prefetcher. Allreduce of
+ * 16 MiB on 8 ranks by direct_allreduce took 10.1, 5.4, 4.8 and 4.8 ms with tiles of 4 KiB, 64
+ * KiB, 256 KiB and 1 MiB. */
 #define WIDE_BYTES ((size_t)256 << 10)
-/* Of all chunks of a rank: from there on, threads that have come share the work of one. */
+/* From this size of all chunks of a rank, threads that are in the call share a run that one
+ * could do. */
 #define SPLIT_BYTES ((size_t)8 << 10)
 
 /* ---- the order --------------------------------------------------------------------------- */
@@ -80,7 +79,7 @@ static void step(struct notes *notes, const struct fiber *t, const struct ccs_op
 		(struct op_end){ (uint32_t)(o - l->view->ops), t->rank, notes->q->n };
 }
 
-/* Goes through what the worker can do. Whether that was anything. */
+/* Does all operations of the worker that need not wait. True if there was one. */
 static bool go_on(struct notes *notes, uint32_t worker)
 {
 	const struct plan_view *v = notes->q->layout.view;
@@ -116,7 +115,7 @@ static bool set_counters(struct cpu *e)
 	return true;
 }
 
-/* Whether all operations were gone through, as they are in every plan that was proved. */
+/* Whether all operations can be done, as in every proved plan. */
 static bool find_order(struct notes *notes)
 {
 	const struct cpu *e = notes->e;
@@ -139,7 +138,7 @@ static bool find_order(struct notes *notes)
 	return all;
 }
 
-/* ---- kept sequences -------------------------------------------------------------------- */
+/* ---- kept sequences ------------------------------------------------------------------------- */
 
 struct sequence *sequence_known(struct cpu *e, const struct call *c)
 {
@@ -171,7 +170,7 @@ bool sequence_may(const struct cpu *e)
 	return true;
 }
 
-/* A small run, as a tile for each thread that may have come to it. */
+/* Splits a small run into one tile for each thread that may be in the call. */
 static void split(const struct cpu *e, struct sequence *q)
 {
 	const struct layout *l = &q->layout;
@@ -207,8 +206,8 @@ static void choose_tile(const struct cpu *e, struct sequence *q)
 	q->ntiles = ceil_div(l->longest, q->tile);
 }
 
-/* Folds store what they need in between in steps of their own, so that their tiles may be long: as
- * many short ones as leave each thread one, and more than one in all. */
+/* Folds limit the size of temporaries by steps, so their tiles may be long: as few tiles as
+ * give each thread one, but more than one if there was more than one. */
 static void widen(const struct cpu *e, struct sequence *q)
 {
 	const struct layout *l = &q->layout;
@@ -233,7 +232,8 @@ static bool take(size_t *total, size_t n, size_t each)
 	return *total <= MOST_SLOT_BYTES;
 }
 
-/* Of the messages that are not held, and of shifted operations. False: too much. */
+/* Places slots for messages that are not held, and for shifted operations. False: too much
+ * memory. */
 static bool place_slots(struct cpu *e, struct sequence *q)
 {
 	struct sequences *all = &e->sequences;
@@ -261,7 +261,7 @@ static bool place_slots(struct cpu *e, struct sequence *q)
 	return take(&q->slot_bytes, stage, cell);
 }
 
-/* An empty one, for the layout that there is; in place of the one that was used longest ago. */
+/* Empties the least recently used sequence, for the current layout. */
 static struct sequence *next_sequence(struct cpu *e)
 {
 	struct sequences *all = &e->sequences;
@@ -272,7 +272,7 @@ static struct sequence *next_sequence(struct cpu *e)
 			q = all->of + i;
 	sequence_drop_folds(q);
 	q->layout = e->layout;
-	q->layout.tile = e->layout.longest; /* so that pieces are whole */
+	q->layout.tile = e->layout.longest; /* one tile, so that pieces are whole */
 	q->layout.ntiles = 1;
 	q->id = ++all->found;
 	q->used = ++all->runs;
@@ -281,8 +281,8 @@ static struct sequence *next_sequence(struct cpu *e)
 	return q;
 }
 
-/* Where there is one tile, each posted thread may compute the outputs of its ranks alone: it then needs
- * room for the outputs of all ranks. */
+/* If there is one tile, each posted thread may compute its own ranks' outputs; then it needs
+ * room for all other outputs. */
 static void find_own(struct sequence *q)
 {
 	size_t n = q->layout.nranks, bytes = q->layout.send_bytes;
@@ -299,7 +299,7 @@ static void find_own(struct sequence *q)
 		q->slot_bytes = q->outputs + n * q->output_bytes;
 }
 
-/* Their temporaries use the memory of the pieces' slots. */
+/* Finds the folds. Their temporaries use the memory of the pieces' slots. */
 static void find_folds(struct cpu *e, struct sequence *q)
 {
 	size_t before = q->slot_bytes;
@@ -319,7 +319,7 @@ static void find_folds(struct cpu *e, struct sequence *q)
 	sequence_drop_folds(q);
 }
 
-/* While it is noted scratch is where it is played. */
+/* While noting, scratch is placed as in playing. */
 struct sequence *sequence_find(struct cpu *e)
 {
 	struct layout *l = &e->layout;

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#define SLEEP_MS 20 /* after that, checks that the other ranks are alive */
-#define NAP_MS 1    /* the same, with more than one bell to wait for */
+#define SLEEP_MS 20 /* after this time, check that the other ranks are alive */
+#define NAP_MS 1    /* the same, with several bells to wait for */
 
 /* ---- posting and admitting ---------------------------------------------------------------- */
 
@@ -23,7 +23,8 @@ static void say_other(struct procs_table *t, uint64_t call)
 		;
 }
 
-/* A rank that has posted a different call; NULL: none. Of any two ranks, the later one sees it. */
+/* A rank that has posted a different call; NULL: none. Of any two ranks, at least the later
+ * one sees it. */
 static const struct procs_seat *odd_one(const struct world *w, uint64_t call)
 {
 	const struct procs *p = cpu_of(w)->procs;
@@ -40,7 +41,8 @@ static const struct procs_seat *odd_one(const struct world *w, uint64_t call)
 	return NULL;
 }
 
-/* The name of such calls, if it is among the most recent ones that are kept. NULL: it is not. */
+/* The name of the calls with that key, if it is among the recent ones that are kept; NULL if
+ * not. */
 static const struct call_name *name_of(const struct procs_seat *s, uint64_t key, uint64_t most)
 {
 	for (uint64_t i = 1; i <= most && i <= s->named; i++)
@@ -49,7 +51,7 @@ static const struct call_name *name_of(const struct procs_seat *s, uint64_t key,
 	return NULL;
 }
 
-/* For the other ranks, if calls differ. */
+/* Publishes the name of the call, for ranks whose calls differ. */
 static void name(struct procs_seat *own, const struct call *c, uint64_t key)
 {
 	uint64_t at = own->named % PROCS_NAMES;
@@ -73,7 +75,8 @@ static void compare(struct world *w, uint64_t call)
 	procs_look(w);
 }
 
-/* False: another rank is too far behind. c may be NULL if the call before had that key. */
+/* Posts a call. False: another rank is too far behind. c may be NULL if the previous call had
+ * that key. */
 static bool post_call(struct world *w, const struct call *c, uint64_t seq, uint64_t key, bool other)
 {
 	struct procs *p = cpu_of(w)->procs;
@@ -89,7 +92,7 @@ static bool post_call(struct world *w, const struct call *c, uint64_t seq, uint6
 	return true;
 }
 
-/* The call is not like the one before: changes to where it is laid out, or is to be. */
+/* The call differs from the previous one: changes to its layout, or to memory for a new one. */
 static void change(struct world *w, const struct run *r)
 {
 	struct cpu *e = cpu_of(w);
@@ -210,7 +213,7 @@ static void turn_add(struct procs *p, struct fiber *t)
 	p->turn = t;
 }
 
-/* Those of a rank that begins. Whether there are any. */
+/* Takes the ready fibers of a rank that begins. True: there were some. */
 static bool turn_ready(struct cpu *e)
 {
 	if (!e->first)
@@ -236,7 +239,7 @@ static bool collect(struct cpu *e)
 
 	if (atomic_load_explicit(&p->own->inbox, memory_order_relaxed))
 		i = atomic_exchange(&p->own->inbox, 0);
-	while (i && i <= e->layout.nworkers) { /* calls that differ may ring for none */
+	while (i && i <= e->layout.nworkers) { /* if calls differ, a number may be out of range */
 		struct fiber *t = e->layout.fibers + i - 1;
 
 		i = t->behind;
@@ -248,7 +251,7 @@ static bool collect(struct cpu *e)
 	return any;
 }
 
-/* Runs each of them once. Whether any has made progress. */
+/* Runs each fiber once. True: one has made progress. */
 static bool run_all(struct cpu *e, bool polled)
 {
 	bool any = fibers_turn(e, &e->procs->turn, polled);
@@ -273,26 +276,27 @@ static void run_fibers(struct cpu *e, const struct run *r, unsigned polls)
 		any = collect(e);
 		if (e->world->runs == r)
 			any |= run_all(e, idle < polls);
-		if (e->world->runs != r) /* it is over */
+		if (e->world->runs != r) /* the run is over */
 			return;
 		idle = any ? 0 : idle + 1;
 		if (idle && idle <= polls && !procs_pause(e->procs))
-			idle = polls; /* one more, to park them */
+			idle = polls; /* one more round, to park the fibers */
 	}
 }
 
 /* ---- without a run --------------------------------------------------------------------------- */
 
-/* Whether all make the same calls as before; or the same as this one, as far as they have begun it.
- * Others see then that this one has begun its call, or it sees here that they make another, if there
- * was a fence between. */
+/* Whether all ranks make the same calls as before, or, as far as they have begun it, the same
+ * as this one. With a fence between beginning and checking, of two ranks with different calls
+ * at least one sees the other. */
 static bool all_well(const struct world *w, uint64_t call)
 {
 	return !odd_one(w, call) &&
 	       !atomic_load_explicit(&cpu_of(w)->procs->table->failed, memory_order_acquire);
 }
 
-/* Whether the call has the layout of the previous one. A match is kept with the calls like it. */
+/* Whether the call has the layout of the previous one. If so, it is kept with the calls like
+ * it. */
 static bool is_laid_out(struct cpu *e, const struct call *c)
 {
 	struct kept *kept = c->like ? &c->like->kept : NULL;
@@ -307,13 +311,14 @@ static bool is_laid_out(struct cpu *e, const struct call *c)
 	return true;
 }
 
-/* Whether there is a layout, and nothing for a call to wait for; a traced call counts as a run. */
+/* Whether there is a layout, and the call has nothing to wait for. A traced call counts as a
+ * run. */
 static bool may_begin(const struct world *w)
 {
 	return !w->dead && !w->runs && !w->trace && !cpu_of(w)->failed;
 }
 
-/* Posts a call like the one before. */
+/* Posts a call equal to the previous one. */
 static bool post_again(struct world *w, uint64_t seq)
 {
 	struct procs *p = cpu_of(w)->procs;
@@ -321,7 +326,7 @@ static bool post_again(struct world *w, uint64_t seq)
 	if (!post_call(w, NULL, seq, p->own->key[(seq - 1) % PROCS_LAG], false))
 		return false;
 	if (p->light)
-		fence(); /* before any data is stored it waits for nothing */
+		fence(); /* as it waits for nothing before it stores data */
 	return all_well(w, seq);
 }
 
@@ -338,7 +343,7 @@ static bool post_kept(struct world *w, const struct call *c, uint64_t seq)
 	return is_laid_out(e, c) && all_well(w, seq);
 }
 
-/* The call like one before is posted, and its operations are begun. */
+/* Posts a call equal to an earlier one, and begins its operations. */
 static bool begin_at_once(struct world *w, struct call *c)
 {
 	struct cpu *e = cpu_of(w);
@@ -353,7 +358,7 @@ static bool begin_at_once(struct world *w, struct call *c)
 	return post_again(w, seq) && !procs_order_begin(e, c);
 }
 
-/* It takes longer, or something is wrong: a run goes on with it. */
+/* The call takes longer, or something is wrong: a run continues it. */
 static void make_run(struct world *w, struct call *c)
 {
 	struct cpu *e = cpu_of(w);
@@ -369,7 +374,7 @@ static void make_run(struct world *w, struct call *c)
 	e->ranks[w->first].call = c;
 }
 
-/* Goes on with a call that has begun so. Whether it is over. */
+/* Continues a call that has begun without a run. True: it is over. */
 static bool go_at_once(struct world *w, struct ccs_comm *comm)
 {
 	struct cpu *e = cpu_of(w);
@@ -387,7 +392,7 @@ bool procs_once_more(struct ccs_comm *comm, const struct kept *kept, const void 
 {
 	struct world *w = comm->world;
 	struct cpu *e = cpu_of(w);
-	const bool threads = w->p2p; /* else the handle's one thread is the only one here */
+	const bool threads = w->p2p; /* otherwise the handle's only thread is here */
 	bool over;
 
 	if (threads)
@@ -399,12 +404,12 @@ bool procs_once_more(struct ccs_comm *comm, const struct kept *kept, const void 
 	return over;
 }
 
-/* One that procs_once_more has begun goes on as a run. */
+/* A call that procs_once_more has begun continues as a run. */
 bool procs_at_once(struct world *w, struct call *c, ccs_status *first)
 {
 	bool begun, over = false;
 
-	if (c->next || c->sizes) /* one of several; or all have to look at the sizes */
+	if (c->next || c->sizes) /* one of several calls; or all ranks must compare sizes */
 		return false;
 	pthread_mutex_lock(&w->lock);
 	begun = may_begin(w) && cpu_of(w)->procs->in_order;
@@ -442,7 +447,7 @@ static bool begun(struct world *w, unsigned polls)
 	return false;
 }
 
-/* Goes on with the current call. Whether it is over. */
+/* Continues the current call. True: it is over. */
 static bool step(struct world *w, unsigned polls)
 {
 	struct cpu *e = cpu_of(w);
@@ -468,7 +473,8 @@ void procs_poll(struct world *w)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* The longest sleep, in ms: the program's idle function says, as it has other work; or SLEEP_MS. */
+/* The longest sleep, in ms: as the program's idle function says, because it has other work; or
+ * SLEEP_MS. */
 static unsigned longest_nap(struct world *w)
 {
 	unsigned ms;
@@ -481,8 +487,8 @@ static unsigned longest_nap(struct world *w)
 	return ms < SLEEP_MS ? ms : SLEEP_MS;
 }
 
-/* Whether something has arrived without a wakeup, as its writer checked for sleepers without a
- * fence. */
+/* Whether something has arrived without a wake-up, because its writer looked for sleepers
+ * without a fence. */
 static bool came(struct world *w)
 {
 	struct cpu *e = cpu_of(w);
@@ -497,7 +503,7 @@ static bool came(struct world *w)
 	return fibers_wake_ready(e, (uint32_t)w->first);
 }
 
-/* Without work: sleeps, and then checks the other ranks. */
+/* Sleeps without work, then checks the other ranks. */
 static void doze(struct world *w, const struct call *calls, unsigned ms, struct vigil *v)
 {
 	struct procs *p = cpu_of(w)->procs;
@@ -551,7 +557,7 @@ bool procs_moved(const struct world *w, uint64_t *mark)
 			r->seats[i].done = finished > r->seq;
 		}
 	}
-	fibers_moved(w, &operations); /* of the call before, until this one is admitted */
+	fibers_moved(w, &operations); /* of the previous call, until this one is admitted */
 	*mark = calls * UINT64_C(0x9e3779b97f4a7c15) + operations;
 	return *mark != before;
 }

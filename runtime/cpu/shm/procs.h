@@ -1,44 +1,42 @@
 /*
  * Ranks that are processes of one host: shared memory, and waiting. Private to this folder.
  *
- * The engine is the one of tasks (cpu.h): each process runs its own rank's fibers. FIFOs, fibers
- * and their data are in memory that all processes share, at the same places, because all lay a
- * run out alike. Only its own process writes a fiber, except for the fiber's state. A held
- * message is read in the sender's memory: where that memory is mapped, or by the system
- * (process_vm_readv), if trials among the calls show that one such read is quicker than a copy
- * into a slot and a copy out of it (procs_ways.c).
+ * The engine is that of tasks (cpu.h): each process runs its own rank's fibers. FIFOs, fibers and
+ * their data are in memory that all processes share, at the same places, because all lay a run
+ * out alike. A fiber is written only by its own process, except for its state. A held message is
+ * read in the sender's memory, through a mapping or by the system (process_vm_readv), if trials
+ * among the calls show that this is faster than a copy into a slot and one out of it
+ * (procs_ways.c).
  *
  * The table, also shared, has a seat for each process. The k-th call of a rank
  *
- *   1. is posted in its seat, once no rank is PROCS_LAG calls behind. If it differs from the
- *      rank's last call, or another rank's call differs so, it is compared with the calls that
- *      all ranks have posted: at once, and again before it is over;
- *   2. is admitted at once, if the layout of an equal earlier call is kept: FIFOs continue from
- *      one such call to the next, and are shared with no other layout. Else it gets the memory of
+ *   1. is posted in its seat, once no rank is PROCS_LAG calls behind. If it differs from the rank's
+ *      previous call, or another rank's does, it is compared with the calls that all ranks have
+ *      posted: at once, and again before it is over;
+ *   2. is admitted at once, if the layout of an equal earlier call is kept: FIFOs continue from one
+ *      such call to the next, and are shared with no other layout. Otherwise it gets the memory of
  *      the least recently used layout, when all ranks have finished the calls of that layout;
- *   3. runs, and is over when its fibers are over and all its held messages were received. Where
- *      chunks are short there are no fibers at first: the operations are done in the plan's order
- *      (prep.h), each as soon as it need not wait. If that takes long, fibers do the rest. Unless
- *      fibers are needed, a call like the last one needs no run (comm.h) either.
+ *   3. runs, and is over when its fibers are over and all its held messages were received. With
+ *      short chunks there are no fibers at first: the operations are done in the plan's order
+ *      (prep.h), each as soon as it need not wait. If that takes long, fibers do the rest. A call
+ *      like the previous one that needs no fibers needs no run (comm.h) either.
  *
- * A process that has nothing to do polls its fibers for a while, and then parks them and sleeps
- * on the bell of its seat. The process that makes a parked fiber ready puts it into the inbox of
- * its seat and rings. Where ranks share cores, a process yields its core between two rounds, and
- * polls for fewer rounds: among ranks that are all in the call, this costs less than a sleep and
- * a wake-up for each message. Where other programs keep the core busy the process sleeps at once,
- * because a woken process gets the core sooner.
+ * A process without work polls its fibers for a while, then parks them and sleeps on the bell of
+ * its seat (a futex). A process that makes a parked fiber ready puts it into the inbox of its
+ * seat and rings. If ranks share cores, a process yields its core between two rounds of polling,
+ * and polls for fewer rounds: among ranks that are all in the call, this costs less than a sleep
+ * and a wake-up for each message. If other programs keep the core busy the process sleeps at
+ * once, because a woken process gets the core sooner.
  *
- * A process that makes something ready then looks for sleepers, and a process looks once more for
- * work before it sleeps. Both need a fence between the store and the look (Dekker). But where
- * each rank has a core, and membarrier() can make the stores of all processes seen
- * (procs_barrier), the process that is about to sleep pays for both, as it has time, and calls
- * that go ahead need no fence. A call like the last one needs no lock either, as long as the
- * communicator has no threads.
+ * A process that makes something ready then looks for sleepers; a process checks once more for
+ * work before it sleeps. Both need a fence between the store and the load (Dekker's pattern). But
+ * if each rank has a core and membarrier(2) is available (procs_barrier), the process that is
+ * about to sleep, which has time, issues the fence for all, and calls that proceed need none. A
+ * call like the previous one needs no lock either, if the communicator has no threads.
  *
- * A failure in one call or process ends the communicator for all: the first process to see it
- * writes down the reason. A process that ends without a word is noticed, as each process holds a
- * descriptor of every other. The memory has no name in the file system: it is freed when the last
- * process ends.
+ * A failure in one call or process ends the communicator for all; the first process to see it
+ * writes the reason. A killed process is noticed, as each process holds a descriptor of every
+ * other. The shared files have no names: they are freed when the last process ends.
  */
 #ifndef CCS_RUNTIME_CPU_SHM_PROCS_H
 #define CCS_RUNTIME_CPU_SHM_PROCS_H
@@ -47,76 +45,76 @@
 
 #define PROCS_LAG 16u
 #define PROCS_NAMES (2 * PROCS_LAG)	   /* names of calls that a rank keeps */
-#define PROCS_LAYOUTS 9u		   /* kept, the last of them for large ones */
+#define PROCS_LAYOUTS 9u		   /* kept layouts; the last is for large ones */
 #define PROCS_HELD (((size_t)8 << 10) + 1) /* bytes of the shortest chunk that is held */
 #define PROCS_KINDS 16u			   /* kinds of calls with long chunks that are remembered */
-#define PROCS_TIMED 9u			   /* calls of a trial that count */
-#define PROCS_WATCHED 3u		   /* calls that check the cost that the trial found */
-#define PROCS_BEFORE 16u		   /* calls before those, at most */
-#define PROCS_BOARD 2048u		   /* bytes that a process gives to the rest at a time */
+#define PROCS_TIMED 9u			   /* timed calls of a trial */
+#define PROCS_WATCHED 3u		   /* later calls that check the cost found by the trial */
+#define PROCS_BEFORE 16u		   /* the most calls before those */
+#define PROCS_BOARD 2048u		   /* bytes that a process shows to the others at a time */
 #define PROCS_REGIONS 64u
-#define PROCS_RELAY PROCS_REGIONS /* one more: messages on their way, procs_p2p.c */
+#define PROCS_RELAY PROCS_REGIONS /* one more region: messages under way, procs_p2p.c */
 
 enum { SEAT_EMPTY, SEAT_TAKEN, SEAT_LEFT };
-/* Whether a process can read another's memory, or always does, even if slower. Unknown until it
- * has tried. */
+/* Whether a process can read another's memory; or must always, even if slower. Unknown until
+ * it has tried. */
 enum { READS_UNKNOWN, READS_ALWAYS, READS_MAY, READS_REFUSED };
-/* The way of long messages: by slots; by slots, and stored there past the caches; or read in
+/* The way of long messages: through slots; through slots, stored past the caches; or read in
  * place by the system. */
 enum procs_way { WAY_COPIED, WAY_STREAMED, WAY_READ, PROCS_WAYS };
 
-/* Where a rank has its data in a call, once it is admitted. */
+/* The addresses of a rank's data in a call, once it is admitted. */
 struct procs_call {
 	uint64_t send, recv, scratch;	   /* addresses in its process */
-	uint32_t send_region, recv_region; /* 1 the first; 0: none */
+	uint32_t send_region, recv_region; /* 1: the first region; 0: none */
 	uint32_t holds;
 };
 
 /* A buffer of ccs_mem_alloc. Other processes look only for regions that a call names. */
 struct procs_region {
-	uint64_t at, bytes; /* 0 bytes: there is none */
-	uint64_t birth;	    /* no other of its process has the same */
-	uint64_t in_file;   /* where it begins in FILE_BUFFERS */
+	uint64_t at, bytes; /* 0 bytes: unused */
+	uint64_t birth;	    /* unique among its process's regions */
+	uint64_t in_file;   /* its start in FILE_BUFFERS */
 };
 
-/* Another process's region that is mapped here. */
+/* A region of another process, mapped here. */
 struct procs_mapped {
 	unsigned char *data;
 	size_t bytes;
 	uint64_t birth;
 };
 
-/* A call that is timed: when its process began and finished it; ns of the host's clock. */
+/* A timed call: when its process began and finished it; ns of the host's clock. */
 struct procs_times {
 	uint64_t begun, over;
 };
 
-/* Calls with long chunks that agree by their key. The same in all processes. */
+/* Calls with long chunks and one key. The same in all processes. */
 struct procs_kind {
-	uint64_t key;	 /* 0: there is none */
-	uint64_t calls;	 /* so far; counted again from 1 at a later trial's first call */
-	uint64_t until;	 /* if decided: number of calls at which the next trial begins */
-	uint64_t check;	 /* if decided: number of calls at which the cost is checked, see
+	uint64_t key;	 /* 0: unused */
+	uint64_t calls;	 /* number of calls; restarts from 1 at each trial */
+	uint64_t until;	 /* if decided: the number of calls at which the next trial begins */
+	uint64_t check;	 /* if decided: the number of calls at which the cost is checked, see
 			    procs_ways.c */
-	uint64_t least;	 /* ns: the trial's least time */
-	uint64_t used;	 /* calls of all kinds, up to its last */
-	unsigned class;	 /* of their chunks' length */
-	unsigned before; /* calls of a trial that do not count */
-	bool decided;	 /* they go this way: */
+	uint64_t least;	 /* ns: the least time in the trial */
+	uint64_t used;	 /* number of calls of all kinds, at its last use */
+	unsigned class;	 /* of the length of its chunks */
+	unsigned before; /* first calls of a trial, not timed */
+	bool decided;	 /* its calls go this way: */
 	enum procs_way way;
 };
 
 struct procs_seat {
 	/* The owner writes the first two lines; other processes read the first one in every call. */
 	_Alignas(2 * CACHE_LINE) _Atomic uint64_t begun; /* calls posted */
-	uint64_t key[PROCS_LAG]; /* of those: equal if the calls agree; not 0 */
+	uint64_t key[PROCS_LAG]; /* of the posted calls: equal if the calls agree; not 0 */
 	_Alignas(2 * CACHE_LINE) _Atomic uint64_t finished; /* calls */
 	/* All processes write the third. */
 	_Alignas(2 * CACHE_LINE) _Atomic uint32_t bell; /* number of rings */
 	_Atomic uint32_t asleep;
-	_Atomic uint32_t inbox;	 /* 1 + the number of a fiber that is to be run; 0: none */
+	_Atomic uint32_t inbox;	 /* 1 + the number of a fiber to run; 0: none */
 	_Atomic uint64_t pulled; /* held messages that were received */
-	/* The same of messages between two ranks: threads sleep, and are woken, apart. */
+	/* The same for messages between two ranks, on which other threads sleep. */
 	_Atomic uint32_t p2p_bell, p2p_asleep;
 	/* The owner writes the rest. */
 	_Alignas(2 * CACHE_LINE) _Atomic uint32_t state;
@@ -124,95 +122,95 @@ struct procs_seat {
 	bool barriers;		/* the process takes part in barriers (procs_barriers_join) */
 	int32_t pid;
 	uint64_t probe; /* address of its copy of the table's token */
-	/* Times of a trial's calls, and then of the watched calls. */
+	/* Times of a trial's calls, then of the checked calls. */
 	struct procs_times times[PROCS_KINDS][PROCS_TIMED + PROCS_WATCHED];
 	struct host_cores cores;
-	/* Names, by key, of calls that differed from the call before them: `named` in all, the
-	 * last ones kept. A name that is used again gets a new place before it is overwritten: no
-	 * rank is more than PROCS_LAG calls behind, so no name in use is overwritten. */
+	/* Names, by key, of calls that differed from the call before; `named` in all, the last
+	 * ones kept. A name that is used again is copied to a new place before it is
+	 * overwritten. No rank is more than PROCS_LAG calls behind, so no name in use is
+	 * overwritten. */
 	uint64_t named, name_key[PROCS_NAMES];
 	struct call_name name[PROCS_NAMES];
 	struct procs_call call[PROCS_LAG];
 	struct procs_region regions[PROCS_REGIONS + 1];
-	_Atomic uint64_t awake;	      /* ms of the host's clock, of its last going to sleep */
+	_Atomic uint64_t awake;	      /* when it last went to sleep; ms of the host's clock */
 	_Atomic uint64_t told, heard; /* number of times it has written its board, and read all
-					 boards */
+				         boards */
 	unsigned char board[PROCS_BOARD];
 };
 
 /* Messages from one rank to another (procs_p2p.c), one at a time. */
 struct procs_pair {
 	/* The sender's: */
-	_Alignas(CACHE_LINE) _Atomic uint64_t posted; /* messages; the last one: */
+	_Alignas(CACHE_LINE) _Atomic uint64_t posted; /* number of messages; of the last one: */
 	uint64_t count, at;			      /* at: an address in its process */
-	uint32_t type, how, region;		      /* 1 the first; 0: none */
+	uint32_t type, how, region;		      /* 1: the first region; 0: none */
 	int32_t tag;
 	_Atomic uint64_t relayed; /* bytes of it that went through the relay */
 	/* The receiver's: */
-	_Alignas(CACHE_LINE) _Atomic uint64_t taken; /* messages; wanted in the last: */
+	_Alignas(CACHE_LINE) _Atomic uint64_t taken; /* number of messages; expected in the last: */
 	uint64_t wanted;
 	uint32_t wanted_type;
-	_Atomic uint64_t come;	  /* messages that it has begun to take */
-	_Atomic uint64_t drained; /* bytes of it */
+	_Atomic uint64_t come;	  /* number of messages that it has begun to take */
+	_Atomic uint64_t drained; /* bytes of the last that it has taken from the relay */
 };
 
 struct procs_table {
-	uint64_t token;		   /* of these processes alone */
-	_Atomic uint64_t buffers;  /* bytes of FILE_BUFFERS that were given away: none twice */
-	_Atomic uint64_t others;   /* calls up to the last that was not like the one before */
+	uint64_t token;		   /* random, to recognise these processes */
+	_Atomic uint64_t buffers;  /* bytes of FILE_BUFFERS ever allocated; none is reused */
+	_Atomic uint64_t others;   /* the last call that differed from the one before */
 	_Atomic uint32_t sleepers; /* processes asleep until another finishes a call or writes its
 				      board */
 	_Atomic uint32_t failing, failed; /* a process is writing the reason; it is written */
 	int32_t status;
 	char text[CCS_TEXT];
-	struct procs_seat seats[]; /* [nranks], and behind them the pairs, [nranks][nranks] */
+	struct procs_seat seats[]; /* [nranks], then the pairs, [nranks][nranks] */
 };
 
 /* The shared files. */
 enum { FILE_TABLE, FILE_FIFOS, FILE_LINES, FILE_FIBERS, FILE_DATA, FILE_BUFFERS, NFILES };
 
-/* An operation of the process's rank, with the FIFOs and slots that it reads and writes, in the
- * current layout. */
+/* An operation of the process's rank, with its FIFOs and slots in the current layout. */
 struct procs_op {
 	const struct ccs_op *op;
 	struct fiber *fiber;
-	struct fifo *in, *out;	       /* NULL: it has none */
-	const struct slots *from, *to; /* theirs */
+	struct fifo *in, *out;	       /* NULL: none */
+	const struct slots *from, *to; /* their slots */
 };
 
-/* Whether the rank stores its messages past the caches, where calls are short. Each rank decides
- * separately, by the time of its own calls. */
+/* Whether the rank stores its short messages past the caches. Each rank decides alone, by the
+ * times of its calls. */
 struct procs_manner {
-	bool asked;	   /* messages are long enough */
-	bool ahead;	   /* the rank sends last: its call is over before its message is read */
-	bool streams;	   /* the last result */
+	bool asked;	   /* messages are long enough for the question */
+	bool ahead;	   /* the rank sends last, so its call ends before the message is read */
+	bool streams;	   /* the result of the last trial */
 	uint32_t calls;	   /* since the last trial began */
-	uint64_t begun;	   /* ns: begin of a trial's call; 0: not in a trial */
-	uint64_t least[2]; /* ns of such calls: through the caches; past them */
+	uint64_t begun;	   /* ns: when the current call of a trial began; 0: not in a trial */
+	uint64_t least[2]; /* ns of the fastest call: through the caches; past them */
 };
 
 /* The rank's operations in the plan's order. */
 struct procs_order {
 	struct procs_op *ops;
 	uint32_t n, room;
-	uint32_t done; /* of the current call's */
-	uint32_t told; /* of these, announced to processes that may sleep */
+	uint32_t done; /* operations of the current call that are done */
+	uint32_t told; /* operations announced to processes that may sleep */
 	bool ends;     /* the rank has work after them */
-	uint64_t of;   /* the layout's id; 0: there is no list */
-	bool placed;   /* the rank is, in that layout, with these of the caller's buffers: */
+	uint64_t of;   /* id of the layout that the list is for; 0: no list */
+	bool placed;   /* the rank is placed in that layout, with these buffers: */
 	const unsigned char *send;
 	unsigned char *recv;
 	struct procs_manner manner;
 };
 
-/* A layout that is kept, and this process's data for it. All but `laid` and `order` is out of date
- * while it is the current one. */
+/* A kept layout, and this process's data for it. While it is the current one only `laid` and
+ * `order` are up to date. */
 struct procs_layout {
-	struct laid *laid; /* NULL: it was never used */
+	struct laid *laid; /* NULL: never used */
 	struct layout layout;
 	struct procs_order order;
-	uint64_t key;  /* of its calls: see struct procs_seat */
-	uint64_t used; /* calls up to the last one that was laid out here */
+	uint64_t key;  /* of its calls, as in struct procs_seat */
+	uint64_t used; /* the number of the last call that was laid out here */
 };
 
 struct procs {
@@ -220,40 +218,41 @@ struct procs {
 	size_t table_bytes;
 	struct procs_seat *own;
 	int files[NFILES];
-	int door, caller;  /* rank 0's, while processes come for the files; else -1 */
-	unsigned patience; /* ms in which all are to take their seats; 0: no limit */
-	int *ends;	 /* [nranks] descriptors that can be read when the process has ended; -1 */
-	uint64_t token;	 /* a copy; other processes read it to try reading */
-	uint64_t pulled; /* the part of own->pulled that the rank's end has counted */
-	uint64_t *found; /* [nranks] 1 + the call that e->ranks[rank] is of; 0: none */
+	int door, caller;  /* on rank 0, while processes come for the files; else -1 */
+	unsigned patience; /* ms for all to take their seats; 0: no limit */
+	int *ends;	   /* [nranks] descriptors that become readable when the process ends; -1:
+			    none */
+	uint64_t token;	   /* a copy of the table's, which other processes read to try reading */
+	uint64_t pulled;   /* the part of own->pulled that was subtracted from the rank's count */
+	uint64_t *found;   /* [nranks] 1 + the call for which e->ranks[rank] was set; 0: none */
 	struct procs_mapped *mapped;  /* [nranks][PROCS_REGIONS + 1] */
-	uint64_t births;	      /* of own regions */
-	void *buffers[PROCS_REGIONS]; /* buffers in own regions; NULL: none */
-	unsigned char *relay;	      /* for messages to other ranks; NULL: not made yet */
+	uint64_t births;	      /* number of regions ever made here */
+	void *buffers[PROCS_REGIONS]; /* the addresses of own regions; NULL: none */
+	unsigned char *relay;	      /* for messages to other ranks; NULL: not yet made */
 	size_t relay_bytes;
-	const struct transfer *relaying; /* the one that uses it; or NULL */
-	uint64_t finished;		 /* calls that all ranks have finished, as last seen */
+	const struct transfer *relaying; /* the message that uses it, or NULL */
+	uint64_t finished;		 /* number of calls that all ranks have finished, as last
+					    seen */
 	struct procs_layout layouts[PROCS_LAYOUTS];
 	struct procs_layout *current;
-	struct fiber *turn;    /* fibers that this process runs in turn */
-	bool posted, admitted; /* the current call */
-	bool in_order;	       /* its operations are done in the plan's order at present */
-	bool answered;	       /* rank 0: processes may ask for the files */
-	bool spins;	       /* each rank has a core */
-	bool light;	       /* a process that goes to sleep makes all stores seen: calls need no
-				  fence */
-	unsigned nways;	       /* 0: not all processes have tried to read yet */
-	enum procs_way ways[PROCS_WAYS]; /* usable here */
+	struct fiber *turn;		 /* fibers that this process runs in turn */
+	bool posted, admitted;		 /* the current call */
+	bool in_order;			 /* its operations are being done in the plan's order */
+	bool answered;			 /* rank 0: processes may ask for the files */
+	bool spins;			 /* each rank has a core */
+	bool light;			 /* membarrier is used: calls need no fence */
+	unsigned nways;			 /* 0: some process has not yet tried to read */
+	enum procs_way ways[PROCS_WAYS]; /* usable on all processes */
 	bool always;			 /* all messages are read, even if slower */
 	bool permits, permitted;   /* other processes may read this one; the system was asked */
 	enum procs_way way;	   /* of the current call, or the one to be posted */
 	struct procs_kind *kind;   /* its kind; NULL: none */
-	struct procs_times *timed; /* NULL: its time is not taken */
+	struct procs_times *timed; /* NULL: it is not timed */
 	struct procs_kind kinds[PROCS_KINDS];
-	unsigned char best[64]; /* the way that was decided last, by the class of lengths */
-	uint64_t tried;		/* bit i: class i's was */
-	unsigned polls;		/* rounds without anything to do before the process sleeps */
-	unsigned crowded; /* ... > 0: no rounds, as the core had other work than these ranks' */
+	unsigned char best[64]; /* by class of lengths: the last decided way */
+	uint64_t tried;		/* bit i: best[i] is set */
+	unsigned polls;		/* rounds of polling without progress before the process sleeps */
+	unsigned crowded;	/* > 0: no rounds, because other programs use the core */
 };
 
 static inline unsigned procs_polls(const struct procs *p)
@@ -263,13 +262,12 @@ static inline unsigned procs_polls(const struct procs *p)
 
 /* ---- procs_end.c ---------------------------------------------------------------------- */
 
-/** Registers this process for barriers. Whether it can use them: membarrier() makes stores of all
- *  registered processes seen. */
+/** Registers this process for membarrier. Whether it can be used. */
 bool procs_barriers_join(void);
-/** If p->light: makes visible here all that any process stored before it last looked for
- *  sleepers. */
+/** If p->light: a full barrier on all registered processes, so that this process sees
+ *  everything stored before a writer last looked for sleepers. */
 void procs_barrier(const struct procs *p);
-/** To be called between a store and the look for sleepers. */
+/** The fence between a store and the look for sleepers. */
 static inline void procs_fence(const struct procs *p)
 {
 	if (p->light)
@@ -277,37 +275,36 @@ static inline void procs_fence(const struct procs *p)
 	else
 		fence();
 }
-/** Wakes the seat's owner, if it sleeps. The data that it is to find was stored before. */
+/** Wakes the seat's owner if it sleeps. The data for it must be stored before. */
 void procs_ring(struct procs_seat *s);
-/** Wakes all that sleep. */
+/** Wakes all sleepers. */
 void procs_ring_sleepers(const struct world *w);
-/** Between two rounds without progress: a rank that shares its core yields it. False: no more
- *  rounds, as the rank was off the core for long. */
+/** Between two rounds without progress: yields the core if ranks share cores. False: no more
+ *  rounds, as the process was off the core for long. */
 bool procs_pause(struct procs *p);
-/** To sleep: call lie_down; look once more for work; sleep until the bell rings, or for `ms`;
- *  call get_up. */
+/** To sleep: procs_lie_down; check once more for work; procs_sleep until the bell rings, or for
+ *  `ms`; procs_get_up. */
 uint32_t procs_lie_down(struct procs *p);
 void procs_sleep(struct procs *p, uint32_t heard, unsigned ms);
 void procs_get_up(struct procs *p);
 /** Sleeps until the number differs from `was`, or for `ms`; wakes all sleepers on it. */
 void procs_futex_wait(_Atomic uint32_t *at, uint32_t was, unsigned ms);
 void procs_futex_wake(_Atomic uint32_t *at);
-/** Begins to watch whether the rank's process has ended. */
+/** Begins to watch for the end of the rank's process. */
 void procs_watch(struct procs *p, int rank);
 bool procs_ended(const struct procs *p, int rank);
-/** Whether the rank is in a call, and has not polled in it for half of the timeout and for much
+/** Whether the rank is in a call, and has not polled for half of the timeout and for much
  *  longer than a waiting process sleeps. */
 bool procs_stands_still(const struct world *w, int rank);
 void procs_tell_still(const struct world *w, int rank, struct text *t);
-/** How the rank has gone: its process has freed the communicator, or ended. NULL: it is there. */
+/** How the rank left: its process has freed the communicator, or ended. NULL: it is there. */
 const char *procs_gone(const struct world *w, int rank);
-/** The communicator ends for all ranks with that text; the first text counts. On return all
+/** Ends the communicator for all ranks with that text; the first text counts. On return all
  *  processes can see it: only then may a caller have its buffers back. */
 void procs_fail(struct world *w, ccs_status s, const char *text);
-/** If the communicator has died here, gives the reason to the other processes, unless they have
- *  one. */
+/** If the communicator has died here, publishes the reason, unless there is one. */
 void procs_tell_death(struct world *w);
-/** Looks for failures of other processes, and for processes that have ended. Under world.lock. */
+/** Checks for failures of other processes, and for ended processes. Under world.lock. */
 void procs_look(struct world *w);
 /** See struct wire. */
 bool procs_failed(struct cpu *e);
@@ -335,63 +332,64 @@ extern const struct wire procs_wire;
 /** Room for layouts; the first is current. CCS_ENOMEM. */
 ccs_status procs_layouts_open(struct cpu *e);
 void procs_layouts_close(struct cpu *e);
-/** A layout that is kept, not the current one, and is that call's. NULL: none. */
+/** The kept layout of that call, other than the current one. NULL: none. */
 struct procs_layout *procs_layouts_find(struct cpu *e, const struct call *c);
-/** Makes it the current one from the call of that number on, which is posted. */
+/** Makes it the current one from that call on, which is posted. */
 void procs_layouts_use(struct cpu *e, struct procs_layout *at, uint64_t call);
-/** The same with the memory for a new layout. It may be laid out when all ranks have finished the
- *  calls up to procs.current->used. CCS_ENOMEM. */
+/** The same with memory for a new layout, which may be laid out when all ranks have finished
+ *  the calls up to procs.current->used. CCS_ENOMEM. */
 ccs_status procs_layouts_clear(struct cpu *e, const struct call *c, uint64_t call);
 
 /* ---- procs_order.c: under world.lock ---------------------------------------------------- */
 
-/** Whether a run that is laid out so may be done in the plan's order. */
+/** Whether a run with that layout may be done in the plan's order. */
 bool procs_order_may(const struct layout *l);
-/** Whether it is known already that it may. */
+/** Whether that is known already. */
 static inline bool procs_order_listed(const struct procs *p, const struct layout *l)
 {
 	return p->current->order.of == l->id && l->id;
 }
 
-/** Begins the call so. CCS_ENOMEM. */
+/** Begins the call in the plan's order. CCS_ENOMEM. */
 ccs_status procs_order_begin(struct cpu *e, struct call *c);
-/** The same for a call like the last one, with these buffers. False: it cannot be begun without
- *  its struct call. */
+/** The same for a call like the previous one, with these buffers. False: it needs its struct
+ *  call. */
 bool procs_order_again(struct cpu *e, const void *send, const void *recv);
-/** Goes on, and polls for `polls` rounds when an operation has to wait. Whether all operations
- *  are done. All stores before this call are then visible to other processes. */
+/** Continues, and polls for `polls` rounds when an operation has to wait. True: all operations
+ *  are done, and all stores before this call are visible to other processes. */
 bool procs_order_go(struct cpu *e, unsigned polls);
-/** All operations are done: does the rank's work after them, without a run. */
+/** All operations are done: does the rank's remaining work, without a run. */
 void procs_order_end(struct cpu *e);
-/** Fibers are ready to do the rest, if there is any, of the run that is laid out. */
+/** Makes fibers ready for the remaining operations, if any, of the run. */
 void procs_order_leave(struct cpu *e);
 
 /* ---- procs_files.c --------------------------------------------------------------------- */
 
-/* Where rank 0 gives the files: a socket's name, with the NUL that it begins with. Plain data. */
+/* Where rank 0 gives the files: the name of an abstract socket, with its leading NUL. Plain
+ * data. */
 struct procs_door {
 	uint64_t token;
 	int32_t pid;
 	char name[6];
 };
 
-/** On rank 0: makes the files, the table, and the door. CCS_ESYSTEM, CCS_ENOMEM. */
+/** On rank 0: makes the files, the table, and the socket. CCS_ESYSTEM, CCS_ENOMEM. */
 ccs_status procs_files_make(struct procs *p, int nranks);
 void procs_files_tell(const struct procs *p, struct procs_door *d);
-/** On rank 0, until all have their seats: gives the files to the next process that asks within a
- *  fraction of a millisecond. CCS_ESYSTEM: no process can be let in. */
+/** On rank 0, until all have their seats: gives the files to the next process that asks within
+ *  a fraction of a millisecond. CCS_ESYSTEM: no process can be let in. */
 ccs_status procs_files_give(const struct world *w);
-/** On other ranks: takes the files, if they are rank 0's, and maps the table. */
+/** On other ranks: receives the files, checks that they are rank 0's, and maps the table. */
 ccs_status procs_files_take(struct procs *p, int nranks, const struct procs_door *d);
-/** Whether a file has these bytes. */
+/** Whether the file has these bytes. */
 bool procs_file_holds(int file, uint64_t at, uint64_t bytes);
-/** Closes the door: all processes have come, or no more may come. */
+/** Closes the socket: all processes have come, or no more may come. */
 void procs_door_close(struct procs *p);
 void procs_files_close(struct procs *p);
 
 /* ---- procs_memory.c ------------------------------------------------------------------- */
 
-/** Writes where this rank's data is in the call, for other processes. */
+/** Publishes the addresses of this rank's data in the call. */
 void procs_tell(struct cpu *e, struct procs_call *c);
 /** See struct wire. */
 bool procs_holds(struct cpu *e, const struct rank_io *io);
@@ -403,9 +401,10 @@ ccs_status procs_alloc(struct world *w, size_t bytes, void **out);
 void procs_release(struct world *w, void *at, size_t bytes);
 /** Unmaps all regions of other processes. */
 void procs_unmap(struct procs *p, int nranks);
-/** The region that contains an address of this process, 1 the first; 0: none. */
+/** The region of an address in this process, from 1; 0: none. */
 uint32_t procs_region_of(const struct procs *p, uint64_t at);
-/** The address here of an address in that rank's process. NULL: not mapped, or its region is 0. */
+/** The local address of an address in that rank's process. NULL: not mapped, or the region is
+ *  0. */
 unsigned char *procs_place(struct procs *p, uint32_t rank, uint64_t at, uint32_t region);
 /** Makes the relay. CCS_ENOMEM. */
 ccs_status procs_make_relay(struct world *w, size_t bytes);
@@ -420,31 +419,32 @@ void procs_rest(struct world *w, unsigned idle);
 
 /* ---- procs_seat.c --------------------------------------------------------------------- */
 
-/** Takes this process's seat, and returns when all are taken. CCS_EABORTED, CCS_ETIMEOUT: one
- *  stays empty, and the text says why. */
+/** Takes this process's seat, and returns when all seats are taken. CCS_EABORTED, CCS_ETIMEOUT:
+ *  one stays empty, for the reason in the text. */
 ccs_status procs_take_seat(struct world *w);
-/** Rank 0's process keeps the files open a short time for processes that still come for them. */
+/** Rank 0's process keeps the files open for a short time, for processes that are still coming. */
 void procs_settle(const struct world *w);
 
 /* ---- procs_ways.c --------------------------------------------------------------------- */
 
-/** Lets this user's processes read this one, as long as there is such a communicator, unless
- *  $CCS_CROSS_MEMORY_DISABLE is 1; and no longer. */
+/** Lets this user's processes read this one while there is such a communicator, unless
+ *  $CCS_CROSS_MEMORY_DISABLE is 1; procs_forbid ends that. */
 void procs_permit(struct procs *p);
 void procs_forbid(const struct procs *p);
-/** Whether this process can read another's memory. All call it, when all have taken their seats. */
+/** Tries whether this process can read another's memory. All call it after all have taken their
+ *  seats. */
 void procs_try_reading(struct world *w);
-/** Whether all have tried that. No call begins before, as layouts depend on it. */
+/** Whether all have tried. No call begins before, as layouts depend on it. */
 bool procs_tried(struct world *w);
-/** Chooses the way of a call that is about to be posted, p->way and c->read. False: not yet. Under
- *  world.lock. */
+/** Chooses the way of a call before it is posted: p->way and c->read. False: not yet possible.
+ *  Under world.lock. */
 bool procs_choose(const struct world *w, struct call *c);
-/** It is posted, as the call of that number. */
+/** The call is posted with that number. */
 void procs_chosen(struct procs *p, uint64_t call);
-/** It is over. */
+/** The call is over. */
 void procs_timed(struct procs *p);
-/** For people: which ways were found quickest, from which chunks' length on: "copied from 16 KiB,
- *  read from 2 MiB". "": none has been tried yet. O(classes of lengths). */
+/** Describes the fastest ways by length of chunks: "copied from 16 KiB, read from 2 MiB". "":
+ *  none tried yet. O(classes of lengths). */
 void procs_tell_ways(const struct procs *p, char *text, size_t size);
 
 /* ---- procs_board.c: see engine.h ------------------------------------------------------ */

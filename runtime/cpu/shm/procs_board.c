@@ -1,6 +1,6 @@
 /*
- * What processes tell one another between calls: each writes its board, and when all have,
- * reads those of all. O(ranks x bytes).
+ * Gathers bytes of all processes between calls: each writes its board, and when all have, reads
+ * the boards of all. O(ranks x bytes).
  */
 #include "runtime/base/clock.h"
 #include "runtime/cpu/shm/procs.h"
@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BOARD_MS 20 /* then it looks whether the others are alive */
+#define BOARD_MS 20 /* after this time, check that the other ranks are alive */
 
-/* The first that has not; -1: all have. */
+/* The first rank that has not told (or heard) n times; -1: all have. */
 static int late(const struct world *w, bool told, uint64_t n)
 {
 	const struct procs_seat *s = cpu_of(w)->procs->table->seats;
@@ -21,7 +21,7 @@ static int late(const struct world *w, bool told, uint64_t n)
 	return -1;
 }
 
-/* The same, for a while: most come soon. */
+/* The same, polling for a while: most ranks come soon. */
 static int still_late(const struct world *w, bool told, uint64_t n)
 {
 	struct procs *p = cpu_of(w)->procs;
@@ -32,7 +32,8 @@ static int still_late(const struct world *w, bool told, uint64_t n)
 	return i;
 }
 
-/* One that stands still comes first: what is late may wait for it. */
+/* Names the missing rank. One that stands still comes first, as the missing rank may wait for
+ * it. */
 static void tell_late(const struct world *w, int late, struct text *t)
 {
 	for (int i = 0; i < w->nranks; i++)
@@ -43,8 +44,8 @@ static void tell_late(const struct world *w, int late, struct text *t)
 	world_tell_late(w, late, t);
 }
 
-/* Waits until all have told, or heard, so much. If they have, that is what counts, for all of them
- * alike, whatever has failed meanwhile. */
+/* Waits until all have told (or heard) n times. If they have, that is success for all of them
+ * alike, whatever failed meanwhile. */
 static ccs_status await(struct world *w, bool told, uint64_t n)
 {
 	struct procs *p = cpu_of(w)->procs;
@@ -76,7 +77,7 @@ static ccs_status await(struct world *w, bool told, uint64_t n)
 	return i < 0 ? CCS_OK : error_set((ccs_status)p->table->status, "%s", p->table->text);
 }
 
-/* Shows the others at most a board full, and waits for what they show. */
+/* Shows at most one board of bytes, and waits for the boards of all. */
 static ccs_status show(struct world *w, const void *mine, size_t bytes)
 {
 	struct procs *p = cpu_of(w)->procs;
@@ -91,7 +92,7 @@ static ccs_status show(struct world *w, const void *mine, size_t bytes)
 	return await(w, true, n);
 }
 
-/* It has read them all. */
+/* This rank has read all boards. */
 static void hear(struct world *w)
 {
 	struct procs_seat *own = cpu_of(w)->procs->own;

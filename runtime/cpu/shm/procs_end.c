@@ -1,6 +1,6 @@
 /*
- * Bells, and ends: how processes wake one another, and how they learn that one has failed, or
- * is no more. O(ranks) a look.
+ * Bells and ends: how processes wake one another, and how they see that one has failed or ended.
+ * O(ranks) a check.
  */
 #include "runtime/base/clock.h"
 #include "runtime/cpu/shm/procs.h"
@@ -14,18 +14,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Of linux/futex.h, which not every C library comes with. */
+/* Of linux/futex.h, which some C libraries lack. */
 enum { FUTEX_WAIT = 0, FUTEX_WAKE = 1 };
 
-/* Of linux/membarrier.h, the same. */
+/* Of linux/membarrier.h, likewise. */
 enum { BARRIER = 1 << 1, BARRIER_JOIN = 1 << 2 };
 
-#define AWAY_NS 1000000u /* without its core: not the other ranks have it, or they compute */
-#define CROWDED 64u	 /* so often a process sleeps at once then */
-#define STILL_MS 200u	 /* without a look round: it does not run */
-#define WRITING_US 10000 /* that writing down a failure takes, at most */
+#define AWAY_NS 1000000u /* off the core for so long: other programs compute there */
+#define CROWDED 64u	 /* number of waits for which the process then sleeps at once */
+#define STILL_MS 200u	 /* without a poll for so long: the process does not run */
+#define WRITING_US 10000 /* most time to write the reason of a failure */
 
-/* ---- stores that are seen ------------------------------------------------------------------ */
+/* ---- membarrier ----------------------------------------------------------------------------- */
 
 static bool barrier(int command)
 {
@@ -127,8 +127,8 @@ void procs_ring_sleepers(const struct world *w)
 
 /* ---- failures --------------------------------------------------------------------------- */
 
-/* Waits until the process that began to write a failure down has done so. One that takes too long
- * has ended meanwhile. */
+/* Waits until the process that began to write the reason has finished. One that takes too long
+ * was killed. */
 static bool written(const struct procs_table *t)
 {
 	for (int us = 0; us < WRITING_US && !atomic_load(&t->failed); us += 100)
@@ -190,8 +190,8 @@ void procs_tell_still(const struct world *w, int rank, struct text *t)
 		 rank, cpu_of(w)->procs->table->seats[rank].pid);
 }
 
-/* Whether the rank has finished everything that this rank may wait for. Its announced messages can
- * still be read. */
+/* Whether the rank has finished everything that this rank may wait for. Its posted messages
+ * can still be read. */
 static bool through(const struct procs *p, const struct procs_seat *s)
 {
 	uint64_t told = atomic_load(&p->own->told);
@@ -213,7 +213,7 @@ const char *procs_gone(const struct world *w, int rank)
 }
 
 /* A process that cannot finish any more; -1: none. A process that has ended is preferred to
- * processes that have freed their communicators: its end may be the cause. */
+ * one that has freed its communicator: its end may be the cause. */
 static int missing(const struct world *w, const char **how)
 {
 	const struct procs *p = cpu_of(w)->procs;

@@ -1,12 +1,14 @@
 /*
- * The files that processes of one host share: rank 0 makes them, and gives them away. See procs.h.
+ * The files that processes of one host share: rank 0 makes them, and passes them to the other
+ * ranks. See procs.h.
  *
- * The files have no names. Rank 0 waits at a door, a socket in the abstract name space, which the
- * system names. A rank learns the name in the meeting (meet/group.h) or, for a split, from the
- * parent communicator; it calls there, and gets the descriptors (SCM_RIGHTS). Neither end believes
- * the other: the system says which user's process is there (SO_PEERCRED), and a file counts only if
- * it is this user's, has its size, and cannot shrink (F_SEAL_SHRINK). So another user can neither
- * have the memory, nor make a rank map a file that is cut off later. O(ranks).
+ * The files have no names (memfd_create(2)). Rank 0 listens on an abstract socket with a name
+ * chosen by the system. A rank gets the name in the meeting (meet/group.h) or, for a split, from
+ * the parent communicator; it connects, and receives the descriptors (SCM_RIGHTS). Neither end
+ * trusts the other: the kernel reports the user of the process at the other end (SO_PEERCRED),
+ * and a file is accepted only if it is this user's, has its size, and cannot shrink
+ * (F_SEAL_SHRINK). So another user can neither get the memory, nor make a rank map a file that is
+ * truncated later. O(ranks).
  */
 #include "runtime/base/clock.h"
 #include "runtime/base/peer.h"
@@ -25,14 +27,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define WAIT_NS 100000 /* for a caller, before the table is looked at again */
+#define WAIT_NS 100000 /* wait for a caller before the table is checked again */
 
-/* A message of one byte, with room for the descriptors, aligned so. */
+/* A message of one byte, with aligned room for the descriptors. */
 struct parcel {
 	_Alignas(struct cmsghdr) unsigned char control[CMSG_SPACE(NFILES * sizeof(int))];
 	char byte;
 	struct iovec part;
-	struct msghdr m; /* points into the rest */
+	struct msghdr m; /* points into the other members */
 };
 
 static void parcel_begin(struct parcel *x)
@@ -79,14 +81,14 @@ static ccs_status make_files(struct procs *p, int nranks)
 		if (p->files[i] < 0 || fcntl(p->files[i], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL))
 			return error_set(CCS_ESYSTEM, "no shared memory: %s", strerror(errno));
 	}
-	/* a seat that stays empty takes no memory */
+	/* an empty seat takes no memory */
 	return !ftruncate(p->files[FILE_TABLE], (off_t)table_bytes(nranks))
 		       ? CCS_OK
 		       : error_set(CCS_ENOMEM, "no shared memory for %d ranks: %s", nranks,
 				   strerror(errno));
 }
 
-/* The system finds a name that is free. */
+/* The system chooses a free name. */
 static ccs_status open_door(struct procs *p)
 {
 	const struct sockaddr_un any = { .sun_family = AF_UNIX };
@@ -129,7 +131,7 @@ void procs_files_tell(const struct procs *p, struct procs_door *d)
 
 /* ---- giving -------------------------------------------------------------------------------- */
 
-/* Whether it is a rank of this communicator. */
+/* Whether the process is a rank of this communicator. */
 static bool may_enter(const struct world *w, int fd)
 {
 	struct ucred of;
@@ -142,8 +144,7 @@ static bool may_enter(const struct world *w, int fd)
 	return false;
 }
 
-/* False: as many descriptors of this user are under way as one process may have; some must arrive
- * before. */
+/* False: too many descriptors of this user are in flight; some must arrive before. */
 static bool send_files(const struct procs *p, int fd)
 {
 	struct parcel x;
@@ -185,7 +186,7 @@ ccs_status procs_files_give(const struct world *w)
 
 /* ---- taking -------------------------------------------------------------------------------- */
 
-/* Rank 0's end is another user's, or process's: what listens there now is not rank 0. */
+/* Checks that the process that listens is still rank 0's. */
 static ccs_status check_giver(int fd, const struct procs_door *d)
 {
 	struct ucred of;
@@ -206,7 +207,7 @@ static ccs_status not_shared(const struct procs_door *d, const char *why)
 			 d->pid, why);
 }
 
-/* Whether a call that a signal has interrupted is to be made again. */
+/* Whether an interrupted call shall be repeated. */
 static bool once_more(const struct procs *p, uint64_t begun)
 {
 	return errno == EINTR && (!p->patience || clock_ms() - begun < p->patience);
@@ -244,7 +245,7 @@ bool procs_file_holds(int file, uint64_t at, uint64_t bytes)
 	       bytes <= (uint64_t)st.st_size - at;
 }
 
-/* Whether a file is safe to map: it belongs to this user, and can never become shorter. */
+/* Whether a file is safe to map: it belongs to this user, and cannot shrink. */
 static bool is_safe(int file)
 {
 	struct stat st;

@@ -1,26 +1,26 @@
 /*
  * The layouts that processes keep. See procs.h.
  *
- * In: the calls of a communicator, which all its processes make in one order. Out: where each is
- * laid out, which is the same room in all of them, without a word: it follows from the calls before
- * alone. A room is so many bytes of each shared file; the last one has no end, and is for what does
- * not fit into the others, so that what is kept stays small.
+ * In: the calls of a communicator, made by all its processes in one order. Out: the room of each
+ * layout, the same in all processes without communication, because it depends only on earlier
+ * calls. A room is a range of each shared file. The last room has no upper end, and is for
+ * layouts that do not fit the others, so that kept memory stays small.
  *
- * Calls of one layout go ahead of one another as FIFOs have slots; those of two have no memory in
- * common, so that neither waits for the other. Only a layout that is new waits: in the room of the
- * one that was used longest ago, until all ranks are through with that one's calls.
+ * A call of one layout may overtake another of the same layout as far as FIFOs have slots.
+ * Different layouts share no memory, so neither waits for the other. Only a new layout waits, for
+ * the room of the least recently used one, until all ranks have finished that one's calls.
  *
- * O(layouts) to find one and to change to it, beside its own size when it is to be made.
+ * O(layouts) to find one and to change to it, plus its size when it is made.
  */
 #include "runtime/cpu/shm/procs.h"
 
 #include <stdlib.h>
 
-/* Bytes of a small room in each file, and in that of the data: whole pages, of whatever size. */
+/* Bytes of a small room in each file, including its data: whole pages of any size. */
 #define ROOM_BYTES ((size_t)1 << 20)
 #define DATA_BYTES (ROOM_BYTES + RINGS_BYTES)
 
-/* The one for what is large. */
+/* The room for large layouts. */
 #define LARGE (PROCS_LAYOUTS - 1)
 
 static ccs_status open_room(struct procs *p, unsigned i)
@@ -53,7 +53,7 @@ void procs_layouts_close(struct cpu *e)
 	struct procs *p = e->procs;
 
 	for (unsigned i = 0; i < PROCS_LAYOUTS; i++) {
-		if (p->layouts[i].laid != e->laid) /* that one is the engine's to free */
+		if (p->layouts[i].laid != e->laid) /* the engine frees that one */
 			laid_free(p->layouts[i].laid);
 		free(p->layouts[i].order.ops);
 	}
@@ -77,7 +77,7 @@ struct procs_layout *procs_layouts_find(struct cpu *e, const struct call *c)
 	return NULL;
 }
 
-/* The rank's buffers are those of a call that was laid out elsewhere. */
+/* The rank's buffers are those of a call in another layout. */
 static void forget_buffers(struct cpu *e)
 {
 	uint32_t rank = (uint32_t)e->world->first;
@@ -96,12 +96,12 @@ void procs_layouts_use(struct cpu *e, struct procs_layout *at, uint64_t call)
 	p->current = at;
 	e->layout = at->layout;
 	e->laid = at->laid;
-	at->layout.key.size = 0; /* the current one is in none */
+	at->layout.key.size = 0; /* no room is current */
 	at->layout.id = 0;
 	forget_buffers(e);
 }
 
-/* Of the small ones, that which was used longest ago. The current one was used last. */
+/* The least recently used small room. The current one was used last. */
 static unsigned oldest(const struct procs *p)
 {
 	unsigned found = p->current == p->layouts;

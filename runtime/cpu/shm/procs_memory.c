@@ -1,12 +1,12 @@
 /*
- * Messages that their senders hold, read across processes; and memory that is made for it.
+ * Held messages that are read across processes, and memory made for it.
  *
- * A buffer that ccs_mem_alloc made lies in the file of buffers: a region of its process, which
- * the others map when they first read it, and read in place. Its place in the file was never
- * another's, and what is freed is cut out of the file. What lies elsewhere is copied by the
- * system (process_vm_readv), if it lets them, to where it is stored, or, if it is combined with
- * something, into the message's slot; else nothing there is held.
- * O(regions) a call and rank, besides what is read.
+ * A buffer from ccs_mem_alloc is in the file of buffers: a region of its process, which other
+ * processes map at their first read, and then read in place. A range of that file is never
+ * reused; freed ranges are punched out. A message in other memory is copied by the system
+ * (process_vm_readv), if permitted: to the cells that store it, or, if it is combined, into the
+ * message's slot. If not permitted, no message there is held. O(regions) a call and rank, plus
+ * what is read.
  */
 #include "runtime/base/file.h"
 #include "runtime/cpu/shm/procs.h"
@@ -24,7 +24,7 @@
 
 /* ---- regions of this process --------------------------------------------------------------- */
 
-/* Beyond PROCS_REGIONS of them memory is as any other. */
+/* Beyond PROCS_REGIONS regions, buffers are ordinary memory. */
 uint32_t procs_region_of(const struct procs *p, uint64_t at)
 {
 	for (uint32_t i = 0; i < PROCS_REGIONS; i++) {
@@ -44,7 +44,7 @@ static struct procs_region *free_region(const struct procs *p)
 	return NULL;
 }
 
-/* Whole pages, of whatever size. */
+/* Rounds up to whole pages. */
 static size_t in_pages(size_t bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -63,7 +63,7 @@ static ccs_status no_memory(size_t bytes, int why)
 	return error_set(CCS_ENOMEM, "no shared memory of %zu bytes: %s", bytes, strerror(why));
 }
 
-/* So many bytes of the file, and where they are mapped. */
+/* Allocates and maps bytes of the file. */
 static ccs_status make_shared(struct procs *p, size_t bytes, uint64_t *in_file, void **out)
 {
 	int file = p->files[FILE_BUFFERS], why;
@@ -163,7 +163,7 @@ void procs_free_relay(struct procs *p)
 	p->relay = NULL;
 }
 
-/* ---- regions of others ------------------------------------------------------------------------ */
+/* ---- regions of other processes ------------------------------------------------------------- */
 
 static void unmap(struct procs_mapped *m)
 {
@@ -178,8 +178,8 @@ void procs_unmap(struct procs *p, int nranks)
 		unmap(p->mapped + i);
 }
 
-/* A rank's region, here; NULL: it cannot be mapped. What its seat says must be so: there is nothing
- * behind the end of a file but a signal. */
+/* Maps a rank's region; NULL: impossible. The region is checked against the file's size, as an
+ * access beyond the end raises SIGBUS. */
 static unsigned char *map(struct procs *p, uint32_t rank, uint32_t region)
 {
 	const struct procs_region *g = p->table->seats[rank].regions + region;
@@ -190,7 +190,7 @@ static unsigned char *map(struct procs *p, uint32_t rank, uint32_t region)
 	if (m->birth == g->birth)
 		return m->data;
 	unmap(m);
-	m->birth = g->birth; /* tried once */
+	m->birth = g->birth; /* do not try again */
 	m->bytes = g->bytes;
 	if (procs_file_holds(file, g->in_file, m->bytes))
 		at = mmap(NULL, m->bytes, PROT_READ, MAP_SHARED, file, (off_t)g->in_file);
@@ -216,7 +216,7 @@ void procs_find(struct cpu *e, uint32_t rank)
 		return;
 	e->procs->found[rank] = call + 1;
 	io->holds = c->holds;
-	if (!c->holds) /* and may be through with the call */
+	if (!c->holds) /* and may have finished the call */
 		return;
 	io->send = procs_place(e->procs, rank, c->send, c->send_region);
 	io->recv = procs_place(e->procs, rank, c->recv, c->recv_region);
@@ -231,7 +231,7 @@ void procs_find(struct cpu *e, uint32_t rank)
 
 /* ---- copying --------------------------------------------------------------------------------- */
 
-/* A message on its way. */
+/* A message being copied. */
 struct pull {
 	struct cpu *e;
 	uint32_t rank;
@@ -240,7 +240,7 @@ struct pull {
 	unsigned char *slot; /* NULL: into cells */
 	struct iovec to[PULL_PARTS], from[PULL_PARTS];
 	unsigned n;
-	size_t bytes; /* of the parts */
+	size_t bytes; /* bytes of its parts */
 	int failed;   /* errno */
 };
 

@@ -1,9 +1,9 @@
 /*
- * Communicators of processes on this host: how they open their shared memory.
+ * Communicators of processes on this host: opening their shared memory.
  *
  * Rank 0 makes the files. When all have met (meet/group.h), the other ranks open them
- * (procs_files.c), and take their seats in the table. A process that cannot do that fails by
- * itself; the other processes see its end, or its seat stay empty. O(ranks).
+ * (procs_files.c), and take their seats in the table. If one process cannot, only that one fails
+ * directly; the other processes see its end, or its empty seat. O(ranks).
  */
 #include "runtime/cpu/shm/procs.h"
 #include "runtime/meet/group.h"
@@ -13,18 +13,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#define JOIN_MS 10000u /* for taking a seat, once all have met */
+#define JOIN_MS 10000u /* to take a seat, after all have met */
 
-/* The data that each process sends about itself. */
+/* What each process reports about itself. */
 struct card {
-	uint64_t host; /* the same for processes that can share memory */
+	uint64_t host; /* equal for processes that can share memory */
 	int32_t pid;
 	uint32_t uid;
 };
 
 /* ---- processes of this host ---------------------------------------------------------- */
 
-/* On rank 0: whether they can share memory; and its answer. */
+/* On rank 0: whether the processes can share memory, and the answer to them. */
 static ccs_status answer_cards(void *of, const void *cards, void *answer)
 {
 	const struct card *card = cards;
@@ -232,11 +232,11 @@ static ccs_status meet(struct world *w, const struct group_env *env, ccs_status 
 	return s;
 }
 
-/* ---- of some of another's processes ------------------------------------------------------------ */
+/* ---- splits --------------------------------------------------------------------------------- */
 
 _Static_assert(sizeof(struct procs_door) <= INVITATION, "rank 0's door is an invitation");
 
-/* They are on one host, and one user's: their parent has seen to that. */
+/* The child's processes are on one host and of one user: the parent's are. */
 static ccs_status invite(struct world *w, struct world *child, struct branch *b)
 {
 	const struct procs_seat *seats = cpu_of(w)->procs->table->seats;

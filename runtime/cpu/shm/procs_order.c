@@ -1,26 +1,26 @@
 /*
  * A process's own operations, one after another in the plan's order.
  *
- * In: a run whose chunks are short, in one tile, so that nothing is held. While all that an
- * operation needs comes soon there is nothing to be gained by another order, and all that fibers
- * cost is saved: their states, and the counts by which they wait for one another. The other ranks'
- * processes need not do the same. When what is next does not come for a while, the fibers of all
- * workers go on from where the order was left.
+ * In: a run with short chunks in one tile, so that no message is held. While everything that an
+ * operation needs comes soon, another order gains nothing, and the cost of fibers is saved: their
+ * states, and the counts by which they wait for one another. Other ranks' processes may use
+ * fibers. If the next operation has to wait for long, the fibers of all workers continue from
+ * there.
  *
- * A program makes the same call again and again: the operations are listed once a layout, with
- * what each looks at and writes, and the rank's buffers placed once as long as they are the same.
- * Who sends or receives need not look at once whether the other end is asleep, which may cost a
- * fence: only before it waits for long itself, and in the end, for all operations so far. (Not
- * later: when the rank has finished the call others may lay out another.)
+ * Programs repeat calls, so the operations are listed once for each layout, with the FIFOs and
+ * slots that each uses, and the rank's buffers are set once while they stay the same. Whether the
+ * other end of a message sleeps, a check that may cost a fence, is checked late: before this
+ * process waits for long itself, and at the end, for all operations so far. (Not later: when the
+ * rank has finished the call, others may lay out another.)
  *
- * Messages of some KiB are stored through the caches or past them (piece.c), whichever takes less.
- * Each rank finds that for itself, a layout: of every PERIOD calls the first TRIES are done in the
- * one way, as many in the other, and the least of the latter half of either counts, when slots are
- * as that way leaves them. A rank that sends last would see but half of it: there a call counts
- * until the next one like it begins. 8 KiB took 1.0 us through the caches and 1.2 past them
- * between near cores, and 4.2 and 1.4 between distant ones.
+ * Messages of some KiB are stored through the caches or past them (piece.c), whichever is faster.
+ * Each rank finds that alone for each layout: of every PERIOD calls the first TRIES are done in
+ * one way, then as many in the other. The least time of the latter half of each counts, when
+ * slots are in the state that the way leaves them in. For a rank that sends last the time until
+ * its next such call counts, because its call ends before the message is read. 8 KiB took 1.0 us
+ * through the caches and 1.2 past them between near cores, and 4.2 and 1.4 between distant ones.
  *
- * O(1) an operation, beside its data.
+ * O(1) an operation, plus its data.
  */
 #include "runtime/base/clock.h"
 #include "runtime/cpu/shm/procs.h"
@@ -28,8 +28,8 @@
 
 #include <stdlib.h>
 
-#define LOOKS 8u		/* at what an operation waits for, a round */
-#define ASKED ((size_t)2 << 10) /* bytes of a slot from which it matters how they are stored */
+#define LOOKS 8u		/* polls of the awaited event in one round */
+#define ASKED ((size_t)2 << 10) /* bytes of a slot from which the way of storing matters */
 #define TRIES 8u
 #define PERIOD 4000u
 
@@ -77,7 +77,7 @@ static struct procs_op list_op(const struct layout *l, uint32_t rank, uint32_t r
 	return x;
 }
 
-/* Whether some slot is long enough, and the machine has such stores. */
+/* Whether some slot is long enough, and the machine has stores past the caches. */
 static bool asks(const struct cpu *e, const struct procs_order *list)
 {
 	bool any = false;
@@ -126,7 +126,7 @@ static ccs_status place(struct cpu *e, struct call *c)
 
 /* ---- how messages are stored ----------------------------------------------------------------- */
 
-/* The last call that has begun was a trial's, until now. */
+/* Records the time of the last call, if it was part of a trial. */
 static void manner_took(struct procs_manner *m, uint64_t now)
 {
 	uint32_t call = m->calls - 1;
@@ -197,7 +197,7 @@ bool procs_order_again(struct cpu *e, const void *send, const void *recv)
 	if (!procs_order_listed(e->procs, &e->layout) || !list->placed || send != list->send ||
 	    recv != list->recv || io->copy_aside)
 		return false;
-	io->call = NULL; /* nothing of it is asked for */
+	io->call = NULL; /* there is none to report */
 	list->done = list->told = 0;
 	e->procs->in_order = true;
 	if (list->manner.asked)
@@ -219,7 +219,7 @@ static bool looked(const struct layout *l, const struct procs_op *x)
 	return false;
 }
 
-/* To fibers of others that sleep: that a message is there, and that one was received. */
+/* Wakes sleeping fibers of other processes: a message is there, or was received. */
 static void tell(struct cpu *e, const struct procs_op *x)
 {
 	const struct ccs_fifo *fifos = e->layout.view->fifos;
@@ -230,7 +230,7 @@ static void tell(struct cpu *e, const struct procs_op *x)
 		fifo_wake(e, &x->in->src_waits, fifos[x->op->in].src_worker);
 }
 
-/* What was done so far. */
+/* The same for all operations so far. */
 static void tell_others(struct cpu *e)
 {
 	struct procs_order *list = &e->procs->current->order;
@@ -253,7 +253,7 @@ static bool comes(struct cpu *e, const struct procs_op *x, unsigned polls)
 	return polls && ready(&e->layout, x);
 }
 
-/* Both ends, as messages are numbered: that a message is there, and that it was received. */
+/* Publishes at both ends, by message numbers, what was sent and received. */
 static void fill(const struct layout *l, const struct procs_op *x)
 {
 	uint64_t head = atomic_load_explicit(&x->out->head, memory_order_relaxed);
@@ -270,7 +270,7 @@ static void release(const struct procs_op *x)
 	atomic_store_explicit(&x->in->tail, tail + 1, memory_order_release);
 }
 
-/* It need not wait. */
+/* Does an operation that need not wait. */
 static void do_op(struct cpu *e, const struct procs_op *x)
 {
 	struct ends ends = { 0 };
@@ -315,7 +315,7 @@ void procs_order_end(struct cpu *e)
 		manner_end(&list->manner);
 }
 
-/* Those operations that were done are the first ones of each worker. */
+/* The operations that were done are the first ones of each worker. */
 void procs_order_leave(struct cpu *e)
 {
 	struct procs_order *list = &e->procs->current->order;

@@ -7,17 +7,16 @@
  * The message is read
  *
  *   HOW_REGION  in place, if ccs_mem_alloc made the buffer;
- *   HOW_READ    by the system (process_vm_readv), if that lets the receiver;
- *   HOW_RELAYED else by way of the sender's relay, a ring of bytes that the sender fills and the
- *               receiver drains. A sender has one, for one message at a time, and gives it only to
- *               a receiver that has come, so the relay is always drained, whatever else either end
- *               waits for.
+ *   HOW_READ    by the system (process_vm_readv), if permitted;
+ *   HOW_RELAYED else through the sender's relay, a ring buffer that the sender fills and the
+ *               receiver drains. A sender has one relay, for one message at a time, and uses it
+ *               only for a receiver that has come, so it is always drained, whatever else either
+ *               end waits for.
  *
- * The sender chooses, when it posts, by whether it lets others read it, and by what the receiver's seat
- * says of its reading (READS_...). A process is in its seat before it has tried, so that one that sends
- * at once may find READS_UNKNOWN there: then this message is relayed, which is right for any
- * receiver, without a report; the next message is read by the system. No end waits for the seat to
- * change.
+ * The sender chooses when it posts, by whether it permits reading, and by what the receiver's
+ * seat says of its reading (READS_...). A process takes its seat before it has tried to read, so
+ * an early sender may find READS_UNKNOWN there. Then this message is relayed, which is right for
+ * any receiver; the next message is read by the system. Neither end waits for the seat to change.
  *
  * The end that changes a pair wakes the other end. O(1) per poll, plus the copied bytes.
  */
@@ -34,8 +33,8 @@ enum { NEW, POSTED, TAKING }; /* transfer.state */
 
 #define RELAY_BYTES ((size_t)1 << 18)
 #define RELAY_PIECE (RELAY_BYTES / 4)
-#define PIECE ((size_t)1 << 20) /* bytes that are copied at a time, under the lock */
-#define SLEEP_MS 20		/* then it checks that all peers are alive */
+#define PIECE ((size_t)1 << 20) /* bytes copied at a time, under the lock */
+#define SLEEP_MS 20		/* after this time, check that all peers are alive */
 
 static struct procs_pair *pair_of(const struct world *w, int from, int to)
 {
@@ -62,7 +61,7 @@ static size_t least(size_t a, size_t b)
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/* The region that has all of a message; 0: none. */
+/* The region that contains all of a message; 0: none. */
 static uint32_t region_of(const struct procs *p, const struct transfer *m)
 {
 	uint64_t at = (uint64_t)(uintptr_t)m->at;
@@ -92,7 +91,7 @@ static void post(struct world *w, struct procs_pair *c, struct transfer *m)
 	ring(w, m->peer);
 }
 
-/* The receiver has taken it, or would not. */
+/* The receiver has taken the message, or refused it. */
 static void sent(struct world *w, const struct procs_pair *c, struct transfer *m)
 {
 	struct procs *p = cpu_of(w)->procs;
@@ -106,7 +105,7 @@ static void sent(struct world *w, const struct procs_pair *c, struct transfer *m
 	ring(w, w->first);
 }
 
-/* The next piece, if there is room for it. */
+/* Puts the next piece into the relay, if there is room. */
 static bool fill(struct world *w, struct procs_pair *c, struct transfer *m)
 {
 	struct procs *p = cpu_of(w)->procs;
@@ -140,7 +139,7 @@ static bool relay(struct world *w, struct procs_pair *c, struct transfer *m)
 	return fill(w, c, m);
 }
 
-/* What the receiver has read by itself: that is progress, too. */
+/* Reads by the receiver are progress, too. */
 static bool is_read(const struct procs_pair *c, struct transfer *m)
 {
 	size_t drained;
@@ -171,7 +170,7 @@ static bool carry_out(struct world *w, struct transfer *m)
 
 /* ---- receiving ------------------------------------------------------------------------------- */
 
-/* The message is its thread's again then, which may sleep. */
+/* Ends the message. It then belongs to its thread again, which may sleep. */
 static void take(struct world *w, struct procs_pair *c, struct transfer *m, ccs_status s,
 		 const char *why)
 {
@@ -185,7 +184,7 @@ static void take(struct world *w, struct procs_pair *c, struct transfer *m, ccs_
 	ring(w, w->first);
 }
 
-/* It cannot be read: the communicator ends. */
+/* The message cannot be read: the communicator ends. */
 static bool give_up(struct world *w, const struct transfer *m, const char *why)
 {
 	struct text t = { .len = 0 };
@@ -255,7 +254,7 @@ static bool take_piece(struct world *w, struct procs_pair *c, struct transfer *m
 	return any;
 }
 
-/* The message is there: whether it is the one that is wanted. */
+/* The message has been posted: checks that it is the expected one. */
 static bool begin(struct world *w, struct procs_pair *c, struct transfer *m)
 {
 	const struct p2p_shape sent = { c->count, c->type }, own = p2p_shape_of(m);
@@ -303,7 +302,8 @@ static bool carry_in(struct world *w, struct transfer *m)
 		return true;
 	if (m->bytes)
 		any |= take_piece(w, c, m);
-	if (atomic_load(&cpu_of(w)->procs->table->failed)) /* its sender may have written there */
+	if (atomic_load(&cpu_of(w)->procs->table->failed)) /* then its sender may have changed
+							      the data */
 		return any;
 	if (m->moved == m->bytes)
 		take(w, c, m, CCS_OK, "");
@@ -319,7 +319,7 @@ bool procs_carry(struct world *w, struct transfer *m)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* A rank that is gone, if all others are. */
+/* A rank that has left, if all other ranks have. */
 static int last_gone(struct world *w, const char **how)
 {
 	int gone = -1;
@@ -354,7 +354,7 @@ static int missing(struct world *w, const char **how)
 	return gone;
 }
 
-/* A process that has ended has made all its writes before. */
+/* A process that has ended made all its stores before, so look once more. */
 static void look(struct world *w)
 {
 	struct text why = { .len = 0 };

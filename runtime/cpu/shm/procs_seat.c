@@ -1,5 +1,5 @@
 /*
- * Taking a seat in the table, and waiting until all are taken. See procs.h. O(ranks) a look.
+ * Takes a seat in the table, and waits until all are taken. See procs.h. O(ranks) a check.
  */
 #include "runtime/base/clock.h"
 #include "runtime/cpu/shm/procs.h"
@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SETTLE_MS 1000 /* added, to learn of a rank that does not settle */
+#define SETTLE_MS 1000 /* additional time, to hear of a rank that does not settle */
 
-/* Polls without progress, before a process sleeps: each rank has a core, or yields it after
- * each. */
+/* Polls without progress before a process sleeps. A rank without a core of its own yields
+ * after each. */
 #define POLLS 2000u
 #define YIELDS 100u
 
@@ -27,7 +27,7 @@ static void take(struct procs *p)
 	atomic_store(&own->state, SEAT_TAKEN);
 }
 
-/* The first seat that is empty; -1: all are taken. */
+/* The first empty seat; -1: all are taken. */
 static int empty_seat(const struct world *w)
 {
 	const struct procs *p = cpu_of(w)->procs;
@@ -38,7 +38,7 @@ static int empty_seat(const struct world *w)
 	return -1;
 }
 
-/* Whether each has taken its seat, or ended. */
+/* Whether each rank has taken its seat, or ended. */
 static bool settled(const struct world *w)
 {
 	const struct procs *p = cpu_of(w)->procs;
@@ -57,8 +57,8 @@ void procs_settle(const struct world *w)
 		;
 }
 
-/* Rank i will not take its seat. Rank 0's process records that for the ranks that have yet to take
- * theirs. */
+/* Rank i will not take its seat. Rank 0's process records that for ranks that are still to
+ * come. */
 static ccs_status no_seat(struct world *w, int i, bool ended)
 {
 	struct procs *p = cpu_of(w)->procs;
@@ -87,7 +87,7 @@ static ccs_status give_up(struct world *w)
 	return error_set((ccs_status)p->table->status, "%s", p->table->text);
 }
 
-/* A rank with a process that has ended; -1: none. */
+/* A rank with an ended process; -1: none. */
 static int ended_rank(const struct world *w)
 {
 	const struct procs *p = cpu_of(w)->procs;
@@ -98,8 +98,8 @@ static int ended_rank(const struct world *w)
 	return -1;
 }
 
-/* No rank goes on, or leaves, before all seats are taken: a rank that has ended while a seat was
- * still empty is the reason why it stays empty. */
+/* No rank goes on, or leaves, before all seats are taken. So if a rank ended while a seat was
+ * empty, that is the reason. */
 static ccs_status await_all(struct world *w)
 {
 	struct procs *p = cpu_of(w)->procs;
@@ -129,7 +129,7 @@ static void watch_ends(struct world *w)
 			procs_watch(p, i);
 }
 
-/* Whether the processes may use as many cores, together, as there are of them. */
+/* Whether the processes together may use as many cores as there are processes. */
 static bool has_cores(const struct world *w)
 {
 	struct host_cores all = { { 0 } };

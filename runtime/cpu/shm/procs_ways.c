@@ -1,32 +1,31 @@
 /*
- * Which way long messages go, measured in the calls themselves.
+ * Chooses the way of long messages, by measuring the calls themselves.
  *
  * In: a call of long chunks, which all processes are about to post. Out: the way of its messages,
  * the same in all processes: copied into slots; stored in slots past the caches; or, where the
- * system allows all processes to, read in place. Which is fastest depends on the schedule, on the
+ * system permits it to all processes, read in place. The fastest depends on the schedule, on the
  * length of the messages, and on whether the cores share a cache, which on a virtual machine
- * changes within seconds: 256 KiB from one process to another took 29, 19 and 22 us by these ways,
- * and soon after 117, 18 and 40, by slots that stayed in caches (otherwise the first takes 8:
- * layout.c); and sums are faster by slots where exchanges are not. Slots that are stored past the
- * caches have a separate layout: copies into the same slots would find them in memory, and so be
- * slower in a trial than in steady state.
+ * changes within seconds. 256 KiB from one process to another took 29, 19 and 22 us in these
+ * ways, and soon after 117, 18 and 40, by slots that stayed in caches (otherwise the first takes
+ * 8: layout.c); and sums are faster through slots where exchanges are not. Slots that are stored
+ * past the caches have a separate layout: in a trial, copies into the same slots would find them
+ * in memory, and be slower than in steady state.
  *
  * So the first calls of a kind are a trial. The first goes by the best way of the last kind with
- * chunks of about the same length. Then some go by slots, until all slots have been used, as they
- * are faster then (otherwise allgather of 256 KiB between near cores took 29 us as often as 23).
- * Then TRIES go by each way in turn. Each process records in its seat when such a call began and
- * ended. The cost of a call is the time from the last beginning to the last end, and the cost of a
- * way is the least of its calls without the first, which finds lines of the cache where another way
- * has left them. The call behind the trial waits until all processes have finished it, and then all
- * processes decide alike, each by itself, as they read the same numbers. The next calls go that way
- * for about PERIOD_NS, and then the trial is repeated. Their number is at least LEAST_CALLS, so
- * that a trial's calls are one in dozens; it is a number of calls because all processes know that,
- * and not the time.
+ * chunks of about the same length. Then some go through slots, until all slots have been used, as
+ * they are faster then (otherwise allgather of 256 KiB between near cores took 29 us as often as
+ * 23). Then TRIES go by each way in turn. Each process records in its seat when such a call began
+ * and ended. The cost of a call is the time from the last beginning to the last end; the cost of
+ * a way is the least of its calls without the first, which finds cache lines where another way
+ * has left them. The call after the trial waits until all processes have finished it. Then all
+ * processes decide alike, without communication, as they read the same numbers. The next calls go
+ * that way for about PERIOD_NS, and then the trial is repeated. Their number is at least
+ * LEAST_CALLS, so that few calls are trials; it is a number of calls, not a time, because all
+ * processes know it.
  *
- * A kind's numbers are not overwritten before all processes have read them: neither by a later
- * trial or the next watched calls, as no process is PROCS_LAG calls ahead of another; nor by
- * another kind in its place, which waits until all processes have finished the calls of the kind
- * before.
+ * A kind's numbers are not overwritten before all processes have read them: not by a later trial
+ * or the next watched calls, as no process is PROCS_LAG calls ahead of another; nor by another
+ * kind in its place, which waits until all processes have finished the calls of the kind before.
  *
  * O(kinds) a call; O(ranks x ways) at the end of a trial.
  */
@@ -50,8 +49,9 @@ _Static_assert(WATCH_CALLS - PROCS_WATCHED > PROCS_LAG && LEAST_CALLS > WATCH_CA
 
 /* ---- whether memory can be read -------------------------------------------------------------- */
 
-/* Whether this process has such a communicator: then its table is mapped. The permission is the
- * process's, and the library keeps nothing between communicators that could be counted. */
+/* Whether this process has such a communicator, seen by the mapping of its table. The
+ * permission belongs to the process, and the library keeps nothing between communicators that
+ * could be counted. */
 static bool has_tables(void)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
@@ -78,15 +78,15 @@ static bool is_off(void)
 	return off && !strcmp(off, "1");
 }
 
-/* Where only parents may look into their children (Yama's first degree) that has to be permitted;
- * elsewhere it changes nothing. */
+/* Where only ancestors may read a process (Yama, ptrace_scope 1) reading has to be permitted;
+ * elsewhere this changes nothing. */
 void procs_permit(struct procs *p)
 {
 	p->permits = !is_off();
 	p->permitted = p->permits && permit(true);
 }
 
-/* Another thread may make a communicator meanwhile: its table is mapped before it permits. */
+/* Another thread may make a communicator meanwhile: it maps its table before it permits. */
 void procs_forbid(const struct procs *p)
 {
 	bool any = !p->permitted || has_tables();
@@ -100,7 +100,7 @@ void procs_forbid(const struct procs *p)
 	}
 }
 
-/* ($CCS_CROSS_MEMORY_DISABLE=1: as if it could not; 0: if it can, there is no other way.) */
+/* ($CCS_CROSS_MEMORY_DISABLE=1: as if reading were impossible; 0: if possible, the only way.) */
 void procs_try_reading(struct world *w)
 {
 	struct procs *p = cpu_of(w)->procs;
@@ -118,7 +118,7 @@ void procs_try_reading(struct world *w)
 	procs_ring_sleepers(w);
 }
 
-/* Which ways there are, for all. */
+/* The ways that all processes can use. */
 static void find_ways(struct world *w, uint32_t worst)
 {
 	struct procs *p = cpu_of(w)->procs;
@@ -152,13 +152,13 @@ bool procs_tried(struct world *w)
 
 /* ---- choosing -------------------------------------------------------------------------------- */
 
-/* The power of two that the bytes have reached. */
+/* floor(log2(bytes)). */
 static unsigned class_of(size_t bytes)
 {
 	return bytes ? 63 - (unsigned)__builtin_clzll(bytes) : 0;
 }
 
-/* The kind of such calls; or the one that was used longest ago. */
+/* The kind with that key, or the least recently used one. */
 static struct procs_kind *find(struct procs *p, uint64_t key)
 {
 	struct procs_kind *found = p->kinds;
@@ -172,7 +172,7 @@ static struct procs_kind *find(struct procs *p, uint64_t key)
 	return found;
 }
 
-/* From the beginning of the last process to the end of the last. */
+/* From the last process's beginning to the last one's end. */
 static uint64_t cost_of(const struct world *w, const struct procs_kind *k, unsigned timed)
 {
 	const struct procs *p = cpu_of(w)->procs;
@@ -187,7 +187,7 @@ static uint64_t cost_of(const struct world *w, const struct procs_kind *k, unsig
 	return over - begun;
 }
 
-/* All are through with its trial. */
+/* All processes have finished the trial: decides. */
 static void decide(const struct world *w, struct procs_kind *k)
 {
 	struct procs *p = cpu_of(w)->procs;
@@ -217,7 +217,7 @@ static void try_again(struct procs_kind *k)
 	k->calls = 1;
 }
 
-/* All are through with the calls that were watched. */
+/* All processes have finished the watched calls: checks their cost. */
 static void watch(const struct world *w, struct procs_kind *k)
 {
 	uint64_t least = UINT64_MAX;
@@ -232,8 +232,8 @@ static void watch(const struct world *w, struct procs_kind *k)
 		try_again(k);
 }
 
-/* The next call of the kind is number k->calls: the first, one of a trial, or one that goes the way
- * decided. False: other processes have yet to finish the calls that it waits for. */
+/* The next call of the kind is number k->calls: the first, one of a trial, or one of the
+ * decided way. False: other processes have to finish calls that it waits for. */
 static bool go_on(const struct world *w, struct procs_kind *k)
 {
 	struct procs *p = cpu_of(w)->procs;
@@ -253,7 +253,7 @@ static bool go_on(const struct world *w, struct procs_kind *k)
 	return true;
 }
 
-/* How a call goes that is not the first, nor decided. */
+/* The way of a call that is neither the first nor decided. */
 static enum procs_way tried_way(const struct procs *p, const struct procs_kind *k)
 {
 	uint64_t i = k->calls - 1;
@@ -261,7 +261,7 @@ static enum procs_way tried_way(const struct procs *p, const struct procs_kind *
 	return p->ways[i < k->before ? 0 : (i - k->before) / TRIES];
 }
 
-/* The calls by slots before a trial, for a kind with chunks of `bytes` bytes. */
+/* The number of calls through slots before a trial, for chunks of `bytes` bytes. */
 static unsigned calls_before(size_t bytes)
 {
 	return bytes > RING_BYTES / PROCS_BEFORE ? (unsigned)(RING_BYTES / bytes) : PROCS_BEFORE;
@@ -333,7 +333,7 @@ void procs_timed(struct procs *p)
 	p->timed = NULL;
 }
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- report --------------------------------------------------------------------------------- */
 
 void procs_tell_ways(const struct procs *p, char *text, size_t size)
 {

@@ -72,13 +72,14 @@
  * find that all blocks are done n - 1 times; else it reports CCS_DEV_STUCK_TWICE, and stops the
  * call.
  *
- * Traces. Kernels compiled with -D CCS_TRACE note, if the launch names the places, when each operation began
- * and ended, in times[tile * ops + its row - first], for the tiles below `tiles`, of all replicas, numbered (tile0 + t) *
- * replicas + r; and when each block did, in blocks[its number]. Times are ns of the device's clock, and 0
- * where it was not done: the host sets all to 0 before. Other kernels do not have `trace`, the last field.
+ * Traces. Kernels compiled with -D CCS_TRACE record, if the launch has room for it, when each
+ * operation began and ended, in times[tile * ops + its row - first], for the tiles below `tiles`
+ * of all replicas, numbered (tile0 + t) * replicas + r; and when each block did, in blocks[its
+ * number]. Times are ns of the device's clock, and 0 for what was not done: the host sets all to 0
+ * before. Other kernels do not have `trace`, the last field.
  *
  * Waits. A rank may come minutes late, for good reasons: a wait that lasts longer than `limit` is
- * reported, and goes on, unless `ends` is set.
+ * reported, and continues, unless `ends` is set.
  */
 #ifndef CCS_RUNTIME_CUDA_DEVICE_ARGS_H
 #define CCS_RUNTIME_CUDA_DEVICE_ARGS_H
@@ -97,20 +98,20 @@ typedef unsigned long long uintptr_t;
 #include <stdint.h>
 #endif
 
-/* What a kernel is specialised by: -D CCS_TYPE= -D CCS_OP= -D CCS_PROTO=, -D CCS_BULK=1
- * (bulk.h), and -D CCS_TRACE. Types and operators have the numbers of plan/rows.h. CCS_AVG runs the sum's kernel
- * with `divide` set. A premul-sum has a separate kernel. */
+/* The parameters of a kernel: -D CCS_TYPE= -D CCS_OP= -D CCS_PROTO=, -D CCS_BULK=1 (bulk.h),
+ * and -D CCS_TRACE. Types and operators have the numbers of plan/rows.h. CCS_AVG uses sum's
+ * kernel with `divide` set. A premul-sum has a separate kernel. */
 
 #define CCS_DEV_SIMPLE 0
 #define CCS_DEV_LL 1
 
 #define CCS_DEV_NONE 0xffffffffu
 #define CCS_DEV_RANKS 32 /* ranks with their pointers in the launch's arguments */
-#define CCS_DEV_LINE 16	 /* counters are this many uint64_t apart: 128 bytes */
+#define CCS_DEV_LINE 16	 /* distance of counters in uint64_t: 128 bytes */
 
-#define CCS_DEV_ALIGNED __attribute__((aligned(16))) /* in a table: loaded 16 bytes at a time */
+#define CCS_DEV_ALIGNED __attribute__((aligned(16))) /* tables: rows load 16 bytes at a time */
 
-/* An operation. Parts as in plan.h's ccs_op, and made from it by tables.c. */
+/* An operation, made by tables.c from a ccs_op. Parts as in plan.h. */
 struct CCS_DEV_ALIGNED ccs_dev_op {
 	uint32_t form;		  /* CCS_DEV_IN ... below */
 	uint32_t in, out;	  /* rows of fifos */
@@ -118,8 +119,7 @@ struct CCS_DEV_ALIGNED ccs_dev_op {
 	uint32_t a, b, dst;	  /* cells */
 	uint32_t n, len;
 	uint32_t wait, nwaits;
-	uint32_t done; /* operations of the plan that are done after it, if
-				   CCS_DEV_PUBLISH */
+	uint32_t done; /* with CCS_DEV_PUBLISH: operations of the plan that are done after it */
 	uint32_t line;
 	uint32_t file;
 	uint32_t remote, origin;
@@ -134,27 +134,28 @@ struct CCS_DEV_ALIGNED ccs_dev_op {
 #define CCS_DEV_A_INITIAL 32u /* read `a` from the send buffer */
 #define CCS_DEV_B_INITIAL 64u
 #define CCS_DEV_PUBLISH 128u	  /* some worker waits for it */
-#define CCS_DEV_TO_STAGE 256u	  /* OUT is the worker's stage, no FIFO */
+#define CCS_DEV_TO_STAGE 256u	  /* OUT is the worker's stage, not a FIFO */
 #define CCS_DEV_FROM_STAGE 512u	  /* IN likewise */
 #define CCS_DEV_OUT_DIRECT 1024u  /* to cells `remote` of the peer, in a direct call */
-#define CCS_DEV_IN_DIRECT 2048u	  /* is in cells `dst` already, in a direct call */
-#define CCS_DEV_LEN_SAME 4096u	  /* all cells are as long as cell `len`; else cell j as len + j */
-#define CCS_DEV_OUT_READ 8192u	  /* is in its cells, and is read there, in a direct call ... */
-#define CCS_DEV_IN_READ 16384u	  /* in cells `origin` of the peer ... */
-#define CCS_DEV_IN_INITIAL 32768u /* of its send buffer */
-#define CCS_DEV_OUT_APART 65536u  /* ... if the rank's buffers are apart */
-#define CCS_DEV_IN_APART 131072u  /* ... if the peer's are */
+#define CCS_DEV_IN_DIRECT 2048u	  /* in a direct call, the message is in cells `dst` already */
+#define CCS_DEV_LEN_SAME 4096u	  /* all cells are as long as `len`; else cell j as len + j */
+#define CCS_DEV_OUT_READ 8192u	  /* direct call: it stays in its cells and is read there ... */
+#define CCS_DEV_IN_READ 16384u	  /* the message is read in cells `origin` of the peer ... */
+#define CCS_DEV_IN_INITIAL 32768u /* in the peer's send buffer */
+#define CCS_DEV_OUT_APART 65536u  /* ... if the rank's buffers are separate */
+#define CCS_DEV_IN_APART 131072u  /* ... if the peer's buffers are separate */
 #define CCS_DEV_A_LAST 262144u	  /* its cells `a` are not read again before they are written */
 
 struct ccs_dev_worker {
 	uint32_t rank;
 	uint32_t op, nops;    /* rows of ops */
-	uint32_t count;	      /* operations of the plan: what `done` counts a tile */
-	uint32_t index, of;   /* which of the rank's workers it is */
-	uint32_t shape;	      /* of the generated straight-line code; CCS_DEV_NONE: the table */
+	uint32_t count;	      /* operations of the plan, by which `done` grows each tile */
+	uint32_t index, of;   /* its number among the rank's workers, and theirs */
+	uint32_t shape;	      /* number of the generated straight-line code; CCS_DEV_NONE: use
+			         the table */
 	uint32_t stage_cells; /* 0: no stage */
-	uint64_t stage;	      /* cells of stages before it: its bytes begin at
-				   (stage * replicas_max + replica * stage_cells) * tile */
+	uint64_t stage;	      /* cells of earlier stages: its bytes begin at (stage *
+			         replicas_max + replica * stage_cells) * tile */
 };
 
 struct ccs_dev_wait {
@@ -168,9 +169,9 @@ struct CCS_DEV_ALIGNED ccs_dev_cell {
 	uint32_t pos, chunks;
 };
 
-/* The place of a cell, in elements from the buffers' beginnings: initial values, others (scratch:
- * from its beginning). By column: elements of a row, and from one row to the next; row 0: all
- * adjoin. */
+/* The position of a cell, in elements from the start of the buffers: initial values, others
+ * (scratch: from its start). By column: elements of a row, and the distance of rows; row 0:
+ * contiguous. */
 struct ccs_dev_place {
 	uint64_t send, recv;
 	uint64_t len;
@@ -184,29 +185,29 @@ struct CCS_DEV_ALIGNED ccs_dev_fifo {
 	uint8_t *data; /* 16-aligned */
 	uint64_t *head, *tail;
 	uint64_t slot_bytes; /* a multiple of 32 */
-	uint32_t slots;	     /* a power of two, at least what the plan was checked with
-				   or its messages in all */
-	uint32_t messages;   /* a tile */
+	uint32_t slots;	     /* a power of two; at least the number that the plan was checked
+			        with, or that of its messages */
+	uint32_t messages;   /* in a tile */
 	uint32_t src, dst;   /* ranks, for the report */
 	uint32_t src_worker, dst_worker;
 };
 
-/* Chunk `pos` of block `block` of the buffer that is meant; scratch: its number, and no block. In
- * kernels with CCS_LAYOUTS `pos` is the cell's row of `places`, of this rank, and `block` says only
- * whether it is scratch. */
+/* Chunk `pos` of block `block` of a buffer; for scratch `pos` is its number. In kernels with
+ * CCS_LAYOUTS `pos` is the cell's row of `places` for this rank, and `block` only says whether
+ * it is scratch. */
 struct ccs_dev_brief_cell {
 	uint32_t pos, block;
 };
 
-/* An operation in the form for small calls with LL, where the work before the first operation
- * counts: the data of its row, cells and FIFOs in one place, so that one thread gets it with
- * independent loads. An operation that is not plain (ll.h) in some call has CCS_DEV_NONE as its
- * form; the host fills in its FIFOs' counters, too. */
+/* An operation in the format for small calls with LL, where the work before the first
+ * operation counts: the data of its row, cells and FIFOs in one place, so that one thread gets
+ * it with independent loads. An operation that is not plain (ll.h) in some call has
+ * CCS_DEV_NONE as its form; the host fills in its FIFOs' counters, too. */
 struct CCS_DEV_ALIGNED ccs_dev_brief {
 	uint8_t *in, *out;     /* slots of replica 0 */
-	uint64_t *tail, *head; /* likewise; NULL if it is not the last message of a tile, and tail
-				  if there are more of them than slots */
-	uint32_t form, fifo;   /* no more than parts, and which are initial; row of its FIFO `in` */
+	uint64_t *tail, *head; /* likewise; NULL unless it is the last message of a tile; tail
+			          also if there are more messages than slots */
+	uint32_t form, fifo;   /* which parts, and which are initial; row of its FIFO `in` */
 	uint32_t in_seq, out_seq;
 	uint32_t in_messages, out_messages;
 	uint32_t in_slots, out_slots;
@@ -229,16 +230,16 @@ struct ccs_dev_range {
 struct ccs_dev_rank {
 	const uint8_t *send;
 	uint8_t *recv;
-	uint8_t *scratch;	/* 16-aligned; cell i at i * longest elements */
-	const uint8_t *factors; /* premul-sum's, one for each element of `send`; or NULL */
-	uint64_t scalar;	/* ... and in their place: an element, in the low bytes */
+	uint8_t *scratch;	/* 16-aligned; cell i at element i * longest */
+	const uint8_t *factors; /* for premul-sum, one for each element of `send`; or NULL */
+	uint64_t scalar;	/* ... without factors: one element, in the low bytes */
 };
 
-/* Which end is stuck, as in the host's report. */
+/* The kind of wait, as in the host's report. */
 #define CCS_DEV_STUCK_RECV 1u	/* no message from `peer` */
 #define CCS_DEV_STUCK_SEND 2u	/* no free slot towards `peer` */
 #define CCS_DEV_STUCK_WORKER 3u /* for worker `peer` of the same rank */
-#define CCS_DEV_STUCK_TURN 4u	/* another launch does not end */
+#define CCS_DEV_STUCK_TURN 4u	/* another launch has not ended */
 #define CCS_DEV_STUCK_TWICE 5u	/* no peer: another graph of the same capture runs, too */
 
 /* A wait. A part has two reports, zero before use. The first has the reason for the failure: the
@@ -248,8 +249,9 @@ struct ccs_dev_rank {
 struct ccs_dev_report {
 	uint32_t taken; /* 1 once a block writes it */
 	uint32_t kind;
-	uint32_t worker, replica; /* who waits */
-	uint32_t op;		  /* row of the worker's; CCS_DEV_NONE: before or behind them all */
+	uint32_t worker, replica; /* the waiting worker */
+	uint32_t op;		  /* row of the worker's; CCS_DEV_NONE: before or after all of
+				     them */
 	uint32_t peer;		  /* CCS_DEV_STUCK_WORKER: which one */
 	uint32_t fifo;		  /* CCS_DEV_STUCK_RECV and _SEND: its other end is the peer */
 	uint32_t complete;	  /* 1: all of it is written; set last */
@@ -258,7 +260,7 @@ struct ccs_dev_report {
 };
 #define CCS_DEV_REPORTS 2
 
-/* By a device's clock. */
+/* Times of the device's clock. */
 struct ccs_dev_time {
 	uint64_t begin, end;
 };
@@ -279,7 +281,7 @@ struct ccs_dev_call {
 	const struct ccs_dev_range *ranges;
 	uint64_t *done;		       /* [(worker * replicas_max + replica) * CCS_DEV_LINE] */
 	uint64_t *epoch;	       /* likewise */
-	uint8_t *stage;		       /* 16-aligned, or NULL where no worker has one */
+	uint8_t *stage;		       /* 16-aligned; NULL if no worker has one */
 	uint32_t *abort;	       /* non-zero: stop. Set by a block that gives up; may be the
 					  host's memory. The host zeroes it after the call. */
 	struct ccs_dev_report *report; /* [CCS_DEV_REPORTS] */
@@ -290,8 +292,8 @@ struct ccs_dev_call {
 	uint64_t ntiles;  /* of each replica */
 	uint64_t longest; /* elements between scratch cells: at least the longest
 				   chunk, and a multiple of 16 bytes */
-	uint64_t limit;	  /* ns without progress in one wait, until it is reported; 0: never. Only
-				   in kernels compiled with -D CCS_WATCHDOG */
+	uint64_t limit;	  /* ns of one wait without progress until it is reported; 0: never. Only
+			     in kernels with -D CCS_WATCHDOG */
 	uint32_t worker0, nworkers;
 	uint32_t replicas, replicas_max; /* of this call; of the state */
 	uint32_t divide;		 /* CCS_AVG: the number of ranks; else 0 */
@@ -301,15 +303,15 @@ struct ccs_dev_call {
 	uint32_t launch; /* with `turn`: counts launches; a replay has its capture's */
 	uint32_t ends;	 /* 1: a wait that exceeds `limit` ends the call */
 	uint64_t *turn;	 /* [2], or NULL */
-	uint64_t *begun; /* [1 + blocks], with `turn`, of a captured launch; else NULL */
+	uint64_t *begun; /* [1 + blocks], for a captured launch with `turn`; else NULL */
 	struct ccs_dev_rank ranks[CCS_DEV_RANKS];
 	const struct ccs_dev_place *places; /* NULL: cells are parts of blocks */
 	uint64_t rank_places;
-	/* Elements of a chunk of a block of `chunks` chunks, so that a kernel with this number of
-	 * chunks need not divide; 0 chunks: it does so for all. */
+	/* Elements of a chunk of a block of `chunks` chunks: saves the division for cells with
+	 * this number of chunks. 0 chunks: none saved. */
 	uint64_t chunk;
 	uint32_t chunks;
-	const struct ccs_dev_brief *briefs; /* a row for each of ops; LL's alone */
+	const struct ccs_dev_brief *briefs; /* a row for each of ops; only for LL */
 #if !defined(__CUDACC_RTC__) || defined(CCS_TRACE)
 	struct ccs_dev_trace trace;
 #endif

@@ -21,7 +21,7 @@ struct ccs_matrix {
 	uint64_t row, apart;
 };
 
-/* Addresses of a spot: parts of the operation; in a direct call the peer's cells. */
+/* Addresses of a spot: parts of the operation; in a direct call cells of the peer. */
 #define CCS_SPOT_A 0
 #define CCS_SPOT_B 1
 #define CCS_SPOT_DST 2
@@ -40,32 +40,32 @@ struct ccs_matrix {
 struct ccs_spot {
 	uint8_t *at[CCS_SPOTS]; /* CCS_SPOT_* */
 	uint64_t len, own;
-	uint64_t aligned; /* all are, to 16 bytes, and no chunk is one of columns */
+	uint64_t aligned; /* 0 if any address is not 16-aligned, or a chunk is `by column` */
 #if CCS_LAYOUTS
 	struct ccs_matrix in[CCS_SPOTS];
 #endif
 };
 
-/* Its message comes by a FIFO, goes by one. Else by a stage, a FIFO of one slot. */
+/* The message comes from a FIFO; goes to one. Otherwise through the stage, a FIFO of one slot. */
 #define CCS_IS_IN(form) (((form) & (CCS_DEV_IN | CCS_DEV_FROM_STAGE)) == CCS_DEV_IN)
 #define CCS_IS_OUT(form) (((form) & (CCS_DEV_OUT | CCS_DEV_TO_STAGE)) == CCS_DEV_OUT)
 
-/* Its message is written: it is not one that is read in place. */
+/* The message is written: it is not read in place. */
 #define CCS_GIVES(form) (((form) & (CCS_DEV_OUT | CCS_DEV_OUT_READ)) == CCS_DEV_OUT)
 
-/* Its value is stored: it is not in its place already. */
+/* The value is stored: it is not in its place already. */
 #define CCS_KEEPS(form) (((form) & (CCS_DEV_DST | CCS_DEV_IN_DIRECT)) == CCS_DEV_DST)
 
-/* Whether nothing is to be written: the message is in its place already, and goes on only to
- * ranks that read it there. */
+/* Whether nothing is written: the message is in its place already, and is sent only to ranks
+ * that read it there. */
 CCS_FN bool ccs_in_place(uint32_t form)
 {
 	return !CCS_KEEPS(form) && !CCS_GIVES(form);
 }
 
 #if CCS_PROTO == CCS_DEV_LL
-/* An operation's only tile, if it is plain (ccs_plain_make): all of it is resolved with its row.
- * Fields that most forms need together adjoin: two addresses are loaded at a time. */
+/* An operation's only tile, if it is plain (ccs_plain_make), completely resolved. Fields that
+ * most forms need together are adjacent: two addresses are loaded at a time. */
 struct CCS_DEV_ALIGNED ccs_plain {
 	const uint8_t *in;
 	uint8_t *dst;
@@ -92,8 +92,8 @@ struct ccs_row {
 	struct ccs_spot cell; /* the first */
 	uint8_t *in, *out;    /* slot 0 */
 	uint64_t *in_head, *in_tail, *out_head, *out_tail;
-	uint64_t in_bytes, out_bytes;	/* of a slot */
-	uint64_t in_number, out_number; /* the message's in tile 0 of this call */
+	uint64_t in_bytes, out_bytes;	/* bytes of a slot */
+	uint64_t in_number, out_number; /* numbers of its messages in tile 0 of this call */
 	uint32_t in_messages, out_messages;
 	uint32_t in_slots, out_slots;
 	uint32_t late;	/* the tail is stored at the end */
@@ -101,13 +101,13 @@ struct ccs_row {
 #if CCS_PROTO == CCS_DEV_SIMPLE
 	uint32_t bundled; /* its chain is a bundle */
 #endif
-	uint32_t chain; /* number of operations, from it on, that may be done in one pass */
-	uint32_t spot;	/* of a message of several cells: its first */
+	uint32_t chain; /* the number of operations from it on that one pass may do */
+	uint32_t spot;	/* of a message of several cells: the first spot */
 };
 
-/* A schedule has chains, by the generated code: operations, one behind the other, that add
- * messages and own cells to one value, and then send it, to one peer after the other. Or bundles:
- * that write no own cell, but send, or find or leave a message in place. */
+/* A schedule has chains, as the generated code says: consecutive operations that add messages
+ * and own cells to one value, and then send it to one or more peers. Or bundles: operations
+ * that write no own cell; they send, or find or leave a message in place. */
 #if !defined(CCS_CHAINS)
 #define CCS_CHAINS 0
 #endif
@@ -118,8 +118,8 @@ struct ccs_row {
 #endif
 #define CCS_CHAIN 16 /* operations of a pass; at most a warp */
 
-/* Operation i of a pass, in this tile: the address of its summand, the destination of the value,
- * and whether the operation could begin at the last poll. */
+/* Operation i of a pass, in this tile: the address of its summand, the destination of the
+ * value, and whether it could begin at the last poll. */
 struct ccs_link {
 	const uint8_t *in;
 	uint8_t *out;
@@ -130,15 +130,15 @@ struct ccs_link {
 #define CCS_ROWS 32 /* rows held at a time, and spots */
 #endif
 
-/* How long a block's chunks are. Dividing takes long; but cells mostly have as many
- * chunks as the cell before, or as the first one of all. */
+/* The length of a block's chunks. A division takes long, but most cells have as many chunks as
+ * the previous cell, or as the first of all. */
 struct ccs_cut {
 	uint64_t q;
 	uint32_t chunks;
 };
 
-/* What a thread has from the launch's arguments, and its worker: a block's, or in registers,
- * before the block's is there. */
+/* A thread's copy of data from the launch's arguments and its worker: the block's, or in
+ * registers before the block's is ready. */
 struct ccs_known {
 	struct ccs_dev_worker w;
 	struct ccs_dev_rank io;
@@ -158,7 +158,7 @@ struct ccs_known {
 	uint32_t replicas, replicas_max;
 	uint32_t worker0, nworkers;
 	uint32_t far, direct, divide, ends;
-	uint32_t room; /* units of a cell's tile, where it is whole */
+	uint32_t room; /* units of a cell's tile, if it is whole */
 #if !CCS_LAYOUTS
 	struct ccs_cut cut; /* of most cells */
 #endif
@@ -173,7 +173,8 @@ struct ccs_known {
 struct ccs_block : ccs_known {
 	struct ccs_row rows[CCS_ROWS];
 	struct ccs_spot spots[CCS_ROWS]; /* of cells of messages of several */
-	uint32_t spotted;		 /* of all of the group's, not of one at a time */
+	uint32_t spotted;		 /* spots of the whole group are made, not of one
+					    operation at a time */
 #if defined(CCS_TRACE)
 	struct ccs_dev_trace trace;
 	uint64_t block_began, began; /* thread 0's: times.h */
@@ -194,13 +195,14 @@ __shared__ struct ccs_block ccs_b;
 #define CCS_LINE_OF(b, worker) \
 	(((uint64_t)(worker) * (b).replicas_max + (b).replica) * CCS_DEV_LINE)
 
-/* A thread of another warp than thread 0, if there is one: for what the two do side by side. */
+/* A thread of another warp than thread 0, if there is one, for work that the two do
+ * concurrently. */
 CCS_FN uint32_t ccs_aside(void)
 {
 	return (blockDim.x - 1) / CCS_WARP * CCS_WARP;
 }
 
-/* Orders what the block did before what this thread does, for all that may see it. */
+/* Fence: what the block did before precedes what this thread does after, for every observer. */
 CCS_FN void ccs_fence(void)
 {
 	if (ccs_b.far)
@@ -209,13 +211,13 @@ CCS_FN void ccs_fence(void)
 		ccs_fence_device();
 }
 
-/* Where tile t of this replica begins in every chunk. */
+/* The first element of tile t of this replica in every chunk. */
 CCS_FN uint64_t ccs_lo(const struct ccs_known &b, uint64_t t)
 {
 	return ((b.tile0 + t) * b.replicas + b.replica) * b.tile;
 }
 
-/* What remains of n elements in the tile that begins at lo. */
+/* The number of n elements that are in the tile beginning at lo. */
 CCS_FN uint32_t ccs_rest(const struct ccs_known &b, uint64_t n, uint64_t lo)
 {
 	n = n > lo ? n - lo : 0;
@@ -250,7 +252,7 @@ CCS_FN struct ccs_place ccs_locate(const struct ccs_known &b, const struct ccs_d
 		 b.count - from < cut->q ? b.count - from : cut->q };
 }
 
-/* The address of a rank's cell, and *own is at most its length. */
+/* The address of a rank's cell. Reduces *own to its length. */
 CCS_FN uint8_t *ccs_cell(const struct ccs_known &b, const struct ccs_dev_rank &io,
 			 const struct ccs_dev_cell &d, bool initial, uint64_t *own,
 			 struct ccs_cut *cut)
@@ -284,7 +286,7 @@ CCS_FN uint8_t *ccs_cell_by_table(const struct ccs_known &b, const struct ccs_de
 	 ccs_cell_by_table(b, io, d, initial, own, (rank) * (b).rank_places + (cell), in))
 #define CCS_LEN(b, cell, cut) (ccs_row_of((b).places, (b).w.rank * (b).rank_places + (cell)).len)
 #define CCS_IS_MATRIX(spot, i) ((spot)->in[i].row != 0)
-#define CCS_FIRST_CUT(b) { 0, 0 } /* none is asked for */
+#define CCS_FIRST_CUT(b) { 0, 0 } /* not needed */
 #else
 #define CCS_CELL(b, io, d, rank, cell, initial, own, cut, in) ccs_cell(b, io, d, initial, own, cut)
 #define CCS_LEN(b, cell, cut) (ccs_locate(b, ccs_row_of((b).cells, cell), false, cut).len)
@@ -358,7 +360,7 @@ CCS_FN void ccs_spot_make(const struct ccs_known &b, const struct ccs_dev_op &o,
 	s->aligned = !(low & 15);
 }
 
-/* Cells of operation i of the group that need spots of their own. */
+/* The number of cells of operation i of the group that need spots. */
 CCS_FN uint32_t ccs_spots_of(uint32_t i)
 {
 	const uint32_t n = ccs_b.rows[i].op.n;
@@ -366,7 +368,7 @@ CCS_FN uint32_t ccs_spots_of(uint32_t i)
 	return n > 1 ? n : 0;
 }
 
-/* All spots of a group of n operations, if there is room for them at once: by all threads. */
+/* Makes all spots of a group of n operations, if they fit at once. By all threads. */
 CCS_FN void ccs_spots_make_all(uint32_t n)
 {
 	uint32_t all = 0;
@@ -391,8 +393,8 @@ CCS_FN void ccs_spots_make_all(uint32_t n)
 	ccs_barrier(0);
 }
 
-/* Cells j .. of an operation, as many as there is room for, by all threads, if they are not there.
- * With LL there is a barrier between it and one that ends without. */
+/* Makes spots of an operation from cell j on, as many as fit, unless they are there. By all
+ * threads. With LL, a barrier separates it from a tile's end without one. */
 CCS_FN void ccs_spots_make(uint32_t k, uint32_t j)
 {
 	const struct ccs_dev_op &o = ccs_b.rows[k % CCS_ROWS].op;
@@ -403,7 +405,7 @@ CCS_FN void ccs_spots_make(uint32_t k, uint32_t j)
 			ccs_barrier(0);
 		return;
 	}
-	ccs_barrier(0); /* the last ones are not read any more */
+	ccs_barrier(0); /* the previous spots are no longer read */
 #pragma unroll 1
 	for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
 		ccs_spot_make(ccs_b, o, j + i, ccs_b.spots + i);
@@ -454,7 +456,7 @@ CCS_FN void ccs_ends(const struct ccs_known &b, const struct ccs_dev_op &o, stru
 }
 
 #if CCS_PASSES
-/* A chain's value: the cell where it would be by now, and the one before, if it was moved. */
+/* A chain's value: its current cell, and the previous one if it moved. */
 struct ccs_held {
 	const uint8_t *at, *was;
 };
@@ -563,7 +565,8 @@ CCS_FN bool ccs_may_read(const struct ccs_known &b, const struct ccs_dev_rank &f
 	return apart || !(only_apart || b.divide);
 }
 
-/* What of an operation's form holds in this call: in one that is not direct nothing is. */
+/* The bits of an operation's form that apply in this call: without `direct`, none of the
+ * direct ones. */
 CCS_FN uint32_t ccs_form_now(const struct ccs_known &b, const struct ccs_dev_op &o)
 {
 	uint32_t form = o.form;
@@ -586,8 +589,8 @@ CCS_FN uint32_t ccs_form_now(const struct ccs_known &b, const struct ccs_dev_op 
 	return form;
 }
 
-/* Of operation k + i % CCS_ROWS: its cells, or the ends of its FIFOs. In a call that is not direct
- * no row is. */
+/* Resolves one half of operation k + i % CCS_ROWS: its cells, or the ends of its FIFOs.
+ * Without `direct` no row is direct. */
 CCS_FN void ccs_resolve_half(uint32_t k, uint32_t i)
 {
 	struct ccs_row *r = ccs_b.rows + i % CCS_ROWS;

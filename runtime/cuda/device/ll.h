@@ -1,15 +1,15 @@
 /*
- * LL: an 8-byte entry is 4 bytes of data and the low 32 bits of the message's number + 1, written
- * at once: the receiver's threads poll the data itself, and no thread waits for a fence. A
- * message without data is its first unit, all zero: so the receiver waits for it like for any
- * other.
+ * LL, NCCL's protocol for low latency: an 8-byte entry is 4 bytes of data and a flag, the low 32
+ * bits of the message's number + 1, stored at once. The receiver's threads poll the data itself,
+ * and no thread waits for a fence. A message without data is one unit of zeros, so that the
+ * receiver waits for it like for any other.
  *
- * Entries beyond a short message keep old flags. For them never to match again 2^32
- * messages later, the sender fills slots wholly, twice in 2^32 messages: where number
- * mod 2^31 < slots. Old flags are then less than 2^32 - 2^31 + slots messages old.
+ * Entries after a short message keep old flags. They must not match 2^32 messages later, so the
+ * sender fills whole slots twice in 2^32 messages: where number mod 2^31 < slots. Old flags are
+ * then less than 2^32 - 2^31 + slots messages old.
  */
 
-/* The flag of an entry that has not come; or `flag`. */
+/* The flag of an entry that has not come; `flag` if all have. */
 CCS_FN uint32_t ccs_ll_old(const ccs_vec &f, uint32_t flag)
 {
 	for (uint32_t i = 0; i < 3; i++)
@@ -18,7 +18,7 @@ CCS_FN uint32_t ccs_ll_old(const ccs_vec &f, uint32_t flag)
 	return f.w[3];
 }
 
-/* Operation k waits for a message of a FIFO in tile t. */
+/* The report's data if operation k waits for a message of a FIFO in tile t. */
 CCS_FN struct ccs_stuck ccs_stuck_at(uint32_t fifo, uint32_t k, uint64_t t)
 {
 	return { CCS_DEV_STUCK_RECV, CCS_DEV_NONE, fifo, k, t, 0, 0 };
@@ -42,7 +42,7 @@ CCS_FN int ccs_ll_take(const uint8_t *at, uint32_t flag, ccs_vec *v, Whose whose
 			ccs_times_came();
 			return 0;
 		}
-		if (!came && (looks + 1) % CCS_LOOKS) { /* the whole cost of an early look */
+		if (!came && (looks + 1) % CCS_LOOKS) { /* an unsuccessful poll costs only this */
 			looks++;
 			continue;
 		}

@@ -1,7 +1,7 @@
 /*
  * The parts of generated kernels: args.h, narrow.h, and then, in one text that the Makefile joins,
- * memory.h, element.h, block.h, bulk.h, times.h, wait.h, ll.h, move.h and step.h. No includes: NVRTC's own
- * built-ins do the rest. Specialised by CCS_TYPE, CCS_OP and CCS_PROTO, see args.h.
+ * memory.h, element.h, block.h, bulk.h, times.h, wait.h, ll.h, move.h and step.h. No includes:
+ * NVRTC's built-ins are enough. Specialised by CCS_TYPE, CCS_OP and CCS_PROTO, see args.h.
  *
  * A block runs one worker of one replica. A step: thread 0 waits for the message,
  * another for the free slot, another for other workers (ld.acquire); a barrier; all
@@ -29,7 +29,8 @@ struct __attribute__((aligned(16))) ccs_vec {
 #define CCS_FN static __device__ __forceinline__
 #define CCS_CALL static __device__ __noinline__
 #define CCS_OPERATOR __device__ __forceinline__
-/* Two blocks on a multiprocessor: while one waits, or stands before a barrier, the other moves. */
+/* Two blocks on a multiprocessor: while one waits for a message or at a barrier, the other
+ * moves data. */
 #define CCS_KERNEL extern "C" __global__ __launch_bounds__(CCS_THREADS, 2) void
 #define CCS_CONSTANT __grid_constant__
 #define CCS_WARP 32u
@@ -128,7 +129,7 @@ CCS_FN uint64_t ccs_add(uint64_t *p, uint64_t by)
 	return v;
 }
 
-/* The launch's number: unlike that of any other of this context, or of its graph. */
+/* The launch's number, unique in this context, or in its graph. */
 CCS_FN uint64_t ccs_grid(void)
 {
 	uint64_t v;
@@ -150,8 +151,8 @@ CCS_FN void ccs_store16(uint8_t *p, ccs_vec v)
 	*(ccs_vec *)p = v;
 }
 
-/* The same of users' buffers, with what ccs_policy gave: lines of theirs leave the L2 cache before
- * those of slots, or as these do. */
+/* The same for users' buffers, with the policy of ccs_policy: their lines are evicted from the
+ * L2 cache before those of slots, or like those. */
 CCS_FN ccs_vec ccs_load16_by(const uint8_t *p, uint64_t policy)
 {
 	ccs_vec v;
@@ -192,7 +193,7 @@ template <typename T> CCS_FN void ccs_store(uint8_t *p, T v)
 	*(T *)p = v;
 }
 
-/* Row i of a table: it is there, too. */
+/* Row i of a table, also in global memory. */
 template <typename T> CCS_FN const T &ccs_row_of(const T *table, uint64_t i)
 {
 	__builtin_assume(__isGlobal(table + i));
@@ -204,7 +205,7 @@ CCS_FN int ccs_barrier(int stop)
 	return __syncthreads_or(stop);
 }
 
-/* Of use only to be in time: nothing relies on it. */
+/* Only for performance: correctness does not depend on it. */
 CCS_FN void ccs_meet_warp(void)
 {
 	__syncwarp();
@@ -259,7 +260,7 @@ CCS_FN uint16_t ccs_to_bfloat(float f)
 	return h;
 }
 
-/* Two at a time: the first one in the low bits. */
+/* Converts two; the first is in the low bits. */
 CCS_FN uint32_t ccs_to_halves(float lo, float hi)
 {
 	uint32_t h;

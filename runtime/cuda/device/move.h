@@ -24,15 +24,15 @@ struct ccs_part {
 	const uint8_t *in, *a, *b;
 	uint8_t *dst, *out;
 	uint32_t units; /* of the message */
-	uint32_t own;	/* elements of the caller's that it may touch */
+	uint32_t own;	/* elements of the caller's memory that it may touch */
 	uint32_t whole; /* units that ccs_units moves */
 #if CCS_LAYOUTS
 	const struct ccs_spot *spot;
-	uint64_t lo; /* where the tile begins in the cell */
+	uint64_t lo; /* the first element of the tile in the cell */
 #endif
 };
 
-/* The message's slots in a tile. */
+/* The message's slot; `number` is that of the message. */
 CCS_FN const uint8_t *ccs_in_slot(const struct ccs_row &r, uint64_t number)
 {
 	return r.in + (number & (r.in_slots - 1)) * r.in_bytes;
@@ -71,7 +71,7 @@ CCS_FN struct ccs_part ccs_part_of(const struct ccs_known &b, const struct ccs_r
 }
 
 #if CCS_LAYOUTS
-/* Elements e .. e + n - 1 of a cell that lies in rows: as one where a row has them all. */
+/* Elements e .. e + n - 1 of a `by column` cell; one access if they are in one row. */
 CCS_PART ccs_vec ccs_fetch_rows(const uint8_t *cell, struct ccs_matrix in, uint64_t e, uint32_t n)
 {
 	uint64_t from = e / in.row * in.apart, column = e % in.row;
@@ -114,7 +114,7 @@ CCS_PART void ccs_keep_rows(uint8_t *cell, struct ccs_matrix in, uint64_t e, ccs
 	}
 }
 
-/* The same of any cell; `p` is where element e is, if all adjoin. */
+/* The same for any cell; `p`: the address of element e, if contiguous. */
 CCS_FN ccs_vec ccs_read(const uint8_t *cell, const struct ccs_matrix &in, uint64_t e,
 			const uint8_t *p, uint32_t n)
 {
@@ -134,13 +134,13 @@ CCS_FN void ccs_write(uint8_t *cell, const struct ccs_matrix &in, uint64_t e, ui
 #define ccs_write(cell, in, e, p, v, n) ccs_keep(p, v, n)
 #endif
 
-/* What premul-sum multiplies such a unit of an initial value with. */
+/* The factors by which premul-sum multiplies such a unit of an initial value. */
 #define CCS_FACTORS(cell, in, e, p, n) \
 	(ccs_has_factors(ccs_b.io) \
 		 ? ccs_read(ccs_factor_of(ccs_b.io, cell), in, e, ccs_factor_of(ccs_b.io, p), n) \
 		 : ccs_b.scalar)
 
-/* Of address i of a part's cell: its unit u, where `p` is as above. */
+/* Unit u of the cell at address i of a part; `p` as above. */
 #define CCS_READ(part, i, u, p, n) \
 	ccs_read((part).spot->at[i], (part).spot->in[i], (part).lo + (uint64_t)(u) * CCS_PER_UNIT, \
 		 p, n)
@@ -148,21 +148,21 @@ CCS_FN void ccs_write(uint8_t *cell, const struct ccs_matrix &in, uint64_t e, ui
 	ccs_write((part).spot->at[i], (part).spot->in[i], \
 		  (part).lo + (uint64_t)(u) * CCS_PER_UNIT, p, v, n)
 
-/* Unit u of operand i, of which n elements are the caller's, at p: multiplied, if premul-sum does
- * so with it, as with an initial value. */
+/* Unit u of operand i, with n elements of the caller's at p; premul-sum multiplies initial
+ * values. */
 CCS_FN ccs_vec ccs_operand(const struct ccs_part &part, uint32_t i, uint32_t u, const uint8_t *p,
 			   uint32_t n, uint32_t initial)
 {
 	const ccs_vec v = CCS_READ(part, i, u, p, n);
 
-	(void)part, (void)i, (void)u; /* only columns need them */
+	(void)part, (void)i, (void)u; /* used only for columns */
 	if (CCS_OP != CCS_DEV_PREMUL || !initial)
 		return v;
 	return ccs_scale16(v, CCS_FACTORS(part.spot->at[i], part.spot->in[i],
 					  part.lo + (uint64_t)u * CCS_PER_UNIT, p, n));
 }
 
-/* The same of a whole unit of an aligned cell, which has been loaded from p. */
+/* The same for a whole, aligned unit that was loaded from p. */
 CCS_FN ccs_vec ccs_operand16(const ccs_vec &v, const uint8_t *p, uint32_t initial)
 {
 	if (CCS_OP != CCS_DEV_PREMUL || !initial)
@@ -219,7 +219,7 @@ CCS_FN int ccs_unit(const struct ccs_row &r, const struct ccs_part &p, uint32_t 
 	return 0;
 }
 
-/* Cells are moved one after another, or all at a time, where they are small. */
+/* Whether cells are moved one after another; small cells are moved all at once. */
 CCS_FN bool ccs_one_by_one(const struct ccs_row &r)
 {
 	return r.op.n == 1 || ccs_b.room >= blockDim.x;
@@ -237,8 +237,8 @@ CCS_FN const struct ccs_spot *ccs_spots_here(const struct ccs_row &r)
 	return r.op.n > 1 ? ccs_b.spots + r.spot : &r.cell;
 }
 
-/* What ccs_units has not moved of the cells j .. whose spots are known. `fill`: an LL
- * message that fills its slot. */
+/* Moves the units that ccs_units has not moved, of cells from j on, as far as their spots are
+ * made. `fill`: an LL message that fills its slot. */
 CCS_FN int ccs_each(uint32_t k, uint64_t t, uint32_t j, bool fill)
 {
 	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
@@ -273,9 +273,9 @@ CCS_FN int ccs_each(uint32_t k, uint64_t t, uint32_t j, bool fill)
 /* ---- whole units ----------------------------------------------------------------------- */
 
 #define CCS_UNROLL 4
-#define CCS_ANY (~0u) /* a form that is known at run time only */
+#define CCS_ANY (~0u) /* a form that is known only at run time */
 
-/* The same in bulk: ccs_bulk_takes. */
+/* The same by bulk copies: ccs_bulk_takes. */
 CCS_FN void ccs_units_bulk(const struct ccs_part &p, uint32_t f, uint32_t form)
 {
 #if CCS_BULK
@@ -339,7 +339,7 @@ template <uint32_t F> CCS_FN void ccs_units(const struct ccs_part &p, uint32_t f
 	}
 }
 
-/* The cells j .. whose spots are known. */
+/* Moves the cells from j on, as far as their spots are made. */
 CCS_FN void ccs_move(uint32_t k, uint64_t t, uint32_t j)
 {
 	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
@@ -401,7 +401,7 @@ CCS_FN void ccs_pass(uint32_t k, uint64_t t, uint32_t m)
 		sums++;
 	dst = ccs_b.rows[(k + sums - 1) % CCS_ROWS].cell.at[CCS_SPOT_DST] +
 	      ccs_lo(ccs_b, t) * CCS_SIZE;
-	/* If all are read where they lie, nothing is to be moved. */
+	/* If all messages are read in place, nothing is moved. */
 	for (uint32_t j = 0; j < m; j++)
 		if (ccs_b.links[j].out || sums > 1 || CCS_KEEPS(form))
 			whole = p.whole;

@@ -28,14 +28,14 @@
  *     the flag after the launch: a call that took garbage is known to have failed.
  */
 
-/* Operations k, k + 1, ... that there is room for. */
+/* The number of operations from k on that fit into the rows. */
 CCS_FN uint32_t ccs_group(const struct ccs_known &b, uint32_t k)
 {
 	return b.w.nops - k < CCS_ROWS ? b.w.nops - k : CCS_ROWS;
 }
 
-/* The rows of operations k .. k + n - 1. The halves of one are two warps', side by side, if there
- * are two. */
+/* Makes the rows of operations k .. k + n - 1. The two halves of a row are made by two warps
+ * concurrently, if there are two. */
 CCS_FN void ccs_rows_make(uint32_t k, uint32_t n)
 {
 #pragma unroll 1
@@ -79,14 +79,15 @@ CCS_FN void ccs_resolve(const struct ccs_known &b, uint32_t k)
 }
 #endif
 
-/* The group that begins at operation k, of a worker that has several. */
+/* Resolves the group that begins at operation k, for a worker with several groups. */
 CCS_CALL void ccs_regroup(uint32_t k)
 {
-	ccs_barrier(0); /* the rows are not read any more */
+	ccs_barrier(0); /* the previous rows are no longer read */
 	ccs_resolve(ccs_b, k);
 }
 
-/* Behind operations up to k: the next one, resolved; 0 where the tile is over. */
+/* After the operations before k: makes operation k the next, resolved; 0 at the end of the
+ * tile. */
 CCS_FN uint32_t ccs_next(uint32_t k, uint64_t t, int stop)
 {
 	k = k < ccs_b.w.nops ? k : 0;
@@ -109,8 +110,8 @@ CCS_FN void ccs_move_all(uint32_t k, uint64_t t)
 }
 
 #if CCS_PASSES
-/* How many operations from k on, which may begin, are done in one pass: of a chain those of whole
- * units. */
+/* The number of operations from k on, all able to begin, that are done in one pass; in a
+ * chain, those of whole units. */
 CCS_FN uint32_t ccs_together(uint32_t k, uint64_t t)
 {
 	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
@@ -124,7 +125,7 @@ CCS_FN uint32_t ccs_together(uint32_t k, uint64_t t)
 	return ccs_come(k);
 }
 
-/* Operation k, with others of its chain or bundle: k is the last of them then. */
+/* Does operation k, with others of its chain or bundle: then k becomes the last of them. */
 CCS_FN int ccs_step(uint32_t &k, uint64_t t)
 {
 	if (ccs_ready(k, t))
@@ -191,13 +192,13 @@ CCS_FN uint32_t ccs_table(uint32_t k, uint64_t t, int *stop)
 	return k;
 }
 #else
-/* n elements that adjoin, from p on; WHOLE: they are an aligned unit. */
+/* Loads n contiguous elements from p; WHOLE: an aligned unit. */
 template <bool WHOLE> CCS_FN ccs_vec ccs_plain_load(const uint8_t *p, uint32_t n)
 {
 	return WHOLE ? ccs_load16(p) : ccs_fetch(p, n);
 }
 
-/* The same of an operand: multiplied, if premul-sum does so with it. */
+/* The same for an operand, which premul-sum may multiply. */
 template <bool WHOLE>
 CCS_FN ccs_vec ccs_plain_operand(const uint8_t *p, uint32_t n, uint32_t initial)
 {
@@ -210,8 +211,8 @@ CCS_FN ccs_vec ccs_plain_operand(const uint8_t *p, uint32_t n, uint32_t initial)
 				      : ccs_b.scalar);
 }
 
-/* An operation that is plain, and has form F, but for whether an operand is initial; WHOLE: so
- * are all its units. Non-zero: it waited without success. */
+/* Does a plain operation of form F, apart from initial operands; WHOLE: all its units are
+ * whole. Non-zero: its wait failed. */
 template <uint32_t F, bool WHOLE> CCS_FN int ccs_plain_step(const struct ccs_plain *row)
 {
 	const struct ccs_plain p = *row;
@@ -246,7 +247,7 @@ template <uint32_t F, bool WHOLE> CCS_FN int ccs_plain_step(const struct ccs_pla
 	return 0;
 }
 
-/* One that is plain, of any form, as the table has it. */
+/* The same for any form, as the table does it. */
 CCS_FN int ccs_plain_any(const struct ccs_plain *row)
 {
 	return row->key == CCS_PLAIN_PARTS ? ccs_plain_step<CCS_ANY, false>(row)
@@ -270,9 +271,10 @@ template <uint32_t F> CCS_FN uint32_t ccs_run(uint32_t k, uint64_t t, int *gone)
 	return p->op;
 }
 
-/* One step for all forms. Unit u of a cell is the same thread's in all operations of one cell, so
- * that these need no barrier between them; others have one on either side. A thread that gave up
- * (`gone`) still comes to the block's barriers, and does no more. */
+/* One step for any form. A unit u of a cell belongs to the same thread in all operations of
+ * one cell, so these need no barrier between them; other operations have one on either side. A
+ * thread that gave up (`gone`) still takes part in the block's barriers, and does nothing
+ * else. */
 CCS_FN int ccs_step(uint32_t k, uint64_t t, int *gone)
 {
 	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS]; /* there if any is not plain */
@@ -298,7 +300,7 @@ CCS_FN int ccs_step(uint32_t k, uint64_t t, int *gone)
 	return tells || n > 1 ? ccs_tell(k, t, *gone) : 0;
 }
 
-/* *stop: of the threads of a straight line each has its own; behind the barrier it is common. */
+/* *stop: each thread of a straight line has its own value; after the barrier it is common. */
 CCS_FN uint32_t ccs_table(uint32_t k, uint64_t t, int *stop)
 {
 	int gone = *stop;
@@ -318,7 +320,7 @@ CCS_FN uint32_t ccs_table(uint32_t k, uint64_t t, int *stop)
 }
 #endif
 
-/* A block's data of the call that the report of a wait needs. */
+/* Sets the data that the report of a wait needs. */
 CCS_FN void ccs_known_report(const struct ccs_dev_call &c, struct ccs_known *b)
 {
 	b->worker = c.worker0 + blockIdx.x / c.replicas;
@@ -332,7 +334,7 @@ CCS_FN void ccs_known_report(const struct ccs_dev_call &c, struct ccs_known *b)
 	b->nworkers = c.nworkers;
 }
 
-/* All that a thread knows of the call and of its worker, copied from them. */
+/* Copies the data that a thread needs of the call and of its worker. */
 CCS_FN void ccs_known_of(const struct ccs_dev_call &c, struct ccs_known *b)
 {
 	const struct ccs_dev_rank *ranks = c.far_ranks ? c.far_ranks : c.ranks;
@@ -363,21 +365,21 @@ CCS_FN void ccs_known_of(const struct ccs_dev_call &c, struct ccs_known *b)
 	b->cut = { c.chunk, c.chunks };
 #endif
 	b->room = (uint32_t)(c.tile * CCS_SIZE / 16);
-	b->policy = ccs_policy(!c.direct); /* there a peer is soon to read them */
+	b->policy = ccs_policy(!c.direct); /* in a direct call a peer will soon read them */
 	b->w = ccs_row_of(c.workers, b->worker);
 	if (b->w.nops > CCS_ROWS)
-		b->w.shape = CCS_DEV_NONE; /* lines are of one group */
+		b->w.shape = CCS_DEV_NONE; /* straight lines have one group */
 	b->epoch = ccs_load<uint64_t>((const uint8_t *)(c.epoch + CCS_LINE_OF(*b, b->worker)));
 	b->io = ranks[b->w.rank];
 	if (CCS_OP == CCS_DEV_PREMUL)
 		b->scalar = ccs_spread16((ccs_elem)b->io.scalar);
 }
 
-/* The turn, by thread 0; and whether another graph of this capture runs. */
+/* Thread 0 takes the turn, and checks whether another graph of this capture runs. */
 CCS_FN int ccs_turn_take(const struct ccs_dev_call &c)
 {
 	const uint64_t mine = ((uint64_t)c.launch << 32) + ccs_grid() + 1;
-	const uint64_t had = ccs_swap(c.turn, 0, mine); /* on its way */
+	const uint64_t had = ccs_swap(c.turn, 0, mine); /* issued early: its latency overlaps */
 	const uint64_t begun = c.begun ? ccs_add(c.begun + 1 + blockIdx.x, 1) : 0;
 	const uint64_t done = c.begun ? ccs_add(c.begun, 0) : 0;
 	int stop = 0;
@@ -467,7 +469,7 @@ CCS_CALL void ccs_post_cells(const struct ccs_dev_range *g, uint32_t n, uint32_t
 		}
 }
 
-/* All workers of the rank have done all their operations. */
+/* Waits until all workers of the rank have done all their operations. */
 CCS_CALL int ccs_meet(void)
 {
 	const uint32_t first = ccs_b.worker - ccs_b.w.index;
@@ -530,7 +532,7 @@ CCS_CALL void ccs_leave_op(uint32_t k, int stop)
 	}
 }
 
-/* LL messages that were not sent: their slots as after a filling. */
+/* LL messages that were not sent: sets their slots as after a fill. */
 CCS_CALL void ccs_leave_slots(void)
 {
 	const uint64_t end = ccs_b.epoch + ccs_b.ntiles;
@@ -580,7 +582,8 @@ CCS_FN void ccs_end(const struct ccs_dev_call &c, int stop)
 		if (!stop)
 			ccs_post_cells(c.ranges + post.reduced, post.end - post.reduced, c.divide);
 	}
-	if (!CCS_LL || keeps || divides) /* else the table's barrier, or ccs_begin's, is the last */
+	if (!CCS_LL || keeps || divides) /* otherwise the table's barrier, or ccs_begin's, was
+					    the last */
 		stop = ccs_barrier(stop);
 	ccs_leave_fifos(stop);
 	/* `done`: stored by the thread with the fences that made its stores visible */

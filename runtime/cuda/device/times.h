@@ -1,9 +1,9 @@
 /*
- * When operations and blocks begin and end, for traces (args.h, Traces): in kernels compiled with
- * -D CCS_TRACE, which do one operation at a time, by the table; in others there is nothing of it.
+ * Times of operations and blocks for traces (args.h, Traces), only in kernels compiled with -D
+ * CCS_TRACE. These do one operation at a time, by the table.
  *
- * Thread 0 looks at the clock for its block. An operation begins when all that it waits for is there, with LL
- * when the first unit of its message has come; and ends when it is announced.
+ * Thread 0 reads the clock for its block. An operation begins when everything that it waits for
+ * is there, with LL when the first unit of its message has come; it ends when it is announced.
  */
 #if defined(CCS_TRACE)
 #define CCS_TRACED 1
@@ -28,7 +28,7 @@ CCS_FN void ccs_times_block(const struct ccs_dev_call &c, bool ended)
 				ended ? ccs_clock() : 0);
 }
 
-/* An operation waits; it need not wait any more; the first unit of its message has come. */
+/* An operation waits; no longer waits; has the first unit of its message. */
 CCS_FN void ccs_times_wait(void)
 {
 	if (threadIdx.x == 0) {

@@ -16,9 +16,9 @@
  */
 
 #if CCS_PROTO == CCS_DEV_LL
-#define CCS_PART CCS_FN /* it is needed once */
+#define CCS_PART CCS_FN /* it is used once */
 #else
-#define CCS_PART CCS_CALL /* all lines share it */
+#define CCS_PART CCS_CALL /* all straight lines share it */
 #endif
 
 #if !defined(CCS_LONG_WAIT)
@@ -26,11 +26,12 @@
 #endif
 
 struct ccs_stuck {
-	uint32_t kind, worker, fifo, op; /* a worker; or a FIFO: its other end is the peer */
+	uint32_t kind, worker, fifo, op; /* worker: the awaited one; fifo: the peer is at its
+					    other end */
 	uint64_t t, need, have;
 };
 
-/* Whether the awaited block runs in this launch, too. */
+/* Whether the awaited block runs in this launch. */
 CCS_FN bool ccs_is_near(uint32_t kind, uint32_t fifo)
 {
 	uint32_t worker = ccs_b.worker0;
@@ -128,7 +129,7 @@ CCS_FN int ccs_wait_for(const uint64_t *p, struct ccs_stuck s)
 	}
 }
 
-/* For wait i of an operation. */
+/* Waits for wait i of an operation. */
 CCS_FN int ccs_wait_worker(const struct ccs_row &r, uint32_t i, uint32_t k, uint64_t t)
 {
 	const struct ccs_dev_wait w = ccs_row_of(ccs_b.waits, r.op.wait + i);
@@ -139,7 +140,7 @@ CCS_FN int ccs_wait_worker(const struct ccs_row &r, uint32_t i, uint32_t k, uint
 			      0 });
 }
 
-/* Threads that wait: in separate warps, if there are enough. */
+/* Threads that wait are in separate warps, if there are enough. */
 CCS_FN uint32_t ccs_apart(void)
 {
 	return blockDim.x >= 128 ? 32 : 1;
@@ -189,7 +190,7 @@ CCS_FN void ccs_look(uint32_t k, uint64_t t, uint32_t from)
 	}
 }
 
-/* Behind ccs_ready: how many operations from k on may begin, to be done in one pass. */
+/* After ccs_ready: the number of operations from k on that may begin, to be done in one pass. */
 CCS_FN uint32_t ccs_come(uint32_t k)
 {
 	const uint32_t chain = ccs_b.rows[k % CCS_ROWS].chain;
@@ -202,7 +203,7 @@ CCS_FN uint32_t ccs_come(uint32_t k)
 }
 #endif
 
-/* Until operation k may start. LL messages are waited for in place. */
+/* Waits until operation k may start. LL messages are awaited where they are read. */
 CCS_PART int ccs_ready(uint32_t k, uint64_t t)
 {
 	const struct ccs_row &r = ccs_b.rows[k % CCS_ROWS];
@@ -258,8 +259,8 @@ CCS_PART int ccs_tell(uint32_t k, uint64_t t, int stop)
 }
 
 #if CCS_PASSES
-/* The same for m operations: one fence. What an inner one publishes, the last one that
- * publishes does. */
+/* The same for m operations with one fence. The last one that publishes also publishes for the
+ * others. */
 CCS_FN void ccs_tell_all(uint32_t k, uint64_t t, uint32_t m)
 {
 	uint32_t done = 0;
@@ -312,14 +313,15 @@ CCS_CALL int ccs_turn_wait(uint64_t *turn, uint64_t mine)
 	}
 }
 
-/* Whether another graph of this launch's capture runs, too: `begun` as this block has found it,
- * and how many were done. */
+/* Whether another graph of this launch's capture runs, too. `begun`: as this block found it;
+ * `done`: blocks that were done. */
 CCS_FN bool ccs_twice(const struct ccs_dev_call &c, uint64_t begun, uint64_t done)
 {
 	return c.begun && (int64_t)(done - begun * c.nworkers * c.replicas) < 0;
 }
 
-/* After all that this block has left to the next grid: by one thread. */
+/* Gives the turn back, after everything that this block leaves for the next grid. By one
+ * thread. */
 CCS_FN void ccs_turn_give(uint64_t *turn, uint64_t blocks)
 {
 	ccs_fence_device(); /* ORDER: what a block leaves, before it is done */

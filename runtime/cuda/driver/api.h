@@ -1,10 +1,10 @@
 /*
- * The driver's functions as driver.c and share.c call them, and its errors (errors.c).
- * Private to these: everybody else has driver.h.
+ * The driver's functions as driver.c and share.c call them, and its errors (errors.c). Private to
+ * these; other code uses driver.h.
  *
- * The names that are looked up are those with version suffixes, where a function has
- * them: they are the driver's ABI, and stay. What only some features need may be
- * missing; then its pointer is NULL, and those features say so (cuda_has).
+ * Functions are looked up with their version suffixes: these names are the driver's stable ABI. A
+ * function that only some features need may be missing; its pointer is NULL then, and those
+ * features report it (cuda_has).
  */
 #ifndef CCS_RUNTIME_CUDA_DRIVER_API_H
 #define CCS_RUNTIME_CUDA_DRIVER_API_H
@@ -57,7 +57,7 @@
 	ROW(int, pointer_attributes, (unsigned, const int *, void **, cuda_ptr), \
 	    "cuPointerGetAttributes")
 
-/* For several GPUs or processes; and what newer drivers have. */
+/* For several GPUs or processes; and functions of newer drivers. */
 #define CUDA_WANTED(ROW) \
 	ROW(int, uuid, (struct cuda_uuid *, int), "cuDeviceGetUuid_v2") \
 	ROW(int, can_access, (int *, int, int), "cuDeviceCanAccessPeer") \
@@ -79,11 +79,11 @@ enum { CUDA_STREAM_NON_BLOCKING = 1, CUDA_PORTABLE_MAPPED = 3, CUDA_NO_DEVICE = 
 
 /* ---- errors.c ---- */
 
-/** CCS_OK, or the status and text of a driver call's error, with what is to be done about it where
- *  that is known. The format is of what the call was for. */
+/** CCS_OK, or the status and text of a driver call's error, with the cure if one is known. The
+ *  format says what the call was for. */
 ccs_status cuda_check(const struct cuda *d, int e, const char *call, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-/** CCS_OK if there is a function, else CCS_EUNSUPPORTED, naming it. */
+/** CCS_OK if the function exists, else CCS_EUNSUPPORTED, naming it. */
 ccs_status cuda_has(bool there, const char *call, const char *what);
 
 #endif

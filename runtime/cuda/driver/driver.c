@@ -33,7 +33,7 @@ static ccs_status open_library(void **library)
 
 	*library = NULL;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !*library; i++) {
-		/* never unloaded: the library's threads may still be in it */
+		/* RTLD_NODELETE: the library's threads may be running in it */
 		*library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 		if (!*library && !i)
 			snprintf(why, sizeof(why), "%s", dlerror());
@@ -93,7 +93,7 @@ static ccs_status no_gpu(void)
 static ccs_status start_driver(struct cuda *d, int *e)
 {
 	*e = d->api->init(0);
-	if (*e == NOT_INITIALIZED) /* an error of cuInit in a forked child only */
+	if (*e == NOT_INITIALIZED) /* cuInit gives this error only in a forked child */
 		return error_set(CCS_ESYSTEM,
 				 "this process was forked from a process that had already used a "
 				 "GPU, and CUDA does not work here: fork before the first use, or "
@@ -322,7 +322,7 @@ ccs_status cuda_copy_async(struct cuda *d, cuda_ptr to, cuda_ptr from, size_t by
 ccs_status cuda_check_pointer(struct cuda *d, const void *p, const char *name)
 {
 	static const int asked[] = { POINTER_MEMORY_TYPE, POINTER_DEVICE, POINTER_MANAGED };
-	unsigned type = 0, managed = 0; /* managed memory may be anywhere */
+	unsigned type = 0, managed = 0; /* managed memory may be on any device */
 	int device = -1;
 	void *to[] = { &type, &device, &managed };
 
@@ -354,7 +354,8 @@ ccs_status cuda_load(struct cuda *d, cuda_module *m, cuda_function *f, const voi
 	}
 	s = cuda_check(d, d->api->function(f, *m, function), "cuModuleGetFunction", "the kernel %s",
 		       function);
-	/* else its first launch might, and wait for kernels that wait for that one */
+	/* otherwise the first launch may load it, and wait for kernels that wait for that
+	 * launch */
 	if (!s && d->api->function_load)
 		s = cuda_check(d, d->api->function_load(*f), "cuFuncLoad", "the kernel %s",
 			       function);

@@ -1,9 +1,9 @@
 /*
  * Errors of the CUDA driver, in words. See api.h.
  *
- * In: the number that a call returned, and what the call was for. Out: our status, and a text with
- * the call, the driver's own name and words for it, and, the remedy if the cause is outside this
- * program (the machine, its driver, another process, the environment). O(errors).
+ * In: the number that a call returned, and the purpose of the call. Out: our status, and a text
+ * with the call, the driver's name and words for the error, and the cure, if the cause is outside
+ * this program (the machine, its driver, another process, the environment). O(errors).
  */
 #include "runtime/cuda/driver/api.h"
 
@@ -43,7 +43,7 @@ enum {
 	"its daemon does not serve this process: start it (nvidia-cuda-mps-control -d), or unset " \
 	"CUDA_MPS_PIPE_DIRECTORY"
 
-/* Errors with a cause outside the call, from `first` to `last`. */
+/* Errors `first` to `last`, with a cause outside the call. */
 static const struct cure {
 	int first, last;
 	const char *text;
@@ -95,14 +95,14 @@ static ccs_status status_of(int e)
 	case NEWER_DRIVER:
 	case PEER_UNSUPPORTED:
 	case TOO_LARGE:
-	/* a driver that is too old, or lacks a part, for the loaded code */
+	/* the driver is too old, or lacks a part, for the loaded code */
 	case INVALID_IMAGE:
 	case NO_BINARY:
 	case INVALID_PTX:
 	case NO_JIT:
 	case NEW_PTX:
 	case JIT_DISABLED:
-	/* one that does not fit the machine */
+	/* the driver does not fit the machine */
 	case SYSTEM_NOT_READY:
 	case DRIVER_MISMATCH:
 	case NOT_COMPATIBLE: return CCS_EUNSUPPORTED;

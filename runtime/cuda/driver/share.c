@@ -1,9 +1,10 @@
 /*
  * Memory of other GPUs, of other processes, and of the host. See driver.h.
  *
- * The GPUs of another process are identified by UUIDs: numbers depend on CUDA_VISIBLE_DEVICES. An
- * IPC handle names a whole block of the driver's, and an allocation may be a part of a block, with
- * other allocations in it; so shared memory takes whole blocks. O(GPUs) to find a GPU, else O(1).
+ * The GPUs of another process are identified by UUIDs, because numbers depend on
+ * CUDA_VISIBLE_DEVICES. An IPC handle names a whole block of the driver's, and an allocation may
+ * share a block with others; so shared memory takes whole blocks. O(GPUs) to find a GPU, else
+ * O(1).
  */
 #include "runtime/cuda/driver/api.h"
 
@@ -29,7 +30,7 @@ ccs_status cuda_identity(struct cuda *d, struct cuda_uuid *id)
 	return uuid_of(d, d->device, id);
 }
 
-/* The device of that UUID among those visible; -1: none. */
+/* The visible device with that UUID; -1: none. */
 static ccs_status find_uuid(const struct cuda *d, const struct cuda_uuid *id, int *device)
 {
 	int n = 0;

@@ -1,8 +1,8 @@
 /*
  * Calls of NCCL. See nccl.h. O(1) each.
  *
- * In: what nccl.h says. Out: a status, and NCCL's own text. The numbers of types
- * (plan/rows.h), and the struct of a unique id, are NCCL's ABI.
+ * In: as in nccl.h. Out: a status, and NCCL's own text. The numbers of types (plan/rows.h) and
+ * the struct of a unique id are NCCL's ABI.
  */
 #include "runtime/cuda/nccl/nccl.h"
 
@@ -18,7 +18,7 @@ enum { INVALID_ARGUMENT = 4, INVALID_USAGE, REMOTE_ERROR, IN_PROGRESS };
 
 _Static_assert(sizeof(struct ccs_unique_id) == 128, "an ncclUniqueId");
 
-/* The last one: since 2.13. */
+/* The last one exists since 2.13. */
 #define NCCL(ROW) \
 	ROW(int, version, (int *), "ncclGetVersion") \
 	ROW(const char *, error_string, (int), "ncclGetErrorString") \
@@ -62,7 +62,7 @@ static ccs_status check(const struct nccl *n, int e, const char *call, nccl_comm
 
 	if (!e)
 		return CCS_OK;
-	if (e == IN_PROGRESS) /* no code here waits for it */
+	if (e == IN_PROGRESS) /* no communicator here is nonblocking */
 		return error_set(CCS_EUNSUPPORTED,
 				 "%s continues in the background: NCCL_COMM_BLOCKING=0 cannot be "
 				 "used here",
@@ -126,7 +126,7 @@ ccs_status nccl_open(struct nccl *n)
 	return s;
 }
 
-/* The library stays mapped: its threads and its allocations are its own. */
+/* The library stays mapped: it may have threads and allocations. */
 void nccl_close(struct nccl *n)
 {
 	free(n->api);
@@ -154,10 +154,10 @@ ccs_status nccl_join(const struct nccl *n, nccl_comm *comm, int nranks,
 
 ccs_status nccl_share_gpu(const struct nccl *n, int rank)
 {
-	/* each channel takes blocks of the GPU from every rank */
+	/* each channel of every rank occupies blocks of the shared GPU */
 	static const struct {
-		bool can;		  /* of versions that let ranks share a GPU */
-		const char *name, *value; /* NULL: the rank's own */
+		bool can;		  /* of versions in which ranks can share a GPU */
+		const char *name, *value; /* NULL: the rank's number */
 	} settings[] = {
 		{ true, "NCCL_MULTI_RANK_GPU_ENABLE", "1" },
 		{ false, "NCCL_HOSTID", NULL },
@@ -204,7 +204,7 @@ ccs_status nccl_group_end(const struct nccl *n)
 	return check(n, n->api->group_end(), "ncclGroupEnd", NULL);
 }
 
-/* What NCCL has no type for is moved as bytes. */
+/* Types that NCCL lacks are moved as bytes. */
 static int moved_as(ccs_dtype type, size_t *count)
 {
 	int number = type_fact(type)->nccl;

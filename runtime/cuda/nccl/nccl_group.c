@@ -1,15 +1,14 @@
 /*
  * The processes of a communicator: joining, and exchanging bytes. See nccl_group.h.
  *
- * In: a unique id, and bytes of each. Out: the same bytes everywhere, or an error with
- * its place. A gather goes in rounds of ROUND bytes a rank: up to this rank's GPU,
- * ncclAllGather, down from there, all in the driver's stream for setting up. Every round
- * moves as much, whatever is asked for, so that NCCL takes the way that it has set up
- * while joining: nothing is allocated or connected while a stream is captured.
- * O(ranks * bytes).
+ * In: a unique id, and bytes of each process. Out: the same bytes on all, or an error with its
+ * rank. A gather goes in rounds of ROUND bytes a rank: upload to this rank's GPU, ncclAllGather,
+ * download, all in the driver's set-up stream. Every round has the same size, so that NCCL always
+ * uses the connections that it made while joining: nothing is allocated or connected while a
+ * stream is captured. O(ranks * bytes).
  *
- * A rank that waits looks for errors that NCCL has met meanwhile (a process that died):
- * then the group is broken, and stays so.
+ * A waiting rank polls NCCL's asynchronous errors (a process that died). After one the group is
+ * broken for ever.
  */
 #include "runtime/cuda/nccl/nccl_group.h"
 
@@ -27,9 +26,9 @@ struct group {
 	nccl_comm comm; /* NULL: broken */
 	int rank, nranks;
 	cuda_event done;
-	cuda_ptr mine, all;  /* ROUND bytes; those of all ranks */
-	unsigned char *host; /* `all`, here */
-	uint64_t limit;	     /* ms of clock.h until which a round may take; 0: for ever */
+	cuda_ptr mine, all;  /* ROUND bytes of this rank; of all ranks */
+	unsigned char *host; /* copy of `all` */
+	uint64_t limit;	     /* time limit of a round, ms of clock.h; 0: none */
 };
 
 nccl_comm group_comm(const struct group *g)
@@ -39,7 +38,7 @@ nccl_comm group_comm(const struct group *g)
 
 /* ---- exchanging ------------------------------------------------------------------- */
 
-/* Until the round is over, or NCCL knows that it never will be. */
+/* Waits until the round is over, or NCCL reports that it cannot be. */
 static ccs_status finish(struct group *g)
 {
 	ccs_status s = cuda_record(g->cuda, g->done, g->cuda->setup);
@@ -77,14 +76,14 @@ static ccs_status exchange(struct group *g, const unsigned char *mine, unsigned 
 	return s;
 }
 
-/* Collectives in flight would keep all other ranks, and this rank's stream, waiting. */
+/* Aborts: collectives in flight would make all other ranks, and this rank's stream, wait. */
 static void give_up(struct group *g)
 {
 	nccl_leave(g->nccl, g->comm, true);
 	g->comm = NULL;
 }
 
-/* Makes the GPU the thread's, as cuda_enter does, if the processes can still reach one another. */
+/* Makes the GPU current, as cuda_enter does, if the group is not broken. */
 static ccs_status enter(const struct group *g, int *mode)
 {
 	if (!g->comm)
@@ -117,7 +116,7 @@ ccs_status group_barrier(struct group *g, cuda_stream stream)
 
 	if (s)
 		return s;
-	/* the gathered bytes are not used, so they may be those of another rank's next round */
+	/* the gathered bytes are not used, so another rank's next round may overwrite them */
 	s = nccl_all_gather(g->nccl, (const void *)(uintptr_t)g->mine, (void *)(uintptr_t)g->all,
 			    ROUND, CCS_INT8, g->comm, stream);
 	cuda_leave(g->cuda, mode);
@@ -135,7 +134,7 @@ ccs_status group_gather_within(struct group *g, const void *mine, void *all, siz
 	return s;
 }
 
-/* How it went on a rank. */
+/* The status of a rank. */
 struct verdict {
 	int32_t status;
 	char text[1020];
@@ -166,7 +165,8 @@ ccs_status group_agree(struct group *g, ccs_status here)
 
 /* ---- joining -------------------------------------------------------------------------- */
 
-/* Steps that can fail on this rank alone come first: all other ranks wait in nccl_join. */
+/* Steps that can fail on this rank alone come first, because all other ranks wait in
+ * nccl_join. */
 static ccs_status set_up(struct group *g, const struct ccs_unique_id *id)
 {
 	static const char what[] = "the exchange between ranks";
@@ -235,7 +235,7 @@ void group_leave(struct group *g, bool abort)
 
 	if (!g)
 		return;
-	if (cuda_enter(d, &mode)) { /* the GPU is lost, and with it what was there */
+	if (cuda_enter(d, &mode)) { /* the GPU is lost, with its memory */
 		free(g->host);
 		free(g);
 		return;
@@ -252,7 +252,7 @@ struct meeting_answer {
 	unsigned char shared; /* ranks share a GPU */
 };
 
-/* Rank 0, with its environment. */
+/* Rank 0's state while the ranks meet. */
 struct maker {
 	const struct nccl *nccl;
 	const struct group_env *env;
@@ -270,7 +270,7 @@ static bool shares(const struct cuda_uuid *gpus, int n)
 	return false;
 }
 
-/* Before the first call of NCCL: it reads the environment once. */
+/* Called before NCCL is, because NCCL reads the environment once. */
 static ccs_status tell_nccl(const struct nccl *n, const struct group_env *env, bool shared)
 {
 	return shared && env->local_nranks == env->nranks ? nccl_share_gpu(n, env->rank) : CCS_OK;

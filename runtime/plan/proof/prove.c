@@ -1,5 +1,5 @@
 /*
- * The line of the prover's parts (prove.h).
+ * Runs the prover's parts in sequence (prove.h).
  */
 #include "runtime/plan/proof/prove_parts.h"
 
@@ -13,7 +13,7 @@
 
 /* ---- all of it ------------------------------------------------------------------- */
 
-/* A plan that asks for absurd amounts is refused, not tried. */
+/* The default limit of memory. A plan that needs more is refused, not tried. */
 static uint64_t machine_memory(void)
 {
 	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
@@ -39,7 +39,7 @@ ccs_status prove_flags(const struct ccs_module *m, bool uneven)
 {
 	uint32_t flags = m->head->flags;
 
-	/* Lengths of `sized` chunks are not known, nor whether they are even. */
+	/* The lengths of `sized` chunks are unknown, and so whether they are even. */
 	if (!(flags & CCS_MODULE_EVEN_COUNTS) || uneven || flags & CCS_MODULE_SIZED)
 		return CCS_OK;
 	return error_set(CCS_EFILE,

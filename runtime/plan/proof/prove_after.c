@@ -1,23 +1,24 @@
 /*
  * Whether each rank ends after the ranks that the plan names have begun: plan.h, ccs_after.
  *
- * In: an order in which all operations can be done. Out: yes, or a rank that may end too
- * early. Knowledge of begun ranks spreads as in prove_before.c: from an operation to the next one
- * of its worker, to the operations that wait for it, and to the operation that receives its
- * message; a worker knows its rank from the start. An operation sends the ranks that it knew when
- * it began, including those from its own received message.
+ * In: an order in which all operations can run. Out: yes, or a rank that may end too early.
+ * Knowledge of begun ranks spreads along the happens-before relation (Lamport 1978): from an
+ * operation to the next one of its worker, to the operations that wait for it, and to the
+ * operation that receives its message. A worker knows its rank from the start. An operation sends
+ * the ranks that it knew when it began, with those of its received message.
  *
- * O(operations + waits) for each 64 ranks, and 8 bytes an operation.
+ * Sets of ranks are 64-bit words, one pass for each 64 ranks: O(operations + waits) a pass, and 8
+ * bytes an operation.
  */
 #include "runtime/plan/proof/prove_parts.h"
 
 struct begun {
 	struct prove *p;
 	const struct plan_view *v;
-	uint32_t base;	  /* bit i is rank base + i */
-	uint32_t *done;	  /* [workers]: operations */
+	uint32_t base;	  /* this pass: bit i is rank base + i */
+	uint32_t *done;	  /* [workers]: operations done */
 	uint64_t *known;  /* [workers] */
-	uint64_t *behind; /* [ops]: known when it is over, and to whom it sends */
+	uint64_t *behind; /* [ops]: known when it is over and sent with its message */
 	uint64_t *end;	  /* [ranks] */
 };
 

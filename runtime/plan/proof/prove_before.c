@@ -1,18 +1,19 @@
 /*
  * Whether one operation is over before another begins, in every run.
  *
- * In: questions, and an order in which all operations can be done. Out: whether all of
- * them hold, or one that does not. Exact: x is over before y begins in every run, with
- * FIFOs of any depth, just if a path leads from x to y: from an operation to the next one
- * of its worker, to those that wait for it, and (with `messages`) to the one that receives
- * what it sends. Room in a FIFO puts nothing before anything: it would hold for one depth
- * only.
+ * In: questions "x before y?", and an order in which all operations can run. Out: whether all
+ * hold, or one that does not. Exact: x is over before y begins in every run, with FIFOs of any
+ * depth, if and only if a path leads from x to y (happens-before, Lamport 1978): from an
+ * operation to the next one of its worker, to those that wait for it, and (with `messages`) to
+ * the one that receives its message. A free slot in a FIFO gives no edge: it would hold for one
+ * depth only.
  *
- * One sweep over the order answers for up to 64 of the workers that the x belong to. Each
- * worker carries a row: how many operations of each of the 64 are known to be over. What a
- * finished operation tells, and its message, is the row of that moment: rows are shared until
- * somebody changes them, and given back when nobody needs them. Without `messages` no
- * rank knows of another, so each has 64 workers of its own in one sweep.
+ * The idea: vector clocks (Fidge, Mattern 1988), 64 components at a time. One sweep over the
+ * order answers for up to 64 of the workers that have an x. Each worker has a clock: of each of
+ * the 64, how many operations are known to be over. A finished operation passes the clock of that
+ * moment to its successors; clocks ("rows") are shared until one is changed, and freed after the
+ * last use. Without `messages` no rank knows of another, so every rank uses its own 64 components
+ * in the same sweep.
  *
  * O(questions * log + sweeps * (operations + waits)), 64 numbers at a time.
  */
@@ -23,9 +24,9 @@
 
 #define COLUMNS 64u
 
-/* Row 0 knows of nothing. */
+/* Row 0 is the empty clock. */
 struct row {
-	uint32_t owners; /* free: the next free row */
+	uint32_t owners; /* in a free row: the next free row */
 	uint32_t done[COLUMNS];
 };
 
@@ -34,14 +35,14 @@ struct sweeps {
 	const struct plan_view *v;
 	bool messages;
 	struct prove_question *q;
-	uint64_t n, from, end; /* all; this sweep's */
-	uint32_t *column;      /* [workers], or CCS_NONE: nobody asks about it */
+	uint64_t n, from, end; /* all questions; those of this sweep */
+	uint32_t *column;      /* [workers], or CCS_NONE: no question is about it */
 	uint32_t base;	       /* this sweep has columns base .. base + COLUMNS - 1 */
-	uint32_t *done;	       /* [workers]: operations */
+	uint32_t *done;	       /* [workers]: operations done */
 	uint32_t *row;	       /* [workers] */
 	uint64_t *asked;       /* [workers]: its next question */
-	uint32_t *known;       /* [ops]: the row that an operation left, as long as ... */
-	uint32_t *hearers;     /* [ops]: so many have yet to hear of it */
+	uint32_t *known;       /* [ops]: the row that an operation left, until ... */
+	uint32_t *hearers;     /* [ops]: ... this number of successors have read it */
 	struct row *rows;
 	uint64_t nrows, caprows;
 	uint32_t free_row;
@@ -50,7 +51,7 @@ struct sweeps {
 
 /* ---- columns --------------------------------------------------------------------- */
 
-/* By sweep, then by the operation that is asked about. */
+/* By sweep, then by y. */
 static int by_sweep(const void *x, const void *y)
 {
 	const struct prove_question *a = x, *b = y;
@@ -60,7 +61,7 @@ static int by_sweep(const void *x, const void *y)
 	return a->y < b->y ? -1 : a->y > b->y;
 }
 
-/* Numbers the workers that questions are about; without messages, in each rank anew. */
+/* Numbers the workers that have an x; without messages, each rank starts from 0. */
 static void number_columns(struct sweeps *s)
 {
 	uint64_t workers = s->v->plan->workers.n;
@@ -89,7 +90,7 @@ static uint32_t awaited(const struct sweeps *s, const struct ccs_wait *x)
 	return s->v->workers[x->worker].op + x->ops - 1;
 }
 
-/* Those that wait for an operation, or receive what it sends. */
+/* Counts the operations that wait for an operation or receive its message. */
 static void count_hearers(struct sweeps *s)
 {
 	const struct ccs_plan *plan = s->v->plan;
@@ -117,7 +118,7 @@ static uint32_t own_row(struct sweeps *s, uint32_t row)
 	return row;
 }
 
-/* A row that worker w alone has, with what it knew: 0: no memory. */
+/* A row that only worker w uses, with the contents of its row. 0: no memory. */
 static uint32_t private_row(struct sweeps *s, uint32_t w)
 {
 	uint32_t row = s->row[w], own = s->free_row;
@@ -136,7 +137,7 @@ static uint32_t private_row(struct sweeps *s, uint32_t w)
 	return s->row[w] = own;
 }
 
-/* Worker w learns what the row knows. */
+/* Merges a row into worker w's: the maximum of each component. */
 static bool learn_row(struct sweeps *s, uint32_t w, uint32_t from)
 {
 	const uint32_t *x = s->rows[from].done, *y = s->rows[s->row[w]].done;
@@ -156,7 +157,7 @@ static bool learn_row(struct sweeps *s, uint32_t w, uint32_t from)
 	return true;
 }
 
-/* ... and that `done` operations of another worker are over. */
+/* ... and records that `done` operations of another worker are over. */
 static bool learn(struct sweeps *s, uint32_t w, uint32_t from, uint32_t other, uint32_t done)
 {
 	uint32_t column = s->column[other] - s->base, own;
@@ -174,7 +175,7 @@ static bool learn(struct sweeps *s, uint32_t w, uint32_t from, uint32_t other, u
 
 /* ---- one operation --------------------------------------------------------------- */
 
-/* Worker w hears of another's operation, which is over. */
+/* Worker w learns that another worker's operation is over. */
 static bool hear(struct sweeps *s, uint32_t w, uint32_t other, uint32_t row)
 {
 	if (!learn(s, w, s->known[row], other, row - s->v->workers[other].op + 1))
@@ -206,7 +207,7 @@ static void end_op(struct sweeps *s, uint32_t w, uint32_t row)
 	}
 }
 
-/* The questions whether something is over before this operation of worker w begins. */
+/* Answers the questions about y, the operation that worker w begins now. */
 static bool answer(struct sweeps *s, uint32_t w, uint32_t row)
 {
 	const struct ccs_worker *own = s->v->workers + w;

@@ -1,11 +1,12 @@
 /*
- * All operations in an order in which they can run, and the final contents of the cells.
+ * Runs all operations on symbolic values, in an order in which they can run, and compares the
+ * final cells.
  *
  * In: a plan that ends, and p->order. Any such order is sufficient: if two operations of a rank
  * touch one cell, and one of them writes it, their order is proved to be the same in every run
  * (prove_touch.c).
  *
- * The cells of an inout can be in a separate send buffer, or be the send buffer's. So only a read
+ * The cells of an inout are in a separate send buffer, or are the send buffer's. So only a read
  * of the initial value finds one there, and only until the cell is written. A cell that no
  * operation writes ends with its initial value: executors copy it.
  *
@@ -17,7 +18,7 @@
 
 /* ---- before ---------------------------------------------------------------------- */
 
-/* Buffers that are cut alike have the same classes: place i of theirs is class base + i. */
+/* Classes of lengths. Buffers that are cut alike share them: place i has class base + i. */
 static uint32_t class_base(const struct prove_sweep *s, uint32_t buffer, uint32_t *classes)
 {
 	const struct ccs_buffer *b = s->p->m->buffers;
@@ -87,7 +88,7 @@ static bool begin(struct prove_sweep *s)
 
 /* ---- after ----------------------------------------------------------------------- */
 
-/* The final contents of a cell; none: the receive buffer's earlier contents. */
+/* The final contents of a cell; none: earlier contents of the receive buffer. */
 static struct prove_value final_value(const struct prove_sweep *s, uint32_t rank, uint32_t cell)
 {
 	struct prove_value v = prove_cell(s, rank, cell)->value;
@@ -122,7 +123,7 @@ static bool compare(const struct prove_sweep *s, uint32_t rank, uint32_t cell, u
 			   rank, prove_cell_text(s->p, cell).s);
 }
 
-/* Promises by their rows of sums: cells share them. */
+/* Promises by their rows of `sums`, which cells share. */
 struct promise {
 	struct prove_value value;
 	bool known;

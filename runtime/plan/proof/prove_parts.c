@@ -1,5 +1,6 @@
 /*
- * What all parts of a proof use: memory within its limit, words for rows and cells, and what is wrong.
+ * Functions that all parts of a proof share: memory within its limit, names of rows and cells in
+ * texts, and reports of mistakes. O(1); prove_worker O(log workers).
  */
 #include "runtime/plan/proof/prove_parts.h"
 
@@ -99,7 +100,7 @@ bool prove_grow(struct prove *p, void *rows, uint64_t *cap, uint64_t n, size_t s
 
 	if (n <= *cap)
 		return true;
-	memcpy(&b, rows, sizeof(b)); /* whatever it points to */
+	memcpy(&b, rows, sizeof(b)); /* `rows` may be any type of pointer */
 	b = b ? b - 1 : NULL;
 	had = b ? b->bytes : 0;
 	want = want < n ? n : want;
@@ -113,7 +114,7 @@ bool prove_grow(struct prove *p, void *rows, uint64_t *cap, uint64_t n, size_t s
 		return false;
 	}
 	link_block(p, more, bytes);
-	more++; /* the rows are behind it */
+	more++; /* the rows begin after it */
 	memcpy(rows, &more, sizeof(more));
 	*cap = want;
 	return true;
@@ -132,7 +133,8 @@ uint32_t prove_worker(const struct prove *p, uint32_t row)
 {
 	uint32_t low = 0, high = (uint32_t)p->v->plan->workers.n;
 
-	while (high - low > 1) { /* the last one that begins at or before the row */
+	while (high - low > 1) { /* binary search: the last worker that begins at or before the
+				    row */
 		uint32_t middle = low + (high - low) / 2;
 
 		if (p->v->workers[middle].op <= row)

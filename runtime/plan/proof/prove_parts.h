@@ -1,19 +1,20 @@
 /*
- * What the parts of the prover share: prove.h says what it does.
+ * Declarations that the parts of the prover share; prove.h states what it proves.
  *
- *   prove.c         the line of its parts
- *   prove_parts.c   memory; words
- *   prove_run.c     an order in which all operations can be done
- *   prove_value.c   values: which contributions, how often
+ *   prove.c         the parts in sequence
+ *   prove_parts.c   memory; texts
+ *   prove_run.c     an order in which all operations can run
+ *   prove_value.c   symbolic values: which contributions, how often
  *   prove_step.c    one operation: its values and lengths
- *   prove_touch.c   ... and who must come before whom
+ *   prove_sizes.c   ... lengths of `sized` chunks
+ *   prove_touch.c   ... and the orders that its cells need
  *   prove_before.c  whether one operation is over before another begins
  *   prove_after.c   whether ranks end after others have begun
- *   prove_rounds.c  when operations are done between hosts
- *   prove_cells.c   all operations in that order, and what the cells end with
+ *   prove_rounds.c  times of operations between hosts
+ *   prove_cells.c   all operations in that order, and the final cells
  *
- * An operation is named by its row in `ops`: each row belongs to one worker, and a
- * worker's rows follow one another (verify_plan.c).
+ * An operation is named by its row in `ops`. Each row belongs to one worker, and the rows of a
+ * worker are contiguous (verify_plan.c).
  */
 #ifndef CCS_RUNTIME_PLAN_PROOF_PROVE_PARTS_H
 #define CCS_RUNTIME_PLAN_PROOF_PROVE_PARTS_H
@@ -22,10 +23,11 @@
 
 struct prove_block;
 
-/* Operation x must be over before y begins, since both touch that cell of x's rank. */
+/* Operation x must be over before y begins, because both touch that cell of x's rank. */
 struct prove_question {
 	uint32_t x, y, cell;
-	uint32_t column, done; /* of prove_before: x's worker, and how far it must be */
+	uint32_t column, done; /* used by prove_before: x's worker, and the operations it must
+			          have done */
 };
 
 /* A proof under way. */
@@ -34,29 +36,31 @@ struct prove {
 	const struct plan_view *v;
 	struct prove_facts *facts;
 	uint64_t taken, limit;	    /* bytes */
-	struct prove_block *blocks; /* all memory; freed at once */
-	ccs_status status;	    /* the first failure; its text is the thread's */
-	uint32_t *order;	    /* [ops.n]: the worker whose next operation comes next */
-	uint32_t *sender;	    /* [ops.n]: the row that sends what an operation receives */
+	struct prove_block *blocks; /* all memory of the proof, freed at its end */
+	ccs_status status;	    /* the first failure; the text is in the thread's state */
+	uint32_t *order;	    /* [ops.n]: the worker of each operation, in an order that
+				       can run */
+	uint32_t *sender;	    /* [ops.n]: the operation that sends its message */
 };
 
 /* ---- prove_parts.c --------------------------------------------------------------------- */
 
-/** Zeroed rows, which last as long as the proof; NULL: no memory, and p->status says so. */
+/** Zeroed rows that last as long as the proof; NULL: no memory, and p->status says so. */
 void *prove_rows(struct prove *p, uint64_t n, size_t size);
-/** Makes room for more of them, at least `n`, where `rows` is the address of the pointer to them;
- *  the new ones are not zeroed. False: no memory, and all is as it was. */
+/** Grows an array to at least `n` rows. `rows`: the address of the pointer to it. New rows are
+ *  not zeroed. False: no memory, and nothing changed. */
 bool prove_grow(struct prove *p, void *rows, uint64_t *cap, uint64_t n, size_t size);
 /** The most cells of one operation. O(operations). */
 uint32_t prove_most_cells(const struct plan_view *v);
-/** Gives rows back before the end; ... all that were made since p->blocks was that. */
+/** Frees rows before the end of the proof; prove_drop_since: all rows made since p->blocks had
+ *  that value. */
 void prove_drop(struct prove *p, void *rows);
 void prove_drop_since(struct prove *p, const struct prove_block *before);
 
-/** There is no memory; p->status says so. */
+/** Sets p->status to CCS_ENOMEM. */
 void prove_no_memory(struct prove *p);
 
-/** Something is wrong: with the plan, or with an operation of it. Returns false. */
+/** Reports a mistake of the plan, or of an operation. Returns false. */
 bool prove_wrong(struct prove *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool prove_wrong_at(struct prove *p, uint32_t row, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -75,30 +79,30 @@ struct prove_text prove_op_text(const struct prove *p, uint32_t row);
 
 /* ---- prove_run.c ----------------------------------------------------------------- */
 
-/** What FIFOs say of themselves is true, and the plan ends; sets p->order and p->sender. */
+/** Checks the numbers that FIFOs state, and that the plan ends. Sets p->order and p->sender. */
 bool prove_run(struct prove *p);
 
 /* ---- prove_before.c -------------------------------------------------------------- */
 
-/** Whether for each question x is over before y begins, in every run with FIFOs of any
- *  depth: by workers and waits, with `messages` also by those. If not, *open is one that has
- *  no such order. Sorts the questions. */
+/** Whether for each question x is over before y begins, in every run with FIFOs of any depth:
+ *  by the order of workers and waits, with `messages` also by messages. If not, *open is a
+ *  question that does not hold. Sorts the questions. */
 bool prove_before(struct prove *p, struct prove_question *q, uint64_t n, bool messages,
 		  const struct prove_question **open);
 
 /* ---- prove_cells.c --------------------------------------------------------------- */
 
-/** Runs all operations, and compares what cells end with. Needs p->order. */
+/** Runs all operations, and compares the final cells. Needs p->order. */
 bool prove_cells(struct prove *p);
 
 /* ---- prove_after.c ---------------------------------------------------------------------- */
 
-/** Whether no rank ends before the ranks have begun that the plan names. Needs p->order. */
+/** Whether no rank ends before the ranks that the plan names have begun. Needs p->order. */
 bool prove_after(struct prove *p);
 
 /* ---- prove_rounds.c --------------------------------------------------------------------- */
 
-/** Whether operations are done when they can be between hosts. Needs p->order. */
+/** Whether the times of operations between hosts are right. Needs p->order. */
 bool prove_rounds(struct prove *p);
 
 #endif

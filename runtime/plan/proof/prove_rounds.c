@@ -1,31 +1,32 @@
 /*
- * Whether a plan between hosts is the same plan: plan.h, Rounds.
+ * Whether the rounds of a plan between hosts give the same results: plan.h, Rounds.
  *
- * In: a plan whose messages and values were proved, and an order in which all operations
- * can be done. Out: yes, or an operation that has another time than its plan gives it, or a
- * message that is not free to be in place. Operations that touch one cell are in the same
- * order in every run (prove_touch.c), so it is enough that each comes after the last of those
- * before it; and when it comes right after it, no plan can do with fewer rounds.
+ * In: a plan with proved messages and values, and an order in which all operations can run. Out:
+ * yes, or an operation with a wrong time, or a message that is not free to be in place.
+ * Operations that touch one cell have the same order in every run (prove_touch.c), so each must
+ * come after the last of those before it. If it comes immediately after, no plan can do with
+ * fewer rounds.
  *
  * Between hosts a rank's cells are read and written at phases and, by messages in place, at
- * rounds; round p is before phase p. A message sent from cells is read at the round after
- * its operation's phase: what writes these cells next must be later. One that is received
- * in cells is written at its round: it must be all that its operation waits for.
+ * rounds; round p is before phase p. A message sent from cells is read at the round after its
+ * operation's phase, so the next write to these cells must be later. A message received in cells
+ * is written at its round, so its operation may wait for nothing else.
  *
- * Not proved: that every message is in place that could be.
+ * Not proved: that every message that could be in place is.
  *
- * O(cells of all operations + nranks * cells), and 24 bytes for each of these.
+ * O(cells of all operations + nranks * cells), and 24 bytes for each of these cells.
  */
 #include "runtime/plan/proof/prove_parts.h"
 
-/* Times, as numbers: rounds are 2 * p * LEVELS, phases (2 * p + 1) * LEVELS + level. */
+/* Times as numbers: round p is 2 * p * LEVELS, phase p with its level (2 * p + 1) * LEVELS +
+ * level. */
 #define LEVELS ((uint64_t)1 << 32)
 
-/* Until when a cell is in use. */
+/* The last uses of a cell. */
 struct use {
-	uint64_t written; /* it has its last value */
-	uint64_t read;	  /* this was read by operations */
-	uint64_t sent;	  /* ... and by messages, at rounds */
+	uint64_t written; /* time of the last write */
+	uint64_t read;	  /* last read by an operation */
+	uint64_t sent;	  /* ... by a message, at a round */
 };
 
 struct times {
@@ -33,7 +34,7 @@ struct times {
 	const struct plan_view *v;
 	uint32_t width;
 	struct use *uses; /* [nranks * width] */
-	uint32_t *done;	  /* [workers]: operations */
+	uint32_t *done;	  /* [workers]: operations done */
 	uint32_t rounds;
 };
 
@@ -52,13 +53,13 @@ static uint64_t over(const struct ccs_op *o)
 	return begin_of(o) + 1 + (o->flags & CCS_OP_SHIFTED ? 1 : 0);
 }
 
-/* When what it sends is there. */
+/* The time of the message that it sends. */
 static uint64_t round_of(const struct ccs_op *o)
 {
 	return (2 * (uint64_t)o->phase + 2) * LEVELS;
 }
 
-/* When what it receives is there; 0: nothing has to come. */
+/* The time of the message that it receives; 0: none, or not sent. */
 static uint64_t came(const struct times *t, uint32_t row)
 {
 	const struct ccs_op *o = t->v->ops + row;
@@ -73,7 +74,7 @@ static struct use *use_of(const struct times *t, uint32_t w, uint32_t cell)
 	return t->uses + (size_t)t->v->workers[w].rank * t->width + cell;
 }
 
-/* The first time at which it can be done. */
+/* The first time at which the operation can be done. */
 static uint64_t first_time(const struct times *t, uint32_t w, uint32_t row)
 {
 	const struct ccs_op *o = t->v->ops + row;
@@ -102,8 +103,8 @@ static uint64_t first_time(const struct times *t, uint32_t w, uint32_t row)
 	return first;
 }
 
-/* A message is received in cells just if nothing else keeps its operation back; and
- * whatever was sent from these cells went in an earlier round. */
+/* A message may be received in cells only if its operation waits for nothing else, and
+ * everything that was sent from these cells went in an earlier round. */
 static bool writes(const struct times *t, uint32_t w, uint32_t row)
 {
 	const struct ccs_op *o = t->v->ops + row;

@@ -1,41 +1,43 @@
 /*
- * An order in which a plan's operations can all be done.
+ * Finds an order in which all operations of a plan can run, or a deadlock.
  *
- * In: a plan of good form. Out: p->order and p->sender; or a mistake: a FIFO or the plan has other
- * numbers than it states, or the plan does not end.
+ * In: a plan of good form. Out: p->order and p->sender; or a mistake: a number that a FIFO or the
+ * plan states is wrong, or the plan does not end.
  *
- * The rule of executors: an operation starts when its waits hold, its message is there,
- * and a slot of its FIFO is free. A FIFO has one sending and one receiving worker, so
- * whatever is done, an operation that can start stays so: one run decides for all, and
- * more slots never hurt. FIFOs end empty, and waits count the operations of a tile: so
- * tile after tile, each run like this one, is a run of them all, and decides for them.
+ * The rule of executors: an operation starts when its waits hold, its message is there, and a
+ * slot of its FIFO is free. A FIFO has one sending and one receiving worker, so an operation that
+ * can start stays able to start whatever the others do (a Kahn process network: results do not
+ * depend on timing). So one run decides for all, and more slots never hurt. FIFOs end empty, and
+ * waits count the operations of a tile, so repeating this run for each tile is a run of the whole
+ * call.
  *
- * O(operations + waits), for every structure of waits: the waiting workers are noted with each
- * operation.
+ * O(operations + waits): waiting workers are listed with the operation that they wait for.
  */
 #include "runtime/plan/proof/prove_parts.h"
 
 #include <stdio.h>
 
-/* What a worker waits for. */
+/* The reason why a worker waits. */
 enum reason { RUNS, MESSAGE, SLOT, WORKER };
 
 struct runner {
 	struct prove *p;
 	const struct plan_view *v;
-	uint32_t *done;	       /* [workers]: operations */
+	uint32_t *done;	       /* [workers]: operations done */
 	unsigned char *reason; /* [workers]: enum reason */
 	uint32_t *what;	       /* [workers]: the FIFO, or the row of `waits` */
 	uint32_t *sent, *got;  /* [fifos] */
 	uint32_t *waiter;      /* [ops]: 1 + a worker that waits for it, or 0 */
-	uint32_t *next;	       /* [workers]: 1 + the next one that waits for the same */
-	uint32_t *queue;       /* workers that may go on, a ring; each at most once */
+	uint32_t *next;	       /* [workers]: 1 + the next worker that waits for the same
+			          operation */
+	uint32_t *queue;       /* workers that can continue: a ring buffer, each worker at most
+			          once */
 	uint32_t head, queued, ran;
 };
 
 /* ---- numbers --------------------------------------------------------------------- */
 
-/* What FIFOs carry: messages sent and received, and most cells. */
+/* Counts the messages of each FIFO, sent and received, and the most cells of one. */
 static void count_messages(struct prove *p, uint32_t *sent, uint32_t *got, uint32_t *most)
 {
 	const struct plan_view *v = p->v;
@@ -97,7 +99,7 @@ static bool numbers(struct prove *p)
 	return check_numbers(p, sent, got, most);
 }
 
-/* A FIFO's k-th message is received by the k-th operation that receives from it. */
+/* The k-th message of a FIFO is received by the k-th operation that receives from it. */
 static bool find_senders(struct prove *p)
 {
 	const struct plan_view *v = p->v;
@@ -145,8 +147,8 @@ static bool stops(struct runner *r, uint32_t w, enum reason reason, uint32_t wha
 	return true;
 }
 
-/* Whether the worker's next operation has to wait; if so, it is noted where it will be
- * seen. */
+/* Whether the worker's next operation must wait. If so, the worker is listed at the event that
+ * it waits for. */
 static bool must_wait(struct runner *r, uint32_t w, const struct ccs_op *o)
 {
 	for (uint32_t i = o->wait; i - o->wait < o->nwaits; i++) {
@@ -205,8 +207,8 @@ static void run(struct runner *r)
 
 /* ---- a deadlock ------------------------------------------------------------------ */
 
-/* Whom a worker waits for. That one is not done either: FIFOs have as many sends as
- * receives, and no wait is for more operations than there are. */
+/* The worker that a waiting worker waits for. It is waiting, too: FIFOs have as many sends as
+ * receives, and no wait is for more operations than exist. */
 static uint32_t awaited(const struct runner *r, uint32_t w)
 {
 	if (r->reason[w] == WORKER)
@@ -215,7 +217,7 @@ static uint32_t awaited(const struct runner *r, uint32_t w)
 				    : r->v->fifos[r->what[w]].src_worker;
 }
 
-/* The least worker of a cycle of workers that wait for one another, and the cycle's length. */
+/* The lowest worker on a cycle of waiting workers, and the cycle's length. */
 static uint32_t find_cycle(const struct runner *r, uint32_t *length)
 {
 	uint32_t w = 0, least;

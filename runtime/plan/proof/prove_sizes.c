@@ -1,14 +1,14 @@
 /*
  * Lengths of `sized` chunks, for all sizes that a call can have.
  *
- * In: an operation, in its turn, of a plan with numbers of sizes (plan.h): cells of one number are
- * equally long, and those of different numbers need not be. Out: a mistake, if a part of the
- * operation, or its message, has another number than the cell that `len` names. A scratch cell has
- * the number of its last stored value. O(cells).
+ * In: the current operation of a plan with size numbers (plan.h). Cells with one number are
+ * equally long; cells with different numbers need not be. Out: a mistake, if a part of the
+ * operation, or its message, has another number than the cell that `len` names. A scratch cell
+ * has the number of the value stored last. O(cells).
  */
 #include "runtime/plan/proof/prove_sweep.h"
 
-/* The number of the value in a cell of a rank. */
+/* The size number of the value in a cell of a rank. */
 static uint32_t number_of(const struct prove_sweep *s, uint32_t rank, uint32_t cell)
 {
 	const struct ccs_plan *p = s->v->plan;
@@ -18,7 +18,7 @@ static uint32_t number_of(const struct prove_sweep *s, uint32_t rank, uint32_t c
 	return s->scratch_size[(uint64_t)rank * p->scratch + (cell - p->cells)];
 }
 
-/* The number that a rank's operation gives its j-th cell. */
+/* The size number that a rank's operation states for its j-th cell. */
 static uint32_t said(const struct prove_sweep *s, uint32_t rank, const struct ccs_op *o, uint32_t j)
 {
 	return number_of(s, rank, o->flags & CCS_OP_LEN_SAME ? o->len : o->len + j);

@@ -1,17 +1,16 @@
 /*
  * One operation on symbolic values.
  *
- * In: its worker. Its message, its cells and its FIFO are as after all operations before it. Errors
- * that are found: a read of an empty cell; an initial value that was overwritten (in place the cell
- * is the send buffer); a message of another size, or one that is addressed to another operation;
- * and parts of unequal length.
+ * In: its worker; message, cells and FIFO are as after all earlier operations. Out: its effect on
+ * cells and messages, or a mistake: a read of an empty cell; a read of an overwritten initial
+ * value (in place the cell is the send buffer); a message of another size, or for another
+ * operation; parts of unequal length.
  *
- * Lengths. A chunk has a class, given by how often its block is cut and its place in the block. Two
- * chunks of one class are equally long for every count; two of different classes differ for some
- * count, but if they have one cut, they are equally long for counts that it divides. A value keeps
- * the class of the chunk that it came from, also in scratch, where cells are as long as the
- * longest. An operation's `len` must be of that class: sender and receiver each pack a message by
- * their own.
+ * Lengths. A chunk has a class: how its block is cut, and its place in the block. Two chunks of
+ * one class are equally long for every count. Two of different classes differ for some count, but
+ * those with the same cut are equally long for counts that it divides. A value keeps the class of
+ * its chunk, also in scratch, where cells are as long as the longest. An operation's `len` must
+ * be of that class, because sender and receiver each pack a message by their own `len`.
  *
  * O(cells + contributions of their values).
  */
@@ -19,7 +18,7 @@
 
 /* ---- lengths --------------------------------------------------------------------- */
 
-/* Whether both are equally long for all counts that can be run. */
+/* Whether both classes are equally long for all counts that can be run. */
 static bool same_length(const struct prove_sweep *s, uint32_t x, uint32_t y)
 {
 	if (x == y || x == PROVE_UNKNOWN || y == PROVE_UNKNOWN)
@@ -60,7 +59,7 @@ static bool check_lengths(const struct prove_sweep *s, const struct prove_step *
 
 /* ---- messages -------------------------------------------------------------------- */
 
-/* Units for the values of a message. */
+/* Units of the pool for the values of a message. */
 static uint32_t block_size(uint32_t n)
 {
 	return n / 2 + n % 2;
@@ -99,7 +98,7 @@ static bool receive(struct prove_sweep *s, struct prove_step *t)
 	return true;
 }
 
-/* The message takes over the values. */
+/* Moves the values into the message. */
 static bool send(struct prove_sweep *s, const struct prove_step *t)
 {
 	uint32_t n = t->o->n, block = n ? prove_values_take(&s->values, block_size(n)) : 0;
@@ -116,7 +115,7 @@ static bool send(struct prove_sweep *s, const struct prove_step *t)
 
 /* ---- cells ----------------------------------------------------------------------- */
 
-/* The value that the operation reads there; false: something is wrong. */
+/* The value that the operation reads in a cell; false: a mistake. */
 static bool read_cell(struct prove_sweep *s, const struct prove_step *t, uint32_t cell,
 		      bool initial, struct prove_value *x)
 {
@@ -139,7 +138,7 @@ static bool read_cell(struct prove_sweep *s, const struct prove_step *t, uint32_
 	return true;
 }
 
-/* Adds cells first .. to the operation's values, or begins with them. */
+/* Combines cells from `first` on into the operation's values; the first part sets them. */
 static bool add_cells(struct prove_sweep *s, const struct prove_step *t, uint32_t first,
 		      bool initial, bool begins)
 {
@@ -166,7 +165,7 @@ static bool add_cells(struct prove_sweep *s, const struct prove_step *t, uint32_
 	return true;
 }
 
-/* Puts the values into cells, which own them, too. */
+/* Stores the values in cells, which then share their ownership. */
 static bool store(struct prove_sweep *s, const struct prove_step *t)
 {
 	for (uint32_t j = 0; j < t->o->n; j++) {

@@ -1,38 +1,37 @@
 /*
  * The order of the operations that touch a cell.
  *
- * An operation that reads a cell must come after the last that wrote it; one that writes it, after
- * that and after all that have read it since. Nearly all such orders are plain: both operations are
- * of one worker, or the worker of the later one has waited for the earlier one itself. The
- * remaining orders are gathered and answered together (prove_before.c).
+ * A read must come after the last write of the cell; a write after the last write and after all
+ * reads since. Nearly all such orders are immediate: both operations are of one worker, or the
+ * worker of the later one has waited for the earlier one itself. The rest are collected and
+ * answered together (prove_before.c).
  *
- * Direct messages. While a message is on its way its sender may write the receiver's cell, so all
+ * Direct messages. While a message is on its way its sender may write the receiver's cell. So all
  * earlier operations of the receiver's rank on the cell must be over when the sending operation
- * begins. (Its later operations on the cell come after the receive, and that after the message.) Of
- * these, too, only the last ones are checked; the earlier ones are before them. One argument
- * answers nearly all, and follows from values: if the receiver's rank first sent its initial value
- * of the cell by x, or after x in x's worker, and by no other worker, and the message that comes
- * now contains this value, then x is over. Without this argument a ring of N ranks has N * N
- * questions about paths as long as N.
+ * begins. (Later operations on the cell come after the receive, which comes after the message.)
+ * Only the last ones are checked; the earlier ones are before them. One argument, from values,
+ * answers nearly all: the receiver's rank first sent its initial value of the cell by x, or after
+ * x in x's worker, and by no other worker; the message that comes now contains this value; so x
+ * is over. Without it a ring of N ranks has N * N questions about paths of length N.
  *
- * Held messages. The operation that receives one reads its sender's cells, so an operation that
- * writes these later must begin after the receiving one is over. The receiving operation is noted
- * as a reader, of another rank, when the message is sent. Nearly all such orders are answered by
- * the same argument: the value that the writer stores contains the reader's initial value of the
- * cell, and that was sent by the reading operation, or after it in its worker. A copy of an initial
- * value to its own cell does not disturb operations that read this value.
+ * Held messages. The operation that receives one reads its sender's cells, so a later write of
+ * these cells must begin after the receiving operation is over. That operation is noted as a
+ * reader, of another rank, when the message is sent. The same argument answers nearly all such
+ * orders: the stored value contains the reader's initial value of the cell, which was sent by the
+ * reading operation, or after it in its worker. A copy of an initial value to its own cell does
+ * not disturb readers of this value.
  *
- * Direct reads. Such a message is held, and besides, an operation that writes its cells by a direct
- * message must begin to send that message after the held one has been read: the same question,
- * about the sending operation. If the sending operation is the reader, it must send to just the
+ * Direct reads. Such a message is held; moreover, a direct message that is written to its cells
+ * must not begin before the held message has been read: the same question, about the operation
+ * that sends the direct message. If that operation is the reader, it must send to exactly the
  * cells that it reads.
  *
- * O(cells touched + waits), plus the answers.
+ * O(cells touched + waits), plus the searches.
  */
 #include "runtime/plan/proof/prove_sweep.h"
 
 #define PROVE_KIND (PROVE_INITIAL | PROVE_READ)
-#define MOST_ASKED ((uint64_t)1 << 20) /* gathered at a time */
+#define MOST_ASKED ((uint64_t)1 << 20) /* the most that are collected before a search */
 
 /* ---- questions ------------------------------------------------------------------- */
 
@@ -88,7 +87,7 @@ bool prove_answers(struct prove_sweep *s)
 	return answer(s, &s->order) && answer(s, &s->direct) && answer(s, &s->held);
 }
 
-/* An operation of many cells asks the same again and again. */
+/* Adds a question. An operation on many cells repeats the same one, which is added once. */
 static bool ask(struct prove_sweep *s, struct prove_asked *a, struct prove_question q)
 {
 	const struct prove_question *last = a->n ? a->q + a->n - 1 : NULL;
@@ -112,7 +111,8 @@ static bool is_worker(const struct ccs_worker *w, uint32_t row)
 	return row - w->op < w->nops;
 }
 
-/* x is a row of the same rank, looked at before. */
+/* Whether x, an operation of the same rank that came earlier in the sweep, is ordered before
+ * `t`; asks if unknown. */
 static bool is_before(struct prove_sweep *s, const struct prove_step *t, uint32_t x, uint32_t cell)
 {
 	const struct prove_waited *waited = s->waited + (size_t)t->worker * PROVE_WAITED;
@@ -125,8 +125,8 @@ static bool is_before(struct prove_sweep *s, const struct prove_step *t, uint32_
 	return ask(s, &s->order, (struct prove_question){ .x = x, .y = t->row, .cell = cell });
 }
 
-/* Whether the value can only be there when x, of that rank, is over: it contains a value that left
- * the rank no earlier. */
+/* Whether the value proves that x, of that rank, is over: it contains a value that left the
+ * rank no earlier than x. */
 static bool is_behind(const struct prove_sweep *s, struct prove_value value, uint32_t rank,
 		      uint32_t x, uint32_t cell)
 {
@@ -137,7 +137,7 @@ static bool is_behind(const struct prove_sweep *s, struct prove_value value, uin
 	       prove_value_has(&s->values, value, rank, cell);
 }
 
-/* Whether x is over when the direct message begins that leaves `value` in the cell. */
+/* Whether x is over when the direct message begins that stores `value` in the cell. */
 static bool is_over(struct prove_sweep *s, const struct prove_step *t, uint32_t x, uint32_t cell,
 		    struct prove_value value)
 {
@@ -145,15 +145,15 @@ static bool is_over(struct prove_sweep *s, const struct prove_step *t, uint32_t 
 	       ask(s, &s->direct, (struct prove_question){ .x = x, .y = t->sender, .cell = cell });
 }
 
-/* The message that operation x reads in cells, and the direct one that it sends, are in the same
- * cells of the rank that stores it by `t`. */
+/* Whether operation x receives a message in cells and sends its direct message to the same
+ * cells of the rank of `t`. */
 static bool is_exchange(const struct prove_sweep *s, const struct prove_step *t, uint32_t x)
 {
 	return x == t->sender && ccs_plan_source(s->v->ops + s->p->sender[x]) == t->o->dst;
 }
 
-/* Whether x, of another rank, has read its message in the cell when operation y begins: the one
- * that leaves `value` there, or sends it there directly. */
+/* Whether x, of another rank, has read its message in the cell when operation y begins. y
+ * stores `value` there, or sends it there directly. */
 static bool is_read(struct prove_sweep *s, uint32_t y, uint32_t x, uint32_t cell,
 		    struct prove_value value)
 {
@@ -165,7 +165,7 @@ static bool is_read(struct prove_sweep *s, uint32_t y, uint32_t x, uint32_t cell
 
 /* ---- waits and messages ---------------------------------------------------------- */
 
-/* Worker w knows that another has done operations row .. row + done - 1. */
+/* Worker w knows that another worker has done operations row .. row + done - 1. */
 static void remember(struct prove_sweep *s, uint32_t w, uint32_t row, uint32_t done)
 {
 	struct prove_waited *x = s->waited + (size_t)w * PROVE_WAITED, *end = x + PROVE_WAITED;
@@ -201,8 +201,7 @@ void prove_leaves(struct prove_sweep *s, const struct prove_step *t, struct prov
 
 /* ---- cells ----------------------------------------------------------------------- */
 
-/* Adds a reader, a row of that worker; it stands for earlier ones of the worker, if these are
- * of its kind: some of PROVE_KIND. */
+/* Adds a reader. It replaces earlier readers of its worker with the same kind (PROVE_KIND). */
 static bool add_reader(struct prove_sweep *s, uint32_t worker, uint32_t row, uint32_t kind,
 		       struct prove_cell *c)
 {
@@ -246,7 +245,7 @@ bool prove_holds(struct prove_sweep *s, const struct prove_step *t)
 	return true;
 }
 
-/* Takes a reader out of the list: its row + 1, and its kind. */
+/* Removes a reader from the list: its row + 1, and its kind. */
 static uint32_t take_reader(struct prove_sweep *s, struct prove_cell *c)
 {
 	uint32_t unit = c->readers & ~PROVE_LIST, reader = c->readers;
@@ -269,7 +268,8 @@ static bool is_rank(const struct prove_sweep *s, uint32_t rank, uint32_t row)
 	return row >= first->op && row < last->op + last->nops;
 }
 
-/* In place it changes nothing. */
+/* Whether the operation copies an initial value to its own cell, which changes nothing in
+ * place. */
 static bool is_kept(const struct ccs_op *o)
 {
 	return o->in == CCS_NONE && o->b == CCS_NONE && o->a == o->dst &&
@@ -302,7 +302,7 @@ bool prove_writes(struct prove_sweep *s, const struct prove_step *t, uint32_t ce
 			right = is_read(s, y, x, cell, value);
 		}
 	}
-	if (right && c->write && !read) /* a reader comes after the write */
+	if (right && c->write && !read) /* a reader comes after the write, so its order is enough */
 		right = follows(s, t, c->write - 1, cell, value);
 	c->readers = held.readers;
 	c->write = t->row + 1;

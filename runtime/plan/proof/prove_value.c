@@ -1,6 +1,6 @@
 /*
- * See prove_value.h. The pool is one array that grows; blocks that were given back are
- * kept in lists, small ones by their size, large ones in powers of two.
+ * See prove_value.h. The pool is one growing array. Free blocks are kept in lists: small ones by
+ * size, large ones by powers of two. Sets are hash-consed: equal sets are one.
  */
 #include "runtime/plan/proof/prove_value.h"
 
@@ -18,7 +18,7 @@ bool prove_values_init(struct prove_values *s, struct prove *p)
 
 /* ---- the pool -------------------------------------------------------------------- */
 
-/* The list of free blocks of that size, which is rounded up to what is kept. */
+/* The list of free blocks of that size, after rounding up to a size that is kept. */
 static uint32_t *list_of(struct prove_values *s, uint32_t *size)
 {
 	uint32_t power = 4;
@@ -84,7 +84,7 @@ static void put_set(struct prove_values *s, uint32_t set)
 	*to = set;
 }
 
-/* Four times as many buckets; false: no memory. */
+/* Quadruples the buckets; false: no memory. */
 static bool more_buckets(struct prove_values *s)
 {
 	uint32_t *old = s->buckets, n = s->nbuckets;
@@ -117,7 +117,7 @@ void prove_set_free(struct prove_values *s, uint32_t set)
 	prove_values_give(s, set, s->units[set].set.nruns + 1);
 }
 
-/* The set of these runs, whose first cell is 0; the caller owns it. SET_NONE: no memory. */
+/* The set with these runs, the first of cell 0. The caller owns it. SET_NONE: no memory. */
 static uint32_t set_of(struct prove_values *s, const struct prove_run *r, uint32_t n)
 {
 	uint32_t hash, set;
@@ -145,7 +145,7 @@ static uint32_t set_of(struct prove_values *s, const struct prove_run *r, uint32
 
 /* ---- sums ------------------------------------------------------------------------ */
 
-/* A set's runs; a single one is put into *single. */
+/* The runs of a set; that of a single contribution is written to *single. */
 static const struct prove_run *runs_of(const struct prove_values *s, uint32_t set,
 				       struct prove_run *single, uint32_t *n)
 {
@@ -174,7 +174,7 @@ static bool is_before(const struct prove_run *x, const struct prove_run *y)
 	return x->cell != y->cell ? x->cell < y->cell : x->first < y->first;
 }
 
-/* The first part of *x, up to where *y begins, or all; *x is what remains. */
+/* Takes the first `most` ranks of *x, or those before *y if these are fewer. *x keeps the rest. */
 static struct prove_run cut(struct prove_run *x, const struct prove_run *y, uint32_t most)
 {
 	struct prove_run part = *x;
@@ -187,8 +187,7 @@ static struct prove_run cut(struct prove_run *x, const struct prove_run *y, uint
 	return part;
 }
 
-/* Both lists are sorted and without overlaps, as is what is written: at most
- * 2 * (nx + ny) runs. */
+/* Merges two sorted lists of disjoint runs into one, of at most 2 * (nx + ny) runs. */
 static uint32_t merge(const struct prove_run *x, uint32_t nx, const struct prove_run *y,
 		      uint32_t ny, uint32_t behind, struct prove_run *to)
 {
@@ -222,7 +221,7 @@ static uint32_t merge(const struct prove_run *x, uint32_t nx, const struct prove
 	return n;
 }
 
-/* x (+) y, whose cells begin `behind` x's. SET_NONE: no memory. */
+/* x (+) y, where y's cells are `behind` cells after x's. SET_NONE: no memory. */
 static uint32_t add_sets(struct prove_values *s, uint32_t x, uint32_t y, uint32_t behind)
 {
 	struct prove_run sx, sy;
@@ -273,7 +272,7 @@ struct prove_value prove_value_add(struct prove_values *s, struct prove_value x,
 
 /* ---- what is promised ------------------------------------------------------------ */
 
-/* Rows [from, from + n), in whatever order they stand. */
+/* The value that rows [from, from + n) promise; they may be in any order. */
 static bool promised(struct prove_values *s, uint32_t from, uint32_t n, struct prove_value *value)
 {
 	const struct ccs_sum *sum = s->p->v->sums + from;
@@ -306,7 +305,7 @@ bool prove_value_promised(struct prove_values *s, uint32_t row, struct prove_val
 
 /* ---- questions ------------------------------------------------------------------- */
 
-/* The first run that begins behind that rank's cell. */
+/* The first run that begins after that rank's cell. */
 static uint32_t run_behind(const struct prove_run *r, uint32_t n, uint32_t rank, uint32_t cell)
 {
 	uint32_t low = 0;

@@ -1,47 +1,48 @@
 /*
  * Symbolic values of the prover: which initial values were combined, and how often each.
  *
- * A value is a cell and a set: the set has contributions by rank, and by how far their
- * cell is behind the value's, which is the first of them. So the chunks of a message, to
- * which the same ranks have contributed, share one set; equal sets are one set. A set of
- * one contribution is a number; all others are runs, sorted, in one pool of 16-byte units,
- * and count their owners. Counts of a contribution stop at 2^32 - 1, as a contract's do.
+ * A value is a cell and a set. The set has contributions: a rank, and the distance of its cell
+ * from the value's cell, which is the lowest. So the chunks of one message, to which the same
+ * ranks have contributed, share one set. Example: after a ring's first step cell 3 may be {ranks
+ * 0..1, distance 0}. A set of one contribution is a number; other sets are sorted runs of ranks
+ * in one pool of 16-byte units, with reference counts. Equal sets are stored once (hash consing).
+ * Counts of a contribution stop at 2^32 - 1, as a contract's do.
  *
- * A value is as long as the chunk which it came from: its cell's.
+ * A value is as long as the chunk that its cell names.
  */
 #ifndef CCS_RUNTIME_PLAN_PROOF_PROVE_VALUE_H
 #define CCS_RUNTIME_PLAN_PROOF_PROVE_VALUE_H
 
 #include "runtime/plan/proof/prove_parts.h"
 
-#define SET_NONE 0u	       /* no value at all */
+#define SET_NONE 0u	       /* no value */
 #define SET_SINGLE 0x80000000u /* + a rank: its cell, once */
 
 struct prove_value {
 	uint32_t cell, set;
 };
 
-/* Cell `cell` of ranks first .. first + n - 1, each so many times. */
+/* Cell `cell` of ranks first .. first + n - 1, `times` times each. */
 struct prove_run {
 	uint32_t cell, first, n, times;
 };
 
 union prove_unit {
 	struct prove_set {
-		uint32_t owners; /* of a free block: the next one */
-		uint32_t nruns;	 /* in the units behind it */
+		uint32_t owners; /* in a free block: the next one */
+		uint32_t nruns;	 /* in the following units */
 		uint32_t hash;	 /* of its runs */
-		uint32_t next;	 /* of its bucket */
+		uint32_t next;	 /* the next set of its bucket */
 	} set;
 	struct prove_run run;
 	uint32_t word[4];
 	struct prove_value value[2];
 };
 
-#define VALUE_KEPT 16u	 /* blocks up to so many units are kept by their size */
-#define VALUE_SUMS 4096u /* sums that are remembered */
+#define VALUE_KEPT 16u	 /* free blocks of up to this number of units are listed by size */
+#define VALUE_SUMS 4096u /* remembered sums */
 
-/* A sum of two sets: y's cells begin `behind` x's. It owns all three. */
+/* A remembered sum of two sets, y's cells `behind` cells after x's. It owns all three. */
 struct prove_sum {
 	uint32_t x, y, behind, sum;
 };
@@ -50,18 +51,18 @@ struct prove_values {
 	struct prove *p;
 	union prove_unit *units;
 	uint64_t nunits, cap;
-	uint32_t kept[VALUE_KEPT + 1]; /* free blocks of so many units */
+	uint32_t kept[VALUE_KEPT + 1]; /* lists of free blocks of that size */
 	uint32_t large[32];	       /* ... of 2^i units */
-	uint32_t *buckets;	       /* sets by what is in them; a power of two */
+	uint32_t *buckets;	       /* sets by contents; a power of two */
 	uint32_t nbuckets, nsets;
 	struct prove_sum *sums;	  /* [VALUE_SUMS] */
-	struct prove_run *merged; /* room for a result */
+	struct prove_run *merged; /* space for a result */
 	uint64_t capmerged;
 };
 
 bool prove_values_init(struct prove_values *s, struct prove *p);
 
-/** Memory in the pool: at least `size` units, 0: none is left. */
+/** Allocates a block of at least `size` units; 0: no memory. */
 uint32_t prove_values_take(struct prove_values *s, uint32_t size);
 void prove_values_give(struct prove_values *s, uint32_t block, uint32_t size);
 
@@ -89,19 +90,19 @@ static inline bool prove_value_same(struct prove_value x, struct prove_value y)
 	return x.cell == y.cell && x.set == y.set;
 }
 
-/** x (+) y; takes over what the caller owned of both. SET_NONE: no memory. O(runs), or O(1)
- *  where it was asked a moment ago. */
+/** x (+) y; consumes the caller's references to both. SET_NONE: no memory. O(runs), or O(1) if
+ *  the sum is remembered. */
 struct prove_value prove_value_add(struct prove_values *s, struct prove_value x,
 				   struct prove_value y);
 
-/** What rows of `sums` from `row` on promise: SET_NONE if nothing. False: no memory.
+/** The value that the rows of `sums` from `row` on promise: SET_NONE if none. False: no memory.
  *  O(rows * log). */
 bool prove_value_promised(struct prove_values *s, uint32_t row, struct prove_value *value);
 
-/** Whether the initial value of that cell is in it. O(log runs). */
+/** Whether the value contains the initial value of that cell. O(log runs). */
 bool prove_value_has(const struct prove_values *s, struct prove_value v, uint32_t rank,
 		     uint32_t cell);
-/** The first cell from `cell` on whose initial value, of that rank, is in it, or CCS_NONE.
+/** The first cell from `cell` on with an initial value of that rank in the value, or CCS_NONE.
  *  O(cells of other ranks in between * log runs). */
 uint32_t prove_value_next(const struct prove_values *s, struct prove_value v, uint32_t rank,
 			  uint32_t cell);

@@ -1,9 +1,9 @@
 /*
  * The order of ranks in the values that a plan combines: see rank_order.h.
  *
- * All operations are visited in an order in which they can run (prove_run.c), on values that
- * consist of their lowest and highest rank: as a proved plan combines each contribution once, these
- * two determine whether one value is below another.
+ * Does all operations in an order in which they can run (prove_run.c), on values that are only
+ * their lowest and highest rank. A proved plan combines each contribution once, so these two
+ * decide whether one value is below another. O(operations' cells).
  */
 #include "runtime/plan/rank_order.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The ranks in a value, lowest and highest. */
+/* The lowest and highest rank in a value. */
 struct span {
 	uint32_t low, high;
 };
@@ -22,11 +22,11 @@ struct span {
 struct sweep {
 	struct prove p;
 	struct rank_order *to;
-	uint32_t width;	    /* cells of a rank, with scratch */
+	uint32_t width;	    /* cells of a rank, including scratch */
 	struct span *cells; /* [nranks * width] */
-	struct span **sent; /* [ops.n]: a message on its way */
-	struct span *value; /* of the current operation's cells */
-	uint32_t *done;	    /* [workers] */
+	struct span **sent; /* [ops.n]: messages on the way */
+	struct span *value; /* values of the current operation's cells */
+	uint32_t *done;	    /* [workers]: operations done */
 };
 
 static bool begin(struct sweep *s)
@@ -44,7 +44,7 @@ static bool begin(struct sweep *s)
 	return !s->p.status;
 }
 
-/* "ranks 0 and 2", "rank 1": the ranks between them may be missing from the value. */
+/* "ranks 0 and 2", "rank 1". The value need not contain the ranks in between. */
 static const char *span_text(struct span x, char *text, size_t size)
 {
 	if (x.low == x.high)
@@ -75,7 +75,8 @@ static bool refuse_mixed(struct sweep *s, uint32_t row, struct span x, struct sp
 	return refuse(s, row, what);
 }
 
-/* Combines `with` into the operation's value of cell j. All its cells must take the same turn. */
+/* Combines `with` into the operation's value of cell j. All cells of the operation must have
+ * the same order of operands. */
 static bool add(struct sweep *s, uint32_t row, uint32_t j, struct span with, unsigned char turn)
 {
 	unsigned char *turned = s->to->turned + row, mine;
@@ -95,7 +96,7 @@ static bool add(struct sweep *s, uint32_t row, uint32_t j, struct span with, uns
 	return true;
 }
 
-/* Cells first .. of the operation's rank join its values: the `nth` of its operands, from 0. */
+/* Combines the cells from `first` on, the operand number `nth`, into the operation's values. */
 static bool add_cells(struct sweep *s, uint32_t rank, uint32_t row, uint32_t first, bool initial,
 		      unsigned nth)
 {
@@ -150,7 +151,7 @@ static bool step(struct sweep *s, uint32_t worker)
 	return o->out == CCS_NONE || !o->n || send(s, row);
 }
 
-/* No order is no failure: then there is nothing in `turned`. */
+/* Finds the order. If there is none, that is no failure: `turned` stays NULL. */
 static ccs_status find(const struct ccs_module *m, const struct plan_view *v, struct rank_order *to)
 {
 	struct prove_facts facts = { 0 };

@@ -1,8 +1,8 @@
 /*
  * Queries on a tuning: ccs.h has the result of each call.
  *
- * In: a tuning that was read, and numbers from the caller, each of which is checked. Out: copies,
- * with pointers to the tuning's texts. O(sections) or O(rows).
+ * In: a tuning, and numbers from the caller, which are checked. Out: copies, with pointers to the
+ * tuning's texts. O(sections) or O(rows).
  */
 #include "runtime/plan/tuning/tuning.h"
 
@@ -61,7 +61,7 @@ ccs_status ccs_tuning_row(const struct ccs_tuning *t, int section, int row,
 	return CCS_OK;
 }
 
-/* The sections of a collective, or all, as a message lists them. */
+/* Lists the sections of a collective, or of all, for a message. */
 static bool add_sections(struct text *text, const struct ccs_tuning *t, const char *collective)
 {
 	bool any = false;
@@ -149,7 +149,7 @@ static void add_run(struct text *text, const char *engine, const char *file,
 		text_add(text, ", %s %s", kind == TUNING_TILE ? "tile" : "protocol", how);
 }
 
-/* A module of the tuning by its file's name in a section; NULL: it was not loaded. */
+/* The module with that file name in a section; NULL: it was not loaded. */
 static const struct ccs_module *module_of(const struct ccs_tuning *t, const char *file)
 {
 	for (int i = 0; i < t->nrows; i++)

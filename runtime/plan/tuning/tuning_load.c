@@ -1,10 +1,10 @@
 /*
- * Loading a tuning's modules, and checking them: see tuning.h.
+ * Loads and checks a tuning's modules: see tuning.h.
  *
- * In: a tuning that was read, or the name of the one that comes with ccs. Out: each row has its
- * module, which is loaded once, implements its section's collective, with the same buffers as the
- * section's other modules, and has a plan for its ranks and each root; or the line and the error.
- * O(rows x modules).
+ * In: a tuning that was read, or the name of the default tuning. Out: each row has its module,
+ * loaded once, which implements its section's collective with the same buffers as the section's
+ * other modules, and has a plan for its ranks and each root; or the line and the error. O(rows x
+ * modules).
  */
 #include "runtime/plan/tuning/tuning.h"
 
@@ -74,7 +74,8 @@ static ccs_status check_plans(const struct ccs_module *m, const struct ccs_tunin
 		return error_set(CCS_EFILE, "%s implements %s, not %s", name,
 				 ccs_module_contract(m), x->collective);
 	if (m->head->flags &
-	    (CCS_MODULE_BY_COLUMN | CCS_MODULE_SIZED)) /* has a shape, not a size */
+	    (CCS_MODULE_BY_COLUMN | CCS_MODULE_SIZED)) /* of these, the call needs a shape, not a
+						          size */
 		return error_set(CCS_EUNSUPPORTED,
 				 "%s has buffers by column, or sized: a tuning distinguishes calls "
 				 "by their size only",
@@ -89,7 +90,8 @@ static ccs_status check_plans(const struct ccs_module *m, const struct ccs_tunin
 	return CCS_OK;
 }
 
-/* Anybody may define a contract of that name: those of one section take the same arguments. */
+/* Any file may define a contract of that name: the modules of one section must take the same
+ * arguments. */
 static ccs_status check_alike(const struct ccs_module *m, const struct ccs_module *first,
 			      int nranks)
 {

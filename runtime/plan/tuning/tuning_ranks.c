@@ -1,10 +1,10 @@
 /*
  * Lines of a tuning that are for several numbers of ranks: see tuning.h.
  *
- * In: a section for all of a line's numbers, `first` to `last`. Out: one for each number, of the
- * same rows and lines. A line for one number alone takes precedence, so measuring one number again
- * leaves the sections of other numbers unchanged. No two lines for several have a number in common;
- * the reader has looked. O(numbers x sections).
+ * In: one section for all of a line's numbers, `first` to `last`. Out: one for each number, with
+ * the same rows and lines. A line for one number alone takes precedence, so measuring one number
+ * again leaves the sections of other numbers unchanged. The reader has checked that no two lines
+ * for several numbers overlap. O(numbers x sections).
  */
 #include "runtime/plan/tuning/tuning.h"
 
@@ -18,7 +18,7 @@ static bool is_spread(const struct tuning_section *x)
 	return x->of.first < x->of.last;
 }
 
-/* Whether lines are for this number alone. */
+/* Whether some lines are for this number alone. */
 static bool has_own(const struct ccs_tuning *t, const struct tuning_section *x, int ranks)
 {
 	for (int i = 0; i < t->nsections; i++) {
@@ -31,7 +31,7 @@ static bool has_own(const struct ccs_tuning *t, const struct tuning_section *x, 
 	return false;
 }
 
-/* Sections that there will be, at most; negative: too many. */
+/* The most sections there can be; negative: too many. */
 static int most_sections(const struct ccs_tuning *t)
 {
 	int spread = 0;

@@ -1,8 +1,8 @@
 /*
- * Reading a tuning's text: see tuning.h, and ccs-tuning(5) for what each word means.
+ * Reads a tuning's text: see tuning.h, and ccs-tuning(5) for each word.
  *
- * In: any bytes. Out: sections and rows that point into a copy of them; or which line is wrong,
- * and what could stand there. One pass, line by line, word by word. O(bytes + sections^2).
+ * In: any bytes. Out: sections and rows that point into a copy of them; or the wrong line, and
+ * the words that may stand there. One pass, line by line, word by word. O(bytes + sections^2).
  */
 #include "runtime/plan/tuning/tuning.h"
 
@@ -26,14 +26,14 @@
 struct reader {
 	struct ccs_tuning *t;
 	char *at;	       /* the rest of the line */
-	char *next;	       /* the line behind it */
+	char *next;	       /* the next line */
 	unsigned line;	       /* from 1 */
 	enum tuning_how how;   /* of the section */
-	bool open;	       /* there is a section */
-	bool rested, measured; /* it has its last row; it has said how it was measured */
+	bool open;	       /* a section has begun */
+	bool rested, measured; /* its last row was read; its `measured` line was read */
 };
 
-/* Status, and text. */
+/* Reports an error in the current line. */
 __attribute__((format(printf, 3, 4))) static ccs_status
 wrong_at(const struct reader *r, unsigned line, const char *format, ...)
 {
@@ -55,7 +55,8 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* The next word of the line, without its quotes; NULL: there is none. *s: a quote is left open. */
+/* The next word of the line, without its quotes; NULL: none. *s: an error, if a quote is not
+ * closed. */
 static char *word(struct reader *r, ccs_status *s)
 {
 	char *from, *end;
@@ -158,7 +159,7 @@ static ccs_status read_head(struct reader *r, struct ccs_tuning_section *of)
 	return end_of_line(r, "the engine");
 }
 
-/* The section that ends here is whole. */
+/* Checks that the section that ends here is complete. */
 static ccs_status close_section(struct reader *r)
 {
 	const struct tuning_section *x = r->t->sections + r->t->nsections - 1;
@@ -172,7 +173,7 @@ static ccs_status close_section(struct reader *r)
 			"larger sizes");
 }
 
-/* No two sections are for one number of ranks, nor two for several for the same. */
+/* Checks that no other section is for the same ranks. */
 static ccs_status check_new(const struct reader *r, const struct ccs_tuning_section *x)
 {
 	const struct ccs_tuning *t = r->t;
@@ -273,7 +274,7 @@ static ccs_status read_how(const struct reader *r, const char *text, struct ccs_
 	return WRONG(r, "'%.40s': between hosts only auto is possible", text);
 }
 
-/* "12.34": digits, and perhaps a point and digits, independent of the user's locale. */
+/* "12.34": digits, perhaps a point and digits; independent of the locale. */
 static ccs_status read_time(const struct reader *r, const char *text, double *us)
 {
 	size_t whole = strspn(text, "0123456789"), part = 0;
@@ -315,7 +316,7 @@ static ccs_status read_run(struct reader *r, const char **file, struct ccs_run_o
 	return s || !text ? s : read_time(r, text, us);
 }
 
-/* Up to which size the row goes: behind the rows before it. */
+/* Reads the largest size of a row, which must exceed that of the row before. */
 static ccs_status read_most(struct reader *r, const char *text, struct ccs_tuning_row *of)
 {
 	const struct tuning_section *x = r->t->sections + r->t->nsections - 1;
@@ -371,7 +372,7 @@ static ccs_status read_row(struct reader *r, const char *first)
 
 /* ---- lines ------------------------------------------------------------------------------ */
 
-/* Cuts the next line off; false: there is none. */
+/* Takes the next line; false: none. */
 static bool take_line(struct reader *r)
 {
 	char *end;
@@ -432,7 +433,7 @@ static ccs_status read_all(struct reader *r)
 	return s ? s : close_section(r);
 }
 
-/* A line has a section or a row, or neither. */
+/* Room for sections and rows: a line begins at most one of them. */
 static bool make_room(struct ccs_tuning *t)
 {
 	size_t lines = 1;
@@ -514,7 +515,7 @@ static ccs_status read_text(const char *path, char **text, size_t *len)
 	return s;
 }
 
-/* The folder of the file itself, after all links are followed; to be freed. */
+/* The folder of the file after following links; to be freed. */
 static char *folder_of(const char *path)
 {
 	char *real = realpath(path, NULL), *slash = real ? strrchr(real, '/') : NULL;

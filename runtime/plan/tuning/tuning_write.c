@@ -1,9 +1,9 @@
 /*
- * Changing a tuning, and writing it: see tuning.h.
+ * Changes a tuning, and writes it: see tuning.h.
  *
- * In: a section and its rows. Out: the text with that section's lines in the place of the old
- * ones, in columns. The result is parsed again, so that every written text can be read; all other
- * lines are unchanged. O(bytes).
+ * In: a section and its rows. Out: the text in which that section's lines replace the old ones,
+ * in columns. The result is parsed again, so every written text can be read. Other lines are
+ * unchanged. O(bytes).
  */
 #include "runtime/plan/tuning/tuning.h"
 
@@ -17,7 +17,7 @@
 
 /* ---- a section's lines ---------------------------------------------------------------------- */
 
-/* Whether a word must be quoted, to stay one. */
+/* Whether a word needs quotes. */
 static bool is_quoted(const char *word)
 {
 	return *word == '#' || word[strcspn(word, " \t\r")];
@@ -45,7 +45,7 @@ static void put_word(FILE *f, const char *word, int width)
 	fprintf(f, "%s%s%s%*s", quote, word, quote, width - width_of(word) + 2, "");
 }
 
-/* Characters of the longest module's name, this one's or the next best's. */
+/* Characters of the longest module name, of the modules or (`next`) of the next best ones. */
 static int widest(const struct ccs_tuning_row *rows, int n, bool next)
 {
 	int most = 6;
@@ -121,7 +121,7 @@ static ccs_status check_section(const struct ccs_tuning_section *x,
 	return s;
 }
 
-/* The section's place, or the end, if there are no lines for these ranks alone. */
+/* The old section's place, or the end if no lines are for these ranks alone. */
 static const struct tuning_section *old_section(const struct ccs_tuning *t,
 						const struct ccs_tuning_section *x)
 {
@@ -183,7 +183,7 @@ ccs_status ccs_tuning_put(struct ccs_tuning *t, const struct ccs_tuning_section 
 
 ccs_status ccs_tuning_save(const struct ccs_tuning *t, const char *path)
 {
-	char *real = realpath(path, NULL); /* a link stays one */
+	char *real = realpath(path, NULL); /* if the path is a link, write its target */
 	int error = file_replace(real ? real : path, t->text, t->len, 0666);
 
 	free(real);
