@@ -71,7 +71,8 @@ struct target {
 	uint32_t change;  /* ... with another value than its own initial one */
 };
 
-/* A held message, and a message whose receive is the next change of a cell that holds it. */
+/* A held message, and the message of the receive that is the next change of a cell that holds
+ * it. */
 struct pair {
 	uint32_t held, next;
 };

@@ -261,8 +261,8 @@ static void find_after(struct rank_ops *l, uint32_t i, uint32_t cell)
 		l->items[i].after = r;
 }
 
-/* A send whose cells were last touched by one receive of exactly these (or by a
- * local operation that may become one). */
+/* Pairs a send with the receive of exactly its cells (or a local operation that may become one),
+ * if that was the last to touch them. */
 static void find_partner(struct rank_ops *l, uint32_t i)
 {
 	uint32_t r = last_touched(l, i, l->items[i].op.cell), got;

@@ -230,9 +230,9 @@ static uint32_t find_before(const struct rank_ops *l, const struct item *first)
 	return NONE;
 }
 
-/* Joins a worker to the worker for whose end its first item waits. This adds no waiting; rounds
- * with another partner each become one worker. Returns whether any were joined; waits must then be
- * computed again. */
+/* If the first item of a worker waits for the end of another worker, joins the two. This adds no
+ * waiting; rounds with another partner each become one worker. Returns whether any were joined;
+ * waits must then be computed again. */
 bool fuse_chains(struct rank_ops *l)
 {
 	uint32_t n = l->nworkers, kept = 0;
