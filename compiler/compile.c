@@ -1,8 +1,8 @@
 /*
  * The line of passes; see compile.h.
  *
- * A pass takes what the ones before left, reports mistakes and returns; the scratch arena
- * is emptied behind each.
+ * A pass takes the results of the passes before it, reports mistakes and returns; the scratch arena
+ * is emptied after each pass.
  */
 #include "compiler/compile.h"
 #include "compiler/emit/output.h"
@@ -25,7 +25,7 @@ static void pass_done(struct ctx *c, const char *name, uint64_t ops, double *sin
 
 /* ---- checks ------------------------------------------------------------------------------- */
 
-/* Whether rank 0 decides for all ranks: then it is right. */
+/* Whether rank 0 decides for all ranks (symmetry/); then the instance is right. */
 static bool check_alone(struct ctx *c, const struct instance *in, struct checked *k, double *since)
 {
 	struct symmetric s = symmetry(c, in);
@@ -84,7 +84,7 @@ bool check_instance(struct ctx *c, const struct instance *in, bool quiet_where, 
 	witness(c, &k->deadlock);
 	pass_done(c, "deadlock", ops, &since);
 
-	/* A race and a deadlock are separate mistakes; values mean nothing when either is there. */
+	/* A race and a deadlock are independent mistakes; with either, values are meaningless. */
 	c->diags->phase = PHASE_RACE;
 	bool ordered = race(c, k->program);
 	if (!ordered && contract_ok && !k->deadlock.deadlocked)
@@ -175,7 +175,7 @@ static int emit_object(struct ctx *c, struct bytes *m, const struct emission *e)
 	return status;
 }
 
-/* For what does not take it from the arenas. */
+/* The rest of the budget, for memory outside the arenas. */
 static uint64_t memory_left(const struct ctx *c)
 {
 	const struct arena_budget *b = c->arena->budget;

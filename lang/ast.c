@@ -181,8 +181,7 @@ struct stmt *ast_fn(struct parse *ps, struct span span, struct ident name,
 			    .kind = S_FN, .span = span, .name = name, .fn = sym->fn, .var = sym });
 }
 
-/* ---- buffers
- * ---------------------------------------------------------------------------------- */
+/* ---- buffers -------------------------------------------------------------------------- */
 
 struct buffer_def *ast_buffer(struct parse *ps, struct span span, enum direction dir,
 			      struct ident name, struct counts counts)
@@ -284,8 +283,7 @@ struct ensures *ast_ensures(struct parse *ps, struct span span, struct expr *con
 	return NULL;
 }
 
-/* ---- declarations
- * ----------------------------------------------------------------------------- */
+/* ---- declarations --------------------------------------------------------------------- */
 
 void ast_decl(struct parse *ps, struct decl fields)
 {

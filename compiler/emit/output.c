@@ -161,8 +161,7 @@ const char *output_reason(int error)
 	return strerror(error);
 }
 
-/* ---- writing
- * ---------------------------------------------------------------------------------- */
+/* ---- writing -------------------------------------------------------------------------- */
 
 /* A character device or a FIFO. */
 static int write_special(const char *path, const void *data, size_t len)

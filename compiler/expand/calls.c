@@ -39,8 +39,7 @@ void cursor_leave(struct cursor *v)
 	v->depth = o->depth;
 }
 
-/* ---- calls
- * ------------------------------------------------------------------------------------ */
+/* ---- calls ---------------------------------------------------------------------------- */
 
 /* Evaluates the arguments: cells of views (first, number), numbers, then the given parameters of a
  * schedule. False: one has a mistake. */
@@ -237,8 +236,7 @@ void cursor_call(struct cursor *v, const struct stmt *s)
 	v->rows[v->nrows - 1].next = NULL; /* the body is left out */
 }
 
-/* ---- groups
- * ------------------------------------------------------------------------------------- */
+/* ---- groups --------------------------------------------------------------------------- */
 
 static void add_member(struct cursor *v, uint32_t rank)
 {
@@ -351,8 +349,7 @@ void cursor_within(struct cursor *v, const struct stmt *s)
 		add_member(v, cursor_whole(v, &g, first + i * stride));
 }
 
-/* ---- scratch
- * -------------------------------------------------------------------------------------- */
+/* ---- scratch -------------------------------------------------------------------------- */
 
 bool cursor_scratch(struct cursor *v, const struct stmt *s)
 {

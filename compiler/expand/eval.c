@@ -148,8 +148,7 @@ static int64_t entry(struct cursor *v, const struct expr *e)
 			   n - 1);
 }
 
-/* ---- operators
- * -------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------ */
 
 static RARE int64_t overflow(struct cursor *v, const struct expr *e, int64_t a, const char *op,
 			     int64_t b)
@@ -201,8 +200,7 @@ static RARE int64_t shift(struct cursor *v, const struct expr *e, int64_t a, int
 	return r >> b == a ? r : overflow(v, e, a, "<<", b);
 }
 
-/* ---- calls
- * --------------------------------------------------------------------------------------- */
+/* ---- calls ---------------------------------------------------------------------------- */
 
 static int64_t builtin(struct cursor *v, const struct expr *e)
 {
@@ -328,8 +326,7 @@ bool eval_fixed(struct cursor *v, const struct expr *e, int64_t *value)
 	return !v->stopped;
 }
 
-/* ---- names in an expression
- * ------------------------------------------------------------------------ */
+/* ---- names in an expression ----------------------------------------------------------- */
 
 struct walk {
 	struct arena *arena;

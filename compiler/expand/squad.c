@@ -65,8 +65,7 @@ static bool any(struct squad *b, enum expr_op op, const struct spread *x, const 
 	return mask_any(&holds);
 }
 
-/* ---- operands
- * --------------------------------------------------------------------------------- */
+/* ---- operands ------------------------------------------------------------------------- */
 
 /* x * by + add; a mistake ends the squad. */
 static struct spread scaled(struct squad *b, const struct spread *x, int64_t by,
@@ -147,8 +146,7 @@ static bool may_write(struct squad *b, const struct ref *ref, const struct squad
 	return !cursor_in_buffer(b->v, (uint32_t)spread_least(b, &x->lo));
 }
 
-/* ---- operations
- * ---------------------------------------------------------------------------------- */
+/* ---- operations ----------------------------------------------------------------------- */
 
 static const uint8_t kinds[] = { [S_SEND] = OP_SEND,
 				 [S_RECV] = OP_RECV,
@@ -190,8 +188,7 @@ static void operation(struct squad *b, const struct stmt *s)
 		b->joined = mask_or(b->joined, &b->run.mask);
 }
 
-/* ---- loops, branches
- * ------------------------------------------------------------------------------- */
+/* ---- loops, branches ------------------------------------------------------------------ */
 
 /* An iteration of a par is a block. */
 static void begin_block(struct squad *b, uint32_t number)
@@ -312,8 +309,7 @@ static void branch(struct squad *b, const struct stmt *s)
 	squad_use(b, &mask);
 }
 
-/* ---- statements
- * ------------------------------------------------------------------------------------- */
+/* ---- statements ----------------------------------------------------------------------- */
 
 static void step(struct squad *b, const struct stmt *s)
 {
@@ -410,8 +406,7 @@ void squad_list(struct squad *b, const struct stmt *s)
 		statement(b, s);
 }
 
-/* ---- the squad
- * ---------------------------------------------------------------------------------------- */
+/* ---- the squad ------------------------------------------------------------------------ */
 
 void squad_init(struct squad *b, struct cursor *v)
 {

@@ -273,8 +273,7 @@ void squad_init(struct squad *b, struct cursor *v);
  *  b->ranks. `room`: the expected rows of a rank. False: the squad has ended; use the cursor. */
 bool squad_run(struct squad *b, const struct stmt *body, uint32_t first, uint32_t n, uint32_t room);
 
-/* ---- squad_spreads.c
- * ------------------------------------------------------------------------------ */
+/* ---- squad_spreads.c ------------------------------------------------------------------ */
 
 /** Room for a spread's values, until b->used is reset. */
 int64_t *spread_room(struct squad *b);
@@ -303,8 +302,7 @@ struct mask spread_holds(const struct squad *b, const struct spread *x);
 /** The value, if it is the same on all ranks that run; else ends the squad, and returns 0. */
 int64_t spread_only(struct squad *b, const struct spread *x);
 
-/* ---- squad_eval.c
- * --------------------------------------------------------------------------------- */
+/* ---- squad_eval.c --------------------------------------------------------------------- */
 
 struct spread squad_eval(struct squad *b, const struct expr *e);
 /** The ranks that run and on which the condition holds. */
@@ -351,14 +349,12 @@ static inline void squad_fail(struct squad *b)
 	b->failed = true;
 }
 
-/* ---- squad_fns.c
- * -------------------------------------------------------------------------------- */
+/* ---- squad_fns.c ---------------------------------------------------------------------- */
 
 /** The value of a call of a fn. */
 struct spread squad_fn(struct squad *b, const struct expr *e);
 
-/* ---- squad.c
- * ----------------------------------------------------------------------------------- */
+/* ---- squad.c -------------------------------------------------------------------------- */
 
 struct squad_cells {
 	struct spread lo, n;
@@ -370,8 +366,7 @@ void squad_push(struct squad *b, const struct stmt *s, uint8_t kind, const struc
 		const struct spread *fifo, const struct spread *other);
 void squad_list(struct squad *b, const struct stmt *s);
 
-/* ---- squad_calls.c
- * ------------------------------------------------------------------------------- */
+/* ---- squad_calls.c -------------------------------------------------------------------- */
 
 void squad_call(struct squad *b, const struct stmt *s);
 void squad_within(struct squad *b, const struct stmt *s);

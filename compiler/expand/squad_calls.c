@@ -6,8 +6,7 @@
  */
 #include "compiler/expand/squad.h"
 
-/* ---- calls
- * ------------------------------------------------------------------------------------ */
+/* ---- calls ---------------------------------------------------------------------------- */
 
 /* The value of an argument. */
 struct actual {
@@ -178,8 +177,7 @@ void squad_call(struct squad *b, const struct stmt *s)
 	b->top = top;
 }
 
-/* ---- groups
- * ------------------------------------------------------------------------------------- */
+/* ---- groups --------------------------------------------------------------------------- */
 
 /* The ranks' numbers in group(first, count, stride); only its members run then. */
 static struct spread numbers(struct squad *b, const struct spread *first, int64_t count,
@@ -251,8 +249,7 @@ void squad_within(struct squad *b, const struct stmt *s)
 	b->top = top;
 }
 
-/* ---- scratch
- * ---------------------------------------------------------------------------------------- */
+/* ---- scratch -------------------------------------------------------------------------- */
 
 void squad_scratch(struct squad *b, const struct stmt *s)
 {

@@ -229,8 +229,7 @@ bool squad_always(struct squad *b, const struct expr *e)
 	return mask_is(&holds, &b->run.mask);
 }
 
-/* ---- operators of one operand, and built-in functions
- * -------------------------------------------------------- */
+/* ---- operators of one operand, and built-in functions --------------------------------- */
 
 static struct spread unary(struct squad *b, const struct expr *e)
 {

@@ -185,8 +185,7 @@ static void keep(struct squad *b, struct squad_memo *m, const struct keys *k, st
 	x->depth = depth;
 }
 
-/* ---- calls
- * ------------------------------------------------------------------------------------ */
+/* ---- calls ---------------------------------------------------------------------------- */
 
 /* Runs the body; the arguments, b->args from `at` on, are bound for it alone. */
 static struct spread run(struct squad *b, const struct fn_def *f, uint32_t at)

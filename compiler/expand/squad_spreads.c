@@ -92,8 +92,7 @@ int64_t spread_only(struct squad *b, const struct spread *x)
 	return b->failed ? 0 : least;
 }
 
-/* ---- even spreads, in O(1)
- * --------------------------------------------------------------------- */
+/* ---- even spreads, in O(1) ------------------------------------------------------------ */
 
 /* Whether an even spread stays within 64 bits on all ranks of the squad. */
 static inline bool fits(const struct spread *x)

@@ -220,8 +220,7 @@ bool diag_log_report(struct diag_log *log, const char *json)
 	return !log->failed;
 }
 
-/* ---- the log
- * ---------------------------------------------------------------------------------- */
+/* ---- the log -------------------------------------------------------------------------- */
 
 struct diag_log *diag_log_open(void)
 {

@@ -12,8 +12,7 @@
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/certificate.h"
 
-/* ---- parts
- * ------------------------------------------------------------------------------------- */
+/* ---- parts ---------------------------------------------------------------------------- */
 
 const char *certificate_verb(const struct stmt *s)
 {

@@ -159,8 +159,7 @@ static bool trial_make(struct trial *w, const struct flow *flow)
 	return true;
 }
 
-/* ---- samples
- * ----------------------------------------------------------------------------------- */
+/* ---- samples -------------------------------------------------------------------------- */
 
 /* A write of the current operation: its terms, and its value. */
 struct sample {
@@ -341,8 +340,7 @@ static isl_pw_aff *sum_value(struct walk *w, const struct samples *s, const stru
 	return v ? isl_pw_aff_intersect_domain(v, isl_set_copy(w->domain)) : NULL;
 }
 
-/* ---- operations
- * ---------------------------------------------------------------------------------- */
+/* ---- operations ----------------------------------------------------------------------- */
 
 static const struct chunks *target(const struct form *o)
 {

@@ -66,8 +66,7 @@ static void add_operation(struct accesses *a, uint32_t k)
 		add_access(a, k, 'w', to);
 }
 
-/* ---- the contract
- * ------------------------------------------------------------------------------ */
+/* ---- the contract --------------------------------------------------------------------- */
 
 #define BLOCK_DIM 1u
 #define INDEX_DIM 2u
@@ -262,8 +261,7 @@ static bool contract(struct accesses *a, isl_union_map **asked)
 	return ok;
 }
 
-/* ---- dataflow
- * --------------------------------------------------------------------------------- */
+/* ---- dataflow ------------------------------------------------------------------------- */
 
 struct missing {
 	struct forms *f;

@@ -382,8 +382,7 @@ const struct dfa *dfa_apply(struct dfas *d, enum dfa_op op, const struct dfa *a,
 	return c;
 }
 
-/* ---- projections
- * -------------------------------------------------------------------------------- */
+/* ---- projections ---------------------------------------------------------------------- */
 
 /* Sets of states, one after another, in a hash table. */
 struct subsets {

@@ -3,8 +3,7 @@
  */
 #include "compiler/every/bits/powers.h"
 
-/* ---- conditions that always hold
- * --------------------------------------------------------------- */
+/* ---- conditions that always hold ------------------------------------------------------ */
 
 bool power_always(struct power_walk *w, const struct dfa *good, struct span at, const char *why)
 {

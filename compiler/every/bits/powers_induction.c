@@ -22,8 +22,7 @@
 
 #define LETTERS 7u /* length of the words from which fns are learned */
 
-/* ---- fns of a logarithm
- * ----------------------------------------------------------------------- */
+/* ---- fns of a logarithm --------------------------------------------------------------- */
 
 static bool any_calls(const struct expr *e, const struct symbol *fn)
 {
@@ -147,8 +146,7 @@ bool power_inductive(struct power_walk *w, const struct symbol *fn, const struct
 	return guess_at(w, i, &power, at, to);
 }
 
-/* ---- the reversal of bits
- * ---------------------------------------------------------------------- */
+/* ---- the reversal of bits ------------------------------------------------------------- */
 
 static bool is_name(const struct expr *e, const struct symbol *s)
 {

@@ -29,8 +29,7 @@ uint64_t word_of(uint32_t mask, uint32_t length, const uint64_t number[TRACKS])
 	return word;
 }
 
-/* ---- states
- * ------------------------------------------------------------------------------------- */
+/* ---- states --------------------------------------------------------------------------- */
 
 /* A kind is a set of suffixes, as a tree with shared subtrees: children are (letter, kind). */
 struct kind {

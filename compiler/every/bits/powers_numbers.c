@@ -429,8 +429,7 @@ bool value_product(struct power_walk *w, const struct value *a, const struct val
 	return power_fail(w->f, at, "a product of two values that both depend on N or the rank");
 }
 
-/* ---- logarithms
- * -------------------------------------------------------------------------------- */
+/* ---- logarithms ----------------------------------------------------------------------- */
 
 /* The power of two of a logarithm, times 2^shift. */
 bool value_power_of(struct power_walk *w, const struct value *v, struct span at, struct value *to)

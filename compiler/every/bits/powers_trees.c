@@ -39,8 +39,7 @@ static bool no_pattern(struct power_forms *f, const struct act *i)
 	return power_fail(f, i->stmt->span, "its messages follow no simple pattern");
 }
 
-/* ---- groups
- * ----------------------------------------------------------------------------------- */
+/* ---- groups --------------------------------------------------------------------------- */
 
 /* Whether all messages of item k meet items among the n items of v. */
 static bool is_met(struct power_forms *f, const struct act *v, uint32_t n, uint32_t k)
@@ -101,8 +100,7 @@ static bool cut(struct power_forms *f, const struct act *v, uint32_t n, uint32_t
 	return dfa_is_empty(rest) || no_pattern(f, &v[k]);
 }
 
-/* ---- levels
- * ----------------------------------------------------------------------------------- */
+/* ---- levels --------------------------------------------------------------------------- */
 
 /* Candidates for a rank's level: the lowest or highest bit of one of its numbers, plus 0 or 1; or
  * half of that bit, if no end of a message has level 1. */
@@ -272,8 +270,7 @@ static bool loop_over_levels(struct power_forms *f, const struct group *g, struc
 	return no_pattern(f, &g->v[0]);
 }
 
-/* ---- all
- * ------------------------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------------ */
 
 /* Adds a group as it is, or as a loop. */
 static bool add_group(struct power_forms *f, const struct act *v, uint32_t n, struct telling *last,

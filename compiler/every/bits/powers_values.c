@@ -11,8 +11,7 @@
 #define CALLS_DEEP 10u
 #define FEW 2 /* greatest |factor| that is tried for a product */
 
-/* ---- operators
- * ----------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------ */
 
 static bool shifted(struct power_walk *w, const struct expr *e, const struct value *a,
 		    const struct value *b, struct value *to)
@@ -433,8 +432,7 @@ bool value_of(struct power_walk *w, const struct expr *e, struct value *to)
 	return power_fail(w->f, e->span, "an expression that is not a number");
 }
 
-/* ---- conditions
- * ------------------------------------------------------------------------------- */
+/* ---- conditions ----------------------------------------------------------------------- */
 
 /* a || b, a && b: b is evaluated only where a does not decide. ccs(5) 3 */
 static bool short_circuit(struct power_walk *w, const struct expr *e, const struct dfa **to)
