@@ -188,7 +188,7 @@ static const char *steps_text(struct arena *arena, const struct finding *v, size
 	return text;
 }
 
-/* "same on every rank", or the N for which they are not. */
+/* Whether bits are the same on every rank; if not, for which N. */
 static const char *rank_bits_text(struct arena *arena, const struct finding *v, size_t n)
 {
 	struct finding *differ = NULL;

@@ -29,7 +29,7 @@ static const struct collective {
 };
 static const struct collective custom = { "", "custom", false, false };
 
-/* NULL, custom: a contract that is not the prelude's, even with the same name. */
+/* The row of the contract; `custom` for one that is not the prelude's, even with the same name. */
 static const struct collective *collective_of(const struct msccl_export *x)
 {
 	const struct decl *contract = x->schedule->contract;

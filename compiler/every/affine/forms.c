@@ -229,7 +229,7 @@ static bool holds(struct walk *w, const struct stmt *s)
 	return good && walk_always(w, good, s->span, "an assert may fail");
 }
 
-/* Whether the ends of a link are ranks. (A link from a rank to itself is ignored.) */
+/* Whether the ends of a link are ranks, or equal: a link from a rank to itself is ignored. */
 static bool ends_are_ranks(struct walk *w, const struct stmt *s, isl_pw_aff *from, isl_pw_aff *to)
 {
 	isl_set *good = isl_set_intersect(where_rank(w, from), where_rank(w, to));

@@ -445,8 +445,8 @@ static uint32_t set_number(struct dfas *d, struct subsets *u, const uint32_t *v,
 	return u->g.n - 1;
 }
 
-/* For each state, whether it accepts if all further bits of the kept tracks are 0.
- * O(states^2 * letters) at worst. */
+/* For each state, whether some further bits of the projected tracks, with zeros on the kept ones,
+ * lead to acceptance. O(states^2 * letters) at worst. */
 static bool *ends(const struct dfa *a, const uint32_t *kept)
 {
 	bool *e = malloc(a->n), more = true;
