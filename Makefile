@@ -55,7 +55,7 @@ COMPILER_SRC := $(sort $(filter-out compiler/ccc.c \
 RUNTIME_SRC := $(sort $(filter-out runtime/ccrun/%.c runtime/preload/%.c runtime/mpi/plugin.c, \
 	$(wildcard runtime/*.c runtime/*/*.c runtime/*/*/*.c)))
 PRELOAD_SRC := $(sort $(wildcard runtime/preload/*.c))
-CCRUN_SRC := $(sort $(wildcard runtime/ccrun/*.c))
+CCRUN_SRC := $(sort $(wildcard runtime/ccrun/*.c runtime/ccrun/*/*.c))
 
 LANG_OBJ := $(LANG_SRC:%.c=$(BUILD)/%.o) $(BUILD)/lang/parse.o $(BUILD)/lang/scan.o $(BUILD)/lang/prelude.o
 COMPILER_OBJ := $(COMPILER_SRC:%.c=$(BUILD)/%.o) $(addprefix $(BUILD)/compiler/,emit/device_source.o \

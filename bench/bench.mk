@@ -56,7 +56,7 @@ $(BUILD)/bench/cuda_table.o: compiler/emit/cuda.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -DLINE_OPS=0 -MMD -MP -c -o $@ $<
 $(BUILD)/bench/ccc_table: $(BUILD)/compiler/ccc.o $(BUILD)/bench/cuda_table.o $(LIB)/libccc.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(EXPAT) $(ISL) $(LIBS)
-$(BUILD)/bench/gpu_hand: $(BUILD)/bench/gpu_hand.o $(BUILD)/runtime/ccrun/driver.o $(LIB)/libccs.a
+$(BUILD)/bench/gpu_hand: $(BUILD)/bench/gpu_hand.o $(BUILD)/runtime/ccrun/gpu/cuda_calls.o $(LIB)/libccs.a
 	$(CC) $(LDFLAGS) -o $@ $^ -lpthread -ldl -lm
 
 # The kernels by hand, for a machine without NVRTC; which commit all of it is of; and libraries that

@@ -2,12 +2,12 @@
  * What checking costs: time and memory a pass and an operation, on one core.
  *
  * For each schedule and N: the whole check (expand, match, deadlock, race,
- * proof) from the syntax tree on, in an arena of its own, repeated for a second or
- * MOST times; the least of each pass is printed, as others on the machine only add. Memory is the most that the arenas held; as in ccc,
+ * proof) from the syntax tree on, in a new arena, repeated for a second or
+ * MOST times; the least of each pass is printed, as other load only adds to it. Memory is the most that the arenas held; as in ccc,
  * the scratch arena is emptied after each pass. An operation is one send, receive or
  * reduction of one rank, of as many chunks as it likes: the proof looks at each chunk,
  * so where operations are large its time and memory go by the chunks: times are by
- * whichever are more, and memory is told by both.
+ * whichever are more, and memory is given by both.
  *
  * usage: check_bench [--quick] [FILE N]...
  *        (without files: those of the table below, and the whole library)

@@ -46,7 +46,7 @@ else
 	echo "... with kernels: left out: $(head -1 "$tmp/out")"
 fi
 
-# Start and end of 4 ranks: a run of one empty size, beside a process that does nothing.
+# Start and end of 4 ranks: a run of one empty size, compared with a process that does nothing.
 run=$(median 31 "$build/bin/ccrun" -n 4 "$tmp/ar.so" -b 8 -e 8 --iters 1 -w 0)
 row "ccrun -n 4, one size of 8 bytes, one iteration" "$run"
 run=$(median 31 "$build/bin/ccrun" --procs -n 4 "$tmp/ar.so" -b 8 -e 8 --iters 1 -w 0)

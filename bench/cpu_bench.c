@@ -1,15 +1,15 @@
 /*
- * Allreduce of float32 on this machine's cores, beside what one writes by hand.
+ * Allreduce of float32 on this machine's cores, compared with a version written by hand.
  *
  * As many threads as there are cores, and no more than ranks, own the ranks in turn. Before
  * each call a thread rewrites its ranks' inputs and reads their outputs, untimed; all meet; and
  * the time of the slowest is taken. The contenders take turns, call by call, so that
- * whatever else the machine does meets all of them; medians are printed, and how many times
- * the hand's time that is.
+ * other load meets all of them; medians are printed, and their ratio to the version by hand.
  *
  * By hand: each thread reduces its part of the vector out of all inputs into all outputs, in one
- * pass between two meetings (a bound that no messages can reach); or, where vectors are short, each sums its own ranks' and leaves the sum in lines of
- * its own with the call's number in front, for the others to read: one way of a message.
+ * pass between two meetings (a bound that no messages can reach); or, where vectors are short, each sums its
+ * own ranks' and leaves the sum in cache lines that only it writes, behind the call's number, for the other
+ * threads to read: one message one way.
  *
  * usage: cpu_bench [-n RANKS] [-c CALLS] MODULE.so...   at most 64 ranks, 16 modules
  */
@@ -30,7 +30,7 @@ enum { MOST_RANKS = 64, MOST_THREADS = 16, MOST_MODULES = 16, LEFT = 8192 };
 static const size_t SIZES[] = { 8, 1 << 10, 64 << 10, 1 << 20, 16 << 20 };
 enum { NSIZES = sizeof(SIZES) / sizeof(*SIZES) };
 
-/* A thread's place to meet, and what it leaves for the others. */
+/* A thread's place to meet, and its sum, which the other threads read. */
 struct line {
 	_Alignas(128) atomic_uint met;
 	_Alignas(128) atomic_uint left;
@@ -311,7 +311,7 @@ int main(int argc, char **argv)
 	while ((c = getopt(argc, argv, "n:c:")) != -1) {
 		if (c == '?')
 			return 2;
-		/* What is no number is 0, and refused below. */
+		/* A text that is no number is 0, and refused below. */
 		*(c == 'n' ? &b.nranks : &calls) = atoi(optarg);
 	}
 	if (b.nranks < 2 || b.nranks > MOST_RANKS || calls < 1 || argc - optind > MOST_MODULES) {

@@ -2,8 +2,8 @@
 # Measures the tuning that comes with ccs, schedules/default.tuning, on this machine: for each
 # collective, where ranks are tasks and where they are processes, 2, 4 and 8 of them; 4 ranks speak
 # for 3 to 5, and 8 for 6 to 16. All of a size are timed in turn, and the medians of nine such means
-# compared, so that work beside it does not choose; times are still those of a machine with that work.
-# Minutes. Its modules are those that `make` compiles for it.
+# compared, so that other load does not choose; the times still contain that load.
+# Takes minutes. `make` has compiled its modules.
 # usage: default_tuning.sh BUILD
 set -eu
 build=${1:-build}

@@ -1,11 +1,11 @@
 #!/bin/bash
 # Checks and measures everything on the first GPU of this machine, in under eight minutes
-# (--quick: four), and writes what it saw to a page of Markdown, as it goes: what has been
-# measured when it is interrupted stands there. In the order of their worth:
+# (--quick: four), and writes a page of Markdown as it goes: if it is interrupted, the page has the
+# measurements so far. The most important parts come first:
 #
 #   machine      GPU, driver, CUDA, NVRTC, NCCL, commit
-#   goals        the copy rate; small, middle and large calls of the fastest schedules, and what is
-#                reached of what was asked for
+#   goals        the copy rate; small, middle and large calls of the fastest schedules, compared
+#                with the wanted figures
 #   results      every schedule at 8, 2 and 4 ranks, all elements: odd counts, both protocols,
 #                types, operators, direct copies on and off
 #   replay       a captured graph, 10,000 times, and then the results
@@ -17,17 +17,17 @@
 #   hand         kernels written by hand (gpu_hand.cu)
 #   speed        time, bus bandwidth and part of the copy rate by size, at 8 ranks
 #   choices      threads and tiles; direct copies; with and without straight-line code
-#   bulk         what is only moved by the copy engine (TMA): all elements, and time, on and off
+#   bulk         schedules that only move data, by the copy engine (TMA): all elements, and time, on and off
 #   places       where there are several GPUs: a rank on each, with and without peer
-#                access, beside NCCL
+#                access, compared with NCCL
 #
-# Each part has a limit of its own. One that takes longer is cut, and says so; one that fails
-# says so; and the next one begins: nothing here asserts a time.
+# Each part has its time limit. The page says if a part took longer and was cut, or failed; then the next part
+# begins. Nothing here asserts a time.
 #
 # A machine with a driver and CUDA's libraries is enough: what `make bench-gpu-files` made,
-# here or on one like it (`make bench-gpu-pack` packs that), is used as it is. Only what is
-# missing is built, if that can be done. Kernels are those made ahead, and what others there
-# are NVRTC makes; without one what needs them is told, and left out. Nothing is fetched.
+# here or on one like it (`make bench-gpu-pack` packs that), is used as it is. Only missing
+# files are built, if that can be done. NVRTC makes the kernels that were not made ahead; without it, the page
+# names the parts that need them, and leaves them out. Nothing is fetched.
 #
 # usage: gpu.sh [--build DIR] [--quick] [--out FILE.md] [--only PART[,PART...]] [--dry]
 #   --dry: nothing is built, tiny sizes and few runs: to try the script itself
@@ -58,7 +58,7 @@ SECONDS=0
 
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-trap '' PIPE	# whoever has read what is said may go: the page goes on
+trap '' PIPE	# a reader of the output may end: the page goes on
 trap 'interrupted 130' INT
 trap 'interrupted 143' TERM HUP
 ccrun=$build/bin/ccrun
@@ -71,7 +71,7 @@ failed='' slow='' child='' part='' part_end=$limit
 gpu='' jobs=1		# what the driver calls it; processes that use it at a time, ...
 exclusive=''		# ... of which it lets no more than one
 export CCS_CACHE_DIR=$work/cache
-# In whose group it is, so that who ends xargs ends it, too. Not every timeout has that.
+# timeout stays in the process group of xargs, so that a signal to the group ends both. Not every timeout can.
 foreground=
 ! timeout --foreground 1 true 2>/dev/null || foreground=--foreground
 export ccrun modules work foreground
@@ -224,8 +224,8 @@ moves() { # how often a plan moves a rank's buffer, by key
 		echo "$s $(brief 20 "$hand" --bytes "$(module "$s")" 8)"
 	done >"$work/moves"
 	say "Bytes read and written, as a multiple of a rank's buffer. The algorithm must: every"
-	say "message is written, unless it is read where its sender has it, and read, unless it lies in its"
-	say "place; inputs and results once."
+	say "message is written, unless its receiver reads it where the sender has it, and read, unless it is"
+	say "already in its place; inputs and results once."
 	say "The plan does, operation by operation (less, where messages of one sum have come in"
 	say "time to be added in one pass):"
 	say ""
@@ -311,7 +311,7 @@ sweep_channels() {
 		done
 	done
 	say ""
-	say "For gpu_fit.sh: \`plan\`, schedule, what gpu_hand --bytes tells of it; \`time\`, schedule,"
+	say "For gpu_fit.sh: \`plan\`, schedule, the output of gpu_hand --bytes; \`time\`, schedule,"
 	say "protocol/channels, bytes, microseconds."
 	say ""
 	{
@@ -445,7 +445,7 @@ at() {
 }
 least() { printf '%s\n' "$@" | grep . | sort -g | head -1; }
 
-# part_of_copy SCHEDULE TIMES: of the copy rate, if so many times a rank's buffer are moved
+# part_of_copy SCHEDULE TIMES: the part of the copy rate, if TIMES a rank's buffer are moved
 part_of_copy() {
 	awk -F '\t' -v key="large:$1" -v times="$2" -v rate="$(copy_rate)" '
 		$1 == key && rate > 0 && $3 > 0 {
@@ -519,7 +519,7 @@ do_part replay 40 "Replayed graphs" replay
 do_part sanitizer 40 "compute-sanitizer" sanitizer
 do_part processes 50 "Processes that share the GPU" processes
 do_part sweep 70 "Channels of both protocols" sweep_channels
-do_part nccl 40 "Beside NCCL" nccl
+do_part nccl 40 "Compared with NCCL" nccl
 do_part hand 40 "By hand" by_hand
 do_part latency 40 "Small calls" latency
 do_part speed 60 "Speed at 8 ranks" speed

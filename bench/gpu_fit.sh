@@ -8,7 +8,7 @@
 # and Simple's straight to its place. The six constants are those with the least squares of relative
 # errors, over all calls of one tile that do not yet fill the GPU (below half of the fastest rate of
 # bytes that is seen); those rows are the `plan` and `time` lines of the page. None is negative: one
-# that would be is 0, and the others are those that are best then.
+# that would be is 0, and the rest are the best for that.
 # usage: gpu_fit.sh PAGE.md     Status 1: the page has too few rows
 set -u
 [ $# = 1 ] && [ -r "$1" ] || { echo "usage: gpu_fit.sh PAGE.md" >&2; exit 2; }
@@ -60,8 +60,8 @@ awk '
 		}
 		for (k = 1; k <= 6; k++) weight[k] = root(a[k, k])
 	}
-	# a[1..6][1..7] to what solves it: Gauss and Jordan, by the largest pivot. A constant that no
-	# row tells of stays 0.
+	# the solution of a[1..6][1..7], by Gauss and Jordan with the largest pivot. A constant that is in no
+	# row stays 0.
 	function solve(   c, r, best, k, f) {
 		for (c = 1; c <= 6; c++) {
 			best = c

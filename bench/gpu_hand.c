@@ -17,7 +17,7 @@
  *        gpu_hand --nvrtc              which NVRTC there is
  *        gpu_hand --compile sm_90 SOURCE.cu [FILE.cubin]
  */
-#include "runtime/ccrun/driver.h"
+#include "runtime/ccrun/gpu/cuda_calls.h"
 #include "runtime/cuda/driver/driver.h"
 #include "runtime/cuda/tables.h"
 #include "runtime/plan/load.h"
@@ -63,7 +63,7 @@ static bool good(ccs_status s)
 
 enum { INPUT = 1, READ = 2, WRITTEN = 4, PLACED = 8 }; /* of a cell of a rank */
 
-/* What is counted of a plan, with its direct copies and reads, out of place: in cells. */
+/* The counts of a plan, with its direct copies and reads, out of place: in cells. */
 struct moves {
 	const struct plan_view *v;
 	bool *placed;	      /* by operation: its message comes straight to where it belongs */
@@ -87,7 +87,7 @@ static void mark(unsigned char *cells, uint32_t first, uint32_t n, int what)
 		cells[first + i] |= (unsigned char)what;
 }
 
-/* Its message is read where it lies: it is an initial value, or stays there. */
+/* Its message is read in the sender's buffer: it is an initial value, or stays there. */
 static bool is_read(const struct plan_view *v, const struct ccs_op *o)
 {
 	if (o->out == CCS_NONE)
@@ -104,7 +104,7 @@ static void count_op(struct moves *x, const struct ccs_op *o, unsigned char *cel
 	bool placed = x->placed[o - x->v->ops], given = out && !is_read(x->v, o);
 	uint32_t parts =
 		(uint32_t)in + (o->a != CCS_NONE) + (o->b != CCS_NONE) + (o->dst != CCS_NONE);
-	bool idle = !given && o->dst == CCS_NONE; /* it only tells others that they may read */
+	bool idle = !given && o->dst == CCS_NONE; /* it only lets its receiver read */
 
 	if (!idle) {
 		mark(cells, o->a, o->n, o->flags & CCS_OP_A_INITIAL ? INPUT : READ);
@@ -112,7 +112,7 @@ static void count_op(struct moves *x, const struct ccs_op *o, unsigned char *cel
 	}
 	mark(cells, o->dst, o->n, placed ? PLACED | (given ? READ : 0) : WRITTEN);
 	x->plain += (double)o->n * (parts + out);
-	/* it lies in dst: read only to be sent on */
+	/* its data is in dst already: read only to be sent on */
 	x->direct += (double)o->n * (idle ? 0u : placed ? 2u * given : parts + given);
 	x->must += (double)o->n * ((uint32_t)(in && !placed) + given);
 	x->messages += (double)o->n * 2u * out;
@@ -120,7 +120,7 @@ static void count_op(struct moves *x, const struct ccs_op *o, unsigned char *cel
 	*(o->flags & CCS_OP_DIRECT ? &x->straight : &x->staged) += (double)o->n * out;
 }
 
-/* Beside messages: inputs are read once, what was placed is read once if anything reads
+/* Without messages: inputs are read once, what was placed is read once if anything reads
  * it, and results that were not placed are written once. */
 static void count_cells(struct moves *x)
 {
@@ -139,10 +139,10 @@ static void count_cells(struct moves *x)
 }
 
 /*
- * must: what the algorithm cannot do without, keeping what it can in registers: each
- *   message written, but where its receiver reads what it is made of, and read but where it
- *   lies in its place; inputs, results, and what was placed and is used, once
- * direct, plain: what the plan's operations do, each reading its message and its cells
+ * must: the least that the algorithm needs, if all values that fit are kept in registers: each
+ *   message is written, unless its receiver reads its sources, and read, unless it is in
+ *   its place already; inputs, results, and placed data that is used count once
+ * direct, plain: the plan's operations as they are, each reading its message and its cells
  *   a and b and writing dst and a message; with direct copies and reads, and without
  * messages: each read once and written once, and nothing else (ccrun --copy-rate)
  * As multiples of a rank's larger buffer; exact where all chunks are of one length.
@@ -477,7 +477,7 @@ static double copy_rate(struct bench *b, size_t most)
 	return rate;
 }
 
-/* Streams, times, and the buffers of so many ranks. */
+/* Streams, times, and the buffers of that number of ranks. */
 static bool open_buffers(struct bench *b, int ranks, size_t most)
 {
 	bool fine = good(driver_open(&b->driver)) &&

@@ -14,7 +14,7 @@ asked() {
 }
 gpus=${CUDA_VISIBLE_DEVICES:-0}
 
-# Why gpu_hand does not tell of a GPU, by its status and its last words.
+# Why gpu_hand found no GPU, by its status and its last words.
 why_none() {
 	case $1 in
 	4) tail -n 1 "$work/why" | sed 's/^gpu_hand: //' ;;
@@ -40,7 +40,7 @@ find_gpu() {
 	exit 4
 }
 
-# A page of its own for each run, named by day and GPU.
+# Each run writes a new page, named by day and GPU.
 name_page() {
 	local dir=bench/results name stem n=1
 	[ -z "$out" ] || return 0
@@ -65,11 +65,11 @@ lacking() {
 	done
 }
 
-# What the first parts need; then the rest. Only what is not there yet is made.
+# Makes the files that the first parts need, then the rest; files that are there stay.
 build_it() {
 	local file tool lacks=
 	if [ -z "$(lacking)" ]; then
-		say "Not built: what is in \`$build\` is used."
+		say "Not built: the files in \`$build\` are used."
 	else
 		for tool in "${CC:-cc}" make flex bison; do
 			command -v "$tool" >/dev/null 2>&1 || lacks="$lacks $tool"

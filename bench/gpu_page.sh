@@ -53,7 +53,7 @@ bounded() {
 cut_short() {
 	case " $slow " in *" $part "*) return ;; esac
 	slow="$slow $part"
-	say "**Too slow**: the time of this part was over; what is missing was not run."
+	say "**Too slow**: the time of this part was over, and the missing rows were not run."
 }
 
 # run SECONDS COMMAND...: its output goes to $work/log; says so if it fails. Kernels that cannot

@@ -1,17 +1,17 @@
 #!/bin/sh
-# Ranks that are processes of this machine, beside MPI's own collectives: the same buffers, in
+# Ranks that are processes of this machine, compared with MPI's own collectives: the same buffers, in
 # turn, medians; `ratio` is MPI's time over ours. Then programs of MPI's with libccs-mpi.so
-# preloaded, under this MPI and those that tests/deps.sh has fetched: a loop of ours where that is an
+# preloaded, under this MPI and the ones that tests/deps.sh has fetched: a loop of ours where that is an
 # Open MPI, and Intel's IMB-MPI1 where it is an MPICH.
 # And ranks of two hosts, by MPI's messages, where this machine lets us make some; the packets are
-# moved by the kernel on the ranks' cores, so that a machine with other work tells little there.
+# moved by the kernel on the ranks' cores, so other load on the machine spoils these figures.
 # usage: mpi.sh BUILD [PART...]    tables, program, others, crowded, hosts, tasks; without: all
 set -u
 build=${1:-build}
 [ $# = 0 ] || shift
 parts=${*:-tables program others crowded hosts tasks}
 if ! command -v mpirun >/dev/null 2>&1 || [ ! -e "$build/lib/libccs_mpi.so" ]; then
-	echo "beside MPI: left out: no mpirun, or no plug-in for its MPI (make says why)"
+	echo "comparison with MPI: left out: no mpirun, or no plug-in for its MPI (make says why)"
 	exit 0
 fi
 tmp=$(mktemp -d) || exit 1
@@ -84,7 +84,7 @@ beside_imb() {
 		n == 2 && $1 == "theirs" && at["ours"] > 0 {
 			printf "%-22s %9d %10.2f %10.2f %7.2f\n", $2, $3, at["ours"], $4, $4 / at["ours"] }'
 }
-# Each of those that were fetched.
+# Each MPI that was fetched.
 imb=$PWD/build/wheels/impi/bin/IMB-MPI1
 others() {
 	for name in mpich mpich402 mpich5 openmpi5; do
@@ -102,8 +102,8 @@ others() {
 }
 
 # Two ranks on each of two hosts. What a user would have is the best of several schedules: for each
-# collective those that fit, and `*` at the one whose ratio is best, for each size and place. A ratio
-# is of calls in turn; times of two schedules are not, so that they tell less.
+# collective the schedules that fit, and `*` at the one whose ratio is best, for each size and place. A ratio
+# compares calls made in turn; the times of two schedules are taken one after the other, and compare less well.
 # candidates COLLECTIVE SCHEDULE[:PARAMETER=VALUE]...
 candidates() {
 	collective=$1
@@ -149,7 +149,7 @@ mark_best() {
 between_hosts() {
 	echo
 	options=${mpirun#mpirun}
-	case $options in "") echo "# two hosts: left out: only Open MPI is told how"; return ;; esac
+	case $options in "") echo "# two hosts: left out: this script can start them by Open MPI alone"; return ;; esac
 	if ! make_hosts; then
 		echo "# two hosts: left out: $(head -1 "$tmp/why")"
 		return

@@ -25,101 +25,152 @@ static void pass_done(struct ctx *c, const char *name, uint64_t ops, double *sin
 
 /* ---- checks ------------------------------------------------------------------------------- */
 
-/* Whether rank 0 decides for all ranks (symmetry/); then the instance is right. */
-static bool check_alone(struct ctx *c, const struct instance *in, struct checked *k, double *since)
-{
-	struct symmetric s = symmetry(c, in);
+/* What the passes over one instance share. */
+struct checking {
+	struct ctx *ctx;
+	const struct instance *in;
+	bool quiet_where, want_len;
+	uint32_t errors; /* before the first pass */
+	bool contract_ok;
+	struct checked *k;
+};
 
-	if (s.right) {
-		k->program = s.program;
-		k->contract = s.contract;
-		k->deadlock.min_slots = s.min_slots;
-		k->deadlock.fewer = s.fewer;
-		k->proof.proved = true;
-		k->proof.steps = s.steps;
-		k->proof.sent = arena_copy(c->arena, &s.sent, sizeof(s.sent));
-		k->bits = s.bits;
-		k->stores = s.stores;
-		k->alone = true;
-	} else if (c->progress && s.why) {
-		fprintf(c->progress, "  rank 0 does not decide for all: %s\n", s.why);
+enum pass_end { SKIPPED, GO_ON, STOP /* it is decided: x->k->right */ };
+
+/* Whether rank 0 decides for all ranks (symmetry/); then the instance is right. */
+static enum pass_end try_symmetry(struct checking *x)
+{
+	struct ctx *c = x->ctx;
+	struct checked *k = x->k;
+
+	if (!c->symmetry)
+		return SKIPPED;
+	struct symmetric s = symmetry(c, x->in);
+	if (!s.right) {
+		if (c->progress && s.why)
+			fprintf(c->progress, "  rank 0 does not decide for all: %s\n", s.why);
+		return GO_ON;
 	}
-	pass_done(c, "symmetry", s.right ? s.program->nops : 0, since);
-	return s.right;
+	*k = (struct checked){
+		.right = true,
+		.program = s.program,
+		.contract = s.contract,
+		.deadlock = { .min_slots = s.min_slots, .fewer = s.fewer },
+		.proof = { .proved = true,
+			   .steps = s.steps,
+			   .sent = arena_copy(c->arena, &s.sent, sizeof(s.sent)) },
+		.bits = s.bits,
+		.stores = s.stores,
+		.alone = true,
+	};
+	return STOP;
+}
+
+static enum pass_end expand_program(struct checking *x)
+{
+	x->k->program = expand(x->ctx, x->in, x->quiet_where);
+	return x->k->program && !x->k->program->partial ? GO_ON : STOP;
+}
+
+static enum pass_end expand_contract(struct checking *x)
+{
+	x->k->contract = contract_expand(x->ctx, x->k->program);
+	x->contract_ok = x->k->contract && x->ctx->diags->errors == x->errors;
+	return work_is_spent(x->ctx->work) ? STOP : GO_ON;
+}
+
+static enum pass_end match_ends(struct checking *x)
+{
+	return match(x->ctx, x->k->program) ? GO_ON : STOP;
+}
+
+static enum pass_end find_deadlock(struct checking *x)
+{
+	x->k->deadlock = deadlock(x->ctx, x->k->program);
+	witness(x->ctx, &x->k->deadlock);
+	return GO_ON;
+}
+
+/* A race and a deadlock are independent mistakes; with either, values are meaningless. */
+static enum pass_end find_races(struct checking *x)
+{
+	struct checked *k = x->k;
+	bool ordered = race(x->ctx, k->program);
+
+	if (!ordered && x->contract_ok && !k->deadlock.deadlocked)
+		race_help(x->ctx, k->program, k->contract);
+	return ordered && x->contract_ok && !k->deadlock.deadlocked ? GO_ON : STOP;
+}
+
+/* The values, and what follows from them while they are there: blame, bits, orders. */
+static enum pass_end prove_values(struct checking *x)
+{
+	struct ctx *c = x->ctx;
+	struct checked *k = x->k;
+
+	k->proof = proof(c, k->program, k->contract, &k->deadlock.order, x->want_len);
+	struct replay *run = k->proof.run;
+	k->proof.run = NULL;
+	if (run && !k->proof.proved)
+		blame(c, k->program, k->contract, &k->deadlock.order, run);
+	if (!k->proof.proved || c->diags->errors != x->errors)
+		return STOP;
+	c->diags->phase = PHASE_CONTRACT;
+	k->bits = bits(c, k->contract, run);
+	orders(c, k->program, &k->deadlock.order, &k->bits);
+	return GO_ON;
+}
+
+static enum pass_end check_after(struct checking *x)
+{
+	after(x->ctx, x->k->program, x->k->contract, &x->k->deadlock.order);
+	x->k->right = x->ctx->diags->errors == x->errors;
+	return STOP;
+}
+
+static const struct pass {
+	const char *name;
+	enum phase phase;
+	enum pass_end (*run)(struct checking *x);
+} passes[] = {
+	{ "symmetry", PHASE_EXPAND, try_symmetry },	 { "expand", PHASE_EXPAND, expand_program },
+	{ "contract", PHASE_CONTRACT, expand_contract }, { "match", PHASE_MATCH, match_ends },
+	{ "deadlock", PHASE_DEADLOCK, find_deadlock },	 { "race", PHASE_RACE, find_races },
+	{ "proof", PHASE_DATA, prove_values },		 { "after", PHASE_CONTRACT, check_after },
+};
+enum { NPASSES = sizeof(passes) / sizeof(passes[0]), PASS_PROOF = NPASSES - 2 };
+
+static bool run_passes(struct checking *x, size_t first)
+{
+	double since = clock_seconds();
+	enum pass_end end = GO_ON;
+
+	x->errors = x->ctx->diags->errors;
+	for (const struct pass *p = passes + first; p < passes + NPASSES && end != STOP; p++) {
+		x->ctx->diags->phase = p->phase;
+		end = p->run(x);
+		if (end != SKIPPED)
+			pass_done(x->ctx, p->name, x->k->program ? x->k->program->nops : 0, &since);
+	}
+	return x->k->right;
 }
 
 bool check_instance(struct ctx *c, const struct instance *in, bool quiet_where, bool want_len,
 		    struct checked *k)
 {
-	uint32_t errors = c->diags->errors;
-	double since = clock_seconds();
+	struct checking x = {
+		.ctx = c, .in = in, .quiet_where = quiet_where, .want_len = want_len, .k = k
+	};
 
 	memset(k, 0, sizeof(*k));
-	if (c->symmetry && check_alone(c, in, k, &since))
-		return true;
-	c->diags->phase = PHASE_EXPAND;
-	k->program = expand(c, in, quiet_where);
-	if (!k->program || k->program->partial) {
-		arena_free(c->scratch);
-		return false;
-	}
-	uint64_t ops = k->program->nops;
-	pass_done(c, "expand", ops, &since);
-
-	c->diags->phase = PHASE_CONTRACT;
-	k->contract = contract_expand(c, k->program);
-	if (work_is_spent(c->work))
-		return false;
-	bool contract_ok = k->contract && c->diags->errors == errors;
-	pass_done(c, "contract", ops, &since);
-
-	c->diags->phase = PHASE_MATCH;
-	bool matched = match(c, k->program);
-	pass_done(c, "match", ops, &since);
-	if (!matched)
-		return false;
-
-	c->diags->phase = PHASE_DEADLOCK;
-	k->deadlock = deadlock(c, k->program);
-	witness(c, &k->deadlock);
-	pass_done(c, "deadlock", ops, &since);
-
-	/* A race and a deadlock are independent mistakes; with either, values are meaningless. */
-	c->diags->phase = PHASE_RACE;
-	bool ordered = race(c, k->program);
-	if (!ordered && contract_ok && !k->deadlock.deadlocked)
-		race_help(c, k->program, k->contract);
-	pass_done(c, "race", ops, &since);
-	if (k->deadlock.deadlocked || !ordered || !contract_ok)
-		return false;
-	return prove_instance(c, want_len, k) && c->diags->errors == errors;
+	return run_passes(&x, 0);
 }
 
 bool prove_instance(struct ctx *c, bool want_len, struct checked *k)
 {
-	uint32_t errors = c->diags->errors;
-	uint64_t ops = k->program->nops;
-	double since = clock_seconds();
+	struct checking x = { .ctx = c, .want_len = want_len, .contract_ok = true, .k = k };
 
-	c->diags->phase = PHASE_DATA;
-	k->proof = proof(c, k->program, k->contract, &k->deadlock.order, want_len);
-	struct replay *run = k->proof.run;
-	k->proof.run = NULL;
-	if (run && !k->proof.proved)
-		blame(c, k->program, k->contract, &k->deadlock.order, run);
-	if (!k->proof.proved || c->diags->errors != errors) {
-		pass_done(c, "proof", ops, &since);
-		return false;
-	}
-	c->diags->phase = PHASE_CONTRACT;
-	k->bits = bits(c, k->contract, run);
-	orders(c, k->program, &k->deadlock.order, &k->bits);
-	pass_done(c, "proof", ops, &since);
-
-	c->diags->phase = PHASE_CONTRACT;
-	after(c, k->program, k->contract, &k->deadlock.order);
-	pass_done(c, "after", ops, &since);
-	return c->diags->errors == errors;
+	return run_passes(&x, PASS_PROOF);
 }
 
 void find_dead(struct ctx *c, const struct checked *k, struct dead_list *to, struct arena *keep)

@@ -26,8 +26,9 @@
  *              report, sheet     the proved facts: of one schedule, of many side by side
  *
  * compile.c has the line; schedules.c runs it for a file's schedules, Ns and roots;
- * session.c opens and ends a compilation; ccc.c and options.c are the command. editor.c
- * makes the line available to the language server (lsp/), which is not a part of it.
+ * text_cure.c searches for an edit that makes a wrong schedule right; session.c opens and ends a
+ * compilation; ccc.c and options.c are the command. editor.c makes the line available to the
+ * language server (lsp/), which is not a part of it.
  *
  * A pass reports mistakes through diags and returns; it never prints and never
  * exits. A pass runs only if the ones before it, on the same program, found
@@ -93,12 +94,14 @@ struct options {
 	struct sheet *sheet;	       /* table: collects the findings; else NULL */
 	const struct unsaved *unsaved; /* texts of an editor in place of files */
 	size_t nunsaved;
-	uint64_t memory; /* bytes that a compilation may hold; 0: LIMIT_MEMORY, or
+	uint64_t most_work; /* of a check, in units of struct work: more is E0501; 0: no limit */
+	uint64_t memory;    /* bytes that a compilation may hold; 0: LIMIT_MEMORY, or
 					   3/4 of the machine's where that is less */
 };
 
-/* Facts of one instance that passed. */
+/* Facts of one instance. */
 struct checked {
+	bool right; /* it passed */
 	struct program *program;
 	const struct contract *contract;
 	struct deadlock_report deadlock;

@@ -169,6 +169,8 @@ static enum msccl_answer verdict_of(struct session *s, const struct msccl *m, bo
 	v->races_open |= w.open;
 	if (proved)
 		note_values(s, v, &w, &k);
+	else if (msccl_has_root(m) && v->root == NONE)
+		v->root = w.root;
 	s->diags.where = NULL;
 	arena_free(&s->scratch);
 	arena_free(&s->instance);

@@ -76,13 +76,16 @@ static struct pipe *read_pipe(struct session *s)
 {
 	struct source *source = session_read(s);
 	struct pipe *p;
+	uint32_t most = 0xfffffe; /* op.site has 24 bits */
 
 	if (!source || !session_can_write(s))
 		return NULL;
 	p = pipe_read(&s->ctx, source);
-	if (p && p->n >= 0xffffff)
+	if (p && !p->messages) /* a computation comes to at most 8 actions */
+		most /= 8;
+	if (p && p->n > most)
 		diag_add(&s->diags, SEV_ERROR, 501, p->v[p->n - 1].span, NO_RANK,
-			 "the file has more than %u actions", 0xfffffe);
+			 "the file has more than %u actions", most);
 	return p && !s->diags.errors && pipe_sound(&s->ctx, p) ? p : NULL;
 }
 
@@ -100,11 +103,8 @@ void run_pipe(struct session *s)
 	if (p && !p->messages) {
 		whole = pipe_lower(&c, p);
 		arena_free(&s->scratch);
-		if (whole)
-			pipe_sound(&c, whole);
-		else if (o->action == ACTION_EXPLAIN)
+		if (!whole && o->action == ACTION_EXPLAIN)
 			draw(s, &c, p, STREAMS_NONE);
-		arena_free(&s->scratch);
 	}
 	s->in_sheet = o->sheet != NULL;
 	if (whole)

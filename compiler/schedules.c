@@ -198,8 +198,9 @@ static void help_root(struct session *s, const struct job *j, uint32_t first, ui
 		diag_help(
 			&s->diags, s->diags.v[i],
 			"it is right for root 0, but the text never uses %s: write `root = 0`, or "
-			"use it, as in `if rank == %s`",
-			j->root->name, j->root->name);
+			"number the ranks from the root: let v = (rank - %s) %% N, and (v + d + %s) %% N "
+			"for the peer v + d",
+			j->root->name, j->root->name, j->root->name);
 		return;
 	}
 }
@@ -326,7 +327,7 @@ static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool qu
 	bool admitted = false, short_cut = may_be_proved(s);
 	uint32_t first = s->diags.n;
 	const char *large = NULL;
-	uint64_t most = s->work.done + WORK_STORED;
+	uint64_t done = s->work.done, most = done + WORK_STORED;
 
 	j->one_root = false;
 	for (uint32_t r = 0; r < (j->root ? nranks : 1) && !f.by_proof; r++) {
@@ -353,6 +354,7 @@ static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool qu
 			return false;
 		if (s->diags.errors || s->status) {
 			help_root(s, j, first, r);
+			cure_text(s, j->schedule, first, nranks, s->work.done - done);
 			return admitted;
 		}
 		if (admitted && j->target && s->o->action == ACTION_EXPLAIN)
@@ -383,28 +385,6 @@ static void none_admitted(struct session *s, const struct job *j, const char *wh
 		 "%s: %s no N %s", d->name.name, admits(s, d), which);
 }
 
-/* Runs the requested Ns, up to the first that is wrong. */
-static void run_asked(struct session *s, struct job *j)
-{
-	bool any = false;
-
-	j->asked = s->o->ranks.n;
-	for (size_t i = 0; i < s->o->ranks.n; i++) {
-		bool admitted = run_ranks(s, j, s->o->ranks.v[i], true);
-		if (s->diags.errors || s->status)
-			return;
-		if (!admitted && j->target) { /* again, to report the error */
-			run_ranks(s, j, s->o->ranks.v[i], false);
-			return;
-		}
-		any |= admitted;
-	}
-	if (!any && !s->o->sheet) /* the sheet has a row for this */
-		diag_add(&s->diags, SEV_NOTE, 0, j->schedule->name.span, NO_RANK,
-			 "%s is not checked: %s no N of -n", j->schedule->name.name,
-			 admits(s, j->schedule));
-}
-
 /* Limits of work of a check without -n, for all schedules of the file. */
 #define WORK_RANGE (3ull << 26)	    /* for N = 2..16: about 0.7 s, shared by the schedules */
 #define WORK_FIRST (4 * WORK_RANGE) /* for a schedule's first N */
@@ -427,6 +407,32 @@ static void tell_spent(struct session *s, const struct job *j, uint32_t ranks)
 	diag_help(&s->diags, g, "`-n %u` checks it, however long that takes", ranks);
 }
 
+/* Runs the requested Ns, up to the first that is wrong. */
+static void run_asked(struct session *s, struct job *j)
+{
+	bool any = false;
+
+	j->asked = s->o->ranks.n;
+	for (size_t i = 0; i < s->o->ranks.n; i++) {
+		bool admitted = run_ranks(s, j, s->o->ranks.v[i], true);
+		if (s->work.spent) {
+			tell_spent(s, j, s->o->ranks.v[i]);
+			return;
+		}
+		if (s->diags.errors || s->status)
+			return;
+		if (!admitted && j->target) { /* again, to report the error */
+			run_ranks(s, j, s->o->ranks.v[i], false);
+			return;
+		}
+		any |= admitted;
+	}
+	if (!any && !s->o->sheet) /* the sheet has a row for this */
+		diag_add(&s->diags, SEV_NOTE, 0, j->schedule->name.span, NO_RANK,
+			 "%s is not checked: %s no N of -n", j->schedule->name.name,
+			 admits(s, j->schedule));
+}
+
 /* Runs every N in 2..16; for a check only while there is work left. To explain, runs one N: 4, or
  * the least. */
 static void run_range(struct session *s, struct job *j)
@@ -437,10 +443,10 @@ static void run_range(struct session *s, struct job *j)
 	j->asked = one ? 0 : EVERY_TRIED - 1;
 	for (uint32_t n = 2; n <= EVERY_TRIED && !(one && any) && !s->diags.errors && !s->status;
 	     n++) {
-		if (checks)
+		if (checks && !s->o->most_work)
 			s->work.most = any ? work_share(s) : WORK_FIRST;
 		any |= run_ranks(s, j, n, true);
-		if (s->work.spent && !any)
+		if (s->work.spent && (!any || s->o->most_work))
 			tell_spent(s, j, n);
 		if (s->work.spent)
 			return;

@@ -18,30 +18,6 @@
 
 /* ---- the product (see emit/output.h) ---------------------------------------------------- */
 
-static bool in_place(const struct options *o)
-{
-	return o->action == ACTION_FORMAT && o->format_in_place;
-}
-
-/* The path of the product; NULL: stdout. */
-static const char *path(const struct options *o)
-{
-	return in_place(o) ? o->file : o->output;
-}
-
-/* Reports that it cannot be written: `error` is as output_check returns it. */
-static void refused(struct session *s, int error)
-{
-	struct diags *d = &s->diags;
-	struct diag *g = diag_add(d, SEV_ERROR, 701, NOWHERE, NO_RANK, "cannot write %s: %s",
-				  output_name(path(s->o)), output_reason(error));
-
-	if (error == OUTPUT_SOURCE && s->o->action == ACTION_FORMAT)
-		diag_help(d, g, "`ccc fmt -i` rewrites a file");
-	else if (error == OUTPUT_SOURCE)
-		diag_help(d, g, "give -o the name of another file");
-}
-
 /* fmt -i: whether the file was changed since it was read; it must not be overwritten then. */
 static bool changed_since(const struct source *src)
 {
@@ -87,27 +63,12 @@ static int write_product(struct session *s)
 	bool keep = keeps_product(s), object = o->action == ACTION_COMPILE && o->emit == EMIT_SO;
 	int error = 0, written;
 
-	if (keep && in_place(o) && s->module && changed_since(s->module->main->source))
+	if (keep && session_in_place(o) && s->module && changed_since(s->module->main->source))
 		error = OUTPUT_CHANGED;
 	else if (keep && o->style.log)
 		error = log_reports(&s->out, o->style.log);
-	written = output_close(&s->out, keep && !error, path(o), object ? 0777 : 0666);
+	written = output_close(&s->out, keep && !error, session_path(o), object ? 0777 : 0666);
 	return error ? error : written;
-}
-
-/* ---- shared by the actions --------------------------------------------------------- */
-
-void session_explain(struct session *s, struct ctx *c, const struct checked *k,
-		     const struct order *order, uint32_t first_diag)
-{
-	const char *why;
-
-	if (!explain(c, k->program, k->contract, order, first_diag, &s->o->view, s->out.stream,
-		     &why)) {
-		diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s", why);
-		s->status = 2;
-	}
-	arena_free(c->scratch);
 }
 
 /* ---- the compilation --------------------------------------------------------------- */
@@ -126,36 +87,6 @@ static void format(struct session *s, struct front *f)
 		fprintf(s->out.stream, "%s\n", src->name);
 		s->status = 1;
 	}
-}
-
-struct source *session_read(struct session *s)
-{
-	struct source text = { .name = s->o->file };
-	struct unread no = read_file(&s->arena, s->o->file, &text);
-	struct source *source = no.why ? NULL : source_adopt(&s->sources, text);
-
-	if (!source) {
-		struct diag *g = diag_add(&s->diags, SEV_ERROR, 701, NOWHERE, NO_RANK,
-					  "cannot read '%s': %s", s->o->file,
-					  no.why ? no.why : "it is too large");
-		if (no.help)
-			diag_help(&s->diags, g, "%s", no.help);
-		s->status = 2;
-	}
-	return source;
-}
-
-bool session_can_write(struct session *s)
-{
-	int error = output_check(path(s->o), in_place(s->o) ? NULL : &s->sources);
-
-	if (!error)
-		return true;
-	refused(s, error);
-	s->status = 2;
-	if (s->o->sheet)
-		s->o->sheet->refused = true;
-	return false;
 }
 
 static void run(struct session *s)
@@ -202,8 +133,8 @@ static void run(struct session *s)
 		run_schedules(s);
 }
 
-/* Reports that memory ran out; frees arenas and the limit first, for the report. Exceeding the
- * limit is E0501 (ccs(5) 7); a refusal of the system is E0703. */
+/* Reports that memory ran out, with memory outside the budget. Exceeding --memory is E0501 (ccs(5)
+ * 7); a refusal of the system is exit status 4. */
 static void out_of_memory(struct session *s)
 {
 	uint64_t limit = s->budget.limit >> 20, used = s->budget.used >> 20;
@@ -253,7 +184,7 @@ static void session_open(struct session *s, const struct options *o)
 {
 	memset(s, 0, sizeof(*s));
 	s->o = o;
-	s->work.most = UINT64_MAX;
+	s->work.most = o->most_work ? o->most_work : UINT64_MAX;
 	s->budget.limit = memory_limit(o);
 	arena_init(&s->arena, &s->budget, &s->full);
 	arena_init(&s->instance, &s->budget, &s->full);
@@ -285,7 +216,7 @@ static void print_diags(struct session *s)
 static void print_late(struct session *s)
 {
 	s->diags = (struct diags){ .arena = &s->arena, .sources = &s->sources };
-	refused(s, s->write_error);
+	session_refused(s, s->write_error);
 	print_diags(s);
 }
 

@@ -52,6 +52,12 @@ struct session {
  * in s->status. */
 void run_schedules(struct session *s);
 
+/* Adds to the first report from `first` on, of a schedule that is wrong for that N, one edit of the
+ * text that makes it right, if there is one (text_cure.c). `cost`: of the check that found it
+ * wrong. */
+void cure_text(struct session *s, const struct decl *schedule, uint32_t first, uint32_t nranks,
+	       uint64_t cost);
+
 /* run_schedules for an algorithm in MSCCL XML, which is one instance (msccl.c). */
 void run_msccl(struct session *s);
 
@@ -73,5 +79,14 @@ bool session_can_write(struct session *s);
 /** Runs a compilation, and passes diagnostics and product to `to`; nothing is written. If memory
  *  runs out even for that, to->take is not called. */
 void session_collect(const struct options *o, const struct collector *to);
+
+/* ---- session_files.c --------------------------------------------------------------------- */
+
+/** Whether the file itself is rewritten. */
+bool session_in_place(const struct options *o);
+/** Where the product goes; NULL: stdout. */
+const char *session_path(const struct options *o);
+/** Reports that it cannot be written: `error` is as output_check returns it. */
+void session_refused(struct session *s, int error);
 
 #endif

@@ -42,7 +42,9 @@ static const struct foreign {
 	  "get_world_size Get_rank Get_size",
 	  "there is nothing to initialise: rank and N are names for numbers", NULL, NULL },
 	{ "MPI_Comm_split MPI_Comm_create ncclCommSplit new_group Split",
-	  "to use some of the ranks: within group(first, count, stride) { ... }", NULL, NULL },
+	  "to use some of the ranks: within group(first, count, stride) { ... }, or within group([0, "
+	  "2]) { ... }",
+	  NULL, NULL },
 	{ "memcpy cudaMemcpy cudaMemcpyAsync copy_ clone", "to copy locally: copy X into Y", NULL,
 	  NULL },
 	{ "chunk rank_chunk create_chunk send_chunk",

@@ -12,9 +12,15 @@ static bool word_operator(struct mistake *m)
 {
 	static const char *const words[] = { "and", "or", "is", "mod", "div", "xor" };
 	static const char *const signs[] = { "&&", "||", "==", "%", "/", "^" };
+	const char *next;
 
 	if (!mistake_may_operator(m) || !mistake_got(m, "name"))
 		return false;
+	next = text_skip(text_word_end(m->at));
+	if (word_is_one_of(m->at, "is") && word_is_one_of(next, "even odd"))
+		return cure_both(m, "a remainder says it: N % 2 == 0 is even, N % 2 == 1 odd",
+				 m->at, text_word_end(next),
+				 *next == 'e' ? "% 2 == 0" : "% 2 == 1");
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 		if (word_is_one_of(m->at, words[i]))
 			return cure_token(m, arena_printf(m->ps->arena, "write `%s`", signs[i]),
@@ -181,6 +187,9 @@ static bool number(struct mistake *m)
 				   ? "numbers are integers; a half of x is x / 2, which rounds down"
 				   : "numbers are integers; only a link's attributes may be "
 				     "fractions");
+	if (mistake_got(m, "'['") && mistake_may_operand(m) && m->ps->before.kind == TOK_IDENT &&
+	    foreign_help(mistake_text(m, m->ps->before.span.lo)))
+		return cure_help(m, foreign_help(mistake_text(m, m->ps->before.span.lo)));
 	if (mistake_got(m, "'['") && mistake_may_operand(m))
 		return cure_help(m,
 				 "a table is only allowed after `let name =`, and in `group( )`");
@@ -190,8 +199,26 @@ static bool number(struct mistake *m)
 			 "assert E, \"why\"");
 }
 
+/* let t = scratch[4] */
+static bool scratch_value(struct mistake *m)
+{
+	const char *open = text_skip(text_word_end(m->at)), *begin, *name;
+
+	if (!mistake_got(m, "scratch") || m->ps->previous.kind != '=' || !mistake_may_operand(m))
+		return false;
+	begin = text_skip(text_line_begin(m->at, m->ps->source->text));
+	name = text_skip(text_word_end(begin));
+	m->mute = text_line_end(m->at);
+	if (*open == '[' && word_is_one_of(begin, "let"))
+		cure_fix(m, begin, open,
+			 arena_printf(m->ps->arena, "scratch %s",
+				      text_piece(m, name, text_word_end(name))));
+	return cure_help(m, "a scratch is a statement, which names its chunks: scratch t[K]");
+}
+
 bool habit_expression(struct mistake *m)
 {
-	return word_operator(m) || word_not(m) || choice(m) || power(m) || comparison(m) ||
-	       doubled(m) || called_number(m) || open_paren(m) || slice(m) || number(m);
+	return scratch_value(m) || word_operator(m) || word_not(m) || choice(m) || power(m) ||
+	       comparison(m) || doubled(m) || called_number(m) || open_paren(m) || slice(m) ||
+	       number(m);
 }

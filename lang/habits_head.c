@@ -105,6 +105,8 @@ static bool schedule(struct mistake *m)
 	if (head && (mistake_may(m, "'{'") || mistake_may(m, "implements")) &&
 	    (mistake_got(m, "implements") || head_has(m, "implements")))
 		return cure_help(m, "the order is: implements, on, where");
+	if (mistake_may(m, "implements") && mistake_got(m, "':'"))
+		return cure_token(m, "write `implements` before the contract", " implements");
 	if (mistake_may(m, "implements"))
 		return cure_help(
 			m, "a schedule states its contract, as in: implements allreduce(inout "

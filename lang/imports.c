@@ -280,6 +280,10 @@ static void not_read(struct loader *l, const struct decl *d, const struct unread
 		if (!strpbrk(d->path, "\"\\\n"))
 			diag_fix(diags, g, d->text_span, "\"%s.ccs\"", d->path);
 	} else if (d->path[0] != '/') {
+		if (strlen(d->path) < 4 || strcmp(d->path + strlen(d->path) - 4, ".ccs") != 0)
+			diag_help(diags, g,
+				  "names of schedule files end in .ccs: import \"%s.ccs\"",
+				  d->path);
 		diag_help(
 			diags, g,
 			"imports are searched in the folder of the importing file, then in the -I "

@@ -63,6 +63,10 @@ static void refuse(struct parse *ps, const struct stmt *s, enum where where, str
 			where == IN_STEP ? "operations, let, for, if, channel and within"
 					 : "let, fn, link, if, for and assert");
 	diag_note(ps->front->diags, g, outer, "the %s starts here", in);
+	if (s->kind == S_CALL && where == IN_STEP)
+		diag_help(
+			ps->front->diags, g,
+			"put the step into the proc, around its operations, and the call outside");
 }
 
 static void check(struct parse *ps, const struct stmt *s, enum where where, struct span outer)

@@ -133,6 +133,18 @@ static bool form(struct mistake *m)
 		return cure_help(m, "an assert has a message: assert E, \"why\"");
 	if (m->ps->statement == TOK_ASSERT && mistake_got(m, "','") && mistake_may(m, "')'"))
 		return cure_help(m, "an assert has no parentheses: assert E, \"why\"");
+	if (m->ps->statement == TOK_SCRATCH && mistake_got(m, "'='") && mistake_may(m, "'['"))
+		return cure_help(
+			m, "a scratch begins without values, and a copy gives them: scratch t[K], "
+			   "then copy X into t");
+	if (m->ps->previous.kind == TOK_LET && mistake_got(m, "'('")) {
+		m->mute = text_line_end(at);
+		return cure_help(m, "a let defines one name: let a = E, and let b = F");
+	}
+	if (m->ps->previous.kind == TOK_CHANNEL && mistake_got(m, "'='"))
+		return cure_help(m, "a channel is a block: channel 1 { send X to P }");
+	if (m->ps->previous.kind == TOK_ELSE && mistake_got_operand(m))
+		return cure_both(m, "a second condition: else if E { ... }", at, at, "if ");
 	if (m->ps->statement == TOK_SCRATCH && m->n == 1 && mistake_may(m, "'['"))
 		return cure_help(m, "write the number of chunks in brackets: scratch t[K]");
 	if (m->n == 1 && mistake_may(m, "group"))

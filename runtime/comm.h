@@ -6,6 +6,11 @@
  * done one after another; within one, an engine may start a rank as soon as it calls.
  *
  * Everything that is not atomic is under world.lock, or belongs to the engine.
+ *
+ * A circle of files: a call joins a run (call.c, run.c), a run ends requests, groups and messages
+ * (request.c, group.c, p2p.c), all of them wait for ranks (p2p_wait.c, rendezvous.c), a wait that is
+ * too long reports what each of them waits for (watch.c), and a failure of any ends all that is
+ * under way (comm.c, post.c).
  */
 #ifndef CCS_RUNTIME_COMM_H
 #define CCS_RUNTIME_COMM_H

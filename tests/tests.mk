@@ -7,7 +7,7 @@ TEST_WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla -Wstrict-proto
 	-Wmissing-prototypes -Wswitch-enum -Wno-format-truncation $(WERROR)
 TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/faults.c,$(wildcard tests/support/*.c)))
 # What ccrun has of its own to call the driver and NCCL.
-TEST_SUPPORT += $(BUILD)/runtime/ccrun/driver.o $(BUILD)/runtime/ccrun/nccl_calls.o
+TEST_SUPPORT += $(addprefix $(BUILD)/runtime/ccrun/gpu/,cuda_calls.o nccl_calls.o)
 # Their paths and commands are cut on purpose: hence no format-truncation.
 TEST_PROGRAMS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*/*_test.c))
 

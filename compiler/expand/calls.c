@@ -243,8 +243,19 @@ static void add_member(struct cursor *v, uint32_t rank)
 	ARENA_PUSH(v->arena, v->members, v->nmembers, v->capmembers) = rank;
 }
 
-static bool add_entry(struct cursor *v, const struct stmt *s, uint32_t i, int64_t e)
+/* The first entry with that value. */
+static uint32_t first_entry(const struct cursor *v, uint32_t at, int64_t e)
 {
+	uint32_t i = 0;
+	while (v->entries[at + i] != e)
+		i++;
+	return i;
+}
+
+/* Entry i of the table that begins at `at`. */
+static bool add_entry(struct cursor *v, const struct stmt *s, uint32_t at, uint32_t i)
+{
+	int64_t e = v->entries[at + i];
 	const struct group *g = &v->here;
 	bool rank = (uint64_t)e < (uint64_t)g->size;
 	uint32_t whole = rank ? cursor_whole(v, g, e) : 0;
@@ -255,7 +266,9 @@ static bool add_entry(struct cursor *v, const struct stmt *s, uint32_t i, int64_
 	}
 	if (rank)
 		cursor_report(v, 306, s->e->span,
-			      "entry %u of the group, rank %" PRId64 ", is already a member", i, e);
+			      "entry %u of the group, rank %" PRId64
+			      ", is already a member: entry %u",
+			      i, e, first_entry(v, at, e));
 	else
 		cursor_report(v, 306, s->e->span,
 			      "entry %u of the group, %" PRId64
@@ -275,7 +288,7 @@ static void within_table(struct cursor *v, const struct stmt *s)
 	v->group++;
 	bool ok = !v->stopped;
 	for (uint32_t i = 0; i < n && ok; i++) {
-		ok = add_entry(v, s, i, v->entries[at + i]);
+		ok = add_entry(v, s, at, i);
 		if (ok && v->members[v->nmembers - 1] == v->rank)
 			number = i;
 	}
@@ -313,11 +326,19 @@ static bool members_are_ranks(struct cursor *v, const struct stmt *s, int64_t fi
 	bool is_first = first >= 0 && first < n;
 	if (!over && is_first && last >= 0 && last < n)
 		return true;
-	cursor_report(v, 306, s->span,
-		      "group(%" PRId64 ", %" PRId64 ", %" PRId64 "): %s%" PRId64 " is not a rank: "
-		      "ranks are 0 to %" PRId64,
-		      first, count, stride, over ? "a member beyond " : "member ",
-		      over || !is_first ? first : last, n - 1);
+	struct diag *g = cursor_report(v, 306, s->span,
+				       "group(%" PRId64 ", %" PRId64 ", %" PRId64 "): %s%" PRId64
+				       " is not a rank: ranks are 0 to %" PRId64,
+				       first, count, stride, over ? "a member beyond " : "member ",
+				       over || !is_first ? first : last, n - 1);
+	bool fixed = s->e->kind == E_INT && s->e2->kind == E_INT && s->e3->kind == E_INT;
+	if (fixed && !over && first >= 0 && last >= n && v->program->nranks == n)
+		diag_help(v->ctx->diags, g, "for N without this rank: where N > %" PRId64, last);
+	else if (!over && last >= n)
+		diag_help(v->ctx->diags, g,
+			  "a group is group(first, count, stride): here the last member is %" PRId64
+			  " + (%" PRId64 " - 1) * %" PRId64,
+			  first, count, stride);
 	return false;
 }
 

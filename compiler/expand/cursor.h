@@ -30,6 +30,11 @@
  * Mistakes are reported when they are found. An operation with a mistake is left out; an expression
  * that fails stops the rank. Work between two operations, counted by the length of the text that is
  * run, is limited, so every program ends (ccs(5) 8).
+ *
+ * A circle of files: a statement has expressions, an expression may call a fn, and the conditions
+ * of `where`, the links of a topology and the tables of sizes are texts that a cursor runs in turn.
+ * So cursor.c, eval.c, fns.c, message.c, calls.c, and what starts a cursor for them (where.c,
+ * topology.c, sized.c) call one another; the squad's files (squad.h) do the same.
  */
 #ifndef CCS_COMPILER_EXPAND_CURSOR_H
 #define CCS_COMPILER_EXPAND_CURSOR_H

@@ -112,6 +112,8 @@ static void report_range(struct cursor *v, const struct ref *ref, const char *be
 			      "%s[%lld..%lld]: %s has %lld %s%s, so bounds are "
 			      "0..%lld",
 			      before, a, b, before, n, what, n == 1 ? "" : "s", n);
+	if (g && ref->lo && lo == count && ref->lo->kind == E_N)
+		diag_help(v->ctx->diags, g, "the last chunk is %s[N - 1]", before);
 	if (g && ref->lo && ref->lo->kind == E_BINARY)
 		diag_help(v->ctx->diags, g, "`(%s) %% %s` wraps around and is never negative",
 			  lang_expr_text(v->arena, ref->lo),
@@ -255,6 +257,13 @@ static int64_t number_in_group(const struct cursor *v, int64_t rank)
 	return i;
 }
 
+/* rank + c, rank - c */
+static bool is_neighbour(const struct expr *e)
+{
+	return e->kind == E_BINARY && (e->op == OP_ADD || e->op == OP_SUB) &&
+	       e->a->kind == E_RANK && e->b->kind == E_INT;
+}
+
 static void help_peer(struct cursor *v, struct diag *r, const struct expr *e, int64_t peer,
 		      bool whole)
 {
@@ -264,12 +273,21 @@ static void help_peer(struct cursor *v, struct diag *r, const struct expr *e, in
 	int64_t number = whole ? -1 : number_in_group(v, peer);
 	bool simple = e->kind == E_NAME || e->kind == E_INT;
 	const char *open = simple ? "" : "(", *close = simple ? "" : ")";
+	bool loose = e->kind == E_COND || (e->kind == E_BINARY && e->op < OP_SHL);
 
 	if (peer == g->number && e->kind == E_BINARY && e->op == OP_BXOR)
 		diag_help(d, r,
 			  "`x ^ 0` is x; the partner that differs in bit k is `rank ^ (1 << k)`");
+	else if (peer == g->number && e->kind == E_RANK)
+		diag_help(
+			d, r,
+			"the peer is another rank, as in (rank + 1) %% N; to copy locally: copy X "
+			"into Y");
 	else if (peer == g->number)
-		diag_help(d, r, "to copy locally: copy X into Y; to exclude ranks: if E { ... }");
+		diag_help(
+			d, r,
+			"to leave it out: if rank != %s%s%s { ... }; to copy locally: copy X into Y",
+			loose ? "(" : "", text, loose ? ")" : "");
 	else if (number >= 0)
 		diag_help(d, r,
 			  "peers are numbers within the group: rank %lld of all ranks is %lld "
@@ -277,7 +295,7 @@ static void help_peer(struct cursor *v, struct diag *r, const struct expr *e, in
 			  (long long)peer, (long long)number);
 	else if (e->kind == E_N)
 		diag_help(d, r, "the last rank is N - 1");
-	else if (peer == -1 || peer == g->size)
+	else if (is_neighbour(e))
 		diag_help(
 			d, r,
 			"`%s%s%s %% N` wraps around; or exclude the rank at the end: if rank %s { "

@@ -191,6 +191,8 @@ bool explain_view_read(struct script *x, const struct shown *view, const char **
 /** Marks the moves that the view shows, and lists the frames. */
 void explain_view_moves(struct script *x);
 bool explain_shows_step(const struct script *x, uint32_t step);
+/** The numbers below n that are marked, as a list. */
+uint32_t *explain_marked(struct script *x, const bool *marks, uint32_t n, uint32_t *count);
 /** The named chunks that a cell is one of. */
 const struct named *explain_named(const struct script *x, uint32_t cell);
 

@@ -116,10 +116,12 @@ static uint32_t mark(struct script *x, const struct diag *g, struct span at)
 /* The messages that E0301 is about: sent, and no receive takes them. */
 static void mark_lost(struct script *x, const struct diag *g)
 {
-	for (struct move *m = x->moves; m < x->moves + x->n; m++)
+	for (uint32_t k = 0; k < x->n; k++) {
+		struct move *m = &x->moves[k];
 		if (m->unmatched && explain_span(x, m->send).lo == g->span.lo &&
 		    seen_on(g, m->from))
 			m->fault = g->code;
+	}
 }
 
 /* Returns the step of the first move that is wrong in itself, or at its ends; or NONE. */
@@ -155,7 +157,8 @@ struct cells explain_raced(const struct script *x, uint32_t rank)
 {
 	struct cells first = { 0 }, alone = { 0 };
 
-	for (const struct move *m = x->moves; m < x->moves + x->all; m++) {
+	for (uint32_t k = 0; k < x->all; k++) {
+		const struct move *m = &x->moves[k];
 		struct cells mine = m->to == rank ? m->target : m->source;
 
 		if (m->fault != 402 || (m->to != rank && m->from != rank))
@@ -217,26 +220,25 @@ static int own_code(const struct script *x, const struct ending *e)
 	return e->place != NONE ? 304 : 0;
 }
 
-/* The error of the task that a stuck one waits for in the end. by_task: rows of endings, or NONE. */
+/* The error of the task that one without an error waits for in the end. by_task: rows of endings, or
+ * NONE. O(tasks + endings). */
 static int find_cause(const struct script *x, const struct graph *g, const uint32_t *by_task,
 		      uint32_t t)
 {
-	for (uint32_t hops = 0; hops <= g->n; hops++) {
-		int code = by_task[t] != NONE ? own_code(x, &x->endings[by_task[t]]) : 0;
-		if (code)
-			return code;
-		if (g->first[t] == g->first[t + 1])
-			break;
+	for (uint32_t hops = 0; hops < g->n && g->first[t] < g->first[t + 1]; hops++) {
 		t = g->waits[g->first[t]].to;
+		if (by_task[t] != NONE && x->endings[by_task[t]].code)
+			return x->endings[by_task[t]].code;
 	}
-	for (const struct ending *e = x->endings; e < x->endings + x->nendings; e++)
-		if (e->kind == END_STOPPED && e->rank == x->r.p->tasks[t].rank)
-			return e->code;
+	for (uint32_t i = 0; i < x->nendings; i++)
+		if (x->endings[i].kind == END_STOPPED &&
+		    x->endings[i].rank == x->r.p->tasks[t].rank)
+			return x->endings[i].code;
 	return x->errors->diag->code;
 }
 
 /* The places of stuck tasks in a shortest circle of waits, and the errors that they are of.
- * O(stuck operations), and O(tasks and errors) for each stuck task if there are several errors. */
+ * O(stuck operations), and O(tasks) for each stuck task if there are several errors. */
 static void find_waits(struct script *x, bool deadlock)
 {
 	uint32_t *by_task = none_array(x->arena, x->r.p->ntasks);
@@ -255,9 +257,26 @@ static void find_waits(struct script *x, bool deadlock)
 		x->endings[k].place = i;
 		x->endings[k].next = g.cycle[i]->to;
 	}
-	for (uint32_t k = 0; k < x->nendings && x->nerrors > 1; k++)
+	if (x->nerrors == 1) /* all are of it */
+		return;
+	for (uint32_t k = 0; k < x->nendings; k++)
 		if (x->endings[k].kind == END_STUCK)
+			x->endings[k].code = own_code(x, &x->endings[k]);
+	for (uint32_t k = 0; k < x->nendings; k++)
+		if (x->endings[k].kind == END_STUCK && !x->endings[k].code)
 			x->endings[k].code = find_cause(x, &g, by_task, x->endings[k].task);
+}
+
+/* The error of a clause: it names the clause in a note. One error stands for all of its wrong chunks. */
+static int clause_code(const struct script *x, const struct ensures *clause)
+{
+	for (uint32_t i = 0; i < x->nerrors; i++) {
+		const struct diag *g = x->errors[i].diag;
+		for (uint32_t k = 0; g->code >= 403 && g->code <= 405 && k < g->notes.n; k++)
+			if (g->notes.v[k].span.lo == clause->span.lo)
+				return g->code;
+	}
+	return x->errors->diag->code;
 }
 
 static void find_wrong(struct script *x)
@@ -272,11 +291,9 @@ static void find_wrong(struct script *x)
 			if (row == NONE || !x->rank[q] || !x->cell[i])
 				continue;
 			struct expected want = contract_value(x->contract, row);
-			int code = id == POISON ? x->errors->diag->code
-						: value_error(&x->r.values, id, want.v, want.n,
-							      &x->room);
-			if (!code)
+			if (id < POISON && !value_error(&x->r.values, id, want.v, want.n, &x->room))
 				continue;
+			int code = clause_code(x, contract_clause(x->contract, row));
 			struct ending *e = add_ending(x, END_WRONG, q, code);
 			e->cell = i;
 			e->row = row;

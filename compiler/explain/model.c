@@ -89,9 +89,9 @@ void explain_play(struct script *x, uint32_t *k, uint32_t end, uint32_t *state)
 {
 	for (; *k < end; ++*k) {
 		const struct move *m = &x->moves[*k];
-		for (const struct stored *s = &x->stores[m->first]; s < &x->stores[m->first + m->n];
-		     s++)
-			state[(size_t)m->rank * x->r.width + s->cell] = s->after;
+		for (uint32_t i = m->first; i < m->first + m->n; i++)
+			state[(size_t)m->rank * x->r.width + x->stores[i].cell] =
+				x->stores[i].after;
 	}
 }
 

@@ -44,7 +44,8 @@ static void fill(struct script *x, struct heat *h)
 	double *sent = ARENA_ARRAY(x->arena, double, h->nranks);
 
 	h->sent = ARENA_ARRAY(x->arena, double, (size_t)h->rows * h->columns);
-	for (const struct frame *f = x->frames; f < x->frames + x->nframes; f++) {
+	for (uint32_t i = 0; i < x->nframes; i++) {
+		const struct frame *f = &x->frames[i];
 		for (uint32_t q = 0; q < h->nranks; q++)
 			sent[q] = 0;
 		for (uint32_t k = f->first; k < f->end; k++) {
@@ -99,19 +100,12 @@ static void map(struct svg *s, const struct heat *h)
 	s->y += 14;
 }
 
-/* Adds a number to an ascending list, if it is not there and there is room. */
-static void insert(uint32_t *list, uint32_t *n, uint32_t number)
+/* Marks one more, if there is room for it. */
+static void mark(bool *marks, uint32_t *n, uint32_t number)
 {
-	uint32_t at = *n;
-
-	for (uint32_t i = 0; i < *n; i++)
-		if (list[i] == number)
-			return;
-	if (*n == FULL)
+	if (marks[number] || *n == FULL)
 		return;
-	for (; at > 0 && list[at - 1] > number; at--)
-		list[at] = list[at - 1];
-	list[at] = number;
+	marks[number] = true;
 	++*n;
 }
 
@@ -119,24 +113,24 @@ static void insert(uint32_t *list, uint32_t *n, uint32_t number)
 static void full(struct svg *s, const struct frame *f, const char *which)
 {
 	struct script *x = s->x;
-	uint32_t *ranks = ARENA_ARRAY(x->arena, uint32_t, FULL);
-	uint32_t *cells = ARENA_ARRAY(x->arena, uint32_t, FULL);
-	struct lanes l = {
-		.ranks = ranks, .frames = f, .nframes = 1, .cells = cells, .inner = true
-	};
+	bool *rank = ARENA_ARRAY(x->arena, bool, x->r.p->nranks);
+	bool *cell = ARENA_ARRAY(x->arena, bool, x->r.width);
+	struct lanes l = { .frames = f, .nframes = 1, .inner = true };
 
 	for (int faults = 1; faults >= 0; faults--) /* faults first */
 		for (uint32_t k = f->first; k < f->end && l.nranks < FULL - 1; k++) {
 			const struct move *m = &x->moves[k];
 			if (!m->shown || (m->fault != 0) != faults)
 				continue;
-			insert(ranks, &l.nranks, m->from);
-			insert(ranks, &l.nranks, m->to);
+			mark(rank, &l.nranks, m->from);
+			mark(rank, &l.nranks, m->to);
 			if (m->source.n)
-				insert(cells, &l.ncells, m->source.lo);
+				mark(cell, &l.ncells, m->source.lo);
 			if (m->target.n)
-				insert(cells, &l.ncells, m->target.lo);
+				mark(cell, &l.ncells, m->target.lo);
 		}
+	l.ranks = explain_marked(x, rank, x->r.p->nranks, &l.nranks);
+	l.cells = explain_marked(x, cell, x->r.width, &l.ncells);
 	svg_say(s, "class='title'", 16, s->y + 12, "%s%s: some ranks and chunks, and the %s",
 		where_step_text(x->arena, f->step), which,
 		f->step ? "messages between them" : "operations within ranks");
@@ -173,12 +167,12 @@ void svg_heat(struct svg *s)
 
 	h.rows = h.nranks < MOST_ROWS ? h.nranks : MOST_ROWS;
 	h.columns = h.nsteps < MOST_STEPS ? h.nsteps : MOST_STEPS;
-	for (last = x->frames; last < x->frames + x->nframes; last++) {
+	for (uint32_t i = 0; i < x->nframes; i++) {
+		last = &x->frames[i];
 		first = first || (h.nsteps && !last->step) ? first : last;
 		for (uint32_t k = last->first; k < last->end && !wrong; k++)
 			wrong = x->moves[k].fault ? last : NULL;
 	}
-	last--;
 	if (h.nsteps) {
 		fill(x, &h);
 		map(s, &h);

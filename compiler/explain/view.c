@@ -101,11 +101,15 @@ static const char *all_chunks(const struct script *x)
 	return *text ? text : "no chunk at all";
 }
 
-/* Chunks of `in` buffers never change: tables leave them out. */
-static void mark_changing(struct script *x)
+uint32_t *explain_marked(struct script *x, const bool *marks, uint32_t n, uint32_t *count)
 {
-	for (uint32_t i = 0; i < x->r.width; i++)
-		x->cell[i] = explain_named(x, i)->kind != DIR_IN;
+	uint32_t *list = ARENA_ARRAY(x->arena, uint32_t, n);
+
+	*count = 0;
+	for (uint32_t i = 0; i < n; i++)
+		if (marks[i])
+			list[(*count)++] = i;
+	return list;
 }
 
 bool explain_view_read(struct script *x, const struct shown *view, const char **why)
@@ -117,8 +121,8 @@ bool explain_view_read(struct script *x, const struct shown *view, const char **
 	x->rank = ARENA_ARRAY(x->arena, bool, p->nranks);
 	x->view = view;
 	find_named(x);
-	if (!view->nchunks)
-		mark_changing(x);
+	for (uint32_t i = 0; i < x->r.width && !view->nchunks; i++)
+		x->cell[i] = explain_named(x, i)->kind != DIR_IN; /* else it never changes */
 	for (size_t i = 0; i < view->nchunks; i++)
 		if (!mark_chunks(x, view->chunks[i])) {
 			*why = arena_printf(x->r.c->arena, "--chunk: there is no '%s'; there is %s",
@@ -136,14 +140,8 @@ bool explain_view_read(struct script *x, const struct shown *view, const char **
 		}
 		x->rank[ranks->v[i]] = true;
 	}
-	x->cells = ARENA_ARRAY(x->arena, uint32_t, x->r.width);
-	x->ranks = ARENA_ARRAY(x->arena, uint32_t, p->nranks);
-	for (uint32_t i = 0; i < x->r.width; i++)
-		if (x->cell[i])
-			x->cells[x->ncells++] = i;
-	for (uint32_t q = 0; q < p->nranks; q++)
-		if (x->rank[q])
-			x->ranks[x->nranks++] = q;
+	x->cells = explain_marked(x, x->cell, x->r.width, &x->ncells);
+	x->ranks = explain_marked(x, x->rank, p->nranks, &x->nranks);
 	return true;
 }
 

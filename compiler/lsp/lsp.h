@@ -2,6 +2,7 @@
  * The language server behind `ccc lsp`: LSP 3.17, JSON-RPC over the standard streams.
  *
  *   serve.c       messages in their order, and their handlers; the life of the server
+ *   replies.c     what the server says: answers, errors, notes
  *   framing.c     bytes to messages and back: framing, limits
  *   positions.c   positions of LSP in a text, edits of it, URIs
  *   documents.c   the open documents

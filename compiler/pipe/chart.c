@@ -34,15 +34,6 @@ struct chart {
 	uint32_t nrows;
 };
 
-static bool is_shown(const struct numbers *n, uint32_t rank)
-{
-
-	for (size_t i = 0; i < n->n; i++)
-		if (n->v[i] == rank)
-			return true;
-	return n->n == 0;
-}
-
 /* "1F1B: 4 ranks, 4 stages, 8 microbatches" */
 static const char *title_of(const struct chart *x)
 {
@@ -67,16 +58,6 @@ static const char *run_of(const struct chart *x)
 			    pipe_count(a, t->held, "activation"));
 }
 
-static const struct diag *error_of(const struct chart *x)
-{
-	const struct diags *d = x->c->diags;
-
-	for (uint32_t i = 0; i < d->n; i++)
-		if (d->v[i]->severity == SEV_ERROR)
-			return d->v[i];
-	return NULL;
-}
-
 /* The next action from row `from` on at which the rank stands: of each queue the first that has not
  * ended. NONE: there is none. */
 static uint32_t next_stuck(const struct chart *x, uint32_t rank, uint32_t from)
@@ -90,20 +71,10 @@ static uint32_t next_stuck(const struct chart *x, uint32_t rank, uint32_t from)
 	return NONE;
 }
 
-/* When a computation begins and ends, those of a bracket one behind the other; false: it has not run. */
-static bool ran(const struct chart *x, uint32_t i, uint32_t *start, uint32_t *end)
+/* A computation. */
+static bool has_run(const struct chart *x, uint32_t i)
 {
-	uint32_t begin = i;
-
-	if (!pipe_computes(x->p->v[i].kind) || x->t->end[i] == NONE)
-		return false;
-	while (x->p->v[begin].joined)
-		begin--;
-	*start = x->t->start[i];
-	for (; begin < i; begin++)
-		*start += pipe_units(&x->p->v[begin]);
-	*end = *start + pipe_units(&x->p->v[i]);
-	return true;
+	return pipe_computes(x->p->v[i].kind) && x->t->end[i] != NONE;
 }
 
 /* ---- text -------------------------------------------------------------------------------------- */
@@ -111,7 +82,7 @@ static bool ran(const struct chart *x, uint32_t i, uint32_t *start, uint32_t *en
 static void print_grid(const struct chart *x, FILE *out)
 {
 	const struct pipe *p = x->p;
-	uint32_t *at = ARENA_ARRAY(x->c->scratch, uint32_t, p->nranks), start = 0, end = 0;
+	uint32_t *at = ARENA_ARRAY(x->c->scratch, uint32_t, p->nranks);
 	int column = 10, blanks;
 
 	for (uint32_t i = 0; i < p->n; i++)
@@ -130,14 +101,14 @@ static void print_grid(const struct chart *x, FILE *out)
 			if (x->row[r] == NONE)
 				continue;
 			while (at[r] < p->first[r + 1] &&
-			       (!ran(x, at[r], &start, &end) || end <= now))
+			       (!has_run(x, at[r]) || x->t->end[at[r]] <= now))
 				at[r]++;
-			if (at[r] == p->first[r + 1] || start > now) {
+			if (at[r] == p->first[r + 1] || x->t->start[at[r]] > now) {
 				blanks += column;
 				continue;
 			}
 			fprintf(out, "%*s%-*s", blanks, "", column,
-				start == now ? p->v[at[r]].name : "|");
+				x->t->start[at[r]] == now ? p->v[at[r]].name : "|");
 			blanks = 0;
 		}
 	}
@@ -179,42 +150,31 @@ static void put_text(struct chart *x, const char *class, double at, double y, in
 		"%s", text);
 }
 
-static unsigned colour_of(const struct pipe_action *a)
-{
-	static const unsigned colours[] = {
-		[PIPE_F] = 0, [PIPE_B] = 2, [PIPE_I] = 4, [PIPE_W] = 8
-	};
-
-	return colours[a->kind];
-}
-
-/* Which of its rank's stages: the first is darkest. */
-static double shade_of(const struct chart *x, const struct pipe_action *a)
-{
-	unsigned before = 0;
-
-	for (uint32_t s = 0; s < a->stage && before < 3; s++)
-		before += x->p->rank_of[s] == a->rank;
-	return 0.95 - 0.2 * before;
-}
+static const struct {
+	const char *text;
+	unsigned colour; /* of svg_colours */
+} looks[] = { [PIPE_F] = { "forward", 0 },
+	      [PIPE_B] = { "backward", 2 },
+	      [PIPE_I] = { "backward, input", 4 },
+	      [PIPE_W] = { "backward, weights", 8 } };
 
 static void draw_action(struct chart *x, uint32_t i)
 {
 	const struct pipe_action *a = &x->p->v[i];
 	struct place at = source_place(x->c->sources, a->span.lo);
-	const char *label = arena_printf(x->c->scratch, "%u", a->mb);
-	uint32_t start, end;
-
-	if (x->row[a->rank] == NONE || !ran(x, i, &start, &end))
-		return;
+	uint32_t start = x->t->start[i], end = x->t->end[i], before = 0;
 	double left = x_of(x, start), right = x_of(x, end), y = y_of(x, a->rank);
+	const char *label = arena_printf(x->c->scratch, "%u", a->mb);
+
+	for (uint32_t s = 0; s < a->stage && before < 3; s++) /* a rank's first stage is darkest */
+		before += x->p->rank_of[s] == a->rank;
 	svg_put(&x->s,
 		"<g class='action' data-rank='%u' data-action='%s' data-start='%u' data-end='%u' "
 		"data-line='%u' data-column='%u'><title>%s on rank %u, time %u to %u</title>"
 		"<rect x='%g' y='%g' width='%g' height='%g' rx='2' fill='%s' fill-opacity='%.2f'/>",
 		a->rank, a->name, start, end, at.line, at.column, a->name, a->rank, start, end,
-		pt(left + 0.5), pt(y), pt(right - left - 1), BOX, svg_colours[colour_of(a)],
-		shade_of(x, a));
+		pt(left + 0.5), pt(y), pt(right - left - 1), BOX,
+		svg_colours[looks[a->kind].colour], 0.95 - 0.2 * before);
 	if (right - left >= 7.0 * (double)strlen(label))
 		svg_say(&x->s, "font-size='11' text-anchor='middle' style='fill:#fff'",
 			(left + right) / 2, y + BOX - 8, "%s", label);
@@ -275,30 +235,21 @@ static void draw_stuck(struct chart *x)
 
 static void draw_legend(struct chart *x)
 {
-	static const struct {
-		enum pipe_kind kind;
-		const char *text;
-	} parts[] = { { PIPE_F, "forward" },
-		      { PIPE_B, "backward" },
-		      { PIPE_I, "backward, input" },
-		      { PIPE_W, "backward, weights" } };
 	double at = LEFT;
+	bool has[PIPE_KINDS] = { false };
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
-		struct pipe_action a = { .kind = (uint8_t)parts[i].kind };
-		bool any = false;
-		for (uint32_t k = 0; k < x->p->n && !any; k++)
-			any = x->p->v[k].kind == a.kind;
-		if (!any)
+	for (uint32_t i = 0; i < x->p->n; i++)
+		has[x->p->v[i].kind] = true;
+	for (int k = PIPE_F; k <= PIPE_W; k++) {
+		if (!has[k])
 			continue;
 		svg_put(&x->s, "<rect x='%g' y='%g' width='12' height='12' rx='2' fill='%s'/>\n",
-			pt(at), pt(x->s.y), svg_colours[colour_of(&a)]);
-		put_text(x, "dim", at + 17, x->s.y + 10, 11, parts[i].text);
-		at += 40 + 6.2 * (double)strlen(parts[i].text);
+			pt(at), pt(x->s.y), svg_colours[looks[k].colour]);
+		put_text(x, "dim", at + 17, x->s.y + 10, 11, looks[k].text);
+		at += 40 + 6.2 * (double)strlen(looks[k].text);
 	}
 	put_text(x, "dim", at, x->s.y + 10, 11,
 		 "numbers are microbatches; a rank's later stages are paler; lines are messages");
-	x->s.y += 24;
 }
 
 /* Cut to the width: the command prints it whole. */
@@ -315,56 +266,55 @@ static void put_line(struct chart *x, const char *class, double width, const cha
 	x->s.y += 16;
 }
 
-static void draw_head(struct chart *x, double width)
+static void draw_head(struct chart *x, const struct diag *d, uint32_t nhelp, double width)
 {
-	const struct diag *d = error_of(x);
-
 	x->s.y = 24;
 	put_text(x, "title", 16, x->s.y, 14, title_of(x));
 	x->s.y += 18;
 	put_line(x, "dim", width, run_of(x));
-	if (d) {
+	if (d)
 		put_line(x, "fault", width,
 			 arena_printf(x->c->scratch, "%s: %s", diag_code_text(d->code).s,
 				      d->message));
-		for (uint32_t i = 0; i < d->help.n && i < 4; i++)
-			put_line(x, d->help.v[i].tried ? "cure" : "dim", width, d->help.v[i].text);
-	}
+	for (uint32_t i = 0; i < nhelp; i++)
+		put_line(x, d->help.v[i].tried ? "cure" : "dim", width, d->help.v[i].text);
 	x->s.y += 4;
 }
 
 static void print_svg(struct chart *x, FILE *out)
 {
 	const struct pipe *p = x->p;
-	double width, height;
-	const struct diag *d = error_of(x);
+	const struct diags *ds = x->c->diags;
+	const struct diag *d = ds->errors ? ds->v[0] : NULL;
+	uint32_t nhelp = !d ? 0 : d->help.n < 4 ? d->help.n : 4;
+	double width, height = 100 + ROW * x->nrows + (d ? 16.0 * (1 + nhelp) : 0);
 
 	x->s.out = out;
 	x->unit = WIDE / (x->t->length ? x->t->length : 1);
 	x->unit = x->unit > 26 ? 26 : x->unit < 2 ? 2 : x->unit;
 	width = x_of(x, x->t->length) + (x->t->finishes ? 24 : 160);
 	width = width < 700 ? 700 : width;
-	height = 100 + ROW * x->nrows + (d ? 16.0 * (1 + (d->help.n < 4 ? d->help.n : 4)) : 0);
 	svg_put(&x->s,
 		"<svg xmlns='http://www.w3.org/2000/svg' class='ccs' viewBox='0 0 %g %g' width='%g' "
 		"height='%g' font-family='system-ui, sans-serif' role='img'>\n"
 		"<title>%s</title>\n<desc>%s</desc>\n<style>\n%s</style>\n",
 		pt(width), pt(height), pt(width), pt(height), svg_text(&x->s, title_of(x)),
 		svg_text(&x->s, run_of(x)), svg_css);
-	draw_head(x, width);
-	for (uint32_t r = 0; r < p->nranks; r++)
-		if (x->row[r] != NONE) {
-			svg_put(&x->s,
-				"<rect class='lane' x='%g' y='%g' width='%g' height='%g'/>\n", LEFT,
-				pt(y_of(x, r)), pt(x->unit * x->t->length), BOX);
-			put_text(x, "dim", 16, y_of(x, r) + BOX - 8, 11,
-				 arena_printf(x->c->scratch, "rank %u", r));
-		}
+	draw_head(x, d, nhelp, width);
+	for (uint32_t r = 0; r < p->nranks; r++) {
+		if (x->row[r] == NONE)
+			continue;
+		svg_put(&x->s, "<rect class='lane' x='%g' y='%g' width='%g' height='%g'/>\n", LEFT,
+			pt(y_of(x, r)), pt(x->unit * x->t->length), BOX);
+		put_text(x, "dim", 16, y_of(x, r) + BOX - 8, 11,
+			 arena_printf(x->c->scratch, "rank %u", r));
+	}
 	for (uint32_t i = 0; i < p->n; i++)
 		if (pipe_sends(p->v[i].kind) && x->t->end[i] != NONE)
 			draw_message(x, i);
 	for (uint32_t i = 0; i < p->n; i++)
-		draw_action(x, i);
+		if (has_run(x, i) && x->row[p->v[i].rank] != NONE)
+			draw_action(x, i);
 	if (!x->t->finishes)
 		draw_stuck(x);
 	x->s.y += ROW * x->nrows;
@@ -411,11 +361,15 @@ bool pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
 	x.script.arena = c->scratch;
 	x.s.x = &x.script;
 	x.row = none_array(c->scratch, p->nranks);
-	for (uint32_t r = 0; r < p->nranks; r++)
-		if (is_shown(&view->ranks, r)) {
-			x.row[r] = x.nrows++;
-			drawn += p->first[r + 1] - p->first[r];
-		}
+	for (uint32_t r = 0; r < p->nranks; r++) {
+		bool shown = !view->ranks.n;
+		for (size_t i = 0; i < view->ranks.n; i++)
+			shown |= view->ranks.v[i] == r;
+		if (!shown)
+			continue;
+		x.row[r] = x.nrows++;
+		drawn += p->first[r + 1] - p->first[r];
+	}
 	*why = NULL;
 	if (!x.nrows)
 		*why = arena_printf(c->arena, "--rank: the pipeline has %s, from 0 on",

@@ -2,10 +2,11 @@
  * Cure: which edit of a pipeline's text ends its deadlock.
  *
  * In: a text that is stuck. Out: the edits, each of which was made and run before it is named: a
- * receive or a send that is moved, or two of them in one BATCH. The cycle of waits says where to
- * try: it has, for each of its messages, the action of a rank that the other rank waits for, and the
- * actions at which that rank stands. One edit often ends one cycle and leaves the next, so edits are
- * made one after the other, each time the one with which the run gets furthest, up to MOST_EDITS.
+ * receive or a send that is moved, or two of them in one BATCH; where computations alone are stuck,
+ * one of these that is moved. The cycle of waits says where to try: it has the actions of a rank that
+ * another rank waits for, and the actions at which that rank stands. One edit often ends one cycle and
+ * leaves the next, so edits are made one after the other, each time the one with which the run gets
+ * furthest, up to MOST_EDITS.
  * O(edits * tries * actions), within LIMIT_WORK.
  */
 #include "compiler/pipe/pipe.h"
@@ -118,19 +119,18 @@ static void propose(struct edits *to, enum edit_kind kind, uint32_t what, uint32
 		to->v[to->n++] = (struct edit){ .kind = kind, .what = what, .where = where };
 }
 
-/* Rank `rank` stands at row `at`, and has to come to row `need`. */
+/* A rank stands at row `at`, and has to come to row `need`. */
 static void propose_for(struct edits *to, const struct pipe *p, uint32_t at, uint32_t need)
 {
-	bool receives = pipe_receives(p->v[need].kind),
-	     message = pipe_sends(p->v[at].kind) || pipe_receives(p->v[at].kind);
+	enum pipe_kind stands = p->v[at].kind, needed = p->v[need].kind;
 
 	if (at >= need)
 		return;
-	if (receives)
+	if (pipe_receives(needed) || pipe_computes(needed))
 		propose(to, MOVE_BEFORE, need, at);
-	if (pipe_receives(p->v[at].kind))
+	if (pipe_receives(stands))
 		propose(to, MOVE_BEHIND, at, need);
-	if (message)
+	if ((pipe_sends(stands) || pipe_receives(stands)) && !pipe_computes(needed))
 		propose(to, BATCH, need, at);
 }
 
@@ -141,7 +141,8 @@ static void propose_all(struct edits *to, const struct pipe *p, const struct gra
 	to->n = 0;
 	for (uint32_t i = 0; i < g->ncycle; i++) {
 		const struct op *o = &prog->tasks[g->cycle[i]->to].ops[graph_needs(g, i)];
-		if (op_kind(graph_op(g, i)) == OP_WAIT || !op_is_end(o))
+		bool waits = op_kind(graph_op(g, i)) == OP_WAIT || !op_is_end(o);
+		if (waits && prog->nfifos) /* of computations alone there is nothing else */
 			continue;
 		for (uint32_t k = 0; k < g->ncycle; k++)
 			if (graph_rank(g, k) == p->v[o->site].rank)

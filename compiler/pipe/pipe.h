@@ -204,8 +204,8 @@ uint32_t pipe_swapped(struct ctx *c, const struct pipe *p, enum pipe_streams str
 
 /* ---- cure.c ---------------------------------------------------------------------------- */
 
-/** Adds to `d`, a deadlock at c->slots, the edit that ends it, if one of the edits that are tried
- *  does. O(edits * actions). */
+/** Adds to `d`, a deadlock at c->slots, the edits that end it, if some that are tried do. O(edits *
+ *  actions). */
 void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, struct diag *d);
 
 /* ---- pipe_times.c --------------------------------------------------------------------------- */
@@ -222,8 +222,7 @@ struct pipe_times {
 	uint64_t busy;	       /* units of all computations that ended */
 	uint32_t computing;    /* ranks that compute */
 	uint32_t held;	       /* the most activations that a rank holds at once */
-	uint32_t
-		in_flight; /* the most messages of a pair and direction that are sent and not taken */
+	uint32_t in_flight;    /* the most messages from a rank to another, sent and not taken */
 	bool finishes;
 };
 

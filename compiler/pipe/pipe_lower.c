@@ -147,7 +147,7 @@ static void add_local(struct ctx *c, const struct pipe *p, uint32_t rank, struct
 		fetch(c, to, &now, &next[hi - lo], &p->v[hi - 1]);
 }
 
-/* ---- 3: messages -------------------------------------------------------------------------- */
+/* ---- 3 and 4: messages, and waits for sends ---------------------------------------------- */
 
 /* When an action is placed. */
 struct turn {
@@ -156,7 +156,7 @@ struct turn {
 
 struct turns {
 	const struct pipe *p;
-	const struct program *prog;
+	struct program *prog;
 	struct turn *v;	 /* [p->n] */
 	uint32_t *clock; /* [nranks]: the turn behind the last */
 };
@@ -197,16 +197,11 @@ static struct turn *find_turns(struct ctx *c, const struct pipe *p)
 	struct turns x = { .p = p, .prog = pipe_program(c, p, STREAMS_NONE) };
 	struct deadlock_report d;
 
-	match(c, (struct program *)x.prog);
+	match(c, x.prog);
 	c->diags->phase = PHASE_DEADLOCK;
-	d = deadlock(c, (struct program *)x.prog);
+	d = deadlock(c, x.prog);
 	if (d.deadlocked) {
-		uint32_t first = c->diags->n;
 		witness(c, &d);
-		if (c->diags->n > first)
-			diag_note(
-				c->diags, c->diags->v[first], NOWHERE,
-				"these are computations alone: messages and queues change nothing");
 		return NULL;
 	}
 	x.v = ARENA_ARRAY(c->scratch, struct turn, p->n);
@@ -216,68 +211,36 @@ static struct turn *find_turns(struct ctx *c, const struct pipe *p)
 	return x.v;
 }
 
-/* The result of computation a goes to another rank. */
-static void add_message(struct ctx *c, struct pipe *lists, const struct pipe_action *a)
+/* The stage of another rank that takes a computation's result; NONE: there is none. */
+static uint32_t taker_of(const struct pipe *p, bool back, uint32_t stage, uint32_t rank)
 {
-	const struct pipe *p = lists;
-	bool back = pipe_back(a->kind);
-	uint32_t to = back ? a->stage - 1 : a->stage + 1;
+	uint32_t to = back ? stage - 1 : stage + 1;
 
-	if (!pipe_computes(a->kind) || a->kind == PIPE_W || to >= p->nstages ||
-	    p->rank_of[to] == a->rank)
-		return;
-	add(c, &lists[a->rank], a, PIPE_SEND_F + back, a->stage, a->mb);
-	add(c, &lists[p->rank_of[to]], a, PIPE_RECV_F + back, to, a->mb);
+	return to >= p->nstages || p->rank_of[to] == rank ? NONE : to;
 }
 
-/* By rank its text; NULL: computations wait for each other. */
-static struct pipe *add_messages(struct ctx *c, const struct pipe *p)
+/* The bracket of rows i .. end - 1 at the end of its rank's text, the waits for sends of the microbatches
+ * that come back, and its messages. */
+static void place(struct ctx *c, const struct pipe *p, uint32_t i, uint32_t end, struct pipe *lists)
 {
-	struct turn *turns = find_turns(c, p);
-	struct pipe *lists = ARENA_ARRAY(c->scratch, struct pipe, p->nranks);
+	struct pipe *own = &lists[p->v[i].rank];
 
-	for (uint32_t r = 0; r < p->nranks; r++)
-		lists[r] = (struct pipe){ .nstages = p->nstages, .rank_of = p->rank_of };
-	for (uint32_t i = 0, end; turns && i < p->n; i = end) {
-		const struct pipe_action *v = &p->v[turns[i].row];
-		end = i + pipe_bracket_end(p, turns[i].row) - turns[i].row;
-		for (uint32_t k = 0; k < end - i; k++)
-			add_same(c, &lists[v->rank], &v[k]);
-		for (uint32_t k = 0; k < end - i; k++)
-			add_message(c, lists, &v[k]);
+	for (uint32_t k = i; k < end; k++)
+		add_same(c, own, &p->v[k]);
+	for (uint32_t k = i; k < end; k++) {
+		const struct pipe_action *a = &p->v[k];
+		if ((a->kind == PIPE_B || a->kind == PIPE_I) &&
+		    taker_of(p, false, a->stage, a->rank) != NONE)
+			add(c, own, a, PIPE_WAIT_SEND_F, a->stage, a->mb);
 	}
-	return turns ? lists : NULL;
-}
-
-/* ---- 4: waits for sends ------------------------------------------------------------------- */
-
-/* `sent`: rows of SEND_F in `from`, by stage and microbatch. */
-static void add_waits(struct ctx *c, const struct pipe *from, uint32_t *sent, struct pipe *to)
-{
-	bool *waited = ARENA_ARRAY(c->scratch, bool, from->n);
-
-	for (uint32_t i = 0, end; i < from->n; i = end) {
-		end = pipe_bracket_end(from, i);
-		for (uint32_t k = i; k < end; k++) {
-			add_same(c, to, &from->v[k]);
-			if (from->v[k].kind == PIPE_SEND_F)
-				sent[(size_t)from->v[k].stage * to->nmbs + from->v[k].mb] = k;
-		}
-		for (uint32_t k = i; k < end; k++) {
-			const struct pipe_action *a = &from->v[k];
-			if (a->kind != PIPE_B && a->kind != PIPE_I)
-				continue;
-			uint32_t send = sent[(size_t)a->stage * to->nmbs + a->mb];
-			if (send == NONE)
-				continue;
-			waited[send] = true;
-			add(c, to, a, PIPE_WAIT_SEND_F, a->stage, a->mb);
-		}
-	}
-	for (uint32_t i = 0; i < from->n; i++) {
-		const struct pipe_action *a = &from->v[i];
-		if (pipe_sends(a->kind) && !waited[i])
-			add(c, to, a, PIPE_WAIT_SEND_F + pipe_back(a->kind), a->stage, a->mb);
+	for (uint32_t k = i; k < end; k++) {
+		const struct pipe_action *a = &p->v[k];
+		bool back = pipe_back(a->kind);
+		uint32_t to = taker_of(p, back, a->stage, a->rank);
+		if (!pipe_computes(a->kind) || a->kind == PIPE_W || to == NONE)
+			continue;
+		add(c, own, a, PIPE_SEND_F + back, a->stage, a->mb);
+		add(c, &lists[p->rank_of[to]], a, PIPE_RECV_F + back, to, a->mb);
 	}
 }
 
@@ -286,8 +249,9 @@ static void add_waits(struct ctx *c, const struct pipe *from, uint32_t *sent, st
 struct pipe *pipe_lower(struct ctx *c, const struct pipe *p)
 {
 	struct pipe *bare = empty_text(c, p), *local = empty_text(c, p), *to = empty_text(c, p);
+	struct pipe *lists = ARENA_ARRAY(c->scratch, struct pipe, p->nranks);
 	uint32_t *left = ARENA_ARRAY(c->scratch, uint32_t, p->nstages);
-	uint32_t *sent = none_array(c->scratch, (size_t)p->nstages * p->nmbs);
+	const struct turn *turns;
 
 	/* Local actions, which PyTorch does not take in such a text, are placed anew. */
 	for (uint32_t i = 0, r = 0; r <= p->nranks; bare->first[r++] = bare->n)
@@ -299,11 +263,34 @@ struct pipe *pipe_lower(struct ctx *c, const struct pipe *p)
 	for (uint32_t r = 0; r < p->nranks; local->first[++r] = local->n)
 		add_local(c, bare, r, local, left);
 	pipe_index(c->arena, local);
-	struct pipe *lists = add_messages(c, local);
-	for (uint32_t r = 0; lists && r < p->nranks; to->first[++r] = to->n)
-		add_waits(c, &lists[r], sent, to);
+	turns = find_turns(c, local);
+	if (!turns) {
+		diag_note(c->diags, c->diags->v[0], NOWHERE,
+			  "these are computations alone: messages and queues change nothing");
+		pipe_cure(c, p, STREAMS_NONE, c->diags->v[0]);
+		return NULL;
+	}
+	for (uint32_t r = 0; r < p->nranks; r++)
+		lists[r] = (struct pipe){ .nstages = p->nstages, .rank_of = p->rank_of };
+	for (uint32_t i = 0; i < local->n;) {
+		uint32_t row = turns[i].row, end = pipe_bracket_end(local, row);
+		place(c, local, row, end, lists);
+		i += end - row;
+	}
+	for (uint32_t r = 0; r < p->nranks; to->first[++r] = to->n) {
+		for (uint32_t i = 0; i < lists[r].n; i++)
+			add_same(c, to, &lists[r].v[i]);
+		for (uint32_t i = 0; i < lists[r].n; i++) {
+			const struct pipe_action *a = &lists[r].v[i];
+			bool back = a->kind == PIPE_SEND_B;
+			if (back || (a->kind == PIPE_SEND_F &&
+				     pipe_result(local, true, a->stage, a->mb) == NONE))
+				add(c, to, a, PIPE_WAIT_SEND_F + back, a->stage, a->mb);
+		}
+	}
+	pipe_index(c->arena, to);
 	to->messages = to->waits = true;
-	return lists ? to : NULL;
+	return to;
 }
 
 void pipe_print(const struct pipe *p, FILE *out)

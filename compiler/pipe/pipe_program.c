@@ -21,17 +21,21 @@ struct inward {
 	uint32_t *v, n, cap;
 };
 
+struct lately {
+	uint32_t waited; /* the `last` that it has waited for, or NONE */
+	uint32_t batch;	 /* first row of its last batch, or NONE */
+};
+
 struct making {
 	const struct pipe *p;
 	struct program *to;
 	struct arena *arena;
 	enum pipe_streams streams;
-	uint32_t *
-		queue; /* [2 * nranks] of the rank that is made, or one before: by peer, and by which of two */
+	uint32_t *queue;       /* [2][nranks] of the rank that is made, or one before, by peer */
 	struct inward *inward; /* [nranks]: the FIFOs to the rank */
 	uint32_t last;	       /* computation or wait of the rank that is made, or NONE */
-	uint32_t *waited;      /* by task: the `last` that it has waited for */
-	uint32_t capwaited;
+	struct lately *lately; /* by task */
+	uint32_t caplately;
 	uint32_t *task, *end; /* by action: where its operation is; rows up to its wave's end */
 };
 
@@ -68,7 +72,7 @@ static uint32_t new_task(struct making *x, uint32_t rank)
 	uint32_t n = p->ntasks;
 
 	ARENA_PUSH(x->arena, p->tasks, p->ntasks, p->captasks) = (struct task){ .rank = rank };
-	ARENA_PUSH(x->arena, x->waited, n, x->capwaited) = NONE;
+	ARENA_PUSH(x->arena, x->lately, n, x->caplately) = (struct lately){ NONE, NONE };
 	return p->ntasks - 1;
 }
 
@@ -149,9 +153,9 @@ static void add_message(struct making *x, uint32_t i, bool joined)
 	uint32_t peer = pipe_peer(p, a), t = x->task[i];
 	bool sends = pipe_sends(a->kind), back = pipe_back(a->kind);
 
-	if (!joined && x->last != x->waited[t])
+	if (!joined && x->last != x->lately[t].waited)
 		add_wait(x, t, i, x->last);
-	x->waited[t] = x->last;
+	x->lately[t].waited = x->last;
 	struct op *o =
 		add(x, t,
 		    (struct op){ .n = 1, .kind = sends ? OP_SEND : OP_RECV, .site = i & 0xffffff });
@@ -162,26 +166,16 @@ static void add_message(struct making *x, uint32_t i, bool joined)
 		o->kind |= OP_JOINED;
 }
 
-/* Sends and receives of rows i .. end - 1, of one bracket: queue by queue. */
+/* Sends and receives of rows i .. end - 1, of one bracket: those of one queue start together. */
 static void add_batch(struct making *x, uint32_t i, uint32_t end)
 {
-	for (uint32_t k = i; k < end; k++)
-		x->task[k] = NONE;
 	for (uint32_t k = i; k < end; k++) {
-		uint32_t t;
-		if (x->task[k] != NONE)
-			continue;
-		t = queue_of(x, &x->p->v[k]);
-		for (uint32_t j = k; j < end; j++) {
-			if (x->task[j] != NONE || queue_of(x, &x->p->v[j]) != t)
-				continue;
-			x->task[j] = t;
-			add_message(x, j, j > k);
-		}
-		for (uint32_t j = k; j < end; j++)
-			if (x->task[j] == t)
-				x->end[j] = x->to->tasks[t].nops;
+		uint32_t t = x->task[k] = queue_of(x, &x->p->v[k]);
+		add_message(x, k, x->lately[t].batch == i);
+		x->lately[t].batch = i;
 	}
+	for (uint32_t k = i; k < end; k++)
+		x->end[k] = x->to->tasks[x->task[k]].nops;
 }
 
 static void add_rank(struct making *x, uint32_t rank)

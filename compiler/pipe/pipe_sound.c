@@ -96,10 +96,16 @@ static void place_action(struct sounding *x, const struct pipe_action *a)
 	const struct pipe *p = x->p;
 	bool message = a->kind < PIPE_NAMED && !pipe_computes(a->kind);
 
-	if (p->rank_of[a->stage] != a->rank)
-		wrong(x, 605, a, "%s is on rank %u, and stage %u is on rank %u", a->name, a->rank,
-		      a->stage, p->rank_of[a->stage]);
-	else if (message && pipe_peer_stage(a) == p->nstages)
+	if (p->rank_of[a->stage] != a->rank) {
+		struct diag *d = wrong(x, 605, a, "%s is on rank %u, and stage %u is on rank %u",
+				       a->name, a->rank, a->stage, p->rank_of[a->stage]);
+		uint32_t next = pipe_back(a->kind) ? a->stage - 1 : a->stage + 1;
+		if (pipe_receives(a->kind) && next < p->nstages && p->rank_of[next] == a->rank)
+			diag_help(
+				x->c->diags, d,
+				"a receive has the number of the stage that takes the message: %s",
+				pipe_name(x->c->scratch, a->kind, next, a->mb));
+	} else if (message && pipe_peer_stage(a) == p->nstages)
 		wrong(x, 605, a, "%s: stage %u is the last, there is none behind it", a->name,
 		      a->stage);
 	else if (message && pipe_peer_stage(a) > p->nstages)
@@ -231,20 +237,20 @@ static void check_complete(struct sounding *x)
 
 /* ---- the order of a rank's text ------------------------------------------------------------ */
 
-/* Action i needs that of row `before`, on the same rank. */
+/* Action i needs that of row `before`, on the same rank. Only the two of an OVERLAP_F_B can need one of
+ * their bracket. */
 static void needs(struct sounding *x, uint32_t i, uint32_t before)
 {
 	const struct pipe_action *a = &x->p->v[i], *b;
-	uint32_t begin = i;
 
-	while (x->p->v[begin].joined)
-		begin--;
-	if (before == NONE || before < begin)
+	if (before == NONE)
 		return;
 	b = &x->p->v[before];
-	struct diag *d = wrong(
-		x, 605, a, "%s stands %s %s, which it needs", a->name,
-		before < pipe_bracket_end(x->p, i) ? "in one bracket with" : "before", b->name);
+	bool together = (before + 1 == i && a->joined) || (before == i + 1 && b->joined);
+	if (before < i && !together)
+		return;
+	struct diag *d = wrong(x, 605, a, "%s stands %s %s, which it needs", a->name,
+			       together ? "in one bracket with" : "before", b->name);
 	diag_note(x->c->diags, d, b->span, "%s", b->name);
 }
 

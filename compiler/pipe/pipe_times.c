@@ -164,6 +164,18 @@ static uint32_t most_in_flight(struct ctx *c, const struct pipe *p, const struct
 	return (uint32_t)most;
 }
 
+/* The computations of a bracket one behind the other. */
+static void divide(struct pipe_times *t, const struct pipe *p)
+{
+	for (uint32_t i = 0; i < p->n; i++) {
+		if (!pipe_computes(p->v[i].kind) || t->end[i] == NONE)
+			continue;
+		if (p->v[i].joined)
+			t->start[i] = t->end[i - 1];
+		t->end[i] = t->start[i] + pipe_units(&p->v[i]);
+	}
+}
+
 struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_streams streams)
 {
 	struct pipe_times t = { .length = 0 };
@@ -179,5 +191,6 @@ struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_stre
 	add_up(&t, p);
 	if (t.finishes)
 		t.in_flight = most_in_flight(c, p, &t);
+	divide(&t, p);
 	return t;
 }

@@ -267,7 +267,7 @@ static void note_collective(struct trace *t, struct ctx *c, struct diag *g,
 	uint32_t *of_rank = ARENA_ARRAY(t->arena, uint32_t, p->nranks), ranks = 0;
 	uint32_t *of_cell = ARENA_ARRAY(t->arena, uint32_t, p->cells), once = 0, asked = 0;
 
-	if (m->code != 403 || m->want.n != 1 || m->want.v[0].n != p->nranks || p->nranks < 3 ||
+	if (m->code != 403 || m->want.n != 1 || m->want.v[0].n != p->nranks ||
 	    (uint64_t)p->cells * p->nranks > MOST_COMPARED)
 		return;
 	for (uint32_t q = 0; q < p->nranks; q++) {
@@ -333,6 +333,20 @@ static void help_other_kind(struct ctx *c, const struct program *p, const struct
 					: "`reduce` here, which adds to the old value, cures it");
 }
 
+/* The other end of a message that brought the value. */
+static void note_send(struct trace *t, struct ctx *c, struct diag *g, const struct culprit *k)
+{
+	const struct program *p = t->r.p;
+	const struct op *o = &p->tasks[k->store.task].ops[k->store.row];
+
+	if (op_in(o) == NONE)
+		return;
+	const struct fifo *f = &p->fifos[op_in(o)];
+	const struct op *sent = &p->tasks[f->src_task].ops[k->store.from];
+	diag_note(c->diags, g, p->sites[sent->site].span, "rank %u sends %s here", f->src,
+		  program_cells_text(t->arena, p, sent->cell, sent->n));
+}
+
 static void report(struct trace *t, struct ctx *c, const struct contract *contract,
 		   const struct order *order, const struct mistake *m, uint64_t others)
 {
@@ -363,6 +377,7 @@ static void report(struct trace *t, struct ctx *c, const struct contract *contra
 	if (any) {
 		diag_note(c->diags, g, NOWHERE, "rank %u, %s: %s", p->tasks[k->store.task].rank,
 			  where_text(c, p, k->store.depth, &w, g), what_text(t, m, k));
+		note_send(t, c, g, k);
 	} else {
 		diag_note(c->diags, g, NOWHERE, "nothing is ever stored in %s on rank %u", name,
 			  m->rank);

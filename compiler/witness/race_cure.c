@@ -214,9 +214,10 @@ static void help(struct ctx *c, const struct program *p, const struct contract *
 			return;
 		}
 	}
-	diag_help(c->diags, g,
-		  "the operations of a step run concurrently: make one of the two use a different "
-		  "chunk, such as a scratch t[K], or put it after the step");
+	diag_help(
+		c->diags, g,
+		"the operations of a step run concurrently: let one of the two use a scratch, which "
+		"a copy before the step may fill, or put it after the step");
 }
 
 void race_help(struct ctx *c, const struct program *p, const struct contract *k)

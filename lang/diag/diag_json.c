@@ -10,31 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-size_t diag_utf8(const char *s, size_t n, uint32_t *c)
-{
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	unsigned char first = (unsigned char)s[0];
-	size_t len;
-
-	if (first < 0x80) {
-		*c = first;
-		return 1;
-	}
-	len = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-	if (first < 0xc0 || first >= 0xf8 || len > n)
-		return 0;
-	*c = first & (0xffu >> (len + 1));
-	for (size_t i = 1; i < len; i++) {
-		unsigned char b = (unsigned char)s[i];
-		if ((b & 0xc0) != 0x80)
-			return 0;
-		*c = *c << 6 | (b & 0x3f);
-	}
-	if (*c < least[len] || *c > 0x10ffff || (*c >= 0xd800 && *c < 0xe000))
-		return 0;
-	return len;
-}
-
 /* From malloc. NULL: no memory. */
 static char *utf8_text(const char *s)
 {

@@ -113,11 +113,6 @@ static const char *paint(const struct printer *p, const char *color)
 #define BLUE "\033[34m"
 #define PLAIN "\033[0m"
 
-const char *diag_severity_name(enum severity s)
-{
-	return s == SEV_ERROR ? "error" : s == SEV_WARNING ? "warning" : "note";
-}
-
 static const char *severity_color(enum severity s)
 {
 	return s == SEV_ERROR ? RED : s == SEV_WARNING ? MAGENTA : CYAN;
@@ -272,32 +267,6 @@ static void print_line(const struct printer *p, const char *what, const char *te
 	fprintf(p->out, "%s%s:%s ", paint(p, CYAN), what, paint(p, PLAIN));
 	put_text(text, p->out);
 	putc('\n', p->out);
-}
-
-struct diag_notes diag_all_notes(struct diags *d, const struct diag *g)
-{
-	const struct diag_calls *c = &g->calls;
-	struct diag_notes all = { 0 };
-
-	for (uint32_t i = 0; i < diag_calls_kept(c); i++) {
-		const char *times =
-			c->v[i].times == 1
-				? ""
-				: arena_printf(d->arena, ", %u times in itself", c->v[i].times);
-		if (c->n > DIAG_CALLS && i == DIAG_CALLS - DIAG_CALLS_FAR)
-			ARENA_PUSH(d->arena, all.v, all.n, all.cap) = (struct diag_note){
-				.text = arena_printf(d->arena, "%u more call%s between these",
-						     c->n - DIAG_CALLS,
-						     c->n - DIAG_CALLS == 1 ? "" : "s")
-			};
-		ARENA_PUSH(d->arena, all.v, all.n, all.cap) =
-			(struct diag_note){ .span = c->v[i].span,
-					    .text = arena_printf(d->arena, "in %s, called here%s",
-								 c->v[i].name, times) };
-	}
-	for (uint32_t i = 0; i < g->notes.n; i++)
-		ARENA_PUSH(d->arena, all.v, all.n, all.cap) = g->notes.v[i];
-	return all;
 }
 
 static void print_text(const struct printer *p, const struct diag *g)

@@ -30,24 +30,6 @@ static void define_unit(struct resolver *r, struct unit *u)
 	}
 }
 
-uint32_t names_reach(struct resolver *r, struct unit *unit)
-{
-	uint32_t n = 0;
-
-	unit->mark = ++r->mark;
-	r->reach[n++] = unit;
-	for (uint32_t i = 0; i < n; i++)
-		for (struct decl *d = r->reach[i]->decls; d; d = d->next) {
-			struct unit *u = d->kind == D_IMPORT ? d->imported : NULL;
-
-			if (!u || u->mark == r->mark)
-				continue;
-			u->mark = r->mark;
-			r->reach[n++] = u;
-		}
-	return n;
-}
-
 /* Defines the names that `unit` imports, in the order of the module, so that a conflict of two
  * files is reported in the same way wherever both are imported. */
 static void define_imports(struct resolver *r, struct unit *unit)

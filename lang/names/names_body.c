@@ -149,7 +149,9 @@ static void resolve_call(struct resolver *r, struct expr *e)
 static void resolve_rank(struct resolver *r, const struct expr *e)
 {
 	if (r->rankless)
-		NAMES_ERROR(r, 201, e->span, "`rank` is not allowed in %s", r->rankless);
+		diag_help(r->d,
+			  NAMES_ERROR(r, 201, e->span, "`rank` is not allowed in %s", r->rankless),
+			  "it is the same for every rank; for some ranks: if E { ... }");
 	if (r->node)
 		r->node->rank = true;
 }

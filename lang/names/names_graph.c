@@ -92,3 +92,21 @@ void names_graph(struct resolver *r)
 				      use->sym->name, use->what);
 	}
 }
+
+uint32_t names_reach(struct resolver *r, struct unit *unit)
+{
+	uint32_t n = 0;
+
+	unit->mark = ++r->mark;
+	r->reach[n++] = unit;
+	for (uint32_t i = 0; i < n; i++)
+		for (struct decl *d = r->reach[i]->decls; d; d = d->next) {
+			struct unit *u = d->kind == D_IMPORT ? d->imported : NULL;
+
+			if (!u || u->mark == r->mark)
+				continue;
+			u->mark = r->mark;
+			r->reach[n++] = u;
+		}
+	return n;
+}

@@ -382,6 +382,19 @@ static bool help_ended(struct resolver *r, struct diag *g, struct ident name, en
 	return true;
 }
 
+/* "allreduce, broadcast" */
+static const char *names_of(struct resolver *r, enum space space)
+{
+	enum { MOST = 20 };
+	const char *text = "";
+	int n = 0;
+
+	for (const struct def *def = r->top; def && n <= MOST; def = def->below)
+		if (def->space == space && ++n <= MOST)
+			text = arena_printf(r->arena, "%s%s%s", def->name, *text ? ", " : "", text);
+	return n > MOST ? arena_printf(r->arena, "..., %s", text) : text;
+}
+
 /* Help for a name of the library, and for names that may not be used in a fn or in the arguments of
  * a topology. */
 static bool help_scope(struct resolver *r, struct diag *g, struct ident name, enum want want)
@@ -394,6 +407,13 @@ static bool help_scope(struct resolver *r, struct diag *g, struct ident name, en
 	r->suggest_work -= want == WANT_RUN && r->suggest_work > LIBRARY_WORK ? LIBRARY_WORK : 0;
 	if (file) {
 		diag_help(r->d, g, "the library has it: import \"%s\"", file);
+		return true;
+	}
+	if (want == WANT_CONTRACT) {
+		diag_help(
+			r->d, g,
+			"the contracts are %s; to define one: contract %s(inout d[C]) ensures ...",
+			names_of(r, SPACE_CONTRACT), name.name);
 		return true;
 	}
 	if (want != WANT_NUMBER || (!r->fn && !r->topology_of))
@@ -477,13 +497,22 @@ void names_unknown(struct resolver *r, struct ident name, enum want want)
 	for (size_t i = 0; i < KINDS && !other; i++)
 		other = names_find(kinds[i].space, name.name);
 	if (other) {
-		NAMES_MISUSED(r, 201, name.span, name.name, other->span, "`%s` is %s, not %s",
-			      name.name, described(other), find_kind(want)->text);
+		g = NAMES_ERROR(r, 201, name.span, "`%s` is %s, not %s", name.name,
+				described(other), find_kind(want)->text);
+		diag_note(r->d, g, other->span, "`%s` is defined here", name.name);
+		if (want == WANT_BUFFER && other->sym && other->sym->kind == SYM_PARAM &&
+		    r->owner && r->owner->kind == D_PROC)
+			diag_help(r->d, g,
+				  "a parameter for chunks has their number, such as %s[N]: proc "
+				  "%s(%s[N])",
+				  name.name, r->owner->name.name, name.name);
 		return;
 	}
 	if (names_builtin(name.name) != BUILTIN_NONE) {
-		NAMES_ERROR(r, 201, name.span, "`%s` is a built-in function, not %s", name.name,
-			    find_kind(want)->text);
+		g = NAMES_ERROR(r, 201, name.span, "`%s` is a built-in function, not %s", name.name,
+				find_kind(want)->text);
+		diag_help(r->d, g, "a function is used with its arguments: %s",
+			  keyword_find(name.name, strlen(name.name))->usage);
 		return;
 	}
 	near = nearest(r, name.name, want);

@@ -45,7 +45,7 @@ def _ccc() -> str:
         Status.EUNSUPPORTED,
         f"CCS_CCC={named} is no program that can be run"
         if named
-        else "ccc was not found beside libccs or in PATH: install it (make install), "
+        else "ccc was not found next to libccs or in PATH: install it (make install), "
         "or set CCS_CCC to its path",
     )
 

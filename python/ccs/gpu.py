@@ -37,7 +37,7 @@ class Place:
     device: int
     stream: int = 0
     waits: bool = True
-    """Whether the stream is the default one, which is waited for, as nobody has named one."""
+    """Whether the stream is the default one, which is waited for, as the caller has named none."""
 
 
 # ---- the driver ------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ def _is_done(device: int, stream: int) -> bool:
 
 
 def wait_for(places: Iterable[Optional[Place]]) -> None:
-    """For those where nobody has named a stream."""
+    """Waits for the default stream of each place for which the caller has named none."""
     for place in {p for p in places if p is not None and p.waits}:
         wait(place.device, place.stream)
 

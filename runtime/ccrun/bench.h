@@ -10,9 +10,13 @@
 
 #include "runtime/base/ticker.h"
 #include "runtime/ccrun/ccrun.h"
-#include "runtime/ccrun/device.h"
+
+#include <time.h>
 
 #define CCRUN_TEXT 256
+
+struct device; /* gpu/device.h */
+struct lanes;
 
 enum side { SIDE_OURS, SIDE_BASELINE, SIDES };
 
@@ -39,7 +43,7 @@ struct result {
 	char text[CCRUN_TEXT]; /* of the first wrong element */
 };
 
-/* The progress of the run (progress.c). */
+/* The progress of the run (progress_line.c). */
 struct progress {
 	struct ticker ticker;
 	bool counts;	     /* rows are counted now, and not run */
@@ -116,7 +120,7 @@ ccs_status buffers_fill(struct bench *b, const struct row *r, bool in_place);
 ccs_status buffers_check(struct bench *b, const struct row *r, bool in_place,
 			 struct result *result);
 
-/* ---- order.c --------------------------------------------------------------- */
+/* ---- barriers.c --------------------------------------------------------------- */
 
 /** The number of ranks that come late, one after another: all, or as many as are tried. */
 int order_late(const struct bench *b);
@@ -127,7 +131,13 @@ ccs_status order_check(struct bench *b, const struct row *r, enum side side, str
 /* ---- time.c --------------------------------------------------------------- */
 
 /** Seconds since a fixed, unspecified time. */
-double time_now(void);
+static inline double time_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
 
 /** A call of all ranks of this process, put into the lanes' streams (NULL: done when it
  *  returns). */
@@ -145,7 +155,7 @@ ccs_status time_calls(struct bench *b, const struct row *r, put_call *put, struc
 /** Microseconds of a device-to-device copy of as many bytes as a rank has. */
 ccs_status time_copy(struct bench *b, const struct row *r, double *us);
 
-/* ---- trace.c: --trace --------------------------------------------------------- */
+/* ---- row_trace.c: --trace --------------------------------------------------------- */
 
 /** Whether the trace is printed on stdout, and so the table on stderr. */
 bool trace_prints(const struct options *o);
@@ -156,7 +166,7 @@ ccs_status trace_row(struct bench *b, const struct row *r, put_call *put);
 /** Writes the file, also if the run has failed (`rc`). Returns the exit status. */
 int trace_close(struct bench *b, int rc);
 
-/* ---- progress.c ------------------------------------------------------------- */
+/* ---- progress_line.c ------------------------------------------------------------- */
 
 /** Whether a terminal can show progress. If so, the rows are counted first. */
 bool progress_open(struct bench *b);
@@ -192,7 +202,7 @@ ccs_status show_row(struct bench *b, const struct row *r, struct result *result)
 /** Prints the table. Returns the exit status. */
 int table_print(struct bench *b);
 
-/* ---- tuned.c: --table ---------------------------------------------------------- */
+/* ---- by_tuning.c: --table ---------------------------------------------------------- */
 
 /** Loads the tuning, and finds the collective and a module of it. Free b->tuning in any case.
  *  Returns the exit status. */
@@ -245,10 +255,8 @@ int contest_run(struct contest *x);
 int tune_open(struct contest *x, struct bench *b);
 void tune_close(struct contest *x);
 int tune_run(struct contest *x);
-/** Whether the option's file can be written, new or existing. CCS_EFILE. */
-ccs_status tune_writable(const char *option, const char *file);
 
-/* ---- nccl.c, mpi.c: --against ------------------------------------------------ */
+/* ---- against_nccl.c, against_mpi.c: --against ------------------------------------------------ */
 
 /* A baseline: a library's collective with the same contract, measured in the same run. */
 struct baseline {
@@ -272,7 +280,7 @@ struct baseline {
 
 extern const struct baseline baseline_nccl, baseline_mpi;
 
-/* ---- report.c: --json and --csv -------------------------------------------------
+/* ---- records.c: --json and --csv -------------------------------------------------
  * Stdout gets exactly one JSON document, or one CSV table, even on failure; the readable table
  * goes to stderr then. Names include units, and values that were not measured are null, or
  * empty. */

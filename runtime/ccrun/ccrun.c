@@ -13,49 +13,9 @@
  * lacks, 70 a bug.
  */
 #include "runtime/ccrun/bench.h"
+#include "runtime/ccrun/gpu/device.h"
 
-#include <stdarg.h>
 #include <string.h>
-#include <unistd.h>
-
-/* Launchers end a job at the first rank that fails, so the other ranks wait until the one that
- * reports the reason has done so. */
-#define TELLING_US 200000
-
-static void say(const struct options *o, bool rank, const char *format, va_list ap)
-{
-	char text[CCS_TEXT];
-
-	vsnprintf(text, sizeof(text), format, ap);
-	report_error(o, text);
-	if (rank)
-		fprintf(stderr, "ccrun: rank %d: %s\n", o->rank, text);
-	else
-		fprintf(stderr, "ccrun: %s\n", text);
-}
-
-int complain(const struct options *o, int rc, const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	say(o, o->launcher != NULL, format, ap);
-	va_end(ap);
-	return rc;
-}
-
-int complain_once(const struct options *o, int rc, const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	if (!o->rank)
-		say(o, false, format, ap);
-	else
-		usleep(TELLING_US);
-	va_end(ap);
-	return rc;
-}
 
 /* Adds "2..16" or "4" to the list. */
 static void add_range(char *text, size_t size, int from, int to)
@@ -271,8 +231,8 @@ static int run(struct bench *b, struct contest *contest)
 	buffers_close(b);
 	home_close(&at);
 	close_baseline(b, true);
-	if (b->failed && o->rank)
-		usleep(TELLING_US);
+	if (b->failed)
+		complain_wait(o);
 	return rc;
 }
 

@@ -2,28 +2,34 @@
  * ccrun: runs a module's ranks here, checks every element, prints the table. It knows the
  * library by ccs.h alone, as any program does.
  *
- *   ccrun.c     main: options in, exit status out
- *   options.c   the command line; options_table.c: its options, --help
- *   launch.c    --procs: a process a rank
- *   home.c      where the ranks run: this process, its GPUs, other processes
- *   table.c     sizes, types, operators, roots: the table
- *   report.c    the table for programs: --json, --csv
- *   progress.c  progress of the run, on a terminal
- *   measure.c   one placement of a row: the module and a baseline, medians, checks
- *   buffers.c   the ranks' buffers
- *   time.c      calls, timed by the clock or by a GPU's events, or in a graph
- *   check.c     inputs and expected results; element.c: elements by their type
- *   sizes.c     how long the chunks of `sized` buffers are: --sizes
- *   fill.c      --fill: inputs by an expression; formula.c, formula_read.c: expressions
- *   show.c      --show: prints inputs and results
- *   trace.c     --trace: the events of all ranks, with times
- *   order.c     schedules without buffers: which rank waited for which
- *   device.c    buffers and streams on GPUs; driver.c: calls of CUDA's driver
- *   nccl.c      --against nccl; nccl_calls.c: calls of NCCL
- *   mpi.c       --against mpi
- *   verify.c    --verify
- *   tune.c      --tune: which module is the best for each size; contend.c: one size
- *   tuned.c     --table, --explain-choice: runs by a tuning, and prints its contents
+ *   ccrun.c           main: options in, exit status out
+ *   command_line.c    the command line; options_table.c: its options, --help
+ *   launch.c          --procs: a process a rank
+ *   table.c           sizes, types, operators, roots: the table
+ *   show.c            --show: prints inputs and results
+ *   tune.c            --tune: which module is the best for each size
+ *   by_tuning.c       --table, --explain-choice: runs by a tuning, and prints its contents
+ *   verify_modules.c  --verify
+ * measure/, one placement of a row:
+ *   measure.c         the module and a baseline, medians, checks
+ *   home.c            where the ranks run: this process, its GPUs, other processes
+ *   buffers.c         the ranks' buffers
+ *   time.c            calls, timed by the clock or by a GPU's events, or in a graph
+ *   row_trace.c       --trace: the events of all ranks, with times
+ *   barriers.c        schedules without buffers: which rank waited for which
+ *   contend.c         --tune: one size
+ *   against_nccl.c    --against nccl; against_mpi.c: --against mpi
+ * values/, inputs and expected results:
+ *   expected.c        what must come out; inputs.c: what goes in; elements.c: elements by their type
+ *   chunk_sizes.c     how long the chunks of `sized` buffers are: --sizes
+ *   fill.c            --fill: inputs by an expression; formula.c, formula_read.c: expressions
+ * gpu/:
+ *   device.c          buffers and streams on GPUs; cuda_calls.c: calls of CUDA's driver
+ *   nccl_calls.c      calls of NCCL
+ * say/, for people and programs:
+ *   complain.c        failures
+ *   records.c         the table for programs: --json, --csv
+ *   progress_line.c   progress of the run, on a terminal
  */
 #ifndef CCS_RUNTIME_CCRUN_CCRUN_H
 #define CCS_RUNTIME_CCRUN_CCRUN_H
@@ -107,7 +113,10 @@ struct options {
 int options_read(struct options *o, int argc, char **argv);
 void options_free(struct options *o);
 /** "sum", "premul" */
-const char *redop_name(int op);
+static inline const char *redop_name(int op)
+{
+	return op == OP_PREMUL ? "premul" : ccs_redop_name((ccs_redop)op);
+}
 
 /** A line on stderr; it names the rank, where each has a process. Returns `rc`. */
 int complain(const struct options *o, int rc, const char *format, ...)
@@ -115,6 +124,9 @@ int complain(const struct options *o, int rc, const char *format, ...)
 /** The same, for an error that is the same in every process: only the first process prints it. */
 int complain_once(const struct options *o, int rc, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/** In a process that does not print the reason of a failure: waits for the one that does. */
+void complain_wait(const struct options *o);
 
 /** --procs: starts the ranks, waits for them, and returns their exit status; *killed: rank 0 was
  *  unable to report the result. In each rank it returns -1, and the process goes on as the rank
@@ -131,6 +143,11 @@ struct failure {
 struct failure failure_keep(ccs_status s);
 /** That one and its text, if it is one; else `s`. */
 ccs_status failure_first(const struct failure *f, ccs_status s);
+
+/** The folder of a file, to be freed; NULL: no memory. */
+char *file_folder(const char *file);
+/** Whether the option's file can be written, new or existing. CCS_EFILE. */
+ccs_status file_writable(const char *option, const char *file);
 
 /** --verify: proves modules, prints a line for each plan, and returns the exit status. */
 int verify_modules(const struct options *o);
@@ -165,9 +182,6 @@ struct check {
 /** Completes module, plan, type and op. false: out of memory. */
 bool check_init(struct check *c);
 void check_free(struct check *c);
-
-/** Elements of a rank's send or receive buffers. O(buffers^2) */
-size_t check_elements(const struct check *c, uint32_t rank, bool recv);
 
 /** The scalar of premul-sum. */
 void check_scalar(const struct check *c, unsigned char scalar[8]);

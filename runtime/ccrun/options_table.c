@@ -1,17 +1,12 @@
 /*
  * The table of ccrun's options, and the text of --help.
  */
-#include "runtime/ccrun/options.h"
+#include "runtime/ccrun/command_line.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* ---- names that values can have ------------------------------------------------------------ */
-
-const char *redop_name(int op)
-{
-	return op == OP_PREMUL ? "premul" : ccs_redop_name((ccs_redop)op);
-}
 
 const char *option_type_word(int i)
 {

@@ -7,8 +7,9 @@
  * are gathered, and rank 0 prints. O(shown elements x chunks), plus the check.
  */
 #include "runtime/ccrun/bench.h"
-#include "runtime/ccrun/element.h"
-#include "runtime/ccrun/fill.h"
+#include "runtime/ccrun/values/elements.h"
+#include "runtime/ccrun/values/fill.h"
+#include "runtime/ccrun/values/chunk_sizes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,7 @@ static size_t number_of(size_t i, size_t n, size_t most, size_t first, size_t la
 
 static size_t elements(const struct row *r, uint32_t rank, enum when when)
 {
-	return check_elements(&r->check, rank, when == AFTER);
+	return sizes_elements(&r->check, rank, when == AFTER);
 }
 
 /* ---- one rank ------------------------------------------------------------------------- */

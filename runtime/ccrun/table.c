@@ -7,7 +7,8 @@
  * bytes come to. The same figures go to the report, if there is one.
  */
 #include "runtime/ccrun/bench.h"
-#include "runtime/ccrun/fill.h"
+#include "runtime/ccrun/gpu/device.h"
+#include "runtime/ccrun/values/fill.h"
 
 #include <stdarg.h>
 #include <string.h>

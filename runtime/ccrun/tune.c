@@ -98,21 +98,6 @@ void tune_close(struct contest *x)
 
 /* ---- files -------------------------------------------------------------------------------- */
 
-/* The folder of a file, which need not be there yet, as the system knows it; to be freed. */
-static char *folder_of(const char *file)
-{
-	char *own = realpath(file, NULL), *name = own ? own : strdup(file), *real, *slash;
-
-	if (!name)
-		return NULL;
-	slash = strrchr(name, '/');
-	if (slash)
-		slash[1] = '\0';
-	real = realpath(slash ? name : ".", NULL);
-	free(name);
-	return real;
-}
-
 /* The path of the file relative to the folder, from both real paths: up to their common part, and
  * down. */
 static void path_from(const char *folder, const char *file, char *path, size_t size)
@@ -142,31 +127,10 @@ static ccs_status name_module(const char *folder, const char *file, char *path, 
 	return CCS_OK;
 }
 
-ccs_status tune_writable(const char *option, const char *file)
-{
-	char *folder = folder_of(file);
-	bool is = !access(file, F_OK), other = !is && errno != ENOENT;
-	ccs_status s = CCS_OK;
-	struct stat st;
-
-	if (!is && !other && !lstat(file, &st))
-		s = ccs_error_set(
-			CCS_EFILE,
-			"%s: %s is a link to a file that is not there: make that file, or "
-			"name another",
-			option, file);
-	else if (other || !folder || access(is ? file : folder, W_OK) ||
-		 access(folder, W_OK | X_OK))
-		s = ccs_error_set(CCS_EFILE, "%s: %s cannot be written: %s", option, file,
-				  strerror(errno));
-	free(folder);
-	return s;
-}
-
 /* The tuning as it is now; and whether it can be written, before anything is measured. */
 static ccs_status read_tuning(struct ccs_tuning **t, const char *file)
 {
-	ccs_status s = tune_writable("--tune", file);
+	ccs_status s = file_writable("--tune", file);
 
 	*t = NULL;
 	return s ? s : ccs_tuning_read(t, !access(file, F_OK) ? file : NULL);
@@ -382,7 +346,7 @@ static ccs_status write_tuning(struct contest *x, const struct wins *w)
 	const char *file = x->b->o->tune;
 	char(*names)[PATH_MAX] = calloc((size_t)x->nentrants, sizeof(*names));
 	struct ccs_tuning_row *rows = calloc((size_t)w->n + 1, sizeof(*rows));
-	char *folder = folder_of(file);
+	char *folder = file_folder(file);
 	ccs_status s = names && rows ? CCS_OK : ccs_error_set(CCS_ENOMEM, "out of memory");
 
 	if (!s && !folder)

@@ -16,6 +16,8 @@
  *   gpu_p2p.c         messages between two ranks of one process
  *   exchange.c        ... between ranks that are processes
  *   reports.c         what an asynchronous call left behind; what there is, in words
+ *   part.c            one part: its settings, its GPU, its flags
+ *   agree.c           what all processes agree on
  *   gpu_comm.c        making and freeing, in one process; the engine's row
  *   ranks.c           meeting and parting of processes
  *
@@ -304,12 +306,15 @@ void gpu_deliver(struct world *w, struct transfer *m);
 
 ccs_status gpu_exchange(struct transfer *list);
 
-/* ---- ranks.c ---------------------------------------------------------------- */
+/* ---- agree.c ---------------------------------------------------------------- */
 
 /** How it went here becomes how it went on all; CCS_OK at once if there is no group. */
 ccs_status gpu_agree(struct gpu *g, ccs_status here);
 /** The same; if it went well, `n` becomes the least of all. */
 ccs_status gpu_agree_least(struct gpu *g, ccs_status here, uint32_t *n);
+
+/* ---- ranks.c ---------------------------------------------------------------- */
+
 /** Opens the GPU of one rank of several processes, and meets the other ranks. After a failure
  *  gpu_free frees the part that was opened. */
 ccs_status gpu_open_rank(struct world *w, const ccs_unique_id *id, int rank, int device);
@@ -334,12 +339,17 @@ extern const struct engine cuda_engine;
 /** An engine's `free`: `w->state`, of whatever size, and all that struct gpu has. NULL is
  *  fine. */
 void gpu_free(struct world *w);
+
+/* ---- part.c ------------------------------------------------------------------- */
+
 /** Reads the environment. CCS_EINVAL names the variable. */
 ccs_status gpu_settings_read(struct gpu_settings *o);
 /** Opens part `part` on that GPU, with the places known. */
 ccs_status gpu_part_open(struct gpu *g, struct gpu_part *p, uint32_t index, int device);
 /** The data that all parts share, once they are open. */
 ccs_status gpu_control_make(struct gpu *g);
+/** A debugging aid of the driver's is not set with which a launch would never return. */
+ccs_status gpu_not_blocking(const struct gpu *g);
 
 /* ---- reports.c ------------------------------------------------------------------ */
 

@@ -61,8 +61,10 @@ static inline struct hosts *hosts_of(const struct world *w)
 
 extern const struct engine hosts_engine;
 
-/** See engine.h: on one host or several, as that turns out. */
-ccs_status hosts_branch(struct world *w, struct world *child, const struct branch *b);
+/* See engine.h. */
+ccs_status hosts_start(struct world *w, struct run *r, int rank);
+ccs_status hosts_check(struct world *w);
+void hosts_end(struct world *w);
 
 /** Finds a call's plan; made at first use, when all ranks see to it that they make the
  *  same call. With no GPU entered. */

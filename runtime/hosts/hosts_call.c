@@ -374,7 +374,7 @@ static ccs_status check_nccl(struct world *w)
 	return s ? gpu_die(w, s, error_thread()->text) : CCS_OK;
 }
 
-static ccs_status check(struct world *w)
+ccs_status hosts_check(struct world *w)
 {
 	ccs_status s = check_nccl(w);
 
@@ -382,7 +382,7 @@ static ccs_status check(struct world *w)
 }
 
 /* The process has one rank. */
-static ccs_status start(struct world *w, struct run *r, int rank)
+ccs_status hosts_start(struct world *w, struct run *r, int rank)
 {
 	ccs_status s = check_nccl(w);
 
@@ -394,7 +394,7 @@ static ccs_status start(struct world *w, struct run *r, int rank)
 	return s;
 }
 
-static void end(struct world *w)
+void hosts_end(struct world *w)
 {
 	struct hosts *own = hosts_of(w);
 	struct hosts_plan *plans = own->plans;
@@ -402,15 +402,3 @@ static void end(struct world *w)
 	gpu_free(w);
 	hosts_plans_free(plans);
 }
-
-const struct engine hosts_engine = {
-	.name = "hosts",
-	.processes = &gpu_processes,
-	.gpus = &gpu_gpus,
-	.start = start,
-	.wait = run_wait,
-	.check = check,
-	.branch = hosts_branch,
-	.describe = gpu_describe,
-	.free = end,
-};

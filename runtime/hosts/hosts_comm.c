@@ -25,7 +25,7 @@ static ccs_status open_one(struct world *w, const ccs_unique_id *id, int rank, i
 	return s;
 }
 
-ccs_status hosts_branch(struct world *w, struct world *child, const struct branch *b)
+static ccs_status branch(struct world *w, struct world *child, const struct branch *b)
 {
 	ccs_unique_id id;
 
@@ -100,3 +100,15 @@ ccs_status ccs_comm_init_env(struct ccs_comm **comm)
 	nccl_close(&n);
 	return s;
 }
+
+const struct engine hosts_engine = {
+	.name = "hosts",
+	.processes = &gpu_processes,
+	.gpus = &gpu_gpus,
+	.start = hosts_start,
+	.wait = run_wait,
+	.check = hosts_check,
+	.branch = branch,
+	.describe = gpu_describe,
+	.free = hosts_end,
+};

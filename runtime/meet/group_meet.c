@@ -43,11 +43,6 @@ struct visitor {
 	char why[300]; /* no answer so far */
 };
 
-double group_limit(const struct group_env *env)
-{
-	return env->seconds ? env->seconds : GROUP_SECONDS;
-}
-
 static void make_hello(struct visitor *v, ccs_status here)
 {
 	struct wire_hello *w = &v->hello;

@@ -331,3 +331,8 @@ bool wire_send(int fd, const void *data, size_t n, double end)
 	}
 	return true;
 }
+
+double group_limit(const struct group_env *env)
+{
+	return env->seconds ? env->seconds : GROUP_SECONDS;
+}

@@ -10,47 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-	const char *name, *also; /* MPI's name; the contract's */
-	bool reduces, rooted;
-} collectives[COLLECTIVES] = {
-	[ALLREDUCE] = { "allreduce", "allreduce", true, false },
-	[REDUCE_SCATTER_BLOCK] = { "reduce_scatter_block", "reduce_scatter", true, false },
-	[ALLGATHER] = { "allgather", "allgather", false, false },
-	[BROADCAST] = { "broadcast", "bcast", false, true },
-	[REDUCE] = { "reduce", "reduce", true, true },
-	[ALLTOALL] = { "alltoall", "all_to_all", false, false },
-	[GATHER] = { "gather", "gather", false, true },
-	[SCATTER] = { "scatter", "scatter", false, true },
-	[BARRIER] = { "barrier", "barrier", false, false },
-};
-
-const char *collective_name(enum collective what)
-{
-	return collectives[what].name;
-}
-
-bool collective_reduces(enum collective what)
-{
-	return collectives[what].reduces;
-}
-
-bool collective_rooted(enum collective what)
-{
-	return collectives[what].rooted;
-}
-
 /* ---- a part's text ------------------------------------------------------------------------ */
-
-static bool find_collective(const char *name, enum collective *what)
-{
-	for (int i = 0; i < COLLECTIVES; i++) {
-		*what = (enum collective)i;
-		if (!strcmp(name, collectives[i].name) || !strcmp(name, collectives[i].also))
-			return true;
-	}
-	return false;
-}
 
 /* "64K"; nothing leaves *bytes as it is. */
 static bool read_size(const char **s, size_t *bytes)
@@ -95,7 +55,7 @@ static bool read_part(char *part, struct entry *e, char **file, char *why, size_
 		return false;
 	}
 	*colon = '\0';
-	if (!find_collective(part, &e->what)) {
+	if (!collective_find(part, &e->what)) {
 		snprintf(why, size,
 			 "CCS_MPI: \"%s\" is not a supported collective: use allreduce, "
 			 "reduce_scatter_block, allgather, broadcast, reduce, alltoall, gather, "
@@ -140,8 +100,7 @@ static bool check_contract(const struct entry *e, const char *file, char *why, s
 
 	if (module_means(e->module, e->what, least_ranks(e->module), lacks, sizeof(lacks)))
 		return true;
-	snprintf(why, size, "CCS_MPI: %s cannot run %s: %s", file, collectives[e->what].name,
-		 lacks);
+	snprintf(why, size, "CCS_MPI: %s cannot run %s: %s", file, collective_name(e->what), lacks);
 	return false;
 }
 
@@ -228,13 +187,13 @@ static bool add_section(struct entries *all, const struct ccs_tuning *t, int sec
 	enum collective what;
 	size_t least = 0;
 
-	if (strcmp(x->engine, "procs") != 0 || !find_collective(x->collective, &what))
+	if (strcmp(x->engine, "procs") != 0 || !collective_find(x->collective, &what))
 		return true;
 	for (int i = 0; i < x->rows; i++, least = row.most + 1) {
 		ccs_tuning_row(t, section, i, &row);
 		if (!module_means(row.module, what, x->nranks, lacks, sizeof(lacks))) {
 			snprintf(why, size, "CCS_MPI: %s cannot run %s: %s", row.file,
-				 collectives[what].name, lacks);
+				 collective_name(what), lacks);
 			return false;
 		}
 		if (!add_row(all, what, x->nranks, &row, least))

@@ -5,17 +5,19 @@
  * It is preloaded into the program, defines MPI's functions anew, and calls MPI by its profiling
  * interface (PMPI_...): setup.c begins and ends it, collectives.c has the collectives.
  *
- *   decide.c  whether a call is taken, and by which entry of CCS_MPI (entries.c). All ranks
- *             of a communicator decide alike without asking one another, as all that counts
- *             is what MPI wants to be equal on all of them: bytes, root, and for what is
- *             reduced type and operator (mpi_types.c).
- *   comms.c   the communicator of ccs beside MPI's, made when the first call is taken.
- *   run_taken.c     the call itself: places, types that have holes, failures. A call like one of the
- *             last few of its communicator is run as that one was, and nothing is asked of MPI.
- *   late.c    what a rank says that waits for long.
- *   other_forms.c   the collectives' other forms, as MPI_Iallreduce, which are counted and are MPI's;
- *   starts.c  ... of persistent ones each start.
- *   tally.c   what ran where, and why, for the report at the end.
+ *   taken.c        the collectives that can be taken
+ *   decide.c       whether a call is taken, and by which entry of CCS_MPI (entries.c). All ranks
+ *                  of a communicator decide alike without asking one another, as all that counts
+ *                  is what MPI wants to be equal on all of them: bytes, root, and for what is
+ *                  reduced type and operator (mpi_types.c).
+ *   comms.c        the communicator of ccs beside MPI's, made when the first call is taken.
+ *   run_taken.c    the call itself: places, types that have holes, failures. A call like one of the
+ *                  last few of its communicator is run as that one was, and nothing is asked of MPI.
+ *   late.c         what a rank says that waits for long.
+ *   other_forms.c  the collectives' other forms, as MPI_Iallreduce, which are counted and are MPI's;
+ *   starts.c       ... of persistent ones each start.
+ *   tally.c        what ran where, and why, for the report at the end.
+ *   process.c      the pointer to all of it
  *
  * It knows an MPI and the public interface of ccs, and nothing else.
  */
@@ -175,15 +177,19 @@ static inline _Atomic(struct held *) *held_place(struct preload *p, MPI_Comm com
 	return p->recent + handle_bits((uintptr_t)comm) % RECENT;
 }
 
-/* ---- collectives.c, setup.c -------------------------------------------------------------------- */
+/* ---- process.c, collectives.c, setup.c -------------------------------------------------------------------- */
 
 /** This process's; NULL: MPI is not initialised, or over. */
 struct preload *preload_get(void);
+/** Sets it. Returns what it was. */
+struct preload *preload_set(struct preload *p);
 /** Whether a module ran the call, with MPI's error *e then; else it is for MPI. */
 bool preload_takes(const struct job *j, int *e);
 
-/* ---- entries.c ------------------------------------------------------------------------------ */
+/* ---- taken.c, entries.c ------------------------------------------------------------------------------ */
 
+/** The one of that name, MPI's or a contract's. */
+bool collective_find(const char *name, enum collective *what);
 /** "allreduce": as CCS_MPI and the report name it. */
 const char *collective_name(enum collective what);
 bool collective_reduces(enum collective what);

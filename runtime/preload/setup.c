@@ -14,13 +14,6 @@
 
 #define MISTAKE 2 /* exit status of the job */
 
-static _Atomic(struct preload *) of_process;
-
-struct preload *preload_get(void)
-{
-	return of_process;
-}
-
 /* ---- which MPI ------------------------------------------------------------------------------- */
 
 /* The MPI that this library was compiled for, by its handles. MPI 5's standard ABI has the same
@@ -156,17 +149,18 @@ static void begin(void)
 	PMPI_Comm_dup(MPI_COMM_SELF, &p->self);
 	PMPI_Comm_dup(MPI_COMM_WORLD, &p->job);
 	tally_begin(p);
-	of_process = p;
+	preload_set(p);
 }
 
 /* ---- ending ---------------------------------------------------------------------------------- */
 
 static void end(void)
 {
-	struct preload *p = atomic_exchange(&of_process, NULL);
+	struct preload *p = preload_set(NULL);
 
 	if (!p)
 		return;
+	forms_tally(p);
 	tally_report(p);
 	while (p->held)
 		PMPI_Comm_delete_attr(p->held->comm, p->keyval);

@@ -157,7 +157,6 @@ void tally_report(struct preload *p)
 	for (int what = 0; what < COLLECTIVES; what++)
 		if (p->unnamed[what])
 			tally_add(p, (enum collective)what, TALLY_UNNAMED, p->unnamed[what]);
-	forms_tally(p);
 	gather(p, rank, size);
 	if (!rank)
 		print_report(p);

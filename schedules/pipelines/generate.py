@@ -92,7 +92,7 @@ def in_v(ranks, microbatches, forwards_first):
 # ---- the run -------------------------------------------------------------------------------------
 
 def source(action, stages):
-    """The computation whose result this one takes, without its microbatch; or None."""
+    """The computation that this one takes its input from, without its microbatch; or None."""
     stage, kind, _ = action
     if kind == "F":
         return (stage - 1, "F") if stage else None

@@ -46,7 +46,7 @@ compare() {
 
 compare DRIVER cuda/driver/driver.c cuda.h "$(find_file lib64/stubs/libcuda.so)"
 compare NCCL cuda/nccl/nccl.c nccl.h "$(find_file 'lib64/libnccl.so.2' 'lib/libnccl.so.2')"
-compare CCRUN_DRIVER ccrun/driver.c cuda.h "$(find_file lib64/stubs/libcuda.so)"
-compare CCRUN_NCCL ccrun/nccl_calls.c nccl.h "$(find_file 'lib64/libnccl.so.2' 'lib/libnccl.so.2')"
+compare CCRUN_DRIVER ccrun/gpu/cuda_calls.c cuda.h "$(find_file lib64/stubs/libcuda.so)"
+compare CCRUN_NCCL ccrun/gpu/nccl_calls.c nccl.h "$(find_file 'lib64/libnccl.so.2' 'lib/libnccl.so.2')"
 compare NVRTC base/load/nvrtc.c nvrtc.h "$(find_file 'lib64/libnvrtc.so.1[23]' 'lib/libnvrtc.so.1[23]')"
 exit $failed

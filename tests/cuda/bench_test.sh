@@ -118,7 +118,7 @@ says "... finds no wrong element" "$tmp/page.md" '^9 runs without a wrong elemen
 says "... begins with the goals" "$tmp/page.md" '^## Goals'
 says "... names the GPU" "$tmp/page.md" '^\| GPU \| Fake GPU 0, compute capability 9.0, .* SMs \|$'
 says "... says what it cannot ask" "$tmp/page.md" '^\| memory, clocks, persistence, MIG \| unknown: no nvidia-smi'
-says "... says that nothing was built" "$tmp/page.md" '^Not built: what is in'
+says "... says that nothing was built" "$tmp/page.md" '^Not built: the files in'
 says "... fits the model" "$tmp/page.md" '^LL_HOP'
 says "... runs processes" "$tmp/page.md" 'direct_all_to_all over NCCL, as if on four hosts: wrong elements *: 0 OK'
 says "... says what NCCL lacks, and goes on" "$tmp/page.md" '^Not run: .*NCCL 2.28.3 .* cannot have several ranks .* on one GPU'

@@ -1,11 +1,11 @@
 /*
  * Every schedule's kernels, compiled by NVRTC as ccc and libccs compile them.
  *
- * In: modules that hold their CUDA source. What must hold of each kernel: NVRTC says
- * nothing at all, and the CUBIN is for the GPU that was asked for and has the entry
- * ccs_kernel. Float32 sum on sm_90 also spills no register, as the assembler's own
- * report tells; asked of NVRTC 13 only, since another one may see it otherwise. Of kernels that
- * find cells by a table (CCS_LAYOUTS) it is not asked: what they do more is no inner loop.
+ * In: modules that hold their CUDA source. Required of each kernel: NVRTC prints
+ * nothing, and the CUBIN is for the requested GPU and has the entry
+ * ccs_kernel. Float32 sum on sm_90 also spills no register, by the assembler's
+ * report. This is checked with NVRTC 13 only, since another version may spill elsewhere, and not for kernels
+ * that find cells by a table (CCS_LAYOUTS), where the additional work is in no inner loop.
  *
  * Which kernels. All of them are schedules x protocols x GPUs x types x operators,
  * some thousands at about a second each. The short run takes each schedule once in each
@@ -18,17 +18,17 @@
  * run has float32 sum on sm_90, in each protocol, of few schedules that have all kinds between
  * them, with as little text as can be. --long: of every schedule that reduces.
  *
- * How far they are compiled. The short run has one kernel of each protocol on each GPU optimised
- * as users get it, and so are those that are looked at for spills. All others are optimised
- * little: what NVRTC has to say of a source is the same then, in a third of the time. Where a
- * kernel shows no pair for the first time, it is there for its schedule's own text. That has no
- * assembly, and is compiled to PTX, in a fourth of the time again: what only the assembler could
- * refuse is in the header, which the pairs go through.
+ * How far they are compiled. The short run optimises one kernel of each protocol on each GPU
+ * as users get it, and all kernels whose spills are counted. The rest are optimised
+ * little: NVRTC's messages about a source are the same then, in a third of the time. A
+ * kernel that shows no new pair only tests its schedule's text. That has no
+ * assembly, and is compiled to PTX, in a quarter of that time: only the header has text that the
+ * assembler could refuse, and the kernels of the pairs test the header.
  * --long: every schedule on all GPUs, each kernel as users get it.
  *
- * For LL a schedule adds nothing to the header. Hence two schedules may have one text there,
- * which is compared; their kernels of one key and GPU are compiled once then. Where a kernel
- * shows nothing new, such a one is chosen. O(kernels x (kernels + keys)) beside NVRTC.
+ * For LL a schedule adds nothing to the header. Hence two schedules may have the same text there;
+ * texts are compared, and equal ones are compiled once for a key and GPU. A kernel that shows
+ * nothing new is chosen from these. O(kernels x (kernels + keys)), without NVRTC's time.
  *
  * usage: nvrtc_test [--long | --full] MODULE.so...
  */
@@ -161,7 +161,7 @@ static void add(struct jobs *q, const struct job *j)
 
 /* Which kernels are compiled. */
 enum extent {
-	SHORT, /* those that show something, most of them optimised little */
+	SHORT, /* kernels that show something new, most of them optimised little */
 	LONG,  /* for all GPUs, as users get them */
 	FULL   /* every type and operator */
 };
@@ -334,8 +334,8 @@ static int next_shorter(struct ccs_module *const *m, int n, const bool *marks, s
 	return best;
 }
 
-/* Marks schedules that reduce and have all kinds between them: of all, those with the most text
- * are left out as long as the others have as many kinds. */
+/* Marks schedules that reduce and together have all kinds: starting with all of them, leaves out the ones
+ * with the most text as long as the rest have as many kinds. */
 static void cover_kinds(struct ccs_module *const *m, int n, bool *marks)
 {
 	size_t all, than = SIZE_MAX;

@@ -13,6 +13,12 @@ say() { # say WHAT PROBLEMS
 	fi
 }
 
+# ---- files ------------------------------------------------------------------------
+say "no two files have one name" \
+	"$(find lang compiler runtime -name '*.[chly]' | sed 's:.*/::' | sort | uniq -d)"
+say "a folder can be taken in at a look: at most 25 files" \
+	"$(find lang compiler runtime -type f | sed 's:/[^/]*$::' | sort | uniq -c | awk '$1 > 25')"
+
 # ---- folders ----------------------------------------------------------------------
 # What a folder may include, in its own words: `lang` is lang/*, `compiler/check`
 # compiler/check/*. A header of the folder above that includes nothing of its folders is what
@@ -35,6 +41,7 @@ base="$r/base $r/base/load" plan="$r/plan $r/plan/proof $r/plan/tuning"
 cuda="$r/cuda $r/cuda/driver $r/cuda/nccl"
 cpu="$r/cpu/core $r/cpu/play $r/cpu/shm $r/cpu/mpi"
 lang="lang lang/base lang/diag" check="$c/check $c/check/values"
+ccrun="$r/ccrun $r/ccrun/say $r/ccrun/values $r/ccrun/gpu $r/ccrun/measure"
 every="$c/every/affine $c/every/bits $c/every/grid"
 say "compiler: includes go one way" "$(
 	may lang/base
@@ -77,10 +84,15 @@ objects() { # objects FOLDER...: of the sources that are there
 	done
 }
 
-# Calls between folders, by the object files' symbols: tsort finds circles.
-circles() { # circles FOLDER...: below $build
-	nm -A $(objects "$@") |
-	awk '{ file = $1; sub(/\.o:.*/, "", file); sub(/\/[^\/]*$/, "", file)
+# Calls between folders, or files, by the object files' symbols: tsort finds circles.
+circles() { # circles folders|files FOLDER...: below $build
+	level=$1
+	shift
+	objects=$(objects "$@")
+	[ -z "$objects" ] ||
+	nm -A $objects |
+	awk -v level="$level" '{ file = $1; sub(/\.o:.*/, "", file)
+	       if (level == "folders") sub(/\/[^\/]*$/, "", file)
 	       kind = $(NF - 1); name = $NF
 	       if (kind ~ /^[TDRBV]$/) home[name] = file
 	       else if (kind == "U") { n++; from[n] = file; used[n] = name } }
@@ -90,7 +102,7 @@ circles() { # circles FOLDER...: below $build
 	sed "s|$build/||"
 }
 say "compiler: calls between folders have no circles" \
-	"$(circles $lang lang/names lang/print compiler $c/expand $check $c/witness $c/explain $c/symmetry \
+	"$(circles folders $lang lang/names lang/print compiler $c/expand $check $c/witness $c/explain $c/symmetry \
 		$c/symmetry/kinds $c/every $every $c/stream $c/lower $c/emit $c/emit/msccl $c/lsp $c/msccl $c/pipe \
 		$base $plan)"
 
@@ -102,6 +114,7 @@ say "runtime: includes go one way" "$(
 	may $r/plan/tuning $r $base $r/plan
 	may $r $base $plan
 	may $r/trace $base $plan $r
+	may $r/split $base $r
 	may $r/cpu/core $base $plan $r $r/trace
 	may $r/cpu/play $base $plan $r $r/trace $r/cpu/core
 	may $r/cpu/shm $base $plan $r $r/trace $r/meet $r/cpu/core
@@ -111,26 +124,42 @@ say "runtime: includes go one way" "$(
 	may $r/cuda/nccl $base $plan $r/meet $r/cuda/driver
 	may $r/cuda $base $plan $r $r/trace $r/meet $cuda $r/cuda/device
 	may $r/mpi $base $r
+	may $r/ccrun/say $r $r/base
+	may $r/ccrun/values $r
+	may $r/ccrun/gpu $r
+	may $r/ccrun/measure $r $r/mpi $r/ccrun/say $r/ccrun/values $r/ccrun/gpu
+	may $r/ccrun $r $r/base $ccrun
 	may $r/hosts $base $plan $r $r/trace $r/meet $cuda $r/cuda/device
 	# what the public header and the plan stand on is below all else
 	grep -rnE '#include "runtime/[a-z_]*\.h"' $r/base $r/plan | grep -v '/ccs\.h"')"
 say "runtime: calls between folders have no circles" \
-	"$(circles $r $base $plan $r/trace $cpu $r/meet $cuda $r/hosts $r/mpi $r/ccrun)"
+	"$(circles folders $r $base $plan $r/trace $r/split $cpu $r/meet $cuda $r/hosts $r/mpi $ccrun)"
 say "runtime: what gathers calls knows no engine" \
 	"$(nm -u $(objects $r) | awk '{ print $NF }' | sort -u |
 	   grep -Fx "$(nm --defined-only $(objects $cpu $cuda $r/hosts $r/meet) | awk '$2 ~ /[TDRBV]/ { print $3 }')")"
 
+# A circle of files that must be is explained in a header of its folder.
+explained=$(grep -rl '^ \* A circle of files:' --include='*.h' lang compiler runtime | sed 's:/[^/]*$::' | sort)
+say "a folder's files call one another without circles, but for five that are explained" "$(
+	for folder in $(find lang compiler runtime -name '*.[cy]' | sed 's:/[^/]*$::' | sort -u); do
+		case " $(echo $explained) " in
+		*" $folder "*) [ "$(circles files "$folder")" ] || echo "$folder explains a circle that is none" ;;
+		*) circles files "$folder" ;;
+		esac
+	done
+	[ "$(echo "$explained" | wc -l)" -le 5 ] || echo "$explained")"
+
 # The command is a user of the library like any other.
 names() { awk '{ print $NF }' | sort -u; }
 say "ccrun includes the public header, the plug-in's, the ticker and its own" \
-	"$(grep -nE '#include "' $r/ccrun/*.[ch] | grep -vE '"runtime/(ccs|mpi/calls|base/ticker|ccrun/[a-z_]+)\.h"')"
-nm --defined-only $(objects $r $base $plan $r/trace $cpu $r/meet $cuda $r/hosts $r/mpi) |
+	"$(grep -nE '#include "' $r/ccrun/*.[ch] $r/ccrun/*/*.[ch] | grep -vE '"runtime/(ccs|mpi/calls|base/ticker|ccrun/[a-z_/]+)\.h"')"
+nm --defined-only $(objects $r $base $plan $r/trace $r/split $cpu $r/meet $cuda $r/hosts $r/mpi) |
 	awk '$2 ~ /[TDRBVW]/' | names >"$build/library.names"
 nm -D --defined-only "$build"/lib/libccs.so | names >"$build/public.names"
 say "ccrun calls what libccs.so exports, and nothing else of the library" \
-	"$(nm -u $(objects $r/ccrun) | names | grep -Fx -f "$build/library.names" |
+	"$(nm -u $(objects $ccrun) | names | grep -Fx -f "$build/library.names" |
 	   grep -vFx -f "$build/public.names"
-	   nm -u $(objects $r/ccrun) | names | grep -qFx ccs_run_with || echo "not even ccs_run_with")"
+	   nm -u $(objects $ccrun) | names | grep -qFx ccs_run_with || echo "not even ccs_run_with")"
 
 say "every public call is called by a test" \
 	"$(grep '^ccs_' "$build/public.names" | while read -r name; do

@@ -317,7 +317,7 @@ say "each word of docs/internals.md is in the header that defines it, and no str
 	while read -r header word; do
 		grep -qwiF -e "$word" "$header" || echo "$header: no $word"
 		grep -rnE "(struct|enum) $word \{" compiler runtime --include='*.[ch]' |
-		grep -vE "^($header|runtime/ccrun/[a-z.]*):" # another thing of that name
+		grep -vE "^($header|runtime/ccrun/[a-z_./]*):" # another thing of that name
 	done <"$tmp/words" 2>&1
 	cut -d' ' -f2- "$tmp/words" | sort | uniq -d
 	sed -n '/^## Words/,/^## The/p' docs/internals.md | grep -c '^| [a-zA-Z]' |

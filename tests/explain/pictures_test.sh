@@ -149,6 +149,27 @@ holds "... and no other" test "$(grep -c '<-- E0301' "$tmp/out")" = 6
 status "... with one slot" 1 "$ccc" explain "$tmp/three.ccs" -n 3 --slots 1
 holds "... they were not sent" sh -c "! grep -q '<-- E0301' '$tmp/out'"
 
+# ---- two errors, each where it is -----------------------------------------------------------------
+cat >"$tmp/both.ccs" <<'EOF'
+contract both(inout a[C], inout b[C])
+  ensures a[i] == a[i]@0
+  ensures b[i] == sum(q in 0..N: b[i]@q)
+schedule nothing implements both(inout a[1], inout b[1]) { if rank == 0 { send b to 1 } else { recv b from 0 } }
+EOF
+status "two clauses that do not hold" 1 "$ccc" explain "$tmp/both.ccs" -n 2 -o "$tmp/both.svg"
+says "... each has its error: a" "$tmp/both.svg" 'data-code="E0405" data-rank="1".*>a\[0\] holds 1; promised is 0<'
+says "... b" "$tmp/both.svg" 'data-code="E0403" data-rank="0".*>b\[0\] holds 0; promised is 0,1<'
+cat >"$tmp/ends.ccs" <<'EOF'
+schedule ends implements broadcast(inout data[1]; root = 0) {
+  if rank == 0 { for i in 0..3 { send data to 1 } }
+  if rank == 1 { recv data from 0; recv data from 2 }
+  if rank == 3 { recv data from 1 }
+}
+EOF
+status "ranks that wait for several reasons" 1 "$ccc" explain "$tmp/ends.ccs" -n 4 --slots 1 -o "$tmp/ends.svg"
+says "... one whose message is not taken" "$tmp/ends.svg" 'data-code="E0301" data-rank="0" .*waits to send'
+says "... one whose message is not sent" "$tmp/ends.svg" 'data-code="E0302" data-rank="3" .*waits to receive'
+
 # ---- help, and cures that were tried ------------------------------------------------------------
 cat >"$tmp/other.ccs" <<'EOF'
 schedule other implements allreduce(inout data[N]) on ring {

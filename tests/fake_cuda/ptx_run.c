@@ -14,7 +14,7 @@
 #include <time.h>
 
 #define TURN 256 /* instructions of a thread, before the next one's */
-#define LATE 64	 /* rounds of turns, until a bulk copy goes on that nobody waits for */
+#define LATE 64	 /* rounds of turns, until a bulk copy goes on without a thread that waits for it */
 #define TRY 2	 /* steps of bulk copies, while a thread tries to wait for one */
 #define DEPTH 16 /* calls */
 #define WARP 32u
@@ -36,14 +36,14 @@ struct thread {
 	const struct ptx_range *last; /* that it has used */
 	uint32_t groups;	      /* of bulk copies, that it has committed */
 	bool proxied; /* its last fence between proxies is behind all that it knows */
-	uint64_t way; /* instructions on the longest way to here: at barriers, of who came last */
+	uint64_t way; /* instructions on the longest way to here: at barriers, of the last thread */
 };
 
 struct block {
 	unsigned char *shared;
 	struct thread *threads;
 	struct bulk_copies copies;
-	bool any, all; /* predicates of those that wait at the barrier of all */
+	bool any, all; /* predicates of the threads that wait at the barrier of all */
 };
 
 struct machine {
@@ -92,7 +92,7 @@ static uint64_t special(const struct machine *m, const struct thread *t, enum pt
 	return 0;
 }
 
-/* The launch's own are in one place for all threads, which tell one another of them. */
+/* The launch's parameters are one copy, which all threads share; those of calls are a thread's. */
 static uint64_t param(const struct machine *m, const struct thread *t, uint32_t at)
 {
 	bool common = !t->depth && at < m->l->bytes;
@@ -226,7 +226,7 @@ static void keep(const struct machine *m, struct thread *t, const struct ptx_ins
 	t->proxied &= !i->global;
 }
 
-/* Of two values, what is stored where one was. */
+/* The value that an atomic operation stores over `had`. */
 static uint64_t atom_result(const struct ptx_insn *i, uint64_t had, uint64_t b, uint64_t c)
 {
 	bool less = i->type.kind == 's' ? (int64_t)b < (int64_t)had : b < had;
@@ -539,7 +539,7 @@ static void begin(struct machine *m)
 		b->threads = calloc(m->l->threads, sizeof(*b->threads));
 		if (!b->shared || !b->threads)
 			fail(m, NULL, "out of memory");
-		memset(b->shared, 0xa5, m->p->shared); /* nobody has written it */
+		memset(b->shared, 0xa5, m->p->shared); /* not written yet */
 		for (uint32_t n = 0; n < m->l->threads; n++) {
 			b->threads[n].block = k;
 			b->threads[n].number = n;

@@ -6,7 +6,7 @@
  * Values are 1 and 2: then all results are exact in every type, and are computed here by
  * a formula.
  */
-#include "runtime/ccrun/nccl_calls.h"
+#include "runtime/ccrun/gpu/nccl_calls.h"
 #include "runtime/plan/types.h"
 #include "tests/support/ranks.h"
 

@@ -4,9 +4,10 @@
  *
  *     mistakes_test [--bless] DIRECTORY
  *
- * Each file must give one error and exit status 1, and the message must name a cure,
- * unless the error is one of values. A fix is taken at its word: the text with it is
- * compiled again, and must get further; NAME.txt says how far.
+ * Each file must give exit status 1 for N = 4, or else without -n, and one error, and the message
+ * must name a cure, unless the error is one of values. A fix is taken at its word: the text with it
+ * is compiled again, and must get further; NAME.txt says how far. Behind that it has what a check
+ * without -n prints, where that differs.
  */
 #include <dirent.h>
 #include <jansson.h>
@@ -37,7 +38,7 @@ static int run(const char *file, const char *input, const char *options, char *t
 	FILE *in;
 	int status;
 
-	snprintf(command, sizeof(command), "%s check %s -n 4 -I schedules %s 2>&1 <%s", ccc(), file,
+	snprintf(command, sizeof(command), "%s check %s -I schedules %s 2>&1 <%s", ccc(), file,
 		 options, input ? input : "/dev/null");
 	in = popen(command, "r");
 	if (!in)
@@ -48,10 +49,11 @@ static int run(const char *file, const char *input, const char *options, char *t
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static struct answer ask(const char *file, const char *input)
+static struct answer ask(const char *file, const char *input, bool four)
 {
 	static char text[SIZE];
-	struct answer a = { .status = run(file, input, "--diagnostics-format=json", text) };
+	const char *options = "-n 4 --diagnostics-format=json";
+	struct answer a = { .status = run(file, input, options + (four ? 0 : 5), text) };
 
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
 		json_t *o = json_loads(line, 0, NULL);
@@ -74,6 +76,15 @@ static const char *string(const json_t *o, const char *key)
 static long long number(const json_t *o, const char *key)
 {
 	return json_integer_value(json_object_get(o, key));
+}
+
+/* Whether it is an error of the text: then nothing else follows from it. Of values, both ends of a
+ * message may be wrong. */
+static bool is_text(const json_t *o)
+{
+	const char *code = string(o, "code");
+
+	return !strncmp(code, "E01", 3) || !strncmp(code, "E02", 3);
 }
 
 /* Errors of values say what the values are; all others must say what to write. */
@@ -117,7 +128,7 @@ static bool apply(const char *file, const json_t *fix, const char *path)
 }
 
 /* What remains after the fix, in a line for NAME.txt; false: it did not help. */
-static bool try_fix(const char *file, const json_t *o, char *line, size_t size)
+static bool try_fix(const char *file, const json_t *o, bool four, char *line, size_t size)
 {
 	const json_t *fix = json_object_get(o, "fix");
 	char path[] = "/tmp/mistakes-XXXXXX";
@@ -131,7 +142,7 @@ static bool try_fix(const char *file, const json_t *o, char *line, size_t size)
 	fd = mkstemp(path);
 	if (fd < 0 || close(fd) || !apply(file, fix, path))
 		return false;
-	a = ask("-", path);
+	a = ask("-", path, four);
 	unlink(path);
 	snprintf(line, size, "with the fix: %s%s\n", a.errors ? string(a.first, "code") : "right",
 		 a.errors > 1 ? " and more" : "");
@@ -162,18 +173,27 @@ static bool as_blessed(const char *path, const char *text, bool bless)
 
 static bool test(const char *file, bool bless)
 {
-	static char text[SIZE];
+	static char text[SIZE], plain[SIZE];
 	char golden[512], line[128];
-	struct answer a = ask(file, NULL);
-	bool cure = a.first && names_cure(a.first);
-	bool fixed = a.first && try_fix(file, a.first, line, sizeof(line));
-	bool same;
+	struct answer a = ask(file, NULL, true);
+	bool four = a.errors > 0, cure, fixed, one, same;
 
-	run(file, NULL, "", text);
+	if (!four)
+		a = ask(file, NULL, false);
+	cure = a.first && names_cure(a.first);
+	fixed = a.first && try_fix(file, a.first, four, line, sizeof(line));
+	one = a.errors == 1 || (a.errors && !is_text(a.first));
+	run(file, NULL, four ? "-n 4" : "", text);
+	run(file, NULL, "", plain);
+	same = !strcmp(text, plain);
 	strncat(text, fixed ? line : "", SIZE - 1 - strlen(text));
+	if (!same) {
+		strncat(text, "without -n:\n", SIZE - 1 - strlen(text));
+		strncat(text, plain, SIZE - 1 - strlen(text));
+	}
 	snprintf(golden, sizeof(golden), "%.*s.txt", (int)strlen(file) - 4, file);
 	same = as_blessed(golden, text, bless);
-	if (a.errors != 1 || a.status != 1)
+	if (!one || a.status != 1)
 		printf("# %d errors, exit status %d\n", a.errors, a.status);
 	if (!cure)
 		printf("# no cure is named\n");
@@ -182,9 +202,8 @@ static bool test(const char *file, bool bless)
 	if (!same)
 		printf("# not as in %s:\n%s", golden, text);
 	json_decref(a.first);
-	printf("%s - %s\n",
-	       a.errors == 1 && a.status == 1 && cure && fixed && same ? "ok" : "not ok", file);
-	return a.errors == 1 && a.status == 1 && cure && fixed && same;
+	printf("%s - %s\n", one && a.status == 1 && cure && fixed && same ? "ok" : "not ok", file);
+	return one && a.status == 1 && cure && fixed && same;
 }
 
 static int is_schedule(const struct dirent *d)

@@ -193,11 +193,11 @@ bug "operations that read a cell do not count" direct 's/^(\t\task_direct\(f, t-
 bug "all that lies in cells is held" direct 's/^(\task_held\(f, message, write\);)$/\t;/'
 bug "initial values are held whatever is stored" direct 's/\? x->change : x->write/? NONE : x->write/'
 bug "all that is held and not direct is read" direct 's/\task_read\(f, f->pairs.*$/\t;/'
-bug "a mark of a direct read at the next operation" module 's/o->flags \|= CCS_OP_READ;/o[1].flags |= CCS_OP_READ;/'
-bug "a held mark at the next operation" module 's/o->flags \|= CCS_OP_HELD;/o[1].flags |= CCS_OP_HELD;/'
-bug "a direct mark at the next operation" module 's/o->flags \|= CCS_OP_DIRECT;/o[1].flags |= CCS_OP_DIRECT;/'
-bug "a message goes to the next operation" module 's/(o->to = .*m->recv\]);/\1 + 1;/'
-bug "the receives of a FIFO change places" module \
+bug "a mark of a direct read at the next operation" module_bytes 's/o->flags \|= CCS_OP_READ;/o[1].flags |= CCS_OP_READ;/'
+bug "a held mark at the next operation" module_bytes 's/o->flags \|= CCS_OP_HELD;/o[1].flags |= CCS_OP_HELD;/'
+bug "a direct mark at the next operation" module_bytes 's/o->flags \|= CCS_OP_DIRECT;/o[1].flags |= CCS_OP_DIRECT;/'
+bug "a message goes to the next operation" module_bytes 's/(o->to = .*m->recv\]);/\1 + 1;/'
+bug "the receives of a FIFO change places" module_bytes \
 	's/(o->to = .*)m->recv\]/\1p->messages[q->first + q->nsends - 1 - (k - q->first)].recv]/'
 bug "another operation is waited for" facts 's/(\.op \+ x->ops) - 1(\]\.flags)/\1 - (x->ops > 1) - 1\2/'
 bug "what writes what it has yet to read does not say so" facts 's/o->flags \|= CCS_OP_SHIFTED;/;/'
@@ -218,57 +218,57 @@ bug "messages are received in cells that cannot hold them" facts 's/ \&\& holds_
 bug "messages are sent from cells that cannot hold them" facts 's/plan_whole\(k->v, k->even, o, from\)/true/'
 bug "messages are sent from cells that are written" facts 's/free = !next \|\| next > round_at\(o->phase \+ 1\)/free = true/'
 bug "one side alone is in place" facts 's/to->flags \&= \(uint16_t\)~CCS_OP_TO_CELLS;/;/'
-bug "another cell's length" module 's/(v->len = .*)len \& ~LEN_SAME;/\1(len ^ 1) \& ~LEN_SAME;/'
-bug "all cells as long as the first" module 's/len \& LEN_SAME\)/v->n > 1)/'
-bug "lengths of cells that are alike" module 's/v->flags \|= CCS_OP_LEN_SAME;/;/'
-bug "waits for an operation less" module \
+bug "another cell's length" module_bytes 's/(v->len = .*)len \& ~LEN_SAME;/\1(len ^ 1) \& ~LEN_SAME;/'
+bug "all cells as long as the first" module_bytes 's/len \& LEN_SAME\)/v->n > 1)/'
+bug "lengths of cells that are alike" module_bytes 's/v->flags \|= CCS_OP_LEN_SAME;/;/'
+bug "waits for an operation less" module_bytes \
 	's/(\.ops = count\[o->fifo\]\[o->other\])/\1 - (count[o->fifo][o->other] > 1)/'
-bug "waits for the first operation only" module 's/\.ops = count\[o->fifo\]\[o->other\]/.ops = 1/'
-bug "waits of the operation before" module 's/v->wait = first;/v->wait = first ? first - 1 : 0;/'
-bug "a last wait is lost" module 's/v->nwaits = nwaits - first;/v->nwaits = (nwaits - first) \/ 2;/'
-bug "stores of fused operations are lost" module \
+bug "waits for the first operation only" module_bytes 's/\.ops = count\[o->fifo\]\[o->other\]/.ops = 1/'
+bug "waits of the operation before" module_bytes 's/v->wait = first;/v->wait = first ? first - 1 : 0;/'
+bug "a last wait is lost" module_bytes 's/v->nwaits = nwaits - first;/v->nwaits = (nwaits - first) \/ 2;/'
+bug "stores of fused operations are lost" module_bytes \
 	's/(case OP_REDUCE_SEND:)/\1 stored = op_out(o) != NONE ? CCS_NONE : stored;/'
-bug "initial values are read from the result" module 's/r->flags \|= CCS_OP_A_INITIAL;/;/'
-bug "what is stored is read as initial" module 's/(r->a != CCS_NONE) \&\& o->kind \& OP_INITIAL/\1/'
-bug "copies go the other way round" module \
+bug "initial values are read from the result" module_bytes 's/r->flags \|= CCS_OP_A_INITIAL;/;/'
+bug "what is stored is read as initial" module_bytes 's/(r->a != CCS_NONE) \&\& o->kind \& OP_INITIAL/\1/'
+bug "copies go the other way round" module_bytes \
 	'/case OP_COPY:/,/break/{s/o->cell/o->WAS/;s/o->other/o->cell/;s/WAS/other/}'
-bug "messages of FIFOs are counted wrongly" module 's/\.messages = q->nsends/.messages = q->nsends + 1/'
-bug "the largest message of a FIFO is the last" module 's/n > v\[f\].max_cells \? n :/1 ? n :/'
-bug "the largest message is not noted" module 's/plan->max_message = v->n;/plan->max_message = 1;/'
-bug "a promise for another cell" module \
+bug "messages of FIFOs are counted wrongly" module_bytes 's/\.messages = q->nsends/.messages = q->nsends + 1/'
+bug "the largest message of a FIFO is the last" module_bytes 's/n > v\[f\].max_cells \? n :/1 ? n :/'
+bug "the largest message is not noted" module_bytes 's/plan->max_message = v->n;/plan->max_message = 1;/'
+bug "a promise for another cell" module_bytes \
 	's/asked = contract_row\(k, rank, cell\);/even = contract_row(k, rank, cell \/ 2 * 2), asked = even == NONE ? contract_row(k, rank, cell) : even;/'
-bug "a promise is forgotten" module 's/asked == NONE \?/asked == NONE || i % 3 == 2 ?/'
-bug "contributions twice" module 's/\.times = s->times/.times = 2/'
-bug "sums are no sums" module 's/\.reduced = s->reduced/.reduced = 0/'
-bug "odd counts are not refused" module 's/h->flags \|= CCS_MODULE_EVEN_COUNTS;/;/'
-bug "odd counts are refused" module 's/if \(v->lowered->proof.even_counts\)/if (1)/'
-bug "an operator matters" module 's/if \(v->contract->any_reduced\)$/if (1)/'
-bug "FIFOs are deeper than they were checked with" module 's/\.slots = c->slots/.slots = 2 * c->slots/'
-bug "blocks and chunks change places" module \
+bug "a promise is forgotten" module_bytes 's/asked == NONE \?/asked == NONE || i % 3 == 2 ?/'
+bug "contributions twice" module_bytes 's/\.times = s->times/.times = 2/'
+bug "sums are no sums" module_bytes 's/\.reduced = s->reduced/.reduced = 0/'
+bug "odd counts are not refused" module_bytes 's/h->flags \|= CCS_MODULE_EVEN_COUNTS;/;/'
+bug "odd counts are refused" module_bytes 's/if \(v->lowered->proof.even_counts\)/if (1)/'
+bug "an operator matters" module_bytes 's/if \(v->contract->any_reduced\)$/if (1)/'
+bug "FIFOs are deeper than they were checked with" module_bytes 's/\.slots = c->slots/.slots = 2 * c->slots/'
+bug "blocks and chunks change places" module_bytes \
 	's/\.chunks = p->buffers\[i\]\.chunks/.chunks = p->buffers[i].blocks/;s/\.blocks = p->buffers\[i\]\.blocks/.blocks = p->buffers[i].chunks/'
-bug "another direction" module 's/DIR_IN +\? CCS_IN/DIR_IN ? CCS_INOUT/'
-bug "another parameter" module 's/\? -1 : p->params\[i\]/? -1 : p->params[i] + 1/'
-bug "another name" module 's/(h\.contract = add_name\(\&b, schedule->)contract_name/\1name/'
-bug "a schedule by its contract's name" module \
+bug "another direction" module_bytes 's/DIR_IN +\? CCS_IN/DIR_IN ? CCS_INOUT/'
+bug "another parameter" module_bytes 's/\? -1 : p->params\[i\]/? -1 : p->params[i] + 1/'
+bug "another name" module_bytes 's/(h\.contract = add_name\(\&b, schedule->)contract_name/\1name/'
+bug "a schedule by its contract's name" module_bytes \
 	's/(h\.schedule = add_name\(&b, schedule->)name\.name/\1contract_name.name/'
-bug "another compiler" module 's/add_name\(&b, CCS_VERSION\)/add_name(\&b, "0")/'
-bug "a buffer by another name" module 's/v\[i\]\.name = add_name\(b, d->name\.name\);$/v[i].name = add_name(b, "z");/'
-bug "a buffer by column" module 's/v\[i\]\.by_column = d->by_column/v[i].by_column = !d->by_column/'
-bug "a source by another name" module 's/add_file_name\(b, s->name\)/add_file_name(b, "x.ccs")/'
-bug "a source by a longer name" module 's/add_file_name\(b, s->name\)/add_file_name(b, arena_printf(b->arena, "%ss", s->name))/'
-bug "another source of the same length" module 's/^\t\tf\+\+;/\t\tb->text[f->content] = 120;\n&/'
-bug "a source that is cut off" module 's/strnlen\(s->text, s->len\)/strnlen(s->text, s->len) - 1/'
-bug "another number of steps" module 's/\.steps = in->steps/.steps = in->steps + 1/'
-bug "another protocol" module 's/in->choices->n \* sizeof\(\*rows\)\);/&\n\trows->channels++;/'
-bug "scratch that is not there" module 's/\.scratch = p->scratch/.scratch = 0/'
-bug "an order after fewer ranks" module 's/\.n = k->after\[i\]\.n/.n = 1/'
-bug "plans in another order" module 's/return a->root < b->root \? -1 : a->root > b->root;/return a->root > b->root ? -1 : a->root < b->root;/'
+bug "another compiler" module_bytes 's/add_name\(&b, CCS_VERSION\)/add_name(\&b, "0")/'
+bug "a buffer by another name" module_bytes 's/v\[i\]\.name = add_name\(b, d->name\.name\);$/v[i].name = add_name(b, "z");/'
+bug "a buffer by column" module_bytes 's/v\[i\]\.by_column = d->by_column/v[i].by_column = !d->by_column/'
+bug "a source by another name" module_bytes 's/add_file_name\(b, s->name\)/add_file_name(b, "x.ccs")/'
+bug "a source by a longer name" module_bytes 's/add_file_name\(b, s->name\)/add_file_name(b, arena_printf(b->arena, "%ss", s->name))/'
+bug "another source of the same length" module_bytes 's/^\t\tf\+\+;/\t\tb->text[f->content] = 120;\n&/'
+bug "a source that is cut off" module_bytes 's/strnlen\(s->text, s->len\)/strnlen(s->text, s->len) - 1/'
+bug "another number of steps" module_bytes 's/\.steps = in->steps/.steps = in->steps + 1/'
+bug "another protocol" module_bytes 's/in->choices->n \* sizeof\(\*rows\)\);/&\n\trows->channels++;/'
+bug "scratch that is not there" module_bytes 's/\.scratch = p->scratch/.scratch = 0/'
+bug "an order after fewer ranks" module_bytes 's/\.n = k->after\[i\]\.n/.n = 1/'
+bug "plans in another order" module_bytes 's/return a->root < b->root \? -1 : a->root > b->root;/return a->root > b->root ? -1 : a->root < b->root;/'
 
 # Sizes that a call gives.
 good=tests/cpu/layouts/exchange_sized.ccs
 emit "$build/bin/ccc" $good "$tmp/good/exchange_sized.ccs.so"
 holds "... with sized chunks" test -s "$tmp/good/exchange_sized.ccs.so"
-bug "sizes of other chunks" module 's/CCS_NONE : p->size_class\[i\];/CCS_NONE : p->size_class[i] \/ 2;/'
+bug "sizes of other chunks" module_bytes 's/CCS_NONE : p->size_class\[i\];/CCS_NONE : p->size_class[i] \/ 2;/'
 bug "a length of another rank's chunk" lengths \
 	's/p->size_class\[\(size_t\)rank \* p->cells \+ cell\]/p->size_class[(size_t)from * p->cells + cell]/'
 
@@ -278,6 +278,6 @@ target=cuda good=schedules/ring_allreduce.ccs
 rm "$tmp"/good/*
 emit "$build/bin/ccc" $good "$tmp/good/ring_allreduce.ccs.so"
 holds "... with kernels" test -s "$tmp/good/ring_allreduce.ccs.so"
-bug "kernels are written over plans" module \
+bug "kernels are written over plans" module_bytes \
 	's/^(\tmemcpy\(add_table\(\&b, \&h\.cuda, len, 1\), source, len\);)/\1\n\tb.data[h.plans.at + sizeof(struct ccs_plan) + 9] ^= 1;/'
 exit $failed

@@ -106,8 +106,11 @@ holds "... byte by byte" cmp "$tmp/full.csv" "$tmp/again.csv"
 printf '0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n' >"$tmp/circle.csv"
 status "computations that wait for each other" 1 "$ccc" check "$tmp/circle.csv"
 says "... are a deadlock" "$tmp/err" 'deadlock: ranks 0, 1 wait for each other \[E0304\]'
-status "... which is drawn" 1 "$ccc" explain "$tmp/circle.csv" -o "$tmp/circle.svg"
-holds "... with the circle" python3 -c '
+says "... with a move that cures it" "$tmp/err" 'help: 1B0 \(line 2, column 9\) before 1F1 cures it$'
+printf '0F0,0B0,0F1,0B1\n1F0,1B0,1F1,1B1\n' >"$tmp/moved.csv"
+status "... as its text shows" 0 "$ccc" check "$tmp/moved.csv"
+status "the circle is drawn" 1 "$ccc" explain "$tmp/circle.csv" -o "$tmp/circle.svg"
+holds "... whole" python3 -c '
 import sys, xml.etree.ElementTree as T
 stuck = [e.get("data-action") for e in T.parse(sys.argv[1]).iter() if e.get("class") == "stuck"]
 sys.exit(stuck != ["0B0", "1F1"])' "$tmp/circle.svg"
@@ -205,5 +208,10 @@ python3 -c 'print(",".join(f"0F{i}" for i in range(300000)) + ",0F7")' | hurts "
 head -c 100000000 /dev/zero | tr '\0' 'x' | hurts "100 MB of an action" E0604
 head -c 100000000 /dev/zero | tr '\0' ',' | hurts "100 MB of idle time" E0604
 yes 0F0, | head -c 100000000 | tr -d '\n' | hurts "100 MB of one action" 'E0501|E0606'
+python3 -c '
+n = 400000
+print(",".join(f"0F{i}" for i in range(n)) + ",(" + ";".join(f"0SEND_F{i}" for i in range(n)) + ")BATCH")
+print("(" + ";".join(f"1RECV_F{i}" for i in range(n)) + ")BATCH," + ",".join(f"1F{i}" for i in range(n)))' >"$tmp/batch.csv"
+status "400,000 messages in one BATCH" 0 sh -c "ulimit -t 40; '$ccc' check '$tmp/batch.csv'"
 
 exit $failed

@@ -1,5 +1,5 @@
 /*
- * The prover's parts that small modules do not reach (runtime/prove_*.h): orders among hundreds of
+ * The prover's parts that small modules do not reach (runtime/plan/proof): orders among hundreds of
  * workers, compared with sets of operations as bits; values, compared with plain tables of counts;
  * plans written by hand; and too little memory.
  */

@@ -46,7 +46,7 @@ ENDS = {
     "os._exit": (4, lambda: os._exit(4)),
 }
 
-# ---- what is under way, of plain communicators -----------------------------------------------
+# ---- calls under way, of plain communicators -----------------------------------------------
 
 
 def in_thread(function, *arguments):
@@ -262,7 +262,7 @@ def expected(text, end):
 
 
 def ended(pid, file, end):
-    """What is wrong with how it ended; None: nothing."""
+    """Why its end is wrong; None: it is right."""
     status = os.waitpid(pid, 0)[1]
     file.seek(0)
     text = file.read()
@@ -279,7 +279,7 @@ def run(works, begin, number, seed):
     random.Random(seed).shuffle(pairs)
     pairs = itertools.cycle(pairs)
     gc.collect()
-    gc.freeze()  # what is here already costs no rank's end any time
+    gc.freeze()  # objects that exist already cost no rank's end any time
     folder, failed = tempfile.mkdtemp(), 0
     for i in range(number):
         work, *ends = next(pairs)

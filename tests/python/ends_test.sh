@@ -1,5 +1,5 @@
 #!/bin/sh
-# Processes of Python that end with work under way (ends.py): so many pairs of ranks, and a quarter as
+# Processes of Python that end with work under way (ends.py): PAIRS pairs of ranks, and a quarter as
 # many of PyTorch's groups.   usage: ends_test.sh BUILD PAIRS
 set -u
 . tests/support/lib.sh
@@ -25,7 +25,7 @@ here "processes" "$pairs" python3 tests/python/ends.py
 . tests/support/torch.sh
 export PYTHONPATH="$PYTHONPATH:$PWD/tests/python" CCS_SCHEDULES_REPORT=0
 here "PyTorch's groups" $((pairs / 4)) "$python" tests/python/ends.py torch
-# As a program of its own, in which other modules are imported first.
+# As a separate program, in which other modules are imported first.
 cat >"$tmp/messages.py" <<'end'
 import torch
 import torch.distributed as dist
@@ -42,5 +42,5 @@ for r in 1 0; do
 	(by_torchrun $r; timeout 200 "$python" "$tmp/messages.py"; echo $? >"$tmp/rc$r") 2>"$tmp/err$r" &
 done
 wait
-holds "messages that nobody has waited for" test "$(cat "$tmp/rc0" "$tmp/rc1" | tr '\n' ' ')" = "0 0 "
+holds "messages without a wait" test "$(cat "$tmp/rc0" "$tmp/rc1" | tr '\n' ' ')" = "0 0 "
 exit $failed

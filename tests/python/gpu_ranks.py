@@ -1,6 +1,6 @@
 """Ranks on GPUs, with a driver, an NVRTC and an NCCL that stand in for NVIDIA's (tests/fake_cuda,
 tests/fake_nccl): memory that is lent by DLPack and by __cuda_array_interface__, streams, messages,
-and what is refused. python_test.sh runs it; the stand-ins say what is illegal, and what is left."""
+and refusals. python_test.sh runs it; the stand-ins report illegal calls, and objects that were not freed."""
 
 import array
 import ctypes
@@ -45,7 +45,7 @@ class Task:
 
 
 class Memory:
-    """Of a GPU, whose stand-in has it where the test can look."""
+    """Memory of a stand-in's GPU, which the test can read."""
 
     def __init__(self, device, values, form="f", managed=False):
         data = array.array(form, values)

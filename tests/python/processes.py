@@ -47,7 +47,7 @@ with comm:
         assert comm.recv(got, tag=5) == 1 and got == floats(5, 0), got
         assert comm.recv(got, 1, tag=6) == 1 and got == floats(6, 0), got
     uneven = schedule("../examples/tutorials/uneven_all_to_all", 2)
-    sizes = ([1, 2, 1, 3], [3, 4, 2, 4])[comm.rank]  # what it sends to each, then what it gets
+    sizes = ([1, 2, 1, 3], [3, 4, 2, 4])[comm.rank]  # how many it sends to each rank, then how many it gets
     mine = floats(*[10 * comm.rank + i for i in range(sum(sizes[:2]))])
     parts = floats(*[0] * sum(sizes[2:]))
     uneven.run(comm, mine, parts, sizes=sizes)

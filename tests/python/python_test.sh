@@ -1,5 +1,5 @@
 #!/bin/sh
-# The package for Python, as it lies in the tree, and as pip installs it. usage: python_test.sh BUILD
+# The package for Python, as it is in the tree, and as pip installs it. usage: python_test.sh BUILD
 set -u
 . tests/support/lib.sh
 build=$(cd "${1:-build}" && pwd)
@@ -36,7 +36,7 @@ pair() {
 	done
 	wait
 	holds "$what" test "$(cat "$tmp/rc0" "$tmp/rc1" | tr '\n' ' ')" = "0 0 "
-	says "... calls that differ are told in both" "$tmp/out0" '^[A-Z]+ .*(sum|max)'
+	says "... calls that differ are reported in both" "$tmp/out0" '^[A-Z]+ .*(sum|max)'
 	holds "... with the same text" cmp "$tmp/out0" "$tmp/out1"
 }
 by_environment() {
@@ -58,7 +58,7 @@ else
 	# shellcheck disable=SC2086
 	status "processes by mpirun" 0 timeout 120 mpirun $options -np 2 \
 		env CCS_MPI_PLUGIN="$build/lib/libccs_mpi.so" python3 tests/python/processes.py mpi
-	says "... calls that differ are told" "$tmp/out" '^[A-Z]+ .*(sum|max)'
+	says "... calls that differ are reported" "$tmp/out" '^[A-Z]+ .*(sum|max)'
 fi
 
 # ---- ranks on GPUs -----------------------------------------------------------------------------

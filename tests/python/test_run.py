@@ -1,4 +1,4 @@
-"""Calls: results, arguments, and what is wrong with them."""
+"""Calls: results, arguments, and the errors of wrong ones."""
 
 import array
 import ctypes

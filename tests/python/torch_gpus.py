@@ -1,9 +1,9 @@
 """The back end for torch.distributed on tensors of GPUs, where there are none: libraries stand in
 for NVIDIA's driver, NVRTC and NCCL (tests/fake_cuda, tests/fake_nccl), and this file for what torch
-has of them. A tensor here lies in memory of the stand-in's, says that it is on its process's GPU, and
-torch's own calls on it come in the order of the stream that is current.
+has of them. A tensor here is in memory of the stand-in, reports the GPU of its process, and
+torch's own calls on it come in the order of the current stream.
 
-So it is tested what ccs.torch does with streams, events and tensors; not torch's own part.
+This tests how ccs.torch uses streams, events and tensors; it does not test torch's own part.
 """
 
 import ctypes
@@ -114,7 +114,7 @@ class Future(torch.futures.Future):
 
 
 cuda = None
-lent = []  # (address, bytes) of what tensors lie in
+lent = []  # (address, bytes) of the tensors' memory
 
 
 class OnGpu(torch.Tensor):
@@ -127,7 +127,7 @@ class OnGpu(torch.Tensor):
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):
         if function not in QUICK and "distributed" not in str(getattr(function, "__module__", "")):
-            cuda.now.synchronize()  # as it comes after what is in the stream
+            cuda.now.synchronize()  # as it comes after the work in the stream
         with torch._C.DisableTorchFunction():
             made = function(*args, **(kwargs or {}))
         if isinstance(made, (list, tuple)):
@@ -247,7 +247,7 @@ def handles_on_gpus(rank, n):
     for i, t in enumerate(tensors):
         values(t, [n * i] * 1000)
     assert all(w.is_completed() and w.is_success() for w in works)
-    dist.all_reduce(full(100_000, 1.0), async_op=True)  # nobody holds it
+    dist.all_reduce(full(100_000, 1.0), async_op=True)  # no variable holds it
     work = dist.all_reduce(full(10, 2.0), async_op=True)
     values(work.result()[0], [2.0 * n] * 10)
     future = dist.all_reduce(full(2, 1.0), async_op=True).get_future()
@@ -260,7 +260,7 @@ def handles_on_gpus(rank, n):
 
 
 def in_stream(stream, function):
-    """Is called by the stream in its turn. What is returned must stay until then."""
+    """The stream calls it in its turn. The returned object must stay until then."""
     entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: function())
     with _on(stream.index) as driver:
         handle = ctypes.c_void_p(stream.cuda_stream)

@@ -14,7 +14,7 @@ import torch.distributed as dist
 
 
 def raised(kind, function, *arguments, **more):
-    """The text of what it raises."""
+    """The text of the exception that it raises."""
     try:
         function(*arguments, **more)
     except kind as error:
@@ -40,7 +40,7 @@ def breaks_its_group(function):
 
 
 def one_rank(rank, n, function, store):
-    """In a process of its own; its status."""
+    """Runs it in a new process; returns the status."""
     try:
         dist.init_process_group(
             "ccs", init_method=f"file://{store}", rank=rank, world_size=n,

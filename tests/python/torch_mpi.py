@@ -58,7 +58,7 @@ def groups_over_hosts(rank, n):
 
 
 def messages_by_themselves(rank, n):
-    """A rank that has begun to send, and waits in a call, holds up nobody."""
+    """A rank that has begun to send, and waits in a call, holds up no other rank."""
     right, left = (rank + 1) % n, (rank - 1) % n
     mine, got = torch.full((500_000,), float(rank)), torch.empty(500_000)
     work = dist.isend(mine, right)

@@ -10,10 +10,10 @@ fails. They need the package expecttest.
 
 Many of these tests are for back ends that they name: `BACKEND != "gloo"` skips them when PyTorch's
 module is loaded, and `BACKEND == "gloo"` makes a model on the CPU. So the module is loaded under the
-name gloo, whose tests are those of CPU tensors, and then told a name that groups are made by, and that
-is taken for gloo's where tests compare it; and its tables of what back ends can
-(DistTestCases.backend_feature) are told of it, as for any plug-in of PyTorch's. In no table: that
-profilers see its calls (PROFILING_SUPPORTED_BACKENDS), so that these tests do not look for them.
+name gloo, which selects the tests of CPU tensors. Then BACKEND gets a name by which groups are made, and
+which equals gloo's where tests compare it; and the tables of what back ends can do
+(DistTestCases.backend_feature) get it, too, as for any plug-in of PyTorch's. One table does not:
+PROFILING_SUPPORTED_BACKENDS, as profilers do not see its calls.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def load(backend):
 
 
 def run_here(names):
-    """In a process of its own, with BACKEND set: unittest's lines go to stderr."""
+    """Runs them in a new process, with BACKEND set: unittest's lines go to stderr."""
     import unittest
     import warnings
 
@@ -106,7 +106,7 @@ def run(backend, ranks, names, seconds):
 
 
 def results(text):
-    """Of unittest's lines: a test's output may lie between its name and its result."""
+    """From unittest's lines: a test's output may come between its name and its result."""
     got, name = {}, None
     for line in text.splitlines():
         begins = re.match(r"^(test_\w+) \(", line)

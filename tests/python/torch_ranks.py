@@ -186,7 +186,7 @@ def types_and_operators(rank, n):
     t = torch.tensor([rank + 1.0])
     factor = dist._make_nccl_premul_sum(0.5 * (rank + 1))
     if not factor.__getstate__():  # built without NCCL
-        has(raised(ValueError, dist.all_reduce, t, factor), "does not tell the factor")
+        has(raised(ValueError, dist.all_reduce, t, factor), "does not give the factor")
     else:
         dist.all_reduce(t, op=factor)
         same(t, [sum(0.5 * (r + 1) ** 2 for r in range(n))])
@@ -435,7 +435,7 @@ def calls_that_differ(rank, n):
     has(text, "calls differ")
     has(text, "count 5 of float32")
     told = [None] * n
-    with open(os.environ["TOLD"] + str(rank), "w") as file:
+    with open(os.environ["SAID"] + str(rank), "w") as file:
         file.write(text)
     has(raised(ccs.CcsError, dist.all_reduce, torch.ones(4)), "calls differ")
     work = dist.barrier(async_op=True)
@@ -648,9 +648,9 @@ def main(folder):
         done.append(test(function, 2, folder))
     for function in (handles, a_late_rank, groups, refused, types_that_differ, a_rank_that_ends):
         done.append(test(function, 2, folder))
-    told = os.path.join(folder, "told")
-    done.append(test(calls_that_differ, 2, folder, TOLD=told))
-    with open(told + "0") as zero, open(told + "1") as one:
+    said = os.path.join(folder, "said")
+    done.append(test(calls_that_differ, 2, folder, SAID=said))
+    with open(said + "0") as zero, open(said + "1") as one:
         alike = zero.read() == one.read()
     print("ok" if alike else "not ok", "- ... all ranks say the same", flush=True)
     text = f"allreduce:{ring}@-16,allreduce:one_shot_allreduce.ccs@17-1600,gather:gloo"

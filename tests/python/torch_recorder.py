@@ -94,7 +94,7 @@ def forked(function, *arguments, output=None):
 
 
 def stall(n, seed, folder):
-    """What is wrong with what the analyser says; an empty text if nothing."""
+    """Why the analyser's answer is wrong; an empty text if it is right."""
     rng = random.Random(seed)
     missing = rng.randrange(n)
     os.makedirs(folder)

@@ -11,7 +11,7 @@ from torch_harness import breaks_its_group, has, raised, same
 
 
 def drawn(rank, shape, sparse, entries, dtype):
-    """A rank's tensor of so many entries, some at one place; the same in every process."""
+    """A rank's tensor with that number of entries, some at one place; the same in every process."""
     torch.manual_seed(100 * rank + 7 * sum(shape) + entries)
     places = torch.stack([torch.randint(size, (entries,)) for size in shape[:sparse]])
     values = torch.randn([entries, *shape[sparse:]]).mul(100).to(dtype)
@@ -34,7 +34,7 @@ def sparse_sums(rank, n):
         for shape, sparse in (((9,), 1), ((4, 5), 2), ((4, 5), 1), ((3, 2, 4), 2)):
             for entries in (lambda r: 3, lambda r: 5 * r, lambda r: 7 if r == 1 else 0):
                 summed(rank, n, shape, sparse, entries, dtype)
-    summed(rank, n, (6,), 1, lambda r: 0, torch.float32)  # nobody has any
+    summed(rank, n, (6,), 1, lambda r: 0, torch.float32)  # no rank has any
     t = torch.eye(n).to_sparse()
     work = dist.all_reduce(t, async_op=True)
     work.wait()
@@ -65,7 +65,7 @@ def sparse_refused(rank, n):
     mixed = torch.eye(3) if rank == 1 else t  # dense on one
     group = dist.new_group(timeout=timedelta(seconds=2))
     text = raised(ccs.CcsError, dist.all_reduce, mixed, group=group)
-    # Whose time is over first tells all: one that gathers, or the one that reduces.
+    # The first rank that times out reports to all: one that gathers, or the one that reduces.
     gathers = "for 2000 ms rank 1 has not called ccs_comm_gather, as rank"
     reduces = "no progress for 2000 ms: rank 0 has not called; "
     assert gathers in text or (reduces in text and "rank 1 waits at " in text), text

@@ -95,11 +95,11 @@ if len(sys.argv) > 1:
 dist.init_process_group("ccs")
 end
 status "ranks on two hosts, without mpirun" 1 started "$python" "$tmp/far.py"
-says "... are told to use it" "$tmp/err" \
+says "... name the cure" "$tmp/err" \
 	'ranks 0 and 1 are on different hosts, .*: start all ranks with mpirun, as rank 0 was not'
 if [ -e "$build/lib/libccs_mpi.so" ]; then
 	status "ranks on two hosts, one without a plug-in" 1 started "$python" "$tmp/far.py" without
-	says "... are both told" "$tmp/err" 'connects by MPI: rank 1: this needs MPI: CCS_MPI_PLUGIN is none'
+	says "... both say so" "$tmp/err" 'connects by MPI: rank 1: this needs MPI: CCS_MPI_PLUGIN is none'
 	says "... alike" "$tmp/other" 'connects by MPI: rank 1: this needs MPI: CCS_MPI_PLUGIN is none'
 fi
 "$build/bin/ccc" schedules/ring_allreduce.ccs -n 4 --target=cpu -o "$tmp/ring4.so"
@@ -157,7 +157,7 @@ end
 fi
 no_hosts() { echo "skip - ranks of two network namespaces: $1"; }
 if [ -z "$options" ]; then
-	no_hosts "this test tells Open MPI alone how"
+	no_hosts "this test can start them by Open MPI alone"
 elif [ ! -e "$CCS_MPI_PLUGIN" ]; then
 	no_hosts "there is no plug-in for MPI"
 elif [ "$(id -u)" != 0 ]; then

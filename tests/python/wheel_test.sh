@@ -40,7 +40,7 @@ status "import ccs" 0 alone python sum.py
 says "... adds" "$tmp/out" '^6.0$'
 says "... has the entry point for PyTorch 2.5 and later" \
 	"$tmp"/venv/lib/python3*/site-packages/ccs-*.dist-info/entry_points.txt '^ccs = ccs.autoload:register$'
-# But for those that every system has by manylinux's list, as libexpat.
+# Without the libraries that every system has by manylinux's list, such as libexpat.
 for program in ccc ccrun; do
 	file=$(echo "$tmp"/venv/lib/python3*/site-packages/ccs/prefix/bin/$program)
 	holds "$program has its libraries in the wheel" sh -c "! ldd '$file' | grep -E 'not found|(jansson|isl|gmp).*=> (/usr)?/lib'"

@@ -5,7 +5,7 @@
 #ifndef TESTS_SUPPORT_PROCESSES_H
 #define TESTS_SUPPORT_PROCESSES_H
 
-#include "runtime/ccrun/driver.h"
+#include "runtime/ccrun/gpu/cuda_calls.h"
 
 #include <stdbool.h>
 #include <stddef.h>

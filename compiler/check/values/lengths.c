@@ -190,3 +190,9 @@ void replay_note_length(struct replay *r, const struct runner *w, const struct o
 	if ((one > apart ? one : apart) == EVEN_FIT)
 		r->uneven = true;
 }
+
+void replay_show_calls(const struct replay *r, const struct runner *w, const struct op *o,
+		       struct diag *g)
+{
+	expand_calls(r->c, r->p, (uint32_t)(w - r->runners), (uint32_t)(o - w->ops), g);
+}

@@ -192,12 +192,6 @@ static struct span first_write(const struct program *p, uint32_t rank, uint32_t 
 	return NOWHERE;
 }
 
-void replay_show_calls(const struct replay *r, const struct runner *w, const struct op *o,
-		       struct diag *g)
-{
-	expand_calls(r->c, r->p, (uint32_t)(w - r->runners), (uint32_t)(o - w->ops), g);
-}
-
 /* ccs(5) 7, E0401 */
 static void no_value(struct replay *r, const struct runner *w, const struct op *o, uint32_t cell)
 {

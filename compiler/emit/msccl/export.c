@@ -41,20 +41,6 @@ static const struct collective *collective_of(const struct msccl_export *x)
 	return &custom;
 }
 
-bool export_refuse(const struct msccl_export *x, const char *cure, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	const char *why = arena_vprintf(x->arena, fmt, ap);
-	va_end(ap);
-	struct diag *g =
-		diag_add(x->c->diags, SEV_ERROR, 501, x->schedule->name.span, NO_RANK,
-			 "%s cannot be written as MSCCL XML: %s", x->schedule->name.name, why);
-	diag_help(x->c->diags, g, "%s", cure);
-	return false;
-}
-
 /* ---- what the format can express ------------------------------------------------------- */
 
 static bool can_say(const struct msccl_export *x)

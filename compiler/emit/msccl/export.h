@@ -9,6 +9,7 @@
  *   export_steps.c     operations -> steps
  *   export_waits.c     chunks that steps have in common -> depid, deps, hasdep
  *   export_run.c       runs the file on numbers: is it right, and with how few slots?
+ *   export_refuse.c    E0501: properties that the format cannot express
  *   export_text.c      limits of the executors; the text
  *
  * Why the file is right: steps of different blocks of a rank that touch a chunk, one of them

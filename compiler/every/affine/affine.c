@@ -13,33 +13,13 @@
 #define QUOTIENTS 4 /* greatest |x / m|, if m is not constant */
 #define FEW 16	    /* most values of a factor */
 #define CASES 8	    /* most pieces of a value: with more, isl is slow */
+#define MOST_ENTRIES \
+	512u /* of a table: each is a piece of its value, and pieces are intersected in pairs */
 
 static isl_pw_aff *failed(struct walk *w, struct span at, const char *why)
 {
 	forms_fail(w->f, at, "%s", why);
 	return NULL;
-}
-
-isl_pw_aff *forms_constant(struct forms *f, int64_t n)
-{
-	isl_local_space *ls = isl_local_space_from_space(isl_space_copy(f->space));
-	return isl_pw_aff_from_aff(isl_aff_val_on_domain(ls, isl_val_int_from_si(f->isl, n)));
-}
-
-static isl_pw_aff *variable(struct forms *f, enum isl_dim_type type, uint32_t i)
-{
-	isl_local_space *ls = isl_local_space_from_space(isl_space_copy(f->space));
-	return isl_pw_aff_from_aff(isl_aff_var_on_domain(ls, type, i));
-}
-
-isl_pw_aff *forms_dim(struct forms *f, uint32_t dim)
-{
-	return variable(f, isl_dim_set, dim);
-}
-
-isl_pw_aff *forms_param(struct forms *f, uint32_t param)
-{
-	return variable(f, isl_dim_param, param);
 }
 
 /* ---- numbers ----------------------------------------------------------------------------- */
@@ -563,6 +543,32 @@ isl_set *affine_where(struct walk *w, const struct expr *e)
 		return NULL;
 	isl_set *s = isl_pw_aff_ne_set(v, forms_constant(w->f, 0));
 	return isl_set_intersect(s, isl_set_copy(w->domain));
+}
+
+struct entries *forms_entries(struct walk *w, const struct expr *table)
+{
+	if (table->nargs > MOST_ENTRIES) {
+		forms_fail(w->f, table->span, "a table of more than %u entries", MOST_ENTRIES);
+		return NULL;
+	}
+	struct entries *t = ARENA_MAKE(w->f->arena, struct entries, .n = 0);
+
+	t->v = ARENA_ARRAY(w->f->arena, isl_pw_aff *, table->nargs + 1);
+	for (const struct expr *e = table->args; e; e = e->next) {
+		isl_pw_aff *v = affine(w, e);
+		if (!v) {
+			forms_free_entries(t);
+			return NULL;
+		}
+		t->v[t->n++] = v;
+	}
+	return t;
+}
+
+void forms_free_entries(struct entries *t)
+{
+	while (t && t->n)
+		isl_pw_aff_free(t->v[--t->n]);
 }
 #else
 typedef int without_isl; /* a file needs a declaration */

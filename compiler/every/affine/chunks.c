@@ -9,18 +9,6 @@
 
 #include <stdarg.h>
 
-void forms_fail(struct forms *f, struct span at, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (f->why)
-		return;
-	va_start(ap, fmt);
-	f->why = arena_vprintf(f->arena, fmt, ap);
-	va_end(ap);
-	f->line = at.hi > at.lo ? source_place(f->sources, at.lo).line : 0;
-}
-
 bool walk_fail(struct walk *w, struct span at, const char *why)
 {
 	forms_fail(w->f, at, "%s", why);

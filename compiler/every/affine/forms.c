@@ -383,7 +383,7 @@ static bool statement(struct walk *w, const struct stmt *s)
 	case S_CHANNEL: return channel(w, s);
 	case S_IF: return branch(w, s);
 	case S_WITHIN: return within(w, s);
-	case S_CALL: return forms_call(w, s);
+	case S_CALL: return forms_call(w, s, list);
 	case S_ASSERT: return holds(w, s);
 	case S_LET: return let(w, s);
 	case S_FN: return true;

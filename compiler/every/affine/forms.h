@@ -174,8 +174,9 @@ struct entries *forms_entries(struct walk *w, const struct expr *table);
 void forms_free_entries(struct entries *t);
 /** Binds a let's name to its value, a number or a table. */
 bool forms_let(struct walk *w, const struct stmt *s);
-/** Makes the forms of a call; adds a scratch of the current text. */
-bool forms_call(struct walk *w, const struct stmt *s);
+/** Makes the forms of a call; `run` walks the callee's text. Adds a scratch of the current text. */
+typedef bool walk_text(struct walk *w, const struct stmt *text);
+bool forms_call(struct walk *w, const struct stmt *s, walk_text *run);
 bool forms_scratch(struct walk *w, const struct stmt *s);
 /** Adds a buffer, and binds its name to all of it. */
 bool forms_add_buffer(struct walk *w, const struct buffer_def *d);

@@ -10,9 +10,6 @@
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/forms.h"
 
-#define MOST_ENTRIES \
-	512u /* of a table; each is a piece of its value, and pieces are intersected in pairs */
-
 void forms_set(struct forms *f, const struct symbol *s, isl_pw_aff *v)
 {
 	struct bound *b = &f->bound[s->id];
@@ -31,32 +28,6 @@ bool forms_bind(struct walk *w, const struct symbol *s, const struct expr *e)
 }
 
 /* ---- lets ------------------------------------------------------------------------------------ */
-
-struct entries *forms_entries(struct walk *w, const struct expr *table)
-{
-	if (table->nargs > MOST_ENTRIES) {
-		forms_fail(w->f, table->span, "a table of more than %u entries", MOST_ENTRIES);
-		return NULL;
-	}
-	struct entries *t = ARENA_MAKE(w->f->arena, struct entries, .n = 0);
-
-	t->v = ARENA_ARRAY(w->f->arena, isl_pw_aff *, table->nargs + 1);
-	for (const struct expr *e = table->args; e; e = e->next) {
-		isl_pw_aff *v = affine(w, e);
-		if (!v) {
-			forms_free_entries(t);
-			return NULL;
-		}
-		t->v[t->n++] = v;
-	}
-	return t;
-}
-
-void forms_free_entries(struct entries *t)
-{
-	while (t && t->n)
-		isl_pw_aff_free(t->v[--t->n]);
-}
 
 bool forms_let(struct walk *w, const struct stmt *s)
 {
@@ -119,7 +90,8 @@ static uint32_t topology_symbols(const struct decl *t, const struct symbol **to)
 
 /* Walks a called text on a topology with the topology's names bound for the callee; then restores
  * their meanings, as the caller may be on the same topology. */
-static bool on_topology(struct walk *w, const struct stmt *call, const struct decl *d)
+static bool on_topology(struct walk *w, const struct stmt *call, const struct decl *d,
+			walk_text *run)
 {
 	const struct decl *t = d->topology;
 	struct forms *f = w->f;
@@ -134,7 +106,7 @@ static bool on_topology(struct walk *w, const struct stmt *call, const struct de
 	}
 	bool ok = (!t ||
 		   (forms_topology(w, d) && where_holds(w, t, call->span) && forms_names(w, t))) &&
-		  where_holds(w, d, call->span) && forms_walk(w, d->body);
+		  where_holds(w, d, call->span) && run(w, d->body);
 	for (uint32_t i = 0; i < n; i++) {
 		struct bound *b = &f->bound[names[i]->id];
 		isl_pw_aff_free(b->value);
@@ -234,7 +206,7 @@ bool forms_scratch(struct walk *w, const struct stmt *s)
 	return forms_add_buffer(w, s->buffer);
 }
 
-bool forms_call(struct walk *w, const struct stmt *s)
+bool forms_call(struct walk *w, const struct stmt *s, walk_text *run)
 {
 	const struct decl *d = s->callee;
 	struct passed p = { .n = 0 };
@@ -246,7 +218,7 @@ bool forms_call(struct walk *w, const struct stmt *s)
 		return walk_fail(w, s->span, "calls nested too deep");
 	bool ok = pass(w, s, &p);
 	w->callees[w->calls++] = d;
-	ok = ok && bind_numbers(w, s, &p) && bind_views(w, s, &p) && on_topology(w, s, d);
+	ok = ok && bind_numbers(w, s, &p) && bind_views(w, s, &p) && on_topology(w, s, d, run);
 	w->calls--;
 	free_passed(&p);
 	return ok;

@@ -248,26 +248,6 @@ static isl_set *possible(struct forms *f)
 	return s;
 }
 
-struct walk forms_begin(struct forms *f)
-{
-	struct walk w = { .f = f, .domain = isl_set_copy(f->context) };
-
-	w.here = (struct members){ forms_dim(f, 0), forms_param(f, 0), forms_constant(f, 0),
-				   forms_constant(f, 1) };
-	w.channel = forms_constant(f, 0);
-	return w;
-}
-
-void forms_end(struct walk *w)
-{
-	isl_pw_aff_free(w->here.rank);
-	isl_pw_aff_free(w->here.n);
-	isl_pw_aff_free(w->here.first);
-	isl_pw_aff_free(w->here.stride);
-	isl_pw_aff_free(w->channel);
-	isl_set_free(w->domain);
-}
-
 static bool make(struct walk *w)
 {
 	const struct decl *d = w->f->in->schedule, *t = d->topology;

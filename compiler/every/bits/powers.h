@@ -25,6 +25,10 @@
  * barrier, each rank has one more, virtual buffer: the set of ranks known to have begun. Messages
  * carry it, and in it a contribution may come twice. With large numbers, such as a mask of 32 bits,
  * the claim is for N up to LIMIT_RANKS only.
+ *
+ * A circle of files: the value of an expression may be that of a fn that calls itself
+ * (powers_induction.c), and a step of its induction is the value of an expression
+ * (powers_values.c).
  */
 #ifndef CCS_COMPILER_EVERY_BITS_POWERS_H
 #define CCS_COMPILER_EVERY_BITS_POWERS_H
@@ -252,6 +256,10 @@ const struct dfa *value_put(struct power_forms *f, const struct dfa *a, const st
 /** pos - neg, with graphs given as for value_of_graph. */
 bool value_of_graphs(struct power_walk *w, const struct dfa *pos, const struct dfa *neg,
 		     struct span at, struct value *to);
+/** Whether `good` holds on all of the domain; else fails with `why`. */
+bool power_always(struct power_walk *w, const struct dfa *good, struct span at, const char *why);
+/** A relation with some tracks renamed: pairs of (from, to), ended by TRACKS. */
+const struct dfa *power_renamed(struct power_forms *f, const struct dfa *a, const uint8_t *pairs);
 
 /* ---- powers_induction.c ---- */
 /** Whether an expression calls a fn. */
@@ -293,8 +301,6 @@ bool value_of(struct power_walk *w, const struct expr *e, struct value *to);
 bool value_where(struct power_walk *w, const struct expr *e, const struct dfa **to);
 
 /* ---- powers_chunks.c ---- */
-/** Whether `good` holds on all of the domain; else fails with `why`. */
-bool power_always(struct power_walk *w, const struct dfa *good, struct span at, const char *why);
 /** power_always for a comparison. */
 bool power_ordered(struct power_walk *w, const struct value *a, enum expr_op op,
 		   const struct value *b, struct span at, const char *why);
@@ -315,7 +321,7 @@ bool power_cut(struct power_walk *w, const struct value_chunks *c, const struct 
 bool power_list(struct power_walk *w, const struct stmt *s);
 
 /* ---- powers_calls.c ---- */
-/** Appends the items of a call. */
+/** Binds a callee's names: its text is to be walked next. */
 bool power_call(struct power_walk *w, const struct stmt *s);
 
 /* ---- powers_trees.c ---- */
@@ -341,8 +347,6 @@ const struct dfa *power_at_twice(struct power_forms *f, const struct dfa *a);
 const struct dfa *power_pairs(struct power_forms *f, const struct act *message);
 /** A relation of one end of messages from the view of the other end: exchanges rank and from. */
 const struct dfa *power_other_end(struct power_forms *f, const struct dfa *a);
-/** A relation with some tracks renamed: pairs of (from, to), ended by TRACKS. */
-const struct dfa *power_renamed(struct power_forms *f, const struct dfa *a, const uint8_t *pairs);
 
 /* ---- powers_guess.c ---- */
 /** The contents of buffers at the heads of a loop's trips, for each loop: guesses. */

@@ -5,11 +5,6 @@
 
 /* ---- conditions that always hold ------------------------------------------------------ */
 
-bool power_always(struct power_walk *w, const struct dfa *good, struct span at, const char *why)
-{
-	return dfa_within(&w->f->d, w->domain, good) || power_fail(w->f, at, why);
-}
-
 bool power_ordered(struct power_walk *w, const struct value *a, enum expr_op op,
 		   const struct value *b, struct span at, const char *why)
 {

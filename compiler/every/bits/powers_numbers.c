@@ -474,3 +474,19 @@ bool value_logarithm(struct power_walk *w, const struct value *x, bool up, struc
 	to->kind = VALUE_LOGARITHM;
 	return true;
 }
+
+const struct dfa *power_renamed(struct power_forms *f, const struct dfa *a, const uint8_t *pairs)
+{
+	uint8_t to[TRACKS];
+
+	for (uint32_t t = 0; t < TRACKS; t++)
+		to[t] = (uint8_t)t;
+	for (; *pairs != TRACKS; pairs += 2)
+		to[pairs[0]] = pairs[1];
+	return dfa_rename(&f->d, a, to);
+}
+
+bool power_always(struct power_walk *w, const struct dfa *good, struct span at, const char *why)
+{
+	return dfa_within(&w->f->d, w->domain, good) || power_fail(w->f, at, why);
+}

@@ -13,17 +13,6 @@
  */
 #include "compiler/every/bits/powers.h"
 
-const struct dfa *power_renamed(struct power_forms *f, const struct dfa *a, const uint8_t *pairs)
-{
-	uint8_t to[TRACKS];
-
-	for (uint32_t t = 0; t < TRACKS; t++)
-		to[t] = (uint8_t)t;
-	for (; *pairs != TRACKS; pairs += 2)
-		to[pairs[0]] = pairs[1];
-	return dfa_rename(&f->d, a, to);
-}
-
 const struct dfa *power_at_twice(struct power_forms *f, const struct dfa *a)
 {
 	struct value d = value_track(TRACK_VALUE), twice = value_track(TRACK_D);

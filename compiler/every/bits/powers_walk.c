@@ -552,6 +552,16 @@ static bool link(struct power_walk *w, const struct stmt *s)
 	return true;
 }
 
+static bool call(struct power_walk *w, const struct stmt *s)
+{
+	if (!power_call(w, s))
+		return false;
+	w->procs++;
+	bool ok = power_list(w, s->callee->body);
+	w->procs--;
+	return ok;
+}
+
 static bool statement(struct power_walk *w, const struct stmt *s)
 {
 	const struct dfa *good;
@@ -577,7 +587,7 @@ static bool statement(struct power_walk *w, const struct stmt *s)
 	case S_LINK: return link(w, s);
 	case S_PAR: return par(w, s);
 	case S_CHANNEL: return channel(w, s);
-	case S_CALL: return power_call(w, s);
+	case S_CALL: return call(w, s);
 	}
 	return false;
 }

@@ -135,13 +135,15 @@ void grid_bind(struct grid *g, const struct symbol *s, const struct polynomial *
 /** Binds the `let` of a body; a fn needs nothing. False: another statement, or no value. */
 bool grid_let(struct grid *g, const struct stmt *s);
 
-/* ---- grid_cells.c ---- */
+/* ---- grid_digits.c, grid_cells.c ---- */
 /* The chunks of a ref: all chunks with these digits outside of `free`. */
 struct grid_cells {
 	uint32_t buffer;
 	uint32_t free; /* bits: the digits that take all values */
 	struct polynomial digit[GRID_FACTORS];
 };
+/** The factor of the k-th digit, from the one with the least weight on. */
+uint32_t grid_factor_of(const struct grid *g, uint32_t k, bool reversed);
 /** Whether a number is composed of digits of the factors `used`; *digit: the digits. */
 bool grid_digits(const struct grid *g, const struct polynomial *p, uint32_t used, bool reversed,
 		 struct polynomial digit[GRID_FACTORS]);

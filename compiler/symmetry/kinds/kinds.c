@@ -32,24 +32,6 @@ static struct kind between(struct kind k, double lo, double hi)
 	return k;
 }
 
-/* ---- expressions that break the symmetry ----------------------------------------------- */
-
-void kinds_broken(struct kinds *k, struct span place, const char *why)
-{
-	if (!k->symmetric)
-		return;
-	k->symmetric = false;
-	k->place = place;
-	k->why = why;
-}
-
-bool kinds_work(struct kinds *k, struct span place)
-{
-	if (++k->work > LIMIT_KIND_WORK)
-		kinds_broken(k, place, "a text that is too long to examine");
-	return k->work <= LIMIT_KIND_WORK;
-}
-
 /* ---- operators ------------------------------------------------------------------------ */
 
 /* NEAR, if no rank can overflow; else OTHER. */
@@ -199,13 +181,25 @@ static struct kind operator(struct kinds *k, const struct expr *e, struct kind a
 	}
 }
 
+/* The kind of the product place / n * n: PLACE, or OTHER. */
+static struct kind place_of_part(struct kinds *k, const struct expr *product)
+{
+	const struct expr *y = kinds_of_parts(product);
+	struct kind a = y ? kinds_of(k, y) : OTHER;
+
+	if (a.form != KIND_PLACE || a.part || !kind_is_same(kinds_of(k, product->b)))
+		return OTHER;
+	a.part = product->b;
+	return a;
+}
+
 static struct kind binary(struct kinds *k, const struct expr *e)
 {
 	struct kind a = kinds_of(k, e->a), b = kinds_of(k, e->b), r;
 	bool is;
 
 	if (k->by == TURN_BY_MIRROR && e->op == OP_MUL && a.form >= KIND_PLACE)
-		return kinds_place_of_part(k, e);
+		return place_of_part(k, e);
 	if (a.form >= KIND_PLACE || b.form >= KIND_PLACE)
 		return OTHER;
 	if (is_decided(e->op, a, b, &is))

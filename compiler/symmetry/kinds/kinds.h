@@ -162,8 +162,8 @@ struct kind kinds_rank(const struct kinds *k);
 /** By mirrors: the kind of f(args), PLACE or OTHER, if the kind of f's body is OTHER or a PLACE. */
 struct kind kinds_place_of_call(struct kinds *k, const struct expr *call, const struct kind *args,
 				struct kind body);
-/** The kind of the product place / n * n: PLACE, or OTHER. */
-struct kind kinds_place_of_part(struct kinds *k, const struct expr *product);
+/** y, if e is y / n * n with a name or number n; else NULL. */
+const struct expr *kinds_of_parts(const struct expr *e);
 
 /** The kind of f(args), with arguments that are SAME, where f calls itself: SAME, with the bounds
  *  that are found. */

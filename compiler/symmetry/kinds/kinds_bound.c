@@ -141,3 +141,19 @@ struct kind kinds_bound_of_call(struct kinds *k, const struct expr *call, const 
 	r.most = -r.lo > r.hi ? -r.lo : r.hi;
 	return r;
 }
+
+void kinds_broken(struct kinds *k, struct span place, const char *why)
+{
+	if (!k->symmetric)
+		return;
+	k->symmetric = false;
+	k->place = place;
+	k->why = why;
+}
+
+bool kinds_work(struct kinds *k, struct span place)
+{
+	if (++k->work > LIMIT_KIND_WORK)
+		kinds_broken(k, place, "a text that is too long to examine");
+	return k->work <= LIMIT_KIND_WORK;
+}

@@ -120,25 +120,13 @@ static struct kind place_of(struct kinds *k, const struct expr *body, const stru
 	};
 }
 
-/* y, if e is y / n * n with a name or number n; else NULL. */
-static const struct expr *of_parts(const struct expr *e)
+const struct expr *kinds_of_parts(const struct expr *e)
 {
 	bool is = e->kind == E_BINARY && e->op == OP_MUL && e->a->kind == E_BINARY &&
 		  e->a->op == OP_DIV && kinds_equal_texts(e->a->b, e->b) &&
 		  (e->b->kind == E_NAME || e->b->kind == E_INT);
 
 	return is ? e->a->a : NULL;
-}
-
-struct kind kinds_place_of_part(struct kinds *k, const struct expr *product)
-{
-	const struct expr *y = of_parts(product);
-	struct kind a = y ? kinds_of(k, y) : OTHER;
-
-	if (a.form != KIND_PLACE || a.part || !kind_is_same(kinds_of(k, product->b)))
-		return OTHER;
-	a.part = product->b;
-	return a;
 }
 
 /* The argument of the call for the parameter `name` of f; a number is returned as it is. NULL: the
@@ -160,7 +148,7 @@ struct kind kinds_place_of_call(struct kinds *k, const struct expr *call, const 
 				struct kind body)
 {
 	const struct fn_def *f = call->sym->fn;
-	const struct expr *y = of_parts(f->body), *part = y ? f->body->b : body.part;
+	const struct expr *y = kinds_of_parts(f->body), *part = y ? f->body->b : body.part;
 	struct pure u = { .k = k };
 	const struct symbol *x = NULL;
 

@@ -35,7 +35,7 @@ def splits(given: Sequence[int], tensor: Tensor, size: int, what: str) -> List[i
         return [rows // size * row] * size
     if len(given) != size or min(given) < 0 or sum(given) != rows:
         raise ArgumentError(
-            f"{what}: split sizes {list(given)} must be {size} numbers, whose sum is {rows}"
+            f"{what}: split sizes {list(given)} must be {size} numbers with the sum {rows}"
         )
     return [n * row for n in given]
 
@@ -52,19 +52,19 @@ class Counts:
         size = comm.size
         form = f"={2 * size}q32s"
         mine = struct.pack(form, *send, *receive, kind.encode())
-        told = [struct.unpack(form, text) for text in comm.gather(mine)]
-        for p, row in enumerate(told):
-            if row[-1] != told[0][-1]:
+        rows = [struct.unpack(form, text) for text in comm.gather(mine)]
+        for p, row in enumerate(rows):
+            if row[-1] != rows[0][-1]:
                 raise ArgumentError(
-                    f"alltoall: rank {p} has {_unpacked(row[-1])}, rank 0 {_unpacked(told[0][-1])}"
+                    f"alltoall: rank {p} has {_unpacked(row[-1])}, rank 0 {_unpacked(rows[0][-1])}"
                 )
-            for q, other in enumerate(told):
+            for q, other in enumerate(rows):
                 if row[q] != other[size + p]:
                     raise ArgumentError(
                         f"alltoall: rank {p} sends {row[q]} elements to rank {q}, which wants "
                         f"{other[size + p]} from it"
                     )
-        return cls([list(row[:size]) for row in told])
+        return cls([list(row[:size]) for row in rows])
 
     @property
     def most(self) -> int:
@@ -88,11 +88,11 @@ def entries(comm: Comm, tensor: Tensor, what: str) -> List[int]:
     ).encode()
     form = "=q32s160s"
     mine = struct.pack(form, tensor._nnz(), hashlib.sha256(kind).digest(), kind)
-    told = [struct.unpack(form, text) for text in comm.gather(mine)]
-    for rank, (_, number, text) in enumerate(told):
-        if number != told[0][1]:
+    found = [struct.unpack(form, text) for text in comm.gather(mine)]
+    for rank, (_, number, text) in enumerate(found):
+        if number != found[0][1]:
             raise ArgumentError(
                 f"{what}: rank {rank} has a sparse tensor, {_unpacked(text)}, rank 0 one of "
-                f"{_unpacked(told[0][2])}"
+                f"{_unpacked(found[0][2])}"
             )
-    return [n for n, _, _ in told]
+    return [n for n, _, _ in found]

@@ -238,7 +238,7 @@ def _scalar(factor: Any, tensor: Tensor, what: str) -> Tensor:
         factor = factor[0]
     if factor is None:
         raise ArgumentError(
-            f"{what}: PyTorch {torch.__version__} does not tell the factor of PREMUL_SUM: "
+            f"{what}: PyTorch {torch.__version__} does not give the factor of PREMUL_SUM: "
             "multiply the tensor, and use SUM"
         )
     value = torch.as_tensor(factor)

@@ -405,13 +405,6 @@ static inline bool is_here(const struct cpu *e, uint32_t rank)
 ccs_status cpu_open(struct world *w);
 /** See engine.h. */
 void cpu_free(struct world *w);
-/** Ends the wait for ranks that have not called: the ranks that have called begin. Under
- *  world.lock. False: they have begun before. */
-bool cpu_begin(struct cpu *e);
-/** The current run's sequence was played to its end: it is over, and kept. Under world.lock. */
-void cpu_played(struct cpu *e);
-/** The thread waits for these calls now. Under world.lock. */
-void cpu_wait(struct cpu *e, struct call *calls);
 
 /* ---- layout.c ---------------------------------------------------------------------- */
 
@@ -638,13 +631,20 @@ size_t host_cache(void);
 void host_cores_add(struct host_cores *all, const struct host_cores *c);
 int host_cores_count(const struct host_cores *c);
 
-/* ---- sched.c: under world.lock, unless noted otherwise -------------------------------- */
+/* ---- queue.c: under world.lock, unless noted otherwise -------------------------------- */
 
 /** Adds a ready fiber. The calling thread soon takes one itself, and wakes other threads if more
  *  are left. */
 void sched_add(struct cpu *e, struct fiber *t);
 /** The same, without the lock, by a thread that runs a fiber, and wakes another for it. */
 void sched_ready(struct cpu *e, struct fiber *t);
+/** Wakes a sleeping thread, if there is one; or enough for the ready fibers, with so many threads
+ *  that look for some. */
+void sched_wake_one(struct cpu *e);
+void sched_wake_for(struct cpu *e, unsigned takers);
+
+/* ---- sched.c: under world.lock, unless noted otherwise -------------------------------- */
+
 /** Nothing more of the current run begins; whether nothing of it runs any more. */
 bool sched_halt(struct world *w);
 /** How many cores this thread may use. */
@@ -657,5 +657,15 @@ void sched_start(struct cpu *e);
 void sched_stop(struct cpu *e);
 /** See engine.h. Without the lock. */
 void sched_wait(struct world *w, struct call *calls, ccs_status *first);
+/** Ends the wait for ranks that have not called: the ranks that have called begin. Under
+ *  world.lock. False: they have begun before. */
+bool cpu_begin(struct cpu *e);
+/** The current run's sequence was played to its end: it is over, and kept. Under world.lock. */
+void cpu_played(struct cpu *e);
+/** The thread waits for these calls now. Under world.lock. */
+void cpu_wait(struct cpu *e, struct call *calls);
+/* See engine.h. */
+ccs_status cpu_start(struct world *w, struct run *r, int rank);
+bool cpu_at_once(struct world *w, struct call *calls, ccs_status *first);
 
 #endif

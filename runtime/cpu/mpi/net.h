@@ -32,6 +32,10 @@
  * returns only when MPI has no memory of its caller (net_end.c).
  *
  * MPI moves data only inside its calls: a thread that waits polls.
+ *
+ * A circle of files: while it waits for anything, a process serves all that other ranks may send, or
+ * yields (net_rest, net_hear): messages, notes, questions, ends. So each file calls net.c and
+ * net_note.c, and these call each file.
  */
 #ifndef CCS_RUNTIME_CPU_MPI_NET_H
 #define CCS_RUNTIME_CPU_MPI_NET_H

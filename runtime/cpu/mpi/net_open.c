@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What each process tells of itself. */
+/* What each process sends about itself. */
 struct card {
 	uint64_t host;
 	int32_t status; /* how it went so far */
@@ -42,7 +42,7 @@ static void end_messages(struct world *w)
 	net_forget_p2p(n);
 }
 
-/* Slots, scratch, and what is kept aside of callers' buffers: a message may lie in any. */
+/* Slots, scratch, and chunks set aside from callers' buffers: a message may be in any of them. */
 static void keep_memory(struct world *w)
 {
 	struct cpu *e = cpu_of(w);
@@ -197,7 +197,7 @@ static ccs_status meet(struct world *w, const struct mpi_calls *calls, struct mp
 	struct card *cards = calloc((size_t)nranks, sizeof(*cards));
 	ccs_status s = here;
 
-	if (!cards) /* the others wait for a card: there is no way to tell them */
+	if (!cards) /* the other ranks wait for a card; none can be sent */
 		return error_set(CCS_ENOMEM, "out of memory for %d ranks", nranks);
 	host_cores_read(&own.cores);
 	if (here)

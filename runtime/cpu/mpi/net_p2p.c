@@ -1,10 +1,10 @@
 /*
  * Messages between two ranks that are processes of MPI. See net.h and p2p.h.
  *
- * Each end tells the other what it has posted, and waits for the same from it: the sender by the
- * tag NET_SENDS, the receiver by NET_WANTS. If both are the same the data follows, in an MPI_Isend
- * and an MPI_Irecv; if not both know, and there is none. Of a pair and direction one message is
- * under way at a time, so that MPI's order of a sender and tag is theirs.
+ * Each end sends the other the description of its message, and waits for the other's: the sender by the
+ * tag NET_SENDS, the receiver by NET_WANTS. If the two agree, the data follows, in an MPI_Isend and an
+ * MPI_Irecv; if not, both ends know, and no data is sent. Between two ranks one message a direction is under
+ * way at a time, so MPI's order for a sender and tag is the order of the messages.
  *
  * O(ranks) a look.
  */
@@ -101,7 +101,7 @@ static void move(struct world *w, struct transfer *m, struct net_end *e)
 	start(w, m, DATA, m->sends, m->at + m->moved, e->bytes, NET_DATA);
 }
 
-/* Both ends have told. */
+/* Both ends have sent their descriptions. */
 static void compare(struct world *w, struct transfer *m, struct net_end *e)
 {
 	struct text why = { .len = 0 };
@@ -166,7 +166,7 @@ void net_forget_p2p(struct net *n)
 		n->p2p->messages = NULL;
 }
 
-/* What others have told, or this rank is to tell. */
+/* Reads the descriptions that have come, and sends those that are due. */
 static void look(struct world *w)
 {
 	struct net *n = net_of(w);

@@ -1,5 +1,6 @@
 /*
- * The threads, and what they do: play the run's sequence, or run ready fibers from the queue.
+ * How runs begin and end; and the threads, which play a run's sequence, or run ready fibers from
+ * the queue (queue.c).
  *
  * Threads are those of the communicator (helpers: one a core this process may
  * use, less one, and no more than ranks; made at the first run that is large
@@ -41,52 +42,6 @@ unsigned sched_threads(const struct world *w)
 
 	n = n < most ? n : most;
 	return n < MOST_THREADS ? n : MOST_THREADS;
-}
-
-/* Callers first: they have nothing else to do. */
-static void wake_one(struct cpu *e)
-{
-	if (e->world->idle_calls)
-		pthread_cond_signal(&e->world->calls);
-	else if (e->idle_helpers)
-		pthread_cond_signal(&e->work);
-}
-
-void sched_add(struct cpu *e, struct fiber *t)
-{
-	t->next = NULL;
-	if (e->first)
-		e->last->next = t;
-	else
-		e->first = t;
-	e->last = t;
-	atomic_fetch_add(&e->ready, 1);
-}
-
-/* Wakes a thread if more fibers are ready than so many threads, and those that spin, take. */
-static void wake_for(struct cpu *e, unsigned takers)
-{
-	if (e->layout.parallel && e->running < e->limit &&
-	    atomic_load(&e->ready) > e->spinning + takers)
-		wake_one(e);
-}
-
-static void push(struct cpu *e, struct fiber *t)
-{
-	sched_add(e, t);
-	wake_for(e, 0);
-}
-
-void sched_ready(struct cpu *e, struct fiber *t)
-{
-	if (!e->layout.parallel) {
-		t->next = e->own;
-		e->own = t;
-		return;
-	}
-	pthread_mutex_lock(&e->world->lock);
-	push(e, t);
-	pthread_mutex_unlock(&e->world->lock);
 }
 
 static struct fiber *take_first(struct cpu *e)
@@ -164,7 +119,7 @@ static void served(struct cpu *e)
 static void serve(struct cpu *e, struct fiber *share)
 {
 	e->running++;
-	wake_for(e, 0);
+	sched_wake_for(e, 0);
 	pthread_mutex_unlock(&e->world->lock);
 	run_share(e, share);
 	while (e->own) {
@@ -184,7 +139,7 @@ static void serve_playing(struct cpu *e)
 
 	e->running++;
 	if (e->running + e->spinning + atomic_load(&e->gatherers) < e->limit)
-		wake_one(e);
+		sched_wake_one(e);
 	pthread_mutex_unlock(&e->world->lock);
 	sequence_play(e, q, thread);
 	pthread_mutex_lock(&e->world->lock);
@@ -323,6 +278,133 @@ void sched_wait(struct world *w, struct call *calls, ccs_status *first)
 			run_nap(w, &v);
 	}
 	if (e->first)
-		wake_one(e);
+		sched_wake_one(e);
 	pthread_mutex_unlock(&w->lock);
+}
+
+/* ---- runs: how one begins, and ends ------------------------------------------------------- */
+
+/* Starts the ranks whose threads wait for the end of their calls; the other ranks start when their
+ * threads wait. */
+static ccs_status start_waiting(struct cpu *e, struct run *r)
+{
+	ccs_status s = e->known ? layout_make(e, r) : CCS_OK;
+
+	if (!s && e->layout.parallel)
+		sched_start(e);
+	for (int i = 0; i < e->world->nranks && !s; i++)
+		if (r->seats[i].call && r->seats[i].call->waits)
+			s = rank_start(e, (uint32_t)i);
+	return s;
+}
+
+void cpu_played(struct cpu *e)
+{
+	struct run *r = e->world->runs;
+
+	sequence_played(e);
+	for (int i = 0; i < e->world->nranks; i++)
+		post_keep(r->seats[i].call,
+			  (struct kept){ e->known, e->known->id, e->known->mail });
+	run_all_done(e->world);
+}
+
+/* If all have called the run is done, here and now. */
+static ccs_status gathered(struct cpu *e, struct run *r)
+{
+	enum sequence_how how;
+	ccs_status s = CCS_OK;
+
+	if (r->arrived < e->world->nranks)
+		return CCS_OK;
+	for (int i = 0; i < e->world->nranks && !s; i++)
+		s = rank_place(e, r->seats[i].call);
+	if (!s && !e->known)
+		e->known = sequence_find(e);
+	how = s ? SEQUENCE_NOT : sequence_begin(e, e->known);
+	if (how == SEQUENCE_DONE)
+		cpu_played(e);
+	if (how == SEQUENCE_PLAYS)
+		sched_start(e);
+	/* not before: threads look for their calls' ends until then */
+	e->mode = how == SEQUENCE_PLAYS ? RUN_PLAYS : RUN_FIBERS;
+	return how == SEQUENCE_NOT && !s ? start_waiting(e, r) : s;
+}
+
+static ccs_status begin(struct world *w, struct run *r)
+{
+	struct cpu *e = cpu_of(w);
+	ccs_status s;
+
+	if (!e->limit) {
+		e->limit = sched_threads(w);
+		post_limit(w, e->limit);
+	}
+	e->known = sequence_known(e, &r->params);
+	s = e->known && !w->trace ? CCS_OK : layout_make(e, r);
+	if (s)
+		return s;
+	e->mode = e->known || sequence_may(e) ? RUN_GATHERS : RUN_FIBERS;
+	return e->mode == RUN_GATHERS ? gathered(e, r) : start_waiting(e, r);
+}
+
+static ccs_status join(struct world *w, struct run *r, int rank)
+{
+	struct cpu *e = cpu_of(w);
+
+	if (e->mode == RUN_GATHERS)
+		return gathered(e, r);
+	/* else it begins when its thread waits, or now, if another does */
+	return e->mode == RUN_FIBERS && r->seats[rank].call->waits ? rank_start(e, (uint32_t)rank)
+								   : CCS_OK;
+}
+
+ccs_status cpu_start(struct world *w, struct run *r, int rank)
+{
+	return rank == RUN_BEGINS ? begin(w, r) : join(w, r, rank);
+}
+
+static bool again(struct world *w, struct kept kept, const struct meeting *m)
+{
+	struct sequence *q = kept.of;
+
+	return q->id == kept.id && sequence_again(cpu_of(w), q, m);
+}
+
+bool cpu_at_once(struct world *w, struct call *calls, ccs_status *first)
+{
+	(void)w;
+	(void)first; /* a posted call does not fail */
+	return post_calls(calls, again);
+}
+
+void cpu_wait(struct cpu *e, struct call *calls)
+{
+	struct world *w = e->world;
+	ccs_status s = CCS_OK;
+
+	for (struct call *c = calls; c; c = c->next) {
+		if (c->comm->world != w || c->waits || call_is_over(c))
+			continue;
+		c->waits = true;
+		if (c->run == w->runs && c->run && c->run->started && !c->run->failed &&
+		    e->mode == RUN_FIBERS)
+			s = rank_start(e, (uint32_t)c->comm->rank);
+		if (s)
+			run_fail(w, w->runs, s, error_thread()->text);
+	}
+}
+
+bool cpu_begin(struct cpu *e)
+{
+	struct run *r = e->world->runs;
+	ccs_status s;
+
+	if (e->mode != RUN_GATHERS || !r || !r->started || r->failed)
+		return false;
+	e->mode = RUN_FIBERS;
+	s = start_waiting(e, r);
+	if (s)
+		run_fail(e->world, r, s, error_thread()->text);
+	return true;
 }

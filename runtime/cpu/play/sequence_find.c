@@ -1,10 +1,10 @@
 /*
- * Finding the order of a run in which no operation waits, and the pieces that it comes to. See
+ * Finds an order of a run in which no operation waits, and the pieces of work that it consists of. See
  * sequence.c.
  *
- * In: the layout of the current run, whose ranks are placed. Out: a sequence, kept for runs like
- * it. The operations are gone through worker by worker, as far as the messages that were counted
- * let each go; their data stays as it is. O(operations + rounds x workers + cells).
+ * In: the layout of the current run, after its ranks are placed. Out: a sequence, kept for equal runs.
+ * The search goes through the operations worker by worker, as far as the messages counted so far let
+ * each worker go. No data moves. O(operations + rounds x workers + cells).
  */
 #include "runtime/base/divide.h"
 #include "runtime/cpu/play/fold.h"
@@ -18,12 +18,12 @@
 #define TILES_BYTES ((size_t)512 << 10)
 #define TILE_LEAST ((size_t)2 << 10)
 #define TILE_MOST ((size_t)64 << 10)
-/* Of a chunk, where folds are played: what a thread goes through lies far enough in one piece for
- * the processor to fetch it before it is asked for. Allreduce of 16 MiB on 8 ranks by
+/* Bytes of a chunk's tile, where folds are played: long enough for the processor to fetch the data
+ * ahead. Allreduce of 16 MiB on 8 ranks by
  * direct_allreduce took with tiles of 4 KiB, 64 and 256 KiB, and 1 MiB 10.1, 5.4, 4.8 and 4.8
  * ms. */
 #define WIDE_BYTES ((size_t)256 << 10)
-/* All chunks of a rank together: then threads that have come share what one could do. */
+/* Of all chunks of a rank: from there on, threads that have come share the work of one. */
 #define SPLIT_BYTES ((size_t)8 << 10)
 
 /* ---- the order --------------------------------------------------------------------------- */
@@ -139,7 +139,7 @@ static bool find_order(struct notes *notes)
 	return all;
 }
 
-/* ---- those that are kept -------------------------------------------------------------------- */
+/* ---- kept sequences -------------------------------------------------------------------- */
 
 struct sequence *sequence_known(struct cpu *e, const struct call *c)
 {
@@ -281,8 +281,8 @@ static struct sequence *next_sequence(struct cpu *e)
 	return q;
 }
 
-/* Where there is one tile each thread that was posted may do its own ranks' outputs: then it has room
- * for those of the others. */
+/* Where there is one tile, each posted thread may compute the outputs of its ranks alone: it then needs
+ * room for the outputs of all ranks. */
 static void find_own(struct sequence *q)
 {
 	size_t n = q->layout.nranks, bytes = q->layout.send_bytes;
@@ -299,7 +299,7 @@ static void find_own(struct sequence *q)
 		q->slot_bytes = q->outputs + n * q->output_bytes;
 }
 
-/* Their temporaries lie where the pieces' slots do. */
+/* Their temporaries use the memory of the pieces' slots. */
 static void find_folds(struct cpu *e, struct sequence *q)
 {
 	size_t before = q->slot_bytes;

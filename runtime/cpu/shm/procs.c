@@ -13,41 +13,6 @@
 
 /* ---- posting and admitting ---------------------------------------------------------------- */
 
-/* Reads the other ranks' seats only if p->finished is too old. */
-bool procs_all_finished(const struct world *w, uint64_t calls)
-{
-	struct procs *p = cpu_of(w)->procs;
-	uint64_t least = UINT64_MAX;
-
-	if (p->finished >= calls)
-		return true;
-	for (int i = 0; i < w->nranks; i++) {
-		uint64_t n =
-			atomic_load_explicit(&p->table->seats[i].finished, memory_order_acquire);
-
-		least = n < least ? n : least;
-	}
-	p->finished = least;
-	return least >= calls;
-}
-
-static uint64_t mixed(uint64_t h, uint64_t word)
-{
-	h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-	return h ^ h >> 29;
-}
-
-uint64_t procs_key(const struct call *c)
-{
-	const struct ccs_module_head *m = c->module->head;
-	uint64_t h = mixed(mixed(mixed(m->checksum, m->size), c->count), c->how.rows);
-
-	h = mixed(h, c->sizes ? c->sizes->digest : 0);
-	h = mixed(h, (uint64_t)c->type << 32 | (c->reduces && !c->premul ? c->op : 0));
-	h = mixed(h, (uint64_t)c->esize << 32 | c->order);
-	return mixed(mixed(h, (uint64_t)(uint32_t)c->root << 32 | c->premul), c->how.tile) | 1;
-}
-
 /* A rank that makes a different call than before announces it; the other ranks compare their own
  * calls up to that one. */
 static void say_other(struct procs_table *t, uint64_t call)

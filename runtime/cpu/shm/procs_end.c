@@ -259,3 +259,21 @@ bool procs_failed(struct cpu *e)
 	procs_look(e->world);
 	return true;
 }
+
+/* Reads the other ranks' seats only if p->finished is too old. */
+bool procs_all_finished(const struct world *w, uint64_t calls)
+{
+	struct procs *p = cpu_of(w)->procs;
+	uint64_t least = UINT64_MAX;
+
+	if (p->finished >= calls)
+		return true;
+	for (int i = 0; i < w->nranks; i++) {
+		uint64_t n =
+			atomic_load_explicit(&p->table->seats[i].finished, memory_order_acquire);
+
+		least = n < least ? n : least;
+	}
+	p->finished = least;
+	return least >= calls;
+}

@@ -127,3 +127,20 @@ ccs_status procs_layouts_clear(struct cpu *e, const struct call *c, uint64_t cal
 	e->layout = (struct layout){ .view = NULL };
 	return CCS_OK;
 }
+
+static uint64_t mixed(uint64_t h, uint64_t word)
+{
+	h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+	return h ^ h >> 29;
+}
+
+uint64_t procs_key(const struct call *c)
+{
+	const struct ccs_module_head *m = c->module->head;
+	uint64_t h = mixed(mixed(mixed(m->checksum, m->size), c->count), c->how.rows);
+
+	h = mixed(h, c->sizes ? c->sizes->digest : 0);
+	h = mixed(h, (uint64_t)c->type << 32 | (c->reduces && !c->premul ? c->op : 0));
+	h = mixed(h, (uint64_t)c->esize << 32 | c->order);
+	return mixed(mixed(h, (uint64_t)(uint32_t)c->root << 32 | c->premul), c->how.tile) | 1;
+}

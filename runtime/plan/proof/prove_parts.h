@@ -1,7 +1,8 @@
 /*
  * What the parts of the prover share: prove.h says what it does.
  *
- *   prove.c         the line of its parts; memory; words
+ *   prove.c         the line of its parts
+ *   prove_parts.c   memory; words
  *   prove_run.c     an order in which all operations can be done
  *   prove_value.c   values: which contributions, how often
  *   prove_step.c    one operation: its values and lengths
@@ -39,7 +40,7 @@ struct prove {
 	uint32_t *sender;	    /* [ops.n]: the row that sends what an operation receives */
 };
 
-/* ---- prove.c --------------------------------------------------------------------- */
+/* ---- prove_parts.c --------------------------------------------------------------------- */
 
 /** Zeroed rows, which last as long as the proof; NULL: no memory, and p->status says so. */
 void *prove_rows(struct prove *p, uint64_t n, size_t size);

@@ -203,3 +203,21 @@ ccs_status ccs_tuning_explain(const struct ccs_tuning *t, int section, uint64_t 
 	snprintf(text, text_size, "%s", all.buf);
 	return CCS_OK;
 }
+
+bool tuning_how_of(const char *engine, enum tuning_how *how)
+{
+	static const struct {
+		const char *engine;
+		enum tuning_how how;
+	} known[] = {
+		{ "tasks", TUNING_TILE },    { "procs", TUNING_TILE },	  { "mpi", TUNING_TILE },
+		{ "cuda", TUNING_PROTOCOL }, { "hosts", TUNING_NOTHING },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		*how = known[i].how;
+		if (!strcmp(engine, known[i].engine))
+			return true;
+	}
+	return false;
+}

@@ -101,24 +101,6 @@ static ccs_status end_of_line(struct reader *r, const char *behind)
 
 /* ---- heads of sections -------------------------------------------------------------------- */
 
-bool tuning_how_of(const char *engine, enum tuning_how *how)
-{
-	static const struct {
-		const char *engine;
-		enum tuning_how how;
-	} known[] = {
-		{ "tasks", TUNING_TILE },    { "procs", TUNING_TILE },	  { "mpi", TUNING_TILE },
-		{ "cuda", TUNING_PROTOCOL }, { "hosts", TUNING_NOTHING },
-	};
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
-		*how = known[i].how;
-		if (!strcmp(engine, known[i].engine))
-			return true;
-	}
-	return false;
-}
-
 static bool read_number(const char **text, int *n)
 {
 	size_t digits = strspn(*text, "0123456789");

@@ -1,0 +1,71 @@
+/*
+ * What the actions on a file share: reading it, the name of the product, and a picture of a check.
+ */
+#include "compiler/session.h"
+
+#include <string.h>
+
+bool session_in_place(const struct options *o)
+{
+	return o->action == ACTION_FORMAT && o->format_in_place;
+}
+
+const char *session_path(const struct options *o)
+{
+	return session_in_place(o) ? o->file : o->output;
+}
+
+void session_refused(struct session *s, int error)
+{
+	struct diags *d = &s->diags;
+	struct diag *g = diag_add(d, SEV_ERROR, 701, NOWHERE, NO_RANK, "cannot write %s: %s",
+				  output_name(session_path(s->o)), output_reason(error));
+
+	if (error == OUTPUT_SOURCE && s->o->action == ACTION_FORMAT)
+		diag_help(d, g, "`ccc fmt -i` rewrites a file");
+	else if (error == OUTPUT_SOURCE)
+		diag_help(d, g, "give -o the name of another file");
+}
+
+bool session_can_write(struct session *s)
+{
+	int error = output_check(session_path(s->o), session_in_place(s->o) ? NULL : &s->sources);
+
+	if (!error)
+		return true;
+	session_refused(s, error);
+	s->status = 2;
+	if (s->o->sheet)
+		s->o->sheet->refused = true;
+	return false;
+}
+
+struct source *session_read(struct session *s)
+{
+	struct source text = { .name = s->o->file };
+	struct unread no = read_file(&s->arena, s->o->file, &text);
+	struct source *source = no.why ? NULL : source_adopt(&s->sources, text);
+
+	if (!source) {
+		struct diag *g = diag_add(&s->diags, SEV_ERROR, 701, NOWHERE, NO_RANK,
+					  "cannot read '%s': %s", s->o->file,
+					  no.why ? no.why : "it is too large");
+		if (no.help)
+			diag_help(&s->diags, g, "%s", no.help);
+		s->status = 2;
+	}
+	return source;
+}
+
+void session_explain(struct session *s, struct ctx *c, const struct checked *k,
+		     const struct order *order, uint32_t first_diag)
+{
+	const char *why;
+
+	if (!explain(c, k->program, k->contract, order, first_diag, &s->o->view, s->out.stream,
+		     &why)) {
+		diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s", why);
+		s->status = 2;
+	}
+	arena_free(c->scratch);
+}
