@@ -99,18 +99,18 @@ struct contract {
 	struct asked_rows {
 		uint32_t lo, n; /* cells lo .. lo + n - 1 */
 		uint32_t *rows;
-	} * asked_rows; /* [ranks] */
+	} *asked_rows; /* [ranks] */
 	uint32_t cells;
 	struct share *shares; /* a value's are adjacent */
 	struct asked {	      /* the clause of the shares from row `share` on, ascending */
 		uint32_t share;
 		const struct ensures *clause;
-	} * asked;
+	} *asked;
 	uint32_t nasked, capasked;
 	struct after { /* rank `rank` ends after ranks first .. first + n - 1 have begun */
 		uint32_t rank, first, n;
 		const struct ensures *clause;
-	} * after;
+	} *after;
 	uint32_t nafter, capafter;
 	uint64_t nshares, capshares;
 	bool any_reduced, any_single; /* it has sums; it has values that are no sums */

@@ -104,7 +104,7 @@ struct links {
 	uint32_t *first;  /* [nranks + 1]: rows of runs */
 	struct link_run { /* targets lo .. hi - 1; ascending, not adjacent */
 		uint32_t lo, hi;
-	} * runs;
+	} *runs;
 };
 
 struct cursor;
@@ -223,7 +223,7 @@ struct cursor {
 	struct hidden {	    /* hidden values, to be restored */
 		uint32_t symbol;
 		struct bind bind;
-	} * trail;
+	} *trail;
 	uint32_t ntrail, captrail;
 	/* Time stamps of the last changes of names, `rank` and `N` (fns.c); each change advances
 	 * `now`. */
@@ -231,7 +231,7 @@ struct cursor {
 	struct changed {			  /* by symbol */
 		int64_t value;			  /* its last number */
 		uint64_t at;
-	} * changed;
+	} *changed;
 	struct memo **memos;	 /* by symbol of a fn; NULL: not called yet */
 	uint64_t call, ncalls;	 /* the running call; the number of calls so far */
 	uint32_t depth;		 /* open calls of procs and fns */

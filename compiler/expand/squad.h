@@ -228,7 +228,7 @@ struct squad {
 	struct squad_hidden {
 		uint32_t symbol;
 		struct squad_bind bind;
-	} * trail;
+	} *trail;
 	uint32_t ntrail, captrail;
 	uint32_t *lazies; /* symbols that are lazy before any rank runs */
 	uint32_t nlazies, caplazies;

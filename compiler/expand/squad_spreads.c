@@ -373,8 +373,9 @@ static struct spread divide_going(struct squad *b, enum expr_op op, const struct
 		break
 
 /* Compares a word of ranks with w[i], or, if w is NULL, with one value; bit i is for rank i. */
-static inline __attribute__((always_inline)) uint64_t
-compare_word(enum expr_op op, const int64_t *u, const int64_t *w, int64_t value)
+static inline __attribute__((always_inline)) uint64_t compare_word(enum expr_op op,
+								   const int64_t *u,
+								   const int64_t *w, int64_t value)
 {
 	uint64_t holds = 0;
 	switch ((int)op) {

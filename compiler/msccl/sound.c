@@ -28,7 +28,7 @@ static int by_gpu_and_id(const void *a, const void *b)
 		return (*x)->gpu < (*y)->gpu ? -1 : 1;
 	if ((*x)->id != (*y)->id)
 		return (*x)->id < (*y)->id ? -1 : 1;
-	return (*x)->span.lo < (*y)->span.lo ? -1 : (*x)->span.lo > (*y)->span.lo;
+	return (*x)->span.lo<(*y)->span.lo ? -1 : (*x)->span.lo>(*y)->span.lo;
 }
 
 /* Sorts the blocks of each GPU by id. GPUs are in the order of their numbers, not of the file: the

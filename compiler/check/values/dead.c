@@ -40,7 +40,7 @@ struct finder {
 		bool kept;	    /* some rank needs it */
 		bool changes;	    /* some rank's chunks get another value */
 		uint32_t task, row; /* an operation of the visit */
-	} * visits;
+	} *visits;
 	uint32_t *next; /* by task: rows that the backward run has not visited */
 	bool *running;
 	bool grown; /* the pass kept more operations */

@@ -469,8 +469,10 @@ static __attribute__((noinline)) uint32_t receive_many(struct replay *r, struct 
 /* Runs an operation that is no end of a message; returns the depth after it. Its loops over chunks
  * are short: the alignment puts them into the same cache lines wherever the linker puts this
  * file. */
-static __attribute__((noinline, aligned(64))) uint32_t
-finish_other(struct replay *r, struct runner *w, const struct op *o, uint32_t depth)
+static __attribute__((noinline, aligned(64))) uint32_t finish_other(struct replay *r,
+								    struct runner *w,
+								    const struct op *o,
+								    uint32_t depth)
 {
 	switch (op_kind(o)) {
 	case OP_COPY:

@@ -23,7 +23,7 @@ struct trees {
 	uint32_t leaves; /* smaller numbers are initial values: rank * cells + cell */
 	struct tree {
 		uint32_t a, b;
-	} * v; /* of number leaves + row */
+	} *v; /* of number leaves + row */
 	uint32_t n, cap;
 	uint32_t *slots; /* hash table (open addressing) of rows; NONE: free */
 	uint32_t nslots;

@@ -80,8 +80,9 @@ static inline struct one_share value_share(const struct values *v, uint32_t id)
 }
 
 /* value_combine, with the commonest case inline: two adjacent shares of one cell. */
-static inline __attribute__((always_inline)) uint32_t
-value_combine_fast(struct values *v, uint32_t a, uint32_t b, bool *same_cell)
+static inline __attribute__((always_inline)) uint32_t value_combine_fast(struct values *v,
+									 uint32_t a, uint32_t b,
+									 bool *same_cell)
 {
 	struct one_share x = value_share(v, a), y = value_share(v, b);
 	uint32_t n = x.n + y.n, first = y.first, end = y.first + y.n;

@@ -210,7 +210,7 @@ bool export_color(struct msccl_export *x, struct export_sets *s)
 	bool fits = k.most > 0;
 
 	k.taken = ARENA_ARRAY(x->arena, uint32_t, s->npairs + 1);
-	k.blocks = ARENA_ARRAY(x->arena, uint8_t, (size_t)x->v->plan->nranks * k.most + 1);
+	k.blocks = ARENA_ARRAY(x->arena, uint8_t, (size_t)x->v->plan->nranks *k.most + 1);
 	for (uint32_t f = 0; fits && f < x->v->plan->fifos.n; f++)
 		if (find(s, f) == f)
 			fits = color_set(&k, f);

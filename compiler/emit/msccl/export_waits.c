@@ -220,7 +220,7 @@ void export_waits(struct msccl_export *x)
 		k.nblocks = x->first[k.rank + 1] - x->first[k.rank];
 		k.chunks = memset(arena_grow(x->c->scratch, NULL, 0, chunks * sizeof(*k.chunks)),
 				  0xff, chunks * sizeof(*k.chunks));
-		k.known = ARENA_ARRAY(x->c->scratch, uint32_t, rows * k.nblocks);
+		k.known = ARENA_ARRAY(x->c->scratch, uint32_t, rows *k.nblocks);
 		k.last = none_array(x->c->scratch, k.nblocks);
 		k.nreaders = 0;
 		for (k.row = k.base; k.row < k.base + rows; k.row++)

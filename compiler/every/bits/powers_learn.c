@@ -164,7 +164,7 @@ static const struct dfa *machine_make(struct power_forms *f, struct machine *m, 
 	uint32_t letters = 1u << m->k.bits;
 	bool accepts[MOST_STATES];
 
-	m->next = ARENA_ARRAY(f->arena, uint32_t, (size_t)MOST_STATES * letters);
+	m->next = ARENA_ARRAY(f->arena, uint32_t, (size_t)MOST_STATES *letters);
 	for (uint32_t s = 0; s < m->n; s++) {
 		struct range r = m->v[s].at;
 		accepts[s] = state_kind(m, s, 0) == 1;

@@ -135,7 +135,7 @@ struct kinds {
 	struct operands {
 		uint8_t x, y; /* enum turns */
 		bool met;
-	} * operands;	 /* by the statement's number: of sends, receives, copies, reductions */
+	} *operands;	 /* by the statement's number: of sends, receives, copies, reductions */
 	bool any_links;	 /* the topology has links: all are rank 0's, turned */
 	struct kind *of; /* by the symbol's number: the kind of a name, here */
 	uint8_t *state;	 /* by the symbol's number: enum state of kinds.c */
