@@ -1,5 +1,5 @@
 /*
- * ccc: the compiler's command. All it does is read options and call compile().
+ * ccc: the compiler's command. Reads options and calls compile() for each file.
  */
 #include "compiler/editor.h"
 #include "compiler/emit/output.h"
@@ -26,7 +26,7 @@ static const char closing[] =
 	"FILE - is stdin. Exit status: 0 success, 1 the schedule is wrong, 2 bad usage or\n"
 	"file, 4 the machine lacks something, 70 a bug of the compiler.\n";
 
-/* The exit status after a text for stdout. */
+/* Flushes stdout, and returns the exit status. */
 static int written(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))
@@ -51,7 +51,7 @@ static int explain_code(int code)
 	return written();
 }
 
-/* One file after the other; the worst exit status. One SARIF log is of them all. */
+/* Compiles one file after another; returns the worst exit status. All share one SARIF log. */
 static int compile_files(struct command *c)
 {
 	struct diag_style *style = &c->options.style;
@@ -76,8 +76,8 @@ static int compile_files(struct command *c)
 	return worst;
 }
 
-/* -D names a parameter of some schedule, and --root has one. Returns 0 or the exit status, after a
- * message. */
+/* Checks that -D names a parameter of some schedule, and that --root has a parameter. Returns 0 or
+ * the exit status, after a message. */
 static int check_settings(const struct options *o)
 {
 	const struct sheet *t = o->sheet;
@@ -120,7 +120,7 @@ static int write_sheet(const struct options *o)
 	return error ? 2 : 0;
 }
 
-/* All files, then their common status; the worst exit status. */
+/* Runs all files, then prints their table; returns the worst exit status. */
 static int compare_files(struct command *c)
 {
 	struct sheet sheet = { .arena = &c->arena,
@@ -134,15 +134,16 @@ static int compare_files(struct command *c)
 	if (sheet.npipes && sheet.nentries)
 		return options_error(
 			"ccc table compares schedules, or pipelines, not one with the other");
-	if (!status) /* else a file that was not understood may have it */
+	if (!status) /* otherwise a file that could not be parsed may have the parameter */
 		late = check_settings(&c->options);
 	if (!late)
 		late = write_sheet(&c->options);
 	return late ? late : status;
 }
 
-/* Descriptors 0, 1 and 2 that are closed would be given to the next files opened, and
- * messages written into these. Opened the wrong way round, so that use is an error. */
+/* If descriptor 0, 1 or 2 is closed, the next opened file would get it, and messages would be
+ * written into that file. So they are opened, in the wrong direction, so that using them is an
+ * error. */
 static void hold_descriptors(void)
 {
 	for (int fd = 0; fd <= 2; fd++)
@@ -150,8 +151,8 @@ static void hold_descriptors(void)
 			open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
-/* Calls of fns recurse here, too; 10,000 of them, with nested statements between, need more than
- * the usual 8 MiB. Linux asks for the limit whenever the stack grows. */
+/* Calls of fns recurse in C; 10,000 of them, with nested statements in between, need more than the
+ * usual 8 MiB. Linux checks the limit whenever the stack grows, so raising it now is effective. */
 static void raise_stack(void)
 {
 	const rlim_t wanted = (rlim_t)64 << 20;
@@ -162,7 +163,7 @@ static void raise_stack(void)
 	}
 }
 
-/* What the command line asks for. */
+/* Runs the action of the command line. */
 static int run(struct command *c, int argc, char **argv)
 {
 	if (c->help)
@@ -184,9 +185,9 @@ static int run(struct command *c, int argc, char **argv)
 	return compile_files(c);
 }
 
-/* What one pass gave back is there for the next: over a range of N, to return each arena to the
- * system and to get it again costs as much as the checks. Blocks of 4 MiB and more go back at
- * once, as large programs need the room. */
+/* Makes malloc keep freed memory for the next pass: over a range of N, returning each arena to the
+ * system and allocating it again would cost as much as the checks. Blocks of 4 MiB and more are
+ * returned, as large programs need the room. */
 static void keep_memory(void)
 {
 #ifdef M_TRIM_THRESHOLD /* not every C library has it */
@@ -202,8 +203,8 @@ int main(int argc, char **argv)
 	hold_descriptors();
 	raise_stack();
 	keep_memory();
-	setvbuf(stderr, NULL, _IOLBF, 0); /* a line of a message is one write */
-	signal(SIGPIPE, SIG_IGN);	  /* a write fails instead, and we say so */
+	setvbuf(stderr, NULL, _IOLBF, 0); /* one write for a line of a message */
+	signal(SIGPIPE, SIG_IGN);	  /* the write fails instead, which is reported */
 	signal(SIGXFSZ, SIG_IGN);
 	int status = options_parse(&c, argc, argv);
 	if (status < 0)

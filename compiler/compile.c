@@ -1,8 +1,8 @@
 /*
  * The line of passes; see compile.h.
  *
- * A pass takes what the ones before left, reports mistakes and returns; the scratch arena
- * is emptied behind each.
+ * A pass takes the results of the passes before it, reports mistakes and returns; the scratch arena
+ * is emptied after each pass.
  */
 #include "compiler/compile.h"
 #include "compiler/emit/output.h"
@@ -37,7 +37,7 @@ struct checking {
 
 enum pass_end { SKIPPED, GO_ON, STOP /* it is decided: x->k->right */ };
 
-/* Whether rank 0 decides for all ranks: then the instance is right. */
+/* Whether rank 0 decides for all ranks (symmetry/); then the instance is right. */
 static enum pass_end try_symmetry(struct checking *x)
 {
 	struct ctx *c = x->ctx;
@@ -91,7 +91,7 @@ static enum pass_end find_deadlock(struct checking *x)
 	return GO_ON;
 }
 
-/* A race and a deadlock are separate mistakes; values mean nothing when either is there. */
+/* A race and a deadlock are independent mistakes; with either, values are meaningless. */
 static enum pass_end find_races(struct checking *x)
 {
 	struct checked *k = x->k;
@@ -226,7 +226,7 @@ static int emit_object(struct ctx *c, struct bytes *m, const struct emission *e)
 	return status;
 }
 
-/* For what does not take it from the arenas. */
+/* The rest of the budget, for memory outside the arenas. */
 static uint64_t memory_left(const struct ctx *c)
 {
 	const struct arena_budget *b = c->arena->budget;

@@ -10,7 +10,7 @@
  *              bits              the order of sums, over ranks and counts
  *              after             which ranks begin before a rank ends
  *              dead              operations that no result needs
- *   symmetry/  symmetry          where one rank decides for all: all of the above
+ *   symmetry/  symmetry          all of the above, if one rank decides for all ranks
  *   witness/   witness, blame,   the smallest reason for a failed verdict
  *              orders
  *   explain/   explain           how the data of one instance moves, as text and pictures
@@ -25,10 +25,10 @@
  *              msccl_export      plan -> MSCCL XML
  *              report, sheet     the proved facts: of one schedule, of many side by side
  *
- * compile.c has the line; schedules.c takes a file's schedules, Ns and roots through it; text_cure.c
- * looks for an edit that makes a wrong one right;
- * session.c opens and ends a compilation; ccc.c and options.c are the command. editor.c
- * gives the line to the language server (lsp/), which is no part of it.
+ * compile.c has the line; schedules.c runs it for a file's schedules, Ns and roots;
+ * text_cure.c searches for an edit that makes a wrong schedule right; session.c opens and ends a
+ * compilation; ccc.c and options.c are the command. editor.c makes the line available to the
+ * language server (lsp/), which is not a part of it.
  *
  * A pass reports mistakes through diags and returns; it never prints and never
  * exits. A pass runs only if the ones before it, on the same program, found
@@ -68,7 +68,7 @@ struct options {
 	enum action action;
 	const char *file;
 	const char *output;	  /* -o, or NULL */
-	bool ranks_given;	  /* -n was there: `table` has ranks without it */
+	bool ranks_given;	  /* -n was given (`table` has default ranks) */
 	struct numbers ranks;	  /* -n; none: every N in 2..16 that `where` admits */
 	struct shown view;	  /* explain: --chunk --rank --step; and table: --format */
 	struct setting *settings; /* -D, --root */
@@ -79,9 +79,9 @@ struct options {
 	uint32_t slots;
 	bool slots_given;
 	enum pipe_streams streams;
-	uint64_t eager;	  /* --eager: bytes that are buffered for a pair of ranks */
+	uint64_t eager;	  /* --eager: bytes of buffer for a pair of ranks */
 	uint32_t require; /* as in struct ctx */
-	bool all_ranks;	  /* all ranks are run, also where one or a proof for every N decides */
+	bool all_ranks;	  /* runs all ranks, even if one rank or a proof for every N decides */
 	enum emit emit;
 	struct cuda_options cuda;
 	const struct choice_list *protocols; /* --protocols, or NULL: protocols_choose */
@@ -91,8 +91,8 @@ struct options {
 	struct diag_warnings warn; /* -W */
 	struct diag_style style;
 	bool format_in_place;	       /* fmt -i */
-	struct sheet *sheet;	       /* table: where it goes; else NULL */
-	const struct unsaved *unsaved; /* texts that an editor has in place of files */
+	struct sheet *sheet;	       /* table: collects the findings; else NULL */
+	const struct unsaved *unsaved; /* texts of an editor in place of files */
 	size_t nunsaved;
 	uint64_t most_work; /* of a check, in units of struct work: more is E0501; 0: no limit */
 	uint64_t memory;    /* bytes that a compilation may hold; 0: LIMIT_MEMORY, or
@@ -107,26 +107,26 @@ struct checked {
 	struct deadlock_report deadlock;
 	struct proof proof;
 	struct bits bits;
-	bool alone;		 /* rank 0 decided for all (symmetry/): program is its own */
-	struct dead_list stores; /* then: for find_dead */
+	bool alone;		 /* rank 0 decided for all (symmetry/); `program` is rank 0's */
+	struct dead_list stores; /* with `alone`: for find_dead */
 };
 
 /** Checks one instance; with `want_len` also whether a plan can express the lengths of its
- *  chunks. Returns whether it is right; k->program is NULL if `where` does not admit it, or if
- *  there is nothing to look at. O(operations + chunks that they touch). */
+ *  chunks. Returns whether it is right; k->program is NULL if `where` does not admit it, or if no
+ *  program could be made. O(operations + chunks that they touch). */
 bool check_instance(struct ctx *c, const struct instance *in, bool quiet_where, bool want_len,
 		    struct checked *k);
 
-/** The last part of that: proof, bits and order, of a program with a contract that finishes and
- *  has no races. Returns whether it is right. */
+/** The last part of check_instance: proof, bits and order, for a program with a contract that
+ *  finishes and has no races. Returns whether it is right. */
 bool prove_instance(struct ctx *c, bool want_len, struct checked *k);
 
 /** Adds to `to` the operations of a right instance that no result needs; dead_warn() reports
  *  them. */
 void find_dead(struct ctx *c, const struct checked *k, struct dead_list *to, struct arena *keep);
 
-/** Lowers an instance that is right. `protocols`: by size, or NULL: by the model. False: a
- *  bug of ours, reported. */
+/** Lowers an instance that is right. `protocols`: by size; NULL: by the model. False: a bug of the
+ *  compiler, reported. */
 bool plan_instance(struct ctx *c, const struct checked *k, const struct choice_list *protocols,
 		   struct planned *to);
 
@@ -138,12 +138,12 @@ struct emission {
 	const struct planned *planned;
 	size_t nplanned;
 	struct output *out;
-	struct ccs_module **opened; /* the module, read back: for ccs_module_free, also when memory
-				       ran out */
+	struct ccs_module **opened; /* the module, read back; to be freed with ccs_module_free, even
+				       if memory ran out */
 };
 
-/** Makes the module of planned instances, and from it the product of options.emit. Returns 0 or
- *  the exit status, reported. */
+/** Makes the module of the planned instances, and the product of options.emit. Returns 0 or the
+ *  exit status, reported. */
 int emit_module(struct ctx *c, const struct emission *e);
 
 /** Runs the whole line (session.c); prints products to stdout or -o, all else to stderr.

@@ -8,11 +8,11 @@
 
 #include <stdio.h>
 
-/* Work, counted in units and not in time, so that a limit ends it at the same place on each
- * machine. A unit is the evaluation of some 8 characters of a text, about 5 ns. */
+/* Work, counted in units and not in time, so that a limit takes effect at the same place on every
+ * machine. A unit is the evaluation of about 8 characters of a text, about 5 ns. */
 struct work {
-	uint64_t done, most; /* with more, the run of the ranks stops */
-	bool spent;	     /* it has stopped */
+	uint64_t done, most; /* beyond `most`, the run of the ranks stops */
+	bool spent;	     /* the run has stopped */
 };
 
 /** Whether the limit is exceeded; if so, sets `spent`. `w` may be NULL. */
@@ -23,25 +23,24 @@ static inline bool work_is_spent(struct work *w)
 	return w && w->spent;
 }
 
-/* Work in addition to the text's, for all passes: of an operation or link, of a group or call, of
- * a block of a par; of a chunk that an operation touches, and of an operation where buffers are
- * `sized`. */
+/* Work in addition to that of the text, for all passes: for an operation or link, a group or call,
+ * a block of a par, a chunk that an operation touches, and an operation if buffers are `sized`. */
 enum work_of { WORK_OP = 8, WORK_CALL = 32, WORK_BLOCK = 200, WORK_TOUCHED = 2, WORK_SIZED = 32 };
 
 /* The state of a compilation; there are no globals. */
 struct ctx {
-	struct arena *arena;   /* lives as long as the compilation */
+	struct arena *arena;   /* for the whole compilation */
 	struct arena *scratch; /* emptied by compile.c after each pass */
 	struct sources *sources;
 	struct diags *diags;
 	uint32_t slots;	  /* --slots: FIFO depth K */
 	uint32_t require; /* --require: bits REQUIRE_... */
-	bool symmetry;	  /* one rank may decide for all: only verdicts are asked for */
+	bool symmetry;	  /* one rank may decide for all, as only verdicts are needed */
 	bool by_chunk; /* the plan's executor may send a message chunk by chunk, each in a slot */
-	struct work *work;	/* NULL: it is not counted, and has no end */
+	struct work *work;	/* NULL: not counted and not limited */
 	FILE *progress;		/* -v: a line a pass with its time and operations; or NULL */
-	const char **too_large; /* where it is noted that a program is too large to be stored, and
-				   over which limit; NULL: that is reported */
+	const char **too_large; /* gets the exceeded limit of a program that is too large to be
+				   stored; NULL: this is reported as an error */
 };
 
 #define REQUIRE_RANKS 1u  /* same-bits=ranks */

@@ -1,10 +1,10 @@
 /*
- * `ccc lsp`: the table of functions by which the language server (lsp/) has its checks and pictures
- * made.
+ * `ccc lsp`: the table of functions with which the language server (lsp/) makes checks and
+ * pictures.
  *
- * In: the command line, and options that the client sends when it begins, which are read
- * behind it. A check is what `ccc check` does, and a picture what `ccc explain` does, with the texts
- * that are open in place of files; each takes at most 1 GiB, unless --memory says otherwise.
+ * In: the command line, and the options that the client sends at its start, which are read after
+ * it. A check is a `ccc check`, and a picture a `ccc explain`, with the open texts in place of
+ * files; each may use 1 GiB, unless --memory is given.
  */
 #include "compiler/editor.h"
 #include "compiler/lsp/lsp.h"
@@ -17,11 +17,11 @@
 #define CHECK_MEMORY ((uint64_t)1 << 30)
 
 struct editor {
-	const struct command *started; /* by the command line */
+	const struct command *started; /* of the command line */
 	struct command *sent;	       /* with the client's texts; or NULL */
 	int argc;
 	char **argv;
-	char **words; /* what `sent` was read from */
+	char **words; /* the arguments of `sent` */
 	size_t nwords;
 };
 
@@ -43,7 +43,7 @@ static void free_sent(struct editor *e)
 	e->nwords = 0;
 }
 
-/* The command line with the client's options behind it: options point into it. */
+/* Copies the command line with the client's options after it; options point into the copy. */
 static bool copy_words(struct editor *e, const char *const *arguments, size_t n)
 {
 	size_t first = (size_t)e->argc;
@@ -106,7 +106,7 @@ static bool setting(void *self, const char *name, int64_t *value)
 	return false;
 }
 
-/* The options of the action are set in `o`. */
+/* Runs a compilation with the options `o`, in which the action is set. */
 static void collect(struct options *o, const struct lsp_check *what)
 {
 	const struct collector to = { what->take, what->said, what->made, what->arg };
@@ -127,8 +127,8 @@ static void check(void *self, const struct lsp_check *what)
 	collect(&o, what);
 }
 
-/* One N: the picture's; else 4 or the last N that is checked; if none is, as `ccc explain`
- * chooses. */
+/* Chooses one N: the picture's; else 4 or the last N of the check; else the choice of `ccc
+ * explain`. */
 static size_t choose_ranks(const struct numbers *checked, uint32_t *nranks)
 {
 	for (size_t i = 0; !*nranks && i < checked->n; i++)

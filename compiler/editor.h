@@ -6,8 +6,8 @@
 
 #include "compiler/options.h"
 
-/** Serves an editor on the standard streams. `argv` is the command line that `c` was read
- *  from; options that the client gives are read behind it. Returns the exit status. */
+/** Serves an editor on the standard streams. `argv` is the command line of `c`; options of the
+ *  client are read after it. Returns the exit status. */
 int editor_serve(const struct command *c, int argc, char **argv);
 
 #endif

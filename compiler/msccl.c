@@ -1,17 +1,17 @@
 /*
- * Compiles an MSCCL algorithm: it is read, checked for every size of chunks and in each way in
- * which it may run, and becomes a module like any other.
+ * Compiles an MSCCL algorithm: reads it, checks it for every size of chunks and for each way in
+ * which it may run, and makes a module.
  *
- * In: a file named .xml, and the options. Out: the result that the action asks for. The passes are
- * those of schedules; where a pass needs a schedule's text, for names, buffers and the contract, it
- * gets a generated one without operations (msccl/collective.c), with the places of <algo>.
+ * In: a file named .xml, and the options. Out: the result of the action. The passes are those of
+ * schedules. If a pass needs the text of a schedule, for names, buffers and the contract, it gets a
+ * generated one without operations (msccl/collective.c), with the places of <algo>.
  */
 #include "compiler/msccl/msccl.h"
 #include "compiler/session.h"
 
 #include <string.h>
 
-/* ---- the schedule that stands for it ---------------------------------------------------- */
+/* ---- the generated schedule ------------------------------------------------------------- */
 
 static void take_places(struct module *m, struct decl *d, const struct msccl *file)
 {
@@ -37,7 +37,7 @@ static struct instance stand_in(struct session *s, const struct msccl *m, uint32
 		lang_resolve(&f, module);
 	while (d && d->kind != D_SCHEDULE)
 		d = d->next;
-	if (!d || none.errors) /* the sources fill all the room that there is */
+	if (!d || none.errors) /* the sources exceed the space of offsets */
 		arena_fail(&s->arena);
 	take_places(module, d, m);
 	s->module = module;
@@ -48,17 +48,17 @@ static struct instance stand_in(struct session *s, const struct msccl *m, uint32
 
 /* ---- values ------------------------------------------------------------------------------- */
 
-/* One way to run it. */
+/* A way to run the file. */
 struct way {
 	const struct msccl *m;
 	bool in_place, reuse;
 	uint32_t root, per_message;
-	int64_t slots; /* that are enough */
+	int64_t slots; /* a sufficient number */
 	struct instance instance;
-	bool races, open; /* there are some; it took too much work to know */
+	bool races, open; /* it has races; not known, as it took too much work */
 };
 
-/* The value program: contract, races, proof. */
+/* Checks the value program: contract, races, proof. */
 static bool check_way(struct session *s, struct ctx *c, struct way *w, struct checked *k)
 {
 	struct msccl_form f = { .instance = &w->instance,
@@ -96,8 +96,8 @@ static bool check_way(struct session *s, struct ctx *c, struct way *w, struct ch
 	return prove_instance(c, true, k);
 }
 
-/* The rank that a wrong file most likely means by its root: the one with the most messages in one
- * direction, out of it or into it. */
+/* The most likely root of a wrong file: the rank with the most messages in one direction, out of it
+ * or into it. */
 static uint32_t likely_root(struct arena *a, const struct msccl *m)
 {
 	int64_t *sent = ARENA_ARRAY(a, int64_t, m->nranks);
@@ -116,8 +116,8 @@ static uint32_t likely_root(struct arena *a, const struct msccl *m)
 	return best;
 }
 
-/* A file does not name its root: the first that fits is it; if none does, the likely one is
- * reported. */
+/* A file does not name its root. Takes the first root that is right; if there is none, reports the
+ * mistakes for the most likely one. */
 static bool check_roots(struct session *s, struct ctx *c, struct way *w, struct checked *k)
 {
 	struct diags none = { .arena = &s->arena, .sources = &s->sources };
@@ -162,7 +162,7 @@ static enum msccl_answer verdict_of(struct session *s, const struct msccl *m, bo
 		diag_warn(&s->diags, W_INPUT, m->span, NO_RANK,
 			  "it stores into buffer i, the caller's input, and may run out of place");
 	check_roots(s, &c, &w, &k);
-	bool proved = k.proof.proved; /* also where it lacks what --require asks for */
+	bool proved = k.proof.proved; /* even if it lacks a property of --require */
 
 	v->any_values = true;
 	v->races |= w.races;
@@ -176,12 +176,12 @@ static enum msccl_answer verdict_of(struct session *s, const struct msccl *m, bo
 	arena_free(&s->instance);
 	if (w.races)
 		return RACES;
-	if (!proved) /* over a limit: that says nothing about it */
+	if (!proved) /* beyond a limit: not decided */
 		return diags_have(&s->diags, 0, 501) ? UNDECIDED : REFUTED;
 	return msccl_has_contract(m) ? PROVED : NO_CONTRACT;
 }
 
-/* Deadlock for all sizes, and values where it finishes with enough slots. */
+/* Decides deadlock for all sizes, and values if it finishes with enough slots. */
 static void decide(struct session *s, const struct msccl *m, struct msccl_verdict *v)
 {
 	struct instance in = stand_in(s, m, 0);
@@ -203,7 +203,7 @@ static void decide(struct session *s, const struct msccl *m, struct msccl_verdic
 		v->out_of_place = verdict_of(s, m, false, v);
 }
 
-/* First with sums where they cost least; if that is not right, as the file has them. */
+/* Checks first with sums made in src, which costs least; if that is wrong, as in the file. */
 static bool check_best(struct session *s, struct ctx *c, struct way *w, struct checked *k)
 {
 	struct diags none = { .arena = &s->arena, .sources = &s->sources };
@@ -218,7 +218,7 @@ static bool check_best(struct session *s, struct ctx *c, struct way *w, struct c
 	return check_way(s, c, w, k);
 }
 
-/* ---- what the action makes of it ------------------------------------------------------- */
+/* ---- actions ---------------------------------------------------------------------------- */
 
 static void compile_way(struct session *s, const struct msccl *m, const struct msccl_verdict *v)
 {
@@ -252,8 +252,8 @@ static void compile_way(struct session *s, const struct msccl *m, const struct m
 	s->status = emit_module(&s->ctx, &e);
 }
 
-/* The way and the size of chunks that are wrong, where some are: long chunks travel one by one, and
- * of short ones as many as can be in a message. */
+/* Explains the file in a way and for a size of chunks that are wrong, if there are any. Long chunks
+ * are sent one by one, short ones as many as fit a message. */
 static void explain_way(struct session *s, const struct msccl *m, const struct msccl_verdict *v)
 {
 	static const uint32_t per_message[] = { 1, MSCCL_MOST_CHUNKS };

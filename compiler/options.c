@@ -1,6 +1,6 @@
 /*
- * The command line of ccc, by getopt_long; names are written out. A name that is none is
- * an error with the nearest one that is.
+ * Parses the command line of ccc, with getopt_long. Names may not be abbreviated; an unknown name
+ * is an error with the nearest known one.
  */
 #include "compiler/options.h"
 
@@ -44,8 +44,8 @@ enum { ACTIONS = sizeof(action_names) / sizeof(*action_names) };
 
 #define AT(field) offsetof(struct command, field)
 
-/* Everything that is said of options comes from here: getopt_long's table, --help, and
- * --options, from which the shells' completions are made. */
+/* The table of options: the source of getopt_long's table, of --help, and of --options, from which
+ * completions for shells are made. */
 static const struct spec specs[] = {
 	{ "-n", OWN, 0, 0, options_ranks, NULL, " LIST",
 	  "numbers of ranks: 4   2,4,8   2..16\n"
@@ -215,11 +215,11 @@ static int unknown_option(const char *arg)
 	for (size_t i = 0; i < NSPECS; i++)
 		names[i] = specs[i].name;
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(arg, "="), arg);
-	/* All letters are near one another. */
+	/* Any two letters are near each other, so there is no suggestion for one letter. */
 	return options_unknown("unknown option", name, names, strlen(name) > 2 ? NSPECS : 0);
 }
 
-/* The first word may be an action. */
+/* Takes a word; the first one may be an action. */
 static void take_word(struct command *c, const char *word, bool *any_word)
 {
 	static const enum action actions[ACTIONS] = { ACTION_CHECK, ACTION_EXPLAIN, ACTION_TABLE,
@@ -235,7 +235,7 @@ static void take_word(struct command *c, const char *word, bool *any_word)
 	options_add_text(c, &c->files, word);
 }
 
-/* getopt_long would take --slot for --slots. */
+/* Whether a name is not abbreviated: getopt_long would accept --slot for --slots. */
 static bool is_written_out(const char *arg)
 {
 	size_t n = strcspn(arg, "=");
@@ -253,7 +253,7 @@ static int usage(const char *option, const char *what)
 	return options_error("%.*s %s", (int)strcspn(option, "="), option, what);
 }
 
-/* The options, up to the first word behind them or to --; getopt_long keeps the order. */
+/* Parses options and words up to --; getopt_long keeps their order. */
 static int parse_options(struct command *c, int argc, char **argv)
 {
 	struct option table[NSPECS + 1] = { { 0 } };
@@ -287,7 +287,7 @@ static int parse_options(struct command *c, int argc, char **argv)
 		else
 			status = set(c, spec_of(option), optarg);
 	}
-	any_word = true; /* behind -- are files */
+	any_word = true; /* all words after -- are files */
 	for (; status < 0 && optind < argc; optind++)
 		take_word(c, argv[optind], &any_word);
 	return status;
@@ -301,7 +301,7 @@ static bool names_stdin(const struct command *c)
 	return false;
 }
 
-/* Words that are no files, and stand for a command. Returns as options_parse. */
+/* Reports a word that is no file but looks like a command. Returns as options_parse. */
 static int check_words(const struct command *c)
 {
 	bool compiles = c->options.action == ACTION_COMPILE;
@@ -381,8 +381,8 @@ static int check_together(const struct command *c)
 	return -1;
 }
 
-/* The library of schedules: of the installation that this program is of, wherever that is now;
- * else where make install puts it. */
+/* The directory of the library of schedules: in the installation of this program, which may have
+ * been moved; else the one of make install. */
 static const char *library_dir(struct arena *a)
 {
 	char path[BESIDE_PATH], *real;
@@ -396,7 +396,7 @@ static const char *library_dir(struct arena *a)
 	return dir;
 }
 
-/* How `ccc explain` prints, by the ending of -o. Returns as options_parse. */
+/* The format of `ccc explain`, by the suffix of -o. Returns as options_parse. */
 static int format_of_output(struct options *o)
 {
 	static const struct {
@@ -430,7 +430,7 @@ int options_parse(struct command *c, int argc, char **argv)
 	c->options.emit = EMIT_SO;
 	c->options.slots = 8;
 	c->options.eager = EAGER_BYTES;
-	c->options.view.format = NFORMATS; /* as long as none was asked for */
+	c->options.view.format = NFORMATS; /* none was given yet */
 	c->options.style.max_errors = 20;
 	status = parse_options(c, argc, argv);
 	if (status >= 0)

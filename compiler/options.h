@@ -29,27 +29,27 @@ struct command {
 	bool help, version, list_options;
 };
 
-/** Reads the arguments. Returns -1 to go on, or the exit status after a message
- *  on stderr: 2 for bad usage, 4 for what this machine or build lacks. */
+/** Reads the arguments. Returns -1 to continue, or the exit status after a message on stderr: 2 for
+ *  wrong usage, 4 for a feature that this machine or build lacks. */
 int options_parse(struct command *c, int argc, char **argv);
 
 void options_free(struct command *c);
 
-/** The options for a person, below those lines that show how ccc is called. */
+/** Prints the options for people, after the lines of usage. */
 void options_help(FILE *out);
 
-/** The options for a program: a line each, with a tab between name, value, kind, words and
- *  meaning. Kinds are command (a first word), flag, value, choice and list (of the words, which
- *  have spaces between them), file and directory. O(options). */
+/** Prints the options for programs: a line each, with a tab between name, value, kind, words and
+ *  meaning. Kinds are command (a first word), flag, value, choice and list (of the words, which are
+ *  separated by spaces), file and directory. O(options). */
 void options_list(FILE *out);
 
-/* ---- inside: the table ------------------------------------------------------------- */
+/* ---- internal: the table ------------------------------------------------------------ */
 
-/* How an option's value is read. */
+/* The type of an option's value. */
 enum kind {
-	FLAG,	 /* it has none: a bool */
+	FLAG,	 /* no value: a bool */
 	TEXT,	 /* a const char * */
-	LIST,	 /* another of struct texts */
+	LIST,	 /* appended to a struct texts */
 	COUNT,	 /* a uint32_t, at most `most` */
 	MEBI,	 /* a uint64_t, that many MiB */
 	NUMBERS, /* a struct numbers */
@@ -63,16 +63,16 @@ struct spec {
 	size_t at; /* in struct command */
 	uint64_t most;
 	int (*read)(struct command *c, const char *value);
-	const char *const *names; /* what the value may be, or is a list of; up to a NULL */
-	const char *value;	  /* behind the name, for a person: " LIST", "=STAGE"; or NULL */
-	const char *help;	  /* NULL: another spelling, which is not listed */
+	const char *const *names; /* the possible values, or elements of lists, up to a NULL */
+	const char *value; /* the value in --help, after the name: " LIST", "=STAGE"; or NULL */
+	const char *help;  /* NULL: an alternative spelling, which is not listed */
 };
 
 const struct spec *options_specs(size_t *n);
 /** Names of enum action, from ACTION_CHECK. */
 const char *const *options_actions(size_t *n);
 
-/* ---- inside: options_values.c: readers of the table, and their common parts ---------------- */
+/* ---- internal: options_values.c: readers of the table, and their common parts -------------- */
 
 /** -o FILE */
 int options_output(struct command *c, const char *text);
@@ -84,7 +84,7 @@ int options_slots(struct command *c, const char *text);
 int options_eager(struct command *c, const char *text);
 /** -D X=4, X=-1; the last one counts. */
 int options_define(struct command *c, const char *text);
-/** --root 2: the same for the parameter that is the root. */
+/** --root 2: -D for the parameter that is the root. */
 int options_root(struct command *c, const char *text);
 /** --target: a list of cpu and cuda. The CPU's part, the plan, is always there. */
 int options_target(struct command *c, const char *text);
@@ -95,7 +95,7 @@ int options_arch(struct command *c, const char *text);
 int options_kernels(struct command *c, const char *text);
 /** --protocols=64K:ll,simple */
 int options_protocols(struct command *c, const char *text);
-/** --require: one of these; asked for again, both. */
+/** --require: a property; given twice, both. */
 int options_require(struct command *c, const char *text);
 extern const char *const options_promises[];
 /** --explain E0304, 0304, 304, W0201 */
@@ -103,34 +103,34 @@ int options_explain(struct command *c, const char *text);
 
 /** A decimal number of digits only, at most `most`. */
 bool options_number(const char *s, uint64_t most, uint64_t *value);
-/** `4`, `2,4,8`, `2..16` and lists of these, added to `list`. Returns as options_parse, with
- *  `takes` in the message: "-n takes numbers of ranks from 1 to 8". */
+/** Adds `4`, `2,4,8`, `2..16` and lists of these to `list`. Returns as options_parse, with `takes`
+ *  in the message: "-n takes numbers of ranks from 1 to 8". */
 int options_numbers(struct command *c, const char *takes, const char *text, uint64_t least,
 		    uint64_t most, struct numbers *list);
 void options_add_text(struct command *c, struct texts *list, const char *text);
-/** Each once. */
+/** Adds an architecture, unless it is there. */
 void options_add_arch(struct command *c, struct nvrtc_arch arch);
 
-/* ---- inside: options_warn.c ------------------------------------------------------- */
+/* ---- internal: options_warn.c ------------------------------------------------------ */
 
 /** "ccc: error: TEXT [E0705]". Returns 2. */
 int options_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/** The same of WHAT 'VALUE', with the nearest of the names that there are. Returns 2. */
+/** An error on WHAT 'VALUE', with the nearest of the known names. Returns 2. */
 int options_wrong(const char *what, const char *value, const char *const *names, size_t n);
 
-/** The same of an option or a command, with the name used here if another program has it.
+/** An error on an unknown option or command, with its name here if it is one of another program.
  *  Returns 2. */
 int options_unknown(const char *what, const char *name, const char *const *names, size_t n);
 
-/** Whether one of the names is near, or another program has the word. */
+/** Whether the word is near one of the names, or is one of another program. */
 bool options_is_meant(const char *word, const char *const *names, size_t n);
 
 /** -W as in gcc: all, extra, NAME, no-NAME, error, error=NAME, no-error, no-error=NAME. An
  *  option for one warning overrides an option for all, in any order. Returns as options_parse. */
 int options_warning(struct command *c, const char *text);
 
-/** What all of -W comes to. */
+/** The result of all -W. */
 struct diag_warnings options_warnings(const struct command *c);
 
 #endif

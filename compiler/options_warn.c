@@ -111,7 +111,7 @@ static int unknown_warning(struct command *c, const char *text)
 			ARENA_PUSH(&c->arena, names, k, cap) =
 				arena_printf(&c->arena, forms[f], v[i].name);
 	}
-	ARENA_PUSH(&c->arena, names, k, cap) = "error"; /* too many to be listed */
+	ARENA_PUSH(&c->arena, names, k, cap) = "error"; /* stands for error=NAME */
 	options_wrong("-W: there is no warning", text, names, k);
 	fprintf(stderr, "ccc: warnings are %s: -Wno-NAME, -Werror=NAME, -Wno-error=NAME\n", list);
 	return 2;
@@ -125,7 +125,7 @@ int options_warning(struct command *c, const char *text)
 
 	name += no ? 3 : 0;
 	if (!no && (!strcmp(name, "all") || !strcmp(name, "extra")))
-		return -1; /* they are on */
+		return -1; /* these are on by default */
 	if (!strcmp(name, "error")) {
 		c->warnings.werror = !no;
 		return -1;

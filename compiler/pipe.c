@@ -1,7 +1,7 @@
 /*
  * Checks, draws and compares pipelines (pipe/pipe.h): files named .csv.
  *
- * In: the file, and the options. Out: what the action asks for: a verdict, a picture, a row of the
+ * In: the file, and the options. Out: the result of the action: a verdict, a picture, a row of the
  * table, or with --emit=csv the text with its messages.
  */
 #include "compiler/pipe/pipe.h"
@@ -71,7 +71,7 @@ static void act(struct session *s, struct ctx *c, const struct pipe *p, bool low
 		arena_fail(&s->arena);
 }
 
-/* The text, sound; NULL: an error was reported. */
+/* Reads and checks the text; NULL: an error was reported. */
 static struct pipe *read_pipe(struct session *s)
 {
 	struct source *source = session_read(s);

@@ -1,16 +1,16 @@
 /*
- * A program: every operation of N ranks, spelled out. It has one form before and after lowering,
- * so that the same passes check both.
+ * A program: every operation of N ranks. It has one form before and after lowering, so that the
+ * same passes check both.
  *
  *   struct program
- *     ranks[N]    buffers' cells are numbered alike on all ranks; scratch behind
+ *     ranks[N]    cells have the same numbers on all ranks: buffers first, then scratch
  *     tasks[]     a task is a sequence of operations of one rank. Before
  *                 lowering there is one for each (rank, path of par blocks):
  *                 a rank's main line (path 0), and its par blocks; block k of
  *                 one par and block k of the next, at the same depth, are one
  *                 task. After lowering: a task is a worker.
  *     fifos[]     (src, dst, par path, channel)
- *     sites[]     where in the text an operation stands
+ *     sites[]     the places of operations in the text
  *
  * Waves. The operations of a `step` start together; a statement alone is a
  * wave of one. Within a task waves run one after another: a wave starts when
@@ -56,7 +56,7 @@ enum op_kind {
 	OP_COPY,	/* cells [other, +n) = cells [cell, +n) */
 	OP_REDUCE_INTO, /* cells [other, +n) (+)= cells [cell, +n) */
 	OP_FRESH,	/* scratch cells [cell, +n) have no value from here on */
-	OP_WAIT,	/* for task `fifo` to have finished `other` operations */
+	OP_WAIT,	/* wait until task `fifo` has finished its first `other` operations */
 	/* lowered programs only: receive on `fifo`, send on fifo `other` */
 	OP_RECV_SEND,  /* v = message; store v in cell (unless NOSTORE); send v */
 	OP_REDUCE_SEND /* v = message (+) cell; store v in cell (unless NOSTORE); send v */
@@ -148,7 +148,7 @@ struct task {
 	struct op *ops;
 };
 
-/* A path of par block numbers: equal paths are equal rows. */
+/* A path of par block numbers; equal paths have one row. */
 struct path {
 	uint32_t parent; /* row; NONE for row 0, the main line */
 	uint32_t block;
@@ -160,14 +160,14 @@ struct fifo {
 	uint32_t channel;
 	/* filled in by match: */
 	uint32_t nsends, nrecvs;
-	uint32_t first;		     /* its messages are rows first .. first + nsends of `messages`,
-				   if that was made */
-	uint32_t src_task, dst_task; /* the tasks at its ends: one each, as
-					   paths are part of a FIFO's name */
+	uint32_t first;		     /* its messages are rows first .. first + nsends - 1 of
+				   `messages`, if that was made */
+	uint32_t src_task, dst_task; /* the tasks at its ends; one each, as the path is part of
+					   a FIFO's name */
 };
 
-/* A statement of the text that makes operations. In a program that was read from a file of
- * another kind (msccl/) it is no statement, and has a name: "thread block 3, step 2". */
+/* A statement of the text that makes operations. In a program from another format (msccl/) it is no
+ * statement, and has a name: "thread block 3, step 2". */
 struct site {
 	const struct stmt *stmt;
 	struct span span;
@@ -183,11 +183,11 @@ struct region {
 
 struct buffer {
 	const struct buffer_def *def; /* of the schedule */
-	const char *name;	      /* its name there; where a region has it, too, "caller.i" */
-	uint32_t cell;		      /* its first cell */
-	uint32_t cells;		      /* blocks * chunks */
-	uint32_t chunks, blocks;      /* ccs(5) 4, Cutting */
-	uint32_t inner;		      /* written [blocks][inner]; 0: one pair of brackets */
+	const char *name;	 /* its name there; "caller.i" if a region has that name, too */
+	uint32_t cell;		 /* its first cell */
+	uint32_t cells;		 /* blocks * chunks */
+	uint32_t chunks, blocks; /* ccs(5) 4, Cutting */
+	uint32_t inner;		 /* declared as [blocks][inner]; 0: one pair of brackets */
 };
 
 /* The k-th message of a FIFO: both its ends. Made by match. */
@@ -206,19 +206,19 @@ struct instance {
 	uint32_t nsettings;
 };
 
-struct setting {	  /* -D name=value; of several for one name the last counts */
+struct setting {	  /* -D name=value; the last one for a name counts */
 	const char *name; /* of options, NULL: --root, the parameter that is the root */
 	int64_t value;
 };
 
 struct program {
-	struct arena *arena; /* owns all below */
+	struct arena *arena; /* owns everything below */
 	struct instance instance;
 	uint32_t nranks;
 	struct buffer *buffers; /* the schedule's, in order */
 	uint32_t nbuffers;
 	uint32_t cells;	  /* of all buffers, the same on every rank */
-	uint32_t scratch; /* scratch cells behind them, the most of any rank */
+	uint32_t scratch; /* scratch cells after these, the most of any rank */
 	int64_t *params;  /* values of the schedule's parameters, in order */
 	uint32_t nparams;
 	int64_t *asked;	   /* values of its contract's parameters, in order */
@@ -239,14 +239,14 @@ struct program {
 	uint64_t nmessages;
 	uint64_t nreduced; /* chunks that are reduced; by match */
 	bool lowered;
-	bool partial;	      /* ranks' operations end where their text is wrong */
+	bool partial;	      /* operations of ranks end at a mistake in the text */
 	bool any_sized;	      /* a buffer is `sized` */
 	bool alone;	      /* rank 0 stands for all (symmetry/): only its tasks are there */
 	struct sizes *sizes;  /* made by sized.c, as long as the program lives */
 	uint32_t *size_class; /* by program_size_classes; lowered: the program's; else NULL */
 };
 
-/* The number of ranks that are stored: all, or rank 0. */
+/* The number of stored ranks: all, or 1 for a program that is `alone`. */
 static inline uint32_t program_ranks(const struct program *p)
 {
 	return p->alone ? 1 : p->nranks;

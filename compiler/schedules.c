@@ -1,10 +1,10 @@
 /*
- * The schedules of a file, one after the other, each for its numbers of ranks and roots.
+ * Runs the schedules of a file, each for its numbers of ranks and roots.
  *
- * In: a resolved file and the options. Each schedule is checked for one number of ranks
- * (and one root, where the root is chosen at run time) after the other, and no further once
- * one was found wrong; one schedule is the target of the action. When only checking, the
- * memory is that of one such instance.
+ * In: a resolved file and the options. Out: diagnostics, the findings of each schedule, and the
+ * product of the action for one of them, the target. Each schedule is checked for one N after
+ * another (and one root after another, if it runs with any root), up to the first that is wrong. A
+ * check needs the memory of one such instance only.
  */
 #include "compiler/session.h"
 #include "compiler/emit/output.h"
@@ -15,26 +15,26 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* One schedule on its way through the line. */
+/* The state of one schedule. */
 struct job {
 	struct decl *schedule;
-	bool target;		  /* the one to compile or explain */
+	bool target;		  /* it is compiled or explained */
 	struct setting *settings; /* -D, with the name of its root for --root */
 	uint32_t nsettings;
 	const struct symbol *root; /* parameter that is the root, chosen at run time; or NULL */
-	bool one_root;		   /* it was root 0, and that decides for all */
+	bool one_root;		   /* root 0 decided for all roots */
 	struct finding *findings;
 	size_t nfindings, capfindings;
 	struct planned *planned;
 	size_t nplanned, capplanned;
 	struct dead_list dead;
-	uint32_t tried; /* all N up to this that are admitted were run */
-	bool looked;	/* at every N */
+	uint32_t tried; /* all admitted N up to this were run */
+	bool looked;	/* a proof for every N was tried */
 	struct every every;
-	uint32_t enough; /* of single Ns: the least slots that it is proved with */
+	uint32_t enough; /* with -n: the least slots for which the proof is known */
 	uint32_t nranks; /* of the last instance, and its root */
 	int64_t at_root;
-	size_t done, asked; /* of its numbers of ranks; asked 0: the number is not known */
+	size_t done, asked; /* numbers of ranks done and requested; asked 0: not known */
 };
 
 /* ---- one schedule over its Ns and roots ----------------------------------------- */
@@ -52,7 +52,7 @@ static const struct symbol *root_param(const struct decl *schedule)
 	return NULL;
 }
 
-/* The schedule's settings, and whether its root is left to the caller. */
+/* Takes the schedule's settings, and finds whether the caller chooses its root. */
 static void take_settings(struct session *s, struct job *j)
 {
 	const struct options *o = s->o;
@@ -77,7 +77,7 @@ static const char *keep_text(struct arena *keep, const char *text)
 	return text ? arena_strndup(keep, text, strlen(text)) : NULL;
 }
 
-/* Adds what was found for one root to what was found for its N: the worst. */
+/* Merges the findings for one root into those for its N: the worst of both. */
 static void merge_finding(struct finding *f, const struct checked *k, struct arena *keep)
 {
 	const struct instance *in = &k->program->instance;
@@ -107,7 +107,7 @@ static void merge_finding(struct finding *f, const struct checked *k, struct are
 	f->nops += k->program->nops + 1;
 }
 
-/* What the action makes of an instance that is right. */
+/* Runs the action on an instance that is right. */
 static void use_instance(struct session *s, struct ctx *c, struct job *j, const struct checked *k)
 {
 	const struct options *o = s->o;
@@ -127,13 +127,13 @@ static void use_instance(struct session *s, struct ctx *c, struct job *j, const 
 		s->status = 70;
 }
 
-/* Whether later stages need what instances leave behind. */
+/* Whether later stages need data of all instances. */
 static bool keeps_instances(const struct session *s, const struct job *j)
 {
 	return s->o->action == ACTION_COMPILE && j->target;
 }
 
-/* Whether root 0, which is right and has nothing to say, decides for all. */
+/* Whether root 0, which is right and without warnings, decides for all roots. */
 static bool decides_roots(const struct session *s, struct ctx *c, const struct instance *in,
 			  const struct checked *k, uint32_t first_diag)
 {
@@ -188,7 +188,7 @@ static bool run_instance(struct session *s, struct job *j, const struct instance
 	return right;
 }
 
-/* Adds help to a mistake for one root that the roots before it do not have, although the text is
+/* Adds help to a mistake that this root has and the roots before it have not, although the text is
  * the same for all roots. */
 static void help_root(struct session *s, const struct job *j, uint32_t first, uint32_t root)
 {
@@ -205,7 +205,7 @@ static void help_root(struct session *s, const struct job *j, uint32_t first, ui
 	}
 }
 
-/* How far it has come, before each instance. */
+/* Shows the progress, before each instance. */
 static void say_progress(struct session *s, const struct job *j, uint32_t nranks, uint32_t root)
 {
 	char done[48] = "", roots[48] = "";
@@ -217,7 +217,7 @@ static void say_progress(struct session *s, const struct job *j, uint32_t nranks
 	ticker_tell(&s->ticker, "%s, N = %u%s%s", j->schedule->name.name, nranks, done, roots);
 }
 
-/* Tries to prove the schedule for every N; with so many slots. */
+/* Tries to prove the schedule for every N, with `slots` slots. */
 static struct every every(struct session *s, const struct job *j, uint32_t slots)
 {
 	struct instance in = {
@@ -239,21 +239,21 @@ static struct every every(struct session *s, const struct job *j, uint32_t slots
 	return every_prove(&c, &in, s->o->certificate && j->target, s->every);
 }
 
-/* ---- the ladder: where the ranks of an N that was asked for are too many to be run --------- */
+/* ---- the ladder of verdicts: for an N with too many ranks to be run ------------------------- */
 
-/* What their run may take where a proof for every N can be the answer: some 4 million
- * operations, about a second. */
+/* The limit of a run if a proof for every N can be the answer: about 4 million operations, a
+ * second. */
 #define WORK_STORED (1ull << 25)
 
-/* Whether only the verdict on this N is asked for. An editor has small N. */
+/* Whether only the verdict on this N is needed. (An editor has small N.) */
 static bool may_be_proved(const struct session *s)
 {
 	return s->o->action == ACTION_CHECK && s->o->ranks.n > 0 && !s->o->all_ranks &&
 	       !s->o->require && !s->to;
 }
 
-/* The proof for every N, with the least slots that it is known for. More slots never hurt
- * (docs/internals.md), so what is proved with fewer than asked for is proved. */
+/* Whether the schedule is proved for every N. More slots never cause a deadlock
+ * (docs/internals.md), so a proof with fewer slots than requested is enough. */
 static bool is_proved(struct session *s, struct job *j)
 {
 	const uint32_t tried[] = { 0, 1, s->ctx.slots };
@@ -261,7 +261,7 @@ static bool is_proved(struct session *s, struct job *j)
 	for (size_t i = 0; i < 3 && !j->looked; i++) {
 		if (tried[i] > s->ctx.slots || (i > 0 && tried[i] <= tried[i - 1]))
 			continue;
-		every_work_free(s->every); /* each has a budget of its own */
+		every_work_free(s->every); /* each proof gets a new budget */
 		s->every = NULL;
 		j->every = every(s, j, tried[i]);
 		j->enough = tried[i];
@@ -272,8 +272,8 @@ static bool is_proved(struct session *s, struct job *j)
 	return j->every.proved;
 }
 
-/* One instance, after its ranks turned out to be too many: the proof decides, or all ranks are run,
- * however long that takes. */
+/* Decides an instance that exceeded the limit: by the proof for every N, or else by running all
+ * ranks without that limit. */
 static bool decide(struct session *s, struct job *j, const struct instance *in, bool quiet_where,
 		   const char *large, uint32_t first_diag, struct finding *f)
 {
@@ -309,7 +309,7 @@ static bool decide(struct session *s, struct job *j, const struct instance *in, 
 	return right;
 }
 
-/* One N, every root. Returns whether `where` admits it for some root. */
+/* Runs one N, for every root. Returns whether `where` admits it for some root. */
 static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool quiet_where)
 {
 	struct finding f = {
@@ -358,7 +358,7 @@ static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool qu
 			return admitted;
 		}
 		if (admitted && j->target && s->o->action == ACTION_EXPLAIN)
-			return true; /* one root shows it; -D asks for another */
+			return true; /* one root is enough to explain; -D selects another */
 		if (r == 0 && j->one_root)
 			break;
 	}
@@ -368,7 +368,7 @@ static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool qu
 	return admitted;
 }
 
-/* "`where` admits": all that may have refused some N. */
+/* "`where` admits": with every `where` that may have refused some N. */
 static const char *admits(struct session *s, const struct decl *d)
 {
 	bool topology = d->topology && d->topology->where;
@@ -385,9 +385,9 @@ static void none_admitted(struct session *s, const struct job *j, const char *wh
 		 "%s: %s no N %s", d->name.name, admits(s, d), which);
 }
 
-/* Of a check without -n, for all schedules of the file. */
-#define WORK_RANGE (3ull << 26) /* for N = 2..16: about 0.7 s, of which each schedule has a share */
-#define WORK_FIRST (4 * WORK_RANGE) /* up to which a schedule's first N is run */
+/* Limits of work of a check without -n, for all schedules of the file. */
+#define WORK_RANGE (3ull << 26)	    /* for N = 2..16: about 0.7 s, shared by the schedules */
+#define WORK_FIRST (4 * WORK_RANGE) /* for a schedule's first N */
 #define WORK_FURTHER (1ull << 25)   /* for N = 17..64 */
 
 static uint64_t work_share(const struct session *s)
@@ -395,7 +395,7 @@ static uint64_t work_share(const struct session *s)
 	return WORK_RANGE * (s->job + 1) / s->njobs;
 }
 
-/* Not even the first N was run to its end. */
+/* Reports that not even the first N was finished. */
 static void tell_spent(struct session *s, const struct job *j, uint32_t ranks)
 {
 	struct diag *g;
@@ -407,7 +407,7 @@ static void tell_spent(struct session *s, const struct job *j, uint32_t ranks)
 	diag_help(&s->diags, g, "`-n %u` checks it, however long that takes", ranks);
 }
 
-/* The Ns that were asked for, up to the first that is wrong. */
+/* Runs the requested Ns, up to the first that is wrong. */
 static void run_asked(struct session *s, struct job *j)
 {
 	bool any = false;
@@ -421,19 +421,19 @@ static void run_asked(struct session *s, struct job *j)
 		}
 		if (s->diags.errors || s->status)
 			return;
-		if (!admitted && j->target) { /* once more, for the error */
+		if (!admitted && j->target) { /* again, to report the error */
 			run_ranks(s, j, s->o->ranks.v[i], false);
 			return;
 		}
 		any |= admitted;
 	}
-	if (!any && !s->o->sheet) /* which has a line for that */
+	if (!any && !s->o->sheet) /* the sheet has a row for this */
 		diag_add(&s->diags, SEV_NOTE, 0, j->schedule->name.span, NO_RANK,
 			 "%s is not checked: %s no N of -n", j->schedule->name.name,
 			 admits(s, j->schedule));
 }
 
-/* Every N in 2..16; of a check only while there is work left for it. To explain, one is enough: 4, or
+/* Runs every N in 2..16; for a check only while there is work left. To explain, runs one N: 4, or
  * the least. */
 static void run_range(struct session *s, struct job *j)
 {
@@ -467,7 +467,7 @@ static void run_schedule(struct session *s, struct job *j)
 
 /* ---- the schedules of a file ------------------------------------------------------------ */
 
-/* A mistake in the options that only shows with the file at hand. */
+/* Reports a mistake in the options that depends on the file. */
 static void usage_error(struct session *s, const char *what, const char *name,
 			const char *const *candidates, size_t n)
 {
@@ -511,8 +511,8 @@ static struct decl *find_target(struct session *s)
 	return NULL;
 }
 
-/* -D names a parameter of some schedule of the file, and --root has one; for a table, of some
- * file. */
+/* Checks that -D names a parameter of some schedule of the file, and that --root has a parameter;
+ * for a table, of some file. */
 static void check_settings(struct session *s)
 {
 	const char **names = NULL;
@@ -549,7 +549,7 @@ static void check_settings(struct session *s)
 	}
 }
 
-/* --certificate: a separate file, which is replaced as a whole or stays unchanged. */
+/* --certificate: writes a separate file, which is replaced as a whole or stays unchanged. */
 static void write_certificate(struct session *s, const struct job *j, const struct every *e)
 {
 	const char *path = s->o->certificate;
@@ -568,7 +568,7 @@ static void write_certificate(struct session *s, const struct job *j, const stru
 	if (!error && !output_open(&out))
 		error = errno;
 	if (!error) {
-		fputs(e->certificate, out.stream); /* a failure is reported at its end */
+		fputs(e->certificate, out.stream); /* output_close reports a failure */
 		error = output_close(&out, true, path, 0666);
 	}
 	if (!error)
@@ -578,10 +578,10 @@ static void write_certificate(struct session *s, const struct job *j, const stru
 	s->status = 2;
 }
 
-#define FURTHER 64u /* N up to which more are tried */
+#define FURTHER 64u /* the greatest N that is tried */
 
-/* Where no N was asked for: whether it is right for every N. Where that is not proved, the next
- * Ns are tried, while they are small, for one that is wrong: then that is the least. */
+/* Without -n: tries to prove the schedule for every N. If that fails, tries the next Ns, as long as
+ * they are small, up to the first that is wrong. */
 static void look_further(struct session *s, struct job *j)
 {
 	size_t n = j->nfindings;
@@ -619,7 +619,7 @@ static void tell_report(struct session *s, const struct job *j, bool json)
 		     json ? s->out.report : s->out.stream);
 }
 
-/* An editor's few words: figures of a schedule that is right; else its first error. */
+/* The short verdict for an editor: figures of a right schedule, or the first error. */
 static void tell_editor(struct session *s, const struct job *j, bool right, uint32_t first_diag)
 {
 	const struct collector *to = s->to;
@@ -645,7 +645,7 @@ static void tell_editor(struct session *s, const struct job *j, bool right, uint
 		to->said(to->arg, name, code.s, 0, -1);
 }
 
-/* The output for a schedule: its report, its part of the sheet, or a text for an editor. */
+/* Gives the output for a schedule: its report, its rows of the sheet, or a text for an editor. */
 static void tell(struct session *s, const struct job *j, uint32_t first_diag)
 {
 	bool right = !s->diags.errors && !s->status, json = s->o->style.format != DIAG_TEXT;
@@ -661,8 +661,7 @@ static void tell(struct session *s, const struct job *j, uint32_t first_diag)
 	s->in_sheet |= s->o->sheet && !right;
 }
 
-/* Finds the schedule that the action is about, if it is about one. False: a mistake in the
- * options, reported. */
+/* Finds the target of the action, if it has one. False: a mistake in the options, reported. */
 static bool open_schedules(struct session *s, struct decl **target)
 {
 	bool all = s->o->action == ACTION_CHECK || s->o->action == ACTION_TABLE;
@@ -684,7 +683,7 @@ static bool open_schedules(struct session *s, struct decl **target)
 		diag_add(&s->diags, SEV_NOTE, 0, NOWHERE, NO_RANK,
 			 "%s has no schedule: only its names were checked",
 			 s->module->main->source->name);
-	if (s->o->action == ACTION_TABLE) /* no schedule's N counts more than another's */
+	if (s->o->action == ACTION_TABLE) /* a table has no target */
 		*target = NULL;
 	return true;
 }
@@ -708,7 +707,7 @@ void run_schedules(struct session *s)
 		if (alone && !j.target)
 			continue;
 		uint32_t first_diag = s->diags.n;
-		/* A mistake in one schedule is no reason to skip the next. */
+		/* A mistake in one schedule must not stop the next. */
 		s->diags.errors = 0;
 		s->work.spent = false;
 		run_schedule(s, &j);

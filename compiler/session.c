@@ -1,9 +1,9 @@
 /*
  * One compilation: memory, the file, diagnostics, products, the exit status.
  *
- * In: options. Out: products on stdout or -o (only if all went well; a file is replaced in
- * one rename), diagnostics on stderr, the exit status of ccc(1). All memory is in three
- * arenas; running out of it comes back to `guarded` as E0501.
+ * In: options. Out: products on stdout or -o (only after success; a file is replaced by one
+ * rename), diagnostics on stderr, the exit status of ccc(1). All memory is in three arenas; running
+ * out of it jumps back to `guarded`, and is reported as E0501.
  */
 #include "compiler/every/every.h"
 #include "compiler/msccl/msccl.h"
@@ -16,9 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- the product, and the name that it gets: output.c knows how ------------------------- */
+/* ---- the product (see emit/output.h) ---------------------------------------------------- */
 
-/* fmt -i takes nothing away that was written to the file since it was read. */
+/* fmt -i: whether the file was changed since it was read; it must not be overwritten then. */
 static bool changed_since(const struct source *src)
 {
 	struct stat st;
@@ -29,7 +29,7 @@ static bool changed_since(const struct source *src)
 	       st.st_mtim.tv_nsec != src->file.nanoseconds;
 }
 
-/* SARIF has the reports in its log. */
+/* With SARIF, moves the reports to the log. */
 static int log_reports(struct output *out, struct diag_log *log)
 {
 	char *text = output_take_report(out), *save = NULL;
@@ -42,15 +42,15 @@ static int log_reports(struct output *out, struct diag_log *log)
 	return ok ? 0 : ENOMEM;
 }
 
-/* Whether what was collected is to be written. */
+/* Whether the collected product is written. */
 static bool keeps_product(const struct session *s)
 {
 	if (s->o->action == ACTION_FORMAT && s->o->format_check)
 		return true;
-	if (s->o->sheet) /* is written when all files are through */
+	if (s->o->sheet) /* it is written after all files */
 		return false;
-	/* A schedule that passed keeps its report when another one fails; and of one that is
-	 * wrong it is shown up to the fault. */
+	/* Reports of schedules that passed are written even if another one fails; explain shows a
+	 * wrong schedule up to its fault. */
 	if ((s->o->action == ACTION_CHECK || s->o->action == ACTION_EXPLAIN) && s->status == 1)
 		return ftell(s->out.stream) > 0 || ftell(s->out.report) > 0;
 	return s->status == 0 && !s->same_text;
@@ -133,8 +133,8 @@ static void run(struct session *s)
 		run_schedules(s);
 }
 
-/* The arenas stay as they are; there must be room to say so. What a limit of ours stopped
- * is E0501, ccs(5) 7; what the system refuses is the machine's lack. */
+/* Reports that memory ran out, with memory outside the budget. Exceeding --memory is E0501 (ccs(5)
+ * 7); a refusal of the system is exit status 4. */
 static void out_of_memory(struct session *s)
 {
 	uint64_t limit = s->budget.limit >> 20, used = s->budget.used >> 20;
@@ -213,7 +213,7 @@ static void print_diags(struct session *s)
 	diags_print(&s->diags, &s->o->style, stderr);
 }
 
-/* What went wrong after the other diagnostics were printed. */
+/* Prints the errors that occurred after the diagnostics were printed. */
 static void print_late(struct session *s)
 {
 	s->diags = (struct diags){ .arena = &s->arena, .sources = &s->sources };
@@ -230,7 +230,7 @@ static void session_close(struct session *s)
 	arena_free(&s->arena);
 }
 
-/* What diagnostics make of it. */
+/* Sets the exit status from the diagnostics. */
 static void settle_status(struct session *s)
 {
 	if (!s->status && (s->diags.errors || s->diags.denied))

@@ -1,6 +1,6 @@
 /*
- * One compilation, from options to exit status: session.c opens and ends it, schedules.c
- * takes the file's schedules through the line, instance by instance.
+ * One compilation, from options to exit status: session.c opens and ends it, schedules.c runs the
+ * passes on the file's schedules, instance by instance.
  */
 #ifndef CCS_COMPILER_SESSION_H
 #define CCS_COMPILER_SESSION_H
@@ -13,13 +13,13 @@
 
 /* Receives the results of a compilation for an editor or a test. */
 struct collector {
-	/** Is called once, at the end. */
+	/** Called once, at the end. */
 	void (*take)(void *arg, struct diags *d, const struct module *m);
-	/** The verdict on a schedule, when its check has ended: in a few words, with an N (0: none)
-	 *  and a root (below 0: none) that show it. Or NULL. */
+	/** Called after the check of a schedule, with a short verdict, and an N (0: none) and a
+	 *  root (below 0: none) as an example. Or NULL. */
 	void (*said)(void *arg, const char *schedule, const char *text, uint32_t nranks,
 		     int64_t root);
-	/** The product, before `take`, if there is one. Or NULL. */
+	/** Called before `take` with the product, if there is one. Or NULL. */
 	void (*made)(void *arg, const char *text, size_t n);
 	void *arg;
 };
@@ -37,12 +37,12 @@ struct session {
 	struct output out;
 	struct ccs_module *opened; /* the product, read back; or NULL */
 	struct arena_budget budget;
-	struct work work; /* of all schedules, where no N is asked for; `most` of this one */
-	struct every_work *every;   /* the same of proofs for every N; NULL: none was tried yet */
-	uint32_t njobs, job;	    /* schedules that are checked, and the number of this one */
-	bool same_text;		    /* fmt -i: the file is canonical already */
-	bool in_sheet;		    /* table: a schedule of the file is there as wrong */
-	int write_error;	    /* as output_check */
+	struct work work;	  /* without -n: of all schedules; `most`: the limit of this one */
+	struct every_work *every; /* likewise of proofs for every N; NULL: none was tried yet */
+	uint32_t njobs, job;	  /* schedules that are checked, and the number of this one */
+	bool same_text;		  /* fmt -i: the file is canonical already */
+	bool in_sheet;		  /* table: the sheet has a schedule of the file as wrong */
+	int write_error;	  /* as output_check */
 	const struct collector *to; /* session_collect; else NULL */
 	/* session_collect, for a cure that is tried: its file is below session.c. */
 	void (*compile_text)(const struct options *o, const struct collector *to);
@@ -50,19 +50,20 @@ struct session {
 	jmp_buf full;
 };
 
-/* Checks every schedule of the file, and does with the target what was asked for. Errors are in
- * s->diags, or in s->status. */
+/* Checks every schedule of the file, and runs the action on the target. Errors are in s->diags, or
+ * in s->status. */
 void run_schedules(struct session *s);
 
 /* Adds to the first report from `first` on, of a schedule that is wrong for that N, one edit of the
- * text that makes it right, if there is one (text_cure.c). `cost`: of the check that found it wrong. */
+ * text that makes it right, if there is one (text_cure.c). `cost`: of the check that found it
+ * wrong. */
 void cure_text(struct session *s, const struct decl *schedule, uint32_t first, uint32_t nranks,
 	       uint64_t cost);
 
-/* The same for an algorithm of MSCCL's, which is one instance (msccl.c). */
+/* run_schedules for an algorithm in MSCCL XML, which is one instance (msccl.c). */
 void run_msccl(struct session *s);
 
-/* The same for a pipeline (pipe.c), and whether a file is one, by its name. */
+/* run_schedules for a pipeline (pipe.c); and whether a file is a pipeline, by its name. */
 void run_pipe(struct session *s);
 bool pipe_is_name(const char *name);
 
@@ -71,14 +72,14 @@ bool pipe_is_name(const char *name);
 void session_explain(struct session *s, struct ctx *c, const struct checked *k,
 		     const struct order *order, uint32_t first_diag);
 
-/* The text of the file, which is no schedule; NULL: it cannot be read, which is reported. */
+/* Reads the file, which is no schedule; NULL: it cannot be read, which is reported. */
 struct source *session_read(struct session *s);
 
-/* Whether the product may be written where it is to go, before all the work; else it is reported. */
+/* Checks before the work whether the product can be written to its place; if not, reports it. */
 bool session_can_write(struct session *s);
 
-/** A compilation with diagnostics and product passed to `to`; nothing is written. Without memory
- *  even for that, to->take is not called. */
+/** Runs a compilation, and passes diagnostics and product to `to`; nothing is written. If memory
+ *  runs out even for that, to->take is not called. */
 void session_collect(const struct options *o, const struct collector *to);
 
 /* ---- session_files.c --------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /*
- * What the actions on a file share: reading it, the name of the product, and a picture of a check.
+ * Shared by the actions on a file: reading it, checking the product's path, explaining a check.
  */
 #include "compiler/session.h"
 

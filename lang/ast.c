@@ -1,10 +1,9 @@
 /*
- * Constructors of the syntax tree: a node from its fields, and the symbol where it defines
- * a name.
+ * Constructors of the syntax tree: each makes a node from its fields, and a symbol if the node
+ * defines a name.
  *
- * A tree's depth is kept as it grows and is never more than MAX_DEPTH: a node that
- * would be deeper is reported and replaced by a leaf, so that every later pass may
- * walk trees by recursion. O(1) each, plus the lists passed in.
+ * Nodes store their depth, which is at most MAX_DEPTH: a deeper node is reported and replaced by a
+ * leaf, so that every later pass can walk trees by recursion. O(1) each, plus the lists passed in.
  */
 #include "lang/parse_support.h"
 
@@ -43,7 +42,7 @@ struct expr *ast_expr(struct parse *ps, struct expr e)
 
 /* ---- terms of a contract ------------------------------------------------------------ */
 
-/* With the expression in it that has no field of the term. */
+/* Makes an E_TERM. `inner`: an expression of the term, for the depth. */
 static struct expr *new_term(struct parse *ps, struct term t, const struct expr *inner)
 {
 	uint32_t depth = deeper(deeper(deeper(deeper(1, t.at), t.lo), t.hi), inner);
@@ -54,14 +53,14 @@ static struct expr *new_term(struct parse *ps, struct term t, const struct expr 
 					   .depth = depth });
 }
 
-/* The chunk that the text calls name[e] or name[b][e]. */
+/* Makes the reference of name[e] or name[b][e]. */
 static struct ref *chunk_of(struct parse *ps, const struct expr *e)
 {
 	return ARENA_MAKE(ps->arena, struct ref, .kind = REF_ONE, .span = e->span, .name = e->name,
 			  .block = e->b ? e->a : NULL, .lo = e->b ? e->b : e->a);
 }
 
-/* A term with a mistake in it, which was reported: it has no chunk. */
+/* A term with a reported mistake; it has no chunk. */
 static struct expr *bad_term(struct parse *ps, struct span span)
 {
 	return new_term(ps, (struct term){ .kind = T_INITIAL, .span = span }, NULL);
@@ -98,7 +97,7 @@ struct expr *ast_initial(struct parse *ps, struct span span, struct expr *chunk,
 	return new_term(ps, t, chunk);
 }
 
-/* What a sum is over. */
+/* The body of a sum. */
 static struct term *summand(struct parse *ps, struct expr *e)
 {
 	if (e->kind == E_TERM && !e->parens)
@@ -121,8 +120,8 @@ struct expr *ast_sum(struct parse *ps, struct span span, struct ident var, struc
 
 /* ---- arguments and parameters -------------------------------------------------------- */
 
-/* A bare name may be a buffer or a number, and an entry one of a table or a chunk: the
- * resolver decides. */
+/* A bare name may be a buffer or a number, and name[e] a chunk or an entry of a table: the resolver
+ * decides. */
 struct arg *ast_arg(struct parse *ps, struct expr *e, struct span span)
 {
 	struct arg arg = { .span = span };
@@ -182,7 +181,7 @@ struct stmt *ast_fn(struct parse *ps, struct span span, struct ident name,
 			    .kind = S_FN, .span = span, .name = name, .fn = sym->fn, .var = sym });
 }
 
-/* ---- buffers ---------------------------------------------------------------------------------- */
+/* ---- buffers -------------------------------------------------------------------------- */
 
 struct buffer_def *ast_buffer(struct parse *ps, struct span span, enum direction dir,
 			      struct ident name, struct counts counts)
@@ -236,7 +235,7 @@ struct term *ast_after(struct parse *ps, struct span span, struct ident name, st
 			  .var = lang_symbol(ps->module, SYM_LOOP, var), .lo = lo, .hi = hi);
 }
 
-/* Of a[i]@0 + a[i]@1: the sum to write; else the forms of a clause. */
+/* Help: for a[i]@0 + a[i]@1 the equivalent sum, else the forms of a clause. */
 static const char *sum_form(struct parse *ps, const struct expr *e)
 {
 	const struct expr *last = e;
@@ -284,7 +283,7 @@ struct ensures *ast_ensures(struct parse *ps, struct span span, struct expr *con
 	return NULL;
 }
 
-/* ---- declarations ----------------------------------------------------------------------------- */
+/* ---- declarations --------------------------------------------------------------------- */
 
 void ast_decl(struct parse *ps, struct decl fields)
 {
@@ -311,7 +310,7 @@ void ast_contract(struct parse *ps, struct decl contract, struct span head, stru
 	}
 	contract.span = head;
 	ast_decl(ps, contract);
-	/* ccs(5) 4: a contract's lets stand before its clauses; these are the file's. */
+	/* ccs(5) 4: a contract's lets come before its clauses; these belong to the file. */
 	for (struct stmt *s = lets, *next; s; s = next) {
 		next = s->next;
 		s->next = NULL;

@@ -1,14 +1,13 @@
 /*
  * The syntax tree of a `.ccs` text, and the symbols that names resolve to.
  *
- * The parser builds it through one constructor a grammar action (ast.c). It also
- * makes the symbol of every definition: let, fn (stmt.var) and its
- * parameters, loop variables, buffers and scratch (buffer_def.sym), number
- * parameters, `i` of sized. A contract's counts and the index of an ensures, which
- * only their use defines, are the resolver's.
+ * The parser builds it through one constructor a grammar action (ast.c), and makes the symbol of
+ * every definition: let, fn (stmt.var) and its parameters, loop variables, buffers and scratch
+ * (buffer_def.sym), number parameters, `i` of sized. The resolver makes the symbols of a contract's
+ * counts and of the index of an ensures, which are defined by their use.
  *
- * The resolver (names.c) fills in the fields marked "resolved", and nothing changes
- * it afterwards. Lists are linked through `next`. Every node has its span.
+ * The resolver (names.c) fills in the fields marked "resolved"; nothing changes the tree
+ * afterwards. Lists are linked through `next`. Every node has its span.
  */
 #ifndef CCS_LANG_AST_H
 #define CCS_LANG_AST_H
@@ -23,13 +22,13 @@ struct unit;
 
 /* ---- names ------------------------------------------------------------- */
 
-/* ccs(5) 3: contracts, topologies and what can be run have name spaces of their own. */
+/* ccs(5) 3: contracts, topologies, and procs with schedules have separate name spaces. */
 enum space {
 	SPACE_VALUE,
 	SPACE_CONTRACT,
 	SPACE_TOPOLOGY,
 	SPACE_RUN,
-	SPACE_PARAM, /* a callee's parameters, while what is behind a ';' is walked */
+	SPACE_PARAM, /* a callee's parameters, while the bindings after a ';' are walked */
 	SPACES
 };
 
@@ -39,11 +38,11 @@ struct name {
 	uint32_t hash;
 	size_t n;
 	struct def *top[SPACES];       /* its innermost definitions: names_scope.c */
-	const struct decl *unknown_in; /* the last declaration in which that it means nothing
-					  was reported */
-	const struct decl *gone_from;  /* the last declaration with a block that defined it and has
-					  ended */
-	uint32_t gone_at;	       /* and there: its offset and its length */
+	const struct decl *unknown_in; /* the last declaration in which it was reported as
+					  unknown */
+	const struct decl *gone_from;  /* the last declaration with a definition of it in a block
+					  that has ended */
+	uint32_t gone_at;	       /* ... the offset of that definition */
 	uint32_t gone_length;
 	char s[];
 };
@@ -72,10 +71,10 @@ struct symbol {
 	struct fn_def *fn;	   /* SYM_FN */
 	struct buffer_def *buffer; /* SYM_BUFFER */
 	struct node *node;	   /* of a file's let or fn: names_graph.c */
-	struct decl *owner;	   /* resolved: the proc, schedule, topology or contract it belongs
-				   to; NULL: a name of the file */
+	struct decl *owner;	   /* resolved: its proc, schedule, topology or contract; NULL: a
+				   name of the file */
 	bool used;		   /* resolved */
-	bool promised; /* resolved: of a schedule's parameter: its contract's root is it */
+	bool promised; /* resolved: a schedule's parameter that is the root of its contract */
 };
 
 /* ---- expressions --------------------------------------------------------- */
@@ -89,7 +88,7 @@ enum expr_kind {
 	E_BINARY, /* a op b */
 	E_COND,	  /* a ? b : c */
 	E_CALL,	  /* name(args): a fn or a built-in function */
-	E_ENTRY,  /* name[a], or name[a][b], which only the chunk of a buffer can be */
+	E_ENTRY,  /* name[a]; or name[a][b], of a buffer's chunk only */
 	E_TABLE,  /* [args]: the value of a let, or a group */
 	E_TERM	  /* term: x[e]@q or a sum, in an ensures */
 };
@@ -136,8 +135,8 @@ struct expr {
 	enum expr_op op; /* E_UNARY, E_BINARY */
 	int64_t value;	 /* E_INT */
 	struct expr *a, *b, *c;
-	struct expr *first; /* a chain of E_BINARY, all but || and &&: its leftmost operand */
-	struct expr *up;    /* the next link of the chain that has it on its left */
+	struct expr *first; /* of a chain of E_BINARY, except || and &&: its leftmost operand */
+	struct expr *up;    /* the next node of the chain, of which this is the left operand */
 	struct symbol *sym; /* resolved: E_NAME, E_ENTRY, and E_CALL of a fn */
 	struct span span;
 	struct expr *next; /* in a list of arguments */
@@ -147,8 +146,8 @@ struct expr {
 	enum builtin builtin; /* resolved: E_CALL */
 	struct term *term;    /* E_TERM */
 	bool parens;	      /* written in parentheses (kept for the formatter) */
-	uint32_t depth;	      /* 1 + its deepest operand; at most MAX_DEPTH (parse_support.h),
-				   so that recursion over trees is bounded */
+	uint32_t depth;	      /* 1 + that of its deepest operand; at most MAX_DEPTH
+				   (parse_support.h), to bound recursion */
 };
 
 /* Whether a name stands for a table: a let whose value is one. */
@@ -157,9 +156,8 @@ static inline bool symbol_is_table(const struct symbol *s)
 	return s->kind == SYM_LET && s->value && s->value->kind == E_TABLE;
 }
 
-/* A use of chunks: buf, buf[e], buf[lo..hi]; of some of a block: buf[block][e],
- * buf[block][lo..hi]. Where buf has blocks and `block` is NULL, the others are
- * numbers of blocks. */
+/* A use of chunks: buf, buf[e], buf[lo..hi]; within a block: buf[block][e], buf[block][lo..hi]. If
+ * buf has blocks and `block` is NULL, lo and hi are numbers of blocks. */
 enum ref_kind { REF_ALL, REF_ONE, REF_RANGE };
 
 struct ref {
@@ -195,8 +193,8 @@ enum stmt_kind {
 	S_LINK	       /* link e -> e2 (bandwidth = .., latency = ..); topologies only */
 };
 
-/* An argument of a proc call: `buf`, `buf[..]` or a number. `data` alone parses
- * as a ref; the resolver makes it an expression where it names a number. */
+/* An argument of a proc call: `buf`, `buf[..]` or a number. `data` alone is parsed as a ref; the
+ * resolver makes it an expression if it names a number. */
 struct arg {
 	struct arg *next;
 	struct span span;
@@ -211,8 +209,8 @@ struct binding {
 	struct ident name;
 	struct expr *value;
 	double number;	    /* link attributes only: value is NULL there */
-	struct symbol *sym; /* the parameter's symbol. Resolved, but for the bindings that
-				   define parameters (decl.params) */
+	struct symbol *sym; /* the parameter's symbol; resolved, except for bindings that define
+				   parameters (decl.params) */
 };
 
 struct stmt {
@@ -231,7 +229,7 @@ struct stmt {
 	struct fn_def *fn;	   /* S_FN */
 	struct buffer_def *buffer; /* S_SCRATCH */
 	struct decl *callee;	   /* resolved: S_CALL, a D_PROC or D_SCHEDULE */
-	uint32_t depth;		   /* 1 + its deepest inner statement, bounded as in expr */
+	uint32_t depth;		   /* 1 + that of its deepest inner statement, bounded as in expr */
 };
 
 struct fn_def {
@@ -331,7 +329,7 @@ struct decl {
 #define COMMENT (-1)
 struct lexeme {
 	int kind;	  /* as the parser gets it, or COMMENT */
-	struct span span; /* of a comment with its // or its stars; without the line end */
+	struct span span; /* of a comment: with // or the stars, without the line end */
 };
 struct lexemes {
 	struct lexeme *v;
@@ -345,12 +343,12 @@ struct unit {
 	struct decl *decls, **tail;
 	struct lexemes lexemes; /* for the formatter, in the order of the text */
 	struct unit *older;	/* imports.c: the unit read before it */
-	struct decl *todo;	/* imports.c: its first declaration that was not looked at */
-	uint32_t mark;		/* names.c: the last walk over imports that met it */
-	bool used;		/* resolved: the main file uses something that it has */
+	struct decl *todo;	/* imports.c: its first declaration that was not visited */
+	uint32_t mark;		/* names.c: the last walk over imports that visited it */
+	bool used;		/* resolved: the main file uses one of its definitions */
 };
 
-/* All that one compilation reads. */
+/* All files of one compilation. */
 struct module {
 	struct arena *arena;
 	struct unit *units; /* the prelude first, the main file last */

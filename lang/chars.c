@@ -1,9 +1,9 @@
 /*
  * Characters that are not in the language, and their intended meaning.
  *
- * The scanner calls these where nothing of the language matches. Each reports once, and
- * where one sign stands for another of ours the scanner goes on as if it were that, so
- * that nothing else follows.
+ * The scanner calls these functions for bytes that match no token. Each reports the character; if
+ * it stands for a token of the language (a typographic quote, an arrow), the scanner continues with
+ * that token, so that there are no further errors.
  */
 #include "lang/keywords.h"
 #include "lang/parse_support.h"
@@ -46,7 +46,7 @@ static const struct sign {
 	{ "\xef\xbc\x89", "U+FF09, a wide parenthesis", ")", ')' },
 };
 
-/* An arrow is a word in an operation, and -> only in a link. */
+/* An arrow stands for `to` or another word in an operation, and for -> only in a link. */
 static struct sign in_statement(const struct parse *ps, struct sign sign)
 {
 	if (sign.token == TOK_ARROW && ps->statement == TOK_SEND)
@@ -97,7 +97,7 @@ const char *parse_quoted(struct parse *ps, const char *s, size_t n, size_t quote
 
 /* ---- signs of other languages ------------------------------------------------------------ */
 
-/* #define NAME VALUE, #define NAME(a) VALUE: what to write, and in place of which bytes. */
+/* #define NAME VALUE, #define NAME(a) VALUE: suggests a let or a fn. */
 static void define(struct parse *ps, struct diag *g, const char *s, size_t used, struct span span)
 {
 	const char *name = s + used + strspn(s + used, " \t");
@@ -113,13 +113,13 @@ static void define(struct parse *ps, struct diag *g, const char *s, size_t used,
 				(int)(s + close - name), name));
 }
 
-/* A comment of other languages, up to the end of its line; or a directive. */
+/* `#`: a comment of other languages, up to the end of its line, or a directive. */
 static size_t hash(struct parse *ps, const char *s, struct span span)
 {
 	size_t n = strcspn(s, "\r\n"), used = 1 + strspn(s + 1, " \t");
 	struct diag *g = parse_error(ps, span, "`#` is not part of the language");
 
-	ps->bad_bytes = false; /* the line is gone over, and nothing follows */
+	ps->bad_bytes = false; /* the line is skipped, without further errors */
 	if (word_is_one_of(s + used, "include")) {
 		const char *name = s + used + 7 + strspn(s + used + 7, " \t");
 
@@ -138,7 +138,7 @@ static size_t hash(struct parse *ps, const char *s, struct span span)
 	return n;
 }
 
-/* What a member of an object is called: comm.rank, self.size() */
+/* The equivalent of a member of an object: comm.rank, self.size() */
 static const char *member(const char *s)
 {
 	if (word_is_one_of(s, "rank"))
@@ -146,7 +146,7 @@ static const char *member(const char *s)
 	return word_is_one_of(s, "size nranks world_size num_ranks N n") ? "N" : NULL;
 }
 
-/* Of chunk(...).copy(...), whose first dot is an argument's. */
+/* Help for a method of chunks: chunk(...).copy(...). */
 static const char *method_help(const char *s)
 {
 	const char *end = s + strcspn(s, "\r\n");
@@ -171,7 +171,7 @@ static size_t dot(struct parse *ps, const char *s, struct span span)
 	if (span.lo < ps->mute_until)
 		return 1 + word;
 	parse_show_text(ps);
-	if (word && (foreign_help(s + 1) || buffer)) /* all of the line is in another language */
+	if (word && (foreign_help(s + 1) || buffer)) /* the whole line is in another language */
 		ps->mute_until = span.lo + (uint32_t)strcspn(s, "\n");
 	if (!word || !behind_name) {
 		g = parse_error(ps, span, "`.` is not part of the language");

@@ -1,7 +1,6 @@
 /*
- * A count, or a use of chunks, as text for a message: as the formatter writes it,
- * from the resolved tree alone. Long ones are cut, so a message stays one
- * line and costs O(1).
+ * Expressions and references as text for messages, formatted as by the formatter, but from the
+ * resolved tree. Long texts are cut, so a message is one line and costs O(1).
  */
 #include "lang/lang.h"
 
@@ -108,14 +107,14 @@ static void put_expr(struct text *t, const struct expr *e)
 		put(t, e->name.name);
 		put_index(t, e->a);
 		break;
-	case E_TABLE: /* ccs(5) 3, 5: neither is a chunk's place or a count */
+	case E_TABLE: /* ccs(5) 3, 5: not allowed in a count or an index of chunks */
 	case E_TERM: break;
 	}
 	if (e->parens)
 		put(t, ")");
 }
 
-/* The ends of a range as the formatter spaces them: `0..N-1`, `x * Y .. (x + 1) * Y`. */
+/* For the spaces around `..`: `0..N-1`, but `x * Y .. (x + 1) * Y`. */
 static bool is_leaf(const struct expr *e)
 {
 	return !e->parens &&

@@ -1,7 +1,7 @@
 /*
- * Calls of other libraries, which people write here at first: NCCL's, MPI's, torch's and MSCCLang's.
+ * Help for calls of other libraries: NCCL, MPI, torch and MSCCLang.
  *
- * In: a name that means nothing here. Out: what stands for such a call in this language.
+ * In: an unknown name. Out: the equivalent of such a call in this language.
  */
 #include "lang/keywords.h"
 
@@ -10,7 +10,9 @@
 static const struct foreign {
 	const char *words;
 	const char *help;
-	const char *verb, *word; /* "send", "to": of its first argument and its fourth; or NULL */
+	const char *verb,
+		*word; /* "send", "to": a message with its first argument, to its fourth; or
+				    NULL */
 } foreign[] = {
 	{ "ncclSend MPI_Send MPI_Isend MPI_Ssend MPI_Bsend MPI_Rsend ccs_send isend Send Isend",
 	  "to send a message: send X to P, as in: send data[0] to next", "send", "to" },

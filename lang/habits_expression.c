@@ -1,5 +1,6 @@
 /*
- * Expressions as they are written elsewhere.
+ * Help for expressions in the syntax of other languages: `a if b else c`, `2 ** s`, x[0:2]. See
+ * habits.h.
  */
 #include "lang/habits.h"
 
@@ -53,7 +54,7 @@ static bool choice(struct mistake *m)
 
 /* ---- signs ------------------------------------------------------------------------------- */
 
-/* Two signs that stand together: the previous token and this one. */
+/* Whether the previous token and this one together are `text`, without a space. */
 static bool pair(const struct mistake *m, const char *text)
 {
 	const char *at = m->at - 1;
@@ -114,7 +115,7 @@ static bool doubled(struct mistake *m)
 			 at, m->at + 1, *at == '&' ? "&&" : "||");
 }
 
-/* ---- values that are none ------------------------------------------------------------------ */
+/* ---- operands -------------------------------------------------------------------------------- */
 
 /* rank(), N() */
 static bool called_number(struct mistake *m)

@@ -1,6 +1,6 @@
 /*
- * Heads of declarations, clauses of contracts, and what stands outside of them, as they
- * are written elsewhere.
+ * Help for heads of declarations, clauses of contracts, and text outside of declarations in the
+ * syntax of other languages. See habits.h.
  */
 #include "lang/habits.h"
 
@@ -8,7 +8,7 @@
 
 static const char directions[] = "in out inout";
 
-/* ---- where a declaration was to begin ----------------------------------------------- */
+/* ---- instead of a declaration -------------------------------------------------------- */
 
 static bool outside(struct mistake *m)
 {
@@ -83,7 +83,7 @@ static bool contract(struct mistake *m)
 
 /* ---- the head of a schedule ------------------------------------------------------------- */
 
-/* Whether the words before the body have this one. */
+/* Whether the words before the body include this one. */
 static bool head_has(const struct mistake *m, const char *word)
 {
 	for (const char *s = m->at; s < m->at + 1000 && *s && *s != '{' && *s != '}';) {
@@ -118,7 +118,7 @@ static bool schedule(struct mistake *m)
 
 /* ---- buffers and parameters ------------------------------------------------------------------ */
 
-/* The contract of the list of buffers that the mistake is in, and the number of commas before the
+/* The contract in whose list of buffers the mistake is, and the number of commas before the
  * mistake; or NULL. */
 static const struct decl *contract_here(const struct mistake *m, uint32_t *commas)
 {

@@ -1,5 +1,6 @@
 /*
- * Loops and blocks as they are written elsewhere.
+ * Help for loops and blocks in the syntax of other languages: `for (int i = 0; i < N; i++)`,
+ * range(a, b), blocks without braces. See habits.h.
  */
 #include "lang/habits.h"
 
@@ -7,7 +8,7 @@
 
 static const char for_form[] = "write: for i in a..b { ... }";
 
-/* ---- behind `for` ------------------------------------------------------------------- */
+/* ---- after `for` -------------------------------------------------------------------- */
 
 /* [int] i = A; i < B; i++: "i in A..B", or NULL. */
 static const char *c_style(const struct mistake *m, const char *s, const char *end)
@@ -90,7 +91,7 @@ static bool python_range(struct mistake *m, const char *from)
 	return true;
 }
 
-/* The `in` of the loop with a range that ends at the mistake, on its line; or NULL. */
+/* The place of the range in `in RANGE`, if the range ends at the mistake, on its line; or NULL. */
 static const char *range_begin(const struct mistake *m)
 {
 	const char *s = text_line_begin(m->at, m->ps->source->text), *found = NULL;
@@ -167,7 +168,7 @@ static bool without_braces(struct mistake *m)
 	return true;
 }
 
-/* A comment that was to be a division: `N // 2`. */
+/* `N // 2`: a comment in place of a division. */
 static bool commented(struct mistake *m)
 {
 	const char *behind = text_skip(mistake_text(m, m->ps->previous.span.hi));

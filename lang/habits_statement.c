@@ -1,22 +1,21 @@
 /*
- * A statement that begins with a word that begins none, and operations that are written
- * in another way.
+ * Help for statements of other languages (`int x = 1`, `x[0] = y[0]`, `rotate data`), and for
+ * operations in another form (`send(X, P)`). See habits.h.
  *
- * The grammar takes such a word for the name of a proc, and stumbles over the next
- * token, since that is no `(`. So the mistake is the word before that token: it is reported, with
- * its equivalent in this language.
+ * To the grammar, the first word of such a statement is the name of a proc, and the syntax error is
+ * at the next token, which is no `(`. So the report is about the word before that token.
  */
 #include "lang/habits.h"
 
 #include <string.h>
 
-/* ---- a word that begins no statement --------------------------------------------- */
+/* ---- the first word of a statement ----------------------------------------------- */
 
-/* What begins a statement elsewhere. */
+/* First words of statements in other languages. */
 static const struct habit {
 	const char *words;
 	const char *help;
-	const char *write; /* in its place; or NULL: nothing can be put there */
+	const char *write; /* its equivalent, as a fix; or NULL */
 } habits[] = {
 	{ "elif elsif elseif", "write `else if`", "else if" },
 	{ "while until loop repeat do", "to loop over a range: for i in 0..K { ... }", NULL },
@@ -46,7 +45,7 @@ static const struct habit {
 	  "messages between two ranks match in order; to separate them: channel E { ... }", NULL },
 };
 
-/* Words before a name that gets a value. */
+/* Words before a name in a definition. */
 static const char types[] =
 	"int unsigned signed long short char bool float double auto var val const mut static "
 	"size_t int32_t int64_t uint32_t uint64_t set define";
@@ -131,13 +130,13 @@ static bool known(struct mistake *m, const char *word)
 		cure_fix(m, word, *h->write ? end : text_skip(end), h->write);
 		if (!strcmp(h->write, "}"))
 			m->ps->missing_close++;
-		else if (!strncmp(h->write, "par", 3)) /* its blocks are none else */
+		else if (!strncmp(h->write, "par", 3)) /* the form of its blocks differs */
 			m->mute = text_block_end(end);
 	}
 	return cure_help(m, h->help);
 }
 
-/* `rotate data`: NAME(...) with what stands behind the name. */
+/* `rotate data`: suggests NAME(...) with the text after the name. */
 static bool call_without_parens(struct mistake *m, const char *word)
 {
 	const char *end = text_word_end(word), *from = text_skip(end), *to = text_line_end(from);
@@ -153,8 +152,8 @@ static bool call_without_parens(struct mistake *m, const char *word)
 			 end, to, arena_printf(m->ps->arena, "(%s)", text_piece(m, from, to)));
 }
 
-/* `E ? send X to P : recv X from P`, `E && send X to P`: a statement that begins with an
- * expression at `from`. */
+/* `E ? send X to P : recv X from P`, `E && send X to P`: an expression at `from` in place of an
+ * if. */
 static bool conditional(struct mistake *m, const char *from)
 {
 	struct arena *a = m->ps->arena;
@@ -178,7 +177,7 @@ static bool conditional(struct mistake *m, const char *from)
 		m, "`?` chooses between numbers; between statements: if E { ... } else { ... }");
 }
 
-/* Whether the token can end an expression: a word behind it is no statement's first. */
+/* Whether the token can end an expression; then a word after it does not begin a statement. */
 static bool ends_operand(int kind)
 {
 	return kind == ')' || kind == ']' || kind == TOK_IDENT || kind == TOK_INT ||
@@ -244,9 +243,9 @@ bool habit_statement(struct mistake *m)
 		"a proc: NAME(...)");
 }
 
-/* ---- send, recv, reduce and copy, written in another way ------------------------- */
+/* ---- send, recv, reduce and copy in another form ---------------------------------- */
 
-/* How an operation is written. */
+/* The syntax of an operation. */
 static const struct form {
 	int kind;
 	const char *word; /* between its two parts; NULL: there are two forms */
@@ -266,7 +265,7 @@ static const struct form *form_of(int kind)
 	return NULL;
 }
 
-/* Of the operation that the parser is in, going by what could follow. */
+/* The operation that is being parsed, determined by the tokens that may follow. */
 static const struct form *form_here(const struct mistake *m)
 {
 	bool from = mistake_may(m, "from"), into = mistake_may(m, "into");
@@ -316,7 +315,7 @@ static bool parenthesized(struct mistake *m)
 	return cure_help(m, "write chunks in brackets: x[e], or x[lo..hi]");
 }
 
-/* Whether another sign or word stands where the form's own should. */
+/* Whether another sign or word is in the place of the operation's own: `send x -> p`. */
 static bool is_other_word(const struct mistake *m, const struct form *f)
 {
 	return mistake_got(m, "','") || mistake_got(m, "->") ||

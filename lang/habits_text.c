@@ -1,7 +1,6 @@
 /*
- * Looking at the text around a syntax error. The text ends in NULs (source.h), which no
- * function goes past; nor do those that look at lines go further than FAR: what is
- * longer, no person wrote.
+ * Reads the text around a syntax error. The text ends in NULs (source.h), and no function reads
+ * past them. Functions on lines read at most FAR bytes: longer lines are not written by hand.
  */
 #include "lang/habits.h"
 

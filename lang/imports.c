@@ -60,7 +60,7 @@ const char *lang_intern(struct module *m, const char *s, size_t n)
 
 /* ---- one text -------------------------------------------------------------------------- */
 
-/* Text of two bytes a character has a NUL in each that ASCII knows. */
+/* Reports a NUL byte. UTF-16 text has one in each ASCII character. */
 static void report_nul(struct parse *ps, const struct source *src, const char *nul)
 {
 	uint32_t at = src->base + (uint32_t)(nul - src->text);
@@ -91,14 +91,14 @@ struct unit *parse_once(struct front *f, struct module *m, struct source *src, s
 	}
 	if (ccs_flex_lex_init_extra(ps, &ps->scanner))
 		arena_fail(m->arena);
-	/* Scanned in place: the two NULs behind the text are flex's end marks, and every
-	 * byte that it changes it puts back. */
+	/* Scanned in place: the two NULs after the text are flex's end marks, and flex restores
+	 * every byte that it changes. */
 	buffer = ccs_flex__scan_buffer((char *)(uintptr_t)src->text, (size_t)src->len + 2,
 				       ps->scanner);
 	if (!buffer)
 		arena_fail(m->arena);
 	ccs_parse(ps);
-	/* A change of buffers puts back the last one, if parsing stopped in the middle. */
+	/* Changing the buffer restores the last byte, if parsing stopped in the middle. */
 	ccs_flex__scan_buffer(none, sizeof(none), ps->scanner);
 	ccs_flex_lex_destroy(ps->scanner);
 	return u;
@@ -162,7 +162,7 @@ struct loader {
 	struct module *module;
 	struct unit **tail;
 	struct unit *open;   /* units with imports being read, the last one first */
-	struct unit *newest; /* all that were read */
+	struct unit *newest; /* the last unit that was read, a list of all */
 };
 
 struct module *lang_module(struct front *f)
@@ -198,12 +198,12 @@ static bool is_below(struct arena *a, const char *dir, const char *path)
 	return real && path && !strncmp(path, real, n) && path[n] == '/';
 }
 
-/* All texts together have more than the space of offsets. */
+/* All texts together exceed the space of offsets. */
 static const struct unread no_room = { .why = "all sources together have 4 GiB or more" };
 
 static struct unit *parse_text(struct loader *l, struct source text, struct unread *no)
 {
-	/* Some editors put a byte order mark before a text. */
+	/* Some editors begin a text with a byte order mark. */
 	uint32_t skip = text.len >= 3 && !memcmp(text.text, "\xef\xbb\xbf", 3) ? 3 : 0;
 	struct source *src;
 
@@ -258,8 +258,8 @@ static const char *beside(struct arena *a, const char *of, const char *path)
 	return arena_printf(a, "%.*s%s", (int)(slash - of + 1), of, path);
 }
 
-/* What the import names cannot be read, or is not there: then `tried` has nothing, and
- * perhaps a name was cut short. */
+/* Reports an import that cannot be read, or does not exist; in the latter case `tried` is NULL, and
+ * the name may be incomplete. */
 static void not_read(struct loader *l, const struct decl *d, const struct unread *no,
 		     const char *const *tried, uint32_t n)
 {
@@ -321,7 +321,7 @@ static struct unit *import(struct loader *l, const struct decl *d)
 	}
 }
 
-/* Reads what the open units import, and lists each after its imports. */
+/* Reads the imports of the open units, and lists each unit after its imports. */
 static void read_imports(struct loader *l)
 {
 	while (l->open) {
@@ -356,7 +356,7 @@ static bool start(struct loader *l, struct front *f)
 	return true;
 }
 
-/* The module of that main file; or NULL, after a report of why it cannot be read. */
+/* The module of the main file; or NULL, after reporting why it cannot be read. */
 static struct module *finish(struct loader *l, struct unit *u, const char *name,
 			     const struct unread *no)
 {

@@ -11,22 +11,22 @@
 #include "lang/ast.h"
 #include "lang/diag/diag.h"
 
-/* A text in place of a file, from an editor: the file on the disk is not read. */
+/* A text of an editor that replaces the file on the disk. */
 struct unsaved {
-	const char *path; /* canonical; of a file that is not there, as it is named */
+	const char *path; /* canonical; as given, if there is no such file */
 	const char *text;
 	size_t len;
 };
 
-/* What a name of the main file means: its uses and its definition. */
+/* A use of a name in the main file, and its definition. */
 struct use {
 	struct span span;	  /* of the name */
 	struct span defined;	  /* the name in its definition, in any file */
-	const struct symbol *sym; /* a value; or */
-	const struct decl *decl;  /* a declaration, and that of a file's let or fn */
+	const struct symbol *sym; /* of a value; or NULL */
+	const struct decl *decl;  /* of a declaration, or of a file's let or fn */
 };
 struct uses {
-	struct use *v; /* a place may have several, which mean the same */
+	struct use *v; /* a place may have several uses, with the same meaning */
 	uint32_t n, cap;
 };
 
@@ -36,44 +36,43 @@ struct front {
 	struct diags *diags;
 	const char *const *include_dirs; /* -I, then the installed library; NULL-terminated */
 	const char *installed_dir;	 /* files below it are `installed`; or NULL */
-	bool only_main;			 /* imports are not read: enough for the formatter */
-	const struct unsaved *unsaved;	 /* these stand for files */
+	bool only_main;			 /* does not read imports; for the formatter */
+	const struct unsaved *unsaved;	 /* texts that replace files */
 	size_t nunsaved;
-	struct uses *uses; /* lang_resolve puts there what names mean; or NULL */
+	struct uses *uses; /* lang_resolve adds the uses of names; or NULL */
 };
 
 /**
  * Reads `path` ("-": stdin) and its imports, after the prelude, and parses
- * them. Several mistakes are all reported. A file that cannot be read is an
+ * them. Reports all mistakes. A file that cannot be read is an
  * error without a code (for an import: E0201 at the import's path).
  * Returns NULL only if the main file cannot be read (the caller exits with 2);
  * otherwise see diags->errors. O(bytes).
  */
 struct module *lang_load(struct front *f, const char *path);
 
-/** The same for a text in memory (tests, fuzzing); imports resolve against `.`. */
+/** lang_load for a text in memory (tests, fuzzing); imports are relative to `.`. */
 struct module *lang_load_text(struct front *f, const char *name, const char *text, size_t len);
 
-/** The one pointer that stands for this name in the module: equal names are equal
- *  pointers. O(n). */
+/** The module's pointer for this name: equal names have equal pointers. O(n). */
 const char *lang_intern(struct module *m, const char *s, size_t n);
 
-/** A symbol, of the next number. */
+/** A new symbol, with the next id. */
 struct symbol *lang_symbol(struct module *m, enum symbol_kind kind, struct ident name);
 
-/** Of a contract's count (or NULL) that is a name alone, or a name times N, that name: its
- *  value comes from the schedule. Else NULL. */
+/** The name in a contract's count (or NULL) that is a name alone, or a name times N; its value
+ *  comes from the schedule. Else NULL. */
 const struct symbol *lang_bare_count(const struct expr *count);
 
-/** Resolves all names. Reports; the tree is fully resolved if no error was added. */
+/** Resolves all names, and reports mistakes; the tree is fully resolved if there is no error. */
 void lang_resolve(struct front *f, struct module *m);
 
 /** Canonical text of the unit's source, in the arena; comments are kept.
  *  Only for a unit without syntax errors. */
 const char *lang_format(struct front *f, struct unit *u, size_t *len);
 
-/** The file of the include folders that has a proc or a schedule of that name at the beginning of a
- *  line, without its folder; or NULL. Reads the folders' files. */
+/** The name, without its folder, of a file in the include folders that declares a proc or a
+ *  schedule of that name at the begin of a line; or NULL. Reads the files in the folders. */
 const char *lang_library_file(struct front *f, const char *name);
 
 /** --emit=ast: the main file's tree, one node a line, indented. */
@@ -83,7 +82,7 @@ void lang_dump(struct front *f, struct module *m, FILE *out);
 struct stmt_rule {
 	const char *word; /* in the dump */
 	const char *noun; /* in messages */
-	int where;	  /* the contexts that admit it */
+	int where;	  /* the contexts in which it is allowed */
 };
 struct stmt_rule lang_stmt_rule(enum stmt_kind kind);
 /** Whether a list has a statement of that kind, also deeper inside. */

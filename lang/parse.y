@@ -1,10 +1,10 @@
 /*
  * The grammar, ccs(5) 3-5: tokens to the syntax tree, one constructor an action.
  *
- * Re-entrant, without conflicts. An error production stands in every list
- * (statements, blocks of a par, declarations, ensures), so that the text behind a
- * mistake is parsed as well; `resync` in it finds the place (tokens.c). The stack
- * lies in the arena. O(tokens).
+ * Re-entrant LALR(1) with LAC, without conflicts. Every list (statements, blocks of a par,
+ * declarations, ensures) has an error production, so that the text after a mistake is parsed, too;
+ * RESYNC in it drops tokens up to a place where parsing can resume (tokens.c). The stack is in the
+ * arena. O(tokens).
  */
 %define api.pure full
 %define api.prefix {ccs_}
@@ -51,7 +51,7 @@ static struct parse *const ps = NULL;
 	(ARENA_PUSH(ps->arena, (list).v, (list).n, (list).cap) = lang_symbol(ps->module, SYM_PARAM, (name)))
 #define DECL(...) ast_decl(ps, (struct decl){ __VA_ARGS__ })
 
-/* Goes on behind a syntax error, or gives up. */
+/* Resumes after a syntax error, or gives up. */
 #define RESYNC(mode) \
 	do { \
 		if (ps->stopped) \
@@ -133,7 +133,7 @@ decls:
 decl:
   IMPORT STRING
 	{
-		if (ps->bad_string != @2.lo) /* else it is not the path that was meant */
+		if (ps->bad_string != @2.lo) /* a bad string is not the intended path */
 			DECL(.kind = D_IMPORT, .span = @$, .path = $2, .text_span = @2);
 	}
 | CONTRACT promised_name '(' buffers contract_params ')' lets clauses
@@ -257,7 +257,7 @@ formal:
 	{ $$ = NEW(param, .span = @$, .view = ast_buffer(ps, @$, DIR_VIEW, $1, $2)); }
 ;
 
-/* Lets that no ensures follows are the file's: ast_contract. */
+/* Lets without an ensures after them belong to the file: ast_contract. */
 lets:
   %empty			{ $$ = (struct stmt_list){ 0 }; }
 | lets LET ident '=' value
@@ -272,7 +272,8 @@ clauses:
 
 resync_ensures: %empty	{ RESYNC(SKIP_ENSURES); } ;
 
-/* An equation is an expression until its clause is whole: a condition may begin alike. */
+/* An equation is parsed as an expression until its clause is complete, as a condition may begin in
+ * the same way. */
 clause:
   ENSURES expr			{ $$ = ast_ensures(ps, @$, NULL, $2); }
 | ENSURES expr ':' expr		{ $$ = ast_ensures(ps, @$, $2, $4); }
@@ -507,7 +508,7 @@ value:
 
 %%
 
-/* The parser's stack is full: there is no other use. */
+/* Called only if the parser's stack is full. */
 static void ccs_error(const struct span *at, struct parse *ctx, const char *msg)
 {
 	(void)msg;

@@ -1,14 +1,14 @@
 /*
- * What the scanner, the parser and the tree's constructors share.
+ * Shared by the scanner, the parser and the constructors of the tree.
  *
- * One struct parse lives while one file is parsed. Between the scanner (scan.l)
- * and the parser (parse.y) stands the token stream (tokens.c): it keeps account
- * of open blocks and nesting, and after a syntax error drops tokens up to a place
- * where the text can be understood again. Nodes are made by ast.c.
+ * A struct parse is the state of parsing one file. Between the scanner (scan.l) and the parser
+ * (parse.y) is the token stream (tokens.c): it counts open blocks and nesting, and after a syntax
+ * error drops tokens up to a place where parsing can resume. ast.c makes the nodes.
  *
- * A circle of files: bison's parser asks the token stream for a token, and this asks flex's scanner
- * (scan.l). A mistake in any of the three is reported by the token stream, as it knows what follows
- * from an earlier one. A fix of a mistake is tried by parsing the text again (trial.c, imports.c).
+ * These files call each other in a circle: bison's parser requests a token from the token stream,
+ * and this from flex's scanner. The token stream reports the mistakes of all three, as it knows
+ * which ones are consequences of earlier ones. A fix of a mistake is tried by parsing the text
+ * again (trial.c, imports.c).
  */
 #ifndef CCS_LANG_PARSE_SUPPORT_H
 #define CCS_LANG_PARSE_SUPPORT_H
@@ -19,13 +19,13 @@
  * well under 1 KiB of stack a level, so it stays far from the usual 8 MiB. */
 #define MAX_DEPTH 1000
 
-/* More syntax errors than these in one file, and the rest of it is not read. */
+/* After this number of syntax errors, the rest of a file is not read. */
 #define MAX_SYNTAX_ERRORS 100
 
-/* How far to drop tokens after a syntax error (tokens.c). */
+/* The place up to which tokens are dropped after a syntax error (tokens.c). */
 enum skip {
 	SKIP_NONE,
-	SKIP_STMT,    /* to a statement, or the block's end */
+	SKIP_STMT,    /* to a statement, or the end of the block */
 	SKIP_PAR,     /* to the next block of a par, or the par's end */
 	SKIP_HEAD,    /* to the body of a declaration, or the next declaration */
 	SKIP_ENSURES, /* to the next ensures, or the next declaration */
@@ -37,12 +37,12 @@ struct open_brace {
 	uint32_t indent; /* column of the first word of its line */
 };
 
-/* A fix that is still to be tried out. */
+/* A fix that has not been tried yet. */
 struct untried {
 	struct diag *diag;
 	struct span span;
 	const char *text;
-	uint32_t reached; /* where the last token began */
+	uint32_t reached; /* the offset of the last token */
 };
 
 struct parse {
@@ -63,27 +63,27 @@ struct parse {
 	uint32_t closing;
 	bool at_end;	     /* the queued token is the end of the file */
 	bool is_virtual;     /* the last token was not in the text */
-	bool line_first;     /* the last token stood first on its line */
+	bool line_first;     /* the last token was the first on its line */
 	bool after_arrow;    /* in a link, after its ->: '(' may open attributes */
 	uint32_t mute;	     /* tokens for which errors are not reported */
-	bool quiet;	     /* what is scanned is skipped: mistakes in it do not count */
-	bool bad_bytes;	     /* bytes before the next token were no token */
+	bool quiet;	     /* tokens are being skipped: mistakes in them are not reported */
+	bool bad_bytes;	     /* there were bytes that are no token before the next token */
 	uint32_t bad_string; /* offset of the last string with a mistake in it */
 	uint32_t parens;     /* open ( and [ */
 	struct open_brace *braces;
 	uint32_t nbraces, capbraces;
-	uint32_t suspect; /* offset of a '{' whose '}' seems to be missing, or 0 */
+	uint32_t suspect; /* offset of a '{' that probably lacks its '}', or 0 */
 
 	/* for messages */
-	struct lexeme last, previous, before; /* the last three that the parser got */
-	int head, statement; /* the keywords that the declaration and the statement before
-				   the last token began with, or 0 */
+	struct lexeme last, previous, before; /* the last three tokens of the parser */
+	int head, statement; /* the first keywords of the declaration and of the statement before
+				   the last token, or 0 */
 
-	/* what follows from a report, and is no mistake of its own */
-	uint32_t mute_until;	/* before this offset nothing is */
-	uint32_t missing_close; /* so many blocks have no `}` */
-	uint32_t extra_close;	/* so many `}` have no block */
-	bool no_braces;		/* blocks without braces were met: `else` has no if */
+	/* consequences of reported mistakes, which are not reported */
+	uint32_t mute_until;	/* all mistakes before this offset */
+	uint32_t missing_close; /* number of blocks without `}` */
+	uint32_t extra_close;	/* number of `}` without a block */
+	bool no_braces;		/* there was a block without braces, so an `else` may lack its if */
 };
 
 /* ---- the token stream (tokens.c) ------------------------------------------ */
@@ -92,26 +92,26 @@ struct parse {
 struct diag *parse_error(struct parse *ps, struct span span, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/** Adds what to do to the report `g` (NULL: nothing); and, if `text` is not NULL, that
- *  it stands in place of `span` then: tried out once the file is parsed (trial.c). */
+/** Adds help to the report `g` (NULL: does nothing); and, if `text` is not NULL, a fix that puts it
+ *  in place of `span`, which is tried after the file was parsed (trial.c). */
 void parse_cure(struct parse *ps, struct diag *g, const char *help, struct span span,
 		const char *text);
 
-/** Reports that `what` goes deeper than MAX_DEPTH, once, and gives up the file. */
+/** Reports once that `what` is deeper than MAX_DEPTH, and gives up the file. */
 void parse_too_deep(struct parse *ps, struct span span);
 
-/** Makes the text behind the last token readable (scan.l). */
+/** Makes the text after the last token readable (scan.l). */
 void parse_show_text(struct parse *ps);
 /** Keeps a token, or a COMMENT, for the formatter. */
 void parse_keep(struct parse *ps, int token, struct span span);
 
-/** Reports that the token called `got` (as in parse.y) stands where only one of
- *  `names` may (syntax.c). */
+/** Reports the unexpected token `got` where one of `names` was expected (names as in parse.y;
+ *  syntax.c). */
 void parse_unexpected(struct parse *ps, struct span span, const char *got, const char *const *names,
 		      int n);
 
-/** After a syntax error, with the parser's lookahead (or none): arranges that the next
- *  token is one that `mode` waits for. True: the parser must drop the lookahead. */
+/** After a syntax error, with the parser's lookahead (or none): drops tokens up to one at which
+ *  `mode` can resume. True: the parser must drop the lookahead. */
 bool parse_resync(struct parse *ps, enum skip mode, int lookahead);
 
 /** The value of a literal; reports a malformed one and returns something valid. */
@@ -120,13 +120,12 @@ double parse_float(struct parse *ps, const char *s, size_t n, struct span span);
 /** The bytes of a string literal (with its opening quote, `n` without the closing one). */
 const char *parse_string(struct parse *ps, const char *s, size_t n, struct span span);
 
-/** A character that the language has not, at s: reports it, and what to write. Returns
- *  how many bytes it has; *token is what it stands for, 0: a space, or nothing known
- *  (chars.c). */
+/** Reports a character at s that the language does not have, with help. Returns its length in
+ *  bytes; *token: the token that it stands for, 0: a space, or unknown (chars.c). */
 size_t parse_foreign(struct parse *ps, const char *s, size_t n, struct span span, int *token);
-/** A text in quotes that are none: reports it. Returns what is in it. */
+/** Reports a text in wrong quotes. Returns the text in the quotes. */
 const char *parse_quoted(struct parse *ps, const char *s, size_t n, size_t quote, struct span span);
-/** `#`, `.` and others: reports them. Returns how many bytes to go over. */
+/** Reports `#`, `.` and other stray characters. Returns the number of bytes to skip. */
 size_t parse_stray(struct parse *ps, const char *s, struct span span);
 
 /** The first 40 bytes of a token, for messages. */
@@ -134,7 +133,7 @@ const char *parse_clip(struct parse *ps, const char *s, size_t n);
 
 /* ---- files (imports.c) -------------------------------------------------------- */
 
-/** Parses a file; the fixes of its mistakes are not tried out. */
+/** Parses a file, without trying the fixes of its mistakes. */
 struct unit *parse_once(struct front *f, struct module *m, struct source *src, struct parse *ps);
 
 /** An empty module, in f->arena. */
@@ -142,8 +141,7 @@ struct module *lang_module(struct front *f);
 
 /* ---- fixes (trial.c) ---------------------------------------------------------- */
 
-/** Those of ps->fixes with which the text gets further become fixes of their
- *  diagnostics. O(bytes) each, for a few. */
+/** Tries ps->fixes, and adds each that helps to its diagnostic. O(bytes) each, for a few. */
 void parse_try_fixes(struct parse *ps);
 
 /* ---- lists in semantic values ------------------------------------------------ */
@@ -190,7 +188,7 @@ struct applied {
 
 /* ---- constructors (ast.c), one a grammar action ------------------------------- */
 
-/** An expression of these fields. What is too deep is reported, and becomes a leaf. */
+/** An expression with these fields. If it is too deep, reports it and returns a leaf. */
 struct expr *ast_expr(struct parse *ps, struct expr fields);
 /** chunk@rank, where `chunk` must be an E_ENTRY: E0101 */
 struct expr *ast_initial(struct parse *ps, struct span span, struct expr *chunk, struct expr *rank);
@@ -202,7 +200,7 @@ struct arg *ast_arg(struct parse *ps, struct expr *e, struct span span);
 struct binding *ast_param(struct parse *ps, struct span span, struct ident name,
 			  struct expr *value);
 
-/** A statement of these fields. What is too deep is reported, and left out. */
+/** A statement with these fields. If it is too deep, reports it and leaves it out. */
 struct stmt *ast_stmt(struct parse *ps, struct stmt fields);
 struct stmt *ast_let(struct parse *ps, struct span span, struct ident name, struct expr *e);
 struct stmt *ast_fn(struct parse *ps, struct span span, struct ident name,
@@ -218,18 +216,18 @@ struct buffer_def *ast_sized(struct parse *ps, struct buffer_def *b, struct span
 /** after(var in lo..hi); another name than `after` is E0101 */
 struct term *ast_after(struct parse *ps, struct span span, struct ident name, struct ident var,
 		       struct expr *lo, struct expr *hi);
-/** cond: equation. What is no equation of a chunk with a term is E0101, and NULL. */
+/** cond: equation. If it is not an equation of a chunk with a term: E0101, and NULL. */
 struct ensures *ast_ensures(struct parse *ps, struct span span, struct expr *cond,
 			    struct expr *equation);
 
-/** Puts a declaration of these fields at the end of the unit. */
+/** Appends a declaration with these fields to the unit. */
 void ast_decl(struct parse *ps, struct decl fields);
 /** A file's let or fn. */
 void ast_define(struct parse *ps, enum decl_kind kind, struct stmt *s);
-/** `head` ends at the ')': without clauses the lets behind it are the file's. */
+/** `head` ends at the ')'. Without clauses, the lets after it belong to the file. */
 void ast_contract(struct parse *ps, struct decl contract, struct span head, struct stmt *lets);
 
-/** What may not stand where it does: E0101 (statements.c). */
+/** Reports statements that are not allowed where they are: E0101 (statements.c). */
 void ast_check_body(struct parse *ps, const struct decl *d);
 
 #endif

@@ -2,10 +2,10 @@
  * The names of the kinds of statements, and statements in places where they are not allowed: ccs(5)
  * 5 and 8.
  *
- * A step holds operations, let, for, if, channel and within, also deeper inside these; a topology
- * holds let, fn, link, if, for and assert; a link is allowed in a topology only. The grammar
- * accepts them all, so that the message can list the allowed ones. One walk over a body, after its
- * declaration is parsed; the walk's depth is bounded by MAX_DEPTH. O(statements).
+ * A step may have operations, let, for, if, channel and within, at any depth; a topology may have
+ * let, fn, link, if, for and assert; a link is allowed in a topology only. The grammar accepts all
+ * statements everywhere, so that the message can list the allowed ones. One walk over a body after
+ * its declaration is parsed, at most MAX_DEPTH deep. O(statements).
  */
 #include "lang/keywords.h"
 #include "lang/parse_support.h"
@@ -40,7 +40,7 @@ struct stmt_rule lang_stmt_rule(enum stmt_kind kind)
 	return (struct stmt_rule){ "?", "this", 0 };
 }
 
-/* The first word of a statement: enough to point at, however long its block is. */
+/* The first word of a statement: a report points at it, not at the whole block. */
 static struct span first_word(const struct parse *ps, struct span span)
 {
 	const char *text = ps->source->text + (span.lo - ps->source->base);

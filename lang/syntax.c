@@ -1,12 +1,12 @@
 /*
- * What a syntax error says: "unexpected X, expected A, B or C", and, for what people
- * write who come from other languages, how to write it here (habits_*.c).
+ * The message of a syntax error: "unexpected X, expected A, B or C"; and for the syntax of other
+ * languages, the equivalent here (habits_*.c).
  *
- * In: the token, and the names of all tokens that could stand in its place (exact,
- * thanks to LAC). Where an expression, a statement or a declaration could start, it
- * is called that, and the operators that could continue an expression are left out,
- * so that what remains is short; more than a few are not listed at all. Where a line
- * ends too early, its end is the place, not the next line.
+ * In: the unexpected token, and the names of all tokens that are allowed in its place (exact, by
+ * LAC: look-ahead correction). The list is kept short: "an expression", "a statement" or "a
+ * declaration" replaces the tokens that can start one, operators that could continue an expression
+ * are left out, and a list of more than a few tokens is not printed. If a line ends too early, the
+ * error is at its end, not on the next line.
  */
 #include "lang/habits.h"
 
@@ -19,7 +19,7 @@ static const char operators[] = " '?' || && '|' '^' '&' == != '<' '>' <= >= << >
 				"'%' '(' (  '[' '@' ";
 static const char operands[] = " name number fraction rank N true false '(' '-' '!' '~' "
 			       "9223372036854775808 sum ";
-/* In addition to the words that can begin one. */
+/* Tokens that can begin a statement, in addition to keywords. */
 static const char statements[] = " name ';' (  ";
 static const char declarations[] = " let fn ';' end of the text ";
 
@@ -28,7 +28,7 @@ static bool is_one_of(const struct mistake *m, const char *name, const char *lis
 	return strstr(list, arena_printf(m->ps->arena, " %s ", name)) != NULL;
 }
 
-/* A token's name as it is printed. */
+/* A token's name for messages. */
 static const char *print_name(struct parse *ps, const char *name)
 {
 	if (strcmp(name, "fraction") == 0)
@@ -44,7 +44,7 @@ static const char *print_name(struct parse *ps, const char *name)
 	return arena_printf(ps->arena, "`%s`", name);
 }
 
-/* What could stand here, but is seldom meant: a table, a second bracket, no buffers. */
+/* Whether a token is allowed here but seldom meant: a table, a second bracket, no buffers. */
 static bool is_unlikely(const struct mistake *m, const char *name)
 {
 	int before = m->ps->previous.kind;
@@ -54,7 +54,7 @@ static bool is_unlikely(const struct mistake *m, const char *name)
 	return mistake_may(m, "inout") && (strcmp(name, "';'") == 0 || strcmp(name, "')'") == 0);
 }
 
-/* Fills `list` with what to print; their number, or 0 if there are too many. */
+/* Fills `list` with the names to print; returns their number, or 0 if there are too many. */
 static int list_expected(const struct mistake *m, const char *list[static MAX_LISTED + 1])
 {
 	bool expr = mistake_may_operand(m);
@@ -108,7 +108,7 @@ static const char *expected_text(const struct mistake *m)
 	return text;
 }
 
-/* The unexpected token, as it is written. */
+/* The unexpected token, as in the text. */
 static const char *found_text(struct parse *ps, const char *name, struct span span)
 {
 	const char *text = ps->source->text + (span.lo - ps->source->base);
@@ -123,7 +123,7 @@ static const char *found_text(struct parse *ps, const char *name, struct span sp
 	return arena_printf(ps->arena, "`%s`", text);
 }
 
-/* Forms of statements that have no other habit. */
+/* The syntax of the statement, if no habit applies. */
 static bool form(struct mistake *m)
 {
 	static const char within[] = "write: within group(first, count, stride) { ... }";
@@ -180,7 +180,7 @@ static bool form(struct mistake *m)
 	       cure_help(m, "each block of a par has its own braces: par { { ... } { ... } }");
 }
 
-/* A word that is nearly one that could stand here. */
+/* Help for a word that is similar to one that is allowed here. */
 static bool misspelt(struct mistake *m)
 {
 	const char *words[64];
@@ -201,8 +201,8 @@ static bool reserved(struct mistake *m)
 	       cure_help(m, "this is a keyword, so it cannot be a name");
 }
 
-/* Whether the text goes on with something new before it was complete: then the mistake
- * is at the end of the line before. */
+/* Whether something new begins before the text was complete: then the mistake is at the end of the
+ * line before. */
 static bool ends_early(const struct mistake *m)
 {
 	/* reduce may be a contract's name */
@@ -215,7 +215,7 @@ static bool ends_early(const struct mistake *m)
 	       !mistake_may(m, "implements") && (mistake_may_operand(m) || !mistake_may(m, "name"));
 }
 
-/* What follows from a mistake that was reported. */
+/* Whether the error is a consequence of a reported one. */
 static bool is_consequence(struct parse *ps, struct span span, const char *got)
 {
 	if (span.lo < ps->mute_until || (ps->no_braces && !strcmp(got, "else")))

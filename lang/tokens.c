@@ -1,12 +1,11 @@
 /*
  * The token stream between scanner and parser, and the values of literals.
  *
- * In: tokens as scanned. Out: tokens for the parser such that every '{' has its
- * '}': a keyword that only a declaration can start with, or the end of the file,
- * inside an open block is reported here, as the missing '}' that it is, and the
- * missing ones are supplied. After a syntax error the stream drops tokens up to one
- * where the parser's error productions can go on, so that one mistake is one report.
- * O(1) a token.
+ * In: tokens as scanned. Out: tokens for the parser in which every '{' has its '}'. If a keyword
+ * that only begins a declaration, or the end of the file, comes inside an open block, the missing
+ * '}' is reported here and supplied. After a syntax error the stream drops tokens up to one at
+ * which an error production of the parser can resume, so that one mistake gives one report. O(1) a
+ * token.
  */
 #include "lang/keywords.h"
 #include "lang/parse_support.h"
@@ -148,7 +147,7 @@ double parse_float(struct parse *ps, const char *s, size_t n, struct span span)
 			why = "`_` is only allowed between digits";
 	}
 	value = strtod(text, &end);
-	/* strtod knows more forms than we do, hexadecimal ones among them. */
+	/* strtod accepts more than the language, such as hexadecimal numbers. */
 	if (!why && (*end || strspn(text, "0123456789.eE+-") != k))
 		why = "a fraction consists of digits, `.` and an exponent";
 	else if (!why && isinf(value))
@@ -156,7 +155,7 @@ double parse_float(struct parse *ps, const char *s, size_t n, struct span span)
 	return why ? (double)bad_number(ps, s, n, span, why) : value;
 }
 
-/* One escape at s (behind the backslash); how many characters it takes, 0: bad. */
+/* Decodes an escape at s (after the backslash); returns its length, 0: it is malformed. */
 static size_t unescape(const char *s, size_t n, char *out)
 {
 	static const char from[] = "abfnrtv\\\"'?", to[] = "\a\b\f\n\r\t\v\\\"'?";
@@ -205,7 +204,7 @@ const char *parse_string(struct parse *ps, const char *s, size_t n, struct span 
 	return text;
 }
 
-/* ---- where a token stands -------------------------------------------------------- */
+/* ---- the place of a token --------------------------------------------------------- */
 
 static bool first_on_line(const struct source *src, uint32_t at)
 {
@@ -216,7 +215,7 @@ static bool first_on_line(const struct source *src, uint32_t at)
 	return i == 0 || src->text[i - 1] == '\n';
 }
 
-/* The column of the first word on the line of `at`, looking back not too far. */
+/* The column of the first word on the line of `at`; bounded for long lines. */
 static uint32_t indent_of(const struct source *src, uint32_t at)
 {
 	uint32_t i = at - src->base, n = 0, word = i;
@@ -229,9 +228,9 @@ static uint32_t indent_of(const struct source *src, uint32_t at)
 	return word - i;
 }
 
-/* ---- which tokens may be reached by skipping ---------------------------------------- */
+/* ---- resuming after a syntax error --------------------------------------------------- */
 
-/* Can the parser, in that mode, go on with the last token? */
+/* Whether the parser can resume at the last token, in that mode. */
 static bool may_resume(const struct parse *ps, enum skip mode, int t)
 {
 	bool outside = t == TOK_YYEOF || (keyword_starts(t) == DECLARATION && ps->line_first);
@@ -256,8 +255,8 @@ bool parse_resync(struct parse *ps, enum skip mode, int lookahead)
 	ps->parens = 0;
 	ps->after_arrow = false;
 	if (lookahead != TOK_CCS_EMPTY && may_resume(ps, mode, lookahead)) {
-		/* A name may be a call, or the rest of what went wrong; a stray
-		 * brace stands in the middle of it. */
+		/* A name may begin a call, or be a part of the mistake; a stray brace is in the
+		 * middle of it. */
 		if (lookahead == TOK_IDENT)
 			ps->mute = 3;
 		else if (lookahead == '{' || lookahead == '}')
@@ -289,13 +288,14 @@ static void close_brace(struct parse *ps, uint32_t at)
 		ps->suspect = 0;
 		return;
 	}
-	/* A '}' further left than the line of its '{' suggests one missing before it. */
+	/* A '}' that is further left than the line of its '{': one before it is probably
+	 * missing. */
 	if (!ps->suspect && ps->line_first &&
 	    indent_of(ps->source, at) < ps->braces[ps->nbraces].indent)
 		ps->suspect = ps->braces[ps->nbraces].at;
 }
 
-/* A declaration, or the end, inside a block: report, and supply the missing tokens. */
+/* At a declaration, or the end, inside a block: reports the missing tokens, and supplies them. */
 static void close_all(struct parse *ps, int t, struct span span)
 {
 	uint32_t at = ps->suspect ? ps->suspect : ps->braces[ps->nbraces - 1].at;
@@ -320,7 +320,7 @@ static void close_all(struct parse *ps, int t, struct span span)
 
 /* ---- the stream ------------------------------------------------------------------------- */
 
-/* Follows parentheses, and links for the '(' of their attributes. */
+/* Counts parentheses, and recognizes links, for the '(' of their attributes. */
 static void follow(struct parse *ps, int t, struct span span)
 {
 	if (t == '(' || t == '[' || t == TOK_ATTR_OPEN) {
@@ -335,7 +335,7 @@ static void follow(struct parse *ps, int t, struct span span)
 		ps->after_arrow = false;
 }
 
-/* The place behind the last word of the text, which may be a comment. */
+/* The place after the last word of the text, which may be a comment. */
 static struct span end_of_text(const struct source *src)
 {
 	uint32_t n = src->len;

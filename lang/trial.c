@@ -1,11 +1,10 @@
 /*
- * Fixes are tried out before they are offered.
+ * Tries fixes of syntax errors before they are offered.
  *
- * In: a file that was parsed, its syntax errors, and fixes that might cure some. Out:
- * those with which the text gets further, as fixes of their errors: what is wrong
- * before the place is as it was, and nothing is wrong there any more. For that the
- * text is put together and parsed again, in an arena of its own. A few fixes of a file
- * are tried, of a file that is not large: O(bytes) each.
+ * In: a parsed file, its syntax errors, and candidates for fixes. Out: the fixes that help, added
+ * to their errors. The text with the fix is parsed again, in a separate arena. The fix helps if the
+ * errors before its place are unchanged, and there is none at the place. Only a few fixes of a file
+ * are tried, and only if the file is not large: O(bytes) each.
  */
 #include "lang/parse_support.h"
 
@@ -18,7 +17,7 @@
 struct trial {
 	struct parse *ps;
 	const struct untried *fix;
-	const uint32_t *errors; /* where they are, ascending, from the text's beginning */
+	const uint32_t *errors; /* their offsets in the text, ascending */
 	uint32_t nerrors;
 };
 
@@ -29,7 +28,7 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Where the syntax errors of a text begin. */
+/* The offsets of the syntax errors of a text. */
 static uint32_t *error_places(struct arena *a, const struct diags *d, const struct source *src,
 			      uint32_t *n)
 {
@@ -89,7 +88,7 @@ static bool gets_further(struct arena *a, const struct trial *t)
 			  (reached < hi || v[i] > (int64_t)reached + longer));
 }
 
-/* The same where memory may run out: then the fix is not offered. */
+/* Whether the fix helps; false also if memory runs out. */
 static bool works(const struct trial *t)
 {
 	struct arena a;

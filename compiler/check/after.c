@@ -4,14 +4,15 @@
  * In: a program, before or after lowering, an order to run it in, and the contract.
  * Out: E0408 for a program; for a lowered one only the answer.
  *
- * A task knows that a rank has begun: its own rank from the start; with a message, the ranks that
- * the sender knew when its send began; with a wait, the ranks that the other task knew. With 0
- * slots the two ends of a message are one event, so a sender also learns what the receiver knew
- * when its receive began. Nothing else orders ranks, whatever the number of slots.
+ * Each task has the set of ranks that are known to have begun (Lamport's happens-before, CACM 1978,
+ * kept for begins only). The set begins as the task's own rank. A receive adds the set that the
+ * sender had when its send began; a wait adds the set of the other task. With 0 slots the two ends
+ * of a message are one event, so a send also adds the set that the receiver had when its receive
+ * began. Nothing else orders ranks, for any number of slots.
  *
- * The knowledge of a task is a set of ranks. A run of the program passes on the sets of BATCH
- * ranks, of all tasks and of the messages on their way: O(operations * ranks / BATCH) time, and a
- * set for each task, each message on its way, and each row that a task waits for.
+ * One run of the program computes BATCH bits of all sets: O(operations * ranks / BATCH) time in
+ * all, and memory for a set for each task, each message in flight, and each row that a task waits
+ * for.
  */
 #include "compiler/check/check.h"
 
@@ -24,7 +25,7 @@ struct known {
 	uint64_t word[WORDS];
 };
 
-/* A set on its way, in one of a FIFO's two queues. */
+/* The set of a message in flight, in one of the two queues of a FIFO. */
 struct parcel {
 	struct known known;
 	uint32_t next; /* in its queue, or of the free ones; NONE: last */
@@ -96,7 +97,7 @@ static void take(struct knowing *k, struct queue *q, struct known *known)
 
 /* ---- the run --------------------------------------------------------------------------- */
 
-/* A fused operation begins when its message is there. */
+/* A fused operation starts after its message has arrived. */
 static void start(struct knowing *k, struct runner *r, const struct op *o, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++, o++) {
@@ -141,7 +142,7 @@ static void run_event(void *arg, uint32_t task, uint32_t row, uint32_t n, bool s
 
 /* ---- set-up ------------------------------------------------------------------------------ */
 
-/* Marks rows that other tasks wait for: the set of ranks known after such a row is kept. */
+/* Marks the rows for which other tasks wait: the set after such a row is kept. */
 static void mark_rows(struct knowing *k)
 {
 	const struct program *p = k->p;
@@ -189,7 +190,7 @@ static void report(struct knowing *k, const struct after *a, uint32_t missing)
 		  missing, a->rank);
 }
 
-/* The first rank of the batch that must have begun and that nothing says of; NONE. */
+/* The first rank of the batch that must have begun and is not in the set; or NONE. */
 static uint32_t missing(const struct knowing *k, const struct after *a, const struct known *end)
 {
 	uint32_t hi = a->first + a->n, q = a->first > k->first ? a->first : k->first;
@@ -200,7 +201,7 @@ static uint32_t missing(const struct knowing *k, const struct after *a, const st
 	return NONE;
 }
 
-/* What a rank knows at its end is what all its tasks know then. */
+/* The set of a rank at its end is the union of the sets of its tasks. */
 static bool check_batch(struct knowing *k, const struct contract *contract, bool *told)
 {
 	struct known *end = ARENA_ARRAY(k->c->scratch, struct known, k->p->nranks);

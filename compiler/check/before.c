@@ -1,33 +1,31 @@
 /*
  * Happens-before over the operations of a lowered program.
  *
- * In:  a lowered program, matched, without deadlock and races. Out: for two operations,
- * whether the one is over when the other begins, in every run and with FIFOs of any
- * depth. That is so exactly if a way leads from the one to the other along
+ * In:  a lowered program, matched, without deadlock and races. Out: for two operations, whether the
+ * first has finished when the second begins, in every run and with FIFOs of any depth. This holds
+ * exactly if there is a path from the first to the second (Lamport, CACM 1978) along
  *   - the order of a worker,
- *   - waits: what is waited for comes before what waits,
- *   - messages: the send comes before its receive.
- * Free slots are no such order: a send may go on when its FIFO is deeper.
+ *   - waits: from the last operation that is awaited to the one that waits,
+ *   - messages: from the send to its receive.
+ * Free slots give no order, as a deeper FIFO lets a send proceed earlier.
  *
- * All operations are put in one order that keeps to these (events). Then:
+ * All operations are sorted in one order that respects these edges (events). Queries are answered
+ * in two ways.
  *
- * One question at a time (before_ask). Most are settled nearby. Each operation takes
- * at most one message and sends at most one, so messages link operations to chains:
- * in a ring a chunk's whole way round is one chain. Operations on one cell are
- * ordered, too: whoever wrote a cell's first values comes before those who touch its
- * later ones, as there are no races; a sum of many messages is one such chain. So:
- * look back a few steps from the later operation; one in the worker, chain or cell of
- * the earlier one, or of the receive of its message, and at or behind that, says yes.
- * Nothing more to look at says no; so does the length of the longest way to each
- * (level), which grows along every way.
+ * before_ask() searches a few steps back from the later operation, which settles most queries. It
+ * uses three kinds of chains, along which operations are ordered: a worker; messages (an operation
+ * takes and sends at most one message, so the way of a chunk around a ring is one chain); and
+ * operations on one cell (a write that made an earlier version of the cell precedes all accesses to
+ * later versions, as there are no races). Yes: the search meets an operation in a chain of the
+ * earlier operation, or of the receive of its message, at or after that operation. No: the search
+ * ends, or the level, the length of the longest path to an operation, rules out a path, as it grows
+ * along every path.
  *
- * The rest together (before_ask_all), by vector clocks (clocks.h): for LANES workers at a time
- * the events are gone through in order, each with LANES numbers: how far it knows those
- * workers to have come. (Only events that learn, that others learn from, or that were
- * asked about.) Vectors live as long as somebody needs them: a worker's own, and one
- * for each operation whose message or end others still wait for; these places are
- * used again, and are the same for every round of LANES. That is exact; it is
- * O(events) a round, and stops at LIMIT_STEPS.
+ * before_ask_all() answers the remaining queries exactly, by vector clocks (clocks.h). In each
+ * round it sweeps over the events in order, with clocks of LANES workers only, and skips events
+ * that neither learn nor are learnt from nor are asked about. A clock is kept for each worker, and
+ * for each operation for which later events still wait; these places are reused, and are the same
+ * in every round. O(events) a round, up to LIMIT_STEPS in all.
  */
 #include "compiler/check/before.h"
 #include "compiler/check/clocks.h"
@@ -35,14 +33,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIMIT_STEPS (1ull << 24) /* events gone through, in all rounds: a second */
-#define LIMIT_PLACES (1u << 19)	 /* vectors at a time: 128 MiB */
+#define LIMIT_STEPS (1ull << 24) /* events visited in all rounds: a second */
+#define LIMIT_PLACES (1u << 19)	 /* clocks at a time: 128 MiB */
 
 enum { LANES = 64, LOOKS = 48 };
 
 /* ---- the order of events ---------------------------------------------------------- */
 
-/* The last operation among a task's first rows: what a wait for them waits for. */
+/* The last operation among a task's first `rows` rows: the one that a wait for them awaits. */
 static uint32_t last_event(const struct before *b, uint32_t task, uint32_t rows)
 {
 	while (rows > 0) {
@@ -62,8 +60,8 @@ static void add_other(struct before *b, struct event *e, uint32_t other)
 		e->level = b->events[other].level + 1;
 }
 
-/* The next operation of a task happens, if it sends as it starts, else as it is over; the
- * WAIT rows before it hold. */
+/* Adds the next operation of a task: a send when it starts, any other when it finishes. The WAIT
+ * rows before it are satisfied. */
 static void add_event(void *arg, uint32_t task, uint32_t row, uint32_t n, bool starts)
 {
 	struct before *b = arg;
@@ -99,7 +97,7 @@ static void add_event(void *arg, uint32_t task, uint32_t row, uint32_t n, bool s
 	b->at[b->first[task] + row] = b->n++;
 }
 
-/* A counting sort, which keeps the order of a rank's events. */
+/* Counting sort; stable, so it keeps the order of a rank's events. */
 static void sort_ranks(struct before *b)
 {
 	const struct program *p = b->p;
@@ -115,7 +113,7 @@ static void sort_ranks(struct before *b)
 	b->of_rank = first;
 }
 
-/* What is known of a cell, for one rank. */
+/* A cell of the current rank. */
 struct history {
 	uint32_t age, version;
 };
@@ -166,9 +164,9 @@ bool before_init(struct before *b, struct ctx *c, const struct program *p,
 	return true;
 }
 
-/* ---- one question ------------------------------------------------------------------- */
+/* ---- one query ---------------------------------------------------------------------- */
 
-/* x is `early`, or behind it in its worker, its chain or its cell. */
+/* Whether x is `early`, or after it in its worker, its chain of messages or its cell. */
 static bool follows(const struct before *b, uint32_t x, uint32_t early)
 {
 	const struct event *v = &b->events[x], *e = &b->events[early];
@@ -193,7 +191,7 @@ enum answer before_ask(struct before *b, uint32_t early, uint32_t late)
 		const struct event *v = &b->events[queue[k]];
 		if (follows(b, queue[k], early) || (next != NONE && follows(b, queue[k], next)))
 			return BEFORE_YES;
-		/* Its predecessors: others, and then the previous one. */
+		/* Its predecessors: `others`, and then the previous one of its worker. */
 		for (uint32_t i = v->others; i <= v[1].others; i++) {
 			uint32_t x = i < v[1].others ? b->others[i] : v->previous;
 			if (x == NONE || b->events[x].level < least || b->seen[x] == b->asked)
@@ -208,21 +206,21 @@ enum answer before_ask(struct before *b, uint32_t early, uint32_t late)
 	return all ? BEFORE_NO : BEFORE_OPEN;
 }
 
-/* ---- all the rest --------------------------------------------------------------------- */
+/* ---- the remaining queries -------------------------------------------------------------- */
 
 struct sweep {
 	struct before *b;
-	uint32_t *place; /* by event: where its vector is kept for others; NONE: nobody asks */
+	uint32_t *place; /* by event: the place of its clock; NONE: no later event needs it */
 	uint32_t nplaces;
 	struct clocks clocks; /* LANES wide */
-	size_t own, kept;     /* rows: by task; by place */
-	uint32_t *lane;	      /* by task: its number among those asked for; NONE: none */
+	size_t own, kept;     /* first rows of the clocks by task, and by place */
+	uint32_t *lane;	      /* by task: its number among those asked about, or NONE */
 	uint32_t nlanes;
-	uint32_t *told; /* the events to go through */
+	uint32_t *told; /* the events to visit */
 	uint32_t ntold;
 };
 
-/* Places of vectors: one is free again when the last one who needs it has come. */
+/* Assigns places to clocks; a place is free after the last event that needs its clock. */
 static void give_places(struct sweep *k)
 {
 	struct before *b = k->b;
@@ -254,7 +252,7 @@ static void give_lanes(struct sweep *k, struct question *q, uint32_t n)
 	}
 }
 
-/* Those that learn, that others learn from, and that are asked about. */
+/* Picks the events that learn, that others learn from, and that are asked about. */
 static void pick_events(struct sweep *k, const struct question *q, uint32_t n)
 {
 	struct before *b = k->b;
@@ -269,7 +267,7 @@ static void pick_events(struct sweep *k, const struct question *q, uint32_t n)
 			k->told[k->ntold++] = e;
 }
 
-/* One round: lanes lane0 ..; the questions are about these, and ascend by `late`. */
+/* One round, of the lanes from lane0 on; the queries are about these, and sorted by `late`. */
 static void run_round(struct sweep *k, uint32_t lane0, struct question *q, uint32_t n)
 {
 	const struct before *b = k->b;
@@ -287,7 +285,7 @@ static void run_round(struct sweep *k, uint32_t lane0, struct question *q, uint3
 			bool over = own[k->lane[early->task] - lane0] > early->row;
 			q[i].answer = over ? BEFORE_YES : BEFORE_NO;
 		}
-		if (lane < LANES) /* with it, those before it in its worker */
+		if (lane < LANES) /* and so are the operations before it in its worker */
 			own[lane] = v->row + 1;
 		if (k->place[e] != NONE)
 			memcpy(clocks_row(&k->clocks, k->kept + k->place[e]), own,

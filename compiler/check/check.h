@@ -1,14 +1,15 @@
 /*
- * Program -> verdicts. Each check takes the program as the checks before it left it, and reports
- * mistakes. A lowered program is checked again: then only the answer counts.
+ * Program -> verdicts. The checks run in the order of this file, and each relies on those before
+ * it. They report mistakes of a program. The same checks run again on the lowered program; then
+ * they only return the answer, as a mistake there is a bug of the compiler.
  */
 #ifndef CCS_COMPILER_CHECK_CHECK_H
 #define CCS_COMPILER_CHECK_CHECK_H
 
 #include "compiler/expand/expand.h"
 
-/* Whether the operation's line was reported for this rank last; it is now. `told`: by site, 1 +
- * that rank. */
+/* Whether the last report on the operation's line was for this rank; notes the rank. `told`: by
+ * site, 1 + the rank of the last report. */
 static inline bool told_before(uint32_t *told, const struct op *o, uint32_t rank)
 {
 	bool before = told[o->site] == rank + 1;
@@ -20,15 +21,14 @@ static inline bool told_before(uint32_t *told, const struct op *o, uint32_t rank
 /* ---- match.c --------------------------------------------------------------------------- */
 
 /* Fills in fifos[] and nreduced, and messages[] if the program is lowered or they are
- * needed (match.c); sends beyond the receives (or the other way) are not in messages[].
+ * needed (match.c); surplus sends or receives are not in messages[].
  * Reports E0301, E0302, E0303; returns whether there were none. O(operations). */
 bool match(struct ctx *c, struct program *p);
 
 /* ---- deadlock.c ------------------------------------------------------------------------ */
 
-/* A linear order in which all waves can start and finish, with no wait broken: a task goes on by
- * that number of events, its waves' starts and finishes in turn. A fused or local operation
- * starts and finishes likewise. */
+/* A linear order in which all waves can start and finish, and all waits hold. Each stretch runs a
+ * number of events of one task: alternately the starts and finishes of its waves. */
 #define MOST_EVENTS 31u
 #define TASK_BITS ((1u << 27) - 1)
 struct stretch {
@@ -40,15 +40,15 @@ struct order {
 	uint32_t n;
 };
 
-/* Goes through an order: the wave of `n` operations at `row` of a task starts, or is over. */
+/* Walks through an order. `event`: the wave of `n` operations at `row` of a task starts, or
+ * finishes. */
 void order_walk(const struct order *order, const struct program *p, struct arena *scratch,
 		void (*event)(void *arg, uint32_t task, uint32_t row, uint32_t n, bool starts),
 		void *arg);
 
-/* Which rank waits where with fewer slots than are enough: "every rank waits to send (line 9)";
- * or NULL. */
+/* The reason why fewer slots do not suffice: "every rank waits to send (line 9)"; or NULL. */
 struct fewer_slots {
-	const char *one_less; /* with one less; NULL, too, if that is none */
+	const char *one_less; /* with one slot less than suffice; NULL, too, if that is 0 */
 	const char *none;
 };
 
@@ -57,28 +57,28 @@ struct deadlock_report {
 	int64_t min_slots;	  /* least slots without a deadlock; -1: none */
 	struct fewer_slots fewer; /* witness() */
 	struct order order;	  /* only if not deadlocked */
-	struct greedy *stuck;	  /* a run that is stuck, at ctx.slots, or at one slot less than
-				   are enough; in the scratch arena; NULL: there is none */
+	struct greedy *stuck;	  /* a run that is stuck, at ctx.slots or at one slot less than
+				   suffice, in the scratch arena; NULL: there is none */
 };
 
-/* Decides deadlock at ctx.slots; finds the least slots (of a program; not of one that is
- * lowered). witness() reports it. O(operations) a run, O(log) runs. */
+/* Decides deadlock at ctx.slots; finds the least number of slots, unless the program is lowered.
+ * witness() reports a deadlock. O(operations) a run, O(log messages) runs. */
 struct deadlock_report deadlock(struct ctx *c, struct program *p);
-/* How many slots cure the deadlock that `d` reports; -1: no number does. */
+/* Adds to `d` the number of slots that cures the deadlock; -1: no number does. */
 void deadlock_help_slots(struct diags *ds, struct diag *d, int64_t least);
 
 /* ---- race.c ---------------------------------------------------------------------------- */
 
-/* Two operations of a rank that touch a cell, one of them writing, with no order
- * between them by waves and waits alone (so for every slot count). E0402 for a
- * program; returns whether there were none. O(operations + cells touched). */
+/* Finds two operations of a rank that touch a cell, one of them writing, and that waves and waits
+ * do not order (so for every number of slots). E0402 for a program; returns whether there are none.
+ * O(operations + cells touched). */
 bool race(struct ctx *c, struct program *p);
 
 /* ---- contract.c, proof.c --------------------------------------------------------------- */
 
-/* A share of contributions: initial cell `cell` of ranks first .. first + n - 1,
- * each `times` times. A value is a sorted list of disjoint shares; in a contract `last`
- * ends it, and `reduced` says that the contract wrote a sum for it. */
+/* A share of contributions: initial cell `cell` of ranks first .. first + n - 1, each `times`
+ * times. A value is a sorted list of disjoint shares. In a contract, `last` marks the end of a
+ * value, and `reduced` a value that the contract writes as a sum. */
 struct share {
 	uint32_t cell;
 	uint32_t first, n;
@@ -87,14 +87,14 @@ struct share {
 };
 
 /* The contract, evaluated for one instance. */
-/* Cells an operation: where a program has more, most are not touched, and tables of all cells are not
- * made. */
+/* If a program has more cells an operation than this, no tables of all cells are made, as most
+ * cells are not touched. */
 #define MANY_CELLS 4u
 
 struct contract {
 	/* By rank (of a program that is `alone`: the first) and cell: first row of shares, or NONE:
-	   may be anything. Ask contract_row(): where most may be anything, as all ranks but the root
-	   of a gather have it, each rank has rows for some of its cells only. */
+	   not promised. Use contract_row(): if most cells are not promised, as on all ranks but the
+	   root of a gather, asked_rows has rows for some cells of each rank only. */
 	uint32_t *rows; /* [ranks][cells]; NULL: */
 	struct asked_rows {
 		uint32_t lo, n; /* cells lo .. lo + n - 1 */
@@ -102,7 +102,7 @@ struct contract {
 	} *asked_rows; /* [ranks] */
 	uint32_t cells;
 	struct share *shares; /* a value's are adjacent */
-	struct asked {	      /* where shares from row `share` on were asked, ascending */
+	struct asked {	      /* the clause of the shares from row `share` on, ascending */
 		uint32_t share;
 		const struct ensures *clause;
 	} *asked;
@@ -113,7 +113,7 @@ struct contract {
 	} *after;
 	uint32_t nafter, capafter;
 	uint64_t nshares, capshares;
-	bool any_reduced, any_single; /* has sums; has values that are no sums */
+	bool any_reduced, any_single; /* it has sums; it has values that are no sums */
 };
 
 /* Evaluates the ensures clauses for every rank and index. E0203, E0204, E0306, E0406. */
@@ -128,7 +128,7 @@ static inline uint32_t contract_row(const struct contract *k, uint32_t rank, uin
 	return cell - w->lo < w->n ? w->rows[cell - w->lo] : NONE;
 }
 
-/** Cells of a rank, lo .. end - 1; all other cells may be anything. */
+/** Cells of a rank, lo .. end - 1; all other cells are not promised. */
 struct extent {
 	uint32_t lo, end;
 };
@@ -140,7 +140,7 @@ static inline struct extent contract_asks(const struct contract *k, uint32_t ran
 	return (struct extent){ w->lo, w->lo + w->n };
 }
 
-/* The clause that asked for a row of shares. */
+/* The clause from which a row of shares comes. */
 const struct ensures *contract_clause(const struct contract *k, uint32_t share);
 
 static inline uint32_t hash_mix(uint32_t h, uint32_t x)
@@ -149,15 +149,15 @@ static inline uint32_t hash_mix(uint32_t h, uint32_t x)
 	return h ^ h >> 15;
 }
 
-/* Rows of a contract by their requirement. Begins with `k` and `arena`, else as { 0 }. */
+/* Rows of a contract by their value. Begins with `k` and `arena`, else as { 0 }. */
 struct alike {
 	const struct contract *k;
 	struct arena *arena;
-	uint32_t *slots; /* an open hash table of rows; NONE: free */
+	uint32_t *slots; /* hash table (open addressing) of rows; NONE: free */
 	uint32_t nslots, used;
-	uint32_t *of; /* by row: the one that was asked for first, or NONE */
+	uint32_t *of; /* by row: the first row with the same value, or NONE */
 };
-/* The first row that was asked for and is the same value. O(its shares), once for each. */
+/* The first row, of those passed so far, with the same value. O(its shares), once for each row. */
 uint32_t contract_alike(struct alike *x, uint32_t row);
 
 /* The expected value of a final cell: rows of the contract. */
@@ -167,18 +167,18 @@ struct expected {
 };
 struct expected contract_value(const struct contract *k, uint32_t row);
 
-#define LEN_SAME 0x80000000u /* of a proof's len; NONE has it too: look for that first */
+#define LEN_SAME 0x80000000u /* flag in proof.len; also set in NONE, so test for NONE first */
 
 struct proof {
 	bool proved;
 	bool even_counts;   /* some value moved to a chunk of another place or length */
 	uint32_t steps;	    /* longest chain of waves with messages */
 	double *sent;	    /* [nranks] sent by each, in blocks of `count` elements */
-	uint32_t **len;	    /* [ntasks][nops]: cell with the length of the operation's first cell
-				   (the following cells follow, or with LEN_SAME all
-				   have it); made if asked for */
-	struct replay *run; /* its values are the contract's, or for blame(); in the scratch
-				   arena; NULL: it read what has no value */
+	uint32_t **len;	    /* [ntasks][nops]: a cell with the length of the operation's first
+				   cell; the next cells have the lengths of the cells after it, or
+				   with LEN_SAME the same length. On request */
+	struct replay *run; /* the run, for blame() if it is wrong; in the scratch arena; NULL: it
+				   read a chunk without a value */
 };
 
 /* Runs the program on symbolic values in `order`. E0303 (lengths), E0401 for a program;
@@ -188,15 +188,15 @@ struct proof proof(struct ctx *c, struct program *p, const struct contract *k,
 
 /* ---- after.c --------------------------------------------------------------------------- */
 
-/* Whether every rank ends after the ranks have begun that the contract says. E0408 for a
- * program; for a lowered one only the answer. O(operations * ranks / 512), where the
- * contract asks for anything. */
+/* Whether every rank ends after the ranks have begun that the contract requires. E0408 for a
+ * program; for a lowered one only the answer. O(operations * ranks / 512), if the contract requires
+ * any. */
 bool after(struct ctx *c, const struct program *p, const struct contract *contract,
 	   const struct order *order);
 
 /* ---- dead.c ---------------------------------------------------------------------------- */
 
-/* A statement that stores, over the instances that were looked at. */
+/* A statement that stores, over the instances that were checked. */
 struct dead_site {
 	const struct stmt *stmt;
 	uint32_t run, dead;	  /* instances that run it; that have a dead operation of it */
@@ -210,23 +210,23 @@ struct dead_list {
 	size_t n, cap;
 };
 
-/* What a run of values says, of each operation, tasks one after the other. */
+/* Results of a replay, by operation, tasks one after another. */
 struct dead_known {
-	const bool *changes;  /* it stores another value than was there */
+	const bool *changes;  /* it changes the value of a cell */
 	const uint32_t *from; /* row of the send, for a received message */
 };
 
-/** Adds the findings of one instance, which is right. `known`: of a run that there was, and the
- *  list is not for dead_warn() then; or NULL: it is made. */
+/** Adds the findings of one instance, which is right. `known`: results of an earlier run (the list
+ *  is then not for dead_warn()); NULL: makes a run. */
 void dead_find(struct ctx *c, const struct program *p, const struct contract *k,
 	       const struct order *order, const struct dead_known *known, struct dead_list *list,
 	       struct arena *keep);
 
-/** Adds an instance that runs the statements of `ran`, of which none is dead. */
+/** Adds an instance that runs the statements of `ran` and has no dead operation. */
 void dead_add(struct dead_list *list, const struct dead_list *ran, struct arena *keep);
 
-/** Warns of each statement that has dead operations in all instances that run it: a small
- *  number of ranks often needs less than the text does. */
+/** Warns of each statement that has dead operations in all instances that run it. (In an instance
+ *  of few ranks, operations are often dead that more ranks need.) */
 void dead_warn(struct ctx *c, const struct dead_list *list);
 
 #endif

@@ -16,7 +16,7 @@ size_t clocks_add(struct clocks *k, size_t n)
 	size_t first = k->n, need = (first + n) * k->width;
 
 	if (need > k->cap) {
-		size_t cap = n > 1 ? need : 2 * need; /* many: they are all */
+		size_t cap = n > 1 ? need : 2 * need; /* many rows at once: all there will be */
 		k->words = arena_grow(k->arena, k->words, k->cap * sizeof(*k->words),
 				      cap * sizeof(*k->words));
 		k->cap = cap;

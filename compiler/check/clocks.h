@@ -1,9 +1,11 @@
 /*
- * What has happened before: vector clocks.
+ * Vector clocks (Fidge, 1988; Mattern, "Virtual time and global states of distributed systems",
+ * 1989).
  *
- * Several strands (workers, or tasks) go on side by side, and learn from one another how far
- * they have come. A row says that for one moment of one strand: so many rows of each
- * strand are over. Rows are shared until somebody learns more.
+ * Several strands (workers, or tasks) run concurrently, and learn of each other's progress by waits
+ * and messages. A row is the clock of one strand at one moment: for each strand, how many of its
+ * operations are known to have finished. Event a happens before event b exactly if b's row counts
+ * a. Consecutive events of a strand share a row until the strand learns more.
  */
 #ifndef CCS_COMPILER_CHECK_CLOCKS_H
 #define CCS_COMPILER_CHECK_CLOCKS_H
@@ -17,10 +19,10 @@ struct clocks {
 	size_t n, cap; /* rows; words that there is room for */
 };
 
-/** No rows but row 0, which knows of nothing. The memory is used again. */
+/** Leaves only row 0, all zeros. Reuses the memory. */
 void clocks_begin(struct clocks *k, struct arena *a, uint32_t width);
 
-/** So many more rows, which know of nothing; returns the first. */
+/** Adds n rows of zeros; returns the first. */
 size_t clocks_add(struct clocks *k, size_t n);
 
 static inline uint32_t *clocks_row(const struct clocks *k, size_t row)
@@ -28,11 +30,12 @@ static inline uint32_t *clocks_row(const struct clocks *k, size_t row)
 	return k->words + row * k->width;
 }
 
-/** Row `to` learns what row `from` knows. O(width). */
+/** Row `to` becomes the maximum of both rows, strand by strand. O(width). */
 void clocks_join(struct clocks *k, size_t to, size_t from);
 
-/** Row *row learns that strand `of` has come to `over`, and knew row `from` then. False: it
- *  knew. Else it becomes a new row, unless it is its owner's alone (`own`). O(width). */
+/** Row *row learns that strand `of` has finished `over` operations, with row `from` as its clock
+ *  then. False: *row had that already. Otherwise *row becomes a new row, unless the row is not
+ *  shared (`own`). O(width). */
 bool clocks_learn(struct clocks *k, size_t *row, bool own, uint32_t of, uint32_t over, size_t from);
 
 #endif

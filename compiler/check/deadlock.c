@@ -5,32 +5,32 @@
  * number of slots at which it does, and a linear order of all starts and
  * finishes of waves; E0304 if it is stuck (not for a lowered program).
  *
- * The idea: there is no wildcard receive, so what can happen stays possible
- * until it happens, and one greedy run decides for all. A run keeps two counters
- * a FIFO (program.h, Blocking). As an operation that has finished stays so, a task
- * looks at the operations of its wave in order and parks at the first that has not
- * finished; the peer that brings the FIFO's counter to the value needed wakes it.
- * So every operation is looked at a constant number of times: O(operations) a run
- * (O(log tasks) more for an OP_WAIT that has to wait).
+ * Why one run suffices: there is no wildcard receive, so an operation that can proceed stays able
+ * to until it does, and two that can proceed commute. One greedy run therefore decides for all
+ * interleavings (Kahn, IFIP 1974; Siegel and Avrunin, PPoPP 2005, for MPI without wildcards).
  *
- * Most programs need no run: their tasks go in step (lockstep.c).
+ * The run keeps two counters a FIFO (program.h, Blocking). A finished operation stays finished, so
+ * a task visits the operations of its wave in order and parks at the first that has not finished.
+ * The peer that brings the FIFO's counter to the needed value wakes it. So each operation is
+ * visited a constant number of times: O(operations) a run (O(log tasks) more for an OP_WAIT that
+ * has to wait).
  *
- * A task alone that sends to itself, as one rank that stands for all does, mostly needs no run:
- * is_even().
+ * Most programs need no run: their tasks go in lockstep (lockstep.c). A single task that sends to
+ * itself, rank 0 in symmetry/, mostly needs none either: is_even().
  *
- * More slots never hurt, so the least number is found by bisection: 0 first, as
- * most programs need none, then 1, 2, 4 ...
+ * More slots never cause a deadlock, so the least number is found by bisection: 0 first, as most
+ * programs need none, then 1, 2, 4 ...
  */
 #include "compiler/check/deadlock.h"
 
-/* ---- tasks that wait for tasks: leftist heaps --------------------------------- */
+/* ---- tasks that wait for tasks: leftist heaps (Crane, 1972) -------------------- */
 
 static uint32_t dist(const struct greedy *r, uint32_t h)
 {
 	return h == NONE ? 0 : r->waiters[h].dist;
 }
 
-/* Depth of the recursion is O(log tasks): right spines of leftist heaps are short. */
+/* The recursion has depth O(log tasks), the length of the right spine of a leftist heap. */
 static uint32_t meld(struct greedy *r, uint32_t a, uint32_t b)
 {
 	if (a == NONE || b == NONE)
@@ -60,12 +60,12 @@ static void park_at_task(struct greedy *r, uint32_t t, uint32_t other, uint32_t 
 	r->progress[other].waiters = meld(r, r->progress[other].waiters, t);
 }
 
-/* How far the run looks ahead, in operations of a task. */
+/* Distances of prefetches, in operations of a task. */
 enum { FLOWS_AHEAD = 6, OPS_AHEAD = 8 };
 
 /* ---- the run --------------------------------------------------------------------- */
 
-/* What the inner loop works with, kept apart so that it can stay in registers. */
+/* State of the inner loop, small enough for registers. */
 struct pace {
 	struct greedy *r;
 	struct flow *flows;
@@ -86,7 +86,7 @@ static __attribute__((noinline)) void more_order(struct pace *c)
 	c->end = r->order.v + cap;
 }
 
-/* Task `t` has gone on by so many events. */
+/* Records that task `t` has run `events` events. */
 static inline void record(struct pace *c, uint32_t t, uint32_t events)
 {
 	if (!c->at)
@@ -100,7 +100,7 @@ static inline void record(struct pace *c, uint32_t t, uint32_t events)
 	}
 }
 
-/* One more send or receive has started; its peer may have waited for it. */
+/* Counts a started send or receive, and wakes its peer if that waited for it. */
 ALWAYS_INLINE void start_end(struct pace *c, uint32_t fifo, uint32_t side)
 {
 	struct flow *f = &c->flows[fifo];
@@ -166,15 +166,15 @@ static inline bool must_wait(struct pace *c, const struct op *o)
 				  !flow_done(&c->flows[o->other], SENDS, c->slots));
 }
 
-/* Where a rank has many peers, their FIFOs lie far apart. */
+/* Prefetches the FIFO of a later operation: the FIFOs of a rank with many peers are far apart. */
 static inline void fetch_flow(const struct pace *c, const struct op *o)
 {
 	if (op_is_end(o))
 		__builtin_prefetch(&c->flows[o->fifo], 1);
 }
 
-/* Runs a task until it is parked or has finished; returns how many waves have started
- * and finished, the sum. */
+/* Runs a task until it is parked or has finished; returns the number of starts plus finishes of
+ * waves. */
 static inline uint32_t advance(struct pace *c, uint32_t t)
 {
 	struct greedy *r = c->r;
@@ -183,7 +183,7 @@ static inline uint32_t advance(struct pace *c, uint32_t t)
 	const uint32_t nops = u->nops;
 	uint32_t i = u->next, end = u->end, events = 0;
 	if (u->row != end)
-		goto wave; /* it was parked within one */
+		goto wave; /* it was parked within a wave */
 	while (i < nops) {
 		if (must_wait(c, &ops[i]))
 			return events;
@@ -194,7 +194,7 @@ static inline uint32_t advance(struct pace *c, uint32_t t)
 				fetch_flow(c, &ops[end + FLOWS_AHEAD]);
 			start_op(c, &ops[end++]);
 		} while (end < nops && ops[end].kind & OP_JOINED);
-		/* Many tasks take turns: too many streams for the hardware to foresee. */
+		/* Tasks alternate: too many streams for the hardware prefetcher. */
 		__builtin_prefetch(&ops[end + OPS_AHEAD < nops ? end + OPS_AHEAD : nops - 1]);
 	wave:
 		for (; i < end; i++)
@@ -249,7 +249,7 @@ bool deadlock_run(struct greedy *r, uint32_t slots)
 
 /* ---- the least number of slots ------------------------------------------------------ */
 
-/* The most messages of one FIFO: as many slots are as good as any number. */
+/* The most messages of one FIFO: more slots than that change nothing. */
 static uint32_t most_messages(const struct program *p)
 {
 	uint32_t most = 0;
@@ -267,7 +267,7 @@ static void run_init(struct greedy *r, struct ctx *c, struct program *p)
 	r->ready = ARENA_ARRAY(c->scratch, uint32_t, p->ntasks);
 }
 
-/* Its way is to be recorded. Room for stretches of a few operations each. */
+/* Prepares for recording, with room for stretches of a few operations each. */
 static void order_init(struct greedy *r)
 {
 	const struct program *p = r->p;
@@ -279,14 +279,14 @@ static void order_init(struct greedy *r)
 	r->order.v = arena_grow(r->ctx->arena, NULL, 0, r->caporder * sizeof(*r->order.v));
 }
 
-/* A task alone, whose messages go to itself (symmetry/turns.h): whether each wave has as many sends
- * as receives of each FIFO. Then AS = AR behind each start, above the number of every end that has
- * started, so with any number of slots each wave finishes before the next starts. A pair of
- * ends, as of a ring's step, is looked at without counters. O(operations) */
+/* For a single task that sends to itself (symmetry/turns.h): whether each wave has as many sends as
+ * receives of each FIFO. Then AS = AR after each start, and both exceed the number of every started
+ * end, so each wave finishes before the next starts, with any number of slots. A wave of one pair
+ * of ends, such as a step of a ring, needs no counters. O(operations) */
 static bool is_even(struct greedy *r, uint32_t *waves)
 {
 	const struct task *t = r->p->tasks;
-	uint32_t apart = 0; /* FIFOs with more of the one than of the other */
+	uint32_t apart = 0; /* FIFOs with different numbers of sends and receives */
 
 	*waves = 0;
 	for (uint32_t i = 0, end; i < t->nops && !apart; i = end, ++*waves) {
@@ -307,7 +307,7 @@ static bool is_even(struct greedy *r, uint32_t *waves)
 	return !apart;
 }
 
-/* Records wave after wave of a task alone. */
+/* Records the order of a single task: wave after wave. */
 static void go_straight(struct greedy *r, uint32_t waves)
 {
 	struct pace c = { .r = r, .at = r->order.v, .end = r->order.v + r->caporder };
@@ -316,7 +316,7 @@ static void go_straight(struct greedy *r, uint32_t waves)
 	r->order.n = (uint32_t)(c.at - r->order.v);
 }
 
-/* Gives back what the order does not need. */
+/* Returns the order, and frees the unused part of its memory. */
 static struct order take_order(struct greedy *r)
 {
 	struct order *o = &r->order;
@@ -361,7 +361,7 @@ uint32_t deadlock_blocked(struct ctx *c, struct program *p, uint32_t slots)
 	return p->ntasks - r.finished;
 }
 
-/* Runs with several numbers of slots: the last one, and the last one that was stuck, which is kept. */
+/* Runs with several numbers of slots: the last run, and the last one that got stuck. */
 struct search {
 	struct greedy *r, *stuck; /* stuck->ctx is NULL: none was */
 };
@@ -381,8 +381,8 @@ static bool run_with(struct search *s, uint32_t slots)
 	return false;
 }
 
-/* The least number of slots with which it finishes, or -1; as many as `most` are as good as any number. If
- * the last run was with that number, it is the search's. */
+/* The least number of slots with which it finishes, or -1; more than `most` slots change nothing.
+ * The search keeps the last run. */
 static int64_t least_slots(struct search *s, uint32_t most)
 {
 	if (run_with(s, 0))
@@ -393,7 +393,7 @@ static int64_t least_slots(struct search *s, uint32_t most)
 	while (!run_with(s, good)) {
 		if (good == most)
 			return -1;
-		/* 2 fails too: find out whether there is a cure at all. */
+		/* 2 fails too: check first whether any number suffices. */
 		if (bad == 1 && !run_with(s, most))
 			return -1;
 		bad = good;

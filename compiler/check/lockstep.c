@@ -1,32 +1,32 @@
 /*
- * Programs whose ranks go in step: the k-th wave of everyone meets only k-th waves.
+ * Lockstep: programs in which both ends of every message are in waves of the same number.
  *
- * In: a matched program that is not lowered. Out: whether both ends of every message are in waves
- * of one number, counted from the begin of their task; and then an order.
+ * In: a matched program that is not lowered. Out: whether, for every message, the waves of send and
+ * receive have the same number, counted from the begin of their tasks; and then an order.
  *
- * The idea: when all tasks have started their waves 0 .. k, both ends of every message of these
- * have started, so all of them can finish, without slots (program.h, Blocking), and all tasks can
- * start wave k + 1. So nothing is to be run: each task is read once, in order, and the number of
- * each message's wave is written where the task that comes first has one of its ends, and compared
- * by the other. An operation that receives and then sends is in no step: its two ends are not
- * started together. Rings, pairs, direct and doubling schedules are of this kind; trees and chains
- * mostly are not, and are found out within the first tasks. O(operations + FIFOs).
+ * Why that has no deadlock: when all tasks have started their waves 0 .. k, both ends of every
+ * message of these waves have started. So they can all finish, without slots (program.h, Blocking),
+ * and all tasks can start wave k + 1. The program need not be run: each task is read once, in
+ * order. The first end of a message that is read notes the number of its wave, and the other end
+ * compares it. A fused operation is never in lockstep, as its two ends do not start together.
+ * Rings, pairs, direct and doubling schedules are in lockstep; trees and chains mostly are not,
+ * which shows within the first tasks. O(operations + FIFOs).
  */
 #include "compiler/check/deadlock.h"
 
 struct steps {
 	const struct program *p;
-	uint32_t (*next)[2]; /* by FIFO: the next message of each side, a row of: */
-	uint32_t *wave;	     /* by message, FIFO after FIFO: its wave, where an end was seen */
-	uint32_t *waves;     /* by task: how many it has */
-	uint64_t nwaves;     /* the sum */
+	uint32_t (*next)[2]; /* by FIFO: the next message of each side, a row of `wave` */
+	uint32_t *wave;	     /* by message, FIFO after FIFO: its wave, once an end was seen */
+	uint32_t *waves;     /* by task: the number of its waves */
+	uint64_t nwaves;     /* of all tasks */
 	bool far;	     /* more FIFOs than the nearest caches hold */
 };
 
-/* Operations ahead, whose FIFOs are asked for. */
+/* Distance of prefetches of FIFOs, in operations. */
 enum { STEPS_AHEAD = 16 };
 
-/* Room for the messages of a FIFO behind those of the one before. */
+/* Lays out the messages of the FIFOs one after another. */
 static void steps_init(struct steps *x, const struct program *p, struct arena *scratch)
 {
 	uint32_t n = 0;
@@ -41,7 +41,7 @@ static void steps_init(struct steps *x, const struct program *p, struct arena *s
 	x->waves = ARENA_ARRAY(scratch, uint32_t, p->ntasks);
 }
 
-/* An end of that wave; false: the other end is in another one. */
+/* Notes an end in wave `wave`; false: the other end is in another wave. */
 static inline bool in_step(struct steps *x, uint32_t fifo, uint32_t side, uint32_t wave)
 {
 	uint32_t *next = x->next[fifo], k = next[side]++;
@@ -52,11 +52,11 @@ static inline bool in_step(struct steps *x, uint32_t fifo, uint32_t side, uint32
 	return true;
 }
 
-/* Whether the task goes in step with those before it. */
+/* Whether the task is in lockstep with the tasks before it. */
 static bool task_in_step(struct steps *x, uint32_t t)
 {
 	const struct task *k = &x->p->tasks[t];
-	const struct op *ops = k->ops; /* a task without any has no array */
+	const struct op *ops = k->ops; /* NULL if the task has no operations */
 	uint32_t waves = 0;
 	bool same = true;
 
@@ -65,7 +65,7 @@ static bool task_in_step(struct steps *x, uint32_t t)
 		if (x->far && i + STEPS_AHEAD < k->nops && op_is_end(o + STEPS_AHEAD))
 			__builtin_prefetch(x->next[o[STEPS_AHEAD].fifo], 1);
 		waves += !(o->kind & OP_JOINED);
-		if (op_is_fused(o)) /* its two ends follow one another */
+		if (op_is_fused(o)) /* its two ends start one after another */
 			same = false;
 		else if (op_is_end(o))
 			same = in_step(x, o->fifo, op_kind(o) == OP_SEND ? SENDS : RECVS, waves);
@@ -77,8 +77,8 @@ static bool task_in_step(struct steps *x, uint32_t t)
 	return same;
 }
 
-/* Leaves out the tasks that have no more than so many waves; returns how many are left. *until: the
- * least number of waves of these. */
+/* Removes the tasks with at most `waves` waves; returns the number that is left. *until: the least
+ * number of waves of these. */
 static uint32_t go_on(const struct steps *x, uint32_t *tasks, uint32_t n, uint32_t waves,
 		      uint32_t *until)
 {
@@ -95,7 +95,7 @@ static uint32_t go_on(const struct steps *x, uint32_t *tasks, uint32_t n, uint32
 	return left;
 }
 
-/* Wave by wave, and each wave task by task. */
+/* Makes the order: wave by wave, and each wave task by task. */
 static void put_order(const struct steps *x, struct arena *arena, struct arena *scratch,
 		      struct order *to)
 {

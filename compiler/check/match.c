@@ -1,18 +1,16 @@
 /*
  * match: the k-th send of a FIFO meets its k-th receive (ccs(5) 6, Matching).
  *
- * In: a program, lowered or not. Out: fifos[].nsends, nrecvs, first, src_task,
- * dst_task; nreduced; messages[] if someone asks for it (match_messages), if the
- * program is lowered, or where it was needed here; E0301, E0302 and E0303 unless the
- * program is lowered (a lowered one only gets `false`, its caller knows what to make
- * of it).
+ * In: a program, lowered or not. Out: fifos[].nsends, nrecvs, first, src_task, dst_task; nreduced;
+ * messages[] on request (match_messages), if the program is lowered, or if needed here; E0301,
+ * E0302 and E0303, but for a lowered program only `false`.
  *
- * The idea: task by task, count its ends of each FIFO. If all operations of a FIFO have as many
- * chunks, equal counts are all there is to check. Else fill in the rows of the
- * messages: the task that comes first to a FIFO lays out its messages and leaves
- * each one's number of chunks in the other end's place, where the other end compares
- * it and writes its own row over it. So operations are read in order, and nothing is
- * looked up across tasks. O(operations + FIFOs), and O(n log n) for n wrong FIFOs.
+ * Two passes over the tasks. The first counts the ends of each FIFO. If all operations of a FIFO
+ * have the same number of chunks, equal counts are enough. Otherwise the second pass fills in
+ * messages[]: the first task with an end of a FIFO lays out its messages, and writes each number of
+ * chunks into the field for the other end; the other end compares it and replaces it by its row.
+ * So operations are read in order, without lookups across tasks. O(operations + FIFOs), and
+ * O(n log n) for n wrong FIFOs.
  */
 #include "compiler/check/deadlock.h"
 
@@ -20,8 +18,8 @@
 
 /* A FIFO while its messages are filled in; index [SENDS] is its sender's end. */
 struct ends {
-	uint32_t next[2]; /* row + 1 of the next one's message; 0: no row yet */
-	uint32_t first;	  /* its messages' rows + 1, up to `limit`; 0: not laid out */
+	uint32_t next[2]; /* row + 1 of the next message of each end; 0: no row yet */
+	uint32_t first;	  /* row + 1 of its first message, up to `limit`; 0: not laid out */
 	uint32_t limit;
 };
 
@@ -31,8 +29,8 @@ struct mismatch {
 	uint32_t fifo;
 	bool send;	       /* that end has too many */
 	uint32_t rank, peer;   /* of that end, and of the other */
-	uint32_t row;	       /* that end's first unmatched operation: */
-	const struct op *op;   /* ... */
+	uint32_t row;	       /* of that end's first unmatched operation */
+	const struct op *op;   /* ... and the operation */
 	const struct op *last; /* the peer's last operation on the FIFO, or NULL */
 };
 
@@ -54,25 +52,25 @@ struct matching {
  one line */
 };
 
-/* The most pairs of unequal ends that are kept: more would add no information. */
+/* The most pairs of unequal ends that are kept for reports. */
 enum { MOST_UNEQUAL = 1 << 16 };
 
 /* Operations ahead in a task with FIFOs to prefetch: FIFOs that other ranks made are far apart. */
 enum { FIFOS_AHEAD = 16 };
 
-/* Consecutive ends of one kind in a task are mostly of one FIFO: its state is cached here, and is
- * written back to the FIFO, or to `ends`, when another FIFO comes. */
+/* A cache of the last FIFO's state, as consecutive ends of one kind in a task are mostly of one
+ * FIFO. It is written back to the FIFO, or to `ends`, when another FIFO comes. */
 struct latest {
 	uint32_t side;
-	uint32_t fifo;	     /* NONE: nothing here */
+	uint32_t fifo;	     /* NONE: empty */
 	uint32_t count;	     /* count: not yet in the FIFO */
 	uint32_t width;	     /* count: width_of() of the FIFO */
-	uint32_t row, limit; /* fill: of the next one's message, + 1 */
-	bool first;	     /* fill: the other end was not there yet */
+	uint32_t row, limit; /* fill: row + 1 of the next message, and the limit */
+	bool first;	     /* fill: the other end was not read yet */
 };
 
-/* While operations are counted, `first` of a FIFO is 1 + the chunks of its first one; 0: none
- * yet. */
+/* While operations are counted, fifo.first is 1 + the number of chunks of its first operation; 0:
+ * none yet. */
 static inline uint32_t *width_of(struct fifo *q)
 {
 	return &q->first;
@@ -90,8 +88,8 @@ ALWAYS_INLINE void put_count(struct matching *m, const struct latest *l, uint32_
 	*(l->side == SENDS ? &q->nsends : &q->nrecvs) += l->count;
 }
 
-/* Returns whether the operation's number of chunks differs from that of the FIFO's first one.
- * Operations before `near` prefetch the FIFO of a later operation, where FIFOs alternate. */
+/* Counts an end. Returns whether its number of chunks differs from that of the FIFO's first
+ * operation. Operations before `near` prefetch the FIFO of a later operation. */
 ALWAYS_INLINE bool count_end(struct matching *m, struct latest *l, uint32_t fifo,
 			     const struct op *o, const struct op *near, uint32_t t)
 {
@@ -111,12 +109,12 @@ ALWAYS_INLINE bool count_end(struct matching *m, struct latest *l, uint32_t fifo
 
 static void count(struct matching *m, uint32_t t)
 {
-	const struct task *k = &m->p->tasks[t]; /* may have no operations at all */
+	const struct task *k = &m->p->tasks[t]; /* may have no operations */
 	struct latest sends = { .side = SENDS, .fifo = NONE };
 	struct latest recvs = { .side = RECVS, .fifo = NONE };
 	uint64_t reduced = 0;
 	bool mixed = false;
-	/* Rows before it look ahead. */
+	/* Operations before it prefetch. */
 	const struct op *near = k->ops;
 	if (m->far && k->nops > FIFOS_AHEAD)
 		near += k->nops - FIFOS_AHEAD;
@@ -143,8 +141,8 @@ static void count(struct matching *m, uint32_t t)
 	m->reduced += reduced;
 }
 
-/* The row + 1 of this end's first message; lays the messages out if the other
- * end was not there yet. */
+/* The row + 1 of this end's first message; lays out the messages if the other end was not read
+ * yet. */
 static __attribute__((noinline)) uint32_t begin(struct matching *m, struct ends *e, uint32_t side)
 {
 	const struct fifo *q = &m->p->fifos[e - m->ends];
@@ -164,7 +162,8 @@ static __attribute__((noinline)) uint32_t begin(struct matching *m, struct ends 
 	return e->first;
 }
 
-/* On a FIFO with surplus ends only the first two are certain to be a pair. */
+/* Notes a message with unequal ends. On a FIFO with surplus ends, only the first two ends are
+ * certain to be a pair. */
 static __attribute__((noinline)) void note_unequal(struct matching *m, uint32_t fifo, uint32_t row)
 {
 	const struct fifo *q = &m->p->fifos[fifo];
@@ -230,7 +229,7 @@ static void fill(struct matching *m, uint32_t t)
 	put_row(m, &recvs);
 }
 
-/* No operation of any FIFO is counted yet. */
+/* Resets the counts of all FIFOs. */
 static void forget_ends(struct program *p)
 {
 	for (uint32_t f = 0; f < p->nfifos; f++) {
@@ -240,8 +239,7 @@ static void forget_ends(struct program *p)
 	}
 }
 
-/* All are counted: their widths are not needed any more. Returns whether all FIFOs have as many
- * sends as receives. */
+/* Ends the counting. Returns whether all FIFOs have as many sends as receives. */
 static bool all_equal(struct program *p)
 {
 	bool equal = true;
@@ -292,7 +290,7 @@ static int by_rank(const void *a, const void *b)
 	return (x->fifo > y->fifo) - (x->fifo < y->fifo);
 }
 
-/* One end of an operation, the `nth` of its kind on a FIFO that has surplus ends. */
+/* Visits one end of an operation, the `nth` of its kind on a FIFO with surplus ends. */
 static void see_end(struct mismatch *s, const struct fifo *q, const struct op *o, uint32_t row,
 		    bool send, uint32_t nth)
 {
@@ -328,7 +326,7 @@ static struct mismatch *list_surplus(struct matching *m, uint32_t *n)
 	for (uint32_t t = 0; t < p->ntasks; t++) {
 		for (uint32_t i = 0; i < p->tasks[t].nops; i++) {
 			const struct op *o = &p->tasks[t].ops[i];
-			for (int send = 0; send < 2; send++) { /* fused: both */
+			for (int send = 0; send < 2; send++) { /* a fused operation has both ends */
 				uint32_t f = send ? op_out(o) : op_in(o);
 				if (f == NONE || index[f] == NONE)
 					continue;
@@ -342,7 +340,7 @@ static struct mismatch *list_surplus(struct matching *m, uint32_t *n)
 	return v;
 }
 
-/* Whether names of FIFOs need more than two ranks. */
+/* Finds whether the name of a FIFO needs a channel or par block besides its two ranks. */
 static void find_names(struct matching *m)
 {
 	for (uint32_t f = 0; f < m->p->nfifos; f++) {
@@ -375,7 +373,7 @@ static const char *times(struct arena *a, uint32_t n, const char *one)
 	return arena_printf(a, "%u %s%s", n, one, n == 1 ? "" : "s");
 }
 
-/* The calls that an operation was run in, where `g` does not show the same: ", in ..." */
+/* The calls in which an operation was run, if `g` does not show the same ones: ", in ..." */
 static const char *calls(struct matching *m, const struct diag *g, uint32_t task,
 			 const struct op *o)
 {
@@ -407,9 +405,9 @@ static void note_peer(struct matching *m, struct diag *g, const struct mismatch 
 		  s->send ? q->nsends : q->nrecvs);
 }
 
-/* The operation that was probably meant: an unmatched operation of the other kind. Best is one of
- * the same two ranks on another channel or par block, then one of the rank that is to receive
- * (send), with another peer. */
+/* Notes the operation that was probably meant: an unmatched operation of the other kind, preferably
+ * of the same two ranks on another channel or par block, or else of the same peer with another
+ * rank. */
 static void note_meant(struct matching *m, struct diag *g, const struct mismatch *s,
 		       const struct mismatch *v, uint32_t n)
 {
@@ -417,7 +415,7 @@ static void note_meant(struct matching *m, struct diag *g, const struct mismatch
 	const struct fifo *q = &p->fifos[s->fifo];
 	const struct mismatch *best = NULL;
 	int best_score = 0;
-	/* v is sorted by rank: the peer's own are adjacent. */
+	/* v is sorted by rank: those of the peer are adjacent. */
 	uint32_t lo = 0, hi = n;
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
@@ -452,14 +450,14 @@ static void note_meant(struct matching *m, struct diag *g, const struct mismatch
 				  : "put both ends on the same channel");
 }
 
-/* The rank's own unmatched operation with another peer, which was probably meant. */
+/* Notes the rank's unmatched operation with another peer, which was probably meant. */
 static void note_other(struct matching *m, struct diag *g, const struct mismatch *s,
 		       const struct mismatch *v, uint32_t n)
 {
 	const struct program *p = m->p;
 	const struct fifo *q = &p->fifos[s->fifo];
 	uint32_t i = 0;
-	if (s->last) /* the peer is right at least once */
+	if (s->last) /* the peer is right for other operations */
 		return;
 	while (i < n && (v[i].peer != s->rank || v[i].send == s->send || v[i].rank == s->peer))
 		i++;
@@ -524,8 +522,8 @@ static const char *chunks(struct matching *m, const struct op *o)
 			    program_cells_text(a, m->p, o->cell, o->n));
 }
 
-/* Reports by sending rank, then by the order of its operations: sorted, as the
- * same line of several ranks is one report. A line's pair is reported once a FIFO. */
+/* Reports unequal messages by sending rank, then by the order of its operations, as the diagnostics
+ * merge reports of one line on several ranks. A pair of lines is reported once a FIFO. */
 static void report_unequal(struct matching *m)
 {
 	const struct program *p = m->p;
@@ -614,7 +612,7 @@ static bool check_sizes(struct matching *m)
 	return same;
 }
 
-/* Fills in the FIFOs, and messages[]. ccs(5) 6, Matching; 5, same number of chunks */
+/* ccs(5) 6, Matching; 5, same number of chunks */
 bool match(struct ctx *c, struct program *p)
 {
 	struct matching m = { .ctx = c, .p = p, .one_task = true };

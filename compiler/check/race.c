@@ -2,23 +2,21 @@
  * race: two operations of a rank that touch a cell, one of them writing, and that neither waves nor
  * waits order (ccs(5) 6, Races).
  *
- * In: a program, lowered or not; slots and messages play no part, so the answer
- * holds for every number of slots. Out: E0402 for a program; whether there was no
- * race. Operations that read and write a cell count as writers.
+ * In: a program, lowered or not. Slots and messages are not considered, so the answer holds for
+ * every number of slots. Out: whether there is no race; E0402 for a program that is not lowered.
+ * Operations that read and write a cell count as writers.
  *
- * In most waves and most tasks no cell is shared, which one number per cell shows: its last user.
- * Only a cell that one user writes and another user touches needs more work.
+ * Fast path: in most waves and tasks no cell is shared. One number per cell, its last user, shows
+ * this. Only a cell that one user writes and another user touches needs more work.
  *
- * Ranks with one task (nearly all) can only race within a wave: the operations
- * of a short wave are compared pair by pair, those of a long one by the cells they
- * touch. Ranks with several tasks are walked in an order that respects the waits,
- * with the last writer of each cell and its readers since. Whether an earlier access
- * comes before a later one is then a question of the waits alone:
- *   - a program's tasks are blocks of nested pars: each time that a block is
- *     entered is a segment that knows its fork. Two segments are unordered if their
- *     ancestors below the common one left at the same fork (order by tree).
- *   - a lowered program's workers wait as they like: a vector of rows for each
- *     worker has the progress of the other workers as far as known (vector clocks).
+ * A rank with one task (nearly all) can only race within a wave. The operations of a short wave are
+ * compared pair by pair, those of a long one by the cells that they touch. A rank with several
+ * tasks is walked in an order that respects its waits, with the last writer of each cell and its
+ * readers since then. Two accesses are ordered by the waits alone:
+ *   - the tasks of a program are blocks of nested pars. Each entry into a block is a segment, with
+ *     its parent segment and the fork there. Two segments are unordered if their ancestors below
+ *     their lowest common ancestor left it at the same fork.
+ *   - the workers of a lowered program may have any waits: vector clocks decide (clocks.h).
  *
  * O(operations + cells touched), times the depth of the pars; for a lowered
  * program also waits x workers of a rank.
@@ -30,8 +28,8 @@
 /* Longer waves are not compared pair by pair; those of a few operations only are at once. */
 enum { SHORT_WAVE = 8, FEW_PAIRS = 4 };
 
-/* Who touched a cell: a segment (a program) or a worker's number in its rank
- * (lowered), at that row of its task. */
+/* An access to a cell: by a segment (of a program), or by a worker, as its number in the rank (of a
+ * lowered program); and the row of the task. */
 struct access {
 	uint32_t who, row;
 };
@@ -42,19 +40,19 @@ struct reader {
 };
 
 struct touched {
-	uint32_t age;		    /* valid only in the present age; else untouched */
+	uint32_t age;		    /* valid if it is the current age; else untouched */
 	struct access writer;	    /* who == NONE: none */
 	uint32_t readers, nreaders; /* since the writer; newest first */
 };
 
-/* One entering of a par block, or the main line. */
+/* One entry into a par block, or the main line. */
 struct segment {
 	uint32_t task;
-	uint32_t parent, fork; /* segment and row where it left; parent NONE: main line */
+	uint32_t parent, fork; /* segment, and its row, where it forked; parent NONE: main line */
 	uint32_t depth;
 };
 
-/* What a worker knows from row `row` on. */
+/* A worker's clock from row `row` on. */
 struct version {
 	uint32_t row;
 	size_t clock;
@@ -75,7 +73,7 @@ struct racing {
 	bool found;
 	uint32_t *told; /* told_before() */
 
-	uint32_t *marks;       /* by cell, 2 * number of a user + whether it writes; likewise: */
+	uint32_t *marks;       /* by cell: 2 * number of its last user + whether it writes */
 	uint32_t nusers;       /* numbers of users so far */
 	struct touched *cells; /* made when first needed */
 	uint32_t age;
@@ -133,7 +131,7 @@ static void report(struct racing *r, uint32_t rank, struct side a, struct side b
 	r->found = true;
 	if (p->lowered)
 		return;
-	/* The main place is the later one in the text. */
+	/* The report is at the later of the two places in the text. */
 	if (p->sites[b.op->site].span.lo < p->sites[a.op->site].span.lo) {
 		struct side t = a;
 		a = b;
@@ -181,16 +179,16 @@ static void compare_any(struct racing *r, uint32_t rank, const struct op *a, con
 static inline void compare(struct racing *r, uint32_t rank, const struct op *a, const struct op *b)
 {
 	enum op_kind k = op_kind(a), l = op_kind(b);
-	/* Nearly all: two ends of messages. Of these, sends read and all others write. */
+	/* Most pairs are two ends of messages: sends read, all others write. */
 	if (k <= OP_REDUCE_FROM && l <= OP_REDUCE_FROM &&
 	    ((k == OP_SEND && l == OP_SEND) || !cells_overlap(a->cell, a->n, b->cell, b->n)))
 		return;
 	compare_any(r, rank, a, b);
 }
 
-/* ---- who has its cells for itself ---------------------------------------------------- */
+/* ---- users that share no cells -------------------------------------------------------- */
 
-/* Allocates n numbers for users of cells; the first stands for several readers. */
+/* Allocates n numbers for users of cells; the first one stands for several readers. */
 static uint32_t new_users(struct racing *r, uint32_t n)
 {
 	uint32_t first = r->nusers + 1; /* 0: no user's mark */
@@ -201,8 +199,8 @@ static uint32_t new_users(struct racing *r, uint32_t n)
 	return first;
 }
 
-/* User `me` touches what the operation does. False: another one, from `first` on, touches a cell
- * of it too, and one of them writes. */
+/* Marks the operation's cells for user `me`. False: another user, from `first` on, touches one of
+ * them, and one of the two writes. */
 static inline bool use_alone(struct racing *r, const struct op *o, uint32_t first, uint32_t me)
 {
 	struct touch x = op_touch(o);
@@ -240,7 +238,7 @@ static bool waves_are_clean(struct racing *r, const struct task *t)
 	return clean;
 }
 
-/* Whether no operations of these tasks can race, in whatever order the tasks are. */
+/* Whether no operations of these tasks can race, for any order of the tasks. */
 static bool tasks_are_clean(struct racing *r, const uint32_t *tasks, uint32_t n)
 {
 	uint32_t first = new_users(r, n);
@@ -281,7 +279,7 @@ static bool parallel(const struct racing *r, uint32_t a, uint32_t b)
 
 static const struct version *version_at(const struct strand *s, uint32_t row)
 {
-	uint32_t lo = 0, hi = s->nversions; /* the last with version.row <= row; 0 has 0 */
+	uint32_t lo = 0, hi = s->nversions; /* finds the last version with version.row <= row */
 	while (hi - lo > 1) {
 		uint32_t mid = lo + (hi - lo) / 2;
 		if (s->versions[mid].row <= row)
@@ -292,7 +290,7 @@ static const struct version *version_at(const struct strand *s, uint32_t row)
 	return &s->versions[lo];
 }
 
-/* Whether `x`, walked before, comes before the wave of `s` that begins at `wave`. */
+/* Whether access `x`, visited before, is ordered before the wave of `s` that begins at `wave`. */
 static bool before(const struct racing *r, struct access x, const struct strand *s, uint32_t wave)
 {
 	uint32_t other = strand_of(r, x);
@@ -309,7 +307,7 @@ static void add_version(struct racing *r, struct strand *s, uint32_t row, size_t
 		(struct version){ row, clock };
 }
 
-/* `s` learns at its row `row` that strand `j` has come to row `to`. */
+/* At its row `row`, `s` learns that strand `j` has finished the rows before `to`. */
 static void learn(struct racing *r, struct strand *s, uint32_t row, uint32_t j, uint32_t to)
 {
 	size_t clock = s->versions[s->nversions - 1].clock;
@@ -318,8 +316,8 @@ static void learn(struct racing *r, struct strand *s, uint32_t row, uint32_t j, 
 		add_version(r, s, row + 1, clock);
 }
 
-/* A task has waited for its parent: it enters a block again. Other waits are the
- * parent's, at the end of the par: there its segment goes on. */
+/* A task has waited for its parent: it enters its block again. (All other waits are those of a
+ * parent at the end of a par, where the parent's segment continues.) */
 static void enter(struct racing *r, struct strand *s, uint32_t parent, uint32_t fork)
 {
 	const struct program *p = r->p;
@@ -409,7 +407,7 @@ static void read_cell(struct racing *r, uint32_t i, const struct strand *s, stru
 {
 	struct touched *c = cell_at(r, i);
 	if (c->writer.who == me.who && c->writer.row == me.row)
-		return; /* the same operation's write stands for both */
+		return; /* the write of the same operation stands for both */
 	if (c->writer.who != NONE)
 		check_pair(r, s, wave, me.row, false, c->writer, true);
 	if (c->readers != NONE) {
@@ -449,8 +447,8 @@ static void new_age(struct racing *r)
 
 /* ---- ranks --------------------------------------------------------------------------------- */
 
-/* A program's block that does not begin with a wait left its parent before the
- * parent's first row: that is the segment it begins in. Parents have lower numbers. */
+/* A block that does not begin with a wait forked before its parent's first row, from the parent's
+ * first segment. Parents have lower numbers. */
 static void first_segments(struct racing *r)
 {
 	const struct program *p = r->p;
@@ -488,7 +486,7 @@ static void set_strands(struct racing *r, const uint32_t *tasks, uint32_t n)
 		first_segments(r);
 }
 
-/* The rank's one task: only a wave's operations can race. */
+/* A rank with one task: only operations of the same wave can race. */
 static void walk_task(struct racing *r, uint32_t t)
 {
 	const struct task *task = &r->p->tasks[t];
@@ -496,7 +494,7 @@ static void walk_task(struct racing *r, uint32_t t)
 	bool set = false;
 	for (uint32_t w = 0, end; w < task->nops; w = end) {
 		end = w + wave_length(task, w);
-		if (end - w == 2) { /* nearly all */
+		if (end - w == 2) { /* most waves */
 			compare(r, task->rank, &ops[w], &ops[w + 1]);
 			continue;
 		}
@@ -549,7 +547,7 @@ bool race(struct ctx *c, struct program *p)
 		} else if (n > 1 && (p->lowered || !tasks_are_clean(&r, tasks, n))) {
 			set_strands(&r, tasks, n);
 			new_age(&r);
-			/* Waits in a cycle define no order; they never end. */
+			/* A cycle of waits defines no order; it is a deadlock. */
 			r.found |= !rank_walk(&w, k, walk_wave, &r);
 		}
 		if (r.found && p->lowered)

@@ -1,7 +1,7 @@
 /* See walk.h. */
 #include "compiler/check/walk.h"
 
-/* Walk this task until so many of its rows are done. */
+/* Walk this task until `rows` of its rows are done. */
 struct goal {
 	uint32_t task, rows;
 };
@@ -27,8 +27,8 @@ void rank_walk_init(struct rank_walk *w, struct arena *a, const struct program *
 	w->done = ARENA_ARRAY(a, uint32_t, p->ntasks);
 }
 
-/* Walks the task on top of the stack up to its goal, or to a wait for rows that are not
- * walked yet: their task is put on top. */
+/* Walks the task on top of the stack up to its goal, or up to a wait for rows that are not walked
+ * yet; then pushes their task. */
 static bool go_on(struct rank_walk *w,
 		  void (*wave)(void *arg, uint32_t task, uint32_t row, uint32_t n), void *arg)
 {

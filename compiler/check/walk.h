@@ -1,5 +1,5 @@
 /*
- * The tasks of a rank, one after the other in an order that their waits allow.
+ * Walks the tasks of a rank in an order that their waits allow.
  */
 #ifndef CCS_COMPILER_CHECK_WALK_H
 #define CCS_COMPILER_CHECK_WALK_H
@@ -17,8 +17,8 @@ struct rank_walk {
 /** Sorts the tasks by rank. O(ranks + tasks). */
 void rank_walk_init(struct rank_walk *w, struct arena *a, const struct program *p);
 
-/** Calls `wave` for each wave of `n` operations of the rank, behind all that it waits for; an
- *  OP_WAIT is one. A rank is walked once. False: tasks wait for one another in a circle. */
+/** Calls `wave` for each wave of `n` operations of the rank, after all rows for which it waits; an
+ *  OP_WAIT is a wave, too. A rank can be walked once. False: tasks wait in a cycle. */
 bool rank_walk(struct rank_walk *w, uint32_t rank,
 	       void (*wave)(void *arg, uint32_t task, uint32_t row, uint32_t n), void *arg);
 

@@ -1,30 +1,31 @@
 /*
  * The CUDA source of a module's kernels.
  *
- * In:  a module's bytes. Out: one text, complete: the device header
- * (runtime/device/), then code that only calls its primitives. The header's table
- * runs any worker; for those with few operations there is
+ * In:  a module's bytes. Out: one complete text: the device header (runtime/device/), then code
+ * that only calls its primitives.
  *
- *   ccs_lineN   workers whose operations come in one sequence of forms, whatever
- *               their number (and in part of it): the steps in a straight line, a
- *               loop for each form, with #line to the schedule. What a line cannot
- *               do, the table does.
+ * The header's table (ccs_table) can run any worker. Workers with few operations get a line
+ * instead: ccs_lineN, straight code with one loop for each form of operation, and #line to the
+ * schedule. One line serves all workers with the same sequence of forms, or a part of it. The table
+ * runs the operations that a line cannot.
  *
- * The rule: workers of at most LINE_OPS operations get a line, until MAX_RUNS loops
- * are written; all others go by the table. With the LL protocol, which is for messages so
- * small that only waiting counts, a line does what there is nothing to find out about
- * (device/ll.h, plain operations). Where a
- * worker adds several messages to one cell, or sends one to several peers, or sends several, or
- * stores several, one after the other, CCS_CHAINS adds to the header what does that in one pass.
- * CCS_LAYOUTS has cells found by a table of the call, where buffers are `by column` or `sized`.
- * O(operations), and O(workers) at most MAX_SHAPES + MAX_RUNS x LINE_OPS each.
+ * Workers of at most LINE_OPS operations get a line until MAX_RUNS loops are written; all other
+ * workers use the table. With LL, for messages so small that only latency counts, a line runs the
+ * operations that need no lookups (device/ll.h, plain operations).
+ *
+ * CCS_CHAINS adds code to the header that runs a sequence of operations in one pass, where a worker
+ * adds several messages to one cell, sends one message to several peers, or sends or stores several
+ * messages in sequence. With CCS_LAYOUTS, cells are found by a table of the call, for buffers that
+ * are `by column` or `sized`.
+ *
+ * O(operations), and O(workers) times at most MAX_SHAPES + MAX_RUNS x LINE_OPS.
  */
 #include "compiler/emit/module_bytes.h"
 #include "runtime/plan/cells.h"
 
 #include <string.h>
 
-#ifndef LINE_OPS    /* 0: everything by the table, to compare (bench/bench.mk) */
+#ifndef LINE_OPS    /* 0: no lines, to compare (bench/bench.mk) */
 #define LINE_OPS 32 /* as CCS_ROWS in device/block.h */
 #endif
 #define MAX_RUNS 24
@@ -69,7 +70,7 @@ static void put(struct writer *w, const char *s)
 
 #define PUT(w, ...) put(w, arena_printf((w)->arena, __VA_ARGS__))
 
-/* ---- what occurs ------------------------------------------------------------------ */
+/* ---- shapes and lines ------------------------------------------------------------- */
 
 /* Form bits, ccs_plan_form. */
 enum { IN = 1, A = 2, B = 4, DST = 8, OUT = 16 };
@@ -84,8 +85,8 @@ static uint32_t run_end(const struct ccs_op *ops, uint32_t n, uint32_t i)
 	return i;
 }
 
-/* Whether the runs of `part` are among those of `whole`, in their order: then the
- * line for `whole` serves both, its other loops do nothing. */
+/* Whether the runs of `part` are a subsequence of those of `whole`. Then the line for `whole`
+ * serves both; for `part` its other loops have no iterations. */
 static bool runs_within(const struct straight *part, const struct straight *whole)
 {
 	uint32_t i = 0, j = 0;
@@ -105,7 +106,7 @@ static uint32_t count_runs(const struct straight *l)
 	return runs;
 }
 
-/* The line for such a worker, an old one, or one that grows, or a new one; MAX_RUNS:
+/* The line for such a worker: an existing one, an existing one extended, or a new one; MAX_RUNS:
  * there is no room. */
 static uint32_t line_of(struct writer *w, struct straight l)
 {
@@ -126,7 +127,8 @@ static uint32_t line_of(struct writer *w, struct straight l)
 	return i;
 }
 
-/* Two shapes of one number: the first one's line serves both, by way of the table. */
+/* Shapes that differ may have one number (a hash): then the first one's line serves both, and
+ * leaves to the table the operations that do not fit. */
 static void add_shape(struct writer *w, const struct ccs_op *ops, uint32_t n)
 {
 	uint32_t number = ccs_plan_shape(ops, n), line;
@@ -141,7 +143,7 @@ static void add_shape(struct writer *w, const struct ccs_op *ops, uint32_t n)
 		w->shapes[w->nshapes++] = (struct shape){ number, line };
 }
 
-/* Whether it, too, only sends what lies in cells, or only stores a message, which may be there. */
+/* Whether both operations only send cells, or both only store a message. */
 static bool is_alike(const struct ccs_op *o, const struct ccs_op *before)
 {
 	uint32_t form = ccs_plan_form(o);
@@ -150,7 +152,7 @@ static bool is_alike(const struct ccs_op *o, const struct ccs_op *before)
 	       (form == (A | OUT) || form == (IN | DST));
 }
 
-/* Whether it goes on with the value that the one before it has left or sent. */
+/* Whether the operation uses the value that the one before it stored or sent. */
 static bool goes_on(const struct ccs_op *o, const struct ccs_op *before)
 {
 	return o->n == 1 && before->n == 1 && !o->nwaits &&
@@ -164,7 +166,7 @@ static void look_at_worker(struct writer *w, const struct ccs_op *ops, uint32_t 
 	for (uint32_t i = 1; i < n; i++)
 		w->chains |= goes_on(ops + i, ops + i - 1) || is_alike(ops + i, ops + i - 1);
 	for (uint32_t i = 0; i < n; i++)
-		if (ops[i].flags & CCS_OP_SHIFTED) /* the host makes two of it */
+		if (ops[i].flags & CCS_OP_SHIFTED) /* the host splits it in two */
 			return;
 	add_shape(w, ops, n);
 }
@@ -227,7 +229,7 @@ static void put_line_code(struct writer *w, uint32_t i)
 	put(w, "\treturn k;\n}\n#line 1 \"kernels.cu\"\n");
 }
 
-/* Which line, by the worker's shape: from its first operation on. */
+/* The switch from the worker's shape to its line. */
 static void put_lines(struct writer *w)
 {
 	for (uint32_t i = 0; i < w->nlines; i++)

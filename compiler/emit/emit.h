@@ -24,20 +24,20 @@ struct bytes {
 struct bytes module_build(struct ctx *c, const struct module *m, const struct decl *schedule,
 			  const struct planned *v, size_t n);
 
-/** Reads the module's bytes back, as a program that runs them will, proves all of it within the
- *  given bytes of memory, and compares its promises with the program and its contract
- *  (read_back.c). Returns 0 or the exit status (70: a bug of ours; 1: E0501), reported as a
- *  diagnostic. About as long as the checks before. *m: what was read, as long as the bytes live;
- *  or NULL. It is for ccs_module_free, whatever happens. */
+/** Reads the module's bytes back, as a user of the module does, proves it within the given bytes of
+ *  memory, and compares its promises with the program and its contract (read_back.c). Returns 0 or
+ *  the exit status (70: a bug of the compiler; 1: E0501), reported as a diagnostic. Takes about as
+ *  long as the checks of the program. *m: the module, valid as long as the bytes, or NULL; the
+ *  caller frees it with ccs_module_free, also on failure. */
 int read_back(struct ctx *c, const struct bytes *module, const struct module *sources,
 	      const struct decl *schedule, const struct planned *v, size_t n, uint64_t memory,
 	      struct ccs_module **m);
 
-/** What was read back of the module, its first `len` bytes, as a number. */
+/** A checksum of the module's first `len` bytes, which were read back. */
 uint64_t read_back_sum(const struct bytes *module, size_t len);
 
-/** Whether, now that kernels were added, that is still the same, and the whole is of good
- *  form. Returns as read_back; *m is read anew. */
+/** Checks, after kernels were added, that these bytes are unchanged and that the whole module is
+ *  well-formed. Returns as read_back; *m is read anew. */
 int read_back_again(struct ctx *c, const struct bytes *module, const struct decl *schedule,
 		    size_t len, uint64_t sum, struct ccs_module **m);
 
@@ -48,8 +48,8 @@ const char *cuda_source(struct ctx *c, const struct ccs_module *m);
 
 /* --target, --arch and --kernels. */
 struct cuda_options {
-	bool asked;		  /* --target=cuda, --arch or --kernels: without NVRTC it is an
-				   error; else kernels are compiled where it is found */
+	bool asked;		  /* --target=cuda, --arch or --kernels: NVRTC is required;
+				   otherwise kernels are compiled only if it is found */
 	bool off;		  /* --target=cpu: no CUDA source either */
 	bool lines;		  /* -g: kernels name the lines of the schedule */
 	struct nvrtc_arch *archs; /* at least one */
@@ -76,44 +76,44 @@ void module_add_cuda(struct ctx *c, struct bytes *module, const char *source,
 void plan_print(const struct ccs_module *m, FILE *out);
 void plan_print_json(const struct ccs_module *m, FILE *out);
 
-/** --emit=msccl-xml: the module's one plan as MSCCL and RCCL load it (export.h).
- *  `protocols`: --protocols, or NULL. Returns 0 or the exit status (1: E0501; 70: a bug of ours),
- *  reported as a diagnostic. About as long as the checks before. */
+/** --emit=msccl-xml: writes the module's one plan for MSCCL and RCCL (export.h). `protocols`:
+ *  --protocols, or NULL. Returns 0 or the exit status (1: E0501; 70: a bug of the compiler),
+ *  reported as a diagnostic. Takes about as long as the checks of the program. */
 struct choice_list;
 int msccl_print(struct ctx *c, const struct ccs_module *m, const struct decl *schedule,
 		const struct choice_list *protocols, FILE *out);
-/** Has the program lowered for it: with as few slots as its executors may have, if it takes no
- *  more, and messages that may go chunk by chunk. */
+/** Sets c for lowering to MSCCL: the slots that every executor has, if they suffice, and messages
+ *  that may be sent chunk by chunk. */
 void msccl_lowering(struct ctx *c, int64_t min_slots);
 
 /** --emit=header: the C header of the module's typed function. */
 void header_print(const struct ccs_module *m, FILE *out);
 
-/** The shared object's bytes, as the product. Returns 0, or the exit status (2: no place for
- *  temporary files, 4: no C compiler), reported as a diagnostic. */
+/** Makes the shared object as the product. Returns 0, or the exit status (2: no place for temporary
+ *  files, 4: no C compiler), reported as a diagnostic. */
 struct output;
 int link_module(struct ctx *c, const struct bytes *module, const struct ccs_module *m,
 		struct output *out);
 
-/* ---- report.c: what `ccc check` says of a schedule that is right ----------------------------- */
+/* ---- report.c: the report of `ccc check` on a schedule that is right ------------------------- */
 
-/* What was found for one N (the worst over roots). */
+/* The findings for one N (the worst over roots). */
 struct finding {
 	uint32_t nranks;
 	int64_t min_slots;
 	struct fewer_slots fewer;
 	bool same_bits, same_bits_counts; /* on every rank; for every count (bits.h) */
-	const char *bits_why;		  /* not for every count: why; or NULL */
+	const char *bits_why;		  /* why they are not the same for every count; or NULL */
 	uint32_t steps;
 	double sent;  /* most sent by a rank, in units of S */
 	double bound; /* lower bound in units of S, or < 0: none known */
 	uint64_t nops;
-	const int64_t *asked; /* values of the contract's parameters, in order; of one root */
-	bool any_root;	      /* the caller chooses it */
+	const int64_t *asked; /* values of the contract's parameters, in order; for one root */
+	bool any_root;	      /* the caller chooses the root */
 	const char
-		*by_proof; /* what the proof for every N is of, which decided; NULL: the check did.
-				  Then bits, steps and volume are unknown, and: */
-	const char *unrun; /* why it was not run */
+		*by_proof; /* the subject of the proof for every N, if that decided: bits, steps and
+				  volume are then unknown; NULL: the check of this N did */
+	const char *unrun; /* with by_proof: why this N was not run */
 };
 
 /* Most cells any rank sends, and the lower bound, in units of S, the whole
@@ -126,7 +126,7 @@ struct every;
 void report_print(struct ctx *c, const struct decl *schedule, const struct finding *v, size_t n,
 		  const struct every *every, bool json, FILE *out);
 
-/* The same on a part of a line, "N = 4: 2(N-1) = 6 steps, 1.50 S per rank, 0 slots", and that N. */
+/* The figures in one phrase: "N = 4: 2(N-1) = 6 steps, 1.50 S per rank, 0 slots"; and that N. */
 const char *report_brief(struct arena *a, const struct decl *schedule, const struct finding *v,
 			 size_t n, uint32_t *nranks);
 

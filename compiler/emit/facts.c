@@ -1,14 +1,15 @@
 /*
- * What follows from a plan's rows, for those who read it: which operations write what they
- * have yet to read, and for which somebody waits; and between hosts (runtime/plan/plan.h,
- * Rounds) when each is done, and which messages are in place.
+ * Derived facts of a plan, which save the executors an analysis at load time.
  *
- * In:  a plan's rows, whose messages are matched, and the lowered program that they are of.
- * Out: that. For the rounds there is one walk over the operations, in an order in which each
- * comes after what it waits for; it notes for every cell before when it may not be read or
- * written again. A second one, backwards, finds the messages that can be sent from where
- * they are. A plan without races has one order of conflicting operations, whatever order
- * they are looked at in.
+ * In:  a plan's rows, with messages matched, and the lowered program from which they came. Out:
+ * flags of operations that overwrite cells that they have yet to read, and of those for which
+ * another worker waits; for runs between hosts (runtime/plan/plan.h, Rounds), the time of each
+ * operation, and the messages that need no copy.
+ *
+ * Rounds need one walk over the operations, each after those for which it waits; the walk keeps,
+ * for every cell, the earliest time of the next read and write. A second walk, backwards, finds
+ * messages that can be sent from their cells. A plan without races has one order of conflicting
+ * operations, so the result does not depend on the order of the walk.
  */
 #include "compiler/emit/module_bytes.h"
 
@@ -26,9 +27,9 @@ struct maker {
 	uint32_t width;		/* cells of a rank */
 	uint64_t *read, *write; /* [nranks * width]: the first time at which it can be read;
 				   ... at which it can be written */
-	uint32_t *from;		/* [ops]: who sends its message, or CCS_NONE */
-	uint32_t *order;	/* [ops]: their workers, as walked */
-	uint32_t *done;		/* [workers]: its operations, so far */
+	uint32_t *from;		/* [ops]: the rank that sends its message, or CCS_NONE */
+	uint32_t *order;	/* [ops]: their workers, in the order of the walk */
+	uint32_t *done;		/* [workers]: its operations so far */
 	uint32_t walked;
 };
 
@@ -48,7 +49,7 @@ static uint64_t *cell_of(const struct maker *k, uint64_t *table, uint32_t w, uin
 	return table + (size_t)k->v->workers[w].rank * k->width + cell;
 }
 
-/* ---- each by itself ------------------------------------------------------------------- */
+/* ---- operations by themselves --------------------------------------------------------- */
 
 static bool overlaps(uint32_t x, uint32_t dst, uint32_t n)
 {
@@ -81,7 +82,7 @@ static void note_awaited(const struct plan_view *v, struct ccs_op *ops)
 
 /* ---- forwards ------------------------------------------------------------------------- */
 
-/* When its message is there; 0: it has none, or none that goes. */
+/* The time when its message has arrived; 0: it has none, or one without cells. */
 static uint64_t message_at(const struct maker *k, const struct ccs_op *o)
 {
 	uint32_t row = k->from[o - k->ops];
@@ -91,8 +92,8 @@ static uint64_t message_at(const struct maker *k, const struct ccs_op *o)
 	return TIME(k->ops[row].phase + 1);
 }
 
-/* Whether its cells are as long as what it receives. Both ends know that length by the number of a
- * chunk, each by its own: in `sized` buffers many are equally long. It is the sender's that counts. */
+/* Whether its cells are as long as its message. Each end names the length by a chunk of its own; in
+ * `sized` buffers different chunks may have equal lengths. The sender's chunk counts. */
 static bool holds_message(const struct maker *k, const struct ccs_op *o)
 {
 	uint32_t row = k->from[o - k->ops];
@@ -100,7 +101,7 @@ static bool holds_message(const struct maker *k, const struct ccs_op *o)
 	return row != CCS_NONE && plan_whole(k->v, k->even, k->ops + row, o->dst);
 }
 
-/* The plan promises an order, to which messages without cells may belong. */
+/* For a plan that promises an order of ranks, in which messages without cells count. */
 static void keep_order(const struct maker *k, uint32_t w, const struct ccs_op *o, uint64_t *t)
 {
 	if (o > k->ops + k->v->workers[w].op)
@@ -112,7 +113,7 @@ static void keep_order(const struct maker *k, uint32_t w, const struct ccs_op *o
 	}
 }
 
-/* When the operation can be, by its message and its rank's cells. */
+/* The earliest time of the operation, by its message and the cells of its rank. */
 static uint64_t time_of(const struct maker *k, uint32_t w, const struct ccs_op *o)
 {
 	uint64_t t = message_at(k, o);
@@ -144,8 +145,8 @@ static void note_time(const struct maker *k, uint32_t w, const struct ccs_op *o,
 	}
 }
 
-/* In the order that the deadlock check found: what sends, as it starts, and the rest as it
- * is over. */
+/* Visits operations in the order of the deadlock check: sends when they start, all others when they
+ * finish. */
 static void walk_op(void *arg, uint32_t w, uint32_t row, uint32_t n, bool starts)
 {
 	struct maker *k = arg;
@@ -168,9 +169,9 @@ static void walk_op(void *arg, uint32_t w, uint32_t row, uint32_t n, bool starts
 	k->order[k->walked++] = w;
 }
 
-/* ---- backwards, for what is sent from where it is ---------------------------------------- */
+/* ---- backwards: messages that are sent from their cells ---------------------------------- */
 
-/* In one row: phase 0 is at 2, round 1 at 3, phase 1 at 4, ... 0: never. */
+/* Phases and rounds on one time line: phase 0 is 2, round 1 is 3, phase 1 is 4, ... 0: never. */
 static uint64_t phase_at(uint32_t phase)
 {
 	return 2 * (uint64_t)phase + 2;
@@ -181,8 +182,8 @@ static uint64_t round_at(uint32_t round)
 	return 2 * (uint64_t)round + 1;
 }
 
-/* k->write is now when a cell is next written. Receives that could be in place count as
- * such: a send rather yields to them. */
+/* k->write is now the time of a cell's next write. A receive that could be in place is assumed to
+ * be: it has priority over a send from the same cells. */
 static void find_sources(struct maker *k)
 {
 	memset(k->write, 0, (size_t)k->v->plan->nranks * k->width * sizeof(*k->write));
@@ -221,7 +222,7 @@ static void set_out(struct maker *k, struct arena *a, struct facts_room *room)
 {
 	const struct ccs_plan *p = k->v->plan;
 	size_t cells = (size_t)p->nranks * k->width, workers = (size_t)p->workers.n;
-	size_t size = 16 * cells + 8 * (size_t)p->ops.n + 4 * workers + 1; /* never none */
+	size_t size = 16 * cells + 8 * (size_t)p->ops.n + 4 * workers + 1; /* not 0 */
 
 	if (room->size < size) {
 		room->p = arena_grow(a, room->p, room->size, size);

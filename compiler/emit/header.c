@@ -12,8 +12,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Words of C and C++ that a schedule may have as its name, and one more that no
- * library may define. */
+/* Words of C and C++ that may be names of schedules, and `main`, which no library may define. */
 static const char *const words[] = {
 	"alignas",   "alignof", "and",	    "asm",	"auto",	    "bool",	 "break",
 	"case",	     "catch",	"char",	    "class",	"const",    "constexpr", "continue",
@@ -27,7 +26,7 @@ static const char *const words[] = {
 	"using",     "virtual", "void",	    "volatile", "while",    "xor",
 };
 
-/* The schedule's name, with a `_` behind where C, or libccs, has it already. */
+/* The schedule's name, with `_` appended if C or libccs uses it already. */
 struct function_name module_function(const struct ccs_module *m)
 {
 	const char *name = m->text + m->head->schedule;
@@ -38,7 +37,7 @@ struct function_name module_function(const struct ccs_module *m)
 	return (struct function_name){ .name = name, .suffix = taken ? "_" : "" };
 }
 
-/* The call's signature: which of NCCL's parameters there are. */
+/* The call's signature: the parameters of NCCL that it has. */
 struct signature module_signature(const struct ccs_module *m)
 {
 	const struct ccs_buffer *b = m->buffers;
@@ -57,7 +56,7 @@ struct signature module_signature(const struct ccs_module *m)
 		if (b[i].direction != CCS_IN && shape[i].blocks > out)
 			out = shape[i].blocks;
 	}
-	/* as ncclAllGather and ncclReduceScatter name it */
+	/* the names in ncclAllGather and ncclReduceScatter */
 	if (in < out)
 		s.count = "sendcount";
 	else if (in > out)

@@ -6,10 +6,10 @@
  * kernel when it is first used. If CUDA was not asked for and NVRTC is not found, the module gets
  * the source alone.
  *
- * Kernels are the same for every N, so this costs the same for one plan as for a hundred: about a
- * second a kernel. They are independent, and are compiled by one thread for each processor; and
- * once: they go into the disk cache (runtime/base/load/cache.h) under a key of all their inputs, and
- * come from there as the same bytes, so that compiling a schedule again does not wait.
+ * Kernels do not depend on N, so the cost does not depend on the number of plans: about a second a
+ * kernel. One thread for each processor compiles them. A disk cache (runtime/base/load/cache.h)
+ * keeps them under a key of all their inputs, so a second compilation takes the same bytes from
+ * there.
  */
 #include "compiler/emit/module_bytes.h"
 #include "runtime/base/load/cache.h"
@@ -56,7 +56,7 @@ static const char *known_archs(struct arena *a, const struct nvrtc *n)
 	return text;
 }
 
-/* Opens NVRTC, one that knows all architectures; else returns why not. */
+/* Opens an NVRTC that knows all the architectures. Returns NULL, or why there is none. */
 static const char *open_nvrtc(struct ctx *c, const struct cuda_options *o, struct nvrtc *n)
 {
 	const char *text;
@@ -78,7 +78,7 @@ static const char *open_nvrtc(struct ctx *c, const struct cuda_options *o, struc
 	return NULL;
 }
 
-/* 4: this machine lacks something. */
+/* Reports what this machine lacks. Returns the exit status, 4. */
 static int lacks(struct ctx *c, const char *why)
 {
 	diag_add(c->diags, SEV_ERROR, 703, NOWHERE, NO_RANK, "%s", why);
@@ -99,7 +99,7 @@ static int refused(struct ctx *c, const struct nvrtc *n, const struct making *m)
 
 /* ---- all kernels ----------------------------------------------------------------- */
 
-/* Another NVRTC may make other code, hence its version, and where it is. */
+/* The key has NVRTC's version and path: another NVRTC may generate other code. */
 static struct cache_key cache_key_for(const struct makings *m, const struct making *k)
 {
 	const int numbers[] = { m->nvrtc->major, m->nvrtc->minor, k->arch.number, k->arch.variant,
@@ -137,7 +137,7 @@ static void *make_some(void *arg)
 	return NULL;
 }
 
-/* No arena is used meanwhile. */
+/* Compiles all kernels, in threads. Arenas are not thread-safe, so the threads use none. */
 static void make_all(struct makings *m)
 {
 	pthread_t threads[MAX_THREADS];
@@ -152,7 +152,7 @@ static void make_all(struct makings *m)
 		pthread_join(threads[--n], NULL);
 }
 
-/* Every architecture x key x protocol, each once. */
+/* Lists each combination of architecture, key and protocol once. */
 static void list_kernels(struct ctx *c, const struct cuda_options *o, uint32_t flags,
 			 struct makings *m)
 {

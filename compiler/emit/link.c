@@ -1,18 +1,20 @@
 /*
  * The shared object, made by the system's C compiler ($CC, or cc) in a private directory.
  *
- * In:  a module's bytes. Out: the bytes of an ELF file with two exported symbols:
- * ccs_module_v1, the module at a 64-byte boundary in read-only data, and the typed
- * function, which calls ccs_call of libccs (left undefined; found when both are loaded).
+ * In:  a module's bytes. Out: the bytes of an ELF file with two exported symbols: ccs_module_v1,
+ * the module at a 64-byte boundary in read-only data, and the typed function, which calls
+ * ccs_call of libccs (undefined here; resolved when both are loaded).
  *
- * The compiler runs on files of fixed names, without debug data, build id or idents: the same
- * module gives the same bytes with the same compiler. In the result the module is looked up
- * again. Nothing is left of it all, in whatever way this ends: a signal that would end the
- * program ends the compiler first, and the directory; then the program dies by it. Where
- * nothing can be done any more (SIGKILL), a shell that waits for our end of a pipe to close
- * does the same: the janitor.
+ * Reproducible: the compiler runs on files with fixed names, without debug data, build id or
+ * idents, so the same compiler gives the same bytes for the same module. The module is then looked
+ * up in the result, as a check.
  *
- * While the directory is there nothing is taken from an arena: that might not return.
+ * No files or processes are left, however this ends. A signal that would end the program is held
+ * while the directory exists: the compiler is ended first, the directory removed, and then the
+ * signal is raised again. For SIGKILL there is the janitor, a shell that waits until the program's
+ * end of a pipe is closed, and then does the same.
+ *
+ * While the directory exists, no arena is used: on lack of memory an arena does not return.
  */
 #include "compiler/emit/module_bytes.h"
 #include "compiler/emit/output.h"
@@ -38,14 +40,14 @@ extern char **environ;
 #define LOG_BYTES 4000
 
 struct link {
-	/* what to run, and on what; argv[0] is looked for in PATH */
+	/* inputs; argv[0] is searched in PATH */
 	const struct bytes *module;
 	const char *source; /* of module_bytes.c */
 	char **argv, **envp;
 	char *tmpdir; /* "TMPDIR=" in envp, with room for a path */
 
 	/* results */
-	char log[LOG_BYTES + 1]; /* what the compiler had to say */
+	char log[LOG_BYTES + 1]; /* the compiler's messages */
 	unsigned char *object;	 /* malloc'ed: the file that it made */
 	size_t object_len;
 	int error; /* errno */
@@ -60,13 +62,13 @@ struct link {
 	sigset_t ending; /* what ends the program */
 };
 
-/* How far it came. */
+/* The stage at which it ended. */
 enum link_end {
 	DIRECTORY,
-	FILES,	  /* these could not be made: error */
-	SPAWN,	  /* nor the compiler be started: error, or signal */
-	COMPILER, /* it failed: wait_status, log */
-	OBJECT,	  /* it made no file: error */
+	FILES,	  /* the input files could not be written: error */
+	SPAWN,	  /* the compiler could not be started: error, or signal */
+	COMPILER, /* the compiler failed: wait_status, log */
+	OBJECT,	  /* the compiler wrote no file: error */
 	DONE
 };
 
@@ -92,8 +94,8 @@ static char *const compile_flags[] = {
 
 /* ---- preparations ---------------------------------------------------------------- */
 
-/* The C part. The module has a name of its own inside, as several schedules may be
- * linked into one program, and ccs_module_v1 would then be the first one's. */
+/* The C source. The function refers to the module by a separate local symbol: a program may link
+ * several schedules, and ccs_module_v1 is then the symbol of the first. */
 static char *make_source(struct ctx *c, const struct ccs_module *m)
 {
 	struct signature s = module_signature(m);
@@ -145,14 +147,14 @@ static char **make_argv(struct ctx *c)
 	for (char *w = strtok_r(copy, " \t", &save); w; w = strtok_r(NULL, " \t", &save))
 		argv[n++] = w;
 	char real[PATH_MAX];
-	if (strchr(argv[0], '/') && realpath(argv[0], real)) /* it runs in another directory */
+	if (strchr(argv[0], '/') && realpath(argv[0], real)) /* it will run in another directory */
 		argv[0] = arena_strndup(c->arena, real, strlen(real));
 	memcpy(argv + n, compile_flags, sizeof(compile_flags));
 	return argv;
 }
 
-/* The environment, with room for a TMPDIR of its own: what the compiler leaves when it is
- * killed goes with the directory. */
+/* The environment, with the private directory as TMPDIR: files that a killed compiler leaves are
+ * removed with it. */
 static void make_environment(struct arena *a, struct link *l)
 {
 	size_t n = 0, k = 0;
@@ -167,7 +169,7 @@ static void make_environment(struct arena *a, struct link *l)
 	l->envp[k] = l->tmpdir;
 }
 
-/* What is ours in the directory. */
+/* Our files in the directory. */
 static const char *const names[] = { "module.bin", "module_bytes.c", "module.so", "log" };
 enum { NBIN, NC, NSO, NLOG };
 
@@ -179,7 +181,7 @@ static bool make_dir(struct link *l)
 	char real[PATH_MAX];
 	int n;
 
-	/* The compiler runs in it, so its name must not depend on where that is. */
+	/* An absolute path, as the compiler runs in another directory. */
 	if (!realpath(tmp && *tmp ? tmp : "/tmp", real)) {
 		l->error = errno;
 		return false;
@@ -196,7 +198,7 @@ static bool make_dir(struct link *l)
 	return !l->error;
 }
 
-/* A file of the directory; -1 and l->error. */
+/* Opens a file of the directory; on failure returns -1 and sets l->error. */
 static int open_in_dir(struct link *l, int name, int flags)
 {
 	int dir = open(l->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -221,7 +223,8 @@ static bool write_in_dir(struct link *l, int name, const void *data, size_t len)
 	return !l->error;
 }
 
-/* Up to `most` bytes of a file of the directory, in memory from malloc; NULL, and l->error. */
+/* Reads up to `most` bytes of a file of the directory into memory from malloc; on failure returns
+ * NULL and sets l->error. */
 static unsigned char *read_in_dir(struct link *l, int name, size_t most, size_t *n)
 {
 	int fd = open_in_dir(l, name, O_RDONLY);
@@ -257,7 +260,7 @@ static void nap(void)
 	nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
 }
 
-/* What was killed may still be writing: some tries, a second in all. */
+/* Removes the directory. A killed process may still be writing to it, so tries for a second. */
 static void remove_dir(struct link *l)
 {
 	for (int i = 0; i < 50 && l->dir[0]; i++) {
@@ -271,7 +274,7 @@ static void remove_dir(struct link *l)
 
 /* ---- processes --------------------------------------------------------------------------- */
 
-/* The standard input is `in`, or nothing where that is -1; output and errors go to `out`. */
+/* Standard input is `in`, or empty if that is -1; output and errors go to `out`. */
 static int set_files(posix_spawn_file_actions_t *files, const char *dir, int in, const char *out)
 {
 	int error = dir ? posix_spawn_file_actions_addchdir_np(files, dir) : 0;
@@ -286,8 +289,8 @@ static int set_files(posix_spawn_file_actions_t *files, const char *dir, int in,
 	return error ? error : posix_spawn_file_actions_adddup2(files, 1, 2);
 }
 
-/* Starts argv[0] in a group of its own, so that signals from the terminal come to us
- * alone, with the signals that we were started with. */
+/* Starts argv[0] in a new process group, so that signals of the terminal reach only this process.
+ * The signal mask and actions are those with which this process was started. */
 static int start(struct link *l, char *const *argv, const char *dir, int in, const char *out,
 		 pid_t *pid)
 {
@@ -298,7 +301,7 @@ static int start(struct link *l, char *const *argv, const char *dir, int in, con
 
 	if (error)
 		return error;
-	sigemptyset(&usual); /* ccc ignores them */
+	sigemptyset(&usual); /* default actions for signals that ccc ignores */
 	sigaddset(&usual, SIGPIPE);
 	sigaddset(&usual, SIGXFSZ);
 	posix_spawnattr_setsigmask(&attr, &l->mask);
@@ -317,9 +320,9 @@ static int start(struct link *l, char *const *argv, const char *dir, int in, con
 	return error;
 }
 
-/* A shell that reads the compiler's group and then a word that all is well: without that word
- * it ends the group and removes the directory. Without a shell only SIGKILL leaves something
- * behind. */
+/* Starts the janitor: a shell that reads the compiler's process group and then a word of success.
+ * If the pipe closes without that word, it kills the group and removes the directory. Without a
+ * shell, SIGKILL leaves files behind. */
 static void start_janitor(struct link *l)
 {
 	char *argv[] = {
@@ -375,8 +378,8 @@ static bool start_compiler(struct link *l, pid_t *pid)
 	return true;
 }
 
-/* Its group is told to end, and what has not ended within a second is made to; before its
- * number is free for others. */
+/* Ends the compiler's process group, by force after a second. The compiler is awaited last, so that
+ * its number is not reused before. */
 static void end_compiler(struct link *l, pid_t pid)
 {
 	siginfo_t info = { 0 };
@@ -391,8 +394,8 @@ static void end_compiler(struct link *l, pid_t pid)
 	child_wait(pid, &l->wait_status);
 }
 
-/* Runs it in the directory, its output in `log`. False: it could not be started (or
- * not be awaited), l->error says why; or l->signal came. */
+/* Runs the compiler in the directory, with its output in `log`. False: it could not be started or
+ * awaited (l->error), or a signal came (l->signal). */
 static bool run_compiler(struct link *l)
 {
 	sigset_t wanted = l->ending;
@@ -414,7 +417,7 @@ static bool run_compiler(struct link *l)
 	return !l->error;
 }
 
-/* All that happens while the directory is there. How far it came. */
+/* Everything that happens while the directory exists. */
 static enum link_end build(struct link *l)
 {
 	size_t n = 0;
@@ -438,9 +441,8 @@ static enum link_end build(struct link *l)
 	return l->object ? DONE : OBJECT;
 }
 
-/* Runs argv in a private directory that has module.bin and module_bytes.c, and takes what it makes,
- * module.so: with signals held, and SIGCHLD as waiting for a child needs it, whatever
- * we were started with. */
+/* Runs argv in a private directory with module.bin and module_bytes.c, and reads module.so. Signals
+ * are held meanwhile, and SIGCHLD has its default action, so that children can be awaited. */
 static enum link_end run(struct link *l)
 {
 	struct sigaction usual = { .sa_handler = SIG_DFL }, before;
@@ -458,7 +460,7 @@ static enum link_end run(struct link *l)
 	end_janitor(l);
 	sigaction(SIGCHLD, &before, NULL);
 	if (l->signal)
-		raise(l->signal); /* it is taken when the mask lets it */
+		raise(l->signal); /* delivered when the mask is restored */
 	sigprocmask(SIG_SETMASK, &l->mask, NULL);
 	return stage;
 }

@@ -2,13 +2,12 @@
  * The bytes of ccs_module_v1 (runtime/plan/plan.h), from lowered programs.
  *
  * In:  lowered and verified programs, one for each number of ranks and root.
- * Out: one block, the same for the same input: nothing of the machine, the
- * directory or the time is in it; files are named by the last part of their path.
+ * Out: one block of bytes, reproducible: it does not depend on machine, directory or time. Files
+ * are named by the last part of their path.
  *
- * Tables are appended to one growing block, the head first and the texts last;
- * behind them CUDA source and kernels, once they are made.
- * Final values that are alike share their rows of sums: the contract's shares are
- * looked up by their content, so an allreduce of N chunks has N rows, not N * N.
+ * Tables are appended to one growing block, the head first and the texts last, then the CUDA source
+ * and kernels once they are made. Equal final values share their rows of sums, found by content: an
+ * allreduce of N chunks has N rows, not N * N.
  *
  * O(operations + ranks * cells + shares of the contract).
  */
@@ -83,9 +82,9 @@ static uint32_t add_name(struct builder *b, const char *s)
 	return add_text(b, s, strlen(s));
 }
 
-/* ---- what all plans share ---------------------------------------------------------- */
+/* ---- tables that all plans share --------------------------------------------------- */
 
-/* The last part of a path. Modules' names are printed: none steers a terminal. */
+/* The last part of a path, without control characters: names of modules are printed. */
 static uint32_t add_file_name(struct builder *b, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -218,7 +217,7 @@ static void expand_op(struct ccs_op *r, const struct op *o)
 		r->flags |= CCS_OP_A_INITIAL;
 }
 
-/* Rows without the WAIT rows: those before each row of a task. */
+/* By task and row: the number of rows before it that are no WAIT rows. */
 static uint32_t **count_ops(struct arena *scratch, const struct program *p)
 {
 	uint32_t **v = ARENA_ARRAY(scratch, uint32_t *, p->ntasks);
@@ -304,7 +303,7 @@ static uint64_t fill_ops(struct ccs_op *v, struct ccs_plan *plan, const struct p
 	return nwaits;
 }
 
-/* The ends of each message. */
+/* Fills in the two ends of each message. */
 static void fill_messages(struct ccs_op *v, const struct ccs_worker *w, const struct lowered *l,
 			  uint32_t *const *count)
 {
@@ -350,7 +349,7 @@ static void add_fifos(struct builder *b, struct ccs_plan *plan, const struct pro
 
 /* ---- the contract's values -------------------------------------------------------------- */
 
-/* Appends the value that begins there to the sums. */
+/* Appends the value that begins at share `s` to the sums. */
 static void push_sums(struct arena *scratch, const struct share *s, struct ccs_sum **sums,
 		      uint32_t *n, uint32_t *cap)
 {
@@ -390,7 +389,7 @@ static void add_expected(struct builder *b, struct arena *scratch, struct ccs_pl
 		memcpy(to, sums, nsums * sizeof(*to));
 }
 
-/* The lowered program has its program's. */
+/* Adds the sizes of `sized` buffers; the lowered program has those of its program. */
 static void add_sizes(struct builder *b, struct ccs_plan *plan, const struct program *p)
 {
 	uint64_t n = p->size_class ? (uint64_t)p->nranks * p->cells : 0;
@@ -473,7 +472,7 @@ static int compare_planned(const void *x, const void *y)
 	return a->root < b->root ? -1 : a->root > b->root;
 }
 
-/* Ascending, each once. */
+/* Sorts the instances by N and root, each once. */
 static const struct planned **sort_planned(struct arena *a, const struct planned *v, size_t *n)
 {
 	const struct planned **s = ARENA_ARRAY(a, const struct planned *, *n + 1);
@@ -499,7 +498,7 @@ static void set_flags(struct ccs_module_head *h, const struct planned *v)
 		h->flags |= CCS_MODULE_EVEN_COUNTS;
 }
 
-/* The head, with the size and the checksum of all the rest. */
+/* Writes the head, with the size and the checksum of the rest. */
 static struct bytes complete(struct builder *b, struct ccs_module_head *h)
 {
 	size_t behind = offsetof(struct ccs_module_head, checksum) + sizeof(h->checksum);

@@ -1,5 +1,6 @@
 /*
- * Products made from a module's bytes; and the module's parts, before there are bytes.
+ * Shared by the files that write modules (module_bytes.c, facts.c) and the files that make
+ * products from a module's bytes.
  */
 #ifndef CCS_COMPILER_EMIT_MODULE_BYTES_H
 #define CCS_COMPILER_EMIT_MODULE_BYTES_H
@@ -19,16 +20,16 @@ struct signature {
 struct function_name module_function(const struct ccs_module *m);
 struct signature module_signature(const struct ccs_module *m);
 
-/* ---- facts.c: what follows from a plan's rows --------------------------------------------- */
+/* ---- facts.c: derived facts of a plan ------------------------------------------------------ */
 
-/* Used for one plan after another. */
+/* Memory that facts_fill reuses for the next plan. */
 struct facts_room {
 	void *p;
 	size_t size;
 };
 
-/** Fills in what follows from the rest of the rows, which `v` has as well, `to` among it: flags,
- *  stages, when operations are done between hosts, and in how many rounds. `even`: chunks
+/** Fills in the fields of the rows of `v` that follow from the others: flags, stages, and for runs
+ *  between hosts the times of operations and the number of rounds. `even`: the numbers of chunks
  *  divide all counts. O(cells of all operations + nranks * cells). */
 void facts_fill(struct arena *a, struct facts_room *room, const struct plan_view *v,
 		struct ccs_plan *plan, struct ccs_worker *workers, struct ccs_op *ops,

@@ -1,10 +1,10 @@
 /*
- * Products in memory, then in a file or on stdout. See output.h.
+ * Writes products to a file or to stdout, see output.h.
  *
- * -o may name: a regular file, or a path without a file (replace.c); an open descriptor by its name
- * in /dev, which gets the bytes at once, as stdout does; a character device, or a FIFO with a
- * reader. Links are followed, also dangling ones, and stay. An output that would destroy data, or
- * wait for ever, is refused.
+ * -o may name a regular file, or a path without a file (both written by replace.c); an open
+ * descriptor by its name in /dev, which is written to as stdout is; a character device; or a FIFO
+ * with a reader. Symbolic links are followed and kept, dangling ones too. An output that would
+ * destroy data or block for ever is refused.
  */
 #include "compiler/emit/output.h"
 #include "runtime/base/file.h"
@@ -43,7 +43,7 @@ char *output_take_report(struct output *o)
 
 /* ---- names ----------------------------------------------------------------------------- */
 
-/* The open descriptor that it is a name of, or -1. */
+/* The open descriptor that the path names, or -1. */
 static int descriptor(const char *path)
 {
 	static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/" };
@@ -70,8 +70,7 @@ const char *output_name(const char *path)
 	return path && strcmp(path, "-") ? path : "stdout";
 }
 
-/* Follows the links that a path ends in, whether their end is there or not. Returns 0
- * or an errno. */
+/* Follows the links at the end of a path, also dangling ones. Returns 0 or an errno. */
 static int follow(const char *path, char real[PATH_MAX])
 {
 	char link[PATH_MAX], joined[PATH_MAX];
@@ -105,7 +104,7 @@ static bool is_source(const struct sources *s, const struct stat *st)
 	return s && source_of_file(s, (uint64_t)st->st_dev, (uint64_t)st->st_ino);
 }
 
-/* A file that is not there yet: whether its directory is, and can be written. */
+/* For a file that does not exist: whether its directory exists and can be written. */
 static int check_new(const char *path)
 {
 	char real[PATH_MAX];
@@ -162,7 +161,7 @@ const char *output_reason(int error)
 	return strerror(error);
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing -------------------------------------------------------------------------- */
 
 /* A character device or a FIFO. */
 static int write_special(const char *path, const void *data, size_t len)
@@ -175,7 +174,7 @@ static int write_special(const char *path, const void *data, size_t len)
 	if (fstat(fd, &st))
 		error = errno;
 	else if (!S_ISCHR(st.st_mode) && !S_ISFIFO(st.st_mode))
-		error = EEXIST; /* it has become something else */
+		error = EEXIST; /* its type has changed meanwhile */
 	else if (fcntl(fd, F_SETFL, 0))
 		error = errno;
 	else

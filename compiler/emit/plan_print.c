@@ -1,9 +1,8 @@
 /*
  * --emit=plan: a module's plans, for a person to read; and as JSON.
  *
- * In:  the bytes of a module. Out: text: for each plan, rank and worker the
- * operations in words, numbered as waits count them; a direct message goes to cells
- * of the other rank. JSON: one object with the same facts under the names of
+ * In:  the bytes of a module. Out: as text, for each plan, rank and worker, its operations in
+ * words, numbered as waits count them; or one JSON object with the same facts under the names of
  * runtime/plan/plan.h. O(bytes).
  */
 #include "compiler/emit/module_bytes.h"
@@ -30,7 +29,7 @@ static const char *op_word(const struct ccs_op *o)
 	return o->b != CCS_NONE ? "reduce" : "copy";
 }
 
-/* Where a direct message goes; or CCS_NONE. */
+/* The cell of the other rank where a direct message is written; or CCS_NONE. */
 static uint32_t remote_of(const struct plan_view *v, const struct ccs_op *o)
 {
 	return o->flags & CCS_OP_DIRECT ? v->ops[o->to].dst : CCS_NONE;
@@ -116,8 +115,8 @@ static void print_op(const struct ccs_module *m, const struct plan_view *v,
 	putc('\n', out);
 }
 
-/* Which messages need no slot (direct reads: of those that are not direct), and a GPU's
- * protocols by size. */
+/* Prints how many messages need no slot (direct reads: among messages that are not direct), and a
+ * GPU's protocols by size. */
 static void print_messages(const struct plan_view *v, FILE *out)
 {
 	uint64_t messages = 0, direct = 0, held = 0, read = 0;

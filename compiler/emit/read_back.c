@@ -1,14 +1,13 @@
 /*
  * Reads a module back, before it is written to a file.
  *
- * In: the bytes that module_bytes.c wrote, and the program that they encode. Out: 0, or the exit status:
- * 70 if the bytes are wrong, which is a bug in ccc.
+ * In: the bytes that module_bytes.c wrote, and the program that they encode. Out: 0, or the exit
+ * status: 70 if the bytes are wrong, which is a bug of the compiler.
  *
- * The bytes are read as a user of the module reads them: by the loader's own checks
+ * The bytes are read as a user of the module reads them: by the checks of the loader
  * (runtime/plan/verify.c), then by the prover (runtime/plan/proof/prove.h), which runs each plan on
- * symbolic values, by code that shares nothing with lowering and writing. That shows that each plan
- * keeps the module's promises; this file compares these promises with those of the source, and
- * names, parameters and shapes with the program's.
+ * symbolic values and shares no code with lowering and writing. So each plan keeps the promises in
+ * the module. This file compares these promises, names, parameters and shapes with the program's.
  *
  * O(bytes + ranks * cells + shares of the contract), plus the prover.
  */
@@ -36,7 +35,7 @@ static bool is_text(const struct reader *r, uint32_t at, const char *text)
 
 /* ---- parts that all plans share -------------------------------------------------- */
 
-/* The last part of a path, fit to be printed. */
+/* Whether `written` is the last part of the path, without control characters. */
 static bool is_file_name(const char *written, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -154,7 +153,7 @@ static bool same_choices(const struct plan_view *v, const struct choice_list *li
 	return !memcmp(v->choices, list->rows, list->n * sizeof(*list->rows));
 }
 
-/* A value of the contract, and rows of sums. */
+/* Whether a value of the contract equals a value in the rows of sums. */
 static bool same_value(const struct share *x, const struct ccs_sum *s)
 {
 	for (;; x++, s++) {
@@ -166,8 +165,8 @@ static bool same_value(const struct share *x, const struct ccs_sum *s)
 	}
 }
 
-/* Values of a contract are shared: `known` has the rows of sums that one was compared
- * with last. */
+/* Whether the plan promises what the contract does. Cells share values, so `known` has, by share,
+ * the rows of sums with which it was last compared: each pair is compared once. */
 static bool same_promises(const struct plan_view *v, const struct contract *k, uint32_t *known)
 {
 	uint32_t cells = v->plan->cells;
@@ -260,7 +259,7 @@ static int compare(struct reader *r, const struct planned *v, size_t n)
 	return 0;
 }
 
-/* A failure of the loader or the prover, in its own words. */
+/* Reports a failure of the loader or the prover with its message. */
 static int failed(struct ctx *c, const struct decl *schedule, ccs_status s)
 {
 	if (!s)
@@ -274,7 +273,8 @@ static int failed(struct ctx *c, const struct decl *schedule, ccs_status s)
 	return 1;
 }
 
-/* All memory of ours is there before the module is, which the arenas do not own. */
+/* Allocates from the arenas before the module is opened: running out of memory does not return, and
+ * the arenas do not free the module. */
 static void reserve(struct reader *r, const struct planned *v, size_t n)
 {
 	uint64_t most = 0;
@@ -306,7 +306,7 @@ int read_back(struct ctx *c, const struct bytes *module, const struct module *so
 	return status;
 }
 
-/* ---- once more ------------------------------------------------------------------- */
+/* ---- after kernels were added ---------------------------------------------------- */
 
 uint64_t read_back_sum(const struct bytes *module, size_t len)
 {

@@ -2,8 +2,8 @@
  * The report of `ccc check`: the results for each N, as a table for people or one JSON object
  * (ccc(1), Report).
  *
- * Counts are exact; a closed form of the steps is printed only where it fits
- * every N that was proved, three at least.
+ * A closed form of the steps, such as 2(N-1), is fitted to the exact counts. It is printed only if
+ * it fits every N that was proved, and at least three.
  */
 #include "compiler/emit/emit.h"
 #include "compiler/every/every.h"
@@ -14,7 +14,7 @@
 
 /* ---- volume ------------------------------------------------------------------ */
 
-/* The least that the busiest rank sends, in units of S; ccs(5) 4 has the contracts. */
+/* A lower bound of what the busiest rank sends, in units of S (contracts: ccs(5) 4). */
 static double lower_bound(const struct decl *contract, uint32_t nranks)
 {
 	static const struct {
@@ -145,7 +145,7 @@ static const char *ranks_text(struct arena *arena, const struct finding *v, size
 	return text;
 }
 
-/* The N that figures are given at: 4, or else the largest. */
+/* The N of the figures in the table: 4, or else the largest. */
 static const struct finding *example(const struct finding *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -188,7 +188,7 @@ static const char *steps_text(struct arena *arena, const struct finding *v, size
 	return text;
 }
 
-/* On every rank, or at which N not. */
+/* Whether bits are the same on every rank; if not, for which N. */
 static const char *rank_bits_text(struct arena *arena, const struct finding *v, size_t n)
 {
 	struct finding *differ = NULL;
@@ -205,7 +205,8 @@ static const char *rank_bits_text(struct arena *arena, const struct finding *v, 
 			    k == n ? "" : " at N = ", k == n ? "" : ranks_text(arena, differ, k));
 }
 
-/* The example's reason, or else the last. */
+/* Whether bits are the same for every count; if not, with the reason at the example's N, or else at
+ * the last N that has one. */
 static const char *count_bits_text(struct arena *arena, const struct finding *v, size_t n)
 {
 	const char *why = example(v, n)->bits_why;
@@ -244,8 +245,8 @@ static const struct expr *given(const struct decl *schedule, const struct bindin
 	return param->value;
 }
 
-/* "shift (k = 2)", "shift (k = N / 2)": the contract, with those of its parameters that the caller does
- * not choose. */
+/* "shift (k = 2)", "shift (k = N / 2)": the contract, with the parameters that the schedule
+ * sets. */
 static const char *contract_text(struct arena *a, const struct decl *schedule,
 				 const struct finding *v, size_t n, const struct every *every)
 {
@@ -264,7 +265,7 @@ static const char *contract_text(struct arena *a, const struct decl *schedule,
 	return *before == ',' ? arena_printf(a, "%s)", text) : text;
 }
 
-/* Of single Ns: what the proof for every N is of, if it decided one of them; or NULL. */
+/* With -n: the subject of the proof for every N, if the proof decided one of them; or NULL. */
 static const char *by_proof(const struct finding *v, size_t n)
 {
 	const char *of = NULL;
@@ -274,7 +275,7 @@ static const char *by_proof(const struct finding *v, size_t n)
 	return of;
 }
 
-/* "proved for every N >= 2"; or for the N that were checked, and why not for all. */
+/* Prints "proved for every N >= 2"; or the N that were checked, and why not every N. */
 static void print_proved(struct ctx *c, const struct decl *schedule, const struct finding *v,
 			 size_t n, const struct every *every, FILE *out)
 {
@@ -317,7 +318,7 @@ static void print_slots(const struct finding *m, FILE *out)
 	putc('\n', out);
 }
 
-/* Where the Ns of the range took too much work together. */
+/* Says so if the work for the range of N exceeded its limit. */
 static void print_tried(struct ctx *c, const struct finding *v, size_t n, const struct every *every,
 			FILE *out)
 {
@@ -336,7 +337,7 @@ static void print_volume(const struct finding *e, FILE *out)
 		fprintf(out, "; no lower bound is known\n");
 }
 
-/* Those whose ranks were run; in the arena. */
+/* Copies to the arena the findings of each N that was run. */
 static size_t counted(struct arena *a, const struct finding *v, size_t n, struct finding **to)
 {
 	size_t k = 0, cap = 0;
@@ -347,7 +348,7 @@ static size_t counted(struct arena *a, const struct finding *v, size_t n, struct
 	return k;
 }
 
-/* The N that the proof decided: what is not known of them, and why. */
+/* Lists the N that the proof decided, with the figures that are not known for them, and why. */
 static void print_unrun(struct ctx *c, const struct decl *schedule, const struct finding *v,
 			size_t n, FILE *out)
 {

@@ -1,5 +1,5 @@
 /*
- * What `ccc table` prints, see sheet.h and ccc(1), THE TABLE.
+ * The output of `ccc table`, see sheet.h and ccc(1), THE TABLE.
  *
  * In: rows, in any order. Out: text for people, a block for each contract and N; or CSV or
  * JSON for programs, a record for each row, with the keys of `ccc check`'s report.
@@ -61,7 +61,7 @@ static size_t add_entry(struct sheet *t, const char *file, const struct decl *sc
 
 static void add_row(struct sheet *t, enum sheet_state state, size_t entry, struct finding f)
 {
-	f.fewer = (struct fewer_slots){ NULL, NULL }; /* texts end with the compilation */
+	f.fewer = (struct fewer_slots){ NULL, NULL }; /* its texts are freed with the compilation */
 	ARENA_PUSH(t->arena, t->rows, t->nrows, t->caprows) = (struct sheet_row){
 		.state = state, .group = t->entries[entry].group, .entry = entry, .finding = f
 	};
@@ -127,7 +127,7 @@ static int compare_rows(const void *a, const void *b)
 
 /* ---- text ----------------------------------------------------------------------------- */
 
-/* A name that schedules of two files have goes with its file. */
+/* The schedule's name, with its file if a schedule of another file has the same name. */
 static const char *label(const struct sheet *t, const struct sheet_row *row)
 {
 	const struct sheet_entry *e = t->entries + row->entry;
@@ -141,7 +141,7 @@ static const char *volume(const struct sheet *t, double s)
 	return s < 0 ? "-" : arena_printf(t->arena, "%.2f S", s);
 }
 
-/* Which bits are the same. */
+/* The column "same bits". */
 static const char *bits_name(const struct finding *f)
 {
 	if (f->same_bits)
@@ -160,7 +160,7 @@ static void print_proved(const struct sheet *t, const struct sheet_row *row, int
 		buffers ? bits : "-");
 }
 
-/* The row behind those from `first` on that have its contract and N, and that state. */
+/* The first row after `first` with another contract or N, or another state than `state`. */
 static size_t alike(const struct sheet *t, size_t first, enum sheet_state state,
 		    const struct sheet_row *as)
 {
@@ -172,7 +172,7 @@ static size_t alike(const struct sheet *t, size_t first, enum sheet_state state,
 	return i;
 }
 
-/* The rows of one contract and N, from `first` on. Returns the next row. */
+/* Prints the rows of one contract and N, from `first` on. Returns the next row. */
 static size_t print_block(const struct sheet *t, size_t first, int width, FILE *out)
 {
 	const struct sheet_row *as = t->rows + first;
@@ -239,7 +239,7 @@ static const char *state_name(enum sheet_state state)
 	return "wrong";
 }
 
-/* Quoted as in RFC 4180, where it has to be. */
+/* Quotes the text if RFC 4180 requires it. */
 static void print_field(const char *text, FILE *out)
 {
 	bool quoted = text[strcspn(text, ",\"\r\n")] != '\0';
@@ -255,7 +255,7 @@ static void print_field(const char *text, FILE *out)
 		fputc('"', out);
 }
 
-/* The same keys in each row; null where there is no figure. NULL: no memory. */
+/* Every row has the same keys; null: no figure. Returns NULL on lack of memory. */
 static json_t *row_json(const struct sheet *t, const struct sheet_row *row)
 {
 	const struct sheet_entry *e = t->entries + row->entry;

@@ -17,7 +17,7 @@
 #include <isl/ctx.h>
 #include <isl/options.h>
 
-/* Texts of calls in groups have their own way, which is quick; others the affine one. */
+/* Tries the proof of grids, which is fast for texts of calls in groups, then the affine proof. */
 static struct every sets_prove(struct ctx *c, const struct instance *in, bool certificate,
 			       struct every_work *w)
 {
@@ -106,7 +106,7 @@ const char *every_admits(struct arena *to, const struct decl *schedule, unsigned
 			    schedule->topology->name.name, two ? "" : "s");
 }
 
-/* What the proof is of, in words. */
+/* The subject of the proof, in words. */
 static const char *claim(struct arena *to, const struct decl *schedule, const struct every *e)
 {
 	const char *text = e->most ? arena_printf(to, "every N from %u to %u", EVERY_LEAST, e->most)

@@ -1,9 +1,9 @@
 /*
  * Calls of procs, schedules that are called like procs, groups, and scratch.
  *
- * A call evaluates its arguments in the caller's names, then binds the callee's, cuts the
- * views, and checks the callee's `where` and its topology's. A statement that has a mistake
- * is left out; the rank goes on behind it. ccs(5) 4.
+ * A call evaluates its arguments with the caller's names, then binds the callee's names, cuts the
+ * views, and checks the `where` of the callee and of its topology. A call with a mistake is left
+ * out, and the rank continues after it. ccs(5) 4.
  */
 #include "compiler/expand/cursor.h"
 
@@ -39,10 +39,10 @@ void cursor_leave(struct cursor *v)
 	v->depth = o->depth;
 }
 
-/* ---- calls ------------------------------------------------------------------------------------ */
+/* ---- calls ---------------------------------------------------------------------------- */
 
-/* The arguments: cells of views (first, number), numbers, then those of a schedule's
- * parameters that are given. False: one has a mistake. */
+/* Evaluates the arguments: cells of views (first, number), numbers, then the given parameters of a
+ * schedule. False: one has a mistake. */
 static bool arguments(struct cursor *v, const struct stmt *s)
 {
 	struct cells c;
@@ -61,7 +61,7 @@ static bool arguments(struct cursor *v, const struct stmt *s)
 	return !v->stopped;
 }
 
-/* The callee's name for each argument, in order: a view, or a number. */
+/* Iterates over the callee's names for the arguments, in order: views and numbers. */
 struct formals {
 	const struct param *p;	    /* of a proc, or */
 	const struct buffer_def *b; /* of a schedule */
@@ -78,7 +78,7 @@ static const struct buffer_def *next_formal(struct formals *f, const struct symb
 	return b;
 }
 
-/* The callee's names; `at`: the first argument. */
+/* Binds the callee's names; `at`: the first argument. */
 static void bind_arguments(struct cursor *v, const struct stmt *s, uint32_t at)
 {
 	struct formals f = { s->callee->formals, s->callee->buffers };
@@ -110,7 +110,7 @@ static void bind_defaults(struct cursor *v, const struct stmt *s)
 	}
 }
 
-/* The number of parts that the brackets ask for, and of those in a block. */
+/* The number of parts in the brackets; *inner: of the parts of a block. */
 static int64_t parts_of(struct cursor *v, const struct buffer_def *b, int64_t *inner)
 {
 	int64_t count, blocks = b->blocks ? eval(v, b->blocks) : 1, parts;
@@ -127,7 +127,7 @@ static int64_t parts_of(struct cursor *v, const struct buffer_def *b, int64_t *i
 			   *inner);
 }
 
-/* ccs(5) 4: a view's parts are of one size. */
+/* Cuts a view into parts of one size (ccs(5) 4). */
 static bool cut(struct cursor *v, const struct stmt *s, const struct arg *a,
 		const struct buffer_def *b)
 {
@@ -153,7 +153,8 @@ static bool cut(struct cursor *v, const struct stmt *s, const struct arg *a,
 	return false;
 }
 
-/* Cuts the views. The callee's scratch has parts as theirs are, so they must be alike then. */
+/* Cuts the views. If the callee has scratch, its parts are as large as those of the views, which
+ * must then be equal. */
 static bool cut_all(struct cursor *v, const struct stmt *s)
 {
 	struct formals f = { s->callee->formals, s->callee->buffers };
@@ -191,7 +192,7 @@ static bool where(struct cursor *v, const struct stmt *s, const struct decl *d, 
 	return false;
 }
 
-/* The callee's `where` may mention what its topology's parameters are. */
+/* Checks the callee's `where` and its topology; the former may use the topology's parameters. */
 static bool topology(struct cursor *v, const struct stmt *s)
 {
 	const struct decl *t = s->callee->topology;
@@ -232,10 +233,10 @@ void cursor_call(struct cursor *v, const struct stmt *s)
 	bind_defaults(v, s);
 	if (!v->stopped && cut_all(v, s) && topology(v, s))
 		return;
-	v->rows[v->nrows - 1].next = NULL; /* it is left out */
+	v->rows[v->nrows - 1].next = NULL; /* the body is left out */
 }
 
-/* ---- groups ------------------------------------------------------------------------------------- */
+/* ---- groups --------------------------------------------------------------------------- */
 
 static void add_member(struct cursor *v, uint32_t rank)
 {
@@ -276,8 +277,8 @@ static bool add_entry(struct cursor *v, const struct stmt *s, uint32_t at, uint3
 	return false;
 }
 
-/* group([0, 2, 1]), group(order): the entries are numbers of the enclosing group, each once;
- * who is none of them skips the block. */
+/* group([0, 2, 1]), group(order): the entries are numbers of the enclosing group, each once; a rank
+ * that is not among them skips the block. */
 static void within_table(struct cursor *v, const struct stmt *s)
 {
 	uint32_t nentries = v->nentries, start = v->nmembers, number = NONE, at, n;
@@ -341,7 +342,7 @@ static bool members_are_ranks(struct cursor *v, const struct stmt *s, int64_t fi
 	return false;
 }
 
-/* ccs(5) 4, within: every member must be a rank; who is none skips the block. */
+/* ccs(5) 4, within: every member must be a rank; a rank that is no member skips the block. */
 void cursor_within(struct cursor *v, const struct stmt *s)
 {
 	if (!s->e2) {
@@ -364,12 +365,12 @@ void cursor_within(struct cursor *v, const struct stmt *s)
 					.stride = g.stride * stride });
 	if (g.stride)
 		return;
-	v->here.first = v->nmembers; /* part of a group that a table gave */
+	v->here.first = v->nmembers; /* a part of a group that is given by a table */
 	for (int64_t i = 0; i < count; i++)
 		add_member(v, cursor_whole(v, &g, first + i * stride));
 }
 
-/* ---- scratch -------------------------------------------------------------------------------------- */
+/* ---- scratch -------------------------------------------------------------------------- */
 
 bool cursor_scratch(struct cursor *v, const struct stmt *s)
 {

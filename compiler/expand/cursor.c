@@ -2,9 +2,9 @@
  * Statements: the cursor's walk over a text.
  *
  * In: a list of statements, a rank. Out: the rank's operations in the lanes' memory, in the order
- * of the text. The state is a stack of lists; a row ends when its list does, and determines the
- * rest of its statement: the next iteration, the names and the group outside, the waits of a par. A
- * rank costs O(statements run, and their expressions).
+ * of the text. The state is a stack of lists. When a list ends, its row determines what follows:
+ * the next iteration, restoring the outer names and group, or the waits of a par. A rank costs
+ * O(statements run, and their expressions).
  */
 #include "compiler/expand/cursor.h"
 
@@ -13,8 +13,7 @@
 
 /* ---- beginning ------------------------------------------------------------------------ */
 
-/* The bytes of the C stack that may be used: three quarters, so that calls from the deepest place
- * have the rest. */
+/* The usable bytes of the C stack: three quarters; the rest is for calls from the deepest place. */
 static ptrdiff_t c_room(void)
 {
 	const rlim_t most = (rlim_t)256 << 20;
@@ -24,7 +23,7 @@ static ptrdiff_t c_room(void)
 	return (ptrdiff_t)(l.rlim_cur / 4 * 3);
 }
 
-/* The names of files are there before all others. */
+/* Binds the names of files, before all other names. */
 static void bind_files(struct cursor *v)
 {
 	for (const struct unit *u = v->program->instance.module->units; u; u = u->next)
@@ -119,7 +118,7 @@ void cursor_push(struct cursor *v, const struct stmt *of, const struct stmt *bod
 
 /* ---- loops ------------------------------------------------------------------------------- */
 
-/* An iteration: of a par it is a block; else as many at once as can be. */
+/* Runs an iteration: of a par for, a block; else as many iterations at once as possible. */
 static inline void iterate(struct cursor *v, struct row *r)
 {
 	if (r->of->kind == S_FOR && v->walked[r->of->number] < STRIP_NEVER && cursor_strip(v, r)) {
@@ -153,7 +152,7 @@ static void loop(struct cursor *v, const struct stmt *s)
 	iterate(v, r);
 }
 
-/* Whether there is one more iteration; past the last number there is nothing to do. */
+/* Whether there is one more iteration; none after the greatest number. */
 static inline bool next_iteration(struct cursor *v, struct row *r)
 {
 	int64_t i;
@@ -167,7 +166,7 @@ static inline bool next_iteration(struct cursor *v, struct row *r)
 
 /* ---- statements ----------------------------------------------------------------------------- */
 
-/* A chain of else-ifs is a loop here: it may be long. */
+/* A loop over a chain of else-ifs, which may be long. */
 static void branch(struct cursor *v, const struct stmt *s)
 {
 	while (s && !eval(v, s->e) && !v->stopped) {
@@ -181,7 +180,7 @@ static void branch(struct cursor *v, const struct stmt *s)
 		cursor_push(v, s, s->body);
 }
 
-/* A step is run within its list: there is one for each few operations. */
+/* Begins a step in the row of its list: steps are frequent, and need no row of their own. */
 static void begin_step(struct cursor *v, const struct stmt *s)
 {
 	struct row *r = &v->rows[v->nrows - 1];
@@ -256,7 +255,7 @@ static void link(struct cursor *v, const struct stmt *s)
 	ARENA_PUSH(v->arena, v->pairs, v->npairs, v->cappairs) = (uint64_t)a << 32 | (uint64_t)b;
 }
 
-/* False: there is no room for its operation; nothing was done. */
+/* Runs a statement. False: there is no room for its operation, and nothing was done. */
 static bool statement(struct cursor *v, const struct stmt *s)
 {
 	switch (s->kind) {
@@ -292,8 +291,7 @@ static bool statement(struct cursor *v, const struct stmt *s)
 	return true;
 }
 
-/* The end of a list: its scratch and its tables end with it. False: there is no room for the
- * waits of a par. */
+/* Ends a list, with its scratch and its tables. False: there is no room for the waits of a par. */
 static bool end(struct cursor *v)
 {
 	struct row *r = &v->rows[v->nrows - 1];
@@ -323,7 +321,7 @@ static bool end(struct cursor *v)
 	return true;
 }
 
-/* Operations, one behind another. False: there is no room for one, or v->stopped. */
+/* Runs a sequence of operations. False: there is no room for one, or v->stopped. */
 static inline bool operations(struct cursor *v, struct row *r)
 {
 	const struct stmt *s = r->next;

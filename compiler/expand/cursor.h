@@ -1,38 +1,39 @@
 /*
  * The cursor: runs a text on one rank, and yields its operations.
  *
+ * In: a list of statements, a rank. Out: the rank's operations, and reports of mistakes.
+ *
  *   eval.c     names and expressions
  *   fns.c      calls of fns
  *   strips.c   loops that are run as a whole
  *   links.c    loops of links that are run as a whole
- *   cursor.c   statements; where it starts and stops
+ *   cursor.c   statements; start and stop
  *   calls.c    calls of procs and schedules, groups, scratch
- *   lanes.c    where operations go: lanes, and the waits of pars
+ *   lanes.c    lanes of operations, and the waits of pars
  *   message.c  operations: their operands, peers and FIFOs
  *
- * It walks the syntax tree; nothing is compiled. One table holds the value of each name, by the
- * symbol's number (struct bind). A call puts the values that it hides on a trail, and restores
- * them at its end: a name costs one access to the table at any depth of calls. Statements are run
- * from a stack of lists (struct row), so the walk stops at any operation and goes on there.
- * Expressions recurse in C: a tree's depth is bounded by the parser, and calls of fns by the
- * limits below.
+ * It interprets the syntax tree. One table has the value of each name, by the symbol's number
+ * (struct bind). A call saves the values that it hides on a trail, and restores them at its end, so
+ * a name costs one access to the table at any depth of calls. Statements are run from an explicit
+ * stack of lists (struct row), so the walk can stop at any operation and resume there. Expressions
+ * recurse in C; a tree's depth is bounded by the parser, and calls of fns by the limits below.
  *
- * The caller gives room for operations, lane by lane (a lane is what becomes a task: the rank's
- * main line, or one path of par blocks). cursor_next runs until a lane's room is used up, or the
- * rank is done. A caller that stores the operations enlarges the room; another
- * consumes the lane's rows and empties it:
+ * Operations go to lanes. A lane becomes a task: the rank's main line, or one path of par blocks.
+ * The caller gives each lane room. cursor_next runs until the room of a lane is used up, or the
+ * rank is done. A caller that stores the operations enlarges the room; another caller consumes the
+ * lane's rows and empties it:
  *
  *     cursor_start(v, body, rank);
  *     while (cursor_next(v) == CURSOR_ROOM)
  *             ... v->lanes[v->full]: more room, or consumed: done += n, n = 0 ...
  *
- * Mistakes are reported as they are met; an operation that has one is left out,
- * and a failing expression stops the rank. Work without operations is counted by the length
- * of the text that is run, and limited: every program ends. ccs(5) 8.
+ * Mistakes are reported when they are found. An operation with a mistake is left out; an expression
+ * that fails stops the rank. Work between two operations, counted by the length of the text that is
+ * run, is limited, so every program ends (ccs(5) 8).
  *
- * A circle of files: a statement has expressions, an expression may call a fn, and the conditions of
- * `where`, the links of a topology and the tables of sizes are texts that a cursor runs in turn. So
- * cursor.c, eval.c, fns.c, message.c, calls.c, and what starts a cursor for them (where.c,
+ * A circle of files: a statement has expressions, an expression may call a fn, and the conditions
+ * of `where`, the links of a topology and the tables of sizes are texts that a cursor runs in turn.
+ * So cursor.c, eval.c, fns.c, message.c, calls.c, and what starts a cursor for them (where.c,
  * topology.c, sized.c) call one another; the squad's files (squad.h) do the same.
  */
 #ifndef CCS_COMPILER_EXPAND_CURSOR_H
@@ -43,14 +44,14 @@
 #define LIMIT_CELLS (1u << 27) /* cells of all ranks, E0501 */
 #define LIMIT_TASKS (1u << 21) /* main lines and blocks of pars, of all ranks, E0501 */
 #define LIMIT_LINKS \
-	(1u << 25)		   /* links that the topology's body meets on one rank, and
-					   that it has of other ranks, E0501 */
+	(1u << 25)		   /* links that the topology's body makes on one rank, and
+					   links of other ranks that it makes, E0501 */
 #define LIMIT_TERMS (1u << 24)	   /* contributions in one value of a contract, E0501 */
 #define LIMIT_ALL_TERMS (1u << 26) /* contributions in all values, before runs are made, E0501 */
 #define LIMIT_RUNS (1u << 25)	   /* runs of contributions in a contract, E0501 */
 #define MOST_SITES (1u << 24)	   /* statements that make operations, E0501 */
 #define GUESSES 64u		   /* operations of a lane */
-#define LIMIT_REPORTS (1u << 20)   /* mistakes (ranks times places) after which a run ends */
+#define LIMIT_REPORTS (1u << 20)   /* mistakes (ranks times places); then the run ends */
 
 /* ---- paths, FIFOs, links ---------------------------------------------------------------- */
 
@@ -60,15 +61,15 @@ struct tables {
 	struct program *program;
 	uint32_t *path_slots, path_cap; /* 1 + row; a power of two */
 	uint32_t *fifo_slots, fifo_cap;
-	uint32_t nhashed;  /* FIFOs in fifo_slots: the rest enter when one is looked up */
+	uint32_t nhashed;  /* FIFOs in fifo_slots; the rest are entered at the next look-up */
 	uint32_t *direct;  /* [tables_pair()] for path 0, channel 0: 1 + row; or NULL */
 	uint32_t *of_zero; /* the same of rank 0 alone: [dst], and [nranks + src]; or NULL */
 	bool *unlinked;	   /* by FIFO, up to the last one that has no link */
 	uint32_t nunlinked, capunlinked;
 };
 
-/* Rows of `direct` are a cache line longer than there are ranks: otherwise its columns would
- * share few sets of a cache, as N is often a power of two. */
+/* Rows of `direct` have one cache line more than N ranks need: N is often a power of two, and the
+ * columns would share few sets of a cache. */
 #define PAIR_GAP 16u
 
 static inline size_t tables_pair(const struct tables *t, uint32_t src, uint32_t dst)
@@ -76,10 +77,10 @@ static inline size_t tables_pair(const struct tables *t, uint32_t src, uint32_t 
 	return (size_t)src * (t->program->nranks + PAIR_GAP) + dst;
 }
 
-/** `fifos`: FIFOs are wanted too. */
+/** `fifos`: also for FIFOs, not only for paths. */
 void tables_init(struct tables *t, struct arena *a, struct program *p, bool fifos);
-/** Where the plain tables have the FIFO of path 0 and channel 0: 1 + row, or 0; NULL: they do
- *  not. */
+/** The entry of the plain tables for the FIFO of path 0 and channel 0: 1 + row, or 0; NULL: they do
+ *  not cover it. */
 static inline uint32_t *tables_plain(const struct tables *t, uint32_t src, uint32_t dst)
 {
 	size_t n = t->program->nranks;
@@ -89,11 +90,11 @@ static inline uint32_t *tables_plain(const struct tables *t, uint32_t src, uint3
 	return t->of_zero && (src == 0 || dst == 0) ? &t->of_zero[src ? n + src : dst] : NULL;
 }
 
-/** The row of a path; made if `make`, else NONE where there is none. */
+/** The row of a path. If it does not exist: makes it (`make`), or returns NONE. */
 uint32_t tables_path(struct tables *t, uint32_t parent, uint32_t block, bool make);
 /** The row of a FIFO, or NONE. */
 uint32_t tables_fifo(struct tables *t, uint32_t src, uint32_t dst, uint32_t path, uint32_t channel);
-/** Makes a FIFO that is not there; `linked`: the topology has its pair. */
+/** Makes a FIFO that does not exist yet; `linked`: the topology has its pair. */
 uint32_t tables_new_fifo(struct tables *t, uint32_t src, uint32_t dst, uint32_t path,
 			 uint32_t channel, bool linked);
 
@@ -122,15 +123,15 @@ struct view {
 enum bind_kind {
 	B_NONE,
 	B_NUMBER,
-	B_LAZY,	 /* evaluated when asked for: a topology's names, and the file's */
+	B_LAZY,	 /* evaluated at the first use: names of a topology, and of files */
 	B_TABLE, /* its entries: v->entries[at .. at + n] */
 	B_VIEW
 };
 
-/* What a name stands for. */
+/* The meaning of a name. */
 struct bind {
 	enum bind_kind kind;
-	uint64_t call; /* that bound it; 0: fixed for the instance */
+	uint64_t call; /* the call that bound it; 0: fixed for the instance */
 	union {
 		int64_t value;
 		struct view view;
@@ -148,18 +149,18 @@ struct group {
 	int64_t first, stride;
 };
 
-/* A list of statements that is being run. */
+/* A running list of statements. */
 struct row {
-	const struct stmt *of;	 /* it is the body of; NULL: of all */
+	const struct stmt *of;	 /* the statement with this body; NULL: the whole text */
 	const struct stmt *next; /* NULL: it is at its end */
 	const struct stmt *step; /* its statements run within the list; or NULL */
 	uint32_t top, nentries;	 /* scratch and entries in use at its beginning */
-	int64_t i, end, by;	 /* for: the variable, its limit and step; channel: i: the one
-				    outside */
+	int64_t i, end, by;	 /* for: the variable, its limit and step; channel: i: the
+				    enclosing channel */
 	uint32_t block;		 /* par: number of the running block */
 };
 
-/* What a group's block or a call hides, until it ends. */
+/* The state that a group's block or a call hides, until it ends. */
 struct outside {
 	struct group here, home;
 	uint64_t call;
@@ -168,8 +169,8 @@ struct outside {
 
 /* One textual operation. */
 struct opsite {
-	const struct stmt *stmt; /* NULL: it was not met yet */
-	struct op op;		 /* as it will be; op.fifo is the one of (key, at) */
+	const struct stmt *stmt; /* NULL: it was not run yet */
+	struct op op;		 /* the next operation; op.fifo is that of (key, at) */
 	uint64_t key;		 /* (rank + 1) << 32 ^ peer */
 	uint64_t at;		 /* path << 32 | channel */
 	uint32_t bad;		 /* 1 + last rank with a mistake here */
@@ -182,7 +183,7 @@ struct lane {
 	uint32_t path, task;
 };
 
-/* A par that is being run. */
+/* A running par. */
 struct par_row {
 	uint32_t block;	    /* the running block's number */
 	uint32_t lane;	    /* its lane; NONE: it has no operation yet */
@@ -206,35 +207,36 @@ struct cursor {
 	struct tables *tables;	   /* NULL: no FIFO is made (quiet runs) */
 	const struct links *links; /* NULL: no check of links */
 	bool quiet;		   /* report nothing */
-	bool any_in;		   /* there is a buffer that must not be written */
-	/* Called for each operation that was made, or NULL. True: the statement's other
-	 * operations of this loop, with the same views, say nothing new. */
+	bool any_in;		   /* there is an `in` buffer, which must not be written */
+	/* Called for each operation, or NULL. True: the caller needs no more operations of the
+	 * statement in this loop with the same views. */
 	bool (*behind)(void *arg, const struct stmt *s, const struct op *o);
 	void *behind_arg;
 	int64_t report_rank; /* rank of reports, or NO_RANK */
 	uint32_t rank;
 	uint64_t rank_key;
 	uint32_t ntasks;	  /* next task's row */
-	const char *c_stack;	  /* where the C stack begins, and how much of it there is */
-	ptrdiff_t c_room, c_used; /* ... most used so far, within a call that is kept */
+	const char *c_stack;	  /* the begin and size of the C stack */
+	ptrdiff_t c_room, c_used; /* ... and the most used, within a call for the cache */
 
 	struct bind *binds; /* by symbol */
-	struct hidden {	    /* what binds were, to be put back */
+	struct hidden {	    /* hidden values, to be restored */
 		uint32_t symbol;
 		struct bind bind;
 	} *trail;
 	uint32_t ntrail, captrail;
-	/* When what a value hangs on was last changed: fns.c. Time goes by with each change. */
+	/* Time stamps of the last changes of names, `rank` and `N` (fns.c); each change advances
+	 * `now`. */
 	uint64_t now, rank_changed, size_changed; /* of v->here */
 	struct changed {			  /* by symbol */
-		int64_t value;			  /* of the last number that it was */
+		int64_t value;			  /* its last number */
 		uint64_t at;
 	} *changed;
 	struct memo **memos;	 /* by symbol of a fn; NULL: not called yet */
-	uint64_t call, ncalls;	 /* the running call, all so far */
-	uint32_t depth;		 /* calls that are open, of procs and fns */
-	uint32_t deepest;	 /* the most so far, within a call that is kept */
-	struct group here, home; /* of the statement; of the call that it is in */
+	uint64_t call, ncalls;	 /* the running call; the number of calls so far */
+	uint32_t depth;		 /* open calls of procs and fns */
+	uint32_t deepest;	 /* the greatest depth, within a call for the cache */
+	struct group here, home; /* of the statement; of its call */
 	uint32_t part;		 /* cells in a part of the call's views: scratch has such parts */
 	int64_t *entries;	 /* of tables, and arguments */
 	uint32_t nentries, capentries, nfixed;
@@ -243,32 +245,32 @@ struct cursor {
 	struct outside *outside;
 	uint32_t noutside, capoutside;
 	struct work *work;  /* never NULL */
-	uint64_t most_work; /* with more it is `over`, and has nothing to report */
-	uint64_t idle;	    /* work since the last operation, also what was kept from before */
+	uint64_t most_work; /* with more work it is `over`, without a report */
+	uint64_t idle;	    /* work since the last operation, including that of cached calls */
 	bool stopped;	    /* an expression failed, or a limit was reached; reported */
-	struct diag *fault; /* of that expression, until its calls are all known; or NULL */
+	struct diag *fault; /* its report, until all its calls are added; or NULL */
 
 	struct opsite *sites; /* by the statement's number */
 	uint64_t stripped;    /* operations that strips made */
-	uint8_t *walked;      /* by the loop's number: how often it was no strip; STRIP_NEVER: no
-				 more tries */
+	uint8_t *walked;      /* by the loop's number: how often it could not be a strip;
+				 STRIP_NEVER: do not try again */
 	struct lane *lanes;
 	uint32_t nlanes, caplanes;
-	uint32_t lane;	   /* that operations go to; NONE: a block without any yet */
+	uint32_t lane;	   /* the current lane; NONE: in a block without operations so far */
 	uint32_t full;	   /* CURSOR_ROOM: the lane that needs room */
 	uint32_t *lane_of; /* by path: 1 + lane of this rank */
 	uint32_t nlane_of, caplane_of;
 	uint64_t at; /* path << 32 | channel */
 	uint32_t channel;
 	bool step;	/* in a step */
-	uint8_t joined; /* OP_JOINED: it has an operation */
+	uint8_t joined; /* OP_JOINED: the step has an operation */
 	struct par_row *pars;
 	uint32_t npars, cappars;
 	struct join *joins;
 	uint32_t njoins, capjoins;
-	uint32_t *members; /* of groups of tables that are entered: whole ranks */
+	uint32_t *members; /* of open groups that are given by tables: ranks of the program */
 	uint32_t nmembers, capmembers;
-	uint32_t *met;	    /* by rank: the last group of a table that had it */
+	uint32_t *met;	    /* by rank: the last group by a table that contained it */
 	uint32_t group;	    /* number of the last one */
 	uint32_t top, high; /* scratch: in use, most in use in this block */
 	uint32_t most;	    /* scratch: most in use on any rank so far */
@@ -276,18 +278,18 @@ struct cursor {
 
 	uint64_t *pairs; /* of links: source << 32 | target */
 	uint32_t npairs, cappairs;
-	bool spans_wanted;	/* links of whole loops come as runs: */
+	bool spans_wanted;	/* loops of links may give runs, in `spans` */
 	struct link_run *spans; /* targets of the rank itself */
 	uint32_t nspans, capspans;
 	uint64_t reports;
-	/* By rank: the first FIFO that it made; NULL: not all ranks are run, each in its turn. */
+	/* By rank: the first FIFO that it made; NULL: ranks are not all run, in order. */
 	uint32_t *made;
-	/* With it, by rank: 1 + the last FIFO that was made with it as the peer. */
+	/* With `made`, by rank: 1 + the last FIFO that was made with it as the peer. */
 	uint32_t *latest;
-	/* By row of a lane: which of the FIFOs that another rank made was the one there. */
+	/* By row of a lane: which FIFO of those that the other rank made was used there last. */
 	uint32_t guesses[GUESSES];
-	bool wrong;	     /* this rank has a report: the first one's path, and */
-	uint32_t wrong_path; /* rows of its lane before it */
+	bool wrong;	     /* this rank has a report: the path of the first one, and ... */
+	uint32_t wrong_path; /* ... the rows of its lane before it */
 	uint32_t wrong_row;
 	bool over; /* a limit of the whole program was reached: E0501, or its work is spent */
 };
@@ -295,14 +297,14 @@ struct cursor {
 void cursor_init(struct cursor *v, struct ctx *c, struct program *p, struct arena *a, bool quiet);
 /** Begins a list of statements (or NULL: expressions alone) for a rank. */
 void cursor_start(struct cursor *v, const struct stmt *body, uint32_t rank);
-/** From now on it stops where the context's work is spent. */
+/** From now on it stops when the context's work is spent. */
 void cursor_may_stop(struct cursor *v);
-/** Counts the work of all chunks of a program after its run, and of the chunks that operations
- *  touch; their number. O(operations). */
+/** Counts the work of a program's chunks after its run, and of the chunks that operations touch;
+ *  returns the number of the latter. O(operations). */
 uint64_t cursor_touched(struct cursor *v);
-/** The `in` buffer that has the cell, as its own name or by a view; NULL: none has. */
+/** The `in` buffer with the cell; NULL: none. */
 const struct buffer *cursor_in_buffer(const struct cursor *v, uint32_t cell);
-/** Runs on from where it stopped. */
+/** Resumes the run. */
 enum cursor_state cursor_next(struct cursor *v);
 /** Runs the list before the current one; `of` determines how it ends. */
 void cursor_push(struct cursor *v, const struct stmt *of, const struct stmt *body);
@@ -315,40 +317,41 @@ static inline uint32_t cursor_most_cells(const struct cursor *v)
 
 /* ---- eval.c */
 
-/* Rare paths are kept out of line, so that common paths have the registers. */
+/* Rare paths are not inlined, so that common paths have more registers. */
 #define RARE __attribute__((noinline))
 
 /** The value of an expression that is no leaf; see eval(). */
 int64_t eval_tree(struct cursor *v, const struct expr *e);
-/** The value of an expression that needs no rank. Reports; false on failure. */
+/** The value of an expression without `rank`. False: it failed, which is reported. */
 bool eval_fixed(struct cursor *v, const struct expr *e, int64_t *value);
-/** Evaluates a table to entries: their number; the first is v->entries[*at]. */
+/** Evaluates a table; returns the number of its entries, v->entries[*at] on. */
 uint32_t eval_table(struct cursor *v, const struct expr *table, uint32_t *at);
 /** The entries of the table that a name stands for. */
 uint32_t eval_table_of(struct cursor *v, const struct symbol *s, uint32_t *at);
-/** Whether the expression (or NULL), or a fn that it calls, mentions `s` (or
- *  NULL), or, if so asked, `rank`. */
+/** Whether the expression (or NULL), or a fn that it calls, mentions `s` (if not NULL), or `rank`
+ *  (if `rank` is set). */
 bool eval_mentions(struct cursor *v, const struct expr *e, const struct symbol *s, bool rank);
 /** Visits the expression (or NULL) and all in it, then the fns that it calls, each once; if
  *  `lets`, also the values of the lets that it names. */
 void eval_walk(struct cursor *v, const struct expr *e, bool lets,
 	       void (*visit)(void *arg, const struct expr *e), void *arg);
 void eval_push(struct cursor *v, int64_t entry);
-/** Stops: the work is spent, or there was too much without an operation, which is reported. */
+/** Stops the run: the work is spent, or there was too much work without an operation, which is
+ *  reported. */
 bool eval_too_much(struct cursor *v, struct span report);
-/** Keeps what the name stands for, until bind_undo. */
+/** Saves the meaning of the name on the trail, until bind_undo. */
 void bind_hide(struct cursor *v, const struct symbol *s);
-/** Puts back what was hidden since the trail was that long. */
+/** Restores the meanings that were saved since the trail had this length. */
 void bind_undo(struct cursor *v, uint32_t ntrail);
-/** Values fixed for the instance: before any rank runs. */
+/** Binds a name for the whole instance, before any rank runs. */
 void bind_fixed(struct cursor *v, const struct symbol *s, struct bind b);
-/** The let's value when it is asked for; if it is a table, room for it is taken now. */
+/** Binds a let that is evaluated at its first use; room for a table is allocated now. */
 void bind_lazy(struct cursor *v, const struct symbol *s, const struct expr *e);
-/** The parameters and lets of d's topology, all lazy. */
+/** Binds the parameters and lets of d's topology, all lazy. */
 void bind_topology(struct cursor *v, const struct decl *d);
 
-/** The value; 0 and v->stopped if it fails, which is reported (E0204). Most expressions are
- *  a name, `rank`, `N` or a number: not worth a call. */
+/** The value; 0 and v->stopped if it fails, which is reported (E0204). Inline for names, `rank`,
+ *  `N` and numbers, as most expressions are. */
 static inline int64_t eval(struct cursor *v, const struct expr *e)
 {
 	if (e->kind == E_NAME && v->binds[e->sym->id].kind == B_NUMBER)
@@ -360,7 +363,7 @@ static inline int64_t eval(struct cursor *v, const struct expr *e)
 	return e->kind == E_INT ? e->value : eval_tree(v, e);
 }
 
-/** The value, if it has one: a mistake is not reported, and does not count. */
+/** The value, if it has one; a failure is not reported, and does not stop the rank. */
 bool eval_quietly(struct cursor *v, const struct expr *e, int64_t *value);
 
 /** Counts the work of running `text` once. False: too much; reported. */
@@ -373,8 +376,7 @@ static inline bool eval_work(struct cursor *v, struct span text, struct span rep
 	       eval_too_much(v, report);
 }
 
-/** The name got its value in another way than by bind_number. A name without a value is never
- *  used. */
+/** Notes a change of a name that was not made by bind_number. */
 static inline void bind_changed(struct cursor *v, uint32_t symbol)
 {
 	const struct bind *b = &v->binds[symbol];
@@ -385,7 +387,7 @@ static inline void bind_changed(struct cursor *v, uint32_t symbol)
 		c->at = ++v->now;
 }
 
-/** Sets the group that `rank` and `N` refer to from now on. */
+/** Sets the group for `rank` and `N`. */
 static inline void cursor_stand(struct cursor *v, struct group here)
 {
 	if (v->here.number != here.number)
@@ -395,7 +397,7 @@ static inline void cursor_stand(struct cursor *v, struct group here)
 	v->here = here;
 }
 
-/** The name's place in the table, for a value of the running call, until its end. */
+/** The name's entry in the table, for a value until the end of the running call. */
 static inline struct bind *bind_own(struct cursor *v, const struct symbol *s, enum bind_kind kind)
 {
 	struct bind *b = &v->binds[s->id];
@@ -430,37 +432,37 @@ static inline void bind_table(struct cursor *v, const struct symbol *s, uint32_t
 
 /** The value of a call of a fn; 0 and v->stopped if it fails. */
 int64_t fn_call(struct cursor *v, const struct expr *e);
-/* What the fn's value depends on, besides its arguments. */
+/* The dependencies of a fn's value, besides its arguments. */
 struct fn_needs {
 	bool rank, n;
 	const struct symbol *const *names;
 	uint32_t nnames;
 };
 struct fn_needs fn_needs(struct cursor *v, const struct symbol *fn);
-/** Whether what the fn gives may change with a name that is not its own. */
+/** Whether the fn's value may depend on a name from outside the fn. */
 bool fn_hangs_on(struct cursor *v, const struct symbol *fn, const struct symbol *name);
 
 /* ---- strips.c */
 
 #define STRIP_NEVER 8
 
-/** Runs iterations of the loop, from the one that is about to begin, as far as they are as usual
- *  and there is room; r->i is then the next one. True: it was the last one, and r->i is that. */
+/** Runs iterations of the loop as a whole, from the next one on, as far as this is possible and
+ *  there is room; r->i is then the next one. True: the loop is done, and r->i is the last one. */
 bool cursor_strip(struct cursor *v, struct row *r);
 
 /* ---- links.c */
 
-/** Runs a loop of a topology's body over lo .. end - 1 as a whole: v->spans. False: it is not as
- *  usual, and nothing was done. */
+/** Runs a loop of a topology's body over lo .. end - 1 as a whole, into v->spans. False: this is
+ *  not possible, and nothing was done. */
 bool cursor_links(struct cursor *v, const struct stmt *s, int64_t lo, int64_t end);
 
 /* ---- calls.c */
 
-/** Begins the callee's body, unless a mistake is reported. */
+/** Begins the callee's body, unless there is a mistake, which is reported. */
 void cursor_call(struct cursor *v, const struct stmt *s);
 /** Begins the block, if the rank is in the group. */
 void cursor_within(struct cursor *v, const struct stmt *s);
-/** The end of both. */
+/** Ends a call or a group's block. */
 void cursor_leave(struct cursor *v);
 /** False: there is no room; nothing was done. */
 bool cursor_scratch(struct cursor *v, const struct stmt *s);
@@ -474,13 +476,13 @@ static inline uint32_t cursor_whole(const struct cursor *v, const struct group *
 
 /* ---- lanes.c */
 
-/** Room for the main line, before a rank's first operation: a loop that begins with it can be run
- *  as a whole then. */
+/** Gives the main line room before a rank's first operation, so that a loop at the begin can be run
+ *  as a whole. */
 void cursor_main_room(struct cursor *v, struct op *room, uint32_t cap);
 void cursor_par(struct cursor *v);
 void cursor_block(struct cursor *v, uint32_t number);
 void cursor_block_end(struct cursor *v);
-/** False: there is no room for all waits yet. */
+/** Adds the waits at the end of a par. False: there is no room for all of them. */
 bool cursor_par_end(struct cursor *v);
 /** Creates the tasks of blocks that have no operation yet, with their waits. False: v->full
  *  needs room first, or v->stopped. */
@@ -496,19 +498,19 @@ static inline bool cursor_room(struct cursor *v)
 
 /* ---- message.c */
 
-/** A send, receive, reduction or copy. False: there is no room, and nothing was done; or
+/** Runs a send, receive, reduction or copy. False: there is no room, and nothing was done; or
  *  v->stopped. */
 bool cursor_operation(struct cursor *v, const struct stmt *s);
-/** Finds the FIFO of a peer that is a rank, and another one: s->op.fifo. False: there is no link,
- *  which is reported. */
+/** Finds the FIFO of a peer, which must be another rank: s->op.fifo. False: there is no link, which
+ *  is reported. */
 bool cursor_meet(struct cursor *v, struct opsite *s, int64_t peer);
-/** Cells of an operand. False: out of range; reported, unless `s` (or NULL) was
- *  before, for this rank. */
+/** The cells of an operand. False: out of range, which is reported once for a rank and site `s` (or
+ *  NULL). */
 bool cursor_cells(struct cursor *v, const struct ref *r, struct opsite *s, struct cells *cells);
 /** The row of the statement, with its site in the program. */
 struct opsite *cursor_site(struct cursor *v, const struct stmt *s);
-/* Writes an operation of the site. Field by field: its FIFO may just have been written there, and a
- * wider read would wait for that. */
+/* Writes an operation of the site. Field by field, as a wide read of a field that was just written
+ * would stall (store forwarding). */
 static inline void cursor_put(struct op *o, const struct opsite *s, uint32_t kind, struct cells x,
 			      uint32_t other)
 {
@@ -520,7 +522,7 @@ static inline void cursor_put(struct op *o, const struct opsite *s, uint32_t kin
 			  .site = s->op.site };
 }
 
-/** Adds the calls that are open: not one that has just begun, if the place is in its own text.
+/** Adds the open calls; not one that has just begun, if the place is in the caller's text.
  *  (where.c) */
 void cursor_calls(const struct cursor *v, struct span at, struct diag_calls *calls);
 struct diag *cursor_report(struct cursor *v, int number, struct span span, const char *fmt, ...)
@@ -537,9 +539,9 @@ enum instance_state {
 	INSTANCE_WRONG	  /* mistakes were reported */
 };
 
-/** Binds the schedule's, its topology's and its contract's parameters and the buffers for
- *  the cursor, and fills in its program's parameters and buffers. May be repeated for the
- *  same program with another cursor. Reports E0203-E0205, E0501. */
+/** Binds the parameters of the schedule, its topology and its contract, and the buffers, for the
+ *  cursor, and fills in its program's parameters and buffers. May be repeated for the same program
+ *  with another cursor. Reports E0203-E0205, E0501. */
 enum instance_state instance_make(struct cursor *v, bool quiet_where);
 
 #endif

@@ -1,15 +1,15 @@
 /*
- * Names and expressions: 64 bits, never a wrap; floor division and modulo. ccs(5) 3, 4.
+ * Names and expressions: 64 bits, without wrapping; floor division and modulo. ccs(5) 3, 4.
  *
  * In: a tree with resolved names. Out: its value for the current rank, or E0204 at the place that
- * fails. The first failure stops the rank; evaluations on the way back have no effect. O(nodes),
- * plus the cost of called fns.
+ * fails. The first failure stops the rank; evaluations while the recursion returns have no effect.
+ * O(nodes), plus the cost of called fns.
  */
 #include "compiler/expand/cursor.h"
 
 #include <inttypes.h>
 
-/* ---- what names stand for ----------------------------------------------------------- */
+/* ---- lazy names ---------------------------------------------------------------------- */
 
 void bind_fixed(struct cursor *v, const struct symbol *s, struct bind b)
 {
@@ -63,15 +63,15 @@ void eval_push(struct cursor *v, int64_t entry)
 	ARENA_PUSH(v->arena, v->entries, v->nentries, v->capentries) = entry;
 }
 
-/* What evaluates a lazy name is no part of who asks for it. */
+/* The state of the place that uses a lazy name, saved while the name is evaluated. */
 struct asking {
 	struct group here;
 	uint32_t depth, deepest;
 	ptrdiff_t c_used;
 };
 
-/* A lazy name is evaluated where it was bound: a file's in the whole program, a topology's
- * in the call that it is of; and in no call of a fn, so that it does not matter who asks first. */
+/* A lazy name is evaluated in the scope that bound it: a file's in the whole program, a topology's
+ * in its call; and not inside a call of a fn. So the first use does not determine the result. */
 static struct asking enter_home(struct cursor *v, const struct symbol *s)
 {
 	struct asking a = { v->here, v->depth, v->deepest, v->c_used };
@@ -90,7 +90,7 @@ static void leave_home(struct cursor *v, const struct asking *a)
 	v->c_used = a->c_used;
 }
 
-/* A lazy name's value, which is its own from then on. */
+/* Evaluates a lazy name, and binds it to its value. */
 static int64_t lazy(struct cursor *v, const struct symbol *s)
 {
 	const struct bind *b = &v->binds[s->id];
@@ -148,7 +148,7 @@ static int64_t entry(struct cursor *v, const struct expr *e)
 			   n - 1);
 }
 
-/* ---- operators -------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------ */
 
 static RARE int64_t overflow(struct cursor *v, const struct expr *e, int64_t a, const char *op,
 			     int64_t b)
@@ -200,7 +200,7 @@ static RARE int64_t shift(struct cursor *v, const struct expr *e, int64_t a, int
 	return r >> b == a ? r : overflow(v, e, a, "<<", b);
 }
 
-/* ---- calls --------------------------------------------------------------------------------------- */
+/* ---- calls ---------------------------------------------------------------------------- */
 
 static int64_t builtin(struct cursor *v, const struct expr *e)
 {
@@ -272,13 +272,13 @@ static RARE int64_t other(struct cursor *v, const struct expr *e)
 	return 0;
 }
 
-/* A chain, such as (rank - s) % N, from its leftmost operand on. */
+/* Evaluates a chain, such as (rank - s) % N, from its leftmost operand on. */
 int64_t eval_tree(struct cursor *v, const struct expr *e)
 {
 	const struct expr *x = e->first;
 	int64_t a, b, r;
 	if (!x && e->kind == E_CALL && e->builtin == BUILTIN_NONE)
-		return fn_call(v, e); /* they nest deep: without a frame of other()'s between */
+		return fn_call(v, e); /* not in other(): deep recursion needs small frames */
 	if (!x)
 		return other(v, e);
 	a = eval(v, x);
@@ -295,7 +295,7 @@ int64_t eval_tree(struct cursor *v, const struct expr *e)
 		case OP_MUL:
 			r = __builtin_mul_overflow(a, b, &r) ? overflow(v, x, a, "*", b) : r;
 			break;
-		case OP_MOD: /* mostly a is within one b of the range */
+		case OP_MOD: /* a is mostly within b of the range */
 			r = b > 0 && a < 0 ? a + b : a;
 			if (r < 0 || r >= b)
 				r = modulo(v, x, a, b);
@@ -326,11 +326,11 @@ bool eval_fixed(struct cursor *v, const struct expr *e, int64_t *value)
 	return !v->stopped;
 }
 
-/* ---- what an expression mentions ------------------------------------------------------------------ */
+/* ---- names in an expression ----------------------------------------------------------- */
 
 struct walk {
 	struct arena *arena;
-	bool lets;		  /* a let's value is looked at, too */
+	bool lets;		  /* also visits the values of lets */
 	const struct expr **seen; /* bodies of fns, and lets' values */
 	uint32_t nseen, capseen;
 	void (*visit)(void *arg, const struct expr *e);
@@ -357,7 +357,7 @@ static void walk(struct walk *w, const struct expr *e)
 	walk(w, e->a);
 	walk(w, e->b);
 	walk(w, e->c);
-	/* A table's length is known without its entries. */
+	/* The length of a table does not depend on its entries. */
 	for (const struct expr *a = e->builtin == BUILTIN_LEN ? NULL : e->args; a; a = a->next)
 		walk(w, a);
 }

@@ -1,10 +1,9 @@
 /*
  * Expand: a schedule and N to a program.
  *
- * In: a resolved schedule, N, parameters. Out: every rank's operations, in tasks,
- * with FIFOs, sites and buffers; or mistakes that were reported, and NULL. The
- * cursor runs the schedule's text for every rank: O(operations) in all, and O(statements
- * run) for what makes none.
+ * In: a resolved schedule, N, parameters. Out: every rank's operations, in tasks, with FIFOs, sites
+ * and buffers; or reported mistakes, and NULL. The cursor (cursor.h), or a squad of ranks at once
+ * (squad.h), runs the schedule's text for every rank: O(operations + statements run).
  */
 #include "compiler/expand/squad.h"
 
@@ -22,7 +21,7 @@ struct expansion {
 	struct program *p;
 	struct cursor v;
 	uint64_t stored;  /* rows of the ranks that are done */
-	uint64_t granted; /* room given to the rank that runs */
+	uint64_t granted; /* room given to the current rank */
 	bool measured;	  /* all rows were counted, and are not too many */
 	uint32_t *hints;  /* by path: rows of the rank before */
 	uint32_t nhints, caphints;
@@ -47,8 +46,8 @@ static void set_hint(struct expansion *x, uint32_t path, uint32_t n)
 	x->hints[path] = n;
 }
 
-/* How many operations the next slab has: what the ranks to come will need, if they
- * are as the ranks before; but rank 0, which may be a root that does far more than all others. */
+/* The size of the next slab, in operations: the estimated need of the ranks to come, from the ranks
+ * so far without rank 0, which may be a root that does far more. */
 static size_t slab_size(struct expansion *x)
 {
 	uint64_t others, rest;
@@ -78,8 +77,8 @@ static struct op *carve(struct expansion *x, size_t cap)
 	return p;
 }
 
-/* Enlarges a lane: where it is, if it is the newest of its slab; with the slab, if
- * it has that for itself. */
+/* Enlarges a lane: in place, if it is the newest of its slab; with the slab, if it is the only one
+ * there. */
 static void enlarge(struct expansion *x, struct lane *l, size_t cap)
 {
 	bool newest = l->ops && l->ops + l->cap == x->at;
@@ -102,7 +101,7 @@ static void enlarge(struct expansion *x, struct lane *l, size_t cap)
 	l->cap = (uint32_t)cap;
 }
 
-/* What the newest lane has too much is free again. */
+/* Frees the unused room of the newest lane. */
 static void give_back(struct expansion *x, struct lane *l)
 {
 	if (l->ops && l->ops + l->cap == x->at) {
@@ -146,7 +145,7 @@ static uint64_t count_rows(struct expansion *x)
 	return n;
 }
 
-/* A program that will be refused is not stored first. */
+/* Whether the program exceeds the limit, found by counting before storing. */
 static bool over_limit(struct expansion *x)
 {
 	if (x->measured || x->stored + x->granted <= MEASURE)
@@ -162,7 +161,7 @@ static bool report_limit(struct expansion *x)
 	return false;
 }
 
-/* More room for the lane that is full: `first`, or twice as much as it has. */
+/* Gives the full lane more room: `first`, or twice its room. */
 static bool give_room(struct expansion *x, uint64_t first)
 {
 	struct lane *l = &x->v.lanes[x->v.full];
@@ -173,7 +172,7 @@ static bool give_room(struct expansion *x, uint64_t first)
 	return true;
 }
 
-/* The rank's lanes become tasks. Operations after a mistake are of no use. */
+/* Turns the rank's lanes into tasks, without the operations after a mistake. */
 static void store(struct expansion *x)
 {
 	struct program *p = x->p;
@@ -213,7 +212,7 @@ static bool run_rank(struct expansion *x, uint32_t r)
 
 /* ---- ranks at once -------------------------------------------------------------------- */
 
-/* Does with pars what a row of a squad says. False: there is no room for the waits of one yet. */
+/* Runs a mark of a par in the rows of a squad. False: there is no room for its waits yet. */
 static bool play_mark(struct cursor *v, const struct op *o)
 {
 	switch ((enum squad_mark)o->other) {
@@ -225,8 +224,8 @@ static bool play_mark(struct cursor *v, const struct op *o)
 	return true;
 }
 
-/* Makes an operation of a squad's row, where there is room for it; none if its message has no link,
- * which is reported: the operations after it are of no use. */
+/* Makes an operation from a squad's row; there is room for it. No operation if its message has no
+ * link, which is reported. */
 static void play_op(struct cursor *v, const struct squad *b, const struct op *row)
 {
 	struct opsite *s = &v->sites[row->site];
@@ -243,7 +242,7 @@ static void play_op(struct cursor *v, const struct squad *b, const struct op *ro
 	v->nsilent += op_kind(row) == OP_FRESH;
 }
 
-/* How many pars the lane that is full is in; its block may have no operation yet. */
+/* The depth in pars of the full lane; its block may have no operation yet. */
 static uint32_t depth_of_full(const struct cursor *v)
 {
 	uint32_t d = 0;
@@ -254,8 +253,8 @@ static uint32_t depth_of_full(const struct cursor *v)
 	return d + 1;
 }
 
-/* Rows that the lane that is full will get of rows `i` on, up to the end of its block, with all its
- * waits: for the fork, and one at most for each block of pars in it. */
+/* A bound of the rows that the full lane will get from squad rows `i` on, up to the end of its
+ * block: with the wait at its fork, and a wait for each block of pars in it. */
 static uint64_t rows_ahead(const struct cursor *v, const struct squad_rows *rows, uint32_t i)
 {
 	uint32_t lane = depth_of_full(v), depth = v->npars;
@@ -272,7 +271,7 @@ static uint64_t rows_ahead(const struct cursor *v, const struct squad_rows *rows
 	return n;
 }
 
-/* Makes a rank's operations of what a squad has for it. False: the program is too large. */
+/* Makes a rank's operations from its rows of a squad. False: the program is too large. */
 static bool play(struct expansion *x, uint32_t r, const struct squad_rows *rows)
 {
 	struct cursor *v = &x->v;
@@ -302,8 +301,8 @@ static bool play(struct expansion *x, uint32_t r, const struct squad_rows *rows)
 	return !v->over && v->reports <= LIMIT_REPORTS;
 }
 
-/* Whether the ranks to come are to be run at once: those so far were walked statement by
- * statement, and have few rows. Loops that are run as a whole cost less than that. */
+/* Whether a squad is worthwhile: the ranks so far were walked statement by statement, and have few
+ * rows. (Loops that are run as a whole cost less than a squad.) */
 static bool worth_a_squad(const struct expansion *x)
 {
 	const struct program *p = x->p;
@@ -311,8 +310,8 @@ static bool worth_a_squad(const struct expansion *x)
 	       (uint64_t)x->last * FEW_RANKS < MOST_ROWS && p->instance.module->nstmts < MOST_SITES;
 }
 
-/* Runs ranks from r on, without storing; returns how many, or 0: none. What must be the same on all
- * ranks of a squad may be so on fewer. */
+/* Runs a squad of ranks from r on, without storing; returns their number, or 0: none. If it fails,
+ * tries fewer ranks, as values may be equal on these. */
 static uint32_t try_squad(struct expansion *x, uint32_t r)
 {
 	const struct stmt *body = x->p->instance.schedule->body;
@@ -328,7 +327,7 @@ static uint32_t try_squad(struct expansion *x, uint32_t r)
 	}
 }
 
-/* Ranks from r on, as many as a squad may have; returns how many were run, or 0: none. */
+/* Runs and stores a squad of ranks from r on; returns their number, or 0: none. */
 static uint32_t run_squad(struct expansion *x, uint32_t r, bool *ok)
 {
 	struct squad *b = x->squad;
@@ -405,8 +404,8 @@ static bool too_much_work(struct cursor *v)
 	return true;
 }
 
-/* Begins: the program has its parameters and buffers, and the cursor is to run its ranks. False, and
- * reports, as expand(). */
+/* Sets up the program's parameters and buffers, and the cursor for its ranks. False, and reports,
+ * as expand(). */
 static bool open_ranks(struct cursor *v, struct ctx *c, const struct instance *in, bool quiet_where,
 		       struct tables *tables, struct links *links)
 {
@@ -447,11 +446,11 @@ struct program *expand(struct ctx *c, const struct instance *in, bool quiet_wher
 	p->partial = c->diags->errors != errors;
 	p->scratch = x.v.most - p->cells;
 	p->nops = x.stored - x.v.nsilent;
-	/* What the FIFOs' table has too much goes back. */
+	/* Free the unused part of the FIFOs' table ... */
 	p->fifos = arena_grow(p->arena, p->fifos, p->capfifos * sizeof(*p->fifos),
 			      p->nfifos * sizeof(*p->fifos));
 	p->capfifos = p->nfifos;
-	if (p->captasks > p->ntasks) { /* so does that of the tasks */
+	if (p->captasks > p->ntasks) { /* ... and of the tasks' */
 		p->tasks = arena_grow(p->arena, p->tasks, p->captasks * sizeof(*p->tasks),
 				      p->ntasks * sizeof(*p->tasks));
 		p->captasks = p->ntasks;

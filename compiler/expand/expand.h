@@ -1,5 +1,5 @@
 /*
- * AST and N -> program; and a program's things in the schedule's terms.
+ * AST and N -> program; and names for the parts of a program in terms of the schedule.
  */
 #ifndef CCS_COMPILER_EXPAND_EXPAND_H
 #define CCS_COMPILER_EXPAND_EXPAND_H
@@ -9,18 +9,17 @@
 
 /* One expansion: evaluates parameters, `where`, the topology, and every rank's
  * statements. E0203-E0206, E0303 (local copies), E0305, E0306, E0406, E0501.
- * Returns NULL if `where` does not hold and `quiet_where` is set (that N is not
- * admitted), or after errors that leave nothing to look at; after others a program that is
- * `partial`, for explain() alone. O(operations). */
+ * Returns NULL if `where` does not hold and `quiet_where` is set (that N is not admitted), or after
+ * errors before any rank was run; after other errors a program that is `partial`, for explain()
+ * only. O(operations). */
 struct program *expand(struct ctx *c, const struct instance *in, bool quiet_where);
 
-/* What a rank was doing at one of its operations, found by running the rank's
- * text again up to there. */
+/* The state of a rank at one of its operations, found by running the rank's text again up to it. */
 struct where {
 	uint32_t step;	   /* waves with messages in its task, up to its own */
 	const char *loops; /* "s = 2, i = 0": the loop variables around it, or "" */
 	struct diag_calls calls;
-	const char *name; /* the site's, which stands for all of these; or NULL */
+	const char *name; /* of the site, for all of these; or NULL */
 };
 struct where expand_where(struct ctx *c, const struct program *p, uint32_t task, uint32_t op);
 /** "step 3", or "before the first step". */
@@ -29,29 +28,29 @@ const char *where_step_text(struct arena *a, uint32_t step);
  *  NONE, and without the calls if `g` (or NULL) shows the same. In the scratch arena. */
 const char *where_text(struct ctx *c, const struct program *p, uint32_t step, const struct where *w,
 		       const struct diag *g);
-/** Shows at `g` (NULL: does nothing) the calls that the operation was run in. */
+/** Adds to `g` (NULL: does nothing) the calls in which the operation was run. */
 void expand_calls(struct ctx *c, const struct program *p, uint32_t task, uint32_t op,
 		  struct diag *g);
 /** ", in ring_reduce_scatter, called at line 12", unless `g` shows the same calls; `g` is NULL: "".
  *  In the scratch arena. */
 const char *expand_calls_text(struct ctx *c, const struct program *p, uint32_t task, uint32_t op,
 			      const struct diag *g);
-/** The name of the topology that is that rank where the operation, whose peer is a name, was run;
- *  or NULL. */
+/** For an operation with a name as its peer: the topology's name with the value `rank` where the
+ *  operation was run; or NULL. */
 const char *expand_name_of(struct ctx *c, const struct program *p, uint32_t task, uint32_t op,
 			   uint32_t rank);
-/** Whether such a peer is known to be wrong; says how to mend it at `g` (NULL: does not). (message.c) */
+/** Whether such a peer is known to be wrong; adds help to `g` (if not NULL). (message.c) */
 bool expand_peer_help(struct ctx *c, struct diag *g, const struct expr *peer);
 /** "line 10", or of another file than the schedule's "ring_allgather.ccs:10". */
 const char *program_line_text(struct ctx *c, const struct program *p, struct span span);
 
-/** Says that the program is too large to be stored: in the context, if another way may decide, or
- *  else reports it (E0501). `calls`: that the place was run in, or NULL. `rank` may be NO_RANK.
- *  (message.c) */
+/** Handles a program that is too large to be stored: notes it in the context, if another method may
+ *  decide, or else reports E0501. `calls`: those in which the place was run, or NULL. `rank` may be
+ *  NO_RANK. (message.c) */
 void program_too_large(struct ctx *c, struct span at, const struct diag_calls *calls, int64_t rank,
 		       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-/** The values of the contract's parameters, in order; NULL: they have none. In c->arena. */
+/** The values of the contract's parameters, in order; NULL: they have no values. In c->arena. */
 const int64_t *expand_asked(struct ctx *c, const struct instance *in);
 
 /** A program without operations: the first tasks are main lines, of ranks 0, 1, ... */
@@ -73,15 +72,15 @@ const char *program_path_text(struct arena *a, const struct program *p, uint32_t
 /** The buffer that has a cell (below program.cells). O(buffers). */
 const struct buffer *program_buffer(const struct program *p, uint32_t cell);
 
-/** Whether two cells, each on a rank, have different sizes (sized.c); then these as text,
- *  "S[0][3]" or "count / chunks", in the scratch arena. No: one has none of its own
- *  (scratch), or its expression failed, which is reported (E0204). */
+/** Whether two cells, each on a rank, have different sizes (sized.c); then the sizes as text,
+ *  "S[0][3]" or "count / chunks", in the scratch arena. False also if one has no size (scratch), or
+ *  its expression failed, which is reported (E0204). */
 bool program_sizes_differ(struct ctx *c, struct program *p, uint32_t rank, uint32_t cell,
 			  uint32_t other_rank, uint32_t other, const char *text[2]);
 
 /** Numbers the sizes of `sized` chunks: p->size_class[rank * p->cells + cell], equal for equal
- *  expressions, and NONE for chunks of other buffers. Once a program; nothing, if no buffer is
- *  `sized`. O(chunks of all ranks x log). */
+ *  expressions, and NONE for chunks of other buffers. Call once for a program; does nothing if no
+ *  buffer is `sized`. O(chunks of all ranks x log). */
 void program_size_classes(struct ctx *c, struct program *p);
 
 #endif

@@ -32,17 +32,17 @@
 struct kept {
 	int64_t args[MOST_ARGS];
 	int64_t value;
-	uint64_t at; /* v->now when it was found; 0: none */
+	uint64_t at; /* v->now when it was computed; 0: empty */
 	uint64_t work;
-	uint32_t depth;	 /* of the calls in it, one in another, itself too */
-	ptrdiff_t stack; /* of C's, that they took */
+	uint32_t depth;	 /* greatest depth of nested calls in it, itself included */
+	ptrdiff_t stack; /* bytes of the C stack that they took */
 };
 
 struct memo {
-	bool never;   /* it has too many arguments, or little to do */
+	bool never;   /* never cached: it has too many arguments, or a short body */
 	bool rank, n; /* the body mentions these */
 	const struct symbol *
-		*names; /* that it mentions, its own and its callees' parameters apart */
+		*names; /* that it mentions, without parameters of its own and of its callees */
 	uint32_t nnames, capnames;
 	struct kept *kept;
 	uint32_t cap, lost;	  /* lost: values replaced by other values, since it grew */
@@ -135,7 +135,7 @@ static inline struct kept *place(const struct memo *m, const int64_t *args)
 	return &m->kept[(h ^ h >> 32) & (m->cap - 1)];
 }
 
-/* Whether the fn's dependencies are unchanged since. */
+/* Whether the fn's dependencies are unchanged since `since`. */
 static inline bool holds(const struct cursor *v, const struct memo *m, uint64_t since)
 {
 	bool same = !(m->rank && v->rank_changed > since) && !(m->n && v->size_changed > since);
@@ -168,7 +168,7 @@ static RARE void keep(struct cursor *v, struct memo *m, const int64_t *args, con
 
 /* ---- calls --------------------------------------------------------------------------------- */
 
-/* Whether one more call may begin: of fns, they are calls in C, too. */
+/* Whether one more call may begin; calls of fns recurse in C. */
 static RARE bool may_call(struct cursor *v, const struct expr *e)
 {
 	ptrdiff_t used = v->c_stack - (const char *)__builtin_frame_address(0);

@@ -2,8 +2,8 @@
  * The lanes of a rank's operations: one for its main line, and one for each path of par blocks,
  * with the waits that implement pars.
  *
- * A block gets its lane when its first operation comes. Everything here is O(1) an operation, plus
- * O(depth of pars) at the beginning of a block. ccs(5) 6.
+ * A block gets its lane with its first operation. O(1) an operation, plus O(depth of pars) at the
+ * begin of a block. ccs(5) 6.
  */
 #include "compiler/expand/cursor.h"
 
@@ -25,7 +25,7 @@ static uint32_t find_lane(struct cursor *v, uint32_t path)
 	return v->lane_of[path] - 1;
 }
 
-/* Operations go to this lane from now on (NONE: to a block that has none yet). */
+/* Sets the current lane (NONE: a block without operations so far). */
 static void use_lane(struct cursor *v, uint32_t lane)
 {
 	v->lane = lane;
@@ -39,7 +39,7 @@ void cursor_use_channel(struct cursor *v, uint32_t channel)
 		use_lane(v, v->lane);
 }
 
-/* The lane waits until the task has finished n rows. */
+/* Adds to the lane a wait for the first n rows of the task. */
 static void push_wait(struct cursor *v, uint32_t lane, uint32_t task, uint32_t n)
 {
 	struct lane *l = &v->lanes[lane];
@@ -61,8 +61,8 @@ static bool too_many_tasks(struct cursor *v)
 	return false;
 }
 
-/* Blocks that get their first operation, from the outermost inwards: each begins
- * with a wait for what its parent has done before the par. */
+/* From the outermost block inwards; each block begins with a wait for its parent's rows before the
+ * par. */
 bool cursor_make_room(struct cursor *v)
 {
 	uint32_t parent = find_lane(v, 0);
@@ -77,7 +77,7 @@ bool cursor_make_room(struct cursor *v)
 			uint32_t lane = find_lane(v, path), before = rows(v, lane);
 			if (!has_room(v, lane))
 				return false;
-			/* Also where the parent has done nothing: it marks the fork. */
+			/* Also after 0 rows of the parent: the wait marks the fork. */
 			push_wait(v, lane, v->lanes[parent].task, rows(v, parent));
 			p->start = before;
 			p->lane = lane;

@@ -1,16 +1,16 @@
 /*
- * Loops of links that are run as a whole.
+ * Runs loops of links as a whole.
  *
- * In: a loop of a topology's body, about to begin. Where each iteration makes one link, from the
- * rank itself to the loop's variable, whichever way its branches go, as in
+ * In: a loop of a topology's body, before its first iteration. Out: runs of targets, if each
+ * iteration makes one link, from the rank itself to the loop's variable, on every branch:
  *     for peer in 0..N {
  *       if peer / G == node { link rank -> peer (latency = 1e-6) } else { link rank -> peer }
  *     }
- * Out: runs of targets. A rank of such a topology then costs O(body), not O(N).
+ * A rank of such a topology then costs O(body), not O(N).
  *
- * Whatever is not as usual is left to the general walk: anything else in the body, targets that
- * are no ranks, a condition that could fail in some iteration. So the links, and the mistakes,
- * are those that the walk would find.
+ * The general walk handles all other cases: other statements in the body, targets that are no
+ * ranks, a condition that could fail in some iteration. So the links and mistakes are those of the
+ * walk.
  */
 #include "compiler/expand/cursor.h"
 
@@ -25,8 +25,8 @@ static bool is_var(const struct link_loop *l, const struct expr *e)
 	return e->kind == E_NAME && e->sym == l->var;
 }
 
-/* Whether the value may differ between iterations. The body declares nothing, so what it names
- * beside the variable, a fn too, is from outside of the loop. */
+/* Whether the value may differ between iterations. The body declares nothing, so all its names
+ * except the variable are from outside the loop, fns too. */
 static bool varies(const struct link_loop *l, const struct expr *e)
 {
 	if (!e)
@@ -41,7 +41,7 @@ static bool varies(const struct link_loop *l, const struct expr *e)
 
 static bool bounded(const struct link_loop *l, const struct expr *e, int64_t *most);
 
-/* Of `a op b`, where `a` and `b` are within -x..x and -y..y. */
+/* Bounds `a op b`, where `a` and `b` are within -x..x and -y..y. */
 static bool binary(const struct link_loop *l, const struct expr *e, int64_t *most)
 {
 	int64_t x, y, by;
@@ -67,8 +67,8 @@ static bool binary(const struct link_loop *l, const struct expr *e, int64_t *mos
 	}
 }
 
-/* Whether the expression has a value in each iteration, and how far from 0 it may be. Bounded by
- * the depth of trees. */
+/* Whether the expression has a value in each iteration; *most: a bound of its absolute value. The
+ * depth is that of the tree. */
 static bool bounded(const struct link_loop *l, const struct expr *e, int64_t *most)
 {
 	int64_t value;
@@ -84,8 +84,8 @@ static bool bounded(const struct link_loop *l, const struct expr *e, int64_t *mo
 	return true;
 }
 
-/* Whether the list is one link from the rank itself to the variable, in each iteration. Bounded
- * by the depth of statements. */
+/* Whether the list makes exactly one link, from the rank itself to the variable, in each iteration.
+ * The depth is that of the statements. */
 static bool always_links(const struct link_loop *l, const struct stmt *s)
 {
 	int64_t source, most;
@@ -112,7 +112,7 @@ bool cursor_links(struct cursor *v, const struct stmt *s, int64_t lo, int64_t en
 	    !always_links(&l, s->body))
 		return false;
 	uint32_t a = (uint32_t)lo, b = (uint32_t)end;
-	/* A link to itself is none. */
+	/* A link from a rank to itself is ignored. */
 	add_span(v, a, b < v->rank ? b : v->rank);
 	add_span(v, a > v->rank ? a : v->rank + 1, b);
 	v->idle = 0;

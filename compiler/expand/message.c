@@ -1,8 +1,9 @@
 /*
- * Operations: their operands, peers and FIFOs; and all that is reported of a rank.
+ * Operations: their operands, peers and FIFOs; and the reports of mistakes on a rank.
  *
- * An operation that has a mistake is left out and reported once a rank and
- * place; the rank goes on, so that later mistakes are found, too. ccs(5) 5-8.
+ * In: a statement that is an operation, and the cursor's state. Out: an operation in the current
+ * lane. An operation with a mistake is left out, and reported once for each rank and place; the
+ * rank continues, so that later mistakes are found, too. ccs(5) 5-8.
  */
 #include "compiler/expand/cursor.h"
 
@@ -90,8 +91,8 @@ static bool sizes_copy(struct cursor *v, struct opsite *s, struct cells x, struc
 
 /* ---- operands ------------------------------------------------------------------------------- */
 
-/* Bounds of a use of chunks, or of blocks; there are `count` of them. `before` is the text before
- * them. */
+/* Reports a range of chunks, or blocks, outside 0 .. count. `before`: the text before the
+ * bounds. */
 static void report_range(struct cursor *v, const struct ref *ref, const char *before,
 			 const char *what, int64_t count, int64_t lo, int64_t hi)
 {
@@ -119,14 +120,14 @@ static void report_range(struct cursor *v, const struct ref *ref, const char *be
 			  n == v->here.size ? "N" : arena_printf(v->arena, "%lld", n));
 }
 
-/* The set to choose from: `count` chunks or blocks, each of `size` parts. */
+/* The chunks or blocks from which a reference chooses: `count`, each of `size` parts. */
 struct choice {
 	const char *before, *what;
 	int64_t count, size;
 	int64_t at; /* parts before the first */
 };
 
-/* ccs(5) 4, Cutting: x[b][e] is of block b, x[b] a block. */
+/* ccs(5) 4, Cutting: x[b][e] is a chunk of block b, and x[b] a block. */
 static bool choose(struct cursor *v, const struct ref *ref, struct opsite *s, const struct view *w,
 		   struct choice *c)
 {
@@ -194,7 +195,7 @@ bool cursor_cells(struct cursor *v, const struct ref *ref, struct opsite *s, str
 		return any_cells(v, ref, s, cells);
 	int64_t i = eval(v, ref->lo);
 	if ((uint64_t)i >= w->parts || v->stopped)
-		return !v->stopped && any_cells(v, ref, s, cells); /* which says so */
+		return !v->stopped && any_cells(v, ref, s, cells); /* which reports it */
 	*cells = (struct cells){ w->first + (uint32_t)i * w->part, w->part };
 	return true;
 }
@@ -216,7 +217,7 @@ static RARE bool may_write(struct cursor *v, const struct ref *ref, struct opsit
 {
 	const struct bind *bind = &v->binds[ref->sym->id];
 	const struct buffer *b = c.n > 0 ? cursor_in_buffer(v, c.lo) : NULL;
-	bool itself = bind->call == 0; /* the schedule's own name for it */
+	bool itself = bind->call == 0; /* the schedule's name for the buffer, not a view */
 	if (itself ? ref->sym->buffer->dir != DIR_IN : !b)
 		return true;
 	if (told(v, s))
@@ -247,7 +248,7 @@ bool expand_peer_help(struct ctx *c, struct diag *g, const struct expr *peer)
 	return true;
 }
 
-/* The number in the group of a rank of all; -1: it is in none. */
+/* The number of a rank of the program in the current group; -1: it is not in the group. */
 static int64_t number_in_group(const struct cursor *v, int64_t rank)
 {
 	int64_t i = v->here.size - 1;
@@ -353,7 +354,7 @@ static const char *links_text(struct cursor *v, uint32_t src, uint32_t dst)
 			    to < hi ? ", ..." : "");
 }
 
-/* Whether it is the FIFO of that name. */
+/* Whether FIFO i has this name. */
 static inline bool is_fifo(const struct program *p, uint32_t i, const struct fifo *key)
 {
 	const struct fifo *f = &p->fifos[i];
@@ -361,11 +362,12 @@ static inline bool is_fifo(const struct program *p, uint32_t i, const struct fif
 	       f->channel == key->channel;
 }
 
-#define MOST_MADE 32u /* FIFOs that a rank made: more are looked for in the table */
+#define MOST_MADE 32u /* FIFOs that a rank made; with more, the table is used */
 
-/* Where ranks are run in order, either rank of a FIFO made it, the earlier one in its turn or this one
- * now. The row of one that an earlier rank made, or NONE. Mostly that rank made few; and mostly it is
- * found where, or behind where, the same operation of the rank before found its own. */
+/* The row of a FIFO that an earlier rank made, or NONE. If ranks are run in order, a FIFO was made
+ * by one of its two ranks: by the earlier one in its turn, or by this one. Mostly that rank made
+ * few FIFOs, and mostly the one is at the same position as, or after, the one that the same
+ * operation of the rank before used. */
 static uint32_t find_earlier(struct cursor *v, const struct fifo *key, uint32_t other)
 {
 	const struct program *p = v->program;
@@ -386,7 +388,7 @@ static uint32_t find_earlier(struct cursor *v, const struct fifo *key, uint32_t 
 	return found;
 }
 
-/* The same of one that this rank made: none, if it made none with that peer. */
+/* The row of a FIFO that this rank made, or NONE. */
 static uint32_t find_own(struct cursor *v, const struct fifo *key, uint32_t other)
 {
 	const struct program *p = v->program;
@@ -416,8 +418,8 @@ static uint32_t new_fifo(struct cursor *v, uint32_t src, uint32_t dst, uint32_t 
 	return fifo;
 }
 
-/* The FIFO of a message, and the check of its link when it is made: at the sending
- * end, so that one message is one report. */
+/* Finds or makes the FIFO of a message. Its link is checked when the FIFO is made, and reported at
+ * the sending end only. */
 static RARE bool fifo_of(struct cursor *v, struct opsite *s, uint32_t other, uint32_t *fifo)
 {
 	uint32_t path = (uint32_t)(v->at >> 32);
@@ -449,8 +451,8 @@ static RARE bool fifo_of(struct cursor *v, struct opsite *s, uint32_t other, uin
 	return false;
 }
 
-/* Another peer than the last time: its FIFO, if the plain table has it and it needs no check. Most
- * do, where a rank talks to many. */
+/* The FIFO of a new peer, if the plain table has it and its link needs no check: the common case
+ * for ranks with many peers. */
 static bool direct_fifo(struct cursor *v, struct opsite *s, uint32_t peer)
 {
 	const struct tables *t = v->tables;
@@ -512,7 +514,7 @@ struct opsite *cursor_site(struct cursor *v, const struct stmt *stmt)
 	return s;
 }
 
-/* One more operation of the lane, which has room. */
+/* Appends an operation to the lane, which has room. */
 static inline void put_op(struct cursor *v, const struct opsite *s, struct cells x, uint32_t other)
 {
 	struct lane *l = &v->lanes[v->lane];

@@ -1,9 +1,9 @@
 /*
  * Parameters, conditions and buffers of one instance.
  *
- * In: a schedule, N, -D, the run-time root. Out: every parameter is a constant
- * for the code, every `where` holds, and each buffer has its cells. A contract's
- * bare counts take the schedule's numbers, by position: ccs(5) 4, In an ensures.
+ * In: a schedule, N, -D, the run-time root. Out: the values of all parameters, each buffer with its
+ * cells, and whether every `where` holds. A contract's bare counts take the schedule's numbers, by
+ * position: ccs(5) 4, In an ensures.
  */
 #include "compiler/expand/cursor.h"
 
@@ -77,7 +77,7 @@ static const char *values_text(struct cursor *v, const struct binding *list)
 	return text;
 }
 
-/* `at`: the place in the schedule's own text that asks for it. */
+/* Checks a `where`. `at`: the place in the schedule's text that requires it. */
 static enum instance_state where(struct cursor *v, const struct decl *d, const char *what,
 				 struct span at, bool quiet)
 {
@@ -98,8 +98,7 @@ static enum instance_state where(struct cursor *v, const struct decl *d, const c
 	return INSTANCE_REFUSED;
 }
 
-/* Values for a list of parameters: from expressions by position, by name, or their
- * defaults. */
+/* Binds a list of parameters: to expressions by position, or by name, or to their defaults. */
 static bool bind_all(struct cursor *v, const struct binding *params, const struct expr *by_position,
 		     const struct binding *by_name)
 {
@@ -130,7 +129,7 @@ static void keep_topology(struct cursor *v, const struct decl *t)
 		p->topology[i++] = number_of(v, b->sym)->value;
 }
 
-/* The contract's parameters, as they are bound. */
+/* Stores the values of the contract's parameters. */
 static void keep_asked(struct cursor *v)
 {
 	struct program *p = v->program;
@@ -143,7 +142,7 @@ static void keep_asked(struct cursor *v)
 		p->asked[n++] = number_of(v, b->sym)->value;
 }
 
-/* ccs(5) 7, E0306: a contract's root is a rank. */
+/* ccs(5) 7, E0306: the contract's root must be a rank. */
 static bool root_is_rank(struct cursor *v)
 {
 	const struct decl *d = v->program->instance.schedule;
@@ -166,12 +165,12 @@ static bool root_is_rank(struct cursor *v)
 
 /* ---- buffers ---------------------------------------------------------------------- */
 
-/* What a buffer's brackets say: [chunks] (blocks is 0), or [blocks][chunks]. */
+/* The counts in a buffer's brackets: [chunks] (blocks is 0), or [blocks][chunks]. */
 struct shape {
 	int64_t blocks, chunks;
 };
 
-/* -1: more than 64 bits. */
+/* All chunks; -1: more than 64 bits. */
 static int64_t total(const struct shape *s)
 {
 	int64_t n;
@@ -185,7 +184,7 @@ static const struct symbol *bare(const struct expr *e)
 	return e && e->kind == E_NAME && e->sym->kind == SYM_COUNT ? e->sym : NULL;
 }
 
-/* Whether a count is a product and N one of its factors: N blocks. ccs(5) 8, Blocks. */
+/* Whether a count is a product with the factor N: then there are N blocks. ccs(5) 8, Blocks. */
 static bool has_factor_n(const struct expr *e)
 {
 	if (e->kind != E_BINARY || e->op != OP_MUL)
@@ -203,7 +202,7 @@ static const char *brackets_text(struct cursor *v, const struct buffer_def *b)
 			 : arena_printf(a, "%s[%s]", b->name.name, count);
 }
 
-/* Which buffer a count was taken from; and whether 1 is what would fit. */
+/* Adds notes: the buffer from which a count was taken, and whether 1 would fit. */
 static void note_counts(struct cursor *v, struct diag *g, const struct buffer_def *b,
 			const struct buffer_def *q)
 {
@@ -262,7 +261,7 @@ static void bind_count(struct cursor *v, const struct symbol *c, int64_t value)
 		fix_number(v, c, value);
 }
 
-/* A count that stands for all of the brackets, or for those at its place. */
+/* Binds a count that is alone in its brackets. */
 static void bind_plain(struct cursor *v, const struct buffer_def *q, const struct shape *s)
 {
 	if (!q->blocks)
@@ -273,7 +272,7 @@ static void bind_plain(struct cursor *v, const struct buffer_def *q, const struc
 	}
 }
 
-/* A count that stands for a part of the chunks: a factor of N, or of the other bracket. */
+/* Binds a count that is a factor, with N or with the other bracket. */
 static bool bind_factor(struct cursor *v, const struct buffer_def *b, const struct buffer_def *q,
 			const struct shape *s)
 {
@@ -302,7 +301,7 @@ static bool bind_factor(struct cursor *v, const struct buffer_def *b, const stru
 	return true;
 }
 
-/* The bare counts: first where one stands alone, then where it stands with another. */
+/* Binds the bare counts: first those that are alone, then those with another factor. */
 static bool bind_counts(struct cursor *v, const struct shape *shapes)
 {
 	const struct decl *d = v->program->instance.schedule;
@@ -322,7 +321,7 @@ static const char *plural(int64_t n)
 	return n == 1 ? "" : "s";
 }
 
-/* The contract's brackets for one buffer, and how the schedule's agree with them. */
+/* Whether the schedule's brackets of a buffer agree with the contract's. */
 static bool agrees(struct cursor *v, const struct buffer_def *b, const struct buffer_def *q,
 		   const struct shape *s, struct shape *asked)
 {

@@ -1,17 +1,19 @@
 /*
- * Paths and FIFOs by name.
+ * Finds paths and FIFOs by name.
  *
- * Open addressing over the program's own rows; tables double when half full. Most
- * schedules use one path and one channel: where N is small, or a good part of all
- * pairs of ranks have a FIFO, those are found in a plain table of (source,
- * destination), without hashing; those of rank 0 alone (symmetry/) always.
+ * In: a path's parent and block, or a FIFO's ranks, path and channel. Out: its row in the program.
+ * Hash tables with open addressing over the program's rows; tables double when half full. Most
+ * schedules use one path and one channel. If N is small, or many pairs of ranks have a FIFO, these
+ * FIFOs are found in a plain table of (source, destination) instead; those of rank 0 alone
+ * (symmetry/) always. O(1).
  */
 #include "compiler/expand/cursor.h"
 
 #define DIRECT_RANKS 2048u /* 16 MiB of table */
 #define FEW_RANKS 128u	   /* 64 KiB: at once */
 
-/* The upper half of a product depends on all bits: neighbours lie apart. */
+/* Multiplicative hashing (Knuth, vol. 3, 6.4): the upper half of the product depends on all
+ * bits. */
 static uint32_t mix(uint64_t x)
 {
 	x = (x ^ x >> 32) * 0x9e3779b97f4a7c15u;
@@ -75,7 +77,7 @@ static void grow_fifos(struct tables *t)
 		insert(t->fifo_slots, t->fifo_cap, fifo_hash(&p->fifos[i]), i);
 }
 
-/* All rows, also those of `direct`: harmless. */
+/* Enters all rows; also those of `direct`, which does no harm. */
 static void hash_fifos(struct tables *t)
 {
 	struct program *p = t->program;

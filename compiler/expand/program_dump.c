@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-/* Of a buffer with two brackets: "b[1][0]", "b[1][0..2]", "b[1]", "b[0..2]". */
+/* Chunks of a buffer with two brackets: "b[1][0]", "b[1][0..2]", "b[1]", "b[0..2]". */
 static const char *blocks_text(struct arena *a, const char *name, uint32_t inner, uint32_t cell,
 			       uint32_t n)
 {
@@ -72,7 +72,7 @@ const char *program_part_text(struct arena *a, const struct program *p, uint32_t
 	return arena_printf(a, "%s%s one of %u chunks of a block", name, is, chunks);
 }
 
-/* In a dump the chunks of a buffer have one number: each operation is one line of one form. */
+/* In a dump, chunks of a buffer have one number, so that all operations have the same form. */
 static const char *dump_cells(struct arena *a, const struct program *p, uint32_t cell, uint32_t n)
 {
 	struct place_in x = place_in(p, cell);
@@ -101,7 +101,7 @@ static const char *task_text(struct arena *a, const struct program *p, const str
 	return arena_printf(a, "rank %u, block %s", t->rank, blocks_of(a, p, t->path));
 }
 
-/* Of a program that is not lowered, as expand made it. */
+/* An operation of a program that is not lowered. */
 static const char *op_text(struct arena *a, const struct program *p, const struct op *o)
 {
 	const char *x = dump_cells(a, p, o->cell, o->n);
@@ -149,8 +149,7 @@ static void dump_task(struct ctx *c, const struct program *p, const struct task 
 	arena_free(&a);
 }
 
-/* Which contract is promised, and whether it is the prelude's: a file may define another one of
- * that name. */
+/* The contract, and whether it is the prelude's: a file may define another one of the same name. */
 static void dump_contract(struct ctx *c, const struct decl *s, FILE *out)
 {
 	struct place at = source_place(c->sources, s->contract->name.span.lo);

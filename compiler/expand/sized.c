@@ -1,8 +1,7 @@
 /*
- * Sizes of chunks of `sized` buffers: table, and the values of both its indices.
+ * Sizes of chunks of `sized` buffers: a table, and the values of its two indices (ccs(5) 4, Sizes).
  *
- * A cursor for them is kept with the program; a question costs O(the expression).
- * ccs(5) 4, Sizes.
+ * The program keeps a cursor for evaluating them; a query costs O(the expression).
  */
 #include "compiler/expand/cursor.h"
 
@@ -52,7 +51,7 @@ struct size {
 	int64_t a, b;
 };
 
-/* False: the cell has no size of its own (scratch), or its expression failed, reported. */
+/* False: the cell has no size (scratch), or its expression failed, which is reported. */
 static bool size_of(struct ctx *c, struct program *p, uint32_t rank, uint32_t cell,
 		    struct size *size)
 {
@@ -114,7 +113,7 @@ static bool same(const struct size *x, const struct size *y)
 	return x->table == y->table && x->a == y->a && x->b == y->b;
 }
 
-/* Those of all ranks; *n of them. */
+/* The `sized` chunks of all ranks; *n: their number. */
 static struct sized_chunk *all_chunks(struct ctx *c, struct program *p, uint32_t *n)
 {
 	size_t most = (size_t)p->nranks * p->cells;
@@ -129,7 +128,7 @@ static struct sized_chunk *all_chunks(struct ctx *c, struct program *p, uint32_t
 	return v;
 }
 
-/* Those of one size stand together, the first of them first: its number is the class. */
+/* Sorts the chunks by size; the number of the first chunk of a size is the class. */
 void program_size_classes(struct ctx *c, struct program *p)
 {
 	uint32_t n, first = 0;

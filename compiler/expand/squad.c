@@ -2,10 +2,10 @@
  * Statements and operations of a squad.
  *
  * In: a list of statements, the ranks that run. Out: rows for each of these ranks, as the cursor
- * would make them, or the squad has ended. A branch that only some ranks take is run for these
- * first, and then the branch of the other ranks; each rank's rows stay in the order of its text. A
- * loop ends when it does on all ranks. Lists nest in C: bounded by the parser, and by the depth of
- * calls.
+ * would make them, or the squad has ended. If ranks take different branches, one branch is run for
+ * some ranks, and then the other for the rest; each rank's rows stay in the order of its text. A
+ * loop ends when it has ended on all ranks. Lists recurse in C, bounded by the parser and by the
+ * depth of calls.
  */
 #include "compiler/expand/squad.h"
 
@@ -17,7 +17,7 @@ static struct op *new_row(struct squad *b, uint32_t i)
 	return &ARENA_PUSH(b->v->arena, r->ops, r->n, r->cap);
 }
 
-/* What the rank owes together with others, all ranks or some. */
+/* The work of the rank that is counted for all ranks, or for sets of ranks. */
 static inline uint64_t shared_work(const struct squad *b, uint32_t i)
 {
 	uint64_t work = b->shared;
@@ -51,7 +51,7 @@ void squad_push(struct squad *b, const struct stmt *s, uint8_t kind, const struc
 		squad_fail(b);
 }
 
-/* Notes a mark of a par, for each rank that runs. */
+/* Adds a mark of a par for each rank that runs. */
 static void mark(struct squad *b, enum squad_mark what, uint32_t number)
 {
 	EACH_RANK(i, &b->run.mask)
@@ -65,9 +65,9 @@ static bool any(struct squad *b, enum expr_op op, const struct spread *x, const 
 	return mask_any(&holds);
 }
 
-/* ---- operands --------------------------------------------------------------------------------- */
+/* ---- operands ------------------------------------------------------------------------- */
 
-/* x * by + add, of which a mistake ends the squad. */
+/* x * by + add; a mistake ends the squad. */
 static struct spread scaled(struct squad *b, const struct spread *x, int64_t by,
 			    const struct spread *add)
 {
@@ -76,8 +76,8 @@ static struct spread scaled(struct squad *b, const struct spread *x, int64_t by,
 	return spread_binary(b, OP_ADD, &r, add);
 }
 
-/* Numbers lo .. hi - 1 of chunks or blocks, of which there are `count`, are of `size` parts each;
- * `at`: the parts before them. `hi` is not of REF_ONE. */
+/* Chunks or blocks lo .. hi - 1 out of `count`, each of `size` parts; `at`: the parts before the
+ * first. `hi` is unused for REF_ONE. */
 struct squad_choice {
 	struct spread lo, hi, at;
 	int64_t count, size;
@@ -146,7 +146,7 @@ static bool may_write(struct squad *b, const struct ref *ref, const struct squad
 	return !cursor_in_buffer(b->v, (uint32_t)spread_least(b, &x->lo));
 }
 
-/* ---- operations ---------------------------------------------------------------------------------- */
+/* ---- operations ----------------------------------------------------------------------- */
 
 static const uint8_t kinds[] = { [S_SEND] = OP_SEND,
 				 [S_RECV] = OP_RECV,
@@ -188,7 +188,7 @@ static void operation(struct squad *b, const struct stmt *s)
 		b->joined = mask_or(b->joined, &b->run.mask);
 }
 
-/* ---- loops, branches ------------------------------------------------------------------------------- */
+/* ---- loops, branches ------------------------------------------------------------------ */
 
 /* An iteration of a par is a block. */
 static void begin_block(struct squad *b, uint32_t number)
@@ -221,7 +221,7 @@ static void end_par(struct squad *b)
 	b->high = p->most > p->high ? p->most : p->high;
 }
 
-/* Statements of a list; names bound and buffers made in it end with it. */
+/* Runs a list; its names and buffers end with it. */
 static void run_list(struct squad *b, const struct stmt *s)
 {
 	uint32_t used = b->used, top = b->top;
@@ -230,7 +230,7 @@ static void run_list(struct squad *b, const struct stmt *s)
 	b->top = top;
 }
 
-/* Ranks that have an iteration where their variable is `i`. */
+/* The ranks that have an iteration with variable `i`. */
 static struct mask not_at_end(struct squad *b, const struct spread *i, const struct spread *end,
 			      int64_t by)
 {
@@ -244,7 +244,7 @@ static void iterations(struct squad *b, const struct stmt *s, struct spread i,
 		       const struct spread *end, int64_t by)
 {
 	struct spread step = spread_same(by);
-	int64_t *own = spread_room(b); /* of the variable */
+	int64_t *own = spread_room(b); /* for the variable */
 	uint32_t block = 0, used = b->used;
 	while (b->run.any && !b->failed) {
 		squad_bind_number(b, s->var, i);
@@ -253,7 +253,7 @@ static void iterations(struct squad *b, const struct stmt *s, struct spread i,
 		run_list(b, s->body);
 		if (s->kind == S_PAR_FOR)
 			end_block(b);
-		i = spread_binary(b, OP_ADD, &i, &step); /* left to the cursor beyond 64 bits */
+		i = spread_binary(b, OP_ADD, &i, &step); /* an overflow ends the squad */
 		i = spread_copy(b, own, &i);
 		b->used = used;
 		struct mask more = not_at_end(b, &i, end, by);
@@ -287,7 +287,7 @@ static void loop(struct squad *b, const struct stmt *s)
 	b->used = used;
 }
 
-/* A chain of else-ifs is a loop here: it may be long. */
+/* A loop over a chain of else-ifs, which may be long. */
 static void branch(struct squad *b, const struct stmt *s)
 {
 	struct mask mask = b->run.mask, open = mask;
@@ -309,7 +309,7 @@ static void branch(struct squad *b, const struct stmt *s)
 	squad_use(b, &mask);
 }
 
-/* ---- statements ------------------------------------------------------------------------------------- */
+/* ---- statements ----------------------------------------------------------------------- */
 
 static void step(struct squad *b, const struct stmt *s)
 {
@@ -354,7 +354,7 @@ static void let(struct squad *b, const struct stmt *s)
 		squad_bind_number(b, s->var, squad_eval(b, s->e));
 }
 
-/* A rank has no link to itself. */
+/* Adds a link; one from a rank to itself is ignored. */
 static void link(struct squad *b, const struct stmt *s)
 {
 	struct squad_cells from = { squad_eval(b, s->e), spread_same(1) };
@@ -406,7 +406,7 @@ void squad_list(struct squad *b, const struct stmt *s)
 		statement(b, s);
 }
 
-/* ---- all --------------------------------------------------------------------------------------------- */
+/* ---- the squad ------------------------------------------------------------------------ */
 
 void squad_init(struct squad *b, struct cursor *v)
 {

@@ -1,5 +1,6 @@
 /*
- * A squad: up to SQUAD ranks that run their text together.
+ * A squad: up to SQUAD neighbouring ranks that run their text together, as lanes of SIMT execution
+ * do.
  *
  *   squad_spreads.c  numbers on all ranks of a squad, and arithmetic on them
  *   squad_eval.c     names and expressions
@@ -7,21 +8,21 @@
  *   squad.c          statements and operations
  *   squad_calls.c    calls of procs and schedules, groups, scratch
  *
- * All ranks run one text, and most of a rank's cost is the walk over it: conditions, peers and
- * chunks are evaluated for each rank, though they are the same expressions. A squad walks the
- * text once for up to SQUAD neighbours. A number is the same on all of them, or grows by a
- * constant from each rank to the next (`rank`, `rank + 3`), or is given rank by rank; only the
- * last kind costs work by rank. Ranks that do not take a branch are masked.
+ * All ranks run one text, and most of a rank's cost is the walk over it. A squad walks the text
+ * once for all its ranks. A number is a spread: the same on all ranks, or growing by a constant
+ * from each rank to the next (`rank`, `rank + 3`), or given rank by rank; only the last kind costs
+ * work by rank. Ranks that do not take a branch are masked.
  *
- * The result is, for each rank, its operations in the order of its text, and where pars and their
- * blocks begin and end: the same as the cursor's walk before it looks up FIFOs. The caller then
- * looks up FIFOs rank by rank (expand.c), so tables are filled in the same order.
+ * Out: for each rank its operations in the order of its text, and marks for the begins and ends of
+ * pars and their blocks. The caller looks up FIFOs rank by rank (expand.c), so tables are filled in
+ * the same order as by the cursor.
  *
  * A squad makes no reports. A construct that it does not support (tables, `sized` chunks, groups
- * by a table), or any mistake, ends it: the cursor then runs its ranks, and reports. So programs
- * and reports are the cursor's in all cases. O(text that is run, once) + O(operations), and
- * O(ranks) for each number that is given rank by rank: a wide squad shares the walk among more
- * ranks.
+ * by a table), or any mistake, ends it; then the cursor runs its ranks, and reports. So programs
+ * and reports are always those of the cursor.
+ *
+ * O(text that is run, once) + O(operations), and O(ranks) for each number that is given rank by
+ * rank.
  */
 #ifndef CCS_COMPILER_EXPAND_SQUAD_H
 #define CCS_COMPILER_EXPAND_SQUAD_H
@@ -36,7 +37,7 @@
 
 /* ---- masks --------------------------------------------------------------------------------- */
 
-/* Some ranks of a squad: bit i % WORD of word i / WORD is rank number i. */
+/* A set of ranks of a squad: bit i % WORD of word i / WORD is rank number i. */
 struct mask {
 	uint64_t w[WORDS];
 };
@@ -85,7 +86,7 @@ static inline struct mask mask_or(struct mask a, const struct mask *b)
 	return a;
 }
 
-/* Those of a that are not of b. */
+/* The ranks of a that are not in b. */
 static inline struct mask mask_less(struct mask a, const struct mask *b)
 {
 	for (uint32_t k = 0; k < WORDS; k++)
@@ -98,7 +99,7 @@ static inline bool mask_has(const struct mask *m, uint32_t i)
 	return m->w[i / WORD] >> i % WORD & 1;
 }
 
-/* The first one from i on; SQUAD: there is none. */
+/* The first rank from i on; SQUAD: there is none. */
 static inline uint32_t mask_next(const struct mask *m, uint32_t i)
 {
 	uint32_t k = i / WORD;
@@ -122,14 +123,14 @@ static inline uint32_t mask_count(const struct mask *m)
 
 /* ---- numbers ------------------------------------------------------------------------------- */
 
-/* A number on the ranks that run: v[i] on rank number i of the squad, or without v base + step * i.
- * It means nothing for ranks that did not run when it was made. */
+/* A number on the ranks that run: v[i] on rank number i of the squad, or, without v, base + step *
+ * i. It is undefined for ranks that did not run when it was made. */
 struct spread {
 	int64_t base, step;
 	const int64_t *v;
 };
 
-/* Which ranks run. */
+/* The ranks that run. */
 struct crew {
 	struct mask mask;
 	bool any;
@@ -171,17 +172,17 @@ struct squad_view {
 	uint32_t part, parts, inner; /* as in struct view */
 };
 
-/* What a name stands for: B_NUMBER, B_LAZY, B_VIEW; B_TABLE is not known here. */
+/* The meaning of a name: B_NUMBER, B_LAZY, B_VIEW; B_TABLE is not supported. */
 struct squad_bind {
 	enum bind_kind kind;
-	uint64_t call; /* that bound it; 0: fixed for the instance */
+	uint64_t call; /* the call that bound it; 0: fixed for the instance */
 	union {
 		struct spread number;
 		struct squad_view view;
 		struct {
 			const struct expr *expr;
-			int64_t *values; /* of the ranks that asked already: */
-			bool whole;	 /* all did at once: it is `value`; else `known` did */
+			int64_t *values; /* of the ranks in `known` */
+			bool whole;	 /* `value` is set for all ranks, and `known` is unused */
 			union {
 				struct mask known;
 				struct spread value;
@@ -190,16 +191,16 @@ struct squad_bind {
 	};
 };
 
-/* The group that `rank` and `N` refer to; as struct group. */
+/* The group for `rank` and `N`, as struct group. */
 struct squad_group {
 	struct spread number, first;
 	int64_t size, stride;
 };
 
-/* What operations of a rank have in common: kept until all are known. An OP_WAIT is a mark, what
- * the walk does with pars there: `other` says which, n the block's number. An operation has its
- * statement's number as its site; a message its peer as fifo, its channel as other. A topology's
- * rows are links, from `cell` to `other`. */
+/* Rows of a rank are stored as struct op, with other meanings of some fields. An OP_WAIT is a mark
+ * of a par: `other` is an enum squad_mark, n the block's number. The site of an operation is its
+ * statement's number; a message has its peer in fifo, and its channel in other. The rows of a
+ * topology are links, from `cell` to `other`. */
 enum squad_mark { MARK_PAR, MARK_BLOCK, MARK_BLOCK_END, MARK_PAR_END };
 
 struct squad_rows {
@@ -216,11 +217,11 @@ struct squad_par {
 struct squad {
 	struct cursor *v;  /* cursor of the instance: fixed names */
 	uint32_t first, n; /* ranks first .. first + n - 1 */
-	uint32_t width;	   /* of a spread's room: as many ranks as there may be, in whole words */
-	struct mask all;   /* the n */
+	uint32_t width;	   /* of a spread's room: the most ranks of a squad, in whole words */
+	struct mask all;   /* all n ranks */
 	struct crew run;
 	bool failed;
-	uint64_t rows, most_rows; /* of all ranks; more are too many to be kept */
+	uint64_t rows, most_rows; /* of all ranks; the limit of rows */
 
 	const struct stmt **stmts; /* by number: statements that made rows */
 	struct squad_bind *binds;  /* by symbol */
@@ -233,7 +234,7 @@ struct squad {
 	uint32_t nlazies, caplazies;
 	uint64_t call, ncalls;
 	uint32_t depth, deepest; /* as of a cursor */
-	struct spread *args;	 /* of calls of fns that are being made */
+	struct spread *args;	 /* of open calls of fns */
 	uint32_t nargs, capargs;
 	struct squad_memo **memos; /* by symbol of a fn; NULL: not called yet */
 	uint64_t nruns;		   /* squads so far */
@@ -244,91 +245,91 @@ struct squad {
 	struct mask joined; /* ranks that have an operation in the step */
 	struct squad_par *pars;
 	uint32_t npars, cappars;
-	bool any_par; /* there was one */
+	bool any_par; /* the text has a par */
 	uint32_t top, high, most;
 
 	int64_t **pool;			      /* room for spreads, CHUNK of them each */
 	uint32_t used, npool, cappool, fixed; /* fixed: in use before any rank runs */
-	uint64_t work;			      /* of a rank, at most: as cursor.idle, never reset */
+	uint64_t work;			      /* the most of a rank, as cursor.idle, never reset */
 	struct mask busy;		      /* ranks that have an operation */
-	/* Work since a rank's last operation: idle[i] + shared, plus the debts of sets of ranks. A
-	 * debt is rarely added up: most ranks make an operation before it is needed. */
-	uint64_t owed;	 /* to the ranks that run */
-	uint64_t shared; /* by all ranks; idle[] is less by the part from before */
+	/* Work since a rank's last operation: idle[i] + shared, plus the debts of sets with the
+	 * rank. Debts are added up lazily, as most ranks make an operation first. */
+	uint64_t owed;	 /* work of the ranks that run, not settled yet */
+	uint64_t shared; /* work of all ranks; idle[i] is less by its value at the last operation */
 	struct squad_owed {
 		struct mask of;
 		uint64_t work;
 	} debts[MOST_DEBTS];
 	uint32_t ndebts;
-	uint64_t npaid;		  /* how often all were paid */
+	uint64_t npaid;		  /* how often all debts were added up */
 	uint64_t *idle;		  /* [width] */
 	struct squad_rows *ranks; /* [width] */
 };
 
-/** For the instance that `v` runs. Once. */
+/** Sets up a squad for the instance of `v`. Call once. */
 void squad_init(struct squad *b, struct cursor *v);
 
-/** Runs a schedule's body, or a topology's, on ranks first .. first + n - 1, n <= SQUAD: b->ranks.
- *  `room`: of a rank, likely. False: they are the cursor's. */
+/** Runs a schedule's body, or a topology's, on ranks first .. first + n - 1, n <= SQUAD, into
+ *  b->ranks. `room`: the expected rows of a rank. False: the squad has ended; use the cursor. */
 bool squad_run(struct squad *b, const struct stmt *body, uint32_t first, uint32_t n, uint32_t room);
 
-/* ---- squad_spreads.c ------------------------------------------------------------------------------ */
+/* ---- squad_spreads.c ------------------------------------------------------------------ */
 
 /** Room for a spread's values, until b->used is reset. */
 int64_t *spread_room(struct squad *b);
-/** Of `a op b`, op one of a chain's; a mistake on a rank that runs ends the squad. */
+/** x op y; a mistake on a rank that runs ends the squad. */
 struct spread spread_binary(struct squad *b, enum expr_op op, const struct spread *x,
 			    const struct spread *y);
 static inline bool spread_compares(enum expr_op op)
 {
 	return op >= OP_EQ && op <= OP_GE;
 }
-/** Ranks that run and where `a op b`, op a comparison, holds. */
+/** The ranks that run and on which the comparison x op y holds. */
 struct mask spread_compare(struct squad *b, enum expr_op op, const struct spread *x,
 			   const struct spread *y);
 /** x on the ranks of `first`, y on the remaining ranks. */
 struct spread spread_blend(struct squad *b, const struct mask *first, const struct spread *x,
 			   const struct spread *y);
-/** Copies the values of the ranks that run to room of the caller's. */
+/** Copies the values of the ranks that run to `to`. */
 struct spread spread_copy(const struct squad *b, int64_t *to, const struct spread *x);
 /** Whether 0 <= x < end on the ranks that run. */
 bool spread_within(const struct squad *b, const struct spread *x, int64_t end);
 /** The least or the greatest value on the ranks that run. */
 int64_t spread_least(const struct squad *b, const struct spread *x);
 int64_t spread_greatest(const struct squad *b, const struct spread *x);
-/** Ranks that run and where the value is not 0. */
+/** The ranks that run and on which the value is not 0. */
 struct mask spread_holds(const struct squad *b, const struct spread *x);
-/** One value for all that run; else the squad ends, and it is 0. */
+/** The value, if it is the same on all ranks that run; else ends the squad, and returns 0. */
 int64_t spread_only(struct squad *b, const struct spread *x);
 
-/* ---- squad_eval.c --------------------------------------------------------------------------------- */
+/* ---- squad_eval.c --------------------------------------------------------------------- */
 
 struct spread squad_eval(struct squad *b, const struct expr *e);
-/** The same as a condition. */
+/** The ranks that run and on which the condition holds. */
 struct mask squad_holds(struct squad *b, const struct expr *e);
 /** Whether it holds on all ranks that run. */
 bool squad_always(struct squad *b, const struct expr *e);
 struct squad_bind *squad_bind_own(struct squad *b, const struct symbol *s, enum bind_kind kind);
 void squad_bind_number(struct squad *b, const struct symbol *s, struct spread value);
 void squad_bind_lazy(struct squad *b, const struct symbol *s, const struct expr *e);
-/** No rank has asked for the lazy name yet. */
+/** Resets a lazy name: no rank has evaluated it. */
 void squad_forget(struct squad_bind *x);
 void squad_bind_topology(struct squad *b, const struct decl *d);
 void squad_hide(struct squad *b, const struct symbol *s);
 void squad_undo(struct squad *b, uint32_t ntrail);
 /** As eval_work(); false: the squad has ended. */
 bool squad_work(struct squad *b, struct span text);
-/** The same, of so much work. */
+/** squad_work for an amount of work. */
 bool squad_works(struct squad *b, uint64_t work);
-/** What a name that is a number stands for. */
+/** The value of a name that is a number. */
 struct spread squad_name(struct squad *b, const struct symbol *s);
 
-/** The ranks that run owe it no more: all ranks do, or it is a debt. */
+/** Moves b->owed to b->shared, if all ranks run, or to a debt. */
 void squad_settle(struct squad *b);
-/** Debts become each rank's own. */
+/** Adds the debts to idle[] of their ranks. */
 void squad_pay(struct squad *b);
 
-/* From now on these ranks run. */
+/* Sets the ranks that run. */
 static inline void squad_use(struct squad *b, const struct mask *mask)
 {
 	if (b->owed)
@@ -336,36 +337,36 @@ static inline void squad_use(struct squad *b, const struct mask *mask)
 	b->run = crew_of(mask);
 }
 
-/* Work of the rank since its last operation, where that was `before` the squad. */
+/* The work of the rank since its last operation; `before`: its work before the squad. */
 static inline uint64_t squad_idle(const struct squad *b, uint32_t i, uint64_t before)
 {
 	return (mask_has(&b->busy, i) ? 0 : before) + b->idle[i] + b->shared;
 }
 
-/* What a squad does not know, or a mistake. */
+/* Ends the squad: an unsupported construct, or a mistake. */
 static inline void squad_fail(struct squad *b)
 {
 	b->failed = true;
 }
 
-/* ---- squad_fns.c -------------------------------------------------------------------------------- */
+/* ---- squad_fns.c ---------------------------------------------------------------------- */
 
 /** The value of a call of a fn. */
 struct spread squad_fn(struct squad *b, const struct expr *e);
 
-/* ---- squad.c ----------------------------------------------------------------------------------- */
+/* ---- squad.c -------------------------------------------------------------------------- */
 
 struct squad_cells {
 	struct spread lo, n;
 };
 /** Cells of an operand. */
 struct squad_cells squad_cells(struct squad *b, const struct ref *r);
-/** One row of the statement for each rank that runs. */
+/** Adds a row of the statement for each rank that runs. */
 void squad_push(struct squad *b, const struct stmt *s, uint8_t kind, const struct squad_cells *x,
 		const struct spread *fifo, const struct spread *other);
 void squad_list(struct squad *b, const struct stmt *s);
 
-/* ---- squad_calls.c ------------------------------------------------------------------------------- */
+/* ---- squad_calls.c -------------------------------------------------------------------- */
 
 void squad_call(struct squad *b, const struct stmt *s);
 void squad_within(struct squad *b, const struct stmt *s);

@@ -1,14 +1,14 @@
 /*
  * Calls of procs and schedules, groups, and scratch, of a squad.
  *
- * As calls.c has them for one rank. How a view is cut, how large a group is and how much scratch
- * there is must be the same on all ranks that run; where views and groups begin need not.
+ * The same as calls.c for one rank. The cuts of views, the sizes of groups and the amount of
+ * scratch must be equal on all ranks that run; the begins of views and groups may differ.
  */
 #include "compiler/expand/squad.h"
 
-/* ---- calls ------------------------------------------------------------------------------------ */
+/* ---- calls ---------------------------------------------------------------------------- */
 
-/* What an argument is, in the caller's names. */
+/* The value of an argument. */
 struct actual {
 	struct squad_cells cells; /* of a view, or */
 	struct spread number;
@@ -35,8 +35,7 @@ static void evaluate(struct squad *b, const struct stmt *s, struct actual *x)
 		x->number = squad_eval(b, m->value);
 }
 
-/* The number of parts that the brackets ask for, and of those in a block; 0: it is none that a
- * squad knows. */
+/* The number of parts in the brackets; *inner: of the parts of a block. 0: not supported. */
 static int64_t parts_of(struct squad *b, const struct buffer_def *d, int64_t *inner)
 {
 	struct spread blocks = d->blocks ? squad_eval(b, d->blocks) : spread_same(1);
@@ -58,7 +57,7 @@ static void bind_cells(struct squad *b, const struct symbol *s, struct squad_vie
 	squad_bind_own(b, s, B_VIEW)->view = view;
 }
 
-/* Binds the callee's names to what was passed, and its parameters' defaults. */
+/* Binds the callee's names to the arguments, and its other parameters to their defaults. */
 static void bind_arguments(struct squad *b, const struct stmt *s, const struct actual *x)
 {
 	const struct param *p = s->callee->formals;
@@ -105,7 +104,8 @@ static bool cut(struct squad *b, const struct buffer_def *d)
 	return true;
 }
 
-/* The callee's scratch has parts as its views are, so these must be alike then. */
+/* Cuts all views. If the callee has scratch, its parts are as large as those of the views, which
+ * must then be equal. */
 static void cut_all(struct squad *b, const struct stmt *s)
 {
 	const struct param *p = s->callee->formals;
@@ -132,7 +132,7 @@ static void where(struct squad *b, const struct decl *d)
 		squad_fail(b);
 }
 
-/* The callee's `where` may mention what its topology's parameters are. */
+/* Checks the callee's `where` and its topology; the former may use the topology's parameters. */
 static void topology(struct squad *b, const struct stmt *s)
 {
 	const struct decl *t = s->callee->topology;
@@ -177,9 +177,9 @@ void squad_call(struct squad *b, const struct stmt *s)
 	b->top = top;
 }
 
-/* ---- groups ------------------------------------------------------------------------------------- */
+/* ---- groups --------------------------------------------------------------------------- */
 
-/* The ranks' numbers in group(first, count, stride), for those that are in it: they run then. */
+/* The ranks' numbers in group(first, count, stride); only its members run then. */
 static struct spread numbers(struct squad *b, const struct spread *first, int64_t count,
 			     int64_t stride)
 {
@@ -202,7 +202,7 @@ static struct spread numbers(struct squad *b, const struct spread *first, int64_
 	return number;
 }
 
-/* Whether the members are ranks, whoever asks. */
+/* Whether the members are ranks, on every rank that runs. */
 static bool members_are_ranks(const struct squad *b, const struct spread *first, int64_t count,
 			      int64_t stride)
 {
@@ -214,14 +214,14 @@ static bool members_are_ranks(const struct squad *b, const struct spread *first,
 	       hi + way < b->here.size;
 }
 
-/* ccs(5) 4, within: who is no member skips the block. */
+/* ccs(5) 4, within: a rank that is no member skips the block. */
 void squad_within(struct squad *b, const struct stmt *s)
 {
 	struct mask mask = b->run.mask;
 	uint32_t used = b->used, top = b->top;
 	struct squad_group here = b->here;
 	if (!s->e2 || !b->here.stride) {
-		squad_fail(b); /* of a table */
+		squad_fail(b); /* a group given by a table is not supported */
 		return;
 	}
 	struct spread first = squad_eval(b, s->e), n = squad_eval(b, s->e2),
@@ -249,13 +249,14 @@ void squad_within(struct squad *b, const struct stmt *s)
 	b->top = top;
 }
 
-/* ---- scratch ---------------------------------------------------------------------------------------- */
+/* ---- scratch -------------------------------------------------------------------------- */
 
 void squad_scratch(struct squad *b, const struct stmt *s)
 {
 	int64_t inner, parts = parts_of(b, s->buffer, &inner), n;
 	bool all = true;
-	/* Blocks of a par have theirs behind those of the blocks before: on all ranks alike. */
+	/* The scratch of a par's block comes after that of the blocks before, equally on all
+	 * ranks. */
 	for (uint32_t i = 0; i < b->npars; i++)
 		all = all && mask_is(&b->pars[i].mask, &b->run.mask);
 	if (b->failed || !all || __builtin_mul_overflow((int64_t)b->part, parts, &n) ||

@@ -1,9 +1,9 @@
 /*
  * Names and expressions of a squad.
  *
- * In: a tree, the ranks that run. Out: its spread, where eval.c would have a value on each of these
- * ranks; or the squad has ended. Of `a ? b : c`, && and || each part is evaluated for the ranks
- * that need it. O(nodes), once for all ranks, and what their spreads take.
+ * In: a tree, the ranks that run. Out: a spread (squad.h) with the value that eval.c would give on
+ * each of these ranks; or the squad has ended. In `a ? b : c`, && and ||, each part is evaluated
+ * for the ranks that need it. O(nodes), once for all ranks, plus the cost of their spreads.
  */
 #include "compiler/expand/squad.h"
 
@@ -110,15 +110,15 @@ bool squad_works(struct squad *b, uint64_t work)
 	return !b->failed;
 }
 
-/* Keeps the values of the ranks that run. */
+/* Copies the values of the ranks that run. */
 static void keep(const struct squad *b, int64_t *values, const struct spread *x)
 {
 	EACH_RANK(i, &b->run.mask)
 	values[i] = spread_at(x, i);
 }
 
-/* A lazy name's value, found once for each rank that asks. If all ask at once, it is the name's
- * own from then on. */
+/* A lazy name's value, computed once for each rank that uses it. If all ranks use it at once, the
+ * name is bound to the value. */
 static struct spread lazy(struct squad *b, const struct symbol *s)
 {
 	struct squad_bind *x = &b->binds[s->id];
@@ -229,7 +229,7 @@ bool squad_always(struct squad *b, const struct expr *e)
 	return mask_is(&holds, &b->run.mask);
 }
 
-/* ---- operators of one operand, and built-in functions -------------------------------------------------------- */
+/* ---- operators of one operand, and built-in functions --------------------------------- */
 
 static struct spread unary(struct squad *b, const struct expr *e)
 {

@@ -20,19 +20,19 @@
 struct keys {
 	struct spread v[MOST_KEYS];
 	uint32_t n;
-	bool same; /* each is, on all ranks */
+	bool same; /* each key is the same on all ranks */
 };
 
-/* A number for keys that are the same on all ranks. */
+/* A cached number, for keys that are the same on all ranks. */
 struct kept_number {
 	int64_t keys[MOST_KEYS];
 	int64_t value;
-	uint64_t work; /* 0: none is kept */
+	uint64_t work; /* 0: empty */
 	uint32_t depth;
 };
 
 struct kept_spread {
-	uint64_t run; /* b->nruns then; 0: none is kept */
+	uint64_t run; /* b->nruns when it was cached; 0: empty */
 	struct mask mask;
 	struct spread keys[MOST_KEYS], value;
 	int64_t *room; /* for their numbers */
@@ -45,7 +45,7 @@ struct squad_memo {
 	struct fn_needs needs;
 	struct kept_number *numbers; /* [PLACES] */
 	struct kept_spread spreads[WAYS];
-	uint32_t next; /* of these, to be forgotten */
+	uint32_t next; /* the one to be replaced next */
 	uint32_t missed, rest, last_rest;
 };
 
@@ -88,7 +88,7 @@ static bool find_keys(struct squad *b, const struct squad_memo *m, uint32_t at, 
 	return !b->failed;
 }
 
-/* Whether two are one number on each rank that runs; they are of one form then, too. */
+/* Whether two spreads are equal on each rank that runs, and have the same form. */
 static bool equal(struct squad *b, const struct spread *x, const struct spread *y)
 {
 	if (!x->v || !y->v)
@@ -126,7 +126,7 @@ static bool is_spread_of(struct squad *b, const struct kept_spread *x, const str
 	return true;
 }
 
-/* Counts a call that is answered as the one that was run. */
+/* Counts the work of a call that is answered from the cache. */
 static void count(struct squad *b, uint64_t work, uint32_t depth)
 {
 	if (b->depth + depth > b->deepest)
@@ -154,7 +154,7 @@ static bool recall(struct squad *b, struct squad_memo *m, const struct keys *k, 
 	return false;
 }
 
-/* The spread with separate numbers per rank, in row `row` of the room. */
+/* The cached spread, with separate numbers per rank, in row `row` of the room. */
 static struct spread own(const struct squad *b, const struct kept_spread *x, uint32_t row,
 			 const struct spread *s)
 {
@@ -185,7 +185,7 @@ static void keep(struct squad *b, struct squad_memo *m, const struct keys *k, st
 	x->depth = depth;
 }
 
-/* ---- calls ------------------------------------------------------------------------------------ */
+/* ---- calls ---------------------------------------------------------------------------- */
 
 /* Runs the body; the arguments, b->args from `at` on, are bound for it alone. */
 static struct spread run(struct squad *b, const struct fn_def *f, uint32_t at)
@@ -208,7 +208,7 @@ static struct spread run(struct squad *b, const struct fn_def *f, uint32_t at)
 	return r;
 }
 
-/* The work due when a call began. */
+/* The counts of work at the begin of a call. */
 struct ledger {
 	uint64_t shared, npaid, work[MOST_DEBTS];
 	uint32_t ndebts;
@@ -224,8 +224,8 @@ static struct ledger begin_ledger(struct squad *b)
 	return l;
 }
 
-/* The work since then, if it is the same on all ranks that run: all did it together, or in disjoint
- * parts. False: it differs, or is unknown. */
+/* The work since then, if it is the same on all ranks that run: done by all together, or by
+ * disjoint sets. False: it differs, or is unknown. */
 static bool even_work(struct squad *b, const struct ledger *l, uint64_t *work)
 {
 	struct mask left = b->run.mask;
@@ -250,7 +250,7 @@ static bool even_work(struct squad *b, const struct ledger *l, uint64_t *work)
 	return b->npaid == l->npaid && (!each || !mask_any(&left));
 }
 
-/* The same, and caches the value. */
+/* Runs the body, and caches the value. */
 static struct spread run_and_keep(struct squad *b, const struct fn_def *f, uint32_t at,
 				  struct squad_memo *m, const struct keys *k)
 {
@@ -298,7 +298,7 @@ struct spread squad_fn(struct squad *b, const struct expr *e)
 		r = look ? run_and_keep(b, f, at, m, &k) : run(b, f, at);
 	b->nargs = at;
 	b->used = used;
-	if (r.v && !b->failed) { /* frees its operands, keeps the value */
+	if (r.v && !b->failed) { /* frees the spreads of the call except its value */
 		int64_t *v = spread_room(b);
 		r = spread_copy(b, v, &r);
 	}

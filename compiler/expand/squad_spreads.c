@@ -1,10 +1,10 @@
 /*
- * Numbers on all ranks of a squad, and what is made of them.
+ * Spreads: numbers on all ranks of a squad, and arithmetic on them.
  *
- * In: one or two spreads. Out: the spread of their sum, quotient ..., exactly as eval.c has it for one
- * rank. As long as spreads are the same on all ranks, or grow evenly, that is O(1); else O(ranks
- * from the first to the last that runs), word by word of a mask: such loops have a fixed length. A
- * rank that does not run may have any number here: what fails there is no mistake.
+ * In: one or two spreads. Out: the spread of their sum, quotient ..., on each rank exactly as in
+ * eval.c. O(1) if spreads are the same on all ranks, or grow by a constant from rank to rank; else
+ * O(ranks from the first to the last that runs), in loops over whole words of a mask, which compile
+ * to vector code. Ranks that do not run may have any number; a failure there is no mistake.
  */
 #include "compiler/expand/squad.h"
 
@@ -12,7 +12,7 @@
 
 #define CHUNK 16u /* spreads that get room at once */
 
-/* Where each word of ranks begins that has some that run. */
+/* Loops over the first ranks `at` of all words with ranks that run. */
 #define EACH_WORD(b, at) \
 	for (uint32_t at = (b)->run.lo / WORD * WORD; at <= (b)->run.hi; at += WORD)
 
@@ -26,7 +26,7 @@ int64_t *spread_room(struct squad *b)
 	return room;
 }
 
-/* ---- looks ------------------------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------------------------ */
 
 /* The least number on the ranks that run, or the greatest one. */
 static inline int64_t end_of(const struct squad *b, const struct spread *x, bool greatest)
@@ -92,7 +92,7 @@ int64_t spread_only(struct squad *b, const struct spread *x)
 	return b->failed ? 0 : least;
 }
 
-/* ---- without a look at each rank ------------------------------------------------------------- */
+/* ---- even spreads, in O(1) ------------------------------------------------------------ */
 
 /* Whether an even spread stays within 64 bits on all ranks of the squad. */
 static inline bool fits(const struct spread *x)
@@ -104,7 +104,7 @@ static inline bool fits(const struct spread *x)
 	       !__builtin_add_overflow(x->base, way, &way);
 }
 
-/* b > 0. Powers of two are many, and a division takes long. */
+/* Floor division, b > 0; fast for powers of two, which are frequent. */
 static inline int64_t floor_divide(int64_t a, int64_t b)
 {
 	if ((b & (b - 1)) == 0)
@@ -141,8 +141,8 @@ static inline bool compare(enum expr_op op, int64_t a, int64_t b)
 	}
 }
 
-/* Of two even spreads: where they lie on one side of each other from the first rank that runs to
- * the last. */
+/* Compares two even spreads, if one is on the same side of the other on all ranks from the first to
+ * the last that runs. */
 static inline bool compare_even(const struct squad *b, enum expr_op op, const struct spread *x,
 				const struct spread *y, struct spread *r)
 {
@@ -154,7 +154,7 @@ static inline bool compare_even(const struct squad *b, enum expr_op op, const st
 	return true;
 }
 
-/* False: rank by rank. */
+/* x op y as an even spread; false: it must be computed rank by rank. */
 static inline bool even(const struct squad *b, enum expr_op op, const struct spread *x,
 			const struct spread *y, struct spread *r)
 {
@@ -189,8 +189,8 @@ static void fill(int64_t *v, uint64_t value, uint64_t step)
 			v[i] = (int64_t)value;
 }
 
-/* Numbers of all ranks of the words that run, run or not: loops over all of a word have no branches,
- * and are made of vector instructions where there are such. */
+/* The numbers of all ranks of words with ranks that run: loops over whole words have no branches,
+ * and compile to vector instructions. */
 static const int64_t *numbers_of(struct squad *b, const struct spread *x)
 {
 	if (x->v)
@@ -212,7 +212,7 @@ struct spread spread_copy(const struct squad *b, int64_t *to, const struct sprea
 
 static bool divide(enum expr_op op, int64_t x, int64_t y, int64_t *r)
 {
-	if (y > 0 && x >= 0 && x < y) { /* mostly so */
+	if (y > 0 && x >= 0 && x < y) { /* the common case */
 		*r = op == OP_DIV ? 0 : x;
 		return true;
 	}
@@ -236,7 +236,7 @@ static bool shift(enum expr_op op, int64_t x, int64_t y, int64_t *r)
 	return op == OP_SHR || *r >> y == x;
 }
 
-/* One rank's; false: it is a mistake. */
+/* x op y on one rank; false: it fails. */
 static bool one(enum expr_op op, int64_t x, int64_t y, int64_t *r)
 {
 	switch ((int)op) {
@@ -254,7 +254,7 @@ static bool one(enum expr_op op, int64_t x, int64_t y, int64_t *r)
 	}
 }
 
-/* Sums; false: one leaves 64 bits. */
+/* Sums; false: one overflows. */
 static bool add_all(int64_t *restrict r, const int64_t *x, const int64_t *y)
 {
 	uint64_t wraps = 0;
@@ -277,7 +277,7 @@ static bool subtract_all(int64_t *restrict r, const int64_t *x, const int64_t *y
 	return !(wraps >> 63);
 }
 
-/* x % m, where x is not far from 0 .. m - 1, as mostly; false: it is for some. */
+/* x % m, if all x are near 0 .. m - 1, the common case; false: some are not. */
 static bool modulo_all(int64_t *restrict r, const int64_t *x, int64_t m)
 {
 	uint64_t far = 0, over = (uint64_t)m;
@@ -297,7 +297,7 @@ static bool modulo_all(int64_t *restrict r, const int64_t *x, int64_t m)
 			r[i] = WHAT; \
 		return true
 
-/* False: some rank's is not known so, which need not be one that runs. */
+/* x op y for whole words; false: it fails on some rank, perhaps on one that does not run. */
 static bool all_at_once(enum expr_op op, int64_t *restrict r, const int64_t *x, const int64_t *y)
 {
 	switch ((int)op) {
@@ -346,7 +346,7 @@ static struct spread divide_bits(struct squad *b, enum expr_op op, const struct 
 	return (struct spread){ .v = r };
 }
 
-/* x % m, or x / m, where x goes up by less than m from rank to rank: without divisions. */
+/* x % m, or x / m, where x grows by less than m from rank to rank: without divisions. */
 static struct spread divide_going(struct squad *b, enum expr_op op, const struct spread *x,
 				  int64_t m)
 {
@@ -372,7 +372,7 @@ static struct spread divide_going(struct squad *b, enum expr_op op, const struct
 			holds = holds << 1 | compare(OP, u[i], w ? w[i] : value); \
 		break
 
-/* Of a word of ranks: bit i is of rank i. Compared with w[i], or without w with one value. */
+/* Compares a word of ranks with w[i], or, if w is NULL, with one value; bit i is for rank i. */
 static inline __attribute__((always_inline)) uint64_t compare_word(enum expr_op op,
 								   const int64_t *u,
 								   const int64_t *w, int64_t value)

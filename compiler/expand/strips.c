@@ -1,30 +1,34 @@
 /*
- * Loops that are run as a whole: strips of operations.
+ * Strips: runs many iterations of a loop as a whole (strength reduction: Cocke and Kennedy, CACM
+ * 1977).
  *
- * In: a loop before its next iteration. If its body has only operations, steps, lets and branches
- * that go the same way each time, and every chunk and peer in it is a number that changes by a
- * constant each time, perhaps round a ring, as in
+ * In: a loop before its next iteration. Out: the operations of as many iterations as the lane has
+ * room for.
+ *
+ * It applies if the body has only operations, steps, lets, and branches that go the same way in
+ * each iteration, and every chunk and peer changes by a constant from iteration to iteration,
+ * perhaps modulo a number, as in
  *     for s in 1..N { step { send a[(rank + s) % N] to (rank + s) % N ... } }
- * the expressions are taken apart once, and each iteration then costs a few additions and a
- * look for the FIFO. A branch may go one way for a while, as `if q != R` in `for q in 0..N`: the
- * strip ends where it turns. Out: the operations of as many iterations as the lane has room for.
+ * The expressions are analysed once; then each iteration costs a few additions and finding the
+ * FIFO. A branch may change its way once in a while, as `if q != R` in `for q in 0..N`: the strip
+ * ends there.
  *
- * Every other case is left to the general walk: a body with other statements, a number that changes
- * in another way, an iteration with a mistake (which the walk reports). So a strip makes the same
- * operations as the walk. O(body) at first, O(operations) then.
+ * The general walk handles all other cases: other statements, numbers that change in another way,
+ * and iterations with a mistake, which the walk reports. So strip and walk make the same
+ * operations. O(body) at first, then O(operations).
  */
 #include "compiler/expand/cursor.h"
 
 #define MOST_OPS 16u  /* operations of a body */
 #define MOST_LETS 16u /* its lets, and the loop's variable */
-/* Of the loop that makes most operations: never a call. */
+/* For the innermost loop: always inlined. */
 #define INNERMOST static inline __attribute__((always_inline))
 #define WORTH 6 /* iterations: fewer are walked */
-#define LONG 64 /* iterations left: a few more tries cost little in comparison */
+#define LONG 64 /* iterations left: with more, tries cost little in comparison */
 #define MOST_COUNT ((uint64_t)1 << 40) /* iterations at once */
 
-/* A number that is off + at, and goes on: at + step, round `ring` (at, step < ring), or on a
- * line: ring is INT64_MAX. */
+/* A number off + at that advances: `at` grows by `step` modulo `ring` (at, step < ring); without a
+ * modulus, ring is INT64_MAX. */
 struct going {
 	int64_t off, at, step, ring;
 };
@@ -41,9 +45,9 @@ struct piece {
 	struct opsite *site;
 	struct operand x, y;
 	struct going peer;
-	uint8_t joined, then; /* flags of the operation, first and from the second iteration on */
+	uint8_t joined, then; /* flags of the operation: in the first iteration, and later */
 	bool heard;	      /* the callback needs no more operations of it */
-	bool met;	      /* its peer stays, and has its FIFO */
+	bool met;	      /* its peer does not change, and its FIFO was found */
 };
 
 struct strip {
@@ -171,7 +175,7 @@ static bool fits(const struct strip *s, const struct going *g)
 	       !__builtin_add_overflow(g->at, way, &way) && way != INT64_MAX;
 }
 
-/* How the value goes; false: in none of these ways. Bounded by the depth of trees. */
+/* Analyses how the value changes; false: not by a constant. The depth is that of the tree. */
 static bool take_apart(const struct strip *s, const struct expr *e, struct going *g)
 {
 	int64_t value;
@@ -191,7 +195,7 @@ static bool take_apart(const struct strip *s, const struct expr *e, struct going
 
 /* ---- branches -------------------------------------------------------------------------------- */
 
-/* How many iterations d + step * k < 0 stays as it is for k = 0; 0: for ever. */
+/* The number of iterations for which the truth of d + step * k < 0 is that at k = 0; 0: all. */
 static uint64_t stays_below(int64_t d, int64_t step)
 {
 	if (d < 0)
@@ -199,15 +203,15 @@ static uint64_t stays_below(int64_t d, int64_t step)
 	return step < 0 ? (uint64_t)d / (uint64_t)-step + 1 : 0;
 }
 
-/* The same of d + step * k == 0. */
+/* Likewise for d + step * k == 0. */
 static uint64_t stays_equal(int64_t d, int64_t step)
 {
 	bool meets = d != 0 && step != 0 && (d < 0) != (step < 0) && d % step == 0;
 	return d == 0 && step != 0 ? 1 : meets ? (uint64_t)(d / -step) : 0;
 }
 
-/* Whether a comparison of numbers that go on on a line holds in this iteration; the strip is cut
- * where it does not go so any more. False: it is none. */
+/* *holds: whether a comparison of numbers without a modulus holds in this iteration; ends the strip
+ * where that changes. False: it is no such comparison. */
 static bool holds_for_now(struct strip *s, const struct expr *e, int64_t *holds)
 {
 	struct going x, y;
@@ -229,7 +233,7 @@ static bool holds_for_now(struct strip *s, const struct expr *e, int64_t *holds)
 	return true;
 }
 
-/* Which way a branch goes. */
+/* Decides a branch for the strip. */
 static bool decide(struct strip *s, const struct expr *e, int64_t *holds)
 {
 	return varies(s, e) ? holds_for_now(s, e, holds) : eval_quietly(s->v, e, holds);
@@ -237,7 +241,7 @@ static bool decide(struct strip *s, const struct expr *e, int64_t *holds)
 
 /* ---- the body ------------------------------------------------------------------------------ */
 
-/* Chunks with one or several numbers that advance; chunks of blocks are left to the walk. */
+/* An operand with indices that advance; chunks of blocks are left to the walk. */
 static bool operand(const struct strip *s, const struct ref *r, struct operand *x)
 {
 	x->view = &s->v->binds[r->sym->id].view;
@@ -250,7 +254,7 @@ static bool operand(const struct strip *s, const struct ref *r, struct operand *
 	       (r->kind == REF_ONE || take_apart(s, r->hi, &x->hi));
 }
 
-/* Whether the chunks are no `in` buffer's; a view is of one buffer. */
+/* Whether the chunks are not in an `in` buffer; a view is of one buffer. */
 static bool writable(const struct strip *s, const struct ref *r)
 {
 	return !s->v->any_in || !cursor_in_buffer(s->v, s->v->binds[r->sym->id].view.first);
@@ -271,7 +275,7 @@ static bool operation(struct strip *s, const struct stmt *t, uint8_t joined, uin
 	return take_apart(s, t->e, &p->peer) && (t->kind == S_SEND || writable(s, t->x));
 }
 
-/* A let that does not vary is bound: other things that do not may be made of it. */
+/* Analyses a let; one that does not vary is bound, for other expressions that do not vary. */
 static bool let(struct strip *s, const struct stmt *t)
 {
 	struct named *n = &s->names[s->nnames];
@@ -285,7 +289,7 @@ static bool let(struct strip *s, const struct stmt *t)
 	return true;
 }
 
-/* `outer`, `joined`: in a step; in one of the loop's own that has an operation. */
+/* Analyses a list of statements. */
 static bool list(struct strip *s, const struct stmt *t, bool step)
 {
 	const struct cursor *v = s->v;
@@ -319,7 +323,7 @@ static inline void go(struct going *g)
 	g->at -= g->at >= g->ring ? g->ring : 0;
 }
 
-/* The operand's cells, which then go on; false: out of range. */
+/* The operand's cells, which are then advanced; false: out of range. */
 static inline bool next_cells(struct operand *x, struct cells *c)
 {
 	const struct view *w = x->view;
@@ -346,8 +350,8 @@ static inline bool next_peer(struct cursor *v, struct piece *p)
 	return ok;
 }
 
-/* One iteration's operations; false: one is not as usual. If its mistake was reported, rows of the
- * iteration before it count: the walk makes them. */
+/* Makes the operations of an iteration; false: one needs the walk. If a mistake was reported, the
+ * iteration's rows before it are kept. */
 INNERMOST bool iteration(struct strip *s, struct op *o)
 {
 	bool wrong = s->v->wrong;
@@ -379,7 +383,7 @@ static bool tell(struct strip *s, const struct op *o)
 	return heard;
 }
 
-/* How many of the iterations were run. */
+/* Runs iterations; returns their number. */
 static uint64_t run(struct strip *s)
 {
 	struct cursor *v = s->v;
@@ -403,7 +407,7 @@ static uint64_t run(struct strip *s)
 	return done;
 }
 
-/* Iterations that are left of the loop, its next one, i, too. */
+/* The number of iterations left, including the next one, i. */
 static uint64_t left(const struct row *r)
 {
 	uint64_t way =
@@ -412,7 +416,7 @@ static uint64_t left(const struct row *r)
 	return (way - 1) / by + 1;
 }
 
-/* Takes the body apart, for `count` iterations; false: that is not possible. */
+/* Analyses the body, for `count` iterations; false: not possible. */
 static bool take_body(struct strip *s, const struct row *r, uint64_t count)
 {
 	s->count = count < MOST_COUNT ? count : MOST_COUNT;
@@ -425,7 +429,7 @@ static bool take_body(struct strip *s, const struct row *r, uint64_t count)
 
 static RARE uint64_t strip(struct cursor *v, const struct row *r, uint64_t count)
 {
-	struct strip s; /* large, and mostly not used */
+	struct strip s; /* not initialized: it is large, and mostly not used */
 	s.v = v;
 	bool taken = take_body(&s, r, count);
 	if (taken && s.count >= WORTH)
@@ -443,7 +447,7 @@ bool cursor_strip(struct cursor *v, struct row *r)
 		return false;
 	done = strip(v, r, count);
 	r->i += (int64_t)(done == count ? done - 1 : done) * r->by;
-	if (done && done < count) /* the next one is walked, and may make no operation */
+	if (done && done < count) /* the walk runs the next one, perhaps without an operation */
 		eval_work(v, r->of->span, r->of->span);
 	return done == count;
 }

@@ -1,12 +1,13 @@
 /*
  * Links: runs a topology's body on every rank, and keeps the pairs by source.
  *
- * In: a cursor for which the topology's parameters are bound. Out: for each source
- * its targets, as runs of ranks, ascending. A topology without `link` in its text
- * connects every pair, without a table. What a rank says of itself, as nearly all
- * topologies do, becomes runs at once: so where all pairs have a link, a rank costs two
- * runs. O(ranks + links log links of a rank), where loops of links are not whole runs at
- * once (links.c). ccs(5) 4, topology.
+ * In: a cursor for which the topology's parameters are bound. Out: for each source its targets, as
+ * runs of ranks, ascending. A topology without `link` in its text connects every pair, without a
+ * table (ccs(5) 4, topology).
+ *
+ * In nearly all topologies a rank only makes links from itself. These become runs immediately: a
+ * rank with links to all others has two runs. Links of other ranks are merged at the end. O(ranks +
+ * links log links of a rank), less for loops that are run as a whole (links.c).
  */
 #include "compiler/expand/squad.h"
 
@@ -17,9 +18,9 @@ struct pairs {
 	struct arena *arena;
 	struct link_run *runs;
 	uint32_t nruns, capruns;
-	struct link_run *mine; /* of the source at hand, to be sorted; they may overlap */
+	struct link_run *mine; /* of the current source, unsorted; they may overlap */
 	uint32_t nmine, capmine;
-	uint64_t *others; /* as cursor.pairs: that other ranks say of a source */
+	uint64_t *others; /* as cursor.pairs: links that were made on other ranks */
 	uint32_t nothers, capothers;
 };
 
@@ -35,7 +36,7 @@ static int by_first(const void *a, const void *b)
 	return (x->lo > y->lo) - (x->lo < y->lo);
 }
 
-#define FEW 16u /* that are sorted at less cost by insertion */
+#define FEW 16u /* at most this number is sorted by insertion */
 
 static void sort_few(struct link_run *v, uint32_t n)
 {
@@ -47,8 +48,7 @@ static void sort_few(struct link_run *v, uint32_t n)
 	}
 }
 
-/* qsort(), unless they are in order already: ranks that are asked one after the other mostly say it
- * so. */
+/* qsort(), unless they are in order already, as is common. */
 static void sort(void *v, size_t n, size_t size, int (*compare)(const void *, const void *))
 {
 	const char *at = v;
@@ -82,7 +82,7 @@ static void add_runs(struct pairs *p)
 	p->nmine = 0;
 }
 
-/* A link that the body met on a rank: its own, or aside. */
+/* Takes a link that the body made on a rank. */
 static inline void take_pair(struct pairs *p, uint32_t rank, uint32_t src, uint32_t dst)
 {
 	if (src == rank)
@@ -92,8 +92,8 @@ static inline void take_pair(struct pairs *p, uint32_t rank, uint32_t src, uint3
 			(uint64_t)src << 32 | dst;
 }
 
-/* Takes the links that the body met on a rank: those of the rank go to runs, those of other ranks
- * are put aside. */
+/* Takes the links that the body made on a rank: links from the rank become runs, links from other
+ * ranks are collected. */
 static void take_pairs(struct pairs *p, const struct cursor *v, uint32_t rank)
 {
 	for (uint32_t i = 0; i < v->nspans; i++)
@@ -103,7 +103,7 @@ static void take_pairs(struct pairs *p, const struct cursor *v, uint32_t rank)
 	add_runs(p);
 }
 
-/* Runs again, with what other ranks said. */
+/* Makes all runs again, with the links that were made on other ranks. */
 static void merge_others(struct links *l, struct pairs *p, uint32_t nranks)
 {
 	struct link_run *own = p->runs;
@@ -166,7 +166,7 @@ static uint32_t run_squad(struct links *l, struct pairs *p, struct squad *b,
 	return n;
 }
 
-/* For the ranks after the first, if that has few links, and none that came as whole loops. */
+/* Makes a squad for the ranks after the first, if that has few links, and none from whole loops. */
 static struct squad *make_squad(struct cursor *v)
 {
 	if (v->nspans || v->npairs > MOST_LINKS || v->program->nranks <= 2)

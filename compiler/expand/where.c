@@ -1,14 +1,14 @@
 /*
- * Where an operation comes from: loop variables, calls, number of its step.
+ * Finds the origin of an operation: loop variables, calls, number of its step.
  *
- * Nothing of that is stored in a program. The rank's text is run again, up to the
- * operation; the cursor's rows then tell. O(operations of the rank).
+ * A program does not store these. So the rank's text is run again up to the operation, and they are
+ * read from the cursor's state. O(operations of the rank).
  */
 #include "compiler/expand/cursor.h"
 
-#define ROOM 256u /* rows a lane gets at a time; they are thrown away */
+#define ROOM 256u /* rows of a lane at a time; they are discarded */
 
-/* Runs until row `op` of the task with that path is about to be made. */
+/* Runs until just before row `op` of the task with path `path` is made. */
 static bool run_to(struct cursor *v, uint32_t path, uint64_t op, struct op *room)
 {
 	uint64_t done = 0;
@@ -53,7 +53,7 @@ void cursor_calls(const struct cursor *v, struct span at, struct diag_calls *cal
 	}
 }
 
-/* As the report counts steps: only waves that have messages. */
+/* The number of the step, counted as in the report: waves with messages. */
 static uint32_t step_of(const struct program *p, uint32_t task, uint32_t op)
 {
 	const struct op *ops = p->tasks[task].ops;
@@ -111,7 +111,7 @@ const char *where_text(struct ctx *c, const struct program *p, uint32_t step, co
 			    *w->loops ? " (" : "", w->loops, *w->loops ? ")" : "", calls);
 }
 
-/* Begins the rank's text again; false: it cannot be. */
+/* Begins the rank's text again; false: it fails. */
 static bool start_again(struct ctx *c, struct program *copy, struct tables *tables,
 			struct cursor *v, uint32_t rank)
 {
@@ -124,7 +124,7 @@ static bool start_again(struct ctx *c, struct program *copy, struct tables *tabl
 	return true;
 }
 
-/* Where it is in its text, when it is there: see run_to. */
+/* Runs the rank's text again up to the operation, see run_to. */
 static void run_again(struct ctx *c, const struct program *p, uint32_t rank, uint32_t path,
 		      uint64_t op, struct span at, struct where *w)
 {

@@ -1,35 +1,35 @@
 /*
- * Values that a rank sets aside.
+ * Removes copies of a rank's own value to scratch.
  *
- * In:  the line of a rank. Out: one that computes the same trees, with fewer copies.
+ * In:  the line of a rank. Out: a line that computes the same trees of additions, with fewer
+ * copies.
  *
- * A rank that adds in the order of the ranks sets its own value aside, in scratch S, makes the
- * sum of those before it in the value's place X, and adds its own when its turn comes:
+ * A schedule that adds in the order of the ranks copies the rank's own value X to scratch S, sums
+ * the values of lower ranks in X, and then adds S:
  *
  *     copy X into S;  X = first;  X += second;  ...;  X += S
  *
- * The two operands of a (+) may be exchanged. So the sum is made aside, and the value stays:
+ * Addition commutes, so the partial sum can be made in S, and X keeps its value:
  *
  *     S = first;  S += second;  ...;  X += S
  *
- * The first rank's `copy X into S;  copy S into X` leaves all as it was: neither is needed.
+ * The first rank's `copy X into S;  copy S into X` changes nothing: both copies are removed.
  *
- * Why it may be done. All these operations are of one task, in its order. Nobody else
- * touches S from the copy until another value is written there, and nobody reads X while the
- * first part of the sum lies in it. An operation that conflicts with a renamed one conflicted
- * with the copy, as it writes S or comes after it, so it is in order with what surrounds
- * both. Who reads the old X does so before the first write of X, which now is a later one.
- * Nothing waits that did not; and what comes out is proved again (lower.c).
+ * Why this is right. All these operations are of one task, in its order. No other operation
+ * touches S between the copy and the next write of S, and no other operation reads X while X holds
+ * the partial sum. An operation that conflicts with a renamed one also conflicted with the copy, so
+ * it was already ordered before or after the whole sequence. A read of the old X came before the
+ * first write of X, which is now later. No wait is added, and the result is proved again (lower.c).
  *
  * One pass over the line with two marks for each cell: O(items + cells touched).
  */
 #include "compiler/lower/parts.h"
 
 enum state {
-	UNCHANGED, /* X is as it was copied */
-	SUMMING,   /* ... and then replaced, by what is added up */
-	ADDED,	   /* ... and S was added */
-	CHANGED,   /* X is another value: only copies back count */
+	UNCHANGED, /* X has the value that was copied */
+	SUMMING,   /* X has a partial sum */
+	ADDED,	   /* S was added to the partial sum */
+	CHANGED,   /* X has another value: only copies of S back to X can be removed */
 	NEEDED	   /* the copy has to stay */
 };
 
@@ -45,8 +45,8 @@ struct finder {
 	struct rank_ops *l;
 	struct aside *v;
 	uint32_t n, cap;
-	uint32_t *as_x, *as_s; /* by cell: the row of v whose X, whose S it is; or NONE */
-	uint32_t *part_of;     /* by item: the row of v that renames it or leaves it out; or NONE */
+	uint32_t *as_x, *as_s; /* by cell: the row of v that has it in X, in S; or NONE */
+	uint32_t *part_of;     /* by item: the row of v that renames or removes it; or NONE */
 };
 
 static struct aside *at(struct finder *f, const uint32_t *marks, uint32_t cell)
@@ -69,7 +69,7 @@ static bool sets_aside(const struct rank_ops *l, const struct op *o)
 	return op_kind(o) == OP_COPY && o->n && o->cell + o->n <= cells && o->other >= cells;
 }
 
-/* Whether S still has what was copied there, or the sum: nobody has written it since. */
+/* Whether no cell of S was written since the copy. */
 static bool is_whole(const struct finder *f, const struct aside *a)
 {
 	for (uint32_t c = a->s; c < a->s + a->n; c++)
@@ -83,7 +83,8 @@ static bool is_sum(const struct op *o)
 	return op_kind(o) == OP_REDUCE_FROM || op_kind(o) == OP_REDUCE_INTO;
 }
 
-/* Whether the operation writes just X, of the same task, and reads neither X nor a part of S. */
+/* Whether the operation is of the copy's task, writes exactly X, and reads nothing of X, and all
+ * or nothing of S. */
 static bool is_of(const struct finder *f, const struct aside *a, const struct item *it)
 {
 	struct touch t = op_touch(&it->op);
@@ -94,7 +95,7 @@ static bool is_of(const struct finder *f, const struct aside *a, const struct it
 	       (all_s || !cells_overlap(t.r, t.rn, a->s, a->n)) && is_whole(f, a);
 }
 
-/* What X's value is once the operation has written cells of it. */
+/* The state after item i has written cells of X. */
 static enum state next_state(struct finder *f, struct aside *a, uint32_t i)
 {
 	const struct item *it = &f->l->items[i];
@@ -132,11 +133,11 @@ static void writes(struct finder *f, uint32_t i)
 		if (a->state == ADDED || a->state == CHANGED)
 			mark(f->as_x, a->x, a->n, NONE);
 		if (op_kind(o) != OP_FRESH && t.w == a->x && t.wn == a->n)
-			return; /* all of X; and it is no part of another's S, which is scratch */
+			return; /* all of X was written; X is no scratch, so no part of an S */
 	}
 }
 
-/* Behind `writes`. `own`: the row that may read its S. */
+/* After `writes`. `own`: the row for which the item may read S. */
 static void reads(struct finder *f, uint32_t i, uint32_t own)
 {
 	struct touch t = op_touch(&f->l->items[i].op);
@@ -151,7 +152,7 @@ static void reads(struct finder *f, uint32_t i, uint32_t own)
 	}
 }
 
-/* The row of which the item is a copy back, or the operation that adds S; or NONE. */
+/* The row for which the item copies S back to X, or adds S to X; or NONE. */
 static uint32_t uses_s(struct finder *f, uint32_t i)
 {
 	const struct item *it = &f->l->items[i];
@@ -177,7 +178,7 @@ static void begins(struct finder *f, uint32_t i)
 
 		if (!last)
 			continue;
-		last->state = CHANGED; /* from here on the new copy is asked */
+		last->state = CHANGED; /* the new copy takes its place */
 		mark(f->as_x, last->x, last->n, NONE);
 	}
 	mark(f->as_x, o->cell, o->n, f->n);
@@ -186,7 +187,7 @@ static void begins(struct finder *f, uint32_t i)
 		(struct aside){ .copy = i, .x = o->cell, .s = o->other, .n = o->n };
 }
 
-/* Renames what makes the sum, and leaves out the copies. */
+/* Renames the operations of the partial sums, and removes the copies. */
 static void settle(struct finder *f)
 {
 	struct rank_ops *l = f->l;

@@ -11,7 +11,7 @@
  * s begins (before.h). `in place` an initial value is in the cell itself, so reads of initial
  * values count.
  *
- * Why that is right. A direct message writes X.. not at d, but at some time between the begin and
+ * Why this is right. A direct message writes X.. not at d, but at some time between the begin and
  * the end of s; d then stores nothing, and reads X.. if it forwards the message. Take any
  * operation o of q, other than d, that touches a cell of X... As d writes that cell and q has no
  * races, the orders of q's workers and waits put o before d or d before o.
@@ -49,8 +49,8 @@
  * How. A rank's operations are visited backwards. A receive that stores is pending in its cells
  * until an earlier write: an operation that touches one of the cells in between must have finished
  * when the message is sent; the write itself only if no operation reads its value (otherwise
- * the write precedes such a reader). Cells with no earlier access need no query, which is the case
- * for messages into fresh buffers. For a held message, the query is about the next write of a
+ * the write precedes such a reader). Cells without an earlier access need no query, as in
+ * messages into fresh buffers. For a held message, the query is about the next write of a
  * cell that holds it: later writes come after that one. If that write may belong to a direct
  * message, it is noted, and queried once the direct messages are known. Messages beyond the limits
  * of before.c are not marked, and are counted with -v.
@@ -62,16 +62,17 @@
 
 #define LIMIT_QUESTIONS (1u << 22)
 
-/* A cell, from the walk's current event to the end of the program. */
+/* The next accesses to a cell, after the walk's current event. */
 struct target {
-	uint32_t age;	  /* of this rank; else nothing */
-	uint32_t message; /* that is wanted in it next; NONE: no such message */
-	bool read;	  /* and an operation reads it before */
+	uint32_t age;	  /* the row is valid if this is the finder's age */
+	uint32_t message; /* the next message stored in it unchanged; NONE: no such message */
+	bool read;	  /* an operation reads it before that message is stored */
 	uint32_t write;	  /* the next event that writes it, or NONE ... */
-	uint32_t change;  /* ... and not just its own initial value */
+	uint32_t change;  /* ... with another value than its own initial one */
 };
 
-/* A held message, and a message whose receive is the next change of a cell that holds it. */
+/* A held message, and the message of the receive that is the next change of a cell that holds
+ * it. */
 struct pair {
 	uint32_t held, next;
 };
@@ -96,11 +97,14 @@ struct finder {
 	uint32_t npairs, cappairs;
 };
 
-enum { NEVER, FREE, TAKEN, UNKNOWN }; /* NEVER: no query of it; TAKEN: not free */
+/* States of subjects. NEVER: no candidate; FREE: no conflict found; TAKEN: a conflict; UNKNOWN:
+ * beyond the limits. */
+enum { NEVER, FREE, TAKEN, UNKNOWN };
 
-/* ---- questions ------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------- */
 
-/* Is `early` over when `late` begins? `other` is the one of the two that is not the subject's. */
+/* Has `early` finished when `late` begins? `other`: the event of the two that is not an end of the
+ * subject's message. */
 static void ask(struct finder *f, uint32_t subject, uint32_t early, uint32_t late, uint32_t other)
 {
 	if (f->state[subject] != FREE || f->asked[subject] == other)
@@ -138,7 +142,7 @@ static void ask_open(struct finder *f)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < f->nopen; i++) /* some are settled by now */
+	for (uint32_t i = 0; i < f->nopen; i++) /* some subjects are TAKEN by now */
 		if (f->state[f->open[i].subject] == FREE)
 			f->open[n++] = f->open[i];
 	before_ask_all(&f->before, f->open, n);
@@ -170,13 +174,13 @@ static const struct op *operation(const struct finder *f, uint32_t e)
 	return &f->p->tasks[f->before.events[e].task].ops[f->before.events[e].row];
 }
 
-/* The operation leaves cells with the initial values that they have in place. */
+/* The operation copies initial values to their own cells: in place it changes nothing. */
 static bool is_kept(const struct op *o)
 {
 	return op_kind(o) == OP_COPY && o->kind & OP_INITIAL && o->cell == o->other;
 }
 
-/* An operation writes cells; `message`: it stores one unchanged, or NONE. */
+/* `message`: the message that the operation stores unchanged, or NONE. */
 static void writes(struct finder *f, uint32_t e, const struct op *o, uint32_t message)
 {
 	uint32_t cell = op_touch(o).w, n = op_touch(o).wn;
@@ -218,7 +222,7 @@ static void changes(struct finder *f, uint32_t message, uint32_t write)
 		(struct pair){ .held = message, .next = next };
 }
 
-/* The message stays in its sender's cells, if it is in any. */
+/* Queries whether the message stays in the cells of its sender, if it is in any. */
 static void holds(struct finder *f, const struct op *o, uint32_t message)
 {
 	struct touch t = op_touch(o);

@@ -2,22 +2,25 @@
  * Flow of values along one rank's line.
  *
  * In:  line.items in an order that the program allows.
- * Out: - reads of the caller's value carry OP_INITIAL (an inout buffer may be
- *        run out of place, with a send buffer that nobody writes). An operation
- *        that reads both such cells and stored ones cannot say so; its initial
- *        cells are then copied at the very start, by items that wait for nothing,
- *        and every other operation finds them there, too (in place the copy may have
- *        scaled them). Cells that the contract names and nobody writes are copied at
- *        the end.
- *      - via: a copy or reduction of a message that is then not read again takes the
- *        message itself (recv t; reduce t into x: is a receive-reduce of x).
- *      - partner: a receive, and the send of the same cells that is their next
- *        access; dead: how many of these cells are overwritten unread after it.
- *      - after: for a reduction, who wrote the same cells before it, if nobody else
- *        touched them between.
- *      - node: who runs it. Ends of FIFOs are nodes, and every local operation
- *        goes to the end that last wrote what it reads, or to that of the next
- *        reader of what it writes, within one par block.
+ * Out, for each item:
+ *
+ *      OP_INITIAL  it reads initial values of the buffers. (An inout buffer may run out of place:
+ *                  its initial values are then in a send buffer that no operation writes.) One
+ *                  operation cannot read both initial values and stored ones. The initial values
+ *                  that it reads are then copied to their cells at the start, and every other
+ *                  operation reads them there, too (in place, the copy may have scaled them).
+ *                  Initial values that the contract promises in the end are copied at the end.
+ *      via         for a copy or reduction of a received message that is not read again: the
+ *                  receive. `recv t; reduce t into x` becomes a receive-reduce of x.
+ *      partner     for a receive: the send that is the next access to the same cells, and back;
+ *                  dead: how many of these cells are overwritten unread after the send.
+ *      after       for a reduction: the item that wrote the same cells before it, if no other item
+ *                  touched them in between.
+ *      node        the class of items that one worker runs. Each end of a FIFO begins a class. A
+ *                  local operation joins the class that last wrote the cells that it reads, or the
+ *                  class of the next reader of the cells that it writes, within one par block.
+ *                  Classes are joined by union-find with path halving (Tarjan and van Leeuwen,
+ *                  J. ACM 1984).
  *
  * Two passes over the line with a state for each cell: O(cells touched).
  */
@@ -85,8 +88,7 @@ static void find_node(struct rank_ops *l, struct item *it)
 		it->node = *slot;
 }
 
-/* The item runs where the value that it reads was made, if one of the two is a
- * local operation, and neither has a place of its own. */
+/* Joins the item to the item that wrote its value, unless both classes have an end of a FIFO. */
 static void join_writer(struct rank_ops *l, const struct item *it, uint32_t writer)
 {
 	if (writer == NONE || l->items[writer].task != it->task || l->items[writer].node == NONE)
@@ -96,7 +98,7 @@ static void join_writer(struct rank_ops *l, const struct item *it, uint32_t writ
 		flow_union(l, a, b);
 }
 
-/* ---- values that are copied at the start ---------------------------------------------- */
+/* ---- initial values that are copied at the start -------------------------------------- */
 
 static bool is_initial(const struct cell_state *s)
 {
@@ -110,8 +112,8 @@ static uint32_t find_group(struct rank_ops *l, uint32_t cell)
 	return cell;
 }
 
-/* Initial values that are read together are copied together, or not at all; those that are
- * read together with stored ones are. */
+/* Initial values that one operation reads form a group (union-find over cells): all of it is copied
+ * at the start, or none. It is copied if some operation reads a part of it with stored values. */
 static void group_read(struct rank_ops *l, uint32_t cell, uint32_t n)
 {
 	uint32_t initial = 0, group = NONE;
@@ -170,7 +172,7 @@ static struct item initial_copy(uint32_t cell, uint32_t site, uint32_t task)
 	return item_of(copy, task);
 }
 
-/* Copies the cell's initial value before all else, for item i, which reads it first. */
+/* Copies the cell's initial value at the start, in the worker of item i, which reads it first. */
 static void keep_at_start(struct rank_ops *l, uint32_t i, uint32_t cell)
 {
 	struct item start = initial_copy(cell, l->items[i].op.site, l->items[i].task);
@@ -184,7 +186,7 @@ static void keep_at_start(struct rank_ops *l, uint32_t i, uint32_t cell)
 		ARENA_PUSH(l->arena, l->items, l->nitems, l->capitems) = start;
 }
 
-/* Whether the read is of initial values: of all its cells, or of none (find_kept). */
+/* Whether the operation reads initial values: by find_kept, of all its cells or of none. */
 static bool read_initial(struct rank_ops *l, uint32_t i, uint32_t cell, uint32_t n)
 {
 	for (uint32_t c = cell; c < cell + n; c++) {
@@ -207,8 +209,8 @@ static bool reads(struct rank_ops *l, uint32_t i, uint32_t cell, uint32_t n)
 	return initial;
 }
 
-/* The value that the cell had is gone: was it only stored by a receive whose
- * message a send passed on, or for the one local operation that read it? */
+/* The cell is overwritten. If the last access was the send of a fused pair, or the local operation
+ * of `via`, the receive need not have stored this cell. */
 static void value_dies(struct rank_ops *l, uint32_t cell)
 {
 	uint32_t last = l->cells[cell].access;
@@ -233,8 +235,8 @@ static void writes(struct rank_ops *l, uint32_t i, uint32_t cell, uint32_t n)
 	}
 }
 
-/* The item of the same task and of as many cells that was the last to touch each
- * of the cells from `cell` on that item i is about; or NONE. */
+/* The item that was the last to touch each of item i's cells from `cell` on, if it is of the same
+ * task and number of cells; or NONE. */
 static uint32_t last_touched(const struct rank_ops *l, uint32_t i, uint32_t cell)
 {
 	uint32_t n = l->items[i].op.n, r = n ? l->cells[cell].access : NONE;
@@ -247,7 +249,7 @@ static uint32_t last_touched(const struct rank_ops *l, uint32_t i, uint32_t cell
 	return r;
 }
 
-/* A reduction into cells: whether it goes on with what was just put there. */
+/* Sets `after` of a reduction into cells from `cell` on. */
 static void find_after(struct rank_ops *l, uint32_t i, uint32_t cell)
 {
 	uint32_t r = last_touched(l, i, cell);
@@ -259,8 +261,8 @@ static void find_after(struct rank_ops *l, uint32_t i, uint32_t cell)
 		l->items[i].after = r;
 }
 
-/* A send whose cells were last touched by one receive of exactly these (or by a
- * local operation that may become one). */
+/* Pairs a send with the receive of exactly its cells (or a local operation that may become one),
+ * if that was the last to touch them. */
 static void find_partner(struct rank_ops *l, uint32_t i)
 {
 	uint32_t r = last_touched(l, i, l->items[i].op.cell), got;
@@ -280,8 +282,8 @@ static void find_partner(struct rank_ops *l, uint32_t i)
 	l->items[i].partner = r;
 }
 
-/* A copy or reduction of what the last receive on a FIFO has just stored: it may
- * take the message itself, if nobody else reads the cells between. */
+/* A copy or reduction of cells that the last receive of a FIFO has just stored may take the
+ * message itself, if no other item reads the stored cells. */
 static void find_via(struct rank_ops *l, uint32_t i)
 {
 	struct item *it = &l->items[i];
@@ -296,7 +298,7 @@ static void find_via(struct rank_ops *l, uint32_t i)
 	it->via = r;
 }
 
-/* The local operation becomes a receive, where the cells between turned out dead. */
+/* The local operation becomes a receive if no other item reads the cells of the old receive. */
 static void settle_via(struct rank_ops *l, struct item *it)
 {
 	struct item *r = &l->items[it->via];
@@ -367,7 +369,7 @@ static void flow_item(struct rank_ops *l, uint32_t i)
 	l->items[i].op.kind |= (initial ? OP_INITIAL : 0u) | (into ? OP_INITIAL_INTO : 0u);
 }
 
-/* Final values that the contract names and that are still only the caller's. */
+/* Copies an initial value that the contract promises in the end, and that no operation wrote. */
 static void keep_at_end(struct rank_ops *l, uint32_t cell)
 {
 	const struct cell_state *s = &l->cells[cell];

@@ -1,29 +1,26 @@
 /*
- * Which ends of FIFOs share a worker, in which order a worker runs, and which
- * receives pass their message on at once.
+ * Assigns operations to workers, and fuses receives with sends.
  *
  * In:  a line after flow. Out: worker and index of every item; a receive fused
  * with its partner has the fused kind, and the partner is gone.
  *
- * A worker has one receiving and one sending end at most, but for sums: where most of
- * the messages of several ends are added to the same cells one after the other, they
- * wait for one another anyway. One worker adds them without a wait, an executor even
- * without storing what is between; it also has the sending ends that are merged with
- * any of these. (At last fuse_chains puts workers behind one another.) A receiving and
- * a sending end are merged where
- *   - most of the one's messages are what the other sends next (a ring's
- *     chain), or else
- *   - they stand in one wave and the FIFOs hold all their messages (an exchange:
+ * A worker has at most one receiving and one sending end of a FIFO. These two are merged if
+ *   - most messages of the receiving end are sent next by the sending end (the chain of a ring), or
+ *   - they are in one wave, and their FIFOs have slots for all their messages (an exchange:
  *     send to p, receive from q): such a send never waits for a slot.
- * Workers run their items in the order of the line, in which a wave's sends come
- * before its receives. That only splits the rank's own order, except inside a
- * wave; so only fusion, and such waves, can make a deadlock, which the caller
- * looks for.
+ * Sums are the exception. Where messages of several receiving ends are mostly added to the same
+ * cells one after another, they wait for one another anyway: one worker has all these ends, and
+ * the sending ends merged with them. It needs no waits, and an executor need not store the partial
+ * sums. At the end, fuse_chains() joins workers that run one after another.
  *
- * A receive is fused with its partner if no send that stands before the partner
- * on its FIFO is still to come. The partner thereby moves up; nothing between the
- * two can conflict with it, as it is the next access to the cells.
- * A worker of one chain so becomes: send, receive-reduce-send ..., receive.
+ * A worker runs its items in the order of the line, where the sends of a wave come before its
+ * receives. This keeps the rank's order except inside a wave. So only fusion and such waves can
+ * cause a deadlock; the caller checks for one.
+ *
+ * A receive is fused with its partner if the worker has already placed every earlier send of the
+ * partner's FIFO. The partner moves up to the receive; no operation between them conflicts with it,
+ * as it is the next access to the cells. The worker of a chain becomes: send, receive-reduce-send
+ * ..., receive.
  *
  * O(items).
  */
@@ -35,8 +32,9 @@ static void merge_ends(struct rank_ops *l, uint32_t in, uint32_t out)
 	l->recv_merged[in] = l->send_merged[out] = true;
 }
 
-/* For each receiving end the sending end that most of its partners belong to
- * (majority vote), and how many do. */
+/* For each receiving end, the sending end of most of its partners, and the number of these
+ * partners. The first pass finds the candidate (Boyer and Moore's majority vote, 1981), the second
+ * counts. */
 static void count_partners(struct rank_ops *l)
 {
 	for (uint32_t i = 0; i < l->nline; i++) {
@@ -83,7 +81,7 @@ static void merge_chains(struct rank_ops *l)
 	}
 }
 
-/* Receives that are part of a sum, by FIFO: all, and those beside another end's. */
+/* By FIFO: receives that are part of a sum, and those of them next to a receive of another end. */
 static void count_sums(struct rank_ops *l)
 {
 	for (uint32_t i = 0; i < l->nline; i++) {
@@ -122,7 +120,8 @@ static void merge_sums(struct rank_ops *l)
 	}
 }
 
-/* How many slots would hold all messages of the rank's ends, a message or a chunk a slot. */
+/* By FIFO of the rank: the slots that would hold all its messages, with a message or a chunk in
+ * each slot. */
 static void count_loads(struct rank_ops *l)
 {
 	for (uint32_t turn = 0; turn < 2; turn++)
@@ -135,7 +134,7 @@ static void count_loads(struct rank_ops *l)
 		}
 }
 
-/* In every wave, the k-th lone sending end and the k-th lone receiving end. */
+/* Merges, in every wave, the k-th unmerged sending end and the k-th unmerged receiving end. */
 static void merge_exchanges(struct rank_ops *l)
 {
 	count_loads(l);
@@ -159,8 +158,8 @@ static void merge_exchanges(struct rank_ops *l)
 	}
 }
 
-/* The worker that runs a node; local operations that belong to no end get one
- * for their par block. (A rank's main line is its first task.) */
+/* The worker of an item. Local operations without an end of a FIFO have one worker a task. (The
+ * first task of a rank has its number.) */
 static uint32_t worker_of(struct rank_ops *l, const struct item *it)
 {
 	uint32_t root = flow_find(l, it->node);
@@ -220,9 +219,9 @@ void fuse_line(struct rank_ops *l)
 	}
 }
 
-/* ---- workers one after the other ---------------------------------------------- */
+/* ---- workers that run one after another ---------------------------------------- */
 
-/* A worker whose last item this one, the first of its worker, waits for; or NONE. */
+/* The worker of which `first`, the first item of its own worker, awaits the last item; or NONE. */
 static uint32_t find_before(const struct rank_ops *l, const struct item *first)
 {
 	for (uint32_t i = first->wait; i < first->wait + first->nwaits; i++)
@@ -231,9 +230,9 @@ static uint32_t find_before(const struct rank_ops *l, const struct item *first)
 	return NONE;
 }
 
-/* Joins a worker to one whose end it waits for before it does anything: that adds
- * no waiting at all (rounds, each with another partner, become one worker). Returns
- * whether any were joined; waits must then be computed again. */
+/* If the first item of a worker waits for the end of another worker, joins the two. This adds no
+ * waiting; rounds with another partner each become one worker. Returns whether any were joined;
+ * waits must then be computed again. */
 bool fuse_chains(struct rank_ops *l)
 {
 	uint32_t n = l->nworkers, kept = 0;
@@ -241,7 +240,7 @@ bool fuse_chains(struct rank_ops *l)
 	uint32_t *name = ARENA_ARRAY(l->arena, uint32_t, n);
 	bool *followed = ARENA_ARRAY(l->arena, bool, n);
 
-	/* In the order of the line, a worker starts after the one that it waits for. */
+	/* In the order of the line, name[b] is known before a worker that waits for b starts. */
 	for (uint32_t k = 0; k < l->nitems; k++) {
 		const struct item *it = &l->items[line_at(l, k)];
 		if (it->gone || it->node == NONE || it->index != 0)

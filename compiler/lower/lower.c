@@ -1,21 +1,20 @@
 /*
- * From what the text says to what runs: workers, waits, fused operations.
+ * Lowering: spreads each rank's operations over workers, with waits and fused operations.
  *
  * In:  a program that passed all checks, and its contract.
- * Out: a lowered program that passed them again. Its tasks are workers; every end
- * of a FIFO belongs to one, and waits are only where workers of a rank touch the
+ * Out: a lowered program that passed them again. Its tasks are workers. Every end
+ * of a FIFO belongs to one worker, and a worker waits for another only where the two touch the
  * same cells. FRESH rows and the waits of pars are gone.
  *
- * A contract that asks who has begun before who ends (ccs(5) 4, after) is kept by the
- * order of messages, which no chunk may show: then a rank is one worker or, if that
- * deadlocks, each send waits for the receives that stand before it.
+ * A contract about order alone (ccs(5) 4, after: no rank ends before other ranks have begun) is
+ * kept by the order of messages, which cells do not show. Then a rank is one worker or, if that
+ * deadlocks, each send waits for the receives before it.
  *
- * Why it may be done: splitting a rank's order over workers, in the order of the
- * program, only removes waiting, so the plainest form never deadlocks where the
- * program did not. Merging two ends, and fusing a receive with a send, can add
- * waiting; so candidates are tried from the most combined to the plainest, and the
- * first one without a deadlock at ctx.slots is taken. Whatever is taken must then
- * pass race and proof: a plan that does not is a bug of ours and never leaves here.
+ * Why this is right: a worker for each end, in the order of the program, only removes waiting, so
+ * this plainest form has no deadlock if the program had none. Merging two ends, and fusing a
+ * receive with a send, can add waiting; so candidates are tried from the most combined to the plainest, and
+ * the first one without a deadlock at ctx.slots is taken. It must then pass the checks of races and
+ * of results: a failure is a bug of the compiler, reported as an internal error.
  *
  * O(operations + cells touched) a candidate; nearly always the first is taken.
  */
@@ -25,7 +24,7 @@
 
 #include <string.h>
 
-/* ---- line: the tasks of a rank in one order ---------------------------------- */
+/* ---- the line: the operations of a rank in one order ------------------------- */
 
 static void add_item(struct rank_ops *l, const struct op *o, uint32_t task)
 {
@@ -64,8 +63,8 @@ struct maker {
 	struct rank_ops line;
 	struct rank_walk walk;
 	struct program *out;
-	uint32_t *rows;	    /* of the rank's workers, one after another: rows up to and
-				   with their item */
+	uint32_t *rows;	    /* of the rank's workers, one after another, by item: the number of
+				   rows up to and with it */
 	uint32_t *row_base; /* by worker */
 	uint32_t caprows, capbases;
 };
@@ -230,7 +229,7 @@ static struct program *candidate(struct ctx *c, const struct program *p, const s
 	return m.out;
 }
 
-/* ---- verify, and the choice ---------------------------------------------------------- */
+/* ---- choosing and verifying a candidate ----------------------------------------------- */
 
 static struct lowered *internal_error(struct ctx *c, const struct program *p, const char *what)
 {

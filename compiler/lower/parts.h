@@ -1,14 +1,14 @@
 /*
  * Shared by the files of the lowering: lower.c, aside.c, flow.c, fuse.c, waits.c.
  *
- * Ranks are lowered one after another. A rank's operations are first put in
- * one line (any order that its waves and waits allow; in a program without
- * races every such order has the same conflicts), and each becomes an item:
+ * Ranks are lowered one after another. A rank's operations are first put in one line: a sequence
+ * in any order that its waves and waits allow. (In a program without races, conflicting operations
+ * have the same order in all of these.) Each operation becomes an item:
  *
  *   line   lower.c   the rank's tasks -> items, in one line
- *   aside  aside.c   which copies can be left out
- *   flow   flow.c    which value an item reads; which worker runs local operations; which receive
- *   may hand its message on to which send
+ *   aside  aside.c   removes copies of the rank's own value to scratch
+ *   flow   flow.c    finds the value that an item reads, the class of local operations, and pairs
+ *                    of a receive and a send that can be fused
  *   fuse   fuse.c    ends of FIFOs -> workers; order in a worker; fused items
  *   waits  waits.c   waits between workers
  *   rows   lower.c   items -> tasks of the lowered program
@@ -19,7 +19,7 @@
 #include "compiler/check/clocks.h"
 #include "compiler/lower/lowered.h"
 
-/* How much a candidate combines. FUSE, and ONE, can add waiting that matters. */
+/* How much a candidate combines. All but PLAIN can add waiting, and so a deadlock. */
 enum lower_level {
 	LOWER_ONE,   /* one worker a rank, in the order of the line */
 	LOWER_FUSE,  /* workers of two ends, receives and sends fused */
@@ -35,14 +35,15 @@ struct item {
 	uint32_t node;		/* the worker that runs it (line.parent); NONE: OP_FRESH, OP_WAIT */
 	uint32_t partner;	/* a receive's send of the same cells, and back; or NONE */
 	uint32_t ordinal;	/* of a send or a receive, on its FIFO */
-	uint32_t via;		/* a local operation on the cells this receive just got; or NONE */
+	uint32_t via;		/* of a local operation: the receive that just stored its operand;
+				   or NONE */
 	uint32_t unread;	/* with `via`: cells of the receive that no other item reads */
-	uint32_t after;		/* a reduction: the item right before it that wrote its addend; or
-				   NONE */
+	uint32_t after;		/* of a reduction: the item right before it that wrote its addend;
+				   or NONE */
 	uint32_t dead;		/* receive with a partner: cells that no item reads after it */
-	uint32_t worker, index; /* its place, by fuse */
-	uint32_t wait, nwaits;	/* rows of line.waits, by waits */
-	bool gone;		/* another item does it: the send of a fused receive, `via` */
+	uint32_t worker, index; /* its place, set by fuse */
+	uint32_t wait, nwaits;	/* rows of line.waits, set by waits */
+	bool gone;		/* part of another item: a fused send, a receive in `via` */
 };
 
 static inline struct item item_of(struct op op, uint32_t task)
@@ -63,32 +64,32 @@ struct cell_state {
 	uint32_t readers;  /* row of line.readers: items that read it since; or NONE */
 	uint8_t direction; /* enum direction of its buffer */
 	bool written;	   /* no longer the caller's value */
-	bool keep;	   /* its initial value is to be copied at the start */
-	bool kept;	   /* ... and is */
-	uint32_t group;	   /* of cells to be kept together: a cell of it; ... */
-	bool kept_group;   /* whether they are, at the last such cell */
+	bool keep;	   /* its initial value must be copied at the start */
+	bool kept;	   /* ... and was */
+	uint32_t group;	   /* union-find: parent in its group of cells (flow.c, group_read) */
+	bool kept_group;   /* of a root: the group must be copied at the start */
 };
 
 struct reader {
 	uint32_t item, next;
 };
 
-/* The line of one rank; its arrays are used again for the next rank. */
+/* The line of one rank; the next rank reuses its arrays. */
 struct rank_ops {
 	struct arena *arena;
 	const struct program *p;
 	const struct contract *k;
 	uint32_t slots;
 	enum lower_level level;
-	bool ordered; /* sends keep their order behind receives (ccs(5) 4, after): the
-				   line has the tasks' OP_WAITs, for waits.c */
+	bool ordered; /* sends stay after the receives before them (ccs(5) 4, after); the
+				   line then has the tasks' OP_WAITs, for waits.c */
 	uint32_t rank;
 	uint32_t extra_site; /* for copies that no statement asked for */
 
 	struct item *items;
 	uint32_t nitems, capitems;
-	uint32_t nline;	  /* items 0 .. nline-1 stand in the text */
-	uint32_t nstarts; /* then come as many that run first, and the rest run last */
+	uint32_t nline;	  /* items 0 .. nline-1 are the program's */
+	uint32_t nstarts; /* the next nstarts items run first; the rest run last */
 	uint32_t nwaves;
 
 	struct cell_state *cells; /* buffers' cells, then scratch */
@@ -100,14 +101,14 @@ struct rank_ops {
 	uint32_t *worker_of;
 	uint32_t nnodes, capnodes;
 
-	/* By FIFO: ends belong to one rank each, so these need no reset. */
+	/* By FIFO. Each end belongs to one rank, so these need no reset. */
 	uint32_t *send_node, *recv_node;
 	uint32_t *sends, *placed; /* sends of the line; those placed in workers */
 	uint32_t *received;	  /* receives already seen */
 	uint32_t *vote, *votes;	  /* receiving end: the sending end it feeds most */
 	uint32_t *feeder;	  /* sending end: the receiving end that feeds it most */
 	bool by_chunk;		  /* as in struct ctx */
-	uint32_t *load;		  /* slots that would hold all its messages */
+	uint32_t *load;		  /* number of slots that would hold all its messages */
 	uint32_t *sums, *joined;  /* receiving end: receives of sums; those that continue another
 				     receive's sum, or are continued by one */
 	bool *send_merged, *recv_merged;
@@ -117,7 +118,7 @@ struct rank_ops {
 	uint32_t nworkers, capworkers;
 	struct item_wait *waits;
 	uint32_t nwaits, capwaits;
-	struct clocks clocks; /* waits' */
+	struct clocks clocks; /* of waits.c */
 	struct reader *readers;
 	uint32_t nreaders, capreaders;
 };

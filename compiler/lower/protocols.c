@@ -1,5 +1,5 @@
 /*
- * Which protocol pays for which sizes on a GPU: the plan's table of choices.
+ * Chooses the protocol of GPUs by size: the plan's table of choices.
  *
  * In:  a lowered program, with its direct messages. Out: rows of struct ccs_choice, LL
  * up to some size, Simple beyond.
@@ -12,26 +12,28 @@
  * LL has the shorter hop, because a flag travels with every 4 bytes: there is no fence, and the
  * receiver polls the data itself. LL moves twice the bytes, always through a slot. A plan sends M
  * messages of together K cells. With S bytes in the larger buffer of a rank, which has C cells, a
- * chunk has S / C bytes, and the call takes R channels for them by the run time's own rule,
- * choice_channels, with what a GPU of BLOCKS blocks has room for, at most MOST_CHANNELS, as the
- * most. So a cell is S / (C R) bytes in a block, and LL pays while
+ * chunk has S / C bytes. The call has R channels, by the rule of the runtime (choice_channels), and
+ * at most MOST_CHANNELS or what fits a GPU of BLOCKS blocks. So a cell is S / (C R) bytes in a
+ * block, and LL pays while
  *
  *     M (SIMPLE_HOP - LL_HOP) >= S / (C R) * (sum of LL_BYTE - SIMPLE_BYTE or - DIRECT_BYTE,
  *                                             cell by cell)
  *
  * in one tile, as two hops of LL cost more than one of Simple, and in slots that stay in the GPU's
- * L2 cache: up to the largest such power of two, as neither S / R nor the slots of R channels fall
- * as S grows. The constants are fitted by bench/gpu_fit.sh to the times of one H200 with all ranks
- * in its memory (bench/results/2026-11-28-nvidia-h200.md). There a staged byte costs LL less than
- * Simple, so that room alone ends LL; --protocols and $CCS_PROTOCOLS override the table.
+ * L2 cache. The table has the largest power of two S for which all this holds: neither S / R nor
+ * the slots of R channels fall as S grows. The constants are fitted by bench/gpu_fit.sh to the times
+ * of one H200 with all ranks in its memory (bench/results/2026-11-28-nvidia-h200.md). There a staged
+ * byte costs LL less than Simple, so only the limits of tile and cache end LL. --protocols and
+ * $CCS_PROTOCOLS override the table.
  *
  * There is no LL128, a flag of 8 bytes for 120 of data. By these constants a message of 4 to 8 KiB
  * a block, as in calls of 64 KiB to 1 MiB, costs 1.3 to 1.7 us with LL and would cost 1.1 to 1.3 us:
  * 15 to 22 % less. But LL128 is right only if the lines that a warp stores become visible as a
  * whole. PTX's memory model does not promise that for accesses of different threads, nor for the
- * elements of one vector, so no emulation could show it right. It promises it for one access of 16
- * bytes (.b128, PTX 8.3): 12 bytes of data and 4 of a flag, 16 % less at 8 KiB, for units that are
- * no power of two. Twice the channels, 2 to 4 KiB a block, gain as much without any of this.
+ * elements of one vector, so no test could show that it is right. It promises it for one access of
+ * 16 bytes (.b128, PTX 8.3): 12 bytes of data and 4 of a flag, 16 % less time at 8 KiB, for units
+ * that are no power of two. Twice the channels, 2 to 4 KiB a block, gain as much without any of
+ * this.
  *
  * A plan without messages, or of one rank, has one row. O(messages).
  */
@@ -48,9 +50,9 @@
 
 /* All messages of a plan. */
 struct traffic {
-	uint64_t messages, staged, direct; /* number; cells through slots, and written or read in
-					      their places */
-	uint64_t slots;			   /* cells of one of each FIFO */
+	uint64_t messages, staged, direct; /* number; their cells that go through slots, and that
+					      need none */
+	uint64_t slots;			   /* cells of one slot of each FIFO */
 	uint32_t most;			   /* cells of a message */
 	struct choice_depth depth;
 };
@@ -93,8 +95,8 @@ static double ll_loss(const struct traffic *t)
 	       (double)t->direct * (LL_BYTE - DIRECT_BYTE);
 }
 
-/* The most bytes of a cell in a block, on `channels` channels, that LL moves in one tile, and in
- * slots that stay in the cache if all ranks are in one launch. For messages with cells. */
+/* The most bytes of a cell in a block, on `channels` channels, that LL moves in one tile and in
+ * slots that stay in the cache if all ranks are in one launch. Some message must have cells. */
 static double ll_room(const struct traffic *t, uint32_t slots, uint32_t channels)
 {
 	double tile = (double)choice_most_tile(CCS_LL, t->most);
@@ -115,8 +117,8 @@ static uint64_t larger_buffer(const struct program *p)
 	return most;
 }
 
-/* The largest power of two, in bytes of a rank's larger buffer, for which LL has room and takes no
- * longer, as for all smaller ones. */
+/* The largest power of two, in bytes of a rank's larger buffer, up to which LL has room and is not
+ * slower. */
 static uint64_t ll_pays_to(const struct program *p, const struct traffic *t, uint32_t slots)
 {
 	double gain = (double)t->messages * (SIMPLE_HOP - LL_HOP) * 1e3; /* ps */

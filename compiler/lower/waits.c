@@ -2,22 +2,20 @@
  * Waits between the workers of a rank.
  *
  * In:  a line with every item's worker and index. Out: line.waits, and the rows
- * of each item in it: what must have finished before the item starts.
+ * of each item in it: the operations that must have finished before the item starts.
  *
- * Items of different workers that touch one cell, where one of them writes, keep
- * the order of the line (which is that of the program, as operations of one wave
- * never conflict). A wait that follows from another, or from an earlier one of
- * the same worker, is left out: each item that waits has a vector of what is
- * known to have finished when it starts (clocks.h). Reads of initial values
- * count as reads of the cell: in place they are.
+ * Items of different workers that touch one cell, where one of them writes, keep the order of the
+ * line. (That is the order of the program, as operations of one wave never conflict.) A wait that
+ * follows from other waits is left out: each item that waits has a vector clock, the number of
+ * finished items of each worker that is known when it starts (check/clocks.h). Reads of initial
+ * values count as reads of the cell: in place they are.
  *
- * Where the order of messages matters by itself (line.ordered), a send also waits for
- * the receives of earlier waves that its task knows of: its own, and those of tasks that
- * it waited for.
+ * If the order of messages itself is promised (line.ordered), a send also waits for the receives
+ * of earlier waves, of its task and of the tasks for which its task has waited.
  *
  * O(cells touched + waits * workers of the rank), and for ordered sends as much again.
- * Where a rank's vectors would take more than LIMIT_CLOCKS, waits are only merged by
- * worker; that is correct, too.
+ * If the clocks of a rank would take more than LIMIT_CLOCKS numbers, an item only has at most one
+ * wait a worker; the other waits that follow are kept, which is correct, too.
  */
 #include "compiler/lower/parts.h"
 
@@ -29,13 +27,13 @@ struct waiting {
 	bool exact;
 	size_t *now;	/* by worker: row of line.clocks of its last item */
 	size_t *at;	/* by item: its row */
-	uint32_t *need; /* by worker: item to wait for, valid where stamp is the item's */
+	uint32_t *need; /* by worker: item to wait for, valid if stamp is item + 1 */
 	uint32_t *stamp;
 	uint32_t *list; /* workers in `need` */
 	uint32_t nlist;
 	uint32_t item;
 	uint32_t **known; /* ordered: by task, see known_by */
-	uint32_t wave;	  /* ordered: the first item of the wave at hand */
+	uint32_t wave;	  /* ordered: the first item of the current wave */
 };
 
 static void depend(struct waiting *k, uint32_t on)
@@ -86,7 +84,7 @@ static void writes(struct waiting *k, uint32_t cell, uint32_t n)
 
 /* ---- ordered sends ------------------------------------------------------------------ */
 
-/* By worker: 1 + the last receive that the task knows of; 0: none. */
+/* By worker: 1 + the last receive that has finished for the task; 0: none. */
 static uint32_t *known_by(struct waiting *k, uint32_t task)
 {
 	if (!k->known[task])
@@ -100,7 +98,7 @@ static void learn(uint32_t *known, uint32_t worker, uint32_t item)
 		known[worker] = item + 1;
 }
 
-/* The receives of the wave that is over: items [from, to). */
+/* Notes the receives of a finished wave: items [from, to). */
 static void wave_over(struct waiting *k, uint32_t from, uint32_t to)
 {
 	for (uint32_t i = from; i < to; i++) {
@@ -127,7 +125,7 @@ static void follow_receives(struct waiting *k)
 			depend(k, known[w] - 1);
 }
 
-/* A task has waited for another. */
+/* OP_WAIT: the item's task has waited for another task. */
 static void follow_task(struct waiting *k, const struct item *it, uint32_t i)
 {
 	uint32_t *mine, *theirs;
@@ -150,10 +148,10 @@ static void add_wait(struct rank_ops *l, struct item *it, const struct item *on)
 	it->nwaits++;
 }
 
-/* Latest in the line first: only a later item can know of an earlier one. */
+/* Latest in the line first: only a later item's clock can contain an earlier item. */
 static void sort_needs(struct waiting *k, const uint32_t *rank_of)
 {
-	for (uint32_t i = 1; i < k->nlist; i++) { /* few, nearly always */
+	for (uint32_t i = 1; i < k->nlist; i++) { /* insertion sort: the list is short */
 		uint32_t w = k->list[i], j = i;
 		while (j > 0 && rank_of[k->need[k->list[j - 1]]] < rank_of[k->need[w]]) {
 			k->list[j] = k->list[j - 1];

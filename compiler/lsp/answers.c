@@ -1,8 +1,9 @@
 /*
  * Answers to questions about a document.
  *
- * Each opens the front end over the document (look.c), makes its data in the arena, where memory
- * may run out, and only then objects of jansson's, so that none is lost. An empty answer is null.
+ * Each function runs the front end on the document (look.c), makes its data in the arena, where
+ * memory may run out, and only then makes objects of jansson, so that none leaks. An empty answer
+ * is null.
  */
 #include "compiler/lsp/server.h"
 #include "lang/keywords.h"
@@ -25,7 +26,7 @@ struct question {
 	json_t *answer;
 };
 
-/* Has it answered by `make`, with the front end closed behind it; NULL: no memory. */
+/* Calls `make` for the answer, and closes the front end; NULL: no memory. */
 static json_t *ask(struct question *q, struct document *doc, json_t *(*make)(struct question *q))
 {
 	look_open(&q->l, q->s, doc);
@@ -35,7 +36,7 @@ static json_t *ask(struct question *q, struct document *doc, json_t *(*make)(str
 	return q->answer;
 }
 
-/* The same for a question about a position. */
+/* ask() for a question about a position. */
 static json_t *ask_at(struct question *q, struct document *doc, const json_t *params,
 		      json_t *(*make)(struct question *q))
 {
@@ -54,14 +55,14 @@ static json_t *range_of(const struct server *s, const struct source *src, struct
 	return text_range(&t, span.lo - src->base, span.hi - src->base);
 }
 
-/* ---- hover ------------------------------------------------------------------------------------ */
+/* ---- hover ---------------------------------------------------------------------------- */
 
 static bool is_letter(char c)
 {
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* The word at an offset, which may be behind its last letter; its length in *n. */
+/* The word at an offset, which may be just after its last letter; its length in *n. */
 static const char *word_at(const struct document *doc, size_t offset, size_t *n)
 {
 	size_t lo = offset, hi = offset;
@@ -139,7 +140,7 @@ json_t *answer_hover(struct server *s, struct document *doc, const json_t *param
 	return ask_at(&(struct question){ .s = s }, doc, params, hover);
 }
 
-/* ---- definition, references --------------------------------------------------------------------- */
+/* ---- definition, references ----------------------------------------------------------- */
 
 /* {uri, range}; null, if it is in no file. */
 static json_t *location(struct server *s, const struct source *src, struct span span)
@@ -195,7 +196,7 @@ static int by_place(const void *a, const void *b)
 	return (x->span.lo > y->span.lo) - (x->span.lo < y->span.lo);
 }
 
-/* Where the document has names with the definition of the one that is asked about. */
+/* The places of all names in the document with the same definition as the one at the position. */
 static json_t *same_names(struct question *q)
 {
 	struct look *l = &q->l;
@@ -236,7 +237,7 @@ json_t *answer_highlights(struct server *s, struct document *doc, const json_t *
 	return ask_at(&(struct question){ .s = s }, doc, params, same_names);
 }
 
-/* ---- symbols ---------------------------------------------------------------------------------------- */
+/* ---- symbols -------------------------------------------------------------------------- */
 
 /* SymbolKind, and its name. */
 static int symbol_kind(enum decl_kind kind, const char **called)
@@ -286,9 +287,9 @@ json_t *answer_symbols(struct server *s, struct document *doc, const json_t *par
 	return ask(&(struct question){ .s = s }, doc, symbols);
 }
 
-/* ---- formatting --------------------------------------------------------------------------------------- */
+/* ---- formatting ----------------------------------------------------------------------- */
 
-/* One edit, of the lines that differ: equal lines before and behind keep cursors and marks. */
+/* One edit of the lines that differ; equal lines before and after it keep cursors and marks. */
 static json_t *edit_of(const struct text *old, const char *new, size_t n)
 {
 	size_t same = 0, tail = 0, least = old->n < n ? old->n : n;
@@ -328,7 +329,7 @@ json_t *answer_formatting(struct server *s, struct document *doc, const json_t *
 	return ask(&(struct question){ .s = s }, doc, formatted);
 }
 
-/* ---- completion ------------------------------------------------------------------------------------------ */
+/* ---- completion ----------------------------------------------------------------------- */
 
 static void add_words(json_t *list, const struct word *(*table)(size_t *n), int kind)
 {
@@ -376,16 +377,17 @@ json_t *answer_completion(struct server *s, struct document *doc, const json_t *
 	return ask(&(struct question){ .s = s }, doc, completion);
 }
 
-/* ---- code actions ------------------------------------------------------------------------------------------ */
+/* ---- code actions --------------------------------------------------------------------- */
 
 json_t *answer_actions(struct server *s, struct document *doc, const json_t *params)
 {
 	return findings_actions(doc, s->utf8, json_object_get(params, "range"));
 }
 
-/* ---- lenses -------------------------------------------------------------------------------------------------- */
+/* ---- lenses --------------------------------------------------------------------------- */
 
-/* Above a schedule: the verdict, if its check has ended, and the command that draws what shows it. */
+/* The lens above a schedule: the verdict, if its check has ended, and the command that draws an
+ * example. */
 static json_t *lens(struct server *s, const struct document *doc, const struct decl *d)
 {
 	const json_t *verdict = json_object_get(doc->verdicts, d->name.name);

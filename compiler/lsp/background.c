@@ -1,12 +1,13 @@
 /*
- * The check of a document, or a picture of it, in a separate process.
+ * Checks a document, or draws a picture of it, in a separate process.
  *
- * In: the documents as they are. The child sends lines of JSON. Of a check there are two stages:
- * {"last": false, "findings": [...]} of the front end alone, then all, with "last": true; between
- * them is a line for each schedule, {"last": false, "schedule": "ring", "verdict": {...}}. The first
- * findings are published only if the last are not soon there. Of a picture there is one line,
- * {"last": true, "picture": "<svg..."}, or "why" there is none. The child ends with its server,
- * however that ends. Out: published diagnostics, verdicts for lenses, answers to ccc.draw.
+ * In: the current documents. Out: published diagnostics, verdicts for lenses, answers to ccc.draw.
+ *
+ * The child sends lines of JSON. A check sends {"last": false, "findings": [...]} of the front end,
+ * then for each schedule {"last": false, "schedule": "ring", "verdict": {...}}, then all findings
+ * with "last": true. The first findings are published only if the last do not come soon. A picture
+ * is one line, {"last": true, "picture": "<svg..."}, or with "why" there is none. The child ends
+ * when its server ends, in whatever way.
  */
 #include "compiler/lsp/server.h"
 #include "lang/diag/diag_print.h"
@@ -26,7 +27,7 @@
 struct child {
 	const struct server *server;
 	const struct document *doc;
-	const struct lsp_picture *picture; /* NULL: it is the check */
+	const struct lsp_picture *picture; /* NULL: a check */
 	FILE *to;
 	bool drawn;
 };
@@ -65,7 +66,7 @@ static void take_verdict(void *arg, const char *schedule, const char *text, uint
 				 (json_int_t)root));
 }
 
-/* A text of open_memstream, closed by NUL. */
+/* Sends a picture, a text of open_memstream, which ends in NUL. */
 static void take_picture(void *arg, const char *text, size_t n)
 {
 	struct child *c = arg;
@@ -75,7 +76,7 @@ static void take_picture(void *arg, const char *text, size_t n)
 	send_line(c, json_pack("{s:b, s:o}", "last", 1, "picture", diag_json_text(text)));
 }
 
-/* What the front end says; whether there is more to look at. */
+/* Sends the findings of the front end; returns whether the check continues. */
 static bool run_front(struct look *l, const struct child *c)
 {
 	look_read(l, false);
@@ -111,7 +112,7 @@ static void run_child(struct child *c)
 		s->compiler->check(s->compiler->self, &what);
 }
 
-/* In the child. Nothing of the server's is closed or freed: all that ends with it. */
+/* The child. It does not close or free anything of the server; the exit does. */
 static void child_main(struct child c, int to, pid_t server)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -173,7 +174,7 @@ bool background_cancel(struct server *s, const json_t *id)
 	return any;
 }
 
-/* False: the system gives no process. */
+/* Begins a child. False: the system refused it. */
 static bool begin(struct server *s, struct background *b, struct document *doc,
 		  const struct lsp_picture *picture)
 {
@@ -232,7 +233,7 @@ void background_draw(struct server *s, json_t *id, struct document *doc,
 			    "the system gives no process for a picture: try again");
 }
 
-/* The document that was checked, if it is as it was then. */
+/* The document that was checked, if it is unchanged. */
 static struct document *checked(struct server *s)
 {
 	struct document *doc = documents_find(&s->documents, s->check.uri);
@@ -240,7 +241,7 @@ static struct document *checked(struct server *s)
 	return doc && !doc->dirty ? doc : NULL;
 }
 
-/* A line of the check. */
+/* Takes a line of the check. */
 static void take_checked(struct server *s, const json_t *m, bool last)
 {
 	json_t *findings = json_object_get(m, "findings"),
@@ -260,7 +261,7 @@ static void take_checked(struct server *s, const json_t *m, bool last)
 		server_refresh(s);
 }
 
-/* A whole line. Whether it is the last. */
+/* Takes a complete line. Returns whether it is the last one. */
 static bool take_line(struct server *s, struct background *b, size_t n)
 {
 	json_t *m = json_loadb(b->bytes, n, 0, NULL), *picture = json_object_get(m, "picture");
@@ -277,7 +278,7 @@ static bool take_line(struct server *s, struct background *b, size_t n)
 	return last || !m;
 }
 
-/* What the front end said, where the whole check takes its time. */
+/* Publishes the findings of the front end, if the whole check takes long. */
 static void publish_first(struct server *s)
 {
 	struct background *b = &s->check;
@@ -304,7 +305,7 @@ static void publish_unfinished(struct server *s, int severity, const char *why)
 	server_refresh(s);
 }
 
-/* It has ended. Without a last line something went wrong in it. */
+/* Ends a child that has closed its output. Without a last line it has failed. */
 static void over(struct server *s, struct background *b)
 {
 	if (b->id)

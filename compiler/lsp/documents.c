@@ -1,8 +1,8 @@
 /*
  * The open documents: the editor's texts, which may differ from the files on disk.
  *
- * In: didOpen, didChange, didClose. Out: texts of malloc's. A text that changes makes
- * every other one dirty that has an import, as it may be imported there.
+ * In: didOpen, didChange, didClose. Out: texts, in memory from malloc. A change of a text makes
+ * every other document with an import dirty, as it may import that text.
  */
 #include "compiler/lsp/server.h"
 
@@ -21,7 +21,7 @@ struct document *documents_find(struct documents *d, const char *uri)
 	return NULL;
 }
 
-/* What was found is not of this text. */
+/* Marks a document as dirty: its findings are those of an older text. */
 static void set_dirty(struct document *doc)
 {
 	doc->dirty = true;
@@ -50,7 +50,7 @@ struct document *documents_next(struct documents *d)
 	return next;
 }
 
-/* Takes `text`; NULL, or why it was freed instead. */
+/* Takes `text`; returns NULL, or the reason why it was freed instead. */
 static const char *set_text(struct documents *d, struct document *doc, char *text, size_t n)
 {
 	size_t others = d->bytes - doc->n;
@@ -147,7 +147,7 @@ void documents_close(struct documents *d, struct document *doc)
 	d->n--;
 	memmove(doc, doc + 1, (d->n - i) * sizeof(*doc));
 	d->v[d->n] = (struct document){ 0 };
-	documents_touch(d, NULL); /* its importers read the disk now */
+	documents_touch(d, NULL); /* documents that import it will read the disk */
 }
 
 void documents_free(struct documents *d)

@@ -1,5 +1,5 @@
 /*
- * Diagnostics in the form of the protocol.
+ * Converts diagnostics to those of LSP.
  *
  * In: the diagnostics of the front end, or of the whole check. Out: LSP's Diagnostic objects of one
  * document. An error in an imported file is reported at the document's call that led there, or else
@@ -38,7 +38,7 @@ static json_t *range(const struct findings *f, const struct source *src, struct 
 	return text_range(&t, span.lo - src->base, span.hi - src->base);
 }
 
-/* Where a file of a place is imported, directly or by another file; else the first schedule. */
+/* The import, direct or indirect, of a file in the document; else the first schedule. */
 static struct span stand_in(const struct findings *f, const struct source *src)
 {
 	struct span first = { 0 }, schedule = { 0 };
@@ -65,7 +65,7 @@ static struct span own_place(const struct findings *f, const struct diag *g)
 	return stand_in(f, source_at(f->d->sources, g->span.lo));
 }
 
-/* {uri, range} of a place in any file; NULL: it is in none. */
+/* {uri, range} of a place in any file; NULL: it is not in a file. */
 static json_t *location(const struct findings *f, struct span span)
 {
 	const struct source *src = source_at(f->d->sources, span.lo);
@@ -125,7 +125,7 @@ static json_t *fix(const struct findings *f, const struct diag *g)
 	if (!place && g->fix.text && own(f, g->fix.span)) /* of a document without a file */
 		place = json_pack("{s:n, s:o}", "uri", "range",
 				  range(f, own(f, g->fix.span), g->fix.span));
-	if (place && own(f, g->fix.span)) /* as the client calls it */
+	if (place && own(f, g->fix.span)) /* with the client's URI */
 		json_object_set_new(place, "uri", json_null());
 	if (place)
 		json_object_set_new(place, "newText", diag_json_text(g->fix.text));
@@ -194,8 +194,7 @@ json_t *findings_why(struct diags *d, const struct module *m, const char *path)
 	else if (own(&f, d->v[i]->span))
 		text = arena_printf(d->arena, "correct line %u, then draw again: %s",
 				    source_place(d->sources, d->v[i]->span.lo).line, text);
-	else if (d->v[i]->code == 702 &&
-		 !strncmp(text, "--", 2)) /* the command's names have none */
+	else if (d->v[i]->code == 702 && !strncmp(text, "--", 2)) /* options have no place */
 		text += 2;
 	return diag_json_text(text);
 }
@@ -211,7 +210,7 @@ void findings_publish(struct server *s, struct document *doc, json_t *findings)
 				"diagnostics", findings));
 }
 
-/* The edit that a finding's fix is. */
+/* The code action for a finding's fix. */
 static json_t *quick_fix(const struct document *doc, json_t *finding_)
 {
 	const json_t *data = json_object_get(finding_, "data");
@@ -261,7 +260,7 @@ json_t *findings_actions(const struct document *doc, bool utf8, const json_t *wa
 	return list;
 }
 
-/* Of "E0304". */
+/* The number of a code: 304 for "E0304". */
 static int code_number(const char *code)
 {
 	return code ? atoi(code + 1) + (code[0] == 'W' ? WARNING_CODES : 0) : 0;

@@ -1,10 +1,10 @@
 /*
- * Bytes to messages: LSP's base protocol.
+ * Bytes to messages: the base protocol of LSP.
  *
- * A message is a header, lines that end in CR LF (a lone LF will do), an empty line, and as
- * many bytes as its Content-Length says. In: any bytes. Out: bodies, at most MOST_BYTES
- * long. A larger one is passed over without being kept; in what is no header the next
- * Content-Length is looked for, so that a client that has lost its way finds it again.
+ * In: any bytes. Out: bodies of messages, of at most MOST_BYTES. A message is a header of lines
+ * that end in CR LF (or LF), an empty line, and Content-Length bytes. A larger body is skipped
+ * without storing it. Bytes that are no header are skipped up to the next Content-Length, to
+ * resynchronize with the client.
  */
 #include "compiler/lsp/server.h"
 
@@ -50,7 +50,7 @@ static void pass_over(struct reader *r)
 	r->skip -= n;
 }
 
-/* A line of the header at `at`: where the next one begins; 0: it is not whole yet. */
+/* The begin of the line after the header's line at `at`; 0: the line is incomplete. */
 static size_t line_end(const struct reader *r, size_t at)
 {
 	const char *end = memchr(r->bytes + at, '\n', r->n - at);
@@ -78,8 +78,7 @@ static bool read_length(const char *line, size_t n, size_t *length)
 	return digits && i == n;
 }
 
-/* Whether the header is whole: its end in *end, and the length of what follows. Without a
- * length it is none. */
+/* Whether the header is complete; *end: its end, *length: the length of the body, if it has one. */
 static bool read_header(const struct reader *r, size_t *end, size_t *length, bool *has_length)
 {
 	size_t at = 0, next;
@@ -97,7 +96,7 @@ static bool read_header(const struct reader *r, size_t *end, size_t *length, boo
 	return false;
 }
 
-/* What is no header is dropped, up to a line that may begin one. */
+/* Skips bytes that are no header, up to a line that may begin one. */
 static enum taken lose(struct reader *r, size_t from)
 {
 	bool told = r->lost;

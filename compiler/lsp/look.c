@@ -1,9 +1,9 @@
 /*
- * The front end over an open document, for questions about what stands at a place.
+ * Runs the front end on an open document, to answer questions about a place in it.
  *
- * In: the document, and the texts of all others that are open. Out: its tree, what its names
- * mean (struct uses), and texts for people. All memory is the arena's, with a limit; running
- * out of it comes back to the caller's setjmp. O(text of the file and of all that it imports).
+ * In: the document, and the texts of all other open documents. Out: its tree, the meanings of its
+ * names (struct uses), and descriptions of them. All memory is from one arena with a limit; running
+ * out of it jumps to the caller's setjmp. O(text of the file and of its imports).
  */
 #include "compiler/lsp/server.h"
 #include "lang/keywords.h"
@@ -64,7 +64,7 @@ uint32_t look_at(const struct look *l, size_t offset)
 	return offset < skipped(l) ? 0 : src->base + (uint32_t)(offset - skipped(l));
 }
 
-/* A cursor behind the last letter is still at the name. */
+/* Whether an offset is in a name; a cursor just after its last letter counts. */
 static bool covers(struct span span, uint32_t at)
 {
 	return span.lo && span.lo <= at && at <= span.hi;
@@ -77,7 +77,7 @@ const struct use *look_use(const struct look *l, uint32_t at)
 	for (uint32_t i = 0; i < l->uses.n; i++) {
 		const struct use *u = &l->uses.v[i];
 
-		/* one that begins here goes before one that ends here */
+		/* prefer a name that begins here to one that ends here */
 		if (covers(u->span, at) && (!best || u->span.lo > best->span.lo))
 			best = u;
 	}
@@ -104,7 +104,7 @@ const char *look_text(struct look *l, struct span span)
 
 enum { MOST_HEAD = 2000 }; /* bytes of a declaration that are shown */
 
-/* The text of a declaration up to its body; of a contract all. */
+/* The text of a declaration up to its body; the whole text of a contract. */
 static const char *head(struct look *l, const struct decl *d)
 {
 	const struct source *src = d->source;
@@ -120,7 +120,7 @@ static const char *head(struct look *l, const struct decl *d)
 	return arena_strndup(&l->arena, text, n < MOST_HEAD ? n : MOST_HEAD);
 }
 
-/* Where the line before the one at `at` begins; `at` itself begins one. */
+/* The begin of the line before the line that begins at `at`. */
 static uint32_t line_before(const struct source *src, uint32_t at)
 {
 	if (at)
@@ -158,7 +158,7 @@ static const char *describe_decl(struct look *l, const struct decl *d)
 	return arena_printf(&l->arena, "```ccs\n%s\n```\n%s", head(l, d), comment(l, d));
 }
 
-/* Of a parameter of a schedule or topology: where its value comes from. */
+/* The source of the value of a parameter of a schedule or topology. */
 static const char *describe_param(struct look *l, const struct symbol *s)
 {
 	const struct decl *owner = s->owner;

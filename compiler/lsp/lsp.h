@@ -1,30 +1,30 @@
 /*
  * The language server behind `ccc lsp`: LSP 3.17, JSON-RPC over the standard streams.
  *
- *   serve.c       messages in their order: which function answers which; a server's life
+ *   serve.c       messages in their order, and their handlers; the life of the server
  *   replies.c     what the server says: answers, errors, notes
  *   framing.c     bytes to messages and back: framing, limits
  *   positions.c   positions of LSP in a text, edits of it, URIs
  *   documents.c   the open documents
  *   background.c  the check of a document, or its picture, in a child process
- *   findings.c    diagnostics as LSP has them; fixes as code actions
- *   look.c        the front end over a document: what stands at a place
+ *   findings.c    diagnostics in LSP's form; fixes as code actions
+ *   look.c        the front end on a document, for questions about a place
  *   answers.c     hover, definition, references, symbols, formatting, completion, lenses
- *   rename.c      a new name, wherever the old one means the same
+ *   rename.c      renaming of a definition and its uses
  *
- * Flow. One loop waits for input and for the check. Requests are answered in their order,
- * from the text as it is then; what the front end needs for that is linear in the text. The check
- * of a document takes longer, so it runs in a child (fork), which has the texts of that moment and
- * sends its results twice: first those of the front end, then all. There is one check at a time. A
- * change of the checked document, or of one that it may import, ends the check: the newest text
- * wins. A check that takes longer than the limit is ended, and the server reports this with the
- * results so far. So typing waits for no check, and a crash or a lack of memory in a check does not
- * affect the server. A picture is drawn in the same way, of the text as it is when it is asked for;
- * its request is answered when the child has sent it. MOST_PICTURES are drawn at a time.
+ * Flow. One loop waits for input and for the check. Requests are answered in order, from the
+ * current text; the work of the front end for an answer is linear in the text. The check of a
+ * document takes longer, so it runs in a child (fork) with the texts of that moment, and sends its
+ * results twice: first those of the front end, then all. There is one check at a time. A change of
+ * the checked document, or of one that it may import, ends the check. A check that exceeds the time
+ * limit is ended, and the server reports this with the results so far. So typing never waits for a
+ * check, and a crash or a lack of memory in a check does not affect the server. A picture is drawn
+ * in the same way, of the text at the time of the request, which is answered when the child has
+ * sent it; at most MOST_PICTURES are drawn at a time.
  *
- * Limits. A message has at most MOST_BYTES, all open texts together MOST_TEXT; a message beyond
- * these is refused with an error, and the server goes on. Requests wait in a list of
- * MOST_WAITING, in which a cancellation finds them.
+ * Limits. A message has at most MOST_BYTES, and all open texts together MOST_TEXT; a message beyond
+ * these is refused with an error, and the server continues. Requests wait in a list of
+ * MOST_WAITING, so that they can be cancelled.
  *
  * The server knows lang/ only. It calls the compiler through a table of functions, which editor.c
  * fills.
@@ -37,9 +37,9 @@
 /* A picture of one schedule, as `ccc explain` draws it. */
 struct lsp_picture {
 	const char *schedule;
-	uint32_t nranks; /* 0: an N that the check has, 4 if it can be */
-	int64_t root;	 /* below 0: the first */
-	bool html;	 /* a page that plays; else SVG */
+	uint32_t nranks; /* 0: an N of the check, 4 if possible */
+	int64_t root;	 /* below 0: the first root */
+	bool html;	 /* an animated page; else SVG */
 };
 
 /* A check of one document, or a picture of it. */
@@ -47,29 +47,29 @@ struct lsp_check {
 	const char *path;
 	const struct unsaved *unsaved; /* the open documents */
 	size_t nunsaved;
-	/** Is called once, at the end, with what was found; the module may be NULL. */
+	/** Called once, at the end, with all diagnostics; the module may be NULL. */
 	void (*take)(void *arg, struct diags *d, const struct module *m);
-	/** Is called when the check of a schedule has ended, with the verdict in a few words, and an
-	 *  N (0: none) and a root (below 0: none) that show it. */
+	/** Called after the check of a schedule, with a short verdict, and an N (0: none) and a
+	 *  root (below 0: none) as an example. */
 	void (*said)(void *arg, const char *schedule, const char *text, uint32_t nranks,
 		     int64_t root);
-	/** Is called with the picture, before `take`. */
+	/** Called with the picture, before `take`. */
 	void (*made)(void *arg, const char *text, size_t n);
 	void *arg;
 };
 
 struct lsp_compiler {
 	void *self;
-	/** Options of ccc(1), in addition to the command line's. False: they are wrong, which was
-	 *  said on stderr. */
+	/** Sets options of ccc(1), in addition to the command line's. False: they are wrong, which
+	 *  was reported on stderr. */
 	bool (*configure)(void *self, const char *const *arguments, size_t n);
-	/** The fields of a front end that follow from options: directories and warnings. */
+	/** Sets the fields of a front end that depend on options: directories and warnings. */
 	void (*prepare)(void *self, struct front *f);
-	/** -D: the value of a parameter. False: it has its default. */
+	/** The value of a parameter by -D. False: there is no -D for it. */
 	bool (*setting)(void *self, const char *name, int64_t *value);
-	/** Does what `ccc check` does. */
+	/** Runs `ccc check`. */
 	void (*check)(void *self, const struct lsp_check *what);
-	/** Does what `ccc explain` does. */
+	/** Runs `ccc explain`. */
 	void (*draw)(void *self, const struct lsp_check *what, const struct lsp_picture *p);
 };
 

@@ -1,9 +1,9 @@
 /*
  * Positions, edits and URIs.
  *
- * A position is a line and a character in it, from 0; characters are units of UTF-16, or
- * bytes where the client can have that. Lines end in LF, CR LF or a CR alone. Bytes that are no
- * UTF-8 count as a character each. O(bytes up to the place).
+ * A position is a line and a character in it, from 0; characters are units of UTF-16, or bytes if
+ * the client supports that. Lines end in LF, CR LF or a single CR. An invalid byte counts as a
+ * character. O(bytes up to the place).
  */
 #include "compiler/lsp/server.h"
 #include "lang/diag/diag_print.h"
@@ -14,7 +14,7 @@
 
 /* ---- positions ------------------------------------------------------------------------- */
 
-/* Where the line after that of `at` begins; *end: where the line ends. */
+/* The begin of the line after the line of `at`; *end: the end of the line of `at`. */
 static size_t next_line(const struct text *t, size_t at, size_t *end)
 {
 	while (at < t->n && t->s[at] != '\n' && t->s[at] != '\r')
@@ -25,7 +25,7 @@ static size_t next_line(const struct text *t, size_t at, size_t *end)
 	return at < t->n ? at + 1 : at;
 }
 
-/* The bytes of the character at `at`, and how many units it counts for. */
+/* The length in bytes of the character at `at`; *units: its units of positions. */
 static size_t character(const struct text *t, size_t at, size_t end, size_t *units)
 {
 	uint32_t c = 0;
@@ -59,7 +59,7 @@ bool text_offset(const struct text *t, const json_t *position, size_t *offset)
 	left = json_integer_value(units);
 	for (size_t n, count; left > 0 && at < end; at += n, left -= (json_int_t)count) {
 		n = character(t, at, end, &count);
-		if (left < (json_int_t)count) /* in the middle of one: before it */
+		if (left < (json_int_t)count) /* in the middle of a character: before it */
 			break;
 	}
 	*offset = at;
@@ -121,7 +121,7 @@ static int hex(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* %20 and the like, in place. */
+/* Decodes %20 and the like, in place. */
 static void decode(char *s)
 {
 	char *to = s;
@@ -144,7 +144,7 @@ char *uri_path(const char *uri)
 	const char *path = !strncmp(uri, "file:", 5) ? uri + 5 : NULL;
 	char *decoded, *real;
 
-	if (path && !strncmp(path, "//", 2)) /* behind these a host, which is ours */
+	if (path && !strncmp(path, "//", 2)) /* skip the host, which is this one */
 		path = strchr(path + 2, '/');
 	decoded = strdup(path ? path : uri);
 	if (!path || !decoded)

@@ -1,10 +1,11 @@
 /*
- * Renaming: a name that the document defines gets another one, wherever the document has it.
+ * Renaming: changes a name that the document defines at all its places in the document.
  *
- * The new text is parsed before it is offered, and every name in it must mean the same as before:
- * so a new name that is a keyword, that has another meaning there, or that would hide another
- * definition, is refused. Files that import the document are not read; a check of them reports the
- * missing name. O(text of the document, and of all that it imports).
+ * In: a position, and the new name. Out: edits; or the reason why the name is refused. The new text
+ * is parsed before it is offered, and every name in it must have the same meaning as before. So a
+ * new name is refused if it is a keyword, has another meaning there, or would hide another
+ * definition. Files that import the document are not read; a check of them reports the old name as
+ * unknown. O(text of the document, and of its imports).
  */
 #include "compiler/lsp/server.h"
 
@@ -17,13 +18,13 @@ enum { MOST_NAME = 255 };
 struct renaming {
 	struct server *s;
 	struct document *doc;
-	struct look l;	   /* the front end over the text as it is */
-	struct look after; /* ... and as it would be */
+	struct look l;	   /* the front end on the current text */
+	struct look after; /* the front end on the new text */
 	size_t offset;	   /* of the position */
 	const char *to;
 	struct span *places; /* of the name, in the document, ascending */
 	uint32_t n, cap;
-	const char *why; /* it is refused; or NULL */
+	const char *why; /* why it is refused; or NULL */
 	json_t *answer;
 };
 
@@ -50,7 +51,7 @@ static bool is_here(struct look *l, uint32_t at)
 	return source_at(&l->sources, at) == l->module->main->source;
 }
 
-/* The name at the position; NULL: none that can be renamed, and `why` says so. */
+/* The name at the position; NULL: none that can be renamed, with the reason in `why`. */
 static const struct use *find_name(struct renaming *r)
 {
 	const struct use *u;
@@ -74,14 +75,14 @@ static void find_places(struct renaming *r, const struct use *u)
 		const struct use *v = &r->l.uses.v[i];
 
 		if (v->defined.lo == u->defined.lo && is_here(&r->l, v->span.lo) &&
-		    (!r->n || r->places[r->n - 1].lo != v->span.lo)) /* a head's are met twice */
+		    (!r->n || r->places[r->n - 1].lo != v->span.lo)) /* heads are walked twice */
 			ARENA_PUSH(&r->l.arena, r->places, r->n, r->cap) = v->span;
 	}
 }
 
-/* ---- whether all else stays ----------------------------------------------------------------- */
+/* ---- the check of the new text --------------------------------------------------------------- */
 
-/* Offsets of the document's source begin so far behind those of its text: a byte order mark. */
+/* The length of a byte order mark: the document's text has it, and its source has not. */
 static size_t skipped(const struct renaming *r)
 {
 	return r->doc->n - r->l.module->main->source->len;
@@ -108,7 +109,7 @@ static char *new_text(struct renaming *r, size_t *n)
 	return text;
 }
 
-/* Where an offset of the document's source is afterwards. */
+/* The offset in the new source of an offset in the old one. */
 static uint32_t moved(const struct renaming *r, uint32_t offset)
 {
 	uint32_t base = r->l.module->main->source->base, to = offset;
@@ -147,7 +148,7 @@ static bool same_names(struct renaming *r)
 	return same;
 }
 
-/* Reads it as it would be. */
+/* Runs the front end on the new text. */
 static void try_text(struct renaming *r, const char *text, size_t n)
 {
 	look_open(&r->after, r->s, r->doc);

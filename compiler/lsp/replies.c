@@ -1,5 +1,5 @@
 /*
- * What the server says to its client: answers, errors, notes. O(text).
+ * The messages of the server to its client: answers, errors, notifications. O(text).
  */
 #include "compiler/lsp/server.h"
 

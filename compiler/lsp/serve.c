@@ -1,9 +1,9 @@
 /*
- * The server: messages in their order, and who answers which.
+ * The server: messages in their order, and their handlers.
  *
- * In: messages of a client that may send anything. Out: an answer for each request, exactly
- * one, in the order in which they came; but a cancelled one is answered at once, and ccc.draw when
- * the picture is drawn. No message ends the server but `exit`.
+ * In: messages of a client, which may be malformed. Out: exactly one answer for each request, in
+ * the order of the requests; but a cancelled request is answered immediately, and ccc.draw when the
+ * picture is drawn. Only `exit` ends the server.
  */
 #include "compiler/lsp/server.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- its life ------------------------------------------------------------------------------------ */
+/* ---- its life ------------------------------------------------------------------------- */
 
 /* Options of the client: {"arguments": ["-n", "2..4"], "seconds": 5}. */
 static void take_settings(struct server *s, const json_t *options)
@@ -99,7 +99,7 @@ static void shut_down(struct server *s, json_t *id, const json_t *params)
 	server_answer(s, id, json_null());
 }
 
-/* An integer of [least, most], or `without` if there is none. False: it is something else. */
+/* Reads an integer in [least, most]; `without` if it is missing. False: it is something else. */
 static bool read_number(const json_t *v, json_int_t least, json_int_t most, json_int_t without,
 			json_int_t *number)
 {
@@ -107,8 +107,8 @@ static bool read_number(const json_t *v, json_int_t least, json_int_t most, json
 	return !v || (json_is_integer(v) && *number >= least && *number <= most);
 }
 
-/* ccc.draw {"uri", "schedule": NAME, "n": N, "root": RANK, "format": "svg" | "html"}: all but the uri
- * may be left out. The answer is the picture of the text as it is in the editor. */
+/* ccc.draw {"uri", "schedule": NAME, "n": N, "root": RANK, "format": "svg" | "html"}: all but the
+ * uri may be left out. The answer is the picture of the text as it is in the editor. */
 static void draw(struct server *s, json_t *id, const json_t *what)
 {
 	const json_t *schedule = json_object_get(what, "schedule"),
@@ -163,7 +163,7 @@ static void execute(struct server *s, json_t *id, const json_t *params)
 	server_answer(s, id, json_string(d->text));
 }
 
-/* ---- documents --------------------------------------------------------------------------------------- */
+/* ---- documents ------------------------------------------------------------------------ */
 
 /* Ends checks of outdated text: of this document, and of documents that may import it. */
 static void changed(struct server *s, const char *why)
@@ -208,7 +208,7 @@ static void did_close(struct server *s, const json_t *params)
 	documents_close(&s->documents, doc);
 }
 
-/* A file was saved, or changed on the disk: what imports it may be otherwise now. */
+/* A file was saved, or changed on the disk: documents that import it must be checked again. */
 static void files_changed(struct server *s, const json_t *params)
 {
 	(void)params;
@@ -318,7 +318,7 @@ static void handle(struct server *s, const json_t *m)
 		handle_request(s, id, method, params);
 	else if (method && !id)
 		handle_notification(s, method, params);
-	else if (method || !json_is_object(m) || !id) /* else: an answer; we ask nothing */
+	else if (method || !json_is_object(m) || !id) /* an answer of the client is ignored */
 		server_fail(s, NULL, RPC_INVALID_REQUEST, "this is not a JSON-RPC 2.0 message");
 }
 
@@ -334,7 +334,7 @@ static void handle_first(struct server *s)
 
 /* ---- input ----------------------------------------------------------------------------------- */
 
-/* A request that still waits, or a picture that is drawn, is answered that it was cancelled. */
+/* Answers a waiting request, or one for a picture, that it was cancelled. */
 static void cancel(struct server *s, const json_t *params)
 {
 	json_t *id = json_object_get(params, "id");
@@ -373,7 +373,7 @@ static void receive(struct server *s, char *body, size_t n)
 	}
 }
 
-/* Puts whole messages into the list, as many as it has room for. */
+/* Appends complete messages to the list, as many as there is room for. */
 static void receive_all(struct server *s)
 {
 	char *body = NULL;
@@ -396,9 +396,9 @@ static void receive_all(struct server *s)
 	}
 }
 
-/* ---- the loop ------------------------------------------------------------------------------------------------ */
+/* ---- the loop ------------------------------------------------------------------------- */
 
-/* Milliseconds to wait for: none if something is to be done. */
+/* Milliseconds to wait; 0 if there is something to do. */
 static int wait_for(const struct server *s)
 {
 	double left = background_left(s);
@@ -408,7 +408,7 @@ static int wait_for(const struct server *s)
 	return left < 0 ? -1 : (int)(left * 1000) + 1;
 }
 
-/* Waits for input, or for what runs in the background, and takes it. */
+/* Waits for input, or for output of a child, and reads it. */
 static void wait_and_read(struct server *s)
 {
 	struct pollfd fds[2 + MOST_PICTURES] = {
@@ -440,8 +440,8 @@ static bool is_over(const struct server *s)
 static void run(struct server *s)
 {
 	while (!is_over(s)) {
-		/* A check begins only when nothing else is to be done: more may come that it
-		 * would be ended by. */
+		/* A check begins only when there is nothing else to do, as the next message may end
+		 * it. */
 		if (!s->nwaiting && s->life == LIFE_SERVING)
 			background_start(s);
 		wait_and_read(s);

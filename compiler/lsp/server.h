@@ -1,6 +1,5 @@
 /*
- * Inside the language server: declarations that its files share. Only the files of lsp/ include
- * this.
+ * Internal to the language server: shared by the files of lsp/ only.
  */
 #ifndef CCS_COMPILER_LSP_SERVER_H
 #define CCS_COMPILER_LSP_SERVER_H
@@ -21,9 +20,9 @@ enum {
 	MOST_PICTURES = 4,	/* drawn at a time */
 	MOST_RANKS = 65536,	/* of a picture: ccc(1), -n */
 	LOOK_MEMORY = 1 << 30,	/* bytes that the front end may take for an answer */
-	CHECK_SECONDS = 10	/* a check takes at most, unless the client says otherwise */
+	CHECK_SECONDS = 10	/* the time limit of a check, unless the client sets another */
 };
-#define FIRST_SECONDS 0.3 /* after which the front end's findings are published */
+#define FIRST_SECONDS 0.3 /* then the findings of the front end are published */
 
 /* JSON-RPC's and LSP's numbers of errors. */
 enum {
@@ -43,20 +42,20 @@ struct reader {
 	int fd;
 	char *bytes; /* input that was read and not taken */
 	size_t n, cap;
-	size_t skip; /* bytes of a message that is too large, still to be passed over */
+	size_t skip; /* bytes of a message that is too large, still to be skipped */
 	bool end;    /* there is no more input */
-	bool lost;   /* in input without a header: seeks the next header, silently */
+	bool lost;   /* in input without a header, which was reported: skips to the next header */
 };
 
 enum taken { TAKEN_NONE, TAKEN_BODY, TAKEN_TOO_LARGE, TAKEN_NO_HEADER, TAKEN_NO_MEMORY };
 
 /** Reads the available input: one read(2). */
 void reader_fill(struct reader *r);
-/** The next whole message: TAKEN_BODY, its bytes in *body (of malloc, `*n` of them). */
+/** Takes the next complete message: TAKEN_BODY, with *n bytes in *body, from malloc. */
 enum taken reader_take(struct reader *r, char **body, size_t *n);
 void reader_free(struct reader *r);
 
-/** Writes a message, and frees it (NULL: there was no memory for it). False: it could not. */
+/** Writes a message, and frees it (NULL: there was no memory for it). False: it failed. */
 bool stream_write(FILE *out, json_t *m);
 
 /* ---- texts (positions.c) ------------------------------------------------------------------- */
@@ -67,20 +66,20 @@ struct text {
 	bool utf8; /* characters of a position are bytes; else UTF-16's units */
 };
 
-/** The offset of a position {line, character}; a position beyond a line's end is its end. False:
- *  it is none. */
+/** The offset of a position {line, character}; a position after the end of a line is its end.
+ *  False: it is malformed. */
 bool text_offset(const struct text *t, const json_t *position, size_t *offset);
 /** {line, character} of an offset, and the range of two. NULL: no memory. */
 json_t *text_position(const struct text *t, size_t offset);
 json_t *text_range(const struct text *t, size_t lo, size_t hi);
-/** A range's offsets, ascending. False: it is none. */
+/** A range's offsets, ascending. False: it is malformed. */
 bool text_offsets(const struct text *t, const json_t *range, size_t *lo, size_t *hi);
-/** The text with one element of contentChanges in it, of malloc. NULL: it is none, or
- *  there is no memory. */
+/** The text after one element of contentChanges, from malloc. NULL: it is malformed, or there is no
+ *  memory. */
 char *text_edit(const struct text *t, const json_t *change, size_t *n);
 
-/** The path of a URI (of malloc): decoded, if it is of a file, and canonical, if that is
- *  there; else the URI as it is. NULL: no memory. */
+/** The path of a URI (from malloc): decoded, if it is a file URI, and canonical, if the file
+ *  exists; else the URI itself. NULL: no memory. */
 char *uri_path(const char *uri);
 /** The URI of a file (of malloc), or NULL. */
 char *uri_of(const char *path);
@@ -92,8 +91,8 @@ struct document {
 	char *text; /* not closed by NUL */
 	size_t n;
 	json_int_t version;
-	bool dirty;	  /* not checked as it is now */
-	uint64_t touched; /* which change of all was its last */
+	bool dirty;	  /* the current text was not checked */
+	uint64_t touched; /* number of its last change, among those of all documents */
 	json_t *findings; /* the diagnostics that were published; or NULL */
 	json_t *verdicts; /* by a schedule's name: {"text", "n", "root"}; or NULL */
 };
@@ -105,18 +104,18 @@ struct documents {
 	uint64_t changes;
 };
 
-/** The one of that URI, or NULL. */
+/** The document of that URI, or NULL. */
 struct document *documents_find(struct documents *d, const char *uri);
-/** Opens one, or takes its text anew. NULL, or a word about why not. */
+/** Opens a document, or replaces its text. Returns NULL, or the reason why not. */
 const char *documents_open(struct documents *d, const json_t *item);
-/** Takes changes of its text, all or none. NULL, or why not. */
+/** Applies changes to its text, all or none. Returns NULL, or the reason why not. */
 const char *documents_change(struct documents *d, struct document *doc, const json_t *changes,
 			     json_int_t version, bool utf8);
 void documents_close(struct documents *d, struct document *doc);
 void documents_free(struct documents *d);
-/** This one (or NULL: a file) has changed: a document that is to be checked anew is dirty. */
+/** Notes that a document (or NULL: a file) has changed, and marks the documents to be checked. */
 void documents_touch(struct documents *d, struct document *doc);
-/** The dirty one that changed last, or NULL. */
+/** The dirty document that changed last, or NULL. */
 struct document *documents_next(struct documents *d);
 /** All texts, for the front end; of malloc. NULL: no memory. */
 struct unsaved *documents_unsaved(const struct documents *d);
@@ -125,17 +124,17 @@ struct unsaved *documents_unsaved(const struct documents *d);
 
 enum life { LIFE_NEW, LIFE_SERVING, LIFE_SHUT, LIFE_OVER };
 
-/* The check that is running, or a picture that is drawn. */
+/* A running check, or a picture that is being drawn. */
 struct background {
 	pid_t child; /* 0: none */
-	json_t *id;  /* of the request for a picture; of the check NULL */
+	json_t *id;  /* of the request for a picture; NULL: a check */
 	int from;    /* its output */
 	char *bytes;
 	size_t n, cap;
 	char *uri;     /* of its document */
 	json_t *first; /* the front end's findings; or NULL */
-	double due;    /* when that is published */
-	double until;  /* when it is ended */
+	double due;    /* the time when `first` is published */
+	double until;  /* the time when the child is ended */
 };
 
 struct server {
@@ -144,9 +143,9 @@ struct server {
 	FILE *out;
 	bool broken; /* out cannot be written */
 	enum life life;
-	bool clean; /* `shutdown` was asked for */
+	bool clean; /* `shutdown` was received */
 	bool utf8;
-	bool refreshes;	  /* the client asks for lenses anew on request */
+	bool refreshes;	  /* the client supports requests to refresh lenses */
 	json_int_t asked; /* requests to the client */
 	double seconds;	  /* most for a check, or a picture */
 	struct documents documents;
@@ -159,9 +158,9 @@ struct server {
 void server_notify(struct server *s, const char *method, json_t *params);
 /** Answers a request; takes `result`. NULL: memory ran out. */
 void server_answer(struct server *s, json_t *id, json_t *result);
-/** Answers that it failed; without an id a message that is none. */
+/** Answers that a request failed; without an id, that a message was malformed. */
 void server_fail(struct server *s, json_t *id, int code, const char *why);
-/** Asks the client, if it can, to ask for the lenses anew. */
+/** Asks the client to refresh the lenses, if it supports that. */
 void server_refresh(struct server *s);
 /** window/showMessage: 1 an error, 3 information. */
 void server_show(struct server *s, int type, const char *text);
@@ -173,26 +172,26 @@ void background_start(struct server *s);
 /** Begins a picture of a document, which answers the request when it is drawn. */
 void background_draw(struct server *s, json_t *id, struct document *doc,
 		     const struct lsp_picture *picture);
-/** Takes its output; publishes the findings that are complete. */
+/** Reads the child's output, and publishes complete findings. */
 void background_read(struct server *s, struct background *b);
 /** Seconds until background_tick has something to do; below 0: nothing is running. */
 double background_left(const struct server *s);
 /** Publishes the front end's findings of a check that takes long; ends a check that takes too long,
  *  and reports that. */
 void background_tick(struct server *s);
-/** Ends the check, without a word; its document is to be checked anew. */
+/** Ends the check silently; its document stays dirty. */
 void background_abandon(struct server *s);
-/** Ends the picture of a request (NULL: all), which is answered that it was cancelled. False: there is
+/** Ends the picture of a request (NULL: all), and answers that it was cancelled. False: there is
  *  none. */
 bool background_cancel(struct server *s, const json_t *id);
-/** Ends all, without a word. */
+/** Ends all children silently. */
 void background_stop(struct server *s);
 
 /* ---- diagnostics (findings.c) ---------------------------------------------------------------- */
 
 /** The findings in the document of `path`, as an array of LSP's. Runs in the check's process. */
 json_t *findings_json(struct diags *d, const struct module *m, const char *path, bool utf8);
-/** Why there is no picture: the first error, and how to go on. Runs in the picture's process. */
+/** Why there is no picture: the first error, with help. Runs in the picture's process. */
 json_t *findings_why(struct diags *d, const struct module *m, const char *path);
 /** Publishes them for a document, and keeps them for code actions; takes `findings`. */
 void findings_publish(struct server *s, struct document *doc, json_t *findings);
@@ -202,7 +201,7 @@ json_t *findings_actions(const struct document *doc, bool utf8, const json_t *ra
 size_t findings_codes(const struct document *doc, bool utf8, size_t offset, int *codes,
 		      size_t most);
 
-/* ---- answers (look.c, answers.c, rename.c) --------------------------------------------------------------- */
+/* ---- answers (look.c, answers.c, rename.c) -------------------------------------------- */
 
 /* The front end over a document. */
 struct look {
@@ -219,12 +218,12 @@ struct look {
 	const struct document *doc;
 };
 
-/** Reads and resolves; imports are not read if `alone`. To be called behind
- *  `setjmp(l->full)`, and freed in any case. */
+/** Reads and resolves the document; without imports if `alone`. Call after `setjmp(l->full)`; must
+ *  be freed in any case. */
 void look_open(struct look *l, const struct server *s, const struct document *doc);
 void look_read(struct look *l, bool alone);
 void look_free(struct look *l);
-/** The document's offset as one of the sources; 0: it is in no text. */
+/** The document's offset as an offset of the sources; 0: it is outside the text. */
 uint32_t look_at(const struct look *l, size_t offset);
 /** The innermost use of a name there, or NULL. */
 const struct use *look_use(const struct look *l, uint32_t at);
@@ -246,7 +245,7 @@ json_t *answer_completion(struct server *s, struct document *doc, const json_t *
 json_t *answer_actions(struct server *s, struct document *doc, const json_t *params);
 json_t *answer_lenses(struct server *s, struct document *doc, const json_t *params);
 json_t *answer_prepare_rename(struct server *s, struct document *doc, const json_t *params);
-/** The edits; or NULL and why not, for the user. */
+/** The edits; or NULL with the reason, for the user. */
 json_t *answer_rename(struct server *s, struct document *doc, const json_t *params,
 		      const char **why);
 

@@ -17,7 +17,7 @@ const char *msccl_text(const struct msccl_element *e, const char *name)
 	return NULL;
 }
 
-/* expat gives no places of attributes: the name is searched for in the element's text. */
+/* expat gives no places of attributes, so the name is searched in the element's text. */
 struct span msccl_place(const struct msccl_element *e, const char *name)
 {
 	const char *text = e->source->text + (e->span.lo - e->source->base);

@@ -7,12 +7,11 @@
  * that depends on another block's send is ordered after it, so messages order as dependencies do;
  * slots do not, since a FIFO may be deeper.
  *
- * The idea: events are visited in the given order, with the last writer of each cell and its
- * readers since. Whether such an access comes before the present one is a query; queries that
- * before_ask() leaves open are answered together. Each order found this way becomes an OP_WAIT
- * between the two tasks, which adds no wait that did not exist before: then passes that put a
- * rank's operations in one line need not know messages. O(operations + cells touched), plus the
- * cost of the queries (before.h).
+ * Events are visited in the given order, with the last writer of each cell and its readers since
+ * then. Whether such an access comes before the current one is a query; queries that before_ask()
+ * leaves open are answered together. Each order found this way becomes an OP_WAIT between the two
+ * tasks. It adds no waiting, and the passes that put a rank's operations in one line need not
+ * consider messages. O(operations + cells touched), plus the cost of the queries (before.h).
  */
 #include "compiler/check/before.h"
 #include "compiler/msccl/msccl.h"
@@ -22,7 +21,7 @@
 
 struct touched {
 	uint32_t writer;  /* event + 1; 0: none */
-	uint32_t readers; /* row + 1 of readers, those since the writer */
+	uint32_t readers; /* row + 1 of the readers since the writer */
 };
 
 struct reader {
@@ -41,7 +40,7 @@ struct looking {
 	uint32_t *told; /* told_before() */
 };
 
-/* ---- questions ------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------- */
 
 static void ask(struct looking *x, uint32_t early, uint32_t late, uint32_t cell)
 {
@@ -102,8 +101,7 @@ static void ask_all(struct looking *x)
 	}
 }
 
-/* Settles queries that a short search can answer; the rest is moved to the front and answered
- * together. */
+/* Answers queries by a short search; moves the rest to the front, and answers them together. */
 static void answer(struct looking *x, struct question **open, uint32_t *nopen)
 {
 	uint32_t cap = 0;
@@ -111,7 +109,7 @@ static void answer(struct looking *x, struct question **open, uint32_t *nopen)
 	*open = NULL;
 	*nopen = 0;
 	for (uint32_t e = 0; e < x->b.n; e++)
-		x->b.events[e].writes = 0; /* cells order nothing here: there may be races */
+		x->b.events[e].writes = 0; /* cells give no order here, as there may be races */
 	for (uint32_t i = 0; i < x->nquestions; i++) {
 		struct question *q = &x->questions[i];
 		q->answer = before_ask(&x->b, q->early, q->late);
@@ -197,7 +195,7 @@ static struct moved make_room(struct looking *x, uint32_t task, const uint32_t *
 	return m;
 }
 
-/* Each wait stands right before the operation that it is for; rows that others wait for move. */
+/* Inserts each wait right before its operation, and adapts waits for rows that have moved. */
 static void insert_waits(struct looking *x, const struct question *v, uint32_t n)
 {
 	struct program *p = x->p;
@@ -214,7 +212,7 @@ static void insert_waits(struct looking *x, const struct question *v, uint32_t n
 	uint32_t *first = ARENA_ARRAY(x->c->scratch, uint32_t, (size_t)x->b.n + 1);
 	for (uint32_t t = 0; t < p->ntasks; t++)
 		moved[t] = make_room(x, t, extra);
-	for (uint32_t e = 0; e <= x->b.n; e++) { /* questions ascend by `late` */
+	for (uint32_t e = 0; e <= x->b.n; e++) { /* queries ascend by `late` */
 		while (next < n && v[next].late < e)
 			next++;
 		first[e] = next;
@@ -247,7 +245,7 @@ static void insert_waits(struct looking *x, const struct question *v, uint32_t n
 	p->messages = NULL; /* their rows have moved */
 }
 
-/* One wait a pair of tasks at an operation is enough: the one for the latest row. */
+/* Adds waits: for each operation and other task, only the wait for the latest row. */
 static void add_waits(struct looking *x)
 {
 	struct question *v = x->questions;

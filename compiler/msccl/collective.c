@@ -1,10 +1,11 @@
 /*
- * Names of MSCCL XML: its types of steps; its collectives, and the contracts of the schedule language that say what they
- * compute. A row of one table each.
+ * Tables of MSCCL XML: its types of steps; its collectives, with their contracts in the schedule
+ * language and the layouts of their buffers.
  *
- * Chunks. `nchunksperloop` cuts the input, and for allgather the output. Where a collective has
- * a part for each rank, one buffer is that part alone. Of `custom` it cuts each block of both, if they
- * are whole blocks; chunks are equally long in any case.
+ * Chunks. `nchunksperloop` is the number of chunks of the input, and for allgather of the output.
+ * If a collective has a part for each rank, one buffer is that part alone. For `custom` it is the
+ * number of chunks of each block of both buffers, if they are whole blocks; all chunks are equally
+ * long.
  */
 #include "compiler/msccl/msccl.h"
 #include "lang/keywords.h"
@@ -43,16 +44,16 @@ bool msccl_is_name(const char *path)
 
 enum shape {
 	ALIKE,	   /* i and o have all the chunks, and are one in place; `inout` in the contract */
-	EXCHANGE,  /* the same, and the contract has two buffers */
+	EXCHANGE,  /* likewise, but the contract has two buffers */
 	OUT_PARTS, /* o has a part for each rank; in place i is part `rank` of it */
-	IN_PARTS,  /* i has */
-	FREE	   /* i_chunks and o_chunks say it; no contract */
+	IN_PARTS,  /* i has a part for each rank; in place o is part `rank` of it */
+	FREE	   /* determined by i_chunks and o_chunks; no contract */
 };
 
 struct msccl_collective {
 	const char *name, *contract;
 	enum shape shape;
-	bool root, at_root; /* has one; promises something to it alone */
+	bool root, at_root; /* it has a root; it promises something to the root alone */
 };
 
 static const struct msccl_collective collectives[] = {
@@ -114,7 +115,7 @@ bool msccl_has_result(const struct msccl *m, uint32_t rank, uint32_t root)
 	return k->shape != FREE && (rank == root || !k->at_root);
 }
 
-/* The most that a GPU says that a buffer has; at least one. */
+/* The largest number of chunks that a GPU gives for a buffer, at least one. */
 static uint32_t most_chunks(const struct msccl *m, enum msccl_buffer b)
 {
 	uint32_t most = 1;
@@ -134,7 +135,7 @@ uint32_t msccl_size(const struct msccl *m, enum msccl_buffer b)
 	case ALIKE: return m->nchunks;
 	case EXCHANGE: return part ? m->nchunks : 0;
 	case OUT_PARTS:
-		if (k->root) /* gather: it is of the input, as the format says */
+		if (k->root) /* gather: by the format, it is that of the input */
 			return b == BUFFER_I ? m->nchunks
 			       : m->nchunks > MSCCL_MOST_NUMBER / m->nranks
 				       ? 0
@@ -212,9 +213,9 @@ const char *msccl_schedule_text(struct ctx *c, const struct msccl *m, uint32_t r
 			    msccl_identifier(a, m->name), k->contract, buffers, args);
 }
 
-/* ---- where the buffers are -------------------------------------------------------------- */
+/* ---- places of the buffers --------------------------------------------------------------- */
 
-/* `n` more cells of scratch. */
+/* Allocates `n` cells of scratch. */
 static uint32_t take(struct msccl_homes *h, const struct program *p, uint32_t n)
 {
 	uint32_t base = p->cells + h->scratch;
@@ -223,7 +224,7 @@ static uint32_t take(struct msccl_homes *h, const struct program *p, uint32_t n)
 	return base;
 }
 
-/* The input of the file is a copy of the contract's. */
+/* Makes the input of the file a copy of the contract's. */
 static void copy_in(struct msccl_homes *h, struct msccl_home given, struct msccl_home begin,
 		    uint32_t n)
 {
@@ -240,7 +241,7 @@ static void copy_out(struct msccl_homes *h, struct msccl_home end, struct msccl_
 	h->nresult = n;
 }
 
-/* Out of place: the caller's input stays as it is, and an inout result is not there before. */
+/* Out of place: the caller's input is not changed, and the result has no initial values. */
 static void homes_apart(const struct msccl *m, const struct program *p, struct msccl_homes *h)
 {
 	bool one = p->nbuffers == 1;

@@ -7,10 +7,10 @@
  *   - the protocol is Simple, LL or LL128;
  *   - channels are below `nchannels`: the executor connects no further channels;
  *   - a GPU's thread blocks are 0, 1, 2 and on, without a gap;
- *   - a step reads and stores below the number of chunks that its <gpu> gives the buffer, whatever
- *     the collective makes of it (`src` of rrc is not checked, nor `dst`);
- *   - the waits of nops are added to the step behind them, which must have a wait itself;
- *   - a nop releases no step: a step that waits for a nop is released by the step behind the nop,
+ *   - a step reads and stores below the number of chunks of the buffer in its <gpu>, for every
+ *     collective (`src` and `dst` of rrc are not checked);
+ *   - the waits of nops are added to the step after them, which must have a wait itself;
+ *   - a nop releases no step: a step that waits for a nop is released by the step after the nop,
  *     if that has hasdep="1".
  *
  * Each is reported once a GPU. O(steps).
@@ -110,7 +110,7 @@ static bool gap_of_blocks(const struct looking *x, const struct msccl_gpu *g)
 
 static bool not_connected(const struct looking *x, const struct msccl_block *b)
 {
-	uint32_t n = x->m->nchannels; /* 0: the file does not say */
+	uint32_t n = x->m->nchannels; /* 0: not given */
 
 	if (!n || b->channel < n || (b->in == NONE && b->out == NONE))
 		return false;

@@ -3,11 +3,11 @@
  *
  *   read.c        text -> a description: GPUs, thread blocks, steps, each with its place
  *   attributes.c  attributes of an element: numbers and words
- *   sound.c       can it be meant so? FIFOs' ends, dependencies, chunks
+ *   sound.c       consistency: FIFOs' ends, dependencies, chunks
  *   executors.c   limits and rules of the executors
- *   collective.c  which contract, and where its buffers are; the schedule that stands for it
+ *   collective.c  the contract, the places of its buffers, and a schedule's text with them
  *   program.c     description -> struct program: a thread block is a task
- *   slots.c       how many slots it needs, by how many chunks fit one
+ *   slots.c       the slots that it needs, by the number of chunks that fit a slot
  *   between.c     races between thread blocks, and the order by messages alone
  *   verdict.c     the report
  *
@@ -24,12 +24,12 @@
  *   - The `cnt` chunks of a step travel in messages of 1..MSCCL_MOST_CHUNKS chunks, as many as
  *     fit a slot. So for small sizes a step is one message, for large ones `cnt` messages.
  *
- * Two programs are made of one description. The *waiting* program has the blocks' steps as the
- * executors run them: what receives and sends starts when both can be done, and holds its slot
- * until then. It decides deadlock. The *value* program has the same steps in operations that all
- * passes know, and copies where buffers of the contract are others than the file's; it decides
- * races and results, and is compiled. Its steps wait no longer than those of the other, so where
- * that one finishes it does.
+ * Two programs are made from one description. The *waiting* program has the blocks' steps as the
+ * executors run them: a step that receives and sends starts when both can be done, and the message
+ * keeps its slot until then. It decides deadlock. The *value* program has the same steps as plain
+ * operations, and copies between the contract's buffers and the file's; it decides races and
+ * results, and is compiled. Its steps wait for less than those of the waiting program, so it
+ * finishes if the waiting program does.
  */
 #ifndef CCS_COMPILER_MSCCL_MSCCL_H
 #define CCS_COMPILER_MSCCL_MSCCL_H
@@ -40,7 +40,7 @@
 #define MSCCL_MOST_CHUNKS 71u	      /* of a message */
 #define MSCCL_MOST_NUMBER 1000000000u /* of chunks, of any number that is read */
 
-/* Limits of the executors, by their own names where they have any (W0601). */
+/* Limits of the executors, with their names there (W0601). */
 #define MSCCL_MAX_NUM_STEPS 256
 #define MSCCL_MAX_CHANNELS 32 /* MAXCHANNELS */
 #define MSCCL_MAX_BLOCKS_PER_CHANNEL 32
@@ -93,7 +93,7 @@ struct msccl_gpu {
 	struct span span;
 	bool given;
 	uint32_t chunks[MSCCL_BUFFERS]; /* i_chunks, o_chunks, s_chunks */
-	bool counted[MSCCL_BUFFERS];	/* these are there */
+	bool counted[MSCCL_BUFFERS];	/* whether they are given */
 	uint32_t first, nblocks;	/* rows of msccl.blocks */
 };
 
@@ -118,7 +118,7 @@ struct msccl {
 	bool writes_input; /* some step stores in `i` */
 };
 
-/* What a type of step does. */
+/* The effects of a type of step. */
 struct msccl_does {
 	const char *name;
 	bool receives, sends, reads, writes; /* src; dst */
@@ -127,9 +127,8 @@ const struct msccl_does *msccl_does(enum msccl_type t);
 
 /* ---- read.c ---------------------------------------------------------------------------- */
 
-/** Reads a text that is one of c->sources. E0601, E0602, E0306. NULL: there is nothing to look
- *  at. No document type is read, and so no entities; memory is a small multiple of the text.
- *  O(bytes). */
+/** Reads a text of c->sources. E0601, E0602, E0306. NULL: there is no description. A document type,
+ *  and so an entity, is refused; memory is a small multiple of the text. O(bytes). */
 struct msccl *msccl_read(struct ctx *c, struct source *source);
 
 /* ---- sound.c --------------------------------------------------------------------------- */
@@ -140,7 +139,7 @@ bool msccl_sound(struct ctx *c, struct msccl *m);
 
 /* ---- executors.c ------------------------------------------------------------------------- */
 
-/** Warns of what the executors would not take of a sound file. W0601. O(steps). */
+/** Warns of properties of a sound file that the executors do not accept. W0601. O(steps). */
 void msccl_executors(struct ctx *c, const struct msccl *m);
 
 /* ---- collective.c ---------------------------------------------------------------------- */
@@ -151,25 +150,25 @@ bool msccl_is_name(const char *path);
 const struct msccl_collective *msccl_collective(const char *name);
 /** All names, up to a NULL. */
 const char *const *msccl_collective_names(void);
-/** What the collective is called in contracts; "custom" has none. */
+/** The name of the collective's contract; "custom" has none. */
 const char *msccl_contract_name(const struct msccl *m);
 bool msccl_has_contract(const struct msccl *m);
 /** The algorithm's name as one of the schedule language: letters, digits and _. */
 const char *msccl_identifier(struct arena *a, const char *name);
-/** Whether one rank is the root, which a file does not name. */
+/** Whether the collective has a root, which a file does not name. */
 bool msccl_has_root(const struct msccl *m);
 /** Whether values go to the root, not from it. */
 bool msccl_to_root(const struct msccl *m);
-/** Whether the collective promises anything of `o` on that rank. */
+/** Whether the collective promises anything about `o` on that rank. */
 bool msccl_has_result(const struct msccl *m, uint32_t rank, uint32_t root);
 /** Chunks of `i` and of `o`: of the whole, on each rank. */
 uint32_t msccl_size(const struct msccl *m, enum msccl_buffer b);
 
-/** A schedule without operations that has the contract and its buffers, and is named as the
- *  file's algorithm: text of the schedule language, in the arena. */
+/** The text of a schedule without operations, with the contract, its buffers, and the name of the
+ *  file's algorithm; in the arena. */
 const char *msccl_schedule_text(struct ctx *c, const struct msccl *m, uint32_t root);
 
-/* Where the buffers of a file are in a program. */
+/* The places of a file's buffers in a program. */
 struct msccl_home {
 	uint32_t base, by_rank; /* chunk 0 of rank r is cell base + r * by_rank */
 };
@@ -178,7 +177,7 @@ struct msccl_homes {
 	struct msccl_home given, begin; /* copied to `begin` first, `ngiven` chunks */
 	struct msccl_home end, result;	/* copied to `result` last, `nresult` chunks */
 	uint32_t ngiven, nresult;
-	uint32_t scratch; /* cells behind the contract's buffers */
+	uint32_t scratch; /* cells after the contract's buffers */
 };
 /** `p` has the buffers of that schedule. */
 struct msccl_homes msccl_homes(const struct msccl *m, const struct program *p, bool in_place);
@@ -191,22 +190,22 @@ struct msccl_form {
 	bool in_place;
 	uint32_t root;
 	bool waiting;	      /* the waiting program, else the value program */
-	bool reuse;	      /* the value program: sums that are only sent may be made in src */
+	bool reuse;	      /* the value program: makes sums that are only sent in src */
 	uint32_t per_message; /* chunks that fit a slot */
 };
 
-/** The program; NULL: it is over a limit, which is reported (E0501). O(operations). */
+/** The program; NULL: it exceeds a limit, which is reported (E0501). O(operations). */
 struct program *msccl_program(struct ctx *c, const struct msccl *m, const struct msccl_form *f);
 
-/** Whether a step reads some of the chunks that it stores in, at other places of its message, where
- *  many threads handle the chunks concurrently: E0402. `p` is of that description. O(steps). */
+/** Whether a step reads chunks to which it stores at other places of its message; many threads
+ *  handle the chunks concurrently: E0402. `p` is of that description. O(steps). */
 bool msccl_overlaps(struct ctx *c, const struct msccl *m, const struct program *p, bool in_place);
 
 /* ---- slots.c --------------------------------------------------------------------------- */
 
 enum { MSCCL_DEPTHS = 5 }; /* unlimited, 8, 4, 2, 1 slots */
 
-/* How a file does with FIFOs of some depth. */
+/* The result for FIFOs of one depth. */
 struct msccl_depth {
 	uint32_t slots;	  /* NONE: unlimited */
 	uint32_t blocked; /* blocks that wait for ever, one chunk a message */
@@ -214,8 +213,7 @@ struct msccl_depth {
 };
 
 struct msccl_slots {
-	int64_t chunk,
-		step; /* least: one chunk a message; one step a message. -1: none is enough */
+	int64_t chunk, step; /* least: one chunk a message; one step a message. -1: none suffices */
 	struct msccl_depth depths[MSCCL_DEPTHS];
 	bool finishes; /* at ctx.slots, for all sizes */
 };
@@ -227,11 +225,11 @@ bool msccl_slots(struct ctx *c, const struct msccl *m, struct msccl_form f,
 
 /* ---- between.c ------------------------------------------------------------------------- */
 
-/** Whether two thread blocks touch a chunk, one of them storing, without an order between them
- *  by steps, dependencies and messages: BEFORE_NO, and E0402 for each pair of steps. BEFORE_OPEN:
- *  it takes too much work to know (E0501). BEFORE_YES: there is none, and operations that only
- *  messages put in order get an OP_WAIT, so that all order of a rank's own operations is in the
- *  program. `order` is of the program before. O(operations + chunks touched), mostly. */
+/** Finds races between thread blocks: two steps that touch a chunk, one of them storing, without an
+ *  order by steps, dependencies and messages. BEFORE_NO: there are races, with E0402 for each pair
+ *  of steps. BEFORE_OPEN: it takes too much work (E0501). BEFORE_YES: there is none; operations
+ *  that are ordered by messages only get an OP_WAIT, so that the program has all orders of a rank's
+ *  operations. `order` is of the program before this. O(operations + chunks touched), mostly. */
 enum answer msccl_between(struct ctx *c, struct program *p, const struct order *order);
 
 /* ---- verdict.c ------------------------------------------------------------------------- */
@@ -245,15 +243,15 @@ enum msccl_answer {
 	NO_CONTRACT
 };
 
-/* What was found of a file. */
+/* The findings on a file. */
 struct msccl_verdict {
 	const struct msccl *m;
 	const char *name, *contract;
 	struct msccl_slots slots;
 	bool has_slots; /* they are known */
 	enum msccl_answer in_place, out_of_place;
-	bool races, any_values; /* values were looked at */
-	bool races_open;	/* in some way, whether there are any took too much work */
+	bool races, any_values; /* it has races; values were checked */
+	bool races_open;	/* in some way to run it, races were not decided */
 	bool same_bits, same_bits_counts;
 	const char *bits_why;
 	uint32_t root; /* NONE: the collective has none */
@@ -264,7 +262,7 @@ struct msccl_verdict {
 /** As text, or as one JSON object. */
 void msccl_verdict_print(struct ctx *c, const struct msccl_verdict *v, bool json, FILE *out);
 
-/* ---- inside: attributes.c -------------------------------------------------------------- */
+/* ---- internal: attributes.c ------------------------------------------------------------- */
 
 /* An element that was read: its name, its attributes as pairs up to a NULL, its place. */
 struct msccl_element {
@@ -279,11 +277,12 @@ struct msccl_element {
 const char *msccl_text(const struct msccl_element *e, const char *name);
 /** The place of an attribute, or of the element. */
 struct span msccl_place(const struct msccl_element *e, const char *name);
-/** The attribute as a number between these; without one `none`, or, where that is below
- *  `least`, E0602. */
+/** The attribute as a number from `least` to `most`; if it is missing, `none`, or E0602 if `none`
+ *  is below `least`. */
 int64_t msccl_number(const struct msccl_element *e, const char *name, int64_t least, int64_t most,
 		     int64_t none);
-/** Which of the words the attribute is, up to a NULL; without one, or with another, E0602 and -1. */
+/** The index of the attribute in `words`, up to a NULL; if it is missing or another word, E0602 and
+ *  -1. */
 int msccl_word(const struct msccl_element *e, const char *name, const char *const *words);
 
 #endif

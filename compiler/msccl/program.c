@@ -1,9 +1,9 @@
 /*
- * Program: a description as operations that the passes know.
+ * Program: converts a description to a program.
  *
- * In: a sound description, the instance of the schedule that stands for it, and how many chunks
- * fit a slot. Out: a program with a task for each thread block, behind the ranks' main lines. A
- * step becomes one operation, or several, a message's worth of chunks after the other:
+ * In: a sound description, the instance of its generated schedule, and the number of chunks that
+ * fit a slot. Out: a program with a task for each thread block, after the ranks' main lines. For
+ * each message's worth of chunks, a step becomes one or several operations:
  *
  *            waiting program      value program
  *     s      SEND src             SEND src
@@ -16,15 +16,15 @@
  *     rrcs   REDUCE_SEND dst      RECV t; REDUCE src into t; COPY t into dst; SEND t
  *     nop    WAIT                 WAIT; FRESH of nothing, for others to wait for
  *
- * where t is a scratch of the block's own. Where src is dst, that is REDUCE_FROM dst (; SEND
- * dst). A step reads `src` when its message is there, not before: hence t.
+ * where t is scratch of the block. If src is dst, rrc is REDUCE_FROM dst, and rrcs is followed by
+ * SEND dst. A step reads `src` only after its message has arrived; this is why t is needed.
  *
- * If the form says `reuse`, rrs makes its sum in src, as if it were rrcs with dst = src: one
- * operation less, and one that lowering fuses. That is another program, which may lose a value or
- * race; a caller that sets `reuse` has to prove it.
+ * With `reuse`, rrs makes its sum in src, as rrcs with dst = src would: one operation less, and one
+ * that lowering fuses. This is a different program, which may lose a value or have a race, so the
+ * caller must prove it.
  *
- * Main lines copy what the contract gives to where the file has it, and one more task of a rank
- * copies the result when all blocks have finished; only the value program has these. O(operations).
+ * In the value program, main lines copy the contract's input to the file's, and one more task of a
+ * rank copies the result after all blocks have finished. O(operations).
  */
 #include "compiler/expand/cursor.h"
 #include "compiler/msccl/msccl.h"
@@ -38,9 +38,9 @@ struct making {
 	uint32_t **ends;   /* by block, by step: rows up to and with it */
 	uint32_t *site;	   /* by block: of its first step */
 	uint32_t width;	   /* cells of a block's t */
-	uint32_t *own;	   /* by block: its t; NONE: it has needed none */
-	uint32_t *taken;   /* by GPU: cells that are taken for these */
-	struct task *task; /* that is made */
+	uint32_t *own;	   /* by block: its t; NONE: not needed so far */
+	uint32_t *taken;   /* by GPU: cells that are used for these */
+	struct task *task; /* the current task */
 	uint64_t rows;
 	bool *stored; /* [cells of result]: of the rank, some step stores there */
 };
@@ -87,7 +87,7 @@ static struct op op_of(const struct piece *q, enum op_kind kind, uint32_t cell, 
 			    .site = q->site & 0xffffff };
 }
 
-/* The block's t, behind those of its GPU's other blocks. */
+/* The block's t, after those of the other blocks of its GPU. */
 static uint32_t temporary(struct making *x, const struct msccl_block *b)
 {
 	uint32_t *own = &x->own[b - x->m->blocks];
@@ -99,13 +99,13 @@ static uint32_t temporary(struct making *x, const struct msccl_block *b)
 	return *own;
 }
 
-/* The caller's input stays as it is. */
+/* Whether a cell may be changed: the caller's input may not. */
 static bool may_store(const struct program *p, uint32_t cell)
 {
 	return cell >= p->cells || program_buffer(p, cell)->def->dir != DIR_IN;
 }
 
-/* src + received, in a cell that is returned. */
+/* Makes src + received; returns its cell. */
 static uint32_t add_sum(struct making *x, const struct piece *q)
 {
 	bool stores = msccl_does(q->type)->writes;
@@ -195,7 +195,7 @@ static void add_step(struct making *x, uint32_t block, uint32_t step)
 		else
 			add_values(x, &q);
 	}
-	/* So that what this step waits for comes before what waits for this step. */
+	/* A FRESH row, so that other steps can wait for this step and thereby for its waits. */
 	if (!x->f->waiting && s->type == STEP_NOP && s->hasdep)
 		add(x,
 		    (struct op){
@@ -217,7 +217,7 @@ static void add_block(struct making *x, uint32_t block)
 		add_step(x, block, i);
 }
 
-/* Waits for steps become waits for rows. */
+/* Converts waits for steps to waits for rows. */
 static void place_waits(struct making *x)
 {
 	struct program *p = x->p;
@@ -230,7 +230,7 @@ static void place_waits(struct making *x)
 		}
 }
 
-/* ---- before the blocks, and behind them -------------------------------------------------- */
+/* ---- before the blocks, and after them ---------------------------------------------------- */
 
 static void copy(struct making *x, uint32_t from, uint32_t to, uint32_t n)
 {
@@ -247,8 +247,8 @@ static void add_begin(struct making *x, uint32_t rank)
 		     h->begin.base + rank * h->begin.by_rank, h->ngiven);
 }
 
-/* What no step stores is not there to be copied, unless it is the caller's in place, or is
- * promised: then the copy is what has no value (E0401). */
+/* Finds the cells of the result that are copied: those that a step stores, those of the caller in
+ * place, and promised ones (if these have no value, the copy is E0401). */
 static void find_stored(struct making *x, uint32_t rank)
 {
 	const struct msccl_homes *h = &x->homes;
@@ -293,9 +293,9 @@ static void add_end(struct making *x, uint32_t rank)
 	}
 }
 
-/* ---- the whole -------------------------------------------------------------------------- */
+/* ---- the program ------------------------------------------------------------------------ */
 
-/* Site 0 is the algorithm itself. */
+/* Makes the sites; site 0 is the algorithm itself. */
 static void make_sites(struct making *x)
 {
 	const struct msccl *m = x->m;
@@ -315,7 +315,7 @@ static void make_sites(struct making *x)
 	}
 }
 
-/* Scratch of each GPU: the file's, and that of the blocks' sums. */
+/* Counts the scratch of a GPU: the file's, and that of the blocks' sums. */
 static uint64_t count_cells(const struct making *x)
 {
 	uint32_t most = 0;
@@ -343,8 +343,8 @@ static bool fits(struct making *x)
 	return !what;
 }
 
-/* The file's buffers have their names; a buffer of the caller that is another one, with such a name,
- * is the caller's. */
+/* Names the file's buffers; a different buffer of the caller with such a name becomes
+ * "caller.NAME". */
 static void name_regions(struct making *x)
 {
 	static const char *const names[] = { "i", "o", "s" };
@@ -352,7 +352,7 @@ static void name_regions(struct making *x)
 
 	p->regions = ARENA_ARRAY(p->arena, struct region, MSCCL_BUFFERS + 1);
 	for (int k = 0; k < MSCCL_BUFFERS; k++) {
-		int b = (k + BUFFER_S) % MSCCL_BUFFERS; /* as msccl_homes takes the cells */
+		int b = (k + BUFFER_S) % MSCCL_BUFFERS; /* in the order of msccl_homes */
 		uint32_t n = b == BUFFER_S ? x->m->scratch : msccl_size(x->m, (enum msccl_buffer)b);
 		if (x->homes.at[b].base < p->cells || x->homes.at[b].by_rank)
 			continue;

@@ -2,13 +2,13 @@
  * Read: MSCCL XML to a description.
  *
  * In: a text. Out: struct msccl with GPUs, blocks and steps, each with its place; E0601 for a text
- * that is no such file, E0602 for impossible attributes, each with line and column. expat parses;
- * it is given no document type (so there are no entities, of whatever kind), elements nest no
- * deeper than the format's, and no tag is longer than LIMIT_TAG, which bounds its memory.
+ * that is no such file, E0602 for impossible attributes, each with line and column. expat parses. A
+ * document type is refused (so there are no entities), elements nest only as deep as in the format,
+ * and no tag is longer than LIMIT_TAG; this bounds expat's memory.
  *
- * Writers' known faults are passed over: comments before <algo>, attributes that are missing and
- * have a usual value. Attributes and <copy> elements that the executors do not read are not read
- * here either. What follows </algo> is refused: nothing would have looked at it. O(bytes).
+ * Known faults of writers are accepted: comments before <algo>, and missing attributes with a usual
+ * value. Attributes and <copy> elements that the executors ignore are ignored. Text after </algo>
+ * is refused. O(bytes).
  */
 #include "compiler/msccl/msccl.h"
 
@@ -29,7 +29,7 @@ struct reader {
 	enum level level;
 	uint32_t ignored; /* depth below an element that is not read */
 	bool ended;	  /* </algo> was there */
-	bool stopped;	  /* what follows would only be a consequence */
+	bool stopped;	  /* further mistakes would be consequences */
 	struct msccl_gpu *gpu;
 	struct msccl_block *block;
 };
@@ -40,7 +40,7 @@ static void stop(struct reader *r)
 	XML_StopParser(r->xml, XML_FALSE);
 }
 
-/* The place of what expat is at. */
+/* The place of the current event of expat. */
 static struct span here(const struct reader *r)
 {
 	XML_Index at = XML_GetCurrentByteIndex(r->xml);
@@ -61,7 +61,7 @@ static const char *text_or(struct reader *r, const struct msccl_element *e, cons
 	return text ? arena_strndup(r->c->arena, text, strnlen(text, 200)) : none;
 }
 
-/* Older files say inplace alone: then out of place is what in place is not. */
+/* Older files have only inplace; outofplace is then its negation. */
 static void read_places(const struct msccl_element *e, struct msccl *m)
 {
 	m->inplace = msccl_number(e, "inplace", 0, 1, 0) > 0;
@@ -164,7 +164,7 @@ static void read_step(struct reader *r, const struct msccl_element *e)
 	r->m->nsteps++;
 }
 
-/* ---- what expat calls ------------------------------------------------------------------ */
+/* ---- handlers of expat ------------------------------------------------------------------ */
 
 static void wrong_element(struct reader *r, const char *name)
 {
@@ -204,7 +204,7 @@ static void start_element(void *arg, const char *name, const char **attributes)
 	enum level level = r->level++;
 	uint32_t errors = r->c->diags->errors;
 	read[level](r, &e);
-	/* Without these numbers nothing below can be placed. */
+	/* Without these numbers, the elements inside cannot be checked. */
 	if (level <= IN_ALGO && r->c->diags->errors != errors && !r->stopped)
 		stop(r);
 }
@@ -213,7 +213,7 @@ static void end_element(void *arg, const char *name)
 {
 	struct reader *r = arg;
 
-	(void)name; /* expat sees to it that it is the right one */
+	(void)name; /* expat has checked that it matches */
 	if (r->stopped)
 		return;
 	if (r->ignored) {
@@ -224,7 +224,7 @@ static void end_element(void *arg, const char *name)
 	r->ended = r->level == OUTSIDE;
 }
 
-/* expat is somewhere in the tag, or behind it. */
+/* The tag in which, or after which, expat is. */
 static struct span tag_before(const struct reader *r)
 {
 	struct span at = here(r);
@@ -273,7 +273,7 @@ static void not_well_formed(struct reader *r)
 	r->stopped = true;
 }
 
-/* In pieces, so that a tag without an end is seen before it has taken much memory. */
+/* Parses in pieces, so that a tag without an end is detected before it uses much memory. */
 static void parse(struct reader *r)
 {
 	const struct source *s = r->source;
@@ -298,7 +298,7 @@ static void parse(struct reader *r)
 		diag_add(r->c->diags, SEV_ERROR, 601, here(r), NO_RANK, "the file is empty");
 }
 
-/* expat allocates its own memory: it is freed before the lack of memory is reported. */
+/* Parses, and frees expat's memory even if the arena runs out. */
 static bool parse_guarded(struct reader *r)
 {
 	struct arena *a = r->c->arena;

@@ -2,11 +2,12 @@
  * Slots: deadlock for every size of chunks.
  *
  * In: a sound description. Out: the least slots for messages of one chunk and for messages of whole
- * steps, how many blocks are blocked with 1, 2, 4, 8 and any number of slots, and from how many
- * chunks a slot on. Sizes are many, and programs few: with m chunks a slot a step of cnt is
- * ceil(cnt / m) messages, so only numbers of chunks up to the largest cnt make a difference, and of
- * these only the numbers that change some step's number of messages. Each number is decided
- * separately. O(operations * log slots) for each.
+ * steps; for 1, 2, 4, 8 and any number of slots, the number of blocked blocks, and the most chunks
+ * a slot with which it hangs.
+ *
+ * Few sizes have to be tried: with m chunks a slot, a step of cnt chunks is ceil(cnt / m) messages.
+ * So only values of m up to the largest cnt matter, and of these only the values that change some
+ * step's number of messages. O(operations * log slots) for each.
  */
 #include "compiler/msccl/msccl.h"
 
@@ -41,7 +42,7 @@ static int64_t least_slots(struct ctx *c, const struct msccl *m, struct msccl_fo
 	return least;
 }
 
-/* Whether the ends of all messages have as many chunks as one another; else it is reported. */
+/* Whether both ends of every message have the same number of chunks; if not, reports it. */
 static bool messages_meet(struct ctx *c, const struct msccl *m, struct msccl_form f)
 {
 	c->diags->where = arena_printf(c->arena, "if %u chunks fit into a slot", f.per_message);
@@ -53,7 +54,7 @@ static bool messages_meet(struct ctx *c, const struct msccl *m, struct msccl_for
 	return meet;
 }
 
-/* At which sizes it hangs, from the largest messages to the smallest. */
+/* Finds the sizes at which it hangs, from the largest messages to the smallest. */
 static bool find_sizes(struct ctx *c, const struct msccl *m, struct msccl_form f,
 		       struct msccl_slots *to)
 {

@@ -1,8 +1,8 @@
 /*
- * Sound: can a description be meant so?
+ * Sound: checks the consistency of a description.
  *
- * In: what read.c made. Out: each step's dependency as rows, each block's FIFOs, figures of the
- * whole; E0306, E0406, E0602, E0603; what executors.c says of the rest.
+ * In: the description that read.c made. Out: each step's dependency as rows, each block's FIFOs,
+ * maxima over all steps; E0306, E0406, E0602, E0603; the warnings of executors.c.
  * O(steps log steps), as blocks and steps are looked up by their numbers.
  */
 #include "compiler/msccl/msccl.h"
@@ -31,8 +31,8 @@ static int by_gpu_and_id(const void *a, const void *b)
 	return (*x)->span.lo<(*y)->span.lo ? -1 : (*x)->span.lo>(*y)->span.lo;
 }
 
-/* GPUs are in the same order in `blocks` and in the sorted rows only if the file has them so: rows
- * of GPU g begin where those of the GPUs before it end. */
+/* Sorts the blocks of each GPU by id. GPUs are in the order of their numbers, not of the file: the
+ * rows of GPU g follow those of the GPUs before it. */
 static void sort_blocks(struct sounding *x)
 {
 	struct msccl *m = x->m;
@@ -56,7 +56,7 @@ static void sort_blocks(struct sounding *x)
 	}
 }
 
-/* GPUs in the order of their numbers, and their blocks with them. */
+/* Sorts the GPUs by their numbers, and their blocks with them. */
 static void order_gpus(struct sounding *x)
 {
 	struct msccl *m = x->m;
@@ -264,7 +264,7 @@ static struct fifo_end *list_ends(struct sounding *x, uint32_t *n)
 	return v;
 }
 
-/* Only those with messages become FIFOs of the program. */
+/* Makes the FIFOs of the program, from the ends with messages. */
 static void find_fifos(struct sounding *x)
 {
 	struct msccl *m = x->m;

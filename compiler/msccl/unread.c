@@ -1,5 +1,5 @@
 /*
- * What stands for read.c in a build without expat: MSCCL XML is not read.
+ * Replaces read.c in a build without expat: reports that MSCCL XML cannot be read.
  */
 #include "compiler/msccl/msccl.h"
 

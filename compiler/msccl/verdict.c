@@ -19,7 +19,8 @@ static const char *slots_text(struct arena *a, int64_t slots)
 	return arena_printf(a, "%" PRId64 " slot%s", slots, plural((uint64_t)slots));
 }
 
-/* From which size of chunks on; `most`: the most that fit a slot and make a difference. */
+/* The sizes of chunks at which it hangs; `most`: the greatest number of chunks a slot that
+ * matters. */
 static const char *sizes_text(struct arena *a, uint32_t hangs, uint32_t most)
 {
 	if (hangs >= most)

@@ -1,23 +1,23 @@
 /*
  * Same bits on rank 0's values: see alike.h.
  *
- * The reason why not for every count is told by the two trees, made as values of the program
- * (value.h), so that witness/orders.c has the words. Where both are chains, each of whose sums adds
- * one initial value, and begin with other sums, these two say it.
+ * If bits are not the same for every count, two trees that differ are the reason. They are rebuilt
+ * as values of the whole program (value.h), for the report of witness/orders.c. If both are chains
+ * (each sum adds one initial value) with different innermost sums, these two sums suffice.
  */
 #include "compiler/symmetry/alike.h"
 #include "compiler/symmetry/still.h"
 #include "compiler/witness/witness.h"
 
-/* A tree, turned. Numbers below p->cells are initial values of rank 0. */
+/* A tree and its turn. Numbers below p->cells are initial values of rank 0. */
 struct tree_turned {
 	uint32_t number, shift;
 };
 
-/* A sum without its turn: the first operand has turn 0, and the other, `apart`. */
+/* A sum without its turn: the first operand has turn 0, the second has turn `apart`. */
 struct key {
 	uint32_t a, b, apart;
-	uint32_t still; /* by bits: the turns that take it to itself; 0: none does */
+	uint32_t still; /* by bits: the set of bits whose turns take it to itself */
 };
 
 struct alikeness {
@@ -26,12 +26,12 @@ struct alikeness {
 	const struct quotient *l;
 	const struct contract *k;
 	const struct program *p;
-	uint32_t *first;	   /* by cell: the first of those that its elements can be in */
+	uint32_t *first;	   /* by cell: the first cell of its block */
 	struct tree_turned *trees; /* by sum */
 	struct key *keys;	   /* by number - cells */
 	uint32_t nkeys, capkeys;
 	struct still *kept; /* by mirrors, by number - cells: the turns that take it to itself */
-	uint32_t *slots, nslots; /* an open hash table of keys' rows */
+	uint32_t *slots, nslots; /* hash table (open addressing): rows of `keys` */
 	bool unclear;
 };
 
@@ -42,7 +42,7 @@ static uint32_t chunks_together(const struct buffer *b)
 	return b->def->sized ? 1 : b->chunks;
 }
 
-/* Whether a block's chunks turn among themselves. */
+/* Whether every turn takes the block's chunks to chunks of the same block. */
 static bool closed(const struct quotient *l, uint32_t cell, uint32_t n)
 {
 	for (uint32_t i = cell; i < cell + n; i = region_end(l, i)) {
@@ -53,7 +53,7 @@ static bool closed(const struct quotient *l, uint32_t cell, uint32_t n)
 	return true;
 }
 
-/* False: a block's chunks turn into those of others. */
+/* Makes x->first. False: the chunks of a block turn into chunks of other blocks. */
 static bool find_first(struct alikeness *x)
 {
 	const struct program *p = x->p;
@@ -72,7 +72,7 @@ static bool find_first(struct alikeness *x)
 	return true;
 }
 
-/* Whether each promised chunk asks for what was at its own place, on all ranks. */
+/* Whether each promised chunk has contributions from its own place of a block, on all ranks. */
 static bool none_moves(const struct alikeness *x)
 {
 	for (uint32_t i = 0; i < x->p->cells; i++) {
@@ -120,7 +120,7 @@ static inline uint32_t still_of(const struct alikeness *x, uint32_t number)
 	return !x->l->by_bits || number < x->p->cells ? 0 : x->keys[number - x->p->cells].still;
 }
 
-/* By mirrors: the turns that take a tree to itself. */
+/* By mirrors: the turns that take the tree to itself. */
 static const struct still *kept_of(const struct alikeness *x, uint32_t number)
 {
 	static const struct still none = { 0 };
@@ -128,7 +128,7 @@ static const struct still *kept_of(const struct alikeness *x, uint32_t number)
 	return number < x->p->cells ? &none : &x->kept[number - x->p->cells];
 }
 
-/* The turn of a tree, of all that make the same of it. */
+/* The canonical turn, of all turns that give the same tree. */
 static inline uint32_t settled(const struct alikeness *x, uint32_t number, uint32_t shift)
 {
 	if (x->l->by_mirror)
@@ -149,7 +149,7 @@ static inline struct tree_turned tree_of(const struct alikeness *x, struct turne
 	return t;
 }
 
-/* By bits. In a bit that is still for one operand, the other one says how the sum is turned. */
+/* By bits. In a bit that is still for one operand, the sum has the turn of the other operand. */
 static struct tree_turned sum_by_bits(struct alikeness *x, struct tree_turned a,
 				      struct tree_turned b)
 {
@@ -171,7 +171,7 @@ static struct tree_turned sum_by_bits(struct alikeness *x, struct tree_turned a,
 	return (struct tree_turned){ number_of(x, key), shift & ~key.still };
 }
 
-/* By mirrors: the sum is turned such that the second operand's turn is the least. */
+/* By mirrors: of all turns of the sum, takes the one that makes the second operand's turn least. */
 static struct tree_turned sum_by_mirror(struct alikeness *x, struct tree_turned a,
 					struct tree_turned b)
 {
@@ -220,7 +220,7 @@ static void number_trees(struct alikeness *x)
 		x->nslots *= 2;
 	x->slots = none_array(x->c->scratch, x->nslots);
 	x->trees = ARENA_ARRAY(x->c->scratch, struct tree_turned, x->r->nsums + 1);
-	x->capkeys = x->r->nsums + 1; /* as many as sums, if all differ */
+	x->capkeys = x->r->nsums + 1;
 	x->keys = arena_grow(x->c->scratch, NULL, 0, x->capkeys * sizeof(*x->keys));
 	if (x->l->by_mirror)
 		x->kept = ARENA_ARRAY(x->c->scratch, struct still, x->capkeys);
@@ -235,7 +235,7 @@ static bool equal(struct tree_turned a, struct tree_turned b)
 	return a.number == b.number && a.shift == b.shift;
 }
 
-/* Whether each turn takes the tree to itself. */
+/* Whether every turn takes the tree to itself. */
 static bool all_still(const struct alikeness *x, struct tree_turned t)
 {
 	if (x->l->by_mirror)
@@ -303,7 +303,7 @@ static bool same_by_count(const struct alikeness *x, uint32_t apart[2])
 
 /* ---- why ---------------------------------------------------------------------------------- */
 
-/* The innermost sum of a chain, turned; id NONE: it is none. */
+/* The innermost sum of a chain, turned; id NONE: the value is no chain. */
 static struct turned innermost(const struct alikeness *x, struct turned v)
 {
 	uint32_t cells = x->p->cells;
@@ -326,7 +326,7 @@ static uint32_t initial(const struct alikeness *x, const struct values *v, struc
 	return i.shift * v->cells + cell_turned(x->l, i.id, i.shift);
 }
 
-/* The value as one of the program, sums and all. */
+/* Rebuilds the value, with all its sums, as a value of the whole program. */
 static uint32_t made_anew(struct alikeness *x, struct values *v, struct turned top)
 {
 	uint32_t cells = x->p->cells, nwork = 0, ndone = 0, capwork = 0, capdone = 0;
@@ -334,7 +334,7 @@ static uint32_t made_anew(struct alikeness *x, struct values *v, struct turned t
 		struct turned v;
 		bool open; /* its operands are made */
 	} *work = NULL;
-	uint32_t *done = NULL; /* what is made, and not yet added */
+	uint32_t *done = NULL; /* stack of operands that are made and not yet added */
 	struct arena *a = x->c->scratch;
 	bool same_cell;
 
@@ -360,9 +360,8 @@ static uint32_t made_anew(struct alikeness *x, struct values *v, struct turned t
 	return done[0];
 }
 
-/* How many cells there are up to those that the two values are of: numbers of initial values of all
- * cells on all ranks are more than there may be (value.h), from 46,341 ranks of as many cells
- * on. */
+/* The number of cells up to the last one of the two values. With all cells of all ranks, initial
+ * values would exceed their numbers (value.h) from 46,341 ranks with as many cells on. */
 static uint32_t cells_of_both(const struct alikeness *x, const uint32_t apart[2])
 {
 	uint32_t a = turned_share(x->r, x->r->state[apart[0]]).cell,
@@ -371,8 +370,8 @@ static uint32_t cells_of_both(const struct alikeness *x, const uint32_t apart[2]
 	return (a > b ? a : b) + 1;
 }
 
-/* The text of the report. Chains that begin with other sums part there, so that these are enough. False:
- * it cannot be told here. */
+/* Makes the text of the report; the innermost sums suffice for chains that begin differently.
+ * False: the values do not fit. */
 static bool say_why(struct alikeness *x, const uint32_t apart[2], struct bits *b)
 {
 	struct values *v = ARENA_NEW(x->c->scratch, struct values);

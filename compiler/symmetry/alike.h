@@ -1,22 +1,26 @@
 /*
  * Same bits (check/values/bits.h), decided on rank 0's values.
  *
- * In: values that were proved. Out: bits.ranks, bits.counts and bits.why as of the whole
- * program; or false, where that cannot be said here.
+ * In: values that were proved. Out: bits.ranks, bits.counts and bits.why as for the whole
+ * program; or false, if this check cannot decide.
  *
- * A tree is a number and a turn: trees that are one another's turns have one number (trees.h,
- * with turns taken out). Two trees are equal if number and turn are, as no turn but 0 takes a
- * tree to itself: not a leaf, since it moves its rank; not a sum whose operands are of two
- * numbers, since it would take each to itself; and one whose operands are turns of one tree by
- * d only if it swaps them, 2 d = 0 (mod N), which is where this gives up. By bits, every turn
- * undoes itself, so such sums are the rule: the turns that take a tree to itself are a group, here
- * only ones of all turns by some bits, `still` (else this gives up), and a tree's turn is told
- * without these bits.
+ * A tree of additions is represented by a number and a turn: trees that are turns of each other
+ * have the same number (hash-consing as in trees.h, without turns). Two trees are equal if their
+ * numbers and turns are, provided that no turn except 0 takes a tree to itself. By sums this holds
+ * for a leaf, as the turn moves its rank. It holds for a sum of operands with two numbers, as the
+ * turn would take each operand to itself. If the operands are one tree and its turn by d, the turn
+ * must swap them, so 2 d = 0 (mod N): in this case the check gives up.
  *
- *     every rank    value y of rank r is that of rank 0 turned. So all values with the
- *                   contributions of one chunk are turned to where that chunk is the region's
- *                   first; they must be one tree there. A chunk that does not turn is promised
- *                   to all ranks, in trees that are turns of one another: not the same.
+ * By bits every turn is its own inverse, so such sums are common. The turns that take a tree to
+ * itself then form a group. It must be the group of all turns by some set of bits, `still`
+ * (otherwise the check gives up), and a tree's turn is stored without these bits. By mirrors, see
+ * still.h.
+ *
+ *     every rank    a value of rank r is rank 0's value, turned. So all values with the
+ *                   contributions of one chunk are turned back until that chunk is the first of
+ *                   its region; they must then be one tree. A chunk that does not turn has, on
+ *                   the ranks, all turns of one tree: these are equal only if every turn takes
+ *                   the tree to itself.
  *     every count   the chunks of rank 0's blocks, as on any rank
  *
  * O(chunks and sums of rank 0).

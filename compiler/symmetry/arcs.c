@@ -1,6 +1,6 @@
 /*
- * Arcs: see arcs.h. They are looked at from the first one on, which begins at 0 then; so no other
- * may go round to there.
+ * Arcs: see arcs.h. Ranks are renumbered so that the first arc begins at 0. Then an arc that wraps
+ * around to 0 overlaps the first one.
  */
 #include "compiler/symmetry/arcs.h"
 
@@ -34,7 +34,7 @@ bool arcs_join(struct arc *v, uint32_t *n, uint32_t nranks)
 		else
 			v[++last] = v[i];
 	}
-	if (last > 0 && v[last].first + v[last].n == nranks) { /* it goes on at 0 */
+	if (last > 0 && v[last].first + v[last].n == nranks) { /* adjacent to the arc at 0 */
 		v[0] = (struct arc){ v[last].first, v[last].n + v[0].n };
 		last--;
 	}

@@ -1,8 +1,9 @@
 /*
- * Sets of ranks as arcs: adjacent ranks, going round.
+ * Sets of ranks as lists of arcs. An arc is a range of adjacent ranks modulo N.
  *
- * A sum is mostly of one arc. A tree that adds its longest ways first leaves gaps for a while: rank
- * 4 has its own and those of 6 and 7 before it adds 5's, an arc for each level of the tree.
+ * A partial sum mostly has the contributions of one arc. A tree that adds its longest branches
+ * first has gaps in between: rank 4 has its own value and those of 6 and 7 before it adds that of
+ * 5. The number of arcs is at most the depth of the tree.
  */
 #ifndef CCS_COMPILER_SYMMETRY_ARCS_H
 #define CCS_COMPILER_SYMMETRY_ARCS_H
@@ -16,8 +17,8 @@ struct arc {
 	uint32_t first, n; /* n > 0 */
 };
 
-/** Makes one set of the *n arcs, at most 2 * MOST_ARCS, of `nranks` ranks: none adjoin any more, and
- *  all ranks begin at 0. False: a rank is in two of them, or there are more than MOST_ARCS. O(n^2) */
+/** Joins adjacent arcs among the *n arcs, at most 2 * MOST_ARCS. The arc of all ranks begins at 0.
+ *  False: a rank is in two arcs, or more than MOST_ARCS arcs remain. O(n^2) */
 bool arcs_join(struct arc *v, uint32_t *n, uint32_t nranks);
 
 #endif

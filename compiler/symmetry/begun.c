@@ -1,14 +1,14 @@
 /*
- * Sets of ranks, passed on around the quotient: see begun.h. A set that a message carries is kept
- * once for all that are sent before rank 0 learns more.
+ * Sets of ranks in messages of the quotient: see begun.h. All messages that are sent before rank 0
+ * learns of more ranks share one stored set.
  */
 #include "compiler/symmetry/begun.h"
 
 #include <string.h>
 
-#define LIMIT_KEPT (1u << 24) /* words of sets on their way: 128 MiB */
+#define LIMIT_KEPT (1u << 24) /* words of stored sets: 128 MiB */
 
-/* A FIFO's sets: its messages in flight have the sets put .. take - 1 of `parcels`. */
+/* A FIFO: the sets of its messages in flight are parcels[take .. put - 1]. */
 struct chute {
 	uint32_t put, take;
 };
@@ -20,9 +20,9 @@ struct knower {
 	uint64_t *known; /* bit r: rank r has begun */
 	uint64_t *kept;	 /* sets, one after another */
 	uint32_t nkept, capkept;
-	bool learned;		    /* `known` is more than the last set that was kept */
+	bool learned;		    /* `known` has ranks that the last stored set has not */
 	struct chute *there, *back; /* by FIFO: to the receiver; with 0 slots, to the sender */
-	uint32_t *parcels;	    /* numbers of kept sets */
+	uint32_t *parcels;	    /* numbers of stored sets */
 	bool full;
 };
 
@@ -52,7 +52,7 @@ static void post(struct knower *k, struct chute *q)
 	k->parcels[q->put++] = k->nkept - 1;
 }
 
-/* Learns of the ranks of a set, turned. */
+/* Adds the ranks of a message's set, turned. */
 static void take(struct knower *k, struct chute *q, uint32_t turn)
 {
 	const uint64_t *set = k->kept + (size_t)k->parcels[q->take++] * k->words;
@@ -88,7 +88,7 @@ static void run_event(void *arg, uint32_t task, uint32_t row, uint32_t n, bool s
 	}
 }
 
-/* Room for all sets of each FIFO, from number *n on. */
+/* Gives each FIFO room for all its sets in `parcels`, from *n on. */
 static struct chute *new_chutes(struct arena *a, const struct program *one, uint32_t *n)
 {
 	struct chute *v = ARENA_ARRAY(a, struct chute, one->nfifos + 1);

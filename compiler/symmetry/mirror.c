@@ -5,7 +5,7 @@
 
 /* ---- places ---------------------------------------------------------------------------- */
 
-/* f(x), as a call of f would give it. */
+/* Evaluates f(x) as a call would. */
 static bool place_at(struct cursor *v, const struct place_fn *f, uint32_t x, int64_t *place)
 {
 	uint32_t ntrail = v->ntrail;
@@ -35,7 +35,7 @@ bool mirror_places(struct quotient *l, struct cursor *v)
 	return true;
 }
 
-/* Both moves, of which all others are made: each range goes where its first chunk goes. */
+/* The two generators of all turns suffice. A range follows its first chunk. */
 bool mirror_keeps(const struct quotient *l, uint32_t n)
 {
 	if (n == 0 || l->nranks % n)
@@ -62,7 +62,7 @@ uint32_t mirror_range(const struct quotient *l, uint32_t lo, uint32_t n, uint32_
 
 /* ---- the mirror image -------------------------------------------------------------------- */
 
-/* Whether rank 1's FIFO is the image of a row of rank 0's. */
+/* Whether rank 1's FIFO `its` is the image of rank 0's FIFO `mine`. */
 static bool same_fifo(const struct quotient *l, uint32_t mine, uint32_t its)
 {
 	const struct fifo *a = &l->p->fifos[mine], *b = &l->p->fifos[its];

@@ -1,9 +1,9 @@
 /*
- * Turns by mirrors: what the text does not say of them; see turns.h.
+ * Turns by mirrors: the conditions of turns.h that are checked on the instance.
  *
- * In: the program of rank 0, how its cells turn, and operations of rank 1. Out: whether these are the
- * mirror image, operation by operation: kind, place, FIFO and cells. And the places of a PLACE: f(x)
- * for all x, which must be each place once.
+ * In: the program of rank 0, how its cells turn, and the operations of rank 1. Out: whether rank 1
+ * mirrors rank 0, operation by operation: kind, place, FIFO and cells. Also the table of a PLACE:
+ * f(x) for all x, which must be a permutation.
  */
 #ifndef CCS_COMPILER_SYMMETRY_MIRROR_H
 #define CCS_COMPILER_SYMMETRY_MIRROR_H
@@ -11,17 +11,17 @@
 #include "compiler/expand/cursor.h"
 #include "compiler/symmetry/turns.h"
 
-/** Makes l->place and l->at, while `v` runs rank 0. False: f has no value somewhere, or one twice.
+/** Makes l->place and l->at, while `v` runs rank 0. False: f is not a permutation of 0 .. N - 1.
  *  O(N) evaluations. */
 bool mirror_places(struct quotient *l, struct cursor *v);
 
-/** Whether all turns take ranges of n chunks, at multiples of n, to such ranges. O(N) */
+/** Whether every turn maps each range of n chunks at a multiple of n to such a range. O(N) */
 bool mirror_keeps(const struct quotient *l, uint32_t n);
 
-/** Whether the lanes that `v` has run on rank 1 mirror rank 0's tasks; FIFOs are folded. */
+/** Whether the lanes that `v` has run on rank 1 mirror rank 0's tasks. After FIFOs are folded. */
 bool mirror_image(const struct quotient *l, const struct cursor *v);
 
-/** Where the turn by r takes a range that turns: its first cell. */
+/** The first cell of a turning range after the turn by r. */
 uint32_t mirror_range(const struct quotient *l, uint32_t lo, uint32_t n, uint32_t r);
 
 #endif

@@ -1,16 +1,16 @@
 /*
- * A contract's kinds: see promise.h.
+ * The kinds of a contract's expressions: see promise.h.
  */
 #include "compiler/symmetry/promise.h"
 
-/* What an index of a chunk must be. */
+/* The condition on an index of a chunk. */
 enum must { MUST_STAY, MUST_TURN, MUST_FOLLOW /* be the left side's free index itself */ };
 
-/* How a buffer turns, as its chunks are written in the contract. */
+/* The conditions on the indices of a buffer's chunks. */
 struct manner {
 	enum must block, index;
-	uint32_t unit;	/* MUST_FOLLOW: buffers with equal */
-	uint32_t cells; /* ... are alike */
+	uint32_t unit;	/* MUST_FOLLOW: two buffers with equal unit and cells */
+	uint32_t cells; /* ... turn alike */
 };
 
 struct promise {
@@ -20,7 +20,7 @@ struct promise {
 	struct manner left;
 };
 
-/* The buffer that a name of the contract stands for: by position. */
+/* The schedule's buffer at the position of the contract's buffer `s`. */
 static const struct buffer *buffer_of(const struct promise *x, const struct symbol *s)
 {
 	uint32_t i = 0;
@@ -32,7 +32,7 @@ static const struct buffer *buffer_of(const struct promise *x, const struct symb
 	return NULL;
 }
 
-/* Whether all of the buffer is regions of one kind, one after the other. */
+/* Whether the buffer consists of regions of one unit, one after another. */
 static bool uniform(const struct quotient *l, const struct buffer *b)
 {
 	uint32_t unit = l->regions[b->cell].unit, n = unit * l->p->nranks;
@@ -67,7 +67,7 @@ static bool manner_of(const struct promise *x, const struct ref *r, struct manne
 	return true;
 }
 
-/* The kind that a free index, of so many values, may be taken to have. */
+/* Binds a free index, of `count` values, to the kind that it must have. */
 static void bind_free(struct promise *x, const struct symbol *s, enum must must, uint32_t count)
 {
 	struct kind follow = { .form = KIND_OTHER };
@@ -104,13 +104,13 @@ static bool chunk_turns(struct promise *x, const struct ref *r)
 	return index_is(x, r->lo, m.index);
 }
 
-/* All ranks, as it is written: a set that turns into itself. */
+/* Whether the range is 0..N, which every turn maps to itself. */
 static bool is_all(const struct expr *lo, const struct expr *hi)
 {
 	return lo->kind == E_INT && lo->value == 0 && hi->kind == E_N;
 }
 
-/* `rank`, or the variable of a sum, which is over all ranks where it turns. */
+/* Whether `at` is `rank`, or the variable of a sum over all ranks. */
 static bool is_rank_or_all(const struct expr *at)
 {
 	return at->kind == E_RANK || (at->kind == E_NAME && at->sym->kind == SYM_LOOP);

@@ -4,7 +4,7 @@
 #include "compiler/symmetry/roots.h"
 #include "compiler/symmetry/promise.h"
 
-/* Whether each operation has the same chunks on all ranks that it turns to. */
+/* Whether no operand turns: each operation has the same chunks on all ranks. */
 static bool chunks_stay(const struct kinds *k)
 {
 	for (uint32_t i = 0; i < k->module->nstmts; i++) {
@@ -16,7 +16,7 @@ static bool chunks_stay(const struct kinds *k)
 	return true;
 }
 
-/* Whether each block of a buffer stays a block, its chunks in their places. */
+/* Whether each turn maps the blocks of the buffer to blocks, and keeps the places in them. */
 static bool blocks_stay_whole(const struct quotient *l, const struct buffer *b)
 {
 	for (uint32_t i = b->cell; i < b->cell + b->cells; i++)
@@ -25,7 +25,7 @@ static bool blocks_stay_whole(const struct quotient *l, const struct buffer *b)
 	return true;
 }
 
-/* Whether each block's chunks turn among themselves, one by one. */
+/* Whether each turn rotates the chunks inside each block. */
 static bool chunks_turn(const struct quotient *l, const struct buffer *b)
 {
 	for (uint32_t i = b->cell; i < b->cell + b->cells; i++) {
@@ -37,8 +37,8 @@ static bool chunks_turn(const struct quotient *l, const struct buffer *b)
 	return true;
 }
 
-/* Whether two chunks that are at one place of their blocks still are, wherever they turn to: so are
- * values that stay at their places, which lengths and bits for every count hang on. */
+/* Whether every turn takes two chunks at the same place of their blocks to two such chunks.
+ * Lengths, and bits for every count, depend on it. */
 static bool places_stay(const struct quotient *l)
 {
 	bool whole = true, turn = true;

@@ -1,5 +1,5 @@
 /*
- * Turns that take a tree to itself: see still.h. The turn r after the turn s is rank_turned(s, r).
+ * Canonical turns: see still.h. The product r s, r after s, is rank_turned(s, r).
  */
 #include "compiler/symmetry/still.h"
 
@@ -13,7 +13,7 @@ static uint32_t still_count(const struct still *s)
 	return s->n ? s->n : 1;
 }
 
-/* Takes the least e of A turned by a + B turned by b, if it is less than the last. */
+/* Notes the least e of (A turned by a) + (B turned by b), if it is less than the e so far. */
 static void take_least(const struct quotient *l, struct still_sum *best, const struct still *of_a,
 		       const struct still *of_b, uint32_t a, uint32_t b)
 {

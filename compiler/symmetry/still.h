@@ -1,13 +1,19 @@
 /*
- * Turns that take a tree to itself, by mirrors: a subgroup S of all turns.
+ * Canonical turns of trees of additions, by mirrors (turns.h).
  *
- * A tree turned by r is the tree turned by r s, for s in S, so a tree's turn is settled as the
- * least of r S. Of a sum a A + b B, which is (a s) (A + e B) for s in S of A and e any of s^-1 a^-1 b S',
- * S' that of B, e is the least of all these; where A is B, also of those with a and b exchanged. So
- * two sums that are equal up to a turn have one e. The sum's S are the s of A's that settle s e
- * as e, and, where A is B, those that exchange the two: e s, where s is in S of A and so is e s e.
+ * In: a tree's turn. Out: one turn for all turns that give the same tree.
  *
- * O(|S of A|) a sum; O(N) for each S of more than one, of which there are as many as kinds of trees.
+ * The turns that take a tree to itself form a subgroup S of all turns, its stabilizer. A tree
+ * turned by r equals the tree turned by r s for every s in S, so the canonical turn is the least
+ * number in the coset r S.
+ *
+ * Sums. Let S be the stabilizer of A, and S' that of B. The sum a A + b B equals (a s) (A + e B)
+ * for each s in S and each e in s^-1 a^-1 b S'. The canonical e is the least of all these; if A is
+ * B, also of those with a and b exchanged. So two sums that are equal up to a turn have the same e.
+ * The stabilizer of A + e B is the set of s in S with s e S' = e S'; if A is B, also of the turns e
+ * s that exchange the operands, with s and e s e in S.
+ *
+ * O(|S|) a sum; O(N) for each S with more than one turn, at most one for each kind of tree.
  */
 #ifndef CCS_COMPILER_SYMMETRY_STILL_H
 #define CCS_COMPILER_SYMMETRY_STILL_H
@@ -22,20 +28,20 @@ struct still {
 struct still_sum {
 	const struct still *a, *b;
 	uint32_t apart; /* e */
-	uint32_t turn;	/* the sum's, of A + e B */
+	uint32_t turn;	/* the sum is A + e B, turned by this */
 	bool equal;	/* A is B */
 };
 
-/** Settles a turn. */
+/** The canonical turn. */
 static inline uint32_t still_turn(const struct still *s, uint32_t turn)
 {
 	return s->n ? s->least[turn] : turn;
 }
 
-/** A turned by a + B turned by b. */
+/** The canonical form of (A turned by a) + (B turned by b). */
 struct still_sum still_sum(const struct quotient *l, const struct still *of_a,
 			   const struct still *of_b, uint32_t a, uint32_t b, bool equal);
-/** The turns that take A + e B to itself; tables are in `arena`. */
+/** The stabilizer of A + e B; tables are in `arena`. */
 struct still still_of_sum(const struct quotient *l, struct arena *arena, const struct still_sum *s);
 
 #endif

@@ -7,8 +7,8 @@
 #include "compiler/symmetry/begun.h"
 #include "compiler/symmetry/promise.h"
 
-/* Whether an operation of a stuck wave waits; `counts`: by FIFO and side, how many of its
- * operations have finished, or were looked at. (program.h, Blocking) */
+/* Whether an operation of a stuck wave waits (program.h, Blocking). `counts`: by FIFO and side, the
+ * number of operations of stuck waves visited so far. */
 static bool waits(const struct greedy *r, const struct op *o, uint32_t (*counts)[2])
 {
 	uint32_t side = op_kind(o) == OP_SEND ? SENDS : RECVS;
@@ -18,8 +18,8 @@ static bool waits(const struct greedy *r, const struct op *o, uint32_t (*counts)
 	return f->started[!side] + (side == SENDS ? r->slots : 0) <= k;
 }
 
-/* What the report says of fewer slots, if all that wait stand at one place: else it is said by a
- * shortest cycle of all ranks, which need not be one of the quotient. */
+/* The report's text on fewer slots, if all waiting operations are of one site. Otherwise NULL: the
+ * report needs a shortest cycle of all ranks, which need not be a cycle of the quotient. */
 static const char *fewer_text(struct ctx *c, const struct quotient *l, const struct greedy *r)
 {
 	const struct op *at = NULL;
@@ -43,7 +43,8 @@ static const char *fewer_text(struct ctx *c, const struct quotient *l, const str
 			    program_line_text(c, l->p, l->p->sites[at->site].span));
 }
 
-/* Whether each send of the quotient meets a receive; turned_run() compares the messages' lengths. */
+/* Whether each send of the quotient meets a receive; turned_run() compares the messages'
+ * lengths. */
 static bool matches(const struct program *one)
 {
 	for (uint32_t f = 0; f < one->nfifos; f++)
@@ -104,7 +105,7 @@ static bool all_needed(struct ctx *c, const struct quotient *l, const struct con
 	struct dead_known known = { run->changes, run->from };
 	struct program one = l->one;
 
-	one.nops *= l->p->nranks; /* for its limit */
+	one.nops *= l->p->nranks; /* the limit of dead() is on all ranks' operations */
 	dead_find(c, &one, k, order, &known, list, c->arena);
 	for (size_t i = 0; i < list->n; i++)
 		if (list->v[i].dead)
@@ -112,7 +113,7 @@ static bool all_needed(struct ctx *c, const struct quotient *l, const struct con
 	return true;
 }
 
-/* A task's messages are to itself: the depths are those of all ranks. */
+/* Messages of the quotient are from a task to itself, so a task's depth is that of every rank. */
 static uint32_t unbuffered_steps(struct ctx *c, const struct program *one,
 				 const struct order *order)
 {

@@ -1,7 +1,7 @@
 /*
- * Rank 0's values: see turned.h. As in replay.c, a wave's sends take their values when it starts,
- * everything else happens when it finishes. The messages of a FIFO are stored one after another,
- * in the order of its sends.
+ * Rank 0's values: see turned.h. As in replay.c, the sends of a wave read their values when the
+ * wave starts, and all other effects happen when it finishes. The messages of a FIFO are stored one
+ * after another, in the order of its sends.
  */
 #include "compiler/symmetry/turned.h"
 #include "compiler/symmetry/mirror.h"
@@ -14,7 +14,7 @@ struct pipe {
 
 struct underway {
 	uint32_t depth;	 /* of the sender when it began */
-	uint32_t row, n; /* its send, and how many chunks that has */
+	uint32_t row, n; /* its send, and the number of chunks */
 };
 
 /* A task while it runs. */
@@ -22,7 +22,7 @@ struct walker {
 	const struct op *ops;
 	uint32_t nops, next, depth;
 	uint32_t first;	    /* number of its first operation */
-	uint32_t *depth_at; /* by row: depth behind it; only where tasks wait for tasks */
+	uint32_t *depth_at; /* by row: depth after it; only where tasks wait for tasks */
 	bool running;
 };
 
@@ -73,7 +73,7 @@ struct share turned_share(const struct turned_run *r, struct turned v)
 	return share_of(r, v);
 }
 
-/* The cell of the contributions of a value, unturned. */
+/* The cell of a value's contributions, before its turn. */
 static inline uint32_t cell_of(const struct turned_run *r, struct turned v)
 {
 	uint32_t cells = r->l->p->cells;
@@ -93,18 +93,18 @@ bool turned_alike(const struct quotient *l, uint32_t a, uint32_t b)
 	return g.unit == h.unit && a - g.base == b - h.base;
 }
 
-/* The rank behind n adjacent ones, n <= nranks. */
+/* The rank after n <= nranks adjacent ranks. */
 static inline uint32_t arc_end(uint32_t first, uint32_t n, uint32_t nranks)
 {
 	return first + n >= nranks ? first + n - nranks : first + n;
 }
 
-/* The ranks of two shares together; false: they do not adjoin. */
+/* Joins the ranks of two shares; false: they are not adjacent. */
 static bool adjoin(const struct quotient *l, struct share s, struct share t, struct share *both)
 {
 	uint32_t nranks = l->p->nranks, n = s.n + t.n, bit = s.first ^ t.first;
 
-	if (l->by_bits) { /* they must differ in one bit, which is free then */
+	if (l->by_bits) { /* they must differ in one bit, which becomes free */
 		both->n = ((s.n - 1) | bit) + 1;
 		both->first = s.first & ~bit;
 		return s.n == t.n && bit && !(bit & (bit - 1));
@@ -180,7 +180,7 @@ static inline struct turned get(struct runner *x, uint32_t cell)
 	return (struct turned){ 0, 0 };
 }
 
-/* A stored chunk must be in its home cell, or in one of the same length. */
+/* A chunk may be stored only in a cell of the same length. */
 static void check_place(struct runner *x, struct turned v, uint32_t cell)
 {
 	uint32_t home = cell_turned(x->l, cell_of(x->r, v), v.shift);
@@ -189,7 +189,7 @@ static void check_place(struct runner *x, struct turned v, uint32_t cell)
 		unclear(x, "a chunk moves to another place of its block");
 }
 
-/* `number`: the operation's, of all. */
+/* Stores a value. `number`: of the operation, tasks one after another. */
 static inline void put(struct runner *x, uint32_t number, uint32_t cell, struct turned v,
 		       bool reduced)
 {
@@ -219,8 +219,8 @@ static inline void run_send(struct runner *x, const struct walker *w, uint32_t r
 	}
 }
 
-/* By mirrors, a message's chunks are in the order of the sender's places: the message to rank 0's
- * place also comes from there, turned. */
+/* By mirrors, a message's chunks are in the order of the sender's places. Puts them in the order of
+ * rank 0's places. */
 static void sort_message(struct runner *x, const struct op *o, const struct op *send,
 			 struct turned *v)
 {
@@ -274,7 +274,7 @@ static void run_local(struct runner *x, const struct walker *w, uint32_t row)
 
 	x->r->from[w->first + row] = NONE;
 	for (uint32_t k = 0; k < o->n; k++) {
-		uint32_t i = up ? k : o->n - 1 - k; /* as memmove does */
+		uint32_t i = up ? k : o->n - 1 - k; /* ranges may overlap, as for memmove */
 		struct turned v = get(x, o->cell + i);
 		put(x, w->first + row, o->other + i,
 		    reduces ? combine(x, get(x, o->other + i), v) : v, reduces);
@@ -347,7 +347,7 @@ static uint32_t set_walkers(struct runner *x)
 	return n;
 }
 
-/* Room for all messages of each FIFO, and for a sum of each reduction. */
+/* Allocates room for all messages of each FIFO, and for the sum of each reduction. */
 static void set_pipes(struct runner *x)
 {
 	const struct program *p = x->p;
@@ -372,7 +372,7 @@ static void set_pipes(struct runner *x)
 	}
 	x->values = arena_grow(x->arena, NULL, 0, ((size_t)values + 1) * sizeof(*x->values));
 	x->messages = arena_grow(x->arena, NULL, 0, ((size_t)rows + 1) * sizeof(*x->messages));
-	x->r->capsums++; /* get() may name one, of no cells */
+	x->r->capsums++; /* get() may name a sum of no cells */
 	x->r->sums = arena_grow(x->arena, NULL, 0, x->r->capsums * sizeof(*x->r->sums));
 	x->r->sums[0] = (struct turned_sum){ .n = 0 };
 }
@@ -400,7 +400,7 @@ static void set_state(struct runner *x)
 	}
 }
 
-/* What was sent, in the order of proof.c: it adds fractions. */
+/* Sums up the amount sent, in the order of proof.c: fractions then round alike. */
 static void sum_up(struct runner *x)
 {
 	for (uint32_t t = 0; t < x->p->ntasks; t++)

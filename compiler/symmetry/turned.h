@@ -1,13 +1,14 @@
 /*
- * Values of rank 0, up to a turn: what its chunks hold, run on the quotient.
+ * The values of rank 0's chunks: runs the quotient (turns.h) on symbolic values, up to a turn.
  *
- * A value is a node and a turn: node `id`, turned by `shift`. Nodes below p->cells are the
- * initial values of rank 0's cells, so (c, s) is the initial value of cell_turned(c, s) on rank
- * s. The others are sums that rank 0 makes, each with a number of its own, so (e, s) is the sum
- * that rank s makes there. A message from rank -c is what rank 0 sent to rank c, turned by -c:
- * O(1), as is a sum of adjacent ranks' contributions to one chunk; if ranks turn by sums, a sum may
- * also have gaps, O(arcs^2). Other sums are not looked into (`unclear`), and all ranks are run
- * instead.
+ * A value is a node `id` and a turn `shift`. Nodes below p->cells are the initial values of rank
+ * 0's cells: (c, s) is the initial value of cell_turned(c, s) on rank s. Every other node is a sum
+ * that rank 0 makes: (e, s) is the sum that rank s makes in the same place. The message that rank 0
+ * receives from rank -c is the message that it sent to rank c, turned by -c.
+ *
+ * Each operation on a chunk takes O(1) where sums have the contributions of adjacent ranks to one
+ * chunk. If ranks turn by sums, the ranks may also have gaps: O(arcs^2). Any other sum is
+ * `unclear`; the passes over all ranks then decide.
  */
 #ifndef CCS_COMPILER_SYMMETRY_TURNED_H
 #define CCS_COMPILER_SYMMETRY_TURNED_H
@@ -20,9 +21,9 @@ struct turned {
 	uint32_t shift;
 };
 
-/* A sum, unturned: cell `cell` of ranks first .. first + n - 1, going round, each once; all
- * ranks begin at 0. By bits: of the ranks whose bits out of n - 1 are those of first. With n == 0, of
- * several arcs: row `first` of those that are scattered. */
+/* A sum before its turn: cell `cell` of ranks first .. first + n - 1 (mod N), each once; all ranks
+ * begin at 0. By bits: of the ranks that agree with `first` in all bits outside n - 1. n == 0: of
+ * several arcs, row `first` of `scattered`. */
 struct turned_sum {
 	struct turned left, right;
 	uint32_t cell, first, n;
@@ -40,11 +41,11 @@ struct turned_run {
 	uint32_t nsums, capsums;
 	struct scattered *scattered;
 	uint32_t nscattered, capscattered;
-	const char *unclear; /* why this cannot be said here; NULL: it can */
+	const char *unclear; /* why the run gave up; NULL: it did not */
 	uint32_t steps;	     /* longest chain of waves with messages */
 	double sent;	     /* by a rank, in blocks of `count` elements */
-	/* Of each operation, tasks one after the other: */
-	bool *changes;	/* what it stores is another value */
+	/* By operation, tasks one after another: */
+	bool *changes;	/* it stores a value that was not in the cells before */
 	uint32_t *from; /* row of the message's send */
 };
 
@@ -53,11 +54,11 @@ struct turned_run {
 void turned_run(struct turned_run *r, const struct quotient *l, const struct order *order,
 		struct arena *arena);
 
-/** The contributions of a value that there is; n == 0: of several arcs. */
+/** The contributions of a value, whose id is not NONE; n == 0: they are of several arcs. */
 struct share turned_share(const struct turned_run *r, struct turned v);
 
-/** Whether two cells are at one place of their regions and blocks, so that they are wherever
- *  they turn to. */
+/** Whether two cells are at the same place of their regions and blocks; then so are all their
+ *  turns. */
 bool turned_alike(const struct quotient *l, uint32_t a, uint32_t b);
 
 #endif

@@ -1,10 +1,10 @@
 /*
  * The program of rank 0, and how its cells turn; see turns.h.
  *
- * The cursor runs the text on rank 0. After each operation the regions of its cells are noted:
- * chunks that an index turns are a region at once, when the statement meets the name's chunks for
- * the first time; chunks that stay are noted one by one. A copy of a name as a whole into another
- * says only that the two turn alike, which is settled when all else is known.
+ * The cursor runs the text on rank 0. After each operation, the regions of its cells are noted. If
+ * an index turns, all chunks of the name become a region when the statement first meets them;
+ * chunks that stay are noted one by one. A copy of a whole name into another only shows that the
+ * two turn alike. Such pairs are settled last, by passing regions on until nothing changes.
  */
 #include "compiler/symmetry/turns.h"
 #include "compiler/expand/cursor.h"
@@ -17,9 +17,9 @@ static const char NOT_BY_BITS[] = "a range that does not rotate with the bits of
 static const char NOT_BY_MIRROR[] = "rank 1 does not mirror rank 0";
 
 #define FIRST_ROOM 256u
-#define LIMIT_ALONE (1u << 22) /* rows of a lane of rank 0, E0501 is for all ranks to say */
+#define LIMIT_ALONE (1u << 22) /* rows of a lane of rank 0; the pass over all ranks gives E0501 */
 
-/* The view that a statement's operand was of, when its region was noted last. */
+/* The view of a statement's operand when its region was last noted. */
 struct seen {
 	struct view view;
 	uint32_t base;
@@ -35,13 +35,13 @@ struct maker {
 	struct quotient *l;
 	struct cursor v;
 	struct tables tables;
-	struct links all;	/* links are looked at when all FIFOs are known */
+	struct links all;	/* checked when all FIFOs are known */
 	struct seen (*seen)[2]; /* by the statement's number */
 	struct pair *pairs;
 	uint32_t npairs, cappairs;
 	bool any_range; /* some operand is a range that turns by bits, or of more than one place */
 	bool any_long;	/* some other operand has more than one cell */
-	uint32_t kept;	/* length of the range of places that was looked at last */
+	uint32_t kept;	/* length of the last range of places that was checked */
 };
 
 static bool refuse(struct maker *m, const char *why)
@@ -65,7 +65,7 @@ static void more_regions(struct maker *m, uint32_t n)
 	l->nregions = cap;
 }
 
-/* Cells [lo, lo + n) are of this region. */
+/* Notes that cells [lo, lo + n) are in region g. */
 static bool note(struct maker *m, uint32_t lo, uint32_t n, struct cell_turn g)
 {
 	if (lo + n > m->l->nregions)
@@ -90,7 +90,7 @@ static bool is_power(uint32_t n)
 	return n && !(n & (n - 1));
 }
 
-/* A range that turns by bits: `cells` of rank 0. */
+/* Notes a range that turns by bits: `cells` of rank 0. */
 static bool note_range(struct maker *m, const struct view *w, struct cells cells)
 {
 	uint32_t n = m->l->p->nranks;
@@ -107,7 +107,7 @@ static bool same_view(const struct view *a, const struct view *b)
 	       a->inner == b->inner;
 }
 
-/* A range of places: `cells` of rank 0. */
+/* Notes a range of places: `cells` of rank 0. */
 static bool note_places(struct maker *m, const struct view *w, struct seen *seen,
 			struct cells cells)
 {
@@ -124,7 +124,7 @@ static bool note_places(struct maker *m, const struct view *w, struct seen *seen
 	return note(m, w->first, n, (struct cell_turn){ w->first, 1 });
 }
 
-/* The region that an index of the view turns; `cell`: one of its cells. */
+/* Notes the region that an index of the view turns; `cell`: one of its cells. */
 static bool note_turning(struct maker *m, const struct view *w, enum turns turns, uint32_t cell)
 {
 	uint32_t n = m->l->p->nranks, count = w->parts, unit = w->part, base = w->first;
@@ -167,13 +167,13 @@ static bool note_operand(struct maker *m, const struct stmt *s, uint32_t side, e
 	return note_turning(m, w, turns, cells.lo);
 }
 
-/* Whether an operand's region is that of its name, whichever of its chunks it is. */
+/* Whether all chunks of the operand's name are in one region. */
 static bool is_of_name(uint8_t turns)
 {
 	return turns == TURNS_INDEX || turns == TURNS_BLOCK;
 }
 
-/* A copy in two pieces (kinds.h), each of which says how both names turn. */
+/* Notes the regions of a copy in two pieces (kinds.h); each piece determines both names. */
 static void note_piece(struct maker *m, const struct stmt *s, struct operands k)
 {
 	uint32_t n = m->l->p->nranks;
@@ -190,7 +190,7 @@ static void note_piece(struct maker *m, const struct stmt *s, struct operands k)
 	}
 }
 
-/* A copy's ranges of places. */
+/* Checks that the two ranges of a copy are at the same places of their names. */
 static void same_places(struct maker *m, const struct op *o)
 {
 	const struct cell_turn *g = m->l->regions;
@@ -221,7 +221,7 @@ static bool note_operation(void *arg, const struct stmt *s, const struct op *o)
 	return is_of_name(k.x) && (!s->y || is_of_name(k.y));
 }
 
-/* The places are known before the first operation is noted that has one. */
+/* By mirrors: makes the table of places before the first operation that needs it. */
 static bool note_by_mirror(void *arg, const struct stmt *s, const struct op *o)
 {
 	struct maker *m = arg;
@@ -236,7 +236,7 @@ static bool note_by_mirror(void *arg, const struct stmt *s, const struct op *o)
 
 /* ---- names as a whole ----------------------------------------------------------------- */
 
-/* Cells of one take the regions of the other, moved. */
+/* Cells from `to` on get the regions of those from `from` on, moved. *any: one was new. */
 static bool take_regions(struct maker *m, uint32_t from, uint32_t to, uint32_t n, bool *any)
 {
 	struct cell_turn *g = m->l->regions;
@@ -257,8 +257,8 @@ static bool take_regions(struct maker *m, uint32_t from, uint32_t to, uint32_t n
 	return true;
 }
 
-/* Regions of two names that turn alike: each is settled from the other; one that no name settles
- * does not turn. */
+/* Passes regions on between names that turn alike, until nothing changes. The remaining cells do
+ * not turn. */
 static bool settle(struct maker *m, uint32_t cells)
 {
 	bool any = true;
@@ -290,9 +290,8 @@ static void add_ends(struct fifo *f, uint32_t task, uint32_t sends, uint32_t rec
 	f->nrecvs += recvs;
 }
 
-/* The ends of messages go to the rows of their images, and are counted there, those of one FIFO
- * that follow one another at once. Both ends of a FIFO are one task's, which match() does not
- * expect. */
+/* Moves the ends of messages to the rows of their images, and counts them there; a run of ends of
+ * one FIFO is counted at once. (match() cannot do this: both ends of a FIFO are of one task.) */
 static void move_ends(struct program *p, const uint32_t *row)
 {
 	for (uint32_t t = 0; t < p->ntasks; t++) {
@@ -315,7 +314,7 @@ static void move_ends(struct program *p, const uint32_t *row)
 	}
 }
 
-/* Each FIFO to rank 0 gets the row of its image from rank 0. */
+/* Gives each FIFO to rank 0 the row of its image from rank 0. */
 static void fold_fifos(struct maker *m)
 {
 	struct program *p = m->l->p;
@@ -338,7 +337,7 @@ static void fold_fifos(struct maker *m)
 		m->l->ahead[f] = p->fifos[f].dst;
 }
 
-/* How far the links of rank 0 go: those of all ranks. By distance. */
+/* By distance: whether rank 0, and so every rank, has a link to the rank at this distance. */
 static bool *link_distances(struct maker *m, const struct decl *topology)
 {
 	bool *has = ARENA_ARRAY(m->v.arena, bool, m->l->p->nranks);
@@ -372,7 +371,7 @@ static void give_room(struct maker *m)
 	l->cap = cap;
 }
 
-/* A rank's operations, in the cursor's lanes. False: a limit, or a mistake. */
+/* Runs a rank's operations into the cursor's lanes. False: a limit, or a mistake. */
 static bool run_rank(struct maker *m, uint32_t rank)
 {
 	cursor_start(&m->v, m->l->p->instance.schedule->body, rank);
@@ -407,7 +406,7 @@ static bool run(struct maker *m)
 
 /* ---- with a root ------------------------------------------------------------------------ */
 
-/* Full rows have been reported: their memory is used again. */
+/* Rows that were noted are no longer needed: reuses their memory. */
 static void reuse_room(struct maker *m)
 {
 	struct lane *l = &m->v.lanes[m->v.full];
@@ -430,7 +429,7 @@ bool turns_of_root(struct quotient *l, struct ctx *c, const struct instance *in)
 	m->l = l;
 	m->seen = arena_alloc(c->scratch, (in->module->nstmts + 1) * sizeof(*m->seen));
 	cursor_init(&m->v, c, p, c->scratch, true);
-	p->alone = true; /* of ranks that run one after another, the chunks of one are looked at */
+	p->alone = true; /* ranks run one after another, and each only needs its own chunks */
 	if (instance_make(&m->v, true) != INSTANCE_OK)
 		return false;
 	cursor_may_stop(&m->v);
@@ -449,13 +448,13 @@ bool turns_of_root(struct quotient *l, struct ctx *c, const struct instance *in)
 
 /* ---- by bits --------------------------------------------------------------------------- */
 
-/* Whether a range of cells is at `at` on rank r. */
+/* Whether the turn by r takes a range of cells to `at`. */
 static bool range_turns(const struct quotient *l, uint32_t lo, uint32_t n, uint32_t at, uint32_t r)
 {
 	return at == (n ? cell_turned(l, lo, r & ~(n - 1)) : lo);
 }
 
-/* Whether the ranges of rank r, a bit, are where those of rank 0 turn to. */
+/* Whether the ranges of rank r, a power of two, are the turned ranges of rank 0. */
 static bool same_ranges(struct maker *m, uint32_t r)
 {
 	const struct program *p = m->l->p;
@@ -491,8 +490,8 @@ static bool same_orders(const struct quotient *l)
 	return true;
 }
 
-/* Ranges that turn by bits: as L is linear (kinds.h), the ranks of one bit determine it. By
- * mirrors, rank 1 stands for all odd ranks. */
+/* Checks ranges that turn by bits: as L is linear (kinds.h), the powers of two determine it. By
+ * mirrors, checks rank 1, which stands for all odd ranks. */
 static bool ranges_turn(struct maker *m)
 {
 	struct program *p = m->l->p, kept = *p;
@@ -530,7 +529,7 @@ static bool try_kinds(struct quotient *l, struct ctx *c, const struct instance *
 	return l->kinds.symmetric;
 }
 
-/* How the text turns: by sums, or else, if it may, by bits, or by mirrors. */
+/* Tries turns by sums, then by bits, then by mirrors. */
 static bool find_kinds(struct quotient *l, struct ctx *c, const struct instance *in)
 {
 	if (try_kinds(l, c, in, TURN_BY_SUM))

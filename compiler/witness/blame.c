@@ -3,14 +3,14 @@
  *
  * In: the final values of a run, and the contract. Out: one diagnostic for each clause that does
  * not hold: the first wrong chunk, its expected and actual value, and the first operation that went
- * wrong. That operation is found by running the program once more and watching the stores that the
- * wrong value came from:
+ * wrong. That operation is found by running the program once more, and watching the stores in the
+ * history of the wrong value:
  *   counted twice      the first reduction of two values that share a contribution
- *   lacks a part       the first store over a value that held the part, else the last
+ *   lacks a part       the first store over a value with the part, else the last
  *                      store into the chunk
- *   the wrong data     where each chunk is asked for under its own number: the first
- *                      store of foreign data into the chunk of another number; else
- *                      the store that brought it to its end
+ *   the wrong data     if the contract promises each chunk under its own number: the first
+ *                      store of foreign data into a chunk with another number; else
+ *                      the store into the wrong chunk
  * O(operations x mistakes), at most MAX_MISTAKES of them.
  */
 #include "compiler/check/values/replay.h"
@@ -19,7 +19,7 @@
 #include <inttypes.h>
 
 #define MAX_MISTAKES 24u
-#define MAX_WORK (1ull << 25) /* parts of values looked at; then the witness may be less exact */
+#define MAX_WORK (1ull << 25) /* visited parts of values; then the witness may be less exact */
 
 struct culprit {
 	struct stored store;
@@ -32,34 +32,34 @@ struct mistake {
 	int code;
 	uint32_t rank, cell, value;
 	struct expected want;
-	uint64_t chunks; /* that are wrong like this, all ranks */
+	uint64_t chunks; /* number of such wrong chunks on all ranks */
 	int64_t *ranks;
 	size_t nranks, capranks;
-	uint8_t *history;    /* reductions that the value was made of */
+	uint8_t *history;    /* reductions in the history of the value */
 	struct shares have;  /* the value's */
 	struct share *wrong; /* contributions that it lacks, or that are foreign */
 	uint32_t nwrong;
 	struct culprit first; /* certainly wrong */
-	struct culprit last;  /* what else to show */
+	struct culprit last;  /* shown if there is no `first` */
 };
 
 struct trace {
 	struct replay r;
 	const struct replay *finished;
-	struct values *values; /* of the finished run: the second gives equal numbers */
+	struct values *values; /* of the finished run; the second run makes the same numbers */
 	struct arena *arena;
 	struct mistake v[MAX_MISTAKES];
 	uint32_t n;
-	struct shares a, b; /* room */
+	struct shares a, b; /* temporary */
 	uint64_t stores, limit;
-	bool more;	   /* not all chunks were looked at */
+	bool more;	   /* not all chunks were checked */
 	bool own_numbers;  /* the contract asks for chunk i only in chunk i */
 	uint64_t left_out; /* wrong chunks of kinds beyond MAX_MISTAKES */
 };
 
 /* ---- mistakes ----------------------------------------------------------------- */
 
-/* 0: nothing is wrong, or that is for E0401 to say. */
+/* The code of the error; 0: the value is right, or E0401 was reported. */
 static int classify(struct trace *t, uint32_t id, struct expected want)
 {
 	return id == POISON ? 0 : value_error(t->values, id, want.v, want.n, &t->a);
@@ -117,7 +117,7 @@ static void find_mistakes(struct trace *t, const struct contract *k, const struc
 	}
 }
 
-/* What the wrong value is made of, and which contributions are the trouble. */
+/* Finds the history of the wrong value, and its wrong contributions. */
 static void prepare(struct trace *t, struct mistake *m)
 {
 	struct values *v = t->values;
@@ -144,7 +144,7 @@ static bool overlaps(struct trace *t, uint32_t id, const struct mistake *m)
 	return shares_overlap(t->a.v, t->a.n, m->wrong, m->nwrong);
 }
 
-/* Whether the mistake's value was made of `id`. */
+/* Whether `id` is in the history of the mistake's value. */
 static bool made_of(struct trace *t, const struct mistake *m, uint32_t id)
 {
 	if (id >= POISON || m->value >= POISON)
@@ -188,12 +188,12 @@ static bool goes_wrong(struct trace *t, const struct mistake *m, const struct st
 	}
 }
 
-/* Whether a store into the wrong chunk itself is the one to show if no other is. */
+/* Whether a store into the wrong chunk itself is shown if there is no better one. */
 static bool is_last(struct trace *t, const struct mistake *m, const struct stored *s)
 {
 	if (m->code != 405 || t->values->work > t->limit)
 		return true;
-	/* Of wrong data, where it came in. */
+	/* Wrong data: the store that brought it. */
 	return s->after < POISON && overlaps(t, s->after, m) &&
 	       (!m->last.when || s->before >= POISON || !overlaps(t, s->before, m));
 }
@@ -212,7 +212,7 @@ static void watch(void *arg, const struct stored *s)
 	}
 }
 
-/* ---- telling ------------------------------------------------------------------------ */
+/* ---- the report ---------------------------------------------------------------------- */
 
 static const char *what_text(struct trace *t, const struct mistake *m, const struct culprit *k)
 {
@@ -234,7 +234,7 @@ static const char *what_text(struct trace *t, const struct mistake *m, const str
 	return arena_printf(a, "stores %s here", after);
 }
 
-/* Chunks up to the one before are stored, as of a range: its end does not belong to it. */
+/* If all chunks before the wrong one are stored: notes that the end of a range is exclusive. */
 static void note_range(struct trace *t, struct ctx *c, struct diag *g, const struct mistake *m)
 {
 	const struct program *p = t->r.p;
@@ -298,21 +298,21 @@ static void note_collective(struct trace *t, struct ctx *c, struct diag *g,
 			  "all ranks is missing");
 }
 
-#define MOST_TRIED (1u << 20) /* operations of a program that is run once more */
+#define MOST_TRIED (1u << 20) /* larger programs are not run again for cures */
 
-/* The receives of a statement as reductions, or the other way. */
+/* Changes the receives of a statement to reductions, or vice versa. */
 static void turn(const struct program *p, uint32_t site, enum op_kind is, enum op_kind to)
 {
 	for (uint32_t t = 0; t < p->ntasks; t++)
 		for (uint32_t i = 0; i < p->tasks[t].nops; i++) {
 			struct op *o = &p->tasks[t].ops[i];
-			if (o->site == site && op_kind(o) == is) /* waits have a site, too */
+			if (o->site == site && op_kind(o) == is) /* a wait has a site, too */
 				o->kind = (uint8_t)((o->kind & (uint32_t)~OP_KIND) | to);
 		}
 }
 
-/* Says so if the contract holds with `reduce` in place of `recv`, or the other way. The waits are the
- * same, and so is the order. */
+/* Adds help if the contract holds with `reduce` in place of `recv`, or vice versa. Both wait alike,
+ * so the order stays valid. */
 static void help_other_kind(struct ctx *c, const struct program *p, const struct contract *k,
 			    const struct order *order, struct diag *g, const struct op *o)
 {
@@ -401,7 +401,7 @@ static void report(struct trace *t, struct ctx *c, const struct contract *contra
 		diag_add(c->diags, SEV_ERROR, m->code, span, m->ranks[i], "the same");
 }
 
-/* The mistake to show for a clause: where something certainly went wrong first. */
+/* The mistake to show for a clause: the one that certainly went wrong first. */
 static const struct mistake *choose(const struct trace *t, const struct ensures *clause)
 {
 	const struct mistake *best = NULL;

@@ -1,16 +1,15 @@
 /*
  * cycle: a shortest cycle of waits in a run that is stuck.
  *
- * In: the state of a greedy run that cannot go on. Out: the graph of its waits, and
- * a shortest cycle in it; further ones that have nothing to do with it.
+ * In: the state of a greedy run that is stuck. Out: the graph of its waits, and a shortest cycle in
+ * it; on request further, independent cycles.
  *
- * The idea: stuck tasks are nodes; each operation of a task's wave that has not
- * finished waits for the one task that has to start its counterpart. Every stuck
- * task waits for a stuck task, so there is a cycle. A shortest one is found by a
- * breadth-first search from each node; a node whose cycles are known leaves the
- * graph, and with it all that can no longer be on a cycle. So a single ring costs
- * O(waits); the search as a whole is cut off at SEARCH_WORK waits, and has the
- * shortest cycle so far then.
+ * Nodes are stuck tasks. Each unfinished operation of a task's wave waits for the one task that has
+ * to start its counterpart. Every stuck task waits for a stuck task, so there is a cycle. A
+ * shortest one is found by a breadth-first search from each node. After the search from a node, the
+ * node is removed from the graph, and with it all nodes that can no longer be on a cycle. So a
+ * single ring costs O(waits). The search stops after SEARCH_WORK waits, with the shortest cycle so
+ * far.
  */
 #include "compiler/witness/cycle.h"
 
@@ -28,8 +27,8 @@ static void add_wait(struct graph *g, uint32_t *mark, struct wait w)
 	ARENA_PUSH(g->r->ctx->scratch, g->waits, g->nwaits, g->capwaits) = w;
 }
 
-/* The waits of task `t`. While its wave is looked through, done[] of its FIFOs
- * counts on, so that each operation has its number; it is put back behind. */
+/* Lists the waits of task `t`. done[] of its FIFOs is advanced over the wave, to number the
+ * operations, and then restored. */
 static void list_waits(struct graph *g, uint32_t *mark, uint32_t t)
 {
 	const struct greedy *r = g->r;
@@ -38,7 +37,7 @@ static void list_waits(struct graph *g, uint32_t *mark, uint32_t t)
 	const struct op *ops = p->tasks[t].ops;
 	uint32_t from = u->next > u->row ? u->next : u->row;
 	uint32_t end = u->end;
-	/* What is fused has not begun as long as it waits. */
+	/* A fused operation has not begun while it waits. */
 	if (u->row == end && end < p->tasks[t].nops && op_is_fused(&ops[end]))
 		end++;
 	for (uint32_t i = from; i < end; i++) {
@@ -110,7 +109,7 @@ void graph_init(struct graph *g, struct greedy *r)
 
 /* ---- a shortest cycle -------------------------------------------------------------- */
 
-/* Takes `t` out, and all tasks that have no way to a cycle then. */
+/* Removes `t`, and all tasks that then have no path to a cycle. */
 static void leave(struct graph *g, uint32_t t)
 {
 	uint32_t n = 0;
@@ -139,7 +138,7 @@ static void keep_cycle(struct graph *g, uint32_t start, uint32_t w, uint32_t len
 	}
 }
 
-/* Looks for a cycle through `start` that is shorter than the best. */
+/* Searches for a cycle through `start` that is shorter than the best so far. */
 static void search(struct graph *g, uint32_t start)
 {
 	uint32_t head = 0, tail = 0, depth = 1;
@@ -186,13 +185,13 @@ uint32_t graph_needs(const struct graph *g, uint32_t i)
 	uint32_t fifo = w->send ? op_in(o) : op_out(o), n = 0, row = 0;
 	if (op_kind(o) == OP_WAIT)
 		return o->other - 1;
-	for (; row + 1 < t->nops; row++) /* ends meet: it is there */
+	for (; row + 1 < t->nops; row++) /* the program matches, so there is one */
 		if ((w->send ? op_out(&t->ops[row]) : op_in(&t->ops[row])) == fifo && n++ == w->nth)
 			break;
 	return row;
 }
 
-/* Where the cycle begins when it is told. */
+/* The wait with which the report of the cycle begins. */
 static uint32_t first_wait(const struct graph *g)
 {
 	uint32_t best = NONE;
@@ -248,7 +247,7 @@ void graph_remove_cycle(struct graph *g, bool *behind)
 			g->queue[n++] = g->back[i];
 		}
 	}
-	/* What waits for one of these is one of these: the rest is whole. */
+	/* All tasks that wait for removed tasks are removed, so the other waits stay valid. */
 	for (uint32_t t = 0; t < g->n; t++) {
 		g->gone[t] = g->gone[t] || behind[t];
 		g->out[t] = g->gone[t];

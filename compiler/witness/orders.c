@@ -13,8 +13,8 @@
 /* One of the two values. */
 struct side {
 	uint32_t rank, cell, value;
-	uint32_t sum;	      /* the first that the other has not, or NONE */
-	struct stored stored; /* where it is made */
+	uint32_t sum;	      /* the first sum that the other value does not have, or NONE */
+	struct stored stored; /* the operation that makes it */
 	bool found;
 };
 
@@ -25,9 +25,9 @@ struct parting {
 	struct side side[2];
 };
 
-/* ---- where the orders part --------------------------------------------------------------- */
+/* ---- the first difference of the orders ---------------------------------------------------- */
 
-/* Marks the trees that one is made of, itself too. */
+/* Marks a tree and all its subtrees. */
 static uint8_t *mark_trees(struct parting *x, const struct trees *t, uint32_t number)
 {
 	uint8_t *marks = ARENA_ARRAY(x->arena, uint8_t, (size_t)t->n + 1);
@@ -47,7 +47,7 @@ static uint8_t *mark_trees(struct parting *x, const struct trees *t, uint32_t nu
 	return marks;
 }
 
-/* By sum of a value that is marked: the least of the initial values that it adds up. */
+/* By marked sum: the least of the initial values that it adds up. */
 static uint32_t *least_initials(struct parting *x, const struct values *v, const uint8_t *marks)
 {
 	uint32_t *least = none_array(x->arena, v->n + 1);
@@ -72,9 +72,9 @@ static bool is_unlike(const struct parting *x, uint32_t value, const uint8_t *ot
 	       !other[h->number[value - h->values->base] - x->bits->trees.leaves];
 }
 
-/* A sum of `mine`'s value with a tree that is not in `other`, but with operands that are: of
- * several, which add up other ranks' values, the one with the lowest rank, whatever the order of
- * the run. */
+/* A sum of `mine`'s value with a tree that is not in `other`, but with operands that are. If there
+ * are several, the one with the value of the lowest rank, so that the result does not depend on the
+ * order of the run. */
 static uint32_t first_unlike(struct parting *x, const struct side *mine, const uint8_t *other)
 {
 	const struct history *h = &x->bits->history;
@@ -164,7 +164,7 @@ static const char *order_text(const struct parting *x, const struct side *s, boo
 			    value_text(a, x->p, v, sum->left));
 }
 
-/* Both sides; `names` are theirs. */
+/* The text for both sides, with their names. */
 static const char *orders_text(const struct parting *x, const char *const names[2])
 {
 	const struct node *a = sum_of(x, &x->side[0]), *b = sum_of(x, &x->side[1]);

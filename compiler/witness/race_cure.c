@@ -1,26 +1,26 @@
 /*
- * The cure of a race inside a step: the sends stay in it, and what writes comes behind
- * it, one operation after the other; or all of it comes one after the other, as written.
+ * Cures of a race inside a step, tried before they are suggested.
  *
- * In: a program with E0402 reports, matched and without a deadlock, and its contract.
- * Out: a help line on those where the program so changed is right: nothing races, it
- * finishes with the slots that were asked for, and the contract holds. All of it is
- * checked by the passes themselves, on a copy. The first change keeps the values that
- * the step means; the second does not, so it counts only where the contract promises
- * something. O(operations) for each of at most MOST reports.
+ * In: a program with E0402 reports, matched and without a deadlock, and its contract. Out: help for
+ * the reports that a change of the step cures. Two changes are tried: the sends stay in the step
+ * and the operations that write come after it, one by one; or all operations come one by one, as
+ * written. The changed program is a copy, and the passes check it: nothing races, it finishes with
+ * the requested slots, and the contract holds. The first change keeps the intended values of the
+ * step. The second may not, so it is suggested only if the contract promises something.
+ * O(operations) for each of at most MOST reports.
  */
 #include "compiler/witness/witness.h"
 
 #include <string.h>
 
 enum { MOST = 4, MOST_NAMED = 3 };
-#define MOST_OPS (1u << 20) /* the copy of a larger program might be too much */
+#define MOST_OPS (1u << 20) /* larger programs are not copied */
 
 struct cure {
 	struct ctx *ctx;
 	const struct program *p;
-	bool *sites;	 /* [nsites] stand in the step */
-	bool *moved;	 /* [nsites] come behind it */
+	bool *sites;	 /* [nsites]: in the step */
+	bool *moved;	 /* [nsites]: moved after it */
 	bool sends;	 /* some operation stays in it */
 	bool as_written; /* the second change */
 };
@@ -78,7 +78,7 @@ static bool in_step(const struct cure *c, const struct op *ops, uint32_t n)
 	return false;
 }
 
-/* The program with the step changed wherever it runs; false: that would mean another. */
+/* Changes the step wherever it runs; false: that would change its meaning. */
 static bool change(struct cure *c, struct program *q)
 {
 	struct arena *a = c->ctx->scratch;
@@ -121,7 +121,7 @@ static bool is_right(struct ctx *c, struct program *q, const struct contract *k)
 	       none.errors == 0;
 }
 
-/* All that stands in the step of the report, from the waves that have its place. */
+/* Finds the sites of the report's step, from the waves that contain its place. */
 static bool find_step(struct cure *c, struct span span)
 {
 	const struct program *p = c->p;
@@ -164,7 +164,7 @@ static const char *named(const struct cure *c, uint32_t *count)
 	return *count > MOST_NAMED ? arena_printf(a, "%s, ...", text) : text;
 }
 
-/* Names the cure, and the numbers that it was checked for. */
+/* Adds the cure to the report, with the N and slots for which it was checked. */
 static void say(const struct cure *cure, struct diag *g)
 {
 	struct ctx *c = cure->ctx;

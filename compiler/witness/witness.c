@@ -1,10 +1,9 @@
 /*
  * witness: why a run is stuck, as the smallest set of facts (E0304).
  *
- * In: the state of a greedy run that cannot go on. Out: the report: a shortest
- * cycle of waits (cycle.c), what the other ranks do, and cures, each of which was
- * tried by a run before it is named. Cycles that have nothing to do with one another
- * are reports of their own.
+ * In: the state of a greedy run that is stuck. Out: the report: a shortest cycle of waits
+ * (cycle.c), the state of the other ranks, and cures that were tried by a run. Independent cycles
+ * are separate reports.
  */
 #include "compiler/witness/cycle.h"
 #include "compiler/witness/witness.h"
@@ -47,7 +46,7 @@ static const char *slots_text(struct arena *a, uint32_t slots)
 	return arena_printf(a, "%u slot%s", slots, slots == 1 ? "" : "s");
 }
 
-/* A fused operation, which waits for both its ends: whether its message is not there. */
+/* Whether a fused operation, which waits for both its ends, lacks its message. */
 static bool waits_to_receive(const struct greedy *r, const struct op *o)
 {
 	const struct flow *f = op_in(o) == NONE ? NULL : &r->flows[op_in(o)];
@@ -96,7 +95,7 @@ static void note_par(const struct graph *g, struct diag *d, uint32_t i)
 			  program_path_text(a, p, to->path));
 }
 
-/* A wait that stands in the file itself: for another task's operation. */
+/* A wait of MSCCL XML, for another task's operation. */
 static void note_other(const struct graph *g, struct diag *d, uint32_t i)
 {
 	struct greedy *r = g->r;
@@ -130,8 +129,8 @@ static bool same_line(const struct graph *g, uint32_t i, uint32_t j)
 	return !is_wait(g, i) && !is_wait(g, j) && graph_op(g, i)->site == graph_op(g, j)->site;
 }
 
-/* Every wait, but of more than MANY in a row at one place only the first two and
- * the last, and the rest in one line. */
+/* Adds a note for every wait; of more than MANY consecutive waits at one place, only for the first
+ * two and the last, and one line for the rest. */
 static void note_cycle(const struct graph *g, struct diag *d)
 {
 	enum { MANY = 4 };
@@ -153,7 +152,7 @@ static void note_cycle(const struct graph *g, struct diag *d)
 	}
 }
 
-/* ---- the bystanders -------------------------------------------------------------------------- */
+/* ---- the other ranks ------------------------------------------------------------------------- */
 
 enum fate { FINISHED, STUCK, BEHIND, IN_CYCLE }; /* of a rank: the highest of its tasks' */
 
@@ -241,7 +240,8 @@ static bool one_pair(const struct graph *g, uint32_t *a, uint32_t *b)
 	return x && y && x->next == y;
 }
 
-/* Operations of `b` right behind one of `a`, each alone, become one wave with it. */
+/* Joins each operation of site `b` that directly follows one of `a`, each alone in its wave, to the
+ * wave of the latter. */
 static void join(struct cure *c, uint32_t a, uint32_t b)
 {
 	struct program *p = c->r->p;
@@ -265,8 +265,8 @@ static void join(struct cure *c, uint32_t a, uint32_t b)
 		same ? "the two operations of " : "", x, same ? "" : " and ", same ? "" : y);
 }
 
-/* Joins pairs of lines that wait for each other until the program finishes; false: it
- * does not. A race in that program is no cure either; its reports go nowhere. */
+/* Joins pairs of lines that wait for each other until the program finishes, without a race; false:
+ * it does not. Reports are discarded. */
 static bool join_pairs(struct cure *c, struct graph *g)
 {
 	enum { MOST = 4 };
@@ -315,10 +315,10 @@ static struct diag *report_cycle(const struct graph *g, const bool *behind, uint
 	for (uint32_t i = 0; i < g->ncycle; i++)
 		v[i] = graph_rank(g, i);
 	const char *who = ranks_text(c->scratch, v, g->ncycle);
-	if (v[0] == v[g->ncycle - 1]) /* sorted: one rank; messages are between several */
+	if (v[0] == v[g->ncycle - 1]) /* sorted, so all are one rank: there are no messages */
 		who = arena_printf(c->scratch, "thread blocks of %s", who);
 	const char *with = "";
-	if (g->r->p->nfifos) /* else there are waits alone */
+	if (g->r->p->nfifos) /* otherwise there are only waits */
 		with = arena_printf(c->scratch, " with %s%s", slots_text(c->scratch, slots),
 				    slots ? "" : " (rendezvous)");
 	struct diag *d = diag_add(c->diags, SEV_ERROR, 304, span_of(g, 0), NO_RANK,
@@ -353,7 +353,7 @@ static void report(struct greedy *r, uint32_t slots, int64_t least)
 		help_step(&g, first, least);
 }
 
-/* The waits at the line of the cycle's wait `i`, the cycle's and all others. */
+/* Text for all waits at the line of the cycle's wait `i`, in the cycle or not. */
 static const char *group_text(const struct graph *g, uint32_t i)
 {
 	struct greedy *r = g->r;
@@ -377,7 +377,7 @@ static const char *group_text(const struct graph *g, uint32_t i)
 			    program_line_text(r->ctx, r->p, span_of(g, i)));
 }
 
-/* Where a run is stuck. Looks at the operations of stuck waves alone. */
+/* The place at which a run is stuck, from the operations of its stuck waves. */
 static const char *fewer_text(struct greedy *r)
 {
 	struct graph g;

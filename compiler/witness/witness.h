@@ -6,9 +6,9 @@
 
 #include "compiler/check/values/bits.h"
 
-/* Reports E0304, if a program is deadlocked, with a shortest cycle of waits; else says in
- * d->fewer, in the compilation's arena, where fewer slots would be stuck. Needs d->stuck.
- * O(operations), and as much for each cure that is tried. */
+/* Reports E0304 with a shortest cycle of waits, if a program is deadlocked; else sets d->fewer, in
+ * c->arena, to the place at which fewer slots would be stuck. Needs d->stuck. O(operations), and as
+ * much for each cure that is tried. */
 void witness(struct ctx *c, struct deadlock_report *d);
 
 /* Reports E0403-E0405, one for each clause that does not hold; `r` is proof's `wrong`.
@@ -17,12 +17,12 @@ struct replay;
 void blame(struct ctx *c, const struct program *p, const struct contract *k,
 	   const struct order *order, struct replay *r);
 
-/* Says why bits are not the same for every count (bits.why, in the compilation's arena), and
- * reports E0407 if ctx.require asks for a property that does not hold. Needs the run (bits.h). */
+/* Sets bits.why, in c->arena, to the reason why bits are not the same for every count, and reports
+ * E0407 if ctx.require has a property that does not hold. Needs the run (bits.h). */
 void orders(struct ctx *c, const struct program *p, const struct order *order, struct bits *b);
 
-/** After E0402 in a program that matches and does not deadlock: adds help to the reports
- *  that a step with its writes behind it cures (race_cure.c). */
+/** After E0402 in a program that matches and does not deadlock: adds help to the reports that a
+ *  change of the step cures (race_cure.c). */
 void race_help(struct ctx *c, const struct program *p, const struct contract *k);
 
 #endif

@@ -1,13 +1,12 @@
 /*
- * Memory of one compilation: bump allocation, and blocks of their own for what
- * is large. See arena.h for what callers may rely on.
+ * Memory of one compilation: bump allocation for small requests, separate blocks for large ones.
+ * See arena.h for the guarantees.
  *
- * Small requests are cut from blocks, the first of 16 KiB, all but the first two of 64 KiB: a small
- * instance, and a pass that needs little, hold little. A request over LARGE bytes gets a block of
- * its own on a doubly linked list, so that a growing array is resized by the system, often without
- * a copy, and leaves no garbage behind; the largest are mapped. Which of the two an allocation is
- * follows from its size, hence arena_grow asks for it. Every call is O(1) beside zeroing and
- * copying.
+ * Small requests are cut from blocks. The first block has 16 KiB, all but the first two have 64
+ * KiB, so that small instances and passes take little memory. A request over LARGE bytes gets a
+ * separate block on a doubly linked list, so that the system resizes a growing array, often without
+ * a copy; the largest blocks are mapped. The size of an allocation determines its kind, so
+ * arena_grow needs it. Every call takes O(1), plus zeroing and copying.
  */
 #include "lang/base/arena.h"
 
@@ -24,13 +23,14 @@
 #define BLOCK ((size_t)64 * 1024)
 #define LARGE ((size_t)8 * 1024)
 #define ALIGN (_Alignof(max_align_t))
-#define LEAD 16 /* a large block begins so far behind a page's begin */
+#define LEAD 16 /* offset of a large block from the begin of its page */
 
 struct arena_block {
 	struct arena_block *prev, *next;
 	size_t size; /* bytes in data */
 	size_t fill; /* bytes used (head list) */
-	/* Behind a lead, as what malloc maps has it too, data begins a cache line. */
+	/* With LEAD bytes before the block, as malloc has for mapped blocks, data begins at a cache
+	 * line. */
 	_Alignas(max_align_t) unsigned char rest[16];
 	unsigned char data[];
 };
@@ -47,7 +47,7 @@ void arena_fail(struct arena *a)
 	abort();
 }
 
-/* Bytes held for a request of n, or no return if that is too much. */
+/* Rounds up a request of n bytes; fails if it is too large. */
 static size_t round_up(struct arena *a, size_t n)
 {
 	if (n > SIZE_MAX / 4)
@@ -55,7 +55,7 @@ static size_t round_up(struct arena *a, size_t n)
 	return (n + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Before more is asked from the system. */
+/* Checks the budget before a request to the system. */
 static void charge(struct arena *a, size_t n)
 {
 	struct arena_budget *b = a->budget;
@@ -66,7 +66,7 @@ static void charge(struct arena *a, size_t n)
 	arena_fail(a);
 }
 
-/* After it was given; `n` may be negative, modulo 2^64. */
+/* Counts the bytes after a request to the system; `n` may be negative, modulo 2^64. */
 static void hold(struct arena *a, size_t n)
 {
 	a->used += n;
@@ -76,14 +76,14 @@ static void hold(struct arena *a, size_t n)
 
 /* ---- blocks from the system ---------------------------------------------------------- */
 
-/* Blocks of so many bytes in all are mapped, and begin where huge pages do: page faults would
- * otherwise cost more than the passes that fill them. */
+/* Whether a block of `total` bytes is mapped, at the begin of a huge page. With small pages, page
+ * faults would cost more than the passes that fill the block. */
 static bool is_mapped(size_t total)
 {
 	return total >= HUGE;
 }
 
-/* What a mapped block of `total` bytes takes. */
+/* The size of the mapping for a block of `total` bytes. */
 static size_t whole_pages(size_t total)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -91,7 +91,7 @@ static size_t whole_pages(size_t total)
 	return (LEAD + total + page - 1) / page * page;
 }
 
-/* Address space for `n` bytes, whole pages, from a huge page's begin; NULL: there is none. */
+/* Maps `n` bytes, whole pages, from the begin of a huge page; NULL: no memory. */
 static unsigned char *map_aligned(size_t n)
 {
 	unsigned char *p = mmap(NULL, n + HUGE_PAGE, PROT_READ | PROT_WRITE,
@@ -104,13 +104,14 @@ static unsigned char *map_aligned(size_t n)
 	if (before)
 		munmap(p, before);
 	munmap(p + before + n, HUGE_PAGE - before);
-	/* All of it: a mapping that is of two kinds cannot be moved. The answer does not matter. */
+	/* For the whole mapping, as a mapping of two kinds cannot be moved. A failure is
+	 * harmless. */
 	(void)madvise(p + before, n, MADV_HUGEPAGE);
 	return p + before;
 }
 
-/* The mapping of a size gets another one; its pages move, which copies nothing. NULL: there is no
- * room, and it is as it was. */
+/* Resizes a mapping by moving its pages, without a copy. NULL: no memory; the block is
+ * unchanged. */
 static unsigned char *remap(void *block, size_t from, size_t to)
 {
 	void *q = mremap(block, from, to, 0), *place;
@@ -154,7 +155,7 @@ static void release(struct arena_block *b)
 		free(b);
 }
 
-/* The block with another size; its begin is kept. NULL: there is no room, and it is as it was. */
+/* Resizes a block, and keeps its contents. NULL: no memory; the block is unchanged. */
 static struct arena_block *resize(struct arena_block *b, size_t total)
 {
 	size_t old = sizeof(*b) + b->size;
@@ -194,7 +195,7 @@ void arena_free(struct arena *a)
 	a->used = 0;
 }
 
-/* A block of `size` bytes, in front of one of the arena's lists. */
+/* Adds a block of `size` bytes at the front of a list of the arena. */
 static struct arena_block *new_block(struct arena *a, struct arena_block **list, size_t size,
 				     bool zeroed)
 {
@@ -216,7 +217,7 @@ static struct arena_block *new_block(struct arena *a, struct arena_block **list,
 	return b;
 }
 
-/* What the block behind the newest one (or NULL) of small requests takes. */
+/* The size of the next block for small requests after `b`, the newest one or NULL. */
 static size_t next_block(const struct arena_block *b)
 {
 	size_t twice = b ? 2 * (sizeof(*b) + b->size) : FIRST_BLOCK;
@@ -237,7 +238,7 @@ void *arena_alloc(struct arena *a, size_t n)
 		b = new_block(a, &a->head, next_block(b) - sizeof(*b), false);
 	p = b->data + b->fill;
 	b->fill += n;
-	return memset(p, 0, n); /* a shrunk allocation leaves bytes behind */
+	return memset(p, 0, n); /* a shrunk allocation left old bytes */
 }
 
 static void *grow_large(struct arena *a, void *p, size_t n)
@@ -269,13 +270,13 @@ void *arena_grow(struct arena *a, void *p, size_t old, size_t n)
 	size_t want = round_up(a, n ? n : 1);
 	void *q;
 
-	if (!p) /* zeroing what the caller fills would cost as much as filling it */
+	if (!p) /* not zeroed: the caller fills it */
 		return want > LARGE ? new_block(a, &a->big, want, false)->data : arena_alloc(a, n);
 	if (held > LARGE && want > LARGE)
 		return grow_large(a, p, want);
 	if (want == held)
 		return p;
-	/* The newest small allocation is resized where it is. */
+	/* The newest small allocation is resized in place. */
 	if (want <= LARGE && held <= LARGE && b && (unsigned char *)p + held == b->data + b->fill &&
 	    b->fill - held + want <= b->size) {
 		b->fill = b->fill - held + want;

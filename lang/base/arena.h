@@ -1,16 +1,14 @@
 /*
  * Memory of one compilation.
  *
- * An arena hands out zeroed memory that lives until the arena is freed. Several
- * are in use at a time: one for what lives as long as the compilation, one for an
- * instance, and a scratch arena that is emptied after each pass. They share one
- * budget.
+ * An arena allocates zeroed memory that lives until the arena is freed. Several are in use at a
+ * time: one for data of the whole compilation, one for an instance, and a scratch arena that is
+ * emptied after each pass. They share one budget.
  *
- * An allocation never returns NULL. When the system has no memory left, or the
- * budget is spent, control goes back to the jmp_buf in `full`, which
- * the entry of the library sets (session.c); whatever was allocated stays with
- * its arena and is freed there. Therefore nothing below that entry may hold a
- * resource (a file, a malloc'ed block) across an allocation.
+ * An allocation never returns NULL. If the system has no memory, or the budget is spent, it jumps
+ * to the jmp_buf in `full`, which the entry of the library sets (session.c); the entry frees the
+ * arenas. So no function below that entry may hold a resource (a file, a block from malloc) across
+ * an allocation.
  */
 #ifndef CCS_LANG_BASE_ARENA_H
 #define CCS_LANG_BASE_ARENA_H
@@ -23,27 +21,26 @@
 
 struct arena_block;
 
-/* What some arenas may hold together. */
+/* A limit for several arenas together. */
 struct arena_budget {
 	size_t limit; /* most bytes to hold, 0: no limit */
 	size_t used;  /* bytes held from the system */
-	bool spent;   /* a request was refused: it would have gone over */
+	bool spent;   /* a request was refused, as it exceeds the limit */
 };
 
 struct arena {
 	struct arena_block *head;    /* small allocations, bumped */
-	struct arena_block *big;     /* blocks of their own, may be resized */
+	struct arena_block *big;     /* large allocations, a block each, resizable */
 	size_t used;		     /* bytes held from the system */
 	struct arena_budget *budget; /* or NULL */
-	jmp_buf *full;		     /* where to go when there is no more */
+	jmp_buf *full;		     /* jump target if memory runs out */
 };
 
-/** Sets up an empty arena. `budget` may be NULL: no limit; `full` too, then running
- *  out of memory aborts. */
+/** Sets up an empty arena. budget == NULL: no limit. full == NULL: running out of memory aborts. */
 void arena_init(struct arena *a, struct arena_budget *budget, jmp_buf *full);
 
-/** Goes to `full` as if memory had run out; for those who catch it on its way
- *  (they set `full` for a while) and for failures that must not happen. */
+/** Jumps to `full` as if memory had run out: for callers that set `full` temporarily and pass the
+ *  failure on, and for failures that cannot happen. */
 void arena_fail(struct arena *a) __attribute__((noreturn));
 
 /** Frees everything; the arena is empty and usable again. */
@@ -64,7 +61,7 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 	__attribute__((format(printf, 2, 0)));
 
 #define ARENA_NEW(a, type) ((type *)arena_alloc((a), sizeof(type)))
-/** A copy of what `p` points to; a new object with these fields. */
+/** A copy of *p; a new object with these fields. */
 #define ARENA_COPY(a, p) ((__typeof__(p))arena_copy((a), (p), sizeof(*(p))))
 #define ARENA_MAKE(a, type, ...) ((type *)arena_copy((a), &(type){ __VA_ARGS__ }, sizeof(type)))
 #define ARENA_ARRAY(a, type, n) ((type *)arena_alloc((a), sizeof(type) * (size_t)(n)))

@@ -1,10 +1,10 @@
 /*
  * Source files: their bytes, or why they cannot be read.
  *
- * In: a path, which may name anything. Out: the bytes of a regular file, at most MAX_FILE and no
- * more than it had when it was opened, so that reading ends however fast another process writes.
- * Other kinds of files are recognized before they are opened, since opening alone may wait or have
- * an effect, and again afterwards, without waiting. O(bytes).
+ * In: a path, of any kind of file. Out: the bytes of a regular file, at most MAX_FILE and no more
+ * than its size when it was opened, so that reading ends even if another process keeps writing.
+ * Other kinds of files are refused before they are opened, since opening may block or have side
+ * effects, and checked again after opening. O(bytes).
  */
 #include "lang/base/source.h"
 
@@ -46,7 +46,7 @@ static void stamp(struct source *src, const struct stat *st)
 	};
 }
 
-/* Reads to the end, or to `most` + 1 bytes, and puts two NULs behind them. */
+/* Reads to the end, or to `most` + 1 bytes, and appends two NULs. */
 static int read_fd(struct arena *a, int fd, size_t guess, size_t most, struct source *src)
 {
 	size_t cap = guess + 3, n = 0;
@@ -78,7 +78,7 @@ static int read_fd(struct arena *a, int fd, size_t guess, size_t most, struct so
 	return 0;
 }
 
-/* The same, closing the file even if memory runs out meanwhile. */
+/* read_fd, then closes the file, even if memory runs out. */
 static int read_and_close(struct arena *a, int fd, size_t guess, size_t most, struct source *src)
 {
 	jmp_buf *outer = a->full, here;
@@ -124,7 +124,7 @@ static struct unread refuse(struct arena *a, const char *path, const struct stat
 	};
 }
 
-/* No stat: perhaps a link to nothing. */
+/* The reason why stat failed; the path may be a dangling link. */
 static struct unread not_there(struct arena *a, const char *path, int error)
 {
 	char to[PATH_MAX];
@@ -163,7 +163,7 @@ struct unread read_file(struct arena *a, const char *path, struct source *src)
 		close(fd);
 		return failed(EFBIG);
 	}
-	/* Files of /proc say 0 and have more. */
+	/* Files in /proc have size 0, and contents. */
 	most = size ? size : MAX_FILE;
 	error = read_and_close(a, fd, size ? size : 4096, most, src);
 	if (error)

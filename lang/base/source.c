@@ -1,10 +1,9 @@
 /*
  * Source texts and places in them: see source.h.
  *
- * Texts follow one another in one space of offsets, with one offset between
- * two of them, so that the end of a text is a place of that text. A table of
- * line starts is made the first time that a place in the text is printed;
- * after that both searches are binary.
+ * Texts follow one another in one space of offsets, with one unused offset between two of them, so
+ * that the end of a text belongs to it. The table of line starts is made when a place in the text
+ * is first printed. Texts and lines are then found by binary search.
  */
 #include "lang/base/source.h"
 
@@ -48,7 +47,7 @@ static void find_lines(struct arena *a, struct source *s)
 
 struct source *source_at(const struct sources *s, uint32_t offset)
 {
-	uint32_t lo = 0, hi = s->n; /* the last one that starts at or before it */
+	uint32_t lo = 0, hi = s->n; /* finds the last text that starts at or before the offset */
 
 	if (!s->n || offset < s->v[0]->base)
 		return NULL;

@@ -1,16 +1,15 @@
 /*
- * Diagnostics: how they are collected. diag_print.c prints them.
+ * Collects diagnostics; diag_print.c prints them.
  *
- * In: mistakes, in any order, often the same one from many ranks. Out: each
- * mistake once, with the sorted set of its ranks. A hash table over (phase,
- * severity, code, place) finds the mistake that is there already, so adding is
- * O(1) a call and collecting stays linear when every rank has the same mistake.
+ * In: mistakes, in any order, often the same mistake on many ranks. Out: each mistake once, with
+ * the sorted set of its ranks. A hash table over (phase, severity, code, place) finds a mistake
+ * that was added before, so a call takes O(1), also when every rank has the same mistake.
  */
 #include "lang/diag/diag.h"
 
 #include <string.h>
 
-/* Two diagnostics without code and place are the same only if their text is. */
+/* Diagnostics without code and place are equal only if their texts are. */
 static bool same(const struct diag *a, const struct diag *b)
 {
 	if (a->phase != b->phase || a->severity != b->severity || a->code != b->code ||
@@ -31,7 +30,7 @@ static uint32_t hash(const struct diag *g)
 	return (uint32_t)(h >> 32);
 }
 
-/* The place of a mistake in the index: with its row + 1, or 0 where it would be. */
+/* The slot of a mistake in the index, with its row + 1; or the free slot for it, with 0. */
 static uint32_t *place_of(const struct diags *d, const struct diag *g)
 {
 	uint32_t mask = d->nindex - 1, at = hash(g) & mask;
@@ -67,7 +66,7 @@ static void add_rank(struct diags *d, struct diag *g, int64_t rank)
 	g->ranks[at] = rank;
 }
 
-/* Which of the counts of a report it is in; NULL: none. */
+/* The counter for a severity and code; NULL: none. */
 static uint32_t *count_of(struct diags *d, enum severity sev, int code)
 {
 	if (sev == SEV_WARNING)
@@ -86,15 +85,14 @@ struct diag *diag_vadd(struct diags *d, enum severity sev, int code, struct span
 	struct diag *g;
 	uint32_t row;
 
-	/* With a place, the text does not decide whether it is the same: a
-	 * mistake seen again costs no memory. */
+	/* With a place, texts are not compared, so no text is made for a mistake that is there. */
 	if (span.lo == 0)
 		new.message = arena_vprintf(d->arena, fmt, ap);
 	row = d->nindex ? *place_of(d, &new) : 0;
 	uint32_t *count = count_of(d, sev, code);
 	if (row) {
 		add_rank(d, d->v[row - 1], rank);
-		if (count && !*count) /* seen in another schedule, too: each is wrong */
+		if (count && !*count) /* also in another schedule: each counts as wrong */
 			*count = 1;
 		return NULL;
 	}
@@ -121,7 +119,7 @@ void diags_drop(struct diags *d, uint32_t first)
 		if (count)
 			--*count;
 	}
-	d->nindex = 0; /* made anew */
+	d->nindex = 0; /* the index is rebuilt */
 	index_grow(d);
 }
 
@@ -250,10 +248,10 @@ void diag_fix(struct diags *d, struct diag *g, struct span span, const char *fmt
 
 /* ---- helpers for messages --------------------------------------------------- */
 
-#define NEAREST_MAX 64 /* longer names are not compared: they are hardly ever mistyped */
+#define NEAREST_MAX 64 /* longer names are not compared */
 
-/* Edit distance with neighbours swapped as one edit (optimal string alignment):
- * three rows of the usual table. */
+/* Edit distance where a swap of neighbours is one edit (optimal string alignment, the restricted
+ * Damerau-Levenshtein distance), with three rows of the table. */
 static size_t distance(const char *a, size_t na, const char *b, size_t nb)
 {
 	size_t rows[3][NEAREST_MAX + 1];
@@ -308,7 +306,7 @@ const char *diag_nearest(const char *name, const char *const *candidates, size_t
 	return best;
 }
 
-#define RANKS_RUNS 12 /* runs that are written before the rest is only counted */
+#define RANKS_RUNS 12 /* runs that are written; the rest is counted */
 
 const char *diag_ranks(struct arena *a, const int64_t *ranks, size_t n)
 {

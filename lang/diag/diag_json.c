@@ -1,9 +1,9 @@
 /*
  * Diagnostics as JSON: one object a line.
  *
- * In: a diagnostic, with texts of any bytes. Out: its object, with the keys that
- * ccc(1) lists; bytes that are no UTF-8 become U+FFFD. Lines and columns count from 1,
- * columns in bytes; an end is the place behind the last byte.
+ * In: a diagnostic, with texts of any bytes. Out: its object, with the keys that ccc(1) lists;
+ * bytes that are not UTF-8 become U+FFFD. Lines and columns count from 1, columns in bytes; an end
+ * is the place after the last byte.
  */
 #include "lang/diag/diag_print.h"
 
@@ -61,7 +61,7 @@ const char *diag_json_prepare(struct diags *d, const struct diag *g, struct diag
 	return g->where ? arena_printf(d->arena, "%s (%s)", g->message, g->where) : g->message;
 }
 
-/* Adds where `span` begins and ends; without a place nulls. */
+/* Adds the begin and end of `span`; nulls without a place. */
 static void set_place(struct diags *d, json_t *object, struct span span)
 {
 	struct place lo = source_place(d->sources, span.lo);
@@ -80,7 +80,7 @@ static void set_place(struct diags *d, json_t *object, struct span span)
 	json_decref(place);
 }
 
-/* Notes or help: those without a place have no keys for it. */
+/* Notes or help; entries without a place have no keys for it. */
 static json_t *notes_array(struct diags *d, const struct diag_notes *list)
 {
 	json_t *array = json_array();

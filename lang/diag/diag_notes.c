@@ -1,5 +1,5 @@
 /*
- * What all forms of printed diagnostics have in common: words for a severity, and all notes of one.
+ * Shared by all formats of diagnostics: the word for a severity, and all notes of a diagnostic.
  */
 #include "lang/diag/diag_print.h"
 

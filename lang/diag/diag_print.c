@@ -1,13 +1,10 @@
 /*
- * Diagnostics: how they are printed as text for people; and in which order, and how
- * many, in any form.
+ * Prints diagnostics as text; also their order and number, for every format.
  *
- * In: what diag_add collected. Out: the diagnostics sorted by pass, then by
- * place, capped, each with its source line and the place underlined. Texts
- * come from files and command lines, so nothing goes out as it is: bytes that
- * a terminal might obey, and bytes that are not UTF-8, are escaped. Of a long
- * line only the neighbourhood of the place is shown, so a diagnostic costs
- * O(1) whatever the file looks like.
+ * In: the diagnostics that diag_add collected. Out: these, sorted by pass, then by place, up to the
+ * cap, each with its source line and the place underlined. Texts come from files and command lines,
+ * so control characters, which a terminal might obey, and bytes that are not UTF-8 are escaped. Of
+ * a long line only the part around the place is shown, so a diagnostic costs O(1).
  */
 #include "lang/diag/diag_print.h"
 
@@ -20,14 +17,15 @@
 
 /* ---- bytes that may be anything ------------------------------------------------ */
 
-/* Control characters, and those that turn the direction of the text round. */
+/* Whether it is a control character, or changes the direction of the text. */
 static bool is_control(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 ||
 	       (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
 }
 
-/* Puts the name of a character of `len` bytes, or of a byte that is none, into `to`; returns its length. */
+/* Writes an escape for a character of `len` bytes, or for an invalid byte, to `to`; returns its
+ * length. */
 static size_t escape(const char *s, size_t len, uint32_t c, char *to)
 {
 	if (len && c >= 0x80)
@@ -35,8 +33,8 @@ static size_t escape(const char *s, size_t len, uint32_t c, char *to)
 	return (size_t)sprintf(to, "\\x%02x", (unsigned)(unsigned char)s[0]);
 }
 
-/* Writes one character of s as it can be shown, and returns how many bytes it
- * took; *width grows by the columns it fills. out == NULL: only counts. */
+/* Writes one character of s, escaped if necessary, and returns its length in s; adds its columns to
+ * *width. out == NULL: only counts. */
 static size_t put_char(const char *s, size_t n, size_t *width, FILE *out)
 {
 	char text[16];
@@ -179,7 +177,7 @@ static void print_excerpt(const struct printer *p, struct span span, const char 
 	fprintf(p->out, "%s\n", paint(p, PLAIN));
 }
 
-/* Below the place: what the fix puts there. Not for a long line, or several. */
+/* Prints the fix below the place; not for a long line, or several lines. */
 static void print_fix(const struct printer *p, const struct diag *g)
 {
 	struct place at, place;
@@ -233,7 +231,7 @@ static bool names_rank(const char *message, int64_t rank)
 	return false;
 }
 
-/* Which ranks it is true for: all of them, or those that the text leaves out. */
+/* Prints the ranks for which it is true: all, or all but the one in the message. */
 static void print_ranks(const struct printer *p, const struct diag *g)
 {
 	int64_t *ranks = ARENA_ARRAY(p->d->arena, int64_t, g->nranks);
@@ -328,7 +326,7 @@ static void print(const struct printer *p, const struct diag_style *style, const
 	}
 }
 
-/* The closing line of what the cap left out. */
+/* Prints the closing line with the number of diagnostics beyond the cap. */
 static void print_left_out(const struct printer *p, const struct diag_style *style, uint32_t errors,
 			   uint32_t warnings)
 {

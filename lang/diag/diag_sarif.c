@@ -1,12 +1,11 @@
 /*
  * Diagnostics as one SARIF 2.1.0 log, for code scanners and editors.
  *
- * In: diagnostics of one run of the command, which may be over several files, and the
- * reports of schedules that passed. Out: one JSON object: a result each, the rules that
- * they are about with the texts of --explain, notes as related locations, help in the
- * message, fixes as SARIF has them. Columns count characters (code points), an end is
- * behind the last one; names of files are URIs. No result is left out silently: where
- * jansson has no memory, closing the log fails.
+ * In: diagnostics of one run of the command, over one or more files, and the reports of schedules
+ * that passed. Out: one JSON object with a result for each, the rules of their codes with the texts
+ * of --explain, notes as related locations, help in the message, and fixes. Columns count
+ * characters (code points); an end is after the last one. Names of files are URIs. No result is
+ * left out silently: if jansson runs out of memory, closing the log fails.
  */
 #include "lang/diag/diag_print.h"
 
@@ -19,7 +18,7 @@
 
 struct diag_log {
 	json_t *results, *rules;
-	bool failed; /* no memory: something is missing */
+	bool failed; /* ran out of memory, so the log is incomplete */
 };
 
 /* ---- small parts ---------------------------------------------------------------------- */
@@ -39,7 +38,7 @@ static json_t *message(const char *text)
 	return json_pack("{s:o}", "text", diag_json_text(text));
 }
 
-/* A path as a URI; a source that is not a file has the compiler's own scheme. */
+/* A path as a URI; a source that is not a file has a private scheme. */
 static json_t *uri(const struct source *src)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -68,7 +67,7 @@ static json_t *uri(const struct source *src)
 	return result;
 }
 
-/* The character of the line that a byte's column is in, from 1. */
+/* The column in characters, from 1, of a column in bytes. */
 static uint32_t character(const struct place *place)
 {
 	uint32_t len, n = 1, c;
@@ -163,7 +162,7 @@ void diag_log_add(struct diag_log *log, struct diags *d, const struct diag *g)
 	const char *text = diag_json_prepare(d, g, &notes);
 	json_t *result, *array;
 
-	/* Results have no place for a cure. */
+	/* SARIF results have no field for help. */
 	for (uint32_t i = 0; i < g->help.n; i++)
 		text = arena_printf(d->arena, "%s\nhelp: %s", text, g->help.v[i].text);
 	result = json_object();
@@ -187,7 +186,7 @@ void diag_log_add(struct diag_log *log, struct diags *d, const struct diag *g)
 	append(log, log->results, result);
 }
 
-/* What the report of a right schedule or pipeline comes to; NULL: it is wrong, and errors say why. */
+/* A summary of the report of a right schedule or pipeline; NULL: it is wrong, and has errors. */
 static json_t *report_text(const json_t *report)
 {
 	const char *name = json_string_value(json_object_get(report, "schedule"));
@@ -221,7 +220,7 @@ bool diag_log_report(struct diag_log *log, const char *json)
 	return !log->failed;
 }
 
-/* ---- the log ---------------------------------------------------------------------------------- */
+/* ---- the log -------------------------------------------------------------------------- */
 
 struct diag_log *diag_log_open(void)
 {

@@ -1,18 +1,18 @@
 /*
- * The resolver: every name in the whole text, run or not, gets its meaning.
+ * The resolver: finds the definition of every name in the text, also in text that never runs.
  *
- * In: the parsed units, imports before importers. Out: all fields of the tree
- * that are marked "resolved", and E0201, E0202, E0203 for what has none. Every
- * independent mistake is reported once, and nothing follows from it.
+ * In: the parsed units, imports before importers. Out: all fields of the tree that are marked
+ * "resolved", and E0201, E0202, E0203 for names without a definition. Each mistake is reported
+ * once, without consequential errors.
  *
- * A file sees its own names, those of all files that it imports, in turn, and
- * the prelude's, which both may hide. First contracts, topologies, lets and fns
- * are walked, then what can be run, because a body sees the names of its topology. O(text) a file, and a file
- * costs the names that it sees.
+ * A file sees its own names, the names of all files that it imports, directly or indirectly, and
+ * those of the prelude, which the former may hide. Contracts, topologies, lets and fns are walked
+ * first, then procs and schedules, as a body sees the names of its topology. O(text + names that
+ * are visible) for each file.
  */
 #include "lang/names/names.h"
 
-/* Most comparisons, in name lengths, that "did you mean" may cost in all. */
+/* The limit of all comparisons for "did you mean", in bytes of names. */
 #define SUGGEST_WORK 10000000u
 
 static void define_unit(struct resolver *r, struct unit *u)
@@ -30,8 +30,8 @@ static void define_unit(struct resolver *r, struct unit *u)
 	}
 }
 
-/* Defines what `unit` imports, in the order of the module, so that two files that do
- * not go together are reported alike wherever they meet. */
+/* Defines the names that `unit` imports, in the order of the module, so that a conflict of two
+ * files is reported in the same way wherever both are imported. */
 static void define_imports(struct resolver *r, struct unit *unit)
 {
 	uint32_t n = names_reach(r, unit);
@@ -41,7 +41,7 @@ static void define_imports(struct resolver *r, struct unit *unit)
 			define_unit(r, u);
 }
 
-/* Walks one unit's declarations, with all that it sees in scope. */
+/* Resolves the declarations of a unit, with all names that it sees in scope. */
 static void resolve_unit(struct resolver *r, struct unit *unit, bool second)
 {
 	struct unit *prelude = r->m->units;

@@ -1,13 +1,13 @@
 /*
- * Inside the resolver: what names.c, names_scope.c, names_decl.c, names_body.c,
- * names_graph.c and unused.c share. Nobody else includes this.
+ * Internal to the resolver: shared by names.c, names_scope.c, names_decl.c, names_body.c,
+ * names_graph.c and unused.c only.
  */
 #ifndef CCS_LANG_NAMES_NAMES_H
 #define CCS_LANG_NAMES_NAMES_H
 
 #include "lang/lang.h"
 
-/* What a use of a name wants to find: bits. */
+/* The kinds of definitions that a use of a name accepts: bits. */
 enum want {
 	WANT_NUMBER = 1,
 	WANT_BUFFER = 2,
@@ -22,13 +22,13 @@ enum want {
 /* A name in scope. */
 struct def {
 	struct def *hidden; /* the outer definition of the same name that this one hides */
-	struct def *below;  /* the one defined before it: the stack of all in scope */
+	struct def *below;  /* the definition before it, on the stack of all in scope */
 	enum space space;
 	const char *name;
 	struct symbol *sym; /* SPACE_VALUE */
 	struct decl *decl;  /* other spaces; and the declaration of a value of a file */
 	struct span span;
-	struct span given; /* SPACE_PARAM: where it gets a value */
+	struct span given; /* SPACE_PARAM: the place where it gets a value */
 	uint32_t depth;
 };
 
@@ -39,14 +39,14 @@ struct rankless_use {
 	const char *what;
 };
 
-/* A file's let or fn, and what it uses of these: names_graph.c. */
+/* A file's let or fn, with its uses of others: names_graph.c. */
 struct node {
 	const struct symbol *symbol;
 	struct node *next; /* of all */
 	struct edge *uses;
-	struct edge *todo;   /* of these, those to follow yet */
-	struct node *user;   /* from where the walk came */
-	struct node *before; /* the one seen before it whose component is not complete */
+	struct edge *todo;   /* the edges that the walk has not followed */
+	struct node *user;   /* the node from which the walk came */
+	struct node *before; /* the node before it on Tarjan's stack */
 	uint32_t number;     /* in the order of discovery, from 1; 0: not seen */
 	uint32_t low;
 	bool closed; /* its component is complete */
@@ -66,27 +66,28 @@ struct resolver {
 
 	/* names_scope.c */
 	struct def *top;
-	struct def *spare; /* definitions that have left the scope, for use again */
+	struct def *spare; /* definitions that have left the scope, for reuse */
 	uint32_t depth;
 	const char **candidates;
 	uint32_t capcandidates;
-	uint64_t suggest_work; /* what may still be spent on "did you mean" */
+	uint64_t suggest_work; /* work that is left for "did you mean" */
 
-	struct unit **reach; /* what the last walk over imports found */
-	uint32_t mark;	     /* of that walk */
+	struct unit **reach; /* units that the last walk over imports found */
+	uint32_t mark;	     /* number of that walk */
 
-	/* where the walk is */
+	/* the current place of the walk */
 	struct unit *unit;
-	bool no_topology; /* that of the declaration is unknown: so are its names */
-	const struct decl *other_topology; /* declaration that lacks one, as was reported */
-	struct decl *owner;		   /* whose symbols are walked, or NULL: the file's */
-	struct node *node;		   /* the file's let or fn whose text is walked, or NULL */
-	const char *rankless;	  /* "a buffer's count": `rank` may not stand there; or NULL */
-	struct decl *counts;	  /* contract whose counts are walked: new names are counts */
-	struct buffer_def *sizes; /* buffer whose sizes are walked: a new name is the index */
-	const struct fn_def *fn;  /* whose text is walked, or NULL */
+	bool no_topology; /* the declaration's topology, and so its names, are unknown */
+	const struct decl *other_topology; /* the last declaration in which a name of another
+					      topology was reported */
+	struct decl *owner;		   /* the owner of new symbols, or NULL: the file */
+	struct node *node;		   /* the file's let or fn that is walked, or NULL */
+	const char *rankless;		   /* "a buffer's count": a text without `rank`; or NULL */
+	struct decl *counts;	  /* in counts of this contract: new names are counts; or NULL */
+	struct buffer_def *sizes; /* in sizes of this buffer: a new name is the index; or NULL */
+	const struct fn_def *fn;  /* in the text of this fn; or NULL */
 	const struct decl
-		*topology_of;	   /* declaration of which the topology's arguments are, or NULL */
+		*topology_of;	   /* in the arguments of this declaration's topology; or NULL */
 	const char *free_index[2]; /* of the left side of an ensures, where they are not known:
 					   its condition, and each other; or NULL */
 
@@ -96,30 +97,30 @@ struct resolver {
 	uint32_t nuses, capuses;
 };
 
-/* An error at a place; the same, with a note where the name is defined. */
+/* Reports an error; and one with a note at the name's definition. */
 #define NAMES_ERROR(r, code, span, ...) \
 	diag_add((r)->d, SEV_ERROR, (code), (span), NO_RANK, __VA_ARGS__)
 #define NAMES_MISUSED(r, code, span, name, defined, ...) \
 	diag_note((r)->d, NAMES_ERROR(r, code, span, __VA_ARGS__), (defined), \
 		  "`%s` is defined here", (name))
 
-/* names.c: into r->reach, the unit and all that it imports, in turn; their number */
+/* names.c: fills r->reach with the unit and all its direct and indirect imports; their number */
 uint32_t names_reach(struct resolver *r, struct unit *unit);
 
 /* names_scope.c */
 void names_enter(struct resolver *r);
 void names_leave(struct resolver *r);
 struct def *names_find(enum space space, const char *name);
-/* E0202 if the scope has the name already. `sym` or `decl`. */
+/* Defines a name as `sym` or `decl`; E0202 if the scope has it already. */
 void names_define(struct resolver *r, enum space space, struct ident name, struct symbol *sym,
 		  struct decl *decl);
-/* The same for a symbol of the declaration that is walked. */
+/* Defines a symbol of the current declaration. */
 void names_own(struct resolver *r, struct symbol *sym);
-/* There stands a symbol that was not looked for by its name. */
+/* Records a use of a symbol that was found without a lookup. */
 void names_keep(struct resolver *r, struct span span, const struct symbol *sym);
-/* The definition that serves, which is used there; or NULL, and E0201. */
+/* Looks up a definition of a wanted kind, and marks it as used; or NULL, and E0201. */
 struct def *names_wanted(struct resolver *r, struct ident name, enum want want);
-/* The name is not what is wanted: E0201. */
+/* Reports that the name has no definition of a wanted kind: E0201. */
 void names_unknown(struct resolver *r, struct ident name, enum want want);
 /* The nearest of `n` candidates, or NULL. */
 const char *names_near(struct resolver *r, const char *name, const char *const *v, uint32_t n);
@@ -130,7 +131,7 @@ enum builtin names_builtin(const char *name);
 /* names_body.c */
 void names_expr(struct resolver *r, struct expr *e);
 void names_rankless_expr(struct resolver *r, struct expr *e, const char *what);
-/* A let: in scope behind itself. */
+/* Resolves a let or fn: a let is in scope after its statement. */
 void names_let(struct resolver *r, struct stmt *s);
 void names_ref(struct resolver *r, struct ref *ref);
 /* E0203: one index for two, or two for one. */
@@ -138,10 +139,10 @@ void names_wrong_indices(struct resolver *r, const struct ref *ref);
 void names_block(struct resolver *r, struct stmt *body);
 void names_fn(struct resolver *r, struct fn_def *fn);
 
-/* `what`, such as "topology ", of that name takes so many arguments. */
+/* Reports the wrong number of arguments of `what` ("topology ") and that name. */
 struct diag *names_wrong_number(struct resolver *r, const char *what, struct ident name,
 				uint32_t taken, uint32_t given, struct span defined);
-/* The bindings behind a ';': names are those of the callee's parameters. */
+/* Resolves the bindings after a ';', which name the callee's parameters. */
 void names_bindings(struct resolver *r, struct binding *given, const struct decl *callee,
 		    struct span at, const char *rankless);
 
@@ -151,7 +152,8 @@ void names_decl(struct resolver *r, struct decl *d);
 /* unused.c: W0201 */
 void names_unused(struct resolver *r);
 
-/* names_graph.c: lets that need themselves, and `rank` through a let or fn where it may not be */
+/* names_graph.c: reports lets that depend on themselves, and `rank` used through a let or fn where
+ * it is not allowed. */
 void names_graph(struct resolver *r);
 
 #endif

@@ -1,14 +1,13 @@
 /*
- * Names in expressions and statements, and calls: the number and the kinds of
- * arguments (ccs(5) 7, E0203).
+ * Resolves names in expressions and statements, and checks the number and kinds of arguments of
+ * calls (ccs(5) 7, E0203).
  *
- * In: the tree of a body, and the scopes around it. Out: every name has its
- * symbol, every function call its fn or built-in function, every other call its callee,
- * with arguments of the right kind (a name that stands for a number becomes an
- * expression) and bindings that have their parameter's symbol. A name that is not
- * found is reported once where it stands, and nothing else follows from it.
- * One walk, O(nodes). Long sums lean to the left, so the walk goes down the
- * left operand in a loop; other nesting is bounded by the parser's stack.
+ * In: the tree of a body, and the scopes around it. Out: every name has its symbol, every function
+ * call its fn or built-in function, every other call its callee, with arguments of the right kind
+ * (a name of a number becomes an expression), and every binding the symbol of its parameter. An
+ * unknown name is reported once, without further errors. One walk, O(nodes). Long sums are deep on
+ * the left, so the walk goes down left operands in a loop; the depth of other nesting is bounded by
+ * the parser.
  */
 #include "lang/keywords.h"
 #include "lang/names/names.h"
@@ -47,7 +46,7 @@ static void resolve_name(struct resolver *r, struct expr *e)
 			names_unknown(r, e->name, WANT_NUMBER);
 		return;
 	}
-	if (symbol_is_table(def->sym)) { /* ccs(5) 3 */
+	if (symbol_is_table(def->sym)) { /* ccs(5) 3: a table is no number */
 		NAMES_MISUSED(
 			r, 203, e->name.span, name, def->sym->span,
 			"`%s` is a table, not a number: `%s[e]` is an entry, `len(%s)` the number "
@@ -107,7 +106,7 @@ struct diag *names_wrong_number(struct resolver *r, const char *what, struct ide
 	return g;
 }
 
-/* The number of arguments of a function. */
+/* Checks the number of arguments of a function. */
 static void check_call(struct resolver *r, struct expr *e)
 {
 	bool any = e->builtin == BUILTIN_MIN || e->builtin == BUILTIN_MAX;
@@ -290,8 +289,8 @@ void names_bindings(struct resolver *r, struct binding *given, const struct decl
 
 /* ---- procs, and schedules called like procs ------------------------------------------- */
 
-/* `x` and `x[e]` parse as uses of chunks; they may be a number, and an entry of a
- * table. Returns whether the name means anything. */
+/* `x` and `x[e]` are parsed as chunks, but may be a number and an entry of a table. Returns whether
+ * the name is known. */
 static bool resolve_arg(struct resolver *r, struct arg *a)
 {
 	struct def *def;
@@ -319,7 +318,7 @@ static bool resolve_arg(struct resolver *r, struct arg *a)
 	return true;
 }
 
-/* One argument against its parameter, which takes chunks or a number. */
+/* Checks an argument against its parameter, which takes chunks or a number. */
 static void check_arg(struct resolver *r, const struct arg *a, const struct decl *callee,
 		      const struct symbol *param)
 {
@@ -332,7 +331,7 @@ static void check_arg(struct resolver *r, const struct arg *a, const struct decl
 			      param->name, callee->name.name);
 }
 
-/* A call of another library: its arguments have no meaning here either. */
+/* Reports a call of another library; its arguments are not resolved. */
 static bool foreign_call(struct resolver *r, const struct stmt *s)
 {
 	const char *help = foreign_help(s->name.name), *verb, *word;
@@ -353,7 +352,7 @@ static bool foreign_call(struct resolver *r, const struct stmt *s)
 	return true;
 }
 
-/* ring(data, 4): what stands behind the buffers as parameters. */
+/* Help for ring(data, 4): numbers after the buffers belong after a `;`. */
 static void help_parameters(struct resolver *r, const struct stmt *s, const struct decl *callee,
 			    uint32_t taken, struct diag *g)
 {
@@ -422,7 +421,7 @@ void names_fn(struct resolver *r, struct fn_def *fn)
 	names_leave(r);
 }
 
-/* A let is in scope behind itself, a fn also inside. */
+/* A let is in scope after its statement, a fn also in its own text. */
 void names_let(struct resolver *r, struct stmt *s)
 {
 	names_expr(r, s->e);

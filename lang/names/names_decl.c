@@ -2,10 +2,9 @@
  * Names in declarations: contracts, topologies, procs, schedules, and the lets
  * and fns of a file.
  *
- * Scopes of a schedule, from the outside: the file's names, what its topology
- * defines, its parameters and buffers, its body. Its counts, its `where` and
- * the arguments of its topology see the parameters only, and `rank` has no
- * meaning there: they are the same for every rank (ccs(5) 8).
+ * Scopes of a schedule, from the outside: the names of the file, those of its topology, its
+ * parameters and buffers, its body. Its counts, its `where` and the arguments of its topology see
+ * only the parameters, and not `rank`, as they are the same for every rank (ccs(5) 8).
  */
 #include "lang/names/names.h"
 
@@ -38,7 +37,7 @@ static void resolve_counts(struct resolver *r, struct buffer_def *b)
 }
 
 /* ccs(5) 4: `on ring`, `on torus(X, N / X)` */
-/* X * Y of a `where` that has X * Y == N, or NULL. */
+/* The product X * Y of a `where` with X * Y == N, or NULL. */
 static const struct expr *product_of(const struct expr *where)
 {
 	const struct expr *found;
@@ -54,7 +53,7 @@ static const struct expr *product_of(const struct expr *where)
 	return found ? found : product_of(where->b);
 }
 
-/* Whether N is the product of all parameters of the topology, of which there are 2 to 4. */
+/* Whether N is the product of all parameters of the topology, 2 to 4 of them. */
 static bool multiplies_to_n(const struct decl *topology)
 {
 	const struct expr *e = product_of(topology->where);
@@ -114,7 +113,7 @@ static void resolve_topology(struct resolver *r, struct decl *d)
 		  d->topology_name.name, *form ? "(" : "", form, *form ? ")" : "");
 }
 
-/* A name that a topology brings; a file's own hides one of the prelude's. */
+/* Defines a name of a topology; a file's own name hides one of a topology of the prelude. */
 static void topology_name(struct resolver *r, const struct decl *topology, struct symbol *sym)
 {
 	const struct def *own = names_find(SPACE_VALUE, sym->name);
@@ -162,7 +161,7 @@ static void resolve_term(struct resolver *r, struct term *t)
 		names_leave(r);
 }
 
-/* ccs(5) 8, Blocks: an index of the left side that is a name of nothing else is free. */
+/* ccs(5) 8, Blocks: whether an index of the left side is free, that is an otherwise unused name. */
 static bool is_free(const struct expr *index)
 {
 	return index && index->kind == E_NAME && !names_find(SPACE_VALUE, index->name.name);
@@ -227,8 +226,8 @@ const struct symbol *lang_bare_count(const struct expr *count)
 		       : NULL;
 }
 
-/* A bare count takes the schedule's number, where it stands alone or times N. The
- * contract's own symbols have ids from `first` on. */
+/* Checks bare counts: alone or times N, they take the schedule's number. The contract's own symbols
+ * have ids from `first` on. */
 static void check_counts(struct resolver *r, const struct decl *d, uint32_t first)
 {
 	bool *known = ARENA_ARRAY(r->arena, bool, r->m->nsymbols - first);
@@ -274,9 +273,9 @@ static void resolve_contract(struct resolver *r, struct decl *d)
 
 /* ---- procs and schedules ------------------------------------------------------------------ */
 
-/* The contract's buffer `q` as the schedule `d` may write it: under its own name, if it has one, and
- * with a number for the contract's bare count: its own where it has more buffers than the contract,
- * else 1. */
+/* Text for the contract's buffer `q` in schedule `d`: with the schedule's name, if it has one, and
+ * with a number for a bare count: the schedule's, if it has more buffers than the contract, else
+ * 1. */
 static const char *buffer_form(struct resolver *r, const struct decl *d,
 			       const struct buffer_def *own, const struct buffer_def *q)
 {
@@ -337,7 +336,7 @@ static void check_buffers(struct resolver *r, const struct decl *d)
 	}
 }
 
-/* The schedule's own parameter that is its contract's root, or NULL. */
+/* The schedule's parameter that is the root of its contract, or NULL. */
 static struct symbol *root_of(const struct decl *d)
 {
 	for (const struct binding *b = d->contract_args; b; b = b->next)
@@ -365,12 +364,12 @@ static void resolve_implements(struct resolver *r, struct decl *d)
 		       "an argument of the contract");
 	if (root) {
 		root->promised = true;
-		root->used = used; /* by the text */
+		root->used = used; /* the contract's use does not count */
 	}
 }
 
-/* The parameters of a proc and the buffers, in the order in which their counts are walked
- * the first time: these see all numbers. */
+/* Defines the parameters of a proc and the buffers; with `counts`, also resolves their counts,
+ * which see all numbers. */
 static void define_formals(struct resolver *r, struct decl *d, bool counts)
 {
 	for (struct param *p = d->formals; p; p = p->next)
@@ -390,8 +389,8 @@ static void define_formals(struct resolver *r, struct decl *d, bool counts)
 	}
 }
 
-/* The head is walked in the scope of the parameters alone; for the body they are
- * defined once more, inside the topology's names. */
+/* The head is resolved in the scope of the parameters alone; for the body they are defined again,
+ * inside the scope of the topology's names. */
 static void resolve_run(struct resolver *r, struct decl *d)
 {
 	names_enter(r);
@@ -406,7 +405,7 @@ static void resolve_run(struct resolver *r, struct decl *d)
 	names_enter(r);
 	for (struct binding *p = d->params; p; p = p->next)
 		names_own(r, p->sym);
-	define_formals(r, d, false); /* in the same order: a name twice is one mistake */
+	define_formals(r, d, false); /* in the same order, so that E0202 is reported once */
 	r->no_topology = d->topology_name.name && !d->topology;
 	names_block(r, d->body);
 	r->no_topology = false;

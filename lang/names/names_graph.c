@@ -1,24 +1,25 @@
 /*
  * The dependencies of the lets and fns of files, through one another.
  *
- * They are visible in the whole file, also before their definition, so a let may need itself: that
- * is an error, while a fn may call itself. And `rank` may come in through them where it is not
+ * They are visible in the whole file, also before their definition. So a let may depend on itself,
+ * which is an error (a fn may call itself), and `rank` may be used through them where it is not
  * allowed (ccs(5) 8).
  *
- * The graph has the symbols as nodes and "is named in the text of" as edges. Tarjan's strongly
- * connected components, with an explicit stack (a chain of lets may be long), find the cycles.
- * Components come out after those that they use, and so carry "uses rank" along: O(names).
+ * The graph has the symbols as nodes, and an edge from each to the symbols that its text names.
+ * Tarjan's algorithm for strongly connected components (SIAM J. Computing, 1972), with an explicit
+ * stack as chains of lets may be long, finds the cycles. A component is completed after all that it
+ * uses, so "uses rank" is known for these: O(names).
  */
 #include "lang/names/names.h"
 
 struct graph {
 	struct resolver *r;
-	struct node *path; /* where the walk is */
-	struct node *open; /* the last one seen in a component that is not complete */
+	struct node *path; /* the current node of the walk */
+	struct node *open; /* the last node seen of the incomplete components: Tarjan's stack */
 	uint32_t count;
 };
 
-/* ccs(5) 3: the lets of a circle need themselves. */
+/* Completes a component; a cycle of lets is an error (ccs(5) 3). */
 static void close_component(struct graph *g, const struct node *root)
 {
 	bool many = g->open != root, rank = false;

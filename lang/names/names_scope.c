@@ -1,5 +1,5 @@
 /*
- * Scopes: the definition that a name means, and the error if it means none.
+ * Scopes: finds the definition of a name, or reports that there is none.
  *
  * Each name has a stack of definitions for each name space, innermost on top; entering and leaving
  * a scope pushes and pops. So a lookup is O(1) however deep the scopes are, and leaving costs
@@ -23,7 +23,7 @@ struct def *names_find(enum space space, const char *name)
 	return name_of(name)->top[space];
 }
 
-/* Of a file's let or fn: names_graph wants to know where. */
+/* Records the place of a use in a file's let or fn, for names_graph.c. */
 static void note_use(struct resolver *r, const struct symbol *sym, struct span span)
 {
 	if (!sym->node)
@@ -36,7 +36,7 @@ static void note_use(struct resolver *r, const struct symbol *sym, struct span s
 			(struct rankless_use){ .sym = sym, .span = span, .what = r->rankless };
 }
 
-/* For an editor, which asks for the names at a place of the main file. */
+/* Records a use in the main file, for editors. */
 static void keep_use(struct resolver *r, struct span span, const struct def *def)
 {
 	struct uses *uses = r->uses_kept;
@@ -53,7 +53,7 @@ void names_keep(struct resolver *r, struct span span, const struct symbol *sym)
 		 &(struct def){ .span = sym->span, .sym = (struct symbol *)(uintptr_t)sym });
 }
 
-/* A definition's own text is no use of it. */
+/* Marks a definition as used, unless the use is in its own text. */
 static void use(struct resolver *r, const struct def *def, struct span span)
 {
 	keep_use(r, span, def);
@@ -93,7 +93,7 @@ void names_leave(struct resolver *r)
 	r->depth--;
 }
 
-/* Two files may bring the same declaration, letter for letter. */
+/* Two files may contain the same declaration, byte for byte. */
 static bool same_text(const struct decl *a, const struct decl *b)
 {
 	size_t n;
@@ -168,11 +168,11 @@ enum builtin names_builtin(const char *name)
 	return BUILTIN_NONE;
 }
 
-#define LIBRARY_WORK 500000u /* of SUGGEST_WORK: the library's files are read for a name */
+#define LIBRARY_WORK 500000u /* of SUGGEST_WORK: searching the library's files for a name */
 
 /* ---- E0201 ---------------------------------------------------------------------- */
 
-/* The kinds of definitions that a use accepts, and where they are found. */
+/* The kinds of definitions that a use accepts, and their name spaces. */
 static const struct kind {
 	enum want want;
 	enum space space;
@@ -199,7 +199,7 @@ static const struct kind *find_kind(enum want want)
 	return k;
 }
 
-/* The one of WANT_... that the definition is; 0: another. */
+/* The WANT_... of a definition; 0: none. */
 static enum want kind_of(const struct def *def)
 {
 	if (def->space == SPACE_VALUE)
@@ -251,11 +251,11 @@ const char *names_hint(struct resolver *r, const char *near)
 
 /* ---- the replacement for an undefined name --------------------------------------- */
 
-/* Other libraries' names of things that need no definition here. */
+/* Other libraries' names for things that are predefined here. */
 static const struct known {
 	const char *names;
 	enum want want;
-	const char *write; /* NULL: nothing can stand in its place */
+	const char *write; /* its equivalent; NULL: there is none */
 	const char *help;
 } known[] = {
 	{ "size nranks nRanks n_ranks num_ranks world_size comm_size nprocs nproc num_gpus ranks n",
@@ -302,7 +302,7 @@ static const char *foreign_call(const char *name, enum want want)
 	return want == WANT_RUN || want == WANT_FN ? foreign_help(name) : NULL;
 }
 
-/* The nearest of the names that would serve, innermost first. */
+/* The nearest visible name of a wanted kind, innermost first. */
 static const char *nearest(struct resolver *r, const char *name, enum want want)
 {
 	uint32_t n = 0;
@@ -332,8 +332,7 @@ static bool topology_has(struct resolver *r, const struct decl *d, const char *n
 	return false;
 }
 
-/* "ring or line": the topologies that bring the name; NULL: none, or it was looked for
- * too often. */
+/* "ring or line": the topologies that define the name; NULL: none, or the work is spent. */
 static const char *topologies(struct resolver *r, const char *name)
 {
 	const char *text = NULL;
@@ -347,8 +346,9 @@ static const char *topologies(struct resolver *r, const char *name)
 	return text;
 }
 
-/* A name is reported once in a declaration. Where the topology is unknown, so are the
- * names that it would have brought; and of names of another one, the first is enough. */
+/* Whether the name was reported already: each name is reported once in a declaration. If the
+ * topology is unknown, no names are reported, as it may define them; of the names of another
+ * topology, only the first is reported. */
 static bool is_told(struct resolver *r, struct ident name, enum want want, const char *near)
 {
 	const struct decl **told = &name_of(name.name)->unknown_in;
@@ -365,7 +365,7 @@ static bool is_told(struct resolver *r, struct ident name, enum want want, const
 	return false;
 }
 
-/* Of a name that ended with its block. */
+/* Help for a name that was defined in a block that has ended. */
 static bool help_ended(struct resolver *r, struct diag *g, struct ident name, enum want want)
 {
 	const struct name *n = name_of(name.name);
@@ -395,8 +395,8 @@ static const char *names_of(struct resolver *r, enum space space)
 	return n > MOST ? arena_printf(r->arena, "..., %s", text) : text;
 }
 
-/* A declaration of the library; a fn's parameters; the parameters that an argument of a topology may
- * use. */
+/* Help for a name of the library, and for names that may not be used in a fn or in the arguments of
+ * a topology. */
 static bool help_scope(struct resolver *r, struct diag *g, struct ident name, enum want want)
 {
 	const char *list = "", *file;

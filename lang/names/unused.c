@@ -27,7 +27,7 @@ static void check_fn(struct resolver *r, const struct fn_def *fn)
 		check_symbol(r, "parameter", fn->params[i]);
 }
 
-/* Whether it is false for every N, rank and parameter. */
+/* Whether a condition is false for every N, rank and parameter. */
 static bool is_never(const struct expr *e)
 {
 	return e && e->kind == E_INT && e->value == 0;
@@ -60,7 +60,7 @@ static void check_params(struct resolver *r, const struct decl *d)
 		check_symbol(r, "parameter", param_symbol(p));
 }
 
-/* Whether any definition that the import brings in, itself or in turn, is used. */
+/* Warns if no definition of the imported file, or of its imports, is used. */
 static void check_import(struct resolver *r, const struct decl *d)
 {
 	uint32_t n = d->imported ? names_reach(r, d->imported) : 0;

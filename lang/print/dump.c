@@ -1,10 +1,10 @@
 /*
  * The tree as text: --emit=ast.
  *
- * The dump has one node a line, indented by two a level, and ends each line in the
- * node's place ` @line:column`. Two texts that differ only in layout, comments and
- * needless parentheses dump to the same lines but for the places. Recursion goes
- * no deeper than the tree (parse_support.h, MAX_DEPTH). O(nodes).
+ * The dump has one node a line, indented by two a level; each line ends in the place of the node, `
+ * @line:column`. Two texts that differ only in layout, comments and redundant parentheses give the
+ * same lines except for the places. Recursion is as deep as the tree (parse_support.h, MAX_DEPTH).
+ * O(nodes).
  */
 #include "lang/lang.h"
 
@@ -17,13 +17,13 @@ struct dump {
 	FILE *out;
 };
 
-/* Starts a node's line; what is inside is one level deeper. */
+/* Begins the line of a node. */
 static void begin(struct dump *d, int level, const char *what, const char *name)
 {
 	fprintf(d->out, "%*s%s%s%s", 2 * level, "", what, name ? " " : "", name ? name : "");
 }
 
-/* Ends it, with its place. */
+/* Ends the line, with the node's place. */
 static void end(struct dump *d, struct span span)
 {
 	struct place at = source_place(d->sources, span.lo);
@@ -81,7 +81,7 @@ static void dump_expr(struct dump *d, int level, const struct expr *e)
 		dump_expr(d, level + 1, arg);
 }
 
-/* A named part with one expression in it; nothing if there is none. */
+/* Writes a named part with one expression; nothing if there is none. */
 static void dump_part(struct dump *d, int level, const char *what, const struct expr *e)
 {
 	if (!e)
@@ -153,7 +153,7 @@ static void dump_term(struct dump *d, int level, const struct term *t)
 
 /* ---- statements ---------------------------------------------------------------------------- */
 
-/* How a statement's three expressions are called in the dump. */
+/* Writes a statement's three expressions, with their names in the dump. */
 static void dump_operands(struct dump *d, int level, const struct stmt *s)
 {
 	const char *what[3] = { "value", "value", "value" };

@@ -1,26 +1,25 @@
 /*
  * The formatter: canonical text of one file.
  *
- * In: a text without syntax errors. Out: the same tokens and comments in the
- * same order (but for `;` between statements), so the tree cannot change; a
- * second run changes nothing, because every decision depends only on the tokens
- * and on what the first run keeps: which comments stand alone, which short
- * blocks stand on one line, single blank lines, and line breaks inside what
- * would be too long for one line.
+ * In: a text without syntax errors. Out: the same tokens and comments in the same order (except for
+ * `;` between statements), so the tree does not change. A second run changes nothing: every
+ * decision depends only on the tokens and on properties that the first run keeps: comments on
+ * separate lines, short blocks on one line, single blank lines, and line breaks inside statements
+ * that are too long for one line.
  *
- * Tokens become lines, each a range of tokens; then neighbouring lines of one
- * kind are aligned in columns; then they are written. O(bytes).
+ * Tokens are grouped into lines, each a range of tokens; neighbouring lines of one kind are aligned
+ * in columns; then they are written. O(bytes).
  */
 #include "lang/print/fmt.h"
 
-#define WIDTH 92u /* columns that a joined line may have */
-#define GAP 3u	  /* columns before a comment behind a line */
+#define WIDTH 92u /* most columns of a joined line */
+#define GAP 3u	  /* columns between a line and the comment after it */
 
 enum line_kind { LINE_PLAIN, LINE_OPERATION, LINE_BLOCK };
 
 struct line {
 	uint32_t from, to; /* tokens */
-	uint32_t comment;  /* number of comments behind it, tokens to .. to + comment */
+	uint32_t comment;  /* number of comments after it, tokens to .. to + comment */
 	uint32_t indent;   /* in steps of two columns */
 	bool blank;	   /* a blank line before it */
 	bool opens;	   /* ends in the '{' of a block over several lines */
@@ -36,12 +35,12 @@ struct fmt {
 	struct line *lines;
 	uint32_t nlines, caplines;
 	bool open;	    /* the last line can take more tokens */
-	bool only_comment;  /* ... and has a comment that begins it, and nothing else */
+	bool only_comment;  /* ... and has only a comment so far */
 	uint32_t depth;	    /* blocks over several lines around */
 	uint32_t inside;    /* blocks on one line around */
-	uint32_t statement; /* first token of the statement at hand */
+	uint32_t statement; /* first token of the current statement */
 	uint32_t indent;    /* its indent */
-	uint32_t end;	    /* its end, once somebody asked; 0: not yet */
+	uint32_t end;	    /* its end; 0: not computed yet */
 };
 
 /* ---- blocks ------------------------------------------------------------------------- */
@@ -49,7 +48,7 @@ struct fmt {
 /* A block may stand on one line if it did, with at most one statement. */
 static void find_short_blocks(struct fmt *f)
 {
-	for (uint32_t i = f->t.n; i-- > 0;) { /* a block's inner ones before itself */
+	for (uint32_t i = f->t.n; i-- > 0;) { /* inner blocks first */
 		struct fmt_token *t = &f->t.v[i];
 		uint32_t starts = 0;
 
@@ -80,7 +79,7 @@ static uint32_t width(const struct fmt *f, uint32_t from, uint32_t to, uint32_t 
 	return w;
 }
 
-/* The block of the else behind the block at `i`; 0: there is none. */
+/* The block of the else after the block at `i`; 0: there is none. */
 static uint32_t else_block(const struct fmt *f, uint32_t i)
 {
 	uint32_t at = f->t.v[i].match + 1;
@@ -92,7 +91,7 @@ static uint32_t else_block(const struct fmt *f, uint32_t i)
 	return at;
 }
 
-/* Decides for the block at `i` and for what its `else`s have: all of them alike. */
+/* Decides the layout of the block at `i` and of the blocks of its `else`s, the same for all. */
 static void choose(struct fmt *f, uint32_t i)
 {
 	uint32_t from = f->lines[f->nlines - 1].from, close = 0;
@@ -122,7 +121,7 @@ static struct line *new_line(struct fmt *f, uint32_t token, uint32_t indent, boo
 	return &f->lines[f->nlines - 1];
 }
 
-/* The token behind `i` that is no comment and not left out. */
+/* The next token after `i` that is no comment and not dropped. */
 static uint32_t next_token(const struct fmt *f, uint32_t i)
 {
 	do
@@ -165,7 +164,7 @@ static void take_comment(struct fmt *f, uint32_t i)
 		f->open = false;
 }
 
-/* One past the statement at hand, up to a block over several lines. */
+/* The end of the current statement, or of its part before a block over several lines. */
 static uint32_t statement_end(struct fmt *f)
 {
 	uint32_t i = f->statement + 1;
@@ -191,7 +190,7 @@ static bool too_wide(struct fmt *f)
 	return width(f, f->statement, statement_end(f), most) > most;
 }
 
-/* Puts token `i`, no comment, on the line at hand or on a new one. */
+/* Puts token `i`, no comment, on the current line or on a new one. */
 static void take_token(struct fmt *f, uint32_t i)
 {
 	const struct fmt_token *t = &f->t.v[i];
@@ -246,7 +245,7 @@ static bool is_operation(int id)
 	return id == TOK_SEND || id == TOK_RECV || id == TOK_REDUCE || id == TOK_COPY;
 }
 
-/* What of the line can stand in columns. */
+/* Finds the parts of the line that can be aligned in columns. */
 static void classify(const struct fmt *f, struct line *l, const struct line *next)
 {
 	int first = f->t.v[l->from].id;
@@ -280,13 +279,13 @@ static void classify(const struct fmt *f, struct line *l, const struct line *nex
 	}
 }
 
-/* Widths of column k of a line, without the space before it. */
+/* The width of column k of a line, without the space before it. */
 static uint32_t cell_width(const struct fmt *f, const struct line *l, uint32_t k)
 {
 	return width(f, k ? l->cut[k - 1] : l->from, l->cut[k], UINT32_MAX - 1);
 }
 
-/* Lines [from, to) are of one kind: pads their columns to the widest. */
+/* Aligns lines [from, to) of one kind: pads their columns to the widest. */
 static void align(struct fmt *f, uint32_t from, uint32_t to)
 {
 	uint32_t columns = f->lines[from].kind == LINE_OPERATION ? 3 : 1;
@@ -327,7 +326,7 @@ static uint32_t line_width(const struct fmt *f, const struct line *l)
 	return width(f, l->from, l->to, UINT32_MAX - 1) + l->pad[0] + l->pad[1] + l->pad[2];
 }
 
-/* Comments behind neighbouring lines begin in one column. */
+/* Aligns the comments after neighbouring lines. */
 static void align_comments(struct fmt *f)
 {
 	for (uint32_t i = 0, j; i < f->nlines; i = j) {

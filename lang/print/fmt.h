@@ -1,6 +1,6 @@
 /*
- * Inside the formatter: what fmt.c (lines) and fmt_tokens.c (tokens and the
- * spaces between them) share. Nobody else includes this.
+ * Internal to the formatter: shared by fmt.c (lines) and fmt_tokens.c (tokens and the spaces
+ * between them).
  */
 #ifndef CCS_LANG_PRINT_FMT_H
 #define CCS_LANG_PRINT_FMT_H
@@ -13,14 +13,14 @@ enum choice { UNDECIDED, ONE_LINE, MANY_LINES };
 struct fmt_token {
 	const char *s;
 	uint32_t n;
-	int id;		    /* as the parser gets it, or COMMENT; TOK_YYEOF: the end */
+	int id;		    /* as in the parser, or COMMENT; TOK_YYEOF: the end */
 	uint32_t newlines;  /* line ends before it */
 	uint32_t match;	    /* of a bracket: the other one */
 	bool inside;	    /* of parentheses or brackets */
 	bool drop;	    /* a `;` between statements */
-	bool space;	    /* a space before it, if it is not first in its line */
+	bool space;	    /* a space before it, unless it is the first on its line */
 	bool start;	    /* a statement, a declaration, or a part of a head starts here */
-	bool head;	    /* ... that part: one level further in */
+	bool head;	    /* ... a part of a head: indented by one more level */
 	bool line_end;	    /* a comment to the end of the line */
 	bool body;	    /* the '{' of a schedule's body */
 	bool attributes;    /* the '(' of a link's attributes: `link a -> b (bandwidth = 1)` */

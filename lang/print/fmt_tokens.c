@@ -1,18 +1,17 @@
 /*
  * The formatter's tokens, and the spaces between them.
  *
- * In: what the parser got of a text without mistakes, and the comments in between. Out:
- * these, in order, each with whether a space stands before it, and whether something begins there that
- * gets a line of its own. Because the formatter only ever writes these tokens
- * in this order, it cannot change the meaning of a text or lose a comment.
- * O(bytes).
+ * In: the tokens and comments of a text without mistakes. Out: the same in order, each with flags
+ * for a space before it and for the begin of a statement or another part that gets a separate line.
+ * The formatter writes exactly these tokens in this order, so it cannot change the meaning of a
+ * text or lose a comment. O(bytes).
  */
 #include "lang/print/fmt.h"
 #include "lang/keywords.h"
 
 #include <string.h>
 
-/* Line ends inside a comment are '\n', whatever the file has. */
+/* Makes all line ends inside a comment '\n'. */
 static void clean_comment(struct arena *a, struct fmt_token *t)
 {
 	char *s;
@@ -80,9 +79,9 @@ static void match_brackets(struct arena *a, struct fmt_tokens *list)
 	}
 }
 
-/* ---- what begins where ------------------------------------------------------------------ */
+/* ---- begins of statements and other parts ------------------------------------------------ */
 
-/* A word or a number. */
+/* Whether it is a word or a number. */
 static bool is_atom(const struct fmt_token *t)
 {
 	return t->id >= TOK_RANK && t->id <= TOK_FLOAT && t->id != TOK_STRING;
@@ -107,7 +106,7 @@ static void find_starts(struct fmt_tokens *list, const struct unit *u)
 	const struct fmt_token none = { .id = TOK_YYEOF };
 	const struct fmt_token *before = &none;
 	uint32_t braces = 0;
-	int declaration = 0; /* what the head at hand belongs to, 0: in no head */
+	int declaration = 0; /* the declaration of the current head, 0: in no head */
 	const struct decl *d = u->decls;
 
 	for (uint32_t i = 0; i < list->n; i++) {
@@ -115,7 +114,7 @@ static void find_starts(struct fmt_tokens *list, const struct unit *u)
 
 		if (t->id == COMMENT)
 			continue;
-		/* a contract's lets are in its head (ccs(5) 4); behind it they are the file's */
+		/* a contract's lets are in its head (ccs(5) 4); lets after it are the file's */
 		while (d && t->s >= u->source->text + (d->span.hi - u->source->base))
 			d = d->next;
 		/* ccs(5) 2: after contract and implements, reduce is a name */
@@ -153,8 +152,8 @@ static void find_starts(struct fmt_tokens *list, const struct unit *u)
 
 /* ---- spaces -------------------------------------------------------------------------------- */
 
-/* Whether tokens [i, end) are `x`, `-x`, `f(x)` or `x - y`; *op is the operator
- * of the last, or `end`. */
+/* Whether tokens [i, end) are `x`, `-x`, `f(x)` or `x - y`; *op: the operator of `x - y`, or
+ * `end`. */
 static bool is_short(const struct fmt_tokens *list, uint32_t i, uint32_t end, uint32_t *op)
 {
 	const struct fmt_token *v = list->v + i;
@@ -172,7 +171,7 @@ static bool is_short(const struct fmt_tokens *list, uint32_t i, uint32_t end, ui
 	}
 }
 
-/* `0..N-1`, but `x * Y .. (x + 1) * Y`: short ends need no spaces. */
+/* `0..N-1`, but `x * Y .. (x + 1) * Y`: a range with short ends has no spaces. */
 static void space_range(struct fmt_tokens *list, uint32_t at)
 {
 	struct fmt_token *v = list->v;
@@ -195,7 +194,7 @@ static void space_range(struct fmt_tokens *list, uint32_t at)
 		v[op2].space = v[op2 + 1].space = false;
 }
 
-/* `before`: the last token that is no comment; `unary`: it was a unary operator. */
+/* `before`: the last token that is no comment; `unary`: it is a unary operator. */
 static bool space_before(const struct fmt_token *t, const struct fmt_token *before, bool unary,
 			 bool ternary)
 {

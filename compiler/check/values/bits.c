@@ -1,10 +1,10 @@
 /*
  * Same bits; see bits.h.
  *
- * In: a run of a program that is proved, and the contract. Out: struct bits. Each final value
- * is what the contract's row says, so equal rows are equal contributions. Trees are numbered
- * only as far as a difference is to be found: where the first two chunks of the first rank have
- * two, as in rings, that costs nothing.
+ * In: a run of a program that is proved, and the contract. Out: struct bits. Each final value is
+ * the value of its row in the contract, so equal rows mean equal contributions. Trees are numbered
+ * only until a difference is found: if the first two chunks of the first rank differ, as in rings,
+ * the cost is small.
  */
 #include "compiler/check/values/bits.h"
 
@@ -13,7 +13,7 @@ struct finals {
 	const struct contract *k;
 	const struct replay *r;
 	uint32_t rank;
-	struct extent asked; /* the others may be anything */
+	struct extent asked; /* the promised cells */
 };
 
 static struct finals finals_of(const struct replay *r, const struct contract *k, uint32_t rank)
@@ -39,13 +39,13 @@ static bool is_promised(const struct finals *f, uint32_t cell)
 
 /* ---- places ----------------------------------------------------------------------- */
 
-/* How many chunks of a buffer an element can be in, whatever the count. */
+/* The number of chunks in which an element of a block can be, depending on the count. */
 static uint32_t chunks_together(const struct buffer *b)
 {
 	return b->def->sized ? 1 : b->chunks;
 }
 
-/* By cell: the first of those that its elements can be in, and its chunk's number there. */
+/* By cell: the first cell of its block, and the number of its chunk in the block. */
 struct places {
 	uint32_t *first, *number;
 };
@@ -66,7 +66,7 @@ static struct places find_places(const struct program *p, struct arena *arena)
 	return x;
 }
 
-/* Whether a promised chunk has contributions of another place in their block. */
+/* Whether a promised chunk has contributions from another place in a block. */
 static bool moves(const struct contract *k, const struct places *places, uint32_t row,
 		  uint32_t cell, uint32_t *from)
 {
@@ -79,12 +79,12 @@ static bool moves(const struct contract *k, const struct places *places, uint32_
 	}
 }
 
-/* Looks for such a chunk. Ranks mostly have rows in common. */
+/* Finds such a chunk. Each row is checked once, as ranks mostly share rows. */
 static bool find_moved(const struct replay *r, const struct contract *k,
 		       const struct places *places, struct arena *arena, struct apart *found)
 {
 	uint32_t *known =
-		none_array(arena, k->nshares); /* by row: a cell that it was looked at for */
+		none_array(arena, k->nshares); /* by row: a cell for which it was checked */
 
 	for (uint32_t q = 0; q < r->p->nranks; q++) {
 		struct finals f = finals_of(r, k, q);
@@ -106,7 +106,7 @@ static bool find_moved(const struct replay *r, const struct contract *k,
 
 /* ---- on every rank ------------------------------------------------------------------- */
 
-/* Compares each sum with the first of its contributions. */
+/* Compares each sum with the first one that has the same contributions. */
 static bool same_by_rank(struct bits *x, const struct replay *r, const struct contract *k,
 			 struct arena *arena)
 {
@@ -160,7 +160,8 @@ static bool same_in_block(struct bits *x, const struct finals *f, uint32_t rank,
 		if (!is_promised(f, i))
 			continue;
 		if (tree_number(&x->trees, &x->history, value_of(f, i)) == number) {
-			trees_number(&x->trees, &x->history); /* the others are mostly alike, too */
+			trees_number(&x->trees,
+				     &x->history); /* most others will be compared, too */
 			continue;
 		}
 		x->by_count = (struct apart){
@@ -207,7 +208,7 @@ struct bits bits(struct ctx *c, const struct contract *k, struct replay *r)
 	bool moved = find_moved(r, k, &places, c->scratch, &x.by_count);
 
 	trees_init(&x.trees, c->scratch, r->values.base);
-	/* A value's leaves are all of its own place, so their blocks tell them apart. */
+	/* All leaves of a value are of its own place, so a leaf is identified by its block. */
 	x.history = history_of(c->scratch, &r->values,
 			       moved ? own_cells(r->p, c->scratch) : places.first);
 	x.counts = !moved && same_by_count(&x, r, k);
@@ -215,7 +216,7 @@ struct bits bits(struct ctx *c, const struct contract *k, struct replay *r)
 	return x;
 }
 
-/* ---- what lowering kept --------------------------------------------------------------------- */
+/* ---- lowered programs ------------------------------------------------------------------------ */
 
 bool bits_kept(struct ctx *c, const struct program *p, const struct contract *k,
 	       const struct order *order, struct replay *lowered)

@@ -1,14 +1,14 @@
 /*
- * Same bits: whether floats come out the same on every rank, and for every count.
+ * Same bits: whether sums of floats are bitwise equal on every rank, and for every count.
  *
- *   on every rank     final values with the same contributions have one tree (trees.h), on
- *                     whatever rank
- *   for every count   all promised chunks of a block have one tree, on their rank: which chunk
- *                     an element is in depends on the count. A chunk that is `sized` is a block
- *                     of its own, and a value that moves to another place in its block comes
- *                     from another element for another count.
+ *   on every rank     final values with the same contributions have one tree (trees.h) on all
+ *                     ranks
+ *   for every count   on each rank, all promised chunks of a block have one tree, as the count
+ *                     determines in which chunk an element is. A `sized` chunk counts as a block.
+ *                     No value may move to another place in its block: it would come from another
+ *                     element for another count.
  *
- * Of a lowered program only that it kept the trees.
+ * For a lowered program, only checks that it kept the trees.
  */
 #ifndef CCS_COMPILER_CHECK_VALUES_BITS_H
 #define CCS_COMPILER_CHECK_VALUES_BITS_H
@@ -16,29 +16,29 @@
 #include "compiler/check/values/replay.h"
 #include "compiler/check/values/trees.h"
 
-/* Two final values that need one tree and have two. */
+/* Two final values with different trees that should have one. */
 struct apart {
 	uint32_t rank[2], cell[2];
 	uint32_t value[2]; /* of the run */
-	bool moved;	   /* there is only [0], whose contributions are of chunk cell[1] */
+	bool moved;	   /* only [0] is set: its contributions are of chunk cell[1] */
 };
 
 struct bits {
 	bool ranks, counts;
-	struct apart by_rank, by_count; /* where these are false: the first that was found */
+	struct apart by_rank, by_count; /* if false: the first difference that was found */
 	const char *why; /* not for every count: "chunk 0 begins with rank 1, ..."; or
 					   NULL; order_witness() */
-	/* In the scratch arena: the trees, as far as it took to find that out. */
+	/* In the scratch arena: the trees that were numbered so far. */
 	struct trees trees;
 	struct history history;
 };
 
-/** Decides both for a program that is proved; `r`: the run that proved it. O(final values +
- *  the sums that they are made of), less where the first chunks differ. */
+/** Decides both for a program that is proved; `r`: the run that proved it. O(final values + their
+ *  sums), less if the first chunks differ. */
 struct bits bits(struct ctx *c, const struct contract *k, struct replay *r);
 
-/** Whether the lowered run's final values have the trees of the program's, `order` one that this
- *  can run in. O(operations + chunks touched). */
+/** Whether the final values of the lowered run have the trees of the program's. `order`: one in
+ *  which the program can run. O(operations + chunks touched). */
 bool bits_kept(struct ctx *c, const struct program *p, const struct contract *k,
 	       const struct order *order, struct replay *lowered);
 

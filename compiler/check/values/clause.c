@@ -1,8 +1,10 @@
 /*
- * A clause of a contract: which of its parts depend on what, and its right side as shares.
+ * Evaluates the right side of a contract's clause (ccs(5) 4).
  *
- * In: the clause, a rank, and values of its free indices. Out: contributions, sorted and disjoint, in a
- * row of the contract's. A sum of one chunk over a range of ranks is one share. ccs(5) 4.
+ * In: the clause, a rank, and values of its free indices. Out: contributions, sorted and disjoint,
+ * as a row of the contract. A sum of one chunk over a range of ranks is one share. The dependence
+ * of the right side on the free indices is determined first, so that many values follow from
+ * others.
  */
 #include "compiler/check/values/clause.h"
 
@@ -27,7 +29,7 @@ bool evaluation_number(struct evaluation *x, const struct expr *e, uint32_t rank
 	return !x->cursor.stopped;
 }
 
-/* x[e]@q, for ranks q = lo .. hi. */
+/* Adds the contributions of x[e]@q, for ranks q = lo .. hi. */
 static void add_terms(struct evaluation *x, const struct term *t, int64_t lo, int64_t hi)
 {
 	struct cursor *v = &x->cursor;
@@ -38,7 +40,7 @@ static void add_terms(struct evaluation *x, const struct term *t, int64_t lo, in
 		return;
 	}
 	if (lo < 0 || lo >= n || hi > n) {
-		/* the contract is the prelude's, but its root is the schedule's */
+		/* the prelude has the contract, but the schedule gives its root */
 		diag_note(x->ctx->diags,
 			  cursor_report(v, 306, t->at->span, "rank %lld: ranks are 0 to %lld",
 					(long long)(lo < 0 || lo >= n ? lo : hi - 1),
@@ -60,7 +62,7 @@ static void add_terms(struct evaluation *x, const struct term *t, int64_t lo, in
 	};
 }
 
-/* Whether a sum is of one chunk over a range of ranks: one share. */
+/* Whether a sum is one share: one chunk over a range of ranks. */
 static bool is_share(struct evaluation *x, const struct term *t)
 {
 	struct cursor *v = &x->cursor;
@@ -74,7 +76,7 @@ static bool is_share(struct evaluation *x, const struct term *t)
 	return x->one_share;
 }
 
-/* The contributions of a term. */
+/* Adds the contributions of a term. */
 static void add_term(struct evaluation *x, const struct term *t)
 {
 	struct cursor *v = &x->cursor;
@@ -123,9 +125,10 @@ static struct index make_index(struct evaluation *x, struct clause *c, const str
 	return (struct index){ .value = is_free ? NULL : value, .count = count, .hi = count };
 }
 
-/* The number of values of the free index for which the right side equals that for the value before,
- * one chunk on: the index is the right side's chunk, and nothing else in it depends on the
- * index. */
+/* The number of values of the free index for which the right side is that of the previous value,
+ * moved on by one chunk: the index is the chunk of the right side, where nothing else depends on
+ * it.
+ */
 static uint32_t follows(struct evaluation *x, const struct ensures *e)
 {
 	struct cursor *v = &x->cursor;
@@ -142,8 +145,9 @@ static uint32_t follows(struct evaluation *x, const struct ensures *e)
 	return w->inner ? w->inner : w->parts;
 }
 
-/* Whether the free block is the rank that the one chunk is of, and nothing else in the right side
- * depends on it, as in all_to_all: a block's values are those of the one before, one rank on. */
+/* Whether the free block index is the rank of the single chunk on the right side, and nothing else
+ * there depends on it, as in all_to_all. Then a block's values are those of the block before, moved
+ * on by one rank. */
 static bool block_is_rank(struct evaluation *x, const struct ensures *e)
 {
 	const struct term *t = e->right;
@@ -179,7 +183,7 @@ static void push_share(struct evaluation *x, const struct clause *c, struct shar
 	ARENA_PUSH(x->p->arena, k->shares, k->nshares, k->capshares) = s;
 }
 
-/* The terms as sorted, disjoint shares with multiplicities. */
+/* Appends the sum of the terms, as sorted, disjoint shares with multiplicities. */
 static void push_sum(struct evaluation *x, const struct clause *c)
 {
 	struct shares *sum = &x->sum;
@@ -191,8 +195,8 @@ static void push_sum(struct evaluation *x, const struct clause *c)
 		push_share(x, c, sum->v[i], i + 1 == sum->n);
 }
 
-/* ccs(5) 4, Lengths: a chunk cannot be promised a longer or shorter one. Chunks of `sized` buffers
- * have separate sizes, which are compared later (contract.c). */
+/* ccs(5) 4, Lengths: both sides of a promise must have one length. Chunks of `sized` buffers have
+ * separate sizes, which are compared later (contract.c). */
 static bool lengths_agree(struct evaluation *x, const struct clause *c, int64_t rank, uint32_t cell)
 {
 	for (uint32_t i = 0; i < x->nterms; i++) {
@@ -228,7 +232,7 @@ uint32_t clause_value(struct evaluation *x, const struct clause *c, uint32_t ran
 	add_term(x, e->right);
 	if (x->cursor.stopped)
 		return NONE;
-	x->cursor.idle = 0; /* a value counts as an operation does */
+	x->cursor.idle = 0; /* a value is progress, as an operation is */
 	if (x->nterms == 0) {
 		diag_add(x->ctx->diags, SEV_ERROR, 203, e->right->span, who,
 			 "this sum has no terms, so it has no value");

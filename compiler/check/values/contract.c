@@ -2,17 +2,19 @@
  * Evaluates a contract: for each rank and cell, the contributions of its final value; for each
  * rank, the ranks that must begin before it ends.
  *
- * In: a program with counts that agree with its contract. Out: shares of contributions, sorted and
- * disjoint; `rows` has the first share of each cell. A clause that does not mention `rank` is
- * evaluated once per index, and all ranks use the same shares; a sum of one chunk over a range of
- * ranks is one share: allreduce takes O(cells + ranks * cells stores). ccs(5) 4.
+ * In: a program with counts that agree with its contract (ccs(5) 4). Out: shares of contributions,
+ * sorted and disjoint; `rows` has the first share of each cell.
+ *
+ * A clause that does not mention `rank` is evaluated once per index, and all ranks use the same
+ * shares. A sum of one chunk over a range of ranks is one share. So an allreduce takes O(cells)
+ * evaluations and O(ranks * cells) stores.
  */
 #include "compiler/check/values/clause.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- alike values ----------------------------------------------------------------------- */
+/* ---- equal values ----------------------------------------------------------------------- */
 
 static bool equal(const struct share *a, const struct share *b)
 {
@@ -73,7 +75,7 @@ uint32_t contract_alike(struct alike *x, uint32_t row)
 const struct ensures *contract_clause(const struct contract *k, uint32_t share)
 {
 	uint32_t i = k->nasked - 1;
-	while (k->asked[i].share > share) /* clauses are few */
+	while (k->asked[i].share > share) /* there are few clauses */
 		i--;
 	return k->asked[i].clause;
 }
@@ -87,7 +89,7 @@ static uint32_t *place_of(const struct contract *k, uint32_t rank, uint32_t colu
 	return &k->asked_rows[rank].rows[column - k->asked_rows[rank].lo];
 }
 
-/* Ensures that the rank has rows for these cells, too. Clauses are few. */
+/* Extends the rank's rows to these cells. */
 static void reach(struct evaluation *x, uint32_t rank, struct extent more)
 {
 	struct asked_rows *w = x->k->rows ? NULL : &x->k->asked_rows[rank], was;
@@ -105,7 +107,7 @@ static void reach(struct evaluation *x, uint32_t rank, struct extent more)
 		memcpy(w->rows + (was.lo - w->lo), was.rows, was.n * sizeof(*was.rows));
 }
 
-/* `column`: of the rank's rows. */
+/* Assigns a value to a cell. `column`: the cell's place in the rank's rows. */
 static bool assign(struct evaluation *x, const struct clause *c, uint32_t rank, uint32_t cell,
 		   uint32_t column, uint32_t row)
 {
@@ -123,7 +125,7 @@ static bool assign(struct evaluation *x, const struct clause *c, uint32_t rank, 
 	return false;
 }
 
-/* ccs(5) 4, Sizes: the same, chunk by chunk. */
+/* ccs(5) 4, Sizes: whether the chunks on both sides of the clause have equal sizes. */
 static bool sizes_agree(struct evaluation *x, const struct clause *c, uint32_t rank, uint32_t cell,
 			uint32_t row)
 {
@@ -149,7 +151,7 @@ static bool sizes_agree(struct evaluation *x, const struct clause *c, uint32_t r
 	}
 }
 
-/* Whether the clause is for this rank; *ok: its condition could be evaluated. */
+/* Whether the clause's condition holds on the rank; *ok: it could be evaluated. */
 static bool holds(struct evaluation *x, const struct ensures *e, uint32_t rank, bool *ok)
 {
 	int64_t value = 1;
@@ -157,7 +159,7 @@ static bool holds(struct evaluation *x, const struct ensures *e, uint32_t rank, 
 	return *ok && value != 0;
 }
 
-/* The values of an index on a rank: all, or the one that it says. */
+/* Sets the range of an index on a rank: all values, or the one that is given. */
 static bool index_range(struct evaluation *x, const struct clause *c, struct index *i,
 			uint32_t rank, const char *what)
 {
@@ -177,8 +179,8 @@ static bool index_range(struct evaluation *x, const struct clause *c, struct ind
 	return false;
 }
 
-/* One chunk of a rank, number `at` of the buffer. `shared`: rows by that which all ranks have in
- * common, made as they are needed. */
+/* Evaluates chunk `at` of the buffer on a rank. `shared`: rows by `at` that all ranks share, made
+ * on demand. */
 static bool clause_cell(struct evaluation *x, const struct clause *c, uint32_t rank, uint32_t at,
 			uint32_t column, uint32_t *shared)
 {
@@ -194,8 +196,8 @@ static bool clause_cell(struct evaluation *x, const struct clause *c, uint32_t r
 	return true;
 }
 
-/* Derives the values of a block's further chunks from that of the first, which was just made;
- * *index: the last one that is done. */
+/* Derives the values of the block's next chunks from the one that was just evaluated; *index: the
+ * last one that is done. */
 static bool clause_run(struct evaluation *x, const struct clause *c, uint32_t rank, uint32_t block,
 		       uint32_t *shared, uint32_t *index)
 {
@@ -242,7 +244,7 @@ static bool block_run(struct evaluation *x, const struct clause *c, uint32_t ran
 	return true;
 }
 
-/* The clause's cells on the current rank; there is at least one. */
+/* The clause's cells on the current rank, at least one. */
 static struct extent cells_of(const struct clause *c)
 {
 	uint32_t first = c->buffer->cell + c->index.lo, last = c->buffer->cell + c->index.hi - 1;
@@ -250,7 +252,7 @@ static struct extent cells_of(const struct clause *c)
 				last + (c->block.hi - 1) * c->index.count + 1 };
 }
 
-/* The chunks of a rank's block. */
+/* Evaluates the chunks of a rank's block. */
 static bool clause_block(struct evaluation *x, const struct clause *c, uint32_t rank,
 			 uint32_t block, uint32_t *shared)
 {
@@ -264,7 +266,7 @@ static bool clause_block(struct evaluation *x, const struct clause *c, uint32_t 
 	return true;
 }
 
-/* One rank's cells. */
+/* Evaluates the clause's cells on a rank. */
 static bool clause_rank(struct evaluation *x, struct clause *c, uint32_t rank, uint32_t *shared)
 {
 	bool ok = true;
@@ -292,14 +294,14 @@ static void clause(struct evaluation *x, const struct ensures *e)
 		shared = none_array(x->cursor.arena, c.buffer->cells);
 	for (uint32_t r = 0; r < program_ranks(x->p); r++)
 		if (!clause_rank(x, &c, r, shared) && shared)
-			break; /* the common part failed: report it once */
+			break; /* a part common to all ranks failed: one report is enough */
 	if (x->k->nshares > x->k->asked[x->k->nasked - 1].share)
 		*(c.reduced ? &x->k->any_reduced : &x->k->any_single) = true;
 }
 
 /* ---- after ----------------------------------------------------------------------------- */
 
-/* after(q in a..b): the rank's end comes after the beginnings of ranks a..b. */
+/* after(q in a..b): the rank ends after ranks a..b have begun. */
 static void after_clause(struct evaluation *x, const struct ensures *e)
 {
 	struct contract *k = x->k;
@@ -327,7 +329,7 @@ static void after_clause(struct evaluation *x, const struct ensures *e)
 
 /* ---- all ----------------------------------------------------------------------------------- */
 
-/* The contract's lets, on every rank. False: one fails; reported. */
+/* Evaluates the contract's lets on every rank. False: one fails, which is reported. */
 static bool lets_hold(struct evaluation *x)
 {
 	bool ok = true;
@@ -366,7 +368,8 @@ static bool bind_buffers(struct evaluation *x, struct program *p, const struct d
 	return i == p->nbuffers;
 }
 
-/* A program with far fewer operations than cells cannot do much to most of them. */
+/* Makes a full table of rows, unless there are far more cells than operations: then most cells have
+ * no row. */
 static void make_rows(struct evaluation *x)
 {
 	struct contract *k = x->k;
@@ -397,12 +400,12 @@ struct contract *contract_expand(struct ctx *c, struct program *p)
 			clause(&x, e);
 	if (c->diags->errors != errors)
 		return NULL;
-	/* ccs(5) 7, W0402: one without clauses means it. */
+	/* ccs(5) 7, W0402. A contract without clauses promises nothing on purpose. */
 	if (d->ensures && !x.k->nshares && !x.k->nafter)
 		diag_warn(c->diags, W_EMPTY, p->instance.schedule->contract_name.span, NO_RANK,
 			  "contract %s promises nothing: no clause applies to any chunk",
 			  d->name.name);
-	/* Return the excess capacity. */
+	/* Give back the unused memory. */
 	x.k->shares = arena_grow(p->arena, x.k->shares, x.k->capshares * sizeof(*x.k->shares),
 				 x.k->nshares * sizeof(*x.k->shares));
 	return x.k;

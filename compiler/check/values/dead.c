@@ -2,19 +2,19 @@
  * W0401: operations with a value that no other operation needs.
  *
  * In: a right program, an order to run it in, and the promises of its contract. Out: for each
- * statement that stores, whether it was run, and whether some of its operations are dead. An
- * operation is dead if its value is overwritten, or left at the end, and no promised chunk and no
- * later operation needs it; or if the cell already had it (the same value, by the same way), as in
- * one round too many around a ring. All ranks run the same text, and an operation that is useless
- * on one rank may be needed on another: so a statement's k-th operation is dead only if it is dead
- * on every rank that reaches it. If it is not, it is kept, and its operands must exist on all
- * ranks.
+ * statement that stores, whether it was run, and whether some of its operations are dead.
  *
- * The program is run once forwards, to find operations that change nothing, and then backwards,
- * with the set of needed chunks, until no more operations are found to be kept. Nothing is reported
- * for contracts that promise no chunk, or that promise an order (a message may serve it), for
- * programs of more than LIMIT_DEAD operations, and where LIMIT_PASSES are not enough; -v reports
- * these cases. O(passes x (operations + chunks touched)).
+ * An operation is dead if no promised chunk and no later operation needs its value; or if the cell
+ * already had the same value, made in the same way, as after one round too many around a ring. All
+ * ranks run one text, and an operation that is useless on one rank may be needed on another. So the
+ * k-th operation of a statement is dead only if it is dead on every rank that reaches it. Otherwise
+ * it is kept, and its operands are needed on all ranks.
+ *
+ * One run forwards finds operations that change nothing. Then backward runs compute the set of
+ * needed chunks (liveness analysis), until no more operations are kept. Nothing is reported for
+ * contracts that promise no chunk, or that promise an order (a message may serve it), for programs
+ * of more than LIMIT_DEAD operations, and if LIMIT_PASSES runs do not suffice; -v shows these
+ * cases. O(passes x (operations + chunks touched)).
  */
 #include "compiler/check/values/replay.h"
 
@@ -29,21 +29,21 @@ struct finder {
 	uint32_t nops;		 /* of all kinds */
 	uint32_t *base;		 /* by task: number of its first operation */
 	struct dead_known known; /* by operation */
-	bool *changes;		 /* known.changes and known.from, while they are found out */
+	bool *changes;		 /* known.changes and known.from, while they are computed */
 	uint32_t *from;
-	bool *needed; /* by operation: its message is */
-	bool *live;   /* of each rank the cells that it touches: live_at() */
+	bool *needed; /* by operation: whether its message is needed */
+	bool *live;   /* by touched cell of each rank: whether it is needed; see live_at() */
 	struct touched *touched;
 	uint32_t *visit; /* by operation: how often its rank ran the statement before */
-	uint32_t *first; /* by site: its first row of visits; then one more */
+	uint32_t *first; /* by site: its first row of visits; with a row for the end */
 	struct visit {
 		bool kept;	    /* some rank needs it */
 		bool changes;	    /* some rank's chunks get another value */
-		uint32_t task, row; /* one that has it */
+		uint32_t task, row; /* an operation of the visit */
 	} *visits;
-	uint32_t *next; /* by task: rows that are still to be gone back over */
+	uint32_t *next; /* by task: rows that the backward run has not visited */
 	bool *running;
-	bool grown; /* the pass found something to keep */
+	bool grown; /* the pass kept more operations */
 };
 
 /* ---- forwards ------------------------------------------------------------------------ */
@@ -59,7 +59,7 @@ static void stored(void *arg, const struct stored *s)
 
 /* ---- backwards ------------------------------------------------------------------------- */
 
-/* The rank's cell `cell`, which some operation touches. */
+/* The mark of the rank's cell `cell`, which some operation touches. */
 static bool *live_at(const struct finder *f, uint32_t rank, uint32_t cell)
 {
 	const struct touched *t = &f->touched[rank];
@@ -79,7 +79,7 @@ static bool any_live(const struct finder *f, uint32_t task, uint32_t cell, uint3
 	return memchr(live_at(f, f->p->tasks[task].rank, cell), true, n) != NULL;
 }
 
-/* What the operation needs, which is run. Sets of chunks may overlap. */
+/* Marks the operands of an operation that is kept. They may overlap the cells that it writes. */
 static void need(struct finder *f, uint32_t task, uint32_t row)
 {
 	const struct op *o = &f->p->tasks[task].ops[row];
@@ -153,8 +153,8 @@ static void event_back(struct finder *f, uint32_t task)
 
 /* ---- all of it --------------------------------------------------------------------------- */
 
-/* The visits of each statement: as many as any rank has. Tasks of a rank are in no order
- * here, but in the same one on all. */
+/* Numbers the visits of each statement, up to the most on any rank. Tasks of a rank are counted one
+ * after another, in the same order on all ranks. */
 static void count_turns(struct finder *f, struct arena *a)
 {
 	const struct program *p = f->p;
@@ -203,7 +203,7 @@ static void set_out(struct finder *f, struct arena *a)
 	f->live = ARENA_ARRAY(a, bool, cells);
 }
 
-/* Once backwards. */
+/* One run backwards. */
 static void pass(struct finder *f, const struct contract *k, const struct order *order)
 {
 	const struct program *p = f->p;
@@ -226,7 +226,7 @@ static void not_looked_for(const struct ctx *c, const char *why)
 		fprintf(c->progress, "  unneeded operations (W0401) are not searched: %s\n", why);
 }
 
-/* Once forwards. False: the program is too large for that, which is reported. */
+/* One run forwards. False: the program is too large, which is reported. */
 static bool run_forwards(struct finder *f, struct ctx *c, const struct order *order)
 {
 	if (!replay_init(&f->r, c, f->p, c->scratch))
@@ -241,7 +241,7 @@ static bool run_forwards(struct finder *f, struct ctx *c, const struct order *or
 	return true;
 }
 
-/* Finds which visits are kept. False: it is not settled. */
+/* Finds which visits are kept. False: the limits do not suffice. */
 static bool find(struct finder *f, struct ctx *c, const struct contract *k,
 		 const struct order *order)
 {
@@ -262,7 +262,7 @@ static bool find(struct finder *f, struct ctx *c, const struct contract *k,
 
 static struct dead_site *site_of(struct dead_list *list, const struct stmt *s, struct arena *keep)
 {
-	for (size_t i = 0; i < list->n; i++) /* few: statements of the text */
+	for (size_t i = 0; i < list->n; i++) /* a list of statements: short */
 		if (list->v[i].stmt == s)
 			return &list->v[i];
 	ARENA_PUSH(keep, list->v, list->n, list->cap) = (struct dead_site){ .stmt = s };
@@ -277,7 +277,7 @@ static void describe(struct finder *f, struct ctx *c, const struct visit *d, str
 	const struct op *o = &t->ops[d->row];
 	bool local = op_kind(o) == OP_COPY || op_kind(o) == OP_REDUCE_INTO;
 	struct where w = expand_where(c, p, d->task, d->row);
-	w.calls.n = 0; /* it is about all of them */
+	w.calls.n = 0; /* the warning is about all calls */
 	const char *cells = program_cells_text(c->scratch, p, local ? o->other : o->cell, o->n);
 	uint32_t from = f->known.from[f->base[d->task] + d->row];
 

@@ -1,14 +1,13 @@
 /*
  * Lengths of the values that a program moves, ccs(5) 4: see replay.h.
  *
- * In: an operation of a replay, and the values that meet in it or that it passes on. Out: E0303
- * where their lengths differ; and for a plan, which cell of a buffer is as long as what the
- * operation moves. A value is as long as the cell that it came from. O(cells of the operation);
- * with `sized` buffers times the cells of a rank.
+ * In: an operation of a replay, and its values. Out: E0303 if lengths differ; and for a plan, a
+ * cell of a buffer that is as long as the operation's values. A value is as long as the cell from
+ * which it came. O(cells of the operation); with `sized` buffers times the cells of a rank.
  */
 #include "compiler/check/values/replay.h"
 
-/* Equal chunks where `count` is a multiple of all chunk numbers. */
+/* Whether two chunks are equally long if `count` is a multiple of all numbers of chunks. */
 static bool equally_cut(const struct replay *r, uint32_t cell, uint32_t other)
 {
 	const struct buffer *b = r->p->buffers;
@@ -16,7 +15,7 @@ static bool equally_cut(const struct replay *r, uint32_t cell, uint32_t other)
 	return b[r->buffer_of[cell]].chunks == b[r->buffer_of[other]].chunks;
 }
 
-/* ccs(5) 7, E0303: once for a place in the text and a rank. */
+/* ccs(5) 7, E0303: one report for each place in the text and rank. */
 static struct diag *wrong_length(struct replay *r, const struct runner *w, const struct op *o,
 				 const char *what, const char *other)
 {
@@ -42,7 +41,7 @@ void replay_meets(struct replay *r, const struct runner *w, const struct op *o, 
 	struct arena *t = r->c->scratch;
 
 	if (b[r->buffer_of[home]].def->sized && b[r->buffer_of[cell]].def->sized)
-		return; /* replay_same_sizes */
+		return; /* replay_same_sizes() compares these */
 	if (equally_cut(r, home, cell)) {
 		r->uneven = true;
 		return;
@@ -70,8 +69,8 @@ void replay_same_sizes(struct replay *r, const struct runner *w, const struct op
 				  program_cells_text(t, r->p, cell, 1), rank, size[1]));
 }
 
-/* A plan gives lengths by adjacent chunks of a buffer, or by one chunk for all
- * (runtime/plan/plan.h). */
+/* Reports an operation whose lengths a plan cannot express: they must be the lengths of adjacent
+ * chunks of a buffer, or all that of one chunk (runtime/plan/plan.h). */
 static void no_length(struct replay *r, const struct runner *w, const struct op *o)
 {
 	struct diag *g =
@@ -128,8 +127,8 @@ static bool sizes_fit(const struct replay *r, const struct runner *w, const stru
 	return true;
 }
 
-/* The same as replay_note_length, where there are `sized` buffers: a rank knows the sizes of its own
- * chunks only, so one of these must have that length. */
+/* replay_note_length with `sized` buffers: a rank only knows the sizes of its own chunks, so one of
+ * these must have the length. */
 static void note_size(struct replay *r, const struct runner *w, const struct op *o, uint32_t cell,
 		      const uint32_t *v, uint32_t *len)
 {
@@ -179,7 +178,7 @@ void replay_note_length(struct replay *r, const struct runner *w, const struct o
 	uint32_t from = value_cell(&r->values, v[0]);
 	enum fit one = fit(r, o, v, from, 0), apart = NO_FIT;
 	uint32_t at = from;
-	if ((uint64_t)at + o->n > p->cells) /* any others will do that are as long */
+	if ((uint64_t)at + o->n > p->cells) /* otherwise search for cells of these lengths */
 		at = p->cells - (o->n < p->cells ? o->n : p->cells);
 	if (o->n <= p->cells)
 		apart = fit(r, o, v, at, 1);

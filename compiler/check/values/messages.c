@@ -1,4 +1,4 @@
-/* See messages.h. Lists of messages, whose entries and whose room for values are used again. */
+/* Lists of messages, see messages.h. Their rows and memory for values are reused. */
 #include "compiler/check/values/messages.h"
 
 static __attribute__((noinline)) void more_messages(struct replay *r)
@@ -25,7 +25,7 @@ static __attribute__((noinline)) void make_room(struct replay *r, struct sent *m
 	r->nmore += n;
 }
 
-/* Puts a message of n cells into its FIFO's list; its values are for the caller. */
+/* Appends a message of n cells to its FIFO's list; the caller fills in the values. */
 static struct sent *enlist(struct replay *r, struct queue *q, uint32_t n, uint32_t depth,
 			   uint32_t row)
 {

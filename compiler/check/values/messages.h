@@ -1,8 +1,8 @@
 /*
- * Messages on their way, while a program runs on symbolic values (replay.c).
+ * Messages in flight, while a program runs on symbolic values (replay.c).
  *
- * Each FIFO is a queue of values. Nearly always it holds one message of one chunk or two, which lie
- * in its queue; all others, and all where a hook asks for the rows of their sends, are in lists
+ * A FIFO is a queue of values. Nearly always it has at most two messages of one chunk, which are in
+ * the queue itself. Otherwise, and if a hook needs the rows of the sends, messages are in a list
  * (messages.c). O(1) a message and chunk.
  */
 #ifndef CCS_COMPILER_CHECK_VALUES_MESSAGES_H
@@ -13,20 +13,20 @@
 /** From now on the FIFO's messages are in a list. */
 void messages_list(struct replay *r, struct queue *q);
 
-/** Puts a message of n cells on its way, into the list; its values are for the caller. */
+/** Appends a message of n cells to the list; the caller fills in its values. */
 struct sent *messages_post(struct replay *r, uint32_t fifo, uint32_t n, uint32_t depth,
 			   uint32_t row);
 
 /** Takes the next message of a list that is not empty. */
 struct sent messages_take(struct replay *r, struct queue *q);
 
-/** Where the n values of a message are; with none, somewhere. */
+/** The n values of a message; n may be 0. */
 static inline uint32_t *messages_values(struct replay *r, struct sent *m, uint32_t n)
 {
 	return n <= 1 ? &m->value : r->more + m->at;
 }
 
-/** A message of one cell. Where a hook asks for rows, all are in lists. */
+/** Sends a message of one cell. If a hook needs rows, all messages are in lists. */
 static inline void messages_post_one(struct replay *r, uint32_t fifo, uint32_t value,
 				     uint32_t depth, uint32_t row)
 {

@@ -1,10 +1,12 @@
 /*
- * The proof: does every rank end with what the contract says?
+ * The proof: does every rank end with the values that the contract promises?
  *
- * In: a matched program without deadlock or race, an order to run it in, the
- * contract's values. Out: struct proof; for a program also E0401, E0403-E0405.
- * The program is run once on symbolic values (replay.c); then every final value
- * is compared with the contract, contribution for contribution. O(operations).
+ * In: a matched program without deadlock or race, an order to run it in, and the contract's values.
+ * Out: struct proof; for a program that is not lowered also E0401, E0403-E0405.
+ *
+ * The program is run once on symbolic values (replay.c), and every final value is compared with the
+ * contract, contribution by contribution. One run suffices: without races, every run gives the same
+ * values. O(operations).
  */
 #include "compiler/check/values/replay.h"
 
@@ -17,14 +19,14 @@ struct expected contract_value(const struct contract *k, uint32_t row)
 	return (struct expected){ .v = k->shares + row, .n = n };
 }
 
-/* The common case at once: a single share on both sides. */
+/* Whether a final value is right; inline for a single share on both sides. */
 static inline bool holds(struct replay *r, const struct contract *k, uint32_t row, uint32_t id,
 			 struct shares *room)
 {
 	struct values *v = &r->values;
 
 	if (id >= POISON)
-		return id == POISON; /* was reported where it was read */
+		return id == POISON; /* reported before */
 	const struct share *w = &k->shares[row];
 	if (id < v->base && w->last && w->n == 1 && w->times == 1)
 		return id == w->first * v->cells + w->cell;
@@ -87,7 +89,7 @@ struct proof proof(struct ctx *c, struct program *p, const struct contract *k,
 		program_size_classes(c, p);
 	replay_run(r, order);
 	sum_up(r, &f, c->arena);
-	if (r->failed) /* what comes of that is no second mistake */
+	if (r->failed) /* consequences are no further mistakes */
 		return f;
 	f.proved = contract_holds(r, k);
 	f.run = r;

@@ -1,12 +1,12 @@
 /*
  * Runs a program on symbolic values: see replay.h.
  *
- * A wave's sends take their values when it starts, everything else happens when it finishes: in a
- * program without races this equals reading all values before the wave. A fused operation happens
- * when it starts.
+ * The sends of a wave read their values when it starts, and all other effects happen when it
+ * finishes: in a program without races this equals reading all values before the wave. A fused
+ * operation happens when it starts.
  *
- * Most runs are plain: the program is not lowered, the run has no observer, and no chunk is
- * `sized`. The inner loop is compiled twice; its plain copy tests none of this (is_plain).
+ * Most runs are plain: the program is not lowered, the run has no hook, and no chunk is `sized`.
+ * The inner loop is compiled twice; the copy for plain runs has no tests for these (is_plain).
  */
 #include "compiler/check/deadlock.h"
 #include "compiler/check/values/messages.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIMIT_NO_VALUE 1000u /* of chunks without a value; more say nothing new */
+#define LIMIT_NO_VALUE 1000u /* reports of chunks without a value */
 
 #define AHEAD 16 /* operations */
 
@@ -61,7 +61,8 @@ static void number_places(struct replay *r, struct arena *arena)
 	}
 }
 
-/* Lowered: a result must have been written, as the caller's receive buffer may be another one. */
+/* Whether the buffer has values at the begin. In a lowered program `inout` has none, as results
+ * must be written: the caller's receive buffer may be separate. */
 static bool begins_with_value(const struct program *p, const struct buffer *b)
 {
 	return b->def->dir == DIR_IN || (!p->lowered && b->def->dir == DIR_INOUT);
@@ -90,7 +91,7 @@ struct touched *replay_touched(const struct program *p, struct arena *arena, siz
 	for (uint32_t t = 0; t < p->ntasks; t++) {
 		const struct task *k = &p->tasks[t];
 		struct extent x = touched[k->rank].cells;
-		for (uint32_t i = 0; i < k->nops; i++) { /* a task without any has no array */
+		for (uint32_t i = 0; i < k->nops; i++) { /* ops may be NULL if nops is 0 */
 			const struct op *o = k->ops + i;
 			if (op_kind(o) != OP_WAIT && o->n)
 				x = widen(x, o->cell, o->n);
@@ -108,7 +109,7 @@ struct touched *replay_touched(const struct program *p, struct arena *arena, siz
 	return touched;
 }
 
-/* Cells that no operation touches are not stored, where they are the most. */
+/* If most cells are not touched by any operation, only the touched ones are stored. */
 static void make_state(struct replay *r, struct arena *arena)
 {
 	const struct program *p = r->p;
@@ -125,7 +126,7 @@ static void make_state(struct replay *r, struct arena *arena)
 	}
 }
 
-/* Where the rank's cell 0 would be. */
+/* The index of the rank's cell 0 in the state, modulo 2^64. */
 static size_t base_of(const struct replay *r, uint32_t rank)
 {
 	return r->touched ? r->touched[rank].at - r->touched[rank].cells.lo
@@ -173,7 +174,7 @@ bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struc
 
 /* ---- chunks read and written ------------------------------------------------------ */
 
-/* The first operation of the rank's text that gives the cell a value. */
+/* The place of the rank's first operation that writes the cell. */
 static struct span first_write(const struct program *p, uint32_t rank, uint32_t cell)
 {
 	for (uint32_t t = 0; t < p->ntasks; t++) {
@@ -274,7 +275,7 @@ ALWAYS_INLINE void put(struct replay *r, struct runner *w, const struct op *o, u
 						  .reduced = reduced,
 						  .from = from });
 	r->state[w->base + cell] = v;
-	/* A sum has the length of what was there before. */
+	/* A sum has the length of the cell's old value. */
 	if (!reduced && r->place && cell < r->p->cells && v < POISON) {
 		uint32_t home = value_cell(&r->values, v);
 		if (home != cell && r->place[home] != r->place[cell])
@@ -346,8 +347,8 @@ static __attribute__((noinline)) void run_send(struct replay *r, struct runner *
 		replay_note_length(r, w, o, o->cell, v);
 }
 
-/* RECV_SEND and REDUCE_SEND: takes a message and passes it on. The new message may reuse the place
- * of the old one: values are read before they are written. Only a lowered program has these
+/* RECV_SEND and REDUCE_SEND: takes a message and sends one. The new message may reuse the row of
+ * the old one: values are read before they are written. Only a lowered program has these
  * operations, and its steps are not counted. */
 static __attribute__((noinline)) void run_fused(struct replay *r, struct runner *w,
 						const struct op *o)
@@ -381,7 +382,7 @@ static void run_local(struct replay *r, struct runner *w, const struct op *o)
 	if (r->len) /* before the destination changes: it may overlap */
 		replay_note_length(r, w, o, o->cell, r->state + (w->base + o->cell));
 	for (uint32_t k = 0; k < o->n; k++) {
-		uint32_t j = up ? k : o->n - 1 - k; /* as memmove does */
+		uint32_t j = up ? k : o->n - 1 - k; /* ranges may overlap, as for memmove */
 		uint32_t v = get(r, w, o, o->cell + j, OP_INITIAL, false);
 		if (reduces)
 			v = combine(r, w, o, get(r, w, o, o->other + j, OP_INITIAL_INTO, false), v,
@@ -408,7 +409,7 @@ ALWAYS_INLINE void start(struct replay *r, struct runner *w, bool plain)
 	} while (o < end && o->kind & OP_JOINED);
 }
 
-/* A cell gets what came in a message. */
+/* Stores, or adds, the value of a message to a cell. */
 ALWAYS_INLINE void arrive(struct replay *r, struct runner *w, const struct op *o, uint32_t cell,
 			  uint32_t got, uint32_t depth, uint32_t row, bool plain)
 {
@@ -425,7 +426,7 @@ static inline uint32_t meet(const struct runner *w, uint32_t depth, uint32_t sen
 	return max_u32(depth, max_u32(w->depth, sender) + 1);
 }
 
-/* The same of one chunk, in a plain run. */
+/* run_receive for one chunk, in a plain run. */
 ALWAYS_INLINE uint32_t receive_one(struct replay *r, struct runner *w, const struct op *o,
 				   uint32_t depth)
 {
@@ -436,7 +437,7 @@ ALWAYS_INLINE uint32_t receive_one(struct replay *r, struct runner *w, const str
 	return depth;
 }
 
-/* A receive at the end of its wave; returns the depth behind it. */
+/* Runs a receive at the end of its wave; returns the depth after it. */
 ALWAYS_INLINE uint32_t run_receive(struct replay *r, struct runner *w, const struct op *o,
 				   uint32_t depth, bool plain)
 {
@@ -493,7 +494,7 @@ static __attribute__((noinline, aligned(64))) uint32_t finish_other(struct repla
 	return depth;
 }
 
-/* Behind the wave, where messages are not buffered: no less than what else is found. */
+/* The depth after the wave without slots: at least the depth found otherwise. */
 static uint32_t depth_unbuffered(const struct replay *r, const struct runner *w)
 {
 	uint32_t last = w->next;

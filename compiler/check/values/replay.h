@@ -10,11 +10,11 @@
 
 #include "compiler/check/values/value.h"
 
-/* A task while it runs. There are many, and few fit the nearest cache. */
+/* A task while it runs. Small, as there are many and they should fit the nearest cache. */
 struct runner {
 	const struct op *ops;
 	uint64_t sent; /* chunks, where all have one size */
-	size_t base;   /* replay.state[base + cell], modulo the numbers that there are */
+	size_t base;   /* its cells are replay.state[base + cell], modulo 2^64 */
 	uint32_t next; /* row of the wave that starts or finishes next */
 	uint32_t nops;
 	uint32_t depth; /* waves with messages on the longest chain up to here */
@@ -22,18 +22,18 @@ struct runner {
 	uint32_t running : 1; /* the wave has started */
 };
 
-/* A message on its way; used again when it has arrived, so that few are alive. */
+/* A message in flight; its row is reused after it has arrived. */
 struct sent {
 	uint32_t value;	   /* if it has one cell */
 	uint32_t depth;	   /* of the sender when it began */
-	uint32_t next;	   /* in its FIFO, or of the free ones; NONE: last */
+	uint32_t next;	   /* in its FIFO, or in the free list; NONE: last */
 	uint32_t row;	   /* of the sender's operation */
 	uint32_t at, room; /* values of more cells: replay.more[at, +room) */
 };
 
-/* Messages of a FIFO that are on their way, oldest first. Up to two of one cell are here, in
- * few[0] and few[1]; without a message the value is NONE. The rest are in a list: then
- * few[1].value is LISTED, and few[0] holds its rows of `sent`. */
+/* Messages of a FIFO in flight, oldest first. At most two messages, of one cell each, are in few[0]
+ * and few[1]; the value is NONE where there is no message. Otherwise all are in a list:
+ * few[1].value is LISTED, and few[0] has the list's rows of `sent`. */
 #define LISTED (POISON - 1) /* no value has this number: check_room */
 struct queue {
 	struct {
@@ -48,18 +48,18 @@ struct queue {
 	} few[2];
 };
 
-/* A cell gets a value; or a message of no chunks comes. */
+/* Passed to the hook: a cell gets a value, or a message without chunks arrives. */
 struct stored {
 	uint32_t task, row;
 	uint32_t cell;		/* NONE: no chunks, no values */
 	uint32_t before, after; /* values */
-	uint32_t depth;		/* of the task when the wave is done */
+	uint32_t depth;		/* of the task after the wave */
 	bool reduced;		/* `after` was made by this operation */
-	uint32_t from;		/* the sender's operation, if it came in a message */
+	uint32_t from;		/* the sender's operation, if the value came in a message */
 };
 
-/* The cells that a rank touches, from the first to the last; `at`: of the first, in an array of
- * what all ranks have. */
+/* The range of cells that a rank touches; `at`: the index of the first in an array for all
+ * ranks. */
 struct touched {
 	struct extent cells;
 	size_t at;
@@ -71,11 +71,11 @@ struct replay {
 	struct values values;
 	uint32_t width;	 /* cells of a rank, scratch included */
 	uint32_t *state; /* [nranks][width], or the cells that a rank touches; replay_value() */
-	struct touched *touched; /* [nranks]: or NULL: all. Other cells keep what they begin with */
+	struct touched *touched; /* [nranks], or NULL: all. Other cells keep their initial values */
 	struct runner *runners;	 /* [ntasks] */
-	/* [ntasks], by row: depth behind it; NULL: no task waits for tasks. */
+	/* [ntasks], by row: the depth after it; NULL: no task waits for tasks. */
 	uint32_t **depth_at;
-	uint32_t **unbuffered; /* the same without slots, where there are none; or NULL */
+	uint32_t **unbuffered; /* with 0 slots: the depths of unbuffered.c; or NULL */
 	struct queue *queues;  /* [nfifos] */
 	struct sent *sent;
 	uint32_t nsent, capsent;
@@ -85,39 +85,40 @@ struct replay {
 	uint32_t *place;     /* [cells]: equal for chunks of equal length; NULL: all are */
 	uint8_t *given;	     /* [cells]: has a value before the run */
 	uint32_t *buffer_of; /* [cells] */
-	/* [nranks][nbuffers]: chunks of a buffer's size that were sent; NULL: the runners have
-	   counted them, as all buffers have equally many chunks: */
+	/* [nranks][nbuffers]: sent chunks of a buffer's size; NULL: all buffers have equally many
+	   chunks, and runner.sent counts them. */
 	uint64_t *moved;
 	bool one_size;
-	bool uneven;	       /* a value moved to a chunk of another length or place */
-	bool silent;	       /* no reports: lowered, or run before */
-	bool failed;	       /* some chunk was read before it had a value, or stored where
-				   it is too long or too short */
-	uint32_t *told;	       /* by site: 1 + the last rank that had E0303 there */
-	struct program *sized; /* its `sized` chunks are to be compared; or NULL */
+	bool uneven;	/* a value moved to a chunk of another length or place */
+	bool silent;	/* no reports: lowered, or run before */
+	bool failed;	/* some chunk was read before it had a value, or stored in a cell
+				   of another length */
+	uint32_t *told; /* by site: 1 + the last rank that had E0303 there */
+	struct program
+		*sized; /* the program, if sizes of `sized` chunks must be compared; or NULL */
 	uint32_t reports;
 	uint32_t **len; /* struct proof.len, or NULL */
 	void (*hook)(void *arg, const struct stored *s);
 	void *arg;
 };
 
-/** The cells that each rank touches; *n: all of them. O(operations). */
+/** The range of cells that each rank touches; *n: the sum of their lengths. O(operations). */
 struct touched *replay_touched(const struct program *p, struct arena *arena, size_t *n);
 
-/** Sets up the start: values of in and inout buffers. Tables are in `arena`. False
- *  after reporting that the program is too large for value numbers. */
+/** Sets up the initial values of in and inout buffers. Tables are in `arena`. False: the program is
+ *  too large for the numbers of values, which is reported. */
 bool replay_init(struct replay *r, struct ctx *c, const struct program *p, struct arena *arena);
 
 /** Runs all of `order`. Reports E0401 unless silent. */
 void replay_run(struct replay *r, const struct order *order);
 
-/** sent[nranks], which holds zeros: what each rank sent, in blocks of `count` elements. */
+/** Adds to sent[nranks] the volume that each rank sent, in blocks of `count` elements. */
 void replay_sent(const struct replay *r, double *sent);
 
-/** What a rank's cell begins with. */
+/** The initial value of a rank's cell. */
 uint32_t replay_start(const struct replay *r, uint32_t rank, uint32_t cell);
 
-/** What a rank's cell holds; it is below r->width. */
+/** The current value of a rank's cell, which is below r->width. */
 static inline uint32_t replay_value(const struct replay *r, uint32_t rank, uint32_t cell)
 {
 	if (!r->touched)
@@ -130,25 +131,25 @@ static inline uint32_t replay_value(const struct replay *r, uint32_t rank, uint3
 
 /* ---- unbuffered.c ------------------------------------------------------------------- */
 
-/** Depths behind the waves that an order without slots has, by task and a wave's last row. */
+/** Depths after the waves of an order without slots, by task and a wave's last row. */
 uint32_t **unbuffered_depths(const struct program *p, const struct order *order,
 			     struct arena *arena);
 
 /* ---- lengths.c ---------------------------------------------------------------------- */
 
-/** What came from cell `home` meets another place's chunk: the lengths are equal for some counts
+/** A value from cell `home` meets a chunk at another place: their lengths are equal for some counts
  *  only, or for none, which is E0303. */
 void replay_meets(struct replay *r, const struct runner *w, const struct op *o, uint32_t home,
 		  uint32_t cell);
-/** Shows at `g` (NULL: does nothing) the calls that the runner's operation was run in. */
+/** Adds to `g` (if not NULL) the calls in which the runner's operation was run. */
 void replay_show_calls(const struct replay *r, const struct runner *w, const struct op *o,
 		       struct diag *g);
-/** ccs(5) 4, Sizes: where a value meets a cell of a rank, and both may be of `sized` buffers,
- *  they are compared by their expressions. */
+/** ccs(5) 4, Sizes: compares the size expressions of a value and a cell where they meet, if they
+ *  may be of `sized` buffers. */
 void replay_same_sizes(struct replay *r, const struct runner *w, const struct op *o, uint32_t value,
 		       uint32_t rank, uint32_t cell);
-/** Notes in r->len the cell that determines the length of the operation's values: the cell itself,
- *  if they are at home there, else their cell of origin; NONE: no cell. */
+/** Notes in r->len the cell that determines the length of the operation's values: the cell itself
+ *  if it has their length, else the cell from which they came; NONE: no cell. */
 void replay_note_length(struct replay *r, const struct runner *w, const struct op *o, uint32_t cell,
 			const uint32_t *v);
 

@@ -1,6 +1,6 @@
 /*
- * Numbers of reduction trees; see trees.h. From the leaves up, with a table of the trees that
- * there are (hash-consing: Ershov, "On programming of arithmetic operations", CACM 1958).
+ * Numbers of reduction trees; see trees.h. Trees are numbered from the leaves up, with a hash table
+ * of all trees (hash-consing: Ershov, "On programming of arithmetic operations", CACM 1958).
  */
 #include "compiler/check/values/trees.h"
 
@@ -62,8 +62,7 @@ void trees_number(struct trees *t, struct history *h)
 
 	if (h->all)
 		return;
-	for (uint32_t i = 0; i < h->values->n;
-	     i++) { /* operands come before what is made of them */
+	for (uint32_t i = 0; i < h->values->n; i++) { /* operands have smaller numbers */
 		const struct node *x = &h->values->nodes[i];
 		uint32_t a = x->left < base ? number_leaf(h, x->left) : h->number[x->left - base],
 			 b = x->right < base ? number_leaf(h, x->right)
@@ -74,7 +73,8 @@ void trees_number(struct trees *t, struct history *h)
 	h->all = true;
 }
 
-/* 0: it has none yet, and is on the stack now. No sum has the number 0. */
+/* The number of a sum's operand. 0: it has none yet, and was pushed on the stack. No sum has the
+ * number 0. */
 static uint32_t operand(struct trees *t, const struct history *h, uint32_t id)
 {
 	if (id >= h->values->base && !h->number[id - h->values->base])
@@ -97,7 +97,7 @@ uint32_t tree_number(struct trees *t, struct history *h, uint32_t id)
 		size_t had = t->nstack;
 		uint32_t a = operand(t, h, x->left), b = operand(t, h, x->right);
 
-		if (t->nstack > had) /* these first */
+		if (t->nstack > had) /* number the operands first */
 			continue;
 		a = x->left < base ? number_leaf(h, x->left) : a;
 		b = x->right < base ? number_leaf(h, x->right) : b;

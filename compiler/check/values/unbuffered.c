@@ -1,17 +1,17 @@
 /*
- * How deep tasks are behind each wave where messages are not buffered (--slots 0).
+ * Depths of tasks after each wave, for messages without buffers (--slots 0).
  *
- * In: a program, and an order of its waves that is one without slots. Out: the depths (replay.h):
- * a wave with messages is one deeper than its task was before it, and than the other end's task was
- * before the wave of that end. A replay only looks from a receive to its send; here a send waits
- * for its receive as well:
+ * In: a program, and an order of its waves that needs no slots. Out: the depths (replay.h): the
+ * depth after a wave with messages is one more than the greatest depth, before their waves, of its
+ * own task and of the tasks at the other ends. With slots (replay.c) only a receive depends on its
+ * send; here a send also depends on its receive:
  *
  *     rank 0: send to 1, send to 2      rank 1: receive from 2, receive from 0
  *     rank 2: send to 1, receive from 0
  *
- * are 2 steps with slots, and 3 without, as rank 0 sends to rank 2 behind rank 1's second receive.
+ * are 2 steps with slots, and 3 without, as rank 0 sends to rank 2 after rank 1's second receive.
  *
- * When a wave ends, the waves of all other ends have begun, so that their depths are there.
+ * When a wave ends, the waves of all other ends have begun, so their depths are known.
  * O(operations).
  */
 #include "compiler/check/deadlock.h"
@@ -30,7 +30,7 @@ static void begin(struct unbuffered *x, uint32_t fifo, uint32_t side, uint32_t d
 	x->before[x->begun[fifo][side]++][side] = depth;
 }
 
-/* The depth behind a wave of that end. */
+/* The depth after a wave with this end of a message. */
 static uint32_t end(struct unbuffered *x, uint32_t fifo, uint32_t side, uint32_t depth)
 {
 	uint32_t other = x->before[x->ended[fifo][side]++][!side];

@@ -1,14 +1,14 @@
 /*
- * Symbolic values: multisets of initial chunks with their reduction trees.
+ * Symbolic values: multisets of initial chunks with their reduction trees, see value.h.
  *
- * In: two values. Out: their combination, exactly. Two adjacent shares of one cell,
- * each rank once, are one share: so it is in rings, chains and trees. Any other
- * reduction is summed up when it is asked for. Nearly always it is of one cell, and
- * of no rank twice: the history is a tree of at most nranks shares, whose ranks are
- * marked in a set of bits. Where that fails, from the greatest number down (a
- * reduction comes behind its operands, so that a value that is used many times is
- * met once, with a count), until only shares are left; these are cut at their edges
- * and added.
+ * Making a value: two adjacent shares of one cell, with each rank once, become one share. This
+ * covers rings, chains and trees. Any other reduction only stores its two operands.
+ *
+ * Summing up such a reduction, on demand: nearly always its history is of one cell and has no rank
+ * twice. Then it is a tree of at most nranks shares; their ranks are marked in a bit set. If that
+ * fails, the history is taken apart from the greatest number down. A reduction has a greater number
+ * than its operands, so a value that is used many times is visited once, with a count. The
+ * remaining shares are cut at their edges and added (a sweep over sorted edges).
  */
 #include "compiler/check/values/value.h"
 
@@ -44,17 +44,16 @@ bool values_init(struct values *v, struct arena *a, uint32_t nranks, uint32_t ce
 
 /* ---- sets of shares --------------------------------------------------------------- */
 
-/* Walks two sorted lists of shares together, piece by piece: within a piece all
- * ranks are in the same shares. */
+/* Walks two sorted lists of shares together, in pieces that no share begins or ends within. */
 struct walk {
 	const struct share *a, *b;
 	uint32_t na, nb;
-	uint32_t cuta, cutb; /* ranks of *a and *b that were walked over */
+	uint32_t cuta, cutb; /* ranks of *a and *b that were visited */
 };
 
 struct piece {
 	uint32_t cell, first, n;
-	uint32_t in_a, in_b; /* times */
+	uint32_t in_a, in_b; /* multiplicity of the piece */
 };
 
 static bool walk_next(struct walk *w, struct piece *p)
@@ -74,7 +73,7 @@ static bool walk_next(struct walk *w, struct piece *p)
 	uint32_t n = a_first ? w->a->n - w->cuta : w->b->n - w->cutb;
 	if (both && w->b->n - w->cutb < n)
 		n = w->b->n - w->cutb;
-	if (same_cell && !both) { /* up to where the other one begins */
+	if (same_cell && !both) { /* up to the begin of the other one */
 		uint32_t gap = a_first ? fb - fa : fa - fb;
 		if (gap < n)
 			n = gap;
@@ -87,7 +86,7 @@ static bool walk_next(struct walk *w, struct piece *p)
 	return true;
 }
 
-/* Appends a share to a sorted list, joined to the last one if it continues it. */
+/* Appends a share to a sorted list, joined to the last share if they are adjacent. */
 static uint32_t append(struct share *v, uint32_t n, uint32_t cell, uint32_t first, uint32_t len,
 		       uint32_t times)
 {
@@ -144,7 +143,7 @@ struct share *shares_without(struct arena *arena, const struct share *a, uint32_
 
 /* ---- sums of shares that overlap ------------------------------------------------------- */
 
-/* Where a share begins (times > 0) or ends. */
+/* The begin (times > 0) or end of a share. */
 struct edge {
 	uint32_t cell, at;
 	int64_t times;
@@ -155,7 +154,8 @@ static uint64_t key(const struct edge *e)
 	return (uint64_t)e->cell << 32 | e->at;
 }
 
-/* By key: bytes of it from the least on, as long as they differ. `room` is as large. */
+/* Radix sort by the key's bytes, from the lowest on, without those that are equal for all. `room`
+ * is as large as v. */
 static struct edge *sort_edges(struct edge *v, struct edge *room, size_t n)
 {
 	uint64_t differ = 0;
@@ -179,7 +179,7 @@ static struct edge *sort_edges(struct edge *v, struct edge *room, size_t n)
 	return v;
 }
 
-/* The cells and places that edges lie between. */
+/* The range of cells and places of some edges. */
 struct reach {
 	uint32_t cell, at; /* the least */
 	uint64_t width;	   /* places of a cell */
@@ -201,15 +201,15 @@ static struct reach reach_of(const struct edge *v, size_t n)
 	return (struct reach){ lo.cell, lo.at, width, width * ((uint64_t)(hi.cell - lo.cell) + 1) };
 }
 
-/* Where there are no more places than edges: adds up those of a place, and leaves out a place
- * where as much ends as begins. Sorted, in v; returns how many are left. */
+/* Counting sort, for at most as many places as edges: adds up the edges of each place, and drops
+ * places with the sum 0. The result is in v, sorted; returns its length. */
 static size_t add_edges(struct arena *a, struct shares *out, const struct reach *s)
 {
 	struct edge *v = out->edges;
 	size_t n = 0;
 
 	if (s->places > out->capcounts) {
-		out->capcounts = out->capedges; /* not less: all edges may lie apart */
+		out->capcounts = out->capedges; /* all edges may be at different places */
 		out->counts = ARENA_ARRAY(a, int64_t, out->capcounts);
 	}
 	memset(out->counts, 0, s->places * sizeof(*out->counts));
@@ -239,7 +239,7 @@ void shares_add(struct arena *a, struct shares *out, uint32_t cell, uint32_t fir
 		(struct edge){ cell, first + n, -(int64_t)times };
 }
 
-/* The edges in order; out->nedges: how many are left. */
+/* Sorts the edges; out->nedges: the number that is left. */
 static const struct edge *order_edges(struct arena *a, struct shares *out)
 {
 	struct reach s = reach_of(out->edges, out->nedges);
@@ -266,7 +266,8 @@ void shares_sum(struct arena *a, struct shares *out)
 	room_for(a, out, out->nedges);
 	for (size_t i = 0; i < out->nedges; i++) {
 		times += e[i].times;
-		if (times && e[i + 1].at > e[i].at) /* an end follows, of the same cell */
+		if (times &&
+		    e[i + 1].at > e[i].at) /* a later edge of the same cell ends the piece */
 			out->n = append(out->v, out->n, e[i].cell, e[i].at, e[i + 1].at - e[i].at,
 					times > UINT32_MAX ? UINT32_MAX : (uint32_t)times);
 	}
@@ -275,7 +276,7 @@ void shares_sum(struct arena *a, struct shares *out)
 
 /* ---- making values ------------------------------------------------------------------ */
 
-/* Numbers have run out: the same as no memory. */
+/* Running out of numbers is treated as running out of memory. */
 static void check_room(const struct values *v)
 {
 	if ((uint64_t)v->base + 2 * (uint64_t)v->n >= POISON)
@@ -310,9 +311,9 @@ uint32_t value_combine(struct values *v, uint32_t a, uint32_t b, bool *same_cell
 	return v->base + (v->n - 1);
 }
 
-/* ---- what a value is made of, part by part --------------------------------------------- */
+/* ---- summing up a history --------------------------------------------------------------- */
 
-/* Cuts a share where it goes round; the parts ascend. Returns how many there are. */
+/* Cuts a share where it wraps around, into ascending parts. Returns the number of parts. */
 static uint32_t cut(const struct values *v, const struct one_share *x, struct share part[2])
 {
 	uint32_t end = x->first + x->n, over = end > v->nranks ? end - v->nranks : 0;
@@ -354,7 +355,7 @@ static struct pending heap_pop(struct values *v)
 
 static uint32_t add_times(uint32_t a, uint32_t b)
 {
-	return a > UINT32_MAX - b ? UINT32_MAX : a + b; /* more often than can be counted */
+	return a > UINT32_MAX - b ? UINT32_MAX : a + b; /* saturates */
 }
 
 static void sum_history(struct values *v, uint32_t id, struct shares *out)
@@ -381,7 +382,7 @@ static void sum_history(struct values *v, uint32_t id, struct shares *out)
 	shares_sum(v->arena, out);
 }
 
-/* ---- the same, of one cell and without repetitions ------------------------------------ */
+/* ---- histories of one cell, without repetitions ----------------------------------------- */
 
 /* Marks ranks; false if one was marked before. */
 static bool mark_ranks(uint64_t *bits, uint32_t first, uint32_t n)
@@ -405,8 +406,8 @@ static bool mark_share(struct values *v, const struct one_share *x)
 	return mark_ranks(v->ranks, x->first, x->n - over) && mark_ranks(v->ranks, 0, over);
 }
 
-/* Marks the ranks of a history, if all its shares are of that cell and disjoint. Every
- * part that is still to be looked at has a rank of its own then, or it fails. */
+/* Marks the ranks of a history, if all its shares are of that cell and disjoint. Then every pending
+ * part has a different rank, so more than nranks parts mean failure. */
 static bool mark_history(struct values *v, uint32_t id, uint32_t cell)
 {
 	v->nheap = 0;
@@ -430,7 +431,7 @@ static bool mark_history(struct values *v, uint32_t id, uint32_t cell)
 	}
 }
 
-/* The first rank from `at` on that is marked (or is not), or nranks. */
+/* The first rank from `at` on that is marked (or not marked, by `marked`), or nranks. */
 static uint32_t find_rank(const struct values *v, uint32_t at, bool marked)
 {
 	while (at < v->nranks) {
@@ -444,7 +445,7 @@ static uint32_t find_rank(const struct values *v, uint32_t at, bool marked)
 	return at < v->nranks ? at : v->nranks;
 }
 
-/* The shares of such a history; false: it is none. */
+/* The shares of such a history; false: it has several cells or a rank twice. */
 static bool shares_by_rank(struct values *v, uint32_t id, struct shares *out)
 {
 	size_t bytes = ((size_t)v->nranks + 63) / 64 * sizeof(*v->ranks);
@@ -466,7 +467,7 @@ static bool shares_by_rank(struct values *v, uint32_t id, struct shares *out)
 
 /* ---- a value's shares -------------------------------------------------------------------- */
 
-/* If the sum is one share after all, the next question is O(1). */
+/* If the sum is one share after all, stores it, so that the next query takes O(1). */
 static void remember(struct values *v, uint32_t id, const struct shares *r)
 {
 	struct node *x = &v->nodes[id - v->base];
@@ -476,7 +477,7 @@ static void remember(struct values *v, uint32_t id, const struct shares *r)
 		x->more = (uint16_t)(r->v[0].n - 1);
 	} else if (r->n == 2 && r->v[0].times == 1 && r->v[1].times == 1 &&
 		   r->v[0].cell == x->cell && r->v[1].cell == x->cell && r->v[0].first == 0 &&
-		   r->v[1].first + r->v[1].n == v->nranks) { /* it goes round */
+		   r->v[1].first + r->v[1].n == v->nranks) { /* it wraps around */
 		x->first = (uint16_t)r->v[1].first;
 		x->more = (uint16_t)(r->v[0].n + r->v[1].n - 1);
 	}
@@ -502,7 +503,7 @@ uint32_t values_mark(const struct values *v, uint8_t *marks)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = v->n; i-- > 0;) { /* operands come before what is made of them */
+	for (uint32_t i = v->n; i-- > 0;) { /* operands have smaller numbers */
 		const struct node *x = &v->nodes[i];
 		n += marks[i];
 		if (marks[i] && x->left >= v->base)
@@ -523,7 +524,7 @@ int value_error(struct values *v, uint32_t id, const struct share *want, uint32_
 
 /* ---- as text ------------------------------------------------------------------------ */
 
-/* "ranks 0-2, 5" of the shares of one cell; those counted more than once follow. */
+/* "ranks 0-2, 5" for the shares of one cell, followed by the multiplicities above 1. */
 static const char *cell_text(struct arena *arena, const struct program *p, const struct share *v,
 			     uint32_t n)
 {
@@ -533,7 +534,7 @@ static const char *cell_text(struct arena *arena, const struct program *p, const
 
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t lo = v[i].first, hi = lo + v[i].n - 1;
-		/* adjacent shares that differ in times read as one */
+		/* adjacent shares with different multiplicities are printed as one */
 		while (i + 1 < n && v[i + 1].first == hi + 1) {
 			i++;
 			hi += v[i].n;

@@ -1,12 +1,12 @@
 /*
- * Symbolic values: which initial chunks a chunk's value was combined from, how
- * often each, and in what order (the reduction tree). Exact: nothing is hashed.
+ * Symbolic values: the multiset of initial chunks from which a chunk's value was combined, and the
+ * order of combination (the reduction tree). Exact: nothing is hashed.
  *
  * A value is a number. Numbers below `base` are initial values, of cell number % cells on rank
- * number / cells. All other numbers are reductions of two values with smaller numbers. A
- * reduction knows its contributions if they are one share over the ranks, as rings and trees make
- * them; else they are summed up from its history on demand, so that making a value is always
- * O(1).
+ * number / cells. Every other number is a reduction of two values with smaller numbers. A
+ * reduction stores its contributions if they are one share: one cell of a range of ranks, as in
+ * rings and trees. Otherwise they are summed up from its history on demand. So making a value
+ * always takes O(1).
  */
 #ifndef CCS_COMPILER_CHECK_VALUES_VALUE_H
 #define CCS_COMPILER_CHECK_VALUES_VALUE_H
@@ -16,21 +16,20 @@
 /* NONE (program.h): no value. POISON: unknown after a reported mistake. */
 #define POISON (UINT32_MAX - 1)
 
-/* A reduction. If it is one share: cell `cell` of ranks first .. first + more, going
- * round after the last rank, each once. With more == 0: something else; then the value has the
- * length of cell `cell` of rank first. (LIMIT_RANKS fits.) */
+/* A reduction. If it is one share: cell `cell` of ranks first .. first + more (mod N), each once.
+ * more == 0: it is not; then the value has the length of cell `cell` of rank `first`. */
 struct node {
 	uint32_t left, right;
 	uint32_t cell;
 	uint16_t first, more;
 };
 
-/* The share that a value is; n == 0: it is none. */
+/* A value as one share; n == 0: it is not one share. */
 struct one_share {
 	uint32_t cell, first, n;
 };
 
-/* Part of a history that is still to be summed up: value `id`, `times` times. */
+/* A part of a history that is not yet summed up: value `id`, `times` times. */
 struct pending {
 	uint32_t id;
 	uint32_t times;
@@ -40,26 +39,25 @@ struct values {
 	struct arena *arena;
 	uint32_t nranks, cells;
 	uint32_t base;		 /* nranks * cells */
-	uint32_t inverse, shift; /* of a division by cells: value_home */
+	uint32_t inverse, shift; /* for the division by cells, see value_home */
 	struct node *nodes;
 	uint32_t n, cap;
 	struct pending *heap; /* for value_shares; the greatest number on top */
 	size_t nheap, capheap;
-	uint64_t *ranks; /* [nranks] bits, for value_shares; none is set in between */
+	uint64_t *ranks; /* [nranks] bits, for value_shares; all 0 between calls */
 	uint64_t work;	 /* parts summed up so far */
 };
 
-/** Sets up no reductions, with room for `room` of them. False if nranks * cells is too large for
+/** Begins without reductions, with room for `room` of them. False: nranks * cells is too large for
  *  the numbers. */
 bool values_init(struct values *v, struct arena *a, uint32_t nranks, uint32_t cells, uint64_t room);
 
-/** a (+) b; both are values. O(1). Says whether they have the length of the same
- *  cell. */
+/** Returns a (+) b, of two values. *same_cell: both have the length of one cell. O(1). */
 uint32_t value_combine(struct values *v, uint32_t a, uint32_t b, bool *same_cell);
 
-/* Of an initial value: its cell, and its rank. A multiplication for the division by cells:
- * inverse is 2^shift / cells, rounded up (Granlund and Montgomery, PLDI 1994, theorem 4.2), and
- * numbers of values are below 2^31. */
+/* The cell and rank of an initial value. The division by cells is a multiplication by inverse =
+ * 2^shift / cells, rounded up (Granlund and Montgomery, PLDI 1994, theorem 4.2; numbers of initial
+ * values are below 2^31). */
 struct home {
 	uint32_t cell, rank;
 };
@@ -81,7 +79,7 @@ static inline struct one_share value_share(const struct values *v, uint32_t id)
 	return (struct one_share){ x->cell, x->first, x->more ? x->more + 1u : 0 };
 }
 
-/* The same, for the commonest case at once: two adjacent shares of one cell. */
+/* value_combine, with the commonest case inline: two adjacent shares of one cell. */
 static inline __attribute__((always_inline)) uint32_t value_combine_fast(struct values *v,
 									 uint32_t a, uint32_t b,
 									 bool *same_cell)
@@ -106,52 +104,52 @@ static inline __attribute__((always_inline)) uint32_t value_combine_fast(struct 
 	return v->base + v->n++;
 }
 
-/* The shares of a value, sorted by (cell, first), disjoint, none going round. Begins
- * as { 0 } and may be used again for another value. */
+/* The shares of a value, sorted by (cell, first), disjoint, none wrapping around. Begins as { 0 },
+ * and may be reused for another value. */
 struct shares {
 	struct share *v;
 	uint32_t n;
 	size_t cap;
-	struct edge *edges, *room; /* to work in */
-	int64_t *counts;	   /* likewise, by place */
+	struct edge *edges, *room; /* temporary */
+	int64_t *counts;	   /* temporary, by place */
 	size_t nedges, capedges, caproom, capcounts;
 };
 
 /** Adds a share to the input of shares_sum. */
 void shares_add(struct arena *a, struct shares *out, uint32_t cell, uint32_t first, uint32_t n,
 		uint32_t times);
-/** What was added since the last sum, however it overlaps. O(n). */
+/** Sums up the shares that were added since the last sum; they may overlap. O(n). */
 void shares_sum(struct arena *a, struct shares *out);
 
-/** O(1) for one share; O(h + nranks / 64) for a history of h values, of one cell and
- *  without repetitions; else O(h log h). A history that turns out to be one share is
- *  remembered as such. */
+/** Finds the shares of a value. O(1) for one share; O(h + nranks / 64) for a history of h values,
+ *  of one cell and without repetitions; else O(h log h). A history that turns out to be one share
+ *  is then stored as such. */
 void value_shares(struct values *v, uint32_t id, struct shares *out);
 
-/** Marks all reductions that the marked ones were made of, by number - base; returns how many
- *  are marked then. */
+/** Marks, by number - base, all reductions in the histories of the marked ones; returns the number
+ *  of marks. */
 uint32_t values_mark(const struct values *v, uint8_t *marks);
 
-/** What is wrong with a value that has to have the contributions `want`, by the code of its error
- *  (ccs(5) 8, Order of reports); 0: nothing. `want` is sorted and disjoint, adjacent shares in it may
- *  be cut anywhere. `room` as in value_shares. */
+/** The code of the error if a value does not have exactly the contributions `want` (ccs(5) 8, Order
+ *  of reports); else 0. `want` is sorted and disjoint, and may have adjacent shares. `room` as in
+ *  value_shares. */
 int value_error(struct values *v, uint32_t id, const struct share *want, uint32_t nwant,
 		struct shares *room);
 
 /* How two multisets differ. */
 struct difference {
-	bool lacks;   /* b has one that a has not, or has less often */
-	bool foreign; /* a has one that b has not at all */
-	bool twice;   /* a has one of b more often than b */
+	bool lacks;   /* an element of b is missing in a, or there less often */
+	bool foreign; /* an element of a is not in b */
+	bool twice;   /* an element of b is in a more often */
 };
 struct difference shares_compare(const struct share *a, uint32_t na, const struct share *b,
 				 uint32_t nb);
 
-/** Runs of a that are not in b (taking times into account if `times`), in `arena`. */
+/** The shares of a that are not in b (with multiplicities if `times`), in `arena`. */
 struct share *shares_without(struct arena *arena, const struct share *a, uint32_t na,
 			     const struct share *b, uint32_t nb, bool times, uint32_t *n);
 
-/** Whether some contribution is in both. */
+/** Whether a and b have a contribution in common. */
 bool shares_overlap(const struct share *a, uint32_t na, const struct share *b, uint32_t nb);
 
 /** "data[0] of ranks 0-2", "data[0] of ranks 0, 1 (rank 1 twice)", "no value". */
@@ -159,13 +157,13 @@ const char *shares_text(struct arena *arena, const struct program *p, const stru
 			uint32_t n);
 const char *value_text(struct arena *arena, const struct program *p, struct values *v, uint32_t id);
 
-/* The cell that the value came from, which has the value's length. */
+/* The cell from which the value came; it has the value's length. */
 static inline uint32_t value_cell(const struct values *v, uint32_t id)
 {
 	return id < v->base ? value_home(v, id).cell : v->nodes[id - v->base].cell;
 }
 
-/* And its rank, where ranks have lengths of their own. */
+/* The rank of that cell, for buffers whose lengths differ by rank. */
 static inline uint32_t value_rank(const struct values *v, uint32_t id)
 {
 	return id < v->base ? value_home(v, id).rank : v->nodes[id - v->base].first;

@@ -1,9 +1,10 @@
 /*
  * --emit=msccl-xml: a module's plan as a file for MSCCL and RCCL.
  *
- * In:  a module of one plan, read back and proved; its schedule. Out: the text, run on
- * numbers before it is written, out of place and, where the file says so, in place; notes of
- * what the executors do not look at; or E0501 with what a file cannot say, and what can be done.
+ * In:  a module of one plan, read back and proved; its schedule. Out: the file, with notes on
+ * conditions that the executors do not check; or E0501 with a property of the plan that the format
+ * cannot express, and a cure. Before it is written, the file is run on numbers, out of place and,
+ * if it declares so, in place (export_run.c).
  */
 #include "compiler/emit/msccl/export.h"
 
@@ -11,8 +12,8 @@
 
 #include <stdlib.h>
 
-/* Contracts of the prelude, and how the executors call them. `nchunksperloop` is of the input;
- * of the output, where that is larger and the input is not the call's count. */
+/* Contracts of the prelude, and their names in the executors. `nchunksperloop` counts chunks of the
+ * input, or of the output if that is larger and the call's count is not that of the input. */
 static const struct collective {
 	const char *contract, *name;
 	bool of_output, root;
@@ -28,7 +29,7 @@ static const struct collective {
 };
 static const struct collective custom = { "", "custom", false, false };
 
-/* A contract of one's own is custom, whatever its name. */
+/* The row of the contract; `custom` for one that is not the prelude's, even with the same name. */
 static const struct collective *collective_of(const struct msccl_export *x)
 {
 	const struct decl *contract = x->schedule->contract;
@@ -40,7 +41,7 @@ static const struct collective *collective_of(const struct msccl_export *x)
 	return &custom;
 }
 
-/* ---- what a file can say --------------------------------------------------------------- */
+/* ---- what the format can express ------------------------------------------------------- */
 
 static bool can_say(const struct msccl_export *x)
 {
@@ -96,8 +97,8 @@ static bool read_protocol(struct msccl_export *x, const struct choice_list *list
 
 /* ---- in place ------------------------------------------------------------------------------ */
 
-/* Whether the plan's own orders are enough in place: one `inout` buffer is never written
- * elsewhere; else plan_in_place() of the one `in` and the one `out` decides. */
+/* Whether the plan is right in place without further waits. One `inout` buffer always is; for one
+ * `in` and one `out`, plan_in_place() decides. */
 static bool right_in_place(const struct msccl_export *x, const struct collective *k)
 {
 	bool right = true;
@@ -113,7 +114,7 @@ static bool right_in_place(const struct msccl_export *x, const struct collective
 	return right && k != &custom;
 }
 
-/* ---- it is run ----------------------------------------------------------------------------- */
+/* ---- running the file ---------------------------------------------------------------------- */
 
 /* The least slots with which it ends, up to `most`; or 0. */
 static uint32_t least_slots(const struct msccl_export *x, bool single, uint32_t most)
@@ -137,7 +138,7 @@ static int internal_error(const struct msccl_export *x, const char *where)
 	return 70;
 }
 
-/* One diagnostic has all that is to be known of a file that is right. */
+/* Adds a note to the one diagnostic on a file that is right. */
 static void remark(struct msccl_export *x, const char *text)
 {
 	if (!x->remarks)
@@ -147,8 +148,9 @@ static void remark(struct msccl_export *x, const char *text)
 		diag_note(x->c->diags, x->remarks, NOWHERE, "%s", text);
 }
 
-/* What the file's end depends on: the least slots with a message a step, and a chunk. The reader of
- * MSCCL XML calls it a deadlock where a slot takes a chunk: so it is a warning here (W0601). */
+/* Warns (W0601) if the file finishes only with more slots than executors promise: with a step's
+ * chunks a slot, or with one chunk a slot. In the latter case ccc reports a deadlock (E0304) when
+ * it reads the file. */
 static void warn_slots(struct msccl_export *x, uint32_t steps, uint32_t chunks)
 {
 	struct diags *d = x->c->diags;
@@ -176,7 +178,7 @@ static void warn_slots(struct msccl_export *x, uint32_t steps, uint32_t chunks)
 		diag_help(d, g, "--protocols=ll has %u slots", MSCCL_SLOTS);
 }
 
-/* Whether the file is right, and ends with the slots that there are. Returns 0 or the exit status,
+/* Checks that the file is right and finishes with the given slots. Returns 0 or the exit status,
  * reported. */
 static int prove(struct msccl_export *x)
 {
@@ -197,7 +199,7 @@ static int prove(struct msccl_export *x)
 	return 0;
 }
 
-/* What the executors take a file for, whatever it is for. */
+/* Notes the conditions of the file that the executors do not read. */
 static void remark_unread(struct msccl_export *x, const struct collective *k)
 {
 	if (k->root)

@@ -1,27 +1,29 @@
 /*
  * A plan as MSCCL XML: what MSCCL and RCCL load (--emit=msccl-xml).
  *
- *   export.c           what a file can say; the line of passes
+ *   export.c           what the format can express; the line of passes
  *   export_blocks.c    workers -> thread blocks, with one peer to send to and one to receive from
  *   export_channels.c  FIFOs -> channels
  *   export_places.c    cells -> chunks of input, output and scratch
- *   export_pieces.c    operations -> pieces whose chunks adjoin at every end
+ *   export_pieces.c    operations -> pieces: chunks that are adjacent at every end
  *   export_steps.c     operations -> steps
  *   export_waits.c     chunks that steps have in common -> depid, deps, hasdep
- *   export_run.c       the file is run on numbers: is it right, and with how few slots?
- *   export_refuse.c    what cannot be said: E0501
+ *   export_run.c       runs the file on numbers: is it right, and with how few slots?
+ *   export_refuse.c    E0501: properties that the format cannot express
  *   export_text.c      limits of the executors; the text
  *
- * Steps of different blocks of a rank that touch a chunk, one of them to write it, keep the order
- * of the plan. All waits agree with one order in which the plan's operations can be done, with
- * the slots that it was proved for: so there is no deadlock with so many, if a message is a
- * slot. export_run.c looks whether it is, chunk by chunk.
+ * Why the file is right: steps of different blocks of a rank that touch a chunk, one of them
+ * writing it, keep the order of the plan. All waits agree with one order in which the plan's
+ * operations can run with the slots for which it was proved. So with as many slots there is no
+ * deadlock, if each slot holds a message. Executors may cut messages, so export_run.c runs the
+ * file, chunk by chunk.
  *
- * Chunks. A file has chunks of one size, while cells of a plan may be of several: a block of
- * the caller's `count` elements has as many chunks as the least common multiple of what buffers
- * cut it into, and a cell has one or more of them. Replicas (--protocols=simple/4) are copies
- * of the blocks on channels of their own, each on its part of every block of elements: one is
- * made, and the text has it several times.
+ * Chunks. All chunks of a file have one size, while cells of a plan may have several sizes. So a
+ * block of the caller's `count` elements is cut into the least common multiple of the buffers'
+ * numbers of chunks, and a cell has one or more of these.
+ *
+ * Replicas (--protocols=simple/4) are copies of the thread blocks on separate channels, each for
+ * its part of every block of elements. One replica is made, and the text repeats it.
  */
 #ifndef CCS_COMPILER_EMIT_MSCCL_EXPORT_H
 #define CCS_COMPILER_EMIT_MSCCL_EXPORT_H
@@ -44,7 +46,7 @@
 enum export_type { EX_S, EX_R, EX_CPY, EX_RE, EX_RCS, EX_RRC, EX_RRS, EX_RRCS };
 enum export_buffer { EX_I, EX_O, EX_SCRATCH };
 
-/* What a type of step does. */
+/* The effects of a type of step. */
 struct export_does {
 	const char *name;
 	bool receives, sends, reads, writes; /* src; dst */
@@ -65,7 +67,7 @@ struct export_step {
 	struct export_at src, dst;
 	uint32_t n;	       /* chunks */
 	uint32_t wait, nwaits; /* by export_waits.c: rows of waits */
-	uint32_t number;       /* in the file, where each wait but the last is a `nop` before it */
+	uint32_t number;       /* in the file, with a `nop` for each wait but the last before it */
 	bool awaited;
 };
 
@@ -78,7 +80,7 @@ struct export_block {
 	bool awaited;
 };
 
-/* Chunks [at, at + n) of all that an operation moves, from its first chunk. */
+/* Chunks [at, at + n) of an operation. */
 struct export_piece {
 	uint32_t at, n;
 };
@@ -91,7 +93,7 @@ struct msccl_export {
 	const struct plan_view *v;
 	const char *name, *protocol, *collective;
 	uint32_t replicas;
-	uint32_t slots;	      /* that the protocol has at least */
+	uint32_t slots;	      /* the least number that the protocol has */
 	bool in_place;	      /* the file is right in place, too */
 	struct diag *remarks; /* or NULL */
 
@@ -107,15 +109,16 @@ struct msccl_export {
 	uint32_t ninput, noutput;	/* chunks of all replicas */
 	uint32_t nchunks;		/* nchunksperloop */
 	uint32_t *scratch_at;		/* [nranks * scratch], of a replica */
-	uint32_t *moved;    /* [nranks * buffers]: in scratch, as nobody wants it; or NONE */
-	uint32_t *stage_at; /* by worker: scratch of its own */
+	uint32_t *moved;    /* [nranks * buffers]: its place in scratch, if the contract asks for
+			       nothing in the buffer; or NONE */
+	uint32_t *stage_at; /* by worker: its private scratch */
 	uint32_t *nscratch; /* by rank: chunks of a replica */
 
 	struct export_piece *pieces;
 	uint32_t npieces, cappieces;
 	uint32_t *piece, *pieces_of; /* by operation: rows of pieces; their number */
 
-	struct export_wait *order; /* all steps, rank by rank, as they can be done */
+	struct export_wait *order; /* all steps, rank by rank, in an order in which they can run */
 	uint32_t norder, caporder;
 	uint32_t *order_at; /* [nranks + 1]: rows of order */
 	struct export_wait *waits;
@@ -124,24 +127,25 @@ struct msccl_export {
 
 /* ---- one pass each ----------------------------------------------------------------------- */
 
-/** Blocks with their FIFOs and channels. False: too many channels (E0501). O(operations log). */
+/** Makes blocks with their FIFOs and channels. False: too many channels (E0501). O(operations log
+ *  operations). */
 bool export_blocks(struct msccl_export *x);
 
-/** Where chunks lie. False: too many (E0501). O(cells of all operations). */
+/** Places the chunks. False: there are too many (E0501). O(cells of all operations). */
 bool export_places(struct msccl_export *x);
 
-/** Pieces of operations, the same at both ends of a message. O(cells of all operations). */
+/** Cuts operations into pieces, alike at both ends of a message. O(cells of all operations). */
 void export_pieces(struct msccl_export *x);
 
-/** Steps, and an order of them. O(pieces). */
+/** Makes the steps, and an order of them. O(pieces). */
 void export_steps(struct msccl_export *x);
 
-/** What steps wait for, without what follows from the rest. O(chunks of all steps + waits *
+/** Finds the waits of steps, without those that follow from others. O(chunks of all steps + waits *
  *  blocks of the rank). */
 void export_waits(struct msccl_export *x);
 
-/** Whether the steps compute what the plan promises, in place or not, with so many slots a FIFO,
- *  where a message has one chunk (`single`) or a step's. `ends`: whether they end at all.
+/** Whether the steps compute what the plan promises, in place or not, with `slots` slots a FIFO,
+ *  where a message has one chunk (`single`) or all of a step's. `ends`: whether all steps finish.
  *  O(chunks of all steps * turns). */
 bool export_run(const struct msccl_export *x, bool in_place, uint32_t slots, bool single,
 		bool *ends);
@@ -155,38 +159,39 @@ void export_text(const struct msccl_export *x, FILE *out);
 
 const struct export_does *export_does(enum export_type t);
 
-/** E0501 of the schedule: what it does not fit into, and what to do. Returns false. */
+/** Reports E0501 of the schedule: the limit, and a cure. Returns false. */
 bool export_refuse(const struct msccl_export *x, const char *cure, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* FIFOs that have to be on one channel: sets of them, see export_channels.c. */
 struct export_sets;
 struct export_sets *export_sets(struct msccl_export *x);
-/** Puts the sets of two FIFOs together, unless one channel would then have two FIFOs of one
- *  sender and receiver. */
+/** Joins the sets of two FIFOs, unless one channel would then have two FIFOs of one sender and
+ *  receiver. */
 bool export_join(struct export_sets *s, uint32_t a, uint32_t b);
-/** Gives blocks their channels. False: there are not enough. */
+/** Assigns channels to blocks. False: there are not enough. */
 bool export_color(struct msccl_export *x, struct export_sets *s);
 
 /** Chunks of cell j of the operation. */
 uint32_t export_width(const struct msccl_export *x, const struct ccs_op *o, uint32_t j);
 
-/** Where that cell begins, on replica 0: an initial value's, or the cell proper. */
+/** The place of the cell's first chunk, on replica 0: of its initial value, or of the cell
+ *  itself. */
 struct export_at export_place(const struct msccl_export *x, uint32_t rank, uint32_t cell,
 			      bool initial);
 
-/** Where the operation's chunk `at` from cell `first` on lies. */
+/** The place of the operation's chunk `at`, counted from cell `first`. */
 struct export_at export_chunk(const struct msccl_export *x, uint32_t rank, const struct ccs_op *o,
 			      uint32_t first, bool initial, uint32_t at);
 
-/** Whether in place a chunk of the input is that of the output: where one of the two is larger,
- *  the other is the rank's part of it. */
+/** Whether, in place, a chunk of the input and one of the output are the same memory. If one of the
+ *  two is larger, the other is the rank's part of it. */
 bool export_twins(const struct msccl_export *x, uint32_t rank, struct export_at in,
 		  struct export_at out);
 
-/** Whether what the operation makes passes through its worker's own scratch: it sends what it
- *  stores nowhere from another block, or as a type that stores; or it writes what it has yet to
- *  read. */
+/** Whether the operation's value passes through its worker's stage: it is sent from another block,
+ *  or by a step type that stores, and stored nowhere else; or the operation would overwrite chunks
+ *  that it has yet to read. */
 bool export_staged(const struct msccl_export *x, const struct ccs_op *o);
 
 static inline bool export_same(struct export_at a, struct export_at b)

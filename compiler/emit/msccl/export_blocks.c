@@ -1,15 +1,15 @@
 /*
  * Workers of a plan -> thread blocks of MSCCL.
  *
- * In:  a plan. Out: blocks by rank; each has one FIFO that it receives from at most, and one
- * that it sends to, on one channel; the block of every FIFO's end, and of every worker.
+ * In:  a plan. Out: blocks by rank, each with at most one receiving and one sending end of a FIFO,
+ * on one channel; the block of every end, and of every worker.
  *
- * A worker with one of each becomes a block. One with more (a sum of several peers' messages,
- * rounds that follow one another) becomes as many as it has receiving ends; each also has the
- * sending end that it hands most messages on to, then any that is left, and each sending end that
- * is still left gets a separate block. The two ends of a block share a channel number, and so do
- * the two blocks of a FIFO. Where that would put two FIFOs of one sender and receiver on one
- * channel, the ends are not paired.
+ * A worker with one receiving and one sending end becomes a block. A worker with more (a sum of
+ * messages of several peers, or several rounds) becomes a block for each receiving end. That block
+ * also gets the sending end to which it passes most messages, or else one that is left; each
+ * sending end that is still left gets a separate block. The two ends of a block have one channel,
+ * and so have the two blocks of a FIFO. Ends are not paired if that would put two FIFOs of one
+ * sender and receiver on one channel.
  *
  * O(operations log operations).
  */
@@ -28,7 +28,7 @@ struct pairing {
 	struct export_sets *sets;
 	struct pair *pairs;
 	size_t npairs;
-	uint32_t *to, *from; /* by FIFO: whom its receiving end is paired with; its sending end */
+	uint32_t *to, *from; /* by FIFO: the partner of its receiving end, of its sending end */
 };
 
 static int compare_pairs(const void *a, const void *b)
@@ -108,7 +108,7 @@ static void find_ends(const struct plan_view *v, uint32_t w, struct ends *e, boo
 	}
 }
 
-/* What no message makes a pair. */
+/* Pairs ends that no message passes through. */
 static void pair_rest(struct pairing *k, const struct ends *e)
 {
 	for (uint32_t i = 0, j = 0; i < e->nin; i++) {
@@ -176,7 +176,7 @@ static void each_worker(struct pairing *k, bool blocks)
 		k->x->first[v->plan->nranks] = k->x->nblocks;
 }
 
-/* How many ends share blocks. */
+/* Which ends share blocks. */
 enum pairs { PAIR_NONE, PAIR_FUSED, PAIR_ALL };
 
 static bool try_pairs(struct msccl_export *x, enum pairs pairs)

@@ -1,14 +1,16 @@
 /*
- * Channels of a file: (sender, receiver, channel) is one FIFO.
+ * Assigns a channel to every thread block. In a file (sender, receiver, channel) names one FIFO.
  *
- * In:  FIFOs of a plan, and which of them share a block, one after the other. Out: a channel for
- * every block. FIFOs that share blocks, with those that these share blocks with, are a set, and
- * have one channel: a ring is a set. Two of one sender and receiver are never in one.
+ * In:  FIFOs of a plan, and the pairs of FIFOs that share a block. Out: a channel for every block.
  *
- * Sets are kept by union-find, each a chain of its FIFOs, and the smaller goes into the larger.
- * Then each takes the lowest channel on which its senders have no FIFO to its receivers yet,
- * and its ranks have room for its blocks; and blocks without a FIFO, where their rank has room.
- * O(FIFOs * (log FIFOs + channels)), but for FIFOs of one sender and receiver.
+ * The two FIFOs of a block have one channel. So FIFOs that are connected by blocks form a set with
+ * one channel: a ring is a set. A set never has two FIFOs of one sender and receiver. Sets are
+ * joined by union-find, the smaller into the larger, with a list of the members of each.
+ *
+ * Channels are then assigned by greedy colouring: each set gets the lowest channel on which no FIFO
+ * has a sender and receiver of the set, and on which the ranks have room for its blocks. Blocks
+ * without a FIFO come last. O(FIFOs * (log FIFOs + channels)), if few FIFOs have the same two
+ * ranks.
  */
 #include "compiler/emit/msccl/export.h"
 
@@ -17,7 +19,7 @@
 struct export_sets {
 	const struct msccl_export *x;
 	uint32_t *parent, *size;
-	uint32_t *next, *last; /* the chain of a set, from its root */
+	uint32_t *next, *last; /* the list of a set's members, from its root */
 	uint32_t *pair;	       /* by FIFO: its sender and receiver, as a number */
 	uint32_t *sorted;      /* FIFOs by pair */
 	uint32_t *begin;       /* [pairs + 1]: rows of sorted */
@@ -26,7 +28,7 @@ struct export_sets {
 
 /* ---- sets -------------------------------------------------------------------------------- */
 
-/* A FIFO with what it is sorted by. */
+/* A FIFO with its sort key. */
 struct named {
 	uint64_t ends;
 	uint32_t fifo;
@@ -92,7 +94,7 @@ static uint32_t find(struct export_sets *s, uint32_t f)
 	return f;
 }
 
-/* Whether a FIFO of the one set has sender and receiver of one of the other. */
+/* Whether the two sets have FIFOs of the same sender and receiver. */
 static bool clash(struct export_sets *s, uint32_t one, uint32_t other)
 {
 	for (uint32_t f = one; f != NONE; f = s->next[f])
@@ -137,8 +139,8 @@ static uint8_t *blocks_on(const struct coloring *k, uint32_t block, uint32_t cha
 	return k->blocks + (size_t)k->x->blocks[block].rank * k->most + channel;
 }
 
-/* Adds the set's blocks to the channel, or takes them away: each by its receiving end, if it
- * has one. Returns whether there is room for all. */
+/* Adds the set's blocks to the channel (add == 1), or removes them (-1). A block is counted at its
+ * receiving end, if it has one. Returns whether there is room for all. */
 static bool add_blocks(const struct coloring *k, uint32_t root, uint32_t channel, int add)
 {
 	bool fits = true;

@@ -1,16 +1,16 @@
 /*
- * Operations -> pieces of as many chunks as one step can move.
+ * Cuts operations into pieces that one step can move.
  *
- * In:  where cells lie. Out: for every operation, in order, the pieces that its steps move:
- * chunks that adjoin in each place that it reads or writes, fewer than MSCCL_MAX_COUNT.
+ * In:  the places of cells. Out: for every operation, in order, its pieces: chunks that are
+ * adjacent in each place that it reads or writes, fewer than MSCCL_MAX_COUNT.
  *
- * Both ends of a message are cut alike, or the executors' messages would not meet. So a send,
- * the receive that takes its message, what that one sends on, and so on to the last receive are
- * a chain, which is cut wherever one of them has to be. O(cells of all operations).
+ * Both ends of a message must be cut alike, or the executors' messages would not match. So a send,
+ * its receive, the send of the same operation, and so on to the last receive form a chain, which is
+ * cut wherever one of its operations has to be. O(cells of all operations).
  */
 #include "compiler/emit/msccl/export.h"
 
-/* A chain, up to where it is looked at. */
+/* A chain, and the position of the walk in it. */
 struct chain {
 	const struct msccl_export *x;
 	bool *cut; /* by cell of an operation: a piece begins there */
@@ -43,7 +43,7 @@ static uint32_t next_of(const struct msccl_export *x, uint32_t row)
 	return x->v->ops[row].out == CCS_NONE ? CCS_NONE : x->v->ops[row].to;
 }
 
-/* Ends a piece, if there is one, and begins the next behind it. */
+/* Ends the piece, if it is not empty, and begins the next one after it. */
 static void end_piece(struct msccl_export *x, struct export_piece *p)
 {
 	if (!p->n)
@@ -101,6 +101,6 @@ void export_pieces(struct msccl_export *x)
 	x->piece = ARENA_ARRAY(x->arena, uint32_t, n);
 	x->pieces_of = ARENA_ARRAY(x->arena, uint32_t, n);
 	for (uint32_t i = 0; i < n; i++)
-		if (v->ops[i].in == CCS_NONE) /* else it is inside a chain */
+		if (v->ops[i].in == CCS_NONE) /* the first of its chain */
 			add_chain(&k, x, i, ranks);
 }

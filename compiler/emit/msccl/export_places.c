@@ -1,19 +1,19 @@
 /*
- * Where the cells of a plan lie in a file's chunks of input, output and scratch.
+ * Maps the cells of a plan to chunks of input, output and scratch.
  *
- * In:  a plan. Out: the first chunk of every buffer; of every scratch cell of each rank; and of
- * what the file needs beside: scratch in the place of a buffer that nobody wants on a rank (the
- * caller may give none there: ncclReduce takes a receive buffer at its root alone), and a
- * stage for each worker, where a value is that has no other place.
+ * In:  a plan. Out: the first chunk of every buffer, and of every scratch cell of each rank. The
+ * file needs more scratch than the plan: for a buffer of which the contract asks nothing on a rank
+ * (the caller may give none there: ncclReduce needs a receive buffer at its root alone), and a
+ * stage for each worker, for values that have no other place.
  *
- * The input is what the caller gives: the `in` and `inout` buffers, one after the other, as
- * initial values; the output the `inout` and `out` buffers. A block of elements is cut into
- * per_block chunks a replica; chunk c of a replica's part is the c-th of that part. A scratch
- * cell is as long as the longest that is ever put there.
+ * The input consists of the `in` and `inout` buffers in order, with their initial values; the
+ * output of the `inout` and `out` buffers. A block of elements is cut into per_block chunks a
+ * replica; chunk c of a replica's part is the c-th of that part. A scratch cell is as long as the
+ * longest value that is ever stored there.
  */
 #include "compiler/emit/msccl/export.h"
 
-#define MOST_CHUNKS (1u << 24) /* of a buffer: more than any offset that executors read */
+#define MOST_CHUNKS (1u << 24) /* of a buffer: more than the executors' offsets can reach */
 
 /* ---- lengths ----------------------------------------------------------------------------- */
 
@@ -74,7 +74,7 @@ static void place_buffers(struct msccl_export *x)
 	}
 }
 
-/* Whether the contract says of no chunk of the buffer what the rank ends with there. */
+/* Whether the contract promises nothing about the buffer's chunks on the rank. */
 static bool unwanted(const struct msccl_export *x, uint32_t rank, uint32_t b)
 {
 	const struct ccs_shape *s = x->v->shapes + b;
@@ -109,11 +109,11 @@ bool export_staged(const struct msccl_export *x, const struct ccs_op *o)
 		return true;
 	if (o->dst != CCS_NONE || o->out == CCS_NONE)
 		return false;
-	/* there is no step that receives and sends, and stores nothing; nor one that adds two */
+	/* no step receives and sends without storing, and none adds two chunks */
 	return o->in != CCS_NONE ? split || o->a == CCS_NONE || o->b != CCS_NONE : o->b != CCS_NONE;
 }
 
-/* Scratch cells are as long as the operation's, at least. */
+/* Makes scratch cells at least as long as the operation's values. */
 static void widen(const struct msccl_export *x, uint32_t *width, const struct ccs_op *o,
 		  uint32_t first)
 {

@@ -1,5 +1,5 @@
 /*
- * E0501: what a file cannot say, and what can be done. O(1).
+ * Reports E0501: a property of the plan that the format cannot express, with a cure. O(1).
  */
 #include "compiler/emit/msccl/export.h"
 

@@ -1,19 +1,20 @@
 /*
- * A file is run, as the executors run it, on numbers.
+ * Runs a file on numbers, as the executors run it.
  *
- * In:  all steps of a replica; how many slots a FIFO has, and whether a message is one chunk or
- * one step's. Out: whether all steps end, and the chunks that the contract speaks of hold what
- * the plan promises.
+ * In:  all steps of a replica; the slots of a FIFO, and whether a message is one chunk or all
+ * chunks of a step. Out: whether all steps finish, and whether the promised chunks have the right
+ * values.
  *
- * Every chunk of the input begins with a number of 64 random bits, and what has no value yet with
- * others. Reducing adds. So a chunk that ends with the right number holds the right multiset of
- * contributions, but for chances of 2^-64. Blocks run in turn, each as far as it can: who waits
- * for messages or steps only, waits no longer in one order than in another. O(chunks of all
- * steps), times the turns, which are about as many as steps on the longest path.
+ * Every chunk, with or without an input, begins with a different random number of 64 bits, and
+ * reducing adds modulo 2^64. If a chunk ends with the right sum, it has the right multiset of
+ * contributions, except with probability 2^-64 (random fingerprints: Freivalds, MFCS 1979). Blocks
+ * run in turn, each as far as it can. A block waits only for messages and steps, so the order of
+ * the turns does not change the result. O(chunks of all steps), times the turns: about as many as
+ * steps on the longest path.
  */
 #include "compiler/emit/msccl/export.h"
 
-/* A FIFO: numbers of chunks, all that were ever sent. */
+/* A FIFO: the values of all chunks that were ever sent. */
 struct pipe {
 	uint64_t *values;
 	uint32_t sent, received;  /* chunks */
@@ -28,7 +29,7 @@ struct runner {
 	struct pipe *pipes;
 	uint64_t *input, *output, *scratch; /* [nranks * ...] */
 	uint32_t most_scratch;
-	uint32_t *step, *chunk; /* by block: where it is */
+	uint32_t *step, *chunk; /* by block: its position */
 };
 
 /* ---- numbers ------------------------------------------------------------------------------ */
@@ -96,7 +97,7 @@ static bool waits_over(const struct runner *r, const struct export_step *s)
 	return true;
 }
 
-/* One chunk of a step. */
+/* Runs one chunk of a step. */
 static void move_chunk(struct runner *r, const struct export_block *b, const struct export_step *s,
 		       uint32_t j)
 {
@@ -122,7 +123,7 @@ static void move_chunk(struct runner *r, const struct export_block *b, const str
 	}
 }
 
-/* The next message of a step, or all of it; false: it cannot go on. */
+/* Runs the next message of a step, or all of a step without messages; false: it must wait. */
 static bool run_message(struct runner *r, uint32_t block, const struct export_step *s)
 {
 	const struct export_block *b = r->x->blocks + block;
@@ -145,7 +146,7 @@ static bool run_message(struct runner *r, uint32_t block, const struct export_st
 	return true;
 }
 
-/* As far as it can; whether that is any further. */
+/* Runs a block as far as it can; returns whether it got any further. */
 static bool run_block(struct runner *r, uint32_t block)
 {
 	const struct export_block *b = r->x->blocks + block;
@@ -182,7 +183,7 @@ static bool run_all(struct runner *r)
 
 /* ---- the end ------------------------------------------------------------------------------- */
 
-/* What the chunk of a cell is to end with; `j`: which of the cell's. */
+/* The promised final value of chunk j of a cell. */
 static uint64_t promised(const struct msccl_export *x, const struct ccs_sum *sum, uint32_t j)
 {
 	uint64_t v = 0;

@@ -12,8 +12,8 @@
  *              overwrite in place
  *   else       cpy, and s
  *
- * What would overwrite what it has yet to read goes to the stage, and then to its place. A
- * message without chunks has no step. O(pieces).
+ * A value that would overwrite chunks that its operation has yet to read goes to the stage first,
+ * and then to its place. A message without chunks has no step. O(pieces).
  */
 #include "compiler/emit/msccl/export.h"
 #include "runtime/plan/order.h"
@@ -36,7 +36,7 @@ const struct export_does *export_does(enum export_type t)
 	return &does[t];
 }
 
-/* The operation, and the piece of it, whose steps are made. */
+/* The current operation, and its current piece. */
 struct writer {
 	struct msccl_export *x;
 	uint32_t worker, rank;
@@ -73,7 +73,7 @@ static struct export_at stage(const struct writer *w)
 
 /* ---- one piece ---------------------------------------------------------------------------- */
 
-/* Where the piece's value is put; `stored`: whether it has to be. */
+/* The place of the piece's value; *stored: whether the value must be stored. */
 static struct export_at target(const struct writer *w, bool *stored)
 {
 	*stored = w->o->dst != CCS_NONE || export_staged(w->x, w->o);
@@ -84,7 +84,7 @@ static struct export_at target(const struct writer *w, bool *stored)
 	return part(w, w->o->a, w->o->flags & CCS_OP_A_INITIAL);
 }
 
-/* What is local of an operation runs where its worker was last. */
+/* Local steps run in the block of the worker's last step. */
 static uint32_t local_block(const struct writer *w)
 {
 	uint32_t last = w->last[w->worker];
@@ -119,7 +119,7 @@ static void put_sum(struct writer *w, uint32_t block)
 	bool stored;
 	struct export_at to = target(w, &stored), a = part(w, o->a, o->flags & CCS_OP_A_INITIAL),
 			 b = part(w, o->b, o->flags & CCS_OP_B_INITIAL);
-	/* In place the input may be where it is stored: then that goes first. */
+	/* In place, storing may overwrite an input: that operand goes first. */
 	bool a_first =
 		export_same(a, to) || (!export_same(b, to) && export_twins(w->x, w->rank, a, to));
 	struct export_at first = a_first ? a : b, second = a_first ? b : a;
@@ -145,7 +145,7 @@ static void put_local(struct writer *w)
 		add_step(w, out, EX_S, to, to);
 }
 
-/* From the stage to its place, when all of the operation has been read. */
+/* Copies from the stage to the value's place, after all of the operation has been read. */
 static void put_back(struct writer *w)
 {
 	if (w->o->dst != CCS_NONE && w->o->flags & CCS_OP_SHIFTED)
@@ -196,7 +196,7 @@ void export_steps(struct msccl_export *x)
 	if (order)
 		memcpy(rows, order, p->ops.n * sizeof(*rows));
 	free(order);
-	if (!order) /* a plan that was proved has one */
+	if (!order) /* cannot happen: a proved plan has an order */
 		arena_fail(x->arena);
 	for (uint32_t i = 0; i < p->workers.n; i++)
 		for (uint32_t k = 0; k < x->v->workers[i].nops; k++)

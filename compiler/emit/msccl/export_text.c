@@ -1,20 +1,19 @@
 /*
- * The text of a file, and whether the executors take it.
+ * Writes the MSCCL XML file, and checks the limits of the executors.
  *
- * In:  blocks with channels, steps and waits. Out: E0501 with the name of a limit that it is
- * over; or <algo> with a <gpu> for each rank, its <tb>s, their <step>s, and for each replica the
- * blocks again. Nothing stands before or behind it, and every attribute is there that some
- * executor reads. O(steps * replicas).
+ * In:  blocks with channels, steps and waits. Out: E0501 with the name of a limit that is exceeded;
+ * or <algo> with a <gpu> for each rank, its <tb>s and their <step>s, repeated for each replica. The
+ * file has no prologue, and has every attribute that some executor reads. O(steps * replicas).
  */
 #include "compiler/emit/msccl/export.h"
 
 #include <inttypes.h>
 
-#define NO_MOST_BYTES (INT64_C(1) << 40) /* maxBytes: executors differ on what 0 would mean */
+#define NO_MOST_BYTES (INT64_C(1) << 40) /* maxBytes: executors differ on the meaning of 0 */
 
 /* ---- limits ------------------------------------------------------------------------------ */
 
-/* Steps of a block in the file, and elements: waits but one of a step are a `nop` each. */
+/* Steps of a block in the file: all waits of a step but one are a `nop` each. */
 static uint32_t steps_of(const struct export_block *b)
 {
 	return b->nsteps ? b->steps[b->nsteps - 1].number + 1 : 0;

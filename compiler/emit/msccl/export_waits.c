@@ -1,21 +1,19 @@
 /*
- * What steps wait for: depid, deps, hasdep.
+ * Waits between steps: depid, deps, hasdep.
  *
- * In:  the steps of each rank, in an order in which they can be done. Out: for each, waits for
- * steps of other blocks that touch the same chunks before it, one of the two to write; which
- * steps are waited for; and each step's number in the file, where it stands behind a `nop` for
- * each wait but one (the executors take the last from the step itself, and lose count if it
- * has none).
+ * In:  the steps of each rank, in an order in which they can run. Out: for each step, its waits for
+ * earlier steps of other blocks that touch the same chunks, one of the two writing; the steps that
+ * are waited for; and the step's number in the file. Before a step there is a `nop` for each wait
+ * but the last, which the step has itself (executors count wrong if it has none).
  *
- * Where the file is right in place, too, a chunk of the input and its twin in the output are
- * one.
+ * If the file is also right in place, a chunk of the input and its twin in the output count as one.
  *
- * A wait that follows from others is left out: each step knows how many steps of every block are
- * over when it begins. The latest are asked first, so that few are left.
+ * A wait that follows from others is left out. As in vector clocks (check/clocks.h), each step
+ * knows how many steps of every block have finished when it begins. The latest steps are considered
+ * first, so that few waits remain.
  *
- * The executors join reductions into the same chunks that follow one another, and give all of
- * them the last one's count. So where that would be wrong the first is marked as waited for,
- * which keeps them apart.
+ * The executors join consecutive reductions into the same chunks, with the count of the last one.
+ * Where that would be wrong, the first is marked as waited for, which keeps them apart.
  *
  * O(chunks of all steps + waits * blocks of the rank).
  */
@@ -41,9 +39,10 @@ struct waiting {
 	struct touched *chunks; /* input, output, scratch */
 	struct reader *readers;
 	uint32_t nreaders, capreaders;
-	uint32_t *known; /* by row and block: steps of it that are over when the row's is */
+	uint32_t *
+		known; /* by row and block: steps of the block that have finished when the row's has */
 	uint32_t *last;	 /* by block: its last row, or NONE */
-	uint32_t *found; /* rows that it has to wait for */
+	uint32_t *found; /* rows for which the current step must wait */
 	uint32_t nfound, capfound;
 };
 
@@ -74,11 +73,11 @@ static bool twin_of(const struct waiting *k, struct export_at *at)
 	if (own < most)
 		at->chunk += k->rank * own;
 	else if (own > most)
-		at->chunk -= k->rank * most; /* wraps where it is before the part */
+		at->chunk -= k->rank * most; /* wraps around for a chunk before the part */
 	return at->chunk < most;
 }
 
-/* ---- whom a step has to wait for --------------------------------------------------------- */
+/* ---- earlier steps that touch the same chunks -------------------------------------------- */
 
 static void find_row(struct waiting *k, uint32_t row)
 {
@@ -115,7 +114,7 @@ static void note_chunk(struct waiting *k, struct export_at at, bool writes)
 	c->readers = k->nreaders - 1;
 }
 
-/* Takes `use` through the step's chunks; what it reads first. */
+/* Calls `use` for each chunk of the step, those that it reads first. */
 static void each_chunk(struct waiting *k, void (*use)(struct waiting *, struct export_at, bool))
 {
 	const struct export_step *s = step_of(k, k->row);
@@ -143,7 +142,7 @@ static int compare_latest(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* Waits for that row's step, unless it is known to be over. */
+/* Adds a wait for the row's step, unless it is known to have finished. */
 static void wait_for(struct waiting *k, uint32_t row)
 {
 	struct msccl_export *x = k->x;
@@ -181,7 +180,7 @@ static void wait_row(struct waiting *k)
 	mine[own] = at.step + 1;
 }
 
-/* ---- numbers, and what executors would join ------------------------------------------------ */
+/* ---- numbers, and reductions that executors would join -------------------------------------- */
 
 static bool overlap(const struct export_step *s)
 {
@@ -189,7 +188,7 @@ static bool overlap(const struct export_step *s)
 	return (s->src.buffer == EX_SCRATCH) == (s->dst.buffer == EX_SCRATCH);
 }
 
-/* Whether the executors would join two reductions that are not to be. */
+/* Whether the executors would wrongly join two reductions. */
 static bool joined(const struct export_step *s, const struct export_step *next)
 {
 	return s->type == EX_RE && next->type == EX_RE && export_same(s->dst, next->dst) &&

@@ -1,18 +1,18 @@
 /*
  * Expressions -> piecewise affine values.
  *
- * In: an expression and the points that evaluate it. Out: its value there, exact, or a reason
- * why it has no such form. Quotients by N, or by another value that is not a number, become
- * pieces j * m <= x < (j + 1) * m for small j; a product is affine where one factor takes few
- * values. Nothing is rounded and nothing is assumed: where pieces do not cover all points,
- * there is no value. O(expression * pieces).
+ * In: an expression and the points that evaluate it. Out: its exact value there, or a reason why it
+ * has no such form. A quotient by a value m that is not constant, such as N, is cut into the pieces
+ * j * m <= x < (j + 1) * m, where it is j, for small j. A product is affine if one factor has few
+ * values. Nothing is rounded or assumed: if the pieces do not cover all points, there is no value.
+ * O(expression * pieces).
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/forms.h"
 
-#define QUOTIENTS 4 /* |x / m| up to this, where m is no number */
-#define FEW 16	    /* values of a factor */
-#define CASES 8	    /* of a value: with more of them each step of isl's takes long */
+#define QUOTIENTS 4 /* greatest |x / m|, if m is not constant */
+#define FEW 16	    /* most values of a factor */
+#define CASES 8	    /* most pieces of a value: with more, isl is slow */
 #define MOST_ENTRIES \
 	512u /* of a table: each is a piece of its value, and pieces are intersected in pairs */
 
@@ -24,7 +24,7 @@ static isl_pw_aff *failed(struct walk *w, struct span at, const char *why)
 
 /* ---- numbers ----------------------------------------------------------------------------- */
 
-/* The value on the domain alone. */
+/* Restricts the value to the domain. */
 static isl_pw_aff *on(struct walk *w, isl_pw_aff *v)
 {
 	return isl_pw_aff_coalesce(isl_pw_aff_intersect_domain(v, isl_set_copy(w->domain)));
@@ -127,7 +127,7 @@ static isl_pw_aff *truth(isl_set *s)
 	return s ? isl_set_indicator_function(s) : NULL;
 }
 
-/* Shifts and bits: of numbers, or where they are a product or a remainder. */
+/* Shifts and bits: of constants, or where they equal a product or a remainder. */
 static isl_pw_aff *bits(struct walk *w, const struct expr *e, isl_pw_aff *a, isl_pw_aff *b)
 {
 	int64_t x = 0, y = 0;
@@ -272,7 +272,7 @@ static int64_t log_of(int64_t n)
 	return k;
 }
 
-/* A built-in function of a number. */
+/* A built-in function of a constant. */
 static isl_pw_aff *of_number(struct walk *w, const struct expr *e, int64_t n)
 {
 	struct forms *f = w->f;
@@ -369,9 +369,8 @@ static isl_pw_aff *call(struct walk *w, const struct expr *e)
 	return r;
 }
 
-/* A file's let keeps the rank and N of the whole, in groups too: a walk there, of the same points.
- * ccs(5) 4. Of a text that is called in groups the whole is not known; there it must be one
- * number. */
+/* The walk for a file's let, which has the rank and N of the whole schedule, also in groups (ccs(5)
+ * 4). For a text that is called in groups the whole is not known; its lets must be constants. */
 static struct walk whole_of(const struct walk *w)
 {
 	struct walk whole = forms_begin(w->f);
@@ -384,7 +383,7 @@ static struct walk whole_of(const struct walk *w)
 	return whole;
 }
 
-/* ... v, a value there, if it may be used. */
+/* The value v of such a let, if it may be used here. */
 static isl_pw_aff *from_whole(struct walk *w, const struct walk *whole, isl_pw_aff *v,
 			      struct span at)
 {
@@ -410,7 +409,7 @@ static isl_pw_aff *of_file(struct walk *w, const struct expr *e)
 	return v ? on(w, v) : NULL;
 }
 
-/* The entries of a file's table; as above. */
+/* The entries of a file's table, likewise. */
 static struct entries *entries_of_file(struct walk *w, const struct expr *e)
 {
 	struct walk whole = whole_of(w);
@@ -426,7 +425,7 @@ static struct entries *entries_of_file(struct walk *w, const struct expr *e)
 	return NULL;
 }
 
-/* t[i]: a piece for each entry. Keeps both. */
+/* t[i], with a piece for each entry. Keeps both. */
 static isl_pw_aff *entry_at(struct walk *w, const struct entries *t, isl_pw_aff *i)
 {
 	isl_pw_aff *r = NULL;
@@ -508,7 +507,7 @@ isl_pw_aff *affine(struct walk *w, const struct expr *e)
 	return failed(w, e->span, "a value with too many cases");
 }
 
-/* a || b, a && b: b is evaluated only where a leaves it open. ccs(5) 3 */
+/* a || b, a && b: b is evaluated only where a does not decide. ccs(5) 3 */
 static isl_set *short_circuit(struct walk *w, const struct expr *e)
 {
 	isl_set *a = affine_where(w, e->a), *all = w->domain;

@@ -1,16 +1,17 @@
 /*
- * What is known of a piecewise affine value: that it is one number, and how large it may be.
+ * Whether a piecewise affine value is constant, and a bound of it.
  *
- * isl's numbers have no end, those of the language do: an overflow is an error for whom it happens
- * to (E0204). So no value may come near to one, with as many ranks as ccc takes. O(pieces) each.
+ * Numbers of isl are unbounded, but in the language an overflow of 64 bits is an error (E0204) on
+ * the rank where it happens. So a value must stay well below 2^63 for all N up to LIMIT_RANKS.
+ * O(pieces) each.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/forms.h"
 
 #include <math.h>
 
-#define TRIPS 0x1p32 /* of a loop: more are over every limit */
-#define WIDE 0x1p60  /* what a value may come to: 64 bits hold it, and sums of a few such */
+#define TRIPS 0x1p32 /* most trips of a loop: more exceed every limit */
+#define WIDE 0x1p60  /* greatest value: sums of a few such values fit 64 bits */
 
 struct one {
 	bool any, same;
@@ -50,7 +51,7 @@ isl_pw_aff *affine_share(const isl_pw_aff *x, int64_t n)
 	isl_pw_aff *v = isl_pw_aff_copy((isl_pw_aff *)x);
 	isl_val *by = isl_val_int_from_si(isl_pw_aff_get_ctx(v), n < 0 ? -n : n);
 
-	v = n < 0 ? isl_pw_aff_neg(v) : v; /* isl divides by what is above 0 */
+	v = n < 0 ? isl_pw_aff_neg(v) : v; /* isl divides by positive numbers only */
 	return isl_pw_aff_floor(isl_pw_aff_scale_down_val(v, by));
 }
 
@@ -58,7 +59,7 @@ isl_pw_aff *affine_share(const isl_pw_aff *x, int64_t n)
 
 static double magnitude(isl_aff *a);
 
-/* ... of one number of it, times its factor. */
+/* The bound of one variable of the value, times its factor. */
 static double part(isl_aff *a, enum isl_dim_type type, int i)
 {
 	isl_val *v = isl_aff_get_coefficient_val(a, type, i);
@@ -68,7 +69,7 @@ static double part(isl_aff *a, enum isl_dim_type type, int i)
 	if (factor == 0)
 		return 0;
 	if (type == isl_dim_div) {
-		isl_aff *div = isl_aff_get_div(a, i); /* of those before it */
+		isl_aff *div = isl_aff_get_div(a, i); /* in terms of earlier divs */
 		most = magnitude(div);
 		isl_aff_free(div);
 	} else if (type == isl_dim_in && i > 0) {
@@ -77,7 +78,7 @@ static double part(isl_aff *a, enum isl_dim_type type, int i)
 	return factor * most;
 }
 
-/* At most so large, with N up to what ccc takes. */
+/* A bound of the value, for N up to LIMIT_RANKS. */
 static double magnitude(isl_aff *a)
 {
 	static const enum isl_dim_type types[] = { isl_dim_param, isl_dim_in, isl_dim_div };

@@ -1,6 +1,6 @@
 /*
- * The passes of an affine proof, in their order; see every.h. affine_proof_make does not look at
- * what is given at the end: that is values_as_asked or values_ends.
+ * The passes of an affine proof, in their order; see every.h. affine_proof_make does not consider
+ * the final values: values_as_asked and values_ends do.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/certificate.h"
@@ -17,7 +17,7 @@ static void free_holdings(const struct forms *f, struct affine_proof *p)
 	}
 }
 
-/* Once more, with sums that go into one another, or with copies of what is given. */
+/* Tries again with sums in a tree (`sums`), or with copies of initial chunks. */
 static bool known_proved(struct forms *f, struct affine_proof *p, bool sums)
 {
 	const struct flow *w = &p->flow;
@@ -73,7 +73,7 @@ static void keep_words(struct arena *to, const struct forms *f, const struct hol
 	e->invariants = v;
 }
 
-/* Whether each admitted N was tried by itself: then nothing is left to prove. */
+/* Whether every admitted N was tried; then there is nothing to prove. */
 static bool all_tried(const struct forms *f, uint32_t tried)
 {
 	if (f->root || !f->context)
@@ -88,7 +88,7 @@ static bool all_tried(const struct forms *f, uint32_t tried)
 struct every affine_prove(struct ctx *c, const struct instance *in, uint32_t least,
 			  bool certificate, struct every_work *work)
 {
-	struct arena arena; /* separate and without a limit: isl's memory is held across it */
+	struct arena arena; /* without a limit, as running out would leak isl's memory */
 	struct forms f = {
 		.arena = &arena, .sources = c->sources, .in = in, .isl = work->isl, .least = least
 	};

@@ -1,20 +1,18 @@
 /*
- * A proof for every N as JSON, to be checked by other means.
+ * A proof for every N as JSON, for independent checkers.
  *
  * In: forms, pairs, sources and holdings that were proved. Out: all of them as pieces
  * (certificate_pieces.c) with the parameters N and the root (0 without a root). A part of a
- * schedule has no contract: the certificate covers all of its first buffer at the end.
+ * schedule has no contract: the certificate covers all of its first buffer at the end. If all
+ * admitted N were tried, the certificate only lists them, and a checker can try them again.
  *
- * If nothing was left to prove, the certificate lists the possible N, so that a checker can try
- * them again.
- *
- * What needs a floor has no certificate: false is returned. tests/check/certificate.py and
- * certificate_text.py check one.
+ * A proof that needs a floor, such as rank / 2, has no certificate. tests/check/certificate.py and
+ * certificate_text.py check certificates.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/certificate.h"
 
-/* ---- parts ------------------------------------------------------------------------------------- */
+/* ---- parts ---------------------------------------------------------------------------- */
 
 const char *certificate_verb(const struct stmt *s)
 {

@@ -5,7 +5,7 @@
  *   sum     [constant, of each parameter ..., of each of the point's numbers ...]
  *   constraint  ["=" or ">=", sum], the sum is 0, or at least 0
  *
- * A set has "to" of no sums. What needs a floor has no words here.
+ * A set has an empty "to". Functions and sets that need a floor cannot be expressed.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/certificate.h"
@@ -52,7 +52,7 @@ static isl_stat add_constraint(isl_constraint *c, void *arg)
 	return isl_stat_ok;
 }
 
-/* Conditions of the parts of a set, each with the same "to" (taken), or none. */
+/* The pieces of the parts of a set, all with the same "to" (taken), or none. */
 struct parts {
 	struct paper *p;
 	json_t *to, *list;

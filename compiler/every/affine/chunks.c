@@ -1,8 +1,8 @@
 /*
- * Buffers, views of them, and the chunks that a text names.
+ * Buffers, views of buffers, and the chunks of references (ccs(5) 4, Cutting).
  *
- * A view is a run of a buffer's chunks in parts of one size; a ref is a run of its parts. That
- * no index is outside of its view is shown here, for all points at once. ccs(5) 4, Cutting.
+ * A view is a run of a buffer's chunks in parts of one size; a reference is a run of its parts. For
+ * all points at once, it is proved that no index is outside its view.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/forms.h"
@@ -15,7 +15,6 @@ bool walk_fail(struct walk *w, struct span at, const char *why)
 	return false;
 }
 
-/* Whether no point of the domain is outside of `good`, which is taken. */
 bool walk_always(struct walk *w, isl_set *good, struct span at, const char *why)
 {
 	bool ok = isl_set_is_subset(w->domain, good) == isl_bool_true;
@@ -41,7 +40,7 @@ void forms_free_view(struct bound *b)
 
 /* ---- views and chunks ----------------------------------------------------------------------- */
 
-/* a <= b on the whole domain? Keeps both. */
+/* Whether a <= b on the whole domain. Keeps both. */
 static bool ordered(struct walk *w, isl_pw_aff *a, isl_pw_aff *b)
 {
 	isl_set *s = isl_pw_aff_le_set(isl_pw_aff_copy(a), isl_pw_aff_copy(b));
@@ -59,7 +58,7 @@ static isl_pw_aff *times(struct walk *w, isl_pw_aff *v, isl_pw_aff *by, struct s
 	return p;
 }
 
-/* The parts [lo, hi) that a ref means within `total` parts; false: failed, both are freed. */
+/* The range [lo, hi) of a ref's parts, out of `total`; false: failed, and both are freed. */
 static bool part_range(struct walk *w, const struct ref *r, isl_pw_aff *total, isl_pw_aff **lo,
 		       isl_pw_aff **n)
 {
@@ -92,7 +91,7 @@ static bool part_range(struct walk *w, const struct ref *r, isl_pw_aff *total, i
 	return ok;
 }
 
-/* In a buffer of blocks: numbers of blocks, or chunks of one. */
+/* In a buffer of blocks: a range of blocks, or of chunks of one block. */
 static bool block_range(struct walk *w, const struct ref *r, const struct bound *b, isl_pw_aff **lo,
 			isl_pw_aff **n)
 {
@@ -151,7 +150,7 @@ bool forms_chunks(struct walk *w, const struct ref *r, struct chunks *to)
 	return to->lo && to->n;
 }
 
-/* The brackets of a definition: all parts, and those of a block. */
+/* The counts in the brackets of a definition: of all parts, and of a block's. */
 static bool brackets(struct walk *w, const struct buffer_def *d, isl_pw_aff **count,
 		     isl_pw_aff **inner)
 {
@@ -169,7 +168,6 @@ static bool brackets(struct walk *w, const struct buffer_def *d, isl_pw_aff **co
 	return false;
 }
 
-/* A new buffer, and its name bound to all of it. */
 bool forms_add_buffer(struct walk *w, const struct buffer_def *d)
 {
 	struct forms *f = w->f;
@@ -192,7 +190,7 @@ bool forms_add_buffer(struct walk *w, const struct buffer_def *d)
 	return ok;
 }
 
-/* The chunks of each of `count` equal parts of n; NULL in *part: 1. */
+/* *part: the chunks of each of `count` equal parts of n; NULL: 1. */
 static bool part_of(struct walk *w, isl_pw_aff *n, isl_pw_aff *count, isl_pw_aff **part)
 {
 	struct forms *f = w->f;

@@ -1,11 +1,11 @@
 /*
  * A schedule's text -> forms of its operations.
  *
- * The text is walked once, as a rank would run it, but for all ranks, trips and N together:
- * `walk.domain` is the set of points that come to a statement. Each condition under which a
- * statement would be a mistake (an index outside of its buffer, a peer that is no rank, a pair
- * that is no link, an assert) is shown to hold at no point. ccs(5) 4-6, statement by
- * statement; calls are walked in place. O(text with its calls) set operations.
+ * The text is walked once, for all ranks, trips and N together: `walk.domain` is the set of points
+ * that reach a statement. For each condition that would make a statement an error (an index outside
+ * its buffer, a peer that is no rank, a pair without a link, a failed assert), the walk proves that
+ * it holds at no point (ccs(5) 4-6). Calls are walked in place. O(text with its calls) set
+ * operations.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/forms.h"
@@ -52,7 +52,7 @@ static bool peer_of(struct walk *w, const struct stmt *s, struct form *o)
 	return true;
 }
 
-/* The points of an operation: what does not apply is 0. */
+/* The points of an operation; dimensions that do not apply are 0. */
 static isl_set *points(const struct walk *w)
 {
 	isl_set *s = isl_set_copy(w->domain);
@@ -112,7 +112,7 @@ static bool within_points(struct walk *w, isl_set *some, const struct stmt *body
 	return ok;
 }
 
-/* The number that a loop counts by. */
+/* The step of a loop, a constant. */
 static bool stride(struct walk *w, const struct stmt *s, int64_t *by)
 {
 	*by = 1;
@@ -229,7 +229,7 @@ static bool holds(struct walk *w, const struct stmt *s)
 	return good && walk_always(w, good, s->span, "an assert may fail");
 }
 
-/* Whether a link's ends are ranks; or the same, which is no link. */
+/* Whether the ends of a link are ranks, or equal: a link from a rank to itself is ignored. */
 static bool ends_are_ranks(struct walk *w, const struct stmt *s, isl_pw_aff *from, isl_pw_aff *to)
 {
 	isl_set *good = isl_set_intersect(where_rank(w, from), where_rank(w, to));
@@ -268,7 +268,7 @@ static void free_members(struct members *m)
 	isl_pw_aff_free(m->stride);
 }
 
-/* Whether every member that a rank names is a rank. ccs(5) 4, within */
+/* Whether every member of a group is a rank. ccs(5) 4, within */
 static bool members_are_ranks(struct walk *w, const struct stmt *s, isl_pw_aff *first,
 			      isl_pw_aff *count, int64_t by)
 {
@@ -290,7 +290,7 @@ static bool members_are_ranks(struct walk *w, const struct stmt *s, isl_pw_aff *
 			   "a member of a group may be out of range");
 }
 
-/* Who is in the group, and its numbers there. The stride is a number, not 0. */
+/* The points of the group's members, and their numbers in it. The stride is a constant, not 0. */
 static isl_set *group_members(struct walk *w, isl_pw_aff *first, isl_pw_aff *count, int64_t by,
 			      struct members *to)
 {
@@ -353,7 +353,7 @@ static bool within(struct walk *w, const struct stmt *s)
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-/* A let of the main text that depends on the rank alone may order events. */
+/* Binds a let. One of the main text that depends on the rank alone is a candidate for a clock. */
 static bool let(struct walk *w, const struct stmt *s)
 {
 	struct forms *f = w->f;

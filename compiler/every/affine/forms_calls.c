@@ -1,10 +1,11 @@
 /*
- * Names of numbers, and the calls and topologies that bring them.
+ * Names of numbers, calls, and topologies. ccs(5) 4.
  *
- * A call's text is walked in place. Arguments are evaluated in the caller's names, then the
- * callee's names are bound. No text calls itself, so a name of the callee means one thing at a
- * time; but the caller may be on the callee's topology, with other numbers, and goes on with its
- * own. ccs(5) 4. O(arguments) set operations, and the callee's text.
+ * A call's text is walked in place: arguments are evaluated with the caller's names, then the
+ * callee's names are bound. No text calls itself, so a name of the callee has one meaning at a
+ * time. But caller and callee may be on one topology with different arguments; then the caller's
+ * meanings of the topology's names are restored after the call. O(arguments) set operations, and
+ * the callee's text.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/forms.h"
@@ -42,7 +43,7 @@ bool forms_let(struct walk *w, const struct stmt *s)
 
 /* ---- topologies ------------------------------------------------------------------------------ */
 
-/* A declaration's `where` holds for this call, or fail. */
+/* Whether a declaration's `where` holds for this call; else fails. */
 static bool where_holds(struct walk *w, const struct decl *d, struct span at)
 {
 	if (!d->where)
@@ -51,7 +52,7 @@ static bool where_holds(struct walk *w, const struct decl *d, struct span at)
 	return good && walk_always(w, good, at, "the `where` of a called text may not hold");
 }
 
-/* The names of d's topology, its parameters bound already. */
+/* Binds the names of a topology; its parameters are already bound. */
 bool forms_names(struct walk *w, const struct decl *t)
 {
 	for (const struct stmt *s = t->body; s; s = s->next)
@@ -70,7 +71,7 @@ bool forms_topology(struct walk *w, const struct decl *d)
 	return true;
 }
 
-/* The names that a topology's text binds, its parameters first; `to` may be NULL. */
+/* Lists the names that a topology's text binds, its parameters first; `to` may be NULL. */
 static uint32_t topology_symbols(const struct decl *t, const struct symbol **to)
 {
 	uint32_t n = 0;
@@ -87,8 +88,8 @@ static uint32_t topology_symbols(const struct decl *t, const struct symbol **to)
 	return n;
 }
 
-/* A called text on a topology: that one's names mean what they do there; and then again what
- * they did before, for the caller may be on it too. */
+/* Walks a called text on a topology with the topology's names bound for the callee; then restores
+ * their meanings, as the caller may be on the same topology. */
 static bool on_topology(struct walk *w, const struct stmt *call, const struct decl *d,
 			walk_text *run)
 {
@@ -117,7 +118,7 @@ static bool on_topology(struct walk *w, const struct stmt *call, const struct de
 
 #define ARGUMENTS 16
 
-/* What a call passes, evaluated in the caller's names. */
+/* The arguments of a call, evaluated with the caller's names. */
 struct passed {
 	struct chunks views[ARGUMENTS];
 	isl_pw_aff *numbers[ARGUMENTS];
@@ -191,7 +192,7 @@ static bool bind_views(struct walk *w, const struct stmt *s, const struct passed
 	return true;
 }
 
-/* The chunks of a part of the callee's views: its scratch is cut like them. */
+/* Adds a scratch; it is cut into chunks like the views of its text. */
 bool forms_scratch(struct walk *w, const struct stmt *s)
 {
 	const struct decl *d = w->calls ? w->callees[w->calls - 1] : NULL;

@@ -1,5 +1,5 @@
 /*
- * The points of a walk: its members as values, where it begins, and why it ends early. O(1) each.
+ * Begins a walk over all possible points (forms.h), and notes why a walk fails. O(1) each.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/forms.h"

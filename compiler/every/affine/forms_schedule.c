@@ -1,19 +1,20 @@
 /*
- * One schedule for all N: its domain, parameters, buffers and links.
+ * One schedule for all N: its domain, parameters, buffers and links (expand/parameters.c does this
+ * for one N). ccs(5) 4.
  *
- * In: a schedule. Out: its forms, over every N >= f->least that both `where` admit and every root.
- * As expand/parameters.c does for one N. ccs(5) 4.
+ * In: a schedule. Out: its forms, for every root and every N >= f->least that its `where` and that
+ * of its topology admit.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/forms.h"
 
 #include <string.h>
 
-#define LOOPS 6u /* loops in loops */
+#define LOOPS 6u /* greatest depth of nested loops */
 
-/* ---- loops in loops -------------------------------------------------------------------------- */
+/* ---- nested loops ---------------------------------------------------------------------------- */
 
-/* The deepest nest of loops, calls included; more than LOOPS: too deep. */
+/* The depth of nested loops, through calls; more than LOOPS: too deep. */
 static uint32_t nest(const struct stmt *s, uint32_t calls)
 {
 	uint32_t most = 0;
@@ -62,7 +63,7 @@ static bool parameters(struct walk *w)
 	return true;
 }
 
-/* What `where` admits is all that is possible. */
+/* Restricts the points to those that `where` admits. */
 static bool admit(struct walk *w, const struct decl *d)
 {
 	isl_set *s = d && d->where ? affine_where(w, d->where) : isl_set_copy(w->domain);
@@ -118,7 +119,7 @@ static const struct symbol *bare(const struct expr *e)
 	return e && e->kind == E_NAME && e->sym && e->sym->kind == SYM_COUNT ? e->sym : NULL;
 }
 
-/* The chunks of a block, from all and the blocks; NULL: no such number. */
+/* The chunks of a block: all chunks divided by the blocks; NULL: not affine. */
 static isl_pw_aff *share(struct walk *w, isl_pw_aff *total, isl_pw_aff *blocks, struct span at)
 {
 	for (int64_t c = 1; c <= 64; c++) {
@@ -141,7 +142,7 @@ static isl_pw_aff *known(struct walk *w, const struct symbol *c)
 	return v ? isl_pw_aff_copy(v) : NULL;
 }
 
-/* A contract's bare count takes the schedule's number; *cut: the chunks of a block. */
+/* Binds a bare count of the contract to the schedule's number; *cut: the chunks of a block. */
 static bool count(struct walk *w, const struct buffer_def *q, uint32_t i, isl_pw_aff **cut)
 {
 	struct form_buffer *b = &w->f->buffers[i];
@@ -170,7 +171,7 @@ static bool count(struct walk *w, const struct buffer_def *q, uint32_t i, isl_pw
 	return ok;
 }
 
-/* All buffers are cut into as many chunks a block, so that lengths agree wherever values go. */
+/* All buffers must have equally many chunks a block, so that lengths agree wherever values go. */
 static bool counts(struct walk *w)
 {
 	const struct buffer_def *q = w->f->in->schedule->contract->buffers;
@@ -204,7 +205,7 @@ static bool buffers(struct walk *w)
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
-/* The topology's text: its asserts, and the pairs of its links: (rank, target). */
+/* Walks the topology's text: its asserts, and the pairs (rank, target) of its links. */
 static bool links(struct walk *w, const struct decl *t)
 {
 	if (!t)

@@ -1,10 +1,11 @@
 /*
- * The value that each write stores, read off small N: a guess, which values.c proves.
+ * Guesses the value of each write from small N; values.c proves or rejects the guess.
  *
- * In: the operands of each write. For a few small N the contributions of every write are added up;
- * for each operation, the first rank, the number of ranks and the chunk are then fitted by sums of
+ * In: the operands of each write. For a few small N, the contributions of every write are added up.
+ * For each operation, the first rank, the number of ranks and the chunk are then fitted by sums of
  * few terms: the rank, the trips, N, the root, and `let`s of the main text, each with a factor of
- * -1, 0 or 1, the first rank and the chunk modulo N. O(writes of small N + 3^terms * writes).
+ * -1, 0 or 1; the first rank and the chunk also modulo N. In the first loop of a ring this finds
+ * "first rank - s - 1, s + 2 ranks". O(writes of small N + 3^terms * writes).
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/relations.h"
@@ -14,13 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SIZES 5	       /* small N that are looked at */
+#define SIZES 5	       /* number of small N */
 #define MOST_RANKS 24  /* the largest of them */
 #define MOST_POINT 12u /* numbers of a point */
 
 /* A write, or an initial chunk, at one N. */
 struct node {
-	uint32_t letter_k; /* 2 * k, + 1: an initial chunk of buffer k */
+	uint32_t letter_k; /* 2 * k: write k; 2 * k + 1: an initial chunk of buffer k */
 	int64_t point[MOST_POINT];
 };
 
@@ -40,7 +41,7 @@ struct trial {
 	int64_t nranks, root;
 	struct written *v;
 	uint32_t n, cap;
-	uint32_t k; /* while they are gathered */
+	uint32_t k; /* the current operation, while writes are collected */
 	uint32_t from_letter_k, which;
 };
 
@@ -90,7 +91,7 @@ static isl_stat add_all(isl_map *m, void *arg)
 	return isl_stat_ok;
 }
 
-/* Two rows of one write become one. */
+/* Merges two rows of one write. */
 static void merge(struct trial *w)
 {
 	uint32_t n = 0;
@@ -109,7 +110,7 @@ static void merge(struct trial *w)
 
 static void add_up(struct trial *w, struct written *c);
 
-/* The part that a write takes from another, or from an initial chunk. */
+/* The contributions that a write takes from another, or from an initial chunk. */
 static struct written taken(struct trial *w, const struct node *from)
 {
 	struct written key = { .at = *from }, none = { .ok = false };
@@ -126,8 +127,8 @@ static struct written taken(struct trial *w, const struct node *from)
 	return *c;
 }
 
-/* Contributions of a write: of one chunk, each once; else not ok. The recursion ends: the operands
- * of a write are earlier. */
+/* Adds up the contributions of a write, which must be of one chunk, each once; else not ok. The
+ * recursion ends, as operands are earlier. */
 static void add_up(struct trial *w, struct written *c)
 {
 	if (c->done)
@@ -158,13 +159,13 @@ static bool trial_make(struct trial *w, const struct flow *flow)
 	return true;
 }
 
-/* ---- samples ----------------------------------------------------------------------------------- */
+/* ---- samples -------------------------------------------------------------------------- */
 
-/* A write of the operation at hand: its terms, and its value. */
+/* A write of the current operation: its terms, and its value. */
 struct sample {
 	int64_t nranks, term[TERMS], lo, n, index, own;
 	uint32_t buffer;
-	bool all; /* every rank: lo means nothing */
+	bool all; /* every rank, so lo is arbitrary */
 };
 
 struct samples {
@@ -177,7 +178,7 @@ struct samples {
 	uint32_t n, cap;
 };
 
-/* The first rank of an interval around N. False: there is a gap. */
+/* The first rank of an interval modulo N. False: there is a gap. */
 static bool interval(uint64_t ranks, int64_t nranks, struct sample *s)
 {
 	int64_t starts = 0;
@@ -213,7 +214,7 @@ static int64_t value_at(struct forms *f, isl_pw_aff *v, const struct trial *w,
 	return n;
 }
 
-/* `any`: a write of any ranks' values. */
+/* `any`: also writes of ranks that are no interval. */
 static bool add_samples(struct samples *s, const struct trial *w, uint32_t k, bool any)
 {
 	for (uint32_t i = 0; i < w->n; i++) {
@@ -268,7 +269,7 @@ static const struct sample *first_sample(const struct samples *s, enum what what
 	return NULL;
 }
 
-/* The constant that the first sample asks for, or that less N. */
+/* The constant that fits the first sample, or that constant less N. */
 static bool fit_constant(const struct samples *s, struct term_sum *u, enum what what)
 {
 	const struct sample *first = first_sample(s, what);
@@ -284,7 +285,7 @@ static bool fit_constant(const struct samples *s, struct term_sum *u, enum what 
 	return false;
 }
 
-/* Tries sums of few terms first. */
+/* Fits a sum to all samples; sums of few terms are tried first. */
 static bool fit(const struct samples *s, struct term_sum *u, enum what what, bool around)
 {
 	uint32_t choices = 1, wides = around ? 1 : 3;
@@ -339,7 +340,7 @@ static isl_pw_aff *sum_value(struct walk *w, const struct samples *s, const stru
 	return v ? isl_pw_aff_intersect_domain(v, isl_set_copy(w->domain)) : NULL;
 }
 
-/* ---- operations ---------------------------------------------------------------------------------- */
+/* ---- operations ----------------------------------------------------------------------- */
 
 static const struct chunks *target(const struct form *o)
 {
@@ -411,7 +412,7 @@ static isl_pw_aff *fit_index(struct walk *w, const struct samples *s)
 	return NULL;
 }
 
-/* Of a sum: the chunk alone. */
+/* For an operation of sums.c: fits the chunk alone. */
 static bool fit_sum(struct walk *w, const struct samples *s, struct holding *h)
 {
 	if (!same_buffer(s))

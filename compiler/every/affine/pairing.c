@@ -1,10 +1,10 @@
 /*
- * Messages: which send meets which receive, for every N.
+ * Pairs the sends and receives of every FIFO, for every N.
  *
- * In: forms. Out: pairs of sends and receives, shown to be those of ccs(5) 6: a one-to-one
- * relation between the sends and the receives of every FIFO that keeps their order. There is
- * only one such relation. It is guessed from small N: operations k and l with trips that differ
- * by constants.
+ * In: forms. Out: the relation of ccs(5) 6, Matching: one to one between the sends and the receives
+ * of every FIFO, and in their order. Exactly one relation has these properties. So a candidate is
+ * guessed from small N, pairs of operations with trips that differ by constants, and then proved to
+ * have them.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/relations.h"
@@ -32,7 +32,7 @@ static bool fail(struct forms *f, const struct form *o, const char *why)
 
 /* ---- FIFOs ----------------------------------------------------------------------------------- */
 
-/* The entries that name the FIFO of an operation, besides its ends: blocks, then the channel. */
+/* The name of an operation's FIFO without its two ranks: blocks of pars, then the channel. */
 static isl_map *fifo_name(struct forms *f, const struct form *o)
 {
 	isl_map *m = isl_map_from_pw_aff(isl_pw_aff_copy(o->channel));
@@ -47,7 +47,7 @@ static isl_map *fifo_name(struct forms *f, const struct form *o)
 	return isl_map_intersect_domain(m, isl_set_copy(o->domain));
 }
 
-/* a -> b where both are mapped to the same; NULL: never (other numbers of numbers). Takes
+/* a -> b where both are mapped to the same; NULL: never (they have different dimensions). Takes
  * both. */
 static isl_map *same(isl_map *a, isl_map *b)
 {
@@ -59,7 +59,7 @@ static isl_map *same(isl_map *a, isl_map *b)
 	return isl_map_apply_range(a, isl_map_reverse(b));
 }
 
-/* The rank, or its peer, in front of the FIFO's name. */
+/* The full name of the FIFO: sender, receiver, and the name above. */
 static isl_map *ends(struct forms *f, const struct form *o, bool sender_first)
 {
 	isl_map *own = isl_map_from_pw_aff(forms_dim(f, 0));
@@ -143,7 +143,7 @@ static struct events events_of(struct forms *f, bool sends, int64_t nranks, int6
 	return e;
 }
 
-/* Operations that meet, and by how much their trips differ. */
+/* A send and a receive that meet, and the difference of their trips. */
 struct shift {
 	uint32_t send, recv;
 	int64_t by[16];
@@ -169,7 +169,7 @@ static void add_shift(struct forms *f, struct shifts *to, const struct event *s,
 	ARENA_PUSH(f->arena, to->v, to->n, to->cap) = x;
 }
 
-/* Which operations meet at some N; false: not all do. */
+/* Finds the operations that meet at some N; false: some message is not paired. */
 static bool shifts_at(struct forms *f, int64_t nranks, int64_t root, struct shifts *to)
 {
 	struct events s = events_of(f, true, nranks, root), r = events_of(f, false, nranks, root);
@@ -187,7 +187,7 @@ static bool shifts_at(struct forms *f, int64_t nranks, int64_t root, struct shif
 	return true;
 }
 
-/* ---- the relation, and that it is the one ---------------------------------------------------- */
+/* ---- the proof of the relation --------------------------------------------------------------- */
 
 /* Whether no FIFO has more than one message of the two operations. */
 static bool alone(isl_map *m)
@@ -196,7 +196,7 @@ static bool alone(isl_map *m)
 	       isl_map_is_injective(m) == isl_bool_true;
 }
 
-/* `loose`: messages that are alone in their FIFO may be in any trips. */
+/* `loose`: also pairs messages in different trips, if each is alone in its FIFO. */
 static void add_pair(struct forms *f, struct pairs *to, const struct shift *x, bool loose)
 {
 	isl_map *m = one_fifo(f, &f->ops[x->send], &f->ops[x->recv]);
@@ -327,7 +327,7 @@ static void free_pairs(struct pairs *p)
 
 static bool pairs_hold(struct forms *f, const struct pairs *p)
 {
-	f->why = NULL; /* why the first kind of pairs was none */
+	f->why = NULL; /* the reason why the first candidate failed */
 	for (uint32_t i = 0; i < f->nops; i++)
 		if (order_is_message(&f->ops[i]) && !links_hold(f, &f->ops[i]))
 			return false;

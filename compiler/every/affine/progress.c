@@ -1,17 +1,20 @@
 /*
- * Progress: that every wait ends, for every N.
+ * Proves that every wait ends, for every N.
  *
- * In: forms, and pairs of sends and receives. Out: clocks under which time grows along every wait.
+ * In: forms, and pairs of sends and receives. Out: clocks with which time grows along every wait.
  *
- * The events are the start and the end of each wave (compiler/program.h): a receive ends once the
- * wave of its send has started; with one slot, a send ends once the waves of all receives of its
- * FIFO before it have started. (More slots have fewer waits.) With none, a send ends once the wave
- * of its receive has started. Every wait ends if some function of the events grows along every
- * wait, for then there is no cycle. The function is the place in the text; where that does not
- * grow, with a number of the rank's own in front of some entry: its number, or a `let` of it, up
- * or down. With 0 slots it may be added to the entry instead (in a chain a rank sends when the
- * next one receives: later by one rank, or by one statement). The rank's own order is kept by
- * construction, so what remains to be shown is about messages.
+ * The events are the start and the end of each wave (compiler/program.h). A receive ends once the
+ * wave of its send has started. With one slot, a send ends once the waves of all earlier receives
+ * of its FIFO have started (more slots only remove waits). With 0 slots, a send ends once the wave
+ * of its receive has started.
+ *
+ * If some function of the events grows along every wait, waits have no cycle, so every wait ends
+ * (Lamport's clocks, CACM 1978). The function is the place in the text. Where that does not grow, a
+ * clock is inserted before some entry of the place: a value of the rank, the rank itself or a
+ * `let`, ascending or descending. (A chain needs the rank first: each rank waits for the rank
+ * before it.) With 0 slots the clock may also be added to the entry: in a chain a rank sends when
+ * the next rank receives, which is one statement, or one rank, later. The order of each rank's own
+ * events is kept by construction, so only messages have to be checked.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/relations.h"
@@ -22,7 +25,7 @@ static bool fail(struct forms *f, const struct form *o, const char *why)
 	return false;
 }
 
-/* When the wave of an operation starts, or has finished. */
+/* The time at which the wave of an operation starts, or has finished. */
 static isl_map *segment_time(struct forms *f, const struct clock *g, uint32_t op, bool finished)
 {
 	if (g->clock && g->added) {
@@ -56,7 +59,7 @@ static bool slots_grow(struct forms *f, const struct pairs *p, const struct pair
 		       order_grows(f, isl_map_reverse(isl_map_copy(a->map)),
 				   segment_time(f, g, a->recv, false),
 				   segment_time(f, g, a->send, true));
-	/* a slot is freed here, whoever took it */
+	/* any receive of the FIFO frees a slot */
 	for (uint32_t j = 0; j < p->n; j++) {
 		if (!in_segment(f, g, p->v[j].send))
 			continue;
@@ -68,7 +71,7 @@ static bool slots_grow(struct forms *f, const struct pairs *p, const struct pair
 	return true;
 }
 
-/* Whether times grow along all waits that lie in the segment. */
+/* Whether times grow along all waits inside the segment. */
 static bool segment_grows(struct forms *f, const struct pairs *p, const struct clock *g)
 {
 	for (uint32_t i = 0; i < p->n; i++) {
@@ -95,7 +98,7 @@ static uint32_t segment_of(const struct segments *g, const struct form *o)
 	return g->first[o->place[0].value];
 }
 
-/* Waits between segments go on in the text. */
+/* Whether all waits between segments lead forward in the text. */
 static bool segments_grow(struct forms *f, const struct pairs *p, const struct segments *g)
 {
 	for (uint32_t i = 0; i < p->n; i++) {
@@ -117,7 +120,7 @@ static bool segments_grow(struct forms *f, const struct pairs *p, const struct s
 	return true;
 }
 
-/* Whether some operation has the wave's start and end there. */
+/* Whether the entry is that of a wave for some operation. */
 static bool is_wave(const struct forms *f, uint32_t entry)
 {
 	for (uint32_t i = 0; i < f->nops; i++)
@@ -126,7 +129,7 @@ static bool is_wave(const struct forms *f, uint32_t entry)
 	return false;
 }
 
-/* Tries a clock in front of every entry, or added to it. */
+/* Tries a clock before every entry, or added to it. */
 static bool clock_grows_somewhere(struct forms *f, const struct pairs *p, struct clock *g)
 {
 	uint32_t n = relation_time_dims(f);
@@ -214,7 +217,7 @@ static uint32_t last_of(const struct forms *f, const struct pairs *p, uint32_t f
 	return last;
 }
 
-/* Each segment of the main list on its own. */
+/* Finds clocks for each segment of the main list separately. */
 static bool parts_end(struct forms *f, const struct pairs *p, bool wide, struct clocks *to)
 {
 	uint32_t end = 0, last = 0;

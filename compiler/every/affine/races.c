@@ -1,9 +1,9 @@
 /*
- * Races: no two operations of a step, or of two blocks of a par, touch a chunk that one of
- * them writes. ccs(5) 6
+ * Proves that there are no races, for every N (ccs(5) 6): no two operations of a step, or of two
+ * blocks of a par, touch a chunk that one of them writes.
  *
- * Two points have no order where the first entry of their places that differs is a
- * concurrent one. O(pairs of operations * depth) set operations.
+ * Two points are unordered if the first entry in which their places differ is a concurrent one: a
+ * step or a par. O(pairs of operations * depth) set operations.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/relations.h"

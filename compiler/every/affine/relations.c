@@ -1,5 +1,5 @@
 /*
- * Forms as relations, and their elements for one N.
+ * Forms as relations of isl, and the elements of a relation for one N.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/relations.h"
@@ -12,7 +12,7 @@ isl_id *relation_name(struct forms *f, char letter, uint32_t k)
 	return isl_id_alloc(f->isl, arena_printf(f->arena, "%c%u", letter, k), NULL);
 }
 
-/* One more number behind what a point is mapped to. */
+/* Appends a number to the tuple to which a point is mapped. */
 static isl_map *and_then(isl_map *m, isl_pw_aff *v)
 {
 	isl_map *n = isl_map_from_pw_aff(v);

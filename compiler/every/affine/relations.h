@@ -1,10 +1,10 @@
 /*
- * What the forms say of one another, as relations between their points.
+ * The passes of the affine proof as relations between points (isl).
  *
- * Operation k has up to three families of points, told apart by the names of their spaces:
- * "x<k>" reads what is sent or copied, "y<k>" reads what is added to, "w<k>" writes. Buffer
- * b's chunks are "b<b>"(rank, trips of the loops around its declaration, chunk). An event, a
- * message's end, is a point of its operation with chunk 0.
+ * Operation k has up to three families of points, distinguished by the names of their spaces: x<k>
+ * reads the chunk that is sent or copied, y<k> reads the chunk to which is added, and w<k> writes.
+ * The chunks of buffer b are b<b>(rank, trips of the loops around its declaration, chunk). An
+ * event, one end of a message, is a point of its operation with chunk 0.
  */
 #ifndef CCS_COMPILER_EVERY_AFFINE_RELATIONS_H
 #define CCS_COMPILER_EVERY_AFFINE_RELATIONS_H
@@ -22,7 +22,7 @@ struct pairs {
 	uint32_t n, cap;
 };
 
-/* A point and what it is mapped to, for one N and root; `n` numbers in all. */
+/* An element of a map, for one N and root: the numbers of a point and of its image, n in all. */
 typedef void (*point_fn)(const int64_t *v, uint32_t n, void *arg);
 
 /** Calls `fn` for every element of a map, with N and the root fixed. */
@@ -33,30 +33,30 @@ isl_id *relation_name(struct forms *f, char letter, uint32_t k);
 
 /** points -> chunk of an operand, for every chunk of the operation. */
 isl_map *relation_access(struct forms *f, const struct form *o, const struct chunks *c);
-/** points -> time: places from outside to inside, `wave` where that counts. A clock (or
- *  NULL) goes in front of entry `at`. */
+/** points -> time: the entries of their places from outside to inside, with `wave` at entries of
+ *  waves. A clock (or NULL) is inserted before entry `at`. */
 isl_map *relation_time(struct forms *f, const struct form *o, uint32_t wave, isl_pw_aff *clock,
 		       uint32_t at);
 /** An entry of a time. */
 isl_pw_aff *relation_entry(struct forms *f, const struct form *o, uint32_t wave, uint32_t i);
-/** Numbers that a time has, without a clock. */
+/** The dimension of times, without a clock. */
 uint32_t relation_time_dims(const struct forms *f);
-/** Pairs of times of which the first is not before the second. */
+/** Pairs of times where the first is not before the second. */
 isl_map *relation_not_before(isl_ctx *isl, isl_map *time);
 
 /** pairing.c: pairs sends with receives. False: f->why. */
 bool order_match(struct forms *f, struct pairs *to);
 bool order_is_message(const struct form *o);
-/** Whether a relation of events is empty once only pairs whose times do not grow are kept. */
+/** Whether times grow along a relation of events; `from`, `to`: the times of its two sides. */
 bool order_grows(struct forms *f, isl_map *m, isl_map *from, isl_map *to);
 /** receive -> a later send of its FIFO; NULL: none. */
 isl_map *order_frees(struct forms *f, const struct pair *p, const struct form *later);
-/* A number of the rank's own in front of an entry of places. */
+/* A clock: a value that depends on the rank alone, inserted before an entry of places. */
 struct clock {
-	uint32_t at;	 /* of these places alone: whose first entry is that; NONE: of all */
-	uint32_t last;	 /* ... or one up to that */
-	uint32_t before; /* the entry */
-	bool added;	 /* ... to which it is added, in its place: of 0 slots */
+	uint32_t at;	 /* only for places with a first entry of at .. last; NONE: for all */
+	uint32_t last;	 /* see `at` */
+	uint32_t before; /* the entry before which it is inserted */
+	bool added;	 /* with 0 slots: it is added to this entry instead */
 	isl_pw_aff *clock;
 };
 
@@ -65,18 +65,18 @@ struct clocks {
 	uint32_t n, cap;
 };
 
-/** progress.c: that every wait ends, with so many slots or more. *to: the clocks that were
+/** progress.c: proves that every wait ends, with `slots` slots or more. *to: the clocks that were
  *  needed. */
 bool progress_made(struct forms *f, const struct pairs *p, uint32_t slots, struct clocks *to);
 void clocks_free(struct clocks *c);
-/** races.c: that no two operations of a step or a par touch a chunk that one writes. */
+/** races.c: proves that no two operations of a step or a par touch a chunk that one writes. */
 bool races_none(struct forms *f);
 
-/* sources.c: for each write, what it is made of. */
+/* sources.c: the operands of each write. */
 struct flow {
 	isl_union_map *see;    /* read -> the write that it sees, or the initial chunk */
 	isl_union_map *first;  /* write -> the write or initial chunk whose value it takes */
-	isl_union_map *second; /* ... that it adds to that; reductions only */
+	isl_union_map *second; /* ... with the value that it adds; reductions only */
 	isl_union_map *last;   /* promised chunk ("f<clause>") -> write or initial chunk; of a
 				  forms.part, every chunk of buffer 0 ("f0") */
 	isl_union_map *asked;  /* promised chunk -> contributions */
@@ -84,11 +84,11 @@ struct flow {
 bool flow_make(struct forms *f, const struct pairs *p, struct flow *to);
 void flow_free(struct flow *w);
 
-/* What write k holds: ranks lo .. lo + n - 1, around, each with chunk `index` of buffer; or some
- * sum of that chunk, of which sums.c shows what becomes. */
+/* The contents of write k: ranks lo .. lo + n - 1 modulo N, each with chunk `index` of buffer; or a
+ * sum of that chunk for sums.c. */
 struct holding {
 	bool writes, sum;
-	bool copied; /* it is a copy of what is known: copies_hold */
+	bool copied; /* it is a copy with known contents: copies_hold */
 	uint32_t buffer;
 	isl_pw_aff *lo, *n, *index;
 	const char *text;
@@ -102,7 +102,7 @@ struct term_sum {
 	int64_t factor[TERMS];
 };
 
-/* What a term is in words: a name, which is `start` more than the term. */
+/* A term in words: a name, with value `start` + the term. */
 struct term_name {
 	const char *name;
 	int64_t start;
@@ -113,27 +113,28 @@ const char *words_holding(struct forms *f, const struct form *o, const struct te
 			  uint32_t n, const struct term_sum *lo, const struct term_sum *count);
 
 const char *words_copy(struct forms *f, const struct form *o);
-/** Of a sum: that it goes on. */
+/** "each sum of line 9 goes into one other sum, up to one of every rank" */
 const char *words_sum(struct forms *f, const struct form *o);
 
-/** guess.c: an array of nops, all 0. `sums`: what makes sums is left to sums.c. False: nothing
- *  simple fits. */
+/** guess.c: guesses the contents of writes; to[nops] begins as 0. `sums`: operations that make sums
+ *  are left to sums.c. False: nothing simple fits. */
 bool guess_make(struct forms *f, const struct flow *w, bool sums, struct holding *to);
-/** sums.c: write -> contributions, of those sums that no other takes. NULL: f->why. */
+/** sums.c: write -> contributions, for sums that are no operand of another sum. NULL: f->why. */
 isl_union_map *sums_hold(struct forms *f, const struct flow *w, const struct holding *v);
-/** ... of copies of what is given, which are marked. */
+/** sums.c: write -> contributions, for copies of initial chunks; marks these in v. */
 isl_union_map *copies_hold(struct forms *f, const struct flow *w, struct holding *v);
-/** values.c: that the guess is an invariant. `sums`: what some writes hold, or NULL. */
+/** values.c: proves that the guess is an invariant. `sums`: known contents of some writes, or
+ *  NULL. */
 bool values_proved(struct forms *f, const struct flow *w, const struct holding *v,
 		   const isl_union_map *sums);
-/** ... which was proved: that it gives what the contract asks for. */
+/** values.c: whether the proved guess gives the values of the contract. */
 bool values_as_asked(struct forms *f, const struct flow *w, const struct holding *v,
 		     const isl_union_map *sums);
-/** ... what the chunks of flow.last hold at the end. */
+/** values.c: the contents of the chunks of flow.last at the end. */
 isl_union_map *values_ends(struct forms *f, const struct flow *w, const struct holding *v,
 			   const isl_union_map *sums);
 
-/* affine_proof.c: all of it. */
+/* affine_proof.c: a complete proof. */
 struct affine_proof {
 	isl_union_map *sums; /* of sums.c; or NULL */
 	struct pairs pairs;
@@ -141,10 +142,11 @@ struct affine_proof {
 	struct flow flow;
 	struct holding *holdings;
 };
-/** False: f->why. *p is to be freed in both cases, before f. */
+/** Makes a proof. False: f->why. In both cases *p must be freed, before f. */
 bool affine_proof_make(struct forms *f, uint32_t slots, struct affine_proof *p);
 void affine_proof_free(const struct forms *f, struct affine_proof *p);
-/** A schedule for every N >= `least` and every root, as every_prove, but for the words of `of`. */
+/** Proves a schedule for every N >= `least` and every root. Returns as every_prove, but without
+ *  `of`. */
 struct every affine_prove(struct ctx *c, const struct instance *in, uint32_t least,
 			  bool certificate, struct every_work *work);
 

@@ -2,9 +2,10 @@
  * The sources of each write's value, and of the promised chunks.
  *
  * In: forms without races and with paired messages. Out: for each write, the writes (or initial
- * chunks) with the values that it takes and adds to; likewise for each promised chunk at the end.
- * The write that a read sees is the last one before it, in the order of the text: isl's dataflow
- * analysis, exact. A read of a chunk without a value is a reason to prove nothing.
+ * chunks) from which its value and its addend come; likewise for each promised chunk at the end. A
+ * read sees the last write before it in the order of the text. isl finds it exactly (Feautrier,
+ * "Dataflow analysis of array and scalar references", IJPP 1991). If a chunk may be read without a
+ * value, nothing is proved.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/relations.h"
@@ -65,13 +66,13 @@ static void add_operation(struct accesses *a, uint32_t k)
 		add_access(a, k, 'w', to);
 }
 
-/* ---- the contract ------------------------------------------------------------------------------ */
+/* ---- the contract --------------------------------------------------------------------- */
 
 #define BLOCK_DIM 1u
 #define INDEX_DIM 2u
 #define SUM_DIM 3u
 
-/* A free index takes every value for which its chunk is there. */
+/* Binds a free index to all values for which its chunk exists. */
 static void free_index(struct walk *w, const struct symbol *s, uint32_t dim, isl_pw_aff *end)
 {
 	struct forms *f = w->f;
@@ -99,7 +100,7 @@ static bool left_side(struct walk *w, const struct ensures *e, struct chunks *to
 	return forms_chunks(w, e->left, to);
 }
 
-/* points -> the chunk that x[e]@q is. */
+/* points -> the initial chunk x[e]@q. */
 static isl_map *initial(struct walk *w, const struct term *t)
 {
 	struct forms *f = w->f;
@@ -126,7 +127,7 @@ static isl_map *initial(struct walk *w, const struct term *t)
 	return m;
 }
 
-/* Dimensions from `first` on are 0 in a map's points. */
+/* Sets the dimensions of a map's points from `first` on to 0. */
 static isl_map *clear(struct forms *f, isl_map *m, uint32_t first)
 {
 	for (uint32_t i = first; i < f->dims; i++)
@@ -134,7 +135,7 @@ static isl_map *clear(struct forms *f, isl_map *m, uint32_t first)
 	return m;
 }
 
-/* The contributions of a sum, no two of which are one. */
+/* The contributions of a sum, which must be different. */
 static isl_map *sum(struct walk *w, const struct term *t)
 {
 	struct forms *f = w->f;
@@ -171,7 +172,7 @@ static isl_map *sum(struct walk *w, const struct term *t)
 	return NULL;
 }
 
-/* Reads at the end of the text. */
+/* Adds reads at the end of the text. */
 static void at_end(struct accesses *a, isl_map *read, uint32_t k)
 {
 	struct forms *f = a->f;
@@ -184,7 +185,7 @@ static void at_end(struct accesses *a, isl_map *read, uint32_t k)
 	a->times = with(a->times, named(f, t, 'f', k));
 }
 
-/* One clause, as reads at the end of the text. */
+/* Adds a clause, as reads at the end of the text. */
 static bool clause(struct accesses *a, struct walk *w, const struct ensures *e, uint32_t k,
 		   isl_union_map **asked)
 {
@@ -214,7 +215,7 @@ static bool clause(struct accesses *a, struct walk *w, const struct ensures *e, 
 	return true;
 }
 
-/* Every chunk of buffer 0 at the end. */
+/* Adds a read of every chunk of buffer 0 at the end. */
 static void whole(struct accesses *a)
 {
 	struct forms *f = a->f;
@@ -260,14 +261,14 @@ static bool contract(struct accesses *a, isl_union_map **asked)
 	return ok;
 }
 
-/* ---- dataflow --------------------------------------------------------------------------------- */
+/* ---- dataflow ------------------------------------------------------------------------- */
 
 struct missing {
 	struct forms *f;
 	bool any;
 };
 
-/* A read that sees no write must be of what the caller gives. */
+/* A read that sees no write must be of an initial chunk. */
 static isl_stat check_missing(isl_map *m, void *arg)
 {
 	struct missing *x = arg;
@@ -281,7 +282,7 @@ static isl_stat check_missing(isl_map *m, void *arg)
 	return isl_stat_ok;
 }
 
-/* read -> the write it sees, or the initial chunk. NULL: some see nothing. */
+/* read -> the write that it sees, or the initial chunk. NULL: some read sees neither. */
 static isl_union_map *sources(struct accesses *a)
 {
 	isl_union_access_info *info = isl_union_access_info_from_sink(isl_union_map_copy(a->reads));
@@ -310,7 +311,7 @@ static isl_map *own(struct forms *f, uint32_t k, char letter)
 	return isl_map_set_tuple_id(m, isl_dim_out, relation_name(f, letter, k));
 }
 
-/* write of a receive -> what the send reads, chunk by chunk. */
+/* write of a receive -> the read of its send, chunk by chunk. */
 static isl_map *message(struct forms *f, const struct pair *p)
 {
 	isl_map *m = isl_map_reverse(isl_map_copy(p->map));

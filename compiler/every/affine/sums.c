@@ -1,21 +1,20 @@
 /*
- * What writes hold without a guess: sums that go up a tree, whatever the tree is, and copies.
+ * Contents of writes that need no guess: copies, and sums in a tree of any shape.
  *
- * A copy of what is given, or of such a copy, holds what it is a copy of.
+ * Copies. A copy of an initial chunk, or of such a copy, holds that chunk.
  *
- * Sums. In: what each write is made of; holdings, some of which are sums. Out: what those sums
- * hold that no other sum takes. Nodes are the chunks that are given and the sums; an edge leads
- * from a node to a sum that is made of it. Shown, for all N at once:
+ * Sums. In: the operands of each write, and the writes that are sums. Out: the contents of the sums
+ * that are no operand of another sum. Consider the graph of initial chunks and sums, with an edge
+ * from each operand to its sum. It is shown, for all N at once, that
  *
- *   - a sum is made of nodes alone, of its own chunk number, and of two different ones;
- *   - a node is in at most one sum;
- *   - of each chunk number, at most one node is in none: its top.
+ *   - a sum has two different operands, both nodes with the chunk number of the sum;
+ *   - a node is an operand of at most one sum;
+ *   - of the nodes of each chunk number, at most one is no operand: the top.
  *
- * Then every given chunk is counted exactly once in the top of its number: whoever follows the
- * edges from it has no choice, comes to no node twice (what a write is made of is earlier,
- * progress.c), and so ends in the top; another way from it to there would part from this one at a
- * node that is in two sums. So a top holds the chunk of that number of every rank. No node's own
- * set of ranks is needed. O(operations^2) set operations.
+ * Then every initial chunk is counted exactly once in the top of its number. From each node there
+ * is at most one edge, and no cycle, as operands are earlier (progress.c); so the path from the
+ * chunk ends in the top, and it is the only path. So the top holds the chunk of that number of
+ * every rank. The sets of ranks of the other nodes are not needed. O(operations^2) set operations.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/relations.h"
@@ -25,7 +24,7 @@ static isl_union_map *copy(const isl_union_map *m)
 	return isl_union_map_copy((isl_union_map *)m);
 }
 
-/* Node -> chunk number, of sum k; and of the chunks that are given. */
+/* Node -> chunk number, for sum k. */
 static isl_map *number_of_sum(struct forms *f, uint32_t k, const struct holding *h)
 {
 	isl_map *m = isl_map_from_pw_aff(isl_pw_aff_copy(h->index));
@@ -49,7 +48,7 @@ static isl_map *number_of_given(struct forms *f)
 	return isl_map_set_tuple_id(m, isl_dim_in, relation_name(f, 'b', 0));
 }
 
-/* All nodes -> chunk number; *given: those of the given alone. */
+/* Node -> chunk number, for all nodes; *given: for the initial chunks alone. */
 static isl_union_map *numbers(struct forms *f, const struct flow *w, const struct holding *v,
 			      isl_union_map **given)
 {
@@ -64,7 +63,7 @@ static isl_union_map *numbers(struct forms *f, const struct flow *w, const struc
 	return isl_union_map_union(sums, copy(*given));
 }
 
-/* Whether a sum is made of nodes alone, of its number, two different ones. */
+/* Whether each sum has two different nodes of its number as operands. */
 static bool well_made(const struct flow *w, const isl_union_map *edges, const isl_union_map *number)
 {
 	isl_union_map *same = isl_union_map_intersect(copy(w->first), copy(w->second));
@@ -85,7 +84,7 @@ static bool well_made(const struct flow *w, const isl_union_map *edges, const is
 	return ok;
 }
 
-/* Node -> the sums that are made of it. */
+/* Node -> the sums of which it is an operand. */
 static isl_union_map *edges_of(const struct flow *w, const isl_union_map *number)
 {
 	isl_union_map *made = isl_union_map_union(copy(w->first), copy(w->second));
@@ -94,7 +93,7 @@ static isl_union_map *edges_of(const struct flow *w, const isl_union_map *number
 	return isl_union_map_reverse(isl_union_map_intersect_domain(made, nodes));
 }
 
-/* Whether no element is mapped to two, of whatever spaces. */
+/* Whether no element is mapped to two elements, of any spaces. */
 static bool one_each(const isl_union_map *m)
 {
 	isl_union_map *both = isl_union_map_apply_range(isl_union_map_reverse(copy(m)), copy(m));
@@ -133,7 +132,7 @@ isl_union_map *sums_hold(struct forms *f, const struct flow *w, const struct hol
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* What op k's writes take, where they add nothing; else NULL. */
+/* The sources of the writes of operation k, if it adds nothing; else NULL. */
 static isl_union_map *taken_by(struct forms *f, const struct flow *w, uint32_t k)
 {
 	isl_space *space = isl_space_set_tuple_id(isl_space_copy(f->space), isl_dim_set,
@@ -150,7 +149,7 @@ static isl_union_map *taken_by(struct forms *f, const struct flow *w, uint32_t k
 	return NULL;
 }
 
-/* Whether all that an operation takes is known; then so is what it writes. */
+/* Whether the contents of all sources of an operation are known; then adds those of its writes. */
 static bool copied(struct forms *f, const struct flow *w, uint32_t k, isl_union_map **known)
 {
 	isl_union_map *taken = taken_by(f, w, k);

@@ -1,20 +1,22 @@
 /*
  * Proves that each write holds its guessed contributions, and that the contract holds.
  *
- * In: the guess: write w holds the contributions G(w), each once. Shown, for all N at once:
+ * In: the guess that write w holds the contributions G(w), each once. It is shown, for all N at
+ * once, that
  *
- *   G(w) = G'(first(w)) + G'(second(w)), the two disjoint,
+ *   G(w) = G'(first(w)) + G'(second(w)), and the two are disjoint,
  *
- * where G' is G for writes, and the chunk itself for an initial chunk. Both are earlier than w in
- * an order without cycles (progress.c), so by induction along it w holds G(w). Then each promised
- * chunk: G'(last) is the contract's value.
+ * where first(w) and second(w) are the operands of w (sources.c), and G' is G for writes, and the
+ * chunk itself for an initial chunk. Operands are earlier than w in an order without cycles
+ * (progress.c), so w holds G(w), by induction along that order. Finally, G'(last) must be the
+ * contract's value for each promised chunk.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/relations.h"
 
 #include <isl/constraint.h>
 
-/* Contributions of one write: ranks lo .. lo + n around N, chunk `index`. */
+/* Contributions of a write: ranks lo .. lo + n - 1 modulo N, each with chunk `index`. */
 static isl_map *holds(struct forms *f, uint32_t k, const struct holding *h)
 {
 	struct walk w = forms_begin(f);
@@ -77,7 +79,7 @@ static bool same(struct forms *f, isl_union_map *a, isl_union_map *b, const char
 	return ok;
 }
 
-/* G of the writes that there are. */
+/* G, restricted to the writes of the text. */
 static isl_union_map *guess_of(struct forms *f, const struct flow *w, const struct holding *v)
 {
 	isl_union_map *guess = isl_union_map_empty(isl_space_params(isl_space_copy(f->space)));
@@ -105,7 +107,7 @@ static isl_union_map *all_given(struct forms *f, isl_union_map *guess, const isl
 	return sums ? isl_union_map_union(guess, isl_union_map_copy((isl_union_map *)sums)) : guess;
 }
 
-/* The contributions by a relation, of the writes with a guessed G. */
+/* The relation `of`, restricted to writes with a guessed G. */
 static isl_union_map *of_guessed(const isl_union_map *of, const isl_union_map *guess,
 				 const isl_union_map *given)
 {

@@ -1,12 +1,13 @@
 /*
- * What a write holds, in words.
+ * Invariants in words, for the report of `ccc check -v`:
+ * "after iteration s of line 9, data[(rank - s - 1) % N] holds ranks rank - s - 1 .. rank".
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/relations.h"
 
 #include <inttypes.h>
 
-/* " + 2 N", " - s": a factor times a name, behind what stands there. */
+/* Appends " + 2 N" or " - s" to the text: a factor times a name. */
 static const char *plus(struct arena *a, const char *text, int64_t factor, const char *name)
 {
 	int64_t n = factor < 0 ? -factor : factor;

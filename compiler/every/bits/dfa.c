@@ -1,12 +1,16 @@
 /*
- * Automata: products, projections, and the least one of a set. See dfa.h.
+ * Operations on automata: products, projections, and minimization. See dfa.h.
+ *
+ * Minimization refines classes of states until they are stable (Moore, 1956): O(states * letters) a
+ * round. A projection is made deterministic again by the subset construction (Rabin and Scott,
+ * 1959). Sums are recognized by remembering a carry.
  */
 #include "compiler/every/bits/dfa.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_LETTERS (1u << 24) /* states * letters of one automaton, before it is made least */
+#define MOST_LETTERS (1u << 24) /* states * letters of one automaton, before it is minimized */
 #define MOST_PAIRS (1u << 24)
 
 static uint32_t ones(uint32_t mask)
@@ -14,7 +18,7 @@ static uint32_t ones(uint32_t mask)
 	return (uint32_t)__builtin_popcount(mask);
 }
 
-/* The letter of the tracks of `to` that is in a letter of those of `from`, which has them. */
+/* Restricts a letter of the tracks `from` to the tracks `to`, a subset. */
 static uint32_t part(uint32_t letter, uint32_t from, uint32_t to)
 {
 	uint32_t got = 0, i = 0, j = 0;
@@ -63,9 +67,9 @@ const struct dfa *dfa_constant(struct dfas *d, bool all)
 	return a;
 }
 
-/* ---- the least automaton ------------------------------------------------------------------- */
+/* ---- minimization -------------------------------------------------------------------------- */
 
-/* Whether the track whose letters have `bit` never matters. */
+/* Whether the track with `bit` in letters never matters. */
 static bool idle(uint32_t n, uint32_t letters, const uint32_t *next, uint32_t bit)
 {
 	for (uint32_t s = 0; s < n; s++)
@@ -75,7 +79,7 @@ static bool idle(uint32_t n, uint32_t letters, const uint32_t *next, uint32_t bi
 	return true;
 }
 
-/* A hash table of numbers; equality is of what they stand for. */
+/* A hash function for tables of numbers. */
 static uint32_t mix(uint32_t h, uint32_t x)
 {
 	h ^= x;
@@ -94,7 +98,8 @@ static bool same_row(const uint32_t *next, uint32_t letters, const uint32_t *cla
 	return true;
 }
 
-/* One round of refinement: classes of states whose rows agree. Returns how many. */
+/* One round of refinement: states of one class stay together if their rows lead to equal classes.
+ * Returns the number of classes. */
 static uint32_t refine(uint32_t n, uint32_t letters, const uint32_t *next, const uint32_t *class,
 		       uint32_t *to, uint32_t *table, uint32_t size)
 {
@@ -118,7 +123,8 @@ static uint32_t refine(uint32_t n, uint32_t letters, const uint32_t *next, const
 	return classes;
 }
 
-/* Classes of states that accept the same words (Moore). Returns how many; class[0] is 0. */
+/* Computes the classes of states that accept the same words (Moore). Returns their number; class[0]
+ * is 0. */
 static uint32_t classes_of(struct dfas *d, uint32_t n, uint32_t letters, const uint32_t *next,
 			   const bool *accepts, uint32_t *class)
 {
@@ -207,7 +213,8 @@ static const struct dfa *grown(struct dfas *d, struct growing *g, uint32_t mask)
 
 #define CARRIES 4096u
 
-/* A sum's automaton: a state is what is left of the constant, in units of the next bit. */
+/* The automaton of a sum: a state is the remaining constant (the carry), in units of the next
+ * bit. */
 struct carries {
 	int64_t v[CARRIES];
 	struct growing g;
@@ -233,7 +240,7 @@ static int64_t half(int64_t x)
 	return x >= 0 ? x / 2 : -((1 - x) / 2);
 }
 
-/* The value of the letter under the factors of the tracks. */
+/* The sum of the tracks' factors for a letter. */
 static int64_t letter_sum(const struct linear *sum, uint32_t mask, uint32_t letter)
 {
 	int64_t v = 0;
@@ -245,8 +252,9 @@ static int64_t letter_sum(const struct linear *sum, uint32_t mask, uint32_t lett
 	return v;
 }
 
-/* sum + rest: reading a letter, rest becomes floor((rest + letter) / 2); a sum that is to be
- * 0 must be even at each letter. State 0 is the constant; `dead` stands for an odd one. */
+/* Reading a letter, the remaining constant `rest` becomes floor((rest + letter's sum) / 2). For a
+ * sum that must be 0, rest + letter's sum must be even at each letter, otherwise the state is
+ * `dead`. State 0 is the sum's constant. */
 static const struct dfa *sum_automaton(struct dfas *d, const struct linear *sum, bool zero)
 {
 	const int64_t dead = INT64_MAX;
@@ -374,7 +382,7 @@ const struct dfa *dfa_apply(struct dfas *d, enum dfa_op op, const struct dfa *a,
 	return c;
 }
 
-/* ---- projections -------------------------------------------------------------------------------- */
+/* ---- projections ---------------------------------------------------------------------- */
 
 /* Sets of states, one after another, in a hash table. */
 struct subsets {
@@ -437,7 +445,8 @@ static uint32_t set_number(struct dfas *d, struct subsets *u, const uint32_t *v,
 	return u->g.n - 1;
 }
 
-/* What each state accepts once only projected tracks go on. O(states^2 * letters) at worst. */
+/* For each state, whether some further bits of the projected tracks, with zeros on the kept ones,
+ * lead to acceptance. O(states^2 * letters) at worst. */
 static bool *ends(const struct dfa *a, const uint32_t *kept)
 {
 	bool *e = malloc(a->n), more = true;
@@ -470,7 +479,7 @@ static int by_number(const void *x, const void *y)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* The states that follow a set by letters of which the kept tracks read k; sorted. */
+/* The states that follow a set by the letters with k on the kept tracks; sorted. */
 static uint32_t follow(const struct dfa *a, const struct subsets *u, uint32_t set,
 		       const struct dfa_letters *b, uint32_t k, uint32_t dead, uint32_t *seen,
 		       uint32_t round, uint32_t *to)
@@ -498,7 +507,7 @@ static bool any_ends(const struct subsets *u, uint32_t set, const bool *e)
 	return false;
 }
 
-/* Sets of states that words of the kept tracks lead to. */
+/* Subset construction: the sets of states to which words of the kept tracks lead. */
 static void subsets_make(struct dfas *d, const struct dfa *a, struct subsets *u, uint32_t keep,
 			 const uint32_t *kept)
 {
@@ -546,7 +555,7 @@ const struct dfa *dfa_exists(struct dfas *d, const struct dfa *a, uint32_t mask)
 	return r;
 }
 
-/* ---- names and questions --------------------------------------------------------------------- */
+/* ---- renaming and comparing ------------------------------------------------------------------ */
 
 const struct dfa *dfa_rename(struct dfas *d, const struct dfa *a, const uint8_t to[TRACKS])
 {

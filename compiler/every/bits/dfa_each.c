@@ -1,5 +1,5 @@
 /*
- * The tuples of an automaton, one by one. See dfa.h.
+ * Enumerates the tuples that an automaton accepts. See dfa.h.
  */
 #include "compiler/every/bits/dfa.h"
 
@@ -8,12 +8,12 @@
 
 #define MOST_LENGTH 32u
 
-/* The letters that lead on, by state and by what the fixed tracks read. */
+/* The letters that lead to an accepting state, by state and by the bits of the fixed tracks. */
 struct dfa_index {
 	const struct dfa *a;
 	uint32_t fixed;	 /* tracks */
 	uint32_t nfixed; /* letters of the fixed tracks */
-	uint32_t *first; /* [state * nfixed + letter of them]; up to the next one's */
+	uint32_t *first; /* [state * nfixed + letter of the fixed tracks]: its first row */
 	uint32_t *letters;
 };
 

@@ -1,28 +1,30 @@
 /*
- * Schedules with distances that double: recursive doubling, Bruck, binomial trees, for every N.
+ * Proofs for every N of schedules with distances that double: recursive doubling, Bruck, binomial
+ * trees.
  *
- * What forms.h cannot say (1 << k, rank ^ d, r & ~(d - 1)) automata can (dfa.h). The variable k
- * of a loop with such numbers is kept as D = 2^k, an ordinary number.
+ * Their indices, such as 1 << k, rank ^ d and r & ~(d - 1), are not affine, but automata can
+ * express them (dfa.h). The variable k of a loop is replaced by D = 2^k, an ordinary number. In: a
+ * schedule. Out: a proof for every N and root, or a reason why there is none. The passes:
  *
  *   powers_values.c       an expression -> its value, as a sum of tracks and of functions of them
  *   powers_numbers.c      arithmetic of such values
  *   powers_induction.c    fns that call themselves: of a logarithm, and the reversal of bits
  *   powers_instance.c     one schedule for all N: possible values, its buffers, its contract
- *   powers_chunks.c       the chunks that a text names
+ *   powers_chunks.c       references -> chunks
  *   powers_walk.c         the text -> items: operations of all ranks at once, and loops over k
- *   powers_calls.c        procs that it calls
- *   powers_trees.c        items of trees, which come level by level, as such loops
- *   powers_order.c        items -> moves, one after another, all ranks at a time: a complete run
- *   powers_guess.c        what chunks hold when a trip begins: read off small N
- *   powers_learn.c        an automaton, from its short words
- *   powers_turn.c         ... and of all roots, or of ranks that have other numbers in a tree
- *   powers_certificate.c  all of it as JSON
- *   powers_proof.c        the guesses hold for every N, and the end fulfils the contract
+ *   powers_calls.c        calls of procs
+ *   powers_trees.c        items of trees -> loops over the levels of the tree
+ *   powers_order.c        items -> moves: one run, in which each move is of all ranks at once
+ *   powers_guess.c        guesses the contents of chunks at the begin of a trip, from small N
+ *   powers_learn.c        ... learns an automaton from its short words
+ *   powers_turn.c         ... and extends it to all roots, or from numbers in a tree to ranks
+ *   powers_proof.c        proves the guesses for every N, and the contract
+ *   powers_certificate.c  writes the proof as JSON
  *
- * Blocks of a par are done one after another, each with separate FIFOs, once it is shown that
- * they do not race. For a barrier, the set of ranks known to have begun is one more buffer of
- * each rank. Messages carry it, and a contribution may come twice in it. Large numbers, such as a
- * mask of 32 bits, give ranks a bound: then the claim is of N up to LIMIT_RANKS.
+ * Blocks of a par are shown not to race, and then run one after another, with separate FIFOs. For a
+ * barrier, each rank has one more, virtual buffer: the set of ranks known to have begun. Messages
+ * carry it, and in it a contribution may come twice. With large numbers, such as a mask of 32 bits,
+ * the claim is for N up to LIMIT_RANKS only.
  *
  * A circle of files: the value of an expression may be that of a fn that calls itself
  * (powers_induction.c), and a step of its induction is the value of an expression
@@ -37,25 +39,25 @@
 /* The tracks of a schedule's automata. */
 enum {
 	TRACK_N,
-	TRACK_D,    /* the power that a loop counts by */
-	TRACK_ROOT, /* where the root is chosen at run time */
+	TRACK_D,    /* the power of two of a loop's variable */
+	TRACK_ROOT, /* if the schedule runs with any root */
 	TRACK_RANK,
 	TRACK_J,      /* a trip of a loop over chunks */
 	TRACK_CHUNK,  /* a cell: chunk of the rank */
-	TRACK_FROM,   /* where its value comes from: a rank */
+	TRACK_FROM,   /* the origin of its value: a rank */
 	TRACK_SOURCE, /* ... and a chunk there */
 	TRACK_Q,      /* a contribution: the rank */
 	TRACK_INDEX,  /* ... and its chunk */
 	TRACK_OFFSET, /* a message's chunk */
 	TRACK_VALUE,  /* of functions of tracks */
-	TRACK_TEMP    /* from here on: numbers while a formula is made */
+	TRACK_TEMP    /* the first of the temporary tracks of formulas */
 };
 #define TEMPS (TRACKS - TRACK_TEMP)
 #define BIT(track) (1u << (track))
 
 #define PARTS 4u
 
-/* factor * the number v of which graph(tracks, v) holds, at most one */
+/* factor * v, where v is the number (at most one) for which graph(tracks, v) holds */
 struct value_part {
 	int64_t factor;
 	const struct dfa *graph;
@@ -64,8 +66,8 @@ struct value_part {
 enum value_kind {
 	VALUE_NUMBER,
 	VALUE_LOGARITHM, /* log2(the number) + shift; the number is a power of two */
-	VALUE_QUOTIENT,	 /* the number / by, where nothing more was asked yet */
-	VALUE_REVERSED	 /* the number's bits reversed, of those below the power of two `by` */
+	VALUE_QUOTIENT,	 /* the number / by; not evaluated yet */
+	VALUE_REVERSED /* the number's bits reversed, among the bits below the power of two `by` */
 };
 
 struct value {
@@ -83,7 +85,7 @@ struct value {
 struct value_chunks {
 	uint32_t buffer;
 	struct value lo, n;
-	const struct value *step; /* or, in reversed numbers: lo, lo + step ... below n */
+	const struct value *step; /* in reversed numbers: lo, lo + step ... below n; or NULL */
 };
 
 /* The meaning of a name. */
@@ -91,11 +93,11 @@ struct meaning {
 	bool known, view;
 	struct value value;
 	struct value_chunks of;
-	struct value inner; /* a view of blocks: the chunks of one */
+	struct value inner; /* a view of blocks: the chunks of a block */
 	bool blocks;
 };
 
-/* Whether a buffer's chunks go by their numbers or by these reversed. */
+/* Whether a buffer's chunks are named by their numbers or by their numbers reversed. */
 enum names { NAMES_ANY, NAMES_PLAIN, NAMES_REVERSED };
 
 struct power_buffer {
@@ -109,15 +111,15 @@ enum act_kind { ITEM_SEND, ITEM_RECV, ITEM_LOCAL, ITEM_LOOP };
 /* An operation of all ranks of `domain`, or a loop. */
 struct act {
 	enum act_kind kind;
-	const struct stmt *stmt, *step; /* step: that it is part of, or NULL */
-	uint32_t wave;			/* ... each time that the text comes there; 0: none */
+	const struct stmt *stmt, *step; /* step: the step that contains it, or NULL */
+	uint32_t wave;			/* ... the number of this run of the step; 0: none */
 	const struct dfa *domain;	/* N, D, root, rank */
 	bool reduces;
-	bool joins;    /* reduces, and what both sides have counts once: who has begun */
+	bool joins;    /* a union, not a sum: for sets of begun ranks */
 	uint64_t fifo; /* messages: the path of blocks of pars */
 	int64_t channel;
 	bool stepped;		  /* ... of a run in reversed numbers */
-	uint32_t buffer, source;  /* written, and (by a local act) read; a send's: source */
+	uint32_t buffer, source;  /* the buffer written; the buffer read by a local act or a send */
 	const struct dfa *chunks; /* messages: N, D, root, rank, from (the peer), offset, chunk */
 	const struct dfa *local;  /* local: N, D, root, rank = from, chunk, source */
 	bool up;		  /* loops: D doubles, else it is halved */
@@ -128,15 +130,15 @@ struct act {
 	const struct dfa *last;
 	struct act *body;
 	uint32_t nbody, capbody;
-	uint32_t depth; /* buffers from here on are its own */
+	uint32_t depth; /* buffers from this number on are local to it */
 };
 
-/* The value of each cell of a buffer becomes that of another, or is added to it. */
+/* A move: cells of a buffer get, or add, the values of other cells. */
 enum move_kind { MOVE_KEEP, MOVE_CELLS, MOVE_LOOP };
 struct move {
 	enum move_kind kind;
 	const struct act *item;	 /* a receive or a local act; a loop */
-	uint32_t buffer, source; /* KEEP: source as it is now is slot `slot` */
+	uint32_t buffer, source; /* KEEP: stores the current contents of `source` in slot `slot` */
 	uint32_t slot;
 	const struct dfa *cells; /* N, D, root, rank, chunk -> from, source */
 	struct moves *body;
@@ -146,7 +148,7 @@ struct moves {
 	uint32_t n, cap;
 };
 
-/* A fn of a logarithm that calls itself: powers_induction.c. */
+/* A recursive fn of a logarithm: powers_induction.c. */
 struct induction {
 	const struct symbol *fn;
 	const struct dfa *sign[2]; /* D, value: the fn's value where it is positive; negative */
@@ -161,25 +163,25 @@ struct power_forms {
 	uint32_t least; /* N */
 	bool root;
 	const struct dfa *context; /* N, root and rank that are possible */
-	unsigned some;		   /* not all of them are: BY_WHERE, BY_TOPOLOGY */
+	unsigned some;		   /* some N or roots are excluded: BY_WHERE, BY_TOPOLOGY */
 	struct meaning *meaning;   /* of symbols, by id */
 	struct power_buffer *buffers;
 	uint32_t nbuffers, capbuffers, ncontract;
-	uint32_t begun;	  /* where the contract asks which ranks have begun: virtual buffer: the set
-			   of ranks known to have begun; else NONE */
-	bool empty, full; /* ... there are messages without chunks; with chunks */
+	uint32_t begun;		 /* for a contract on begun ranks: the virtual buffer, the set of
+			   ranks known to have begun; else NONE */
+	bool empty, full;	 /* ... there are messages without chunks; with chunks */
 	const struct dfa *links; /* N, root, rank, from: pairs; NULL: all */
 	uint32_t slots;		 /* of moves */
 	bool reversed;		 /* some chunks are numbered with their bits reversed */
-	bool asks_reversed;	 /* ... which the text needs */
+	bool asks_reversed;	 /* the text needs reversed numbers */
 	bool bounded;		 /* N is at most LIMIT_RANKS */
-	bool asks_bound;	 /* ... which the text needs */
-	struct value *levels;	 /* `let`s that may give a rank's level in a tree */
+	bool asks_bound;	 /* the text needs this bound */
+	struct value *levels;	 /* `let`s, candidates for a rank's level in a tree */
 	uint32_t nlevels, caplevels;
 	uint32_t waves;	 /* of steps */
 	bool rendezvous; /* there are 0 slots: a send waits for its receive */
 	bool trees;	 /* some loops are over the levels of a tree */
-	bool pars;	 /* there is a par, or a channel */
+	bool pars;	 /* the text has a par, or a channel */
 	struct induction *inductions;
 	uint32_t ninductions, capinductions;
 	const char *why;
@@ -189,43 +191,43 @@ struct power_forms {
 /* A place in the text. */
 struct power_walk {
 	struct power_forms *f;
-	const struct dfa *domain;    /* N, D, root, rank, J that come here */
+	const struct dfa *domain;    /* N, D, root, rank, J that reach this place */
 	struct value rank, n, first; /* of the group; its first rank */
 	int64_t stride;		     /* ... from one of its ranks to the next */
 	uint32_t calls, procs;
 	uint64_t fifo; /* of messages here, as in an act */
 	int64_t channel;
 	bool in_loop, in_chunks, in_step;
-	bool to_text;	/* the schedule's own text, no contract */
+	bool to_text;	/* the schedule's text, not the contract's */
 	struct act *to; /* a loop or the whole text */
 	const struct dfa *link_pairs;
 };
 
 /* ---- powers_numbers.c ---- */
-/** Keeps the first reason why nothing can be said; returns false. */
+/** Notes why there is no proof, if it is the first reason; returns false. */
 bool power_fail(struct power_forms *f, struct span at, const char *why);
 const struct dfa *power_and(struct power_forms *f, const struct dfa *a, const struct dfa *b);
 const struct dfa *power_less(struct power_forms *f, const struct dfa *a, const struct dfa *b);
 const struct dfa *power_or(struct power_forms *f, const struct dfa *a, const struct dfa *b);
 struct value value_constant(int64_t n);
 struct value value_track(uint32_t track);
-/** Whether a value is one number. */
+/** Whether a value is constant. */
 bool value_number(const struct value *v, int64_t *n);
 /** Whether a value is a power of two on the domain. */
 bool value_is_power(struct power_walk *w, const struct value *v);
-/** The tuples where a op b, a comparison, holds; not only those of the domain. */
+/** The tuples, inside and outside the domain, where the comparison a op b holds. */
 const struct dfa *value_compare(struct power_forms *f, enum expr_op op, const struct value *a,
 				const struct value *b);
-/** Where the number of a track is the value. */
+/** The tuples where the number of a track is the value. */
 const struct dfa *value_is_track(struct power_forms *f, const struct value *v, uint32_t track);
-/** Whether v op n on all of the domain. */
+/** Whether v op n holds on all of the domain. */
 bool value_always(struct power_walk *w, enum expr_op op, const struct value *v, int64_t n);
-/** A number as what `graph` says of TRACK_VALUE; it must have one on all of the domain. */
+/** The value with the graph `graph` (of TRACK_VALUE); it must exist on all of the domain. */
 bool value_of_graph(struct power_walk *w, const struct dfa *graph, struct span at,
 		    struct value *to);
-/** A sum of many functions becomes one. */
+/** Replaces a sum of many functions by one function. */
 bool value_packed(struct power_walk *w, struct value *v, struct span at);
-/** a + factor * b; value_plus: 0 where that fails. */
+/** a + factor * b; value_plus: 0 if that fails. */
 bool value_sum(struct power_walk *w, const struct value *a, int64_t factor, const struct value *b,
 	       struct span at, struct value *to);
 struct value value_plus(struct power_walk *w, const struct value *a, int64_t factor,
@@ -248,13 +250,13 @@ bool value_power_of(struct power_walk *w, const struct value *v, struct span at,
 bool value_logarithm(struct power_walk *w, const struct value *x, bool up, struct span at,
 		     struct value *to);
 
-/** A relation in which a track is v; the track goes. */
+/** Substitutes v for a track of a relation; removes the track. */
 const struct dfa *value_put(struct power_forms *f, const struct dfa *a, const struct value *v,
 			    uint32_t track);
 /** pos - neg, with graphs given as for value_of_graph. */
 bool value_of_graphs(struct power_walk *w, const struct dfa *pos, const struct dfa *neg,
 		     struct span at, struct value *to);
-/** Whether no tuple of the domain is outside of `good`; else why. */
+/** Whether `good` holds on all of the domain; else fails with `why`. */
 bool power_always(struct power_walk *w, const struct dfa *good, struct span at, const char *why);
 /** A relation with some tracks renamed: pairs of (from, to), ended by TRACKS. */
 const struct dfa *power_renamed(struct power_forms *f, const struct dfa *a, const uint8_t *pairs);
@@ -265,11 +267,12 @@ bool power_calls(const struct expr *e, const struct symbol *fn);
 /** The value of fn(v), where v is a logarithm and fn's text calls fn. */
 bool power_inductive(struct power_walk *w, const struct symbol *fn, const struct value *v,
 		     struct span at, struct value *to);
-/** Whether fn(x, n) is x's lowest n bits, reversed: n == 0 ? 0 : (x & 1) << (n - 1) | fn(x >> 1, n - 1) */
+/** Whether fn(x, n) reverses the lowest n bits of x: n == 0 ? 0 : (x & 1) << (n - 1) | fn(x >> 1,
+ *  n - 1) */
 bool power_is_reversal(const struct symbol *fn);
 bool power_reversed(struct power_walk *w, const struct value *x, const struct value *n,
 		    struct span at, struct value *to);
-/** a op b, of which one is reversed. */
+/** a op b, where one operand is reversed. */
 bool power_reversed_binary(struct power_walk *w, enum expr_op op, const struct value *a,
 			   const struct value *b, struct span at, struct value *to);
 /** A chunk of such a number within `total`; its buffer is not set. */
@@ -288,8 +291,8 @@ struct words {
 };
 /** A tuple's word. */
 uint64_t word_of(uint32_t mask, uint32_t length, const uint64_t number[TRACKS]);
-/** The least automaton that accepts of the words of `length` letters exactly these, as far as they
- *  determine it; NULL: none. Their order is lost. */
+/** The least automaton that accepts exactly these words among those of `length` letters, as far as
+ *  they determine it; NULL: none. Sorts the words. */
 const struct dfa *learned(struct power_forms *f, struct words *w, uint32_t length, uint32_t mask);
 
 /* ---- powers_values.c ---- */
@@ -298,15 +301,15 @@ bool value_of(struct power_walk *w, const struct expr *e, struct value *to);
 bool value_where(struct power_walk *w, const struct expr *e, const struct dfa **to);
 
 /* ---- powers_chunks.c ---- */
-/** The same of a comparison. */
+/** power_always for a comparison. */
 bool power_ordered(struct power_walk *w, const struct value *a, enum expr_op op,
 		   const struct value *b, struct span at, const char *why);
-/** An expression that is a number, no logarithm and no quotient. */
+/** Evaluates an expression that must be a number, not a logarithm or a quotient. */
 bool power_number(struct power_walk *w, const struct expr *e, struct value *to);
 void power_bind(struct power_walk *w, const struct symbol *s, const struct value *v);
-/** The chunks that a ref means. */
+/** The chunks of a reference. */
 bool power_chunks(struct power_walk *w, const struct ref *r, struct value_chunks *to);
-/** A new buffer, and its name bound to all of it. */
+/** Adds a buffer, and binds its name to all of it. */
 bool power_add_buffer(struct power_walk *w, const struct buffer_def *d);
 
 /** Binds d's name to chunks, one for each of its parts. */
@@ -314,7 +317,7 @@ bool power_cut(struct power_walk *w, const struct value_chunks *c, const struct 
 	       struct span at);
 
 /* ---- powers_walk.c ---- */
-/** A list of statements, as items behind those of w->to. */
+/** Appends the items of a list of statements to w->to. */
 bool power_list(struct power_walk *w, const struct stmt *s);
 
 /* ---- powers_calls.c ---- */
@@ -322,27 +325,27 @@ bool power_list(struct power_walk *w, const struct stmt *s);
 bool power_call(struct power_walk *w, const struct stmt *s);
 
 /* ---- powers_trees.c ---- */
-/** Items of trees become loops over the levels. False: f->why. */
+/** Turns items of trees into loops over the levels. False: f->why. */
 bool power_trees(struct power_forms *f, const struct act *all, struct act *to);
 
 /* ---- powers_instance.c ---- */
-/** The text as items, in *to's body. */
+/** Makes the items of the text, as the body of *to. */
 bool power_items(struct power_forms *f, struct act *to);
 /** N, rank, chunk, contribution: the contract's demand on each promised cell. */
 struct promise {
 	uint32_t buffer;
 	const struct dfa *cells, *asked;
-	bool more; /* more than is asked is as good */
+	bool more; /* the cell may have more contributions than promised */
 };
 bool power_promise(struct power_forms *f, const struct ensures *e, struct promise *to);
 
 /* ---- powers_order.c ---- */
 bool power_moves(struct power_forms *f, const struct act *of, struct moves *to);
-/** A relation at twice the D. */
+/** Replaces D by 2 D in a relation. */
 const struct dfa *power_at_twice(struct power_forms *f, const struct dfa *a);
 /** The pairs of a message's ends, as its sender sees them: N, D, root, rank, from. */
 const struct dfa *power_pairs(struct power_forms *f, const struct act *message);
-/** A relation of one end of messages as the other end sees it. */
+/** A relation of one end of messages from the view of the other end: exchanges rank and from. */
 const struct dfa *power_other_end(struct power_forms *f, const struct dfa *a);
 
 /* ---- powers_guess.c ---- */
@@ -355,32 +358,30 @@ struct all_heads {
 	struct heads *v;
 	uint32_t n, cap;
 };
-#define POWER_LENGTH 5u	     /* letters of the words that are tried: numbers below 32 */
-#define POWER_LENGTH_MOST 6u /* ... and, where these do not suffice, below 64 */
-#define POWER_LENGTH_LIVE 8u /* ... and up to 128, where only chunks count that are still read */
+#define POWER_LENGTH 5u	     /* length of the words that are tried first: numbers below 32 */
+#define POWER_LENGTH_MOST 6u /* ... if these do not suffice: below 64 */
+#define POWER_LENGTH_LIVE 8u /* ... with live chunks only: up to 128 */
 /* How a guess is made. */
 struct guessing {
-	uint32_t length; /* of words: N below 2^length, and up to 64 or, of the living, 128 */
-	bool turned;	 /* for root 0, as if ranks only counted from the root */
-	bool live;	 /* of chunks that are read again before they are written */
+	uint32_t length; /* of words: N below 2^length, and up to 64, or 128 if `live` */
+	bool turned;	 /* only for root 0, assuming that ranks only count from the root */
+	bool live;	 /* only chunks that are read again before they are written */
 };
-/** Runs every such N, and learns the contents at loops' heads. False: they follow no visible
- *  pattern. */
+/** Runs every such N, and learns the contents at loops' heads. False: no automaton was found. */
 bool power_guess(struct power_forms *f, const struct moves *m, struct guessing how,
 		 struct all_heads *to);
 /** N, root, rank, chunk: cells of buffer b that moves write. */
 const struct dfa *power_written(struct power_forms *f, const struct moves *body, uint32_t b);
 
 /* ---- powers_turn.c ---- */
-/** The contents of buffer b for all roots, where ranks only count from the root; `a`: for root
- *  0. */
+/** The contents of buffer b for all roots, if ranks only count from the root; `a`: for root 0. */
 const struct dfa *power_turned(struct power_forms *f, const struct dfa *a, uint32_t b);
-/** The values that ranks hold, given by their numbers in a tree: N, root, rank -> value. */
+/** Replaces numbers in a tree by ranks in a relation; `number`: N, root, rank -> value. */
 const struct dfa *power_numbered(struct power_forms *f, const struct dfa *a,
 				 const struct dfa *number);
 
 /* ---- powers_certificate.c ---- */
-/** JSON, to be freed; NULL: there are channels, which it has no words for. */
+/** JSON, to be freed; NULL: the text has channels, which certificates cannot express. */
 char *power_certificate(struct power_forms *f, const struct moves *m,
 			const struct all_heads *heads);
 

@@ -1,7 +1,7 @@
 /*
- * Calls of procs and schedules: their text is walked in place, as forms.c does.
+ * Calls of procs and schedules: walks the callee's text in place.
  *
- * Arguments are evaluated in the caller's names; then the callee's names are bound. A part of a
+ * Arguments are evaluated with the caller's names; then the callee's names are bound. A part of a
  * view is one chunk. O(arguments) automata, and the callee's text.
  */
 #include "compiler/every/bits/powers.h"
@@ -15,7 +15,8 @@ struct passed {
 	uint32_t n;
 };
 
-/* The chunks that are passed; all of a view says nothing about how they are numbered. */
+/* The chunks of an argument. Passing a whole view does not determine how its chunks are
+ * numbered. */
 static bool view(struct power_walk *w, const struct ref *r, struct value_chunks *to)
 {
 	const struct meaning *m = r->sym ? &w->f->meaning[r->sym->id] : NULL;
@@ -99,7 +100,7 @@ bool power_call(struct power_walk *w, const struct stmt *s)
 
 	if (w->procs == PROCS_DEEP || w->in_chunks)
 		return power_fail(w->f, s->span, "calls nested too deep, or in a loop over chunks");
-	const struct decl *t = d->topology; /* one without a text is `full` */
+	const struct decl *t = d->topology; /* a topology without a text is `full` */
 	if (t && (t->params || t->where || t->body))
 		return power_fail(w->f, s->span, "a proc on a topology");
 	if (!pass(w, s, &p) || !bind_numbers(w, s, &p) || !bind_views(w, s, &p))

@@ -1,11 +1,11 @@
 /*
- * A proof with powers of two as JSON, to be checked by other means.
+ * A proof with powers of two as JSON, for independent checkers.
  *
  * In: moves and the guesses that were proved. Out: the moves, in their order; each relation is
  * an automaton:
  *
  *   automaton  {"tracks": [names, the lowest bit of a letter first], "accepts": [states],
- *               "next": [for each state, {letter: state}]}; no entry: nothing more is accepted
+ *               "next": [for each state, {letter: state}]}; no entry: the word is rejected
  *
  * An operation in a block of a par has that block's number, from 1; other operations have 0. The
  * first buffer of a barrier is virtual: it holds the set of ranks known to have begun, and a
@@ -34,7 +34,7 @@ static bool has_channels(const struct moves *m)
 	return false;
 }
 
-/* The state from which nothing is accepted; or NONE. */
+/* The state from which no word is accepted; or NONE. */
 static uint32_t dead_state(const struct dfa *a)
 {
 	for (uint32_t s = 0; s < a->n; s++) {

@@ -3,7 +3,7 @@
  */
 #include "compiler/every/bits/powers.h"
 
-/* ---- conditions that always hold --------------------------------------------------------------- */
+/* ---- conditions that always hold ------------------------------------------------------ */
 
 bool power_ordered(struct power_walk *w, const struct value *a, enum expr_op op,
 		   const struct value *b, struct span at, const char *why)
@@ -27,7 +27,7 @@ void power_bind(struct power_walk *w, const struct symbol *s, const struct value
 
 /* ---- chunks --------------------------------------------------------------------------------- */
 
-/* The parts lo .. hi that a ref means within `total`. */
+/* The range lo .. hi of parts of a ref, out of `total`. */
 static bool part_range(struct power_walk *w, const struct ref *r, const struct value *total,
 		       struct value *lo, struct value *n)
 {
@@ -66,7 +66,7 @@ static bool names(struct power_walk *w, uint32_t buffer, enum names by, struct s
 	return b->names == by || power_fail(w->f, at, "chunks by number and by reversed number");
 }
 
-/* Chunks by reversed numbers, of which `lo` is the first. */
+/* The chunks of a ref with reversed numbers, from `lo` on. */
 static bool reversed_chunks(struct power_walk *w, const struct ref *r, const struct meaning *m,
 			    const struct value *lo, struct value_chunks *to)
 {
@@ -83,7 +83,7 @@ static bool reversed_chunks(struct power_walk *w, const struct ref *r, const str
 	return value_of(w, r->hi, &hi) && power_reversed_run(w, lo, &hi, &m->of.n, r->span, to);
 }
 
-/* Chunks of a view are those of its buffer from the view's first on. */
+/* Translates chunks of a view to chunks of its buffer. */
 static bool placed(struct power_walk *w, const struct meaning *m, const struct ref *r,
 		   struct value_chunks *c)
 {
@@ -116,7 +116,7 @@ bool power_chunks(struct power_walk *w, const struct ref *r, struct value_chunks
 	}
 	if (!r->block)
 		return part_range(w, r, &m->of.n, &to->lo, &to->n) && placed(w, m, r, to);
-	/* a block is one chunk: the chunk in it must be the first */
+	/* a block is one chunk, so the second index must be 0 */
 	struct value at, zero = value_constant(0);
 	struct ref whole = { .kind = REF_ONE, .span = r->span, .lo = r->block };
 	return power_number(w, r->lo, &at) &&
@@ -125,7 +125,7 @@ bool power_chunks(struct power_walk *w, const struct ref *r, struct value_chunks
 	       part_range(w, &whole, &m->of.n, &to->lo, &to->n) && placed(w, m, r, to);
 }
 
-/* The brackets of a definition: all chunks; *inner: those of a block. */
+/* The counts in the brackets of a definition: of all chunks, and in *inner of a block's. */
 static bool brackets(struct power_walk *w, const struct buffer_def *d, struct value *count,
 		     struct value *inner)
 {

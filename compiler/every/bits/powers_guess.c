@@ -1,23 +1,24 @@
 /*
- * A guess, as automata, at the contents of the chunks that a loop writes, at the heads of its
+ * Guesses loop invariants: the contents of the chunks that a loop writes, at the heads of its
  * trips.
  *
- * In: moves. They are run for all small N, on numbers; the contents of each buffer at each head are
- * a set of tuples (N, D, root, rank, chunk, contribution), written as short words. If an automaton
- * accepts these sets for all N, powers_learn.c finds it. powers_proof.c proves the guess or rejects
- * it.
+ * In: moves. Out: for each loop and buffer, an automaton. The moves are run for all small N, on
+ * numbers. The contents of each buffer at each head are a set of tuples (N, D, root, rank, chunk,
+ * contribution), written as short words. powers_learn.c learns an automaton that accepts them, and
+ * powers_proof.c proves or rejects the guess.
  *
- * The root is one more number, and words with a root determine less. Where ranks only count from
- * the root, rank q with root R holds what rank q - R holds with root 0, of contributions that are
- * turned alike. So root 0 alone may be run, and the learned automaton be turned by all roots: this
- * is a guess as well.
+ * Three ways to get a good guess from few words:
  *
- * The ranks of a tree are numbered from its root, which is 0 whatever rank it is. These numbers
- * determine more, so the contents of ranks are noted by them.
- *
- * A chunk that is written before it is read again is dead, and its contents (a sum that went on to
- * other ranks) may have any shape. So dead chunks may be left out: each run is made twice, and read
- * backwards from its end in between.
+ *   turned  the root adds a number to each word. If ranks only count from the root, rank q with
+ *   root
+ *           R holds what rank q - R holds with root 0, with contributions turned alike. So only
+ *           root 0 is run, and the automaton is turned to all roots (powers_turn.c).
+ *   trees   ranks of a tree are replaced by their numbers in the tree, where the root is 0. The
+ *           contents then follow simpler patterns.
+ *   live    a chunk that will be written before it is read is dead, and its contents (a sum that
+ *   was
+ *           passed on) may have any pattern. So dead chunks can be left out: each run is made
+ *           twice, with a backward pass for liveness in between.
  */
 #include "compiler/every/bits/powers.h"
 
@@ -29,7 +30,7 @@
 
 /* ---- moves on numbers ------------------------------------------------------------------------ */
 
-/* The contents of a chunk: ranks, each with one chunk; none: no value. */
+/* The contributions of a chunk: a set of ranks, each with one chunk; empty: no value. */
 struct ranks {
 	uint64_t low, high;
 };
@@ -63,7 +64,7 @@ static void add(struct ranks *to, struct ranks more)
 	to->high |= more.high;
 }
 
-/* The events of a run: a slot is kept, a cell written, a head met. */
+/* An event of a run: a slot is stored, a cell is written, or a head is reached. */
 struct event {
 	enum event_kind { EVENT_KEEP, EVENT_CELL, EVENT_HEAD } kind;
 	bool reduces;
@@ -91,25 +92,25 @@ struct trial {
 	struct guessing how;
 	uint32_t width;	   /* ranks and chunks are below it */
 	uint32_t stride;   /* chunks are */
-	struct event *log; /* of one run, where the living count */
+	struct event *log; /* of one run, for liveness */
 	uint32_t nlog, caplog;
-	bool again;			/* the second run, which notes them */
+	bool again;			/* the second run, which notes live chunks */
 	const struct dfa ***written_in; /* [loop][buffer]: cells that the loop writes */
-	struct alive **written;		/* ... of this N and root; others stay as they were */
+	struct alive **written;		/* ... of this N and root */
 	struct alive *marked;		/* while one is made */
 	uint8_t **number_of;	    /* [loop][rank]: its number in the tree, of this N and root */
 	uint8_t *numbered;	    /* while one is made */
-	struct alive **heads_alive; /* by head that is met, and buffer */
+	struct alive **heads_alive; /* by head that is reached, and buffer */
 	uint32_t nheads, capheads, met;
 	bool failed;
 	/* a move */
 	const struct move *move;
 	struct table *old;
-	struct ready *ready; /* automata that runs look at */
+	struct ready *ready; /* indices of automata, for runs */
 	uint32_t nready, capready;
 };
 
-/* For words that have of a contribution its rank, or its chunk. */
+/* The tracks of words that have only a contribution's rank, or only its chunk (`told`). */
 static uint32_t head_mask(const struct power_forms *f, bool turned, uint32_t told)
 {
 	return BIT(TRACK_N) | BIT(TRACK_D) | (f->root && !turned ? BIT(TRACK_ROOT) : 0) |
@@ -195,7 +196,7 @@ static void note(struct trial *t, uint32_t loop)
 			}
 }
 
-/* Of numbers that a run may have. */
+/* The length of words for the numbers of a run. */
 static uint32_t letters(const struct trial *t)
 {
 	return t->how.live ? POWER_LENGTH_LIVE : POWER_LENGTH_MOST;
@@ -296,7 +297,7 @@ static void give(const uint64_t number[TRACKS], void *arg)
 		t->failed = true;
 }
 
-/* The chunks of a buffer that are given, or all of them. */
+/* Sets the initial values of the given chunks. */
 static void start(struct trial *t)
 {
 	struct power_forms *f = t->f;
@@ -314,7 +315,7 @@ static void start(struct trial *t)
 	}
 }
 
-/* Goes back over the run: which chunks are alive at each head. */
+/* Goes backwards over the run, to find the chunks that are live at each head. */
 static void look_back(struct trial *t)
 {
 	struct power_forms *f = t->f;
@@ -350,7 +351,7 @@ static void look_back(struct trial *t)
 	}
 }
 
-/* All moves for one N and root. */
+/* Runs all moves for one N and root. */
 static void run(struct trial *t, const struct moves *m)
 {
 	t->nlog = t->met = 0;
@@ -382,7 +383,7 @@ static void take_number(const uint64_t number[TRACKS], void *arg)
 		t->numbered[number[TRACK_RANK]] = (uint8_t)number[TRACK_VALUE];
 }
 
-/* The numbers of ranks in trees, of t->number. */
+/* Computes the numbers of ranks in trees, for the N and root of t->number. */
 static void number_ranks(struct trial *t)
 {
 	for (uint32_t k = 0; k < t->heads->n; k++) {
@@ -396,7 +397,7 @@ static void number_ranks(struct trial *t)
 	}
 }
 
-/* The cells that loops write, of t->number. */
+/* Marks the cells that loops write, for the N and root of t->number. */
 static void mark_written(struct trial *t)
 {
 	for (uint32_t k = 0; k < t->heads->n; k++)
@@ -414,7 +415,7 @@ static void seen(const uint64_t number[TRACKS], void *arg)
 	*(bool *)arg = true;
 }
 
-/* Where a loop's words grow beyond measure, those of larger N are not noted: they are shorter. */
+/* If a loop has too many words, drops those of larger N; its words are then shorter. */
 static void shorten(struct trial *t, uint64_t n)
 {
 	for (uint32_t k = 0; k < t->heads->n && t->how.live; k++)
@@ -424,7 +425,7 @@ static void shorten(struct trial *t, uint64_t n)
 					63 - (uint32_t)__builtin_clzll(n);
 }
 
-/* Does all moves for each N and root below 2^length. */
+/* Runs all moves for each N and root below 2^length. */
 static bool try_all(struct trial *t, const struct moves *m)
 {
 	struct power_forms *f = t->f;
@@ -458,7 +459,7 @@ static void find_loops(struct power_forms *f, const struct moves *m, struct all_
 								      f->nbuffers + 1) };
 }
 
-/* Where buffers have as many chunks for all N, the most. */
+/* The most chunks of a buffer, if that is the same for all N. */
 static uint32_t chunks_of_all(const struct power_forms *f, uint32_t most)
 {
 	int64_t n, all = 1;
@@ -517,7 +518,7 @@ static void words_of_loops(struct trial *t)
 	}
 }
 
-/* A chunk's contributions have one number of a chunk: the contributing ranks and that number are
+/* All contributions of a chunk have one chunk number. So the contributing ranks and that number are
  * learned separately. */
 static const struct dfa *learned_both(struct trial *t, uint32_t k, uint32_t b)
 {

@@ -1,28 +1,28 @@
 /*
- * Fns that call themselves, for every N.
+ * Recursive fns, for every N: of a logarithm, and the reversal of bits.
  *
- * A fn of a logarithm, such as rho(s) = s == 0 ? 1 : 1 - 2 * rho(s - 1), is a relation of D = 2^s and
- * its value. It is learned from small s (powers_learn.c), and shown by induction over s: its text
- * has the value that is guessed, for every s at once, where calls of itself, which must be of
- * less, have theirs.
+ * **Of a logarithm.** A fn such as rho(s) = s == 0 ? 1 : 1 - 2 * rho(s - 1) is a relation of D =
+ * 2^s and its value. It is learned from small s (powers_learn.c) and proved by induction over s,
+ * for every s at once: if calls of itself, with smaller arguments, have the guessed values, then
+ * its text has the guessed value.
  *
- * The reversal of n bits of x has no automaton. But where all that it is for is to number chunks,
- * chunks may be named by their numbers reversed: then rev(v), the number whose lowest bits reversed are
- * v, names v. VALUE_REVERSED is such a number, of all 2^n = `by`:
+ * **Reversal.** The relation of x and its n bits reversed is not regular: it has no automaton. But
+ * if reversed numbers are only used as numbers of chunks, each chunk can be renamed to its number
+ * reversed. Then rev(v) names chunk v. VALUE_REVERSED is such a number, among 2^n = `by`:
  *
  *   2 * rev(v) of n bits is rev(v) of n + 1, if v is below 2^n;
  *   ... + b is rev(v + b * 2^n), if b is 0 or 1;
  *   rev(v) / w * w, where w = by / m, is rev(v % m);
  *   rev(v) .. rev(v) + by / m, if v is below m, are the chunks named v, v + m, v + 2 m ...
  *
- * Other names change nothing, if they are used throughout (power_forms.reversed): any two of the
- * operations and the contract (powers_instance.c) are only compared by which chunks they name.
+ * Renaming is right if it is used throughout (power_forms.reversed), as operations and the contract
+ * (powers_instance.c) are only compared by the chunks that they name.
  */
 #include "compiler/every/bits/powers.h"
 
-#define LETTERS 7u /* of words, from which fns are learned */
+#define LETTERS 7u /* length of the words from which fns are learned */
 
-/* ---- fns of a logarithm ----------------------------------------------------------------------- */
+/* ---- fns of a logarithm --------------------------------------------------------------- */
 
 static bool any_calls(const struct expr *e, const struct symbol *fn)
 {
@@ -40,7 +40,7 @@ bool power_calls(const struct expr *e, const struct symbol *fn)
 	       power_calls(e->b, fn) || power_calls(e->c, fn) || any_calls(e->args, fn);
 }
 
-/* The fn's text where its parameter is v. */
+/* Evaluates the fn's text with its parameter bound to v. */
 static bool text_value(struct power_walk *w, const struct symbol *fn, const struct value *v,
 		       struct value *to)
 {
@@ -80,7 +80,7 @@ static bool learn(struct power_walk *w, const struct symbol *fn, struct inductio
 	return to->sign[0] && to->sign[1];
 }
 
-/* The guess where D is a power. */
+/* The guessed value at D = power. */
 static bool guess_at(struct power_walk *w, const struct induction *i, const struct value *power,
 		     struct span at, struct value *to)
 {
@@ -128,7 +128,7 @@ bool power_inductive(struct power_walk *w, const struct symbol *fn, const struct
 
 	if (!i) {
 		struct induction new = { .fn = fn };
-		/* one at a time: two could be true by each other alone */
+		/* one at a time: two open inductions could each depend on the other */
 		bool alone = !f->ninductions || f->inductions[f->ninductions - 1].proved;
 		if (!alone || !learn(w, fn, &new))
 			return power_fail(f, at, why);
@@ -140,13 +140,13 @@ bool power_inductive(struct power_walk *w, const struct symbol *fn, const struct
 	}
 	if (!value_power_of(w, v, at, &power))
 		return false;
-	/* while it is shown, D is that of the call around */
+	/* during its proof, D is the D of the enclosing call */
 	if (!i->proved && !power_always(w, value_compare(f, OP_LT, &power, &d), at, why))
 		return false;
 	return guess_at(w, i, &power, at, to);
 }
 
-/* ---- the reversal of bits ---------------------------------------------------------------------- */
+/* ---- the reversal of bits ------------------------------------------------------------- */
 
 static bool is_name(const struct expr *e, const struct symbol *s)
 {
@@ -163,7 +163,7 @@ static bool is_binary(const struct expr *e, enum expr_op op)
 	return e && e->kind == E_BINARY && e->op == op;
 }
 
-/* n - 1 */
+/* Whether e is n - 1. */
 static bool is_less(const struct expr *e, const struct symbol *n)
 {
 	return is_binary(e, OP_SUB) && is_name(e->a, n) && is_int(e->b, 1);
@@ -232,7 +232,7 @@ static bool doubled(struct power_walk *w, const struct value *v, struct span at,
 	return true;
 }
 
-/* rev(v) + b, where v is below half of all and b is 0 or 1. */
+/* rev(v) + b, where v is below by / 2 and b is 0 or 1. */
 static bool with_bit(struct power_walk *w, const struct value *v, const struct value *b,
 		     struct span at, struct value *to)
 {
@@ -256,7 +256,7 @@ static bool with_bit(struct power_walk *w, const struct value *v, const struct v
 	return true;
 }
 
-/* m where w = by / m, exactly, and m is a power of two. */
+/* The power of two m with w = by / m, exactly. */
 static bool parts_of(struct power_walk *w, const struct value *by, const struct value *part,
 		     struct value *m)
 {

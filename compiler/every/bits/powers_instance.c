@@ -1,6 +1,7 @@
 /*
- * One schedule for all N, for automata: the possible points, its parameters, buffers and links, and
- * its contract's values. As forms_schedule.c and sources.c do for affine ones; blocks are of one chunk.
+ * One schedule for all N, as automata: the possible tuples, its parameters, buffers and links, and
+ * the values that its contract promises. (forms_schedule.c and sources.c do this for the affine
+ * proof.) A block must have one chunk.
  */
 #include "compiler/every/bits/powers.h"
 
@@ -36,7 +37,7 @@ static bool parameters(struct power_walk *w)
 	return true;
 }
 
-/* What `where` admits is all that is possible. */
+/* Restricts the tuples to those that `where` admits. */
 static bool admit(struct power_walk *w, const struct decl *d)
 {
 	const struct dfa *s = w->domain;
@@ -98,7 +99,7 @@ static bool contract_parameters(struct power_walk *w)
 	return true;
 }
 
-/* A contract's count: a bare name takes the schedule's number. Blocks are of one chunk. */
+/* Binds a contract's count: a bare name gets the schedule's number. Blocks have one chunk. */
 static bool contract_count(struct power_walk *w, const struct buffer_def *q, uint32_t i)
 {
 	struct power_forms *f = w->f;
@@ -120,8 +121,8 @@ static bool contract_count(struct power_walk *w, const struct buffer_def *q, uin
 			     why);
 }
 
-/* All blocks are cut into as many chunks, so that lengths agree wherever values go: into one, as
- * in [N][1], or a buffer that is one block into as many as the first. */
+/* All blocks must be cut into equally many chunks, so that lengths agree wherever values go: into
+ * one, as in [N][1]; or a buffer that is one block, into as many as the first buffer. */
 static bool same_cut(struct power_walk *w, const struct buffer_def *q, uint32_t i)
 {
 	struct power_forms *f = w->f;
@@ -135,7 +136,8 @@ static bool same_cut(struct power_walk *w, const struct buffer_def *q, uint32_t 
 			     "blocks cut into different numbers of chunks");
 }
 
-/* Whom a rank knows to have begun: itself first. Messages bring what their senders know. */
+/* Adds the virtual buffer with the set of ranks known to have begun, which messages carry. It
+ * begins as the rank itself. */
 static void begun(struct power_forms *f)
 {
 	static const struct buffer_def heard = { .dir = DIR_INOUT, .name = { .name = "begun" } };
@@ -228,7 +230,7 @@ static bool initial(struct power_walk *w, const struct term *t, uint32_t *buffer
 	return true;
 }
 
-/* A free index of the left side. */
+/* Binds a free index of the left side to a track. */
 static void free_index(struct power_walk *w, const struct symbol *s, uint32_t track,
 		       const struct value *below)
 {
@@ -238,7 +240,7 @@ static void free_index(struct power_walk *w, const struct symbol *s, uint32_t tr
 	w->domain = power_and(w->f, w->domain, value_compare(w->f, OP_LT, &v, below));
 }
 
-/* The contract's names for its buffers are those of the schedule's. */
+/* Binds the contract's names of buffers to the schedule's buffers. */
 static void contract_views(struct power_walk *w)
 {
 	struct power_forms *f = w->f;
@@ -252,14 +254,14 @@ static void contract_views(struct power_walk *w)
 					  .blocks = b->blocks != NULL };
 }
 
-/* Whether an expression of a clause is sure not to have its free index. */
+/* Whether an expression of a clause surely does not mention its free index. */
 static bool no_index(const struct expr *e, const struct ensures *of)
 {
 	return e->kind == E_INT || e->kind == E_RANK || e->kind == E_N ||
 	       (e->kind == E_NAME && e->sym != of->index);
 }
 
-/* Whether a clause says the same of each chunk i of x[i] as of each other: x[i] == .. y[i]@q .. */
+/* Whether a clause treats all chunks i alike: x[i] == .. y[i]@q .. */
 static bool names_any_chunk(const struct ensures *e)
 {
 	const struct term *t = e->left && !e->cond && !e->block_index && e->index ? e->right : NULL;
@@ -270,7 +272,7 @@ static bool names_any_chunk(const struct ensures *e)
 	       t->ref->kind == REF_ONE && t->ref->lo->kind == E_NAME && t->ref->lo->sym == e->index;
 }
 
-/* The ends of a range of ranks; tracks hold nothing below 0. */
+/* The bounds of a range of ranks; tracks have no negative numbers. */
 static bool range(struct power_walk *w, const struct term *t, struct value *lo, struct value *hi)
 {
 	struct value zero = value_constant(0);
@@ -282,7 +284,7 @@ static bool range(struct power_walk *w, const struct term *t, struct value *lo, 
 	       power_ordered(w, lo, OP_LT, hi, t->span, "a sum without terms");
 }
 
-/* after(q in lo..hi): rank has heard of each q. */
+/* after(q in lo..hi): the rank's set of begun ranks contains each q. */
 static bool after(struct power_walk *w, const struct term *t, struct promise *to)
 {
 	struct power_forms *f = w->f;
@@ -338,7 +340,7 @@ bool power_promise(struct power_forms *f, const struct ensures *e, struct promis
 	const struct dfa *right = left;
 	if (!initial(&w, t, &from, &right))
 		return false;
-	/* each summand is a separate chunk where the rank is the summand */
+	/* the summands are of different ranks, so they are different chunks */
 	struct value q = value_track(TRACK_Q);
 	if (t != e->right && !dfa_within(&f->d, right, value_compare(f, OP_EQ, &q, &s)))
 		return power_fail(f, t->span, "a sum over something other than ranks");
@@ -346,7 +348,7 @@ bool power_promise(struct power_forms *f, const struct ensures *e, struct promis
 	to->buffer = c.buffer;
 	to->cells = dfa_exists(&f->d, left, gone);
 	to->asked = dfa_exists(&f->d, power_and(f, left, right), gone);
-	/* numbers that are reversed stand for any: then both sides must name the same */
+	/* with reversed numbers, both sides must name the same chunk */
 	enum names given = f->buffers[0].names, made = f->buffers[c.buffer].names;
 	if ((given == NAMES_REVERSED || made == NAMES_REVERSED) &&
 	    (given != made || !names_any_chunk(e)))

@@ -1,9 +1,11 @@
 /*
- * An automaton from its short words: a guess.
+ * Learns an automaton from its short words: a guess.
  *
- * If an automaton accepts just these words of a length, then two words lead to one state if the
- * same ends can follow them (Myhill, Nerode). So states are found: words from the shortest on, told
- * apart by the ends that fit within the length that was tried. O(words * length^2).
+ * In: all words up to a length that the automaton accepts. Out: the least automaton that accepts
+ * them, as far as they determine it. Two words lead to one state exactly if the same suffixes can
+ * follow them (Myhill and Nerode, 1957-58). So words are visited from the shortest on, and get a
+ * new state if their suffixes, of the length that is still known, differ from those of every state
+ * so far. O(words * length^2).
  */
 #include "compiler/every/bits/powers.h"
 
@@ -11,7 +13,7 @@
 #include <string.h>
 
 #define LENGTH 10u   /* letters of a word, at most */
-#define LEAST_END 2u /* letters in which states are told apart, at least */
+#define LEAST_END 2u /* least length of the suffixes that distinguish states */
 
 uint64_t word_of(uint32_t mask, uint32_t length, const uint64_t number[TRACKS])
 {
@@ -27,9 +29,9 @@ uint64_t word_of(uint32_t mask, uint32_t length, const uint64_t number[TRACKS])
 	return word;
 }
 
-/* ---- states ------------------------------------------------------------------------------------- */
+/* ---- states --------------------------------------------------------------------------- */
 
-/* Kinds of ends that can follow, numbered; the children of a kind are (letter, kind). */
+/* A kind is a set of suffixes, as a tree with shared subtrees: children are (letter, kind). */
 struct kind {
 	uint64_t *child;
 	uint32_t n;
@@ -43,7 +45,7 @@ struct kinds {
 	uint32_t *table, size;
 };
 
-/* Words that begin alike. */
+/* A range of sorted words with the same first `depth` letters. */
 struct range {
 	uint32_t lo, hi, depth;
 };
@@ -53,7 +55,7 @@ static uint64_t letter_of(const struct kinds *k, uint32_t word, uint32_t at)
 	return k->words[word] >> (k->length - 1 - at) * k->bits & ((UINT64_C(1) << k->bits) - 1);
 }
 
-/* The words of a range, from word `lo` on, that have its letter. */
+/* The words of a range, from word `lo` on, with the same next letter as `lo`. */
 static struct range child_at(const struct kinds *k, struct range r, uint32_t lo)
 {
 	struct range c = { lo, lo, r.depth + 1 };
@@ -95,7 +97,7 @@ static uint32_t kind_number(struct kinds *k, const uint64_t *child, uint32_t n)
 	return k->n + 1;
 }
 
-/* The kind of ends of at most `letters` letters. 0: none; 1: the empty one alone. */
+/* The kind of the suffixes of at most `letters` letters. 0: no suffix; 1: only the empty one. */
 static uint32_t kind_of(struct kinds *k, struct range r, uint32_t letters)
 {
 	if (r.lo == r.hi)
@@ -120,7 +122,7 @@ static uint32_t kind_of(struct kinds *k, struct range r, uint32_t letters)
 
 struct state {
 	struct range at;
-	uint32_t kind[LENGTH + 1]; /* + 1; by the letters of ends */
+	uint32_t kind[LENGTH + 1]; /* + 1; by the length of suffixes */
 };
 
 struct machine {
@@ -139,7 +141,8 @@ static uint32_t state_kind(struct machine *m, uint32_t s, uint32_t letters)
 	return *kind - 1;
 }
 
-/* The state that a word leads to, an old one if ends do not tell them apart; NONE: too many. */
+/* The state to which a word leads: an existing one, unless suffixes distinguish it; NONE: there are
+ * too many states. */
 static uint32_t state_of(struct machine *m, struct range r)
 {
 	uint32_t letters = m->k.length - r.depth;
@@ -188,7 +191,7 @@ static int by_word(const void *x, const void *y)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* Leaves the words whose letters from w->length on are 0, without these. */
+/* Keeps the words with zeros from letter w->length on, without these letters. */
 static uint32_t shortened(struct words *w, uint32_t length, uint32_t bits)
 {
 	uint32_t gone = (length - w->length) * bits, n = 0;

@@ -1,16 +1,16 @@
 /*
  * Arithmetic of values.
  *
- * A value is a sum of tracks and of functions with automata as graphs: a remainder, bits, a
- * minimum. Each such function is a natural number on all of the domain, which is proved when it is
- * made. Nothing is rounded: a value that is no such sum (a product of two tracks) is refused. O(1)
- * automata each.
+ * A value is a sum of tracks and of functions such as a remainder, bits or a minimum. A function is
+ * given by its graph, an automaton, and is proved to have a natural number as value on all of the
+ * domain. Nothing is rounded: a result that is no such sum, such as a product of two tracks, is
+ * refused. O(1) automata each.
  */
 #include "compiler/every/bits/powers.h"
 
-#define LARGE (1 << 20)		/* factors beyond this are not looked at */
-#define MOST (INT64_C(1) << 41) /* nor constants beyond this */
-#define QUOTIENTS 4		/* |x / m| up to this, where m is no number */
+#define LARGE (1 << 20)		/* greatest factor */
+#define MOST (INT64_C(1) << 41) /* greatest constant */
+#define QUOTIENTS 4		/* greatest |x / m|, if m is not constant */
 
 bool power_fail(struct power_forms *f, struct span at, const char *why)
 {
@@ -62,7 +62,7 @@ bool value_number(const struct value *v, int64_t *n)
 	return true;
 }
 
-/* Adds factor * graph's number to a sum. False: too many of them. */
+/* Adds a function times a factor to a sum. False: there are too many functions. */
 static bool add_part(struct value *v, struct value_part p)
 {
 	for (uint32_t i = 0; i < v->nparts; i++)
@@ -99,7 +99,7 @@ static bool add(const struct value *a, int64_t factor, const struct value *b, st
 	return ok;
 }
 
-/* Where a sum is 0, or at least 0, as a relation of the tracks. */
+/* The tuples where a sum is 0 (`zero`), or at least 0. */
 static const struct dfa *sum_holds(struct power_forms *f, const struct value *v, bool zero)
 {
 	struct linear l = v->sum;
@@ -118,7 +118,7 @@ static const struct dfa *sum_holds(struct power_forms *f, const struct value *v,
 	return a;
 }
 
-/* The tuples where a op b, a comparison, holds, among those on which all functions have a value. */
+/* The tuples where the comparison a op b holds, among those where all functions have a value. */
 const struct dfa *value_compare(struct power_forms *f, enum expr_op op, const struct value *a,
 				const struct value *b)
 {
@@ -127,7 +127,7 @@ const struct dfa *value_compare(struct power_forms *f, enum expr_op op, const st
 
 	if (!add(less ? b : a, -1, less ? a : b, &v)) {
 		power_fail(f, NOWHERE, "a comparison of long sums");
-		f->d.spent = true; /* so that nothing is made of it */
+		f->d.spent = true; /* marks the result as meaningless */
 		return dfa_constant(&f->d, false);
 	}
 	if (op == OP_LT || op == OP_GT)
@@ -140,7 +140,6 @@ const struct dfa *value_compare(struct power_forms *f, enum expr_op op, const st
 	return power_or(f, sum_holds(f, &more, false), sum_holds(f, &fewer, false));
 }
 
-/* Where the number of a track is the value. */
 const struct dfa *value_is_track(struct power_forms *f, const struct value *v, uint32_t track)
 {
 	struct value t = value_track(track);
@@ -169,7 +168,7 @@ bool value_of_graphs(struct power_walk *w, const struct dfa *pos, const struct d
 	       value_sum(w, to, -1, &minus, at, to);
 }
 
-/* A sum of many functions becomes one. */
+/* Replaces a sum of many functions by one function. */
 bool value_packed(struct power_walk *w, struct value *v, struct span at)
 {
 	return value_of_graph(w, value_is_track(w->f, v, TRACK_VALUE), at, v);
@@ -244,7 +243,7 @@ static bool is_one_track(const struct value *v, uint32_t *track)
 	return n == 1 && !v->sum.constant && !v->nparts;
 }
 
-/* A track of a relation is another. */
+/* Renames a track of a relation. */
 static const struct dfa *moved(struct power_forms *f, const struct dfa *a, uint32_t from,
 			       uint32_t to)
 {
@@ -259,7 +258,7 @@ const struct dfa *value_put(struct power_forms *f, const struct dfa *a, const st
 	return dfa_exists(&f->d, power_and(f, a, graph), BIT(track));
 }
 
-/* a & b, both natural. The result is on a temporary track while the operands are named. */
+/* a & b, both natural; the operands are bound to temporary tracks. */
 static bool natural_and(struct power_walk *w, const struct value *a, const struct value *b,
 			struct span at, struct value *to)
 {
@@ -288,7 +287,7 @@ bool value_complement(struct power_walk *w, const struct value *v, struct span a
 	return value_sum(w, &minus, -1, v, at, to);
 }
 
-/* a & b, each of one sign on the domain. Where a < 0: b - (b & ~a). */
+/* a & b, each of one sign on the domain. If a < 0, it is b - (b & ~a). */
 bool value_and(struct power_walk *w, const struct value *a, const struct value *b, struct span at,
 	       struct value *to)
 {
@@ -323,7 +322,7 @@ static bool quotient(struct power_walk *w, const struct value *x, int64_t n, str
 	return value_of_graph(w, g, at, to);
 }
 
-/* x modulo a number: x = n * k + v, or x = v - n * k. */
+/* x modulo a constant n: x = n * k + v, or x = v - n * k. */
 static bool remainder_number(struct power_walk *w, const struct value *x, int64_t n, struct span at,
 			     struct value *to)
 {
@@ -430,9 +429,9 @@ bool value_product(struct power_walk *w, const struct value *a, const struct val
 	return power_fail(w->f, at, "a product of two values that both depend on N or the rank");
 }
 
-/* ---- logarithms -------------------------------------------------------------------------------- */
+/* ---- logarithms ----------------------------------------------------------------------- */
 
-/* The power of two of which a logarithm is one: times 2^shift. */
+/* The power of two of a logarithm, times 2^shift. */
 bool value_power_of(struct power_walk *w, const struct value *v, struct span at, struct value *to)
 {
 	struct value x = *v;
@@ -450,7 +449,7 @@ bool value_power_of(struct power_walk *w, const struct value *v, struct span at,
 	x.shift = 0;
 	if (v->shift >= 0)
 		return value_scaled(w, &x, (int64_t)1 << v->shift, at, to);
-	/* exact: where the shift goes below 0 there is no such number */
+	/* exact: for a negative shift, a multiple of 2^-shift */
 	struct value t = value_track(TRACK_VALUE), all;
 	return value_scaled(w, &t, (int64_t)1 << -v->shift, at, &all) &&
 	       value_of_graph(w, value_compare(w->f, OP_EQ, &all, &x), at, to);

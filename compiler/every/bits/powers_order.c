@@ -1,13 +1,14 @@
 /*
- * Items -> moves, in an order in which all ranks can do them together.
+ * Items -> moves: sorts the items into one run, in which each item runs on all its ranks at once.
  *
- * An item is done by all its ranks at once; those of one rank stay in the order of its text, so an
- * item goes before an earlier one only if no rank has both. A send is done when its FIFOs are
- * empty, a receive when the messages in its FIFOs are exactly those that it takes. So what comes
- * out is a run that ends, with one slot in each FIFO; and since nothing that ranks can do depends
- * on the order (compiler/check/deadlock.c), each run ends and gives the same values. A trip of a
- * loop leaves no message behind. With 0 slots a rank goes on to another step only when the
- * messages that it sent were received: its receivers, which did not wait so, have begun then.
+ * The items of one rank stay in the order of its text, so an item may run before an earlier one
+ * only if no rank has both. A send runs when its FIFOs are empty, and a receive when the messages
+ * in its FIFOs are exactly those that it takes. A trip of a loop leaves no message in a FIFO. So
+ * the result is a run that ends, with one slot in each FIFO. Since a greedy run decides for all
+ * interleavings (compiler/check/deadlock.c), every run ends and gives the same values.
+ *
+ * With 0 slots, a rank proceeds to another step only after its messages were received.
+ *
  * O(items^2) automata.
  */
 #include "compiler/every/bits/powers.h"
@@ -38,11 +39,12 @@ const struct dfa *power_pairs(struct power_forms *f, const struct act *message)
 	return message->kind == ITEM_SEND ? a : power_other_end(f, a);
 }
 
-/* An item while it waits, or a send whose messages do. */
+/* An item that has not run, or a send with messages that were not received. */
 struct waiting {
 	const struct act *item;
 	bool done, sent;
-	const struct dfa *pairs; /* of messages: N, D, root, rank: who sends, from: who receives */
+	const struct dfa
+		*pairs; /* of messages: N, D, root, rank (the sender), from (the receiver) */
 	const struct dfa *lengths; /* ... and offset: its chunks */
 	uint32_t slot;
 };
@@ -67,7 +69,7 @@ static void describe(struct power_forms *f, struct waiting *x)
 	x->pairs = dfa_exists(&f->d, x->lengths, BIT(TRACK_OFFSET));
 }
 
-/* Whether nothing that is left before it has a rank in common. */
+/* Whether no item before it that has not run shares a rank with it. */
 static bool comes_next(const struct ordering *o, uint32_t k)
 {
 	for (uint32_t i = 0; i < k; i++) {
@@ -86,7 +88,7 @@ static bool one_fifo(const struct act *a, const struct act *b)
 	return a->fifo == b->fifo && a->channel == b->channel;
 }
 
-/* The messages on their way that a receive takes, all of them; NULL: none. */
+/* The sent messages that a receive takes completely; NULL: none. */
 static struct waiting *sent_to(struct ordering *o, const struct waiting *recv)
 {
 	for (uint32_t i = 0; i < o->n; i++)
@@ -139,7 +141,7 @@ static bool receive(struct ordering *o, struct waiting *x)
 	return true;
 }
 
-/* What is local is kept and moved at once. */
+/* Runs a local item: stores its source in a slot, and moves it. */
 static bool local(struct ordering *o, const struct act *i)
 {
 	struct power_forms *f = o->f;
@@ -174,7 +176,7 @@ static bool go(struct ordering *o, struct waiting *x)
 	return false;
 }
 
-/* With 0 slots: whether some of its ranks wait in a send, of which it is not the same step. */
+/* With 0 slots: whether some of its ranks wait in a send of another step. */
 static bool waits(const struct ordering *o, const struct waiting *x)
 {
 	const struct act *b = x->item;
@@ -188,7 +190,7 @@ static bool waits(const struct ordering *o, const struct waiting *x)
 	return false;
 }
 
-/* Does what can be done next; false: nothing can. */
+/* Runs the next item that can run; false: there is none. */
 static bool one(struct ordering *o)
 {
 	for (uint32_t k = 0; k < o->n && !o->f->why; k++)

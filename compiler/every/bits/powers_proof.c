@@ -1,11 +1,11 @@
 /*
- * That what was guessed is so for every N, and that the end is what the contract asks for.
+ * Proves the guesses for every N, and that the final values are those of the contract.
  *
- * What a buffer holds is a relation: (N, D, root, rank, chunk) -> contributions (rank, index).
- * Moves change it, exactly. A loop's guess is shown to hold at its first head (base), and
- * that a trip takes it from one head to the next (step), for all N and all trips at once. On
- * the way: no chunk is read before it has a value, and no contribution is added twice.
- * O(moves) automata.
+ * The contents of a buffer are a relation: (N, D, root, rank, chunk) -> contributions (rank,
+ * index). Each move changes it, exactly. The guess for a loop is proved by induction, for all N and
+ * all trips at once: it holds at the first head (base), and a trip takes it from one head to the
+ * next (step). On the way it is checked that no chunk is read before it has a value, and that no
+ * contribution is added twice. O(moves) automata.
  */
 #include "compiler/every/bits/powers.h"
 
@@ -15,7 +15,7 @@ struct contents {
 	struct power_forms *f;
 	const struct all_heads *heads;
 	const struct dfa **holds; /* by buffer */
-	const struct dfa **kept;  /* by slot: a source as it was */
+	const struct dfa **kept;  /* by slot: the stored contents of a source */
 };
 
 static const uint32_t contribution = BIT(TRACK_Q) | BIT(TRACK_INDEX);
@@ -49,8 +49,8 @@ static bool cells(struct contents *r, const struct move *m)
 	return true;
 }
 
-/* Whether cells of which something was guessed hold that. Of others nothing is known from there on,
- * as if they had no value: which is then never read. */
+/* Whether the cells in the guess hold what it says. All other cells count as without a value from
+ * here on, so a read of them will fail the proof. */
 static bool agrees(struct power_forms *f, const struct dfa *holds, const struct dfa *guess)
 {
 	const struct dfa *guessed = dfa_exists(&f->d, guess, contribution);
@@ -68,7 +68,7 @@ static const struct dfa **guess_of(const struct contents *r, const struct move *
 	return NULL;
 }
 
-/* From each head to the next; r->holds is lost. */
+/* The step of the induction, from each head to the next; overwrites r->holds. */
 static bool trip(struct contents *r, const struct move *m, const struct dfa **guess)
 {
 	struct power_forms *f = r->f;
@@ -98,7 +98,7 @@ static bool loop(struct contents *r, const struct move *m)
 	const struct dfa **guess = guess_of(r, m);
 	const struct dfa **outer = r->holds;
 
-	for (uint32_t b = 0; b < i->depth; b++) { /* what no trip writes stays as it is */
+	for (uint32_t b = 0; b < i->depth; b++) { /* cells that no trip writes stay as they are */
 		const struct dfa *written = power_written(f, m->body, b);
 		guess[b] = power_or(f, guess[b], power_less(f, outer[b], written));
 	}
@@ -108,7 +108,7 @@ static bool loop(struct contents *r, const struct move *m)
 	r->holds = ARENA_ARRAY(f->arena, const struct dfa *, f->nbuffers + 1);
 	bool ok = trip(r, m, guess);
 	r->holds = outer;
-	/* where `if` leaves the loop out, all stays as it was */
+	/* where an `if` skips the loop, nothing changes */
 	const struct dfa *run = dfa_exists(&f->d, i->first, BIT(TRACK_D));
 	for (uint32_t b = 0; b < f->nbuffers && ok; b++) {
 		const struct dfa *last =
@@ -183,8 +183,8 @@ static bool guessed_so(struct power_forms *f, const struct moves *m, struct gues
 	return power_guess(f, m, how, heads) && values_hold(f, m, heads);
 }
 
-/* Longer words carry more information, and cost more. In a tree, the value that a rank holds until
- * its sum comes down has a shape that no proof needs. */
+/* Tries several ways of guessing: longer words carry more information, and cost more. In a tree,
+ * dead values are left out, as they have no simple pattern. */
 static bool guessed(struct power_forms *f, const struct moves *m, struct all_heads *heads)
 {
 	bool ok = false;
@@ -203,7 +203,7 @@ static bool guessed(struct power_forms *f, const struct moves *m, struct all_hea
 	return ok && !f->d.spent;
 }
 
-/* What each loop's guess is, in words. */
+/* Describes the guess of each loop in words. */
 static void keep_words(struct arena *to, const struct power_forms *f, const struct all_heads *heads,
 		       struct every *e)
 {
@@ -239,7 +239,7 @@ static bool prove(struct power_forms *f, struct moves *m, struct all_heads *head
 	return power_trees(f, &all, &levels) && power_moves(f, &levels, m) && guessed(f, m, heads);
 }
 
-/* Begins anew, with what the text turned out to need. */
+/* Begins again, with the options that the text turned out to need. */
 static struct power_forms begin(struct ctx *c, const struct instance *in, struct arena *arena,
 				const struct power_forms *needs)
 {
@@ -274,7 +274,7 @@ static const char *certificate_of(struct arena *to, struct power_forms *f, const
 struct every powers_prove(struct ctx *c, const struct instance *in, uint32_t least,
 			  bool certificate, struct every_work *work)
 {
-	struct arena arena; /* separate, without a limit: memory is held across it */
+	struct arena arena; /* without a limit, as running out would leak memory from malloc */
 	struct moves m = { .v = NULL };
 	struct all_heads heads;
 	struct every e = { 0 };

@@ -1,16 +1,18 @@
 /*
  * Items of trees -> loops over the levels of the tree.
  *
- * In a text such as "if left { reduce d from l }; if v > 0 { send d to up }" no item can be done
- * by all ranks at once: the leaves begin. Ranks have levels, which are powers of two: the lowest
- * bit of a number of theirs, or the highest one. So items that send to one another (a group: the
- * fewest in a row of which each message is received) are done by a loop over D: an item's message
- * in the trip where D is the level of one of its ends, the sender's or the receiver's. Each rank
- * keeps the order of its text, since its items' levels grow (or fall, the loop counting down)
- * along it, which is shown; and powers_order.c shows that what is sent in a trip is received in it.
- * So the loops are the same text, in another order of ranks, and one that ends.
+ * In a text such as "if left { reduce d from l }; if v > 0 { send d to up }" no item can run on all
+ * ranks at once, as the leaves begin. So the items are run level by level. The level of a rank is a
+ * power of two: the lowest or the highest bit of some number v of the rank.
  *
- * Before that, an item whose messages meet several others is cut by its ranks, for each of them.
+ * A group is a shortest sequence of items in which every message is received. Its items become a
+ * loop over D: an item's message is in the trip where D is the level of one of its ends, either of
+ * the sender or of the receiver. Why this is the same text: each rank keeps the order of its items,
+ * as their levels are shown to grow along the text (or to fall, if the loop counts down); only the
+ * order of different ranks changes. powers_order.c shows that each trip receives all its messages,
+ * so the loop is a run that ends.
+ *
+ * Before that, an item with messages to several other items is cut by ranks, into a part for each.
  * O(items^2 * candidates) automata.
  */
 #include "compiler/every/bits/powers.h"
@@ -25,7 +27,7 @@ static bool is_message(const struct act *i)
 	return i->kind == ITEM_SEND || i->kind == ITEM_RECV;
 }
 
-/* Whether a message of one may be that of the other, from a send to a receive. */
+/* Whether some message of a send may be received by a receive. */
 static bool may_meet(const struct act *send, const struct act *recv)
 {
 	return send->kind == ITEM_SEND && recv->kind == ITEM_RECV && send->fifo == recv->fifo &&
@@ -37,9 +39,9 @@ static bool no_pattern(struct power_forms *f, const struct act *i)
 	return power_fail(f, i->stmt->span, "its messages follow no simple pattern");
 }
 
-/* ---- groups ----------------------------------------------------------------------------------- */
+/* ---- groups --------------------------------------------------------------------------- */
 
-/* Whether all of one item's messages meet those of others among items first .. end - 1. */
+/* Whether all messages of item k meet items among the n items of v. */
 static bool is_met(struct power_forms *f, const struct act *v, uint32_t n, uint32_t k)
 {
 	const struct dfa *met = dfa_constant(&f->d, false);
@@ -52,7 +54,7 @@ static bool is_met(struct power_forms *f, const struct act *v, uint32_t n, uint3
 	return dfa_within(&f->d, power_pairs(f, &v[k]), met);
 }
 
-/* How many items from the first on send to one another alone; 0: none do. */
+/* The number of items, from the first on, that exchange messages only with each other; 0: none. */
 static uint32_t balanced(struct power_forms *f, const struct act *v, uint32_t n)
 {
 	for (uint32_t end = 1; end <= n && v[end - 1].kind != ITEM_LOOP && !f->d.spent; end++) {
@@ -65,7 +67,7 @@ static uint32_t balanced(struct power_forms *f, const struct act *v, uint32_t n)
 	return 0;
 }
 
-/* The part of a message whose ends are those pairs. */
+/* The part of a message item with the given pairs of ends. */
 static struct act part(struct power_forms *f, const struct act *i, const struct dfa *pairs)
 {
 	struct act a = *i;
@@ -77,7 +79,7 @@ static struct act part(struct power_forms *f, const struct act *i, const struct 
 	return a;
 }
 
-/* Cuts an item by which other one its messages meet. */
+/* Cuts an item into parts, one for each item that its messages meet. */
 static bool cut(struct power_forms *f, const struct act *v, uint32_t n, uint32_t k,
 		struct group *to)
 {
@@ -98,17 +100,17 @@ static bool cut(struct power_forms *f, const struct act *v, uint32_t n, uint32_t
 	return dfa_is_empty(rest) || no_pattern(f, &v[k]);
 }
 
-/* ---- levels ----------------------------------------------------------------------------------- */
+/* ---- levels --------------------------------------------------------------------------- */
 
-/* What a rank's level may be: of one of its numbers, plus 0 or 1, the lowest or the highest bit;
- * or half of that, where no message is of an end at level 1. */
+/* Candidates for a rank's level: the lowest or highest bit of one of its numbers, plus 0 or 1; or
+ * half of that bit, if no end of a message has level 1. */
 enum { LOWEST, HIGHEST, KINDS };
 struct candidate {
 	const struct dfa *level; /* N, root, rank -> D */
 	bool half, of_sender, up;
 };
 
-/* Where D is the least power of two that is not below N. */
+/* The tuples where D is the least power of two >= N. */
 static const struct dfa *top(struct power_forms *f)
 {
 	struct value n = value_track(TRACK_N), d = value_track(TRACK_D), twice = n;
@@ -119,7 +121,7 @@ static const struct dfa *top(struct power_forms *f)
 	return power_and(f, a, value_compare(f, OP_LT, &d, &twice));
 }
 
-/* The lowest or highest bit of x, as D; where x is 0 the top, or 1. */
+/* The lowest or highest bit of x, as D; for x = 0 the top (lowest), or 1 (highest). */
 static const struct dfa *level_of(struct power_forms *f, const struct value *x, int kind)
 {
 	struct value zero = value_constant(0), one = value_constant(1), minus;
@@ -140,7 +142,7 @@ static const struct dfa *level_of(struct power_forms *f, const struct value *x, 
 	return power_or(f, a, power_and(f, is_zero, at_zero));
 }
 
-/* The D of the trip in which an item is done: N, D, root, rank. */
+/* The D of the trip in which an item runs: N, D, root, rank. */
 static const struct dfa *trip_of(struct power_forms *f, const struct act *i,
 				 const struct candidate *c)
 {
@@ -154,7 +156,7 @@ static const struct dfa *trip_of(struct power_forms *f, const struct act *i,
 	return dfa_exists(&f->d, ends, BIT(TRACK_FROM));
 }
 
-/* Whether no rank does b, which follows a in the text, in an earlier trip. */
+/* Whether no rank runs b, which follows a in the text, in an earlier trip than a. */
 static bool in_order(struct power_forms *f, const struct dfa *a, const struct dfa *b, bool up)
 {
 	struct value first = value_track(TRACK_D), second = value_track(TRACK_VALUE);
@@ -165,7 +167,7 @@ static bool in_order(struct power_forms *f, const struct dfa *a, const struct df
 	return dfa_is_empty(power_and(f, power_and(f, a, later), wrong));
 }
 
-/* The items of a trip; false: the candidate is not one. Each item has its trip, on every rank. */
+/* Makes the items of a trip; false: the candidate gives some item no trip on some rank. */
 static bool levelled(struct power_forms *f, const struct group *g, const struct candidate *c,
 		     struct act *loop)
 {
@@ -190,8 +192,8 @@ static bool levelled(struct power_forms *f, const struct group *g, const struct 
 	return true;
 }
 
-/* The loop over all levels below N, or (not half) up to the top, its heads as those of
- * powers_walk.c: up, D from 1 to twice the last; down, from there to 1. */
+/* The loop over all levels below N, or (if not half) up to the top. Heads as in powers_walk.c:
+ * upwards D goes from 1 to twice the last level, downwards from there to 1. */
 static struct act loop_of(struct power_forms *f, const struct group *g, const struct candidate *c)
 {
 	struct value d = value_track(TRACK_D), one = value_constant(1), n = value_track(TRACK_N);
@@ -214,7 +216,7 @@ static struct act loop_of(struct power_forms *f, const struct group *g, const st
 			     .depth = f->nbuffers };
 }
 
-/* Whether the group is a loop over such levels, which is then *to. */
+/* Whether the group is a loop over the levels of the candidate; *to: the loop. */
 static bool fits(struct power_forms *f, const struct group *g, const struct value *x,
 		 const struct dfa *level, struct act *to)
 {
@@ -232,7 +234,7 @@ static bool fits(struct power_forms *f, const struct group *g, const struct valu
 	return false;
 }
 
-/* The number that tells levels: the rank, or the k-th `let`, plus 0 or 1; and of which bit. */
+/* The number that gives levels: the rank, or the k-th `let`, plus 0 or 1; and which bit of it. */
 struct telling {
 	uint32_t k;
 	int more, kind;
@@ -252,7 +254,7 @@ static bool told_by(struct power_forms *f, const struct group *g, const struct t
 	return ok;
 }
 
-/* *last: what told the levels of the group before, which is tried first. */
+/* *last: the number that gave the levels of the group before; it is tried first. */
 static bool loop_over_levels(struct power_forms *f, const struct group *g, struct telling *last,
 			     struct act *to)
 {
@@ -268,9 +270,9 @@ static bool loop_over_levels(struct power_forms *f, const struct group *g, struc
 	return no_pattern(f, &g->v[0]);
 }
 
-/* ---- all ------------------------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------------ */
 
-/* A group as it is, or as a loop. */
+/* Adds a group as it is, or as a loop. */
 static bool add_group(struct power_forms *f, const struct act *v, uint32_t n, struct telling *last,
 		      struct act *to)
 {

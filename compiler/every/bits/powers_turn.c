@@ -1,9 +1,14 @@
 /*
- * What is held by ranks, of what was learned of fewer: of root 0, or of numbers in a tree.
+ * Turns guesses for root 0 into guesses for all roots, and guesses about numbers in a tree into
+ * guesses about ranks.
+ *
+ * In: a relation that was learned for root 0 (or with the rank's number in a tree in place of the
+ * rank). Out: the relation for every root, with each rank r replaced by r + root modulo N (or for
+ * ranks). powers_proof.c proves or rejects the result. O(1) automata.
  */
 #include "compiler/every/bits/powers.h"
 
-/* A relation of which a track's number is another, by the root: its number + root modulo N. */
+/* Replaces the number x of a track by x + root modulo N. */
 static const struct dfa *turn(struct power_forms *f, const struct dfa *a, uint8_t track)
 {
 	struct value v = value_track(TRACK_VALUE), n = value_track(TRACK_N), far = v, near, to;
@@ -19,7 +24,7 @@ static const struct dfa *turn(struct power_forms *f, const struct dfa *a, uint8_
 	return dfa_exists(&f->d, power_and(f, a, turned), BIT(TRACK_VALUE));
 }
 
-/* Whether a buffer's chunks are ranks: those of a contract that has a block for each. */
+/* Whether the chunks of buffer b are numbered by ranks: it has a block for each rank. */
 static bool of_ranks(const struct power_forms *f, uint32_t b)
 {
 	const struct buffer_def *q = f->in->schedule->contract->buffers;
@@ -29,7 +34,6 @@ static bool of_ranks(const struct power_forms *f, uint32_t b)
 	return q && q->blocks;
 }
 
-/* What buffer b holds for all roots, where ranks only count from the root. */
 const struct dfa *power_turned(struct power_forms *f, const struct dfa *a, uint32_t b)
 {
 	a = turn(f, turn(f, a, TRACK_RANK), TRACK_Q);
@@ -38,7 +42,6 @@ const struct dfa *power_turned(struct power_forms *f, const struct dfa *a, uint3
 	return power_and(f, a, f->context);
 }
 
-/* What is held by ranks, of what is held by their numbers in a tree. */
 const struct dfa *power_numbered(struct power_forms *f, const struct dfa *a,
 				 const struct dfa *number)
 {

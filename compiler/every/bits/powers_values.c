@@ -1,17 +1,17 @@
 /*
  * Expressions -> values over tracks.
  *
- * In: an expression and the tuples (N, D, root, rank, J) that evaluate it. Out: its value
- * there, exact, or a reason why it has none. O(expression) automata (powers_numbers.c).
+ * In: an expression and the tuples (N, D, root, rank, J) that evaluate it. Out: its exact value
+ * there, or a reason why it cannot be expressed. O(expression) automata (powers_numbers.c).
  */
 #include "compiler/every/bits/powers.h"
 
 #define LARGE (1 << 20)		/* numbers beyond this need a bound of N */
-#define MOST (INT64_C(1) << 40) /* ... and beyond this are not looked at */
+#define MOST (INT64_C(1) << 40) /* ... and numbers beyond this are refused */
 #define CALLS_DEEP 10u
-#define FEW 2 /* numbers up to this, where a factor is one of few */
+#define FEW 2 /* greatest |factor| that is tried for a product */
 
-/* ---- operators ----------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------ */
 
 static bool shifted(struct power_walk *w, const struct expr *e, const struct value *a,
 		    const struct value *b, struct value *to)
@@ -44,7 +44,7 @@ static bool truth(struct power_walk *w, const struct dfa *s, struct span at, str
 	return value_of_graph(w, g, at, to);
 }
 
-/* (x / 2^k) & 1 is whether x & 2^k is not 0. */
+/* (x / 2^k) & 1 is 1 if x & 2^k is not 0. */
 static bool one_bit(struct power_walk *w, const struct value *q, struct span at, struct value *to)
 {
 	struct value x = *q, bit, zero = value_constant(0);
@@ -76,7 +76,7 @@ static bool bits(struct power_walk *w, const struct expr *e, const struct value 
 	       value_sum(w, &d, e->op == OP_BOR ? -1 : -2, &c, e->span, to);
 }
 
-/* Logarithms plus numbers stay logarithms. */
+/* The sum of a logarithm and a number is a logarithm. */
 static bool sum(struct power_walk *w, const struct expr *e, const struct value *a,
 		const struct value *b, struct value *to)
 {
@@ -146,7 +146,7 @@ static bool value_within(struct power_walk *w, const struct dfa *some, const str
 	return ok;
 }
 
-/* Where TRACK_VALUE is the larger one of sign * v and 0. */
+/* The tuples where TRACK_VALUE is max(sign * v, 0). */
 static const struct dfa *positive(struct power_walk *w, const struct value *v, int64_t sign,
 				  struct span at)
 {
@@ -162,7 +162,7 @@ static const struct dfa *positive(struct power_walk *w, const struct value *v, i
 static bool chosen(struct power_walk *w, const struct dfa *yes, const struct value *b,
 		   const struct value *c, struct span at, struct value *to);
 
-/* Of logarithms and numbers: by what they are logarithms of. */
+/* Chooses between logarithms and numbers, by their powers of two. */
 static bool chosen_logarithm(struct power_walk *w, const struct dfa *yes, const struct value *b,
 			     const struct value *c, struct span at, struct value *to)
 {
@@ -207,7 +207,7 @@ static bool chosen(struct power_walk *w, const struct dfa *yes, const struct val
 			       at, to);
 }
 
-/* a * b where b is one of few numbers. False: it is not. */
+/* a * b if b has only few values, by cases. False: it has more. */
 static bool few(struct power_walk *w, const struct value *a, const struct value *b, struct span at,
 		struct value *to)
 {
@@ -358,8 +358,8 @@ static bool call(struct power_walk *w, const struct expr *e, struct value *to)
 	return ok;
 }
 
-/* A file's let keeps the rank and N of the whole, in groups too. ccs(5) 4. Of a text that is called
- * in groups the whole is not known; there it must be one number. */
+/* A file's let has the rank and N of the whole schedule, also in groups (ccs(5) 4). For a text that
+ * is called in groups the whole is not known; its lets must be constants. */
 static bool of_file(struct power_walk *w, const struct expr *e, struct value *to)
 {
 	struct power_walk whole = *w;
@@ -396,7 +396,7 @@ static bool is_condition(const struct expr *e)
 	       (e->kind == E_CALL && e->builtin == BUILTIN_ISPOW2);
 }
 
-/* A large number is often a mask of all bits that a rank may have: so ranks have a bound then. */
+/* A large number is often a mask for all bits of a rank. It requires a bound of N. */
 static bool literal(struct power_walk *w, const struct expr *e, struct value *to)
 {
 	bool large = e->value > LARGE || e->value < -LARGE;
@@ -432,9 +432,9 @@ bool value_of(struct power_walk *w, const struct expr *e, struct value *to)
 	return power_fail(w->f, e->span, "an expression that is not a number");
 }
 
-/* ---- conditions ------------------------------------------------------------------------------- */
+/* ---- conditions ----------------------------------------------------------------------- */
 
-/* a || b, a && b: b is evaluated only where a leaves it open. ccs(5) 3 */
+/* a || b, a && b: b is evaluated only where a does not decide. ccs(5) 3 */
 static bool short_circuit(struct power_walk *w, const struct expr *e, const struct dfa **to)
 {
 	const struct dfa *a, *b, *all = w->domain;
@@ -448,7 +448,7 @@ static bool short_circuit(struct power_walk *w, const struct expr *e, const stru
 	return ok;
 }
 
-/* Logarithms are compared as what they are logarithms of. */
+/* Logarithms are compared by their powers of two. */
 static bool comparison(struct power_walk *w, const struct expr *e, const struct dfa **to)
 {
 	struct value a, b, x, y;

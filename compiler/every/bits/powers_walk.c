@@ -2,20 +2,20 @@
  * A schedule's text -> the operations and the ranks that run them, for every N at once.
  *
  * The text is walked once; `walk.domain` is the set of tuples (N, D, root, rank, J) that reach a
- * statement. For each condition that would make a statement an error (an index outside of its
- * buffer, a peer that is no rank, a failed assert) it is shown that no tuple satisfies it. ccs(5)
- * 4-6, as forms.c, for texts of operations, steps, ifs, groups, and two kinds of loops: over a
- * logarithm, which do not nest, and over chunks, with independent copies as trips.
+ * statement. For each condition that would make a statement an error (an index outside its buffer,
+ * a peer that is no rank, a failed assert), the walk proves that no tuple satisfies it (ccs(5)
+ * 4-6). Texts may have operations, steps, ifs, groups, and two kinds of loops: over a logarithm,
+ * without nesting, and over chunks, with independent copies as trips.
  */
 #include "compiler/every/bits/powers.h"
 
 #define UNROLLED 16 /* trips, at most, of a loop that is unrolled */
-#define LEVELS 12u  /* depth of `let`s that are followed */
+#define LEVELS 12u  /* depth to which `let`s are expanded */
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-/* The offsets of a run in reversed numbers: the offset is a multiple of the step. The step alone
- * determines which of the run's chunks has which offset, so two ends with one step agree on it. */
+/* Offsets in a run of reversed numbers are multiples of its step. The step determines the order of
+ * the run's chunks, so two ends of a message with one step agree on it. */
 static const struct dfa *multiples(struct power_walk *w, const struct dfa *run,
 				   const struct value_chunks *c, uint32_t chunk, uint32_t offset,
 				   struct span at)
@@ -30,7 +30,8 @@ static const struct dfa *multiples(struct power_walk *w, const struct dfa *run,
 	return power_and(f, run, value_compare(f, OP_LT, &e, &c->n));
 }
 
-/* The tuples of a domain with a chunk of a run on `chunk`, `offset` chunks from its first. */
+/* The tuples of a domain in which track `chunk` is a chunk of the run, and track `offset` its
+ * distance from the first. */
 static const struct dfa *run(struct power_walk *w, const struct value_chunks *c, uint32_t chunk,
 			     uint32_t offset, struct span at)
 {
@@ -62,7 +63,7 @@ static bool links_hold(struct power_walk *w, const struct dfa *pairs, const stru
 	       power_fail(f, s->span, "a message may go where there is no link");
 }
 
-#define NEWS (UINT64_C(1) << 62) /* these FIFOs carry sets of begun ranks, not chunks */
+#define NEWS (UINT64_C(1) << 62) /* virtual FIFOs for sets of begun ranks, not chunks */
 
 /* For contracts with an order: a message carries the set of ranks known to have begun. */
 static bool news(struct power_walk *w, const struct stmt *s, const struct dfa *pair, bool empty)
@@ -212,7 +213,7 @@ static bool races(struct power_forms *f, const struct act *a, const struct act *
 	       (b->kind == ITEM_LOCAL && wa && meet(f, a, false, b, true));
 }
 
-/* The operations of a step start together: its sends come first. */
+/* The operations of a step start together, so its sends come first. */
 static bool step(struct power_walk *w, const struct stmt *s)
 {
 	struct power_forms *f = w->f;
@@ -246,8 +247,8 @@ static bool step(struct power_walk *w, const struct stmt *s)
 
 #define BLOCKS 60u /* of a par; with more, nothing is proved */
 
-/* Blocks of a par are walked one after another, which is one of their possible runs: blocks share
- * no FIFO, and no block touches a chunk that another block writes. */
+/* Blocks of a par are walked one after another, which is one of their possible runs. The other runs
+ * are equal: blocks share no FIFO, and no block touches a chunk that another block writes. */
 static bool enter_block(struct power_walk *w, const struct stmt *s, uint64_t path, uint64_t number)
 {
 	w->f->pars = true;
@@ -258,7 +259,8 @@ static bool enter_block(struct power_walk *w, const struct stmt *s, uint64_t pat
 	       power_fail(w->f, s->span, "pars in pars, steps or loops");
 }
 
-/* Whether no item of a block, from `block` on, meets those of blocks from `first` on. */
+/* Whether no item of a block, from item `block` on, shares a chunk with items of the blocks before
+ * it, from `first` on. */
 static bool blocks_apart(struct power_walk *w, const struct stmt *s, uint32_t first, uint32_t block)
 {
 	const struct act *v = w->to->body;
@@ -324,7 +326,7 @@ static bool loop_of_chunks(struct power_walk *w, const struct stmt *s, const str
 		return power_fail(f, s->span,
 				  "a loop in a loop over chunks, or in a step, or a par");
 	if (!power_ordered(w, lo, OP_GE, &zero, s->span, "a loop that may begin below 0"))
-		return false; /* such a trip has no track */
+		return false; /* a track has no negative numbers */
 	const struct dfa *d = power_and(f, w->domain, value_compare(f, OP_GE, &j, lo));
 	power_bind(w, s->var, &j);
 	w->in_chunks = true;
@@ -335,7 +337,7 @@ static bool loop_of_chunks(struct power_walk *w, const struct stmt *s, const str
 		      power_fail(f, s->span, "several operations in a loop over chunks"));
 }
 
-/* 2^v for a bound of a loop: numbers from -1 on, or a logarithm; times 2^more. */
+/* 2^v times 2^more, for a bound v of a loop: a number from -1 on, or a logarithm. */
 static bool bound_power(struct power_walk *w, const struct value *v, int64_t more, struct span at,
 			struct value *to)
 {
@@ -354,7 +356,7 @@ static bool bound_power(struct power_walk *w, const struct value *v, int64_t mor
 	return !w->f->why;
 }
 
-/* The tuples (N, root) of a loop's head: D is v. */
+/* The tuples (N, root, D) of a loop's head where D is v. */
 static const struct dfa *head(struct power_walk *w, const struct value *v)
 {
 	struct value d = value_track(TRACK_D);
@@ -363,8 +365,8 @@ static const struct dfa *head(struct power_walk *w, const struct value *v)
 	return power_and(w->f, n, value_compare(w->f, OP_EQ, &d, v));
 }
 
-/* A loop over k: D is 2^k. Its trips are the same on all ranks. A head's D is the next trip's,
- * where D doubles, else twice that. */
+/* A loop over k, with D = 2^k. Its trips are the same on all ranks. A head has the D of the next
+ * trip if D doubles, else twice the D of the next trip. */
 static bool loop_of_powers(struct power_walk *w, const struct stmt *s, const struct value *lo,
 			   const struct value *hi, bool up)
 {
@@ -405,7 +407,7 @@ static bool loop_of_powers(struct power_walk *w, const struct stmt *s, const str
 	return ok;
 }
 
-/* A loop with constant bounds and few trips: one trip after another. */
+/* Unrolls a loop with constant bounds and few trips. */
 static bool unrolled(struct power_walk *w, const struct stmt *s, int64_t lo, int64_t hi, int64_t by)
 {
 	uint64_t path = w->fifo, trip = 0;
@@ -459,7 +461,7 @@ static bool branch(struct power_walk *w, const struct stmt *s)
 	return body_of(w, yes, s->body) && body_of(w, no, s->orelse);
 }
 
-/* The number of this rank in a group, on the domain of its members, which it becomes. */
+/* Computes the rank's number in a group, and restricts the domain to the members. */
 static bool member(struct power_walk *w, const struct value *first, const struct value *count,
 		   int64_t by, struct span at)
 {
@@ -518,7 +520,7 @@ static bool let(struct power_walk *w, const struct stmt *s)
 {
 	struct value v;
 
-	if (s->e->kind == E_TABLE) { /* its entries are not used, but must have values */
+	if (s->e->kind == E_TABLE) { /* entries must have values, even if unused */
 		bool ok = true;
 		for (const struct expr *e = s->e->args; e && ok; e = e->next)
 			ok = value_of(w, e, &v);

@@ -1,10 +1,11 @@
 /*
  * The effect of a callee, proved once for its own N. See grid.h.
  *
- * The callee has one view. If the view has N parts and the callee has no numbers as arguments, its
- * effect is read off its affine proof. Any other callee is a schedule that is proved by any means,
- * and its effect is read off its contract: chunk by chunk the sum of all ranks, or the value of one
- * rank. Groups of one rank are possible: each callee is proved for every N >= 1.
+ * The callee must have one view. If the view has N parts and the callee has no numbers as
+ * arguments, its effect is taken from its affine proof. Any other callee must be a schedule with a
+ * proof of any kind, and its effect is that of its contract: for each chunk, the sum over all
+ * ranks, or the value of one rank. A group may have one rank, so each callee is proved for every N
+ * >= 1.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/bits/powers.h"
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The callee as a separate schedule, on one `inout` buffer; false: of another kind. */
+/* Makes the callee a separate schedule on one `inout` buffer; false: it has another form. */
 static bool as_schedule(const struct stmt *call, struct decl *d, struct buffer_def *b)
 {
 	const struct decl *callee = call->callee;
@@ -41,7 +42,7 @@ static isl_stat take(isl_map *m, void *arg)
 	return isl_stat_ok;
 }
 
-/* A map between points becomes one between some of their numbers; N is called otherwise. */
+/* Restricts a map between points to some of their numbers, and renames N. */
 static isl_map *of_numbers(isl_map *m, uint32_t dims, bool chunks, const char *name)
 {
 	uint32_t gone = chunks ? dims - 2 : dims - 1;
@@ -63,7 +64,7 @@ static bool tell(struct forms *f, const struct affine_proof *p, const char *name
 		take(of_numbers(isl_map_copy(p->pairs.v[i].map), f->dims, false, name),
 		     &to->messages);
 	if (!to->holds || f->some || f->nbuffers > 1)
-		return false; /* a scratch may not be cut as parts of several chunks are */
+		return false; /* a scratch may be cut differently from parts of several chunks */
 	to->holds = of_numbers(to->holds, f->dims, true, name);
 	return true;
 }
@@ -77,7 +78,7 @@ static json_t *certificate(struct forms *f, const struct affine_proof *p)
 	return j;
 }
 
-/* With N parts: by its affine proof. False: f->why may have the reason. */
+/* The effect of a callee with N parts, from its affine proof. False: f->why may have the reason. */
 static bool by_proof(struct grid_run *r, const struct stmt *call, uint32_t number,
 		     struct grid_call *to)
 {
@@ -111,7 +112,7 @@ static bool by_proof(struct grid_run *r, const struct stmt *call, uint32_t numbe
 
 /* ---- by contract ----------------------------------------------------------------------------- */
 
-/* The expression of a contract's or a callee's number. */
+/* The expression that is given for a parameter of a contract or a callee. */
 static const struct expr *number_of(const struct binding *given, const struct binding *p)
 {
 	for (; given; given = given->next)
@@ -120,8 +121,8 @@ static const struct expr *number_of(const struct binding *given, const struct bi
 	return p->value;
 }
 
-/* The callee's parameter that is its contract's root, which must be the only one; *root: that.
- * False: others. */
+/* *root: the callee's parameter that is the root of its contract. False: the contract has other
+ * parameters. */
 static bool only_root(const struct decl *d, const struct binding **root)
 {
 	const struct binding *k = d->contract->params;
@@ -135,7 +136,7 @@ static bool only_root(const struct decl *d, const struct binding **root)
 	return e && e->kind == E_NAME && e->sym == d->params->sym;
 }
 
-/* data[i] == data[i]@q or its sum over q in 0..N; *all: the latter. */
+/* Whether the contract is data[i] == data[i]@q, or the sum over q in 0..N; *all: the latter. */
 static bool chunk_by_chunk(const struct decl *d, bool *all)
 {
 	const struct decl *k = d->contract;
@@ -158,8 +159,7 @@ static bool chunk_by_chunk(const struct decl *d, bool *all)
 	       of->at->sym;
 }
 
-/* rank -> rank q, of a group; NULL: q may be none of its ranks, or another one from rank to
- * rank. */
+/* rank -> rank q of its group; NULL: q may not be in the group, or may differ from rank to rank. */
 static isl_map *one_rank(const struct grid *g, const struct polynomial *q, uint32_t number)
 {
 	struct polynomial one = grid_number(1), most = grid_atom(number), own = most;
@@ -178,7 +178,7 @@ static isl_map *one_rank(const struct grid *g, const struct polynomial *q, uint3
 			    grid_any(g));
 }
 
-/* Any rank of a group -> any. */
+/* Any rank of a group -> every rank of it. */
 static isl_map *all_ranks(const struct grid *g, uint32_t number)
 {
 	struct polynomial own = grid_atom(g->ranks + number);
@@ -199,7 +199,7 @@ static bool is_called_so(const struct stmt *call, const struct binding **root, b
 	       chunk_by_chunk(d, all);
 }
 
-/* A schedule that is right for every N >= 1 and every root. */
+/* The effect of a callee that is right for every N >= 1 and every root, from its contract. */
 static bool by_contract(struct grid_run *r, const struct stmt *call, uint32_t number,
 			struct grid_call *to)
 {
@@ -228,7 +228,7 @@ static bool by_contract(struct grid_run *r, const struct stmt *call, uint32_t nu
 			       .schedule = call->callee,
 			       .root = -1,
 			       .root_param = root ? root->sym : NULL };
-	/* no grid in a grid */
+	/* the callee must not be a grid itself */
 	struct every made = affine_prove(g->ctx, &in, 1, r->moves != NULL, g->work);
 	if (!made.proved)
 		made = powers_prove(g->ctx, &in, 1, r->moves != NULL, g->work);

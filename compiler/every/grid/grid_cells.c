@@ -1,7 +1,7 @@
 /*
- * The chunks that a text names, and their values by the contract, by digits. See grid.h.
+ * The chunks of references, and the values that the contract promises, by digits. See grid.h.
  *
- * A range of chunks is some whole low digits, with the other digits fixed. O(factors) each.
+ * A range of chunks must have some low digits free and all other digits fixed. O(factors) each.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid/grid.h"
@@ -44,8 +44,8 @@ bool grid_add_buffer(struct grid *g, const struct buffer_def *d)
 	return true;
 }
 
-/* A contract's buffer: blocks of one chunk for each rank, or the schedule's own count of chunks.
- * *cut: into how many a block is cut. */
+/* A buffer of the contract: a block of one chunk for each rank, or the schedule's count of chunks.
+ * *cut: the chunks of a block. */
 static bool promised(struct grid *g, const struct buffer_def *q, struct grid_buffer *b,
 		     struct polynomial *cut)
 {
@@ -83,7 +83,7 @@ bool grid_buffers(struct grid *g, const struct decl *d)
 		if (!promised(g, q, &g->buffers[i], &cut))
 			return false;
 		first = i ? first : cut;
-		if (!grid_equal(&first, &cut)) /* else lengths may differ where a value goes */
+		if (!grid_equal(&first, &cut)) /* lengths may differ between buffers */
 			return grid_fail(g, q->span, "blocks that are cut into different counts");
 	}
 	return !q || grid_fail(g, d->name.span, "buffers unlike the contract's");
@@ -99,7 +99,7 @@ static bool range(struct grid *g, const struct ref *r, const struct grid_buffer 
 
 	*lo = zero;
 	*n = grid_number(1);
-	if (r->block) /* of a contract, of one chunk */
+	if (r->block) /* a contract's block of one chunk */
 		return r->kind == REF_ONE && b->blocks && grid_value(g, r->block, lo) &&
 		       grid_value(g, r->lo, &hi) && !hi.n;
 	if (r->kind == REF_ALL) {
@@ -138,7 +138,7 @@ bool grid_cells_of(struct grid *g, const struct ref *r, struct grid_cells *to)
 	return true;
 }
 
-/* ---- as integer sets have it ----------------------------------------------------------------- */
+/* ---- as integer sets ------------------------------------------------------------------------- */
 
 isl_map *grid_put_cells(const struct grid *g, const struct polynomial *rank,
 			const struct grid_cells *c)
@@ -172,7 +172,7 @@ isl_set *grid_all_cells(const struct grid *g)
 
 /* ---- the contract ---------------------------------------------------------------------------- */
 
-/* Any index of the left side: a chunk's number, or that of a block of one chunk. */
+/* Binds the free index of the left side: the number of a chunk, or of a block of one chunk. */
 static bool free_index(struct grid *g, const struct ensures *e, uint32_t used)
 {
 	const struct symbol *s = e->block_index ? e->block_index : e->left->block ? NULL : e->index;
@@ -190,7 +190,7 @@ static bool free_index(struct grid *g, const struct ensures *e, uint32_t used)
 	return true;
 }
 
-/* x[e]@q, or its sum over all q: the digits of q, and x[e]. */
+/* The digits of q and of e in x[e]@q, or in its sum over all q. */
 static bool asked(struct grid *g, const struct term *t, struct polynomial *from,
 		  struct grid_cells *of)
 {

@@ -1,15 +1,17 @@
 /*
- * A proof of a grid as JSON, to be checked by other means.
+ * A proof of a grid as JSON, for independent checkers.
  *
- * In: calls and steps, as they are proved one after another. Out: these, in their order, each with
- * the contents of cells after it, and with each call the callee's own certificate, for all N from
- * 1. Sets and functions are pieces (certificate_pieces.c): their parameters are the factors and the
- * root's digits. A rank and a chunk have one digit for each factor; a cell is a rank, a chunk and
- * the number of a buffer.
+ * In: calls and steps, as they are proved one after another. Out: the same in their order, each
+ * with the contents of cells after it, and each call with the certificate of the callee, for all N
+ * >= 1. Sets and functions are pieces (certificate_pieces.c); their parameters are the factors and
+ * the root's digits. A rank and a chunk have one digit for each factor; a cell is a rank, a chunk
+ * and the number of a buffer.
  *
- *   call   {"line", "digit": by which its groups' ranks differ, "view": cells, "root": a sum or none,
+ *   call   {"line", "digit": by which its groups' ranks differ, "view": cells, "root": a sum or
+ *   none,
  *           "callee": certificate, "holds": set of (cell, cell that was there at first)}
- *   step   {"line", "together": whether they start together, "operations": [{"kind", "line", "loops", "peer": function, "x": cells, "y": cells}],
+ *   step   {"line", "together": whether they start together, "operations": [{"kind", "line",
+ *   "loops", "peer": function, "x": cells, "y": cells}],
  *           "holds"}
  *   cells  {"buffer", "free": [digits that may be any], "at": function of the rest}
  *
@@ -30,7 +32,7 @@ static json_t *digits(const struct grid *g, uint32_t bits)
 	return list;
 }
 
-/* Functions of the rank's digits and the trips of the loops around. */
+/* The arguments of functions: the rank's digits and the trips of the loops around. */
 struct point {
 	const struct grid_run *r;
 	const isl_set *domain; /* of the atoms; NULL: any */
@@ -82,7 +84,7 @@ json_t *grid_words_operation(struct grid_run *r, const struct grid_operation *o)
 	return j;
 }
 
-/* A move is done. */
+/* Adds a call or a step to the certificate. */
 static void add(struct grid_run *r, const struct stmt *s, json_t *move)
 {
 	isl_set *holds = isl_map_wrap(isl_map_copy(r->holds));

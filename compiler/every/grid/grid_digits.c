@@ -1,5 +1,5 @@
 /*
- * Numbers by their digits, and relations of ranks and chunks by digits. See grid.h.
+ * Numbers as digits, and relations between ranks and chunks by their digits. See grid.h.
  *
  * O(factors) each.
  */
@@ -58,7 +58,7 @@ isl_map *grid_put(isl_map *m, isl_aff *a)
 	return m ? isl_map_flat_range_product(m, one) : one;
 }
 
-/* Any number more. */
+/* Appends a number with any value. */
 static isl_map *put_any(const struct grid *g, isl_map *m)
 {
 	isl_space *s = isl_space_from_domain(isl_set_get_space(g->context));
@@ -87,7 +87,7 @@ isl_set *grid_any(const struct grid *g)
 isl_map *grid_possible(const struct grid *g, isl_map *m, isl_set *domain)
 {
 	m = isl_map_intersect_domain(m, domain);
-	for (uint32_t atom = g->natoms; atom-- > g->ranks;) /* each is of earlier ones */
+	for (uint32_t atom = g->natoms; atom-- > g->ranks;) /* an atom depends on earlier ones */
 		if (g->turned[atom] &&
 		    isl_map_involves_dims(m, isl_dim_in, atom - g->ranks, 1) != isl_bool_false)
 			m = isl_map_intersect_domain(m, isl_set_copy(g->turned[atom]));

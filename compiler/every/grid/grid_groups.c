@@ -1,13 +1,14 @@
 /*
- * Calls in groups, of all groups at once. See grid.h.
+ * Calls in groups, for all groups at once. See grid.h.
  *
- * A call changes one digit of the rank, and of the chunk the same where its view has as many parts
- * as the group has ranks; all other digits stay as they are.
+ * A call relates ranks that differ in one digit, and chunks that differ in the same digit, if its
+ * view has as many parts as the group has ranks. All other digits stay as they are.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid/grid.h"
 
-/* The number of the rank by which a group's members differ, all of which are in it. */
+/* *number: the digit in which the members of a group differ; all its values must be in the
+ * group. */
 static bool members(struct grid *g, const struct stmt *s, uint32_t *number)
 {
 	struct polynomial first, count, stride = grid_number(1), away, own;
@@ -29,7 +30,7 @@ static bool members(struct grid *g, const struct stmt *s, uint32_t *number)
 	return grid_fail(g, s->span, "a group that is not a row or column of a grid");
 }
 
-/* Whether digit `number` is the one in `free` that counts most. */
+/* Whether digit `number` is the highest one in `free`. */
 static bool counts_most(const struct grid *g, uint32_t free, uint32_t number)
 {
 	for (uint32_t i = 0; i < g->m; i++)
@@ -38,8 +39,8 @@ static bool counts_most(const struct grid *g, uint32_t free, uint32_t number)
 	return free >> number & 1;
 }
 
-/* The cells of the views that a call is given in all groups, which must be the same chunks on all
- * ranks of a group, one for each part or cut into parts by `number`. NULL: g->why. */
+/* The cells of a call's view in all groups. They must be the same chunks on all ranks of a group,
+ * and be one part, or be cut into parts by digit `number`. NULL: g->why. */
 static isl_set *view(struct grid_run *r, const struct ref *ref, const struct grid_call *c,
 		     uint32_t number, struct grid_cells *of)
 {
@@ -70,8 +71,8 @@ static isl_set *view(struct grid_run *r, const struct ref *ref, const struct gri
 	return isl_set_free(s);
 }
 
-/* Lifts a relation between numbers of a group's ranks, or between these and parts, to a relation
- * between ranks or cells with all other digits equal. */
+/* Lifts a relation between a group's ranks, or between (rank, part), to a relation between ranks or
+ * cells with all other digits equal. */
 enum lift { LIFT_RANKS, LIFT_ONE, LIFT_PARTS };
 
 static isl_map *lifted(const struct grid *g, isl_map *m, uint32_t number, enum lift kind)
@@ -96,7 +97,7 @@ static isl_map *lifted(const struct grid *g, isl_map *m, uint32_t number, enum l
 	return m;
 }
 
-/* Whether a cell's new contributions, each from one of several cells, are there once. */
+/* Whether no contribution comes to a cell from two cells. */
 static bool counted_once(const struct grid_run *r, isl_map *from)
 {
 	isl_map *two = isl_map_range_product(isl_map_copy(from), isl_map_copy(from));
@@ -129,7 +130,7 @@ static bool linked(const struct grid_run *r, const struct grid_call *c, uint32_t
 	return ok;
 }
 
-/* All groups make the call: what cells hold then. `mine`: those of its views. */
+/* The contents of cells after all groups have made the call. `mine`: the cells of its views. */
 static bool calls(struct grid_run *r, const struct grid_call *c, uint32_t number, isl_set *mine,
 		  struct span at)
 {

@@ -9,7 +9,7 @@
 
 struct linking {
 	struct grid *g;
-	isl_set *domain; /* of the atoms that come here; of those made since, nothing */
+	isl_set *domain; /* of the atoms that reach this place; not of atoms made since */
 	isl_map *pairs;
 };
 
@@ -56,7 +56,7 @@ static bool branch(struct linking *l, const struct stmt *s)
 	return ok;
 }
 
-/* for q in 0..N: q is a rank, with separate numbers. */
+/* for q in 0..N: q becomes a rank with new digits. */
 static bool loop(struct linking *l, const struct stmt *s)
 {
 	struct grid *g = l->g;

@@ -1,14 +1,15 @@
 /*
  * Polynomials with integer factors. See grid.h.
  *
- * Nothing is rounded: what is too long, or cannot be decided, is refused. O(terms^2) each.
+ * Nothing is rounded: polynomials that are too long, and undecided comparisons, are refused.
+ * O(terms^2) each.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid/grid.h"
 
 #include <string.h>
 
-#define LARGE (INT64_C(1) << 40) /* factors beyond this are not looked at */
+#define LARGE (INT64_C(1) << 40) /* greatest factor */
 #define MOST_POWER 16u
 
 struct polynomial grid_number(int64_t n)
@@ -106,7 +107,7 @@ struct polynomial grid_factors(uint32_t first, uint32_t end)
 
 /* ---- at least 0 --------------------------------------------------------------------------- */
 
-/* The number below factor e that p has; NONE: none. False: several. */
+/* The digit of p below factor e; NONE: none. False: there are several. */
 static bool only_number(const struct grid *g, const struct polynomial *p, uint32_t e,
 			uint32_t *number)
 {
@@ -122,8 +123,8 @@ static bool only_number(const struct grid *g, const struct polynomial *p, uint32
 	return true;
 }
 
-/* A factor is 1 + what is left of it + the number below it, if p has one: all at least 0. The factor's
- * own atom then stands for what is left. */
+/* Substitutes 1 + rest + digit for a factor, where the digit is the one below it, if p has one, and
+ * rest >= 0. The atom of the factor then stands for `rest`. */
 static bool put_in(const struct polynomial *p, uint32_t factor, uint32_t number,
 		   struct polynomial *to)
 {
@@ -198,7 +199,7 @@ bool grid_divide(const struct grid *g, const struct polynomial *a, const struct 
 	       grid_sum(&most, -1, r, &most) && grid_natural(g, &most);
 }
 
-/* ---- as integer sets have it ----------------------------------------------------------------- */
+/* ---- as integer sets ------------------------------------------------------------------------- */
 
 isl_aff *grid_affine(const struct grid *g, const struct polynomial *p)
 {

@@ -1,10 +1,11 @@
 /*
- * The main text as a row of calls in groups and of steps, and what all chunks hold after them.
+ * Runs the main text as a sequence of calls in groups and of steps, on the contents of all chunks.
  * See grid.h.
  *
- * The rank is the sum of r_i * X_0 .. X_i-1. A chunk is the sum of c_i * X_i+1 .. X_m-1, the widest
- * parts first, or has digits as ranks have. That is a guess: a text that cuts otherwise is not
- * proved. What cells hold is a relation to the cells that were there at first. O(calls) sets.
+ * The rank is the sum of its digits r_i times X_0 .. X_i-1. The number of a chunk is the sum of c_i
+ * times X_i+1 .. X_m-1, the widest parts first, or is composed as the rank. Both orders are tried;
+ * a text that cuts otherwise is not proved. The contents of cells are a relation: cell -> cells
+ * with their initial values. O(calls) sets.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid/grid.h"
@@ -38,7 +39,7 @@ static isl_set *sizes(const struct grid *g, uint32_t dims)
 	return all;
 }
 
-/* N is the product of the schedule's parameters but the root, and of the remaining factor. */
+/* N is the product of the schedule's parameters, without the root, and of one more factor. */
 static bool factors(struct grid *g)
 {
 	const struct decl *d = g->in->schedule;
@@ -70,14 +71,14 @@ static bool factors(struct grid *g)
 	return true;
 }
 
-/* Whether an expression is a product of parameters and numbers, in which N has no part. */
+/* Whether an expression is a product of parameters and numbers, without N. */
 static bool is_product(const struct expr *e)
 {
 	return e->kind == E_INT || e->kind == E_NAME ||
 	       (e->kind == E_BINARY && e->op == OP_MUL && is_product(e->a) && is_product(e->b));
 }
 
-/* Whether a `where` says that N is a multiple of all parameters' product: N % (X * Y) == 0. */
+/* Whether a `where` requires that N is a multiple of a product of parameters: N % (X * Y) == 0. */
 static bool cuts(struct grid *g, const struct expr *e)
 {
 	struct polynomial by, all = grid_factors(0, g->m - 1);
@@ -92,7 +93,7 @@ static bool cuts(struct grid *g, const struct expr *e)
 	       grid_value(g, rest->b, &by) && grid_equal(&by, &all);
 }
 
-/* Only sizes that `where` admits are looked at, so it must refuse all others. */
+/* Whether `where` refuses all other sizes, as only products are considered here. */
 static bool admits_grids(struct grid *g, const struct decl *d)
 {
 	return (cuts(g, d->where) ||
@@ -101,7 +102,7 @@ static bool admits_grids(struct grid *g, const struct decl *d)
 	       grid_holds(g, d->where);
 }
 
-/* Numbers of the contract: the root must be a rank. */
+/* Binds the contract's parameters; the root must be a rank. */
 static bool contract_parameters(struct grid *g, const struct decl *d)
 {
 	struct polynomial v, digit[GRID_FACTORS];
@@ -189,7 +190,7 @@ static bool as_asked(struct grid_run *r)
 	return true;
 }
 
-/* A statement of the main text. */
+/* Runs a statement of the main text. */
 static bool statement(struct grid_run *r, const struct stmt *s)
 {
 	if (s->kind == S_WITHIN)
@@ -200,8 +201,7 @@ static bool statement(struct grid_run *r, const struct stmt *s)
 	return s->kind == S_LET || s->kind == S_SCRATCH /* done: names() */ || grid_let(r->g, s);
 }
 
-/* Lets, and scratches: these are there from the start, for a cell without a value is as good as
- * none. */
+/* Binds lets and scratches. A scratch may exist from the start, as its cells have no value. */
 static bool names(struct grid *g, const struct decl *d)
 {
 	for (const struct stmt *s = d->body; s; s = s->next)
@@ -227,7 +227,7 @@ static bool prove(struct grid_run *r)
 	return as_asked(r);
 }
 
-/* Whether some `where` cuts N by something, and the text is one of calls in groups and steps. */
+/* Whether some `where` divides N, and the text consists of calls in groups and of steps. */
 static bool is_grid(const struct instance *in)
 {
 	bool some = false, numbers = false;
@@ -267,7 +267,7 @@ static void keep(struct arena *to, const struct grid_run *r, struct every *e)
 	e->and = and_every(to, r->g);
 }
 
-/* The certificate, if one is asked for. */
+/* Makes the certificate, if it is requested. */
 static void keep_certificate(struct arena *to, struct grid_run *r, struct every *e)
 {
 	if (!r->moves)
@@ -296,11 +296,11 @@ static struct grid begin(struct ctx *c, const struct instance *in, struct arena 
 	return g;
 }
 
-/* With one order of the digits of chunks. */
+/* Tries the proof with one order of the digits of chunks. */
 static struct every prove_so(struct ctx *c, const struct instance *in, bool reversed,
 			     bool certificate, struct every_work *work)
 {
-	struct arena arena; /* separate, without a limit: isl's memory is held across it */
+	struct arena arena; /* without a limit, as running out would leak isl's memory */
 	struct every e = { 0 };
 
 	arena_init(&arena, NULL, NULL);

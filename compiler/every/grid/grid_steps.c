@@ -1,12 +1,14 @@
 /*
  * Steps of a main text on a grid: messages and copies of all ranks at once. See grid.h.
  *
- * In: a step. Each operation is a family of points (sender, receiver, offset in the message, trips
- * of the loops in the step), and says which cell each point reads, or writes; a copy's sender is
- * its receiver. Sends and receives are paired by that: those of a FIFO are each of one operation,
- * and have the same trips, in the order of which both come; or each FIFO has one message, whatever
- * its trips. No chunk is written twice, or written and read, so all reads see what was there
- * before. O(operations^2) sets.
+ * In: a step. Out: the contents of cells after it. Each operation is a family of points (sender,
+ * receiver, offset in the message, trips of the loops in the step), with the cell that each point
+ * reads or writes; a copy has the same sender and receiver.
+ *
+ * Sends and receives are paired in one of two ways: all sends of a FIFO are of one operation, and
+ * so are all its receives, with the same trips in the same order; or each FIFO has one message. No
+ * chunk is written twice, or written and read, so all reads see the values before the step.
+ * O(operations^2) sets.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid/grid.h"
@@ -20,9 +22,9 @@ struct stepped {
 
 struct stepping {
 	struct grid_run *r;
-	isl_set *domain; /* atoms that come here */
+	isl_set *domain; /* the atoms that reach this place */
 	uint32_t loop[GRID_LOOPS], nloops;
-	bool messages; /* may be here */
+	bool messages; /* messages are allowed here */
 	struct stepped *v;
 	uint32_t n, cap;
 	json_t *words; /* of the operations, for a certificate */
@@ -57,7 +59,7 @@ static isl_map *points(const struct stepping *t, const struct polynomial *from,
 	return m;
 }
 
-/* point -> cell of a rank. The offset of a point is the chunk's free digits. NULL: no sums. */
+/* point -> cell of a rank. The offset of a point is the chunk's free digits. NULL: not affine. */
 static isl_map *access(const struct stepping *t, const struct polynomial *from,
 		       const struct polynomial *to, const struct polynomial *rank,
 		       const struct grid_cells *c)
@@ -141,7 +143,7 @@ static bool local(struct stepping *t, const struct stmt *s)
 
 static bool list(struct stepping *t, const struct stmt *s);
 
-/* The statements that come where some atoms are. */
+/* Walks a list of statements for the atoms of `domain`. */
 static bool list_in(struct stepping *t, isl_set *domain, const struct stmt *s)
 {
 	isl_set *outer = t->domain;
@@ -167,7 +169,7 @@ static bool branch(struct stepping *t, const struct stmt *s)
 	return false;
 }
 
-/* for v in lo..X, of a factor X. */
+/* for v in lo..X, where X is a factor of N. */
 static bool loop(struct stepping *t, const struct stmt *s)
 {
 	struct grid *g = t->r->g;
@@ -222,14 +224,14 @@ static isl_map *both(isl_map *a, isl_map *b)
 	return a ? isl_map_union(a, b) : b;
 }
 
-/* Whether a part is a send, or a receive. */
+/* Whether a part is a send (`send`), or a receive. */
 static bool is_end(const struct stepped *p, bool send)
 {
 	return p->pairs && (send ? p->reads : p->writes);
 }
 
-/* Whether each FIFO's sends, and its receives, are of one operation each; go along links, to
- * others. */
+/* Whether all sends of a FIFO are of one operation, and so all its receives; and messages go along
+ * links, to other ranks. */
 static bool fifos_hold(const struct stepping *t)
 {
 	const struct grid *g = t->r->g;
@@ -266,7 +268,7 @@ static isl_map *ends(const struct stepping *t, bool send)
 	return all;
 }
 
-/* Whether no FIFO has two messages at an end. */
+/* Whether each FIFO has at most one message, at this end. */
 static bool single(const struct stepping *t, const isl_map *end)
 {
 	uint32_t m = t->r->g->m;
@@ -281,7 +283,7 @@ static bool single(const struct stepping *t, const isl_map *end)
 	return ok;
 }
 
-/* The same without trips. */
+/* Removes the trips. */
 static isl_map *no_trips(const struct stepping *t, isl_map *end)
 {
 	uint32_t at = 3 * t->r->g->m;
@@ -364,7 +366,7 @@ static bool has_values(const struct grid_run *r, isl_set *cells)
 	return ok;
 }
 
-/* Cells take the values of others, or add these; `from` is lost. */
+/* Cells get, or add, the values of other cells; takes `from`. */
 static bool take(struct grid_run *r, isl_map *from, const struct stmt *s)
 {
 	bool adds = s->kind == S_REDUCE_FROM || s->kind == S_REDUCE_INTO;

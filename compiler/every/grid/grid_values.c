@@ -1,8 +1,9 @@
 /*
  * Expressions -> polynomials. See grid.h.
  *
- * Quotients and remainders are by products of factors. x % X where x leaves 0 .. X - 1 by a few
- * turns (the neighbour on a ring) is a separate number; g->turned has its meaning.
+ * Quotients and remainders are by products of factors. x % X, where x is outside 0 .. X - 1 by a
+ * few multiples of X (the neighbour on a ring), becomes a new atom; g->turned has its relation to
+ * x.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid/grid.h"
@@ -12,7 +13,7 @@
 #define CALLS 16u
 #define ARGUMENTS 8u
 #define WIDE 0x1p60
-#define TURNS 2 /* x % X is looked at for -TURNS * X <= x < (TURNS + 1) * X */
+#define TURNS 2 /* x % X is supported for -TURNS * X <= x < (TURNS + 1) * X */
 
 bool grid_fail(struct grid *g, struct span at, const char *why)
 {
@@ -30,7 +31,7 @@ void grid_bind(struct grid *g, const struct symbol *s, const struct polynomial *
 
 /* ---- remainders ------------------------------------------------------------------------------ */
 
-/* The atoms of which `atom` is x - turn * factor and in its range, for one of a few turns. */
+/* The set where `atom` = x - turn * factor is in its range, for one of a few turns. */
 static isl_set *turned(const struct grid *g, isl_aff *x, uint32_t atom, uint32_t factor)
 {
 	isl_set *all = NULL;
@@ -61,7 +62,7 @@ static bool is_factor(const struct grid *g, const struct polynomial *b, uint32_t
 	return false;
 }
 
-/* a % b as a separate number. */
+/* a % b as a new atom. */
 static bool turned_remainder(struct grid *g, const struct polynomial *a, const struct polynomial *b,
 			     struct span at, struct polynomial *to)
 {
@@ -73,7 +74,7 @@ static bool turned_remainder(struct grid *g, const struct polynomial *a, const s
 		isl_aff_free(x);
 		return grid_fail(g, at, why);
 	}
-	isl_map *of = isl_map_from_aff(isl_aff_copy(x)); /* all that x can be */
+	isl_map *of = isl_map_from_aff(isl_aff_copy(x)); /* all values of x */
 	isl_set *asked = isl_map_domain(grid_possible(g, of, grid_any(g)));
 	isl_set *with = turned(g, x, atom, factor);
 	isl_set *known = isl_set_project_out(isl_set_copy(with), isl_dim_set, atom - g->ranks, 1);
@@ -95,8 +96,8 @@ static bool turned_remainder(struct grid *g, const struct polynomial *a, const s
 
 /* ---- expressions ----------------------------------------------------------------------------- */
 
-/* Whether 64 bits hold a value for every size, with sums of a few such. The product of all
- * factors is N, so a term is at most N to its highest power; a digit is below its factor. */
+/* Whether 64 bits hold sums of a few such values, for every size. The product of all factors is N,
+ * and a digit is below its factor, so a term is at most a power of N. */
 static bool fits(const struct grid *g, const struct polynomial *p)
 {
 	double all = 0;
@@ -173,7 +174,7 @@ static bool name(struct grid *g, const struct expr *e, struct polynomial *to)
 		return true;
 	}
 	if (s && s->kind == SYM_LET && !s->owner && s->value && g->calls < CALLS) {
-		struct polynomial rank = g->rank, n = g->n; /* ccs(5) 4: the whole's */
+		struct polynomial rank = g->rank, n = g->n; /* ccs(5) 4: of the whole schedule */
 		g->rank = grid_of_digits(g, g->ranks, ~0u, false);
 		g->n = grid_factors(0, g->m);
 		g->calls++;
@@ -213,7 +214,7 @@ bool grid_value(struct grid *g, const struct expr *e, struct polynomial *to)
 	return grid_fail(g, e->span, "an expression that is not a polynomial");
 }
 
-/* a op b holds where a sum is at least 0; that sum. False: another operator. */
+/* The polynomial that is >= 0 exactly where a op b holds. False: another operator. */
 static bool as_sum(enum expr_op op, const struct polynomial *a, const struct polynomial *b,
 		   struct polynomial *to)
 {
@@ -241,7 +242,7 @@ bool grid_holds(struct grid *g, const struct expr *e)
 	return ok || grid_fail(g, e->span, "a condition that may not hold for some size");
 }
 
-/* Where two numbers are equal: their difference is a sum, or they have digits as ranks have. */
+/* Where two numbers are equal: by their difference if it is affine, or else digit by digit. */
 static isl_set *where_equal(struct grid *g, const struct polynomial *a, const struct polynomial *b)
 {
 	struct polynomial x[GRID_FACTORS], y[GRID_FACTORS], d;
@@ -308,7 +309,7 @@ bool grid_let(struct grid *g, const struct stmt *s)
 		return true;
 	if (s->kind != S_LET)
 		return grid_fail(g, s->span, "a statement next to procs in groups");
-	if (s->e->kind == E_TABLE) { /* no entry is used, but each must have a value */
+	if (s->e->kind == E_TABLE) { /* entries must have values, even if unused */
 		bool ok = true;
 		for (const struct expr *e = s->e->args; e && ok; e = e->next)
 			ok = grid_value(g, e, &v);

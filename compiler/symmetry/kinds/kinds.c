@@ -1,7 +1,7 @@
 /*
- * Kinds of expressions: see kinds.h. An abstract run: an expression gives a kind in the place of a
- * number. A fn that calls itself with arguments that are SAME is SAME if all else in it is: by
- * induction on the calls, as every run of it ends. Any other recursion is OTHER.
+ * Kinds of expressions: see kinds.h. Evaluates an expression to a kind in place of a number. A fn
+ * that calls itself with arguments that are SAME is SAME if the rest of it is: by induction on the
+ * calls, as every run of it ends. Any other recursion is OTHER.
  */
 #include "compiler/symmetry/kinds/kinds.h"
 
@@ -10,8 +10,8 @@
 #define MOST_FN_DEPTH 64u
 #define MOST_TIMES 1024
 
-/* Of a let, or of a fn; of the latter: its call is open, with arguments that are SAME or not;
- * and it has been called again within. */
+/* Of a let or a fn. A fn with an open call: IS_OPEN_SAME if its arguments are SAME, else IS_OPEN;
+ * IS_CALLED_AGAIN once it has called itself with arguments that are SAME. */
 enum state { IS_NEW, IS_OPEN, IS_DONE, IS_OPEN_SAME, IS_CALLED_AGAIN };
 
 static const struct kind OTHER = { .form = KIND_OTHER };
@@ -21,7 +21,7 @@ static double max_of(double a, double b)
 	return a > b ? a : b;
 }
 
-/* The same with closer bounds, where these are exact. */
+/* The kind with closer bounds, if these are exact. */
 static struct kind between(struct kind k, double lo, double hi)
 {
 	if (k.form == KIND_OTHER || lo < -KIND_EXACT || hi > KIND_EXACT)
@@ -34,7 +34,7 @@ static struct kind between(struct kind k, double lo, double hi)
 
 /* ---- operators ------------------------------------------------------------------------ */
 
-/* NEAR, if it is sure not to overflow on any rank. */
+/* NEAR, if no rank can overflow; else OTHER. */
 static struct kind near(int64_t times, double most)
 {
 	if (most > SAFE || times > MOST_TIMES || times < -MOST_TIMES)
@@ -51,7 +51,7 @@ static struct kind add(struct kind a, struct kind b, int sign)
 	return near((int64_t)a.times + sign * (int64_t)b.times, a.most + b.most);
 }
 
-/* A literal is the only factor that is known here. */
+/* Only a literal is accepted as the factor of a value that turns. */
 static struct kind multiply(const struct expr *e, struct kind a, const struct expr *x,
 			    struct kind b)
 {
@@ -64,8 +64,7 @@ static struct kind multiply(const struct expr *e, struct kind a, const struct ex
 	return OTHER;
 }
 
-/* By N itself: a multiple of N that is added changes nothing. By mirrors, even turns keep a
- * number's parity. */
+/* Modulo N, NEAR becomes WITHIN. By mirrors, modulo 2 is SAME: even turns keep the parity. */
 static struct kind modulo(const struct kinds *k, struct kind a, const struct expr *by,
 			  struct kind b)
 {
@@ -82,7 +81,7 @@ static struct kind modulo(const struct kinds *k, struct kind a, const struct exp
 	};
 }
 
-/* Two that turn alike within 0..N are equal on all ranks or on none. */
+/* Two values WITHIN that turn alike are equal on all ranks or on none. */
 static struct kind compare(const struct expr *e, struct kind a, struct kind b)
 {
 	bool equality = e->op == OP_EQ || e->op == OP_NE;
@@ -108,7 +107,7 @@ static struct kind same_only(const struct expr *e, struct kind a, struct kind b)
 	}
 }
 
-/* By bits, where not both are SAME. The bounds hold: what turns has the bits of a rank. */
+/* By bits, if not both are SAME. The bounds hold, as a turning value has only a rank's bits. */
 static struct kind bitwise(const struct expr *e, struct kind a, struct kind b)
 {
 	bool turns = a.form == KIND_WITHIN || b.form == KIND_WITHIN;
@@ -128,7 +127,7 @@ static struct kind bitwise(const struct expr *e, struct kind a, struct kind b)
 	}
 }
 
-/* Whether the bounds say how a comparison ends: *is. */
+/* Whether the bounds decide a comparison; *is: its value. */
 static bool is_decided(enum expr_op op, struct kind a, struct kind b, bool *is)
 {
 	bool below = a.hi<b.lo, above = a.lo> b.hi, not_above = a.hi <= b.lo,
@@ -152,7 +151,7 @@ static bool is_decided(enum expr_op op, struct kind a, struct kind b, bool *is)
 	}
 }
 
-/* A value with no form that turns: a number within bounds, if it is certain to be one. */
+/* ANY, if the operation is sure to have a value on every rank; else OTHER. */
 static struct kind any(const struct expr *e, struct kind a, struct kind b)
 {
 	struct kind r = { .form = KIND_ANY,
@@ -182,7 +181,7 @@ static struct kind operator(struct kinds *k, const struct expr *e, struct kind a
 	}
 }
 
-/* The kind of place / n * n, given that of the place. */
+/* The kind of the product place / n * n: PLACE, or OTHER. */
 static struct kind place_of_part(struct kinds *k, const struct expr *product)
 {
 	const struct expr *y = kinds_of_parts(product);
@@ -260,7 +259,7 @@ static struct kind condition(struct kinds *k, const struct expr *e)
 
 /* ---- calls and tables ----------------------------------------------------------------- */
 
-/* Whether all of a list are SAME, and a bound of all. */
+/* SAME with a bound for all, if every expression of the list is SAME. */
 static struct kind all_same(struct kinds *k, const struct expr *list)
 {
 	struct kind all = kind_same(0);
@@ -298,7 +297,7 @@ static struct kind builtin(struct kinds *k, const struct expr *e)
 	return kind_same(max_of(all.most, 64));
 }
 
-/* Called within its own body. */
+/* The kind of a call within the fn's own body. */
 static struct kind call_again(uint8_t *state, bool same)
 {
 	if (!same || *state == IS_OPEN)
@@ -307,7 +306,7 @@ static struct kind call_again(uint8_t *state, bool same)
 	return kind_any_same();
 }
 
-/* The fn's parameters have the arguments' kinds for the body alone. */
+/* Binds the fn's parameters to the kinds of the arguments while its body is evaluated. */
 static struct kind call(struct kinds *k, const struct expr *e)
 {
 	const struct fn_def *f = e->sym->fn;
@@ -344,7 +343,7 @@ static struct kind call(struct kinds *k, const struct expr *e)
 	return r;
 }
 
-/* A file's let, or a topology's: when it is asked for first. */
+/* A let of a file or a topology, evaluated at its first use. */
 static struct kind lazy(struct kinds *k, const struct symbol *s)
 {
 	uint8_t *state = &k->state[s->id];

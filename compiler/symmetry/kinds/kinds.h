@@ -3,9 +3,10 @@
  *
  * In: a schedule's tree, names resolved. Out: whether all ranks run one text up to a turn of
  * ranks and chunks, r -> r + c (mod N), or (below) r -> r ^ c; by statement, how each operand's
- * chunks turn; or the first expression of which that cannot be said. No rank is run: the answer
- * is for every parameter, and for every N or the one that is asked for. Names are never assigned
- * anew, so one walk over the text, calls and all, finds the kind of each.
+ * chunks turn; or the first expression that breaks the symmetry. No rank is run: the answer is for
+ * all parameters, and for every N or one given N. This is an abstract interpretation (Cousot and
+ * Cousot, POPL 1977) whose values are the forms below. Names are never assigned anew, so one walk
+ * over the text, into its calls, finds the kind of each.
  *
  *     form     the value on rank r, from v on rank 0; t = times, a constant
  *     SAME     v
@@ -25,13 +26,13 @@
  *     an operand is all SAME, or one of its two indices      is WITHIN, 1
  *     the topology's links go from WITHIN, 1 to WITHIN, 1
  *
- * Then rank r runs the operations of rank 0, with peer p turned into p + r and chunk i into i + r
- * where `turns` says so. Both hold modulo N: that an index has N values, and that no chunk turns
- * in two ways, is checked by turns.h, on the instance. Groups (`within`) of not all ranks, and
- * `sized` buffers, are not symmetric.
+ * Then rank r runs the operations of rank 0, with peer p turned into p + r, and chunk i into i + r
+ * for operands that turn. Both hold modulo N: turns.h checks on the instance that an index has N
+ * values, and that no chunk turns in two ways. Groups (`within`) of some ranks only, and `sized`
+ * buffers, are not symmetric.
  *
- * One pair of copies is symmetric though neither is: all N chunks of a name, cut where the rank is,
- * so that chunk j and chunk (j + rank) % N of the two names meet, either way:
+ * A pair of copies can be symmetric where each alone is not: it copies all N chunks of a name, cut
+ * at the rank, so that chunk j of one name meets chunk (j + rank) % N of the other:
  *
  *     copy x[0..N - rank] into y[rank..N]      copy x[N - rank..N] into y[0..rank]
  *
@@ -56,8 +57,8 @@
  *     PLACE    f(x), x WITHIN, 1 and 0 <= x < N; f a text of x, N and values fixed for the
  *              instance alone; or f(x) / n * n, with n SAME
  *
- * An operand may be x[f(e)] or x[lo .. lo + n], lo = f(e) / n * n, with one f in the whole text. Then
- * chunk f(x) turns into chunk f(turned x).
+ * An operand may be x[f(e)] or x[lo .. lo + n], lo = f(e) / n * n, with one f in the whole text.
+ * Then chunk f(x) turns into chunk f(turned x).
  *
  * **Each rank in turn.** In a step,
  *
@@ -67,24 +68,24 @@
  * iterations of two ranks run in different orders. But in a step only the order on one FIFO
  * counts, and the loop's variable is the peer of all its messages, so no FIFO has messages of two
  * iterations; of local operations, any effect of the order is a race. So in such a loop q is
- * WITHIN, 1; in a topology's, too, as links have no order. In a loop with a variable that names no
- * peer and no link, the variable is SAME.
+ * WITHIN, 1; in a topology, too, as links have no order. If the variable is no peer and no end of a
+ * link, it is SAME.
  *
- * **With a root** (roots.h) ranks turn together with a parameter, which is WITHIN, 1 as `rank` is.
- * A copy in two pieces may be cut there, too.
+ * **With a root** (roots.h) a parameter turns together with the ranks: it is WITHIN, 1 as `rank`
+ * is. A copy in two pieces may also be cut at this parameter.
  *
- * No sum may exceed 64 bits on one rank alone: each kind has a bound of its value; if that is not
- * well below, the form is OTHER. Bounds hold if every parameter of the schedule is below
- * KIND_MOST_PARAM.
+ * An overflow must not happen on one rank alone. So each kind has a bound of its value, and the
+ * form is OTHER if the bound is not well below 2^63. Bounds hold if every parameter of the schedule
+ * is below KIND_MOST_PARAM.
  *
- * O(text), calls as often as they stand there; LIMIT_KIND_WORK nodes at most.
+ * O(text), with each call walked anew; at most LIMIT_KIND_WORK nodes.
  */
 #ifndef CCS_COMPILER_SYMMETRY_KINDS_KINDS_H
 #define CCS_COMPILER_SYMMETRY_KINDS_KINDS_H
 
 #include "lang/ast.h"
 
-#define KIND_MOST_PARAM 1024	   /* of a parameter's size, for bounds to hold */
+#define KIND_MOST_PARAM 1024	   /* bounds hold for parameters below this */
 #define LIMIT_KIND_WORK (1u << 14) /* nodes and statements; more is not symmetric */
 
 enum kind_form { KIND_SAME, KIND_NEAR, KIND_WITHIN, KIND_ANY, KIND_PLACE, KIND_OTHER };
@@ -93,7 +94,7 @@ struct kind {
 	enum kind_form form;
 	int32_t times;		      /* NEAR, WITHIN */
 	double most;		      /* |value| <= most, on any rank; not of OTHER */
-	double lo, hi;		      /* lo <= value <= hi; closer, where that is easy */
+	double lo, hi;		      /* lo <= value <= hi; may be closer than `most` */
 	const struct place_fn *place; /* PLACE: f; */
 	const struct expr *part;      /* ... and n, a name or a number; or NULL */
 };
@@ -111,12 +112,12 @@ enum turns {
 	TURNS_INDEX, /* x[e]: e turns (a chunk; where x has blocks, a block) */
 	TURNS_CHUNK, /* x[b][e]: e turns, b does not */
 	TURNS_BLOCK, /* x[b][..]: b turns, the index after it does not */
-	TURNS_RANGE, /* x[lo..lo + n], by bits: the bits of lo turn, some or none */
+	TURNS_RANGE, /* x[lo..lo + n], by bits: some bits of lo turn, or none */
 	TURNS_PLACE, /* x[f(e)], or x[lo..lo + n], by mirrors: x[f(turned e)] ... */
 	TURNS_WHOLE  /* of a copy in two pieces: all N chunks turn, wherever it is cut */
 };
 
-enum turn_by { TURN_BY_SUM, TURN_BY_BITS, TURN_BY_MIRROR }; /* r + c (mod N); r ^ c; both ways */
+enum turn_by { TURN_BY_SUM, TURN_BY_BITS, TURN_BY_MIRROR }; /* r + c (mod N); r ^ c; r +- c */
 
 struct kinds {
 	const struct module *module;
@@ -130,14 +131,14 @@ struct kinds {
 	const struct stmt *each; /* the open loop over all ranks with a turning variable, or NULL */
 	bool symmetric;
 	struct span place; /* not symmetric: the first expression that breaks it, */
-	const char *why;   /* and the reason: "a condition that differs from rank to rank" */
+	const char *why;   /* ... and why: "a condition that differs from rank to rank" */
 	struct operands {
 		uint8_t x, y; /* enum turns */
 		bool met;
 	} *operands;	 /* by the statement's number: of sends, receives, copies, reductions */
-	bool any_links;	 /* the topology has links: rank 0's, turned, are all */
-	struct kind *of; /* by the symbol's number: what a name stands for, here */
-	uint8_t *state;	 /* by the symbol's number: whether that is known, or a fn's call open */
+	bool any_links;	 /* the topology has links: all are rank 0's, turned */
+	struct kind *of; /* by the symbol's number: the kind of a name, here */
+	uint8_t *state;	 /* by the symbol's number: enum state of kinds.c */
 	const struct decl **open; /* the walk's stack: the schedule, and its open calls */
 	uint32_t nopen, capopen;
 	uint32_t depth; /* calls of fns that are open */
@@ -151,34 +152,34 @@ void kinds_find(struct kinds *k, struct arena *a, const struct module *m,
 		const struct decl *schedule, enum turn_by by, uint32_t nranks,
 		const struct symbol *root);
 
-/** The kind of an expression, for names as they are bound now: of the topology, of files, and
- *  such as the caller has bound with kinds_bind (a contract's, say). */
+/** The kind of an expression, with the current kinds of names: of the topology, of files, and those
+ *  that the caller has bound with kinds_bind (such as a contract's). */
 struct kind kinds_of(struct kinds *k, const struct expr *e);
 
 /** The kind of `rank`. */
 struct kind kinds_rank(const struct kinds *k);
 
-/** The kind of f(args), by mirrors, where f's body has none that is known, or divides a PLACE:
- *  PLACE, or OTHER. */
+/** By mirrors: the kind of f(args), PLACE or OTHER, if the kind of f's body is OTHER or a PLACE. */
 struct kind kinds_place_of_call(struct kinds *k, const struct expr *call, const struct kind *args,
 				struct kind body);
-/** e: y / n * n, of which n is given: y; else NULL. */
+/** y, if e is y / n * n with a name or number n; else NULL. */
 const struct expr *kinds_of_parts(const struct expr *e);
 
-/** The bounds of f(args), all SAME, where f calls itself; any, where they are not found. */
+/** The kind of f(args), with arguments that are SAME, where f calls itself: SAME, with the bounds
+ *  that are found. */
 struct kind kinds_bound_of_call(struct kinds *k, const struct expr *call, const struct kind *args);
 
 /** Whether two expressions are one text with the same names. */
 bool kinds_equal_texts(const struct expr *a, const struct expr *b);
 
-/** Notes what breaks it, if it is the first. */
+/** Notes an expression that breaks the symmetry, if it is the first. */
 void kinds_broken(struct kinds *k, struct span place, const char *why);
-/** Counts a node or statement. False: there were too many, which breaks it. */
+/** Counts a node or statement. False: there are too many, which breaks the symmetry. */
 bool kinds_work(struct kinds *k, struct span place);
 
-/** What a name stands for from now on. */
+/** Binds a name to a kind from now on. */
 void kinds_bind(struct kinds *k, const struct symbol *s, struct kind kind);
-/** A let is to be evaluated anew when it is asked for. */
+/** Forgets the kind of a let; the next use evaluates it again. */
 void kinds_forget(struct kinds *k, const struct symbol *let);
 
 static inline struct kind kind_same(double most)
@@ -194,7 +195,7 @@ static inline struct kind kind_rank(void)
 	};
 }
 
-/* Bounds that the text does not give: SAME, and any number. */
+/* SAME, without a bound. */
 static inline struct kind kind_any_same(void)
 {
 	return kind_same(1e19);

@@ -1,19 +1,20 @@
 /*
- * Bounds of what a fn that calls itself gives: by running it, where its arguments are few.
+ * Bounds of a recursive fn, by running it for all possible arguments.
  *
- * In: a call whose arguments are SAME, all but one of them known numbers and that one within
- * MOST_VALUES. Out: the least and the greatest value, exactly; or none, where it does not end soon,
- * overflows, or has what is not known here. O(LIMIT_FUEL nodes) a call.
+ * In: a call with arguments that are SAME. At most one of them is not a known number, and that one
+ * has at most MOST_VALUES values. Out: the exact least and greatest value; or no bounds, if the run
+ * does not end soon, overflows, or meets an expression with an unknown value.
+ * O(LIMIT_FUEL nodes) a call.
  */
 #include "compiler/symmetry/kinds/kinds.h"
 
 #define MOST_VALUES 64
 #define LIMIT_FUEL 100000u
-#define MOST_CALLS 200u /* open at once */
+#define MOST_CALLS 200u /* depth of calls */
 
 struct machine {
 	struct kinds *k;
-	int64_t *of; /* by symbol: what a parameter is */
+	int64_t *of; /* by symbol: the value of a parameter */
 	bool *bound; /* by symbol */
 	uint32_t fuel, depth;
 };
@@ -49,7 +50,7 @@ static bool operate(enum expr_op op, int64_t a, int64_t b, int64_t *v)
 	}
 }
 
-/* The fn's body with its parameters as given. */
+/* Evaluates the fn's body with its parameters bound to `args`. */
 static bool run_call(struct machine *m, const struct fn_def *f, const int64_t *args, int64_t *v)
 {
 	struct arena *a = m->k->arena;

@@ -1,8 +1,8 @@
 /*
- * Places: which expressions say where a rank's chunk lies; see kinds.h, By mirrors.
+ * Places: expressions for the place of a rank's chunk; see kinds.h, By mirrors.
  *
- * f(x) must be a function of x, on all ranks one: its text has x, numbers, N, the schedule's
- * parameters, lets that are evaluated once an instance, and fns of these. `rank` is in none of them.
+ * f(x) must be the same function of x on all ranks: its text consists of x, numbers, N, the
+ * schedule's parameters, lets with one value an instance, and fns of these, all without `rank`.
  */
 #include "compiler/symmetry/kinds/kinds.h"
 
@@ -25,7 +25,7 @@ bool kinds_equal_texts(const struct expr *a, const struct expr *b)
 
 /* ---- functions of x alone ------------------------------------------------------------ */
 
-/* The fns that are known to be, or are being looked at. */
+/* The fns that are known to be pure, or are being checked. */
 struct pure {
 	struct kinds *k;
 	const struct symbol **fns;
@@ -44,8 +44,8 @@ static bool all_pure(struct pure *u, const struct expr *list, const struct symbo
 	return true;
 }
 
-/* A let at the outermost level of the schedule, or of a file: one value an instance, if it is
- * one on all ranks. */
+/* Whether a let has one value an instance: it is at the outermost level of the schedule or of a
+ * file, and the same on all ranks. */
 static bool is_fixed_let(struct pure *u, const struct symbol *s)
 {
 	const struct stmt *at = u->k->schedule->body;
@@ -79,7 +79,7 @@ static bool is_pure_call(struct pure *u, const struct expr *e)
 		       e->sym->fn->nparams);
 }
 
-/* Whether the value hangs on nothing but the names x, and what is fixed. */
+/* Whether the value depends only on the names x and on values that are fixed for the instance. */
 static bool is_pure(struct pure *u, const struct expr *e, const struct symbol *const *x,
 		    uint32_t nx)
 {
@@ -129,7 +129,8 @@ const struct expr *kinds_of_parts(const struct expr *e)
 	return is ? e->a->a : NULL;
 }
 
-/* The argument that a name of f's is, where the call is; a number stays. */
+/* The argument of the call for the parameter `name` of f; a number is returned as it is. NULL: the
+ * argument is neither a name nor a number. */
 static const struct expr *argument_of(const struct expr *call, const struct expr *name)
 {
 	const struct fn_def *f = call->sym->fn;
@@ -160,7 +161,7 @@ struct kind kinds_place_of_call(struct kinds *k, const struct expr *call, const 
 	part = part ? argument_of(call, part) : NULL;
 	if (!x || ((y || body.part) && !part))
 		return OTHER;
-	if (body.form == KIND_PLACE) { /* it calls what says the place */
+	if (body.form == KIND_PLACE) { /* f's body calls the function of the place */
 		body.part = part;
 		return body;
 	}

@@ -1,6 +1,6 @@
 /*
- * The text's kinds: statements, calls, operands; see kinds.h. Both branches of an `if` are walked,
- * but where the condition is known, a loop's body once, and a call each time that it stands there.
+ * Kinds of statements, calls and operands: see kinds.h. The walk visits both branches of an `if`
+ * unless its condition is known, the body of a loop once, and the body of a proc at each call.
  */
 #include "compiler/symmetry/kinds/kinds.h"
 
@@ -16,7 +16,7 @@ static bool must_be_same(struct kinds *k, const struct expr *e, const char *why)
 	return false;
 }
 
-/* x[lo .. lo + n]: as many chunks on each rank. */
+/* Whether an operand is x[lo .. lo + n] with n SAME, by bits. */
 static bool is_range_of_bits(struct kinds *k, const struct ref *r)
 {
 	return k->by == TURN_BY_BITS && r->kind == REF_RANGE && !r->block &&
@@ -25,7 +25,7 @@ static bool is_range_of_bits(struct kinds *k, const struct ref *r)
 	       kind_is_same(kinds_of(k, r->hi->b));
 }
 
-/* x[f(e)], or x[lo .. lo + n] with lo = f(e) / n * n; one f for all. */
+/* Whether an operand is x[f(e)], or x[lo .. lo + n] with lo = f(e) / n * n, with the text's f. */
 static bool is_place(struct kinds *k, const struct ref *r)
 {
 	if (k->by != TURN_BY_MIRROR || r->block || r->kind == REF_ALL)
@@ -84,7 +84,7 @@ static void operation(struct kinds *k, const struct stmt *s)
 
 /* ---- copies in two pieces --------------------------------------------------------------- */
 
-/* n N + r at + k, exactly, where `at` is `rank`, or the root; there is no other way to be one. */
+/* The value n N + r at + k, where `at` is `rank`, or the root. */
 struct linear {
 	int64_t n, r, k;
 	bool is;
@@ -116,10 +116,10 @@ static bool is_linear(const struct expr *e, int64_t n, int64_t r, const struct s
 	return x.is && x.n == n && x.r == r && x.k == 0;
 }
 
-/* How a name's chunks are cut: `fore` is the first part, for the ranks below N. */
+/* Where a name's chunks are cut in two. */
 enum cut { CUT_NOT, CUT_AT_RANK /* 0..rank, rank..N */, CUT_BEHIND /* 0..N - rank, N - rank..N */ };
 
-/* By the root, where there is one, else by the rank. */
+/* Where two operands cut a name: at the root, if there is one, else at the rank. */
 static enum cut cut_of(const struct ref *fore, const struct ref *rest, const struct symbol *root)
 {
 	if (fore->kind != REF_RANGE || rest->kind != REF_RANGE || fore->block || rest->block ||
@@ -138,7 +138,7 @@ static bool cut_alike(struct kinds *k, const struct stmt *s, const struct stmt *
 		      const struct symbol *root)
 {
 	enum cut x = cut_of(s->x, t->x, root), y = cut_of(t->y, s->y, root);
-	if (x == CUT_NOT) { /* the other one is first */
+	if (x == CUT_NOT) { /* try the other order */
 		x = cut_of(t->x, s->x, root);
 		y = cut_of(s->y, t->y, root);
 	}
@@ -172,7 +172,7 @@ static void counts(struct kinds *k, const struct buffer_def *b)
 
 static const char CONDITION[] = "a condition that differs from rank to rank";
 
-/* The topology's names and conditions, for any rank. */
+/* Checks the names and conditions of the topology. */
 static void topology(struct kinds *k, const struct decl *d)
 {
 	const struct expr *a = d->topology_args;
@@ -180,7 +180,7 @@ static void topology(struct kinds *k, const struct decl *d)
 	for (const struct binding *p = d->topology ? d->topology->params : NULL; p; p = p->next) {
 		const struct expr *e = a ? a : p->value;
 		struct kind x = e ? kinds_of(k, e) : OTHER;
-		/* Of any size: another call may be on the same topology with other arguments. */
+		/* Without a bound: another call may use this topology with other arguments. */
 		if (kind_is_same(x))
 			x = kind_any_same();
 		else if (kind_turns(x) && k->root)
@@ -200,7 +200,8 @@ static void topology(struct kinds *k, const struct decl *d)
 		must_be_same(k, d->topology->where, CONDITION);
 }
 
-/* An expression is evaluated whether it is used or not, and might fail on a single rank. */
+/* Binds a name. Its expression is evaluated even if unused, so it must not fail on one rank
+ * alone. */
 static void bind_known(struct kinds *k, const struct symbol *s, const struct expr *e)
 {
 	struct kind x = kinds_of(k, e);
@@ -210,7 +211,7 @@ static void bind_known(struct kinds *k, const struct symbol *s, const struct exp
 	kinds_bind(k, s, x);
 }
 
-/* Views are of the same chunks on all ranks; numbers have the arguments' kinds. */
+/* Binds a proc's parameters. A view must have the same chunks on all ranks. */
 static void arguments(struct kinds *k, const struct stmt *s)
 {
 	const struct param *p = s->callee->formals;
@@ -269,7 +270,7 @@ static bool names_peer(const struct stmt *s, const struct symbol *var)
 	return false;
 }
 
-/* A loop over all ranks, of which each has an iteration (kinds.h). */
+/* Whether the loop has an iteration for each rank, in any order (kinds.h). */
 static bool is_each(const struct kinds *k, const struct stmt *s)
 {
 	return k->unordered && !k->each && s->kind == S_FOR && s->e->kind == E_INT &&
@@ -284,7 +285,7 @@ static void each(struct kinds *k, const struct stmt *s)
 	k->each = NULL;
 }
 
-/* The range of a loop's variable, where the step's sign is known. */
+/* The kind of a loop's variable, with its range if the step's sign is known. */
 static struct kind variable(const struct stmt *s, struct kind lo, struct kind hi)
 {
 	struct kind v = kind_same(lo.most > hi.most ? lo.most : hi.most);
@@ -296,7 +297,7 @@ static struct kind variable(const struct stmt *s, struct kind lo, struct kind hi
 		return v;
 	v.lo = down ? hi.lo + 1 : lo.lo;
 	v.hi = down ? lo.hi : hi.hi - 1;
-	if (v.lo > v.hi) /* it may have no iteration */
+	if (v.lo > v.hi) /* the loop has no iteration */
 		v.lo = v.hi;
 	return v;
 }
@@ -313,7 +314,7 @@ static void loop(struct kinds *k, const struct stmt *s)
 	statements(k, s->body);
 }
 
-/* Statements that a known condition leaves out are not checked. */
+/* If the condition is known, checks only the branch that runs. */
 static void branch(struct kinds *k, const struct stmt *s)
 {
 	struct kind is = kinds_of(k, s->e);
@@ -332,7 +333,7 @@ static bool is_number(struct kinds *k, const struct expr *e, double n)
 	return kind_is_known(x) && x.lo == n;
 }
 
-/* within group(0, N, 1): in it, `rank` and `N` are as outside. */
+/* Whether it is within group(0, N, 1), where `rank` and `N` are as outside. */
 static bool is_all_ranks(struct kinds *k, const struct stmt *s)
 {
 	return k->nranks && s->e2 && is_number(k, s->e, 0) && is_number(k, s->e2, k->nranks) &&
@@ -359,7 +360,7 @@ static void statement(struct kinds *k, const struct stmt *s)
 	case S_ASSERT: must_be_same(k, s->e, CONDITION); break;
 	case S_LET:
 		if (s->var->owner && s->var->owner->kind == D_TOPOLOGY)
-			break; /* lazy */
+			break; /* evaluated at the first use */
 		bind_known(k, s->var, s->e);
 		break;
 	case S_SCRATCH: counts(k, s->buffer); break;
@@ -398,9 +399,9 @@ static void statements(struct kinds *k, const struct stmt *s)
 			statement(k, s);
 }
 
-/* ---- all ------------------------------------------------------------------------------ */
+/* ---- the schedule --------------------------------------------------------------------- */
 
-/* The schedule's parameters: numbers, of which the root may be one that turns. */
+/* Binds the schedule's parameters; the root, if it is one of them, turns. */
 static void parameters(struct kinds *k, const struct decl *schedule)
 {
 	for (const struct binding *p = schedule->params; p; p = p->next) {
