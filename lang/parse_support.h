@@ -5,10 +5,10 @@
  * (parse.y) is the token stream (tokens.c): it counts open blocks and nesting, and after a syntax
  * error drops tokens up to a place where parsing can resume. ast.c makes the nodes.
  *
- * These files call each other in a circle: bison's parser requests a token from the token stream,
- * and this from flex's scanner. The token stream reports the mistakes of all three, as it knows
- * which ones are consequences of earlier ones. A fix of a mistake is tried by parsing the text
- * again (trial.c, imports.c).
+ * A circle of files: bison's parser requests a token from the token stream, and this from flex's
+ * scanner. The token stream reports the mistakes of all three, as it knows which ones are
+ * consequences of earlier ones. A fix of a mistake is tried by parsing the text again (trial.c,
+ * imports.c).
  */
 #ifndef CCS_LANG_PARSE_SUPPORT_H
 #define CCS_LANG_PARSE_SUPPORT_H
