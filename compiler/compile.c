@@ -147,7 +147,7 @@ static bool run_passes(struct checking *x, size_t first)
 
 	x->errors = x->ctx->diags->errors;
 	for (const struct pass *p = passes + first; p < passes + NPASSES && end != STOP; p++) {
-		x->ctx->diags->phase = p->phase;
+		x->ctx->diags->phase = (int)p->phase;
 		end = p->run(x);
 		if (end != SKIPPED)
 			pass_done(x->ctx, p->name, x->k->program ? x->k->program->nops : 0, &since);
