@@ -3,36 +3,36 @@
  *
  *   lang/      load, resolve     text -> AST
  *   expand/    expand            AST, N -> program
- *   check/     match             messages
- *              deadlock          an order of all waves
- *              race              within a rank
- *              proof             values against the contract
- *              bits              the order of sums, over ranks and counts
- *              after             which ranks begin before a rank ends
+ *   check/     match             each message has a send and a receive
+ *              deadlock          all waves finish; an order in which they can run
+ *              race              no two unordered operations of a rank conflict
+ *              proof             the final values are those of the contract
+ *              bits              sums are made in one order on all ranks, for all counts
+ *              after             ranks end after the ranks that the contract names have begun
  *              dead              operations that no result needs
- *   symmetry/  symmetry          all of the above, if one rank decides for all ranks
+ *   symmetry/  symmetry          these checks on rank 0 alone, where it stands for all ranks
  *   witness/   witness, blame,   the smallest reason for a failed verdict
  *              orders
  *   explain/   explain           how the data of one instance moves, as text and pictures
- *   lower/     lower             program -> lowered program: flow, fuse, waits; and match,
- *                                deadlock, race, proof, after again
+ *   lower/     lower             program -> lowered program (flow, fuse, waits), which then
+ *                                passes match, deadlock, race, proof, bits and after again
  *              direct            messages that need no slot
  *              protocols         the protocol by size, on GPUs
- *   emit/      module            plans -> ccs_module_v1
+ *   emit/      module            lowered programs -> ccs_module_v1: their plans
  *              read_back         the module's bytes, proved again
- *              cuda, kernels     plans -> CUDA source -> kernels in it
+ *              cuda, kernels     ccs_module_v1 -> CUDA source, and kernels compiled from it
  *              link              ccs_module_v1 -> ar.so
  *              msccl_export      plan -> MSCCL XML
  *              report, sheet     the proved facts: of one schedule, of many side by side
  *
- * compile.c has the line; schedules.c runs it for a file's schedules, Ns and roots;
- * text_cure.c searches for an edit that makes a wrong schedule right; session.c opens and ends a
- * compilation; ccc.c and options.c are the command. editor.c makes the line available to the
- * language server (lsp/), which is not a part of it.
+ * compile.c runs the passes on one instance, schedules.c on all schedules, Ns and roots of a
+ * file. session.c begins and ends a compilation. text_cure.c searches for an edit that makes a
+ * wrong schedule right. ccc.c and options.c are the command. editor.c runs the passes for the
+ * language server (lsp/), which is not part of the library.
  *
- * A pass reports mistakes through diags and returns; it never prints and never
- * exits. A pass runs only if the ones before it, on the same program, found
- * nothing that would make it report consequences of the same mistake.
+ * A pass reports mistakes through diags, and never exits. It prints only its product, to the file
+ * that it is given, and its progress (-v). A pass is skipped if an earlier pass found a mistake in
+ * the same program that this one would only report a second time.
  */
 #ifndef CCS_COMPILER_COMPILE_H
 #define CCS_COMPILER_COMPILE_H
@@ -42,6 +42,7 @@
 #include "compiler/symmetry/symmetry.h"
 #include "compiler/explain/explain.h"
 
+/* --emit. */
 enum emit {
 	EMIT_AST,
 	EMIT_PROGRAM,
@@ -55,6 +56,7 @@ enum emit {
 	EMIT_CSV
 };
 
+/* The command: ccc FILE; ccc check, explain, table, fmt; the language server. */
 enum action {
 	ACTION_COMPILE,
 	ACTION_CHECK,
@@ -80,8 +82,8 @@ struct options {
 	bool slots_given;
 	enum pipe_streams streams;
 	uint64_t eager;	  /* --eager: bytes of buffer for a pair of ranks */
-	uint32_t require; /* as in struct ctx */
-	bool all_ranks;	  /* runs all ranks, even if one rank or a proof for every N decides */
+	uint32_t require; /* --require: bits REQUIRE_... */
+	bool all_ranks; /* checks all ranks, even where one rank or a proof for every N would do */
 	enum emit emit;
 	struct cuda_options cuda;
 	const struct choice_list *protocols; /* --protocols, or NULL: protocols_choose */
@@ -101,32 +103,35 @@ struct options {
 
 /* Facts of one instance. */
 struct checked {
-	bool right; /* it passed */
+	bool right; /* all checks passed */
 	struct program *program;
 	const struct contract *contract;
 	struct deadlock_report deadlock;
 	struct proof proof;
 	struct bits bits;
 	bool alone;		 /* rank 0 decided for all (symmetry/); `program` is rank 0's */
-	struct dead_list stores; /* with `alone`: for find_dead */
+	struct dead_list stores; /* with `alone`: its statements that store, for find_dead */
 };
 
-/** Checks one instance; with `want_len` also whether a plan can express the lengths of its
- *  chunks. Returns whether it is right; k->program is NULL if `where` does not admit it, or if no
- *  program could be made. O(operations + chunks that they touch). */
+/** Checks one instance, and reports its mistakes. `want_len`: also checks that a plan can express
+ *  the lengths of its chunks. `quiet_where`: an N that `where` does not admit is no mistake.
+ *  Returns whether the instance is right. k->program is NULL if N is not admitted or expansion
+ *  failed. O(operations + chunks that they touch), times O(log messages) in deadlock(), plus
+ *  O(ranks * cells) for the contract. */
 bool check_instance(struct ctx *c, const struct instance *in, bool quiet_where, bool want_len,
 		    struct checked *k);
 
-/** The last part of check_instance: proof, bits and order, for a program with a contract that
- *  finishes and has no races. Returns whether it is right. */
+/** The last part of check_instance: the passes proof, bits and after. The program must have a
+ *  contract, finish, and have no race. Returns whether it is right. */
 bool prove_instance(struct ctx *c, bool want_len, struct checked *k);
 
-/** Adds to `to` the operations of a right instance that no result needs; dead_warn() reports
- *  them. */
+/** Adds to `to`, for each statement that stores, whether the right instance k has operations of it
+ *  that no result needs. dead_warn() reports them after all instances. `keep` holds what `to`
+ *  points to. */
 void find_dead(struct ctx *c, const struct checked *k, struct dead_list *to, struct arena *keep);
 
-/** Lowers an instance that is right. `protocols`: by size; NULL: by the model. False: a bug of the
- *  compiler, reported. */
+/** Lowers an instance that is right. `protocols`: the protocol for each size; NULL: the cost model
+ *  chooses (protocols_choose). False: a bug of the compiler, which is reported. */
 bool plan_instance(struct ctx *c, const struct checked *k, const struct choice_list *protocols,
 		   struct planned *to);
 
@@ -142,12 +147,13 @@ struct emission {
 				       if memory ran out */
 };
 
-/** Makes the module of the planned instances, and the product of options.emit. Returns 0 or the
- *  exit status, reported. */
+/** Makes the module of the planned instances, and from it the product that options.emit asks for.
+ *  Returns 0, or the exit status of a failure, which is reported. */
 int emit_module(struct ctx *c, const struct emission *e);
 
-/** Runs the whole line (session.c); prints products to stdout or -o, all else to stderr.
- *  Returns the exit status (0, 1, 2, 4, 70). */
+/** Runs the whole command (session.c). Products go to stdout or the file of -o, all else to stderr.
+ *  Returns the exit status: 0 right, 1 a mistake in the schedule, 2 a file or option that cannot be
+ *  used, 4 the machine lacks something, 70 a bug of the compiler. */
 int compile(const struct options *o);
 
 #endif

@@ -1,35 +1,43 @@
 /*
- * race: two operations of a rank that touch a cell, one of them writing, and that neither waves nor
- * waits order (ccs(5) 6, Races).
+ * Finds races: two operations of a rank touch the same cell, one of them writes it, and neither the
+ * order of waves nor a wait orders them (ccs(5) 6, Races).
  *
- * In: a program, lowered or not. Slots and messages are not considered, so the answer holds for
- * every number of slots. Out: whether there is no race; E0402 for a program that is not lowered.
- * Operations that read and write a cell count as writers.
+ * In: a program, lowered or not. Order that only messages give does not count, so the answer holds
+ * for every number of slots. Out: true if there is no race; races are reported (E0402) unless the
+ * program is lowered. A lowered program whose waits have a cycle is refused, too. An operation that
+ * reads and writes a cell counts as a writer.
  *
- * Fast path: in most waves and tasks no cell is shared. One number per cell, its last user, shows
- * this. Only a cell that one user writes and another user touches needs more work.
+ * Fast path: most waves and tasks share no cell that one of them writes. To show this it is enough
+ * to keep the last user of each cell. Where it fails, the whole wave, or all tasks of the rank, are
+ * checked as below. Lowered programs are always checked as below.
  *
- * A rank with one task (nearly all) can only race within a wave. The operations of a short wave are
- * compared pair by pair, those of a long one by the cells that they touch. A rank with several
- * tasks is walked in an order that respects its waits, with the last writer of each cell and its
- * readers since then. Two accesses are ordered by the waits alone:
- *   - the tasks of a program are blocks of nested pars. Each entry into a block is a segment, with
- *     its parent segment and the fork there. Two segments are unordered if their ancestors below
- *     their lowest common ancestor left it at the same fork.
+ * If a rank has one task, as nearly all have, only operations of one wave can race. The operations
+ * of a short wave are compared pair by pair, those of a long one by the cells that they touch.
+ *
+ * A rank with several tasks is walked in an order that its waits allow. Each access is compared
+ * with the last writer of the cell, and a write also with the readers since then. That is enough,
+ * as order is transitive: all accesses before these were found to come before the last writer, or a
+ * race was reported. Whether accesses of two tasks are ordered follows from the waits:
+ *   - the tasks of a program are blocks of nested pars; one task may be a block of several pars,
+ *     one after another. Each entry into a block is a segment: a child of the segment that ran
+ *     the par, with the row of the par (the fork). So segments form a tree. Two segments are
+ *     unordered exactly if neither is an ancestor of the other and the paths to them leave their
+ *     lowest common ancestor at the same fork.
  *   - the workers of a lowered program may have any waits: vector clocks decide (clocks.h).
  *
- * O(operations + cells touched), times the depth of the pars; for a lowered
- * program also waits x workers of a rank.
+ * O((operations + cells touched) * depth of the pars + cells of a rank); for a lowered program also
+ * O(waits * workers of a rank).
  */
 #include "compiler/check/check.h"
 #include "compiler/check/clocks.h"
 #include "compiler/check/walk.h"
 
-/* Longer waves are not compared pair by pair; those of a few operations only are at once. */
+/* Waves of up to SHORT_WAVE operations can be compared pair by pair; those of up to FEW_PAIRS
+ * operations are, without trying the fast path first. */
 enum { SHORT_WAVE = 8, FEW_PAIRS = 4 };
 
-/* An access to a cell: by a segment (of a program), or by a worker, as its number in the rank (of a
- * lowered program); and the row of the task. */
+/* An access to a cell. `who`: the segment; in a lowered program, the number of the worker among the
+ * rank's. `row`: of the task's operations. */
 struct access {
 	uint32_t who, row;
 };
@@ -40,15 +48,16 @@ struct reader {
 };
 
 struct touched {
-	uint32_t age;		    /* valid if it is the current age; else untouched */
-	struct access writer;	    /* who == NONE: none */
+	uint32_t age;	      /* if not racing.age: the cell is untouched, the rest is stale */
+	struct access writer; /* who == NONE: none */
 	uint32_t readers, nreaders; /* since the writer; newest first */
 };
 
 /* One entry into a par block, or the main line. */
 struct segment {
 	uint32_t task;
-	uint32_t parent, fork; /* segment, and its row, where it forked; parent NONE: main line */
+	uint32_t parent,
+		fork; /* the segment that ran the par, NONE for the main line; and its row there */
 	uint32_t depth;
 };
 
@@ -71,7 +80,7 @@ struct racing {
 	struct ctx *ctx;
 	struct program *p;
 	bool found;
-	uint32_t *told; /* told_before() */
+	uint32_t *told; /* by site: the last rank reported; see told_before() */
 
 	uint32_t *marks;       /* by cell: 2 * number of its last user + whether it writes */
 	uint32_t nusers;       /* numbers of users so far */
@@ -179,7 +188,8 @@ static void compare_any(struct racing *r, uint32_t rank, const struct op *a, con
 static inline void compare(struct racing *r, uint32_t rank, const struct op *a, const struct op *b)
 {
 	enum op_kind k = op_kind(a), l = op_kind(b);
-	/* Most pairs are two ends of messages: sends read, all others write. */
+	/* Most pairs are ends of messages (the kinds up to OP_REDUCE_FROM), with one range of cells
+	 * each: a send reads it, the others write it. Two sends or separate ranges are no race. */
 	if (k <= OP_REDUCE_FROM && l <= OP_REDUCE_FROM &&
 	    ((k == OP_SEND && l == OP_SEND) || !cells_overlap(a->cell, a->n, b->cell, b->n)))
 		return;
@@ -188,7 +198,8 @@ static inline void compare(struct racing *r, uint32_t rank, const struct op *a, 
 
 /* ---- users that share no cells -------------------------------------------------------- */
 
-/* Allocates n numbers for users of cells; the first one stands for several readers. */
+/* Allocates numbers for n users of cells: first + 1 .. first + n. `first`, which is returned,
+ * stands for several readers. Marks below `first` are of earlier users, and do not count. */
 static uint32_t new_users(struct racing *r, uint32_t n)
 {
 	uint32_t first = r->nusers + 1; /* 0: no user's mark */
@@ -260,7 +271,7 @@ static uint32_t strand_of(const struct racing *r, struct access x)
 	return r->p->lowered ? x.who : r->local[r->segments[x.who].task];
 }
 
-/* Whether two segments are of different blocks of one par. */
+/* Whether two segments are inside different blocks of the same run of a par. O(depth). */
 static bool parallel(const struct racing *r, uint32_t a, uint32_t b)
 {
 	const struct segment *s = r->segments;
@@ -316,8 +327,9 @@ static void learn(struct racing *r, struct strand *s, uint32_t row, uint32_t j, 
 		add_version(r, s, row + 1, clock);
 }
 
-/* A task has waited for its parent: it enters its block again. (All other waits are those of a
- * parent at the end of a par, where the parent's segment continues.) */
+/* Strand `s` has waited for `parent`. If that is its parent task, it begins a new block: a new
+ * segment. Otherwise it is itself a parent at the end of a par; its segment continues, as it does
+ * nothing while its blocks run. */
 static void enter(struct racing *r, struct strand *s, uint32_t parent, uint32_t fork)
 {
 	const struct program *p = r->p;
@@ -343,8 +355,8 @@ static uint32_t new_reader(struct racing *r)
 	return n;
 }
 
-/* Keeps the newest reader of each strand: an access that is unordered to an older reader of the
- * strand is unordered to the newest one too, or was checked before. */
+/* Keeps only the newest reader of each strand: an access still to come that is ordered after this
+ * reader is also ordered after the strand's older ones. */
 static void prune(struct racing *r, struct touched *c)
 {
 	uint32_t *link = &c->readers;
@@ -413,13 +425,14 @@ static void read_cell(struct racing *r, uint32_t i, const struct strand *s, stru
 	if (c->readers != NONE) {
 		struct reader *q = &r->readers[c->readers];
 		if (&r->strands[strand_of(r, q->by)] == s) {
-			q->by = me;
+			q->by = me; /* the newest reader of the strand is enough: prune() */
 			return;
 		}
 	}
 	uint32_t n = new_reader(r);
 	r->readers[n] = (struct reader){ me, c->readers };
 	c->readers = n;
+	/* At most one reader a strand is left, so pruning is O(1) for each read, on average. */
 	if (++c->nreaders > 2 * r->nstrands + 8)
 		prune(r, c);
 }
@@ -447,8 +460,9 @@ static void new_age(struct racing *r)
 
 /* ---- ranks --------------------------------------------------------------------------------- */
 
-/* A block that does not begin with a wait forked before its parent's first row, from the parent's
- * first segment. Parents have lower numbers. */
+/* Begins a segment for each strand. It is right for the main line, and for a block whose par comes
+ * before its parent's first row and which therefore has no wait; other blocks begin another one at
+ * their wait. A parent's strand has a lower number than its blocks'. */
 static void first_segments(struct racing *r)
 {
 	const struct program *p = r->p;
@@ -515,7 +529,7 @@ static void walk_task(struct racing *r, uint32_t t)
 	}
 }
 
-/* A wave of a rank with several tasks. */
+/* For rank_walk: checks the wave's accesses, or takes the order from a wait. */
 static void walk_wave(void *arg, uint32_t task, uint32_t row, uint32_t n)
 {
 	struct racing *r = arg;
@@ -547,7 +561,8 @@ bool race(struct ctx *c, struct program *p)
 		} else if (n > 1 && (p->lowered || !tasks_are_clean(&r, tasks, n))) {
 			set_strands(&r, tasks, n);
 			new_age(&r);
-			/* A cycle of waits defines no order; it is a deadlock. */
+			/* False: the waits have a cycle, a deadlock. Then there is no order to
+			 * check, and the program is refused. */
 			r.found |= !rank_walk(&w, k, walk_wave, &r);
 		}
 		if (r.found && p->lowered)

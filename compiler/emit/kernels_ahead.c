@@ -1,15 +1,15 @@
 /*
  * The CUDA half of a module: its source, and kernels compiled ahead by NVRTC.
  *
- * In: a module's bytes; a list of GPUs, element types and operators. Out: the module with the
- * source and a kernel for each, in each protocol, in a fixed order. libccs compiles any other
- * kernel when it is first used. If CUDA was not asked for and NVRTC is not found, the module gets
- * the source alone.
+ * In: a module's bytes; a list of GPUs, element types and operators. Out: the module with the CUDA
+ * source and, for each GPU and protocol, the kernels for these and for float32 sum, in a fixed
+ * order. libccs compiles any other kernel when it is first used. If CUDA was not asked for, and no
+ * NVRTC is found that compiles for these GPUs, the module gets the source alone.
  *
  * Kernels do not depend on N, so the cost does not depend on the number of plans: about a second a
- * kernel. One thread for each processor compiles them. A disk cache (runtime/base/load/cache.h)
- * keeps them under a key of all their inputs, so a second compilation takes the same bytes from
- * there.
+ * kernel, divided by the threads: one for each processor, up to MAX_THREADS and the caller. A disk
+ * cache (runtime/base/load/cache.h) keeps each kernel under a hash of all its inputs, so the next
+ * compilation finds the same bytes there.
  */
 #include "compiler/emit/module_bytes.h"
 #include "runtime/base/load/cache.h"
@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_THREADS 8
+#define MAX_THREADS 8 /* besides the caller */
 
 /* One kernel to make. */
 struct making {
@@ -31,6 +31,7 @@ struct making {
 	bool done;
 };
 
+/* All kernels to make. A thread takes the one with number `next`, so no two write the same. */
 struct makings {
 	const struct nvrtc *nvrtc;
 	const char *source;
@@ -85,6 +86,7 @@ static int lacks(struct ctx *c, const char *why)
 	return 4;
 }
 
+/* Reports a kernel that could not be compiled, with NVRTC's log. Returns the exit status, 70. */
 static int refused(struct ctx *c, const struct nvrtc *n, const struct making *m)
 {
 	char key[80];
@@ -99,7 +101,8 @@ static int refused(struct ctx *c, const struct nvrtc *n, const struct making *m)
 
 /* ---- all kernels ----------------------------------------------------------------- */
 
-/* The key has NVRTC's version and path: another NVRTC may generate other code. */
+/* A hash of all that the kernel's bytes depend on. NVRTC's path is part of it, as two libraries
+ * with one version may generate different code. */
 static struct cache_key cache_key_for(const struct makings *m, const struct making *k)
 {
 	const int numbers[] = { m->nvrtc->major, m->nvrtc->minor, k->arch.number, k->arch.variant,
@@ -111,6 +114,7 @@ static struct cache_key cache_key_for(const struct makings *m, const struct maki
 	return cache_key_of(parts, lengths, 5);
 }
 
+/* Takes a kernel from the cache (without its log), or compiles it. */
 static void make(const struct makings *m, struct making *k)
 {
 	struct cache_key key = cache_key_for(m, k);
@@ -137,7 +141,8 @@ static void *make_some(void *arg)
 	return NULL;
 }
 
-/* Compiles all kernels, in threads. Arenas are not thread-safe, so the threads use none. */
+/* Makes all kernels, in several threads. Arenas are not thread-safe, so kernels are malloc'ed here,
+ * and copied by store(). If a thread cannot be started, the others do its part. */
 static void make_all(struct makings *m)
 {
 	pthread_t threads[MAX_THREADS];
@@ -152,7 +157,8 @@ static void make_all(struct makings *m)
 		pthread_join(threads[--n], NULL);
 }
 
-/* Lists each combination of architecture, key and protocol once. */
+/* Lists the kernels of each architecture, each key once: several types or operators may share one
+ * (kernel_key_of). */
 static void list_kernels(struct ctx *c, const struct cuda_options *o, uint32_t flags,
 			 struct makings *m)
 {
@@ -176,6 +182,7 @@ static void list_kernels(struct ctx *c, const struct cuda_options *o, uint32_t f
 	}
 }
 
+/* Copies the source and the kernels into the module. */
 static void store(struct ctx *c, struct bytes *module, const struct makings *m)
 {
 	struct ccs_kernel *rows = ARENA_ARRAY(c->scratch, struct ccs_kernel, m->n + 1);
@@ -234,6 +241,7 @@ int kernels_add(struct ctx *c, struct bytes *module, const struct ccs_module *m,
 	return status;
 }
 
+/* After a failure `out` may have the kernels of the first protocols. */
 int kernels_ptx(struct ctx *c, const struct ccs_module *m, const struct cuda_options *o, FILE *out)
 {
 	struct nvrtc n;

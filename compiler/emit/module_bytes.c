@@ -1,15 +1,17 @@
 /*
  * The bytes of ccs_module_v1 (runtime/plan/plan.h), from lowered programs.
  *
- * In:  lowered and verified programs, one for each number of ranks and root.
+ * In:  lowered and verified programs, one for each number of ranks and root (others are dropped).
  * Out: one block of bytes, reproducible: it does not depend on machine, directory or time. Files
  * are named by the last part of their path.
  *
- * Tables are appended to one growing block, the head first and the texts last, then the CUDA source
- * and kernels once they are made. Equal final values share their rows of sums, found by content: an
- * allreduce of N chunks has N rows, not N * N.
+ * The block grows table by table: the head, the tables of all plans, the texts, and later
+ * (module_add_cuda) the CUDA source and kernels. Rows are zeroed and have no padding, so no byte is
+ * undefined. Equal final values share their rows of sums: an allreduce of N chunks has N rows, not
+ * N * N. read_back.c then proves the bytes, so a mistake here cannot reach a user.
  *
- * O(operations + ranks * cells + shares of the contract).
+ * O(cells of all operations + ranks * cells + shares of the contract + sites * files), for each
+ * plan.
  */
 #include "compiler/emit/module_bytes.h"
 #include "runtime/base/hash.h"
@@ -22,7 +24,7 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "modules are little-endian");
 _Static_assert(sizeof(struct ccs_op) == 56 && sizeof(struct ccs_sum) == 24 &&
 		       sizeof(struct ccs_plan) == 32 + 11 * sizeof(struct ccs_table),
-	       "rows have no padding");
+	       "the rows written field by field have no padding");
 
 struct builder {
 	struct arena *arena;
@@ -30,7 +32,7 @@ struct builder {
 	const struct module *module;
 	unsigned char *data;
 	size_t len, cap;
-	char *text;
+	char *text; /* all names and sources so far; appended to data as the last table */
 	uint32_t ntext;
 	size_t captext;
 	uint32_t nfiles;
@@ -39,7 +41,8 @@ struct builder {
 
 /* ---- the block ------------------------------------------------------------------ */
 
-/* Appends `n` zeroed rows of `size` bytes; the pointer holds until the next call. */
+/* Appends a table of `n` zeroed rows of `size` bytes, at *t. The next call may move the block, and
+ * with it the returned rows. */
 static void *add_table(struct builder *b, struct ccs_table *t, uint64_t n, size_t size)
 {
 	size_t at = (b->len + 7) & ~(size_t)7, end = at + n * size;
@@ -84,7 +87,8 @@ static uint32_t add_name(struct builder *b, const char *s)
 
 /* ---- tables that all plans share --------------------------------------------------- */
 
-/* The last part of a path, without control characters: names of modules are printed. */
+/* Adds the last part of a path. Control characters become '?', as users print the name on
+ * terminals. */
 static uint32_t add_file_name(struct builder *b, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -96,7 +100,7 @@ static uint32_t add_file_name(struct builder *b, const char *path)
 	return at;
 }
 
-/* The sources, imports first; the prelude is the compiler's own. */
+/* Adds the sources, imports first. The prelude is left out, as every compiler has it. */
 static void add_files(struct builder *b, struct ccs_module_head *h)
 {
 	uint64_t n = 0;
@@ -156,7 +160,7 @@ struct at_line {
 	uint16_t file;
 };
 
-/* File and line of each site. */
+/* File and line of each site; for a site in the prelude the main file, and line 0. */
 static struct at_line *site_lines(struct builder *b, struct arena *scratch, const struct program *p)
 {
 	struct at_line *v = ARENA_ARRAY(scratch, struct at_line, p->nsites);
@@ -176,7 +180,8 @@ static struct at_line *site_lines(struct builder *b, struct arena *scratch, cons
 	return v;
 }
 
-/* in, a, b, dst, out of an operation (runtime/plan/plan.h). */
+/* Sets the parts of an operation, in, a, b, dst and out, and from where a and b are read
+ * (runtime/plan/plan.h). */
 static void expand_op(struct ccs_op *r, const struct op *o)
 {
 	uint32_t stored = o->kind & OP_NOSTORE ? CCS_NONE : o->cell;
@@ -217,7 +222,8 @@ static void expand_op(struct ccs_op *r, const struct op *o)
 		r->flags |= CCS_OP_A_INITIAL;
 }
 
-/* By task and row: the number of rows before it that are no WAIT rows. */
+/* By task and row: how many of the rows before it are operations, not waits; so the row's number in
+ * the plan. */
 static uint32_t **count_ops(struct arena *scratch, const struct program *p)
 {
 	uint32_t **v = ARENA_ARRAY(scratch, uint32_t *, p->ntasks);
@@ -270,7 +276,7 @@ static void add_waits(struct builder *b, struct ccs_plan *plan, const struct pro
 		}
 }
 
-/* Fills in the operations; returns the number of waits before them. */
+/* Fills in the operations, all but `to`, and plan->max_message; returns the number of waits. */
 static uint64_t fill_ops(struct ccs_op *v, struct ccs_plan *plan, const struct planned *in,
 			 const struct at_line *lines)
 {
@@ -303,7 +309,8 @@ static uint64_t fill_ops(struct ccs_op *v, struct ccs_plan *plan, const struct p
 	return nwaits;
 }
 
-/* Fills in the two ends of each message. */
+/* Tells each sending operation the one that receives its message, and marks messages that are
+ * direct, held or read. */
 static void fill_messages(struct ccs_op *v, const struct ccs_worker *w, const struct lowered *l,
 			  uint32_t *const *count)
 {
@@ -389,7 +396,7 @@ static void add_expected(struct builder *b, struct arena *scratch, struct ccs_pl
 		memcpy(to, sums, nsums * sizeof(*to));
 }
 
-/* Adds the sizes of `sized` buffers; the lowered program has those of its program. */
+/* Adds the number of each `sized` chunk's size; lowering copies these from the source program. */
 static void add_sizes(struct builder *b, struct ccs_plan *plan, const struct program *p)
 {
 	uint64_t n = p->size_class ? (uint64_t)p->nranks * p->cells : 0;
@@ -472,7 +479,7 @@ static int compare_planned(const void *x, const void *y)
 	return a->root < b->root ? -1 : a->root > b->root;
 }
 
-/* Sorts the instances by N and root, each once. */
+/* Sorts the instances by N and root, and keeps one of equal ones. *n becomes their number. */
 static const struct planned **sort_planned(struct arena *a, const struct planned *v, size_t *n)
 {
 	const struct planned **s = ARENA_ARRAY(a, const struct planned *, *n + 1);
@@ -488,6 +495,8 @@ static const struct planned **sort_planned(struct arena *a, const struct planned
 	return s;
 }
 
+/* Adds an instance's needs: what one plan needs, the whole module has. add_plan needs the flags of
+ * all instances. */
 static void set_flags(struct ccs_module_head *h, const struct planned *v)
 {
 	if (v->contract->any_reduced)
@@ -498,7 +507,8 @@ static void set_flags(struct ccs_module_head *h, const struct planned *v)
 		h->flags |= CCS_MODULE_EVEN_COUNTS;
 }
 
-/* Writes the head, with the size and the checksum of the rest. */
+/* Writes the head, with the size of the whole block and the checksum of all bytes after that
+ * field. */
 static struct bytes complete(struct builder *b, struct ccs_module_head *h)
 {
 	size_t behind = offsetof(struct ccs_module_head, checksum) + sizeof(h->checksum);
@@ -536,6 +546,7 @@ struct bytes module_build(struct ctx *c, const struct module *m, const struct de
 	for (size_t i = 0; i < n; i++)
 		plans[i] = add_plan(&b, c->scratch, sorted[i], h.flags & CCS_MODULE_EVEN_COUNTS);
 	if (n)
+		/* only now: add_plan may move the block */
 		memcpy(b.data + h.plans.at, plans, n * sizeof(*plans));
 	char *text = add_table(&b, &h.text, b.ntext, 1);
 	memcpy(text, b.text, b.ntext);
@@ -544,6 +555,7 @@ struct bytes module_build(struct ctx *c, const struct module *m, const struct de
 	return complete(&b, &h);
 }
 
+/* Appends; of the bytes before only the head changes: size, checksum and two tables. */
 void module_add_cuda(struct ctx *c, struct bytes *module, const char *source,
 		     struct ccs_kernel *kernels, const struct bytes *cubins, size_t n)
 {

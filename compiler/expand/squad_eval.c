@@ -1,17 +1,25 @@
 /*
  * Names and expressions of a squad.
  *
- * In: a tree, the ranks that run. Out: a spread (squad.h) with the value that eval.c would give on
- * each of these ranks; or the squad has ended. In `a ? b : c`, && and ||, each part is evaluated
- * for the ranks that need it. O(nodes), once for all ranks, plus the cost of their spreads.
+ * In: an expression, and the ranks that run. Out: a spread (squad.h): on each of these ranks the
+ * value that eval.c would give. Or, for a mistake or an expression that is not supported, the squad
+ * fails; then the cursor runs its ranks again, so nothing is reported here. In `a ? b : c`, && and
+ * ||, each part is evaluated only for the ranks that need it, as eval.c does.
+ *
+ * A name has one entry, which a call hides and restores. Work is counted for each rank as by the
+ * cursor: of a set of ranks that runs alone it is a debt, which is added to its ranks later.
+ *
+ * O(nodes), once for all ranks, and O(ranks) for each number that is given rank by rank.
  */
 #include "compiler/expand/squad.h"
 
-#define MOST_WORK (1u << 20)	/* of a squad */
-#define MOST_SPREADS (1u << 14) /* alive */
+/* Beyond these the squad fails, and the cursor runs its ranks. */
+#define MOST_WORK (1u << 20)	/* as eval_work() counts it */
+#define MOST_SPREADS (1u << 14) /* in use at a time */
 
 /* ---- names ------------------------------------------------------------------------------- */
 
+/* Saves the name's meaning on the trail; from now on the entry is the running call's. */
 void squad_hide(struct squad *b, const struct symbol *s)
 {
 	ARENA_PUSH(b->v->arena, b->trail, b->ntrail, b->captrail) =
@@ -19,6 +27,7 @@ void squad_hide(struct squad *b, const struct symbol *s)
 	b->binds[s->id].call = b->call;
 }
 
+/* Restores the meanings that were saved since the trail had this length. */
 void squad_undo(struct squad *b, uint32_t ntrail)
 {
 	while (b->ntrail > ntrail) {
@@ -27,6 +36,7 @@ void squad_undo(struct squad *b, uint32_t ntrail)
 	}
 }
 
+/* The name's entry, for a value until the end of the running call. */
 struct squad_bind *squad_bind_own(struct squad *b, const struct symbol *s, enum bind_kind kind)
 {
 	struct squad_bind *x = &b->binds[s->id];
@@ -55,6 +65,7 @@ void squad_bind_lazy(struct squad *b, const struct symbol *s, const struct expr 
 	squad_forget(x);
 }
 
+/* Binds the parameters of d's topology, to the arguments or else the defaults, and its lets. */
 void squad_bind_topology(struct squad *b, const struct decl *d)
 {
 	const struct expr *a = d->topology_args;
@@ -77,6 +88,8 @@ void squad_pay(struct squad *b)
 	b->npaid++;
 }
 
+/* Work of the ranks that run: common work, if all run; else added to the debt of this set of ranks.
+ * A new set needs a free row: if there is none, all debts are paid first. */
 void squad_settle(struct squad *b)
 {
 	uint32_t k = 0;
@@ -89,7 +102,7 @@ void squad_settle(struct squad *b)
 		k++;
 	if (k == MOST_DEBTS)
 		squad_pay(b);
-	k = b->ndebts < k ? b->ndebts : k;
+	k = b->ndebts < k ? b->ndebts : k; /* row 0, after squad_pay */
 	if (k == b->ndebts)
 		b->debts[b->ndebts++] = (struct squad_owed){ .of = b->run.mask };
 	b->debts[k].work += b->owed;
@@ -117,8 +130,9 @@ static void keep(const struct squad *b, int64_t *values, const struct spread *x)
 	values[i] = spread_at(x, i);
 }
 
-/* A lazy name's value, computed once for each rank that uses it. If all ranks use it at once, the
- * name is bound to the value. */
+/* A lazy name's value, evaluated once for each rank that uses it. If the first use is by all ranks
+ * at once, the spread is kept as it is; else values are kept rank by rank. The expression is
+ * evaluated outside all calls: at depth 0, and in the group of the name's place in the text. */
 static struct spread lazy(struct squad *b, const struct symbol *s)
 {
 	struct squad_bind *x = &b->binds[s->id];
@@ -145,6 +159,7 @@ static struct spread lazy(struct squad *b, const struct symbol *s)
 		keep(b, x->lazy.values, &value);
 		x->lazy.known = mask_or(known, &new);
 	}
+	/* `value` is for the new ranks only; and its array, if any, was just given back */
 	bool own = x->lazy.whole || (!value.v && !mask_any(&known));
 	squad_use(b, &mask);
 	return b->failed ? spread_same(0) : own ? value : all;
@@ -163,6 +178,7 @@ struct spread squad_name(struct squad *b, const struct symbol *s)
 
 /* ---- parts that only some ranks need --------------------------------------------------------- */
 
+/* a ? b : c: b for the ranks on which a holds, c for the others. */
 static struct spread choice(struct squad *b, const struct expr *e)
 {
 	struct mask mask = b->run.mask, yes = squad_holds(b, e->a), no = mask_less(mask, &yes);
@@ -180,6 +196,7 @@ static struct spread choice(struct squad *b, const struct expr *e)
 	return spread_blend(b, &yes, &x, &y);
 }
 
+/* A set of ranks as a number: 1 on its ranks, else 0. */
 static struct spread of_mask(struct squad *b, const struct mask *holds)
 {
 	if (mask_is(holds, &b->run.mask) || !mask_any(holds))
@@ -244,7 +261,7 @@ static struct spread unary(struct squad *b, const struct expr *e)
 				 : spread_binary(b, OP_SUB, &zero, &x);
 }
 
-/* A built-in function of one argument; false: it has no value. */
+/* A built-in function of one argument. False: it has no value for this argument, as ilog2(0). */
 static bool builtin_one(enum builtin f, int64_t a, int64_t *r)
 {
 	bool log = f == BUILTIN_ILOG2 || f == BUILTIN_CLOG2;
@@ -276,6 +293,7 @@ static struct spread map(struct squad *b, enum builtin f, const struct spread *x
 	return (struct spread){ .v = r };
 }
 
+/* min(x, y), or without `min` max(x, y), rank by rank. */
 static struct spread least(struct squad *b, bool min, const struct spread *x,
 			   const struct spread *y)
 {
@@ -325,7 +343,7 @@ struct spread squad_eval(struct squad *b, const struct expr *e)
 	case E_CALL: return e->builtin == BUILTIN_NONE ? squad_fn(b, e) : builtin(b, e);
 	case E_ENTRY:
 	case E_TABLE:
-	case E_TERM: break;
+	case E_TERM: break; /* only the cursor evaluates these */
 	}
 	squad_fail(b);
 	return spread_same(0);

@@ -2,9 +2,10 @@
  * --show: one call, with inputs and results printed rank by rank, and every element checked.
  * Nothing is timed.
  *
- * Of long buffers the first and last elements are shown, of many ranks the first and last ranks.
- * Each process converts its own ranks' elements to text; if ranks are processes the texts are
- * gathered, and rank 0 prints. O(shown elements x chunks), plus the check.
+ * A long buffer is cut to its first and last elements, a long list of ranks to its first and last
+ * ranks. Each process converts its ranks' elements to text. If each rank is a process, rank 0
+ * gathers the texts and prints. The call is out of place, so the inputs are still in the send
+ * buffers after it. O(ranks x MOST x chunks), plus the check.
  */
 #include "runtime/ccrun/bench.h"
 #include "runtime/ccrun/values/elements.h"
@@ -14,9 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The numbers of first and last elements shown of a long row; likewise of ranks. */
+/* Up to MOST elements of a buffer are all shown; of more, the first FIRST and the last LAST.
+ * Likewise ranks. */
 enum { FIRST = 8, LAST = 4, MOST = 16, FIRST_RANKS = 16, LAST_RANKS = 4, MOST_RANKS = 24 };
-enum { WIDTH = 24 };
+enum { WIDTH = 24 }; /* bytes of an element's text, with its NUL */
 
 enum when { BEFORE, AFTER, WHENS };
 
@@ -25,7 +27,7 @@ struct shown {
 	char text[WHENS][MOST][WIDTH];
 };
 
-/* How many of `n` are shown, and the index of the i-th shown. */
+/* How many of `n` are shown; and, below, the index of the i-th of these. */
 static size_t count_of(size_t n, size_t most, size_t first, size_t last)
 {
 	return n <= most ? n : first + last;
@@ -43,6 +45,7 @@ static size_t elements(const struct row *r, uint32_t rank, enum when when)
 
 /* ---- one rank ------------------------------------------------------------------------- */
 
+/* The shown elements of a rank's buffer as text; "-" for a result that is not promised. */
 static void pick(const struct row *r, uint32_t rank, enum when when, const void *from,
 		 struct shown *to)
 {
@@ -60,7 +63,8 @@ static void pick(const struct row *r, uint32_t rank, enum when when, const void 
 	}
 }
 
-/* All ranks' rows by rank, to be freed. NULL: *s has the reason. */
+/* The shown elements by rank, which the caller frees; complete only where rank 0 runs. NULL: *s has
+ * the reason. */
 static struct shown *gather(const struct bench *b, const struct row *r, ccs_status *s)
 {
 	const struct home *at = b->at;
@@ -83,7 +87,7 @@ static struct shown *gather(const struct bench *b, const struct row *r, ccs_stat
 	return NULL;
 }
 
-/* ---- all of them ---------------------------------------------------------------------- */
+/* ---- all ranks ------------------------------------------------------------------------ */
 
 static int widest(const struct shown *all, size_t ranks, enum when when)
 {
@@ -110,7 +114,7 @@ static void print_rank(FILE *out, const struct shown *x, size_t rank, size_t n, 
 	fputc('\n', out);
 }
 
-/* The names of the buffers that are read, or written. */
+/* Prints the names of the buffers with inputs (BEFORE) or with results (AFTER). */
 static void print_names(FILE *out, const struct check *c, enum when when)
 {
 	const char *before = "";
@@ -145,6 +149,7 @@ static void print_values(FILE *out, const struct row *r, const struct shown *all
 	}
 }
 
+/* Whether a shown result is not promised. */
 static bool has_open(const struct shown *all, size_t ranks)
 {
 	for (size_t r = 0; r < ranks; r++)
@@ -187,7 +192,7 @@ ccs_status show_row(struct bench *b, const struct row *r, struct result *result)
 	struct shown *all;
 	ccs_status s;
 
-	(void)buffers_place(b, r, false);
+	(void)buffers_place(b, r, false); /* every module can run out of place */
 	s = measure_check(b, r, result);
 	if (s)
 		return s;

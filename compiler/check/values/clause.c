@@ -1,10 +1,13 @@
 /*
  * Evaluates the right side of a contract's clause (ccs(5) 4).
  *
- * In: the clause, a rank, and values of its free indices. Out: contributions, sorted and disjoint,
- * as a row of the contract. A sum of one chunk over a range of ranks is one share. The dependence
- * of the right side on the free indices is determined first, so that many values follow from
- * others.
+ * In: the clause, a rank, and values of its free indices. Out: the first row of the value's shares,
+ * sorted and disjoint, in the contract; or NONE after a report. A sum of one chunk over a range of
+ * ranks is one share.
+ *
+ * clause_make() first finds out how the right side depends on the rank and on the free indices, so
+ * that contract.c can derive most values from the one before instead of evaluating them. O(terms)
+ * for each value that is evaluated.
  */
 #include "compiler/check/values/clause.h"
 
@@ -29,7 +32,7 @@ bool evaluation_number(struct evaluation *x, const struct expr *e, uint32_t rank
 	return !x->cursor.stopped;
 }
 
-/* Adds the contributions of x[e]@q, for ranks q = lo .. hi. */
+/* Adds the contributions of x[e]@q, for ranks q = lo .. hi - 1, as one share. */
 static void add_terms(struct evaluation *x, const struct term *t, int64_t lo, int64_t hi)
 {
 	struct cursor *v = &x->cursor;
@@ -40,7 +43,8 @@ static void add_terms(struct evaluation *x, const struct term *t, int64_t lo, in
 		return;
 	}
 	if (lo < 0 || lo >= n || hi > n) {
-		/* the prelude has the contract, but the schedule gives its root */
+		/* the clause may be in the prelude; the wrong root is in the schedule: point there,
+		 * too */
 		diag_note(x->ctx->diags,
 			  cursor_report(v, 306, t->at->span, "rank %lld: ranks are 0 to %lld",
 					(long long)(lo < 0 || lo >= n ? lo : hi - 1),
@@ -62,7 +66,8 @@ static void add_terms(struct evaluation *x, const struct term *t, int64_t lo, in
 	};
 }
 
-/* Whether a sum is one share: one chunk over a range of ranks. */
+/* Whether a sum adds one and the same chunk of a range of ranks, and so is one share. Asked for
+ * every value of a clause, so the last answer is kept. */
 static bool is_share(struct evaluation *x, const struct term *t)
 {
 	struct cursor *v = &x->cursor;
@@ -76,13 +81,14 @@ static bool is_share(struct evaluation *x, const struct term *t)
 	return x->one_share;
 }
 
-/* Adds the contributions of a term. */
+/* Adds the contributions of a term: of one chunk, or of a sum, in one step if it is one share. */
 static void add_term(struct evaluation *x, const struct term *t)
 {
 	struct cursor *v = &x->cursor;
 	const struct term *b = t->body;
 	if (t->kind != T_SUM) {
 		int64_t at = eval(v, t->at);
+		/* add_terms refuses a rank that is too large; at + 1 might overflow */
 		add_terms(x, t, at, at < x->p->nranks ? at + 1 : at);
 		return;
 	}
@@ -118,6 +124,7 @@ static const struct buffer *buffer_of(const struct evaluation *x, const struct s
 	return program_buffer(x->p, x->cursor.binds[s->id].view.first);
 }
 
+/* An index of the left side, for all ranks. Notes in c->by_rank if its value mentions `rank`. */
 static struct index make_index(struct evaluation *x, struct clause *c, const struct expr *value,
 			       bool is_free, uint32_t count)
 {
@@ -125,10 +132,10 @@ static struct index make_index(struct evaluation *x, struct clause *c, const str
 	return (struct index){ .value = is_free ? NULL : value, .count = count, .hi = count };
 }
 
-/* The number of values of the free index for which the right side is that of the previous value,
- * moved on by one chunk: the index is the chunk of the right side, where nothing else depends on
- * it.
- */
+/* Whether each value of the free index has the right side of the value before, moved on by one
+ * chunk. This is so if the index is the right side's chunk, and nothing else there depends on it.
+ * Returns for how many values: the chunks of the right side's block. 0: it is not so, or chunks are
+ * `sized`, and each has to be compared. */
 static uint32_t follows(struct evaluation *x, const struct ensures *e)
 {
 	struct cursor *v = &x->cursor;
@@ -145,9 +152,9 @@ static uint32_t follows(struct evaluation *x, const struct ensures *e)
 	return w->inner ? w->inner : w->parts;
 }
 
-/* Whether the free block index is the rank of the single chunk on the right side, and nothing else
- * there depends on it, as in all_to_all. Then a block's values are those of the block before, moved
- * on by one rank. */
+/* Whether the right side is one chunk, at the rank that the free block index names, and does not
+ * depend on this index otherwise; as in all_to_all. Then a block's values are those of the block
+ * before, moved on by one rank. */
 static bool block_is_rank(struct evaluation *x, const struct ensures *e)
 {
 	const struct term *t = e->right;
@@ -195,8 +202,9 @@ static void push_sum(struct evaluation *x, const struct clause *c)
 		push_share(x, c, sum->v[i], i + 1 == sum->n);
 }
 
-/* ccs(5) 4, Lengths: both sides of a promise must have one length. Chunks of `sized` buffers have
- * separate sizes, which are compared later (contract.c). */
+/* ccs(5) 4, Lengths: the chunks on both sides of a clause must be equally long, that is, their
+ * blocks cut into as many chunks. Chunks of `sized` buffers are compared by their sizes instead:
+ * sizes_agree(), contract.c. */
 static bool lengths_agree(struct evaluation *x, const struct clause *c, int64_t rank, uint32_t cell)
 {
 	for (uint32_t i = 0; i < x->nterms; i++) {
@@ -232,7 +240,7 @@ uint32_t clause_value(struct evaluation *x, const struct clause *c, uint32_t ran
 	add_term(x, e->right);
 	if (x->cursor.stopped)
 		return NONE;
-	x->cursor.idle = 0; /* a value is progress, as an operation is */
+	x->cursor.idle = 0; /* the limit is on work for one value, as elsewhere for one operation */
 	if (x->nterms == 0) {
 		diag_add(x->ctx->diags, SEV_ERROR, 203, e->right->span, who,
 			 "this sum has no terms, so it has no value");
@@ -241,6 +249,7 @@ uint32_t clause_value(struct evaluation *x, const struct clause *c, uint32_t ran
 	if (!lengths_agree(x, c, who, c->buffer->cell + block * c->index.count + index))
 		return NONE;
 	x->all_terms += x->nterms;
+	/* n overlapping runs of ranks sum up to fewer than 2 * n disjoint ones */
 	if (x->all_terms > LIMIT_ALL_TERMS || row + 2 * (uint64_t)x->nterms > LIMIT_RUNS) {
 		bool runs = x->all_terms <= LIMIT_ALL_TERMS;
 		diag_add(x->ctx->diags, SEV_ERROR, 501, e->right->span, NO_RANK,

@@ -2,11 +2,15 @@
  * Evaluates a contract: for each rank and cell, the contributions of its final value; for each
  * rank, the ranks that must begin before it ends.
  *
- * In: a program with counts that agree with its contract (ccs(5) 4). Out: shares of contributions,
- * sorted and disjoint; `rows` has the first share of each cell.
+ * In: a program whose buffers have the chunks that its contract asks for (ccs(5) 4). Out: for each
+ * promised cell its value, a list of sorted, disjoint shares (check.h); `rows` has the first of
+ * them. NULL after a report: E0203, E0204, E0306, E0406 or E0501.
  *
- * A clause that does not mention `rank` is evaluated once per index, and all ranks use the same
- * shares. A sum of one chunk over a range of ranks is one share. So an allreduce takes O(cells)
+ * A clause whose value does not mention `rank` is evaluated once for each index, and all ranks use
+ * the same shares. Values that are the last one moved on by a chunk or a rank are derived from it
+ * without evaluation. A sum of one chunk over a range of ranks is one share.
+ *
+ * O(terms of the evaluated values + promised cells of all ranks): an allreduce takes O(cells)
  * evaluations and O(ranks * cells) stores.
  */
 #include "compiler/check/values/clause.h"
@@ -16,6 +20,7 @@
 
 /* ---- equal values ----------------------------------------------------------------------- */
 
+/* Whether two values have the same contributions; written as a sum or not makes no difference. */
 static bool equal(const struct share *a, const struct share *b)
 {
 	for (;; a++, b++) {
@@ -36,6 +41,8 @@ static uint32_t hash_value(const struct share *s)
 	return h;
 }
 
+/* The slot of the value, or a free one. Here a value that is written as a sum differs from the same
+ * contributions written as one chunk. */
 static uint32_t *find_slot(const struct alike *x, uint32_t row)
 {
 	const struct share *v = x->k->shares;
@@ -89,7 +96,8 @@ static uint32_t *place_of(const struct contract *k, uint32_t rank, uint32_t colu
 	return &k->asked_rows[rank].rows[column - k->asked_rows[rank].lo];
 }
 
-/* Extends the rank's rows to these cells. */
+/* Without a full table: extends the range of cells for which the rank has rows, so that it includes
+ * `more`. Copies the old rows. */
 static void reach(struct evaluation *x, uint32_t rank, struct extent more)
 {
 	struct asked_rows *w = x->k->rows ? NULL : &x->k->asked_rows[rank], was;
@@ -107,7 +115,8 @@ static void reach(struct evaluation *x, uint32_t rank, struct extent more)
 		memcpy(w->rows + (was.lo - w->lo), was.rows, was.n * sizeof(*was.rows));
 }
 
-/* Assigns a value to a cell. `column`: the cell's place in the rank's rows. */
+/* Makes `row` the value of the rank's cell. False: an earlier clause promises another value, which
+ * is reported. */
 static bool assign(struct evaluation *x, const struct clause *c, uint32_t rank, uint32_t cell,
 		   uint32_t column, uint32_t row)
 {
@@ -151,7 +160,8 @@ static bool sizes_agree(struct evaluation *x, const struct clause *c, uint32_t r
 	}
 }
 
-/* Whether the clause's condition holds on the rank; *ok: it could be evaluated. */
+/* Whether the clause applies on the rank. *ok is false if its condition has no value, which is
+ * reported. */
 static bool holds(struct evaluation *x, const struct ensures *e, uint32_t rank, bool *ok)
 {
 	int64_t value = 1;
@@ -159,7 +169,8 @@ static bool holds(struct evaluation *x, const struct ensures *e, uint32_t rank, 
 	return *ok && value != 0;
 }
 
-/* Sets the range of an index on a rank: all values, or the one that is given. */
+/* Sets the values of an index on a rank: all if the index is free, else the value of its
+ * expression. False: that is out of range (E0406) or has no value; reported. */
 static bool index_range(struct evaluation *x, const struct clause *c, struct index *i,
 			uint32_t rank, const char *what)
 {
@@ -179,8 +190,8 @@ static bool index_range(struct evaluation *x, const struct clause *c, struct ind
 	return false;
 }
 
-/* Evaluates chunk `at` of the buffer on a rank. `shared`: rows by `at` that all ranks share, made
- * on demand. */
+/* Finds the value of chunk `at` of the buffer on a rank. `shared`: by chunk, the row that the first
+ * rank made for all, or NONE; NULL: the values differ by rank. */
 static bool clause_cell(struct evaluation *x, const struct clause *c, uint32_t rank, uint32_t at,
 			uint32_t column, uint32_t *shared)
 {
@@ -196,8 +207,9 @@ static bool clause_cell(struct evaluation *x, const struct clause *c, uint32_t r
 	return true;
 }
 
-/* Derives the values of the block's next chunks from the one that was just evaluated; *index: the
- * last one that is done. */
+/* *index is the chunk whose value was just evaluated, as one share. Gives the following chunks of
+ * the block the same share moved on by one chunk each (see follows()), and advances *index to the
+ * last of them. Stops at a limit, which the next evaluation then reports. */
 static bool clause_run(struct evaluation *x, const struct clause *c, uint32_t rank, uint32_t block,
 		       uint32_t *shared, uint32_t *index)
 {
@@ -219,9 +231,10 @@ static bool clause_run(struct evaluation *x, const struct clause *c, uint32_t ra
 	return true;
 }
 
-/* Derives the blocks after `block`, the last one evaluated, from its values; *block: the last one
- * that is done. Only for values of one rank: common values are made once anyway. O(the blocks'
- * chunks). */
+/* *block is the block that was just evaluated, each value one share. Gives the following blocks the
+ * same shares moved on by one rank each (see block_is_rank()), and advances *block to the last of
+ * them. Only where values differ by rank; others are made once anyway. O(chunks of these
+ * blocks). */
 static bool block_run(struct evaluation *x, const struct clause *c, uint32_t rank, uint32_t *block)
 {
 	struct contract *k = x->k;
@@ -244,7 +257,7 @@ static bool block_run(struct evaluation *x, const struct clause *c, uint32_t ran
 	return true;
 }
 
-/* The clause's cells on the current rank, at least one. */
+/* The range from the clause's first to its last cell on the current rank; there must be one. */
 static struct extent cells_of(const struct clause *c)
 {
 	uint32_t first = c->buffer->cell + c->index.lo, last = c->buffer->cell + c->index.hi - 1;
@@ -252,7 +265,7 @@ static struct extent cells_of(const struct clause *c)
 				last + (c->block.hi - 1) * c->index.count + 1 };
 }
 
-/* Evaluates the chunks of a rank's block. */
+/* Gives the rank's cells in this block their values. */
 static bool clause_block(struct evaluation *x, const struct clause *c, uint32_t rank,
 			 uint32_t block, uint32_t *shared)
 {
@@ -266,7 +279,8 @@ static bool clause_block(struct evaluation *x, const struct clause *c, uint32_t 
 	return true;
 }
 
-/* Evaluates the clause's cells on a rank. */
+/* Gives all cells of the clause on this rank their values, if its condition holds there. False: a
+ * mistake, which is reported. */
 static bool clause_rank(struct evaluation *x, struct clause *c, uint32_t rank, uint32_t *shared)
 {
 	bool ok = true;
@@ -294,14 +308,14 @@ static void clause(struct evaluation *x, const struct ensures *e)
 		shared = none_array(x->cursor.arena, c.buffer->cells);
 	for (uint32_t r = 0; r < program_ranks(x->p); r++)
 		if (!clause_rank(x, &c, r, shared) && shared)
-			break; /* a part common to all ranks failed: one report is enough */
+			break; /* most likely the same on all ranks: one report is enough */
 	if (x->k->nshares > x->k->asked[x->k->nasked - 1].share)
 		*(c.reduced ? &x->k->any_reduced : &x->k->any_single) = true;
 }
 
 /* ---- after ----------------------------------------------------------------------------- */
 
-/* after(q in a..b): the rank ends after ranks a..b have begun. */
+/* after(q in a..b): the rank ends after ranks a to b - 1 have begun. */
 static void after_clause(struct evaluation *x, const struct ensures *e)
 {
 	struct contract *k = x->k;
@@ -329,7 +343,8 @@ static void after_clause(struct evaluation *x, const struct ensures *e)
 
 /* ---- all ----------------------------------------------------------------------------------- */
 
-/* Evaluates the contract's lets on every rank. False: one fails, which is reported. */
+/* Evaluates the contract's lets on every rank, also those that no clause uses. False: one has no
+ * value, which is reported. */
 static bool lets_hold(struct evaluation *x)
 {
 	bool ok = true;
@@ -346,8 +361,8 @@ static bool lets_hold(struct evaluation *x)
 	return ok;
 }
 
-/* The contract's buffers are matched with the schedule's by position, and have separate
- * brackets. */
+/* Binds the contract's buffer names to the schedule's buffers, by position. The contract may
+ * declare x[B][C] where the schedule has x[B * C], so `inner` is the contract's. */
 static bool bind_buffers(struct evaluation *x, struct program *p, const struct decl *contract)
 {
 	struct buffer *made = ARENA_ARRAY(x->cursor.arena, struct buffer, p->nbuffers + 1);
@@ -368,8 +383,8 @@ static bool bind_buffers(struct evaluation *x, struct program *p, const struct d
 	return i == p->nbuffers;
 }
 
-/* Makes a full table of rows, unless there are far more cells than operations: then most cells have
- * no row. */
+/* Makes a table of rows for all cells. If there are far more cells than operations, most are not
+ * promised; then each rank gets rows only for a range of cells (reach()). */
 static void make_rows(struct evaluation *x)
 {
 	struct contract *k = x->k;
@@ -392,7 +407,7 @@ struct contract *contract_expand(struct ctx *c, struct program *p)
 	cursor_init(&x.cursor, c, &copy, c->scratch, true);
 	if (instance_make(&x.cursor, true) != INSTANCE_OK || !bind_buffers(&x, &copy, d))
 		return NULL;
-	x.cursor.quiet = false;
+	x.cursor.quiet = false; /* what came before was reported when the program was expanded */
 	for (const struct ensures *e = lets_hold(&x) ? d->ensures : NULL; e; e = e->next)
 		if (e->right->kind == T_AFTER)
 			after_clause(&x, e);
@@ -400,7 +415,7 @@ struct contract *contract_expand(struct ctx *c, struct program *p)
 			clause(&x, e);
 	if (c->diags->errors != errors)
 		return NULL;
-	/* ccs(5) 7, W0402. A contract without clauses promises nothing on purpose. */
+	/* ccs(5) 7, W0402; but a contract without clauses is meant to promise nothing. */
 	if (d->ensures && !x.k->nshares && !x.k->nafter)
 		diag_warn(c->diags, W_EMPTY, p->instance.schedule->contract_name.span, NO_RANK,
 			  "contract %s promises nothing: no clause applies to any chunk",

@@ -1,15 +1,19 @@
 /*
  * Workers of a plan -> thread blocks of MSCCL.
  *
- * In:  a plan. Out: blocks by rank, each with at most one receiving and one sending end of a FIFO,
- * on one channel; the block of every end, and of every worker.
+ * In: a plan. Out: blocks by rank, each with a channel, and at most one receiving and one sending
+ * end of a FIFO; the block of every end, and the first block of every worker.
  *
- * A worker with one receiving and one sending end becomes a block. A worker with more (a sum of
- * messages of several peers, or several rounds) becomes a block for each receiving end. That block
- * also gets the sending end to which it passes most messages, or else one that is left; each
- * sending end that is still left gets a separate block. The two ends of a block have one channel,
- * and so have the two blocks of a FIFO. Ends are not paired if that would put two FIFOs of one
- * sender and receiver on one channel.
+ * A worker becomes a block for each receiving end, and one for each sending end that is not paired
+ * with a receiving end; without ends it becomes one block, without
+ * operations none. So most workers, with one end each way,
+ * become one block. Ends are paired greedily: first those between which most messages pass, then
+ * the rest of a worker's, in the order of use. The blocks of a worker run concurrently;
+ * export_waits.c keeps the order of their steps where they touch the same chunks.
+ *
+ * The two ends of a block have one channel, and so have the two blocks of a FIFO. Ends are not
+ * paired if that would put two FIFOs of one sender and receiver on one channel. If there are not
+ * enough channels, the blocks are made again with fewer pairs, which leaves more freedom.
  *
  * O(operations log operations).
  */
@@ -17,7 +21,7 @@
 
 #include <stdlib.h>
 
-/* The number of operations that receive from `in` and send to `out`. */
+/* Two FIFOs, and the number of operations that receive from `in` and send to `out`. */
 struct pair {
 	uint32_t in, out;
 	uint32_t times;
@@ -28,7 +32,9 @@ struct pairing {
 	struct export_sets *sets;
 	struct pair *pairs;
 	size_t npairs;
-	uint32_t *to, *from; /* by FIFO: the partner of its receiving end, of its sending end */
+	uint32_t *to,
+		*from; /* by FIFO: with which FIFO's other end its receiving end is paired, and its
+			      sending end; or NONE */
 };
 
 static int compare_pairs(const void *a, const void *b)
@@ -50,6 +56,7 @@ static int compare_times(const void *a, const void *b)
 	return compare_pairs(a, b);
 }
 
+/* Lists the ends between which an operation passes messages, the most frequent pair first. */
 static void count_pairs(struct pairing *k)
 {
 	const struct plan_view *v = k->x->v;
@@ -76,6 +83,7 @@ static void count_pairs(struct pairing *k)
 	k->npairs = kept;
 }
 
+/* Pairs two ends if both are free and one channel can have both FIFOs. */
 static void pair_ends(struct pairing *k, uint32_t in, uint32_t out)
 {
 	if (k->to[in] != NONE || k->from[out] != NONE || !export_join(k->sets, in, out))
@@ -90,6 +98,7 @@ struct ends {
 	uint32_t nin, nout;
 };
 
+/* seen_in, seen_out: by FIFO. An end belongs to one worker, so they serve all workers. */
 static void find_ends(const struct plan_view *v, uint32_t w, struct ends *e, bool *seen_in,
 		      bool *seen_out)
 {
@@ -108,7 +117,7 @@ static void find_ends(const struct plan_view *v, uint32_t w, struct ends *e, boo
 	}
 }
 
-/* Pairs ends that no message passes through. */
+/* Pairs the worker's ends that are still free, though no operation passes messages between them. */
 static void pair_rest(struct pairing *k, const struct ends *e)
 {
 	for (uint32_t i = 0, j = 0; i < e->nin; i++) {
@@ -148,7 +157,7 @@ static void add_worker(struct pairing *k, uint32_t w, const struct ends *e)
 		add_block(k->x, rank, NONE, NONE);
 }
 
-/* All workers, rank by rank: pairs the rest of their ends, or makes their blocks. */
+/* For all workers, rank by rank: makes their blocks (`blocks`), or pairs the rest of their ends. */
 static void each_worker(struct pairing *k, bool blocks)
 {
 	struct arena *a = k->x->arena;
@@ -176,9 +185,11 @@ static void each_worker(struct pairing *k, bool blocks)
 		k->x->first[v->plan->nranks] = k->x->nblocks;
 }
 
-/* Which ends share blocks. */
+/* Which ends share blocks: none; those between which an operation passes messages; any of a
+ * worker. */
 enum pairs { PAIR_NONE, PAIR_FUSED, PAIR_ALL };
 
+/* Makes all blocks anew. False: they need too many channels. */
 static bool try_pairs(struct msccl_export *x, enum pairs pairs)
 {
 	const struct ccs_plan *p = x->v->plan;

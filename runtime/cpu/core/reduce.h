@@ -1,13 +1,16 @@
 /*
  * Arithmetic on arrays of elements, for every type and operator; and copies.
  *
- * Integers: sums and products wrap (two's complement); an average is the wrapped sum divided,
- * truncated toward zero. float32 and float64 are combined in their own type. Narrow floats are
- * combined in float32 and rounded once for each operation (narrow.h). A minimum or maximum
- * returns one of its operands, bit for bit, and a number rather than a NaN.
+ * Integers: sums and products wrap (two's complement); an average is the wrapped sum, divided by
+ * the number of ranks and truncated toward zero. float32 and float64 are combined in their own
+ * type. Narrow floats are combined in float32, and each (+) rounds once, also within a fold
+ * (narrow.h). A minimum or maximum is one of its operands, bit for bit: the number, if only one is
+ * a NaN. All sets give the same bits. [check the last sentence, 'within a fold', and say what
+ * min(-0, +0) is]
  *
- * All arrays are aligned to their element. `dst` may be one of the operands, but may not overlap
- * one otherwise; the same holds for each target of a fold.
+ * All arrays are aligned to their element. `dst`, or a target of a fold, may be exactly one of the
+ * operands; it must not overlap an operand in part, nor another target. `n` is a number of
+ * elements.
  */
 #ifndef CCS_RUNTIME_CPU_CORE_REDUCE_H
 #define CCS_RUNTIME_CPU_CORE_REDUCE_H
@@ -16,20 +19,22 @@
 
 /* dst[i] = x[i] (+) y[i] */
 typedef void reduce_combine(void *dst, const void *x, const void *y, size_t n);
-/* dst[i] = x[i] * *scalar */
+/* dst[i] = x[i] * s, where s is the element at `scalar` */
 typedef void reduce_scale(void *dst, const void *x, const void *scalar, size_t n);
-/* data[i] /= by */
+/* data[i] /= by, for an average: integers truncate toward zero */
 typedef void reduce_divide(void *data, size_t n, uint32_t by);
 
 /* to[each][i] = from[m - 1][i] (+) (... (+) (from[1][i] (+) from[0][i])), of m >= 1 */
 typedef void reduce_fold(unsigned char *const *to, size_t targets, const unsigned char *const *from,
 			 size_t m, size_t n);
 
-/* Copies that many cache lines, at any address; source and target do not overlap. */
+/* Copies `lines` cache lines of 64 bytes; source and target do not overlap. They need no alignment,
+ * except as `stream` says. [check: 64] */
 typedef void reduce_copy(void *to, const void *from, size_t lines);
 
-/* The functions of one type, by ccs_redop or OP_PREMUL: CCS_AVG and OP_PREMUL combine as
- * CCS_SUM. */
+/* The functions of one type. Arrays are by operator, a ccs_redop or OP_PREMUL; CCS_AVG and
+ * OP_PREMUL have the functions of CCS_SUM, and the caller divides or scales. NULL: the type does
+ * not have the operator. [check: NULL] */
 struct reduce {
 	reduce_combine *combine[OP_COUNT];
 	reduce_fold *fold[OP_COUNT];
@@ -41,18 +46,20 @@ struct reduce {
 struct reduce_set {
 	const struct reduce *types[CCS_NDTYPES];
 	reduce_copy *copy;
-	reduce_copy *stream; /* past the caches, to whole lines; visible after reduce_streamed.
-			        NULL: no such stores */
+	reduce_copy *stream; /* as copy, but it bypasses the caches; `to` is aligned to a line, and
+			        the data is visible after reduce_streamed(). NULL: the instruction
+			        set has no such stores */
 };
 
-/* For every machine; for those with the instructions. */
+/* reduce_plain runs on every machine, the others only on those that have the instructions. */
 extern const struct reduce_set reduce_plain, reduce_avx2, reduce_avx512;
 
-/** The fastest set for this machine, up to $CCS_MAX_CPU_ISA: base, avx2 or avx512. NULL: that
- *  variable has another value. */
+/** The fastest set that this machine can run. $CCS_MAX_CPU_ISA, if set, is the best one to use:
+ *  base, avx2 or avx512. NULL: it has another value. */
 const struct reduce_set *reduce_best(void);
 
-/** Store fence: streamed data becomes visible before anything stored later. */
+/** Store fence: streamed data becomes visible before anything stored later. Does nothing on
+ *  machines whose sets have no `stream`. */
 static inline void reduce_streamed(void)
 {
 #if defined(__x86_64__)
