@@ -421,18 +421,22 @@ static bool help_scope(struct resolver *r, struct diag *g, struct ident name, en
 	for (uint32_t i = 0; r->fn && i < r->fn->nparams; i++)
 		list = arena_printf(r->arena, "%s%s`%s`", list, *list ? ", " : "",
 				    r->fn->params[i]->name);
-	for (const struct binding *p = r->topology_of ? r->topology_of->params : NULL; p;
-	     p = p->next)
-		list = arena_printf(r->arena, "%s%s`%s`", list, *list ? ", " : "", p->name.name);
 	if (r->fn && *list && !r->owner)
 		diag_help(r->d, g, "this fn has the parameter%s %s", r->fn->nparams > 1 ? "s" : "",
 			  list);
 	if (r->fn)
 		return *list && !r->owner;
+	const struct binding *p = r->topology_of->params;
+	const char *such =
+		p && !p->next ? arena_printf(r->arena, ", as in `N / %s`", p->name.name) : "";
+	for (; p; p = p->next)
+		list = arena_printf(r->arena, "%s%s%s%s, ", list, p->name.name,
+				    p->value ? " = " : "",
+				    p->value ? lang_expr_text(r->arena, p->value) : "");
 	diag_help(r->d, g,
-		  "an argument of a topology is a number, N, or a parameter of the schedule%s%s: "
-		  "schedule %s(%s = 2)",
-		  *list ? ", which has " : "", list, r->topology_of->name.name, name.name);
+		  "an argument of a topology has numbers, N, and parameters of the schedule%s; one "
+		  "more is declared so: schedule %s(%s%s = 2)",
+		  such, r->topology_of->name.name, list, name.name);
 	return true;
 }
 
