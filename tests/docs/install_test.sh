@@ -101,7 +101,7 @@ emptied "uninstall of these" "$top"
 # Spaces everywhere: in the checkout's path, where some is compiled and all linked anew, and
 # in where it goes.
 dest="$tmp/a stage"
-touch "$here/lang/arena.c" "$here/compiler/check/deadlock.c" "$here/runtime/plan/load.c"
+touch "$here/lang/base/arena.c" "$here/compiler/check/deadlock.c" "$here/runtime/plan/load.c"
 status "make install where all paths have spaces" 0 remake \
 	PREFIX="/opt/my ccs" DESTDIR="$dest" install
 installed "spaces" "/opt/my ccs/bin" "/opt/my ccs/lib" "/opt/my ccs/include" \
