@@ -133,10 +133,14 @@ static const struct pass {
 	enum phase phase;
 	enum pass_end (*run)(struct checking *x);
 } passes[] = {
-	{ "symmetry", PHASE_EXPAND, try_symmetry },	 { "expand", PHASE_EXPAND, expand_program },
-	{ "contract", PHASE_CONTRACT, expand_contract }, { "match", PHASE_MATCH, match_ends },
-	{ "deadlock", PHASE_DEADLOCK, find_deadlock },	 { "race", PHASE_RACE, find_races },
-	{ "proof", PHASE_DATA, prove_values },		 { "after", PHASE_CONTRACT, check_after },
+	{ "symmetry", PHASE_EXPAND, try_symmetry }, /* may decide for all ranks */
+	{ "expand", PHASE_EXPAND, expand_program },
+	{ "contract", PHASE_CONTRACT, expand_contract },
+	{ "match", PHASE_MATCH, match_ends },
+	{ "deadlock", PHASE_DEADLOCK, find_deadlock },
+	{ "race", PHASE_RACE, find_races }, /* stops at a deadlock, too */
+	{ "proof", PHASE_DATA, prove_values },
+	{ "after", PHASE_CONTRACT, check_after }, /* the last: whether all was right */
 };
 enum { NPASSES = sizeof(passes) / sizeof(passes[0]), PASS_PROOF = NPASSES - 2 };
 

@@ -278,7 +278,6 @@ static bool decide(struct session *s, struct job *j, const struct instance *in, 
 		   const char *large, uint32_t first_diag, struct finding *f)
 {
 	bool wrong = s->diags.errors > 0;
-	uint32_t first = s->diags.n;
 
 	s->work.spent = false;
 	if (!wrong && is_proved(s, j)) {
@@ -297,9 +296,8 @@ static bool decide(struct session *s, struct job *j, const struct instance *in, 
 		return true;
 	}
 	diags_drop(&s->diags, first_diag);
-	first = s->diags.n;
 	bool right = run_instance(s, j, in, quiet_where, f);
-	for (uint32_t i = first; i < s->diags.n && !wrong; i++)
+	for (uint32_t i = first_diag; i < s->diags.n && !wrong; i++)
 		if (s->diags.v[i]->code == 501) {
 			diag_note(&s->diags, s->diags.v[i], NOWHERE,
 				  "nor does a proof for every N decide: %s", j->every.why);
@@ -307,6 +305,27 @@ static bool decide(struct session *s, struct job *j, const struct instance *in, 
 				diag_help(&s->diags, s->diags.v[i], "ask for smaller N");
 		}
 	return right;
+}
+
+/* Whether a run has a limit of work: where a proof may be the answer, and was not found missing. */
+static bool is_bounded(const struct session *s, const struct job *j)
+{
+	return may_be_proved(s) && (!j->looked || j->every.proved);
+}
+
+/* One instance, with the work that may have been done by its end. */
+static bool run_bounded(struct session *s, struct job *j, const struct instance *in,
+			bool quiet_where, uint64_t most, struct finding *f)
+{
+	const char *large = NULL;
+	uint32_t first_diag = s->diags.n;
+
+	s->work.most = most;
+	s->ctx.too_large = &large;
+	bool right = run_instance(s, j, in, quiet_where, f);
+	s->work.most = UINT64_MAX;
+	s->ctx.too_large = NULL;
+	return s->work.spent || large ? decide(s, j, in, quiet_where, large, first_diag, f) : right;
 }
 
 /* Runs one N, for every root. Returns whether `where` admits it for some root. */
@@ -324,32 +343,19 @@ static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool qu
 		.settings = j->settings,
 		.nsettings = j->nsettings,
 	};
-	bool admitted = false, short_cut = may_be_proved(s);
+	bool admitted = false;
 	uint32_t first = s->diags.n;
-	const char *large = NULL;
 	uint64_t done = s->work.done, most = done + WORK_STORED;
 
 	j->one_root = false;
 	for (uint32_t r = 0; r < (j->root ? nranks : 1) && !f.by_proof; r++) {
-		uint32_t first_of_root = s->diags.n;
 		if (j->root)
 			in.root = r;
 		j->nranks = nranks;
 		j->at_root = in.root;
 		say_progress(s, j, nranks, r);
-		if (short_cut) {
-			s->work.most = most;
-			s->ctx.too_large = &large;
-		}
-		bool right = run_instance(s, j, &in, quiet_where, &f);
-		if (short_cut) {
-			s->work.most = UINT64_MAX;
-			s->ctx.too_large = NULL;
-			short_cut = !s->work.spent && !large;
-			if (!short_cut)
-				right = decide(s, j, &in, quiet_where, large, first_of_root, &f);
-		}
-		admitted |= right;
+		admitted |= is_bounded(s, j) ? run_bounded(s, j, &in, quiet_where, most, &f)
+					     : run_instance(s, j, &in, quiet_where, &f);
 		if (s->work.spent)
 			return false;
 		if (s->diags.errors || s->status) {

@@ -4,7 +4,7 @@
  *
  * In: a program, lowered or not. Order that only messages give does not count, so the answer holds
  * for every number of slots. Out: true if there is no race; races are reported (E0402) unless the
- * program is lowered. A lowered program whose waits have a cycle is refused, too. An operation that
+ * program is lowered. A lowered program with a cycle of waits is refused, too. An operation that
  * reads and writes a cell counts as a writer.
  *
  * Fast path: most waves and tasks share no cell that one of them writes. To show this it is enough
@@ -189,7 +189,7 @@ static inline void compare(struct racing *r, uint32_t rank, const struct op *a, 
 {
 	enum op_kind k = op_kind(a), l = op_kind(b);
 	/* Most pairs are ends of messages (the kinds up to OP_REDUCE_FROM), with one range of cells
-	 * each: a send reads it, the others write it. Two sends or separate ranges are no race. */
+	 * each: a send reads it, other kinds write it. Two sends or separate ranges are no race. */
 	if (k <= OP_REDUCE_FROM && l <= OP_REDUCE_FROM &&
 	    ((k == OP_SEND && l == OP_SEND) || !cells_overlap(a->cell, a->n, b->cell, b->n)))
 		return;
@@ -460,8 +460,8 @@ static void new_age(struct racing *r)
 
 /* ---- ranks --------------------------------------------------------------------------------- */
 
-/* Begins a segment for each strand. It is right for the main line, and for a block whose par comes
- * before its parent's first row and which therefore has no wait; other blocks begin another one at
+/* Begins a segment for each strand. It is right for the main line, and for a block that has no wait
+ * because its par comes before its parent's first row; other blocks begin another one at
  * their wait. A parent's strand has a lower number than its blocks'. */
 static void first_segments(struct racing *r)
 {

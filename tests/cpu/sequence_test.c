@@ -1,5 +1,5 @@
 /*
- * That runs are noted, and what is noted of them (runtime/cpu/play/sequence.h). Without notes a run is done
+ * Runs are noted: which, and with which notes (runtime/cpu/play/sequence.h). Without notes a run is done
  * by fibers, with the same results, only slower: so other tests cannot see whether there are any, nor
  * whether too few are there. Sums of the library's, apart and in place, in one tile and in several, by
  * tasks; what each of the threads that meet for one plays; and each operation of processes.
@@ -79,7 +79,7 @@ static int32_t sum(size_t i, int round)
 	return s;
 }
 
-/* A call of all ranks, in buffers of its own; whether the sums are right. */
+/* A call of all ranks, in new buffers. Returns whether the sums are right. */
 static bool sums(const struct ccs_module *m, struct ccs_comm **comm, struct size size, bool apart,
 		 int round)
 {
@@ -107,7 +107,7 @@ static bool sums(const struct ccs_module *m, struct ccs_comm **comm, struct size
 	return ok;
 }
 
-/* A place for so many bytes lies in what its base is the beginning of. */
+/* A place of that many bytes is inside the memory that begins at its base. */
 static bool lies_within(const struct sequence *q, struct place_at p, size_t bytes, size_t of_tile)
 {
 	const struct layout *l = &q->layout;
@@ -235,7 +235,7 @@ struct met {
 	bool apart;
 };
 
-/* A thread's ranks, of so many threads. */
+/* The ranks of one of n threads. */
 static uint64_t ranks_of(unsigned thread, unsigned threads)
 {
 	unsigned each = RANKS / threads;
@@ -289,7 +289,7 @@ static bool all_play(const struct met *x, uint64_t call, unsigned threads)
 	return ok && are_sums(x, call);
 }
 
-/* A run of it, whose tiles one of the threads takes, all of them: it is over then, and not before. */
+/* A run: one thread takes all tiles. It is over when the last is done, and not before. */
 static bool one_takes_all(const struct met *x)
 {
 	struct playing *p = &x->e->playing;
@@ -356,7 +356,7 @@ static bool meet(struct met *x, const struct ccs_module *m)
 	ok = ok && x->q;
 	for (int r = 0; r < RANKS; r++) {
 		x->out[r] = malloc(x->count * sizeof(int32_t));
-		/* what is left for all is a copy */
+		/* only a copy is left for all */
 		x->in[r] = x->apart || (ok && x->q->mail) ? malloc(x->count * sizeof(int32_t))
 							  : x->out[r];
 	}
@@ -390,7 +390,7 @@ static bool test_meeting(const char *folder)
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-/* A call of a process's, and what is noted of it: each operation, or none. */
+/* A call of a process, and its notes: each operation, or none. */
 struct kind {
 	size_t count, tile;
 	int32_t scalar; /* 0: a plain sum */

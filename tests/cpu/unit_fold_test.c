@@ -1,8 +1,8 @@
 /*
  * Folds (runtime/cpu/play/fold.h) store what a sequence's pieces store, one after another: random
  * pieces that copy and combine parts of what was stored before, all outputs and those of some
- * ranks, apart and in place, through the caches and past them. And what is special: a value
- * computed once for all, what several need, averages, and an output that may not lie where its
+ * ranks, apart and in place, through the caches and past them. And special cases: a value
+ * computed once for all, a value that several need, averages, and an output that may not lie where its
  * input does.
  */
 #include "runtime/cpu/play/fold.h"
@@ -103,7 +103,7 @@ static void do_folds(const struct sequence *q, const struct folds *f, struct buf
 	folds_play(&q->layout, f, bases, 0, SIZE_MAX);
 }
 
-/* Outputs of those ranks are as they should be, and the others' untouched. */
+/* The outputs of these ranks are right, and those of all other ranks untouched. */
 static void compare(const struct sequence *q, uint64_t ranks, bool in_place)
 {
 	static struct buffers wanted, before, got;
@@ -214,8 +214,8 @@ static void any(void **state)
 
 enum { LONG = 3000, AROUND = 40 };
 
-/* Rank r's output lies from element `at` on: the sum of two inputs at two ranks, its own input at
- * the third, in the first n elements; and nothing beside them. */
+/* Rank r's output begins at element `at`: the sum of two inputs at two ranks, its own input at
+ * the third, in the first n elements; and nothing else. */
 static void compare_long(int32_t (*out)[LONG + AROUND], size_t at, uint32_t n)
 {
 	for (uint32_t r = 0; r < RANKS; r++)
@@ -364,7 +364,7 @@ static void not_in_place(void **state)
 	compare(&q, 7, false);
 }
 
-/* What was never stored, or an input that is stored to, is told: the pieces do it then. */
+/* A value that was never stored, or an input that is stored to, is reported; the pieces run then. */
 static void unknown(void **state)
 {
 	struct piece_at pieces[1];

@@ -1,5 +1,5 @@
 /*
- * The cache of kernels: how much it holds, what goes first, what is damaged, and processes
+ * The cache of kernels: its size, the order of eviction, damaged entries, and processes
  * that use it together, some of which are killed. usage: cache_test
  */
 #include "runtime/base/load/cache.h"
@@ -31,7 +31,7 @@ static struct cache_key key_of(int number)
 	return cache_key_of(parts, lengths, 1);
 }
 
-/* An entry's bytes: they tell which it is. */
+/* An entry's bytes, different for each entry. */
 static void fill(char *data, int number, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -76,7 +76,7 @@ static bool has(int from, int to, size_t n, int want)
 	return ok;
 }
 
-/* Bytes of all files, and how many there are whose names do not end as an entry's. */
+/* Bytes of all files, and the number of files with other endings than an entry's. */
 static size_t measure(int *others)
 {
 	DIR *d = opendir(dir);
@@ -332,7 +332,7 @@ static void test_users(void)
 	say(follows_no_link(), "an entry that is a link is none, and goes");
 }
 
-/* ---- what is on the disk --------------------------------------------------------------- */
+/* ---- on the disk --------------------------------------------------------------- */
 
 /* What was done to an entry and its folder: s: its bytes were put on the disk; r: it got its name; d:
  * the folder was put on the disk. */
@@ -375,7 +375,7 @@ static size_t size_of(int number)
 	return (size_t)(number * 7919 % 6000 + 1);
 }
 
-/* Writes and reads at random; what is read is right. */
+/* Writes and reads at random; each read is right. */
 static int use(void *of, int index)
 {
 	unsigned seed = (unsigned)index * 2654435761u + 1;

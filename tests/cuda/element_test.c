@@ -149,7 +149,7 @@ static void by_cpu(const struct trial *t, uint32_t how, uint32_t by)
 	}
 }
 
-/* How many differ; the first of all is told. */
+/* Returns how many differ; prints the first. */
 static unsigned long differing(const struct trial *t, uint32_t how, uint32_t by,
 			       unsigned long before)
 {
@@ -190,7 +190,7 @@ static void fill(const struct trial *t, unsigned y)
 	}
 }
 
-/* Drawn pairs whose exponents are near one another, so that sums must be rounded. */
+/* Random pairs with exponents near one another, so that sums must be rounded. */
 static void draw(const struct trial *t, struct rng *r, unsigned mantissa)
 {
 	for (size_t i = 0; i < t->n; i++) {
@@ -208,7 +208,7 @@ static unsigned long trials(const struct trial *t, bool more, struct rng *r, boo
 {
 	static const unsigned special[] = { 0x0000, 0x8000, 0x0001, 0x3f80, 0x3c00, 0x7f7f,
 					    0x7bff, 0x7f80, 0x7c00, 0x7fff, 0xff80, 0x0080 };
-	unsigned long wrong = control; /* then none is told */
+	unsigned long wrong = control; /* then none is printed */
 	size_t n = t->size == 1 ? 1 : more ? sizeof(special) / sizeof(*special) : 3;
 
 	for (size_t k = 0; k < n; k++) {

@@ -35,7 +35,7 @@
  *                               neither is known: occupancy.h)
  *   FAKE_CUDA_ASYNC=0           1: no work is done in the call that gives it
  *   FAKE_CUDA_QUEUE=1024        the most work of a stream
- *   FAKE_CUDA_SHARE=1           ... of which a launch gets one part in so many, as under MPS,
+ *   FAKE_CUDA_SHARE=1           ... of which a launch gets 1/SHARE, as under MPS,
  *                               though the driver counts all of them; 8@1: of GPU 1 alone.
  *                               A captured launch is refused when its graph is made
  *   FAKE_CUDA_STUCK=RANK        blocks of that rank never move, in launches made while
@@ -126,7 +126,7 @@ struct stream {
 	struct capture *capture;
 	struct work *first, *last; /* to be done */
 	int pending;		   /* so much */
-	bool busy;		   /* somebody does its work */
+	bool busy;		   /* a thread does its work */
 };
 
 struct event {
@@ -284,7 +284,7 @@ struct launch {
 	struct ccs_dev_call call;
 	unsigned blocks, threads;
 	int device;
-	int stuck;	       /* a rank whose blocks don't move; -1: none */
+	int stuck;	       /* a rank with blocks that don't move; -1: none */
 	int patience;	       /* seconds */
 	bool alone;	       /* waits for no message of others */
 	long long room, whole; /* of the multiprocessors that it takes, and that there are */

@@ -3,10 +3,10 @@
 
 Places are drawn from the sources, in proportion to the lines of each file, always the same
 ones for the same sources and seed. A change is made in a copy of the tree, under
-build/mutants, never in the tree; what it touches is built again and the suites run one
-after the other, those that see most first, until one fails. A change that does not
+build/mutants, never in the tree; the files that depend on it are built again and the suites run one
+after the other, the suites that find most faults first, until one fails. A change that does not
 compile, or after which the object is the same to the byte, does not count, and the next
-place takes its turn. A suite that takes many times what it takes without any change, or
+place takes its turn. A suite that takes many times as long as without any change, or
 much memory, has seen the change.
 
 What no suite sees is in tests/mutants/survivors with the reason, or is a hole in the tests:
@@ -15,17 +15,17 @@ What no suite sees is in tests/mutants/survivors with the reason, or is a hole i
       + the line as it is changed
       The same: why no test can see it; or
       Only slower: ..., or another reason for which none does.
-What is "The same" is no fault: it does not count, and the next place takes its turn, too.
+A change that survivors call "The same" is no fault: it does not count, and the next place takes its turn, too.
 
 Results are kept in build/mutants/state.json: a run goes on where the last one ended.
 
 usage: mutants.py [--count N] [--seed N] [--jobs N] [--fast] [--again] [--list]
                   [--file FILE]... [--suite COMMAND]... [NUMBER...]
-    --fast    only the quick suites; a later run goes on with the others
+    --fast    only the quick suites; a later run goes on with the other suites
     --again   run also what survived all suites once more
     --list    print the places, and run nothing
     --names   print what the lists of files and suites name and the tree does not have; run nothing
-    --file    every place of these files, also of the run time, instead of those that are drawn
+    --file    every place of these files, also of the run time, instead of random ones
     --suite   these suites instead, such as build/tests/plan/unit_in_place_test
     NUMBER    only these, from the beginning, and with what the suites said
 The closing line is `mutants: K of N killed`; the status 1 if that is under 95 %, or if a
@@ -55,7 +55,7 @@ ORIGINAL = ".original"    # ends the names of objects without a change
 MEMORY = 6 << 30    # bytes of address space for each process of a suite
 LIMIT = (10, 4)     # seconds, and times what the suite takes without a change
 
-# Memory, prose, and what is printed for people decide nothing.
+# Memory, prose and printed texts decide nothing.
 LEFT_OUT = ("lang/base/arena.c", "lang/print/dump.c", "lang/diag/diag_print.c")
 
 T = "build/tests/"
@@ -63,7 +63,7 @@ MODULE = [T + "modules/%s.so" % name for name in
           ("ring_allreduce", "binomial_broadcast", "bruck_all_to_all", "binary_tree_allreduce")]
 UNITS = ["lang/unit_lang_test", "check/unit_value_test", "check/unit_race_test", "check/unit_before_test",
          "plan/unit_choice_test", "cuda/unit_place_test"]
-# Command, and what it needs beside ccc and ccrun.
+# Command, and the files that it needs besides ccc and ccrun.
 FAST = [
     ("tests/check/golden_test.sh build", []),
     *((T + unit, [T + unit]) for unit in UNITS),
@@ -175,7 +175,7 @@ def places_of(path):
     """(start, end, replacement) of all that may be changed, and the number of lines."""
     text = source(path)
     code = code_of(text)
-    body = code.find("\n{")    # what is above the first function are types
+    body = code.find("\n{")    # above the first function are types
     found = []
     for m in TOKEN.finditer(code, max(body, 0)):
         found += [(m.start(), m.end(), new) for new in choices(code, m)]
@@ -254,7 +254,7 @@ def all_of(paths):
 
 
 def needed(command):
-    """What is to be made for a suite: its own program, modules."""
+    """The files to be made for a suite: its program, modules."""
     words = command.split()
     return [w for w in words if w.startswith("build/") and (w == words[0] or w.endswith(".so"))]
 
@@ -278,7 +278,7 @@ def end_group(process):
 
 
 def stop(*_):
-    """Ends what runs; Tree.copy mends what it was about."""
+    """Ends all processes; Tree.copy mends the file that was changed."""
     for process in list(RUNNING):
         end_group(process)
     os._exit(130)
@@ -358,7 +358,7 @@ class Tree:
     def suite(self, suite, seconds):
         command, needs = suite
         if needs and not self.make(needs, 600):
-            return "what it needs cannot be made", []
+            return "its files cannot be made", []
         return self.run(command.split(), seconds, True)
 
 

@@ -1,9 +1,9 @@
 /*
- * Buffers whose chunks are not parts of equal lengths, one after another: `by column`, `sized`.
+ * Buffers with chunks that are not adjacent parts of equal length: `by column`, `sized`.
  *
  * Calls of the schedules in tests/cpu/layouts, in random shapes; each element is compared with
  * what the contract says of its chunk (ccs_module_expects), at a place that is counted here, one
- * by one. Bytes that nobody may touch lie around each buffer.
+ * by one. Guard bytes around each buffer must stay untouched.
  */
 #ifndef TESTS_SUPPORT_LAYOUTS_H
 #define TESTS_SUPPORT_LAYOUTS_H
@@ -37,11 +37,11 @@ struct shape {
 	int root;
 };
 
-/* A rank's buffers, send and receive, with what lies around them. */
+/* A rank's buffers, send and receive, with the guard bytes around them. */
 struct buffers {
 	unsigned char *memory[2], *at[2];
 	size_t elements[2], bytes[2]; /* bytes: of `memory` */
-	struct ccs_comm *shared;      /* whose memory they are, or NULL */
+	struct ccs_comm *shared;      /* owner of their memory, or NULL */
 	struct cuda *gpu;	      /* where they are, and `memory` a copy; or NULL */
 	cuda_ptr there[2];
 };
@@ -52,7 +52,7 @@ size_t table_place(const struct subject *x, int buffer, int rank, uint32_t chunk
 /** Small ones, of which many have no rows or columns; and such as take several tiles. */
 struct shape shape_draw(const struct subject *x, const struct ccs_module *m, struct rng *g, int n);
 
-/** A rank's, with what it has at first; `shared` or `gpu` is set, or neither. */
+/** A rank's buffers, with their first contents; `shared` or `gpu` is set, or neither. */
 bool buffers_make(struct buffers *b, const struct ccs_module *m, const struct shape *s, int rank);
 void buffers_free(struct buffers *b);
 /** Every element of the rank's outputs, and that nothing else was written. */

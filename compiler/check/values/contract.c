@@ -89,11 +89,11 @@ const struct ensures *contract_clause(const struct contract *k, uint32_t share)
 
 /* ---- clauses ----------------------------------------------------------------------------- */
 
-static uint32_t *place_of(const struct contract *k, uint32_t rank, uint32_t column)
+static uint32_t *place_of(const struct contract *k, uint32_t rank, uint32_t cell)
 {
 	if (k->rows)
-		return &k->rows[(size_t)rank * k->cells + column];
-	return &k->asked_rows[rank].rows[column - k->asked_rows[rank].lo];
+		return &k->rows[(size_t)rank * k->cells + cell];
+	return &k->asked_rows[rank].rows[cell - k->asked_rows[rank].lo];
 }
 
 /* Without a full table: extends the range of cells for which the rank has rows, so that it includes
@@ -118,9 +118,9 @@ static void reach(struct evaluation *x, uint32_t rank, struct extent more)
 /* Makes `row` the value of the rank's cell. False: an earlier clause promises another value, which
  * is reported. */
 static bool assign(struct evaluation *x, const struct clause *c, uint32_t rank, uint32_t cell,
-		   uint32_t column, uint32_t row)
+		   uint32_t row)
 {
-	uint32_t *at = place_of(x->k, rank, column);
+	uint32_t *at = place_of(x->k, rank, cell);
 	if (*at == NONE) {
 		*at = row;
 		return true;
@@ -193,14 +193,13 @@ static bool index_range(struct evaluation *x, const struct clause *c, struct ind
 /* Finds the value of chunk `at` of the buffer on a rank. `shared`: by chunk, the row that the first
  * rank made for all, or NONE; NULL: the values differ by rank. */
 static bool clause_cell(struct evaluation *x, const struct clause *c, uint32_t rank, uint32_t at,
-			uint32_t column, uint32_t *shared)
+			uint32_t *shared)
 {
 	uint32_t cell = c->buffer->cell + at, row = shared ? shared[at] : NONE;
 	if (row == NONE)
 		row = clause_value(x, c, rank, at / c->index.count, at % c->index.count,
 				   shared != NULL);
-	if (row == NONE || !sizes_agree(x, c, rank, cell, row) ||
-	    !assign(x, c, rank, cell, column, row))
+	if (row == NONE || !sizes_agree(x, c, rank, cell, row) || !assign(x, c, rank, cell, row))
 		return false;
 	if (shared)
 		shared[at] = row;
@@ -223,7 +222,7 @@ static bool clause_run(struct evaluation *x, const struct clause *c, uint32_t ra
 		s.cell++;
 		x->all_terms++;
 		ARENA_PUSH(x->p->arena, k->shares, k->nshares, k->capshares) = s;
-		if (!assign(x, c, rank, cell, cell, row))
+		if (!assign(x, c, rank, cell, row))
 			return false;
 		if (shared)
 			shared[at] = row;
@@ -250,7 +249,7 @@ static bool block_run(struct evaluation *x, const struct clause *c, uint32_t ran
 			s.first++;
 			x->all_terms++;
 			ARENA_PUSH(x->p->arena, k->shares, k->nshares, k->capshares) = s;
-			if (!assign(x, c, rank, cell + i, cell + i, row))
+			if (!assign(x, c, rank, cell + i, row))
 				return false;
 		}
 	}
@@ -272,7 +271,7 @@ static bool clause_block(struct evaluation *x, const struct clause *c, uint32_t 
 	for (uint32_t i = c->index.lo; i < c->index.hi; i++) {
 		uint32_t at = block * c->index.count + i;
 		bool made = !shared || shared[at] == NONE;
-		if (!clause_cell(x, c, rank, at, c->buffer->cell + at, shared) ||
+		if (!clause_cell(x, c, rank, at, shared) ||
 		    (made && c->run && !clause_run(x, c, rank, block, shared, &i)))
 			return false;
 	}
