@@ -143,19 +143,12 @@ static inline struct extent contract_asks(const struct contract *k, uint32_t ran
 /* The clause from which a row of shares comes. */
 const struct ensures *contract_clause(const struct contract *k, uint32_t share);
 
-static inline uint32_t hash_mix(uint32_t h, uint32_t x)
-{
-	h = (h ^ x) * 0x9e3779b1u;
-	return h ^ h >> 15;
-}
-
 /* Rows of a contract by their value. Begins with `k` and `arena`, else as { 0 }. */
 struct alike {
 	const struct contract *k;
 	struct arena *arena;
-	uint32_t *slots; /* hash table (open addressing) of rows; NONE: free */
-	uint32_t nslots, used;
-	uint32_t *of; /* by row: the first row with the same value, or NONE */
+	struct hash_table rows; /* first rows of values */
+	uint32_t *of;		/* by row: the first row with the same value, or NONE */
 };
 /* The first row, of those passed so far, with the same value. O(its shares), once for each row. */
 uint32_t contract_alike(struct alike *x, uint32_t row);

@@ -59,9 +59,9 @@
 struct tables {
 	struct arena *arena;
 	struct program *program;
-	uint32_t *path_slots, path_cap; /* 1 + row; a power of two */
-	uint32_t *fifo_slots, fifo_cap;
-	uint32_t nhashed;  /* FIFOs in fifo_slots; the rest are entered at the next look-up */
+	struct hash_table paths,
+		fifos;	   /* of the first rows; the rest of the FIFOs are entered at the
+					   next look-up */
 	uint32_t *direct;  /* [tables_pair()] for path 0, channel 0: 1 + row; or NULL */
 	uint32_t *of_zero; /* the same of rank 0 alone: [dst], and [nranks + src]; or NULL */
 	bool *unlinked;	   /* by FIFO, up to the last one that has no link */

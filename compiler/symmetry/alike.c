@@ -31,7 +31,7 @@ struct alikeness {
 	struct key *keys;	   /* by number - cells */
 	uint32_t nkeys, capkeys;
 	struct still *kept; /* by mirrors, by number - cells: the turns that take it to itself */
-	uint32_t *slots, nslots; /* hash table (open addressing): rows of `keys` */
+	struct hash_table rows; /* of `keys` */
 	bool unclear;
 };
 
@@ -90,29 +90,24 @@ static bool none_moves(const struct alikeness *x)
 
 /* ---- numbers of trees ------------------------------------------------------------------ */
 
-static uint32_t *slot_of(const struct alikeness *x, const struct key *key)
+static bool same_key(const void *of, uint32_t row, const void *key)
 {
-	uint64_t mixed = (((uint64_t)key->a << 32 | key->b) + key->apart) * 0x9e3779b97f4a7c15u;
-	uint32_t at = (uint32_t)(mixed >> 32) & (x->nslots - 1);
+	const struct key *a = (const struct key *)of + row, *b = key;
 
-	while (x->slots[at] != NONE) {
-		const struct key *k = &x->keys[x->slots[at]];
-		if (k->a == key->a && k->b == key->b && k->apart == key->apart)
-			break;
-		at = (at + 1) & (x->nslots - 1);
-	}
-	return &x->slots[at];
+	return a->a == b->a && a->b == b->b && a->apart == b->apart;
 }
 
 static uint32_t number_of(struct alikeness *x, struct key key)
 {
-	uint32_t *slot = slot_of(x, &key);
+	uint32_t hash = hash_mix(hash_mix(hash_mix(1, key.a), key.b), key.apart);
+	uint32_t row = hash_find(&x->rows, hash, same_key, x->keys, &key);
 
-	if (*slot == NONE) {
-		*slot = x->nkeys;
+	if (row == HASH_NONE) {
+		row = x->nkeys;
+		hash_add(&x->rows, x->c->scratch, hash, row);
 		ARENA_PUSH(x->c->scratch, x->keys, x->nkeys, x->capkeys) = key;
 	}
-	return x->p->cells + *slot;
+	return x->p->cells + row;
 }
 
 static inline uint32_t still_of(const struct alikeness *x, uint32_t number)
@@ -215,10 +210,6 @@ static struct tree_turned tree_of_sum(struct alikeness *x, const struct turned_s
 
 static void number_trees(struct alikeness *x)
 {
-	x->nslots = 64;
-	while (x->nslots < 2 * x->r->nsums)
-		x->nslots *= 2;
-	x->slots = none_array(x->c->scratch, x->nslots);
 	x->trees = ARENA_ARRAY(x->c->scratch, struct tree_turned, x->r->nsums + 1);
 	x->capkeys = x->r->nsums + 1;
 	x->keys = arena_grow(x->c->scratch, NULL, 0, x->capkeys * sizeof(*x->keys));

@@ -25,9 +25,8 @@ struct trees {
 		uint32_t a, b;
 	} *v; /* of number leaves + row */
 	uint32_t n, cap;
-	uint32_t *slots; /* hash table (open addressing) of rows; NONE: free */
-	uint32_t nslots;
-	uint32_t *stack; /* values that are being numbered */
+	struct hash_table rows; /* of v */
+	uint32_t *stack;	/* values that are being numbered */
 	size_t nstack, capstack;
 };
 
