@@ -67,8 +67,9 @@ struct call {
 	/** The call may return: no other thread uses it. Read without the lock. */
 	_Atomic bool over;
 	ccs_status status;
-	struct run *run;   /* once joined */
-	struct call *next; /* in the thread's group */
+	struct run *run;	   /* once joined */
+	struct call *next;	   /* in the thread's group */
+	struct ccs_call *prepared; /* the handle that it is a part of; or NULL */
 };
 
 /* A rank's place in a run. */
@@ -167,6 +168,17 @@ struct checked {
 
 #define CHECKED 8u
 
+/* A prepared call. Its record is its own, so that no other call replaces it; and so are its cache lines,
+ * as the calls of other ranks, which other threads start, may be adjacent in memory. */
+struct ccs_call {
+	_Alignas(LINES_APART) struct call call;
+	struct checked checked;
+	const void *send; /* as prepared */
+	void *recv;
+	bool begun;   /* a group or a request has it */
+	bool dropped; /* to be freed when that is over */
+};
+
 /* Written by the rank's thread at each call. Handles of other ranks may be adjacent in memory. */
 struct ccs_comm {
 	_Alignas(LINES_APART) struct world *world;
@@ -226,6 +238,8 @@ bool world_cond_init(pthread_cond_t *c);
 /** Checks a call. The caller has set module, comm, send, recv, count, type, op, premul and how;
  *  the rest is set here. O(1), if the rank remembers a similar call. */
 ccs_status call_check(struct call *c, int root, void *stream);
+/** Checks the buffers of a call that is checked otherwise. O(1). */
+ccs_status call_check_buffers(const struct call *c);
 /** Whether a call with these options (or NULL) has the options of k, and none that must be
  *  checked. */
 bool checked_suits(const struct checked *k, const struct ccs_run_options *how);
@@ -249,6 +263,9 @@ ccs_status call_tell_sizes(struct call *c);
 
 /** A checked call joins its run. */
 void call_join(struct call *c);
+
+/** A group or a request has finished with a prepared call. */
+void call_rest(struct ccs_call *call);
 
 /* ---- run.c: joining, and functions that an engine calls back (engine.h). Under world.lock
  * unless stated otherwise. */
