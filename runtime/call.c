@@ -45,7 +45,7 @@ static ccs_status gather_names(const struct call *c)
 
 	if (!all)
 		return error_set(CCS_ENOMEM, "out of memory for the calls of %d ranks", n);
-	run_name(c, &own);
+	run_name(c, c->comm->rank, &own);
 	s = tell(c, &own, all, sizeof(own));
 	for (int r = 1; r < n && !s; r++)
 		if (!run_same(all, all + r))

@@ -80,7 +80,9 @@ struct seat {
 
 struct run {
 	uint64_t seq;
-	struct call params;    /* a copy of the first call, with which all must agree */
+	struct call params;    /* a copy of the first call, with which all must agree. Its
+				  communicator may be freed before the last rank comes */
+	int first;	       /* the rank of that call */
 	int arrived, finished; /* of this process's ranks */
 	int refs;	       /* calls that have not returned, and the list */
 	bool started;
@@ -305,7 +307,7 @@ struct call_name {
 	int32_t root, rank;
 	char schedule[104]; /* cut */
 };
-void run_name(const struct call *c, struct call_name *name);
+void run_name(const struct call *c, int rank, struct call_name *name);
 bool run_same(const struct call_name *x, const struct call_name *y);
 /** CCS_EINVAL with a text on both calls: "rank 1 calls ring_allreduce with count 3 of ...". */
 ccs_status run_differ(const struct call_name *x, const struct call_name *y);

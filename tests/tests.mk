@@ -438,7 +438,7 @@ mutants: deps
 
 # A shorter selection, for builds that run slowly.
 UNITS := $(foreach p,$(PARTS),$(filter $(T)/$(p)/unit_%,$(TEST_PROGRAMS)))
-SHORT := check/diag check/bits check/symmetry check/roots msccl/oracle msccl/fuzz lang/fuzz check/oracle lower/plan plan/prove plan/rounds plan/tuning cpu/results cpu/post cpu/in_place cpu/layouts cpu/runtime cpu/prepared cpu/public cpu/operators cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cpu/procs_files cpu/split cpu/p2p cuda/cache hosts/group_meet hosts/group_fail
+SHORT := check/diag check/bits check/symmetry check/roots msccl/oracle msccl/fuzz lang/fuzz check/oracle lower/plan plan/prove plan/rounds plan/tuning cpu/results cpu/post cpu/in_place cpu/layouts cpu/runtime cpu/prepared cpu/random_runs cpu/public cpu/operators cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cpu/procs_files cpu/split cpu/p2p cuda/cache hosts/group_meet hosts/group_fail
 check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 	@tests/run.sh \
 		$(foreach u,$(UNITS),"$(u)") \
@@ -468,6 +468,8 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/cpu/layouts_test --short tests/cpu/layouts" \
 		"$(T)/cpu/runtime_test $(T)/modules" \
 		"$(T)/cpu/prepared_test $(T)/modules tests/cpu/layouts" \
+		"$(T)/cpu/random_runs_test 20 3 tasks" \
+		"$(T)/cpu/random_runs_test 20 3 procs" \
 		"$(T)/cpu/public_test $(T)/modules" \
 		"$(T)/cpu/operators_test $(T)/modules" \
 		"$(T)/cpu/fork_test $(T)/modules quiet" \
