@@ -217,7 +217,8 @@ static void repeat(struct call *c, struct checked *k)
 	c->like = k;
 }
 
-/* Replaces approximately the least recently used record. */
+/* Replaces the record after the one used last: the least recently used one, if calls repeat in one
+ * order. */
 static void remember(struct call *c)
 {
 	struct ccs_comm *comm = c->comm;
@@ -402,7 +403,6 @@ static RARE ccs_status check_new(struct call *c, int root)
 	return s;
 }
 
-/* Reuses the results of a remembered call like it. */
 ccs_status call_check(struct call *c, int root, void *stream)
 {
 	const struct ccs_user_op *own = c->how.user_op;

@@ -183,7 +183,7 @@ void p2p_drop_kept(struct world *w);
 
 /** A transfer joins a queue. */
 void p2p_enter(struct p2p *p, struct queue *q, struct transfer *m);
-/** Ends it. It belongs to its thread again, and is in no list. */
+/** Ends a transfer that is in no list. It belongs to its thread again: do not use it afterwards. */
 void p2p_finish(struct p2p *p, struct transfer *m, ccs_status s, const char *text);
 /** Something has moved: wakes sleeping threads. */
 void p2p_progress(struct p2p *p);

@@ -42,7 +42,7 @@ struct letter {
 	_Alignas(LINES_APART) _Atomic uint64_t call; /* 1 + its number; publishes the rest */
 	uint64_t kept;				     /* its id */
 	uint32_t ranks;
-	bool left;
+	bool left; /* `data` has inputs; else addresses */
 	/* from the lead on, each rank's input, if inputs are left; or its struct post */
 	_Alignas(8) unsigned char data[MAIL_LINE + MAIL_BYTES + MOST_POSTED * sizeof(struct post)];
 };
@@ -274,7 +274,7 @@ static bool meet(struct posting *p)
 	return true;
 }
 
-static bool anybody_met(const struct posting *p)
+static bool any_met(const struct posting *p)
 {
 	for (int r = 0; r < p->w->nranks; r++)
 		if (atomic_load(&p->w->posts->box[r].met) == p->number + 1)
@@ -291,7 +291,7 @@ static bool settle(struct posting *p, bool met)
 	if (met)
 		return true;
 	post_close(p->w, p->number);
-	if (!anybody_met(p))
+	if (!any_met(p))
 		return false;
 	post_open(p->w); /* all have posted, and some may be playing */
 	return true;

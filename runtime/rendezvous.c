@@ -41,7 +41,7 @@ struct proposal proposal_of(enum rendezvous_kind kind, const int *list, uint32_t
 
 /* ---- comparing --------------------------------------------------------------------------- */
 
-/* A group's ranks, or the lengths of a mesh, -1, and the dimensions of a slice. */
+/* Adds a group's ranks; or, of a slice, the lengths of its mesh, -1, and its dimensions. */
 static void add_list(struct text *t, const struct proposal *p)
 {
 	const char *between = p->kind == MEET_MESH ? " x " : ", ";
@@ -221,7 +221,7 @@ static ccs_status await(struct world *w, struct attendee *a)
 /* ---- ranks that are processes ------------------------------------------------------------ */
 
 /* Processes with wrong arguments report them to all. */
-static ccs_status tell_wrong(struct world *w, const struct attendee *a)
+static ccs_status share_mistakes(struct world *w, const struct attendee *a)
 {
 	if (a->own.status)
 		error_set((ccs_status)a->own.status, "%s", a->why);
@@ -236,10 +236,11 @@ static ccs_status compare_apart(struct world *w, struct attendee *a, struct prop
 	s = world_gather(w, kind_name(&a->own), &a->own, all, sizeof(a->own));
 	w->meets = false;
 	if (!s && first_wrong(all, w->nranks) >= 0)
-		s = tell_wrong(w, a);
+		s = share_mistakes(w, a);
 	return s ? s : compare_lists(all, w->nranks);
 }
 
+/* Meets the other processes, and does this one's part. */
 static ccs_status attend(struct world *w, struct attendee *a)
 {
 	struct proposal *all;

@@ -356,7 +356,7 @@ static ccs_status check(const struct ccs_request *r, const char *call)
 }
 
 /* Returns the status of a finished request, and its text. Prepared calls may be started again. */
-static ccs_status tell(struct ccs_request *r)
+static ccs_status report_end(struct ccs_request *r)
 {
 	ccs_status s = CCS_OK;
 
@@ -417,7 +417,7 @@ ccs_status ccs_test(struct ccs_request *request, int *done)
 		return s;
 	step(request);
 	*done = is_over(request);
-	return *done ? tell(request) : CCS_OK;
+	return *done ? report_end(request) : CCS_OK;
 }
 
 static void await(struct ccs_request *r)
@@ -436,7 +436,7 @@ ccs_status ccs_wait(struct ccs_request *request)
 	if (s)
 		return s;
 	await(request);
-	return tell(request);
+	return report_end(request);
 }
 
 /* Requests of lone engines progress together: another rank may wait for any of them. */

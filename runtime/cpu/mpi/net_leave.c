@@ -80,7 +80,7 @@ void net_miss(struct world *w, int rank)
 
 /* ---- leaving ----------------------------------------------------------------------------- */
 
-static void say(struct world *w, struct net_note *x, struct mpi_messages *messages, int rank)
+static void announce(struct world *w, struct net_note *x, struct mpi_messages *messages, int rank)
 {
 	struct net *n = net_of(w);
 
@@ -133,7 +133,7 @@ void net_leave(struct world *w)
 	if (notes && !n->calls->messages_new(n->world, w->nranks, &messages)) {
 		for (int i = 0; i < w->nranks; i++)
 			if (i != w->first)
-				say(w, notes + i, messages, i);
+				announce(w, notes + i, messages, i);
 		wait_for_all(w, messages);
 		if (n->calls->messages_free(messages))
 			n->leaks = true; /* MPI still reads them */

@@ -78,7 +78,7 @@ static void start(struct world *w, const struct transfer *m, int place, bool sen
 		net_break(n, m->peer, error);
 }
 
-static void tell(struct world *w, struct transfer *m, struct net_end *e)
+static void exchange_shapes(struct world *w, struct transfer *m, struct net_end *e)
 {
 	e->own = p2p_shape_of(m);
 	start(w, m, OWN, true, &e->own, sizeof(e->own), m->sends ? NET_SENDS : NET_WANTS);
@@ -126,7 +126,7 @@ bool net_carry(struct world *w, struct transfer *m)
 	if (e->busy[OWN] || e->busy[THEIRS] || e->busy[DATA])
 		return false;
 	if (m->state == NEW) {
-		tell(w, m, e);
+		exchange_shapes(w, m, e);
 	} else if (m->state == TELLING) {
 		compare(w, m, e);
 	} else {
@@ -167,7 +167,7 @@ void net_forget_p2p(struct net *n)
 		n->p2p->messages = NULL;
 }
 
-/* Sends this rank's descriptions, and reads those that have come. */
+/* Reads notes. After a failure, announces it and ends the messages under way. */
 static void look(struct world *w)
 {
 	struct net *n = net_of(w);

@@ -149,9 +149,9 @@ static struct place_at past(struct place_at p, uint32_t off)
 }
 
 /* Does the piece for its n elements from byte `off`, as many as have the same operands. */
-static uint32_t go_through(struct finding *w, const struct piece_at *p,
-			   const struct place_at *source, unsigned sources, uint32_t off,
-			   uint32_t n)
+static uint32_t do_elements(struct finding *w, const struct piece_at *p,
+			    const struct place_at *source, unsigned sources, uint32_t off,
+			    uint32_t n)
 {
 	struct fold_ref is[3], all;
 
@@ -210,7 +210,7 @@ static void piece(struct finding *w, const struct piece_at *p)
 
 	w->failed |= !is_near(w, p);
 	for (uint32_t i = 0, n; i < p->n && !w->failed; i += n) {
-		n = go_through(w, p, source, sources, i * esize, p->n - i);
+		n = do_elements(w, p, source, sources, i * esize, p->n - i);
 		w->failed |= !n;
 	}
 }
@@ -222,7 +222,7 @@ static struct value *value_of(const struct finding *w, struct fold_ref r)
 	return r.of >= w->bases && r.of != NO_VALUE ? w->value + (r.of - w->bases) : NULL;
 }
 
-static int by_what(const void *a, const void *b)
+static int by_value(const void *a, const void *b)
 {
 	const struct output *x = a, *y = b;
 
@@ -262,7 +262,7 @@ static void find_outputs(struct finding *w, uint64_t ranks)
 		}
 	}
 	if (!w->failed)
-		qsort(w->output, w->noutputs, sizeof(*w->output), by_what);
+		qsort(w->output, w->noutputs, sizeof(*w->output), by_value);
 }
 
 static void use(struct finding *w, struct fold_ref r)

@@ -93,7 +93,7 @@ static RARE void play_traced(const struct player *t, size_t lo, size_t most)
 {
 	const struct sequence *q = t->q;
 	uint64_t tile = q->ntiles > 1 ? lo / q->short_tile : 0, begin = clock_ns();
-	struct layout l = t->e->layout; /* a copy, as its cells are changed */
+	struct layout l = t->e->layout; /* a copy, as its tile is changed */
 	uint32_t first = 0;
 
 	l.tile = most;

@@ -50,7 +50,7 @@
 #define PROCS_KINDS 16u			   /* kinds of calls with long chunks that are remembered */
 #define PROCS_TIMED 9u			   /* timed calls of a trial */
 #define PROCS_WATCHED 3u		   /* later calls that check the cost found by the trial */
-#define PROCS_BEFORE 16u		   /* the most calls before those */
+#define PROCS_BEFORE 16u		   /* the most calls of a trial before the timed ones */
 #define PROCS_BOARD 2048u		   /* bytes that a process shows to the others at a time */
 #define PROCS_REGIONS 64u
 #define PROCS_RELAY PROCS_REGIONS /* one more region: messages under way, procs_p2p.c */
@@ -105,11 +105,12 @@ struct procs_kind {
 };
 
 struct procs_seat {
-	/* The owner writes the first two lines; other processes read the first one in every call. */
+	/* The owner writes the first two parts (each begins with an _Alignas); other processes read
+	 * the first one in every call. */
 	_Alignas(2 * CACHE_LINE) _Atomic uint64_t begun; /* calls posted */
 	uint64_t key[PROCS_LAG]; /* of the posted calls: equal if the calls agree; not 0 */
 	_Alignas(2 * CACHE_LINE) _Atomic uint64_t finished; /* calls */
-	/* All processes write the third. */
+	/* All processes write the third part. */
 	_Alignas(2 * CACHE_LINE) _Atomic uint32_t bell; /* number of rings */
 	_Atomic uint32_t asleep;
 	_Atomic uint32_t inbox;	 /* 1 + the number of a fiber to run; 0: none */
@@ -308,13 +309,11 @@ void procs_tell_death(struct world *w);
 void procs_look(struct world *w);
 /** See struct wire. */
 bool procs_failed(struct cpu *e);
+/** Whether all ranks have finished `calls` calls. */
+bool procs_all_finished(const struct world *w, uint64_t calls);
 
 /* ---- procs.c -------------------------------------------------------------------------- */
 
-/** The key of a call: see struct procs_seat. */
-uint64_t procs_key(const struct call *c);
-/** Whether all ranks have finished `calls` calls. */
-bool procs_all_finished(const struct world *w, uint64_t calls);
 /* See engine.h. */
 void procs_wait(struct world *w, struct call *calls, ccs_status *first);
 bool procs_at_once(struct world *w, struct call *c, ccs_status *first);
@@ -329,6 +328,8 @@ extern const struct wire procs_wire;
 
 /* ---- procs_layouts.c: under world.lock -------------------------------------------------- */
 
+/** The key of a call: see struct procs_seat. */
+uint64_t procs_key(const struct call *c);
 /** Room for layouts; the first is current. CCS_ENOMEM. */
 ccs_status procs_layouts_open(struct cpu *e);
 void procs_layouts_close(struct cpu *e);

@@ -211,7 +211,7 @@ static inline bool ready(const struct layout *l, const struct procs_op *x)
 	       (!x->out || slots_have_room(x->out, x->to));
 }
 
-static bool looked(const struct layout *l, const struct procs_op *x)
+static bool poll_op(const struct layout *l, const struct procs_op *x)
 {
 	for (unsigned i = 0; i < LOOKS; i++)
 		if (ready(l, x))
@@ -220,7 +220,7 @@ static bool looked(const struct layout *l, const struct procs_op *x)
 }
 
 /* Wakes sleeping fibers of other processes: a message is there, or was received. */
-static void tell(struct cpu *e, const struct procs_op *x)
+static void wake_ends(struct cpu *e, const struct procs_op *x)
 {
 	const struct ccs_fifo *fifos = e->layout.view->fifos;
 
@@ -231,22 +231,23 @@ static void tell(struct cpu *e, const struct procs_op *x)
 }
 
 /* The same for all operations so far. */
-static void tell_others(struct cpu *e)
+static void wake_all_ends(struct cpu *e)
 {
 	struct procs_order *list = &e->procs->current->order;
 
 	procs_fence(e->procs);
 	for (; list->told < list->done; list->told++)
-		tell(e, list->ops + list->told);
+		wake_ends(e, list->ops + list->told);
 }
 
-static bool comes(struct cpu *e, const struct procs_op *x, unsigned polls)
+/* Polls for the operation's message and slot. False: they have not come. */
+static bool await_op(struct cpu *e, const struct procs_op *x, unsigned polls)
 {
 	for (unsigned i = 0; i < polls; i++) {
-		if (looked(&e->layout, x))
+		if (poll_op(&e->layout, x))
 			return true;
 		if (!i)
-			tell_others(e);
+			wake_all_ends(e);
 		if (!procs_pause(e->procs))
 			break;
 	}
@@ -296,11 +297,11 @@ bool procs_order_go(struct cpu *e, unsigned polls)
 	for (; list->done < list->n; list->done++) {
 		const struct procs_op *x = list->ops + list->done;
 
-		if (!ready(&e->layout, x) && !comes(e, x, polls))
+		if (!ready(&e->layout, x) && !await_op(e, x, polls))
 			break;
 		do_op(e, x);
 	}
-	tell_others(e);
+	wake_all_ends(e);
 	return list->done == list->n;
 }
 
