@@ -14,7 +14,7 @@
  * waits for some 1.5 us, and a block's share of a GPU's bandwidth is some 15 KB/us
  * (bench/results), so most of the time is spent moving. If all FIFOs would take more than 512 MiB
  * there are fewer replicas, and then smaller tiles. A call may use smaller ones, so that its
- * slots stay in the L2 cache (choice_tile). O(tables + FIFOs) for each part.
+ * slots stay in the L2 cache (choice_tile). O(tables + FIFOs x parts) for each part.
  */
 #include "runtime/cuda/gpu_comm.h"
 

@@ -7,7 +7,7 @@
  * overwrites cells before it has read them (shifted) becomes two, through the worker's stage. A
  * message is direct (device/args.h) if the plan says that the receiver's cells are free, and both
  * ranks are of one part; otherwise it is read in its sender's cells, if it stays there.
- * O(operations + cells + ranks x (parts + scratch)).
+ * O(cells of all operations + ranks x (parts + scratch)).
  */
 #include "runtime/cuda/tables.h"
 

@@ -5,8 +5,8 @@
  * each, by phase and level; its transfers by round; and the layout of a stage. Transfers with one
  * peer have the same order on both sides, as NCCL requires: by FIFO, then by message. A value
  * that is received into the stage, combined, and sent on keeps its place there. Places are reused
- * by first fit over their lifetimes (linear-scan allocation). O(cells of the rank's operations *
- * log + operations * places in use).
+ * by first fit over their lifetimes (linear-scan allocation). O(operations of the plan + cells of
+ * the rank's operations * log + the rank's operations * places in use).
  */
 #include "runtime/hosts/rounds_rank.h"
 

@@ -196,10 +196,10 @@ CCS_FN int ccs_unit(const struct ccs_row &r, const struct ccs_part &p, uint32_t 
 	if (form & CCS_DEV_B)
 		b = ccs_operand(p, CCS_SPOT_B, u, p.b + at, n, form & CCS_DEV_B_INITIAL);
 	if (CCS_LL && CCS_IS_IN(form)) {
-		const auto whose = [&] { return ccs_stuck_at(r.op.in, k, t); };
+		const auto stuck = [&] { return ccs_stuck_at(r.op.in, k, t); };
 
 		if (ccs_ll_take(p.in + 2 * at, (uint32_t)(r.in_number + t * r.in_messages) + 1, &in,
-				whose))
+				stuck))
 			return 1;
 	} else if (form & CCS_DEV_IN) {
 		in = form & CCS_DEV_IN_DIRECT ? CCS_READ(p, CCS_SPOT_DST, u, p.in + at, n)

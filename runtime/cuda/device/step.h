@@ -229,9 +229,9 @@ template <uint32_t F, bool WHOLE> CCS_FN int ccs_plain_step(const struct ccs_pla
 		if (f & CCS_DEV_B)
 			b = ccs_plain_operand<WHOLE>(p.b + at, n, p.form & CCS_DEV_B_INITIAL);
 		if (f & CCS_DEV_IN) {
-			const auto whose = [row] { return ccs_stuck_at(row->fifo, row->op, 0); };
+			const auto stuck = [row] { return ccs_stuck_at(row->fifo, row->op, 0); };
 
-			if (ccs_ll_take(p.in + 2 * at, p.in_flag, &in, whose))
+			if (ccs_ll_take(p.in + 2 * at, p.in_flag, &in, stuck))
 				return 1;
 		}
 		in = ccs_value(f, in, a, b);
