@@ -144,7 +144,7 @@ static bool may_post(struct posting *p, const struct call *c)
 	return !where.lacks && (!where.copy_aside || c->like->kept.mail);
 }
 
-static bool begin(struct posting *p, struct call *calls)
+static bool begin_posting(struct posting *p, struct call *calls)
 {
 	size_t mail;
 
@@ -180,7 +180,7 @@ static struct letter *letter_of(const struct posting *p, int lead)
 	return p->w->posts->box[lead].letter + (p->number & 1);
 }
 
-static void leave(struct posting *p)
+static void write_letter(struct posting *p)
 {
 	const struct kept *kept = &p->calls->like->kept;
 	struct letter *n = letter_of(p, p->lead);
@@ -342,7 +342,7 @@ static bool read_letters(struct posting *p)
 
 /* Publishes that this thread has finished with all buffers, and waits until all threads have
  * finished with its own. */
-static void part(const struct posting *p)
+static void wait_for_readers(const struct posting *p)
 {
 	atomic_store_explicit(&p->w->posts->box[p->lead].over, p->number + 1, memory_order_release);
 	for (uint64_t leads = p->leaves ? 0 : p->leads; leads; leads &= leads - 1) {
@@ -375,7 +375,7 @@ static bool take_part(struct posting *p)
 	if (!p->play(p->w, *kept, &m))
 		return false;
 	if (p->parts)
-		part(p);
+		wait_for_readers(p);
 	return true;
 }
 
@@ -389,9 +389,9 @@ bool post_calls(struct call *calls, post_play *play)
 	if (!w->posts ||
 	    atomic_load_explicit(&w->posts->closed, memory_order_acquire) <= calls->comm->seq)
 		return false;
-	if (!begin(&p, calls))
+	if (!begin_posting(&p, calls))
 		return false;
-	leave(&p);
+	write_letter(&p);
 	if (!is_posted(&p) || !take_part(&p))
 		return false;
 	for (struct call *c = calls; c; c = c->next)

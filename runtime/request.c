@@ -1,8 +1,12 @@
 /*
  * Requests: starting, testing, waiting, and the threads that do their work. See request.h.
  *
- * In: checked calls and messages. Out: a request, with the status of all of them. O(calls +
- * messages).
+ * In: checked calls and messages. Out: a request, with their first failure. All steps that can fail
+ * come before the first call joins its run, so a request begins whole or not at all.
+ *
+ * The jobs of a communicator end one after another, in the order of their starts: the first is run
+ * by the runner, or, for a lone engine, by any thread that tests or waits. While it is waited for,
+ * the engine goes on with later runs too. O(calls + messages).
  */
 #include "runtime/request.h"
 

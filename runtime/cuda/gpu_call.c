@@ -253,7 +253,7 @@ static ccs_status count_begins(const struct launch *l, struct gpu_part *p)
 }
 
 /* Fills in the part's arguments. */
-static ccs_status fill(const struct launch *l, struct gpu_part *p)
+static ccs_status fill_arguments(const struct launch *l, struct gpu_part *p)
 {
 	const struct call *c = l->r->seats[p->first].call;
 	uint64_t unit = 16 / ccs_dtype_size(c->type);
@@ -435,7 +435,7 @@ static ccs_status prepare(struct launch *l)
 	l->longest = cells_longest(&cells);
 	l->channels = choice.channels;
 	choose_shape(l);
-	s = each(l, fill);
+	s = each(l, fill_arguments);
 	return must_try(l) ? try_all(l, s) : s;
 }
 

@@ -61,7 +61,7 @@ void module_ref(struct ccs_module *m);
  *  the file in the error text. O(size), plus plan_verify of each plan. */
 ccs_status module_verify(struct ccs_module *m, const void *bytes, size_t size, const char *what);
 
-/** Checks one plan, whose tables are inside the module. NULL, or the mistake; `who` then has
+/** Checks one plan with tables inside the module. NULL, or the mistake; `who` then has
  *  the ranks, if the mistake belongs to ranks. O((rows + cells of all operations) x buffers). */
 const char *plan_verify(const struct ccs_module *m, const struct plan_view *v, struct text *who);
 

@@ -181,7 +181,8 @@ static ccs_status exchange(struct world *w, struct branch *b, ccs_status here)
 }
 
 /* `child` is NULL if this rank has no colour. */
-static ccs_status enter(struct world *w, struct world *child, struct branch *b, ccs_status here)
+static ccs_status enter_child(struct world *w, struct world *child, struct branch *b,
+			      ccs_status here)
 {
 	ccs_status s = here;
 
@@ -207,7 +208,7 @@ static ccs_status split_apart(struct world *w, struct attendee *a, const struct 
 		b.ranks = sub.ranks;
 		b.rank = a->made->rank;
 	}
-	s = enter(w, a->made ? a->made->world : NULL, &b, s);
+	s = enter_child(w, a->made ? a->made->world : NULL, &b, s);
 	free(sub.ranks);
 	if (s && a->made) {
 		a->made->world->dead = true; /* freeing it must not wait for other ranks */

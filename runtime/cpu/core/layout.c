@@ -268,7 +268,7 @@ static bool data_size(const struct layout *l, const struct call *c, size_t *line
 	       add_bytes(&scratch, p->scratch, cell) && add_bytes(total, p->nranks, scratch);
 }
 
-static unsigned char *cut(unsigned char **at, size_t n, size_t each)
+static unsigned char *cut_off(unsigned char **at, size_t n, size_t each)
 {
 	unsigned char *p = *at;
 	size_t bytes = 0;
@@ -291,13 +291,13 @@ static void place_data(struct cpu *e, struct layout *l, const struct call *call)
 
 		c->n = (uint32_t)slots_in(l, call, l->view->fifos + i);
 		c->bytes = slot_bytes(l, l->view->fifos + i);
-		c->data = c->bytes ? cut(&at, c->n, c->bytes) : NULL;
+		c->data = c->bytes ? cut_off(&at, c->n, c->bytes) : NULL;
 		c->lines = lines;
 		lines += c->n;
 	}
 	for (uint32_t i = 0; i < l->nworkers; i++) {
 		size_t stage = l->view->workers[i].stage;
-		unsigned char *mine = stage ? cut(&at, stage, l->tile * l->esize) : NULL;
+		unsigned char *mine = stage ? cut_off(&at, stage, l->tile * l->esize) : NULL;
 
 		if (is_here(e, l->view->workers[i].rank))
 			l->fibers[i].stage = mine;

@@ -168,7 +168,7 @@ void net_forget_p2p(struct net *n)
 }
 
 /* Reads notes. After a failure, announces it and ends the messages under way. */
-static void look(struct world *w)
+static void look_for_notes(struct world *w)
 {
 	struct net *n = net_of(w);
 
@@ -183,7 +183,7 @@ void net_rest_p2p(struct world *w, unsigned idle)
 {
 	pthread_mutex_lock(&w->lock);
 	if (w->dead || net_is_due(net_of(w), idle) || net_of(w)->broken.len)
-		look(w);
+		look_for_notes(w);
 	pthread_mutex_unlock(&w->lock);
 	net_rest(net_of(w), idle);
 }

@@ -258,7 +258,7 @@ static void find_held(struct cpu *e, const struct ccs_op *o, const struct ccs_op
 }
 
 /* Whether the sent message stays in cells of the rank, without a slot. */
-static bool stays(struct cpu *e, const struct fiber *t, const struct ccs_op *o, size_t lo)
+static bool stays_in_cells(struct cpu *e, const struct fiber *t, const struct ccs_op *o, size_t lo)
 {
 	return is_held(e->ranks + t->rank, o) ||
 	       (e->wire && e->wire->sends_cells && e->wire->sends_cells(e, o, lo));
@@ -283,7 +283,7 @@ static inline __attribute__((always_inline)) bool step(struct cpu *e, struct lay
 		if (held && o->n)
 			find_held(e, o, from, lo, in, &ends);
 	}
-	if (o->out != CCS_NONE && !stays(e, t, o, lo))
+	if (o->out != CCS_NONE && !stays_in_cells(e, t, o, lo))
 		ends.out = slot(l->slots + o->out, &l->fifos[o->out].head);
 	if (o->n)
 		ops_do(e, t, o, lo, ends);

@@ -169,7 +169,7 @@ static bool spin(struct cpu *e, const struct call *c)
 }
 
 /* Plays tiles or runs ready fibers; or spins for work, once. True: look again. False: sleep. *spun:
- * this thread has spun in vain. */
+ * this thread has spun without finding work. */
 static bool find_work(struct cpu *e, const struct call *c, bool *spun)
 {
 	struct fiber *share;
@@ -364,7 +364,7 @@ ccs_status cpu_start(struct world *w, struct run *r, int rank)
 	return rank == RUN_BEGINS ? begin(w, r) : join(w, r, rank);
 }
 
-static bool again(struct world *w, struct kept kept, const struct meeting *m)
+static bool play_again(struct world *w, struct kept kept, const struct meeting *m)
 {
 	struct sequence *q = kept.of;
 
@@ -375,7 +375,7 @@ bool cpu_at_once(struct world *w, struct call *calls, ccs_status *first)
 {
 	(void)w;
 	(void)first; /* a posted call does not fail */
-	return post_calls(calls, again);
+	return post_calls(calls, play_again);
 }
 
 void cpu_wait(struct cpu *e, struct call *calls)

@@ -1,7 +1,15 @@
 /*
  * Calls of ranks that are processes: posting, admitting, running, waiting. See procs.h.
  *
- * O(ranks) a call, plus its operations.
+ * A call is done in the first of these ways that its state permits:
+ *   procs_once_more  it equals the rank's last call, buffers included: it is posted, and done in
+ *   the
+ *                    plan's order
+ *   procs_at_once    its layout is kept: likewise, after the buffers are placed
+ *   a run            it is posted and admitted as soon as the other ranks permit; then done in the
+ *                    plan's order, or by fibers
+ * If it takes long in one of the first two, a run continues it. O(ranks) a call, plus its
+ * operations.
  */
 #include "runtime/cpu/shm/procs.h"
 #include "runtime/base/clock.h"
@@ -493,7 +501,7 @@ static unsigned longest_nap(struct world *w)
 
 /* Whether something has arrived without a wake-up, because its writer looked for sleepers
  * without a fence. */
-static bool came(struct world *w)
+static bool has_news(struct world *w)
 {
 	struct cpu *e = cpu_of(w);
 	const struct procs *p = e->procs;
@@ -513,7 +521,7 @@ static void doze(struct world *w, const struct call *calls, unsigned ms, struct 
 	struct procs *p = cpu_of(w)->procs;
 	uint32_t heard = procs_lie_down(p);
 
-	if (!step(w, 0) && !came(w)) {
+	if (!step(w, 0) && !has_news(w)) {
 		pthread_mutex_unlock(&w->lock);
 		procs_sleep(p, heard, run_poll_others(w, calls) ? NAP_MS : ms);
 		pthread_mutex_lock(&w->lock);

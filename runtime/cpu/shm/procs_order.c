@@ -111,7 +111,7 @@ static bool make_list(struct cpu *e)
 	return true;
 }
 
-static ccs_status place(struct cpu *e, struct call *c)
+static ccs_status place_rank(struct cpu *e, struct call *c)
 {
 	struct procs_order *list = &e->procs->current->order;
 	ccs_status s = rank_place(e, c);
@@ -175,7 +175,7 @@ ccs_status procs_order_begin(struct cpu *e, struct call *c)
 	if (!procs_order_listed(e->procs, &e->layout) && !make_list(e))
 		return error_set(CCS_ENOMEM, "out of memory for a list of operations");
 	if (!list->placed || c->send != list->send || c->recv != list->recv)
-		s = place(e, c);
+		s = place_rank(e, c);
 	if (s)
 		return s;
 	io->call = c;
@@ -255,7 +255,7 @@ static bool await_op(struct cpu *e, const struct procs_op *x, unsigned polls)
 }
 
 /* Publishes at both ends, by message numbers, what was sent and received. */
-static void fill(const struct layout *l, const struct procs_op *x)
+static void publish_send(const struct layout *l, const struct procs_op *x)
 {
 	uint64_t head = atomic_load_explicit(&x->out->head, memory_order_relaxed);
 
@@ -264,7 +264,7 @@ static void fill(const struct layout *l, const struct procs_op *x)
 			      memory_order_release);
 }
 
-static void release(const struct procs_op *x)
+static void publish_receive(const struct procs_op *x)
 {
 	uint64_t tail = atomic_load_explicit(&x->in->tail, memory_order_relaxed);
 
@@ -285,9 +285,9 @@ static void do_op(struct cpu *e, const struct procs_op *x)
 	if (x->op->n)
 		ops_do(e, x->fiber, x->op, 0, ends);
 	if (x->out)
-		fill(&e->layout, x);
+		publish_send(&e->layout, x);
 	if (x->in)
-		release(x);
+		publish_receive(x);
 }
 
 bool procs_order_go(struct cpu *e, unsigned polls)
