@@ -147,9 +147,10 @@ struct gpu_part {
 	struct gpu_rows *rows;
 	struct gpu_room *aside, scratch; /* aside: [nranks] */
 	cuda_ptr abort, turn;		 /* addresses on this GPU: device/args.h */
-	cuda_event fork, last; /* `fork`: orders streams, then reused; `last`: recorded after each call */
-	bool ran;	       /* some call ran outside captures */
-	bool captured;	       /* some call was captured, so nothing may be freed */
+	cuda_event fork,
+		last;  /* `fork`: orders streams, then reused; `last`: recorded after each call */
+	bool ran;      /* some call ran outside captures */
+	bool captured; /* some call was captured, so nothing may be freed */
 	uint32_t launches;     /* launches that take turns */
 	struct gpu_room begun; /* counters of captured launches (device/args.h); the unused rest */
 	struct gpu_room times; /* of the newest traced call; ... */

@@ -3,8 +3,7 @@
  *
  * A call is done in the first of these ways that its state permits:
  *   procs_once_more  it equals the rank's last call, buffers included: it is posted, and done in
- *   the
- *                    plan's order
+ *                    the plan's order
  *   procs_at_once    its layout is kept: likewise, after the buffers are placed
  *   a run            it is posted and admitted as soon as the other ranks permit; then done in the
  *                    plan's order, or by fibers
