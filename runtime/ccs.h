@@ -56,7 +56,8 @@ typedef enum ccs_status {
 	CCS_EABORTED = -6,     /* the communicator failed earlier, or belongs to another process;
 				   create a new one */
 	CCS_EUNSUPPORTED = -7, /* this build or machine lacks something; the text names it */
-	CCS_ESYSTEM = -8       /* a system call failed (threads); the text has errno's message */
+	CCS_ESYSTEM = -8       /* the system, MPI, NCCL or a GPU's driver failed; the text has its
+				  message */
 } ccs_status;
 
 /* Element types, in NCCL's order. NCCL lacks the last two. */

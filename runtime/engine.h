@@ -55,9 +55,9 @@ struct quick_engine {
 	 *  as in `wait`. False: the calls have not begun, and join their runs. NULL: all calls
 	 *  join runs. */
 	bool (*at_once)(struct world *w, struct call *calls, ccs_status *first);
-	/** Does one call that equals the rank's last call, by what the engine kept of that call
-	 *  (comm.h), if the buffers are the same too. False: the call is not over; at_once begins
-	 *  it or goes on with it. NULL: the engine has no such calls. */
+	/** Does one call that equals the rank's last call, by the engine's data on that call
+	 *  (struct kept), if the buffers are the same too. False: the call is not over; at_once
+	 *  begins it or goes on with it. NULL: the engine has no such calls. */
 	bool (*once_more)(struct ccs_comm *comm, const struct kept *kept, const void *send,
 			  const void *recv);
 };
@@ -96,10 +96,10 @@ struct processes_engine {
 	 *  Any thread may call it, unless it returns CCS_EUNSUPPORTED. NULL: it fails in this
 	 *  process only (run_fail_all). */
 	ccs_status (*fail)(struct world *w, ccs_status s, const char *text);
-	/** Makes the engine of a child, of which this process is rank b->rank. Only the processes of
-	 *  the ranks b->ranks[0 .. n-1] call it, with one tag. `here`: this process's status so far;
-	 *  if it is a failure, `child` may be NULL, and all of them fail. NULL: all processes must
-	 *  come (`branch`). */
+	/** Makes the engine of a child, of which this process is rank b->rank. Only the processes
+	 *  of the ranks b->ranks[0 .. n-1] call it, with one tag. `here`: this process's status so
+	 *  far; if it is a failure, `child` may be NULL, and all of them fail. NULL: all processes
+	 *  must come (`branch`). */
 	ccs_status (*members)(struct world *w, struct world *child, const struct branch *b, int n,
 			      int tag, ccs_status here);
 };

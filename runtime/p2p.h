@@ -9,8 +9,8 @@
  * meet. So messages between two ranks with the same tag match in order, and never wait for
  * messages of other pairs of ranks.
  *
- * If both ends are in this process, memcpy makes the copy here, without the lock, or the engine
- * makes it where calls name streams; these transfers are in the list `ready`. If the peer is in
+ * If both ends are in this process, the data is copied here, without the lock, or by the engine
+ * where calls name streams; these transfers are in the list `ready`. If the peer is in
  * another process, the engine carries the transfer (engine.h) piece by piece; such queues are in
  * the list `foreign`.
  *

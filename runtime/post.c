@@ -2,7 +2,7 @@
  * Posting: the lock-free start of a run that repeats an earlier one, for the ranks of one process.
  *
  * Each rank has a box. A thread uses the box of its lead, the lowest rank that it calls for. It
- * writes into the box: the number of the call that the engine has kept (comm.h), the set of its
+ * writes into the box: the id of the engine's data on such a call (struct kept), the set of its
  * ranks, their inputs or the addresses of their buffers, and last the number of the call. Then it
  * reads the other leads' boxes until they cover all ranks. If all threads make the same call, each
  * plays its part (`play`). A thread that has posted its inputs returns then: a box has room for two

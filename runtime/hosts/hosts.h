@@ -9,7 +9,7 @@
  *   hosts_comm.c   making a communicator of several processes, on one host or several; the struct
  *                  engine
  *
- * No kernel waits for another kernel. So blocks need not be resident together, and a rank that
+ * No kernel waits for another kernel. So a launch may have as few blocks as fit, and a rank that
  * does not call cannot hang a kernel: the other ranks wait in NCCL.
  */
 #ifndef CCS_RUNTIME_HOSTS_HOSTS_H

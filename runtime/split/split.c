@@ -124,8 +124,8 @@ static ccs_status split_here(struct world *w, struct attendee *const *of)
 
 /* ---- a process a rank ------------------------------------------------------------------------ */
 
-/* A process's status and invitation. */
-struct told {
+/* A process gives its status and invitation. */
+struct offer {
 	int32_t status;
 	unsigned char invitation[INVITATION];
 };
@@ -162,7 +162,7 @@ static int place_in(const struct subset *sub, int rank)
  * ready. */
 static ccs_status exchange(struct world *w, struct branch *b, ccs_status here)
 {
-	struct told own = { .status = here }, *all = calloc((size_t)w->nranks, sizeof(*all));
+	struct offer own = { .status = here }, *all = calloc((size_t)w->nranks, sizeof(*all));
 	bool wrong = false;
 	ccs_status s;
 

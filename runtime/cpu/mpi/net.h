@@ -29,7 +29,8 @@
  * A process that is killed announces nothing; its mpirun ends the job.
  *
  * Memory passed to MPI belongs to MPI until the request is complete. A call, also one that fails,
- * returns only when MPI has no memory of its caller (net_end.c).
+ * returns only when MPI has no memory of its caller; or after 10 s, with a text that says that MPI
+ * still has some (net_end.c).
  *
  * MPI moves data only inside its calls, so a waiting thread polls.
  *

@@ -15,7 +15,7 @@
  * ready need no lock.
  *
  * No wake-up is lost: a thread checks the queue under the lock before it sleeps, and a thread
- * that stops working wakes another if fibers remain.
+ * that stops working wakes another if fibers remain. O(1) a fiber that is taken; O(ranks) a run.
  */
 #include "runtime/base/spin.h"
 #include "runtime/cpu/core/cpu.h"
