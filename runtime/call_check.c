@@ -338,7 +338,6 @@ static ccs_status check_user_op(const struct call *c)
 	return CCS_OK;
 }
 
-/* A premul-sum's factors. */
 static ccs_status check_factors(const struct call *c)
 {
 	if (!c->how.factors)

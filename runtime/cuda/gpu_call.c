@@ -252,7 +252,6 @@ static ccs_status count_begins(const struct launch *l, struct gpu_part *p)
 	return s;
 }
 
-/* Fills in the part's arguments. */
 static ccs_status fill_arguments(const struct launch *l, struct gpu_part *p)
 {
 	const struct call *c = l->r->seats[p->first].call;

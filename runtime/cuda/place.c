@@ -115,7 +115,7 @@ bool place_fit(const struct place_room *rooms, const uint32_t *workers, uint32_t
 
 /* ---- memory -------------------------------------------------------------------------- */
 
-/* Adds n * each bytes; false: overflow. */
+/* Sets *from to *at and advances *at by n * each bytes, rounded up to ALIGN; false: overflow. */
 static bool add_bytes(uint64_t *at, uint64_t n, uint64_t each, uint64_t *from)
 {
 	uint64_t bytes;

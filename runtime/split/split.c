@@ -56,7 +56,6 @@ static ccs_status no_memory(int n)
 	return error_set(CCS_ENOMEM, "out of memory for a communicator of %d ranks", n);
 }
 
-/* A child inherits the settings of its parent. */
 static void inherit(struct world *child, const struct world *parent)
 {
 	child->timeout = parent->timeout;

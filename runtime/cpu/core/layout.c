@@ -234,7 +234,6 @@ static size_t slot_bytes(const struct layout *l, const struct ccs_fifo *f)
 	return bytes <= LINE_BYTES ? 0 : (bytes + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
 }
 
-/* The number of slots of a FIFO. */
 static size_t slots_in(const struct layout *l, const struct call *c, const struct ccs_fifo *f)
 {
 	size_t n = (size_t)slots_of(l, c, f, l->ntiles), bytes = slot_bytes(l, f), most;

@@ -92,7 +92,6 @@ static void announce(struct world *w, struct net_note *x, struct mpi_messages *m
 	(void)n->calls->send(messages, rank, x, net_note_bytes(x), rank, NET_NOTE);
 }
 
-/* Whether MPI is still sending any of the messages. */
 static bool is_sending(const struct world *w, struct mpi_messages *messages)
 {
 	const struct mpi_calls *calls = net_of(w)->calls;

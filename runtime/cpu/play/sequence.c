@@ -131,7 +131,6 @@ static bool folds_may(const struct sequence *q, unsigned char *const *bases)
 	return may;
 }
 
-/* Moves the ranks' buffers on by that many bytes. */
 static void move_bases(const struct sequence *q, unsigned char **bases, size_t bytes)
 {
 	for (uint32_t i = BASE_RANKS; i < BASE_RANKS + NBUFFERS * q->layout.nranks; i++)

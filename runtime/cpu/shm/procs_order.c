@@ -136,7 +136,6 @@ static void manner_took(struct procs_manner *m, uint64_t now)
 		*least = ns;
 }
 
-/* A call begins. */
 static void manner_begin(struct cpu *e, struct procs_manner *m)
 {
 	uint64_t now = m->begun || m->calls == PERIOD || !m->calls ? clock_ns() : 0;
