@@ -7,11 +7,11 @@
  * The results are those of runtime/cpu/core/reduce.h. The operators are those of plan/rows.h.
  *
  * Narrow floats are taken two at a time, as the instructions that convert or combine them are. The
- * bits are those of float32 in between and one rounding. An operation of the narrow type itself
- * gives the same if that type has at least twice the digits of the rounded type, and two more
- * (Figueroa), unless a result is so small that float32 had rounded it: this holds for sums of
- * bfloat16, but not for products; for sums and products of float16; and for those of float8 in
- * float16. All pairs of float8 are tried (tests/cuda/element_test.c).
+ * bits are those of an operation of float32 and a rounding. Rounding to a wider type first changes
+ * nothing if that type has at least twice the digits of the narrow one, and two more (Figueroa),
+ * and the result is not so small that the wider type has fewer digits of it. So operations of the
+ * narrow type itself have the same bits: sums of bfloat16, but not products; sums and products of
+ * float16. So do those of float8 in float16: all pairs are tried (tests/cuda/element_test.c).
  */
 
 /* ---- types, by the names of their code in rows.h ------------------------------------ */

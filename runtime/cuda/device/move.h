@@ -275,7 +275,7 @@ CCS_FN int ccs_each(uint32_t k, uint64_t t, uint32_t j, bool fill)
 #define CCS_UNROLL 4
 #define CCS_ANY (~0u) /* a form that is known only at run time */
 
-/* The same by bulk copies: ccs_bulk_takes. */
+/* ccs_units by bulk copies, for forms that ccs_bulk_takes allows. */
 CCS_FN void ccs_units_bulk(const struct ccs_part &p, uint32_t f, uint32_t form)
 {
 #if CCS_BULK

@@ -11,7 +11,8 @@
  * ccs_run does plain operations: one cell, of aligned whole units. It leaves other operations,
  * and a form that it does not expect, to the table. So a line is right for any worker. The table
  * also does chains: when an operation may start, the operations of its chain that may start by
- * then are done with it, in one pass. All is one function, but for the waits: nothing is spilt.
+ * then are done with it, in one pass. All is one function, except what is CCS_CALL or CCS_PART:
+ * nothing is spilt.
  *
  * At the end. A block leaves its state to the next launch on this device, which is ordered behind
  * this one, by the stream or by the turn. A call leaves heads, tails, `done` and epoch as a whole
