@@ -168,7 +168,7 @@ ccs_status net_lay_out(struct cpu *e);
 void net_begin(struct cpu *e);
 /** Continues messages, without the lock. True: one has completed. O(slots). */
 bool net_progress(struct cpu *e);
-/** Adds to *t the ranks to which MPI has not yet sent all of this rank's messages. False: none. */
+/** Adds to *t a rank to which MPI has not yet sent all of this rank's messages. False: none. */
 bool net_stuck(const struct cpu *e, struct text *t);
 /** Whether MPI uses memory of a caller. O(slots). */
 bool net_holds(const struct net *n);

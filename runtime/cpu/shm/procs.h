@@ -159,7 +159,7 @@ struct procs_pair {
 struct procs_table {
 	uint64_t token;		   /* random, to recognise these processes */
 	_Atomic uint64_t buffers;  /* bytes of FILE_BUFFERS ever allocated; none is reused */
-	_Atomic uint64_t others;   /* the last call that differed from the one before */
+	_Atomic uint64_t others;   /* 1 + the last call that differed from the one before */
 	_Atomic uint32_t sleepers; /* processes asleep until another finishes a call or writes its
 				      board */
 	_Atomic uint32_t failing, failed; /* a process is writing the reason; it is written */
@@ -211,7 +211,7 @@ struct procs_layout {
 	struct layout layout;
 	struct procs_order order;
 	uint64_t key;  /* of its calls, as in struct procs_seat */
-	uint64_t used; /* the number of the last call that was laid out here */
+	uint64_t used; /* 1 + the last call that was laid out here */
 };
 
 struct procs {
@@ -294,8 +294,8 @@ void procs_futex_wake(_Atomic uint32_t *at);
 /** Begins to watch for the end of the rank's process. */
 void procs_watch(struct procs *p, int rank);
 bool procs_ended(const struct procs *p, int rank);
-/** Whether the rank is in a call, and has not polled for half of the timeout and for much
- *  longer than a waiting process sleeps. */
+/** Whether the rank is in a call or a gather, and has not polled for half of the timeout and for
+ *  much longer than a waiting process sleeps. */
 bool procs_stands_still(const struct world *w, int rank);
 void procs_tell_still(const struct world *w, int rank, struct text *t);
 /** How the rank left: its process has freed the communicator, or ended. NULL: it is there. */
@@ -343,7 +343,7 @@ ccs_status procs_layouts_clear(struct cpu *e, const struct call *c, uint64_t cal
 
 /* ---- procs_order.c: under world.lock ---------------------------------------------------- */
 
-/** Whether a run with that layout may be done in the plan's order. */
+/** Whether a call with that layout may be done in the plan's order. */
 bool procs_order_may(const struct layout *l);
 /** Whether that is known already. */
 static inline bool procs_order_listed(const struct procs *p, const struct layout *l)
@@ -444,8 +444,8 @@ bool procs_choose(const struct world *w, struct call *c);
 void procs_chosen(struct procs *p, uint64_t call);
 /** The call is over. */
 void procs_timed(struct procs *p);
-/** Describes the fastest ways by length of chunks: "copied from 16 KiB, read from 2 MiB". "":
- *  none tried yet. O(classes of lengths). */
+/** Describes the fastest ways by length of chunks: "copied from 16 KiB, read in place from 2 MiB".
+ *  "": none tried yet. O(classes of lengths). */
 void procs_tell_ways(const struct procs *p, char *text, size_t size);
 
 /* ---- procs_board.c: see engine.h ------------------------------------------------------ */

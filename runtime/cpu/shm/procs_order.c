@@ -1,7 +1,7 @@
 /*
  * A process's own operations, one after another in the plan's order.
  *
- * In: a run with short chunks in one tile, so that no message is held. While everything that an
+ * In: a call with short chunks in one tile, so that no message is held. While everything that an
  * operation needs comes soon, another order gains nothing, and the cost of fibers is saved: their
  * states, and the counts by which they wait for one another. Other ranks' processes may use
  * fibers. If the next operation has to wait for long, the fibers of all workers continue from
