@@ -90,7 +90,6 @@ static void set_form(struct action *p)
 		p->form = 0;
 }
 
-/* Whether some of n cells are columns. */
 static bool any_column(const struct maker *k, uint32_t first, uint32_t n)
 {
 	const struct ccs_shape *s = k->v->shapes;
@@ -356,7 +355,6 @@ static void make_transfers(struct maker *k)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* The rank's first operation. */
 static uint32_t first_row(const struct plan_view *v, uint32_t rank)
 {
 	uint32_t w = v->ranks[rank].worker;

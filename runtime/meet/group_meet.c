@@ -145,7 +145,6 @@ static enum outcome receive_answer(struct visitor *v, int fd, struct wire_answer
 			     "this job");
 }
 
-/* Interprets a complete answer. */
 static enum outcome understand(struct visitor *v, struct wire_answer *a, ccs_status *s)
 {
 	uint32_t kind = ntohl(a->kind), n = ntohl(a->answer_bytes);

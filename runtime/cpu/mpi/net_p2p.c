@@ -63,7 +63,6 @@ static void collect(struct world *w, struct net_p2p *p)
 
 /* ---- a message --------------------------------------------------------------------------- */
 
-/* Starts an MPI message at a place of its end. */
 static void start(struct world *w, const struct transfer *m, int place, bool sends, void *at,
 		  size_t bytes, int tag)
 {

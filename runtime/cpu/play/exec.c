@@ -197,7 +197,6 @@ static void unlock(struct cpu *e)
 
 /* ---- running -------------------------------------------------------------------- */
 
-/* The beginning and the end of a rank's call. */
 static void trace_rank_begin(struct cpu *e, uint32_t rank)
 {
 	struct traced *x = trace_run(e->world, e->layout.run, e->layout.ntiles);

@@ -183,7 +183,6 @@ static uint32_t do_elements(struct finding *w, const struct piece_at *p,
 	return n;
 }
 
-/* The operands of the piece. */
 static unsigned sources_of(const struct piece_at *p, struct place_at *source)
 {
 	const struct place_at all[] = { p->in, p->a, p->b };

@@ -160,7 +160,6 @@ static void play_tile(const struct player *t, size_t lo)
 
 /* ---- playing ------------------------------------------------------------------------------ */
 
-/* All ranks' calls begin in the trace. */
 static RARE struct traced *trace_begin(const struct cpu *e, const struct sequence *q)
 {
 	struct traced *x =

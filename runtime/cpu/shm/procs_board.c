@@ -93,7 +93,6 @@ static ccs_status show_board(struct world *w, const void *mine, size_t bytes)
 	return await(w, true, n);
 }
 
-/* This rank has read all boards. */
 static void mark_heard(struct world *w)
 {
 	struct procs_seat *own = cpu_of(w)->procs->own;

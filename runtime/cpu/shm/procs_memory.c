@@ -44,7 +44,6 @@ static struct procs_region *free_region(const struct procs *p)
 	return NULL;
 }
 
-/* Rounds up to whole pages. */
 static size_t in_pages(size_t bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);

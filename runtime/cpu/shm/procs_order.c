@@ -51,7 +51,6 @@ static bool make_room(struct procs_order *list, uint32_t n)
 	return true;
 }
 
-/* The worker of an operation of the rank. */
 static struct fiber *fiber_of(const struct layout *l, uint32_t rank, uint32_t row)
 {
 	uint32_t i = l->view->ranks[rank].worker;

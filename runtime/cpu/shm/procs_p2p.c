@@ -105,7 +105,6 @@ static void end_send(struct world *w, const struct procs_pair *c, struct transfe
 	ring(w, w->first);
 }
 
-/* Puts the next piece into the relay, if there is room. */
 static bool fill_relay(struct world *w, struct procs_pair *c, struct transfer *m)
 {
 	struct procs *p = cpu_of(w)->procs;

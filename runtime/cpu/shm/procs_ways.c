@@ -120,7 +120,6 @@ void procs_try_reading(struct world *w)
 	procs_ring_sleepers(w);
 }
 
-/* The ways that all processes can use. */
 static void find_ways(struct world *w, uint32_t worst)
 {
 	struct procs *p = cpu_of(w)->procs;
