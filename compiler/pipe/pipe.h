@@ -245,8 +245,6 @@ static inline double pipe_idle(const struct pipe_times *t)
 bool pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
 	       enum pipe_streams streams, const struct shown *view, FILE *out, const char **why);
 
-/** "1 rank", "8 microbatches" */
-const char *pipe_count(struct arena *a, uint64_t n, const char *one);
 /** "4 ranks, 4 stages, 8 microbatches" */
 const char *pipe_sizes(struct arena *a, const struct pipe *p);
 
