@@ -193,15 +193,11 @@ static void draw_message(struct chart *x, uint32_t i)
 /* Where a rank of the cycle stands: behind its last computation. */
 static void draw_stuck(struct chart *x)
 {
-	struct program *prog = pipe_program(x->c, x->p, x->streams);
 	double edge = x_of(x, x->t->length) + 14;
-	struct greedy r;
+	struct greedy run = x->t->run;
 	struct graph g;
 
-	if (!match(x->c, prog))
-		return;
-	deadlock_run_far(&r, x->c, prog);
-	graph_init(&g, &r);
+	graph_init(&g, &run);
 	if (!graph_find_cycle(&g))
 		return;
 	for (uint32_t k = 0; k < g.ncycle; k++) {
