@@ -54,8 +54,8 @@ const char *svg_ending_text(struct svg *s, const struct ending *e);
 
 /* ---- page.c ---------------------------------------------------------------------------- */
 
-/** The beginning of a page, up to its title. */
-void page_begin(struct svg *s, const char *title);
+/** The beginning of a page, up to its title. Scripts run only in one that plays. */
+void page_begin(struct svg *s, const char *title, bool plays);
 
 /* ---- svg_lanes.c: time from left to right, ranks from top to bottom ---------------------- */
 

@@ -280,7 +280,7 @@ static void print_page(struct chart *x, FILE *out)
 	explain_begin(&x->script, &text);
 	print_text(x, text.out);
 	x->s.out = out;
-	page_begin(&x->s, title_of(x));
+	page_begin(&x->s, title_of(x), false);
 	fputs("<div id=\"picture\">\n", out);
 	print_svg(x, out);
 	fprintf(out, "</div>\n<pre>%s</pre>\n</body>\n</html>\n",
