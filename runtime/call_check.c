@@ -266,7 +266,7 @@ static RARE ccs_status check_aligned(const struct call *c, size_t esize)
 	return CCS_OK;
 }
 
-static ccs_status check_buffers(const struct call *c)
+ccs_status call_check_buffers(const struct call *c)
 {
 	const struct prep_rank *r = c->prep->ranks + c->comm->rank;
 	size_t esize = c->how.user_op ? user_op_alignment(c->esize) : c->esize;
@@ -429,7 +429,7 @@ ccs_status call_check(struct call *c, int root, void *stream)
 		s = check_new(c, root);
 	if (like && has_options(&c->how))
 		s = check_options(c);
-	return s ? s : check_buffers(c);
+	return s ? s : call_check_buffers(c);
 }
 
 bool checked_suits(const struct checked *k, const struct ccs_run_options *how)

@@ -722,6 +722,37 @@ CCS_API ccs_status ccs_run_with(const struct ccs_module *m, const struct ccs_run
 				ccs_redop op, int root, struct ccs_comm *comm, void *stream);
 
 /*
+ * Prepared calls: a call that is made many times is checked once.
+ *
+ *     ccs_prepare(&call, m, NULL, send, recv, count, CCS_FLOAT32, CCS_SUM, 0, comm, NULL);
+ *     for (...)
+ *             ccs_start(call);
+ *     ccs_call_free(call);
+ *
+ * These are MPI's persistent collectives, and FFTW's plans. For a tuning's choice, pass the module and
+ * the options of ccs_tuning_choose.
+ */
+struct ccs_call;
+
+/**
+ * Checks a call like ccs_run_with, and keeps it. The communicator must outlive its starts; the module
+ * may be freed. A scalar is copied; factors, and the buffers, must stay. Local, also in a group, but
+ * where ranks are processes and the module has a `sized` buffer: then the processes compare their sizes
+ * now, not at each start, and all of them prepare the call together. On failure *out is NULL.
+ */
+CCS_API ccs_status ccs_prepare(struct ccs_call **out, const struct ccs_module *m,
+			       const struct ccs_run_options *options, const void *sendbuff,
+			       void *recvbuff, size_t count, ccs_dtype type, ccs_redop op, int root,
+			       struct ccs_comm *comm, void *stream);
+/** Makes the call, as ccs_run does: in a group it is recorded, and may become part of a request. Other
+ *  ranks may make the same call by ccs_run. CCS_EINVAL: its last start is not over. O(1), plus the call. */
+CCS_API ccs_status ccs_start(struct ccs_call *call);
+/** The same with other buffers, this time: of the same lengths, and as well aligned. */
+CCS_API ccs_status ccs_start_at(struct ccs_call *call, const void *sendbuff, void *recvbuff);
+/** Frees it when its last start is over. NULL is fine. */
+CCS_API void ccs_call_free(struct ccs_call *call);
+
+/*
  * Tunings: which module runs a collective, and how, by the size of the call.
  *
  *     struct ccs_tuning *t;

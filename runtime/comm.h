@@ -67,8 +67,9 @@ struct call {
 	/** The call may return: no other thread uses it. Read without the lock. */
 	_Atomic bool over;
 	ccs_status status;
-	struct run *run;   /* once joined */
-	struct call *next; /* in the thread's group */
+	struct run *run;	   /* once joined */
+	struct call *next;	   /* in the thread's group */
+	struct ccs_call *prepared; /* the handle that it is a part of; or NULL */
 };
 
 /* A rank's place in a run. */
@@ -79,7 +80,9 @@ struct seat {
 
 struct run {
 	uint64_t seq;
-	struct call params;    /* a copy of the first call, with which all must agree */
+	struct call params;    /* a copy of the first call, with which all must agree. Its
+				  communicator may be freed before the last rank comes */
+	int first;	       /* the rank of that call */
 	int arrived, finished; /* of this process's ranks */
 	int refs;	       /* calls that have not returned, and the list */
 	bool started;
@@ -167,6 +170,17 @@ struct checked {
 
 #define CHECKED 8u
 
+/* A prepared call. Its record is its own, so that no other call replaces it; and so are its cache lines,
+ * as the calls of other ranks, which other threads start, may be adjacent in memory. */
+struct ccs_call {
+	_Alignas(LINES_APART) struct call call;
+	struct checked checked;
+	const void *send; /* as prepared */
+	void *recv;
+	bool begun;   /* a group or a request has it */
+	bool dropped; /* to be freed when that is over */
+};
+
 /* Written by the rank's thread at each call. Handles of other ranks may be adjacent in memory. */
 struct ccs_comm {
 	_Alignas(LINES_APART) struct world *world;
@@ -226,6 +240,8 @@ bool world_cond_init(pthread_cond_t *c);
 /** Checks a call. The caller has set module, comm, send, recv, count, type, op, premul and how;
  *  the rest is set here. O(1), if the rank remembers a similar call. */
 ccs_status call_check(struct call *c, int root, void *stream);
+/** Checks the buffers of a call that is checked otherwise. O(1). */
+ccs_status call_check_buffers(const struct call *c);
 /** Whether a call with these options (or NULL) has the options of k, and none that must be
  *  checked. */
 bool checked_suits(const struct checked *k, const struct ccs_run_options *how);
@@ -249,6 +265,9 @@ ccs_status call_tell_sizes(struct call *c);
 
 /** A checked call joins its run. */
 void call_join(struct call *c);
+
+/** A group or a request has finished with a prepared call. */
+void call_rest(struct ccs_call *call);
 
 /* ---- run.c: joining, and functions that an engine calls back (engine.h). Under world.lock
  * unless stated otherwise. */
@@ -288,7 +307,7 @@ struct call_name {
 	int32_t root, rank;
 	char schedule[104]; /* cut */
 };
-void run_name(const struct call *c, struct call_name *name);
+void run_name(const struct call *c, int rank, struct call_name *name);
 bool run_same(const struct call_name *x, const struct call_name *y);
 /** CCS_EINVAL with a text on both calls: "rank 1 calls ring_allreduce with count 3 of ...". */
 ccs_status run_differ(const struct call_name *x, const struct call_name *y);

@@ -23,6 +23,11 @@ void group_free_calls(struct call *calls)
 		struct call *next = calls->next;
 
 		user_op_release(calls->how.user_op);
+		if (calls->prepared) {
+			call_rest(calls->prepared);
+			calls = next;
+			continue;
+		}
 		if (calls->sizes) /* few calls have sizes */
 			free(calls->sizes);
 		if (calls == &calls->comm->grouped)
@@ -44,13 +49,15 @@ static struct call *copied(const struct call *c)
 
 ccs_status group_record(struct thread_state *t, struct call *c)
 {
-	struct call *kept = c == &c->comm->grouped ? c : copied(c);
+	struct call *kept = c->prepared || c == &c->comm->grouped ? c : copied(c);
 
 	if (!kept) {
 		free(c->sizes);
 		return t->failed = error_set(CCS_ENOMEM, "out of memory for a call");
 	}
-	if (kept == c)
+	if (c->prepared)
+		c->prepared->begun = true;
+	else if (kept == c)
 		c->comm->has_grouped = true;
 	user_op_hold(kept->how.user_op);
 	if (t->last)

@@ -355,12 +355,16 @@ static ccs_status check(const struct ccs_request *r, const char *call)
 	return s;
 }
 
-/* Returns the status of a finished request, and its text. */
+/* Returns the status of a finished request, and its text. Prepared calls may be started again. */
 static ccs_status tell(struct ccs_request *r)
 {
 	ccs_status s = CCS_OK;
 
 	r->told = true;
+	for (struct job *j = r->jobs; j; j = j->next) {
+		group_free_calls(j->calls);
+		j->calls = NULL;
+	}
 	p2p_wait(r->messages, &s);
 	for (const struct job *j = r->jobs; j && !s; j = j->next)
 		if (j->status)
@@ -490,9 +494,9 @@ ccs_status ccs_wait_all(struct ccs_request *const *requests, int n)
 	return s ? error_set(s, "%s", why.buf) : CCS_OK;
 }
 
-ccs_status request_run(const struct call *c)
+ccs_status request_run(struct call *c)
 {
-	struct call *copy = malloc(sizeof(*copy));
+	struct call *copy = c->prepared ? c : malloc(sizeof(*copy));
 	struct ccs_request *r;
 	ccs_status s;
 
@@ -500,7 +504,10 @@ ccs_status request_run(const struct call *c)
 		free(c->sizes);
 		return error_set(CCS_ENOMEM, "out of memory for a call");
 	}
-	*copy = *c;
+	if (c->prepared)
+		c->prepared->begun = true;
+	else
+		*copy = *c;
 	user_op_hold(copy->how.user_op);
 	s = request_start(copy, NULL, &r);
 	if (s)

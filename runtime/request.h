@@ -32,8 +32,8 @@ void group_take_part(struct call *calls, ccs_status *s);
 
 /** Begins calls and messages, and takes them over, also on failure. */
 ccs_status request_start(struct call *calls, struct transfer *messages, struct ccs_request **out);
-/** The same for one call, which is copied; waits for its end. */
-ccs_status request_run(const struct call *c);
+/** The same for one call, which is copied if it is not prepared; waits for its end. */
+ccs_status request_run(struct call *c);
 /** Whether there are runs of requests that only one thread may wait for. */
 bool request_busy(struct world *w);
 /** Waits for all requests of the handle. */

@@ -53,6 +53,7 @@ static struct run *run_new(struct world *w, const struct call *c, uint64_t seq)
 	memset(r, 0, bytes);
 	r->seq = seq;
 	r->params = *c;
+	r->first = c->comm->rank;
 	r->params.sizes = sizes;
 	r->refs = 1;
 	atomic_init(&r->failed, false);
@@ -146,7 +147,7 @@ void run_retire(struct world *w)
 	}
 }
 
-void run_name(const struct call *c, struct call_name *name)
+void run_name(const struct call *c, int rank, struct call_name *name)
 {
 	*name = (struct call_name){
 		.size = c->module->head->size,
@@ -155,7 +156,7 @@ void run_name(const struct call *c, struct call_name *name)
 		.rows = c->how.rows,
 		.type = (uint32_t)c->type,
 		.root = c->root,
-		.rank = c->comm->rank,
+		.rank = rank,
 		.op = c->reduces && !c->premul ? (uint32_t)c->op : 0,
 		.reduces = c->reduces,
 		.premul = c->premul,
@@ -233,8 +234,8 @@ static void compare(struct world *w, struct run *r, const struct call *c)
 
 	if (agree(&r->params, c))
 		return;
-	run_name(&r->params, &one);
-	run_name(c, &other);
+	run_name(&r->params, r->first, &one);
+	run_name(c, c->comm->rank, &other);
 	if (run_same(&one, &other))
 		return;
 	run_differ(&one, &other);

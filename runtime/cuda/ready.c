@@ -27,7 +27,7 @@ ccs_status gpu_same_call(struct gpu *g, const struct call *c)
 		return CCS_OK;
 	all = calloc(g->places.nparts, sizeof(*all));
 	s = gpu_agree(g, all ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for a call"));
-	run_name(c, &mine);
+	run_name(c, c->comm->rank, &mine);
 	if (!s)
 		s = group_gather(g->group, &mine, all, sizeof(mine));
 	for (uint32_t i = 1; i < g->places.nparts && !s; i++)

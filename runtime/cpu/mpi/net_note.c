@@ -33,7 +33,7 @@ void net_announce(struct world *w)
 
 	n->before = n->said.name;
 	n->said.call = r->seq;
-	run_name(&r->params, &n->said.name);
+	run_name(&r->params, r->first, &n->said.name);
 	for (uint32_t i = 0; i < n->nfifos; i++) {
 		int rank = n->fifos[i].rank, error = 0;
 

@@ -58,7 +58,7 @@ static void name(struct procs_seat *own, const struct call *c, uint64_t key)
 
 	if (name_of(own, key, PROCS_LAG))
 		return;
-	run_name(c, own->name + at);
+	run_name(c, c->comm->rank, own->name + at);
 	own->name_key[at] = key;
 	own->named++;
 }
