@@ -9,9 +9,6 @@
  */
 #include "compiler/explain/svg.h"
 
-#include <math.h>
-#include <string.h>
-
 static const char *sent_text(struct svg *s)
 {
 	const struct program *p = s->x->r.p;

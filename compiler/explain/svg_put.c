@@ -1,5 +1,5 @@
 /*
- * What all parts of a picture are written with: elements, texts, colours; see svg.h.
+ * What all pictures are written with: elements, texts, colours, the head, and the frame; see svg.h.
  */
 #include "compiler/explain/svg.h"
 
