@@ -368,11 +368,6 @@ static struct span op_span(const struct program *p, const struct op *o)
 	return p->sites[o->site].span;
 }
 
-static const char *times(struct arena *a, uint32_t n, const char *one)
-{
-	return arena_printf(a, "%u %s%s", n, one, n == 1 ? "" : "s");
-}
-
 /* The calls in which an operation was run, if `g` does not show the same ones: ", in ..." */
 static const char *calls(struct matching *m, const struct diag *g, uint32_t task,
 			 const struct op *o)
@@ -400,7 +395,7 @@ static void note_peer(struct matching *m, struct diag *g, const struct mismatch 
 			    "rank %u sends %u"
 			  : "rank %u sends %s to rank %u%s, the last one here%s; "
 			    "rank %u receives %u",
-		  s->peer, times(m->ctx->scratch, n, "message"), s->rank, fifo_text(m, q),
+		  s->peer, arena_count(m->ctx->scratch, n, "message"), s->rank, fifo_text(m, q),
 		  calls(m, g, s->send ? q->dst_task : q->src_task, s->last), s->rank,
 		  s->send ? q->nsends : q->nrecvs);
 }
@@ -518,7 +513,7 @@ static const struct op *end_op(const struct program *p, uint32_t task, uint32_t 
 static const char *chunks(struct matching *m, const struct op *o)
 {
 	struct arena *a = m->ctx->scratch;
-	return arena_printf(a, "%s (%s)", times(a, o->n, "chunk"),
+	return arena_printf(a, "%s (%s)", arena_count(a, o->n, "chunk"),
 			    program_cells_text(a, m->p, o->cell, o->n));
 }
 
@@ -546,7 +541,7 @@ static void report_unequal(struct matching *m)
 		struct diag *g = diag_add(m->ctx->diags, SEV_ERROR, 303, op_span(p, send), q->src,
 					  "rank %u sends %s to rank %u%s, which receives %s",
 					  q->src, chunks(m, send), q->dst, fifo_text(m, q),
-					  times(a, recv->n, "chunk"));
+					  arena_count(a, recv->n, "chunk"));
 		expand_calls(m->ctx, p, q->src_task, v[i].row, g);
 		if (g)
 			diag_note(m->ctx->diags, g, op_span(p, recv),
@@ -560,7 +555,7 @@ static void report_unequal(struct matching *m)
 			diag_help(m->ctx->diags, g,
 				  "rank %u sends %s, and rank %u receives %u: name the chunks at "
 				  "both ends in one statement, or at both in several",
-				  q->src, times(a, q->nsends, "message"), q->dst, q->nrecvs);
+				  q->src, arena_count(a, q->nsends, "message"), q->dst, q->nrecvs);
 	}
 }
 
