@@ -839,6 +839,21 @@ CCS_API ccs_status ccs_tuning_put(struct ccs_tuning *t, const struct ccs_tuning_
 /** Writes the tuning: the whole file, or nothing. CCS_ESYSTEM. */
 CCS_API ccs_status ccs_tuning_save(const struct ccs_tuning *t, const char *path);
 
+/* A part of a tuning in its short form, as CCS_MPI and CCS_SCHEDULES have it: COLLECTIVE:FILE,
+ * COLLECTIVE:FILE@FROM-TO, or @TUNING. */
+struct ccs_tuning_part {
+	const char *text;	/* as it was written */
+	const char *collective; /* NULL: `file` is a tuning */
+	const char *file;
+	uint64_t least, most; /* sizes, both included; 0 and UINT64_MAX: without a limit */
+};
+/** Reads a list of parts, with commas between them, from a variable of that name. Reads no file;
+ *  the first part that contains a call is to run it. Free them with ccs_tuning_parts_free.
+ *  CCS_EINVAL: the text has the wrong part. O(text). */
+CCS_API ccs_status ccs_tuning_parts(struct ccs_tuning_part **parts, int *n, const char *name,
+				    const char *list);
+CCS_API void ccs_tuning_parts_free(struct ccs_tuning_part *parts);
+
 /** This thread's calls between start and end begin together at the end. ccs_group_end returns when
  *  all are done, with the first failure. Groups nest. */
 CCS_API ccs_status ccs_group_start(void);
