@@ -673,16 +673,19 @@ static bool is_small(const struct search *x)
 /* Whether the text is right for that N, or with 0 for all that are tried. */
 static bool is_right(struct search *x, const char *text, uint32_t nranks, uint64_t work)
 {
-	const struct unsaved unsaved = { x->s->o->file, text, strlen(text) };
 	struct options o = *x->s->o;
+	struct unsaved *unsaved = ARENA_ARRAY(&x->s->arena, struct unsaved, o.nunsaved + 1);
 	bool right = false;
 	const struct collector to = { .take = take, .arg = &right };
 
 	o.action = ACTION_CHECK;
 	o.schedule = x->schedule->name.name;
 	o.ranks = (struct numbers){ &nranks, nranks ? 1 : 0 };
-	o.unsaved = &unsaved;
-	o.nunsaved = 1;
+	unsaved[0] = (struct unsaved){ o.file, text, strlen(text) }; /* the first one counts */
+	for (size_t i = 0; i < o.nunsaved; i++)
+		unsaved[i + 1] = o.unsaved[i];
+	o.unsaved = unsaved;
+	o.nunsaved++;
 	o.certificate = NULL;
 	o.sheet = NULL;
 	o.verbose = false;
@@ -860,7 +863,7 @@ void cure_text(struct session *s, const struct decl *schedule, uint32_t first, u
 			    .first = first };
 	struct diag *g = report_of(&x);
 
-	if (!g || s->to || s->o->nunsaved || x.source->len > MOST_BYTES)
+	if (!g || s->o->most_work || x.source->len > MOST_BYTES) /* a trial has a limit of work */
 		return;
 	for (uint32_t i = 0; i < s->sources.n; i++)
 		x.each += (uint64_t)s->sources.v[i]->len * WORK_BYTE;
