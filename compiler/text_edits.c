@@ -514,6 +514,24 @@ static void guards(struct edits *x, const struct stmt *s)
 		guarded(x, s, x->conditions[i]);
 }
 
+/* send a[p] to p  recv b[p] from p, where p may be the rank: then it copies. */
+static void copied(struct edits *x, const struct stmt *s)
+{
+	const struct stmt *t = s->next;
+	struct span both = { s->span.lo, t ? t->span.hi : 0 };
+
+	if (s->kind != S_SEND || !t || t->kind != S_RECV || !text_is_here(x, both) ||
+	    strcmp(x->peer, text_of(x, t->e->span)))
+		return;
+	x->far = GUARDED;
+	edit(x, both,
+	     arena_printf(&x->s->arena, "if %s == rank { copy %s into %s } else { %s }", x->peer,
+			  text_of(x, s->x->span), text_of(x, t->x->span), text_of(x, both)),
+	     "`if %s == rank { copy %s into %s } else { ... }` around line %u and line %u", x->peer,
+	     text_of(x, s->x->span), text_of(x, t->x->span), line_of(x, s->span),
+	     line_of(x, t->span));
+}
+
 /* The statement behind one of the next ones, or a step around both. */
 static void move_down(struct edits *x, const struct stmt *s)
 {
@@ -786,6 +804,9 @@ static void again(struct edits *x, const struct stmt *s)
 /* group(first, stride, count); group(node, G, 1) for group(node * G, G, 1) */
 static void group(struct edits *x, const struct stmt *s)
 {
+	const char *v[MOST_NAMES];
+	uint32_t n = names(x, v);
+
 	if (!s->e2 || !text_is_here(x, s->e->span) || !text_is_here(x, s->e3->span))
 		return;
 	x->outer = (struct span){ s->e2->span.lo, s->e3->span.hi };
@@ -794,8 +815,12 @@ static void group(struct edits *x, const struct stmt *s)
 			     text_of(x, s->e2->span)));
 	if (s->e->kind != E_NAME && s->e->kind != E_BINARY)
 		return;
-	x->outer = s->e->span;
 	x->role = OTHER;
+	for (uint32_t i = 0; i < n; i++) {
+		x->outer = (struct span){ s->e->span.lo, s->e3->span.hi };
+		replace(x, s->e->span, v[i]);
+	}
+	x->outer = s->e->span;
 	replace_kin(x, TIMES, s->e->span,
 		    arena_printf(&x->s->arena, s->e2->kind == E_BINARY ? "%s * (%s)" : "%s * %s",
 				 text_of(x, s->e->span), text_of(x, s->e2->span)));
@@ -819,8 +844,10 @@ static void statement(struct edits *x, const struct stmt *s)
 	}
 	chunks(x, s->x);
 	chunks(x, s->y);
-	if (x->peer)
+	if (x->peer) {
 		other_message(x, s);
+		copied(x, s);
+	}
 	if (s->kind == S_COPY || s->kind == S_REDUCE_INTO)
 		copy_back(x, s);
 	if (is_op(s) || s->kind == S_IF) {
@@ -1040,10 +1067,10 @@ static void conditions(struct edits *x)
 		where(x, arena_printf(&x->s->arena, "N >= %u", n + 1));
 	if (n < 3)
 		where(x, "N >= 4");
-	if (x->code != 306)
-		x->far = LAST;
-	if (n > 2 && (x->code == 306 || (n == 3 && !names_n(x)))) /* a text for so many ranks */
+	if (n > 2 && (x->code == 306 || (n == 3 && !names_n(x)))) { /* a text for so many ranks */
+		x->far = x->code == 306 ? LIMITED : LAST;
 		where(x, arena_printf(&x->s->arena, "N == %u", n - 1));
+	}
 }
 
 /* ---- the head, and what the text uses ------------------------------------------------------- */
@@ -1144,9 +1171,10 @@ void text_edits(struct edits *x)
 	for (const struct binding *b = x->schedule->contract_args; b; b = b->next) {
 		expression(x, b->value, OTHER);
 		x->outer = b->span;
+		if (!text_is_here(x, b->value->span))
+			continue;
 		x->far = root_name(x) ? ELSEWHERE : CHANGED;
-		if (text_is_here(x, b->value->span))
-			replace(x, b->value->span, "0");
+		replace(x, b->value->span, "0");
 	}
 	buffers(x);
 	if (x->code == 305)

@@ -385,6 +385,9 @@ static void report(struct trace *t, struct ctx *c, const struct contract *contra
 		if (m->want.n == 1 && m->want.v[0].n == 1 && m->want.v[0].first == m->rank)
 			diag_help(c->diags, g, "it must be the rank's own %s: copy that into it",
 				  program_cells_text(t->arena, p, m->want.v[0].cell, 1));
+		else
+			diag_help(c->diags, g, "rank %u needs a recv%s into %s", m->rank,
+				  m->want.n > 1 || m->want.v[0].n > 1 ? " or reduce" : "", name);
 	}
 	if (any)
 		help_other_kind(c, p, contract, order, g,
