@@ -291,7 +291,7 @@ static bool try_pairs(struct search *x, struct diag *g)
 		for (uint32_t j = i + 1; j < t->n && t->v[i].kin; j++) {
 			const struct edit *e = &t->v[i], *f = &t->v[j];
 
-			if (e->kin == f->kin && !e->what == !f->what &&
+			if (e->kin == f->kin && (e->kin == KEYWORD || !e->what == !f->what) &&
 			    (e->role == f->role || e->kin == SIGN || e->kin == ROOT) &&
 			    try_two(x, g, e, f))
 				return true;

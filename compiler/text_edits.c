@@ -99,6 +99,7 @@ static void edit(struct edits *x, struct span span, const char *text, const char
 	va_start(ap, what);
 	vsnprintf(words, sizeof(words), what, ap);
 	va_end(ap);
+	x->role = OTHER;
 	push(x, span, text, arena_printf(&x->s->arena, "%s", words));
 }
 
@@ -172,9 +173,13 @@ static const char *shifted(struct edits *x, const struct expr *e, int64_t by)
 
 	if (is_number(e))
 		return arena_printf(a, "%" PRId64, e->value + by);
+	if (e->kind == E_UNARY && e->op == OP_NEG && is_number(e->a))
+		return arena_printf(a, "%" PRId64, by - e->a->value);
 	if (is_mod(e)) {
 		tail = text_of(x, (struct span){ operator_span(x, e).lo, e->span.hi });
-		return arena_printf(a, "(%s) %s", shifted(x, e->a, by), tail);
+		text = shifted(x, e->a, by);
+		return arena_printf(a, word_length(text) == strlen(text) ? "%s %s" : "(%s) %s",
+				    text, tail);
 	}
 	if (is_sum(e) && is_number(e->b)) {
 		c = (e->op == OP_ADD ? e->b->value : -e->b->value) + by;
@@ -265,6 +270,8 @@ static void binary(struct edits *x, const struct expr *e)
 		replace_kin(x, UP, e->span, shifted(x, e, 1));
 		replace_kin(x, DOWN, e->span, shifted(x, e, -1));
 	}
+	if (e->op == OP_SUB && e->a->kind == E_N && !is_number(e->b))
+		replace(x, e->a->span, "N - 1");
 	if ((e->op == OP_SHL || e->op == OP_SHR) && !is_number(e->b)) {
 		replace_kin(x, UP, e->b->span,
 			    arena_printf(a, e->b->parens ? "%s" : "(%s)", shifted(x, e->b, 1)));
@@ -313,7 +320,9 @@ static void inside(struct edits *x, const struct expr *e, bool counted)
 	    text_is_here(x, e->span))
 		replace(x, (struct span){ e->span.lo, e->span.lo + 5 },
 			e->builtin == BUILTIN_ILOG2 ? "clog2" : "ilog2");
-	inside(x, e->a, false);
+	if (e->kind == E_UNARY && e->op == OP_COMPL && e->a->kind == E_NAME)
+		replace(x, e->a->span, arena_printf(&x->s->arena, "(%s - 1)", e->a->name.name));
+	inside(x, e->a, e->kind == E_BINARY && e->op == OP_MUL && e->a->value == 2);
 	inside(x, e->b, e->kind == E_BINARY && (is_sum(e) || e->op == OP_BXOR));
 	inside(x, e->c, false);
 	for (const struct expr *arg = e->args; arg; arg = arg->next)
@@ -326,9 +335,15 @@ static void wrapped(struct edits *x, const struct expr *e)
 	struct arena *a = &x->s->arena;
 	const char *text = text_of(x, is_mod(e) ? e->a->span : e->span);
 
-	if (x->role == PEER && root_name(x) && !is_loose(is_mod(e) ? e->a : e))
+	if (x->role == PEER && x->in_group && is_sum(e))
+		replace_kin(x, LOCAL, e->span, text_of(x, e->b->span));
+	if (x->role == PEER && x->in_group && e->kind == E_BINARY && e->op == OP_MUL)
+		replace_kin(x, LOCAL, e->span, "0");
+	if (root_name(x) && !is_loose(is_mod(e) ? e->a : e))
 		replace_kin(x, SHIFTED_ROOT, e->span,
-			    arena_printf(a, "(%s + %s) %% N", text, root_name(x)));
+			    e->kind == E_INT && !e->value
+				    ? root_name(x)
+				    : arena_printf(a, "(%s + %s) %% N", text, root_name(x)));
 	if (is_mod(e) || e->kind == E_INT)
 		return;
 	if (e->kind == E_NAME)
@@ -377,7 +392,8 @@ static void expression_in(struct edits *x, const struct expr *e, enum role role,
 	x->role = role;
 	x->outer = e->a || e->args ? e->span : around;
 	inside(x, e, false);
-	if ((role == INDEX || role == RANGE_END) && !has_number(e))
+	if (role == INDEX || role == RANGE_END ? !has_number(e)
+					       : e->kind == E_BINARY && !is_sum(e) && !is_loose(e))
 		numbers(x, e, e->span);
 	if (role == INDEX || role == PEER)
 		wrapped(x, e);
@@ -385,6 +401,11 @@ static void expression_in(struct edits *x, const struct expr *e, enum role role,
 		replace(x, e->span, "rank");
 		if (x->peer)
 			replace(x, e->span, x->peer);
+		for (const struct decl *d = x->s->module->main->decls; d; d = d->next)
+			if (d->kind == D_LET && d->body->e->kind == E_TABLE)
+				replace_kin(x, TABLE, e->span,
+					    arena_printf(&x->s->arena, "%s[%s]", d->name.name,
+							 text_of(x, e->span)));
 		in_part(x, e);
 	}
 	if (role == PEER && e->kind == E_NAME)
@@ -423,10 +444,19 @@ static void chunks(struct edits *x, const struct ref *r)
 	expression_in(x, r->block, INDEX, r->span);
 	expression_in(x, r->lo, INDEX, r->span);
 	expression_in(x, r->hi, RANGE_END, r->span);
-	if (r->kind == REF_ALL || !text_is_here(x, r->span))
+	if (!text_is_here(x, r->span))
 		return;
 	x->outer = r->span;
 	x->role = INDEX;
+	if (r->kind == REF_ALL) {
+		replace_kin(x, BLOCK, r->span, arena_printf(a, "%s[rank]", name));
+		if (x->peer)
+			replace_kin(x, BLOCK, r->span, arena_printf(a, "%s[%s]", name, x->peer));
+		for (uint32_t i = 0; i < x->ninner; i++)
+			replace_kin(x, BLOCK, r->span,
+				    arena_printf(a, "%s[%s]", name, x->inner[i]));
+		return;
+	}
 	lo = text_of(x, r->lo->span);
 	if (r->kind == REF_RANGE && r->span.hi - r->span.lo < MOST_RENAMED)
 		other_names(x, r->span);
@@ -438,13 +468,27 @@ static void chunks(struct edits *x, const struct ref *r)
 				    : arena_printf(a, "min(%s, N)", hi));
 	}
 	if (r->block) {
-		replace(x, r->span, arena_printf(a, "%s[%s]", name, text_of(x, r->block->span)));
+		replace_kin(x, BLOCK, r->span,
+			    arena_printf(a, "%s[%s]", name, text_of(x, r->block->span)));
 		replace(x, r->span, arena_printf(a, "%s[%s]", name, lo));
 	}
 	if (r->block && r->kind == REF_ONE)
 		replace(x, r->span,
 			arena_printf(a, "%s[%s][%s]", name, lo, text_of(x, r->block->span)));
 	replace(x, r->span, name);
+}
+
+/* The index of another operation, or its neighbour. */
+static void like_other(struct edits *x, const struct ref *r, const struct ref *other)
+{
+	if (r->kind != REF_ONE || other->kind != REF_ONE || r->block || other->block ||
+	    !text_is_here(x, r->lo->span) || !text_is_here(x, other->lo->span))
+		return;
+	x->outer = r->span;
+	x->role = INDEX;
+	for (int by = -1; by <= 1; by++)
+		replace(x, r->lo->span,
+			by ? shifted(x, other->lo, by) : text_of(x, other->lo->span));
 }
 
 /* ---- statements ------------------------------------------------------------------------- */
@@ -514,14 +558,13 @@ static void guards(struct edits *x, const struct stmt *s)
 		guarded(x, s, x->conditions[i]);
 }
 
-/* send a[p] to p  recv b[p] from p, where p may be the rank: then it copies. */
+/* send a[p] to p  recv b[q] from q, where p and q may be the rank: then it copies. */
 static void copied(struct edits *x, const struct stmt *s)
 {
 	const struct stmt *t = s->next;
 	struct span both = { s->span.lo, t ? t->span.hi : 0 };
 
-	if (s->kind != S_SEND || !t || t->kind != S_RECV || !text_is_here(x, both) ||
-	    strcmp(x->peer, text_of(x, t->e->span)))
+	if (s->kind != S_SEND || !t || t->kind != S_RECV || !text_is_here(x, both))
 		return;
 	x->far = GUARDED;
 	edit(x, both,
@@ -532,31 +575,33 @@ static void copied(struct edits *x, const struct stmt *s)
 	     line_of(x, t->span));
 }
 
-/* The statement behind one of the next ones, or a step around both. */
+/* The statement behind one of the next ones, or a step around both, which needs no slots. */
 static void move_down(struct edits *x, const struct stmt *s)
 {
 	enum { FAR = 4 };
 	struct arena *a = &x->s->arena;
 	const struct stmt *to = s->next;
 
-	for (int i = 0; to && i < FAR && (is_op(to) || to->kind == S_IF); i++) {
+	for (int i = 0; to && i < FAR && (is_op(to) || to->kind == S_IF || to->kind == S_FOR);
+	     i++, to = to->next) {
 		struct span all = { s->span.lo, to->span.hi };
 		struct span between = { s->span.hi, s->next->span.lo };
 		struct span rest = { s->next->span.lo, to->span.hi };
 
-		if (text_is_here(x, all) && all.hi - all.lo < MOST_MOVED && text_is_here(x, rest)) {
-			x->far = x->code == 304 ? GUARDED : CHANGED;
-			edit(x, all,
-			     arena_printf(a, "%s%s%s", text_of(x, rest), text_of(x, between),
-					  text_of(x, s->span)),
-			     "`%s` in line %u behind `%s`", shown(x, s->span), line_of(x, s->span),
-			     shown(x, to->span));
-			x->far = x->code == 304 ? CHANGED : GUARDED;
-			edit(x, all, arena_printf(a, "step { %s }", text_of(x, all)),
-			     "one `step { ... }` around line %u and line %u", line_of(x, s->span),
-			     line_of(x, to->span));
-		}
-		to = to->next;
+		if (!text_is_here(x, all) || all.hi - all.lo >= MOST_MOVED)
+			continue;
+		x->kin = ORDER;
+		x->far = x->code == 304 ? CHANGED : GUARDED;
+		edit(x, all, arena_printf(a, "step { %s }", text_of(x, all)),
+		     "one `step { ... }` around line %u and line %u", line_of(x, s->span),
+		     line_of(x, to->span));
+		x->kin = ORDER;
+		x->far = x->code == 304 ? GUARDED : CHANGED;
+		edit(x, all,
+		     arena_printf(a, "%s%s%s", text_of(x, rest), text_of(x, between),
+				  text_of(x, s->span)),
+		     "`%s` in line %u behind `%s`", shown(x, s->span), line_of(x, s->span),
+		     shown(x, to->span));
 	}
 }
 
@@ -623,6 +668,44 @@ static void loop(struct edits *x, const struct stmt *s)
 	     "`for %s in 0..%s { if %s != %s { ... } }` in place of `for %s in %s { ... }` in line %u",
 	     s->name.name, text_of(x, s->e2->span), s->name.name, root, s->name.name,
 	     shown(x, range), line_of(x, s->span));
+}
+
+/* par { { A } { B } } as A B; par for as for. */
+static void one_by_one(struct edits *x, const struct stmt *s)
+{
+	struct arena *a = &x->s->arena;
+	const char *text = "";
+
+	x->far = GUARDED;
+	if (s->kind == S_PAR_FOR)
+		text = arena_printf(
+			a, "for%s",
+			text_of(x, (struct span){ s->span.lo + (uint32_t)strlen("par for"),
+						  s->span.hi }));
+	for (const struct stmt *b = s->kind == S_PAR ? s->body : NULL; b; b = b->next)
+		if (b->body)
+			text = arena_printf(a, "%s%s%s", text, *text ? new_line(x, s->span.lo) : "",
+					    text_of(x, (struct span){ b->body->span.lo,
+								      last_of(b->body)->span.hi }));
+	edit(x, s->span, text, "leaving out `par` in line %u", line_of(x, s->span));
+}
+
+/* else if E { ... } as if E { ... } */
+static void without_else(struct edits *x, const struct stmt *s)
+{
+	const struct stmt *last = last_of(s->body);
+	struct span between = { last ? last->span.hi : 0, s->orelse ? s->orelse->span.lo : 0 };
+	const char *text, *word;
+
+	if (!last || !s->orelse || s->orelse->kind != S_IF || !text_is_here(x, between))
+		return;
+	text = text_of(x, between);
+	word = strstr(text, "else");
+	if (word)
+		edit(x,
+		     (struct span){ between.lo + (uint32_t)(word - text),
+				    between.lo + (uint32_t)(word - text) + 4 },
+		     "", "leaving out `else` in line %u", line_of(x, s->orelse->span));
 }
 
 /* if E { ... } or step { ... } as its block alone. */
@@ -804,9 +887,6 @@ static void again(struct edits *x, const struct stmt *s)
 /* group(first, stride, count); group(node, G, 1) for group(node * G, G, 1) */
 static void group(struct edits *x, const struct stmt *s)
 {
-	const char *v[MOST_NAMES];
-	uint32_t n = names(x, v);
-
 	if (!s->e2 || !text_is_here(x, s->e->span) || !text_is_here(x, s->e3->span))
 		return;
 	x->outer = (struct span){ s->e2->span.lo, s->e3->span.hi };
@@ -816,11 +896,8 @@ static void group(struct edits *x, const struct stmt *s)
 	if (s->e->kind != E_NAME && s->e->kind != E_BINARY)
 		return;
 	x->role = OTHER;
-	for (uint32_t i = 0; i < n; i++) {
-		x->outer = (struct span){ s->e->span.lo, s->e3->span.hi };
-		replace(x, s->e->span, v[i]);
-	}
 	x->outer = s->e->span;
+	other_names(x, s->e->span);
 	replace_kin(x, TIMES, s->e->span,
 		    arena_printf(&x->s->arena, s->e2->kind == E_BINARY ? "%s * (%s)" : "%s * %s",
 				 text_of(x, s->e->span), text_of(x, s->e2->span)));
@@ -833,29 +910,43 @@ static void statement(struct edits *x, const struct stmt *s)
 		loop(x, s);
 		expression_in(x, s->e, OTHER, (struct span){ s->e->span.lo, s->e2->span.hi });
 		expression_in(x, s->e2, RANGE_END, (struct span){ s->e->span.lo, s->e2->span.hi });
+		if (s->e3)
+			expression_in(x, s->e3, OTHER,
+				      (struct span){ s->e->span.lo, s->e3->span.hi });
 	} else {
 		expression(x, s->e, x->peer ? PEER : OTHER);
 		expression(x, s->e2, OTHER);
+		expression(x, s->e3, OTHER);
 	}
-	expression(x, s->e3, OTHER);
+	if (s->kind == S_FN)
+		expression(x, s->fn->body, OTHER);
 	for (const struct arg *a = s->args; a; a = a->next) {
-		expression(x, a->expr, OTHER);
+		if (a->expr)
+			expression_in(x, a->expr, OTHER, s->span);
 		chunks(x, a->ref);
 	}
 	chunks(x, s->x);
 	chunks(x, s->y);
+	if (is_op(s) && s->next && is_op(s->next)) {
+		like_other(x, s->x, s->next->x);
+		like_other(x, s->next->x, s->x);
+	}
 	if (x->peer) {
 		other_message(x, s);
 		copied(x, s);
 	}
 	if (s->kind == S_COPY || s->kind == S_REDUCE_INTO)
 		copy_back(x, s);
-	if (is_op(s) || s->kind == S_IF) {
+	if (is_op(s) || s->kind == S_IF || s->kind == S_FOR) {
 		move_down(x, s);
 		again(x, s);
 	}
 	if ((s->kind == S_IF && !s->orelse) || s->kind == S_STEP)
 		unwrapped(x, s);
+	if (s->kind == S_IF)
+		without_else(x, s);
+	if ((s->kind == S_PAR || s->kind == S_PAR_FOR) && text_is_here(x, s->span))
+		one_by_one(x, s);
 	if (s->kind == S_STEP || s->kind == S_FOR)
 		divided(x, s);
 	if (s->kind == S_WITHIN)
@@ -890,14 +981,17 @@ static bool is_near(struct edits *x, struct span span)
 static void statements(struct edits *x, const struct stmt *s, const struct stmt *up, bool near)
 {
 	for (; s; s = s->next) {
-		bool names_one = s->kind == S_PAR_FOR && x->ninner < 4;
+		bool names_one = (s->kind == S_FOR || s->kind == S_PAR_FOR) && x->ninner < 4;
 
 		x->up = up && !up->orelse ? up : NULL;
 		if (is_near(x, s->span) == near)
 			statement(x, s);
 		if (names_one)
 			x->inner[x->ninner++] = s->name.name;
+		bool in_group = x->in_group;
+		x->in_group |= s->kind == S_WITHIN;
 		statements(x, s->body, s->kind == S_IF ? s : NULL, near);
+		x->in_group = in_group;
 		statements(x, s->orelse, NULL, near);
 		x->ninner -= names_one;
 	}
@@ -963,6 +1057,31 @@ static void own_copies(struct edits *x)
 	}
 }
 
+/* A copy of an input that the text writes: scratch t[N]  copy a into t, and t for a. */
+static void copies_of_inputs(struct edits *x)
+{
+	struct arena *a = &x->s->arena;
+	const struct stmt *s = x->schedule->body, *last = last_of(s);
+	struct span body = { s ? s->span.lo : 0, last ? last->span.hi : 0 };
+
+	for (const struct buffer_def *b = x->schedule->buffers; b && s; b = b->next) {
+		const char *name = b->name.name;
+
+		if (b->dir != DIR_IN || b->blocks || !text_is_here(x, b->count->span))
+			continue;
+		x->far = ADDED;
+		edit(x, body,
+		     arena_printf(a, "scratch copy_of_%s[%s]%scopy %s into copy_of_%s%s%s", name,
+				  text_of(x, b->count->span), new_line(x, s->span.lo), name, name,
+				  new_line(x, s->span.lo),
+				  renamed(x, text_of(x, body), name,
+					  arena_printf(a, "copy_of_%s", name))),
+		     "`scratch copy_of_%s[%s]` and `copy %s into copy_of_%s` before line %u, and "
+		     "copy_of_%s in place of %s from there on,",
+		     name, text_of(x, b->count->span), name, name, line_of(x, s->span), name, name);
+	}
+}
+
 /* Sums that are not on all ranks yet: on one rank, or each on another. */
 static void second_half(struct edits *x)
 {
@@ -976,23 +1095,29 @@ static void second_half(struct edits *x)
 		"step { for p in 0..N { if p != rank { send %s[(rank + 1) %% N] to p "
 		" recv %s[(p + 1) %% N] from p } } }",
 	};
-	const struct stmt *last = last_of(x->schedule->body);
+	const struct stmt *last = last_of(x->schedule->body), *first = x->schedule->body;
 	const struct buffer_def *b = x->schedule->buffers;
+	const char *name = b ? b->name.name : NULL;
 
-	if (!last || !b || b->dir != DIR_INOUT)
+	while (!b && first && first->kind != S_SCRATCH)
+		first = first->next;
+	if (!b && first)
+		name = arena_printf(&x->s->arena, "%s[0..0]", first->name.name);
+	if (!last || !name || (b && b->dir != DIR_INOUT))
 		return;
-	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+	for (size_t i = 0; i < (b ? sizeof(forms) / sizeof(*forms) : 1); i++) {
 		const char *text = "";
 
 		for (const char *f = forms[i]; *f; f++)
 			if (f[0] == '%' && f[1] == 's') {
-				text = arena_printf(&x->s->arena, "%s%s", text, b->name.name);
+				text = arena_printf(&x->s->arena, "%s%s", text, name);
 				f++;
 			} else {
 				f += f[0] == '%';
 				text = arena_printf(&x->s->arena, "%s%c", text, *f);
 			}
 		x->far = ADDED;
+		x->kin = KEYWORD; /* the first half may receive in place of reducing */
 		edit(x, (struct span){ last->span.hi, last->span.hi },
 		     arena_printf(&x->s->arena, "%s%s", new_line(x, last->span.lo), text),
 		     "`%s` at the end", text);
@@ -1067,7 +1192,9 @@ static void conditions(struct edits *x)
 		where(x, arena_printf(&x->s->arena, "N >= %u", n + 1));
 	if (n < 3)
 		where(x, "N >= 4");
-	if (n > 2 && (x->code == 306 || (n == 3 && !names_n(x)))) { /* a text for so many ranks */
+	if (n > 2 && !names_n(x) &&
+	    (x->code == 306 ||
+	     (n == 3 && x->code > 402 && x->code < 406))) { /* a text for so many */
 		x->far = x->code == 306 ? LIMITED : LAST;
 		where(x, arena_printf(&x->s->arena, "N == %u", n - 1));
 	}
@@ -1123,10 +1250,12 @@ static void promises(struct edits *x)
 		const struct term *t = c->right->body ? c->right->body : c->right;
 
 		x->role = RANGE_END;
-		if (x->code == 203 && c->right->kind == T_SUM &&
-		    text_is_here(x, c->right->hi->span)) {
+		if (c->right->kind == T_SUM && text_is_here(x, c->right->hi->span)) {
 			x->outer = (struct span){ c->right->lo->span.lo, c->right->hi->span.hi };
+			x->far = x->code == 203 ? CHANGED : ELSEWHERE; /* promises more */
 			replace(x, c->right->hi->span, shifted(x, c->right->hi, 1));
+			x->far = ELSEWHERE;
+			replace(x, c->right->lo->span, shifted(x, c->right->lo, -1));
 		}
 		if (t->kind != T_INITIAL || t->ref->block || !t->ref->lo ||
 		    !text_is_here(x, t->span))
@@ -1175,12 +1304,16 @@ void text_edits(struct edits *x)
 			continue;
 		x->far = root_name(x) ? ELSEWHERE : CHANGED;
 		replace(x, b->value->span, "0");
+		x->far = ELSEWHERE;
+		replace(x, b->value->span, "N - 1");
 	}
 	buffers(x);
 	if (x->code == 305)
 		topologies(x);
 	promises(x);
 	own_copies(x);
-	if (x->code == 403)
+	if (x->code == 206)
+		copies_of_inputs(x);
+	if (x->code == 403 || x->code == 408)
 		second_half(x);
 }

@@ -22,7 +22,11 @@ enum kin {
 	POWER,
 	TURN,
 	KEYWORD,
-	LEAST
+	LEAST,
+	BLOCK,
+	ORDER,
+	LOCAL,
+	TABLE
 };
 
 /* How an expression is used. */
@@ -57,6 +61,7 @@ struct edits {
 	const char *peer;      /* the text of the operation's peer, or NULL */
 	const char *inner[4];  /* variables of the loops around it */
 	uint32_t ninner;
+	bool in_group; /* the statement is within a group */
 	enum kin kin;
 	enum role role;
 	enum far far;

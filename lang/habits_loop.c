@@ -132,8 +132,16 @@ static bool range(struct mistake *m)
 {
 	const char *from;
 
-	if (m->ps->previous.kind == TOK_DOTDOT && mistake_got(m, "'='")) /* ..= */
+	if (m->ps->previous.kind == TOK_DOTDOT && mistake_got(m, "'='")) { /* ..= */
+		const char *last = text_skip(m->at + 1), *end = text_line_end(last);
+		const char *brace = text_find(last, end, "{");
+
+		if (brace && brace > last)
+			cure_fix(m, m->at, brace,
+				 arena_printf(m->ps->arena, "%s + 1 ",
+					      text_piece(m, last, text_trim(last, brace))));
 		return cure_help(m, "a range a..b does not include b: write an end one larger");
+	}
 	if (over_table(m))
 		return true;
 	if (!mistake_may(m, "..") || mistake_may(m, "']'") || mistake_may(m, "')'"))
