@@ -500,6 +500,14 @@ static void report_surplus(struct matching *m)
 		const struct stmt *stmt = p->sites[o->site].stmt;
 		if (!stmt || !expand_peer_help(m->ctx, g, stmt->e))
 			note_other(m, g, s, v, n);
+		if (!g->help.n)
+			diag_help(
+				d, g,
+				s->send ? "either rank %u needs a recv or reduce from rank %u%s, or "
+					  "rank %u must not send here: if ... { }"
+					: "either rank %u needs a send to rank %u%s, or rank %u must "
+					  "not receive here: if ... { }",
+				s->peer, s->rank, *there ? fifo_text(m, q) : "", s->rank);
 	}
 }
 
