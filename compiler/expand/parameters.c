@@ -120,13 +120,15 @@ static bool bind_all(struct cursor *v, const struct binding *params, const struc
 static void keep_topology(struct cursor *v, const struct decl *t)
 {
 	struct program *p = v->program;
+	uint32_t n = 0;
 
 	for (const struct binding *b = t->params; b; b = b->next)
-		p->ntopology++;
-	p->topology = ARENA_ARRAY(p->arena, int64_t, p->ntopology);
-	uint32_t i = 0;
+		n++;
+	p->topology = ARENA_ARRAY(p->arena, int64_t, n);
+	p->ntopology = n;
+	n = 0;
 	for (const struct binding *b = t->params; b; b = b->next)
-		p->topology[i++] = number_of(v, b->sym)->value;
+		p->topology[n++] = number_of(v, b->sym)->value;
 }
 
 /* Stores the values of the contract's parameters. */
