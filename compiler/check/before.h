@@ -31,7 +31,7 @@ struct before {
 	uint32_t n;	      /* events[n] has the end of `others` */
 	uint32_t *others;     /* events: sends of the messages, and awaited operations */
 	uint32_t nothers, capothers;
-	uint32_t *by_rank; /* the events of rank r: rows of_rank[r] .. of_rank[r + 1] */
+	uint32_t *by_rank; /* the events of rank r: rows of_rank[r] .. of_rank[r + 1] - 1 */
 	uint32_t *of_rank;
 	uint32_t *first; /* by task: its first row of `at` */
 	uint32_t *at;	 /* by row of a task: its event; NONE: a WAIT */

@@ -460,9 +460,9 @@ static void new_age(struct racing *r)
 
 /* ---- ranks --------------------------------------------------------------------------------- */
 
-/* Begins a segment for each strand. It is right for the main line, and for a block that has no wait
- * because its par comes before its parent's first row; other blocks begin another one at
- * their wait. A parent's strand has a lower number than its blocks'. */
+/* Begins a segment for each strand: that of the main line, and a placeholder for each block, which
+ * begins its own at the wait that is its first operation (lanes.c). A parent's strand has a lower
+ * number than its blocks'. */
 static void first_segments(struct racing *r)
 {
 	const struct program *p = r->p;

@@ -9,12 +9,13 @@
 
 /* One expansion: evaluates parameters, `where`, the topology, and every rank's
  * statements. E0203-E0206, E0303 (local copies), E0305, E0306, E0406, E0501.
- * Returns NULL if `where` does not hold and `quiet_where` is set (that N is not admitted), or after
- * errors before any rank was run; after other errors a program that is `partial`, for explain()
- * only. O(operations). */
+ * Returns NULL if `where` does not hold and `quiet_where` is set (that N is not admitted), after
+ * errors before any rank was run, or if the program exceeds a limit; after other errors a program
+ * that is `partial`, for explain() only. O(statements run + operations). */
 struct program *expand(struct ctx *c, const struct instance *in, bool quiet_where);
 
-/* The state of a rank at one of its operations, found by running the rank's text again up to it. */
+/* The state of a rank at one of its operations. expand_where() finds it by running the rank's text
+ * again up to there: O(statements run by the rank). */
 struct where {
 	uint32_t step;	   /* waves with messages in its task, up to its own */
 	const char *loops; /* "s = 2, i = 0": the loop variables around it, or "" */

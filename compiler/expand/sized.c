@@ -1,7 +1,9 @@
 /*
- * Sizes of chunks of `sized` buffers: a table, and the values of its two indices (ccs(5) 4, Sizes).
+ * Sizes of chunks of `sized` buffers (ccs(5) 4, Sizes). A size is an entry of a table that is known
+ * at run time: here it is the table's name and the values of the two indices. Sizes are equal if
+ * these are; other sizes count as different.
  *
- * The program keeps a cursor for evaluating them; a query costs O(the expression).
+ * The program keeps a cursor for evaluating indices; a query costs O(the expression).
  */
 #include "compiler/expand/cursor.h"
 

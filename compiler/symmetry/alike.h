@@ -31,6 +31,8 @@
 #include "compiler/check/values/bits.h"
 #include "compiler/symmetry/turned.h"
 
+/** Sets *b. False: this check cannot decide, or a property that ctx.require has does not hold; the
+ *  passes over all ranks then decide and report. */
 bool alike(struct ctx *c, struct turned_run *r, const struct contract *k, struct bits *b);
 
 #endif

@@ -3,7 +3,8 @@
  *
  * In: the state of a greedy run that is stuck. Out: the report: a shortest cycle of waits
  * (cycle.c), the state of the other ranks, and cures that were tried by a run. Independent cycles
- * are separate reports.
+ * are separate reports. If the program finishes, and is stuck only with fewer slots, the place where
+ * it is, for the report on the schedule.
  */
 #include "compiler/witness/cycle.h"
 #include "compiler/witness/witness.h"
@@ -30,7 +31,7 @@ static int ascending(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* "rank 2", "ranks 0-3, 5"; sorts and dedupes `v`. */
+/* "rank 2", "ranks 0-3, 5"; sorts `v`, and keeps one of equal ranks. */
 static const char *ranks_text(struct arena *a, int64_t *v, size_t n)
 {
 	size_t k = 0;

@@ -186,7 +186,7 @@ struct reach {
 	uint64_t places;   /* of all cells */
 };
 
-/* n > 0. */
+/* Of n > 0 edges. */
 static struct reach reach_of(const struct edge *v, size_t n)
 {
 	struct edge lo = { UINT32_MAX, UINT32_MAX, 0 }, hi = { 0 };
@@ -239,7 +239,8 @@ void shares_add(struct arena *a, struct shares *out, uint32_t cell, uint32_t fir
 		(struct edge){ cell, first + n, -(int64_t)times };
 }
 
-/* Sorts the edges; out->nedges: the number that is left. */
+/* Sorts the edges by cell and place, and may add up those at one place; out->nedges: the number that
+ * is left. */
 static const struct edge *order_edges(struct arena *a, struct shares *out)
 {
 	struct reach s = reach_of(out->edges, out->nedges);

@@ -61,6 +61,7 @@ void affine_proof_free(const struct forms *f, struct affine_proof *p)
 	free_holdings(f, p);
 	isl_union_map_free(p->sums);
 }
+
 /* Copies the invariants to the caller's arena. */
 static void keep_words(struct arena *to, const struct forms *f, const struct holding *h,
 		       struct every *e)

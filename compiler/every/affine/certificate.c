@@ -64,7 +64,7 @@ static json_t *pair_entry(struct paper *p, const struct pair *x)
 }
 
 /* The list of the reads' sources, while it is built. */
-struct told {
+struct source_list {
 	struct paper *p;
 	json_t *list;
 };
@@ -72,7 +72,7 @@ struct told {
 /* A read's source: {"read": "x3", "source": "w1", "pieces": ...} */
 static isl_stat add_source(isl_map *m, void *arg)
 {
-	struct told *x = arg;
+	struct source_list *x = arg;
 	json_t *j = json_pack("{s:s, s:s}", "read", isl_map_get_tuple_name(m, isl_dim_in), "source",
 			      isl_map_get_tuple_name(m, isl_dim_out));
 
@@ -84,7 +84,7 @@ static isl_stat add_source(isl_map *m, void *arg)
 
 static json_t *sources(struct paper *p, isl_union_map *see)
 {
-	struct told x = { p, json_array() };
+	struct source_list x = { p, json_array() };
 
 	isl_union_map_foreach_map(see, add_source, &x);
 	return x.list;

@@ -1,9 +1,11 @@
 /*
  * The operations of a schedule as families of points, for symbolic N.
  *
- * A point is (rank, trips of the loops around, chunk of the operation): `forms.dims` numbers; a
- * number that does not apply is 0. The parameters of all sets are N, and the root if the schedule
- * runs with any root. A value is an isl_pw_aff over points: piecewise affine.
+ * A form is one operation of the text, for all N, ranks and runs of it at once. Each run moves some
+ * chunks, and each of these is a point of the form: (rank, trips of the loops around, chunk of the
+ * operation), `forms.dims` numbers; a number that does not apply is 0. A trip is the number of an
+ * iteration, from 0. The parameters of all sets are N, and the root if the schedule runs with any
+ * root. A value is an isl_pw_aff over points: piecewise affine.
  */
 #ifndef CCS_COMPILER_EVERY_AFFINE_FORMS_H
 #define CCS_COMPILER_EVERY_AFFINE_FORMS_H

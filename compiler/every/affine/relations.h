@@ -93,10 +93,10 @@ struct holding {
 	isl_pw_aff *lo, *n, *index;
 	const char *text;
 };
-/* A sum of terms, modulo N or not. */
+/* constant + wide * N + the terms, each times its factor. */
 #define TERMS 8u
 struct term_sum {
-	bool around;
+	bool around; /* modulo N */
 	int64_t constant, wide,
 		block; /* constant + wide * N ..., + block * N outside of the modulo */
 	int64_t factor[TERMS];

@@ -158,7 +158,8 @@ static uint32_t state_of(struct machine *m, struct range r)
 	return m->n++;
 }
 
-/* The state of no word at all: its range is empty. */
+/* The automaton, with a row for each state. A letter with which no word goes on leads to the state
+ * of no word at all, with an empty range. */
 static const struct dfa *machine_make(struct power_forms *f, struct machine *m, uint32_t mask)
 {
 	uint32_t letters = 1u << m->k.bits;

@@ -235,13 +235,14 @@ static bool fits(struct power_forms *f, const struct group *g, const struct valu
 }
 
 /* The number that gives levels: the rank, or the k-th `let`, plus 0 or 1; and which bit of it. */
-struct telling {
+struct level_source {
 	uint32_t k;
 	int more, kind;
 };
 
-static bool told_by(struct power_forms *f, const struct group *g, const struct telling *t,
-		    struct act *to)
+/* Whether the group is a loop over these levels; *to: the loop. */
+static bool fits_source(struct power_forms *f, const struct group *g, const struct level_source *t,
+			struct act *to)
 {
 	struct value x = t->k ? f->levels[t->k - 1] : value_track(TRACK_RANK);
 
@@ -255,16 +256,16 @@ static bool told_by(struct power_forms *f, const struct group *g, const struct t
 }
 
 /* *last: the number that gave the levels of the group before; it is tried first. */
-static bool loop_over_levels(struct power_forms *f, const struct group *g, struct telling *last,
-			     struct act *to)
+static bool loop_over_levels(struct power_forms *f, const struct group *g,
+			     struct level_source *last, struct act *to)
 {
-	if (told_by(f, g, last, to))
+	if (fits_source(f, g, last, to))
 		return true;
 	for (uint32_t k = 0; k <= f->nlevels; k++)
 		for (int more = 0; more < 2; more++)
 			for (int kind = 0; kind < KINDS && !f->d.spent; kind++) {
-				*last = (struct telling){ k, more, kind };
-				if (told_by(f, g, last, to))
+				*last = (struct level_source){ k, more, kind };
+				if (fits_source(f, g, last, to))
 					return true;
 			}
 	return no_pattern(f, &g->v[0]);
@@ -273,8 +274,8 @@ static bool loop_over_levels(struct power_forms *f, const struct group *g, struc
 /* ---- all ------------------------------------------------------------------------------ */
 
 /* Adds a group as it is, or as a loop. */
-static bool add_group(struct power_forms *f, const struct act *v, uint32_t n, struct telling *last,
-		      struct act *to)
+static bool add_group(struct power_forms *f, const struct act *v, uint32_t n,
+		      struct level_source *last, struct act *to)
 {
 	struct act as_is = { .body = (struct act *)v, .nbody = n }, loop;
 	struct moves moves = { .v = NULL };
@@ -298,7 +299,7 @@ static bool add_group(struct power_forms *f, const struct act *v, uint32_t n, st
 
 bool power_trees(struct power_forms *f, const struct act *all, struct act *to)
 {
-	struct telling last = { 0, 0, LOWEST };
+	struct level_source last = { 0, 0, LOWEST };
 	uint32_t n = 0;
 
 	f->why = NULL;

@@ -65,8 +65,10 @@ static bool links_hold(struct power_walk *w, const struct dfa *pairs, const stru
 
 #define NEWS (UINT64_C(1) << 62) /* virtual FIFOs for sets of begun ranks, not chunks */
 
-/* For contracts with an order: a message carries the set of ranks known to have begun. */
-static bool news(struct power_walk *w, const struct stmt *s, const struct dfa *pair, bool empty)
+/* For contracts with an order: a message carries the set of ranks known to have begun. Adds this as
+ * an item with a virtual FIFO. */
+static bool carry_begun(struct power_walk *w, const struct stmt *s, const struct dfa *pair,
+			bool empty)
 {
 	struct power_forms *f = w->f;
 	struct value chunk = value_track(TRACK_CHUNK), offset = value_track(TRACK_OFFSET);
@@ -110,7 +112,7 @@ static bool message(struct power_walk *w, const struct stmt *s)
 	const struct dfa *pair = power_and(f, w->domain, value_compare(f, OP_EQ, &from, &whole));
 	if (s->kind == S_SEND && !links_hold(w, pair, s))
 		return false;
-	if (f->begun != NONE && !news(w, s, pair, empty))
+	if (f->begun != NONE && !carry_begun(w, s, pair, empty))
 		return false;
 	if (empty)
 		return !f->why;
@@ -122,7 +124,8 @@ static bool message(struct power_walk *w, const struct stmt *s)
 	return !f->why;
 }
 
-/* Whether two trips of a loop over chunks, or two chunks of one operation, meet in a cell. */
+/* Whether no two trips of a loop over chunks write the same chunk, and the operation reads no chunk
+ * that it writes; else fails. */
 static bool apart(struct power_walk *w, const struct act *i, const struct stmt *s)
 {
 	struct power_forms *f = w->f;

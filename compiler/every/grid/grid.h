@@ -10,7 +10,8 @@
  *   grid_polynomials.c  numbers as polynomials in X, Y and the rank's numbers; quotients,
  *                       remainders and comparisons of them, where they can be decided
  *   grid_values.c       an expression -> its polynomial
- *   grid_links.c        the links of the topology, as pairs of ranks' numbers
+ *   grid_digits.c       a number -> its digits; relations between ranks or chunks by their digits
+ *   grid_links.c        the links of the topology, as pairs of ranks' digits
  *   grid_cells.c        references -> chunks, by their digits; the contract's values
  *   grid_calls.c        the effect of a callee, proved once for its own N >= 1: the final contents
  *                       of each chunk, by the affine passes or by its contract; its messages
@@ -60,9 +61,10 @@ struct grid_buffer {
 	uint32_t used;		       /* bits: the factors of its count */
 };
 
-/* Atoms 0 .. m - 1 are the factors of N, each at least 1. All other atoms are digits, at least 0
- * and below a factor: first the digits of the root, if the schedule runs with any root; from
- * `ranks` on those of the rank; then those of ranks in loops, and remainders. */
+/* An atom is a variable of polynomials. Atoms 0 .. m - 1 are the factors of N, each at least 1. All
+ * other atoms are digits, at least 0 and below a factor: first the digits of the root, if the
+ * schedule runs with any root; from `ranks` on those of the rank; then those of ranks in loops, and
+ * remainders. */
 struct grid {
 	struct ctx *ctx;
 	struct arena *arena;
@@ -185,7 +187,7 @@ bool grid_step(struct grid_run *r, const struct stmt *s);
 bool grid_within(struct grid_run *r, const struct stmt *s);
 
 /* ---- grid_links.c ---- */
-/** All pairs that have a link: m numbers -> m numbers. NULL: g->why. */
+/** All pairs that have a link: m digits -> m digits. NULL: g->why. */
 isl_map *grid_links(struct grid *g, const struct decl *topology);
 
 /* ---- grid_calls.c ---- */
