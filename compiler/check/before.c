@@ -16,10 +16,10 @@
  * uses three kinds of chains, along which operations are ordered: a worker; messages (an operation
  * takes and sends at most one message, so the way of a chunk around a ring is one chain); and
  * operations on one cell (the write that makes a version of the cell precedes all reads of this
- * version and all accesses to later ones, as there are no races). Yes: the search meets an operation in a chain of the
- * earlier operation, or of the receive of its message, at or after that operation. No: the search
- * ends, or the level, the length of the longest path to an operation, rules out a path, as it grows
- * along every path.
+ * version and all accesses to later ones, as there are no races). Yes: the search meets an
+ * operation in a chain of the earlier operation, or of the receive of its message, at or after that
+ * operation. No: the search ends, or the level, the length of the longest path to an operation,
+ * rules out a path, as it grows along every path.
  *
  * before_ask_all() answers the remaining queries exactly, by vector clocks (clocks.h). In each
  * round it sweeps over the events in order, with clocks of LANES workers only, and skips events
@@ -217,7 +217,7 @@ struct sweep {
 	uint32_t nplaces;
 	struct clocks clocks; /* LANES wide */
 	size_t own, kept;     /* first rows of the clocks by task, and by place */
-	uint32_t *lane;	      /* by task: its number among those asked about, or NONE */
+	uint32_t *lane;	      /* by task: its number among the tasks asked about, or NONE */
 	uint32_t nlanes;
 	uint32_t *visits; /* the events to visit */
 	uint32_t nvisits;

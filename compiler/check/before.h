@@ -64,7 +64,7 @@ static inline uint32_t before_event(const struct before *b, uint32_t task, uint3
 /** Answers a query if a short search decides it, else BEFORE_OPEN. O(1). */
 enum answer before_ask(struct before *b, uint32_t early, uint32_t late);
 
-/** Answers all queries, and changes their order; those beyond the limit of work stay BEFORE_OPEN.
+/** Answers all queries, and changes their order; queries beyond the limit of work stay BEFORE_OPEN.
  *  O(queries log queries + events * workers asked about). */
 void before_ask_all(struct before *b, struct question *q, uint32_t n);
 

@@ -1,7 +1,7 @@
 /*
- * Program -> verdicts. The checks run in the order of this file, and each relies on those before
- * it. They report mistakes of a program. The same checks run again on the lowered program; then
- * they only return the answer, as a mistake there is a bug of the compiler.
+ * Program -> verdicts. The checks run in the order of this file, and each relies on the checks
+ * before it. They report mistakes of a program. The same checks run again on the lowered program;
+ * then they only return the answer, as a mistake there is a bug of the compiler.
  */
 #ifndef CCS_COMPILER_CHECK_CHECK_H
 #define CCS_COMPILER_CHECK_CHECK_H
@@ -158,7 +158,8 @@ struct alike {
 	uint32_t nslots, used;
 	uint32_t *of; /* by row: the first row with the same value, or NONE */
 };
-/* The first row, of those passed so far, with the same value. O(its shares), once for each row. */
+/* The first row with the same value, among the rows passed so far. O(its shares), once for each
+ * row. */
 uint32_t contract_alike(struct alike *x, uint32_t row);
 
 /* The expected value of a final cell: rows of the contract. */

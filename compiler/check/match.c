@@ -417,7 +417,7 @@ static void note_meant(struct matching *m, struct diag *g, const struct mismatch
 	const struct fifo *q = &p->fifos[s->fifo];
 	const struct mismatch *best = NULL;
 	int best_score = 0;
-	/* v is sorted by rank: those of the peer are adjacent. */
+	/* v is sorted by rank: the peer's mismatches are adjacent. */
 	uint32_t lo = 0, hi = n;
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;

@@ -81,7 +81,7 @@ struct every {
  * used. */
 struct every_work {
 	struct isl_ctx *isl;		/* counts its own */
-	uint64_t isl_most;		/* ... of this schedule and those before it */
+	uint64_t isl_most;		/* ... of this schedule and the schedules before it */
 	uint64_t letters, letters_most; /* of automata, so far */
 	uint32_t tried;			/* of this schedule, as in struct every */
 };

@@ -301,7 +301,7 @@ void cursor_start(struct cursor *v, const struct stmt *body, uint32_t rank);
 /** From now on it stops when the context's work is spent. */
 void cursor_may_stop(struct cursor *v);
 /** Counts the work of a program's chunks after its run, and of the chunks that operations touch;
- *  returns the number of the latter. O(operations). */
+ *  returns how many operations touch. O(operations). */
 uint64_t cursor_touched(struct cursor *v);
 /** The `in` buffer with the cell; NULL: none. */
 const struct buffer *cursor_in_buffer(const struct cursor *v, uint32_t cell);

@@ -46,8 +46,8 @@ bool expand_peer_help(struct ctx *c, struct diag *g, const struct expr *peer);
 const char *program_line_text(struct ctx *c, const struct program *p, struct span span);
 
 /** Handles a program that is too large to be stored: notes it in the context, if another method may
- *  decide, or else reports E0501. `calls`: those in which the place was run, or NULL. `rank` may be
- *  NO_RANK. (message.c) */
+ *  decide, or else reports E0501. `calls`: the calls in which the place was run, or NULL. `rank`
+ *  may be NO_RANK. (message.c) */
 void program_too_large(struct ctx *c, struct span at, const struct diag_calls *calls, int64_t rank,
 		       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 

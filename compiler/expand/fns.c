@@ -54,7 +54,7 @@ struct memo {
 struct mentions {
 	struct cursor *v;
 	struct memo *m;
-	const struct fn_def **fns; /* it, and those it calls */
+	const struct fn_def **fns; /* it, and the fns that it calls */
 	uint32_t nfns, capfns;
 };
 

@@ -3,7 +3,8 @@
  *
  * In: a statement that is an operation, and the cursor's state. Out: an operation in the current
  * lane. An operation with a mistake is left out, and reported once for each rank and place; the
- * rank continues, so that later mistakes are found, too. ccs(5) 5-8.
+ * rank continues, so that later mistakes are found, too. O(1) an operation, besides its expressions
+ * and sizes: its FIFO is the statement's last one, or is looked up (paths.c). ccs(5) 5-8.
  */
 #include "compiler/expand/cursor.h"
 

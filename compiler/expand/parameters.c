@@ -306,7 +306,7 @@ static bool bind_factor(struct cursor *v, const struct buffer_def *b, const stru
 	return true;
 }
 
-/* Binds the bare counts: first those that are alone, then those with another factor. */
+/* Binds the bare counts: first where they are alone, then where they have another factor. */
 static bool bind_counts(struct cursor *v, const struct shape *shapes)
 {
 	const struct decl *d = v->program->instance.schedule;

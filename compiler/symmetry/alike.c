@@ -17,7 +17,7 @@ struct tree_turned {
 /* A sum without its turn: the first operand has turn 0, the second has turn `apart`. */
 struct key {
 	uint32_t a, b, apart;
-	uint32_t still; /* by bits: the set of bits whose turns take it to itself */
+	uint32_t still; /* by bits: the turns by these bits take it to itself */
 };
 
 struct alikeness {
@@ -270,7 +270,7 @@ static bool same_by_rank(struct alikeness *x)
 	return same;
 }
 
-/* Two promised chunks of a block of rank 0 whose trees differ. */
+/* Two promised chunks of a block of rank 0 that have different trees. */
 static bool find_apart(const struct alikeness *x, uint32_t cell, uint32_t n, uint32_t apart[2])
 {
 	uint32_t at = cell;

@@ -1,11 +1,11 @@
 /*
  * The program of rank 0, and how its cells turn; see turns.h.
  *
- * In: an instance, whose text is symmetric by its kinds. Out: struct quotient. The cursor runs the
+ * In: an instance; its text is symmetric by its kinds. Out: struct quotient. The cursor runs the
  * text on rank 0. After each operation, the regions of its cells are noted. If an index turns, all
- * chunks of the name become a region when the statement first meets them; chunks that stay are noted
- * one by one. A copy of a whole name into another only shows that the two turn alike. Such pairs are
- * settled last, by passing regions on until nothing changes.
+ * chunks of the name become a region when the statement first meets them; chunks that stay are
+ * noted one by one. A copy of a whole name into another only shows that the two turn alike. Such
+ * pairs are settled last, by passing regions on until nothing changes.
  */
 #include "compiler/symmetry/turns.h"
 #include "compiler/expand/cursor.h"
@@ -237,7 +237,7 @@ static bool note_by_mirror(void *arg, const struct stmt *s, const struct op *o)
 
 /* ---- names as a whole ----------------------------------------------------------------- */
 
-/* Cells from `to` on get the regions of those from `from` on, moved. *any: one was new. */
+/* Cells from `to` on get the regions of the cells from `from` on, moved. *any: one was new. */
 static bool take_regions(struct maker *m, uint32_t from, uint32_t to, uint32_t n, bool *any)
 {
 	struct cell_turn *g = m->l->regions;

@@ -41,8 +41,8 @@ void graph_init(struct graph *g, struct greedy *r);
  * OP_WAIT, unless it has only these, as in MSCCL XML. False: there is none. */
 bool graph_find_cycle(struct graph *g);
 
-/* Removes the tasks of the cycle, and those that wait for them, directly or indirectly, so that the
- * next search finds another cycle. behind[task] is set for all of these. */
+/* Removes the tasks of the cycle, and the tasks that wait for them, directly or indirectly, so that
+ * the next search finds another cycle. behind[task] is set for all of these. */
 void graph_remove_cycle(struct graph *g, bool *behind);
 
 /* The operation of the cycle's wait `i`, and its rank. */

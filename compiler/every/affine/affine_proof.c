@@ -1,6 +1,10 @@
 /*
- * The passes of an affine proof, in their order; see every.h. affine_proof_make does not consider
- * the final values: values_as_asked and values_ends do.
+ * The passes of an affine proof, in their order; see every.h.
+ *
+ * In: a schedule, or a part of one (forms.part). Out: the proof that it runs, and the contents of
+ * each write; or f->why. Contents are tried in three ways: guessed as intervals of ranks for all
+ * writes; sums left to sums.c; copies of initial chunks left to sums.c. The final values are the
+ * caller's: values_as_asked() or values_ends(). The cost is that of isl, within every_work.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/certificate.h"

@@ -5,6 +5,7 @@
  * (certificate_pieces.c) with the parameters N and the root (0 without a root). A part of a
  * schedule has no contract: the certificate covers all of its first buffer at the end. If all
  * admitted N were tried, the certificate only lists them, and a checker can try them again.
+ * O(pieces of all sets and functions).
  *
  * A proof that needs a floor, such as rank / 2, has no certificate. tests/check/certificate.py and
  * certificate_text.py check certificates.

@@ -71,7 +71,7 @@ struct forms {
 	unsigned some;	  /* some N or roots are excluded: BY_WHERE, BY_TOPOLOGY */
 	struct form *ops;
 	uint32_t nops, capops;
-	struct form_buffer *buffers; /* those of the schedule come first, in its order */
+	struct form_buffer *buffers; /* the schedule's come first, in its order */
 	uint32_t nbuffers, capbuffers, ncontract;
 	isl_set *links;	     /* pairs, as points (rank, target); NULL: all */
 	isl_pw_aff **clocks; /* values that depend on the rank alone: candidates for clocks */

@@ -6,7 +6,7 @@
  * read sees the last write before it in the order of the text. isl finds it exactly (Feautrier,
  * "Dataflow analysis of array and scalar references", IJPP 1991). The order of the text is enough:
  * without races, every order that steps and pars allow shows each read the same write. If a chunk
- * may be read without a value, nothing is proved.
+ * may be read without a value, nothing is proved. O(reads * writes) set operations.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/relations.h"

@@ -52,7 +52,6 @@ enum {
 	TRACK_VALUE,  /* of functions of tracks */
 	TRACK_TEMP    /* the first of the temporary tracks of formulas */
 };
-#define TEMPS (TRACKS - TRACK_TEMP)
 #define BIT(track) (1u << (track))
 
 #define PARTS 4u
@@ -77,8 +76,8 @@ struct value {
 	uint32_t nparts;
 	int64_t shift;
 	const struct value *by;
-	/* Of a reversed number (powers_induction.c), or NULL: it is divided by `under`; by / step is
-	 * added to it, where the number is below `step`. */
+	/* Of a reversed number (powers_induction.c), or NULL: it is divided by `under`; by / step
+	 * is added to it, where the number is below `step`. */
 	const struct value *under, *step;
 };
 

@@ -4,7 +4,8 @@
  * In: moves. Out: for each loop and buffer, an automaton. The moves are run for all small N, on
  * numbers. The contents of each buffer at each head are a set of tuples (N, D, root, rank, chunk,
  * contribution), written as short words. powers_learn.c learns an automaton that accepts them, and
- * powers_proof.c proves or rejects the guess.
+ * powers_proof.c proves or rejects the guess. O(chunks moved and contributions at heads, for all
+ * small N and roots).
  *
  * Three ways to get a good guess from few words:
  *
@@ -98,7 +99,7 @@ struct trial {
 	uint8_t **number_of;	    /* [loop][rank]: its number in the tree, of this N and root */
 	uint8_t *numbered;	    /* while one is made */
 	struct alive **heads_alive; /* by head that is reached, and buffer */
-	uint32_t nheads, capheads, met;
+	uint32_t nheads, met;
 	bool failed;
 	/* a move */
 	const struct move *move;
@@ -412,7 +413,7 @@ static void seen(const uint64_t number[TRACKS], void *arg)
 	*(bool *)arg = true;
 }
 
-/* If a loop has too many words, drops those of larger N; its words are then shorter. */
+/* If a loop has too many words, drops the words of larger N; its words are then shorter. */
 static void shorten(struct trial *t, uint64_t n)
 {
 	for (uint32_t k = 0; k < t->heads->n && t->how.live; k++)

@@ -16,7 +16,7 @@
  *   rev(v) .. rev(v) + by / m, if v is below m, are the chunks named v, v + m, v + 2 m ...
  *
  * Renaming is right if it is used throughout (power_forms.reversed), as operations and the contract
- * (powers_instance.c) are only compared by the chunks that they name.
+ * (powers_instance.c) are only compared by the chunks that they name. O(1) automata each.
  */
 #include "compiler/every/bits/powers.h"
 

@@ -4,8 +4,8 @@
  * In: all words up to a length that the automaton accepts. Out: the least automaton that accepts
  * them, as far as they determine it. Two words lead to one state exactly if the same suffixes can
  * follow them (Myhill and Nerode, 1957-58). So words are visited from the shortest on, and get a
- * new state if their suffixes, of the length that is still known, differ from those of every state
- * so far. O(words * length^2).
+ * new state if their suffixes, of the length that is still known, differ from the suffixes of every
+ * state so far. O(words * length^2).
  */
 #include "compiler/every/bits/powers.h"
 

@@ -2,10 +2,10 @@
  * Items -> moves: sorts the items into one run, in which each item runs on all its ranks at once.
  *
  * The items of one rank stay in the order of its text, so an item may run before an earlier one
- * only if no rank has both. A send runs when its FIFOs are empty, and a receive when the messages
- * in its FIFOs are exactly those that it takes. A trip of a loop leaves no message in a FIFO. So
- * the result is a run that ends, with one slot in each FIFO. Since a greedy run decides for all
- * interleavings (compiler/check/deadlock.c), every run ends and gives the same values.
+ * only if no rank has both. A send runs when its FIFOs are empty, and a receive when its FIFOs hold
+ * exactly the messages that it takes. A trip of a loop leaves no message in a FIFO. So the result
+ * is a run that ends, with one slot in each FIFO. Since a greedy run decides for all interleavings
+ * (compiler/check/deadlock.c), every run ends and gives the same values.
  *
  * With 0 slots, a rank proceeds to another step only after its messages were received.
  *

@@ -107,7 +107,8 @@ static bool cut(struct power_forms *f, const struct act *v, uint32_t n, uint32_t
 enum { LOWEST, HIGHEST, KINDS };
 struct candidate {
 	const struct dfa *level; /* N, root, rank -> D */
-	bool half, of_sender, up;
+	bool half, up;		 /* `level` is half of the bit; the loop counts up */
+	bool of_sender; /* a message is in the trip of its sender's level, else its receiver's */
 };
 
 /* The tuples where D is the least power of two >= N. */
@@ -223,7 +224,10 @@ static bool fits(struct power_forms *f, const struct group *g, const struct valu
 	const struct dfa *half = power_at_twice(f, level);
 
 	for (int k = 0; k < 8 && !f->d.spent; k++) {
-		struct candidate c = { k < 4 ? half : level, k < 4, k & 2, k & 1 };
+		struct candidate c = { .level = k < 4 ? half : level,
+				       .half = k < 4,
+				       .of_sender = k & 2,
+				       .up = k & 1 };
 		struct moves moves = { .v = NULL };
 		*to = loop_of(f, g, &c);
 		to->number = power_and(f, f->context, value_is_track(f, x, TRACK_VALUE));

@@ -4,8 +4,9 @@
  * The text is walked once; `walk.domain` is the set of tuples (N, D, root, rank, J) that reach a
  * statement. For each condition that would make a statement an error (an index outside its buffer,
  * a peer that is no rank, a failed assert), the walk proves that no tuple satisfies it (ccs(5)
- * 4-6). Texts may have operations, steps, ifs, groups, and two kinds of loops: over a logarithm,
- * without nesting, and over chunks, with independent copies as trips.
+ * 4-6). Texts may have operations, steps, ifs, groups, pars, calls, and three kinds of loops: over
+ * a logarithm, without nesting; over chunks, with independent copies as trips; and of few trips,
+ * which are unrolled. O(text with its calls) automata, and O(operations^2) for a step or a par.
  */
 #include "compiler/every/bits/powers.h"
 

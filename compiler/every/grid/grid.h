@@ -63,8 +63,8 @@ struct grid_buffer {
 
 /* An atom is a variable of polynomials. Atoms 0 .. m - 1 are the factors of N, each at least 1. All
  * other atoms are digits, at least 0 and below a factor: first the digits of the root, if the
- * schedule runs with any root; from `ranks` on those of the rank; then those of ranks in loops, and
- * remainders. */
+ * schedule runs with any root; from `ranks` on the digits of the rank; then the digits of ranks in
+ * loops, and remainders. */
 struct grid {
 	struct ctx *ctx;
 	struct arena *arena;
@@ -198,7 +198,7 @@ struct grid_call {
 	isl_map *messages; /* rank -> rank */
 	bool parts;	   /* its view has a part for each rank of the group; else one part */
 	bool whole;	   /* holds is rank -> rank; parts are then single chunks */
-	bool rooted;	   /* contributions are those of one rank of the group */
+	bool rooted;	   /* all contributions are of one rank of the group */
 	struct polynomial root;
 	json_t *certificate; /* of the callee; NULL: it has none */
 };

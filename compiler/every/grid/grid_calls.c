@@ -5,7 +5,7 @@
  * arguments, its effect is taken from its affine proof. Any other callee must be a schedule with a
  * proof of any kind, and its effect is that of its contract: for each chunk, the sum over all
  * ranks, or the value of one rank. A group may have one rank, so each callee is proved for every N
- * >= 1.
+ * >= 1. The cost is that of the callee's proof.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/bits/powers.h"
@@ -53,8 +53,8 @@ static isl_map *of_numbers(isl_map *m, uint32_t dims, bool chunks, const char *n
 	return isl_map_coalesce(isl_map_set_dim_name(m, isl_dim_param, 0, name));
 }
 
-/* The effect that the proof shows, as relations of ranks and parts of the group. False: it cannot be
- * used in a group. */
+/* The effect that the proof shows, as relations of ranks and parts of the group. False: it cannot
+ * be used in a group. */
 static bool take_effect(struct forms *f, const struct affine_proof *p, const char *name,
 			struct grid_call *to)
 {
@@ -138,7 +138,7 @@ static bool only_root(const struct decl *d, const struct binding **root)
 	return e && e->kind == E_NAME && e->sym == d->params->sym;
 }
 
-/* Whether the contract is data[i] == data[i]@q, or the sum over q in 0..N; *all: the latter. */
+/* Whether the contract is data[i] == data[i]@q, or the sum over q in 0..N; *all: the sum. */
 static bool chunk_by_chunk(const struct decl *d, bool *all)
 {
 	const struct decl *k = d->contract;

@@ -16,7 +16,7 @@
  *   cells  {"buffer", "free": [digits that may be any], "at": function to all digits}
  *
  * A function's point is the rank's digits, and the trips of the loops around an operation.
- * tests/check/certificate_grid.py checks one.
+ * tests/check/certificate_grid.py checks one. O(pieces of all sets and functions).
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid/grid.h"

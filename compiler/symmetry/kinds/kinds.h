@@ -105,7 +105,7 @@ struct place_fn {
 	const struct symbol *x;
 };
 
-/* How an operand's chunks on rank r follow from those on rank 0. */
+/* How an operand's chunks on rank r follow from its chunks on rank 0. */
 enum turns {
 	TURNS_NOT,   /* the same chunks */
 	TURNS_ALL,   /* all chunks of the name: the same set, however they turn */
@@ -152,7 +152,7 @@ void kinds_find(struct kinds *k, struct arena *a, const struct module *m,
 		const struct decl *schedule, enum turn_by by, uint32_t nranks,
 		const struct symbol *root);
 
-/** The kind of an expression, with the current kinds of names: of the topology, of files, and those
+/** The kind of an expression, with the current kinds of names: of the topology, of files, and names
  *  that the caller has bound with kinds_bind (such as a contract's). */
 struct kind kinds_of(struct kinds *k, const struct expr *e);
 
