@@ -1,5 +1,5 @@
 /*
- * Which ranks have begun before a rank ends, for contracts that require it. ccs(5) 4, after.
+ * Which ranks have begun before a rank ends, for contracts that require it. ccs(5) 4, Contracts.
  *
  * In: a program, before or after lowering, an order to run it in, and the contract.
  * Out: E0408 for a program; for a lowered one only the answer.

@@ -3,8 +3,8 @@
  *
  * In: a schedule, N, -D, the run-time root. Out: the values of all parameters, each buffer with its
  * cells, and whether every `where` holds. A bare count of the contract, a name alone in its
- * brackets, takes the number that the schedule has there, buffer by buffer (ccs(5) 4, In an
- * ensures). O(parameters + buffers) evaluations.
+ * brackets, takes the number that the schedule has there, buffer by buffer (ccs(5) 4,
+ * Contracts). O(parameters + buffers) evaluations.
  */
 #include "compiler/expand/cursor.h"
 

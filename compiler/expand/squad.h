@@ -10,8 +10,8 @@
  *
  * All ranks run one text, and most of a rank's cost is the walk over it. A squad walks the text
  * once for all its ranks. A number is a spread: the same on all ranks, or growing by a constant
- * from each rank to the next (`rank`, `rank + 3`), or given rank by rank; only the last kind costs
- * work by rank. Ranks that do not take a branch are masked.
+ * from each rank to the next (`rank`, `rank + 3`), or given rank by rank (`rank / 2`); only the
+ * last kind costs work by rank. Ranks that do not take a branch are masked.
  *
  * Out: for each rank its operations in the order of its text, and marks for the begins and ends of
  * pars and their blocks. The caller looks up FIFOs rank by rank (expand.c), so tables are filled in

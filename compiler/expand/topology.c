@@ -3,7 +3,7 @@
  *
  * In: a cursor for which the topology's parameters are bound. Out: for each source its targets, as
  * runs of ranks, ascending. A topology without `link` in its text connects every pair, without a
- * table (ccs(5) 4, topology).
+ * table (ccs(5) 4, Topologies).
  *
  * In nearly all topologies a rank only makes links from itself. These become runs immediately: a
  * rank with links to all others has two runs. Links of other ranks are merged at the end. O(ranks +

@@ -37,7 +37,7 @@
  *
  * **The quotient.** The FIFO from 0 to p and the FIFO from N - p to 0 are images of each other, so
  * they get one row, with `ahead` p: rank 0 receives there its own message, turned by N - p. The
- * result is a program of one rank that sends to itself.
+ * result is a program of one rank that sends to itself: of a ring, one FIFO from 0 to 1.
  *
  * It starts and finishes the same operations, for any number of slots. The rule of program.h
  * (Blocking) is monotone, so the operations that can ever start and finish are its least fixpoint,

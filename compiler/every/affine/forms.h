@@ -5,7 +5,9 @@
  * chunks, and each of these is a point of the form: (rank, trips of the loops around, chunk of the
  * operation), `forms.dims` numbers; a number that does not apply is 0. A trip is the number of an
  * iteration, from 0. The parameters of all sets are N, and the root if the schedule runs with any
- * root. A value is an isl_pw_aff over points: piecewise affine.
+ * root. A value is an isl_pw_aff over points: piecewise affine. The send of
+ *     for s in 0..N - 1 { send a[(rank - s) % N] to (rank + 1) % N }
+ * has the points (r, s, 0) with 0 <= r < N and 0 <= s < N - 1, and the peer (r + 1) % N.
  */
 #ifndef CCS_COMPILER_EVERY_AFFINE_FORMS_H
 #define CCS_COMPILER_EVERY_AFFINE_FORMS_H

@@ -3,8 +3,8 @@
  *
  * In: forms. Out: the relation of ccs(5) 6, Matching: one to one between the sends and the receives
  * of every FIFO, and in their order. Exactly one relation has these properties. So a candidate is
- * guessed from small N, pairs of operations with trips that differ by constants, and then proved to
- * have them. O(messages of small N), and O(pairs^2) set operations.
+ * guessed from small N, pairs of operations with trips that differ by constants (in a ring: by 0),
+ * and then proved to have them. O(messages of small N), and O(pairs^2) set operations.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/relations.h"

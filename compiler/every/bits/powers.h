@@ -3,8 +3,10 @@
  * trees.
  *
  * Their indices, such as 1 << k, rank ^ d and r & ~(d - 1), are not affine, but automata can
- * express them (dfa.h). The variable k of a loop is replaced by D = 2^k, an ordinary number. In: a
- * schedule. Out: a proof for every N and root, or a reason why there is none. The passes:
+ * express them (dfa.h). The variable k of a loop is replaced by D = 2^k, an ordinary number: the
+ * messages of `for k in 0..clog2(N) { ... send a to rank ^ (1 << k) ... }` are the tuples (N, D,
+ * rank, from) with from = rank ^ D, where D is a power of two below N. In: a schedule. Out: a proof
+ * for every N and root, or a reason why there is none. The passes:
  *
  *   powers_values.c       an expression -> its value, as a sum of tracks and of functions of them
  *   powers_numbers.c      arithmetic of such values

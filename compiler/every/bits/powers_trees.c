@@ -3,7 +3,9 @@
  *
  * In a text such as "if left { reduce d from l }; if v > 0 { send d to up }" no item can run on all
  * ranks at once, as the leaves begin. So the items are run level by level. The level of a rank is a
- * power of two: the lowest or the highest bit of some number v of the rank.
+ * power of two: the lowest or the highest bit of some number v of the rank. In a binomial tree of 8
+ * ranks, rank v sends to v minus its lowest bit: 1, 3, 5 and 7 in the trip D = 1, then 2 and 6 in
+ * the trip D = 2, then 4.
  *
  * A group is a shortest sequence of items in which every message is received. Its items become a
  * loop over D: an item's message is in the trip where D is the level of one of its ends, either of

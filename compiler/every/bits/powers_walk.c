@@ -370,7 +370,7 @@ static const struct dfa *head(struct power_walk *w, const struct value *v)
 }
 
 /* A loop over k, with D = 2^k. Its trips are the same on all ranks. A head has the D of the next
- * trip if D doubles, else twice the D of the next trip. */
+ * trip if D doubles, else twice that: the head after a trip with D = 1 then has a whole number. */
 static bool loop_of_powers(struct power_walk *w, const struct stmt *s, const struct value *lo,
 			   const struct value *hi, bool up)
 {

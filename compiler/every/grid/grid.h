@@ -2,7 +2,8 @@
  * Proofs for schedules on grids of every size X x Y: rings in rows and columns, hierarchies.
  *
  * If N = X * Y, indices such as x * Y + y are not affine in N and X. But a rank is a pair of
- * digits, x + y * X with x < X and y < Y, and so is a chunk. A call of a proc in groups (rows,
+ * digits, x + y * X with x < X and y < Y, and so is a chunk. With X = 2 and Y = 3, rank 5 is (1,
+ * 2); its row is ranks (0, 2) and (1, 2), which are 4 and 5. A call of a proc in groups (rows,
  * columns) changes one digit at a time, and in a step of the main text each digit of a peer or
  * chunk is an affine function of the digits. So everything is affine in X, Y and the digits. The
  * passes:
