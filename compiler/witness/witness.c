@@ -3,7 +3,9 @@
  *
  * In: the state of a greedy run that is stuck. Out: the report: a shortest cycle of waits
  * (cycle.c), the state of the other ranks, and cures that were tried by a run. Independent cycles
- * are separate reports.
+ * are separate reports. If the program finishes, and is stuck only with fewer slots: the place
+ * where it is then stuck, for the report on the schedule. O(operations) for each cycle, and for
+ * each cure.
  */
 #include "compiler/witness/cycle.h"
 #include "compiler/witness/witness.h"
@@ -30,7 +32,7 @@ static int ascending(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* "rank 2", "ranks 0-3, 5"; sorts and dedupes `v`. */
+/* "rank 2", "ranks 0-3, 5"; sorts `v`, and keeps one of equal ranks. */
 static const char *ranks_text(struct arena *a, int64_t *v, size_t n)
 {
 	size_t k = 0;
@@ -235,8 +237,8 @@ static bool one_pair(const struct graph *g, uint32_t *a, uint32_t *b)
 	return x && y && x->next == y;
 }
 
-/* Joins each operation of site `b` that directly follows one of `a`, each alone in its wave, to the
- * wave of the latter. */
+/* Joins each operation of site `b` that directly follows one of `a`, each alone in its wave, to
+ * `a`'s wave. */
 static void join(struct cure *c, uint32_t a, uint32_t b)
 {
 	struct program *p = c->r->p;
