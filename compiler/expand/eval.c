@@ -145,8 +145,12 @@ static int64_t entry(struct cursor *v, const struct expr *e)
 		return v->entries[at + i];
 	if (n == 0)
 		return cursor_fail(v, e->span, "entry %" PRId64 " of a table without entries", i);
-	return cursor_fail(v, e->span, "entry %" PRId64 " of a table that has entries 0 to %u", i,
-			   n - 1);
+	cursor_fail(v, e->span, "entry %" PRId64 " of a table that has entries 0 to %u", i, n - 1);
+	diag_help(v->ctx->diags, v->fault,
+		  e->a->kind == E_NAME ? "`%s[%s %% %u]` wraps around"
+				       : "`%s[(%s) %% %u]` wraps around",
+		  e->name.name, lang_expr_text(v->arena, e->a), n);
+	return 0;
 }
 
 /* ---- operators ------------------------------------------------------------------------ */

@@ -3,7 +3,8 @@
  *
  * In: a statement that is an operation, and the cursor's state. Out: an operation in the current
  * lane. An operation with a mistake is left out, and reported once for each rank and place; the
- * rank continues, so that later mistakes are found, too. ccs(5) 5-8.
+ * rank continues, so that later mistakes are found, too. O(1) an operation, besides its expressions
+ * and sizes: its FIFO is the statement's last one, or is looked up (paths.c). ccs(5) 5-8.
  */
 #include "compiler/expand/cursor.h"
 
@@ -64,7 +65,7 @@ int64_t cursor_fail(struct cursor *v, struct span span, const char *fmt, ...)
 }
 
 /* Whether this place was reported for this rank already. */
-static RARE bool told(struct cursor *v, struct opsite *s)
+static RARE bool already_reported(struct cursor *v, struct opsite *s)
 {
 	if (s->bad == v->rank + 1)
 		return true;
@@ -80,7 +81,7 @@ static bool sizes_copy(struct cursor *v, struct opsite *s, struct cells x, struc
 	for (uint32_t i = 0; i < x.n && p->any_sized; i++) {
 		if (!program_sizes_differ(v->ctx, p, v->rank, x.lo + i, v->rank, y.lo + i, size))
 			continue;
-		if (!told(v, s))
+		if (!already_reported(v, s))
 			cursor_report(v, 303, s->stmt->span, "%s has size %s, and %s has size %s",
 				      program_cells_text(v->arena, p, x.lo + i, 1), size[0],
 				      program_cells_text(v->arena, p, y.lo + i, 1), size[1]);
@@ -147,7 +148,7 @@ static bool choose(struct cursor *v, const struct ref *ref, struct opsite *s, co
 		return false;
 	if ((uint64_t)b >= (uint64_t)n) {
 		struct ref block = { .kind = REF_ONE, .span = ref->span, .name = ref->name };
-		if (!s || !told(v, s))
+		if (!s || !already_reported(v, s))
 			report_range(v, &block, c->before, "block", n, b, 0);
 		return false;
 	}
@@ -175,7 +176,7 @@ static RARE bool any_cells(struct cursor *v, const struct ref *ref, struct opsit
 	if (v->stopped)
 		return false;
 	if (lo < 0 || hi < lo || hi > c.count) {
-		if (s && told(v, s))
+		if (s && already_reported(v, s))
 			return false;
 		if (!c.before)
 			c.before = arena_printf(v->arena, "%s[%" PRId64 "]", ref->name.name,
@@ -220,7 +221,7 @@ static RARE bool may_write(struct cursor *v, const struct ref *ref, struct opsit
 	bool itself = bind->call == 0; /* the schedule's name for the buffer, not a view */
 	if (itself ? ref->sym->buffer->dir != DIR_IN : !b)
 		return true;
-	if (told(v, s))
+	if (already_reported(v, s))
 		return false;
 	struct diag *g = cursor_report(v, 206, ref->span,
 				       "%s is an `in` buffer and cannot be "
@@ -236,8 +237,53 @@ static RARE bool may_write(struct cursor *v, const struct ref *ref, struct opsit
 
 /* ---- peers and FIFOs ------------------------------------------------------------------------- */
 
+static bool uses_rank(const struct expr *e)
+{
+	return e && (e->kind == E_RANK || uses_rank(e->a) || uses_rank(e->b) || uses_rank(e->c));
+}
+
+/* order[rank + 1], where order[i] is the i-th rank: the rank is taken for its place in the order. */
+static bool help_place(struct ctx *c, struct diag *g, const struct expr *e)
+{
+	enum { MOST = 64 };
+	uint32_t place[MOST], i = 0, n = 0, same = 0;
+	const char *text = "";
+	const struct expr *table;
+
+	if (e->kind == E_NAME && e->sym && e->sym->value)
+		e = e->sym->value;
+	if (e->kind != E_ENTRY || !symbol_is_table(e->sym) || !uses_rank(e->a))
+		return false;
+	table = e->sym->value;
+	for (; i < table->nargs && i < MOST; i++)
+		place[i] = MOST;
+	for (const struct expr *x = table->args; x && i == table->nargs; x = x->next, n++) {
+		if (x->kind != E_INT || x->value < 0 || x->value >= i || place[x->value] < MOST)
+			return false;
+		place[x->value] = n;
+		same += (uint32_t)x->value == n;
+	}
+	if (n != i || n == 0 || same == n)
+		return false;
+	n = 0;
+	for (const struct expr *x = table->args; x; x = x->next, n++)
+		if (place[n] != (uint32_t)x->value)
+			same = i;
+	if (same < i) /* of pairs */
+		return false;
+	for (n = 0; n < i; n++)
+		text = arena_printf(c->scratch, "%s%s%u", text, n ? ", " : "", place[n]);
+	diag_help(c->diags, g,
+		  "%s[i] is the rank at place i; the place of a rank is the inverse table: let "
+		  "place = [%s], and place[rank] for rank in `%s`",
+		  e->name.name, text, lang_expr_text(c->scratch, e));
+	return true;
+}
+
 bool expand_peer_help(struct ctx *c, struct diag *g, const struct expr *peer)
 {
+	if (help_place(c, g, peer))
+		return true;
 	const struct expr *m = peer->kind == E_BINARY && peer->op == OP_MOD ? peer->b : NULL;
 	if (!m || m->kind != E_BINARY || m->op != OP_SUB || m->a->kind != E_N ||
 	    m->b->kind != E_INT)
@@ -311,7 +357,7 @@ static RARE bool report_peer(struct cursor *v, struct opsite *s, int64_t peer)
 	const struct group *g = &v->here;
 	struct span span = s->stmt->e->span;
 	bool whole = g->size == v->program->nranks && g->first == 0 && g->stride == 1;
-	if (told(v, s))
+	if (already_reported(v, s))
 		return false;
 	struct diag *r;
 	if (peer == g->number)
@@ -438,7 +484,7 @@ static RARE bool fifo_of(struct cursor *v, struct opsite *s, uint32_t other, uin
 				 !v->links || links_has(v->links, src, dst));
 	if (!sends || *fifo >= v->tables->nunlinked || !v->tables->unlinked[*fifo])
 		return true;
-	if (told(v, s))
+	if (already_reported(v, s))
 		return false;
 	const struct decl *t = v->program->instance.schedule->topology;
 	struct diag *g = cursor_report(v, 305, s->stmt->e->span,
@@ -532,7 +578,7 @@ static RARE void local_operation(struct cursor *v, struct opsite *s, struct cell
 		return;
 	/* ccs(5) 7, E0303 */
 	if (x.n != y.n) {
-		if (!told(v, s))
+		if (!already_reported(v, s))
 			cursor_report(v, 303, t->span, "%s is %u chunk%s, and %s is %u",
 				      lang_ref_text(v->ctx->arena, t->x), x.n, x.n == 1 ? "" : "s",
 				      lang_ref_text(v->ctx->arena, t->y), y.n);

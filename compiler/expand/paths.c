@@ -2,9 +2,9 @@
  * Finds paths and FIFOs by name.
  *
  * In: a path's parent and block, or a FIFO's ranks, path and channel. Out: its row in the program.
- * Hash tables (lang/base/hash_table.h) over the program's rows. Most schedules use one path and one channel. If N is small, or many pairs of ranks have a FIFO, these
- * FIFOs are found in a plain table of (source, destination) instead; those of rank 0 alone
- * (symmetry/) always. O(1).
+ * Hash tables (lang/base/hash_table.h) over the program's rows. Most schedules use one path and one
+ * channel. If N is small, or many pairs of ranks have a FIFO, these FIFOs are found in a plain table
+ * of (source, destination) instead; the FIFOs of a program of rank 0 alone (symmetry/) always. O(1).
  */
 #include "compiler/expand/cursor.h"
 

@@ -179,7 +179,7 @@ struct spread squad_name(struct squad *b, const struct symbol *s)
 
 /* ---- parts that only some ranks need --------------------------------------------------------- */
 
-/* a ? b : c: b for the ranks on which a holds, c for the others. */
+/* a ? b : c: b for the ranks on which a holds, c for the remaining ranks. */
 static struct spread choice(struct squad *b, const struct expr *e)
 {
 	struct mask mask = b->run.mask, yes = squad_holds(b, e->a), no = mask_less(mask, &yes);

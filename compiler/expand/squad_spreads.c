@@ -1,10 +1,12 @@
 /*
  * Spreads: numbers on all ranks of a squad, and arithmetic on them.
  *
- * In: one or two spreads. Out: the spread of their sum, quotient ..., on each rank exactly as in
- * eval.c. O(1) if spreads are the same on all ranks, or grow by a constant from rank to rank; else
- * O(ranks from the first to the last that runs), in loops over whole words of a mask, which compile
- * to vector code. Ranks that do not run may have any number; a failure there is no mistake.
+ * In: one or two spreads. Out: the spread of their sum, quotient ..., on each rank that runs exactly
+ * as in eval.c. Ranks that do not run may have any number; a failure there is no mistake.
+ *
+ * A spread is even if it has no v: it is the same on all ranks, or grows by a constant from rank to
+ * rank. Even results of even spreads cost O(1); other results O(ranks from the first to the last
+ * that runs), in loops over whole words of a mask, which compile to vector code.
  */
 #include "compiler/expand/squad.h"
 #include "lang/number/number.h"

@@ -17,7 +17,7 @@ struct tree_turned {
 /* A sum without its turn: the first operand has turn 0, the second has turn `apart`. */
 struct key {
 	uint32_t a, b, apart;
-	uint32_t still; /* by bits: the set of bits whose turns take it to itself */
+	uint32_t still; /* by bits: the turns by these bits take it to itself */
 };
 
 struct alikeness {
@@ -261,7 +261,7 @@ static bool same_by_rank(struct alikeness *x)
 	return same;
 }
 
-/* Two promised chunks of a block of rank 0 whose trees differ. */
+/* Two promised chunks of a block of rank 0 that have different trees. */
 static bool find_apart(const struct alikeness *x, uint32_t cell, uint32_t n, uint32_t apart[2])
 {
 	uint32_t at = cell;
@@ -318,7 +318,7 @@ static uint32_t initial(const struct alikeness *x, const struct values *v, struc
 }
 
 /* Rebuilds the value, with all its sums, as a value of the whole program. */
-static uint32_t made_anew(struct alikeness *x, struct values *v, struct turned top)
+static uint32_t rebuild(struct alikeness *x, struct values *v, struct turned top)
 {
 	uint32_t cells = x->p->cells, nwork = 0, ndone = 0, capwork = 0, capdone = 0;
 	struct work {
@@ -363,7 +363,7 @@ static uint32_t cells_of_both(const struct alikeness *x, const uint32_t apart[2]
 
 /* Makes the text of the report; the innermost sums suffice for chains that begin differently.
  * False: the values do not fit. */
-static bool say_why(struct alikeness *x, const uint32_t apart[2], struct bits *b)
+static bool make_reason(struct alikeness *x, const uint32_t apart[2], struct bits *b)
 {
 	struct values *v = ARENA_NEW(x->c->scratch, struct values);
 	struct turned sums[2];
@@ -376,7 +376,7 @@ static bool say_why(struct alikeness *x, const uint32_t apart[2], struct bits *b
 	bool chains = sums[0].id != NONE && sums[1].id != NONE && sums[0].id >= x->p->cells &&
 		      sums[1].id >= x->p->cells && !equal(tree_of(x, sums[0]), tree_of(x, sums[1]));
 	for (int i = 0; i < 2; i++)
-		b->by_count.value[i] = made_anew(x, v, chains ? sums[i] : x->r->state[apart[i]]);
+		b->by_count.value[i] = rebuild(x, v, chains ? sums[i] : x->r->state[apart[i]]);
 	trees_init(&b->trees, x->c->scratch, v->base);
 	b->history = history_of(x->c->scratch, v, x->first);
 	for (int i = 0; i < 2; i++)
@@ -399,5 +399,5 @@ bool alike(struct ctx *c, struct turned_run *r, const struct contract *k, struct
 	if (x.unclear || (!b->ranks && c->require & REQUIRE_RANKS) ||
 	    (!b->counts && c->require & REQUIRE_COUNTS))
 		return false;
-	return b->counts || say_why(&x, apart, b);
+	return b->counts || make_reason(&x, apart, b);
 }

@@ -24,44 +24,56 @@ struct formula {
 	char why[NUMBER_TEXT];
 };
 
-/* What is to be read, or reported, and room for the report. */
+/* What is to be read, or reported. */
 struct request {
 	const char *option, *text;
 	const char *const *names;
 	const char *what;
-	char *report;
-	size_t size;
+	FILE *out; /* for reports; opened outside of within_memory, which may jump */
 };
 
-/* Does the work within memory. False: the work returned false, or memory ran out. */
-static bool attempt(struct formula *f, bool (*work)(struct formula *f, const struct request *q),
-		    const struct request *q)
+typedef void work(struct formula *f, const struct request *q);
+
+/* False: memory ran out. */
+static bool within_memory(struct formula *f, work *work, const struct request *q)
 {
 	jmp_buf full;
 
 	f->arena.full = &full;
-	return !setjmp(full) && work(f, q);
+	if (setjmp(full))
+		return false;
+	work(f, q);
+	return true;
+}
+
+/* Does the work. What it prints on q.out becomes the report, without the end of its last line. */
+static void attempt(struct formula *f, work *work, struct request q, char *report, size_t size)
+{
+	bool done;
+	size_t n;
+
+	q.out = fmemopen(report, size, "w");
+	done = q.out && within_memory(f, work, &q);
+	if (q.out)
+		fclose(q.out);
+	if (!done)
+		snprintf(report, size, "out of memory for an expression");
+	n = strnlen(report, size - 1);
+	report[n - (n && report[n - 1] == '\n')] = '\0';
 }
 
 /* Prints all reports, and forgets them. */
 static void print_reports(struct formula *f, const struct request *q)
 {
 	const struct diag_style style = { .format = DIAG_TEXT };
-	FILE *out = fmemopen(q->report, q->size, "w");
-	size_t n;
 
-	if (!out)
-		arena_fail(&f->arena);
-	diags_print(&f->diags, &style, out);
-	fclose(out);
+	diags_print(&f->diags, &style, q->out);
 	diags_drop(&f->diags, 0);
-	n = strnlen(q->report, q->size - 1);
-	q->report[n - (n && q->report[n - 1] == '\n')] = '\0';
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
-static bool read_text(struct formula *f, const struct request *q)
+static void read_text(struct formula *f, const struct request *q)
 {
 	struct front front = {
 		.arena = &f->arena, .sources = &f->sources, .diags = &f->diags, .formula = q->names
@@ -74,7 +86,6 @@ static bool read_text(struct formula *f, const struct request *q)
 		print_reports(f, q);
 	else
 		f->fn = m->main->decls->body->fn;
-	return f->fn != NULL;
 }
 
 struct formula *formula_read(const char *option, const char *text, const char *const *names,
@@ -82,14 +93,16 @@ struct formula *formula_read(const char *option, const char *text, const char *c
 {
 	struct formula *f = calloc(1, sizeof(*f));
 
-	snprintf(report, size, "%s: out of memory", option);
-	if (!f)
+	if (!f) {
+		snprintf(report, size, "out of memory for an expression");
 		return NULL;
+	}
 	arena_init(&f->arena, NULL, NULL);
 	f->sources.arena = f->diags.arena = &f->arena;
 	f->diags.sources = &f->sources;
 	f->diags.warn.off = UINT32_MAX;
-	if (attempt(f, read_text, &(struct request){ option, text, names, NULL, report, size }))
+	attempt(f, read_text, (struct request){ option, text, names, NULL, NULL }, report, size);
+	if (f->fn)
 		return f;
 	formula_free(f);
 	return NULL;
@@ -165,17 +178,15 @@ const char *formula_why(const struct formula *f)
 	return f->why;
 }
 
-static bool report(struct formula *f, const struct request *q)
+static void report(struct formula *f, const struct request *q)
 {
 	const struct expr *at = f->failed ? f->failed : f->fn->body;
 
 	diag_add(&f->diags, SEV_ERROR, f->failed ? 204 : 0, at->span, NO_RANK, "%s", q->what);
 	print_reports(f, q);
-	return true;
 }
 
 void formula_report(struct formula *f, const char *what, char *text, size_t size)
 {
-	if (!attempt(f, report, &(struct request){ .what = what, .report = text, .size = size }))
-		snprintf(text, size, "%s", what);
+	attempt(f, report, (struct request){ .what = what }, text, size);
 }

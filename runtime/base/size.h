@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Reads digits and an optional unit, and moves *s past them. Returns NULL, or what is wrong;
- *  then *s stays. O(digits). */
+/** Reads digits and an optional unit, and moves *s past them. Returns NULL; or the mistake, and
+ *  *s stays. O(digits). */
 const char *size_read(const char **s, uint64_t *bytes);
 
 /** Reads a number from 1 to `most`, without a unit, and moves *s past it. */

@@ -56,6 +56,7 @@ say "compiler: includes go one way" "$(
 	may $c/stream $lang $c/expand $check $c/witness
 	may $c/witness $lang $c/expand $check
 	may $c/explain $lang $c/expand $check $c/witness
+	may $c/cost $lang $c/expand $check
 	may $c/symmetry/kinds $lang $c/expand
 	may $c/symmetry $lang $c/expand $check $c/witness $c/symmetry/kinds
 	may $c/lower $lang $c/expand $check $plan
@@ -68,7 +69,7 @@ say "compiler: includes go one way" "$(
 	may $c/lsp $lang $base
 	may $c/msccl $lang $c/expand $check
 	may $c/pipe $lang $c/expand $check $c/witness $c/explain $c/emit
-	may $c $lang $c/expand $check $c/symmetry $c/witness $c/explain $c/every $c/lower $c/emit \
+	may $c $lang $c/expand $check $c/symmetry $c/witness $c/explain $c/cost $c/every $c/lower $c/emit \
 		$c/emit/msccl $c/lsp $c/msccl $c/pipe $c/stream runtime $base $plan)"
 
 say "runtime includes runtime only; ccrun also expressions of the language" \
@@ -104,7 +105,7 @@ circles() { # circles folders|files FOLDER...: below $build
 	sed "s|$build/||"
 }
 say "compiler: calls between folders have no circles" \
-	"$(circles folders $lang lang/names lang/print lang/number compiler $c/expand $check $c/witness $c/explain $c/symmetry \
+	"$(circles folders $lang lang/names lang/print lang/number compiler $c/expand $check $c/witness $c/explain $c/cost $c/symmetry \
 		$c/symmetry/kinds $c/every $every $c/stream $c/lower $c/emit $c/emit/msccl $c/lsp $c/msccl $c/pipe \
 		$base $plan)"
 

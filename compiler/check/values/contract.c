@@ -189,7 +189,7 @@ static bool clause_cell(struct evaluation *x, const struct clause *c, uint32_t r
 	return true;
 }
 
-/* *index is the chunk whose value was just evaluated, as one share. Gives the following chunks of
+/* The value of chunk *index was just evaluated, as one share. Gives the following chunks of
  * the block the same share moved on by one chunk each (see follows()), and advances *index to the
  * last of them. Stops at a limit, which the next evaluation then reports. */
 static bool clause_run(struct evaluation *x, const struct clause *c, uint32_t rank, uint32_t block,
@@ -325,7 +325,7 @@ static void after_clause(struct evaluation *x, const struct ensures *e)
 
 /* ---- all ----------------------------------------------------------------------------------- */
 
-/* Evaluates the contract's lets on every rank, also those that no clause uses. False: one has no
+/* Evaluates the contract's lets on every rank, also lets that no clause uses. False: one has no
  * value, which is reported. */
 static bool lets_hold(struct evaluation *x)
 {

@@ -223,7 +223,12 @@ static void no_value(struct replay *r, const struct runner *w, const struct op *
 	else
 		diag_note(r->c->diags, g, NOWHERE,
 			  "rank %u neither receives nor copies anything into %s", w->rank, name);
-	if (!at.lo)
+	if (!at.lo && p->cells == 0)
+		diag_help(
+			r->c->diags, g,
+			"an empty message orders ranks, and needs no value: t[0..0] in place of t, "
+			"at both ends");
+	else if (!at.lo)
 		diag_help(r->c->diags, g,
 			  "before this, copy something into %s, or receive it there", name);
 }
@@ -288,7 +293,7 @@ ALWAYS_INLINE void put(struct replay *r, struct runner *w, const struct op *o, u
 /* ---- messages --------------------------------------------------------------------- */
 
 /* The message that the operation receives; its values hold until the next post. */
-ALWAYS_INLINE struct sent take(struct replay *r, const struct op *o)
+ALWAYS_INLINE struct sent take_message(struct replay *r, const struct op *o)
 {
 	struct sent m = { 0 };
 
@@ -353,7 +358,7 @@ static __attribute__((noinline)) void run_send(struct replay *r, struct runner *
 static __attribute__((noinline)) void run_fused(struct replay *r, struct runner *w,
 						const struct op *o)
 {
-	struct sent in = take(r, o);
+	struct sent in = take_message(r, o);
 	struct sent *out = messages_post(r, o->other, o->n, w->depth, (uint32_t)(o - w->ops));
 	const uint32_t *from = messages_values(r, &in, o->n);
 	uint32_t *v = messages_values(r, out, o->n);
@@ -441,7 +446,7 @@ ALWAYS_INLINE uint32_t receive_one(struct replay *r, struct runner *w, const str
 ALWAYS_INLINE uint32_t run_receive(struct replay *r, struct runner *w, const struct op *o,
 				   uint32_t depth, bool plain)
 {
-	struct sent m = take(r, o);
+	struct sent m = take_message(r, o);
 	const uint32_t *v = messages_values(r, &m, o->n);
 
 	depth = meet(w, depth, m.depth);
@@ -534,7 +539,7 @@ ALWAYS_INLINE void finish(struct replay *r, struct runner *w, bool plain)
 	__builtin_prefetch(o + AHEAD);
 }
 
-ALWAYS_INLINE void run(struct replay *r, const struct order *order, bool plain)
+ALWAYS_INLINE void run_order(struct replay *r, const struct order *order, bool plain)
 {
 	for (uint32_t i = 0; i < order->n; i++) {
 		struct runner *w = &r->runners[order->v[i].task];
@@ -556,12 +561,12 @@ ALWAYS_INLINE void run(struct replay *r, const struct order *order, bool plain)
 
 static __attribute__((noinline)) void run_plain(struct replay *r, const struct order *order)
 {
-	run(r, order, true);
+	run_order(r, order, true);
 }
 
 static __attribute__((noinline)) void run_any(struct replay *r, const struct order *order)
 {
-	run(r, order, false);
+	run_order(r, order, false);
 }
 
 static bool is_plain(const struct replay *r)

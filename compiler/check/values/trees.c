@@ -1,6 +1,6 @@
 /*
- * Numbers of reduction trees; see trees.h. Trees are numbered from the leaves up, with a hash table
- * of all trees (hash-consing: Ershov, "On programming of arithmetic operations", CACM 1958).
+ * Numbers of trees of additions; see trees.h. Trees are numbered from the leaves up, with a hash
+ * table of all trees (hash-consing: Ershov, "On programming of arithmetic operations", CACM 1958).
  */
 #include "compiler/check/values/trees.h"
 
@@ -63,8 +63,8 @@ void trees_number(struct trees *t, struct history *h)
 	h->all = true;
 }
 
-/* The number of a sum's operand. 0: it has none yet, and was pushed on the stack. No sum has the
- * number 0. */
+/* The number of an operand. 0: it is an initial value; or it has no number yet, and was pushed on
+ * the stack. No sum has the number 0. */
 static uint32_t operand(struct trees *t, const struct history *h, uint32_t id)
 {
 	if (id >= h->values->base && !h->number[id - h->values->base])

@@ -10,7 +10,7 @@
  *   trees             number -> a <= b          each tree once
  *   struct history    node -> number            made on demand
  *
- * Two runs, such as those of a program and of its lowered form, may share one struct trees.
+ * Two runs, such as the runs of a program and of its lowered form, may share one struct trees.
  * Operands have smaller numbers than their sums.
  */
 #ifndef CCS_COMPILER_CHECK_VALUES_TREES_H

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define MOST_LETTERS (1u << 24) /* states * letters of one automaton, before it is minimized */
-#define MOST_PAIRS (1u << 24)
+#define MOST_PAIRS (1u << 24)	/* pairs of states in a product */
 
 static uint32_t ones(uint32_t mask)
 {

@@ -4,8 +4,8 @@
  * In: all words up to a length that the automaton accepts. Out: the least automaton that accepts
  * them, as far as they determine it. Two words lead to one state exactly if the same suffixes can
  * follow them (Myhill and Nerode, 1957-58). So words are visited from the shortest on, and get a
- * new state if their suffixes, of the length that is still known, differ from those of every state
- * so far. O(words * length^2).
+ * new state if their suffixes, of the length that is still known, differ from the suffixes of every
+ * state so far. O(words * length^2).
  */
 #include "compiler/every/bits/powers.h"
 
@@ -151,7 +151,8 @@ static uint32_t state_of(struct machine *m, struct range r)
 	return m->n++;
 }
 
-/* The state of no word at all: its range is empty. */
+/* The automaton, with a row for each state. A letter with which no word goes on leads to the state
+ * of no word at all, with an empty range. */
 static const struct dfa *machine_make(struct power_forms *f, struct machine *m, uint32_t mask)
 {
 	uint32_t letters = 1u << m->k.bits;
