@@ -28,7 +28,7 @@ static const char *machine_text(struct session *s)
 			    import, colon ? colon + 5 : on);
 }
 
-/* The instance whose topology is the machine; no schedule: a mistake, reported. */
+/* The machine as the topology of an instance; no schedule: a mistake, reported. */
 static struct instance machine_instance(struct session *s, const struct instance *of)
 {
 	struct front f = { .arena = &s->arena,

@@ -58,7 +58,7 @@ struct predicted {
 	double busy;	   /* s, of that link */
 };
 
-/** A call whose block of `count` elements has that many bytes (ccs(5) 4). O(operations log
+/** A call with that many bytes in a block of `count` elements (ccs(5) 4). O(operations log
  *  operations). */
 struct predicted simulate(struct ctx *c, const struct simulation *s, double block);
 

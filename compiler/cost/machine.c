@@ -1,7 +1,7 @@
 /*
  * A machine: the links of a topology, with their times.
  *
- * In: an instance whose schedule is on the topology. Out: the links, sorted. Every rank runs the
+ * In: an instance; the topology is that of its schedule. Out: the links, sorted. Every rank runs the
  * topology's body (expand/cursor.h), statement by statement, since the times are those of the statement
  * that makes the link. A link that is made again must have the same times. O(links log links).
  */

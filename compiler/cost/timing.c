@@ -9,7 +9,7 @@
  * messages: an operation that can proceed stays able to (program.h, Blocking), and its time is a maximum
  * of times of others.
  *
- * For the chain that takes longest each message has the message by whose arrival it could leave: the last
+ * For the chain that takes longest each message keeps the message that let it leave when it arrived: the last
  * one that its sender waited for, or that the receiver waited for before it freed the slot; or the message
  * that held its link. Following these from the last arrival gives the chain. O(operations log operations).
  */
@@ -61,7 +61,7 @@ static bool no_link(struct ctx *c, const struct program *p, const struct machine
 
 	(void)task;
 	diag_help(c->diags, g,
-		  "name a machine that has it, or a schedule whose messages follow its links");
+		  "name a machine that has it, or a schedule that sends along its links");
 	return false;
 }
 
@@ -115,7 +115,7 @@ struct event {
 
 struct flight {
 	double leaves, begins, arrives; /* begins: its link takes it */
-	uint32_t after; /* the message by whose arrival it could leave; NONE: none */
+	uint32_t after; /* the message that let it leave when it arrived; NONE: none */
 	uint32_t ahead; /* the message that held its link; NONE: the link was free */
 	bool over;
 };
@@ -123,7 +123,7 @@ struct flight {
 struct at_task {
 	uint32_t row, end; /* its wave; it waits for */
 	uint32_t pending;  /* ... this number of operations */
-	uint32_t after;	   /* the message by whose arrival it went on last; NONE: none */
+	uint32_t after;	   /* the message that let it go on last, when it arrived; NONE: none */
 	uint32_t waiters;  /* 1 + the first task that waits for it; 0: none */
 	uint32_t next;	   /* 1 + the next one that waits for the same; and for its first */
 	uint32_t need;	   /* ... rows */
@@ -175,7 +175,7 @@ static struct event pop(struct timing *r)
 	return top;
 }
 
-/* Lets the messages of a FIFO leave that can; `after`: the message by whose arrival they can. */
+/* Lets the messages of a FIFO leave that can; `after`: the message that let them when it arrived. */
 static void let_go(struct timing *r, uint32_t f, uint32_t after)
 {
 	while (r->left[f] < r->started[0][f] &&
