@@ -16,6 +16,7 @@
 
 #include "runtime/base/file.h"
 #include "runtime/base/hash.h"
+#include "runtime/base/size.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -198,22 +199,10 @@ void *cache_read(const struct cache_key *key, size_t *len)
 /* Reads "64M". A text that is no size gives the default. */
 static uint64_t limit(void)
 {
-	static const char units[] = "KMG";
-	const char *text = getenv("CCS_CACHE_SIZE"), *unit;
-	unsigned long long n;
-	char *end;
-	int shift = 0;
+	const char *text = getenv("CCS_CACHE_SIZE");
+	uint64_t bytes = 0;
 
-	if (!text || *text < '0' || *text > '9')
-		return MOST_BYTES;
-	errno = 0;
-	n = strtoull(text, &end, 10);
-	unit = *end ? strchr(units, *end) : NULL;
-	if (unit) {
-		shift = 10 * (int)(unit - units + 1);
-		end++;
-	}
-	return errno || *end || n > UINT64_MAX >> shift ? MOST_BYTES : n << shift;
+	return text && !size_read(&text, &bytes) && !*text ? bytes : MOST_BYTES;
 }
 
 /* A file of the cache. */
