@@ -32,10 +32,10 @@ struct request {
 	FILE *out; /* for reports; opened outside of within_memory, which may jump */
 };
 
-typedef void work(struct formula *f, const struct request *q);
+typedef void part(struct formula *f, const struct request *q);
 
 /* False: memory ran out. */
-static bool within_memory(struct formula *f, work *work, const struct request *q)
+static bool within_memory(struct formula *f, part *work, const struct request *q)
 {
 	jmp_buf full;
 
@@ -47,7 +47,7 @@ static bool within_memory(struct formula *f, work *work, const struct request *q
 }
 
 /* Does the work. What it prints on q.out becomes the report, without the end of its last line. */
-static void attempt(struct formula *f, work *work, struct request q, char *report, size_t size)
+static void attempt(struct formula *f, part *work, struct request q, char *report, size_t size)
 {
 	bool done;
 	size_t n;
