@@ -112,7 +112,7 @@ int options_slots(struct command *c, const char *text)
 	return -1;
 }
 
-int options_eager(struct command *c, const char *text)
+int options_bytes(const char *option, const char *text, uint64_t *bytes)
 {
 	static const char letters[] = "KMG";
 	char digits[24];
@@ -122,9 +122,9 @@ int options_eager(struct command *c, const char *text)
 
 	snprintf(digits, sizeof(digits), "%.*s", (int)n, text);
 	if (!options_number(digits, (uint64_t)1 << 32, &v) || (text[n] && (!unit || text[n + 1])))
-		return options_error("--eager takes bytes, such as 4194304, 512K or 4M, not '%s'",
-				     text);
-	c->options.eager = unit ? v << 10 * (unit - letters + 1) : v;
+		return options_error("%s takes bytes, such as 4194304, 512K or 4M, not '%s'",
+				     option, text);
+	*bytes = unit ? v << 10 * (unit - letters + 1) : v;
 	return -1;
 }
 

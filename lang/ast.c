@@ -269,14 +269,20 @@ struct ensures *ast_ensures(struct parse *ps, struct span span, struct expr *con
 	if (term && is_bad(e->b->term))
 		return NULL;
 	if (!equal)
-		refuse(ps, e->span, "a clause must be an equation", clause_form);
+		refuse(ps, e->span, "a clause must be an equation",
+		       e->kind == E_CALL && e->name.name == lang_intern(ps->module, "after", 5)
+			       ? "after has a range of ranks: after(q in 0..1) is rank 0"
+			       : clause_form);
 	else if (e->a->kind != E_ENTRY || e->a->parens)
 		refuse(ps, e->a->span, "the left side of a clause must be a chunk", clause_form);
 	else if (!term)
 		refuse(ps, e->b->span,
 		       "the right side of a clause must be an initial value, or a sum of initial "
 		       "values",
-		       e->b->kind == E_ENTRY ? whose : sum_form(ps, e->b));
+		       e->b->kind == E_ENTRY ? whose
+		       : e->b->kind == E_BINARY && (e->b->op == OP_DIV || e->b->op == OP_MUL)
+			       ? "the caller chooses the operator; avg divides the sum by N"
+			       : sum_form(ps, e->b));
 	else
 		return ARENA_MAKE(ps->arena, struct ensures, .span = span, .cond = cond,
 				  .left = chunk_of(ps, e->a), .right = e->b->term);
@@ -299,6 +305,20 @@ void ast_decl(struct parse *ps, struct decl fields)
 void ast_define(struct parse *ps, enum decl_kind kind, struct stmt *s)
 {
 	ast_decl(ps, (struct decl){ .kind = kind, .span = s->span, .name = s->name, .body = s });
+}
+
+void ast_formula(struct parse *ps, struct expr *body)
+{
+	/* No text can spell the name of an option. */
+	const char *option = ps->source->name;
+	struct ident name = { lang_intern(ps->module, option, strlen(option)), body->span };
+	struct symbol_list params = { 0 };
+
+	for (const char *const *p = ps->front->formula; *p; p++)
+		ARENA_PUSH(ps->arena, params.v, params.n, params.cap) = lang_symbol(
+			ps->module, SYM_PARAM,
+			(struct ident){ lang_intern(ps->module, *p, strlen(*p)), body->span });
+	ast_define(ps, D_FN, ast_fn(ps, body->span, name, params, body));
 }
 
 void ast_contract(struct parse *ps, struct decl contract, struct span head, struct stmt *lets)

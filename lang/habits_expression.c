@@ -190,6 +190,9 @@ static bool number(struct mistake *m)
 	if (mistake_got(m, "'['") && mistake_may_operand(m) && m->ps->before.kind == TOK_IDENT &&
 	    foreign_help(mistake_text(m, m->ps->before.span.lo)))
 		return cure_help(m, foreign_help(mistake_text(m, m->ps->before.span.lo)));
+	if (mistake_got(m, "'['") && mistake_may_operand(m) && m->ps->previous.kind == '[')
+		return cure_help(m, "a table has one index: let t = [1, 2, 0, 3], with two columns "
+				    "t[2 * i + j]");
 	if (mistake_got(m, "'['") && mistake_may_operand(m))
 		return cure_help(m,
 				 "a table is only allowed after `let name =`, and in `group( )`");

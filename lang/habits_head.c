@@ -188,7 +188,8 @@ static bool buffers(struct mistake *m)
 {
 	int previous = m->ps->previous.kind;
 
-	if (m->ps->before.kind == TOK_SIZED && m->n == 1 && mistake_may(m, "'['"))
+	if ((m->ps->before.kind == TOK_SIZED || m->ps->previous.kind == ']') && m->n == 1 &&
+	    mistake_may(m, "'['"))
 		return cure_help(
 			m, "sizes are entries of a table that the caller gives, by sender and "
 			   "receiver: in a[N] sized S[rank][i], out b[N] sized S[i][rank]");
@@ -217,6 +218,18 @@ static bool parameters(struct mistake *m)
 	if (m->ps->head == TOK_PROC && word_is_one_of(m->got, directions) && mistake_may(m, "name"))
 		return cure_both(m, "parameters of a proc have no direction", m->at,
 				 text_skip(text_word_end(m->at)), "");
+	if (m->ps->head == TOK_PROC && mistake_got(m, "';'") && mistake_may(m, "')'")) {
+		const char *name = text_skip(m->at + 1), *end = text_word_end(name);
+		const char *value = text_skip(end),
+			   *close = text_find(value, text_line_end(value), ",)");
+
+		m->mute = text_line_end(m->at);
+		if (*value == '=' && close)
+			cure_fix(m, m->at, close,
+				 arena_printf(m->ps->arena, ", %s", text_piece(m, name, end)));
+		return cure_help(m, "parameters of a proc follow a comma and have no default: proc "
+				    "NAME(d[K], n); a call gives them all: NAME(data, 2)");
+	}
 	if (m->ps->head == TOK_PROC && mistake_got(m, "':'") && mistake_may(m, "'['"))
 		return cure_help(m, "a parameter is either d[K], chunks in K equal parts, or a "
 				    "number: n");

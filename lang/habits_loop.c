@@ -50,6 +50,9 @@ static bool behind_for(struct mistake *m)
 {
 	int before = m->ps->before.kind;
 
+	if (m->ps->previous.kind == TOK_PAR && mistake_got(m, "name"))
+		return cure_both(m, "write: par for i in a..b { ... }", m->at, m->at, "for ");
+
 	if (m->ps->previous.kind == TOK_FOR) {
 		m->help = for_form;
 		if (mistake_got(m, "'('"))
@@ -129,8 +132,16 @@ static bool range(struct mistake *m)
 {
 	const char *from;
 
-	if (m->ps->previous.kind == TOK_DOTDOT && mistake_got(m, "'='")) /* ..= */
+	if (m->ps->previous.kind == TOK_DOTDOT && mistake_got(m, "'='")) { /* ..= */
+		const char *last = text_skip(m->at + 1), *end = text_line_end(last);
+		const char *brace = text_find(last, end, "{");
+
+		if (brace && brace > last)
+			cure_fix(m, m->at, brace,
+				 arena_printf(m->ps->arena, "%s + 1 ",
+					      text_piece(m, last, text_trim(last, brace))));
 		return cure_help(m, "a range a..b does not include b: write an end one larger");
+	}
 	if (over_table(m))
 		return true;
 	if (!mistake_may(m, "..") || mistake_may(m, "']'") || mistake_may(m, "')'"))
@@ -185,23 +196,34 @@ static bool commented(struct mistake *m)
 	return true;
 }
 
-/* send X to P if E */
-static bool condition_behind(struct mistake *m)
+/* send X to P if E; send X to P channel C */
+static bool head_behind(struct mistake *m)
 {
-	const char *end = mistake_text(m, m->ps->previous.span.hi);
-	const char *begin = text_skip(text_line_begin(end, m->ps->source->text)), *s = begin;
+	const char *end = mistake_text(m, m->ps->previous.span.hi), *begin = NULL, *head = NULL;
+	const char *s = text_line_begin(end, m->ps->source->text), *next;
+	bool channel = m->ps->statement == TOK_CHANNEL;
 
-	if (m->ps->statement != TOK_IF || !m->ps->line_first ||
-	    !word_is_one_of(begin, "send recv reduce copy"))
+	if (m->ps->statement != TOK_IF && !channel)
 		return false;
-	while (s < end && !word_is_one_of(s, "if"))
-		s = text_word_end(s) > s ? text_word_end(s) : s + 1;
-	if (s == end)
+	for (; s < end; s = next) {
+		next = text_word_end(s) > s ? text_word_end(s) : s + 1;
+		if (word_is_one_of(s, "send recv reduce copy")) {
+			begin = s;
+			head = NULL;
+		} else if (word_is_one_of(s, channel ? "channel" : "if")) {
+			head = s;
+		}
+	}
+	if (!begin || !head)
 		return false;
-	m->ps->no_braces = true;
-	return cure_both(m, "a condition comes first: if E { send X to P }", begin, end,
-			 arena_printf(m->ps->arena, "%s { %s }", text_piece(m, s, end),
-				      text_piece(m, begin, text_trim(begin, s))));
+	m->ps->no_braces = m->ps->line_first;
+	m->mute = text_line_end(end);
+	return cure_both(m,
+			 channel ? "a channel comes first: channel C { send X to P }"
+				 : "a condition comes first: if E { send X to P }",
+			 begin, end,
+			 arena_printf(m->ps->arena, "%s { %s }", text_piece(m, head, end),
+				      text_piece(m, begin, text_trim(begin, head))));
 }
 
 static bool block(struct mistake *m)
@@ -228,7 +250,7 @@ static bool block(struct mistake *m)
 	if (mistake_may(m, "by") && mistake_got(m, "step") &&
 	    *text_skip(text_word_end(m->at)) != '{')
 		return cure_token(m, "write `by` before the step of a range: a..b by c", "by");
-	if (condition_behind(m))
+	if (head_behind(m))
 		return true;
 	if (mistake_may(m, "by") || m->n == 1 || mistake_may_operator(m))
 		return keyword_text_starts(m->got) == STATEMENT && without_braces(m);

@@ -122,6 +122,11 @@ static bool known(struct mistake *m, const char *word)
 	const struct habit *h = habits, *last = habits + sizeof(habits) / sizeof(*habits);
 	const char *end = text_word_end(word);
 
+	if (m->ps->head == TOK_PROC && word_is_one_of(word, "return") &&
+	    (word_length(text_skip(end)) || *text_skip(end) == '('))
+		return cure_help(
+			m, "a proc has no value; to name an expression: fn NAME(a, b) = a + b");
+
 	while (h < last && !word_is_one_of(word, h->words))
 		h++;
 	if (h == last)

@@ -3,8 +3,8 @@
  *
  * A call's arguments are checked before it joins anything (call_check.c), so that a wrong one fails
  * alone. Without a group a call joins its run and the thread takes part until it is over. In a
- * group (group.c) calls are recorded. A prepared call is checked once, and then started any number of
- * times; a group or a request links it, where it copies other calls. O(1) a call, plus its run.
+ * group (group.c) calls are recorded. A prepared call is checked once, and then started any number
+ * of times; a group or a request links it, where it copies other calls. O(1) a call, plus its run.
  */
 #include "runtime/request.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static ccs_status tell(const struct call *c, const void *mine, void *all, size_t bytes)
+static ccs_status gather_for(const struct call *c, const void *mine, void *all, size_t bytes)
 {
 	struct world *w = c->comm->world;
 	ccs_status s;
@@ -26,7 +26,7 @@ static ccs_status tell(const struct call *c, const void *mine, void *all, size_t
 /* Replaces this rank's sizes by those of all ranks. */
 static ccs_status gather_sizes(struct call *c, struct sizes *all)
 {
-	ccs_status s = tell(c, c->sizes->of, all->of, all->n * sizeof(all->of[0]));
+	ccs_status s = gather_for(c, c->sizes->of, all->of, all->n * sizeof(all->of[0]));
 
 	if (!s)
 		s = sizes_agree(c->module, c->view, all);
@@ -46,7 +46,7 @@ static ccs_status gather_names(const struct call *c)
 	if (!all)
 		return error_set(CCS_ENOMEM, "out of memory for the calls of %d ranks", n);
 	run_name(c, c->comm->rank, &own);
-	s = tell(c, &own, all, sizeof(own));
+	s = gather_for(c, &own, all, sizeof(own));
 	for (int r = 1; r < n && !s; r++)
 		if (!run_same(all, all + r))
 			s = run_differ(all, all + r);
@@ -116,7 +116,7 @@ static ccs_status submit(struct thread_state *t, struct call *c, int root, void 
 	return run_now(c);
 }
 
-/* What a start changes. */
+/* Sets the fields that a run changes, before it and before each repetition. */
 static void call_renew(struct call *c)
 {
 	c->read = c->streamed = c->done = c->waits = false;
@@ -126,9 +126,9 @@ static void call_renew(struct call *c)
 	atomic_init(&c->over, false);
 }
 
-/* A module's plans are fixed; its counters are not. The fields are set one by one, except for those
- * set by checking: clearing the whole struct takes as long as the remaining checks of a small
- * call. */
+/* The cast drops const, as a call counts references to its module and computes facts of its plans
+ * at first use. The fields are set one by one, except for those set by checking: clearing the whole
+ * struct takes as long as the remaining checks of a small call. */
 static void call_begin(struct call *c, const struct ccs_module *m, const void *send, void *recv,
 		       size_t count, ccs_dtype type, ccs_redop op, struct ccs_comm *comm)
 {
@@ -147,8 +147,9 @@ static void call_begin(struct call *c, const struct ccs_module *m, const void *s
 	call_renew(c);
 }
 
-/* A call like that record, alone: if it repeats the rank's last one, the engine may run it without further
- * checks. (While requests are in progress, or a group is open, this thread may not read the kept call.) */
+/* A call like that record, alone: if it repeats the rank's last one, the engine may run it without
+ * further checks. (While requests are in progress, or a group is open, this thread may not read the
+ * kept call.) */
 static bool once_more(struct ccs_comm *comm, const struct checked *k, const void *send,
 		      const void *recv)
 {
@@ -259,7 +260,7 @@ ccs_status ccs_run_user_op(const struct ccs_module *m, const void *sendbuff, voi
 	return error_set(CCS_EINVAL, "ccs_run_user_op: the operator is NULL");
 }
 
-/* ---- prepared calls ------------------------------------------------------------------------------ */
+/* ---- prepared calls ------------------------------------------------------------------------- */
 
 static void call_free(struct ccs_call *p)
 {
@@ -380,7 +381,7 @@ ccs_status ccs_start_at(struct ccs_call *call, const void *sendbuff, void *recvb
 }
 
 /* The communicator's module for those bytes, opened at first use. */
-static ccs_status opened(struct world *w, const void *bytes, struct ccs_module **m)
+static ccs_status open_once(struct world *w, const void *bytes, struct ccs_module **m)
 {
 	const struct ccs_module_head *head = bytes;
 	struct opened *o = w->opened;
@@ -422,7 +423,7 @@ ccs_status ccs_call(const void *module, const void *sendbuff, void *recvbuff, si
 	}
 	if (!s) {
 		pthread_mutex_lock(&comm->world->lock);
-		s = opened(comm->world, module, &m);
+		s = open_once(comm->world, module, &m);
 		pthread_mutex_unlock(&comm->world->lock);
 	}
 	if (s) {

@@ -217,7 +217,8 @@ static void repeat(struct call *c, struct checked *k)
 	c->like = k;
 }
 
-/* Replaces approximately the least recently used record. */
+/* Replaces the record after the one used last: the least recently used one, if calls repeat in one
+ * order. */
 static void remember(struct call *c)
 {
 	struct ccs_comm *comm = c->comm;
@@ -337,7 +338,6 @@ static ccs_status check_user_op(const struct call *c)
 	return CCS_OK;
 }
 
-/* A premul-sum's factors. */
 static ccs_status check_factors(const struct call *c)
 {
 	if (!c->how.factors)
@@ -402,7 +402,6 @@ static RARE ccs_status check_new(struct call *c, int root)
 	return s;
 }
 
-/* Reuses the results of a remembered call like it. */
 ccs_status call_check(struct call *c, int root, void *stream)
 {
 	const struct ccs_user_op *own = c->how.user_op;

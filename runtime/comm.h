@@ -8,8 +8,8 @@
  * Everything that is not atomic is under world.lock, or belongs to the engine.
  *
  * A circle of files: a call joins a run (call.c, run.c), a run ends requests, groups and messages
- * (request.c, group.c, p2p.c), all of them wait for ranks (p2p_wait.c, rendezvous.c), a wait that is
- * too long reports what each of them waits for (watch.c), and a failure of any ends all that is
+ * (request.c, group.c, p2p.c), all of them wait for ranks (p2p_wait.c, rendezvous.c), a wait that
+ * is too long reports what each of them waits for (watch.c), and a failure of any ends all that is
  * under way (comm.c, post.c).
  */
 #ifndef CCS_RUNTIME_COMM_H
@@ -28,9 +28,10 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-/* What an engine keeps of a run, to repeat an equal run (post.c, cpu/shm/procs.c). */
+/* An engine's data on a finished run, by which it repeats an equal one (post.c,
+ * cpu/shm/procs.c). */
 struct kept {
-	void *of;
+	void *of;    /* the engine's pointer */
 	uint64_t id; /* 0: none */
 	size_t mail; /* room for a rank's input, if inputs may be left for other ranks
 		        (post_mail); or 0 */
@@ -168,10 +169,10 @@ struct checked {
 	struct kept kept;
 };
 
-#define CHECKED 8u
+#define CHECKED 8u /* the most that a handle remembers */
 
-/* A prepared call. Its record is its own, so that no other call replaces it; and so are its cache lines,
- * as the calls of other ranks, which other threads start, may be adjacent in memory. */
+/* A prepared call. Its `checked` is not in the handle, so no other call replaces it. It shares no
+ * cache line, as calls that other threads start may be adjacent in memory. */
 struct ccs_call {
 	_Alignas(LINES_APART) struct call call;
 	struct checked checked;
@@ -276,7 +277,7 @@ void call_rest(struct ccs_call *call);
 void run_join(struct world *w, struct call *c);
 /** A rank's part of the current run is done. */
 void run_rank_done(struct world *w, uint32_t rank);
-/** The parts of all ranks of this process are done. */
+/** The parts of all ranks of this process are done. Does not retire the run. */
 void run_all_done(struct world *w);
 /** Fails a run: all its calls, including later ones. */
 void run_fail(struct world *w, struct run *r, ccs_status s, const char *text);

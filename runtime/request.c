@@ -1,8 +1,12 @@
 /*
  * Requests: starting, testing, waiting, and the threads that do their work. See request.h.
  *
- * In: checked calls and messages. Out: a request, with the status of all of them. O(calls +
- * messages).
+ * In: checked calls and messages. Out: a request, with their first failure. All steps that can fail
+ * come before the first call joins its run, so a request begins whole or not at all.
+ *
+ * The jobs of a communicator end one after another, in the order of their starts: the first is run
+ * by the runner, or, for a lone engine, by any thread that tests or waits. While it is waited for,
+ * the engine goes on with later runs too. O(calls + messages).
  */
 #include "runtime/request.h"
 
@@ -356,7 +360,7 @@ static ccs_status check(const struct ccs_request *r, const char *call)
 }
 
 /* Returns the status of a finished request, and its text. Prepared calls may be started again. */
-static ccs_status tell(struct ccs_request *r)
+static ccs_status report_end(struct ccs_request *r)
 {
 	ccs_status s = CCS_OK;
 
@@ -417,7 +421,7 @@ ccs_status ccs_test(struct ccs_request *request, int *done)
 		return s;
 	step(request);
 	*done = is_over(request);
-	return *done ? tell(request) : CCS_OK;
+	return *done ? report_end(request) : CCS_OK;
 }
 
 static void await(struct ccs_request *r)
@@ -436,7 +440,7 @@ ccs_status ccs_wait(struct ccs_request *request)
 	if (s)
 		return s;
 	await(request);
-	return tell(request);
+	return report_end(request);
 }
 
 /* Requests of lone engines progress together: another rank may wait for any of them. */

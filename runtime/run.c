@@ -2,7 +2,8 @@
  * Runs: the k-th calls of this process's ranks, gathered.
  *
  * The list begins with the current run; the rest wait for it. A run starts when it becomes the
- * first and some rank has called; each of its ranks starts when that rank has called. A failed
+ * first and some rank has called (with `sized` chunks: when all have, and their sizes agree); each
+ * of its ranks starts when that rank has called. A failed
  * run (calls disagree, no memory) stays until every rank has called, so that each gets the
  * failure, and the communicator stays usable; after a timeout it is dead instead. All under
  * world.lock.
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void empty(struct run *r)
+static void free_contents(struct run *r)
 {
 	ccs_module_free(r->params.module);
 	free(r->params.sizes);
@@ -23,7 +24,7 @@ static void empty(struct run *r)
 
 void run_drop(struct run *r)
 {
-	empty(r);
+	free_contents(r);
 	free(r);
 }
 
@@ -31,7 +32,7 @@ void run_unref(struct world *w, struct run *r)
 {
 	if (--r->refs)
 		return;
-	empty(r);
+	free_contents(r);
 	if (w->spare)
 		free(r);
 	else
@@ -341,7 +342,8 @@ void run_all_done(struct world *w)
 	run_wake(w);
 }
 
-static void say(struct world *w, const struct call *c)
+/* Sets this thread's text to the reason why the call failed. */
+static void set_reason(struct world *w, const struct call *c)
 {
 	const struct run *r = c->run;
 
@@ -367,7 +369,7 @@ bool run_call_over(struct world *w, struct call *c, ccs_status *s)
 	}
 	if (c->status && !*s) {
 		*s = c->status;
-		say(w, c);
+		set_reason(w, c);
 	}
 	if (r) {
 		r->seats[c->comm->rank].call = NULL;

@@ -169,6 +169,7 @@ SUITES_check := \
 	"tests/check/cli_test.sh $(BUILD)" \
 	"tests/check/table_test.sh $(BUILD)" \
 	"10 tests/explain/pictures_test.sh $(BUILD)" \
+	"10 tests/cost/simulate_test.sh $(BUILD)" \
 	"10 tests/explain/schema_test.py $(BUILD)" \
 	"100 tests/explain/page_test.py $(BUILD)" \
 	"20 tests/check/limits_test.sh $(BUILD)" \

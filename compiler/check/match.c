@@ -369,11 +369,6 @@ static struct span op_span(const struct program *p, const struct op *o)
 	return p->sites[o->site].span;
 }
 
-static const char *times(struct arena *a, uint32_t n, const char *one)
-{
-	return arena_printf(a, "%u %s%s", n, one, n == 1 ? "" : "s");
-}
-
 /* The calls in which an operation was run, if `g` does not show the same ones: ", in ..." */
 static const char *calls(struct matching *m, const struct diag *g, uint32_t task,
 			 const struct op *o)
@@ -401,7 +396,7 @@ static void note_peer(struct matching *m, struct diag *g, const struct mismatch 
 			    "rank %u sends %u"
 			  : "rank %u sends %s to rank %u%s, the last one here%s; "
 			    "rank %u receives %u",
-		  s->peer, times(m->ctx->scratch, n, "message"), s->rank, fifo_text(m, q),
+		  s->peer, arena_count(m->ctx->scratch, n, "message"), s->rank, fifo_text(m, q),
 		  calls(m, g, s->send ? q->dst_task : q->src_task, s->last), s->rank,
 		  s->send ? q->nsends : q->nrecvs);
 }
@@ -506,6 +501,14 @@ static void report_surplus(struct matching *m)
 		const struct stmt *stmt = p->sites[o->site].stmt;
 		if (!stmt || !expand_peer_help(m->ctx, g, stmt->e))
 			note_other(m, g, s, v, n);
+		if (!g->help.n)
+			diag_help(
+				d, g,
+				s->send ? "either rank %u needs a recv or reduce from rank %u%s, or "
+					  "rank %u must not send here: if ... { }"
+					: "either rank %u needs a send to rank %u%s, or rank %u must "
+					  "not receive here: if ... { }",
+				s->peer, s->rank, *there ? fifo_text(m, q) : "", s->rank);
 	}
 }
 
@@ -519,7 +522,7 @@ static const struct op *end_op(const struct program *p, uint32_t task, uint32_t 
 static const char *chunks(struct matching *m, const struct op *o)
 {
 	struct arena *a = m->ctx->scratch;
-	return arena_printf(a, "%s (%s)", times(a, o->n, "chunk"),
+	return arena_printf(a, "%s (%s)", arena_count(a, o->n, "chunk"),
 			    program_cells_text(a, m->p, o->cell, o->n));
 }
 
@@ -547,7 +550,7 @@ static void report_unequal(struct matching *m)
 		struct diag *g = diag_add(m->ctx->diags, SEV_ERROR, 303, op_span(p, send), q->src,
 					  "rank %u sends %s to rank %u%s, which receives %s",
 					  q->src, chunks(m, send), q->dst, fifo_text(m, q),
-					  times(a, recv->n, "chunk"));
+					  arena_count(a, recv->n, "chunk"));
 		expand_calls(m->ctx, p, q->src_task, v[i].row, g);
 		if (g)
 			diag_note(m->ctx->diags, g, op_span(p, recv),
@@ -561,7 +564,7 @@ static void report_unequal(struct matching *m)
 			diag_help(m->ctx->diags, g,
 				  "rank %u sends %s, and rank %u receives %u: name the chunks at "
 				  "both ends in one statement, or at both in several",
-				  q->src, times(a, q->nsends, "message"), q->dst, q->nrecvs);
+				  q->src, arena_count(a, q->nsends, "message"), q->dst, q->nrecvs);
 	}
 }
 

@@ -253,6 +253,8 @@ static void link(struct cursor *v, const struct stmt *s)
 		return;
 	}
 	ARENA_PUSH(v->arena, v->pairs, v->npairs, v->cappairs) = (uint64_t)a << 32 | (uint64_t)b;
+	if (v->links_named)
+		ARENA_PUSH(v->arena, v->named, v->nnamed, v->capnamed) = s;
 }
 
 /* Runs a statement. False: there is no room for its operation, and nothing was done. */

@@ -278,6 +278,9 @@ struct cursor {
 
 	uint64_t *pairs; /* of links: source << 32 | target */
 	uint32_t npairs, cappairs;
+	bool links_named;	   /* also collects the statements that make them: */
+	const struct stmt **named; /* [npairs] */
+	uint32_t nnamed, capnamed;
 	bool spans_wanted;	/* loops of links may give runs, in `spans` */
 	struct link_run *spans; /* targets of the rank itself */
 	uint32_t nspans, capspans;

@@ -237,8 +237,53 @@ static RARE bool may_write(struct cursor *v, const struct ref *ref, struct opsit
 
 /* ---- peers and FIFOs ------------------------------------------------------------------------- */
 
+static bool uses_rank(const struct expr *e)
+{
+	return e && (e->kind == E_RANK || uses_rank(e->a) || uses_rank(e->b) || uses_rank(e->c));
+}
+
+/* order[rank + 1], where order[i] is the i-th rank: the rank is taken for its place in the order. */
+static bool help_place(struct ctx *c, struct diag *g, const struct expr *e)
+{
+	enum { MOST = 64 };
+	uint32_t place[MOST], i = 0, n = 0, same = 0;
+	const char *text = "";
+	const struct expr *table;
+
+	if (e->kind == E_NAME && e->sym && e->sym->value)
+		e = e->sym->value;
+	if (e->kind != E_ENTRY || !symbol_is_table(e->sym) || !uses_rank(e->a))
+		return false;
+	table = e->sym->value;
+	for (; i < table->nargs && i < MOST; i++)
+		place[i] = MOST;
+	for (const struct expr *x = table->args; x && i == table->nargs; x = x->next, n++) {
+		if (x->kind != E_INT || x->value < 0 || x->value >= i || place[x->value] < MOST)
+			return false;
+		place[x->value] = n;
+		same += (uint32_t)x->value == n;
+	}
+	if (n != i || n == 0 || same == n)
+		return false;
+	n = 0;
+	for (const struct expr *x = table->args; x; x = x->next, n++)
+		if (place[n] != (uint32_t)x->value)
+			same = i;
+	if (same < i) /* of pairs */
+		return false;
+	for (n = 0; n < i; n++)
+		text = arena_printf(c->scratch, "%s%s%u", text, n ? ", " : "", place[n]);
+	diag_help(c->diags, g,
+		  "%s[i] is the rank at place i; the place of a rank is the inverse table: let "
+		  "place = [%s], and place[rank] for rank in `%s`",
+		  e->name.name, text, lang_expr_text(c->scratch, e));
+	return true;
+}
+
 bool expand_peer_help(struct ctx *c, struct diag *g, const struct expr *peer)
 {
+	if (help_place(c, g, peer))
+		return true;
 	const struct expr *m = peer->kind == E_BINARY && peer->op == OP_MOD ? peer->b : NULL;
 	if (!m || m->kind != E_BINARY || m->op != OP_SUB || m->a->kind != E_N ||
 	    m->b->kind != E_INT)

@@ -129,6 +129,9 @@ static json_t *fix(const struct findings *f, const struct diag *g)
 		json_object_set_new(place, "uri", json_null());
 	if (place)
 		json_object_set_new(place, "newText", diag_json_text(g->fix.text));
+	for (uint32_t i = 0; place && i < g->help.n; i++) /* says where it is, too */
+		if (g->help.v[i].tried)
+			json_object_set_new(place, "title", diag_json_text(g->help.v[i].text));
 	return place;
 }
 
@@ -215,11 +218,17 @@ static json_t *quick_fix(const struct document *doc, json_t *finding_)
 {
 	const json_t *data = json_object_get(finding_, "data");
 	const char *uri = json_string_value(json_object_get(data, "uri")),
-		   *text = json_string_value(json_object_get(data, "newText"));
-	char title[80];
+		   *text = json_string_value(json_object_get(data, "newText")),
+		   *cure = json_string_value(json_object_get(data, "title"));
+	char title[200];
 
-	snprintf(title, sizeof(title), text && *text ? "Write `%.50s`" : "Remove it",
-		 text ? text : "");
+	snprintf(title, sizeof(title),
+		 cure		 ? "%.190s"
+		 : text && *text ? "Write `%.50s`"
+				 : "Remove it",
+		 cure ? cure : text);
+	for (size_t n = strlen(title); n && title[n - 1] & 0x80; n--) /* it may be cut */
+		title[n - 1] = 0;
 	return json_pack("{s:s, s:s, s:b, s:[O], s:{s:{s:[{s:O, s:O}]}}}", "title", title, "kind",
 			 "quickfix", "isPreferred", 1, "diagnostics", finding_, "edit", "changes",
 			 uri ? uri : doc->uri, "range", json_object_get(data, "range"), "newText",

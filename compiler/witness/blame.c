@@ -328,8 +328,10 @@ static void help_other_kind(struct ctx *c, const struct program *p, const struct
 	change_kind(p, o->site, to, is);
 	if (right)
 		diag_cure(c->diags, g,
-			  to == OP_RECV ? "`recv` here, which replaces the old value, cures it"
-					: "`reduce` here, which adds to the old value, cures it");
+			  to == OP_RECV
+				  ? "`recv` here, which replaces the old value, cures it%s%s"
+				  : "`reduce` here, which adds to the old value, cures it%s%s",
+			  c->diags->where ? " for " : "", c->diags->where ? c->diags->where : "");
 }
 
 /* The other end of a message that brought the value. */
@@ -344,6 +346,27 @@ static void note_send(struct trace *t, struct ctx *c, struct diag *g, const stru
 	const struct op *sent = &p->tasks[f->src_task].ops[k->store.from];
 	diag_note(c->diags, g, p->sites[sent->site].span, "rank %u sends %s here", f->src,
 		  program_cells_text(t->arena, p, sent->cell, sent->n));
+}
+
+/* What the value should have got. */
+static void help_missing(struct trace *t, struct ctx *c, struct diag *g, const struct mistake *m)
+{
+	const struct program *p = t->r.p;
+	const char *name = program_cells_text(t->arena, p, m->cell, 1);
+
+	if (m->code == 405 && shares_overlap(m->have.v, m->have.n, m->want.v, m->want.n))
+		diag_help(c->diags, g, "the sum of rank %u must be without %s", m->rank,
+			  shares_text(t->arena, p, m->wrong, m->nwrong));
+	else if (m->code == 405)
+		diag_help(c->diags, g, "the last message or copy into %s of rank %u must have %s",
+			  name, m->rank, shares_text(t->arena, p, m->want.v, m->want.n));
+	else
+		diag_help(
+			c->diags, g,
+			m->code == 403
+				? "what is missing has to reach rank %u, and to be added there: %s"
+				: "what counts twice may reach rank %u in one sum only: %s",
+			m->rank, shares_text(t->arena, p, m->wrong, m->nwrong));
 }
 
 static void report(struct trace *t, struct ctx *c, const struct contract *contract,
@@ -384,11 +407,16 @@ static void report(struct trace *t, struct ctx *c, const struct contract *contra
 		if (m->want.n == 1 && m->want.v[0].n == 1 && m->want.v[0].first == m->rank)
 			diag_help(c->diags, g, "it must be the rank's own %s: copy that into it",
 				  program_cells_text(t->arena, p, m->want.v[0].cell, 1));
+		else
+			diag_help(c->diags, g, "rank %u needs a recv%s into %s", m->rank,
+				  m->want.n > 1 || m->want.v[0].n > 1 ? " or reduce" : "", name);
 	}
 	if (any)
 		help_other_kind(c, p, contract, order, g,
 				&p->tasks[k->store.task].ops[k->store.row]);
 	note_collective(t, c, g, contract, m);
+	if (g && !g->help.n)
+		help_missing(t, c, g, m);
 	if (m->chunks > 1)
 		diag_note(c->diags, g, NOWHERE, "likewise %s%" PRIu64 " more final chunk%s", least,
 			  m->chunks - 1, m->chunks > 2 ? "s" : "");

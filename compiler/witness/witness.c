@@ -43,11 +43,6 @@ static const char *ranks_text(struct arena *a, int64_t *v, size_t n)
 	return arena_printf(a, "rank%s %s", k == 1 ? "" : "s", diag_ranks(a, v, k));
 }
 
-static const char *slots_text(struct arena *a, uint32_t slots)
-{
-	return arena_printf(a, "%u slot%s", slots, slots == 1 ? "" : "s");
-}
-
 /* Whether a fused operation, which waits for both its ends, lacks its message. */
 static bool waits_to_receive(const struct greedy *r, const struct op *o)
 {
@@ -74,7 +69,7 @@ const char *witness_wait_text(const struct greedy *r, const struct op *o)
 				    "(rendezvous)",
 				    cells, to);
 	return arena_printf(a, "waits to send %s to rank %u; the FIFO's %s %s full", cells, to,
-			    slots_text(a, r->slots), r->slots == 1 ? "is" : "are");
+			    arena_count(a, r->slots, "slot"), r->slots == 1 ? "is" : "are");
 }
 
 /* ---- the cycle, line by line ------------------------------------------------------------ */
@@ -321,7 +316,8 @@ static struct diag *report_cycle(const struct graph *g, const bool *behind, uint
 		who = arena_printf(c->scratch, "thread blocks of %s", who);
 	const char *with = "";
 	if (g->r->p->nfifos) /* otherwise there are only waits */
-		with = arena_printf(c->scratch, " with %s%s", slots_text(c->scratch, slots),
+		with = arena_printf(c->scratch, " with %s%s",
+				    arena_count(c->scratch, slots, "slot"),
 				    slots ? "" : " (rendezvous)");
 	struct diag *d = diag_add(c->diags, SEV_ERROR, 304, span_of(g, 0), NO_RANK,
 				  "deadlock%s: %s wait for each other", with, who);

@@ -373,6 +373,13 @@ static void help_parameters(struct resolver *r, const struct stmt *s, const stru
 				    src->text + (a->span.lo - src->base));
 		p = i >= taken ? p->next : p;
 	}
+	if (i < taken && callee->formals) {
+		text = "";
+		for (const struct param *f = callee->formals; f; f = f->next)
+			text = arena_printf(r->arena, "%s%s%s", text, *text ? ", " : "",
+					    param_symbol(f)->name);
+		diag_help(r->d, g, "write: %s(%s)", s->name.name, text);
+	}
 	if (i <= taken || s->more)
 		return;
 	diag_help(r->d, g, "parameters follow a semicolon: %s(%s)", s->name.name, text);

@@ -94,12 +94,19 @@ static void resolve_topology(struct resolver *r, struct decl *d)
 	}
 	if (d->ntopology_args >= least && d->ntopology_args <= most)
 		return;
-	const char *form = "";
+	const char *form = "", *first = "2", *rest = NULL;
 	bool product = multiplies_to_n(def->decl);
+
+	if (d->topology_args && d->topology_args->kind == E_NAME) { /* torus(X) */
+		first = d->topology_args->name.name;
+		rest = most == 2 ? arena_printf(r->arena, "N / %s", first) : NULL;
+		first = rest ? first : "2";
+	}
 	for (const struct binding *p = def->decl->params; p; p = p->next)
 		form = arena_printf(r->arena, "%s%s%s", form, *form ? ", " : "",
 				    !product  ? p->name.name
-				    : p->next ? "2"
+				    : p->next ? first
+				    : rest    ? rest
 				    : most == 2
 					    ? "N / 2"
 					    : arena_printf(r->arena, "N / %d", 1 << (most - 1)));

@@ -422,7 +422,10 @@ static bool help_scope(struct resolver *r, struct diag *g, struct ident name, en
 		list = arena_printf(r->arena, "%s%s`%s`", list, *list ? ", " : "",
 				    r->fn->params[i]->name);
 	if (r->fn && *list && !r->owner)
-		diag_help(r->d, g, "this fn has the parameter%s %s", r->fn->nparams > 1 ? "s" : "",
+		diag_help(r->d, g, "%s %s",
+			  r->front->formula    ? "the names here are `rank`, `N`,"
+			  : r->fn->nparams > 1 ? "this fn has the parameters"
+					       : "this fn has the parameter",
 			  list);
 	if (r->fn)
 		return *list && !r->owner;
@@ -463,6 +466,13 @@ static void add_help(struct resolver *r, struct diag *g, struct ident name, enum
 		diag_fix(r->d, g, name.span, "%s", near);
 	if (k || near || help_scope(r, g, name, want))
 		return;
+	if (want == WANT_BUFFER && r->owner && r->owner->kind == D_PROC) {
+		diag_help(r->d, g,
+			  "a proc sees its own parameters only: add %s[K] to those of %s, and %s "
+			  "to its calls",
+			  name.name, r->owner->name.name, name.name);
+		return;
+	}
 	if (want == WANT_BUFFER) {
 		diag_help(r->d, g,
 			  "chunks belong to a buffer of `implements`, or to a scratch: scratch "

@@ -124,11 +124,18 @@ class Client:
         return self.result("textDocument/" + method, textDocument={"uri": uri(name)},
                            position={"line": line, "character": character}, **more)
 
-    def findings(self, name, version):
-        """The diagnostics of that version, when they are there."""
+    def findings(self, name, version, holds=lambda found: True):
+        """The diagnostics of that version, when they are there, and it holds for them."""
         m = self.until(lambda m: m.get("method") == "textDocument/publishDiagnostics" and
-                       m["params"]["uri"] == uri(name) and m["params"]["version"] == version)
+                       m["params"]["uri"] == uri(name) and m["params"]["version"] == version and
+                       holds(m["params"]["diagnostics"]))
         return m["params"]["diagnostics"]
+
+    def wrong(self, name, version):
+        """The same, of the check of values, before which those of the text may be sent."""
+        return self.findings(name, version,
+                             lambda found: any(f.get("code", "")[:3] in ("E03", "E04")
+                                               for f in found))
 
     def refreshed(self):
         """The check has ended, and the lenses are to be asked for anew: answered."""
@@ -203,7 +210,7 @@ def conversation():
     c.change("ring.ccs", 3, {"range": span(9, 6, 9, 10), "text": "send"},
              {"range": span(9, 14, 9, 17), "text": "N"})
     c.change("ring.ccs", 4, {"text": RING.replace("recv data[(mine - s)", "recv data[(mine)")})
-    wrong = c.findings("ring.ccs", 4)
+    wrong = c.wrong("ring.ccs", 4)
     check("the whole text sent anew is what is checked", wrong and
           wrong[0]["code"] == "E0402", wrong)
     places = [r for w in wrong for r in w["relatedInformation"]]
@@ -312,6 +319,18 @@ def conversation():
     c.change("ring.ccs", 9, {"range": edit[0]["range"], "text": edit[0]["newText"]})
     check("the text with the fix is right", c.findings("ring.ccs", 9) == [])
 
+    # a fix that the whole check found, in a text that is on no disk
+    c.change("ring.ccs", 10, {"text": RING.replace("recv data[(mine - s)",
+                                                   "recv data[(mine - s - 1)")})
+    wrong = c.wrong("ring.ccs", 10)
+    actions = c.result("textDocument/codeAction", textDocument={"uri": uri("ring.ccs")},
+                       range=wrong[0]["range"], context={"diagnostics": wrong})
+    edit = actions[0]["edit"]["changes"][uri("ring.ccs")]
+    check("a code action for a mistake of values", wrong[0]["code"] == "E0402" and
+          "in line 17 makes it right" in actions[0]["title"], actions)
+    c.change("ring.ccs", 11, {"range": edit[0]["range"], "text": edit[0]["newText"]})
+    check("... makes the text right", c.findings("ring.ccs", 11) == [])
+
     # closing
     c.notify("textDocument/didClose", textDocument={"uri": uri("ring.ccs")})
     c.until(lambda m: m.get("method") == "textDocument/publishDiagnostics")
@@ -350,7 +369,7 @@ def files():
           wrong[0]["relatedInformation"][0]["location"]["uri"] == uri("lib.ccs") and
           wrong[0]["relatedInformation"][0]["location"]["range"] == span(1, 12, 1, 16), wrong)
     c.change("lib.ccs", 2, {"text": "proc pass(d[1]) {\n  if rank == 0 { send d to 1 }\n}\n"})
-    wrong = c.findings("main file.ccs", 3)
+    wrong = c.wrong("main file.ccs", 3)
     check("what a called proc does wrong is told at the call", wrong[0]["code"] == "E0301" and
           wrong[0]["range"] == span(2, 52, 2, 59) and
           wrong[0]["relatedInformation"][0]["location"] ==

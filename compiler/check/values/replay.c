@@ -223,7 +223,12 @@ static void no_value(struct replay *r, const struct runner *w, const struct op *
 	else
 		diag_note(r->c->diags, g, NOWHERE,
 			  "rank %u neither receives nor copies anything into %s", w->rank, name);
-	if (!at.lo)
+	if (!at.lo && p->cells == 0)
+		diag_help(
+			r->c->diags, g,
+			"an empty message orders ranks, and needs no value: t[0..0] in place of t, "
+			"at both ends");
+	else if (!at.lo)
 		diag_help(r->c->diags, g,
 			  "before this, copy something into %s, or receive it there", name);
 }

@@ -4,8 +4,8 @@
  * One file per entry, named by the 128-bit hash of everything that the bytes depend on. A writer
  * writes a temporary file, syncs it and renames it, so every reader, in any process and after a
  * crash of the machine, sees a whole entry or none. The head repeats the key and has a checksum;
- * a damaged entry is removed. What is read here runs on the GPU, so directories and files of
- * other users are not used.
+ * a damaged entry is removed. Entries run on the GPU, so directories and files of other users are
+ * not used.
  *
  * The time of a file is its last use. A writer removes the least recently used entries beyond the
  * limit. There is no lock: every writer checks the limit after its own write, so the last one

@@ -1,0 +1,1319 @@
+/*
+ * Edits of a schedule's text that undo mistakes which people make.
+ *
+ * In: a schedule that is wrong, and its reports. Out: edits, in the order of the text, those at the
+ * places of the reports first. Each is one place of the text and what would stand there: `<` for
+ * `<=`, a guard around a send, a loop the other way round, the receives of a step behind it.
+ */
+#include "compiler/every/every.h"
+#include "compiler/text_edits.h"
+#include "lang/keywords.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+enum { MOST_EDITS = 2000, MOST_ENTRIES = 32, MOST_NAMES = 12 };
+#define MOST_SHOWN 70		       /* bytes of a text in a message */
+#define MOST_MOVED 2000u	       /* bytes of a statement that is moved or unwrapped */
+#define MOST_RENAMED 200u	       /* bytes of a range with another name in it */
+#define MOST_NUMBER ((int64_t)1 << 40) /* larger ones are left alone */
+
+/* ---- text ------------------------------------------------------------------------- */
+
+const char *text_of(struct edits *x, struct span span)
+{
+	return arena_strndup(&x->s->arena, x->source->text + (span.lo - x->source->base),
+			     span.hi - span.lo);
+}
+
+bool text_is_here(const struct edits *x, struct span span)
+{
+	return span.lo >= x->source->base && span.hi >= span.lo &&
+	       span.hi - x->source->base <= x->source->len;
+}
+
+const char *text_edited(struct edits *x, const struct edit *const *v, uint32_t n, struct span from)
+{
+	const char *text = "";
+
+	for (uint32_t i = 0; i < n; i++) {
+		text = arena_printf(&x->s->arena, "%s%s%s", text,
+				    text_of(x, (struct span){ from.lo, v[i]->span.lo }),
+				    v[i]->text);
+		from.lo = v[i]->span.hi;
+	}
+	return arena_printf(&x->s->arena, "%s%s", text, text_of(x, from));
+}
+
+const char *text_clipped(struct edits *x, const char *text)
+{
+	size_t n = strcspn(text, "\r\n");
+	bool cut = text[n] || n > MOST_SHOWN;
+
+	return arena_printf(&x->s->arena, "%.*s%s", (int)(n > MOST_SHOWN ? MOST_SHOWN : n), text,
+			    cut ? " ..." : "");
+}
+
+static const char *shown(struct edits *x, struct span span)
+{
+	return text_clipped(x, text_of(x, span));
+}
+
+static uint32_t line_of(const struct edits *x, struct span span)
+{
+	return source_place(&x->s->sources, span.lo).line;
+}
+
+/* Line end and indentation of the line of a place. */
+static const char *new_line(struct edits *x, uint32_t at)
+{
+	uint32_t lo = at;
+
+	while (lo > x->source->base && x->source->text[lo - x->source->base - 1] != '\n')
+		lo--;
+	at = lo + (uint32_t)strspn(x->source->text + (lo - x->source->base), " \t");
+	return arena_printf(&x->s->arena, "\n%s", text_of(x, (struct span){ lo, at }));
+}
+
+static void push(struct edits *x, struct span span, const char *text, const char *what)
+{
+	struct span around = what ? span : x->outer;
+
+	if (x->n < MOST_EDITS && text_is_here(x, around))
+		ARENA_PUSH(&x->s->arena, x->v, x->n, x->cap) =
+			(struct edit){ span, text, around, what, x->kin, x->role, x->far };
+	x->kin = ALONE;
+	x->far = CHANGED;
+}
+
+/* Adds an edit that is described by the words that follow. */
+static void edit(struct edits *x, struct span span, const char *text, const char *what, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static void edit(struct edits *x, struct span span, const char *text, const char *what, ...)
+{
+	va_list ap;
+	char words[512];
+
+	va_start(ap, what);
+	vsnprintf(words, sizeof(words), what, ap);
+	va_end(ap);
+	x->role = OTHER;
+	push(x, span, text, arena_printf(&x->s->arena, "%s", words));
+}
+
+static void replace(struct edits *x, struct span span, const char *text)
+{
+	if (text_is_here(x, span) && strcmp(text, text_of(x, span)))
+		push(x, span, text, NULL);
+	x->kin = ALONE;
+	x->far = CHANGED;
+}
+
+static void replace_kin(struct edits *x, enum kin kin, struct span span, const char *text)
+{
+	x->kin = kin;
+	replace(x, span, text);
+}
+
+/* The text with another word for a word. */
+static const char *renamed(struct edits *x, const char *text, const char *from, const char *to)
+{
+	const char *out = "";
+
+	while (*text) {
+		size_t n = word_length(text), len = n ? n : 1;
+		bool found = n && strlen(from) == n && !memcmp(text, from, n);
+		out = arena_printf(&x->s->arena, "%s%.*s", out, found ? (int)strlen(to) : (int)len,
+				   found ? to : text);
+		text += len;
+	}
+	return out;
+}
+
+/* ---- expressions -------------------------------------------------------------------- */
+
+static bool is_sum(const struct expr *e)
+{
+	return e->kind == E_BINARY && (e->op == OP_ADD || e->op == OP_SUB);
+}
+
+static bool is_mod(const struct expr *e)
+{
+	return e->kind == E_BINARY && e->op == OP_MOD;
+}
+
+/* Whether something around the text binds more than its own operators. */
+static bool is_loose(const struct expr *e)
+{
+	return e->kind == E_COND || (e->kind == E_BINARY && e->op < OP_ADD);
+}
+
+/* Where the operator of a binary expression stands: `a` may end in parentheses. */
+static struct span operator_span(struct edits *x, const struct expr *e)
+{
+	const char *text = x->source->text + (e->a->span.hi - x->source->base);
+	uint32_t at = e->a->span.hi + (uint32_t)strspn(text, ") \t\r\n");
+
+	return (struct span){ at, at + (uint32_t)strlen(lang_op_text(e->op)) };
+}
+
+static bool is_number(const struct expr *e)
+{
+	return e->kind == E_INT && e->value < MOST_NUMBER && e->value > -MOST_NUMBER;
+}
+
+/* e + by, as a person would write it. */
+static const char *shifted(struct edits *x, const struct expr *e, int64_t by)
+{
+	struct arena *a = &x->s->arena;
+	const char *text = text_of(x, e->span), *tail;
+	int64_t c;
+
+	if (is_number(e))
+		return arena_printf(a, "%" PRId64, e->value + by);
+	if (e->kind == E_UNARY && e->op == OP_NEG && is_number(e->a))
+		return arena_printf(a, "%" PRId64, by - e->a->value);
+	if (is_mod(e)) {
+		tail = text_of(x, (struct span){ operator_span(x, e).lo, e->span.hi });
+		text = shifted(x, e->a, by);
+		return arena_printf(a, word_length(text) == strlen(text) ? "%s %s" : "(%s) %s",
+				    text, tail);
+	}
+	if (is_sum(e) && is_number(e->b)) {
+		c = (e->op == OP_ADD ? e->b->value : -e->b->value) + by;
+		text = text_of(x, (struct span){ e->span.lo, operator_span(x, e).lo });
+		text = arena_strndup(
+			a, text, strlen(text) - (strlen(text) && text[strlen(text) - 1] == ' '));
+		return c ? arena_printf(a, "%s %c %" PRId64, text, c > 0 ? '+' : '-',
+					c > 0 ? c : -c)
+			 : text;
+	}
+	if (is_loose(e))
+		text = arena_printf(a, "(%s)", text);
+	return arena_printf(a, "%s %c 1", text, by > 0 ? '+' : '-');
+}
+
+static bool has_number(const struct expr *e)
+{
+	return e && (e->kind == E_INT || has_number(e->a) || has_number(e->b) || has_number(e->c));
+}
+
+/* The expression with its first sum the other way round: (rank - i) % N of (rank + i) % N, or NULL. */
+static const char *mirrored(struct edits *x, const struct expr *e)
+{
+	const struct expr *sum = e;
+
+	while (sum && !is_sum(sum))
+		sum = sum->kind == E_BINARY ? sum->a : NULL;
+	if (!sum || !text_is_here(x, e->span))
+		return NULL;
+	return arena_printf(&x->s->arena, "%s%c%s",
+			    text_of(x, (struct span){ e->span.lo, operator_span(x, sum).lo }),
+			    sum->op == OP_ADD ? '-' : '+',
+			    text_of(x, (struct span){ operator_span(x, sum).hi, e->span.hi }));
+}
+
+/* 2 * h as h */
+static void numbers(struct edits *x, const struct expr *e, struct span span)
+{
+	replace_kin(x, UP, span, shifted(x, e, 1));
+	if (e->kind != E_INT || e->value > 0)
+		replace_kin(x, DOWN, span, shifted(x, e, -1));
+}
+
+/* a < b < c compares 0 or 1 with c; 2^k is no power; `<` for `<=`; `+` for `-`. */
+static void binary(struct edits *x, const struct expr *e)
+{
+	static const enum expr_op other[] = {
+		[OP_LT] = OP_LE, [OP_LE] = OP_LT,   [OP_GT] = OP_GE,
+		[OP_GE] = OP_GT, [OP_ADD] = OP_SUB, [OP_SUB] = OP_ADD
+	};
+	struct arena *a = &x->s->arena;
+	bool compares = e->op >= OP_LT && e->op <= OP_GE;
+	const struct expr *base = e->a;
+
+	if (compares && e->a->kind == E_BINARY && e->a->op >= OP_LT && e->a->op <= OP_GE &&
+	    !e->a->parens)
+		replace(x, e->a->span,
+			arena_printf(a, "%s && %s", text_of(x, e->a->span),
+				     text_of(x, e->a->b->span)));
+	if (e->op == OP_BXOR && is_sum(base) && !base->parens)
+		base = base->b;
+	if (e->op == OP_BXOR && base->kind == E_INT && base->value == 2)
+		replace(x, (struct span){ base->span.lo, e->span.hi },
+			arena_printf(a,
+				     base == e->a && x->outer.lo == e->span.lo &&
+						     x->outer.hi == e->span.hi
+					     ? "1 << %s"
+					     : "(1 << %s)",
+				     text_of(x, (struct span){ e->b->span.lo, e->span.hi })));
+	if (is_sum(e) && is_mod(e->b) && !e->b->parens) /* a + 1 % N */
+		replace_kin(x, WRAP, e->span,
+			    arena_printf(a, "(%s) %s",
+					 text_of(x, (struct span){ e->span.lo, e->b->a->span.hi }),
+					 text_of(x, (struct span){ operator_span(x, e->b).lo,
+								   e->span.hi })));
+	if (e->op == OP_DIV && x->role == PEER && !e->a->parens && e->a->kind == E_RANK)
+		replace(x, e->a->span, "(rank - 1)");
+	if (compares || (is_sum(e) && x->role != RANGE_END))
+		replace_kin(x, compares ? RELATION : SIGN, operator_span(x, e),
+			    lang_op_text(other[e->op]));
+	if (is_sum(e) && !is_number(e->b) && (x->role == PEER || e->a->kind == E_RANK)) {
+		replace_kin(x, POWER, operator_span(x, e), "^");
+		replace(x, e->b->span, /* even ranks upwards, and odd ones downwards */
+			arena_printf(a, "(rank %% 2 == 0 ? %s : -%s)", text_of(x, e->b->span),
+				     text_of(x, e->b->span)));
+	}
+	if (is_sum(e) && is_number(e->b) && !e->b->parens) {
+		replace_kin(x, UP, e->span, shifted(x, e, 1));
+		replace_kin(x, DOWN, e->span, shifted(x, e, -1));
+	}
+	if (e->op == OP_SUB && e->a->kind == E_N && !is_number(e->b))
+		replace(x, e->a->span, "N - 1");
+	if ((e->op == OP_SHL || e->op == OP_SHR) && !is_number(e->b)) {
+		replace_kin(x, UP, e->b->span,
+			    arena_printf(a, e->b->parens ? "%s" : "(%s)", shifted(x, e->b, 1)));
+		replace_kin(x, DOWN, e->b->span,
+			    arena_printf(a, e->b->parens ? "%s" : "(%s)", shifted(x, e->b, -1)));
+	}
+	if (e->op == OP_MUL && is_number(e->a) && e->a->value == 2) /* 2 * h */
+		replace_kin(x, DOWN, e->span, text_of(x, e->b->span));
+}
+
+/* The schedule's parameter that is the contract's root, or NULL. */
+static const char *root_name(const struct edits *x)
+{
+	for (const struct binding *b = x->schedule->contract_args; b; b = b->next)
+		if (!strcmp(b->name.name, "root") && b->value && b->value->kind == E_NAME)
+			return b->value->name.name;
+	return NULL;
+}
+
+/* next, prev */
+static void names_of_topology(struct edits *x, struct span span)
+{
+	const struct decl *t = x->schedule->topology;
+
+	for (const struct stmt *s = t ? t->body : NULL; s; s = s->next)
+		if (s->kind == S_LET)
+			replace(x, span, s->name.name);
+}
+
+static void inside(struct edits *x, const struct expr *e, bool counted)
+{
+	if (!e)
+		return;
+	if (is_number(e) && !counted) {
+		if (e->value == 0 && root_name(x) && x->role != RANGE_END)
+			replace_kin(x, ROOT, e->span, root_name(x));
+		numbers(x, e, e->span);
+	}
+	if (e->kind == E_BINARY)
+		binary(x, e);
+	if (e->kind == E_NAME && x->role == INDEX && e->sym && e->sym->kind == SYM_PARAM)
+		replace(x, e->span, "N");
+	if (e->kind == E_RANK && x->role == OTHER)
+		names_of_topology(x, e->span);
+	if (e->kind == E_CALL && (e->builtin == BUILTIN_ILOG2 || e->builtin == BUILTIN_CLOG2) &&
+	    text_is_here(x, e->span))
+		replace(x, (struct span){ e->span.lo, e->span.lo + 5 },
+			e->builtin == BUILTIN_ILOG2 ? "clog2" : "ilog2");
+	if (e->kind == E_UNARY && e->op == OP_COMPL && e->a->kind == E_NAME)
+		replace(x, e->a->span, arena_printf(&x->s->arena, "(%s - 1)", e->a->name.name));
+	inside(x, e->a, e->kind == E_BINARY && e->op == OP_MUL && e->a->value == 2);
+	inside(x, e->b, e->kind == E_BINARY && (is_sum(e) || e->op == OP_BXOR));
+	inside(x, e->c, false);
+	for (const struct expr *arg = e->args; arg; arg = arg->next)
+		inside(x, arg, false);
+}
+
+/* (e) % N and its neighbours; (e + R) % N */
+static void wrapped(struct edits *x, const struct expr *e)
+{
+	struct arena *a = &x->s->arena;
+	const char *text = text_of(x, is_mod(e) ? e->a->span : e->span);
+
+	if (x->role == PEER && x->in_group && is_sum(e))
+		replace_kin(x, LOCAL, e->span, text_of(x, e->b->span));
+	if (x->role == PEER && x->in_group && e->kind == E_BINARY && e->op == OP_MUL)
+		replace_kin(x, LOCAL, e->span, "0");
+	if (root_name(x) && !is_loose(is_mod(e) ? e->a : e))
+		replace_kin(x, SHIFTED_ROOT, e->span,
+			    e->kind == E_INT && !e->value
+				    ? root_name(x)
+				    : arena_printf(a, "(%s + %s) %% N", text, root_name(x)));
+	if (is_mod(e) || e->kind == E_INT)
+		return;
+	if (e->kind == E_NAME)
+		replace(x, e->span, arena_printf(a, "%s %% N", text));
+	else
+		replace_kin(x, WRAP, e->span, arena_printf(a, "(%s) %% N", text));
+	if (x->role == INDEX) {
+		replace(x, e->span, arena_printf(a, "(%s) %% N", shifted(x, e, 1)));
+		replace(x, e->span, arena_printf(a, "(%s) %% N", shifted(x, e, -1)));
+	}
+}
+
+/* Names of numbers: parameters of the schedule, its first lets, and those of the topology. */
+static uint32_t names(const struct edits *x, const char **v)
+{
+	const struct decl *d = x->schedule, *t = d->topology;
+	uint32_t n = 0;
+
+	for (const struct binding *p = d->params; p && n < MOST_NAMES; p = p->next)
+		v[n++] = p->name.name;
+	for (const struct stmt *s = d->body; s && s->kind == S_LET && n < MOST_NAMES; s = s->next)
+		v[n++] = s->name.name;
+	for (const struct stmt *s = t ? t->body : NULL; s && n < MOST_NAMES; s = s->next)
+		if (s->kind == S_LET)
+			v[n++] = s->name.name;
+	return n;
+}
+
+/* An index within a part of the buffer: `c * N + ` before it. */
+static void in_part(struct edits *x, const struct expr *e)
+{
+	const char *v[MOST_NAMES], *size = is_mod(e) ? text_of(x, e->b->span) : "N";
+	uint32_t n = strcmp(size, "N") ? names(x, v) : 0;
+
+	for (uint32_t i = 0; i < n + x->ninner; i++)
+		replace(x, (struct span){ e->span.lo, e->span.lo },
+			arena_printf(&x->s->arena, "%s * %s + ", i < n ? v[i] : x->inner[i - n],
+				     size));
+}
+
+/* A name or number alone is shown with what is around it. */
+static void expression_in(struct edits *x, const struct expr *e, enum role role, struct span around)
+{
+	if (!e || !text_is_here(x, e->span))
+		return;
+	x->role = role;
+	x->outer = e->a || e->args ? e->span : around;
+	inside(x, e, false);
+	if (role == INDEX || role == RANGE_END ? !has_number(e)
+					       : e->kind == E_BINARY && !is_sum(e) && !is_loose(e))
+		numbers(x, e, e->span);
+	if (role == INDEX || role == PEER)
+		wrapped(x, e);
+	if (role == INDEX) {
+		replace(x, e->span, "rank");
+		if (x->peer)
+			replace(x, e->span, x->peer);
+		for (const struct decl *d = x->s->module->main->decls; d; d = d->next)
+			if (d->kind == D_LET && d->body->e->kind == E_TABLE)
+				replace_kin(x, TABLE, e->span,
+					    arena_printf(&x->s->arena, "%s[%s]", d->name.name,
+							 text_of(x, e->span)));
+		in_part(x, e);
+	}
+	if (role == PEER && e->kind == E_NAME)
+		names_of_topology(x, e->span);
+	for (const struct binding *p = role == PEER && e->kind == E_NAME ? x->schedule->params
+									 : NULL;
+	     p; p = p->next)
+		replace(x, e->span,
+			arena_printf(&x->s->arena, "%s * %s", text_of(x, e->span), p->name.name));
+}
+
+static void expression(struct edits *x, const struct expr *e, enum role role)
+{
+	if (e)
+		expression_in(x, e, role, e->span);
+}
+
+/* data[i * G .. (i + 1) * G] with another of the schedule's numbers for G. */
+static void other_names(struct edits *x, struct span span)
+{
+	const char *v[MOST_NAMES];
+	uint32_t n = names(x, v);
+
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t j = 0; j < n; j++)
+			replace(x, span, renamed(x, text_of(x, span), v[i], v[j]));
+}
+
+static void chunks(struct edits *x, const struct ref *r)
+{
+	struct arena *a = &x->s->arena;
+	const char *lo, *hi, *name = r ? r->name.name : "";
+
+	if (!r)
+		return;
+	expression_in(x, r->block, INDEX, r->span);
+	expression_in(x, r->lo, INDEX, r->span);
+	expression_in(x, r->hi, RANGE_END, r->span);
+	if (!text_is_here(x, r->span))
+		return;
+	x->outer = r->span;
+	x->role = INDEX;
+	if (r->kind == REF_ALL) {
+		replace_kin(x, BLOCK, r->span, arena_printf(a, "%s[rank]", name));
+		if (x->peer)
+			replace_kin(x, BLOCK, r->span, arena_printf(a, "%s[%s]", name, x->peer));
+		for (uint32_t i = 0; i < x->ninner; i++)
+			replace_kin(x, BLOCK, r->span,
+				    arena_printf(a, "%s[%s]", name, x->inner[i]));
+		return;
+	}
+	lo = text_of(x, r->lo->span);
+	if (r->kind == REF_RANGE && r->span.hi - r->span.lo < MOST_RENAMED)
+		other_names(x, r->span);
+	if (r->kind == REF_RANGE) { /* the last part may be shorter */
+		hi = text_of(x, r->hi->span);
+		replace_kin(x, LEAST, r->hi->span,
+			    is_number(r->lo) && !r->lo->value
+				    ? arena_printf(a, "min(%s, N - %s)", hi, hi)
+				    : arena_printf(a, "min(%s, N)", hi));
+	}
+	if (r->block) {
+		replace_kin(x, BLOCK, r->span,
+			    arena_printf(a, "%s[%s]", name, text_of(x, r->block->span)));
+		replace(x, r->span, arena_printf(a, "%s[%s]", name, lo));
+	}
+	if (r->block && r->kind == REF_ONE)
+		replace(x, r->span,
+			arena_printf(a, "%s[%s][%s]", name, lo, text_of(x, r->block->span)));
+	replace(x, r->span, name);
+}
+
+/* The index of another operation, or its neighbour. */
+static void like_other(struct edits *x, const struct ref *r, const struct ref *other)
+{
+	if (r->kind != REF_ONE || other->kind != REF_ONE || r->block || other->block ||
+	    !text_is_here(x, r->lo->span) || !text_is_here(x, other->lo->span))
+		return;
+	x->outer = r->span;
+	x->role = INDEX;
+	for (int by = -1; by <= 1; by++)
+		replace(x, r->lo->span,
+			by ? shifted(x, other->lo, by) : text_of(x, other->lo->span));
+}
+
+/* ---- statements ------------------------------------------------------------------------- */
+
+static bool is_message(const struct stmt *s)
+{
+	return s->kind == S_SEND || s->kind == S_RECV || s->kind == S_REDUCE_FROM;
+}
+
+static bool is_op(const struct stmt *s)
+{
+	return s->kind <= S_REDUCE_INTO;
+}
+
+static const struct stmt *last_of(const struct stmt *s)
+{
+	while (s && s->next)
+		s = s->next;
+	return s;
+}
+
+/* A condition for the statement: in the `if` around it, or in one of its own. */
+static void guarded(struct edits *x, const struct stmt *s, const char *condition)
+{
+	struct arena *a = &x->s->arena;
+	const struct expr *old = x->up ? x->up->e : NULL;
+	bool both = old && text_is_here(x, old->span);
+
+	if (both) {
+		x->outer = old->span;
+		x->role = OTHER;
+		replace_kin(x, GUARD, old->span, condition);
+		x->far = GUARDED;
+		replace_kin(x, GUARD, old->span,
+			    arena_printf(a,
+					 old->kind == E_COND || old->op == OP_OR ? "(%s) && %s"
+										 : "%s && %s",
+					 text_of(x, old->span), condition));
+	}
+	if (both && x->up->body == s && !s->next)
+		return;
+	x->kin = GUARD;
+	x->far = GUARDED;
+	edit(x, s->span, arena_printf(a, "if %s { %s }", condition, text_of(x, s->span)),
+	     "`if %s { ... }` around `%s` in line %u", condition, shown(x, s->span),
+	     line_of(x, s->span));
+}
+
+static void guards(struct edits *x, const struct stmt *s)
+{
+	struct arena *a = &x->s->arena;
+	const char *root = root_name(x);
+
+	guarded(x, s, "rank < N - 1");
+	guarded(x, s, "rank > 0");
+	guarded(x, s, arena_printf(a, "rank != %s", root ? root : "0"));
+	guarded(x, s, arena_printf(a, "rank == %s", root ? root : "0"));
+	if (x->peer) {
+		guarded(x, s, arena_printf(a, "%s != rank", x->peer));
+		guarded(x, s, arena_printf(a, "%s < N", x->peer));
+		guarded(x, s, arena_printf(a, "%s >= 0", x->peer));
+		guarded(x, s, arena_printf(a, "%s != %s", x->peer, root ? root : "0"));
+	} else if (s->x->kind == REF_ONE && text_is_here(x, s->x->lo->span)) {
+		guarded(x, s, arena_printf(a, "%s != rank", text_of(x, s->x->lo->span)));
+	}
+	for (uint32_t i = 0; i < x->nconditions; i++)
+		guarded(x, s, x->conditions[i]);
+}
+
+/* send a[p] to p  recv b[q] from q, where p and q may be the rank: then it copies. */
+static void copied(struct edits *x, const struct stmt *s)
+{
+	const struct stmt *t = s->next;
+	struct span both = { s->span.lo, t ? t->span.hi : 0 };
+
+	if (s->kind != S_SEND || !t || t->kind != S_RECV || !text_is_here(x, both))
+		return;
+	x->far = GUARDED;
+	edit(x, both,
+	     arena_printf(&x->s->arena, "if %s == rank { copy %s into %s } else { %s }", x->peer,
+			  text_of(x, s->x->span), text_of(x, t->x->span), text_of(x, both)),
+	     "`if %s == rank { copy %s into %s } else { ... }` around line %u and line %u", x->peer,
+	     text_of(x, s->x->span), text_of(x, t->x->span), line_of(x, s->span),
+	     line_of(x, t->span));
+}
+
+/* The statement behind one of the next ones, or a step around both, which needs no slots. */
+static void move_down(struct edits *x, const struct stmt *s)
+{
+	enum { FAR = 4 };
+	struct arena *a = &x->s->arena;
+	const struct stmt *to = s->next;
+
+	for (int i = 0; to && i < FAR && (is_op(to) || to->kind == S_IF || to->kind == S_FOR);
+	     i++, to = to->next) {
+		struct span all = { s->span.lo, to->span.hi };
+		struct span between = { s->span.hi, s->next->span.lo };
+		struct span rest = { s->next->span.lo, to->span.hi };
+
+		if (!text_is_here(x, all) || all.hi - all.lo >= MOST_MOVED)
+			continue;
+		x->kin = ORDER;
+		x->far = x->code == 304 ? CHANGED : GUARDED;
+		edit(x, all, arena_printf(a, "step { %s }", text_of(x, all)),
+		     "one `step { ... }` around line %u and line %u", line_of(x, s->span),
+		     line_of(x, to->span));
+		x->kin = ORDER;
+		x->far = x->code == 304 ? GUARDED : CHANGED;
+		edit(x, all,
+		     arena_printf(a, "%s%s%s", text_of(x, rest), text_of(x, between),
+				  text_of(x, s->span)),
+		     "`%s` in line %u behind `%s`", shown(x, s->span), line_of(x, s->span),
+		     shown(x, to->span));
+	}
+}
+
+static void copy_back(struct edits *x, const struct stmt *s)
+{
+	x->outer = s->span;
+	replace(x, s->span,
+		arena_printf(&x->s->arena, "%s %s into %s", s->kind == S_COPY ? "copy" : "reduce",
+			     text_of(x, s->y->span), text_of(x, s->x->span)));
+}
+
+/* The other operation with a message, and the other direction. */
+static void other_message(struct edits *x, const struct stmt *s)
+{
+	static const char *const word[] = { "send", "recv", "reduce" };
+	struct arena *a = &x->s->arena;
+	const struct expr *value = s->e->kind == E_NAME && s->e->sym ? s->e->sym->value : NULL;
+	const char *back = value ? mirrored(x, value) : NULL;
+	struct span first = { s->span.lo, s->span.lo + (uint32_t)strlen(word[s->kind]) };
+
+	x->outer = s->span;
+	x->role = OTHER;
+	if (back)
+		replace(x, s->span, renamed(x, text_of(x, s->span), s->e->name.name, back));
+	if (s->kind != S_SEND)
+		replace_kin(x, KEYWORD, first, word[s->kind == S_RECV ? 2 : 1]);
+	for (int kind = 0; kind < 3; kind++)
+		if ((kind == 0) != (s->kind == S_SEND))
+			replace_kin(x, TURN, s->span,
+				    arena_printf(a, "%s %s %s %s", word[kind],
+						 text_of(x, s->x->span), kind ? "from" : "to",
+						 x->peer));
+}
+
+/* for i in a..b as for i in b - 1..a - 1 by -1, and vice versa; from 0 instead of 1. */
+static void loop(struct edits *x, const struct stmt *s)
+{
+	struct arena *a = &x->s->arena;
+	const struct expr *by = s->e3;
+	const struct stmt *last = last_of(s->body);
+	struct span range = { s->e->span.lo, by ? by->span.hi : s->e2->span.hi };
+	bool down = by && by->kind == E_UNARY && by->op == OP_NEG && by->a->kind == E_INT &&
+		    by->a->value == 1;
+	const char *root = root_name(x) ? root_name(x) : "rank";
+
+	if (!text_is_here(x, range) || (by && !down))
+		return;
+	x->outer = range;
+	x->role = OTHER;
+	if (down)
+		replace(x, range,
+			arena_printf(a, "%s..%s", shifted(x, s->e2, 1), shifted(x, s->e, 1)));
+	else if (s->e2->kind == E_INT && !s->e2->value)
+		replace(x, range, arena_printf(a, "%s..-1 by -1", text_of(x, s->e->span)));
+	else
+		replace(x, range,
+			arena_printf(a, "%s..%s by -1", shifted(x, s->e2, -1),
+				     shifted(x, s->e, -1)));
+	if (down || s->e->kind != E_INT || s->e->value != 1 || !last)
+		return;
+	edit(x, (struct span){ range.lo, last->span.hi },
+	     arena_printf(a, "0..%s { if %s != %s { %s }", text_of(x, s->e2->span), s->name.name,
+			  root, text_of(x, (struct span){ s->body->span.lo, last->span.hi })),
+	     "`for %s in 0..%s { if %s != %s { ... } }` in place of `for %s in %s { ... }` in line %u",
+	     s->name.name, text_of(x, s->e2->span), s->name.name, root, s->name.name,
+	     shown(x, range), line_of(x, s->span));
+}
+
+/* par { { A } { B } } as A B; par for as for. */
+static void one_by_one(struct edits *x, const struct stmt *s)
+{
+	struct arena *a = &x->s->arena;
+	const char *text = "";
+
+	x->far = GUARDED;
+	if (s->kind == S_PAR_FOR)
+		text = arena_printf(
+			a, "for%s",
+			text_of(x, (struct span){ s->span.lo + (uint32_t)strlen("par for"),
+						  s->span.hi }));
+	for (const struct stmt *b = s->kind == S_PAR ? s->body : NULL; b; b = b->next)
+		if (b->body)
+			text = arena_printf(a, "%s%s%s", text, *text ? new_line(x, s->span.lo) : "",
+					    text_of(x, (struct span){ b->body->span.lo,
+								      last_of(b->body)->span.hi }));
+	edit(x, s->span, text, "leaving out `par` in line %u", line_of(x, s->span));
+}
+
+/* else if E { ... } as if E { ... } */
+static void without_else(struct edits *x, const struct stmt *s)
+{
+	const struct stmt *last = last_of(s->body);
+	struct span between = { last ? last->span.hi : 0, s->orelse ? s->orelse->span.lo : 0 };
+	const char *text, *word;
+
+	if (!last || !s->orelse || s->orelse->kind != S_IF || !text_is_here(x, between))
+		return;
+	text = text_of(x, between);
+	word = strstr(text, "else");
+	if (word)
+		edit(x,
+		     (struct span){ between.lo + (uint32_t)(word - text),
+				    between.lo + (uint32_t)(word - text) + 4 },
+		     "", "leaving out `else` in line %u", line_of(x, s->orelse->span));
+}
+
+/* if E { ... } or step { ... } as its block alone. */
+static void unwrapped(struct edits *x, const struct stmt *s)
+{
+	const struct stmt *last = last_of(s->body);
+
+	if (!last || s->span.hi - s->span.lo >= MOST_MOVED ||
+	    (s->e && !text_is_here(x, s->e->span)))
+		return;
+	x->far = s->e ? GUARDED : ADDED;
+	edit(x, s->span, text_of(x, (struct span){ s->body->span.lo, last->span.hi }),
+	     "leaving out `%s%s` in line %u", s->e ? "if " : "step",
+	     s->e ? text_of(x, s->e->span) : "", line_of(x, s->span));
+}
+
+/* ---- one statement as two ---------------------------------------------------------------- */
+
+struct halves {
+	struct span cut[32]; /* of the text */
+	uint32_t ncut, kept, ops;
+	const struct stmt *op; /* the last that is kept */
+	bool full;
+};
+
+static void cut(struct edits *x, struct halves *h, uint32_t lo, uint32_t hi)
+{
+	const char *text = x->source->text + (hi - x->source->base);
+
+	h->full |= h->ncut == sizeof(h->cut) / sizeof(*h->cut);
+	if (h->ncut && lo < h->cut[h->ncut - 1].hi) /* the white space between */
+		lo = h->cut[h->ncut - 1].hi;
+	if (!h->full && lo < hi)
+		h->cut[h->ncut++] = (struct span){ lo, hi + (uint32_t)strspn(text, " \t\r\n") };
+}
+
+/* Cuts the sends out of the statements, or what is no send, and the words of steps. Returns whether
+ * any operation stays. */
+static bool half(struct edits *x, struct halves *h, const struct stmt *s, bool sends, bool steps)
+{
+	bool any = false;
+
+	for (; s; s = s->next) {
+		uint32_t ncut = h->ncut;
+		bool stays = s->kind == S_LET;
+
+		h->full |= s->kind == S_PAR || s->kind == S_PAR_FOR || s->kind == S_CALL;
+		if (is_op(s)) {
+			stays = (s->kind == S_SEND) == sends;
+			h->kept += stays;
+			h->ops++;
+			h->op = stays ? s : h->op;
+		} else if (s->body) {
+			if (s->kind == S_STEP && steps)
+				cut(x, h, s->span.lo, s->body->span.lo);
+			stays = half(x, h, s->body, sends, steps);
+			if (s->kind == S_STEP && steps && stays)
+				cut(x, h, last_of(s->body)->span.hi, s->span.hi);
+			stays |= half(x, h, s->orelse, sends, steps);
+		}
+		if (!stays) {
+			h->ncut = ncut;
+			cut(x, h, s->span.lo, s->span.hi);
+		}
+		any |= stays && s->kind != S_LET;
+	}
+	return any;
+}
+
+static const char *without(struct edits *x, struct span span, const struct halves *h)
+{
+	struct edit e[32];
+	const struct edit *v[32];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < h->ncut; i++) {
+		uint32_t hi = h->cut[i].hi < span.hi ? h->cut[i].hi : span.hi;
+		if (h->cut[i].lo < span.lo || h->cut[i].lo >= hi)
+			continue;
+		e[n] = (struct edit){ .span = { h->cut[i].lo, hi }, .text = "" };
+		v[n] = &e[n];
+		n++;
+	}
+	return text_edited(x, v, n, span);
+}
+
+/* A step or a loop as two: its sends, at once, and then what receives. */
+static void divided(struct edits *x, const struct stmt *s)
+{
+	static const char *const word[] = { "recv", "reduce" };
+	struct arena *a = &x->s->arena;
+	struct halves sends = { 0 }, rest = { 0 };
+	bool step = s->kind == S_STEP;
+	struct span body = { s->body ? s->body->span.lo : 0,
+			     s->body ? last_of(s->body)->span.hi : 0 };
+	const char *first, *then, *line = new_line(x, s->span.lo);
+
+	if (!s->body || !text_is_here(x, s->span) || s->span.hi - s->span.lo >= MOST_MOVED)
+		return;
+	if (!half(x, &sends, s->body, true, true) || !half(x, &rest, s->body, false, !step) ||
+	    sends.full || rest.full)
+		return;
+	body = step ? body : s->span;
+	first = without(x, body, &sends);
+	then = without(x, body, &rest);
+	first = arena_printf(
+		a, step && sends.kept == 1 && s->body->kind == S_SEND ? "%s%s" : "step { %s }%s",
+		first, line);
+	x->far = step ? GUARDED : DIVIDED;
+	if (!step) {
+		edit(x, s->span, arena_printf(a, "%s%s", first, then),
+		     "taking the sends of the loop in line %u into a step before it",
+		     line_of(x, s->span));
+		return;
+	}
+	if (rest.kept > 1) {
+		edit(x, s->span, arena_printf(a, "%s%s", first, then),
+		     "taking the receives out of the step in line %u, to behind it,",
+		     line_of(x, s->span));
+		return;
+	}
+	edit(x, s->span, arena_printf(a, "%s%s", first, then), "`%s` in line %u behind its step",
+	     shown(x, rest.op->span), line_of(x, rest.op->span));
+	for (int i = 0; i < 2 && is_message(rest.op); i++)
+		if ((rest.op->kind == S_RECV) == (i == 0))
+			edit(x, s->span,
+			     arena_printf(a, "%s%s", first, renamed(x, then, word[i], word[1 - i])),
+			     "`%s`, behind its step, in place of `%s` in line %u",
+			     renamed(x, shown(x, rest.op->span), word[i], word[1 - i]),
+			     shown(x, rest.op->span), line_of(x, rest.op->span));
+}
+
+/* A scratch in the block of the statement that uses it: one for each iteration or path. */
+static void own_scratch(struct edits *x, const struct stmt *s)
+{
+	struct arena *a = &x->s->arena;
+
+	for (const struct stmt *t = s->next; t; t = t->next) {
+		uint32_t at = s->next->span.lo;
+		const char *text = "";
+
+		if (t->kind != S_PAR_FOR && t->kind != S_PAR)
+			continue;
+		for (const struct stmt *b = t->kind == S_PAR ? t->body : t; b;
+		     b = b->kind == S_BLOCK ? b->next : NULL) {
+			if (!b->body)
+				return;
+			text = arena_printf(a, "%s%s%s%s", text,
+					    text_of(x, (struct span){ at, b->body->span.lo }),
+					    text_of(x, s->span), new_line(x, b->body->span.lo));
+			at = b->body->span.lo;
+		}
+		edit(x, (struct span){ s->span.lo, t->span.hi },
+		     arena_printf(a, "%s%s", text, text_of(x, (struct span){ at, t->span.hi })),
+		     "`%s` of line %u inside the par in line %u", shown(x, s->span),
+		     line_of(x, s->span), line_of(x, t->span));
+	}
+}
+
+/* The statement once more, for the next number: `2 * rank + 2` behind `2 * rank + 1`. */
+static void again(struct edits *x, const struct stmt *s)
+{
+	struct arena *a = &x->s->arena;
+	const char *text = text_of(x, s->span), *out = "", *at;
+
+	while ((at = strstr(text, "+ 1")) && !word_length(at + 3)) {
+		out = arena_printf(a, "%s%.*s+ 2", out, (int)(at - text), text);
+		text = at + 3;
+	}
+	if (!*out || s->span.hi - s->span.lo > MOST_RENAMED)
+		return;
+	out = arena_printf(a, "%s%s", out, text);
+	x->far = ADDED;
+	edit(x, (struct span){ s->span.hi, s->span.hi },
+	     arena_printf(a, "%s%s", new_line(x, s->span.lo), out), "`%s` behind line %u",
+	     text_clipped(x, out), line_of(x, s->span));
+}
+
+/* group(first, stride, count); group(node, G, 1) for group(node * G, G, 1) */
+static void group(struct edits *x, const struct stmt *s)
+{
+	if (!s->e2 || !text_is_here(x, s->e->span) || !text_is_here(x, s->e3->span))
+		return;
+	x->outer = (struct span){ s->e2->span.lo, s->e3->span.hi };
+	replace(x, x->outer,
+		arena_printf(&x->s->arena, "%s, %s", text_of(x, s->e3->span),
+			     text_of(x, s->e2->span)));
+	if (s->e->kind != E_NAME && s->e->kind != E_BINARY)
+		return;
+	x->role = OTHER;
+	x->outer = s->e->span;
+	other_names(x, s->e->span);
+	replace_kin(x, TIMES, s->e->span,
+		    arena_printf(&x->s->arena, s->e2->kind == E_BINARY ? "%s * (%s)" : "%s * %s",
+				 text_of(x, s->e->span), text_of(x, s->e2->span)));
+}
+
+static void statement(struct edits *x, const struct stmt *s)
+{
+	x->peer = is_message(s) && text_is_here(x, s->e->span) ? text_of(x, s->e->span) : NULL;
+	if (s->kind == S_FOR || s->kind == S_PAR_FOR) {
+		loop(x, s);
+		expression_in(x, s->e, OTHER, (struct span){ s->e->span.lo, s->e2->span.hi });
+		expression_in(x, s->e2, RANGE_END, (struct span){ s->e->span.lo, s->e2->span.hi });
+		if (s->e3)
+			expression_in(x, s->e3, OTHER,
+				      (struct span){ s->e->span.lo, s->e3->span.hi });
+	} else {
+		expression(x, s->e, x->peer ? PEER : OTHER);
+		expression(x, s->e2, OTHER);
+		expression(x, s->e3, OTHER);
+	}
+	if (s->kind == S_FN)
+		expression(x, s->fn->body, OTHER);
+	for (const struct arg *a = s->args; a; a = a->next) {
+		if (a->expr)
+			expression_in(x, a->expr, OTHER, s->span);
+		chunks(x, a->ref);
+	}
+	chunks(x, s->x);
+	chunks(x, s->y);
+	if (is_op(s) && s->next && is_op(s->next)) {
+		like_other(x, s->x, s->next->x);
+		like_other(x, s->next->x, s->x);
+	}
+	if (x->peer) {
+		other_message(x, s);
+		copied(x, s);
+	}
+	if (s->kind == S_COPY || s->kind == S_REDUCE_INTO)
+		copy_back(x, s);
+	if (is_op(s) || s->kind == S_IF || s->kind == S_FOR) {
+		move_down(x, s);
+		again(x, s);
+	}
+	if ((s->kind == S_IF && !s->orelse) || s->kind == S_STEP)
+		unwrapped(x, s);
+	if (s->kind == S_IF)
+		without_else(x, s);
+	if ((s->kind == S_PAR || s->kind == S_PAR_FOR) && text_is_here(x, s->span))
+		one_by_one(x, s);
+	if (s->kind == S_STEP || s->kind == S_FOR)
+		divided(x, s);
+	if (s->kind == S_WITHIN)
+		group(x, s);
+	if (s->kind == S_SCRATCH)
+		own_scratch(x, s);
+	if (!is_op(s) || !text_is_here(x, s->x->span))
+		return;
+	x->far = LEFT_OUT;
+	edit(x, s->span, "", "leaving out `%s` in line %u", shown(x, s->span), line_of(x, s->span));
+	guards(x, s);
+	if (x->nops < sizeof(x->ops) / sizeof(*x->ops))
+		x->ops[x->nops++] = s;
+}
+
+/* Whether a report or a note of one is on the statement's lines. */
+static bool is_near(struct edits *x, struct span span)
+{
+	const struct diags *d = &x->s->diags;
+
+	for (uint32_t i = x->first; i < d->n; i++) {
+		const struct diag *g = d->v[i];
+		if (g->span.lo >= span.lo && g->span.lo < span.hi)
+			return true;
+		for (uint32_t k = 0; k < g->notes.n; k++)
+			if (g->notes.v[k].span.lo >= span.lo && g->notes.v[k].span.lo < span.hi)
+				return true;
+	}
+	return false;
+}
+
+static void statements(struct edits *x, const struct stmt *s, const struct stmt *up, bool near)
+{
+	for (; s; s = s->next) {
+		bool names_one = (s->kind == S_FOR || s->kind == S_PAR_FOR) && x->ninner < 4;
+
+		x->up = up && !up->orelse ? up : NULL;
+		if (is_near(x, s->span) == near)
+			statement(x, s);
+		if (names_one)
+			x->inner[x->ninner++] = s->name.name;
+		bool in_group = x->in_group;
+		x->in_group |= s->kind == S_WITHIN;
+		statements(x, s->body, s->kind == S_IF ? s : NULL, near);
+		x->in_group = in_group;
+		statements(x, s->orelse, NULL, near);
+		x->ninner -= names_one;
+	}
+}
+
+static void take_conditions(struct edits *x, const struct stmt *s)
+{
+	for (; s; s = s->next) {
+		if (s->kind == S_IF && text_is_here(x, s->e->span) &&
+		    x->nconditions < sizeof(x->conditions) / sizeof(*x->conditions))
+			x->conditions[x->nconditions++] = text_of(x, s->e->span);
+		take_conditions(x, s->body);
+		take_conditions(x, s->orelse);
+	}
+}
+
+/* The chunks or the peers of two operations, exchanged. */
+static void exchange(struct edits *x, struct span a, struct span b)
+{
+	struct span all = { a.lo, b.hi };
+
+	if (b.lo < a.lo) {
+		exchange(x, b, a);
+		return;
+	}
+	if (a.hi <= b.lo && text_is_here(x, all) && strcmp(text_of(x, a), text_of(x, b)))
+		edit(x, all,
+		     arena_printf(&x->s->arena, "%s%s%s", text_of(x, b),
+				  text_of(x, (struct span){ a.hi, b.lo }), text_of(x, a)),
+		     "`%s` in line %u and `%s` in line %u the other way round", shown(x, a),
+		     line_of(x, a), shown(x, b), line_of(x, b));
+}
+
+static void exchanges(struct edits *x)
+{
+	for (uint32_t i = 0; i < x->nops; i++)
+		for (uint32_t j = i + 1; j < x->nops; j++) {
+			const struct stmt *s = x->ops[i], *t = x->ops[j];
+			exchange(x, s->x->span, t->x->span);
+			if (is_message(s) && is_message(t))
+				exchange(x, s->e->span, t->e->span);
+		}
+}
+
+/* ---- what is missing ----------------------------------------------------------------------- */
+
+/* A rank's own chunks in the result: copy a into b[rank] */
+static void own_copies(struct edits *x)
+{
+	const struct buffer_def *in = x->schedule->buffers, *out = in ? in->next : NULL;
+	const struct stmt *s = x->schedule->body;
+
+	if (!out || in->dir != DIR_IN || out->dir != DIR_OUT || !s)
+		return;
+	for (int i = 0; i < 4; i++) {
+		const char *text =
+			arena_printf(&x->s->arena, "copy %s%s into %s%s", in->name.name,
+				     i & 1 ? "[rank]" : "", out->name.name, i & 2 ? "" : "[rank]");
+		x->far = ADDED;
+		edit(x, (struct span){ s->span.lo, s->span.lo },
+		     arena_printf(&x->s->arena, "%s\n  ", text), "`%s` before line %u", text,
+		     line_of(x, s->span));
+	}
+}
+
+/* A copy of an input that the text writes: scratch t[N]  copy a into t, and t for a. */
+static void copies_of_inputs(struct edits *x)
+{
+	struct arena *a = &x->s->arena;
+	const struct stmt *s = x->schedule->body, *last = last_of(s);
+	struct span body = { s ? s->span.lo : 0, last ? last->span.hi : 0 };
+
+	for (const struct buffer_def *b = x->schedule->buffers; b && s; b = b->next) {
+		const char *name = b->name.name;
+
+		if (b->dir != DIR_IN || b->blocks || !text_is_here(x, b->count->span))
+			continue;
+		x->far = ADDED;
+		edit(x, body,
+		     arena_printf(a, "scratch copy_of_%s[%s]%scopy %s into copy_of_%s%s%s", name,
+				  text_of(x, b->count->span), new_line(x, s->span.lo), name, name,
+				  new_line(x, s->span.lo),
+				  renamed(x, text_of(x, body), name,
+					  arena_printf(a, "copy_of_%s", name))),
+		     "`scratch copy_of_%s[%s]` and `copy %s into copy_of_%s` before line %u, and "
+		     "copy_of_%s in place of %s from there on,",
+		     name, text_of(x, b->count->span), name, name, line_of(x, s->span), name, name);
+	}
+}
+
+/* Sums that are not on all ranks yet: on one rank, or each on another. */
+static void second_half(struct edits *x)
+{
+	static const char *const forms[] = {
+		"if rank == 0 { for p in 1..N { send %s to p } } else { recv %s from 0 }",
+		"for s in 0..N-1 { step { send %s[(rank - s) %% N] to next "
+		" recv %s[(rank - s - 1) %% N] from prev } }",
+		"for s in 0..N-1 { step { send %s[(rank - s + 1) %% N] to next "
+		" recv %s[(rank - s) %% N] from prev } }",
+		"step { for p in 0..N { if p != rank { send %s[rank] to p  recv %s[p] from p } } }",
+		"step { for p in 0..N { if p != rank { send %s[(rank + 1) %% N] to p "
+		" recv %s[(p + 1) %% N] from p } } }",
+	};
+	const struct stmt *last = last_of(x->schedule->body), *first = x->schedule->body;
+	const struct buffer_def *b = x->schedule->buffers;
+	const char *name = b ? b->name.name : NULL;
+
+	while (!b && first && first->kind != S_SCRATCH)
+		first = first->next;
+	if (!b && first)
+		name = arena_printf(&x->s->arena, "%s[0..0]", first->name.name);
+	if (!last || !name || (b && b->dir != DIR_INOUT))
+		return;
+	for (size_t i = 0; i < (b ? sizeof(forms) / sizeof(*forms) : 1); i++) {
+		const char *text = "";
+
+		for (const char *f = forms[i]; *f; f++)
+			if (f[0] == '%' && f[1] == 's') {
+				text = arena_printf(&x->s->arena, "%s%s", text, name);
+				f++;
+			} else {
+				f += f[0] == '%';
+				text = arena_printf(&x->s->arena, "%s%c", text, *f);
+			}
+		x->far = ADDED;
+		x->kin = KEYWORD; /* the first half may receive in place of reducing */
+		edit(x, (struct span){ last->span.hi, last->span.hi },
+		     arena_printf(&x->s->arena, "%s%s", new_line(x, last->span.lo), text),
+		     "`%s` at the end", text);
+	}
+}
+
+/* The offset of the schedule's body. */
+static uint32_t body_at(const struct edits *x)
+{
+	const char *text = x->source->text,
+		   *s = text + (x->schedule->name.span.hi - x->source->base);
+
+	while (*s && *s != '{')
+		s += s[0] == '/' && s[1] == '/' ? strcspn(s, "\n") : 1;
+	return x->source->base + (uint32_t)(s - text);
+}
+
+static void where(struct edits *x, const char *condition)
+{
+	struct arena *a = &x->s->arena;
+	const struct expr *old = x->schedule->where;
+	uint32_t at = old ? old->span.hi : body_at(x);
+	const char *before = x->source->text + (at - x->source->base);
+	bool first = before > x->source->text && before[-1] == '\n';
+	bool loose = old && (old->kind == E_COND || (old->kind == E_BINARY && old->op == OP_OR));
+	struct span span = { loose ? old->span.lo : at, at };
+	const char *text = loose   ? arena_printf(a, "(%s) && %s", text_of(x, old->span), condition)
+			   : old   ? arena_printf(a, " && %s", condition)
+			   : first ? arena_printf(a, "  where %s\n", condition)
+				   : arena_printf(a, "where %s ", condition);
+
+	x->far = x->far == CHANGED ? LIMITED : x->far;
+	edit(x, span, text, "`where %s%s` in the head", old ? "... && " : "", condition);
+}
+
+static void tables(struct edits *x, const struct stmt *s)
+{
+	for (; s; s = s->next) {
+		if ((s->kind == S_LET || s->kind == S_WITHIN) && s->e->kind == E_TABLE &&
+		    s->e->nargs != x->nranks)
+			where(x, arena_printf(&x->s->arena, "N == %u", s->e->nargs));
+		tables(x, s->body);
+		tables(x, s->orelse);
+	}
+}
+
+/* Whether the schedule's body uses the number of ranks. */
+static bool names_n(struct edits *x)
+{
+	const struct stmt *s = x->schedule->body;
+	const char *text = s ? text_of(x, (struct span){ s->span.lo, last_of(s)->span.hi }) : "";
+
+	return strcmp(text, renamed(x, text, "N", "")) != 0;
+}
+
+/* Conditions that do not admit the N that is wrong. */
+static void conditions(struct edits *x)
+{
+	uint32_t n = x->nranks;
+
+	if (n > EVERY_TRIED)
+		return;
+	for (const struct binding *p = x->schedule->params; p; p = p->next)
+		where(x, arena_printf(&x->s->arena, "N %% %s == 0", p->name.name));
+	where(x, "N % 2 == 0");
+	where(x, "ispow2(N)");
+	for (const struct decl *d = x->s->module->main->decls; d; d = d->next)
+		if (d->kind == D_LET && d->body->e->kind == E_TABLE && d->body->e->nargs != n)
+			where(x, arena_printf(&x->s->arena, "N == len(%s)", d->name.name));
+	tables(x, x->schedule->body);
+	if (n < 4)
+		where(x, arena_printf(&x->s->arena, "N >= %u", n + 1));
+	if (n < 3)
+		where(x, "N >= 4");
+	if (n > 2 && !names_n(x) &&
+	    (x->code == 306 ||
+	     (n == 3 && x->code > 402 && x->code < 406))) { /* a text for so many */
+		x->far = x->code == 306 ? LIMITED : LAST;
+		where(x, arena_printf(&x->s->arena, "N == %u", n - 1));
+	}
+}
+
+/* ---- the head, and what the text uses ------------------------------------------------------- */
+
+/* `sized S[rank][i]` of a buffer that the rank receives; another number of chunks. */
+static void buffers(struct edits *x)
+{
+	for (const struct buffer_def *b = x->schedule->buffers; b; b = b->next) {
+		if (b->count && text_is_here(x, b->count->span)) {
+			x->outer = b->span;
+			x->far = GUARDED;
+			replace(x, b->count->span, "N");
+		}
+		if (!b->sized || b->dir == DIR_IN)
+			continue;
+		x->outer = (struct span){ b->size_a->span.lo - 1, b->size_b->span.hi + 1 };
+		replace(x, x->outer,
+			arena_printf(&x->s->arena, "[%s][%s]", text_of(x, b->size_b->span),
+				     text_of(x, b->size_a->span)));
+	}
+}
+
+/* `on` another topology that needs no arguments. */
+static void topologies(struct edits *x)
+{
+	struct span name = x->schedule->topology_name.span;
+	const char *text = x->source->text + (name.hi - x->source->base);
+
+	if (!x->schedule->topology_name.name)
+		return;
+	if (*text == '(')
+		name.hi += (uint32_t)strcspn(text, ")") + 1;
+	for (const struct unit *u = x->s->module->units; u; u = u->next)
+		for (const struct decl *d = u->decls; d; d = d->next)
+			if (d->kind == D_TOPOLOGY && !d->params && d != x->schedule->topology &&
+			    strcmp(d->name.name, "full") != 0) {
+				x->outer = name;
+				x->far = ELSEWHERE;
+				replace(x, name, d->name.name);
+			}
+	x->outer = name;
+	x->far = ELSEWHERE;
+	replace(x, name, "full");
+}
+
+/* a[rank]@i for a[i]@rank, in a contract of the file. */
+static void promises(struct edits *x)
+{
+	for (const struct ensures *c = x->schedule->contract->ensures; c; c = c->next) {
+		const struct term *t = c->right->body ? c->right->body : c->right;
+
+		x->role = RANGE_END;
+		if (c->right->kind == T_SUM && text_is_here(x, c->right->hi->span)) {
+			x->outer = (struct span){ c->right->lo->span.lo, c->right->hi->span.hi };
+			x->far = x->code == 203 ? CHANGED : ELSEWHERE; /* promises more */
+			replace(x, c->right->hi->span, shifted(x, c->right->hi, 1));
+			x->far = ELSEWHERE;
+			replace(x, c->right->lo->span, shifted(x, c->right->lo, -1));
+		}
+		if (t->kind != T_INITIAL || t->ref->block || !t->ref->lo ||
+		    !text_is_here(x, t->span))
+			continue;
+		x->outer = t->span;
+		x->far = ELSEWHERE;
+		replace(x, t->span,
+			arena_printf(&x->s->arena, "%s[%s]@%s", t->ref->name.name,
+				     text_of(x, t->at->span), text_of(x, t->ref->lo->span)));
+	}
+}
+
+/* Entries of the file's tables. */
+static void entries(struct edits *x, const struct decl *d)
+{
+	if (d->kind != D_LET || d->body->e->kind != E_TABLE || d->body->e->nargs > MOST_ENTRIES)
+		return;
+	for (const struct expr *e = d->body->e->args; e; e = e->next) {
+		x->role = OTHER;
+		x->outer = d->body->e->span;
+		if (is_number(e) && text_is_here(x, e->span))
+			numbers(x, e, e->span);
+	}
+}
+
+void text_edits(struct edits *x)
+{
+	const struct decl *first = x->s->module->main->decls;
+
+	conditions(x);
+	if (!x->schedule->contract->ensures) /* it would be right without operations */
+		return;
+	take_conditions(x, x->schedule->body);
+	for (int near = 1; near >= 0; near--)
+		for (const struct decl *d = first; d; d = d->next) {
+			if (d == x->schedule || d->kind == D_PROC)
+				statements(x, d->body, NULL, near);
+			if (!near)
+				entries(x, d);
+		}
+	exchanges(x);
+	for (const struct binding *b = x->schedule->contract_args; b; b = b->next) {
+		expression(x, b->value, OTHER);
+		x->outer = b->span;
+		if (!text_is_here(x, b->value->span))
+			continue;
+		x->far = root_name(x) ? ELSEWHERE : CHANGED;
+		replace(x, b->value->span, "0");
+		x->far = ELSEWHERE;
+		replace(x, b->value->span, "N - 1");
+	}
+	buffers(x);
+	if (x->code == 305)
+		topologies(x);
+	promises(x);
+	own_copies(x);
+	if (x->code == 206)
+		copies_of_inputs(x);
+	if (x->code == 403 || x->code == 408)
+		second_half(x);
+}

@@ -1,0 +1,87 @@
+/*
+ * Edits of a schedule's text that undo mistakes which people make: text_cure.c tries them.
+ */
+#ifndef CCS_COMPILER_TEXT_EDITS_H
+#define CCS_COMPILER_TEXT_EDITS_H
+
+#include "compiler/session.h"
+
+/* Edits that two mistakes of one kind need together: `<=` in two guards, an index in a send and in a
+ * receive. */
+enum kin {
+	ALONE,
+	RELATION,
+	UP,
+	DOWN,
+	SIGN,
+	ROOT,
+	TIMES,
+	WRAP,
+	GUARD,
+	SHIFTED_ROOT,
+	POWER,
+	TURN,
+	KEYWORD,
+	LEAST,
+	BLOCK,
+	ORDER,
+	LOCAL,
+	TABLE
+};
+
+/* How an expression is used. */
+enum role { PEER, INDEX, RANGE_END, OTHER };
+
+/* How far an edit is from the text: the nearest one that is right is offered. */
+enum far { CHANGED, GUARDED, ADDED, LEFT_OUT, LIMITED, DIVIDED, ELSEWHERE, LAST };
+
+struct edit {
+	struct span span;
+	const char *text;  /* in its place */
+	struct span shown; /* the expression or statement around it */
+	const char *what;  /* the edit in words; NULL: `text` in place of `shown` */
+	enum kin kin;
+	enum role role;
+	enum far far;
+};
+
+struct edits {
+	/* In. */
+	struct session *s;
+	const struct decl *schedule;
+	struct source *source; /* of the main file */
+	uint32_t nranks;       /* with which it is wrong */
+	uint32_t first;	       /* of the reports */
+	int code;	       /* of the report that is printed first */
+	/* Out. */
+	struct edit *v;
+	uint32_t n, cap;
+	/* Of the statement and expression that are visited. */
+	const struct stmt *up; /* the `if` whose block the statement is in; or NULL */
+	const char *peer;      /* the text of the operation's peer, or NULL */
+	const char *inner[4];  /* variables of the loops around it */
+	uint32_t ninner;
+	bool in_group; /* the statement is within a group */
+	enum kin kin;
+	enum role role;
+	enum far far;
+	struct span outer; /* the whole expression */
+	const struct stmt *ops[12];
+	uint32_t nops; /* near ones */
+	const char *conditions[12];
+	uint32_t nconditions;
+};
+
+/** Fills in x->v: edits at the places of the reports come first. */
+void text_edits(struct edits *x);
+
+/** The text of a place in the main file, in the arena of the session. */
+const char *text_of(struct edits *x, struct span span);
+/** Whether a place is in the main file. */
+bool text_is_here(const struct edits *x, struct span span);
+/** The text from `from.lo` to `from.hi` with edits in it, which are in the order of the text. */
+const char *text_edited(struct edits *x, const struct edit *const *v, uint32_t n, struct span from);
+/** The beginning of a text, for a message: its first line at most. */
+const char *text_clipped(struct edits *x, const char *text);
+
+#endif
