@@ -49,8 +49,7 @@ struct matching {
 	bool far;	  /* more FIFOs than the nearest caches hold */
 	bool mixed;	  /* some FIFO has operations of several numbers of chunks */
 	uint64_t reduced; /* chunks */
-	uint32_t
-		*told; /* see told_before(): an all-to-all may have n^2 wrong FIFOs, and one line */
+	uint32_t *told; /* see told_before(): an all-to-all may have n^2 wrong FIFOs on one line */
 };
 
 /* The most pairs of unequal ends that are kept for reports. */
