@@ -393,7 +393,7 @@ static void expression_in(struct edits *x, const struct expr *e, enum role role,
 	x->outer = e->a || e->args ? e->span : around;
 	inside(x, e, false);
 	if (role == INDEX || role == RANGE_END ? !has_number(e)
-					       : e->kind == E_BINARY && !is_sum(e) && !is_loose(e))
+					       : e->kind == E_BINARY && e->op == OP_MUL)
 		numbers(x, e, e->span);
 	if (role == INDEX || role == PEER)
 		wrapped(x, e);
@@ -896,8 +896,9 @@ static void group(struct edits *x, const struct stmt *s)
 	if (s->e->kind != E_NAME && s->e->kind != E_BINARY)
 		return;
 	x->role = OTHER;
-	x->outer = s->e->span;
+	x->outer = (struct span){ s->e->span.lo, s->e3->span.hi };
 	other_names(x, s->e->span);
+	x->outer = s->e->span;
 	replace_kin(x, TIMES, s->e->span,
 		    arena_printf(&x->s->arena, s->e2->kind == E_BINARY ? "%s * (%s)" : "%s * %s",
 				 text_of(x, s->e->span), text_of(x, s->e2->span)));
