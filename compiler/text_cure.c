@@ -245,7 +245,8 @@ static bool try_same(struct search *x, struct diag *g)
 			const struct edit *f = &t->v[j];
 			uint32_t k = n;
 
-			if (f->what || e->span.hi - e->span.lo != f->span.hi - f->span.lo ||
+			if (f->what || e->kin != f->kin || e->role != f->role ||
+			    e->span.hi - e->span.lo != f->span.hi - f->span.lo ||
 			    strcmp(e->text, f->text) ||
 			    strcmp(text_of(t, e->span), text_of(t, f->span)))
 				continue;

@@ -266,10 +266,12 @@ static void binary(struct edits *x, const struct expr *e)
 			arena_printf(a, "(rank %% 2 == 0 ? %s : -%s)", text_of(x, e->b->span),
 				     text_of(x, e->b->span)));
 	}
-	if (is_sum(e) && is_number(e->b) && !e->b->parens) {
-		replace_kin(x, UP, e->span, shifted(x, e, 1));
-		replace_kin(x, DOWN, e->span, shifted(x, e, -1));
-	}
+	if (is_sum(e) && is_number(e->b) && !e->b->parens)
+		for (int by = 1; by >= -1; by -= 2) {
+			int64_t c = e->b->value + (e->op == OP_ADD ? by : -by);
+			replace_kin(x, by > 0 ? UP : DOWN, c > 0 ? e->b->span : e->span,
+				    c > 0 ? arena_printf(a, "%" PRId64, c) : shifted(x, e, by));
+		}
 	if (e->op == OP_SUB && e->a->kind == E_N && !is_number(e->b))
 		replace(x, e->a->span, "N - 1");
 	if ((e->op == OP_SHL || e->op == OP_SHR) && !is_number(e->b)) {
@@ -392,6 +394,8 @@ static void expression_in(struct edits *x, const struct expr *e, enum role role,
 	x->role = role;
 	x->outer = e->a || e->args ? e->span : around;
 	inside(x, e, false);
+	if (role == RANGE_END && is_sum(e) && is_number(e->b) && e->op == OP_ADD)
+		replace_kin(x, END, e->b->span, shifted(x, e->b, 1));
 	if (role == INDEX || role == RANGE_END ? !has_number(e)
 					       : e->kind == E_BINARY && e->op == OP_MUL)
 		numbers(x, e, e->span);
@@ -660,14 +664,24 @@ static void loop(struct edits *x, const struct stmt *s)
 		replace(x, range,
 			arena_printf(a, "%s..%s by -1", shifted(x, s->e2, -1),
 				     shifted(x, s->e, -1)));
-	if (down || s->e->kind != E_INT || s->e->value != 1 || !last)
+	for (int by = -1; by <= 1 && is_number(s->e) && is_number(s->e2); by += 2) {
+		x->outer = range;
+		replace(x, range,
+			arena_printf(a, "%s..%s", shifted(x, s->e, by), shifted(x, s->e2, by)));
+	}
+	if (down || !is_number(s->e) || s->e->value < 0 || s->e->value > 1 || !last)
 		return;
-	edit(x, (struct span){ range.lo, last->span.hi },
-	     arena_printf(a, "0..%s { if %s != %s { %s }", text_of(x, s->e2->span), s->name.name,
-			  root, text_of(x, (struct span){ s->body->span.lo, last->span.hi })),
-	     "`for %s in 0..%s { if %s != %s { ... } }` in place of `for %s in %s { ... }` in line %u",
-	     s->name.name, text_of(x, s->e2->span), s->name.name, root, s->name.name,
-	     shown(x, range), line_of(x, s->span));
+	for (int i = root_name(x) ? 0 : 1; i < 2; i++, root = "rank") {
+		x->far = s->e->value ? GUARDED : ADDED;
+		edit(x, (struct span){ range.lo, last->span.hi },
+		     arena_printf(a, "0..%s { if %s != %s { %s }", text_of(x, s->e2->span),
+				  s->name.name, root,
+				  text_of(x, (struct span){ s->body->span.lo, last->span.hi })),
+		     "`for %s in 0..%s { if %s != %s { ... } }` in place of `for %s in %s { ... }` in "
+		     "line %u",
+		     s->name.name, text_of(x, s->e2->span), s->name.name, root, s->name.name,
+		     shown(x, range), line_of(x, s->span));
+	}
 }
 
 /* par { { A } { B } } as A B; par for as for. */
