@@ -117,18 +117,33 @@ static void replace_kin(struct edits *x, enum kin kin, struct span span, const c
 	replace(x, span, text);
 }
 
-/* The text with another word for a word. */
-static const char *renamed(struct edits *x, const char *text, const char *from, const char *to)
+/* The place of a word in a text, or NULL. */
+static const char *word_in(const char *text, const char *word)
 {
-	const char *out = "";
+	size_t n = strlen(word);
 
 	while (*text) {
-		size_t n = word_length(text), len = n ? n : 1;
-		bool found = n && strlen(from) == n && !memcmp(text, from, n);
-		out = arena_printf(&x->s->arena, "%s%.*s", out, found ? (int)strlen(to) : (int)len,
-				   found ? to : text);
-		text += len;
+		size_t len = word_length(text);
+
+		if (len == n && !memcmp(text, word, n))
+			return text;
+		text += len ? len : 1;
 	}
+	return NULL;
+}
+
+/* The text with another word for a word. O(text) */
+static const char *renamed(struct edits *x, const char *text, const char *from, const char *to)
+{
+	size_t n = strlen(text), most = strlen(from), grown = strlen(to);
+	size_t room = n + 1 + (grown > most ? n / most * (grown - most) : 0);
+	char *out = arena_alloc(&x->s->arena, room), *end = out;
+
+	for (const char *at; (at = word_in(text, from)); text = at + most) {
+		end = mempcpy(end, text, (size_t)(at - text));
+		end = mempcpy(end, to, grown);
+	}
+	strcpy(end, text);
 	return out;
 }
 
@@ -215,7 +230,7 @@ static const char *mirrored(struct edits *x, const struct expr *e)
 			    text_of(x, (struct span){ operator_span(x, sum).hi, e->span.hi }));
 }
 
-/* 2 * h as h */
+/* One more, one less. */
 static void numbers(struct edits *x, const struct expr *e, struct span span)
 {
 	replace_kin(x, UP, span, shifted(x, e, 1));
@@ -664,11 +679,9 @@ static void loop(struct edits *x, const struct stmt *s)
 		replace(x, range,
 			arena_printf(a, "%s..%s by -1", shifted(x, s->e2, -1),
 				     shifted(x, s->e, -1)));
-	for (int by = -1; by <= 1 && is_number(s->e) && is_number(s->e2); by += 2) {
-		x->outer = range;
+	for (int i = -1; i <= 1 && is_number(s->e) && is_number(s->e2); i += 2)
 		replace(x, range,
-			arena_printf(a, "%s..%s", shifted(x, s->e, by), shifted(x, s->e2, by)));
-	}
+			arena_printf(a, "%s..%s", shifted(x, s->e, i), shifted(x, s->e2, i)));
 	if (down || !is_number(s->e) || s->e->value < 0 || s->e->value > 1 || !last)
 		return;
 	for (int i = root_name(x) ? 0 : 1; i < 2; i++, root = "rank") {
@@ -920,6 +933,8 @@ static void group(struct edits *x, const struct stmt *s)
 
 static void statement(struct edits *x, const struct stmt *s)
 {
+	if (x->n == MOST_EDITS)
+		return;
 	x->peer = is_message(s) && text_is_here(x, s->e->span) ? text_of(x, s->e->span) : NULL;
 	if (s->kind == S_FOR || s->kind == S_PAR_FOR) {
 		loop(x, s);
@@ -1185,7 +1200,7 @@ static bool names_n(struct edits *x)
 	const struct stmt *s = x->schedule->body;
 	const char *text = s ? text_of(x, (struct span){ s->span.lo, last_of(s)->span.hi }) : "";
 
-	return strcmp(text, renamed(x, text, "N", "")) != 0;
+	return word_in(text, "N") != NULL;
 }
 
 /* Conditions that do not admit the N that is wrong. */
@@ -1296,22 +1311,20 @@ static void entries(struct edits *x, const struct decl *d)
 	}
 }
 
+static void all_statements(struct edits *x, bool near)
+{
+	for (const struct decl *d = x->s->module->main->decls; d; d = d->next)
+		if (d == x->schedule || d->kind == D_PROC)
+			statements(x, d->body, NULL, near);
+}
+
 void text_edits(struct edits *x)
 {
-	const struct decl *first = x->s->module->main->decls;
-
 	conditions(x);
 	if (!x->schedule->contract->ensures) /* it would be right without operations */
 		return;
 	take_conditions(x, x->schedule->body);
-	for (int near = 1; near >= 0; near--)
-		for (const struct decl *d = first; d; d = d->next) {
-			if (d == x->schedule || d->kind == D_PROC)
-				statements(x, d->body, NULL, near);
-			if (!near)
-				entries(x, d);
-		}
-	exchanges(x);
+	all_statements(x, true);
 	for (const struct binding *b = x->schedule->contract_args; b; b = b->next) {
 		expression(x, b->value, OTHER);
 		x->outer = b->span;
@@ -1331,4 +1344,8 @@ void text_edits(struct edits *x)
 		copies_of_inputs(x);
 	if (x->code == 403 || x->code == 408)
 		second_half(x);
+	all_statements(x, false);
+	for (const struct decl *d = x->s->module->main->decls; d; d = d->next)
+		entries(x, d);
+	exchanges(x);
 }
