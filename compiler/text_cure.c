@@ -235,6 +235,8 @@ static bool try_single(struct search *x, struct diag *g, enum far from, enum far
 static bool try_same(struct search *x, struct diag *g)
 {
 	struct edits *t = &x->e;
+	const char *text = t->source->text;
+	uint32_t base = t->source->base;
 
 	for (uint32_t i = 0; i < t->n; i++) {
 		const struct edit *v[MOST_PLACES], *e = &t->v[i];
@@ -245,9 +247,11 @@ static bool try_same(struct search *x, struct diag *g)
 			const struct edit *f = &t->v[j];
 			uint32_t k = n;
 
-			if (f->what || e->span.hi - e->span.lo != f->span.hi - f->span.lo ||
+			if (f->what || e->kin != f->kin || e->role != f->role ||
+			    e->span.hi - e->span.lo != f->span.hi - f->span.lo ||
 			    strcmp(e->text, f->text) ||
-			    strcmp(text_of(t, e->span), text_of(t, f->span)))
+			    memcmp(text + (e->span.lo - base), text + (f->span.lo - base),
+				   e->span.hi - e->span.lo))
 				continue;
 			seen = j < i;
 			while (k > 0 && v[k - 1]->span.lo > f->span.lo)

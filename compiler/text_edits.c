@@ -117,18 +117,33 @@ static void replace_kin(struct edits *x, enum kin kin, struct span span, const c
 	replace(x, span, text);
 }
 
-/* The text with another word for a word. */
-static const char *renamed(struct edits *x, const char *text, const char *from, const char *to)
+/* The place of a word in a text, or NULL. */
+static const char *word_in(const char *text, const char *word)
 {
-	const char *out = "";
+	size_t n = strlen(word);
 
 	while (*text) {
-		size_t n = word_length(text), len = n ? n : 1;
-		bool found = n && strlen(from) == n && !memcmp(text, from, n);
-		out = arena_printf(&x->s->arena, "%s%.*s", out, found ? (int)strlen(to) : (int)len,
-				   found ? to : text);
-		text += len;
+		size_t len = word_length(text);
+
+		if (len == n && !memcmp(text, word, n))
+			return text;
+		text += len ? len : 1;
 	}
+	return NULL;
+}
+
+/* The text with another word for a word. O(text) */
+static const char *renamed(struct edits *x, const char *text, const char *from, const char *to)
+{
+	size_t n = strlen(text), most = strlen(from), grown = strlen(to);
+	size_t room = n + 1 + (grown > most ? n / most * (grown - most) : 0);
+	char *out = arena_alloc(&x->s->arena, room), *end = out;
+
+	for (const char *at; (at = word_in(text, from)); text = at + most) {
+		end = mempcpy(end, text, (size_t)(at - text));
+		end = mempcpy(end, to, grown);
+	}
+	strcpy(end, text);
 	return out;
 }
 
@@ -215,7 +230,7 @@ static const char *mirrored(struct edits *x, const struct expr *e)
 			    text_of(x, (struct span){ operator_span(x, sum).hi, e->span.hi }));
 }
 
-/* 2 * h as h */
+/* One more, one less. */
 static void numbers(struct edits *x, const struct expr *e, struct span span)
 {
 	replace_kin(x, UP, span, shifted(x, e, 1));
@@ -266,10 +281,12 @@ static void binary(struct edits *x, const struct expr *e)
 			arena_printf(a, "(rank %% 2 == 0 ? %s : -%s)", text_of(x, e->b->span),
 				     text_of(x, e->b->span)));
 	}
-	if (is_sum(e) && is_number(e->b) && !e->b->parens) {
-		replace_kin(x, UP, e->span, shifted(x, e, 1));
-		replace_kin(x, DOWN, e->span, shifted(x, e, -1));
-	}
+	if (is_sum(e) && is_number(e->b) && !e->b->parens)
+		for (int by = 1; by >= -1; by -= 2) {
+			int64_t c = e->b->value + (e->op == OP_ADD ? by : -by);
+			replace_kin(x, by > 0 ? UP : DOWN, c > 0 ? e->b->span : e->span,
+				    c > 0 ? arena_printf(a, "%" PRId64, c) : shifted(x, e, by));
+		}
 	if (e->op == OP_SUB && e->a->kind == E_N && !is_number(e->b))
 		replace(x, e->a->span, "N - 1");
 	if ((e->op == OP_SHL || e->op == OP_SHR) && !is_number(e->b)) {
@@ -392,8 +409,10 @@ static void expression_in(struct edits *x, const struct expr *e, enum role role,
 	x->role = role;
 	x->outer = e->a || e->args ? e->span : around;
 	inside(x, e, false);
+	if (role == RANGE_END && is_sum(e) && is_number(e->b) && e->op == OP_ADD)
+		replace_kin(x, END, e->b->span, shifted(x, e->b, 1));
 	if (role == INDEX || role == RANGE_END ? !has_number(e)
-					       : e->kind == E_BINARY && !is_sum(e) && !is_loose(e))
+					       : e->kind == E_BINARY && e->op == OP_MUL)
 		numbers(x, e, e->span);
 	if (role == INDEX || role == PEER)
 		wrapped(x, e);
@@ -660,14 +679,22 @@ static void loop(struct edits *x, const struct stmt *s)
 		replace(x, range,
 			arena_printf(a, "%s..%s by -1", shifted(x, s->e2, -1),
 				     shifted(x, s->e, -1)));
-	if (down || s->e->kind != E_INT || s->e->value != 1 || !last)
+	for (int i = -1; i <= 1 && is_number(s->e) && is_number(s->e2); i += 2)
+		replace(x, range,
+			arena_printf(a, "%s..%s", shifted(x, s->e, i), shifted(x, s->e2, i)));
+	if (down || !is_number(s->e) || s->e->value < 0 || s->e->value > 1 || !last)
 		return;
-	edit(x, (struct span){ range.lo, last->span.hi },
-	     arena_printf(a, "0..%s { if %s != %s { %s }", text_of(x, s->e2->span), s->name.name,
-			  root, text_of(x, (struct span){ s->body->span.lo, last->span.hi })),
-	     "`for %s in 0..%s { if %s != %s { ... } }` in place of `for %s in %s { ... }` in line %u",
-	     s->name.name, text_of(x, s->e2->span), s->name.name, root, s->name.name,
-	     shown(x, range), line_of(x, s->span));
+	for (int i = root_name(x) ? 0 : 1; i < 2; i++, root = "rank") {
+		x->far = s->e->value ? GUARDED : ADDED;
+		edit(x, (struct span){ range.lo, last->span.hi },
+		     arena_printf(a, "0..%s { if %s != %s { %s }", text_of(x, s->e2->span),
+				  s->name.name, root,
+				  text_of(x, (struct span){ s->body->span.lo, last->span.hi })),
+		     "`for %s in 0..%s { if %s != %s { ... } }` in place of `for %s in %s { ... }` in "
+		     "line %u",
+		     s->name.name, text_of(x, s->e2->span), s->name.name, root, s->name.name,
+		     shown(x, range), line_of(x, s->span));
+	}
 }
 
 /* par { { A } { B } } as A B; par for as for. */
@@ -896,8 +923,9 @@ static void group(struct edits *x, const struct stmt *s)
 	if (s->e->kind != E_NAME && s->e->kind != E_BINARY)
 		return;
 	x->role = OTHER;
-	x->outer = s->e->span;
+	x->outer = (struct span){ s->e->span.lo, s->e3->span.hi };
 	other_names(x, s->e->span);
+	x->outer = s->e->span;
 	replace_kin(x, TIMES, s->e->span,
 		    arena_printf(&x->s->arena, s->e2->kind == E_BINARY ? "%s * (%s)" : "%s * %s",
 				 text_of(x, s->e->span), text_of(x, s->e2->span)));
@@ -905,6 +933,8 @@ static void group(struct edits *x, const struct stmt *s)
 
 static void statement(struct edits *x, const struct stmt *s)
 {
+	if (x->n == MOST_EDITS)
+		return;
 	x->peer = is_message(s) && text_is_here(x, s->e->span) ? text_of(x, s->e->span) : NULL;
 	if (s->kind == S_FOR || s->kind == S_PAR_FOR) {
 		loop(x, s);
@@ -1170,7 +1200,7 @@ static bool names_n(struct edits *x)
 	const struct stmt *s = x->schedule->body;
 	const char *text = s ? text_of(x, (struct span){ s->span.lo, last_of(s)->span.hi }) : "";
 
-	return strcmp(text, renamed(x, text, "N", "")) != 0;
+	return word_in(text, "N") != NULL;
 }
 
 /* Conditions that do not admit the N that is wrong. */
@@ -1281,22 +1311,20 @@ static void entries(struct edits *x, const struct decl *d)
 	}
 }
 
+static void all_statements(struct edits *x, bool near)
+{
+	for (const struct decl *d = x->s->module->main->decls; d; d = d->next)
+		if (d == x->schedule || d->kind == D_PROC)
+			statements(x, d->body, NULL, near);
+}
+
 void text_edits(struct edits *x)
 {
-	const struct decl *first = x->s->module->main->decls;
-
 	conditions(x);
 	if (!x->schedule->contract->ensures) /* it would be right without operations */
 		return;
 	take_conditions(x, x->schedule->body);
-	for (int near = 1; near >= 0; near--)
-		for (const struct decl *d = first; d; d = d->next) {
-			if (d == x->schedule || d->kind == D_PROC)
-				statements(x, d->body, NULL, near);
-			if (!near)
-				entries(x, d);
-		}
-	exchanges(x);
+	all_statements(x, true);
 	for (const struct binding *b = x->schedule->contract_args; b; b = b->next) {
 		expression(x, b->value, OTHER);
 		x->outer = b->span;
@@ -1316,4 +1344,8 @@ void text_edits(struct edits *x)
 		copies_of_inputs(x);
 	if (x->code == 403 || x->code == 408)
 		second_half(x);
+	all_statements(x, false);
+	for (const struct decl *d = x->s->module->main->decls; d; d = d->next)
+		entries(x, d);
+	exchanges(x);
 }

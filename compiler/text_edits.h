@@ -26,7 +26,8 @@ enum kin {
 	BLOCK,
 	ORDER,
 	LOCAL,
-	TABLE
+	TABLE,
+	END
 };
 
 /* How an expression is used. */

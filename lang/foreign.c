@@ -37,10 +37,12 @@ static const struct foreign {
 	  "wait_all cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize "
 	  "__syncthreads __threadfence",
 	  "operations wait for their own messages; nothing else has to be waited for", NULL, NULL },
-	{ "MPI_Init MPI_Finalize MPI_Comm_rank MPI_Comm_size ncclCommInitRank ncclCommDestroy "
-	  "ncclCommInitAll ncclGetUniqueId init_process_group destroy_process_group get_rank "
-	  "get_world_size Get_rank Get_size",
+	{ "MPI_Init MPI_Finalize ncclCommInitRank ncclCommDestroy ncclCommInitAll ncclGetUniqueId "
+	  "init_process_group destroy_process_group",
 	  "there is nothing to initialise: rank and N are names for numbers", NULL, NULL },
+	{ "MPI_Comm_rank get_rank Get_rank", "write `rank`, which is the number of this rank", NULL,
+	  NULL },
+	{ "MPI_Comm_size get_world_size Get_size", "write `N`, the number of ranks", NULL, NULL },
 	{ "MPI_Comm_split MPI_Comm_create ncclCommSplit new_group Split",
 	  "to use some of the ranks: within group(first, count, stride) { ... }, or within group([0, "
 	  "2]) { ... }",

@@ -232,6 +232,11 @@ bool habit_statement(struct mistake *m)
 	m->message = arena_printf(m->ps->arena, "unexpected name `%s`, expected a statement",
 				  parse_clip(m->ps, word, (size_t)(text_word_end(word) - word)));
 	const char *next = text_skip(text_word_end(word));
+	if (before == TOK_IDENT &&
+	    word_is_one_of(mistake_text(m, m->ps->before.span.lo), "isend irecv"))
+		return cure_help(
+			m, "there is no handle: write send X to P or recv X from P; in a step it "
+			   "does not wait for other operations");
 	if (word_is_one_of(word, "with using op") &&
 	    word_is_one_of(next, "sum prod max min avg add op SUM MAX"))
 		return cure_help(m, "the caller of the schedule chooses the operator");
@@ -352,9 +357,30 @@ static bool many_peers(struct mistake *m)
 	return cure_help(m, arena_printf(m->ps->arena, "a message has one peer: %s", m->text));
 }
 
+/* send a@rank to p; copy a@p into b */
+static bool of_a_rank(struct mistake *m)
+{
+	const char *end = text_word_end(text_skip(m->at + 1));
+
+	if (!mistake_got(m, "'@'") || m->ps->head == TOK_CONTRACT)
+		return false;
+	if (word_is_one_of(text_skip(m->at + 1), "rank"))
+		return cure_both(m, "each rank names its own chunks, without `@`", m->at, end, "");
+	m->mute = text_line_end(m->at);
+	return cure_help(
+		m, "each rank names its own chunks; those of another rank come by a message: send "
+		   "X to P there, recv Y from Q here");
+}
+
 bool habit_operation(struct mistake *m)
 {
 	const struct form *f = form_of(m->ps->previous.kind);
+
+	if (of_a_rank(m))
+		return true;
+	if (m->ps->previous.kind == TOK_REDUCE && mistake_got(m, "sum"))
+		return cure_both(m, "the caller chooses the operator: reduce X from P", m->at,
+				 text_skip(text_word_end(m->at)), "");
 
 	if (called(m) || many_peers(m))
 		return true;

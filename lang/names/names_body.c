@@ -243,6 +243,8 @@ static void unknown_param(struct resolver *r, const struct binding *b, const str
 	if (near)
 		diag_fix(r->d, g, b->name.span, "%s", near);
 	diag_note(r->d, g, callee->name.span, "`%s` is defined here", callee->name.name);
+	if (!callee->params)
+		diag_help(r->d, g, "it has no parameters: leave out `; %s = ...`", b->name.name);
 }
 
 static void resolve_binding(struct resolver *r, struct binding *b, const struct decl *callee)

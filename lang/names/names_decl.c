@@ -110,14 +110,18 @@ static void resolve_topology(struct resolver *r, struct decl *d)
 				    : most == 2
 					    ? "N / 2"
 					    : arena_printf(r->arena, "N / %d", 1 << (most - 1)));
-	diag_help(r->d,
-		  names_wrong_number(r, "topology ", d->topology_name,
-				     d->ntopology_args < least ? least : most, d->ntopology_args,
-				     def->decl->name.span),
-		  product ? "write numbers of which %s is N, such as: on %s%s%s%s"
-			  : "write%s: on %s%s%s%s",
-		  product ? lang_expr_text(r->arena, product_of(def->decl->where)) : "",
-		  d->topology_name.name, *form ? "(" : "", form, *form ? ")" : "");
+	diag_help(
+		r->d,
+		names_wrong_number(r, "topology ", d->topology_name,
+				   d->ntopology_args < least ? least : most, d->ntopology_args,
+				   def->decl->name.span),
+		product ? "write numbers of which %s is N, such as: on %s%s%s%s"
+		: d->ntopology_args || d->params || d->kind == D_PROC
+			? "write%s: on %s%s%s%s"
+			: "write%s: on %s%s%s%s, with numbers or parameters of the schedule: schedule "
+			  "NAME(P = 2)",
+		product ? lang_expr_text(r->arena, product_of(def->decl->where)) : "",
+		d->topology_name.name, *form ? "(" : "", form, *form ? ")" : "");
 }
 
 /* Defines a name of a topology; a file's own name hides one of a topology of the prelude. */
