@@ -78,8 +78,9 @@ struct options {
 	struct numbers ranks; /* -n; none: every N in 2..16 that `where` admits */
 	struct shown view;    /* explain: --chunk --rank --step; and table, simulate: --format */
 	const char *on;	      /* simulate: --on, the machine; NULL: the schedule's topology */
-	uint64_t least, most; /* simulate: -b, -e: bytes of the larger buffer; */
-	uint32_t factor;      /* ... -f: from one size to the next */
+	/* simulate; all bits set: not given */
+	uint64_t least, most;	  /* simulate: -b, -e: bytes of the larger buffer; */
+	uint32_t factor;	  /* ... -f: from one size to the next */
 	struct setting *settings; /* -D, --root */
 	size_t nsettings;
 	const char *schedule; /* --schedule, or NULL */

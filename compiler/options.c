@@ -339,7 +339,8 @@ static int check_together(const struct command *c)
 	const struct options *o = &c->options;
 	bool compiles = o->action == ACTION_COMPILE, fmt = o->action == ACTION_FORMAT;
 	bool table = o->action == ACTION_TABLE, serves = o->action == ACTION_SERVE;
-	bool simulates = o->action == ACTION_SIMULATE;
+	bool simulates = o->action == ACTION_SIMULATE, factor = o->factor != UINT32_MAX;
+	bool least = o->least != UINT64_MAX, most = o->most != UINT64_MAX;
 	bool in_place = o->format_in_place, kernels = o->emit == EMIT_CUDA || o->emit == EMIT_PTX;
 	bool view = o->view.nchunks || o->view.ranks.n || o->view.steps.n;
 	const struct {
@@ -368,12 +369,13 @@ static int check_together(const struct command *c)
 		{ (table || simulates) &&
 			  (o->view.format == FORMAT_SVG || o->view.format == FORMAT_HTML),
 		  "ccc table and ccc simulate print text, csv and json; ccc explain draws" },
-		{ (o->on || o->least || o->most || o->factor) && !simulates,
+		{ (o->on || least || most || factor) && !simulates,
 		  "--on, -b, -e and -f belong to ccc simulate" },
-		{ o->most && o->most < o->least, "-e is less than -b" },
-		{ o->most && !o->least && o->most < SIMULATE_LEAST,
-		  "-e is less than 1K, where the sizes begin without -b" },
-		{ o->factor == 1, "-f takes a factor of at least 2" },
+		{ o->least == 0 || o->most == 0, "-b and -e take at least 1 byte" },
+		{ most && o->most < (least ? o->least : SIMULATE_LEAST),
+		  least ? "-e is less than -b"
+			: "-e is less than 1K, where the sizes begin without -b" },
+		{ o->factor < 2, "-f takes a factor of at least 2" },
 		{ o->action == ACTION_EXPLAIN && o->view.format == FORMAT_CSV,
 		  "ccc explain prints text, svg, html and json; ccc table prints csv" },
 		{ o->schedule && table,
@@ -449,6 +451,8 @@ int options_parse(struct command *c, int argc, char **argv)
 	c->options.slots = 8;
 	c->options.eager = EAGER_BYTES;
 	c->options.view.format = NFORMATS; /* none was given yet */
+	c->options.least = c->options.most = UINT64_MAX;
+	c->options.factor = UINT32_MAX;
 	c->options.style.max_errors = 20;
 	status = parse_options(c, argc, argv);
 	if (status >= 0)

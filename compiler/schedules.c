@@ -364,8 +364,10 @@ static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool qu
 		if (s->work.spent)
 			return false;
 		if (s->diags.errors || s->status) {
-			help_root(s, j, first, r);
-			cure_text(s, j->schedule, first, nranks, s->work.done - done);
+			if (!s->status) { /* it is the schedule that is wrong */
+				help_root(s, j, first, r);
+				cure_text(s, j->schedule, first, nranks, s->work.done - done);
+			}
 			return admitted;
 		}
 		if (admitted && j->target &&

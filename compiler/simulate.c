@@ -10,6 +10,7 @@
 #include "compiler/session.h"
 
 #include <inttypes.h>
+#include <jansson.h>
 #include <string.h>
 
 #define FACTOR 4u
@@ -17,15 +18,32 @@
 
 /* ---- the machine ---------------------------------------------------------------------------------- */
 
+/* The last ".ccs:" of the text, or NULL. */
+static const char *find_file(const char *on)
+{
+	const char *last = NULL;
+
+	for (const char *at = on; (at = strstr(at, ".ccs:")) != NULL; at++)
+		last = at;
+	return last;
+}
+
+/* A text with a schedule on the machine; NULL: --on has another form, which is reported. */
 static const char *machine_text(struct session *s)
 {
-	const char *on = s->o->on, *colon = strstr(on, ".ccs:");
-	const char *import =
-		colon ? arena_printf(&s->arena, "import \"%.*s\"\n", (int)(colon + 4 - on), on)
-		      : "";
+	const char *on = s->o->on, *file = find_file(on), *name = file ? file + 5 : on;
+	size_t import = file ? (size_t)(file + 4 - on) : 0, n = strcspn(on, "\"\\\n\r");
 
-	return arena_printf(&s->arena, "%sschedule machine implements barrier() on %s { }\n",
-			    import, colon ? colon + 5 : on);
+	if (!strpbrk(name, "{};\"\n\r") && !strstr(name, "//") && !strstr(name, "/*") &&
+	    n >= import)
+		return arena_printf(
+			&s->arena, "%s%.*s%sschedule machine implements barrier() on %s { }\n",
+			file ? "import \"" : "", (int)import, on, file ? "\"\n" : "", name);
+	diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK,
+		 "--on takes NAME, NAME(ARGUMENTS) or FILE.ccs:NAME, and a FILE without quotes and "
+		 "backslashes, not '%s'",
+		 on);
+	return NULL;
 }
 
 /* The machine as the topology of an instance; no schedule: a mistake, reported. */
@@ -42,6 +60,8 @@ static struct instance machine_instance(struct session *s, const struct instance
 	if (!s->o->on)
 		return *of;
 	text = machine_text(s);
+	if (!text)
+		return in;
 	in.module = lang_load_text(&f, "--on", text, strlen(text));
 	if (s->diags.errors)
 		return in;
@@ -74,6 +94,7 @@ static double bus_factor(const char *contract, uint32_t ranks)
 struct row_of {
 	const char *schedule, *machine;
 	uint32_t nranks;
+	int64_t root; /* below 0: none is chosen */
 	uint64_t bytes;
 	double us, algbw, busbw; /* GB/s of 10^9 bytes */
 	const char *limit;
@@ -83,9 +104,9 @@ static const char *limit_text(struct arena *a, const struct machine *m, const st
 {
 	const struct machine_link *l;
 
-	if (p->link == NONE)
-		return "no messages between ranks";
-	if (p->seconds > 0 && p->latency >= p->seconds / 2)
+	if (!p->messages)
+		return "no messages";
+	if (p->link == NONE || (p->seconds > 0 && p->latency >= p->seconds / 2))
 		return arena_printf(a, "latency of %u message%s, %.0f %%", p->messages,
 				    p->messages == 1 ? "" : "s", 100 * p->latency / p->seconds);
 	l = &m->links[p->link];
@@ -93,29 +114,43 @@ static const char *limit_text(struct arena *a, const struct machine *m, const st
 			    p->seconds > 0 ? 100 * p->busy / p->seconds : 0);
 }
 
+/* A table has a head for each N; CSV has one in all. */
 static void print_head(FILE *out, enum print_format format, const struct row_of *r)
 {
-	if (format == FORMAT_CSV)
+	char root[32] = "";
+
+	if (r->root >= 0)
+		snprintf(root, sizeof(root), ", root %" PRId64, r->root);
+	if (format == FORMAT_CSV && ftell(out) == 0)
 		fputs("schedule,ranks,machine,bytes,us,algbw,busbw,limit\n", out);
-	else if (format != FORMAT_JSON)
-		fprintf(out, "%s, %u ranks on %s: predicted\n%12s %12s %9s %9s  %s\n", r->schedule,
-			r->nranks, r->machine, "bytes", "us", "algbw", "busbw", "what limits it");
+	else if (format != FORMAT_CSV && format != FORMAT_JSON)
+		fprintf(out, "%s, %u ranks%s on %s: predicted\n%12s %12s %9s %9s  %s\n",
+			r->schedule, r->nranks, root, r->machine, "bytes", "us", "algbw", "busbw",
+			"what limits it");
+}
+
+static void print_json(FILE *out, const struct row_of *r)
+{
+	json_t *o = json_pack("{s:s,s:i,s:s,s:I,s:f,s:f,s:f,s:s}", "schedule", r->schedule, "ranks",
+			      (int)r->nranks, "machine", r->machine, "bytes", (json_int_t)r->bytes,
+			      "us", r->us, "algbw", r->algbw, "busbw", r->busbw, "limit", r->limit);
+
+	if (o && !json_dumpf(o, out, JSON_REAL_PRECISION(9)))
+		fputc('\n', out);
+	json_decref(o);
 }
 
 static void print_row(FILE *out, enum print_format format, const struct row_of *r)
 {
-	if (format == FORMAT_JSON)
-		fprintf(out,
-			"{\"schedule\": \"%s\", \"ranks\": %u, \"machine\": \"%s\", \"bytes\": %" PRIu64
-			", \"us\": %.6f, \"algbw\": %.6f, \"busbw\": %.6f, \"limit\": \"%s\"}\n",
-			r->schedule, r->nranks, r->machine, r->bytes, r->us, r->algbw, r->busbw,
-			r->limit);
-	else if (format == FORMAT_CSV)
+	if (format == FORMAT_JSON) {
+		print_json(out, r);
+	} else if (format == FORMAT_CSV) { /* the texts have no quotes */
 		fprintf(out, "%s,%u,\"%s\",%" PRIu64 ",%.6f,%.6f,%.6f,\"%s\"\n", r->schedule,
 			r->nranks, r->machine, r->bytes, r->us, r->algbw, r->busbw, r->limit);
-	else
+	} else {
 		fprintf(out, "%12" PRIu64 " %12.2f %9.3f %9.3f  %s\n", r->bytes, r->us, r->algbw,
 			r->busbw, r->limit);
+	}
 }
 
 static void print_sizes(struct session *s, struct ctx *c, const struct checked *k,
@@ -123,11 +158,14 @@ static void print_sizes(struct session *s, struct ctx *c, const struct checked *
 {
 	const struct options *o = s->o;
 	double blocks = program_most_blocks(k->program);
-	uint64_t least = o->least ? o->least : SIMULATE_LEAST;
-	uint64_t most = o->most ? o->most : o->least ? o->least : MOST;
-	uint32_t factor = o->factor ? o->factor : FACTOR;
+	const bool from = o->least != UINT64_MAX, to = o->most != UINT64_MAX;
+	const bool empty = !k->program->nbuffers; /* a barrier */
+	uint64_t least = empty ? 0 : from ? o->least : SIMULATE_LEAST;
+	uint64_t most = empty ? 0 : to ? o->most : from ? o->least : MOST;
+	uint32_t factor = o->factor != UINT32_MAX ? o->factor : FACTOR;
 	struct row_of r = { .schedule = k->program->instance.schedule->name.name,
 			    .machine = o->on ? o->on : m->name,
+			    .root = k->program->instance.root,
 			    .nranks = m->nranks };
 
 	const char *contract = k->program->instance.schedule->contract->name.name;
@@ -141,7 +179,7 @@ static void print_sizes(struct session *s, struct ctx *c, const struct checked *
 		r.busbw = r.algbw * bus_factor(contract, r.nranks);
 		r.limit = limit_text(c->arena, m, &p);
 		print_row(s->out.stream, o->view.format, &r);
-		if (r.bytes > most / factor)
+		if (!r.bytes || r.bytes > most / factor)
 			break;
 	}
 }
@@ -154,6 +192,8 @@ void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
 	const struct machine *m;
 
 	c->diags->phase = PHASE_EXPAND;
+	if (in.schedule && !session_can_write(s)) /* over the machine's file */
+		return;
 	m = in.schedule ? machine_make(c, &in) : NULL;
 	if (p->any_sized && m) {
 		struct diag *g = diag_add(c->diags, SEV_ERROR, 702, p->instance.schedule->name.span,

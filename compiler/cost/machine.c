@@ -29,18 +29,17 @@ static int by_pair(const void *a, const void *b)
 
 /* False: it is not there, or is no time; reported. */
 static bool attribute(struct ctx *c, const struct decl *t, const struct stmt *s, const char *name,
-		      double least, double *value)
+		      double least, double most, double *value)
 {
 	for (const struct binding *b = s->more; b; b = b->next) {
 		if (strcmp(b->name.name, name) != 0)
 			continue;
 		*value = b->number;
-		if (*value > least && *value <= 1e300)
+		if (*value >= least && *value <= most)
 			return true;
-		if (*value == least && least == 0 && *name == 'l')
-			return true;
-		diag_add(c->diags, SEV_ERROR, 702, b->span, NO_RANK,
-			 "simulate: a link's bandwidth must be above 0, and its latency 0 or more");
+		diag_add(
+			c->diags, SEV_ERROR, 702, b->span, NO_RANK,
+			"simulate: a link's bandwidth is 1 to 1e18 bytes/s, its latency 0 to 1e6 s");
 		return false;
 	}
 	struct diag *g = diag_add(c->diags, SEV_ERROR, 702, s->span, NO_RANK,
@@ -55,17 +54,21 @@ static bool attribute(struct ctx *c, const struct decl *t, const struct stmt *s,
 static bool take_times(struct ctx *c, const struct decl *t, const struct stmt *s,
 		       struct machine_link *l)
 {
-	return attribute(c, t, s, "bandwidth", 0, &l->bandwidth) &&
-	       attribute(c, t, s, "latency", 0, &l->latency);
+	return attribute(c, t, s, "bandwidth", 1, 1e18, &l->bandwidth) &&
+	       attribute(c, t, s, "latency", 0, 1e6, &l->latency);
 }
 
-static bool no_links(struct ctx *c, const struct decl *s, const struct decl *t)
+static bool no_links(struct ctx *c, const struct instance *in)
 {
-	struct diag *g = diag_add(c->diags, SEV_ERROR, 702, s->name.span, NO_RANK,
-				  "simulate: %s has no times: %s", s->name.name,
-				  !t ? "it names no topology, so every pair of ranks has a link"
-				  : !t->body ? "its topology names no links"
-					     : "its topology makes no link");
+	const struct decl *t = in->schedule->topology;
+	struct diag *g =
+		!t ? diag_add(c->diags, SEV_ERROR, 702, in->schedule->name.span, NO_RANK,
+			      "simulate: %s has no times: it names no topology, so every pair of "
+			      "ranks has a link",
+			      in->schedule->name.name)
+		   : diag_add(c->diags, SEV_ERROR, 702, in->schedule->topology_name.span, NO_RANK,
+			      "simulate: there are no times: topology %s makes no link",
+			      t->name.name);
 
 	diag_help(
 		c->diags, g,
@@ -80,7 +83,7 @@ static bool make(struct ctx *c, const struct instance *in, struct cursor *v, str
 	bool ok = true;
 
 	if (!t || !lang_has_stmt(t->body, S_LINK))
-		return no_links(c, in->schedule, t);
+		return no_links(c, in);
 	v->links_named = true;
 	for (uint32_t r = 0; r < in->nranks && !v->stopped; r++) {
 		cursor_start(v, t->body, r);
@@ -89,7 +92,7 @@ static bool make(struct ctx *c, const struct instance *in, struct cursor *v, str
 	if (c->diags->errors)
 		return false;
 	if (!v->npairs)
-		return no_links(c, in->schedule, t);
+		return no_links(c, in);
 	made = ARENA_ARRAY(c->scratch, struct made, v->npairs);
 	for (uint32_t i = 0; i < v->npairs; i++)
 		made[i] = (struct made){ v->pairs[i], i, v->named[i] };

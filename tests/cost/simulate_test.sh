@@ -94,6 +94,7 @@ cat >"$tmp/slow.ccs" <<-'END'
 	  if rank == 0 { link 0 -> 1 (bandwidth = 2e9, latency = 1e-6) }
 	  link 1 -> 0 (bandwidth = 1e9, latency = 1e-6)
 	}
+	topology lone { if N > 64 { link rank -> 0 (bandwidth = 1e9, latency = 1e-6) } }
 	topology zero where N == 2 { link rank -> 1 - rank (bandwidth = 0, latency = 1e-6) }
 END
 # 500 us for rank 2's message (500,001); rank 0's take 1.5 us each.
@@ -126,6 +127,14 @@ holds "... by the factor" test "$(awk 'NR > 2 { print $1 }' "$tmp/out" | tr '\n'
 status "JSON" 0 "$build/bin/ccc" simulate schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 4000 --format=json
 says "... a row an object" "$tmp/out" \
 	'^\{"schedule": "ring_allreduce", "ranks": 4, "machine": ".*flat.ccs:flat", "bytes": 4000, "us": 18\.0'
+status "CSV of several N" 0 "$build/bin/ccc" simulate schedules/ring_allreduce.ccs -n 2,4 --on 'nodes(2)' -b 1K \
+	--format=csv
+holds "... has one head" test "$(grep -c '^schedule,' "$tmp/out")/$(wc -l <"$tmp/out")" = 1/3
+status "a barrier" 0 "$build/bin/ccc" simulate schedules/dissemination_barrier.ccs -n 8 --on 'nodes(4)'
+says "... is one row, limited by latency" "$tmp/out" '^ +0 +15\.00 .* latency of 3 messages, 100 %$'
+holds "... and no other" test "$(wc -l <"$tmp/out")" = 3
+status "a rooted schedule" 0 "$build/bin/ccc" simulate schedules/binomial_broadcast.ccs -n 4 --root 1 --on 'nodes(2)' -b 1K
+says "... with its time for that root" "$tmp/out" '^ +1024 +10\.04 '
 cat >"$tmp/own.ccs" <<-'END'
 	topology own { link rank -> (rank + 1) % N (bandwidth = 1e9, latency = 1e-6) }
 	contract turn(in a[C], out b[C]) ensures b[i] == a[i]@((rank - 1) % N)
@@ -145,13 +154,24 @@ refused() {
 refused "this link of ring has no bandwidth" "a machine without times" schedules/ring_allreduce.ccs -n 4
 refused "this link of half has no latency" "half of the times" "$tmp/late.ccs" -n 3 --on "$tmp/slow.ccs:half"
 refused "twice, with different times" "a link with two times" schedules/ring_allreduce.ccs -n 2 --on "$tmp/slow.ccs:twice"
-refused "bandwidth must be above 0" "a bandwidth of 0" schedules/ring_allreduce.ccs -n 2 --on "$tmp/slow.ccs:zero"
-refused "names no topology|its topology" "no topology" schedules/direct_allreduce.ccs -n 4
+refused "bandwidth is 1 to 1e18" "a bandwidth of 0" schedules/ring_allreduce.ccs -n 2 --on "$tmp/slow.ccs:zero"
+refused "topology full makes no link" "no topology" schedules/direct_allreduce.ccs -n 4
 refused "has no link between them" "a message without a link" schedules/direct_allreduce.ccs -n 5 --on "$tmp/own.ccs:own"
+refused "topology lone makes no link" "one rank" schedules/ring_allreduce.ccs -n 2 --on "$tmp/slow.ccs:lone"
 refused "did you mean .nodes" "an unknown machine" schedules/ring_allreduce.ccs -n 4 --on 'nods(4)'
 refused "does not hold for N = 8, G = 3" "a machine of another size" schedules/ring_allreduce.ccs -n 8 --on 'nodes(3)'
 refused "a .sized. buffer" "lengths that only a call has" tests/cpu/layouts/exchange_sized.ccs -n 4 --on "$flat"
 refused "-e is less than -b" "sizes backwards" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 2K -e 1K
+refused "at least 1 byte" "no bytes" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 0
+refused "factor of at least 2" "no growth" schedules/ring_allreduce.ccs -n 4 --on "$flat" -f 0
+refused "takes NAME, NAME.ARGUMENTS" "a text behind the machine" schedules/ring_allreduce.ccs -n 4 \
+	--on 'nodes(2) { } schedule x implements barrier() on nodes(4)'
+cp "$tmp/own.ccs" "$tmp/mine.ccs"
+refused "is a source of this compilation" "a table over the machine" schedules/ring_allreduce.ccs -n 4 \
+	--on "$tmp/mine.ccs:own" -o "$tmp/mine.ccs"
+holds "... which is as it was" cmp "$tmp/own.ccs" "$tmp/mine.ccs"
+refused "takes 1 argument" "a machine without its argument" schedules/ring_allreduce.ccs -n 4 --on nodes
+holds "... has no cure in the schedule" sh -c '! grep -q "makes it right" "$1"' - "$tmp/err"
 refused "takes bytes" "no size" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b many
 refused "is no schedule in a .ccs file" "a pipeline" schedules/broken/recv_late.csv -n 2 --on "$flat"
 status "a wrong schedule is no time" 1 "$build/bin/ccc" simulate schedules/broken/all_send_first.ccs -n 4 --slots 0 --on "$flat"
