@@ -21,9 +21,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define MOST_BYTES (1u << 17)  /* of the file */
+#define MOST_BYTES (1u << 15)  /* of the file */
 #define MOST_WORK (1ull << 27) /* units of struct work: some 0.3 s */
-#define WORK_BYTE 4u	       /* of a byte that is read and resolved again */
+#define WORK_BYTE 8u	       /* of a byte that is read and resolved again */
 #define WORK_SMALL (1ull << 18)
 
 enum { MOST_PLACES = 16, MOST_PARTS = 4 };

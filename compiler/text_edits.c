@@ -753,7 +753,7 @@ static void unwrapped(struct edits *x, const struct stmt *s)
 
 struct halves {
 	struct span cut[32]; /* of the text */
-	uint32_t ncut, kept, ops;
+	uint32_t ncut, kept;
 	const struct stmt *op; /* the last that is kept */
 	bool full;
 };
@@ -783,7 +783,6 @@ static bool half(struct edits *x, struct halves *h, const struct stmt *s, bool s
 		if (is_op(s)) {
 			stays = (s->kind == S_SEND) == sends;
 			h->kept += stays;
-			h->ops++;
 			h->op = stays ? s : h->op;
 		} else if (s->body) {
 			if (s->kind == S_STEP && steps)
