@@ -192,7 +192,10 @@ $(BIN)/ccc: $(BUILD)/compiler/ccc.o $(LIB)/libccc.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(EXPAT) $(ISL) $(LIBS)
 
-$(BIN)/ccrun: $(CCRUN_OBJ) $(LIB)/libccs.a
+# The language, for expressions of --fill and --sizes: what ccrun needs of it is in an archive.
+$(BUILD)/lang/lang.a: $(LANG_OBJ)
+	rm -f $@ && ar qcsD $@ $^
+$(BIN)/ccrun: $(CCRUN_OBJ) $(LIB)/libccs.a $(BUILD)/lang/lang.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 

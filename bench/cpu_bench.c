@@ -40,6 +40,7 @@ struct line {
 struct bench {
 	int nranks, nthreads, nmodules, calls;
 	struct ccs_module *module[MOST_MODULES];
+	struct ccs_call *prepared[MOST_MODULES][MOST_RANKS];
 	struct ccs_comm *comm[MOST_RANKS];
 	float *in[MOST_RANKS], *out[MOST_RANKS];
 	reduce_combine *add;
@@ -145,6 +146,18 @@ static void by_module(struct thread *t, const struct ccs_module *m)
 		atomic_store(&b->wrong, true);
 }
 
+static void by_prepared(struct thread *t, struct ccs_call *const *calls)
+{
+	struct bench *b = t->b;
+
+	ccs_group_start();
+	for (int r = t->id; r < b->nranks; r += b->nthreads)
+		if (ccs_start(calls[r]))
+			atomic_store(&b->wrong, true);
+	if (ccs_group_end())
+		atomic_store(&b->wrong, true);
+}
+
 static void prepare(struct thread *t, int call)
 {
 	struct bench *b = t->b;
@@ -172,7 +185,7 @@ static void check(struct thread *t, int call)
 		}
 }
 
-/* Contenders 0 and 1 are the hand's. */
+/* Contenders 0 and 1 are the hand's; then each module's calls, by ccs_run and prepared. */
 static bool takes_part(const struct bench *b, int contender)
 {
 	return contender != 1 || b->count * sizeof(float) <= LEFT;
@@ -184,7 +197,7 @@ static void *run(void *arg)
 	struct bench *b = t->b;
 
 	for (int call = 0; call < b->calls; call++)
-		for (int c = 0; c < 2 + b->nmodules; c++) {
+		for (int c = 0; c < 2 + 2 * b->nmodules; c++) {
 			double begun;
 
 			if (!takes_part(b, c))
@@ -196,8 +209,10 @@ static void *run(void *arg)
 				by_parts(t);
 			else if (c == 1)
 				by_lines(t);
+			else if (c % 2 == 0)
+				by_module(t, b->module[(c - 2) / 2]);
 			else
-				by_module(t, b->module[c - 2]);
+				by_prepared(t, b->prepared[(c - 2) / 2]);
 			b->took[((size_t)c * (size_t)b->calls + (size_t)call) *
 					(size_t)b->nthreads +
 				(size_t)t->id] = now() - begun;
@@ -245,7 +260,7 @@ static void measure(struct bench *b, size_t bytes, int most)
 
 	b->count = bytes / sizeof(float);
 	b->calls = bytes >= 1 << 20 ? most / 20 + 11 : most;
-	b->took = calloc((size_t)(2 + b->nmodules) * (size_t)b->calls * (size_t)b->nthreads,
+	b->took = calloc((size_t)(2 + 2 * b->nmodules) * (size_t)b->calls * (size_t)b->nthreads,
 			 sizeof(*b->took));
 	if (!b->took)
 		abort();
@@ -254,6 +269,11 @@ static void measure(struct bench *b, size_t bytes, int most)
 		atomic_store(&b->line[i].met, 0);
 		atomic_store(&b->line[i].left, 0);
 	}
+	for (int m = 0; m < b->nmodules; m++)
+		for (int r = 0; r < b->nranks; r++)
+			if (ccs_prepare(&b->prepared[m][r], b->module[m], NULL, b->in[r], b->out[r],
+					b->count, CCS_FLOAT32, CCS_SUM, -1, b->comm[r], NULL))
+				abort();
 	for (int i = 1; i < b->nthreads; i++)
 		if (pthread_create(&id[i], NULL, run, &thread[i]))
 			abort();
@@ -265,9 +285,13 @@ static void measure(struct bench *b, size_t bytes, int most)
 	hand = lines > 0 && lines < hand ? lines : hand;
 	printf("%10zu %10.2f", bytes, hand);
 	for (int m = 0; m < b->nmodules; m++)
-		printf(" %11.2f %5.2f", median(b, 2 + m), median(b, 2 + m) / hand);
+		printf(" %9.2f %5.2f %5.2f", median(b, 2 + 2 * m), median(b, 2 + 2 * m) / hand,
+		       median(b, 3 + 2 * m) / hand);
 	puts("");
 	fflush(stdout);
+	for (int m = 0; m < b->nmodules; m++)
+		for (int r = 0; r < b->nranks; r++)
+			ccs_call_free(b->prepared[m][r]);
 	free(b->took);
 }
 
@@ -326,10 +350,10 @@ int main(int argc, char **argv)
 		fprintf(stderr, "cpu_bench: %s\n", ccs_error());
 		return 1;
 	}
-	printf("allreduce, float32 sum, %d ranks on %d threads; us, and times the hand's\n%10s %10s",
+	printf("allreduce, float32 sum, %d ranks on %d threads; us, and times the hand's: by ccs_run, and prepared\n%10s %10s",
 	       b.nranks, b.nthreads, "bytes", "by hand");
 	for (int m = 0; m < b.nmodules; m++)
-		printf(" %17.17s", ccs_module_schedule(b.module[m]));
+		printf(" %21.21s", ccs_module_schedule(b.module[m]));
 	puts("");
 	for (int i = 0; i < NSIZES; i++)
 		measure(&b, SIZES[i], calls);

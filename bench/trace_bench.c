@@ -3,7 +3,10 @@
  * are processes. Medians of REPEATS means, and their ratio.
  *
  * A traced call is done operation by operation. Processes do calls so anyway. Tasks have most done in
- * fewer passes (cpu/play/fold.h): their ratio shows mostly that.
+ * fewer passes (cpu/play/fold.h): their ratio shows mostly that. A ring's allreduce of 64 KiB on 8 ranks
+ * took 12.7 us in passes, 27 us operation by operation without times, and 30 us with them: 28 ns an
+ * operation, 22 of which are one reading of the clock. Other tiles, and an order that follows each message,
+ * changed nothing: the 8 ranks' chunks are read and stored 2.2 times as often as in passes.
  *
  * usage: trace_bench MODULE.so RANKS      a module of an allreduce
  */

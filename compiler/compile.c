@@ -102,7 +102,7 @@ static enum pass_end find_races(struct checking *x)
 	return ordered && x->contract_ok && !k->deadlock.deadlocked ? GO_ON : STOP;
 }
 
-/* The values, and what follows from them while they are there: blame, bits, orders. */
+/* The values, and the passes that need the run while its tables exist: blame, bits, orders. */
 static enum pass_end prove_values(struct checking *x)
 {
 	struct ctx *c = x->ctx;

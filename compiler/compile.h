@@ -14,6 +14,7 @@
  *   witness/   witness, blame,   the smallest reason for a failed verdict
  *              orders
  *   explain/   explain           how the data of one instance moves, as text and pictures
+ *   cost/      machine, timing   how long a call takes on a machine, and what limits it
  *   lower/     lower             program -> lowered program (flow, fuse, waits), which then
  *                                passes match, deadlock, race, proof, bits and after again
  *              direct            messages that need no slot
@@ -26,7 +27,7 @@
  *              report, sheet     the proved facts: of one schedule, of many side by side
  *
  * compile.c runs the passes on one instance, schedules.c on all schedules, Ns and roots of a
- * file. session.c begins and ends a compilation. text_cure.c searches for an edit that makes a
+ * file. session.c begins and ends a compilation. simulate.c prints predicted times. text_cure.c searches for an edit that makes a
  * wrong schedule right. ccc.c and options.c are the command. editor.c runs the passes for the
  * language server (lsp/), which is not part of the library.
  *
@@ -56,23 +57,29 @@ enum emit {
 	EMIT_CSV
 };
 
-/* The command: ccc FILE; ccc check, explain, table, fmt; the language server. */
+/* The command: ccc FILE; ccc check, explain, simulate, table, fmt; the language server. */
 enum action {
 	ACTION_COMPILE,
 	ACTION_CHECK,
 	ACTION_EXPLAIN,
+	ACTION_SIMULATE,
 	ACTION_TABLE,
 	ACTION_FORMAT,
 	ACTION_SERVE
 };
 
+#define SIMULATE_LEAST 1024u /* bytes: the smallest size of `ccc simulate`, without -b */
+
 struct options {
 	enum action action;
 	const char *file;
-	const char *output;	  /* -o, or NULL */
-	bool ranks_given;	  /* -n was given (`table` has default ranks) */
-	struct numbers ranks;	  /* -n; none: every N in 2..16 that `where` admits */
-	struct shown view;	  /* explain: --chunk --rank --step; and table: --format */
+	const char *output;   /* -o, or NULL */
+	bool ranks_given;     /* -n was given (`table` has default ranks) */
+	struct numbers ranks; /* -n; none: every N in 2..16 that `where` admits */
+	struct shown view;    /* explain: --chunk --rank --step; and table, simulate: --format */
+	const char *on;	      /* simulate: --on, the machine; NULL: the schedule's topology */
+	uint64_t least, most; /* simulate: -b, -e: bytes of the larger buffer; */
+	uint32_t factor;      /* ... -f: from one size to the next */
 	struct setting *settings; /* -D, --root */
 	size_t nsettings;
 	const char *schedule; /* --schedule, or NULL */

@@ -62,11 +62,11 @@ enum phase {
 	PHASE_MATCH,
 	PHASE_DEADLOCK,
 	PHASE_RACE,
-	PHASE_DATA,    /* E0401 */
+	PHASE_DATA,    /* E0401, and E0303 where lengths of values differ */
 	PHASE_CONTRACT /* the contract's own text, E0403-E0405, E0407, E0408 */
 };
 
-/* Limits; each is named in the message of the error that it raises. */
+/* Limits; the message of the error that a limit raises has its name or its value. */
 #define LIMIT_RANKS 65536u
 #define LIMIT_CALL_DEPTH 10000u	   /* E0204 */
 #define LIMIT_OPS (1u << 26)	   /* operations in one program, E0501 */

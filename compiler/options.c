@@ -39,7 +39,7 @@ static const char *const colors[] = {
 	[AUTO] = "auto", [ALWAYS] = "always", [NEVER] = "never", NULL
 };
 
-static const char *const action_names[] = { "check", "explain", "table", "fmt", "lsp" };
+static const char *const action_names[] = { "check", "explain", "simulate", "table", "fmt", "lsp" };
 enum { ACTIONS = sizeof(action_names) / sizeof(*action_names) };
 
 #define AT(field) offsetof(struct command, field)
@@ -68,7 +68,7 @@ static const struct spec specs[] = {
 	  "pipelines: queues of a rank's messages: one; one for each peer; for each\n"
 	  "peer and direction of the pipeline; for each sender and receiver;\n"
 	  "default: rank" },
-	{ "--eager", OWN, 0, 0, options_eager, NULL, " BYTES",
+	{ "--eager", BYTES, AT(options.eager), 0, NULL, NULL, " BYTES",
 	  "pipelines: what is buffered for a pair of ranks; default: 4M, NCCL's for\n"
 	  "one channel" },
 	{ "--require", OWN, 0, 0, options_require, options_promises, " WHAT",
@@ -95,8 +95,17 @@ static const struct spec specs[] = {
 	  "explain: show only these ranks" },
 	{ "--step", NUMBERS, AT(options.view.steps), 0, NULL, NULL, " LIST",
 	  "explain: show only these steps" },
+	{ "--on", TEXT, AT(options.on), 0, NULL, NULL, " MACHINE",
+	  "simulate: a topology with times: 'nodes(8)', FILE.ccs:NAME;\n"
+	  "default: the schedule's" },
+	{ "-b", BYTES, AT(options.least), 0, NULL, NULL, " BYTES",
+	  "simulate: the smallest size of a rank's larger buffer; default: 1K" },
+	{ "-e", BYTES, AT(options.most), 0, NULL, NULL, " BYTES",
+	  "simulate: the largest; default: 64M, or -b's" },
+	{ "-f", COUNT, AT(options.factor), 1024, NULL, NULL, " N",
+	  "simulate: the factor from one size to the next; default: 4" },
 	{ "--format", CHOICE, AT(options.view.format), 0, NULL, print_formats, "=FORMAT",
-	  "table: text, csv or json; explain: text, svg, html or json;\n"
+	  "table, simulate: text, csv or json; explain: text, svg, html or json;\n"
 	  "default: text, and for explain the ending of -o" },
 	{ "--emit", CHOICE, AT(options.emit), 0, NULL, stages, "=STAGE",
 	  "ast, program, plan, json, header, cuda, ptx or msccl-xml, to -o or stdout;\n"
@@ -129,7 +138,7 @@ static const struct spec specs[] = {
 enum { NSPECS = sizeof(specs) / sizeof(specs[0]), LONG = 256 /* + its row: of --name */ };
 
 /* In the order of the arguments; -W has its value attached: -Wall, never -W all. */
-static const char letters[] = "-:n:D:I:o:vgihW::w";
+static const char letters[] = "-:n:D:I:o:b:e:f:vgihW::w";
 
 static int set_number(const struct spec *s, const char *text, void *to)
 {
@@ -170,6 +179,7 @@ static int set(struct command *c, const struct spec *s, const char *text)
 	case LIST: options_add_text(c, to, text); return -1;
 	case COUNT:
 	case MEBI: return set_number(s, text, to);
+	case BYTES: return options_bytes(s->name, text, to);
 	case NUMBERS:
 		return options_numbers(c,
 				       arena_printf(&c->arena,
@@ -222,8 +232,8 @@ static int unknown_option(const char *arg)
 /* Takes a word; the first one may be an action. */
 static void take_word(struct command *c, const char *word, bool *any_word)
 {
-	static const enum action actions[ACTIONS] = { ACTION_CHECK, ACTION_EXPLAIN, ACTION_TABLE,
-						      ACTION_FORMAT, ACTION_SERVE };
+	static const enum action actions[ACTIONS] = { ACTION_CHECK, ACTION_EXPLAIN, ACTION_SIMULATE,
+						      ACTION_TABLE, ACTION_FORMAT,  ACTION_SERVE };
 	bool first = !*any_word;
 
 	*any_word = true;
@@ -329,6 +339,7 @@ static int check_together(const struct command *c)
 	const struct options *o = &c->options;
 	bool compiles = o->action == ACTION_COMPILE, fmt = o->action == ACTION_FORMAT;
 	bool table = o->action == ACTION_TABLE, serves = o->action == ACTION_SERVE;
+	bool simulates = o->action == ACTION_SIMULATE;
 	bool in_place = o->format_in_place, kernels = o->emit == EMIT_CUDA || o->emit == EMIT_PTX;
 	bool view = o->view.nchunks || o->view.ranks.n || o->view.steps.n;
 	const struct {
@@ -349,13 +360,20 @@ static int check_together(const struct command *c)
 		  "-i cannot be combined with -o or --check" },
 		{ in_place && names_stdin(c), "-i rewrites files, not the standard input" },
 		{ !compiles && o->emit != EMIT_SO,
-		  "--emit cannot be combined with check, explain, table, fmt or lsp" },
+		  "--emit cannot be combined with check, explain, simulate, table, fmt or lsp" },
 		{ o->certificate && o->action != ACTION_CHECK,
 		  "--certificate belongs to ccc check" },
-		{ o->view.format != NFORMATS && !table && o->action != ACTION_EXPLAIN,
-		  "--format belongs to ccc table and ccc explain" },
-		{ table && (o->view.format == FORMAT_SVG || o->view.format == FORMAT_HTML),
-		  "ccc table prints text, csv and json; ccc explain draws" },
+		{ o->view.format != NFORMATS && !table && !simulates && o->action != ACTION_EXPLAIN,
+		  "--format belongs to ccc table, ccc simulate and ccc explain" },
+		{ (table || simulates) &&
+			  (o->view.format == FORMAT_SVG || o->view.format == FORMAT_HTML),
+		  "ccc table and ccc simulate print text, csv and json; ccc explain draws" },
+		{ (o->on || o->least || o->most || o->factor) && !simulates,
+		  "--on, -b, -e and -f belong to ccc simulate" },
+		{ o->most && o->most < o->least, "-e is less than -b" },
+		{ o->most && !o->least && o->most < SIMULATE_LEAST,
+		  "-e is less than 1K, where the sizes begin without -b" },
+		{ o->factor == 1, "-f takes a factor of at least 2" },
 		{ o->action == ACTION_EXPLAIN && o->view.format == FORMAT_CSV,
 		  "ccc explain prints text, svg, html and json; ccc table prints csv" },
 		{ o->schedule && table,

@@ -52,6 +52,7 @@ enum kind {
 	LIST,	 /* appended to a struct texts */
 	COUNT,	 /* a uint32_t, at most `most` */
 	MEBI,	 /* a uint64_t, that many MiB */
+	BYTES,	 /* a uint64_t: 4194304, 512K or 4M */
 	NUMBERS, /* a struct numbers */
 	CHOICE,	 /* the number of one of `names` */
 	OWN	 /* by `read`, which returns as options_parse */
@@ -80,8 +81,8 @@ int options_output(struct command *c, const char *text);
 int options_ranks(struct command *c, const char *text);
 /** --slots K; nccl, mpi: 0 */
 int options_slots(struct command *c, const char *text);
-/** --eager 4M, in bytes; K, M and G are powers of 1024. */
-int options_eager(struct command *c, const char *text);
+/** Bytes, for that option; K, M and G are powers of 1024. Returns as options_parse. */
+int options_bytes(const char *option, const char *text, uint64_t *bytes);
 /** -D X=4, X=-1; the last one counts. */
 int options_define(struct command *c, const char *text);
 /** --root 2: -D for the parameter that is the root. */

@@ -5,6 +5,7 @@
  */
 #include "compiler/options.h"
 
+#include "runtime/base/size.h"
 #include "runtime/plan/kernel.h"
 
 #include <ctype.h>
@@ -112,20 +113,13 @@ int options_slots(struct command *c, const char *text)
 	return -1;
 }
 
-int options_eager(struct command *c, const char *text)
+int options_bytes(const char *option, const char *text, uint64_t *bytes)
 {
-	static const char letters[] = "KMG";
-	char digits[24];
-	size_t n = strspn(text, "0123456789");
-	const char *unit = text[n] ? strchr(letters, text[n]) : NULL;
-	uint64_t v = 0;
+	const char *s = text;
 
-	snprintf(digits, sizeof(digits), "%.*s", (int)n, text);
-	if (!options_number(digits, (uint64_t)1 << 32, &v) || (text[n] && (!unit || text[n + 1])))
-		return options_error("--eager takes bytes, such as 4194304, 512K or 4M, not '%s'",
-				     text);
-	c->options.eager = unit ? v << 10 * (unit - letters + 1) : v;
-	return -1;
+	if (!size_read(&s, bytes) && !*s)
+		return -1;
+	return options_error("%s takes bytes, such as 4194304, 512K or 4M, not '%s'", option, text);
 }
 
 static void add_setting(struct command *c, const char *name, int64_t value)

@@ -22,7 +22,10 @@
  * finished its first `other` operations (a count of rows of ops, WAIT and FRESH rows included;
  * always at the end of a wave). A par is written with it: each block begins with a wait on its
  * parent task at the fork, and the parent waits for the end of every block. OP_WAIT is a separate
- * wave.
+ * wave. So `send a to 1   par { { send b to 1 } { send c to 1 } }` is
+ *     main line   SEND a, WAIT block 0 for 2 rows, WAIT block 1 for 2 rows
+ *     block 0     WAIT main line for 1 row, SEND b
+ *     block 1     WAIT main line for 1 row, SEND c
  *
  * Blocking (ccs(5) 6), with K slots. Let AS, AR be the numbers of sends and receives on a FIFO in
  * waves that have started. In a greedy run

@@ -118,6 +118,10 @@ static void use_instance(struct session *s, struct ctx *c, struct job *j, const 
 		session_explain(s, c, k, &k->deadlock.order, 0);
 		return;
 	}
+	if (o->action == ACTION_SIMULATE) {
+		session_simulate(s, c, k);
+		return;
+	}
 	if (o->emit == EMIT_MSCCL_XML)
 		msccl_lowering(c, k->deadlock.min_slots);
 	struct planned planned;
@@ -171,7 +175,8 @@ static bool run_instance(struct session *s, struct job *j, const struct instance
 			program_dump(&c, p, s->out.stream);
 		arena_free(&s->scratch);
 	} else {
-		right = check_instance(&c, in, quiet_where, keep, &k);
+		right = check_instance(&c, in, quiet_where, keep || s->o->action == ACTION_SIMULATE,
+				       &k);
 		if (right) {
 			find_dead(&c, &k, &j->dead, &s->arena);
 			merge_finding(f, &k, &s->arena);
@@ -363,8 +368,9 @@ static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool qu
 			cure_text(s, j->schedule, first, nranks, s->work.done - done);
 			return admitted;
 		}
-		if (admitted && j->target && s->o->action == ACTION_EXPLAIN)
-			return true; /* one root is enough to explain; -D selects another */
+		if (admitted && j->target &&
+		    (s->o->action == ACTION_EXPLAIN || s->o->action == ACTION_SIMULATE))
+			return true; /* one root is enough; -D selects another */
 		if (r == 0 && j->one_root)
 			break;
 	}
@@ -443,7 +449,8 @@ static void run_asked(struct session *s, struct job *j)
  * the least. */
 static void run_range(struct session *s, struct job *j)
 {
-	bool checks = s->o->action == ACTION_CHECK, one = s->o->action == ACTION_EXPLAIN;
+	bool checks = s->o->action == ACTION_CHECK;
+	bool one = s->o->action == ACTION_EXPLAIN || s->o->action == ACTION_SIMULATE;
 	bool any = one && run_ranks(s, j, 4, true);
 
 	j->asked = one ? 0 : EVERY_TRIED - 1;
@@ -679,9 +686,10 @@ static bool open_schedules(struct session *s, struct decl **target)
 	if (!*target && (!all || s->o->certificate)) {
 		diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s has no schedule to %s",
 			 s->module->main->source->name,
-			 s->o->certificate		  ? "prove for every N"
-			 : s->o->action == ACTION_EXPLAIN ? "explain"
-							  : "compile");
+			 s->o->certificate		   ? "prove for every N"
+			 : s->o->action == ACTION_EXPLAIN  ? "explain"
+			 : s->o->action == ACTION_SIMULATE ? "simulate"
+							   : "compile");
 		s->status = 2;
 		return false;
 	}

@@ -72,6 +72,9 @@ bool pipe_is_name(const char *name);
 void session_explain(struct session *s, struct ctx *c, const struct checked *k,
 		     const struct order *order, uint32_t first_diag);
 
+/* `ccc simulate` of one instance that is right, with the lengths of its messages (simulate.c). */
+void session_simulate(struct session *s, struct ctx *c, const struct checked *k);
+
 /* Reads the file, which is no schedule; NULL: it cannot be read, which is reported. */
 struct source *session_read(struct session *s);
 

@@ -307,6 +307,20 @@ void ast_define(struct parse *ps, enum decl_kind kind, struct stmt *s)
 	ast_decl(ps, (struct decl){ .kind = kind, .span = s->span, .name = s->name, .body = s });
 }
 
+void ast_formula(struct parse *ps, struct expr *body)
+{
+	/* No text can spell the name of an option. */
+	const char *option = ps->source->name;
+	struct ident name = { lang_intern(ps->module, option, strlen(option)), body->span };
+	struct symbol_list params = { 0 };
+
+	for (const char *const *p = ps->front->formula; *p; p++)
+		ARENA_PUSH(ps->arena, params.v, params.n, params.cap) = lang_symbol(
+			ps->module, SYM_PARAM,
+			(struct ident){ lang_intern(ps->module, *p, strlen(*p)), body->span });
+	ast_define(ps, D_FN, ast_fn(ps, body->span, name, params, body));
+}
+
 void ast_contract(struct parse *ps, struct decl contract, struct span head, struct stmt *lets)
 {
 	if (contract.ensures) {

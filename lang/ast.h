@@ -12,6 +12,7 @@
 #ifndef CCS_LANG_AST_H
 #define CCS_LANG_AST_H
 
+#include "lang/base/hash_table.h"
 #include "lang/base/source.h"
 
 struct expr;
@@ -34,8 +35,6 @@ enum space {
 
 /* A name of the text, for all its uses. */
 struct name {
-	struct name *next; /* of equal hash */
-	uint32_t hash;
 	size_t n;
 	struct def *top[SPACES];       /* its innermost definitions: names_scope.c */
 	const struct decl *unknown_in; /* the last declaration in which it was reported as
@@ -354,8 +353,9 @@ struct module {
 	struct unit *units; /* the prelude first, the main file last */
 	struct unit *main;
 	uint32_t nsymbols, nstmts;
-	struct name **names; /* all, in a hash table: lang_intern */
-	size_t nnames, capnames;
+	struct name **names; /* all: lang_intern */
+	uint32_t nnames, capnames;
+	struct hash_table spellings; /* of rows of names */
 };
 
 #endif

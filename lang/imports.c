@@ -21,40 +21,36 @@ extern const char lang_prelude[];
 
 /* ---- names ------------------------------------------------------------------------- */
 
-static void rehash(struct module *m)
-{
-	size_t cap = m->capnames ? 4 * m->capnames : 256;
-	struct name **names = ARENA_ARRAY(m->arena, struct name *, cap);
+/* A name as it stands in a text. */
+struct spelling {
+	const char *s;
+	size_t n;
+};
 
-	for (size_t i = 0; i < m->capnames; i++)
-		for (struct name *e = m->names[i], *next; e; e = next) {
-			next = e->next;
-			e->next = names[e->hash & (cap - 1)];
-			names[e->hash & (cap - 1)] = e;
-		}
-	m->names = names;
-	m->capnames = cap;
+static bool same_name(const void *of, uint32_t row, const void *key)
+{
+	const struct name *e = ((struct name *const *)of)[row];
+	const struct spelling *k = key;
+
+	return e->n == k->n && memcmp(e->s, k->s, k->n) == 0;
 }
 
 const char *lang_intern(struct module *m, const char *s, size_t n)
 {
-	uint32_t hash = 2166136261u;
-	struct name *e, **slot;
+	uint32_t hash = 2166136261u, row; /* FNV-1a */
+	struct name *e;
 
 	for (size_t i = 0; i < n; i++)
 		hash = (hash ^ (unsigned char)s[i]) * 16777619u;
 	hash ^= hash >> 15;
-	if (m->nnames >= m->capnames)
-		rehash(m);
-	slot = &m->names[hash & (m->capnames - 1)];
-	for (e = *slot; e; e = e->next)
-		if (e->hash == hash && e->n == n && memcmp(e->s, s, n) == 0)
-			return e->s;
+	row = hash_find(&m->spellings, hash, same_name, m->names, &(struct spelling){ s, n });
+	if (row != HASH_NONE)
+		return m->names[row]->s;
 	e = arena_alloc(m->arena, sizeof(*e) + n + 1);
-	*e = (struct name){ .next = *slot, .hash = hash, .n = n };
+	e->n = n;
 	memcpy(e->s, s, n);
-	*slot = e;
-	m->nnames++;
+	hash_add(&m->spellings, m->arena, hash, m->nnames);
+	ARENA_PUSH(m->arena, m->names, m->nnames, m->capnames) = e;
 	return e->s;
 }
 

@@ -74,6 +74,7 @@ static struct parse *const ps = NULL;
 %token <int64_t> INT "number" BIGINT "9223372036854775808"
 %token <double> FLOAT "fraction"
 %token ATTR_OPEN "( "
+%token FORMULA "an expression alone"
 %token DOTDOT ".." ARROW "->"
 %token OR "||" AND "&&" EQ "==" NE "!=" LE "<=" GE ">=" SHL "<<" SHR ">>"
 %token YYEOF 0 "end of the text"
@@ -119,7 +120,10 @@ static struct parse *const ps = NULL;
 
 %%
 
-file: decls ;
+file:
+  decls
+| FORMULA expr	{ ast_formula(ps, $2); }
+;
 
 /* ---- declarations, ccs(5) 4 ------------------------------------------------- */
 

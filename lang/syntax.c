@@ -21,7 +21,7 @@ static const char operands[] = " name number fraction rank N true false '(' '-' 
 			       "9223372036854775808 sum ";
 /* Tokens that can begin a statement, in addition to keywords. */
 static const char statements[] = " name ';' (  ";
-static const char declarations[] = " let fn ';' end of the text ";
+static const char declarations[] = " let fn ';' end of the text an expression alone ";
 
 static bool is_one_of(const struct mistake *m, const char *name, const char *list)
 {
@@ -88,7 +88,7 @@ static int list_expected(const struct mistake *m, const char *list[static MAX_LI
 			return 0;
 		list[n++] = print_name(m->ps, name);
 	}
-	if (!n && oper)
+	if ((!n || m->ps->front->formula) && oper)
 		list[n++] = "an operator";
 	return n;
 }

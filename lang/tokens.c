@@ -403,6 +403,10 @@ int ccs_lex(union CCS_STYPE *lval, struct span *lloc, struct parse *ps)
 {
 	int t = ps->last.kind;
 
+	if (!t && ps->front->formula && !ps->source->prelude) {
+		*lloc = (struct span){ ps->source->base, ps->source->base };
+		return ps->last.kind = TOK_FORMULA;
+	}
 	if (!ps->nbraces && (keyword_starts(t) == DECLARATION || t == TOK_LET || t == TOK_FN))
 		ps->head = t;
 	if (keyword_starts(t) == STATEMENT)

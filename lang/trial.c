@@ -57,7 +57,9 @@ static uint32_t *errors_with_fix(struct arena *a, const struct trial *t, uint32_
 					src->text + hi, '\0');
 	struct sources sources = { .arena = a };
 	struct diags diags = { .arena = a, .sources = &sources };
-	struct front front = { .arena = a, .sources = &sources, .diags = &diags };
+	struct front front = {
+		.arena = a, .sources = &sources, .diags = &diags, .formula = t->ps->front->formula
+	};
 	struct source *again;
 	struct parse ps;
 

@@ -3,7 +3,8 @@
  *
  * A call's arguments are checked before it joins anything (call_check.c), so that a wrong one fails
  * alone. Without a group a call joins its run and the thread takes part until it is over. In a
- * group (group.c) calls are recorded. O(1) a call, plus its run.
+ * group (group.c) calls are recorded. A prepared call is checked once, and then started any number
+ * of times; a group or a request links it, where it copies other calls. O(1) a call, plus its run.
  */
 #include "runtime/request.h"
 
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static ccs_status tell(const struct call *c, const void *mine, void *all, size_t bytes)
+static ccs_status gather_for(const struct call *c, const void *mine, void *all, size_t bytes)
 {
 	struct world *w = c->comm->world;
 	ccs_status s;
@@ -25,7 +26,7 @@ static ccs_status tell(const struct call *c, const void *mine, void *all, size_t
 /* Replaces this rank's sizes by those of all ranks. */
 static ccs_status gather_sizes(struct call *c, struct sizes *all)
 {
-	ccs_status s = tell(c, c->sizes->of, all->of, all->n * sizeof(all->of[0]));
+	ccs_status s = gather_for(c, c->sizes->of, all->of, all->n * sizeof(all->of[0]));
 
 	if (!s)
 		s = sizes_agree(c->module, c->view, all);
@@ -44,8 +45,8 @@ static ccs_status gather_names(const struct call *c)
 
 	if (!all)
 		return error_set(CCS_ENOMEM, "out of memory for the calls of %d ranks", n);
-	run_name(c, &own);
-	s = tell(c, &own, all, sizeof(own));
+	run_name(c, c->comm->rank, &own);
+	s = gather_for(c, &own, all, sizeof(own));
 	for (int r = 1; r < n && !s; r++)
 		if (!run_same(all, all + r))
 			s = run_differ(all, all + r);
@@ -61,7 +62,7 @@ ccs_status call_tell_sizes(struct call *c)
 	struct sizes *all;
 	ccs_status s;
 
-	if (!c->sizes || w->nlocal == w->nranks)
+	if (!c->sizes || c->sizes->nrows > 1 || w->nlocal == w->nranks)
 		return CCS_OK;
 	s = gather_names(c);
 	if (s)
@@ -78,14 +79,27 @@ void call_join(struct call *c)
 	pthread_mutex_lock(&w->lock);
 	run_join(w, c);
 	pthread_mutex_unlock(&w->lock);
-	free(c->sizes); /* the run has a copy */
-	c->sizes = NULL;
+}
+
+/* Runs a checked call, outside a group. */
+static ccs_status run_now(struct call *c)
+{
+	struct world *w = c->comm->world;
+	ccs_status s = CCS_OK;
+
+	if (w->p2p && request_busy(w))
+		return request_run(c);
+	user_op_hold(c->how.user_op);
+	group_take_part(c, &s);
+	user_op_release(c->how.user_op);
+	if (c->sizes && !c->prepared)
+		free(c->sizes);
+	return s;
 }
 
 static ccs_status submit(struct thread_state *t, struct call *c, int root, void *stream)
 {
 	ccs_status s = t->failed; /* in a group the first error wins */
-	struct world *w;
 
 	if (!s)
 		s = call_check(c, root, stream);
@@ -99,18 +113,22 @@ static ccs_status submit(struct thread_state *t, struct call *c, int root, void 
 		free(c->sizes);
 		return s;
 	}
-	w = c->comm->world;
-	if (w->p2p && request_busy(w))
-		return request_run(c);
-	user_op_hold(c->how.user_op);
-	group_take_part(c, &s);
-	user_op_release(c->how.user_op);
-	return s;
+	return run_now(c);
 }
 
-/* A module's plans are fixed; its counters are not. The fields are set one by one, except for those
- * set by checking: clearing the whole struct takes as long as the remaining checks of a small
- * call. */
+/* Sets the fields that a run changes, before it and before each repetition. */
+static void call_renew(struct call *c)
+{
+	c->read = c->streamed = c->done = c->waits = false;
+	c->status = CCS_OK;
+	c->run = NULL;
+	c->next = NULL;
+	atomic_init(&c->over, false);
+}
+
+/* The cast drops const, as a call counts references to its module and computes facts of its plans
+ * at first use. The fields are set one by one, except for those set by checking: clearing the whole
+ * struct takes as long as the remaining checks of a small call. */
 static void call_begin(struct call *c, const struct ccs_module *m, const void *send, void *recv,
 		       size_t count, ccs_dtype type, ccs_redop op, struct ccs_comm *comm)
 {
@@ -121,33 +139,38 @@ static void call_begin(struct call *c, const struct ccs_module *m, const void *s
 	c->count = count;
 	c->type = type;
 	c->op = op;
-	c->premul = c->read = c->streamed = c->done = c->waits = false;
+	c->premul = false;
 	c->turns = NULL;
 	c->like = NULL;
 	c->sizes = NULL;
-	c->status = CCS_OK;
-	c->run = NULL;
-	c->next = NULL;
-	atomic_init(&c->over, false);
+	c->prepared = NULL;
+	call_renew(c);
 }
 
-/* A call that repeats the rank's last one, alone: the engine may run it without further checks.
- * (While requests are in progress, or a group is open, this thread may not read the kept call.) */
-static bool once_more(const struct ccs_module *m, const struct ccs_run_options *how,
-		      const void *send, const void *recv, size_t count, ccs_dtype type,
-		      ccs_redop op, int root, struct ccs_comm *comm)
+/* A call like that record, alone: if it repeats the rank's last one, the engine may run it without
+ * further checks. (While requests are in progress, or a group is open, this thread may not read the
+ * kept call.) */
+static bool once_more(struct ccs_comm *comm, const struct checked *k, const void *send,
+		      const void *recv)
 {
 	const struct thread_state *t = error_thread();
-	const struct checked *k = comm->checked + comm->newest;
 	struct world *w = comm->world;
 
-	if (!w->engine->quick.once_more || t->depth || t->failed || !origin_here(&w->origin) ||
-	    (w->p2p && request_busy(w)))
-		return false;
-	return m && m == k->module && count == k->count && type == k->type && op == k->op &&
-	       (k->root == -1 || k->root == root) && !k->premul && k->order == USER_NONE &&
-	       k->kept.id && checked_suits(k, how) &&
+	return w->engine->quick.once_more && !t->depth && !t->failed && origin_here(&w->origin) &&
+	       !(w->p2p && request_busy(w)) && !k->premul && k->order == USER_NONE && k->kept.id &&
 	       w->engine->quick.once_more(comm, &k->kept, send, recv);
+}
+
+/* The same for a call with these arguments. */
+static bool repeats(const struct ccs_module *m, const struct ccs_run_options *how, const void *send,
+		    const void *recv, size_t count, ccs_dtype type, ccs_redop op, int root,
+		    struct ccs_comm *comm)
+{
+	const struct checked *k = comm->checked + comm->newest;
+
+	return m && m == k->module && count == k->count && type == k->type && op == k->op &&
+	       (k->root == -1 || k->root == root) && checked_suits(k, how) &&
+	       once_more(comm, k, send, recv);
 }
 
 static void set_options(struct call *c, const struct ccs_run_options *how)
@@ -184,7 +207,7 @@ ccs_status ccs_run_with(const struct ccs_module *m, const struct ccs_run_options
 			const void *sendbuff, void *recvbuff, size_t count, ccs_dtype type,
 			ccs_redop op, int root, struct ccs_comm *comm, void *stream)
 {
-	if (comm && !stream && once_more(m, how, sendbuff, recvbuff, count, type, op, root, comm))
+	if (comm && !stream && repeats(m, how, sendbuff, recvbuff, count, type, op, root, comm))
 		return CCS_OK;
 	return run_with(m, how, sendbuff, recvbuff, count, type, op, root, comm, stream);
 }
@@ -237,8 +260,128 @@ ccs_status ccs_run_user_op(const struct ccs_module *m, const void *sendbuff, voi
 	return error_set(CCS_EINVAL, "ccs_run_user_op: the operator is NULL");
 }
 
+/* ---- prepared calls ------------------------------------------------------------------------- */
+
+static void call_free(struct ccs_call *p)
+{
+	user_op_release(p->call.how.user_op);
+	ccs_module_free(p->call.module);
+	free(p->call.sizes);
+	free(p);
+}
+
+void call_rest(struct ccs_call *p)
+{
+	p->begun = false;
+	if (p->dropped)
+		call_free(p);
+}
+
+void ccs_call_free(struct ccs_call *p)
+{
+	if (p && p->begun)
+		p->dropped = true;
+	else if (p)
+		call_free(p);
+}
+
+ccs_status ccs_prepare(struct ccs_call **out, const struct ccs_module *m,
+		       const struct ccs_run_options *how, const void *sendbuff, void *recvbuff,
+		       size_t count, ccs_dtype type, ccs_redop op, int root, struct ccs_comm *comm,
+		       void *stream)
+{
+	struct ccs_call *p;
+	struct call *c;
+	ccs_status s;
+
+	if (!out)
+		return error_set(CCS_EINVAL, "ccs_prepare: out is NULL");
+	*out = NULL;
+	p = aligned_alloc(_Alignof(struct ccs_call), sizeof(*p));
+	if (!p)
+		return error_set(CCS_ENOMEM, "out of memory for a prepared call");
+	memset(p, 0, sizeof(*p));
+	c = &p->call;
+	call_begin(c, m, sendbuff, recvbuff, count, type, op, comm);
+	if (how)
+		set_options(c, how);
+	s = call_check(c, root, stream);
+	if (!s)
+		s = call_tell_sizes(c);
+	if (s) {
+		free(c->sizes);
+		free(p);
+		return s;
+	}
+	if (c->like) {
+		p->checked = *c->like;
+		c->like = &p->checked;
+	}
+	c->prepared = p;
+	p->send = sendbuff;
+	p->recv = recvbuff;
+	module_ref(c->module);
+	user_op_hold(c->how.user_op);
+	*out = p;
+	return CCS_OK;
+}
+
+static ccs_status start(struct ccs_call *p, const void *send, void *recv)
+{
+	struct thread_state *t = error_thread();
+	struct call *c = &p->call;
+	ccs_status s;
+
+	if (c->like && !p->begun && once_more(c->comm, c->like, send, recv))
+		return CCS_OK;
+	if (t->failed)
+		return t->failed;
+	s = p->begun
+		    ? error_set(
+			      CCS_EINVAL,
+			      "ccs_start: the last start of this call of %s is not over: its group "
+			      "must end, and its request be waited for, first",
+			      ccs_module_schedule(c->module))
+		    : world_here(c->comm->world);
+	if (!s && (send != c->send || recv != c->recv)) {
+		c->send = send;
+		c->recv = recv;
+		s = call_check_buffers(c);
+		if (s) {
+			c->send = p->send;
+			c->recv = p->recv;
+		}
+	}
+	if (s) {
+		t->failed = t->depth ? s : CCS_OK;
+		return s;
+	}
+	call_renew(c);
+	return t->depth ? group_record(t, c) : run_now(c);
+}
+
+static ccs_status no_call(const char *name)
+{
+	struct thread_state *t = error_thread();
+
+	if (t->failed)
+		return t->failed;
+	t->failed = t->depth ? CCS_EINVAL : CCS_OK;
+	return error_set(CCS_EINVAL, "%s: the call is NULL", name);
+}
+
+ccs_status ccs_start(struct ccs_call *call)
+{
+	return call ? start(call, call->send, call->recv) : no_call("ccs_start");
+}
+
+ccs_status ccs_start_at(struct ccs_call *call, const void *sendbuff, void *recvbuff)
+{
+	return call ? start(call, sendbuff, recvbuff) : no_call("ccs_start_at");
+}
+
 /* The communicator's module for those bytes, opened at first use. */
-static ccs_status opened(struct world *w, const void *bytes, struct ccs_module **m)
+static ccs_status open_once(struct world *w, const void *bytes, struct ccs_module **m)
 {
 	const struct ccs_module_head *head = bytes;
 	struct opened *o = w->opened;
@@ -280,7 +423,7 @@ ccs_status ccs_call(const void *module, const void *sendbuff, void *recvbuff, si
 	}
 	if (!s) {
 		pthread_mutex_lock(&comm->world->lock);
-		s = opened(comm->world, module, &m);
+		s = open_once(comm->world, module, &m);
 		pthread_mutex_unlock(&comm->world->lock);
 	}
 	if (s) {

@@ -217,7 +217,8 @@ static void repeat(struct call *c, struct checked *k)
 	c->like = k;
 }
 
-/* Replaces approximately the least recently used record. */
+/* Replaces the record after the one used last: the least recently used one, if calls repeat in one
+ * order. */
 static void remember(struct call *c)
 {
 	struct ccs_comm *comm = c->comm;
@@ -266,7 +267,7 @@ static RARE ccs_status check_aligned(const struct call *c, size_t esize)
 	return CCS_OK;
 }
 
-static ccs_status check_buffers(const struct call *c)
+ccs_status call_check_buffers(const struct call *c)
 {
 	const struct prep_rank *r = c->prep->ranks + c->comm->rank;
 	size_t esize = c->how.user_op ? user_op_alignment(c->esize) : c->esize;
@@ -337,7 +338,6 @@ static ccs_status check_user_op(const struct call *c)
 	return CCS_OK;
 }
 
-/* A premul-sum's factors. */
 static ccs_status check_factors(const struct call *c)
 {
 	if (!c->how.factors)
@@ -402,7 +402,6 @@ static RARE ccs_status check_new(struct call *c, int root)
 	return s;
 }
 
-/* Reuses the results of a remembered call like it. */
 ccs_status call_check(struct call *c, int root, void *stream)
 {
 	const struct ccs_user_op *own = c->how.user_op;
@@ -429,7 +428,7 @@ ccs_status call_check(struct call *c, int root, void *stream)
 		s = check_new(c, root);
 	if (like && has_options(&c->how))
 		s = check_options(c);
-	return s ? s : check_buffers(c);
+	return s ? s : call_check_buffers(c);
 }
 
 bool checked_suits(const struct checked *k, const struct ccs_run_options *how)

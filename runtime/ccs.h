@@ -56,7 +56,8 @@ typedef enum ccs_status {
 	CCS_EABORTED = -6,     /* the communicator failed earlier, or belongs to another process;
 				   create a new one */
 	CCS_EUNSUPPORTED = -7, /* this build or machine lacks something; the text names it */
-	CCS_ESYSTEM = -8       /* a system call failed (threads); the text has errno's message */
+	CCS_ESYSTEM = -8       /* the system, MPI, NCCL or a GPU's driver failed; the text has its
+				  message */
 } ccs_status;
 
 /* Element types, in NCCL's order. NCCL lacks the last two. */
@@ -258,7 +259,7 @@ CCS_API ccs_status ccs_module_after(const struct ccs_module *m, int plan, uint32
 
 /** Elements in all messages of a call, summed over all ranks. Matrices `by column` count as
  *  matrices of one row. CCS_EINVAL: the sum, or `count`, is too large to be run. CCS_EUNSUPPORTED:
- *  as with ccs_module_elements. O(operations). */
+ *  as with ccs_module_elements. O(chunks of all messages). */
 CCS_API ccs_status ccs_module_moved(const struct ccs_module *m, int plan, size_t count,
 				    uint64_t *elements);
 
@@ -464,12 +465,12 @@ CCS_API void *ccs_comm_nccl(const struct ccs_comm *c);
  *     ccs_comm_split(comm, rank / 4, rank, &four);            communicators of four ranks each
  *     ccs_comm_group(comm, (int[]){ 5, 2 }, 2, &pair);        rank 5 becomes rank 0
  *
- * All ranks of `comm` make the call (but for ccs_comm_create_group). In a group (ccs_group_start) the call takes place at the end,
- * and *out is written then. *out is a communicator like any other, on the same engine, with the
- * present timeout, threads and idle function of `comm`. It shares nothing with `comm`: either may
- * be freed first, and either may be split again. A rank that is in no new communicator gets NULL
- * and takes no further part. Error texts of these calls number ranks as in `comm`; error texts of
- * the new communicator's calls use the new numbers.
+ * All ranks of `comm` make the call (but for ccs_comm_create_group). In a group (ccs_group_start)
+ * the call takes place at the end, and *out is written then. *out is a communicator like any other,
+ * on the same engine, with the present timeout, threads and idle function of `comm`. It shares
+ * nothing with `comm`: either may be freed first, and either may be split again. A rank that is in
+ * no new communicator gets NULL and takes no further part. Error texts of these calls number ranks
+ * as in `comm`; error texts of the new communicator's calls use the new numbers.
  *
  * A mistake in one rank fails in all: wrong arguments, lists that differ, different calls, lack of
  * memory. `comm` remains usable. If a rank does not come, or makes a call of another kind, all
@@ -540,8 +541,8 @@ struct ccs_run_shape {
 CCS_API ccs_status ccs_comm_last_run(struct ccs_comm *c, struct ccs_run_shape *shape);
 
 /*
- * Traces: which operations of a schedule were done, when, and by which worker. `ccrun --trace` writes
- * one.
+ * Traces: which operations of a schedule were done, when, and by which worker. `ccrun --trace`
+ * writes one.
  *
  *     ccs_trace_create(&trace, comm, 100000);
  *     ccs_trace_start(trace, 1);
@@ -550,38 +551,39 @@ CCS_API ccs_status ccs_comm_last_run(struct ccs_comm *c, struct ccs_run_shape *s
  *     if (rank == 0)
  *         ccs_trace_save(trace, "trace.json");       for Perfetto, or chrome://tracing
  *
- * Traced calls are done operation by operation, also where other calls with the same arguments are
- * done in fewer passes: of tasks, and of short chunks. Their results are the same. Tasks that have all
- * called are done tile by tile; threads that do tiles of one worker side by side have a track each. An
- * untraced call takes no longer than without traces.
+ * Traced calls are done operation by operation, also where untraced calls with the same arguments
+ * are done in fewer passes (tasks; short chunks). Their results are the same. If all tasks have
+ * called, their operations are done tile by tile; threads that do tiles of one worker at the same
+ * time have a track each. An untraced call takes no longer than without traces.
  */
 struct ccs_trace;
 
-/** Room for that number of operations of this process's ranks, each once for each tile; a call takes as much
- *  as two operations more, and each of its ranks as one. Operations that have no room are counted, and not
- *  noted. All ranks that are processes make the call. It must be freed before the communicator.
+/** Makes room for that number of operations of this process's ranks. An operation needs room for
+ *  each tile; a call as much as two operations, and each of its ranks as one. Operations without
+ *  room are counted, and not noted. All ranks that are processes make the call. The trace must be
+ *  freed before the communicator.
  *  CCS_EUNSUPPORTED: ranks are on GPUs of several hosts. */
 CCS_API ccs_status ccs_trace_create(struct ccs_trace **trace, struct ccs_comm *c,
 				    size_t operations);
-/** Calls of the communicator's ranks are traced from now on, of this process's ranks, and no longer. On GPUs
- *  all processes trace the same calls, whose streams may not be captured; each waits for the one before.
- *  Of the first `warmup` of them, each is forgotten when the next one begins: they lay out
- *  the memory of later calls, and a first call that never ends is noted all the same. CCS_EINVAL: a call is under way. */
+/** Traces the calls of this process's ranks from now on. On GPUs all processes trace the same
+ *  calls, which cannot be captured; each waits for the one before. Each of the first `warmup` calls
+ *  is forgotten when the next one begins: it lays out the memory of later calls, and a first call
+ *  that never ends is noted all the same. CCS_EINVAL: a call is under way. */
 CCS_API ccs_status ccs_trace_start(struct ccs_trace *trace, unsigned warmup);
-/** Later calls are not traced. A trace may be started again, and has those calls, too. On GPUs it waits for the
- *  last call. Where ranks are on several hosts all make the call, also after a failure of the
- *  communicator, and rank 0 gets what all have noted. */
+/** Later calls are not traced. A trace may be started again, and then has the new calls, too. On
+ *  GPUs it waits for the last call. If ranks are on several hosts, all make the call, also after a
+ *  failure of the communicator, and rank 0 gets the notes of all. */
 CCS_API ccs_status ccs_trace_stop(struct ccs_trace *trace);
-/** Writes what the ranks of all processes have done so far, also of a communicator that has failed: in
- *  rank 0's process; else CCS_EINVAL. The calls of other ranks should be over. What ranks on other hosts
- *  have done since the last ccs_trace_stop is missing. The file is there whole, or as it was; "-" is stdout.
- *  CCS_EFILE: it cannot be written. */
+/** Writes the operations that the ranks of all processes have done so far, also of a communicator
+ *  that has failed. The calls of other ranks should be over. Operations of other hosts since the
+ *  last ccs_trace_stop are missing. The whole file is replaced, or nothing; "-" is stdout.
+ *  CCS_EFILE: it cannot be written. CCS_EINVAL: this is not rank 0's process. */
 CCS_API ccs_status ccs_trace_save(const struct ccs_trace *trace, const char *path);
 /* Calls that are noted; operations that had no room. */
 struct ccs_trace_counts {
 	uint64_t calls, left_out;
 };
-/** In rank 0's process of all ranks; else of this process's. */
+/** Counts those of all ranks in rank 0's process; of this process's ranks elsewhere. */
 CCS_API ccs_status ccs_trace_count(const struct ccs_trace *trace, struct ccs_trace_counts *counts);
 /** NULL is fine. No call may be under way. */
 CCS_API void ccs_trace_free(struct ccs_trace *trace);
@@ -695,17 +697,16 @@ struct ccs_run_options {
 	 * with its blocks next to each other. On the same ranks, a buffer that is not by column has
 	 * rows x columns elements in one piece. 0 for other modules, and if `count` is 0. */
 	size_t rows;
-	/* For a module with a `sized` buffer: the number of elements of each chunk of these
-	 * buffers on this rank, buffer by buffer. Chunks follow one another. So all_to_all takes N
-	 * numbers for the blocks that it sends, then N for the blocks that it receives, as in
+	/* For a module with a `sized` buffer: the number of elements of each chunk of these buffers
+	 * on this rank, buffer by buffer. Chunks follow one another. So all_to_all takes N numbers
+	 * for the blocks that it sends, then N for the blocks that it receives, as in
 	 * MPI_Alltoallv. They are read before the call returns, and may differ between ranks.
 	 * Before anything moves they are compared: a rank must send as much as its receiver
-	 * expects; else all ranks fail with CCS_EINVAL, and the text names both numbers. `count` is for
-	 * the other buffers; 0 if there are none. Processes exchange their sizes in each
-	 * such call, so calls of several communicators in one group must come in the same
-	 * order on all ranks. (Also processes on GPUs: the call then waits for the calls of
-	 * all ranks, but not for their streams. Replays of a captured call use its sizes.)
-	 * NULL for other modules. */
+	 * expects; else all ranks fail with CCS_EINVAL, and the text names both numbers. `count` is
+	 * for the other buffers; 0 if there are none. Processes exchange their sizes in each such
+	 * call, so calls of several communicators in one group must come in the same order on all
+	 * ranks. (Also processes on GPUs: the call then waits for the calls of all ranks, but not
+	 * for their streams. Replays of a captured call use its sizes.) NULL for other modules. */
 	const size_t *sizes;
 };
 enum { CCS_RUN_SIMPLE = 1, CCS_RUN_LL = 2 };
@@ -720,6 +721,39 @@ CCS_API void ccs_run_options_text(const struct ccs_run_options *options, char *t
 CCS_API ccs_status ccs_run_with(const struct ccs_module *m, const struct ccs_run_options *options,
 				const void *sendbuff, void *recvbuff, size_t count, ccs_dtype type,
 				ccs_redop op, int root, struct ccs_comm *comm, void *stream);
+
+/*
+ * Prepared calls: a call that is made many times is checked once.
+ *
+ *     ccs_prepare(&call, m, NULL, send, recv, count, CCS_FLOAT32, CCS_SUM, 0, comm, NULL);
+ *     for (...)
+ *             ccs_start(call);
+ *     ccs_call_free(call);
+ *
+ * These are MPI's persistent collectives, and FFTW's plans. For a tuning's choice, pass the module
+ * and the options of ccs_tuning_choose.
+ */
+struct ccs_call;
+
+/**
+ * Checks a call like ccs_run_with, and keeps it. The communicator must outlive its starts; the
+ * module may be freed. A scalar is copied; factors, and the buffers, must stay. Local, also in a
+ * group, but where ranks are processes and the module has a `sized` buffer: then the processes
+ * compare their sizes now, not at each start, and all of them prepare the call together. On failure
+ * *out is NULL.
+ */
+CCS_API ccs_status ccs_prepare(struct ccs_call **out, const struct ccs_module *m,
+			       const struct ccs_run_options *options, const void *sendbuff,
+			       void *recvbuff, size_t count, ccs_dtype type, ccs_redop op, int root,
+			       struct ccs_comm *comm, void *stream);
+/** Makes the call, as ccs_run does: in a group it is recorded, and may become part of a request.
+ *  Other ranks may make the same call by ccs_run. CCS_EINVAL: its last start is not over. O(1),
+ *  plus the call. */
+CCS_API ccs_status ccs_start(struct ccs_call *call);
+/** The same with other buffers, this time: of the same lengths, and as well aligned. */
+CCS_API ccs_status ccs_start_at(struct ccs_call *call, const void *sendbuff, void *recvbuff);
+/** Frees it when its last start is over. NULL is fine. */
+CCS_API void ccs_call_free(struct ccs_call *call);
 
 /*
  * Tunings: which module runs a collective, and how, by the size of the call.
@@ -804,6 +838,21 @@ CCS_API ccs_status ccs_tuning_put(struct ccs_tuning *t, const struct ccs_tuning_
 				  const struct ccs_tuning_row *rows);
 /** Writes the tuning: the whole file, or nothing. CCS_ESYSTEM. */
 CCS_API ccs_status ccs_tuning_save(const struct ccs_tuning *t, const char *path);
+
+/* A part of a tuning in its short form, as CCS_MPI and CCS_SCHEDULES have it: COLLECTIVE:FILE,
+ * COLLECTIVE:FILE@FROM-TO, or @TUNING. */
+struct ccs_tuning_part {
+	const char *text;	/* as it was written */
+	const char *collective; /* NULL: `file` is a tuning */
+	const char *file;
+	uint64_t least, most; /* sizes, both included; 0 and UINT64_MAX: without a limit */
+};
+/** Reads a list of parts, with commas between them, from a variable of that name. Reads no file;
+ *  the first part that contains a call is to run it. Free them with ccs_tuning_parts_free.
+ *  CCS_EINVAL: the text has the wrong part. O(text). */
+CCS_API ccs_status ccs_tuning_parts(struct ccs_tuning_part **parts, int *n, const char *name,
+				    const char *list);
+CCS_API void ccs_tuning_parts_free(struct ccs_tuning_part *parts);
 
 /** This thread's calls between start and end begin together at the end. ccs_group_end returns when
  *  all are done, with the first failure. Groups nest. */

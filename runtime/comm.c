@@ -286,7 +286,7 @@ const char *ccs_comm_engine(const struct ccs_comm *c)
 }
 
 /* Checks that the communicator exists and was made by this process, and locks it. */
-static ccs_status enter(struct ccs_comm *c, bool arguments, const char *call)
+static ccs_status lock_checked(struct ccs_comm *c, bool arguments, const char *call)
 {
 	ccs_status s;
 
@@ -299,7 +299,7 @@ static ccs_status enter(struct ccs_comm *c, bool arguments, const char *call)
 	return s;
 }
 
-static ccs_status leave(struct ccs_comm *c, ccs_status s)
+static ccs_status unlock(struct ccs_comm *c, ccs_status s)
 {
 	pthread_mutex_unlock(&c->world->lock);
 	return s;
@@ -307,18 +307,18 @@ static ccs_status leave(struct ccs_comm *c, ccs_status s)
 
 ccs_status ccs_comm_set_timeout(struct ccs_comm *c, unsigned milliseconds)
 {
-	ccs_status s = enter(c, true, "ccs_comm_set_timeout");
+	ccs_status s = lock_checked(c, true, "ccs_comm_set_timeout");
 
 	if (s)
 		return s;
 	c->world->timeout = milliseconds;
 	c->world->kernels_end = milliseconds > 0;
-	return leave(c, CCS_OK);
+	return unlock(c, CCS_OK);
 }
 
 ccs_status ccs_comm_set_idle(struct ccs_comm *c, unsigned (*idle)(void *of), void *of)
 {
-	ccs_status s = enter(c, true, "ccs_comm_set_idle");
+	ccs_status s = lock_checked(c, true, "ccs_comm_set_idle");
 
 	if (s)
 		return s;
@@ -329,28 +329,29 @@ ccs_status ccs_comm_set_idle(struct ccs_comm *c, unsigned (*idle)(void *of), voi
 		c->world->idle = idle;
 		c->world->idle_of = of;
 	}
-	return leave(c, s);
+	return unlock(c, s);
 }
 
 ccs_status ccs_comm_set_late(struct ccs_comm *c, void (*late)(void *of, const char *report),
 			     void *of)
 {
-	ccs_status s = enter(c, true, "ccs_comm_set_late");
+	ccs_status s = lock_checked(c, true, "ccs_comm_set_late");
 
 	if (s)
 		return s;
 	if (c->world->engine->gpus)
-		return leave(c, error_set(CCS_EUNSUPPORTED,
-					  "ccs_comm_set_late is for ranks on the CPU; for GPUs use "
-					  "ccs_comm_waits"));
+		return unlock(c,
+			      error_set(CCS_EUNSUPPORTED,
+					"ccs_comm_set_late is for ranks on the CPU; for GPUs use "
+					"ccs_comm_waits"));
 	c->world->late = late;
 	c->world->late_of = of;
-	return leave(c, CCS_OK);
+	return unlock(c, CCS_OK);
 }
 
 ccs_status ccs_comm_set_threads(struct ccs_comm *c, unsigned threads)
 {
-	ccs_status s = enter(c, true, "ccs_comm_set_threads");
+	ccs_status s = lock_checked(c, true, "ccs_comm_set_threads");
 
 	if (s)
 		return s;
@@ -359,24 +360,24 @@ ccs_status ccs_comm_set_threads(struct ccs_comm *c, unsigned threads)
 					  "been used");
 	else
 		c->world->threads = threads;
-	return leave(c, s);
+	return unlock(c, s);
 }
 
 ccs_status ccs_comm_check(struct ccs_comm *c)
 {
-	ccs_status s = enter(c, true, "ccs_comm_check");
+	ccs_status s = lock_checked(c, true, "ccs_comm_check");
 
 	if (s)
 		return s;
 	s = world_alive(c->world);
 	if (!s && c->world->engine->check)
 		s = c->world->engine->check(c->world);
-	return leave(c, s);
+	return unlock(c, s);
 }
 
 ccs_status ccs_comm_abort(struct ccs_comm *c, const char *why)
 {
-	ccs_status s = enter(c, why, "ccs_comm_abort");
+	ccs_status s = lock_checked(c, why, "ccs_comm_abort");
 	const struct processes_engine *e;
 	struct text t = { .len = 0 };
 
@@ -388,12 +389,12 @@ ccs_status ccs_comm_abort(struct ccs_comm *c, const char *why)
 		s = e->fail(c->world, CCS_EABORTED, t.buf);
 	else if (!c->world->dead)
 		run_fail_all(c->world, CCS_EABORTED, t.buf);
-	return leave(c, s);
+	return unlock(c, s);
 }
 
 ccs_status ccs_comm_waits(struct ccs_comm *c, char *text, size_t size)
 {
-	ccs_status s = enter(c, text && size, "ccs_comm_waits");
+	ccs_status s = lock_checked(c, text && size, "ccs_comm_waits");
 	struct text t = { .len = 0 };
 
 	if (s)
@@ -401,12 +402,12 @@ ccs_status ccs_comm_waits(struct ccs_comm *c, char *text, size_t size)
 	if (c->world->engine->gpus)
 		c->world->engine->gpus->waits(c->world, &t);
 	snprintf(text, size, "%s", t.buf);
-	return leave(c, CCS_OK);
+	return unlock(c, CCS_OK);
 }
 
 ccs_status ccs_comm_last_run(struct ccs_comm *c, struct ccs_run_shape *shape)
 {
-	ccs_status s = enter(c, shape, "ccs_comm_last_run");
+	ccs_status s = lock_checked(c, shape, "ccs_comm_last_run");
 
 	if (s)
 		return s;
@@ -415,22 +416,22 @@ ccs_status ccs_comm_last_run(struct ccs_comm *c, struct ccs_run_shape *shape)
 	else
 		s = error_set(CCS_EUNSUPPORTED, "ccs_comm_last_run: the ranks are not on GPUs of "
 						"one host");
-	return leave(c, s);
+	return unlock(c, s);
 }
 
 ccs_status ccs_comm_describe(struct ccs_comm *c, char *text, size_t size)
 {
-	ccs_status s = enter(c, text && size, "ccs_comm_describe");
+	ccs_status s = lock_checked(c, text && size, "ccs_comm_describe");
 
 	if (s)
 		return s;
 	c->world->engine->describe(c->world, text, size);
-	return leave(c, CCS_OK);
+	return unlock(c, CCS_OK);
 }
 
 ccs_status ccs_mem_alloc(struct ccs_comm *c, size_t bytes, void **out)
 {
-	ccs_status s = enter(c, out, "ccs_mem_alloc");
+	ccs_status s = lock_checked(c, out, "ccs_mem_alloc");
 	struct memory *m;
 
 	if (s)
@@ -447,16 +448,16 @@ ccs_status ccs_mem_alloc(struct ccs_comm *c, size_t bytes, void **out)
 		s = world_alloc(c->world, bytes + !bytes, out);
 	if (s) {
 		free(m);
-		return leave(c, s);
+		return unlock(c, s);
 	}
 	*m = (struct memory){ *out, bytes + !bytes, c->world->memory };
 	c->world->memory = m;
-	return leave(c, CCS_OK);
+	return unlock(c, CCS_OK);
 }
 
 ccs_status ccs_mem_free(struct ccs_comm *c, void *at)
 {
-	ccs_status s = enter(c, true, "ccs_mem_free");
+	ccs_status s = lock_checked(c, true, "ccs_mem_free");
 	struct memory **p, *m;
 
 	if (s)
@@ -465,14 +466,14 @@ ccs_status ccs_mem_free(struct ccs_comm *c, void *at)
 		;
 	m = *p;
 	if (!m)
-		return leave(c,
-			     at ? error_set(CCS_EINVAL, "ccs_mem_free: this is not memory of the "
-							"communicator")
-				: CCS_OK);
+		return unlock(c,
+			      at ? error_set(CCS_EINVAL, "ccs_mem_free: this is not memory of the "
+							 "communicator")
+				 : CCS_OK);
 	*p = m->next;
 	world_release(c->world, m->at, m->bytes);
 	free(m);
-	return leave(c, CCS_OK);
+	return unlock(c, CCS_OK);
 }
 
 /* ---- exchanges between processes -------------------------------------------------------- */
@@ -484,7 +485,7 @@ static bool has_all(const struct world *w)
 
 ccs_status ccs_comm_gather(struct ccs_comm *c, const void *mine, void *all, size_t bytes)
 {
-	ccs_status s = enter(c, !bytes || (mine && all), "ccs_comm_gather");
+	ccs_status s = lock_checked(c, !bytes || (mine && all), "ccs_comm_gather");
 
 	if (s)
 		return s;
@@ -492,7 +493,7 @@ ccs_status ccs_comm_gather(struct ccs_comm *c, const void *mine, void *all, size
 		s = world_gather(c->world, "ccs_comm_gather", mine, all, bytes);
 	for (int r = 0; bytes && has_all(c->world) && r < c->world->nranks; r++)
 		memcpy((char *)all + (size_t)r * bytes, mine, bytes);
-	return leave(c, s);
+	return unlock(c, s);
 }
 
 ccs_status ccs_comm_agree(struct ccs_comm *c, ccs_status here)
@@ -501,8 +502,8 @@ ccs_status ccs_comm_agree(struct ccs_comm *c, ccs_status here)
 
 	if (c && has_all(c->world))
 		return here;
-	s = enter(c, true, "ccs_comm_agree");
-	return s ? s : leave(c, world_agree(c->world, here));
+	s = lock_checked(c, true, "ccs_comm_agree");
+	return s ? s : unlock(c, world_agree(c->world, here));
 }
 
 void *ccs_comm_nccl(const struct ccs_comm *c)

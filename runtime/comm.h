@@ -8,8 +8,8 @@
  * Everything that is not atomic is under world.lock, or belongs to the engine.
  *
  * A circle of files: a call joins a run (call.c, run.c), a run ends requests, groups and messages
- * (request.c, group.c, p2p.c), all of them wait for ranks (p2p_wait.c, rendezvous.c), a wait that is
- * too long reports what each of them waits for (watch.c), and a failure of any ends all that is
+ * (request.c, group.c, p2p.c), all of them wait for ranks (p2p_wait.c, rendezvous.c), a wait that
+ * is too long reports what each of them waits for (watch.c), and a failure of any ends all that is
  * under way (comm.c, post.c).
  */
 #ifndef CCS_RUNTIME_COMM_H
@@ -28,9 +28,10 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-/* What an engine keeps of a run, to repeat an equal run (post.c, cpu/shm/procs.c). */
+/* An engine's data on a finished run, by which it repeats an equal one (post.c,
+ * cpu/shm/procs.c). */
 struct kept {
-	void *of;
+	void *of;    /* the engine's pointer */
 	uint64_t id; /* 0: none */
 	size_t mail; /* room for a rank's input, if inputs may be left for other ranks
 		        (post_mail); or 0 */
@@ -67,8 +68,9 @@ struct call {
 	/** The call may return: no other thread uses it. Read without the lock. */
 	_Atomic bool over;
 	ccs_status status;
-	struct run *run;   /* once joined */
-	struct call *next; /* in the thread's group */
+	struct run *run;	   /* once joined */
+	struct call *next;	   /* in the thread's group */
+	struct ccs_call *prepared; /* the handle that it is a part of; or NULL */
 };
 
 /* A rank's place in a run. */
@@ -79,7 +81,9 @@ struct seat {
 
 struct run {
 	uint64_t seq;
-	struct call params;    /* a copy of the first call, with which all must agree */
+	struct call params;    /* a copy of the first call, with which all must agree. Its
+				  communicator may be freed before the last rank comes */
+	int first;	       /* the rank of that call */
 	int arrived, finished; /* of this process's ranks */
 	int refs;	       /* calls that have not returned, and the list */
 	bool started;
@@ -165,7 +169,18 @@ struct checked {
 	struct kept kept;
 };
 
-#define CHECKED 8u
+#define CHECKED 8u /* the most that a handle remembers */
+
+/* A prepared call. Its `checked` is not in the handle, so no other call replaces it. It shares no
+ * cache line, as calls that other threads start may be adjacent in memory. */
+struct ccs_call {
+	_Alignas(LINES_APART) struct call call;
+	struct checked checked;
+	const void *send; /* as prepared */
+	void *recv;
+	bool begun;   /* a group or a request has it */
+	bool dropped; /* to be freed when that is over */
+};
 
 /* Written by the rank's thread at each call. Handles of other ranks may be adjacent in memory. */
 struct ccs_comm {
@@ -226,6 +241,8 @@ bool world_cond_init(pthread_cond_t *c);
 /** Checks a call. The caller has set module, comm, send, recv, count, type, op, premul and how;
  *  the rest is set here. O(1), if the rank remembers a similar call. */
 ccs_status call_check(struct call *c, int root, void *stream);
+/** Checks the buffers of a call that is checked otherwise. O(1). */
+ccs_status call_check_buffers(const struct call *c);
 /** Whether a call with these options (or NULL) has the options of k, and none that must be
  *  checked. */
 bool checked_suits(const struct checked *k, const struct ccs_run_options *how);
@@ -250,6 +267,9 @@ ccs_status call_tell_sizes(struct call *c);
 /** A checked call joins its run. */
 void call_join(struct call *c);
 
+/** A group or a request has finished with a prepared call. */
+void call_rest(struct ccs_call *call);
+
 /* ---- run.c: joining, and functions that an engine calls back (engine.h). Under world.lock
  * unless stated otherwise. */
 
@@ -257,7 +277,7 @@ void call_join(struct call *c);
 void run_join(struct world *w, struct call *c);
 /** A rank's part of the current run is done. */
 void run_rank_done(struct world *w, uint32_t rank);
-/** The parts of all ranks of this process are done. */
+/** The parts of all ranks of this process are done. Does not retire the run. */
 void run_all_done(struct world *w);
 /** Fails a run: all its calls, including later ones. */
 void run_fail(struct world *w, struct run *r, ccs_status s, const char *text);
@@ -288,7 +308,7 @@ struct call_name {
 	int32_t root, rank;
 	char schedule[104]; /* cut */
 };
-void run_name(const struct call *c, struct call_name *name);
+void run_name(const struct call *c, int rank, struct call_name *name);
 bool run_same(const struct call_name *x, const struct call_name *y);
 /** CCS_EINVAL with a text on both calls: "rank 1 calls ring_allreduce with count 3 of ...". */
 ccs_status run_differ(const struct call_name *x, const struct call_name *y);

@@ -6,10 +6,11 @@
  * GPUs (cuda/), rounds of messages between hosts (hosts/). Its state is world.state. The function
  * that makes a communicator chooses the engine; no other code knows an engine by name.
  *
- * There are five engines: tasks, processes, MPI's messages (all cpu/), GPUs, hosts. Each has the
- * seven functions that every communicator needs: a run starts, halts, is waited for and checked;
- * a child is made; the engine describes itself, and is freed. Five tables hold functions that
- * only some engines have. Each table's comment says what NULL means:
+ * There are five engines: tasks, processes, MPI's messages (all cpu/), GPUs, hosts. Seven
+ * functions serve every communicator: a run starts, halts, is waited for and checked; a child is
+ * made; the engine describes itself, and is freed. `halt` and `check` may be NULL. Five tables hold
+ * functions that only some engines have. The comment of a table or function gives the meaning of
+ * NULL:
  *
  *	tables		tasks	procs	mpi	cuda	hosts
  *	quick		x	x				calls that need no run
@@ -54,9 +55,9 @@ struct quick_engine {
 	 *  as in `wait`. False: the calls have not begun, and join their runs. NULL: all calls
 	 *  join runs. */
 	bool (*at_once)(struct world *w, struct call *calls, ccs_status *first);
-	/** Does one call that equals the rank's last call, by what the engine kept of that call
-	 *  (comm.h), if the buffers are the same too. False: the call is not over; at_once begins
-	 *  it or goes on with it. NULL: the engine has no such calls. */
+	/** Does one call that equals the rank's last call, by the engine's data on that call
+	 *  (struct kept), if the buffers are the same too. False: the call is not over; at_once
+	 *  begins it or goes on with it. NULL: the engine has no such calls. */
 	bool (*once_more)(struct ccs_comm *comm, const struct kept *kept, const void *send,
 			  const void *recv);
 };
@@ -95,10 +96,10 @@ struct processes_engine {
 	 *  Any thread may call it, unless it returns CCS_EUNSUPPORTED. NULL: it fails in this
 	 *  process only (run_fail_all). */
 	ccs_status (*fail)(struct world *w, ccs_status s, const char *text);
-	/** Makes the engine of a child of this process, which is rank b->rank of b->ranks[0 .. n-1];
-	 *  these processes alone call it, with one tag. `here`: how it went in this process so
-	 *  far; then child may be NULL, and it fails in all of them. NULL: all processes must
-	 *  come (`branch`). */
+	/** Makes the engine of a child, of which this process is rank b->rank. Only the processes
+	 *  of the ranks b->ranks[0 .. n-1] call it, with one tag. `here`: this process's status so
+	 *  far; if it is a failure, `child` may be NULL, and all of them fail. NULL: all processes
+	 *  must come (`branch`). */
 	ccs_status (*members)(struct world *w, struct world *child, const struct branch *b, int n,
 			      int tag, ccs_status here);
 };
@@ -123,7 +124,7 @@ struct progress_engine {
 	/** For a report: asks the other processes what they wait for. NULL: this process sees
 	 *  what the report needs. */
 	void (*ask)(struct world *w);
-	/** Adds to *t, unless it is NULL, what has been answered since; whether all have answered. */
+	/** Adds the answers to *t, unless that is NULL. True: all have answered. */
 	bool (*answers)(const struct world *w, struct text *t);
 	/** Called when no message has moved for `idle` polls in a row: may wait a little, and
 	 *  checks that the other processes are alive. When the communicator has died here (idle

@@ -102,7 +102,7 @@ struct outcome {
 };
 
 /* All processes that failed give their reasons. In a process that failed, its own counts. */
-static ccs_status tell_why(struct world *w, const struct outcome *own, struct outcome *all)
+static ccs_status gather_reasons(struct world *w, const struct outcome *own, struct outcome *all)
 {
 	ccs_status s = world_gather(w, "ccs_comm_agree", own, all, sizeof(*own));
 
@@ -125,7 +125,7 @@ static ccs_status agree(struct world *w, const struct outcome *own, struct outco
 	for (int r = 0; r < w->nranks && !s; r++)
 		well &= statuses[r] == CCS_OK;
 	free(statuses);
-	return s || well ? s : tell_why(w, own, all);
+	return s || well ? s : gather_reasons(w, own, all);
 }
 
 ccs_status world_agree(struct world *w, ccs_status here)

@@ -3,7 +3,8 @@
  *
  * A group of runs joins them, and takes part until all are over; a group of messages posts them,
  * and moves them until all are over. A group with both is a request that is waited for, so that
- * either can go on while the other waits. Calls in which all ranks meet (rendezvous.h) come after
+ * either can go on while the other waits; so is a group of runs while an earlier request has runs.
+ * Calls in which all ranks meet (rendezvous.h) come after
  * the other calls have begun. The first failure while calls are recorded is the group's, and then
  * none begins. O(1) a call, plus its execution.
  */
@@ -23,6 +24,11 @@ void group_free_calls(struct call *calls)
 		struct call *next = calls->next;
 
 		user_op_release(calls->how.user_op);
+		if (calls->prepared) {
+			call_rest(calls->prepared);
+			calls = next;
+			continue;
+		}
 		if (calls->sizes) /* few calls have sizes */
 			free(calls->sizes);
 		if (calls == &calls->comm->grouped)
@@ -44,13 +50,15 @@ static struct call *copied(const struct call *c)
 
 ccs_status group_record(struct thread_state *t, struct call *c)
 {
-	struct call *kept = c == &c->comm->grouped ? c : copied(c);
+	struct call *kept = c->prepared || c == &c->comm->grouped ? c : copied(c);
 
 	if (!kept) {
 		free(c->sizes);
 		return t->failed = error_set(CCS_ENOMEM, "out of memory for a call");
 	}
-	if (kept == c)
+	if (c->prepared)
+		c->prepared->begun = true;
+	else if (kept == c)
 		c->comm->has_grouped = true;
 	user_op_hold(kept->how.user_op);
 	if (t->last)
@@ -99,7 +107,7 @@ static void group_free(struct group *g)
 
 /* The outermost group's calls, or the failure while they were recorded. They may have been made
  * before this process was forked. */
-static ccs_status take(struct thread_state *t, struct group *g)
+static ccs_status take_calls(struct thread_state *t, struct group *g)
 {
 	ccs_status s = t->failed;
 
@@ -176,9 +184,9 @@ static ccs_status move_messages(struct transfer *messages)
 	return s;
 }
 
-/* A request's calls outlive their group, and perhaps their communicator, so they are copied.
- * False: no memory. */
-static bool give_away(struct call **calls)
+/* A request's calls outlive their group, and perhaps their communicator, so calls in handles
+ * (group_room) are copied. False: no memory. */
+static bool copy_grouped(struct call **calls)
 {
 	for (; *calls; calls = &(*calls)->next) {
 		struct ccs_comm *comm = (*calls)->comm;
@@ -200,7 +208,7 @@ static ccs_status start_request(struct group *g, struct ccs_request **r)
 {
 	ccs_status s;
 
-	if (!give_away(&g->calls)) {
+	if (!copy_grouped(&g->calls)) {
 		group_free(g);
 		return error_set(CCS_ENOMEM, "out of memory for a request");
 	}
@@ -234,7 +242,7 @@ ccs_status ccs_group_end(void)
 		return error_set(CCS_EINVAL, "ccs_group_end without ccs_group_start");
 	if (--t->depth)
 		return CCS_OK;
-	s = take(t, &g);
+	s = take_calls(t, &g);
 	if (s)
 		return s;
 	if ((g.messages && (g.calls || g.attendees)) || any_busy(g.calls))
@@ -271,6 +279,6 @@ ccs_status ccs_group_submit(struct ccs_request **request)
 		t->failed = s;
 	if (--t->depth)
 		return s;
-	s = take(t, &g);
+	s = take_calls(t, &g);
 	return s ? s : start_request(&g, request);
 }

@@ -2,8 +2,9 @@
  * Messages between two ranks: their queues, meeting and moving. See p2p.h.
  *
  * In: messages with checked arguments (p2p_call.c). Out: each is over, with its data or with an
- * error text. A post is O(peers of the rank so far + waiting receives); a poll O(pairs that have
- * met + queues to other processes).
+ * error text. A post is O(peers of the rank so far + waiting receives), or of a receive from any
+ * rank that many for each peer; a poll O(pairs that have met), plus a match (p2p_match) for each
+ * queue to another process.
  */
 #include "runtime/p2p.h"
 
@@ -49,7 +50,8 @@ ccs_status p2p_open(struct world *w)
 	return s;
 }
 
-/* A forked process lacks threads that may hold the lock, or wait for it. */
+/* In a forked process the lock is not destroyed: threads that do not exist there may hold it, or
+ * wait for it. */
 void p2p_free(struct world *w)
 {
 	struct p2p *p = w->p2p;
@@ -144,7 +146,7 @@ struct p2p_past p2p_past(const struct world *w, int peer, bool sends)
 	return past;
 }
 
-/* The first transfers of two facing queues meet. */
+/* The first transfers of two facing queues meet, if both are there. */
 static void meet(struct p2p *p, const struct queue *q)
 {
 	struct transfer *a = q->first, *b = q->twin ? q->twin->first : NULL;
@@ -167,7 +169,6 @@ void p2p_progress(struct p2p *p)
 	pthread_cond_broadcast(&p->moved);
 }
 
-/* Ends a message. The caller must not use it afterwards. */
 void p2p_finish(struct p2p *p, struct transfer *m, ccs_status s, const char *text)
 {
 	m->status = s;
@@ -273,7 +274,7 @@ static void begin(struct world *w, struct transfer *m)
 		p2p_match(w, m->queue->twin);
 }
 
-/* Ends messages that go through streams; only this thread knows them. */
+/* Puts messages into their streams. They are over then; no other thread has seen them. */
 static void exchange(struct transfer *list)
 {
 	ccs_status s = list->comm->world->engine->gpus->exchange(list);

@@ -9,8 +9,8 @@
  * meet. So messages between two ranks with the same tag match in order, and never wait for
  * messages of other pairs of ranks.
  *
- * If both ends are in this process, memcpy makes the copy here, without the lock, or the engine
- * makes it where calls name streams; these transfers are in the list `ready`. If the peer is in
+ * If both ends are in this process, the data is copied here, without the lock, or by the engine
+ * where calls name streams; these transfers are in the list `ready`. If the peer is in
  * another process, the engine carries the transfer (engine.h) piece by piece; such queues are in
  * the list `foreign`.
  *
@@ -183,7 +183,7 @@ void p2p_drop_kept(struct world *w);
 
 /** A transfer joins a queue. */
 void p2p_enter(struct p2p *p, struct queue *q, struct transfer *m);
-/** Ends it. It belongs to its thread again, and is in no list. */
+/** Ends a transfer that is in no list. It belongs to its thread again: do not use it afterwards. */
 void p2p_finish(struct p2p *p, struct transfer *m, ccs_status s, const char *text);
 /** Something has moved: wakes sleeping threads. */
 void p2p_progress(struct p2p *p);

@@ -9,7 +9,7 @@
  * unexpected messages.)
  *
  * A receive from any rank takes, of the peers with a fitting next message, the one that was
- * served least recently, so that no peer waits for ever.
+ * served least recently, so that no peer waits for ever. O(waiting receives + peers) a match.
  */
 #include "runtime/p2p.h"
 
@@ -213,7 +213,7 @@ void p2p_match(struct world *w, struct queue *q)
 	if (!m) {
 		m = keep(in, in->wanted->comm, q->peer, &head);
 	} else if (m->any && is_older(w, q, head.tag)) {
-		return; /* the queue has its next message */
+		return; /* the receive is for that rank */
 	} else {
 		take_out(in, m, before);
 		if (m->any)

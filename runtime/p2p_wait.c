@@ -53,7 +53,7 @@ static void end_all(struct world *w, ccs_status s, const char *text)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* Whether the communicator has died; then *s and `why`. */
+/* Whether the communicator has died. If so, sets *s and adds the reason to `why`. */
 static bool has_died(struct world *w, ccs_status *s, struct text *why)
 {
 	bool dead;
@@ -67,7 +67,8 @@ static bool has_died(struct world *w, ccs_status *s, struct text *why)
 	return dead;
 }
 
-/* Whether no message's memory is in use any more; then the complete reason of the death. */
+/* Whether no message's memory is in use any more. `why` becomes the complete reason of the
+ * death. */
 static bool is_given_back(struct world *w, struct text *why)
 {
 	bool all;
@@ -139,7 +140,7 @@ void p2p_nap(struct world *w, struct p2p_vigil *v)
 		sleep_a_little(w, v);
 }
 
-/* Continues all worlds of a list whose first message is not over. */
+/* Continues the communicators of the list's messages that are not over. */
 static bool poll_list(const struct transfer *list)
 {
 	const struct world *last = NULL;
@@ -199,7 +200,7 @@ void p2p_wait(struct transfer *list, ccs_status *first)
 
 /* ---- reports ----------------------------------------------------------------------------- */
 
-static void say(int rank, int peer, bool sends, const struct p2p_head *m, struct text *t)
+static void add_message(int rank, int peer, bool sends, const struct p2p_head *m, struct text *t)
 {
 	const char *type = ccs_dtype_name((ccs_dtype)m->shape.type);
 
@@ -214,7 +215,7 @@ static void say(int rank, int peer, bool sends, const struct p2p_head *m, struct
 		text_add(t, ", with tag %d", m->tag);
 }
 
-static void say_kept(const struct inbox *in, int rank, struct text *t)
+static void add_kept(const struct inbox *in, int rank, struct text *t)
 {
 	text_add(t,
 		 "; rank %d keeps %zu bytes of messages without a receive, the first with tag %d "
@@ -222,7 +223,7 @@ static void say_kept(const struct inbox *in, int rank, struct text *t)
 		 rank, in->bytes, in->kept->tag, in->kept->peer);
 }
 
-/* Reports the messages of a rank, after the `n` that were reported. */
+/* Reports the messages of a rank, after `n` others. Returns the number of all. */
 static int report_rank(const struct world *w, int local, int n, struct text *t)
 {
 	const struct inbox *in = w->p2p->inboxes + local;
@@ -235,13 +236,13 @@ static int report_rank(const struct world *w, int local, int n, struct text *t)
 		if (next && !next->kept && n++ < REPORTED) {
 			const struct p2p_head head = { next->tag, p2p_shape_of(next) };
 
-			say(next->comm->rank, next->peer, next->sends, &head, t);
+			add_message(next->comm->rank, next->peer, next->sends, &head, t);
 		}
 		m = q ? m : m->behind;
 		q = q ? q->next : NULL;
 	}
 	if (in->full && in->kept)
-		say_kept(in, w->first + local, t);
+		add_kept(in, w->first + local, t);
 	return n;
 }
 
@@ -254,7 +255,7 @@ static int report_others(const struct world *w, int n, struct text *t)
 	for (int from = 0; e && e->posted && from < w->nranks; from++)
 		for (int to = 0; from != w->first && to < w->nranks; to++)
 			if (e->posted(w, from, to, &head) && n++ < REPORTED)
-				say(from, to, true, &head, t);
+				add_message(from, to, true, &head, t);
 	return n;
 }
 

@@ -2,7 +2,7 @@
  * Posting: the lock-free start of a run that repeats an earlier one, for the ranks of one process.
  *
  * Each rank has a box. A thread uses the box of its lead, the lowest rank that it calls for. It
- * writes into the box: the number of the call that the engine has kept (comm.h), the set of its
+ * writes into the box: the id of the engine's data on such a call (struct kept), the set of its
  * ranks, their inputs or the addresses of their buffers, and last the number of the call. Then it
  * reads the other leads' boxes until they cover all ranks. If all threads make the same call, each
  * plays its part (`play`). A thread that has posted its inputs returns then: a box has room for two
@@ -42,7 +42,7 @@ struct letter {
 	_Alignas(LINES_APART) _Atomic uint64_t call; /* 1 + its number; publishes the rest */
 	uint64_t kept;				     /* its id */
 	uint32_t ranks;
-	bool left;
+	bool left; /* `data` has inputs; else addresses */
 	/* from the lead on, each rank's input, if inputs are left; or its struct post */
 	_Alignas(8) unsigned char data[MAIL_LINE + MAIL_BYTES + MOST_POSTED * sizeof(struct post)];
 };
@@ -144,7 +144,7 @@ static bool may_post(struct posting *p, const struct call *c)
 	return !where.lacks && (!where.copy_aside || c->like->kept.mail);
 }
 
-static bool begin(struct posting *p, struct call *calls)
+static bool begin_posting(struct posting *p, struct call *calls)
 {
 	size_t mail;
 
@@ -180,7 +180,7 @@ static struct letter *letter_of(const struct posting *p, int lead)
 	return p->w->posts->box[lead].letter + (p->number & 1);
 }
 
-static void leave(struct posting *p)
+static void write_letter(struct posting *p)
 {
 	const struct kept *kept = &p->calls->like->kept;
 	struct letter *n = letter_of(p, p->lead);
@@ -274,7 +274,7 @@ static bool meet(struct posting *p)
 	return true;
 }
 
-static bool anybody_met(const struct posting *p)
+static bool any_met(const struct posting *p)
 {
 	for (int r = 0; r < p->w->nranks; r++)
 		if (atomic_load(&p->w->posts->box[r].met) == p->number + 1)
@@ -291,7 +291,7 @@ static bool settle(struct posting *p, bool met)
 	if (met)
 		return true;
 	post_close(p->w, p->number);
-	if (!anybody_met(p))
+	if (!any_met(p))
 		return false;
 	post_open(p->w); /* all have posted, and some may be playing */
 	return true;
@@ -342,7 +342,7 @@ static bool read_letters(struct posting *p)
 
 /* Publishes that this thread has finished with all buffers, and waits until all threads have
  * finished with its own. */
-static void part(const struct posting *p)
+static void wait_for_readers(const struct posting *p)
 {
 	atomic_store_explicit(&p->w->posts->box[p->lead].over, p->number + 1, memory_order_release);
 	for (uint64_t leads = p->leaves ? 0 : p->leads; leads; leads &= leads - 1) {
@@ -375,7 +375,7 @@ static bool take_part(struct posting *p)
 	if (!p->play(p->w, *kept, &m))
 		return false;
 	if (p->parts)
-		part(p);
+		wait_for_readers(p);
 	return true;
 }
 
@@ -389,9 +389,9 @@ bool post_calls(struct call *calls, post_play *play)
 	if (!w->posts ||
 	    atomic_load_explicit(&w->posts->closed, memory_order_acquire) <= calls->comm->seq)
 		return false;
-	if (!begin(&p, calls))
+	if (!begin_posting(&p, calls))
 		return false;
-	leave(&p);
+	write_letter(&p);
 	if (!is_posted(&p) || !take_part(&p))
 		return false;
 	for (struct call *c = calls; c; c = c->next)

@@ -1,5 +1,12 @@
 /*
  * Rendezvous: arriving, comparing, waiting. See rendezvous.h.
+ *
+ * In: attendees, perhaps with a mistake to report. Out: one success or failure for all ranks, each
+ * with the text of its own mistake. In one process the ranks' n-th rendezvous have one record: the
+ * last to come does the work, and the last to leave frees the record, as all read the result there.
+ * Processes have no record: each compares the gathered proposals.
+ *
+ * O(open rendezvous) for a rank, plus O(ranks) and the work for the last, or for a process.
  */
 #include "runtime/rendezvous.h"
 
@@ -41,7 +48,7 @@ struct proposal proposal_of(enum rendezvous_kind kind, const int *list, uint32_t
 
 /* ---- comparing --------------------------------------------------------------------------- */
 
-/* A group's ranks, or the lengths of a mesh, -1, and the dimensions of a slice. */
+/* Adds a group's ranks; or, of a slice, the lengths of its mesh, -1, and its dimensions. */
 static void add_list(struct text *t, const struct proposal *p)
 {
 	const char *between = p->kind == MEET_MESH ? " x " : ", ";
@@ -138,7 +145,7 @@ static struct rendezvous **find(struct world *w, uint64_t seq)
 	return m;
 }
 
-static void end(struct world *w, struct rendezvous *m, ccs_status s, const char *text)
+static void end_rendezvous(struct world *w, struct rendezvous *m, ccs_status s, const char *text)
 {
 	m->over = true;
 	m->status = s;
@@ -153,7 +160,7 @@ static void conclude(struct world *w, struct rendezvous *m)
 
 	if (!s)
 		s = m->of[0]->way->here(w, m->of);
-	end(w, m, s, s ? error_thread()->text : "");
+	end_rendezvous(w, m, s, s ? error_thread()->text : "");
 }
 
 static struct rendezvous *rendezvous_new(struct world *w, uint64_t seq)
@@ -167,7 +174,7 @@ static struct rendezvous *rendezvous_new(struct world *w, uint64_t seq)
 }
 
 /* Without memory no rank can meet here, so the communicator dies. */
-static void come(struct world *w, struct attendee *a)
+static void arrive(struct world *w, struct attendee *a)
 {
 	struct rendezvous **at = find(w, a->comm->meetings);
 
@@ -188,7 +195,7 @@ static void come(struct world *w, struct attendee *a)
 		conclude(w, a->at);
 }
 
-static void leave(struct world *w, struct rendezvous *m)
+static void depart(struct world *w, struct rendezvous *m)
 {
 	struct rendezvous **at = find(w, m->seq);
 
@@ -214,14 +221,14 @@ static ccs_status await(struct world *w, struct attendee *a)
 		s = error_set((ccs_status)a->own.status, "%s", a->why);
 	else if (s)
 		error_set(s, "%s", a->at->text);
-	leave(w, a->at);
+	depart(w, a->at);
 	return s;
 }
 
 /* ---- ranks that are processes ------------------------------------------------------------ */
 
 /* Processes with wrong arguments report them to all. */
-static ccs_status tell_wrong(struct world *w, const struct attendee *a)
+static ccs_status share_mistakes(struct world *w, const struct attendee *a)
 {
 	if (a->own.status)
 		error_set((ccs_status)a->own.status, "%s", a->why);
@@ -236,10 +243,11 @@ static ccs_status compare_apart(struct world *w, struct attendee *a, struct prop
 	s = world_gather(w, kind_name(&a->own), &a->own, all, sizeof(a->own));
 	w->meets = false;
 	if (!s && first_wrong(all, w->nranks) >= 0)
-		s = tell_wrong(w, a);
+		s = share_mistakes(w, a);
 	return s ? s : compare_lists(all, w->nranks);
 }
 
+/* Meets the other processes, and does this one's part. */
 static ccs_status attend(struct world *w, struct attendee *a)
 {
 	struct proposal *all;
@@ -278,7 +286,7 @@ void rendezvous_join(struct attendee *list)
 		if (!is_here(w))
 			continue;
 		pthread_mutex_lock(&w->lock);
-		come(w, list);
+		arrive(w, list);
 		pthread_mutex_unlock(&w->lock);
 	}
 }
@@ -348,7 +356,7 @@ void rendezvous_fail(struct world *w, ccs_status s, const char *text)
 {
 	for (struct rendezvous *m = w->rendezvous; m; m = m->next)
 		if (!m->over)
-			end(w, m, s, text);
+			end_rendezvous(w, m, s, text);
 }
 
 /* The first rank that has come, or that has not. */

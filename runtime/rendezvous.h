@@ -38,7 +38,8 @@ struct attendee;
 struct rendezvous_way {
 	/** If all ranks are in this process: of[rank]. */
 	ccs_status (*here)(struct world *w, struct attendee *const *of);
-	/** If each rank is a process, this is `a`; all[rank]. */
+	/** If each rank is a process: `a` is this one's rank, all[r] the proposal of rank r; `all`
+	 *  is NULL if the processes meet in their streams. */
 	ccs_status (*apart)(struct world *w, struct attendee *a, const struct proposal *all);
 	/** True: processes do not gather first, because they meet in their streams. NULL:
 	 *  never. */

@@ -1,8 +1,12 @@
 /*
  * Requests: starting, testing, waiting, and the threads that do their work. See request.h.
  *
- * In: checked calls and messages. Out: a request, with the status of all of them. O(calls +
- * messages).
+ * In: checked calls and messages. Out: a request, with their first failure. All steps that can fail
+ * come before the first call joins its run, so a request begins whole or not at all.
+ *
+ * The jobs of a communicator end one after another, in the order of their starts: the first is run
+ * by the runner, or, for a lone engine, by any thread that tests or waits. While it is waited for,
+ * the engine goes on with later runs too. O(calls + messages).
  */
 #include "runtime/request.h"
 
@@ -355,12 +359,16 @@ static ccs_status check(const struct ccs_request *r, const char *call)
 	return s;
 }
 
-/* Returns the status of a finished request, and its text. */
-static ccs_status tell(struct ccs_request *r)
+/* Returns the status of a finished request, and its text. Prepared calls may be started again. */
+static ccs_status report_end(struct ccs_request *r)
 {
 	ccs_status s = CCS_OK;
 
 	r->told = true;
+	for (struct job *j = r->jobs; j; j = j->next) {
+		group_free_calls(j->calls);
+		j->calls = NULL;
+	}
 	p2p_wait(r->messages, &s);
 	for (const struct job *j = r->jobs; j && !s; j = j->next)
 		if (j->status)
@@ -413,7 +421,7 @@ ccs_status ccs_test(struct ccs_request *request, int *done)
 		return s;
 	step(request);
 	*done = is_over(request);
-	return *done ? tell(request) : CCS_OK;
+	return *done ? report_end(request) : CCS_OK;
 }
 
 static void await(struct ccs_request *r)
@@ -432,7 +440,7 @@ ccs_status ccs_wait(struct ccs_request *request)
 	if (s)
 		return s;
 	await(request);
-	return tell(request);
+	return report_end(request);
 }
 
 /* Requests of lone engines progress together: another rank may wait for any of them. */
@@ -490,9 +498,9 @@ ccs_status ccs_wait_all(struct ccs_request *const *requests, int n)
 	return s ? error_set(s, "%s", why.buf) : CCS_OK;
 }
 
-ccs_status request_run(const struct call *c)
+ccs_status request_run(struct call *c)
 {
-	struct call *copy = malloc(sizeof(*copy));
+	struct call *copy = c->prepared ? c : malloc(sizeof(*copy));
 	struct ccs_request *r;
 	ccs_status s;
 
@@ -500,7 +508,10 @@ ccs_status request_run(const struct call *c)
 		free(c->sizes);
 		return error_set(CCS_ENOMEM, "out of memory for a call");
 	}
-	*copy = *c;
+	if (c->prepared)
+		c->prepared->begun = true;
+	else
+		*copy = *c;
 	user_op_hold(copy->how.user_op);
 	s = request_start(copy, NULL, &r);
 	if (s)

@@ -4,9 +4,9 @@
  *
  * A request is a group that runs without its caller. Two threads of each communicator, made at
  * first use, do the work of its calls: the runner waits for runs inside the engine, as ccs_run
- * would, in the order of their calls; the carrier moves messages (p2p.h). So each moves the data
- * that the other waits for. A lone engine's requests move when its process tests, waits, or calls
- * any other function of the communicator.
+ * would, in the order of their calls; the carrier moves messages (p2p.h). So a run and a message
+ * that wait for each other on other ranks both go on. A lone engine's requests move when its
+ * process tests, waits, or calls any other function of the communicator.
  *
  * A request's runs on one communicator are a job. Jobs and messages of requests are counted by
  * handle, so that ccs_comm_free can wait for their ends. They all end, because the threads
@@ -32,8 +32,8 @@ void group_take_part(struct call *calls, ccs_status *s);
 
 /** Begins calls and messages, and takes them over, also on failure. */
 ccs_status request_start(struct call *calls, struct transfer *messages, struct ccs_request **out);
-/** The same for one call, which is copied; waits for its end. */
-ccs_status request_run(const struct call *c);
+/** The same for one call, which is copied if it is not prepared; waits for its end. */
+ccs_status request_run(struct call *c);
 /** Whether there are runs of requests that only one thread may wait for. */
 bool request_busy(struct world *w);
 /** Waits for all requests of the handle. */

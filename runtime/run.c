@@ -2,7 +2,8 @@
  * Runs: the k-th calls of this process's ranks, gathered.
  *
  * The list begins with the current run; the rest wait for it. A run starts when it becomes the
- * first and some rank has called; each of its ranks starts when that rank has called. A failed
+ * first and some rank has called (with `sized` chunks: when all have, and their sizes agree); each
+ * of its ranks starts when that rank has called. A failed
  * run (calls disagree, no memory) stays until every rank has called, so that each gets the
  * failure, and the communicator stays usable; after a timeout it is dead instead. All under
  * world.lock.
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void empty(struct run *r)
+static void free_contents(struct run *r)
 {
 	ccs_module_free(r->params.module);
 	free(r->params.sizes);
@@ -23,7 +24,7 @@ static void empty(struct run *r)
 
 void run_drop(struct run *r)
 {
-	empty(r);
+	free_contents(r);
 	free(r);
 }
 
@@ -31,7 +32,7 @@ void run_unref(struct world *w, struct run *r)
 {
 	if (--r->refs)
 		return;
-	empty(r);
+	free_contents(r);
 	if (w->spare)
 		free(r);
 	else
@@ -53,6 +54,7 @@ static struct run *run_new(struct world *w, const struct call *c, uint64_t seq)
 	memset(r, 0, bytes);
 	r->seq = seq;
 	r->params = *c;
+	r->first = c->comm->rank;
 	r->params.sizes = sizes;
 	r->refs = 1;
 	atomic_init(&r->failed, false);
@@ -146,7 +148,7 @@ void run_retire(struct world *w)
 	}
 }
 
-void run_name(const struct call *c, struct call_name *name)
+void run_name(const struct call *c, int rank, struct call_name *name)
 {
 	*name = (struct call_name){
 		.size = c->module->head->size,
@@ -155,7 +157,7 @@ void run_name(const struct call *c, struct call_name *name)
 		.rows = c->how.rows,
 		.type = (uint32_t)c->type,
 		.root = c->root,
-		.rank = c->comm->rank,
+		.rank = rank,
 		.op = c->reduces && !c->premul ? (uint32_t)c->op : 0,
 		.reduces = c->reduces,
 		.premul = c->premul,
@@ -233,8 +235,8 @@ static void compare(struct world *w, struct run *r, const struct call *c)
 
 	if (agree(&r->params, c))
 		return;
-	run_name(&r->params, &one);
-	run_name(c, &other);
+	run_name(&r->params, r->first, &one);
+	run_name(c, c->comm->rank, &other);
 	if (run_same(&one, &other))
 		return;
 	run_differ(&one, &other);
@@ -340,7 +342,8 @@ void run_all_done(struct world *w)
 	run_wake(w);
 }
 
-static void say(struct world *w, const struct call *c)
+/* Sets this thread's text to the reason why the call failed. */
+static void set_reason(struct world *w, const struct call *c)
 {
 	const struct run *r = c->run;
 
@@ -366,7 +369,7 @@ bool run_call_over(struct world *w, struct call *c, ccs_status *s)
 	}
 	if (c->status && !*s) {
 		*s = c->status;
-		say(w, c);
+		set_reason(w, c);
 	}
 	if (r) {
 		r->seats[c->comm->rank].call = NULL;

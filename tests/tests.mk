@@ -169,6 +169,7 @@ SUITES_check := \
 	"tests/check/cli_test.sh $(BUILD)" \
 	"tests/check/table_test.sh $(BUILD)" \
 	"10 tests/explain/pictures_test.sh $(BUILD)" \
+	"10 tests/cost/simulate_test.sh $(BUILD)" \
 	"10 tests/explain/schema_test.py $(BUILD)" \
 	"100 tests/explain/page_test.py $(BUILD)" \
 	"20 tests/check/limits_test.sh $(BUILD)" \
@@ -245,6 +246,7 @@ SUITES_cpu := \
 	"$(T)/cpu/random_runs_test 60 1 tasks" \
 	"$(T)/cpu/random_runs_test 60 1 procs" \
 	"$(T)/cpu/runtime_test $(T)/modules" \
+	"$(T)/cpu/prepared_test $(T)/modules tests/cpu/layouts" \
 	"$(T)/cpu/public_test $(T)/modules" \
 	"$(T)/cpu/operators_test $(T)/modules" \
 	"$(T)/cpu/fork_test $(T)/modules" \
@@ -437,7 +439,7 @@ mutants: deps
 
 # A shorter selection, for builds that run slowly.
 UNITS := $(foreach p,$(PARTS),$(filter $(T)/$(p)/unit_%,$(TEST_PROGRAMS)))
-SHORT := check/diag check/bits check/symmetry check/roots msccl/oracle msccl/fuzz lang/fuzz check/oracle lower/plan plan/prove plan/rounds plan/tuning cpu/results cpu/post cpu/in_place cpu/layouts cpu/runtime cpu/public cpu/operators cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cpu/procs_files cpu/split cpu/p2p cuda/cache hosts/group_meet hosts/group_fail
+SHORT := check/diag check/bits check/symmetry check/roots msccl/oracle msccl/fuzz lang/fuzz check/oracle lower/plan plan/prove plan/rounds plan/tuning cpu/results cpu/post cpu/in_place cpu/layouts cpu/runtime cpu/prepared cpu/random_runs cpu/public cpu/operators cpu/fork cpu/file cpu/procs cpu/procs_fail cpu/procs_edge cpu/procs_refused cpu/procs_files cpu/split cpu/p2p cuda/cache hosts/group_meet hosts/group_fail
 check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 	@tests/run.sh \
 		$(foreach u,$(UNITS),"$(u)") \
@@ -466,6 +468,9 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/cpu/in_place_test 10" \
 		"$(T)/cpu/layouts_test --short tests/cpu/layouts" \
 		"$(T)/cpu/runtime_test $(T)/modules" \
+		"$(T)/cpu/prepared_test $(T)/modules tests/cpu/layouts" \
+		"$(T)/cpu/random_runs_test 20 3 tasks" \
+		"$(T)/cpu/random_runs_test 20 3 procs" \
 		"$(T)/cpu/public_test $(T)/modules" \
 		"$(T)/cpu/operators_test $(T)/modules" \
 		"$(T)/cpu/fork_test $(T)/modules quiet" \
@@ -487,7 +492,7 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 asan:
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT="-O1 -g" WERROR=$(WERROR) \
 		SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" check-short
-THREADS := cpu/results cpu/post cpu/runtime cpu/split cpu/operators cpu/p2p hosts/group_meet hosts/group_fail
+THREADS := cpu/results cpu/post cpu/runtime cpu/prepared cpu/split cpu/operators cpu/p2p hosts/group_meet hosts/group_fail
 tsan:
 	@$(MAKE) --no-print-directory BUILD=build/tsan OPT="-O1 -g" WERROR=$(WERROR) \
 		SAN="-fsanitize=thread" check-threads
@@ -496,6 +501,7 @@ check-threads: $(THREADS:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/cpu/results_test --short $(TEST_MODULES)" \
 		"$(T)/cpu/post_test $(T)/modules 300" \
 		"$(T)/cpu/runtime_test $(T)/modules" \
+		"$(T)/cpu/prepared_test $(T)/modules tests/cpu/layouts" \
 		"$(T)/cpu/split_test $(T)/modules tasks" \
 		"$(T)/cpu/operators_test $(T)/modules" \
 		"$(T)/cpu/p2p_test $(T)/modules tasks" \
@@ -545,7 +551,7 @@ fuzz:
 		SAN="-fsanitize=fuzzer-no-link,address,undefined" fuzz-built
 fuzz-built: $(T)/fuzz
 	@mkdir -p $(T)/found
-	$(T)/fuzz -max_total_time=$(SECONDS) -timeout=20 -rss_limit_mb=3000 -max_len=4096 \
+	$(T)/fuzz -max_total_time=$(SECONDS) -timeout=120 -rss_limit_mb=3000 -max_len=4096 \
 		-artifact_prefix=$(T)/found/ $(T)/found tests/lang/corpus tests/check/good tests/check/diag schedules
 $(T)/fuzz: tests/lang/fuzz_test.c tests/support/command_lines.c $(LIB)/libccc.a
 	@mkdir -p $(@D)

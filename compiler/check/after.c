@@ -1,5 +1,5 @@
 /*
- * Which ranks have begun before a rank ends, for contracts that require it. ccs(5) 4, after.
+ * Which ranks have begun before a rank ends, for contracts that require it. ccs(5) 4, Contracts.
  *
  * In: a program, before or after lowering, an order to run it in, and the contract.
  * Out: E0408 for a program; for a lowered one only the answer.
@@ -35,6 +35,7 @@ struct queue {
 	uint32_t head, tail; /* rows of parcels; head NONE: empty */
 };
 
+/* A task. */
 struct runner {
 	struct known known;
 	uint32_t *kept; /* by row: 1 + row of `kept` with the ranks known after it; or NULL */
@@ -48,7 +49,7 @@ struct knowing {
 	struct queue *there, *back; /* by FIFO: to the receiver; with 0 slots, to the sender */
 	struct parcel *parcels;
 	uint32_t nparcels, capparcels, free;
-	struct known *kept;
+	struct known *kept; /* see runner.kept */
 	uint32_t nkept, capkept;
 };
 
@@ -85,7 +86,7 @@ static void post(struct knowing *k, struct queue *q, const struct known *known)
 	q->tail = i;
 }
 
-static void take(struct knowing *k, struct queue *q, struct known *known)
+static void join_next(struct knowing *k, struct queue *q, struct known *known)
 {
 	uint32_t i = q->head;
 
@@ -104,7 +105,7 @@ static void start(struct knowing *k, struct runner *r, const struct op *o, uint3
 		bool fused = op_in(o) != NONE && op_out(o) != NONE;
 
 		if (fused)
-			take(k, &k->there[op_in(o)], &r->known);
+			join_next(k, &k->there[op_in(o)], &r->known);
 		if (op_out(o) != NONE)
 			post(k, &k->there[op_out(o)], &r->known);
 		else if (op_in(o) != NONE && k->back)
@@ -118,9 +119,9 @@ static void finish(struct knowing *k, struct runner *r, const struct op *o, uint
 		if (op_kind(o) == OP_WAIT && o->other)
 			join(&r->known, &k->kept[k->runners[o->fifo].kept[o->other - 1] - 1]);
 		else if (op_kind(o) == OP_SEND && k->back)
-			take(k, &k->back[op_out(o)], &r->known);
+			join_next(k, &k->back[op_out(o)], &r->known);
 		else if (op_in(o) != NONE && op_out(o) == NONE)
-			take(k, &k->there[op_in(o)], &r->known);
+			join_next(k, &k->there[op_in(o)], &r->known);
 	}
 }
 

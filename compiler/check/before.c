@@ -15,11 +15,11 @@
  * before_ask() searches a few steps back from the later operation, which settles most queries. It
  * uses three kinds of chains, along which operations are ordered: a worker; messages (an operation
  * takes and sends at most one message, so the way of a chunk around a ring is one chain); and
- * operations on one cell (a write that made an earlier version of the cell precedes all accesses to
- * later versions, as there are no races). Yes: the search meets an operation in a chain of the
- * earlier operation, or of the receive of its message, at or after that operation. No: the search
- * ends, or the level, the length of the longest path to an operation, rules out a path, as it grows
- * along every path.
+ * operations on one cell (the write that makes a version of the cell precedes all reads of this
+ * version and all accesses to later ones, as there are no races). Yes: the search meets an
+ * operation in a chain of the earlier operation, or of the receive of its message, at or after that
+ * operation. No: the search ends, or the level, the length of the longest path to an operation,
+ * rules out a path, as it grows along every path.
  *
  * before_ask_all() answers the remaining queries exactly, by vector clocks (clocks.h). In each
  * round it sweeps over the events in order, with clocks of LANES workers only, and skips events
@@ -36,7 +36,10 @@
 #define LIMIT_STEPS (1ull << 24) /* events visited in all rounds: a second */
 #define LIMIT_PLACES (1u << 19)	 /* clocks at a time: 128 MiB */
 
-enum { LANES = 64, LOOKS = 48 };
+enum {
+	LANES = 64, /* workers in a clock */
+	LOOKS = 48  /* events that before_ask() visits */
+};
 
 /* ---- the order of events ---------------------------------------------------------- */
 
@@ -214,10 +217,10 @@ struct sweep {
 	uint32_t nplaces;
 	struct clocks clocks; /* LANES wide */
 	size_t own, kept;     /* first rows of the clocks by task, and by place */
-	uint32_t *lane;	      /* by task: its number among those asked about, or NONE */
+	uint32_t *lane;	      /* by task: its number among the tasks asked about, or NONE */
 	uint32_t nlanes;
-	uint32_t *told; /* the events to visit */
-	uint32_t ntold;
+	uint32_t *visits; /* the events to visit */
+	uint32_t nvisits;
 };
 
 /* Assigns places to clocks; a place is free after the last event that needs its clock. */
@@ -260,11 +263,11 @@ static void pick_events(struct sweep *k, const struct question *q, uint32_t n)
 	b->asked++;
 	for (uint32_t i = 0; i < n; i++)
 		b->seen[q[i].late] = b->asked;
-	k->told = ARENA_ARRAY(b->ctx->scratch, uint32_t, b->n);
+	k->visits = ARENA_ARRAY(b->ctx->scratch, uint32_t, b->n);
 	for (uint32_t e = 0; e < b->n; e++)
 		if (b->seen[e] == b->asked || k->place[e] != NONE ||
 		    b->events[e].others < b->events[e + 1].others)
-			k->told[k->ntold++] = e;
+			k->visits[k->nvisits++] = e;
 }
 
 /* One round, of the lanes from lane0 on; the queries are about these, and sorted by `late`. */
@@ -274,7 +277,7 @@ static void run_round(struct sweep *k, uint32_t lane0, struct question *q, uint3
 
 	memset(clocks_row(&k->clocks, k->own), 0, b->p->ntasks * LANES * sizeof(uint32_t));
 	for (uint32_t t = 0, i = 0; i < n; t++) {
-		uint32_t e = k->told[t];
+		uint32_t e = k->visits[t];
 		const struct event *v = &b->events[e];
 		uint32_t *own = clocks_row(&k->clocks, k->own + v->task);
 		uint32_t lane = k->lane[v->task] - lane0;
@@ -325,7 +328,7 @@ void before_ask_all(struct before *b, struct question *q, uint32_t n)
 	for (uint32_t i = 0, end; i < n; i = end) {
 		for (end = i; end < n && q[end].round == q[i].round;)
 			end++;
-		steps += k.ntold;
+		steps += k.nvisits;
 		if (steps > b->most_steps)
 			return;
 		run_round(&k, q[i].round * LANES, q + i, end - i);

@@ -31,7 +31,7 @@ struct before {
 	uint32_t n;	      /* events[n] has the end of `others` */
 	uint32_t *others;     /* events: sends of the messages, and awaited operations */
 	uint32_t nothers, capothers;
-	uint32_t *by_rank; /* the events of rank r: rows of_rank[r] .. of_rank[r + 1] */
+	uint32_t *by_rank; /* the events of rank r: rows of_rank[r] .. of_rank[r + 1] - 1 */
 	uint32_t *of_rank;
 	uint32_t *first; /* by task: its first row of `at` */
 	uint32_t *at;	 /* by row of a task: its event; NONE: a WAIT */
@@ -64,7 +64,7 @@ static inline uint32_t before_event(const struct before *b, uint32_t task, uint3
 /** Answers a query if a short search decides it, else BEFORE_OPEN. O(1). */
 enum answer before_ask(struct before *b, uint32_t early, uint32_t late);
 
-/** Answers all queries, and changes their order; those beyond the limit of work stay BEFORE_OPEN.
+/** Answers all queries, and changes their order; queries beyond the limit of work stay BEFORE_OPEN.
  *  O(queries log queries + events * workers asked about). */
 void before_ask_all(struct before *b, struct question *q, uint32_t n);
 

@@ -1,7 +1,7 @@
 /*
- * Program -> verdicts. The checks run in the order of this file, and each relies on those before
- * it. They report mistakes of a program. The same checks run again on the lowered program; then
- * they only return the answer, as a mistake there is a bug of the compiler.
+ * Program -> verdicts. The checks run in the order of this file, and each relies on the checks
+ * before it. They report mistakes of a program. The same checks run again on the lowered program;
+ * then they only return the answer, as a mistake there is a bug of the compiler.
  */
 #ifndef CCS_COMPILER_CHECK_CHECK_H
 #define CCS_COMPILER_CHECK_CHECK_H
@@ -9,7 +9,8 @@
 #include "compiler/expand/expand.h"
 
 /* Whether the last report on the operation's line was for this rank; notes the rank. `told`: by
- * site, 1 + the rank of the last report. */
+ * site, 1 + the rank of the last report. Where ranks are visited in order, a line is thus reported
+ * once a rank. */
 static inline bool told_before(uint32_t *told, const struct op *o, uint32_t rank)
 {
 	bool before = told[o->site] == rank + 1;
@@ -71,7 +72,7 @@ void deadlock_help_slots(struct diags *ds, struct diag *d, int64_t least);
 
 /* Finds two operations of a rank that touch a cell, one of them writing, and that waves and waits
  * do not order (so for every number of slots). E0402 for a program; returns whether there are none.
- * O(operations + cells touched). */
+ * O(operations + cells touched), times the depth of the pars; see race.c for lowered programs. */
 bool race(struct ctx *c, struct program *p);
 
 /* ---- contract.c, proof.c --------------------------------------------------------------- */
@@ -86,11 +87,11 @@ struct share {
 	bool last, reduced;
 };
 
-/* The contract, evaluated for one instance. */
 /* If a program has more cells an operation than this, no tables of all cells are made, as most
  * cells are not touched. */
 #define MANY_CELLS 4u
 
+/* The contract, evaluated for one instance. */
 struct contract {
 	/* By rank (of a program that is `alone`: the first) and cell: first row of shares, or NONE:
 	   not promised. Use contract_row(): if most cells are not promised, as on all ranks but the
@@ -143,21 +144,15 @@ static inline struct extent contract_asks(const struct contract *k, uint32_t ran
 /* The clause from which a row of shares comes. */
 const struct ensures *contract_clause(const struct contract *k, uint32_t share);
 
-static inline uint32_t hash_mix(uint32_t h, uint32_t x)
-{
-	h = (h ^ x) * 0x9e3779b1u;
-	return h ^ h >> 15;
-}
-
 /* Rows of a contract by their value. Begins with `k` and `arena`, else as { 0 }. */
 struct alike {
 	const struct contract *k;
 	struct arena *arena;
-	uint32_t *slots; /* hash table (open addressing) of rows; NONE: free */
-	uint32_t nslots, used;
-	uint32_t *of; /* by row: the first row with the same value, or NONE */
+	struct hash_table rows; /* first rows of values */
+	uint32_t *of;		/* by row: the first row with the same value, or NONE */
 };
-/* The first row, of those passed so far, with the same value. O(its shares), once for each row. */
+/* The first row with the same value, among the rows passed so far. O(its shares), once for each
+ * row. */
 uint32_t contract_alike(struct alike *x, uint32_t row);
 
 /* The expected value of a final cell: rows of the contract. */
@@ -182,7 +177,8 @@ struct proof {
 };
 
 /* Runs the program on symbolic values in `order`. E0303 (lengths), E0401 for a program;
- * E0403-E0405 are for blame() to report. For a lowered one only returns proved == false. */
+ * E0403-E0405 are for blame() to report. For a lowered one only returns proved == false. O(chunks
+ * that operations touch + promised chunks), if sums are of adjacent ranks (value.h). */
 struct proof proof(struct ctx *c, struct program *p, const struct contract *k,
 		   const struct order *order, bool want_len);
 

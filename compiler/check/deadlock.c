@@ -1,9 +1,9 @@
 /*
  * deadlock: can the program finish? (ccs(5) 6, Blocking)
  *
- * In: a program after match. Out: whether it finishes at ctx.slots, the least
- * number of slots at which it does, and a linear order of all starts and
- * finishes of waves; E0304 if it is stuck (not for a lowered program).
+ * In: a program after match. Out: whether it finishes at ctx.slots; the least number of slots at
+ * which it does (not for a lowered program); a linear order of all starts and finishes of waves; or
+ * the state in which it is stuck, which witness() reports as E0304.
  *
  * Why one run suffices: there is no wildcard receive, so an operation that can proceed stays able
  * to until it does, and two that can proceed commute. One greedy run therefore decides for all
@@ -16,7 +16,7 @@
  * has to wait).
  *
  * Most programs need no run: their tasks go in lockstep (lockstep.c). A single task that sends to
- * itself, rank 0 in symmetry/, mostly needs none either: is_even().
+ * itself, the quotient of symmetry/turns.h, mostly needs none either: is_even().
  *
  * More slots never cause a deadlock, so the least number is found by bisection: 0 first, as most
  * programs need none, then 1, 2, 4 ...
@@ -308,7 +308,7 @@ static bool is_even(struct greedy *r, uint32_t *waves)
 }
 
 /* Records the order of a single task: wave after wave. */
-static void go_straight(struct greedy *r, uint32_t waves)
+static void record_waves(struct greedy *r, uint32_t waves)
 {
 	struct pace c = { .r = r, .at = r->order.v, .end = r->order.v + r->caporder };
 
@@ -423,7 +423,7 @@ struct deadlock_report deadlock(struct ctx *c, struct program *p)
 	run_init(r, c, p);
 	order_init(r);
 	if (!p->lowered && p->ntasks == 1 && is_even(r, &waves)) {
-		go_straight(r, waves);
+		record_waves(r, waves);
 		d.min_slots = 0;
 		d.order = take_order(r);
 		return d;

@@ -79,8 +79,8 @@ static bool task_in_step(struct steps *x, uint32_t t)
 
 /* Removes the tasks with at most `waves` waves; returns the number that is left. *until: the least
  * number of waves of these. */
-static uint32_t go_on(const struct steps *x, uint32_t *tasks, uint32_t n, uint32_t waves,
-		      uint32_t *until)
+static uint32_t drop_finished(const struct steps *x, uint32_t *tasks, uint32_t n, uint32_t waves,
+			      uint32_t *until)
 {
 	uint32_t left = 0;
 
@@ -104,7 +104,7 @@ static void put_order(const struct steps *x, struct arena *arena, struct arena *
 
 	for (uint32_t t = 0; t < n; t++)
 		tasks[t] = t;
-	n = go_on(x, tasks, n, 0, &until);
+	n = drop_finished(x, tasks, n, 0, &until);
 	v = to->v = arena_grow(arena, NULL, 0, (x->nwaves + n) * sizeof(*v));
 	for (uint32_t i = 0; i < n; i++)
 		*v++ = (struct stretch){ tasks[i] & TASK_BITS, 1 };
@@ -114,7 +114,7 @@ static void put_order(const struct steps *x, struct arena *arena, struct arena *
 			*v++ = (struct stretch){ tasks[i] & TASK_BITS, (1 + more) & MOST_EVENTS };
 		}
 		if (wave == until)
-			n = go_on(x, tasks, n, wave, &until);
+			n = drop_finished(x, tasks, n, wave, &until);
 	}
 	to->n = (uint32_t)(v - to->v);
 }

@@ -23,8 +23,9 @@ struct ends {
 	uint32_t limit;
 };
 
-/* A FIFO with different counts of sends and receives, or a message with different sizes at its
- * ends; and the names for a report on it. */
+/* A FIFO with different counts of sends and receives; or, in `unequal`, a message with different
+ * numbers of chunks at its ends: `row` is then its row in messages[], and in report_unequal() that
+ * of its send, with `op` the send and `last` the receive. */
 struct mismatch {
 	uint32_t fifo;
 	bool send;	       /* that end has too many */
@@ -48,8 +49,7 @@ struct matching {
 	bool far;	  /* more FIFOs than the nearest caches hold */
 	bool mixed;	  /* some FIFO has operations of several numbers of chunks */
 	uint64_t reduced; /* chunks */
-	uint32_t *told;	  /* told_before(): an all-to-all has as many wrong FIFOs as messages, and
- one line */
+	uint32_t *told; /* see told_before(): an all-to-all may have n^2 wrong FIFOs on one line */
 };
 
 /* The most pairs of unequal ends that are kept for reports. */
@@ -143,7 +143,8 @@ static void count(struct matching *m, uint32_t t)
 
 /* The row + 1 of this end's first message; lays out the messages if the other end was not read
  * yet. */
-static __attribute__((noinline)) uint32_t begin(struct matching *m, struct ends *e, uint32_t side)
+static __attribute__((noinline)) uint32_t first_row(struct matching *m, struct ends *e,
+						    uint32_t side)
 {
 	const struct fifo *q = &m->p->fifos[e - m->ends];
 	if (e->first)
@@ -184,7 +185,7 @@ ALWAYS_INLINE void take_latest(struct matching *m, struct latest *l, uint32_t fi
 	struct ends *e = &m->ends[fifo];
 	put_row(m, l);
 	l->fifo = fifo;
-	l->row = e->next[l->side] ? e->next[l->side] : begin(m, e, l->side);
+	l->row = e->next[l->side] ? e->next[l->side] : first_row(m, e, l->side);
 	l->limit = e->limit;
 	l->first = e->next[!l->side] == 0;
 }
@@ -368,11 +369,6 @@ static struct span op_span(const struct program *p, const struct op *o)
 	return p->sites[o->site].span;
 }
 
-static const char *times(struct arena *a, uint32_t n, const char *one)
-{
-	return arena_printf(a, "%u %s%s", n, one, n == 1 ? "" : "s");
-}
-
 /* The calls in which an operation was run, if `g` does not show the same ones: ", in ..." */
 static const char *calls(struct matching *m, const struct diag *g, uint32_t task,
 			 const struct op *o)
@@ -400,7 +396,7 @@ static void note_peer(struct matching *m, struct diag *g, const struct mismatch 
 			    "rank %u sends %u"
 			  : "rank %u sends %s to rank %u%s, the last one here%s; "
 			    "rank %u receives %u",
-		  s->peer, times(m->ctx->scratch, n, "message"), s->rank, fifo_text(m, q),
+		  s->peer, arena_count(m->ctx->scratch, n, "message"), s->rank, fifo_text(m, q),
 		  calls(m, g, s->send ? q->dst_task : q->src_task, s->last), s->rank,
 		  s->send ? q->nsends : q->nrecvs);
 }
@@ -415,7 +411,7 @@ static void note_meant(struct matching *m, struct diag *g, const struct mismatch
 	const struct fifo *q = &p->fifos[s->fifo];
 	const struct mismatch *best = NULL;
 	int best_score = 0;
-	/* v is sorted by rank: those of the peer are adjacent. */
+	/* v is sorted by rank: the peer's mismatches are adjacent. */
 	uint32_t lo = 0, hi = n;
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
@@ -526,12 +522,12 @@ static const struct op *end_op(const struct program *p, uint32_t task, uint32_t 
 static const char *chunks(struct matching *m, const struct op *o)
 {
 	struct arena *a = m->ctx->scratch;
-	return arena_printf(a, "%s (%s)", times(a, o->n, "chunk"),
+	return arena_printf(a, "%s (%s)", arena_count(a, o->n, "chunk"),
 			    program_cells_text(a, m->p, o->cell, o->n));
 }
 
-/* Reports unequal messages by sending rank, then by the order of its operations, as the diagnostics
- * merge reports of one line on several ranks. A pair of lines is reported once a FIFO. */
+/* Reports unequal messages by sending rank, then by the order of its operations: the diagnostics
+ * keep the first report on a line, and add the ranks of the later ones. */
 static void report_unequal(struct matching *m)
 {
 	const struct program *p = m->p;
@@ -554,7 +550,7 @@ static void report_unequal(struct matching *m)
 		struct diag *g = diag_add(m->ctx->diags, SEV_ERROR, 303, op_span(p, send), q->src,
 					  "rank %u sends %s to rank %u%s, which receives %s",
 					  q->src, chunks(m, send), q->dst, fifo_text(m, q),
-					  times(a, recv->n, "chunk"));
+					  arena_count(a, recv->n, "chunk"));
 		expand_calls(m->ctx, p, q->src_task, v[i].row, g);
 		if (g)
 			diag_note(m->ctx->diags, g, op_span(p, recv),
@@ -568,7 +564,7 @@ static void report_unequal(struct matching *m)
 			diag_help(m->ctx->diags, g,
 				  "rank %u sends %s, and rank %u receives %u: name the chunks at "
 				  "both ends in one statement, or at both in several",
-				  q->src, times(a, q->nsends, "message"), q->dst, q->nrecvs);
+				  q->src, arena_count(a, q->nsends, "message"), q->dst, q->nrecvs);
 	}
 }
 

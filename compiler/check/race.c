@@ -12,7 +12,8 @@
  * checked as below. Lowered programs are always checked as below.
  *
  * If a rank has one task, as nearly all have, only operations of one wave can race. The operations
- * of a short wave are compared pair by pair, those of a long one by the cells that they touch.
+ * of a short wave are compared pair by pair, the operations of a long one by the cells that they
+ * touch.
  *
  * A rank with several tasks is walked in an order that its waits allow. Each access is compared
  * with the last writer of the cell, and a write also with the readers since then. That is enough,
@@ -32,7 +33,7 @@
 #include "compiler/check/clocks.h"
 #include "compiler/check/walk.h"
 
-/* Waves of up to SHORT_WAVE operations can be compared pair by pair; those of up to FEW_PAIRS
+/* Waves of up to SHORT_WAVE operations can be compared pair by pair; waves of up to FEW_PAIRS
  * operations are, without trying the fast path first. */
 enum { SHORT_WAVE = 8, FEW_PAIRS = 4 };
 
@@ -460,9 +461,9 @@ static void new_age(struct racing *r)
 
 /* ---- ranks --------------------------------------------------------------------------------- */
 
-/* Begins a segment for each strand. It is right for the main line, and for a block that has no wait
- * because its par comes before its parent's first row; other blocks begin another one at
- * their wait. A parent's strand has a lower number than its blocks'. */
+/* Begins a segment for each strand: that of the main line, and a placeholder for each block, which
+ * begins its own at the wait that is its first operation (lanes.c). A parent's strand has a lower
+ * number than its blocks'. */
 static void first_segments(struct racing *r)
 {
 	const struct program *p = r->p;

@@ -29,8 +29,8 @@ void rank_walk_init(struct rank_walk *w, struct arena *a, const struct program *
 
 /* Walks the task on top of the stack up to its goal, or up to a wait for rows that are not walked
  * yet; then pushes their task. */
-static bool go_on(struct rank_walk *w,
-		  void (*wave)(void *arg, uint32_t task, uint32_t row, uint32_t n), void *arg)
+static bool walk_top(struct rank_walk *w,
+		     void (*wave)(void *arg, uint32_t task, uint32_t row, uint32_t n), void *arg)
 {
 	struct goal g = w->stack[w->depth - 1];
 	const struct task *t = &w->p->tasks[g.task];
@@ -39,7 +39,7 @@ static bool go_on(struct rank_walk *w,
 	while (*done < g.rows) {
 		const struct op *o = &t->ops[*done];
 		if (op_kind(o) == OP_WAIT && w->done[o->fifo] < o->other) {
-			if (w->depth == w->size)
+			if (w->depth == w->size) /* a task twice: it waits for itself */
 				return false;
 			w->stack[w->depth++] = (struct goal){ o->fifo, o->other };
 			return true;
@@ -59,7 +59,7 @@ bool rank_walk(struct rank_walk *w, uint32_t rank,
 		w->depth = 1;
 		w->stack[0] = (struct goal){ w->tasks[i], w->p->tasks[w->tasks[i]].nops };
 		while (w->depth > 0)
-			if (!go_on(w, wave, arg))
+			if (!walk_top(w, wave, arg))
 				return false;
 	}
 	return true;

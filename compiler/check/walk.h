@@ -1,5 +1,6 @@
 /*
- * Walks the tasks of a rank in an order that their waits allow.
+ * Walks the tasks of a rank in an order that their waits allow: each task up to a wait for rows that
+ * are not walked yet, then first the task with these. O(operations) for all ranks.
  */
 #ifndef CCS_COMPILER_CHECK_WALK_H
 #define CCS_COMPILER_CHECK_WALK_H
@@ -8,7 +9,7 @@
 
 struct rank_walk {
 	const struct program *p;
-	uint32_t *first, *tasks; /* of rank r: tasks[first[r]] .. tasks[first[r + 1]] */
+	uint32_t *first, *tasks; /* of rank r: tasks[first[r]] .. tasks[first[r + 1] - 1] */
 	uint32_t *done;		 /* by task: rows walked */
 	struct goal *stack;
 	uint32_t depth, size;

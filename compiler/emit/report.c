@@ -396,9 +396,8 @@ static const char *brief_steps(struct arena *a, const struct finding *v, size_t 
 	if (!form && n > 4 && e > v) /* as in steps_text */
 		form = closed_form(a, v + 1, n - 1);
 	if (form && strspn(form, "0123456789") < strlen(form))
-		return arena_printf(a, "%s = %u step%s, ", form, e->steps,
-				    e->steps == 1 ? "" : "s");
-	return arena_printf(a, "%u step%s, ", e->steps, e->steps == 1 ? "" : "s");
+		return arena_printf(a, "%s = %s, ", form, arena_count(a, e->steps, "step"));
+	return arena_printf(a, "%s, ", arena_count(a, e->steps, "step"));
 }
 
 const char *report_brief(struct arena *a, const struct decl *schedule, const struct finding *v,
@@ -408,8 +407,8 @@ const char *report_brief(struct arena *a, const struct decl *schedule, const str
 	const char *sent = schedule->buffers ? arena_printf(a, "%.2f S per rank, ", e->sent) : "";
 
 	*nranks = e->nranks;
-	return arena_printf(a, "N = %u: %s%s%" PRId64 " slot%s", e->nranks, brief_steps(a, v, n, e),
-			    sent, e->min_slots, e->min_slots == 1 ? "" : "s");
+	return arena_printf(a, "N = %u: %s%s%s", e->nranks, brief_steps(a, v, n, e), sent,
+			    arena_count(a, (uint64_t)e->min_slots, "slot"));
 }
 
 /* ---- JSON --------------------------------------------------------------------------- */

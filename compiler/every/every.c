@@ -1,5 +1,6 @@
 /*
- * The line of passes for every N; see every.h.
+ * Tries the methods of every.h one after another: grids, affine sets, powers of two. The first proof
+ * counts. If there is none, the reason is that of the method to which the text belongs.
  */
 #include "compiler/every/every.h"
 

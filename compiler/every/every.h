@@ -72,8 +72,8 @@ struct every {
 	bool powers;   /* ... powers of two or bits, which are not affine */
 	const char *const *invariants; /* proved: in words, one for each operation that writes */
 	uint32_t ninvariants;
-	const char *certificate; /* on request: the proof as JSON (certificate.c); NULL: it needs
-				    floors, which certificates cannot express */
+	const char *certificate; /* on request: the proof as JSON (certificate.c in affine/, and its
+				    like in bits/ and grid/); NULL: none; `why` may say why */
 };
 
 /* The budget that the n schedules of a file share, in steps: half a second of isl, and half a
@@ -81,7 +81,7 @@ struct every {
  * used. */
 struct every_work {
 	struct isl_ctx *isl;		/* counts its own */
-	uint64_t isl_most;		/* ... of this schedule and those before it */
+	uint64_t isl_most;		/* ... of this schedule and the schedules before it */
 	uint64_t letters, letters_most; /* of automata, so far */
 	uint32_t tried;			/* of this schedule, as in struct every */
 };

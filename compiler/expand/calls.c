@@ -3,7 +3,8 @@
  *
  * A call evaluates its arguments with the caller's names, then binds the callee's names, cuts the
  * views, and checks the `where` of the callee and of its topology. A call with a mistake is left
- * out, and the rank continues after it. ccs(5) 4.
+ * out, and the rank continues after it. A group's block runs only on its members, with other values
+ * of `rank` and N. O(arguments) evaluations, and O(members) for a group by a table. ccs(5) 4.
  */
 #include "compiler/expand/cursor.h"
 
@@ -153,8 +154,8 @@ static bool cut(struct cursor *v, const struct stmt *s, const struct arg *a,
 	return false;
 }
 
-/* Cuts the views. If the callee has scratch, its parts are as large as those of the views, which
- * must then be equal. */
+/* Cuts the views. If the callee has scratch, its parts are as large as the parts of all views,
+ * which must then be equal. */
 static bool cut_all(struct cursor *v, const struct stmt *s)
 {
 	struct formals f = { s->callee->formals, s->callee->buffers };
@@ -192,7 +193,7 @@ static bool where(struct cursor *v, const struct stmt *s, const struct decl *d, 
 	return false;
 }
 
-/* Checks the callee's `where` and its topology; the former may use the topology's parameters. */
+/* Checks the callee's `where` and its topology; its `where` may use the topology's parameters. */
 static bool topology(struct cursor *v, const struct stmt *s)
 {
 	const struct decl *t = s->callee->topology;

@@ -105,7 +105,7 @@ void cursor_start(struct cursor *v, const struct stmt *body, uint32_t rank)
 		v->most = v->top;
 	v->wrong = v->stopped = false;
 	v->fault = NULL;
-	for (const struct stmt *s = body; s; s = s->next) /* in no cache, if it is long */
+	for (const struct stmt *s = body; s; s = s->next) /* a long text is in no cache */
 		v->work->done += s->span.hi - s->span.lo;
 	cursor_push(v, NULL, body);
 }
@@ -253,6 +253,8 @@ static void link(struct cursor *v, const struct stmt *s)
 		return;
 	}
 	ARENA_PUSH(v->arena, v->pairs, v->npairs, v->cappairs) = (uint64_t)a << 32 | (uint64_t)b;
+	if (v->links_named)
+		ARENA_PUSH(v->arena, v->named, v->nnamed, v->capnamed) = s;
 }
 
 /* Runs a statement. False: there is no room for its operation, and nothing was done. */

@@ -50,7 +50,7 @@
 #define LIMIT_ALL_TERMS (1u << 26) /* contributions in all values, before runs are made, E0501 */
 #define LIMIT_RUNS (1u << 25)	   /* runs of contributions in a contract, E0501 */
 #define MOST_SITES (1u << 24)	   /* statements that make operations, E0501 */
-#define GUESSES 64u		   /* operations of a lane */
+#define GUESSES 64u		   /* rows of cursor.guesses */
 #define LIMIT_REPORTS (1u << 20)   /* mistakes (ranks times places); then the run ends */
 
 /* ---- paths, FIFOs, links ---------------------------------------------------------------- */
@@ -59,9 +59,9 @@
 struct tables {
 	struct arena *arena;
 	struct program *program;
-	uint32_t *path_slots, path_cap; /* 1 + row; a power of two */
-	uint32_t *fifo_slots, fifo_cap;
-	uint32_t nhashed;  /* FIFOs in fifo_slots; the rest are entered at the next look-up */
+	struct hash_table paths,
+		fifos;	   /* of the first rows; the rest of the FIFOs are entered at the
+					   next look-up */
 	uint32_t *direct;  /* [tables_pair()] for path 0, channel 0: 1 + row; or NULL */
 	uint32_t *of_zero; /* the same of rank 0 alone: [dst], and [nranks + src]; or NULL */
 	bool *unlinked;	   /* by FIFO, up to the last one that has no link */
@@ -114,7 +114,7 @@ bool links_has(const struct links *l, uint32_t src, uint32_t dst);
 
 /* ---- state of the run ---------------------------------------------------------------------- */
 
-/* Chunks of a buffer: parts of `part` cells each, from cell `first` on. */
+/* Chunks of a buffer, as a name has them: parts of `part` cells each, from cell `first` on. */
 struct view {
 	uint32_t first, part, parts;
 	uint32_t inner; /* parts of a block; 0: one pair of brackets */
@@ -185,10 +185,10 @@ struct lane {
 
 /* A running par. */
 struct par_row {
-	uint32_t block;	    /* the running block's number */
+	uint32_t block;	    /* the running block's number; NONE: the par is at its end */
 	uint32_t lane;	    /* its lane; NONE: it has no operation yet */
-	uint32_t start;	    /* rows of the lane before it */
 	uint32_t joins;	    /* first of its rows of joins */
+	uint32_t next;	    /* at its end: the next of these that needs a wait */
 	uint32_t top, high; /* scratch in use at its beginning; most in use then */
 	uint32_t most;	    /* the most that its blocks so far have used */
 };
@@ -278,6 +278,9 @@ struct cursor {
 
 	uint64_t *pairs; /* of links: source << 32 | target */
 	uint32_t npairs, cappairs;
+	bool links_named;	   /* also collects the statements that make them: */
+	const struct stmt **named; /* [npairs] */
+	uint32_t nnamed, capnamed;
 	bool spans_wanted;	/* loops of links may give runs, in `spans` */
 	struct link_run *spans; /* targets of the rank itself */
 	uint32_t nspans, capspans;
@@ -286,10 +289,11 @@ struct cursor {
 	uint32_t *made;
 	/* With `made`, by rank: 1 + the last FIFO that was made with it as the peer. */
 	uint32_t *latest;
-	/* By row of a lane: which FIFO of those that the other rank made was used there last. */
+	/* By row of a lane, modulo GUESSES: the number of the FIFO that was used there last, among
+	 * those that the other rank made. */
 	uint32_t guesses[GUESSES];
-	bool wrong;	     /* this rank has a report: the path of the first one, and ... */
-	uint32_t wrong_path; /* ... the rows of its lane before it */
+	bool wrong;	     /* this rank has a report: the path of the first one, ... */
+	uint32_t wrong_path; /* ... and the rows of its lane before it: wrong_row */
 	uint32_t wrong_row;
 	bool over; /* a limit of the whole program was reached: E0501, or its work is spent */
 };
@@ -300,7 +304,7 @@ void cursor_start(struct cursor *v, const struct stmt *body, uint32_t rank);
 /** From now on it stops when the context's work is spent. */
 void cursor_may_stop(struct cursor *v);
 /** Counts the work of a program's chunks after its run, and of the chunks that operations touch;
- *  returns the number of the latter. O(operations). */
+ *  returns how many operations touch. O(operations). */
 uint64_t cursor_touched(struct cursor *v);
 /** The `in` buffer with the cell; NULL: none. */
 const struct buffer *cursor_in_buffer(const struct cursor *v, uint32_t cell);
@@ -328,8 +332,8 @@ bool eval_fixed(struct cursor *v, const struct expr *e, int64_t *value);
 uint32_t eval_table(struct cursor *v, const struct expr *table, uint32_t *at);
 /** The entries of the table that a name stands for. */
 uint32_t eval_table_of(struct cursor *v, const struct symbol *s, uint32_t *at);
-/** Whether the expression (or NULL), or a fn that it calls, mentions `s` (if not NULL), or `rank`
- *  (if `rank` is set). */
+/** Whether the expression (or NULL), a fn that it calls or a let that it names mentions `s` (if not
+ *  NULL), or `rank` (if `rank` is set). */
 bool eval_mentions(struct cursor *v, const struct expr *e, const struct symbol *s, bool rank);
 /** Visits the expression (or NULL) and all in it, then the fns that it calls, each once; if
  *  `lets`, also the values of the lets that it names. */
@@ -464,7 +468,7 @@ void cursor_call(struct cursor *v, const struct stmt *s);
 void cursor_within(struct cursor *v, const struct stmt *s);
 /** Ends a call or a group's block. */
 void cursor_leave(struct cursor *v);
-/** False: there is no room; nothing was done. */
+/** Declares a scratch. False: there is no room, and nothing was done; or v->stopped. */
 bool cursor_scratch(struct cursor *v, const struct stmt *s);
 
 /* The rank of the whole program that has a number in a group. */
@@ -479,12 +483,13 @@ static inline uint32_t cursor_whole(const struct cursor *v, const struct group *
 /** Gives the main line room before a rank's first operation, so that a loop at the begin can be run
  *  as a whole. */
 void cursor_main_room(struct cursor *v, struct op *room, uint32_t cap);
+/** Begins a par; begins and ends its block `number`. */
 void cursor_par(struct cursor *v);
 void cursor_block(struct cursor *v, uint32_t number);
 void cursor_block_end(struct cursor *v);
 /** Adds the waits at the end of a par. False: there is no room for all of them. */
 bool cursor_par_end(struct cursor *v);
-/** Creates the tasks of blocks that have no operation yet, with their waits. False: v->full
+/** Creates the tasks of open blocks that have no operation yet, with their waits. False: v->full
  *  needs room first, or v->stopped. */
 bool cursor_make_room(struct cursor *v);
 void cursor_use_channel(struct cursor *v, uint32_t channel);

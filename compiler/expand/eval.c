@@ -6,6 +6,7 @@
  * O(nodes), plus the cost of called fns.
  */
 #include "compiler/expand/cursor.h"
+#include "lang/number/number.h"
 
 #include <inttypes.h>
 
@@ -154,54 +155,20 @@ static int64_t entry(struct cursor *v, const struct expr *e)
 
 /* ---- operators ------------------------------------------------------------------------ */
 
-static RARE int64_t overflow(struct cursor *v, const struct expr *e, int64_t a, const char *op,
-			     int64_t b)
+/* E0204: the operation has no result. */
+static RARE int64_t none(struct cursor *v, const struct expr *e, int64_t a, int64_t b)
 {
-	return cursor_fail(v, e->span,
-			   "overflow: %" PRId64 " %s %" PRId64 " needs more than 64 bits", a, op,
-			   b);
+	char why[NUMBER_TEXT];
+
+	number_fault(why, e, a, b);
+	return cursor_fail(v, e->span, "%s", why);
 }
 
 static int64_t unary(struct cursor *v, const struct expr *e)
 {
-	int64_t a = eval(v, e->a), r;
-	if (e->op == OP_NOT)
-		return !a;
-	if (e->op == OP_COMPL)
-		return ~a;
-	if (__builtin_sub_overflow((int64_t)0, a, &r))
-		return cursor_fail(v, e->span,
-				   "overflow: the negated number needs more than 64 bits");
-	return r;
-}
-
-static RARE int64_t divide(struct cursor *v, const struct expr *e, int64_t a, int64_t b)
-{
-	if (b == 0)
-		return cursor_fail(v, e->span, "division by zero: %" PRId64 " / 0", a);
-	if (b == -1 && a == INT64_MIN)
-		return overflow(v, e, a, "/", b);
-	return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
-static RARE int64_t modulo(struct cursor *v, const struct expr *e, int64_t a, int64_t b)
-{
-	if (b == 0)
-		return cursor_fail(v, e->span, "division by zero: %" PRId64 " %% 0", a);
-	if (b == -1)
-		return 0;
-	int64_t m = a % b;
-	return m != 0 && (m < 0) != (b < 0) ? m + b : m;
-}
-
-static RARE int64_t shift(struct cursor *v, const struct expr *e, int64_t a, int64_t b)
-{
-	if (b < 0 || b > 63)
-		return cursor_fail(v, e->span, "shift by %" PRId64 ": must be 0..63", b);
-	if (e->op == OP_SHR)
-		return a >> b;
-	int64_t r = (int64_t)((uint64_t)a << b);
-	return r >> b == a ? r : overflow(v, e, a, "<<", b);
+	int64_t a = eval(v, e->a);
+	struct number r = number_unary(e->op, a);
+	return r.is ? r.value : none(v, e, a, 0);
 }
 
 /* ---- calls ---------------------------------------------------------------------------- */
@@ -211,26 +178,11 @@ static int64_t builtin(struct cursor *v, const struct expr *e)
 	if (e->builtin == BUILTIN_LEN)
 		return e->args->sym->value->nargs;
 	int64_t a = eval(v, e->args), b;
-	bool log = e->builtin == BUILTIN_ILOG2 || e->builtin == BUILTIN_CLOG2;
 	if (v->stopped)
 		return 0;
-	if (log && a < 1)
-		return cursor_fail(v, e->span, "%s(%" PRId64 "): the argument must be at least 1",
-				   e->name.name, a);
-	switch ((int)e->builtin) {
-	case BUILTIN_ABS:
-		if (a == INT64_MIN)
-			return cursor_fail(v, e->span, "overflow: abs needs more than 64 bits");
-		return a < 0 ? -a : a;
-	case BUILTIN_ILOG2: return 63 - __builtin_clzll((uint64_t)a);
-	case BUILTIN_CLOG2: return a == 1 ? 0 : 64 - __builtin_clzll((uint64_t)a - 1);
-	case BUILTIN_ISPOW2: return a > 0 && (a & (a - 1)) == 0;
-	case BUILTIN_POPCOUNT: return __builtin_popcountll((uint64_t)a);
-	case BUILTIN_CTZ:
-		if (a == 0)
-			return cursor_fail(v, e->span, "ctz(0) has no value");
-		return __builtin_ctzll((uint64_t)a);
-	default: break;
+	if (e->builtin != BUILTIN_MIN && e->builtin != BUILTIN_MAX) {
+		struct number r = number_function(e->builtin, a);
+		return r.is ? r.value : none(v, e, a, 0);
 	}
 	for (const struct expr *x = e->args->next; x; x = x->next) {
 		b = eval(v, x);
@@ -280,43 +232,16 @@ static RARE int64_t other(struct cursor *v, const struct expr *e)
 int64_t eval_tree(struct cursor *v, const struct expr *e)
 {
 	const struct expr *x = e->first;
-	int64_t a, b, r;
 	if (!x && e->kind == E_CALL && e->builtin == BUILTIN_NONE)
 		return fn_call(v, e); /* not in other(): deep recursion needs small frames */
 	if (!x)
 		return other(v, e);
-	a = eval(v, x);
+	int64_t a = eval(v, x), b;
 	do {
 		x = x->up;
 		b = eval(v, x->b);
-		switch ((int)x->op) {
-		case OP_ADD:
-			r = __builtin_add_overflow(a, b, &r) ? overflow(v, x, a, "+", b) : r;
-			break;
-		case OP_SUB:
-			r = __builtin_sub_overflow(a, b, &r) ? overflow(v, x, a, "-", b) : r;
-			break;
-		case OP_MUL:
-			r = __builtin_mul_overflow(a, b, &r) ? overflow(v, x, a, "*", b) : r;
-			break;
-		case OP_MOD: /* a is mostly within b of the range */
-			r = b > 0 && a < 0 ? a + b : a;
-			if (r < 0 || r >= b)
-				r = modulo(v, x, a, b);
-			break;
-		case OP_DIV: r = divide(v, x, a, b); break;
-		case OP_BOR: r = a | b; break;
-		case OP_BXOR: r = a ^ b; break;
-		case OP_BAND: r = a & b; break;
-		case OP_EQ: r = a == b; break;
-		case OP_NE: r = a != b; break;
-		case OP_LT: r = a < b; break;
-		case OP_GT: r = a > b; break;
-		case OP_LE: r = a <= b; break;
-		case OP_GE: r = a >= b; break;
-		default: r = shift(v, x, a, b); break;
-		}
-		a = r;
+		struct number r = number_binary(x->op, a, b);
+		a = r.is ? r.value : none(v, x, a, b);
 	} while (x != e);
 	return a;
 }

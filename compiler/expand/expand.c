@@ -2,8 +2,12 @@
  * Expand: a schedule and N to a program.
  *
  * In: a resolved schedule, N, parameters. Out: every rank's operations, in tasks, with FIFOs, sites
- * and buffers; or reported mistakes, and NULL. The cursor (cursor.h), or a squad of ranks at once
- * (squad.h), runs the schedule's text for every rank: O(operations + statements run).
+ * and buffers; after mistakes a `partial` program, or NULL (expand.h).
+ *
+ * The cursor (cursor.h) runs the schedule's text for ranks 0 and 1. If they have few operations, a
+ * squad (squad.h) runs the text for many of the next ranks at once, and the cursor only adds FIFOs
+ * and waits to its rows (play). From the first squad that fails on, and for all other texts, the
+ * cursor runs rank after rank. Both ways give the same program. O(statements run + operations).
  */
 #include "compiler/expand/squad.h"
 
@@ -15,7 +19,7 @@
 #define FIRST_SLAB ((size_t)256) /* operations */
 #define LAST_SLAB ((size_t)1024 * 1024)
 #define MOST_ROWS (1u << 17) /* of a squad */
-#define FEW_RANKS 4u	     /* of one that is not worth it */
+#define FEW_RANKS 4u	     /* a squad of so few ranks does not pay */
 
 struct expansion {
 	struct program *p;
@@ -23,7 +27,7 @@ struct expansion {
 	uint64_t stored;  /* rows of the ranks that are done */
 	uint64_t granted; /* room given to the current rank */
 	bool measured;	  /* all rows were counted, and are not too many */
-	uint32_t *hints;  /* by path: rows of the rank before */
+	uint32_t *hints;  /* by path: rows of the rank before, and so the first room of a lane */
 	uint32_t nhints, caphints;
 	struct op *base;      /* the newest slab of operations */
 	struct op *at, *end;  /* its free part */

@@ -9,12 +9,13 @@
 
 /* One expansion: evaluates parameters, `where`, the topology, and every rank's
  * statements. E0203-E0206, E0303 (local copies), E0305, E0306, E0406, E0501.
- * Returns NULL if `where` does not hold and `quiet_where` is set (that N is not admitted), or after
- * errors before any rank was run; after other errors a program that is `partial`, for explain()
- * only. O(operations). */
+ * Returns NULL if `where` does not hold and `quiet_where` is set (that N is not admitted), after
+ * errors before any rank was run, or if the program exceeds a limit; after other errors a program
+ * that is `partial`, for explain() only. O(statements run + operations). */
 struct program *expand(struct ctx *c, const struct instance *in, bool quiet_where);
 
-/* The state of a rank at one of its operations, found by running the rank's text again up to it. */
+/* The state of a rank at one of its operations. expand_where() finds it by running the rank's text
+ * again up to there: O(statements run by the rank). */
 struct where {
 	uint32_t step;	   /* waves with messages in its task, up to its own */
 	const char *loops; /* "s = 2, i = 0": the loop variables around it, or "" */
@@ -45,8 +46,8 @@ bool expand_peer_help(struct ctx *c, struct diag *g, const struct expr *peer);
 const char *program_line_text(struct ctx *c, const struct program *p, struct span span);
 
 /** Handles a program that is too large to be stored: notes it in the context, if another method may
- *  decide, or else reports E0501. `calls`: those in which the place was run, or NULL. `rank` may be
- *  NO_RANK. (message.c) */
+ *  decide, or else reports E0501. `calls`: the calls in which the place was run, or NULL. `rank`
+ *  may be NO_RANK. (message.c) */
 void program_too_large(struct ctx *c, struct span at, const struct diag_calls *calls, int64_t rank,
 		       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 

@@ -5,7 +5,7 @@
  * body mentions, directly or through calls. These names are found once per fn. A call's value is
  * cached by its arguments, with a time stamp: it is valid as long as none of the names, nor rank or
  * N where they matter, has changed since. So an expression in a loop that does not depend on the
- * loop is evaluated once, and a place that every rank computes for every other rank is computed
+ * loop is evaluated once, and a value that every rank computes for every other rank is computed
  * once for all. Only values computed without an error are cached. A call answered from the cache
  * counts as much work as the one that was run, and nests as deep (ccs(5) 8), so it does not matter
  * which of two calls comes first.
@@ -39,10 +39,9 @@ struct kept {
 };
 
 struct memo {
-	bool never;   /* never cached: it has too many arguments, or a short body */
-	bool rank, n; /* the body mentions these */
-	const struct symbol *
-		*names; /* that it mentions, without parameters of its own and of its callees */
+	bool never;		     /* never cached: it has too many arguments, or a short body */
+	bool rank, n;		     /* the body mentions these */
+	const struct symbol **names; /* that it mentions; no parameters of it or its callees */
 	uint32_t nnames, capnames;
 	struct kept *kept;
 	uint32_t cap, lost;	  /* lost: values replaced by other values, since it grew */
@@ -55,7 +54,7 @@ struct memo {
 struct mentions {
 	struct cursor *v;
 	struct memo *m;
-	const struct fn_def **fns; /* it, and those it calls */
+	const struct fn_def **fns; /* it, and the fns that it calls */
 	uint32_t nfns, capfns;
 };
 
@@ -84,8 +83,8 @@ static bool is_param(const struct mentions *x, uint32_t name)
 	return false;
 }
 
-/* Also finds whether rank and N matter for the fns that it calls: the walk goes through them. */
-static struct memo *make(struct cursor *v, const struct fn_def *f)
+/* Finds the needs of a fn, and of all fns that it calls: the walk goes through these. */
+static struct memo *make_memo(struct cursor *v, const struct fn_def *f)
 {
 	struct memo *m = ARENA_NEW(v->arena, struct memo);
 	struct mentions x = { .v = v, .m = m };
@@ -106,7 +105,7 @@ static struct memo *make(struct cursor *v, const struct fn_def *f)
 static struct memo *memo_of(struct cursor *v, const struct symbol *fn)
 {
 	if (!v->memos[fn->id])
-		v->memos[fn->id] = make(v, fn->fn);
+		v->memos[fn->id] = make_memo(v, fn->fn);
 	return v->memos[fn->id];
 }
 
@@ -136,7 +135,7 @@ static inline struct kept *place(const struct memo *m, const int64_t *args)
 }
 
 /* Whether the fn's dependencies are unchanged since `since`. */
-static inline bool holds(const struct cursor *v, const struct memo *m, uint64_t since)
+static inline bool is_valid(const struct cursor *v, const struct memo *m, uint64_t since)
 {
 	bool same = !(m->rank && v->rank_changed > since) && !(m->n && v->size_changed > since);
 	for (uint32_t i = 0; i < m->nnames; i++)
@@ -157,7 +156,7 @@ static RARE void grow(struct cursor *v, struct memo *m)
 static RARE void keep(struct cursor *v, struct memo *m, const int64_t *args, const struct kept *new)
 {
 	struct kept *k = place(m, args);
-	if (k->at && holds(v, m, k->at) && ++m->lost > m->cap && m->cap < MOST_KEPT) {
+	if (k->at && is_valid(v, m, k->at) && ++m->lost > m->cap && m->cap < MOST_KEPT) {
 		grow(v, m);
 		k = place(m, args);
 	}
@@ -187,8 +186,8 @@ static RARE bool may_call(struct cursor *v, const struct expr *e)
 
 /* Runs the body; the arguments, entries from `at` on, are bound for it alone. `rank` and `N`
  * are the caller's. */
-static inline __attribute__((always_inline)) int64_t run(struct cursor *v, const struct expr *e,
-							 uint32_t at)
+static inline __attribute__((always_inline)) int64_t run_body(struct cursor *v,
+							      const struct expr *e, uint32_t at)
 {
 	const struct fn_def *f = e->sym->fn;
 	uint32_t ntrail = v->ntrail;
@@ -231,12 +230,13 @@ static inline bool worth_a_look(struct memo *m)
 /* The cached value of a call with these arguments, if still valid; else NULL. The arguments are
  * entries from `at` on, padded with zeros to MOST_ARGS: calls nest deep, and must use little of C's
  * stack. */
-static RARE const struct kept *find(struct cursor *v, struct memo *m, uint32_t at, ptrdiff_t used)
+static RARE const struct kept *find_kept(struct cursor *v, struct memo *m, uint32_t at,
+					 ptrdiff_t used)
 {
 	while (v->nentries < at + MOST_ARGS)
 		eval_push(v, 0);
 	const struct kept *k = place(m, v->entries + at);
-	if (!k->at || memcmp(k->args, v->entries + at, sizeof(k->args)) || !holds(v, m, k->at) ||
+	if (!k->at || memcmp(k->args, v->entries + at, sizeof(k->args)) || !is_valid(v, m, k->at) ||
 	    v->idle + k->work > LIMIT_IDLE_WORK || v->depth + k->depth > LIMIT_CALL_DEPTH ||
 	    used + k->stack > v->c_room)
 		return NULL;
@@ -258,7 +258,7 @@ static RARE int64_t run_and_keep(struct cursor *v, struct memo *m, const struct 
 	ptrdiff_t c_used = v->c_used;
 	v->deepest = 0;
 	v->c_used = 0;
-	int64_t r = run(v, e, at);
+	int64_t r = run_body(v, e, at);
 	if (!v->stopped)
 		keep(v, m, v->entries + at,
 		     &(struct kept){ .value = r,
@@ -279,11 +279,11 @@ int64_t fn_call(struct cursor *v, const struct expr *e)
 	for (const struct expr *a = e->args; a; a = a->next)
 		eval_push(v, eval(v, a));
 	bool look = !v->stopped && worth_a_look(m);
-	const struct kept *k = look ? find(v, m, at, used) : NULL;
+	const struct kept *k = look ? find_kept(v, m, at, used) : NULL;
 	if (k)
 		r = k->value;
 	else if (!v->stopped)
-		r = look ? run_and_keep(v, m, e, at, used) : run(v, e, at);
+		r = look ? run_and_keep(v, m, e, at, used) : run_body(v, e, at);
 	v->nentries = at;
 	return r;
 }

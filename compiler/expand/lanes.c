@@ -12,6 +12,7 @@ static uint32_t rows(const struct cursor *v, uint32_t lane)
 	return v->lanes[lane].done + v->lanes[lane].n;
 }
 
+/* The rank's lane of a path; made at its first use. */
 static uint32_t find_lane(struct cursor *v, uint32_t path)
 {
 	while (v->nlane_of <= path)
@@ -74,12 +75,11 @@ bool cursor_make_room(struct cursor *v)
 			uint32_t path = v->tables ? tables_path(v->tables, v->lanes[parent].path,
 								p->block, true)
 						  : 0;
-			uint32_t lane = find_lane(v, path), before = rows(v, lane);
+			uint32_t lane = find_lane(v, path);
 			if (!has_room(v, lane))
 				return false;
 			/* Also after 0 rows of the parent: the wait marks the fork. */
 			push_wait(v, lane, v->lanes[parent].task, rows(v, parent));
-			p->start = before;
 			p->lane = lane;
 		}
 		parent = p->lane;
@@ -134,14 +134,14 @@ bool cursor_par_end(struct cursor *v)
 {
 	struct par_row *p = &v->pars[v->npars - 1];
 	uint32_t parent = v->npars > 1 ? v->pars[v->npars - 2].lane : 0;
-	/* In order of blocks; p->start counts the written blocks. If there are any, the parent has
-	 * a lane. */
+	/* In order of blocks; it is called again after a `false`. If there are joins, the parent
+	 * has a lane. */
 	if (p->block != NONE) {
 		p->block = NONE;
-		p->start = p->joins;
+		p->next = p->joins;
 	}
-	for (; p->start < v->njoins; p->start++) {
-		const struct join *j = &v->joins[p->start];
+	for (; p->next < v->njoins; p->next++) {
+		const struct join *j = &v->joins[p->next];
 		if (!has_room(v, parent))
 			return false;
 		push_wait(v, parent, v->lanes[j->lane].task, j->rows);

@@ -6,7 +6,7 @@
  *     for peer in 0..N {
  *       if peer / G == node { link rank -> peer (latency = 1e-6) } else { link rank -> peer }
  *     }
- * A rank of such a topology then costs O(body), not O(N).
+ * A rank of such a topology then costs O(body * depth of its conditions), not O(N).
  *
  * The general walk handles all other cases: other statements in the body, targets that are no
  * ranks, a condition that could fail in some iteration. So the links and mistakes are those of the
@@ -67,8 +67,8 @@ static bool binary(const struct link_loop *l, const struct expr *e, int64_t *mos
 	}
 }
 
-/* Whether the expression has a value in each iteration; *most: a bound of its absolute value. The
- * depth is that of the tree. */
+/* Whether the expression is sure to have a value in each iteration; *most: a bound of its absolute
+ * value. Recurses as deep as the tree. */
 static bool bounded(const struct link_loop *l, const struct expr *e, int64_t *most)
 {
 	int64_t value;
@@ -85,7 +85,7 @@ static bool bounded(const struct link_loop *l, const struct expr *e, int64_t *mo
 }
 
 /* Whether the list makes exactly one link, from the rank itself to the variable, in each iteration.
- * The depth is that of the statements. */
+ * Recurses as deep as the statements. */
 static bool always_links(const struct link_loop *l, const struct stmt *s)
 {
 	int64_t source, most;

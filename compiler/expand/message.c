@@ -3,7 +3,8 @@
  *
  * In: a statement that is an operation, and the cursor's state. Out: an operation in the current
  * lane. An operation with a mistake is left out, and reported once for each rank and place; the
- * rank continues, so that later mistakes are found, too. ccs(5) 5-8.
+ * rank continues, so that later mistakes are found, too. O(1) an operation, besides its expressions
+ * and sizes: its FIFO is the statement's last one, or is looked up (paths.c). ccs(5) 5-8.
  */
 #include "compiler/expand/cursor.h"
 
@@ -64,7 +65,7 @@ int64_t cursor_fail(struct cursor *v, struct span span, const char *fmt, ...)
 }
 
 /* Whether this place was reported for this rank already. */
-static RARE bool told(struct cursor *v, struct opsite *s)
+static RARE bool already_reported(struct cursor *v, struct opsite *s)
 {
 	if (s->bad == v->rank + 1)
 		return true;
@@ -80,7 +81,7 @@ static bool sizes_copy(struct cursor *v, struct opsite *s, struct cells x, struc
 	for (uint32_t i = 0; i < x.n && p->any_sized; i++) {
 		if (!program_sizes_differ(v->ctx, p, v->rank, x.lo + i, v->rank, y.lo + i, size))
 			continue;
-		if (!told(v, s))
+		if (!already_reported(v, s))
 			cursor_report(v, 303, s->stmt->span, "%s has size %s, and %s has size %s",
 				      program_cells_text(v->arena, p, x.lo + i, 1), size[0],
 				      program_cells_text(v->arena, p, y.lo + i, 1), size[1]);
@@ -147,7 +148,7 @@ static bool choose(struct cursor *v, const struct ref *ref, struct opsite *s, co
 		return false;
 	if ((uint64_t)b >= (uint64_t)n) {
 		struct ref block = { .kind = REF_ONE, .span = ref->span, .name = ref->name };
-		if (!s || !told(v, s))
+		if (!s || !already_reported(v, s))
 			report_range(v, &block, c->before, "block", n, b, 0);
 		return false;
 	}
@@ -175,7 +176,7 @@ static RARE bool any_cells(struct cursor *v, const struct ref *ref, struct opsit
 	if (v->stopped)
 		return false;
 	if (lo < 0 || hi < lo || hi > c.count) {
-		if (s && told(v, s))
+		if (s && already_reported(v, s))
 			return false;
 		if (!c.before)
 			c.before = arena_printf(v->arena, "%s[%" PRId64 "]", ref->name.name,
@@ -220,7 +221,7 @@ static RARE bool may_write(struct cursor *v, const struct ref *ref, struct opsit
 	bool itself = bind->call == 0; /* the schedule's name for the buffer, not a view */
 	if (itself ? ref->sym->buffer->dir != DIR_IN : !b)
 		return true;
-	if (told(v, s))
+	if (already_reported(v, s))
 		return false;
 	struct diag *g = cursor_report(v, 206, ref->span,
 				       "%s is an `in` buffer and cannot be "
@@ -356,7 +357,7 @@ static RARE bool report_peer(struct cursor *v, struct opsite *s, int64_t peer)
 	const struct group *g = &v->here;
 	struct span span = s->stmt->e->span;
 	bool whole = g->size == v->program->nranks && g->first == 0 && g->stride == 1;
-	if (told(v, s))
+	if (already_reported(v, s))
 		return false;
 	struct diag *r;
 	if (peer == g->number)
@@ -483,7 +484,7 @@ static RARE bool fifo_of(struct cursor *v, struct opsite *s, uint32_t other, uin
 				 !v->links || links_has(v->links, src, dst));
 	if (!sends || *fifo >= v->tables->nunlinked || !v->tables->unlinked[*fifo])
 		return true;
-	if (told(v, s))
+	if (already_reported(v, s))
 		return false;
 	const struct decl *t = v->program->instance.schedule->topology;
 	struct diag *g = cursor_report(v, 305, s->stmt->e->span,
@@ -577,7 +578,7 @@ static RARE void local_operation(struct cursor *v, struct opsite *s, struct cell
 		return;
 	/* ccs(5) 7, E0303 */
 	if (x.n != y.n) {
-		if (!told(v, s))
+		if (!already_reported(v, s))
 			cursor_report(v, 303, t->span, "%s is %u chunk%s, and %s is %u",
 				      lang_ref_text(v->ctx->arena, t->x), x.n, x.n == 1 ? "" : "s",
 				      lang_ref_text(v->ctx->arena, t->y), y.n);

@@ -2,8 +2,9 @@
  * Parameters, conditions and buffers of one instance.
  *
  * In: a schedule, N, -D, the run-time root. Out: the values of all parameters, each buffer with its
- * cells, and whether every `where` holds. A contract's bare counts take the schedule's numbers, by
- * position: ccs(5) 4, In an ensures.
+ * cells, and whether every `where` holds. A bare count of the contract, a name alone in its
+ * brackets, takes the number that the schedule has there, buffer by buffer (ccs(5) 4,
+ * Contracts). O(parameters + buffers) evaluations.
  */
 #include "compiler/expand/cursor.h"
 
@@ -14,13 +15,14 @@ static void fix_number(struct cursor *v, const struct symbol *s, int64_t value)
 	bind_fixed(v, s, (struct bind){ .kind = B_NUMBER, .value = value });
 }
 
-/* NULL: not a number yet. */
+/* The name's value; NULL: it is not a number yet. */
 static const struct bind *number_of(const struct cursor *v, const struct symbol *s)
 {
 	const struct bind *b = &v->binds[s->id];
 	return b->kind == B_NUMBER ? b : NULL;
 }
 
+/* Whether the root or a -D gives the parameter a value. */
 static bool given(const struct instance *in, const struct binding *p, int64_t *value)
 {
 	if (in->root >= 0 && in->root_param && p->sym == in->root_param) {
@@ -120,13 +122,15 @@ static bool bind_all(struct cursor *v, const struct binding *params, const struc
 static void keep_topology(struct cursor *v, const struct decl *t)
 {
 	struct program *p = v->program;
+	uint32_t n = 0;
 
 	for (const struct binding *b = t->params; b; b = b->next)
-		p->ntopology++;
-	p->topology = ARENA_ARRAY(p->arena, int64_t, p->ntopology);
-	uint32_t i = 0;
+		n++;
+	p->topology = ARENA_ARRAY(p->arena, int64_t, n);
+	p->ntopology = n;
+	n = 0;
 	for (const struct binding *b = t->params; b; b = b->next)
-		p->topology[i++] = number_of(v, b->sym)->value;
+		p->topology[n++] = number_of(v, b->sym)->value;
 }
 
 /* Stores the values of the contract's parameters. */
@@ -179,6 +183,7 @@ static int64_t total(const struct shape *s)
 	return __builtin_mul_overflow(s->blocks, s->chunks, &n) ? -1 : n;
 }
 
+/* The count, if the expression is a bare one. */
 static const struct symbol *bare(const struct expr *e)
 {
 	return e && e->kind == E_NAME && e->sym->kind == SYM_COUNT ? e->sym : NULL;
@@ -301,7 +306,7 @@ static bool bind_factor(struct cursor *v, const struct buffer_def *b, const stru
 	return true;
 }
 
-/* Binds the bare counts: first those that are alone, then those with another factor. */
+/* Binds the bare counts: first where they are alone, then where they have another factor. */
 static bool bind_counts(struct cursor *v, const struct shape *shapes)
 {
 	const struct decl *d = v->program->instance.schedule;

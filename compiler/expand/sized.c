@@ -1,7 +1,9 @@
 /*
- * Sizes of chunks of `sized` buffers: a table, and the values of its two indices (ccs(5) 4, Sizes).
+ * Sizes of chunks of `sized` buffers (ccs(5) 4, Sizes). A size is an entry of a table that is known
+ * at run time: here it is the table's name and the values of the two indices. Sizes are equal if
+ * these are; other sizes count as different.
  *
- * The program keeps a cursor for evaluating them; a query costs O(the expression).
+ * The program keeps a cursor for evaluating indices; a query costs O(the expression).
  */
 #include "compiler/expand/cursor.h"
 
@@ -70,6 +72,11 @@ static bool size_of(struct ctx *c, struct program *p, uint32_t rank, uint32_t ce
 	       index_value(p->sizes, d, d->size_b, rank, cell, &size->b);
 }
 
+static bool same(const struct size *x, const struct size *y)
+{
+	return x->table == y->table && x->a == y->a && x->b == y->b;
+}
+
 static const char *size_text(struct arena *a, const struct size *s)
 {
 	if (!s->table)
@@ -82,15 +89,14 @@ bool program_sizes_differ(struct ctx *c, struct program *p, uint32_t rank, uint3
 {
 	struct size x, y;
 	if (!p->any_sized || !size_of(c, p, rank, cell, &x) ||
-	    !size_of(c, p, other_rank, other, &y) ||
-	    (x.table == y.table && x.a == y.a && x.b == y.b))
+	    !size_of(c, p, other_rank, other, &y) || same(&x, &y))
 		return false;
 	text[0] = size_text(c->scratch, &x);
 	text[1] = size_text(c->scratch, &y);
 	return true;
 }
 
-/* A chunk of a `sized` buffer, by its number among those of all ranks. */
+/* A chunk of a `sized` buffer; its number among the chunks of all ranks. */
 struct sized_chunk {
 	struct size size;
 	uint32_t at;
@@ -106,11 +112,6 @@ static int compare(const void *x, const void *y)
 	if (a->size.b != b->size.b)
 		return a->size.b < b->size.b ? -1 : 1;
 	return a->at < b->at ? -1 : a->at > b->at;
-}
-
-static bool same(const struct size *x, const struct size *y)
-{
-	return x->table == y->table && x->a == y->a && x->b == y->b;
 }
 
 /* The `sized` chunks of all ranks; *n: their number. */

@@ -477,5 +477,6 @@ bool squad_run(struct squad *b, const struct stmt *body, uint32_t first, uint32_
 	squad_use(b, &b->all);
 	squad_pay(b);
 	squad_undo(b, 0);
+	/* The cursor counts on from rank to rank; ranks may have no operation. */
 	return !b->failed && v->idle + n * b->work <= LIMIT_IDLE_WORK;
 }

@@ -10,8 +10,8 @@
  *
  * All ranks run one text, and most of a rank's cost is the walk over it. A squad walks the text
  * once for all its ranks. A number is a spread: the same on all ranks, or growing by a constant
- * from each rank to the next (`rank`, `rank + 3`), or given rank by rank; only the last kind costs
- * work by rank. Ranks that do not take a branch are masked.
+ * from each rank to the next (`rank`, `rank + 3`), or given rank by rank (`rank / 2`); only the
+ * last kind costs work by rank. Ranks that do not take a branch are masked.
  *
  * Out: for each rank its operations in the order of its text, and marks for the begins and ends of
  * pars and their blocks. The caller looks up FIFOs rank by rank (expand.c), so tables are filled in
@@ -19,7 +19,8 @@
  *
  * A squad makes no reports. A construct that it does not support (tables, `sized` chunks, groups
  * by a table), or any mistake, ends it; then the cursor runs its ranks, and reports. So programs
- * and reports are always those of the cursor.
+ * and reports are always those of the cursor. Work is counted for each rank as by the cursor, as
+ * too much work without an operation is a mistake, too.
  *
  * O(text that is run, once) + O(operations), and O(ranks) for each number that is given rank by
  * rank.
@@ -250,7 +251,7 @@ struct squad {
 
 	int64_t **pool;			      /* room for spreads, CHUNK of them each */
 	uint32_t used, npool, cappool, fixed; /* fixed: in use before any rank runs */
-	uint64_t work;			      /* the most of a rank, as cursor.idle, never reset */
+	uint64_t work;			      /* no rank has more; as cursor.idle, never reset */
 	struct mask busy;		      /* ranks that have an operation */
 	/* Work since a rank's last operation: idle[i] + shared, plus the debts of sets with the
 	 * rank. Debts are added up lazily, as most ranks make an operation first. */
@@ -290,7 +291,8 @@ struct mask spread_compare(struct squad *b, enum expr_op op, const struct spread
 /** x on the ranks of `first`, y on the remaining ranks. */
 struct spread spread_blend(struct squad *b, const struct mask *first, const struct spread *x,
 			   const struct spread *y);
-/** Copies the values of the ranks that run to `to`. */
+/** The spread, with its numbers at `to` if they are given rank by rank. Copies whole words of a
+ *  mask; the two may overlap. */
 struct spread spread_copy(const struct squad *b, int64_t *to, const struct spread *x);
 /** Whether 0 <= x < end on the ranks that run. */
 bool spread_within(const struct squad *b, const struct spread *x, int64_t end);
@@ -304,6 +306,7 @@ int64_t spread_only(struct squad *b, const struct spread *x);
 
 /* ---- squad_eval.c --------------------------------------------------------------------- */
 
+/** The value on the ranks that run; 0 if the squad has ended. */
 struct spread squad_eval(struct squad *b, const struct expr *e);
 /** The ranks that run and on which the condition holds. */
 struct mask squad_holds(struct squad *b, const struct expr *e);

@@ -104,8 +104,8 @@ static bool cut(struct squad *b, const struct buffer_def *d)
 	return true;
 }
 
-/* Cuts all views. If the callee has scratch, its parts are as large as those of the views, which
- * must then be equal. */
+/* Cuts all views. If the callee has scratch, its parts are as large as the parts of all views,
+ * which must then be equal. */
 static void cut_all(struct squad *b, const struct stmt *s)
 {
 	const struct param *p = s->callee->formals;
@@ -132,7 +132,7 @@ static void where(struct squad *b, const struct decl *d)
 		squad_fail(b);
 }
 
-/* Checks the callee's `where` and its topology; the former may use the topology's parameters. */
+/* Checks the callee's `where` and its topology; its `where` may use the topology's parameters. */
 static void topology(struct squad *b, const struct stmt *s)
 {
 	const struct decl *t = s->callee->topology;

@@ -12,6 +12,7 @@
  * O(nodes), once for all ranks, and O(ranks) for each number that is given rank by rank.
  */
 #include "compiler/expand/squad.h"
+#include "lang/number/number.h"
 
 /* Beyond these the squad fails, and the cursor runs its ranks. */
 #define MOST_WORK (1u << 20)	/* as eval_work() counts it */
@@ -178,7 +179,7 @@ struct spread squad_name(struct squad *b, const struct symbol *s)
 
 /* ---- parts that only some ranks need --------------------------------------------------------- */
 
-/* a ? b : c: b for the ranks on which a holds, c for the others. */
+/* a ? b : c: b for the ranks on which a holds, c for the remaining ranks. */
 static struct spread choice(struct squad *b, const struct expr *e)
 {
 	struct mask mask = b->run.mask, yes = squad_holds(b, e->a), no = mask_less(mask, &yes);
@@ -261,35 +262,22 @@ static struct spread unary(struct squad *b, const struct expr *e)
 				 : spread_binary(b, OP_SUB, &zero, &x);
 }
 
-/* A built-in function of one argument. False: it has no value for this argument, as ilog2(0). */
-static bool builtin_one(enum builtin f, int64_t a, int64_t *r)
+/* The function's value; the squad fails where there is none, as for ilog2(0). */
+static int64_t function(struct squad *b, enum builtin f, int64_t a)
 {
-	bool log = f == BUILTIN_ILOG2 || f == BUILTIN_CLOG2;
-	if ((log && a < 1) || (f == BUILTIN_ABS && a == INT64_MIN) || (f == BUILTIN_CTZ && a == 0))
-		return false;
-	switch ((int)f) {
-	case BUILTIN_ABS: *r = a < 0 ? -a : a; break;
-	case BUILTIN_ILOG2: *r = 63 - __builtin_clzll((uint64_t)a); break;
-	case BUILTIN_CLOG2: *r = a == 1 ? 0 : 64 - __builtin_clzll((uint64_t)a - 1); break;
-	case BUILTIN_ISPOW2: *r = a > 0 && (a & (a - 1)) == 0; break;
-	case BUILTIN_POPCOUNT: *r = __builtin_popcountll((uint64_t)a); break;
-	default: *r = __builtin_ctzll((uint64_t)a); break;
-	}
-	return true;
+	struct number r = number_function(f, a);
+	if (!r.is)
+		squad_fail(b);
+	return r.value;
 }
 
 static struct spread map(struct squad *b, enum builtin f, const struct spread *x)
 {
-	int64_t *r, value = 0;
-	if (spread_is_same(x)) {
-		if (!builtin_one(f, x->base, &value))
-			squad_fail(b);
-		return spread_same(value);
-	}
-	r = spread_room(b);
+	if (spread_is_same(x))
+		return spread_same(function(b, f, x->base));
+	int64_t *r = spread_room(b);
 	EACH_RANK(i, &b->run.mask)
-	if (!builtin_one(f, spread_at(x, i), &r[i]))
-		squad_fail(b);
+	r[i] = function(b, f, spread_at(x, i));
 	return (struct spread){ .v = r };
 }
 

@@ -154,7 +154,7 @@ static bool recall(struct squad *b, struct squad_memo *m, const struct keys *k, 
 	return false;
 }
 
-/* The cached spread, with separate numbers per rank, in row `row` of the room. */
+/* A copy of the spread, with its numbers in row `row` of the room. */
 static struct spread own(const struct squad *b, const struct kept_spread *x, uint32_t row,
 			 const struct spread *s)
 {
@@ -208,7 +208,7 @@ static struct spread run(struct squad *b, const struct fn_def *f, uint32_t at)
 	return r;
 }
 
-/* The counts of work at the begin of a call. */
+/* The counts of work (squad.h) at the begin of a call. */
 struct ledger {
 	uint64_t shared, npaid, work[MOST_DEBTS];
 	uint32_t ndebts;

@@ -1,12 +1,15 @@
 /*
  * Spreads: numbers on all ranks of a squad, and arithmetic on them.
  *
- * In: one or two spreads. Out: the spread of their sum, quotient ..., on each rank exactly as in
- * eval.c. O(1) if spreads are the same on all ranks, or grow by a constant from rank to rank; else
- * O(ranks from the first to the last that runs), in loops over whole words of a mask, which compile
- * to vector code. Ranks that do not run may have any number; a failure there is no mistake.
+ * In: one or two spreads. Out: the spread of their sum, quotient ..., on each rank that runs exactly
+ * as in eval.c. Ranks that do not run may have any number; a failure there is no mistake.
+ *
+ * A spread is even if it has no v: it is the same on all ranks, or grows by a constant from rank to
+ * rank. Even results of even spreads cost O(1); other results O(ranks from the first to the last
+ * that runs), in loops over whole words of a mask, which compile to vector code.
  */
 #include "compiler/expand/squad.h"
+#include "lang/number/number.h"
 
 #include <string.h>
 
@@ -129,18 +132,6 @@ static bool divide_even(const struct squad *b, enum expr_op op, const struct spr
 	       !__builtin_sub_overflow(x->base, q, &r->base) && fits(r);
 }
 
-static inline bool compare(enum expr_op op, int64_t a, int64_t b)
-{
-	switch ((int)op) {
-	case OP_EQ: return a == b;
-	case OP_NE: return a != b;
-	case OP_LT: return a < b;
-	case OP_GT: return a > b;
-	case OP_LE: return a <= b;
-	default: return a >= b;
-	}
-}
-
 /* Compares two even spreads, if one is on the same side of the other on all ranks from the first to
  * the last that runs. */
 static inline bool compare_even(const struct squad *b, enum expr_op op, const struct spread *x,
@@ -150,7 +141,7 @@ static inline bool compare_even(const struct squad *b, enum expr_op op, const st
 	int64_t xh = spread_at(x, b->run.hi), yh = spread_at(y, b->run.hi);
 	if ((xl > yl) - (xl < yl) != (xh > yh) - (xh < yh))
 		return false;
-	*r = spread_same(compare(op, xl, yl));
+	*r = spread_same(number_binary(op, xl, yl).value);
 	return true;
 }
 
@@ -210,48 +201,13 @@ struct spread spread_copy(const struct squad *b, int64_t *to, const struct sprea
 	return (struct spread){ .v = to };
 }
 
-static bool divide(enum expr_op op, int64_t x, int64_t y, int64_t *r)
+/* x op y on one rank; the squad fails where there is no such number. */
+static inline int64_t one(struct squad *b, enum expr_op op, int64_t x, int64_t y)
 {
-	if (y > 0 && x >= 0 && x < y) { /* the common case */
-		*r = op == OP_DIV ? 0 : x;
-		return true;
-	}
-	if (y == 0 || (op == OP_DIV && y == -1 && x == INT64_MIN))
-		return false;
-	if (y == -1) {
-		*r = op == OP_DIV ? -x : 0;
-		return true;
-	}
-	int64_t m = x % y;
-	bool other_side = m != 0 && (m < 0) != (y < 0);
-	*r = op == OP_DIV ? x / y - other_side : other_side ? m + y : m;
-	return true;
-}
-
-static bool shift(enum expr_op op, int64_t x, int64_t y, int64_t *r)
-{
-	if (y < 0 || y > 63)
-		return false;
-	*r = op == OP_SHR ? x >> y : (int64_t)((uint64_t)x << y);
-	return op == OP_SHR || *r >> y == x;
-}
-
-/* x op y on one rank; false: it fails. */
-static bool one(enum expr_op op, int64_t x, int64_t y, int64_t *r)
-{
-	switch ((int)op) {
-	case OP_ADD: return !__builtin_add_overflow(x, y, r);
-	case OP_SUB: return !__builtin_sub_overflow(x, y, r);
-	case OP_MUL: return !__builtin_mul_overflow(x, y, r);
-	case OP_DIV:
-	case OP_MOD: return divide(op, x, y, r);
-	case OP_BOR: *r = x | y; return true;
-	case OP_BXOR: *r = x ^ y; return true;
-	case OP_BAND: *r = x & y; return true;
-	case OP_SHL:
-	case OP_SHR: return shift(op, x, y, r);
-	default: *r = compare(op, x, y); return true;
-	}
+	struct number r = number_binary(op, x, y);
+	if (!r.is)
+		squad_fail(b);
+	return r.value;
 }
 
 /* Sums; false: one overflows. */
@@ -322,8 +278,7 @@ static struct spread each(struct squad *b, enum expr_op op, const struct spread 
 				    : all_at_once(op, r + at, x + at, y + at);
 		for (uint64_t m = known ? 0 : b->run.mask.w[at / WORD]; m; m &= m - 1) {
 			uint32_t i = at + (uint32_t)__builtin_ctzll(m);
-			if (!one(op, x[i], y[i], &r[i]))
-				squad_fail(b);
+			r[i] = one(b, op, x[i], y[i]);
 		}
 	}
 	return (struct spread){ .v = r };
@@ -366,10 +321,10 @@ static struct spread divide_going(struct squad *b, enum expr_op op, const struct
 	return (struct spread){ .v = r };
 }
 
-#define TEST(OP) \
+#define TEST(OP, IS) \
 	case OP: \
 		for (uint32_t i = WORD; i-- > 0;) \
-			holds = holds << 1 | compare(OP, u[i], w ? w[i] : value); \
+			holds = holds << 1 | (u[i] IS(w ? w[i] : value)); \
 		break
 
 /* Compares a word of ranks with w[i], or, if w is NULL, with one value; bit i is for rank i. */
@@ -379,12 +334,12 @@ static inline __attribute__((always_inline)) uint64_t compare_word(enum expr_op 
 {
 	uint64_t holds = 0;
 	switch ((int)op) {
-		TEST(OP_EQ);
-		TEST(OP_NE);
-		TEST(OP_LT);
-		TEST(OP_GT);
-		TEST(OP_LE);
-		TEST(OP_GE);
+		TEST(OP_EQ, ==);
+		TEST(OP_NE, !=);
+		TEST(OP_LT, <);
+		TEST(OP_GT, >);
+		TEST(OP_LE, <=);
+		TEST(OP_GE, >=);
 	}
 	return holds;
 }
@@ -437,9 +392,8 @@ struct spread spread_binary(struct squad *b, enum expr_op op, const struct sprea
 	if (spread_is_same(y) && y->base == 0 && leaves(op))
 		return *x;
 	if (spread_is_same(x) && spread_is_same(y)) {
-		if (!one(op, x->base, y->base, &r.base))
-			squad_fail(b);
-		return spread_same(b->failed ? 0 : r.base);
+		int64_t value = one(b, op, x->base, y->base);
+		return spread_same(b->failed ? 0 : value);
 	}
 	if ((op == OP_MOD || op == OP_DIV) && spread_is_same(y) && y->base > 0) {
 		int64_t m = y->base;

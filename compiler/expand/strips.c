@@ -46,7 +46,7 @@ struct piece {
 	struct operand x, y;
 	struct going peer;
 	uint8_t joined, then; /* flags of the operation: in the first iteration, and later */
-	bool heard;	      /* the callback needs no more operations of it */
+	bool served;	      /* the callback needs no more operations of it */
 	bool met;	      /* its peer does not change, and its FIFO was found */
 };
 
@@ -175,7 +175,7 @@ static bool fits(const struct strip *s, const struct going *g)
 	       !__builtin_add_overflow(g->at, way, &way) && way != INT64_MAX;
 }
 
-/* Analyses how the value changes; false: not by a constant. The depth is that of the tree. */
+/* Analyses how the value changes; false: not by a constant. Recurses as deep as the tree. */
 static bool take_apart(const struct strip *s, const struct expr *e, struct going *g)
 {
 	int64_t value;
@@ -267,7 +267,7 @@ static bool operation(struct strip *s, const struct stmt *t, uint8_t joined, uin
 		return false;
 	s->nparts++;
 	p->stmt = t;
-	p->heard = p->met = false;
+	p->served = p->met = false;
 	p->joined = joined;
 	p->then = then;
 	if (t->y)
@@ -317,7 +317,7 @@ static bool list(struct strip *s, const struct stmt *t, bool step)
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-static inline void go(struct going *g)
+static inline void advance(struct going *g)
 {
 	g->at += g->step;
 	g->at -= g->at >= g->ring ? g->ring : 0;
@@ -328,12 +328,12 @@ static inline bool next_cells(struct operand *x, struct cells *c)
 {
 	const struct view *w = x->view;
 	int64_t lo = x->lo.off + x->lo.at, hi;
-	go(&x->lo);
+	advance(&x->lo);
 	*c = (struct cells){ w->first + (uint32_t)lo * w->part, w->part };
 	if (!x->range)
 		return (uint64_t)lo < w->parts;
 	hi = x->hi.off + x->hi.at;
-	go(&x->hi);
+	advance(&x->hi);
 	c->n = (uint32_t)(hi - lo) * w->part;
 	return lo >= 0 && lo <= hi && hi <= w->parts;
 }
@@ -343,7 +343,7 @@ static inline bool next_peer(struct cursor *v, struct piece *p)
 	int64_t peer = p->peer.off + p->peer.at;
 	if (p->met)
 		return true;
-	go(&p->peer);
+	advance(&p->peer);
 	bool ok = peer != v->here.number && (uint64_t)peer < (uint64_t)v->here.size &&
 		  cursor_meet(v, p->site, peer);
 	p->met = ok && same(&p->peer);
@@ -372,28 +372,28 @@ INNERMOST bool iteration(struct strip *s, struct op *o)
 
 /* Passes the operations of one iteration to the callback, as the walk does; true: it needs no more
  * of any statement. */
-static bool tell(struct strip *s, const struct op *o)
+static bool call_behind(struct strip *s, const struct op *o)
 {
 	struct cursor *v = s->v;
-	bool heard = true;
+	bool served = true;
 	for (struct piece *p = s->parts; p < s->parts + s->nparts; p++, o++) {
-		p->heard = p->heard || v->behind(v->behind_arg, p->stmt, o);
-		heard &= p->heard;
+		p->served = p->served || v->behind(v->behind_arg, p->stmt, o);
+		served &= p->served;
 	}
-	return heard;
+	return served;
 }
 
 /* Runs iterations; returns their number. */
-static uint64_t run(struct strip *s)
+static uint64_t run_iterations(struct strip *s)
 {
 	struct cursor *v = s->v;
 	struct lane *l = &v->lanes[v->lane];
 	uint64_t done = 0, most = (l->cap - l->n) / s->nparts;
-	bool heard = !v->behind;
+	bool served = !v->behind;
 	for (struct piece *p = s->parts; p < s->parts + s->nparts && !v->stopped; p++)
 		p->site = cursor_site(v, p->stmt);
 	while (done < s->count && done < most && !v->stopped && iteration(s, l->ops + l->n)) {
-		heard = heard || tell(s, l->ops + l->n);
+		served = served || call_behind(s, l->ops + l->n);
 		l->n += s->nparts;
 		done++;
 	}
@@ -408,7 +408,7 @@ static uint64_t run(struct strip *s)
 }
 
 /* The number of iterations left, including the next one, i. */
-static uint64_t left(const struct row *r)
+static uint64_t iterations_left(const struct row *r)
 {
 	uint64_t way =
 		r->by > 0 ? (uint64_t)r->end - (uint64_t)r->i : (uint64_t)r->i - (uint64_t)r->end;
@@ -433,7 +433,7 @@ static RARE uint64_t strip(struct cursor *v, const struct row *r, uint64_t count
 	s.v = v;
 	bool taken = take_body(&s, r, count);
 	if (taken && s.count >= WORTH)
-		return run(&s);
+		return run_iterations(&s);
 	if (!taken || count < LONG)
 		++v->walked[r->of->number];
 	return 0;
@@ -441,7 +441,7 @@ static RARE uint64_t strip(struct cursor *v, const struct row *r, uint64_t count
 
 bool cursor_strip(struct cursor *v, struct row *r)
 {
-	uint64_t count = left(r), done;
+	uint64_t count = iterations_left(r), done;
 	if (count < WORTH || !cursor_room(v) ||
 	    v->lanes[v->lane].cap - v->lanes[v->lane].n < 2 * WORTH)
 		return false;

@@ -3,7 +3,7 @@
  *
  * In: a cursor for which the topology's parameters are bound. Out: for each source its targets, as
  * runs of ranks, ascending. A topology without `link` in its text connects every pair, without a
- * table (ccs(5) 4, topology).
+ * table (ccs(5) 4, Topologies).
  *
  * In nearly all topologies a rank only makes links from itself. These become runs immediately: a
  * rank with links to all others has two runs. Links of other ranks are merged at the end. O(ranks +
@@ -20,7 +20,7 @@ struct pairs {
 	uint32_t nruns, capruns;
 	struct link_run *mine; /* of the current source, unsorted; they may overlap */
 	uint32_t nmine, capmine;
-	uint64_t *others; /* as cursor.pairs: links that were made on other ranks */
+	uint64_t *others; /* as cursor.pairs: links that another rank than their source made */
 	uint32_t nothers, capothers;
 };
 
@@ -103,7 +103,7 @@ static void take_pairs(struct pairs *p, const struct cursor *v, uint32_t rank)
 	add_runs(p);
 }
 
-/* Makes all runs again, with the links that were made on other ranks. */
+/* Makes all runs again, with the links that ranks made for other sources. */
 static void merge_others(struct links *l, struct pairs *p, uint32_t nranks)
 {
 	struct link_run *own = p->runs;

@@ -2,7 +2,7 @@
  * Finds the origin of an operation: loop variables, calls, number of its step.
  *
  * A program does not store these. So the rank's text is run again up to the operation, and they are
- * read from the cursor's state. O(operations of the rank).
+ * read from the cursor's state. O(statements run by the rank) for each operation.
  */
 #include "compiler/expand/cursor.h"
 

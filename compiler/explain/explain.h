@@ -173,8 +173,6 @@ struct span explain_span(const struct script *x, const struct op *o);
 const char *explain_line_text(struct script *x, struct span at);
 /** A format, with a " for each of its '. */
 const char *explain_quotes(struct script *x, const char *format);
-/** "1 step", "2 steps" */
-const char *explain_count(struct script *x, uint64_t n, const char *one);
 /** "ring_allreduce: allreduce on 4 ranks, root 2" */
 const char *explain_title(struct script *x);
 /** Of a wrong cell: "data[1] holds 0; promised is 0-3" */
@@ -210,7 +208,9 @@ const struct named *explain_named(const struct script *x, uint32_t cell);
 const struct order *explain_run_far(struct script *x, struct program *p);
 /** Adds to the moves the messages that were sent and that no rank has received. After the run. */
 void explain_add_lost(struct script *x);
-/** Lists the errors from diags.v[first_diag] on, marks the moves that they are about, and finds how
+/** Lists the errors from diags.v[first_diag] on; one without a place has the other place. */
+void explain_list_errors(struct script *x, uint32_t first_diag, struct span otherwise);
+/** Lists them, marks the moves that they are about, and finds how
  *  each rank ends. O(moves) for each of the first errors. */
 void explain_find_faults(struct script *x, uint32_t first_diag);
 /** Cells of a rank that the moves of a race (E0402) touch; n == 0: it has none. */

@@ -108,7 +108,8 @@ static void print_steps(struct script *x, FILE *out)
 			continue;
 		if (printed++ == MAX_STEPS) {
 			fprintf(out, "\n... and up to %s (%u are shown; --step asks for others)\n",
-				explain_count(x, x->last - f->step + 1, "more step"), MAX_STEPS);
+				arena_count(x->arena, x->last - f->step + 1, "more step"),
+				MAX_STEPS);
 			return;
 		}
 		explain_play(x, &k, f->end, state);

@@ -319,20 +319,26 @@ static void find_stopped(struct script *x)
 	}
 }
 
-void explain_find_faults(struct script *x, uint32_t first_diag)
+void explain_list_errors(struct script *x, uint32_t first_diag, struct span otherwise)
 {
 	const struct diags *d = x->r.c->diags;
+
+	for (uint32_t i = first_diag; i < d->n; i++) {
+		const struct diag *g = d->v[i];
+		if (g->severity == SEV_ERROR)
+			ARENA_PUSH(x->arena, x->errors, x->nerrors, x->caperrors) =
+				(struct error){ g, g->span.lo ? g->span : otherwise, NONE };
+	}
+}
+
+void explain_find_faults(struct script *x, uint32_t first_diag)
+{
 	uint32_t first;
 
 	x->last = x->steps;
 	x->all = x->n;
-	for (uint32_t i = first_diag; i < d->n && !x->right; i++) {
-		const struct diag *g = d->v[i];
-		if (g->severity == SEV_ERROR)
-			ARENA_PUSH(x->arena, x->errors, x->nerrors, x->caperrors) = (struct error){
-				g, g->span.lo ? g->span : x->r.p->instance.schedule->name.span, NONE
-			};
-	}
+	if (!x->right)
+		explain_list_errors(x, first_diag, x->r.p->instance.schedule->name.span);
 	if (!x->nerrors)
 		return;
 	first = mark_all(x);
@@ -344,5 +350,5 @@ void explain_find_faults(struct script *x, uint32_t first_diag)
 		find_wrong(x);
 	find_stopped(x);
 	if (x->far.finished < x->r.p->ntasks)
-		find_waits(x, diags_have(d, first_diag, 304));
+		find_waits(x, diags_have(x->r.c->diags, first_diag, 304));
 }

@@ -20,8 +20,7 @@ struct printer {
 	uint32_t nfiles, capfiles;
 	uint32_t *last;		/* [nranks][width]: the last store that was printed, or NONE */
 	struct origin *origins; /* [nstores] */
-	struct skip *skips;
-	uint32_t nskips, capskips;
+	uint32_t nskipped;
 };
 
 /* Where the data of a store was before; NONE: it was there at the start. */
@@ -29,11 +28,6 @@ struct origin {
 	uint32_t move;	     /* of the store */
 	uint32_t earlier;    /* store of the same cell before it */
 	uint32_t from, onto; /* the stores of the two values that it was made of */
-};
-
-/* A chunk that steps which are left out have changed, before `step`. */
-struct skip {
-	uint32_t step, rank, cell, store, value;
 };
 
 /* Prints; each ' of the format is a ". */
@@ -170,8 +164,8 @@ static void put_holds(struct printer *w, uint32_t id, uint32_t rank, uint32_t ce
 	put(w, "}");
 }
 
-/* Before a step that is shown: notes the chunks of the view's ranks that differ from those printed. */
-static void find_skipped(struct printer *w, uint32_t step, uint32_t *printed, const uint32_t *state)
+/* Before a step that is shown: the chunks of the view's ranks that differ from those printed. */
+static void put_skipped(struct printer *w, uint32_t step, uint32_t *printed, const uint32_t *state)
 {
 	const struct script *x = w->x;
 
@@ -180,8 +174,10 @@ static void find_skipped(struct printer *w, uint32_t step, uint32_t *printed, co
 			size_t at = (size_t)x->ranks[i] * x->r.width + k;
 			if (state[at] == printed[at])
 				continue;
-			ARENA_PUSH(x->arena, w->skips, w->nskips, w->capskips) =
-				(struct skip){ step, x->ranks[i], k, w->last[at], state[at] };
+			put(w, "%s\n{'step':%u,'rank':%u,'chunk':%u,'id':%s,'holds':",
+			    comma(w->nskipped++), step, x->ranks[i], k, origin(w, w->last[at]));
+			put_holds(w, state[at], x->ranks[i], k, NONE);
+			put(w, "}");
 			printed[at] = state[at];
 		}
 }
@@ -227,16 +223,21 @@ static void put_moves(struct printer *w)
 {
 	struct script *x = w->x;
 	uint32_t *state = explain_start(x), *printed = explain_start(x), count = 0, played = 0;
+	struct printed skipped;
+	FILE *out = w->out;
 
 	w->last = none_array(x->arena, (size_t)x->r.p->nranks * x->r.width);
 	w->origins = ARENA_ARRAY(x->arena, struct origin, x->nstores);
+	explain_begin(x, &skipped);
 	put(w, "],\n'moves':[");
 	for (uint32_t k = 0; k < x->n; k++) {
 		uint32_t step = x->moves[k].depth, at = k;
 		if (explain_shows_step(x, step)) {
 			if (k == 0 || x->moves[k - 1].depth != step) {
 				explain_play(x, &played, k, state);
-				find_skipped(w, step, printed, state);
+				w->out = skipped.out;
+				put_skipped(w, step, printed, state);
+				w->out = out;
 			}
 			explain_play(x, &at, k + 1, printed);
 		}
@@ -247,13 +248,7 @@ static void put_moves(struct printer *w)
 		}
 	}
 	put(w, "],\n'skipped':[");
-	for (uint32_t i = 0; i < w->nskips; i++) {
-		const struct skip *s = &w->skips[i];
-		put(w, "%s\n{'step':%u,'rank':%u,'chunk':%u,'id':%s,'holds':", comma(i), s->step,
-		    s->rank, s->cell, origin(w, s->store));
-		put_holds(w, s->value, s->rank, s->cell, NONE);
-		put(w, "}");
-	}
+	fputs(explain_end(x, &skipped), w->out);
 }
 
 /* ---- faults -------------------------------------------------------------------------------------- */

@@ -257,11 +257,6 @@ const char *explain_quotes(struct script *x, const char *format)
 	return text;
 }
 
-const char *explain_count(struct script *x, uint64_t n, const char *one)
-{
-	return arena_printf(x->arena, "%" PRIu64 " %s%s", n, one, n == 1 ? "" : "s");
-}
-
 const char *explain_title(struct script *x)
 {
 	const struct program *p = x->r.p;
@@ -271,7 +266,7 @@ const char *explain_title(struct script *x)
 				   : "";
 
 	return arena_printf(x->arena, "%s: %s on %s%s", d->name.name, d->contract_name.name,
-			    explain_count(x, p->nranks, "rank"), root);
+			    arena_count(x->arena, p->nranks, "rank"), root);
 }
 
 void explain_begin(struct script *x, struct printed *t)

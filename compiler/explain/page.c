@@ -87,18 +87,24 @@ static void print_faults(struct svg *s)
 		svg_text(s, explain_end(s->x, &text)));
 }
 
-void explain_html(struct script *x, FILE *out)
+void page_begin(struct svg *s, const char *title, bool plays)
 {
-	struct svg s = { .x = x, .out = out };
-	const char *title = svg_text(&s, explain_title(x)), *large = too_large(x);
-
-	fprintf(out,
+	fprintf(s->out,
 		"<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-		"style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
+		"style-src 'unsafe-inline'%s\">\n"
 		"<title>%s</title>\n<style>\n%s</style>\n<body>\n<h1>%s</h1>\n",
-		title, page_css, title);
+		plays ? "; script-src 'unsafe-inline'" : "", svg_text(s, title), page_css,
+		svg_text(s, title));
+}
+
+void explain_html(struct script *x, FILE *out)
+{
+	struct svg s = { .x = x, .out = out };
+	const char *large = too_large(x);
+
+	page_begin(&s, explain_title(x), !large);
 	if (large)
 		fprintf(out,
 			"<p id=\"large\">Too large to play: %s. --rank, --step and --chunk show a "

@@ -9,44 +9,6 @@
  */
 #include "compiler/explain/svg.h"
 
-#include <math.h>
-#include <string.h>
-
-#define MOST_ERRORS 4u /* in words above the picture; how many more there are is said */
-
-extern const char svg_css[];
-
-static const char *colour_text(unsigned i)
-{
-	return i < NCOLOURS ? svg_colours[i] : i == GREY ? "#777777" : "#cc0000";
-}
-
-/* ---- head and foot ------------------------------------------------------------------------ */
-
-static void line(struct svg *s, const char *class, int size, const char *text)
-{
-	svg_say(s, arena_printf(s->x->arena, "class='%s' font-size='%d'", class, size), 16, s->y,
-		"%s", text);
-	s->y += size + 5;
-}
-
-/* The same in lines that fit the width. */
-static void lines(struct svg *s, const char *class, double width, const char *text)
-{
-	size_t most = (size_t)((width - 32) / (strcmp(class, "cure") ? 6 : 6.6)), n;
-
-	for (; *text; text += n + strspn(text + n, " ")) {
-		n = strlen(text);
-		if (n > most) {
-			for (n = most; n > most / 2 && text[n] != ' ';)
-				n--;
-			while ((text[n] & 0xc0) == 0x80) /* within a character */
-				n++;
-		}
-		line(s, class, 11, arena_strndup(s->x->arena, text, n));
-	}
-}
-
 static const char *sent_text(struct svg *s)
 {
 	const struct program *p = s->x->r.p;
@@ -59,41 +21,6 @@ static const char *sent_text(struct svg *s)
 	}
 	return lo == hi ? arena_printf(s->x->arena, "each rank sends %.4g S", hi)
 			: arena_printf(s->x->arena, "ranks send %.4g to %.4g S", lo, hi);
-}
-
-/* An error's code, place and message, and what cures it. */
-static void error(struct svg *s, const struct error *e, double width)
-{
-	struct script *x = s->x;
-	struct place p = source_place(x->r.c->sources, e->at.lo);
-	const struct diag *g = e->diag;
-
-	lines(s, "fault", width,
-	      arena_printf(x->arena, "%s at %s:%u: %s", diag_code_text(g->code).s,
-			   p.source ? p.source->name : "?", p.line, g->message));
-	for (uint32_t i = 0; i < g->help.n; i++) {
-		s->seen |= (unsigned)g->help.v[i].tried << SEEN_CURE;
-		lines(s, g->help.v[i].tried ? "cure" : "dim", width,
-		      arena_printf(x->arena, "help: %s", g->help.v[i].text));
-	}
-}
-
-static void head(struct svg *s, double width)
-{
-	struct script *x = s->x;
-
-	s->y = 24;
-	line(s, "title", 14, explain_title(x));
-	if (!x->nerrors)
-		line(s, "dim", 11,
-		     arena_printf(x->arena, "%s; %s (S: the larger buffer of a rank)",
-				  explain_count(x, x->steps, "step"), sent_text(s)));
-	for (uint32_t i = 0; i < x->nerrors && i < MOST_ERRORS; i++)
-		error(s, &x->errors[i], width);
-	if (x->nerrors > MOST_ERRORS)
-		line(s, "dim", 11,
-		     arena_printf(x->arena, "and %s",
-				  explain_count(x, x->nerrors - MOST_ERRORS, "more error")));
 }
 
 /* The legend, of what the picture has. */
@@ -121,37 +48,7 @@ static void foot(struct svg *s, double width)
 		if (s->seen >> i & 1)
 			text = arena_printf(s->x->arena, "%s%s", text, words[i]);
 	s->y += 14;
-	lines(s, "dim", width, text);
-}
-
-/* The style, and its markers: for each colour the head of an arrow, and one behind a plus sign. */
-static void definitions(struct svg *s)
-{
-	static const char *const head =
-		"<marker id='%c%u' viewBox='0 0 %d 8' refX='7' refY='4' "
-		"markerWidth='%d' markerHeight='9' markerUnits='userSpaceOnUse' "
-		"orient='auto'><path d='M0 0L8 4L0 8z' fill='%s'/>";
-
-	svg_put(s, "<style>%s", svg_css);
-	for (unsigned i = 0; i <= GREY; i++)
-		svg_put(s,
-			".ccs .c%u{stroke:%s}.ccs .message.c%u{marker-end:url(#a%u)}"
-			".ccs .message.plus.c%u{marker-end:url(#p%u)}",
-			i, colour_text(i), i, i, i, i);
-	svg_put(s,
-		"</style><defs><pattern id='other' width='4' height='4' patternUnits='userSpaceOnUse' "
-		"patternTransform='rotate(45)'><rect width='1.5' height='4' fill='#999'/></pattern>");
-	for (unsigned i = 0; i <= RED; i++) {
-		svg_put(s, head, 'a', i, 8, 9, colour_text(i));
-		svg_put(s, "</marker>");
-		svg_put(s, head, 'p', i, 16, 18, colour_text(i));
-		svg_put(s, "<path d='M12 0V8M8 4H16' stroke='%s' stroke-width='2'/></marker>",
-			colour_text(i));
-	}
-	svg_put(s,
-		"<marker id='x' viewBox='0 0 8 8' refX='4' refY='4' markerWidth='8' markerHeight='8' "
-		"markerUnits='userSpaceOnUse'><path d='M0 0L8 8M8 0L0 8' stroke='#c00' "
-		"stroke-width='2'/></marker></defs>\n");
+	svg_lines(s, "dim", width, text);
 }
 
 /* ---- all of it ---------------------------------------------------------------------------------- */
@@ -179,16 +76,18 @@ void explain_svg(struct script *x, FILE *out)
 			   .frames = x->frames,
 			   .nframes = x->nframes,
 			   .whole = !x->view->steps.n };
-	struct printed body; /* its height is known at its end */
+	const char *about = NULL;
 
-	explain_begin(x, &body);
-	s.out = body.out;
+	svg_begin(&s);
 	find_cells(x, &l);
 	bool map = l.nranks > MOST_RANKS || l.nframes > MOST_COLUMNS || l.ncells > MOST_CHUNKS;
 	double width = map ? HEAT_WIDTH : svg_lanes_width(&s, &l);
 	if (x->ncircle && width < svg_circle_width(&s))
 		width = svg_circle_width(&s);
-	head(&s, width);
+	if (!x->nerrors)
+		about = arena_printf(x->arena, "%s; %s (S: the larger buffer of a rank)",
+				     arena_count(x->arena, x->steps, "step"), sent_text(&s));
+	svg_head(&s, width, explain_title(x), about);
 	if (x->ncircle)
 		svg_circle(&s, width);
 	if (map)
@@ -196,15 +95,10 @@ void explain_svg(struct script *x, FILE *out)
 	else
 		svg_lanes(&s, &l);
 	foot(&s, width);
-	const char *drawn = explain_end(x, &body);
-	s.out = out;
-	svg_put(&s,
-		"<svg class='ccs' xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %g %g' width='%g' "
-		"height='%g' font-family='system-ui, sans-serif' font-size='11' role='img'>\n"
-		"<title>%s</title><desc>%s from top to bottom, %s from left to right; each column shows "
-		"the chunks of a rank.</desc>\n",
-		pt(width), pt(s.y), pt(width), pt(s.y), svg_text(&s, explain_title(x)),
-		explain_count(x, x->r.p->nranks, "rank"), explain_count(x, x->last, "step"));
-	definitions(&s);
-	fprintf(out, "%s</svg>\n", drawn);
+	svg_end(&s, out, width, explain_title(x),
+		arena_printf(x->arena,
+			     "%s from top to bottom, %s from left to right; each column shows the "
+			     "chunks of a rank.",
+			     arena_count(x->arena, x->r.p->nranks, "rank"),
+			     arena_count(x->arena, x->last, "step")));
 }

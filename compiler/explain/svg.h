@@ -28,8 +28,9 @@ enum seen {
 struct svg {
 	struct script *x;
 	FILE *out;
-	double y;      /* the picture is drawn down to here */
-	unsigned seen; /* bits by enum seen: what the legend explains */
+	struct printed body; /* between svg_begin and svg_end */
+	double y;	     /* the picture is drawn down to here */
+	unsigned seen;	     /* bits by enum seen: what the legend explains */
 };
 
 /** Prints; each ' of the format is a ". */
@@ -41,8 +42,20 @@ void svg_say(struct svg *s, const char *attributes, double x, double y, const ch
 double pt(double v);
 /** Text for an element or attribute, as diag_shown_text has it, with <, >, & and quotes escaped. */
 const char *svg_text(struct svg *s, const char *text);
+/** What is drawn after svg_begin is kept in memory: svg_end prints it in its frame, as high as s->y. */
+void svg_begin(struct svg *s);
+void svg_end(struct svg *s, FILE *out, double width, const char *title, const char *about);
+/** The title, some words about it or NULL, and the first of the errors with their cures. */
+void svg_head(struct svg *s, double width, const char *title, const char *about);
+/** Words below what is drawn, in lines that fit the width. */
+void svg_lines(struct svg *s, const char *class, double width, const char *text);
 /** What stands at the end of a rank's lane. */
 const char *svg_ending_text(struct svg *s, const struct ending *e);
+
+/* ---- page.c ---------------------------------------------------------------------------- */
+
+/** The beginning of a page, up to its title. Scripts run only in one that plays. */
+void page_begin(struct svg *s, const char *title, bool plays);
 
 /* ---- svg_lanes.c: time from left to right, ranks from top to bottom ---------------------- */
 

@@ -1,11 +1,15 @@
 /*
- * What all parts of a picture are written with: elements, texts, colours; see svg.h.
+ * What all pictures are written with: elements, texts, colours, the head, and the frame; see svg.h.
  */
 #include "compiler/explain/svg.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
+
+#define MOST_ERRORS 4u /* in words above the picture; how many more there are is said */
+
+extern const char svg_css[];
 
 const char *const svg_colours[NCOLOURS] = { "#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE",
 					    "#AA3377", "#BB5566", "#44BB99", "#DDAA33" };
@@ -68,4 +72,117 @@ const char *svg_ending_text(struct svg *s, const struct ending *e)
 		return arena_strndup(x->arena, e->text, strcspn(e->text, ";,"));
 	return arena_printf(x->arena, "%s, step %u: %s",
 			    explain_line_text(x, explain_span(x, e->op)), e->step, e->text);
+}
+
+/* ---- the frame of a picture ------------------------------------------------------------------ */
+
+static void line(struct svg *s, const char *class, int size, const char *text)
+{
+	svg_say(s, arena_printf(s->x->arena, "class='%s' font-size='%d'", class, size), 16, s->y,
+		"%s", text);
+	s->y += size + 5;
+}
+
+void svg_lines(struct svg *s, const char *class, double width, const char *text)
+{
+	size_t most = (size_t)((width - 32) / (strcmp(class, "cure") ? 6 : 6.6)), n;
+
+	for (; *text; text += n + strspn(text + n, " ")) {
+		n = strlen(text);
+		if (n > most) {
+			for (n = most; n > most / 2 && text[n] != ' ';)
+				n--;
+			while ((text[n] & 0xc0) == 0x80) /* within a character */
+				n++;
+		}
+		line(s, class, 11, arena_strndup(s->x->arena, text, n));
+	}
+}
+
+/* An error's code, place and message, and what cures it. */
+static void error(struct svg *s, const struct error *e, double width)
+{
+	struct script *x = s->x;
+	struct place p = source_place(x->r.c->sources, e->at.lo);
+	const struct diag *g = e->diag;
+
+	svg_lines(s, "fault", width,
+		  arena_printf(x->arena, "%s at %s:%u: %s", diag_code_text(g->code).s,
+			       p.source ? p.source->name : "?", p.line, g->message));
+	for (uint32_t i = 0; i < g->help.n; i++) {
+		s->seen |= (unsigned)g->help.v[i].tried << SEEN_CURE;
+		svg_lines(s, g->help.v[i].tried ? "cure" : "dim", width,
+			  arena_printf(x->arena, "help: %s", g->help.v[i].text));
+	}
+}
+
+void svg_head(struct svg *s, double width, const char *title, const char *about)
+{
+	struct script *x = s->x;
+
+	s->y = 24;
+	line(s, "title", 14, title);
+	if (about)
+		svg_lines(s, "dim", width, about);
+	for (uint32_t i = 0; i < x->nerrors && i < MOST_ERRORS; i++)
+		error(s, &x->errors[i], width);
+	if (x->nerrors > MOST_ERRORS)
+		line(s, "dim", 11,
+		     arena_printf(x->arena, "and %s",
+				  arena_count(x->arena, x->nerrors - MOST_ERRORS, "more error")));
+}
+
+static const char *colour_text(unsigned i)
+{
+	return i < NCOLOURS ? svg_colours[i] : i == GREY ? "#777777" : "#cc0000";
+}
+
+/* The style, and its markers: for each colour the head of an arrow, and one behind a plus sign. */
+static void definitions(struct svg *s)
+{
+	static const char *const head =
+		"<marker id='%c%u' viewBox='0 0 %d 8' refX='7' refY='4' "
+		"markerWidth='%d' markerHeight='9' markerUnits='userSpaceOnUse' "
+		"orient='auto'><path d='M0 0L8 4L0 8z' fill='%s'/>";
+
+	svg_put(s, "<style>%s", svg_css);
+	for (unsigned i = 0; i <= GREY; i++)
+		svg_put(s,
+			".ccs .c%u{stroke:%s}.ccs .message.c%u{marker-end:url(#a%u)}"
+			".ccs .message.plus.c%u{marker-end:url(#p%u)}",
+			i, colour_text(i), i, i, i, i);
+	svg_put(s,
+		"</style><defs><pattern id='other' width='4' height='4' patternUnits='userSpaceOnUse' "
+		"patternTransform='rotate(45)'><rect width='1.5' height='4' fill='#999'/></pattern>");
+	for (unsigned i = 0; i <= RED; i++) {
+		svg_put(s, head, 'a', i, 8, 9, colour_text(i));
+		svg_put(s, "</marker>");
+		svg_put(s, head, 'p', i, 16, 18, colour_text(i));
+		svg_put(s, "<path d='M12 0V8M8 4H16' stroke='%s' stroke-width='2'/></marker>",
+			colour_text(i));
+	}
+	svg_put(s,
+		"<marker id='x' viewBox='0 0 8 8' refX='4' refY='4' markerWidth='8' markerHeight='8' "
+		"markerUnits='userSpaceOnUse'><path d='M0 0L8 8M8 0L0 8' stroke='#c00' "
+		"stroke-width='2'/></marker></defs>\n");
+}
+
+void svg_begin(struct svg *s)
+{
+	explain_begin(s->x, &s->body);
+	s->out = s->body.out;
+}
+
+void svg_end(struct svg *s, FILE *out, double width, const char *title, const char *about)
+{
+	const char *drawn = explain_end(s->x, &s->body);
+
+	s->out = out;
+	svg_put(s,
+		"<svg class='ccs' xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %g %g' width='%g' "
+		"height='%g' font-family='system-ui, sans-serif' font-size='11' role='img'>\n"
+		"<title>%s</title><desc>%s</desc>\n",
+		pt(width), pt(s->y), pt(width), pt(s->y), svg_text(s, title), svg_text(s, about));
+	definitions(s);
+	fprintf(out, "%s</svg>\n", drawn);
 }

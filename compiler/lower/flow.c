@@ -19,26 +19,16 @@
  *      node        the class of items that one worker runs. Each end of a FIFO begins a class. A
  *                  local operation joins the class that last wrote the cells that it reads, or the
  *                  class of the next reader of the cells that it writes, within one par block.
- *                  Classes are joined by union-find with path halving (Tarjan and van Leeuwen,
- *                  J. ACM 1984).
+ *                  Classes are joined by union-find.
  *
  * Two passes over the line with a state for each cell: O(cells touched).
  */
 #include "compiler/lower/parts.h"
 
-uint32_t flow_find(struct rank_ops *l, uint32_t node)
-{
-	while (l->parent[node] != node) {
-		l->parent[node] = l->parent[l->parent[node]];
-		node = l->parent[node];
-	}
-	return node;
-}
-
 void flow_union(struct rank_ops *l, uint32_t a, uint32_t b)
 {
-	a = flow_find(l, a);
-	b = flow_find(l, b);
+	a = union_find(l->parent, a);
+	b = union_find(l->parent, b);
 	if (a == b)
 		return;
 	/* The older node stays: roots are then stable, and small numbers. */
@@ -93,7 +83,8 @@ static void join_writer(struct rank_ops *l, const struct item *it, uint32_t writ
 {
 	if (writer == NONE || l->items[writer].task != it->task || l->items[writer].node == NONE)
 		return;
-	uint32_t a = flow_find(l, it->node), b = flow_find(l, l->items[writer].node);
+	uint32_t a = union_find(l->parent, it->node),
+		 b = union_find(l->parent, l->items[writer].node);
 	if (!(l->has_end[a] && l->has_end[b]))
 		flow_union(l, a, b);
 }
@@ -105,13 +96,6 @@ static bool is_initial(const struct cell_state *s)
 	return s->direction == DIR_IN || (s->direction == DIR_INOUT && !s->written && !s->keep);
 }
 
-static uint32_t find_group(struct rank_ops *l, uint32_t cell)
-{
-	while (l->cells[cell].group != cell)
-		cell = l->cells[cell].group = l->cells[l->cells[cell].group].group;
-	return cell;
-}
-
 /* Initial values that one operation reads form a group (union-find over cells): all of it is copied
  * at the start, or none. It is copied if some operation reads a part of it with stored values. */
 static void group_read(struct rank_ops *l, uint32_t cell, uint32_t n)
@@ -121,12 +105,12 @@ static void group_read(struct rank_ops *l, uint32_t cell, uint32_t n)
 	for (uint32_t c = cell; c < cell + n; c++)
 		initial += is_initial(&l->cells[c]);
 	for (uint32_t c = cell; c < cell + n && initial; c++) {
-		uint32_t other = find_group(l, c);
+		uint32_t other = union_find(l->groups, c);
 
 		if (!is_initial(&l->cells[c]))
 			continue;
 		group = group == NONE ? other : group;
-		l->cells[other].group = group;
+		l->groups[other] = group;
 		l->cells[group].kept_group |= l->cells[other].kept_group || initial < n;
 	}
 }
@@ -140,7 +124,7 @@ static void group_write(struct rank_ops *l, uint32_t cell, uint32_t n)
 static void find_kept(struct rank_ops *l)
 {
 	for (uint32_t c = 0; c < l->ncells; c++)
-		l->cells[c].group = c;
+		l->groups[c] = c;
 	for (uint32_t i = 0; i < l->nitems; i++) {
 		const struct op *o = &l->items[i].op;
 		enum op_kind k = op_kind(o);
@@ -155,7 +139,7 @@ static void find_kept(struct rank_ops *l)
 			group_write(l, o->other, o->n);
 	}
 	for (uint32_t c = 0; c < l->ncells; c++)
-		l->cells[c].keep = l->cells[find_group(l, c)].kept_group;
+		l->cells[c].keep = l->cells[union_find(l->groups, c)].kept_group;
 	for (uint32_t c = 0; c < l->ncells; c++)
 		l->cells[c].written = false;
 }

@@ -162,7 +162,7 @@ static void merge_exchanges(struct rank_ops *l)
  * first task of a rank has its number.) */
 static uint32_t worker_of(struct rank_ops *l, const struct item *it)
 {
-	uint32_t root = flow_find(l, it->node);
+	uint32_t root = union_find(l->parent, it->node);
 	uint32_t *w = l->level == LOWER_ONE ? &l->own[l->rank]
 		      : l->has_end[root]    ? &l->worker_of[root]
 					    : &l->own[it->task];
@@ -180,7 +180,7 @@ static bool may_fuse(struct rank_ops *l, const struct item *it)
 	if (l->level != LOWER_FUSE || it->partner == NONE || op_in(&it->op) == NONE)
 		return false;
 	const struct item *send = &l->items[it->partner];
-	return flow_find(l, it->node) == flow_find(l, send->node) &&
+	return union_find(l->parent, it->node) == union_find(l->parent, send->node) &&
 	       l->placed[send->op.fifo] == send->ordinal;
 }
 

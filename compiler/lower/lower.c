@@ -176,6 +176,7 @@ static void line_init(struct rank_ops *l, struct ctx *c, const struct program *p
 		.ncells = p->cells + p->scratch,
 	};
 	l->cells = ARENA_ARRAY(a, struct cell_state, l->ncells);
+	l->groups = ARENA_ARRAY(a, uint32_t, l->ncells);
 	l->send_node = none_array(a, p->nfifos);
 	l->recv_node = none_array(a, p->nfifos);
 	l->vote = none_array(a, p->nfifos);

@@ -18,6 +18,7 @@
 
 #include "compiler/check/clocks.h"
 #include "compiler/lower/lowered.h"
+#include "lang/base/union_find.h"
 
 /* How much a candidate combines. All but PLAIN can add waiting, and so a deadlock. */
 enum lower_level {
@@ -66,7 +67,6 @@ struct cell_state {
 	bool written;	   /* no longer the caller's value */
 	bool keep;	   /* its initial value must be copied at the start */
 	bool kept;	   /* ... and was */
-	uint32_t group;	   /* union-find: parent in its group of cells (flow.c, group_read) */
 	bool kept_group;   /* of a root: the group must be copied at the start */
 };
 
@@ -93,6 +93,7 @@ struct rank_ops {
 	uint32_t nwaves;
 
 	struct cell_state *cells; /* buffers' cells, then scratch */
+	uint32_t *groups;	  /* union-find: the group of each cell (flow.c, group_read) */
 	uint32_t ncells;
 
 	/* Union-find over FIFO ends and local operations. */
@@ -136,7 +137,6 @@ void aside_line(struct rank_ops *l);
 
 /* flow.c */
 void flow_analyze(struct rank_ops *l);
-uint32_t flow_find(struct rank_ops *l, uint32_t node);
 void flow_union(struct rank_ops *l, uint32_t a, uint32_t b);
 
 /* fuse.c */

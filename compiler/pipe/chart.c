@@ -11,7 +11,6 @@
 #include "compiler/pipe/pipe.h"
 #include "compiler/witness/cycle.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_DRAWN 40000u /* actions and units: some 10 MB */
@@ -20,14 +19,12 @@
 #define BOX 24.0
 #define WIDE 1240.0 /* of the chart, where units can be as small */
 
-extern const char svg_css[], page_css[];
-
 struct chart {
 	struct ctx *c;
 	const struct pipe *p;
 	const struct pipe_times *t;
 	enum pipe_streams streams;
-	struct script script; /* for texts of svg.h alone */
+	struct script script; /* for svg.h: without a model */
 	struct svg s;
 	double unit;
 	uint32_t *row; /* by rank; NONE: it is not shown */
@@ -50,12 +47,12 @@ static const char *run_of(const struct chart *x)
 
 	if (x->streams != STREAMS_NONE)
 		how = arena_printf(a, "--streams=%s, %s in between", pipe_streams_names[x->streams],
-				   pipe_count(a, x->c->slots, "message"));
+				   arena_count(a, x->c->slots, "message"));
 	if (!t->finishes)
 		return arena_printf(a, "%s: a deadlock", how);
 	return arena_printf(a, "%s: %u units (F, I, W one, B two), idle %.1f %%, at most %s held",
 			    how, t->length, 100 * pipe_idle(t),
-			    pipe_count(a, t->held, "activation"));
+			    arena_count(a, t->held, "activation"));
 }
 
 /* The next action from row `from` on at which the rank stands: of each queue the first that has not
@@ -143,13 +140,6 @@ static double y_of(const struct chart *x, uint32_t rank)
 	return x->s.y + ROW * x->row[rank];
 }
 
-static void put_text(struct chart *x, const char *class, double at, double y, int size,
-		     const char *text)
-{
-	svg_say(&x->s, arena_printf(x->c->scratch, "class='%s' font-size='%d'", class, size), at, y,
-		"%s", text);
-}
-
 static const struct {
 	const char *text;
 	unsigned colour; /* of svg_colours */
@@ -203,15 +193,11 @@ static void draw_message(struct chart *x, uint32_t i)
 /* Where a rank of the cycle stands: behind its last computation. */
 static void draw_stuck(struct chart *x)
 {
-	struct program *prog = pipe_program(x->c, x->p, x->streams);
 	double edge = x_of(x, x->t->length) + 14;
-	struct greedy r;
+	struct greedy run = x->t->run;
 	struct graph g;
 
-	if (!match(x->c, prog))
-		return;
-	deadlock_run_far(&r, x->c, prog);
-	graph_init(&g, &r);
+	graph_init(&g, &run);
 	if (!graph_find_cycle(&g))
 		return;
 	for (uint32_t k = 0; k < g.ncycle; k++) {
@@ -226,10 +212,11 @@ static void draw_stuck(struct chart *x)
 			"<g class='stuck' data-rank='%u' data-action='%s' data-line='%u' "
 			"data-column='%u'>",
 			a->rank, a->name, at.line, at.column);
-		put_text(x, "fault", edge, from + 4 + (k % 2 ? 5 : -5), 11, a->name);
-		svg_put(&x->s, "<path class='wait' d='M%g %gC%g %g %g %g %g %g'/></g>\n",
+		svg_say(&x->s, "class='fault'", edge, from + 4 + (k % 2 ? 5 : -5), "%s", a->name);
+		svg_put(&x->s,
+			"<path class='wait' d='M%g %gC%g %g %g %g %g %g' marker-end='url(#a%u)'/></g>\n",
 			pt(edge + 70), pt(from), pt(out + 30), pt(from), pt(out + 30), pt(to),
-			pt(edge + 70), pt(to));
+			pt(edge + 70), pt(to), RED);
 	}
 }
 
@@ -245,69 +232,30 @@ static void draw_legend(struct chart *x)
 			continue;
 		svg_put(&x->s, "<rect x='%g' y='%g' width='12' height='12' rx='2' fill='%s'/>\n",
 			pt(at), pt(x->s.y), svg_colours[looks[k].colour]);
-		put_text(x, "dim", at + 17, x->s.y + 10, 11, looks[k].text);
+		svg_say(&x->s, "class='dim'", at + 17, x->s.y + 10, "%s", looks[k].text);
 		at += 40 + 6.2 * (double)strlen(looks[k].text);
 	}
-	put_text(x, "dim", at, x->s.y + 10, 11,
-		 "numbers are microbatches; a rank's later stages are paler; lines are messages");
-}
-
-/* Cut to the width: the command prints it whole. */
-static void put_line(struct chart *x, const char *class, double width, const char *text)
-{
-	size_t most = (size_t)((width - 40) / 6.4);
-
-	if (strlen(text) > most) {
-		while (most > 0 && text[most] != ' ')
-			most--;
-		text = arena_printf(x->c->scratch, "%.*s ...", (int)most, text);
-	}
-	put_text(x, class, 16, x->s.y, 11, text);
-	x->s.y += 16;
-}
-
-static void draw_head(struct chart *x, const struct diag *d, uint32_t nhelp, double width)
-{
-	x->s.y = 24;
-	put_text(x, "title", 16, x->s.y, 14, title_of(x));
-	x->s.y += 18;
-	put_line(x, "dim", width, run_of(x));
-	if (d)
-		put_line(x, "fault", width,
-			 arena_printf(x->c->scratch, "%s: %s", diag_code_text(d->code).s,
-				      d->message));
-	for (uint32_t i = 0; i < nhelp; i++)
-		put_line(x, d->help.v[i].tried ? "cure" : "dim", width, d->help.v[i].text);
-	x->s.y += 4;
+	svg_say(&x->s, "class='dim'", at, x->s.y + 10,
+		"numbers are microbatches; a rank's later stages are paler; lines are messages");
 }
 
 static void print_svg(struct chart *x, FILE *out)
 {
 	const struct pipe *p = x->p;
-	const struct diags *ds = x->c->diags;
-	const struct diag *d = ds->errors ? ds->v[0] : NULL;
-	uint32_t nhelp = !d ? 0 : d->help.n < 4 ? d->help.n : 4;
-	double width, height = 100 + ROW * x->nrows + (d ? 16.0 * (1 + nhelp) : 0);
+	double width;
 
-	x->s.out = out;
 	x->unit = WIDE / (x->t->length ? x->t->length : 1);
 	x->unit = x->unit > 26 ? 26 : x->unit < 2 ? 2 : x->unit;
 	width = x_of(x, x->t->length) + (x->t->finishes ? 24 : 160);
 	width = width < 700 ? 700 : width;
-	svg_put(&x->s,
-		"<svg xmlns='http://www.w3.org/2000/svg' class='ccs' viewBox='0 0 %g %g' width='%g' "
-		"height='%g' font-family='system-ui, sans-serif' role='img'>\n"
-		"<title>%s</title>\n<desc>%s</desc>\n<style>\n%s</style>\n",
-		pt(width), pt(height), pt(width), pt(height), svg_text(&x->s, title_of(x)),
-		svg_text(&x->s, run_of(x)), svg_css);
-	draw_head(x, d, nhelp, width);
+	svg_begin(&x->s);
+	svg_head(&x->s, width, title_of(x), run_of(x));
 	for (uint32_t r = 0; r < p->nranks; r++) {
 		if (x->row[r] == NONE)
 			continue;
 		svg_put(&x->s, "<rect class='lane' x='%g' y='%g' width='%g' height='%g'/>\n", LEFT,
 			pt(y_of(x, r)), pt(x->unit * x->t->length), BOX);
-		put_text(x, "dim", 16, y_of(x, r) + BOX - 8, 11,
-			 arena_printf(x->c->scratch, "rank %u", r));
+		svg_say(&x->s, "class='dim'", 16, y_of(x, r) + BOX - 8, "rank %u", r);
 	}
 	for (uint32_t i = 0; i < p->n; i++)
 		if (pipe_sends(p->v[i].kind) && x->t->end[i] != NONE)
@@ -319,37 +267,24 @@ static void print_svg(struct chart *x, FILE *out)
 		draw_stuck(x);
 	x->s.y += ROW * x->nrows;
 	draw_legend(x);
-	fputs("</svg>\n", out);
+	x->s.y += 22;
+	svg_end(&x->s, out, width, title_of(x), run_of(x));
 }
 
 /* ---- page ------------------------------------------------------------------------------------------ */
 
-static bool print_page(struct chart *x, FILE *out)
+static void print_page(struct chart *x, FILE *out)
 {
-	char *text = NULL;
-	size_t n = 0;
-	FILE *memory = open_memstream(&text, &n);
-	const char *title = svg_text(&x->s, title_of(x));
+	struct printed text;
 
-	if (!memory)
-		return false;
-	print_text(x, memory);
-	if (fclose(memory)) {
-		free(text);
-		return false;
-	}
-	const char *copy = arena_strndup(x->c->scratch, text, n);
-	free(text);
-	fprintf(out,
-		"<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
-		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-		"style-src 'unsafe-inline'\">\n<title>%s</title>\n<style>\n%s</style>\n<body>\n"
-		"<h1>%s</h1>\n<div id=\"picture\">\n",
-		title, page_css, title);
+	explain_begin(&x->script, &text);
+	print_text(x, text.out);
+	x->s.out = out;
+	page_begin(&x->s, title_of(x), false);
+	fputs("<div id=\"picture\">\n", out);
 	print_svg(x, out);
-	fprintf(out, "</div>\n<pre>%s</pre>\n</body>\n</html>\n", svg_text(&x->s, copy));
-	return true;
+	fprintf(out, "</div>\n<pre>%s</pre>\n</body>\n</html>\n",
+		svg_text(&x->s, explain_end(&x->script, &text)));
 }
 
 bool pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
@@ -359,6 +294,8 @@ bool pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
 	uint64_t drawn = t->length;
 
 	x.script.arena = c->scratch;
+	x.script.r.c = c;
+	explain_list_errors(&x.script, 0, NOWHERE);
 	x.s.x = &x.script;
 	x.row = none_array(c->scratch, p->nranks);
 	for (uint32_t r = 0; r < p->nranks; r++) {
@@ -373,7 +310,7 @@ bool pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
 	*why = NULL;
 	if (!x.nrows)
 		*why = arena_printf(c->arena, "--rank: the pipeline has %s, from 0 on",
-				    pipe_count(c->arena, p->nranks, "rank"));
+				    arena_count(c->arena, p->nranks, "rank"));
 	else if (view->nchunks || view->steps.n)
 		*why = "--chunk and --step are for schedules; a pipeline has --rank";
 	else if (view->format == FORMAT_JSON)
@@ -391,7 +328,7 @@ bool pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
 		print_text(&x, out);
 	else if (view->format == FORMAT_SVG)
 		print_svg(&x, out);
-	else if (!print_page(&x, out))
-		arena_fail(c->scratch);
+	else
+		print_page(&x, out);
 	return true;
 }

@@ -167,8 +167,14 @@ static inline uint32_t pipe_peer(const struct pipe *p, const struct pipe_action 
 	return p->rank_of[pipe_peer_stage(x)];
 }
 
-/** Row of the computation with the result that computation i takes, or NONE. */
+/** Row of the computation with the result that computation i takes, or NONE; the same if it is on
+ *  another rank, else NONE. */
 uint32_t pipe_maker(const struct pipe *p, uint32_t i);
+uint32_t pipe_far_maker(const struct pipe *p, uint32_t i);
+
+/** Row of the action of its rank with what action i takes, or NONE: of a send the computation, of a
+ *  WAIT_SEND the send, of a computation the receive, or the computation that makes its input. */
+uint32_t pipe_input(const struct pipe *p, uint32_t i);
 
 /* ---- pipe_lower.c --------------------------------------------------------------------------- */
 
@@ -225,6 +231,7 @@ struct pipe_times {
 	uint32_t held;	       /* the most activations that a rank holds at once */
 	uint32_t in_flight;    /* the most messages from a rank to another, sent and not taken */
 	bool finishes;
+	struct greedy run;
 };
 
 /** Runs it, as far as it goes, with c->slots; with STREAMS_NONE the computations alone, as if no message
@@ -245,8 +252,6 @@ static inline double pipe_idle(const struct pipe_times *t)
 bool pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
 	       enum pipe_streams streams, const struct shown *view, FILE *out, const char **why);
 
-/** "1 rank", "8 microbatches" */
-const char *pipe_count(struct arena *a, uint64_t n, const char *one);
 /** "4 ranks, 4 stages, 8 microbatches" */
 const char *pipe_sizes(struct arena *a, const struct pipe *p);
 

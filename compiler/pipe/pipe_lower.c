@@ -171,8 +171,8 @@ static void take_turn(void *arg, uint32_t task, uint32_t row, uint32_t n, bool s
 	if (starts || op_kind(o) == OP_WAIT)
 		return;
 	for (uint32_t i = o->site; i < o->site + n; i++) {
-		uint32_t from = pipe_maker(x->p, i);
-		if (from == NONE || x->p->v[from].rank == task)
+		uint32_t from = pipe_far_maker(x->p, i);
+		if (from == NONE)
 			continue;
 		uint32_t first = x->v[from].number + (x->p->v[from].rank > task);
 		turn = first > turn ? first : turn;

@@ -112,18 +112,11 @@ static uint32_t fifo_of(struct making *x, uint32_t src, uint32_t dst, bool back)
 /* What a computation or WAIT_SEND waits for, apart from those before it: row, or NONE. */
 static uint32_t input_of(struct making *x, uint32_t i)
 {
-	const struct pipe *p = x->p;
-	const struct pipe_action *a = &p->v[i];
-	uint32_t maker;
+	uint32_t input = pipe_input(x->p, i);
 
-	if (pipe_waits(a->kind))
-		return pipe_at(p, PIPE_SEND_F + pipe_back(a->kind), a->stage, a->mb);
-	maker = pipe_maker(p, i);
-	if (maker == NONE || p->v[maker].rank == a->rank)
-		return NONE;
-	return x->streams == STREAMS_NONE
-		       ? maker
-		       : pipe_at(p, PIPE_RECV_F + pipe_back(a->kind), a->stage, a->mb);
+	if (x->streams == STREAMS_NONE)
+		return pipe_far_maker(x->p, i);
+	return input == NONE || pipe_computes(x->p->v[input].kind) ? NONE : input;
 }
 
 /* Computations of rows i .. end - 1, of one bracket: they start when all have their inputs. */

@@ -53,19 +53,11 @@ static json_t *figure_json(enum figure i, double v)
 
 /* ---- one ---------------------------------------------------------------------------------- */
 
-const char *pipe_count(struct arena *a, uint64_t n, const char *one)
-{
-	return arena_printf(a, "%" PRIu64 " %s%s", n, one,
-			    n == 1			  ? ""
-			    : one[strlen(one) - 1] == 'h' ? "es"
-							  : "s");
-}
-
 const char *pipe_sizes(struct arena *a, const struct pipe *p)
 {
-	return arena_printf(a, "%s, %s, %s", pipe_count(a, p->nranks, "rank"),
-			    pipe_count(a, p->nstages, "stage"),
-			    pipe_count(a, p->nmbs, "microbatch"));
+	return arena_printf(a, "%s, %s, %s", arena_count(a, p->nranks, "rank"),
+			    arena_count(a, p->nstages, "stage"),
+			    arena_count(a, p->nmbs, "microbatch"));
 }
 
 /* "4 MiB", "1.5 KiB", "100 bytes" */
@@ -94,7 +86,7 @@ static void print_text(struct arena *a, const struct pipe_verdict *v, const stru
 	const struct pipe *p = v->p;
 
 	fprintf(out, "%s: pipeline, %s, %s\n", p->name, pipe_sizes(a, p),
-		pipe_count(a, p->n, "action"));
+		arena_count(a, p->n, "action"));
 	fprintf(out, "  complete         yes: each stage computes each microbatch once%s\n",
 		p->backward ? ", forward and backward" : "; there is no backward");
 	if (v->swapped)
@@ -110,7 +102,7 @@ static void print_text(struct arena *a, const struct pipe_verdict *v, const stru
 				 : arena_printf(a,
 						"needs %s in between: sticks where messages are "
 						"larger than %s",
-						pipe_count(a, (uint64_t)n, "message"),
+						arena_count(a, (uint64_t)n, "message"),
 						bytes_text(a, largest(n, eager))));
 	}
 	if (!t->finishes)

@@ -57,6 +57,26 @@ uint32_t pipe_maker(const struct pipe *p, uint32_t i)
 	return pipe_result(p, back, back ? a->stage + 1 : a->stage - 1, a->mb);
 }
 
+uint32_t pipe_far_maker(const struct pipe *p, uint32_t i)
+{
+	uint32_t maker = pipe_maker(p, i);
+
+	return maker == NONE || p->v[maker].rank == p->v[i].rank ? NONE : maker;
+}
+
+uint32_t pipe_input(const struct pipe *p, uint32_t i)
+{
+	const struct pipe_action *a = &p->v[i];
+	bool back = pipe_back(a->kind);
+
+	if (pipe_sends(a->kind))
+		return pipe_result(p, back, a->stage, a->mb);
+	if (pipe_waits(a->kind))
+		return pipe_at(p, PIPE_SEND_F + back, a->stage, a->mb);
+	return pipe_far_maker(p, i) == NONE ? pipe_maker(p, i)
+					    : pipe_at(p, PIPE_RECV_F + back, a->stage, a->mb);
+}
+
 /* ---- stages and their ranks -------------------------------------------------------------- */
 
 static void place_stages(struct sounding *x)
@@ -260,21 +280,12 @@ bool pipe_ordered(struct ctx *c, const struct pipe *p)
 
 	for (uint32_t i = 0; i < p->n && c->diags->errors < MOST_ERRORS; i++) {
 		const struct pipe_action *a = &p->v[i];
-		bool back = pipe_back(a->kind);
-		uint32_t maker = pipe_maker(p, i);
-		if (pipe_sends(a->kind))
-			needs(&x, i, pipe_result(p, back, a->stage, a->mb));
-		else if (pipe_waits(a->kind))
-			needs(&x, i, pipe_at(p, PIPE_SEND_F + back, a->stage, a->mb));
-		else if (pipe_computes(a->kind) && a->kind != PIPE_F)
-			needs(&x, i,
-			      pipe_at(p, a->kind == PIPE_W ? PIPE_I : PIPE_F, a->stage, a->mb));
-		if (maker == NONE || (back && a->stage + 1 == p->nstages))
-			continue;
-		if (p->v[maker].rank == a->rank)
-			needs(&x, i, maker);
-		else if (p->messages)
-			needs(&x, i, pipe_at(p, PIPE_RECV_F + back, a->stage, a->mb));
+		uint32_t input = pipe_input(p, i), own = NONE;
+		if (pipe_computes(a->kind) && a->kind != PIPE_F)
+			own = pipe_at(p, a->kind == PIPE_W ? PIPE_I : PIPE_F, a->stage, a->mb);
+		needs(&x, i, own);
+		if (input != own)
+			needs(&x, i, input);
 	}
 	return !c->diags->errors;
 }

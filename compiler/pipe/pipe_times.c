@@ -149,8 +149,8 @@ static uint32_t most_in_flight(struct ctx *c, const struct pipe *p, const struct
 	int32_t most = 0, now = 0;
 
 	for (uint32_t i = 0; i < p->n; i++) {
-		uint32_t from = pipe_maker(p, i);
-		if (from == NONE || p->v[from].rank == p->v[i].rank)
+		uint32_t from = pipe_far_maker(p, i);
+		if (from == NONE)
 			continue;
 		uint64_t pair = (uint64_t)p->v[from].rank << 32 | p->v[i].rank;
 		v[n++] = (struct flight){ pair, t->end[from], 1 };
@@ -180,14 +180,13 @@ struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_stre
 {
 	struct pipe_times t = { .length = 0 };
 	struct program *prog = pipe_program(c, p, streams);
-	struct greedy r;
 
 	if (!match(c, prog))
 		return t;
 	struct timing x = begin(c, p, prog, &t);
-	deadlock_run_far(&r, c, prog);
-	t.finishes = r.finished == prog->ntasks;
-	order_walk(&r.order, prog, c->scratch, run_event, &x);
+	deadlock_run_far(&t.run, c, prog);
+	t.finishes = t.run.finished == prog->ntasks;
+	order_walk(&t.run.order, prog, c->scratch, run_event, &x);
 	add_up(&t, p);
 	if (t.finishes)
 		t.in_flight = most_in_flight(c, p, &t);

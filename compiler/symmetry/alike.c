@@ -17,7 +17,7 @@ struct tree_turned {
 /* A sum without its turn: the first operand has turn 0, the second has turn `apart`. */
 struct key {
 	uint32_t a, b, apart;
-	uint32_t still; /* by bits: the set of bits whose turns take it to itself */
+	uint32_t still; /* by bits: the turns by these bits take it to itself */
 };
 
 struct alikeness {
@@ -31,7 +31,7 @@ struct alikeness {
 	struct key *keys;	   /* by number - cells */
 	uint32_t nkeys, capkeys;
 	struct still *kept; /* by mirrors, by number - cells: the turns that take it to itself */
-	uint32_t *slots, nslots; /* hash table (open addressing): rows of `keys` */
+	struct hash_table rows; /* of `keys` */
 	bool unclear;
 };
 
@@ -90,29 +90,24 @@ static bool none_moves(const struct alikeness *x)
 
 /* ---- numbers of trees ------------------------------------------------------------------ */
 
-static uint32_t *slot_of(const struct alikeness *x, const struct key *key)
+static bool same_key(const void *of, uint32_t row, const void *key)
 {
-	uint64_t mixed = (((uint64_t)key->a << 32 | key->b) + key->apart) * 0x9e3779b97f4a7c15u;
-	uint32_t at = (uint32_t)(mixed >> 32) & (x->nslots - 1);
+	const struct key *a = (const struct key *)of + row, *b = key;
 
-	while (x->slots[at] != NONE) {
-		const struct key *k = &x->keys[x->slots[at]];
-		if (k->a == key->a && k->b == key->b && k->apart == key->apart)
-			break;
-		at = (at + 1) & (x->nslots - 1);
-	}
-	return &x->slots[at];
+	return a->a == b->a && a->b == b->b && a->apart == b->apart;
 }
 
 static uint32_t number_of(struct alikeness *x, struct key key)
 {
-	uint32_t *slot = slot_of(x, &key);
+	uint32_t hash = hash_mix(hash_mix(hash_mix(1, key.a), key.b), key.apart);
+	uint32_t row = hash_find(&x->rows, hash, same_key, x->keys, &key);
 
-	if (*slot == NONE) {
-		*slot = x->nkeys;
+	if (row == HASH_NONE) {
+		row = x->nkeys;
+		hash_add(&x->rows, x->c->scratch, hash, row);
 		ARENA_PUSH(x->c->scratch, x->keys, x->nkeys, x->capkeys) = key;
 	}
-	return x->p->cells + *slot;
+	return x->p->cells + row;
 }
 
 static inline uint32_t still_of(const struct alikeness *x, uint32_t number)
@@ -215,10 +210,6 @@ static struct tree_turned tree_of_sum(struct alikeness *x, const struct turned_s
 
 static void number_trees(struct alikeness *x)
 {
-	x->nslots = 64;
-	while (x->nslots < 2 * x->r->nsums)
-		x->nslots *= 2;
-	x->slots = none_array(x->c->scratch, x->nslots);
 	x->trees = ARENA_ARRAY(x->c->scratch, struct tree_turned, x->r->nsums + 1);
 	x->capkeys = x->r->nsums + 1;
 	x->keys = arena_grow(x->c->scratch, NULL, 0, x->capkeys * sizeof(*x->keys));
@@ -270,7 +261,7 @@ static bool same_by_rank(struct alikeness *x)
 	return same;
 }
 
-/* Two promised chunks of a block of rank 0 whose trees differ. */
+/* Two promised chunks of a block of rank 0 that have different trees. */
 static bool find_apart(const struct alikeness *x, uint32_t cell, uint32_t n, uint32_t apart[2])
 {
 	uint32_t at = cell;
@@ -327,7 +318,7 @@ static uint32_t initial(const struct alikeness *x, const struct values *v, struc
 }
 
 /* Rebuilds the value, with all its sums, as a value of the whole program. */
-static uint32_t made_anew(struct alikeness *x, struct values *v, struct turned top)
+static uint32_t rebuild(struct alikeness *x, struct values *v, struct turned top)
 {
 	uint32_t cells = x->p->cells, nwork = 0, ndone = 0, capwork = 0, capdone = 0;
 	struct work {
@@ -372,7 +363,7 @@ static uint32_t cells_of_both(const struct alikeness *x, const uint32_t apart[2]
 
 /* Makes the text of the report; the innermost sums suffice for chains that begin differently.
  * False: the values do not fit. */
-static bool say_why(struct alikeness *x, const uint32_t apart[2], struct bits *b)
+static bool make_reason(struct alikeness *x, const uint32_t apart[2], struct bits *b)
 {
 	struct values *v = ARENA_NEW(x->c->scratch, struct values);
 	struct turned sums[2];
@@ -385,7 +376,7 @@ static bool say_why(struct alikeness *x, const uint32_t apart[2], struct bits *b
 	bool chains = sums[0].id != NONE && sums[1].id != NONE && sums[0].id >= x->p->cells &&
 		      sums[1].id >= x->p->cells && !equal(tree_of(x, sums[0]), tree_of(x, sums[1]));
 	for (int i = 0; i < 2; i++)
-		b->by_count.value[i] = made_anew(x, v, chains ? sums[i] : x->r->state[apart[i]]);
+		b->by_count.value[i] = rebuild(x, v, chains ? sums[i] : x->r->state[apart[i]]);
 	trees_init(&b->trees, x->c->scratch, v->base);
 	b->history = history_of(x->c->scratch, v, x->first);
 	for (int i = 0; i < 2; i++)
@@ -408,5 +399,5 @@ bool alike(struct ctx *c, struct turned_run *r, const struct contract *k, struct
 	if (x.unclear || (!b->ranks && c->require & REQUIRE_RANKS) ||
 	    (!b->counts && c->require & REQUIRE_COUNTS))
 		return false;
-	return b->counts || say_why(&x, apart, b);
+	return b->counts || make_reason(&x, apart, b);
 }

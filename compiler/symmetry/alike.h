@@ -5,11 +5,12 @@
  * program; or false, if this check cannot decide.
  *
  * A tree of additions is represented by a number and a turn: trees that are turns of each other
- * have the same number (hash-consing as in trees.h, without turns). Two trees are equal if their
- * numbers and turns are, provided that no turn except 0 takes a tree to itself. By sums this holds
- * for a leaf, as the turn moves its rank. It holds for a sum of operands with two numbers, as the
- * turn would take each operand to itself. If the operands are one tree and its turn by d, the turn
- * must swap them, so 2 d = 0 (mod N): in this case the check gives up.
+ * have the same number (hash-consing as in trees.h, without turns). In a ring of 4 ranks, the sum
+ * ((2+3)+0)+1 of chunk 1 is the sum ((1+2)+3)+0 of chunk 0, turned by 1. Two trees are equal if
+ * their numbers and turns are, provided that no turn except 0 takes a tree to itself. By sums this
+ * holds for a leaf, as the turn moves its rank. It holds for a sum of operands with two numbers, as
+ * the turn would take each operand to itself. If the operands are one tree and its turn by d, the
+ * turn must swap them, so 2 d = 0 (mod N): in this case the check gives up.
  *
  * By bits every turn is its own inverse, so such sums are common. The turns that take a tree to
  * itself then form a group. It must be the group of all turns by some set of bits, `still`
@@ -31,6 +32,8 @@
 #include "compiler/check/values/bits.h"
 #include "compiler/symmetry/turned.h"
 
+/** Sets *b. False: this check cannot decide, or a property that ctx.require has does not hold; the
+ *  passes over all ranks then decide and report. */
 bool alike(struct ctx *c, struct turned_run *r, const struct contract *k, struct bits *b);
 
 #endif

@@ -2,8 +2,8 @@
  * Sets of ranks as lists of arcs. An arc is a range of adjacent ranks modulo N.
  *
  * A partial sum mostly has the contributions of one arc. A tree that adds its longest branches
- * first has gaps in between: rank 4 has its own value and those of 6 and 7 before it adds that of
- * 5. The number of arcs is at most the depth of the tree.
+ * first has gaps in between: rank 4 has the values of ranks 4, 6 and 7 before it adds that of 5.
+ * The number of arcs is at most the depth of the tree.
  */
 #ifndef CCS_COMPILER_SYMMETRY_ARCS_H
 #define CCS_COMPILER_SYMMETRY_ARCS_H

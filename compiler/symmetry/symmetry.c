@@ -1,5 +1,6 @@
 /*
- * The passes of symmetry: see symmetry.h.
+ * The passes of symmetry: see symmetry.h. Each shows its part or gives up; its reports are
+ * discarded. After one that gives up, the passes over all ranks run instead.
  */
 #include "compiler/symmetry/symmetry.h"
 #include "compiler/check/deadlock.h"
@@ -77,7 +78,8 @@ static bool finishes(struct ctx *c, struct quotient *l, struct symmetric *s, str
 	return !several;
 }
 
-/* Whether each promised chunk of rank 0 has the contributions that it must. */
+/* Whether each promised chunk of rank 0 has the contributions that it must: one cell of one rank, or
+ * of all ranks. Other promises are left to the passes over all ranks. */
 static bool keeps_promise(const struct turned_run *r, const struct contract *k)
 {
 	const struct program *p = r->l->p;

@@ -11,9 +11,10 @@
  *   turns     N -> the program of rank 0, and how its cells turn. The proof that it stands for all
  *             ranks is in turns.h
  *   promise   whether the contract turns in the same way
+ *   mirror    ... where odd ranks mirror even ones: whether rank 1 mirrors rank 0
  *   begun     which ranks have begun when rank 0 ends, if the contract needs it
  *   turned    rank 0's values against the contract; arcs: sets of ranks
- *   alike     same bits
+ *   alike     same bits; still: turns that take a tree of additions to itself, by mirrors
  *   roots     one root for all roots
  *
  * O(operations of rank 0 + chunks that they touch), for N ranks.

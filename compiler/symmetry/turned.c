@@ -6,7 +6,7 @@
 #include "compiler/symmetry/turned.h"
 #include "compiler/symmetry/mirror.h"
 
-/* A FIFO: its messages' values, and the messages themselves, are rows of these tables. */
+/* A FIFO: its next rows of runner.values and runner.messages, to send and to receive. */
 struct pipe {
 	uint32_t put, take;	    /* values */
 	uint32_t put_row, take_row; /* messages */
@@ -37,7 +37,7 @@ struct runner {
 	struct underway *messages;
 	uint32_t *buffer_of; /* by cell */
 	uint64_t *moved;     /* by buffer: chunks of its size that were sent */
-	bool whole;	     /* no buffer's block is cut */
+	bool whole;	     /* no buffer's block is cut into several chunks */
 	bool only;	     /* there is one buffer */
 };
 

@@ -7,7 +7,7 @@
  * receives from rank -c is the message that it sent to rank c, turned by -c.
  *
  * Each operation on a chunk takes O(1) where sums have the contributions of adjacent ranks to one
- * chunk. If ranks turn by sums, the ranks may also have gaps: O(arcs^2). Any other sum is
+ * chunk. Unless ranks turn by bits, the ranks may also have gaps: O(arcs^2). Any other sum is
  * `unclear`; the passes over all ranks then decide.
  */
 #ifndef CCS_COMPILER_SYMMETRY_TURNED_H
@@ -54,7 +54,7 @@ struct turned_run {
 void turned_run(struct turned_run *r, const struct quotient *l, const struct order *order,
 		struct arena *arena);
 
-/** The contributions of a value, whose id is not NONE; n == 0: they are of several arcs. */
+/** The contributions of a value; its id must not be NONE; n == 0: they are of several arcs. */
 struct share turned_share(const struct turned_run *r, struct turned v);
 
 /** Whether two cells are at the same place of their regions and blocks; then so are all their

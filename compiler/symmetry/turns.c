@@ -1,10 +1,11 @@
 /*
  * The program of rank 0, and how its cells turn; see turns.h.
  *
- * The cursor runs the text on rank 0. After each operation, the regions of its cells are noted. If
- * an index turns, all chunks of the name become a region when the statement first meets them;
- * chunks that stay are noted one by one. A copy of a whole name into another only shows that the
- * two turn alike. Such pairs are settled last, by passing regions on until nothing changes.
+ * In: an instance; its text is symmetric by its kinds. Out: struct quotient. The cursor runs the
+ * text on rank 0. After each operation, the regions of its cells are noted. If an index turns, all
+ * chunks of the name become a region when the statement first meets them; chunks that stay are
+ * noted one by one. A copy of a whole name into another only shows that the two turn alike. Such
+ * pairs are settled last, by passing regions on until nothing changes.
  */
 #include "compiler/symmetry/turns.h"
 #include "compiler/expand/cursor.h"
@@ -35,11 +36,11 @@ struct maker {
 	struct quotient *l;
 	struct cursor v;
 	struct tables tables;
-	struct links all;	/* checked when all FIFOs are known */
+	struct links all;	/* every pair: links are checked when all FIFOs are known */
 	struct seen (*seen)[2]; /* by the statement's number */
 	struct pair *pairs;
 	uint32_t npairs, cappairs;
-	bool any_range; /* some operand is a range that turns by bits, or of more than one place */
+	bool any_range; /* some operand is a range that turns by bits, or of several places */
 	bool any_long;	/* some other operand has more than one cell */
 	uint32_t kept;	/* length of the last range of places that was checked */
 };
@@ -236,7 +237,7 @@ static bool note_by_mirror(void *arg, const struct stmt *s, const struct op *o)
 
 /* ---- names as a whole ----------------------------------------------------------------- */
 
-/* Cells from `to` on get the regions of those from `from` on, moved. *any: one was new. */
+/* Cells from `to` on get the regions of the cells from `from` on, moved. *any: one was new. */
 static bool take_regions(struct maker *m, uint32_t from, uint32_t to, uint32_t n, bool *any)
 {
 	struct cell_turn *g = m->l->regions;
@@ -383,7 +384,7 @@ static bool run_rank(struct maker *m, uint32_t rank)
 	return !m->v.stopped && !m->v.reports;
 }
 
-static bool run(struct maker *m)
+static bool make_tasks(struct maker *m)
 {
 	struct program *p = m->l->p;
 	uint64_t rows = 0;
@@ -569,7 +570,7 @@ bool quotient_make(struct quotient *l, struct ctx *c, const struct instance *in)
 	m->v.behind_arg = m;
 	if (l->by_mirror)
 		m->v.behind = note_by_mirror;
-	if (m->v.reports || m->v.stopped || !run(m) || (l->by_mirror && !l->place) ||
+	if (m->v.reports || m->v.stopped || !make_tasks(m) || (l->by_mirror && !l->place) ||
 	    !settle(m, p->cells + p->scratch))
 		return false;
 	cursor_touched(&m->v);

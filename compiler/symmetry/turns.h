@@ -37,7 +37,7 @@
  *
  * **The quotient.** The FIFO from 0 to p and the FIFO from N - p to 0 are images of each other, so
  * they get one row, with `ahead` p: rank 0 receives there its own message, turned by N - p. The
- * result is a program of one rank that sends to itself.
+ * result is a program of one rank that sends to itself: of a ring, one FIFO from 0 to 1.
  *
  * It starts and finishes the same operations, for any number of slots. The rule of program.h
  * (Blocking) is monotone, so the operations that can ever start and finish are its least fixpoint,
@@ -84,7 +84,7 @@ bool quotient_make(struct quotient *l, struct ctx *c, const struct instance *in)
  *  is set. Runs all ranks, and stores no operation. False: not symmetric, or a mistake. */
 bool turns_of_root(struct quotient *l, struct ctx *c, const struct instance *in);
 
-/** Whether all parameters are below KIND_MOST_PARAM, so that the bounds of kinds hold. */
+/** Whether all parameters are small enough for the bounds of kinds (KIND_MOST_PARAM). */
 bool parameters_are_small(const struct program *p);
 
 static inline uint32_t rank_turned(const struct quotient *l, uint32_t rank, uint32_t r)

@@ -39,8 +39,8 @@ struct mistake {
 	struct shares have;  /* the value's */
 	struct share *wrong; /* contributions that it lacks, or that are foreign */
 	uint32_t nwrong;
-	struct culprit first; /* certainly wrong */
-	struct culprit last;  /* shown if there is no `first` */
+	struct culprit first; /* the first store that certainly went wrong */
+	struct culprit last;  /* a store into the wrong chunk, shown if there is no `first` */
 };
 
 struct trace {
@@ -87,7 +87,6 @@ static void add_mistake(struct trace *t, struct mistake new)
 static void find_mistakes(struct trace *t, const struct contract *k, const struct replay *r)
 {
 	const struct program *p = r->p;
-
 	uint64_t limit = t->values->work + MAX_WORK;
 
 	t->own_numbers = true;
@@ -156,7 +155,7 @@ static bool made_of(struct trace *t, const struct mistake *m, uint32_t id)
 }
 
 /* Whether a reduction's operands share a contribution. */
-static bool shares(struct trace *t, uint32_t id)
+static bool counts_twice(struct trace *t, uint32_t id)
 {
 	const struct node *x = &t->values->nodes[id - t->values->base];
 
@@ -180,7 +179,7 @@ static bool goes_wrong(struct trace *t, const struct mistake *m, const struct st
 	if (!made_of(t, m, s->after))
 		return false;
 	switch (m->code) {
-	case 404: return s->reduced && shares(t, s->after);
+	case 404: return s->reduced && counts_twice(t, s->after);
 	case 403: return !s->reduced && s->before < POISON && overlaps(t, s->before, m);
 	default:
 		return t->own_numbers && s->cell < t->values->cells && overlaps(t, s->after, m) &&
@@ -301,7 +300,7 @@ static void note_collective(struct trace *t, struct ctx *c, struct diag *g,
 #define MOST_TRIED (1u << 20) /* larger programs are not run again for cures */
 
 /* Changes the receives of a statement to reductions, or vice versa. */
-static void turn(const struct program *p, uint32_t site, enum op_kind is, enum op_kind to)
+static void change_kind(const struct program *p, uint32_t site, enum op_kind is, enum op_kind to)
 {
 	for (uint32_t t = 0; t < p->ntasks; t++)
 		for (uint32_t i = 0; i < p->tasks[t].nops; i++) {
@@ -324,9 +323,9 @@ static void help_other_kind(struct ctx *c, const struct program *p, const struct
 	if (!g || (is != OP_RECV && is != OP_REDUCE_FROM) || p->nops > MOST_TRIED)
 		return;
 	quiet.diags = &none;
-	turn(p, o->site, is, to);
+	change_kind(p, o->site, is, to);
 	bool right = proof(&quiet, &tried, k, order, false).proved && !none.errors;
-	turn(p, o->site, to, is);
+	change_kind(p, o->site, to, is);
 	if (right)
 		diag_cure(c->diags, g,
 			  to == OP_RECV

@@ -69,7 +69,7 @@ static void list_waits(struct graph *g, uint32_t *mark, uint32_t t)
 	}
 }
 
-static void turn_round(struct graph *g)
+static void reverse_waits(struct graph *g)
 {
 	struct arena *a = g->r->ctx->scratch;
 	g->back_first = ARENA_ARRAY(a, uint32_t, (size_t)g->n + 2);
@@ -95,7 +95,7 @@ void graph_init(struct graph *g, struct greedy *r)
 		list_waits(g, mark, t);
 	}
 	g->first[n] = g->nwaits;
-	turn_round(g);
+	reverse_waits(g);
 	g->degree = ARENA_ARRAY(a, uint32_t, n);
 	g->out = ARENA_ARRAY(a, bool, n);
 	g->gone = ARENA_ARRAY(a, bool, n);

@@ -37,12 +37,12 @@ struct graph {
 /* The graph of a stuck run. O(operations of the stuck waves). */
 void graph_init(struct graph *g, struct greedy *r);
 
-/* Finds a shortest cycle, and rotates it so that it begins at its smallest rank (not with an
- * OP_WAIT: no cycle has only these). False: there is none. */
+/* Finds a shortest cycle, and rotates it so that it begins at its smallest rank, and not with an
+ * OP_WAIT, unless it has only these, as in MSCCL XML. False: there is none. */
 bool graph_find_cycle(struct graph *g);
 
-/* Removes the tasks of the cycle, and those that wait for them, directly or indirectly, so that the
- * next search finds another cycle. behind[task] is set for all of these. */
+/* Removes the tasks of the cycle, and the tasks that wait for them, directly or indirectly, so that
+ * the next search finds another cycle. behind[task] is set for all of these. */
 void graph_remove_cycle(struct graph *g, bool *behind);
 
 /* The operation of the cycle's wait `i`, and its rank. */
@@ -53,7 +53,7 @@ uint32_t graph_rank(const struct graph *g, uint32_t i);
 uint32_t graph_needs(const struct graph *g, uint32_t i);
 
 /* "waits to send data[1] to rank 3; the FIFO's 8 slots are full", in the scratch arena, for an
- * operation at which a run is stuck; not for an OP_WAIT. */
+ * operation at which a run is stuck; an OP_WAIT only where operations have names (struct site). */
 const char *witness_wait_text(const struct greedy *r, const struct op *o);
 
 #endif

@@ -165,7 +165,7 @@ static const char *named(const struct cure *c, uint32_t *count)
 }
 
 /* Adds the cure to the report, with the N and slots for which it was checked. */
-static void say(const struct cure *cure, struct diag *g)
+static void add_cure(const struct cure *cure, struct diag *g)
 {
 	struct ctx *c = cure->ctx;
 	uint32_t count;
@@ -190,7 +190,8 @@ static void say(const struct cure *cure, struct diag *g)
 			  count > 1 ? ", one after the other" : "", where, c->slots, slots);
 }
 
-static void help(struct ctx *c, const struct program *p, const struct contract *k, struct diag *g)
+static void help_report(struct ctx *c, const struct program *p, const struct contract *k,
+			struct diag *g)
 {
 	struct cure cure = {
 		.ctx = c,
@@ -210,7 +211,7 @@ static void help(struct ctx *c, const struct program *p, const struct contract *
 	for (int i = 0; i < (k->nshares ? 2 : 1); i++) {
 		cure.as_written = i == 1;
 		if (change(&cure, &changed) && is_right(c, &changed, k)) {
-			say(&cure, g);
+			add_cure(&cure, g);
 			return;
 		}
 	}
@@ -229,7 +230,7 @@ void race_help(struct ctx *c, const struct program *p, const struct contract *k)
 
 		if (g->code == 402 && g->phase == c->diags->phase && g->severity == SEV_ERROR &&
 		    !g->help.n) {
-			help(c, p, k, g);
+			help_report(c, p, k, g);
 			n++;
 		}
 	}

@@ -3,7 +3,9 @@
  *
  * In: the state of a greedy run that is stuck. Out: the report: a shortest cycle of waits
  * (cycle.c), the state of the other ranks, and cures that were tried by a run. Independent cycles
- * are separate reports.
+ * are separate reports. If the program finishes, and is stuck only with fewer slots: the place
+ * where it is then stuck, for the report on the schedule. O(operations) for each cycle, and for
+ * each cure.
  */
 #include "compiler/witness/cycle.h"
 #include "compiler/witness/witness.h"
@@ -30,7 +32,7 @@ static int ascending(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* "rank 2", "ranks 0-3, 5"; sorts and dedupes `v`. */
+/* "rank 2", "ranks 0-3, 5"; sorts `v`, and keeps one of equal ranks. */
 static const char *ranks_text(struct arena *a, int64_t *v, size_t n)
 {
 	size_t k = 0;
@@ -39,11 +41,6 @@ static const char *ranks_text(struct arena *a, int64_t *v, size_t n)
 		if (k == 0 || v[k - 1] != v[i])
 			v[k++] = v[i];
 	return arena_printf(a, "rank%s %s", k == 1 ? "" : "s", diag_ranks(a, v, k));
-}
-
-static const char *slots_text(struct arena *a, uint32_t slots)
-{
-	return arena_printf(a, "%u slot%s", slots, slots == 1 ? "" : "s");
 }
 
 /* Whether a fused operation, which waits for both its ends, lacks its message. */
@@ -72,7 +69,7 @@ const char *witness_wait_text(const struct greedy *r, const struct op *o)
 				    "(rendezvous)",
 				    cells, to);
 	return arena_printf(a, "waits to send %s to rank %u; the FIFO's %s %s full", cells, to,
-			    slots_text(a, r->slots), r->slots == 1 ? "is" : "are");
+			    arena_count(a, r->slots, "slot"), r->slots == 1 ? "is" : "are");
 }
 
 /* ---- the cycle, line by line ------------------------------------------------------------ */
@@ -240,8 +237,8 @@ static bool one_pair(const struct graph *g, uint32_t *a, uint32_t *b)
 	return x && y && x->next == y;
 }
 
-/* Joins each operation of site `b` that directly follows one of `a`, each alone in its wave, to the
- * wave of the latter. */
+/* Joins each operation of site `b` that directly follows one of `a`, each alone in its wave, to
+ * `a`'s wave. */
 static void join(struct cure *c, uint32_t a, uint32_t b)
 {
 	struct program *p = c->r->p;
@@ -319,7 +316,8 @@ static struct diag *report_cycle(const struct graph *g, const bool *behind, uint
 		who = arena_printf(c->scratch, "thread blocks of %s", who);
 	const char *with = "";
 	if (g->r->p->nfifos) /* otherwise there are only waits */
-		with = arena_printf(c->scratch, " with %s%s", slots_text(c->scratch, slots),
+		with = arena_printf(c->scratch, " with %s%s",
+				    arena_count(c->scratch, slots, "slot"),
 				    slots ? "" : " (rendezvous)");
 	struct diag *d = diag_add(c->diags, SEV_ERROR, 304, span_of(g, 0), NO_RANK,
 				  "deadlock%s: %s wait for each other", with, who);

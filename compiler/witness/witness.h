@@ -11,9 +11,8 @@
  * much for each cure that is tried. */
 void witness(struct ctx *c, struct deadlock_report *d);
 
-/* Reports E0403-E0405, one for each clause that does not hold; `r` is proof's `wrong`.
- * Runs the program once more to find the operations to blame. */
-struct replay;
+/* Reports E0403-E0405, one for each clause that does not hold; `r` is the run of a proof that
+ * failed (proof.run). Runs the program once more to find the operations to blame. */
 void blame(struct ctx *c, const struct program *p, const struct contract *k,
 	   const struct order *order, struct replay *r);
 

@@ -10,6 +10,7 @@
  */
 #include "lang/base/arena.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -326,4 +327,11 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
 	p = arena_vprintf(a, fmt, ap);
 	va_end(ap);
 	return p;
+}
+
+const char *arena_count(struct arena *a, uint64_t n, const char *one)
+{
+	const char *more = one[strlen(one) - 1] == 'h' ? "es" : "s";
+
+	return arena_printf(a, "%" PRIu64 " %s%s", n, one, n == 1 ? "" : more);
 }

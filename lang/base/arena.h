@@ -60,6 +60,9 @@ char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(
 char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 	__attribute__((format(printf, 2, 0)));
 
+/** "1 step", "2 steps", "2 branches" */
+const char *arena_count(struct arena *a, uint64_t n, const char *one);
+
 #define ARENA_NEW(a, type) ((type *)arena_alloc((a), sizeof(type)))
 /** A copy of *p; a new object with these fields. */
 #define ARENA_COPY(a, p) ((__typeof__(p))arena_copy((a), (p), sizeof(*(p))))

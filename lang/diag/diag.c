@@ -2,16 +2,18 @@
  * Collects diagnostics; diag_print.c prints them.
  *
  * In: mistakes, in any order, often the same mistake on many ranks. Out: each mistake once, with
- * the sorted set of its ranks. A hash table over (phase, severity, code, place) finds a mistake
- * that was added before, so a call takes O(1), also when every rank has the same mistake.
+ * the sorted set of its ranks. A mistake that was added before is found in a hash table over (phase,
+ * severity, code, place), so a call takes O(1), also when every rank has the same mistake.
  */
 #include "lang/diag/diag.h"
 
 #include <string.h>
 
 /* Diagnostics without code and place are equal only if their texts are. */
-static bool same(const struct diag *a, const struct diag *b)
+static bool same(const void *of, uint32_t row, const void *key)
 {
+	const struct diag *a = ((struct diag *const *)of)[row], *b = key;
+
 	if (a->phase != b->phase || a->severity != b->severity || a->code != b->code ||
 	    a->span.lo != b->span.lo || a->span.hi != b->span.hi)
 		return false;
@@ -20,34 +22,9 @@ static bool same(const struct diag *a, const struct diag *b)
 
 static uint32_t hash(const struct diag *g)
 {
-	uint64_t h = (uint64_t)g->span.lo << 32 | g->span.hi;
+	uint32_t h = hash_mix(hash_mix(1, g->span.lo), g->span.hi);
 
-	h ^= (uint64_t)(uint32_t)(g->phase * 4 + (int)g->severity) << 48;
-	h ^= (uint64_t)(uint32_t)g->code << 20;
-	h *= 0x9e3779b97f4a7c15u;
-	h ^= h >> 29;
-	h *= 0xbf58476d1ce4e5b9u;
-	return (uint32_t)(h >> 32);
-}
-
-/* The slot of a mistake in the index, with its row + 1; or the free slot for it, with 0. */
-static uint32_t *place_of(const struct diags *d, const struct diag *g)
-{
-	uint32_t mask = d->nindex - 1, at = hash(g) & mask;
-
-	while (d->index[at] && !same(d->v[d->index[at] - 1], g))
-		at = (at + 1) & mask;
-	return &d->index[at];
-}
-
-static void index_grow(struct diags *d)
-{
-	if (d->nindex > 2 * (d->n + 1))
-		return;
-	d->nindex = d->nindex ? 4 * d->nindex : 64;
-	d->index = ARENA_ARRAY(d->arena, uint32_t, d->nindex);
-	for (uint32_t i = 0; i < d->n; i++)
-		*place_of(d, d->v[i]) = i + 1;
+	return hash_mix(hash_mix(h, (uint32_t)g->phase * 4 + g->severity), (uint32_t)g->code);
 }
 
 /* Keeps the ranks sorted; they mostly come in ascending order. */
@@ -88,10 +65,10 @@ struct diag *diag_vadd(struct diags *d, enum severity sev, int code, struct span
 	/* With a place, texts are not compared, so no text is made for a mistake that is there. */
 	if (span.lo == 0)
 		new.message = arena_vprintf(d->arena, fmt, ap);
-	row = d->nindex ? *place_of(d, &new) : 0;
+	row = hash_find(&d->index, hash(&new), same, d->v, &new);
 	uint32_t *count = count_of(d, sev, code);
-	if (row) {
-		add_rank(d, d->v[row - 1], rank);
+	if (row != HASH_NONE) {
+		add_rank(d, d->v[row], rank);
 		if (count && !*count) /* also in another schedule: each counts as wrong */
 			*count = 1;
 		return NULL;
@@ -103,9 +80,8 @@ struct diag *diag_vadd(struct diags *d, enum severity sev, int code, struct span
 	new.row = d->n;
 	g = ARENA_COPY(d->arena, &new);
 	add_rank(d, g, rank);
-	index_grow(d);
+	hash_add(&d->index, d->arena, hash(g), d->n);
 	ARENA_PUSH(d->arena, d->v, d->n, d->cap) = g;
-	*place_of(d, g) = d->n;
 	if (count)
 		++*count;
 	return g;
@@ -119,8 +95,9 @@ void diags_drop(struct diags *d, uint32_t first)
 		if (count)
 			--*count;
 	}
-	d->nindex = 0; /* the index is rebuilt */
-	index_grow(d);
+	d->index = (struct hash_table){ 0 };
+	for (uint32_t i = 0; i < d->n; i++)
+		hash_add(&d->index, d->arena, hash(d->v[i]), i);
 }
 
 struct diag *diag_add(struct diags *d, enum severity sev, int code, struct span span, int64_t rank,

@@ -11,6 +11,7 @@
 #ifndef CCS_LANG_DIAG_DIAG_H
 #define CCS_LANG_DIAG_DIAG_H
 
+#include "lang/base/hash_table.h"
 #include "lang/base/source.h"
 
 #include <stdio.h>
@@ -98,8 +99,7 @@ struct diags {
 	const char *where; /* e.g. "N = 4" or "N = 4, root = 2": appended to the messages of errors
 				   that are found while it is set; or NULL */
 	struct diag_warnings warn;
-	uint32_t *index; /* hash table of rows of v, by the key of diag.c */
-	uint32_t nindex;
+	struct hash_table index; /* of rows of v, by the key of diag.c */
 };
 
 /** Adds an error or a note, and returns it for additions. If there is one with equal code, span,

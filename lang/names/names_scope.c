@@ -422,7 +422,10 @@ static bool help_scope(struct resolver *r, struct diag *g, struct ident name, en
 		list = arena_printf(r->arena, "%s%s`%s`", list, *list ? ", " : "",
 				    r->fn->params[i]->name);
 	if (r->fn && *list && !r->owner)
-		diag_help(r->d, g, "this fn has the parameter%s %s", r->fn->nparams > 1 ? "s" : "",
+		diag_help(r->d, g, "%s %s",
+			  r->front->formula    ? "the names here are `rank`, `N`,"
+			  : r->fn->nparams > 1 ? "this fn has the parameters"
+					       : "this fn has the parameter",
 			  list);
 	if (r->fn)
 		return *list && !r->owner;

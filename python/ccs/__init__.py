@@ -27,7 +27,7 @@ from .errors import (
 )
 from .messages import Batch, Request
 from .native import runtime_version
-from .module import Module
+from .module import Module, PreparedCall
 from .operators import Operator, operators
 from .plans import Plan, PlanBuffer
 from .tuning import Tuning
@@ -45,6 +45,7 @@ __all__ = [
     "Operator",
     "Plan",
     "PlanBuffer",
+    "PreparedCall",
     "Request",
     "Status",
     "Tuning",

@@ -342,7 +342,8 @@ class Module:
             call, ranks = self._prepare(
                 comm, send, recv, op, root, dtype, count, scalar, factors, rows, sizes, stream
             )
-            self._submit(call, ranks, comm.handles(), library().ccs_group_end)
+            begin = partial(call.of_rank, library().ccs_run_with, self._handle, comm.handles())
+            _submit(begin, ranks, library().ccs_group_end)
             wait_for(rank.place for rank in ranks)
             call.tell(comm)
 
@@ -366,18 +367,37 @@ class Module:
         run(). Until it is over the buffers are in use, and kept alive. Runs that were started on a
         communicator go on in their order."""
         _check_comm(comm)
-        handle = ctypes.c_void_p()
         with comm.lock:
             call, ranks = self._prepare(
                 comm, send, recv, op, root, dtype, count, scalar, factors, rows, sizes, stream
             )
-            end = partial(library().ccs_group_submit, ctypes.byref(handle))
-            self._submit(call, ranks, comm.handles(), end)
-        shares = [
-            Share(f"the run of {self.schedule} by rank {rank.number}", (rank, call), rank.place)
-            for rank in ranks
-        ]
-        return Request(handle, shares, comm, also=partial(call.tell, comm))
+            begin = partial(call.of_rank, library().ccs_run_with, self._handle, comm.handles())
+            return call.start(begin, ranks, comm, self.schedule)
+
+    def prepare(
+        self,
+        comm: Comm,
+        send: Any = None,
+        recv: Any = None,
+        op: Union[str, Operator] = "sum",
+        root: int = 0,
+        *,
+        dtype: Optional[str] = None,
+        count: Optional[int] = None,
+        scalar: Any = None,
+        factors: Any = None,
+        rows: Optional[int] = None,
+        sizes: Any = None,
+        stream: Any = None,
+    ) -> "PreparedCall":
+        """run() for many times: these arguments are checked now, and the buffers kept. With sizes
+        the ranks compare them now, so that all of them prepare the call together."""
+        _check_comm(comm)
+        with comm.lock:
+            call, ranks = self._prepare(
+                comm, send, recv, op, root, dtype, count, scalar, factors, rows, sizes, stream
+            )
+            return PreparedCall(self, comm, call, ranks)
 
     def _prepare(
         self,
@@ -433,28 +453,6 @@ class Module:
         options, last = None if how is None else ctypes.byref(how), stream or None
         with comm.lock:
             check(library().ccs_run_with(self._handle, options, *head, comm.handles()[0], last))
-
-    def _submit(
-        self,
-        call: "_Call",
-        ranks: Sequence[_Rank],
-        handles: Sequence[ctypes.c_void_p],
-        end: Callable[[], int],
-    ) -> None:
-        """As a group, which begins when all ranks' calls are right, and its end."""
-        lib = library()
-        check(lib.ccs_group_start())
-        try:
-            for place, rank in enumerate(ranks):
-                status = call.submit(self._handle, rank, place, handles[place])
-                if status:
-                    raise last_error(status)
-        except BaseException:
-            # Also after Ctrl-C: a call without a module fails, and so does the whole group.
-            lib.ccs_run(None, None, None, 0, 0, 0, 0, None, None)
-            lib.ccs_group_end()
-            raise
-        check(end())
 
     def _buffers(self, nranks: int, root: int) -> List[BufferInfo]:
         """The facts of the plan that a call takes. CcsError: there is none."""
@@ -568,11 +566,12 @@ class _Call:
         if self.how.operator is not None:
             self.how.operator.tell()
 
-    def submit(
-        self, module: ctypes.c_void_p, rank: _Rank, place: int, handle: ctypes.c_void_p
+    def of_rank(
+        self, function: Any, module: ctypes.c_void_p, handles: Any, place: int, rank: _Rank
     ) -> int:
+        """function(module, arguments): ccs_run_with, or ccs_prepare with its result."""
         send, recv = _addresses(rank)
-        status: int = library().ccs_run_with(
+        status: int = function(
             module,
             ctypes.byref(self.how.of(place)),
             send,
@@ -581,7 +580,85 @@ class _Call:
             dtype_number(self.dtype),
             self.how.op,
             self.root,
-            handle,
+            handles[place],
             rank.place.stream if rank.place else None,
         )
         return status
+
+    def start(
+        self,
+        begin: Callable[[int, _Rank], int],
+        ranks: Sequence[_Rank],
+        comm: Comm,
+        schedule: str,
+        owner: object = None,
+    ) -> Request:
+        """The request of what each rank begins; it keeps `owner` until it is over."""
+        handle = ctypes.c_void_p()
+        _submit(begin, ranks, partial(library().ccs_group_submit, ctypes.byref(handle)))
+        shares = [
+            Share(f"the run of {schedule} by rank {rank.number}", (rank, self, owner), rank.place)
+            for rank in ranks
+        ]
+        return Request(handle, shares, comm, also=partial(self.tell, comm))
+
+
+def _submit(
+    begin: Callable[[int, _Rank], int], ranks: Sequence[_Rank], end: Callable[[], int]
+) -> None:
+    """As a group, which begins when all ranks' calls are right, and its end."""
+    lib = library()
+    check(lib.ccs_group_start())
+    try:
+        for place, rank in enumerate(ranks):
+            status = begin(place, rank)
+            if status:
+                raise last_error(status)
+    except BaseException:
+        # Also after Ctrl-C: a call without a module fails, and so does the whole group.
+        lib.ccs_run(None, None, None, 0, 0, 0, 0, None, None)
+        lib.ccs_group_end()
+        raise
+    check(end())
+
+
+class PreparedCall:
+    """A call whose arguments are checked, as Module.prepare() returns it: any number of runs, one at a
+    time. It keeps its buffers, and reads and writes them in each run."""
+
+    def __init__(self, module: Module, comm: Comm, call: _Call, ranks: List[_Rank]) -> None:
+        self._module, self._comm, self._call, self._ranks = module, comm, call, ranks
+        self._handles: List[ctypes.c_void_p] = []
+        prepare = library().ccs_prepare
+        for place, rank in enumerate(ranks):
+            handle = ctypes.c_void_p()
+            one = partial(prepare, ctypes.byref(handle))
+            check(call.of_rank(one, module._handle, comm.handles(), place, rank))
+            freed_with(self, library().ccs_call_free, handle)
+            self._handles.append(handle)
+
+    def _begin(self, place: int, _: _Rank) -> int:
+        status: int = library().ccs_start(self._handles[place])
+        return status
+
+    def run(self) -> None:
+        """Module.run()."""
+        with self._comm.lock:
+            self._comm.handles()
+            if len(self._handles) == 1:
+                check(self._begin(0, self._ranks[0]))
+            else:
+                _submit(self._begin, self._ranks, library().ccs_group_end)
+            wait_for(rank.place for rank in self._ranks)
+            self._call.tell(self._comm)
+
+    def start(self) -> Request:
+        """Module.start(). The next run begins when the request is over, and was tested or waited
+        for."""
+        with self._comm.lock:
+            self._comm.handles()
+            name = self._module.schedule
+            return self._call.start(self._begin, self._ranks, self._comm, name, self)
+
+    def __repr__(self) -> str:
+        return f"<ccs.PreparedCall of {self._module.schedule}, {self._call.dtype}>"

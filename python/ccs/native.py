@@ -130,6 +130,18 @@ class TuningRow(ctypes.Structure):
     ]
 
 
+class TuningPart(ctypes.Structure):
+    """struct ccs_tuning_part"""
+
+    _fields_ = [
+        ("text", c_char_p),
+        ("collective", c_char_p),
+        ("file", c_char_p),
+        ("least", c_uint64),
+        ("most", c_uint64),
+    ]
+
+
 _RUN_ARGUMENTS = [c_void_p, c_void_p, c_void_p, c_size_t, c_int]
 _MESSAGE_ARGUMENTS = [c_void_p, c_size_t, c_int, c_int, c_void_p, c_void_p]
 _FUNCTIONS = {
@@ -205,6 +217,21 @@ _FUNCTIONS = {
             c_void_p,
         ],
     ),
+    "ccs_prepare": (
+        c_int,
+        [
+            POINTER(c_void_p),
+            c_void_p,
+            POINTER(RunOptions),
+            *_RUN_ARGUMENTS[1:],
+            c_int,
+            c_int,
+            c_void_p,
+            c_void_p,
+        ],
+    ),
+    "ccs_start": (c_int, [c_void_p]),
+    "ccs_call_free": (None, [c_void_p]),
     "ccs_user_op_create": (c_int, [POINTER(c_void_p), c_void_p, c_void_p, c_size_t, c_int]),
     "ccs_user_op_free": (c_int, [c_void_p]),
     "ccs_module_describe": (c_int, [c_void_p, POINTER(ModuleInfo)]),
@@ -216,6 +243,8 @@ _FUNCTIONS = {
     "ccs_tuning_section": (c_int, [c_void_p, c_int, POINTER(TuningSection)]),
     "ccs_tuning_find": (c_int, [c_void_p, c_char_p, c_int, c_char_p]),
     "ccs_tuning_row": (c_int, [c_void_p, c_int, c_int, POINTER(TuningRow)]),
+    "ccs_tuning_parts": (c_int, [POINTER(POINTER(TuningPart)), POINTER(c_int), c_char_p, c_char_p]),
+    "ccs_tuning_parts_free": (None, [POINTER(TuningPart)]),
     "ccs_tuning_row_of": (c_int, [c_void_p, c_int, c_uint64]),
     "ccs_run_options_text": (None, [POINTER(RunOptions), c_char_p, c_size_t]),
 }

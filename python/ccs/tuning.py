@@ -3,13 +3,40 @@
 
 import ctypes
 import os
-from typing import Iterator, Optional, Tuple, Union
+from typing import Iterator, List, Optional, Tuple, Union
 
 from .ends import freed_with
+from .errors import ArgumentError, Status
 from .module import Module
-from .native import RunOptions, TuningRow, TuningSection, check, library
+from .native import RunOptions, TuningPart, TuningRow, TuningSection, check, last_error, library
 
 _OPTIONS_TEXT = 32  # CCS_OPTIONS_TEXT
+
+
+def tuning_parts(variable: str, text: str) -> List[Tuple[str, Optional[str], str, int, int]]:
+    """The parts of a tuning in its short form (ccs-tuning(5)), from a variable of that name: each
+    part's text, its collective, its file, and its smallest and largest size. Without a collective
+    the file is a tuning. ArgumentError: it has the wrong part."""
+    parts, number = ctypes.POINTER(TuningPart)(), ctypes.c_int()
+    status = library().ccs_tuning_parts(
+        ctypes.byref(parts), ctypes.byref(number), variable.encode(), os.fsencode(text)
+    )
+    if status == Status.EINVAL:
+        raise ArgumentError(last_error(status).text)
+    check(status)
+    try:
+        return [
+            (
+                os.fsdecode(part.text),
+                part.collective and os.fsdecode(part.collective),
+                os.fsdecode(part.file),
+                part.least,
+                part.most,
+            )
+            for part in parts[: number.value]
+        ]
+    finally:
+        library().ccs_tuning_parts_free(parts)
 
 
 class Tuning:

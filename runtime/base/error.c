@@ -1,8 +1,5 @@
 /*
- * Failures of public calls: a status, and one text for the thread.
- *
- * The thread's state is the library's one thread-local object; the library has no other static
- * object that is written. A text that does not fit is cut.
+ * Failures of public calls: a status, and one text for the thread. See error.h. O(text).
  */
 #include "runtime/base/error.h"
 

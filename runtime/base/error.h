@@ -1,6 +1,6 @@
 /*
  * State of a thread between calls: the text of its last failure, and its open group. This is the
- * library's only writable static storage.
+ * library's only writable static storage. A text that does not fit is cut.
  */
 #ifndef CCS_RUNTIME_BASE_ERROR_H
 #define CCS_RUNTIME_BASE_ERROR_H

@@ -38,6 +38,16 @@ const char *size_read(const char **s, uint64_t *bytes)
 	return NULL;
 }
 
+bool size_read_number(const char **s, uint64_t most, uint64_t *n)
+{
+	const char *at = *s;
+
+	if (size_read(&at, n) || at[-1] > '9' || !*n || *n > most)
+		return false;
+	*s = at;
+	return true;
+}
+
 void size_text(char text[SIZE_TEXT], uint64_t bytes)
 {
 	unsigned u = 0;

@@ -6,12 +6,16 @@
 #ifndef CCS_RUNTIME_BASE_SIZE_H
 #define CCS_RUNTIME_BASE_SIZE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/** Reads digits and an optional unit, and moves *s past them. Returns NULL, or what is wrong;
- *  then *s stays. O(digits). */
+/** Reads digits and an optional unit, and moves *s past them. Returns NULL; or the mistake, and
+ *  *s stays. O(digits). */
 const char *size_read(const char **s, uint64_t *bytes);
+
+/** Reads a number from 1 to `most`, without a unit, and moves *s past it. */
+bool size_read_number(const char **s, uint64_t most, uint64_t *n);
 
 #define SIZE_TEXT 24 /* bytes of the longest text, with its NUL */
 

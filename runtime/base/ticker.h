@@ -40,6 +40,7 @@ static inline struct ticker ticker_open(void)
 	return (struct ticker){ .to = takes ? stderr : NULL };
 }
 
+/** Replaces the line, unless the last one is too recent. */
 __attribute__((format(printf, 2, 3))) static inline void ticker_tell(struct ticker *t,
 								     const char *format, ...)
 {

@@ -22,7 +22,8 @@
  * values/, inputs and expected results:
  *   expected.c        expected results; inputs.c: inputs; elements.c: elements by their type
  *   chunk_sizes.c     lengths of the chunks of `sized` buffers: --sizes
- *   fill.c            --fill: inputs by an expression; formula.c, formula_read.c: expressions
+ *   expression.c      expressions of --fill and --sizes (lang/number/formula.h)
+ *   fill.c            inputs by --fill
  * gpu/:
  *   device.c          buffers and streams on GPUs; cuda_calls.c: calls of CUDA's driver
  *   nccl_calls.c      calls of NCCL
@@ -171,12 +172,12 @@ struct check {
 	ccs_dtype type;
 	struct ccs_dtype_info format;
 	int op;
-	bool numbers;		    /* an operator is used: inputs are numbers, not just bits */
-	bool chooses;		    /* the operator returns one of its operands */
-	bool bits;		    /* ... or combines their bits */
-	bool scaled_first;	    /* an average may divide before it adds, as NCCL's does */
-	double *values;		    /* of all bit patterns of a narrow float; or NULL */
-	const struct formula *fill; /* the inputs' expression and its text; NULL: generated */
+	bool numbers;	      /* an operator is used: inputs are numbers, not just bits */
+	bool chooses;	      /* the operator returns one of its operands */
+	bool bits;	      /* ... or combines their bits */
+	bool scaled_first;    /* an average may divide before it adds, as NCCL's does */
+	double *values;	      /* of all bit patterns of a narrow float; or NULL */
+	struct formula *fill; /* the inputs' expression and its text; NULL: generated */
 	const char *expression;
 };
 

@@ -257,7 +257,7 @@ static int read_formula(const char *option, const char *s, struct formula **f, c
 {
 	formula_free(*f);
 	*text = s;
-	return fill_read(f, option, s) ? usage("%s", ccs_error()) : -1;
+	return expression_read(f, option, s) ? usage("%s", ccs_error()) : -1;
 }
 
 static int read_value(struct options *o, int option, const char *s)

@@ -124,7 +124,7 @@ static ccs_status put_group(const struct nccl *n, const struct transfer *list, b
 	return error_set(s, "%s", why);
 }
 
-static ccs_status put(const struct transfer *list, bool *begun)
+static ccs_status put_all(const struct transfer *list, bool *begun)
 {
 	const struct transfer *first = list;
 	ccs_status s = check_pointers(list);
@@ -148,7 +148,7 @@ ccs_status gpu_exchange(struct transfer *list)
 	ccs_status s = lock_worlds(list);
 
 	if (!s)
-		s = put(list, &begun);
+		s = put_all(list, &begun);
 	unlock_worlds(list, s, s && begun);
 	return s;
 }

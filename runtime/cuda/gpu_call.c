@@ -18,9 +18,9 @@
  * capture waits for earlier launches, which take no turns: the only wait of the host.
  *
  * Either all parts launch or none. With several parts, the first call of a fit tests what every
- * part's driver accepts; with one part, the first captured call does. If a driver still refuses a
- * launch after other parts have launched, these are stopped by the abort flag, and the
- * communicator is dead. O(ranks).
+ * part's driver accepts; with one part, the first captured or traced call does. If a driver still
+ * refuses a launch after other parts have launched, these are stopped by the abort flag, and the
+ * communicator is dead. O(ranks^2) a call, as the ranks' streams are compared.
  */
 #include "runtime/base/divide.h"
 #include "runtime/cuda/gpu_comm.h"
@@ -159,6 +159,7 @@ static ccs_status join_streams(const struct launch *l, struct gpu_part *p)
 	return s;
 }
 
+/* Later work in all its ranks' streams is ordered after the launch. */
 static ccs_status split_streams(const struct launch *l, struct gpu_part *p)
 {
 	cuda_event e = p->capturing ? p->fork : p->last;
@@ -231,7 +232,7 @@ static ccs_status place_cells(const struct launch *l, struct gpu_part *p)
 			       alone ? 1 : (uint32_t)l->w->nranks);
 }
 
-static ccs_status cut(const struct launch *l, struct gpu_part *p)
+static ccs_status set_cut(const struct launch *l, struct gpu_part *p)
 {
 	p->args.tile = l->tile;
 	p->args.ntiles = l->ntiles;
@@ -251,7 +252,7 @@ static ccs_status count_begins(const struct launch *l, struct gpu_part *p)
 	return s;
 }
 
-static ccs_status fill(const struct launch *l, struct gpu_part *p)
+static ccs_status fill_arguments(const struct launch *l, struct gpu_part *p)
 {
 	const struct call *c = l->r->seats[p->first].call;
 	uint64_t unit = 16 / ccs_dtype_size(c->type);
@@ -261,7 +262,7 @@ static ccs_status fill(const struct launch *l, struct gpu_part *p)
 		return s;
 	p->launched = false;
 	p->args = l->state->parts[p - l->g->parts].call;
-	cut(l, p);
+	set_cut(l, p);
 	p->args.longest = round_up(l->longest, unit);
 	cuda_tables_count(&p->args, c->count);
 	p->args.limit = gpu_limit(l->w);
@@ -408,7 +409,7 @@ static ccs_status try_all(struct launch *l, ccs_status filled)
 		return s;
 	l->fit->tried = true;
 	choose_shape(l);
-	return each(l, cut);
+	return each(l, set_cut);
 }
 
 /* ---- all of it ------------------------------------------------------------------------- */
@@ -433,7 +434,7 @@ static ccs_status prepare(struct launch *l)
 	l->longest = cells_longest(&cells);
 	l->channels = choice.channels;
 	choose_shape(l);
-	s = each(l, fill);
+	s = each(l, fill_arguments);
 	return must_try(l) ? try_all(l, s) : s;
 }
 
@@ -490,7 +491,7 @@ static ccs_status run(struct launch *l)
 		return s;
 	s = each(l, submit);
 	while (takes_less(l, s)) {
-		each(l, cut);
+		each(l, set_cut);
 		s = each(l, submit);
 	}
 	keep_shape(l);

@@ -18,11 +18,11 @@
  *   reports.c         failures of asynchronous calls; descriptions in words
  *   part.c            one part: its settings, its GPU, its flags
  *   agree.c           agreement of all processes on a status
- *   gpu_comm.c        making and freeing, in one process; the engine's row
+ *   gpu_comm.c        making and freeing, in one process; the struct engine
  *   ranks.c           meeting and parting of processes
  *
- * The engine between hosts (hosts/hosts.h) uses all of this except gpu_call.c, state.c and
- * ready.c.
+ * The engine between hosts (hosts/hosts.h) uses all of this except gpu_call.c, state.c and times.c,
+ * and of ready.c only gpu_same_call and gpu_measure.
  *
  * A *part* is one GPU of one process, with the ranks on it. Each part launches a kernel for its
  * workers. Either one process has all parts of the communicator; or each process has one part
@@ -63,7 +63,7 @@ struct gpu_kernel {
 struct gpu_segment {
 	unsigned char *host;
 	size_t bytes;
-	bool shared, pinned; /* a segment between processes; it is pinned */
+	bool shared, pinned; /* between processes; pinned after its allocation (cuda_pin) */
 	cuda_ptr *seen;	     /* [parts of this process]: its address on each GPU */
 };
 
@@ -146,11 +146,11 @@ struct gpu_part {
 	struct gpu_block *blocks;
 	struct gpu_rows *rows;
 	struct gpu_room *aside, scratch; /* aside: [nranks] */
-	cuda_ptr abort;			 /* address on this GPU */
-	cuda_ptr turn;
-	cuda_event fork, last; /* `last`: recorded after the last call */
-	bool ran;	       /* some call ran outside captures */
-	bool captured;	       /* some call was captured, so nothing may be freed */
+	cuda_ptr abort, turn;		 /* addresses on this GPU: device/args.h */
+	cuda_event fork,
+		last;  /* `fork`: orders streams, then reused; `last`: recorded after each call */
+	bool ran;      /* some call ran outside captures */
+	bool captured; /* some call was captured, so nothing may be freed */
 	uint32_t launches;     /* launches that take turns */
 	struct gpu_room begun; /* counters of captured launches (device/args.h); the unused rest */
 	struct gpu_room times; /* of the newest traced call; ... */
@@ -365,7 +365,7 @@ ccs_status gpu_gather(struct world *w, const void *mine, void *all, size_t bytes
 int gpu_device(const struct world *w, int rank);
 void *gpu_nccl(const struct world *w);
 /** For people: "8 ranks on one GPU, NVIDIA H200 (compute capability 9.0, CUDA 13.0)",
- *  "8 ranks on 4 GPUs, ...", "8 processes on 2 hosts, over NCCL 2.28.3, ...". */
+ *  "8 ranks on 4 GPUs, ...", "8 processes on 2 hosts, NVIDIA H200 (...), over NCCL 2.28.3". */
 void gpu_describe(const struct world *w, char *text, size_t size);
 
 /** Checks for a report of a kernel, or of another process. If one has given up, the

@@ -8,7 +8,7 @@
  * Within one process, host memory is pinned for all its GPUs. Among processes it is a POSIX
  * shared segment. Rank 0 allocates all of its bytes, so that a full /dev/shm is an error now and
  * not a signal later; all processes map and pin it; its name is removed as soon as all have, or
- * one has failed. O(1), plus the calls.
+ * one has failed. O(1), plus the driver's calls; gpu_rows compares with all kept rows.
  */
 #include "runtime/cuda/gpu_comm.h"
 

@@ -115,8 +115,8 @@ bool place_fit(const struct place_room *rooms, const uint32_t *workers, uint32_t
 
 /* ---- memory -------------------------------------------------------------------------- */
 
-/* Adds n * each bytes; false: overflow. */
-static bool take(uint64_t *at, uint64_t n, uint64_t each, uint64_t *from)
+/* Sets *from to *at and advances *at by n * each bytes, rounded up to ALIGN; false: overflow. */
+static bool add_bytes(uint64_t *at, uint64_t n, uint64_t each, uint64_t *from)
 {
 	uint64_t bytes;
 
@@ -155,15 +155,16 @@ static bool count_cells(struct place_map *m, const struct place_need *n, uint64_
 	return true;
 }
 
-static bool fill(struct place_map *m, const struct places *p, const struct place_need *n)
+static bool place_all(struct place_map *m, const struct places *p, const struct place_need *n)
 {
 	uint64_t at = 0, lines;
 
 	m->report = (n->report_bytes + ALIGN - 1) & ~(ALIGN - 1);
 	m->host = m->report * p->nparts;
 	if (__builtin_mul_overflow(n->workers, (uint64_t)n->replicas, &lines) ||
-	    !take(&at, 1, n->tables, &m->tables) || !take(&at, lines, LINE, &m->done) ||
-	    !take(&at, lines, LINE, &m->epoch) || !take(&at, 1, n->stage_bytes, &m->stage))
+	    !add_bytes(&at, 1, n->tables, &m->tables) || !add_bytes(&at, lines, LINE, &m->done) ||
+	    !add_bytes(&at, lines, LINE, &m->epoch) ||
+	    !add_bytes(&at, 1, n->stage_bytes, &m->stage))
 		return false;
 	for (uint32_t i = 0; i < p->nparts; i++)
 		m->block[i] = at;
@@ -171,8 +172,8 @@ static bool fill(struct place_map *m, const struct places *p, const struct place
 		struct place_fifo *f = m->fifos + i;
 
 		choose(f, n->fifos + i, p);
-		if (!take(room_of(m, f->data_in), n->replicas, LINE, &f->head) ||
-		    !take(room_of(m, f->tail_in), n->replicas, LINE, &f->tail))
+		if (!add_bytes(room_of(m, f->data_in), n->replicas, LINE, &f->head) ||
+		    !add_bytes(room_of(m, f->tail_in), n->replicas, LINE, &f->tail))
 			return false;
 	}
 	for (uint64_t i = 0; i < n->nfifos; i++) {
@@ -184,7 +185,7 @@ static bool fill(struct place_map *m, const struct places *p, const struct place
 		    f->slot_bytes > PTRDIFF_MAX)
 			return false;
 		f->slot_bytes = (f->slot_bytes + ALIGN - 1) & ~(ALIGN - 1);
-		if (!take(room_of(m, f->data_in), slots, f->slot_bytes, &f->data) ||
+		if (!add_bytes(room_of(m, f->data_in), slots, f->slot_bytes, &f->data) ||
 		    !count_cells(m, n, i))
 			return false;
 	}
@@ -202,7 +203,7 @@ enum place_result place_map_make(struct place_map *m, const struct places *p,
 	m->cells = calloc(p->nparts, sizeof(*m->cells));
 	if (!m->fifos || !m->block || !m->cells)
 		r = PLACE_NO_MEMORY;
-	else if (!fill(m, p, need))
+	else if (!place_all(m, p, need))
 		r = PLACE_TOO_LARGE;
 	if (r != PLACE_OK)
 		place_map_free(m);

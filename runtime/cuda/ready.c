@@ -27,7 +27,7 @@ ccs_status gpu_same_call(struct gpu *g, const struct call *c)
 		return CCS_OK;
 	all = calloc(g->places.nparts, sizeof(*all));
 	s = gpu_agree(g, all ? CCS_OK : error_set(CCS_ENOMEM, "out of memory for a call"));
-	run_name(c, &mine);
+	run_name(c, c->comm->rank, &mine);
 	if (!s)
 		s = group_gather(g->group, &mine, all, sizeof(mine));
 	for (uint32_t i = 1; i < g->places.nparts && !s; i++)
@@ -101,8 +101,8 @@ static ccs_status does_not_fit(const struct gpu *g, const struct call *c,
 			 (unsigned long long)r->blocks[try], r->sms, r->threads[try]);
 }
 
-static ccs_status fit(struct gpu *g, const struct call *c, struct gpu_fit *f,
-		      const struct place_room *rooms)
+static ccs_status find_fit(struct gpu *g, const struct call *c, struct gpu_fit *f,
+			   const struct place_room *rooms)
 {
 	uint32_t n = g->places.nparts, try, part;
 	uint32_t *workers = calloc(n, sizeof(*workers));
@@ -138,7 +138,7 @@ static ccs_status fit_make(struct gpu *g, const struct call *c, const struct ker
 	if (!s && g->group)
 		s = group_gather(g->group, rooms, all, sizeof(*rooms));
 	if (!s)
-		s = gpu_agree(g, fit(g, c, f, g->group ? all : rooms));
+		s = gpu_agree(g, find_fit(g, c, f, g->group ? all : rooms));
 	free(rooms);
 	if (s)
 		free(f);

@@ -72,7 +72,7 @@ static bool peer_silent(const struct gpu *g, const struct gpu_state *s, uint32_t
 }
 
 /* Describes the wait of a report, in an operation or after all operations. */
-static void tell_wait(struct text *t, const struct gpu_state *s, const struct ccs_dev_report *r)
+static void add_wait(struct text *t, const struct gpu_state *s, const struct ccs_dev_report *r)
 {
 	const struct ccs_dev_call c = tables_of(s);
 	const struct ccs_dev_worker *w = c.workers + r->worker;
@@ -99,7 +99,7 @@ static void tell_wait(struct text *t, const struct gpu_state *s, const struct cc
 		 (unsigned long long)r->have);
 }
 
-static void tell(struct text *t, const struct gpu_state *s, const struct ccs_dev_report *r)
+static void add_report(struct text *t, const struct gpu_state *s, const struct ccs_dev_report *r)
 {
 	text_add(t, "rank %u", tables_of(s).workers[r->worker].rank);
 	if (r->kind == CCS_DEV_STUCK_TURN)
@@ -110,19 +110,19 @@ static void tell(struct text *t, const struct gpu_state *s, const struct ccs_dev
 			 "of one capture run concurrently, on the same buffers; launch one after "
 			 "the other, or capture the call for each");
 	else
-		tell_wait(t, s, r);
+		add_wait(t, s, r);
 }
 
-/* The same as item n of a list. */
-static void tell_next(struct text *t, const struct gpu_state *s, const struct ccs_dev_report *r,
-		      unsigned n)
+/* Adds the report as item n of a list. */
+static void add_item(struct text *t, const struct gpu_state *s, const struct ccs_dev_report *r,
+		     unsigned n)
 {
 	text_add(t, "%s", n > 1 ? "; " : "no progress on the GPU: ");
-	tell(t, s, r);
+	add_report(t, s, r);
 }
 
 /* Adds to n the reports about silent peers (`silent`), or all other reports. */
-static unsigned tell_some(const struct gpu *g, bool silent, struct text *t, unsigned n)
+static unsigned add_reports(const struct gpu *g, bool silent, struct text *t, unsigned n)
 {
 	for (const struct gpu_state *s = g->states; s; s = s->next)
 		for (uint32_t i = 0; i < g->places.nparts; i++) {
@@ -132,7 +132,7 @@ static unsigned tell_some(const struct gpu *g, bool silent, struct text *t, unsi
 				continue;
 			if (n++ >= MOST_REPORTS)
 				continue;
-			tell_next(t, s, r, n);
+			add_item(t, s, r, n);
 			if (silent)
 				text_add(t, ", and the GPU of rank %u waits for no rank",
 					 peer_of(s, r));
@@ -151,7 +151,7 @@ static bool any_report(const struct gpu *g, struct text *t)
 
 			any |= r != NULL;
 			if (r && r->kind == CCS_DEV_STUCK_TWICE)
-				tell(t, s, r);
+				add_report(t, s, r);
 		}
 	return any;
 }
@@ -168,7 +168,7 @@ static ccs_status collect(const struct gpu *g, struct text *t)
 		return CCS_EINVAL;
 	if (g->places.nparts > 1)
 		usleep(20000);
-	n = tell_some(g, false, t, tell_some(g, true, t, 0));
+	n = add_reports(g, false, t, add_reports(g, true, t, 0));
 	if (n > MOST_REPORTS)
 		text_add(t, "; and %u more", n - MOST_REPORTS);
 	return CCS_ETIMEOUT;
@@ -187,7 +187,7 @@ void gpu_waits(struct world *w, struct text *t)
 
 			if (!report_of(s, part, WAITS))
 				continue;
-			tell_next(t, s, r, ++n);
+			add_item(t, s, r, ++n);
 			__atomic_store_n(&r->complete, 0, __ATOMIC_RELAXED);
 			__atomic_store_n(&r->taken, 0, __ATOMIC_RELEASE);
 		}

@@ -14,7 +14,7 @@
  * waits for some 1.5 us, and a block's share of a GPU's bandwidth is some 15 KB/us
  * (bench/results), so most of the time is spent moving. If all FIFOs would take more than 512 MiB
  * there are fewer replicas, and then smaller tiles. A call may use smaller ones, so that its
- * slots stay in the L2 cache (choice_tile). O(tables + FIFOs) for each part.
+ * slots stay in the L2 cache (choice_tile). O(tables + FIFOs x parts) for each part.
  */
 #include "runtime/cuda/gpu_comm.h"
 
@@ -108,7 +108,7 @@ static ccs_status lay_out(struct maker *k)
 	return too_large(k->c);
 }
 
-static ccs_status plan_it(struct maker *k)
+static ccs_status make_tables(struct maker *k)
 {
 	struct gpu_state *s = k->s;
 	ccs_status rc = cuda_tables_make(&s->tables, k->c->module, k->c->view, k->c->prep,
@@ -307,7 +307,7 @@ void gpu_state_unmap(struct gpu *g)
 static ccs_status make(struct maker *k)
 {
 	struct gpu *g = k->g;
-	ccs_status rc = gpu_agree(g, plan_it(k));
+	ccs_status rc = gpu_agree(g, make_tables(k));
 
 	for (uint32_t i = 0; i < g->nparts && !rc; i++)
 		rc = gpu_agree(g, own_memory(k, i)); /* in a group, a process has one part */

@@ -7,7 +7,7 @@
  * overwrites cells before it has read them (shifted) becomes two, through the worker's stage. A
  * message is direct (device/args.h) if the plan says that the receiver's cells are free, and both
  * ranks are of one part; otherwise it is read in its sender's cells, if it stays there.
- * O(operations + cells + ranks x (parts + scratch)).
+ * O(cells of all operations + ranks x (parts + scratch)).
  */
 #include "runtime/cuda/tables.h"
 
@@ -37,7 +37,7 @@ static uint32_t part_of(const struct maker *k, uint32_t rank)
 	return k->part_of ? k->part_of[rank] : 0;
 }
 
-static size_t place(size_t *at, uint64_t n, size_t row)
+static size_t place_rows(size_t *at, uint64_t n, size_t row)
 {
 	size_t from = *at;
 
@@ -90,14 +90,14 @@ static void lay_out(struct maker *k)
 	size_t at = 0;
 
 	t->nops = (uint32_t)count_ops(k->v);
-	t->ops = place(&at, t->nops, sizeof(struct ccs_dev_op));
-	t->briefs = place(&at, t->nops, sizeof(struct ccs_dev_brief));
-	t->workers = place(&at, t->nworkers, sizeof(struct ccs_dev_worker));
-	t->waits = place(&at, p->waits.n, sizeof(struct ccs_dev_wait));
-	t->cells = place(&at, (uint64_t)p->cells + p->scratch, sizeof(struct ccs_dev_cell));
-	t->fifos = place(&at, p->fifos.n, sizeof(struct ccs_dev_fifo));
-	t->posts = place(&at, p->nranks, sizeof(struct ccs_dev_post));
-	t->ranges = place(&at, k->p->nranges, sizeof(struct ccs_dev_range));
+	t->ops = place_rows(&at, t->nops, sizeof(struct ccs_dev_op));
+	t->briefs = place_rows(&at, t->nops, sizeof(struct ccs_dev_brief));
+	t->workers = place_rows(&at, t->nworkers, sizeof(struct ccs_dev_worker));
+	t->waits = place_rows(&at, p->waits.n, sizeof(struct ccs_dev_wait));
+	t->cells = place_rows(&at, (uint64_t)p->cells + p->scratch, sizeof(struct ccs_dev_cell));
+	t->fifos = place_rows(&at, p->fifos.n, sizeof(struct ccs_dev_fifo));
+	t->posts = place_rows(&at, p->nranks, sizeof(struct ccs_dev_post));
+	t->ranges = place_rows(&at, k->p->nranges, sizeof(struct ccs_dev_range));
 	t->size = at;
 }
 

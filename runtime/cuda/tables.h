@@ -29,7 +29,7 @@ struct cuda_tables {
 /** Builds the tables for ranks in parts part_of[nranks] (NULL: all in one), numbered from 0
  *  without a gap. Workers are ordered by part, then by rank; messages between ranks of one part
  *  may be direct. Pointers of FIFOs, slots and slot_bytes stay 0: the caller sets them
- *  (cuda_tables_fifos) before it copies the bytes. CCS_ENOMEM. O(operations + cells). */
+ *  (cuda_tables_fifos) before it copies the bytes. CCS_ENOMEM. Cost: tables.c. */
 ccs_status cuda_tables_make(struct cuda_tables *t, const struct ccs_module *m,
 			    const struct plan_view *v, const struct prep *p,
 			    const uint32_t *part_of);

@@ -114,8 +114,8 @@ static ccs_status make_room(struct gpu_part *p, const struct gpu_state *s, uint6
 
 /* Launches the kernel without tiles. Sets *ahead, the offset of the GPU's clock, if this took
  * less than *least ns. */
-static ccs_status look(struct gpu_part *p, cuda_function f, uint32_t threads, cuda_stream own,
-		       uint64_t *least, uint64_t *ahead)
+static ccs_status look_at_clock(struct gpu_part *p, cuda_function f, uint32_t threads,
+				cuda_stream own, uint64_t *least, uint64_t *ahead)
 {
 	struct ccs_dev_call args = p->args;
 	struct ccs_dev_time block;
@@ -151,7 +151,7 @@ static ccs_status find_clock(struct gpu_part *p, cuda_function f, uint32_t threa
 	if (!s && p->ran)
 		s = cuda_finish(&p->cuda, p->last);
 	for (int i = 0; i < LOOKS && !s; i++)
-		s = look(p, f, threads, own, &least, &p->ahead);
+		s = look_at_clock(p, f, threads, own, &least, &p->ahead);
 	if (!s && least / 2 + 1 > atomic_load(error))
 		atomic_store(error, least / 2 + 1);
 	cuda_stream_free(&p->cuda, own);

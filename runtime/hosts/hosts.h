@@ -5,10 +5,11 @@
  *
  *   rounds_rank.c  one rank's part of a plan's rounds
  *   plan.c         what the first call of a plan sets up
- *   hosts_call.c   a call; the engine's row
- *   hosts_comm.c   making a communicator of several processes, on one host or several
+ *   hosts_call.c   a call
+ *   hosts_comm.c   making a communicator of several processes, on one host or several; the struct
+ *                  engine
  *
- * No kernel waits for another kernel. So blocks need not be resident together, and a rank that
+ * No kernel waits for another kernel. So a launch may have as few blocks as fit, and a rank that
  * does not call cannot hang a kernel: the other ranks wait in NCCL.
  */
 #ifndef CCS_RUNTIME_HOSTS_HOSTS_H

@@ -53,7 +53,7 @@ static bool ordered(const struct job *j)
 /* ---- sizes ---------------------------------------------------------------------------- */
 
 /* Cuts `part` elements of every chunk into replicas. */
-static void cut(const struct job *j, uint64_t part)
+static void cut_replicas(const struct job *j, uint64_t part)
 {
 	struct ccs_dev_call *c = &j->p->args;
 	uint64_t unit = 16 / j->esize, replicas = part * j->esize / REPLICA_BYTES + 1;
@@ -68,7 +68,7 @@ static ccs_status choose_tile(struct job *j)
 	struct ccs_dev_call *c = &j->p->args;
 	uint64_t unit = 16 / j->esize, most = j->h->slot_bytes / j->esize;
 
-	cut(j, ceil_div(j->longest, ceil_div(j->longest, most)));
+	cut_replicas(j, ceil_div(j->longest, ceil_div(j->longest, most)));
 	j->slot = c->tile * c->replicas;
 	j->ntiles = ceil_div(j->longest, j->slot);
 	c->longest = round_up(j->longest, unit);
@@ -147,7 +147,7 @@ static ccs_status run_posts(struct job *j)
 	c->divide = j->c->reduces && !j->c->premul && j->c->op == CCS_AVG ? j->h->nranks : 0;
 	if (!j->h->keeps && !(c->divide && j->h->reduces))
 		return CCS_OK;
-	cut(j, j->longest < POST_ELEMENTS ? j->longest : POST_ELEMENTS);
+	cut_replicas(j, j->longest < POST_ELEMENTS ? j->longest : POST_ELEMENTS);
 	c->tile0 = 0;
 	c->ntiles = ceil_div(j->longest, c->tile * c->replicas);
 	c->posts = j->h->posts;
@@ -256,7 +256,7 @@ static ccs_status run_round(struct job *j, uint32_t round, uint64_t tile)
 /* ---- a call ---------------------------------------------------------------------------------- */
 
 /* The kernels' tables have this rank only. */
-static ccs_status place(struct job *j, struct hosts_memory *m)
+static ccs_status place_buffers(struct job *j, struct hosts_memory *m)
 {
 	struct ccs_dev_call *c = &j->p->args;
 	uint64_t bytes, cells = j->c->view->plan->scratch;
@@ -272,7 +272,7 @@ static ccs_status place(struct job *j, struct hosts_memory *m)
 	return s;
 }
 
-static ccs_status fill(struct job *j)
+static ccs_status fill_arguments(struct job *j)
 {
 	struct ccs_dev_call *c = &j->p->args;
 	struct hosts_memory *m = &hosts_of(j->w)->memory;
@@ -291,7 +291,7 @@ static ccs_status fill(struct job *j)
 	c->done = c->epoch = (uint64_t *)(uintptr_t)m->lines.p;
 	c->abort = (uint32_t *)(uintptr_t)j->p->abort;
 	c->limit = gpu_limit(j->w);
-	s = place(j, m);
+	s = place_buffers(j, m);
 	return s ? s : gpu_place_cells(j->r, j->p, (uint32_t)j->p->first, 1);
 }
 
@@ -333,7 +333,7 @@ static ccs_status run_entered(struct job *j)
 		j->longest = ordered(j); /* 1: one tile, without elements, for the tokens */
 	if (s || !j->longest)
 		return s;
-	s = fill(j);
+	s = fill_arguments(j);
 	return s ? s : submit(j);
 }
 

@@ -64,7 +64,7 @@ struct packing {
 };
 
 /* Adds bytes and returns their address on the GPU. `from` NULL: zeros. */
-static void *put(struct packing *b, const void *from, size_t bytes)
+static void *put_table(struct packing *b, const void *from, size_t bytes)
 {
 	size_t at = b->size;
 
@@ -85,14 +85,14 @@ static void put_all(struct packing *b, const struct call *c, struct hosts_plan *
 {
 	size_t rows = (size_t)h->rank.nrows + 1, post = sizeof(struct ccs_dev_post);
 
-	h->call.ops = put(b, h->rank.ops, rows * sizeof(struct ccs_dev_op));
-	h->call.workers = put(b, h->rank.workers, rows * sizeof(struct ccs_dev_worker));
-	h->call.cells = put(b, t->bytes + t->cells, ncells(c) * sizeof(struct ccs_dev_cell));
-	h->call.posts = put(b, NULL, post);
-	h->posts = put(b, t->bytes + t->posts + rank * post, post);
+	h->call.ops = put_table(b, h->rank.ops, rows * sizeof(struct ccs_dev_op));
+	h->call.workers = put_table(b, h->rank.workers, rows * sizeof(struct ccs_dev_worker));
+	h->call.cells = put_table(b, t->bytes + t->cells, ncells(c) * sizeof(struct ccs_dev_cell));
+	h->call.posts = put_table(b, NULL, post);
+	h->posts = put_table(b, t->bytes + t->posts + rank * post, post);
 	h->call.ranges =
-		put(b, t->bytes + t->ranges, c->prep->nranges * sizeof(struct ccs_dev_range));
-	h->call.report = put(b, NULL, CCS_DEV_REPORTS * sizeof(struct ccs_dev_report));
+		put_table(b, t->bytes + t->ranges, c->prep->nranges * sizeof(struct ccs_dev_range));
+	h->call.report = put_table(b, NULL, CCS_DEV_REPORTS * sizeof(struct ccs_dev_report));
 }
 
 static ccs_status upload(struct gpu_part *p, const struct call *c, struct hosts_plan *h,

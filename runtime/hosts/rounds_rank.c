@@ -5,8 +5,8 @@
  * each, by phase and level; its transfers by round; and the layout of a stage. Transfers with one
  * peer have the same order on both sides, as NCCL requires: by FIFO, then by message. A value
  * that is received into the stage, combined, and sent on keeps its place there. Places are reused
- * by first fit over their lifetimes (linear-scan allocation). O(cells of the rank's operations *
- * log + operations * places in use).
+ * by first fit over their lifetimes (linear-scan allocation). O(operations of the plan + cells of
+ * the rank's operations * log + the rank's operations * places in use).
  */
 #include "runtime/hosts/rounds_rank.h"
 
@@ -90,7 +90,6 @@ static void set_form(struct action *p)
 		p->form = 0;
 }
 
-/* Whether some of n cells are columns. */
 static bool any_column(const struct maker *k, uint32_t first, uint32_t n)
 {
 	const struct ccs_shape *s = k->v->shapes;
@@ -356,7 +355,6 @@ static void make_transfers(struct maker *k)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* The rank's first operation. */
 static uint32_t first_row(const struct plan_view *v, uint32_t rank)
 {
 	uint32_t w = v->ranks[rank].worker;

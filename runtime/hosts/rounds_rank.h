@@ -29,8 +29,8 @@ struct rounds_launch {
 };
 
 /* Each row is a worker with one operation on one cell. The tables have one rank, numbered 0.
- * Rows send from and receive into cells of the stage. After the last row stands one without
- * operations. */
+ * Rows send from and receive into cells of the stage. One more row has no operations: it does the
+ * work after all rounds. */
 struct rounds_rank {
 	uint32_t nrounds;
 	uint32_t nrows;
@@ -45,7 +45,7 @@ struct rounds_rank {
 
 /** Makes the rank's part. `premul`: initial values are scaled, so they cannot be sent from the
  *  send buffer. Columns are not contiguous, so they go through the stage. CCS_ENOMEM.
- *  O(operations + cells of the rank's * log + cells of the rank's * places in use). */
+ *  Cost: rounds_rank.c. */
 ccs_status rounds_rank_make(struct rounds_rank *k, const struct ccs_module *m,
 			    const struct plan_view *v, uint32_t rank, bool premul);
 void rounds_rank_free(struct rounds_rank *k);

@@ -119,28 +119,29 @@ static void make_answer(struct wire_answer *a, enum wire_kind kind, ccs_status s
 
 /* Sends the answer with a proof, which callers of this job can check. The answer fits into the
  * buffer of a fresh connection, so the send does not wait. */
-static bool tell(const struct hold *h, const struct caller *c, struct wire_answer a)
+static bool send_answer(const struct hold *h, const struct caller *c, struct wire_answer a)
 {
 	wire_prove(&h->keys, c->nonce, c->hello.nonce, &a, sizeof(a));
 	return wire_send(c->fd, &a, sizeof(a), 0);
 }
 
+/* Sends the final answer, and closes the connection. */
 static bool answer(const struct hold *h, struct caller *c)
 {
-	bool told = tell(h, c, h->answer);
+	bool sent = send_answer(h, c, h->answer);
 
 	hang_up(c);
-	return told;
+	return sent;
 }
 
-static void tell_seated(struct hold *h, struct caller *c)
+static void confirm_seat(struct hold *h, struct caller *c)
 {
 	double left = h->end - clock_seconds();
 	struct wire_answer a = { .kind = 0 };
 
 	make_answer(&a, WIRE_SEATED, CCS_OK);
 	a.status = htonl(left > 0 ? (uint32_t)(left * 1000) : 0);
-	tell(h, c, a); /* if it fails, the end of the connection will be noticed */
+	send_answer(h, c, a); /* if it fails, the end of the connection will be noticed */
 }
 
 /* Rejects a caller that speaks our protocol but does not belong to the job, with the reason. */
@@ -151,12 +152,12 @@ static void refuse(struct hold *h, struct caller *c, enum reason why, const char
 
 	make_answer(&a, why == JOB ? WIRE_ELSEWHERE : WIRE_REFUSED, CCS_EINVAL);
 	snprintf(a.text, sizeof(a.text), "%s", text);
-	tell(h, c, a);
+	send_answer(h, c, a);
 	turn_away(h, c, why, "%s", detail);
 }
 
-/* ", and 12 callers were turned away: 11 are of another job (the last: ...), ..." */
-static void tell_away(const struct hold *h, struct text *t)
+/* "; 12 callers were refused: 11 that belong to another job (the last: ...), ..." */
+static void add_refused(const struct hold *h, struct text *t)
 {
 	unsigned all = 0;
 	const char *comma = "";
@@ -206,7 +207,7 @@ static ccs_status absent(const struct hold *h)
 	if (h->left > 1)
 		text_add(&t, " and %d other%s", h->left - 1, h->left > 2 ? "s" : "");
 	text_add(&t, " did not come to %s in %g s", h->env->address, group_limit(h->env));
-	tell_away(h, &t);
+	add_refused(h, &t);
 	return error_set(CCS_ETIMEOUT, "%s", t.buf);
 }
 
@@ -220,6 +221,7 @@ static bool same_process(const struct hold *h, const struct caller *c, uint32_t 
 	return !memcmp(old->hello.self, c->hello.self, sizeof(c->hello.self));
 }
 
+/* Gives the caller the rank's seat, in place of an old connection of the same process. */
 static void seat(struct hold *h, struct caller *c, uint32_t rank)
 {
 	const struct wire_hello *w = &c->hello;
@@ -236,7 +238,7 @@ static void seat(struct hold *h, struct caller *c, uint32_t rank)
 	}
 	c->rank = (int)rank;
 	h->seats[rank] = (int)(c - h->callers);
-	tell_seated(h, c);
+	confirm_seat(h, c);
 	if (status)
 		fail(h, error_of_peer(-(long long)status), c->rank, w->text);
 }

@@ -70,7 +70,7 @@ static void make_hello(struct visitor *v, ccs_status here)
 /* The outcome of a call. */
 enum outcome { OVER, AGAIN };
 
-static enum outcome again(struct visitor *v, const char *why)
+static enum outcome call_again(struct visitor *v, const char *why)
 {
 	snprintf(v->why, sizeof(v->why), "%.299s", why);
 	return AGAIN;
@@ -114,13 +114,13 @@ static enum outcome receive(struct visitor *v, int fd, void *message, size_t byt
 		ssize_t k;
 
 		if (!wire_wait(fd, POLLIN, end))
-			return again(v, "a program listens there and does not answer");
+			return call_again(v, "a program listens there and does not answer");
 		k = recv(fd, (char *)message + got, bytes - got, 0);
 		if (k < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK))
 			continue;
 		if (k <= 0)
-			return again(v,
-				     "the program that listens there hangs up without an answer");
+			return call_again(
+				v, "the program that listens there hangs up without an answer");
 		got += (size_t)k;
 		if (!check_head(v, message, got, bytes, s))
 			return OVER;
@@ -138,14 +138,13 @@ static enum outcome receive_answer(struct visitor *v, int fd, struct wire_answer
 	    wire_proves(&v->keys, v->challenge.nonce, v->hello.nonce, a, sizeof(*a)))
 		return how;
 	wire_clean(a->text, sizeof(a->text));
-	return again(v,
-		     ntohl(a->kind) == WIRE_ELSEWHERE
-			     ? a->text
-			     : "the program that listens there does not prove that it belongs to "
-			       "this job");
+	return call_again(
+		v, ntohl(a->kind) == WIRE_ELSEWHERE
+			   ? a->text
+			   : "the program that listens there does not prove that it belongs to "
+			     "this job");
 }
 
-/* Interprets a complete answer. */
 static enum outcome understand(struct visitor *v, struct wire_answer *a, ccs_status *s)
 {
 	uint32_t kind = ntohl(a->kind), n = ntohl(a->answer_bytes);
@@ -161,7 +160,7 @@ static enum outcome understand(struct visitor *v, struct wire_answer *a, ccs_sta
 		return OVER;
 	case WIRE_FAILED:
 	case WIRE_REFUSED: *s = error_set(told, "%s", a->text); return OVER;
-	case WIRE_ELSEWHERE: return again(v, a->text);
+	case WIRE_ELSEWHERE: return call_again(v, a->text);
 	case WIRE_SEATED:
 	default: break;
 	}
@@ -212,7 +211,7 @@ static enum outcome talk_to_mine(struct visitor *v, bool here, int fd, ccs_statu
 		return talk(v, fd, s);
 	snprintf(why, sizeof(why), "process %d of user %u listens there, and this is user %u",
 		 (int)of.pid, (unsigned)of.uid, (unsigned)geteuid());
-	return again(v, why);
+	return call_again(v, why);
 }
 
 /* Each address of the host in turn, until one has an answer. */

@@ -4,10 +4,10 @@
  * The plug-in alone is compiled against an MPI, by its mpicc; nothing else of ccs knows one.
  * ccs_mpi_library() of ccs.h finds it.
  *
- * Where a function returns an int it is 0, or MPI's error, of which `error` gives the text; an
- * error ends no process. Calls of a process come from the thread that opened the world, or one
- * at a time from any; or, if it was opened for threads, of each world and its messages one at a
- * time.
+ * An int that a function returns is 0 or MPI's error, of which `error` gives the text, unless its
+ * comment or name says otherwise; an error ends no process. Calls of a process come from the thread
+ * that opened the world, or one at a time from any; or, if it was opened for threads, of each world
+ * and its messages one at a time.
  */
 #ifndef CCS_RUNTIME_MPI_CALLS_H
 #define CCS_RUNTIME_MPI_CALLS_H
@@ -56,7 +56,8 @@ struct mpi_calls {
 	 *  worlds are used by several threads at the same time. */
 	int (*open)(int threads, struct mpi_world **w);
 	/** A world for each colour, of the processes that give it, in the order of their keys; a
-	 *  negative colour: *child is NULL. All processes of `w` call it. Either may be closed first. */
+	 *  negative colour: *child is NULL. All processes of `w` call it. Either may be closed
+	 *  first. */
 	int (*split)(struct mpi_world *w, int color, int key, struct mpi_world **child);
 	/** A world of the `n` processes ranks[0 .. n-1] of w, in this order, which alone call it.
 	 *  Calls with another tag, below MPICALLS_TAGS, may be under way in other threads. */
@@ -78,8 +79,8 @@ struct mpi_calls {
 	/** Places 0 to room - 1, each for one message that is under way. */
 	int (*messages_new)(const struct mpi_world *w, int room, struct mpi_messages **m);
 	/** Ends all transfers: cancels receives with a message that has not begun to come, and
-	 *  waits for the remaining ones, up to 0.2 s. Returns the number of messages that have not
-	 *  ended; MPI may go on to use their memory. */
+	 *  waits for all receives, up to 0.2 s. It does not wait for sends. Returns the number of
+	 *  messages that have not ended; MPI may go on to use their memory. */
 	int (*messages_free)(struct mpi_messages *m);
 	/** Start a message in a place that has none, and return. Messages of one sender, receiver
 	 *  and tag stay in order; tags are 0 to MPICALLS_TAGS - 1. */

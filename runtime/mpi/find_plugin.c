@@ -1,8 +1,8 @@
 /*
  * Finds the plug-in for MPI (calls.h). O(1).
  *
- * In: the directory that this code was loaded from, and the one where libraries are installed. Out:
- * the plug-in's handle, with a table of this version.
+ * In: the places of base/beside.h, and $CCS_MPI_PLUGIN. Out: the plug-in's handle, with a table of
+ * this version.
  */
 #include "runtime/mpi/calls.h"
 
@@ -14,7 +14,6 @@
 
 #define PLUGIN "libccs_mpi.so"
 
-/* In the directory of this library; or where the loader searches. */
 static void *open_plugin(char *path, size_t size, char *why, size_t why_size)
 {
 	struct beside at;

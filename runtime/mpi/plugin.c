@@ -292,7 +292,7 @@ static int drain(struct mpi_world *w, int *moved, int *left)
 
 /* ---- the processes -------------------------------------------------------------------------- */
 
-/* Makes a separate communicator, whose messages meet no others, and which returns errors. */
+/* Sets up the world's communicator, which then returns errors. */
 static int take_comm(struct mpi_world *w)
 {
 	int e = MPI_Comm_set_errhandler(w->comm, MPI_ERRORS_RETURN);
@@ -302,6 +302,7 @@ static int take_comm(struct mpi_world *w)
 	return e ? e : MPI_Comm_size(w->comm, &w->size);
 }
 
+/* Makes a separate communicator, so that its messages meet no others. */
 static int own_comm(struct mpi_world *w)
 {
 	int e = MPI_Comm_dup(MPI_COMM_WORLD, &w->comm);
@@ -337,8 +338,8 @@ static int all_come(struct mpi_world *w, unsigned ms)
 	return !e && come;
 }
 
-/* MPI_Finalize waits for all processes, however long. A process that exits without it is seen by its
- * mpirun, which ends the job. */
+/* MPI_Finalize waits for all processes, however long. A process that exits without it is seen by
+ * its mpirun, which ends the job. */
 static void end_mpi(struct mpi_world *w, unsigned ms)
 {
 	if (!w->start->failed || all_come(w, ms))
@@ -362,7 +363,7 @@ static void close_world(struct mpi_world *w, int how, unsigned ms)
 		atomic_fetch_or(&w->start->failed, how == MPICALLS_FAILED);
 	if (w->start && atomic_fetch_sub(&w->start->worlds, 1) == 1)
 		end_mpi(w, ms);
-	free(w); /* MPI keeps the memory of strays still on their way */
+	free(w); /* not its strays: MPI may still write to them */
 }
 
 static struct mpi_world *new_world(void)
@@ -536,7 +537,8 @@ struct mpi_messages {
 
 #define END_SECONDS 0.2
 
-/* Whether it has ended, by `limit` (of MPI_Wtime) if it is a receive. */
+/* Ends a message: waits for a receive, which it cancels, until `limit` (of MPI_Wtime). Whether it
+ * has ended. */
 static int end_message(struct mpi_messages *m, int i, double limit)
 {
 	int done = m->of[i] == MPI_REQUEST_NULL;

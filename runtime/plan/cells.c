@@ -1,5 +1,6 @@
 /*
- * Places the cells of a call: see cells.h.
+ * Places the cells of a call: see cells.h. Cells are placed in the order of their numbers: buffer
+ * by buffer, block by block, chunk by chunk; then scratch.
  */
 #include "runtime/plan/cells.h"
 

@@ -2,8 +2,8 @@
  * The position and length of each cell in a call (plan.h), for every layout of buffers: blocks of
  * equal chunks, `by column`, or `sized`.
  *
- * An engine calls this once for a call whose chunks are not plain parts of a block. Kernels and
- * fibers then read the resulting table.
+ * The CPU engines make the table for every layout of a call; on GPUs only calls with other layouts
+ * than equal chunks need it. Kernels and fibers read it.
  */
 #ifndef CCS_RUNTIME_PLAN_CELLS_H
 #define CCS_RUNTIME_PLAN_CELLS_H

@@ -50,26 +50,6 @@ static bool wrong(const struct reader *r, const char *format, ...)
 	return false;
 }
 
-/* Digits only. */
-static bool number(const char **s, const char *end, uint64_t most, uint64_t *value)
-{
-	const char *p = *s;
-	uint64_t v = 0;
-
-	for (; p < end && *p >= '0' && *p <= '9'; p++) {
-		uint64_t digit = (uint64_t)(*p - '0');
-
-		if (v > (most - digit) / 10)
-			return false;
-		v = v * 10 + digit;
-	}
-	if (p == *s)
-		return false;
-	*s = p;
-	*value = v;
-	return true;
-}
-
 /* "64K" and the colon after it. */
 static bool read_size(const struct reader *r, const char **s, const char *colon, uint64_t *bytes)
 {
@@ -98,7 +78,7 @@ static bool read_what(const struct reader *r, const char *s, const char *end, st
 			     (int)(n < 20 ? n : 20), s);
 	if (slash) {
 		s = slash + 1;
-		if (!number(&s, end, CHOICE_CHANNELS, &channels) || s != end || !channels)
+		if (!size_read_number(&s, CHOICE_CHANNELS, &channels) || s != end)
 			return wrong(r, "'/' must be followed by a number of channels, 1 to %u",
 				     CHOICE_CHANNELS);
 	}

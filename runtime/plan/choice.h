@@ -63,13 +63,13 @@ struct choice_depth {
 };
 void choice_count(struct choice_depth *d, uint32_t messages);
 /** The slots of each FIFO: a power of two, at least `checked`, the number that the plan was
- *  checked with.
+ *  checked with; or enough for all messages of a tile.
  *
- *  With LL, also at least the messages of a FIFO if they are few. Then in a call of one tile no
- *  block waits for a slot or announces a free one, which saves a fence or barrier
- *  (device/wait.h). A sender with a slot for each message of a tile waits only for messages of
- *  earlier tiles. No more slots than that if all ranks are in one launch: calls use all slots
- *  in turn, and more slots would only occupy the L2 cache. */
+ *  With LL at least the messages of a FIFO, if they are few. Then in a call of one tile no block
+ *  waits for a slot or announces a free one, which saves a fence or barrier (device/wait.h). A
+ *  sender with a slot for each message of a tile waits only for messages of earlier tiles. No more
+ *  slots than that, even if `checked` is more, if all ranks are in one launch and no FIFO has many
+ *  messages: calls use all slots in turn, and more slots would only occupy the L2 cache. */
 uint32_t choice_slots(enum ccs_protocol protocol, uint32_t checked, const struct choice_depth *d,
 		      bool one_launch);
 

@@ -50,7 +50,7 @@ static uint32_t twin_of(const struct twins *t, uint32_t cell)
 
 /* Whether cell j of the operation copies an initial value to its twin, which changes nothing
  * in place. */
-static bool stays(const struct twins *t, const struct ccs_op *o, uint32_t j)
+static bool copies_to_twin(const struct twins *t, const struct ccs_op *o, uint32_t j)
 {
 	return o->in == CCS_NONE && o->b == CCS_NONE && o->a != CCS_NONE &&
 	       o->flags & CCS_OP_A_INITIAL && o->a + j - t->in->cell == twin_of(t, o->dst + j);
@@ -63,7 +63,7 @@ static void note_writes(struct twins *t, uint32_t worker, uint32_t row)
 	for (uint32_t j = 0; o->dst != CCS_NONE && j < o->n; j++) {
 		uint32_t x = twin_of(t, o->dst + j);
 
-		if (x == CCS_NONE || stays(t, o, j))
+		if (x == CCS_NONE || copies_to_twin(t, o, j))
 			continue;
 		if (t->values[x].row == CCS_NONE) {
 			t->values[x].row = row;
@@ -114,7 +114,7 @@ static void note_reads(struct twins *t, uint32_t worker, uint32_t row, uint32_t 
 		struct value *x = t->values + (cell + j - t->in->cell);
 
 		t->unsafe |= !reads_in_time(t, worker, row, j, x);
-		if (o->dst != CCS_NONE && stays(t, o, j))
+		if (o->dst != CCS_NONE && copies_to_twin(t, o, j))
 			x->stays = true;
 		else
 			x->moves = true;

@@ -24,7 +24,7 @@ struct in_place {
 
 /** What a rank needs in place if its operations run in the plan's orders (of workers and
  *  waits), with held messages. The caller frees `copied`. Not known: also if memory is short.
- *  O(the rank's operations x their cells and waits + cells) */
+ *  O(cells that its operations read x (its operations + waits) + its cells) */
 struct in_place plan_in_place(const struct ccs_module *m, const struct plan_view *v, uint32_t rank);
 
 #endif

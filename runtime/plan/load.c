@@ -21,7 +21,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Reads from an open file. */
 static bool get(const void *fd, uint64_t at, void *to, size_t n)
 {
 	return file_read(*(const int *)fd, at, to, n);
@@ -41,7 +40,6 @@ static bool is_source(const char *path, char *how, size_t size)
 	return true;
 }
 
-/* Finds the module in the file. */
 static ccs_status find(const struct elf_bytes *f, const char *path, uint64_t *at, uint64_t *len)
 {
 	struct ccs_module_head head;

@@ -51,17 +51,18 @@ struct ccs_module {
 	const struct ccs_kernel *kernels;
 	struct plan_view *plans;
 	size_t nplans;
-	_Atomic unsigned refs; /* one of the user, and one for each run */
+	_Atomic unsigned refs; /* of the user, runs, prepared calls, and handles that remember a
+				  call */
 };
 
 void module_ref(struct ccs_module *m);
 
 /** Checks the module's bytes (8-aligned, `size` readable) and sets the pointers. `what` names
- *  the file in the error text. O(size). */
+ *  the file in the error text. O(size), plus plan_verify of each plan. */
 ccs_status module_verify(struct ccs_module *m, const void *bytes, size_t size, const char *what);
 
-/** Checks one plan, whose tables are inside the module. NULL, or the mistake; `who` then has
- *  the ranks, if the mistake belongs to ranks. O(rows x buffers). */
+/** Checks one plan with tables inside the module. NULL, or the mistake; `who` then has
+ *  the ranks, if the mistake belongs to ranks. O((rows + cells of all operations) x buffers). */
 const char *plan_verify(const struct ccs_module *m, const struct plan_view *v, struct text *who);
 
 /** Whether n cells with the operation's lengths are contiguous from `cell`; `even`: for counts

@@ -330,7 +330,6 @@ ccs_status ccs_module_after(const struct ccs_module *m, int plan, uint32_t order
 	return CCS_OK;
 }
 
-/* Elements of a cell of a buffer. */
 static uint64_t cell_elements(const struct ccs_module *m, const struct plan_view *v, uint32_t cell,
 			      uint64_t count)
 {

@@ -25,7 +25,8 @@ static inline struct op_range plan_ops_of(const struct plan_view *v, uint32_t ra
 }
 
 /** [ops] rows, freed by the caller. A rank's part is at the rank's range of ops. NULL: no
- *  memory, or no order exists with that many slots; one exists for every proved plan. */
+ *  memory, or no order exists with that many slots; one exists for every proved plan. Cost:
+ *  order.c. */
 uint32_t *plan_order(const struct plan_view *v, uint32_t slots);
 
 #endif

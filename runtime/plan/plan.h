@@ -294,9 +294,7 @@ static inline int ccs_plan_goes(const struct ccs_plan *p, const struct ccs_op *o
 	return o->out != CCS_NONE && (o->n || p->after.n);
 }
 
-/* The shape of a worker: a hash over its operations of the parts that each has. Generated code
- * is specialised for some shapes (device/step.h) and finds a worker's code by this number.
- * Never UINT32_MAX. O(nops) */
+/* The parts that an operation has, one bit each. */
 static inline uint32_t ccs_plan_form(const struct ccs_op *o)
 {
 	return (o->in != CCS_NONE ? 1u : 0) | (o->a != CCS_NONE ? 2u : 0) |
@@ -304,6 +302,8 @@ static inline uint32_t ccs_plan_form(const struct ccs_op *o)
 	       (o->out != CCS_NONE ? 16u : 0);
 }
 
+/* The shape of a worker: a hash of its operations' forms. Generated code is specialised for some
+ * shapes (device/step.h) and finds a worker's code by this number. Never UINT32_MAX. O(nops) */
 static inline uint32_t ccs_plan_shape(const struct ccs_op *o, uint32_t nops)
 {
 	uint32_t h = 2166136261u;

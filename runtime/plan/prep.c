@@ -2,8 +2,9 @@
  * Facts of a plan for executors, computed once.
  *
  * In: a verified plan. Out: struct prep. One sweep over each rank's operations marks the cells
- * that are written; one over its cells makes ranges of those and of the expected values; one
- * finds held messages; one finds cells that are read again. O(operations + nranks x cells).
+ * that are written; one over its cells makes ranges of the cells that keep their value, and of
+ * sums; one finds held messages; one finds cells that are read again. O(cells of all operations +
+ * nranks x cells x buffers), plus in_place.h and order.c.
  */
 #include "runtime/plan/prep.h"
 #include "runtime/plan/order.h"

@@ -36,8 +36,8 @@ static inline bool prep_only_stores(const struct ccs_op *o)
 	       !(o->flags & CCS_OP_SHIFTED);
 }
 
-/** The facts of the plan, computed at the first call; NULL if memory is short. Thread-safe.
- *  O(operations + nranks x cells) once. */
+/** The facts of the plan, computed at the first call; NULL if memory is short. Thread-safe. Cost
+ *  of the first call: see prep.c. */
 const struct prep *prep_get(struct ccs_module *m, struct plan_view *v);
 void prep_free(struct prep *p);
 

@@ -6,7 +6,7 @@
  *
  * A new operator is a row here, in ccs.h, in ccs(5) 5, and in the reference of
  * tests/cpu/results_test.c; CONTRIBUTING.md has an example. A new type also needs its
- * conversions: for the CPU in plan/narrow.h and cpu/core/reduce.c, for GPUs in
+ * conversions: for the CPU in plan/narrow.h and cpu/core/reduce_types.inc, for GPUs in
  * cuda/device/element.h.
  */
 #ifndef CCS_RUNTIME_PLAN_ROWS_H
@@ -14,7 +14,7 @@
 
 /* Constant; number in modules and kernels; NCCL's number, -1: none; name; nccl-tests' name, if
  * different; bytes; bits of exponent and of mantissa, 0 for integers; signed; name of its code
- * (cpu/core/reduce.c, cuda/device/element.h). */
+ * (cpu/core/reduce_types.inc, cuda/device/element.h). */
 #define TYPES(ROW) \
 	ROW(CCS_INT8, 0, 0, "int8", NULL, 1, 0, 0, true, i8) \
 	ROW(CCS_UINT8, 1, 1, "uint8", NULL, 1, 0, 0, false, u8) \
@@ -42,8 +42,8 @@
  *	sign there; ISNAN(p) may hold for floats.
  *   BITS, an expression of the bits p and q, of whatever type they are.
  *
- * All must be associative and commutative, but for rounding. Premul-sum, the last, has a
- * function of its own in ccs.h, and no number there.
+ * All must be associative and commutative, but for rounding. Premul-sum, the last, has no number in
+ * ccs.h, but a separate function (ccs_run_premul).
  */
 #define CCS_DEV_PREMUL 5
 #define OPS(ROW) \

@@ -1,5 +1,6 @@
 /*
- * Compares the sizes that ranks have exchanged: see sizes.h.
+ * Compares the sizes that ranks have exchanged: see sizes.h. The first chunk with a number sets the
+ * size for all later ones.
  */
 #include "runtime/plan/sizes.h"
 

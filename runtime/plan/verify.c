@@ -3,7 +3,7 @@
  *
  * In: any bytes. Out: CCS_OK, and the module's pointers set; or CCS_EFILE with a text. First the
  * head, format and checksum, so that damage is reported as damage; then every table and row,
- * because a checksum does not stop a forger. O(bytes + rows x buffers).
+ * because a checksum does not stop a forger. O(bytes), plus plan_verify of each plan.
  */
 #include "runtime/plan/load.h"
 

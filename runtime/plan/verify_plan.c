@@ -7,7 +7,7 @@
  * one worker. A sending operation moves as many cells as its receiver stores, with the same
  * lengths, so a receiver that reads a held message in place reads no further than its sender
  * does. Numbers that follow from others (the receiver of a message, its round) are checked by the
- * prover, prove.h. O(rows x buffers).
+ * prover, prove.h. O((rows + cells of all operations) x buffers).
  */
 #include "runtime/plan/load.h"
 

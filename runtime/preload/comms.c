@@ -76,20 +76,27 @@ static void list(struct preload *p, struct held *h)
 	pthread_mutex_unlock(&p->lock);
 }
 
+void held_end_ccs(struct held *h)
+{
+	for (unsigned i = 0; i < KNOWN; i++) {
+		ccs_call_free(h->known[i].call);
+		h->known[i].call = NULL;
+	}
+	ccs_comm_free(h->ccs);
+	h->ccs = NULL;
+}
+
 /* Makes it spare. It is in no list and belongs to no communicator. */
 static void give_back(struct preload *p, struct held *h)
 {
-	struct ccs_comm *ccs = h->ccs;
-
+	held_end_ccs(h);
 	free(h->fits);
 	h->comm = MPI_COMM_NULL;
-	h->ccs = NULL;
 	h->fits = NULL;
 	pthread_mutex_lock(&p->lock);
 	h->next = p->spare;
 	p->spare = h;
 	pthread_mutex_unlock(&p->lock);
-	ccs_comm_free(ccs);
 }
 
 void held_free_spare(struct preload *p)
@@ -299,6 +306,5 @@ void held_meet(const struct preload *p, struct held *h)
 		h->meeting = MET;
 		return;
 	}
-	ccs_comm_free(h->ccs);
-	h->ccs = NULL;
+	held_end_ccs(h);
 }

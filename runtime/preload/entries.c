@@ -1,85 +1,15 @@
 /*
- * CCS_MPI: COLLECTIVE:FILE[@FROM-TO] or @TUNING, ... In: its text. Out: an entry with a loaded
- * module for each part, or for each row of a tuning for processes; or an error text. No part is
- * skipped silently. O(bytes of files).
+ * CCS_MPI, a tuning in its short form. In: its text. Out: an entry with a loaded module for each
+ * part, or for each row of a tuning for processes; or an error text. No part is skipped silently.
+ * O(bytes of files).
  */
 #include "runtime/preload/preload.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- a part's text ------------------------------------------------------------------------ */
-
-/* "64K". An empty text leaves *bytes unchanged. */
-static bool read_size(const char **s, size_t *bytes)
-{
-	static const char units[] = "KMG";
-	const char *unit;
-	char *end;
-	unsigned long long n;
-	unsigned shift;
-
-	if (**s < '0' || **s > '9')
-		return true;
-	errno = 0;
-	n = strtoull(*s, &end, 10);
-	unit = *end ? strchr(units, *end) : NULL;
-	shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
-	if (errno || n > SIZE_MAX >> shift)
-		return false;
-	*bytes = (size_t)n << shift;
-	*s = end + (unit != NULL);
-	return true;
-}
-
-/* "FROM-TO", inclusive; either may be left out. */
-static bool read_range(const char *s, struct entry *e)
-{
-	if (!strcmp(s, "-") || !read_size(&s, &e->least) || *s++ != '-')
-		return false;
-	return read_size(&s, &e->most) && !*s && e->least <= e->most;
-}
-
-/* Cuts "COLLECTIVE:FILE@FROM-TO" at its separators. */
-static bool read_part(char *part, struct entry *e, char **file, char *why, size_t size)
-{
-	char *colon = strchr(part, ':'), *slash, *range;
-
-	if (!colon || !colon[1]) {
-		snprintf(why, size,
-			 "CCS_MPI: \"%s\" is not COLLECTIVE:FILE, COLLECTIVE:FILE@FROM-TO or "
-			 "@TUNING",
-			 part);
-		return false;
-	}
-	*colon = '\0';
-	if (!collective_find(part, &e->what)) {
-		snprintf(why, size,
-			 "CCS_MPI: \"%s\" is not a supported collective: use allreduce, "
-			 "reduce_scatter_block, allgather, broadcast, reduce, alltoall, gather, "
-			 "scatter or barrier",
-			 part);
-		return false;
-	}
-	*file = colon + 1;
-	slash = strrchr(*file, '/');
-	range = strrchr(slash ? slash : *file, '@');
-	e->least = 0;
-	e->most = SIZE_MAX;
-	if (!range)
-		return true;
-	*range = '\0';
-	if (read_range(range + 1, e))
-		return true;
-	snprintf(why, size,
-		 "CCS_MPI: \"%s\", of %s, is not a range of sizes, such as 4K-64K, 64K- or -4K",
-		 range + 1, part);
-	return false;
-}
-
-/* ---- its module ---------------------------------------------------------------------------- */
+/* ---- a module ----------------------------------------------------------------------------- */
 
 /* The least number of ranks with a plan, 1 excepted: for 1 rank most contracts are the same. */
 static int least_ranks(const struct ccs_module *m)
@@ -231,46 +161,60 @@ static bool add_tuning(struct entries *all, const char *file, char *why, size_t 
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
-static bool read_module(struct entries *e, char *part, char *why, size_t size)
+static bool add_module(struct entries *all, const struct ccs_tuning_part *part, char *why,
+		       size_t size)
 {
-	struct entry *one = add_entry(e);
-	char *file;
+	struct entry *e = add_entry(all);
 
-	return one && read_part(part, one, &file, why, size) && load(e, one, file, why, size);
+	if (!e)
+		return false;
+	if (!collective_find(part->collective, &e->what)) {
+		snprintf(why, size,
+			 "CCS_MPI: '%s' is not a supported collective: use allreduce, "
+			 "reduce_scatter_block, allgather, broadcast, reduce, alltoall, gather, "
+			 "scatter or barrier",
+			 part->collective);
+		return false;
+	}
+	e->least = part->least;
+	e->most = part->most;
+	return load(all, e, part->file, why, size);
 }
 
-static bool read_parts(struct entries *e, char *text, char *why, size_t size)
+static bool add_parts(struct entries *e, const struct ccs_tuning_part *parts, int n, char *why,
+		      size_t size)
 {
-	char *rest = text, *part;
-	bool ok = true;
+	bool ok;
 
-	while (ok && (part = strsep(&rest, ",")) != NULL)
-		ok = *part == '@' ? add_tuning(e, part + 1, why, size)
-				  : read_module(e, part, why, size);
+	e->modules = calloc((size_t)n + 1, sizeof(*e->modules));
+	e->tunings = calloc((size_t)n + 1, sizeof(*e->tunings));
+	ok = e->modules && e->tunings;
+	for (int i = 0; ok && i < n; i++)
+		ok = parts[i].collective ? add_module(e, parts + i, why, size)
+					 : add_tuning(e, parts[i].file, why, size);
+	for (size_t i = 0; i < e->n; i++)
+		e->named[e->of[i].what] = true;
 	return ok;
 }
 
 bool entries_read(struct entries *e, const char *text, char *why, size_t size)
 {
-	size_t parts = 1;
-	char *copy;
+	struct ccs_tuning_part *parts;
+	int n;
 	bool ok;
 
 	*e = (struct entries){ .digest = UINT64_C(0xcbf29ce484222325) };
-	if (!text || !*text)
+	if (!text)
 		return true;
-	for (const char *s = text; *s; s++) {
-		parts += *s == ',';
+	for (const char *s = text; *s; s++)
 		e->digest = mixed(e->digest, (unsigned char)*s);
+	if (ccs_tuning_parts(&parts, &n, "CCS_MPI", text)) {
+		snprintf(why, size, "%s", ccs_error());
+		return false;
 	}
-	e->modules = calloc(parts, sizeof(*e->modules));
-	e->tunings = calloc(parts, sizeof(*e->tunings));
-	copy = strdup(text);
 	snprintf(why, size, "out of memory for CCS_MPI");
-	ok = e->modules && e->tunings && copy && read_parts(e, copy, why, size);
-	for (size_t i = 0; i < e->n; i++)
-		e->named[e->of[i].what] = true;
-	free(copy);
+	ok = add_parts(e, parts, n, why, size);
+	ccs_tuning_parts_free(parts);
 	return ok;
 }
 

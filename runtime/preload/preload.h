@@ -120,11 +120,12 @@ struct order {
 struct known {
 	struct job job; /* without buffers, but whether it is in place */
 	bool in_place;
-	struct order order;   /* no entry: this record is empty */
-	bool has_in, has_out; /* sides with data on this rank */
-	bool in_recv;	      /* its input is in the buffer that MPI calls recv, ... */
-	ptrdiff_t in_at;      /* ... at this byte */
-	uintptr_t aligned;    /* address bits that must be 0 in its buffers */
+	struct order order;
+	struct ccs_call *call; /* prepared; NULL: this record is empty */
+	bool has_in, has_out;  /* sides with data on this rank */
+	bool in_recv;	       /* its input is in the buffer that MPI calls recv, ... */
+	ptrdiff_t in_at;       /* ... at this byte */
+	uintptr_t aligned;     /* address bits that must be 0 in its buffers */
 };
 
 #define KNOWN 8u   /* recent calls of a communicator */
@@ -248,6 +249,8 @@ static inline struct held *held_recent(struct preload *p, MPI_Comm comm)
 
 /** Collective: makes the communicator of ccs, or refuses, alike on all ranks. */
 void held_meet(const struct preload *p, struct held *h);
+/** Frees the communicator of ccs, with its prepared calls. */
+void held_end_ccs(struct held *h);
 /** Called by MPI when the attribute is deleted. */
 int held_delete(MPI_Comm comm, int keyval, void *value, void *of);
 /** Frees the spare structs. All are spare at the end. */

@@ -232,7 +232,7 @@ static bool is_like(const struct known *k, const struct job *j)
 {
 	const struct job *was = &k->job;
 
-	return k->order.entry && was->what == j->what && j->recv != MPI_IN_PLACE &&
+	return k->call && was->what == j->what && j->recv != MPI_IN_PLACE &&
 	       was->recv_count == j->recv_count && was->send_count == j->send_count &&
 	       was->recv_type == j->recv_type && was->send_type == j->send_type &&
 	       was->op == j->op && was->root == j->root && k->in_place == in_place(j);
@@ -248,6 +248,7 @@ static void remember(struct held *h, const struct job *j, const struct order *o,
 		return;
 	h->newest = (h->newest + 1) % KNOWN;
 	k = h->known + h->newest;
+	ccs_call_free(k->call);
 	*k = (struct known){
 		.job = *j,
 		.in_place = in_place(j),
@@ -259,6 +260,10 @@ static void remember(struct held *h, const struct job *j, const struct order *o,
 	};
 	if (k->in_recv && k->has_in)
 		k->in_at = (const char *)s->in.buffer - (const char *)j->recv;
+	/* without memory for it, the next call like this one is decided anew */
+	ccs_prepare(&k->call, o->entry->module, &o->entry->options, s->in.at,
+		    j->what == BROADCAST ? s->in.at : s->out.at, o->count, o->type, o->op, j->root,
+		    h->ccs, NULL);
 }
 
 static struct known *find_known(struct held *h, const struct job *j)
@@ -281,8 +286,7 @@ static void fail(struct held *h, const struct job *j, const struct order *o)
 		collective_name(j->what), o->entry->label, ccs_error());
 	fflush(stderr);
 	h->meeting = FAILED;
-	ccs_comm_free(h->ccs);
-	h->ccs = NULL;
+	held_end_ccs(h);
 }
 
 static int over(struct held *h, const struct job *j, const struct order *o, ccs_status e)
@@ -329,6 +333,6 @@ bool job_again(struct held *h, const struct job *j, int *e)
 	entry_count(k->order.entry, h);
 	h->rounds = 0;
 	h->entry = k->order.entry;
-	*e = over(h, j, &k->order, call(h, j, &k->order, in, out));
+	*e = over(h, j, &k->order, ccs_start_at(k->call, in, out));
 	return true;
 }

@@ -113,8 +113,8 @@ static ccs_status check_along(const struct ccs_mesh *m, const int *along, int n,
 	return CCS_OK;
 }
 
-static void place(const struct ccs_mesh *m, const int *along, int n, const int *at,
-		  const int *coordinates, struct proposal *p)
+static void place_rank(const struct ccs_mesh *m, const int *along, int n, const int *at,
+		       const int *coordinates, struct proposal *p)
 {
 	p->color = p->key = 0;
 	for (int i = 0; i < m->ndims; i++)
@@ -154,7 +154,7 @@ ccs_status ccs_mesh_slice(const struct ccs_mesh *m, const int *along, int n, str
 		s = ccs_mesh_coordinates(m, m->comm->rank, list + 3 * m->ndims + 1);
 	if (!s) {
 		a.own = propose(m, along, n, list);
-		place(m, along, n, list + 2 * m->ndims + 1, list + 3 * m->ndims + 1, &a.own);
+		place_rank(m, along, n, list + 2 * m->ndims + 1, list + 3 * m->ndims + 1, &a.own);
 	}
 	free(list);
 	return split_submit(&a, s);

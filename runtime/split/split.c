@@ -56,7 +56,6 @@ static ccs_status no_memory(int n)
 	return error_set(CCS_ENOMEM, "out of memory for a communicator of %d ranks", n);
 }
 
-/* A child inherits the settings of its parent. */
 static void inherit(struct world *child, const struct world *parent)
 {
 	child->timeout = parent->timeout;
@@ -124,8 +123,8 @@ static ccs_status split_here(struct world *w, struct attendee *const *of)
 
 /* ---- a process a rank ------------------------------------------------------------------------ */
 
-/* A process's status and invitation. */
-struct told {
+/* A process gives its status and invitation. */
+struct offer {
 	int32_t status;
 	unsigned char invitation[INVITATION];
 };
@@ -162,7 +161,7 @@ static int place_in(const struct subset *sub, int rank)
  * ready. */
 static ccs_status exchange(struct world *w, struct branch *b, ccs_status here)
 {
-	struct told own = { .status = here }, *all = calloc((size_t)w->nranks, sizeof(*all));
+	struct offer own = { .status = here }, *all = calloc((size_t)w->nranks, sizeof(*all));
 	bool wrong = false;
 	ccs_status s;
 
@@ -181,7 +180,8 @@ static ccs_status exchange(struct world *w, struct branch *b, ccs_status here)
 }
 
 /* `child` is NULL if this rank has no colour. */
-static ccs_status enter(struct world *w, struct world *child, struct branch *b, ccs_status here)
+static ccs_status enter_child(struct world *w, struct world *child, struct branch *b,
+			      ccs_status here)
 {
 	ccs_status s = here;
 
@@ -207,7 +207,7 @@ static ccs_status split_apart(struct world *w, struct attendee *a, const struct 
 		b.ranks = sub.ranks;
 		b.rank = a->made->rank;
 	}
-	s = enter(w, a->made ? a->made->world : NULL, &b, s);
+	s = enter_child(w, a->made ? a->made->world : NULL, &b, s);
 	free(sub.ranks);
 	if (s && a->made) {
 		a->made->world->dead = true; /* freeing it must not wait for other ranks */

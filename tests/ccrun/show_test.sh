@@ -88,30 +88,39 @@ is 'min(rank, 7, -2) + max(1, 2) + abs(-5)' 5
 is 'ilog2(9) * 100 + clog2(9) * 10 + ispow2(8)' 341
 is 'popcount(255) * 10 + ctz(8)' 83
 is '9 >> 1 << 1 <= 8' 1
+is '0x10 + max(rank) // as in a text' 19
 
 # refused WHAT EXPR MARKS TEXT: with a caret under the place
 refused() {
 	status "$1" 2 show -n 4 --fill "$2" "$gather" -d "${5:-int64}"
-	says "... says why" "$tmp/err" "^ccrun: --fill: .*$4"
+	says "... says why" "$tmp/err" "^ccrun: --fill:1:[0-9]+: error: .*$4"
 	marks=$(sed -n 3p "$tmp/err")
-	if [ "$marks" = "  $3" ]; then ok "... and where"; else
+	if [ "$marks" = "      | $3" ]; then ok "... and where"; else
 		not_ok "... and where" "$(cat "$tmp/err")"; fi
 }
-refused "nothing" '' '^' 'expected an operand, found the end'
-refused "an operand that is missing" 'rank + ' '       ^' 'expected an operand, found the end'
-refused "an operator that is missing" 'rank N' '     ^' 'expected an operator, or the end, found `N`'
-refused "a parenthesis that is open" '(rank + 1' '         ^' 'expected `)`'
-refused "one too many" 'rank)' '    ^' 'found `)`'
+refused "nothing" '' '^' 'unexpected end of the text, expected an expression'
+refused "an operand that is missing" 'rank + ' '      ^' 'unexpected end of the text, expected an expression'
+refused "an operator that is missing" 'rank N' '     ^' 'unexpected `N`, expected the end of the text or an operator'
+refused "a parenthesis that is open" '(rank + 1' '         ^' 'expected `\)`'
+refused "one too many" 'rank)' '    ^' 'unexpected `\)`'
 refused "half a conditional" 'rank ? 1' '        ^' 'expected `:`'
-refused "a name that there is not" '2 * ranks' '    ^~~~~' 'unknown name `ranks`; there are rank, index'
-refused "a function without arguments" 'min + 1' '    ^' 'expected `\(`, found `\+`'
-refused "too few of them" 'max(rank)' '^~~~~~~~~' 'max takes at least 2 arguments, not 1'
-refused "too many" 'abs(1, 2)' '^~~~~~~~~' 'abs takes 1 argument, not 2'
-refused "a fraction" 'rank * 0.5' '       ^~' 'numbers are integers'
+refused "a name that is not defined" '2 * ranks' '    ^~~~~' 'unknown name `ranks`'
+says "... says what to write" "$tmp/err" '= help: write `N`$'
+refused "a name like none" 'bytes' '^~~~~' 'unknown name `bytes`'
+says "... says which there are" "$tmp/err" '= help: the names here are `rank`, `N`, `index`, `count`$'
+refused "the expression itself" '--fill(1)' '  ^~~~' 'unknown name `fill`'
+refused "a second one" '1 fn g(x) = 2' '  ^~' 'unexpected `fn`'
+refused "a table" '[1, 2]' '^' 'unexpected `\[`'
+refused "an entry of one" 'index[1]' '^~~~~' '`index` is a number, and only a table has entries'
+refused "a chunk" 'd[0]@1' '^~~~~~' 'allowed only on the right side of an `ensures`'
+refused "a function without arguments" 'min + 1' '^~~' '`min` is a built-in function'
+refused "too many arguments" 'abs(1, 2)' '^~~~~~~~~' '`abs` takes 1 argument, not 2'
+refused "a fraction" 'rank * 0.5' '       ^~~' 'unexpected `0.5`'
+says "... says what there is" "$tmp/err" 'numbers are integers; a half of x is x / 2'
 refused "a number of more than 64 bits" '9223372036854775808' '^~~~~~~~~~~~~~~~~~~' 'more than 64 bits'
-refused "a letter of another alphabet" 'rank × 2' '     ^' 'found `×`'
-refused "too deep" "$(printf '%0200d' 0 | tr 0 '(')" '                                        ^' 'nested more than 100 deep'
-refused "too many signs" "$(printf '%0200d' 0 | tr 0 '~')" '                                        ^' 'nested more than 100 deep'
+refused "a letter of another alphabet" 'rank × 2' '     ^' 'a multiplication sign'
+status "too deep" 2 show -n 4 --fill "$(printf '%01200d' 0 | tr 0 '(')" "$gather"
+says "... is said" "$tmp/err" 'nested more than 1000 deep'
 refused "division by zero" '1 + 6 / (rank - 2)' '    ^~~~~~~~~~~~~~' 'division by zero: 6 / 0 \(rank 2, index 0\)'
 refused "overflow" '9223372036854775807 + index' '^~~~~~~~~~~~~~~~~~~~~~~~~~~' 'overflow.*\(rank 0, index 1\)'
 refused "a shift too far" '1 << 64' '^~~~~~~' 'shift by 64'
@@ -125,7 +134,7 @@ says "... say so" "$tmp/err" 'sums of 4 .* could exceed the largest float16, 655
 status "... integers wrap" 0 show -n 4 --fill 100 "$sum" -d int8
 values "... as in the engines" after 0 '-112 -112 -112 -112 -112 -112 -112 -112'
 status "a long expression" 2 show -n 4 --fill "$(seq -s ' + ' 60) + x" "$gather"
-says "... is shown around the place" "$tmp/err" '^ .* \+ 60 \+ x$'
+says "... is shown around the place" "$tmp/err" '^    1 \| \.\.\..* \+ 60 \+ x$'
 
 # ---- sized chunks -----------------------------------------------------------------------------
 uneven=$tmp/uneven.so
@@ -156,8 +165,8 @@ done
 # short WHAT EXPR MARKS TEXT
 short() {
 	status "$1" 2 show -n 3 --sizes "$2" "$uneven"
-	says "... says why" "$tmp/err" "^ccrun: --sizes: .*$4"
-	if [ "$(sed -n 3p "$tmp/err")" = "  $3" ]; then ok "... and where"; else
+	says "... says why" "$tmp/err" "^ccrun: --sizes:1:[0-9]+: error: .*$4"
+	if [ "$(sed -n 3p "$tmp/err")" = "      | $3" ]; then ok "... and where"; else
 		not_ok "... and where" "$(cat "$tmp/err")"; fi
 }
 short "less than nothing" 'index - rank' '^~~~~~~~~~~~' '-1 \(rank 1, index 0\) is not a number of elements'

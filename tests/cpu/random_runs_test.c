@@ -1,6 +1,6 @@
 /*
  * Random programs from their text to their results: compiled, and run by random groups of six
- * ranks, in groups of calls, as requests, and one by one; for random counts, types, tiles and
+ * ranks, in groups of calls, as requests, and one by one, prepared or not; for random counts, types, tiles and
  * places. What must come out is what the program's maker says (support/right_program.h), which
  * knows nothing of the compiler. As tasks, as processes, and by MPI.
  *
@@ -40,6 +40,7 @@ struct one_call {
 	ccs_dtype type;
 	struct ccs_run_options how;
 	bool in_place;
+	bool prepared;				/* this rank's; others may differ */
 	unsigned char *memory[2], *send, *recv; /* with what lies around */
 };
 
@@ -147,8 +148,19 @@ static void call_prepare(struct one_call *c, int rank)
 static ccs_status call_make(const struct one_call *c, const struct subject *s,
 			    struct ccs_comm *comm)
 {
-	return ccs_run_with(s->module, &c->how, c->send, c->recv, c->count, c->type, CCS_SUM, 0,
-			    comm, NULL);
+	struct ccs_call *call;
+	ccs_status status;
+
+	if (!c->prepared)
+		return ccs_run_with(s->module, &c->how, c->send, c->recv, c->count, c->type,
+				    CCS_SUM, 0, comm, NULL);
+	status = ccs_prepare(&call, s->module, &c->how, c->send, c->recv, c->count, c->type,
+			     CCS_SUM, 0, comm, NULL);
+	if (status)
+		return status;
+	status = ccs_start(call);
+	ccs_call_free(call); /* in a group it goes on */
+	return status;
 }
 
 static bool cell_right(const struct one_call *c, const struct subject *s, int rank, int cell)
@@ -232,10 +244,12 @@ static bool run_group(const struct subject *s, struct rng *g, struct ccs_comm *c
 					  struct ccs_comm *) = { one_by_one, together, requested };
 	struct one_call calls[TIMES];
 	int rank = ccs_comm_rank(comm), way = rng_below(g, 3);
+	struct rng own = { g->state + 2 * (uint64_t)rank };
 	bool ok;
 
 	for (int i = 0; i < TIMES; i++) {
 		call_draw(calls + i, g, s->even);
+		calls[i].prepared = rng_below(&own, 2);
 		call_prepare(calls + i, rank);
 	}
 	ok = is(ways[way](calls, s, comm), CCS_OK, NULL, "a call");

@@ -49,12 +49,14 @@ say "compiler: includes go one way" "$(
 	may lang lang/base lang/diag
 	may lang/names $lang
 	may lang/print $lang
-	may $c/expand $lang
+	may lang/number $lang
+	may $c/expand $lang lang/number
 	may $c/check $lang $c/expand
 	may $c/check/values $lang $c/expand $c/check
 	may $c/stream $lang $c/expand $check $c/witness
 	may $c/witness $lang $c/expand $check
 	may $c/explain $lang $c/expand $check $c/witness
+	may $c/cost $lang $c/expand $check
 	may $c/symmetry/kinds $lang $c/expand
 	may $c/symmetry $lang $c/expand $check $c/witness $c/symmetry/kinds
 	may $c/lower $lang $c/expand $check $plan
@@ -67,11 +69,12 @@ say "compiler: includes go one way" "$(
 	may $c/lsp $lang $base
 	may $c/msccl $lang $c/expand $check
 	may $c/pipe $lang $c/expand $check $c/witness $c/explain $c/emit
-	may $c $lang $c/expand $check $c/symmetry $c/witness $c/explain $c/every $c/lower $c/emit \
+	may $c $lang $c/expand $check $c/symmetry $c/witness $c/explain $c/cost $c/every $c/lower $c/emit \
 		$c/emit/msccl $c/lsp $c/msccl $c/pipe $c/stream runtime $base $plan)"
 
-say "runtime includes runtime only" \
-	"$(grep -rnE '#include "(compiler|lang|tests)/' runtime)"
+say "runtime includes runtime only; ccrun also expressions of the language" \
+	"$(grep -rnE '#include "(compiler|lang|tests)/' runtime |
+	   grep -v "^$r/ccrun/values/.*lang/number/formula.h")"
 say "what processes meet by knows of no GPU" \
 	"$(grep -rnE '#include "' runtime/meet/group* |
 	   grep -vE '"runtime/(meet/group|meet/group_wire|base/[a-z0-9]+)\.h"')"
@@ -102,7 +105,7 @@ circles() { # circles folders|files FOLDER...: below $build
 	sed "s|$build/||"
 }
 say "compiler: calls between folders have no circles" \
-	"$(circles folders $lang lang/names lang/print compiler $c/expand $check $c/witness $c/explain $c/symmetry \
+	"$(circles folders $lang lang/names lang/print lang/number compiler $c/expand $check $c/witness $c/explain $c/cost $c/symmetry \
 		$c/symmetry/kinds $c/every $every $c/stream $c/lower $c/emit $c/emit/msccl $c/lsp $c/msccl $c/pipe \
 		$base $plan)"
 
@@ -125,7 +128,7 @@ say "runtime: includes go one way" "$(
 	may $r/cuda $base $plan $r $r/trace $r/meet $cuda $r/cuda/device
 	may $r/mpi $base $r
 	may $r/ccrun/say $r $r/base
-	may $r/ccrun/values $r
+	may $r/ccrun/values $r lang/number
 	may $r/ccrun/gpu $r
 	may $r/ccrun/measure $r $r/mpi $r/ccrun/say $r/ccrun/values $r/ccrun/gpu
 	may $r/ccrun $r $r/base $ccrun
@@ -151,8 +154,8 @@ say "a folder's files call one another without circles, but for five that are ex
 
 # The command is a user of the library like any other.
 names() { awk '{ print $NF }' | sort -u; }
-say "ccrun includes the public header, the plug-in's, the ticker and its own" \
-	"$(grep -nE '#include "' $r/ccrun/*.[ch] $r/ccrun/*/*.[ch] | grep -vE '"runtime/(ccs|mpi/calls|base/ticker|ccrun/[a-z_/]+)\.h"')"
+say "ccrun includes the public header, the plug-in's, the ticker, expressions and its own" \
+	"$(grep -nE '#include "' $r/ccrun/*.[ch] $r/ccrun/*/*.[ch] | grep -vE '"(runtime/(ccs|mpi/calls|base/ticker|ccrun/[a-z_/]+)|lang/number/formula)\.h"')"
 nm --defined-only $(objects $r $base $plan $r/trace $r/split $cpu $r/meet $cuda $r/hosts $r/mpi) |
 	awk '$2 ~ /[TDRBVW]/' | names >"$build/library.names"
 nm -D --defined-only "$build"/lib/libccs.so | names >"$build/public.names"

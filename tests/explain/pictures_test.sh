@@ -98,6 +98,22 @@ for form in json sarif; do
 	holds "diagnostics in $form do not have them raw" sh -c "grep -q E0301 '$tmp/out' && ! grep -q '$turn' '$tmp/out'"
 done
 
+# ---- chunks of separate sizes ------------------------------------------------------------------
+cat >"$tmp/sized.ccs" <<'EOF'
+topology torus(X = 2) where N % X == 0 {}
+contract c(inout a[1])
+  ensures a[0] == a[0]@rank
+schedule s
+  implements c(inout a[1] sized S[0][0])
+  on torus(2)
+  where N % 2 == 0
+{
+  copy a into a
+}
+EOF
+"$ccc" explain "$tmp/sized.ccs" -n 4 --format=json >"$tmp/out" 2>"$tmp/err"
+says "the topology's parameters are listed once" "$tmp/out" '"parameters":\[2\]'
+
 # ---- sizes ---------------------------------------------------------------------------------
 "$ccc" explain $ring -n 16 -o "$tmp/16.svg"
 holds "the ring on 16 ranks has at most 300 KB" test "$(wc -c <"$tmp/16.svg")" -le 300000

@@ -703,6 +703,74 @@ static void options_of_calls(void **state)
 	ccs_module_free(m);
 }
 
+/* ---- the short form ------------------------------------------------------------------------ */
+
+static void reads_short_forms(void **state)
+{
+	static const struct ccs_tuning_part want[] = {
+		{ "allreduce:rd.so@-16K", "allreduce", "rd.so", 0, 16384 },
+		{ "allreduce:a@b/ring.so@1M-", "allreduce", "a@b/ring.so", 1 << 20, UINT64_MAX },
+		{ "x:y z.ccs -D X=4@512-1G", "x", "y z.ccs -D X=4", 512, 1 << 30 },
+		{ "@a:b@c.tuning", NULL, "a:b@c.tuning", 0, UINT64_MAX },
+		{ "p2p:gloo@-", "p2p", "gloo", 0, UINT64_MAX },
+		{ "barrier:a@b/c", "barrier", "a@b/c", 0, UINT64_MAX },
+	};
+	struct ccs_tuning_part *parts;
+	int n;
+
+	(void)state;
+	assert_int_equal(ccs_tuning_parts(&parts, &n, "X",
+					  "allreduce:rd.so@-16K, allreduce:a@b/ring.so@1M- ,,"
+					  "x:y z.ccs -D X=4@512-1G,@a:b@c.tuning,p2p:gloo@-,"
+					  "barrier:a@b/c,"),
+			 CCS_OK);
+	assert_int_equal(n, 6);
+	for (int i = 0; i < n; i++) {
+		assert_string_equal(parts[i].text, want[i].text);
+		assert_string_equal(parts[i].file, want[i].file);
+		assert_true(!parts[i].collective == !want[i].collective);
+		if (want[i].collective)
+			assert_string_equal(parts[i].collective, want[i].collective);
+		assert_true(parts[i].least == want[i].least && parts[i].most == want[i].most);
+	}
+	ccs_tuning_parts_free(parts);
+	assert_int_equal(ccs_tuning_parts(&parts, &n, "X", " , "), CCS_OK);
+	assert_int_equal(n, 0);
+	ccs_tuning_parts_free(parts);
+}
+
+static void refuses_short_forms(void **state)
+{
+	static const struct {
+		const char *text, *why;
+	} short_forms[] = {
+		{ "allreduce", "X: 'allreduce' is not COLLECTIVE:FILE, COLLECTIVE:FILE@FROM-TO or "
+			       "@TUNING" },
+		{ "a:b,@", "X: '@' is not COLLECTIVE:FILE" },
+		{ "a:", "X: 'a:' is not COLLECTIVE:FILE" },
+		{ ":b", "X: ':b' is not COLLECTIVE:FILE" },
+		{ "a:b@4K",
+		  "X: '4K', of 'a:b@4K', is not a range of sizes, such as 4K-64K, 64K- or "
+		  "-4K: a range has a -" },
+		{ "a:b@", "is expected here" },
+		{ "a:b@4K-8T", "must be K, M or G" },
+		{ "a:b@8K-4K", "FROM is larger than TO" },
+		{ "a:b@99999999999999999999-", "beyond 2^63" },
+	};
+	struct ccs_tuning_part *parts;
+	int n;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(short_forms) / sizeof(*short_forms); i++) {
+		assert_int_equal(ccs_tuning_parts(&parts, &n, "X", short_forms[i].text),
+				 CCS_EINVAL);
+		assert_null(parts);
+		if (!strstr(ccs_error(), short_forms[i].why))
+			fail_msg("%s: '%s' lacks '%s'", short_forms[i].text, ccs_error(),
+				 short_forms[i].why);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -720,6 +788,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(runs_by_size),
 		cmocka_unit_test(refuses_calls),
 		cmocka_unit_test(options_of_calls),
+		cmocka_unit_test(reads_short_forms),
+		cmocka_unit_test(refuses_short_forms),
 	};
 	char remove[100];
 	int failed;

@@ -101,5 +101,62 @@ class Started(Case):
             start(self.comm, data, data)
 
 
+class Prepared(Case):
+    def setUp(self):
+        self.comm = ccs.Comm.tasks(4)
+        self.addCleanup(self.comm.close)
+        self.ring = schedule("ring_allreduce")
+
+    def test_many_runs_with_other_values(self):
+        data, out = [floats(0, 0) for _ in range(4)], [floats(0, 0) for _ in range(4)]
+        call = self.ring.prepare(self.comm, data, out)
+        for turn in range(50):
+            for rank, own in enumerate(data):
+                own[0], own[1] = rank, turn
+            if turn % 3:
+                call.run()
+            else:
+                call.start().wait()
+            self.assertEqual(out, [floats(6, 4 * turn)] * 4)
+
+    def test_one_at_a_time(self):
+        data = [floats(1) for _ in range(4)]
+        call = self.ring.prepare(self.comm, data, data)
+        request = call.start()
+        with self.assertRaisesRegex(ccs.CcsError, "is not over"):
+            call.run()
+        request.wait()
+        call.run()
+        self.assertEqual(data[2], floats(16))
+
+    def test_nobody_holds_it(self):
+        for _ in range(20):
+            data = [array.array("f", [rank]) * 10_000 for rank in range(4)]
+            request = self.ring.prepare(self.comm, data, data).start()
+            gc.collect()
+            request.wait()
+            self.assertEqual(data[1][9_999], 6)
+
+    def test_what_is_refused(self):
+        data = [floats(1) for _ in range(4)]
+        self.refused(ccs.ArgumentError, "too short", self.ring.prepare, self.comm, data, data, count=2)
+        call = self.ring.prepare(self.comm, data, data, scalar=2)
+        call.run()
+        self.assertEqual(data[0], floats(8))
+        self.comm.close()
+        with self.assertRaisesRegex(ccs.CcsError, "was closed"):
+            call.run()
+
+    def test_what_an_operator_raises(self):
+        def fail(result, first, second):
+            raise KeyError("mine")
+
+        data = [floats(1) for _ in range(4)]
+        call = self.ring.prepare(self.comm, data, data, ccs.Operator(fail, commutes=True))
+        for _ in range(2):
+            with self.assertRaisesRegex(KeyError, "mine"):
+                call.run()
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -519,18 +519,18 @@ def without_plan(rank, n):
 
 
 WRONG = {
-    "allreduce": "write COLLECTIVE:FILE",
+    "allreduce": "is not COLLECTIVE:FILE",
     "allredoce:ring.so": "no such collective",
     "allreduce:ring.txt": "must be a .so",
-    "allreduce:ring.so@64k-": "is no size",
-    "allreduce:ring.so@64K": "is no range",
+    "allreduce:ring.so@64k-": "is not a range of sizes",
+    "allreduce:ring.so@64K": "a range has a -",
     "allreduce:ring.so -D X=2": "-D is for a .ccs",
     "allreduce:gloo -DX=2": "-D is for a .ccs",
     "allreduce:ring.ccs -D X@1K-": "write -D NAME=NUMBER",
     "allreduce:ring.ccs -D": "write -D NAME=NUMBER",
     "allreduce:ring.so@2-1": "FROM is larger",
     "p2p:ring.so": "p2p:gloo alone",
-    "@": "needs a tuning's file",
+    "@": "is not COLLECTIVE:FILE",
 }
 
 

@@ -27,6 +27,8 @@ static const char *const lines[] = {
 	"explain",
 	"table -n 2,3 --format=json",
 	"table -n 3 --format=csv -w",
+	"simulate -n 3 --slots 2 --on nodes(3) -b 1K",
+	"simulate --format=json",
 	"fmt",
 	"fmt --check",
 	"--emit=ast",

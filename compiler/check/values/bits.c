@@ -208,7 +208,7 @@ struct bits bits(struct ctx *c, const struct contract *k, struct replay *r)
 	bool moved = find_moved(r, k, &places, c->scratch, &x.by_count);
 
 	trees_init(&x.trees, c->scratch, r->values.base);
-	/* All leaves of a value are of its own place, so a leaf is identified by its block. */
+	/* All leaves of a value are of its place, so a leaf is identified by its block. */
 	x.history = history_of(c->scratch, &r->values,
 			       moved ? own_cells(r->p, c->scratch) : places.first);
 	x.counts = !moved && same_by_count(&x, r, k);

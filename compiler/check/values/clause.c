@@ -153,8 +153,8 @@ static uint32_t follows(struct evaluation *x, const struct ensures *e)
 }
 
 /* Whether the right side is one chunk, at the rank that the free block index names, and does not
- * depend on this index otherwise; as in all_to_all. Then a block's values are those of the block
- * before, moved on by one rank. */
+ * depend on this index otherwise; as in all_to_all. Then a block's values are the block before's,
+ * moved on by one rank. */
 static bool block_is_rank(struct evaluation *x, const struct ensures *e)
 {
 	const struct term *t = e->right;

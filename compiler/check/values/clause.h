@@ -14,9 +14,9 @@ struct evaluation {
 	struct program *source;
 	const struct stmt *lets;
 	struct cursor cursor;
-	struct share *terms; /* of the current value, each once */
+	struct share *terms; /* of the current value; they may overlap */
 	uint32_t nterms, capterms;
-	struct contract *k;
+	struct contract *k;	  /* gets the values' shares */
 	uint64_t all_terms;	  /* of all values so far */
 	struct shares sum;	  /* temporary */
 	const struct term *asked; /* the sum for which is_share() was last computed */
@@ -34,7 +34,8 @@ struct index {
 /* One clause. */
 struct clause {
 	const struct ensures *e;
-	bool by_rank, reduced;
+	bool by_rank;		     /* its value, or an index of the left side, mentions `rank` */
+	bool reduced;		     /* the right side is a sum */
 	const struct buffer *buffer; /* of the left side */
 	struct index block, index;   /* a buffer with one bracket has one block here */
 	uint32_t run;		     /* of follows(): number of values of the index; or 0 */

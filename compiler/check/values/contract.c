@@ -41,26 +41,11 @@ static uint32_t hash_value(const struct share *s)
 	return h;
 }
 
-/* The slot of the value, or a free one. Here a value that is written as a sum differs from the same
- * contributions written as one chunk. */
-static uint32_t *find_slot(const struct alike *x, uint32_t row)
+/* Here a value that is written as a sum differs from the same contributions written as one chunk. */
+static bool same_value(const void *of, uint32_t row, const void *key)
 {
-	const struct share *v = x->k->shares;
-	uint32_t i = hash_value(v + row) & (x->nslots - 1);
-	while (x->slots[i] != NONE &&
-	       (v[x->slots[i]].reduced != v[row].reduced || !equal(v + x->slots[i], v + row)))
-		i = (i + 1) & (x->nslots - 1);
-	return &x->slots[i];
-}
-
-static void grow_slots(struct alike *x)
-{
-	uint32_t *old = x->slots, n = x->nslots;
-	x->nslots = n ? 2 * n : 64;
-	x->slots = none_array(x->arena, x->nslots);
-	for (uint32_t i = 0; i < n; i++)
-		if (old[i] != NONE)
-			*find_slot(x, old[i]) = old[i];
+	const struct share *a = (const struct share *)of + row, *b = key;
+	return a->reduced == b->reduced && equal(a, b);
 }
 
 uint32_t contract_alike(struct alike *x, uint32_t row)
@@ -69,14 +54,12 @@ uint32_t contract_alike(struct alike *x, uint32_t row)
 		x->of = none_array(x->arena, x->k->nshares);
 	if (x->of[row] != NONE)
 		return x->of[row];
-	if (2 * (x->used + 1) > x->nslots)
-		grow_slots(x);
-	uint32_t *slot = find_slot(x, row);
-	if (*slot == NONE) {
-		*slot = row;
-		x->used++;
-	}
-	return x->of[row] = *slot;
+	const struct share *v = x->k->shares;
+	uint32_t hash = hash_value(v + row);
+	uint32_t first = hash_find(&x->rows, hash, same_value, v, v + row);
+	if (first == HASH_NONE)
+		hash_add(&x->rows, x->arena, hash, first = row);
+	return x->of[row] = first;
 }
 
 const struct ensures *contract_clause(const struct contract *k, uint32_t share)
@@ -206,7 +189,7 @@ static bool clause_cell(struct evaluation *x, const struct clause *c, uint32_t r
 	return true;
 }
 
-/* *index is the chunk whose value was just evaluated, as one share. Gives the following chunks of
+/* The value of chunk *index was just evaluated, as one share. Gives the following chunks of
  * the block the same share moved on by one chunk each (see follows()), and advances *index to the
  * last of them. Stops at a limit, which the next evaluation then reports. */
 static bool clause_run(struct evaluation *x, const struct clause *c, uint32_t rank, uint32_t block,
@@ -342,7 +325,7 @@ static void after_clause(struct evaluation *x, const struct ensures *e)
 
 /* ---- all ----------------------------------------------------------------------------------- */
 
-/* Evaluates the contract's lets on every rank, also those that no clause uses. False: one has no
+/* Evaluates the contract's lets on every rank, also lets that no clause uses. False: one has no
  * value, which is reported. */
 static bool lets_hold(struct evaluation *x)
 {

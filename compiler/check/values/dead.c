@@ -13,7 +13,7 @@
  * One run forwards finds operations that change nothing. Then backward runs compute the set of
  * needed chunks (liveness analysis), until no more operations are kept. Nothing is reported for
  * contracts that promise no chunk, or that promise an order (a message may serve it), for programs
- * of more than LIMIT_DEAD operations, and if LIMIT_PASSES runs do not suffice; -v shows these
+ * of more than LIMIT_DEAD operations, and if LIMIT_PASSES runs do not suffice; -v shows the last two
  * cases. O(passes x (operations + chunks touched)).
  */
 #include "compiler/check/values/replay.h"
@@ -155,7 +155,7 @@ static void event_back(struct finder *f, uint32_t task)
 
 /* Numbers the visits of each statement, up to the most on any rank. Tasks of a rank are counted one
  * after another, in the same order on all ranks. */
-static void count_turns(struct finder *f, struct arena *a)
+static void count_visits(struct finder *f, struct arena *a)
 {
 	const struct program *p = f->p;
 	uint32_t *count = ARENA_ARRAY(a, uint32_t, p->nsites),
@@ -182,7 +182,7 @@ static void count_turns(struct finder *f, struct arena *a)
 		f->visits[i].task = NONE;
 }
 
-static void set_out(struct finder *f, struct arena *a)
+static void prepare(struct finder *f, struct arena *a)
 {
 	const struct program *p = f->p;
 	uint32_t n = 0;
@@ -197,7 +197,7 @@ static void set_out(struct finder *f, struct arena *a)
 	f->nops = n;
 	f->needed = ARENA_ARRAY(a, bool, n);
 	f->visit = ARENA_ARRAY(a, uint32_t, n);
-	count_turns(f, a);
+	count_visits(f, a);
 	size_t cells;
 	f->touched = replay_touched(p, a, &cells);
 	f->live = ARENA_ARRAY(a, bool, cells);
@@ -242,10 +242,10 @@ static bool run_forwards(struct finder *f, struct ctx *c, const struct order *or
 }
 
 /* Finds which visits are kept. False: the limits do not suffice. */
-static bool find(struct finder *f, struct ctx *c, const struct contract *k,
-		 const struct order *order)
+static bool find_kept(struct finder *f, struct ctx *c, const struct contract *k,
+		      const struct order *order)
 {
-	set_out(f, c->scratch);
+	prepare(f, c->scratch);
 	if (!f->known.changes && !run_forwards(f, c, order))
 		return false;
 	uint32_t left = LIMIT_PASSES;
@@ -307,7 +307,7 @@ void dead_find(struct ctx *c, const struct program *p, const struct contract *k,
 		not_looked_for(c, arena_printf(c->scratch, "more than %u operations", LIMIT_DEAD));
 		return;
 	}
-	if (!find(&f, c, k, order))
+	if (!find_kept(&f, c, k, order))
 		return;
 	for (uint32_t i = 0; i < p->nsites; i++) {
 		const struct visit *t = f.visits + f.first[i], *end = f.visits + f.first[i + 1];

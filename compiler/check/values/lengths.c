@@ -69,8 +69,8 @@ void replay_same_sizes(struct replay *r, const struct runner *w, const struct op
 				  program_cells_text(t, r->p, cell, 1), rank, size[1]));
 }
 
-/* Reports an operation whose lengths a plan cannot express: they must be the lengths of adjacent
- * chunks of a buffer, or all that of one chunk (runtime/plan/plan.h). */
+/* Reports lengths that a plan cannot express: they must be the lengths of adjacent chunks of a
+ * buffer, or all be that of one chunk (runtime/plan/plan.h). */
 static void no_length(struct replay *r, const struct runner *w, const struct op *o)
 {
 	struct diag *g =

@@ -6,7 +6,8 @@
  *
  * The program is run once on symbolic values (replay.c), and every final value is compared with the
  * contract, contribution by contribution. One run suffices: without races, every run gives the same
- * values. O(operations).
+ * values. O(chunks that operations touch + promised chunks), plus value_shares() for each sum that
+ * is not of adjacent ranks.
  */
 #include "compiler/check/values/replay.h"
 
@@ -58,6 +59,7 @@ static bool contract_holds(struct replay *r, const struct contract *k)
 
 /* ---- the proof ---------------------------------------------------------------------- */
 
+/* The figures of the run. */
 static void sum_up(const struct replay *r, struct proof *f, struct arena *arena)
 {
 	const struct program *p = r->p;

@@ -293,7 +293,7 @@ ALWAYS_INLINE void put(struct replay *r, struct runner *w, const struct op *o, u
 /* ---- messages --------------------------------------------------------------------- */
 
 /* The message that the operation receives; its values hold until the next post. */
-ALWAYS_INLINE struct sent take(struct replay *r, const struct op *o)
+ALWAYS_INLINE struct sent take_message(struct replay *r, const struct op *o)
 {
 	struct sent m = { 0 };
 
@@ -358,7 +358,7 @@ static __attribute__((noinline)) void run_send(struct replay *r, struct runner *
 static __attribute__((noinline)) void run_fused(struct replay *r, struct runner *w,
 						const struct op *o)
 {
-	struct sent in = take(r, o);
+	struct sent in = take_message(r, o);
 	struct sent *out = messages_post(r, o->other, o->n, w->depth, (uint32_t)(o - w->ops));
 	const uint32_t *from = messages_values(r, &in, o->n);
 	uint32_t *v = messages_values(r, out, o->n);
@@ -446,7 +446,7 @@ ALWAYS_INLINE uint32_t receive_one(struct replay *r, struct runner *w, const str
 ALWAYS_INLINE uint32_t run_receive(struct replay *r, struct runner *w, const struct op *o,
 				   uint32_t depth, bool plain)
 {
-	struct sent m = take(r, o);
+	struct sent m = take_message(r, o);
 	const uint32_t *v = messages_values(r, &m, o->n);
 
 	depth = meet(w, depth, m.depth);
@@ -539,7 +539,7 @@ ALWAYS_INLINE void finish(struct replay *r, struct runner *w, bool plain)
 	__builtin_prefetch(o + AHEAD);
 }
 
-ALWAYS_INLINE void run(struct replay *r, const struct order *order, bool plain)
+ALWAYS_INLINE void run_order(struct replay *r, const struct order *order, bool plain)
 {
 	for (uint32_t i = 0; i < order->n; i++) {
 		struct runner *w = &r->runners[order->v[i].task];
@@ -561,12 +561,12 @@ ALWAYS_INLINE void run(struct replay *r, const struct order *order, bool plain)
 
 static __attribute__((noinline)) void run_plain(struct replay *r, const struct order *order)
 {
-	run(r, order, true);
+	run_order(r, order, true);
 }
 
 static __attribute__((noinline)) void run_any(struct replay *r, const struct order *order)
 {
-	run(r, order, false);
+	run_order(r, order, false);
 }
 
 static bool is_plain(const struct replay *r)

@@ -1,9 +1,10 @@
 /*
  * Runs a program on symbolic values, in an order that deadlock() found.
  *
- * In: a matched program without races, and the order. Out: every cell's final value, and counts
- * of the run. A hook may watch every store. O(1) for an operation and chunk, plus the cost of
- * combining values (value.h).
+ * In: a matched program without races, and the order. Out: every cell's final value, the volume
+ * that each rank sent, and each task's depth, the waves with messages on the longest chain that ends
+ * there. A hook may watch every store. O(1) for an operation and chunk, as combining two values is
+ * (value.h).
  */
 #ifndef CCS_COMPILER_CHECK_VALUES_REPLAY_H
 #define CCS_COMPILER_CHECK_VALUES_REPLAY_H

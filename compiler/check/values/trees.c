@@ -1,6 +1,6 @@
 /*
- * Numbers of reduction trees; see trees.h. Trees are numbered from the leaves up, with a hash table
- * of all trees (hash-consing: Ershov, "On programming of arithmetic operations", CACM 1958).
+ * Numbers of trees of additions; see trees.h. Trees are numbered from the leaves up, with a hash
+ * table of all trees (hash-consing: Ershov, "On programming of arithmetic operations", CACM 1958).
  */
 #include "compiler/check/values/trees.h"
 
@@ -18,35 +18,25 @@ struct history history_of(struct arena *a, struct values *v, const uint32_t *pla
 	};
 }
 
-static uint32_t *slot_of(const struct trees *t, struct tree x)
+static bool same_tree(const void *of, uint32_t row, const void *key)
 {
-	uint32_t at = hash_mix(hash_mix(1, x.a), x.b) & (t->nslots - 1);
+	const struct tree *a = (const struct tree *)of + row, *b = key;
 
-	while (t->slots[at] != NONE && (t->v[t->slots[at]].a != x.a || t->v[t->slots[at]].b != x.b))
-		at = (at + 1) & (t->nslots - 1);
-	return &t->slots[at];
-}
-
-static void grow_slots(struct trees *t)
-{
-	t->nslots = t->nslots ? 4 * t->nslots : 1024;
-	t->slots = none_array(t->arena, t->nslots);
-	for (uint32_t i = 0; i < t->n; i++)
-		*slot_of(t, t->v[i]) = i;
+	return a->a == b->a && a->b == b->b;
 }
 
 static uint32_t number_sum(struct trees *t, uint32_t a, uint32_t b)
 {
 	struct tree x = { a < b ? a : b, a < b ? b : a };
+	uint32_t hash = hash_mix(hash_mix(1, x.a), x.b);
+	uint32_t row = hash_find(&t->rows, hash, same_tree, t->v, &x);
 
-	if (2 * t->n >= t->nslots)
-		grow_slots(t);
-	uint32_t *slot = slot_of(t, x);
-	if (*slot == NONE) {
-		*slot = t->n;
+	if (row == HASH_NONE) {
+		row = t->n;
+		hash_add(&t->rows, t->arena, hash, row);
 		ARENA_PUSH(t->arena, t->v, t->n, t->cap) = x;
 	}
-	return t->leaves + *slot;
+	return t->leaves + row;
 }
 
 static uint32_t number_leaf(const struct history *h, uint32_t id)
@@ -73,8 +63,8 @@ void trees_number(struct trees *t, struct history *h)
 	h->all = true;
 }
 
-/* The number of a sum's operand. 0: it has none yet, and was pushed on the stack. No sum has the
- * number 0. */
+/* The number of an operand. 0: it is an initial value; or it has no number yet, and was pushed on
+ * the stack. No sum has the number 0. */
 static uint32_t operand(struct trees *t, const struct history *h, uint32_t id)
 {
 	if (id >= h->values->base && !h->number[id - h->values->base])

@@ -10,7 +10,7 @@
  *   trees             number -> a <= b          each tree once
  *   struct history    node -> number            made on demand
  *
- * Two runs, such as those of a program and of its lowered form, may share one struct trees.
+ * Two runs, such as the runs of a program and of its lowered form, may share one struct trees.
  * Operands have smaller numbers than their sums.
  */
 #ifndef CCS_COMPILER_CHECK_VALUES_TREES_H
@@ -25,9 +25,8 @@ struct trees {
 		uint32_t a, b;
 	} *v; /* of number leaves + row */
 	uint32_t n, cap;
-	uint32_t *slots; /* hash table (open addressing) of rows; NONE: free */
-	uint32_t nslots;
-	uint32_t *stack; /* values that are being numbered */
+	struct hash_table rows; /* of v */
+	uint32_t *stack;	/* values that are being numbered */
 	size_t nstack, capstack;
 };
 

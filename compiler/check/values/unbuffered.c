@@ -21,7 +21,7 @@ struct unbuffered {
 	const struct program *p;
 	uint32_t *depth;		   /* [ntasks] */
 	uint32_t **behind;		   /* [ntasks], by row: the result */
-	uint32_t (*begun)[2], (*ended)[2]; /* by FIFO and side: rows of `before` */
+	uint32_t (*begun)[2], (*ended)[2]; /* by FIFO and side: the next rows of `before` */
 	uint32_t (*before)[2]; /* by message and side: the task's depth before the wave */
 };
 

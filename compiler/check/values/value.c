@@ -1,5 +1,6 @@
 /*
- * Symbolic values: multisets of initial chunks with their reduction trees, see value.h.
+ * Symbolic values: multisets of initial chunks with their reduction trees; see value.h, also for
+ * the cost.
  *
  * Making a value: two adjacent shares of one cell, with each rank once, become one share. This
  * covers rings, chains and trees. Any other reduction only stores its two operands.
@@ -154,8 +155,8 @@ static uint64_t key(const struct edge *e)
 	return (uint64_t)e->cell << 32 | e->at;
 }
 
-/* Radix sort by the key's bytes, from the lowest on, without those that are equal for all. `room`
- * is as large as v. */
+/* Radix sort by the key's bytes, from the lowest on; bytes that are equal for all are skipped.
+ * `room` is as large as v. */
 static struct edge *sort_edges(struct edge *v, struct edge *room, size_t n)
 {
 	uint64_t differ = 0;
@@ -186,7 +187,7 @@ struct reach {
 	uint64_t places;   /* of all cells */
 };
 
-/* n > 0. */
+/* Of n > 0 edges. */
 static struct reach reach_of(const struct edge *v, size_t n)
 {
 	struct edge lo = { UINT32_MAX, UINT32_MAX, 0 }, hi = { 0 };
@@ -239,7 +240,8 @@ void shares_add(struct arena *a, struct shares *out, uint32_t cell, uint32_t fir
 		(struct edge){ cell, first + n, -(int64_t)times };
 }
 
-/* Sorts the edges; out->nedges: the number that is left. */
+/* Sorts the edges by cell and place, and may add up edges at one place; out->nedges: the number
+ * that is left. */
 static const struct edge *order_edges(struct arena *a, struct shares *out)
 {
 	struct reach s = reach_of(out->edges, out->nedges);

@@ -13,6 +13,7 @@
  * ranks.
  */
 #include "compiler/emit/msccl/export.h"
+#include "lang/base/union_find.h"
 
 #include <stdlib.h>
 
@@ -85,29 +86,20 @@ struct export_sets *export_sets(struct msccl_export *x)
 	return s;
 }
 
-static uint32_t find(struct export_sets *s, uint32_t f)
-{
-	while (s->parent[f] != f) {
-		s->parent[f] = s->parent[s->parent[f]];
-		f = s->parent[f];
-	}
-	return f;
-}
-
 /* Whether the two sets have FIFOs of the same sender and receiver. */
 static bool clash(struct export_sets *s, uint32_t one, uint32_t other)
 {
 	for (uint32_t f = one; f != NONE; f = s->next[f])
 		for (uint32_t i = s->begin[s->pair[f]]; i < s->begin[s->pair[f] + 1]; i++)
-			if (find(s, s->sorted[i]) == other)
+			if (union_find(s->parent, s->sorted[i]) == other)
 				return true;
 	return false;
 }
 
 bool export_join(struct export_sets *s, uint32_t a, uint32_t b)
 {
-	a = find(s, a);
-	b = find(s, b);
+	a = union_find(s->parent, a);
+	b = union_find(s->parent, b);
 	if (a == b)
 		return true;
 	if (s->size[a] < s->size[b]) {
@@ -212,7 +204,7 @@ bool export_color(struct msccl_export *x, struct export_sets *s)
 	k.taken = ARENA_ARRAY(x->arena, uint32_t, s->npairs + 1);
 	k.blocks = ARENA_ARRAY(x->arena, uint8_t, (size_t)x->v->plan->nranks *k.most + 1);
 	for (uint32_t f = 0; fits && f < x->v->plan->fifos.n; f++)
-		if (find(s, f) == f)
+		if (union_find(s->parent, f) == f)
 			fits = color_set(&k, f);
 	for (uint32_t b = 0; fits && b < x->nblocks; b++)
 		if (x->blocks[b].in == NONE && x->blocks[b].out == NONE)

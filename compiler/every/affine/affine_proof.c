@@ -1,6 +1,10 @@
 /*
- * The passes of an affine proof, in their order; see every.h. affine_proof_make does not consider
- * the final values: values_as_asked and values_ends do.
+ * The passes of an affine proof, in their order; see every.h.
+ *
+ * In: a schedule, or a part of one (forms.part). Out: the proof that it runs, and the contents of
+ * each write; or f->why. Contents are tried in three ways: guessed as intervals of ranks for all
+ * writes; sums left to sums.c; copies of initial chunks left to sums.c. The final values are the
+ * caller's: values_as_asked() or values_ends(). The cost is that of isl, within every_work.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/certificate.h"
@@ -61,6 +65,7 @@ void affine_proof_free(const struct forms *f, struct affine_proof *p)
 	free_holdings(f, p);
 	isl_union_map_free(p->sums);
 }
+
 /* Copies the invariants to the caller's arena. */
 static void keep_words(struct arena *to, const struct forms *f, const struct holding *h,
 		       struct every *e)

@@ -5,6 +5,7 @@
  * (certificate_pieces.c) with the parameters N and the root (0 without a root). A part of a
  * schedule has no contract: the certificate covers all of its first buffer at the end. If all
  * admitted N were tried, the certificate only lists them, and a checker can try them again.
+ * O(pieces of all sets and functions).
  *
  * A proof that needs a floor, such as rank / 2, has no certificate. tests/check/certificate.py and
  * certificate_text.py check certificates.
@@ -64,7 +65,7 @@ static json_t *pair_entry(struct paper *p, const struct pair *x)
 }
 
 /* The list of the reads' sources, while it is built. */
-struct told {
+struct source_list {
 	struct paper *p;
 	json_t *list;
 };
@@ -72,7 +73,7 @@ struct told {
 /* A read's source: {"read": "x3", "source": "w1", "pieces": ...} */
 static isl_stat add_source(isl_map *m, void *arg)
 {
-	struct told *x = arg;
+	struct source_list *x = arg;
 	json_t *j = json_pack("{s:s, s:s}", "read", isl_map_get_tuple_name(m, isl_dim_in), "source",
 			      isl_map_get_tuple_name(m, isl_dim_out));
 
@@ -84,7 +85,7 @@ static isl_stat add_source(isl_map *m, void *arg)
 
 static json_t *sources(struct paper *p, isl_union_map *see)
 {
-	struct told x = { p, json_array() };
+	struct source_list x = { p, json_array() };
 
 	isl_union_map_foreach_map(see, add_source, &x);
 	return x.list;

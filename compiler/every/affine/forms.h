@@ -1,9 +1,13 @@
 /*
  * The operations of a schedule as families of points, for symbolic N.
  *
- * A point is (rank, trips of the loops around, chunk of the operation): `forms.dims` numbers; a
- * number that does not apply is 0. The parameters of all sets are N, and the root if the schedule
- * runs with any root. A value is an isl_pw_aff over points: piecewise affine.
+ * A form is one operation of the text, for all N, ranks and runs of it at once. Each run moves some
+ * chunks, and each of these is a point of the form: (rank, trips of the loops around, chunk of the
+ * operation), `forms.dims` numbers; a number that does not apply is 0. A trip is the number of an
+ * iteration, from 0. The parameters of all sets are N, and the root if the schedule runs with any
+ * root. A value is an isl_pw_aff over points: piecewise affine. The send of
+ *     for s in 0..N - 1 { send a[(rank - s) % N] to (rank + 1) % N }
+ * has the points (r, s, 0) with 0 <= r < N and 0 <= s < N - 1, and the peer (r + 1) % N.
  */
 #ifndef CCS_COMPILER_EVERY_AFFINE_FORMS_H
 #define CCS_COMPILER_EVERY_AFFINE_FORMS_H
@@ -69,7 +73,7 @@ struct forms {
 	unsigned some;	  /* some N or roots are excluded: BY_WHERE, BY_TOPOLOGY */
 	struct form *ops;
 	uint32_t nops, capops;
-	struct form_buffer *buffers; /* those of the schedule come first, in its order */
+	struct form_buffer *buffers; /* the schedule's come first, in its order */
 	uint32_t nbuffers, capbuffers, ncontract;
 	isl_set *links;	     /* pairs, as points (rank, target); NULL: all */
 	isl_pw_aff **clocks; /* values that depend on the rank alone: candidates for clocks */

@@ -3,7 +3,7 @@
  * for one N). ccs(5) 4.
  *
  * In: a schedule. Out: its forms, for every root and every N >= f->least that its `where` and that
- * of its topology admit.
+ * of its topology admit. O(text) set operations.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/forms.h"

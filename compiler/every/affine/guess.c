@@ -42,7 +42,7 @@ struct trial {
 	struct written *v;
 	uint32_t n, cap;
 	uint32_t k; /* the current operation, while writes are collected */
-	uint32_t from_letter_k, which;
+	uint32_t from_letter_k;
 };
 
 static int node_order(const struct node *a, const struct node *b)

@@ -15,6 +15,11 @@
  * before it.) With 0 slots the clock may also be added to the entry: in a chain a rank sends when
  * the next rank receives, which is one statement, or one rank, later. The order of each rank's own
  * events is kept by construction, so only messages have to be checked.
+ *
+ * A segment is a run of statements of the main list. Clocks are tried for each segment alone, as
+ * waits between segments lead forward in the text: single statements first, then one segment for
+ * the whole text, then statements joined where messages connect them. O(clocks * entries * pairs^2)
+ * set operations.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/relations.h"
@@ -56,7 +61,7 @@ static bool slots_grow(struct forms *f, const struct pairs *p, const struct pair
 {
 	if (f->rendezvous)
 		return !in_segment(f, g, a->send) ||
-		       order_grows(f, isl_map_reverse(isl_map_copy(a->map)),
+		       order_grows(isl_map_reverse(isl_map_copy(a->map)),
 				   segment_time(f, g, a->recv, false),
 				   segment_time(f, g, a->send, true));
 	/* any receive of the FIFO frees a slot */
@@ -64,7 +69,7 @@ static bool slots_grow(struct forms *f, const struct pairs *p, const struct pair
 		if (!in_segment(f, g, p->v[j].send))
 			continue;
 		isl_map *m = order_frees(f, a, &f->ops[p->v[j].send]);
-		if (m && !order_grows(f, m, segment_time(f, g, a->recv, false),
+		if (m && !order_grows(m, segment_time(f, g, a->recv, false),
 				      segment_time(f, g, p->v[j].send, true)))
 			return false;
 	}
@@ -79,7 +84,7 @@ static bool segment_grows(struct forms *f, const struct pairs *p, const struct c
 		if (!in_segment(f, g, a->recv))
 			continue;
 		if (in_segment(f, g, a->send) &&
-		    !order_grows(f, isl_map_copy(a->map), segment_time(f, g, a->send, false),
+		    !order_grows(isl_map_copy(a->map), segment_time(f, g, a->send, false),
 				 segment_time(f, g, a->recv, true)))
 			return false;
 		if (!slots_grow(f, p, a, g))

@@ -42,13 +42,13 @@ isl_pw_aff *relation_entry(struct forms *f, const struct form *o, uint32_t wave,
 /** The dimension of times, without a clock. */
 uint32_t relation_time_dims(const struct forms *f);
 /** Pairs of times where the first is not before the second. */
-isl_map *relation_not_before(isl_ctx *isl, isl_map *time);
+isl_map *relation_not_before(isl_map *time);
 
 /** pairing.c: pairs sends with receives. False: f->why. */
 bool order_match(struct forms *f, struct pairs *to);
 bool order_is_message(const struct form *o);
 /** Whether times grow along a relation of events; `from`, `to`: the times of its two sides. */
-bool order_grows(struct forms *f, isl_map *m, isl_map *from, isl_map *to);
+bool order_grows(isl_map *m, isl_map *from, isl_map *to);
 /** receive -> a later send of its FIFO; NULL: none. */
 isl_map *order_frees(struct forms *f, const struct pair *p, const struct form *later);
 /* A clock: a value that depends on the rank alone, inserted before an entry of places. */
@@ -75,7 +75,7 @@ bool races_none(struct forms *f);
 /* sources.c: the operands of each write. */
 struct flow {
 	isl_union_map *see;    /* read -> the write that it sees, or the initial chunk */
-	isl_union_map *first;  /* write -> the write or initial chunk whose value it takes */
+	isl_union_map *first;  /* write -> the write or initial chunk from which it takes a value */
 	isl_union_map *second; /* ... with the value that it adds; reductions only */
 	isl_union_map *last;   /* promised chunk ("f<clause>") -> write or initial chunk; of a
 				  forms.part, every chunk of buffer 0 ("f0") */
@@ -93,10 +93,10 @@ struct holding {
 	isl_pw_aff *lo, *n, *index;
 	const char *text;
 };
-/* A sum of terms, modulo N or not. */
+/* constant + wide * N + the terms, each times its factor. */
 #define TERMS 8u
 struct term_sum {
-	bool around;
+	bool around; /* modulo N */
 	int64_t constant, wide,
 		block; /* constant + wide * N ..., + block * N outside of the modulo */
 	int64_t factor[TERMS];

@@ -4,8 +4,9 @@
  * In: forms without races and with paired messages. Out: for each write, the writes (or initial
  * chunks) from which its value and its addend come; likewise for each promised chunk at the end. A
  * read sees the last write before it in the order of the text. isl finds it exactly (Feautrier,
- * "Dataflow analysis of array and scalar references", IJPP 1991). If a chunk may be read without a
- * value, nothing is proved.
+ * "Dataflow analysis of array and scalar references", IJPP 1991). The order of the text is enough:
+ * without races, every order that steps and pars allow shows each read the same write. If a chunk
+ * may be read without a value, nothing is proved. O(reads * writes) set operations.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/relations.h"
@@ -158,13 +159,13 @@ static isl_map *sum(struct walk *w, const struct term *t)
 	for (uint32_t i = SUM_DIM + 1; i < f->dims; i++)
 		m = isl_map_fix_si(m, isl_dim_in, i, 0);
 	/* (point, contribution) determines the summand */
-	isl_map *tell = isl_map_range_product(
+	isl_map *summand = isl_map_range_product(
 		isl_map_identity(isl_space_map_from_set(isl_space_copy(f->space))),
 		isl_map_copy(m));
-	tell = isl_map_flatten_range(tell);
-	tell = isl_map_project_out(tell, isl_dim_out, SUM_DIM, 1);
-	ok = isl_map_is_injective(tell) == isl_bool_true;
-	isl_map_free(tell);
+	summand = isl_map_flatten_range(summand);
+	summand = isl_map_project_out(summand, isl_dim_out, SUM_DIM, 1);
+	ok = isl_map_is_injective(summand) == isl_bool_true;
+	isl_map_free(summand);
 	if (ok)
 		return m;
 	isl_map_free(m);

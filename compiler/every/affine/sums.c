@@ -149,7 +149,8 @@ static isl_union_map *taken_by(struct forms *f, const struct flow *w, uint32_t k
 	return NULL;
 }
 
-/* Whether the contents of all sources of an operation are known; then adds those of its writes. */
+/* Whether the contents of all sources of an operation are known; then adds the contents of its
+ * writes. */
 static bool copied(struct forms *f, const struct flow *w, uint32_t k, isl_union_map **known)
 {
 	isl_union_map *taken = taken_by(f, w, k);

@@ -9,7 +9,7 @@
  * where first(w) and second(w) are the operands of w (sources.c), and G' is G for writes, and the
  * chunk itself for an initial chunk. Operands are earlier than w in an order without cycles
  * (progress.c), so w holds G(w), by induction along that order. Finally, G'(last) must be the
- * contract's value for each promised chunk.
+ * contract's value for each promised chunk. O(operations^2) set operations.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/relations.h"

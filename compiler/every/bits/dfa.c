@@ -6,12 +6,13 @@
  * 1959). Sums are recognized by remembering a carry.
  */
 #include "compiler/every/bits/dfa.h"
+#include "lang/base/hash_table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define MOST_LETTERS (1u << 24) /* states * letters of one automaton, before it is minimized */
-#define MOST_PAIRS (1u << 24)
+#define MOST_PAIRS (1u << 24)	/* pairs of states in a product */
 
 static uint32_t ones(uint32_t mask)
 {
@@ -79,14 +80,6 @@ static bool idle(uint32_t n, uint32_t letters, const uint32_t *next, uint32_t bi
 	return true;
 }
 
-/* A hash function for tables of numbers. */
-static uint32_t mix(uint32_t h, uint32_t x)
-{
-	h ^= x;
-	h *= 0x9e3779b1u;
-	return h ^ h >> 15;
-}
-
 static bool same_row(const uint32_t *next, uint32_t letters, const uint32_t *class, uint32_t s,
 		     uint32_t t)
 {
@@ -107,9 +100,9 @@ static uint32_t refine(uint32_t n, uint32_t letters, const uint32_t *next, const
 
 	memset(table, 0, sizeof(*table) * size);
 	for (uint32_t s = 0; s < n; s++) {
-		uint32_t h = mix(0, class[s]);
+		uint32_t h = hash_mix(0, class[s]);
 		for (uint32_t l = 0; l < letters; l++)
-			h = mix(h, class[next[s * letters + l]]);
+			h = hash_mix(h, class[next[s * letters + l]]);
 		uint32_t i = h & (size - 1);
 		while (table[i] && !same_row(next, letters, class, s, table[i] - 1))
 			i = (i + 1) & (size - 1);
@@ -390,45 +383,34 @@ struct subsets {
 	uint32_t *items, nitems, capitems;
 	uint32_t *start; /* of set i; its end is start[i + 1] */
 	uint32_t capstart;
-	uint32_t *table, size;
+	struct hash_table rows;
 };
 
-static bool same_set(const struct subsets *u, uint32_t k, const uint32_t *v, uint32_t n)
-{
-	return u->start[k + 1] - u->start[k] == n &&
-	       (!n || !memcmp(u->items + u->start[k], v, sizeof(*v) * n));
-}
+/* A set of states, which may be in none of them yet. */
+struct states {
+	const uint32_t *v;
+	uint32_t n;
+};
 
-static uint32_t *slot(struct subsets *u, const uint32_t *v, uint32_t n)
+static bool same_set(const void *of, uint32_t row, const void *key)
 {
-	uint32_t h = mix(0, n);
+	const struct subsets *u = of;
+	const struct states *k = key;
 
-	for (uint32_t i = 0; i < n; i++)
-		h = mix(h, v[i]);
-	h &= u->size - 1;
-	while (u->table[h] && !same_set(u, u->table[h] - 1, v, n))
-		h = (h + 1) & (u->size - 1);
-	return &u->table[h];
-}
-
-static void rehash(struct subsets *u)
-{
-	u->size = u->size ? 2 * u->size : 256;
-	u->table = realloc(u->table, sizeof(*u->table) * u->size);
-	memset(u->table, 0, sizeof(*u->table) * u->size);
-	for (uint32_t k = 0; k < u->g.n; k++)
-		*slot(u, u->items + u->start[k], u->start[k + 1] - u->start[k]) = k + 1;
+	return u->start[row + 1] - u->start[row] == k->n &&
+	       (!k->n || !memcmp(u->items + u->start[row], k->v, sizeof(*k->v) * k->n));
 }
 
 static uint32_t set_number(struct dfas *d, struct subsets *u, const uint32_t *v, uint32_t n)
 {
-	if (2 * u->g.n >= u->size)
-		rehash(u);
-	uint32_t *k = slot(u, v, n);
+	uint32_t h = hash_mix(0, n), k;
 
-	if (*k || !room(d, &u->g))
-		return *k ? *k - 1 : 0;
-	*k = u->g.n;
+	for (uint32_t i = 0; i < n; i++)
+		h = hash_mix(h, v[i]);
+	k = hash_find(&u->rows, h, same_set, u, &(struct states){ v, n });
+	if (k != HASH_NONE || !room(d, &u->g))
+		return k != HASH_NONE ? k : 0;
+	hash_add(&u->rows, d->arena, h, u->g.n - 1);
 	if (u->g.n + 1 >= u->capstart) {
 		u->capstart = 2 * u->g.n + 64;
 		u->start = realloc(u->start, sizeof(*u->start) * u->capstart);
@@ -551,7 +533,6 @@ const struct dfa *dfa_exists(struct dfas *d, const struct dfa *a, uint32_t mask)
 	free(kept);
 	free(u.items);
 	free(u.start);
-	free(u.table);
 	return r;
 }
 

@@ -67,8 +67,8 @@ bool dfa_equal(struct dfas *d, const struct dfa *a, const struct dfa *b);
 const struct dfa *dfa_least(struct dfas *d, uint32_t mask, uint32_t n, const uint32_t *next,
 			    const bool *accepts);
 
-/* The letters of an automaton, grouped by their bits on some of its tracks: those with bits k are
- * letters[first[k]] up to first[k + 1]. Both arrays are to be freed. */
+/* The letters of an automaton, grouped by their bits on some of its tracks: the letters with bits k
+ * are letters[first[k]] up to first[k + 1]. Both arrays are to be freed. */
 struct dfa_letters {
 	uint32_t *first, *letters;
 	uint32_t n;

@@ -1,5 +1,6 @@
 /*
- * Enumerates the tuples that an automaton accepts. See dfa.h.
+ * Enumerates the tuples that an automaton accepts. See dfa.h. Words are tried letter by letter; an
+ * index leaves out the letters after which no word is accepted, so nearly every try is a tuple.
  */
 #include "compiler/every/bits/dfa.h"
 
@@ -65,7 +66,8 @@ const struct dfa_index *dfa_index(struct arena *arena, const struct dfa *a, uint
 	return e;
 }
 
-static void tell_word(struct elements *e)
+/* Passes the tuple of the word to `fn`. */
+static void pass_tuple(struct elements *e)
 {
 	for (uint32_t t = 0, i = 0; t < TRACKS; t++) {
 		if (!(e->x->a->mask >> t & 1))
@@ -82,7 +84,7 @@ static void elements_from(struct elements *e, uint32_t state, uint32_t at)
 {
 	if (at == e->length) {
 		if (e->x->a->accepts[state])
-			tell_word(e);
+			pass_tuple(e);
 		return;
 	}
 	const struct dfa_index *x = e->x;

@@ -3,8 +3,10 @@
  * trees.
  *
  * Their indices, such as 1 << k, rank ^ d and r & ~(d - 1), are not affine, but automata can
- * express them (dfa.h). The variable k of a loop is replaced by D = 2^k, an ordinary number. In: a
- * schedule. Out: a proof for every N and root, or a reason why there is none. The passes:
+ * express them (dfa.h). The variable k of a loop is replaced by D = 2^k, an ordinary number: the
+ * messages of `for k in 0..clog2(N) { ... send a to rank ^ (1 << k) ... }` are the tuples (N, D,
+ * rank, from) with from = rank ^ D, where D is a power of two below N. In: a schedule. Out: a proof
+ * for every N and root, or a reason why there is none. The passes:
  *
  *   powers_values.c       an expression -> its value, as a sum of tracks and of functions of them
  *   powers_numbers.c      arithmetic of such values
@@ -52,7 +54,6 @@ enum {
 	TRACK_VALUE,  /* of functions of tracks */
 	TRACK_TEMP    /* the first of the temporary tracks of formulas */
 };
-#define TEMPS (TRACKS - TRACK_TEMP)
 #define BIT(track) (1u << (track))
 
 #define PARTS 4u
@@ -77,8 +78,9 @@ struct value {
 	uint32_t nparts;
 	int64_t shift;
 	const struct value *by;
-	const struct value *under, *step; /* reversed: divided by that; plus by / step, where the
-					     number is below step: both powers_induction.c */
+	/* Of a reversed number (powers_induction.c), or NULL: it is divided by `under`; by / step
+	 * is added to it, where the number is below `step`. */
+	const struct value *under, *step;
 };
 
 /* A run of chunks of a buffer. */
@@ -108,7 +110,7 @@ struct power_buffer {
 
 enum act_kind { ITEM_SEND, ITEM_RECV, ITEM_LOCAL, ITEM_LOOP };
 
-/* An operation of all ranks of `domain`, or a loop. */
+/* An item: an operation of all ranks of `domain`, or a loop. */
 struct act {
 	enum act_kind kind;
 	const struct stmt *stmt, *step; /* step: the step that contains it, or NULL */
@@ -349,7 +351,8 @@ const struct dfa *power_pairs(struct power_forms *f, const struct act *message);
 const struct dfa *power_other_end(struct power_forms *f, const struct dfa *a);
 
 /* ---- powers_guess.c ---- */
-/** The contents of buffers at the heads of a loop's trips, for each loop: guesses. */
+/* The heads of a loop are the moments before each trip, and after the last. The contents of buffers
+ * at the heads of each loop: guesses. */
 struct heads {
 	const struct move *loop;
 	const struct dfa **holds; /* by buffer: N, D, root, rank, chunk, Q, index */

@@ -1,8 +1,9 @@
 /*
- * Calls of procs and schedules: walks the callee's text in place.
+ * Calls of procs and schedules: binds the callee's names, so that powers_walk.c can walk its text in
+ * place.
  *
  * Arguments are evaluated with the caller's names; then the callee's names are bound. A part of a
- * view is one chunk. O(arguments) automata, and the callee's text.
+ * view must be one chunk. O(arguments) automata.
  */
 #include "compiler/every/bits/powers.h"
 

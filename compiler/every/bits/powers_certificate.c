@@ -9,7 +9,7 @@
  *
  * An operation in a block of a par has that block's number, from 1; other operations have 0. The
  * first buffer of a barrier is virtual: it holds the set of ranks known to have begun, and a
- * message without chunks "joins" its sender's set to it.
+ * message without chunks "joins" its sender's set to it. O(size of all automata).
  *
  * tests/check/certificate_powers.py and certificate_powers_text.py check one.
  */

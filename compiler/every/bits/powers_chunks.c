@@ -1,5 +1,7 @@
 /*
- * Conditions that must hold for all tuples, and the chunks that a text names. ccs(5) 4, Cutting
+ * Conditions that must hold for all tuples, and the chunks that a text names (ccs(5) 4, Cutting).
+ * An index is proved to be within its view, on the whole domain. Blocks of several chunks, and
+ * views in such parts, are refused. O(1) automata each.
  */
 #include "compiler/every/bits/powers.h"
 

@@ -1,23 +1,21 @@
 /*
- * Guesses loop invariants: the contents of the chunks that a loop writes, at the heads of its
- * trips.
+ * Guesses loop invariants: the contents of the chunks that a loop writes, at its heads (powers.h).
  *
  * In: moves. Out: for each loop and buffer, an automaton. The moves are run for all small N, on
  * numbers. The contents of each buffer at each head are a set of tuples (N, D, root, rank, chunk,
  * contribution), written as short words. powers_learn.c learns an automaton that accepts them, and
- * powers_proof.c proves or rejects the guess.
+ * powers_proof.c proves or rejects the guess. O(chunks moved and contributions at heads, for all
+ * small N and roots).
  *
  * Three ways to get a good guess from few words:
  *
  *   turned  the root adds a number to each word. If ranks only count from the root, rank q with
- *   root
- *           R holds what rank q - R holds with root 0, with contributions turned alike. So only
- *           root 0 is run, and the automaton is turned to all roots (powers_turn.c).
+ *           root R holds what rank q - R holds with root 0, with contributions turned alike. So
+ *           only root 0 is run, and the automaton is turned to all roots (powers_turn.c).
  *   trees   ranks of a tree are replaced by their numbers in the tree, where the root is 0. The
  *           contents then follow simpler patterns.
  *   live    a chunk that will be written before it is read is dead, and its contents (a sum that
- *   was
- *           passed on) may have any pattern. So dead chunks can be left out: each run is made
+ *           was passed on) may have any pattern. So dead chunks can be left out: each run is made
  *           twice, with a backward pass for liveness in between.
  */
 #include "compiler/every/bits/powers.h"
@@ -94,14 +92,14 @@ struct trial {
 	uint32_t stride;   /* chunks are */
 	struct event *log; /* of one run, for liveness */
 	uint32_t nlog, caplog;
-	bool again;			/* the second run, which notes live chunks */
+	bool again; /* the second run, which notes the contents of live chunks */
 	const struct dfa ***written_in; /* [loop][buffer]: cells that the loop writes */
 	struct alive **written;		/* ... of this N and root */
 	struct alive *marked;		/* while one is made */
 	uint8_t **number_of;	    /* [loop][rank]: its number in the tree, of this N and root */
 	uint8_t *numbered;	    /* while one is made */
 	struct alive **heads_alive; /* by head that is reached, and buffer */
-	uint32_t nheads, capheads, met;
+	uint32_t nheads, met;
 	bool failed;
 	/* a move */
 	const struct move *move;
@@ -110,11 +108,11 @@ struct trial {
 	uint32_t nready, capready;
 };
 
-/* The tracks of words that have only a contribution's rank, or only its chunk (`told`). */
-static uint32_t head_mask(const struct power_forms *f, bool turned, uint32_t told)
+/* The tracks of words. A word has one track of a contribution: its rank, or its chunk (`half`). */
+static uint32_t head_mask(const struct power_forms *f, bool turned, uint32_t half)
 {
 	return BIT(TRACK_N) | BIT(TRACK_D) | (f->root && !turned ? BIT(TRACK_ROOT) : 0) |
-	       BIT(TRACK_RANK) | BIT(TRACK_CHUNK) | BIT(told);
+	       BIT(TRACK_RANK) | BIT(TRACK_CHUNK) | BIT(half);
 }
 
 static void log_event(struct trial *t, struct event e)
@@ -152,11 +150,11 @@ static void one_cell(const uint64_t number[TRACKS], void *arg)
 	add(&to->ranks, c->ranks);
 }
 
-static void note_word(struct trial *t, struct words *to, uint32_t told,
+static void note_word(struct trial *t, struct words *to, uint32_t half,
 		      const uint64_t number[TRACKS])
 {
 	ARENA_PUSH(t->f->arena, to->v, to->n, to->cap) =
-		word_of(head_mask(t->f, t->how.turned, told), t->how.length, number);
+		word_of(head_mask(t->f, t->how.turned, half), t->how.length, number);
 }
 
 static void note_cell(struct trial *t, uint32_t loop, uint32_t b, uint64_t rank, uint64_t chunk,
@@ -180,7 +178,7 @@ static void note_cell(struct trial *t, uint32_t loop, uint32_t b, uint64_t rank,
 }
 
 /* Notes the contents at the head with t->number's D. */
-static void note(struct trial *t, uint32_t loop)
+static void note_head(struct trial *t, uint32_t loop)
 {
 	log_event(t, (struct event){ .kind = EVENT_HEAD });
 	uint32_t met = t->met++;
@@ -255,7 +253,7 @@ static void loop(struct trial *t, const struct move *m)
 		return;
 	for (;; d = m->item->up ? 2 * d : d / 2) {
 		t->number[TRACK_D] = d;
-		note(t, k);
+		note_head(t, k);
 		if (d == last || !d || d > 4 * MOST_RANKS || t->failed)
 			break;
 		t->number[TRACK_D] = m->item->up ? d : d / 2;
@@ -285,7 +283,7 @@ static void moves(struct trial *t, const struct moves *m)
 	}
 }
 
-static void give(const uint64_t number[TRACKS], void *arg)
+static void set_initial(const uint64_t number[TRACKS], void *arg)
 {
 	struct trial *t = arg;
 	uint64_t rank = number[TRACK_RANK], chunk = number[TRACK_CHUNK];
@@ -311,7 +309,7 @@ static void start(struct trial *t)
 			continue;
 		const struct dfa *a = value_compare(f, OP_LT, &chunk, &f->buffers[b].count);
 		dfa_each(power_and(f, f->context, a), t->how.length, BIT(TRACK_N) | BIT(TRACK_ROOT),
-			 t->number, give, t);
+			 t->number, set_initial, t);
 	}
 }
 
@@ -352,7 +350,7 @@ static void look_back(struct trial *t)
 }
 
 /* Runs all moves for one N and root. */
-static void run(struct trial *t, const struct moves *m)
+static void run_trial(struct trial *t, const struct moves *m)
 {
 	t->nlog = t->met = 0;
 	t->again = false;
@@ -415,7 +413,7 @@ static void seen(const uint64_t number[TRACKS], void *arg)
 	*(bool *)arg = true;
 }
 
-/* If a loop has too many words, drops those of larger N; its words are then shorter. */
+/* If a loop has too many words, drops the words of larger N; its words are then shorter. */
 static void shorten(struct trial *t, uint64_t n)
 {
 	for (uint32_t k = 0; k < t->heads->n && t->how.live; k++)
@@ -443,7 +441,7 @@ static bool try_all(struct trial *t, const struct moves *m)
 			shorten(t, n);
 			number_ranks(t);
 			mark_written(t);
-			run(t, m);
+			run_trial(t, m);
 		}
 	return !t->failed;
 }

@@ -16,7 +16,7 @@
  *   rev(v) .. rev(v) + by / m, if v is below m, are the chunks named v, v + m, v + 2 m ...
  *
  * Renaming is right if it is used throughout (power_forms.reversed), as operations and the contract
- * (powers_instance.c) are only compared by the chunks that they name.
+ * (powers_instance.c) are only compared by the chunks that they name. O(1) automata each.
  */
 #include "compiler/every/bits/powers.h"
 
@@ -190,8 +190,8 @@ static const struct value *kept(struct power_walk *w, const struct value *v)
 	return arena_copy(w->f->arena, v, sizeof(*v));
 }
 
-static bool less_always(struct power_walk *w, const struct value *a, enum expr_op op,
-			const struct value *b)
+static bool holds_always(struct power_walk *w, const struct value *a, enum expr_op op,
+			 const struct value *b)
 {
 	return dfa_within(&w->f->d, w->domain, value_compare(w->f, op, a, b));
 }
@@ -202,7 +202,7 @@ bool power_reversed(struct power_walk *w, const struct value *x, const struct va
 	struct value by;
 
 	if (x->kind != VALUE_NUMBER || !value_power_of(w, n, at, &by) ||
-	    !value_always(w, OP_GE, x, 0) || !less_always(w, x, OP_LT, &by))
+	    !value_always(w, OP_GE, x, 0) || !holds_always(w, x, OP_LT, &by))
 		return power_fail(w->f, at, "the reversal of a number that may have more bits");
 	*to = *x;
 	to->kind = VALUE_REVERSED;
@@ -240,7 +240,7 @@ static bool with_bit(struct power_walk *w, const struct value *v, const struct v
 	struct value x = plain(v), two = value_constant(2), one = value_constant(1), half, added;
 	struct value zero = value_constant(0);
 
-	if (!value_divide(w, v->by, &two, at, &half) || !less_always(w, &x, OP_LT, &half) ||
+	if (!value_divide(w, v->by, &two, at, &half) || !holds_always(w, &x, OP_LT, &half) ||
 	    !value_always(w, OP_GE, b, 0) || !value_always(w, OP_LE, b, 1))
 		return power_fail(f, at, "a sum of a reversed number");
 	const struct dfa *g = power_or(f,
@@ -264,8 +264,8 @@ static bool parts_of(struct power_walk *w, const struct value *by, const struct 
 		return false;
 	struct value all = plain(part);
 	*m = *part->by;
-	return less_always(w, &all, OP_EQ, by) && value_is_power(w, m) &&
-	       less_always(w, m, OP_LE, by);
+	return holds_always(w, &all, OP_EQ, by) && value_is_power(w, m) &&
+	       holds_always(w, m, OP_LE, by);
 }
 
 bool power_reversed_binary(struct power_walk *w, enum expr_op op, const struct value *a,
@@ -290,7 +290,7 @@ bool power_reversed_binary(struct power_walk *w, enum expr_op op, const struct v
 		return true;
 	}
 	if (op == OP_MUL && a->under && parts_of(w, a->by, b, &m) &&
-	    parts_of(w, a->by, a->under, &other) && less_always(w, &m, OP_EQ, &other)) {
+	    parts_of(w, a->by, a->under, &other) && holds_always(w, &m, OP_EQ, &other)) {
 		if (!value_remainder(w, &x, &m, at, to))
 			return false;
 		to->kind = VALUE_REVERSED;
@@ -298,7 +298,7 @@ bool power_reversed_binary(struct power_walk *w, enum expr_op op, const struct v
 		return true;
 	}
 	if (op == OP_ADD && !a->under && !a->step && parts_of(w, a->by, b, &m) &&
-	    less_always(w, &x, OP_LT, &m)) {
+	    holds_always(w, &x, OP_LT, &m)) {
 		to->step = kept(w, &m);
 		return true;
 	}
@@ -311,7 +311,7 @@ bool power_reversed_one(struct power_walk *w, const struct value *v, const struc
 			struct span at, struct value_chunks *to)
 {
 	if (v->kind != VALUE_REVERSED || v->under || v->step ||
-	    !less_always(w, v->by, OP_EQ, total))
+	    !holds_always(w, v->by, OP_EQ, total))
 		return power_fail(w->f, at, "a chunk by a number that is not reversed");
 	to->lo = plain(v);
 	to->n = value_constant(1);
@@ -326,8 +326,8 @@ bool power_reversed_run(struct power_walk *w, const struct value *lo, const stru
 	bool ok = lo->kind == VALUE_REVERSED && hi->kind == VALUE_REVERSED && !lo->under &&
 		  !lo->step && !hi->under && hi->step;
 
-	ok = ok && less_always(w, &a, OP_EQ, &b) && less_always(w, lo->by, OP_EQ, total) &&
-	     less_always(w, hi->by, OP_EQ, total);
+	ok = ok && holds_always(w, &a, OP_EQ, &b) && holds_always(w, lo->by, OP_EQ, total) &&
+	     holds_always(w, hi->by, OP_EQ, total);
 	if (!ok)
 		return power_fail(w->f, at, "a range of chunks by numbers that are not reversed");
 	to->lo = a;

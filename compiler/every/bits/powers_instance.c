@@ -1,7 +1,7 @@
 /*
  * One schedule for all N, as automata: the possible tuples, its parameters, buffers and links, and
  * the values that its contract promises. (forms_schedule.c and sources.c do this for the affine
- * proof.) A block must have one chunk.
+ * proof.) A block must have one chunk. O(text of the head and the contract) automata.
  */
 #include "compiler/every/bits/powers.h"
 

@@ -4,8 +4,8 @@
  * In: all words up to a length that the automaton accepts. Out: the least automaton that accepts
  * them, as far as they determine it. Two words lead to one state exactly if the same suffixes can
  * follow them (Myhill and Nerode, 1957-58). So words are visited from the shortest on, and get a
- * new state if their suffixes, of the length that is still known, differ from those of every state
- * so far. O(words * length^2).
+ * new state if their suffixes, of the length that is still known, differ from the suffixes of every
+ * state so far. O(words * length^2).
  */
 #include "compiler/every/bits/powers.h"
 
@@ -33,7 +33,7 @@ uint64_t word_of(uint32_t mask, uint32_t length, const uint64_t number[TRACKS])
 
 /* A kind is a set of suffixes, as a tree with shared subtrees: children are (letter, kind). */
 struct kind {
-	uint64_t *child;
+	const uint64_t *child;
 	uint32_t n;
 };
 struct kinds {
@@ -42,7 +42,7 @@ struct kinds {
 	uint32_t length, bits;
 	struct kind *v;
 	uint32_t n, cap;
-	uint32_t *table, size;
+	struct hash_table rows; /* of v */
 };
 
 /* A range of sorted words with the same first `depth` letters. */
@@ -66,35 +66,28 @@ static struct range child_at(const struct kinds *k, struct range r, uint32_t lo)
 	return c;
 }
 
+static bool same_kind(const void *of, uint32_t row, const void *key)
+{
+	const struct kind *a = (const struct kind *)of + row, *b = key;
+
+	return a->n == b->n && !memcmp(a->child, b->child, b->n * sizeof(*b->child));
+}
+
 static uint32_t kind_number(struct kinds *k, const uint64_t *child, uint32_t n)
 {
-	uint64_t h = n;
+	const struct kind key = { child, n };
+	uint32_t h = n, row;
 
 	for (uint32_t i = 0; i < n; i++)
-		h = (h ^ child[i]) * UINT64_C(0x9e3779b97f4a7c15), h ^= h >> 29;
-	if (2 * k->n >= k->size) {
-		uint32_t size = k->size ? 2 * k->size : 1024;
-		k->table = arena_grow(k->arena, k->table, k->size * sizeof(*k->table),
-				      size * sizeof(*k->table));
-		memset(k->table, 0, size * sizeof(*k->table));
-		k->size = size;
-		struct kind *old = k->v;
-		uint32_t count = k->n;
-		k->n = 0;
-		for (uint32_t i = 0; i < count; i++)
-			kind_number(k, old[i].child, old[i].n);
+		h = hash_mix(hash_mix(h, (uint32_t)(child[i] >> 32)), (uint32_t)child[i]);
+	row = hash_find(&k->rows, h, same_kind, k->v, &key);
+	if (row == HASH_NONE) {
+		row = k->n;
+		hash_add(&k->rows, k->arena, h, row);
+		ARENA_PUSH(k->arena, k->v, k->n, k->cap) =
+			(struct kind){ arena_copy(k->arena, child, n * sizeof(*child)), n };
 	}
-	uint32_t i = (uint32_t)h & (k->size - 1);
-	for (; k->table[i]; i = (i + 1) & (k->size - 1)) {
-		const struct kind *o = &k->v[k->table[i] - 1];
-		if (o->n == n && !memcmp(o->child, child, n * sizeof(*child)))
-			return k->table[i] + 1;
-	}
-	uint64_t *copy = ARENA_ARRAY(k->arena, uint64_t, n + 1);
-	memcpy(copy, child, n * sizeof(*child));
-	ARENA_PUSH(k->arena, k->v, k->n, k->cap) = (struct kind){ copy, n };
-	k->table[i] = k->n;
-	return k->n + 1;
+	return row + 2;
 }
 
 /* The kind of the suffixes of at most `letters` letters. 0: no suffix; 1: only the empty one. */
@@ -158,7 +151,8 @@ static uint32_t state_of(struct machine *m, struct range r)
 	return m->n++;
 }
 
-/* The state of no word at all: its range is empty. */
+/* The automaton, with a row for each state. A letter with which no word goes on leads to the state
+ * of no word at all, with an empty range. */
 static const struct dfa *machine_make(struct power_forms *f, struct machine *m, uint32_t mask)
 {
 	uint32_t letters = 1u << m->k.bits;

@@ -118,7 +118,7 @@ static const struct dfa *sum_holds(struct power_forms *f, const struct value *v,
 	return a;
 }
 
-/* The tuples where the comparison a op b holds, among those where all functions have a value. */
+/* The tuples where the comparison a op b holds, and all functions have a value. */
 const struct dfa *value_compare(struct power_forms *f, enum expr_op op, const struct value *a,
 				const struct value *b)
 {

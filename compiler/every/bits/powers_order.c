@@ -2,10 +2,10 @@
  * Items -> moves: sorts the items into one run, in which each item runs on all its ranks at once.
  *
  * The items of one rank stay in the order of its text, so an item may run before an earlier one
- * only if no rank has both. A send runs when its FIFOs are empty, and a receive when the messages
- * in its FIFOs are exactly those that it takes. A trip of a loop leaves no message in a FIFO. So
- * the result is a run that ends, with one slot in each FIFO. Since a greedy run decides for all
- * interleavings (compiler/check/deadlock.c), every run ends and gives the same values.
+ * only if no rank has both. A send runs when its FIFOs are empty, and a receive when its FIFOs hold
+ * exactly the messages that it takes. A trip of a loop leaves no message in a FIFO. So the result
+ * is a run that ends, with one slot in each FIFO. Since a greedy run decides for all interleavings
+ * (compiler/check/deadlock.c), every run ends and gives the same values.
  *
  * With 0 slots, a rank proceeds to another step only after its messages were received.
  *
@@ -165,7 +165,8 @@ static bool loop(struct ordering *o, const struct act *i)
 	return power_moves(o->f, i, body);
 }
 
-static bool go(struct ordering *o, struct waiting *x)
+/* Runs an item, if its FIFOs permit it. */
+static bool run_item(struct ordering *o, struct waiting *x)
 {
 	switch (x->item->kind) {
 	case ITEM_SEND: return send(o, x);
@@ -191,10 +192,11 @@ static bool waits(const struct ordering *o, const struct waiting *x)
 }
 
 /* Runs the next item that can run; false: there is none. */
-static bool one(struct ordering *o)
+static bool run_next(struct ordering *o)
 {
 	for (uint32_t k = 0; k < o->n && !o->f->why; k++)
-		if (!o->v[k].done && comes_next(o, k) && !waits(o, &o->v[k]) && go(o, &o->v[k]))
+		if (!o->v[k].done && comes_next(o, k) && !waits(o, &o->v[k]) &&
+		    run_item(o, &o->v[k]))
 			return o->v[k].done = true;
 	return false;
 }
@@ -208,7 +210,7 @@ bool power_moves(struct power_forms *f, const struct act *of, struct moves *to)
 		o.v[k].item = &of->body[k];
 		describe(f, &o.v[k]);
 	}
-	while (!f->d.spent && one(&o))
+	while (!f->d.spent && run_next(&o))
 		;
 	for (uint32_t k = 0; k < o.n; k++)
 		if (!o.v[k].done || o.v[k].sent)

@@ -5,7 +5,7 @@
  * index). Each move changes it, exactly. The guess for a loop is proved by induction, for all N and
  * all trips at once: it holds at the first head (base), and a trip takes it from one head to the
  * next (step). On the way it is checked that no chunk is read before it has a value, and that no
- * contribution is added twice. O(moves) automata.
+ * contribution is added twice. O(moves) automata for each guess.
  */
 #include "compiler/every/bits/powers.h"
 

@@ -3,7 +3,9 @@
  *
  * In a text such as "if left { reduce d from l }; if v > 0 { send d to up }" no item can run on all
  * ranks at once, as the leaves begin. So the items are run level by level. The level of a rank is a
- * power of two: the lowest or the highest bit of some number v of the rank.
+ * power of two: the lowest or the highest bit of some number v of the rank. In a binomial tree of 8
+ * ranks, rank v sends to v minus its lowest bit: 1, 3, 5 and 7 in the trip D = 1, then 2 and 6 in
+ * the trip D = 2, then 4.
  *
  * A group is a shortest sequence of items in which every message is received. Its items become a
  * loop over D: an item's message is in the trip where D is the level of one of its ends, either of
@@ -107,7 +109,8 @@ static bool cut(struct power_forms *f, const struct act *v, uint32_t n, uint32_t
 enum { LOWEST, HIGHEST, KINDS };
 struct candidate {
 	const struct dfa *level; /* N, root, rank -> D */
-	bool half, of_sender, up;
+	bool half, up;		 /* `level` is half of the bit; the loop counts up */
+	bool of_sender; /* a message is in the trip of its sender's level, else its receiver's */
 };
 
 /* The tuples where D is the least power of two >= N. */
@@ -223,7 +226,10 @@ static bool fits(struct power_forms *f, const struct group *g, const struct valu
 	const struct dfa *half = power_at_twice(f, level);
 
 	for (int k = 0; k < 8 && !f->d.spent; k++) {
-		struct candidate c = { k < 4 ? half : level, k < 4, k & 2, k & 1 };
+		struct candidate c = { .level = k < 4 ? half : level,
+				       .half = k < 4,
+				       .of_sender = k & 2,
+				       .up = k & 1 };
 		struct moves moves = { .v = NULL };
 		*to = loop_of(f, g, &c);
 		to->number = power_and(f, f->context, value_is_track(f, x, TRACK_VALUE));
@@ -235,13 +241,14 @@ static bool fits(struct power_forms *f, const struct group *g, const struct valu
 }
 
 /* The number that gives levels: the rank, or the k-th `let`, plus 0 or 1; and which bit of it. */
-struct telling {
+struct level_source {
 	uint32_t k;
 	int more, kind;
 };
 
-static bool told_by(struct power_forms *f, const struct group *g, const struct telling *t,
-		    struct act *to)
+/* Whether the group is a loop over these levels; *to: the loop. */
+static bool fits_source(struct power_forms *f, const struct group *g, const struct level_source *t,
+			struct act *to)
 {
 	struct value x = t->k ? f->levels[t->k - 1] : value_track(TRACK_RANK);
 
@@ -255,16 +262,16 @@ static bool told_by(struct power_forms *f, const struct group *g, const struct t
 }
 
 /* *last: the number that gave the levels of the group before; it is tried first. */
-static bool loop_over_levels(struct power_forms *f, const struct group *g, struct telling *last,
-			     struct act *to)
+static bool loop_over_levels(struct power_forms *f, const struct group *g,
+			     struct level_source *last, struct act *to)
 {
-	if (told_by(f, g, last, to))
+	if (fits_source(f, g, last, to))
 		return true;
 	for (uint32_t k = 0; k <= f->nlevels; k++)
 		for (int more = 0; more < 2; more++)
 			for (int kind = 0; kind < KINDS && !f->d.spent; kind++) {
-				*last = (struct telling){ k, more, kind };
-				if (told_by(f, g, last, to))
+				*last = (struct level_source){ k, more, kind };
+				if (fits_source(f, g, last, to))
 					return true;
 			}
 	return no_pattern(f, &g->v[0]);
@@ -273,8 +280,8 @@ static bool loop_over_levels(struct power_forms *f, const struct group *g, struc
 /* ---- all ------------------------------------------------------------------------------ */
 
 /* Adds a group as it is, or as a loop. */
-static bool add_group(struct power_forms *f, const struct act *v, uint32_t n, struct telling *last,
-		      struct act *to)
+static bool add_group(struct power_forms *f, const struct act *v, uint32_t n,
+		      struct level_source *last, struct act *to)
 {
 	struct act as_is = { .body = (struct act *)v, .nbody = n }, loop;
 	struct moves moves = { .v = NULL };
@@ -298,7 +305,7 @@ static bool add_group(struct power_forms *f, const struct act *v, uint32_t n, st
 
 bool power_trees(struct power_forms *f, const struct act *all, struct act *to)
 {
-	struct telling last = { 0, 0, LOWEST };
+	struct level_source last = { 0, 0, LOWEST };
 	uint32_t n = 0;
 
 	f->why = NULL;

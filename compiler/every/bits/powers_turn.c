@@ -49,8 +49,8 @@ const struct dfa *power_numbered(struct power_forms *f, const struct dfa *a,
 
 	for (int k = 0; k < 2; k++) {
 		const uint8_t aside[] = { tracks[k], TRACK_VALUE, TRACKS };
-		const uint8_t whose[] = { TRACK_RANK, tracks[k], TRACKS };
-		a = power_and(f, power_renamed(f, a, aside), power_renamed(f, number, whose));
+		const uint8_t of_track[] = { TRACK_RANK, tracks[k], TRACKS };
+		a = power_and(f, power_renamed(f, a, aside), power_renamed(f, number, of_track));
 		a = dfa_exists(&f->d, a, BIT(TRACK_VALUE));
 	}
 	return a;

@@ -4,8 +4,9 @@
  * The text is walked once; `walk.domain` is the set of tuples (N, D, root, rank, J) that reach a
  * statement. For each condition that would make a statement an error (an index outside its buffer,
  * a peer that is no rank, a failed assert), the walk proves that no tuple satisfies it (ccs(5)
- * 4-6). Texts may have operations, steps, ifs, groups, and two kinds of loops: over a logarithm,
- * without nesting, and over chunks, with independent copies as trips.
+ * 4-6). Texts may have operations, steps, ifs, groups, pars, calls, and three kinds of loops: over
+ * a logarithm, without nesting; over chunks, with independent copies as trips; and of few trips,
+ * which are unrolled. O(text with its calls) automata, and O(operations^2) for a step or a par.
  */
 #include "compiler/every/bits/powers.h"
 
@@ -65,8 +66,10 @@ static bool links_hold(struct power_walk *w, const struct dfa *pairs, const stru
 
 #define NEWS (UINT64_C(1) << 62) /* virtual FIFOs for sets of begun ranks, not chunks */
 
-/* For contracts with an order: a message carries the set of ranks known to have begun. */
-static bool news(struct power_walk *w, const struct stmt *s, const struct dfa *pair, bool empty)
+/* For contracts with an order: a message carries the set of ranks known to have begun. Adds this as
+ * an item with a virtual FIFO. */
+static bool carry_begun(struct power_walk *w, const struct stmt *s, const struct dfa *pair,
+			bool empty)
 {
 	struct power_forms *f = w->f;
 	struct value chunk = value_track(TRACK_CHUNK), offset = value_track(TRACK_OFFSET);
@@ -110,7 +113,7 @@ static bool message(struct power_walk *w, const struct stmt *s)
 	const struct dfa *pair = power_and(f, w->domain, value_compare(f, OP_EQ, &from, &whole));
 	if (s->kind == S_SEND && !links_hold(w, pair, s))
 		return false;
-	if (f->begun != NONE && !news(w, s, pair, empty))
+	if (f->begun != NONE && !carry_begun(w, s, pair, empty))
 		return false;
 	if (empty)
 		return !f->why;
@@ -122,7 +125,8 @@ static bool message(struct power_walk *w, const struct stmt *s)
 	return !f->why;
 }
 
-/* Whether two trips of a loop over chunks, or two chunks of one operation, meet in a cell. */
+/* Whether no two trips of a loop over chunks write the same chunk, and the operation reads no chunk
+ * that it writes; else fails. */
 static bool apart(struct power_walk *w, const struct act *i, const struct stmt *s)
 {
 	struct power_forms *f = w->f;
@@ -366,7 +370,7 @@ static const struct dfa *head(struct power_walk *w, const struct value *v)
 }
 
 /* A loop over k, with D = 2^k. Its trips are the same on all ranks. A head has the D of the next
- * trip if D doubles, else twice the D of the next trip. */
+ * trip if D doubles, else twice that: the head after a trip with D = 1 then has a whole number. */
 static bool loop_of_powers(struct power_walk *w, const struct stmt *s, const struct value *lo,
 			   const struct value *hi, bool up)
 {

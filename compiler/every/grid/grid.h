@@ -2,7 +2,8 @@
  * Proofs for schedules on grids of every size X x Y: rings in rows and columns, hierarchies.
  *
  * If N = X * Y, indices such as x * Y + y are not affine in N and X. But a rank is a pair of
- * digits, x + y * X with x < X and y < Y, and so is a chunk. A call of a proc in groups (rows,
+ * digits, x + y * X with x < X and y < Y, and so is a chunk. With X = 2 and Y = 3, rank 5 is (1,
+ * 2); its row is ranks (0, 2) and (1, 2), which are 4 and 5. A call of a proc in groups (rows,
  * columns) changes one digit at a time, and in a step of the main text each digit of a peer or
  * chunk is an affine function of the digits. So everything is affine in X, Y and the digits. The
  * passes:
@@ -10,7 +11,8 @@
  *   grid_polynomials.c  numbers as polynomials in X, Y and the rank's numbers; quotients,
  *                       remainders and comparisons of them, where they can be decided
  *   grid_values.c       an expression -> its polynomial
- *   grid_links.c        the links of the topology, as pairs of ranks' numbers
+ *   grid_digits.c       a number -> its digits; relations between ranks or chunks by their digits
+ *   grid_links.c        the links of the topology, as pairs of ranks' digits
  *   grid_cells.c        references -> chunks, by their digits; the contract's values
  *   grid_calls.c        the effect of a callee, proved once for its own N >= 1: the final contents
  *                       of each chunk, by the affine passes or by its contract; its messages
@@ -60,9 +62,10 @@ struct grid_buffer {
 	uint32_t used;		       /* bits: the factors of its count */
 };
 
-/* Atoms 0 .. m - 1 are the factors of N, each at least 1. All other atoms are digits, at least 0
- * and below a factor: first the digits of the root, if the schedule runs with any root; from
- * `ranks` on those of the rank; then those of ranks in loops, and remainders. */
+/* An atom is a variable of polynomials. Atoms 0 .. m - 1 are the factors of N, each at least 1. All
+ * other atoms are digits, at least 0 and below a factor: first the digits of the root, if the
+ * schedule runs with any root; from `ranks` on the digits of the rank; then the digits of ranks in
+ * loops, and remainders. */
 struct grid {
 	struct ctx *ctx;
 	struct arena *arena;
@@ -185,7 +188,7 @@ bool grid_step(struct grid_run *r, const struct stmt *s);
 bool grid_within(struct grid_run *r, const struct stmt *s);
 
 /* ---- grid_links.c ---- */
-/** All pairs that have a link: m numbers -> m numbers. NULL: g->why. */
+/** All pairs that have a link: m digits -> m digits. NULL: g->why. */
 isl_map *grid_links(struct grid *g, const struct decl *topology);
 
 /* ---- grid_calls.c ---- */
@@ -196,7 +199,7 @@ struct grid_call {
 	isl_map *messages; /* rank -> rank */
 	bool parts;	   /* its view has a part for each rank of the group; else one part */
 	bool whole;	   /* holds is rank -> rank; parts are then single chunks */
-	bool rooted;	   /* contributions are those of one rank of the group */
+	bool rooted;	   /* all contributions are of one rank of the group */
 	struct polynomial root;
 	json_t *certificate; /* of the callee; NULL: it has none */
 };

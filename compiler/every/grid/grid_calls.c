@@ -5,7 +5,7 @@
  * arguments, its effect is taken from its affine proof. Any other callee must be a schedule with a
  * proof of any kind, and its effect is that of its contract: for each chunk, the sum over all
  * ranks, or the value of one rank. A group may have one rank, so each callee is proved for every N
- * >= 1.
+ * >= 1. The cost is that of the callee's proof.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/bits/powers.h"
@@ -34,7 +34,7 @@ static bool as_schedule(const struct stmt *call, struct decl *d, struct buffer_d
 	return !b->blocks && !b->sized && !b->by_column && b->count->kind == E_N;
 }
 
-static isl_stat take(isl_map *m, void *arg)
+static isl_stat add_map(isl_map *m, void *arg)
 {
 	isl_map **to = arg;
 
@@ -53,16 +53,18 @@ static isl_map *of_numbers(isl_map *m, uint32_t dims, bool chunks, const char *n
 	return isl_map_coalesce(isl_map_set_dim_name(m, isl_dim_param, 0, name));
 }
 
-static bool tell(struct forms *f, const struct affine_proof *p, const char *name,
-		 struct grid_call *to)
+/* The effect that the proof shows, as relations of ranks and parts of the group. False: it cannot
+ * be used in a group. */
+static bool take_effect(struct forms *f, const struct affine_proof *p, const char *name,
+			struct grid_call *to)
 {
 	isl_union_map *ends = values_ends(f, &p->flow, p->holdings, NULL);
 
-	isl_union_map_foreach_map(ends, take, &to->holds);
+	isl_union_map_foreach_map(ends, add_map, &to->holds);
 	isl_union_map_free(ends);
 	for (uint32_t i = 0; i < p->pairs.n; i++)
-		take(of_numbers(isl_map_copy(p->pairs.v[i].map), f->dims, false, name),
-		     &to->messages);
+		add_map(of_numbers(isl_map_copy(p->pairs.v[i].map), f->dims, false, name),
+			&to->messages);
 	if (!to->holds || f->some || f->nbuffers > 1)
 		return false; /* a scratch may be cut differently from parts of several chunks */
 	to->holds = of_numbers(to->holds, f->dims, true, name);
@@ -98,7 +100,7 @@ static bool by_proof(struct grid_run *r, const struct stmt *call, uint32_t numbe
 			   .least = 1,
 			   .part = true };
 	to->parts = true;
-	bool ok = affine_proof_make(&f, r->slots, &p) && tell(&f, &p, g->names[number], to);
+	bool ok = affine_proof_make(&f, r->slots, &p) && take_effect(&f, &p, g->names[number], to);
 	if (ok && r->moves && !f.rendezvous)
 		to->certificate = certificate(&f, &p);
 	if (!ok && !g->why) {
@@ -136,7 +138,7 @@ static bool only_root(const struct decl *d, const struct binding **root)
 	return e && e->kind == E_NAME && e->sym == d->params->sym;
 }
 
-/* Whether the contract is data[i] == data[i]@q, or the sum over q in 0..N; *all: the latter. */
+/* Whether the contract is data[i] == data[i]@q, or the sum over q in 0..N; *all: the sum. */
 static bool chunk_by_chunk(const struct decl *d, bool *all)
 {
 	const struct decl *k = d->contract;
@@ -188,7 +190,8 @@ static isl_map *all_ranks(const struct grid *g, uint32_t number)
 	return isl_map_from_domain_and_range(isl_set_copy(s), s);
 }
 
-static bool is_called_so(const struct stmt *call, const struct binding **root, bool *all)
+/* Whether the call is of the form that by_contract() covers. */
+static bool has_known_contract(const struct stmt *call, const struct binding **root, bool *all)
 {
 	const struct decl *d = call->callee;
 
@@ -209,7 +212,7 @@ static bool by_contract(struct grid_run *r, const struct stmt *call, uint32_t nu
 	const struct expr *count, *e;
 	bool all;
 
-	if (!is_called_so(call, &root, &all))
+	if (!has_known_contract(call, &root, &all))
 		return false;
 	count = d->buffers->count;
 	to->parts = count->kind == E_N;

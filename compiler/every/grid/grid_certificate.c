@@ -7,16 +7,16 @@
  * the root's digits. A rank and a chunk have one digit for each factor; a cell is a rank, a chunk
  * and the number of a buffer.
  *
- *   call   {"line", "digit": by which its groups' ranks differ, "view": cells, "root": a sum or
- *   none,
- *           "callee": certificate, "holds": set of (cell, cell that was there at first)}
- *   step   {"line", "together": whether they start together, "operations": [{"kind", "line",
- *   "loops", "peer": function, "x": cells, "y": cells}],
+ *   call   {"line", "digit": by which its groups' ranks differ, "view": cells,
+ *           "root": function, or missing, "callee": certificate,
+ *           "holds": set of (cell, cell that was there at first)}
+ *   step   {"line", "together": whether they start together,
+ *           "operations": [{"kind", "line", "loops", "peer": function, "x": cells, "y": cells}],
  *           "holds"}
- *   cells  {"buffer", "free": [digits that may be any], "at": function of the rest}
+ *   cells  {"buffer", "free": [digits that may be any], "at": function to all digits}
  *
  * A function's point is the rank's digits, and the trips of the loops around an operation.
- * tests/check/certificate_grid.py checks one.
+ * tests/check/certificate_grid.py checks one. O(pieces of all sets and functions).
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid/grid.h"

@@ -1,7 +1,8 @@
 /*
  * Numbers as digits, and relations between ranks and chunks by their digits. See grid.h.
  *
- * O(factors) each.
+ * The digits of a number are its remainders, by one factor after another; a number has digits only
+ * if grid_divide() decides each of these for all sizes. O(factors) each.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid/grid.h"

@@ -1,8 +1,8 @@
 /*
- * The links of a topology, as pairs of ranks' numbers. See grid.h.
+ * The links of a topology, as pairs of ranks by their digits. See grid.h.
  *
  * The text may have lets, fns, links from the rank itself, `if`, and loops over all ranks, which
- * are evaluated for all iterations at once. ccs(5) 4, topologies
+ * are evaluated for all iterations at once (ccs(5) 4, Topologies). O(text) set operations.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid/grid.h"

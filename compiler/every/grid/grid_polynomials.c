@@ -1,8 +1,9 @@
 /*
  * Polynomials with integer factors. See grid.h.
  *
- * Nothing is rounded: polynomials that are too long, and undecided comparisons, are refused.
- * O(terms^2) each.
+ * Nothing is rounded: polynomials that are too long, and undecided comparisons, are refused. A
+ * polynomial is at least 0 if it is a sum of products without a minus, once each factor of N is
+ * written as 1 + its digit + a rest of at least 0. O(terms^2) each.
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid/grid.h"

@@ -83,7 +83,7 @@ static bool push(struct stepping *t, const struct stepped *p)
 	return true;
 }
 
-static bool unknown(const struct stepping *t, const struct stmt *s)
+static bool fail_unknown(const struct stepping *t, const struct stmt *s)
 {
 	return grid_fail(t->r->g, s->span, "an operation that is not known for every size");
 }
@@ -108,7 +108,7 @@ static bool message(struct stepping *t, const struct stmt *s)
 	const struct polynomial *from = send ? own : other, *to = send ? other : own;
 	isl_map *m = access(t, from, to, own, &c);
 	if (!m)
-		return unknown(t, s);
+		return fail_unknown(t, s);
 	*(send ? &p.reads : &p.writes) = m;
 	p.pairs = grid_between(g, grid_put_digits(g, NULL, from, 0),
 			       grid_put_digits(g, NULL, to, 0), isl_set_copy(t->domain));
@@ -134,7 +134,7 @@ static bool local(struct stepping *t, const struct stmt *s)
 	p.writes = access(t, own, own, own, &y);
 	push(t, &p);
 	if (!p.reads || !p.writes)
-		return unknown(t, s);
+		return fail_unknown(t, s);
 	words(t, s, NULL, &x, &y);
 	return true;
 }
@@ -367,7 +367,7 @@ static bool has_values(const struct grid_run *r, isl_set *cells)
 }
 
 /* Cells get, or add, the values of other cells; takes `from`. */
-static bool take(struct grid_run *r, isl_map *from, const struct stmt *s)
+static bool store_values(struct grid_run *r, isl_map *from, const struct stmt *s)
 {
 	bool adds = s->kind == S_REDUCE_FROM || s->kind == S_REDUCE_INTO;
 	isl_set *to = isl_map_domain(isl_map_copy(from));
@@ -399,10 +399,11 @@ static bool values(const struct stepping *t, const isl_map *sent, bool trips)
 		isl_map *to = isl_map_copy(p->writes);
 		if (p->pairs && !trips)
 			to = no_trips(t, to);
-		ok = take(t->r,
-			  isl_map_apply_range(isl_map_reverse(to),
-					      isl_map_copy(p->pairs ? (isl_map *)sent : p->reads)),
-			  p->s);
+		ok = store_values(
+			t->r,
+			isl_map_apply_range(isl_map_reverse(to),
+					    isl_map_copy(p->pairs ? (isl_map *)sent : p->reads)),
+			p->s);
 	}
 	return ok;
 }

@@ -3,7 +3,7 @@
  *
  * Quotients and remainders are by products of factors. x % X, where x is outside 0 .. X - 1 by a
  * few multiples of X (the neighbour on a ring), becomes a new atom; g->turned has its relation to
- * x.
+ * x. Other expressions are refused. O(nodes * terms^2).
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/grid/grid.h"

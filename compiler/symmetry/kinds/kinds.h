@@ -75,8 +75,8 @@
  * is. A copy in two pieces may also be cut at this parameter.
  *
  * An overflow must not happen on one rank alone. So each kind has a bound of its value, and the
- * form is OTHER if the bound is not well below 2^63. Bounds hold if every parameter of the schedule
- * is below KIND_MOST_PARAM.
+ * form is OTHER if the bound is not well below 2^63. Bounds hold if no parameter of the schedule
+ * exceeds KIND_MOST_PARAM in absolute value, which turns.c checks.
  *
  * O(text), with each call walked anew; at most LIMIT_KIND_WORK nodes.
  */
@@ -85,7 +85,7 @@
 
 #include "lang/ast.h"
 
-#define KIND_MOST_PARAM 1024	   /* bounds hold for parameters below this */
+#define KIND_MOST_PARAM 1024	   /* bounds hold for parameters up to this, and down to -this */
 #define LIMIT_KIND_WORK (1u << 14) /* nodes and statements; more is not symmetric */
 
 enum kind_form { KIND_SAME, KIND_NEAR, KIND_WITHIN, KIND_ANY, KIND_PLACE, KIND_OTHER };
@@ -105,7 +105,7 @@ struct place_fn {
 	const struct symbol *x;
 };
 
-/* How an operand's chunks on rank r follow from those on rank 0. */
+/* How an operand's chunks on rank r follow from its chunks on rank 0. */
 enum turns {
 	TURNS_NOT,   /* the same chunks */
 	TURNS_ALL,   /* all chunks of the name: the same set, however they turn */
@@ -152,7 +152,7 @@ void kinds_find(struct kinds *k, struct arena *a, const struct module *m,
 		const struct decl *schedule, enum turn_by by, uint32_t nranks,
 		const struct symbol *root);
 
-/** The kind of an expression, with the current kinds of names: of the topology, of files, and those
+/** The kind of an expression, with the current kinds of names: of the topology, of files, and names
  *  that the caller has bound with kinds_bind (such as a contract's). */
 struct kind kinds_of(struct kinds *k, const struct expr *e);
 
@@ -166,7 +166,7 @@ struct kind kinds_place_of_call(struct kinds *k, const struct expr *call, const 
 const struct expr *kinds_of_parts(const struct expr *e);
 
 /** The kind of f(args), with arguments that are SAME, where f calls itself: SAME, with the bounds
- *  that are found. */
+ *  that running f for all such arguments shows, or none (kinds_bound.c). */
 struct kind kinds_bound_of_call(struct kinds *k, const struct expr *call, const struct kind *args);
 
 /** Whether two expressions are one text with the same names. */

@@ -4,7 +4,7 @@
  * In: a call with arguments that are SAME. At most one of them is not a known number, and that one
  * has at most MOST_VALUES values. Out: the exact least and greatest value; or no bounds, if the run
  * does not end soon, overflows, or meets an expression with an unknown value.
- * O(LIMIT_FUEL nodes) a call.
+ * O(LIMIT_FUEL nodes) a call. Also the walk's limit of work, and its first failure.
  */
 #include "compiler/symmetry/kinds/kinds.h"
 
@@ -19,9 +19,9 @@ struct machine {
 	uint32_t fuel, depth;
 };
 
-static bool run(struct machine *m, const struct expr *e, int64_t *v);
+static bool evaluate(struct machine *m, const struct expr *e, int64_t *v);
 
-/* Floor division and modulo, as eval.c has them. */
+/* Floor division and modulo, as eval.c has them; not modulo a negative number. */
 static bool divide(enum expr_op op, int64_t a, int64_t b, int64_t *v)
 {
 	if (b == 0 || (a == INT64_MIN && b == -1))
@@ -66,7 +66,7 @@ static bool run_call(struct machine *m, const struct fn_def *f, const int64_t *a
 	}
 	is = m->depth < MOST_CALLS;
 	m->depth++;
-	is = is && run(m, f->body, v);
+	is = is && evaluate(m, f->body, v);
 	m->depth--;
 	for (uint32_t i = 0; i < f->nparams; i++) {
 		m->of[f->params[i]->id] = was[i];
@@ -84,12 +84,12 @@ static bool call_again(struct machine *m, const struct expr *e, int64_t *v)
 		return false;
 	int64_t *args = ARENA_ARRAY(m->k->arena, int64_t, (size_t)f->nparams + 1);
 	for (const struct expr *a = e->args; a && n < f->nparams; a = a->next)
-		if (!run(m, a, &args[n++]))
+		if (!evaluate(m, a, &args[n++]))
 			return false;
 	return run_call(m, f, args, v);
 }
 
-static bool run(struct machine *m, const struct expr *e, int64_t *v)
+static bool evaluate(struct machine *m, const struct expr *e, int64_t *v)
 {
 	int64_t a, b;
 
@@ -101,9 +101,10 @@ static bool run(struct machine *m, const struct expr *e, int64_t *v)
 	case E_INT: *v = e->value; return true;
 	case E_N: *v = m->k->nranks; return m->k->nranks > 0;
 	case E_NAME: *v = m->of[e->sym->id]; return m->bound[e->sym->id];
-	case E_UNARY: return e->op == OP_NEG && run(m, e->a, &a) && operate(OP_SUB, 0, a, v);
-	case E_BINARY: return run(m, e->a, &a) && run(m, e->b, &b) && operate(e->op, a, b, v);
-	case E_COND: return run(m, e->a, &a) && run(m, a ? e->b : e->c, v);
+	case E_UNARY: return e->op == OP_NEG && evaluate(m, e->a, &a) && operate(OP_SUB, 0, a, v);
+	case E_BINARY:
+		return evaluate(m, e->a, &a) && evaluate(m, e->b, &b) && operate(e->op, a, b, v);
+	case E_COND: return evaluate(m, e->a, &a) && evaluate(m, a ? e->b : e->c, v);
 	case E_CALL: return call_again(m, e, v);
 	case E_RANK:
 	case E_ENTRY:

@@ -2,10 +2,10 @@
 
     CCS_SCHEDULES --parse--> Parts --choose(call)--> Choice: a module, or gloo
 
-A part is COLLECTIVE:FILE[@FROM-TO]: as in CCS_MPI (libccs-mpi(7)), sizes are those of a block in
-bytes, both included. FILE is a module that ccc has made, a `.ccs`, which is compiled for the
-group's number of ranks, with the `-D NAME=NUMBER` that follow it, or `gloo`. Or it is @TUNING, a file
-of ccs-tuning(5); its sections for processes count. The first part that holds a call runs it; if it
+The text is a tuning in its short form (ccs-tuning(5)), which the library reads. Sizes are those of a
+block in bytes, as in CCS_MPI (libccs-mpi(7)). A part's file is a module that ccc has made, a `.ccs`,
+which is compiled for the group's number of ranks, with the `-D NAME=NUMBER` that follow it, or
+`gloo`; of a tuning, the sections for processes count. The first part that holds a call runs it; if it
 cannot, the call fails: no other part replaces it. The defaults run the calls that no part of
 CCS_SCHEDULES holds.
 
@@ -26,7 +26,7 @@ from ..compiler import library_schedule
 from ..errors import ArgumentError, CcsError, Status
 from ..module import Module
 from ..native import RunOptions
-from ..tuning import Tuning
+from ..tuning import Tuning, tuning_parts
 
 VARIABLE = "CCS_SCHEDULES"
 DEBUG = "CCS_DEBUG"
@@ -60,7 +60,6 @@ DEFAULTS = (
 )
 
 _ENGINES = {"procs": "cpu", "mpi": "cpu", "cuda": "cuda"}  # and what ccc compiles for
-_UNITS = {"": 0, "K": 10, "M": 20, "G": 30}
 _SIZE_MAX = 2**64 - 1
 
 
@@ -114,43 +113,14 @@ def _wrong(part: str, why: str) -> ArgumentError:
     return ArgumentError(f"{VARIABLE}: '{part}': {why}")
 
 
-def _size(text: str, part: str, absent: int) -> int:
-    if not text:
-        return absent
-    found = re.fullmatch(r"([0-9]{1,18})([KMG]?)", text)
-    if not found:
-        raise _wrong(part, f"'{text}' is no size: write bytes, or such as 64K, 1M or 1G")
-    size = int(found.group(1)) << _UNITS[found.group(2)]
-    if size > _SIZE_MAX:
-        raise _wrong(part, f"'{text}' is larger than any size")
-    return size
-
-
-def _range(text: str, part: str) -> Tuple[int, int]:
-    least, dash, most = text.partition("-")
-    if not dash:
-        raise _wrong(part, f"'@{text}' is no range: write @FROM-TO, either of which may be left out")
-    bounds = _size(least, part, 0), _size(most, part, _SIZE_MAX)
-    if bounds[0] > bounds[1]:
-        raise _wrong(part, f"'@{text}' holds no size: FROM is larger than TO")
-    return bounds
-
-
-def _part(text: str, default: bool) -> Part:
-    if text.startswith("@"):
-        if not text[1:]:
-            raise _wrong(text, "'@' needs a tuning's file, such as @host.tuning")
-        return Part("", text[1:], tuning=True, text=text)
-    collective, colon, rest = text.partition(":")
-    if not colon:
-        raise _wrong(text, "write COLLECTIVE:FILE, such as allreduce:ring_allreduce.so")
+def _part(
+    text: str, collective: Optional[str], file: str, least: int, most: int, default: bool
+) -> Part:
+    if collective is None:
+        return Part("", file, tuning=True, text=text)
     collective = _ALIASES.get(collective, collective)
     if collective not in CONTRACTS and collective != P2P:
         raise _wrong(text, f"no such collective; there are {', '.join([*CONTRACTS, P2P])}")
-    file, at, sizes = rest.rpartition("@")
-    if not at:
-        file, sizes = rest, ""
-    least, most = _range(sizes, text) if at else (0, _SIZE_MAX)
     file, *defines = (word.strip() for word in re.split(r"\s-D", file))
     if defines and not file.endswith(".ccs"):
         raise _wrong(text, "-D is for a .ccs: a module has the numbers that it was compiled with")
@@ -166,7 +136,7 @@ def _part(text: str, default: bool) -> Part:
 
 def parse(text: str, default: bool = False) -> List[Part]:
     """The parts of such a text. ArgumentError: it names the part and the mistake."""
-    return [_part(part.strip(), default) for part in text.split(",") if part.strip()]
+    return [_part(*part, default) for part in tuning_parts(VARIABLE, text)]
 
 
 # ---- files -----------------------------------------------------------------------------------

@@ -4,8 +4,8 @@
  * One file per entry, named by the 128-bit hash of everything that the bytes depend on. A writer
  * writes a temporary file, syncs it and renames it, so every reader, in any process and after a
  * crash of the machine, sees a whole entry or none. The head repeats the key and has a checksum;
- * a damaged entry is removed. What is read here runs on the GPU, so directories and files of
- * other users are not used.
+ * a damaged entry is removed. Entries run on the GPU, so directories and files of other users are
+ * not used.
  *
  * The time of a file is its last use. A writer removes the least recently used entries beyond the
  * limit. There is no lock: every writer checks the limit after its own write, so the last one
@@ -16,6 +16,7 @@
 
 #include "runtime/base/file.h"
 #include "runtime/base/hash.h"
+#include "runtime/base/size.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -198,22 +199,10 @@ void *cache_read(const struct cache_key *key, size_t *len)
 /* Reads "64M". A text that is no size gives the default. */
 static uint64_t limit(void)
 {
-	static const char units[] = "KMG";
-	const char *text = getenv("CCS_CACHE_SIZE"), *unit;
-	unsigned long long n;
-	char *end;
-	int shift = 0;
+	const char *text = getenv("CCS_CACHE_SIZE");
+	uint64_t bytes = 0;
 
-	if (!text || *text < '0' || *text > '9')
-		return MOST_BYTES;
-	errno = 0;
-	n = strtoull(text, &end, 10);
-	unit = *end ? strchr(units, *end) : NULL;
-	if (unit) {
-		shift = 10 * (int)(unit - units + 1);
-		end++;
-	}
-	return errno || *end || n > UINT64_MAX >> shift ? MOST_BYTES : n << shift;
+	return text && !size_read(&text, &bytes) && !*text ? bytes : MOST_BYTES;
 }
 
 /* A file of the cache. */

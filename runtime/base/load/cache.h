@@ -15,6 +15,7 @@ struct cache_key {
 	uint64_t hash[2];
 };
 
+/** The key of the parts' bytes and lengths. O(bytes). */
 struct cache_key cache_key_of(const void *const *parts, const size_t *lengths, size_t n);
 
 /** The entry's bytes, malloc'ed, with a NUL after them. NULL: no whole entry that this user

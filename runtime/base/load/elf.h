@@ -18,8 +18,8 @@ struct elf_bytes {
 	const void *of;
 };
 
-/** The module's bytes: [*at, *at + *len). Returns NULL, or what is wrong with the file ("is no
- *  shared object ..."). */
+/** The module's bytes: [*at, *at + *len). Returns NULL, or the mistake: "is not a shared object
+ *  ...". */
 const char *elf_module(const struct elf_bytes *f, uint64_t *at, uint64_t *len);
 
 #endif

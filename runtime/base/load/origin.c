@@ -1,4 +1,4 @@
-/* See origin.h. O(1). */
+/* Whether an object was made by this process: see origin.h. O(1). */
 #include "runtime/base/load/origin.h"
 
 #include <stdint.h>

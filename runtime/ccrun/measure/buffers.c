@@ -80,7 +80,7 @@ static ccs_status size_chunks(const struct bench *b, struct check *c, size_t mos
 	if (!c->sizes)
 		return CCS_OK;
 	if (b->o->sizes)
-		return sizes_compute(c, b->o->sizes, b->o->lengths, PTRDIFF_MAX / 16);
+		return sizes_compute(c, b->o->sizes, PTRDIFF_MAX / 16);
 	sizes_draw(c, most);
 	return CCS_OK;
 }

@@ -4,7 +4,7 @@
 #include "runtime/ccrun/values/chunk_sizes.h"
 
 #include "runtime/ccrun/values/elements.h"
-#include "runtime/ccrun/values/fill.h"
+#include "runtime/ccrun/values/expression.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -177,45 +177,29 @@ void sizes_draw(struct check *c, size_t most)
 }
 
 /* Computes the length of one number. */
-static ccs_status compute(const struct check *c, const struct formula *f, const char *expression,
-			  uint32_t named, size_t *size)
+static ccs_status compute(const struct check *c, struct formula *f, uint32_t named, size_t *size)
 {
-	const int64_t names[FORMULA_NAMES] = {
-		[FORMULA_RANK] = named / c->sizes->n,
-		[FORMULA_INDEX] = named % c->sizes->n,
-		[FORMULA_N] = c->of.nranks,
-		[FORMULA_COUNT] = (int64_t)c->count,
-	};
-	struct formula_fault fault = { .to = strlen(expression) };
-	char what[300], where[100];
+	uint32_t rank = named / c->sizes->n, index = named % c->sizes->n;
 	int64_t value;
+	ccs_status s = expression_value(c, f, rank, index, &value);
 
-	snprintf(where, sizeof(where), "(rank %" PRId64 ", index %" PRId64 ")", names[FORMULA_RANK],
-		 names[FORMULA_INDEX]);
-	if (formula_value(f, names, &value, &fault) && value >= 0) {
-		*size = (size_t)value;
-		return CCS_OK;
-	}
-	if (*fault.text)
-		snprintf(what, sizeof(what), "%s %s", fault.text, where);
-	else
-		snprintf(what, sizeof(what), "%" PRId64 " %s is not a number of elements", value,
-			 where);
-	return formula_refuse("--sizes", expression, &fault, what);
+	if (!s && value < 0)
+		s = expression_refuse(f,
+				      "%" PRId64 " (rank %u, index %u) is not a number of elements",
+				      value, rank, index);
+	*size = s ? 0 : (size_t)value;
+	return s;
 }
 
-ccs_status sizes_compute(struct check *c, const struct formula *f, const char *expression,
-			 size_t most)
+ccs_status sizes_compute(struct check *c, struct formula *f, size_t most)
 {
-	struct formula_fault all = { .to = strlen(expression) };
 	struct sizes *s = c->sizes;
 	ccs_status rc = CCS_OK;
 
 	for (size_t k = 0; k < (size_t)c->of.nranks * s->n && !rc; k++)
-		rc = compute(c, f, expression, s->named[s->number[k]], s->of + k);
+		rc = compute(c, f, s->named[s->number[k]], s->of + k);
 	if (!rc && place_all(c) > most)
-		rc = formula_refuse("--sizes", expression, &all,
-				    "a rank's buffers would exceed any memory");
+		rc = expression_refuse(f, "a rank's buffers would exceed any memory");
 	return rc;
 }
 

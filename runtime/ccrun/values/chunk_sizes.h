@@ -10,7 +10,6 @@
 #define CCS_RUNTIME_CCRUN_VALUES_CHUNK_SIZES_H
 
 #include "runtime/ccrun/ccrun.h"
-#include "runtime/ccrun/values/formula.h"
 
 struct sizes {
 	uint32_t n;	  /* number of `sized` chunks of a rank, in order */
@@ -31,8 +30,7 @@ void sizes_draw(struct check *c, size_t most);
 /** Sets lengths by an expression of rank and index, the chunk's number among the rank's `sized`
  *  ones. CCS_EINVAL: it has no value, or a rank would have more than `most`; the text shows the
  *  place. O(ranks x chunks). */
-ccs_status sizes_compute(struct check *c, const struct formula *f, const char *expression,
-			 size_t most);
+ccs_status sizes_compute(struct check *c, struct formula *f, size_t most);
 
 /** A rank's sizes, as a call takes them. */
 const size_t *sizes_of(const struct check *c, uint32_t rank);

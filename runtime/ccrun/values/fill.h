@@ -1,21 +1,16 @@
 /*
  * Inputs by --fill: the initial value of element i of rank r is an expression's value for rank =
- * r and index = i (formula.h). A struct check with a formula fills and checks with these. The
+ * r and index = i (expression.h). A struct check with a formula fills and checks with these. The
  * numbers are whole, and must be exact in the type, so that results are exact as far as the type
  * allows.
  */
 #ifndef CCS_RUNTIME_CCRUN_VALUES_FILL_H
 #define CCS_RUNTIME_CCRUN_VALUES_FILL_H
 
-#include "runtime/ccrun/ccrun.h"
-#include "runtime/ccrun/values/formula.h"
+#include "runtime/ccrun/values/expression.h"
 
 /* The expression of --show without --fill, if it fits the type. */
 #define FILL_SHOWN "10 * rank + index"
-
-/** Reads the expression of an option such as --fill. CCS_EINVAL: a mistake; the text shows its
- *  place. */
-ccs_status fill_read(struct formula **out, const char *option, const char *expression);
 
 /** Whether every element of all ranks' inputs has a value in the type, and no result can leave
  *  the type's range. CCS_EINVAL: the text names the first that does not. O(elements). */

@@ -13,11 +13,12 @@
  *   fold*.c    the results of such a run, computed in as few passes as possible
  *   queue.c    the queue of ready fibers
  *   sched.c    threads
- *   cpu_comm.c communicators of threads, and the engine's row
- * shm/         ranks that are processes of one host, over shared memory (procs.h) mpi/ ranks that
- * are processes of any hosts, by MPI's messages (net.h)
+ *   cpu_comm.c communicators with all ranks in this process, and their struct engine
+ * shm/         ranks that are processes of one host, over shared memory (procs.h)
+ * mpi/         ranks that are processes of any hosts, by MPI's messages (net.h)
  *
- * Threads, those of the communicator and all inside a call, play a run's sequence. If a rank is
+ * Threads (the communicator's, and all inside a call) play a run's sequence: its operations in an
+ * order in which none waits. If a rank is
  * late, or is another process, the work of a rank is one fiber for each worker of the plan. A
  * fiber runs on any thread until its next operation has to wait; then it is parked, and the
  * thread that makes the operation possible makes the fiber ready again (exec.c). Threads take
@@ -163,7 +164,8 @@ struct layout {
 	size_t tile; /* elements of a cell in a tile */
 	uint64_t ntiles;
 	uint32_t ahead; /* calls whose messages fit into the FIFOs, up to the plan's slots */
-	bool cached;	/* ... but for a message a call, no more than fit first-level caches */
+	bool cached;	/* FIFOs of one message a call have no more slots than fit first-level
+			   caches */
 	size_t ring;	/* least bytes of a FIFO's slots; 0: as few slots as necessary */
 	size_t longest; /* elements of the longest cell */
 	unsigned char *scratch;	       /* of all ranks, */
@@ -268,8 +270,8 @@ struct shared {
 	_Alignas(CACHE_LINE) _Atomic uint64_t taken;
 };
 
-/* The pieces of each operation of a process's own rank: [first, first + n) of `notes`. Each
- * FIFO has a base for its messages. */
+/* The pieces of an operation of this process's rank: [first, first + n) of laid.own.pieces. Its
+ * messages are at BASE_IN and BASE_OUT (notes.h). */
 struct op_pieces {
 	uint32_t first, n; /* n: OP_UNKNOWN */
 };

@@ -1,5 +1,5 @@
 /*
- * The host of a process, the cores it may use, and the size of its caches. O(1).
+ * The host of a process, the cores that it may use, and the size of its caches. O(1).
  */
 #include "runtime/base/hash.h"
 #include "runtime/cpu/core/cpu.h"

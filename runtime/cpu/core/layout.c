@@ -9,7 +9,8 @@
  *     (see Ring) and all slots together stay within RINGS_BYTES: allgather of 1 MiB by two
  *     processes took 90 us instead of 116 between near cores, 114 instead of 147 between distant
  *     ones;
- *   - a whole chunk, if every message is read in its sender's memory and only stored;
+ *   - WHOLE_BYTES, if every message is read in its sender's memory and only stored; RELAYED_BYTES,
+ *     if also some messages are sent on from there;
  *   - less, if messages have many cells, so that a slot stays within 256 KiB (but at least 512
  *     bytes), and if there are many FIFOs, so that all slots stay within 256 MiB (but at least 64
  *     bytes a tile).
@@ -21,13 +22,13 @@
  * far its receiver is. But of one message a call, only as many as stay in the cores' caches: a
  * line that the receiver has just read is written sooner than one that it has evicted.
  *
- * Ring. A sender that reuses a slot while its lines are in the receiver's private caches must
- * fetch them from there. 256 KiB from one process to another took 31 us with 256 KiB of slots, 14
- * with 1 MiB, and 8 with 2 MiB, which is more than such a cache (1 MiB) holds. So if ranks have
- * cores of their own, a FIFO of long chunks has more slots than the plan needs, up to that many
- * bytes, and all FIFOs together up to RINGS_BYTES; more slots never make a sender wait longer.
- * Half of that if buffers leave the caches themselves, because slots would displace them in the
- * shared cache. Slots that are stored past the caches need no ring.
+ * Ring. A sender that reuses a slot while its lines are in the receiver's private caches must fetch
+ * them from there. 256 KiB from one process to another took 31 us with 256 KiB of slots, 14 with 1
+ * MiB, and 8 with 2 MiB, which is more than such a cache (1 MiB) holds. So if each rank has a core,
+ * a FIFO of long chunks has more slots than the plan needs, up to that many bytes, and all FIFOs
+ * together up to RINGS_BYTES; more slots never make a sender wait longer. Half of that if buffers
+ * leave the caches themselves, because slots would displace them in the shared cache. Slots that
+ * are stored past the caches need no ring.
  *
  * Memory is kept from run to run and only grows. If ranks are processes it is one of several
  * (struct laid, procs_layouts.c). O(fibers + FIFOs + cells).
@@ -62,7 +63,7 @@
 #define FAR_BYTES ((size_t)4 << 20)
 
 /* Adds n * each bytes, rounded up to a cache line. */
-static bool take(size_t *total, size_t n, size_t each)
+static bool add_bytes(size_t *total, size_t n, size_t each)
 {
 	size_t bytes;
 
@@ -233,7 +234,6 @@ static size_t slot_bytes(const struct layout *l, const struct ccs_fifo *f)
 	return bytes <= LINE_BYTES ? 0 : (bytes + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
 }
 
-/* The number of slots of a FIFO. */
 static size_t slots_in(const struct layout *l, const struct call *c, const struct ccs_fifo *f)
 {
 	size_t n = (size_t)slots_of(l, c, f, l->ntiles), bytes = slot_bytes(l, f), most;
@@ -256,23 +256,23 @@ static bool data_size(const struct layout *l, const struct call *c, size_t *line
 	for (uint64_t i = 0; i < p->fifos.n; i++) {
 		size_t n = slots_in(l, c, l->view->fifos + i);
 
-		if (!take(total, n, slot_bytes(l, l->view->fifos + i)) ||
-		    !take(lines, n, sizeof(struct slot_line)))
+		if (!add_bytes(total, n, slot_bytes(l, l->view->fifos + i)) ||
+		    !add_bytes(lines, n, sizeof(struct slot_line)))
 			return false;
 	}
 	for (uint64_t i = 0; i < p->workers.n; i++)
-		if (!take(total, l->view->workers[i].stage, l->tile * l->esize))
+		if (!add_bytes(total, l->view->workers[i].stage, l->tile * l->esize))
 			return false;
 	return !__builtin_mul_overflow(l->longest, l->esize, &cell) &&
-	       take(&scratch, p->scratch, cell) && take(total, p->nranks, scratch);
+	       add_bytes(&scratch, p->scratch, cell) && add_bytes(total, p->nranks, scratch);
 }
 
-static unsigned char *cut(unsigned char **at, size_t n, size_t each)
+static unsigned char *cut_off(unsigned char **at, size_t n, size_t each)
 {
 	unsigned char *p = *at;
 	size_t bytes = 0;
 
-	(void)take(&bytes, n, each); /* no overflow, by data_size */
+	(void)add_bytes(&bytes, n, each); /* no overflow, by data_size */
 	*at += bytes;
 	return p;
 }
@@ -290,25 +290,24 @@ static void place_data(struct cpu *e, struct layout *l, const struct call *call)
 
 		c->n = (uint32_t)slots_in(l, call, l->view->fifos + i);
 		c->bytes = slot_bytes(l, l->view->fifos + i);
-		c->data = c->bytes ? cut(&at, c->n, c->bytes) : NULL;
+		c->data = c->bytes ? cut_off(&at, c->n, c->bytes) : NULL;
 		c->lines = lines;
 		lines += c->n;
 	}
 	for (uint32_t i = 0; i < l->nworkers; i++) {
 		size_t stage = l->view->workers[i].stage;
-		unsigned char *mine = stage ? cut(&at, stage, l->tile * l->esize) : NULL;
+		unsigned char *mine = stage ? cut_off(&at, stage, l->tile * l->esize) : NULL;
 
 		if (is_here(e, l->view->workers[i].rank))
 			l->fibers[i].stage = mine;
 	}
 	l->scratch = at;
-	(void)take(&l->scratch_bytes, p->scratch, l->longest * l->esize);
+	(void)add_bytes(&l->scratch_bytes, p->scratch, l->longest * l->esize);
 	for (uint32_t i = 0; i < l->nranks; i++)
 		l->ranks[i].scratch = at + i * l->scratch_bytes;
 }
 
-/* The fiber has done nothing yet. */
-static void begin_fiber(struct fiber *t, uint32_t rank)
+static void reset_fiber(struct fiber *t, uint32_t rank)
 {
 	t->rank = rank;
 	t->op = 0;
@@ -320,15 +319,15 @@ static void begin_fiber(struct fiber *t, uint32_t rank)
 }
 
 /* Resets the fibers of this process's ranks, none of which has called. */
-static void begin(const struct cpu *e)
+static void reset_fibers(const struct cpu *e)
 {
 	const struct layout *l = &e->layout;
 	uint32_t first = (uint32_t)e->world->first, end = first + (uint32_t)e->world->nlocal;
 
 	for (uint32_t r = first; r < end; r++) {
 		for (uint32_t i = l->view->ranks[r].worker; i < l->view->ranks[r + 1].worker; i++)
-			begin_fiber(l->fibers + i, r);
-		begin_fiber(l->fibers + l->nworkers + r, r);
+			reset_fiber(l->fibers + i, r);
+		reset_fiber(l->fibers + l->nworkers + r, r);
 		l->ranks[r].call = NULL;
 	}
 }
@@ -373,10 +372,11 @@ static bool room_of(const struct layout *l, const struct call *c, struct room *m
 	size_t each = (size_t)p->cells + p->scratch;
 
 	*m = (struct room){ 0 };
-	return take(&m->fibers, (size_t)l->nworkers + l->nranks, sizeof(struct fiber)) &&
-	       take(&m->fifos, (size_t)p->fifos.n, sizeof(struct fifo)) &&
-	       take(&m->slots, (size_t)p->fifos.n, sizeof(struct slots)) &&
-	       take(&m->cells, l->rank_cells ? l->nranks * each : each, sizeof(struct cell_at)) &&
+	return add_bytes(&m->fibers, (size_t)l->nworkers + l->nranks, sizeof(struct fiber)) &&
+	       add_bytes(&m->fifos, (size_t)p->fifos.n, sizeof(struct fifo)) &&
+	       add_bytes(&m->slots, (size_t)p->fifos.n, sizeof(struct slots)) &&
+	       add_bytes(&m->cells, l->rank_cells ? l->nranks * each : each,
+			 sizeof(struct cell_at)) &&
 	       data_size(l, c, &m->lines, &m->data);
 }
 
@@ -520,7 +520,7 @@ void layout_take(struct cpu *e, const struct call *c)
 void layout_go_on(struct cpu *e, struct run *r)
 {
 	e->layout.run = r;
-	begin(e);
+	reset_fibers(e);
 }
 
 ccs_status layout_make(struct cpu *e, struct run *r)

@@ -2,7 +2,8 @@
  * Plays recorded pieces, and the operations of a process.
  *
  * If ranks are processes, each does its own operations. With short chunks, an operation's pieces
- * are recorded when it is first done in a layout, and played after that.
+ * are recorded when it is first done in a layout, and played after that. The record holds for any
+ * buffers and slots, as its places are relative to bases (notes.h). O(pieces), plus their data.
  */
 #include "runtime/cpu/core/notes.h"
 

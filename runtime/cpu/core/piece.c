@@ -200,7 +200,7 @@ static void combine_block(const struct current *p, unsigned char *to, const stru
 	}
 }
 
-static const unsigned char *past(const unsigned char *p, size_t n)
+static const unsigned char *from_element(const unsigned char *p, size_t n)
 {
 	return p ? p + n : NULL;
 }
@@ -228,9 +228,9 @@ static void piece_blocks(const struct current *p, const struct parts *s, size_t 
 
 	for (size_t i = 0; i < n; i += step) {
 		size_t now = n - i < step ? n - i : step, at = i * esize;
-		struct parts part = { .in = past(s->in, at),
-				      .a = past(s->a, at),
-				      .b = past(s->b, at) };
+		struct parts part = { .in = from_element(s->in, at),
+				      .a = from_element(s->a, at),
+				      .b = from_element(s->b, at) };
 		unsigned char *to = aside ? block : (s->dst ? s->dst : s->out) + at;
 
 		combine_block(p, to, &part, now, n - i);
@@ -325,7 +325,7 @@ static bool continues(const struct parts *s, const struct parts *next, size_t by
 
 /* Whether the cells from `cell` on, between the operation's cells i and j, pass from a buffer
  * into scratch. */
-static bool leaves(const struct current *p, uint32_t cell, uint32_t i, uint32_t j)
+static bool enters_scratch(const struct current *p, uint32_t cell, uint32_t i, uint32_t j)
 {
 	uint32_t cells = p->l->view->plan->cells;
 
@@ -333,17 +333,17 @@ static bool leaves(const struct current *p, uint32_t cell, uint32_t i, uint32_t 
 }
 
 /* Whether cell j must begin a new piece for that reason, even if it is adjacent. */
-static bool moves(const struct current *p, const struct ends *ends, uint32_t i, uint32_t j)
+static bool must_split(const struct current *p, const struct ends *ends, uint32_t i, uint32_t j)
 {
 	const struct ccs_op *o = p->op;
 
-	return p->notes &&
-	       (leaves(p, o->a, i, j) || leaves(p, o->b, i, j) || leaves(p, o->dst, i, j) ||
-		(ends->held && leaves(p, ccs_plan_source(ends->held), i, j)));
+	return p->notes && (enters_scratch(p, o->a, i, j) || enters_scratch(p, o->b, i, j) ||
+			    enters_scratch(p, o->dst, i, j) ||
+			    (ends->held && enters_scratch(p, ccs_plan_source(ends->held), i, j)));
 }
 
 /* Whether cell j is an initial value that is copied to its own place. */
-static bool lies_there(const struct current *p, size_t lo, uint32_t j, const struct parts *s)
+static bool is_in_place(const struct current *p, size_t lo, uint32_t j, const struct parts *s)
 {
 	const struct ccs_op *o = p->op;
 	const struct cell_at *at = p->cells + o->a + j;
@@ -384,7 +384,7 @@ static size_t cell_parts(const struct current *p, size_t lo, const struct ends *
 	}
 	if (ends->stored)
 		s->in = s->dst;
-	if (lies_there(p, lo, j, s))
+	if (is_in_place(p, lo, j, s))
 		s->a = s->dst;
 	if (ends->out)
 		s->out = ends->out + at * p->l->esize;
@@ -409,7 +409,7 @@ static void cell_do(const struct current *p, size_t lo, const struct ends *ends,
 		if (!use)
 			return;
 		if (g->n && !p->apart && continues(&g->parts, &s, g->n * p->l->esize) &&
-		    !moves(p, ends, g->parts.cell, j)) {
+		    !must_split(p, ends, g->parts.cell, j)) {
 			g->n += use;
 			continue;
 		}

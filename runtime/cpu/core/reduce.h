@@ -5,8 +5,8 @@
  * the number of ranks and truncated toward zero. float32 and float64 are combined in their own
  * type. Narrow floats are combined in float32, and each (+) rounds once, also within a fold
  * (narrow.h). A minimum or maximum is one of its operands, bit for bit: the number, if only one is
- * a NaN. All sets give the same bits. [check the last sentence, 'within a fold', and say what
- * min(-0, +0) is]
+ * a NaN; the first of two NaNs; the second of -0 and +0. All sets give the same bits,
+ * as none reorders operands or fuses operations (tests/cpu/unit_reduce_test.c compares them).
  *
  * All arrays are aligned to their element. `dst`, or a target of a fold, may be exactly one of the
  * operands; it must not overlap an operand in part, nor another target. `n` is a number of
@@ -29,12 +29,11 @@ typedef void reduce_fold(unsigned char *const *to, size_t targets, const unsigne
 			 size_t m, size_t n);
 
 /* Copies `lines` cache lines of 64 bytes; source and target do not overlap. They need no alignment,
- * except as `stream` says. [check: 64] */
+ * except as `stream` says. */
 typedef void reduce_copy(void *to, const void *from, size_t lines);
 
-/* The functions of one type. Arrays are by operator, a ccs_redop or OP_PREMUL; CCS_AVG and
- * OP_PREMUL have the functions of CCS_SUM, and the caller divides or scales. NULL: the type does
- * not have the operator. [check: NULL] */
+/* The functions of one type. Arrays are by operator, a ccs_redop or OP_PREMUL. CCS_AVG and
+ * OP_PREMUL add, as CCS_SUM does, and the caller divides or scales. */
 struct reduce {
 	reduce_combine *combine[OP_COUNT];
 	reduce_fold *fold[OP_COUNT];

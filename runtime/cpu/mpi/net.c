@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#define POLLS 100u  /* polls without progress, before a process with a core of its own yields it */
+#define POLLS 100u  /* polls without progress, before a process yields, if each has a core */
 #define NAPS 20000u /* ... and before it sleeps a little between polls */
 #define NAP_US 50
 #define CROWD_NS 500000u     /* off the core for so long: other programs use it; then ... */

@@ -29,7 +29,8 @@
  * A process that is killed announces nothing; its mpirun ends the job.
  *
  * Memory passed to MPI belongs to MPI until the request is complete. A call, also one that fails,
- * returns only when MPI has no memory of its caller (net_end.c).
+ * returns only when MPI has no memory of its caller; or after 10 s, with a text that says that MPI
+ * still has some (net_end.c).
  *
  * MPI moves data only inside its calls, so a waiting thread polls.
  *
@@ -167,7 +168,7 @@ ccs_status net_lay_out(struct cpu *e);
 void net_begin(struct cpu *e);
 /** Continues messages, without the lock. True: one has completed. O(slots). */
 bool net_progress(struct cpu *e);
-/** Adds to *t the ranks to which MPI has not yet sent all of this rank's messages. False: none. */
+/** Adds to *t a rank to which MPI has not yet sent all of this rank's messages. False: none. */
 bool net_stuck(const struct cpu *e, struct text *t);
 /** Whether MPI uses memory of a caller. O(slots). */
 bool net_holds(const struct net *n);

@@ -49,8 +49,8 @@ static struct net_asking *opened(struct world *w)
 }
 
 /* False: an earlier note to that rank is still being sent, or MPI fails. */
-static bool put(struct world *w, int place, struct net_note *x, enum net_note_kind kind,
-		uint64_t number, const char *text)
+static bool send_note(struct world *w, int place, struct net_note *x, enum net_note_kind kind,
+		      uint64_t number, const char *text)
 {
 	struct net *n = net_of(w);
 	struct mpi_messages *messages = n->asking->messages;
@@ -74,7 +74,8 @@ void net_ask(struct world *w)
 	for (int i = 0; i < w->nranks; i++) {
 		free(a->peers[i].waits);
 		a->peers[i].waits = NULL;
-		if (i != w->first && put(w, i, &a->peers[i].question, NET_NOTE_ASKS, a->number, ""))
+		if (i != w->first &&
+		    send_note(w, i, &a->peers[i].question, NET_NOTE_ASKS, a->number, ""))
 			a->missing++;
 	}
 	a->owed += a->missing;
@@ -88,7 +89,8 @@ void net_answer(struct world *w, int rank, uint64_t number)
 	if (!a || w->dead)
 		return;
 	run_waits(w, &waits);
-	(void)put(w, w->nranks + rank, &a->peers[rank].answer, NET_NOTE_WAITS, number, waits.buf);
+	(void)send_note(w, w->nranks + rank, &a->peers[rank].answer, NET_NOTE_WAITS, number,
+			waits.buf);
 }
 
 void net_answered(struct world *w, int rank, uint64_t number, const char *text)

@@ -80,7 +80,7 @@ void net_miss(struct world *w, int rank)
 
 /* ---- leaving ----------------------------------------------------------------------------- */
 
-static void say(struct world *w, struct net_note *x, struct mpi_messages *messages, int rank)
+static void announce(struct world *w, struct net_note *x, struct mpi_messages *messages, int rank)
 {
 	struct net *n = net_of(w);
 
@@ -92,7 +92,6 @@ static void say(struct world *w, struct net_note *x, struct mpi_messages *messag
 	(void)n->calls->send(messages, rank, x, net_note_bytes(x), rank, NET_NOTE);
 }
 
-/* Whether MPI is still sending any of the messages. */
 static bool is_sending(const struct world *w, struct mpi_messages *messages)
 {
 	const struct mpi_calls *calls = net_of(w)->calls;
@@ -133,7 +132,7 @@ void net_leave(struct world *w)
 	if (notes && !n->calls->messages_new(n->world, w->nranks, &messages)) {
 		for (int i = 0; i < w->nranks; i++)
 			if (i != w->first)
-				say(w, notes + i, messages, i);
+				announce(w, notes + i, messages, i);
 		wait_for_all(w, messages);
 		if (n->calls->messages_free(messages))
 			n->leaks = true; /* MPI still reads them */

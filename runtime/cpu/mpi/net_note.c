@@ -1,7 +1,8 @@
 /*
  * Control messages between ranks, apart from the data: notes and gathered bytes. See net.h.
  *
- * O(ranks) a poll.
+ * One receive is posted for each other rank, and anew after each of its notes, so a rank's notes
+ * are read in order. A note of a call is kept until this rank begins that call. O(ranks) a poll.
  */
 #include "runtime/base/clock.h"
 #include "runtime/cpu/mpi/net.h"
@@ -19,7 +20,7 @@ size_t net_note_bytes(const struct net_note *x)
 	return offsetof(struct net_note, text) + (has_text ? strlen(x->text) + 1 : 0);
 }
 
-static int put(struct world *w, int place, const struct net_note *x, int rank)
+static int send_note(struct world *w, int place, const struct net_note *x, int rank)
 {
 	struct net *n = net_of(w);
 
@@ -33,7 +34,7 @@ void net_announce(struct world *w)
 
 	n->before = n->said.name;
 	n->said.call = r->seq;
-	run_name(&r->params, &n->said.name);
+	run_name(&r->params, r->first, &n->said.name);
 	for (uint32_t i = 0; i < n->nfifos; i++) {
 		int rank = n->fifos[i].rank, error = 0;
 
@@ -42,7 +43,7 @@ void net_announce(struct world *w)
 		n->asked[rank] = true;
 		n->answers++;
 		n->saying++;
-		error = put(w, w->nranks + rank, &n->said, rank);
+		error = send_note(w, w->nranks + rank, &n->said, rank);
 		if (error)
 			net_break(n, rank, error);
 	}
@@ -59,7 +60,7 @@ void net_tell(struct world *w, ccs_status s, const char *text)
 	snprintf(n->said_last.text, sizeof(n->said_last.text), "%s", text);
 	for (int i = 0; i < w->nranks; i++)
 		if (i != w->first) /* a rank that cannot be reached will time out */
-			(void)put(w, 2 * w->nranks + i, &n->said_last, i);
+			(void)send_note(w, 2 * w->nranks + i, &n->said_last, i);
 }
 
 static void die(struct world *w, ccs_status s, const char *text)

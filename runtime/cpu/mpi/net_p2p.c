@@ -63,7 +63,6 @@ static void collect(struct world *w, struct net_p2p *p)
 
 /* ---- a message --------------------------------------------------------------------------- */
 
-/* Starts an MPI message at a place of its end. */
 static void start(struct world *w, const struct transfer *m, int place, bool sends, void *at,
 		  size_t bytes, int tag)
 {
@@ -78,7 +77,7 @@ static void start(struct world *w, const struct transfer *m, int place, bool sen
 		net_break(n, m->peer, error);
 }
 
-static void tell(struct world *w, struct transfer *m, struct net_end *e)
+static void exchange_shapes(struct world *w, struct transfer *m, struct net_end *e)
 {
 	e->own = p2p_shape_of(m);
 	start(w, m, OWN, true, &e->own, sizeof(e->own), m->sends ? NET_SENDS : NET_WANTS);
@@ -126,7 +125,7 @@ bool net_carry(struct world *w, struct transfer *m)
 	if (e->busy[OWN] || e->busy[THEIRS] || e->busy[DATA])
 		return false;
 	if (m->state == NEW) {
-		tell(w, m, e);
+		exchange_shapes(w, m, e);
 	} else if (m->state == TELLING) {
 		compare(w, m, e);
 	} else {
@@ -167,8 +166,8 @@ void net_forget_p2p(struct net *n)
 		n->p2p->messages = NULL;
 }
 
-/* Sends this rank's descriptions, and reads those that have come. */
-static void look(struct world *w)
+/* Reads notes. After a failure, announces it and ends the messages under way. */
+static void look_for_notes(struct world *w)
 {
 	struct net *n = net_of(w);
 
@@ -183,7 +182,7 @@ void net_rest_p2p(struct world *w, unsigned idle)
 {
 	pthread_mutex_lock(&w->lock);
 	if (w->dead || net_is_due(net_of(w), idle) || net_of(w)->broken.len)
-		look(w);
+		look_for_notes(w);
 	pthread_mutex_unlock(&w->lock);
 	net_rest(net_of(w), idle);
 }

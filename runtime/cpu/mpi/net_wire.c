@@ -1,8 +1,10 @@
 /*
  * FIFOs between processes, as messages of MPI. See net.h.
  *
- * At the sending end, a slot's line is cleared when its message is sent, and `tail` follows. At
- * the receiving end, `head` counts the posted receives.
+ * In: a layout with FIFOs to other processes. Out: the same counts and events as if both ends were
+ * here (exec.c). At the sending end, a slot's line is cleared when MPI has sent its message, and
+ * `tail` follows in the order of messages. At the receiving end, `head` counts the posted receives.
+ * O(FIFOs + slots) a layout; O(1) a message, plus net_cells.c.
  */
 #include "runtime/cpu/mpi/net.h"
 

@@ -1,5 +1,5 @@
 /*
- * Communicators whose ranks are threads of this process: making them, and the engine's row.
+ * Communicators with all ranks in this process: making them, and their struct engine.
  * O(ranks).
  */
 #include "runtime/cpu/core/cpu.h"

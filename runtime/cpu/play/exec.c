@@ -113,7 +113,7 @@ static void wake_watchers(struct cpu *e, const struct layout *l, uint32_t rank)
  * queues behind the stores of the message to the same cache line. A sequentially consistent
  * store would first wait for them, and the receiver, which polls that line, might take the
  * line away in between. */
-static void tell(_Atomic uint64_t *count, uint64_t to)
+static void publish(_Atomic uint64_t *count, uint64_t to)
 {
 	atomic_store_explicit(count, to, memory_order_release);
 	fence();
@@ -130,7 +130,7 @@ void fifo_filled(struct cpu *e, uint32_t fifo, uint64_t message)
 	const struct layout *l = &e->layout;
 	struct fifo *c = l->fifos + fifo;
 
-	tell(&slot_line_of(l->slots + fifo, message)->there, l->first + message);
+	publish(&slot_line_of(l->slots + fifo, message)->there, l->first + message);
 	if (atomic_load(&c->dst_waits))
 		fifo_wake(e, &c->dst_waits, l->view->fifos[fifo].dst_worker);
 }
@@ -140,7 +140,7 @@ void fifo_freed(struct cpu *e, uint32_t fifo, uint64_t tail)
 	const struct layout *l = &e->layout;
 	struct fifo *c = l->fifos + fifo;
 
-	tell(&c->tail, tail);
+	publish(&c->tail, tail);
 	if (atomic_load(&c->src_waits))
 		fifo_wake(e, &c->src_waits, l->view->fifos[fifo].src_worker);
 }
@@ -174,8 +174,7 @@ static void advanced(struct cpu *e, const struct layout *l, struct fiber *t, con
 {
 	uint64_t done = atomic_load_explicit(&t->done, memory_order_relaxed) + 1;
 
-	if (!(o->flags & CCS_OP_AWAITED)) { /* some `wait` of an earlier operation may be
-					       satisfied now */
+	if (!(o->flags & CCS_OP_AWAITED)) { /* no fiber waits for it */
 		atomic_store_explicit(&t->done, done, memory_order_release);
 		return;
 	}
@@ -198,7 +197,6 @@ static void unlock(struct cpu *e)
 
 /* ---- running -------------------------------------------------------------------- */
 
-/* The beginning and the end of a rank's call. */
 static void trace_rank_begin(struct cpu *e, uint32_t rank)
 {
 	struct traced *x = trace_run(e->world, e->layout.run, e->layout.ntiles);
@@ -218,8 +216,7 @@ static void trace_rank_end(struct cpu *e, uint32_t rank)
 		trace_note(x, x->begin, clock_ns(), 0, 0);
 }
 
-/* A fiber of the rank has ended, or a message that its end waits for. After the last one the
- * run may end, and its layout may be reused. */
+/* After the last event the run may end, and its layout may be reused. */
 void rank_less(struct cpu *e, uint32_t rank)
 {
 	struct layout *l = &e->layout;
@@ -260,7 +257,7 @@ static void find_held(struct cpu *e, const struct ccs_op *o, const struct ccs_op
 }
 
 /* Whether the sent message stays in cells of the rank, without a slot. */
-static bool stays(struct cpu *e, const struct fiber *t, const struct ccs_op *o, size_t lo)
+static bool stays_in_cells(struct cpu *e, const struct fiber *t, const struct ccs_op *o, size_t lo)
 {
 	return is_held(e->ranks + t->rank, o) ||
 	       (e->wire && e->wire->sends_cells && e->wire->sends_cells(e, o, lo));
@@ -285,7 +282,7 @@ static inline __attribute__((always_inline)) bool step(struct cpu *e, struct lay
 		if (held && o->n)
 			find_held(e, o, from, lo, in, &ends);
 	}
-	if (o->out != CCS_NONE && !stays(e, t, o, lo))
+	if (o->out != CCS_NONE && !stays_in_cells(e, t, o, lo))
 		ends.out = slot(l->slots + o->out, &l->fifos[o->out].head);
 	if (o->n)
 		ops_do(e, t, o, lo, ends);

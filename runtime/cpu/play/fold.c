@@ -1,5 +1,18 @@
 /*
  * Finds folds. See fold.h.
+ *
+ * In passes:
+ *   do_piece      the pieces in their order: which value each span of each buffer has then. A hash
+ *                 table finds a combination that was made before
+ *   find_outputs  the spans of output buffers, after all pieces
+ *   find_wanted   backwards: the values that these need, and how often
+ *   join_values   forwards: an operand with no other use is combined on the way to its value
+ *   add_folds     a fold for each other wanted value, and copies
+ *   find_apart    whether the folds are right if outputs overlap inputs
+ *
+ * An operand has a lower number than its combination, so a fold's sources are stored before it. A
+ * value is read in the first output that it is stored in, or in a temporary; neither is stored to
+ * again. Where contents are unknown, or memory is short, there are no folds.
  */
 #include "runtime/cpu/play/fold.h"
 #include "runtime/base/divide.h"
@@ -70,7 +83,7 @@ static void store(struct finding *w, uint32_t base, const struct fold_span *s)
 }
 
 /* The value at a place, and how many of its n elements have it; 0: unknown. */
-static uint32_t look(const struct finding *w, struct place_at p, uint32_t n, struct fold_ref *is)
+static uint32_t look_up(const struct finding *w, struct place_at p, uint32_t n, struct fold_ref *is)
 {
 	const struct fold_span *at;
 	struct fold_span s;
@@ -149,14 +162,14 @@ static struct place_at past(struct place_at p, uint32_t off)
 }
 
 /* Does the piece for its n elements from byte `off`, as many as have the same operands. */
-static uint32_t go_through(struct finding *w, const struct piece_at *p,
-			   const struct place_at *source, unsigned sources, uint32_t off,
-			   uint32_t n)
+static uint32_t do_elements(struct finding *w, const struct piece_at *p,
+			    const struct place_at *source, unsigned sources, uint32_t off,
+			    uint32_t n)
 {
 	struct fold_ref is[3], all;
 
 	for (unsigned k = 0; k < sources; k++)
-		n = look(w, past(source[k], off), n, is + k);
+		n = look_up(w, past(source[k], off), n, is + k);
 	if (!n)
 		return 0;
 	all = is[0];
@@ -170,7 +183,6 @@ static uint32_t go_through(struct finding *w, const struct piece_at *p,
 	return n;
 }
 
-/* The operands of the piece. */
 static unsigned sources_of(const struct piece_at *p, struct place_at *source)
 {
 	const struct place_at all[] = { p->in, p->a, p->b };
@@ -202,7 +214,7 @@ static bool is_near(const struct finding *w, const struct piece_at *p)
 	return true;
 }
 
-static void piece(struct finding *w, const struct piece_at *p)
+static void do_piece(struct finding *w, const struct piece_at *p)
 {
 	struct place_at source[3];
 	unsigned sources = sources_of(p, source);
@@ -210,19 +222,19 @@ static void piece(struct finding *w, const struct piece_at *p)
 
 	w->failed |= !is_near(w, p);
 	for (uint32_t i = 0, n; i < p->n && !w->failed; i += n) {
-		n = go_through(w, p, source, sources, i * esize, p->n - i);
+		n = do_elements(w, p, source, sources, i * esize, p->n - i);
 		w->failed |= !n;
 	}
 }
 
-/* ---- what is wanted ---------------------------------------------------------------------- */
+/* ---- wanted values ----------------------------------------------------------------------- */
 
 static struct value *value_of(const struct finding *w, struct fold_ref r)
 {
 	return r.of >= w->bases && r.of != NO_VALUE ? w->value + (r.of - w->bases) : NULL;
 }
 
-static int by_what(const void *a, const void *b)
+static int by_value(const void *a, const void *b)
 {
 	const struct output *x = a, *y = b;
 
@@ -262,7 +274,7 @@ static void find_outputs(struct finding *w, uint64_t ranks)
 		}
 	}
 	if (!w->failed)
-		qsort(w->output, w->noutputs, sizeof(*w->output), by_what);
+		qsort(w->output, w->noutputs, sizeof(*w->output), by_value);
 }
 
 static void use(struct finding *w, struct fold_ref r)
@@ -568,7 +580,7 @@ struct folds *folds_find(const struct sequence *q, uint64_t ranks)
 
 	w.failed = !begin(&w, q);
 	for (uint32_t i = 0; i < q->n && !w.failed; i++)
-		piece(&w, q->pieces + i);
+		do_piece(&w, q->pieces + i);
 	if (!w.failed)
 		find_outputs(&w, ranks);
 	if (!w.failed) {

@@ -13,7 +13,8 @@
  * several is stored first. Operands are exchanged only if the operator allows it (plan/rows.h:
  * not if it chooses).
  *
- * O(pieces x log(pieces)).
+ * O(pieces x log(pieces)), if a buffer's pieces come in the order of their addresses; at worst
+ * O(pieces^2) (fold_map.h).
  */
 #ifndef CCS_RUNTIME_CPU_PLAY_FOLD_H
 #define CCS_RUNTIME_CPU_PLAY_FOLD_H

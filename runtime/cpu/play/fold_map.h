@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A value at a byte offset in an input (of < bases), or in a computed value. */
+/* A value: byte `at` of an input, or of a computed value. `of`: the input's base (notes.h), or the
+ * number of bases + the value's number. */
 struct fold_ref {
 	uint32_t of, at;
 };

@@ -23,7 +23,6 @@ void sched_add(struct cpu *e, struct fiber *t)
 	atomic_fetch_add(&e->ready, 1);
 }
 
-/* Wakes a thread if more fibers are ready than `takers` and the spinning threads will take. */
 void sched_wake_for(struct cpu *e, unsigned takers)
 {
 	if (e->layout.parallel && e->running < e->limit &&

@@ -2,11 +2,11 @@
  * The scheduler: beginning and ending runs; and the threads, which play a run's sequence, or run
  * ready fibers from the queue (queue.c).
  *
- * The threads are the communicator's helpers (one for each core of the process but one, at most
- * one for each rank, made at the first run large enough to need them) and every thread inside a
- * call. At most `limit` work at a time. A run begins when its last rank calls. A thread that
- * waits for that spins for about 50 microseconds, if it has a core, and then begins with the
- * ranks that are there, as fibers.
+ * The threads are the communicator's helpers (one for each core of the process but one, at most one
+ * for each rank, made at the first run large enough to need them) and every thread inside a call.
+ * At most `limit` work at a time. A run that can be a sequence begins when its last rank calls. A
+ * thread that waits for that spins for about 50 microseconds, if it has a core, and then begins
+ * with the ranks that are there, as fibers.
  *
  * A thread takes a share of the ready fibers and runs them in turn. Before it parks waiting ones,
  * it polls them for the same time, unless others are ready. Adding a fiber that no spinning
@@ -15,7 +15,7 @@
  * ready need no lock.
  *
  * No wake-up is lost: a thread checks the queue under the lock before it sleeps, and a thread
- * that stops working wakes another if fibers remain.
+ * that stops working wakes another if fibers remain. O(1) a fiber that is taken; O(ranks) a run.
  */
 #include "runtime/base/spin.h"
 #include "runtime/cpu/core/cpu.h"
@@ -100,7 +100,7 @@ static void run_share(struct cpu *e, struct fiber *share)
 
 /* The thread stops working. The last one ends the run. That may be a thread that ran fibers of
  * an earlier run. */
-static void served(struct cpu *e)
+static void stop_working(struct cpu *e)
 {
 	struct world *w = e->world;
 
@@ -128,7 +128,7 @@ static void serve(struct cpu *e, struct fiber *share)
 		fibers_turn(e, &share, false);
 	}
 	pthread_mutex_lock(&e->world->lock);
-	served(e);
+	stop_working(e);
 }
 
 /* Plays tiles while there are some. The run is over when the last thread stops. */
@@ -143,7 +143,7 @@ static void serve_playing(struct cpu *e)
 	pthread_mutex_unlock(&e->world->lock);
 	sequence_play(e, q, thread);
 	pthread_mutex_lock(&e->world->lock);
-	served(e);
+	stop_working(e);
 }
 
 /* Waits a little, without the lock, for a fiber, or for the end of the call (NULL: none).
@@ -168,9 +168,9 @@ static bool spin(struct cpu *e, const struct call *c)
 	return news;
 }
 
-/* Runs ready fibers, or looks for some a little longer. True: look again. False: there were
- * none. *spun: this thread has spun. */
-static bool take(struct cpu *e, const struct call *c, bool *spun)
+/* Plays tiles or runs ready fibers; or spins for work, once. True: look again. False: sleep. *spun:
+ * this thread has spun without finding work. */
+static bool find_work(struct cpu *e, const struct call *c, bool *spun)
 {
 	struct fiber *share;
 
@@ -196,7 +196,7 @@ static void *helper(void *arg)
 
 	pthread_mutex_lock(&e->world->lock);
 	while (!atomic_load(&e->stop)) {
-		if (take(e, NULL, &spun))
+		if (find_work(e, NULL, &spun))
 			continue;
 		e->idle_helpers++;
 		pthread_cond_wait(&e->work, &e->world->lock);
@@ -274,7 +274,7 @@ void sched_wait(struct world *w, struct call *calls, ccs_status *first)
 	while (calls) {
 		if (calls->comm->world != w || run_call_over(w, calls, first))
 			calls = calls->next;
-		else if (!take(e, calls, &spun) && !cpu_begin(e))
+		else if (!find_work(e, calls, &spun) && !cpu_begin(e))
 			run_nap(w, &v);
 	}
 	if (e->first)
@@ -364,7 +364,7 @@ ccs_status cpu_start(struct world *w, struct run *r, int rank)
 	return rank == RUN_BEGINS ? begin(w, r) : join(w, r, rank);
 }
 
-static bool again(struct world *w, struct kept kept, const struct meeting *m)
+static bool play_again(struct world *w, struct kept kept, const struct meeting *m)
 {
 	struct sequence *q = kept.of;
 
@@ -375,7 +375,7 @@ bool cpu_at_once(struct world *w, struct call *calls, ccs_status *first)
 {
 	(void)w;
 	(void)first; /* a posted call does not fail */
-	return post_calls(calls, again);
+	return post_calls(calls, play_again);
 }
 
 void cpu_wait(struct cpu *e, struct call *calls)

@@ -93,7 +93,7 @@ static RARE void play_traced(const struct player *t, size_t lo, size_t most)
 {
 	const struct sequence *q = t->q;
 	uint64_t tile = q->ntiles > 1 ? lo / q->short_tile : 0, begin = clock_ns();
-	struct layout l = t->e->layout; /* a copy, as its cells are changed */
+	struct layout l = t->e->layout; /* a copy, as its tile is changed */
 	uint32_t first = 0;
 
 	l.tile = most;
@@ -131,7 +131,6 @@ static bool folds_may(const struct sequence *q, unsigned char *const *bases)
 	return may;
 }
 
-/* Moves the ranks' buffers on by that many bytes. */
 static void move_bases(const struct sequence *q, unsigned char **bases, size_t bytes)
 {
 	for (uint32_t i = BASE_RANKS; i < BASE_RANKS + NBUFFERS * q->layout.nranks; i++)
@@ -161,7 +160,6 @@ static void play_tile(const struct player *t, size_t lo)
 
 /* ---- playing ------------------------------------------------------------------------------ */
 
-/* All ranks' calls begin in the trace. */
 static RARE struct traced *trace_begin(const struct cpu *e, const struct sequence *q)
 {
 	struct traced *x =

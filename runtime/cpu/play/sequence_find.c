@@ -3,7 +3,7 @@
  *
  * In: the layout of the current run, whose ranks are placed. Out: a sequence, kept for later runs
  * like it. The operations are done worker by worker, as far as the counted messages allow; no
- * data is touched. O(operations + rounds x workers + cells).
+ * data is touched. O(operations + rounds x workers + cells), plus the folds (fold.h).
  */
 #include "runtime/base/divide.h"
 #include "runtime/cpu/play/fold.h"
@@ -206,8 +206,8 @@ static void choose_tile(const struct cpu *e, struct sequence *q)
 	q->ntiles = ceil_div(l->longest, q->tile);
 }
 
-/* Folds limit the size of temporaries by steps, so their tiles may be long: as few tiles as
- * give each thread one, but more than one if there was more than one. */
+/* Folds limit the size of temporaries by steps, so their tiles may be long: up to WIDE_BYTES, while
+ * each thread, and at least two, can have one. */
 static void widen(const struct cpu *e, struct sequence *q)
 {
 	const struct layout *l = &q->layout;
@@ -222,7 +222,7 @@ static void widen(const struct cpu *e, struct sequence *q)
 }
 
 /* Adds n * each bytes, rounded up to a cache line. False: too much. */
-static bool take(size_t *total, size_t n, size_t each)
+static bool add_bytes(size_t *total, size_t n, size_t each)
 {
 	size_t bytes;
 
@@ -251,14 +251,14 @@ static bool place_slots(struct cpu *e, struct sequence *q)
 	q->slot_bytes = 0;
 	for (size_t i = 0; i < fifos; i++) {
 		slots[i].at = q->slot_bytes;
-		if (!take(&slots[i].bytes, slots[i].cells, cell) ||
-		    !take(&q->slot_bytes, e->layout.slots[i].n, slots[i].bytes))
+		if (!add_bytes(&slots[i].bytes, slots[i].cells, cell) ||
+		    !add_bytes(&q->slot_bytes, e->layout.slots[i].n, slots[i].bytes))
 			return false;
 	}
 	q->stage = q->slot_bytes;
 	for (uint32_t i = 0; i < q->layout.nworkers; i++)
 		stage = v->workers[i].stage > stage ? v->workers[i].stage : stage;
-	return take(&q->slot_bytes, stage, cell);
+	return add_bytes(&q->slot_bytes, stage, cell);
 }
 
 /* Empties the least recently used sequence, for the current layout. */

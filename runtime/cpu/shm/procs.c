@@ -1,7 +1,14 @@
 /*
  * Calls of ranks that are processes: posting, admitting, running, waiting. See procs.h.
  *
- * O(ranks) a call, plus its operations.
+ * A call is done in the first of these ways that its state permits:
+ *   procs_once_more  it equals the rank's last call, buffers included: it is posted, and done in
+ *                    the plan's order
+ *   procs_at_once    its layout is kept: likewise, after the buffers are placed
+ *   a run            it is posted and admitted as soon as the other ranks permit; then done in the
+ *                    plan's order, or by fibers
+ * If it takes long in one of the first two, a run continues it. O(ranks) a call, plus its
+ * operations.
  */
 #include "runtime/cpu/shm/procs.h"
 #include "runtime/base/clock.h"
@@ -15,7 +22,7 @@
 
 /* A rank that makes a different call than before announces it; the other ranks compare their own
  * calls up to that one. */
-static void say_other(struct procs_table *t, uint64_t call)
+static void announce_other(struct procs_table *t, uint64_t call)
 {
 	uint64_t before = atomic_load(&t->others);
 
@@ -52,17 +59,18 @@ static const struct call_name *name_of(const struct procs_seat *s, uint64_t key,
 }
 
 /* Publishes the name of the call, for ranks whose calls differ. */
-static void name(struct procs_seat *own, const struct call *c, uint64_t key)
+static void publish_name(struct procs_seat *own, const struct call *c, uint64_t key)
 {
 	uint64_t at = own->named % PROCS_NAMES;
 
 	if (name_of(own, key, PROCS_LAG))
 		return;
-	run_name(c, own->name + at);
+	run_name(c, c->comm->rank, own->name + at);
 	own->name_key[at] = key;
 	own->named++;
 }
 
+/* Fails if another rank has posted a different call. */
 static void compare(struct world *w, uint64_t call)
 {
 	const struct procs_seat *s = odd_one(w, call), *own = cpu_of(w)->procs->own;
@@ -84,10 +92,10 @@ static bool post_call(struct world *w, const struct call *c, uint64_t seq, uint6
 	if (seq >= PROCS_LAG && !procs_all_finished(w, seq - PROCS_LAG + 1))
 		return false;
 	if (!seq || p->own->key[(seq - 1) % PROCS_LAG] != key)
-		name(p->own, c, key);
+		publish_name(p->own, c, key);
 	p->own->key[seq % PROCS_LAG] = key;
 	if (other)
-		say_other(p->table, seq);
+		announce_other(p->table, seq);
 	atomic_store_explicit(&p->own->begun, seq + 1, memory_order_release);
 	return true;
 }
@@ -109,6 +117,7 @@ static void change(struct world *w, const struct run *r)
 	}
 }
 
+/* Posts the current run's call, and provides its layout. False: not yet possible. */
 static bool post(struct world *w)
 {
 	struct run *r = w->runs;
@@ -127,6 +136,8 @@ static bool post(struct world *w)
 	return true;
 }
 
+/* Lays the posted call out, if its memory is free, and starts the rank. False: not yet possible, or
+ * it failed. */
 static bool admit(struct world *w)
 {
 	struct cpu *e = cpu_of(w);
@@ -489,7 +500,7 @@ static unsigned longest_nap(struct world *w)
 
 /* Whether something has arrived without a wake-up, because its writer looked for sleepers
  * without a fence. */
-static bool came(struct world *w)
+static bool has_news(struct world *w)
 {
 	struct cpu *e = cpu_of(w);
 	const struct procs *p = e->procs;
@@ -509,7 +520,7 @@ static void doze(struct world *w, const struct call *calls, unsigned ms, struct 
 	struct procs *p = cpu_of(w)->procs;
 	uint32_t heard = procs_lie_down(p);
 
-	if (!step(w, 0) && !came(w)) {
+	if (!step(w, 0) && !has_news(w)) {
 		pthread_mutex_unlock(&w->lock);
 		procs_sleep(p, heard, run_poll_others(w, calls) ? NAP_MS : ms);
 		pthread_mutex_lock(&w->lock);

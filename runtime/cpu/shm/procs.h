@@ -50,7 +50,7 @@
 #define PROCS_KINDS 16u			   /* kinds of calls with long chunks that are remembered */
 #define PROCS_TIMED 9u			   /* timed calls of a trial */
 #define PROCS_WATCHED 3u		   /* later calls that check the cost found by the trial */
-#define PROCS_BEFORE 16u		   /* the most calls before those */
+#define PROCS_BEFORE 16u		   /* the most calls of a trial before the timed ones */
 #define PROCS_BOARD 2048u		   /* bytes that a process shows to the others at a time */
 #define PROCS_REGIONS 64u
 #define PROCS_RELAY PROCS_REGIONS /* one more region: messages under way, procs_p2p.c */
@@ -105,11 +105,12 @@ struct procs_kind {
 };
 
 struct procs_seat {
-	/* The owner writes the first two lines; other processes read the first one in every call. */
+	/* The owner writes the first two parts (each begins with an _Alignas); other processes read
+	 * the first one in every call. */
 	_Alignas(2 * CACHE_LINE) _Atomic uint64_t begun; /* calls posted */
 	uint64_t key[PROCS_LAG]; /* of the posted calls: equal if the calls agree; not 0 */
 	_Alignas(2 * CACHE_LINE) _Atomic uint64_t finished; /* calls */
-	/* All processes write the third. */
+	/* All processes write the third part. */
 	_Alignas(2 * CACHE_LINE) _Atomic uint32_t bell; /* number of rings */
 	_Atomic uint32_t asleep;
 	_Atomic uint32_t inbox;	 /* 1 + the number of a fiber to run; 0: none */
@@ -158,7 +159,7 @@ struct procs_pair {
 struct procs_table {
 	uint64_t token;		   /* random, to recognise these processes */
 	_Atomic uint64_t buffers;  /* bytes of FILE_BUFFERS ever allocated; none is reused */
-	_Atomic uint64_t others;   /* the last call that differed from the one before */
+	_Atomic uint64_t others;   /* 1 + the last call that differed from the one before */
 	_Atomic uint32_t sleepers; /* processes asleep until another finishes a call or writes its
 				      board */
 	_Atomic uint32_t failing, failed; /* a process is writing the reason; it is written */
@@ -210,7 +211,7 @@ struct procs_layout {
 	struct layout layout;
 	struct procs_order order;
 	uint64_t key;  /* of its calls, as in struct procs_seat */
-	uint64_t used; /* the number of the last call that was laid out here */
+	uint64_t used; /* 1 + the last call that was laid out here */
 };
 
 struct procs {
@@ -293,8 +294,8 @@ void procs_futex_wake(_Atomic uint32_t *at);
 /** Begins to watch for the end of the rank's process. */
 void procs_watch(struct procs *p, int rank);
 bool procs_ended(const struct procs *p, int rank);
-/** Whether the rank is in a call, and has not polled for half of the timeout and for much
- *  longer than a waiting process sleeps. */
+/** Whether the rank is in a call or a gather, and has not polled for half of the timeout and for
+ *  much longer than a waiting process sleeps. */
 bool procs_stands_still(const struct world *w, int rank);
 void procs_tell_still(const struct world *w, int rank, struct text *t);
 /** How the rank left: its process has freed the communicator, or ended. NULL: it is there. */
@@ -308,13 +309,11 @@ void procs_tell_death(struct world *w);
 void procs_look(struct world *w);
 /** See struct wire. */
 bool procs_failed(struct cpu *e);
+/** Whether all ranks have finished `calls` calls. */
+bool procs_all_finished(const struct world *w, uint64_t calls);
 
 /* ---- procs.c -------------------------------------------------------------------------- */
 
-/** The key of a call: see struct procs_seat. */
-uint64_t procs_key(const struct call *c);
-/** Whether all ranks have finished `calls` calls. */
-bool procs_all_finished(const struct world *w, uint64_t calls);
 /* See engine.h. */
 void procs_wait(struct world *w, struct call *calls, ccs_status *first);
 bool procs_at_once(struct world *w, struct call *c, ccs_status *first);
@@ -329,6 +328,8 @@ extern const struct wire procs_wire;
 
 /* ---- procs_layouts.c: under world.lock -------------------------------------------------- */
 
+/** The key of a call: see struct procs_seat. */
+uint64_t procs_key(const struct call *c);
 /** Room for layouts; the first is current. CCS_ENOMEM. */
 ccs_status procs_layouts_open(struct cpu *e);
 void procs_layouts_close(struct cpu *e);
@@ -342,7 +343,7 @@ ccs_status procs_layouts_clear(struct cpu *e, const struct call *c, uint64_t cal
 
 /* ---- procs_order.c: under world.lock ---------------------------------------------------- */
 
-/** Whether a run with that layout may be done in the plan's order. */
+/** Whether a call with that layout may be done in the plan's order. */
 bool procs_order_may(const struct layout *l);
 /** Whether that is known already. */
 static inline bool procs_order_listed(const struct procs *p, const struct layout *l)
@@ -443,8 +444,8 @@ bool procs_choose(const struct world *w, struct call *c);
 void procs_chosen(struct procs *p, uint64_t call);
 /** The call is over. */
 void procs_timed(struct procs *p);
-/** Describes the fastest ways by length of chunks: "copied from 16 KiB, read from 2 MiB". "":
- *  none tried yet. O(classes of lengths). */
+/** Describes the fastest ways by length of chunks: "copied from 16 KiB, read in place from 2 MiB".
+ *  "": none tried yet. O(classes of lengths). */
 void procs_tell_ways(const struct procs *p, char *text, size_t size);
 
 /* ---- procs_board.c: see engine.h ------------------------------------------------------ */

@@ -1,6 +1,7 @@
 /*
  * Gathers bytes of all processes between calls: each writes its board, and when all have, reads
- * the boards of all. O(ranks x bytes).
+ * the boards of all. A board is overwritten only when all ranks have read the bytes before. So a
+ * gather that succeeds in one process does so in all. O(ranks x bytes).
  */
 #include "runtime/base/clock.h"
 #include "runtime/cpu/shm/procs.h"
@@ -11,7 +12,7 @@
 #define BOARD_MS 20 /* after this time, check that the other ranks are alive */
 
 /* The first rank that has not told (or heard) n times; -1: all have. */
-static int late(const struct world *w, bool told, uint64_t n)
+static int first_late(const struct world *w, bool told, uint64_t n)
 {
 	const struct procs_seat *s = cpu_of(w)->procs->table->seats;
 
@@ -25,10 +26,10 @@ static int late(const struct world *w, bool told, uint64_t n)
 static int still_late(const struct world *w, bool told, uint64_t n)
 {
 	struct procs *p = cpu_of(w)->procs;
-	int i = late(w, told, n);
+	int i = first_late(w, told, n);
 
 	for (unsigned polls = procs_polls(p); i >= 0 && polls && procs_pause(p); polls--)
-		i = late(w, told, n);
+		i = first_late(w, told, n);
 	return i;
 }
 
@@ -57,10 +58,10 @@ static ccs_status await(struct world *w, bool told, uint64_t n)
 	if (s)
 		return s;
 	i = still_late(w, told, n);
-	for (; i >= 0 && !w->dead; i = late(w, told, n)) {
+	for (; i >= 0 && !w->dead; i = first_late(w, told, n)) {
 		uint32_t bell = procs_lie_down(p);
 
-		if (late(w, told, n) >= 0) {
+		if (first_late(w, told, n) >= 0) {
 			pthread_mutex_unlock(&w->lock);
 			procs_sleep(p, bell, BOARD_MS);
 			pthread_mutex_lock(&w->lock);
@@ -78,7 +79,7 @@ static ccs_status await(struct world *w, bool told, uint64_t n)
 }
 
 /* Shows at most one board of bytes, and waits for the boards of all. */
-static ccs_status show(struct world *w, const void *mine, size_t bytes)
+static ccs_status show_board(struct world *w, const void *mine, size_t bytes)
 {
 	struct procs *p = cpu_of(w)->procs;
 	uint64_t n = atomic_load(&p->own->told) + 1;
@@ -92,8 +93,7 @@ static ccs_status show(struct world *w, const void *mine, size_t bytes)
 	return await(w, true, n);
 }
 
-/* This rank has read all boards. */
-static void hear(struct world *w)
+static void mark_heard(struct world *w)
 {
 	struct procs_seat *own = cpu_of(w)->procs->own;
 
@@ -109,11 +109,11 @@ ccs_status procs_gather(struct world *w, const void *mine, void *all, size_t byt
 	for (size_t at = 0; at < bytes && !s; at += PROCS_BOARD) {
 		size_t n = bytes - at < PROCS_BOARD ? bytes - at : PROCS_BOARD;
 
-		s = show(w, (const unsigned char *)mine + at, n);
+		s = show_board(w, (const unsigned char *)mine + at, n);
 		for (int i = 0; i < w->nranks && !s; i++)
 			memcpy((unsigned char *)all + (size_t)i * bytes + at, seats[i].board, n);
 		if (!s)
-			hear(w);
+			mark_heard(w);
 	}
 	return s;
 }

@@ -1,5 +1,9 @@
 /*
  * Bells and ends: how processes wake one another, and how they see that one has failed or ended.
+ *
+ * A bell is a counter. A process reads it, says that it sleeps, looks once more for work, and then
+ * sleeps while the counter is unchanged (futex(2)); a ring in between ends the sleep at once. The
+ * first failure is written in the table once, before the flag that all processes look at.
  * O(ranks) a check.
  */
 #include "runtime/base/clock.h"
@@ -192,7 +196,7 @@ void procs_tell_still(const struct world *w, int rank, struct text *t)
 
 /* Whether the rank has finished everything that this rank may wait for. Its posted messages
  * can still be read. */
-static bool through(const struct procs *p, const struct procs_seat *s)
+static bool has_finished(const struct procs *p, const struct procs_seat *s)
 {
 	uint64_t told = atomic_load(&p->own->told);
 	bool reads = atomic_load(&p->own->heard) < told;
@@ -214,7 +218,7 @@ const char *procs_gone(const struct world *w, int rank)
 
 /* A process that cannot finish any more; -1: none. A process that has ended is preferred to
  * one that has freed its communicator: its end may be the cause. */
-static int missing(const struct world *w, const char **how)
+static int missing_rank(const struct world *w, const char **how)
 {
 	const struct procs *p = cpu_of(w)->procs;
 	int left = -1;
@@ -224,7 +228,7 @@ static int missing(const struct world *w, const char **how)
 		const char *gone = procs_gone(w, i);
 		bool freed = atomic_load(&s->state) == SEAT_LEFT;
 
-		if (!gone || through(p, s) || (freed && left >= 0))
+		if (!gone || has_finished(p, s) || (freed && left >= 0))
 			continue;
 		left = i;
 		*how = gone;
@@ -243,7 +247,7 @@ void procs_look(struct world *w)
 
 	if (w->dead)
 		return;
-	gone = atomic_load(&t->failed) ? -1 : missing(w, &how);
+	gone = atomic_load(&t->failed) ? -1 : missing_rank(w, &how);
 	if (gone >= 0) {
 		text_add(&why, "rank %d (process %d) %s", gone, t->seats[gone].pid, how);
 		procs_fail(w, CCS_EABORTED, why.buf);

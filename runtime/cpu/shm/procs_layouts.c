@@ -96,7 +96,7 @@ void procs_layouts_use(struct cpu *e, struct procs_layout *at, uint64_t call)
 	p->current = at;
 	e->layout = at->layout;
 	e->laid = at->laid;
-	at->layout.key.size = 0; /* no room is current */
+	at->layout.key.size = 0; /* only e->layout is that layout now */
 	at->layout.id = 0;
 	forget_buffers(e);
 }

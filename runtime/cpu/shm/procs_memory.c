@@ -6,7 +6,7 @@
  * reused; freed ranges are punched out. A message in other memory is copied by the system
  * (process_vm_readv), if permitted: to the cells that store it, or, if it is combined, into the
  * message's slot. If not permitted, no message there is held. O(regions) a call and rank, plus
- * what is read.
+ * the bytes read.
  */
 #include "runtime/base/file.h"
 #include "runtime/cpu/shm/procs.h"
@@ -44,7 +44,6 @@ static struct procs_region *free_region(const struct procs *p)
 	return NULL;
 }
 
-/* Rounds up to whole pages. */
 static size_t in_pages(size_t bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);

@@ -190,7 +190,7 @@ static ccs_status allocate(struct world *w, unsigned patience)
 		       : error_set(CCS_ENOMEM, "out of memory for %d ranks", w->nranks);
 }
 
-/* Rank 0's part, before the processes meet. */
+/* The part of each process before they meet. Rank 0 also makes the files. */
 static ccs_status prepare(struct world *w, unsigned patience)
 {
 	ccs_status s = allocate(w, patience);

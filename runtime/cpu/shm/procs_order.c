@@ -1,7 +1,7 @@
 /*
  * A process's own operations, one after another in the plan's order.
  *
- * In: a run with short chunks in one tile, so that no message is held. While everything that an
+ * In: a call with short chunks in one tile, so that no message is held. While everything that an
  * operation needs comes soon, another order gains nothing, and the cost of fibers is saved: their
  * states, and the counts by which they wait for one another. Other ranks' processes may use
  * fibers. If the next operation has to wait for long, the fibers of all workers continue from
@@ -51,7 +51,6 @@ static bool make_room(struct procs_order *list, uint32_t n)
 	return true;
 }
 
-/* The worker of an operation of the rank. */
 static struct fiber *fiber_of(const struct layout *l, uint32_t rank, uint32_t row)
 {
 	uint32_t i = l->view->ranks[rank].worker;
@@ -111,7 +110,7 @@ static bool make_list(struct cpu *e)
 	return true;
 }
 
-static ccs_status place(struct cpu *e, struct call *c)
+static ccs_status place_rank(struct cpu *e, struct call *c)
 {
 	struct procs_order *list = &e->procs->current->order;
 	ccs_status s = rank_place(e, c);
@@ -136,7 +135,6 @@ static void manner_took(struct procs_manner *m, uint64_t now)
 		*least = ns;
 }
 
-/* A call begins. */
 static void manner_begin(struct cpu *e, struct procs_manner *m)
 {
 	uint64_t now = m->begun || m->calls == PERIOD || !m->calls ? clock_ns() : 0;
@@ -175,7 +173,7 @@ ccs_status procs_order_begin(struct cpu *e, struct call *c)
 	if (!procs_order_listed(e->procs, &e->layout) && !make_list(e))
 		return error_set(CCS_ENOMEM, "out of memory for a list of operations");
 	if (!list->placed || c->send != list->send || c->recv != list->recv)
-		s = place(e, c);
+		s = place_rank(e, c);
 	if (s)
 		return s;
 	io->call = c;
@@ -211,7 +209,7 @@ static inline bool ready(const struct layout *l, const struct procs_op *x)
 	       (!x->out || slots_have_room(x->out, x->to));
 }
 
-static bool looked(const struct layout *l, const struct procs_op *x)
+static bool poll_op(const struct layout *l, const struct procs_op *x)
 {
 	for (unsigned i = 0; i < LOOKS; i++)
 		if (ready(l, x))
@@ -220,7 +218,7 @@ static bool looked(const struct layout *l, const struct procs_op *x)
 }
 
 /* Wakes sleeping fibers of other processes: a message is there, or was received. */
-static void tell(struct cpu *e, const struct procs_op *x)
+static void wake_ends(struct cpu *e, const struct procs_op *x)
 {
 	const struct ccs_fifo *fifos = e->layout.view->fifos;
 
@@ -231,22 +229,23 @@ static void tell(struct cpu *e, const struct procs_op *x)
 }
 
 /* The same for all operations so far. */
-static void tell_others(struct cpu *e)
+static void wake_all_ends(struct cpu *e)
 {
 	struct procs_order *list = &e->procs->current->order;
 
 	procs_fence(e->procs);
 	for (; list->told < list->done; list->told++)
-		tell(e, list->ops + list->told);
+		wake_ends(e, list->ops + list->told);
 }
 
-static bool comes(struct cpu *e, const struct procs_op *x, unsigned polls)
+/* Polls for the operation's message and slot. False: they have not come. */
+static bool await_op(struct cpu *e, const struct procs_op *x, unsigned polls)
 {
 	for (unsigned i = 0; i < polls; i++) {
-		if (looked(&e->layout, x))
+		if (poll_op(&e->layout, x))
 			return true;
 		if (!i)
-			tell_others(e);
+			wake_all_ends(e);
 		if (!procs_pause(e->procs))
 			break;
 	}
@@ -254,7 +253,7 @@ static bool comes(struct cpu *e, const struct procs_op *x, unsigned polls)
 }
 
 /* Publishes at both ends, by message numbers, what was sent and received. */
-static void fill(const struct layout *l, const struct procs_op *x)
+static void publish_send(const struct layout *l, const struct procs_op *x)
 {
 	uint64_t head = atomic_load_explicit(&x->out->head, memory_order_relaxed);
 
@@ -263,7 +262,7 @@ static void fill(const struct layout *l, const struct procs_op *x)
 			      memory_order_release);
 }
 
-static void release(const struct procs_op *x)
+static void publish_receive(const struct procs_op *x)
 {
 	uint64_t tail = atomic_load_explicit(&x->in->tail, memory_order_relaxed);
 
@@ -284,9 +283,9 @@ static void do_op(struct cpu *e, const struct procs_op *x)
 	if (x->op->n)
 		ops_do(e, x->fiber, x->op, 0, ends);
 	if (x->out)
-		fill(&e->layout, x);
+		publish_send(&e->layout, x);
 	if (x->in)
-		release(x);
+		publish_receive(x);
 }
 
 bool procs_order_go(struct cpu *e, unsigned polls)
@@ -296,11 +295,11 @@ bool procs_order_go(struct cpu *e, unsigned polls)
 	for (; list->done < list->n; list->done++) {
 		const struct procs_op *x = list->ops + list->done;
 
-		if (!ready(&e->layout, x) && !comes(e, x, polls))
+		if (!ready(&e->layout, x) && !await_op(e, x, polls))
 			break;
 		do_op(e, x);
 	}
-	tell_others(e);
+	wake_all_ends(e);
 	return list->done == list->n;
 }
 

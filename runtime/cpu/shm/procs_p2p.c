@@ -92,7 +92,7 @@ static void post(struct world *w, struct procs_pair *c, struct transfer *m)
 }
 
 /* The receiver has taken the message, or refused it. */
-static void sent(struct world *w, const struct procs_pair *c, struct transfer *m)
+static void end_send(struct world *w, const struct procs_pair *c, struct transfer *m)
 {
 	struct procs *p = cpu_of(w)->procs;
 	const struct p2p_shape own = p2p_shape_of(m), wanted = { c->wanted, c->wanted_type };
@@ -105,8 +105,7 @@ static void sent(struct world *w, const struct procs_pair *c, struct transfer *m
 	ring(w, w->first);
 }
 
-/* Puts the next piece into the relay, if there is room. */
-static bool fill(struct world *w, struct procs_pair *c, struct transfer *m)
+static bool fill_relay(struct world *w, struct procs_pair *c, struct transfer *m)
 {
 	struct procs *p = cpu_of(w)->procs;
 	uint64_t drained = atomic_load(&c->drained);
@@ -136,7 +135,7 @@ static bool relay(struct world *w, struct procs_pair *c, struct transfer *m)
 		return false;
 	}
 	p->relaying = m;
-	return fill(w, c, m);
+	return fill_relay(w, c, m);
 }
 
 /* Reads by the receiver are progress, too. */
@@ -162,7 +161,7 @@ static bool carry_out(struct world *w, struct transfer *m)
 		return true;
 	}
 	if (atomic_load(&c->taken) > m->queue->over) {
-		sent(w, c, m);
+		end_send(w, c, m);
 		return true;
 	}
 	return c->how == HOW_RELAYED ? relay(w, c, m) : is_read(c, m);
@@ -171,8 +170,8 @@ static bool carry_out(struct world *w, struct transfer *m)
 /* ---- receiving ------------------------------------------------------------------------------- */
 
 /* Ends the message. It then belongs to its thread again, which may sleep. */
-static void take(struct world *w, struct procs_pair *c, struct transfer *m, ccs_status s,
-		 const char *why)
+static void end_receive(struct world *w, struct procs_pair *c, struct transfer *m, ccs_status s,
+			const char *why)
 {
 	int peer = m->peer;
 
@@ -262,7 +261,7 @@ static bool begin(struct world *w, struct procs_pair *c, struct transfer *m)
 	ccs_status s = p2p_same(m->peer, w->first, &sent, &own, &why);
 
 	if (s) {
-		take(w, c, m, s, why.buf);
+		end_receive(w, c, m, s, why.buf);
 		return false;
 	}
 	m->state = TAKING;
@@ -306,7 +305,7 @@ static bool carry_in(struct world *w, struct transfer *m)
 							      the data */
 		return any;
 	if (m->moved == m->bytes)
-		take(w, c, m, CCS_OK, "");
+		end_receive(w, c, m, CCS_OK, "");
 	return any;
 }
 
@@ -339,7 +338,7 @@ static int last_gone(struct world *w, const char **how)
 
 /* Returns a rank that messages wait for although its process has ended, and sets `how` to the way
  * it ended. -1: none. A receive from any rank waits for all others. */
-static int missing(struct world *w, const char **how)
+static int missing_rank(struct world *w, const char **how)
 {
 	int gone = -1;
 
@@ -355,11 +354,11 @@ static int missing(struct world *w, const char **how)
 }
 
 /* A process that has ended made all its stores before, so look once more. */
-static void look(struct world *w)
+static void look_for_ends(struct world *w)
 {
 	struct text why = { .len = 0 };
 	const char *how;
-	int gone = missing(w, &how);
+	int gone = missing_rank(w, &how);
 
 	if (gone >= 0 && !p2p_poll(w)) {
 		text_add(&why, "rank %d (process %d) %s", gone,
@@ -385,5 +384,5 @@ void procs_rest(struct world *w, unsigned idle)
 	if (!p2p_poll(w))
 		procs_futex_wait(&p->own->p2p_bell, heard, SLEEP_MS);
 	atomic_fetch_sub(&p->own->p2p_asleep, 1);
-	look(w);
+	look_for_ends(w);
 }

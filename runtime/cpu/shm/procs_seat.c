@@ -11,12 +11,12 @@
 
 #define SETTLE_MS 1000 /* additional time, to hear of a rank that does not settle */
 
-/* Polls without progress before a process sleeps. A rank without a core of its own yields
- * after each. */
+/* Polls without progress before a process sleeps, if each rank has a core. If ranks share cores,
+ * polls that each end with a yield. */
 #define POLLS 2000u
 #define YIELDS 100u
 
-static void take(struct procs *p)
+static void fill_seat(struct procs *p)
 {
 	struct procs_seat *own = p->own;
 
@@ -155,7 +155,7 @@ ccs_status procs_take_seat(struct world *w)
 
 	p->own = p->table->seats + w->first;
 	watch_ends(w);
-	take(p);
+	fill_seat(p);
 	s = await_all(w);
 	if (s)
 		return s;

@@ -21,7 +21,9 @@
  * processes decide alike, without communication, as they read the same numbers. The next calls go
  * that way for about PERIOD_NS, and then the trial is repeated. Their number is at least
  * LEAST_CALLS, so that few calls are trials; it is a number of calls, not a time, because all
- * processes know it.
+ * processes know it. If LEAST_CALLS take longer than PERIOD_NS, the last PROCS_WATCHED of every
+ * WATCH_CALLS calls are timed too, and the trial is repeated at once if they cost more than 1.5
+ * times the least of the trial.
  *
  * A kind's numbers are not overwritten before all processes have read them: not by a later trial
  * or the next watched calls, as no process is PROCS_LAG calls ahead of another; nor by another
@@ -118,7 +120,6 @@ void procs_try_reading(struct world *w)
 	procs_ring_sleepers(w);
 }
 
-/* The ways that all processes can use. */
 static void find_ways(struct world *w, uint32_t worst)
 {
 	struct procs *p = cpu_of(w)->procs;

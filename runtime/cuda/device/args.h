@@ -25,8 +25,8 @@
  *
  * State (FIFOs, done, epochs) belongs to one plan and one protocol: LL and Simple have separate
  * FIFOs. Fresh state is all zero bytes. (A state may begin at any epoch E: then head = tail = E *
- * M, done = E * nops, and every 8-byte entry of an LL slot is (E * M) << 32.) A replica may sit
- * out a call: calls with fewer replicas than the state has are fine.
+ * M, done = E * nops, and every 8-byte entry of an LL slot is (E * M) << 32.) A call may have fewer
+ * replicas than the state.
  *
  * Several devices. Each device of a communicator launches its own part of the
  * workers. Everything but FIFOs, the abort flag and its report is the device's own.
@@ -139,11 +139,11 @@ struct CCS_DEV_ALIGNED ccs_dev_op {
 #define CCS_DEV_OUT_DIRECT 1024u  /* to cells `remote` of the peer, in a direct call */
 #define CCS_DEV_IN_DIRECT 2048u	  /* in a direct call, the message is in cells `dst` already */
 #define CCS_DEV_LEN_SAME 4096u	  /* all cells are as long as `len`; else cell j as len + j */
-#define CCS_DEV_OUT_READ 8192u	  /* direct call: it stays in its cells and is read there ... */
-#define CCS_DEV_IN_READ 16384u	  /* the message is read in cells `origin` of the peer ... */
-#define CCS_DEV_IN_INITIAL 32768u /* in the peer's send buffer */
-#define CCS_DEV_OUT_APART 65536u  /* ... if the rank's buffers are separate */
-#define CCS_DEV_IN_APART 131072u  /* ... if the peer's buffers are separate */
+#define CCS_DEV_OUT_READ 8192u	  /* in a direct call the message stays in its cells */
+#define CCS_DEV_IN_READ 16384u	  /* ... and is read there: in cells `origin` of the peer */
+#define CCS_DEV_IN_INITIAL 32768u /* ... in the peer's send buffer */
+#define CCS_DEV_OUT_APART 65536u  /* OUT_READ holds if the rank's buffers are separate */
+#define CCS_DEV_IN_APART 131072u  /* IN_READ holds if the peer's buffers are separate */
 #define CCS_DEV_A_LAST 262144u	  /* its cells `a` are not read again before they are written */
 
 struct ccs_dev_worker {

@@ -394,7 +394,8 @@ CCS_FN void ccs_spots_make_all(uint32_t n)
 }
 
 /* Makes spots of an operation from cell j on, as many as fit, unless they are there. By all
- * threads. With LL, a barrier separates it from a tile's end without one. */
+ * threads. With LL a barrier precedes an operation of several cells (ccs_step): this one, unless
+ * the previous operation has ended with one. */
 CCS_FN void ccs_spots_make(uint32_t k, uint32_t j)
 {
 	const struct ccs_dev_op &o = ccs_b.rows[k % CCS_ROWS].op;
@@ -526,7 +527,7 @@ CCS_FN bool ccs_only_sends(const struct ccs_row &r)
 }
 
 /* The same for a bundle. As none of them writes an own cell they need no barrier between them, and
- * one wait, one fence does for all. Sends of one value are better a chain. */
+ * one wait and one fence are enough. Sends of one value are better a chain. */
 CCS_FN uint32_t ccs_bundle(uint32_t i, uint32_t rows)
 {
 	uint32_t m = 0;

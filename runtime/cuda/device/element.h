@@ -4,17 +4,17 @@
  *
  * An `elem` is the stored type, `sums` the type for combining, and `order` the type for comparing:
  * sums, products and scales of integers are unsigned (they wrap), maxima and quotients signed.
- * As runtime/cpu/core/reduce.c. The operators are those of plan/rows.h.
+ * The results are those of runtime/cpu/core/reduce.h. The operators are those of plan/rows.h.
  *
  * Narrow floats are taken two at a time, as the instructions that convert or combine them are. The
- * bits are those of float32 in between and one rounding. An operation of the narrow type itself
- * gives the same if that type has at least twice the digits of the rounded type, and two more
- * (Figueroa), unless a result is so small that float32 had rounded it: this holds for sums of
- * bfloat16, but not for products; for sums and products of float16; and for those of float8 in
- * float16. All pairs of float8 are tried (tests/cuda/element_test.c).
+ * bits are those of an operation of float32 and a rounding. Rounding to a wider type first changes
+ * nothing if that type has at least twice the digits of the narrow one, and two more (Figueroa),
+ * and the result is not so small that the wider type has fewer digits of it. So operations of the
+ * narrow type itself have the same bits: sums of bfloat16, but not products; sums and products of
+ * float16. So do those of float8 in float16: all pairs are tried (tests/cuda/element_test.c).
  */
 
-/* ---- types: under what rows.h calls their code -------------------------------------- */
+/* ---- types, by the names of their code in rows.h ------------------------------------ */
 
 template <typename Elem, typename Sums, typename Order, typename Quotient> struct ccs_integer {
 	typedef Elem elem;
@@ -244,7 +244,7 @@ template <typename Type> struct ccs_pair {
 	}
 };
 
-/* The first ones of x and y are x's, or y's; and the second ones. */
+/* The pair with the low element of x, if `lo`, else of y; the high element likewise. */
 template <typename Type> CCS_FN uint32_t ccs_pick(uint32_t x, uint32_t y, bool lo, bool hi)
 {
 	const uint32_t bits = 8 * sizeof(typename Type::elem), mask = (1u << bits) - 1;

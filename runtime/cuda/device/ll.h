@@ -24,10 +24,10 @@ CCS_FN struct ccs_stuck ccs_stuck_at(uint32_t fifo, uint32_t k, uint64_t t)
 	return { CCS_DEV_STUCK_RECV, CCS_DEV_NONE, fifo, k, t, 0, 0 };
 }
 
-/* A unit of a message, when it has come; `whose()`: its FIFO, operation and tile, for the report. A
+/* A unit of a message, when it has come; `stuck()`: its FIFO, operation and tile, for the report. A
  * poll reads the whole unit: a thread that is early need not load again the part that has come. */
-template <typename Whose>
-CCS_FN int ccs_ll_take(const uint8_t *at, uint32_t flag, ccs_vec *v, Whose whose)
+template <typename Stuck>
+CCS_FN int ccs_ll_take(const uint8_t *at, uint32_t flag, ccs_vec *v, Stuck stuck)
 {
 	uint32_t looks = 0;
 	uint64_t since = 0;
@@ -46,7 +46,7 @@ CCS_FN int ccs_ll_take(const uint8_t *at, uint32_t flag, ccs_vec *v, Whose whose
 			looks++;
 			continue;
 		}
-		struct ccs_stuck s = whose();
+		struct ccs_stuck s = stuck();
 
 		s.need = flag;
 		s.have = ccs_ll_old(f, flag);

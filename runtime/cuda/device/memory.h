@@ -1,7 +1,8 @@
 /*
- * The parts of generated kernels: args.h, narrow.h, and then, in one text that the Makefile joins,
- * memory.h, element.h, block.h, bulk.h, times.h, wait.h, ll.h, move.h and step.h. No includes:
- * NVRTC's built-ins are enough. Specialised by CCS_TYPE, CCS_OP and CCS_PROTO, see args.h.
+ * The parts of generated kernels, in one text that the Makefile joins: args.h, rows.h and narrow.h
+ * of runtime/plan, memory.h, element.h, block.h, bulk.h, times.h, wait.h, ll.h, move.h and step.h.
+ * No includes: NVRTC's built-ins are enough. Specialised by CCS_TYPE, CCS_OP and CCS_PROTO
+ * (args.h).
  *
  * A block runs one worker of one replica. A step: thread 0 waits for the message,
  * another for the free slot, another for other workers (ld.acquire); a barrier; all

@@ -196,10 +196,10 @@ CCS_FN int ccs_unit(const struct ccs_row &r, const struct ccs_part &p, uint32_t 
 	if (form & CCS_DEV_B)
 		b = ccs_operand(p, CCS_SPOT_B, u, p.b + at, n, form & CCS_DEV_B_INITIAL);
 	if (CCS_LL && CCS_IS_IN(form)) {
-		const auto whose = [&] { return ccs_stuck_at(r.op.in, k, t); };
+		const auto stuck = [&] { return ccs_stuck_at(r.op.in, k, t); };
 
 		if (ccs_ll_take(p.in + 2 * at, (uint32_t)(r.in_number + t * r.in_messages) + 1, &in,
-				whose))
+				stuck))
 			return 1;
 	} else if (form & CCS_DEV_IN) {
 		in = form & CCS_DEV_IN_DIRECT ? CCS_READ(p, CCS_SPOT_DST, u, p.in + at, n)
@@ -275,7 +275,7 @@ CCS_FN int ccs_each(uint32_t k, uint64_t t, uint32_t j, bool fill)
 #define CCS_UNROLL 4
 #define CCS_ANY (~0u) /* a form that is known only at run time */
 
-/* The same by bulk copies: ccs_bulk_takes. */
+/* ccs_units by bulk copies, for forms that ccs_bulk_takes allows. */
 CCS_FN void ccs_units_bulk(const struct ccs_part &p, uint32_t f, uint32_t form)
 {
 #if CCS_BULK

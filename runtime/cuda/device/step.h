@@ -11,7 +11,8 @@
  * ccs_run does plain operations: one cell, of aligned whole units. It leaves other operations,
  * and a form that it does not expect, to the table. So a line is right for any worker. The table
  * also does chains: when an operation may start, the operations of its chain that may start by
- * then are done with it, in one pass. All is one function, but for the waits: nothing is spilt.
+ * then are done with it, in one pass. All is one function, except what is CCS_CALL or CCS_PART:
+ * nothing is spilt.
  *
  * At the end. A block leaves its state to the next launch on this device, which is ordered behind
  * this one, by the stream or by the turn. A call leaves heads, tails, `done` and epoch as a whole
@@ -229,9 +230,9 @@ template <uint32_t F, bool WHOLE> CCS_FN int ccs_plain_step(const struct ccs_pla
 		if (f & CCS_DEV_B)
 			b = ccs_plain_operand<WHOLE>(p.b + at, n, p.form & CCS_DEV_B_INITIAL);
 		if (f & CCS_DEV_IN) {
-			const auto whose = [row] { return ccs_stuck_at(row->fifo, row->op, 0); };
+			const auto stuck = [row] { return ccs_stuck_at(row->fifo, row->op, 0); };
 
-			if (ccs_ll_take(p.in + 2 * at, p.in_flag, &in, whose))
+			if (ccs_ll_take(p.in + 2 * at, p.in_flag, &in, stuck))
 				return 1;
 		}
 		in = ccs_value(f, in, a, b);

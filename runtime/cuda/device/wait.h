@@ -76,12 +76,12 @@ CCS_CALL void ccs_give_up(uint32_t kind, uint32_t worker, uint32_t fifo, uint32_
 	ccs_st_flag(ccs_b.abort, 1);
 }
 
-/* Looks, and how many until one is more than a look. */
-#define CCS_LOOKS 32
+#define CCS_LOOKS 32 /* looks at the counter between two looks at the flag and the clock */
 
-/* One more look, that failed, or that saw it come after a long time: maybe from a block that had
- * given up, and left its counters. Non-zero: stop. A block that waits for another worker of its
- * rank leaves it to that worker, for a while, to report which rank is waited for. */
+/* After a look that failed; or after one that succeeded late (`came`): a block that had given up
+ * may have moved the counter. Non-zero: stop. A block that waits for another worker of its rank
+ * reports later than the limit, so that the other worker reports first, with the rank that it waits
+ * for. */
 CCS_FN int ccs_patience(uint32_t *looks, uint64_t *since, const struct ccs_stuck &s, bool came)
 {
 	if (++*looks % CCS_LOOKS && !came)

@@ -113,8 +113,8 @@ ccs_status cuda_identity(struct cuda *d, struct cuda_uuid *id);
 ccs_status cuda_reaches(struct cuda *d, const struct cuda_uuid *id, bool *reaches);
 /** Gives it access to all memory of `peer`, opened by this process. May be repeated. */
 ccs_status cuda_reach(struct cuda *d, const struct cuda *peer);
-/** As cuda_alloc, but sharable: it has the 2 MiB blocks that the driver maps into another
- *  process to itself. */
+/** As cuda_alloc, but sharable: the memory is whole blocks of 2 MiB, as the driver maps whole
+ *  blocks into another process. */
 ccs_status cuda_alloc_shared(struct cuda *d, cuda_ptr *p, size_t bytes, const char *what);
 /** A handle of cuda_alloc_shared's memory for another process; and its address there. A process
  *  cannot map its own. Unmap before the owner frees. */

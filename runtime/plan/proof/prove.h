@@ -55,7 +55,7 @@ ccs_status prove_plan(const struct ccs_module *m, const struct plan_view *v, uin
 /** Checks the module's flags. `uneven`: as proved of any of its plans. */
 ccs_status prove_flags(const struct ccs_module *m, bool uneven);
 
-/** Proves all plans, and the flags: see ccs_module_verify. */
+/** Proves all plans, and the flags, one plan at a time: see ccs_module_verify. */
 ccs_status prove_module(const struct ccs_module *m, uint64_t memory, ccs_proved *proved, void *of);
 
 #endif

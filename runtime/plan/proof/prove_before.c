@@ -157,7 +157,7 @@ static bool learn_row(struct sweeps *s, uint32_t w, uint32_t from)
 	return true;
 }
 
-/* ... and records that `done` operations of another worker are over. */
+/* Merges a row, and records that `done` operations of another worker are over. */
 static bool learn(struct sweeps *s, uint32_t w, uint32_t from, uint32_t other, uint32_t done)
 {
 	uint32_t column = s->column[other] - s->base, own;
@@ -176,7 +176,7 @@ static bool learn(struct sweeps *s, uint32_t w, uint32_t from, uint32_t other, u
 /* ---- one operation --------------------------------------------------------------- */
 
 /* Worker w learns that another worker's operation is over. */
-static bool hear(struct sweeps *s, uint32_t w, uint32_t other, uint32_t row)
+static bool learn_end(struct sweeps *s, uint32_t w, uint32_t other, uint32_t row)
 {
 	if (!learn(s, w, s->known[row], other, row - s->v->workers[other].op + 1))
 		return false;
@@ -190,11 +190,11 @@ static bool begin_op(struct sweeps *s, uint32_t w, uint32_t row, const struct cc
 	for (uint32_t i = o->wait; i - o->wait < o->nwaits; i++) {
 		const struct ccs_wait *x = s->v->waits + i;
 
-		if (!hear(s, w, x->worker, awaited(s, x)))
+		if (!learn_end(s, w, x->worker, awaited(s, x)))
 			return false;
 	}
 	return !s->messages || o->in == CCS_NONE ||
-	       hear(s, w, s->v->fifos[o->in].src_worker, s->p->sender[row]);
+	       learn_end(s, w, s->v->fifos[o->in].src_worker, s->p->sender[row]);
 }
 
 static void end_op(struct sweeps *s, uint32_t w, uint32_t row)

@@ -13,6 +13,8 @@
  *   prove_rounds.c  times of operations between hosts
  *   prove_cells.c   all operations in that order, and the final cells
  *
+ * rank_order.c, no part of the proof, uses prove_run for the order of operands.
+ *
  * An operation is named by its row in `ops`. Each row belongs to one worker, and the rows of a
  * worker are contiguous (verify_plan.c).
  */

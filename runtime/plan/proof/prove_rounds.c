@@ -60,7 +60,7 @@ static uint64_t round_of(const struct ccs_op *o)
 }
 
 /* The time of the message that it receives; 0: none, or not sent. */
-static uint64_t came(const struct times *t, uint32_t row)
+static uint64_t arrival_of(const struct times *t, uint32_t row)
 {
 	const struct ccs_op *o = t->v->ops + row;
 
@@ -80,7 +80,7 @@ static uint64_t first_time(const struct times *t, uint32_t w, uint32_t row)
 	const struct ccs_op *o = t->v->ops + row;
 	uint64_t first = LEVELS;
 
-	first = most(first, came(t, row) + LEVELS);
+	first = most(first, arrival_of(t, row) + LEVELS);
 	if (t->v->plan->after.n) {
 		if (row > t->v->workers[w].op)
 			first = most(first, over(o - 1));
@@ -105,11 +105,11 @@ static uint64_t first_time(const struct times *t, uint32_t w, uint32_t row)
 
 /* A message may be received in cells only if its operation waits for nothing else, and
  * everything that was sent from these cells went in an earlier round. */
-static bool writes(const struct times *t, uint32_t w, uint32_t row)
+static bool check_writes(const struct times *t, uint32_t w, uint32_t row)
 {
 	const struct ccs_op *o = t->v->ops + row;
 	bool early = o->flags & CCS_OP_TO_CELLS;
-	uint64_t at = early ? came(t, row) : begin_of(o);
+	uint64_t at = early ? arrival_of(t, row) : begin_of(o);
 
 	if (early && begin_of(o) != at + LEVELS)
 		return prove_wrong_at(t->p, row,
@@ -129,7 +129,7 @@ static bool writes(const struct times *t, uint32_t w, uint32_t row)
 	return true;
 }
 
-static void reads(const struct times *t, uint32_t w, const struct ccs_op *o, uint32_t first)
+static void note_reads(const struct times *t, uint32_t w, const struct ccs_op *o, uint32_t first)
 {
 	for (uint32_t j = 0; first != CCS_NONE && j < o->n; j++) {
 		struct use *u = use_of(t, w, first + j);
@@ -138,7 +138,7 @@ static void reads(const struct times *t, uint32_t w, const struct ccs_op *o, uin
 	}
 }
 
-static bool sends(struct times *t, uint32_t w, const struct ccs_op *o)
+static bool check_send(struct times *t, uint32_t w, const struct ccs_op *o)
 {
 	uint32_t from = o->dst != CCS_NONE ? o->dst : o->a;
 	const struct ccs_op *to = t->v->ops + o->to;
@@ -171,9 +171,9 @@ static bool run_op(struct times *t, uint32_t w)
 				      "from phase %u, level %u on",
 				      o->phase, o->level, (uint32_t)(first / LEVELS / 2),
 				      (uint32_t)first);
-	reads(t, w, o, o->a);
-	reads(t, w, o, o->b);
-	return writes(t, w, row) && (o->out == CCS_NONE || sends(t, w, o));
+	note_reads(t, w, o, o->a);
+	note_reads(t, w, o, o->b);
+	return check_writes(t, w, row) && (o->out == CCS_NONE || check_send(t, w, o));
 }
 
 bool prove_rounds(struct prove *p)

@@ -6,7 +6,7 @@
  *
  * The rule of executors: an operation starts when its waits hold, its message is there, and a
  * slot of its FIFO is free. A FIFO has one sending and one receiving worker, so an operation that
- * can start stays able to start whatever the others do (a Kahn process network: results do not
+ * can start stays able to start, whatever other workers do (a Kahn process network: results do not
  * depend on timing). So one run decides for all, and more slots never hurt. FIFOs end empty, and
  * waits count the operations of a tile, so repeating this run for each tile is a run of the whole
  * call.

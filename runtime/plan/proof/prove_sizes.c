@@ -19,7 +19,8 @@ static uint32_t number_of(const struct prove_sweep *s, uint32_t rank, uint32_t c
 }
 
 /* The size number that a rank's operation states for its j-th cell. */
-static uint32_t said(const struct prove_sweep *s, uint32_t rank, const struct ccs_op *o, uint32_t j)
+static uint32_t stated_number(const struct prove_sweep *s, uint32_t rank, const struct ccs_op *o,
+			      uint32_t j)
 {
 	return number_of(s, rank, o->flags & CCS_OP_LEN_SAME ? o->len : o->len + j);
 }
@@ -28,7 +29,7 @@ static bool part_fits(const struct prove_sweep *s, const struct prove_step *t, u
 		      const char *what)
 {
 	for (uint32_t j = 0; first != CCS_NONE && j < t->o->n; j++)
-		if (number_of(s, t->rank, first + j) != said(s, t->rank, t->o, j))
+		if (number_of(s, t->rank, first + j) != stated_number(s, t->rank, t->o, j))
 			return prove_wrong_at(s->p, t->row,
 					      "%s %s, but `len` says that its size is that of %s",
 					      what, prove_cell_text(s->p, first + j).s,
@@ -42,7 +43,7 @@ static bool message_fits(const struct prove_sweep *s, const struct prove_step *t
 	uint32_t rank = s->v->fifos[t->o->in].src;
 
 	for (uint32_t j = 0; j < t->o->n; j++)
-		if (said(s, rank, from, j) != said(s, t->rank, t->o, j))
+		if (stated_number(s, rank, from, j) != stated_number(s, t->rank, t->o, j))
 			return prove_wrong_at(s->p, t->row,
 					      "receives a cell with a different size from the one "
 					      "that rank %u sends",
@@ -65,6 +66,6 @@ bool prove_sizes(struct prove_sweep *s, const struct prove_step *t)
 	for (uint32_t j = 0; j < o->n; j++)
 		if (o->dst + j >= cells)
 			s->scratch_size[(uint64_t)t->rank * s->v->plan->scratch +
-					(o->dst + j - cells)] = said(s, t->rank, o, j);
+					(o->dst + j - cells)] = stated_number(s, t->rank, o, j);
 	return part_fits(s, t, o->dst, "writes");
 }

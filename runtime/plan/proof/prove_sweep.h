@@ -37,7 +37,7 @@ struct prove_waited {
 	uint32_t first, done;
 };
 
-#define PROVE_WAITED 8u /* waits that each worker remembers */
+#define PROVE_WAITED 8u /* workers whose progress a worker remembers: the first it waits for */
 
 /* Questions that need a search. */
 struct prove_asked {
@@ -58,7 +58,8 @@ struct prove_sweep {
 				         buffer is `sized` */
 	unsigned char *input;	      /* [cells]: an `in` buffer's, which may not be written */
 	uint32_t *done;		      /* [workers]: operations done */
-	struct prove_waited *waited;  /* [workers][PROVE_WAITED]: its latest waits */
+	struct prove_waited *waited;  /* [workers][PROVE_WAITED]: operations that its waits have
+					 shown to be over */
 	uint32_t *sent; /* [ops]: the values of its message on the way, a block of the pool */
 	struct prove_value *value; /* values of the current operation's cells */
 	bool scaled;		   /* initial values may be scaled when read (premul-sum) */

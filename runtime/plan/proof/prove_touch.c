@@ -165,7 +165,8 @@ static bool is_read(struct prove_sweep *s, uint32_t y, uint32_t x, uint32_t cell
 
 /* ---- waits and messages ---------------------------------------------------------- */
 
-/* Worker w knows that another worker has done operations row .. row + done - 1. */
+/* Records that worker w knows that another worker has done operations row .. row + done - 1.
+ * Without room it is forgotten: orders that need it are then asked. */
 static void remember(struct prove_sweep *s, uint32_t w, uint32_t row, uint32_t done)
 {
 	struct prove_waited *x = s->waited + (size_t)w * PROVE_WAITED, *end = x + PROVE_WAITED;

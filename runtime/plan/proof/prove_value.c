@@ -1,6 +1,10 @@
 /*
- * See prove_value.h. The pool is one growing array. Free blocks are kept in lists: small ones by
- * size, large ones by powers of two. Sets are hash-consed: equal sets are one.
+ * Symbolic values: see prove_value.h.
+ *
+ * The pool is one growing array, so blocks are named by their index. Free blocks are kept in lists:
+ * small ones by size, large ones by powers of two. Sets are hash-consed: equal sets are one, so two
+ * values are equal if their numbers are. A sum merges two sorted lists of runs; the latest sums are
+ * remembered, as the chunks of a message and the ranks of a ring repeat them.
  */
 #include "runtime/plan/proof/prove_value.h"
 
@@ -158,7 +162,7 @@ static const struct prove_run *runs_of(const struct prove_values *s, uint32_t se
 	return set_runs(s, set);
 }
 
-static void put(struct prove_run *to, uint32_t *n, struct prove_run x)
+static void append_run(struct prove_run *to, uint32_t *n, struct prove_run x)
 {
 	struct prove_run *last = to + *n - 1;
 
@@ -175,7 +179,7 @@ static bool is_before(const struct prove_run *x, const struct prove_run *y)
 }
 
 /* Takes the first `most` ranks of *x, or those before *y if these are fewer. *x keeps the rest. */
-static struct prove_run cut(struct prove_run *x, const struct prove_run *y, uint32_t most)
+static struct prove_run split_run(struct prove_run *x, const struct prove_run *y, uint32_t most)
 {
 	struct prove_run part = *x;
 
@@ -199,18 +203,18 @@ static uint32_t merge(const struct prove_run *x, uint32_t nx, const struct prove
 		struct prove_run part;
 
 		if (!ny || (nx && is_before(&a, &b))) {
-			part = cut(&a, ny ? &b : NULL, a.n);
+			part = split_run(&a, ny ? &b : NULL, a.n);
 		} else if (!nx || is_before(&b, &a)) {
-			part = cut(&b, nx ? &a : NULL, b.n);
+			part = split_run(&b, nx ? &a : NULL, b.n);
 		} else {
 			uint32_t most = a.n < b.n ? a.n : b.n, times = b.times;
 
-			part = cut(&a, NULL, most);
-			cut(&b, NULL, most);
+			part = split_run(&a, NULL, most);
+			split_run(&b, NULL, most);
 			if (__builtin_add_overflow(part.times, times, &part.times))
 				part.times = UINT32_MAX;
 		}
-		put(to, &n, part);
+		append_run(to, &n, part);
 		if (nx && !a.n && --nx)
 			a = *++x;
 		if (ny && !b.n && --ny) {
@@ -270,7 +274,7 @@ struct prove_value prove_value_add(struct prove_values *s, struct prove_value x,
 	return v;
 }
 
-/* ---- what is promised ------------------------------------------------------------ */
+/* ---- promises --------------------------------------------------------------------- */
 
 /* The value that rows [from, from + n) promise; they may be in any order. */
 static bool promised(struct prove_values *s, uint32_t from, uint32_t n, struct prove_value *value)

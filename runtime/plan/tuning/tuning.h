@@ -21,6 +21,9 @@
  * replaces a section's lines and reads the result again, so every written file can be read. After
  * that nothing changes, so any threads may query.
  *
+ * A short form names modules and tunings in one line: tuning_parts.c reads it, and the caller loads
+ * them.
+ *
  * All memory is bounded by the length of the text, at most TUNING_BYTES.
  */
 #ifndef CCS_RUNTIME_PLAN_TUNING_TUNING_H

@@ -104,20 +104,11 @@ static ccs_status end_of_line(struct reader *r, const char *behind)
 
 static bool read_number(const char **text, int *n)
 {
-	size_t digits = strspn(*text, "0123456789");
-	char number[16];
-	const char *at = number;
 	uint64_t value = 0;
+	bool ok = size_read_number(text, TUNING_RANKS, &value);
 
-	if (digits >= sizeof(number))
-		return false;
-	memcpy(number, *text, digits);
-	number[digits] = '\0';
-	if (size_read(&at, &value) || !value || value > TUNING_RANKS)
-		return false;
-	*text += digits;
 	*n = (int)value;
-	return true;
+	return ok;
 }
 
 /* "4", or "5..16" */
