@@ -21,9 +21,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define MOST_BYTES (1u << 17)  /* of the file */
+#define MOST_BYTES (1u << 15)  /* of the file */
 #define MOST_WORK (1ull << 27) /* units of struct work: some 0.3 s */
-#define WORK_BYTE 4u	       /* of a byte that is read and resolved again */
+#define WORK_BYTE 8u	       /* of a byte that is read and resolved again */
 #define WORK_SMALL (1ull << 18)
 
 enum { MOST_PLACES = 16, MOST_PARTS = 4 };
@@ -38,7 +38,7 @@ struct search {
 	uint32_t nparts;
 };
 
-/* ---- what is seldom meant ------------------------------------------------------------------- */
+/* ---- rarely meant ------------------------------------------------------------------- */
 
 static void note_expression(struct edits *x, struct diag *g, const struct expr *e)
 {
@@ -275,7 +275,7 @@ static bool try_two(struct search *x, struct diag *g, const struct edit *e, cons
 	bool after = e->span.lo > f->span.lo;
 	const struct edit *v[] = { after ? f : e, after ? e : f };
 
-	if (x->left < MOST_WORK / 8) /* for what is tried after the pairs */
+	if (x->left < MOST_WORK / 8) /* for the trials after the pairs */
 		return false;
 	if (v[0]->span.hi > v[1]->span.lo || !passes(x, v, 2))
 		return false;

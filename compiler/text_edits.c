@@ -529,7 +529,7 @@ static const struct stmt *last_of(const struct stmt *s)
 	return s;
 }
 
-/* A condition for the statement: in the `if` around it, or in one of its own. */
+/* A condition for the statement: in the `if` around it, or in a new one. */
 static void guarded(struct edits *x, const struct stmt *s, const char *condition)
 {
 	struct arena *a = &x->s->arena;
@@ -753,7 +753,7 @@ static void unwrapped(struct edits *x, const struct stmt *s)
 
 struct halves {
 	struct span cut[32]; /* of the text */
-	uint32_t ncut, kept, ops;
+	uint32_t ncut, kept;
 	const struct stmt *op; /* the last that is kept */
 	bool full;
 };
@@ -783,7 +783,6 @@ static bool half(struct edits *x, struct halves *h, const struct stmt *s, bool s
 		if (is_op(s)) {
 			stays = (s->kind == S_SEND) == sends;
 			h->kept += stays;
-			h->ops++;
 			h->op = stays ? s : h->op;
 		} else if (s->body) {
 			if (s->kind == S_STEP && steps)
@@ -1066,7 +1065,7 @@ static void exchanges(struct edits *x)
 		}
 }
 
-/* ---- what is missing ----------------------------------------------------------------------- */
+/* ---- missing statements ----------------------------------------------------------------------- */
 
 /* A rank's own chunks in the result: copy a into b[rank] */
 static void own_copies(struct edits *x)
@@ -1224,7 +1223,7 @@ static void conditions(struct edits *x)
 		where(x, "N >= 4");
 	if (n > 2 && !names_n(x) &&
 	    (x->code == 306 ||
-	     (n == 3 && x->code > 402 && x->code < 406))) { /* a text for so many */
+	     (n == 3 && x->code > 402 && x->code < 406))) { /* written for that N */
 		x->far = x->code == 306 ? LIMITED : LAST;
 		where(x, arena_printf(&x->s->arena, "N == %u", n - 1));
 	}

@@ -33,7 +33,8 @@ enum kin {
 /* How an expression is used. */
 enum role { PEER, INDEX, RANGE_END, OTHER };
 
-/* How far an edit is from the text: the nearest one that is right is offered. */
+/* How far an edit is from the text: the nearest one that is right is offered. LIMITED: for fewer N;
+ * DIVIDED: a loop as two; ELSEWHERE: another root, topology or promise; LAST: for one N. */
 enum far { CHANGED, GUARDED, ADDED, LEFT_OUT, LIMITED, DIVIDED, ELSEWHERE, LAST };
 
 struct edit {
