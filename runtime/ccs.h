@@ -747,8 +747,10 @@ CCS_API ccs_status ccs_prepare(struct ccs_call **out, const struct ccs_module *m
 			       void *recvbuff, size_t count, ccs_dtype type, ccs_redop op, int root,
 			       struct ccs_comm *comm, void *stream);
 /** Makes the call, as ccs_run does: in a group it is recorded, and may become part of a request.
- *  Other ranks may make the same call by ccs_run. CCS_EINVAL: its last start is not over. O(1),
- *  plus the call. */
+ *  Other ranks may make the same call by ccs_run, but not if processes compared sizes when they
+ *  prepared it. One thread at a time uses a call, and requests that have it. CCS_EINVAL: its last
+ *  start is not over: its group has not ended, or no ccs_wait or ccs_test has reported the end of
+ *  its request. O(1), plus the call. */
 CCS_API ccs_status ccs_start(struct ccs_call *call);
 /** The same with other buffers, this time: of the same lengths, and as well aligned. */
 CCS_API ccs_status ccs_start_at(struct ccs_call *call, const void *sendbuff, void *recvbuff);

@@ -391,7 +391,7 @@ class Module:
         stream: Any = None,
     ) -> "PreparedCall":
         """run() for many times: these arguments are checked now, and the buffers kept. With sizes
-        the ranks compare them now, so that all of them prepare the call together."""
+        processes compare them now, so that all of them prepare the call together."""
         _check_comm(comm)
         with comm.lock:
             call, ranks = self._prepare(
@@ -629,6 +629,7 @@ class PreparedCall:
     def __init__(self, module: Module, comm: Comm, call: _Call, ranks: List[_Rank]) -> None:
         self._module, self._comm, self._call, self._ranks = module, comm, call, ranks
         self._handles: List[ctypes.c_void_p] = []
+        self._last: Optional[Request] = None
         prepare = library().ccs_prepare
         for place, rank in enumerate(ranks):
             handle = ctypes.c_void_p()
@@ -644,7 +645,7 @@ class PreparedCall:
     def run(self) -> None:
         """Module.run()."""
         with self._comm.lock:
-            self._comm.handles()
+            self._settle()
             if len(self._handles) == 1:
                 check(self._begin(0, self._ranks[0]))
             else:
@@ -653,12 +654,18 @@ class PreparedCall:
             self._call.tell(self._comm)
 
     def start(self) -> Request:
-        """Module.start(). The next run begins when the request is over, and was tested or waited
-        for."""
+        """Module.start(). One run at a time: the next begins when the request is over."""
         with self._comm.lock:
-            self._comm.handles()
+            self._settle()
             name = self._module.schedule
-            return self._call.start(self._begin, self._ranks, self._comm, name, self)
+            self._last = self._call.start(self._begin, self._ranks, self._comm, name, self)
+            return self._last
+
+    def _settle(self) -> None:
+        """The last request may be over although the program has not asked. Under comm.lock."""
+        self._comm.handles()
+        if self._last is not None and self._last.look():
+            self._last = None
 
     def __repr__(self) -> str:
         return f"<ccs.PreparedCall of {self._module.schedule}, {self._call.dtype}>"

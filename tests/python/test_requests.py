@@ -137,6 +137,15 @@ class Prepared(Case):
             request.wait()
             self.assertEqual(data[1][9_999], 6)
 
+    def test_its_request_is_dropped(self):
+        data = [floats(1) for _ in range(4)]
+        call = self.ring.prepare(self.comm, data, data)
+        call.start()
+        gc.collect()
+        self.ring.start(self.comm, data, data).wait()  # after the dropped one
+        call.run()
+        self.assertEqual(data[0], floats(64))
+
     def test_what_is_refused(self):
         data = [floats(1) for _ in range(4)]
         self.refused(ccs.ArgumentError, "too short", self.ring.prepare, self.comm, data, data, count=2)

@@ -59,6 +59,8 @@ static ccs_status read_part(const char *name, struct ccs_tuning_part *p, char *c
 				 name, range + 1, p->text, fault);
 	if (range)
 		*range = '\0';
+	if (!*file)
+		return error_set(CCS_EINVAL, "%s: '%s' names no file", name, p->text);
 	return CCS_OK;
 }
 
