@@ -440,5 +440,6 @@ int main(int argc, char **argv)
 	layouts = argv[2];
 	setenv("MODULES", modules, 1);
 	alarm(300);
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
