@@ -127,11 +127,11 @@ static const char *does(const struct side *s)
 /* The task and row of an operation. */
 static uint32_t task_of(const struct program *p, const struct op *o, uint32_t *row)
 {
-	uint32_t t = 0;
-	while (o < p->tasks[t].ops || o >= p->tasks[t].ops + p->tasks[t].nops)
+	const struct task *t = p->tasks;
+	while (!t->nops || o < t->ops || o >= t->ops + t->nops)
 		t++;
-	*row = (uint32_t)(o - p->tasks[t].ops);
-	return t;
+	*row = (uint32_t)(o - t->ops);
+	return (uint32_t)(t - p->tasks);
 }
 
 static void report(struct racing *r, uint32_t rank, struct side a, struct side b, bool same_task)
