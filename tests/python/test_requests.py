@@ -120,14 +120,26 @@ class Prepared(Case):
             self.assertEqual(out, [floats(6, 4 * turn)] * 4)
 
     def test_one_at_a_time(self):
-        data = [floats(1) for _ in range(4)]
-        call = self.ring.prepare(self.comm, data, data)
+        free = threading.Event()
+
+        def add(result, first, second):
+            free.wait(60)
+            for i, (a, b) in enumerate(zip(first, second)):
+                result[i] = a + b
+
+        data = [bytearray(b"\1\0\0\0") for _ in range(4)]
+        call = self.ring.prepare(
+            self.comm, data, data, ccs.Operator(add, commutes=True), dtype="int32"
+        )
         request = call.start()
-        with self.assertRaisesRegex(ccs.CcsError, "is not over"):
-            call.run()
+        try:
+            with self.assertRaisesRegex(ccs.CcsError, "is not over"):
+                call.run()
+        finally:
+            free.set()
         request.wait()
         call.run()
-        self.assertEqual(data[2], floats(16))
+        self.assertEqual(data[2], b"\x10\0\0\0")
 
     def test_nobody_holds_it(self):
         for _ in range(20):
