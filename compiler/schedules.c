@@ -107,6 +107,12 @@ static void merge_finding(struct finding *f, const struct checked *k, struct are
 	f->nops += k->program->nops + 1;
 }
 
+/* Whether the action takes one instance: one N without -n, and one root. */
+static bool takes_one(const struct options *o)
+{
+	return o->action == ACTION_EXPLAIN || o->action == ACTION_SIMULATE;
+}
+
 /* Runs the action on an instance that is right. */
 static void use_instance(struct session *s, struct ctx *c, struct job *j, const struct checked *k)
 {
@@ -370,8 +376,7 @@ static bool run_ranks(struct session *s, struct job *j, uint32_t nranks, bool qu
 			}
 			return admitted;
 		}
-		if (admitted && j->target &&
-		    (s->o->action == ACTION_EXPLAIN || s->o->action == ACTION_SIMULATE))
+		if (admitted && j->target && takes_one(s->o))
 			return true; /* one root is enough; -D selects another */
 		if (r == 0 && j->one_root)
 			break;
@@ -451,8 +456,7 @@ static void run_asked(struct session *s, struct job *j)
  * the least. */
 static void run_range(struct session *s, struct job *j)
 {
-	bool checks = s->o->action == ACTION_CHECK;
-	bool one = s->o->action == ACTION_EXPLAIN || s->o->action == ACTION_SIMULATE;
+	bool checks = s->o->action == ACTION_CHECK, one = takes_one(s->o);
 	bool any = one && run_ranks(s, j, 4, true);
 
 	j->asked = one ? 0 : EVERY_TRIED - 1;

@@ -8,6 +8,7 @@
  */
 #include "compiler/cost/cost.h"
 #include "compiler/session.h"
+#include "runtime/ccs.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -70,23 +71,6 @@ static struct instance machine_instance(struct session *s, const struct instance
 		if (d->kind == D_SCHEDULE)
 			in.schedule = d;
 	return in;
-}
-
-/* nccl-tests' factor between algorithm and bus bandwidth. */
-static double bus_factor(const char *contract, uint32_t ranks)
-{
-	static const struct {
-		const char *name;
-		double times;
-	} known[] = {
-		{ "allreduce", 2 },  { "allgather", 1 }, { "reduce_scatter", 1 },
-		{ "all_to_all", 1 }, { "gather", 1 },	 { "scatter", 1 },
-	};
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-		if (!strcmp(contract, known[i].name))
-			return known[i].times * (ranks - 1) / ranks;
-	return 1;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
@@ -176,7 +160,7 @@ static void print_sizes(struct session *s, struct ctx *c, const struct checked *
 
 		r.us = p.seconds * 1e6;
 		r.algbw = p.seconds > 0 ? (double)r.bytes / p.seconds * 1e-9 : 0;
-		r.busbw = r.algbw * bus_factor(contract, r.nranks);
+		r.busbw = r.algbw * ccs_bus_factor(contract, (int)r.nranks);
 		r.limit = limit_text(c->arena, m, &p);
 		print_row(s->out.stream, o->view.format, &r);
 		if (!r.bytes || r.bytes > most / factor)

@@ -224,7 +224,7 @@ struct ensures *ast_ensures(struct parse *ps, struct span span, struct expr *con
 void ast_decl(struct parse *ps, struct decl fields);
 /** A file's let or fn. */
 void ast_define(struct parse *ps, enum decl_kind kind, struct stmt *s);
-/** A fn with this text, whose parameters are front.formula. */
+/** A fn with this text and the parameters front.formula. */
 void ast_formula(struct parse *ps, struct expr *body);
 /** `head` ends at the ')'. Without clauses, the lets after it belong to the file. */
 void ast_contract(struct parse *ps, struct decl contract, struct span head, struct stmt *lets);

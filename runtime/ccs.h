@@ -163,6 +163,9 @@ CCS_API void ccs_module_free(struct ccs_module *m);
 
 CCS_API const char *ccs_module_schedule(const struct ccs_module *m);
 CCS_API const char *ccs_module_contract(const struct ccs_module *m);
+/** nccl-tests' factor from algorithm bandwidth to bus bandwidth, for a collective (a contract's name):
+ *  2 (n-1)/n of allreduce. 1 of a name that nccl-tests does not have. */
+CCS_API double ccs_bus_factor(const char *collective, int nranks);
 /** Whether the module has a plan for that number of ranks. */
 CCS_API int ccs_module_has(const struct ccs_module *m, int nranks);
 /** Whether the caller chooses the root. If not, `root` of ccs_run is ignored. */

@@ -50,7 +50,7 @@ static double share_of(const struct program *p, const struct op *o, uint32_t len
 	return sum;
 }
 
-static bool no_link(struct ctx *c, const struct program *p, const struct machine *m, uint32_t task,
+static bool no_link(struct ctx *c, const struct program *p, const struct machine *m,
 		    const struct op *o)
 {
 	const struct fifo *f = &p->fifos[o->fifo];
@@ -59,7 +59,6 @@ static bool no_link(struct ctx *c, const struct program *p, const struct machine
 			 "simulate: rank %u sends to rank %u, and %s has no link between them",
 			 f->src, f->dst, m->name);
 
-	(void)task;
 	diag_help(c->diags, g,
 		  "name a machine that has it, or a schedule that sends along its links");
 	return false;
@@ -74,7 +73,7 @@ static bool take_message(struct ctx *c, struct simulation *s, uint32_t *sent, ui
 	if (sent[o->fifo] == 1) {
 		s->link[o->fifo] = f->src == f->dst ? NONE : machine_link(s->m, f->src, f->dst);
 		if (f->src != f->dst && s->link[o->fifo] == NONE)
-			return no_link(c, s->p, s->m, task, o);
+			return no_link(c, s->p, s->m, o);
 	}
 	*x = (struct message_of){
 		.share = share_of(s->p, o, len), .fifo = o->fifo, .send = task, .recv = f->dst_task

@@ -1,7 +1,7 @@
 /*
  * An expression by itself: see formula.h.
  *
- * The parser reads it as the text of a fn whose parameters are the names (front.formula), so names
+ * The parser reads it as the text of a fn with the names as its parameters (front.formula), so names
  * are resolved as in any other text.
  */
 #include "lang/number/formula.h"
@@ -24,7 +24,7 @@ struct formula {
 	char why[NUMBER_TEXT];
 };
 
-/* What is to be read, or reported. */
+/* A text to be read, or an error to be reported. */
 struct request {
 	const char *option, *text;
 	const char *const *names;
@@ -46,7 +46,7 @@ static bool within_memory(struct formula *f, part *work, const struct request *q
 	return true;
 }
 
-/* Does the work. What it prints on q.out becomes the report, without the end of its last line. */
+/* Does the work. The text on q.out becomes the report, without the end of its last line. */
 static void attempt(struct formula *f, part *work, struct request q, char *report, size_t size)
 {
 	bool done;

@@ -143,6 +143,15 @@ class TuningPart(ctypes.Structure):
 
 
 _RUN_ARGUMENTS = [c_void_p, c_void_p, c_void_p, c_size_t, c_int]
+_CALL_ARGUMENTS = [
+    c_void_p,
+    POINTER(RunOptions),
+    *_RUN_ARGUMENTS[1:],
+    c_int,
+    c_int,
+    c_void_p,
+    c_void_p,
+]
 _MESSAGE_ARGUMENTS = [c_void_p, c_size_t, c_int, c_int, c_void_p, c_void_p]
 _FUNCTIONS = {
     "ccs_error": (c_char_p, []),
@@ -205,31 +214,8 @@ _FUNCTIONS = {
     "ccs_wait": (c_int, [c_void_p]),
     "ccs_request_free": (None, [c_void_p]),
     "ccs_run": (c_int, [*_RUN_ARGUMENTS, c_int, c_int, c_void_p, c_void_p]),
-    "ccs_run_with": (
-        c_int,
-        [
-            c_void_p,
-            POINTER(RunOptions),
-            *_RUN_ARGUMENTS[1:],
-            c_int,
-            c_int,
-            c_void_p,
-            c_void_p,
-        ],
-    ),
-    "ccs_prepare": (
-        c_int,
-        [
-            POINTER(c_void_p),
-            c_void_p,
-            POINTER(RunOptions),
-            *_RUN_ARGUMENTS[1:],
-            c_int,
-            c_int,
-            c_void_p,
-            c_void_p,
-        ],
-    ),
+    "ccs_run_with": (c_int, _CALL_ARGUMENTS),
+    "ccs_prepare": (c_int, [POINTER(c_void_p), *_CALL_ARGUMENTS]),
     "ccs_start": (c_int, [c_void_p]),
     "ccs_call_free": (None, [c_void_p]),
     "ccs_user_op_create": (c_int, [POINTER(c_void_p), c_void_p, c_void_p, c_size_t, c_int]),

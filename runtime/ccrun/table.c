@@ -34,23 +34,6 @@ static void flush(const struct bench *b)
 
 /* ---- one row ------------------------------------------------------------------------------ */
 
-/* nccl-tests' factor between algorithm and bus bandwidth. */
-static double bus_factor(const char *contract, int ranks)
-{
-	static const struct {
-		const char *name;
-		double times;
-	} known[] = {
-		{ "allreduce", 2 },  { "allgather", 1 }, { "reduce_scatter", 1 },
-		{ "all_to_all", 1 }, { "gather", 1 },	 { "scatter", 1 },
-	};
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-		if (!strcmp(contract, known[i].name))
-			return known[i].times * (ranks - 1) / ranks;
-	return 1;
-}
-
 /* The number of GPUs of all ranks. */
 static int count_gpus(const struct home *p)
 {
@@ -84,7 +67,7 @@ static struct figures figures_of(struct bench *b, const struct row *r, enum side
 	if (!x->measured)
 		return f;
 	f.alg = x->us > 0 ? (double)r->size / x->us * 1e-3 : 0;
-	f.bus = f.alg * bus_factor(ccs_module_contract(b->m), b->at->ranks);
+	f.bus = f.alg * ccs_bus_factor(ccs_module_contract(b->m), b->at->ranks);
 	b->busbw[side] += f.bus;
 	b->columns[side]++;
 	b->wrong[side] += x->wrong;

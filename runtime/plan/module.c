@@ -13,6 +13,7 @@
 #include "runtime/plan/types.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void module_ref(struct ccs_module *m)
 {
@@ -84,6 +85,22 @@ static const struct plan_view *first_for(const struct ccs_module *m, int nranks)
 	size_t i = nranks < 1 ? m->nplans : lower_bound(m, (uint32_t)nranks, 0);
 
 	return i < m->nplans && m->plans[i].plan->nranks == (uint32_t)nranks ? m->plans + i : NULL;
+}
+
+double ccs_bus_factor(const char *collective, int nranks)
+{
+	static const struct {
+		const char *name;
+		double times;
+	} known[] = {
+		{ "allreduce", 2 },  { "allgather", 1 }, { "reduce_scatter", 1 },
+		{ "all_to_all", 1 }, { "gather", 1 },	 { "scatter", 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known) && collective; i++)
+		if (!strcmp(collective, known[i].name))
+			return known[i].times * (nranks - 1) / nranks;
+	return 1;
 }
 
 int ccs_module_has(const struct ccs_module *m, int nranks)

@@ -50,6 +50,10 @@ static void texts_of_ones_own(void **state)
 	ccs_error_set(CCS_EINVAL, "%s", all);
 	assert_int_equal(strlen(ccs_error()), CCS_TEXT - 1);
 	assert_string_equal(ccs_version(), CCS_VERSION);
+	assert_true(ccs_bus_factor("allreduce", 4) == 1.5);
+	assert_true(ccs_bus_factor("gather", 4) == 0.75);
+	assert_true(ccs_bus_factor("broadcast", 4) == 1);
+	assert_true(ccs_bus_factor(NULL, 4) == 1);
 }
 
 static void element_types(void **state)

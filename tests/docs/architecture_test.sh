@@ -53,7 +53,6 @@ say "compiler: includes go one way" "$(
 	may $c/expand $lang lang/number
 	may $c/check $lang $c/expand
 	may $c/check/values $lang $c/expand $c/check
-	may $c/stream $lang $c/expand $check $c/witness
 	may $c/witness $lang $c/expand $check
 	may $c/explain $lang $c/expand $check $c/witness
 	may $c/cost $lang $c/expand $check
@@ -70,7 +69,7 @@ say "compiler: includes go one way" "$(
 	may $c/msccl $lang $c/expand $check
 	may $c/pipe $lang $c/expand $check $c/witness $c/explain $c/emit
 	may $c $lang $c/expand $check $c/symmetry $c/witness $c/explain $c/cost $c/every $c/lower $c/emit \
-		$c/emit/msccl $c/lsp $c/msccl $c/pipe $c/stream runtime $base $plan)"
+		$c/emit/msccl $c/lsp $c/msccl $c/pipe runtime $base $plan)"
 
 say "runtime includes runtime only; ccrun also expressions of the language" \
 	"$(grep -rnE '#include "(compiler|lang|tests)/' runtime |
@@ -106,7 +105,7 @@ circles() { # circles folders|files FOLDER...: below $build
 }
 say "compiler: calls between folders have no circles" \
 	"$(circles folders $lang lang/names lang/print lang/number compiler $c/expand $check $c/witness $c/explain $c/cost $c/symmetry \
-		$c/symmetry/kinds $c/every $every $c/stream $c/lower $c/emit $c/emit/msccl $c/lsp $c/msccl $c/pipe \
+		$c/symmetry/kinds $c/every $every $c/lower $c/emit $c/emit/msccl $c/lsp $c/msccl $c/pipe \
 		$base $plan)"
 
 say "runtime: includes go one way" "$(

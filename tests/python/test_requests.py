@@ -9,6 +9,18 @@ import ccs
 from support import Case, floats, schedule
 
 
+def held_back():
+    """An event, and a sum that waits for it."""
+    free = threading.Event()
+
+    def add(result, first, second):
+        free.wait(60)
+        for i, (a, b) in enumerate(zip(first, second)):
+            result[i] = a + b
+
+    return free, add
+
+
 class Started(Case):
     def setUp(self):
         self.comm = ccs.Comm.tasks(4)
@@ -47,13 +59,7 @@ class Started(Case):
         self.assertEqual(big[0][99_999], 6)
 
     def test_buffers_are_held(self):
-        free = threading.Event()
-
-        def add(result, first, second):
-            free.wait(60)
-            for i, (a, b) in enumerate(zip(first, second)):
-                result[i] = a + b
-
+        free, add = held_back()
         data = [bytearray(b"\1\0\0\0") for _ in range(4)]
         request = self.ring.start(
             self.comm, data, data, ccs.Operator(add, commutes=True), dtype="int32"
@@ -120,13 +126,7 @@ class Prepared(Case):
             self.assertEqual(out, [floats(6, 4 * turn)] * 4)
 
     def test_one_at_a_time(self):
-        free = threading.Event()
-
-        def add(result, first, second):
-            free.wait(60)
-            for i, (a, b) in enumerate(zip(first, second)):
-                result[i] = a + b
-
+        free, add = held_back()
         data = [bytearray(b"\1\0\0\0") for _ in range(4)]
         call = self.ring.prepare(
             self.comm, data, data, ccs.Operator(add, commutes=True), dtype="int32"

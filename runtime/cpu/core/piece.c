@@ -64,7 +64,7 @@ static void scale(const struct current *p, unsigned char *to, const unsigned cha
 		p->l->scale(to, from, c->scalar, n);
 }
 
-/* Prefetches what is AHEAD of `bytes` from `at`, up to `n`: beyond that the other core may be
+/* Prefetches the bytes AHEAD of `bytes` from `at`, up to `n`: beyond that the other core may be
  * writing. */
 static void fetch(const unsigned char *from, size_t at, size_t bytes, size_t n)
 {

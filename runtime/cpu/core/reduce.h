@@ -50,7 +50,7 @@ struct reduce_set {
 			        set has no such stores */
 };
 
-/* reduce_plain runs on every machine, the others only on those that have the instructions. */
+/* reduce_plain runs on every machine, the rest only on machines with the instructions. */
 extern const struct reduce_set reduce_plain, reduce_avx2, reduce_avx512;
 
 /** The fastest set that this machine can run. $CCS_MAX_CPU_ISA, if set, is the best one to use:
@@ -58,7 +58,7 @@ extern const struct reduce_set reduce_plain, reduce_avx2, reduce_avx512;
 const struct reduce_set *reduce_best(void);
 
 /** Store fence: streamed data becomes visible before anything stored later. Does nothing on
- *  machines whose sets have no `stream`. */
+ *  machines with sets that have no `stream`. */
 static inline void reduce_streamed(void)
 {
 #if defined(__x86_64__)
