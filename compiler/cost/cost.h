@@ -20,25 +20,55 @@
 
 #include "compiler/check/check.h"
 
+/* The nodes of a machine: its ranks, 0 to nranks - 1, then its switches, which carry messages and hold
+ * no data. */
 struct machine_link {
-	uint32_t src, dst;
+	uint32_t src, dst;	   /* nodes */
 	double bandwidth, latency; /* bytes/s; s */
+};
+
+/* What ranks cost, ccs(5) 4. */
+struct machine_cost {
+	double call;   /* s, the start of a call */
+	double step;   /* s, an operation at each of its ends */
+	double worker; /* bytes/s that one worker sends or receives; 0: as fast as its links */
+	double reduce; /* bytes/s that one worker reduces; 0: without end */
 };
 
 /* Links, by source and destination. */
 struct machine {
-	uint32_t nranks;
+	uint32_t nranks, nnodes;
 	const char *name; /* of its topology */
+	struct machine_cost cost;
 	struct machine_link *links;
 	uint32_t nlinks;
-	uint32_t *first; /* [nranks + 1] rows of links, by source */
+	uint32_t *first; /* [nnodes + 1] rows of links, by source */
+	/* Of a machine with switches, for paths: */
+	struct arena *arena;
+	uint32_t *into,
+		*back; /* [nnodes + 1] by destination: its rows in `back`, which holds rows of links */
+	struct routes **routes; /* [nranks] by source: its paths to switches; NULL: not asked for */
+	uint32_t *place,
+		placed; /* by switch: 1 + its place in the routes of rank `placed`; 0: none */
+};
+
+/* The links of the path of a message, in order. */
+struct machine_path {
+	const uint32_t *links; /* rows */
+	uint32_t n;	       /* 0: there is no path */
 };
 
 /** The links of the topology of the instance's schedule, in c->arena. NULL: a mistake, which is
  *  reported: an N that it does not admit; a link without both times (E0702). O(links log links). */
 struct machine *machine_make(struct ctx *c, const struct instance *in);
-/** The row of a link; NONE: there is none. O(log links of a rank). */
+/** The row of a link between two nodes; NONE: there is none. O(log links of the source). */
 uint32_t machine_link(const struct machine *m, uint32_t src, uint32_t dst);
+/** The path from a rank to another one (ccs(5) 4): through switches only, of the fewest links; of these
+ *  the one with the widest narrowest link. It stays valid as long as the machine. O(links of the source and
+ *  of switches) for the first path of a source, then O(links to the destination). */
+struct machine_path machine_path(struct machine *m, uint32_t src, uint32_t dst);
+/** The name of a node for messages: "rank 3", or that of its switch. */
+const char *machine_node(const struct machine *m, struct arena *a, uint32_t node);
 
 /* A program that is to be simulated for several sizes. */
 struct simulation;

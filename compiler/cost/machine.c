@@ -118,23 +118,50 @@ static bool make(struct ctx *c, const struct instance *in, struct cursor *v, str
 	return ok;
 }
 
+/* The links by their destination, for paths. */
+static void index_back(struct machine *m)
+{
+	uint32_t *at = ARENA_ARRAY(m->arena, uint32_t, (size_t)m->nnodes + 1);
+
+	m->place = ARENA_ARRAY(m->arena, uint32_t, m->nnodes - m->nranks);
+	m->placed = NONE;
+	m->back = ARENA_ARRAY(m->arena, uint32_t, m->nlinks);
+	for (uint32_t i = 0; i < m->nlinks; i++)
+		at[m->links[i].dst + 1]++;
+	for (uint32_t n = 0; n < m->nnodes; n++)
+		at[n + 1] += at[n];
+	m->into = arena_copy(m->arena, at, sizeof(*at) * ((size_t)m->nnodes + 1));
+	for (uint32_t i = 0; i < m->nlinks; i++)
+		m->back[at[m->links[i].dst]++] = i;
+}
+
 struct machine *machine_make(struct ctx *c, const struct instance *in)
 {
 	struct program *p = program_new(c, in, 1);
 	struct machine *m = ARENA_NEW(c->arena, struct machine);
 	struct cursor v;
 
-	m->nranks = in->nranks;
+	m->nranks = m->nnodes = in->nranks;
+	m->arena = c->arena;
 	cursor_init(&v, c, p, c->scratch, false);
 	if (instance_make(&v, false) != INSTANCE_OK || !make(c, in, &v, m))
 		return NULL;
 	m->name = in->schedule->topology->name.name;
-	m->first = ARENA_ARRAY(c->arena, uint32_t, (size_t)m->nranks + 1);
+	m->routes = ARENA_ARRAY(c->arena, struct routes *, m->nranks);
+	m->first = ARENA_ARRAY(c->arena, uint32_t, (size_t)m->nnodes + 1);
 	for (uint32_t i = 0; i < m->nlinks; i++)
 		m->first[m->links[i].src + 1]++;
-	for (uint32_t r = 0; r < m->nranks; r++)
+	for (uint32_t r = 0; r < m->nnodes; r++)
 		m->first[r + 1] += m->first[r];
+	if (m->nnodes > m->nranks)
+		index_back(m);
 	return m;
+}
+
+const char *machine_node(const struct machine *m, struct arena *a, uint32_t node)
+{
+	(void)m;
+	return arena_printf(a, "rank %u", node);
 }
 
 uint32_t machine_link(const struct machine *m, uint32_t src, uint32_t dst)
@@ -152,4 +179,121 @@ uint32_t machine_link(const struct machine *m, uint32_t src, uint32_t dst)
 			hi = mid;
 	}
 	return NONE;
+}
+
+/* ---- paths ------------------------------------------------------------------------------------- */
+
+/* The paths from one rank to all switches that it reaches, those of fewest links first. */
+struct routes {
+	struct reached {
+		uint32_t node; /* a switch */
+		uint32_t link; /* the last link of the path to it */
+		uint32_t
+			from; /* 1 + the place of the switch before it, in `reached`; 0: the rank */
+		uint32_t nlinks;
+		double width; /* bytes/s, of the narrowest link */
+	} *reached;
+	uint32_t n;
+};
+
+/* Whether path a is better than b: fewer links, then wider. */
+static bool better(const struct reached *a, const struct reached *b)
+{
+	return a->nlinks != b->nlinks ? a->nlinks < b->nlinks : a->width > b->width;
+}
+
+/* The path that follows `before` (NULL: from the rank) along a link. */
+static struct reached along(const struct machine *m, const struct routes *r,
+			    const struct reached *before, uint32_t link)
+{
+	const struct machine_link *l = &m->links[link];
+	struct reached x = { l->dst, link, 0, 1, l->bandwidth };
+
+	if (before) {
+		x.from = (uint32_t)(before - r->reached) + 1;
+		x.nlinks += before->nlinks;
+		x.width = before->width < x.width ? before->width : x.width;
+	}
+	return x;
+}
+
+/* Breadth first. Of equal paths to a switch the first one met is kept. */
+static struct routes *find_routes(struct machine *m, uint32_t src)
+{
+	struct routes *r = ARENA_NEW(m->arena, struct routes);
+	uint32_t most = 0;
+
+	for (uint32_t from = 0; from <= r->n; from++) {
+		const struct reached *before = from ? &r->reached[from - 1] : NULL;
+		uint32_t node = before ? before->node : src;
+
+		for (uint32_t i = m->first[node]; i < m->first[node + 1]; i++) {
+			struct reached x;
+			uint32_t *place;
+
+			if (m->links[i].dst < m->nranks)
+				continue;
+			x = along(m, r, from ? &r->reached[from - 1] : NULL, i);
+			place = &m->place[x.node - m->nranks];
+			if (!*place) {
+				ARENA_PUSH(m->arena, r->reached, r->n, most) = x;
+				*place = r->n;
+			} else if (better(&x, &r->reached[*place - 1])) {
+				r->reached[*place - 1] = x;
+			}
+		}
+	}
+	return r;
+}
+
+/* The routes of a source, with `place` for them. */
+static const struct routes *routes_from(struct machine *m, uint32_t src)
+{
+	struct routes *r = m->routes[src];
+
+	if (m->placed == src)
+		return r;
+	memset(m->place, 0, sizeof(*m->place) * (m->nnodes - m->nranks));
+	m->placed = src;
+	if (!r)
+		return m->routes[src] = find_routes(m, src);
+	for (uint32_t i = 0; i < r->n; i++)
+		m->place[r->reached[i].node - m->nranks] = i + 1;
+	return r;
+}
+
+struct machine_path machine_path(struct machine *m, uint32_t src, uint32_t dst)
+{
+	struct reached best = { .nlinks = UINT32_MAX };
+	uint32_t link = machine_link(m, src, dst), *rows;
+	const struct routes *r;
+
+	if (link != NONE || m->nnodes == m->nranks)
+		return link == NONE
+			       ? (struct machine_path){ NULL, 0 }
+			       : (struct machine_path){ arena_copy(m->arena, &link, sizeof(link)),
+							1 };
+	r = routes_from(m, src);
+	for (uint32_t i = m->into[dst]; i < m->into[dst + 1]; i++) {
+		uint32_t node = m->links[m->back[i]].src;
+		uint32_t place = node < m->nranks ? 0 : m->place[node - m->nranks];
+		struct reached x;
+
+		if (!place)
+			continue;
+		x = along(m, r, &r->reached[place - 1], m->back[i]);
+		if (better(&x, &best))
+			best = x;
+	}
+	if (best.nlinks == UINT32_MAX)
+		return (struct machine_path){ NULL, 0 };
+	rows = ARENA_ARRAY(m->arena, uint32_t, best.nlinks);
+	for (uint32_t i = best.nlinks, from = best.from, row = best.link; i-- > 0;) {
+		rows[i] = row;
+		if (!i)
+			break;
+		row = r->reached[from - 1].link;
+		from = r->reached[from - 1].from;
+	}
+	return (struct machine_path){ rows, best.nlinks };
 }
