@@ -126,7 +126,8 @@ static const struct spec specs[] = {
 	  "-Werror, -Werror=NAME: make all warnings, or one, errors" },
 	{ "-w", FLAG, AT(warnings.quiet), 0, NULL, NULL, NULL, "disable all warnings" },
 	{ "-v", FLAG, AT(options.verbose), 0, NULL, NULL, NULL,
-	  "print a line per pass, with its time" },
+	  "print a line per pass, with its time; simulate: also the messages of the\n"
+	  "longest chain" },
 	{ "--explain", OWN, 0, 0, options_explain, NULL, " E0304",
 	  "explain a code, with an example and its cure" },
 	{ "--options", FLAG, AT(list_options), 0, NULL, NULL, NULL,

@@ -94,7 +94,8 @@ static const char *limit_text(struct arena *a, const struct machine *m, const st
 		return arena_printf(a, "latency of %u message%s, %.0f %%", p->messages,
 				    p->messages == 1 ? "" : "s", 100 * p->latency / p->seconds);
 	l = &m->links[p->link];
-	return arena_printf(a, "link %u -> %u, busy %.0f %%", l->src, l->dst,
+	return arena_printf(a, "link %s -> %s, %.0f %%", machine_node(m, a, l->src),
+			    machine_node(m, a, l->dst),
 			    p->seconds > 0 ? 100 * p->busy / p->seconds : 0);
 }
 
@@ -154,15 +155,22 @@ static void print_sizes(struct session *s, struct ctx *c, const struct checked *
 
 	const char *contract = k->program->instance.schedule->contract->name.name;
 
+	const bool path =
+		o->verbose && o->view.format != FORMAT_CSV && o->view.format != FORMAT_JSON;
+
 	print_head(s->out.stream, o->view.format, &r);
 	for (r.bytes = least; r.bytes <= most; r.bytes *= factor) {
-		struct predicted p = simulate(c, sim, (double)r.bytes / blocks);
+		struct timeline t = { .last = NONE };
+		struct predicted p = simulate(c, sim, (double)r.bytes / blocks, path ? &t : NULL);
 
 		r.us = p.seconds * 1e6;
 		r.algbw = p.seconds > 0 ? (double)r.bytes / p.seconds * 1e-9 : 0;
 		r.busbw = r.algbw * ccs_bus_factor(contract, (int)r.nranks);
 		r.limit = limit_text(c->arena, m, &p);
 		print_row(s->out.stream, o->view.format, &r);
+		if (path)
+			timeline_print_chain(c, k->program, &t, s->out.stream);
+		arena_free(c->scratch);
 		if (!r.bytes || r.bytes > most / factor)
 			break;
 	}

@@ -88,8 +88,38 @@ struct predicted {
 	double busy;	   /* s, of that link */
 };
 
+/* When what happens in a call: what simulate() notes if it is asked to. */
+struct timeline {
+	struct op_time { /* by their starts */
+		uint32_t task, row, tile;
+		double start, end; /* s: its wave has started; it has finished */
+	} *ops;
+	uint32_t nops, capops;
+	struct message_time {
+		uint32_t send, recv;	/* rows of ops */
+		double leaves, arrives; /* s: its first link takes it; it is at the receiver */
+		uint32_t after; /* row of the message before which it could not leave; NONE: none */
+		bool held; /* ... since that one held its link; else its arrival was waited for */
+	} *messages;
+	uint32_t nmessages;
+	uint32_t last; /* row of the message that arrives last; NONE: there is none */
+};
+
 /** A call with that many bytes in a block of `count` elements (ccs(5) 4). O(operations log
- *  operations). */
-struct predicted simulate(struct ctx *c, const struct simulation *s, double block);
+ *  operations). `noted`, if not NULL, is zero, and gets what happens. In c->scratch, which the caller
+ *  empties. */
+struct predicted simulate(struct ctx *c, const struct simulation *s, double block,
+			  struct timeline *noted);
+
+/* ---- timeline.c: reports of what happens ---------------------------------------------------- */
+
+/** The operation of a program that is noted. */
+const struct op *timeline_op(const struct program *p, const struct op_time *x);
+/** Its place: "ring_allreduce.ccs:12", or the name of its site. In c->scratch. */
+const char *timeline_place(struct ctx *c, const struct program *p, const struct op *o);
+/** Prints the longest chain of messages, a line each: when it leaves and arrives, its ranks, chunks and
+ *  place, and what it waited for; of a long chain the first and the last. O(messages of the chain). */
+void timeline_print_chain(struct ctx *c, const struct program *p, const struct timeline *t,
+			  FILE *out);
 
 #endif

@@ -120,7 +120,25 @@ is "two messages on one link" 722.000000 "$tmp/both.ccs" -n 2 --on "$flat" -b 72
 status "what limits: latency" 0 "$build/bin/ccc" simulate schedules/ring_allreduce.ccs -n 8 --on 'nodes(8)' -b 1K
 says "... of the longest chain" "$tmp/out" '1024 +14\.00 .* latency of 14 messages, 100 %$'
 status "what limits: a link" 0 "$build/bin/ccc" simulate schedules/ring_allreduce.ccs -n 8 --on 'nodes(4)' -b 64M
-says "... that is busiest" "$tmp/out" 'link 3 -> 4, busy 9[0-9] %$'
+says "... that is busiest" "$tmp/out" 'link rank 3 -> rank 4, 9[0-9] %$'
+
+# The longest chain, as lines of the schedule.
+chain() { # chain FILE OPTIONS...: -v's lines, with one blank between words
+	"$build/bin/ccc" simulate "$@" -v 2>"$tmp/err" | sed -n 's/^  *\([0-9.]* to\)  */\1 /p'
+}
+chain schedules/binomial_broadcast.ccs -n 8 --root 0 --on "$flat" -b 8000 >"$tmp/out"
+says "-v: the first message of a tree" "$tmp/out" '^0\.00 to 10\.00 +rank 0 sends data\[0\] to rank 4, binomial_broadcast\.ccs:10$'
+says "... and one that waits for it" "$tmp/out" \
+	'^10\.00 to 20\.00 +rank 4 sends data\[0\] to rank 6, binomial_broadcast\.ccs:10, when it has received that$'
+holds "... and nothing else but the last" test "$(wc -l <"$tmp/out")" = 3
+chain "$tmp/both.ccs" -n 2 --on "$flat" -b 720000 >"$tmp/out"
+says "-v: a link that is busy" "$tmp/out" 'sends a\[1\] to rank 1, both\.ccs:6, when its link is free$'
+chain "$tmp/late.ccs" -n 3 --on "$tmp/slow.ccs:slow" -b 1000 --slots 1 >"$tmp/out"
+says "-v: a slot" "$tmp/out" 'rank 0 sends a\[1\] to rank 1, late\.ccs:7, when rank 1 has received that and takes the next$'
+chain schedules/chain_broadcast.ccs -n 5 --root 0 -D K=90 --on "$flat" -b 9000 >"$tmp/out"
+holds "-v: a long chain" test "$(wc -l <"$tmp/out")" = 32
+"$build/bin/ccc" simulate schedules/chain_broadcast.ccs -n 5 --root 0 -D K=90 --on "$flat" -b 9000 -v >"$tmp/out" 2>/dev/null
+says "... is cut, and says so" "$tmp/out" '^ +\.\.\. 61 messages more \.\.\.$'
 
 status "sizes" 0 "$build/bin/ccc" simulate schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 1K -e 70K -f 8
 holds "... by the factor" test "$(awk 'NR > 2 { print $1 }' "$tmp/out" | tr '\n' ' ')" = "1024 8192 65536 "
