@@ -49,9 +49,10 @@ static const struct fifo *fifo_of(const struct program *p, const struct timeline
 	return &p->fifos[op_out(timeline_op(p, &t->ops[t->messages[m].send]))];
 }
 
-void timeline_print_chain(struct ctx *c, const struct program *p, const struct timeline *t,
-			  FILE *out)
+void timeline_print_chain(struct ctx *c, const struct simulated *s, FILE *out)
 {
+	const struct timeline *t = s->t;
+	const struct program *p = s->p;
 	uint32_t *chain = NULL, n = 0, cap = 0;
 
 	for (uint32_t m = t->last; m != NONE; m = t->messages[m].after)
@@ -73,4 +74,49 @@ void timeline_print_chain(struct ctx *c, const struct program *p, const struct t
 			timeline_place(c, p, o),
 			reason(c, f, i + 1 < n ? fifo_of(p, t, chain[i + 1]) : NULL, x->held));
 	}
+}
+
+bool *timeline_chain(struct ctx *c, const struct timeline *t)
+{
+	bool *in = ARENA_ARRAY(c->scratch, bool, t->nmessages);
+
+	for (uint32_t m = t->last; m != NONE; m = t->messages[m].after)
+		in[m] = true;
+	return in;
+}
+
+uint32_t *timeline_messages(struct ctx *c, const struct timeline *t)
+{
+	uint32_t *of = none_array(c->scratch, t->nops);
+
+	for (uint32_t m = 0; m < t->nmessages; m++)
+		of[t->messages[m].send] = of[t->messages[m].recv] = m;
+	return of;
+}
+
+uint32_t *timeline_lanes(struct ctx *c, const struct simulated *x, bool apart, uint32_t *most)
+{
+	struct busy {
+		const struct op_time **last; /* by lane */
+		uint32_t cap;
+	} *ranks = arena_alloc(c->scratch, x->p->nranks * sizeof(*ranks));
+	uint32_t *lane = ARENA_ARRAY(c->scratch, uint32_t, x->t->nops);
+
+	for (uint32_t r = 0; r < x->p->nranks; r++)
+		most[r] = 0;
+	for (uint32_t i = 0; i < x->t->nops; i++) {
+		const struct op_time *o = &x->t->ops[i];
+		uint32_t rank = x->p->tasks[o->task].rank, k = 0;
+		struct busy *b = &ranks[rank];
+
+		while (k < most[rank] && (b->last[k]->end > o->start ||
+					  (apart && b->last[k]->start == b->last[k]->end &&
+					   b->last[k]->end == o->start)))
+			k++;
+		if (k == most[rank])
+			ARENA_PUSH(c->scratch, b->last, most[rank], b->cap) = o;
+		b->last[k] = o;
+		lane[i] = k;
+	}
+	return lane;
 }

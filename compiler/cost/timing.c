@@ -379,6 +379,7 @@ static void note_messages(struct timing *r, uint32_t last)
 
 		x->leaves = f->begins;
 		x->arrives = f->arrives;
+		x->bytes = r->s->messages[m].share * r->block;
 		x->held = f->ahead != NONE;
 		x->after = x->held ? f->ahead : f->after;
 		t->ops[x->send].end = f->arrives;
