@@ -156,13 +156,14 @@ static void print_sizes(struct session *s, struct ctx *c, const struct checked *
 
 	print_head(s->out.stream, o->view.format, &r);
 	for (r.bytes = least; r.bytes <= most; r.bytes *= factor) {
-		struct predicted p = simulate(c, sim, (double)r.bytes / blocks);
+		struct predicted p = simulate(c, sim, (double)r.bytes / blocks, NULL);
 
 		r.us = p.seconds * 1e6;
 		r.algbw = p.seconds > 0 ? (double)r.bytes / p.seconds * 1e-9 : 0;
 		r.busbw = r.algbw * ccs_bus_factor(contract, (int)r.nranks);
 		r.limit = limit_text(c->arena, m, &p);
 		print_row(s->out.stream, o->view.format, &r);
+		arena_free(c->scratch);
 		if (!r.bytes || r.bytes > most / factor)
 			break;
 	}
@@ -173,7 +174,7 @@ void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
 	const struct program *p = k->program;
 	struct instance in = machine_instance(s, &p->instance);
 	const struct simulation *sim;
-	const struct machine *m;
+	struct machine *m;
 
 	c->diags->phase = PHASE_EXPAND;
 	if (in.schedule && !session_can_write(s)) /* over the machine's file */

@@ -73,10 +73,10 @@ const char *machine_node(const struct machine *m, struct arena *a, uint32_t node
 /* A program that is to be simulated for several sizes. */
 struct simulation;
 
-/** Finds the links and the lengths of messages, in c->arena. `len`: of its proof. NULL: a message has
- *  no link on the machine, which is reported (E0702). O(operations). */
+/** Finds the paths and the lengths of messages, in c->arena. `len`: of its proof. NULL: a message has
+ *  no path on the machine, which is reported (E0702). O(operations + links of the paths). */
 struct simulation *simulation_new(struct ctx *c, const struct program *p, uint32_t *const *len,
-				  const struct machine *m);
+				  struct machine *m);
 
 struct predicted {
 	double seconds;
@@ -86,10 +86,31 @@ struct predicted {
 	uint32_t messages; /* their number */
 	uint32_t link;	   /* the row of the link that is busy longest; NONE: no message is sent */
 	double busy;	   /* s, of that link */
+	uint32_t task;	   /* with a worker that works longest; NONE: workers take no time */
+	double working;	   /* s, of that worker */
 };
 
-/** A call with that many bytes in a block of `count` elements (ccs(5) 4). O(operations log
- *  operations). */
-struct predicted simulate(struct ctx *c, const struct simulation *s, double block);
+/* When what happens in a call: what simulate() notes if it is asked to. */
+struct timeline {
+	struct op_time { /* by their starts */
+		uint32_t task, row, tile;
+		double start, end; /* s: its wave has started; it has finished */
+	} *ops;
+	uint32_t nops, capops;
+	struct message_time {
+		uint32_t send, recv;	/* rows of ops */
+		double leaves, arrives; /* s: its first link takes it; it is at the receiver */
+		uint32_t after; /* row of the message before which it could not leave; NONE: none */
+		bool held;	/* ... since that one held a link of its path; else its arrival was waited for */
+	} *messages;
+	uint32_t nmessages;
+	uint32_t last; /* row of the message that arrives last; NONE: there is none */
+};
+
+/** A call with that many bytes in a block of `count` elements (ccs(5) 4). `noted`, if not NULL, is zero,
+ *  and gets what happens. In c->scratch, which the caller empties. O(operations log operations), for each
+ *  tile. */
+struct predicted simulate(struct ctx *c, const struct simulation *s, double block,
+			  struct timeline *noted);
 
 #endif
