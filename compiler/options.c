@@ -104,6 +104,8 @@ static const struct spec specs[] = {
 	  "simulate: the largest; default: 64M, or -b's" },
 	{ "-f", COUNT, AT(options.factor), 1024, NULL, NULL, " N",
 	  "simulate: the factor from one size to the next; default: 4" },
+	{ "--tile", BYTES, AT(options.tile), 0, NULL, NULL, " BYTES",
+	  "simulate: the tile of a chunk; 0: messages whole; default: the plan's" },
 	{ "--format", CHOICE, AT(options.view.format), 0, NULL, print_formats, "=FORMAT",
 	  "table, simulate: text, csv or json; explain: text, svg, html or json;\n"
 	  "default: text, and for explain the ending of -o" },
@@ -369,8 +371,8 @@ static int check_together(const struct command *c)
 		{ (table || simulates) &&
 			  (o->view.format == FORMAT_SVG || o->view.format == FORMAT_HTML),
 		  "ccc table and ccc simulate print text, csv and json; ccc explain draws" },
-		{ (o->on || least || most || factor) && !simulates,
-		  "--on, -b, -e and -f belong to ccc simulate" },
+		{ (o->on || least || most || factor || o->tile != UINT64_MAX) && !simulates,
+		  "--on, -b, -e, -f and --tile belong to ccc simulate" },
 		{ o->least == 0 || o->most == 0, "-b and -e take at least 1 byte" },
 		{ most && o->most < (least ? o->least : SIMULATE_LEAST),
 		  least ? "-e is less than -b"
@@ -451,7 +453,7 @@ int options_parse(struct command *c, int argc, char **argv)
 	c->options.slots = 8;
 	c->options.eager = EAGER_BYTES;
 	c->options.view.format = NFORMATS; /* none was given yet */
-	c->options.least = c->options.most = UINT64_MAX;
+	c->options.least = c->options.most = c->options.tile = UINT64_MAX;
 	c->options.factor = UINT32_MAX;
 	c->options.style.max_errors = 20;
 	status = parse_options(c, argc, argv);

@@ -4,16 +4,11 @@
  *     topology with times, N --machine_make--> machine
  *     program that is right, machine, size --simulate--> the time of a call, and what limits it
  *
- * The program is the one that was checked: the same waves, FIFOs and slots (program.h), with times on
- * the events that the deadlock check runs (check/deadlock.h). Model, with latency L and bandwidth b of
- * each link (LogGP without overheads: Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995):
- *
- *   - a message leaves when its wave has started and its slot is free, so receive k - slots of the FIFO
- *     has started;
- *   - a link carries messages one after another, in the order in which they leave; each takes its bytes
- *     / b, and arrives L later;
- *   - a send and its receive finish at the arrival (a receive not before its wave starts), a wave
- *     finishes with its last operation, and copies inside a rank cost nothing.
+ * The program is the one that was checked, or its lowered form: the same operations, FIFOs and slots
+ * (program.h), with times on the events that the deadlock check runs (check/deadlock.h). The model is LogGP
+ * (Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995) on paths of links, with workers; docs/cost.md has
+ * it in full. A lowered program runs once for each tile, as an executor runs its plan (runtime/plan/plan.h,
+ * Tiles). Of a program that is not lowered, messages are whole, and a send and its receive are over together.
  */
 #ifndef CCS_COMPILER_COST_COST_H
 #define CCS_COMPILER_COST_COST_H
@@ -75,10 +70,11 @@ const char *machine_node(const struct machine *m, struct arena *a, uint32_t node
 /* A program that is to be simulated for several sizes. */
 struct simulation;
 
-/** Finds the paths and the lengths of messages, in c->arena. `len`: of its proof. NULL: a message has
- *  no path on the machine, which is reported (E0702). O(operations + links of the paths). */
+/** Finds the paths and the lengths of messages, in c->arena. `len`: of its proof. `tile`, of a lowered
+ *  program: the most bytes of a cell in a tile; all bits set: as the plan is cut. NULL: a message has no
+ *  path on the machine, which is reported (E0702). O(operations + links of the paths). */
 struct simulation *simulation_new(struct ctx *c, const struct program *p, uint32_t *const *len,
-				  struct machine *m);
+				  struct machine *m, uint64_t tile);
 
 struct predicted {
 	double seconds;
@@ -88,7 +84,7 @@ struct predicted {
 	uint32_t messages; /* their number */
 	uint32_t link;	   /* the row of the link that is busy longest; NONE: no message is sent */
 	double busy;	   /* s, of that link */
-	uint32_t task;	   /* with a worker that works longest; NONE: workers take no time */
+	uint32_t rank;	   /* that has the worker that works longest; NONE: workers take no time */
 	double working;	   /* s, of that worker */
 };
 
@@ -103,7 +99,7 @@ struct timeline {
 		uint32_t send, recv;	/* rows of ops */
 		double leaves, arrives; /* s: its first link takes it; it is at the receiver */
 		uint32_t after; /* row of the message before which it could not leave; NONE: none */
-		bool held;	/* ... since that one held a link of its path; else its arrival was waited for */
+		bool held; /* ... since that one held a link of its path; else its arrival was waited for */
 	} *messages;
 	uint32_t nmessages;
 	uint32_t last; /* row of the message that arrives last; NONE: there is none */

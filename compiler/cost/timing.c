@@ -58,11 +58,11 @@ struct flight {
 };
 
 struct flow {
-	struct flight *flights;	      /* message k is in k % nflights */
+	struct flight *flights; /* message k is in k % nflights */
 	uint64_t nflights;
-	uint64_t left;		      /* messages that left */
-	uint64_t started[2];	      /* sends and receives that started */
-	bool waits[2];		      /* tiles: the task at that end waits for a slot, for a message */
+	uint64_t left;	     /* messages that left */
+	uint64_t started[2]; /* sends and receives that started */
+	bool waits[2];	     /* tiles: the task at that end waits for a slot, for a message */
 };
 
 struct link_run {
@@ -74,9 +74,9 @@ struct link_run {
 };
 
 struct task_run {
-	uint32_t row, end; /* its wave; it waits for */
-	uint32_t pending;  /* ... this number of operations */
-	uint32_t waiters;  /* 1 + the first task that waits for it; 0: none */
+	uint32_t row, end;    /* its wave; it waits for */
+	uint32_t pending;     /* ... this number of operations */
+	uint32_t waiters;     /* 1 + the first task that waits for it; 0: none */
 	uint32_t next_waiter; /* 1 + the next one that waits for the same; and for its first */
 	uint64_t need;	      /* ... rows, of all tiles */
 	uint32_t tile;
@@ -84,7 +84,7 @@ struct task_run {
 	struct chain chain; /* up to the start of its wave; */
 	struct chain next;  /* ... of its next wave */
 	bool waits;	    /* tiles: its operation had to wait */
-	int64_t free[2]; /* its worker that sends, that receives */
+	int64_t free[2];    /* its worker that sends, that receives */
 	int64_t busy[2];
 };
 
@@ -238,7 +238,8 @@ static double seconds(const struct timing *r, int64_t at)
 }
 
 /* An operation starts; `in`, `out`: rows of its messages, or NONE. */
-static void note_op(struct timing *r, uint32_t task, uint32_t row, uint32_t tile, uint32_t in, uint32_t out)
+static void note_op(struct timing *r, uint32_t task, uint32_t row, uint32_t tile, uint32_t in,
+		    uint32_t out)
 {
 	struct timeline *t = r->noted;
 
@@ -246,9 +247,12 @@ static void note_op(struct timing *r, uint32_t task, uint32_t row, uint32_t tile
 		t->messages[in].recv = t->nops;
 	if (out != NONE)
 		t->messages[out].send = t->nops;
-	ARENA_PUSH(r->arena, t->ops, t->nops, t->capops) = (struct op_time){
-		.task = task, .row = row, .tile = tile, .start = seconds(r, r->now), .end = seconds(r, r->now)
-	};
+	ARENA_PUSH(r->arena, t->ops, t->nops, t->capops) =
+		(struct op_time){ .task = task,
+				  .row = row,
+				  .tile = tile,
+				  .start = seconds(r, r->now),
+				  .end = seconds(r, r->now) };
 }
 
 static void note_end(struct timing *r, uint32_t op, int64_t at)
@@ -346,7 +350,8 @@ static void hop(struct timing *r, struct flight *x, int64_t head)
 }
 
 /* Message k of a FIFO leaves in the order of its task, whose worker takes `takes`. */
-static void leave(struct timing *r, uint32_t f, uint64_t k, const struct chain *chain, int64_t takes)
+static void leave(struct timing *r, uint32_t f, uint64_t k, const struct chain *chain,
+		  int64_t takes)
 {
 	struct flow *q = &r->flows[f];
 	struct flight *x = &q->flights[k % q->nflights];
@@ -412,8 +417,7 @@ static bool start_op(struct timing *r, uint32_t task, uint32_t row)
 		else if (x->state == KNOWN && !r->works)
 			receive(r, x, x->at > r->now ? &x->chain : &t->chain);
 		return false;
-	case OP_WAIT:
-		return !await(r, task, o);
+	case OP_WAIT: return !await(r, task, o);
 	case OP_COPY:
 	case OP_REDUCE_INTO:
 		if (r->noted)
@@ -462,7 +466,8 @@ static void go_on(struct timing *r, uint32_t task)
 static double tile_bytes(const struct timing *r, uint32_t task)
 {
 	const struct task_run *t = &r->tasks[task];
-	double all = r->s->shares[task][t->row] * r->block, n = r->p->tasks[task].ops[t->row].n, cell;
+	double all = r->s->shares[task][t->row] * r->block, n = r->p->tasks[task].ops[t->row].n,
+	       cell;
 
 	if (r->ntiles == 1 || n < 1)
 		return all;
@@ -502,7 +507,8 @@ static void move(struct timing *r, uint32_t task, const struct op *o, uint32_t i
 
 	t->ends = r->now + takes;
 	if (r->noted) {
-		note_op(r, task, t->row, t->tile, in == NONE ? NONE : row_of(r, in, r->flows[in].started[RECV]),
+		note_op(r, task, t->row, t->tile,
+			in == NONE ? NONE : row_of(r, in, r->flows[in].started[RECV]),
 			out == NONE ? NONE : row_of(r, out, r->flows[out].started[SEND]));
 		r->noted->ops[r->noted->nops - 1].end = seconds(r, t->ends);
 	}
@@ -592,7 +598,8 @@ static void choose_ticks(struct timing *r)
 {
 	const struct simulation *s = r->s;
 	const struct machine_cost *cost = &s->m->cost;
-	double most, moves = (cost->worker > 0 ? 1 / cost->worker : 0) + (cost->reduce > 0 ? 1 / cost->reduce : 0);
+	double most, moves = (cost->worker > 0 ? 1 / cost->worker : 0) +
+			     (cost->reduce > 0 ? 1 / cost->reduce : 0);
 	int e;
 
 	most = s->moved * r->block * moves;
@@ -637,7 +644,9 @@ static void timing_init(struct timing *r, struct ctx *c, const struct simulation
 {
 	const struct machine *m = s->m;
 
-	*r = (struct timing){ .s = s, .p = s->p, .block = block, .arena = c->scratch, .noted = noted };
+	*r = (struct timing){
+		.s = s, .p = s->p, .block = block, .arena = c->scratch, .noted = noted
+	};
 	r->whole = !s->p->lowered;
 	cut_tiles(r);
 	choose_ticks(r);
@@ -659,7 +668,7 @@ static void timing_init(struct timing *r, struct ctx *c, const struct simulation
 
 static struct predicted result(const struct timing *r)
 {
-	struct predicted to = { .link = NONE, .task = NONE };
+	struct predicted to = { .link = NONE, .rank = NONE };
 	int64_t busy = 0, working = 0;
 
 	to.seconds = seconds(r, r->now) + r->s->m->cost.call;
@@ -674,14 +683,15 @@ static struct predicted result(const struct timing *r)
 		for (int side = SEND; side <= RECV; side++)
 			if (r->tasks[t].busy[side] > working) {
 				working = r->tasks[t].busy[side];
-				to.task = t;
+				to.rank = r->p->tasks[t].rank;
 			}
 	to.busy = seconds(r, busy);
 	to.working = seconds(r, working);
 	return to;
 }
 
-struct predicted simulate(struct ctx *c, const struct simulation *s, double block, struct timeline *noted)
+struct predicted simulate(struct ctx *c, const struct simulation *s, double block,
+			  struct timeline *noted)
 {
 	struct timing r;
 	void (*go)(struct timing *, uint32_t);
@@ -700,7 +710,8 @@ struct predicted simulate(struct ctx *c, const struct simulation *s, double bloc
 		case HOP: hop(&r, x, r.now); break;
 		case ARRIVAL:
 			x->state = THERE;
-			if (r.flows[x->fifo].started[RECV] > (uint64_t)(x - r.flows[x->fifo].flights))
+			if (r.flows[x->fifo].started[RECV] >
+			    (uint64_t)(x - r.flows[x->fifo].flights))
 				receive(&r, x, &x->chain);
 			break;
 		}

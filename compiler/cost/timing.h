@@ -1,12 +1,12 @@
 /*
- * A program's load on a machine: shared by load.c, which finds it, and timing.c, which runs it.
+ * A program's load on a machine: shared by simulation.c, which finds it, and timing.c, which runs it.
  */
 #ifndef CCS_COMPILER_COST_TIMING_H
 #define CCS_COMPILER_COST_TIMING_H
 
 #include "compiler/cost/cost.h"
 
-struct load { /* of a FIFO */
+struct load {			  /* of a FIFO */
 	struct machine_path path; /* n == 0: from a rank to itself */
 	double latency;		  /* s, of the path */
 	double share;		  /* bytes of all its messages / bytes of a block */
@@ -25,7 +25,7 @@ struct simulation {
 	const struct program *p;
 	struct machine *m;
 	uint32_t slots;
-	double tile; /* of a lowered program: the most bytes of a cell in a tile */
+	double tile;	    /* of a lowered program: the most bytes of a cell in a tile */
 	struct load *loads; /* by FIFO */
 	double **shares;    /* by task and row: bytes of the operation / bytes of a block */
 	double longest;	    /* ... of a cell, the most */

@@ -5,6 +5,7 @@
  * O(operations + links of the paths).
  */
 #include "compiler/cost/timing.h"
+#include "runtime/plan/choice.h"
 
 /* Bytes of a cell, in blocks; a cell of a buffer, as scratch has the length of its value. */
 static double share_of_cell(const struct program *p, uint32_t cell)
@@ -36,8 +37,8 @@ static bool no_path(struct ctx *c, const struct program *p, const struct machine
 {
 	struct diag *g =
 		diag_add(c->diags, SEV_ERROR, 702, p->sites[o->site].span, NO_RANK,
-			 "simulate: rank %u sends to rank %u, and %s has no %s between them", f->src,
-			 f->dst, m->name, m->nnodes > m->nranks ? "path" : "link");
+			 "simulate: rank %u sends to rank %u, and %s has no %s between them",
+			 f->src, f->dst, m->name, m->nnodes > m->nranks ? "path" : "link");
 
 	diag_help(c->diags, g,
 		  "name a machine that has it, or a schedule that sends along its links");
@@ -98,8 +99,21 @@ static bool take_task(struct ctx *c, struct simulation *s, uint32_t task, const 
 	return true;
 }
 
+/* The tile of the plan: that of the CPU engine. */
+static double usual_tile(const struct simulation *s)
+{
+	uint64_t weight = 0;
+	uint32_t most = 0;
+
+	for (uint32_t f = 0; f < s->p->nfifos; f++) {
+		weight += (uint64_t)s->slots * s->loads[f].cells;
+		most = s->loads[f].cells > most ? s->loads[f].cells : most;
+	}
+	return (double)choice_slotted_tile(CPU_TILE_BYTES, CPU_SLOT_BYTES, most, weight);
+}
+
 struct simulation *simulation_new(struct ctx *c, const struct program *p, uint32_t *const *len,
-				  struct machine *m)
+				  struct machine *m, uint64_t tile)
 {
 	struct simulation *s = ARENA_NEW(c->arena, struct simulation);
 
@@ -116,5 +130,6 @@ struct simulation *simulation_new(struct ctx *c, const struct program *p, uint32
 	for (uint32_t t = 0; t < p->ntasks; t++)
 		if (!take_task(c, s, t, len[t]))
 			return NULL;
+	s->tile = tile == UINT64_MAX ? usual_tile(s) : (double)tile;
 	return s;
 }
