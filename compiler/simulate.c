@@ -7,6 +7,7 @@
  * names, arguments and `where` have their usual meaning, and mistakes their place in "--on".
  */
 #include "compiler/cost/cost.h"
+#include "compiler/lower/lowered.h"
 #include "compiler/session.h"
 #include "runtime/ccs.h"
 
@@ -93,6 +94,9 @@ static const char *limit_text(struct arena *a, const struct machine *m, const st
 	if (p->link == NONE || (p->seconds > 0 && p->latency >= p->seconds / 2))
 		return arena_printf(a, "latency of %u message%s, %.0f %%", p->messages,
 				    p->messages == 1 ? "" : "s", 100 * p->latency / p->seconds);
+	if (p->rank != NONE && p->working > p->busy)
+		return arena_printf(a, "a worker of rank %u, %.0f %%", p->rank,
+				    100 * p->working / p->seconds);
 	l = &m->links[p->link];
 	return arena_printf(a, "link %s -> %s, %.0f %%", machine_node(m, a, l->src),
 			    machine_node(m, a, l->dst),
@@ -154,7 +158,8 @@ static void print_call(struct session *s, struct ctx *c, const struct simulated 
 }
 
 static void print_sizes(struct session *s, struct ctx *c, const struct checked *k,
-			const struct machine *m, const struct simulation *sim)
+			const struct program *run, const struct machine *m,
+			const struct simulation *sim)
 {
 	const struct options *o = s->o;
 	double blocks = program_most_blocks(k->program);
@@ -184,8 +189,7 @@ static void print_sizes(struct session *s, struct ctx *c, const struct checked *
 		r.algbw = p.seconds > 0 ? (double)r.bytes / p.seconds * 1e-9 : 0;
 		r.busbw = r.algbw * ccs_bus_factor(contract, (int)r.nranks);
 		r.limit = limit_text(c->arena, m, &p);
-		struct simulated x = { .p = k->program,
-				       .m = m,
+		struct simulated x = { .p = run,
 				       .t = &t,
 				       .machine = r.machine,
 				       .limit = r.limit,
@@ -208,8 +212,9 @@ void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
 {
 	const struct program *p = k->program;
 	struct instance in = machine_instance(s, &p->instance);
-	const struct simulation *sim;
-	const struct machine *m;
+	const struct simulation *sim = NULL;
+	struct lowered *l = NULL;
+	struct machine *m;
 
 	c->diags->phase = PHASE_EXPAND;
 	if (in.schedule && !session_can_write(s)) /* over the machine's file */
@@ -227,10 +232,17 @@ void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
 		m = NULL;
 	}
 	arena_free(c->scratch);
-	sim = m ? simulation_new(c, p, k->proof.len, m) : NULL;
+	if (m && s->o->tile && c->slots) { /* a plan has slots */
+		l = lower(c, p, k->contract, &k->deadlock.order);
+		m = l ? m : NULL;
+	}
+	arena_free(c->scratch);
+	if (m)
+		sim = simulation_new(c, l ? l->program : p, l ? l->proof.len : k->proof.len, m,
+				     s->o->tile);
 	arena_free(c->scratch);
 	if (sim)
-		print_sizes(s, c, k, m, sim);
+		print_sizes(s, c, k, l ? l->program : p, m, sim);
 	else
 		s->status = 2;
 }
