@@ -94,7 +94,8 @@ static const char *limit_text(struct arena *a, const struct machine *m, const st
 		return arena_printf(a, "latency of %u message%s, %.0f %%", p->messages,
 				    p->messages == 1 ? "" : "s", 100 * p->latency / p->seconds);
 	l = &m->links[p->link];
-	return arena_printf(a, "link %u -> %u, busy %.0f %%", l->src, l->dst,
+	return arena_printf(a, "link %s -> %s, %.0f %%", machine_node(m, a, l->src),
+			    machine_node(m, a, l->dst),
 			    p->seconds > 0 ? 100 * p->busy / p->seconds : 0);
 }
 
@@ -137,6 +138,21 @@ static void print_row(FILE *out, enum print_format format, const struct row_of *
 	}
 }
 
+/* What happens in one call, as a picture, page or trace. */
+static void print_call(struct session *s, struct ctx *c, const struct simulated *x)
+{
+	const struct shown *view = &s->o->view;
+	const char *why = NULL;
+
+	if (view->format == FORMAT_TRACE) {
+		if (!timeline_trace(c, x, s->out.stream))
+			arena_fail(&s->arena);
+	} else if (!timeline_draw(c, x, view, s->out.stream, &why)) {
+		diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s", why);
+		s->status = 2;
+	}
+}
+
 static void print_sizes(struct session *s, struct ctx *c, const struct checked *k,
 			const struct machine *m, const struct simulation *sim)
 {
@@ -154,15 +170,35 @@ static void print_sizes(struct session *s, struct ctx *c, const struct checked *
 
 	const char *contract = k->program->instance.schedule->contract->name.name;
 
-	print_head(s->out.stream, o->view.format, &r);
+	const bool path = o->verbose && o->view.format == FORMAT_TEXT;
+	const bool call = o->view.format >= FORMAT_SVG && o->view.format <= FORMAT_TRACE;
+
+	if (!call)
+		print_head(s->out.stream, o->view.format, &r);
 	for (r.bytes = least; r.bytes <= most; r.bytes *= factor) {
-		struct predicted p = simulate(c, sim, (double)r.bytes / blocks);
+		struct timeline t = { .last = NONE };
+		struct predicted p =
+			simulate(c, sim, (double)r.bytes / blocks, path || call ? &t : NULL);
 
 		r.us = p.seconds * 1e6;
 		r.algbw = p.seconds > 0 ? (double)r.bytes / p.seconds * 1e-9 : 0;
 		r.busbw = r.algbw * ccs_bus_factor(contract, (int)r.nranks);
 		r.limit = limit_text(c->arena, m, &p);
-		print_row(s->out.stream, o->view.format, &r);
+		struct simulated x = { .p = k->program,
+				       .m = m,
+				       .t = &t,
+				       .machine = r.machine,
+				       .limit = r.limit,
+				       .bytes = r.bytes,
+				       .block = (double)r.bytes / blocks,
+				       .seconds = p.seconds };
+		if (call)
+			print_call(s, c, &x);
+		else
+			print_row(s->out.stream, o->view.format, &r);
+		if (path)
+			timeline_print_chain(c, &x, s->out.stream);
+		arena_free(c->scratch);
 		if (!r.bytes || r.bytes > most / factor)
 			break;
 	}

@@ -18,7 +18,7 @@
 #ifndef CCS_COMPILER_COST_COST_H
 #define CCS_COMPILER_COST_COST_H
 
-#include "compiler/check/check.h"
+#include "compiler/explain/explain.h"
 
 /* The nodes of a machine: its ranks, 0 to nranks - 1, then its switches, which carry messages and hold
  * no data. */
@@ -90,8 +90,65 @@ struct predicted {
 	double busy;	   /* s, of that link */
 };
 
+/* When what happens in a call: what simulate() notes if it is asked to. */
+struct timeline {
+	struct op_time { /* by their starts */
+		uint32_t task, row, tile;
+		double start, end; /* s: its wave has started; it has finished */
+	} *ops;
+	uint32_t nops, capops;
+	struct message_time {
+		uint32_t send, recv;	/* rows of ops */
+		double leaves, arrives; /* s: its first link takes it; it is at the receiver */
+		double bytes;
+		uint32_t after; /* row of the message before which it could not leave; NONE: none */
+		bool held; /* ... since that one held its link; else its arrival was waited for */
+	} *messages;
+	uint32_t nmessages;
+	uint32_t last; /* row of the message that arrives last; NONE: there is none */
+};
+
 /** A call with that many bytes in a block of `count` elements (ccs(5) 4). O(operations log
- *  operations). */
-struct predicted simulate(struct ctx *c, const struct simulation *s, double block);
+ *  operations). `noted`, if not NULL, is zero, and gets what happens. In c->scratch, which the caller
+ *  empties. */
+struct predicted simulate(struct ctx *c, const struct simulation *s, double block,
+			  struct timeline *noted);
+
+/* A simulated call, for its reports. */
+struct simulated {
+	const struct program *p;
+	const struct machine *m;
+	const struct timeline *t;
+	const char *machine; /* its name, as --on has it */
+	const char *limit;   /* in words */
+	uint64_t bytes;	     /* of a rank's larger buffer */
+	double block, seconds;
+};
+
+/* ---- timeline.c: reports of what happens ---------------------------------------------------- */
+
+/** The operation of a program that is noted. */
+const struct op *timeline_op(const struct program *p, const struct op_time *x);
+/** Its place: "ring_allreduce.ccs:12", or the name of its site. In c->scratch. */
+const char *timeline_place(struct ctx *c, const struct program *p, const struct op *o);
+/** Prints the longest chain of messages, a line each: when it leaves and arrives, its ranks, chunks and
+ *  place, and what it waited for; of a long chain the first and the last. O(messages of the chain). */
+void timeline_print_chain(struct ctx *c, const struct simulated *x, FILE *out);
+/** The messages of that chain are marked. In c->scratch. */
+bool *timeline_chain(struct ctx *c, const struct timeline *t);
+/** The lane of each noted operation among those of its rank, in which operations that overlap differ;
+ *  with `apart` also one that takes no time and one that begins then. `most` [ranks]: the lanes of a
+ *  rank. In c->scratch. O(operations * those at once). */
+uint32_t *timeline_lanes(struct ctx *c, const struct simulated *x, bool apart, uint32_t *most);
+/** By noted operation: its message, or NONE. In c->scratch. */
+uint32_t *timeline_messages(struct ctx *c, const struct timeline *t);
+
+/* ---- drawn.c, traced.c ------------------------------------------------------------------------- */
+
+/** Draws ranks over time, as SVG or a page. False: *why says why not. O(operations). */
+bool timeline_draw(struct ctx *c, const struct simulated *x, const struct shown *view, FILE *out,
+		   const char **why);
+/** Prints the call as a trace, in the form of `ccrun --trace`. False: no memory. O(operations). */
+bool timeline_trace(struct ctx *c, const struct simulated *x, FILE *out);
 
 #endif

@@ -140,6 +140,8 @@ struct timing {
 		*started[2]; /* by FIFO: messages that left; sends and receives that started */
 	double *free, *busy; /* by link */
 	uint32_t *last;	     /* by link: its last message, or NONE */
+	struct arena *arena;
+	struct timeline *t; /* or NULL */
 };
 
 static bool before(const struct event *a, const struct event *b)
@@ -187,6 +189,24 @@ static void let_go(struct timing *r, uint32_t f, uint32_t after)
 	}
 }
 
+/* The operation starts. `m`: the message that it sends or receives, or NONE. */
+static void note_start(struct timing *r, uint32_t task, const struct op *o, uint32_t m)
+{
+	struct timeline *t = r->t;
+
+	if (!t)
+		return;
+	if (m != NONE && op_kind(o) == OP_SEND)
+		t->messages[m].send = t->nops;
+	else if (m != NONE)
+		t->messages[m].recv = t->nops;
+	ARENA_PUSH(r->arena, t->ops, t->nops, t->capops) =
+		(struct op_time){ .task = task,
+				  .row = (uint32_t)(o - r->s->p->tasks[task].ops),
+				  .start = r->now,
+				  .end = r->now };
+}
+
 /* Starts an operation. Whether it has finished. */
 static bool start_op(struct timing *r, uint32_t task, const struct op *o)
 {
@@ -195,12 +215,14 @@ static bool start_op(struct timing *r, uint32_t task, const struct op *o)
 
 	switch (op_kind(o)) {
 	case OP_SEND:
-		r->started[0][o->fifo]++;
+		m = r->s->first[o->fifo] + r->started[0][o->fifo]++;
+		note_start(r, task, o, m);
 		let_go(r, o->fifo, t->after);
 		return false;
 	case OP_RECV:
 	case OP_REDUCE_FROM:
 		m = r->s->first[o->fifo] + r->started[1][o->fifo]++;
+		note_start(r, task, o, m);
 		let_go(r, o->fifo, t->after);
 		return r->flights[m].over;
 	case OP_WAIT:
@@ -212,7 +234,7 @@ static bool start_op(struct timing *r, uint32_t task, const struct op *o)
 		other->waiters = task + 1;
 		return false;
 	case OP_COPY:
-	case OP_REDUCE_INTO:
+	case OP_REDUCE_INTO: note_start(r, task, o, NONE); return true;
 	case OP_FRESH:
 	case OP_RECV_SEND:
 	case OP_REDUCE_SEND: break;
@@ -346,13 +368,41 @@ static void timing_init(struct timing *r, struct ctx *c, const struct simulation
 		r->tasks[t].after = NONE;
 }
 
-struct predicted simulate(struct ctx *c, const struct simulation *s, double block)
+/* The messages of the timeline, when all have arrived. */
+static void note_messages(struct timing *r, uint32_t last)
+{
+	struct timeline *t = r->t;
+
+	for (uint32_t m = 0; m < t->nmessages; m++) {
+		const struct flight *f = &r->flights[m];
+		struct message_time *x = &t->messages[m];
+
+		x->leaves = f->begins;
+		x->arrives = f->arrives;
+		x->bytes = r->s->messages[m].share * r->block;
+		x->held = f->ahead != NONE;
+		x->after = x->held ? f->ahead : f->after;
+		t->ops[x->send].end = f->arrives;
+		if (t->ops[x->recv].end < f->arrives)
+			t->ops[x->recv].end = f->arrives;
+	}
+	t->last = last;
+}
+
+struct predicted simulate(struct ctx *c, const struct simulation *s, double block,
+			  struct timeline *noted)
 {
 	struct predicted to = { .link = NONE };
 	uint32_t last = NONE;
 	struct timing r;
 
 	timing_init(&r, c, s, block);
+	r.arena = c->scratch;
+	r.t = noted;
+	if (noted) {
+		noted->messages = ARENA_ARRAY(r.arena, struct message_time, s->nmessages);
+		noted->nmessages = s->nmessages;
+	}
 	for (uint32_t t = 0; t < s->p->ntasks; t++)
 		go_on(&r, t);
 	while (r.n) {
@@ -367,12 +417,13 @@ struct predicted simulate(struct ctx *c, const struct simulation *s, double bloc
 		arrive(&r, e.message);
 	}
 	to.seconds = r.now;
+	if (noted)
+		note_messages(&r, last);
 	measure_chain(&r, last, &to);
 	for (uint32_t l = 0; l < s->m->nlinks; l++)
 		if (r.busy[l] > to.busy) {
 			to.busy = r.busy[l];
 			to.link = l;
 		}
-	arena_free(c->scratch);
 	return to;
 }

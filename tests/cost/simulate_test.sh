@@ -129,7 +129,65 @@ is "two messages on one link" 722.000000 "$tmp/both.ccs" -n 2 --on "$flat" -b 72
 status "what limits: latency" 0 "$build/bin/ccc" simulate schedules/ring_allreduce.ccs -n 8 --on 'nodes(8)' -b 1K
 says "... of the longest chain" "$tmp/out" '1024 +14\.00 .* latency of 14 messages, 100 %$'
 status "what limits: a link" 0 "$build/bin/ccc" simulate schedules/ring_allreduce.ccs -n 8 --on 'nodes(4)' -b 64M
-says "... that is busiest" "$tmp/out" 'link 3 -> 4, busy 9[0-9] %$'
+says "... that is busiest" "$tmp/out" 'link rank 3 -> rank 4, 9[0-9] %$'
+
+# The longest chain, as lines of the schedule.
+chain() { # chain FILE OPTIONS...: -v's lines, with one blank between words
+	"$build/bin/ccc" simulate "$@" -v 2>"$tmp/err" | sed -n 's/^  *\([0-9.]* to\)  */\1 /p'
+}
+chain schedules/binomial_broadcast.ccs -n 8 --root 0 --on "$flat" -b 8000 >"$tmp/out"
+says "-v: the first message of a tree" "$tmp/out" '^0\.00 to 10\.00 +rank 0 sends data\[0\] to rank 4, binomial_broadcast\.ccs:10$'
+says "... and one that waits for it" "$tmp/out" \
+	'^10\.00 to 20\.00 +rank 4 sends data\[0\] to rank 6, binomial_broadcast\.ccs:10, when it has received that$'
+holds "... and nothing else but the last" test "$(wc -l <"$tmp/out")" = 3
+chain "$tmp/both.ccs" -n 2 --on "$flat" -b 720000 >"$tmp/out"
+says "-v: a link that is busy" "$tmp/out" 'sends a\[1\] to rank 1, both\.ccs:6, when its link is free$'
+chain "$tmp/late.ccs" -n 3 --on "$tmp/slow.ccs:slow" -b 1000 --slots 1 >"$tmp/out"
+says "-v: a slot" "$tmp/out" 'rank 0 sends a\[1\] to rank 1, late\.ccs:7, when rank 1 has received that and takes the next$'
+chain schedules/chain_broadcast.ccs -n 5 --root 0 -D K=90 --on "$flat" -b 9000 >"$tmp/out"
+holds "-v: a long chain" test "$(wc -l <"$tmp/out")" = 32
+"$build/bin/ccc" simulate schedules/chain_broadcast.ccs -n 5 --root 0 -D K=90 --on "$flat" -b 9000 -v >"$tmp/out" 2>/dev/null
+says "... is cut, and says so" "$tmp/out" '^ +\.\.\. 61 messages more \.\.\.$'
+
+# A call as a picture, a page, and a trace.
+draws() { # draws WHAT FILE OPTIONS...: x.svg, x.html and x.json in $tmp
+	what=$1
+	shift
+	for ending in svg html json; do
+		status "$what as .$ending" 0 "$build/bin/ccc" simulate "$@" -o "$tmp/x.$ending"
+	done
+	if command -v xmllint >/dev/null; then holds "... which is XML" xmllint --noout "$tmp/x.svg"; fi
+}
+draws "a call" schedules/ring_allreduce.ccs -n 8 --on 'nodes(4)' -b 1M
+count() { grep -c "$1" "$2"; }
+holds "... has each operation" test "$(count '^<g class="operation"' "$tmp/x.svg")" = 224
+holds "... and each message" test "$(count '^<path class="message' "$tmp/x.svg")" = 112
+holds "... the longest chain is marked" test "$(count '^<path class="message critical"' "$tmp/x.svg")" = 14
+says "... an operation has its place and times" "$tmp/x.svg" \
+	'data-rank="7" data-kind="recv" data-place="ring_allreduce\.ccs:18" data-peer="6" data-start="[0-9.]*" data-end="[0-9.]*"><title>rank 7, ring_allreduce.ccs:18: recv data\['
+says "... the last ends with the call" "$tmp/x.svg" 'data-arrives="106\.700"'
+says "... the page has the picture" "$tmp/x.html" "^<svg class=.ccs. "
+says "... and the chain" "$tmp/x.html" '99\.08 to     106\.70   rank 7 sends data\[2\] to rank 0'
+"$build/bin/ccc" simulate schedules/ring_allreduce.ccs -n 8 --on 'nodes(4)' -b 1M --rank 3,4 -o "$tmp/x.svg"
+holds "... of some ranks" test "$(count '^<path class="message' "$tmp/x.svg")/$(count "class=.lane" "$tmp/x.svg")" = 14/2
+if python3 -c '' 2>/dev/null; then
+	for call in "ring_allreduce -n 8 --on nodes(4)" "chain_broadcast -n 5 --root 0 --on $flat" \
+		"recursive_doubling_allreduce -n 6 --on $flat" "dissemination_barrier -n 4 --on $flat" \
+		"direct_all_to_all -n 4 --slots 1 --on $flat"; do
+		# shellcheck disable=SC2086 # words
+		set -- $call
+		file=schedules/$1.ccs
+		shift
+		"$build/bin/ccc" simulate "$file" "$@" -b 720000 -o "$tmp/x.json"
+		predicted=$(us "$file" "$@" -b 720000)
+		[ "$4" = 0 ] && set -- "$1" "$2" "$3" "$4" || set -- "$1" "$2"
+		"$build/bin/ccc" "$file" "$@" --emit=program >"$tmp/program"
+		case $file in *ring*) spoils=--spoils ;; *) spoils= ;; esac
+		if said=$(python3 tests/ccrun/trace_check.py "$tmp/x.json" "$tmp/program" --program "$predicted" $spoils 2>&1); then
+			ok "the trace of $file is its program's: $(printf '%s\n' "$said" | tail -n 1)"
+		else not_ok "the trace of $file" "$said"; fi
+	done
+fi
 
 status "sizes" 0 "$build/bin/ccc" simulate schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 1K -e 70K -f 8
 holds "... by the factor" test "$(awk 'NR > 2 { print $1 }' "$tmp/out" | tr '\n' ' ')" = "1024 8192 65536 "
@@ -173,6 +231,16 @@ refused "topology lone makes no link" "one rank" schedules/ring_allreduce.ccs -n
 refused "did you mean .nodes" "an unknown machine" schedules/ring_allreduce.ccs -n 4 --on 'nods(4)'
 refused "does not hold for N = 8, G = 3" "a machine of another size" schedules/ring_allreduce.ccs -n 8 --on 'nodes(3)'
 refused "a .sized. buffer" "lengths that only a call has" tests/cpu/layouts/exchange_sized.ccs -n 4 --on "$flat"
+refused "give -b, without -e" "a picture of many sizes" schedules/ring_allreduce.ccs -n 4 --on "$flat" -o "$tmp/x.svg"
+refused "give -b, without -e" "a trace of two sizes" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 1K -e 2K \
+	--format=trace
+refused "one number of ranks for a picture" "a picture of two N" schedules/ring_allreduce.ccs -n 4,5 --on "$flat" -b 1K \
+	--format=html
+refused "there are ranks 0 to 3" "a picture of no rank" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 1K \
+	--rank 9 --format=svg
+refused "more than 40000 operations; --rank shows" "a picture that is too large" schedules/ring_allreduce.ccs -n 128 \
+	--on "$flat" -b 1M --format=svg
+refused "--rank also to pictures" "ranks of a table" schedules/ring_allreduce.ccs -n 4 --on "$flat" --rank 1
 refused "-e is less than -b" "sizes backwards" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 2K -e 1K
 refused "at least 1 byte" "no bytes" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 0
 refused "factor of at least 2" "no growth" schedules/ring_allreduce.ccs -n 4 --on "$flat" -f 0
