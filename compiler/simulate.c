@@ -2,9 +2,7 @@
  * `ccc simulate`: predicted times of a schedule's calls, by size, as a table, CSV or JSON.
  *
  * In: an instance that is right, and the options. Out: for each size the time on the machine, and what
- * limits it (cost/cost.h). The machine is the schedule's topology, or that of --on: NAME, NAME(ARGUMENTS)
- * or FILE.ccs:NAME. For --on a schedule on that topology is read, from a text that is made here, so that
- * names, arguments and `where` have their usual meaning, and mistakes their place in "--on".
+ * limits it (cost/cost.h). The machine is the schedule's topology, or that of --on (machine_on.c).
  */
 #include "compiler/cost/cost.h"
 #include "compiler/session.h"
@@ -14,64 +12,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#define FACTOR 4u
 #define MOST (64u << 20)
-
-/* ---- the machine ---------------------------------------------------------------------------------- */
-
-/* The last ".ccs:" of the text, or NULL. */
-static const char *find_file(const char *on)
-{
-	const char *last = NULL;
-
-	for (const char *at = on; (at = strstr(at, ".ccs:")) != NULL; at++)
-		last = at;
-	return last;
-}
-
-/* A text with a schedule on the machine; NULL: --on has another form, which is reported. */
-static const char *machine_text(struct session *s)
-{
-	const char *on = s->o->on, *file = find_file(on), *name = file ? file + 5 : on;
-	size_t import = file ? (size_t)(file + 4 - on) : 0, n = strcspn(on, "\"\\\n\r");
-
-	if (!strpbrk(name, "{};\"\n\r") && !strstr(name, "//") && !strstr(name, "/*") &&
-	    n >= import)
-		return arena_printf(
-			&s->arena, "%s%.*s%sschedule machine implements barrier() on %s { }\n",
-			file ? "import \"" : "", (int)import, on, file ? "\"\n" : "", name);
-	diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK,
-		 "--on takes NAME, NAME(ARGUMENTS) or FILE.ccs:NAME, and a FILE without quotes and "
-		 "backslashes, not '%s'",
-		 on);
-	return NULL;
-}
-
-/* The machine as the topology of an instance; no schedule: a mistake, reported. */
-static struct instance machine_instance(struct session *s, const struct instance *of)
-{
-	struct front f = { .arena = &s->arena,
-			   .sources = &s->sources,
-			   .diags = &s->diags,
-			   .include_dirs = s->o->include_dirs,
-			   .installed_dir = s->o->installed_dir };
-	struct instance in = { .nranks = of->nranks, .root = -1 };
-	const char *text;
-
-	if (!s->o->on)
-		return *of;
-	text = machine_text(s);
-	if (!text)
-		return in;
-	in.module = lang_load_text(&f, "--on", text, strlen(text));
-	if (s->diags.errors)
-		return in;
-	lang_resolve(&f, in.module);
-	for (struct decl *d = in.module->main->decls; d && !s->diags.errors; d = d->next)
-		if (d->kind == D_SCHEDULE)
-			in.schedule = d;
-	return in;
-}
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
 
@@ -146,7 +87,7 @@ static void print_sizes(struct session *s, struct ctx *c, const struct checked *
 	const bool empty = !k->program->nbuffers; /* a barrier */
 	uint64_t least = empty ? 0 : from ? o->least : SIMULATE_LEAST;
 	uint64_t most = empty ? 0 : to ? o->most : from ? o->least : MOST;
-	uint32_t factor = o->factor != UINT32_MAX ? o->factor : FACTOR;
+	uint32_t factor = o->factor != UINT32_MAX ? o->factor : SIMULATE_FACTOR;
 	struct row_of r = { .schedule = k->program->instance.schedule->name.name,
 			    .machine = o->on ? o->on : m->name,
 			    .root = k->program->instance.root,
@@ -171,7 +112,7 @@ static void print_sizes(struct session *s, struct ctx *c, const struct checked *
 void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
 {
 	const struct program *p = k->program;
-	struct instance in = machine_instance(s, &p->instance);
+	struct instance in = s->o->on ? session_machine(s, p->nranks) : p->instance;
 	const struct simulation *sim;
 	const struct machine *m;
 
