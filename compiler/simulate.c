@@ -2,9 +2,9 @@
  * `ccc simulate`: predicted times of a schedule's calls, by size, as a table, CSV or JSON.
  *
  * In: an instance that is right, and the options. Out: for each size the time on the machine, and what
- * limits it (cost/cost.h). The machine is the schedule's topology, or that of --on (machine_on.c).
+ * limits it (cost/cost.h), and how many times the machine's bound that is (cost/bound.h). The machine is the schedule's topology, or that of --on (machine_on.c).
  */
-#include "compiler/cost/cost.h"
+#include "compiler/cost/bound.h"
 #include "compiler/session.h"
 #include "runtime/ccs.h"
 
@@ -22,6 +22,7 @@ struct row_of {
 	int64_t root; /* below 0: none is chosen */
 	uint64_t bytes;
 	double us, algbw, busbw; /* GB/s of 10^9 bytes */
+	double bound_us;	 /* below 0: not known */
 	const char *limit;
 };
 
@@ -47,18 +48,20 @@ static void print_head(FILE *out, enum print_format format, const struct row_of 
 	if (r->root >= 0)
 		snprintf(root, sizeof(root), ", root %" PRId64, r->root);
 	if (format == FORMAT_CSV && ftell(out) == 0)
-		fputs("schedule,ranks,machine,bytes,us,algbw,busbw,limit\n", out);
+		fputs("schedule,ranks,machine,bytes,us,algbw,busbw,bound_us,limit\n", out);
 	else if (format != FORMAT_CSV && format != FORMAT_JSON)
-		fprintf(out, "%s, %u ranks%s on %s: predicted\n%12s %12s %9s %9s  %s\n",
+		fprintf(out, "%s, %u ranks%s on %s: predicted\n%12s %12s %9s %9s %7s  %s\n",
 			r->schedule, r->nranks, root, r->machine, "bytes", "us", "algbw", "busbw",
-			"what limits it");
+			"x bound", "what limits it");
 }
 
 static void print_json(FILE *out, const struct row_of *r)
 {
-	json_t *o = json_pack("{s:s,s:i,s:s,s:I,s:f,s:f,s:f,s:s}", "schedule", r->schedule, "ranks",
-			      (int)r->nranks, "machine", r->machine, "bytes", (json_int_t)r->bytes,
-			      "us", r->us, "algbw", r->algbw, "busbw", r->busbw, "limit", r->limit);
+	json_t *bound = r->bound_us < 0 ? json_null() : json_real(r->bound_us);
+	json_t *o = json_pack("{s:s,s:i,s:s,s:I,s:f,s:f,s:f,s:o,s:s}", "schedule", r->schedule,
+			      "ranks", (int)r->nranks, "machine", r->machine, "bytes",
+			      (json_int_t)r->bytes, "us", r->us, "algbw", r->algbw, "busbw",
+			      r->busbw, "bound_us", bound, "limit", r->limit);
 
 	if (o && !json_dumpf(o, out, JSON_REAL_PRECISION(9)))
 		fputc('\n', out);
@@ -67,15 +70,36 @@ static void print_json(FILE *out, const struct row_of *r)
 
 static void print_row(FILE *out, enum print_format format, const struct row_of *r)
 {
+	char bound[32] = "";
+
+	if (format == FORMAT_CSV && r->bound_us >= 0)
+		snprintf(bound, sizeof(bound), "%.6f", r->bound_us);
+	else if (r->bound_us > 0)
+		snprintf(bound, sizeof(bound), "%.2f", r->us / r->bound_us);
 	if (format == FORMAT_JSON) {
 		print_json(out, r);
 	} else if (format == FORMAT_CSV) { /* the texts have no quotes */
-		fprintf(out, "%s,%u,\"%s\",%" PRIu64 ",%.6f,%.6f,%.6f,\"%s\"\n", r->schedule,
-			r->nranks, r->machine, r->bytes, r->us, r->algbw, r->busbw, r->limit);
+		fprintf(out, "%s,%u,\"%s\",%" PRIu64 ",%.6f,%.6f,%.6f,%s,\"%s\"\n", r->schedule,
+			r->nranks, r->machine, r->bytes, r->us, r->algbw, r->busbw, bound,
+			r->limit);
 	} else {
-		fprintf(out, "%12" PRIu64 " %12.2f %9.3f %9.3f  %s\n", r->bytes, r->us, r->algbw,
-			r->busbw, r->limit);
+		fprintf(out, "%12" PRIu64 " %12.2f %9.3f %9.3f %7s  %s\n", r->bytes, r->us,
+			r->algbw, r->busbw, *bound ? bound : "-", r->limit);
 	}
+}
+
+/* The least time of the schedule's collective; false: its contract is none of the prelude's. */
+static bool find_bound(struct ctx *c, const struct program *p, const struct machine *m,
+		       struct bound *to)
+{
+	const struct ident *contract = &p->instance.schedule->contract->name;
+	const struct source *home = source_at(c->sources, contract->span.lo);
+	enum collective k = 0;
+
+	while (k < NCOLLECTIVES && strcmp(bound_names[k], contract->name) != 0)
+		k++;
+	return home && home->prelude && k < NCOLLECTIVES &&
+	       bound_find(c, m, k, bound_has_root(k) ? (uint32_t)p->asked[0] : 0, to);
 }
 
 static void print_sizes(struct session *s, struct ctx *c, const struct checked *k,
@@ -94,7 +118,10 @@ static void print_sizes(struct session *s, struct ctx *c, const struct checked *
 			    .nranks = m->nranks };
 
 	const char *contract = k->program->instance.schedule->contract->name.name;
+	struct bound bound;
+	const bool bounded = find_bound(c, k->program, m, &bound);
 
+	arena_free(c->scratch);
 	print_head(s->out.stream, o->view.format, &r);
 	for (r.bytes = least; r.bytes <= most; r.bytes *= factor) {
 		struct predicted p = simulate(c, sim, (double)r.bytes / blocks);
@@ -102,6 +129,7 @@ static void print_sizes(struct session *s, struct ctx *c, const struct checked *
 		r.us = p.seconds * 1e6;
 		r.algbw = p.seconds > 0 ? (double)r.bytes / p.seconds * 1e-9 : 0;
 		r.busbw = r.algbw * ccs_bus_factor(contract, (int)r.nranks);
+		r.bound_us = bounded ? 1e6 * bound_seconds(&bound, (double)r.bytes) : -1;
 		r.limit = limit_text(c->arena, m, &p);
 		print_row(s->out.stream, o->view.format, &r);
 		if (!r.bytes || r.bytes > most / factor)

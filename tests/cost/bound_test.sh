@@ -7,6 +7,7 @@ set -u
 build=${1:-build}
 bare_environment
 at=tests/cost/machines.ccs
+flat=tests/cost/flat.ccs:flat
 
 # algbw WANTED N MACHINE COLLECTIVE OPTIONS...
 algbw() {
@@ -69,6 +70,37 @@ status "CSV of several N" 0 "$build/bin/ccc" bound --on "$at:dgx(8)" -n 8,16 all
 holds "... has one head, and a row a size" test "$(grep -c '^collective,' "$tmp/out")/$(wc -l <"$tmp/out")" = 1/5
 status "JSON" 0 "$build/bin/ccc" bound --on "$at:dgx(8)" -n 16 allgather --format=json -o "$tmp/x.json"
 says "... is an object a row" "$tmp/x.json" '^\{"collective": "allgather", "ranks": 16, "machine": ".*dgx\(8\)", "algbw": 346\.66.*, "us_per_gib": 3097.*, "cut": "the links from nvl'
+
+# No schedule of the library is faster, and some are as fast.
+find_schedules
+for file in schedules/*.ccs; do
+	for machine in 'nodes(4)' "$at:dgx(4)" "$flat"; do
+		for root in "--root 2" ""; do
+			# shellcheck disable=SC2086 # words
+			"$build/bin/ccc" simulate "$file" -n 8 $root --on "$machine" -b 1K -e 16M -f 16 \
+				--format=csv 2>/dev/null && break
+		done
+	done
+done | sed -n 's/^\([^,]*\),8,"\([^"]*\)",\([^"]*\),".*/\1 \2 \3/p' | tr ',' ' ' >"$tmp/rows"
+awk '$NF != "" && NF == 7' "$tmp/rows" >"$tmp/bounded"
+holds "$(wc -l <"$tmp/bounded") predictions of the library" test "$(wc -l <"$tmp/bounded")" -ge 200
+awk '$4 < $7 * (1 - 1e-6)' "$tmp/bounded" >"$tmp/faster"
+holds "... none below the bound" test ! -s "$tmp/faster"
+holds "... and some at the bound" test "$(awk '$4 <= $7 * (1 + 1e-6)' "$tmp/bounded" | wc -l)" -ge 4
+
+status "a schedule's times its bound" 0 "$build/bin/ccc" simulate schedules/direct_allgather.ccs -n 8 --on "$flat" -b 720000
+says "... in the table" "$tmp/out" '^ +720000 +92\.00 .* +1\.00  '
+cat >"$tmp/own.ccs" <<-'END'
+	contract allgather(in a[C], out b[C]) ensures b[i] == a[i]@((rank - 1) % N)
+	schedule turn_once implements allgather(in a[1], out b[1]) {
+	  step { send a to (rank + 1) % N  recv b from (rank - 1) % N }
+	}
+END
+status "a contract of the file's, with a name of the prelude's" 0 "$build/bin/ccc" simulate "$tmp/own.ccs" -n 4 \
+	--on "$flat" -b 1000
+says "... has no bound" "$tmp/out" '^ +1000 +3\.00 .* +-  '
+status "... in JSON" 0 "$build/bin/ccc" simulate "$tmp/own.ccs" -n 4 --on "$flat" -b 1000 --format=json
+says "... it is null" "$tmp/out" '"bound_us": null, "limit"'
 
 # refused EXPECTED WHAT OPTIONS...
 refused() {
