@@ -2,7 +2,6 @@
  * MSCCL XML: algorithms in MSCCL's XML, as programs.
  *
  *   read.c        text -> a description: GPUs, thread blocks, steps, each with its place
- *   attributes.c  attributes of an element: numbers and words
  *   sound.c       consistency: FIFOs' ends, dependencies, chunks
  *   executors.c   limits and rules of the executors
  *   collective.c  the contract, the places of its buffers, and a schedule's text with them
@@ -261,28 +260,5 @@ struct msccl_verdict {
 
 /** As text, or as one JSON object. */
 void msccl_verdict_print(struct ctx *c, const struct msccl_verdict *v, bool json, FILE *out);
-
-/* ---- internal: attributes.c ------------------------------------------------------------- */
-
-/* An element that was read: its name, its attributes as pairs up to a NULL, its place. */
-struct msccl_element {
-	struct ctx *ctx;
-	const struct source *source;
-	const char *name;
-	const char *const *attributes;
-	struct span span;
-};
-
-/** The attribute's text, or NULL. */
-const char *msccl_text(const struct msccl_element *e, const char *name);
-/** The place of an attribute, or of the element. */
-struct span msccl_place(const struct msccl_element *e, const char *name);
-/** The attribute as a number from `least` to `most`; if it is missing, `none`, or E0602 if `none`
- *  is below `least`. */
-int64_t msccl_number(const struct msccl_element *e, const char *name, int64_t least, int64_t most,
-		     int64_t none);
-/** The index of the attribute in `words`, up to a NULL; if it is missing or another word, E0602 and
- *  -1. */
-int msccl_word(const struct msccl_element *e, const char *name, const char *const *words);
 
 #endif
