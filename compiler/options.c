@@ -26,6 +26,7 @@ static const char *const stages[] = { [EMIT_AST] = "ast",
 				      [EMIT_PTX] = "ptx",
 				      [EMIT_MSCCL_XML] = "msccl-xml",
 				      [EMIT_CSV] = "csv",
+				      [EMIT_CCS] = "ccs",
 				      NULL };
 static const char *const formats[] = {
 	[DIAG_TEXT] = "text", [DIAG_JSON] = "json", [DIAG_SARIF] = "sarif", NULL
@@ -109,7 +110,7 @@ static const struct spec specs[] = {
 	  "default: text, and for explain the ending of -o" },
 	{ "--emit", CHOICE, AT(options.emit), 0, NULL, stages, "=STAGE",
 	  "ast, program, plan, json, header, cuda, ptx or msccl-xml, to -o or stdout;\n"
-	  "csv: a pipeline with its messages" },
+	  "csv: a pipeline with its messages; ccs: NCCL's topology XML as a topology" },
 	{ "--check", FLAG, AT(options.format_check), 0, NULL, NULL, NULL,
 	  "fmt: list the files that differ from their canonical text" },
 	{ "-i", FLAG, AT(options.format_in_place), 0, NULL, NULL, NULL, "fmt: rewrite the files" },

@@ -63,6 +63,11 @@ void cure_text(struct session *s, const struct decl *schedule, uint32_t first, u
 /* run_schedules for an algorithm in MSCCL XML, which is one instance (msccl.c). */
 void run_msccl(struct session *s);
 
+/* A topology of NCCL, which is no algorithm (topology.c); and its text in the schedule language, with its
+ * name: NULL: there is none, which is reported. */
+void run_topology(struct session *s, struct source *source);
+const char *topology_text(struct session *s, struct source *source, const char **name);
+
 /* run_schedules for a pipeline (pipe.c); and whether a file is a pipeline, by its name. */
 void run_pipe(struct session *s);
 bool pipe_is_name(const char *name);

@@ -152,8 +152,6 @@ const char *const *msccl_collective_names(void);
 /** The name of the collective's contract; "custom" has none. */
 const char *msccl_contract_name(const struct msccl *m);
 bool msccl_has_contract(const struct msccl *m);
-/** The algorithm's name as one of the schedule language: letters, digits and _. */
-const char *msccl_identifier(struct arena *a, const char *name);
 /** Whether the collective has a root, which a file does not name. */
 bool msccl_has_root(const struct msccl *m);
 /** Whether values go to the root, not from it. */

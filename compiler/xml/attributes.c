@@ -5,7 +5,9 @@
  * place.
  */
 #include "compiler/xml/xml.h"
+#include "lang/keywords.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,4 +99,26 @@ int xml_word(const struct xml_element *e, const char *name, const char *const *w
 	else
 		diag_note(d, g, NOWHERE, "the valid ones are: %s", all);
 	return -1;
+}
+
+static bool is_reserved(const char *name)
+{
+	size_t n;
+	const struct word *words = keyword_words(&n);
+
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(words[i].text, name))
+			return true;
+	return false;
+}
+
+const char *xml_identifier(struct arena *a, const char *prefix, const char *name)
+{
+	bool plain = isalpha((unsigned char)*name) && !is_reserved(name);
+	char *s = arena_printf(a, "%s%s", plain ? "" : prefix, name);
+
+	for (char *p = s; *p; p++)
+		if (!isalnum((unsigned char)*p))
+			*p = '_';
+	return s;
 }

@@ -2,7 +2,7 @@
  * XML: texts that other programs wrote, element by element, each with its place.
  *
  *   xml.c         expat, its bounds, and what is wrong with a text as XML
- *   attributes.c  attributes of an element: numbers and words
+ *   attributes.c  attributes of an element: numbers, words, names
  *   unread.c      in place of xml.c in a build without expat
  *
  * A document type is refused, so there are no entities. No tag or comment is longer than
@@ -60,5 +60,7 @@ int64_t xml_number(const struct xml_element *e, const char *name, int64_t least,
 /** The index of the attribute in `words`, up to a NULL; if it is missing or another word, an error of
  *  the format and -1. */
 int xml_word(const struct xml_element *e, const char *name, const char *const *words);
+/** A name as one of the schedule language: letters, digits and _, with the prefix if it needs one. */
+const char *xml_identifier(struct arena *a, const char *prefix, const char *name);
 
 #endif
