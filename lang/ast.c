@@ -169,6 +169,16 @@ struct stmt *ast_let(struct parse *ps, struct span span, struct ident name, stru
 		ps, (struct stmt){ .kind = S_LET, .span = span, .name = name, .e = e, .var = var });
 }
 
+struct stmt *ast_switch(struct parse *ps, struct span span, struct ident name, struct expr *count)
+{
+	struct symbol *var = lang_symbol(ps->module, SYM_SWITCH, name);
+
+	var->value = count;
+	return ast_stmt(
+		ps, (struct stmt){
+			    .kind = S_SWITCH, .span = span, .name = name, .e = count, .var = var });
+}
+
 struct stmt *ast_fn(struct parse *ps, struct span span, struct ident name,
 		    struct symbol_list params, struct expr *body)
 {

@@ -58,6 +58,7 @@ enum symbol_kind {
 	SYM_PARAM,  /* number parameter of a proc, schedule, topology, contract or fn */
 	SYM_BUFFER, /* in, out, inout, a proc's view, scratch */
 	SYM_COUNT,  /* a contract's bare count, such as C */
+	SYM_SWITCH, /* nodes of a topology */
 	SYM_INDEX   /* the free index of an ensures' left side (`i`), and `i` of sized */
 };
 
@@ -66,7 +67,7 @@ struct symbol {
 	const char *name;
 	struct span span;	   /* of its definition */
 	uint32_t id;		   /* dense over the whole compilation, from 0 */
-	struct expr *value;	   /* SYM_LET: its expression */
+	struct expr *value;	   /* SYM_LET: its expression; SYM_SWITCH: [value], or NULL */
 	struct fn_def *fn;	   /* SYM_FN */
 	struct buffer_def *buffer; /* SYM_BUFFER */
 	struct node *node;	   /* of a file's let or fn: names_graph.c */
@@ -189,7 +190,10 @@ enum stmt_kind {
 	S_FN,	       /* fn */
 	S_SCRATCH,     /* scratch t[K] */
 	S_BLOCK,       /* { body }, a block of a par */
-	S_LINK	       /* link e -> e2 (bandwidth = .., latency = ..); topologies only */
+	/* Of topologies only: */
+	S_LINK,	  /* link e -> e2 (bandwidth = .., latency = ..) */
+	S_SWITCH, /* switch var, switch var[e] */
+	S_COST	  /* cost (call = .., step = .., worker = .., reduce = ..) */
 };
 
 /* An argument of a proc call: `buf`, `buf[..]` or a number. `data` alone is parsed as a ref; the
@@ -201,13 +205,13 @@ struct arg {
 	struct expr *expr; /* a number, or NULL */
 };
 
-/* name = value, in `; root = R`, -D, defaults, link attributes. */
+/* name = value, in `; root = R`, -D, defaults, attributes of a link or cost. */
 struct binding {
 	struct binding *next;
 	struct span span;
 	struct ident name;
 	struct expr *value;
-	double number;	    /* link attributes only: value is NULL there */
+	double number;	    /* attributes only: value is NULL there */
 	struct symbol *sym; /* the parameter's symbol; resolved, except for bindings that define
 				   parameters (decl.params) */
 };
@@ -220,10 +224,10 @@ struct stmt {
 	struct ref *x, *y; /* operands of operations */
 	struct expr *e, *e2, *e3;
 	struct stmt *body, *orelse;
-	struct symbol *var;	   /* for, par for, let: made by the parser's action */
-	struct ident name;	   /* S_CALL: callee; for, let, fn, scratch: its name */
+	struct symbol *var;	   /* for, par for, let, switch: made by the parser */
+	struct ident name;	   /* S_CALL: callee; for, let, fn, scratch, switch: its name */
 	struct arg *args;	   /* S_CALL */
-	struct binding *more;	   /* S_CALL: after ';'.  S_LINK: attributes */
+	struct binding *more;	   /* S_CALL: after ';'.  S_LINK, S_COST: attributes */
 	const char *text;	   /* S_ASSERT, unescaped */
 	struct fn_def *fn;	   /* S_FN */
 	struct buffer_def *buffer; /* S_SCRATCH */

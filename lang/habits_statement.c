@@ -51,8 +51,8 @@ static const char types[] =
 	"size_t int32_t int64_t uint32_t uint64_t set define";
 
 static const char *const statements[] = {
-	"send", "recv",	  "reduce",  "copy",   "step", "par", "for",	 "if",
-	"else", "within", "channel", "assert", "let",  "fn",  "scratch", "link",
+	"send",	  "recv",    "reduce", "copy", "step", "par",	  "for",  "if",	    "else",
+	"within", "channel", "assert", "let",  "fn",   "scratch", "link", "switch", "cost",
 };
 
 /* `int x = 1` is a let, `float t[4]` a scratch. */

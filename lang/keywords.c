@@ -112,6 +112,11 @@ static const struct word places[] = {
 	{ "bandwidth", 0, NOTHING, WORD_PLACE, "link a -> b (bandwidth = 50e9)",
 	  "bytes per second" },
 	{ "latency", 0, NOTHING, WORD_PLACE, "link a -> b (latency = 1e-6)", "seconds" },
+	{ "switch", TOK_SWITCH, STATEMENT, WORD_PLACE, "switch NAME, switch NAME[K]",
+	  "nodes of a topology that carry messages and are no ranks: link rank -> NAME[k]" },
+	{ "cost", TOK_COST, STATEMENT, WORD_PLACE,
+	  "cost (call = 4e-6, step = 1e-6, worker = 20e9, reduce = 20e9)",
+	  "times of a topology's ranks: s a call, s an operation, bytes/s of one worker" },
 };
 
 enum {
@@ -179,6 +184,9 @@ enum starts keyword_starts(int token)
 	for (int i = 0; i < MANY; i++)
 		if (keywords[i].token == token)
 			return keywords[i].starts;
+	for (int i = 0; i < PLACES; i++)
+		if (places[i].token == token && token)
+			return places[i].starts;
 	return NOTHING;
 }
 

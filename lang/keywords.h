@@ -29,7 +29,7 @@ enum word_class {
 
 struct word {
 	const char *text;
-	int token; /* 0: to the scanner it is a name */
+	int token; /* 0: to the scanner it is a name; of a place: its token there */
 	enum starts starts;
 	enum word_class class;
 	const char *usage; /* its syntax */

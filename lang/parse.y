@@ -64,7 +64,7 @@ static struct parse *const ps = NULL;
 
 %token SCHEDULE "schedule" IMPLEMENTS "implements" ON "on" WHERE "where"
 %token IMPORT "import" CONTRACT "contract" ENSURES "ensures" PROC "proc"
-%token FN "fn" LET "let" TOPOLOGY "topology" LINK "link" SCRATCH "scratch"
+%token FN "fn" LET "let" TOPOLOGY "topology" LINK "link" SWITCH "switch" COST "cost" SCRATCH "scratch"
 %token IN "in" OUT "out" INOUT "inout" SEND "send" RECV "recv" REDUCE "reduce"
 %token COPY "copy" INTO "into" TO "to" FROM "from" STEP "step" PAR "par"
 %token FOR "for" BY "by" IF "if" ELSE "else" WITHIN "within" GROUP "group"
@@ -94,7 +94,7 @@ static struct parse *const ps = NULL;
 %left '*' '/' '%'
 %precedence UNARY
 
-%nterm <struct ident> ident promised_name
+%nterm <struct ident> ident promised_name attribute_name
 %nterm <struct expr *> expr primary atom where value
 %nterm <struct expr_list> exprs some_exprs
 %nterm <struct ref *> ref chunks
@@ -337,6 +337,10 @@ stmt:
 	}
 | LINK expr ARROW expr attributes
 	{ $$ = STMT(.kind = S_LINK, .span = @$, .e = $2, .e2 = $4, .more = $5.first); }
+| SWITCH ident			{ $$ = ast_switch(ps, @$, $2, NULL); }
+| SWITCH ident '[' expr ']'	{ $$ = ast_switch(ps, @$, $2, $4); }
+| COST ATTR_OPEN some_attributes ')'
+	{ $$ = STMT(.kind = S_COST, .span = @$, .more = $3.first); }
 ;
 
 blocks:
@@ -420,8 +424,16 @@ some_attributes:
 ;
 
 attribute:
-  ident '=' FLOAT	{ $$ = NEW(binding, .span = @$, .name = $1, .number = $3); }
-| ident '=' INT		{ $$ = NEW(binding, .span = @$, .name = $1, .number = (double)$3); }
+  attribute_name '=' FLOAT	{ $$ = NEW(binding, .span = @$, .name = $1, .number = $3); }
+| attribute_name '=' INT
+	{ $$ = NEW(binding, .span = @$, .name = $1, .number = (double)$3); }
+;
+
+/* Of a cost: step, reduce. */
+attribute_name:
+  ident
+| STEP		{ $$ = (struct ident){ lang_intern(ps->module, "step", 4), @$ }; }
+| REDUCE	{ $$ = (struct ident){ lang_intern(ps->module, "reduce", 6), @$ }; }
 ;
 
 ref:

@@ -64,7 +64,7 @@ struct parse {
 	bool at_end;	     /* the queued token is the end of the file */
 	bool is_virtual;     /* the last token was not in the text */
 	bool line_first;     /* the last token was the first on its line */
-	bool after_arrow;    /* in a link, after its ->: '(' may open attributes */
+	bool after_arrow;    /* after the -> of a link, or `cost`: '(' may open attributes */
 	uint32_t mute;	     /* tokens for which errors are not reported */
 	bool quiet;	     /* tokens are being skipped: mistakes in them are not reported */
 	bool bad_bytes;	     /* there were bytes that are no token before the next token */
@@ -104,6 +104,8 @@ void parse_too_deep(struct parse *ps, struct span span);
 void parse_show_text(struct parse *ps);
 /** Keeps a token, or a COMMENT, for the formatter. */
 void parse_keep(struct parse *ps, int token, struct span span);
+/* The token of a word that is one at the begin of a statement only; 0: it is a name here. */
+int parse_statement_word(const struct parse *ps, const char *s, size_t n);
 
 /** Reports the unexpected token `got` where one of `names` was expected (names as in parse.y;
  *  syntax.c). */
@@ -203,6 +205,8 @@ struct binding *ast_param(struct parse *ps, struct span span, struct ident name,
 /** A statement with these fields. If it is too deep, reports it and leaves it out. */
 struct stmt *ast_stmt(struct parse *ps, struct stmt fields);
 struct stmt *ast_let(struct parse *ps, struct span span, struct ident name, struct expr *e);
+/* switch name[count]; NULL: without one */
+struct stmt *ast_switch(struct parse *ps, struct span span, struct ident name, struct expr *count);
 struct stmt *ast_fn(struct parse *ps, struct span span, struct ident name,
 		    struct symbol_list params, struct expr *body);
 

@@ -3,14 +3,23 @@
  * 5 and 8.
  *
  * A step may have operations, let, for, if, channel and within, at any depth; a topology may have
- * let, fn, link, if, for and assert; a link is allowed in a topology only. The grammar accepts all
+ * let, fn, link, if, for and assert, and outside if and for also switch and cost. These three are
+ * allowed in a topology only. The grammar accepts all
  * statements everywhere, so that the message can list the allowed ones. One walk over a body after
  * its declaration is parsed, at most MAX_DEPTH deep. O(statements).
  */
 #include "lang/keywords.h"
 #include "lang/parse_support.h"
 
-enum where { IN_BODY = 1, IN_STEP = 2, IN_TOPOLOGY = 4 };
+enum where {
+	IN_BODY = 1,
+	IN_STEP = 2,
+	IN_TOPOLOGY = 4,
+	TOP = 8 /* of a topology, outside if and for */
+};
+
+static const char in_topology[] =
+	"let, fn, link, if, for and assert, and outside if and for also switch and cost";
 
 struct stmt_rule lang_stmt_rule(enum stmt_kind kind)
 {
@@ -36,6 +45,8 @@ struct stmt_rule lang_stmt_rule(enum stmt_kind kind)
 	case S_SCRATCH: return (struct stmt_rule){ "scratch", "a scratch", IN_BODY };
 	case S_BLOCK: return (struct stmt_rule){ "block", "a block", IN_BODY };
 	case S_LINK: return (struct stmt_rule){ "link", "a link", IN_TOPOLOGY };
+	case S_SWITCH: return (struct stmt_rule){ "switch", "a switch", TOP };
+	case S_COST: return (struct stmt_rule){ "cost", "a cost", TOP };
 	}
 	return (struct stmt_rule){ "?", "this", 0 };
 }
@@ -48,7 +59,7 @@ static struct span first_word(const struct parse *ps, struct span span)
 	return (struct span){ span.lo, span.lo + (uint32_t)word_length(text) };
 }
 
-static void refuse(struct parse *ps, const struct stmt *s, enum where where, struct span outer)
+static void refuse(struct parse *ps, const struct stmt *s, int where, struct span outer)
 {
 	struct span at = s->kind == S_CALL ? s->name.span : first_word(ps, s->span);
 	const char *what = lang_stmt_rule(s->kind).noun,
@@ -59,9 +70,14 @@ static void refuse(struct parse *ps, const struct stmt *s, enum where where, str
 		parse_error(ps, at, "%s is only allowed in a topology", what);
 		return;
 	}
+	if (lang_stmt_rule(s->kind).where == TOP && where != IN_STEP) {
+		g = parse_error(ps, at, "%s is not allowed in an if or for", what);
+		diag_help(ps->front->diags, g, "put it before the first if or for of the topology");
+		return;
+	}
 	g = parse_error(ps, at, "%s is not allowed in a %s, which holds only %s", what, in,
 			where == IN_STEP ? "operations, let, for, if, channel and within"
-					 : "let, fn, link, if, for and assert");
+					 : in_topology);
 	diag_note(ps->front->diags, g, outer, "the %s starts here", in);
 	if (s->kind == S_CALL && where == IN_STEP)
 		diag_help(
@@ -69,23 +85,24 @@ static void refuse(struct parse *ps, const struct stmt *s, enum where where, str
 			"put the step into the proc, around its operations, and the call outside");
 }
 
-static void check(struct parse *ps, const struct stmt *s, enum where where, struct span outer)
+static void check(struct parse *ps, const struct stmt *s, int where, struct span outer)
 {
 	for (; s; s = s->next) {
-		if (!(lang_stmt_rule(s->kind).where & (int)where)) {
+		if (!(lang_stmt_rule(s->kind).where & where)) {
 			refuse(ps, s, where, outer);
 		} else if (s->kind == S_STEP) {
 			check(ps, s->body, IN_STEP, first_word(ps, s->span));
 		} else {
-			check(ps, s->body, where, outer);
-			check(ps, s->orelse, where, outer);
+			check(ps, s->body, where & ~TOP, outer);
+			check(ps, s->orelse, where & ~TOP, outer);
 		}
 	}
 }
 
 void ast_check_body(struct parse *ps, const struct decl *d)
 {
-	check(ps, d->body, d->kind == D_TOPOLOGY ? IN_TOPOLOGY : IN_BODY, first_word(ps, d->span));
+	check(ps, d->body, d->kind == D_TOPOLOGY ? IN_TOPOLOGY | TOP : IN_BODY,
+	      first_word(ps, d->span));
 }
 
 bool lang_has_stmt(const struct stmt *s, enum stmt_kind kind)

@@ -320,7 +320,20 @@ static void close_all(struct parse *ps, int t, struct span span)
 
 /* ---- the stream ------------------------------------------------------------------------- */
 
-/* Counts parentheses, and recognizes links, for the '(' of their attributes. */
+int parse_statement_word(const struct parse *ps, const char *s, size_t n)
+{
+	static const int ends[] = { 0,	      '{',	 '}',	    ';',       ')',
+				    ']',      TOK_IDENT, TOK_INT,   TOK_FLOAT, TOK_N,
+				    TOK_RANK, TOK_TRUE,	 TOK_FALSE, TOK_STRING };
+	const struct word *w = keyword_find(s, n);
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends) && w; i++)
+		if (ps->last.kind == ends[i])
+			return w->token;
+	return 0;
+}
+
+/* Counts parentheses, and recognizes links and costs, for the '(' of their attributes. */
 static void follow(struct parse *ps, int t, struct span span)
 {
 	if (t == '(' || t == '[' || t == TOK_ATTR_OPEN) {
@@ -329,7 +342,7 @@ static void follow(struct parse *ps, int t, struct span span)
 	} else if ((t == ')' || t == ']') && ps->parens) {
 		ps->parens--;
 	}
-	if (t == TOK_ARROW)
+	if (t == TOK_ARROW || t == TOK_COST)
 		ps->after_arrow = true;
 	else if (t == TOK_ATTR_OPEN || t == '{' || t == '}' || keyword_starts(t) == STATEMENT)
 		ps->after_arrow = false;

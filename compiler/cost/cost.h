@@ -38,7 +38,9 @@ struct machine_cost {
 /* Links, by source and destination. */
 struct machine {
 	uint32_t nranks, nnodes;
-	const char *name; /* of its topology */
+	const char *name;		 /* of its topology */
+	const struct switches *switches; /* for their names */
+	uint32_t nswitches;
 	struct machine_cost cost;
 	struct machine_link *links;
 	uint32_t nlinks;

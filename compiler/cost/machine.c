@@ -1,9 +1,12 @@
 /*
- * A machine: the links of a topology, with their times.
+ * A machine: the nodes and links of a topology, with their times, and what ranks cost.
  *
  * In: an instance; the topology is that of its schedule. Out: the links, sorted. Every rank runs the
  * topology's body (expand/cursor.h), statement by statement, since the times are those of the statement
  * that makes the link. A link that is made again must have the same times. O(links log links).
+ *
+ * Paths: breadth first from a rank over the switches, once for each rank that asks, and then from the
+ * destination's links back. A rank passes no message on.
  */
 #include "compiler/cost/cost.h"
 #include "compiler/expand/cursor.h"
@@ -11,6 +14,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MOST_RATE 1e18 /* bytes/s */
+#define MOST_TIME 1e6  /* s */
 
 struct made {
 	uint64_t pair; /* source << 32 | destination */
@@ -27,23 +33,30 @@ static int by_pair(const void *a, const void *b)
 	return (x->at > y->at) - (x->at < y->at);
 }
 
+/* Takes the value of an attribute. False: it is out of range, which is reported. */
+static bool in_range(struct ctx *c, const char *of, const struct binding *b, double least,
+		     double most, double *value)
+{
+	*value = b->number;
+	if (*value >= least && *value <= most)
+		return true;
+	diag_add(c->diags, SEV_ERROR, 702, b->span, NO_RANK, "%s's %s is %g to %g %s", of,
+		 b->name.name, least, most, most == MOST_RATE ? "bytes/s" : "s");
+	return false;
+}
+
 /* False: it is not there, or is no time; reported. */
 static bool attribute(struct ctx *c, const struct decl *t, const struct stmt *s, const char *name,
 		      double least, double most, double *value)
 {
-	for (const struct binding *b = s->more; b; b = b->next) {
-		if (strcmp(b->name.name, name) != 0)
-			continue;
-		*value = b->number;
-		if (*value >= least && *value <= most)
-			return true;
-		diag_add(
-			c->diags, SEV_ERROR, 702, b->span, NO_RANK,
-			"simulate: a link's bandwidth is 1 to 1e18 bytes/s, its latency 0 to 1e6 s");
-		return false;
-	}
+	const struct binding *b = s->more;
+
+	while (b && strcmp(b->name.name, name) != 0)
+		b = b->next;
+	if (b)
+		return in_range(c, "a link", b, least, most, value);
 	struct diag *g = diag_add(c->diags, SEV_ERROR, 702, s->span, NO_RANK,
-				  "simulate: this link of %s has no %s", t->name.name, name);
+				  "this link of %s has no %s", t->name.name, name);
 	diag_help(
 		c->diags, g,
 		"give it both times: link rank -> E (bandwidth = 50e9, latency = 1e-6), in bytes/s and s; "
@@ -54,8 +67,26 @@ static bool attribute(struct ctx *c, const struct decl *t, const struct stmt *s,
 static bool take_times(struct ctx *c, const struct decl *t, const struct stmt *s,
 		       struct machine_link *l)
 {
-	return attribute(c, t, s, "bandwidth", 1, 1e18, &l->bandwidth) &&
-	       attribute(c, t, s, "latency", 0, 1e6, &l->latency);
+	return attribute(c, t, s, "bandwidth", 1, MOST_RATE, &l->bandwidth) &&
+	       attribute(c, t, s, "latency", 0, MOST_TIME, &l->latency);
+}
+
+/* What is not given stays 0, which costs nothing. */
+static bool take_cost(struct ctx *c, const struct decl *t, struct machine_cost *to)
+{
+	const struct stmt *s = t->body;
+	bool ok = true;
+
+	while (s && s->kind != S_COST)
+		s = s->next;
+	for (const struct binding *b = s ? s->more : NULL; b && ok; b = b->next)
+		ok = strcmp(b->name.name, "call") == 0
+			     ? in_range(c, "a cost", b, 0, MOST_TIME, &to->call)
+		     : strcmp(b->name.name, "step") == 0
+			     ? in_range(c, "a cost", b, 0, MOST_TIME, &to->step)
+			     : in_range(c, "a cost", b, 1, MOST_RATE,
+					b->name.name[0] == 'w' ? &to->worker : &to->reduce);
+	return ok;
 }
 
 static bool no_links(struct ctx *c, const struct instance *in)
@@ -93,6 +124,9 @@ static bool make(struct ctx *c, const struct instance *in, struct cursor *v, str
 		return false;
 	if (!v->npairs)
 		return no_links(c, in);
+	m->nnodes = v->nnodes;
+	m->switches = arena_copy(c->arena, v->switches, v->nswitches * sizeof(*v->switches));
+	m->nswitches = v->nswitches;
 	made = ARENA_ARRAY(c->scratch, struct made, v->npairs);
 	for (uint32_t i = 0; i < v->npairs; i++)
 		made[i] = (struct made){ v->pairs[i], i, v->named[i] };
@@ -107,15 +141,14 @@ static bool make(struct ctx *c, const struct instance *in, struct cursor *v, str
 		if (!ok || !before || before->src != l.src || before->dst != l.dst) {
 			m->links[m->nlinks++] = l;
 		} else if (before->bandwidth != l.bandwidth || before->latency != l.latency) {
-			diag_add(
-				c->diags, SEV_ERROR, 702, made[i].stmt->span, NO_RANK,
-				"simulate: the link from rank %u to rank %u is made twice, with different "
-				"times",
-				l.src, l.dst);
+			diag_add(c->diags, SEV_ERROR, 202, made[i].stmt->span, NO_RANK,
+				 "the link from %s to %s is made twice, with different times",
+				 machine_node(m, c->arena, l.src),
+				 machine_node(m, c->arena, l.dst));
 			ok = false;
 		}
 	}
-	return ok;
+	return ok && take_cost(c, t, &m->cost);
 }
 
 /* The links by their destination, for paths. */
@@ -141,7 +174,7 @@ struct machine *machine_make(struct ctx *c, const struct instance *in)
 	struct machine *m = ARENA_NEW(c->arena, struct machine);
 	struct cursor v;
 
-	m->nranks = m->nnodes = in->nranks;
+	m->nranks = in->nranks;
 	m->arena = c->arena;
 	cursor_init(&v, c, p, c->scratch, false);
 	if (instance_make(&v, false) != INSTANCE_OK || !make(c, in, &v, m))
@@ -160,7 +193,14 @@ struct machine *machine_make(struct ctx *c, const struct instance *in)
 
 const char *machine_node(const struct machine *m, struct arena *a, uint32_t node)
 {
-	(void)m;
+	for (uint32_t i = 0; i < m->nswitches && node >= m->nranks; i++) {
+		const struct switches *s = &m->switches[i];
+
+		if (node - s->first < s->n)
+			return s->of->value
+				       ? arena_printf(a, "%s[%u]", s->of->name, node - s->first)
+				       : s->of->name;
+	}
 	return arena_printf(a, "rank %u", node);
 }
 

@@ -41,6 +41,7 @@ void cursor_init(struct cursor *v, struct ctx *c, struct program *p, struct aren
 		.arena = a,
 		.quiet = quiet,
 		.ntasks = p->nranks,
+		.nnodes = p->nranks,
 		.c_room = c_room(),
 		.work = c->work ? c->work : ARENA_NEW(a, struct work),
 		.most_work = UINT64_MAX,
@@ -234,25 +235,88 @@ static void check(struct cursor *v, const struct stmt *s)
 		cursor_report(v, 205, s->span, "%s", s->text ? s->text : "assertion fails");
 }
 
+static struct switches *switches_of(struct cursor *v, const struct symbol *s)
+{
+	for (uint32_t i = 0; i < v->nswitches; i++)
+		if (v->switches[i].of == s)
+			return &v->switches[i];
+	return NULL;
+}
+
+/* The first rank makes them; on other ranks the text must make the same number. */
+static void make_switches(struct cursor *v, const struct stmt *s)
+{
+	struct switches *made = switches_of(v, s->var);
+	int64_t n = s->e ? eval(v, s->e) : 1;
+	if (v->stopped)
+		return;
+	if (made && n != made->n) {
+		cursor_report(v, 205, s->e->span,
+			      "%" PRId64
+			      " switches on this rank, and %u on rank 0: their number must "
+			      "not depend on the rank",
+			      n, made->n);
+		return;
+	}
+	if (n < 0 || n > LIMIT_RANKS || v->nnodes + (uint64_t)n > 2 * LIMIT_RANKS) {
+		cursor_report(v, n < 0 ? 205 : 501, s->e->span,
+			      n < 0 ? "%" PRId64 " switches: a number is at least 0"
+				    : "%" PRId64 " switches: there are more than %u (LIMIT_RANKS)",
+			      n, LIMIT_RANKS);
+		v->stopped = true;
+		return;
+	}
+	if (made)
+		return;
+	ARENA_PUSH(v->arena, v->switches, v->nswitches, v->capswitches) =
+		(struct switches){ s->var, v->nnodes, (uint32_t)n };
+	v->nnodes += (uint32_t)n;
+}
+
+/* The value of an end of a link; *of: the switches that it names, or NULL: it is a rank's number. */
+static int64_t end_of_link(struct cursor *v, const struct expr *e, const struct switches **of)
+{
+	bool named = (e->kind == E_NAME || e->kind == E_ENTRY) && e->sym->kind == SYM_SWITCH;
+	*of = named ? switches_of(v, e->sym) : NULL;
+	return !named ? eval(v, e) : e->kind == E_ENTRY ? eval(v, e->a) : 0;
+}
+
+/* The node of an end; NONE: there is none, which is reported. */
+static uint32_t node_of(struct cursor *v, const struct expr *e, const struct switches *of,
+			int64_t at)
+{
+	uint32_t n = of ? of->n : v->program->nranks;
+	if ((uint64_t)at < n)
+		return (uint32_t)at + (of ? of->first : 0);
+	if (of && n)
+		cursor_report(v, 306, e->span, "%s[%" PRId64 "]: these switches are 0 to %u",
+			      of->of->name, at, n - 1);
+	else if (of)
+		cursor_report(v, 306, e->span, "%s[%" PRId64 "]: there is none of these switches",
+			      of->of->name, at);
+	else
+		cursor_report(v, 306, e->span, "a link with %" PRId64 ": ranks are 0 to %u", at,
+			      n - 1);
+	return NONE;
+}
+
 static void link(struct cursor *v, const struct stmt *s)
 {
-	int64_t a = eval(v, s->e), b = eval(v, s->e2), n = v->program->nranks;
-	if (v->stopped || a == b)
+	const struct switches *from, *to;
+	int64_t x = end_of_link(v, s->e, &from), y = end_of_link(v, s->e2, &to);
+	if (v->stopped || (x == y && from == to))
+		return;
+	uint32_t a = node_of(v, s->e, from, x), b = a == NONE ? NONE : node_of(v, s->e2, to, y);
+	if (b == NONE)
 		return;
 	v->idle = 0;
 	v->work->done += WORK_OP;
-	if ((uint64_t)a >= (uint64_t)n || (uint64_t)b >= (uint64_t)n) {
-		cursor_report(v, 306, s->e2->span,
-			      "a link from %" PRId64 " to %" PRId64 ": ranks are 0 to %" PRId64, a,
-			      b, n - 1);
-		return;
-	}
 	if (v->npairs >= LIMIT_LINKS) {
 		cursor_report(v, 501, s->e2->span, "more than %u links (LIMIT_LINKS)", LIMIT_LINKS);
 		v->stopped = true;
 		return;
 	}
-	ARENA_PUSH(v->arena, v->pairs, v->npairs, v->cappairs) = (uint64_t)a << 32 | (uint64_t)b;
+	ARENA_PUSH(v->arena, v->pairs, v->npairs, v->cappairs) = (uint64_t)a << 32 | b;
 	if (v->links_named)
 		ARENA_PUSH(v->arena, v->named, v->nnamed, v->capnamed) = s;
 }
@@ -288,6 +352,8 @@ static bool statement(struct cursor *v, const struct stmt *s)
 	case S_ASSERT: check(v, s); break;
 	case S_LET: let(v, s); break;
 	case S_LINK: link(v, s); break;
+	case S_SWITCH: make_switches(v, s); break;
+	case S_COST: break;
 	case S_FN: break;
 	}
 	return true;

@@ -276,7 +276,13 @@ struct cursor {
 	uint32_t most;	    /* scratch: most in use on any rank so far */
 	uint64_t nsilent;   /* FRESH and WAIT rows so far, of all ranks */
 
-	uint64_t *pairs; /* of links: source << 32 | target */
+	struct switches { /* of a topology: nodes first .. first + n - 1 */
+		const struct symbol *of;
+		uint32_t first, n;
+	} *switches;
+	uint32_t nswitches, capswitches;
+	uint32_t nnodes; /* ranks and switches */
+	uint64_t *pairs; /* of links: source << 32 | target; nodes */
 	uint32_t npairs, cappairs;
 	bool links_named;	   /* also collects the statements that make them: */
 	const struct stmt **named; /* [npairs] */

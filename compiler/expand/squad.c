@@ -395,8 +395,10 @@ static void statement(struct squad *b, const struct stmt *s)
 		break;
 	case S_LET: let(b, s); break;
 	case S_LINK: link(b, s); break;
-	case S_FN: break;
-	case S_BLOCK: squad_fail(b); break; /* par() has them */
+	case S_FN:
+	case S_COST: break;
+	case S_SWITCH:
+	case S_BLOCK: squad_fail(b); break; /* topology.c runs the first, par() has the second */
 	}
 }
 

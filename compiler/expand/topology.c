@@ -8,6 +8,9 @@
  * In nearly all topologies a rank only makes links from itself. These become runs immediately: a
  * rank with links to all others has two runs. Links of other ranks are merged at the end. O(ranks +
  * links log links of a rank), less for loops that are run as a whole (links.c).
+ *
+ * With switches, the targets of a rank are those that a path through switches leads to. The ranks that a
+ * switch reaches are found once for each switch. O(switches * (switches + their links)) more.
  */
 #include "compiler/expand/squad.h"
 
@@ -20,7 +23,8 @@ struct pairs {
 	uint32_t nruns, capruns;
 	struct link_run *mine; /* of the current source, unsorted; they may overlap */
 	uint32_t nmine, capmine;
-	uint64_t *others; /* as cursor.pairs: links that another rank than their source made */
+	uint64_t *others; /* as cursor.pairs: links that another rank than their source made, and
+			     those of switches */
 	uint32_t nothers, capothers;
 };
 
@@ -83,9 +87,10 @@ static void add_runs(struct pairs *p)
 }
 
 /* Takes a link that the body made on a rank. */
-static inline void take_pair(struct pairs *p, uint32_t rank, uint32_t src, uint32_t dst)
+static inline void take_pair(struct pairs *p, uint32_t nranks, uint32_t rank, uint32_t src,
+			     uint32_t dst)
 {
-	if (src == rank)
+	if (src == rank && dst < nranks)
 		add_mine(p, dst, dst + 1);
 	else
 		ARENA_PUSH(p->arena, p->others, p->nothers, p->capothers) =
@@ -99,24 +104,88 @@ static void take_pairs(struct pairs *p, const struct cursor *v, uint32_t rank)
 	for (uint32_t i = 0; i < v->nspans; i++)
 		add_mine(p, v->spans[i].lo, v->spans[i].hi);
 	for (uint32_t i = 0; i < v->npairs; i++)
-		take_pair(p, rank, (uint32_t)(v->pairs[i] >> 32), (uint32_t)v->pairs[i]);
+		take_pair(p, v->program->nranks, rank, (uint32_t)(v->pairs[i] >> 32),
+			  (uint32_t)v->pairs[i]);
 	add_runs(p);
 }
 
-/* Makes all runs again, with the links that ranks made for other sources. */
-static void merge_others(struct links *l, struct pairs *p, uint32_t nranks)
+/* The ranks that switches reach. */
+struct reach {
+	struct pairs of; /* runs */
+	uint32_t *first; /* [switches + 1]: rows of them */
+};
+
+/* Breadth first from each switch, along links between switches. p->others is sorted. */
+static void find_reach(struct reach *to, const struct pairs *p, uint32_t nranks, uint32_t nnodes)
+{
+	uint32_t n = nnodes - nranks, *links, *queue, *met, at = 0;
+	*to = (struct reach){ .of.arena = p->arena };
+	to->first = ARENA_ARRAY(p->arena, uint32_t, n + 1);
+	links = ARENA_ARRAY(p->arena, uint32_t, n + 1); /* rows of p->others, by switch */
+	queue = ARENA_ARRAY(p->arena, uint32_t, n);
+	met = ARENA_ARRAY(p->arena, uint32_t, n);
+	for (uint32_t s = 0; s <= n; s++) {
+		while (at < p->nothers && p->others[at] >> 32 < nranks + s)
+			at++;
+		links[s] = at;
+	}
+	for (uint32_t s = 0; s < n; s++) {
+		uint32_t many = 0;
+		queue[many++] = s;
+		met[s] = s + 1;
+		for (uint32_t i = 0; i < many; i++)
+			for (uint32_t k = links[queue[i]]; k < links[queue[i] + 1]; k++) {
+				uint32_t dst = (uint32_t)p->others[k];
+				if (dst < nranks) {
+					add_mine(&to->of, dst, dst + 1);
+				} else if (met[dst - nranks] != s + 1) {
+					met[dst - nranks] = s + 1;
+					queue[many++] = dst - nranks;
+				}
+			}
+		to->first[s] = to->of.nruns;
+		add_runs(&to->of);
+	}
+	to->first[n] = to->of.nruns;
+}
+
+/* Adds the targets that a switch gives to a rank: all that it reaches, but the rank itself. */
+static void add_reached(struct pairs *p, const struct reach *from, uint32_t s, uint32_t rank)
+{
+	for (uint32_t i = from->first[s]; i < from->first[s + 1]; i++) {
+		struct link_run r = from->of.runs[i];
+		if (rank < r.lo || rank >= r.hi) {
+			add_mine(p, r.lo, r.hi);
+			continue;
+		}
+		if (r.lo < rank)
+			add_mine(p, r.lo, rank);
+		if (rank + 1 < r.hi)
+			add_mine(p, rank + 1, r.hi);
+	}
+}
+
+/* Makes all runs again, with the links that ranks made for other sources, and with paths. */
+static void merge_others(struct links *l, struct pairs *p, uint32_t nranks, uint32_t nnodes)
 {
 	struct link_run *own = p->runs;
 	uint32_t k = 0, lo = 0;
+	struct reach reach;
 	sort(p->others, p->nothers, sizeof(*p->others), ascending);
+	find_reach(&reach, p, nranks, nnodes);
 	p->runs = NULL;
 	p->nruns = p->capruns = 0;
 	for (uint32_t r = 0; r < nranks; r++) {
 		uint32_t hi = l->first[r + 1];
 		for (uint32_t i = lo; i < hi; i++)
 			add_mine(p, own[i].lo, own[i].hi);
-		for (; k < p->nothers && p->others[k] >> 32 == r; k++)
-			add_mine(p, (uint32_t)p->others[k], (uint32_t)p->others[k] + 1);
+		for (; k < p->nothers && p->others[k] >> 32 == r; k++) {
+			uint32_t dst = (uint32_t)p->others[k];
+			if (dst >= nranks)
+				add_reached(p, &reach, dst - nranks, r);
+			else
+				add_mine(p, dst, dst + 1);
+		}
 		l->first[r] = p->nruns;
 		add_runs(p);
 		lo = hi;
@@ -140,7 +209,8 @@ static bool every_pair(const struct links *l, uint32_t nranks)
 static bool too_many(struct cursor *v, const struct decl *topology)
 {
 	diag_add(v->ctx->diags, SEV_ERROR, 501, topology->name.span, NO_RANK,
-		 "more than %u links in other ranks' texts than their source's (LIMIT_LINKS)",
+		 "more than %u links with switches, or in other ranks' texts than their source's "
+		 "(LIMIT_LINKS)",
 		 LIMIT_LINKS);
 	return false;
 }
@@ -159,17 +229,18 @@ static uint32_t run_squad(struct links *l, struct pairs *p, struct squad *b,
 		const struct squad_rows *rows = &b->ranks[i];
 		l->first[r + i] = p->nruns;
 		for (const struct op *o = rows->ops; o < rows->ops + rows->n; o++)
-			take_pair(p, r + i, o->cell, o->other);
+			take_pair(p, v->program->nranks, r + i, o->cell, o->other);
 		add_runs(p);
 		v->idle = squad_idle(b, i, v->idle);
 	}
 	return n;
 }
 
-/* Makes a squad for the ranks after the first, if that has few links, and none from whole loops. */
+/* Makes a squad for the ranks after the first, if that has few links, and none from whole loops; a
+ * squad does not know switches. */
 static struct squad *make_squad(struct cursor *v)
 {
-	if (v->nspans || v->npairs > MOST_LINKS || v->program->nranks <= 2)
+	if (v->nspans || v->npairs > MOST_LINKS || v->program->nranks <= 2 || v->nswitches)
 		return NULL;
 	struct squad *b = ARENA_NEW(v->arena, struct squad);
 	squad_init(b, v);
@@ -217,7 +288,7 @@ void links_make(struct links *l, struct cursor *v, const struct decl *topology)
 	bool made = !topology->body || run_body(l, &p, v, topology);
 	v->spans_wanted = false;
 	if (made && p.nothers)
-		merge_others(l, &p, n);
+		merge_others(l, &p, n, v->nnodes);
 	l->runs = p.runs;
 	l->all = l->all || (made && every_pair(l, n));
 }

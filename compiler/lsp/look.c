@@ -211,6 +211,10 @@ static const char *describe_value(struct look *l, const struct symbol *s)
 	case SYM_COUNT:
 		return arena_printf(&l->arena, "`%s`: a count; the schedule gives its value",
 				    s->name);
+	case SYM_SWITCH:
+		return arena_printf(&l->arena, "`%s`: %s of a topology: %s messages", s->name,
+				    s->value ? "switches" : "a switch",
+				    s->value ? "they carry" : "it carries");
 	case SYM_INDEX: return arena_printf(&l->arena, "`%s`: every index of the buffer", s->name);
 	}
 	return "";

@@ -16,7 +16,8 @@ enum want {
 	WANT_FN = 8,
 	WANT_CONTRACT = 16,
 	WANT_TOPOLOGY = 32,
-	WANT_RUN = 64
+	WANT_RUN = 64,
+	WANT_SWITCH = 128
 };
 
 /* A name in scope. */

@@ -466,27 +466,66 @@ static void resolve_within(struct resolver *r, struct stmt *s)
 	names_block(r, s->body);
 }
 
-static void resolve_link(struct resolver *r, struct stmt *s)
+/* The end of a link: a number, or the name of a switch. */
+static void resolve_end(struct resolver *r, struct expr *e)
 {
-	static const char *const attributes[] = { "bandwidth", "latency" };
-	bool given[3] = { false };
+	struct def *def = (e->kind == E_NAME || e->kind == E_ENTRY) && !e->parens
+				  ? names_find(SPACE_VALUE, e->name.name)
+				  : NULL;
 
-	names_expr(r, s->e);
-	names_expr(r, s->e2);
+	if (!def || def->sym->kind != SYM_SWITCH) {
+		names_expr(r, e);
+		return;
+	}
+	e->sym = names_wanted(r, e->name, WANT_SWITCH)->sym;
+	names_expr(r, e->a);
+	names_expr(r, e->b);
+	if (e->b || (e->kind == E_ENTRY) != (e->sym->value != NULL))
+		NAMES_MISUSED(r, 203, e->span, e->name.name, def->span,
+			      e->sym->value ? "`%s` has several switches: %s[e] is one of them"
+					    : "`%s` is one switch: write `%s`",
+			      e->name.name, e->name.name);
+}
+
+/* Attributes of a link or a cost: the names that are allowed, each once. */
+static void resolve_attributes(struct resolver *r, const struct stmt *s, const char *const *names,
+			       uint32_t n, const char *listed)
+{
+	bool given[5] = { false };
+
 	for (struct binding *b = s->more; b; b = b->next) {
-		int i = 0;
+		uint32_t i = 0;
 
-		while (i < 2 && strcmp(b->name.name, attributes[i]))
+		while (i < n && strcmp(b->name.name, names[i]))
 			i++;
-		if (i == 2)
-			NAMES_ERROR(r, 201, b->name.span,
-				    "a link has no `%s`, only `bandwidth` and `latency`%s",
-				    b->name.name,
-				    names_hint(r, names_near(r, b->name.name, attributes, 2)));
+		if (i == n)
+			NAMES_ERROR(r, 201, b->name.span, "%s has no `%s`, only %s%s",
+				    lang_stmt_rule(s->kind).noun, b->name.name, listed,
+				    names_hint(r, names_near(r, b->name.name, names, n)));
 		else if (given[i])
 			NAMES_ERROR(r, 202, b->name.span, "`%s` is given twice", b->name.name);
 		given[i] = true;
 	}
+}
+
+static void resolve_link(struct resolver *r, struct stmt *s)
+{
+	static const char *const names[] = { "bandwidth", "latency" };
+
+	resolve_end(r, s->e);
+	resolve_end(r, s->e2);
+	resolve_attributes(r, s, names, 2, "`bandwidth` and `latency`");
+}
+
+static void resolve_cost(struct resolver *r, struct stmt *s)
+{
+	static const char *const names[] = { "call", "step", "worker", "reduce" };
+
+	resolve_attributes(r, s, names, 4, "`call`, `step`, `worker` and `reduce`");
+	for (const struct stmt *t = r->owner->body; t && t != s; t = t->next)
+		if (t->kind == S_COST)
+			diag_note(r->d, NAMES_ERROR(r, 202, s->span, "`cost` is given twice"),
+				  t->span, "the first one");
 }
 
 static void resolve_stmt(struct resolver *r, struct stmt *s)
@@ -524,6 +563,11 @@ static void resolve_stmt(struct resolver *r, struct stmt *s)
 		names_own(r, s->buffer->sym);
 		return;
 	case S_LINK: resolve_link(r, s); return;
+	case S_COST: resolve_cost(r, s); return;
+	case S_SWITCH:
+		names_expr(r, s->e);
+		names_own(r, s->var);
+		return;
 	}
 }
 

@@ -183,6 +183,7 @@ static const struct kind {
 	{ WANT_TABLE, SPACE_VALUE, "a table" },
 	{ WANT_ARG, SPACE_VALUE, "a buffer or a number" },
 	{ WANT_FN, SPACE_VALUE, "a function" },
+	{ WANT_SWITCH, SPACE_VALUE, "a switch" },
 	{ WANT_RUN, SPACE_RUN, "a proc or a schedule" },
 	{ WANT_TOPOLOGY, SPACE_TOPOLOGY, "a topology" },
 	{ WANT_CONTRACT, SPACE_CONTRACT, "a contract" },
@@ -204,6 +205,7 @@ static enum want kind_of(const struct def *def)
 {
 	if (def->space == SPACE_VALUE)
 		return def->sym->kind == SYM_FN	      ? WANT_FN
+		       : def->sym->kind == SYM_SWITCH ? WANT_SWITCH
 		       : def->sym->kind == SYM_BUFFER ? WANT_BUFFER
 		       : symbol_is_table(def->sym)    ? WANT_TABLE
 						      : WANT_NUMBER;

@@ -38,7 +38,8 @@ static void check_body(struct resolver *r, const struct stmt *s)
 	for (; s; s = s->next) {
 		if (s->kind == S_IF && is_never(s->e))
 			diag_warn(r->d, W_BRANCH, s->e->span, NO_RANK, "this block never runs");
-		if (s->kind == S_LET || s->kind == S_FN || s->kind == S_SCRATCH)
+		if (s->kind == S_LET || s->kind == S_FN || s->kind == S_SCRATCH ||
+		    s->kind == S_SWITCH)
 			check_symbol(r, lang_stmt_rule(s->kind).word,
 				     s->buffer ? s->buffer->sym : s->var);
 		if (s->fn)

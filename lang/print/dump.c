@@ -104,7 +104,7 @@ static void dump_bindings(struct dump *d, int level, const char *what, const str
 {
 	for (; b; b = b->next) {
 		begin(d, level, what, b->name.name);
-		if (!b->value && !b->sym) /* an attribute of a link */
+		if (!b->value && !b->sym) /* an attribute */
 			fprintf(d->out, " %.17g", b->number);
 		end(d, b->span);
 		dump_expr(d, level + 1, b->value);

@@ -95,6 +95,15 @@ cat >"$tmp/slow.ccs" <<-'END'
 	  link 1 -> 0 (bandwidth = 1e9, latency = 1e-6)
 	}
 	topology lone { if N > 64 { link rank -> 0 (bandwidth = 1e9, latency = 1e-6) } }
+	topology idle where N == 2 {
+	  cost (worker = 0)
+	  link rank -> 1 - rank (bandwidth = 1e9, latency = 1e-6)
+	}
+	topology stars where N == 2 {
+	  switch spine[1]
+	  for k in 0..2 { link k -> spine[0] (bandwidth = 1e9 , latency = 1e-6) }
+	  if rank == 1 { link 0 -> spine[0] (bandwidth = 1e9, latency = 2e-6) }
+	}
 	topology zero where N == 2 { link rank -> 1 - rank (bandwidth = 0, latency = 1e-6) }
 END
 # 500 us for rank 2's message (500,001); rank 0's take 1.5 us each.
@@ -154,7 +163,10 @@ refused() {
 refused "this link of ring has no bandwidth" "a machine without times" schedules/ring_allreduce.ccs -n 4
 refused "this link of half has no latency" "half of the times" "$tmp/late.ccs" -n 3 --on "$tmp/slow.ccs:half"
 refused "twice, with different times" "a link with two times" schedules/ring_allreduce.ccs -n 2 --on "$tmp/slow.ccs:twice"
-refused "bandwidth is 1 to 1e18" "a bandwidth of 0" schedules/ring_allreduce.ccs -n 2 --on "$tmp/slow.ccs:zero"
+refused "link.s bandwidth is 1 to 1e.18" "a bandwidth of 0" schedules/ring_allreduce.ccs -n 2 --on "$tmp/slow.ccs:zero"
+refused "cost.s worker is 1 to 1e.18" "a worker that moves nothing" schedules/ring_allreduce.ccs -n 2 --on "$tmp/slow.ccs:idle"
+refused "the link from rank 0 to spine.0. is made twice" "a link to a switch with two times" \
+	schedules/ring_allreduce.ccs -n 2 --on "$tmp/slow.ccs:stars"
 refused "topology full makes no link" "no topology" schedules/direct_allreduce.ccs -n 4
 refused "has no link between them" "a message without a link" schedules/direct_allreduce.ccs -n 5 --on "$tmp/own.ccs:own"
 refused "topology lone makes no link" "one rank" schedules/ring_allreduce.ccs -n 2 --on "$tmp/slow.ccs:lone"

@@ -93,6 +93,9 @@ function tokens(c, text) {
 
 // ---- Earley's recognizer
 
+// Words of one place. tree-sitter takes a word as a name where no rule wants the word.
+const NAMES_ELSEWHERE = new Set(["'switch", "'cost"]);
+
 function recognize(c, start, input) {
   const { productions } = c, nullable = new Set();
   for (let more = true; more;) {
@@ -120,7 +123,8 @@ function recognize(c, start, input) {
         (set.waiting[next] = set.waiting[next] || []).push(set.items[n]);
         productions[next].forEach((_, j) => push(k, next, j, 0, k));
         if (nullable.has(next)) push(k, name, i, dot + 1, from);
-      } else if (k < input.length && next === input[k]) {
+      } else if (k < input.length && (next === input[k] ||
+          (next === 'identifier' && NAMES_ELSEWHERE.has(input[k])))) {
         push(k + 1, name, i, dot + 1, from);
       }
     }

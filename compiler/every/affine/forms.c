@@ -386,10 +386,12 @@ static bool statement(struct walk *w, const struct stmt *s)
 	case S_CALL: return forms_call(w, s, list);
 	case S_ASSERT: return holds(w, s);
 	case S_LET: return let(w, s);
-	case S_FN: return true;
+	case S_FN:
+	case S_COST: return true;
 	case S_SCRATCH: return forms_scratch(w, s);
 	case S_BLOCK: return list(w, s->body);
 	case S_LINK: return link(w, s);
+	case S_SWITCH: return walk_fail(w, s->span, "a topology with switches");
 	}
 	return false;
 }

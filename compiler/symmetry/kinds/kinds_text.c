@@ -365,6 +365,7 @@ static void statement(struct kinds *k, const struct stmt *s)
 		break;
 	case S_SCRATCH: counts(k, s->buffer); break;
 	case S_LINK: link(k, s); break;
+	case S_SWITCH: kinds_broken(k, s->span, "a topology with switches"); break;
 	case S_WITHIN:
 		if (!is_all_ranks(k, s))
 			kinds_broken(k, s->span, "a group");
@@ -384,6 +385,7 @@ static void statement(struct kinds *k, const struct stmt *s)
 		return;
 	case S_PAR:
 	case S_BLOCK:
+	case S_COST:
 	case S_FN: break;
 	}
 	statements(k, s->body);
