@@ -340,9 +340,11 @@ void run_msccl(struct session *s)
 	struct source *source = session_read(s);
 	const char *root = source ? xml_root(&s->ctx, source) : NULL;
 
-	if (root && !strcmp(root, "system"))
+	if (source && (root ? !strcmp(root, "system") : s->o->emit == EMIT_CCS)) {
 		run_topology(s, source);
-	if (!source || (root && !strcmp(root, "system")) || !is_action(s) || !session_can_write(s))
+		return;
+	}
+	if (!source || !is_action(s) || !session_can_write(s))
 		return;
 	struct msccl *m = msccl_read(&s->ctx, source);
 	if (!m || !msccl_sound(&s->ctx, m))

@@ -16,18 +16,12 @@
 #define TABLE_RANKS "2,4,8,16" /* of `ccc table`, without -n */
 #define EAGER_BYTES (4u << 20) /* NCCL_BUFFSIZE */
 
-static const char *const stages[] = { [EMIT_AST] = "ast",
-				      [EMIT_PROGRAM] = "program",
-				      [EMIT_PLAN] = "plan",
-				      [EMIT_JSON] = "json",
-				      [EMIT_HEADER] = "header",
-				      [EMIT_SO] = "so",
-				      [EMIT_CUDA] = "cuda",
-				      [EMIT_PTX] = "ptx",
-				      [EMIT_MSCCL_XML] = "msccl-xml",
-				      [EMIT_CSV] = "csv",
-				      [EMIT_CCS] = "ccs",
-				      NULL };
+static const char *const stages[] = {
+	[EMIT_AST] = "ast",   [EMIT_PROGRAM] = "program", [EMIT_PLAN] = "plan",
+	[EMIT_JSON] = "json", [EMIT_HEADER] = "header",	  [EMIT_SO] = "so",
+	[EMIT_CUDA] = "cuda", [EMIT_PTX] = "ptx",	  [EMIT_MSCCL_XML] = "msccl-xml",
+	[EMIT_CSV] = "csv",   [EMIT_CCS] = "ccs",	  NULL
+};
 static const char *const formats[] = {
 	[DIAG_TEXT] = "text", [DIAG_JSON] = "json", [DIAG_SARIF] = "sarif", NULL
 };

@@ -63,7 +63,7 @@ void cure_text(struct session *s, const struct decl *schedule, uint32_t first, u
 /* run_schedules for an algorithm in MSCCL XML, which is one instance (msccl.c). */
 void run_msccl(struct session *s);
 
-/* A topology of NCCL, which is no algorithm (topology.c); and its text in the schedule language, with its
+/* A topology of NCCL, which is no algorithm (nccl_topology.c); and its text in the schedule language, with its
  * name: NULL: there is none, which is reported. */
 void run_topology(struct session *s, struct source *source);
 const char *topology_text(struct session *s, struct source *source, const char **name);

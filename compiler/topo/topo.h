@@ -18,8 +18,8 @@
 #include "compiler/program.h"
 
 #define TOPO_MOST_GPUS 1024u
-#define TOPO_MOST_NODES 8192u
-#define TOPO_MOST_DEPTH 64u /* of elements */
+#define TOPO_MOST_PARTS 8192u /* devices, NVLinks, and names that are not understood */
+#define TOPO_MOST_DEPTH 64u   /* of elements */
 
 enum topo_kind { TOPO_CPU, TOPO_PCI, TOPO_NIC, TOPO_GPU };
 
@@ -40,17 +40,18 @@ struct topo_node {
 	/* Of a GPU: */
 	int64_t rank;	 /* below 0: it is in no job */
 	uint32_t device; /* row of its <pci> */
-	double nvlink;	/* one NVLink or xGMI link */
-	double bridges; /* all its NVLinks to NVSwitches */
-	double to_cpu;	/* its NVLinks to its CPU, and C2C */
-	uint32_t index; /* by topo_tree.c: among the nodes of its kind that are left; a GPU's: its rank here */
+	double nvlink;	 /* one NVLink or xGMI link */
+	double bridges;	 /* all its NVLinks to NVSwitches */
+	double to_cpu;	 /* its NVLinks to its CPU, and C2C */
+	uint32_t
+		index; /* by topo_tree.c: among the nodes of its kind that are left; a GPU's: its rank here */
 };
 
 /* NVLinks from a GPU to another one. */
 struct topo_wire {
 	uint32_t from;	    /* row of the GPU */
 	const char *target; /* bus id */
-	uint32_t to;	    /* row of the <pci> with that bus id; NONE: there is none, or it has no GPU */
+	uint32_t to; /* row of the <pci> with that bus id; NONE: there is none, or it has no GPU */
 	uint32_t count;
 	struct span span;
 };
@@ -63,7 +64,7 @@ struct topo {
 	struct topo_wire *wires;
 	uint32_t nwires, capwires;
 	uint32_t ngpus, nhosts;
-	uint32_t *gpus; /* [ngpus] rows, by rank */
+	uint32_t *gpus;		      /* [ngpus] rows, by rank */
 	uint32_t count[TOPO_GPU + 1]; /* by topo_tree.c: of each kind, what is left */
 	uint32_t levels; /* by topo_tree.c: the most links from a GPU to its CPU by PCIe */
 };

@@ -42,7 +42,12 @@ static void warn(struct reader *r, struct span at, const char *name, const char 
 /* Bytes/s of one NVLink, by the GPU's compute capability. */
 static double nvlink_rate(int64_t sm)
 {
-	return GB * (sm >= 100 ? 40.1 : sm >= 90 ? 20.6 : sm == 86 ? 12 : sm >= 70 ? 20 : sm >= 60 ? 18 : 20);
+	return GB * (sm >= 100	? 40.1
+		     : sm >= 90 ? 20.6
+		     : sm == 86 ? 12
+		     : sm >= 70 ? 20
+		     : sm >= 60 ? 18
+				: 20);
 }
 
 /* Bytes/s of one xGMI link, by the name of the GPU's instruction set; 910 is an old name of gfx90a. */
@@ -71,7 +76,8 @@ static double cpu_rate(const struct xml_element *e)
 			return 40 * GB;
 		return GB * (family != 6 ? 6 : model >= 0x8f ? 22 : model >= 0x55 ? 10 : 6);
 	}
-	if (!strcmp(vendor, "AuthenticAMD")) { /* families were once without their extension's carry */
+	if (!strcmp(vendor,
+		    "AuthenticAMD")) { /* families were once without their extension's carry */
 		bool zen5 = family == 26 || family == 0xbf, zen3 = family == 25 || family == 0xaf;
 
 		return GB * (zen5 ? 32 : zen3 ? 24 : 16);
@@ -87,12 +93,15 @@ static double pcie_rate(struct reader *r, const struct xml_element *e)
 	static const struct {
 		double rate; /* GT/s */
 		double lane; /* GB/s, of data */
-	} speeds[] = { { 2.5, 0.1875 }, { 5, 0.375 }, { 8, 0.75 }, { 16, 1.5 }, { 32, 3 }, { 64, 6 } };
+	} speeds[] = {
+		{ 2.5, 0.1875 }, { 5, 0.375 }, { 8, 0.75 }, { 16, 1.5 }, { 32, 3 }, { 64, 6 }
+	};
 	const char *text = xml_text(e, "link_speed");
+	uint32_t errors = r->c->diags->errors;
 	int64_t width = xml_number(e, "link_width", 0, 32, 0);
 	double rate = text ? strtod(text, NULL) : 0;
 
-	if (!width) {
+	if (!width && r->c->diags->errors == errors) {
 		warn(r, xml_place(e, "link_width"), "link_width=0",
 		     "the link's width is not known: 16 lanes are taken, as NCCL does");
 		width = 16;
@@ -100,8 +109,8 @@ static double pcie_rate(struct reader *r, const struct xml_element *e)
 	for (size_t i = 0; i < sizeof(speeds) / sizeof(*speeds); i++)
 		if (rate == speeds[i].rate)
 			return (double)width * speeds[i].lane * GB;
-	warn(r, xml_place(e, "link_speed"), "link_speed=",
-	     "the link's speed is not known: 8 GT/s are taken, as NCCL does");
+	warn(r, xml_place(e, "link_speed"),
+	     "link_speed=", "the link's speed is not known: 8 GT/s are taken, as NCCL does");
 	return (double)width * 0.75 * GB;
 }
 
@@ -158,15 +167,16 @@ static void read_pci(struct reader *r, const struct xml_element *e)
 		return;
 	}
 	n->name = copy(r, busid);
-	n->chip = arena_printf(r->c->arena, "%.8s:%.8s", vendor ? vendor : "", device ? device : "");
+	n->chip =
+		arena_printf(r->c->arena, "%.8s:%.8s", vendor ? vendor : "", device ? device : "");
 	n->up = pcie_rate(r, e);
 	for (uint32_t i = 0; i < self; i++) {
 		const struct topo_node *o = &r->t->nodes[i];
 
 		if (o->kind != TOPO_PCI || o->host != n->host || strcasecmp(o->name, n->name) != 0)
 			continue;
-		struct diag *g = diag_add(r->c->diags, SEV_ERROR, 608, xml_place(e, "busid"), NO_RANK,
-					  "there are two devices at bus id %s", n->name);
+		struct diag *g = diag_add(r->c->diags, SEV_ERROR, 608, xml_place(e, "busid"),
+					  NO_RANK, "there are two devices at bus id %s", n->name);
 		diag_note(r->c->diags, g, o->span, "the first one");
 		return;
 	}
@@ -204,7 +214,8 @@ static void read_nvlink(struct reader *r, const struct xml_element *e)
 		n->bridges += (double)count * n->nvlink;
 	} else {
 		diag_warn(r->c->diags, W_TOPOLOGY, xml_place(e, "tclass"), NO_RANK,
-			  "class '%.20s' is of no GPU, NVSwitch or CPU: the link is left out", class);
+			  "class '%.20s' is of no GPU, NVSwitch or CPU: the link is left out",
+			  class);
 	}
 }
 
@@ -233,8 +244,8 @@ static void read_net(struct reader *r, const struct xml_element *e)
 	if (!xml_number(e, "net", 0, 1, 1))
 		return;
 	if (speed <= 0) {
-		warn(r, xml_place(e, "speed"), "speed=",
-		     "the port's speed is not known: 10 Gbit/s are taken, as NCCL does");
+		warn(r, xml_place(e, "speed"),
+		     "speed=", "the port's speed is not known: 10 Gbit/s are taken, as NCCL does");
 		speed = 10000;
 	}
 	if (!(latency >= 0 && latency <= 1e6)) {
@@ -276,10 +287,9 @@ enum { NELEMENTS = sizeof(elements) / sizeof(*elements) };
 
 static unsigned inside(const struct reader *r)
 {
-	static const unsigned of[] = { [TOPO_CPU] = IN_CPU,
-				       [TOPO_PCI] = IN_PCI,
-				       [TOPO_NIC] = IN_NIC,
-				       [TOPO_GPU] = IN_GPU };
+	static const unsigned of[] = {
+		[TOPO_CPU] = IN_CPU, [TOPO_PCI] = IN_PCI, [TOPO_NIC] = IN_NIC, [TOPO_GPU] = IN_GPU
+	};
 
 	if (r->depth < 2)
 		return r->depth ? IN_SYSTEM : IN_FILE;
@@ -297,9 +307,10 @@ static void check_attributes(struct reader *r, const struct xml_element *e, cons
 		if (!at)
 			warn(r, xml_place(e, a[0]),
 			     arena_printf(r->c->arena, "%.40s of %s", a[0], e->name),
-			     arena_printf(r->c->arena,
-					  "attribute '%.40s' of <%s> is not understood, and left out",
-					  a[0], e->name));
+			     arena_printf(
+				     r->c->arena,
+				     "attribute '%.40s' of <%s> is not understood, and left out",
+				     a[0], e->name));
 	}
 }
 
@@ -309,16 +320,22 @@ static void start_element(void *arg, const struct xml_element *e)
 	unsigned where = inside(r);
 	size_t k = 0;
 
-	if (r->depth + r->ignored >= TOPO_MOST_DEPTH || r->t->nnodes >= TOPO_MOST_NODES) {
+	if (r->depth + r->ignored >= TOPO_MOST_DEPTH) {
 		diag_add(r->c->diags, SEV_ERROR, 601, e->span, NO_RANK,
-			 r->t->nnodes >= TOPO_MOST_NODES
-				 ? "there are more than %u devices (TOPO_MOST_NODES)"
-				 : "elements nest in more than %u levels (TOPO_MOST_DEPTH)",
-			 r->t->nnodes >= TOPO_MOST_NODES ? TOPO_MOST_NODES : TOPO_MOST_DEPTH);
+			 "elements nest in more than %u levels (TOPO_MOST_DEPTH)", TOPO_MOST_DEPTH);
 		xml_stop(e->xml);
 		return;
 	}
-	while (k < NELEMENTS && (strcmp(elements[k].name, e->name) != 0 || !(elements[k].where & where)))
+	if (r->t->nnodes + r->t->nwires + r->nwarned >= TOPO_MOST_PARTS) {
+		diag_add(
+			r->c->diags, SEV_ERROR, 601, e->span, NO_RANK,
+			"there are more than %u devices, links and unknown names (TOPO_MOST_PARTS)",
+			TOPO_MOST_PARTS);
+		xml_stop(e->xml);
+		return;
+	}
+	while (k < NELEMENTS &&
+	       (strcmp(elements[k].name, e->name) != 0 || !(elements[k].where & where)))
 		k++;
 	if (r->ignored || k == NELEMENTS) {
 		if (!r->ignored)
@@ -359,7 +376,8 @@ static int by_rank(const void *a, const void *b)
 static bool number_gpus(struct reader *r)
 {
 	struct topo *t = r->t;
-	const struct topo_node **v = ARENA_ARRAY(r->c->scratch, const struct topo_node *, t->nnodes);
+	const struct topo_node **v =
+		ARENA_ARRAY(r->c->scratch, const struct topo_node *, t->nnodes);
 	struct diag *g;
 
 	for (uint32_t i = 0; i < t->nnodes; i++)
@@ -367,12 +385,13 @@ static bool number_gpus(struct reader *r)
 			v[t->ngpus++] = &t->nodes[i];
 	if (!t->ngpus || t->ngpus > TOPO_MOST_GPUS) {
 		g = diag_add(r->c->diags, SEV_ERROR, 608, NOWHERE, NO_RANK,
-			     t->ngpus ? "%s: there are %u GPUs, more than %u (TOPO_MOST_GPUS)" :
-					"%s: no GPU has a rank",
+			     t->ngpus ? "%s: there are %u GPUs, more than %u (TOPO_MOST_GPUS)"
+				      : "%s: no GPU has a rank",
 			     t->source->name, t->ngpus, TOPO_MOST_GPUS);
 		if (!t->ngpus)
-			diag_help(r->c->diags, g,
-				  "a job of NCCL writes a topology with ranks to $NCCL_TOPO_DUMP_FILE");
+			diag_help(
+				r->c->diags, g,
+				"a job of NCCL writes a topology with ranks to $NCCL_TOPO_DUMP_FILE");
 		return false;
 	}
 	qsort(v, t->ngpus, sizeof(*v), by_rank);
@@ -398,7 +417,8 @@ static void find_targets(struct reader *r)
 		struct topo_wire *w = &t->wires[i];
 
 		for (uint32_t k = 0; k < t->nnodes && w->to == NONE; k++)
-			if (t->nodes[k].kind == TOPO_PCI && t->nodes[k].host == t->nodes[w->from].host &&
+			if (t->nodes[k].kind == TOPO_PCI &&
+			    t->nodes[k].host == t->nodes[w->from].host &&
 			    !strcasecmp(t->nodes[k].name, w->target))
 				w->to = k;
 		if (w->to == NONE)

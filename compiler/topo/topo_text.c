@@ -57,11 +57,13 @@ static const char *plain(struct text *x, const char *text)
 	return s;
 }
 
-/* Switch number i of n in this node. */
+/* Switch number i, an expression, of n in this node. */
 static const char *place(struct text *x, const char *name, uint32_t n, const char *i)
 {
 	if (n == 1)
 		return arena_printf(x->c->scratch, "%s[node]", name);
+	if (!strcmp(i, "0"))
+		return arena_printf(x->c->scratch, "%s[node * %u]", name, n);
 	return arena_printf(x->c->scratch, "%s[node * %u + %s]", name, n, i);
 }
 
@@ -193,7 +195,7 @@ static void put_wires(struct text *x)
 
 	if (!t->nwires)
 		return;
-	rates = ARENA_ARRAY(x->c->scratch, double, n * n);
+	rates = ARENA_ARRAY(x->c->scratch, double, n *n);
 	for (uint32_t i = 0; i < t->nwires; i++) {
 		const struct topo_wire *w = &t->wires[i];
 		const struct topo_node *from = &t->nodes[w->from];
@@ -209,10 +211,10 @@ static void put_wires(struct text *x)
 	if (!k.n)
 		return;
 	put_table(x, "nvlinks", k.of, n * n);
-	put(x, "for to in 0..%u {\n", t->ngpus);
+	put(x, "for peer in 0..%u {\n", t->ngpus);
 	for (uint32_t i = 0; i < k.n; i++) {
-		put(x, "if nvlinks[gpu * %u + to] == %u {\n", t->ngpus, i + 1);
-		put_link(x, "rank", arena_printf(x->c->scratch, "node * %u + to", t->ngpus),
+		put(x, "if nvlinks[gpu * %u + peer] == %u {\n", t->ngpus, i + 1);
+		put_link(x, "rank", arena_printf(x->c->scratch, "node * %u + peer", t->ngpus),
 			 k.values[i], NVLINK_LATENCY);
 		put(x, "}\n");
 	}
@@ -223,7 +225,9 @@ static void put_wires(struct text *x)
 
 static void put_switches(struct text *x)
 {
-	static const char *const says[] = { [TOPO_CPU] = "CPU", [TOPO_PCI] = "PCIe", [TOPO_NIC] = "NIC" };
+	static const char *const says[] = {
+		[TOPO_CPU] = "CPU", [TOPO_PCI] = "PCIe switch", [TOPO_NIC] = "network by"
+	};
 	const struct topo *t = x->t;
 	bool bridges = false;
 
@@ -236,11 +240,11 @@ static void put_switches(struct text *x)
 			continue;
 		for (uint32_t i = 0; i < t->nnodes; i++)
 			if (!t->nodes[i].gone && t->nodes[i].kind == (enum topo_kind)kind)
-				put(x, "// %s %u: %s\n", says[kind], t->nodes[i].index,
+				put(x, "// %u: %s %s\n", t->nodes[i].index, says[kind],
 				    plain(x, t->nodes[i].name));
 		put(x, "switch %s[N / %u%s]\n", kinds[kind], t->ngpus,
-		    t->count[kind] == 1 ? "" :
-					  arena_printf(x->c->scratch, " * %u", t->count[kind]));
+		    t->count[kind] == 1 ? ""
+					: arena_printf(x->c->scratch, " * %u", t->count[kind]));
 	}
 }
 
@@ -279,9 +283,10 @@ static void put_tree(struct text *x, uint32_t ports)
 			if (k == i || o->gone || o->kind != TOPO_CPU || o->host != n->host)
 				continue;
 			if (!n->up_known)
-				diag_warn(x->c->diags, W_TOPOLOGY, n->span, NO_RANK,
-					  "the CPU's maker is not known: no limit between CPUs is taken, "
-					  "as NCCL does");
+				diag_warn(
+					x->c->diags, W_TOPOLOGY, n->span, NO_RANK,
+					"the CPU's maker is not known: no limit between CPUs is taken, "
+					"as NCCL does");
 			put_link(x, place_of(x, n), place_of(x, o), n->up, 0);
 		}
 	}
@@ -291,14 +296,17 @@ const char *topo_text(struct ctx *c, const struct topo *t)
 {
 	struct text x = { .c = c, .t = t };
 	uint32_t ports = t->count[TOPO_NIC] && t->levels > 2 ? t->levels - 2 : 0, g = t->ngpus;
+	const char *file = strrchr(t->source->name, '/');
 
-	put(&x, "// From %s, a topology of NCCL: %u GPU%s a node%s.\n", plain(&x, t->source->name), g,
-	    g == 1 ? "" : "s",
-	    t->count[TOPO_NIC] ? ", and any number of nodes in one network" : "; no network");
-	put(&x, "// Bandwidths are NCCL's, of a link in use; so are latencies, which the file does not have.\n"
-		"// The costs of calls and operations are not in the file: cost (call = 4e-6, ...).\n");
-	put(&x, "topology %s where N %% %u == 0%s {\n", t->name, g,
-	    t->count[TOPO_NIC] ? "" : arena_printf(c->scratch, " && N == %u", g));
+	put(&x, "// From NCCL's topology %s: %u GPU%s a node%s.\n",
+	    plain(&x, file ? file + 1 : t->source->name), g, g == 1 ? "" : "s",
+	    t->count[TOPO_NIC] ? ", any number of nodes in one network" : ", and no network");
+	put(&x,
+	    "// Bandwidths and latencies are NCCL's. The file has no costs of calls and operations.\n");
+	put(&x,
+	    t->count[TOPO_NIC] ? "topology %s where N %% %u == 0 {\n"
+			       : "topology %s where N == %u {\n",
+	    t->name, g);
 	put(&x, "let node = rank / %u\nlet gpu = rank %% %u\n", g, g);
 	put_switches(&x);
 	if (ports)

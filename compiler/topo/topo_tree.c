@@ -40,7 +40,8 @@ static void move_up(struct topo *t, struct topo_node *n)
 		struct topo_node *p = &t->nodes[n->parent];
 		struct topo_node *above = p->parent == NONE ? NULL : &t->nodes[p->parent];
 
-		if (above && is_two_level(p) && is_two_level(above) && !strcmp(p->chip, above->chip))
+		if (above && is_two_level(p) && is_two_level(above) &&
+		    !strcmp(p->chip, above->chip))
 			above->children += p->gone ? 0 : p->children - 1;
 		else if (p->kind == TOPO_PCI && p->children == 1)
 			n->up = n->up < p->up ? n->up : p->up;

@@ -190,14 +190,14 @@ static void take_root(void *arg, const char *name, const char **attributes)
 	xml_stop(x);
 }
 
-static void stop_at_doctype(void *arg, const char *name, const char *system, const char *public,
-			    int internal)
+/* It names the outermost element. */
+static void take_doctype(void *arg, const char *name, const char *system, const char *public,
+			 int internal)
 {
-	(void)name;
 	(void)system;
 	(void)public;
 	(void)internal;
-	xml_stop(arg);
+	take_root(arg, name, NULL);
 }
 
 const char *xml_root(struct ctx *c, struct source *source)
@@ -205,7 +205,7 @@ const char *xml_root(struct ctx *c, struct source *source)
 	struct xml *x = open_text(c, source);
 
 	XML_SetStartElementHandler(x->parser, take_root);
-	XML_SetStartDoctypeDeclHandler(x->parser, stop_at_doctype);
+	XML_SetStartDoctypeDeclHandler(x->parser, take_doctype);
 	parse_guarded(x);
 	return x->root;
 }

@@ -68,9 +68,10 @@ say "compiler: includes go one way" "$(
 	may $c/lsp $lang $base
 	may $c/xml $lang
 	may $c/msccl $lang $c/expand $check $c/xml
+	may $c/topo $lang $c $c/xml
 	may $c/pipe $lang $c/expand $check $c/witness $c/explain $c/emit
 	may $c $lang $c/expand $check $c/symmetry $c/witness $c/explain $c/cost $c/every $c/lower $c/emit \
-		$c/emit/msccl $c/lsp $c/xml $c/msccl $c/pipe runtime $base $plan)"
+		$c/emit/msccl $c/lsp $c/xml $c/msccl $c/topo $c/pipe runtime $base $plan)"
 
 say "runtime includes runtime only; ccrun also expressions of the language" \
 	"$(grep -rnE '#include "(compiler|lang|tests)/' runtime |
@@ -106,7 +107,7 @@ circles() { # circles folders|files FOLDER...: below $build
 }
 say "compiler: calls between folders have no circles" \
 	"$(circles folders $lang lang/names lang/print lang/number compiler $c/expand $check $c/witness $c/explain $c/cost $c/symmetry \
-		$c/symmetry/kinds $c/every $every $c/lower $c/emit $c/emit/msccl $c/lsp $c/xml $c/msccl $c/pipe \
+		$c/symmetry/kinds $c/every $every $c/lower $c/emit $c/emit/msccl $c/lsp $c/xml $c/msccl $c/topo $c/pipe \
 		$base $plan)"
 
 say "runtime: includes go one way" "$(

@@ -52,11 +52,13 @@ static void print_text(struct session *s, const char *text)
 void run_topology(struct session *s, struct source *source)
 {
 	const struct options *o = s->o;
-	bool fits = o->action == ACTION_CHECK || (o->action == ACTION_COMPILE && o->emit == EMIT_CCS);
-	const char *why = !fits ? "can be checked, written with --emit=ccs, and simulated on, nothing else"
-			  : o->ranks_given || o->nsettings || o->schedule || o->certificate
-				  ? "is no schedule, so it takes no -n, -D, --root, --schedule, --certificate"
-				  : NULL;
+	bool fits =
+		o->action == ACTION_CHECK || (o->action == ACTION_COMPILE && o->emit == EMIT_CCS);
+	const char *why =
+		!fits ? "can be checked, written with --emit=ccs, and simulated on, nothing else"
+		: o->ranks_given || o->nsettings || o->schedule || o->certificate
+			? "is no schedule, so it takes no -n, -D, --root, --schedule, --certificate"
+			: NULL;
 	const char *name, *text;
 
 	if (why) {
