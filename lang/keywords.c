@@ -192,7 +192,9 @@ enum starts keyword_starts(int token)
 
 enum starts keyword_text_starts(const char *text)
 {
-	return keyword_starts(keyword_token(text, strlen(text)));
+	const struct word *w = keyword_find(text, strlen(text));
+
+	return w ? w->starts : NOTHING;
 }
 
 size_t word_length(const char *s)

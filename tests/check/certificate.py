@@ -25,9 +25,14 @@ class Proof:
         return t[:clock[0]] + [clock[1]] + t[clock[0]:] if clock else t + [{}]
     def before(self, t, u): return [([eq(a, b) for a, b in zip(t[:i], u[:i])] + [lt(t[i], u[i])], None) for i in range(len(t))]
     def not_before(self, t, u): return self.before(u, t) + [([eq(a, b) for a, b in zip(t, u)], None)]
-    def clock(self, k, p):
-        c = next((c for c in self.c["clocks"] if c["at"] in (-1, self.ops[k]["place"][0]["value"])), None)
-        return [(g, (c["before"], v[0])) for g, v in pieces(c["clock"], p)] if c else [([], (self.long, {}))]
+    def segment(self, k): return next((c for c in self.c["clocks"] if c["at"] in (-1, self.ops[k]["place"][0]["value"])), None)
+    def level(self, k, wave):
+        """Its start's level, or its end's; None: its segment has a clock, or nothing."""
+        c = self.segment(k)
+        return c and "levels" in c and next(x["end" if wave else "start"] for x in c["levels"] if x["op"] == k)
+    def clock(self, k, p, wave):
+        c = self.segment(k)
+        return [(g, (c["before"], v[0])) for g, v in pieces(self.level(k, wave) or c["clock"], p)] if c else [([], (self.long, {}))]
     def one(self, k, key, p): return [(g, v[0]) for g, v in pieces(self.ops[k][key], p)]
     def fifo(self, k, p):
         """(sender, receiver, channel, blocks), by cases."""
@@ -43,8 +48,8 @@ class Proof:
     def target(self, k): return {"recv": "x", "reduce": "x", "copy": "y", "reduce into": "y"}.get(self.ops[k]["kind"])
     def form(self):
         """One wave in each place, all that is concurrent after it but blocks; clocks of a rank, not of its trips; plain buffers."""
-        sums = [s for c in self.c["clocks"] for x in c["clock"] for s in x["to"] + [f for _, f in x["if"]]]
-        say(all(not any(s[4:]) for s in sums) and all(c["before"] > 0 for c in self.c["clocks"]) and len({c["at"] < 0 for c in self.c["clocks"]}) < 2, "clocks of ranks")
+        sums = [s for c in self.c["clocks"] for x in c.get("clock", []) for s in x["to"] + [f for _, f in x["if"]]]
+        say(all(not any(s[4:]) for s in sums) and all(c["before"] > (-1 if "levels" in c and c["at"] < 0 else 0) for c in self.c["clocks"]) and len({c["at"] < 0 for c in self.c["clocks"]}) < 2, "clocks of ranks")
         p, N, R, least, buffers = self.point("p"), {"N": 1}, {"R": 1}, 1 if self.c["contract"] == "" else 2, self.c["buffers"]
         every = [ge(N, number(least)), ge(p[0], {}), lt(p[0], N)] + [eq(x, {}) for x in p[1:]] + ([ge(R, {}), lt(R, N)] if self.c["root"] else [])
         say(covered(every, [g for g, _ in pieces(self.c["possible"], p)]), "that each N is possible")
@@ -64,7 +69,7 @@ class Proof:
             say(len({*trips}) == len(trips) and all(0 < v < self.d - 1 for v in trips) and trips_end(o, self.d, 1), "trips of line %d" % o["line"])
             for g, _ in self.here(k, p):
                 say(covered(g, [[ge(p[0], {}), lt(p[0], {"N": 1})] + [ge(p[v], {}) if v in trips else eq(p[v], {}) for v in range(1, self.d - 1)]]), "points of line %d" % o["line"])
-                for f in [o[key] for key in ("peer", "channel") if key in o] + [x[y] for x in parts for y in ("first", "n")] + [c["clock"] for c in self.c["clocks"]]:
+                for f in [o[key] for key in ("peer", "channel") if key in o] + [x[y] for x in parts for y in ("first", "n")] + [c["clock"] for c in self.c["clocks"] if "clock" in c] + ([self.level(k, w) for w in (0, 1)] if "peer" in o and self.level(k, 0) else []):
                     say(whole(g, f, p), "one value at each point of line %d" % o["line"])
     def places(self):
         """No operation's place begins as another's does, and then ends, or goes on in another way."""
@@ -102,12 +107,26 @@ class Proof:
                     say(len(a) == len(b) and covered(h, [[eq(x, y) for x, y in zip(a, b)]]), "FIFOs of line %d" % o["line"])
                 for h, (a, b) in cases(g, pieces(o["x"]["n"], p), pieces(self.ops[m]["x"]["n"], q)):
                     say(covered(h, [[eq(a[0], b[0])]]), "lengths of line %d" % o["line"])
+    def levels(self):
+        """Where messages have levels: they do not fall along a rank's own order, as far as it is not that of the entries before them."""
+        p, q = self.event(self.point("p")), self.event(self.point("q"))
+        of = [k for k, o in enumerate(self.ops) if "peer" in o and self.level(k, 0)]
+        for k in of:
+            for g, ((_, a), (_, b)) in cases([], self.clock(k, p, 0), self.clock(k, p, 1)):
+                say(not list(cases(g + [lt(b, a)], self.here(k, p))), "line %d ends before it starts" % self.ops[k]["line"])
+            for j in [j for j in of if self.segment(j) is self.segment(k)]:
+                t, u, e, f = self.time(k, p, 0), self.time(j, q, 0), self.ops[k]["place"], self.ops[j]["place"]
+                for i in range(self.segment(k)["before"], self.long):
+                    if i < min(len(e), len(f)) and e[i]["concurrent"] and f[i]["concurrent"]: continue
+                    own = [eq(a, b) for a, b in zip([p[0]] + t[:i], [q[0]] + u[:i])] + [lt(t[i], u[i])]
+                    for g, (_, _, (_, a), (_, b)) in cases(own, self.here(k, p), self.here(j, q), self.clock(k, p, 1), self.clock(j, q, 0)):
+                        say(empty(g + [lt(b, a)]), "line %d comes before line %d" % (self.ops[j]["line"], self.ops[k]["line"]))
     def order(self):
         sends = [k for k, o in enumerate(self.ops) if o["kind"] == "send"]
         p, q = self.event(self.point("p")), self.event(self.point("q"))
         for k in sends:
             for g, (_, (m, r)) in cases([], self.here(k, p), self.met("to_recv", k, p)):
-                for h, (c, d) in cases(g, self.clock(k, p), self.clock(m, r)):
+                for h, (c, d) in cases(g, self.clock(k, p, 0), self.clock(m, r, 1)):
                     say(not list(cases(h, self.not_before(self.time(k, p, 0, c), self.time(m, r, 1, d)))), "line %d's messages come before they are sent" % self.ops[m]["line"])
             for j in sends:
                 for g, (_, a, _, b) in cases([], self.here(k, p), self.fifo(k, p), self.here(j, q), self.fifo(j, q)):
@@ -115,7 +134,7 @@ class Proof:
                     g = g + [eq(x, y) for x, y in zip(a, b)]
                     for h, (_, (m, r), (n, s)) in cases(g, self.before(self.time(k, p, 0), self.time(j, q, 0)), self.met("to_recv", k, p), self.met("to_recv", j, q)):
                         say(all(empty(h + c) for c, _ in self.not_before(self.time(m, r, 0), self.time(n, s, 0))), "order of line %d" % self.ops[m]["line"])
-                        for x, (c, d) in cases(h, self.clock(m, r), self.clock(j, q)):
+                        for x, (c, d) in cases(h, self.clock(m, r, 0), self.clock(j, q, 1)):
                             say(all(empty(x + y) for y, _ in self.not_before(self.time(m, r, 0, c), self.time(j, q, 1, d))), "a slot for line %d" % self.ops[j]["line"])
     def races(self):
         uses = [(k, key) for k, o in enumerate(self.ops) for key in "xy" if key in o]
@@ -201,6 +220,6 @@ class Proof:
 def main(c, arguments):
     say((arguments == ["--callee", "N"]) == (c["contract"] == "") and formed(c), "a contract, and sums of integers")
     proof = Proof(c)
-    for step in ("form", "points", "places", "bounds", "matching", "order", "races", "sources", "values", "contract"): getattr(proof, step)()
+    for step in ("form", "points", "places", "bounds", "matching", "levels", "order", "races", "sources", "values", "contract"): getattr(proof, step)()
     print("ok - %s: %s for every N" % (c["schedule"], c["contract"]))
 checked(main, 1)

@@ -60,7 +60,7 @@ void affine_proof_free(const struct forms *f, struct affine_proof *p)
 {
 	for (uint32_t i = 0; i < p->pairs.n; i++)
 		isl_map_free(p->pairs.v[i].map);
-	clocks_free(&p->clocks);
+	clocks_free(f, &p->clocks);
 	flow_free(&p->flow);
 	free_holdings(f, p);
 	isl_union_map_free(p->sums);

@@ -106,14 +106,34 @@ static json_t *holding(struct paper *p, struct forms *f, const struct form *o,
 	return j;
 }
 
+/* The levels of each message in a clock's segment: {"op": k, "start": ..., "end": ...} */
+static json_t *level_list(struct paper *p, const struct forms *f, const struct clock *g)
+{
+	json_t *list = json_array();
+
+	for (uint32_t k = 0; k < f->nops; k++)
+		if (g->levels[2 * k])
+			json_array_append_new(
+				list,
+				json_pack("{s:i, s:o, s:o}", "op", (int)k, "start",
+					  value_pieces(p, g->levels[2 * k], f->ops[k].domain),
+					  "end",
+					  value_pieces(p, g->levels[2 * k + 1], f->ops[k].domain)));
+	return list;
+}
+
 static json_t *clock_list(struct paper *p, const struct forms *f, const struct clocks *c)
 {
 	json_t *list = json_array();
 
-	for (uint32_t i = 0; i < c->n; i++)
-		json_array_append_new(list, json_pack("{s:i, s:i, s:o}", "at", (int)c->v[i].at,
-						      "before", (int)c->v[i].before, "clock",
-						      value_pieces(p, c->v[i].clock, f->context)));
+	for (uint32_t i = 0; i < c->n; i++) {
+		const struct clock *g = &c->v[i];
+		json_array_append_new(list,
+				      json_pack("{s:i, s:i, s:o}", "at", (int)g->at, "before",
+						(int)g->before, g->levels ? "levels" : "clock",
+						g->levels ? level_list(p, f, g)
+							  : value_pieces(p, g->clock, f->context)));
+	}
 	return list;
 }
 

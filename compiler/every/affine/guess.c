@@ -161,23 +161,6 @@ static bool trial_make(struct trial *w, const struct flow *flow)
 
 /* ---- samples -------------------------------------------------------------------------- */
 
-/* A write of the current operation: its terms, and its value. */
-struct sample {
-	int64_t nranks, term[TERMS], lo, n, index, own;
-	uint32_t buffer;
-	bool all; /* every rank, so lo is arbitrary */
-};
-
-struct samples {
-	struct forms *f;
-	isl_pw_aff *terms[TERMS];
-	struct term_name names[TERMS];
-	uint32_t nterms;
-	isl_pw_aff *own; /* the chunk that is written */
-	struct sample *v;
-	uint32_t n, cap;
-};
-
 /* The first rank of an interval modulo N. False: there is a gap. */
 static bool interval(uint64_t ranks, int64_t nranks, struct sample *s)
 {
@@ -234,8 +217,6 @@ static bool add_samples(struct samples *s, const struct trial *w, uint32_t k, bo
 
 /* ---- fits ------------------------------------------------------------------------------------ */
 
-enum what { WHAT_LO, WHAT_N, WHAT_INDEX };
-
 static int64_t wanted(const struct sample *s, enum what what)
 {
 	return what == WHAT_LO ? s->lo : what == WHAT_N ? s->n : s->index;
@@ -285,25 +266,25 @@ static bool fit_constant(const struct samples *s, struct term_sum *u, enum what 
 	return false;
 }
 
-/* Fits a sum to all samples; sums of few terms are tried first. */
-static bool fit(const struct samples *s, struct term_sum *u, enum what what, bool around)
+bool fit(const struct samples *s, struct term_sum *u, enum what what, bool around)
 {
-	uint32_t choices = 1, wides = around ? 1 : 3;
+	static const int64_t factors[] = { 0, 1, -1, 2, -2 };
+	uint32_t choices = 1, of = s->steep ? 5 : 3, wides = around ? 1 : 5;
 
 	*u = (struct term_sum){ .around = around };
 	if (!first_sample(s, what))
 		return true;
 	for (uint32_t t = 0; t < s->nterms; t++)
-		choices *= 3;
+		choices *= of;
 	for (uint32_t used = 0; used <= s->nterms; used++)
 		for (uint32_t c = 0; c < choices; c++) {
 			uint32_t rest = c, terms = 0;
-			for (uint32_t t = 0; t < s->nterms; t++, rest /= 3) {
-				u->factor[t] = rest % 3 == 2 ? -1 : (int64_t)(rest % 3);
+			for (uint32_t t = 0; t < s->nterms; t++, rest /= of) {
+				u->factor[t] = factors[rest % of];
 				terms += u->factor[t] != 0;
 			}
 			for (uint32_t k = 0; k < wides && terms == used; k++) {
-				u->wide = k == 2 ? -1 : (int64_t)k;
+				u->wide = factors[k];
 				if (fit_constant(s, u, what))
 					return true;
 			}
@@ -311,8 +292,7 @@ static bool fit(const struct samples *s, struct term_sum *u, enum what what, boo
 	return false;
 }
 
-/* A fitted sum as a value on the points of `w`. */
-static isl_pw_aff *sum_value(struct walk *w, const struct samples *s, const struct term_sum *u)
+isl_pw_aff *fit_value(struct walk *w, const struct samples *s, const struct term_sum *u)
 {
 	struct forms *f = s->f;
 	isl_pw_aff *n = forms_param(f, 0), *v = forms_constant(f, u->constant);
@@ -347,7 +327,7 @@ static const struct chunks *target(const struct form *o)
 	return o->stmt->kind >= S_COPY ? &o->y : &o->x;
 }
 
-static void add_term(struct samples *s, isl_pw_aff *v, const char *name, int64_t start)
+void fit_term(struct samples *s, isl_pw_aff *v, const char *name, int64_t start)
 {
 	if (s->nterms == TERMS) {
 		isl_pw_aff_free(v);
@@ -363,7 +343,7 @@ static void add_trip(struct samples *s, const struct place_entry *e)
 
 	if (e->by != 1)
 		name = arena_printf(s->f->arena, "(trip of %s)", name);
-	add_term(s, forms_dim(s->f, e->value), name, e->by == 1 ? e->start : 0);
+	fit_term(s, forms_dim(s->f, e->value), name, e->by == 1 ? e->start : 0);
 }
 
 /* The terms that may matter to an operation. */
@@ -372,18 +352,18 @@ static void make_terms(struct samples *s, const struct form *o, isl_set *domain)
 	struct forms *f = s->f;
 	int64_t n;
 
-	add_term(s, forms_dim(f, 0), "rank", 0);
+	fit_term(s, forms_dim(f, 0), "rank", 0);
 	for (uint32_t i = 0; i < o->nplace; i++)
 		if (o->place[i].trip)
 			add_trip(s, &o->place[i]);
 	if (!affine_number(target(o)->n, o->domain, &n) || n != 1)
-		add_term(s, forms_dim(f, f->dims - 1), "chunk", 0);
+		fit_term(s, forms_dim(f, f->dims - 1), "chunk", 0);
 	if (f->root)
-		add_term(s, forms_param(f, 1), f->in->root_param->name, 0);
+		fit_term(s, forms_param(f, 1), f->in->root_param->name, 0);
 	for (uint32_t i = 0; i < f->nclocks && i < 3; i++) {
 		isl_set *d = isl_pw_aff_domain(isl_pw_aff_copy(f->clocks[i]));
 		if (isl_set_is_subset(domain, d) == isl_bool_true)
-			add_term(s, isl_pw_aff_copy(f->clocks[i]), f->clock_names[i], 0);
+			fit_term(s, isl_pw_aff_copy(f->clocks[i]), f->clock_names[i], 0);
 		isl_set_free(d);
 	}
 	s->own = isl_pw_aff_add(isl_pw_aff_copy(target(o)->lo), forms_dim(f, f->dims - 1));
@@ -408,7 +388,7 @@ static isl_pw_aff *fit_index(struct walk *w, const struct samples *s)
 		return isl_pw_aff_intersect_domain(isl_pw_aff_copy(s->own),
 						   isl_set_copy(w->domain));
 	if (fit(s, &u, WHAT_INDEX, false) || fit(s, &u, WHAT_INDEX, true))
-		return sum_value(w, s, &u);
+		return fit_value(w, s, &u);
 	return NULL;
 }
 
@@ -430,8 +410,8 @@ static bool fit_holding(struct walk *w, const struct samples *s, const struct fo
 	if (!same_buffer(s) || !fit(s, &n, WHAT_N, false) || !fit(s, &lo, WHAT_LO, true))
 		return false;
 	h->buffer = s->v[0].buffer;
-	h->n = sum_value(w, s, &n);
-	h->lo = sum_value(w, s, &lo);
+	h->n = fit_value(w, s, &n);
+	h->lo = fit_value(w, s, &lo);
 	h->index = fit_index(w, s);
 	h->text = words_holding(s->f, o, s->names, s->nterms, &lo, &n);
 	return h->n && h->lo && h->index;

@@ -19,7 +19,7 @@
  * A segment is a run of statements of the main list. Clocks are tried for each segment alone, as
  * waits between segments lead forward in the text: single statements first, then one segment for
  * the whole text, then statements joined where messages connect them. O(clocks * entries * pairs^2)
- * set operations.
+ * set operations. If no clock is found, each message gets a level (levels.c).
  */
 #ifdef CCS_HAVE_ISL
 #include "compiler/every/affine/relations.h"
@@ -33,6 +33,9 @@ static bool fail(struct forms *f, const struct form *o, const char *why)
 /* The time at which the wave of an operation starts, or has finished. */
 static isl_map *segment_time(struct forms *f, const struct clock *g, uint32_t op, bool finished)
 {
+	if (g->levels)
+		return relation_time(f, &f->ops[op], finished, g->levels[2 * op + finished],
+				     g->before);
 	if (g->clock && g->added) {
 		isl_pw_aff *sum =
 			isl_pw_aff_add(isl_pw_aff_copy(g->clock),
@@ -76,8 +79,7 @@ static bool slots_grow(struct forms *f, const struct pairs *p, const struct pair
 	return true;
 }
 
-/* Whether times grow along all waits inside the segment. */
-static bool segment_grows(struct forms *f, const struct pairs *p, const struct clock *g)
+bool progress_grows(struct forms *f, const struct pairs *p, const struct clock *g)
 {
 	for (uint32_t i = 0; i < p->n; i++) {
 		const struct pair *a = &p->v[i];
@@ -143,7 +145,7 @@ static bool clock_grows_somewhere(struct forms *f, const struct pairs *p, struct
 		for (uint32_t at = g->at != NONE && g->at == g->last; at < n; at++) {
 			g->before = at;
 			g->added = added;
-			if (!(added && is_wave(f, at)) && segment_grows(f, p, g))
+			if (!(added && is_wave(f, at)) && progress_grows(f, p, g))
 				return true;
 		}
 	return false;
@@ -184,19 +186,27 @@ static bool segment_ends(struct forms *f, const struct pairs *p, uint32_t at, ui
 {
 	struct clock g = { .at = at, .last = last };
 
-	if (segment_grows(f, p, &g) || clock_grows(f, p, &g, forms_dim(f, 0), to))
+	if (progress_grows(f, p, &g) || clock_grows(f, p, &g, forms_dim(f, 0), to))
 		return true;
 	for (uint32_t i = 0; i < f->nclocks; i++)
 		if (known_everywhere(f, f->clocks[i]) &&
 		    clock_grows(f, p, &g, isl_pw_aff_copy(f->clocks[i]), to))
 			return true;
-	return false;
+	g.clock = NULL;
+	g.added = false;
+	if (!levels_grow(f, p, &g))
+		return false;
+	ARENA_PUSH(f->arena, to->v, to->n, to->cap) = g;
+	return true;
 }
 
-void clocks_free(struct clocks *c)
+void clocks_free(const struct forms *f, struct clocks *c)
 {
-	for (uint32_t i = 0; i < c->n; i++)
+	for (uint32_t i = 0; i < c->n; i++) {
 		isl_pw_aff_free(c->v[i].clock);
+		for (uint32_t k = 0; k < 2 * f->nops && c->v[i].levels; k++)
+			isl_pw_aff_free(c->v[i].levels[k]);
+	}
 	c->n = 0;
 }
 
@@ -255,7 +265,7 @@ bool progress_made(struct forms *f, const struct pairs *p, uint32_t slots, struc
 	f->rendezvous = slots == 0;
 	if (parts_end(f, p, false, to))
 		return true;
-	clocks_free(to);
+	clocks_free(f, to);
 	if (segment_ends(f, p, NONE, NONE, to)) {
 		f->why = NULL;
 		return true;

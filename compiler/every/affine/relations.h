@@ -51,13 +51,16 @@ bool order_is_message(const struct form *o);
 bool order_grows(isl_map *m, isl_map *from, isl_map *to);
 /** receive -> a later send of its FIFO; NULL: none. */
 isl_map *order_frees(struct forms *f, const struct pair *p, const struct form *later);
-/* A clock: a value that depends on the rank alone, inserted before an entry of places. */
+/* A clock: a value that depends on the rank alone, inserted before an entry of places; or a level of each
+ * event. */
 struct clock {
 	uint32_t at;	 /* only for places with a first entry of at .. last; NONE: for all */
 	uint32_t last;	 /* see `at` */
 	uint32_t before; /* the entry before which it is inserted */
 	bool added;	 /* with 0 slots: it is added to this entry instead */
 	isl_pw_aff *clock;
+	isl_pw_aff **
+		levels; /* [2 * nops]: start and end of each message, in place of a clock; or NULL */
 };
 
 struct clocks {
@@ -68,7 +71,11 @@ struct clocks {
 /** progress.c: proves that every wait ends, with `slots` slots or more. *to: the clocks that were
  *  needed. */
 bool progress_made(struct forms *f, const struct pairs *p, uint32_t slots, struct clocks *to);
-void clocks_free(struct clocks *c);
+void clocks_free(const struct forms *f, struct clocks *c);
+/** Whether times grow along all waits in the clock's segment, at its place. */
+bool progress_grows(struct forms *f, const struct pairs *p, const struct clock *g);
+/** levels.c: finds levels with which times grow in the segment. */
+bool levels_grow(struct forms *f, const struct pairs *p, struct clock *g);
 /** races.c: proves that no two operations of a step or a par touch a chunk that one writes. */
 bool races_none(struct forms *f);
 
@@ -107,6 +114,33 @@ struct term_name {
 	const char *name;
 	int64_t start;
 };
+
+/* What is known of a value at some points, at small N: the terms there, and the value. */
+struct sample {
+	int64_t nranks, term[TERMS], lo, n, index, own;
+	uint32_t buffer;
+	bool all; /* every rank, so lo is arbitrary */
+};
+
+struct samples {
+	struct forms *f;
+	isl_pw_aff *terms[TERMS];
+	struct term_name names[TERMS];
+	uint32_t nterms;
+	isl_pw_aff *own; /* the chunk that is written */
+	bool steep;	 /* factors of terms are -2 to 2, not -1 to 1 */
+	struct sample *v;
+	uint32_t n, cap;
+};
+
+enum what { WHAT_LO, WHAT_N, WHAT_INDEX };
+
+/** guess.c: adds a term, which is taken. */
+void fit_term(struct samples *s, isl_pw_aff *v, const char *name, int64_t start);
+/** Fits a sum to that value of all samples; sums of few terms are tried first. O(3^terms * samples), or 5^terms. */
+bool fit(const struct samples *s, struct term_sum *u, enum what what, bool around);
+/** A fitted sum as a value on the points of w->domain; NULL: isl failed. */
+isl_pw_aff *fit_value(struct walk *w, const struct samples *s, const struct term_sum *u);
 
 /** words.c: "after iteration s of line 9, data[(rank - s - 1) % N] holds ranks rank-s-1..rank" */
 const char *words_holding(struct forms *f, const struct form *o, const struct term_name *names,
