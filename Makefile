@@ -222,7 +222,7 @@ format-built: $(BIN)/ccc
 		echo 'make format: there is no clang-format, and it could not be fetched; CLANG_FORMAT=PATH names one' >&2; \
 		exit 1; }
 	@"$${CLANG_FORMAT:-$(WHEEL_FORMAT)}" -i $(C_FILES)
-	for f in schedules/*.ccs schedules/broken/*.ccs examples/*.ccs \
+	for f in schedules/*.ccs schedules/broken/*.ccs schedules/machines/*.ccs examples/*.ccs \
 		examples/tutorials/*.ccs; do $(BIN)/ccc fmt -i $$f; done
 
 lint:

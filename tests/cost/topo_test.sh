@@ -40,6 +40,19 @@ says "... becomes one of the language" "$tmp/out" '^topology topology_8_GPUs_A w
 status "-o" 0 "$ccc" --emit=ccs $here/good/pairs.xml -o "$tmp/o.ccs"
 holds "... writes the same" cmp "$tmp/o.ccs" "$tmp/pairs.ccs"
 
+# ---- the machines that come with ccs -------------------------------------------------------
+for f in schedules/machines/*.ccs; do
+	name=$(basename "$f" .ccs)
+	holds "$name has a text of at most 40 lines, its sources first" sh -c "test \$(wc -l <$f) -le 40 &&
+		head -n 1 $f | grep -q '^// ' && grep -q '^topology $name[ (]' $f"
+	cat >"$tmp/on.ccs" <<END
+import "machines/$name.ccs"
+import "ring_allreduce.ccs"
+schedule on_it implements allreduce(inout data[N]) on $name where N >= 8 { ring_allreduce(data) }
+END
+	[ "$name" = torus2d ] || status "... has a path from each rank to the next" 0 "$ccc" check -I schedules "$tmp/on.ccs" -n 8,16
+done
+
 # ---- what does not go with it ------------------------------------------------------------
 f=$here/good/pairs.xml
 for words in "--emit=plan" "explain" "fmt" "table" "check -n 4" "check -D X=1" "--emit=csv"; do
