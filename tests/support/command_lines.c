@@ -29,6 +29,7 @@ static const char *const lines[] = {
 	"table -n 3 --format=csv -w",
 	"simulate -n 3 --slots 2 --on nodes(3) -b 1K",
 	"simulate --format=json",
+	"bound -n 3 --on nodes(3) --format=json",
 	"fmt",
 	"fmt --check",
 	"--emit=ast",
