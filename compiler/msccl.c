@@ -337,7 +337,7 @@ static bool is_action(struct session *s)
 
 void run_msccl(struct session *s)
 {
-	struct source *source = session_read(s);
+	struct source *source = session_read(s, s->o->file);
 	const char *root = source ? xml_root(&s->ctx, source) : NULL;
 
 	if (source && (root ? !strcmp(root, "system") : s->o->emit == EMIT_CCS)) {

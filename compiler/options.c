@@ -93,7 +93,8 @@ static const struct spec specs[] = {
 	{ "--step", NUMBERS, AT(options.view.steps), 0, NULL, NULL, " LIST",
 	  "explain: show only these steps" },
 	{ "--on", TEXT, AT(options.on), 0, NULL, NULL, " MACHINE",
-	  "simulate, bound: a topology with times: 'nodes(8)', FILE.ccs:NAME;\n"
+	  "simulate, bound: a topology with times: hgx_h100, 'nodes(8)',\n"
+	  "FILE.ccs:NAME, NCCL's FILE.xml;\n"
 	  "default: the schedule's" },
 	{ "-b", BYTES, AT(options.least), 0, NULL, NULL, " BYTES",
 	  "simulate, bound: the smallest size of a rank's larger buffer; default: 1K" },

@@ -87,8 +87,8 @@ void session_bound(struct session *s);
  * a mistake, which is reported. */
 struct instance session_machine(struct session *s, uint32_t nranks);
 
-/* Reads the file, which is no schedule; NULL: it cannot be read, which is reported. */
-struct source *session_read(struct session *s);
+/* Reads a file that is no schedule; NULL: it cannot be read, which is reported. */
+struct source *session_read(struct session *s, const char *file);
 
 /* Checks before the work whether the product can be written to its place; if not, reports it. */
 bool session_can_write(struct session *s);

@@ -337,6 +337,12 @@ static void start_element(void *arg, const struct xml_element *e)
 	while (k < NELEMENTS &&
 	       (strcmp(elements[k].name, e->name) != 0 || !(elements[k].where & where)))
 		k++;
+	if (k == NELEMENTS && where == IN_FILE) {
+		diag_add(r->c->diags, SEV_ERROR, 601, e->span, NO_RANK,
+			 "<%.40s> is no topology of NCCL, which is a <system>", e->name);
+		xml_stop(e->xml);
+		return;
+	}
 	if (r->ignored || k == NELEMENTS) {
 		if (!r->ignored)
 			warn(r, e->span, arena_printf(r->c->arena, "<%.40s> %u", e->name, where),

@@ -254,6 +254,7 @@ static void put_nic(struct text *x, const struct topo_node *n, uint32_t ports)
 	double latency = (NETWORK_LATENCY - PCIE_LATENCY + n->latency) / 2;
 	const char *before = place_of(x, n);
 
+	put_links(x, before, place_of(x, &x->t->nodes[n->parent]), n->up, 0);
 	for (uint32_t i = 0; i < ports; i++) {
 		const char *port = place(x, "port", x->t->count[TOPO_NIC] * ports,
 					 arena_printf(x->c->scratch, "%u", n->index * ports + i));
@@ -271,12 +272,10 @@ static void put_tree(struct text *x, uint32_t ports)
 	for (uint32_t i = 0; i < t->nnodes; i++) {
 		const struct topo_node *n = &t->nodes[i];
 
-		if (n->gone || n->kind == TOPO_GPU)
+		if (n->gone || n->kind == TOPO_GPU || n->kind == TOPO_NIC)
 			continue;
 		if (n->parent != NONE)
 			put_links(x, place_of(x, n), place_of(x, &t->nodes[n->parent]), n->up, 0);
-		if (n->kind == TOPO_NIC)
-			put_nic(x, n, ports);
 		for (uint32_t k = 0; k < t->nnodes && n->kind == TOPO_CPU; k++) {
 			const struct topo_node *o = &t->nodes[k];
 
@@ -290,6 +289,13 @@ static void put_tree(struct text *x, uint32_t ports)
 			put_link(x, place_of(x, n), place_of(x, o), n->up, 0);
 		}
 	}
+	if (!t->count[TOPO_NIC])
+		return;
+	put(x, "if N > %u {\n", t->ngpus);
+	for (uint32_t i = 0; i < t->nnodes; i++)
+		if (!t->nodes[i].gone && t->nodes[i].kind == TOPO_NIC)
+			put_nic(x, &t->nodes[i], ports);
+	put(x, "}\n");
 }
 
 const char *topo_text(struct ctx *c, const struct topo *t)
