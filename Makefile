@@ -238,6 +238,7 @@ help:
 	@echo 'make coverage   which suites enter which source: tests/COVERAGE.md'
 	@echo 'make sanitize   a shorter selection under ASan, UBSan and TSan (asan, tsan: one)'
 	@echo 'make bench      prints the tables of measurements'
+	@echo 'make machine    fits the constants of this machine to times of ccrun, as a topology'
 	@echo 'make default-tuning  measures the tuning that comes with ccs, schedules/default.tuning, anew'
 	@echo 'make bench-gpu  checks and measures all on the first GPU; bench/results/'
 	@echo 'make fuzz       fuzzes the checker for SECONDS=60'

@@ -42,7 +42,7 @@ def own_template(ranks):
   let core = rank % {cores}
   switch begin[{cores}]
   switch end[{cores}]
-  cost (call = {{call=1e-7}}, step = {{step=5e-8}}, worker = {{worker=2e10}}, reduce = {{reduce=2e10}})
+  cost (call = {{call=1e-7}}, step = {{step=1e-8}})
   for c in 0..{cores} {{ link rank -> begin[c] (bandwidth = 1e15, latency = 0) }}
   link end[core] -> rank (bandwidth = 1e15, latency = 0)
 """
@@ -70,8 +70,8 @@ def measure(build, ranks, folder):
             least = times.setdefault((file, n), {})
             for _ in range(RUNS):
                 command = [f"{build}/bin/ccrun", "-n", str(n), module, "--json", "-c", "0"]
-                for row in json.loads(run(command + ["-b", "1K", "-e", "16M", "-f", "16"]))["rows"]:
-                    us = (row["in_place"] or row["out_of_place"])["time_us"]
+                for row in json.loads(run(command + ["-b", "1K", "-e", "256K", "-f", "4"]))["rows"]:
+                    us = min(way["time_us"] for way in (row["in_place"], row["out_of_place"]) if way)
                     least[row["size_bytes"]] = min(us, least.get(row["size_bytes"], us))
     return times
 

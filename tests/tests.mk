@@ -173,6 +173,7 @@ SUITES_check := \
 	"10 tests/cost/simulate_test.sh $(BUILD)" \
 	"tests/cost/bound_test.sh $(BUILD)" \
 	"10 tests/cost/topo_test.sh $(BUILD)" \
+	"10 tests/cost/machine_test.sh $(BUILD)" \
 	"$(T)/check/diag_test tests/cost/topo/good tests/cost/topo/diag" \
 	"10 tests/explain/schema_test.py $(BUILD)" \
 	"100 tests/explain/page_test.py $(BUILD)" \

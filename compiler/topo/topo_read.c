@@ -8,7 +8,6 @@
 #include "compiler/topo/topo.h"
 #include "compiler/xml/xml.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
