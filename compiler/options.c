@@ -107,6 +107,8 @@ static const struct spec specs[] = {
 	  "simulate: the largest; default: 64M, or -b's" },
 	{ "-f", COUNT, AT(options.factor), 1024, NULL, NULL, " N",
 	  "simulate: the factor from one size to the next; default: 4" },
+	{ "--tile", BYTES, AT(options.tile), 0, NULL, NULL, " BYTES",
+	  "simulate: the tile of a chunk; 0: messages whole; default: the plan's" },
 	{ "--format", CHOICE, AT(options.view.format), 0, NULL, print_formats, "=FORMAT",
 	  "table: text, csv or json; explain: text, svg, html or json; simulate: all of\n"
 	  "these, and trace, for Perfetto; default: text, or the ending of -o" },
@@ -378,8 +380,8 @@ static int check_together(const struct command *c)
 		  "ccc table prints text, csv and json; ccc explain draws" },
 		{ call && (!least || (most && o->most != o->least)),
 		  "a picture, page or trace is of one size: give -b, without -e" },
-		{ (o->on || least || most || factor) && !simulates,
-		  "--on, -b, -e and -f belong to ccc simulate" },
+		{ (o->on || least || most || factor || o->tile != UINT64_MAX) && !simulates,
+		  "--on, -b, -e, -f and --tile belong to ccc simulate" },
 		{ o->least == 0 || o->most == 0, "-b and -e take at least 1 byte" },
 		{ most && o->most < (least ? o->least : SIMULATE_LEAST),
 		  least ? "-e is less than -b"
@@ -476,7 +478,7 @@ int options_parse(struct command *c, int argc, char **argv)
 	c->options.slots = 8;
 	c->options.eager = EAGER_BYTES;
 	c->options.view.format = NFORMATS; /* none was given yet */
-	c->options.least = c->options.most = UINT64_MAX;
+	c->options.least = c->options.most = c->options.tile = UINT64_MAX;
 	c->options.factor = UINT32_MAX;
 	c->options.style.max_errors = 20;
 	status = parse_options(c, argc, argv);

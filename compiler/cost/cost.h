@@ -4,16 +4,11 @@
  *     topology with times, N --machine_make--> machine
  *     program that is right, machine, size --simulate--> the time of a call, and what limits it
  *
- * The program is the one that was checked: the same waves, FIFOs and slots (program.h), with times on
- * the events that the deadlock check runs (check/deadlock.h). Model, with latency L and bandwidth b of
- * each link (LogGP without overheads: Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995):
- *
- *   - a message leaves when its wave has started and its slot is free, so receive k - slots of the FIFO
- *     has started;
- *   - a link carries messages one after another, in the order in which they leave; each takes its bytes
- *     / b, and arrives L later;
- *   - a send and its receive finish at the arrival (a receive not before its wave starts), a wave
- *     finishes with its last operation, and copies inside a rank cost nothing.
+ * The program is the one that was checked, or its lowered form: the same operations, FIFOs and slots
+ * (program.h), with times on the events that the deadlock check runs (check/deadlock.h). The model is LogGP
+ * (Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995) on paths of links, with workers; docs/cost.md has
+ * it in full. A lowered program runs once for each tile, as an executor runs its plan (runtime/plan/plan.h,
+ * Tiles). Of a program that is not lowered, messages are whole, and a send and its receive are over together.
  */
 #ifndef CCS_COMPILER_COST_COST_H
 #define CCS_COMPILER_COST_COST_H
@@ -75,10 +70,11 @@ const char *machine_node(const struct machine *m, struct arena *a, uint32_t node
 /* A program that is to be simulated for several sizes. */
 struct simulation;
 
-/** Finds the links and the lengths of messages, in c->arena. `len`: of its proof. NULL: a message has
- *  no link on the machine, which is reported (E0702). O(operations). */
+/** Finds the paths and the lengths of messages, in c->arena. `len`: of its proof. `tile`, of a lowered
+ *  program: the most bytes of a cell in a tile; all bits set: as the plan is cut. NULL: a message has no
+ *  path on the machine, which is reported (E0702). O(operations + links of the paths). */
 struct simulation *simulation_new(struct ctx *c, const struct program *p, uint32_t *const *len,
-				  const struct machine *m);
+				  struct machine *m, uint64_t tile);
 
 struct predicted {
 	double seconds;
@@ -88,6 +84,8 @@ struct predicted {
 	uint32_t messages; /* their number */
 	uint32_t link;	   /* the row of the link that is busy longest; NONE: no message is sent */
 	double busy;	   /* s, of that link */
+	uint32_t rank;	   /* that has the worker that works longest; NONE: workers take no time */
+	double working;	   /* s, of that worker */
 };
 
 /* When what happens in a call: what simulate() notes if it is asked to. */
@@ -102,15 +100,15 @@ struct timeline {
 		double leaves, arrives; /* s: its first link takes it; it is at the receiver */
 		double bytes;
 		uint32_t after; /* row of the message before which it could not leave; NONE: none */
-		bool held; /* ... since that one held its link; else its arrival was waited for */
+		bool held; /* ... since that one held a link of its path; else its arrival was waited for */
 	} *messages;
 	uint32_t nmessages;
 	uint32_t last; /* row of the message that arrives last; NONE: there is none */
 };
 
-/** A call with that many bytes in a block of `count` elements (ccs(5) 4). O(operations log
- *  operations). `noted`, if not NULL, is zero, and gets what happens. In c->scratch, which the caller
- *  empties. */
+/** A call with that many bytes in a block of `count` elements (ccs(5) 4). `noted`, if not NULL, is zero,
+ *  and gets what happens. In c->scratch, which the caller empties. O(operations log operations), for each
+ *  tile. */
 struct predicted simulate(struct ctx *c, const struct simulation *s, double block,
 			  struct timeline *noted);
 
@@ -140,7 +138,7 @@ bool *timeline_chain(struct ctx *c, const struct timeline *t);
  *  with `apart` also one that takes no time and one that begins then. `most` [ranks]: the lanes of a
  *  rank. In c->scratch. O(operations * those at once). */
 uint32_t *timeline_lanes(struct ctx *c, const struct simulated *x, bool apart, uint32_t *most);
-/** By noted operation: its message, or NONE. In c->scratch. */
+/** By noted operation, two rows: the message that it receives, and that it sends, or NONE. In c->scratch. */
 uint32_t *timeline_messages(struct ctx *c, const struct timeline *t);
 
 /* ---- drawn.c, traced.c ------------------------------------------------------------------------- */

@@ -28,7 +28,9 @@ static const struct {
 	      [OP_RECV] = { "recv", "receive", 2 },
 	      [OP_REDUCE_FROM] = { "reduce", "receive and reduce", 8 },
 	      [OP_COPY] = { "copy", "copy", 4 },
-	      [OP_REDUCE_INTO] = { "reduce", "reduce within a rank", 5 } };
+	      [OP_REDUCE_INTO] = { "reduce", "reduce within a rank", 5 },
+	      [OP_RECV_SEND] = { "recv,send", "receive and send on", 3 },
+	      [OP_REDUCE_SEND] = { "reduce,send", "receive, reduce and send on", 7 } };
 enum { LOOKS = sizeof(looks) / sizeof(*looks) };
 
 static void draw_operation(struct drawing *d, uint32_t i)
@@ -36,20 +38,23 @@ static void draw_operation(struct drawing *d, uint32_t i)
 	const struct op_time *t = &d->x->t->ops[i];
 	const struct op *o = timeline_op(d->x->p, t);
 	enum op_kind k = op_kind(o);
-	uint32_t rank = d->x->p->tasks[t->task].rank, m = d->message[i];
+	uint32_t rank = d->x->p->tasks[t->task].rank, in = d->message[2 * i],
+		 out = d->message[2 * i + 1], m = in != NONE ? in : out;
 	double start = t->start * 1e6, end = t->end * 1e6, from = start;
 	const char *place = svg_text(&d->at.s, timeline_place(d->c, d->x->p, o)), *peer = "",
 		   *to = "";
 
 	if (m != NONE) {
-		const struct fifo *f = &d->x->p->fifos[o->fifo];
-		uint32_t other = k == OP_SEND ? f->dst : f->src;
+		const struct fifo *fifos = d->x->p->fifos;
+		uint32_t other = in != NONE ? fifos[op_in(o)].src : fifos[op_out(o)].dst;
 
 		from = d->x->t->messages[m].leaves * 1e6;
 		from = from < start ? start : from > end ? end : from;
 		peer = arena_printf(d->c->scratch, " data-peer=\"%u\"", other);
-		to = arena_printf(d->c->scratch, k == OP_SEND ? " to rank %u" : " from rank %u",
+		to = arena_printf(d->c->scratch, in != NONE ? " from rank %u" : " to rank %u",
 				  other);
+		if (in != NONE && out != NONE)
+			to = arena_printf(d->c->scratch, "%s to rank %u", to, fifos[op_out(o)].dst);
 	}
 	svg_put(&d->at.s,
 		"<g class='operation' data-rank='%u' data-kind='%s' data-place='%s'%s data-start='%.3f' "
@@ -71,7 +76,7 @@ static void draw_messages(struct drawing *d, bool critical)
 	for (uint32_t m = 0; m < d->x->t->nmessages; m++) {
 		const struct message_time *x = &d->x->t->messages[m];
 		const struct fifo *f =
-			&d->x->p->fifos[timeline_op(d->x->p, &d->x->t->ops[x->send])->fifo];
+			&d->x->p->fifos[op_out(timeline_op(d->x->p, &d->x->t->ops[x->send]))];
 
 		if (chain[m] == critical && f->src != f->dst)
 			time_chart_message(

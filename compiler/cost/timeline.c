@@ -87,10 +87,12 @@ bool *timeline_chain(struct ctx *c, const struct timeline *t)
 
 uint32_t *timeline_messages(struct ctx *c, const struct timeline *t)
 {
-	uint32_t *of = none_array(c->scratch, t->nops);
+	uint32_t *of = none_array(c->scratch, 2 * t->nops);
 
-	for (uint32_t m = 0; m < t->nmessages; m++)
-		of[t->messages[m].send] = of[t->messages[m].recv] = m;
+	for (uint32_t m = 0; m < t->nmessages; m++) {
+		of[2 * t->messages[m].recv] = m;
+		of[2 * t->messages[m].send + 1] = m;
+	}
 	return of;
 }
 

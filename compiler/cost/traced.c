@@ -49,27 +49,41 @@ static const char *kind_of(const struct op *o)
 	case OP_RECV: return "recv";
 	case OP_REDUCE_FROM: return "recv,reduce";
 	case OP_REDUCE_INTO: return "reduce";
+	case OP_RECV_SEND: return "recv,send";
+	case OP_REDUCE_SEND: return "recv,reduce,send";
 	case OP_COPY:
 	case OP_FRESH:
-	case OP_WAIT:
-	case OP_RECV_SEND:
-	case OP_REDUCE_SEND: break;
+	case OP_WAIT: break;
 	}
 	return "copy";
 }
 
-static void put_operation(struct tracing *w, uint32_t i, uint32_t track, uint32_t m)
+/* The end of a message's arrow. */
+static void put_arrow(struct tracing *w, uint32_t m, bool sends, int rank, uint32_t track,
+		      int64_t at)
 {
+	json_t *arrow =
+		json_pack("{s:s,s:i,s:i,s:f,s:s,s:s,s:s}", "ph", sends ? "s" : "f", "pid", rank,
+			  "tid", (int)track, "ts", (double)at * 1e-3, "name", "message", "cat",
+			  "message", "id", arena_printf(w->c->scratch, "0.%x", m));
+
+	if (!sends)
+		json_object_set_new(arrow, "bp", json_string("e"));
+	put(w, arrow);
+}
+
+/* `messages`: that it receives, that it sends. */
+static void put_operation(struct tracing *w, uint32_t i, uint32_t track, const uint32_t *messages)
+{
+	uint32_t in = messages[0], out = messages[1], m = in != NONE ? in : out;
 	const struct op_time *t = &w->x->t->ops[i];
 	const struct op *o = timeline_op(w->x->p, t);
 	const struct message_time *message = m == NONE ? NULL : &w->x->t->messages[m];
-	bool sends = op_kind(o) == OP_SEND;
 	int rank = (int)w->x->p->tasks[t->task].rank;
 	double from = message && message->leaves > t->start ? message->leaves : t->start;
 	int64_t start = ns(from), end = ns(t->end);
 	const char *place =
 		timeline_place(w->c, w->x->p, o); /* all texts before the first object */
-	const char *id = arena_printf(w->c->scratch, "0.%x", m);
 	const char *chunk = !o->n ? NULL
 				  : program_cells_text(w->c->scratch, w->x->p,
 						       message ? o->cell : o->other, o->n);
@@ -78,24 +92,22 @@ static void put_operation(struct tracing *w, uint32_t i, uint32_t track, uint32_
 	if (chunk)
 		json_object_set_new(args, "chunk", diag_json_text(chunk));
 	if (message) {
-		const struct fifo *f = &w->x->p->fifos[o->fifo];
+		const struct fifo *fifos = w->x->p->fifos;
 
-		json_object_set_new(args, sends ? "to" : "from",
-				    json_integer(sends ? f->dst : f->src));
+		if (in != NONE)
+			json_object_set_new(args, "from", json_integer(fifos[op_in(o)].src));
+		if (out != NONE)
+			json_object_set_new(args, "to", json_integer(fifos[op_out(o)].dst));
 		json_object_set_new(args, "bytes", json_real(message->bytes));
 	}
 	put(w,
 	    json_pack("{s:s,s:i,s:i,s:f,s:f,s:o,s:s,s:o}", "ph", "X", "pid", rank, "tid",
 		      (int)track, "ts", (double)start * 1e-3, "dur", (double)(end - start) * 1e-3,
 		      "name", diag_json_text(place), "cat", kind_of(o), "args", args));
-	if (!message)
-		return;
-	json_t *arrow = json_pack("{s:s,s:i,s:i,s:f,s:s,s:s,s:s}", "ph", sends ? "s" : "f", "pid",
-				  rank, "tid", (int)track, "ts", (double)start * 1e-3, "name",
-				  "message", "cat", "message", "id", id);
-	if (!sends)
-		json_object_set_new(arrow, "bp", json_string("e"));
-	put(w, arrow);
+	if (in != NONE)
+		put_arrow(w, in, false, rank, track, start);
+	if (out != NONE)
+		put_arrow(w, out, true, rank, track, start);
 }
 
 static void put_ranks(struct tracing *w)
@@ -119,7 +131,7 @@ static void put_ranks(struct tracing *w)
 				 "cat", "call", "args", args));
 	}
 	for (uint32_t i = 0; i < w->x->t->nops; i++)
-		put_operation(w, i, 1 + lane[i], m[i]);
+		put_operation(w, i, 1 + lane[i], m + 2 * i);
 	for (uint32_t r = 0; r < p->nranks; r++) {
 		put_name(w, r, 0, "process_name", arena_printf(w->c->scratch, "rank %u", r));
 		put_name(w, r, 0, "thread_name", "calls");
