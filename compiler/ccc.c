@@ -15,6 +15,8 @@ static const char usage[] =
 	"ccc check FILE.ccs -n 2..16          check and prove only\n"
 	"ccc [check] FILE.xml [-o OUT.so]     the same for an MSCCL algorithm\n"
 	"ccc explain FILE.ccs -n 4            show, step by step, which chunk goes where\n"
+	"ccc simulate FILE.ccs -n 8 --on M    predict times on a machine, and what limits them\n"
+	"ccc bound --on M -n 16 allgather     the least time of any schedule on a machine\n"
 	"ccc table FILE.ccs... -n 2,4,8       compare schedules: steps, bytes, slots, bits\n"
 	"ccc fmt [--check | -i] FILE.ccs...   canonical text: to stdout, compared, or in place\n"
 	"ccc lsp                              language server for editors, on stdin and stdout\n"

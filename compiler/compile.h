@@ -15,6 +15,7 @@
  *              orders
  *   explain/   explain           how the data of one instance moves, as text and pictures
  *   cost/      machine, timing   how long a call takes on a machine, and what limits it
+ *              bound             the least time of a collective on a machine
  *   lower/     lower             program -> lowered program (flow, fuse, waits), which then
  *                                passes match, deadlock, race, proof, bits and after again
  *              direct            messages that need no slot
@@ -27,8 +28,8 @@
  *              report, sheet     the proved facts: of one schedule, of many side by side
  *
  * compile.c runs the passes on one instance, schedules.c on all schedules, Ns and roots of a
- * file. session.c begins and ends a compilation. simulate.c prints predicted times. text_cure.c searches for an edit that makes a
- * wrong schedule right. ccc.c and options.c are the command. editor.c runs the passes for the
+ * file. session.c begins and ends a compilation. simulate.c prints predicted times, least.c bounds.
+ * text_cure.c searches for an edit that makes a wrong schedule right. ccc.c and options.c are the command. editor.c runs the passes for the
  * language server (lsp/), which is not part of the library.
  *
  * A pass reports mistakes through diags, and never exits. It prints only its product, to the file
@@ -57,28 +58,30 @@ enum emit {
 	EMIT_CSV
 };
 
-/* The command: ccc FILE; ccc check, explain, simulate, table, fmt; the language server. */
+/* The command: ccc FILE; ccc check, explain, simulate, bound, table, fmt; the language server. */
 enum action {
 	ACTION_COMPILE,
 	ACTION_CHECK,
 	ACTION_EXPLAIN,
 	ACTION_SIMULATE,
+	ACTION_BOUND,
 	ACTION_TABLE,
 	ACTION_FORMAT,
 	ACTION_SERVE
 };
 
 #define SIMULATE_LEAST 1024u /* bytes: the smallest size of `ccc simulate`, without -b */
+#define SIMULATE_FACTOR 4u   /* from one size to the next, without -f */
 
 struct options {
 	enum action action;
-	const char *file;
+	const char *file;     /* bound: the collective */
 	const char *output;   /* -o, or NULL */
 	bool ranks_given;     /* -n was given (`table` has default ranks) */
 	struct numbers ranks; /* -n; none: every N in 2..16 that `where` admits */
-	struct shown view;    /* explain: --chunk --rank --step; and table, simulate: --format */
-	const char *on;	      /* simulate: --on, the machine; NULL: the schedule's topology */
-	/* simulate; all bits set: not given */
+	struct shown view;    /* explain: --chunk --rank --step; and --format */
+	const char *on;	      /* --on, the machine; NULL: simulate's is the schedule's topology */
+	/* simulate, bound; all bits set: not given */
 	uint64_t least, most;	  /* simulate: -b, -e: bytes of the larger buffer; */
 	uint64_t tile;		  /* ... --tile: bytes; 0: messages whole */
 	uint32_t factor;	  /* ... -f: from one size to the next */

@@ -2,6 +2,7 @@
  * Parses the command line of ccc, with getopt_long. Names may not be abbreviated; an unknown name
  * is an error with the nearest known one.
  */
+#include "compiler/cost/bound.h"
 #include "compiler/options.h"
 
 #include "runtime/base/beside.h"
@@ -42,7 +43,8 @@ static const char *const colors[] = {
 	[AUTO] = "auto", [ALWAYS] = "always", [NEVER] = "never", NULL
 };
 
-static const char *const action_names[] = { "check", "explain", "simulate", "table", "fmt", "lsp" };
+static const char *const action_names[] = { "check", "explain", "simulate", "bound",
+					    "table", "fmt",	"lsp" };
 enum { ACTIONS = sizeof(action_names) / sizeof(*action_names) };
 
 #define AT(field) offsetof(struct command, field)
@@ -99,19 +101,19 @@ static const struct spec specs[] = {
 	{ "--step", NUMBERS, AT(options.view.steps), 0, NULL, NULL, " LIST",
 	  "explain: show only these steps" },
 	{ "--on", TEXT, AT(options.on), 0, NULL, NULL, " MACHINE",
-	  "simulate: a topology with times: 'nodes(8)', FILE.ccs:NAME;\n"
+	  "simulate, bound: a topology with times: 'nodes(8)', FILE.ccs:NAME;\n"
 	  "default: the schedule's" },
 	{ "-b", BYTES, AT(options.least), 0, NULL, NULL, " BYTES",
-	  "simulate: the smallest size of a rank's larger buffer; default: 1K" },
+	  "simulate, bound: the smallest size of a rank's larger buffer; default: 1K" },
 	{ "-e", BYTES, AT(options.most), 0, NULL, NULL, " BYTES",
-	  "simulate: the largest; default: 64M, or -b's" },
+	  "simulate, bound: the largest; default: 64M, or -b's" },
 	{ "-f", COUNT, AT(options.factor), 1024, NULL, NULL, " N",
-	  "simulate: the factor from one size to the next; default: 4" },
+	  "simulate, bound: the factor from one size to the next; default: 4" },
 	{ "--tile", BYTES, AT(options.tile), 0, NULL, NULL, " BYTES",
 	  "simulate: the tile of a chunk; 0: messages whole; default: the plan's" },
 	{ "--format", CHOICE, AT(options.view.format), 0, NULL, print_formats, "=FORMAT",
-	  "table: text, csv or json; explain: text, svg, html or json; simulate: all of\n"
-	  "these, and trace, for Perfetto; default: text, or the ending of -o" },
+	  "table, bound: text, csv or json; explain: text, svg, html or json; simulate:\n"
+	  "all of these, and trace, for Perfetto; default: text, or the ending of -o" },
 	{ "--emit", CHOICE, AT(options.emit), 0, NULL, stages, "=STAGE",
 	  "ast, program, plan, json, header, cuda, ptx or msccl-xml, to -o or stdout;\n"
 	  "csv: a pipeline with its messages" },
@@ -239,7 +241,8 @@ static int unknown_option(const char *arg)
 static void take_word(struct command *c, const char *word, bool *any_word)
 {
 	static const enum action actions[ACTIONS] = { ACTION_CHECK, ACTION_EXPLAIN, ACTION_SIMULATE,
-						      ACTION_TABLE, ACTION_FORMAT,  ACTION_SERVE };
+						      ACTION_BOUND, ACTION_TABLE,   ACTION_FORMAT,
+						      ACTION_SERVE };
 	bool first = !*any_word;
 
 	*any_word = true;
@@ -340,12 +343,33 @@ static int check_words(const struct command *c)
 	return -1;
 }
 
+/* `ccc bound`: the collective, and --root. Returns as options_parse. */
+static int check_bound(const struct command *c)
+{
+	const char *word = c->files.v[0];
+	enum collective k = 0;
+
+	while (k < NCOLLECTIVES && strcmp(word, bound_names[k]) != 0)
+		k++;
+	if (k == NCOLLECTIVES)
+		return options_wrong("ccc bound: there is no collective", word, bound_names,
+				     NCOLLECTIVES);
+	for (size_t i = 0; i < c->options.nsettings; i++)
+		if (c->options.settings[i].name)
+			return options_error("-D: ccc bound has no schedule with parameters");
+	if (c->options.nsettings && !bound_has_root(k))
+		return options_error("--root: %s has no root", word);
+	return -1;
+}
+
 static int check_together(const struct command *c)
 {
 	const struct options *o = &c->options;
 	bool compiles = o->action == ACTION_COMPILE, fmt = o->action == ACTION_FORMAT;
 	bool table = o->action == ACTION_TABLE, serves = o->action == ACTION_SERVE;
-	bool simulates = o->action == ACTION_SIMULATE, factor = o->factor != UINT32_MAX;
+	bool bounds = o->action == ACTION_BOUND, simulates = o->action == ACTION_SIMULATE;
+	bool times = bounds || simulates;
+	bool factor = o->factor != UINT32_MAX;
 	bool least = o->least != UINT64_MAX, most = o->most != UINT64_MAX;
 	bool in_place = o->format_in_place, kernels = o->emit == EMIT_CUDA || o->emit == EMIT_PTX;
 	bool draws = o->view.format == FORMAT_SVG || o->view.format == FORMAT_HTML;
@@ -356,6 +380,7 @@ static int check_together(const struct command *c)
 		bool broken;
 		const char *text;
 	} rules[] = {
+		{ bounds && c->files.n != 1, "ccc bound takes one collective, such as allgather" },
 		{ c->files.n == 0 && !serves, "no schedule file is given; see ccc --help" },
 		{ serves && (c->files.n || o->output || o->verbose || o->style.format != DIAG_TEXT),
 		  "ccc lsp takes files from the editor; it cannot be combined with files, -o, "
@@ -371,17 +396,24 @@ static int check_together(const struct command *c)
 		  "-i cannot be combined with -o or --check" },
 		{ in_place && names_stdin(c), "-i rewrites files, not the standard input" },
 		{ !compiles && o->emit != EMIT_SO,
-		  "--emit cannot be combined with check, explain, simulate, table, fmt or lsp" },
+		  "--emit cannot be combined with check, explain, simulate, bound, table, fmt or "
+		  "lsp" },
 		{ o->certificate && o->action != ACTION_CHECK,
 		  "--certificate belongs to ccc check" },
-		{ o->view.format != NFORMATS && !table && !simulates && o->action != ACTION_EXPLAIN,
-		  "--format belongs to ccc table, ccc simulate and ccc explain" },
-		{ table && (draws || o->view.format == FORMAT_TRACE),
-		  "ccc table prints text, csv and json; ccc explain draws" },
+		{ o->view.format != NFORMATS && !table && !times && o->action != ACTION_EXPLAIN,
+		  "--format belongs to ccc table, simulate, bound and explain" },
+		{ (table || bounds) && (draws || o->view.format == FORMAT_TRACE),
+		  "ccc table and ccc bound print text, csv and json; ccc explain draws" },
 		{ call && (!least || (most && o->most != o->least)),
 		  "a picture, page or trace is of one size: give -b, without -e" },
-		{ (o->on || least || most || factor || o->tile != UINT64_MAX) && !simulates,
-		  "--on, -b, -e, -f and --tile belong to ccc simulate" },
+		{ (o->on || least || most || factor) && !times,
+		  "--on, -b, -e and -f belong to ccc simulate and ccc bound" },
+		{ o->tile != UINT64_MAX && !simulates, "--tile belongs to ccc simulate" },
+		{ bounds && (!o->on || !o->ranks.n),
+		  "ccc bound needs a machine and numbers of ranks: ccc bound --on 'nodes(8)' -n 16 "
+		  "allgather" },
+		{ bounds && o->schedule,
+		  "--schedule: ccc bound is of a collective, not of a schedule" },
 		{ o->least == 0 || o->most == 0, "-b and -e take at least 1 byte" },
 		{ most && o->most < (least ? o->least : SIMULATE_LEAST),
 		  least ? "-e is less than -b"
@@ -415,7 +447,7 @@ static int check_together(const struct command *c)
 	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
 		if (rules[i].broken)
 			return options_error("%s", rules[i].text);
-	return -1;
+	return bounds ? check_bound(c) : -1;
 }
 
 /* The directory of the library of schedules: in the installation of this program, which may have

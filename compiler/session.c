@@ -103,6 +103,10 @@ static void run(struct session *s)
 	};
 
 	s->diags.phase = PHASE_TEXT;
+	if (s->o->action == ACTION_BOUND) {
+		session_bound(s);
+		return;
+	}
 	if (s->o->action == ACTION_SIMULATE &&
 	    (msccl_is_name(s->o->file) || pipe_is_name(s->o->file))) {
 		diag_add(

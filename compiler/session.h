@@ -75,6 +75,13 @@ void session_explain(struct session *s, struct ctx *c, const struct checked *k,
 /* `ccc simulate` of one instance that is right, with the lengths of its messages (simulate.c). */
 void session_simulate(struct session *s, struct ctx *c, const struct checked *k);
 
+/* `ccc bound` (least.c). */
+void session_bound(struct session *s);
+
+/* The machine of --on for that many ranks, as the topology of an instance (machine_on.c); no schedule:
+ * a mistake, which is reported. */
+struct instance session_machine(struct session *s, uint32_t nranks);
+
 /* Reads the file, which is no schedule; NULL: it cannot be read, which is reported. */
 struct source *session_read(struct session *s);
 

@@ -1,12 +1,11 @@
 /*
  * `ccc simulate`: predicted times of a schedule's calls, by size, as a table, CSV or JSON.
  *
- * In: an instance that is right, and the options. Out: for each size the time on the machine, and what
- * limits it (cost/cost.h). The machine is the schedule's topology, or that of --on: NAME, NAME(ARGUMENTS)
- * or FILE.ccs:NAME. For --on a schedule on that topology is read, from a text that is made here, so that
- * names, arguments and `where` have their usual meaning, and mistakes their place in "--on".
+ * In: an instance that is right, and the options. Out: for each size the time on the machine, what limits
+ * it (cost/cost.h), and how many times the machine's bound that is (cost/bound.h). The machine is the
+ * schedule's topology, or that of --on (machine_on.c).
  */
-#include "compiler/cost/cost.h"
+#include "compiler/cost/bound.h"
 #include "compiler/lower/lowered.h"
 #include "compiler/session.h"
 #include "runtime/ccs.h"
@@ -15,64 +14,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#define FACTOR 4u
 #define MOST (64u << 20)
-
-/* ---- the machine ---------------------------------------------------------------------------------- */
-
-/* The last ".ccs:" of the text, or NULL. */
-static const char *find_file(const char *on)
-{
-	const char *last = NULL;
-
-	for (const char *at = on; (at = strstr(at, ".ccs:")) != NULL; at++)
-		last = at;
-	return last;
-}
-
-/* A text with a schedule on the machine; NULL: --on has another form, which is reported. */
-static const char *machine_text(struct session *s)
-{
-	const char *on = s->o->on, *file = find_file(on), *name = file ? file + 5 : on;
-	size_t import = file ? (size_t)(file + 4 - on) : 0, n = strcspn(on, "\"\\\n\r");
-
-	if (!strpbrk(name, "{};\"\n\r") && !strstr(name, "//") && !strstr(name, "/*") &&
-	    n >= import)
-		return arena_printf(
-			&s->arena, "%s%.*s%sschedule machine implements barrier() on %s { }\n",
-			file ? "import \"" : "", (int)import, on, file ? "\"\n" : "", name);
-	diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK,
-		 "--on takes NAME, NAME(ARGUMENTS) or FILE.ccs:NAME, and a FILE without quotes and "
-		 "backslashes, not '%s'",
-		 on);
-	return NULL;
-}
-
-/* The machine as the topology of an instance; no schedule: a mistake, reported. */
-static struct instance machine_instance(struct session *s, const struct instance *of)
-{
-	struct front f = { .arena = &s->arena,
-			   .sources = &s->sources,
-			   .diags = &s->diags,
-			   .include_dirs = s->o->include_dirs,
-			   .installed_dir = s->o->installed_dir };
-	struct instance in = { .nranks = of->nranks, .root = -1 };
-	const char *text;
-
-	if (!s->o->on)
-		return *of;
-	text = machine_text(s);
-	if (!text)
-		return in;
-	in.module = lang_load_text(&f, "--on", text, strlen(text));
-	if (s->diags.errors)
-		return in;
-	lang_resolve(&f, in.module);
-	for (struct decl *d = in.module->main->decls; d && !s->diags.errors; d = d->next)
-		if (d->kind == D_SCHEDULE)
-			in.schedule = d;
-	return in;
-}
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
 
@@ -82,6 +24,7 @@ struct row_of {
 	int64_t root; /* below 0: none is chosen */
 	uint64_t bytes;
 	double us, algbw, busbw; /* GB/s of 10^9 bytes */
+	double bound_us;	 /* below 0: not known */
 	const char *limit;
 };
 
@@ -111,18 +54,20 @@ static void print_head(FILE *out, enum print_format format, const struct row_of 
 	if (r->root >= 0)
 		snprintf(root, sizeof(root), ", root %" PRId64, r->root);
 	if (format == FORMAT_CSV && ftell(out) == 0)
-		fputs("schedule,ranks,machine,bytes,us,algbw,busbw,limit\n", out);
+		fputs("schedule,ranks,machine,bytes,us,algbw,busbw,bound_us,limit\n", out);
 	else if (format != FORMAT_CSV && format != FORMAT_JSON)
-		fprintf(out, "%s, %u ranks%s on %s: predicted\n%12s %12s %9s %9s  %s\n",
+		fprintf(out, "%s, %u ranks%s on %s: predicted\n%12s %12s %9s %9s %7s  %s\n",
 			r->schedule, r->nranks, root, r->machine, "bytes", "us", "algbw", "busbw",
-			"what limits it");
+			"x bound", "what limits it");
 }
 
 static void print_json(FILE *out, const struct row_of *r)
 {
-	json_t *o = json_pack("{s:s,s:i,s:s,s:I,s:f,s:f,s:f,s:s}", "schedule", r->schedule, "ranks",
-			      (int)r->nranks, "machine", r->machine, "bytes", (json_int_t)r->bytes,
-			      "us", r->us, "algbw", r->algbw, "busbw", r->busbw, "limit", r->limit);
+	json_t *bound = r->bound_us < 0 ? json_null() : json_real(r->bound_us);
+	json_t *o = json_pack("{s:s,s:i,s:s,s:I,s:f,s:f,s:f,s:o,s:s}", "schedule", r->schedule,
+			      "ranks", (int)r->nranks, "machine", r->machine, "bytes",
+			      (json_int_t)r->bytes, "us", r->us, "algbw", r->algbw, "busbw",
+			      r->busbw, "bound_us", bound, "limit", r->limit);
 
 	if (o && !json_dumpf(o, out, JSON_REAL_PRECISION(9)))
 		fputc('\n', out);
@@ -131,14 +76,21 @@ static void print_json(FILE *out, const struct row_of *r)
 
 static void print_row(FILE *out, enum print_format format, const struct row_of *r)
 {
+	char bound[32] = "";
+
+	if (format == FORMAT_CSV && r->bound_us >= 0)
+		snprintf(bound, sizeof(bound), "%.6f", r->bound_us);
+	else if (r->bound_us > 0)
+		snprintf(bound, sizeof(bound), "%.2f", r->us / r->bound_us);
 	if (format == FORMAT_JSON) {
 		print_json(out, r);
 	} else if (format == FORMAT_CSV) { /* the texts have no quotes */
-		fprintf(out, "%s,%u,\"%s\",%" PRIu64 ",%.6f,%.6f,%.6f,\"%s\"\n", r->schedule,
-			r->nranks, r->machine, r->bytes, r->us, r->algbw, r->busbw, r->limit);
+		fprintf(out, "%s,%u,\"%s\",%" PRIu64 ",%.6f,%.6f,%.6f,%s,\"%s\"\n", r->schedule,
+			r->nranks, r->machine, r->bytes, r->us, r->algbw, r->busbw, bound,
+			r->limit);
 	} else {
-		fprintf(out, "%12" PRIu64 " %12.2f %9.3f %9.3f  %s\n", r->bytes, r->us, r->algbw,
-			r->busbw, r->limit);
+		fprintf(out, "%12" PRIu64 " %12.2f %9.3f %9.3f %7s  %s\n", r->bytes, r->us,
+			r->algbw, r->busbw, *bound ? bound : "-", r->limit);
 	}
 }
 
@@ -157,6 +109,20 @@ static void print_call(struct session *s, struct ctx *c, const struct simulated 
 	}
 }
 
+/* The least time of the schedule's collective; false: its contract is none of the prelude's. */
+static bool find_bound(struct ctx *c, const struct program *p, const struct machine *m,
+		       struct bound *to)
+{
+	const struct ident *contract = &p->instance.schedule->contract->name;
+	const struct source *home = source_at(c->sources, contract->span.lo);
+	enum collective k = 0;
+
+	while (k < NCOLLECTIVES && strcmp(bound_names[k], contract->name) != 0)
+		k++;
+	return home && home->prelude && k < NCOLLECTIVES &&
+	       bound_find(c, m, k, bound_has_root(k) ? (uint32_t)p->asked[0] : 0, to);
+}
+
 /* `p`: the program that is simulated. */
 static void print_sizes(struct session *s, struct ctx *c, const struct program *p,
 			const struct machine *m, const struct simulation *sim)
@@ -167,17 +133,19 @@ static void print_sizes(struct session *s, struct ctx *c, const struct program *
 	const bool empty = !p->nbuffers; /* a barrier */
 	uint64_t least = empty ? 0 : from ? o->least : SIMULATE_LEAST;
 	uint64_t most = empty ? 0 : to ? o->most : from ? o->least : MOST;
-	uint32_t factor = o->factor != UINT32_MAX ? o->factor : FACTOR;
+	uint32_t factor = o->factor != UINT32_MAX ? o->factor : SIMULATE_FACTOR;
 	struct row_of r = { .schedule = p->instance.schedule->name.name,
 			    .machine = o->on ? o->on : m->name,
 			    .root = p->instance.root,
 			    .nranks = m->nranks };
 
 	const char *contract = p->instance.schedule->contract->name.name;
-
+	struct bound bound;
+	const bool bounded = find_bound(c, p, m, &bound);
 	const bool path = o->verbose && o->view.format == FORMAT_TEXT;
 	const bool call = o->view.format >= FORMAT_SVG && o->view.format <= FORMAT_TRACE;
 
+	arena_free(c->scratch);
 	if (!call)
 		print_head(s->out.stream, o->view.format, &r);
 	for (r.bytes = least; r.bytes <= most; r.bytes *= factor) {
@@ -188,6 +156,7 @@ static void print_sizes(struct session *s, struct ctx *c, const struct program *
 		r.us = to.seconds * 1e6;
 		r.algbw = to.seconds > 0 ? (double)r.bytes / to.seconds * 1e-9 : 0;
 		r.busbw = r.algbw * ccs_bus_factor(contract, (int)r.nranks);
+		r.bound_us = bounded ? 1e6 * bound_seconds(&bound, (double)r.bytes) : -1;
 		r.limit = limit_text(c->arena, m, &to);
 		struct simulated x = { .p = p,
 				       .m = m,
@@ -212,7 +181,7 @@ static void print_sizes(struct session *s, struct ctx *c, const struct program *
 void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
 {
 	const struct program *p = k->program;
-	struct instance in = machine_instance(s, &p->instance);
+	struct instance in = s->o->on ? session_machine(s, p->nranks) : p->instance;
 	const struct simulation *sim = NULL;
 	struct lowered *l = NULL;
 	struct machine *m;

@@ -157,6 +157,7 @@ SUITES_check := \
 	"$(T)/check/unit_step_test" \
 	"$(T)/check/unit_value_test" \
 	"$(T)/check/unit_bits_test" \
+	"$(T)/check/unit_bound_test" \
 	"$(T)/check/bits_test 8000 1 schedules" \
 	"$(T)/check/dfa_test 1000 1" \
 	"$(T)/check/every_test 20 1 schedules" \
@@ -170,6 +171,7 @@ SUITES_check := \
 	"tests/check/table_test.sh $(BUILD)" \
 	"10 tests/explain/pictures_test.sh $(BUILD)" \
 	"10 tests/cost/simulate_test.sh $(BUILD)" \
+	"tests/cost/bound_test.sh $(BUILD)" \
 	"10 tests/explain/schema_test.py $(BUILD)" \
 	"100 tests/explain/page_test.py $(BUILD)" \
 	"20 tests/check/limits_test.sh $(BUILD)" \

@@ -94,12 +94,11 @@ static bool no_links(struct ctx *c, const struct instance *in)
 	const struct decl *t = in->schedule->topology;
 	struct diag *g =
 		!t ? diag_add(c->diags, SEV_ERROR, 702, in->schedule->name.span, NO_RANK,
-			      "simulate: %s has no times: it names no topology, so every pair of "
+			      "%s has no times: it names no topology, so every pair of "
 			      "ranks has a link",
 			      in->schedule->name.name)
 		   : diag_add(c->diags, SEV_ERROR, 702, in->schedule->topology_name.span, NO_RANK,
-			      "simulate: there are no times: topology %s makes no link",
-			      t->name.name);
+			      "there are no times: topology %s makes no link", t->name.name);
 
 	diag_help(
 		c->diags, g,

@@ -73,7 +73,7 @@ called "chekc $ring" "unknown command 'chekc'; did you mean 'check'"
 called "chekc" "unknown command 'chekc'; did you mean 'check'"
 called "-n 4 chekc $ring" "unknown command 'chekc'; did you mean 'check'"
 called "frobnicate $ring" "unknown command 'frobnicate'"
-says "... and those that there are" "$tmp/err" 'there are check, explain, simulate, table, fmt and lsp'
+says "... and those that there are" "$tmp/err" 'there are check, explain, simulate, bound, table, fmt and lsp'
 called "run $ring" "unknown command 'run': ccc FILE.ccs -o OUT.so makes a module, ccrun -n 4 OUT.so runs it"
 called "draw $ring" "unknown command 'draw': ccc explain FILE.ccs"
 called "compile $ring -o $tmp/x.so" "unknown command 'compile': ccc FILE.ccs -o OUT.so"

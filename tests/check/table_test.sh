@@ -17,10 +17,10 @@ refuses() {
 }
 
 # ---- the command line -------------------------------------------------------------------
-refuses "--format without table" "ccc: error: --format belongs to ccc table, ccc simulate and ccc explain [E0705]" check $ring --format=csv
+refuses "--format without table" "ccc: error: --format belongs to ccc table, simulate, bound and explain [E0705]" check $ring --format=csv
 refuses "table --schedule" "ccc: error: --schedule cannot be combined with table, which shows all schedules [E0705]" \
 	table $ring --schedule ring_allreduce
-refuses "table --emit" "ccc: error: --emit cannot be combined with check, explain, simulate, table, fmt or lsp [E0705]" table $ring --emit=plan
+refuses "table --emit" "ccc: error: --emit cannot be combined with check, explain, simulate, bound, table, fmt or lsp [E0705]" table $ring --emit=plan
 refuses "table without a file" "ccc: error: no schedule file is given; see ccc --help [E0705]" table
 status "table --format=xml" 2 "$ccc" table $ring --format=xml
 says "... has what there is" "$tmp/err" 'text, csv, json, svg, html and trace'

@@ -49,7 +49,7 @@ if ! command -v bash >/dev/null; then
 	echo "skip - completion in bash: there is no bash"
 else
 	bash_says 'ccc ex' 'explain '
-	bash_says 'ccc ' 'a.ccs check explain fmt lsp simulate sub table '
+	bash_says 'ccc ' 'a.ccs bound check explain fmt lsp simulate sub table '
 	bash_says 'ccc table a' 'a.ccs '
 	bash_says 'ccc table --format=' 'csv html json svg text trace '
 	bash_says 'ccc check a' 'a.ccs '
