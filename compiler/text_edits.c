@@ -244,6 +244,12 @@ static void put(struct edits *x, enum kin kin, const struct expr *e, const char 
 	replace_kin(x, kin, span, text);
 }
 
+static void swap(struct edits *x, const struct expr *e, const char *text)
+{
+	x->far = SWAPPED;
+	put(x, ALONE, e, text);
+}
+
 /* One more, one less. */
 static void numbers(struct edits *x, const struct expr *e, struct span span)
 {
@@ -314,15 +320,11 @@ static void binary(struct edits *x, const struct expr *e)
 		x->far = SWAPPED;
 		replace(x, operator_span(x, e), lang_op_text(swapped[e->op]));
 	}
-	x->far = SWAPPED;
-	put(x, ALONE, e, text_of(x, e->a->span));
-	x->far = SWAPPED;
-	put(x, ALONE, e, text_of(x, e->b->span));
-	if (e->op == OP_SUB) {
-		x->far = SWAPPED;
-		put(x, ALONE, e,
-		    arena_printf(a, "%s - %s", text_of(x, e->b->span), text_of(x, e->a->span)));
-	}
+	swap(x, e, text_of(x, e->a->span));
+	swap(x, e, text_of(x, e->b->span));
+	if (e->op == OP_SUB)
+		swap(x, e,
+		     arena_printf(a, "%s - %s", text_of(x, e->b->span), text_of(x, e->a->span)));
 }
 
 /* Whether a loop's variable is the only name in an expression. */
@@ -343,18 +345,14 @@ static bool is_of_loop(const struct expr *e, const struct symbol **loop)
 	       is_of_loop(e->a, loop) && is_of_loop(e->b, loop);
 }
 
-/* Another name of a number. */
+/* Another number for a name. */
 static void other_name(struct edits *x, const struct expr *e)
 {
-	for (uint32_t i = x->nscope; i-- > 0;) {
-		x->far = SWAPPED;
+	for (uint32_t i = x->nscope; i-- > 0;)
 		if (x->scope[i]->kind != SYM_BUFFER)
-			put(x, ALONE, e, x->scope[i]->name);
-	}
-	x->far = SWAPPED;
-	put(x, ALONE, e, "rank");
-	x->far = SWAPPED;
-	put(x, ALONE, e, "N");
+			swap(x, e, x->scope[i]->name);
+	swap(x, e, "rank");
+	swap(x, e, "N");
 }
 
 /* The schedule's parameter that is the contract's root, or NULL. */
@@ -519,22 +517,21 @@ static void other_names(struct edits *x, struct span span)
 					renamed(x, text, x->scope[i]->name, x->scope[j]->name));
 }
 
-/* The same chunks of another buffer, or all of it. */
+/* The same chunks of another buffer, or all of it, or the rank's. */
 static void other_buffer(struct edits *x, const struct ref *r)
 {
 	const char *tail = text_of(x, (struct span){ r->name.span.hi, r->span.hi });
+	const char *forms[] = { tail, *tail ? "" : "[rank]" };
 
-	for (uint32_t i = x->nscope; i-- > 0;) {
-		const char *forms[] = { tail, "", *tail ? "" : "[rank]" };
+	for (uint32_t i = x->nscope; i-- > 0;)
+		for (int k = 0; k < 2 && x->scope[i]->kind == SYM_BUFFER; k++) {
+			const char *name = x->scope[i]->name;
 
-		for (int k = 0; k < 3 && x->scope[i]->kind == SYM_BUFFER; k++) {
+			if (x->scope[i] == r->sym)
+				continue;
 			x->far = SWAPPED;
-			if (x->scope[i] != r->sym)
-				replace(x, r->span,
-					arena_printf(&x->s->arena, "%s%s", x->scope[i]->name,
-						     forms[k]));
+			replace(x, r->span, arena_printf(&x->s->arena, "%s%s", name, forms[k]));
 		}
-	}
 }
 
 static void chunks(struct edits *x, const struct ref *r)
