@@ -170,6 +170,7 @@ SUITES_check := \
 	"tests/check/table_test.sh $(BUILD)" \
 	"10 tests/explain/pictures_test.sh $(BUILD)" \
 	"10 tests/cost/simulate_test.sh $(BUILD)" \
+	"20 tests/cost/simgrid_test.sh $(BUILD)" \
 	"10 tests/explain/schema_test.py $(BUILD)" \
 	"100 tests/explain/page_test.py $(BUILD)" \
 	"20 tests/check/limits_test.sh $(BUILD)" \
