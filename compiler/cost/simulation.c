@@ -89,6 +89,8 @@ static bool take_task(struct ctx *c, struct simulation *s, uint32_t task, const 
 		s->moved += share[i];
 		if (o->n && share[i] / o->n > s->longest)
 			s->longest = share[i] / o->n;
+		if (o->n && (share[i] / o->n < s->shortest || s->shortest == 0))
+			s->shortest = share[i] / o->n;
 		if (out == NONE)
 			continue;
 		s->loads[out].cells = o->n > s->loads[out].cells ? o->n : s->loads[out].cells;

@@ -28,7 +28,8 @@ struct simulation {
 	double tile;	    /* of a lowered program: the most bytes of a cell in a tile */
 	struct load *loads; /* by FIFO */
 	double **shares;    /* by task and row: bytes of the operation / bytes of a block */
-	double longest;	    /* ... of a cell, the most */
+	double longest;	    /* ... of a cell, the most; */
+	double shortest;    /* ... the least */
 	double moved;	    /* ... of all operations */
 	struct link_use *uses;
 	uint32_t nmessages;
