@@ -817,7 +817,7 @@ static void choose_ticks(struct timing *r)
 			most += x->share * r->block / s->m->links[x->path.links[i]].bandwidth;
 	}
 	frexp(most, &e);
-	r->scale = ldexp(1, e > 11 ? 61 - e : 50);
+	r->scale = ldexp(1, 61 - (e > -10 ? e : -10));
 	r->step = ticks(r, cost->step);
 	r->worker = cost->worker > 0 ? r->scale / cost->worker : 0;
 	r->reduce = cost->reduce > 0 ? r->scale / cost->reduce : 0;
