@@ -61,6 +61,7 @@ static enum pass_end try_symmetry(struct checking *x)
 			   .sent = arena_copy(c->arena, &s.sent, sizeof(s.sent)) },
 		.bits = s.bits,
 		.stores = s.stores,
+		.one = s.one,
 		.alone = true,
 	};
 	return STOP;

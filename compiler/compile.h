@@ -122,8 +122,9 @@ struct checked {
 	struct deadlock_report deadlock;
 	struct proof proof;
 	struct bits bits;
-	bool alone;		 /* rank 0 decided for all (symmetry/); `program` is rank 0's */
-	struct dead_list stores; /* with `alone`: its statements that store, for find_dead */
+	bool alone;		   /* rank 0 decided for all (symmetry/); `program` is rank 0's */
+	const struct program *one; /* ... its quotient, as in struct symmetric */
+	struct dead_list stores;   /* with `alone`: its statements that store, for find_dead */
 };
 
 /** Checks one instance, and reports its mistakes. `want_len`: also checks that a plan can express

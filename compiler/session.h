@@ -78,6 +78,8 @@ void session_explain(struct session *s, struct ctx *c, const struct checked *k,
 		     const struct order *order, uint32_t first_diag);
 
 /* `ccc simulate` of one instance that is right, with the lengths of its messages (simulate.c). */
+/* Whether one rank may stand for all in it: messages are whole, and no single one is shown. */
+bool session_simulates_one(const struct options *o);
 void session_simulate(struct session *s, struct ctx *c, const struct checked *k);
 
 /* `ccc bound` (least.c). */

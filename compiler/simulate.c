@@ -181,6 +181,12 @@ static void print_sizes(struct session *s, struct ctx *c, const struct checked *
 	}
 }
 
+bool session_simulates_one(const struct options *o)
+{
+	return o->tile == 0 && !o->verbose &&
+	       !(o->view.format >= FORMAT_SVG && o->view.format <= FORMAT_TRACE);
+}
+
 void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
 {
 	const struct program *p = k->program;
@@ -205,12 +211,23 @@ void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
 		m = NULL;
 	}
 	arena_free(c->scratch);
+	if (m && k->alone) {
+		struct ctx all = *c;
+		struct checked of_all;
+
+		sim = k->one ? simulation_of_one(c, k->one, m) : NULL;
+		all.symmetry = false;
+		if (!sim && check_instance(&all, &p->instance, true, true, &of_all))
+			session_simulate(s, &all, &of_all);
+		if (!sim)
+			return;
+	}
 	if (m && s->o->tile && c->slots) { /* a plan has slots */
 		l = lower(c, p, k->contract, &k->deadlock.order);
 		m = l ? m : NULL;
 	}
 	arena_free(c->scratch);
-	if (m)
+	if (m && !sim)
 		sim = simulation_new(c, l ? l->program : p, l ? l->proof.len : k->proof.len, m,
 				     s->o->tile);
 	arena_free(c->scratch);
