@@ -56,7 +56,8 @@ enum emit {
 	EMIT_CUDA,
 	EMIT_PTX,
 	EMIT_MSCCL_XML,
-	EMIT_CSV
+	EMIT_CSV,
+	EMIT_CCS
 };
 
 /* The command: ccc FILE; ccc check, explain, simulate, bound, table, fmt; the language server. */
@@ -84,6 +85,7 @@ struct options {
 	const char *on;	      /* --on, the machine; NULL: simulate's is the schedule's topology */
 	/* simulate, bound; all bits set: not given */
 	uint64_t least, most;	  /* simulate: -b, -e: bytes of the larger buffer; */
+	uint64_t tile;		  /* ... --tile: bytes; 0: messages whole */
 	uint32_t factor;	  /* ... -f: from one size to the next */
 	struct setting *settings; /* -D, --root */
 	size_t nsettings;

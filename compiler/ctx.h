@@ -46,8 +46,16 @@ struct ctx {
 #define REQUIRE_RANKS 1u  /* same-bits=ranks */
 #define REQUIRE_COUNTS 2u /* same-bits=counts */
 
-/* How `ccc table` and `ccc explain` print. */
-enum print_format { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON, FORMAT_SVG, FORMAT_HTML, NFORMATS };
+/* How `ccc table`, `ccc explain` and `ccc simulate` print. */
+enum print_format {
+	FORMAT_TEXT,
+	FORMAT_CSV,
+	FORMAT_JSON,
+	FORMAT_SVG,
+	FORMAT_HTML,
+	FORMAT_TRACE, /* for Perfetto */
+	NFORMATS
+};
 
 /* --streams: queues of a pipeline's communications (pipe/pipe.h). */
 enum pipe_streams { STREAMS_RANK, STREAMS_PAIR, STREAMS_EDGE, STREAMS_DIRECTED, NSTREAMS };

@@ -17,25 +17,23 @@
 #define TABLE_RANKS "2,4,8,16" /* of `ccc table`, without -n */
 #define EAGER_BYTES (4u << 20) /* NCCL_BUFFSIZE */
 
-static const char *const stages[] = { [EMIT_AST] = "ast",
-				      [EMIT_PROGRAM] = "program",
-				      [EMIT_PLAN] = "plan",
-				      [EMIT_JSON] = "json",
-				      [EMIT_HEADER] = "header",
-				      [EMIT_SO] = "so",
-				      [EMIT_CUDA] = "cuda",
-				      [EMIT_PTX] = "ptx",
-				      [EMIT_MSCCL_XML] = "msccl-xml",
-				      [EMIT_CSV] = "csv",
-				      NULL };
+static const char *const stages[] = {
+	[EMIT_AST] = "ast",   [EMIT_PROGRAM] = "program", [EMIT_PLAN] = "plan",
+	[EMIT_JSON] = "json", [EMIT_HEADER] = "header",	  [EMIT_SO] = "so",
+	[EMIT_CUDA] = "cuda", [EMIT_PTX] = "ptx",	  [EMIT_MSCCL_XML] = "msccl-xml",
+	[EMIT_CSV] = "csv",   [EMIT_CCS] = "ccs",	  NULL
+};
 static const char *const formats[] = {
 	[DIAG_TEXT] = "text", [DIAG_JSON] = "json", [DIAG_SARIF] = "sarif", NULL
 };
 enum { AUTO, ALWAYS, NEVER };
-static const char *const print_formats[] = {
-	[FORMAT_TEXT] = "text", [FORMAT_CSV] = "csv",	[FORMAT_JSON] = "json",
-	[FORMAT_SVG] = "svg",	[FORMAT_HTML] = "html", NULL
-};
+static const char *const print_formats[] = { [FORMAT_TEXT] = "text",
+					     [FORMAT_CSV] = "csv",
+					     [FORMAT_JSON] = "json",
+					     [FORMAT_SVG] = "svg",
+					     [FORMAT_HTML] = "html",
+					     [FORMAT_TRACE] = "trace",
+					     NULL };
 static const char *const colors[] = {
 	[AUTO] = "auto", [ALWAYS] = "always", [NEVER] = "never", NULL
 };
@@ -94,11 +92,12 @@ static const struct spec specs[] = {
 	{ "--chunk", LIST, AT(chunks), 0, NULL, NULL, " X[2]",
 	  "explain: show only chunk X[2], chunks X[0..2] or buffer X" },
 	{ "--rank", NUMBERS, AT(options.view.ranks), 0, NULL, NULL, " LIST",
-	  "explain: show only these ranks" },
+	  "explain, and simulate's pictures: show only these ranks" },
 	{ "--step", NUMBERS, AT(options.view.steps), 0, NULL, NULL, " LIST",
 	  "explain: show only these steps" },
 	{ "--on", TEXT, AT(options.on), 0, NULL, NULL, " MACHINE",
-	  "simulate, bound: a topology with times: 'nodes(8)', FILE.ccs:NAME;\n"
+	  "simulate, bound: a topology with times: hgx_h100, 'nodes(8)',\n"
+	  "FILE.ccs:NAME, NCCL's FILE.xml;\n"
 	  "default: the schedule's" },
 	{ "-b", BYTES, AT(options.least), 0, NULL, NULL, " BYTES",
 	  "simulate, bound: the smallest size of a rank's larger buffer; default: 1K" },
@@ -106,12 +105,14 @@ static const struct spec specs[] = {
 	  "simulate, bound: the largest; default: 64M, or -b's" },
 	{ "-f", COUNT, AT(options.factor), 1024, NULL, NULL, " N",
 	  "simulate, bound: the factor from one size to the next; default: 4" },
+	{ "--tile", BYTES, AT(options.tile), 0, NULL, NULL, " BYTES",
+	  "simulate: the tile of a chunk; 0: messages whole; default: the plan's" },
 	{ "--format", CHOICE, AT(options.view.format), 0, NULL, print_formats, "=FORMAT",
-	  "table, simulate, bound: text, csv or json; explain: text, svg, html or json;\n"
-	  "default: text, and for explain the ending of -o" },
+	  "table, bound: text, csv or json; explain: text, svg, html or json; simulate:\n"
+	  "all of these, and trace, for Perfetto; default: text, or the ending of -o" },
 	{ "--emit", CHOICE, AT(options.emit), 0, NULL, stages, "=STAGE",
 	  "ast, program, plan, json, header, cuda, ptx or msccl-xml, to -o or stdout;\n"
-	  "csv: a pipeline with its messages" },
+	  "csv: a pipeline with its messages; ccs: NCCL's topology XML as a topology" },
 	{ "--check", FLAG, AT(options.format_check), 0, NULL, NULL, NULL,
 	  "fmt: list the files that differ from their canonical text" },
 	{ "-i", FLAG, AT(options.format_in_place), 0, NULL, NULL, NULL, "fmt: rewrite the files" },
@@ -128,7 +129,8 @@ static const struct spec specs[] = {
 	  "-Werror, -Werror=NAME: make all warnings, or one, errors" },
 	{ "-w", FLAG, AT(warnings.quiet), 0, NULL, NULL, NULL, "disable all warnings" },
 	{ "-v", FLAG, AT(options.verbose), 0, NULL, NULL, NULL,
-	  "print a line per pass, with its time" },
+	  "print a line per pass, with its time; simulate: also the messages of the\n"
+	  "longest chain" },
 	{ "--explain", OWN, 0, 0, options_explain, NULL, " E0304",
 	  "explain a code, with an example and its cure" },
 	{ "--options", FLAG, AT(list_options), 0, NULL, NULL, NULL,
@@ -361,11 +363,15 @@ static int check_together(const struct command *c)
 	const struct options *o = &c->options;
 	bool compiles = o->action == ACTION_COMPILE, fmt = o->action == ACTION_FORMAT;
 	bool table = o->action == ACTION_TABLE, serves = o->action == ACTION_SERVE;
-	bool bounds = o->action == ACTION_BOUND, times = bounds || o->action == ACTION_SIMULATE;
+	bool bounds = o->action == ACTION_BOUND, simulates = o->action == ACTION_SIMULATE;
+	bool times = bounds || simulates;
 	bool factor = o->factor != UINT32_MAX;
 	bool least = o->least != UINT64_MAX, most = o->most != UINT64_MAX;
 	bool in_place = o->format_in_place, kernels = o->emit == EMIT_CUDA || o->emit == EMIT_PTX;
-	bool view = o->view.nchunks || o->view.ranks.n || o->view.steps.n;
+	bool draws = o->view.format == FORMAT_SVG || o->view.format == FORMAT_HTML;
+	bool view =
+		o->view.nchunks || o->view.steps.n || (o->view.ranks.n && !(simulates && draws));
+	bool call = simulates && (draws || o->view.format == FORMAT_TRACE);
 	const struct {
 		bool broken;
 		const char *text;
@@ -379,7 +385,8 @@ static int check_together(const struct command *c)
 		  "more than one file is given: import schedules; ccc table compares files" },
 		{ (o->format_check || in_place) && !fmt, "--check and -i belong to ccc fmt" },
 		{ view && o->action != ACTION_EXPLAIN,
-		  "--chunk, --rank and --step belong to ccc explain" },
+		  "--chunk, --rank and --step belong to ccc explain; --rank also to pictures of "
+		  "ccc simulate" },
 		{ c->files.n > 1 && fmt && o->output, "-o takes the text of one file" },
 		{ in_place && (o->output || o->format_check),
 		  "-i cannot be combined with -o or --check" },
@@ -391,9 +398,11 @@ static int check_together(const struct command *c)
 		  "--certificate belongs to ccc check" },
 		{ o->view.format != NFORMATS && !table && !times && o->action != ACTION_EXPLAIN,
 		  "--format belongs to ccc table, simulate, bound and explain" },
-		{ (table || times) &&
-			  (o->view.format == FORMAT_SVG || o->view.format == FORMAT_HTML),
-		  "ccc table, simulate and bound print text, csv and json; ccc explain draws" },
+		{ (table || bounds) && (draws || o->view.format == FORMAT_TRACE),
+		  "ccc table and bound print text, csv and json; ccc explain draws" },
+		{ call && (!least || (most && o->most != o->least)),
+		  "a picture, page or trace is of one size: give -b, without -e" },
+		{ o->tile != UINT64_MAX && !simulates, "--tile belongs to ccc simulate" },
 		{ (o->on || least || most || factor) && !times,
 		  "--on, -b, -e and -f belong to ccc simulate and ccc bound" },
 		{ bounds && (!o->on || !o->ranks.n),
@@ -406,8 +415,14 @@ static int check_together(const struct command *c)
 		  least ? "-e is less than -b"
 			: "-e is less than 1K, where the sizes begin without -b" },
 		{ o->factor < 2, "-f takes a factor of at least 2" },
-		{ o->action == ACTION_EXPLAIN && o->view.format == FORMAT_CSV,
-		  "ccc explain prints text, svg, html and json; ccc table prints csv" },
+		{ o->action == ACTION_EXPLAIN &&
+			  (o->view.format == FORMAT_CSV || o->view.format == FORMAT_TRACE),
+		  "ccc explain prints text, svg, html and json; ccc table prints csv, and ccc "
+		  "simulate traces" },
+		{ o->ranks.n > 1 &&
+			  (call || (o->action == ACTION_EXPLAIN && o->view.format != FORMAT_TEXT)),
+		  "-n takes one number of ranks for a picture, a page, a trace or JSON; "
+		  "text takes several" },
 		{ o->schedule && table,
 		  "--schedule cannot be combined with table, which shows all schedules" },
 		{ compiles && o->emit == EMIT_SO && !o->output,
@@ -446,23 +461,33 @@ static const char *library_dir(struct arena *a)
 	return dir;
 }
 
-/* The format of `ccc explain`, by the suffix of -o. Returns as options_parse. */
+/* The format of `ccc explain` and `ccc simulate`, by the suffix of -o. Returns as options_parse. */
 static int format_of_output(struct options *o)
 {
 	static const struct {
 		const char *ending;
-		enum print_format format;
-	} endings[] = { { ".svg", FORMAT_SVG },	  { ".html", FORMAT_HTML }, { ".htm", FORMAT_HTML },
-			{ ".json", FORMAT_JSON }, { ".txt", FORMAT_TEXT },  { "", FORMAT_TEXT } };
+		enum print_format explain, simulate;
+	} endings[] = {
+		{ ".svg", FORMAT_SVG, FORMAT_SVG },   { ".html", FORMAT_HTML, FORMAT_HTML },
+		{ ".htm", FORMAT_HTML, FORMAT_HTML }, { ".json", FORMAT_JSON, FORMAT_TRACE },
+		{ ".csv", NFORMATS, FORMAT_CSV },     { ".txt", FORMAT_TEXT, FORMAT_TEXT },
+		{ "", FORMAT_TEXT, FORMAT_TEXT }
+	};
+	bool explains = o->action == ACTION_EXPLAIN;
 	const char *slash = o->output ? strrchr(o->output, '/') : NULL;
 	const char *name = slash ? slash + 1 : o->output ? o->output : "";
 	const char *dot = strrchr(name, '.');
 
 	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
-		if (!strcasecmp(dot && dot > name ? dot : "", endings[i].ending)) {
-			o->view.format = endings[i].format;
+		if (!strcasecmp(dot && dot > name ? dot : "", endings[i].ending) &&
+		    !(explains && endings[i].explain == NFORMATS)) {
+			o->view.format = explains ? endings[i].explain : endings[i].simulate;
 			return -1;
 		}
+	if (!explains) {
+		o->view.format = FORMAT_TEXT;
+		return -1;
+	}
 	return options_error(
 		"-o %s: ccc explain writes .svg, .html or .htm, .json and .txt; for a file with "
 		"another ending give --format, too",
@@ -481,7 +506,7 @@ int options_parse(struct command *c, int argc, char **argv)
 	c->options.slots = 8;
 	c->options.eager = EAGER_BYTES;
 	c->options.view.format = NFORMATS; /* none was given yet */
-	c->options.least = c->options.most = UINT64_MAX;
+	c->options.least = c->options.most = c->options.tile = UINT64_MAX;
 	c->options.factor = UINT32_MAX;
 	c->options.style.max_errors = 20;
 	status = parse_options(c, argc, argv);
@@ -502,14 +527,10 @@ int options_parse(struct command *c, int argc, char **argv)
 	c->options.style.color = c->options.style.color == ALWAYS ||
 				 (c->options.style.color == AUTO && !(no_color && *no_color) &&
 				  isatty(STDERR_FILENO));
-	status = check_together(c);
-	if (status < 0 && c->options.action == ACTION_EXPLAIN && c->options.view.format == NFORMATS)
+	if (c->options.view.format == NFORMATS &&
+	    (c->options.action == ACTION_EXPLAIN || c->options.action == ACTION_SIMULATE))
 		status = format_of_output(&c->options);
-	if (status < 0 && c->options.action == ACTION_EXPLAIN &&
-	    c->options.view.format != FORMAT_TEXT && c->options.ranks.n > 1)
-		return options_error("-n takes one number of ranks for a picture, a page or JSON; "
-				     "text takes several");
-	return status;
+	return status < 0 ? check_together(c) : status;
 }
 
 void options_free(struct command *c)

@@ -1,10 +1,12 @@
 /*
  * `ccc simulate`: predicted times of a schedule's calls, by size, as a table, CSV or JSON.
  *
- * In: an instance that is right, and the options. Out: for each size the time on the machine, and what
- * limits it (cost/cost.h), and how many times the machine's bound that is (cost/bound.h). The machine is the schedule's topology, or that of --on (machine_on.c).
+ * In: an instance that is right, and the options. Out: for each size the time on the machine, how many
+ * times the machine's bound that is (cost/bound.h), and what limits it (cost/cost.h). The machine is the
+ * schedule's topology, or that of --on (machine_on.c).
  */
 #include "compiler/cost/bound.h"
+#include "compiler/lower/lowered.h"
 #include "compiler/session.h"
 #include "runtime/ccs.h"
 
@@ -35,8 +37,12 @@ static const char *limit_text(struct arena *a, const struct machine *m, const st
 	if (p->link == NONE || (p->seconds > 0 && p->latency >= p->seconds / 2))
 		return arena_printf(a, "latency of %u message%s, %.0f %%", p->messages,
 				    p->messages == 1 ? "" : "s", 100 * p->latency / p->seconds);
+	if (p->rank != NONE && p->working > p->busy)
+		return arena_printf(a, "a worker of rank %u, %.0f %%", p->rank,
+				    100 * p->working / p->seconds);
 	l = &m->links[p->link];
-	return arena_printf(a, "link %u -> %u, busy %.0f %%", l->src, l->dst,
+	return arena_printf(a, "link %s -> %s, %.0f %%", machine_node(m, a, l->src),
+			    machine_node(m, a, l->dst),
 			    p->seconds > 0 ? 100 * p->busy / p->seconds : 0);
 }
 
@@ -88,6 +94,21 @@ static void print_row(FILE *out, enum print_format format, const struct row_of *
 	}
 }
 
+/* What happens in one call, as a picture, page or trace. */
+static void print_call(struct session *s, struct ctx *c, const struct simulated *x)
+{
+	const struct shown *view = &s->o->view;
+	const char *why = NULL;
+
+	if (view->format == FORMAT_TRACE) {
+		if (!timeline_trace(c, x, s->out.stream))
+			arena_fail(&s->arena);
+	} else if (!timeline_draw(c, x, view, s->out.stream, &why)) {
+		diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s", why);
+		s->status = 2;
+	}
+}
+
 /* The least time of the schedule's collective; false: its contract is none of the prelude's. */
 static bool find_bound(struct ctx *c, const struct program *p, const struct machine *m,
 		       struct bound *to)
@@ -103,7 +124,8 @@ static bool find_bound(struct ctx *c, const struct program *p, const struct mach
 }
 
 static void print_sizes(struct session *s, struct ctx *c, const struct checked *k,
-			const struct machine *m, const struct simulation *sim)
+			const struct program *run, const struct machine *m,
+			const struct simulation *sim)
 {
 	const struct options *o = s->o;
 	double blocks = program_most_blocks(k->program);
@@ -122,16 +144,35 @@ static void print_sizes(struct session *s, struct ctx *c, const struct checked *
 	const bool bounded = find_bound(c, k->program, m, &bound);
 
 	arena_free(c->scratch);
-	print_head(s->out.stream, o->view.format, &r);
+	const bool path = o->verbose && o->view.format == FORMAT_TEXT;
+	const bool call = o->view.format >= FORMAT_SVG && o->view.format <= FORMAT_TRACE;
+
+	if (!call)
+		print_head(s->out.stream, o->view.format, &r);
 	for (r.bytes = least; r.bytes <= most; r.bytes *= factor) {
-		struct predicted p = simulate(c, sim, (double)r.bytes / blocks);
+		struct timeline t = { .last = NONE };
+		struct predicted p =
+			simulate(c, sim, (double)r.bytes / blocks, path || call ? &t : NULL);
 
 		r.us = p.seconds * 1e6;
 		r.algbw = p.seconds > 0 ? (double)r.bytes / p.seconds * 1e-9 : 0;
 		r.busbw = r.algbw * ccs_bus_factor(contract, (int)r.nranks);
 		r.bound_us = bounded ? 1e6 * bound_seconds(&bound, (double)r.bytes) : -1;
 		r.limit = limit_text(c->arena, m, &p);
-		print_row(s->out.stream, o->view.format, &r);
+		struct simulated x = { .p = run,
+				       .t = &t,
+				       .machine = r.machine,
+				       .limit = r.limit,
+				       .bytes = r.bytes,
+				       .block = (double)r.bytes / blocks,
+				       .seconds = p.seconds };
+		if (call)
+			print_call(s, c, &x);
+		else
+			print_row(s->out.stream, o->view.format, &r);
+		if (path)
+			timeline_print_chain(c, &x, s->out.stream);
+		arena_free(c->scratch);
 		if (!r.bytes || r.bytes > most / factor)
 			break;
 	}
@@ -141,8 +182,9 @@ void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
 {
 	const struct program *p = k->program;
 	struct instance in = s->o->on ? session_machine(s, p->nranks) : p->instance;
-	const struct simulation *sim;
-	const struct machine *m;
+	const struct simulation *sim = NULL;
+	struct lowered *l = NULL;
+	struct machine *m;
 
 	c->diags->phase = PHASE_EXPAND;
 	if (in.schedule && !session_can_write(s)) /* over the machine's file */
@@ -160,10 +202,17 @@ void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
 		m = NULL;
 	}
 	arena_free(c->scratch);
-	sim = m ? simulation_new(c, p, k->proof.len, m) : NULL;
+	if (m && s->o->tile && c->slots) { /* a plan has slots */
+		l = lower(c, p, k->contract, &k->deadlock.order);
+		m = l ? m : NULL;
+	}
+	arena_free(c->scratch);
+	if (m)
+		sim = simulation_new(c, l ? l->program : p, l ? l->proof.len : k->proof.len, m,
+				     s->o->tile);
 	arena_free(c->scratch);
 	if (sim)
-		print_sizes(s, c, k, m, sim);
+		print_sizes(s, c, k, l ? l->program : p, m, sim);
 	else
 		s->status = 2;
 }

@@ -36,7 +36,7 @@ struct search {
 	uint64_t cost, each;		      /* of the check that found it wrong, and of a trial */
 	const struct edit *parts[MOST_PARTS]; /* right for the N that was wrong, but not for all */
 	uint32_t nparts;
-	uint32_t warns; /* bits of warnings that are no cure */
+	uint32_t warns; /* bits of warnings that are no cure, if they are for any N */
 };
 
 /* ---- rarely meant ------------------------------------------------------------------- */
@@ -114,7 +114,7 @@ static bool is_right(struct search *x, const char *text, uint32_t nranks, uint64
 	o.certificate = NULL;
 	o.sheet = NULL;
 	o.verbose = false;
-	o.warn = (struct diag_warnings){ .off = ~x->warns };
+	o.warn = (struct diag_warnings){ .off = nranks ? ~0u : ~x->warns };
 	o.most_work = work;
 	s->compile_text(&o, &to);
 	return right;
@@ -208,6 +208,14 @@ static struct diag *report_of(const struct session *s, uint32_t first)
 		       : NULL;
 }
 
+/* Whether an edit makes of another place what the first edit takes away: of two places that differ
+ * either may be meant. */
+static bool is_inverse(struct search *x, const struct edit *e, const struct edit *f)
+{
+	return !e->what && !f->what && !strcmp(e->text, text_of(&x->e, f->span)) &&
+	       !strcmp(f->text, text_of(&x->e, e->span));
+}
+
 /* Tries the single edits from `from` to `to`, and offers the nearest; among these one in the
  * report's line. */
 static bool try_single(struct search *x, struct diag *g, enum far from, enum far to)
@@ -227,6 +235,12 @@ static bool try_single(struct search *x, struct diag *g, enum far from, enum far
 	}
 	if (found)
 		offer(x, g, &found, 1);
+	for (uint32_t i = 0; i < x->e.n && found; i++) {
+		const struct edit *e = &x->e.v[i];
+
+		if (e->far == found->far && is_inverse(x, found, e) && passes(x, &e, 1))
+			diag_cure(&x->e.s->diags, g, "or %s", edit_text(x, e));
+	}
 	return found != NULL;
 }
 
@@ -322,7 +336,8 @@ void cure_text(struct session *s, const struct decl *schedule, uint32_t first, u
 			    .left = MOST_WORK,
 			    .cost = cost,
 			    .each = nranks <= EVERY_TRIED ? cost : 0,
-			    /* An operation that never runs, or that nothing needs, is no cure. */
+			    /* An operation that never runs, or that nothing needs for any N, is
+			     * no cure. */
 			    .warns = diag_warning_bit(W_BRANCH) | diag_warning_bit(W_DEAD) };
 	struct diag *g = report_of(s, first);
 
@@ -330,6 +345,9 @@ void cure_text(struct session *s, const struct decl *schedule, uint32_t first, u
 		return;
 	add_texts(&x);
 	x.e.code = g->code;
+	x.e.in_one_place = true;
+	for (uint32_t i = 0; i < g->notes.n; i++)
+		x.e.in_one_place &= !g->notes.v[i].span.hi || g->notes.v[i].span.lo == g->span.lo;
 	text_edits(&x.e);
 	if (!try_single(&x, g, CHANGED, LEFT_OUT) && !try_single(&x, g, LIMITED, LIMITED) &&
 	    !try_same(&x, g) && !try_pairs(&x, g) && !try_single(&x, g, DIVIDED, LAST))

@@ -4,16 +4,11 @@
  *     topology with times, N --machine_make--> machine
  *     program that is right, machine, size --simulate--> the time of a call, and what limits it
  *
- * The program is the one that was checked: the same waves, FIFOs and slots (program.h), with times on
- * the events that the deadlock check runs (check/deadlock.h). Model, with latency L and bandwidth b of
- * each link (LogGP without overheads: Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995):
- *
- *   - a message leaves when its wave has started and its slot is free, so receive k - slots of the FIFO
- *     has started;
- *   - a link carries messages one after another, in the order in which they leave; each takes its bytes
- *     / b, and arrives L later;
- *   - a send and its receive finish at the arrival (a receive not before its wave starts), a wave
- *     finishes with its last operation, and copies inside a rank cost nothing.
+ * The program is the one that was checked, or its lowered form: the same operations, FIFOs and slots
+ * (program.h), with times on the events that the deadlock check runs (check/deadlock.h). The model is LogGP
+ * (Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995) on paths of links, with workers; docs/cost.md has
+ * it in full. A lowered program runs once for each tile, as an executor runs its plan (runtime/plan/plan.h,
+ * Tiles). Of a program that is not lowered, messages are whole, and a send and its receive are over together.
  */
 #ifndef CCS_COMPILER_COST_COST_H
 #define CCS_COMPILER_COST_COST_H
@@ -75,10 +70,11 @@ const char *machine_node(const struct machine *m, struct arena *a, uint32_t node
 /* A program that is to be simulated for several sizes. */
 struct simulation;
 
-/** Finds the links and the lengths of messages, in c->arena. `len`: of its proof. NULL: a message has
- *  no link on the machine, which is reported (E0702). O(operations). */
+/** Finds the paths and the lengths of messages, in c->arena. `len`: of its proof. `tile`, of a lowered
+ *  program: the most bytes of a cell in a tile; all bits set: as the plan is cut. NULL: a message has no
+ *  path on the machine, which is reported (E0702). O(operations + links of the paths). */
 struct simulation *simulation_new(struct ctx *c, const struct program *p, uint32_t *const *len,
-				  const struct machine *m);
+				  struct machine *m, uint64_t tile);
 
 struct predicted {
 	double seconds;
@@ -88,10 +84,74 @@ struct predicted {
 	uint32_t messages; /* their number */
 	uint32_t link;	   /* the row of the link that is busy longest; NONE: no message is sent */
 	double busy;	   /* s, of that link */
+	uint32_t rank;	   /* that has the worker that works longest; NONE: workers take no time */
+	double working;	   /* s, of that worker */
 };
 
-/** A call with that many bytes in a block of `count` elements (ccs(5) 4). O(operations log
- *  operations). */
-struct predicted simulate(struct ctx *c, const struct simulation *s, double block);
+/* When what happens in a call: what simulate() notes if it is asked to. */
+struct timeline {
+	struct op_time { /* by their starts */
+		uint32_t task, row, tile;
+		double start, end; /* s: its wave has started; it has finished */
+		double bytes;
+	} *ops;
+	uint32_t nops, capops;
+	struct message_time {
+		uint32_t send, recv;	/* rows of ops */
+		double leaves, arrives; /* s: its first link takes it; it is at the receiver */
+		uint32_t after; /* row of the message before which it could not leave; NONE: none */
+		bool held; /* ... since that one held a link of its path; else its arrival was waited for */
+	} *messages;
+	uint32_t nmessages;
+	uint32_t last; /* row of the message that arrives last; NONE: there is none */
+};
+
+/** A call with that many bytes in a block of `count` elements (ccs(5) 4). `noted`, if not NULL, is zero,
+ *  and gets what happens. In c->scratch, which the caller empties. O(operations log operations), for each
+ *  tile. */
+struct predicted simulate(struct ctx *c, const struct simulation *s, double block,
+			  struct timeline *noted);
+
+/* An operation in reports. */
+struct op_shown {
+	uint32_t in, out; /* the messages that it receives and sends; or NONE */
+	uint32_t
+		lane; /* of its rank: in a lowered program that of its worker, else what is at once differs */
+	double waits;  /* s: from then on it waits, until it */
+	double begins; /* ... begins */
+};
+
+/* A simulated call, for its reports. */
+struct simulated {
+	const struct program *p; /* as it was simulated: lowered, or not */
+	const struct timeline *t;
+	const char *machine; /* its name, as --on has it */
+	const char *limit;   /* in words */
+	uint64_t bytes;	     /* of a rank's larger buffer */
+	double block, seconds;
+};
+
+/* ---- timeline.c: reports of what happens ---------------------------------------------------- */
+
+/** The operation of a program that is noted. */
+const struct op *timeline_op(const struct program *p, const struct op_time *x);
+/** Its place: "ring_allreduce.ccs:12", or the name of its site. In c->scratch. */
+const char *timeline_place(struct ctx *c, const struct program *p, const struct op *o);
+/** Prints the longest chain of messages, a line each: when it leaves and arrives, its ranks, chunks and
+ *  place, and what it waited for; of a long chain the first and the last. O(messages of the chain). */
+void timeline_print_chain(struct ctx *c, const struct simulated *x, FILE *out);
+/** The messages of that chain are marked. In c->scratch. */
+bool *timeline_chain(struct ctx *c, const struct timeline *t);
+/** By noted operation. `lanes` [ranks]: of each rank. In c->scratch. O(operations * those at once). */
+struct op_shown *timeline_shown(struct ctx *c, const struct simulated *x, uint32_t *lanes);
+
+/* ---- drawn.c, traced.c ------------------------------------------------------------------------- */
+
+struct shown; /* explain/explain.h */
+/** Draws ranks over time, as SVG or a page. False: *why says why not. O(operations). */
+bool timeline_draw(struct ctx *c, const struct simulated *x, const struct shown *view, FILE *out,
+		   const char **why);
+/** Prints the call as a trace, in the form of `ccrun --trace`. False: no memory. O(operations). */
+bool timeline_trace(struct ctx *c, const struct simulated *x, FILE *out);
 
 #endif

@@ -2,158 +2,128 @@
  * Runs a program on a machine, in time: see cost.h.
  *
  * Discrete events in the order of time, from a heap; events of one time in the order in which they were
- * made. A message leaves (and its link takes it), or arrives. A task goes on when the last operation of
- * its wave has finished, and starts waves until one has to wait. The program is right, so it ends.
+ * made. Times are whole ticks, so that sums are exact and equal times compare as equal.
  *
- * Why the result does not depend on the order of simultaneous events, but for links that carry several
- * messages: an operation that can proceed stays able to (program.h, Blocking), and its time is a maximum
- * of times of others.
+ * A message's times are computed when it leaves, link by link, up to the first link that other tasks send
+ * along, too, and that its head reaches later: there it waits for its turn as an event. So a message
+ * of a network without contention is no event; a task is one when what it waits for has a time.
  *
- * For the chain that takes longest each message keeps the message that let it leave when it arrived: the last
- * one that its sender waited for, or that the receiver waited for before it freed the slot; or the message
- * that held its link. Following these from the last arrival gives the chain. O(operations log operations).
+ * Why the result does not depend on the order of simultaneous events, but for links that carry messages of
+ * several tasks: an operation that can proceed stays able to (program.h, Blocking), and its time is a
+ * maximum of times of others.
+ *
+ * The chain that takes longest is summed up forwards: a message continues the chain of its task, or
+ * that of the message that held a link of its path; a task continues the chain of what it waited for
+ * last. O(events log events); events are at most operations + messages * links.
  */
-#include "compiler/cost/cost.h"
+#include "compiler/cost/timing.h"
 
-struct message_of {
-	double share; /* bytes / bytes of a block */
-	uint32_t fifo;
-	uint32_t send, recv; /* tasks */
-};
+#include <math.h>
 
-struct simulation {
-	const struct program *p;
-	const struct machine *m;
-	uint32_t slots;
-	uint32_t *first; /* by FIFO: its first message */
-	uint32_t *link;	 /* by FIFO: row of its link; NONE: from a rank to itself */
-	struct message_of *messages;
-	uint32_t nmessages;
-};
-
-/* ---- what is the same for all sizes ------------------------------------------------------------- */
-
-/* Bytes of a cell, in blocks; a cell of a buffer, as scratch has the length of its value. */
-static double share_of_cell(const struct program *p, uint32_t cell)
-{
-	const struct buffer *b = program_buffer(p, cell);
-
-	return 1.0 / b->chunks;
-}
-
-static double share_of(const struct program *p, const struct op *o, uint32_t len)
-{
-	double sum = 0;
-
-	for (uint32_t i = 0; i < o->n && len != NONE; i++)
-		sum += share_of_cell(p, len & LEN_SAME ? len & ~LEN_SAME : len + i);
-	return sum;
-}
-
-static bool no_link(struct ctx *c, const struct program *p, const struct machine *m,
-		    const struct op *o)
-{
-	const struct fifo *f = &p->fifos[o->fifo];
-	struct diag *g =
-		diag_add(c->diags, SEV_ERROR, 702, p->sites[o->site].span, NO_RANK,
-			 "simulate: rank %u sends to rank %u, and %s has no link between them",
-			 f->src, f->dst, m->name);
-
-	diag_help(c->diags, g,
-		  "name a machine that has it, or a schedule that sends along its links");
-	return false;
-}
-
-static bool take_message(struct ctx *c, struct simulation *s, uint32_t *sent, uint32_t task,
-			 const struct op *o, uint32_t len)
-{
-	const struct fifo *f = &s->p->fifos[o->fifo];
-	struct message_of *x = &s->messages[s->first[o->fifo] + sent[o->fifo]++];
-
-	if (sent[o->fifo] == 1) {
-		s->link[o->fifo] = f->src == f->dst ? NONE : machine_link(s->m, f->src, f->dst);
-		if (f->src != f->dst && s->link[o->fifo] == NONE)
-			return no_link(c, s->p, s->m, o);
-	}
-	*x = (struct message_of){
-		.share = share_of(s->p, o, len), .fifo = o->fifo, .send = task, .recv = f->dst_task
-	};
-	return true;
-}
-
-struct simulation *simulation_new(struct ctx *c, const struct program *p, uint32_t *const *len,
-				  const struct machine *m)
-{
-	struct simulation *s = ARENA_NEW(c->arena, struct simulation);
-	uint32_t *sent = ARENA_ARRAY(c->scratch, uint32_t, p->nfifos);
-
-	*s = (struct simulation){ .p = p, .m = m, .slots = c->slots };
-	s->first = ARENA_ARRAY(c->arena, uint32_t, p->nfifos);
-	s->link = ARENA_ARRAY(c->arena, uint32_t, p->nfifos);
-	for (uint32_t f = 0; f < p->nfifos; f++) {
-		s->first[f] = s->nmessages;
-		s->nmessages += p->fifos[f].nsends;
-	}
-	s->messages = ARENA_ARRAY(c->arena, struct message_of, s->nmessages);
-	for (uint32_t t = 0; t < p->ntasks; t++)
-		for (uint32_t i = 0; i < p->tasks[t].nops; i++)
-			if (op_kind(&p->tasks[t].ops[i]) == OP_SEND &&
-			    !take_message(c, s, sent, t, &p->tasks[t].ops[i], len[t][i]))
-				return NULL;
-	return s;
-}
-
-/* ---- the run -------------------------------------------------------------------------------------- */
+enum { SEND, RECV };
+enum { TASK, HOP, ARRIVAL }; /* events; their rows are of tasks, flights, flights */
 
 struct event {
-	double at;
-	uint64_t number;
-	uint32_t message;
-	bool arrives;
+	int64_t at;
+	uint64_t order;
+	uint32_t row;
+	uint32_t kind;
 };
 
+/* The longest chain of messages up to an event. */
+struct chain {
+	int64_t latency;
+	uint32_t messages;
+	uint32_t last; /* row of the timeline's messages; NONE: there is none */
+};
+
+enum flight_state {
+	FREE,
+	FLYING,
+	KNOWN,	 /* arrives, or has arrived, at `at` */
+	THERE,	 /* has arrived, for a receiver that works */
+	RETURNED /* its slot is free from `at` on */
+};
+
+/* A message, and its slot. */
 struct flight {
-	double leaves, begins, arrives; /* begins: its link takes it */
-	uint32_t after; /* the message that let it leave when it arrived; NONE: none */
-	uint32_t ahead; /* the message that held its link; NONE: the link was free */
-	bool over;
+	int64_t at;
+	int64_t tail;  /* when the message has left the place that its head has reached */
+	int64_t takes; /* the time that the receiver works, if it has started */
+	double bytes;
+	struct chain chain;
+	uint32_t fifo, hop;
+	uint32_t row; /* of the timeline */
+	enum flight_state state;
 };
 
-struct at_task {
-	uint32_t row, end; /* its wave; it waits for */
-	uint32_t pending;  /* ... this number of operations */
-	uint32_t after;	   /* the message that let it go on last, when it arrived; NONE: none */
-	uint32_t waiters;  /* 1 + the first task that waits for it; 0: none */
-	uint32_t next;	   /* 1 + the next one that waits for the same; and for its first */
-	uint32_t need;	   /* ... rows */
+struct flow {
+	struct flight *flights; /* message k is in k % nflights */
+	uint64_t nflights;
+	uint64_t left;	     /* messages that left */
+	uint64_t started[2]; /* sends and receives that started */
+	bool waits[2];	     /* tiles: the task at that end waits for a slot, for a message */
+};
+
+struct link_run {
+	int64_t free, busy;
+	double takes; /* ticks a byte */
+	int64_t latency;
+	struct chain chain; /* that ends before its last message */
+	uint32_t last;	    /* that message, of the timeline */
+};
+
+struct task_run {
+	uint32_t row, end;    /* its wave; it waits for */
+	uint32_t pending;     /* ... this number of operations */
+	uint32_t waiters;     /* 1 + the first task that waits for it; 0: none */
+	uint32_t next_waiter; /* 1 + the next one that waits for the same; and for its first */
+	uint64_t need;	      /* ... rows, of all tiles */
+	uint32_t tile;
+	int64_t ends;	    /* when those of its wave are over that have an end */
+	struct chain chain; /* up to the start of its wave; */
+	struct chain next;  /* ... of its next wave */
+	bool waits;	    /* tiles: its operation had to wait */
+	int64_t free[2];    /* its worker that sends, that receives */
+	int64_t busy[2];
 };
 
 struct timing {
 	const struct simulation *s;
-	double block, now;
+	const struct program *p;
+	double block, scale; /* bytes; ticks a second */
+	bool whole;	     /* messages; else tiles: */
+	double tile;	     /* bytes of a cell */
+	uint32_t ntiles;
+	int64_t now, step;
+	double worker, reduce; /* ticks a byte */
+	bool works;	       /* a receive takes time */
 	struct event *heap;
-	uint32_t n;
-	uint64_t number;
+	uint32_t n, cap;
+	uint64_t order;
 	struct flight *flights;
-	struct at_task *tasks;
-	uint32_t *left,
-		*started[2]; /* by FIFO: messages that left; sends and receives that started */
-	double *free, *busy; /* by link */
-	uint32_t *last;	     /* by link: its last message, or NONE */
+	struct task_run *tasks;
+	struct flow *flows;
+	struct link_run *links;
+	struct chain chain; /* of the task that ends last */
+	struct arena *arena;
+	struct timeline *noted; /* or NULL */
 };
+
+/* ---- events ---------------------------------------------------------------------------------------- */
 
 static bool before(const struct event *a, const struct event *b)
 {
-	return a->at < b->at || (a->at == b->at && a->number < b->number);
+	return a->at < b->at || (a->at == b->at && a->order < b->order);
 }
 
-/* The heap has room: a message has one event at a time. */
-static void push(struct timing *r, double at, uint32_t message, bool arrives)
+static void push(struct timing *r, int64_t at, uint32_t kind, uint32_t row)
 {
-	struct event e = { at, r->number++, message, arrives };
-	uint32_t i = r->n++;
+	struct event e = { at > r->now ? at : r->now, r->order++, row, kind };
+	uint32_t i;
 
-	for (; i && before(&e, &r->heap[(i - 1) / 2]); i = (i - 1) / 2)
+	(void)ARENA_PUSH(r->arena, r->heap, r->n, r->cap);
+	for (i = r->n - 1; i && before(&e, &r->heap[(i - 1) / 2]); i = (i - 1) / 2)
 		r->heap[i] = r->heap[(i - 1) / 2];
 	r->heap[i] = e;
 }
@@ -174,45 +144,287 @@ static struct event pop(struct timing *r)
 	return top;
 }
 
-/* Lets the messages of a FIFO leave that can; `after`: the message that let them when it arrived. */
-static void let_go(struct timing *r, uint32_t f, uint32_t after)
+static int64_t ticks(const struct timing *r, double seconds)
 {
-	while (r->left[f] < r->started[0][f] &&
-	       (uint64_t)r->started[1][f] + r->s->slots > r->left[f]) {
-		uint32_t m = r->s->first[f] + r->left[f]++;
+	return (int64_t)(seconds * r->scale + 0.5);
+}
 
-		r->flights[m].leaves = r->now;
-		r->flights[m].after = after;
-		push(r, r->now, m, false);
+static int64_t most(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* ---- workers ----------------------------------------------------------------------------------------- */
+
+/* The time that a worker takes to move the bytes of an operation. */
+static int64_t moving(const struct timing *r, const struct op *o, double bytes)
+{
+	enum op_kind k = op_kind(o);
+	bool reduces = k == OP_REDUCE_FROM || k == OP_REDUCE_INTO || k == OP_REDUCE_SEND;
+	double rate = reduces && r->reduce > r->worker ? r->reduce : r->worker;
+
+	return (int64_t)(bytes * rate + 0.5);
+}
+
+/* A worker of the task works for `takes`, when it is free. Returns the end. */
+static int64_t work(struct timing *r, uint32_t task, int side, int64_t takes)
+{
+	struct task_run *t = &r->tasks[task];
+
+	t->busy[side] += takes;
+	return t->free[side] = most(r->now, t->free[side]) + takes;
+}
+
+/* ---- waits ---------------------------------------------------------------------------------------------- */
+
+/* The rows that a task has finished, of all tiles. */
+static uint64_t progress(const struct timing *r, uint32_t task)
+{
+	const struct task_run *t = &r->tasks[task];
+
+	return (uint64_t)t->tile * r->p->tasks[task].nops + t->row;
+}
+
+/* Whether an OP_WAIT has to wait; then the task waits. */
+static bool await(struct timing *r, uint32_t task, const struct op *o)
+{
+	struct task_run *t = &r->tasks[task], *other = &r->tasks[o->fifo];
+
+	t->need = (uint64_t)t->tile * r->p->tasks[o->fifo].nops + o->other;
+	if (progress(r, o->fifo) >= t->need)
+		return false;
+	t->next_waiter = other->waiters;
+	other->waiters = task + 1;
+	return true;
+}
+
+/* The task has finished rows: tasks that wait for them go on. */
+static void wake(struct timing *r, uint32_t task)
+{
+	struct task_run *t = &r->tasks[task];
+	uint64_t done = progress(r, task);
+	uint32_t waiters = t->waiters;
+
+	t->waiters = 0;
+	while (waiters) {
+		uint32_t w = waiters - 1;
+		struct task_run *x = &r->tasks[w];
+
+		waiters = x->next_waiter;
+		if (x->need > done) {
+			x->next_waiter = t->waiters;
+			t->waiters = w + 1;
+			continue;
+		}
+		x->next = t->chain;
+		x->pending = 0;
+		push(r, r->now, TASK, w);
+	}
+}
+
+/* ---- the timeline -------------------------------------------------------------------------------------- */
+
+/* The row of message k of a FIFO. */
+static uint32_t row_of(const struct timing *r, uint32_t f, uint64_t k)
+{
+	uint32_t n = r->p->fifos[f].nsends;
+
+	return (uint32_t)(k / n * r->s->nmessages + r->s->loads[f].first + k % n);
+}
+
+static double seconds(const struct timing *r, int64_t at)
+{
+	return (double)at / r->scale;
+}
+
+/* An operation starts; `in`, `out`: rows of its messages, or NONE. */
+static void note_op(struct timing *r, uint32_t task, uint32_t row, uint32_t tile, uint32_t in,
+		    uint32_t out, double bytes)
+{
+	struct timeline *t = r->noted;
+
+	if (in != NONE)
+		t->messages[in].recv = t->nops;
+	if (out != NONE)
+		t->messages[out].send = t->nops;
+	ARENA_PUSH(r->arena, t->ops, t->nops, t->capops) =
+		(struct op_time){ .task = task,
+				  .row = row,
+				  .tile = tile,
+				  .bytes = bytes,
+				  .start = seconds(r, r->now),
+				  .end = seconds(r, r->now) };
+}
+
+static void note_end(struct timing *r, uint32_t op, int64_t at)
+{
+	struct op_time *x = &r->noted->ops[op];
+
+	x->end = seconds(r, at) > x->end ? seconds(r, at) : x->end;
+}
+
+/* ---- messages ---------------------------------------------------------------------------------------- */
+
+static void end_op(struct timing *r, uint32_t task, int64_t at, const struct chain *chain)
+{
+	struct task_run *t = &r->tasks[task];
+
+	if (at >= t->ends) {
+		t->ends = at;
+		t->next = *chain;
+	}
+	if (!--t->pending)
+		push(r, t->ends, TASK, task);
+}
+
+/* A receive that has started, of a message with a known time, in a chain. */
+static void receive(struct timing *r, struct flight *x, const struct chain *chain)
+{
+	uint32_t task = r->p->fifos[x->fifo].dst_task;
+	int64_t at = r->works ? work(r, task, RECV, x->takes) : most(x->at, r->now);
+
+	if (r->noted)
+		note_end(r, r->noted->messages[x->row].recv, at);
+	end_op(r, task, at, chain);
+}
+
+/* The time of a message's arrival is known. */
+static void arrives(struct timing *r, struct flight *x)
+{
+	struct flow *q = &r->flows[x->fifo];
+	const struct fifo *f = &r->p->fifos[x->fifo];
+
+	x->at = x->tail;
+	x->state = KNOWN;
+	x->chain.latency += ticks(r, r->s->loads[x->fifo].latency) + (r->whole ? 2 : 1) * r->step;
+	x->chain.messages++;
+	x->chain.last = x->row;
+	if (r->noted)
+		r->noted->messages[x->row].arrives = seconds(r, x->at);
+	if (!r->whole) {
+		if (q->waits[RECV])
+			push(r, x->at, TASK, f->dst_task);
+		q->waits[RECV] = false;
+		return;
+	}
+	if (r->noted)
+		note_end(r, r->noted->messages[x->row].send, x->at);
+	end_op(r, f->src_task, x->at, &x->chain);
+	if (r->works)
+		push(r, x->at, ARRIVAL, (uint32_t)(x - r->flights));
+	else if (q->started[RECV] > (uint64_t)(x - q->flights))
+		receive(r, x, &x->chain);
+}
+
+/* The head of a message reaches its next link. */
+static void hop(struct timing *r, struct flight *x, int64_t head)
+{
+	const struct machine_path *path = &r->s->loads[x->fifo].path;
+	struct message_time *note = r->noted ? &r->noted->messages[x->row] : NULL;
+
+	for (; x->hop < path->n; x->hop++) {
+		struct link_run *l = &r->links[path->links[x->hop]];
+		int64_t takes = (int64_t)(x->bytes * l->takes + 0.5);
+
+		if (head > r->now && r->s->uses[path->links[x->hop]].shared) {
+			push(r, head, HOP, (uint32_t)(x - r->flights));
+			return;
+		}
+		if (l->free > head) {
+			head = l->free;
+			x->chain = l->chain;
+			if (note) {
+				note->held = true;
+				note->after = l->last;
+			}
+		}
+		if (note && !x->hop)
+			note->leaves = seconds(r, head);
+		l->free = head + takes;
+		l->busy += takes;
+		l->chain = x->chain;
+		l->last = x->row;
+		x->tail = most(x->tail, l->free) + l->latency;
+		head += l->latency;
+	}
+	arrives(r, x);
+}
+
+/* Message k of a FIFO leaves in the order of its task, whose worker takes `takes`. */
+static void leave(struct timing *r, uint32_t f, uint64_t k, const struct chain *chain,
+		  int64_t takes)
+{
+	struct flow *q = &r->flows[f];
+	struct flight *x = &q->flights[k % q->nflights];
+
+	x->fifo = f;
+	x->hop = 0;
+	x->row = row_of(r, f, k);
+	x->state = FLYING;
+	x->chain = *chain;
+	x->tail = work(r, r->p->fifos[f].src_task, SEND, takes);
+	if (r->noted) {
+		r->noted->messages[x->row].leaves = seconds(r, x->tail - takes + r->step);
+		r->noted->messages[x->row].after = chain->last;
+	}
+	hop(r, x, x->tail - takes + r->step);
+}
+
+/* ---- messages whole ------------------------------------------------------------------------------------ */
+
+/* Lets the messages of a FIFO leave that can, in a chain. */
+static void let_go(struct timing *r, uint32_t f, const struct chain *chain)
+{
+	struct flow *q = &r->flows[f];
+
+	while (q->left < q->started[SEND] && q->started[RECV] + r->s->slots > q->left) {
+		double bytes = q->flights[q->left].bytes;
+
+		q->left++;
+		leave(r, f, q->left - 1, chain, r->step + (int64_t)(bytes * r->worker + 0.5));
 	}
 }
 
 /* Starts an operation. Whether it has finished. */
-static bool start_op(struct timing *r, uint32_t task, const struct op *o)
+static bool start_op(struct timing *r, uint32_t task, uint32_t row)
 {
-	struct at_task *t = &r->tasks[task], *other;
-	uint32_t m;
+	const struct op *o = &r->p->tasks[task].ops[row];
+	double bytes = r->s->shares[task][row] * r->block;
+	struct task_run *t = &r->tasks[task];
+	struct flow *q;
+	struct flight *x;
+	uint64_t k;
 
 	switch (op_kind(o)) {
 	case OP_SEND:
-		r->started[0][o->fifo]++;
-		let_go(r, o->fifo, t->after);
+		q = &r->flows[o->fifo];
+		k = q->started[SEND]++;
+		q->flights[k].bytes = bytes;
+		if (r->noted)
+			note_op(r, task, row, 0, NONE, row_of(r, o->fifo, k), bytes);
+		let_go(r, o->fifo, &t->chain);
 		return false;
 	case OP_RECV:
 	case OP_REDUCE_FROM:
-		m = r->s->first[o->fifo] + r->started[1][o->fifo]++;
-		let_go(r, o->fifo, t->after);
-		return r->flights[m].over;
-	case OP_WAIT:
-		other = &r->tasks[o->fifo];
-		if (other->row >= o->other)
-			return true;
-		t->need = o->other;
-		t->next = other->waiters;
-		other->waiters = task + 1;
+		q = &r->flows[o->fifo];
+		k = q->started[RECV]++;
+		x = &q->flights[k];
+		x->takes = r->step + moving(r, o, bytes);
+		if (r->noted)
+			note_op(r, task, row, 0, row_of(r, o->fifo, k), NONE, bytes);
+		let_go(r, o->fifo, &t->chain);
+		if (x->state == THERE)
+			receive(r, x, &t->chain);
+		else if (x->state == KNOWN && !r->works)
+			receive(r, x, x->at > r->now ? &x->chain : &t->chain);
 		return false;
+	case OP_WAIT: return !await(r, task, o);
 	case OP_COPY:
 	case OP_REDUCE_INTO:
+		if (r->noted)
+			note_op(r, task, row, 0, NONE, NONE, bytes);
+		end_op(r, task, work(r, task, RECV, moving(r, o, bytes)), &t->chain);
+		return false;
 	case OP_FRESH:
 	case OP_RECV_SEND:
 	case OP_REDUCE_SEND: break;
@@ -220,159 +432,292 @@ static bool start_op(struct timing *r, uint32_t task, const struct op *o)
 	return true; /* inside the rank; a program that is not lowered has no others */
 }
 
-static void go_on(struct timing *r, uint32_t task);
-
-/* The task has finished a wave: tasks that wait for its rows may go on. */
-static void wake(struct timing *r, uint32_t task)
-{
-	struct at_task *t = &r->tasks[task];
-	uint32_t waiters = t->waiters;
-
-	t->waiters = 0;
-	while (waiters) {
-		uint32_t w = waiters - 1;
-
-		waiters = r->tasks[w].next;
-		if (r->tasks[w].need > t->row) {
-			r->tasks[w].next = t->waiters;
-			t->waiters = w + 1;
-			continue;
-		}
-		r->tasks[w].after = t->after;
-		r->tasks[w].pending = 0;
-		go_on(r, w);
-	}
-}
-
-/* Starts waves of a task, until one has to wait. The recursion through wake() has at most the depth of
- * pars within pars. */
+/* Starts waves of a task, until one has to wait. */
 static void go_on(struct timing *r, uint32_t task)
 {
-	const struct task *of = &r->s->p->tasks[task];
-	struct at_task *t = &r->tasks[task];
+	const struct task *of = &r->p->tasks[task];
+	struct task_run *t = &r->tasks[task];
 
-	while (!t->pending) {
+	for (;;) {
+		t->chain = t->next;
 		if (t->row != t->end) {
 			t->row = t->end;
 			wake(r, task);
 		}
 		if (t->row == of->nops)
-			return;
+			break;
 		t->end = t->row + wave_length(of, t->row);
-		t->pending = 1; /* until all are started */
+		t->ends = r->now;
+		t->pending = t->end - t->row + 1; /* until all are started */
 		for (uint32_t i = t->row; i < t->end; i++)
-			t->pending += !start_op(r, task, &of->ops[i]);
-		t->pending--;
-	}
-}
-
-static void leave(struct timing *r, uint32_t m)
-{
-	const struct message_of *x = &r->s->messages[m];
-	struct flight *f = &r->flights[m];
-	uint32_t link = r->s->link[x->fifo];
-	double takes, latency = 0;
-
-	f->begins = r->now;
-	f->ahead = NONE;
-	f->arrives = r->now;
-	if (link != NONE) {
-		const struct machine_link *l = &r->s->m->links[link];
-
-		takes = x->share * r->block / l->bandwidth;
-		latency = l->latency;
-		if (r->free[link] > r->now) {
-			f->begins = r->free[link];
-			f->ahead = r->last[link];
+			t->pending -= start_op(r, task, i);
+		if (--t->pending)
+			return;
+		if (t->ends > r->now) {
+			push(r, t->ends, TASK, task);
+			return;
 		}
-		r->last[link] = m;
-		r->free[link] = f->begins + takes;
-		r->busy[link] += takes;
-		f->arrives = f->begins + takes + latency;
 	}
-	push(r, f->arrives, m, true);
+	r->chain = t->chain;
 }
 
-static void end_op(struct timing *r, uint32_t task, uint32_t m)
-{
-	struct at_task *t = &r->tasks[task];
+/* ---- tiles ------------------------------------------------------------------------------------------------ */
 
-	t->after = m;
-	if (!--t->pending)
-		go_on(r, task);
+/* The bytes of an operation in the task's tile. */
+static double tile_bytes(const struct timing *r, uint32_t task)
+{
+	const struct task_run *t = &r->tasks[task];
+	double all = r->s->shares[task][t->row] * r->block, n = r->p->tasks[task].ops[t->row].n,
+	       cell;
+
+	if (r->ntiles == 1 || n < 1)
+		return all;
+	cell = all / n - t->tile * r->tile;
+	return cell <= 0 ? 0 : n * (cell < r->tile ? cell : r->tile);
 }
 
-static void arrive(struct timing *r, uint32_t m)
+/* Whether the task has what it needs of a FIFO at this time: a message (RECV), or a free slot (SEND). If not,
+ * it goes on then. */
+static bool has(struct timing *r, uint32_t task, uint32_t f, int side)
 {
-	const struct message_of *x = &r->s->messages[m];
-	bool waits = r->started[1][x->fifo] > m - r->s->first[x->fifo];
+	struct flow *q = &r->flows[f];
+	struct flight *x = &q->flights[q->started[side] % q->nflights];
+	struct task_run *t = &r->tasks[task];
 
-	r->flights[m].over = true;
-	end_op(r, x->send, m);
-	if (waits)
-		end_op(r, x->recv, m);
+	if (side == RECV ? x->state != KNOWN : x->state == FLYING || x->state == KNOWN) {
+		q->waits[side] = true;
+		t->waits = true;
+		return false;
+	}
+	if (x->state != FREE && x->at > r->now) {
+		push(r, x->at, TASK, task);
+		t->waits = true;
+		return false;
+	}
+	if (t->waits && x->state != FREE && x->at == r->now)
+		t->chain = x->chain;
+	return true;
 }
 
-/* The chain that ends with message m. */
-static void measure_chain(const struct timing *r, uint32_t m, struct predicted *to)
+/* The operation can start: it moves a tile. */
+static void move(struct timing *r, uint32_t task, const struct op *o, uint32_t in, uint32_t out)
 {
-	while (m != NONE) {
-		const struct flight *f = &r->flights[m];
-		uint32_t link = r->s->link[r->s->messages[m].fifo];
+	struct task_run *t = &r->tasks[task];
+	double bytes = tile_bytes(r, task);
+	int64_t takes = (in != NONE || out != NONE ? r->step : 0) + moving(r, o, bytes);
 
-		to->messages++;
-		to->latency += link == NONE ? 0 : r->s->m->links[link].latency;
-		for (; f->ahead != NONE; f = &r->flights[m])
-			m = f->ahead; /* the link held it: their latencies overlap */
-		m = f->after;
+	t->ends = r->now + takes;
+	if (r->noted) {
+		note_op(r, task, t->row, t->tile,
+			in == NONE ? NONE : row_of(r, in, r->flows[in].started[RECV]),
+			out == NONE ? NONE : row_of(r, out, r->flows[out].started[SEND]), bytes);
+		r->noted->ops[r->noted->nops - 1].end = seconds(r, t->ends);
+	}
+	if (in != NONE) {
+		struct flow *q = &r->flows[in];
+		struct flight *x = &q->flights[q->started[RECV]++ % q->nflights];
+		int64_t back = ticks(r, r->s->loads[in].latency);
+
+		x->state = RETURNED;
+		x->at = t->ends + back;
+		x->chain = t->chain;
+		x->chain.latency += back;
+		if (q->waits[SEND])
+			push(r, x->at, TASK, r->p->fifos[in].src_task);
+		q->waits[SEND] = false;
+	}
+	if (out != NONE) {
+		struct flow *q = &r->flows[out];
+		uint64_t k = q->started[SEND]++;
+
+		q->flights[k % q->nflights].bytes = bytes;
+		leave(r, out, k, &t->chain, takes);
+	} else {
+		work(r, task, SEND, takes);
 	}
 }
 
-static void timing_init(struct timing *r, struct ctx *c, const struct simulation *s, double block)
+/* Runs operations of a worker, tile after tile, until one takes time or has to wait. */
+static void go_on_tiles(struct timing *r, uint32_t task)
 {
-	const struct program *p = s->p;
+	const struct task *of = &r->p->tasks[task];
+	struct task_run *t = &r->tasks[task];
 
-	*r = (struct timing){ .s = s, .block = block };
-	r->heap = ARENA_ARRAY(c->scratch, struct event, s->nmessages);
-	r->flights = ARENA_ARRAY(c->scratch, struct flight, s->nmessages);
-	r->tasks = ARENA_ARRAY(c->scratch, struct at_task, p->ntasks);
-	r->left = ARENA_ARRAY(c->scratch, uint32_t, p->nfifos);
-	r->started[0] = ARENA_ARRAY(c->scratch, uint32_t, p->nfifos);
-	r->started[1] = ARENA_ARRAY(c->scratch, uint32_t, p->nfifos);
-	r->free = ARENA_ARRAY(c->scratch, double, s->m->nlinks);
-	r->busy = ARENA_ARRAY(c->scratch, double, s->m->nlinks);
-	r->last = ARENA_ARRAY(c->scratch, uint32_t, s->m->nlinks);
-	for (uint32_t t = 0; t < p->ntasks; t++)
-		r->tasks[t].after = NONE;
-}
+	while (of->nops) {
+		const struct op *o;
+		uint32_t in, out;
 
-struct predicted simulate(struct ctx *c, const struct simulation *s, double block)
-{
-	struct predicted to = { .link = NONE };
-	uint32_t last = NONE;
-	struct timing r;
-
-	timing_init(&r, c, s, block);
-	for (uint32_t t = 0; t < s->p->ntasks; t++)
-		go_on(&r, t);
-	while (r.n) {
-		struct event e = pop(&r);
-
-		r.now = e.at;
-		if (!e.arrives) {
-			leave(&r, e.message);
-			continue;
+		if (t->pending) { /* its operation is over */
+			t->pending = 0;
+			t->tile += ++t->row == of->nops;
+			t->row %= of->nops;
+			wake(r, task);
 		}
-		last = e.message;
-		arrive(&r, e.message);
+		if (t->tile == r->ntiles)
+			break;
+		o = &of->ops[t->row];
+		in = op_in(o);
+		out = op_out(o);
+		if (op_kind(o) == OP_WAIT) {
+			if (await(r, task, o))
+				return;
+			t->chain = t->waits ? t->next : t->chain;
+			t->ends = r->now;
+		} else {
+			if ((in != NONE && !has(r, task, in, RECV)) ||
+			    (out != NONE && !has(r, task, out, SEND)))
+				return;
+			move(r, task, o, in, out);
+		}
+		t->waits = false;
+		t->pending = 1;
+		if (t->ends > r->now) {
+			push(r, t->ends, TASK, task);
+			return;
+		}
 	}
-	to.seconds = r.now;
-	measure_chain(&r, last, &to);
-	for (uint32_t l = 0; l < s->m->nlinks; l++)
-		if (r.busy[l] > to.busy) {
-			to.busy = r.busy[l];
+	r->chain = t->chain;
+}
+
+/* ---- the run ---------------------------------------------------------------------------------------------- */
+
+static void cut_tiles(struct timing *r)
+{
+	double longest = r->s->longest * r->block;
+
+	r->ntiles = 1;
+	r->tile = longest;
+	if (r->whole || longest <= r->s->tile)
+		return;
+	/* of equal size, in whole cache lines (runtime/cpu/core/layout.c) */
+	r->tile = ceil(longest / ceil(longest / r->s->tile) / 64) * 64;
+	r->ntiles = (uint32_t)ceil(longest / r->tile);
+}
+
+/* Ticks are as short as all times together allow. */
+static void choose_ticks(struct timing *r)
+{
+	const struct simulation *s = r->s;
+	const struct machine_cost *cost = &s->m->cost;
+	double most, moves = (cost->worker > 0 ? 1 / cost->worker : 0) +
+			     (cost->reduce > 0 ? 1 / cost->reduce : 0);
+	int e;
+
+	most = s->moved * r->block * moves;
+	for (uint32_t f = 0; f < r->p->nfifos; f++) {
+		const struct load *x = &s->loads[f];
+		double messages = (double)r->p->fifos[f].nsends * r->ntiles;
+
+		most += 2 * messages * (x->latency + cost->step);
+		for (uint32_t i = 0; i < x->path.n; i++)
+			most += x->share * r->block / s->m->links[x->path.links[i]].bandwidth;
+	}
+	frexp(most, &e);
+	r->scale = ldexp(1, e > 11 ? 61 - e : 50);
+	r->step = ticks(r, cost->step);
+	r->worker = cost->worker > 0 ? r->scale / cost->worker : 0;
+	r->reduce = cost->reduce > 0 ? r->scale / cost->reduce : 0;
+	r->works = r->step > 0 || r->worker > 0 || r->reduce > 0;
+}
+
+static void place_flights(struct timing *r)
+{
+	const struct simulation *s = r->s;
+	struct flight *flights;
+	uint64_t n = 0;
+
+	r->flows = ARENA_ARRAY(r->arena, struct flow, r->p->nfifos);
+	for (uint32_t f = 0; f < r->p->nfifos; f++) {
+		uint64_t all = (uint64_t)r->p->fifos[f].nsends * r->ntiles;
+
+		r->flows[f].nflights = r->whole || all < s->slots ? all : s->slots;
+		n += r->flows[f].nflights;
+	}
+	r->flights = flights = ARENA_ARRAY(r->arena, struct flight, n);
+	for (uint32_t f = 0; f < r->p->nfifos; f++) {
+		r->flows[f].flights = flights;
+		flights += r->flows[f].nflights;
+	}
+}
+
+static void timing_init(struct timing *r, struct ctx *c, const struct simulation *s, double block,
+			struct timeline *noted)
+{
+	const struct machine *m = s->m;
+
+	*r = (struct timing){
+		.s = s, .p = s->p, .block = block, .arena = c->scratch, .noted = noted
+	};
+	r->whole = !s->p->lowered;
+	cut_tiles(r);
+	choose_ticks(r);
+	place_flights(r);
+	r->tasks = ARENA_ARRAY(r->arena, struct task_run, r->p->ntasks);
+	r->links = ARENA_ARRAY(r->arena, struct link_run, m->nlinks);
+	for (uint32_t t = 0; t < r->p->ntasks; t++)
+		r->tasks[t].chain.last = r->tasks[t].next.last = NONE;
+	for (uint32_t l = 0; l < m->nlinks; l++) {
+		r->links[l].takes = r->scale / m->links[l].bandwidth;
+		r->links[l].latency = ticks(r, m->links[l].latency);
+	}
+	if (noted) {
+		noted->nmessages = s->nmessages * r->ntiles;
+		noted->messages = ARENA_ARRAY(r->arena, struct message_time, noted->nmessages);
+		noted->last = NONE;
+	}
+}
+
+static struct predicted result(const struct timing *r)
+{
+	struct predicted to = { .link = NONE, .rank = NONE };
+	int64_t busy = 0, working = 0;
+
+	to.seconds = seconds(r, r->now) + r->s->m->cost.call;
+	to.latency = seconds(r, r->chain.latency);
+	to.messages = r->chain.messages;
+	for (uint32_t l = 0; l < r->s->m->nlinks; l++)
+		if (r->links[l].busy > busy) {
+			busy = r->links[l].busy;
 			to.link = l;
 		}
-	arena_free(c->scratch);
+	for (uint32_t t = 0; t < r->p->ntasks; t++)
+		for (int side = SEND; side <= RECV; side++)
+			if (r->tasks[t].busy[side] > working) {
+				working = r->tasks[t].busy[side];
+				to.rank = r->p->tasks[t].rank;
+			}
+	to.busy = seconds(r, busy);
+	to.working = seconds(r, working);
 	return to;
+}
+
+struct predicted simulate(struct ctx *c, const struct simulation *s, double block,
+			  struct timeline *noted)
+{
+	struct timing r;
+	void (*go)(struct timing *, uint32_t);
+
+	timing_init(&r, c, s, block, noted);
+	go = r.whole ? go_on : go_on_tiles;
+	for (uint32_t t = 0; t < s->p->ntasks; t++)
+		go(&r, t);
+	while (r.n) {
+		struct event e = pop(&r);
+		struct flight *x = &r.flights[e.row];
+
+		r.now = e.at;
+		switch (e.kind) {
+		case TASK: go(&r, e.row); break;
+		case HOP: hop(&r, x, r.now); break;
+		case ARRIVAL:
+			x->state = THERE;
+			if (r.flows[x->fifo].started[RECV] >
+			    (uint64_t)(x - r.flows[x->fifo].flights))
+				receive(&r, x, &x->chain);
+			break;
+		}
+	}
+	if (noted)
+		noted->last = r.chain.last;
+	return result(&r);
 }

@@ -14,8 +14,10 @@
  *   pairing.c   pairs sends and receives, one to one and in the order of their FIFO
  *   progress.c  finds a function of the events that grows along every wait, so that waits have no
  *               cycle: with one slot, and so with more; or on request with none
+ *   levels.c    the same by a level of each message, where ranks do different things
  *   races.c     shows that no two operations race
  *   sources.c   finds, for each read, the write that it sees
+ *   ends_after.c  finds chains of messages from the begin of each rank, where the contract asks
  *   guess.c     guesses the ranks in each write's value, an interval, from small N
  *   sums.c      for sums that go up a tree, which have no intervals: shows that each sum goes into
  *               one other sum, up to one that has all ranks

@@ -57,6 +57,7 @@ bool explain(struct ctx *c, struct program *p, const struct contract *contract,
 	case FORMAT_HTML: explain_html(x, out); break;
 	case FORMAT_TEXT:
 	case FORMAT_CSV:
+	case FORMAT_TRACE:
 	case NFORMATS: explain_text(x, out);
 	}
 	return true;

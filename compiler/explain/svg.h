@@ -87,6 +87,51 @@ double svg_lanes_width(struct svg *s, struct lanes *l);
 /** Draws it below s->y, and moves that. O(stores + columns * ranks * chunks). */
 void svg_lanes(struct svg *s, struct lanes *l);
 
+/* ---- svg_time.c: ranks from top to bottom, over time ----------------------------------------- */
+
+#define TIME_BOX 24.0	 /* height of a lane of one track */
+#define TIME_WIDE 1240.0 /* of a chart, where its times allow */
+
+struct time_chart {
+	struct script script; /* for this header: without a model */
+	struct svg s;
+	const char *title, *about;
+	double length; /* of the time that is drawn */
+	double unit;   /* points that one unit of time is wide */
+	uint32_t nranks, nlanes;
+	struct time_lane {
+		bool shown;
+		uint32_t tracks; /* set before time_chart_begin */
+		double y, high;
+	} *lanes; /* [nranks] */
+	/* by time_chart_begin */
+	double width;
+	double bottom; /* of the lanes; then of the axis */
+	double key;    /* the legend ends here */
+};
+
+/** With lanes for these ranks; none given: for all. In c->scratch; the errors are in the picture's head. */
+void time_chart_open(struct time_chart *t, struct ctx *c, uint32_t nranks,
+		     const struct numbers *shown);
+/** Draws head and lanes. Title, length and unit are set; `behind`: room right of the end. */
+void time_chart_begin(struct time_chart *t, double behind);
+double time_chart_x(const struct time_chart *t, double time);
+/** A box; its label is drawn if there is room, and may be NULL. */
+void time_chart_box(struct time_chart *t, uint32_t rank, uint32_t track, double start, double end,
+		    unsigned colour, double opacity, const char *label);
+/** A message, if both its ranks are shown. A ' of its attributes is a ". */
+void time_chart_message(struct time_chart *t, uint32_t from, double leaves, uint32_t to,
+			double arrives, const char *attributes);
+/** The times below the lanes, above 0. */
+void time_chart_axis(struct time_chart *t, const char *unit);
+/** A colour of the legend. */
+void time_chart_key(struct time_chart *t, unsigned colour, const char *text);
+/** Prints the picture, with the last words of the legend. */
+void time_chart_end(struct time_chart *t, FILE *out, const char *text);
+/** Around a picture: a page, which has the text below. */
+void time_chart_page_begin(struct time_chart *t, FILE *out);
+void time_chart_page_end(struct time_chart *t, FILE *out, const char *text);
+
 /* ---- svg_circle.c: who waits for whom, E0304 ------------------------------------------------- */
 
 /** With room for the words on both sides. */

@@ -14,21 +14,13 @@
 #include <string.h>
 
 #define MOST_DRAWN 40000u /* actions and units: some 10 MB */
-#define LEFT 72.0
-#define ROW 34.0
-#define BOX 24.0
-#define WIDE 1240.0 /* of the chart, where units can be as small */
 
 struct chart {
 	struct ctx *c;
 	const struct pipe *p;
 	const struct pipe_times *t;
 	enum pipe_streams streams;
-	struct script script; /* for svg.h: without a model */
-	struct svg s;
-	double unit;
-	uint32_t *row; /* by rank; NONE: it is not shown */
-	uint32_t nrows;
+	struct time_chart at;
 };
 
 /* "1F1B: 4 ranks, 4 stages, 8 microbatches" */
@@ -88,14 +80,14 @@ static void print_grid(const struct chart *x, FILE *out)
 	fprintf(out, "%-7s", "time");
 	for (uint32_t r = 0; r < p->nranks; r++) {
 		at[r] = p->first[r];
-		if (x->row[r] != NONE)
+		if (x->at.lanes[r].shown)
 			fprintf(out, "%-*s", column, arena_printf(x->c->scratch, "rank %u", r));
 	}
 	for (uint32_t now = 0; now < x->t->length; now++) {
 		blanks = 0;
 		fprintf(out, "\n%-7u", now);
 		for (uint32_t r = 0; r < p->nranks; r++) {
-			if (x->row[r] == NONE)
+			if (!x->at.lanes[r].shown)
 				continue;
 			while (at[r] < p->first[r + 1] &&
 			       (!has_run(x, at[r]) || x->t->end[at[r]] <= now))
@@ -122,23 +114,13 @@ static void print_text(const struct chart *x, FILE *out)
 		for (uint32_t i = next_stuck(x, r, p->first[r]); i != NONE;
 		     i = x->streams == STREAMS_NONE ? NONE : next_stuck(x, r, i + 1)) {
 			struct place at = source_place(x->c->sources, p->v[i].span.lo);
-			if (x->row[r] != NONE)
+			if (x->at.lanes[r].shown)
 				fprintf(out, "rank %u stands at %s (line %u, column %u)\n", r,
 					p->v[i].name, at.line, at.column);
 		}
 }
 
 /* ---- picture ------------------------------------------------------------------------------------- */
-
-static double x_of(const struct chart *x, uint32_t time)
-{
-	return LEFT + x->unit * time;
-}
-
-static double y_of(const struct chart *x, uint32_t rank)
-{
-	return x->s.y + ROW * x->row[rank];
-}
 
 static const struct {
 	const char *text;
@@ -153,22 +135,16 @@ static void draw_action(struct chart *x, uint32_t i)
 	const struct pipe_action *a = &x->p->v[i];
 	struct place at = source_place(x->c->sources, a->span.lo);
 	uint32_t start = x->t->start[i], end = x->t->end[i], before = 0;
-	double left = x_of(x, start), right = x_of(x, end), y = y_of(x, a->rank);
-	const char *label = arena_printf(x->c->scratch, "%u", a->mb);
 
 	for (uint32_t s = 0; s < a->stage && before < 3; s++) /* a rank's first stage is darkest */
 		before += x->p->rank_of[s] == a->rank;
-	svg_put(&x->s,
+	svg_put(&x->at.s,
 		"<g class='action' data-rank='%u' data-action='%s' data-start='%u' data-end='%u' "
-		"data-line='%u' data-column='%u'><title>%s on rank %u, time %u to %u</title>"
-		"<rect x='%g' y='%g' width='%g' height='%g' rx='2' fill='%s' fill-opacity='%.2f'/>",
-		a->rank, a->name, start, end, at.line, at.column, a->name, a->rank, start, end,
-		pt(left + 0.5), pt(y), pt(right - left - 1), BOX,
-		svg_colours[looks[a->kind].colour], 0.95 - 0.2 * before);
-	if (right - left >= 7.0 * (double)strlen(label))
-		svg_say(&x->s, "font-size='11' text-anchor='middle' style='fill:#fff'",
-			(left + right) / 2, y + BOX - 8, "%s", label);
-	svg_put(&x->s, "</g>\n");
+		"data-line='%u' data-column='%u'><title>%s on rank %u, time %u to %u</title>",
+		a->rank, a->name, start, end, at.line, at.column, a->name, a->rank, start, end);
+	time_chart_box(&x->at, a->rank, 0, start, end, looks[a->kind].colour, 0.95 - 0.2 * before,
+		       arena_printf(x->c->scratch, "%u", a->mb));
+	svg_put(&x->at.s, "</g>\n");
 }
 
 static void draw_message(struct chart *x, uint32_t i)
@@ -176,24 +152,21 @@ static void draw_message(struct chart *x, uint32_t i)
 	const struct pipe_action *a = &x->p->v[i];
 	uint32_t to = pipe_peer(x->p, a);
 	uint32_t taker = pipe_result(x->p, pipe_back(a->kind), pipe_peer_stage(a), a->mb);
-	bool down;
 
-	if (taker == NONE || x->t->start[taker] == NONE || x->row[to] == NONE ||
-	    x->row[a->rank] == NONE)
-		return;
-	down = x->row[to] > x->row[a->rank];
-	svg_put(&x->s,
-		"<path class='message dim' data-from='%u' data-to='%u' data-action='%s' "
-		"d='M%g %gL%g %g' style='stroke:#999;stroke-width:.8'/>\n",
-		a->rank, to, a->name, pt(x_of(x, x->t->start[i])),
-		pt(y_of(x, a->rank) + (down ? BOX : 0)), pt(x_of(x, x->t->start[taker])),
-		pt(y_of(x, to) + (down ? 0 : BOX)));
+	if (taker != NONE && x->t->start[taker] != NONE)
+		time_chart_message(
+			&x->at, a->rank, x->t->start[i], to, x->t->start[taker],
+			arena_printf(
+				x->c->scratch,
+				"class='message dim' data-from='%u' data-to='%u' data-action='%s' "
+				"style='stroke:#999;stroke-width:.8'",
+				a->rank, to, a->name));
 }
 
 /* Where a rank of the cycle stands: behind its last computation. */
 static void draw_stuck(struct chart *x)
 {
-	double edge = x_of(x, x->t->length) + 14;
+	double edge = time_chart_x(&x->at, x->t->length) + 14;
 	struct greedy run = x->t->run;
 	struct graph g;
 
@@ -203,88 +176,61 @@ static void draw_stuck(struct chart *x)
 	for (uint32_t k = 0; k < g.ncycle; k++) {
 		const struct pipe_action *a = &x->p->v[graph_op(&g, k)->site];
 		uint32_t next = graph_rank(&g, (k + 1) % g.ncycle);
-		if (x->row[a->rank] == NONE || x->row[next] == NONE || next == a->rank)
+		const struct time_lane *mine = &x->at.lanes[a->rank], *its = &x->at.lanes[next];
+		if (!mine->shown || !its->shown || next == a->rank)
 			continue;
-		double from = y_of(x, a->rank) + BOX / 2, to = y_of(x, next) + BOX / 2;
+		double from = mine->y + TIME_BOX / 2, to = its->y + TIME_BOX / 2;
 		double out = edge + 84 + 10 * (k % 4);
 		struct place at = source_place(x->c->sources, a->span.lo);
-		svg_put(&x->s,
+		svg_put(&x->at.s,
 			"<g class='stuck' data-rank='%u' data-action='%s' data-line='%u' "
 			"data-column='%u'>",
 			a->rank, a->name, at.line, at.column);
-		svg_say(&x->s, "class='fault'", edge, from + 4 + (k % 2 ? 5 : -5), "%s", a->name);
-		svg_put(&x->s,
+		svg_say(&x->at.s, "class='fault'", edge, from + 4 + (k % 2 ? 5 : -5), "%s",
+			a->name);
+		svg_put(&x->at.s,
 			"<path class='wait' d='M%g %gC%g %g %g %g %g %g' marker-end='url(#a%u)'/></g>\n",
 			pt(edge + 70), pt(from), pt(out + 30), pt(from), pt(out + 30), pt(to),
 			pt(edge + 70), pt(to), RED);
 	}
 }
 
-static void draw_legend(struct chart *x)
-{
-	double at = LEFT;
-	bool has[PIPE_KINDS] = { false };
-
-	for (uint32_t i = 0; i < x->p->n; i++)
-		has[x->p->v[i].kind] = true;
-	for (int k = PIPE_F; k <= PIPE_W; k++) {
-		if (!has[k])
-			continue;
-		svg_put(&x->s, "<rect x='%g' y='%g' width='12' height='12' rx='2' fill='%s'/>\n",
-			pt(at), pt(x->s.y), svg_colours[looks[k].colour]);
-		svg_say(&x->s, "class='dim'", at + 17, x->s.y + 10, "%s", looks[k].text);
-		at += 40 + 6.2 * (double)strlen(looks[k].text);
-	}
-	svg_say(&x->s, "class='dim'", at, x->s.y + 10,
-		"numbers are microbatches; a rank's later stages are paler; lines are messages");
-}
-
 static void print_svg(struct chart *x, FILE *out)
 {
 	const struct pipe *p = x->p;
-	double width;
+	bool has[PIPE_KINDS] = { false };
 
-	x->unit = WIDE / (x->t->length ? x->t->length : 1);
-	x->unit = x->unit > 26 ? 26 : x->unit < 2 ? 2 : x->unit;
-	width = x_of(x, x->t->length) + (x->t->finishes ? 24 : 160);
-	width = width < 700 ? 700 : width;
-	svg_begin(&x->s);
-	svg_head(&x->s, width, title_of(x), run_of(x));
-	for (uint32_t r = 0; r < p->nranks; r++) {
-		if (x->row[r] == NONE)
-			continue;
-		svg_put(&x->s, "<rect class='lane' x='%g' y='%g' width='%g' height='%g'/>\n", LEFT,
-			pt(y_of(x, r)), pt(x->unit * x->t->length), BOX);
-		svg_say(&x->s, "class='dim'", 16, y_of(x, r) + BOX - 8, "rank %u", r);
-	}
-	for (uint32_t i = 0; i < p->n; i++)
+	x->at.length = x->t->length;
+	x->at.unit = TIME_WIDE / (x->t->length ? x->t->length : 1);
+	x->at.unit = x->at.unit > 26 ? 26 : x->at.unit < 2 ? 2 : x->at.unit;
+	time_chart_begin(&x->at, x->t->finishes ? 24 : 160);
+	for (uint32_t i = 0; i < p->n; i++) {
+		has[p->v[i].kind] = true;
 		if (pipe_sends(p->v[i].kind) && x->t->end[i] != NONE)
 			draw_message(x, i);
+	}
 	for (uint32_t i = 0; i < p->n; i++)
-		if (has_run(x, i) && x->row[p->v[i].rank] != NONE)
+		if (has_run(x, i) && x->at.lanes[p->v[i].rank].shown)
 			draw_action(x, i);
 	if (!x->t->finishes)
 		draw_stuck(x);
-	x->s.y += ROW * x->nrows;
-	draw_legend(x);
-	x->s.y += 22;
-	svg_end(&x->s, out, width, title_of(x), run_of(x));
+	for (int k = PIPE_F; k <= PIPE_W; k++)
+		if (has[k])
+			time_chart_key(&x->at, looks[k].colour, looks[k].text);
+	time_chart_end(
+		&x->at, out,
+		"numbers are microbatches; a rank's later stages are paler; lines are messages");
 }
-
-/* ---- page ------------------------------------------------------------------------------------------ */
 
 static void print_page(struct chart *x, FILE *out)
 {
 	struct printed text;
 
-	explain_begin(&x->script, &text);
+	explain_begin(&x->at.script, &text);
 	print_text(x, text.out);
-	x->s.out = out;
-	page_begin(&x->s, title_of(x), false);
-	fputs("<div id=\"picture\">\n", out);
+	time_chart_page_begin(&x->at, out);
 	print_svg(x, out);
-	fprintf(out, "</div>\n<pre>%s</pre>\n</body>\n</html>\n",
-		svg_text(&x->s, explain_end(&x->script, &text)));
+	time_chart_page_end(&x->at, out, explain_end(&x->at.script, &text));
 }
 
 bool pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
@@ -293,22 +239,13 @@ bool pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
 	struct chart x = { .c = c, .p = p, .t = t, .streams = streams };
 	uint64_t drawn = t->length;
 
-	x.script.arena = c->scratch;
-	x.script.r.c = c;
-	explain_list_errors(&x.script, 0, NOWHERE);
-	x.s.x = &x.script;
-	x.row = none_array(c->scratch, p->nranks);
-	for (uint32_t r = 0; r < p->nranks; r++) {
-		bool shown = !view->ranks.n;
-		for (size_t i = 0; i < view->ranks.n; i++)
-			shown |= view->ranks.v[i] == r;
-		if (!shown)
-			continue;
-		x.row[r] = x.nrows++;
-		drawn += p->first[r + 1] - p->first[r];
-	}
+	time_chart_open(&x.at, c, p->nranks, &view->ranks);
+	x.at.title = title_of(&x);
+	x.at.about = run_of(&x);
+	for (uint32_t r = 0; r < p->nranks; r++)
+		drawn += x.at.lanes[r].shown ? p->first[r + 1] - p->first[r] : 0;
 	*why = NULL;
-	if (!x.nrows)
+	if (!x.at.nlanes)
 		*why = arena_printf(c->arena, "--rank: the pipeline has %s, from 0 on",
 				    arena_count(c->arena, p->nranks, "rank"));
 	else if (view->nchunks || view->steps.n)

@@ -200,3 +200,16 @@ uint64_t choice_tile(enum ccs_protocol protocol, uint64_t cells, uint32_t channe
 		bytes = SIMPLE_LEAST;
 	return bytes < most ? bytes : most;
 }
+
+#define TILE_LEAST 512u
+#define FIFOS_BYTES ((uint64_t)256 << 20)
+
+uint64_t choice_slotted_tile(uint64_t bytes, uint64_t slot, uint32_t max_cells, uint64_t weight)
+{
+	if (max_cells && slot / max_cells < bytes)
+		bytes = slot / max_cells;
+	bytes = bytes < TILE_LEAST ? TILE_LEAST : bytes;
+	if (weight > FIFOS_BYTES / bytes)
+		bytes = FIFOS_BYTES / weight;
+	return bytes < 64 ? 64 : bytes;
+}

@@ -83,4 +83,13 @@ uint32_t choice_slots(enum ccs_protocol protocol, uint32_t checked, const struct
  *  it is `most`. */
 uint64_t choice_tile(enum ccs_protocol protocol, uint64_t cells, uint32_t channels, uint64_t most);
 
+/* Tiles of the CPU engine, unless its caches or wires ask for others (runtime/cpu/core/layout.c). */
+#define CPU_TILE_BYTES ((uint64_t)32 << 10)
+#define CPU_SLOT_BYTES ((uint64_t)256 << 10)
+
+/** The bytes of a cell's tile: `bytes`; less if messages have many cells, so that a slot stays within
+ *  `slot` bytes, but at least 512; and less if all slots, of `weight` cells, would exceed 256 MiB, but at
+ *  least 64. */
+uint64_t choice_slotted_tile(uint64_t bytes, uint64_t slot, uint32_t max_cells, uint64_t weight);
+
 #endif

@@ -2,6 +2,7 @@
 """Checks a trace of ccrun --trace against the plan that `ccc --emit=json` prints.
 
     trace_check.py TRACE PLAN (--table TABLE | --count N) [--stuck | --spoils]
+    trace_check.py TRACE PROGRAM --program US [--spoils]      a trace of ccc simulate, of that length
 
 TABLE is what ccrun --json has printed of the same run: a call for each row. --count: there is one call, of N
 elements. Elements have 4 bytes.
@@ -252,6 +253,55 @@ def check_trace(trace, printed, args):
     return total, len(flows)
 
 
+# ---- a predicted trace, by the program -----------------------------------------------------------------
+
+OPERATION = re.compile(r"^ *(?:\d+)? +line (\d+) +(send|recv|reduce|copy) +(\S+)(?: (to|from|into) (\S+))?")
+
+
+def read_program(path):
+    """(kind, line, chunk, peer) of each rank's operations, as `ccc --emit=program` prints them."""
+    ranks, rank = defaultdict(list), None
+    for line in open(path):
+        head, op = re.match(r"rank (\d+)", line), OPERATION.match(line)
+        if head:
+            rank = int(head[1])
+        elif op:
+            number, kind, cells, way, peer = op.groups()
+            inside, empty = way == "into", re.search(r"\[(\d+)\.\.\1\]$", cells)
+            kind = "recv,reduce" if kind == "reduce" and not inside else kind
+            ranks[rank].append((kind, int(number), peer if inside else None if empty else cells, None if inside else int(peer)))
+    return ranks
+
+
+def check_predicted(trace, program, args):
+    events = trace["traceEvents"]
+    tracks, _ = check_tracks(events)
+    flows = check_flows(events, tracks, trace["otherData"]["clock_error_ns"])
+    calls = {at[0]: x for at, slices in tracks.items() if at[1] == 0 for x in slices}
+    check(sorted(calls) == sorted(program), "calls of ranks", sorted(calls))
+    found, lasts = defaultdict(list), []
+    for at, slices in tracks.items():
+        for x in slices if at[1] else []:
+            own = calls[at[0]]
+            check(ns(own) <= ns(x) and end(x) <= end(own), "out of its call", x)
+            peer = x["args"].get("to", x["args"].get("from"))
+            found[at[0], x["args"]["tile"]].append((x["cat"], int(x["name"].rpartition(":")[2]), x["args"].get("chunk"), peer))
+            lasts.append(end(x))
+    tiles = range(1 + max((tile for _, tile in found), default=0))
+    for rank, tile in [(r, t) for r in program for t in tiles]:
+        check(sorted(map(str, found[rank, tile])) == sorted(map(str, program[rank])),
+              "operations of rank", rank, found[rank, tile], "not", program[rank])
+    for a, b in flows:
+        check((a["pid"], b["pid"]) == (b["args"]["from"], a["args"]["to"]), "ranks of a flow", a, b)
+        check(a["args"]["bytes"] == b["args"]["bytes"], "bytes of a flow", a, b)
+        check(a["args"]["tile"] == b["args"]["tile"], "tiles of a flow", a, b)
+    sends = len(tiles) * sum(op[0] == "send" for ops in program.values() for op in ops)
+    check(len(flows) == sends, len(flows), "flows of", sends, "sends")
+    us = (max(lasts) - 1000) / 1000
+    check(abs(us - args.program) < 0.002, "the last operation ends after", us, "and not", args.program)
+    return sum(map(len, program.values())), len(flows)
+
+
 # ---- spoiling ------------------------------------------------------------------------------------------
 
 
@@ -300,21 +350,25 @@ def main():
     parser.add_argument("plan")
     parser.add_argument("--count", type=int)
     parser.add_argument("--table")
+    parser.add_argument("--program", type=float)
     parser.add_argument("--stuck", action="store_true")
     parser.add_argument("--spoils", action="store_true")
     args = parser.parse_args()
     try:
-        trace, printed = json.load(open(args.trace)), json.load(open(args.plan))
+        predicted = args.program is not None
+        check_all = check_predicted if predicted else check_trace
+        trace = json.load(open(args.trace))
+        printed = read_program(args.plan) if predicted else json.load(open(args.plan))
         for how in SPOILS if args.spoils else []:
             spoilt = copy.deepcopy(trace)
             SPOILS[how](spoilt)
             try:
-                check_trace(spoilt, printed, args)
+                check_all(spoilt, printed, args)
             except Wrong as why:
                 print(f"{how}: {why}"[:150])
             else:
                 raise Wrong("not found:", how)
-        operations, messages = check_trace(trace, printed, args)
+        operations, messages = check_all(trace, printed, args)
         print(f"{operations} operations, {messages} messages")
     except (Wrong, ValueError, KeyError, OSError) as why:
         sys.exit(f"{args.trace}: {why!r}"[:600])

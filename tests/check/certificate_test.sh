@@ -77,6 +77,15 @@ all_hold() { # all_hold CHECK NAME ...
 # shellcheck disable=SC2086
 all_hold check $subjects
 
+# Texts in which ranks do different things: levels of messages in place of clocks.
+for s in star ring_in_turn lower_first two_chains ring_from_root; do
+	text=tests/check/good/hand_$s.ccs
+	"$ccc" check --certificate "$tmp/whole" "$text" >/dev/null
+	cp "$tmp/whole" "$tmp/c"
+	status "$s: its certificate holds" 0 both_say certificate "$text"
+	holds "... and has levels" grep -q '"levels"' "$tmp/c"
+done
+
 s=ring_allgather
 "$ccc" check --certificate "$tmp/whole" schedules/$s.ccs >/dev/null
 for what in "holds n 0" "holds first 0" "holds chunk 0" "pairs to_recv 0" \
@@ -115,6 +124,11 @@ wrong_text() { # wrong_text NAME SED
 }
 forge ring_allgather "c['possible'][0]['if'].append(['>=', [9, -1, 0] + [0] * c['numbers']])"
 forge ring_allreduce "for o in ops: o['place'][0]['block'] = True"
+star=../tests/check/good/hand_star
+forge $star "c['clocks'][0]['levels'][0]['end'][0]['to'][0][0] -= 9"
+forge $star "c['clocks'][0]['levels'][1]['start'][0]['to'][0][0] -= 9"
+forge $star "for x in c['clocks'][0]['levels']: x['start'] = x['end'] = c['clocks'][0]['levels'][0]['end']"
+forge $star "del c['clocks'][0]['levels'][2]"
 wrong_text ring_allgather 's/0\.\.N-1/0..(N == 7 ? N - 2 : N - 1)/'
 wrong_text chain_reduce 's/implements reduce(\(.*\); root = R/implements allreduce(\1/'
 wrong_text chain_broadcast 's/root = R/root = 0/'

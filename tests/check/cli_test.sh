@@ -604,7 +604,7 @@ a[0..3][0..2], b[0..3][0..2] (N = 3)" explain "$tmp/blocks.ccs" -n 3 --chunk "$v
 done
 for o in "--chunk data" "--rank 0" "--step 1"; do
 	# shellcheck disable=SC2086
-	refuses "check $o" "ccc: error: --chunk, --rank and --step belong to ccc explain [E0705]" check $ring $o
+	refuses "check $o" "ccc: error: --chunk, --rank and --step belong to ccc explain; --rank also to pictures of ccc simulate [E0705]" check $ring $o
 done
 cat >"$tmp/large.ccs" <<'EOF'
 contract none(inout d[C])

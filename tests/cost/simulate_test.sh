@@ -10,9 +10,9 @@ find_schedules
 here=$PWD/tests/cost
 flat=$here/flat.ccs:flat
 
-# us FILE OPTIONS...: the time of one size, in microseconds
+# us FILE OPTIONS...: the time of one size, in microseconds; with messages whole
 us() {
-	"$build/bin/ccc" simulate "$@" --format=csv 2>"$tmp/err" | sed -n '2s/^[^"]*"[^"]*",[0-9]*,\([0-9.]*\),.*/\1/p'
+	"$build/bin/ccc" simulate --tile 0 "$@" --format=csv 2>"$tmp/err" | sed -n '2s/^[^"]*"[^"]*",[0-9]*,\([0-9.]*\),.*/\1/p'
 }
 # is WHAT EXPECTED FILE OPTIONS...
 is() {
@@ -36,28 +36,16 @@ is "all to all, each pair by its link: L + S/6b" 122.000000 schedules/direct_all
 	--on "$flat" -b 720000
 is "a barrier of 9: 4 L" 8.000000 schedules/dissemination_barrier.ccs -n 9 --on "$flat" -b 720000
 
-# The library, by LogGP in another language.
+# The library, by LogGP in another language: messages whole, and tiles.
 if python3 -c '' 2>/dev/null; then
-	same=0 skipped=0
-	for file in schedules/*.ccs; do
-		for n in 2 4 6 8 9; do
-			root="--root 0"
-			got=$(us "$file" -n $n --root 0 --on "$flat" -b 720000)
-			[ "$got" ] || { root='' && got=$(us "$file" -n $n --on "$flat" -b 720000); }
-			[ "$got" ] || continue # `where` does not admit it
-			# shellcheck disable=SC2086 # words
-			want=$("$build/bin/ccc" "$file" -n $n $root --emit=program |
-				python3 "$here/loggp.py" 720000 2e-6 1e9 8)
-			case $want in
-			"$got") same=$((same + 1)) ;;
-			skip:*) skipped=$((skipped + 1)) ;;
-			*) not_ok "$file, N = $n" "$got, by the referee $want" ;;
-			esac
-		done
-	done
-	holds "$same instances of the library as the referee has them ($skipped not judged)" test $same -ge 150
-	want=$("$build/bin/ccc" schedules/ring_allreduce.ccs -n 8 --emit=program | python3 "$here/loggp.py" 720000 3e-6 1e9 8)
-	holds "... which sees another latency" test "$want" = 1302.000000
+	referee() { python3 "$here/loggp.py" "$build/bin/ccc" schedules "$here/flat.ccs" "$@" >"$tmp/referee"; }
+	referee 2 3 5 8 9 16 32 64
+	holds "the library as the referee has it: $(tail -n 1 "$tmp/referee")" awk '
+		/ alike, / { alike = $1 }
+		!/ alike, / { wrong = 1; print "#", $0 }
+		END { exit wrong || alike < 400 }' "$tmp/referee"
+	referee --latency=3e-6 8
+	holds "... which sees another latency" awk '/ring_allreduce.ccs, N = 8/ { n++ } END { exit n < 2 }' "$tmp/referee"
 else
 	echo "skip - the library by an independent computation: there is no python3"
 fi
@@ -113,6 +101,76 @@ is "1 slot: the second leaves when the first is received" 502.500000 "$tmp/late.
 is "no slot: both leave when they are received" 504.000000 "$tmp/late.ccs" -n 3 --on "$tmp/slow.ccs:slow" \
 	-b 1000 --slots 0
 
+# Switches: messages go on as their heads arrive, and hold each link for their bytes / its bandwidth.
+cat >"$tmp/switches.ccs" <<-'END'
+	topology star {
+	  switch hub
+	  link rank -> hub (bandwidth = 1e9, latency = 2e-6)
+	  link hub -> rank (bandwidth = 1e9, latency = 2e-6)
+	}
+	topology tree where N % 2 == 0 { // leaves to the spine: slow up, fast down
+	  let leaf = rank / 2
+	  switch leaves[N / 2]
+	  switch spine
+	  link rank -> leaves[leaf] (bandwidth = 2e9, latency = 1e-6)
+	  link leaves[leaf] -> spine (bandwidth = 1e9, latency = 2e-6)
+	  link spine -> leaves[leaf] (bandwidth = 4e9, latency = 3e-6)
+	  link leaves[leaf] -> rank (bandwidth = 2e9, latency = 4e-6)
+	}
+	topology rails { // of two paths of two links the wider
+	  switch narrow
+	  switch wide
+	  link rank -> narrow (bandwidth = 1e9, latency = 1e-6)
+	  link narrow -> rank (bandwidth = 1e9, latency = 1e-6)
+	  link rank -> wide (bandwidth = 2e9, latency = 2e-6)
+	  link wide -> rank (bandwidth = 2e9, latency = 2e-6)
+	}
+	topology busy {
+	  cost (call = 10e-6, step = 1e-6, worker = 2e9)
+	  for peer in 0..N { link rank -> peer (bandwidth = 1e9, latency = 2e-6) }
+	}
+	topology slow_workers {
+	  cost (step = 1e-6, worker = 0.5e9, reduce = 0.25e9)
+	  for peer in 0..N { link rank -> peer (bandwidth = 1e9, latency = 2e-6) }
+	}
+END
+machine() { echo "$tmp/switches.ccs:$1"; }
+for n in 2 3 8 16; do
+	is "all to all of $n through a switch: 2L + S(N-1)/N b" \
+		"$(awk "BEGIN { printf \"%.6f\", 4 + 720 * ($n - 1) / $n }")" schedules/direct_all_to_all.ccs -n $n \
+		--on "$(machine star)" -b 720000
+done
+is "a ring of 8 through a switch: 14 (2L + S/8b)" 1316.000000 schedules/ring_allreduce.ccs -n 8 \
+	--on "$(machine star)" -b 720000
+is "two messages to one rank: 2L + 2 S/3b" 484.000000 schedules/direct_gather.ccs -n 3 --root 0 \
+	--on "$(machine star)" -b 720000
+is "a message through three switches, all L + S / the least b, then one through one" 1095.000000 \
+	schedules/binomial_broadcast.ccs -n 4 --root 0 --on "$(machine tree)" -b 720000
+is "the wider path" 364.000000 schedules/binomial_broadcast.ccs -n 2 --root 0 --on "$(machine rails)" -b 720000
+
+# Tiles. A chunk of 720,000 bytes in tiles of at most 32 KiB: 21 of 32,768 bytes, and one of 31,872. In a chain each
+# rank waits for one tile only: 3 L + 720 + 2 * 32.768 us.
+tiled() { is "$@" --on "$flat" -b 720000; }
+tiled "tiles" 791.536000 schedules/chain_broadcast.ccs -n 4 --root 0 -D K=1 --tile 32K
+status "the plan's tiles" 0 "$build/bin/ccc" simulate schedules/chain_broadcast.ccs -n 4 --root 0 -D K=1 --on "$flat" \
+	-b 720000
+says "... are of 32 KiB" "$tmp/out" '^ +720000 +791\.54 '
+tiled "one tile: 3 (L + S/b)" 2166.000000 schedules/chain_broadcast.ccs -n 4 --root 0 -D K=1 --tile 1M
+tiled "a slot is free when its tile is received, and L later: 8 tiles, S/b + L + 7 * 2L" 750.000000 \
+	schedules/binomial_broadcast.ccs -n 2 --root 0 --tile 100000 --slots 1
+tiled "with two slots it is no wait" 722.000000 schedules/binomial_broadcast.ccs -n 2 --root 0 --tile 100000 --slots 2
+tiled "without slots messages are whole" 722.000000 schedules/binomial_broadcast.ccs -n 2 --root 0 --tile 100000 --slots 0
+
+# Costs: a call, an operation at both ends, and a worker that sends as its link takes the bytes.
+is "call + 2 step + L + S/b + S/w" 1094.000000 schedules/binomial_broadcast.ccs -n 2 --root 0 \
+	--on "$(machine busy)" -b 720000
+is "a worker that is slower than its link: 2 step + L + 2 S/w" 2884.000000 schedules/binomial_broadcast.ccs \
+	-n 2 --root 0 --on "$(machine slow_workers)" -b 720000
+is "... and reduces: 2 step + L + S/w + S/r" 4324.000000 schedules/binomial_reduce.ccs -n 2 --root 0 \
+	--on "$(machine slow_workers)" -b 720000
+is "a worker receives one after another: 2 step + L + S/3w, and (step + S/3w)" 1445.000000 \
+	schedules/direct_gather.ccs -n 3 --root 0 --on "$(machine slow_workers)" -b 720000
+
 # Two messages at once on one link: L + 2 S/2b; on two links half of it.
 cat >"$tmp/both.ccs" <<-'END'
 	contract move(in a[2], out b[2])
@@ -128,8 +186,78 @@ END
 is "two messages on one link" 722.000000 "$tmp/both.ccs" -n 2 --on "$flat" -b 720000
 status "what limits: latency" 0 "$build/bin/ccc" simulate schedules/ring_allreduce.ccs -n 8 --on 'nodes(8)' -b 1K
 says "... of the longest chain" "$tmp/out" '1024 +14\.00 .* latency of 14 messages, 100 %$'
-status "what limits: a link" 0 "$build/bin/ccc" simulate schedules/ring_allreduce.ccs -n 8 --on 'nodes(4)' -b 64M
-says "... that is busiest" "$tmp/out" 'link 3 -> 4, busy 9[0-9] %$'
+status "what limits: a link" 0 "$build/bin/ccc" simulate schedules/ring_allreduce.ccs -n 8 --on 'nodes(4)' -b 64M --tile 0
+says "... that is busiest" "$tmp/out" 'link rank 3 -> rank 4, 9[0-9] %$'
+
+# The longest chain, as lines of the schedule.
+chain() { # chain FILE OPTIONS...: -v's lines, with one blank between words
+	"$build/bin/ccc" simulate "$@" --tile 0 -v 2>"$tmp/err" | sed -n 's/^  *\([0-9.]* to\)  */\1 /p'
+}
+chain schedules/binomial_broadcast.ccs -n 8 --root 0 --on "$flat" -b 8000 >"$tmp/out"
+says "-v: the first message of a tree" "$tmp/out" '^0\.00 to 10\.00 +rank 0 sends data\[0\] to rank 4, binomial_broadcast\.ccs:10$'
+says "... and one that waits for it" "$tmp/out" \
+	'^10\.00 to 20\.00 +rank 4 sends data\[0\] to rank 6, binomial_broadcast\.ccs:10, when it has received that$'
+holds "... and nothing else but the last" test "$(wc -l <"$tmp/out")" = 3
+chain "$tmp/both.ccs" -n 2 --on "$flat" -b 720000 >"$tmp/out"
+says "-v: a link that is busy" "$tmp/out" 'sends a\[1\] to rank 1, both\.ccs:6, when its link is free$'
+chain "$tmp/late.ccs" -n 3 --on "$tmp/slow.ccs:slow" -b 1000 --slots 1 >"$tmp/out"
+says "-v: a slot" "$tmp/out" 'rank 0 sends a\[1\] to rank 1, late\.ccs:7, when rank 1 has received that and takes the next$'
+chain schedules/chain_broadcast.ccs -n 5 --root 0 -D K=90 --on "$flat" -b 9000 >"$tmp/out"
+holds "-v: a long chain" test "$(wc -l <"$tmp/out")" = 32
+"$build/bin/ccc" simulate schedules/chain_broadcast.ccs -n 5 --root 0 -D K=90 --on "$flat" -b 9000 --tile 0 -v >"$tmp/out" 2>/dev/null
+says "... is cut, and says so" "$tmp/out" '^ +\.\.\. 61 messages more \.\.\.$'
+
+# A call as a picture, a page, and a trace.
+draws() { # draws WHAT FILE OPTIONS...: x.svg, x.html and x.json in $tmp
+	what=$1
+	shift
+	for ending in svg html json; do
+		status "$what as .$ending" 0 "$build/bin/ccc" simulate "$@" --tile 0 -o "$tmp/x.$ending"
+	done
+	if command -v xmllint >/dev/null; then holds "... which is XML" xmllint --noout "$tmp/x.svg"; fi
+}
+draws "a call" schedules/ring_allreduce.ccs -n 8 --on 'nodes(4)' -b 1M
+count() { grep -c "$1" "$2"; }
+holds "... has each operation" test "$(count '^<g class="operation"' "$tmp/x.svg")" = 224
+holds "... and each message" test "$(count '^<path class="message' "$tmp/x.svg")" = 112
+holds "... the longest chain is marked" test "$(count '^<path class="message critical"' "$tmp/x.svg")" = 14
+says "... an operation has its place and times" "$tmp/x.svg" \
+	'data-rank="7" data-kind="recv" data-place="ring_allreduce\.ccs:18" data-from="6" data-tile="0" data-start="[0-9.]*" data-end="[0-9.]*"><title>rank 7, ring_allreduce.ccs:18: recv data\['
+says "... the last ends with the call" "$tmp/x.svg" 'data-arrives="106\.700"'
+says "... the page has the picture" "$tmp/x.html" "^<svg class=.ccs. "
+says "... and the chain" "$tmp/x.html" '99\.08 to     106\.70   rank 7 sends data\[2\] to rank 0'
+"$build/bin/ccc" simulate schedules/ring_allreduce.ccs -n 8 --on 'nodes(4)' -b 1M --tile 0 --rank 3,4 -o "$tmp/x.svg"
+holds "... of some ranks" test "$(count '^<path class="message' "$tmp/x.svg")/$(count "class=.lane" "$tmp/x.svg")" = 14/2
+if python3 -c '' 2>/dev/null; then
+	for call in "ring_allreduce -n 8 --on nodes(4)" "chain_broadcast -n 5 --root 0 --on $flat" \
+		"recursive_doubling_allreduce -n 6 --on $flat" "dissemination_barrier -n 4 --on $flat" \
+		"direct_all_to_all -n 4 --slots 1 --on $flat"; do
+		# shellcheck disable=SC2086 # words
+		set -- $call
+		file=schedules/$1.ccs
+		shift
+		"$build/bin/ccc" simulate "$file" "$@" -b 720000 --tile 0 -o "$tmp/x.json"
+		predicted=$(us "$file" "$@" -b 720000 --tile 0)
+		[ "$4" = 0 ] && set -- "$1" "$2" "$3" "$4" || set -- "$1" "$2"
+		"$build/bin/ccc" "$file" "$@" --emit=program >"$tmp/program"
+		case $file in *ring*) spoils=--spoils ;; *) spoils= ;; esac
+		if said=$(python3 tests/ccrun/trace_check.py "$tmp/x.json" "$tmp/program" --program "$predicted" $spoils 2>&1); then
+			ok "the trace of $file is its program's: $(printf '%s\n' "$said" | tail -n 1)"
+		else not_ok "the trace of $file" "$said"; fi
+	done
+	# Of workers and tiles, as `ccrun --trace` has it.
+	for name in ring_allreduce halving_doubling_allreduce direct_all_to_all dissemination_barrier; do
+		case $name in direct_all_to_all) count=8192 ;; dissemination_barrier) count=0 ;; *) count=65536 ;; esac
+		for machine in 'nodes(4)' "$here/flat.ccs:costly"; do
+			"$build/bin/ccc" simulate "schedules/$name.ccs" -n 8 --on "$machine" -b 256K --tile 8K -o "$tmp/x.json" \
+				2>"$tmp/err" || not_ok "a trace of $name" "$(cat "$tmp/err")"
+			"$build/bin/ccc" "schedules/$name.ccs" -n 8 --emit=json >"$tmp/plan"
+			if said=$(python3 tests/ccrun/trace_check.py "$tmp/x.json" "$tmp/plan" --count $count 2>&1); then
+				ok "the trace of $name is its plan's: $said"
+			else not_ok "the trace of $name" "$said"; fi
+		done
+	done
+fi
 
 status "sizes" 0 "$build/bin/ccc" simulate schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 1K -e 70K -f 8
 holds "... by the factor" test "$(awk 'NR > 2 { print $1 }' "$tmp/out" | tr '\n' ' ')" = "1024 8192 65536 "
@@ -139,7 +267,7 @@ says "... a row an object" "$tmp/out" \
 status "CSV of several N" 0 "$build/bin/ccc" simulate schedules/ring_allreduce.ccs -n 2,4 --on 'nodes(2)' -b 1K \
 	--format=csv
 holds "... has one head" test "$(grep -c '^schedule,' "$tmp/out")/$(wc -l <"$tmp/out")" = 1/3
-status "a barrier" 0 "$build/bin/ccc" simulate schedules/dissemination_barrier.ccs -n 8 --on 'nodes(4)'
+status "a barrier" 0 "$build/bin/ccc" simulate schedules/dissemination_barrier.ccs -n 8 --on 'nodes(4)' --tile 0
 says "... is one row, limited by latency" "$tmp/out" '^ +0 +15\.00 .* latency of 3 messages, 100 %$'
 holds "... and no other" test "$(wc -l <"$tmp/out")" = 3
 status "a rooted schedule" 0 "$build/bin/ccc" simulate schedules/binomial_broadcast.ccs -n 4 --root 1 --on 'nodes(2)' -b 1K
@@ -173,6 +301,16 @@ refused "topology lone makes no link" "one rank" schedules/ring_allreduce.ccs -n
 refused "did you mean .nodes" "an unknown machine" schedules/ring_allreduce.ccs -n 4 --on 'nods(4)'
 refused "does not hold for N = 8, G = 3" "a machine of another size" schedules/ring_allreduce.ccs -n 8 --on 'nodes(3)'
 refused "a .sized. buffer" "lengths that only a call has" tests/cpu/layouts/exchange_sized.ccs -n 4 --on "$flat"
+refused "give -b, without -e" "a picture of many sizes" schedules/ring_allreduce.ccs -n 4 --on "$flat" -o "$tmp/x.svg"
+refused "give -b, without -e" "a trace of two sizes" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 1K -e 2K \
+	--format=trace
+refused "one number of ranks for a picture" "a picture of two N" schedules/ring_allreduce.ccs -n 4,5 --on "$flat" -b 1K \
+	--format=html
+refused "there are ranks 0 to 3" "a picture of no rank" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 1K \
+	--rank 9 --format=svg
+refused "more than 40000 operations; --rank shows" "a picture that is too large" schedules/ring_allreduce.ccs -n 128 \
+	--tile 0 --on "$flat" -b 1M --format=svg
+refused "--rank also to pictures" "ranks of a table" schedules/ring_allreduce.ccs -n 4 --on "$flat" --rank 1
 refused "-e is less than -b" "sizes backwards" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 2K -e 1K
 refused "at least 1 byte" "no bytes" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 0
 refused "factor of at least 2" "no growth" schedules/ring_allreduce.ccs -n 4 --on "$flat" -f 0

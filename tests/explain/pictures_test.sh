@@ -45,7 +45,7 @@ status "... but not each name of a form" 2 "$ccc" explain $ring -n 3 -o "$tmp/x.
 says "... with the endings that there are" "$tmp/err" 'writes .svg, .html or .htm, .json and .txt'
 for form in svg html json; do
 	status "two numbers of ranks: $form" 2 "$ccc" explain $ring -n 3,4 -o "$tmp/two.$form"
-	says "... says so" "$tmp/err" '^ccc: error: -n takes one number of ranks for a picture, a page or JSON; text takes several \[E0705\]$'
+	says "... says so" "$tmp/err" '^ccc: error: -n takes one number of ranks for a picture, a page, a trace or JSON; text takes several \[E0705\]$'
 done
 holds "... writes nothing" sh -c "! ls '$tmp'/two.* 2>/dev/null"
 status "... as text" 0 "$ccc" explain $ring -n 3,4 -o "$tmp/two.txt"

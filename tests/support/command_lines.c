@@ -29,6 +29,8 @@ static const char *const lines[] = {
 	"table -n 3 --format=csv -w",
 	"simulate -n 3 --slots 2 --on nodes(3) -b 1K",
 	"simulate --format=json",
+	"simulate -n 3 --on nodes(3) -b 1K --format=html",
+	"simulate --on nodes(2) -b 1K --format=trace",
 	"bound -n 3 --on nodes(3) --format=json",
 	"fmt",
 	"fmt --check",

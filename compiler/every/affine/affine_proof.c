@@ -116,6 +116,8 @@ struct every affine_prove(struct ctx *c, const struct instance *in, uint32_t lea
 		keep_words(c->arena, &f, p.holdings, &e);
 	if (e.proved && f.rendezvous)
 		e.why = "a certificate cannot express a run with 0 slots";
+	else if (e.proved && f.ordered)
+		e.why = "a certificate cannot express chains of messages";
 	else if (e.proved && (f.summed || f.wide))
 		e.why = "a certificate cannot express sums that go up a tree, or such copies";
 	if (certificate && (tried || (e.proved && !e.why))) {

@@ -84,6 +84,7 @@ struct forms {
 	const char *why; /* the first reason why there is no proof; or NULL */
 	uint32_t line;
 	bool rendezvous;     /* there are 0 slots: a send waits for its receive */
+	bool ordered;	     /* the contract asks for an order of ranks */
 	bool wide;	     /* a clock may cover several statements of the main list */
 	bool summed;	     /* sums are proved by sums.c, not by the contents of each */
 	struct bound *bound; /* of symbols, by id */

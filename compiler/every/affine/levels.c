@@ -58,7 +58,7 @@ static const struct count counts[] = { { .together = true, .strict = true },
 				       { .separate = true } };
 
 /* The events of a segment at one N and root. */
-struct run {
+struct graph {
 	struct forms *f;
 	int64_t nranks, root;
 	uint32_t before; /* the entry before which levels stand */
@@ -83,7 +83,7 @@ static bool in_segment(const struct forms *f, const struct clock *g, uint32_t op
 
 static void add_event(const int64_t *v, uint32_t n, void *arg)
 {
-	struct run *r = arg;
+	struct graph *r = arg;
 	uint32_t dims = r->f->dims;
 	struct event e = { .op = r->op };
 
@@ -104,7 +104,7 @@ static int by_point(const void *x, const void *y)
 	return 0;
 }
 
-static struct event *find(const struct run *r, uint32_t op, const int64_t *point)
+static struct event *find(const struct graph *r, uint32_t op, const int64_t *point)
 {
 	struct event key = { .op = op };
 
@@ -112,7 +112,7 @@ static struct event *find(const struct run *r, uint32_t op, const int64_t *point
 	return bsearch(&key, r->v, r->n, sizeof(*r->v), by_point);
 }
 
-static void add_edge(struct run *r, uint32_t from, uint32_t to, bool wait)
+static void add_edge(struct graph *r, uint32_t from, uint32_t to, bool wait)
 {
 	if (r->nedges == MOST_EDGES)
 		r->ok = false;
@@ -134,7 +134,7 @@ static uint32_t difference(const struct event *a, const struct event *b, uint32_
 /* A wait: levels grow along it, unless an entry before them does. */
 static void add_wait(const int64_t *v, uint32_t n, void *arg)
 {
-	struct run *r = arg;
+	struct graph *r = arg;
 	const struct event *a = find(r, r->from_op, v);
 	struct event *b = find(r, r->to_op, v + r->f->dims);
 	uint32_t i;
@@ -155,7 +155,7 @@ static void add_wait(const int64_t *v, uint32_t n, void *arg)
 }
 
 /* Takes m. */
-static void add_waits(struct run *r, isl_map *m, uint32_t from, int from_end, uint32_t to,
+static void add_waits(struct graph *r, isl_map *m, uint32_t from, int from_end, uint32_t to,
 		      int to_end)
 {
 	r->from_op = from;
@@ -167,15 +167,8 @@ static void add_waits(struct run *r, isl_map *m, uint32_t from, int from_end, ui
 	isl_map_free(m);
 }
 
-/* Whether places that differ at entry i first are in order. */
-static bool ordered_at(const struct form *a, const struct form *b, uint32_t i)
-{
-	return !(i < a->nplace && i < b->nplace && a->place[i].concurrent &&
-		 b->place[i].concurrent);
-}
-
 /* Each rank's own order, among events with equal entries before the level. */
-static void add_own(struct run *r)
+static void add_own(struct graph *r)
 {
 	uint32_t dims = relation_time_dims(r->f);
 
@@ -189,14 +182,14 @@ static void add_own(struct run *r)
 
 			if (a->point[0] == b->point[0] && i >= r->before && i < dims &&
 			    a->time[i] < b->time[i] &&
-			    ordered_at(&r->f->ops[a->op], &r->f->ops[b->op], i))
+			    order_at(&r->f->ops[a->op], &r->f->ops[b->op], i))
 				add_edge(r, 2 * x + 1, 2 * y, false);
 		}
 	}
 }
 
 /* The level of an event, which several events may share. */
-static int64_t *level_of(struct run *r, const struct count *c, uint32_t event)
+static int64_t *level_of(struct graph *r, const struct count *c, uint32_t event)
 {
 	struct event *e = &r->v[event / 2];
 
@@ -206,7 +199,7 @@ static int64_t *level_of(struct run *r, const struct count *c, uint32_t event)
 }
 
 /* The longest chain to each event. False: there is a circle. */
-static bool find_levels(struct run *r, const struct count *c)
+static bool find_levels(struct graph *r, const struct count *c)
 {
 	bool more = true;
 
@@ -233,7 +226,7 @@ static bool find_levels(struct run *r, const struct count *c)
 	return true;
 }
 
-static bool run_make(struct run *r, const struct pairs *p, const struct clock *g)
+static bool graph_make(struct graph *r, const struct pairs *p, const struct clock *g)
 {
 	struct forms *f = r->f;
 
@@ -273,8 +266,8 @@ static bool run_make(struct run *r, const struct pairs *p, const struct clock *g
 /* ---- fits and their proof ---------------------------------------------------------------------- */
 
 /* The level of an operation's start or end; NULL: no simple sum fits. */
-static isl_pw_aff *fit_level(struct forms *f, const struct run *runs, uint32_t nruns, uint32_t op,
-			     bool end, const struct count *c)
+static isl_pw_aff *fit_level(struct forms *f, const struct graph *graphs, uint32_t ngraphs,
+			     uint32_t op, bool end, const struct count *c)
 {
 	struct samples s = { .f = f, .steep = true };
 	const struct form *o = &f->ops[op];
@@ -290,10 +283,10 @@ static isl_pw_aff *fit_level(struct forms *f, const struct run *runs, uint32_t n
 	for (uint32_t i = 0; i < o->nplace && s.nterms < MOST_TERMS; i++)
 		if (o->place[i].trip)
 			fit_term(&s, forms_dim(f, o->place[i].value), "trip", 0);
-	for (uint32_t i = 0; i < nruns; i++)
-		for (uint32_t k = 0; k < runs[i].n; k++) {
-			const struct event *e = &runs[i].v[k];
-			struct sample x = { .nranks = runs[i].nranks,
+	for (uint32_t i = 0; i < ngraphs; i++)
+		for (uint32_t k = 0; k < graphs[i].n; k++) {
+			const struct event *e = &graphs[i].v[k];
+			struct sample x = { .nranks = graphs[i].nranks,
 					    .index = e->level[c->separate && end] };
 			uint32_t n = 0;
 
@@ -301,7 +294,7 @@ static isl_pw_aff *fit_level(struct forms *f, const struct run *runs, uint32_t n
 				continue;
 			x.term[n++] = e->point[0];
 			if (f->root)
-				x.term[n++] = runs[i].root;
+				x.term[n++] = graphs[i].root;
 			for (uint32_t j = 0; j < o->nplace && n < s.nterms; j++)
 				if (o->place[j].trip)
 					x.term[n++] = e->point[o->place[j].value];
@@ -320,26 +313,9 @@ static isl_pw_aff *fit_level(struct forms *f, const struct run *runs, uint32_t n
 	return level;
 }
 
-/* The points of two operations on one rank, with equal entries before entry i, and a lower one there. */
-static isl_map *in_order_at(struct forms *f, const struct form *a, const struct form *b, uint32_t i)
-{
-	isl_map *x = isl_map_from_pw_aff(forms_dim(f, 0)), *y = isl_map_copy(x);
-	isl_pw_aff *s = relation_entry(f, a, 0, i), *t = relation_entry(f, b, 0, i);
-
-	for (uint32_t k = 0; k < i; k++) {
-		x = isl_map_flat_range_product(x, isl_map_from_pw_aff(relation_entry(f, a, 0, k)));
-		y = isl_map_flat_range_product(y, isl_map_from_pw_aff(relation_entry(f, b, 0, k)));
-	}
-	x = isl_map_intersect_domain(x, isl_set_copy(a->domain));
-	y = isl_map_intersect_domain(y, isl_set_copy(b->domain));
-	return isl_map_intersect(isl_map_apply_range(x, isl_map_reverse(y)),
-				 isl_pw_aff_lt_map(s, t));
-}
-
 /* Whether levels do not fall along each rank's own order. */
 static bool own_order_holds(struct forms *f, const struct clock *g)
 {
-	uint32_t dims = relation_time_dims(f);
 	bool ok = true;
 
 	for (uint32_t a = 0; a < f->nops && ok; a++) {
@@ -350,10 +326,8 @@ static bool own_order_holds(struct forms *f, const struct clock *g)
 		ok = isl_set_is_empty(falls) == isl_bool_true;
 		isl_set_free(falls);
 		for (uint32_t b = 0; b < f->nops && ok; b++)
-			for (uint32_t i = g->before; i < dims && ok && in_segment(f, g, b); i++) {
-				if (!ordered_at(&f->ops[a], &f->ops[b], i))
-					continue;
-				isl_map *m = in_order_at(f, &f->ops[a], &f->ops[b], i);
+			if (in_segment(f, g, b)) {
+				isl_map *m = order_own(f, &f->ops[a], &f->ops[b], g->before);
 				m = isl_map_intersect(
 					m, isl_pw_aff_gt_map(isl_pw_aff_copy(g->levels[2 * a + 1]),
 							     isl_pw_aff_copy(g->levels[2 * b])));
@@ -365,20 +339,22 @@ static bool own_order_holds(struct forms *f, const struct clock *g)
 }
 
 /* Tries levels that are counted in one way. */
-static bool counted_grows(struct forms *f, const struct pairs *p, struct clock *g, struct run *runs,
-			  uint32_t nruns, const struct count *c)
+static bool counted_grows(struct forms *f, const struct pairs *p, struct clock *g,
+			  struct graph *graphs, uint32_t ngraphs, const struct count *c,
+			  waits_grow *grow)
 {
 	bool ok = true;
 
-	for (uint32_t i = 0; i < nruns && ok; i++)
-		ok = find_levels(&runs[i], c);
+	for (uint32_t i = 0; i < ngraphs && ok; i++)
+		ok = find_levels(&graphs[i], c);
 	if (!ok)
 		return false;
 	g->levels = ARENA_ARRAY(f->arena, isl_pw_aff *, 2 * (size_t)f->nops);
 	for (uint32_t k = 0; k < 2 * f->nops && ok; k++)
 		if (in_segment(f, g, k / 2))
-			ok = (g->levels[k] = fit_level(f, runs, nruns, k / 2, k % 2, c)) != NULL;
-	ok = ok && own_order_holds(f, g) && progress_grows(f, p, g);
+			ok = (g->levels[k] = fit_level(f, graphs, ngraphs, k / 2, k % 2, c)) !=
+			     NULL;
+	ok = ok && own_order_holds(f, g) && grow(f, p, g);
 	for (uint32_t k = 0; k < 2 * f->nops && !ok; k++)
 		isl_pw_aff_free(g->levels[k]);
 	if (!ok)
@@ -387,33 +363,34 @@ static bool counted_grows(struct forms *f, const struct pairs *p, struct clock *
 }
 
 /* Tries levels before the entry g->before. */
-static bool grows_at(struct forms *f, const struct pairs *p, struct clock *g)
+static bool grows_at(struct forms *f, const struct pairs *p, struct clock *g, waits_grow *grow)
 {
-	struct run runs[2 * SIZES];
+	struct graph graphs[2 * SIZES];
 	uint32_t n = 0, small[SIZES], nsmall = forms_small(f, small, SIZES, 3, MOST_RANKS);
 	bool ok = nsmall > 1;
 
 	for (uint32_t i = 0; i < nsmall && ok; i++)
 		for (int64_t root = 0; root < (f->root ? 2 : 1) && ok; root++) {
-			runs[n] = (struct run){ .f = f, .nranks = small[i], .root = root ? 2 : 0 };
-			ok = run_make(&runs[n++], p, g);
+			graphs[n] =
+				(struct graph){ .f = f, .nranks = small[i], .root = root ? 2 : 0 };
+			ok = graph_make(&graphs[n++], p, g);
 		}
 	if (!ok)
 		return false;
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
-		if (counted_grows(f, p, g, runs, n, &counts[i]))
+		if (counted_grows(f, p, g, graphs, n, &counts[i], grow))
 			return true;
 	return false;
 }
 
-bool levels_grow(struct forms *f, const struct pairs *p, struct clock *g)
+bool levels_grow(struct forms *f, const struct pairs *p, struct clock *g, waits_grow *grow)
 {
 	uint32_t dims = relation_time_dims(f);
 
 	if (f->dims > MOST_POINT || dims > PLACES)
 		return false;
 	for (g->before = g->at != NONE && g->at == g->last; g->before < dims; g->before++)
-		if (grows_at(f, p, g))
+		if (grows_at(f, p, g, grow))
 			return true;
 	return false;
 }

@@ -79,7 +79,8 @@ static bool slots_grow(struct forms *f, const struct pairs *p, const struct pair
 	return true;
 }
 
-bool progress_grows(struct forms *f, const struct pairs *p, const struct clock *g)
+/* Whether times grow along all waits inside the segment. */
+static bool segment_grows(struct forms *f, const struct pairs *p, const struct clock *g)
 {
 	for (uint32_t i = 0; i < p->n; i++) {
 		const struct pair *a = &p->v[i];
@@ -145,7 +146,7 @@ static bool clock_grows_somewhere(struct forms *f, const struct pairs *p, struct
 		for (uint32_t at = g->at != NONE && g->at == g->last; at < n; at++) {
 			g->before = at;
 			g->added = added;
-			if (!(added && is_wave(f, at)) && progress_grows(f, p, g))
+			if (!(added && is_wave(f, at)) && segment_grows(f, p, g))
 				return true;
 		}
 	return false;
@@ -186,7 +187,7 @@ static bool segment_ends(struct forms *f, const struct pairs *p, uint32_t at, ui
 {
 	struct clock g = { .at = at, .last = last };
 
-	if (progress_grows(f, p, &g) || clock_grows(f, p, &g, forms_dim(f, 0), to))
+	if (segment_grows(f, p, &g) || clock_grows(f, p, &g, forms_dim(f, 0), to))
 		return true;
 	for (uint32_t i = 0; i < f->nclocks; i++)
 		if (known_everywhere(f, f->clocks[i]) &&
@@ -194,7 +195,7 @@ static bool segment_ends(struct forms *f, const struct pairs *p, uint32_t at, ui
 			return true;
 	g.clock = NULL;
 	g.added = false;
-	if (!levels_grow(f, p, &g))
+	if (!levels_grow(f, p, &g, segment_grows))
 		return false;
 	ARENA_PUSH(f->arena, to->v, to->n, to->cap) = g;
 	return true;

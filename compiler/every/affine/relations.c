@@ -75,6 +75,38 @@ isl_map *relation_not_before(isl_map *time)
 	return isl_map_lex_ge(isl_space_range(isl_map_get_space(time)));
 }
 
+bool order_at(const struct form *a, const struct form *b, uint32_t i)
+{
+	return !(i < a->nplace && i < b->nplace && a->place[i].concurrent &&
+		 b->place[i].concurrent);
+}
+
+/* The points of two operations on one rank with equal entries before entry i, and a lower one there. */
+static isl_map *lower_at(struct forms *f, const struct form *a, const struct form *b, uint32_t i)
+{
+	isl_map *x = isl_map_from_pw_aff(forms_dim(f, 0)), *y = isl_map_copy(x);
+	isl_pw_aff *s = relation_entry(f, a, 0, i), *t = relation_entry(f, b, 0, i);
+
+	for (uint32_t k = 0; k < i; k++) {
+		x = and_then(x, relation_entry(f, a, 0, k));
+		y = and_then(y, relation_entry(f, b, 0, k));
+	}
+	x = isl_map_intersect_domain(x, isl_set_copy(a->domain));
+	y = isl_map_intersect_domain(y, isl_set_copy(b->domain));
+	return isl_map_intersect(isl_map_apply_range(x, isl_map_reverse(y)),
+				 isl_pw_aff_lt_map(s, t));
+}
+
+isl_map *order_own(struct forms *f, const struct form *a, const struct form *b, uint32_t least)
+{
+	isl_map *m = isl_map_empty(isl_space_map_from_set(isl_space_copy(f->space)));
+
+	for (uint32_t i = least; i < relation_time_dims(f); i++)
+		if (order_at(a, b, i))
+			m = isl_map_union(m, lower_at(f, a, b, i));
+	return m;
+}
+
 /* ---- elements ------------------------------------------------------------------------------ */
 
 struct each {

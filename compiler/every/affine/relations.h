@@ -41,6 +41,11 @@ isl_map *relation_time(struct forms *f, const struct form *o, uint32_t wave, isl
 isl_pw_aff *relation_entry(struct forms *f, const struct form *o, uint32_t wave, uint32_t i);
 /** The dimension of times, without a clock. */
 uint32_t relation_time_dims(const struct forms *f);
+/** Whether places that first differ at entry i are in order: they are not of one step or par. */
+bool order_at(const struct form *a, const struct form *b, uint32_t i);
+/** The points of a -> those of b on the same rank that come later in its own order, by an entry from
+ *  `least` on. */
+isl_map *order_own(struct forms *f, const struct form *a, const struct form *b, uint32_t least);
 /** Pairs of times where the first is not before the second. */
 isl_map *relation_not_before(isl_map *time);
 
@@ -72,10 +77,9 @@ struct clocks {
  *  needed. */
 bool progress_made(struct forms *f, const struct pairs *p, uint32_t slots, struct clocks *to);
 void clocks_free(const struct forms *f, struct clocks *c);
-/** Whether times grow along all waits in the clock's segment, at its place. */
-bool progress_grows(struct forms *f, const struct pairs *p, const struct clock *g);
-/** levels.c: finds levels with which times grow in the segment. */
-bool levels_grow(struct forms *f, const struct pairs *p, struct clock *g);
+/** levels.c: finds levels with which times grow in the segment; `grow`: whether they do along all waits. */
+typedef bool waits_grow(struct forms *f, const struct pairs *p, const struct clock *g);
+bool levels_grow(struct forms *f, const struct pairs *p, struct clock *g, waits_grow *grow);
 /** races.c: proves that no two operations of a step or a par touch a chunk that one writes. */
 bool races_none(struct forms *f);
 
@@ -90,6 +94,9 @@ struct flow {
 };
 bool flow_make(struct forms *f, const struct pairs *p, struct flow *to);
 void flow_free(struct flow *w);
+
+/** ends_after.c: whether each rank ends after the ranks have begun that `asked` maps to it, which is taken. */
+bool ends_after(struct forms *f, const struct pairs *p, isl_map *asked);
 
 /* The contents of write k: ranks lo .. lo + n - 1 modulo N, each with chunk `index` of buffer; or a
  * sum of that chunk for sums.c. */

@@ -18,6 +18,7 @@
 /* All reads, writes and their times. */
 struct accesses {
 	struct forms *f;
+	const struct pairs *pairs;
 	isl_union_map *reads, *writes, *times;
 };
 
@@ -186,6 +187,30 @@ static void at_end(struct accesses *a, isl_map *read, uint32_t k)
 	a->times = with(a->times, named(f, t, 'f', k));
 }
 
+/* after(q in lo..hi) */
+static bool after(struct accesses *a, struct walk *w, const struct term *t)
+{
+	struct forms *f = w->f;
+	isl_pw_aff *lo = affine(w, t->lo), *hi = lo ? affine(w, t->hi) : NULL,
+		   *q = forms_dim(f, SUM_DIM);
+	isl_set *s = isl_set_copy(w->domain);
+
+	if (!hi) {
+		isl_pw_aff_free(lo);
+		isl_pw_aff_free(q);
+		isl_set_free(s);
+		return false;
+	}
+	s = isl_set_intersect(s, isl_pw_aff_ge_set(isl_pw_aff_copy(q), lo));
+	s = isl_set_intersect(s, isl_pw_aff_lt_set(isl_pw_aff_copy(q), hi));
+	isl_map *to_q = isl_map_intersect_domain(isl_map_from_pw_aff(q), s);
+	isl_map *m =
+		isl_map_apply_range(isl_map_reverse(to_q), isl_map_from_pw_aff(forms_dim(f, 0)));
+	f->ordered = true;
+	return ends_after(f, a->pairs, m) ||
+	       walk_fail(w, t->span, "no chain of messages from each rank's begin was found");
+}
+
 /* Adds a clause, as reads at the end of the text. */
 static bool clause(struct accesses *a, struct walk *w, const struct ensures *e, uint32_t k,
 		   isl_union_map **asked)
@@ -193,8 +218,6 @@ static bool clause(struct accesses *a, struct walk *w, const struct ensures *e, 
 	struct forms *f = a->f;
 	struct chunks c = { 0 };
 
-	if (!e->left)
-		return walk_fail(w, e->span, "a contract with an order of ranks (after)");
 	if (e->cond) {
 		isl_set *s = affine_where(w, e->cond);
 		if (!s)
@@ -202,6 +225,8 @@ static bool clause(struct accesses *a, struct walk *w, const struct ensures *e, 
 		isl_set_free(w->domain);
 		w->domain = s;
 	}
+	if (!e->left)
+		return after(a, w, e->right);
 	if (!left_side(w, e, &c))
 		return false;
 	struct form end = { .domain = isl_set_copy(w->domain) };
@@ -393,7 +418,7 @@ static bool writes_allowed(struct forms *f)
 
 bool flow_make(struct forms *f, const struct pairs *p, struct flow *to)
 {
-	struct accesses a = { f, nothing(f), nothing(f), nothing(f) };
+	struct accesses a = { f, p, nothing(f), nothing(f), nothing(f) };
 
 	*to = (struct flow){ 0 };
 	for (uint32_t k = 0; k < f->nops; k++)

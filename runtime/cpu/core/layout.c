@@ -36,6 +36,7 @@
 #include "runtime/base/divide.h"
 #include "runtime/base/file.h"
 #include "runtime/cpu/core/cpu.h"
+#include "runtime/plan/choice.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,16 +46,12 @@
 #define MADV_POPULATE_WRITE 23 /* a Linux constant that some C libraries lack */
 #endif
 
-#define TILE_BYTES ((size_t)32 << 10)
-#define SLOT_BYTES ((size_t)256 << 10)
-#define TILE_LEAST ((size_t)512)
-#define FIFOS_BYTES ((uint64_t)256 << 20)
 /* The longest tile of messages that need no slot: limits the time of one system call, and so
  * of a check for progress. A message that is sent on should also arrive in several tiles. */
 #define WHOLE_BYTES ((size_t)64 << 20)
 #define RELAYED_BYTES ((size_t)256 << 10)
 /* Slots of short messages that fit the first-level caches of sender and receiver. */
-#define CACHED_BYTES ((size_t)8 << 10)
+#define LINES_BYTES ((size_t)8 << 10)
 /* The message numbers of a layout begin at its number times 2^40. */
 #define NUMBERS 40
 /* Up to this size one thread is faster alone than several that synchronise for each message. */
@@ -171,18 +168,17 @@ static size_t large_tile(const struct layout *l, uint64_t weight)
 {
 	size_t bytes = l->longest / 4 * l->esize;
 
-	bytes = bytes < SLOT_BYTES ? bytes : SLOT_BYTES;
+	bytes = bytes < CPU_SLOT_BYTES ? bytes : CPU_SLOT_BYTES;
 	if (weight > RINGS_BYTES / (bytes + 1))
 		bytes = (size_t)(RINGS_BYTES / weight);
-	return bytes < TILE_BYTES ? TILE_BYTES : bytes;
+	return bytes < CPU_TILE_BYTES ? CPU_TILE_BYTES : bytes;
 }
 
 /* Bytes of a cell's tile for which slots have room. */
 static size_t slotted_tile(const struct cpu *e, const struct layout *l, const struct call *c)
 {
-	size_t bytes = e->wire && e->wire->tile ? e->wire->tile : TILE_BYTES;
-	size_t most = bytes / TILE_BYTES * SLOT_BYTES;
-	uint32_t max_cells = l->view->plan->max_message;
+	size_t bytes = e->wire && e->wire->tile ? e->wire->tile : CPU_TILE_BYTES;
+	size_t slot = bytes / CPU_TILE_BYTES * CPU_SLOT_BYTES;
 	uint64_t weight = 0;
 
 	for (uint64_t i = 0; i < l->view->plan->fifos.n; i++)
@@ -190,12 +186,7 @@ static size_t slotted_tile(const struct cpu *e, const struct layout *l, const st
 			  l->view->fifos[i].max_cells;
 	bytes = c->streamed || l->ring ? large_tile(l, weight) : bytes;
 	bytes = c->how.tile ? c->how.tile : bytes;
-	if (max_cells && most / max_cells < bytes)
-		bytes = most / max_cells;
-	bytes = bytes < TILE_LEAST ? TILE_LEAST : bytes;
-	if (weight > FIFOS_BYTES / bytes)
-		bytes = (size_t)(FIFOS_BYTES / weight);
-	return bytes < 64 ? 64 : bytes;
+	return (size_t)choice_slotted_tile(bytes, slot, l->view->plan->max_message, weight);
 }
 
 static void choose_tile(const struct cpu *e, struct layout *l, const struct call *c)
@@ -242,7 +233,7 @@ static size_t slots_in(const struct layout *l, const struct call *c, const struc
 		return l->ring / bytes;
 	if (!l->cached || !bytes || f->messages > 1 || l->ntiles > 1)
 		return n;
-	most = CACHED_BYTES / bytes < 2 ? 2 : CACHED_BYTES / bytes;
+	most = LINES_BYTES / bytes < 2 ? 2 : LINES_BYTES / bytes;
 	return n < most ? n : most;
 }
 

@@ -1,0 +1,135 @@
+/*
+ * What a program asks of a machine, the same for all sizes: the path of each FIFO, and the length of each
+ * operation in blocks.
+ *
+ * O(operations + links of the paths).
+ */
+#include "compiler/cost/timing.h"
+#include "runtime/plan/choice.h"
+
+/* Bytes of a cell, in blocks; a cell of a buffer, as scratch has the length of its value. */
+static double share_of_cell(const struct program *p, uint32_t cell)
+{
+	return 1.0 / program_buffer(p, cell)->chunks;
+}
+
+static double share_of(const struct program *p, const struct op *o, uint32_t len)
+{
+	double sum = 0;
+
+	if (len == NONE || !o->n)
+		return 0;
+	if (len & LEN_SAME)
+		return o->n * share_of_cell(p, len & ~LEN_SAME);
+	for (uint32_t i = 0; i < o->n;) {
+		const struct buffer *b = program_buffer(p, len + i);
+		uint32_t n = b->cell + b->cells - (len + i);
+
+		n = n < o->n - i ? n : o->n - i;
+		sum += (double)n / b->chunks;
+		i += n;
+	}
+	return sum;
+}
+
+static bool no_path(struct ctx *c, const struct program *p, const struct machine *m,
+		    const struct op *o, const struct fifo *f)
+{
+	struct diag *g =
+		diag_add(c->diags, SEV_ERROR, 702, p->sites[o->site].span, NO_RANK,
+			 "simulate: rank %u sends to rank %u, and %s has no %s between them",
+			 f->src, f->dst, m->name, m->nnodes > m->nranks ? "path" : "link");
+
+	diag_help(c->diags, g,
+		  "name a machine that has it, or a schedule that sends along its links");
+	return false;
+}
+
+static void use_link(struct link_use *u, uint32_t fifo, uint32_t task)
+{
+	if (u->fifo == NONE) {
+		*u = (struct link_use){ fifo, task, false };
+		return;
+	}
+	if (u->task != task)
+		u->task = NONE;
+	u->shared |= u->fifo != fifo && u->task == NONE;
+}
+
+/* The path of a FIFO, at its first send. */
+static bool find_path(struct ctx *c, struct simulation *s, uint32_t fifo, const struct op *o)
+{
+	const struct fifo *f = &s->p->fifos[fifo];
+	struct load *x = &s->loads[fifo];
+
+	if (f->src == f->dst)
+		return true;
+	x->path = machine_path(s->m, f->src, f->dst);
+	if (!x->path.n)
+		return no_path(c, s->p, s->m, o, f);
+	for (uint32_t i = 0; i < x->path.n; i++) {
+		x->latency += s->m->links[x->path.links[i]].latency;
+		use_link(&s->uses[x->path.links[i]], fifo, i ? NONE : f->src_task);
+	}
+	return true;
+}
+
+static bool take_task(struct ctx *c, struct simulation *s, uint32_t task, const uint32_t *len)
+{
+	const struct task *t = &s->p->tasks[task];
+	double *share = s->shares[task] = ARENA_ARRAY(c->arena, double, t->nops);
+
+	for (uint32_t i = 0; i < t->nops; i++) {
+		const struct op *o = &t->ops[i];
+		uint32_t out = op_out(o);
+
+		if (op_kind(o) == OP_WAIT || op_kind(o) == OP_FRESH)
+			continue;
+		share[i] = share_of(s->p, o, len[i]);
+		s->moved += share[i];
+		if (o->n && share[i] / o->n > s->longest)
+			s->longest = share[i] / o->n;
+		if (out == NONE)
+			continue;
+		s->loads[out].cells = o->n > s->loads[out].cells ? o->n : s->loads[out].cells;
+		s->loads[out].share += share[i];
+		if (!s->loads[out].path.n && !find_path(c, s, out, o))
+			return false;
+	}
+	return true;
+}
+
+/* The tile of the plan: that of the CPU engine. */
+static double usual_tile(const struct simulation *s)
+{
+	uint64_t weight = 0;
+	uint32_t most = 0;
+
+	for (uint32_t f = 0; f < s->p->nfifos; f++) {
+		weight += (uint64_t)s->slots * s->loads[f].cells;
+		most = s->loads[f].cells > most ? s->loads[f].cells : most;
+	}
+	return (double)choice_slotted_tile(CPU_TILE_BYTES, CPU_SLOT_BYTES, most, weight);
+}
+
+struct simulation *simulation_new(struct ctx *c, const struct program *p, uint32_t *const *len,
+				  struct machine *m, uint64_t tile)
+{
+	struct simulation *s = ARENA_NEW(c->arena, struct simulation);
+
+	*s = (struct simulation){ .p = p, .m = m, .slots = c->slots };
+	s->loads = ARENA_ARRAY(c->arena, struct load, p->nfifos);
+	s->shares = ARENA_ARRAY(c->arena, double *, p->ntasks);
+	s->uses = ARENA_ARRAY(c->arena, struct link_use, m->nlinks);
+	for (uint32_t l = 0; l < m->nlinks; l++)
+		s->uses[l] = (struct link_use){ NONE, NONE, false };
+	for (uint32_t f = 0; f < p->nfifos; f++) {
+		s->loads[f].first = s->nmessages;
+		s->nmessages += p->fifos[f].nsends;
+	}
+	for (uint32_t t = 0; t < p->ntasks; t++)
+		if (!take_task(c, s, t, len[t]))
+			return NULL;
+	s->tile = tile == UINT64_MAX ? usual_tile(s) : (double)tile;
+	return s;
+}
