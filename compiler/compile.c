@@ -189,6 +189,26 @@ void find_dead(struct ctx *c, const struct checked *k, struct dead_list *to, str
 	pass_done(c, "dead", k->program->nops, &since);
 }
 
+void find_serial(struct ctx *c, const struct checked *k, struct serial *to, struct arena *keep)
+{
+	const struct program *p = k->program;
+	double since = clock_seconds();
+	struct checked all = *k;
+	struct ctx apart = *c; /* its work does not count: the verdict is known */
+
+	if (!diag_warns(c->diags, W_SERIAL) || k->contract->nafter ||
+	    !serial_may_be(p, k->proof.steps))
+		return;
+	apart.symmetry = false;
+	apart.work = NULL;
+	apart.progress = NULL;
+	if (k->alone && (p->nops * p->nranks > LIMIT_DECIDED ||
+			 !check_instance(&apart, &p->instance, true, false, &all)))
+		return;
+	serial_find(c, all.program, &all.deadlock.order, to, keep);
+	pass_done(c, "serial", all.program->nops, &since);
+}
+
 /* ---- plan --------------------------------------------------------------------------------- */
 
 bool plan_instance(struct ctx *c, const struct checked *k, const struct choice_list *protocols,

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define MOST (64u << 20)
+#define MOST_FLOWS (1u << 24) /* links that the bound of a row may cost: about 0.1 s */
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
 
@@ -123,7 +124,7 @@ static bool find_bound(struct ctx *c, const struct program *p, const struct mach
 	while (k < NCOLLECTIVES && strcmp(bound_names[k], contract->name) != 0)
 		k++;
 	return home && home->prelude && k < NCOLLECTIVES &&
-	       bound_find(c, m, k, bound_has_root(k) ? (uint32_t)p->asked[0] : 0, to);
+	       bound_find(c, m, k, bound_has_root(k) ? (uint32_t)p->asked[0] : 0, MOST_FLOWS, to);
 }
 
 static void print_sizes(struct session *s, struct ctx *c, const struct checked *k,
