@@ -150,14 +150,14 @@ static void print_sizes(struct session *s, struct ctx *c, const struct program *
 		print_head(s->out.stream, o->view.format, &r);
 	for (r.bytes = least; r.bytes <= most; r.bytes *= factor) {
 		struct timeline t = { .last = NONE };
-		struct predicted to =
+		struct predicted time =
 			simulate(c, sim, (double)r.bytes / blocks, path || call ? &t : NULL);
 
-		r.us = to.seconds * 1e6;
-		r.algbw = to.seconds > 0 ? (double)r.bytes / to.seconds * 1e-9 : 0;
+		r.us = time.seconds * 1e6;
+		r.algbw = time.seconds > 0 ? (double)r.bytes / time.seconds * 1e-9 : 0;
 		r.busbw = r.algbw * ccs_bus_factor(contract, (int)r.nranks);
 		r.bound_us = bounded ? 1e6 * bound_seconds(&bound, (double)r.bytes) : -1;
-		r.limit = limit_text(c->arena, m, &to);
+		r.limit = limit_text(c->arena, m, &time);
 		struct simulated x = { .p = p,
 				       .m = m,
 				       .t = &t,
@@ -165,7 +165,7 @@ static void print_sizes(struct session *s, struct ctx *c, const struct program *
 				       .limit = r.limit,
 				       .bytes = r.bytes,
 				       .block = (double)r.bytes / blocks,
-				       .seconds = to.seconds };
+				       .seconds = time.seconds };
 		if (call)
 			print_call(s, c, &x);
 		else
