@@ -178,19 +178,34 @@ static void print_sizes(struct session *s, struct ctx *c, const struct program *
 	}
 }
 
-void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
+void session_times(struct session *s, struct ctx *c, const struct program *p, uint32_t *const *len,
+		   uint64_t tile)
 {
-	const struct program *p = k->program;
 	struct instance in = s->o->on ? session_machine(s, p->nranks) : p->instance;
 	const struct simulation *sim = NULL;
-	struct lowered *l = NULL;
 	struct machine *m;
 
 	c->diags->phase = PHASE_EXPAND;
 	if (in.schedule && !session_can_write(s)) /* over the machine's file */
 		return;
 	m = in.schedule ? machine_make(c, &in) : NULL;
-	if (p->any_sized && m) {
+	arena_free(c->scratch);
+	if (m)
+		sim = simulation_new(c, p, len, m, tile);
+	arena_free(c->scratch);
+	if (sim)
+		print_sizes(s, c, p, m, sim);
+	else
+		s->status = 2;
+}
+
+void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
+{
+	const struct program *p = k->program;
+	struct lowered *l = NULL;
+
+	c->diags->phase = PHASE_EXPAND;
+	if (p->any_sized) {
 		struct diag *g = diag_add(c->diags, SEV_ERROR, 702, p->instance.schedule->name.span,
 					  NO_RANK, "simulate: %s has a `sized` buffer",
 					  p->instance.schedule->name.name);
@@ -199,20 +214,16 @@ void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
 			c->diags, g,
 			"the lengths of its chunks are known only in a call: simulate the schedule "
 			"of equal chunks, such as pairwise_all_to_all");
-		m = NULL;
-	}
-	arena_free(c->scratch);
-	if (m && s->o->tile && c->slots) { /* a plan has slots */
-		l = lower(c, p, k->contract, &k->deadlock.order);
-		m = l ? m : NULL;
-	}
-	arena_free(c->scratch);
-	if (m)
-		sim = simulation_new(c, l ? l->program : p, l ? l->proof.len : k->proof.len, m,
-				     s->o->tile);
-	arena_free(c->scratch);
-	if (sim)
-		print_sizes(s, c, l ? l->program : p, m, sim);
-	else
 		s->status = 2;
+		return;
+	}
+	if (s->o->tile && c->slots) { /* a plan has slots */
+		l = lower(c, p, k->contract, &k->deadlock.order);
+		arena_free(c->scratch);
+		if (!l) {
+			s->status = 2;
+			return;
+		}
+	}
+	session_times(s, c, l ? l->program : p, l ? l->proof.len : k->proof.len, s->o->tile);
 }
