@@ -321,7 +321,10 @@ static void simulate_blocks(struct session *s, const struct msccl *m, const stru
 			len[t][i] = LEN_SAME;
 	}
 	arena_free(&s->scratch);
-	session_times(s, &c, p, len, s->o->tile == UINT64_MAX ? part : s->o->tile);
+	p->lowered = true; /* its tasks are workers */
+	if (s->o->tile != UINT64_MAX)
+		part = s->o->tile ? s->o->tile : UINT64_MAX / 2;
+	session_times(s, &c, p, len, part);
 }
 
 static void act(struct session *s, const struct msccl *m)
@@ -353,7 +356,7 @@ static bool is_action(struct session *s)
 	bool fits = o->action == ACTION_CHECK || o->action == ACTION_EXPLAIN ||
 		    o->action == ACTION_SIMULATE ||
 		    (o->action == ACTION_COMPILE && o->emit != EMIT_AST && o->emit != EMIT_CCS);
-	const char *why = !fits		   ? "can be checked, explained and compiled, nothing else"
+	const char *why = !fits		   ? "can be checked, explained, simulated and compiled, nothing else"
 			  : o->certificate ? "is for one N, so it has no --certificate for every N"
 					   : NULL;
 
