@@ -77,7 +77,12 @@ DEFAULT_MODULES := $(addprefix $(LIB)/ccs/,$(sort $(filter %.so,$(shell awk '/^[
 .PHONY: all
 all: $(BIN)/ccc $(BIN)/ccrun $(LIB)/libccs.so $(LIB)/libccs.a \
 	$(if $(MPICC),$(MPI_PLUGIN) $(MPI_PRELOAD),no-mpi) $(DEFAULT_TUNING) \
-	$(BUILD)/share/man/man3/ccs.3
+	$(BUILD)/share/man/man3/ccs.3 $(BUILD)/share/ccs/schedules
+
+# Programs look for the library beside themselves, here as where it is installed.
+$(BUILD)/share/ccs/schedules:
+	@mkdir -p $(@D)
+	ln -sr schedules $@
 
 # ---- the front end's generated parts -----------------------------------------
 

@@ -302,7 +302,9 @@ static bool is_for(struct session *s, const struct msccl *m)
  * chunks, and that many bytes of a chunk are one part in RCCL. All chunks have the length of the first one. */
 static void simulate_blocks(struct session *s, const struct msccl *m, const struct msccl_verdict *v)
 {
-	uint64_t part = !strcmp(m->protocol, "LL") ? 16384 : !strcmp(m->protocol, "LL128") ? 50176 : 2 << 20;
+	uint64_t part = !strcmp(m->protocol, "LL")	? 16384
+			: !strcmp(m->protocol, "LL128") ? 50176
+							: 2 << 20;
 	struct instance in = stand_in(s, m, v->root == NONE ? 0 : v->root);
 	struct msccl_form f = { .instance = &in,
 				.in_place = m->inplace,
@@ -324,7 +326,7 @@ static void simulate_blocks(struct session *s, const struct msccl *m, const stru
 	p->lowered = true; /* its tasks are workers */
 	if (s->o->tile != UINT64_MAX)
 		part = s->o->tile ? s->o->tile : UINT64_MAX / 2;
-	session_times(s, &c, p, len, part);
+	session_times(s, &c, p, p, len, part);
 }
 
 static void act(struct session *s, const struct msccl *m)
@@ -356,7 +358,7 @@ static bool is_action(struct session *s)
 	bool fits = o->action == ACTION_CHECK || o->action == ACTION_EXPLAIN ||
 		    o->action == ACTION_SIMULATE ||
 		    (o->action == ACTION_COMPILE && o->emit != EMIT_AST && o->emit != EMIT_CCS);
-	const char *why = !fits		   ? "can be checked, explained, simulated and compiled, nothing else"
+	const char *why = !fits ? "can be checked, explained, simulated and compiled, nothing else"
 			  : o->certificate ? "is for one N, so it has no --certificate for every N"
 					   : NULL;
 

@@ -79,10 +79,10 @@ void session_explain(struct session *s, struct ctx *c, const struct checked *k,
 
 /* `ccc simulate` of one instance that is right, with the lengths of its messages (simulate.c). */
 void session_simulate(struct session *s, struct ctx *c, const struct checked *k);
-/* The same of a program that is right, with the lengths of its operations, as in struct proof; if it runs once for
- * each tile (cost/cost.h): with the bytes of a cell in a tile. */
-void session_times(struct session *s, struct ctx *c, const struct program *p, uint32_t *const *len,
-		   uint64_t tile);
+/* The same of a program that is right, with the program that runs for it, lowered or the same, and the lengths of
+ * its operations as in struct proof. `tile`: of a lowered one, the bytes of a cell in a tile (cost/cost.h). */
+void session_times(struct session *s, struct ctx *c, const struct program *asked,
+		   const struct program *run, uint32_t *const *len, uint64_t tile);
 
 /* `ccc bound` (least.c). */
 void session_bound(struct session *s);

@@ -1,8 +1,8 @@
 /*
  * `ccc simulate`: predicted times of a schedule's calls, by size, as a table, CSV or JSON.
  *
- * In: an instance that is right, and the options. Out: for each size the time on the machine, what limits
- * it (cost/cost.h), and how many times the machine's bound that is (cost/bound.h). The machine is the
+ * In: an instance that is right, and the options. Out: for each size the time on the machine, how many
+ * times the machine's bound that is (cost/bound.h), and what limits it (cost/cost.h). The machine is the
  * schedule's topology, or that of --on (machine_on.c).
  */
 #include "compiler/cost/bound.h"
@@ -32,14 +32,17 @@ static const char *limit_text(struct arena *a, const struct machine *m, const st
 {
 	const struct machine_link *l;
 
-	if (!p->messages)
-		return "no messages";
-	if (p->link == NONE || (p->seconds > 0 && p->latency >= p->seconds / 2))
+	if (p->messages && p->seconds > 0 && p->latency >= p->seconds / 2)
 		return arena_printf(a, "latency of %u message%s, %.0f %%", p->messages,
 				    p->messages == 1 ? "" : "s", 100 * p->latency / p->seconds);
 	if (p->rank != NONE && p->working > p->busy)
-		return arena_printf(a, "a worker of rank %u, busy %.0f %%", p->rank,
-				    100 * p->working / p->seconds);
+		return arena_printf(a, "%s of rank %u, %.0f %%",
+				    m->cost.worker > 0 ? arena_printf(a, "one worker's %.3g GB/s",
+								      m->cost.worker * 1e-9)
+						       : "one worker",
+				    p->rank, 100 * p->working / p->seconds);
+	if (p->link == NONE)
+		return "no messages";
 	l = &m->links[p->link];
 	return arena_printf(a, "link %s -> %s, %.0f %%", machine_node(m, a, l->src),
 			    machine_node(m, a, l->dst),
@@ -123,49 +126,50 @@ static bool find_bound(struct ctx *c, const struct program *p, const struct mach
 	       bound_find(c, m, k, bound_has_root(k) ? (uint32_t)p->asked[0] : 0, to);
 }
 
-/* `p`: the program that is simulated. */
-static void print_sizes(struct session *s, struct ctx *c, const struct program *p,
-			const struct machine *m, const struct simulation *sim)
+/* `run`: the program that is simulated, of `asked`. */
+static void print_sizes(struct session *s, struct ctx *c, const struct program *asked,
+			const struct program *run, const struct machine *m,
+			const struct simulation *sim)
 {
 	const struct options *o = s->o;
-	double blocks = program_most_blocks(p);
+	double blocks = program_most_blocks(asked);
 	const bool from = o->least != UINT64_MAX, to = o->most != UINT64_MAX;
-	const bool empty = !p->nbuffers; /* a barrier */
+	const bool empty = !asked->nbuffers; /* a barrier */
 	uint64_t least = empty ? 0 : from ? o->least : SIMULATE_LEAST;
 	uint64_t most = empty ? 0 : to ? o->most : from ? o->least : MOST;
 	uint32_t factor = o->factor != UINT32_MAX ? o->factor : SIMULATE_FACTOR;
-	struct row_of r = { .schedule = p->instance.schedule->name.name,
+	struct row_of r = { .schedule = asked->instance.schedule->name.name,
 			    .machine = o->on ? o->on : m->name,
-			    .root = p->instance.root,
+			    .root = asked->instance.root,
 			    .nranks = m->nranks };
 
-	const char *contract = p->instance.schedule->contract->name.name;
+	const char *contract = asked->instance.schedule->contract->name.name;
 	struct bound bound;
-	const bool bounded = find_bound(c, p, m, &bound);
+	const bool bounded = find_bound(c, asked, m, &bound);
+
+	arena_free(c->scratch);
 	const bool path = o->verbose && o->view.format == FORMAT_TEXT;
 	const bool call = o->view.format >= FORMAT_SVG && o->view.format <= FORMAT_TRACE;
 
-	arena_free(c->scratch);
 	if (!call)
 		print_head(s->out.stream, o->view.format, &r);
 	for (r.bytes = least; r.bytes <= most; r.bytes *= factor) {
 		struct timeline t = { .last = NONE };
-		struct predicted time =
+		struct predicted p =
 			simulate(c, sim, (double)r.bytes / blocks, path || call ? &t : NULL);
 
-		r.us = time.seconds * 1e6;
-		r.algbw = time.seconds > 0 ? (double)r.bytes / time.seconds * 1e-9 : 0;
+		r.us = p.seconds * 1e6;
+		r.algbw = p.seconds > 0 ? (double)r.bytes / p.seconds * 1e-9 : 0;
 		r.busbw = r.algbw * ccs_bus_factor(contract, (int)r.nranks);
 		r.bound_us = bounded ? 1e6 * bound_seconds(&bound, (double)r.bytes) : -1;
-		r.limit = limit_text(c->arena, m, &time);
-		struct simulated x = { .p = p,
-				       .m = m,
+		r.limit = limit_text(c->arena, m, &p);
+		struct simulated x = { .p = run,
 				       .t = &t,
 				       .machine = r.machine,
 				       .limit = r.limit,
 				       .bytes = r.bytes,
 				       .block = (double)r.bytes / blocks,
-				       .seconds = time.seconds };
+				       .seconds = p.seconds };
 		if (call)
 			print_call(s, c, &x);
 		else
@@ -178,10 +182,10 @@ static void print_sizes(struct session *s, struct ctx *c, const struct program *
 	}
 }
 
-void session_times(struct session *s, struct ctx *c, const struct program *p, uint32_t *const *len,
-		   uint64_t tile)
+void session_times(struct session *s, struct ctx *c, const struct program *asked,
+		   const struct program *run, uint32_t *const *len, uint64_t tile)
 {
-	struct instance in = s->o->on ? session_machine(s, p->nranks) : p->instance;
+	struct instance in = s->o->on ? session_machine(s, run->nranks) : asked->instance;
 	const struct simulation *sim = NULL;
 	struct machine *m;
 
@@ -191,10 +195,10 @@ void session_times(struct session *s, struct ctx *c, const struct program *p, ui
 	m = in.schedule ? machine_make(c, &in) : NULL;
 	arena_free(c->scratch);
 	if (m)
-		sim = simulation_new(c, p, len, m, tile);
+		sim = simulation_new(c, run, len, m, tile);
 	arena_free(c->scratch);
 	if (sim)
-		print_sizes(s, c, p, m, sim);
+		print_sizes(s, c, asked, run, m, sim);
 	else
 		s->status = 2;
 }
@@ -225,5 +229,5 @@ void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
 			return;
 		}
 	}
-	session_times(s, c, l ? l->program : p, l ? l->proof.len : k->proof.len, s->o->tile);
+	session_times(s, c, p, l ? l->program : p, l ? l->proof.len : k->proof.len, s->o->tile);
 }

@@ -175,6 +175,7 @@ SUITES_check := \
 	"10 tests/cost/topo_test.sh $(BUILD)" \
 	"10 tests/cost/machine_test.sh $(BUILD)" \
 	"$(T)/check/diag_test tests/cost/topo/good tests/cost/topo/diag" \
+	"20 tests/cost/simgrid_test.sh $(BUILD)" \
 	"10 tests/explain/schema_test.py $(BUILD)" \
 	"100 tests/explain/page_test.py $(BUILD)" \
 	"20 tests/check/limits_test.sh $(BUILD)" \

@@ -13,7 +13,7 @@
 #ifndef CCS_COMPILER_COST_COST_H
 #define CCS_COMPILER_COST_COST_H
 
-#include "compiler/explain/explain.h"
+#include "compiler/check/check.h"
 
 /* The nodes of a machine: its ranks, 0 to nranks - 1, then its switches, which carry messages and hold
  * no data. */
@@ -93,12 +93,12 @@ struct timeline {
 	struct op_time { /* by their starts */
 		uint32_t task, row, tile;
 		double start, end; /* s: its wave has started; it has finished */
+		double bytes;
 	} *ops;
 	uint32_t nops, capops;
 	struct message_time {
 		uint32_t send, recv;	/* rows of ops */
 		double leaves, arrives; /* s: its first link takes it; it is at the receiver */
-		double bytes;
 		uint32_t after; /* row of the message before which it could not leave; NONE: none */
 		bool held; /* ... since that one held a link of its path; else its arrival was waited for */
 	} *messages;
@@ -112,10 +112,18 @@ struct timeline {
 struct predicted simulate(struct ctx *c, const struct simulation *s, double block,
 			  struct timeline *noted);
 
+/* An operation in reports. */
+struct op_shown {
+	uint32_t in, out; /* the messages that it receives and sends; or NONE */
+	uint32_t
+		lane; /* of its rank: in a lowered program that of its worker, else what is at once differs */
+	double waits;  /* s: from then on it waits, until it */
+	double begins; /* ... begins */
+};
+
 /* A simulated call, for its reports. */
 struct simulated {
-	const struct program *p;
-	const struct machine *m;
+	const struct program *p; /* as it was simulated: lowered, or not */
 	const struct timeline *t;
 	const char *machine; /* its name, as --on has it */
 	const char *limit;   /* in words */
@@ -134,15 +142,12 @@ const char *timeline_place(struct ctx *c, const struct program *p, const struct 
 void timeline_print_chain(struct ctx *c, const struct simulated *x, FILE *out);
 /** The messages of that chain are marked. In c->scratch. */
 bool *timeline_chain(struct ctx *c, const struct timeline *t);
-/** The lane of each noted operation among those of its rank, in which operations that overlap differ;
- *  with `apart` also one that takes no time and one that begins then. `most` [ranks]: the lanes of a
- *  rank. In c->scratch. O(operations * those at once). */
-uint32_t *timeline_lanes(struct ctx *c, const struct simulated *x, bool apart, uint32_t *most);
-/** By noted operation, two rows: the message that it receives, and that it sends, or NONE. In c->scratch. */
-uint32_t *timeline_messages(struct ctx *c, const struct timeline *t);
+/** By noted operation. `lanes` [ranks]: of each rank. In c->scratch. O(operations * those at once). */
+struct op_shown *timeline_shown(struct ctx *c, const struct simulated *x, uint32_t *lanes);
 
 /* ---- drawn.c, traced.c ------------------------------------------------------------------------- */
 
+struct shown; /* explain/explain.h */
 /** Draws ranks over time, as SVG or a page. False: *why says why not. O(operations). */
 bool timeline_draw(struct ctx *c, const struct simulated *x, const struct shown *view, FILE *out,
 		   const char **why);

@@ -1,10 +1,11 @@
 /*
  * A predicted call as a picture, ranks over time; and as a page, with its text below.
  *
- * In: a timeline. An operation is a box, pale while it waits, and full while its message is under way; a
+ * In: a timeline. An operation is a box, pale while it waits, and full from when it begins to its end (with whole messages: while its
+ * message is under way); a
  * message is a line from its sender's lane to its receiver's, and red in the chain that takes longest.
  * What programs look for: elements of class `operation`, with data-rank, data-kind, data-place,
- * data-peer, data-start and data-end (us); `message`, with data-from, data-to, data-leaves, data-arrives,
+ * data-from, data-to, data-tile, data-start and data-end (us); `message`, with data-from, data-to, data-leaves, data-arrives,
  * and class `critical` in that chain. O(operations).
  */
 #include "compiler/cost/cost.h"
@@ -18,7 +19,7 @@ struct drawing {
 	struct ctx *c;
 	const struct simulated *x;
 	struct time_chart at;
-	uint32_t *lane, *message;
+	struct op_shown *shown;
 };
 
 static const struct {
@@ -26,46 +27,48 @@ static const struct {
 	unsigned colour;
 } looks[] = { [OP_SEND] = { "send", "send", 0 },
 	      [OP_RECV] = { "recv", "receive", 2 },
-	      [OP_REDUCE_FROM] = { "reduce", "receive and reduce", 8 },
+	      [OP_REDUCE_FROM] = { "recv,reduce", "receive and reduce", 8 },
 	      [OP_COPY] = { "copy", "copy", 4 },
 	      [OP_REDUCE_INTO] = { "reduce", "reduce within a rank", 5 },
-	      [OP_RECV_SEND] = { "recv,send", "receive and send on", 3 },
-	      [OP_REDUCE_SEND] = { "reduce,send", "receive, reduce and send on", 7 } };
+	      [OP_FRESH] = { "", "", 0 },
+	      [OP_WAIT] = { "", "", 0 },
+	      [OP_RECV_SEND] = { "recv,send", "receive and send", 4 },
+	      [OP_REDUCE_SEND] = { "recv,reduce,send", "receive, reduce and send", 3 } };
 enum { LOOKS = sizeof(looks) / sizeof(*looks) };
 
 static void draw_operation(struct drawing *d, uint32_t i)
 {
 	const struct op_time *t = &d->x->t->ops[i];
-	const struct op *o = timeline_op(d->x->p, t);
-	enum op_kind k = op_kind(o);
-	uint32_t rank = d->x->p->tasks[t->task].rank, in = d->message[2 * i],
-		 out = d->message[2 * i + 1], m = in != NONE ? in : out;
-	double start = t->start * 1e6, end = t->end * 1e6, from = start;
-	const char *place = svg_text(&d->at.s, timeline_place(d->c, d->x->p, o)), *peer = "",
-		   *to = "";
+	const struct op_shown *o = &d->shown[i];
+	const struct program *p = d->x->p;
+	const struct op *op = timeline_op(p, t);
+	enum op_kind k = op_kind(op);
+	uint32_t rank = p->tasks[t->task].rank;
+	double start = o->begins * 1e6, end = t->end * 1e6;
+	const char *place = svg_text(&d->at.s, timeline_place(d->c, p, op)), *peers = "",
+		   *words = "";
 
-	if (m != NONE) {
-		const struct fifo *fifos = d->x->p->fifos;
-		uint32_t other = in != NONE ? fifos[op_in(o)].src : fifos[op_out(o)].dst;
-
-		from = d->x->t->messages[m].leaves * 1e6;
-		from = from < start ? start : from > end ? end : from;
-		peer = arena_printf(d->c->scratch, " data-peer=\"%u\"", other);
-		to = arena_printf(d->c->scratch, in != NONE ? " from rank %u" : " to rank %u",
-				  other);
-		if (in != NONE && out != NONE)
-			to = arena_printf(d->c->scratch, "%s to rank %u", to, fifos[op_out(o)].dst);
+	if (o->in != NONE) {
+		peers = arena_printf(d->c->scratch, " data-from=\"%u\"", p->fifos[op_in(op)].src);
+		words = arena_printf(d->c->scratch, ", from rank %u", p->fifos[op_in(op)].src);
+	}
+	if (o->out != NONE) {
+		peers = arena_printf(d->c->scratch, "%s data-to=\"%u\"", peers,
+				     p->fifos[op_out(op)].dst);
+		words = arena_printf(d->c->scratch, "%s, to rank %u", words,
+				     p->fifos[op_out(op)].dst);
 	}
 	svg_put(&d->at.s,
-		"<g class='operation' data-rank='%u' data-kind='%s' data-place='%s'%s data-start='%.3f' "
-		"data-end='%.3f'><title>rank %u, %s: %s %s%s, %.2f to %.2f us</title>",
-		rank, looks[k].kind, place, peer, start, end, rank, place, looks[k].kind,
-		svg_text(&d->at.s, o->n ? program_cells_text(d->c->scratch, d->x->p, o->cell, o->n)
-					: "no data"),
-		to, start, end);
-	if (from > start)
-		time_chart_box(&d->at, rank, d->lane[i], start, from, looks[k].colour, 0.25, NULL);
-	time_chart_box(&d->at, rank, d->lane[i], from, end, looks[k].colour, 0.9, NULL);
+		"<g class='operation' data-rank='%u' data-kind='%s' data-place='%s'%s data-tile='%u' "
+		"data-start='%.3f' data-end='%.3f'><title>rank %u, %s: %s %s%s, %.2f to %.2f us</title>",
+		rank, looks[k].kind, place, peers, t->tile, start, end, rank, place, looks[k].kind,
+		op->n ? svg_text(&d->at.s, program_cells_text(d->c->scratch, p, op->cell, op->n))
+		      : "no data",
+		words, start, end);
+	if (o->begins > o->waits)
+		time_chart_box(&d->at, rank, o->lane, o->waits * 1e6, start, looks[k].colour, 0.25,
+			       NULL);
+	time_chart_box(&d->at, rank, o->lane, start, end, looks[k].colour, 0.9, NULL);
 	svg_put(&d->at.s, "</g>\n");
 }
 
@@ -134,8 +137,7 @@ bool timeline_draw(struct ctx *c, const struct simulated *x, const struct shown 
 	uint32_t n = x->p->nranks, *most = ARENA_ARRAY(c->scratch, uint32_t, n), drawn = 0;
 
 	time_chart_open(&d.at, c, n, &view->ranks);
-	d.lane = timeline_lanes(c, x, false, most);
-	d.message = timeline_messages(c, x->t);
+	d.shown = timeline_shown(c, x, most);
 	d.at.title = arena_printf(c->scratch, "%s: %s on %s", x->p->instance.schedule->name.name,
 				  arena_count(c->scratch, n, "rank"), x->machine);
 	d.at.about = arena_printf(c->scratch, "%" PRIu64 " bytes: predicted %.2f us; %s", x->bytes,

@@ -85,40 +85,68 @@ bool *timeline_chain(struct ctx *c, const struct timeline *t)
 	return in;
 }
 
-uint32_t *timeline_messages(struct ctx *c, const struct timeline *t)
-{
-	uint32_t *of = none_array(c->scratch, 2 * t->nops);
-
-	for (uint32_t m = 0; m < t->nmessages; m++) {
-		of[2 * t->messages[m].recv] = m;
-		of[2 * t->messages[m].send + 1] = m;
-	}
-	return of;
-}
-
-uint32_t *timeline_lanes(struct ctx *c, const struct simulated *x, bool apart, uint32_t *most)
+/* Of a program that is not lowered: operations that overlap have different lanes. An operation begins
+ * when its message leaves. */
+static void place_waves(struct ctx *c, const struct simulated *x, struct op_shown *shown,
+			uint32_t *lanes)
 {
 	struct busy {
-		const struct op_time **last; /* by lane */
+		double *until; /* by lane */
 		uint32_t cap;
 	} *ranks = arena_alloc(c->scratch, x->p->nranks * sizeof(*ranks));
-	uint32_t *lane = ARENA_ARRAY(c->scratch, uint32_t, x->t->nops);
 
-	for (uint32_t r = 0; r < x->p->nranks; r++)
-		most[r] = 0;
 	for (uint32_t i = 0; i < x->t->nops; i++) {
 		const struct op_time *o = &x->t->ops[i];
 		uint32_t rank = x->p->tasks[o->task].rank, k = 0;
+		uint32_t m = shown[i].in == NONE ? shown[i].out : shown[i].in;
+		double leaves = m == NONE ? o->start : x->t->messages[m].leaves;
 		struct busy *b = &ranks[rank];
 
-		while (k < most[rank] && (b->last[k]->end > o->start ||
-					  (apart && b->last[k]->start == b->last[k]->end &&
-					   b->last[k]->end == o->start)))
+		while (k < lanes[rank] && b->until[k] > o->start)
 			k++;
-		if (k == most[rank])
-			ARENA_PUSH(c->scratch, b->last, most[rank], b->cap) = o;
-		b->last[k] = o;
-		lane[i] = k;
+		if (k == lanes[rank])
+			ARENA_PUSH(c->scratch, b->until, lanes[rank], b->cap) = 0;
+		b->until[k] = o->end;
+		shown[i].lane = k;
+		shown[i].waits = o->start;
+		shown[i].begins = leaves < o->start ? o->start : leaves > o->end ? o->end : leaves;
 	}
-	return lane;
+}
+
+/* Of a lowered program: an operation waits from the end of the one before it. */
+static void place_workers(struct ctx *c, const struct simulated *x, struct op_shown *shown,
+			  uint32_t *lanes)
+{
+	uint32_t *lane = ARENA_ARRAY(c->scratch, uint32_t, x->p->ntasks);
+	double *ended = ARENA_ARRAY(c->scratch, double, x->p->ntasks);
+
+	for (uint32_t t = 0; t < x->p->ntasks; t++)
+		lane[t] = lanes[x->p->tasks[t].rank]++;
+	for (uint32_t i = 0; i < x->t->nops; i++) {
+		const struct op_time *o = &x->t->ops[i];
+
+		shown[i].lane = lane[o->task];
+		shown[i].waits = ended[o->task];
+		shown[i].begins = o->start;
+		ended[o->task] = o->end;
+	}
+}
+
+struct op_shown *timeline_shown(struct ctx *c, const struct simulated *x, uint32_t *lanes)
+{
+	struct op_shown *shown = ARENA_ARRAY(c->scratch, struct op_shown, x->t->nops);
+
+	for (uint32_t r = 0; r < x->p->nranks; r++)
+		lanes[r] = 0;
+	for (uint32_t i = 0; i < x->t->nops; i++)
+		shown[i].in = shown[i].out = NONE;
+	for (uint32_t m = 0; m < x->t->nmessages; m++) {
+		shown[x->t->messages[m].send].out = m;
+		shown[x->t->messages[m].recv].in = m;
+	}
+	if (x->p->lowered)
+		place_workers(c, x, shown, lanes);
+	else
+		place_waves(c, x, shown, lanes);
+	return shown;
 }

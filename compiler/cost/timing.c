@@ -57,7 +57,7 @@ struct flight {
 	enum flight_state state;
 };
 
-struct fifo_run {
+struct flow {
 	struct flight *flights; /* message k is in k % nflights */
 	uint64_t nflights;
 	uint64_t left;	     /* messages that left */
@@ -103,7 +103,7 @@ struct timing {
 	uint64_t order;
 	struct flight *flights;
 	struct task_run *tasks;
-	struct fifo_run *flows;
+	struct flow *flows;
 	struct link_run *links;
 	struct chain chain; /* of the task that ends last */
 	struct arena *arena;
@@ -239,7 +239,7 @@ static double seconds(const struct timing *r, int64_t at)
 
 /* An operation starts; `in`, `out`: rows of its messages, or NONE. */
 static void note_op(struct timing *r, uint32_t task, uint32_t row, uint32_t tile, uint32_t in,
-		    uint32_t out)
+		    uint32_t out, double bytes)
 {
 	struct timeline *t = r->noted;
 
@@ -251,6 +251,7 @@ static void note_op(struct timing *r, uint32_t task, uint32_t row, uint32_t tile
 		(struct op_time){ .task = task,
 				  .row = row,
 				  .tile = tile,
+				  .bytes = bytes,
 				  .start = seconds(r, r->now),
 				  .end = seconds(r, r->now) };
 }
@@ -290,7 +291,7 @@ static void receive(struct timing *r, struct flight *x, const struct chain *chai
 /* The time of a message's arrival is known. */
 static void arrives(struct timing *r, struct flight *x)
 {
-	struct fifo_run *q = &r->flows[x->fifo];
+	struct flow *q = &r->flows[x->fifo];
 	const struct fifo *f = &r->p->fifos[x->fifo];
 
 	x->at = x->tail;
@@ -353,7 +354,7 @@ static void hop(struct timing *r, struct flight *x, int64_t head)
 static void leave(struct timing *r, uint32_t f, uint64_t k, const struct chain *chain,
 		  int64_t takes)
 {
-	struct fifo_run *q = &r->flows[f];
+	struct flow *q = &r->flows[f];
 	struct flight *x = &q->flights[k % q->nflights];
 
 	x->fifo = f;
@@ -364,7 +365,6 @@ static void leave(struct timing *r, uint32_t f, uint64_t k, const struct chain *
 	x->tail = work(r, r->p->fifos[f].src_task, SEND, takes);
 	if (r->noted) {
 		r->noted->messages[x->row].leaves = seconds(r, x->tail - takes + r->step);
-		r->noted->messages[x->row].bytes = x->bytes;
 		r->noted->messages[x->row].after = chain->last;
 	}
 	hop(r, x, x->tail - takes + r->step);
@@ -375,7 +375,7 @@ static void leave(struct timing *r, uint32_t f, uint64_t k, const struct chain *
 /* Lets the messages of a FIFO leave that can, in a chain. */
 static void let_go(struct timing *r, uint32_t f, const struct chain *chain)
 {
-	struct fifo_run *q = &r->flows[f];
+	struct flow *q = &r->flows[f];
 
 	while (q->left < q->started[SEND] && q->started[RECV] + r->s->slots > q->left) {
 		double bytes = q->flights[q->left].bytes;
@@ -391,7 +391,7 @@ static bool start_op(struct timing *r, uint32_t task, uint32_t row)
 	const struct op *o = &r->p->tasks[task].ops[row];
 	double bytes = r->s->shares[task][row] * r->block;
 	struct task_run *t = &r->tasks[task];
-	struct fifo_run *q;
+	struct flow *q;
 	struct flight *x;
 	uint64_t k;
 
@@ -401,7 +401,7 @@ static bool start_op(struct timing *r, uint32_t task, uint32_t row)
 		k = q->started[SEND]++;
 		q->flights[k].bytes = bytes;
 		if (r->noted)
-			note_op(r, task, row, 0, NONE, row_of(r, o->fifo, k));
+			note_op(r, task, row, 0, NONE, row_of(r, o->fifo, k), bytes);
 		let_go(r, o->fifo, &t->chain);
 		return false;
 	case OP_RECV:
@@ -411,7 +411,7 @@ static bool start_op(struct timing *r, uint32_t task, uint32_t row)
 		x = &q->flights[k];
 		x->takes = r->step + moving(r, o, bytes);
 		if (r->noted)
-			note_op(r, task, row, 0, row_of(r, o->fifo, k), NONE);
+			note_op(r, task, row, 0, row_of(r, o->fifo, k), NONE, bytes);
 		let_go(r, o->fifo, &t->chain);
 		if (x->state == THERE)
 			receive(r, x, &t->chain);
@@ -422,7 +422,7 @@ static bool start_op(struct timing *r, uint32_t task, uint32_t row)
 	case OP_COPY:
 	case OP_REDUCE_INTO:
 		if (r->noted)
-			note_op(r, task, row, 0, NONE, NONE);
+			note_op(r, task, row, 0, NONE, NONE, bytes);
 		end_op(r, task, work(r, task, RECV, moving(r, o, bytes)), &t->chain);
 		return false;
 	case OP_FRESH:
@@ -480,7 +480,7 @@ static double tile_bytes(const struct timing *r, uint32_t task)
  * it goes on then. */
 static bool has(struct timing *r, uint32_t task, uint32_t f, int side)
 {
-	struct fifo_run *q = &r->flows[f];
+	struct flow *q = &r->flows[f];
 	struct flight *x = &q->flights[q->started[side] % q->nflights];
 	struct task_run *t = &r->tasks[task];
 
@@ -510,11 +510,11 @@ static void move(struct timing *r, uint32_t task, const struct op *o, uint32_t i
 	if (r->noted) {
 		note_op(r, task, t->row, t->tile,
 			in == NONE ? NONE : row_of(r, in, r->flows[in].started[RECV]),
-			out == NONE ? NONE : row_of(r, out, r->flows[out].started[SEND]));
+			out == NONE ? NONE : row_of(r, out, r->flows[out].started[SEND]), bytes);
 		r->noted->ops[r->noted->nops - 1].end = seconds(r, t->ends);
 	}
 	if (in != NONE) {
-		struct fifo_run *q = &r->flows[in];
+		struct flow *q = &r->flows[in];
 		struct flight *x = &q->flights[q->started[RECV]++ % q->nflights];
 		int64_t back = ticks(r, r->s->loads[in].latency);
 
@@ -527,7 +527,7 @@ static void move(struct timing *r, uint32_t task, const struct op *o, uint32_t i
 		q->waits[SEND] = false;
 	}
 	if (out != NONE) {
-		struct fifo_run *q = &r->flows[out];
+		struct flow *q = &r->flows[out];
 		uint64_t k = q->started[SEND]++;
 
 		q->flights[k % q->nflights].bytes = bytes;
@@ -626,7 +626,7 @@ static void place_flights(struct timing *r)
 	struct flight *flights;
 	uint64_t n = 0;
 
-	r->flows = ARENA_ARRAY(r->arena, struct fifo_run, r->p->nfifos);
+	r->flows = ARENA_ARRAY(r->arena, struct flow, r->p->nfifos);
 	for (uint32_t f = 0; f < r->p->nfifos; f++) {
 		uint64_t all = (uint64_t)r->p->fifos[f].nsends * r->ntiles;
 

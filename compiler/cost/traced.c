@@ -4,8 +4,8 @@
  * operations that it does at once; a slice for each operation, named by file and line; an arrow for each
  * message.
  *
- * A slice begins when its message leaves, as a measured one begins when the operation can proceed. Times
- * begin at 1 us, since a trace has no time 0. O(operations).
+ * A slice begins when the operation can proceed, as a measured one does. Times begin at 1 us, since a trace
+ * has no time 0. O(operations).
  */
 #include "compiler/cost/cost.h"
 #include "lang/diag/diag_print.h"
@@ -58,84 +58,102 @@ static const char *kind_of(const struct op *o)
 	return "copy";
 }
 
-/* The end of a message's arrow. */
-static void put_arrow(struct tracing *w, uint32_t m, bool sends, int rank, uint32_t track,
-		      int64_t at)
+/* An end of a message's arrow. */
+static void put_end(struct tracing *w, const char *end, uint32_t rank, uint32_t track, double us,
+		    uint32_t m)
 {
+	const char *id = arena_printf(w->c->scratch, "0.%x", m);
 	json_t *arrow =
-		json_pack("{s:s,s:i,s:i,s:f,s:s,s:s,s:s}", "ph", sends ? "s" : "f", "pid", rank,
-			  "tid", (int)track, "ts", (double)at * 1e-3, "name", "message", "cat",
-			  "message", "id", arena_printf(w->c->scratch, "0.%x", m));
+		json_pack("{s:s,s:i,s:i,s:f,s:s,s:s,s:s}", "ph", end, "pid", (int)rank, "tid",
+			  (int)track, "ts", us, "name", "message", "cat", "message", "id", id);
 
-	if (!sends)
+	if (*end == 'f')
 		json_object_set_new(arrow, "bp", json_string("e"));
 	put(w, arrow);
 }
 
-/* `messages`: that it receives, that it sends. */
-static void put_operation(struct tracing *w, uint32_t i, uint32_t track, const uint32_t *messages)
+static void put_operation(struct tracing *w, uint32_t i, const struct op_shown *x, int64_t start,
+			  int64_t end)
 {
-	uint32_t in = messages[0], out = messages[1], m = in != NONE ? in : out;
 	const struct op_time *t = &w->x->t->ops[i];
-	const struct op *o = timeline_op(w->x->p, t);
-	const struct message_time *message = m == NONE ? NULL : &w->x->t->messages[m];
-	int rank = (int)w->x->p->tasks[t->task].rank;
-	double from = message && message->leaves > t->start ? message->leaves : t->start;
-	int64_t start = ns(from), end = ns(t->end);
-	const char *place =
-		timeline_place(w->c, w->x->p, o); /* all texts before the first object */
-	const char *chunk = !o->n ? NULL
-				  : program_cells_text(w->c->scratch, w->x->p,
-						       message ? o->cell : o->other, o->n);
-	json_t *args = json_pack("{s:i,s:i}", "call", 0, "tile", (int)t->tile);
+	const struct program *p = w->x->p;
+	const struct op *o = timeline_op(p, t);
+	uint32_t rank = p->tasks[t->task].rank;
+	bool local = x->in == NONE && x->out == NONE;
+	const char *place = timeline_place(w->c, p, o); /* all texts before the first object */
+	const char *chunk =
+		o->n ? program_cells_text(w->c->scratch, p, local ? o->other : o->cell, o->n)
+		     : NULL;
+	json_t *args =
+		json_pack("{s:i,s:i,s:f}", "call", 0, "tile", (int)t->tile, "bytes", t->bytes);
 
 	if (chunk)
 		json_object_set_new(args, "chunk", diag_json_text(chunk));
-	if (message) {
-		const struct fifo *fifos = w->x->p->fifos;
+	if (x->in != NONE)
+		json_object_set_new(args, "from", json_integer(p->fifos[op_in(o)].src));
+	if (x->out != NONE)
+		json_object_set_new(args, "to", json_integer(p->fifos[op_out(o)].dst));
+	put(w, json_pack("{s:s,s:i,s:i,s:f,s:f,s:o,s:s,s:o}", "ph", "X", "pid", (int)rank, "tid",
+			 (int)x->lane + 1, "ts", (double)start * 1e-3, "dur",
+			 (double)(end - start) * 1e-3, "name", diag_json_text(place), "cat",
+			 kind_of(o), "args", args));
+	if (x->out != NONE)
+		put_end(w, "s", rank, x->lane + 1, (double)start * 1e-3, x->out);
+	if (x->in != NONE)
+		put_end(w, "f", rank, x->lane + 1, (double)start * 1e-3, x->in);
+}
 
-		if (in != NONE)
-			json_object_set_new(args, "from", json_integer(fifos[op_in(o)].src));
-		if (out != NONE)
-			json_object_set_new(args, "to", json_integer(fifos[op_out(o)].dst));
-		json_object_set_new(args, "bytes", json_real(message->bytes));
+/* The slices of the operations, in ns. One that takes no time gets 1 ns before that moment, so that an
+ * arrow has one slice at each end. Returns the first start. */
+static int64_t place(struct tracing *w, const struct op_shown *shown, const uint32_t *lanes,
+		     int64_t (*slices)[2])
+{
+	const struct program *p = w->x->p;
+	int64_t **next = ARENA_ARRAY(w->c->scratch, int64_t *, p->nranks), first = ns(0);
+
+	for (uint32_t r = 0; r < p->nranks; r++) {
+		next[r] = ARENA_ARRAY(w->c->scratch, int64_t, lanes[r]);
+		for (uint32_t k = 0; k < lanes[r]; k++)
+			next[r][k] = INT64_MAX;
 	}
-	put(w,
-	    json_pack("{s:s,s:i,s:i,s:f,s:f,s:o,s:s,s:o}", "ph", "X", "pid", rank, "tid",
-		      (int)track, "ts", (double)start * 1e-3, "dur", (double)(end - start) * 1e-3,
-		      "name", diag_json_text(place), "cat", kind_of(o), "args", args));
-	if (in != NONE)
-		put_arrow(w, in, false, rank, track, start);
-	if (out != NONE)
-		put_arrow(w, out, true, rank, track, start);
+	for (uint32_t i = w->x->t->nops; i-- > 0;) {
+		const struct op_time *t = &w->x->t->ops[i];
+		int64_t *limit = &next[p->tasks[t->task].rank][shown[i].lane];
+		int64_t end = ns(t->end) < *limit ? ns(t->end) : *limit;
+		int64_t start = ns(shown[i].begins) < end ? ns(shown[i].begins) : end - 1;
+
+		slices[i][0] = *limit = start;
+		slices[i][1] = end;
+		first = start < first ? start : first;
+	}
+	return first;
 }
 
 static void put_ranks(struct tracing *w)
 {
 	const struct program *p = w->x->p;
 	const struct decl *d = p->instance.schedule;
-	uint32_t *most = ARENA_ARRAY(w->c->scratch, uint32_t, p->nranks);
-	uint32_t *lane = timeline_lanes(w->c, w->x, true, most),
-		 *m = timeline_messages(w->c, w->x->t);
+	uint32_t *lanes = ARENA_ARRAY(w->c->scratch, uint32_t, p->nranks);
+	struct op_shown *shown = timeline_shown(w->c, w->x, lanes);
+	int64_t(*slices)[2] = arena_alloc(w->c->scratch, w->x->t->nops * sizeof(*slices));
+	int64_t first = place(w, shown, lanes, slices);
 
+	for (uint32_t i = 0; i < w->x->t->nops; i++)
+		put_operation(w, i, &shown[i], slices[i][0], slices[i][1]);
 	for (uint32_t r = 0; r < p->nranks; r++) {
 		json_t *args =
 			json_pack("{s:i,s:s,s:I,s:s}", "call", 0, "contract", d->contract_name.name,
-				  "count", (json_int_t)w->x->block, "type", "uint8");
+				  "count", (json_int_t)(w->x->block / 4), "type", "float32");
 
 		if (p->instance.root >= 0)
 			json_object_set_new(args, "root", json_integer(p->instance.root));
 		put(w, json_pack("{s:s,s:i,s:i,s:f,s:f,s:s,s:s,s:o}", "ph", "X", "pid", (int)r,
-				 "tid", 0, "ts", (double)ns(0) * 1e-3, "dur",
-				 (double)(ns(w->x->seconds) - ns(0)) * 1e-3, "name", d->name.name,
+				 "tid", 0, "ts", (double)first * 1e-3, "dur",
+				 (double)(ns(w->x->seconds) - first) * 1e-3, "name", d->name.name,
 				 "cat", "call", "args", args));
-	}
-	for (uint32_t i = 0; i < w->x->t->nops; i++)
-		put_operation(w, i, 1 + lane[i], m + 2 * i);
-	for (uint32_t r = 0; r < p->nranks; r++) {
 		put_name(w, r, 0, "process_name", arena_printf(w->c->scratch, "rank %u", r));
 		put_name(w, r, 0, "thread_name", "calls");
-		for (uint32_t k = 0; k < most[r]; k++)
+		for (uint32_t k = 0; k < lanes[r]; k++)
 			put_name(w, r, 1 + k, "thread_name",
 				 arena_printf(w->c->scratch, "worker %u", k));
 	}

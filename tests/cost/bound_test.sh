@@ -88,7 +88,7 @@ awk '$4 < $7 * (1 - 1e-6)' "$tmp/bounded" >"$tmp/faster"
 holds "... none below the bound" test ! -s "$tmp/faster"
 holds "... and some at the bound" test "$(awk '$4 <= $7 * (1 + 1e-6)' "$tmp/bounded" | wc -l)" -ge 4
 
-status "a schedule's times its bound" 0 "$build/bin/ccc" simulate schedules/direct_allgather.ccs -n 8 --on "$flat" -b 720000
+status "a schedule's times its bound" 0 "$build/bin/ccc" simulate schedules/direct_allgather.ccs -n 8 --on "$flat" -b 720000 --tile 0
 says "... in the table" "$tmp/out" '^ +720000 +92\.00 .* +1\.00  '
 cat >"$tmp/own.ccs" <<-'END'
 	contract allgather(in a[C], out b[C]) ensures b[i] == a[i]@((rank - 1) % N)

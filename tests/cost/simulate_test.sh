@@ -228,11 +228,11 @@ holds "... has each operation" test "$(count '^<g class="operation"' "$tmp/x.svg
 holds "... and each message" test "$(count '^<path class="message' "$tmp/x.svg")" = 112
 holds "... the longest chain is marked" test "$(count '^<path class="message critical"' "$tmp/x.svg")" = 14
 says "... an operation has its place and times" "$tmp/x.svg" \
-	'data-rank="7" data-kind="recv" data-place="ring_allreduce\.ccs:18" data-peer="6" data-start="[0-9.]*" data-end="[0-9.]*"><title>rank 7, ring_allreduce.ccs:18: recv data\['
+	'data-rank="7" data-kind="recv" data-place="ring_allreduce\.ccs:18" data-from="6" data-tile="0" data-start="[0-9.]*" data-end="[0-9.]*"><title>rank 7, ring_allreduce.ccs:18: recv data\['
 says "... the last ends with the call" "$tmp/x.svg" 'data-arrives="106\.700"'
 says "... the page has the picture" "$tmp/x.html" "^<svg class=.ccs. "
 says "... and the chain" "$tmp/x.html" '99\.08 to     106\.70   rank 7 sends data\[2\] to rank 0'
-"$build/bin/ccc" simulate schedules/ring_allreduce.ccs -n 8 --on 'nodes(4)' -b 1M --rank 3,4 --tile 0 -o "$tmp/x.svg"
+"$build/bin/ccc" simulate schedules/ring_allreduce.ccs -n 8 --on 'nodes(4)' -b 1M --tile 0 --rank 3,4 -o "$tmp/x.svg"
 holds "... of some ranks" test "$(count '^<path class="message' "$tmp/x.svg")/$(count "class=.lane" "$tmp/x.svg")" = 14/2
 if python3 -c '' 2>/dev/null; then
 	for call in "ring_allreduce -n 8 --on nodes(4)" "chain_broadcast -n 5 --root 0 --on $flat" \
@@ -250,6 +250,18 @@ if python3 -c '' 2>/dev/null; then
 		if said=$(python3 tests/ccrun/trace_check.py "$tmp/x.json" "$tmp/program" --program "$predicted" $spoils 2>&1); then
 			ok "the trace of $file is its program's: $(printf '%s\n' "$said" | tail -n 1)"
 		else not_ok "the trace of $file" "$said"; fi
+	done
+	# Of workers and tiles, as `ccrun --trace` has it.
+	for name in ring_allreduce halving_doubling_allreduce direct_all_to_all dissemination_barrier; do
+		case $name in direct_all_to_all) count=8192 ;; dissemination_barrier) count=0 ;; *) count=65536 ;; esac
+		for machine in 'nodes(4)' "$here/flat.ccs:costly"; do
+			"$build/bin/ccc" simulate "schedules/$name.ccs" -n 8 --on "$machine" -b 256K --tile 8K -o "$tmp/x.json" \
+				2>"$tmp/err" || not_ok "a trace of $name" "$(cat "$tmp/err")"
+			"$build/bin/ccc" "schedules/$name.ccs" -n 8 --emit=json >"$tmp/plan"
+			if said=$(python3 tests/ccrun/trace_check.py "$tmp/x.json" "$tmp/plan" --count $count 2>&1); then
+				ok "the trace of $name is its plan's: $said"
+			else not_ok "the trace of $name" "$said"; fi
+		done
 	done
 fi
 
@@ -303,7 +315,7 @@ refused "one number of ranks for a picture" "a picture of two N" schedules/ring_
 refused "there are ranks 0 to 3" "a picture of no rank" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 1K \
 	--rank 9 --format=svg
 refused "more than 40000 operations; --rank shows" "a picture that is too large" schedules/ring_allreduce.ccs -n 128 \
-	--on "$flat" -b 1M --tile 0 --format=svg
+	--tile 0 --on "$flat" -b 1M --format=svg
 refused "--rank also to pictures" "ranks of a table" schedules/ring_allreduce.ccs -n 4 --on "$flat" --rank 1
 refused "-e is less than -b" "sizes backwards" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 2K -e 1K
 refused "at least 1 byte" "no bytes" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 0
