@@ -298,6 +298,37 @@ static bool is_for(struct session *s, const struct msccl *m)
 	return !what;
 }
 
+/* Predicted times of the file as the executors run it: a thread block runs its steps once for each part of the
+ * chunks, and that many bytes of a chunk are one part in RCCL. All chunks have the length of the first one. */
+static void simulate_blocks(struct session *s, const struct msccl *m, const struct msccl_verdict *v)
+{
+	uint64_t part = !strcmp(m->protocol, "LL")	? 16384
+			: !strcmp(m->protocol, "LL128") ? 50176
+							: 2 << 20;
+	struct instance in = stand_in(s, m, v->root == NONE ? 0 : v->root);
+	struct msccl_form f = { .instance = &in,
+				.in_place = m->inplace,
+				.waiting = true,
+				.per_message = MSCCL_MOST_CHUNKS };
+	struct ctx c = s->ctx;
+	struct program *p = msccl_program(&c, m, &f);
+	uint32_t **len;
+
+	if (!p || !match(&c, p))
+		return;
+	len = ARENA_ARRAY(&s->arena, uint32_t *, p->ntasks);
+	for (uint32_t t = 0; t < p->ntasks; t++) {
+		len[t] = ARENA_ARRAY(&s->arena, uint32_t, p->tasks[t].nops);
+		for (uint32_t i = 0; i < p->tasks[t].nops; i++)
+			len[t][i] = LEN_SAME;
+	}
+	arena_free(&s->scratch);
+	p->lowered = true; /* its tasks are workers */
+	if (s->o->tile != UINT64_MAX)
+		part = s->o->tile ? s->o->tile : UINT64_MAX / 2;
+	session_times(s, &c, p, p, len, part);
+}
+
 static void act(struct session *s, const struct msccl *m)
 {
 	const struct options *o = s->o;
@@ -314,6 +345,8 @@ static void act(struct session *s, const struct msccl *m)
 		msccl_verdict_print(&s->ctx, &v, json, json ? s->out.report : s->out.stream);
 	else if (o->action == ACTION_EXPLAIN)
 		explain_way(s, m, &v);
+	else if (o->action == ACTION_SIMULATE && !s->diags.errors && !s->status)
+		simulate_blocks(s, m, &v);
 	else if (!s->diags.errors && !s->diags.denied && !s->status)
 		compile_way(s, m, &v);
 }
@@ -323,8 +356,9 @@ static bool is_action(struct session *s)
 {
 	const struct options *o = s->o;
 	bool fits = o->action == ACTION_CHECK || o->action == ACTION_EXPLAIN ||
+		    o->action == ACTION_SIMULATE ||
 		    (o->action == ACTION_COMPILE && o->emit != EMIT_AST && o->emit != EMIT_CCS);
-	const char *why = !fits		   ? "can be checked, explained and compiled, nothing else"
+	const char *why = !fits ? "can be checked, explained, simulated and compiled, nothing else"
 			  : o->certificate ? "is for one N, so it has no --certificate for every N"
 					   : NULL;
 

@@ -201,7 +201,8 @@ static bool run_instance(struct session *s, struct job *j, const struct instance
 		right = check_instance(&c, in, quiet_where, keep || s->o->action == ACTION_SIMULATE,
 				       &k);
 		if (right) {
-			if (s->o->action != ACTION_SIMULATE) { /* which gives times, and of large N */
+			if (s->o->action !=
+			    ACTION_SIMULATE) { /* which gives times, and of large N */
 				find_dead(&c, &k, &j->dead, &s->arena);
 				look_for_serial(s, &c, j, &k, s->work.done - work);
 			}

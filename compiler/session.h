@@ -84,6 +84,10 @@ void session_explain(struct session *s, struct ctx *c, const struct checked *k,
 /* Whether one rank may stand for all in it: messages are whole, and no single one is shown. */
 bool session_simulates_one(const struct options *o);
 void session_simulate(struct session *s, struct ctx *c, const struct checked *k);
+/* The same of a program that is right, with the program that runs for it, lowered or the same, and the lengths of
+ * its operations as in struct proof. `tile`: of a lowered one, the bytes of a cell in a tile (cost/cost.h). */
+void session_times(struct session *s, struct ctx *c, const struct program *asked,
+		   const struct program *run, uint32_t *const *len, uint64_t tile);
 
 /* `ccc bound` (least.c). */
 void session_bound(struct session *s);

@@ -127,25 +127,26 @@ static bool find_bound(struct ctx *c, const struct program *p, const struct mach
 	       bound_find(c, m, k, bound_has_root(k) ? (uint32_t)p->asked[0] : 0, MOST_FLOWS, to);
 }
 
-static void print_sizes(struct session *s, struct ctx *c, const struct checked *k,
+/* `run`: the program that is simulated, of `asked`. */
+static void print_sizes(struct session *s, struct ctx *c, const struct program *asked,
 			const struct program *run, const struct machine *m,
 			const struct simulation *sim)
 {
 	const struct options *o = s->o;
-	double blocks = program_most_blocks(k->program);
+	double blocks = program_most_blocks(asked);
 	const bool from = o->least != UINT64_MAX, to = o->most != UINT64_MAX;
-	const bool empty = !k->program->nbuffers; /* a barrier */
+	const bool empty = !asked->nbuffers; /* a barrier */
 	uint64_t least = empty ? 0 : from ? o->least : SIMULATE_LEAST;
 	uint64_t most = empty ? 0 : to ? o->most : from ? o->least : MOST;
 	uint32_t factor = o->factor != UINT32_MAX ? o->factor : SIMULATE_FACTOR;
-	struct row_of r = { .schedule = k->program->instance.schedule->name.name,
+	struct row_of r = { .schedule = asked->instance.schedule->name.name,
 			    .machine = o->on ? o->on : m->name,
-			    .root = k->program->instance.root,
+			    .root = asked->instance.root,
 			    .nranks = m->nranks };
 
-	const char *contract = k->program->instance.schedule->contract->name.name;
+	const char *contract = asked->instance.schedule->contract->name.name;
 	struct bound bound;
-	const bool bounded = find_bound(c, k->program, m, &bound);
+	const bool bounded = find_bound(c, asked, m, &bound);
 
 	arena_free(c->scratch);
 	const bool path = o->verbose && o->view.format == FORMAT_TEXT;
@@ -188,19 +189,51 @@ bool session_simulates_one(const struct options *o)
 	       !(o->view.format >= FORMAT_SVG && o->view.format <= FORMAT_TRACE);
 }
 
+/* The machine of a program's times; NULL: none, with the session's status. */
+static struct machine *machine_of(struct session *s, struct ctx *c, const struct program *p)
+{
+	struct instance in = s->o->on ? session_machine(s, p->nranks) : p->instance;
+	struct machine *m;
+
+	c->diags->phase = PHASE_EXPAND;
+	if (in.schedule && !session_can_write(s)) /* over the machine's file */
+		return NULL;
+	m = in.schedule ? machine_make(c, &in) : NULL;
+	arena_free(c->scratch);
+	if (!m)
+		s->status = 2;
+	return m;
+}
+
+static void print_simulation(struct session *s, struct ctx *c, const struct program *asked,
+			     const struct program *run, const struct machine *m,
+			     const struct simulation *sim)
+{
+	arena_free(c->scratch);
+	if (sim)
+		print_sizes(s, c, asked, run, m, sim);
+	else
+		s->status = 2;
+}
+
+void session_times(struct session *s, struct ctx *c, const struct program *asked,
+		   const struct program *run, uint32_t *const *len, uint64_t tile)
+{
+	struct machine *m = machine_of(s, c, asked);
+
+	if (m)
+		print_simulation(s, c, asked, run, m, simulation_new(c, run, len, m, tile));
+}
+
 void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
 {
 	const struct program *p = k->program;
-	struct instance in = s->o->on ? session_machine(s, p->nranks) : p->instance;
 	const struct simulation *sim = NULL;
 	struct lowered *l = NULL;
 	struct machine *m;
 
 	c->diags->phase = PHASE_EXPAND;
-	if (in.schedule && !session_can_write(s)) /* over the machine's file */
-		return;
-	m = in.schedule ? machine_make(c, &in) : NULL;
-	if (p->any_sized && m) {
+	if (p->any_sized) {
 		struct diag *g = diag_add(c->diags, SEV_ERROR, 702, p->instance.schedule->name.span,
 					  NO_RANK, "simulate: %s has a `sized` buffer",
 					  p->instance.schedule->name.name);
@@ -209,10 +242,13 @@ void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
 			c->diags, g,
 			"the lengths of its chunks are known only in a call: simulate the schedule "
 			"of equal chunks, such as pairwise_all_to_all");
-		m = NULL;
+		s->status = 2;
+		return;
 	}
-	arena_free(c->scratch);
-	if (m && k->alone) {
+	m = machine_of(s, c, p);
+	if (!m)
+		return;
+	if (k->alone) {
 		struct ctx all = *c;
 		struct checked of_all;
 
@@ -222,18 +258,16 @@ void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
 			session_simulate(s, &all, &of_all);
 		if (!sim)
 			return;
-	}
-	if (m && s->o->tile && c->slots) { /* a plan has slots */
+	} else if (s->o->tile && c->slots) { /* a plan has slots */
 		l = lower(c, p, k->contract, &k->deadlock.order);
-		m = l ? m : NULL;
+		arena_free(c->scratch);
+		if (!l) {
+			s->status = 2;
+			return;
+		}
 	}
-	arena_free(c->scratch);
-	if (m && !sim)
+	if (!sim)
 		sim = simulation_new(c, l ? l->program : p, l ? l->proof.len : k->proof.len, m,
 				     s->o->tile);
-	arena_free(c->scratch);
-	if (sim)
-		print_sizes(s, c, k, l ? l->program : p, m, sim);
-	else
-		s->status = 2;
+	print_simulation(s, c, p, l ? l->program : p, m, sim);
 }

@@ -34,6 +34,13 @@ is "a binomial tree of 9: 4 (L + S/b)" 2888.000000 schedules/binomial_broadcast.
 	--on "$flat" -b 720000
 is "all to all, each pair by its link: L + S/6b" 122.000000 schedules/direct_all_to_all.ccs -n 6 \
 	--on "$flat" -b 720000
+# LL moves 16 KiB of a chunk in an iteration: here 15 times 16,000 of 240,000 bytes.
+xml=tests/msccl/good
+is "MSCCL XML, a ring of 3: 4 (L + S/3b)" 968.000000 $xml/ring_allreduce.xml --on "$flat" -b 720000 --tile 0
+status "... as the executor runs it" 0 "$build/bin/ccc" simulate $xml/ring_allreduce.xml --on "$flat" -b 720000
+says "... is 15 times 4 (L + S/45b)" "$tmp/out" '^ *720000  *1080\.00 '
+is "... both chunks of a chain of 3 in one message: 2 (L + S/b)" 1444.000000 $xml/chain_broadcast.xml \
+	--on "$flat" -b 720000 --tile 0
 is "a barrier of 9: 4 L" 8.000000 schedules/dissemination_barrier.ccs -n 9 --on "$flat" -b 720000
 
 # The library, by LogGP in another language: messages whole, and tiles.
