@@ -194,6 +194,11 @@ static const char *edit_text(struct search *x, const struct edit *e)
 			    source_place(&t->s->sources, e->shown.lo).line);
 }
 
+static uint32_t line_of(struct search *x, const struct edit *e)
+{
+	return source_place(&x->e.s->sources, e->span.lo).line;
+}
+
 /* Whether two edits read alike but for their lines. */
 static bool is_same(struct search *x, const struct edit *e, const struct edit *f)
 {
@@ -223,7 +228,7 @@ static void offer(struct search *x, struct diag *g, edit_list v, uint32_t n)
 					    : i > 1		? ","
 					    : n > 2		? ", and the same in lines"
 								: ", and the same in line",
-					    source_place(d->sources, v[i]->span.lo).line);
+					    line_of(x, v[i]));
 	diag_cure(d, g, "%s make%s it right: tried for N up to %u", what, n > 1 ? "" : "s",
 		  EVERY_TRIED);
 	diag_fix(d, g, all, "%s", text_edited(&x->e, v, n, all));
@@ -266,7 +271,7 @@ static bool try_single(struct search *x, struct diag *g, enum far from, enum far
 
 	for (uint32_t i = 0; i < x->e.n && best > 0; i++) {
 		const struct edit *e = &x->e.v[i];
-		uint32_t far = 4 * e->far + (source_place(src, e->span.lo).line != line);
+		uint32_t far = 4 * e->far + (line_of(x, e) != line);
 
 		if (e->far < from || e->far > to || far >= best || !passes(x, &e, 1))
 			continue;
@@ -318,7 +323,9 @@ static bool try_same(struct search *x, struct diag *g)
 			v[k] = f;
 			n++;
 		}
-		if (seen || n < 2 || !passes(x, v, n))
+		if (seen || n < 2 ||
+		    (e->far == SWAPPED && line_of(x, v[0]) == line_of(x, v[n - 1])) ||
+		    !passes(x, v, n))
 			continue;
 		offer(x, g, v, n);
 		return true;

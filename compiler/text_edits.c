@@ -369,14 +369,27 @@ static const char *number_name(const struct edits *x, uint32_t i)
 	return x->scope[i]->kind == SYM_BUFFER ? NULL : x->scope[i]->name;
 }
 
-/* Another number for a name, or twice it. */
+/* Another number for a name; twice it; another rank; the first rank of a part; a part of N. */
 static void other_name(struct edits *x, const struct expr *e)
 {
-	for (uint32_t i = 0; i < x->nscope + 2; i++)
-		if (number_name(x, i))
-			swap(x, e, number_name(x, i));
+	struct arena *a = &x->s->arena;
+
+	for (uint32_t i = 0; i < x->nscope + 2; i++) {
+		const char *name = number_name(x, i);
+
+		if (!name)
+			continue;
+		swap(x, e, name);
+		if (e->kind == E_RANK && e == x->top && x->role != PEER)
+			swap(x, e, arena_printf(a, "rank / %s * %s", name, name));
+		if (e->kind == E_N)
+			swap(x, e, arena_printf(a, "N / %s", name));
+	}
+	for (uint32_t i = 0; e->kind == E_RANK && i < x->peers.n; i++)
+		if (word_in(x->peers.v[i], "rank"))
+			swap(x, e, x->peers.v[i]);
 	if (e->kind == E_NAME)
-		swap(x, e, arena_printf(&x->s->arena, "2 * %s", e->name.name));
+		swap(x, e, arena_printf(a, "2 * %s", e->name.name));
 }
 
 /* The schedule's parameter that is the contract's root, or NULL. */
@@ -607,10 +620,13 @@ static void chunks(struct edits *x, const struct ref *r)
 			    arena_printf(a, "%s[%s]", name, text_of(x, r->block->span)));
 		replace(x, r->span, arena_printf(a, "%s[%s]", name, lo));
 	}
+	if (!r->block && r->kind == REF_ONE && r->sym->buffer && r->sym->buffer->blocks)
+		for (int i = 0; i < 2; i++)
+			replace(x, r->span, arena_printf(a, "%s[%s][%d]", name, lo, i));
 	if (r->block && r->kind == REF_ONE)
 		replace(x, r->span,
 			arena_printf(a, "%s[%s][%s]", name, lo, text_of(x, r->block->span)));
-	replace(x, r->span, name);
+	replace_kin(x, r->block ? ALONE : BLOCK, r->span, name);
 }
 
 /* The index of another operation, or its neighbour. */
@@ -1000,7 +1016,7 @@ static void divided(struct edits *x, const struct stmt *s)
 	bool step = s->kind == S_STEP;
 	struct span body = { s->body ? s->body->span.lo : 0,
 			     s->body ? last_of(s->body)->span.hi : 0 };
-	const char *first, *then, *line = new_line(x, s->span.lo);
+	const char *first, *then, *line = new_line(x, s->span.lo), *text;
 
 	if (!s->body || !text_is_here(x, s->span) || s->span.hi - s->span.lo >= MOST_MOVED)
 		return;
@@ -1010,11 +1026,15 @@ static void divided(struct edits *x, const struct stmt *s)
 	body = step ? body : s->span;
 	first = without(x, body, &sends);
 	then = without(x, body, &rest);
+	text = arena_printf(a, "%s%s%s", then, line, first);
 	first = arena_printf(
 		a, step && sends.kept == 1 && s->body->kind == S_SEND ? "%s%s" : "step { %s }%s",
 		first, line);
-	x->far = step ? GUARDED : DIVIDED;
+	x->far = GUARDED;
 	if (!step) {
+		edit(x, s->span, text, "the loop in line %u as two, the first without its sends,",
+		     line_of(x, s->span));
+		x->far = DIVIDED;
 		edit(x, s->span, arena_printf(a, "%s%s", first, then),
 		     "taking the sends of the loop in line %u into a step before it",
 		     line_of(x, s->span));
@@ -1463,6 +1483,10 @@ static void buffers(struct edits *x)
 			x->outer = b->span;
 			x->far = GUARDED;
 			replace(x, b->count->span, "N");
+			for (const struct binding *p = x->schedule->params; p; p = p->next) {
+				x->far = GUARDED;
+				replace(x, b->count->span, p->name.name);
+			}
 		}
 		if (!b->sized || b->dir == DIR_IN)
 			continue;
@@ -1578,7 +1602,9 @@ void text_edits(struct edits *x)
 	conditions(x);
 	if (!x->schedule->contract->ensures) /* it would be right without operations */
 		return;
-	take_pieces(x, x->schedule->body);
+	for (const struct decl *d = x->s->module->main->decls; d; d = d->next)
+		if (d == x->schedule || d->kind == D_PROC)
+			take_pieces(x, d->body);
 	all_statements(x, true);
 	for (const struct binding *b = x->schedule->contract_args; b; b = b->next) {
 		if (is_number(b->value))
