@@ -22,6 +22,7 @@
 #include <string.h>
 
 #define MOST_BYTES (1u << 15)  /* of the file */
+#define MOST_DOUBLED 4096      /* of a parameter, to see whether an edit is right by accident */
 #define MOST_WORK (1ull << 27) /* units of struct work: some 0.3 s */
 #define WORK_BYTE 8u	       /* of a byte that is read and resolved again */
 #define WORK_SMALL (1ull << 18)
@@ -152,7 +153,8 @@ static bool is_accident(struct search *x, const struct edit *e)
 	size_t n = 0;
 
 	for (const struct binding *p = x->e.schedule->params; p && n < MOST_PARAMETERS; p = p->next)
-		if (p->value && p->value->kind == E_INT && p->value->value)
+		if (p->value && p->value->kind == E_INT && p->value->value > 0 &&
+		    p->value->value < MOST_DOUBLED)
 			v[n++] = (struct setting){ p->name.name, 2 * p->value->value };
 	return n && !x->e.s->o->nsettings && !is_right_for_all(x, text_with(x, &e, 1), v, n);
 }

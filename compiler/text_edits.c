@@ -16,7 +16,7 @@
 enum { MOST_EDITS = 4000, MOST_ENTRIES = 32 };
 #define MOST_SHOWN 70		       /* bytes of a text in a message */
 #define MOST_MOVED 2000u	       /* bytes of a statement that is moved or unwrapped */
-#define MOST_RENAMED 200u	       /* bytes of a range with another name in it */
+#define MOST_RENAMED 200u	       /* bytes of a range or operand with another name in it */
 #define MOST_NUMBER ((int64_t)1 << 40) /* larger ones are left alone */
 
 /* ---- text ------------------------------------------------------------------------- */
@@ -335,6 +335,8 @@ static void binary(struct edits *x, const struct expr *e)
 		x->far = SWAPPED;
 		replace(x, operator_span(x, e), lang_op_text(swapped[e->op]));
 	}
+	if (e->span.hi - e->span.lo >= MOST_RENAMED) /* linear in the text */
+		return;
 	swap(x, e, text_of(x, e->a->span));
 	swap(x, e, text_of(x, e->b->span));
 	if (e->op == OP_SUB)
@@ -434,7 +436,7 @@ static void inside(struct edits *x, const struct expr *e, bool counted)
 {
 	const struct symbol *loop = NULL;
 
-	if (!e || (e->kind == E_TABLE && e->nargs > MOST_ENTRIES))
+	if (!e || x->n == MOST_EDITS || (e->kind == E_TABLE && e->nargs > MOST_ENTRIES))
 		return;
 	if (e->kind == E_TABLE)
 		missing_entry(x, e);
@@ -448,7 +450,7 @@ static void inside(struct edits *x, const struct expr *e, bool counted)
 	if (e->kind == E_RANK || e->kind == E_N || (e->kind == E_NAME && e->sym) ||
 	    (is_number(e) && e->value > 0))
 		other_name(x, e);
-	if (is_of_loop(e, &loop) && loop)
+	if (e->span.hi - e->span.lo < MOST_RENAMED && is_of_loop(e, &loop) && loop)
 		put(x, POWER, e, arena_printf(&x->s->arena, "1 << %s", loop->name));
 	if (e->kind == E_CALL && (e->builtin == BUILTIN_ILOG2 || e->builtin == BUILTIN_CLOG2) &&
 	    text_is_here(x, e->span))
