@@ -22,11 +22,12 @@
 #include <string.h>
 
 #define MOST_BYTES (1u << 15)  /* of the file */
+#define MOST_DOUBLED 4096      /* of a parameter, to see whether an edit is right by accident */
 #define MOST_WORK (1ull << 27) /* units of struct work: some 0.3 s */
 #define WORK_BYTE 8u	       /* of a byte that is read and resolved again */
 #define WORK_SMALL (1ull << 18)
 
-enum { MOST_PLACES = 16, MOST_PARTS = 4 };
+enum { MOST_PLACES = 16, MOST_PARTS = 4, MOST_PARAMETERS = 4 };
 
 typedef const struct edit *const *edit_list;
 
@@ -95,7 +96,8 @@ static bool is_small(const struct search *x)
 }
 
 /* Whether the text is right for that N, or with 0 for all that are tried. */
-static bool is_right(struct search *x, const char *text, uint32_t nranks, uint64_t work)
+static bool is_right(struct search *x, const char *text, uint32_t nranks, uint64_t work,
+		     struct setting *more, size_t nmore)
 {
 	struct session *s = x->e.s;
 	struct options o = *s->o;
@@ -103,6 +105,10 @@ static bool is_right(struct search *x, const char *text, uint32_t nranks, uint64
 	bool right = false;
 	const struct collector to = { .take = take, .arg = &right };
 
+	if (nmore) {
+		o.settings = more;
+		o.nsettings = nmore;
+	}
 	o.action = ACTION_CHECK;
 	o.schedule = x->e.schedule->name.name;
 	o.ranks = (struct numbers){ &nranks, nranks ? 1 : 0 };
@@ -120,20 +126,40 @@ static bool is_right(struct search *x, const char *text, uint32_t nranks, uint64
 	return right;
 }
 
-static bool is_right_for_all(struct search *x, const char *text)
+static bool is_right_for_all(struct search *x, const char *text, struct setting *more, size_t nmore)
 {
 	uint64_t work = 16 * (4 * (is_small(x) ? x->cost : 0) + WORK_SMALL);
 
 	if (x->left < work / 8)
 		return false;
 	x->left -= work / 8;
-	return is_right(x, text, 0, work);
+	return is_right(x, text, 0, work, more, nmore);
+}
+
+static const char *text_with(struct search *x, edit_list v, uint32_t n)
+{
+	const struct source *src = x->e.source;
+
+	return text_edited(&x->e, v, n, (struct span){ src->base, src->base + src->len });
+}
+
+/* Whether a text with an edit is right for the defaults of the parameters by accident: it is not with
+ * twice as large ones. */
+static bool is_accident(struct search *x, const struct edit *e)
+{
+	struct setting v[MOST_PARAMETERS];
+	size_t n = 0;
+
+	for (const struct binding *p = x->e.schedule->params; p && n < MOST_PARAMETERS; p = p->next)
+		if (p->value && p->value->kind == E_INT && p->value->value > 0 &&
+		    p->value->value < MOST_DOUBLED)
+			v[n++] = (struct setting){ p->name.name, 2 * p->value->value };
+	return n && !x->e.s->o->nsettings && !is_right_for_all(x, text_with(x, &e, 1), v, n);
 }
 
 /* Whether the text with the edits is right. */
 static bool passes(struct search *x, edit_list v, uint32_t n)
 {
-	struct source *src = x->e.source;
 	const char *text;
 	uint64_t work = 4 * x->cost + WORK_SMALL;
 	bool limited = v[0]->far == LIMITED || v[n - 1]->far == LIMITED;
@@ -141,14 +167,15 @@ static bool passes(struct search *x, edit_list v, uint32_t n)
 	if (x->left < x->each)
 		return false;
 	x->left -= x->each;
-	text = text_edited(&x->e, v, n, (struct span){ src->base, src->base + src->len });
+	text = text_with(x, v, n);
 	if (limited || v[0]->far > DIVIDED)
-		return is_right_for_all(x, text);
+		return is_right_for_all(x, text, NULL, 0);
 	if (!is_small(x))
-		return is_right_for_all(x, text) && is_right(x, text, x->e.nranks, work);
-	if (!is_right(x, text, x->e.nranks, work))
+		return is_right_for_all(x, text, NULL, 0) &&
+		       is_right(x, text, x->e.nranks, work, NULL, 0);
+	if (!is_right(x, text, x->e.nranks, work, NULL, 0))
 		return false;
-	if (is_right_for_all(x, text))
+	if (is_right_for_all(x, text, NULL, 0))
 		return true;
 	if (n == 1 && x->nparts < MOST_PARTS)
 		x->parts[x->nparts++] = v[0];
@@ -167,6 +194,20 @@ static const char *edit_text(struct search *x, const struct edit *e)
 			    source_place(&t->s->sources, e->shown.lo).line);
 }
 
+static uint32_t line_of(struct search *x, const struct edit *e)
+{
+	return source_place(&x->e.s->sources, e->span.lo).line;
+}
+
+/* Whether two edits read alike but for their lines. */
+static bool is_same(struct search *x, const struct edit *e, const struct edit *f)
+{
+	struct edits *t = &x->e;
+
+	return !e->what && !f->what && !strcmp(text_of(t, e->shown), text_of(t, f->shown)) &&
+	       !strcmp(text_edited(t, &e, 1, e->shown), text_edited(t, &f, 1, f->shown));
+}
+
 static void offer(struct search *x, struct diag *g, edit_list v, uint32_t n)
 {
 	struct diags *d = &x->e.s->diags;
@@ -176,14 +217,18 @@ static void offer(struct search *x, struct diag *g, edit_list v, uint32_t n)
 
 	for (uint32_t i = x->e.first; i < d->n && v[0]->far < ELSEWHERE; i++)
 		d->v[i]->help.n = 0; /* guesses, or tried for one N */
-	if (n == 2)
+	if (n == 2 && !strcmp(what, edit_text(x, v[1])))
+		what = arena_printf(a, "%s, both times,", what);
+	else if (n == 2 && !is_same(x, v[0], v[1]))
 		what = arena_printf(a, "%s and %s", what, edit_text(x, v[1]));
-	for (uint32_t i = 1; i < n && n > 2; i++)
-		what = arena_printf(a, "%s%s %u", what,
-				    i == 1	? ", and the same in lines"
-				    : i < n - 1 ? ","
-						: " and",
-				    source_place(d->sources, v[i]->span.lo).line);
+	else
+		for (uint32_t i = 1; i < n; i++)
+			what = arena_printf(a, "%s%s %u", what,
+					    i > 1 && i == n - 1 ? " and"
+					    : i > 1		? ","
+					    : n > 2		? ", and the same in lines"
+								: ", and the same in line",
+					    line_of(x, v[i]));
 	diag_cure(d, g, "%s make%s it right: tried for N up to %u", what, n > 1 ? "" : "s",
 		  EVERY_TRIED);
 	diag_fix(d, g, all, "%s", text_edited(&x->e, v, n, all));
@@ -226,9 +271,12 @@ static bool try_single(struct search *x, struct diag *g, enum far from, enum far
 
 	for (uint32_t i = 0; i < x->e.n && best > 0; i++) {
 		const struct edit *e = &x->e.v[i];
-		uint32_t far = 2 * e->far + (source_place(src, e->span.lo).line != line);
+		uint32_t far = 4 * e->far + (line_of(x, e) != line);
 
 		if (e->far < from || e->far > to || far >= best || !passes(x, &e, 1))
+			continue;
+		far += is_accident(x, e) ? 2 : 0;
+		if (far >= best)
 			continue;
 		best = far;
 		found = e;
@@ -275,7 +323,9 @@ static bool try_same(struct search *x, struct diag *g)
 			v[k] = f;
 			n++;
 		}
-		if (seen || n < 2 || !passes(x, v, n))
+		if (seen || n < 2 ||
+		    (e->far == SWAPPED && line_of(x, v[0]) == line_of(x, v[n - 1])) ||
+		    !passes(x, v, n))
 			continue;
 		offer(x, g, v, n);
 		return true;

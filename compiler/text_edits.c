@@ -16,7 +16,7 @@
 enum { MOST_EDITS = 4000, MOST_ENTRIES = 32 };
 #define MOST_SHOWN 70		       /* bytes of a text in a message */
 #define MOST_MOVED 2000u	       /* bytes of a statement that is moved or unwrapped */
-#define MOST_RENAMED 200u	       /* bytes of a range with another name in it */
+#define MOST_RENAMED 200u	       /* bytes of a range or operand with another name in it */
 #define MOST_NUMBER ((int64_t)1 << 40) /* larger ones are left alone */
 
 /* ---- text ------------------------------------------------------------------------- */
@@ -206,7 +206,7 @@ static const char *shifted(struct edits *x, const struct expr *e, int64_t by)
 	}
 	if (is_loose(e))
 		text = arena_printf(a, "(%s)", text);
-	return arena_printf(a, "%s %c 1", text, by > 0 ? '+' : '-');
+	return arena_printf(a, "%s %c %" PRId64, text, by > 0 ? '+' : '-', by > 0 ? by : -by);
 }
 
 static bool has_number(const struct expr *e)
@@ -249,12 +249,25 @@ static void swap(struct edits *x, const struct expr *e, const char *text)
 	put(x, ALONE, e, text);
 }
 
-/* One more, one less. */
+/* The number, or the schedule's parameter that has it by default. */
+static void number(struct edits *x, enum kin kin, struct span span, int64_t value)
+{
+	replace_kin(x, kin, span, arena_printf(&x->s->arena, "%" PRId64, value));
+	for (const struct binding *p = x->schedule->params; p; p = p->next)
+		if (p->value && p->value->kind == E_INT && p->value->value == value)
+			replace(x, span, p->name.name);
+}
+
+/* One more, one less; two more than a product. */
 static void numbers(struct edits *x, const struct expr *e, struct span span)
 {
-	replace_kin(x, UP, span, shifted(x, e, 1));
-	if (e->kind != E_INT || e->value > 0)
-		replace_kin(x, DOWN, span, shifted(x, e, -1));
+	for (int by = 1; by >= -1; by -= 2)
+		if (!is_number(e))
+			replace_kin(x, by > 0 ? UP : DOWN, span, shifted(x, e, by));
+		else if (by > 0 || e->value > 0)
+			number(x, by > 0 ? UP : DOWN, span, e->value + by);
+	if (e->kind == E_BINARY && e->op == OP_MUL)
+		replace(x, span, shifted(x, e, 2));
 }
 
 /* a < b < c compares 0 or 1 with c; 2^k is no power; `<` for `<=`; `+` for `-`. */
@@ -304,8 +317,10 @@ static void binary(struct edits *x, const struct expr *e)
 	if (is_sum(e) && is_number(e->b) && !e->b->parens)
 		for (int by = 1; by >= -1; by -= 2) {
 			int64_t c = e->b->value + (e->op == OP_ADD ? by : -by);
-			replace_kin(x, by > 0 ? UP : DOWN, c > 0 ? e->b->span : e->span,
-				    c > 0 ? arena_printf(a, "%" PRId64, c) : shifted(x, e, by));
+			if (c > 0)
+				number(x, by > 0 ? UP : DOWN, e->b->span, c);
+			else
+				replace_kin(x, by > 0 ? UP : DOWN, e->span, shifted(x, e, by));
 		}
 	if (e->op == OP_SUB && e->a->kind == E_N && !is_number(e->b))
 		replace(x, e->a->span, "N - 1");
@@ -319,6 +334,8 @@ static void binary(struct edits *x, const struct expr *e)
 		x->far = SWAPPED;
 		replace(x, operator_span(x, e), lang_op_text(swapped[e->op]));
 	}
+	if (e->span.hi - e->span.lo >= MOST_RENAMED) /* linear in the text */
+		return;
 	swap(x, e, text_of(x, e->a->span));
 	swap(x, e, text_of(x, e->b->span));
 	if (e->op == OP_SUB)
@@ -344,14 +361,36 @@ static bool is_of_loop(const struct expr *e, const struct symbol **loop)
 	       is_of_loop(e->a, loop) && is_of_loop(e->b, loop);
 }
 
-/* Another number for a name. */
+/* The names of numbers, the innermost first. NULL: i is the name of a buffer. */
+static const char *number_name(const struct edits *x, uint32_t i)
+{
+	if (i >= x->nscope)
+		return i == x->nscope ? "rank" : "N";
+	i = x->nscope - 1 - i;
+	return x->scope[i]->kind == SYM_BUFFER ? NULL : x->scope[i]->name;
+}
+
+/* Another number for a name; twice it; another rank; the first rank of a part; a part of N. */
 static void other_name(struct edits *x, const struct expr *e)
 {
-	for (uint32_t i = x->nscope; i-- > 0;)
-		if (x->scope[i]->kind != SYM_BUFFER)
-			swap(x, e, x->scope[i]->name);
-	swap(x, e, "rank");
-	swap(x, e, "N");
+	struct arena *a = &x->s->arena;
+
+	for (uint32_t i = 0; i < x->nscope + 2; i++) {
+		const char *name = number_name(x, i);
+
+		if (!name)
+			continue;
+		swap(x, e, name);
+		if (e->kind == E_RANK && e == x->top && x->role != PEER)
+			swap(x, e, arena_printf(a, "rank / %s * %s", name, name));
+		if (e->kind == E_N)
+			swap(x, e, arena_printf(a, "N / %s", name));
+	}
+	for (uint32_t i = 0; e->kind == E_RANK && i < x->peers.n; i++)
+		if (word_in(x->peers.v[i], "rank"))
+			swap(x, e, x->peers.v[i]);
+	if (e->kind == E_NAME)
+		swap(x, e, arena_printf(a, "2 * %s", e->name.name));
 }
 
 /* The schedule's parameter that is the contract's root, or NULL. */
@@ -396,7 +435,7 @@ static void inside(struct edits *x, const struct expr *e, bool counted)
 {
 	const struct symbol *loop = NULL;
 
-	if (!e || (e->kind == E_TABLE && e->nargs > MOST_ENTRIES))
+	if (!e || x->n == MOST_EDITS || (e->kind == E_TABLE && e->nargs > MOST_ENTRIES))
 		return;
 	if (e->kind == E_TABLE)
 		missing_entry(x, e);
@@ -407,9 +446,10 @@ static void inside(struct edits *x, const struct expr *e, bool counted)
 	}
 	if (e->kind == E_BINARY)
 		binary(x, e);
-	if (e->kind == E_RANK || e->kind == E_N || (e->kind == E_NAME && e->sym))
+	if (e->kind == E_RANK || e->kind == E_N || (e->kind == E_NAME && e->sym) ||
+	    (is_number(e) && e->value > 0))
 		other_name(x, e);
-	if (is_of_loop(e, &loop) && loop)
+	if (e->span.hi - e->span.lo < MOST_RENAMED && is_of_loop(e, &loop) && loop)
 		put(x, POWER, e, arena_printf(&x->s->arena, "1 << %s", loop->name));
 	if (e->kind == E_CALL && (e->builtin == BUILTIN_ILOG2 || e->builtin == BUILTIN_CLOG2) &&
 	    text_is_here(x, e->span))
@@ -491,6 +531,8 @@ static void expression_in(struct edits *x, const struct expr *e, enum role role,
 	}
 	if (role == PEER && e->kind == E_NAME)
 		names_of_topology(x, e->span);
+	for (uint32_t i = 0; i < x->peers.n && role == PEER; i++)
+		swap(x, e, x->peers.v[i]);
 	for (const struct binding *p = role == PEER && e->kind == E_NAME ? x->schedule->params
 									 : NULL;
 	     p; p = p->next)
@@ -509,11 +551,13 @@ static void other_names(struct edits *x, struct span span)
 {
 	const char *text = text_of(x, span);
 
-	for (uint32_t i = 0; i < x->nscope; i++)
-		for (uint32_t j = 0; j < x->nscope && word_in(text, x->scope[i]->name); j++)
-			if (x->scope[i]->kind != SYM_BUFFER && x->scope[j]->kind != SYM_BUFFER)
-				replace(x, span,
-					renamed(x, text, x->scope[i]->name, x->scope[j]->name));
+	for (uint32_t i = 0; i < x->nscope + 2; i++) {
+		const char *from = number_name(x, i);
+
+		for (uint32_t j = 0; from && word_in(text, from) && j < x->nscope + 2; j++)
+			if (number_name(x, j))
+				replace(x, span, renamed(x, text, from, number_name(x, j)));
+	}
 }
 
 /* The same chunks of another buffer, or all of it, or the rank's. */
@@ -548,6 +592,10 @@ static void chunks(struct edits *x, const struct ref *r)
 	x->outer = r->span;
 	x->role = INDEX;
 	other_buffer(x, r);
+	for (uint32_t i = 0; i < x->chunks.n; i++) {
+		x->far = SWAPPED;
+		replace(x, r->span, x->chunks.v[i]);
+	}
 	if (r->kind == REF_ALL) {
 		replace_kin(x, BLOCK, r->span, arena_printf(a, "%s[rank]", name));
 		if (x->peer)
@@ -573,10 +621,13 @@ static void chunks(struct edits *x, const struct ref *r)
 			    arena_printf(a, "%s[%s]", name, text_of(x, r->block->span)));
 		replace(x, r->span, arena_printf(a, "%s[%s]", name, lo));
 	}
+	if (!r->block && r->kind == REF_ONE && r->sym->buffer && r->sym->buffer->blocks)
+		for (int i = 0; i < 2; i++)
+			replace(x, r->span, arena_printf(a, "%s[%s][%d]", name, lo, i));
 	if (r->block && r->kind == REF_ONE)
 		replace(x, r->span,
 			arena_printf(a, "%s[%s][%s]", name, lo, text_of(x, r->block->span)));
-	replace(x, r->span, name);
+	replace_kin(x, r->block ? ALONE : BLOCK, r->span, name);
 }
 
 /* The index of another operation, or its neighbour. */
@@ -655,8 +706,8 @@ static void guards(struct edits *x, const struct stmt *s)
 	} else if (s->x->kind == REF_ONE && text_is_here(x, s->x->lo->span)) {
 		guarded(x, s, arena_printf(a, "%s != rank", text_of(x, s->x->lo->span)));
 	}
-	for (uint32_t i = 0; i < x->nconditions; i++)
-		guarded(x, s, x->conditions[i]);
+	for (uint32_t i = 0; i < x->conditions.n; i++)
+		guarded(x, s, x->conditions.v[i]);
 }
 
 /* send a[p] to p  recv b[q] from q, where p and q may be the rank: then it copies. */
@@ -713,6 +764,9 @@ static void copy_back(struct edits *x, const struct stmt *s)
 	replace(x, s->span,
 		arena_printf(&x->s->arena, "%s %s into %s", s->kind == S_COPY ? "copy" : "reduce",
 			     text_of(x, s->y->span), text_of(x, s->x->span)));
+	replace(x, s->span,
+		arena_printf(&x->s->arena, "%s %s into %s", s->kind == S_COPY ? "reduce" : "copy",
+			     text_of(x, s->x->span), text_of(x, s->y->span)));
 }
 
 /* The other operation with a message, and the other direction. */
@@ -833,22 +887,37 @@ static void unwrapped(struct edits *x, const struct stmt *s)
 	     s->e ? text_of(x, s->e->span) : "", line_of(x, s->span));
 }
 
+static const struct stmt *first_message(const struct stmt *s, const struct stmt **loop)
+{
+	const struct stmt *op = NULL;
+
+	for (; s && !op; s = s->next) {
+		op = is_message(s) ? s : first_message(s->body, loop);
+		op = op ? op : first_message(s->orelse, loop);
+		if (op && s->kind == S_FOR)
+			*loop = s;
+	}
+	return op;
+}
+
 /* if rank == R { send x to q } else { recv x from R }, and vice versa */
 static void missing_else(struct edits *x, const struct stmt *s)
 {
 	static const char *const words[] = { "send", "recv", "reduce" };
 	struct arena *a = &x->s->arena;
 	const struct expr *is = s->e;
-	const struct stmt *op = s->body, *loop = NULL;
+	const struct stmt *op, *loop = NULL;
 	const char *peer, *peers[3];
 	uint32_t line = line_of(x, (struct span){ s->span.hi, s->span.hi });
+	int from, to;
 
-	if (s->orelse || !op || is->kind != E_BINARY || is->op < OP_EQ || is->op > OP_GE)
+	if (s->orelse || is->kind != E_BINARY || is->op < OP_EQ || is->op > OP_GE)
 		return;
-	for (; op->kind == S_FOR || op->kind == S_IF; op = op->body)
-		loop = op->kind == S_FOR ? op : loop;
-	if (!is_message(op) || !text_is_here(x, op->span) || !text_is_here(x, s->span))
+	op = first_message(s->body, &loop);
+	if (!op || !text_is_here(x, op->span) || !text_is_here(x, s->span))
 		return;
+	from = op->kind == S_SEND ? S_RECV : S_SEND;
+	to = op->kind == S_SEND ? 3 : 1;
 	peer = text_of(x, op->e->span);
 	peers[0] = loop ? renamed(x, peer, loop->name.name, text_of(x, is->b->span)) : NULL;
 	peers[1] = mirrored(x, op->e);
@@ -858,16 +927,15 @@ static void missing_else(struct edits *x, const struct stmt *s)
 
 		if (!peers[i % 3] || (other && other->kind != SYM_BUFFER))
 			continue;
-		for (int kind = 0; kind < 3; kind++) {
+		for (int kind = from; kind < to; kind++) {
 			const char *text =
 				arena_printf(a, "%s %s %s %s", words[kind],
 					     other ? other->name : text_of(x, op->x->span),
 					     kind ? "from" : "to", peers[i % 3]);
 			x->far = ADDED;
-			if ((kind == 0) != (op->kind == S_SEND))
-				edit(x, (struct span){ s->span.hi, s->span.hi },
-				     arena_printf(a, " else { %s }", text),
-				     "`else { %s }` behind line %u", text, line);
+			edit(x, (struct span){ s->span.hi, s->span.hi },
+			     arena_printf(a, " else { %s }", text), "`else { %s }` behind line %u",
+			     text, line);
 		}
 	}
 }
@@ -950,7 +1018,7 @@ static void divided(struct edits *x, const struct stmt *s)
 	bool step = s->kind == S_STEP;
 	struct span body = { s->body ? s->body->span.lo : 0,
 			     s->body ? last_of(s->body)->span.hi : 0 };
-	const char *first, *then, *line = text_new_line(x, s->span.lo);
+	const char *first, *then, *line = text_new_line(x, s->span.lo), *text;
 
 	if (!s->body || !text_is_here(x, s->span) || s->span.hi - s->span.lo >= MOST_MOVED)
 		return;
@@ -960,11 +1028,15 @@ static void divided(struct edits *x, const struct stmt *s)
 	body = step ? body : s->span;
 	first = without(x, body, &sends);
 	then = without(x, body, &rest);
+	text = arena_printf(a, "%s%s%s", then, line, first);
 	first = arena_printf(
 		a, step && sends.kept == 1 && s->body->kind == S_SEND ? "%s%s" : "step { %s }%s",
 		first, line);
-	x->far = step ? GUARDED : DIVIDED;
+	x->far = GUARDED;
 	if (!step) {
+		edit(x, s->span, text, "the loop in line %u as two, the first without its sends,",
+		     line_of(x, s->span));
+		x->far = DIVIDED;
 		edit(x, s->span, arena_printf(a, "%s%s", first, then),
 		     "taking the sends of the loop in line %u into a step before it",
 		     line_of(x, s->span));
@@ -1166,18 +1238,32 @@ static void statements(struct edits *x, const struct stmt *s, const struct stmt 
 	x->nscope = nscope;
 }
 
-static void take_conditions(struct edits *x, const struct stmt *s)
+static void take(struct edits *x, struct pieces *p, struct span span)
+{
+	const char *text = text_is_here(x, span) ? text_of(x, span) : NULL;
+
+	for (uint32_t i = 0; text && i < p->n; i++)
+		if (!strcmp(p->v[i], text))
+			return;
+	if (text && p->n < sizeof(p->v) / sizeof(*p->v))
+		p->v[p->n++] = text;
+}
+
+static void take_pieces(struct edits *x, const struct stmt *s)
 {
 	for (; s; s = s->next) {
-		if (s->kind == S_IF && text_is_here(x, s->e->span) &&
-		    x->nconditions < sizeof(x->conditions) / sizeof(*x->conditions))
-			x->conditions[x->nconditions++] = text_of(x, s->e->span);
-		take_conditions(x, s->body);
-		take_conditions(x, s->orelse);
+		if (s->kind == S_IF)
+			take(x, &x->conditions, s->e->span);
+		if (is_message(s))
+			take(x, &x->peers, s->e->span);
+		if (is_op(s))
+			take(x, &x->chunks, s->x->span);
+		take_pieces(x, s->body);
+		take_pieces(x, s->orelse);
 	}
 }
 
-/* The chunks or the peers of two operations, exchanged. */
+/* The chunks or the peers of two operations, or the values of two names, exchanged. */
 static void exchange(struct edits *x, struct span a, struct span b)
 {
 	struct span all = { a.lo, b.hi };
@@ -1186,12 +1272,14 @@ static void exchange(struct edits *x, struct span a, struct span b)
 		exchange(x, b, a);
 		return;
 	}
+	x->far = GUARDED;
 	if (a.hi <= b.lo && text_is_here(x, all) && strcmp(text_of(x, a), text_of(x, b)))
 		edit(x, all,
 		     arena_printf(&x->s->arena, "%s%s%s", text_of(x, b),
 				  text_of(x, (struct span){ a.hi, b.lo }), text_of(x, a)),
 		     "`%s` in line %u and `%s` in line %u the other way round", shown(x, a),
 		     line_of(x, a), shown(x, b), line_of(x, b));
+	x->far = CHANGED;
 }
 
 static void exchanges(struct edits *x)
@@ -1203,6 +1291,9 @@ static void exchanges(struct edits *x)
 			if (is_message(s) && is_message(t))
 				exchange(x, s->e->span, t->e->span);
 		}
+	for (const struct stmt *s = x->schedule->body; s; s = s->next)
+		if (s->kind == S_LET && s->next && s->next->kind == S_LET)
+			exchange(x, s->e->span, s->next->e->span);
 }
 
 /* ---- missing statements ----------------------------------------------------------------------- */
@@ -1395,6 +1486,10 @@ static void buffers(struct edits *x)
 			x->outer = b->span;
 			x->far = GUARDED;
 			replace(x, b->count->span, "N");
+			for (const struct binding *p = x->schedule->params; p; p = p->next) {
+				x->far = GUARDED;
+				replace(x, b->count->span, p->name.name);
+			}
 		}
 		if (!b->sized || b->dir == DIR_IN)
 			continue;
@@ -1510,10 +1605,13 @@ void text_edits(struct edits *x)
 	conditions(x);
 	if (!x->schedule->contract->ensures) /* it would be right without operations */
 		return;
-	take_conditions(x, x->schedule->body);
+	for (const struct decl *d = x->s->module->main->decls; d; d = d->next)
+		if (d == x->schedule || d->kind == D_PROC)
+			take_pieces(x, d->body);
 	all_statements(x, true);
 	for (const struct binding *b = x->schedule->contract_args; b; b = b->next) {
-		expression(x, b->value, OTHER);
+		if (is_number(b->value))
+			expression(x, b->value, OTHER);
 		x->outer = b->span;
 		if (!text_is_here(x, b->value->span))
 			continue;

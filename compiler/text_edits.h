@@ -48,6 +48,12 @@ struct edit {
 	enum far far;
 };
 
+/* Texts that occur, each once. */
+struct pieces {
+	const char *v[12];
+	uint32_t n;
+};
+
 struct edits {
 	/* In. */
 	struct session *s;
@@ -72,9 +78,8 @@ struct edits {
 	struct span outer;	/* the whole expression, and what is shown around it */
 	const struct expr *top; /* the whole expression */
 	const struct stmt *ops[12];
-	uint32_t nops; /* near ones */
-	const char *conditions[12];
-	uint32_t nconditions;
+	uint32_t nops;				 /* near ones */
+	struct pieces conditions, peers, chunks; /* of the schedule */
 };
 
 /** Fills in x->v: edits at the places of the reports come first. */
