@@ -47,7 +47,7 @@ static bool keeps_product(const struct session *s)
 {
 	if (s->o->action == ACTION_FORMAT && s->o->format_check)
 		return true;
-	if (s->o->sheet) /* it is written after all files */
+	if (s->o->sheet || s->o->contest) /* it is written after all files */
 		return false;
 	/* Reports of schedules that passed are written even if another one fails; explain shows a
 	 * wrong schedule up to its fault. */

@@ -281,6 +281,41 @@ cat >"$tmp/own.ccs" <<-'END'
 END
 is "the schedule's own topology" 2.000000 "$tmp/own.ccs" -n 5 --schedule turn_once -b 1000
 
+# Several schedules: the best at each size, and a tuning that ccrun runs.
+three="schedules/ring_allreduce.ccs schedules/recursive_doubling_allreduce.ccs schedules/halving_doubling_allreduce.ccs"
+# shellcheck disable=SC2086 # words
+status "several schedules" 0 "$build/bin/ccc" simulate $three schedules/dissemination_barrier.ccs -n 4,6 \
+	--tile 0 --on "$flat" -b 1K -e 1M -f 1024
+says "... a table for each contract and N" "$tmp/out" '^allreduce, 6 ranks on .*: the best at each size, predicted$'
+says "... a barrier" "$tmp/out" '^ +0 +6\.00 .*  dissemination_barrier$'
+best() { awk -v bytes="$1" '$1 == bytes { print $6, $2 }' "$tmp/out" | head -n 1; }
+for bytes in 1024 1048576; do
+	want=$(for file in $three; do
+		echo "$(us "$file" -n 4 --on "$flat" -b $bytes) $(basename "$file" .ccs)"
+	done | sort -n | head -n 1)
+	holds "... $bytes bytes: the fastest of them" test "$(best $bytes)" = \
+		"$(echo "$want" | awk '{ printf "%s; %.2f", $2, $1 }')"
+done
+# shellcheck disable=SC2086
+status "... as CSV" 0 "$build/bin/ccc" simulate $three -n 4 --on "$flat" -b 1K -e 4K --format=csv
+holds "... all rows, one head" test "$(grep -c '^schedule,' "$tmp/out")/$(wc -l <"$tmp/out")" = 1/7
+# shellcheck disable=SC2086
+status "a tuning" 0 "$build/bin/ccc" simulate $three -n 4,6 --on "$here/flat.ccs:costly" -b 1K -e 1M -o "$tmp/flat.tuning"
+for file in $three; do
+	cp "$build/tests/modules/$(basename "$file" .ccs).so" "$tmp/"
+done
+status "... which ccrun runs" 0 "$build/bin/ccrun" -n 4 -b 1K -e 64K -f 64 -w 1 --iters 1 --table "$tmp/flat.tuning"
+says "... with the best for short calls" "$tmp/out" '^ +1024 .* recursive_doubling_allreduce, auto$'
+says "... and for long ones" "$tmp/out" '^ +65536 .* ring_allreduce, auto$'
+status "... also by processes" 0 "$build/bin/ccrun" -n 4 --procs -b 64K -e 64K -w 1 --iters 1 --table "$tmp/flat.tuning"
+status "a tuning of one barrier" 0 "$build/bin/ccc" simulate schedules/dissemination_barrier.ccs -n 4 --on "$flat" \
+	--format=tuning
+says "... has one row" "$tmp/out" '^rest +dissemination_barrier\.so +auto +4\.00'
+status "a wrong one of several" 1 "$build/bin/ccc" simulate schedules/ring_allreduce.ccs schedules/broken/all_send_first.ccs \
+	--slots 0 -n 4 --on "$flat" -b 1K
+says "... is reported" "$tmp/err" 'E0304'
+says "... and the others are compared" "$tmp/out" '  ring_allreduce$'
+
 # refused EXPECTED WHAT OPTIONS...
 refused() {
 	reason=$1 refused=$2
@@ -311,6 +346,9 @@ refused "there are ranks 0 to 3" "a picture of no rank" schedules/ring_allreduce
 refused "more than 40000 operations; --rank shows" "a picture that is too large" schedules/ring_allreduce.ccs -n 128 \
 	--tile 0 --on "$flat" -b 1M --format=svg
 refused "--rank also to pictures" "ranks of a table" schedules/ring_allreduce.ccs -n 4 --on "$flat" --rank 1
+refused "is of one schedule" "a picture of two schedules" schedules/ring_allreduce.ccs \
+	schedules/recursive_doubling_allreduce.ccs -n 4 --on "$flat" -b 1K -o "$tmp/x.svg"
+refused "cannot write" "a tuning in no folder" schedules/ring_allreduce.ccs -n 4 --on "$flat" -o "$tmp/none/x.tuning"
 refused "-e is less than -b" "sizes backwards" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 2K -e 1K
 refused "at least 1 byte" "no bytes" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 0
 refused "factor of at least 2" "no growth" schedules/ring_allreduce.ccs -n 4 --on "$flat" -f 0
