@@ -39,7 +39,7 @@ LIBS := -ljansson -lpthread -ldl -lm
 GENWARN := -Wall -Wno-unused-function -Wno-sign-conversion $(WERROR)
 
 # Libraries without which all else is built: isl, for proofs for every N (compiler/every/), and expat,
-# for MSCCL XML. They are there if their headers are. ISL= (empty): none.
+# for XML. They are there if their headers are. ISL= (empty): none.
 library = $(if $(shell $(CC) $(CPPFLAGS) -include $(1) -x c -E /dev/null >/dev/null 2>&1 && echo 1),$(2))
 ifeq ($(origin ISL),undefined)
 ISL := $(call library,isl/ctx.h,-lisl)
@@ -51,7 +51,7 @@ CPPFLAGS += $(if $(ISL),-DCCS_HAVE_ISL)
 
 LANG_SRC := $(sort $(wildcard lang/*.c lang/*/*.c))
 COMPILER_SRC := $(sort $(filter-out compiler/ccc.c \
-	compiler/msccl/$(if $(EXPAT),unread,read).c,$(wildcard compiler/*.c compiler/*/*.c compiler/*/*/*.c)))
+	compiler/xml/$(if $(EXPAT),unread,xml).c,$(wildcard compiler/*.c compiler/*/*.c compiler/*/*/*.c)))
 RUNTIME_SRC := $(sort $(filter-out runtime/ccrun/%.c runtime/preload/%.c runtime/mpi/plugin.c, \
 	$(wildcard runtime/*.c runtime/*/*.c runtime/*/*/*.c)))
 PRELOAD_SRC := $(sort $(wildcard runtime/preload/*.c))
@@ -77,7 +77,12 @@ DEFAULT_MODULES := $(addprefix $(LIB)/ccs/,$(sort $(filter %.so,$(shell awk '/^[
 .PHONY: all
 all: $(BIN)/ccc $(BIN)/ccrun $(LIB)/libccs.so $(LIB)/libccs.a \
 	$(if $(MPICC),$(MPI_PLUGIN) $(MPI_PRELOAD),no-mpi) $(DEFAULT_TUNING) \
-	$(BUILD)/share/man/man3/ccs.3
+	$(BUILD)/share/man/man3/ccs.3 $(BUILD)/share/ccs/schedules
+
+# Programs look for the library beside themselves, here as where it is installed.
+$(BUILD)/share/ccs/schedules:
+	@mkdir -p $(@D)
+	ln -sr schedules $@
 
 # ---- the front end's generated parts -----------------------------------------
 
@@ -222,7 +227,7 @@ format-built: $(BIN)/ccc
 		echo 'make format: there is no clang-format, and it could not be fetched; CLANG_FORMAT=PATH names one' >&2; \
 		exit 1; }
 	@"$${CLANG_FORMAT:-$(WHEEL_FORMAT)}" -i $(C_FILES)
-	for f in schedules/*.ccs schedules/broken/*.ccs examples/*.ccs \
+	for f in schedules/*.ccs schedules/broken/*.ccs schedules/machines/*.ccs examples/*.ccs \
 		examples/tutorials/*.ccs; do $(BIN)/ccc fmt -i $$f; done
 
 lint:
@@ -238,6 +243,7 @@ help:
 	@echo 'make coverage   which suites enter which source: tests/COVERAGE.md'
 	@echo 'make sanitize   a shorter selection under ASan, UBSan and TSan (asan, tsan: one)'
 	@echo 'make bench      prints the tables of measurements'
+	@echo 'make machine    fits the constants of this machine to times of ccrun, as a topology'
 	@echo 'make default-tuning  measures the tuning that comes with ccs, schedules/default.tuning, anew'
 	@echo 'make bench-gpu  checks and measures all on the first GPU; bench/results/'
 	@echo 'make fuzz       fuzzes the checker for SECONDS=60'

@@ -31,6 +31,12 @@ bench: all $(MPI_LOOP) $(MPIS:%=$(BUILD)/tests/mpis/%/libccs-mpi.so) $(BUILD)/be
 	bench/mpi.sh $(BUILD)
 	bench/ptx.sh $(BUILD)
 
+# The constants of this machine as a topology for ccc simulate, fitted to times of ccrun: minutes. Others: see
+# the head of machine.py.
+.PHONY: machine
+machine: all
+	@python3 bench/machine.py $(BUILD)
+
 # Measures schedules/default.tuning anew, which comes with ccs.
 .PHONY: default-tuning
 default-tuning: all

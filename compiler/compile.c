@@ -261,6 +261,7 @@ int emit_module(struct ctx *c, const struct emission *e)
 				   e->out->stream);
 	case EMIT_AST:
 	case EMIT_CSV:
+	case EMIT_CCS:
 	case EMIT_PROGRAM: break;
 	}
 	return 0;

@@ -55,7 +55,8 @@ enum emit {
 	EMIT_CUDA,
 	EMIT_PTX,
 	EMIT_MSCCL_XML,
-	EMIT_CSV
+	EMIT_CSV,
+	EMIT_CCS
 };
 
 /* The command: ccc FILE; ccc check, explain, simulate, bound, table, fmt; the language server. */

@@ -1,9 +1,12 @@
 /*
- * The machine of --on: NAME, NAME(ARGUMENTS) or FILE.ccs:NAME.
+ * The machine of --on: NAME, NAME(ARGUMENTS), FILE.ccs:NAME, or FILE.xml, a topology of NCCL.
  *
  * A schedule on that topology is read from a text that is made here, so that names, arguments and
- * `where` have their usual meaning, and mistakes their place in "--on".
+ * `where` have their usual meaning, and mistakes their place in "--on". A NAME may be that of a file:
+ * machines/NAME.ccs is searched beside the file of the command line, then as imports are (ccs(5) 4); else it is
+ * a topology of the prelude.
  */
+#include "compiler/msccl/msccl.h"
 #include "compiler/session.h"
 
 #include <string.h>
@@ -18,20 +21,51 @@ static const char *find_file(const char *on)
 	return last;
 }
 
-/* A text with a schedule on the machine; NULL: --on has another form, which is reported. */
+/* The path of machines/NAME.ccs, or "": there is none. */
+static const char *named_file(struct session *s, const char *name)
+{
+	const char *const *dir = s->o->include_dirs;
+	const char *slash = strrchr(s->o->file, '/');
+	const char *in =
+		slash ? arena_strndup(&s->arena, s->o->file, (size_t)(slash - s->o->file)) : ".";
+	int n = (int)strcspn(name, "( \t");
+
+	for (; in; in = dir && *dir ? *dir++ : NULL) {
+		const char *path = arena_printf(&s->arena, "%s/machines/%.*s.ccs", in, n, name);
+		struct source text = { .name = path };
+
+		if (!read_file(&s->arena, path, &text).why)
+			return path;
+	}
+	return "";
+}
+
+/* A text with a schedule on the machine; NULL: a mistake, which is reported. */
 static const char *machine_text(struct session *s)
 {
 	const char *on = s->o->on, *file = find_file(on), *name = file ? file + 5 : on;
-	size_t import = file ? (size_t)(file + 4 - on) : 0, n = strcspn(on, "\"\\\n\r");
+	const char *import, *text;
 
+	if (msccl_is_name(on)) {
+		struct source *source = session_read(s, on);
+
+		text = source ? topology_text(s, source, &name) : NULL;
+		return text ? arena_printf(&s->arena,
+					   "%sschedule machine implements barrier() on %s { }\n",
+					   text, name)
+			    : NULL;
+	}
+	import = file ? arena_strndup(&s->arena, on, (size_t)(file + 4 - on))
+		 : strpbrk(name, "/\"\\\n\r") ? ""
+					      : named_file(s, name);
 	if (!strpbrk(name, "{};\"\n\r") && !strstr(name, "//") && !strstr(name, "/*") &&
-	    n >= import)
+	    !strpbrk(import, "\"\\\n\r"))
 		return arena_printf(
-			&s->arena, "%s%.*s%sschedule machine implements barrier() on %s { }\n",
-			file ? "import \"" : "", (int)import, on, file ? "\"\n" : "", name);
+			&s->arena, "%s%s%sschedule machine implements barrier() on %s { }\n",
+			*import ? "import \"" : "", import, *import ? "\"\n" : "", name);
 	diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK,
-		 "--on takes NAME, NAME(ARGUMENTS) or FILE.ccs:NAME, and a FILE without quotes and "
-		 "backslashes, not '%s'",
+		 "--on takes NAME, NAME(ARGUMENTS), FILE.ccs:NAME or FILE.xml, and a FILE without "
+		 "quotes and backslashes, not '%s'",
 		 on);
 	return NULL;
 }

@@ -8,6 +8,7 @@
  */
 #include "compiler/msccl/msccl.h"
 #include "compiler/session.h"
+#include "compiler/xml/xml.h"
 
 #include <string.h>
 
@@ -301,7 +302,7 @@ static void act(struct session *s, const struct msccl *m)
 {
 	const struct options *o = s->o;
 	struct msccl_verdict v = { .m = m,
-				   .name = msccl_identifier(&s->arena, m->name),
+				   .name = xml_identifier(&s->arena, "msccl_", m->name),
 				   .contract = msccl_contract_name(m),
 				   .same_bits = true,
 				   .root = NONE,
@@ -322,7 +323,7 @@ static bool is_action(struct session *s)
 {
 	const struct options *o = s->o;
 	bool fits = o->action == ACTION_CHECK || o->action == ACTION_EXPLAIN ||
-		    (o->action == ACTION_COMPILE && o->emit != EMIT_AST);
+		    (o->action == ACTION_COMPILE && o->emit != EMIT_AST && o->emit != EMIT_CCS);
 	const char *why = !fits		   ? "can be checked, explained and compiled, nothing else"
 			  : o->certificate ? "is for one N, so it has no --certificate for every N"
 					   : NULL;
@@ -336,9 +337,14 @@ static bool is_action(struct session *s)
 
 void run_msccl(struct session *s)
 {
-	struct source *source = is_action(s) ? session_read(s) : NULL;
+	struct source *source = session_read(s, s->o->file);
+	const char *root = source ? xml_root(&s->ctx, source) : NULL;
 
-	if (!source || !session_can_write(s))
+	if (source && (root ? !strcmp(root, "system") : s->o->emit == EMIT_CCS)) {
+		run_topology(s, source);
+		return;
+	}
+	if (!source || !is_action(s) || !session_can_write(s))
 		return;
 	struct msccl *m = msccl_read(&s->ctx, source);
 	if (!m || !msccl_sound(&s->ctx, m))

@@ -17,17 +17,12 @@
 #define TABLE_RANKS "2,4,8,16" /* of `ccc table`, without -n */
 #define EAGER_BYTES (4u << 20) /* NCCL_BUFFSIZE */
 
-static const char *const stages[] = { [EMIT_AST] = "ast",
-				      [EMIT_PROGRAM] = "program",
-				      [EMIT_PLAN] = "plan",
-				      [EMIT_JSON] = "json",
-				      [EMIT_HEADER] = "header",
-				      [EMIT_SO] = "so",
-				      [EMIT_CUDA] = "cuda",
-				      [EMIT_PTX] = "ptx",
-				      [EMIT_MSCCL_XML] = "msccl-xml",
-				      [EMIT_CSV] = "csv",
-				      NULL };
+static const char *const stages[] = {
+	[EMIT_AST] = "ast",   [EMIT_PROGRAM] = "program", [EMIT_PLAN] = "plan",
+	[EMIT_JSON] = "json", [EMIT_HEADER] = "header",	  [EMIT_SO] = "so",
+	[EMIT_CUDA] = "cuda", [EMIT_PTX] = "ptx",	  [EMIT_MSCCL_XML] = "msccl-xml",
+	[EMIT_CSV] = "csv",   [EMIT_CCS] = "ccs",	  NULL
+};
 static const char *const formats[] = {
 	[DIAG_TEXT] = "text", [DIAG_JSON] = "json", [DIAG_SARIF] = "sarif", NULL
 };
@@ -98,7 +93,8 @@ static const struct spec specs[] = {
 	{ "--step", NUMBERS, AT(options.view.steps), 0, NULL, NULL, " LIST",
 	  "explain: show only these steps" },
 	{ "--on", TEXT, AT(options.on), 0, NULL, NULL, " MACHINE",
-	  "simulate, bound: a topology with times: 'nodes(8)', FILE.ccs:NAME;\n"
+	  "simulate, bound: a topology with times: hgx_h100, 'nodes(8)',\n"
+	  "FILE.ccs:NAME, NCCL's FILE.xml;\n"
 	  "default: the schedule's" },
 	{ "-b", BYTES, AT(options.least), 0, NULL, NULL, " BYTES",
 	  "simulate, bound: the smallest size of a rank's larger buffer; default: 1K" },
@@ -113,7 +109,7 @@ static const struct spec specs[] = {
 	  "all of these, trace (for Perfetto) and tuning; default: text, or the ending of -o" },
 	{ "--emit", CHOICE, AT(options.emit), 0, NULL, stages, "=STAGE",
 	  "ast, program, plan, json, header, cuda, ptx or msccl-xml, to -o or stdout;\n"
-	  "csv: a pipeline with its messages" },
+	  "csv: a pipeline with its messages; ccs: NCCL's topology XML as a topology" },
 	{ "--check", FLAG, AT(options.format_check), 0, NULL, NULL, NULL,
 	  "fmt: list the files that differ from their canonical text" },
 	{ "-i", FLAG, AT(options.format_in_place), 0, NULL, NULL, NULL, "fmt: rewrite the files" },

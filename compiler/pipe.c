@@ -74,7 +74,7 @@ static void act(struct session *s, struct ctx *c, const struct pipe *p, bool low
 /* Reads and checks the text; NULL: an error was reported. */
 static struct pipe *read_pipe(struct session *s)
 {
-	struct source *source = session_read(s);
+	struct source *source = session_read(s, s->o->file);
 	struct pipe *p;
 	uint32_t most = 0xfffffe; /* op.site has 24 bits */
 

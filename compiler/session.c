@@ -89,6 +89,26 @@ static void format(struct session *s, struct front *f)
 	}
 }
 
+/* Whether --emit writes such a file. False: not, which is reported. */
+static bool is_written(struct session *s)
+{
+	const struct options *o = s->o;
+	bool csv = o->emit == EMIT_CSV && !pipe_is_name(o->file);
+	bool ccs = o->emit == EMIT_CCS && !msccl_is_name(o->file);
+
+	if (!csv && !ccs)
+		return true;
+	struct diag *g =
+		diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK,
+			 csv ? "--emit=csv is only of a pipeline, a .csv file, not of %s"
+			     : "--emit=ccs is only of a topology of NCCL, an .xml file, not of %s",
+			 o->file);
+	if (ccs)
+		diag_help(&s->diags, g, "`ccc fmt` prints a schedule");
+	s->status = 2;
+	return false;
+}
+
 static void run(struct session *s)
 {
 	struct front f = {
@@ -117,6 +137,8 @@ static void run(struct session *s)
 		s->status = 2;
 		return;
 	}
+	if (!is_written(s))
+		return;
 	if (msccl_is_name(s->o->file)) {
 		run_msccl(s);
 		return;

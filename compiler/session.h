@@ -63,6 +63,11 @@ void cure_text(struct session *s, const struct decl *schedule, uint32_t first, u
 /* run_schedules for an algorithm in MSCCL XML, which is one instance (msccl.c). */
 void run_msccl(struct session *s);
 
+/* A topology of NCCL, which is no algorithm (nccl_topology.c); and its text in the schedule language, with its
+ * name: NULL: there is none, which is reported. */
+void run_topology(struct session *s, struct source *source);
+const char *topology_text(struct session *s, struct source *source, const char **name);
+
 /* run_schedules for a pipeline (pipe.c); and whether a file is a pipeline, by its name. */
 void run_pipe(struct session *s);
 bool pipe_is_name(const char *name);
@@ -82,8 +87,8 @@ void session_bound(struct session *s);
  * a mistake, which is reported. */
 struct instance session_machine(struct session *s, uint32_t nranks);
 
-/* Reads the file, which is no schedule; NULL: it cannot be read, which is reported. */
-struct source *session_read(struct session *s);
+/* Reads a file that is no schedule; NULL: it cannot be read, which is reported. */
+struct source *session_read(struct session *s, const char *file);
 
 /* Checks before the work whether the product can be written to its place; if not, reports it. */
 bool session_can_write(struct session *s);

@@ -43,16 +43,16 @@ bool session_can_write(struct session *s)
 	return false;
 }
 
-struct source *session_read(struct session *s)
+struct source *session_read(struct session *s, const char *file)
 {
-	struct source text = { .name = s->o->file };
-	struct unread no = read_file(&s->arena, s->o->file, &text);
+	struct source text = { .name = file };
+	struct unread no = read_file(&s->arena, file, &text);
 	struct source *source = no.why ? NULL : source_adopt(&s->sources, text);
 
 	if (!source) {
-		struct diag *g = diag_add(&s->diags, SEV_ERROR, 701, NOWHERE, NO_RANK,
-					  "cannot read '%s': %s", s->o->file,
-					  no.why ? no.why : "it is too large");
+		struct diag *g =
+			diag_add(&s->diags, SEV_ERROR, 701, NOWHERE, NO_RANK,
+				 "cannot read '%s': %s", file, no.why ? no.why : "it is too large");
 		if (no.help)
 			diag_help(&s->diags, g, "%s", no.help);
 		s->status = 2;

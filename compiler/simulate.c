@@ -19,14 +19,17 @@ static const char *limit_text(struct arena *a, const struct machine *m, const st
 {
 	const struct machine_link *l;
 
-	if (!p->messages)
-		return "no messages";
-	if (p->link == NONE || (p->seconds > 0 && p->latency >= p->seconds / 2))
+	if (p->messages && p->seconds > 0 && p->latency >= p->seconds / 2)
 		return arena_printf(a, "latency of %u message%s, %.0f %%", p->messages,
 				    p->messages == 1 ? "" : "s", 100 * p->latency / p->seconds);
 	if (p->rank != NONE && p->working > p->busy)
-		return arena_printf(a, "a worker of rank %u, %.0f %%", p->rank,
-				    100 * p->working / p->seconds);
+		return arena_printf(a, "%s of rank %u, %.0f %%",
+				    m->cost.worker > 0 ? arena_printf(a, "one worker's %.3g GB/s",
+								      m->cost.worker * 1e-9)
+						       : "one worker",
+				    p->rank, 100 * p->working / p->seconds);
+	if (p->link == NONE)
+		return "no messages";
 	l = &m->links[p->link];
 	return arena_printf(a, "link %s -> %s, %.0f %%", machine_node(m, a, l->src),
 			    machine_node(m, a, l->dst),

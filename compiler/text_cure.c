@@ -113,9 +113,10 @@ static bool is_right(struct search *x, const char *text, uint32_t nranks, uint64
 	o.certificate = NULL;
 	o.sheet = NULL;
 	o.verbose = false;
-	/* An operation that never runs, or that nothing needs, is no cure. */
-	o.warn = (struct diag_warnings){ .off = ~(diag_warning_bit(W_BRANCH) |
-						  diag_warning_bit(W_DEAD)) };
+	/* An operation that never runs, or that nothing needs for any N, is no cure. */
+	o.warn = (struct diag_warnings){
+		.off = nranks ? ~0u : ~(diag_warning_bit(W_BRANCH) | diag_warning_bit(W_DEAD))
+	};
 	o.most_work = work;
 	s->compile_text(&o, &to);
 	return right;
@@ -209,6 +210,14 @@ static struct diag *report_of(const struct session *s, uint32_t first)
 		       : NULL;
 }
 
+/* Whether an edit makes of another place what the first edit takes away: of two places that differ
+ * either may be meant. */
+static bool is_inverse(struct search *x, const struct edit *e, const struct edit *f)
+{
+	return !e->what && !f->what && !strcmp(e->text, text_of(&x->e, f->span)) &&
+	       !strcmp(f->text, text_of(&x->e, e->span));
+}
+
 /* Tries the single edits from `from` to `to`, and offers the nearest; among these one in the
  * report's line. */
 static bool try_single(struct search *x, struct diag *g, enum far from, enum far to)
@@ -228,6 +237,12 @@ static bool try_single(struct search *x, struct diag *g, enum far from, enum far
 	}
 	if (found)
 		offer(x, g, &found, 1);
+	for (uint32_t i = 0; i < x->e.n && found; i++) {
+		const struct edit *e = &x->e.v[i];
+
+		if (e->far == found->far && is_inverse(x, found, e) && passes(x, &e, 1))
+			diag_cure(&x->e.s->diags, g, "or %s", edit_text(x, e));
+	}
 	return found != NULL;
 }
 
@@ -321,6 +336,9 @@ void cure_text(struct session *s, const struct decl *schedule, uint32_t first, u
 	for (uint32_t i = 0; i < s->sources.n; i++)
 		x.each += (uint64_t)s->sources.v[i]->len * WORK_BYTE;
 	x.e.code = g->code;
+	x.e.in_one_place = true;
+	for (uint32_t i = 0; i < g->notes.n; i++)
+		x.e.in_one_place &= !g->notes.v[i].span.hi || g->notes.v[i].span.lo == g->span.lo;
 	text_edits(&x.e);
 	if (!try_single(&x, g, CHANGED, LEFT_OUT) && !try_single(&x, g, LIMITED, LIMITED) &&
 	    !try_same(&x, g) && !try_pairs(&x, g) && !try_single(&x, g, DIVIDED, LAST))

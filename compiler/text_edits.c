@@ -13,7 +13,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-enum { MOST_EDITS = 2000, MOST_ENTRIES = 32, MOST_NAMES = 12 };
+enum { MOST_EDITS = 4000, MOST_ENTRIES = 32 };
 #define MOST_SHOWN 70		       /* bytes of a text in a message */
 #define MOST_MOVED 2000u	       /* bytes of a statement that is moved or unwrapped */
 #define MOST_RENAMED 200u	       /* bytes of a range with another name in it */
@@ -230,6 +230,26 @@ static const char *mirrored(struct edits *x, const struct expr *e)
 			    text_of(x, (struct span){ operator_span(x, sum).hi, e->span.hi }));
 }
 
+/* Another expression for e, with parentheses where they are needed. */
+static void put(struct edits *x, enum kin kin, const struct expr *e, const char *text)
+{
+	bool word = word_length(text) == strlen(text);
+	struct span span = e->span, around = { e->span.lo - 1, e->span.hi + 1 };
+
+	if (word && e->parens && e != x->top && *text_of(x, around) == '(' &&
+	    *text_of(x, (struct span){ e->span.hi, around.hi }) == ')')
+		span = around;
+	else if (!word && !e->parens && e != x->top)
+		text = arena_printf(&x->s->arena, "(%s)", text);
+	replace_kin(x, kin, span, text);
+}
+
+static void swap(struct edits *x, const struct expr *e, const char *text)
+{
+	x->far = SWAPPED;
+	put(x, ALONE, e, text);
+}
+
 /* One more, one less. */
 static void numbers(struct edits *x, const struct expr *e, struct span span)
 {
@@ -245,6 +265,11 @@ static void binary(struct edits *x, const struct expr *e)
 		[OP_LT] = OP_LE, [OP_LE] = OP_LT,   [OP_GT] = OP_GE,
 		[OP_GE] = OP_GT, [OP_ADD] = OP_SUB, [OP_SUB] = OP_ADD
 	};
+	static const enum expr_op swapped[] = {
+		[OP_OR] = OP_AND,  [OP_AND] = OP_OR,  [OP_EQ] = OP_NE,	 [OP_NE] = OP_EQ,
+		[OP_LT] = OP_GE,   [OP_GE] = OP_LT,   [OP_GT] = OP_LE,	 [OP_LE] = OP_GT,
+		[OP_SHL] = OP_SHR, [OP_SHR] = OP_SHL, [OP_DIV] = OP_MOD, [OP_MOD] = OP_DIV,
+	};
 	struct arena *a = &x->s->arena;
 	bool compares = e->op >= OP_LT && e->op <= OP_GE;
 	const struct expr *base = e->a;
@@ -258,11 +283,7 @@ static void binary(struct edits *x, const struct expr *e)
 		base = base->b;
 	if (e->op == OP_BXOR && base->kind == E_INT && base->value == 2)
 		replace(x, (struct span){ base->span.lo, e->span.hi },
-			arena_printf(a,
-				     base == e->a && x->outer.lo == e->span.lo &&
-						     x->outer.hi == e->span.hi
-					     ? "1 << %s"
-					     : "(1 << %s)",
+			arena_printf(a, base == e->a && e == x->top ? "1 << %s" : "(1 << %s)",
 				     text_of(x, (struct span){ e->b->span.lo, e->span.hi })));
 	if (is_sum(e) && is_mod(e->b) && !e->b->parens) /* a + 1 % N */
 		replace_kin(x, WRAP, e->span,
@@ -270,8 +291,8 @@ static void binary(struct edits *x, const struct expr *e)
 					 text_of(x, (struct span){ e->span.lo, e->b->a->span.hi }),
 					 text_of(x, (struct span){ operator_span(x, e->b).lo,
 								   e->span.hi })));
-	if (e->op == OP_DIV && x->role == PEER && !e->a->parens && e->a->kind == E_RANK)
-		replace(x, e->a->span, "(rank - 1)");
+	if (e->op == OP_DIV && (e->a->kind == E_RANK || e->a->kind == E_NAME))
+		put(x, ALONE, e->a, shifted(x, e->a, -1));
 	if (compares || (is_sum(e) && x->role != RANGE_END))
 		replace_kin(x, compares ? RELATION : SIGN, operator_span(x, e),
 			    lang_op_text(other[e->op]));
@@ -290,13 +311,48 @@ static void binary(struct edits *x, const struct expr *e)
 	if (e->op == OP_SUB && e->a->kind == E_N && !is_number(e->b))
 		replace(x, e->a->span, "N - 1");
 	if ((e->op == OP_SHL || e->op == OP_SHR) && !is_number(e->b)) {
-		replace_kin(x, UP, e->b->span,
-			    arena_printf(a, e->b->parens ? "%s" : "(%s)", shifted(x, e->b, 1)));
-		replace_kin(x, DOWN, e->b->span,
-			    arena_printf(a, e->b->parens ? "%s" : "(%s)", shifted(x, e->b, -1)));
+		put(x, UP, e->b, shifted(x, e->b, 1));
+		put(x, DOWN, e->b, shifted(x, e->b, -1));
 	}
 	if (e->op == OP_MUL && is_number(e->a) && e->a->value == 2) /* 2 * h */
-		replace_kin(x, DOWN, e->span, text_of(x, e->b->span));
+		put(x, DOWN, e, text_of(x, e->b->span));
+	if (e->op < sizeof(swapped) / sizeof(*swapped) && swapped[e->op]) {
+		x->far = SWAPPED;
+		replace(x, operator_span(x, e), lang_op_text(swapped[e->op]));
+	}
+	swap(x, e, text_of(x, e->a->span));
+	swap(x, e, text_of(x, e->b->span));
+	if (e->op == OP_SUB)
+		swap(x, e,
+		     arena_printf(a, "%s - %s", text_of(x, e->b->span), text_of(x, e->a->span)));
+}
+
+/* Whether a loop's variable is the only name in an expression. */
+static bool is_of_loop(const struct expr *e, const struct symbol **loop)
+{
+	if (!e)
+		return true;
+	if (e->kind == E_NAME) {
+		bool same = e->sym && e->sym->kind == SYM_LOOP && (!*loop || *loop == e->sym);
+
+		*loop = e->sym;
+		return same;
+	}
+	for (const struct expr *arg = e->args; arg; arg = arg->next)
+		if (!is_of_loop(arg, loop))
+			return false;
+	return (e->kind == E_INT || e->kind == E_BINARY || e->kind == E_CALL) &&
+	       is_of_loop(e->a, loop) && is_of_loop(e->b, loop);
+}
+
+/* Another number for a name. */
+static void other_name(struct edits *x, const struct expr *e)
+{
+	for (uint32_t i = x->nscope; i-- > 0;)
+		if (x->scope[i]->kind != SYM_BUFFER)
+			swap(x, e, x->scope[i]->name);
+	swap(x, e, "rank");
+	swap(x, e, "N");
 }
 
 /* The schedule's parameter that is the contract's root, or NULL. */
@@ -318,10 +374,33 @@ static void names_of_topology(struct edits *x, struct span span)
 			replace(x, span, s->name.name);
 }
 
+/* A table of numbers up to nargs with the one that it lacks. */
+static void missing_entry(struct edits *x, const struct expr *table)
+{
+	int64_t lacks = (int64_t)table->nargs * (table->nargs + 1) / 2;
+	uint32_t at = table->span.hi - 1;
+
+	for (const struct expr *e = table->args; e; e = e->next) {
+		if (!is_number(e))
+			return;
+		lacks -= e->value;
+	}
+	if (lacks < 0 || lacks > table->nargs)
+		return;
+	replace(x, (struct span){ at, at }, arena_printf(&x->s->arena, ", %" PRId64, lacks));
+	for (const struct expr *e = table->args; e; e = e->next)
+		replace(x, (struct span){ e->span.lo, e->span.lo },
+			arena_printf(&x->s->arena, "%" PRId64 ", ", lacks));
+}
+
 static void inside(struct edits *x, const struct expr *e, bool counted)
 {
-	if (!e)
+	const struct symbol *loop = NULL;
+
+	if (!e || (e->kind == E_TABLE && e->nargs > MOST_ENTRIES))
 		return;
+	if (e->kind == E_TABLE)
+		missing_entry(x, e);
 	if (is_number(e) && !counted) {
 		if (e->value == 0 && root_name(x) && x->role != RANGE_END)
 			replace_kin(x, ROOT, e->span, root_name(x));
@@ -329,10 +408,10 @@ static void inside(struct edits *x, const struct expr *e, bool counted)
 	}
 	if (e->kind == E_BINARY)
 		binary(x, e);
-	if (e->kind == E_NAME && x->role == INDEX && e->sym && e->sym->kind == SYM_PARAM)
-		replace(x, e->span, "N");
-	if (e->kind == E_RANK && x->role == OTHER)
-		names_of_topology(x, e->span);
+	if (e->kind == E_RANK || e->kind == E_N || (e->kind == E_NAME && e->sym))
+		other_name(x, e);
+	if (is_of_loop(e, &loop) && loop)
+		put(x, POWER, e, arena_printf(&x->s->arena, "1 << %s", loop->name));
 	if (e->kind == E_CALL && (e->builtin == BUILTIN_ILOG2 || e->builtin == BUILTIN_CLOG2) &&
 	    text_is_here(x, e->span))
 		replace(x, (struct span){ e->span.lo, e->span.lo + 5 },
@@ -373,32 +452,15 @@ static void wrapped(struct edits *x, const struct expr *e)
 	}
 }
 
-/* Names of numbers: parameters of the schedule, its first lets, and those of the topology. */
-static uint32_t names(const struct edits *x, const char **v)
-{
-	const struct decl *d = x->schedule, *t = d->topology;
-	uint32_t n = 0;
-
-	for (const struct binding *p = d->params; p && n < MOST_NAMES; p = p->next)
-		v[n++] = p->name.name;
-	for (const struct stmt *s = d->body; s && s->kind == S_LET && n < MOST_NAMES; s = s->next)
-		v[n++] = s->name.name;
-	for (const struct stmt *s = t ? t->body : NULL; s && n < MOST_NAMES; s = s->next)
-		if (s->kind == S_LET)
-			v[n++] = s->name.name;
-	return n;
-}
-
 /* An index within a part of the buffer: `c * N + ` before it. */
 static void in_part(struct edits *x, const struct expr *e)
 {
-	const char *v[MOST_NAMES], *size = is_mod(e) ? text_of(x, e->b->span) : "N";
-	uint32_t n = strcmp(size, "N") ? names(x, v) : 0;
+	const char *size = is_mod(e) ? text_of(x, e->b->span) : "N";
 
-	for (uint32_t i = 0; i < n + x->ninner; i++)
-		replace(x, (struct span){ e->span.lo, e->span.lo },
-			arena_printf(&x->s->arena, "%s * %s + ", i < n ? v[i] : x->inner[i - n],
-				     size));
+	for (uint32_t i = 0; i < x->nscope; i++)
+		if (x->scope[i]->kind != SYM_BUFFER)
+			replace(x, (struct span){ e->span.lo, e->span.lo },
+				arena_printf(&x->s->arena, "%s * %s + ", x->scope[i]->name, size));
 }
 
 /* A name or number alone is shown with what is around it. */
@@ -407,6 +469,7 @@ static void expression_in(struct edits *x, const struct expr *e, enum role role,
 	if (!e || !text_is_here(x, e->span))
 		return;
 	x->role = role;
+	x->top = e;
 	x->outer = e->a || e->args ? e->span : around;
 	inside(x, e, false);
 	if (role == RANGE_END && is_sum(e) && is_number(e->b) && e->op == OP_ADD)
@@ -442,15 +505,33 @@ static void expression(struct edits *x, const struct expr *e, enum role role)
 		expression_in(x, e, role, e->span);
 }
 
-/* data[i * G .. (i + 1) * G] with another of the schedule's numbers for G. */
+/* data[i * G .. (i + 1) * G] with another number for G. */
 static void other_names(struct edits *x, struct span span)
 {
-	const char *v[MOST_NAMES];
-	uint32_t n = names(x, v);
+	const char *text = text_of(x, span);
 
-	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t j = 0; j < n; j++)
-			replace(x, span, renamed(x, text_of(x, span), v[i], v[j]));
+	for (uint32_t i = 0; i < x->nscope; i++)
+		for (uint32_t j = 0; j < x->nscope && word_in(text, x->scope[i]->name); j++)
+			if (x->scope[i]->kind != SYM_BUFFER && x->scope[j]->kind != SYM_BUFFER)
+				replace(x, span,
+					renamed(x, text, x->scope[i]->name, x->scope[j]->name));
+}
+
+/* The same chunks of another buffer, or all of it, or the rank's. */
+static void other_buffer(struct edits *x, const struct ref *r)
+{
+	const char *tail = text_of(x, (struct span){ r->name.span.hi, r->span.hi });
+	const char *forms[] = { tail, *tail ? "" : "[rank]" };
+
+	for (uint32_t i = x->nscope; i-- > 0;)
+		for (int k = 0; k < 2 && x->scope[i]->kind == SYM_BUFFER; k++) {
+			const char *name = x->scope[i]->name;
+
+			if (x->scope[i] == r->sym)
+				continue;
+			x->far = SWAPPED;
+			replace(x, r->span, arena_printf(&x->s->arena, "%s%s", name, forms[k]));
+		}
 }
 
 static void chunks(struct edits *x, const struct ref *r)
@@ -467,13 +548,15 @@ static void chunks(struct edits *x, const struct ref *r)
 		return;
 	x->outer = r->span;
 	x->role = INDEX;
+	other_buffer(x, r);
 	if (r->kind == REF_ALL) {
 		replace_kin(x, BLOCK, r->span, arena_printf(a, "%s[rank]", name));
 		if (x->peer)
 			replace_kin(x, BLOCK, r->span, arena_printf(a, "%s[%s]", name, x->peer));
-		for (uint32_t i = 0; i < x->ninner; i++)
-			replace_kin(x, BLOCK, r->span,
-				    arena_printf(a, "%s[%s]", name, x->inner[i]));
+		for (uint32_t i = 0; i < x->nscope; i++)
+			if (x->scope[i]->kind == SYM_LOOP)
+				replace_kin(x, BLOCK, r->span,
+					    arena_printf(a, "%s[%s]", name, x->scope[i]->name));
 		return;
 	}
 	lo = text_of(x, r->lo->span);
@@ -600,6 +683,7 @@ static void move_down(struct edits *x, const struct stmt *s)
 	enum { FAR = 4 };
 	struct arena *a = &x->s->arena;
 	const struct stmt *to = s->next;
+	bool in_circle = x->code == 304 && x->in_one_place;
 
 	for (int i = 0; to && i < FAR && (is_op(to) || to->kind == S_IF || to->kind == S_FOR);
 	     i++, to = to->next) {
@@ -610,12 +694,12 @@ static void move_down(struct edits *x, const struct stmt *s)
 		if (!text_is_here(x, all) || all.hi - all.lo >= MOST_MOVED)
 			continue;
 		x->kin = ORDER;
-		x->far = x->code == 304 ? CHANGED : GUARDED;
+		x->far = in_circle ? CHANGED : GUARDED;
 		edit(x, all, arena_printf(a, "step { %s }", text_of(x, all)),
 		     "one `step { ... }` around line %u and line %u", line_of(x, s->span),
 		     line_of(x, to->span));
 		x->kin = ORDER;
-		x->far = x->code == 304 ? GUARDED : CHANGED;
+		x->far = in_circle ? GUARDED : CHANGED;
 		edit(x, all,
 		     arena_printf(a, "%s%s%s", text_of(x, rest), text_of(x, between),
 				  text_of(x, s->span)),
@@ -747,6 +831,45 @@ static void unwrapped(struct edits *x, const struct stmt *s)
 	edit(x, s->span, text_of(x, (struct span){ s->body->span.lo, last->span.hi }),
 	     "leaving out `%s%s` in line %u", s->e ? "if " : "step",
 	     s->e ? text_of(x, s->e->span) : "", line_of(x, s->span));
+}
+
+/* if rank == R { send x to q } else { recv x from R }, and vice versa */
+static void missing_else(struct edits *x, const struct stmt *s)
+{
+	static const char *const words[] = { "send", "recv", "reduce" };
+	struct arena *a = &x->s->arena;
+	const struct expr *is = s->e;
+	const struct stmt *op = s->body, *loop = NULL;
+	const char *peer, *peers[3];
+	uint32_t line = line_of(x, (struct span){ s->span.hi, s->span.hi });
+
+	if (s->orelse || !op || is->kind != E_BINARY || is->op < OP_EQ || is->op > OP_GE)
+		return;
+	for (; op->kind == S_FOR || op->kind == S_IF; op = op->body)
+		loop = op->kind == S_FOR ? op : loop;
+	if (!is_message(op) || !text_is_here(x, op->span) || !text_is_here(x, s->span))
+		return;
+	peer = text_of(x, op->e->span);
+	peers[0] = loop ? renamed(x, peer, loop->name.name, text_of(x, is->b->span)) : NULL;
+	peers[1] = mirrored(x, op->e);
+	peers[2] = is->a->kind == E_RANK ? text_of(x, is->b->span) : NULL;
+	for (uint32_t i = 0; i < 3 * (x->nscope + 1); i++) {
+		const struct symbol *other = i / 3 ? x->scope[i / 3 - 1] : NULL;
+
+		if (!peers[i % 3] || (other && other->kind != SYM_BUFFER))
+			continue;
+		for (int kind = 0; kind < 3; kind++) {
+			const char *text =
+				arena_printf(a, "%s %s %s %s", words[kind],
+					     other ? other->name : text_of(x, op->x->span),
+					     kind ? "from" : "to", peers[i % 3]);
+			x->far = ADDED;
+			if ((kind == 0) != (op->kind == S_SEND))
+				edit(x, (struct span){ s->span.hi, s->span.hi },
+				     arena_printf(a, " else { %s }", text),
+				     "`else { %s }` behind line %u", text, line);
+		}
+	}
 }
 
 /* ---- one statement as two ---------------------------------------------------------------- */
@@ -922,8 +1045,6 @@ static void group(struct edits *x, const struct stmt *s)
 	if (s->e->kind != E_NAME && s->e->kind != E_BINARY)
 		return;
 	x->role = OTHER;
-	x->outer = (struct span){ s->e->span.lo, s->e3->span.hi };
-	other_names(x, s->e->span);
 	x->outer = s->e->span;
 	replace_kin(x, TIMES, s->e->span,
 		    arena_printf(&x->s->arena, s->e2->kind == E_BINARY ? "%s * (%s)" : "%s * %s",
@@ -943,9 +1064,14 @@ static void statement(struct edits *x, const struct stmt *s)
 			expression_in(x, s->e3, OTHER,
 				      (struct span){ s->e->span.lo, s->e3->span.hi });
 	} else {
-		expression(x, s->e, x->peer ? PEER : OTHER);
-		expression(x, s->e2, OTHER);
-		expression(x, s->e3, OTHER);
+		struct span all = { s->e ? s->e->span.lo : 0, s->e3 ? s->e3->span.hi : 0 };
+
+		expression_in(x, s->e, x->peer ? PEER : OTHER,
+			      s->e3  ? all
+			      : s->e ? s->e->span
+				     : all);
+		expression_in(x, s->e2, OTHER, all);
+		expression_in(x, s->e3, OTHER, all);
 	}
 	if (s->kind == S_FN)
 		expression(x, s->fn->body, OTHER);
@@ -972,8 +1098,10 @@ static void statement(struct edits *x, const struct stmt *s)
 	}
 	if ((s->kind == S_IF && !s->orelse) || s->kind == S_STEP)
 		unwrapped(x, s);
-	if (s->kind == S_IF)
+	if (s->kind == S_IF) {
 		without_else(x, s);
+		missing_else(x, s);
+	}
 	if ((s->kind == S_PAR || s->kind == S_PAR_FOR) && text_is_here(x, s->span))
 		one_by_one(x, s);
 	if (s->kind == S_STEP || s->kind == S_FOR)
@@ -1007,23 +1135,34 @@ static bool is_near(struct edits *x, struct span span)
 	return false;
 }
 
+static void define(struct edits *x, const struct symbol *sym)
+{
+	if (sym && x->nscope < sizeof(x->scope) / sizeof(*x->scope) &&
+	    (sym->kind != SYM_LET || sym->value->kind != E_TABLE))
+		x->scope[x->nscope++] = sym;
+}
+
 static void statements(struct edits *x, const struct stmt *s, const struct stmt *up, bool near)
 {
+	uint32_t nscope = x->nscope;
+
 	for (; s; s = s->next) {
-		bool names_one = (s->kind == S_FOR || s->kind == S_PAR_FOR) && x->ninner < 4;
+		bool in_group = x->in_group, names_one = s->kind == S_FOR || s->kind == S_PAR_FOR;
 
 		x->up = up && !up->orelse ? up : NULL;
 		if (is_near(x, s->span) == near)
 			statement(x, s);
 		if (names_one)
-			x->inner[x->ninner++] = s->name.name;
-		bool in_group = x->in_group;
+			define(x, s->var);
 		x->in_group |= s->kind == S_WITHIN;
 		statements(x, s->body, s->kind == S_IF ? s : NULL, near);
 		x->in_group = in_group;
 		statements(x, s->orelse, NULL, near);
-		x->ninner -= names_one;
+		x->nscope -= names_one;
+		if (s->kind == S_LET || s->kind == S_SCRATCH)
+			define(x, s->kind == S_LET ? s->var : s->buffer->sym);
 	}
+	x->nscope = nscope;
 }
 
 static void take_conditions(struct edits *x, const struct stmt *s)
@@ -1067,22 +1206,38 @@ static void exchanges(struct edits *x)
 
 /* ---- missing statements ----------------------------------------------------------------------- */
 
-/* A rank's own chunks in the result: copy a into b[rank] */
-static void own_copies(struct edits *x)
+/* Copies between buffers that the text lacks: a rank's own chunks in the result, or in a scratch,
+ * before the first operation; a scratch's in the result, at the end. */
+static void missing_copies(struct edits *x)
 {
-	const struct buffer_def *in = x->schedule->buffers, *out = in ? in->next : NULL;
-	const struct stmt *s = x->schedule->body;
+	struct arena *a = &x->s->arena;
+	const struct stmt *first = x->schedule->body, *last = last_of(first);
+	const struct buffer_def *b[8];
+	uint32_t n = 0;
 
-	if (!out || in->dir != DIR_IN || out->dir != DIR_OUT || !s)
-		return;
-	for (int i = 0; i < 4; i++) {
-		const char *text =
-			arena_printf(&x->s->arena, "copy %s%s into %s%s", in->name.name,
-				     i & 1 ? "[rank]" : "", out->name.name, i & 2 ? "" : "[rank]");
+	for (const struct buffer_def *d = x->schedule->buffers; d && n < 4; d = d->next)
+		b[n++] = d;
+	for (const struct stmt *s = first; s; s = s->next)
+		if (s->kind == S_SCRATCH && n < sizeof(b) / sizeof(*b))
+			b[n++] = s->buffer;
+	while (first && (first->kind == S_LET || first->kind == S_FN || first->kind == S_SCRATCH))
+		first = first->next;
+	for (uint32_t i = 0; first && i < n * n * 4; i++) {
+		const struct buffer_def *from = b[i / 4 / n], *to = b[i / 4 % n];
+		bool ends = from->dir == DIR_SCRATCH;
+		uint32_t at = ends ? last->span.hi : first->span.lo;
+		const char *text, *line = new_line(x, first->span.lo);
+
+		if (from == to || from->dir == DIR_OUT || to->dir == DIR_IN ||
+		    to->dir == (ends ? DIR_SCRATCH : DIR_INOUT))
+			continue;
+		text = arena_printf(a, "copy %s%s into %s%s", from->name.name,
+				    i & 1 ? "[rank]" : "", to->name.name, i & 2 ? "" : "[rank]");
 		x->far = ADDED;
-		edit(x, (struct span){ s->span.lo, s->span.lo },
-		     arena_printf(&x->s->arena, "%s\n  ", text), "`%s` before line %u", text,
-		     line_of(x, s->span));
+		edit(x, (struct span){ at, at },
+		     arena_printf(a, "%s%s%s", ends ? line : "", text, ends ? "" : line),
+		     ends ? "`%s` behind line %u" : "`%s` before line %u", text,
+		     line_of(x, ends ? (struct span){ at, at } : first->span));
 	}
 }
 
@@ -1272,13 +1427,43 @@ static void topologies(struct edits *x)
 	replace(x, name, "full");
 }
 
+/* A scan that is said to be an allreduce. */
+static void scan(struct edits *x)
+{
+	struct arena *a = &x->s->arena;
+	const struct decl *d = x->schedule;
+	struct span head = { d->span.lo, d->contract_name.span.lo };
+	const char *name, *text;
+
+	if (strcmp(d->contract_name.name, "allreduce") != 0 || !text_is_here(x, d->span))
+		return;
+	name = d->buffers->name.name;
+	text = arena_printf(
+		a, "contract scan(inout %s[C]) ensures %s[i] == sum(q in 0..rank+1: %s[i]@q)", name,
+		name, name);
+	x->far = ELSEWHERE;
+	edit(x, (struct span){ head.lo, d->contract_name.span.hi },
+	     arena_printf(a, "%s\n\n%sscan", text, text_of(x, head)),
+	     "each rank has the sum up to itself, which is a scan: `%s` before line %u, and `scan` in "
+	     "place of `allreduce`,",
+	     text, line_of(x, d->span));
+}
+
 /* a[rank]@i for a[i]@rank, in a contract of the file. */
 static void promises(struct edits *x)
 {
+	static const char *const ranks[] = { "rank > 0", "rank < N - 1" };
+
 	for (const struct ensures *c = x->schedule->contract->ensures; c; c = c->next) {
 		const struct term *t = c->right->body ? c->right->body : c->right;
 
 		x->role = RANGE_END;
+		for (int i = 0; i < 2 && x->code == 203 && !c->cond && text_is_here(x, c->span);
+		     i++)
+			edit(x, (struct span){ c->left->span.lo, c->left->span.lo },
+			     arena_printf(&x->s->arena, "%s: ", ranks[i]),
+			     "`ensures %s: ...` in place of `ensures ...` in line %u", ranks[i],
+			     line_of(x, c->span));
 		if (c->right->kind == T_SUM && text_is_here(x, c->right->hi->span)) {
 			x->outer = (struct span){ c->right->lo->span.lo, c->right->hi->span.hi };
 			x->far = x->code == 203 ? CHANGED : ELSEWHERE; /* promises more */
@@ -1297,24 +1482,26 @@ static void promises(struct edits *x)
 	}
 }
 
-/* Entries of the file's tables. */
-static void entries(struct edits *x, const struct decl *d)
-{
-	if (d->kind != D_LET || d->body->e->kind != E_TABLE || d->body->e->nargs > MOST_ENTRIES)
-		return;
-	for (const struct expr *e = d->body->e->args; e; e = e->next) {
-		x->role = OTHER;
-		x->outer = d->body->e->span;
-		if (is_number(e) && text_is_here(x, e->span))
-			numbers(x, e, e->span);
-	}
-}
-
 static void all_statements(struct edits *x, bool near)
 {
-	for (const struct decl *d = x->s->module->main->decls; d; d = d->next)
-		if (d == x->schedule || d->kind == D_PROC)
-			statements(x, d->body, NULL, near);
+	const struct decl *main = x->s->module->main->decls;
+
+	for (const struct decl *d = main; d; d = d->next) {
+		if (d != x->schedule && d->kind != D_PROC)
+			continue;
+		x->nscope = 0;
+		for (const struct decl *f = main; f; f = f->next)
+			define(x, f->kind == D_LET ? f->body->var : NULL);
+		for (const struct stmt *s = d->topology ? d->topology->body : NULL; s; s = s->next)
+			define(x, s->kind == S_LET ? s->var : NULL);
+		for (const struct binding *p = d->params; p; p = p->next)
+			define(x, p->sym);
+		for (const struct param *p = d->formals; p; p = p->next)
+			define(x, param_symbol(p));
+		for (const struct buffer_def *b = d->buffers; b; b = b->next)
+			define(x, b->sym);
+		statements(x, d->body, NULL, near);
+	}
 }
 
 void text_edits(struct edits *x)
@@ -1338,13 +1525,15 @@ void text_edits(struct edits *x)
 	if (x->code == 305)
 		topologies(x);
 	promises(x);
-	own_copies(x);
+	missing_copies(x);
 	if (x->code == 206)
 		copies_of_inputs(x);
 	if (x->code == 403 || x->code == 408)
 		second_half(x);
+	scan(x);
 	all_statements(x, false);
 	for (const struct decl *d = x->s->module->main->decls; d; d = d->next)
-		entries(x, d);
+		if (d->kind == D_LET && d->body->e->kind == E_TABLE)
+			expression(x, d->body->e, OTHER);
 	exchanges(x);
 }

@@ -33,9 +33,10 @@ enum kin {
 /* How an expression is used. */
 enum role { PEER, INDEX, RANGE_END, OTHER };
 
-/* How far an edit is from the text: the nearest one that is right is offered. LIMITED: for fewer N;
- * DIVIDED: a loop as two; ELSEWHERE: another root, topology or promise; LAST: for one N. */
-enum far { CHANGED, GUARDED, ADDED, LEFT_OUT, LIMITED, DIVIDED, ELSEWHERE, LAST };
+/* How far an edit is from the text: the nearest one that is right is offered. SWAPPED: another name,
+ * operator or buffer; LIMITED: for fewer N; DIVIDED: a loop as two; ELSEWHERE: another root,
+ * topology or promise; LAST: for one N. */
+enum far { CHANGED, SWAPPED, GUARDED, ADDED, LEFT_OUT, LIMITED, DIVIDED, ELSEWHERE, LAST };
 
 struct edit {
 	struct span span;
@@ -55,19 +56,21 @@ struct edits {
 	uint32_t nranks;       /* with which it is wrong */
 	uint32_t first;	       /* of the reports */
 	int code;	       /* of the report that is printed first */
+	bool in_one_place; /* its notes are at its place: a deadlock of ranks that do the same */
 	/* Out. */
 	struct edit *v;
 	uint32_t n, cap;
 	/* Of the statement and expression that are visited. */
-	const struct stmt *up; /* the `if` whose block the statement is in; or NULL */
-	const char *peer;      /* the text of the operation's peer, or NULL */
-	const char *inner[4];  /* variables of the loops around it */
-	uint32_t ninner;
+	const struct stmt *up;		/* the `if` whose block the statement is in; or NULL */
+	const char *peer;		/* the text of the operation's peer, or NULL */
+	const struct symbol *scope[32]; /* numbers and buffers, the innermost last */
+	uint32_t nscope;
 	bool in_group; /* the statement is within a group */
 	enum kin kin;
 	enum role role;
 	enum far far;
-	struct span outer; /* the whole expression */
+	struct span outer;	/* the whole expression, and what is shown around it */
+	const struct expr *top; /* the whole expression */
 	const struct stmt *ops[12];
 	uint32_t nops; /* near ones */
 	const char *conditions[12];

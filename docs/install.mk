@@ -13,6 +13,7 @@
 INSTALL ?= install
 
 SCHEDULES := $(sort $(wildcard schedules/*.ccs))
+MACHINES := $(sort $(wildcard schedules/machines/*.ccs))
 PIPELINES := $(sort $(wildcard schedules/pipelines/*.csv))
 GENERATE := schedules/pipelines/generate.py
 MAN1 := docs/ccc.1 docs/ccrun.1
@@ -55,7 +56,7 @@ TO_DOC := "$(DESTDIR)$(DOCDIR)"
 
 .PHONY: install
 install: all editors $(BUILD)/ccs.pc
-	$(INSTALL) -d $(TO_BIN) $(TO_LIB) $(TO_PC) $(TO_INCLUDE) $(TO_DATA)/schedules/pipelines \
+	$(INSTALL) -d $(TO_BIN) $(TO_LIB) $(TO_PC) $(TO_INCLUDE) $(TO_DATA)/schedules/pipelines $(TO_DATA)/schedules/machines \
 		$(TO_MAN)/man1 $(TO_MAN)/man3 $(TO_MAN)/man5 $(TO_MAN)/man7
 	$(INSTALL) -m 755 $(BIN)/ccc $(BIN)/ccrun $(TO_BIN)
 	$(INSTALL) -m 644 $(LIB)/libccs.a $(TO_LIB)
@@ -68,6 +69,7 @@ install: all editors $(BUILD)/ccs.pc
 	$(INSTALL) -m 644 $(BUILD)/ccs.pc $(TO_PC)
 	$(INSTALL) -m 644 runtime/ccs.h $(TO_INCLUDE)
 	$(INSTALL) -m 644 $(SCHEDULES) $(TO_DATA)/schedules
+	$(INSTALL) -m 644 $(MACHINES) $(TO_DATA)/schedules/machines
 	$(INSTALL) -m 644 $(PIPELINES) $(TO_DATA)/schedules/pipelines
 	$(INSTALL) -m 755 $(GENERATE) $(TO_DATA)/schedules/pipelines
 	$(INSTALL) -m 644 $(MAN1) $(TO_MAN)/man1
@@ -100,7 +102,7 @@ wheel: all editors
 
 # Exactly what install puts there; and of folders those that are empty then: ours everywhere, and
 # any in a PREFIX that is no system's.
-OUR_FOLDERS := $(TO_LIB)/ccs $(TO_DATA)/schedules/pipelines $(TO_DATA)/schedules $(TO_DOC)/docs/course $(TO_DOC)/docs/pictures/library $(TO_DOC)/docs/pictures \
+OUR_FOLDERS := $(TO_LIB)/ccs $(TO_DATA)/schedules/pipelines $(TO_DATA)/schedules/machines $(TO_DATA)/schedules $(TO_DOC)/docs/course $(TO_DOC)/docs/pictures/library $(TO_DOC)/docs/pictures \
 	$(TO_DOC)/docs $(TO_DOC) \
 	$(addprefix $(TO_DATA)/,vscode/syntaxes vscode tree-sitter-ccs/queries tree-sitter-ccs) $(TO_DATA) \
 	$(VIM:%=$(TO_SHARE)/vim/vimfiles/%) $(TO_SHARE)/vim/vimfiles $(TO_SHARE)/vim
@@ -114,7 +116,7 @@ uninstall:
 	rm -f $(TO_LIB)/libccs_mpi.so $(TO_LIB)/libccs-mpi.so
 	rm -f $(TO_LIB)/ccs/default.tuning $(foreach m,$(notdir $(DEFAULT_MODULES)),$(TO_LIB)/ccs/$(m))
 	rm -f $(TO_INCLUDE)/ccs.h
-	rm -f $(foreach f,$(SCHEDULES) $(PIPELINES) $(GENERATE),$(TO_DATA)/$(f))
+	rm -f $(foreach f,$(SCHEDULES) $(MACHINES) $(PIPELINES) $(GENERATE),$(TO_DATA)/$(f))
 	rm -f $(MAN1:docs/%=$(TO_MAN)/man1/%) $(foreach p,$(notdir $(MAN5)),$(TO_MAN)/man5/$(p))
 	rm -f $(MAN7:docs/%=$(TO_MAN)/man7/%) $(patsubst %,$(TO_MAN)/man3/%.3,ccs $(API))
 	for f in $(EDITOR_FILES); do rm -f $(TO_SHARE)/$$f; done

@@ -154,7 +154,10 @@ static bool slice(struct mistake *m)
 	} else if (!mistake_may_operand(m) || m->ps->previous.kind != TOK_DOTDOT || !empty) {
 		return false;
 	}
-	return cure_help(m, "x is all chunks, x[e] is one, x[lo..hi] is lo to hi - 1");
+	return cure_help(m, mistake_got(m, "','")
+				    ? "x[b][c] is chunk c of block b; x[e] is one chunk, x[lo..hi] "
+				      "is lo to hi - 1"
+				    : "x is all chunks, x[e] is one, x[lo..hi] is lo to hi - 1");
 }
 
 /* data[(rank - 1 % N] */

@@ -4,6 +4,7 @@
  */
 #include "lang/habits.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char for_form[] = "write: for i in a..b { ... }";
@@ -128,6 +129,25 @@ static bool over_table(struct mistake *m)
 	return true;
 }
 
+/* An expression and 1: N of `N - 1`. */
+static const char *one_larger(struct mistake *m, const char *from, const char *to)
+{
+	const char *number = to, *sign;
+	long value;
+
+	while (number > from && number[-1] >= '0' && number[-1] <= '9')
+		number--;
+	value = strtol(number, NULL, 10);
+	sign = text_trim(from, number) - 1;
+	if (number == from)
+		return arena_printf(m->ps->arena, "%ld", value + 1);
+	if (*sign != '-' || value < 1)
+		return arena_printf(m->ps->arena, "%s + 1", text_piece(m, from, to));
+	if (value == 1)
+		return text_piece(m, from, text_trim(from, sign));
+	return arena_printf(m->ps->arena, "%s%ld", text_piece(m, from, number), value - 1);
+}
+
 static bool range(struct mistake *m)
 {
 	const char *from;
@@ -136,10 +156,9 @@ static bool range(struct mistake *m)
 		const char *last = text_skip(m->at + 1), *end = text_line_end(last);
 		const char *brace = text_find(last, end, "{");
 
-		if (brace && brace > last)
-			cure_fix(m, m->at, brace,
-				 arena_printf(m->ps->arena, "%s + 1 ",
-					      text_piece(m, last, text_trim(last, brace))));
+		end = brace ? text_trim(last, brace) : last;
+		if (end > last)
+			cure_fix(m, m->at, end, one_larger(m, last, end));
 		return cure_help(m, "a range a..b does not include b: write an end one larger");
 	}
 	if (over_table(m))

@@ -75,6 +75,33 @@ static bool declared(struct mistake *m, const char *word)
 	return cure_help(m, "numbers have no types; to name a number: let x = ...");
 }
 
+/* `x = 1`, `x += 1`, `x++` */
+static bool changed(struct mistake *m, const char *word, const char *at)
+{
+	struct arena *a = m->ps->arena;
+	const char *name = text_piece(m, word, text_word_end(word)), *before = m->ps->source->text;
+	const char *value = text_skip(at + (*at == '=' ? 1 : 2)), *line_end = text_line_end(value);
+
+	if (foreign_help(value))
+		return cure_help(m, foreign_help(value));
+	while (before < word && !word_is_one_of(before, name))
+		before += word_length(before) ? word_length(before) : 1;
+	if (before == word && *at == '=')
+		return cure_both(m, "to name a number: let x = ...", word, word, "let ");
+	m->message = arena_printf(a, "`%s` keeps its value: a name cannot be changed", name);
+	value = at[1] == *at ? "1" : text_piece(m, value, line_end);
+	return cure_help(
+		m,
+		*at == '='
+			? arena_printf(a,
+				       "use a new name: let new_%s = %s, and new_%s from there on",
+				       name, value, name)
+			: arena_printf(
+				  a,
+				  "use a new name: let new_%s = %s %c %s, and new_%s from there on",
+				  name, name, *at, value, name));
+}
+
 /* `x = 1`, `x := 1`, `x += 1`, `x++`, `x[0] = y[0]`, `x[0].send(next)` */
 static bool assigned(struct mistake *m, const char *word)
 {
@@ -86,11 +113,7 @@ static bool assigned(struct mistake *m, const char *word)
 				 arena_printf(a, "let %s =", text_piece(m, word, end)));
 	if ((*at == '=' && at[1] != '=') || (*at && strchr("+-*/%|&^", *at) && at[1] == '=') ||
 	    ((*at == '+' || *at == '-') && at[1] == *at))
-		return cure_help(m,
-				 foreign_help(text_skip(at + 1))
-					 ? foreign_help(text_skip(at + 1))
-					 : "let defines a name, which keeps its value: use a new "
-					   "name for a new value");
+		return changed(m, word, at);
 	close = *at == '[' ? text_closing(at) : NULL;
 	if (!close)
 		return false;

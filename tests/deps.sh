@@ -39,6 +39,10 @@ has_browser() { # that tests/explain/browser.py looks for
 	return 1
 }
 
+has_simgrid() { # that tests/cost/simgrid_test.sh compiles with
+	echo '#include <simgrid/s4u.hpp>' | ${CXX:-g++} -E -x c++ - >/dev/null 2>&1
+}
+
 need "${CC:-cc}" gcc libc6-dev
 need make make
 need flex flex
@@ -56,6 +60,7 @@ check)
 	! has_apt || need musl-gcc musl-tools
 	has_mpi || wanted="$wanted openmpi-bin libopenmpi-dev"
 	has_browser || wanted="$wanted chromium"
+	has_simgrid || wanted="$wanted libsimgrid-dev"
 	command -v node >/dev/null 2>&1 || wanted="$wanted nodejs"
 	for command in zsh fish vim; do
 		command -v $command >/dev/null 2>&1 || wanted="$wanted $command"

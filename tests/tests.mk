@@ -172,6 +172,10 @@ SUITES_check := \
 	"10 tests/explain/pictures_test.sh $(BUILD)" \
 	"10 tests/cost/simulate_test.sh $(BUILD)" \
 	"tests/cost/bound_test.sh $(BUILD)" \
+	"10 tests/cost/topo_test.sh $(BUILD)" \
+	"10 tests/cost/machine_test.sh $(BUILD)" \
+	"$(T)/check/diag_test tests/cost/topo/good tests/cost/topo/diag" \
+	"20 tests/cost/simgrid_test.sh $(BUILD)" \
 	"10 tests/explain/schema_test.py $(BUILD)" \
 	"100 tests/explain/page_test.py $(BUILD)" \
 	"20 tests/check/limits_test.sh $(BUILD)" \
@@ -191,7 +195,7 @@ SUITES_msccl := \
 	"$(T)/check/diag_test tests/msccl/good tests/msccl/diag" \
 	"tests/msccl/msccl_test.sh $(BUILD)" \
 	"$(T)/msccl/oracle_test 2000 1" \
-	"$(T)/msccl/fuzz_test 20 1 tests/msccl/good tests/msccl/diag"
+	"$(T)/msccl/fuzz_test 20 1 tests/msccl/good tests/msccl/diag tests/cost/topo/good tests/cost/topo/diag"
 NEEDS_msccl := all $(T)/check/diag_test
 
 SUITES_pipe := \
@@ -410,7 +414,7 @@ SUITES_long := \
 	"100 tests/pipe/torch_test.py $(BUILD) 8 16 6" \
 	"600 tests/pipe/mutants.py 100000 1 $(BUILD)" \
 	"60 tests/pipe/generator_test.py 8 16" \
-	"30 $(T)/msccl/fuzz_test 2000 2 tests/msccl/good tests/msccl/diag" \
+	"30 $(T)/msccl/fuzz_test 2000 2 tests/msccl/good tests/msccl/diag tests/cost/topo/good tests/cost/topo/diag" \
 	"300 tests/python/ends_test.sh $(BUILD) 5000" \
 	"~ tests/python/recorder_test.sh $(BUILD) 100" \
 	"10 tests/explain/schema_test.py $(BUILD) 2000" \
@@ -448,7 +452,7 @@ check-short: all $(UNITS) $(SHORT:%=$(T)/%_test) $(TEST_MODULES)
 		"$(T)/check/diag_test tests/check/diag tests/check/good schedules/broken schedules" \
 		"$(T)/check/diag_test tests/msccl/good tests/msccl/diag" \
 		"$(T)/msccl/oracle_test 500 2" \
-		"$(T)/msccl/fuzz_test 5 2 tests/msccl/good tests/msccl/diag" \
+		"$(T)/msccl/fuzz_test 5 2 tests/msccl/good tests/msccl/diag tests/cost/topo/good tests/cost/topo/diag" \
 		"tests/lower/module_test.sh $(BUILD)" \
 		"$(T)/lang/fuzz_test tests/lang/corpus" \
 		"$(T)/check/oracle_test random 400 2" \
@@ -517,7 +521,7 @@ ubsan:
 check-any-text: all $(ANY_TEXT:%=$(T)/%_test)
 	@tests/run.sh \
 		"$(T)/lang/fuzz_test tests/lang/corpus tests/check/good tests/lang/mistakes schedules schedules/broken" \
-		"$(T)/msccl/fuzz_test 5 2 tests/msccl/good tests/msccl/diag" \
+		"$(T)/msccl/fuzz_test 5 2 tests/msccl/good tests/msccl/diag tests/cost/topo/good tests/cost/topo/diag" \
 		"$(T)/lower/good_test tests/check/good" \
 		"$(T)/check/diag_test tests/check/diag tests/check/good schedules/broken schedules" \
 		"$(T)/lower/plan_test library schedules 3 8" \
@@ -533,6 +537,7 @@ bless: all $(T)/lang/mistakes_test
 	@tests/check/golden_test.sh $(BUILD) --bless
 	@for f in tests/lang/format/*.ccs; do $(BIN)/ccc fmt $$f >$${f%.ccs}.txt; done
 	@tests/msccl/msccl_test.sh $(BUILD) --bless
+	@tests/cost/topo_test.sh $(BUILD) --bless
 	@tests/pipe/pipe_test.sh $(BUILD) --bless
 	@tests/docs/docs_test.sh $(BUILD) --bless
 

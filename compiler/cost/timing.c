@@ -57,7 +57,7 @@ struct flight {
 	enum flight_state state;
 };
 
-struct fifo_run {
+struct flow {
 	struct flight *flights; /* message k is in k % nflights */
 	uint64_t nflights;
 	uint64_t left;	     /* messages that left */
@@ -103,7 +103,7 @@ struct timing {
 	uint64_t order;
 	struct flight *flights;
 	struct task_run *tasks;
-	struct fifo_run *flows;
+	struct flow *flows;
 	struct link_run *links;
 	struct chain chain; /* of the task that ends last */
 	struct arena *arena;
@@ -291,7 +291,7 @@ static void receive(struct timing *r, struct flight *x, const struct chain *chai
 /* The time of a message's arrival is known. */
 static void arrives(struct timing *r, struct flight *x)
 {
-	struct fifo_run *q = &r->flows[x->fifo];
+	struct flow *q = &r->flows[x->fifo];
 	const struct fifo *f = &r->p->fifos[x->fifo];
 
 	x->at = x->tail;
@@ -354,7 +354,7 @@ static void hop(struct timing *r, struct flight *x, int64_t head)
 static void leave(struct timing *r, uint32_t f, uint64_t k, const struct chain *chain,
 		  int64_t takes)
 {
-	struct fifo_run *q = &r->flows[f];
+	struct flow *q = &r->flows[f];
 	struct flight *x = &q->flights[k % q->nflights];
 
 	x->fifo = f;
@@ -375,7 +375,7 @@ static void leave(struct timing *r, uint32_t f, uint64_t k, const struct chain *
 /* Lets the messages of a FIFO leave that can, in a chain. */
 static void let_go(struct timing *r, uint32_t f, const struct chain *chain)
 {
-	struct fifo_run *q = &r->flows[f];
+	struct flow *q = &r->flows[f];
 
 	while (q->left < q->started[SEND] && q->started[RECV] + r->s->slots > q->left) {
 		double bytes = q->flights[q->left].bytes;
@@ -391,7 +391,7 @@ static bool start_op(struct timing *r, uint32_t task, uint32_t row)
 	const struct op *o = &r->p->tasks[task].ops[row];
 	double bytes = r->s->shares[task][row] * r->block;
 	struct task_run *t = &r->tasks[task];
-	struct fifo_run *q;
+	struct flow *q;
 	struct flight *x;
 	uint64_t k;
 
@@ -480,7 +480,7 @@ static double tile_bytes(const struct timing *r, uint32_t task)
  * it goes on then. */
 static bool has(struct timing *r, uint32_t task, uint32_t f, int side)
 {
-	struct fifo_run *q = &r->flows[f];
+	struct flow *q = &r->flows[f];
 	struct flight *x = &q->flights[q->started[side] % q->nflights];
 	struct task_run *t = &r->tasks[task];
 
@@ -514,7 +514,7 @@ static void move(struct timing *r, uint32_t task, const struct op *o, uint32_t i
 		r->noted->ops[r->noted->nops - 1].end = seconds(r, t->ends);
 	}
 	if (in != NONE) {
-		struct fifo_run *q = &r->flows[in];
+		struct flow *q = &r->flows[in];
 		struct flight *x = &q->flights[q->started[RECV]++ % q->nflights];
 		int64_t back = ticks(r, r->s->loads[in].latency);
 
@@ -527,7 +527,7 @@ static void move(struct timing *r, uint32_t task, const struct op *o, uint32_t i
 		q->waits[SEND] = false;
 	}
 	if (out != NONE) {
-		struct fifo_run *q = &r->flows[out];
+		struct flow *q = &r->flows[out];
 		uint64_t k = q->started[SEND]++;
 
 		q->flights[k % q->nflights].bytes = bytes;
@@ -626,7 +626,7 @@ static void place_flights(struct timing *r)
 	struct flight *flights;
 	uint64_t n = 0;
 
-	r->flows = ARENA_ARRAY(r->arena, struct fifo_run, r->p->nfifos);
+	r->flows = ARENA_ARRAY(r->arena, struct flow, r->p->nfifos);
 	for (uint32_t f = 0; f < r->p->nfifos; f++) {
 		uint64_t all = (uint64_t)r->p->fifos[f].nsends * r->ntiles;
 

@@ -8,7 +8,7 @@
  * long.
  */
 #include "compiler/msccl/msccl.h"
-#include "lang/keywords.h"
+#include "compiler/xml/xml.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -150,28 +150,6 @@ uint32_t msccl_size(const struct msccl *m, enum msccl_buffer b)
 	return 0;
 }
 
-static bool is_reserved(const char *name)
-{
-	size_t n;
-	const struct word *words = keyword_words(&n);
-
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(words[i].text, name))
-			return true;
-	return false;
-}
-
-const char *msccl_identifier(struct arena *a, const char *name)
-{
-	bool plain = isalpha((unsigned char)*name) && !is_reserved(name);
-	char *s = arena_printf(a, "%s%s", plain ? "" : "msccl_", name);
-
-	for (char *p = s; *p; p++)
-		if (!isalnum((unsigned char)*p))
-			*p = '_';
-	return s;
-}
-
 /* Two buffers of a schedule, with its contract. */
 static const char *free_text(struct arena *a, const struct msccl *m, uint32_t i, uint32_t o)
 {
@@ -181,11 +159,11 @@ static const char *free_text(struct arena *a, const struct msccl *m, uint32_t i,
 		return arena_printf(a,
 				    "contract custom(in a[A], out b[B])\n"
 				    "schedule %s implements custom(in i[%u], out o[%u]) { }\n",
-				    msccl_identifier(a, m->name), i, o);
+				    xml_identifier(a, "msccl_", m->name), i, o);
 	return arena_printf(a,
 			    "contract custom(in a[A][C], out b[B][C])\n"
 			    "schedule %s implements custom(in i[%u][%u], out o[%u][%u]) { }\n",
-			    msccl_identifier(a, m->name), i / cut, cut, o / cut, cut);
+			    xml_identifier(a, "msccl_", m->name), i / cut, cut, o / cut, cut);
 }
 
 const char *msccl_schedule_text(struct ctx *c, const struct msccl *m, uint32_t root)
@@ -210,7 +188,7 @@ const char *msccl_schedule_text(struct ctx *c, const struct msccl *m, uint32_t r
 	case FREE: return free_text(a, m, i, o);
 	}
 	return arena_printf(a, "schedule %s implements %s(%s%s) { }\n",
-			    msccl_identifier(a, m->name), k->contract, buffers, args);
+			    xml_identifier(a, "msccl_", m->name), k->contract, buffers, args);
 }
 
 /* ---- places of the buffers --------------------------------------------------------------- */

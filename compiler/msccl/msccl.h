@@ -2,7 +2,6 @@
  * MSCCL XML: algorithms in MSCCL's XML, as programs.
  *
  *   read.c        text -> a description: GPUs, thread blocks, steps, each with its place
- *   attributes.c  attributes of an element: numbers and words
  *   sound.c       consistency: FIFOs' ends, dependencies, chunks
  *   executors.c   limits and rules of the executors
  *   collective.c  the contract, the places of its buffers, and a schedule's text with them
@@ -153,8 +152,6 @@ const char *const *msccl_collective_names(void);
 /** The name of the collective's contract; "custom" has none. */
 const char *msccl_contract_name(const struct msccl *m);
 bool msccl_has_contract(const struct msccl *m);
-/** The algorithm's name as one of the schedule language: letters, digits and _. */
-const char *msccl_identifier(struct arena *a, const char *name);
 /** Whether the collective has a root, which a file does not name. */
 bool msccl_has_root(const struct msccl *m);
 /** Whether values go to the root, not from it. */
@@ -261,28 +258,5 @@ struct msccl_verdict {
 
 /** As text, or as one JSON object. */
 void msccl_verdict_print(struct ctx *c, const struct msccl_verdict *v, bool json, FILE *out);
-
-/* ---- internal: attributes.c ------------------------------------------------------------- */
-
-/* An element that was read: its name, its attributes as pairs up to a NULL, its place. */
-struct msccl_element {
-	struct ctx *ctx;
-	const struct source *source;
-	const char *name;
-	const char *const *attributes;
-	struct span span;
-};
-
-/** The attribute's text, or NULL. */
-const char *msccl_text(const struct msccl_element *e, const char *name);
-/** The place of an attribute, or of the element. */
-struct span msccl_place(const struct msccl_element *e, const char *name);
-/** The attribute as a number from `least` to `most`; if it is missing, `none`, or E0602 if `none`
- *  is below `least`. */
-int64_t msccl_number(const struct msccl_element *e, const char *name, int64_t least, int64_t most,
-		     int64_t none);
-/** The index of the attribute in `words`, up to a NULL; if it is missing or another word, E0602 and
- *  -1. */
-int msccl_word(const struct msccl_element *e, const char *name, const char *const *words);
 
 #endif

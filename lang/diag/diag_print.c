@@ -180,12 +180,14 @@ static void print_excerpt(const struct printer *p, struct span span, const char 
 /* Prints the fix below the place; not for a long line, or several lines. */
 static void print_fix(const struct printer *p, const struct diag *g)
 {
+	const char *text = g->fix.text, *line;
+	size_t length = text ? strlen(text) : 0, width = 0, indent = 0;
 	struct place at, place;
-	size_t indent = 0;
-	const char *line;
 	uint32_t len;
 
-	if (!g->fix.text || !g->fix.text[strspn(g->fix.text, " ")] || strchr(g->fix.text, '\n'))
+	while (length && text[length - 1] == ' ')
+		length--;
+	if (!length || strchr(text, '\n'))
 		return;
 	at = source_place(p->d->sources, g->span.lo);
 	place = source_place(p->d->sources, g->fix.span.lo);
@@ -198,7 +200,8 @@ static void print_fix(const struct printer *p, const struct diag *g)
 		i += (uint32_t)put_char(line + i, len - i, &indent, NULL);
 	put_margin(p, '|');
 	fprintf(p->out, "%*s%s", (int)indent, "", paint(p, GREEN));
-	put_text(g->fix.text, p->out);
+	for (size_t i = 0; i < length;)
+		i += put_char(text + i, length - i, &width, p->out);
 	fprintf(p->out, "%s\n", paint(p, PLAIN));
 }
 

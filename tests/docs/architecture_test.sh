@@ -66,10 +66,12 @@ say "compiler: includes go one way" "$(
 	may $c/emit $lang $c/expand $check $c/every $c/lower runtime $base $plan
 	may $c/emit/msccl $lang $c/expand $check $c/lower $c/emit $plan
 	may $c/lsp $lang $base
-	may $c/msccl $lang $c/expand $check
+	may $c/xml $lang
+	may $c/msccl $lang $c/expand $check $c/xml
+	may $c/topo $lang $c $c/xml
 	may $c/pipe $lang $c/expand $check $c/witness $c/explain $c/emit
 	may $c $lang $c/expand $check $c/symmetry $c/witness $c/explain $c/cost $c/every $c/lower $c/emit \
-		$c/emit/msccl $c/lsp $c/msccl $c/pipe runtime $base $plan)"
+		$c/emit/msccl $c/lsp $c/xml $c/msccl $c/topo $c/pipe runtime $base $plan)"
 
 say "runtime includes runtime only; ccrun also expressions of the language" \
 	"$(grep -rnE '#include "(compiler|lang|tests)/' runtime |
@@ -105,7 +107,7 @@ circles() { # circles folders|files FOLDER...: below $build
 }
 say "compiler: calls between folders have no circles" \
 	"$(circles folders $lang lang/names lang/print lang/number compiler $c/expand $check $c/witness $c/explain $c/cost $c/symmetry \
-		$c/symmetry/kinds $c/every $every $c/lower $c/emit $c/emit/msccl $c/lsp $c/msccl $c/pipe \
+		$c/symmetry/kinds $c/every $every $c/lower $c/emit $c/emit/msccl $c/lsp $c/xml $c/msccl $c/topo $c/pipe \
 		$base $plan)"
 
 say "runtime: includes go one way" "$(
@@ -239,9 +241,9 @@ mkdir "$none/isl"
 echo '#error hidden' | tee "$none/expat.h" >"$none/isl/ctx.h"
 without=$(make -n BUILD="$none/build" CC="${CC:-cc} -I$none" MPICC= 2>&1)
 say "without isl and expat neither is linked, nor what needs them compiled" \
-	"$(echo "$without" | grep -E -- '-lisl|-lexpat|HAVE_ISL|msccl/read\.c|\*\*\*')"
+	"$(echo "$without" | grep -E -- '-lisl|-lexpat|HAVE_ISL|xml/xml\.c|\*\*\*')"
 say "... but what stands for it" \
-	"$(for f in msccl/unread.c every/every.c; do
+	"$(for f in xml/unread.c every/every.c; do
 		echo "$without" | grep -q -- "-c -o .* compiler/$f$" || echo "$f is missing"
 		${CC:-cc} -std=c11 -D_GNU_SOURCE -I. -I"$none" -Wall -Wextra -Werror -fsyntax-only \
 			"compiler/$f"

@@ -23,7 +23,8 @@ installed() {
 	what=$1
 	for f in "$2/ccc" "$2/ccrun" "$3/libccs.so" "$3/libccs.so.0" "$3/libccs.a" \
 			"$3/pkgconfig/ccs.pc" "$4/ccs.h" "$5/ccs/schedules/ring_allreduce.ccs" \
-			"$5/ccs/schedules/pipelines/generate.py" "$5/ccs/schedules/pipelines/v_4x8.csv" \
+			"$5/ccs/schedules/machines/hgx_h100.ccs" "$5/ccs/schedules/pipelines/generate.py" \
+			"$5/ccs/schedules/pipelines/v_4x8.csv" \
 			"$6/man1/ccc.1" "$6/man1/ccrun.1" "$6/man5/ccs.5" "$6/man5/ccs-tuning.5" \
 			"$6/man3/ccs.3" "$6/man3/ccs_run.3" "$6/man3/ccs_comm_split.3" \
 			"$6/man3/ccs_barrier.3" "$7/README.md" "$7/LICENSE" "$7/docs/tutorial.md" \

@@ -1,5 +1,6 @@
 /*
- * Altered MSCCL XML through the whole compiler: bytes changed, taken away, put in, doubled.
+ * Altered XML, MSCCL's and NCCL's topologies, through the whole compiler: bytes changed, taken away, put in,
+ * doubled.
  *
  *   fuzz_test COUNT SEED FOLDER...     COUNT texts of each .xml file of the folders
  *
@@ -99,12 +100,12 @@ static void look(void *arg, struct diags *d, const struct module *m)
 	}
 }
 
-static struct seen run(enum action action)
+static struct seen run(enum action action, enum emit emit)
 {
 	struct options o = { .action = action,
 			     .file = path,
 			     .slots = 8,
-			     .emit = EMIT_PLAN,
+			     .emit = emit,
 			     .memory = (uint64_t)256 << 20 };
 	struct seen s = { 0, 0 };
 
@@ -120,11 +121,13 @@ static bool try(const struct text *t, int *right)
 		perror(path);
 		return false;
 	}
-	struct seen s = run(ACTION_EXPLAIN);
+	struct seen s = run(ACTION_EXPLAIN, EMIT_SO);
 	if (!s.bugs)
-		s = run(ACTION_CHECK);
-	if (!s.errors) {
-		s = run(ACTION_COMPILE);
+		s = run(ACTION_CHECK, EMIT_SO);
+	if (!s.errors) { /* one of them fits the file */
+		s = run(ACTION_COMPILE, EMIT_PLAN);
+		if (!s.bugs)
+			s = run(ACTION_COMPILE, EMIT_CCS);
 		(*right)++;
 	}
 	return !s.bugs;

@@ -1,15 +1,18 @@
 /*
- * Attributes of an element of MSCCL XML.
+ * Attributes of an element of XML.
  *
- * In: an element as expat gives it. Out: numbers and words, or E0602 at the attribute's place.
+ * In: an element as expat gives it. Out: numbers and words, or an error of the format at the attribute's
+ * place.
  */
-#include "compiler/msccl/msccl.h"
+#include "compiler/xml/xml.h"
+#include "lang/keywords.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char *msccl_text(const struct msccl_element *e, const char *name)
+const char *xml_text(const struct xml_element *e, const char *name)
 {
 	for (const char *const *a = e->attributes; *a; a += 2)
 		if (!strcmp(a[0], name))
@@ -18,7 +21,7 @@ const char *msccl_text(const struct msccl_element *e, const char *name)
 }
 
 /* expat gives no places of attributes, so the name is searched in the element's text. */
-struct span msccl_place(const struct msccl_element *e, const char *name)
+struct span xml_place(const struct xml_element *e, const char *name)
 {
 	const char *text = e->source->text + (e->span.lo - e->source->base);
 	size_t n = strlen(name), len = e->span.hi - e->span.lo;
@@ -39,19 +42,19 @@ struct span msccl_place(const struct msccl_element *e, const char *name)
 	return e->span;
 }
 
-static void missing(const struct msccl_element *e, const char *name, const char *allowed)
+static void missing(const struct xml_element *e, const char *name, const char *allowed)
 {
 	struct diags *d = e->ctx->diags;
-	struct diag *g = diag_add(d, SEV_ERROR, 602, e->span, NO_RANK, "<%s> has no attribute '%s'",
-				  e->name, name);
+	struct diag *g = diag_add(d, SEV_ERROR, e->format->code, e->span, NO_RANK,
+				  "<%s> has no attribute '%s'", e->name, name);
 
-	diag_help(d, g, "the executors need it; it is %s", allowed);
+	diag_help(d, g, "%s; it is %s", e->format->needs, allowed);
 }
 
-int64_t msccl_number(const struct msccl_element *e, const char *name, int64_t least, int64_t most,
-		     int64_t none)
+int64_t xml_number(const struct xml_element *e, const char *name, int64_t least, int64_t most,
+		   int64_t none)
 {
-	const char *text = msccl_text(e, name);
+	const char *text = xml_text(e, name);
 	struct diags *d = e->ctx->diags;
 	char *end = NULL;
 
@@ -67,15 +70,15 @@ int64_t msccl_number(const struct msccl_element *e, const char *name, int64_t le
 	int64_t v = strtoll(text, &end, 10);
 	if (end != text && !*end && !errno && v >= least && v <= most)
 		return v;
-	diag_add(d, SEV_ERROR, 602, msccl_place(e, name), NO_RANK,
+	diag_add(d, SEV_ERROR, e->format->code, xml_place(e, name), NO_RANK,
 		 "'%s' of <%s> must be a number from %lld to %lld", name, e->name, (long long)least,
 		 (long long)most);
 	return none >= least ? none : least;
 }
 
-int msccl_word(const struct msccl_element *e, const char *name, const char *const *words)
+int xml_word(const struct xml_element *e, const char *name, const char *const *words)
 {
-	const char *text = msccl_text(e, name), *all = "";
+	const char *text = xml_text(e, name), *all = "";
 	struct diags *d = e->ctx->diags;
 	size_t n = 0;
 
@@ -88,7 +91,7 @@ int msccl_word(const struct msccl_element *e, const char *name, const char *cons
 		missing(e, name, arena_printf(e->ctx->arena, "one of: %s", all));
 		return -1;
 	}
-	struct diag *g = diag_add(d, SEV_ERROR, 602, msccl_place(e, name), NO_RANK,
+	struct diag *g = diag_add(d, SEV_ERROR, e->format->code, xml_place(e, name), NO_RANK,
 				  "'%.40s' is not a valid %s of <%s>", text, name, e->name);
 	const char *near = diag_nearest(text, words, n);
 	if (near)
@@ -96,4 +99,26 @@ int msccl_word(const struct msccl_element *e, const char *name, const char *cons
 	else
 		diag_note(d, g, NOWHERE, "the valid ones are: %s", all);
 	return -1;
+}
+
+static bool is_reserved(const char *name)
+{
+	size_t n;
+	const struct word *words = keyword_words(&n);
+
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(words[i].text, name))
+			return true;
+	return false;
+}
+
+const char *xml_identifier(struct arena *a, const char *prefix, const char *name)
+{
+	bool plain = isalpha((unsigned char)*name) && !is_reserved(name);
+	char *s = arena_printf(a, "%s%s", plain ? "" : prefix, name);
+
+	for (char *p = s; *p; p++)
+		if (!isalnum((unsigned char)*p))
+			*p = '_';
+	return s;
 }
