@@ -235,6 +235,10 @@ static void compile_way(struct session *s, const struct msccl *m, const struct m
 	if (!check_best(s, &c, &w, &k))
 		return;
 	arena_free(&s->scratch);
+	if (s->o->action == ACTION_SIMULATE) {
+		session_simulate(s, &c, &k);
+		return;
+	}
 	if (s->o->emit == EMIT_PROGRAM) {
 		program_dump(&c, k.program, s->out.stream);
 		return;
@@ -323,8 +327,10 @@ static bool is_action(struct session *s)
 {
 	const struct options *o = s->o;
 	bool fits = o->action == ACTION_CHECK || o->action == ACTION_EXPLAIN ||
+		    o->action == ACTION_SIMULATE ||
 		    (o->action == ACTION_COMPILE && o->emit != EMIT_AST && o->emit != EMIT_CCS);
-	const char *why = !fits		   ? "can be checked, explained and compiled, nothing else"
+	const char *why = !fits		   ? "can be checked, explained, simulated and compiled, "
+					     "nothing else"
 			  : o->certificate ? "is for one N, so it has no --certificate for every N"
 					   : NULL;
 

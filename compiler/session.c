@@ -127,12 +127,10 @@ static void run(struct session *s)
 		session_bound(s);
 		return;
 	}
-	if (s->o->action == ACTION_SIMULATE &&
-	    (msccl_is_name(s->o->file) || pipe_is_name(s->o->file))) {
+	if (s->o->action == ACTION_SIMULATE && pipe_is_name(s->o->file)) {
 		diag_add(
 			&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK,
-			"simulate: %s is no schedule in a .ccs file; times of MSCCL XML and of pipelines "
-			"are not predicted",
+			"simulate: %s is a pipeline; times are predicted of schedules and of MSCCL XML",
 			s->o->file);
 		s->status = 2;
 		return;

@@ -3,7 +3,7 @@
  * which the best at each size is printed, as a table or as a tuning (runtime/plan/tuning/tuning.h).
  *
  * A tuning has the same section for each engine, since a machine names none; its modules are the schedules'
- * files, with .so in place of .ccs, in the tuning's folder. O(rows^2).
+ * files, with .so in place of .ccs or .xml, in the tuning's folder. O(rows^2).
  */
 #include "compiler/cost/cost.h"
 #include "runtime/plan/tuning/tuning.h"
@@ -141,13 +141,13 @@ struct tuning_writer {
 	ccs_status status;
 };
 
-/* "ring.so" of "schedules/ring.ccs" */
+/* "ring.so" of "schedules/ring.ccs" or "ring.xml" */
 static const char *module_name(struct arena *a, const char *file)
 {
 	const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
 	size_t n = strlen(name);
 
-	n -= n > 4 && !strcmp(name + n - 4, ".ccs") ? 4 : 0;
+	n -= n > 4 && (!strcmp(name + n - 4, ".ccs") || !strcmp(name + n - 4, ".xml")) ? 4 : 0;
 	return arena_printf(a, "%.*s.so", (int)n, name);
 }
 

@@ -316,6 +316,24 @@ status "a wrong one of several" 1 "$build/bin/ccc" simulate schedules/ring_allre
 says "... is reported" "$tmp/err" 'E0304'
 says "... and the others are compared" "$tmp/out" '  ring_allreduce$'
 
+# MSCCL XML: the times of the schedule that it was made from.
+for name in ring_allreduce halving_doubling_allreduce direct_allgather; do
+	"$build/bin/ccc" --emit=msccl-xml "schedules/$name.ccs" -n 4 -o "$tmp/$name.xml"
+	is "$name as MSCCL XML" "$(us "schedules/$name.ccs" -n 4 --on "$flat" -b 400000)" "$tmp/$name.xml" \
+		--on "$flat" -b 400000
+done
+is "... with tiles and costs" "$(us schedules/ring_allreduce.ccs -n 4 --on "$here/flat.ccs:costly" -b 400000 --tile 16K)" \
+	"$tmp/ring_allreduce.xml" --on "$here/flat.ccs:costly" -b 400000 --tile 16K
+status "its longest chain" 0 "$build/bin/ccc" simulate "$tmp/ring_allreduce.xml" --on "$flat" -b 4K -v
+says "... by steps of thread blocks" "$tmp/out" 'rank 2 sends i\[1\] to rank 3, thread block 0, step 5, when it has received that'
+draws "MSCCL XML" "$tmp/ring_allreduce.xml" --on "$flat" -b 4K
+status "MSCCL XML among schedules" 0 "$build/bin/ccc" simulate "$tmp/ring_allreduce.xml" \
+	schedules/recursive_doubling_allreduce.ccs -n 4 --on "$flat" -b 1M --format=tuning
+says "... in a tuning" "$tmp/out" '^1M +ring_allreduce\.so .* recursive_doubling_allreduce\.so '
+sed 's/type="rrcs"/type="rcs"/' "$tmp/ring_allreduce.xml" >"$tmp/wrong.xml"
+status "wrong MSCCL XML is no time" 1 "$build/bin/ccc" simulate "$tmp/wrong.xml" --on "$flat" -b 4K
+holds "... and no table" test ! -s "$tmp/out"
+
 # refused EXPECTED WHAT OPTIONS...
 refused() {
 	reason=$1 refused=$2
@@ -361,6 +379,6 @@ holds "... which is as it was" cmp "$tmp/own.ccs" "$tmp/mine.ccs"
 refused "takes 1 argument" "a machine without its argument" schedules/ring_allreduce.ccs -n 4 --on nodes
 holds "... has no cure in the schedule" sh -c '! grep -q "makes it right" "$1"' - "$tmp/err"
 refused "takes bytes" "no size" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b many
-refused "is no schedule in a .ccs file" "a pipeline" schedules/broken/recv_late.csv -n 2 --on "$flat"
+refused "is a pipeline" "a pipeline" schedules/broken/recv_late.csv -n 2 --on "$flat"
 status "a wrong schedule is no time" 1 "$build/bin/ccc" simulate schedules/broken/all_send_first.ccs -n 4 --slots 0 --on "$flat"
 exit $failed

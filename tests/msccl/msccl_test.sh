@@ -64,7 +64,7 @@ says "... is E0407" "$tmp/err" 'E0407'
 says "... and the result is right" "$tmp/out" 'in place  *computes allreduce, proved'
 for action in table fmt; do
 	status "$action" 2 "$ccc" $action $f
-	says "... says what can be done" "$tmp/err" 'checked, explained and compiled'
+	says "... says what can be done" "$tmp/err" 'checked, explained, simulated and compiled'
 done
 status "no such file" 2 "$ccc" check "$tmp/none.xml"
 status "-o over the file" 2 "$ccc" $f --target=cpu -o $f
