@@ -397,8 +397,7 @@ static int check_together(const struct command *c)
 		  "--certificate belongs to ccc check" },
 		{ o->view.format != NFORMATS && !table && !times && o->action != ACTION_EXPLAIN,
 		  "--format belongs to ccc table, simulate, bound and explain" },
-		{ (table || bounds) && (draws || o->view.format >= FORMAT_TRACE) &&
-			  o->view.format != NFORMATS,
+		{ (table || bounds) && (draws || timed),
 		  "ccc table and bound print text, csv and json; ccc explain draws" },
 		{ call && (!least || (most && o->most != o->least)),
 		  "a picture, page or trace is of one size: give -b, without -e" },
@@ -416,11 +415,9 @@ static int check_together(const struct command *c)
 		  least ? "-e is less than -b"
 			: "-e is less than 1K, where the sizes begin without -b" },
 		{ o->factor < 2, "-f takes a factor of at least 2" },
-		{ o->action == ACTION_EXPLAIN &&
-			  (o->view.format == FORMAT_CSV ||
-			   (o->view.format >= FORMAT_TRACE && o->view.format != NFORMATS)),
+		{ o->action == ACTION_EXPLAIN && (o->view.format == FORMAT_CSV || timed),
 		  "ccc explain prints text, svg, html and json; ccc table prints csv, and ccc "
-		  "simulate traces" },
+		  "simulate traces and tunings" },
 		{ o->ranks.n > 1 &&
 			  (call || (o->action == ACTION_EXPLAIN && o->view.format != FORMAT_TEXT)),
 		  "-n takes one number of ranks for a picture, a page, a trace or JSON; "

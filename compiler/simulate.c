@@ -51,6 +51,20 @@ static void print_call(struct session *s, struct ctx *c, const struct simulated 
 	}
 }
 
+/* Its times depend on lengths: an error; among several files it is left out. */
+static void report_sized(struct session *s, struct ctx *c, const struct program *p)
+{
+	bool alone = !s->o->contest;
+	struct diag *g = diag_add(
+		c->diags, alone ? SEV_ERROR : SEV_NOTE, alone ? 702 : 0,
+		p->instance.schedule->name.span, NO_RANK, "simulate: %s has a `sized` buffer%s",
+		p->instance.schedule->name.name, alone ? "" : ", and is left out");
+
+	diag_help(c->diags, g,
+		  "the lengths of its chunks are known only in a call: simulate the schedule "
+		  "of equal chunks, such as pairwise_all_to_all");
+}
+
 /* The least time of the schedule's collective; false: its contract is none of the prelude's. */
 static bool find_bound(struct ctx *c, const struct program *p, const struct machine *m,
 		       struct bound *to)
@@ -87,7 +101,7 @@ static void print_sizes(struct session *s, struct ctx *c, const struct checked *
 	const bool bounded = find_bound(c, k->program, m, &bound);
 
 	arena_free(c->scratch);
-	const bool path = o->verbose && o->view.format == FORMAT_TEXT;
+	const bool path = o->verbose && o->view.format == FORMAT_TEXT && !o->contest;
 	const bool call = o->view.format >= FORMAT_SVG && o->view.format <= FORMAT_TRACE;
 
 	if (!call && !o->contest)
@@ -136,15 +150,7 @@ void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
 		return;
 	m = in.schedule ? machine_make(c, &in) : NULL;
 	if (p->any_sized && m) {
-		struct diag *g = diag_add(c->diags, s->o->contest ? SEV_NOTE : SEV_ERROR,
-					  s->o->contest ? 0 : 702, p->instance.schedule->name.span,
-					  NO_RANK, "simulate: %s has a `sized` buffer",
-					  p->instance.schedule->name.name);
-
-		diag_help(
-			c->diags, g,
-			"the lengths of its chunks are known only in a call: simulate the schedule "
-			"of equal chunks, such as pairwise_all_to_all");
+		report_sized(s, c, p);
 		m = NULL;
 	}
 	arena_free(c->scratch);
@@ -159,6 +165,6 @@ void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
 	arena_free(c->scratch);
 	if (sim)
 		print_sizes(s, c, k, l ? l->program : p, m, sim);
-	else
+	else if (c->diags->errors || !p->any_sized)
 		s->status = 2;
 }

@@ -311,6 +311,10 @@ status "... also by processes" 0 "$build/bin/ccrun" -n 4 --procs -b 64K -e 64K -
 status "a tuning of one barrier" 0 "$build/bin/ccc" simulate schedules/dissemination_barrier.ccs -n 4 --on "$flat" \
 	--format=tuning
 says "... has one row" "$tmp/out" '^rest +dissemination_barrier\.so +auto +4\.00'
+status "sized buffers among several" 0 "$build/bin/ccc" simulate tests/cpu/layouts/exchange_sized.ccs \
+	schedules/direct_all_to_all.ccs -n 4 --on "$flat" -b 1K
+says "... are left out" "$tmp/err" 'has a .sized. buffer, and is left out'
+says "... of the table" "$tmp/out" ' direct_all_to_all$'
 status "a wrong one of several" 1 "$build/bin/ccc" simulate schedules/ring_allreduce.ccs schedules/broken/all_send_first.ccs \
 	--slots 0 -n 4 --on "$flat" -b 1K
 says "... is reported" "$tmp/err" 'E0304'
