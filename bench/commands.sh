@@ -34,6 +34,23 @@ row "ccc check pairwise_all_to_all -n 256" \
 row "ccc ring_allreduce, N = 2..16" \
 	"$(median 7 "$build/bin/ccc" schedules/ring_allreduce.ccs --target=cpu -o "$tmp/ar.so")"
 
+# Predictions: of many ranks on one switch, messages whole; and by the tiles of a plan.
+cat >"$tmp/star.ccs" <<-'END'
+	topology star {
+	  switch hub
+	  link rank -> hub (bandwidth = 50e9, latency = 2e-6)
+	  link hub -> rank (bandwidth = 50e9, latency = 2e-6)
+	}
+END
+for schedule in ring_allreduce double_binary_tree_allreduce; do
+	row "ccc simulate $schedule -n 24576 --tile 0, a size" "$(median 3 "$build/bin/ccc" simulate \
+		schedules/$schedule.ccs -n 24576 --on "$tmp/star.ccs:star" -b 1M --tile 0)"
+	for size in 1M 64M; do
+		row "ccc simulate $schedule -n 256 -b $size" "$(median 3 "$build/bin/ccc" simulate \
+			schedules/$schedule.ccs -n 256 --on "$tmp/star.ccs:star" -b $size)"
+	done
+done
+
 # The same with kernels for a GPU: compiled, and from the disk cache.
 kernels() { # kernels CACHE
 	env CCS_CACHE_DIR="$1" "$build/bin/ccc" schedules/ring_allreduce.ccs \

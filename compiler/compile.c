@@ -61,6 +61,7 @@ static enum pass_end try_symmetry(struct checking *x)
 			   .sent = arena_copy(c->arena, &s.sent, sizeof(s.sent)) },
 		.bits = s.bits,
 		.stores = s.stores,
+		.one = s.one,
 		.alone = true,
 	};
 	return STOP;
@@ -186,6 +187,26 @@ void find_dead(struct ctx *c, const struct checked *k, struct dead_list *to, str
 	else
 		dead_find(c, k->program, k->contract, &k->deadlock.order, NULL, to, keep);
 	pass_done(c, "dead", k->program->nops, &since);
+}
+
+void find_serial(struct ctx *c, const struct checked *k, struct serial *to, struct arena *keep)
+{
+	const struct program *p = k->program;
+	double since = clock_seconds();
+	struct checked all = *k;
+	struct ctx apart = *c; /* its work does not count: the verdict is known */
+
+	if (!diag_warns(c->diags, W_SERIAL) || k->contract->nafter ||
+	    !serial_may_be(p, k->proof.steps))
+		return;
+	apart.symmetry = false;
+	apart.work = NULL;
+	apart.progress = NULL;
+	if (k->alone && (p->nops * p->nranks > LIMIT_DECIDED ||
+			 !check_instance(&apart, &p->instance, true, false, &all)))
+		return;
+	serial_find(c, all.program, &all.deadlock.order, to, keep);
+	pass_done(c, "serial", all.program->nops, &since);
 }
 
 /* ---- plan --------------------------------------------------------------------------------- */

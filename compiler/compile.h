@@ -10,6 +10,7 @@
  *              bits              sums are made in one order on all ranks, for all counts
  *              after             ranks end after the ranks that the contract names have begun
  *              dead              operations that no result needs
+ *              serial            ranks that wait for one another without need
  *   symmetry/  symmetry          these checks on rank 0 alone, where it stands for all ranks
  *   witness/   witness, blame,   the smallest reason for a failed verdict
  *              orders
@@ -123,8 +124,9 @@ struct checked {
 	struct deadlock_report deadlock;
 	struct proof proof;
 	struct bits bits;
-	bool alone;		 /* rank 0 decided for all (symmetry/); `program` is rank 0's */
-	struct dead_list stores; /* with `alone`: its statements that store, for find_dead */
+	bool alone;		   /* rank 0 decided for all (symmetry/); `program` is rank 0's */
+	const struct program *one; /* ... its quotient, as in struct symmetric */
+	struct dead_list stores;   /* with `alone`: its statements that store, for find_dead */
 };
 
 /** Checks one instance, and reports its mistakes. `want_len`: also checks that a plan can express
@@ -143,6 +145,11 @@ bool prove_instance(struct ctx *c, bool want_len, struct checked *k);
  *  that no result needs. dead_warn() reports them after all instances. `keep` holds what `to`
  *  points to. */
 void find_dead(struct ctx *c, const struct checked *k, struct dead_list *to, struct arena *keep);
+
+/** Fills in *to if the right instance k is serial (check/serial.c). If rank 0 decided for all, runs all
+ *  ranks if they may be, up to LIMIT_DECIDED operations. `keep` holds what *to points to. */
+#define LIMIT_DECIDED (1u << 20)
+void find_serial(struct ctx *c, const struct checked *k, struct serial *to, struct arena *keep);
 
 /** Lowers an instance that is right. `protocols`: the protocol for each size; NULL: the cost model
  *  chooses (protocols_choose). False: a bug of the compiler, which is reported. */

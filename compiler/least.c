@@ -124,7 +124,7 @@ static bool bound_ranks(struct session *s, enum collective k, uint32_t nranks)
 		return false;
 	m = machine_make(&c, &in);
 	arena_free(c.scratch);
-	if (!m || !bound_find(&c, m, k, r.root < 0 ? 0 : (uint32_t)r.root, &b))
+	if (!m || !bound_find(&c, m, k, r.root < 0 ? 0 : (uint32_t)r.root, UINT64_MAX, &b))
 		return false;
 	arena_free(c.scratch);
 	r.algbw = b.per_byte > 0 ? 1e-9 / b.per_byte : 0;

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define TABLE_RANKS "2,4,8,16" /* of `ccc table`, without -n */
@@ -460,6 +461,19 @@ static const char *library_dir(struct arena *a)
 	return dir;
 }
 
+/* Adds the library to the folders of imports, unless -I names it. */
+static void add_library(struct command *c)
+{
+	struct stat library, given;
+
+	for (uint32_t i = 0; i < c->include_dirs.n; i++)
+		if (!stat(c->options.installed_dir, &library) &&
+		    !stat(c->include_dirs.v[i], &given) && given.st_dev == library.st_dev &&
+		    given.st_ino == library.st_ino)
+			return;
+	options_add_text(c, &c->include_dirs, c->options.installed_dir);
+}
+
 /* The format of `ccc explain` and `ccc simulate`, by the suffix of -o. Returns as options_parse. */
 static int format_of_output(struct options *o)
 {
@@ -512,7 +526,7 @@ int options_parse(struct command *c, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	c->options.installed_dir = library_dir(&c->arena);
-	options_add_text(c, &c->include_dirs, c->options.installed_dir);
+	add_library(c);
 	options_add_text(c, &c->include_dirs, NULL);
 	c->options.include_dirs = c->include_dirs.v;
 	c->options.warn = options_warnings(c);

@@ -28,8 +28,9 @@ struct job {
 	struct planned *planned;
 	size_t nplanned, capplanned;
 	struct dead_list dead;
-	uint32_t tried; /* all admitted N up to this were run */
-	bool looked;	/* a proof for every N was tried */
+	struct serial serial; /* of the largest N */
+	uint32_t tried;	      /* all admitted N up to this were run */
+	bool looked;	      /* a proof for every N was tried */
 	struct every every;
 	uint32_t enough; /* with -n: the least slots for which the proof is known */
 	uint32_t nranks; /* of the last instance, and its root */
@@ -137,6 +138,21 @@ static void use_instance(struct session *s, struct ctx *c, struct job *j, const 
 		s->status = 70;
 }
 
+/* Keeps what the largest N says, of the root with most steps. `work`: of the check. */
+static void look_for_serial(struct session *s, struct ctx *c, struct job *j,
+			    const struct checked *k, uint64_t work)
+{
+	const uint32_t nranks = k->program->nranks;
+	struct serial found = { .nranks = nranks };
+
+	if (nranks < j->serial.nranks || (!s->o->ranks.n && nranks > EVERY_TRIED))
+		return;
+	find_serial(c, k, &found, &s->arena);
+	found.work = work;
+	if (nranks > j->serial.nranks || found.steps > j->serial.steps)
+		j->serial = found;
+}
+
 /* Whether later stages need data of all instances. */
 static bool keeps_instances(const struct session *s, const struct job *j)
 {
@@ -164,6 +180,7 @@ static bool run_instance(struct session *s, struct job *j, const struct instance
 	bool keep = keeps_instances(s, j);
 	bool program_only = s->o->action == ACTION_COMPILE && s->o->emit == EMIT_PROGRAM;
 	uint32_t first_diag = s->diags.n;
+	uint64_t work = s->work.done;
 
 	c.arena = keep ? &s->arena : &s->instance;
 	s->diags.where = in->root < 0 ? arena_printf(&s->arena, "N = %u", in->nranks)
@@ -184,7 +201,10 @@ static bool run_instance(struct session *s, struct job *j, const struct instance
 		right = check_instance(&c, in, quiet_where, keep || s->o->action == ACTION_SIMULATE,
 				       &k);
 		if (right) {
-			find_dead(&c, &k, &j->dead, &s->arena);
+			if (s->o->action != ACTION_SIMULATE) { /* which gives times, and of large N */
+				find_dead(&c, &k, &j->dead, &s->arena);
+				look_for_serial(s, &c, j, &k, s->work.done - work);
+			}
 			merge_finding(f, &k, &s->arena);
 			use_instance(s, &c, j, &k);
 			j->one_root = decides_roots(s, &c, in, &k, first_diag);
@@ -680,6 +700,14 @@ static void tell(struct session *s, const struct job *j, uint32_t first_diag)
 	s->in_sheet |= s->o->sheet && !right;
 }
 
+/* The warnings that all instances decide. */
+static void warn_about(struct session *s, const struct job *j)
+{
+	dead_warn(&s->ctx, &j->dead);
+	if (j->serial.steps)
+		serial_warn(s, j->schedule, &j->serial);
+}
+
 /* Finds the target of the action, if it has one. False: a mistake in the options, reported. */
 static bool open_schedules(struct session *s, struct decl **target)
 {
@@ -734,7 +762,7 @@ void run_schedules(struct session *s)
 		look_further(s, &j);
 		s->job++;
 		if (!s->diags.errors && !s->status)
-			dead_warn(&s->ctx, &j.dead);
+			warn_about(s, &j);
 		ticker_close(&s->ticker);
 		tell(s, &j, first_diag);
 		errors += s->diags.errors;

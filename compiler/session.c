@@ -236,8 +236,9 @@ static void session_open(struct session *s, const struct options *o)
 		.work = &s->work,
 		.slots = o->slots,
 		.require = o->require,
-		.symmetry =
-			!o->all_ranks && (o->action == ACTION_CHECK || o->action == ACTION_TABLE),
+		.symmetry = !o->all_ranks &&
+			    (o->action == ACTION_CHECK || o->action == ACTION_TABLE ||
+			     (o->action == ACTION_SIMULATE && session_simulates_one(o))),
 		.progress = o->verbose ? stderr : NULL,
 	};
 }

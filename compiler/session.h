@@ -60,6 +60,9 @@ void run_schedules(struct session *s);
 void cure_text(struct session *s, const struct decl *schedule, uint32_t first, uint32_t nranks,
 	       uint64_t cost);
 
+/* W0403, with a step around operations that was tried, if one cures it (text_cure.c). */
+void serial_warn(struct session *s, const struct decl *schedule, const struct serial *found);
+
 /* run_schedules for an algorithm in MSCCL XML, which is one instance (msccl.c). */
 void run_msccl(struct session *s);
 
@@ -78,6 +81,8 @@ void session_explain(struct session *s, struct ctx *c, const struct checked *k,
 		     const struct order *order, uint32_t first_diag);
 
 /* `ccc simulate` of one instance that is right, with the lengths of its messages (simulate.c). */
+/* Whether one rank may stand for all in it: messages are whole, and no single one is shown. */
+bool session_simulates_one(const struct options *o);
 void session_simulate(struct session *s, struct ctx *c, const struct checked *k);
 
 /* `ccc bound` (least.c). */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define MOST (64u << 20)
+#define MOST_FLOWS (1u << 24) /* links that the bound of a row may cost: about 0.1 s */
 
 static const char *limit_text(struct arena *a, const struct machine *m, const struct predicted *p)
 {
@@ -76,7 +77,7 @@ static bool find_bound(struct ctx *c, const struct program *p, const struct mach
 	while (k < NCOLLECTIVES && strcmp(bound_names[k], contract->name) != 0)
 		k++;
 	return home && home->prelude && k < NCOLLECTIVES &&
-	       bound_find(c, m, k, bound_has_root(k) ? (uint32_t)p->asked[0] : 0, to);
+	       bound_find(c, m, k, bound_has_root(k) ? (uint32_t)p->asked[0] : 0, MOST_FLOWS, to);
 }
 
 static void print_sizes(struct session *s, struct ctx *c, const struct checked *k,
@@ -137,6 +138,12 @@ static void print_sizes(struct session *s, struct ctx *c, const struct checked *
 	}
 }
 
+bool session_simulates_one(const struct options *o)
+{
+	return o->tile == 0 && !o->verbose &&
+	       !(o->view.format >= FORMAT_SVG && o->view.format <= FORMAT_TRACE);
+}
+
 void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
 {
 	const struct program *p = k->program;
@@ -154,12 +161,23 @@ void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
 		m = NULL;
 	}
 	arena_free(c->scratch);
+	if (m && k->alone) {
+		struct ctx all = *c;
+		struct checked of_all;
+
+		sim = k->one ? simulation_of_one(c, k->one, m) : NULL;
+		all.symmetry = false;
+		if (!sim && check_instance(&all, &p->instance, true, true, &of_all))
+			session_simulate(s, &all, &of_all);
+		if (!sim)
+			return;
+	}
 	if (m && s->o->tile && c->slots) { /* a plan has slots */
 		l = lower(c, p, k->contract, &k->deadlock.order);
 		m = l ? m : NULL;
 	}
 	arena_free(c->scratch);
-	if (m)
+	if (m && !sim)
 		sim = simulation_new(c, l ? l->program : p, l ? l->proof.len : k->proof.len, m,
 				     s->o->tile);
 	arena_free(c->scratch);

@@ -36,6 +36,7 @@ struct search {
 	uint64_t cost, each;		      /* of the check that found it wrong, and of a trial */
 	const struct edit *parts[MOST_PARTS]; /* right for the N that was wrong, but not for all */
 	uint32_t nparts;
+	uint32_t warns; /* bits of warnings that are no cure, if they are for any N */
 };
 
 /* ---- rarely meant ------------------------------------------------------------------- */
@@ -113,10 +114,7 @@ static bool is_right(struct search *x, const char *text, uint32_t nranks, uint64
 	o.certificate = NULL;
 	o.sheet = NULL;
 	o.verbose = false;
-	/* An operation that never runs, or that nothing needs for any N, is no cure. */
-	o.warn = (struct diag_warnings){
-		.off = nranks ? ~0u : ~(diag_warning_bit(W_BRANCH) | diag_warning_bit(W_DEAD))
-	};
+	o.warn = (struct diag_warnings){ .off = nranks ? ~0u : ~x->warns };
 	o.most_work = work;
 	s->compile_text(&o, &to);
 	return right;
@@ -318,6 +316,15 @@ static bool try_pairs(struct search *x, struct diag *g)
 	return false;
 }
 
+/* Adds the texts to the work of a trial. */
+static void add_texts(struct search *x)
+{
+	const struct sources *v = &x->e.s->sources;
+
+	for (uint32_t i = 0; i < v->n; i++)
+		x->each += (uint64_t)v->v[i]->len * WORK_BYTE;
+}
+
 void cure_text(struct session *s, const struct decl *schedule, uint32_t first, uint32_t nranks,
 	       uint64_t cost)
 {
@@ -328,13 +335,15 @@ void cure_text(struct session *s, const struct decl *schedule, uint32_t first, u
 				   .first = first },
 			    .left = MOST_WORK,
 			    .cost = cost,
-			    .each = nranks <= EVERY_TRIED ? cost : 0 };
+			    .each = nranks <= EVERY_TRIED ? cost : 0,
+			    /* An operation that never runs, or that nothing needs for any N, is
+			     * no cure. */
+			    .warns = diag_warning_bit(W_BRANCH) | diag_warning_bit(W_DEAD) };
 	struct diag *g = report_of(s, first);
 
 	if (!g || s->o->most_work || x.e.source->len > MOST_BYTES) /* a trial has a limit of work */
 		return;
-	for (uint32_t i = 0; i < s->sources.n; i++)
-		x.each += (uint64_t)s->sources.v[i]->len * WORK_BYTE;
+	add_texts(&x);
 	x.e.code = g->code;
 	x.e.in_one_place = true;
 	for (uint32_t i = 0; i < g->notes.n; i++)
@@ -343,4 +352,139 @@ void cure_text(struct session *s, const struct decl *schedule, uint32_t first, u
 	if (!try_single(&x, g, CHANGED, LEFT_OUT) && !try_single(&x, g, LIMITED, LIMITED) &&
 	    !try_same(&x, g) && !try_pairs(&x, g) && !try_single(&x, g, DIVIDED, LAST))
 		note_doubtful(&x.e, g, schedule->body);
+}
+
+/* ---- W0403 ------------------------------------------------------------------------------- */
+
+/* A step in place of the statements from `s` to `last`, with that text in it. */
+static void push_step(struct edits *x, const struct stmt *s, const struct stmt *last,
+		      const char *text)
+{
+	struct arena *a = &x->s->arena;
+	struct sources *src = &x->s->sources;
+	struct span span = { s->span.lo, last->span.hi };
+	const char *line = text_new_line(x, span.lo), *inner = "";
+	bool lines = strchr(text, '\n');
+
+	for (size_t n; *text; text += n) { /* a line after another, two columns further */
+		n = strcspn(text, "\n") + 1;
+		n = strlen(text) < n ? strlen(text) : n;
+		inner = arena_printf(a, "%s%s%.*s", inner, *inner ? "  " : "", (int)n, text);
+	}
+	ARENA_PUSH(a, x->v, x->n, x->cap) = (struct edit){
+		.span = span,
+		.shown = span,
+		.text = lines ? arena_printf(a, "step {%s  %s%s}", line, inner, line)
+			      : arena_printf(a, "step { %s }", inner),
+		.what = arena_printf(a, "%u to %u", source_place(src, s->span.lo).line,
+				     source_place(src, last->span.hi).line),
+	};
+}
+
+/* The text of the send that is all that an `if` does, or NULL. */
+static const char *guarded_send(struct edits *x, const struct stmt *s)
+{
+	const struct stmt *body = s && s->kind == S_IF && !s->orelse ? s->body : NULL;
+
+	return body && body->kind == S_SEND && !body->next ? text_of(x, body->span) : NULL;
+}
+
+/* if C { send }  recv  if !C { send }: returns the last statement, or NULL. */
+static const struct stmt *push_guarded(struct edits *x, const struct stmt *s)
+{
+	const struct stmt *recv = s->next, *last = recv ? recv->next : NULL;
+	const char *send = guarded_send(x, s), *again = guarded_send(x, last);
+
+	if (!send || !again || strcmp(send, again) != 0 ||
+	    (recv->kind != S_RECV && recv->kind != S_REDUCE_FROM))
+		return NULL;
+	push_step(x, s, last,
+		  arena_printf(&x->s->arena, "%s%s%s", send, text_new_line(x, s->span.lo),
+			       text_of(x, recv->span)));
+	return last;
+}
+
+/* Sends and receives next to one another, outside of steps. */
+static void push_steps(struct edits *x, const struct stmt *s)
+{
+	for (; s; s = s->next) {
+		const struct stmt *first = s, *last;
+		bool sends = false, receives = false;
+
+		if (!text_is_here(x, s->span))
+			continue;
+		if ((last = push_guarded(x, s))) {
+			s = last;
+			continue;
+		}
+		if (s->kind > S_REDUCE_FROM) {
+			push_steps(x, s->kind == S_STEP ? NULL : s->body);
+			push_steps(x, s->orelse);
+			continue;
+		}
+		for (;; s = s->next) {
+			sends |= s->kind == S_SEND;
+			receives |= s->kind != S_SEND;
+			if (!s->next || s->next->kind > S_REDUCE_FROM)
+				break;
+		}
+		if (sends && receives)
+			push_step(x, first, s,
+				  text_of(x, (struct span){ first->span.lo, s->span.hi }));
+	}
+}
+
+/* Whether the text with these steps is right, and no longer serial; then offers them. */
+static bool try_steps(struct search *x, struct diag *g, edit_list v, uint32_t n)
+{
+	struct diags *d = &x->e.s->diags;
+	struct arena *a = &x->e.s->arena;
+	struct span all = { v[0]->span.lo, v[n - 1]->span.hi };
+	const char *lines = v[0]->what;
+
+	if (!passes(x, v, n))
+		return false;
+	for (uint32_t i = 1; i < n; i++)
+		lines = arena_printf(a, "%s%s%s", lines, i == n - 1 ? " and " : ", ", v[i]->what);
+	diag_cure(
+		d, g,
+		"`step { ... }` in place of lines %s lets each rank send and receive at once: tried for N "
+		"up to %u",
+		lines, EVERY_TRIED);
+	diag_fix(d, g, all, "%s", text_edited(&x->e, v, n, all));
+	return true;
+}
+
+void serial_warn(struct session *s, const struct decl *schedule, const struct serial *found)
+{
+	struct search x = { .e = { .s = s,
+				   .schedule = schedule,
+				   .source = s->module->main->source,
+				   .nranks = found->nranks },
+			    .left = MOST_WORK,
+			    .cost = found->work,
+			    .each = found->nranks <= EVERY_TRIED ? found->work : 0,
+			    .warns = diag_warning_bit(W_SERIAL) };
+	struct diag *g =
+		diag_warn(&s->diags, W_SERIAL, found->span, NO_RANK,
+			  "ranks wait for one another: the longest chain of messages has %u "
+			  "steps at N = %u, and the data asks for %u",
+			  found->steps, found->nranks, found->least);
+	const struct edit **v;
+
+	diag_note(&s->diags, g, NOWHERE, "the chain: %s", found->chain);
+	if (!g || s->o->most_work || x.e.source->len > MOST_BYTES)
+		return;
+	add_texts(&x);
+	for (const struct decl *d = s->module->main->decls; d; d = d->next)
+		if (d == schedule || d->kind == D_PROC)
+			push_steps(&x.e, d->body);
+	v = ARENA_ARRAY(&s->arena, const struct edit *, x.e.n + 1);
+	for (uint32_t i = 0; i < x.e.n; i++)
+		v[i] = &x.e.v[i];
+	if (!x.e.n || try_steps(&x, g, v, x.e.n))
+		return;
+	for (uint32_t i = 0; i < x.e.n && x.e.n > 1; i++)
+		if (try_steps(&x, g, v + i, 1))
+			return;
 }

@@ -65,8 +65,7 @@ static uint32_t line_of(const struct edits *x, struct span span)
 	return source_place(&x->s->sources, span.lo).line;
 }
 
-/* Line end and indentation of the line of a place. */
-static const char *new_line(struct edits *x, uint32_t at)
+const char *text_new_line(struct edits *x, uint32_t at)
 {
 	uint32_t lo = at;
 
@@ -795,7 +794,8 @@ static void one_by_one(struct edits *x, const struct stmt *s)
 						  s->span.hi }));
 	for (const struct stmt *b = s->kind == S_PAR ? s->body : NULL; b; b = b->next)
 		if (b->body)
-			text = arena_printf(a, "%s%s%s", text, *text ? new_line(x, s->span.lo) : "",
+			text = arena_printf(a, "%s%s%s", text,
+					    *text ? text_new_line(x, s->span.lo) : "",
 					    text_of(x, (struct span){ b->body->span.lo,
 								      last_of(b->body)->span.hi }));
 	edit(x, s->span, text, "leaving out `par` in line %u", line_of(x, s->span));
@@ -950,7 +950,7 @@ static void divided(struct edits *x, const struct stmt *s)
 	bool step = s->kind == S_STEP;
 	struct span body = { s->body ? s->body->span.lo : 0,
 			     s->body ? last_of(s->body)->span.hi : 0 };
-	const char *first, *then, *line = new_line(x, s->span.lo);
+	const char *first, *then, *line = text_new_line(x, s->span.lo);
 
 	if (!s->body || !text_is_here(x, s->span) || s->span.hi - s->span.lo >= MOST_MOVED)
 		return;
@@ -1004,7 +1004,8 @@ static void own_scratch(struct edits *x, const struct stmt *s)
 				return;
 			text = arena_printf(a, "%s%s%s%s", text,
 					    text_of(x, (struct span){ at, b->body->span.lo }),
-					    text_of(x, s->span), new_line(x, b->body->span.lo));
+					    text_of(x, s->span),
+					    text_new_line(x, b->body->span.lo));
 			at = b->body->span.lo;
 		}
 		edit(x, (struct span){ s->span.lo, t->span.hi },
@@ -1029,7 +1030,7 @@ static void again(struct edits *x, const struct stmt *s)
 	out = arena_printf(a, "%s%s", out, text);
 	x->far = ADDED;
 	edit(x, (struct span){ s->span.hi, s->span.hi },
-	     arena_printf(a, "%s%s", new_line(x, s->span.lo), out), "`%s` behind line %u",
+	     arena_printf(a, "%s%s", text_new_line(x, s->span.lo), out), "`%s` behind line %u",
 	     text_clipped(x, out), line_of(x, s->span));
 }
 
@@ -1226,7 +1227,7 @@ static void missing_copies(struct edits *x)
 		const struct buffer_def *from = b[i / 4 / n], *to = b[i / 4 % n];
 		bool ends = from->dir == DIR_SCRATCH;
 		uint32_t at = ends ? last->span.hi : first->span.lo;
-		const char *text, *line = new_line(x, first->span.lo);
+		const char *text, *line = text_new_line(x, first->span.lo);
 
 		if (from == to || from->dir == DIR_OUT || to->dir == DIR_IN ||
 		    to->dir == (ends ? DIR_SCRATCH : DIR_INOUT))
@@ -1256,8 +1257,8 @@ static void copies_of_inputs(struct edits *x)
 		x->far = ADDED;
 		edit(x, body,
 		     arena_printf(a, "scratch copy_of_%s[%s]%scopy %s into copy_of_%s%s%s", name,
-				  text_of(x, b->count->span), new_line(x, s->span.lo), name, name,
-				  new_line(x, s->span.lo),
+				  text_of(x, b->count->span), text_new_line(x, s->span.lo), name,
+				  name, text_new_line(x, s->span.lo),
 				  renamed(x, text_of(x, body), name,
 					  arena_printf(a, "copy_of_%s", name))),
 		     "`scratch copy_of_%s[%s]` and `copy %s into copy_of_%s` before line %u, and "
@@ -1303,7 +1304,7 @@ static void second_half(struct edits *x)
 		x->far = ADDED;
 		x->kin = KEYWORD; /* the first half may receive in place of reducing */
 		edit(x, (struct span){ last->span.hi, last->span.hi },
-		     arena_printf(&x->s->arena, "%s%s", new_line(x, last->span.lo), text),
+		     arena_printf(&x->s->arena, "%s%s", text_new_line(x, last->span.lo), text),
 		     "`%s` at the end", text);
 	}
 }

@@ -82,6 +82,8 @@ void text_edits(struct edits *x);
 
 /** The text of a place in the main file, in the arena of the session. */
 const char *text_of(struct edits *x, struct span span);
+/** Line end and indentation of the line of a place. */
+const char *text_new_line(struct edits *x, uint32_t at);
 /** Whether a place is in the main file. */
 bool text_is_here(const struct edits *x, struct span span);
 /** The text from `from.lo` to `from.hi` with edits in it, which are in the order of the text. */

@@ -225,4 +225,22 @@ void dead_add(struct dead_list *list, const struct dead_list *ran, struct arena 
  *  of few ranks, operations are often dead that more ranks need.) */
 void dead_warn(struct ctx *c, const struct dead_list *list);
 
+/* ---- serial.c ---------------------------------------------------------------------------- */
+
+/* Of an instance: its longest chain of messages, far more than its data asks for. */
+struct serial {
+	uint32_t nranks, steps, least; /* steps 0: it is not serial */
+	struct span span;	       /* of the chain's first operation */
+	const char *chain;	       /* "rank 0 line 7, rank 1 line 10, ..." */
+	uint64_t work;		       /* of its check */
+};
+
+/** Whether a right program of that many steps may be serial; also of one that is `alone`.
+ *  O(operations). */
+bool serial_may_be(const struct program *p, uint32_t steps);
+
+/** Fills in *to if the program, which is not `alone`, is serial; `keep` holds its texts. */
+void serial_find(struct ctx *c, const struct program *p, const struct order *order,
+		 struct serial *to, struct arena *keep);
+
 #endif

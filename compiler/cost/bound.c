@@ -37,9 +37,9 @@
  * Latency: the least sum over a path, from the farthest rank that is needed. With bytes, the first message
  * over the cut takes at least the latency between the nearest two ranks.
  *
- * Cost: O(links) for a sink, where its neighbours' flow is led on, and O(ranks) such flows to begin.
- * Clusters and latencies look at MOST_WORK links; beyond that they see fewer clusters and ranks, and the
- * bound is still one.
+ * Cost: O(links) for a sink, where its neighbours' flow is led on, and O(ranks) such flows to begin. Of ranks
+ * that are alike one is a sink. Clusters and latencies look at MOST_WORK links; beyond that they see fewer
+ * clusters and ranks, and the bound is still one, as it is when flows end at their limit.
  */
 #include "compiler/cost/bound.h"
 #include "lang/base/union_find.h"
@@ -92,6 +92,8 @@ struct search {
 	bool all_send, all_get; /* all ranks are sources, sinks; else the root is the only one */
 	uint32_t root;
 	struct narrow best;
+	uint64_t work,
+		most; /* arcs that flows looked at; where they end, with the best set so far */
 	/* The flow: of `rate` from each source, through links of `times` times their width. */
 	int64_t rate, times;
 	const int64_t *width; /* [nlinks] in units */
@@ -276,6 +278,7 @@ static bool find_distances(struct search *x, uint32_t from, uint32_t to)
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t node = x->queue[i];
 
+		x->work += x->first[node + 1] - x->first[node];
 		for (uint32_t k = x->first[node]; k < x->first[node + 1]; k++) {
 			uint32_t other = x->arcs[k].to;
 
@@ -306,13 +309,14 @@ static int64_t fill_path(struct search *x, uint32_t n, int64_t most)
 	return most;
 }
 
-/* Whether that much more can flow. If not, the nodes with a distance are a narrow set. */
+/* Whether that much more can flow. If not, the nodes with a distance are a narrow set, unless the work is
+ * at its limit. */
 static bool push_flow(struct search *x, uint32_t from, uint32_t to, int64_t amount)
 {
 	while (amount > 0) {
 		uint32_t n = 0, node = from;
 
-		if (!find_distances(x, from, to))
+		if (x->work >= x->most || !find_distances(x, from, to))
 			return false;
 		while (amount > 0) {
 			if (node == to) {
@@ -389,20 +393,76 @@ static void take_set(struct search *x)
 		x->best.inside[n] = x->distance[n] != NONE;
 }
 
+static uint32_t turn_rank(uint32_t rank, uint32_t block, uint32_t by)
+{
+	return rank / block * block + (rank % block + by) % block;
+}
+
+/* Whether the turn by `by` within blocks of `block` ranks takes each link to one with its bandwidth. */
+static bool is_symmetry(const struct machine *m, uint32_t block, uint32_t by)
+{
+	for (uint32_t i = 0; i < m->nlinks; i++) {
+		const struct machine_link *l = &m->links[i];
+		uint32_t image =
+			machine_link(m, turn_rank(l->src, block, by), turn_rank(l->dst, block, by));
+
+		if (image == NONE || m->links[image].bandwidth != l->bandwidth)
+			return false;
+	}
+	return true;
+}
+
+/* The first rank of those that are alike, by turns within blocks; for machines without switches. One of
+ * them stands for all as a sink of flows from all ranks. */
+static uint32_t *find_orbits(const struct search *x)
+{
+	const struct machine *m = x->m;
+	uint32_t *up = ARENA_ARRAY(x->a, uint32_t, m->nranks);
+
+	for (uint32_t r = 0; r < m->nranks; r++)
+		up[r] = r;
+	for (uint32_t block = m->nranks; block > 1 && m->nranks == m->nnodes; block--)
+		for (uint32_t by = 1; by < block && m->nranks % block == 0; by++) {
+			bool joins = false;
+
+			if (block % by != 0)
+				continue;
+			for (uint32_t r = 0; r < m->nranks && !joins; r++)
+				joins = union_find(up, r) !=
+					union_find(up, turn_rank(r, block, by));
+			if (!joins || !is_symmetry(m, block, by))
+				continue;
+			for (uint32_t r = 0; r < m->nranks; r++) {
+				uint32_t a = union_find(up, r);
+				uint32_t b = union_find(up, turn_rank(r, block, by));
+
+				up[a > b ? a : b] = a < b ? a : b;
+			}
+		}
+	for (uint32_t r = 0; r < m->nranks; r++)
+		up[r] = union_find(up, r);
+	return up;
+}
+
 /* The narrowest set between sources and sinks. */
 static void find_narrowest(struct search *x)
 {
-	uint32_t held = NONE;
+	uint32_t held = NONE, *orbit = x->all_send && x->all_get ? find_orbits(x) : NULL;
 
 	try_clusters(x);
 	make_arcs(x);
 	take_rate(x);
-	for (uint32_t r = 0; r < x->m->nranks && x->rate;) {
-		if (!gets(x, r) || lead_flow(x, held, r)) {
-			held = gets(x, r) ? r : held;
+	for (uint32_t r = 0; r < x->m->nranks && x->rate && x->work < x->most;) {
+		if (!gets(x, r) || (orbit && orbit[r] != r)) {
 			r++;
 			continue;
 		}
+		if (lead_flow(x, held, r)) {
+			held = r++;
+			continue;
+		}
+		if (x->work >= x->most)
+			return;
 		take_set(x);
 		take_rate(x);
 		held = NONE;
@@ -460,24 +520,31 @@ static void take_longer(struct search *x, const struct search *other, double tim
 	x->best.seconds *= times;
 }
 
-/* allreduce; the source's bytes are S. */
+/* allreduce; the source's bytes are S. With as much bandwidth out of each set as into it, no set of the
+ * last kind says more than twice allgather: S over its width, and allgather (N - |P|) S/N of it or of its
+ * complement. */
 static void find_passes(struct search *x)
 {
-	for (int back = 0; back < (is_mirrored(x->m) ? 1 : 2) && x->best.seconds < INFINITY;
-	     back++) {
+	const bool mirrored = is_mirrored(x->m);
+
+	for (int back = 0; back < (mirrored ? 1 : 2) && x->best.seconds < INFINITY; back++) {
 		struct search one = *x, all = *x;
+		double twice;
 
 		x->need = PASSES;
 		one.backwards = all.backwards = x->backwards = back;
 		one.best = all.best = (struct narrow){ 0 };
 		one.all_send = false;
 		one.root = 0;
-		find_narrowest(&one);
-		take_longer(x, &one, 1);
 		try_clusters(x);
 		find_narrowest(&all);
-		if (x->best.seconds < 2 * all.best.seconds / x->m->nranks)
+		twice = 2 * all.best.seconds / x->m->nranks * (1 - 1e-12);
+		if (x->best.seconds < twice && all.work < all.most && all.best.seconds < INFINITY)
 			try_tight(&all, x);
+		if (mirrored && x->best.seconds >= twice && all.best.seconds < INFINITY)
+			continue;
+		find_narrowest(&one);
+		take_longer(x, &one, 1);
 	}
 }
 
@@ -548,7 +615,7 @@ static uint64_t find_farthest(const struct search *x, struct leaving *v, uint32_
 	return work;
 }
 
-/* From the root, or from as many ranks as MOST_WORK allows: the farthest, and the sum over pairs. */
+/* From the root, or from as many ranks as the limits of work allow: the farthest, and the sum over pairs. */
 static double find_far(const struct search *x, bool rooted, bool links, double *sum)
 {
 	struct leaving v;
@@ -557,7 +624,8 @@ static double find_far(const struct search *x, bool rooted, bool links, double *
 
 	*sum = 0;
 	index_leaving(x, &v);
-	for (uint32_t r = rooted ? x->root : 0; r < x->m->nranks && work < MOST_WORK; r++) {
+	for (uint32_t r = rooted ? x->root : 0;
+	     r < x->m->nranks && work < MOST_WORK && work <= x->most; r++) {
 		work += find_farthest(x, &v, r, links, &most, sum);
 		if (rooted)
 			break;
@@ -698,7 +766,7 @@ static bool no_path(struct ctx *c, const struct search *x)
 }
 
 bool bound_find(struct ctx *c, const struct machine *m, enum collective k, uint32_t root,
-		struct bound *to)
+		uint64_t most, struct bound *to)
 {
 	const bool rooted = bound_has_root(k),
 		   whole = k == ALLREDUCE || k == BROADCAST || k == REDUCE;
@@ -709,6 +777,7 @@ bool bound_find(struct ctx *c, const struct machine *m, enum collective k, uint3
 		.all_send = k != BROADCAST && k != REDUCE,
 		.all_get = k != GATHER && k != SCATTER,
 		.root = root,
+		.most = most,
 	};
 	double sum;
 

@@ -36,10 +36,11 @@ struct bound {
 	const char *cut; /* what binds, in words: "the links from spine to rank 3: 25 GB/s" */
 };
 
-/** Finds the bound. `root` counts if the collective has one. False: some rank has no path to another
+/** Finds the bound. `root` counts if the collective has one. `most`: links that flows may look at; beyond
+ *  them the bound may be less than the machine's. False: some rank has no path to another
  *  that needs its data, which is reported (E0702). bound.c has the cost. */
 bool bound_find(struct ctx *c, const struct machine *m, enum collective k, uint32_t root,
-		struct bound *to);
+		uint64_t most, struct bound *to);
 
 /** The least time of a call with that many bytes in a rank's larger buffer, in s. */
 static inline double bound_seconds(const struct bound *b, double bytes)

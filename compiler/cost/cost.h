@@ -76,6 +76,10 @@ struct simulation;
 struct simulation *simulation_new(struct ctx *c, const struct program *p, uint32_t *const *len,
 				  struct machine *m, uint64_t tile);
 
+/** The same for a quotient (struct symmetric), with messages whole, where one rank decides (orbit.c). NULL: it does
+ *  not; nothing is reported. In c->arena. */
+struct simulation *simulation_of_one(struct ctx *c, const struct program *one, struct machine *m);
+
 struct predicted {
 	double seconds;
 	/* Of the longest chain of messages, each of which leaves when the one before it arrives, or when its

@@ -268,12 +268,14 @@ static struct routes *find_routes(struct machine *m, uint32_t src)
 		const struct reached *before = from ? &r->reached[from - 1] : NULL;
 		uint32_t node = before ? before->node : src;
 
-		for (uint32_t i = m->first[node]; i < m->first[node + 1]; i++) {
+		uint32_t i = m->first[node + 1]; /* switches come after ranks */
+
+		while (i > m->first[node] && m->links[i - 1].dst >= m->nranks)
+			i--;
+		for (; i < m->first[node + 1]; i++) {
 			struct reached x;
 			uint32_t *place;
 
-			if (m->links[i].dst < m->nranks)
-				continue;
 			x = along(m, r, from ? &r->reached[from - 1] : NULL, i);
 			place = &m->place[x.node - m->nranks];
 			if (!*place) {

@@ -64,9 +64,9 @@ static bool find_path(struct ctx *c, struct simulation *s, uint32_t fifo, const 
 
 	if (f->src == f->dst)
 		return true;
-	x->path = machine_path(s->m, f->src, f->dst);
+	x->path = s->one ? orbit_path(s->m, f->dst) : machine_path(s->m, f->src, f->dst);
 	if (!x->path.n)
-		return no_path(c, s->p, s->m, o, f);
+		return !s->one && no_path(c, s->p, s->m, o, f);
 	for (uint32_t i = 0; i < x->path.n; i++) {
 		x->latency += s->m->links[x->path.links[i]].latency;
 		use_link(&s->uses[x->path.links[i]], fifo, i ? NONE : f->src_task);
@@ -85,10 +85,12 @@ static bool take_task(struct ctx *c, struct simulation *s, uint32_t task, const 
 
 		if (op_kind(o) == OP_WAIT || op_kind(o) == OP_FRESH)
 			continue;
-		share[i] = share_of(s->p, o, len[i]);
+		share[i] = len ? share_of(s->p, o, len[i]) : (double)o->n / s->p->buffers[0].chunks;
 		s->moved += share[i];
 		if (o->n && share[i] / o->n > s->longest)
 			s->longest = share[i] / o->n;
+		if (o->n && (share[i] / o->n < s->shortest || s->shortest == 0))
+			s->shortest = share[i] / o->n;
 		if (out == NONE)
 			continue;
 		s->loads[out].cells = o->n > s->loads[out].cells ? o->n : s->loads[out].cells;
@@ -112,12 +114,13 @@ static double usual_tile(const struct simulation *s)
 	return (double)choice_slotted_tile(CPU_TILE_BYTES, CPU_SLOT_BYTES, most, weight);
 }
 
-struct simulation *simulation_new(struct ctx *c, const struct program *p, uint32_t *const *len,
-				  struct machine *m, uint64_t tile)
+/* `len`: NULL: the program is a quotient, of buffers that are cut alike. */
+static struct simulation *load(struct ctx *c, const struct program *p, uint32_t *const *len,
+			       struct machine *m)
 {
 	struct simulation *s = ARENA_NEW(c->arena, struct simulation);
 
-	*s = (struct simulation){ .p = p, .m = m, .slots = c->slots };
+	*s = (struct simulation){ .p = p, .m = m, .slots = c->slots, .one = !len };
 	s->loads = ARENA_ARRAY(c->arena, struct load, p->nfifos);
 	s->shares = ARENA_ARRAY(c->arena, double *, p->ntasks);
 	s->uses = ARENA_ARRAY(c->arena, struct link_use, m->nlinks);
@@ -128,8 +131,33 @@ struct simulation *simulation_new(struct ctx *c, const struct program *p, uint32
 		s->nmessages += p->fifos[f].nsends;
 	}
 	for (uint32_t t = 0; t < p->ntasks; t++)
-		if (!take_task(c, s, t, len[t]))
+		if (!take_task(c, s, t, len ? len[t] : NULL))
 			return NULL;
-	s->tile = tile == UINT64_MAX ? usual_tile(s) : (double)tile;
+	return s;
+}
+
+struct simulation *simulation_new(struct ctx *c, const struct program *p, uint32_t *const *len,
+				  struct machine *m, uint64_t tile)
+{
+	struct simulation *s = load(c, p, len, m);
+
+	if (s)
+		s->tile = tile == UINT64_MAX ? usual_tile(s) : (double)tile;
+	return s;
+}
+
+struct simulation *simulation_of_one(struct ctx *c, const struct program *one, struct machine *m)
+{
+	struct simulation *s;
+
+	for (uint32_t b = 1; b < one->nbuffers; b++)
+		if (one->buffers[b].chunks != one->buffers[0].chunks)
+			return NULL;
+	if (!one->nbuffers || !orbit_turns(m))
+		return NULL;
+	s = load(c, one, NULL, m);
+	for (uint32_t l = 0; l < m->nlinks && s; l++)
+		if (s->uses[l].shared)
+			return NULL;
 	return s;
 }

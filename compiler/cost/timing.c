@@ -19,6 +19,8 @@
 #include "compiler/cost/timing.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { SEND, RECV };
 enum { TASK, HOP, ARRIVAL }; /* events; their rows are of tasks, flights, flights */
@@ -88,6 +90,24 @@ struct task_run {
 	int64_t busy[2];
 };
 
+/* The search for a period of tiles. */
+struct period {
+	uint32_t task;	    /* that is watched; NONE: there is nothing to search */
+	uint32_t tiles;	    /* of which all operations have the same bytes */
+	uint32_t tile;	    /* of the watched task in the state that was kept, */
+	int64_t at;	    /* ... and its time, */
+	struct chain chain; /* ... the chain of that task, */
+	int64_t *busy;	    /* ... by link, and by task and side */
+	struct words {
+		uint64_t *v;
+		size_t n, cap;
+	} kept, now;	    /* ... and the state */
+	struct event *heap; /* sorted; its capacity is that of r->heap */
+	uint32_t capheap;
+	uint32_t skipped; /* tiles that were not run */
+	int64_t skips;	  /* ... and their time */
+};
+
 struct timing {
 	const struct simulation *s;
 	const struct program *p;
@@ -106,6 +126,7 @@ struct timing {
 	struct flow *flows;
 	struct link_run *links;
 	struct chain chain; /* of the task that ends last */
+	struct period period;
 	struct arena *arena;
 	struct timeline *noted; /* or NULL */
 };
@@ -195,6 +216,7 @@ static bool await(struct timing *r, uint32_t task, const struct op *o)
 		return false;
 	t->next_waiter = other->waiters;
 	other->waiters = task + 1;
+	t->waits = true;
 	return true;
 }
 
@@ -472,7 +494,7 @@ static double tile_bytes(const struct timing *r, uint32_t task)
 
 	if (r->ntiles == 1 || n < 1)
 		return all;
-	cell = all / n - t->tile * r->tile;
+	cell = all / n - ((double)t->tile + r->period.skipped) * r->tile;
 	return cell <= 0 ? 0 : n * (cell < r->tile ? cell : r->tile);
 }
 
@@ -537,6 +559,186 @@ static void move(struct timing *r, uint32_t task, const struct op *o, uint32_t i
 	}
 }
 
+/* ---- tiles that repeat ------------------------------------------------------------------------------------ */
+
+/*
+ * What follows from a state depends only on: where each task is, which slots are full or free and when, when links
+ * are free, and the events to come; with times from now on, and tiles from that of one task on. If two states are
+ * equal in all this, and the tiles in between and after them are full, then the tiles after the second state take the
+ * time of those after the first one. So as many of these periods are left out as end before tiles that are not full.
+ * A state is compared at each tile with one that was kept (Brent, An improved Monte Carlo factorization algorithm, BIT
+ * 1980). Ticks are whole, so that equal means equal. O(tasks + slots + links + events log events) a tile.
+ */
+
+static void put(struct timing *r, uint64_t word)
+{
+	struct words *w = &r->period.now;
+
+	ARENA_PUSH(r->arena, w->v, w->n, w->cap) = word;
+}
+
+/* A time from now on, or 0. */
+static uint64_t ahead(const struct timing *r, int64_t at)
+{
+	return at > r->now ? (uint64_t)(at - r->now) : 0;
+}
+
+/* The place of a flight among those of its FIFO, from the next one that is received on. */
+static uint64_t place_of(const struct flow *q, const struct flight *x)
+{
+	return ((uint64_t)(x - q->flights) + q->nflights - q->started[RECV] % q->nflights) %
+	       q->nflights;
+}
+
+static bool same_so_far(const struct timing *r)
+{
+	const struct words *a = &r->period.kept, *b = &r->period.now;
+
+	return a->n >= b->n && !memcmp(a->v, b->v, b->n * sizeof(*b->v));
+}
+
+static void put_flight(struct timing *r, const struct flight *x)
+{
+	put(r, (uint64_t)x->state << 32 | x->hop);
+	put(r, ahead(r, x->state == FLYING ? x->tail : x->state == FREE ? 0 : x->at));
+}
+
+static int by_time(const void *a, const void *b)
+{
+	return before(a, b) ? -1 : 1;
+}
+
+static void put_events(struct timing *r)
+{
+	struct period *d = &r->period;
+
+	if (d->capheap < r->n) {
+		d->heap = ARENA_ARRAY(r->arena, struct event, r->cap);
+		d->capheap = r->cap;
+	}
+	memcpy(d->heap, r->heap, r->n * sizeof(*r->heap));
+	qsort(d->heap, r->n, sizeof(*d->heap), by_time);
+	for (uint32_t i = 0; i < r->n; i++) {
+		const struct event *e = &d->heap[i];
+		const struct flight *x = &r->flights[e->row];
+
+		put(r, ahead(r, e->at));
+		put(r, e->kind == HOP ? (uint64_t)x->fifo << 32 |
+						place_of(&r->flows[x->fifo], x) << 2 | HOP
+				      : (uint64_t)e->row << 2 | e->kind);
+	}
+}
+
+/* Writes the state to period.now. With `compare` false as soon as it differs from the one that was kept. */
+static bool put_state(struct timing *r, bool compare)
+{
+	const struct task_run *t0 = &r->tasks[r->period.task];
+
+	r->period.now.n = 0;
+	for (uint32_t t = 0; t < r->p->ntasks; t++) {
+		const struct task_run *t1 = &r->tasks[t];
+
+		put(r, r->p->tasks[t].nops ? (uint64_t)(t1->tile - t0->tile) << 32 | t1->row : 0);
+		put(r, (uint64_t)t1->waiters << 32 | t1->next_waiter);
+		put(r, (uint64_t)t1->pending << 1 | t1->waits);
+	}
+	if (compare && !same_so_far(r))
+		return false;
+	for (uint32_t l = 0; l < r->s->m->nlinks; l++)
+		put(r, ahead(r, r->links[l].free));
+	if (compare && !same_so_far(r))
+		return false;
+	for (uint32_t f = 0; f < r->p->nfifos; f++) {
+		const struct flow *q = &r->flows[f];
+
+		put(r, q->waits[SEND] << 1 | q->waits[RECV]);
+		for (uint64_t i = 0; i < q->nflights; i++)
+			put_flight(r, &q->flights[(q->started[RECV] + i) % q->nflights]);
+	}
+	if (compare && !same_so_far(r))
+		return false;
+	put_events(r);
+	return !compare || (same_so_far(r) && r->period.kept.n == r->period.now.n);
+}
+
+/* The time that links and workers are busy, less that when the state was kept if it is to be added `times`. */
+static void count_busy(struct timing *r, int64_t times)
+{
+	int64_t *kept = r->period.busy;
+
+	for (uint32_t i = 0; i < r->s->m->nlinks + 2 * r->p->ntasks; i++) {
+		uint32_t t = i - r->s->m->nlinks;
+		int64_t *busy =
+			i < r->s->m->nlinks ? &r->links[i].busy : &r->tasks[t / 2].busy[t % 2];
+
+		if (times)
+			*busy += times * (*busy - kept[i]);
+		kept[i] = *busy;
+	}
+}
+
+static void lengthen(struct chain *x, int64_t latency, uint32_t messages)
+{
+	x->latency += latency;
+	x->messages += messages;
+}
+
+/* All chains grow alike from period to period, as each goes through what decides the period. */
+static void lengthen_chains(struct timing *r, uint32_t times)
+{
+	struct chain now = r->tasks[r->period.task].chain, *before = &r->period.chain;
+	int64_t latency = times * (now.latency - before->latency);
+	uint32_t messages = times * (now.messages - before->messages);
+
+	for (uint32_t t = 0; t < r->p->ntasks; t++)
+		lengthen(&r->tasks[t].chain, latency, messages);
+	for (uint32_t l = 0; l < r->s->m->nlinks; l++)
+		lengthen(&r->links[l].chain, latency, messages);
+	for (uint32_t f = 0; f < r->p->nfifos; f++)
+		for (uint64_t i = 0; i < r->flows[f].nflights; i++)
+			lengthen(&r->flows[f].flights[i].chain, latency, messages);
+}
+
+static void keep_state(struct timing *r)
+{
+	struct period *d = &r->period;
+	struct words before = d->kept;
+
+	put_state(r, false);
+	d->kept = d->now;
+	d->now = before;
+	d->tile = r->tasks[d->task].tile;
+	d->at = r->now;
+	d->chain = r->tasks[d->task].chain;
+	count_busy(r, 0);
+}
+
+/* The watched task begins a tile. */
+static void find_period(struct timing *r)
+{
+	struct period *d = &r->period;
+	struct task_run *t = &r->tasks[d->task];
+	uint32_t first = t->tile, cycle = t->tile - d->tile, times;
+
+	for (uint32_t i = 0; i < r->p->ntasks; i++)
+		first = r->tasks[i].tile > first ? r->tasks[i].tile : first;
+	if (first + d->skipped + cycle >= d->tiles) { /* too late for one more */
+		d->task = NONE;
+		return;
+	}
+	if (d->kept.n && put_state(r, true)) {
+		times = (d->tiles - d->skipped - first - 1) / cycle;
+		d->skipped += times * cycle;
+		r->ntiles -= times * cycle;
+		d->skips += times * (r->now - d->at);
+		lengthen_chains(r, times);
+		count_busy(r, times);
+		d->task = NONE;
+	} else if (!d->kept.n || (t->tile & (t->tile - 1)) == 0) {
+		keep_state(r);
+	}
+}
+
 /* Runs operations of a worker, tile after tile, until one takes time or has to wait. */
 static void go_on_tiles(struct timing *r, uint32_t task)
 {
@@ -552,6 +754,8 @@ static void go_on_tiles(struct timing *r, uint32_t task)
 			t->tile += ++t->row == of->nops;
 			t->row %= of->nops;
 			wake(r, task);
+			if (task == r->period.task && t->row == 0)
+				find_period(r);
 		}
 		if (t->tile == r->ntiles)
 			break;
@@ -613,7 +817,7 @@ static void choose_ticks(struct timing *r)
 			most += x->share * r->block / s->m->links[x->path.links[i]].bandwidth;
 	}
 	frexp(most, &e);
-	r->scale = ldexp(1, e > 11 ? 61 - e : 50);
+	r->scale = ldexp(1, 61 - (e > -10 ? e : -10));
 	r->step = ticks(r, cost->step);
 	r->worker = cost->worker > 0 ? r->scale / cost->worker : 0;
 	r->reduce = cost->reduce > 0 ? r->scale / cost->reduce : 0;
@@ -660,6 +864,9 @@ static void timing_init(struct timing *r, struct ctx *c, const struct simulation
 		r->links[l].takes = r->scale / m->links[l].bandwidth;
 		r->links[l].latency = ticks(r, m->links[l].latency);
 	}
+	r->period.task = NONE;
+	r->period.tiles = (uint32_t)(s->shortest * block / r->tile);
+	r->period.busy = ARENA_ARRAY(r->arena, int64_t, m->nlinks + 2 * r->p->ntasks);
 	if (noted) {
 		noted->nmessages = s->nmessages * r->ntiles;
 		noted->messages = ARENA_ARRAY(r->arena, struct message_time, noted->nmessages);
@@ -672,7 +879,7 @@ static struct predicted result(const struct timing *r)
 	struct predicted to = { .link = NONE, .rank = NONE };
 	int64_t busy = 0, working = 0;
 
-	to.seconds = seconds(r, r->now) + r->s->m->cost.call;
+	to.seconds = seconds(r, r->now + r->period.skips) + r->s->m->cost.call;
 	to.latency = seconds(r, r->chain.latency);
 	to.messages = r->chain.messages;
 	for (uint32_t l = 0; l < r->s->m->nlinks; l++)
@@ -701,6 +908,11 @@ struct predicted simulate(struct ctx *c, const struct simulation *s, double bloc
 	go = r.whole ? go_on : go_on_tiles;
 	for (uint32_t t = 0; t < s->p->ntasks; t++)
 		go(&r, t);
+	for (uint32_t t = 0; t < s->p->ntasks && r.ntiles > 2 && !noted; t++)
+		if (s->p->tasks[t].nops) {
+			r.period.task = t;
+			break;
+		}
 	while (r.n) {
 		struct event e = pop(&r);
 		struct flight *x = &r.flights[e.row];

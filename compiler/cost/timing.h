@@ -24,14 +24,21 @@ struct link_use {
 struct simulation {
 	const struct program *p;
 	struct machine *m;
+	bool one; /* p is a quotient: rank 0 in place of all (orbit.c) */
 	uint32_t slots;
 	double tile;	    /* of a lowered program: the most bytes of a cell in a tile */
 	struct load *loads; /* by FIFO */
 	double **shares;    /* by task and row: bytes of the operation / bytes of a block */
-	double longest;	    /* ... of a cell, the most */
+	double longest;	    /* ... of a cell, the most; */
+	double shortest;    /* ... the least */
 	double moved;	    /* ... of all operations */
 	struct link_use *uses;
 	uint32_t nmessages;
 };
+
+/** Whether the turn by 1 takes the machine to itself. O(links log links). */
+bool orbit_turns(const struct machine *m);
+/** The path of a quotient's message, as links of rank 0; n == 0: there is none, or it joins two switches. */
+struct machine_path orbit_path(struct machine *m, uint32_t ahead);
 
 #endif

@@ -148,6 +148,8 @@ static bool decide(struct ctx *c, const struct instance *in, struct quotient *l,
 		return false;
 	if (k->nafter && !begun_all(c, l, &order, &s->why))
 		return false;
+	if (!l->by_bits && !l->by_mirror)
+		s->one = ARENA_COPY(c->arena, &l->one);
 	turned_run(&run, l, &order, c->scratch);
 	s->steps = c->slots ? run.steps : unbuffered_steps(c, &l->one, &order);
 	s->sent = run.sent;

@@ -28,6 +28,7 @@ struct symmetric {
 	bool right;		 /* all below holds */
 	const char *why;	 /* else: why one rank does not decide; NULL: something is wrong */
 	struct program *program; /* of rank 0 alone; not for passes over all ranks */
+	const struct program *one; /* its quotient (turns.h), if ranks turn by adding; else NULL */
 	const struct contract *contract;
 	int64_t min_slots;
 	struct fewer_slots fewer; /* as in struct deadlock_report */

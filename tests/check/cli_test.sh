@@ -179,7 +179,7 @@ status "stdin" 0 sh -c "'$ccc' check - <$ring"
 status "a file without a schedule has nothing to compile" 2 "$ccc" /dev/null -o "$tmp/x.so"
 status "... but its names can be checked" 0 "$ccc" check /dev/null
 for code in E0101 E0201 E0202 E0203 E0204 E0205 E0206 E0301 E0302 E0303 E0304 E0305 E0306 \
-	    E0401 E0402 E0403 E0404 E0405 E0406 E0501 W0201 W0401 W0402; do
+	    E0401 E0402 E0403 E0404 E0405 E0406 E0501 W0201 W0401 W0402 W0403; do
 	status "--explain $code" 0 "$ccc" --explain $code
 	says "... tells more than its title" "$tmp/out" '.{20}'
 done

@@ -69,6 +69,7 @@ static const char *const proved[] = {
 	"torus3_allreduce",
 	/* as users write them, in which ranks do different things */
 	"../tests/check/good/hand_central_barrier",
+	"../tests/check/good/hand_halves",
 	"../tests/check/good/hand_leaders",
 	"../tests/check/good/hand_lower_first",
 	"../tests/check/good/hand_ring_barrier",
@@ -82,6 +83,10 @@ enum { NPROVED = sizeof(proved) / sizeof(*proved) };
 /* Texts of its own, which are proved too: trees in other orders than the library's, groups and
  * levels. */
 static const char *const texts[] = {
+	"schedule from_the_top\n  implements broadcast(inout data[1]; root = 0)\n  where ispow2(N)\n{\n"
+	"  for k in 0..ilog2(N) {\n    let h = 1 << (ilog2(N) - 1 - k)\n"
+	"    if rank % (2 * h) == 0 { send data to rank + h }\n"
+	"    if rank % (2 * h) == h { recv data from rank - h }\n  }\n}\n",
 	"schedule heap\n  implements allreduce(inout data[2])\n{\n"
 	"  let l = 2 * rank + 1\n  let r = 2 * rank + 2\n  let up = (rank - 1) / 2\n"
 	"  if l < N { reduce data from l }\n  if r < N { reduce data from r }\n"

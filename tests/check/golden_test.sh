@@ -106,7 +106,7 @@ for dir in diag good; do
 		opt=$(sed -n 's/^\/\/! options: //p' "$f")
 		# shellcheck disable=SC2086
 		"$ccc" check "$f" $opt 2>&1
-	done >"$tmp/said"
+	done | sed "s|'$(pwd -P)/schedules/|'LIBRARY/|" >"$tmp/said"
 	compare $dir.txt
 done
 exit $failed

@@ -161,6 +161,30 @@ tiled "a slot is free when its tile is received, and L later: 8 tiles, S/b + L +
 tiled "with two slots it is no wait" 722.000000 schedules/binomial_broadcast.ccs -n 2 --root 0 --tile 100000 --slots 2
 tiled "without slots messages are whole" 722.000000 schedules/binomial_broadcast.ccs -n 2 --root 0 --tile 100000 --slots 0
 
+# One rank stands for all, on machines that turn as the schedule does: the same times as by all ranks.
+cat >"$tmp/rings.ccs" <<-'END'
+	topology two_ways {
+	  link rank -> (rank + 1) % N (bandwidth = 50e9, latency = 2e-6)
+	  link rank -> (rank - 1) % N (bandwidth = 25e9, latency = 1e-6)
+	}
+	topology one_is_slow {
+	  if rank == 3 { link rank -> (rank + 1) % N (bandwidth = 1e9, latency = 2e-6) }
+	  if rank != 3 { link rank -> (rank + 1) % N (bandwidth = 50e9, latency = 2e-6) }
+	}
+END
+alike=0
+for on in "$flat" "$(machine busy)" "$(machine star)" "$tmp/rings.ccs:two_ways" "$tmp/rings.ccs:one_is_slow"; do
+	for file in ring_allreduce ring_allgather bidirectional_ring_allreduce bruck_all_to_all direct_all_to_all \
+		dissemination_barrier fixed_order_allreduce; do
+		one=$(us schedules/$file.ccs -n 7 --on "$on" -b 720000)
+		all=$(us schedules/$file.ccs -n 7 --on "$on" -b 720000 --all-ranks)
+		[ "$one" = "$all" ] || not_ok "one rank for all: $file on $on" "$one, by all ranks $all"
+		[ -z "$one" ] || alike=$((alike + 1))
+	done
+done
+holds "one rank for all: $alike times as by all ranks" test $alike -ge 20
+is "... of 24,576: 2(N-1)(2L + S/(N b))" 245750.000000 schedules/ring_allreduce.ccs -n 24576 --on "$(machine star)" -b 24576000
+
 # Costs: a call, an operation at both ends, and a worker that sends as its link takes the bytes.
 is "call + 2 step + L + S/b + S/w" 1094.000000 schedules/binomial_broadcast.ccs -n 2 --root 0 \
 	--on "$(machine busy)" -b 720000

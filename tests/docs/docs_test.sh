@@ -278,11 +278,13 @@ say "ccs(3) has every function that the library exports, once" \
 	"$(nm -D --defined-only "$build/lib/libccs.so.0" | sed -n 's/.* T \(ccs_.*\)/\1/p' | while read -r name; do
 		[ "$(grep -c "^..B.*[ *]$name(.*;" "$build/share/man/man3/ccs.3")" = 1 ] || echo "$name"; done)"
 for command in ccc ccrun; do	# also where a document shows what is not run here
+	"$build/bin/$command" --help >"$tmp/options"
+	"$build/bin/$command" --options | cut -f 1 >>"$tmp/options"
 	say "options of $command in the documents are its own" \
 		"$(grep -hoE "(^|[ /\`])$command( [^\`#|>]+)" README.md docs/*.md docs/course/*.md bench/results/*.md |
 		sed "s/.*$command //" | grep -oE -e '(^| )--?[a-zA-Z][a-zA-Z-]*' | tr -d ' ' | sort -u |
 		while read -r o; do
-			"$build/bin/$command" --help | grep -qE -e "(^|[ ,[])$o([] =,]|\$)" || echo "$o"
+			grep -qE -e "(^|[ ,[])$o([] =,]|\$)" "$tmp/options" || echo "$o"
 		done)"
 done
 say "tests/README.md names every suite" \

@@ -60,7 +60,7 @@ else
 	bash_says 'ccc --target=cpu,cu' 'cpu,cuda '
 	bash_says 'ccc --kernels=float32:pr' 'premul prod '
 	bash_says 'ccc --explain E040' 'E0401 E0402 E0403 E0404 E0405 E0406 E0407 E0408 E0409 '
-	bash_says 'ccc -Wno-' '-Wno-branch -Wno-dead -Wno-empty -Wno-error=branch -Wno-error=dead -Wno-error=empty -Wno-error=executor -Wno-error=input -Wno-error=root -Wno-error=topology -Wno-error=unused -Wno-executor -Wno-input -Wno-root -Wno-topology -Wno-unused '
+	bash_says 'ccc -Wno-' '-Wno-branch -Wno-dead -Wno-empty -Wno-error=branch -Wno-error=dead -Wno-error=empty -Wno-error=executor -Wno-error=input -Wno-error=root -Wno-error=serial -Wno-error=topology -Wno-error=unused -Wno-executor -Wno-input -Wno-root -Wno-serial -Wno-topology -Wno-unused '
 	bash_says 'ccc -I ' 'sub '
 	bash_says 'ccc -n ' ' '
 	bash_says 'ccrun b' 'b.so '

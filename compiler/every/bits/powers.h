@@ -68,6 +68,7 @@ enum value_kind {
 	VALUE_NUMBER,
 	VALUE_LOGARITHM, /* log2(the number) + shift; the number is a power of two */
 	VALUE_QUOTIENT,	 /* the number / by; not evaluated yet */
+	VALUE_MIRRORED,	 /* log2(by) - 1 - log2(the number) + shift; both are powers of two */
 	VALUE_REVERSED /* the number's bits reversed, among the bits below the power of two `by` */
 };
 

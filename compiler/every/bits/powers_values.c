@@ -13,12 +13,36 @@
 
 /* ---- operators ------------------------------------------------------------------------ */
 
+/* Whether two values are equal wherever they are evaluated. */
+static bool same(const struct power_walk *w, const struct value *a, const struct value *b)
+{
+	return dfa_within(&w->f->d, w->domain, value_compare(w->f, OP_EQ, a, b));
+}
+
+/* X >> (log2(X) - 1 - log2(D) + shift) = 2 D / 2^shift */
+static bool shifted_by_mirrored(struct power_walk *w, const struct value *a, const struct value *b,
+				struct span at, struct value *to)
+{
+	struct value d = *b, by;
+
+	d.kind = VALUE_NUMBER;
+	d.shift = 0;
+	if (b->shift < -15 || b->shift > 16 || !same(w, a, b->by))
+		return power_fail(w->f, at, "a shift of another number than the loop's bound");
+	if (b->shift <= 1)
+		return value_scaled(w, &d, (int64_t)1 << (1 - b->shift), at, to);
+	by = value_constant((int64_t)1 << (b->shift - 1));
+	return value_divide(w, &d, &by, at, to);
+}
+
 static bool shifted(struct power_walk *w, const struct expr *e, const struct value *a,
 		    const struct value *b, struct value *to)
 {
 	int64_t n;
 	struct value p;
 
+	if (e->op == OP_SHR && a->kind == VALUE_NUMBER && b->kind == VALUE_MIRRORED)
+		return shifted_by_mirrored(w, a, b, e->span, to);
 	if (a->kind != VALUE_NUMBER || !value_power_of(w, b, e->span, &p))
 		return power_fail(w->f, e->span,
 				  "a shift by something other than a number or a "
@@ -44,7 +68,7 @@ static bool truth(struct power_walk *w, const struct dfa *s, struct span at, str
 	return value_of_graph(w, g, at, to);
 }
 
-/* (x / 2^k) & 1 is 1 if x & 2^k is not 0. */
+/* (x / 2^k) & 1, and (x / 2^k) % 2, are 1 if x & 2^k is not 0. */
 static bool one_bit(struct power_walk *w, const struct value *q, struct span at, struct value *to)
 {
 	struct value x = *q, bit, zero = value_constant(0);
@@ -76,16 +100,28 @@ static bool bits(struct power_walk *w, const struct expr *e, const struct value 
 	       value_sum(w, &d, e->op == OP_BOR ? -1 : -2, &c, e->span, to);
 }
 
-/* The sum of a logarithm and a number is a logarithm. */
+/* The sum of a logarithm and a number is a logarithm, and log2(X) less a mirrored one of X too. */
 static bool sum(struct power_walk *w, const struct expr *e, const struct value *a,
 		const struct value *b, struct value *to)
 {
 	int64_t n, sign = e->op == OP_ADD ? 1 : -1;
 
-	if (a->kind == VALUE_LOGARITHM && value_number(b, &n)) {
+	if ((a->kind == VALUE_LOGARITHM || a->kind == VALUE_MIRRORED) && value_number(b, &n)) {
 		*to = *a;
 		to->shift += sign * n;
 		return true;
+	}
+	if (a->kind == VALUE_LOGARITHM && b->kind == VALUE_MIRRORED && sign < 0) {
+		struct value x = *a;
+		x.kind = VALUE_NUMBER;
+		x.shift = 0;
+		*to = *b;
+		to->kind = VALUE_LOGARITHM;
+		to->by = NULL;
+		to->shift = 1 + a->shift - b->shift;
+		return same(w, &x, b->by) ||
+		       power_fail(w->f, e->span,
+				  "a logarithm of another number than the loop's bound");
 	}
 	return value_sum(w, a, sign, b, e->span, to);
 }
@@ -96,6 +132,7 @@ static bool product(struct power_walk *w, const struct value *a, const struct va
 static bool binary(struct power_walk *w, const struct expr *e, struct value *to)
 {
 	struct value a, b;
+	int64_t n;
 
 	if (!value_of(w, e->a, &a) || !value_of(w, e->b, &b))
 		return false;
@@ -107,6 +144,8 @@ static bool binary(struct power_walk *w, const struct expr *e, struct value *to)
 	case OP_MUL: return product(w, &a, &b, e->span, to);
 	case OP_DIV:
 	case OP_MOD:
+		if (e->op == OP_MOD && a.kind == VALUE_QUOTIENT && value_number(&b, &n) && n == 2)
+			return one_bit(w, &a, e->span, to);
 		if (a.kind != VALUE_NUMBER || b.kind != VALUE_NUMBER)
 			return power_fail(w->f, e->span, "a quotient of a logarithm or a quotient");
 		return e->op == OP_DIV ? value_divide(w, &a, &b, e->span, to)

@@ -369,10 +369,79 @@ static const struct dfa *head(struct power_walk *w, const struct value *v)
 	return power_and(w->f, n, value_compare(w->f, OP_EQ, &d, v));
 }
 
-/* A loop over k, with D = 2^k. Its trips are the same on all ranks. A head has the D of the next
+/* Whether it is the variable, or the sum of it and a number. */
+static bool is_about(const struct expr *e, const struct symbol *var)
+{
+	if (e->kind == E_BINARY && (e->op == OP_ADD || e->op == OP_SUB) && e->b->kind == E_INT)
+		e = e->a;
+	return e->kind == E_NAME && e->sym == var;
+}
+
+/* How often an expression names a loop's variable: in N >> k or 1 << (x - k), and elsewhere. */
+struct names_of {
+	const struct symbol *var;
+	uint32_t down, elsewhere;
+};
+
+static void count_names(const struct expr *e, struct names_of *n)
+{
+	if (!e)
+		return;
+	if (e->kind == E_BINARY &&
+	    ((e->op == OP_SHR && e->a->kind == E_N && is_about(e->b, n->var)) ||
+	     (e->op == OP_SHL && e->b->kind == E_BINARY && e->b->op == OP_SUB &&
+	      is_about(e->b->b, n->var)))) {
+		n->down++;
+		return;
+	}
+	n->elsewhere += e->kind == E_NAME && e->sym == n->var;
+	for (const struct expr *a = e->args; a; a = a->next)
+		count_names(a, n);
+	count_names(e->a, n);
+	count_names(e->b, n);
+	count_names(e->c, n);
+}
+
+static void count_refs(const struct ref *r, struct names_of *n)
+{
+	if (!r)
+		return;
+	count_names(r->block, n);
+	count_names(r->lo, n);
+	count_names(r->hi, n);
+}
+
+static void count_body(const struct stmt *s, struct names_of *n)
+{
+	for (; s; s = s->next) {
+		count_names(s->e, n);
+		count_names(s->e2, n);
+		count_names(s->e3, n);
+		count_refs(s->x, n);
+		count_refs(s->y, n);
+		for (const struct arg *a = s->args; a; a = a->next) {
+			count_names(a->expr, n);
+			count_refs(a->ref, n);
+		}
+		count_body(s->body, n);
+		count_body(s->orelse, n);
+	}
+}
+
+/* Whether a body names its powers of two from the largest down only: N >> (k + 1), 1 << (L - 1 - k). */
+static bool is_mirrored(const struct stmt *s, const struct symbol *var)
+{
+	struct names_of n = { .var = var };
+
+	count_body(s, &n);
+	return n.down && !n.elsewhere;
+}
+
+/* A loop over k, with D = 2^k; `mirrored`, not NULL: over k from 0 to log2(mirrored) + shift, with D from the
+ * largest down. Its trips are the same on all ranks. A head has the D of the next
  * trip if D doubles, else twice that: the head after a trip with D = 1 then has a whole number. */
 static bool loop_of_powers(struct power_walk *w, const struct stmt *s, const struct value *lo,
-			   const struct value *hi, bool up)
+			   const struct value *hi, bool up, const struct value *mirrored)
 {
 	struct power_forms *f = w->f;
 	struct value first, last, d = value_track(TRACK_D), k = d;
@@ -400,6 +469,14 @@ static bool loop_of_powers(struct power_walk *w, const struct stmt *s, const str
 	if ((loop->first->mask | loop->last->mask) & BIT(TRACK_RANK))
 		return power_fail(f, s->span, "a loop with iterations that depend on the rank");
 	k.kind = VALUE_LOGARITHM;
+	if (mirrored) {
+		struct value by = *mirrored;
+		by.kind = VALUE_NUMBER;
+		by.shift = 0;
+		k.kind = VALUE_MIRRORED;
+		k.by = ARENA_COPY(f->arena, &by);
+		k.shift = mirrored->shift;
+	}
 	power_bind(w, s->var, &k);
 	struct act mine = *loop;
 	w->to = &mine;
@@ -447,8 +524,14 @@ static bool loop(struct power_walk *w, const struct stmt *s)
 		return power_fail(w->f, s->span,
 				  "a loop up to a quotient by a value that depends "
 				  "on N");
+	if (n == 1 && value_number(&lo, &from) && from == 0 && hi.kind == VALUE_LOGARITHM &&
+	    is_mirrored(s->body, s->var)) {
+		struct value top = hi, below = value_constant(-1);
+		top.shift--;
+		return loop_of_powers(w, s, &top, &below, false, &hi);
+	}
 	if (lo.kind == VALUE_LOGARITHM || hi.kind == VALUE_LOGARITHM)
-		return loop_of_powers(w, s, &lo, &hi, n == 1);
+		return loop_of_powers(w, s, &lo, &hi, n == 1, NULL);
 	return n == 1 ? loop_of_chunks(w, s, &lo, &hi)
 		      : power_fail(w->f, s->span, "a loop over chunks by -1");
 }
