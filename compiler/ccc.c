@@ -1,6 +1,7 @@
 /*
  * ccc: the compiler's command. Reads options and calls compile() for each file.
  */
+#include "compiler/cost/cost.h"
 #include "compiler/editor.h"
 #include "compiler/emit/output.h"
 
@@ -58,6 +59,7 @@ static int compile_files(struct command *c)
 {
 	struct diag_style *style = &c->options.style;
 	const struct sheet *sheet = c->options.sheet;
+	const struct contest *contest = c->options.contest;
 	int worst = 0;
 
 	if (style->format == DIAG_SARIF && !(style->log = diag_log_open())) {
@@ -65,7 +67,8 @@ static int compile_files(struct command *c)
 		return 4;
 	}
 
-	for (size_t i = 0; i < c->files.n && !(sheet && sheet->refused); i++) {
+	for (size_t i = 0;
+	     i < c->files.n && !(sheet && sheet->refused) && !(contest && contest->refused); i++) {
 		c->options.file = c->files.v[i];
 		int status = compile(&c->options);
 		if (status > worst)
@@ -101,17 +104,25 @@ static int check_settings(const struct options *o)
 	return 0;
 }
 
-static int write_sheet(const struct options *o)
+/* Writes what several files come to. */
+static int write_compared(const struct options *o)
 {
+	const char *why = NULL;
 	struct output out;
+	bool whole = true;
 
 	if (!output_open(&out)) {
 		perror("ccc");
 		return 4;
 	}
-	bool whole = o->sheet->npipes ? sheet_print_pipes(o->sheet, o->view.format, out.stream)
-				      : sheet_print(o->sheet, o->view.format, out.stream);
-	int error = output_close(&out, whole, o->output, 0666);
+	if (o->contest)
+		why = contest_print(o->contest, o->view.format, out.stream);
+	else
+		whole = o->sheet->npipes ? sheet_print_pipes(o->sheet, o->view.format, out.stream)
+					 : sheet_print(o->sheet, o->view.format, out.stream);
+	int error = output_close(&out, whole && !why, o->output, 0666);
+	if (why)
+		return options_error("%s", why);
 	if (!whole) {
 		fprintf(stderr, "ccc: error: the system has no more memory [E0703]\n");
 		return 4;
@@ -139,7 +150,20 @@ static int compare_files(struct command *c)
 	if (!status) /* otherwise a file that could not be parsed may have the parameter */
 		late = check_settings(&c->options);
 	if (!late)
-		late = write_sheet(&c->options);
+		late = write_compared(&c->options);
+	return late ? late : status;
+}
+
+/* Predicts the times of all files, then prints the best; returns the worst exit status. */
+static int race_files(struct command *c)
+{
+	struct contest contest = { .arena = &c->arena };
+
+	c->options.contest = &contest;
+	int status = compile_files(c);
+	if (contest.refused || !contest.n)
+		return status;
+	int late = write_compared(&c->options);
 	return late ? late : status;
 }
 
@@ -184,6 +208,9 @@ static int run(struct command *c, int argc, char **argv)
 		return editor_serve(c, argc, argv);
 	if (c->options.action == ACTION_TABLE)
 		return compare_files(c);
+	if (c->options.action == ACTION_SIMULATE &&
+	    (c->files.n > 1 || c->options.view.format == FORMAT_TUNING))
+		return race_files(c);
 	return compile_files(c);
 }
 

@@ -106,8 +106,9 @@ struct options {
 	bool verbose;
 	struct diag_warnings warn; /* -W */
 	struct diag_style style;
-	bool format_in_place;	       /* fmt -i */
-	struct sheet *sheet;	       /* table: collects the findings; else NULL */
+	bool format_in_place;	 /* fmt -i */
+	struct sheet *sheet;	 /* table: collects the findings; else NULL */
+	struct contest *contest; /* simulate, of several schedules: collects the times; else NULL */
 	const struct unsaved *unsaved; /* texts of an editor in place of files */
 	size_t nunsaved;
 	uint64_t most_work; /* of a check, in units of struct work: more is E0501; 0: no limit */

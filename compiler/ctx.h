@@ -54,6 +54,7 @@ enum print_format {
 	FORMAT_SVG,
 	FORMAT_HTML,
 	FORMAT_TRACE, /* for Perfetto */
+	FORMAT_TUNING,
 	NFORMATS
 };
 

@@ -28,13 +28,10 @@ static const char *const formats[] = {
 	[DIAG_TEXT] = "text", [DIAG_JSON] = "json", [DIAG_SARIF] = "sarif", NULL
 };
 enum { AUTO, ALWAYS, NEVER };
-static const char *const print_formats[] = { [FORMAT_TEXT] = "text",
-					     [FORMAT_CSV] = "csv",
-					     [FORMAT_JSON] = "json",
-					     [FORMAT_SVG] = "svg",
-					     [FORMAT_HTML] = "html",
-					     [FORMAT_TRACE] = "trace",
-					     NULL };
+static const char *const print_formats[] = { [FORMAT_TEXT] = "text",	 [FORMAT_CSV] = "csv",
+					     [FORMAT_JSON] = "json",	 [FORMAT_SVG] = "svg",
+					     [FORMAT_HTML] = "html",	 [FORMAT_TRACE] = "trace",
+					     [FORMAT_TUNING] = "tuning", NULL };
 static const char *const colors[] = {
 	[AUTO] = "auto", [ALWAYS] = "always", [NEVER] = "never", NULL
 };
@@ -110,7 +107,7 @@ static const struct spec specs[] = {
 	  "simulate: the tile of a chunk; 0: messages whole; default: the plan's" },
 	{ "--format", CHOICE, AT(options.view.format), 0, NULL, print_formats, "=FORMAT",
 	  "table, bound: text, csv or json; explain: text, svg, html or json; simulate:\n"
-	  "all of these, and trace, for Perfetto; default: text, or the ending of -o" },
+	  "all of these, trace (for Perfetto) and tuning; default: text, or the ending of -o" },
 	{ "--emit", CHOICE, AT(options.emit), 0, NULL, stages, "=STAGE",
 	  "ast, program, plan, json, header, cuda, ptx or msccl-xml, to -o or stdout;\n"
 	  "csv: a pipeline with its messages; ccs: NCCL's topology XML as a topology" },
@@ -372,6 +369,7 @@ static int check_together(const struct command *c)
 	bool draws = o->view.format == FORMAT_SVG || o->view.format == FORMAT_HTML;
 	bool view =
 		o->view.nchunks || o->view.steps.n || (o->view.ranks.n && !(simulates && draws));
+	bool timed = o->view.format == FORMAT_TRACE || o->view.format == FORMAT_TUNING;
 	bool call = simulates && (draws || o->view.format == FORMAT_TRACE);
 	const struct {
 		bool broken;
@@ -382,8 +380,9 @@ static int check_together(const struct command *c)
 		{ serves && (c->files.n || o->output || o->verbose || o->style.format != DIAG_TEXT),
 		  "ccc lsp takes files from the editor; it cannot be combined with files, -o, "
 		  "-v or --diagnostics-format" },
-		{ c->files.n > 1 && !fmt && !table,
-		  "more than one file is given: import schedules; ccc table compares files" },
+		{ c->files.n > 1 && !fmt && !table && !simulates,
+		  "more than one file is given: import schedules; ccc table and ccc simulate compare "
+		  "files" },
 		{ (o->format_check || in_place) && !fmt, "--check and -i belong to ccc fmt" },
 		{ view && o->action != ACTION_EXPLAIN,
 		  "--chunk, --rank and --step belong to ccc explain; --rank also to pictures of "
@@ -399,10 +398,11 @@ static int check_together(const struct command *c)
 		  "--certificate belongs to ccc check" },
 		{ o->view.format != NFORMATS && !table && !times && o->action != ACTION_EXPLAIN,
 		  "--format belongs to ccc table, simulate, bound and explain" },
-		{ (table || bounds) && (draws || o->view.format == FORMAT_TRACE),
+		{ (table || bounds) && (draws || timed),
 		  "ccc table and bound print text, csv and json; ccc explain draws" },
 		{ call && (!least || (most && o->most != o->least)),
 		  "a picture, page or trace is of one size: give -b, without -e" },
+		{ c->files.n > 1 && call, "a picture, page or trace is of one schedule" },
 		{ o->tile != UINT64_MAX && !simulates, "--tile belongs to ccc simulate" },
 		{ (o->on || least || most || factor) && !times,
 		  "--on, -b, -e and -f belong to ccc simulate and ccc bound" },
@@ -416,10 +416,9 @@ static int check_together(const struct command *c)
 		  least ? "-e is less than -b"
 			: "-e is less than 1K, where the sizes begin without -b" },
 		{ o->factor < 2, "-f takes a factor of at least 2" },
-		{ o->action == ACTION_EXPLAIN &&
-			  (o->view.format == FORMAT_CSV || o->view.format == FORMAT_TRACE),
+		{ o->action == ACTION_EXPLAIN && (o->view.format == FORMAT_CSV || timed),
 		  "ccc explain prints text, svg, html and json; ccc table prints csv, and ccc "
-		  "simulate traces" },
+		  "simulate traces and tunings" },
 		{ o->ranks.n > 1 &&
 			  (call || (o->action == ACTION_EXPLAIN && o->view.format != FORMAT_TEXT)),
 		  "-n takes one number of ranks for a picture, a page, a trace or JSON; "
@@ -484,8 +483,8 @@ static int format_of_output(struct options *o)
 	} endings[] = {
 		{ ".svg", FORMAT_SVG, FORMAT_SVG },   { ".html", FORMAT_HTML, FORMAT_HTML },
 		{ ".htm", FORMAT_HTML, FORMAT_HTML }, { ".json", FORMAT_JSON, FORMAT_TRACE },
-		{ ".csv", NFORMATS, FORMAT_CSV },     { ".txt", FORMAT_TEXT, FORMAT_TEXT },
-		{ "", FORMAT_TEXT, FORMAT_TEXT }
+		{ ".csv", NFORMATS, FORMAT_CSV },     { ".tuning", NFORMATS, FORMAT_TUNING },
+		{ ".txt", FORMAT_TEXT, FORMAT_TEXT }, { "", FORMAT_TEXT, FORMAT_TEXT }
 	};
 	bool explains = o->action == ACTION_EXPLAIN;
 	const char *slash = o->output ? strrchr(o->output, '/') : NULL;

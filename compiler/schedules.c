@@ -461,7 +461,7 @@ static void run_asked(struct session *s, struct job *j)
 		}
 		if (s->diags.errors || s->status)
 			return;
-		if (!admitted && j->target) { /* again, to report the error */
+		if (!admitted && j->target && !s->o->contest) { /* again, to report the error */
 			run_ranks(s, j, s->o->ranks.v[i], false);
 			return;
 		}

@@ -47,7 +47,7 @@ static bool keeps_product(const struct session *s)
 {
 	if (s->o->action == ACTION_FORMAT && s->o->format_check)
 		return true;
-	if (s->o->sheet) /* it is written after all files */
+	if (s->o->sheet || s->o->contest) /* it is written after all files */
 		return false;
 	/* Reports of schedules that passed are written even if another one fails; explain shows a
 	 * wrong schedule up to its fault. */
@@ -128,10 +128,10 @@ static void run(struct session *s)
 		return;
 	}
 	if (s->o->action == ACTION_SIMULATE && pipe_is_name(s->o->file)) {
-		diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK,
-			 "simulate: %s is no schedule in a .ccs file; times of pipelines are not "
-			 "predicted",
-			 s->o->file);
+		diag_add(
+			&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK,
+			"simulate: %s is a pipeline; times are predicted of schedules and of MSCCL XML",
+			s->o->file);
 		s->status = 2;
 		return;
 	}

@@ -1,6 +1,7 @@
 /*
  * Shared by the actions on a file: reading it, checking the product's path, explaining a check.
  */
+#include "compiler/cost/cost.h"
 #include "compiler/session.h"
 
 #include <string.h>
@@ -37,6 +38,8 @@ bool session_can_write(struct session *s)
 	s->status = 2;
 	if (s->o->sheet)
 		s->o->sheet->refused = true;
+	if (s->o->contest)
+		s->o->contest->refused = true;
 	return false;
 }
 

@@ -11,23 +11,10 @@
 #include "runtime/ccs.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <string.h>
 
 #define MOST (64u << 20)
 #define MOST_FLOWS (1u << 24) /* links that the bound of a row may cost: about 0.1 s */
-
-/* ---- rows ------------------------------------------------------------------------------------------ */
-
-struct row_of {
-	const char *schedule, *machine;
-	uint32_t nranks;
-	int64_t root; /* below 0: none is chosen */
-	uint64_t bytes;
-	double us, algbw, busbw; /* GB/s of 10^9 bytes */
-	double bound_us;	 /* below 0: not known */
-	const char *limit;
-};
 
 static const char *limit_text(struct arena *a, const struct machine *m, const struct predicted *p)
 {
@@ -50,54 +37,6 @@ static const char *limit_text(struct arena *a, const struct machine *m, const st
 			    p->seconds > 0 ? 100 * p->busy / p->seconds : 0);
 }
 
-/* A table has a head for each N; CSV has one in all. */
-static void print_head(FILE *out, enum print_format format, const struct row_of *r)
-{
-	char root[32] = "";
-
-	if (r->root >= 0)
-		snprintf(root, sizeof(root), ", root %" PRId64, r->root);
-	if (format == FORMAT_CSV && ftell(out) == 0)
-		fputs("schedule,ranks,machine,bytes,us,algbw,busbw,bound_us,limit\n", out);
-	else if (format != FORMAT_CSV && format != FORMAT_JSON)
-		fprintf(out, "%s, %u ranks%s on %s: predicted\n%12s %12s %9s %9s %7s  %s\n",
-			r->schedule, r->nranks, root, r->machine, "bytes", "us", "algbw", "busbw",
-			"x bound", "what limits it");
-}
-
-static void print_json(FILE *out, const struct row_of *r)
-{
-	json_t *bound = r->bound_us < 0 ? json_null() : json_real(r->bound_us);
-	json_t *o = json_pack("{s:s,s:i,s:s,s:I,s:f,s:f,s:f,s:o,s:s}", "schedule", r->schedule,
-			      "ranks", (int)r->nranks, "machine", r->machine, "bytes",
-			      (json_int_t)r->bytes, "us", r->us, "algbw", r->algbw, "busbw",
-			      r->busbw, "bound_us", bound, "limit", r->limit);
-
-	if (o && !json_dumpf(o, out, JSON_REAL_PRECISION(9)))
-		fputc('\n', out);
-	json_decref(o);
-}
-
-static void print_row(FILE *out, enum print_format format, const struct row_of *r)
-{
-	char bound[32] = "";
-
-	if (format == FORMAT_CSV && r->bound_us >= 0)
-		snprintf(bound, sizeof(bound), "%.6f", r->bound_us);
-	else if (r->bound_us > 0)
-		snprintf(bound, sizeof(bound), "%.2f", r->us / r->bound_us);
-	if (format == FORMAT_JSON) {
-		print_json(out, r);
-	} else if (format == FORMAT_CSV) { /* the texts have no quotes */
-		fprintf(out, "%s,%u,\"%s\",%" PRIu64 ",%.6f,%.6f,%.6f,%s,\"%s\"\n", r->schedule,
-			r->nranks, r->machine, r->bytes, r->us, r->algbw, r->busbw, bound,
-			r->limit);
-	} else {
-		fprintf(out, "%12" PRIu64 " %12.2f %9.3f %9.3f %7s  %s\n", r->bytes, r->us,
-			r->algbw, r->busbw, *bound ? bound : "-", r->limit);
-	}
-}
-
 /* What happens in one call, as a picture, page or trace. */
 static void print_call(struct session *s, struct ctx *c, const struct simulated *x)
 {
@@ -111,6 +50,20 @@ static void print_call(struct session *s, struct ctx *c, const struct simulated 
 		diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s", why);
 		s->status = 2;
 	}
+}
+
+/* Its times depend on lengths: an error; among several files it is left out. */
+static void report_sized(struct session *s, struct ctx *c, const struct program *p)
+{
+	bool alone = !s->o->contest;
+	struct diag *g = diag_add(
+		c->diags, alone ? SEV_ERROR : SEV_NOTE, alone ? 702 : 0,
+		p->instance.schedule->name.span, NO_RANK, "simulate: %s has a `sized` buffer%s",
+		p->instance.schedule->name.name, alone ? "" : ", and is left out");
+
+	diag_help(c->diags, g,
+		  "the lengths of its chunks are known only in a call: simulate the schedule "
+		  "of equal chunks, such as pairwise_all_to_all");
 }
 
 /* The least time of the schedule's collective; false: its contract is none of the prelude's. */
@@ -139,21 +92,22 @@ static void print_sizes(struct session *s, struct ctx *c, const struct program *
 	uint64_t least = empty ? 0 : from ? o->least : SIMULATE_LEAST;
 	uint64_t most = empty ? 0 : to ? o->most : from ? o->least : MOST;
 	uint32_t factor = o->factor != UINT32_MAX ? o->factor : SIMULATE_FACTOR;
-	struct row_of r = { .schedule = asked->instance.schedule->name.name,
-			    .machine = o->on ? o->on : m->name,
-			    .root = asked->instance.root,
-			    .nranks = m->nranks };
+	struct cost_row r = { .file = o->file,
+			      .contract = asked->instance.schedule->contract->name.name,
+			      .schedule = asked->instance.schedule->name.name,
+			      .machine = o->on ? o->on : m->name,
+			      .root = asked->instance.root,
+			      .nranks = m->nranks };
 
-	const char *contract = asked->instance.schedule->contract->name.name;
 	struct bound bound;
 	const bool bounded = find_bound(c, asked, m, &bound);
 
 	arena_free(c->scratch);
-	const bool path = o->verbose && o->view.format == FORMAT_TEXT;
+	const bool path = o->verbose && o->view.format == FORMAT_TEXT && !o->contest;
 	const bool call = o->view.format >= FORMAT_SVG && o->view.format <= FORMAT_TRACE;
 
-	if (!call)
-		print_head(s->out.stream, o->view.format, &r);
+	if (!call && !o->contest)
+		cost_print_head(s->out.stream, o->view.format, &r);
 	for (r.bytes = least; r.bytes <= most; r.bytes *= factor) {
 		struct timeline t = { .last = NONE };
 		struct predicted p =
@@ -161,7 +115,7 @@ static void print_sizes(struct session *s, struct ctx *c, const struct program *
 
 		r.us = p.seconds * 1e6;
 		r.algbw = p.seconds > 0 ? (double)r.bytes / p.seconds * 1e-9 : 0;
-		r.busbw = r.algbw * ccs_bus_factor(contract, (int)r.nranks);
+		r.busbw = r.algbw * ccs_bus_factor(r.contract, (int)r.nranks);
 		r.bound_us = bounded ? 1e6 * bound_seconds(&bound, (double)r.bytes) : -1;
 		r.limit = limit_text(c->arena, m, &p);
 		struct simulated x = { .p = run,
@@ -171,10 +125,12 @@ static void print_sizes(struct session *s, struct ctx *c, const struct program *
 				       .bytes = r.bytes,
 				       .block = (double)r.bytes / blocks,
 				       .seconds = p.seconds };
-		if (call)
+		if (o->contest)
+			contest_add(o->contest, &r);
+		else if (call)
 			print_call(s, c, &x);
 		else
-			print_row(s->out.stream, o->view.format, &r);
+			cost_print_row(s->out.stream, o->view.format, &r);
 		if (path)
 			timeline_print_chain(c, &x, s->out.stream);
 		arena_free(c->scratch);
@@ -234,15 +190,9 @@ void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
 
 	c->diags->phase = PHASE_EXPAND;
 	if (p->any_sized) {
-		struct diag *g = diag_add(c->diags, SEV_ERROR, 702, p->instance.schedule->name.span,
-					  NO_RANK, "simulate: %s has a `sized` buffer",
-					  p->instance.schedule->name.name);
-
-		diag_help(
-			c->diags, g,
-			"the lengths of its chunks are known only in a call: simulate the schedule "
-			"of equal chunks, such as pairwise_all_to_all");
-		s->status = 2;
+		report_sized(s, c, p);
+		if (c->diags->errors)
+			s->status = 2;
 		return;
 	}
 	m = machine_of(s, c, p);

@@ -135,6 +135,34 @@ struct simulated {
 	double block, seconds;
 };
 
+/* ---- contest.c: rows of the table ------------------------------------------------------------------ */
+
+struct cost_row {
+	const char *file, *schedule, *contract, *machine;
+	uint32_t nranks;
+	int64_t root; /* below 0: none is chosen */
+	uint64_t bytes;
+	double us, algbw, busbw; /* GB/s of 10^9 bytes */
+	double bound_us;	 /* below 0: not known */
+	const char *limit;
+};
+
+/* The rows of several schedules. */
+struct contest {
+	struct arena *arena;
+	struct cost_row *rows;
+	size_t n, cap;
+	bool refused; /* -o cannot be written */
+};
+
+/** The head of a schedule's table, for each N; of CSV in all one, at the start of `out`. */
+void cost_print_head(FILE *out, enum print_format format, const struct cost_row *r);
+void cost_print_row(FILE *out, enum print_format format, const struct cost_row *r);
+/** Adds a copy of the row. */
+void contest_add(struct contest *x, const struct cost_row *r);
+/** Prints the best at each size, or all rows as CSV or JSON. Returns NULL, or what prevents it. */
+const char *contest_print(const struct contest *x, enum print_format format, FILE *out);
+
 /* ---- timeline.c: reports of what happens ---------------------------------------------------- */
 
 /** The operation of a program that is noted. */

@@ -124,7 +124,9 @@ static bool make(struct ctx *c, const struct instance *in, struct cursor *v, str
 	if (!v->npairs)
 		return no_links(c, in);
 	m->nnodes = v->nnodes;
-	m->switches = arena_copy(c->arena, v->switches, v->nswitches * sizeof(*v->switches));
+	if (v->nswitches)
+		m->switches =
+			arena_copy(c->arena, v->switches, v->nswitches * sizeof(*v->switches));
 	m->nswitches = v->nswitches;
 	made = ARENA_ARRAY(c->scratch, struct made, v->npairs);
 	for (uint32_t i = 0; i < v->npairs; i++)

@@ -58,6 +58,7 @@ bool explain(struct ctx *c, struct program *p, const struct contract *contract,
 	case FORMAT_TEXT:
 	case FORMAT_CSV:
 	case FORMAT_TRACE:
+	case FORMAT_TUNING:
 	case NFORMATS: explain_text(x, out);
 	}
 	return true;

@@ -23,7 +23,7 @@ refuses "table --schedule" "ccc: error: --schedule cannot be combined with table
 refuses "table --emit" "ccc: error: --emit cannot be combined with check, explain, simulate, bound, table, fmt or lsp [E0705]" table $ring --emit=plan
 refuses "table without a file" "ccc: error: no schedule file is given; see ccc --help [E0705]" table
 status "table --format=xml" 2 "$ccc" table $ring --format=xml
-says "... has what there is" "$tmp/err" 'text, csv, json, svg, html and trace'
+says "... has what there is" "$tmp/err" 'text, csv, json, svg, html, trace and tuning'
 status "-D of a parameter that no file has" 2 "$ccc" table $lib/ring2d_allreduce.ccs \
 	$lib/binary_tree_allreduce.ccs -n 4 -D XX=2
 says "... names the nearest" "$tmp/err" "none of the schedules has a parameter 'XX'; did you mean 'X'"

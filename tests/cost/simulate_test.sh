@@ -312,6 +312,63 @@ cat >"$tmp/own.ccs" <<-'END'
 END
 is "the schedule's own topology" 2.000000 "$tmp/own.ccs" -n 5 --schedule turn_once -b 1000
 
+# Several schedules: the best at each size, and a tuning that ccrun runs.
+three="schedules/ring_allreduce.ccs schedules/recursive_doubling_allreduce.ccs schedules/halving_doubling_allreduce.ccs"
+# shellcheck disable=SC2086 # words
+status "several schedules" 0 "$build/bin/ccc" simulate $three schedules/dissemination_barrier.ccs -n 4,6 \
+	--tile 0 --on "$flat" -b 1K -e 1M -f 1024
+says "... a table for each contract and N" "$tmp/out" '^allreduce, 6 ranks on .*: the best at each size, predicted$'
+says "... a barrier" "$tmp/out" '^ +0 +6\.00 .*  dissemination_barrier$'
+best() { awk -v bytes="$1" '$1 == bytes { print $6, $2 }' "$tmp/out" | head -n 1; }
+for bytes in 1024 1048576; do
+	want=$(for file in $three; do
+		echo "$(us "$file" -n 4 --on "$flat" -b $bytes) $(basename "$file" .ccs)"
+	done | sort -n | head -n 1)
+	holds "... $bytes bytes: the fastest of them" test "$(best $bytes)" = \
+		"$(echo "$want" | awk '{ printf "%s; %.2f", $2, $1 }')"
+done
+# shellcheck disable=SC2086
+status "... as CSV" 0 "$build/bin/ccc" simulate $three -n 4 --on "$flat" -b 1K -e 4K --format=csv
+holds "... all rows, one head" test "$(grep -c '^schedule,' "$tmp/out")/$(wc -l <"$tmp/out")" = 1/7
+# shellcheck disable=SC2086
+status "a tuning" 0 "$build/bin/ccc" simulate $three -n 4,6 --on "$here/flat.ccs:costly" -b 1K -e 1M -o "$tmp/flat.tuning"
+for file in $three; do
+	cp "$build/tests/modules/$(basename "$file" .ccs).so" "$tmp/"
+done
+status "... which ccrun runs" 0 "$build/bin/ccrun" -n 4 -b 1K -e 64K -f 64 -w 1 --iters 1 --table "$tmp/flat.tuning"
+says "... with the best for short calls" "$tmp/out" '^ +1024 .* recursive_doubling_allreduce, auto$'
+says "... and for long ones" "$tmp/out" '^ +65536 .* ring_allreduce, auto$'
+status "... also by processes" 0 "$build/bin/ccrun" -n 4 --procs -b 64K -e 64K -w 1 --iters 1 --table "$tmp/flat.tuning"
+status "a tuning of one barrier" 0 "$build/bin/ccc" simulate schedules/dissemination_barrier.ccs -n 4 --on "$flat" \
+	--format=tuning
+says "... has one row" "$tmp/out" '^rest +dissemination_barrier\.so +auto +4\.00'
+status "sized buffers among several" 0 "$build/bin/ccc" simulate tests/cpu/layouts/exchange_sized.ccs \
+	schedules/direct_all_to_all.ccs -n 4 --on "$flat" -b 1K
+says "... are left out" "$tmp/err" 'has a .sized. buffer, and is left out'
+says "... of the table" "$tmp/out" ' direct_all_to_all$'
+status "a wrong one of several" 1 "$build/bin/ccc" simulate schedules/ring_allreduce.ccs schedules/broken/all_send_first.ccs \
+	--slots 0 -n 4 --on "$flat" -b 1K
+says "... is reported" "$tmp/err" 'E0304'
+says "... and the others are compared" "$tmp/out" '  ring_allreduce$'
+
+# MSCCL XML: the times of the schedule that it was made from.
+for name in ring_allreduce halving_doubling_allreduce direct_allgather; do
+	"$build/bin/ccc" --emit=msccl-xml "schedules/$name.ccs" -n 4 -o "$tmp/$name.xml"
+	is "$name as MSCCL XML" "$(us "schedules/$name.ccs" -n 4 --on "$flat" -b 400000)" "$tmp/$name.xml" \
+		--on "$flat" -b 400000
+done
+is "... with tiles and costs" "$(us schedules/ring_allreduce.ccs -n 4 --on "$here/flat.ccs:costly" -b 400000 --tile 16K)" \
+	"$tmp/ring_allreduce.xml" --on "$here/flat.ccs:costly" -b 400000 --tile 16K
+status "its longest chain" 0 "$build/bin/ccc" simulate "$tmp/ring_allreduce.xml" --on "$flat" -b 4K -v
+says "... by steps of thread blocks" "$tmp/out" 'rank 2 sends i\[1\] to rank 3, thread block 0, step 5, when it has received that'
+draws "MSCCL XML" "$tmp/ring_allreduce.xml" --on "$flat" -b 4K
+status "MSCCL XML among schedules" 0 "$build/bin/ccc" simulate "$tmp/ring_allreduce.xml" \
+	schedules/recursive_doubling_allreduce.ccs -n 4 --on "$flat" -b 1M --format=tuning
+says "... in a tuning" "$tmp/out" '^1M +ring_allreduce\.so .* recursive_doubling_allreduce\.so '
+sed 's/type="rrcs"/type="rcs"/' "$tmp/ring_allreduce.xml" >"$tmp/wrong.xml"
+status "wrong MSCCL XML is no time" 1 "$build/bin/ccc" simulate "$tmp/wrong.xml" --on "$flat" -b 4K
+holds "... and no table" test ! -s "$tmp/out"
+
 # refused EXPECTED WHAT OPTIONS...
 refused() {
 	reason=$1 refused=$2
@@ -342,6 +399,9 @@ refused "there are ranks 0 to 3" "a picture of no rank" schedules/ring_allreduce
 refused "more than 40000 operations; --rank shows" "a picture that is too large" schedules/ring_allreduce.ccs -n 128 \
 	--tile 0 --on "$flat" -b 1M --format=svg
 refused "--rank also to pictures" "ranks of a table" schedules/ring_allreduce.ccs -n 4 --on "$flat" --rank 1
+refused "is of one schedule" "a picture of two schedules" schedules/ring_allreduce.ccs \
+	schedules/recursive_doubling_allreduce.ccs -n 4 --on "$flat" -b 1K -o "$tmp/x.svg"
+refused "cannot write" "a tuning in no folder" schedules/ring_allreduce.ccs -n 4 --on "$flat" -o "$tmp/none/x.tuning"
 refused "-e is less than -b" "sizes backwards" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 2K -e 1K
 refused "at least 1 byte" "no bytes" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 0
 refused "factor of at least 2" "no growth" schedules/ring_allreduce.ccs -n 4 --on "$flat" -f 0
@@ -354,6 +414,6 @@ holds "... which is as it was" cmp "$tmp/own.ccs" "$tmp/mine.ccs"
 refused "takes 1 argument" "a machine without its argument" schedules/ring_allreduce.ccs -n 4 --on nodes
 holds "... has no cure in the schedule" sh -c '! grep -q "makes it right" "$1"' - "$tmp/err"
 refused "takes bytes" "no size" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b many
-refused "is no schedule in a .ccs file" "a pipeline" schedules/broken/recv_late.csv -n 2 --on "$flat"
+refused "is a pipeline" "a pipeline" schedules/broken/recv_late.csv -n 2 --on "$flat"
 status "a wrong schedule is no time" 1 "$build/bin/ccc" simulate schedules/broken/all_send_first.ccs -n 4 --slots 0 --on "$flat"
 exit $failed

@@ -55,7 +55,7 @@ say "compiler: includes go one way" "$(
 	may $c/check/values $lang $c/expand $c/check
 	may $c/witness $lang $c/expand $check
 	may $c/explain $lang $c/expand $check $c/witness
-	may $c/cost $lang $c/expand $check $c/witness $c/explain $r/plan
+	may $c/cost $lang $c/expand $check $c/witness $c/explain runtime $r/plan $r/plan/tuning
 	may $c/symmetry/kinds $lang $c/expand
 	may $c/symmetry $lang $c/expand $check $c/witness $c/symmetry/kinds
 	may $c/lower $lang $c/expand $check $plan

@@ -51,7 +51,7 @@ else
 	bash_says 'ccc ex' 'explain '
 	bash_says 'ccc ' 'a.ccs bound check explain fmt lsp simulate sub table '
 	bash_says 'ccc table a' 'a.ccs '
-	bash_says 'ccc table --format=' 'csv html json svg text trace '
+	bash_says 'ccc table --format=' 'csv html json svg text trace tuning '
 	bash_says 'ccc check a' 'a.ccs '
 	bash_says 'ccc check e' ' '
 	bash_says 'ccc --emit=p' 'plan program ptx '

@@ -31,6 +31,7 @@ static const char *const lines[] = {
 	"simulate --format=json",
 	"simulate -n 3 --on nodes(3) -b 1K --format=html",
 	"simulate --on nodes(2) -b 1K --format=trace",
+	"simulate -n 2,3 --on nodes(1) -b 1K --format=tuning",
 	"bound -n 3 --on nodes(3) --format=json",
 	"fmt",
 	"fmt --check",
