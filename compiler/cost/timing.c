@@ -651,7 +651,7 @@ static bool put_state(struct timing *r, bool compare)
 	for (uint32_t f = 0; f < r->p->nfifos; f++) {
 		const struct flow *q = &r->flows[f];
 
-		put(r, q->waits[SEND] << 1 | q->waits[RECV]);
+		put(r, (uint64_t)q->waits[SEND] << 1 | q->waits[RECV]);
 		for (uint64_t i = 0; i < q->nflights; i++)
 			put_flight(r, &q->flights[(q->started[RECV] + i) % q->nflights]);
 	}
