@@ -297,6 +297,12 @@ static void binary(struct edits *x, const struct expr *e)
 		replace(x, (struct span){ base->span.lo, e->span.hi },
 			arena_printf(a, base == e->a && e == x->top ? "1 << %s" : "(1 << %s)",
 				     text_of(x, (struct span){ e->b->span.lo, e->span.hi })));
+	if (e->op >= OP_BOR && e->op <= OP_BAND && !e->b->parens && e->b->kind == E_BINARY &&
+	    e->b->op >= OP_EQ && e->b->op <= OP_GE) /* rank & d == 0 */
+		replace_kin(
+			x, WRAP, (struct span){ e->span.lo, e->b->a->span.hi },
+			arena_printf(a, "(%s)",
+				     text_of(x, (struct span){ e->span.lo, e->b->a->span.hi })));
 	if (is_sum(e) && is_mod(e->b) && !e->b->parens) /* a + 1 % N */
 		replace_kin(x, WRAP, e->span,
 			    arena_printf(a, "(%s) %s",

@@ -205,6 +205,31 @@ static bool number(struct mistake *m)
 			 "assert E, \"why\"");
 }
 
+/* let t[4] = {0, 2, 3, 1}, let t = {0, 2, 3, 1} */
+static bool table_of_c(struct mistake *m)
+{
+	const char *end = text_line_end(m->at), *open = m->at, *close;
+	bool sized = mistake_got(m, "'['") && m->ps->previous.kind == TOK_IDENT &&
+		     m->ps->before.kind == TOK_LET;
+
+	if (!sized &&
+	    (!mistake_got(m, "'{'") || m->ps->previous.kind != '=' || !mistake_may_operand(m)))
+		return false;
+	if (sized && (open = text_closing(m->at)) != NULL)
+		open = text_skip(open + 1);
+	if (sized && open && *open == '=')
+		open = text_skip(open + 1);
+	close = open && *open == '{' ? text_find(open + 1, end, "}") : NULL;
+	m->mute = end;
+	if (close)
+		cure_fix(m, m->at, close + 1,
+			 arena_printf(m->ps->arena, "%s[%s]", sized ? " = " : "",
+				      text_piece(m, open + 1, close)));
+	else if (sized && open && *open == '[')
+		cure_fix(m, m->at, open, " = ");
+	return cure_help(m, "a table has no length and square brackets: let t = [0, 2, 3, 1]");
+}
+
 /* let t = scratch[4] */
 static bool scratch_value(struct mistake *m)
 {
@@ -224,7 +249,7 @@ static bool scratch_value(struct mistake *m)
 
 bool habit_expression(struct mistake *m)
 {
-	return scratch_value(m) || word_operator(m) || word_not(m) || choice(m) || power(m) ||
-	       comparison(m) || doubled(m) || called_number(m) || open_paren(m) || slice(m) ||
-	       number(m);
+	return scratch_value(m) || table_of_c(m) || word_operator(m) || word_not(m) || choice(m) ||
+	       power(m) || comparison(m) || doubled(m) || called_number(m) || open_paren(m) ||
+	       slice(m) || number(m);
 }

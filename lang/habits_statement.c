@@ -75,6 +75,22 @@ static bool declared(struct mistake *m, const char *word)
 	return cure_help(m, "numbers have no types; to name a number: let x = ...");
 }
 
+/* Whether a change doubles: x *= 2, x = x * 2, x = 2 * x, x = x << 1. */
+static bool doubles(const char *name, const char *at, const char *value)
+{
+	const char *then = text_skip(text_word_end(value)), *last;
+
+	if (*at == '*')
+		return word_is_one_of(value, "2");
+	if (*at != '=')
+		return false;
+	if (word_is_one_of(value, "2") && *then == '*')
+		return word_is_one_of(text_skip(then + 1), name);
+	last = text_skip(then + (*then == '<' && then[1] == '<' ? 2 : 1));
+	return word_is_one_of(value, name) && ((*then == '*' && word_is_one_of(last, "2")) ||
+					       (*then == '<' && word_is_one_of(last, "1")));
+}
+
 /* `x = 1`, `x += 1`, `x++` */
 static bool changed(struct mistake *m, const char *word, const char *at)
 {
@@ -89,6 +105,12 @@ static bool changed(struct mistake *m, const char *word, const char *at)
 	if (before == word && *at == '=')
 		return cure_both(m, "to name a number: let x = ...", word, word, "let ");
 	m->message = arena_printf(a, "`%s` keeps its value: a name cannot be changed", name);
+	if (doubles(name, at, value))
+		return cure_help(
+			m, arena_printf(a,
+					"compute it in the loop from the loop's variable: for k in "
+					"0..ilog2(N) { let %s = 1 << k ... }",
+					name));
 	value = at[1] == *at ? "1" : text_piece(m, value, line_end);
 	return cure_help(
 		m,
