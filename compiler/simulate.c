@@ -109,6 +109,15 @@ static void print_sizes(struct session *s, struct ctx *c, const struct program *
 	if (!call && !o->contest)
 		cost_print_head(s->out.stream, o->view.format, &r);
 	for (r.bytes = least; r.bytes <= most; r.bytes *= factor) {
+		if (!simulation_fits(sim, (double)r.bytes / blocks)) {
+			diag_add(c->diags, SEV_ERROR, 501, NOWHERE, NO_RANK,
+				 "simulate: a call of %" PRIu64
+				 " bytes has more than 2^31 tiles; --tile makes "
+				 "them larger",
+				 r.bytes);
+			s->status = 2;
+			break;
+		}
 		struct timeline t = { .last = NONE };
 		struct predicted p =
 			simulate(c, sim, (double)r.bytes / blocks, path || call ? &t : NULL);

@@ -110,6 +110,8 @@ struct timeline {
 	uint32_t last; /* row of the message that arrives last; NONE: there is none */
 };
 
+/** Whether a call of that size has few enough tiles. */
+bool simulation_fits(const struct simulation *s, double block);
 /** A call with that many bytes in a block of `count` elements (ccs(5) 4). `noted`, if not NULL, is zero,
  *  and gets what happens. In c->scratch, which the caller empties. O(operations log operations), for each
  *  tile. */

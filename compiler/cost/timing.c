@@ -22,6 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_TILES 2147483648.0 /* of a call */
+
 enum { SEND, RECV };
 enum { TASK, HOP, ARRIVAL }; /* events; their rows are of tasks, flights, flights */
 
@@ -785,6 +787,11 @@ static void go_on_tiles(struct timing *r, uint32_t task)
 
 /* ---- the run ---------------------------------------------------------------------------------------------- */
 
+bool simulation_fits(const struct simulation *s, double block)
+{
+	return !s->p->lowered || s->longest * block <= s->tile * MOST_TILES;
+}
+
 static void cut_tiles(struct timing *r)
 {
 	double longest = r->s->longest * r->block;
@@ -865,7 +872,7 @@ static void timing_init(struct timing *r, struct ctx *c, const struct simulation
 		r->links[l].latency = ticks(r, m->links[l].latency);
 	}
 	r->period.task = NONE;
-	r->period.tiles = (uint32_t)(s->shortest * block / r->tile);
+	r->period.tiles = r->tile > 0 ? (uint32_t)(s->shortest * block / r->tile) : 0;
 	r->period.busy = ARENA_ARRAY(r->arena, int64_t, m->nlinks + 2 * r->p->ntasks);
 	if (noted) {
 		noted->nmessages = s->nmessages * r->ntiles;

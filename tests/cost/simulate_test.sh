@@ -402,6 +402,7 @@ refused "--rank also to pictures" "ranks of a table" schedules/ring_allreduce.cc
 refused "is of one schedule" "a picture of two schedules" schedules/ring_allreduce.ccs \
 	schedules/recursive_doubling_allreduce.ccs -n 4 --on "$flat" -b 1K -o "$tmp/x.svg"
 refused "cannot write" "a tuning in no folder" schedules/ring_allreduce.ccs -n 4 --on "$flat" -o "$tmp/none/x.tuning"
+refused "more than 2.31 tiles" "a call without end" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 1000000G
 refused "-e is less than -b" "sizes backwards" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 2K -e 1K
 refused "at least 1 byte" "no bytes" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 0
 refused "factor of at least 2" "no growth" schedules/ring_allreduce.ccs -n 4 --on "$flat" -f 0
