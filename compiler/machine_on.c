@@ -8,6 +8,7 @@
  */
 #include "compiler/msccl/msccl.h"
 #include "compiler/session.h"
+#include "lang/keywords.h"
 
 #include <string.h>
 
@@ -58,8 +59,8 @@ static const char *machine_text(struct session *s)
 	import = file ? arena_strndup(&s->arena, on, (size_t)(file + 4 - on))
 		 : strpbrk(name, "/\"\\\n\r") ? ""
 					      : named_file(s, name);
-	if (!strpbrk(name, "{};\"\n\r") && !strstr(name, "//") && !strstr(name, "/*") &&
-	    !strpbrk(import, "\"\\\n\r"))
+	if (word_length(name) == strcspn(name, "( \t") && !strpbrk(name, "{};\"\n\r") &&
+	    !strstr(name, "//") && !strstr(name, "/*") && !strpbrk(import, "\"\\\n\r"))
 		return arena_printf(
 			&s->arena, "%s%s%sschedule machine implements barrier() on %s { }\n",
 			*import ? "import \"" : "", import, *import ? "\"\n" : "", name);

@@ -757,6 +757,11 @@ static void find_pairs(struct search *x)
 static bool no_path(struct ctx *c, const struct search *x)
 {
 	const struct narrow *b = &x->best;
+	if (!b->inside) { /* of all to all */
+		diag_add(c->diags, SEV_ERROR, 702, NOWHERE, NO_RANK,
+			 "%s has no path from some rank to another one", x->m->name);
+		return false;
+	}
 	const char *in = name_ranks(c->arena, x->m, b->inside, true);
 	const char *out = name_ranks(c->arena, x->m, b->inside, false);
 

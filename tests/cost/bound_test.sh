@@ -109,6 +109,18 @@ refused() {
 	status "$refused is refused" 2 "$build/bin/ccc" bound "$@"
 	says "... with the reason" "$tmp/err" "$reason"
 }
+# No rank sends to ranks 1 and 2 but each other: rank 0 does not reach them.
+cat >"$tmp/apart.ccs" <<-'END'
+	topology apart where N == 3 {
+	  switch s
+	  link rank -> s (bandwidth = 1e9, latency = 1e-6)
+	  link 1 -> 0 (bandwidth = 1e9, latency = 1e-6)
+	  link 2 -> 0 (bandwidth = 1e9, latency = 1e-6)
+	  link 1 -> 2 (bandwidth = 1e9, latency = 1e-6)
+	  link 2 -> 1 (bandwidth = 1e9, latency = 1e-6)
+	}
+END
+refused "apart has no path from" "an all_to_all without paths" --on "$tmp/apart.ccs:apart" -n 3 all_to_all
 refused "did you mean .allgather" "a collective with a slip" --on 'nodes(2)' -n 4 allgathr
 refused "there are allreduce, allgather, .* and barrier" "a schedule" --on 'nodes(2)' -n 4 schedules/ring_allreduce.ccs
 refused "takes one collective" "no collective" --on 'nodes(2)' -n 4

@@ -217,6 +217,17 @@ END
 is "two messages on one link" 722.000000 "$tmp/both.ccs" -n 2 --on "$flat" -b 720000
 status "what limits: latency" 0 "$build/bin/ccc" simulate schedules/ring_allreduce.ccs -n 8 --on 'nodes(8)' -b 1K
 says "... of the longest chain" "$tmp/out" '1024 +14\.00 .* latency of 14 messages, 100 %$'
+cat >"$tmp/neighbours.ccs" <<-'END'
+	contract one(inout data[C])
+	  ensures rank == 1: data[i] == data[i]@0
+	schedule neighbours implements one(inout data[1]) {
+	  if rank == 0 { send data to 1 }
+	  if rank == 1 { recv data from 0 }
+	}
+END
+status "what limits: the call" 0 "$build/bin/ccc" simulate schedules/dissemination_barrier.ccs -n 8 --on hgx_h100
+says "... of which a barrier is the most" "$tmp/out" ' the start of the call, [0-9]+ %$'
+is "hosts: neighbours by memory, not by the port" 176.262667 "$tmp/neighbours.ccs" -n 16 --on hosts -b 1M --tile 0
 status "what limits: a link" 0 "$build/bin/ccc" simulate schedules/ring_allreduce.ccs -n 8 --on 'nodes(4)' -b 64M --tile 0
 says "... that is busiest" "$tmp/out" 'link rank 3 -> rank 4, 9[0-9] %$'
 
