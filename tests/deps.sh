@@ -60,7 +60,7 @@ check)
 	! has_apt || need musl-gcc musl-tools
 	has_mpi || wanted="$wanted openmpi-bin libopenmpi-dev"
 	has_browser || wanted="$wanted chromium"
-	has_simgrid || wanted="$wanted libsimgrid-dev"
+	has_simgrid || wanted="$wanted g++ libsimgrid-dev"
 	command -v node >/dev/null 2>&1 || wanted="$wanted nodejs"
 	for command in zsh fish vim; do
 		command -v $command >/dev/null 2>&1 || wanted="$wanted $command"

@@ -50,7 +50,7 @@ says "... which is said" "$tmp/out" '^libisl-dev: could not be installed; what n
 status "... without what it cannot do without" 1 lacks_all "$tmp/apt" flex
 says "... which is said" "$tmp/err" '^could not install: .*; as root: apt-get install .* flex '
 status "make check, where nothing can be fetched" 0 lacks_all "$tmp/pip:$tmp/apt" "" check
-says "... packages come in one call" "$log" 'install -y .* libcmocka-dev .* openmpi-bin .* chromium nodejs .* vim'
+says "... packages come in one call" "$log" 'install -y .* libcmocka-dev .* openmpi-bin .* chromium g[+][+] libsimgrid-dev nodejs .* vim'
 says "... how much wheels are is said first" "$tmp/out" '^fetching [0-9]+ MB of wheels into build/wheels$'
 holds "... each is tried, and reported, as is Debian's MPICH" test \
 	"$(grep -c 'could not be fetched' "$tmp/out")" = $(($(grep -c 'pip install' "$log") + 1))
