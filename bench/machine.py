@@ -12,7 +12,7 @@ the cores of this machine. Times come from `ccrun` here, or from a file:
 
 What is minimized is the mean of |log(predicted / measured)|, by changing one field after another by a factor that
 becomes smaller (Hooke and Jeeves, "Direct search", JACM 1961). Load only adds to a time, so the least of several
-runs is taken. With --each, every schedule is also predicted by constants that were fitted on the others alone, from the
+runs is taken. With --each, every schedule is also predicted by constants that were fitted without it, from the
 template's starts; a fit that starts from the fit to all would know the answer.
 """
 
@@ -193,8 +193,8 @@ def main():
                 others = model.errors(model.fit(without=file))
                 mine = [e for k, v in others.items() if k[0] == file for e in v]
                 left += mine
-                print(f"//   {os.path.basename(file)}, by the others: {accuracy(mine)}")
-            print(f"// Each schedule by constants fitted on the others: {accuracy(left)}.")
+                print(f"//   {os.path.basename(file)}, fitted without it: {accuracy(mine)}")
+            print(f"// Each schedule by constants fitted without it: {accuracy(left)}.")
         print(model.text(best), end="")
 
 

@@ -80,7 +80,7 @@ struct narrow {
 	double seconds; /* for each byte that a source has; 0: there is none yet */
 	double width;	/* bytes/s of the links into it */
 	bool *inside;	/* [nnodes]; NULL: all links together */
-	uint32_t parts; /* PASSES: of so many parts this is one */
+	uint32_t parts; /* PASSES: the number of parts, of which this is one */
 	bool backwards;
 };
 
@@ -412,7 +412,7 @@ static bool is_symmetry(const struct machine *m, uint32_t block, uint32_t by)
 	return true;
 }
 
-/* The first rank of those that are alike, by turns within blocks; for machines without switches. One of
+/* The first of the ranks that are alike, by turns within blocks; for machines without switches. One of
  * them stands for all as a sink of flows from all ranks. */
 static uint32_t *find_orbits(const struct search *x)
 {

@@ -172,7 +172,7 @@ const struct op *timeline_op(const struct program *p, const struct op_time *x);
 /** Its place: "ring_allreduce.ccs:12", or the name of its site. In c->scratch. */
 const char *timeline_place(struct ctx *c, const struct program *p, const struct op *o);
 /** Prints the longest chain of messages, a line each: when it leaves and arrives, its ranks, chunks and
- *  place, and what it waited for; of a long chain the first and the last. O(messages of the chain). */
+ *  place, and the message that it waited for; of a long chain the first and the last. O(messages of the chain). */
 void timeline_print_chain(struct ctx *c, const struct simulated *x, FILE *out);
 /** The messages of that chain are marked. In c->scratch. */
 bool *timeline_chain(struct ctx *c, const struct timeline *t);

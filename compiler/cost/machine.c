@@ -265,11 +265,10 @@ static struct routes *find_routes(struct machine *m, uint32_t src)
 	uint32_t most = 0;
 
 	for (uint32_t from = 0; from <= r->n; from++) {
-		const struct reached *before = from ? &r->reached[from - 1] : NULL;
-		uint32_t node = before ? before->node : src;
+		uint32_t node = from ? r->reached[from - 1].node : src;
+		uint32_t i = m->first[node + 1];
 
-		uint32_t i = m->first[node + 1]; /* switches come after ranks */
-
+		/* links to switches come after links to ranks */
 		while (i > m->first[node] && m->links[i - 1].dst >= m->nranks)
 			i--;
 		for (; i < m->first[node + 1]; i++) {

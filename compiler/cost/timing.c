@@ -6,15 +6,15 @@
  *
  * A message's times are computed when it leaves, link by link, up to the first link that other tasks send
  * along, too, and that its head reaches later: there it waits for its turn as an event. So a message
- * of a network without contention is no event; a task is one when what it waits for has a time.
+ * of a network without contention is no event; a task is one when the message or slot that it waits for has a time.
  *
  * Why the result does not depend on the order of simultaneous events, but for links that carry messages of
  * several tasks: an operation that can proceed stays able to (program.h, Blocking), and its time is a
  * maximum of times of others.
  *
  * The chain that takes longest is summed up forwards: a message continues the chain of its task, or
- * that of the message that held a link of its path; a task continues the chain of what it waited for
- * last. O(events log events); events are at most operations + messages * links.
+ * that of the message that held a link of its path; a task continues the chain of the message that it
+ * waited for last. O(events log events); events are at most operations + messages * links.
  */
 #include "compiler/cost/timing.h"
 
@@ -374,7 +374,7 @@ static void hop(struct timing *r, struct flight *x, int64_t head)
 	arrives(r, x);
 }
 
-/* Message k of a FIFO leaves in the order of its task, whose worker takes `takes`. */
+/* Message k of a FIFO leaves in the order of its task; its worker takes `takes`. */
 static void leave(struct timing *r, uint32_t f, uint64_t k, const struct chain *chain,
 		  int64_t takes)
 {

@@ -7,7 +7,7 @@
  *   topo_text.c   tree -> the text of a topology for any number of such nodes
  *
  * Bandwidths are those that NCCL itself computes (its graph/topo.cc and topo.h; RCCL's for AMD's GPUs):
- * measured rates of a link, below what its data sheet gives. A dump has no latencies; those of NCCL's
+ * measured rates of a link, below its data sheet. A dump has no latencies; those of NCCL's
  * model are taken (graph/tuning.cc, protocol LL): 0.6 us by NVLink, 1.0 us by PCIe, 2.7 us by the network,
  * and what a NIC adds to that by its own account.
  */
@@ -65,14 +65,14 @@ struct topo {
 	uint32_t nwires, capwires;
 	uint32_t ngpus, nhosts;
 	uint32_t *gpus;		      /* [ngpus] rows, by rank */
-	uint32_t count[TOPO_GPU + 1]; /* by topo_tree.c: of each kind, what is left */
+	uint32_t count[TOPO_GPU + 1]; /* by topo_tree.c: of each kind, the nodes that stay */
 	uint32_t levels; /* by topo_tree.c: the most links from a GPU to its CPU by PCIe */
 };
 
 /** Reads a text of c->sources. E0601, E0608; W0603 for what is not understood. NULL: there is no
  *  machine. O(bytes + nodes^2). */
 struct topo *topo_read(struct ctx *c, struct source *source);
-/** Folds the tree, and numbers what is left. O(nodes * depth). */
+/** Folds the tree, and numbers the nodes that stay. O(nodes * depth). */
 void topo_fold(struct ctx *c, struct topo *t);
 /** The topology's text, in c->arena. W0603. O(nodes + GPUs^2). */
 const char *topo_text(struct ctx *c, const struct topo *t);

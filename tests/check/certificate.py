@@ -26,20 +26,17 @@ class Proof:
     def before(self, t, u): return [([eq(a, b) for a, b in zip(t[:i], u[:i])] + [lt(t[i], u[i])], None) for i in range(len(t))]
     def not_before(self, t, u): return self.before(u, t) + [([eq(a, b) for a, b in zip(t, u)], None)]
     def segment(self, k): return next((c for c in self.c["clocks"] if c["at"] in (-1, self.ops[k]["place"][0]["value"])), None)
-    def level(self, k, wave):
-        """Its start's level, or its end's; None: its segment has a clock, or nothing."""
+    def marks(self, k, wave):
+        """Its clock, or the level of its start or end, as pieces; None: it has neither."""
         c = self.segment(k)
-        return c and "levels" in c and next(x["end" if wave else "start"] for x in c["levels"] if x["op"] == k)
-    def clock(self, k, p, wave):
-        c = self.segment(k)
-        return [(g, (c["before"], v[0])) for g, v in pieces(self.level(k, wave) or c["clock"], p)] if c else [([], (self.long, {}))]
+        return c and c.get("clock", next((x["end" if wave else "start"] for x in c.get("levels", []) if x["op"] == k), None))
+    def clock(self, k, p, wave): return [(g, (self.segment(k)["before"], v[0])) for g, v in pieces(self.marks(k, wave), p)] if self.segment(k) else [([], (self.long, {}))]
     def one(self, k, key, p): return [(g, v[0]) for g, v in pieces(self.ops[k][key], p)]
     def fifo(self, k, p):
         """(sender, receiver, channel, blocks), by cases."""
         send = self.ops[k]["kind"] == "send"
         blocks = [p[e["value"]] if e["kind"] == "trip" else number(e["value"]) for e in self.ops[k]["place"] if e["block"]]
-        ends = cases([], self.one(k, "peer", p), self.one(k, "channel", p))
-        return [(g, ([p[0], peer] if send else [peer, p[0]]) + [channel] + blocks) for g, (peer, channel) in ends]
+        return [(g, ([p[0], peer] if send else [peer, p[0]]) + [channel] + blocks) for g, (peer, channel) in cases([], self.one(k, "peer", p), self.one(k, "channel", p))]
     def access(self, k, key, p):
         """Chunks of an operand: (buffer, cell), by cases; p's last number is the chunk's."""
         a, e = self.ops[k][key], self.event(p)
@@ -61,15 +58,14 @@ class Proof:
         """What each operation is; its ranks, and trips from 0 to an end; each function has one value at each point."""
         p = self.event(self.point("p"))
         for k, o in enumerate(self.ops):
-            kinds, trips = [e["kind"] for e in o["place"]], [e["value"] for e in o["place"] if e["kind"] == "trip"]
-            parts = [o[key] for key in "xy" if key in o]
+            kinds, trips, parts = [e["kind"] for e in o["place"]], [e["value"] for e in o["place"] if e["kind"] == "trip"], [o[key] for key in "xy" if key in o]
             say(OPERANDS.get(o["kind"]) == set(o) & {"x", "y", "peer", "channel"} and all(x["buffer"] in range(len(self.c["buffers"])) for x in parts), "what line %d does" % o["line"])
             say(kinds[0] == "at" and o["place"][0]["value"] < LAST and kinds.count("wave") == 1 and {*kinds} <= {"at", "trip", "wave"} and
                 all(e["concurrent"] == (i > kinds.index("wave") or e["block"]) and type(e["value"]) is int for i, e in enumerate(o["place"])), "the place of line %d" % o["line"])
             say(len({*trips}) == len(trips) and all(0 < v < self.d - 1 for v in trips) and trips_end(o, self.d, 1), "trips of line %d" % o["line"])
             for g, _ in self.here(k, p):
                 say(covered(g, [[ge(p[0], {}), lt(p[0], {"N": 1})] + [ge(p[v], {}) if v in trips else eq(p[v], {}) for v in range(1, self.d - 1)]]), "points of line %d" % o["line"])
-                for f in [o[key] for key in ("peer", "channel") if key in o] + [x[y] for x in parts for y in ("first", "n")] + [c["clock"] for c in self.c["clocks"] if "clock" in c] + ([self.level(k, w) for w in (0, 1)] if "peer" in o and self.level(k, 0) else []):
+                for f in [o[key] for key in ("peer", "channel") if key in o] + [x[y] for x in parts for y in ("first", "n")] + [m for w in (0, 1) if (m := self.marks(k, w))]:
                     say(whole(g, f, p), "one value at each point of line %d" % o["line"])
     def places(self):
         """No operation's place begins as another's does, and then ends, or goes on in another way."""
@@ -94,8 +90,7 @@ class Proof:
     def matching(self):
         for k, o in enumerate(self.ops):
             if "peer" not in o: continue
-            key, back = ("to_recv", "to_send") if o["kind"] == "send" else ("to_send", "to_recv")
-            p = self.event(self.point("p"))
+            p, (key, back) = self.event(self.point("p")), ("to_recv", "to_send") if o["kind"] == "send" else ("to_send", "to_recv")
             for g, _ in cases([], self.here(k, p)):
                 say(covered(g, [c for c, _ in self.met(key, k, p)]), "an end for line %d" % o["line"])
             for (c, (m, q)), (d, (j, r)) in itertools.combinations(self.met(key, k, p), 2):
@@ -108,22 +103,16 @@ class Proof:
                 for h, (a, b) in cases(g, pieces(o["x"]["n"], p), pieces(self.ops[m]["x"]["n"], q)):
                     say(covered(h, [[eq(a[0], b[0])]]), "lengths of line %d" % o["line"])
     def levels(self):
-        """Where messages have levels: they do not fall along a rank's own order, as far as it is not that of the entries before them."""
-        p, q = self.event(self.point("p")), self.event(self.point("q"))
-        of = [k for k, o in enumerate(self.ops) if "peer" in o and self.level(k, 0)]
-        for k in of:
-            for g, ((_, a), (_, b)) in cases([], self.clock(k, p, 0), self.clock(k, p, 1)):
-                say(not list(cases(g + [lt(b, a)], self.here(k, p))), "line %d ends before it starts" % self.ops[k]["line"])
-            for j in [j for j in of if self.segment(j) is self.segment(k)]:
-                t, u, e, f = self.time(k, p, 0), self.time(j, q, 0), self.ops[k]["place"], self.ops[j]["place"]
-                for i in range(self.segment(k)["before"], self.long):
-                    if i < min(len(e), len(f)) and e[i]["concurrent"] and f[i]["concurrent"]: continue
-                    own = [eq(a, b) for a, b in zip([p[0]] + t[:i], [q[0]] + u[:i])] + [lt(t[i], u[i])]
-                    for g, (_, _, (_, a), (_, b)) in cases(own, self.here(k, p), self.here(j, q), self.clock(k, p, 1), self.clock(j, q, 0)):
-                        say(empty(g + [lt(b, a)]), "line %d comes before line %d" % (self.ops[j]["line"], self.ops[k]["line"]))
+        """Levels do not fall from a start to its end, nor along a rank's own order where the entries before them are equal."""
+        p, q, of = self.event(self.point("p")), self.event(self.point("q")), [k for k, o in enumerate(self.ops) if "peer" in o and "levels" in (self.segment(k) or ())]
+        for k, j in [(k, j) for k in of for j in of if self.segment(j) is self.segment(k)]:
+            own = [(i, c) for i, (c, _) in enumerate(self.before(self.time(k, p, 0), self.time(j, q, 0))) if not all(o["place"][i]["concurrent"] if i < len(o["place"]) else False for o in (self.ops[k], self.ops[j]))]
+            steps = [(1, 0, [eq(p[0], q[0])] + c) for i, c in own if i >= self.segment(k)["before"]] + [(0, 1, [eq(a, b) for a, b in zip(p, q)])] * (k == j)
+            for w, v, c in steps:
+                for g, (_, _, (_, a), (_, b)) in cases(c, self.here(k, p), self.here(j, q), self.clock(k, p, w), self.clock(j, q, v)):
+                    say(empty(g + [lt(b, a)]), "line %d comes before line %d" % (self.ops[j]["line"], self.ops[k]["line"]))
     def order(self):
-        sends = [k for k, o in enumerate(self.ops) if o["kind"] == "send"]
-        p, q = self.event(self.point("p")), self.event(self.point("q"))
+        p, q, sends = self.event(self.point("p")), self.event(self.point("q")), [k for k, o in enumerate(self.ops) if o["kind"] == "send"]
         for k in sends:
             for g, (_, (m, r)) in cases([], self.here(k, p), self.met("to_recv", k, p)):
                 for h, (c, d) in cases(g, self.clock(k, p, 0), self.clock(m, r, 1)):
@@ -131,14 +120,12 @@ class Proof:
             for j in sends:
                 for g, (_, a, _, b) in cases([], self.here(k, p), self.fifo(k, p), self.here(j, q), self.fifo(j, q)):
                     if len(a) != len(b): continue
-                    g = g + [eq(x, y) for x, y in zip(a, b)]
-                    for h, (_, (m, r), (n, s)) in cases(g, self.before(self.time(k, p, 0), self.time(j, q, 0)), self.met("to_recv", k, p), self.met("to_recv", j, q)):
+                    for h, (_, (m, r), (n, s)) in cases(g + [eq(x, y) for x, y in zip(a, b)], self.before(self.time(k, p, 0), self.time(j, q, 0)), self.met("to_recv", k, p), self.met("to_recv", j, q)):
                         say(all(empty(h + c) for c, _ in self.not_before(self.time(m, r, 0), self.time(n, s, 0))), "order of line %d" % self.ops[m]["line"])
                         for x, (c, d) in cases(h, self.clock(m, r, 0), self.clock(j, q, 1)):
                             say(all(empty(x + y) for y, _ in self.not_before(self.time(m, r, 0, c), self.time(j, q, 1, d))), "a slot for line %d" % self.ops[j]["line"])
     def races(self):
-        uses = [(k, key) for k, o in enumerate(self.ops) for key in "xy" if key in o]
-        p, q = self.point("p"), self.point("q")
+        p, q, uses = self.point("p"), self.point("q"), [(k, key) for k, o in enumerate(self.ops) for key in "xy" if key in o]
         for (k, a), (j, b) in itertools.combinations_with_replacement(uses, 2):
             if (self.target(k) != a and self.target(j) != b) or self.ops[k][a]["buffer"] != self.ops[j][b]["buffer"]: continue
             for i, (e, f) in enumerate(zip(self.ops[k]["place"], self.ops[j]["place"])):
@@ -183,10 +170,7 @@ class Proof:
         for k in [k for k in range(len(self.ops)) if self.target(k)]:
             o, p, q = self.ops[k], self.point("p"), {"q": 1}
             for g, _ in cases([], self.access(k, self.target(k), p)):
-                if o["kind"] in ("recv", "reduce"):
-                    firsts = [(c + d, s) for c, (m, r) in self.met("to_send", k, self.event(p)) for d, s in self.seen("x%d" % m, r[:-1] + [p[-1]])]
-                else:
-                    firsts = self.seen("x%d" % k, p)
+                firsts = [(c + d, s) for c, (m, r) in self.met("to_send", k, self.event(p)) for d, s in self.seen("x%d" % m, r[:-1] + [p[-1]])] if "peer" in o else self.seen("x%d" % k, p)
                 seconds = self.seen("y%d" % k, p) if o["kind"].startswith("reduce") else [([], None)]
                 mine = self.holds(("w", k, p), q)
                 say(covered(g, [c for c, _ in firsts]) and covered(g, [c for c, _ in seconds]), "sources of line %d" % o["line"])
@@ -196,8 +180,7 @@ class Proof:
                     for x, (s, t) in cases(h, a, b):
                         say(s[0] == t[0] and empty(x + [eq(s[1], t[1])]), "that line %d counts once" % o["line"])
     def contract(self):
-        name, p, q, N = self.c["contract"], self.point("p"), {"q": 1}, {"N": 1}
-        root = {"R": 1} if self.c["root"] else {}
+        name, p, q, N, root = self.c["contract"], self.point("p"), {"q": 1}, {"N": 1}, {"R": 1} if self.c["root"] else {}
         if not name: return say(covered([ge(N, number(1))], [[eq(n[0], N)] + [x for x in g if set(x[1]) <= {1, "N"}] for g, n in pieces(self.c["buffers"][0]["chunks"], p)]), "a callee's N chunks") or self.sources_of("f0", p, [(g + [eq(x, {}) for x in p[1:-1]] + [ge(p[-1], {}), lt(p[-1], n[0])], (0, [p[0]] + [{}] * (self.d - 2) + [p[-1]]))
             for g, (_, n) in cases([], pieces(self.c["possible"], self.event(p)), pieces(self.c["buffers"][0]["chunks"], self.event(p)))], [number(LAST)] + [{}] * self.long)
         many, mine = name in ("allgather", "gather", "all_to_all"), name in ("reduce_scatter", "scatter", "all_to_all")
@@ -210,10 +193,8 @@ class Proof:
         rank = p[1] if many else root if name in ("broadcast", "scatter") else None
         for g, (_, n) in cases([], pieces(self.c["possible"], p), pieces(self.c["buffers"][out]["chunks"], p)):
             g = g + [ge(x, {}) for x in p[1:3]] + [eq(x, {}) for x in p[3:]] + [lt(index, n[0])]
-            g += [lt(p[1], N), lt(p[2], number(C))] if many else [eq(p[1], {})]
-            g += [eq(p[0], root)] if name in ("reduce", "gather") else []
-            cell = [p[0]] + [{}] * (self.d - 2) + [index]
-            self.sources_of("f0", p, [(g, (out, cell))], [number(LAST)] + [{}] * self.long)
+            g += ([lt(p[1], N), lt(p[2], number(C))] if many else [eq(p[1], {})]) + ([eq(p[0], root)] if name in ("reduce", "gather") else [])
+            self.sources_of("f0", p, [(g, (out, [p[0]] + [{}] * (self.d - 2) + [index]))], [number(LAST)] + [{}] * self.long)
             wanted = [([ge(q, {}), lt(q, N)] if rank is None else [eq(q, rank)], (0, asked))]
             for h, (s,) in cases(g, self.seen("f0", p)):
                 say(self.within(h, self.holds(s, q), wanted) and self.within(h, wanted, self.holds(s, q)), "the contract")

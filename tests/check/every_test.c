@@ -1,7 +1,7 @@
 /*
  * Claims for every N (compiler/every/) against plain checks of single N.
  *
- *   every_test COUNT SEED DIR   the schedules of DIR, then COUNT mutants of those that are proved
+ *   every_test COUNT SEED DIR   the schedules of DIR, then COUNT mutants of schedules that are proved
  *                               for every N: a number or an operator is another, a number is
  *                               another one from some N on, a parameter is another or its number,
  *                               or a line is dropped or doubled; and texts that are wrong
@@ -80,7 +80,7 @@ static const char *const proved[] = {
 };
 enum { NPROVED = sizeof(proved) / sizeof(*proved) };
 
-/* Texts of its own, which are proved too: trees in other orders than the library's, groups and
+/* Texts of this test, which are proved too: trees in other orders than the library's, groups and
  * levels. */
 static const char *const texts[] = {
 	"schedule from_the_top\n  implements broadcast(inout data[1]; root = 0)\n  where ispow2(N)\n{\n"
@@ -414,7 +414,7 @@ static int mutants(const char *ccc, const char *dir, int count, struct rng *g)
 	return bad;
 }
 
-/* A ring that turns round from some N on, which is beyond those that are tried first. */
+/* A ring that turns round from some N on, which is beyond the Ns that are tried first. */
 static int least(const char *ccc, const char *dir, struct rng *g)
 {
 	static char text[MOST];
@@ -498,7 +498,7 @@ static int no_slots(const char *ccc, const char *dir)
 	return !ok;
 }
 
-/* A grid that is right for X = 1, and whose `where` admits N that others do not divide. */
+/* A grid that is right for X = 1, and with a `where` that admits N that X does not divide. */
 static int uncut(const char *ccc, const char *dir)
 {
 	struct claims c;

@@ -24,7 +24,7 @@ fit() { python3 bench/machine.py "$build" --measured "$tmp/times.csv" --template
 holds "24 times are there" test "$(wc -l <"$tmp/times.csv")" = 25
 status "a fit" 0 fit template
 says "... is off by at most 1 %" "$tmp/out" '^// Predicted .* median [01] %, nine tenths within [01] %'
-says "... and so for schedules that it was not fitted to" "$tmp/out" 'fitted on the others: median [01] %, nine tenths within [01] %'
+says "... and so for schedules that it was not fitted to" "$tmp/out" 'fitted without it: median [01] %, nine tenths within [01] %'
 says "... and has the bandwidth" "$tmp/out" 'bandwidth = (2\.9[5-9]|3|3\.0[0-5])[0-9]*e\+09'
 status "a model without latency" 0 fit no_latency
 says "... is off by more than 10 % in some" "$tmp/out" '^// Predicted .* nine tenths within [1-9][0-9]+ %'
