@@ -11,7 +11,6 @@
 #include "runtime/ccs.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #define MOST (64u << 20)
@@ -26,8 +25,7 @@ static const char *limit_text(struct arena *a, const struct machine *m, const st
 				    100 * m->cost.call / p->seconds);
 	if (p->messages && p->seconds > 0 && p->latency >= p->seconds / 2)
 		return arena_printf(a, "latency of %u message%s, %.0f %%", p->messages,
-				    p->messages == 1 ? "" : "s",
-				    fmin(100, 100 * p->latency / p->seconds));
+				    p->messages == 1 ? "" : "s", 100 * p->latency / p->seconds);
 	if (p->rank != NONE && p->working > p->busy)
 		return arena_printf(a, "%s of rank %u, %.0f %%",
 				    m->cost.worker > 0 ? arena_printf(a, "one worker's %.3g GB/s",

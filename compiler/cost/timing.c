@@ -73,7 +73,7 @@ struct link_run {
 	int64_t free, busy;
 	double takes; /* ticks a byte */
 	int64_t latency;
-	struct chain chain; /* that ends before its last message */
+	struct chain chain; /* of its last message, up to this link */
 	uint32_t last;	    /* that message, of the timeline */
 };
 
@@ -320,7 +320,6 @@ static void arrives(struct timing *r, struct flight *x)
 
 	x->at = x->tail;
 	x->state = KNOWN;
-	x->chain.latency += ticks(r, r->s->loads[x->fifo].latency) + (r->whole ? 2 : 1) * r->step;
 	x->chain.messages++;
 	x->chain.last = x->row;
 	if (r->noted)
@@ -334,6 +333,7 @@ static void arrives(struct timing *r, struct flight *x)
 	if (r->noted)
 		note_end(r, r->noted->messages[x->row].send, x->at);
 	end_op(r, f->src_task, x->at, &x->chain);
+	x->chain.latency += r->step; /* the receiver's */
 	if (r->works)
 		push(r, x->at, ARRIVAL, (uint32_t)(x - r->flights));
 	else if (q->started[RECV] > (uint64_t)(x - q->flights))
@@ -368,6 +368,7 @@ static void hop(struct timing *r, struct flight *x, int64_t head)
 		l->busy += takes;
 		l->chain = x->chain;
 		l->last = x->row;
+		x->chain.latency += l->latency;
 		x->tail = most(x->tail, l->free) + l->latency;
 		head += l->latency;
 	}
@@ -386,6 +387,7 @@ static void leave(struct timing *r, uint32_t f, uint64_t k, const struct chain *
 	x->row = row_of(r, f, k);
 	x->state = FLYING;
 	x->chain = *chain;
+	x->chain.latency += r->step;
 	x->tail = work(r, r->p->fifos[f].src_task, SEND, takes);
 	if (r->noted) {
 		r->noted->messages[x->row].leaves = seconds(r, x->tail - takes + r->step);

@@ -228,6 +228,14 @@ END
 status "what limits: the call" 0 "$build/bin/ccc" simulate schedules/dissemination_barrier.ccs -n 8 --on hgx_h100
 says "... of which a barrier is the most" "$tmp/out" ' the start of the call, [0-9]+ %$'
 is "hosts: neighbours by memory, not by the port" 176.262667 "$tmp/neighbours.ccs" -n 16 --on hosts -b 1M --tile 0
+for file in bine_allgather ring_allreduce bruck_all_to_all swing_allreduce; do
+	for machine in hosts hgx_h100; do
+		"$build/bin/ccc" simulate schedules/$file.ccs -n 16 --on $machine -b 64 -e 1M -f 128 --format=csv 2>/dev/null
+		"$build/bin/ccc" simulate schedules/$file.ccs -n 16 --on $machine -b 64 -e 1M -f 128 --tile 0 --format=csv 2>/dev/null
+	done
+done >"$tmp/limits"
+holds "what limits: $(grep -c ' %"$' "$tmp/limits") times a part of the whole" \
+	awk '/ %"$/ { n++; x = $0; sub(/ %"$/, "", x); sub(/.* /, "", x); bad += x + 0 > 100 } END { exit bad || n < 40 }' "$tmp/limits"
 status "what limits: a link" 0 "$build/bin/ccc" simulate schedules/ring_allreduce.ccs -n 8 --on 'nodes(4)' -b 64M --tile 0
 says "... that is busiest" "$tmp/out" 'link rank 3 -> rank 4, 9[0-9] %$'
 
