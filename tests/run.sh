@@ -11,11 +11,12 @@
 # longest begin first; or with ~, if it does little but wait: those begin at once, beside
 # the others.
 #
-# usage: run.sh [-v] [-j N] [-s N] SUITE...   -v: also print the ok lines
-#                                             -j: so many at a time (one a core), beside
-#                                             those that wait
-#                                             -s: more skips than N are a failure, and so
-#                                             is a suite in which nothing passed
+# usage: run.sh [-v] [-j N] [-s N] [-r N] SUITE...
+#     -v: also print the ok lines
+#     -j: so many at a time (one a core), beside those that wait
+#     -s: more skips than N are a failure, and so is a suite in which nothing passed
+#     -r: if at most N suites fail, each is run again by itself when all are over; the second
+#         result counts, and a line names each suite that failed only the first time
 set -u
 
 # Kernels for GPUs take NVRTC a second each: only the suites that are about them
@@ -67,7 +68,7 @@ one() {
 		flock 9
 		erase_progress
 		if [ "$CCS_RUN_VERBOSE" = 1 ]; then cat "$out"; else grep -v '^ok ' "$out"; fi
-		echo "$p $f $s $cpu" >>"$CCS_RUN/counts"
+		echo "$p $f $s $cpu $1" >>"$CCS_RUN/counts"
 		say_progress
 	) 9>"$CCS_RUN/lock"
 }
@@ -75,12 +76,13 @@ one() {
 
 export CCS_RUN_VERBOSE=0 CCS_RUN_SKIPS= CCS_RUN_TERMINAL=
 [ ! -t 2 ] || [ "${TERM:-dumb}" = dumb ] || CCS_RUN_TERMINAL=1
-jobs=$(nproc)
+jobs=$(nproc) again=0
 while :; do
 	case ${1:-} in
 	-v) CCS_RUN_VERBOSE=1; shift ;;
 	-j) jobs=$2; shift 2 ;;
 	-s) CCS_RUN_SKIPS=$2; shift 2 ;;
+	-r) again=$2; shift 2 ;;
 	*) break ;;
 	esac
 done
@@ -98,6 +100,15 @@ exec 3>&1
 printf '%s\n' "$@" | grep '^~' | side_by_side 0 >&3 |
 	{ printf '%s\n' "$@" | grep -v '^~' | sort -s -k 1,1nr | side_by_side "$jobs"; }
 erase_progress
+if [ "$(awk '$2 { n++ } END { print n + 0 }' "$CCS_RUN/counts")" -le "$again" ]; then
+	awk '$2' "$CCS_RUN/counts" | cut -d ' ' -f 5- >"$CCS_RUN/failed"
+	sed -i '/^[0-9]* 0 /!d' "$CCS_RUN/counts"
+	while IFS= read -r suite <&4; do
+		echo "# again, by itself: $suite"
+		"$0" --one "$suite"
+		tail -n 1 "$CCS_RUN/counts" | grep -q '^[0-9]* 0 ' && echo "# unsteady: $suite failed, and passed when run again"
+	done 4<"$CCS_RUN/failed"
+fi
 awk '{ cpu += $4 } END { printf "# %d suites in %d s, CPU %d s\n", n, s, cpu }' \
 	n=$# s=$(($(date +%s) - begun)) "$CCS_RUN/counts"
 awk '{ p += $1; f += $2; s += $3 }

@@ -340,8 +340,9 @@ SUITES_docs := \
 NEEDS_docs := all $(TEST_MODULES) $(FAKE_MPI) $(T)/ccrun/report_test \
 	$(TUTORIALS:%=$(TUT)/%) $(TUTORIAL_MODULES)
 
-# MOST_SKIPS=N: with more, or with a suite that skips all, a check has failed.
-RUN = tests/run.sh $(if $(MOST_SKIPS),-s $(MOST_SKIPS))
+# MOST_SKIPS=N: with more, or with a suite that skips all, a check has failed. MOST_AGAIN=N: if
+# at most N suites fail, they are run again, and the second result counts.
+RUN = tests/run.sh $(if $(MOST_SKIPS),-s $(MOST_SKIPS)) $(if $(MOST_AGAIN),-r $(MOST_AGAIN))
 
 .PHONY: deps check check-built check-short sanitize asan tsan ubsan bless demo test-programs
 deps:

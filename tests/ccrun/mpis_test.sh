@@ -62,7 +62,8 @@ messages() {
 	ranks 3 env HELD_MPI="$CCS_MPI_PLUGIN" CCS_MPI_PLUGIN="$build/tests/fake_mpi/libheld_mpi.so" \
 		"$build/tests/ccrun/net_held_test" "$m" ||
 		not_ok "$name: buffers of calls that failed" "it ended with another status than 0"
-	status "$name: a rank that stands still for good" 3 ranks 2 env HELD_STOPS=1 \
+	# mpirun's status: MPICH's now and then has that of the rank that it killed.
+	status "$name: a rank that stands still for good" '[39]' ranks 2 env HELD_STOPS=1 \
 		HELD_MPI="$CCS_MPI_PLUGIN" CCS_MPI_PLUGIN="$build/tests/fake_mpi/libheld_mpi.so" \
 		"$ccrun" "$m/ring_allreduce.so" --transport mpi --timeout 1 -b 1K -e 1K --iters 1000
 	says "... after which MPI does not end" "$tmp/err" 'ccs: rank 0: after a failure not all processes'

@@ -48,6 +48,15 @@ S
 counts "... and a suite that skips all" "0 passed, 1 failed, 1 skipped" 1 -s 1 <<'S'
 echo 'skip - one: no PyTorch'
 S
+once='[ ! -e "$0.once" ] || { rm "$0.once"; echo "not ok - one"; exit 1; }; echo "ok - one"'
+touch "$tmp/suite.once"
+counts "a suite that fails by chance, run again" "1 passed, 0 failed, 0 skipped" 0 -r 1 <<<"$once"
+says "... aloud" "$tmp/log" '^# unsteady: .*/suite failed, and passed when run again$'
+counts "one that always fails" "0 passed, 1 failed, 0 skipped" 1 -r 1 <<'S'
+echo 'not ok - one'
+S
+touch "$tmp/suite.once"
+counts "more failures than are run again" "0 passed, 1 failed, 0 skipped" 1 -r 0 <<<"$once"
 
 # How far it has come, on a terminal alone.
 printf '#!/bin/sh\necho "ok - one"\n' >"$tmp/right"

@@ -18,9 +18,11 @@ status() {
 	shift 2
 	"$@" >"$tmp/out" 2>"$tmp/err" </dev/null
 	got=$?
-	if [ "$got" = "$want" ]; then ok "$what"; else
-		not_ok "$what" "exit status $got, not $want: $(head -5 "$tmp/err")"
-	fi
+	# shellcheck disable=SC2254
+	case $got in
+	$want) ok "$what" ;;
+	*) not_ok "$what" "exit status $got, not $want: $(head -5 "$tmp/err")" ;;
+	esac
 }
 # says WHAT FILE PATTERN: the file has a line that matches
 says() {
