@@ -75,22 +75,22 @@ const char *text_new_line(struct edits *x, uint32_t at)
 	return arena_printf(&x->s->arena, "\n%s", text_of(x, (struct span){ lo, at }));
 }
 
-static void push(struct edits *x, struct span span, const char *text, const char *what)
+static void push(struct edits *x, enum far far, enum kin kin, struct span span, const char *text,
+		 const char *what)
 {
 	struct span around = what ? span : x->outer;
 
 	if (x->n < MOST_EDITS && text_is_here(x, around))
 		ARENA_PUSH(&x->s->arena, x->v, x->n, x->cap) =
-			(struct edit){ span, text, around, what, x->kin, x->role, x->far };
-	x->kin = ALONE;
-	x->far = CHANGED;
+			(struct edit){ span, text, around, what, kin, x->role, far };
 }
 
 /* Adds an edit that is described by the words that follow. */
-static void edit(struct edits *x, struct span span, const char *text, const char *what, ...)
-	__attribute__((format(printf, 4, 5)));
+static void edit(struct edits *x, enum far far, enum kin kin, struct span span, const char *text,
+		 const char *what, ...) __attribute__((format(printf, 6, 7)));
 
-static void edit(struct edits *x, struct span span, const char *text, const char *what, ...)
+static void edit(struct edits *x, enum far far, enum kin kin, struct span span, const char *text,
+		 const char *what, ...)
 {
 	va_list ap;
 	char words[512];
@@ -99,21 +99,29 @@ static void edit(struct edits *x, struct span span, const char *text, const char
 	vsnprintf(words, sizeof(words), what, ap);
 	va_end(ap);
 	x->role = OTHER;
-	push(x, span, text, arena_printf(&x->s->arena, "%s", words));
+	push(x, far, kin, span, text, arena_printf(&x->s->arena, "%s", words));
 }
 
-static void replace(struct edits *x, struct span span, const char *text)
+static void replace_as(struct edits *x, enum far far, enum kin kin, struct span span,
+		       const char *text)
 {
 	if (text_is_here(x, span) && strcmp(text, text_of(x, span)))
-		push(x, span, text, NULL);
-	x->kin = ALONE;
-	x->far = CHANGED;
+		push(x, far, kin, span, text, NULL);
 }
 
 static void replace_kin(struct edits *x, enum kin kin, struct span span, const char *text)
 {
-	x->kin = kin;
-	replace(x, span, text);
+	replace_as(x, CHANGED, kin, span, text);
+}
+
+static void replace_far(struct edits *x, enum far far, struct span span, const char *text)
+{
+	replace_as(x, far, ALONE, span, text);
+}
+
+static void replace(struct edits *x, struct span span, const char *text)
+{
+	replace_as(x, CHANGED, ALONE, span, text);
 }
 
 /* The place of a word in a text, or NULL. */
@@ -230,7 +238,8 @@ static const char *mirrored(struct edits *x, const struct expr *e)
 }
 
 /* Another expression for e, with parentheses where they are needed. */
-static void put(struct edits *x, enum kin kin, const struct expr *e, const char *text)
+static void put_as(struct edits *x, enum far far, enum kin kin, const struct expr *e,
+		   const char *text)
 {
 	bool word = word_length(text) == strlen(text);
 	struct span span = e->span, around = { e->span.lo - 1, e->span.hi + 1 };
@@ -240,13 +249,17 @@ static void put(struct edits *x, enum kin kin, const struct expr *e, const char 
 		span = around;
 	else if (!word && !e->parens && e != x->top)
 		text = arena_printf(&x->s->arena, "(%s)", text);
-	replace_kin(x, kin, span, text);
+	replace_as(x, far, kin, span, text);
+}
+
+static void put(struct edits *x, enum kin kin, const struct expr *e, const char *text)
+{
+	put_as(x, CHANGED, kin, e, text);
 }
 
 static void swap(struct edits *x, const struct expr *e, const char *text)
 {
-	x->far = SWAPPED;
-	put(x, ALONE, e, text);
+	put_as(x, SWAPPED, ALONE, e, text);
 }
 
 /* The number, or the schedule's parameter that has it by default. */
@@ -337,8 +350,7 @@ static void binary(struct edits *x, const struct expr *e)
 	if (e->op == OP_MUL && is_number(e->a) && e->a->value == 2) /* 2 * h */
 		put(x, DOWN, e, text_of(x, e->b->span));
 	if (e->op < sizeof(swapped) / sizeof(*swapped) && swapped[e->op]) {
-		x->far = SWAPPED;
-		replace(x, operator_span(x, e), lang_op_text(swapped[e->op]));
+		replace_far(x, SWAPPED, operator_span(x, e), lang_op_text(swapped[e->op]));
 	}
 	if (e->span.hi - e->span.lo >= MOST_RENAMED) /* linear in the text */
 		return;
@@ -578,8 +590,8 @@ static void other_buffer(struct edits *x, const struct ref *r)
 
 			if (x->scope[i] == r->sym)
 				continue;
-			x->far = SWAPPED;
-			replace(x, r->span, arena_printf(&x->s->arena, "%s%s", name, forms[k]));
+			replace_far(x, SWAPPED, r->span,
+				    arena_printf(&x->s->arena, "%s%s", name, forms[k]));
 		}
 }
 
@@ -599,8 +611,7 @@ static void chunks(struct edits *x, const struct ref *r)
 	x->role = INDEX;
 	other_buffer(x, r);
 	for (uint32_t i = 0; i < x->chunks.n; i++) {
-		x->far = SWAPPED;
-		replace(x, r->span, x->chunks.v[i]);
+		replace_far(x, SWAPPED, r->span, x->chunks.v[i]);
 	}
 	if (r->kind == REF_ALL) {
 		replace_kin(x, BLOCK, r->span, arena_printf(a, "%s[rank]", name));
@@ -679,18 +690,16 @@ static void guarded(struct edits *x, const struct stmt *s, const char *condition
 		x->outer = old->span;
 		x->role = OTHER;
 		replace_kin(x, GUARD, old->span, condition);
-		x->far = GUARDED;
-		replace_kin(x, GUARD, old->span,
-			    arena_printf(a,
-					 old->kind == E_COND || old->op == OP_OR ? "(%s) && %s"
-										 : "%s && %s",
-					 text_of(x, old->span), condition));
+		replace_as(x, GUARDED, GUARD, old->span,
+			   arena_printf(a,
+					old->kind == E_COND || old->op == OP_OR ? "(%s) && %s"
+										: "%s && %s",
+					text_of(x, old->span), condition));
 	}
 	if (both && x->up->body == s && !s->next)
 		return;
-	x->kin = GUARD;
-	x->far = GUARDED;
-	edit(x, s->span, arena_printf(a, "if %s { %s }", condition, text_of(x, s->span)),
+	edit(x, GUARDED, GUARD, s->span,
+	     arena_printf(a, "if %s { %s }", condition, text_of(x, s->span)),
 	     "`if %s { ... }` around `%s` in line %u", condition, shown(x, s->span),
 	     line_of(x, s->span));
 }
@@ -724,8 +733,7 @@ static void copied(struct edits *x, const struct stmt *s)
 
 	if (s->kind != S_SEND || !t || t->kind != S_RECV || !text_is_here(x, both))
 		return;
-	x->far = GUARDED;
-	edit(x, both,
+	edit(x, GUARDED, ALONE, both,
 	     arena_printf(&x->s->arena, "if %s == rank { copy %s into %s } else { %s }", x->peer,
 			  text_of(x, s->x->span), text_of(x, t->x->span), text_of(x, both)),
 	     "`if %s == rank { copy %s into %s } else { ... }` around line %u and line %u", x->peer,
@@ -749,14 +757,11 @@ static void move_down(struct edits *x, const struct stmt *s)
 
 		if (!text_is_here(x, all) || all.hi - all.lo >= MOST_MOVED)
 			continue;
-		x->kin = ORDER;
-		x->far = in_circle ? CHANGED : GUARDED;
-		edit(x, all, arena_printf(a, "step { %s }", text_of(x, all)),
+		edit(x, in_circle ? CHANGED : GUARDED, ORDER, all,
+		     arena_printf(a, "step { %s }", text_of(x, all)),
 		     "one `step { ... }` around line %u and line %u", line_of(x, s->span),
 		     line_of(x, to->span));
-		x->kin = ORDER;
-		x->far = in_circle ? GUARDED : CHANGED;
-		edit(x, all,
+		edit(x, in_circle ? GUARDED : CHANGED, ORDER, all,
 		     arena_printf(a, "%s%s%s", text_of(x, rest), text_of(x, between),
 				  text_of(x, s->span)),
 		     "`%s` in line %u behind `%s`", shown(x, s->span), line_of(x, s->span),
@@ -828,8 +833,8 @@ static void loop(struct edits *x, const struct stmt *s)
 	if (down || !is_number(s->e) || s->e->value < 0 || s->e->value > 1 || !last)
 		return;
 	for (int i = root_name(x) ? 0 : 1; i < 2; i++, root = "rank") {
-		x->far = s->e->value ? GUARDED : ADDED;
-		edit(x, (struct span){ range.lo, last->span.hi },
+		edit(x, s->e->value ? GUARDED : ADDED, ALONE,
+		     (struct span){ range.lo, last->span.hi },
 		     arena_printf(a, "0..%s { if %s != %s { %s }", text_of(x, s->e2->span),
 				  s->name.name, root,
 				  text_of(x, (struct span){ s->body->span.lo, last->span.hi })),
@@ -846,7 +851,6 @@ static void one_by_one(struct edits *x, const struct stmt *s)
 	struct arena *a = &x->s->arena;
 	const char *text = "";
 
-	x->far = GUARDED;
 	if (s->kind == S_PAR_FOR)
 		text = arena_printf(
 			a, "for%s",
@@ -858,7 +862,7 @@ static void one_by_one(struct edits *x, const struct stmt *s)
 					    *text ? text_new_line(x, s->span.lo) : "",
 					    text_of(x, (struct span){ b->body->span.lo,
 								      last_of(b->body)->span.hi }));
-	edit(x, s->span, text, "leaving out `par` in line %u", line_of(x, s->span));
+	edit(x, GUARDED, ALONE, s->span, text, "leaving out `par` in line %u", line_of(x, s->span));
 }
 
 /* else if E { ... } as if E { ... } */
@@ -873,7 +877,7 @@ static void without_else(struct edits *x, const struct stmt *s)
 	text = text_of(x, between);
 	word = strstr(text, "else");
 	if (word)
-		edit(x,
+		edit(x, CHANGED, ALONE,
 		     (struct span){ between.lo + (uint32_t)(word - text),
 				    between.lo + (uint32_t)(word - text) + 4 },
 		     "", "leaving out `else` in line %u", line_of(x, s->orelse->span));
@@ -887,8 +891,8 @@ static void unwrapped(struct edits *x, const struct stmt *s)
 	if (!last || s->span.hi - s->span.lo >= MOST_MOVED ||
 	    (s->e && !text_is_here(x, s->e->span)))
 		return;
-	x->far = s->e ? GUARDED : ADDED;
-	edit(x, s->span, text_of(x, (struct span){ s->body->span.lo, last->span.hi }),
+	edit(x, s->e ? GUARDED : ADDED, ALONE, s->span,
+	     text_of(x, (struct span){ s->body->span.lo, last->span.hi }),
 	     "leaving out `%s%s` in line %u", s->e ? "if " : "step",
 	     s->e ? text_of(x, s->e->span) : "", line_of(x, s->span));
 }
@@ -938,8 +942,7 @@ static void missing_else(struct edits *x, const struct stmt *s)
 				arena_printf(a, "%s %s %s %s", words[kind],
 					     other ? other->name : text_of(x, op->x->span),
 					     kind ? "from" : "to", peers[i % 3]);
-			x->far = ADDED;
-			edit(x, (struct span){ s->span.hi, s->span.hi },
+			edit(x, ADDED, ALONE, (struct span){ s->span.hi, s->span.hi },
 			     arena_printf(a, " else { %s }", text), "`else { %s }` behind line %u",
 			     text, line);
 		}
@@ -1038,27 +1041,26 @@ static void divided(struct edits *x, const struct stmt *s)
 	first = arena_printf(
 		a, step && sends.kept == 1 && s->body->kind == S_SEND ? "%s%s" : "step { %s }%s",
 		first, line);
-	x->far = GUARDED;
 	if (!step) {
-		edit(x, s->span, text, "the loop in line %u as two, the first without its sends,",
+		edit(x, GUARDED, ALONE, s->span, text,
+		     "the loop in line %u as two, the first without its sends,",
 		     line_of(x, s->span));
-		x->far = DIVIDED;
-		edit(x, s->span, arena_printf(a, "%s%s", first, then),
+		edit(x, DIVIDED, ALONE, s->span, arena_printf(a, "%s%s", first, then),
 		     "taking the sends of the loop in line %u into a step before it",
 		     line_of(x, s->span));
 		return;
 	}
 	if (rest.kept > 1) {
-		edit(x, s->span, arena_printf(a, "%s%s", first, then),
+		edit(x, GUARDED, ALONE, s->span, arena_printf(a, "%s%s", first, then),
 		     "taking the receives out of the step in line %u, to behind it,",
 		     line_of(x, s->span));
 		return;
 	}
-	edit(x, s->span, arena_printf(a, "%s%s", first, then), "`%s` in line %u behind its step",
-	     shown(x, rest.op->span), line_of(x, rest.op->span));
+	edit(x, GUARDED, ALONE, s->span, arena_printf(a, "%s%s", first, then),
+	     "`%s` in line %u behind its step", shown(x, rest.op->span), line_of(x, rest.op->span));
 	for (int i = 0; i < 2 && is_message(rest.op); i++)
 		if ((rest.op->kind == S_RECV) == (i == 0))
-			edit(x, s->span,
+			edit(x, CHANGED, ALONE, s->span,
 			     arena_printf(a, "%s%s", first, renamed(x, then, word[i], word[1 - i])),
 			     "`%s`, behind its step, in place of `%s` in line %u",
 			     renamed(x, shown(x, rest.op->span), word[i], word[1 - i]),
@@ -1086,7 +1088,7 @@ static void own_scratch(struct edits *x, const struct stmt *s)
 					    text_new_line(x, b->body->span.lo));
 			at = b->body->span.lo;
 		}
-		edit(x, (struct span){ s->span.lo, t->span.hi },
+		edit(x, CHANGED, ALONE, (struct span){ s->span.lo, t->span.hi },
 		     arena_printf(a, "%s%s", text, text_of(x, (struct span){ at, t->span.hi })),
 		     "`%s` of line %u inside the par in line %u", shown(x, s->span),
 		     line_of(x, s->span), line_of(x, t->span));
@@ -1106,8 +1108,7 @@ static void again(struct edits *x, const struct stmt *s)
 	if (!*out || s->span.hi - s->span.lo > MOST_RENAMED)
 		return;
 	out = arena_printf(a, "%s%s", out, text);
-	x->far = ADDED;
-	edit(x, (struct span){ s->span.hi, s->span.hi },
+	edit(x, ADDED, ALONE, (struct span){ s->span.hi, s->span.hi },
 	     arena_printf(a, "%s%s", text_new_line(x, s->span.lo), out), "`%s` behind line %u",
 	     text_clipped(x, out), line_of(x, s->span));
 }
@@ -1191,8 +1192,8 @@ static void statement(struct edits *x, const struct stmt *s)
 		own_scratch(x, s);
 	if (!is_op(s) || !text_is_here(x, s->x->span))
 		return;
-	x->far = LEFT_OUT;
-	edit(x, s->span, "", "leaving out `%s` in line %u", shown(x, s->span), line_of(x, s->span));
+	edit(x, LEFT_OUT, ALONE, s->span, "", "leaving out `%s` in line %u", shown(x, s->span),
+	     line_of(x, s->span));
 	guards(x, s);
 	if (x->nops < sizeof(x->ops) / sizeof(*x->ops))
 		x->ops[x->nops++] = s;
@@ -1278,14 +1279,12 @@ static void exchange(struct edits *x, struct span a, struct span b)
 		exchange(x, b, a);
 		return;
 	}
-	x->far = GUARDED;
 	if (a.hi <= b.lo && text_is_here(x, all) && strcmp(text_of(x, a), text_of(x, b)))
-		edit(x, all,
+		edit(x, GUARDED, ALONE, all,
 		     arena_printf(&x->s->arena, "%s%s%s", text_of(x, b),
 				  text_of(x, (struct span){ a.hi, b.lo }), text_of(x, a)),
 		     "`%s` in line %u and `%s` in line %u the other way round", shown(x, a),
 		     line_of(x, a), shown(x, b), line_of(x, b));
-	x->far = CHANGED;
 }
 
 static void exchanges(struct edits *x)
@@ -1331,8 +1330,7 @@ static void missing_copies(struct edits *x)
 			continue;
 		text = arena_printf(a, "copy %s%s into %s%s", from->name.name,
 				    i & 1 ? "[rank]" : "", to->name.name, i & 2 ? "" : "[rank]");
-		x->far = ADDED;
-		edit(x, (struct span){ at, at },
+		edit(x, ADDED, ALONE, (struct span){ at, at },
 		     arena_printf(a, "%s%s%s", ends ? line : "", text, ends ? "" : line),
 		     ends ? "`%s` behind line %u" : "`%s` before line %u", text,
 		     line_of(x, ends ? (struct span){ at, at } : first->span));
@@ -1351,8 +1349,7 @@ static void copies_of_inputs(struct edits *x)
 
 		if (b->dir != DIR_IN || b->blocks || !text_is_here(x, b->count->span))
 			continue;
-		x->far = ADDED;
-		edit(x, body,
+		edit(x, ADDED, ALONE, body,
 		     arena_printf(a, "scratch copy_of_%s[%s]%scopy %s into copy_of_%s%s%s", name,
 				  text_of(x, b->count->span), text_new_line(x, s->span.lo), name,
 				  name, text_new_line(x, s->span.lo),
@@ -1398,9 +1395,8 @@ static void second_half(struct edits *x)
 				f += f[0] == '%';
 				text = arena_printf(&x->s->arena, "%s%c", text, *f);
 			}
-		x->far = ADDED;
-		x->kin = KEYWORD; /* the first half may receive in place of reducing */
-		edit(x, (struct span){ last->span.hi, last->span.hi },
+		/* the first half may receive in place of reducing */
+		edit(x, ADDED, KEYWORD, (struct span){ last->span.hi, last->span.hi },
 		     arena_printf(&x->s->arena, "%s%s", text_new_line(x, last->span.lo), text),
 		     "`%s` at the end", text);
 	}
@@ -1417,7 +1413,7 @@ static uint32_t body_at(const struct edits *x)
 	return x->source->base + (uint32_t)(s - text);
 }
 
-static void where(struct edits *x, const char *condition)
+static void where_as(struct edits *x, enum far far, const char *condition)
 {
 	struct arena *a = &x->s->arena;
 	const struct expr *old = x->schedule->where;
@@ -1431,8 +1427,13 @@ static void where(struct edits *x, const char *condition)
 			   : first ? arena_printf(a, "  where %s\n", condition)
 				   : arena_printf(a, "where %s ", condition);
 
-	x->far = x->far == CHANGED ? LIMITED : x->far;
-	edit(x, span, text, "`where %s%s` in the head", old ? "... && " : "", condition);
+	edit(x, far, ALONE, span, text, "`where %s%s` in the head", old ? "... && " : "",
+	     condition);
+}
+
+static void where(struct edits *x, const char *condition)
+{
+	where_as(x, LIMITED, condition);
 }
 
 static void tables(struct edits *x, const struct stmt *s)
@@ -1477,8 +1478,8 @@ static void conditions(struct edits *x)
 	if (n > 2 && !names_n(x) &&
 	    (x->code == 306 ||
 	     (n == 3 && x->code > 402 && x->code < 406))) { /* written for that N */
-		x->far = x->code == 306 ? LIMITED : LAST;
-		where(x, arena_printf(&x->s->arena, "N == %u", n - 1));
+		where_as(x, x->code == 306 ? LIMITED : LAST,
+			 arena_printf(&x->s->arena, "N == %u", n - 1));
 	}
 }
 
@@ -1490,11 +1491,9 @@ static void buffers(struct edits *x)
 	for (const struct buffer_def *b = x->schedule->buffers; b; b = b->next) {
 		if (b->count && text_is_here(x, b->count->span)) {
 			x->outer = b->span;
-			x->far = GUARDED;
-			replace(x, b->count->span, "N");
+			replace_far(x, GUARDED, b->count->span, "N");
 			for (const struct binding *p = x->schedule->params; p; p = p->next) {
-				x->far = GUARDED;
-				replace(x, b->count->span, p->name.name);
+				replace_far(x, GUARDED, b->count->span, p->name.name);
 			}
 		}
 		if (!b->sized || b->dir == DIR_IN)
@@ -1521,12 +1520,10 @@ static void topologies(struct edits *x)
 			if (d->kind == D_TOPOLOGY && !d->params && d != x->schedule->topology &&
 			    strcmp(d->name.name, "full") != 0) {
 				x->outer = name;
-				x->far = ELSEWHERE;
-				replace(x, name, d->name.name);
+				replace_far(x, ELSEWHERE, name, d->name.name);
 			}
 	x->outer = name;
-	x->far = ELSEWHERE;
-	replace(x, name, "full");
+	replace_far(x, ELSEWHERE, name, "full");
 }
 
 /* A scan that is said to be an allreduce. */
@@ -1543,8 +1540,7 @@ static void scan(struct edits *x)
 	text = arena_printf(
 		a, "contract scan(inout %s[C]) ensures %s[i] == sum(q in 0..rank+1: %s[i]@q)", name,
 		name, name);
-	x->far = ELSEWHERE;
-	edit(x, (struct span){ head.lo, d->contract_name.span.hi },
+	edit(x, ELSEWHERE, ALONE, (struct span){ head.lo, d->contract_name.span.hi },
 	     arena_printf(a, "%s\n\n%sscan", text, text_of(x, head)),
 	     "each rank has the sum up to itself, which is a scan: `%s` before line %u, and `scan` in "
 	     "place of `allreduce`,",
@@ -1562,25 +1558,23 @@ static void promises(struct edits *x)
 		x->role = RANGE_END;
 		for (int i = 0; i < 2 && x->code == 203 && !c->cond && text_is_here(x, c->span);
 		     i++)
-			edit(x, (struct span){ c->left->span.lo, c->left->span.lo },
+			edit(x, CHANGED, ALONE, (struct span){ c->left->span.lo, c->left->span.lo },
 			     arena_printf(&x->s->arena, "%s: ", ranks[i]),
 			     "`ensures %s: ...` in place of `ensures ...` in line %u", ranks[i],
 			     line_of(x, c->span));
 		if (c->right->kind == T_SUM && text_is_here(x, c->right->hi->span)) {
 			x->outer = (struct span){ c->right->lo->span.lo, c->right->hi->span.hi };
-			x->far = x->code == 203 ? CHANGED : ELSEWHERE; /* promises more */
-			replace(x, c->right->hi->span, shifted(x, c->right->hi, 1));
-			x->far = ELSEWHERE;
-			replace(x, c->right->lo->span, shifted(x, c->right->lo, -1));
+			replace_far(x, x->code == 203 ? CHANGED : ELSEWHERE, c->right->hi->span,
+				    shifted(x, c->right->hi, 1)); /* promises more */
+			replace_far(x, ELSEWHERE, c->right->lo->span, shifted(x, c->right->lo, -1));
 		}
 		if (t->kind != T_INITIAL || t->ref->block || !t->ref->lo ||
 		    !text_is_here(x, t->span))
 			continue;
 		x->outer = t->span;
-		x->far = ELSEWHERE;
-		replace(x, t->span,
-			arena_printf(&x->s->arena, "%s[%s]@%s", t->ref->name.name,
-				     text_of(x, t->at->span), text_of(x, t->ref->lo->span)));
+		replace_far(x, ELSEWHERE, t->span,
+			    arena_printf(&x->s->arena, "%s[%s]@%s", t->ref->name.name,
+					 text_of(x, t->at->span), text_of(x, t->ref->lo->span)));
 	}
 }
 
@@ -1621,10 +1615,8 @@ void text_edits(struct edits *x)
 		x->outer = b->span;
 		if (!text_is_here(x, b->value->span))
 			continue;
-		x->far = root_name(x) ? ELSEWHERE : CHANGED;
-		replace(x, b->value->span, "0");
-		x->far = ELSEWHERE;
-		replace(x, b->value->span, "N - 1");
+		replace_far(x, root_name(x) ? ELSEWHERE : CHANGED, b->value->span, "0");
+		replace_far(x, ELSEWHERE, b->value->span, "N - 1");
 	}
 	buffers(x);
 	if (x->code == 305)

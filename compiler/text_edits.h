@@ -72,9 +72,7 @@ struct edits {
 	const struct symbol *scope[32]; /* numbers and buffers, the innermost last */
 	uint32_t nscope;
 	bool in_group; /* the statement is within a group */
-	enum kin kin;
 	enum role role;
-	enum far far;
 	struct span outer;	/* the whole expression, and what is shown around it */
 	const struct expr *top; /* the whole expression */
 	const struct stmt *ops[12];
