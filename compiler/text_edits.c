@@ -82,7 +82,7 @@ static void push(struct edits *x, enum far far, enum kin kin, struct span span, 
 
 	if (x->n < MOST_EDITS && text_is_here(x, around))
 		ARENA_PUSH(&x->s->arena, x->v, x->n, x->cap) =
-			(struct edit){ span, text, around, what, kin, x->role, far };
+			(struct edit){ span, text, around, what, x->stmt, kin, x->role, far };
 }
 
 /* Adds an edit that is described by the words that follow. */
@@ -200,6 +200,8 @@ static const char *shifted(struct edits *x, const struct expr *e, int64_t by)
 	if (is_mod(e)) {
 		tail = text_of(x, (struct span){ operator_span(x, e).lo, e->span.hi });
 		text = shifted(x, e->a, by);
+		if (!strcmp(text, "rank") && e->b->kind == E_N)
+			return text;
 		return arena_printf(a, word_length(text) == strlen(text) ? "%s %s" : "(%s) %s",
 				    text, tail);
 	}
@@ -280,7 +282,7 @@ static void numbers(struct edits *x, const struct expr *e, struct span span)
 		else if (by > 0 || e->value > 0)
 			number(x, by > 0 ? UP : DOWN, span, e->value + by);
 	if (e->kind == E_BINARY && e->op == OP_MUL)
-		replace(x, span, shifted(x, e, 2));
+		replace_far(x, SWAPPED, span, shifted(x, e, 2));
 }
 
 /* a < b < c compares 0 or 1 with c; 2^k is no power; `<` for `<=`; `+` for `-`. */
@@ -333,6 +335,9 @@ static void binary(struct edits *x, const struct expr *e)
 			arena_printf(a, "(rank %% 2 == 0 ? %s : -%s)", text_of(x, e->b->span),
 				     text_of(x, e->b->span)));
 	}
+	if (is_mod(e) && is_sum(e->a) && is_number(e->a->b) && e->a->b->value == 1)
+		replace_kin(x, e->a->op == OP_ADD ? DOWN : UP, e->span,
+			    shifted(x, e, e->a->op == OP_ADD ? -1 : 1));
 	if (is_sum(e) && is_number(e->b) && !e->b->parens)
 		for (int by = 1; by >= -1; by -= 2) {
 			int64_t c = e->b->value + (e->op == OP_ADD ? by : -by);
@@ -449,14 +454,36 @@ static void missing_entry(struct edits *x, const struct expr *table)
 			arena_printf(&x->s->arena, "%" PRId64 ", ", lacks));
 }
 
+/* Two entries of a table the other way round, those next to each other first. */
+static void swapped_entries(struct edits *x, const struct expr *table)
+{
+	for (uint32_t apart = 1; apart < table->nargs; apart++)
+		for (const struct expr *e = table->args; e; e = e->next) {
+			const struct expr *f = e;
+
+			for (uint32_t i = 0; f && i < apart; i++)
+				f = f->next;
+			if (!f)
+				break;
+			x->outer = (struct span){ e->span.lo, f->span.hi };
+			replace(x, x->outer,
+				arena_printf(&x->s->arena, "%s%s%s", text_of(x, f->span),
+					     text_of(x, (struct span){ e->span.hi, f->span.lo }),
+					     text_of(x, e->span)));
+		}
+	x->outer = table->span;
+}
+
 static void inside(struct edits *x, const struct expr *e, bool counted)
 {
 	const struct symbol *loop = NULL;
 
 	if (!e || x->n == MOST_EDITS || (e->kind == E_TABLE && e->nargs > MOST_ENTRIES))
 		return;
-	if (e->kind == E_TABLE)
+	if (e->kind == E_TABLE) {
 		missing_entry(x, e);
+		swapped_entries(x, e);
+	}
 	if (is_number(e) && !counted) {
 		if (e->value == 0 && root_name(x) && x->role != RANGE_END)
 			replace_kin(x, ROOT, e->span, root_name(x));
@@ -1018,6 +1045,21 @@ static const char *without(struct edits *x, struct span span, const struct halve
 	return text_edited(x, v, n, span);
 }
 
+/* The number of chunks of an operand, as the text has it; "": it is not known. */
+static const char *chunks_of(struct edits *x, const struct ref *r)
+{
+	const struct expr *count = r->sym && r->sym->buffer ? r->sym->buffer->count : NULL;
+
+	if (r->kind == REF_ONE && r->sym && r->sym->buffer && !r->sym->buffer->blocks)
+		return "1";
+	if (r->kind == REF_ALL && count && text_is_here(x, count->span) && !r->sym->buffer->blocks)
+		return text_of(x, count->span);
+	return r->kind == REF_RANGE && text_is_here(x, r->span)
+		       ? arena_printf(&x->s->arena, "%s - %s", text_of(x, r->hi->span),
+				      text_of(x, r->lo->span))
+		       : "";
+}
+
 /* A step or a loop as two: its sends, at once, and then what receives. */
 static void divided(struct edits *x, const struct stmt *s)
 {
@@ -1055,6 +1097,22 @@ static void divided(struct edits *x, const struct stmt *s)
 		     "taking the receives out of the step in line %u, to behind it,",
 		     line_of(x, s->span));
 		return;
+	}
+	if (rest.op->kind == S_REDUCE_FROM && *chunks_of(x, rest.op->x)) {
+		struct span to = { rest.op->x->span.hi, rest.op->span.hi };
+		struct span op = rest.op->span;
+		const struct edit e = { .span = op,
+					.text = arena_printf(a, "recv got%s", text_of(x, to)) };
+		const struct edit *v[] = { &e };
+
+		edit(x, GUARDED, ALONE, s->span,
+		     arena_printf(a, "scratch got[%s]%s%s%sreduce got into %s",
+				  chunks_of(x, rest.op->x), line, text_edited(x, v, 1, s->span),
+				  line, text_of(x, rest.op->x->span)),
+		     "a scratch, as `scratch got[%s]` before the step in line %u, `%s` in it and "
+		     "`reduce got into %s` behind it,",
+		     chunks_of(x, rest.op->x), line_of(x, s->span), e.text,
+		     text_of(x, rest.op->x->span));
 	}
 	edit(x, GUARDED, ALONE, s->span, arena_printf(a, "%s%s", first, then),
 	     "`%s` in line %u behind its step", shown(x, rest.op->span), line_of(x, rest.op->span));
@@ -1131,10 +1189,78 @@ static void group(struct edits *x, const struct stmt *s)
 				 text_of(x, s->e->span), text_of(x, s->e2->span)));
 }
 
+/* A number that is named: the rank counted from the root, the part of N that is left, the next after
+ * the number before. */
+static void value(struct edits *x, const struct expr *e, const struct stmt *before)
+{
+	struct arena *a = &x->s->arena;
+	const char *text = text_of(x, e->span);
+
+	x->outer = e->span;
+	x->role = OTHER;
+	if (e->kind == E_RANK && root_name(x))
+		replace(x, e->span, arena_printf(a, "(rank - %s) %% N", root_name(x)));
+	if (e->kind == E_NAME)
+		replace_kin(x, LEAST, e->span, arena_printf(a, "min(%s, N - %s)", text, text));
+	if (before && before->kind == S_LET && text_is_here(x, before->e->span))
+		replace(x, e->span, shifted(x, before->e, 1));
+}
+
+/* The operation into the block that ends before it, or that begins behind it. */
+static void move_in(struct edits *x, const struct stmt *s)
+{
+	struct arena *a = &x->s->arena;
+	const struct stmt *t = s->next, *block = is_op(s) ? t : s, *op = is_op(s) ? s : t;
+	const struct stmt *last = block ? last_of(block->body) : NULL;
+	struct span all, gap;
+	const char *text, *head;
+
+	if (!t || !last || !is_op(op) || block->kind == S_PAR || block->orelse ||
+	    !text_is_here(x, (struct span){ s->span.lo, t->span.hi }))
+		return;
+	if (op == t) {
+		all = (struct span){ last->span.hi, t->span.hi };
+		gap = (struct span){ last->span.hi, s->span.hi };
+		text = arena_printf(a, "%s%s%s", text_new_line(x, last->span.lo),
+				    text_of(x, t->span), text_of(x, gap));
+	} else {
+		all = (struct span){ s->span.lo, block->body->span.lo };
+		gap = (struct span){ t->span.lo, block->body->span.lo };
+		text = arena_printf(a, "%s%s%s", text_of(x, gap), text_of(x, s->span),
+				    text_new_line(x, block->body->span.lo));
+	}
+	head = text_of(x, (struct span){ block->span.lo, block->body->span.lo });
+	head = arena_strndup(a, head, strcspn(head, "{"));
+	edit(x, CHANGED, ALONE, all, text, "`%s` of line %u inside `%s{ ... }` of line %u",
+	     shown(x, op->span), line_of(x, op->span), text_clipped(x, head),
+	     line_of(x, block->span));
+}
+
+void text_merge_loops(struct edits *x, const struct stmt *s)
+{
+	const struct stmt *t = s->next, *last = last_of(s->body);
+	struct arena *a = &x->s->arena;
+	const char *body;
+
+	if (s->kind != S_FOR || !t || t->kind != S_FOR || !last || !t->body ||
+	    !text_is_here(x, (struct span){ s->span.lo, t->span.hi }) ||
+	    strcmp(text_of(x, (struct span){ s->e->span.lo, s->body->span.lo }),
+		   text_of(x, (struct span){ t->e->span.lo, t->body->span.lo })) != 0)
+		return;
+	body = text_of(x, (struct span){ t->body->span.lo, last_of(t->body)->span.hi });
+	edit(x, CHANGED, ALONE, (struct span){ last->span.hi, t->span.hi },
+	     arena_printf(a, "%s%s%s", text_new_line(x, last->span.lo),
+			  renamed(x, body, t->name.name, s->name.name),
+			  text_of(x, (struct span){ last->span.hi, s->span.hi })),
+	     "one loop in place of those in line %u and line %u, with `%s` at its end,",
+	     line_of(x, s->span), line_of(x, t->span), text_clipped(x, body));
+}
+
 static void statement(struct edits *x, const struct stmt *s)
 {
 	if (x->n == MOST_EDITS)
 		return;
+	x->stmt = s;
 	x->peer = is_message(s) && text_is_here(x, s->e->span) ? text_of(x, s->e->span) : NULL;
 	if (s->kind == S_FOR || s->kind == S_PAR_FOR) {
 		loop(x, s);
@@ -1153,6 +1279,8 @@ static void statement(struct edits *x, const struct stmt *s)
 		expression_in(x, s->e2, OTHER, all);
 		expression_in(x, s->e3, OTHER, all);
 	}
+	if (s->kind == S_LET && text_is_here(x, s->e->span))
+		value(x, s->e, x->before);
 	if (s->kind == S_FN)
 		expression(x, s->fn->body, OTHER);
 	for (const struct arg *a = s->args; a; a = a->next) {
@@ -1176,6 +1304,8 @@ static void statement(struct edits *x, const struct stmt *s)
 		move_down(x, s);
 		again(x, s);
 	}
+	move_in(x, s);
+	text_merge_loops(x, s);
 	if ((s->kind == S_IF && !s->orelse) || s->kind == S_STEP)
 		unwrapped(x, s);
 	if (s->kind == S_IF) {
@@ -1224,12 +1354,14 @@ static void define(struct edits *x, const struct symbol *sym)
 
 static void statements(struct edits *x, const struct stmt *s, const struct stmt *up, bool near)
 {
+	const struct stmt *before = NULL;
 	uint32_t nscope = x->nscope;
 
-	for (; s; s = s->next) {
+	for (; s; before = s, s = s->next) {
 		bool in_group = x->in_group, names_one = s->kind == S_FOR || s->kind == S_PAR_FOR;
 
 		x->up = up && !up->orelse ? up : NULL;
+		x->before = before;
 		if (is_near(x, s->span) == near)
 			statement(x, s);
 		if (names_one)
@@ -1303,23 +1435,30 @@ static void exchanges(struct edits *x)
 
 /* ---- missing statements ----------------------------------------------------------------------- */
 
+/* rank == R, where R is the root. */
+static bool is_root(struct edits *x, const struct expr *e)
+{
+	const char *root = root_name(x) ? root_name(x) : "0";
+
+	return e->kind == E_BINARY && e->op == OP_EQ && e->a->kind == E_RANK &&
+	       text_is_here(x, e->b->span) && !strcmp(text_of(x, e->b->span), root);
+}
+
 /* Copies between buffers that the text lacks: a rank's own chunks in the result, or in a scratch,
- * before the first operation; a scratch's in the result, at the end. */
-static void missing_copies(struct edits *x)
+ * before statement `first`; a scratch's in the result, at the end. */
+static void missing_copies_at(struct edits *x, const struct stmt *first)
 {
 	struct arena *a = &x->s->arena;
-	const struct stmt *first = x->schedule->body, *last = last_of(first);
+	const struct stmt *last = last_of(x->schedule->body);
 	const struct buffer_def *b[8];
 	uint32_t n = 0;
 
 	for (const struct buffer_def *d = x->schedule->buffers; d && n < 4; d = d->next)
 		b[n++] = d;
-	for (const struct stmt *s = first; s; s = s->next)
+	for (const struct stmt *s = x->schedule->body; s; s = s->next)
 		if (s->kind == S_SCRATCH && n < sizeof(b) / sizeof(*b))
 			b[n++] = s->buffer;
-	while (first && (first->kind == S_LET || first->kind == S_FN || first->kind == S_SCRATCH))
-		first = first->next;
-	for (uint32_t i = 0; first && i < n * n * 4; i++) {
+	for (uint32_t i = 0; i < n * n * 4; i++) {
 		const struct buffer_def *from = b[i / 4 / n], *to = b[i / 4 % n];
 		bool ends = from->dir == DIR_SCRATCH;
 		uint32_t at = ends ? last->span.hi : first->span.lo;
@@ -1335,6 +1474,19 @@ static void missing_copies(struct edits *x)
 		     ends ? "`%s` behind line %u" : "`%s` before line %u", text,
 		     line_of(x, ends ? (struct span){ at, at } : first->span));
 	}
+}
+
+/* At the root alone, or before the first operation. */
+static void missing_copies(struct edits *x)
+{
+	const struct stmt *first = x->schedule->body;
+
+	while (first && (first->kind == S_LET || first->kind == S_FN || first->kind == S_SCRATCH))
+		first = first->next;
+	if (first && first->kind == S_IF && first->body && is_root(x, first->e))
+		missing_copies_at(x, first->body);
+	if (first)
+		missing_copies_at(x, first);
 }
 
 /* A copy of an input that the text writes: scratch t[N]  copy a into t, and t for a. */
@@ -1568,6 +1720,12 @@ static void promises(struct edits *x)
 				    shifted(x, c->right->hi, 1)); /* promises more */
 			replace_far(x, ELSEWHERE, c->right->lo->span, shifted(x, c->right->lo, -1));
 		}
+		if (t->kind == T_INITIAL && x->code == 306 && is_near(x, t->at->span) &&
+		    text_is_here(x, t->at->span)) {
+			x->outer = t->at->span;
+			replace(x, t->at->span,
+				arena_printf(&x->s->arena, "(%s) %% N", text_of(x, t->at->span)));
+		}
 		if (t->kind != T_INITIAL || t->ref->block || !t->ref->lo ||
 		    !text_is_here(x, t->span))
 			continue;
@@ -1598,6 +1756,7 @@ static void all_statements(struct edits *x, bool near)
 			define(x, b->sym);
 		statements(x, d->body, NULL, near);
 	}
+	x->stmt = NULL;
 }
 
 void text_edits(struct edits *x)
