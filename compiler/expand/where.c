@@ -36,7 +36,7 @@ static const char *loops_text(const struct cursor *v, struct arena *a)
 	for (const struct row *r = v->rows; r < v->rows + v->nrows; r++)
 		if (r->of && (r->of->kind == S_FOR || r->of->kind == S_PAR_FOR))
 			text = arena_printf(a, "%s%s%s = %lld", text, *text ? ", " : "",
-					    r->of->var->name, (long long)r->i);
+					    r->of->var->name, (long long)r->i.base);
 	return text;
 }
 
