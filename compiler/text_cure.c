@@ -303,6 +303,14 @@ static bool is_reported(struct search *x, const struct edit *e)
 	return false;
 }
 
+/* Whether it is of a contract, where no body says what is meant. */
+static bool is_promise(const struct search *x, const struct edit *e)
+{
+	struct span all = x->e.schedule->contract->span;
+
+	return e->far == ELSEWHERE && e->span.lo >= all.lo && e->span.hi <= all.hi;
+}
+
 /* Tries the single edits from `from` to `to`, and offers the nearest; among these one in the
  * report's line. */
 static bool try_single(struct search *x, struct diag *g, enum far from, enum far to)
@@ -327,7 +335,9 @@ static bool try_single(struct search *x, struct diag *g, enum far from, enum far
 	for (uint32_t i = 0; i < x->e.n && found; i++) {
 		const struct edit *e = &x->e.v[i];
 
-		if (e->far == found->far && is_inverse(x, found, e) && passes(x, &e, 1))
+		if (((e->far == found->far && is_inverse(x, found, e)) ||
+		     (found->far < ELSEWHERE && is_promise(x, e))) &&
+		    passes(x, &e, 1))
 			diag_cure(&x->e.s->diags, g, "or %s", edit_text(x, e));
 	}
 	return found != NULL;
