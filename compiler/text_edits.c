@@ -519,7 +519,7 @@ static void inside(struct edits *x, const struct expr *e, bool counted)
 	if (e->kind == E_BINARY)
 		binary(x, e);
 	if (e->kind == E_RANK || e->kind == E_N || (e->kind == E_NAME && e->sym) ||
-	    (is_number(e) && e->value > 0))
+	    (is_number(e) && (e->value > 0 || x->role == INDEX)))
 		other_name(x, e);
 	if (e->span.hi - e->span.lo < MOST_RENAMED && is_of_loop(e, &loop) && loop)
 		put(x, POWER, e, arena_printf(&x->s->arena, "1 << %s", loop->name));
@@ -794,12 +794,34 @@ static void guards(struct edits *x, const struct stmt *s)
 		guarded(x, s, x->conditions.v[i]);
 }
 
+/* send a[p] to p, where p may be the rank: then it copies, into a result. */
+static void copied_alone(struct edits *x, const struct stmt *s)
+{
+	struct arena *a = &x->s->arena;
+
+	if (s->kind != S_SEND || x->code != 306 || !text_is_here(x, s->span))
+		return;
+	for (const struct buffer_def *b = x->schedule->buffers; b; b = b->next)
+		for (int whole = 1; whole >= 0 && b->dir == DIR_OUT; whole--) {
+			const char *text =
+				arena_printf(a, whole ? "copy %s into %s" : "copy %s into %s[rank]",
+					     text_of(x, s->x->span), b->name.name);
+
+			edit(x, GUARDED, ALONE, s->span,
+			     arena_printf(a, "if %s == rank { %s } else { %s }", x->peer, text,
+					  text_of(x, s->span)),
+			     "`if %s == rank { %s } else { ... }` around `%s` in line %u", x->peer,
+			     text, shown(x, s->span), line_of(x, s->span));
+		}
+}
+
 /* send a[p] to p  recv b[q] from q, where p and q may be the rank: then it copies. */
 static void copied(struct edits *x, const struct stmt *s)
 {
 	const struct stmt *t = s->next;
 	struct span both = { s->span.lo, t ? t->span.hi : 0 };
 
+	copied_alone(x, s);
 	if (s->kind != S_SEND || !t || t->kind != S_RECV || !text_is_here(x, both))
 		return;
 	edit(x, GUARDED, ALONE, both,
@@ -1102,6 +1124,20 @@ static const char *chunks_of(struct edits *x, const struct ref *r)
 		       : "";
 }
 
+/* The step's last operation, which needs no other rank, behind it. */
+static void behind_step(struct edits *x, const struct stmt *s)
+{
+	const struct stmt *last = last_of(s->body);
+
+	if (last != s->body && (last->kind == S_COPY || last->kind == S_REDUCE_INTO))
+		edit(x, CHANGED, ALONE, (struct span){ last->span.lo, s->span.hi },
+		     arena_printf(&x->s->arena, "%s%s%s",
+				  text_of(x, (struct span){ last->span.hi, s->span.hi }),
+				  text_new_line(x, s->span.lo), text_of(x, last->span)),
+		     "`%s` in line %u behind its step", shown(x, last->span),
+		     line_of(x, last->span));
+}
+
 /* A step or a loop as two: its sends, at once, and then what receives. */
 static void divided(struct edits *x, const struct stmt *s)
 {
@@ -1119,6 +1155,8 @@ static void divided(struct edits *x, const struct stmt *s)
 	    sends.full || rest.full)
 		return;
 	body = step ? body : s->span;
+	if (step)
+		behind_step(x, s);
 	first = without(x, body, &sends);
 	then = without(x, body, &rest);
 	text = arena_printf(a, "%s%s%s", then, line, first);
@@ -1855,7 +1893,7 @@ void text_edits(struct edits *x)
 		replace_far(x, ELSEWHERE, b->value->span, "N - 1");
 	}
 	buffers(x);
-	if (x->code == 305)
+	if (x->code == 305 || x->code == 306)
 		topologies(x);
 	promises(x);
 	missing_copies(x);

@@ -197,7 +197,7 @@ static const char *open_bracket(const struct mistake *m, const char *at)
 /* A bracket that is missing, or that closes nothing. */
 static bool bracket(struct mistake *m)
 {
-	const char *open = open_bracket(m, m->at), *end = mistake_text(m, m->ps->previous.span.hi);
+	const char *end = mistake_text(m, m->ps->previous.span.hi), *open = open_bracket(m, end);
 	struct arena *a = m->ps->arena;
 	const char *close = open && *open == '[' ? "]" : ")";
 
