@@ -303,6 +303,28 @@ static bool is_reported(struct search *x, const struct edit *e)
 	return false;
 }
 
+/* Whether it is of a contract, where no body says what is meant. */
+static bool is_promise(const struct search *x, const struct edit *e)
+{
+	struct span all = x->e.schedule->contract->span;
+
+	return e->far == ELSEWHERE && e->span.lo >= all.lo && e->span.hi <= all.hi;
+}
+
+/* Puts the edits in lines with an error before all others. */
+static void sort_edits(struct search *x)
+{
+	struct edits *t = &x->e;
+	struct edit *v = ARENA_ARRAY(&t->s->arena, struct edit, (size_t)t->n + 1);
+	uint32_t n = 0;
+
+	for (int near = 1; near >= 0; near--)
+		for (uint32_t i = 0; i < t->n; i++)
+			if (is_reported(x, &t->v[i]) == near)
+				v[n++] = t->v[i];
+	t->v = v;
+}
+
 /* Tries the single edits from `from` to `to`, and offers the nearest; among these one in the
  * report's line. */
 static bool try_single(struct search *x, struct diag *g, enum far from, enum far to)
@@ -327,7 +349,9 @@ static bool try_single(struct search *x, struct diag *g, enum far from, enum far
 	for (uint32_t i = 0; i < x->e.n && found; i++) {
 		const struct edit *e = &x->e.v[i];
 
-		if (e->far == found->far && is_inverse(x, found, e) && passes(x, &e, 1))
+		if (((e->far == found->far && is_inverse(x, found, e)) ||
+		     (found->far < ELSEWHERE && is_promise(x, e))) &&
+		    passes(x, &e, 1))
 			diag_cure(&x->e.s->diags, g, "or %s", edit_text(x, e));
 	}
 	return found != NULL;
@@ -394,19 +418,23 @@ static bool are_kin(const struct edit *e, const struct edit *f)
 }
 
 /* Two edits of a kind in one statement, or in this and the next: one idea. */
+static bool are_neighbours(struct search *x, const struct edit *e, const struct edit *f)
+{
+	return e->far == CHANGED && f->far == CHANGED && are_kin(e, f) && e->kin != TURN &&
+	       e->stmt && f->stmt &&
+	       (e->stmt == f->stmt || e->stmt->next == f->stmt || f->stmt->next == e->stmt) &&
+	       !is_inverse(x, e, f);
+}
+
 static bool try_neighbours(struct search *x, struct diag *g)
 {
 	struct edits *t = &x->e;
 
 	for (uint32_t i = 0; i < t->n; i++)
-		for (uint32_t j = i + 1; j < t->n; j++) {
-			const struct edit *e = &t->v[i], *f = &t->v[j];
-
-			if (e->far == CHANGED && f->far == CHANGED && are_kin(e, f) && e->stmt &&
-			    (e->stmt == f->stmt || e->stmt->next == f->stmt) && e->kin != TURN &&
-			    !is_inverse(x, e, f) && try_two(x, g, e, f))
+		for (uint32_t j = i + 1; j < t->n; j++)
+			if (are_neighbours(x, &t->v[i], &t->v[j]) &&
+			    try_two(x, g, &t->v[i], &t->v[j]))
 				return true;
-		}
 	return false;
 }
 
@@ -458,6 +486,7 @@ void cure_text(struct session *s, const struct decl *schedule, uint32_t first, u
 	for (uint32_t i = 0; i < g->notes.n; i++)
 		x.e.in_one_place &= !g->notes.v[i].span.hi || g->notes.v[i].span.lo == g->span.lo;
 	text_edits(&x.e);
+	sort_edits(&x);
 	if (!try_single(&x, g, CHANGED, CHANGED) && !try_neighbours(&x, g) &&
 	    !try_single(&x, g, SWAPPED, LEFT_OUT) && !try_single(&x, g, LIMITED, LIMITED) &&
 	    !try_same(&x, g) && !try_pairs(&x, g) && !try_single(&x, g, DIVIDED, LAST))

@@ -154,9 +154,9 @@ static struct spread entry(struct cursor *v, const struct expr *e)
 	}
 	cursor_fail(v, e->span, "entry %" PRId64 " of a table that has entries 0 to %u", i, n - 1);
 	diag_help(v->ctx->diags, v->fault,
-		  e->a->kind == E_NAME ? "`%s[%s %% %u]` wraps around"
-				       : "`%s[(%s) %% %u]` wraps around",
-		  e->name.name, lang_expr_text(v->arena, e->a), n);
+		  e->a->kind == E_NAME ? "`%s[%s %% len(%s)]` wraps around"
+				       : "`%s[(%s) %% len(%s)]` wraps around",
+		  e->name.name, lang_expr_text(v->arena, e->a), e->name.name);
 	return spread_same(0);
 }
 

@@ -354,6 +354,30 @@ static bool foreign_call(struct resolver *r, const struct stmt *s)
 	return true;
 }
 
+/* Help for a schedule that is called with fewer buffers, and a proc of its file that takes them. */
+static void help_buffers(struct resolver *r, const struct decl *callee, uint32_t given,
+			 struct diag *g)
+{
+	const struct source *file = source_at(r->d->sources, callee->span.lo);
+	const char *text = "", *also = "";
+
+	for (const struct buffer_def *b = callee->buffers; b; b = b->next)
+		text = arena_printf(r->arena, "%s%s%s %s", text, *text ? ", " : "",
+				    lang_direction_text(b->dir), b->name.name);
+	for (const struct def *def = r->top; def; def = def->below) {
+		uint32_t n = 0;
+
+		if (!def->decl || def->decl->kind != D_PROC ||
+		    source_at(r->d->sources, def->decl->span.lo) != file)
+			continue;
+		for (const struct param *f = def->decl->formals; f; f = f->next)
+			n++;
+		if (n == given)
+			also = arena_printf(r->arena, "; or, in place, the proc %s", def->name);
+	}
+	diag_help(r->d, g, "it takes (%s)%s", text, also);
+}
+
 /* Help for ring(data, 4): numbers after the buffers belong after a `;`. */
 static void help_parameters(struct resolver *r, const struct stmt *s, const struct decl *callee,
 			    uint32_t taken, struct diag *g)
@@ -375,6 +399,8 @@ static void help_parameters(struct resolver *r, const struct stmt *s, const stru
 				    src->text + (a->span.lo - src->base));
 		p = i >= taken ? p->next : p;
 	}
+	if (i < taken && callee->buffers)
+		help_buffers(r, callee, i, g);
 	if (i < taken && callee->formals) {
 		text = "";
 		for (const struct param *f = callee->formals; f; f = f->next)
