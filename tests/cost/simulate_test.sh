@@ -191,6 +191,13 @@ tiled "a slot is free when its tile is received, and L later: 8 tiles, S/b + L +
 tiled "with two slots it is no wait" 722.000000 schedules/binomial_broadcast.ccs -n 2 --root 0 --tile 100000 --slots 2
 tiled "without slots messages are whole" 722.000000 schedules/binomial_broadcast.ccs -n 2 --root 0 --tile 100000 --slots 0
 
+# The memory for slots bounds the tile by rank: that of all 2,048 FIFOs would leave 16 KiB.
+for tile in "" "--tile 32K"; do
+	# shellcheck disable=SC2086 # words
+	"$build/bin/ccc" simulate schedules/recursive_doubling_allreduce.ccs -n 256 --on "$flat" -b 720000 $tile
+done >"$tmp/out" 2>"$tmp/err"
+holds "tiles of 256 ranks are of 32 KiB" test "$(grep '^ *720000' "$tmp/out" | uniq -c | awk '{ print $1 }')" = 2
+
 # One rank stands for all, on machines that turn as the schedule does: the same times as by all ranks.
 cat >"$tmp/rings.ccs" <<-'END'
 	topology two_ways {
