@@ -232,6 +232,11 @@ is "... and reduces: 2 step + L + S/w + S/r" 4324.000000 schedules/binomial_redu
 is "a worker receives one after another: 2 step + L + S/3w, and (step + S/3w)" 1445.000000 \
 	schedules/direct_gather.ccs -n 3 --root 0 --on "$(machine slow_workers)" -b 720000
 
+# One rank: a machine of its kind has no links.
+is "one rank: its copy" 1440.000000 schedules/direct_all_to_all.ccs -n 1 --on "$(machine slow_workers)" -b 720000
+status "... bound" 0 "$build/bin/ccc" bound allreduce -n 1 --on 'nodes(1)'
+says "... is nothing" "$tmp/out" '^  0\.00 us: latency$'
+
 # Two messages at once on one link: L + 2 S/2b; on two links half of it.
 cat >"$tmp/both.ccs" <<-'END'
 	contract move(in a[2], out b[2])
@@ -483,6 +488,8 @@ refused "there are ranks 0 to 3" "a picture of no rank" schedules/ring_allreduce
 	--rank 9 --format=svg
 refused "more than 40000 operations; --rank shows" "a picture that is too large" schedules/ring_allreduce.ccs -n 128 \
 	--tile 0 --on "$flat" -b 1M --format=svg
+refused "trace would have more than 1048576 operations" "a trace that is too large" schedules/ring_allreduce.ccs -n 64 \
+	--tile 128 --on "$flat" -b 4M -o "$tmp/x.json"
 refused "--rank also to pictures" "ranks of a table" schedules/ring_allreduce.ccs -n 4 --on "$flat" --rank 1
 refused "is of one schedule" "a picture of two schedules" schedules/ring_allreduce.ccs \
 	schedules/recursive_doubling_allreduce.ccs -n 4 --on "$flat" -b 1K -o "$tmp/x.svg"
