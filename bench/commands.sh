@@ -41,7 +41,7 @@ for schedule in 1f1b zero-bubble; do
 done
 picture() { # picture SCHEDULE N
 	local ms
-	ms=$(median 7 "$build/bin/ccc" explain schedules/$1.ccs -n "$2" -o "$tmp/p.svg")
+	ms=$(median 7 "$build/bin/ccc" explain "schedules/$1.ccs" -n "$2" -o "$tmp/p.svg")
 	row "ccc explain $1 -n $2 -o p.svg ($(($(stat -c %s "$tmp/p.svg") / 1000)) KB)" "$ms"
 }
 picture ring_allreduce 16

@@ -90,15 +90,6 @@ struct ending {
 	uint32_t error;
 };
 
-/* Chunks with a name: a buffer, or scratch. */
-struct named {
-	const char *name;
-	enum direction kind;
-	uint32_t zero;	   /* the cell that would be its chunk 0 */
-	uint32_t first, n; /* its cells */
-	uint32_t inner;	   /* written name[b][inner]; 0: one pair of brackets */
-};
-
 struct script {
 	struct replay r;
 	struct arena *arena;
@@ -123,8 +114,8 @@ struct script {
 	struct ending *endings; /* first the stuck, then the wrong, then the stopped */
 	uint32_t nendings, capendings, ncircle;
 	/* the view */
-	struct named *named; /* by their cells */
-	uint32_t nnamed;
+	struct named_cells *named; /* by their cells */
+	uint32_t nnamed, capnamed;
 	bool *cell; /* [width]: shown in tables; moves that touch one are shown */
 	bool *rank; /* [nranks] */
 	const struct shown *view;
@@ -198,8 +189,6 @@ void explain_view_moves(struct script *x);
 bool explain_shows_step(const struct script *x, uint32_t step);
 /** The numbers below n that are marked, as a list. */
 uint32_t *explain_marked(struct script *x, const bool *marks, uint32_t n, uint32_t *count);
-/** The named chunks that a cell is one of. */
-const struct named *explain_named(const struct script *x, uint32_t cell);
 
 /* ---- fault.c -------------------------------------------------------------------------- */
 

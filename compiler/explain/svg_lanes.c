@@ -23,7 +23,10 @@ static void chunks(struct svg *s, const char *key, struct cells c)
 /* Whether a row begins a buffer. */
 static bool is_first(const struct svg *s, const struct lanes *l, uint32_t i)
 {
-	return i == 0 || explain_named(s->x, l->cells[i]) != explain_named(s->x, l->cells[i - 1]);
+	const struct program *p = s->x->r.p;
+
+	return i == 0 ||
+	       program_named(p, l->cells[i]).first != program_named(p, l->cells[i - 1]).first;
 }
 
 /* The name of a row; of many rows only the first of a buffer has one, the buffer's. */
@@ -31,7 +34,7 @@ static const char *row_name(struct svg *s, const struct lanes *l, uint32_t i)
 {
 	if (l->ncells <= 8)
 		return explain_cells_text(s->x, (struct cells){ l->cells[i], 1 });
-	return is_first(s, l, i) ? explain_named(s->x, l->cells[i])->name : "";
+	return is_first(s, l, i) ? program_named(s->x->r.p, l->cells[i]).name : "";
 }
 
 /* Characters of the longest text at a lane's end. */
