@@ -16,10 +16,9 @@ struct timing {
 	const struct program *prog;
 	struct pipe_times *to;
 	uint32_t slots;
-	uint32_t *clock;		  /* [ntasks] */
-	uint32_t **behind;		  /* [ntasks], by row: the clock behind its wave */
-	uint32_t *(*started)[2];	  /* by FIFO and side, by message: when its wave started */
-	uint32_t (*begun)[2], (*over)[2]; /* by FIFO and side: messages */
+	uint32_t *clock;     /* [ntasks] */
+	uint32_t **behind;   /* [ntasks], by row: the clock behind its wave */
+	uint32_t (*over)[2]; /* by FIFO and side: messages */
 };
 
 static uint32_t later(uint32_t a, uint32_t b)
@@ -27,27 +26,19 @@ static uint32_t later(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* When the next message of that end has finished. */
-static uint32_t message_end(struct timing *x, uint32_t fifo, uint32_t side)
+/* When the next message of that end has finished: both ends have started, but of a send that has a slot. */
+static uint32_t message_end(struct timing *x, const struct op *o)
 {
-	uint32_t k = x->over[fifo][side]++, mine = x->started[fifo][side][k];
+	const struct fifo *q = &x->prog->fifos[o->fifo];
+	bool sends = op_kind(o) == OP_SEND;
+	uint32_t k = x->over[o->fifo][sends ? SENDS : RECVS]++, mine = x->to->start[o->site];
 
-	if (side == SENDS && k < x->slots)
+	if (sends && k < x->slots)
 		return mine;
-	if (side == SENDS)
-		k -= x->slots;
-	return later(mine, x->started[fifo][!side][k]);
-}
-
-static void start_wave(struct timing *x, const struct op *ops, uint32_t n, uint32_t now)
-{
-	for (const struct op *o = ops; o < ops + n; o++) {
-		uint32_t side = op_kind(o) == OP_SEND ? SENDS : RECVS;
-		if (op_is_end(o))
-			x->started[o->fifo][side][x->begun[o->fifo][side]++] = now;
-		if (op_kind(o) != OP_WAIT)
-			x->to->start[o->site] = now;
-	}
+	const struct message *m = &x->prog->messages[q->first + k - (sends ? x->slots : 0)];
+	const struct op *other = sends ? &x->prog->tasks[q->dst_task].ops[m->recv]
+				       : &x->prog->tasks[q->src_task].ops[m->send];
+	return later(mine, x->to->start[other->site]);
 }
 
 static void run_event(void *arg, uint32_t task, uint32_t row, uint32_t n, bool starts)
@@ -56,15 +47,15 @@ static void run_event(void *arg, uint32_t task, uint32_t row, uint32_t n, bool s
 	const struct op *ops = &x->prog->tasks[task].ops[row];
 	uint32_t now = x->clock[task];
 
-	if (starts) {
-		start_wave(x, ops, n, now);
+	for (uint32_t i = 0; i < n && starts; i++)
+		if (op_kind(&ops[i]) != OP_WAIT)
+			x->to->start[ops[i].site] = now;
+	if (starts)
 		return;
-	}
 	for (uint32_t i = 0; i < n; i++) {
 		const struct op *o = &ops[i];
 		if (op_is_end(o))
-			now = later(now,
-				    message_end(x, o->fifo, op_kind(o) == OP_SEND ? SENDS : RECVS));
+			now = later(now, message_end(x, o));
 		else if (op_kind(o) == OP_WAIT)
 			now = later(now, x->behind[o->fifo][o->other - 1]);
 		else
@@ -74,27 +65,6 @@ static void run_event(void *arg, uint32_t task, uint32_t row, uint32_t n, bool s
 		if (op_kind(&ops[i]) != OP_WAIT || pipe_waits(x->p->v[ops[i].site].kind))
 			x->to->end[ops[i].site] = now;
 	x->behind[task][row + n - 1] = x->clock[task] = now;
-}
-
-static struct timing begin(struct ctx *c, const struct pipe *p, struct program *prog,
-			   struct pipe_times *to)
-{
-	struct timing x = { .p = p, .prog = prog, .to = to, .slots = c->slots };
-
-	to->start = none_array(c->scratch, p->n);
-	to->end = none_array(c->scratch, p->n);
-	x.clock = ARENA_ARRAY(c->scratch, uint32_t, prog->ntasks);
-	x.behind = ARENA_ARRAY(c->scratch, uint32_t *, prog->ntasks);
-	for (uint32_t t = 0; t < prog->ntasks; t++)
-		x.behind[t] = ARENA_ARRAY(c->scratch, uint32_t, prog->tasks[t].nops);
-	x.started = arena_alloc(c->scratch, prog->nfifos * sizeof(*x.started));
-	x.begun = arena_alloc(c->scratch, prog->nfifos * sizeof(*x.begun));
-	x.over = arena_alloc(c->scratch, prog->nfifos * sizeof(*x.over));
-	for (uint32_t f = 0; f < prog->nfifos; f++)
-		for (int side = 0; side < 2; side++)
-			x.started[f][side] =
-				ARENA_ARRAY(c->scratch, uint32_t, prog->fifos[f].nsends);
-	return x;
 }
 
 /* ---- what they come to ------------------------------------------------------------------ */
@@ -183,7 +153,15 @@ struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_stre
 
 	if (!match(c, prog))
 		return t;
-	struct timing x = begin(c, p, prog, &t);
+	match_messages(c, prog);
+	struct timing x = { .p = p, .prog = prog, .to = &t, .slots = c->slots };
+	t.start = none_array(c->scratch, p->n);
+	t.end = none_array(c->scratch, p->n);
+	x.clock = ARENA_ARRAY(c->scratch, uint32_t, prog->ntasks);
+	x.over = arena_alloc(c->scratch, prog->nfifos * sizeof(*x.over));
+	x.behind = ARENA_ARRAY(c->scratch, uint32_t *, prog->ntasks);
+	for (uint32_t k = 0; k < prog->ntasks; k++)
+		x.behind[k] = ARENA_ARRAY(c->scratch, uint32_t, prog->tasks[k].nops);
 	deadlock_run_far(&t.run, c, prog);
 	t.finishes = t.run.finished == prog->ntasks;
 	order_walk(&t.run.order, prog, c->scratch, run_event, &x);
