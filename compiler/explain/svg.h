@@ -128,9 +128,10 @@ void time_chart_axis(struct time_chart *t, const char *unit);
 void time_chart_key(struct time_chart *t, unsigned colour, const char *text);
 /** Prints the picture, with the last words of the legend. */
 void time_chart_end(struct time_chart *t, FILE *out, const char *text);
-/** Around a picture: a page, which has the text below. */
-void time_chart_page_begin(struct time_chart *t, FILE *out);
-void time_chart_page_end(struct time_chart *t, FILE *out, const char *text);
+/** Prints one of both, or a page with the picture and the text below. */
+typedef void time_chart_printer(void *arg, FILE *out);
+void time_chart_print(struct time_chart *t, enum print_format format, time_chart_printer *picture,
+		      time_chart_printer *text, void *arg, FILE *out);
 
 /* ---- svg_circle.c: who waits for whom, E0304 ------------------------------------------------- */
 

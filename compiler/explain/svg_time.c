@@ -122,14 +122,21 @@ void time_chart_end(struct time_chart *t, FILE *out, const char *text)
 
 /* ---- page ------------------------------------------------------------------------------------------ */
 
-void time_chart_page_begin(struct time_chart *t, FILE *out)
+void time_chart_print(struct time_chart *t, enum print_format format, time_chart_printer *picture,
+		      time_chart_printer *text, void *arg, FILE *out)
 {
+	struct printed words;
+
+	if (format == FORMAT_TEXT || format == FORMAT_SVG) {
+		(format == FORMAT_TEXT ? text : picture)(arg, out);
+		return;
+	}
+	explain_begin(&t->script, &words);
+	text(arg, words.out);
 	t->s.out = out;
 	page_begin(&t->s, t->title, false);
 	fputs("<div id=\"picture\">\n", out);
-}
-
-void time_chart_page_end(struct time_chart *t, FILE *out, const char *text)
-{
-	fprintf(out, "</div>\n<pre>%s</pre>\n</body>\n</html>\n", svg_text(&t->s, text));
+	picture(arg, out);
+	fprintf(out, "</div>\n<pre>%s</pre>\n</body>\n</html>\n",
+		svg_text(&t->s, explain_end(&t->script, &words)));
 }
