@@ -84,9 +84,11 @@ struct options {
 	struct shown view;    /* explain: --chunk --rank --step; and --format */
 	const char *on;	      /* --on, the machine; NULL: simulate's is the schedule's topology */
 	/* simulate, bound; all bits set: not given */
-	uint64_t least, most;	  /* simulate: -b, -e: bytes of the larger buffer; */
-	uint64_t tile;		  /* ... --tile: bytes; 0: messages whole */
-	uint32_t factor;	  /* ... -f: from one size to the next */
+	uint64_t least, most; /* simulate: -b, -e: bytes of the larger buffer; */
+	uint64_t tile;	      /* ... --tile: bytes; 0: messages whole */
+	uint32_t factor;      /* ... -f: from one size to the next */
+	bool work_given;
+	double work[4];		  /* pipelines: --work: us of F, B, I and W, by enum pipe_kind */
 	struct setting *settings; /* -D, --root */
 	size_t nsettings;
 	const char *schedule; /* --schedule, or NULL */

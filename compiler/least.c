@@ -84,17 +84,16 @@ static void print_bound(struct session *s, const struct least_row *r)
 	const struct options *o = s->o;
 	const bool sizes = o->least != UINT64_MAX || o->most != UINT64_MAX;
 	const bool text = o->view.format != FORMAT_CSV && o->view.format != FORMAT_JSON;
-	uint64_t bytes = o->least != UINT64_MAX ? o->least : SIMULATE_LEAST;
-	uint64_t most = o->most != UINT64_MAX ? o->most : bytes;
-	uint32_t factor = o->factor != UINT32_MAX ? o->factor : SIMULATE_FACTOR;
+	const struct sizes all = session_sizes(o);
+	uint64_t bytes = all.least;
 
 	if (text || !sizes)
 		print_row(s, r, NULL);
 	if (text && sizes)
 		fprintf(s->out.stream, "%12s %12s\n", "bytes", "us");
-	for (; sizes && bytes <= most; bytes *= factor) {
+	while (sizes) {
 		print_row(s, r, &bytes);
-		if (bytes > most / factor)
+		if (!sizes_next(&all, &bytes))
 			break;
 	}
 }

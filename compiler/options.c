@@ -4,6 +4,7 @@
  */
 #include "compiler/cost/bound.h"
 #include "compiler/options.h"
+#include "compiler/session.h"
 
 #include "runtime/base/beside.h"
 
@@ -69,6 +70,9 @@ static const struct spec specs[] = {
 	{ "--eager", BYTES, AT(options.eager), 0, NULL, NULL, " BYTES",
 	  "pipelines: what is buffered for a pair of ranks; default: 4M, NCCL's for\n"
 	  "one channel" },
+	{ "--work", OWN, 0, 0, options_work, NULL, " F=1,I=1,W=1",
+	  "simulate, of pipelines: microseconds of a forward and of the halves of a\n"
+	  "backward; B=2: of a whole one, if it is not both; default: 1" },
 	{ "--require", OWN, 0, 0, options_require, options_promises, " WHAT",
 	  "same-bits=ranks, same-bits=counts: error E0407 if floats may\n"
 	  "differ between ranks, or with the count" },
@@ -400,7 +404,9 @@ static int check_together(const struct command *c)
 		  "--format belongs to ccc table, simulate, bound and explain" },
 		{ (table || bounds) && (draws || timed),
 		  "ccc table and bound print text, csv and json; ccc explain draws" },
-		{ call && (!least || (most && o->most != o->least)),
+		{ o->work_given && !simulates, "--work belongs to ccc simulate" },
+		{ call && (!least || (most && o->most != o->least)) &&
+			  (o->on || !c->files.n || !pipe_is_name(c->files.v[0])),
 		  "a picture, page or trace is of one size: give -b, without -e" },
 		{ c->files.n > 1 && call, "a picture, page or trace is of one schedule" },
 		{ o->tile != UINT64_MAX && !simulates, "--tile belongs to ccc simulate" },
@@ -518,6 +524,8 @@ int options_parse(struct command *c, int argc, char **argv)
 	c->options.emit = EMIT_SO;
 	c->options.slots = 8;
 	c->options.eager = EAGER_BYTES;
+	for (int kind = 0; kind < 4; kind++)
+		c->options.work[kind] = kind == 1 ? 2 : 1;
 	c->options.view.format = NFORMATS; /* none was given yet */
 	c->options.least = c->options.most = c->options.tile = UINT64_MAX;
 	c->options.factor = UINT32_MAX;

@@ -81,6 +81,8 @@ int options_output(struct command *c, const char *text);
 int options_ranks(struct command *c, const char *text);
 /** --slots K; nccl, mpi: 0 */
 int options_slots(struct command *c, const char *text);
+/** --work F=800,I=800,W=800 */
+int options_work(struct command *c, const char *text);
 /** Bytes, for that option; K, M and G are powers of 1024. Returns as options_parse. */
 int options_bytes(const char *option, const char *text, uint64_t *bytes);
 /** -D X=4, X=-1; the last one counts. */

@@ -113,6 +113,37 @@ int options_slots(struct command *c, const char *text)
 	return -1;
 }
 
+int options_work(struct command *c, const char *text)
+{
+	static const char kinds[] = "FBIW"; /* enum pipe_kind */
+	double *work = c->options.work;
+
+	work[0] = work[1] = work[2] = work[3] = -1;
+	for (const char *s = text;; s++) {
+		const char *kind = *s ? strchr(kinds, *s) : NULL;
+		char *end = NULL;
+		double us = kind && s[1] == '=' && isdigit((unsigned char)s[2])
+				    ? strtod(s + 2, &end)
+				    : -1;
+
+		if (!end || us > 1e12 || work[kind - kinds] >= 0 || (*end && *end != ','))
+			return options_error(
+				"--work takes the microseconds of a forward, and of the two halves of a "
+				"backward, such as F=800,I=800,W=800, or of a whole one, B=1600, not '%s'",
+				text);
+		work[kind - kinds] = us;
+		s = end;
+		if (!*s)
+			break;
+	}
+	for (int k = 0; k < 4; k++)
+		work[k] = work[k] < 0 && k != 1 ? 0 : work[k];
+	if (work[1] < 0)
+		work[1] = work[2] + work[3];
+	c->options.work_given = true;
+	return -1;
+}
+
 int options_bytes(const char *option, const char *text, uint64_t *bytes)
 {
 	const char *s = text;

@@ -7,6 +7,7 @@
 #include "compiler/pipe/pipe.h"
 #include "compiler/session.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <strings.h>
 
@@ -22,17 +23,20 @@ static bool is_action(struct session *s)
 {
 	const struct options *o = s->o;
 	bool fits = o->action == ACTION_CHECK || o->action == ACTION_EXPLAIN ||
-		    o->action == ACTION_TABLE ||
+		    o->action == ACTION_TABLE || o->action == ACTION_SIMULATE ||
 		    (o->action == ACTION_COMPILE && o->emit == EMIT_CSV);
 	const char *why =
-		!fits ? "can be checked, explained, compared in a table, and written with "
+		!fits ? "can be checked, explained, simulated, compared in a table, and written with "
 			"--emit=csv, nothing else"
-		: o->ranks_given ? "has as many ranks as lines, so it takes no -n"
-		: o->nsettings	 ? "has no parameters, so it takes no -D and no --root"
-		: o->schedule	 ? "is one schedule, so it takes no --schedule"
-		: o->certificate ? "is for one N, so it has no --certificate for every N"
-		: o->require	 ? "computes with the user's model, so it takes no --require"
-				 : NULL;
+		: o->view.format == FORMAT_TRACE || o->view.format == FORMAT_TUNING
+			? "has times as text, CSV, JSON, a picture and a page, not as a trace or tuning"
+		: o->tile != UINT64_MAX ? "sends its messages whole, so it takes no --tile"
+		: o->ranks_given	? "has as many ranks as lines, so it takes no -n"
+		: o->nsettings		? "has no parameters, so it takes no -D and no --root"
+		: o->schedule		? "is one schedule, so it takes no --schedule"
+		: o->certificate	? "is for one N, so it has no --certificate for every N"
+		: o->require		? "computes with the user's model, so it takes no --require"
+					: NULL;
 
 	if (!why)
 		return true;
@@ -41,15 +45,85 @@ static bool is_action(struct session *s)
 	return false;
 }
 
-static void draw(struct session *s, struct ctx *c, const struct pipe *p, enum pipe_streams streams)
+/* `of`: as pipe_draw() has it. */
+static void draw(struct session *s, struct ctx *c, const struct pipe *p, const struct pipe_times *t,
+		 enum pipe_streams streams, const char *of)
 {
-	struct pipe_times t = pipe_times(c, p, streams);
 	const char *why;
 
-	if (!pipe_draw(c, p, &t, streams, &s->o->view, s->out.stream, &why)) {
+	if (!pipe_draw(c, p, t, streams, of, &s->o->view, s->out.stream, &why)) {
 		diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s", why);
 		s->status = 2;
 	}
+}
+
+static void explain_it(struct session *s, struct ctx *c, const struct pipe *p,
+		       enum pipe_streams streams)
+{
+	struct pipe_times t = pipe_times(c, p, streams, &pipe_in_units);
+
+	draw(s, c, p, &t, streams, NULL);
+}
+
+static void draw_call(struct session *s, struct ctx *c, const struct pipe *p, struct pipe_times *t,
+		      const struct cost_row *r)
+{
+	const char *size =
+		!*r->machine
+			? ""
+			: arena_printf(c->arena, "%" PRIu64 " bytes a message on %s: ", r->bytes,
+				       r->machine);
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		t->start[i] *= 1e6;
+		t->end[i] *= 1e6;
+	}
+	t->length *= 1e6;
+	draw(s, c, p, t, s->o->streams,
+	     arena_printf(c->arena, "%s%.2f us, %s", size, r->us, r->limit));
+}
+
+/* Predicted times, by size of a message if there is a machine; or one run, drawn. */
+static void simulate_sizes(struct session *s, struct ctx *c, const struct pipe *p)
+{
+	const struct options *o = s->o;
+	const struct sizes sizes = session_sizes(o);
+	struct pipe_cost cost = { .machine = o->on ? session_make_machine(s, c, NULL, p->nranks)
+						   : NULL };
+	struct cost_row r = { .file = o->file,
+			      .contract = "pipeline",
+			      .schedule = p->name,
+			      .machine = o->on ? o->on : "",
+			      .root = -1,
+			      .nranks = p->nranks,
+			      .algbw = -1,
+			      .busbw = -1,
+			      .bytes = o->on ? sizes.least : 0 };
+
+	if (o->on && !cost.machine)
+		return;
+	for (int k = PIPE_F; k <= PIPE_W; k++)
+		cost.work[k] = o->work[k] * 1e-6;
+	if (!session_draws(o))
+		session_head(s, &r);
+	do {
+		cost.bytes = (double)r.bytes;
+		struct pipe_times t = pipe_times(c, p, o->streams, &cost);
+		if (c->diags->errors) {
+			s->status = 2;
+			return;
+		}
+		r.us = t.predicted.seconds * 1e6;
+		r.bound_us = t.most * 1e6;
+		r.limit = arena_printf(
+			c->arena, "idle %.1f %%; %s", 100 * pipe_idle(&t),
+			session_limit(c->arena, cost.machine, &t.predicted, "computations"));
+		if (!session_draws(o))
+			session_row(s, &r);
+		else
+			draw_call(s, c, p, &t, &r);
+		arena_free(c->scratch);
+	} while (sizes_next(&sizes, &r.bytes));
 }
 
 static void act(struct session *s, struct ctx *c, const struct pipe *p, bool lowered)
@@ -64,10 +138,13 @@ static void act(struct session *s, struct ctx *c, const struct pipe *p, bool low
 	}
 	pipe_judge(c, p, o->streams, &v);
 	if (o->action == ACTION_EXPLAIN)
-		draw(s, c, p, o->streams);
+		explain_it(s, c, p, o->streams);
+	else if (o->action == ACTION_SIMULATE && v.right)
+		simulate_sizes(s, c, p);
 	else if (o->action == ACTION_TABLE)
 		pipe_add_row(c, o->file, &v, o->sheet);
-	else if (!pipe_report(c, &v, o->eager, json, json ? s->out.report : s->out.stream))
+	else if (o->action == ACTION_CHECK &&
+		 !pipe_report(c, &v, o->eager, json, json ? s->out.report : s->out.stream))
 		arena_fail(&s->arena);
 }
 
@@ -104,7 +181,7 @@ void run_pipe(struct session *s)
 		whole = pipe_lower(&c, p);
 		arena_free(&s->scratch);
 		if (!whole && o->action == ACTION_EXPLAIN)
-			draw(s, &c, p, STREAMS_NONE);
+			explain_it(s, &c, p, STREAMS_NONE);
 	}
 	s->in_sheet = o->sheet != NULL;
 	if (whole)

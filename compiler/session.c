@@ -127,14 +127,6 @@ static void run(struct session *s)
 		session_bound(s);
 		return;
 	}
-	if (s->o->action == ACTION_SIMULATE && pipe_is_name(s->o->file)) {
-		diag_add(
-			&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK,
-			"simulate: %s is a pipeline; times are predicted of schedules and of MSCCL XML",
-			s->o->file);
-		s->status = 2;
-		return;
-	}
 	if (!is_written(s))
 		return;
 	if (msccl_is_name(s->o->file)) {

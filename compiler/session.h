@@ -6,6 +6,7 @@
 #define CCS_COMPILER_SESSION_H
 
 #include "compiler/compile.h"
+#include "compiler/cost/cost.h"
 #include "compiler/emit/output.h"
 #include "runtime/base/ticker.h"
 
@@ -88,6 +89,26 @@ void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
  * its operations as in struct proof. `tile`: of a lowered one, the bytes of a cell in a tile (cost/cost.h). */
 void session_times(struct session *s, struct ctx *c, const struct program *asked,
 		   const struct program *run, uint32_t *const *len, uint64_t tile);
+
+/* Its parts, also of pipelines (pipe.c) and bounds: the sizes of -b, -e and -f; */
+struct sizes {
+	uint64_t least, most;
+	uint32_t factor;
+};
+struct sizes session_sizes(const struct options *o);
+/* ... from a size to the next one; false: it was the last; */
+bool sizes_next(const struct sizes *z, uint64_t *bytes);
+/* ... whether what happens in a call is drawn in place of a table; */
+bool session_draws(const struct options *o);
+/* ... the table, or what the contest gets; */
+void session_head(struct session *s, const struct cost_row *r);
+void session_row(struct session *s, const struct cost_row *r);
+/* ... what limits a call, in words; `worker`: what its busiest worker is, or NULL; `m` may be NULL; */
+const char *session_limit(struct arena *a, const struct machine *m, const struct predicted *p,
+			  const char *worker);
+/* ... the machine of --on, else of a program's topology. NULL: a mistake, with the session's status. */
+struct machine *session_make_machine(struct session *s, struct ctx *c, const struct program *p,
+				     uint32_t nranks);
 
 /* `ccc bound` (least.c). */
 void session_bound(struct session *s);

@@ -16,11 +16,31 @@
 #define MOST (64u << 20)
 #define MOST_FLOWS (1u << 24) /* links that the bound of a row may cost: about 0.1 s */
 
-static const char *limit_text(struct arena *a, const struct machine *m, const struct predicted *p)
+struct sizes session_sizes(const struct options *o)
+{
+	const bool from = o->least != UINT64_MAX;
+
+	return (struct sizes){ .least = from ? o->least : SIMULATE_LEAST,
+			       .most = o->most != UINT64_MAX ? o->most
+				       : from		     ? o->least
+							     : MOST,
+			       .factor = o->factor != UINT32_MAX ? o->factor : SIMULATE_FACTOR };
+}
+
+bool sizes_next(const struct sizes *z, uint64_t *bytes)
+{
+	bool more = *bytes && *bytes <= z->most / z->factor;
+
+	*bytes *= z->factor;
+	return more;
+}
+
+const char *session_limit(struct arena *a, const struct machine *m, const struct predicted *p,
+			  const char *worker)
 {
 	const struct machine_link *l;
 
-	if (m->cost.call > 0 && m->cost.call >= p->seconds / 2)
+	if (m && m->cost.call > 0 && m->cost.call >= p->seconds / 2)
 		return arena_printf(a, "the start of the call, %.0f %%",
 				    100 * m->cost.call / p->seconds);
 	if (p->messages && p->seconds > 0 && p->latency >= p->seconds / 2)
@@ -28,9 +48,10 @@ static const char *limit_text(struct arena *a, const struct machine *m, const st
 				    p->messages == 1 ? "" : "s", 100 * p->latency / p->seconds);
 	if (p->rank != NONE && p->working > p->busy)
 		return arena_printf(a, "%s of rank %u, %.0f %%",
-				    m->cost.worker > 0 ? arena_printf(a, "one worker's %.3g GB/s",
-								      m->cost.worker * 1e-9)
-						       : "one worker",
+				    worker		 ? worker
+				    : m->cost.worker > 0 ? arena_printf(a, "one worker's %.3g GB/s",
+									m->cost.worker * 1e-9)
+							 : "one worker",
 				    p->rank, 100 * p->working / p->seconds);
 	if (p->link == NONE)
 		return "no messages";
@@ -38,6 +59,25 @@ static const char *limit_text(struct arena *a, const struct machine *m, const st
 	return arena_printf(a, "link %s -> %s, %.0f %%", machine_node(m, a, l->src),
 			    machine_node(m, a, l->dst),
 			    p->seconds > 0 ? 100 * p->busy / p->seconds : 0);
+}
+
+bool session_draws(const struct options *o)
+{
+	return o->view.format >= FORMAT_SVG && o->view.format <= FORMAT_TRACE;
+}
+
+void session_head(struct session *s, const struct cost_row *r)
+{
+	if (!s->o->contest)
+		cost_print_head(s->out.stream, s->o->view.format, r);
+}
+
+void session_row(struct session *s, const struct cost_row *r)
+{
+	if (s->o->contest)
+		contest_add(s->o->contest, r);
+	else
+		cost_print_row(s->out.stream, s->o->view.format, r);
 }
 
 /* What happens in one call, as a picture, page or trace. */
@@ -90,28 +130,25 @@ static void print_sizes(struct session *s, struct ctx *c, const struct program *
 {
 	const struct options *o = s->o;
 	double blocks = program_most_blocks(asked);
-	const bool from = o->least != UINT64_MAX, to = o->most != UINT64_MAX;
-	const bool empty = !asked->nbuffers; /* a barrier */
-	uint64_t least = empty ? 0 : from ? o->least : SIMULATE_LEAST;
-	uint64_t most = empty ? 0 : to ? o->most : from ? o->least : MOST;
-	uint32_t factor = o->factor != UINT32_MAX ? o->factor : SIMULATE_FACTOR;
+	const struct sizes sizes = session_sizes(o);
 	struct cost_row r = { .file = o->file,
 			      .contract = asked->instance.schedule->contract->name.name,
 			      .schedule = asked->instance.schedule->name.name,
 			      .machine = o->on ? o->on : m->name,
 			      .root = asked->instance.root,
-			      .nranks = m->nranks };
+			      .nranks = m->nranks,
+			      .bytes = asked->nbuffers ? sizes.least : 0 }; /* 0: a barrier */
 
 	struct bound bound;
 	const bool bounded = find_bound(c, asked, m, &bound);
 
 	arena_free(c->scratch);
 	const bool path = o->verbose && o->view.format == FORMAT_TEXT && !o->contest;
-	const bool call = o->view.format >= FORMAT_SVG && o->view.format <= FORMAT_TRACE;
+	const bool call = session_draws(o);
 
-	if (!call && !o->contest)
-		cost_print_head(s->out.stream, o->view.format, &r);
-	for (r.bytes = least; r.bytes <= most; r.bytes *= factor) {
+	if (!call)
+		session_head(s, &r);
+	do {
 		if (!simulation_fits(sim, (double)r.bytes / blocks)) {
 			diag_add(c->diags, SEV_ERROR, 501, NOWHERE, NO_RANK,
 				 "simulate: a call of %" PRIu64
@@ -129,7 +166,7 @@ static void print_sizes(struct session *s, struct ctx *c, const struct program *
 		r.algbw = p.seconds > 0 ? (double)r.bytes / p.seconds * 1e-9 : 0;
 		r.busbw = r.algbw * ccs_bus_factor(r.contract, (int)r.nranks);
 		r.bound_us = bounded ? 1e6 * bound_seconds(&bound, (double)r.bytes) : -1;
-		r.limit = limit_text(c->arena, m, &p);
+		r.limit = session_limit(c->arena, m, &p, NULL);
 		struct simulated x = { .p = run,
 				       .t = &t,
 				       .machine = r.machine,
@@ -137,30 +174,25 @@ static void print_sizes(struct session *s, struct ctx *c, const struct program *
 				       .bytes = r.bytes,
 				       .block = (double)r.bytes / blocks,
 				       .seconds = p.seconds };
-		if (o->contest)
-			contest_add(o->contest, &r);
-		else if (call)
+		if (call)
 			print_call(s, c, &x);
 		else
-			cost_print_row(s->out.stream, o->view.format, &r);
+			session_row(s, &r);
 		if (path)
 			timeline_print_chain(c, &x, s->out.stream);
 		arena_free(c->scratch);
-		if (!r.bytes || r.bytes > most / factor)
-			break;
-	}
+	} while (sizes_next(&sizes, &r.bytes));
 }
 
 bool session_simulates_one(const struct options *o)
 {
-	return o->tile == 0 && !o->verbose &&
-	       !(o->view.format >= FORMAT_SVG && o->view.format <= FORMAT_TRACE);
+	return o->tile == 0 && !o->verbose && !session_draws(o);
 }
 
-/* The machine of a program's times; NULL: none, with the session's status. */
-static struct machine *machine_of(struct session *s, struct ctx *c, const struct program *p)
+struct machine *session_make_machine(struct session *s, struct ctx *c, const struct program *p,
+				     uint32_t nranks)
 {
-	struct instance in = s->o->on ? session_machine(s, p->nranks) : p->instance;
+	struct instance in = s->o->on ? session_machine(s, nranks) : p->instance;
 	struct machine *m;
 
 	c->diags->phase = PHASE_EXPAND;
@@ -187,7 +219,7 @@ static void print_simulation(struct session *s, struct ctx *c, const struct prog
 void session_times(struct session *s, struct ctx *c, const struct program *asked,
 		   const struct program *run, uint32_t *const *len, uint64_t tile)
 {
-	struct machine *m = machine_of(s, c, asked);
+	struct machine *m = session_make_machine(s, c, asked, asked->nranks);
 
 	if (m)
 		print_simulation(s, c, asked, run, m, simulation_new(c, run, len, m, tile));
@@ -207,7 +239,7 @@ void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
 			s->status = 2;
 		return;
 	}
-	m = machine_of(s, c, p);
+	m = session_make_machine(s, c, p, p->nranks);
 	if (!m)
 		return;
 	if (k->alone) {

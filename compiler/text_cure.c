@@ -208,6 +208,18 @@ static bool is_same(struct search *x, const struct edit *e, const struct edit *f
 	       !strcmp(text_edited(t, &e, 1, e->shown), text_edited(t, &f, 1, f->shown));
 }
 
+/* Two edits of one operation: the operation with both, in place of it. */
+static const char *both_text(struct search *x, edit_list v)
+{
+	struct edits *t = &x->e;
+	const struct span all = v[0]->stmt->span;
+
+	return arena_printf(&t->s->arena, "`%s` in place of `%s` in line %u",
+			    text_clipped(t, text_edited(t, v, 2, all)),
+			    text_clipped(t, text_of(t, all)),
+			    source_place(&t->s->sources, all.lo).line);
+}
+
 static void offer(struct search *x, struct diag *g, edit_list v, uint32_t n)
 {
 	struct diags *d = &x->e.s->diags;
@@ -215,9 +227,21 @@ static void offer(struct search *x, struct diag *g, edit_list v, uint32_t n)
 	struct span all = { v[0]->span.lo, v[n - 1]->span.hi };
 	const char *what = edit_text(x, v[0]);
 
-	for (uint32_t i = x->e.first; i < d->n && v[0]->far < ELSEWHERE; i++)
-		d->v[i]->help.n = 0; /* guesses, or tried for one N */
-	if (n == 2 && !strcmp(what, edit_text(x, v[1])))
+	for (uint32_t i = x->e.first; i < d->n; i++) { /* tried for one N; guesses */
+		struct diag_notes *help = &d->v[i]->help;
+		uint32_t kept = 0;
+
+		for (uint32_t k = 0; k < help->n && v[0]->far >= ELSEWHERE; k++)
+			if (!help->v[k].tried)
+				help->v[kept++] = help->v[k];
+		help->n = kept;
+	}
+	bool one = n == 2 && v[0]->stmt && v[0]->stmt == v[1]->stmt &&
+		   v[0]->stmt->kind <= S_REDUCE_INTO;
+
+	if (one)
+		what = both_text(x, v);
+	else if (n == 2 && !strcmp(what, edit_text(x, v[1])))
 		what = arena_printf(a, "%s, both times,", what);
 	else if (n == 2 && !is_same(x, v[0], v[1]))
 		what = arena_printf(a, "%s and %s", what, edit_text(x, v[1]));
@@ -229,8 +253,14 @@ static void offer(struct search *x, struct diag *g, edit_list v, uint32_t n)
 					    : n > 2		? ", and the same in lines"
 								: ", and the same in line",
 					    line_of(x, v[i]));
-	diag_cure(d, g, "%s make%s it right: tried for N up to %u", what, n > 1 ? "" : "s",
+	diag_cure(d, g, "%s make%s it right: tried for N up to %u", what, n > 1 && !one ? "" : "s",
 		  EVERY_TRIED);
+	if (g->help.n > 1) { /* before guesses */
+		struct diag_note cure = g->help.v[g->help.n - 1];
+
+		memmove(&g->help.v[1], g->help.v, (g->help.n - 1) * sizeof(cure));
+		g->help.v[0] = cure;
+	}
 	diag_fix(d, g, all, "%s", text_edited(&x->e, v, n, all));
 }
 
@@ -261,17 +291,28 @@ static bool is_inverse(struct search *x, const struct edit *e, const struct edit
 	       !strcmp(f->text, text_of(&x->e, e->span));
 }
 
+/* Whether an error is in the line of the edit. */
+static bool is_reported(struct search *x, const struct edit *e)
+{
+	const struct diags *d = &x->e.s->diags;
+
+	for (uint32_t i = x->e.first; i < d->n; i++)
+		if (d->v[i]->severity == SEV_ERROR &&
+		    source_place(&x->e.s->sources, d->v[i]->span.lo).line == line_of(x, e))
+			return true;
+	return false;
+}
+
 /* Tries the single edits from `from` to `to`, and offers the nearest; among these one in the
  * report's line. */
 static bool try_single(struct search *x, struct diag *g, enum far from, enum far to)
 {
-	struct sources *src = &x->e.s->sources;
-	uint32_t line = source_place(src, g->span.lo).line, best = UINT32_MAX;
+	uint32_t best = UINT32_MAX;
 	const struct edit *found = NULL;
 
 	for (uint32_t i = 0; i < x->e.n && best > 0; i++) {
 		const struct edit *e = &x->e.v[i];
-		uint32_t far = 4 * e->far + (line_of(x, e) != line);
+		uint32_t far = 4 * e->far + !is_reported(x, e);
 
 		if (e->far < from || e->far > to || far >= best || !passes(x, &e, 1))
 			continue;
@@ -346,6 +387,29 @@ static bool try_two(struct search *x, struct diag *g, const struct edit *e, cons
 	return true;
 }
 
+static bool are_kin(const struct edit *e, const struct edit *f)
+{
+	return e->kin && e->kin == f->kin && (e->kin == KEYWORD || !e->what == !f->what) &&
+	       (e->role == f->role || e->kin == SIGN || e->kin == ROOT);
+}
+
+/* Two edits of a kind in one statement, or in this and the next: one idea. */
+static bool try_neighbours(struct search *x, struct diag *g)
+{
+	struct edits *t = &x->e;
+
+	for (uint32_t i = 0; i < t->n; i++)
+		for (uint32_t j = i + 1; j < t->n; j++) {
+			const struct edit *e = &t->v[i], *f = &t->v[j];
+
+			if (e->far == CHANGED && f->far == CHANGED && are_kin(e, f) && e->stmt &&
+			    (e->stmt == f->stmt || e->stmt->next == f->stmt) && e->kin != TURN &&
+			    !is_inverse(x, e, f) && try_two(x, g, e, f))
+				return true;
+		}
+	return false;
+}
+
 static bool try_pairs(struct search *x, struct diag *g)
 {
 	struct edits *t = &x->e;
@@ -355,14 +419,9 @@ static bool try_pairs(struct search *x, struct diag *g)
 			if (t->v[j].far == LIMITED && try_two(x, g, x->parts[i], &t->v[j]))
 				return true;
 	for (uint32_t i = 0; i < t->n; i++)
-		for (uint32_t j = i + 1; j < t->n && t->v[i].kin; j++) {
-			const struct edit *e = &t->v[i], *f = &t->v[j];
-
-			if (e->kin == f->kin && (e->kin == KEYWORD || !e->what == !f->what) &&
-			    (e->role == f->role || e->kin == SIGN || e->kin == ROOT) &&
-			    try_two(x, g, e, f))
+		for (uint32_t j = i + 1; j < t->n; j++)
+			if (are_kin(&t->v[i], &t->v[j]) && try_two(x, g, &t->v[i], &t->v[j]))
 				return true;
-		}
 	return false;
 }
 
@@ -399,12 +458,20 @@ void cure_text(struct session *s, const struct decl *schedule, uint32_t first, u
 	for (uint32_t i = 0; i < g->notes.n; i++)
 		x.e.in_one_place &= !g->notes.v[i].span.hi || g->notes.v[i].span.lo == g->span.lo;
 	text_edits(&x.e);
-	if (!try_single(&x, g, CHANGED, LEFT_OUT) && !try_single(&x, g, LIMITED, LIMITED) &&
+	if (!try_single(&x, g, CHANGED, CHANGED) && !try_neighbours(&x, g) &&
+	    !try_single(&x, g, SWAPPED, LEFT_OUT) && !try_single(&x, g, LIMITED, LIMITED) &&
 	    !try_same(&x, g) && !try_pairs(&x, g) && !try_single(&x, g, DIVIDED, LAST))
 		note_doubtful(&x.e, g, schedule->body);
 }
 
 /* ---- W0403 ------------------------------------------------------------------------------- */
+
+/* A way to shorten a chain of messages. */
+static void push_way(struct edits *x, struct span span, const char *text, const char *what)
+{
+	ARENA_PUSH(&x->s->arena, x->v, x->n, x->cap) =
+		(struct edit){ .span = span, .shown = span, .text = text, .what = what };
+}
 
 /* A step in place of the statements from `s` to `last`, with that text in it. */
 static void push_step(struct edits *x, const struct stmt *s, const struct stmt *last,
@@ -421,14 +488,11 @@ static void push_step(struct edits *x, const struct stmt *s, const struct stmt *
 		n = strlen(text) < n ? strlen(text) : n;
 		inner = arena_printf(a, "%s%s%.*s", inner, *inner ? "  " : "", (int)n, text);
 	}
-	ARENA_PUSH(a, x->v, x->n, x->cap) = (struct edit){
-		.span = span,
-		.shown = span,
-		.text = lines ? arena_printf(a, "step {%s  %s%s}", line, inner, line)
-			      : arena_printf(a, "step { %s }", inner),
-		.what = arena_printf(a, "%u to %u", source_place(src, s->span.lo).line,
-				     source_place(src, last->span.hi).line),
-	};
+	push_way(x, span,
+		 lines ? arena_printf(a, "step {%s  %s%s}", line, inner, line)
+		       : arena_printf(a, "step { %s }", inner),
+		 arena_printf(a, "%u to %u", source_place(src, s->span.lo).line,
+			      source_place(src, last->span.hi).line));
 }
 
 /* The text of the send that is all that an `if` does, or NULL. */
@@ -484,6 +548,34 @@ static void push_steps(struct edits *x, const struct stmt *s)
 	}
 }
 
+static void push_merges(struct edits *x, const struct stmt *s)
+{
+	for (; s; s = s->next) {
+		text_merge_loops(x, s);
+		push_merges(x, s->body);
+		push_merges(x, s->orelse);
+	}
+}
+
+/* Whether the text with one of the edits is right, and no longer serial; then offers it. */
+static bool try_merges(struct search *x, struct diag *g)
+{
+	struct diags *d = &x->e.s->diags;
+
+	for (uint32_t i = 0; i < x->e.n; i++) {
+		const struct edit *e = &x->e.v[i];
+
+		if (!passes(x, &e, 1))
+			continue;
+		diag_cure(d, g, "%s lets ranks work at once: tried for N up to %u", e->what,
+			  EVERY_TRIED);
+		diag_fix(d, g, e->span, "%s", e->text);
+		return true;
+	}
+	x->e.n = 0;
+	return false;
+}
+
 /* Whether the text with these steps is right, and no longer serial; then offers them. */
 static bool try_steps(struct search *x, struct diag *g, edit_list v, uint32_t n)
 {
@@ -526,6 +618,11 @@ void serial_warn(struct session *s, const struct decl *schedule, const struct se
 	if (!g || s->o->most_work || x.e.source->len > MOST_BYTES)
 		return;
 	add_texts(&x);
+	for (const struct decl *d = s->module->main->decls; d; d = d->next)
+		if (d == schedule || d->kind == D_PROC)
+			push_merges(&x.e, d->body);
+	if (try_merges(&x, g))
+		return;
 	for (const struct decl *d = s->module->main->decls; d; d = d->next)
 		if (d == schedule || d->kind == D_PROC)
 			push_steps(&x.e, d->body);

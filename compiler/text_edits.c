@@ -75,22 +75,22 @@ const char *text_new_line(struct edits *x, uint32_t at)
 	return arena_printf(&x->s->arena, "\n%s", text_of(x, (struct span){ lo, at }));
 }
 
-static void push(struct edits *x, struct span span, const char *text, const char *what)
+static void push(struct edits *x, enum far far, enum kin kin, struct span span, const char *text,
+		 const char *what)
 {
 	struct span around = what ? span : x->outer;
 
 	if (x->n < MOST_EDITS && text_is_here(x, around))
 		ARENA_PUSH(&x->s->arena, x->v, x->n, x->cap) =
-			(struct edit){ span, text, around, what, x->kin, x->role, x->far };
-	x->kin = ALONE;
-	x->far = CHANGED;
+			(struct edit){ span, text, around, what, x->stmt, kin, x->role, far };
 }
 
 /* Adds an edit that is described by the words that follow. */
-static void edit(struct edits *x, struct span span, const char *text, const char *what, ...)
-	__attribute__((format(printf, 4, 5)));
+static void edit(struct edits *x, enum far far, enum kin kin, struct span span, const char *text,
+		 const char *what, ...) __attribute__((format(printf, 6, 7)));
 
-static void edit(struct edits *x, struct span span, const char *text, const char *what, ...)
+static void edit(struct edits *x, enum far far, enum kin kin, struct span span, const char *text,
+		 const char *what, ...)
 {
 	va_list ap;
 	char words[512];
@@ -99,21 +99,29 @@ static void edit(struct edits *x, struct span span, const char *text, const char
 	vsnprintf(words, sizeof(words), what, ap);
 	va_end(ap);
 	x->role = OTHER;
-	push(x, span, text, arena_printf(&x->s->arena, "%s", words));
+	push(x, far, kin, span, text, arena_printf(&x->s->arena, "%s", words));
 }
 
-static void replace(struct edits *x, struct span span, const char *text)
+static void replace_as(struct edits *x, enum far far, enum kin kin, struct span span,
+		       const char *text)
 {
 	if (text_is_here(x, span) && strcmp(text, text_of(x, span)))
-		push(x, span, text, NULL);
-	x->kin = ALONE;
-	x->far = CHANGED;
+		push(x, far, kin, span, text, NULL);
 }
 
 static void replace_kin(struct edits *x, enum kin kin, struct span span, const char *text)
 {
-	x->kin = kin;
-	replace(x, span, text);
+	replace_as(x, CHANGED, kin, span, text);
+}
+
+static void replace_far(struct edits *x, enum far far, struct span span, const char *text)
+{
+	replace_as(x, far, ALONE, span, text);
+}
+
+static void replace(struct edits *x, struct span span, const char *text)
+{
+	replace_as(x, CHANGED, ALONE, span, text);
 }
 
 /* The place of a word in a text, or NULL. */
@@ -192,6 +200,8 @@ static const char *shifted(struct edits *x, const struct expr *e, int64_t by)
 	if (is_mod(e)) {
 		tail = text_of(x, (struct span){ operator_span(x, e).lo, e->span.hi });
 		text = shifted(x, e->a, by);
+		if (!strcmp(text, "rank") && e->b->kind == E_N)
+			return text;
 		return arena_printf(a, word_length(text) == strlen(text) ? "%s %s" : "(%s) %s",
 				    text, tail);
 	}
@@ -230,7 +240,8 @@ static const char *mirrored(struct edits *x, const struct expr *e)
 }
 
 /* Another expression for e, with parentheses where they are needed. */
-static void put(struct edits *x, enum kin kin, const struct expr *e, const char *text)
+static void put_as(struct edits *x, enum far far, enum kin kin, const struct expr *e,
+		   const char *text)
 {
 	bool word = word_length(text) == strlen(text);
 	struct span span = e->span, around = { e->span.lo - 1, e->span.hi + 1 };
@@ -240,13 +251,17 @@ static void put(struct edits *x, enum kin kin, const struct expr *e, const char 
 		span = around;
 	else if (!word && !e->parens && e != x->top)
 		text = arena_printf(&x->s->arena, "(%s)", text);
-	replace_kin(x, kin, span, text);
+	replace_as(x, far, kin, span, text);
+}
+
+static void put(struct edits *x, enum kin kin, const struct expr *e, const char *text)
+{
+	put_as(x, CHANGED, kin, e, text);
 }
 
 static void swap(struct edits *x, const struct expr *e, const char *text)
 {
-	x->far = SWAPPED;
-	put(x, ALONE, e, text);
+	put_as(x, SWAPPED, ALONE, e, text);
 }
 
 /* The number, or the schedule's parameter that has it by default. */
@@ -267,7 +282,7 @@ static void numbers(struct edits *x, const struct expr *e, struct span span)
 		else if (by > 0 || e->value > 0)
 			number(x, by > 0 ? UP : DOWN, span, e->value + by);
 	if (e->kind == E_BINARY && e->op == OP_MUL)
-		replace(x, span, shifted(x, e, 2));
+		replace_far(x, SWAPPED, span, shifted(x, e, 2));
 }
 
 /* a < b < c compares 0 or 1 with c; 2^k is no power; `<` for `<=`; `+` for `-`. */
@@ -320,6 +335,9 @@ static void binary(struct edits *x, const struct expr *e)
 			arena_printf(a, "(rank %% 2 == 0 ? %s : -%s)", text_of(x, e->b->span),
 				     text_of(x, e->b->span)));
 	}
+	if (is_mod(e) && is_sum(e->a) && is_number(e->a->b) && e->a->b->value == 1)
+		replace_kin(x, e->a->op == OP_ADD ? DOWN : UP, e->span,
+			    shifted(x, e, e->a->op == OP_ADD ? -1 : 1));
 	if (is_sum(e) && is_number(e->b) && !e->b->parens)
 		for (int by = 1; by >= -1; by -= 2) {
 			int64_t c = e->b->value + (e->op == OP_ADD ? by : -by);
@@ -337,8 +355,7 @@ static void binary(struct edits *x, const struct expr *e)
 	if (e->op == OP_MUL && is_number(e->a) && e->a->value == 2) /* 2 * h */
 		put(x, DOWN, e, text_of(x, e->b->span));
 	if (e->op < sizeof(swapped) / sizeof(*swapped) && swapped[e->op]) {
-		x->far = SWAPPED;
-		replace(x, operator_span(x, e), lang_op_text(swapped[e->op]));
+		replace_far(x, SWAPPED, operator_span(x, e), lang_op_text(swapped[e->op]));
 	}
 	if (e->span.hi - e->span.lo >= MOST_RENAMED) /* linear in the text */
 		return;
@@ -437,14 +454,36 @@ static void missing_entry(struct edits *x, const struct expr *table)
 			arena_printf(&x->s->arena, "%" PRId64 ", ", lacks));
 }
 
+/* Two entries of a table the other way round, those next to each other first. */
+static void swapped_entries(struct edits *x, const struct expr *table)
+{
+	for (uint32_t apart = 1; apart < table->nargs; apart++)
+		for (const struct expr *e = table->args; e; e = e->next) {
+			const struct expr *f = e;
+
+			for (uint32_t i = 0; f && i < apart; i++)
+				f = f->next;
+			if (!f)
+				break;
+			x->outer = (struct span){ e->span.lo, f->span.hi };
+			replace(x, x->outer,
+				arena_printf(&x->s->arena, "%s%s%s", text_of(x, f->span),
+					     text_of(x, (struct span){ e->span.hi, f->span.lo }),
+					     text_of(x, e->span)));
+		}
+	x->outer = table->span;
+}
+
 static void inside(struct edits *x, const struct expr *e, bool counted)
 {
 	const struct symbol *loop = NULL;
 
 	if (!e || x->n == MOST_EDITS || (e->kind == E_TABLE && e->nargs > MOST_ENTRIES))
 		return;
-	if (e->kind == E_TABLE)
+	if (e->kind == E_TABLE) {
 		missing_entry(x, e);
+		swapped_entries(x, e);
+	}
 	if (is_number(e) && !counted) {
 		if (e->value == 0 && root_name(x) && x->role != RANGE_END)
 			replace_kin(x, ROOT, e->span, root_name(x));
@@ -578,8 +617,8 @@ static void other_buffer(struct edits *x, const struct ref *r)
 
 			if (x->scope[i] == r->sym)
 				continue;
-			x->far = SWAPPED;
-			replace(x, r->span, arena_printf(&x->s->arena, "%s%s", name, forms[k]));
+			replace_far(x, SWAPPED, r->span,
+				    arena_printf(&x->s->arena, "%s%s", name, forms[k]));
 		}
 }
 
@@ -599,8 +638,7 @@ static void chunks(struct edits *x, const struct ref *r)
 	x->role = INDEX;
 	other_buffer(x, r);
 	for (uint32_t i = 0; i < x->chunks.n; i++) {
-		x->far = SWAPPED;
-		replace(x, r->span, x->chunks.v[i]);
+		replace_far(x, SWAPPED, r->span, x->chunks.v[i]);
 	}
 	if (r->kind == REF_ALL) {
 		replace_kin(x, BLOCK, r->span, arena_printf(a, "%s[rank]", name));
@@ -679,18 +717,16 @@ static void guarded(struct edits *x, const struct stmt *s, const char *condition
 		x->outer = old->span;
 		x->role = OTHER;
 		replace_kin(x, GUARD, old->span, condition);
-		x->far = GUARDED;
-		replace_kin(x, GUARD, old->span,
-			    arena_printf(a,
-					 old->kind == E_COND || old->op == OP_OR ? "(%s) && %s"
-										 : "%s && %s",
-					 text_of(x, old->span), condition));
+		replace_as(x, GUARDED, GUARD, old->span,
+			   arena_printf(a,
+					old->kind == E_COND || old->op == OP_OR ? "(%s) && %s"
+										: "%s && %s",
+					text_of(x, old->span), condition));
 	}
 	if (both && x->up->body == s && !s->next)
 		return;
-	x->kin = GUARD;
-	x->far = GUARDED;
-	edit(x, s->span, arena_printf(a, "if %s { %s }", condition, text_of(x, s->span)),
+	edit(x, GUARDED, GUARD, s->span,
+	     arena_printf(a, "if %s { %s }", condition, text_of(x, s->span)),
 	     "`if %s { ... }` around `%s` in line %u", condition, shown(x, s->span),
 	     line_of(x, s->span));
 }
@@ -724,8 +760,7 @@ static void copied(struct edits *x, const struct stmt *s)
 
 	if (s->kind != S_SEND || !t || t->kind != S_RECV || !text_is_here(x, both))
 		return;
-	x->far = GUARDED;
-	edit(x, both,
+	edit(x, GUARDED, ALONE, both,
 	     arena_printf(&x->s->arena, "if %s == rank { copy %s into %s } else { %s }", x->peer,
 			  text_of(x, s->x->span), text_of(x, t->x->span), text_of(x, both)),
 	     "`if %s == rank { copy %s into %s } else { ... }` around line %u and line %u", x->peer,
@@ -749,14 +784,11 @@ static void move_down(struct edits *x, const struct stmt *s)
 
 		if (!text_is_here(x, all) || all.hi - all.lo >= MOST_MOVED)
 			continue;
-		x->kin = ORDER;
-		x->far = in_circle ? CHANGED : GUARDED;
-		edit(x, all, arena_printf(a, "step { %s }", text_of(x, all)),
+		edit(x, in_circle ? CHANGED : GUARDED, ORDER, all,
+		     arena_printf(a, "step { %s }", text_of(x, all)),
 		     "one `step { ... }` around line %u and line %u", line_of(x, s->span),
 		     line_of(x, to->span));
-		x->kin = ORDER;
-		x->far = in_circle ? GUARDED : CHANGED;
-		edit(x, all,
+		edit(x, in_circle ? GUARDED : CHANGED, ORDER, all,
 		     arena_printf(a, "%s%s%s", text_of(x, rest), text_of(x, between),
 				  text_of(x, s->span)),
 		     "`%s` in line %u behind `%s`", shown(x, s->span), line_of(x, s->span),
@@ -828,8 +860,8 @@ static void loop(struct edits *x, const struct stmt *s)
 	if (down || !is_number(s->e) || s->e->value < 0 || s->e->value > 1 || !last)
 		return;
 	for (int i = root_name(x) ? 0 : 1; i < 2; i++, root = "rank") {
-		x->far = s->e->value ? GUARDED : ADDED;
-		edit(x, (struct span){ range.lo, last->span.hi },
+		edit(x, s->e->value ? GUARDED : ADDED, ALONE,
+		     (struct span){ range.lo, last->span.hi },
 		     arena_printf(a, "0..%s { if %s != %s { %s }", text_of(x, s->e2->span),
 				  s->name.name, root,
 				  text_of(x, (struct span){ s->body->span.lo, last->span.hi })),
@@ -846,7 +878,6 @@ static void one_by_one(struct edits *x, const struct stmt *s)
 	struct arena *a = &x->s->arena;
 	const char *text = "";
 
-	x->far = GUARDED;
 	if (s->kind == S_PAR_FOR)
 		text = arena_printf(
 			a, "for%s",
@@ -858,7 +889,7 @@ static void one_by_one(struct edits *x, const struct stmt *s)
 					    *text ? text_new_line(x, s->span.lo) : "",
 					    text_of(x, (struct span){ b->body->span.lo,
 								      last_of(b->body)->span.hi }));
-	edit(x, s->span, text, "leaving out `par` in line %u", line_of(x, s->span));
+	edit(x, GUARDED, ALONE, s->span, text, "leaving out `par` in line %u", line_of(x, s->span));
 }
 
 /* else if E { ... } as if E { ... } */
@@ -873,7 +904,7 @@ static void without_else(struct edits *x, const struct stmt *s)
 	text = text_of(x, between);
 	word = strstr(text, "else");
 	if (word)
-		edit(x,
+		edit(x, CHANGED, ALONE,
 		     (struct span){ between.lo + (uint32_t)(word - text),
 				    between.lo + (uint32_t)(word - text) + 4 },
 		     "", "leaving out `else` in line %u", line_of(x, s->orelse->span));
@@ -887,8 +918,8 @@ static void unwrapped(struct edits *x, const struct stmt *s)
 	if (!last || s->span.hi - s->span.lo >= MOST_MOVED ||
 	    (s->e && !text_is_here(x, s->e->span)))
 		return;
-	x->far = s->e ? GUARDED : ADDED;
-	edit(x, s->span, text_of(x, (struct span){ s->body->span.lo, last->span.hi }),
+	edit(x, s->e ? GUARDED : ADDED, ALONE, s->span,
+	     text_of(x, (struct span){ s->body->span.lo, last->span.hi }),
 	     "leaving out `%s%s` in line %u", s->e ? "if " : "step",
 	     s->e ? text_of(x, s->e->span) : "", line_of(x, s->span));
 }
@@ -938,8 +969,7 @@ static void missing_else(struct edits *x, const struct stmt *s)
 				arena_printf(a, "%s %s %s %s", words[kind],
 					     other ? other->name : text_of(x, op->x->span),
 					     kind ? "from" : "to", peers[i % 3]);
-			x->far = ADDED;
-			edit(x, (struct span){ s->span.hi, s->span.hi },
+			edit(x, ADDED, ALONE, (struct span){ s->span.hi, s->span.hi },
 			     arena_printf(a, " else { %s }", text), "`else { %s }` behind line %u",
 			     text, line);
 		}
@@ -1015,6 +1045,21 @@ static const char *without(struct edits *x, struct span span, const struct halve
 	return text_edited(x, v, n, span);
 }
 
+/* The number of chunks of an operand, as the text has it; "": it is not known. */
+static const char *chunks_of(struct edits *x, const struct ref *r)
+{
+	const struct expr *count = r->sym && r->sym->buffer ? r->sym->buffer->count : NULL;
+
+	if (r->kind == REF_ONE && r->sym && r->sym->buffer && !r->sym->buffer->blocks)
+		return "1";
+	if (r->kind == REF_ALL && count && text_is_here(x, count->span) && !r->sym->buffer->blocks)
+		return text_of(x, count->span);
+	return r->kind == REF_RANGE && text_is_here(x, r->span)
+		       ? arena_printf(&x->s->arena, "%s - %s", text_of(x, r->hi->span),
+				      text_of(x, r->lo->span))
+		       : "";
+}
+
 /* A step or a loop as two: its sends, at once, and then what receives. */
 static void divided(struct edits *x, const struct stmt *s)
 {
@@ -1038,27 +1083,42 @@ static void divided(struct edits *x, const struct stmt *s)
 	first = arena_printf(
 		a, step && sends.kept == 1 && s->body->kind == S_SEND ? "%s%s" : "step { %s }%s",
 		first, line);
-	x->far = GUARDED;
 	if (!step) {
-		edit(x, s->span, text, "the loop in line %u as two, the first without its sends,",
+		edit(x, GUARDED, ALONE, s->span, text,
+		     "the loop in line %u as two, the first without its sends,",
 		     line_of(x, s->span));
-		x->far = DIVIDED;
-		edit(x, s->span, arena_printf(a, "%s%s", first, then),
+		edit(x, DIVIDED, ALONE, s->span, arena_printf(a, "%s%s", first, then),
 		     "taking the sends of the loop in line %u into a step before it",
 		     line_of(x, s->span));
 		return;
 	}
 	if (rest.kept > 1) {
-		edit(x, s->span, arena_printf(a, "%s%s", first, then),
+		edit(x, GUARDED, ALONE, s->span, arena_printf(a, "%s%s", first, then),
 		     "taking the receives out of the step in line %u, to behind it,",
 		     line_of(x, s->span));
 		return;
 	}
-	edit(x, s->span, arena_printf(a, "%s%s", first, then), "`%s` in line %u behind its step",
-	     shown(x, rest.op->span), line_of(x, rest.op->span));
+	if (rest.op->kind == S_REDUCE_FROM && *chunks_of(x, rest.op->x)) {
+		struct span to = { rest.op->x->span.hi, rest.op->span.hi };
+		struct span op = rest.op->span;
+		const struct edit e = { .span = op,
+					.text = arena_printf(a, "recv got%s", text_of(x, to)) };
+		const struct edit *v[] = { &e };
+
+		edit(x, GUARDED, ALONE, s->span,
+		     arena_printf(a, "scratch got[%s]%s%s%sreduce got into %s",
+				  chunks_of(x, rest.op->x), line, text_edited(x, v, 1, s->span),
+				  line, text_of(x, rest.op->x->span)),
+		     "a scratch, as `scratch got[%s]` before the step in line %u, `%s` in it and "
+		     "`reduce got into %s` behind it,",
+		     chunks_of(x, rest.op->x), line_of(x, s->span), e.text,
+		     text_of(x, rest.op->x->span));
+	}
+	edit(x, GUARDED, ALONE, s->span, arena_printf(a, "%s%s", first, then),
+	     "`%s` in line %u behind its step", shown(x, rest.op->span), line_of(x, rest.op->span));
 	for (int i = 0; i < 2 && is_message(rest.op); i++)
 		if ((rest.op->kind == S_RECV) == (i == 0))
-			edit(x, s->span,
+			edit(x, CHANGED, ALONE, s->span,
 			     arena_printf(a, "%s%s", first, renamed(x, then, word[i], word[1 - i])),
 			     "`%s`, behind its step, in place of `%s` in line %u",
 			     renamed(x, shown(x, rest.op->span), word[i], word[1 - i]),
@@ -1086,7 +1146,7 @@ static void own_scratch(struct edits *x, const struct stmt *s)
 					    text_new_line(x, b->body->span.lo));
 			at = b->body->span.lo;
 		}
-		edit(x, (struct span){ s->span.lo, t->span.hi },
+		edit(x, CHANGED, ALONE, (struct span){ s->span.lo, t->span.hi },
 		     arena_printf(a, "%s%s", text, text_of(x, (struct span){ at, t->span.hi })),
 		     "`%s` of line %u inside the par in line %u", shown(x, s->span),
 		     line_of(x, s->span), line_of(x, t->span));
@@ -1106,8 +1166,7 @@ static void again(struct edits *x, const struct stmt *s)
 	if (!*out || s->span.hi - s->span.lo > MOST_RENAMED)
 		return;
 	out = arena_printf(a, "%s%s", out, text);
-	x->far = ADDED;
-	edit(x, (struct span){ s->span.hi, s->span.hi },
+	edit(x, ADDED, ALONE, (struct span){ s->span.hi, s->span.hi },
 	     arena_printf(a, "%s%s", text_new_line(x, s->span.lo), out), "`%s` behind line %u",
 	     text_clipped(x, out), line_of(x, s->span));
 }
@@ -1130,10 +1189,78 @@ static void group(struct edits *x, const struct stmt *s)
 				 text_of(x, s->e->span), text_of(x, s->e2->span)));
 }
 
+/* A number that is named: the rank counted from the root, the part of N that is left, the next after
+ * the number before. */
+static void value(struct edits *x, const struct expr *e, const struct stmt *before)
+{
+	struct arena *a = &x->s->arena;
+	const char *text = text_of(x, e->span);
+
+	x->outer = e->span;
+	x->role = OTHER;
+	if (e->kind == E_RANK && root_name(x))
+		replace(x, e->span, arena_printf(a, "(rank - %s) %% N", root_name(x)));
+	if (e->kind == E_NAME)
+		replace_kin(x, LEAST, e->span, arena_printf(a, "min(%s, N - %s)", text, text));
+	if (before && before->kind == S_LET && text_is_here(x, before->e->span))
+		replace(x, e->span, shifted(x, before->e, 1));
+}
+
+/* The operation into the block that ends before it, or that begins behind it. */
+static void move_in(struct edits *x, const struct stmt *s)
+{
+	struct arena *a = &x->s->arena;
+	const struct stmt *t = s->next, *block = is_op(s) ? t : s, *op = is_op(s) ? s : t;
+	const struct stmt *last = block ? last_of(block->body) : NULL;
+	struct span all, gap;
+	const char *text, *head;
+
+	if (!t || !last || !is_op(op) || block->kind == S_PAR || block->orelse ||
+	    !text_is_here(x, (struct span){ s->span.lo, t->span.hi }))
+		return;
+	if (op == t) {
+		all = (struct span){ last->span.hi, t->span.hi };
+		gap = (struct span){ last->span.hi, s->span.hi };
+		text = arena_printf(a, "%s%s%s", text_new_line(x, last->span.lo),
+				    text_of(x, t->span), text_of(x, gap));
+	} else {
+		all = (struct span){ s->span.lo, block->body->span.lo };
+		gap = (struct span){ t->span.lo, block->body->span.lo };
+		text = arena_printf(a, "%s%s%s", text_of(x, gap), text_of(x, s->span),
+				    text_new_line(x, block->body->span.lo));
+	}
+	head = text_of(x, (struct span){ block->span.lo, block->body->span.lo });
+	head = arena_strndup(a, head, strcspn(head, "{"));
+	edit(x, CHANGED, ALONE, all, text, "`%s` of line %u inside `%s{ ... }` of line %u",
+	     shown(x, op->span), line_of(x, op->span), text_clipped(x, head),
+	     line_of(x, block->span));
+}
+
+void text_merge_loops(struct edits *x, const struct stmt *s)
+{
+	const struct stmt *t = s->next, *last = last_of(s->body);
+	struct arena *a = &x->s->arena;
+	const char *body;
+
+	if (s->kind != S_FOR || !t || t->kind != S_FOR || !last || !t->body ||
+	    !text_is_here(x, (struct span){ s->span.lo, t->span.hi }) ||
+	    strcmp(text_of(x, (struct span){ s->e->span.lo, s->body->span.lo }),
+		   text_of(x, (struct span){ t->e->span.lo, t->body->span.lo })) != 0)
+		return;
+	body = text_of(x, (struct span){ t->body->span.lo, last_of(t->body)->span.hi });
+	edit(x, CHANGED, ALONE, (struct span){ last->span.hi, t->span.hi },
+	     arena_printf(a, "%s%s%s", text_new_line(x, last->span.lo),
+			  renamed(x, body, t->name.name, s->name.name),
+			  text_of(x, (struct span){ last->span.hi, s->span.hi })),
+	     "one loop in place of those in line %u and line %u, with `%s` at its end,",
+	     line_of(x, s->span), line_of(x, t->span), text_clipped(x, body));
+}
+
 static void statement(struct edits *x, const struct stmt *s)
 {
 	if (x->n == MOST_EDITS)
 		return;
+	x->stmt = s;
 	x->peer = is_message(s) && text_is_here(x, s->e->span) ? text_of(x, s->e->span) : NULL;
 	if (s->kind == S_FOR || s->kind == S_PAR_FOR) {
 		loop(x, s);
@@ -1152,6 +1279,8 @@ static void statement(struct edits *x, const struct stmt *s)
 		expression_in(x, s->e2, OTHER, all);
 		expression_in(x, s->e3, OTHER, all);
 	}
+	if (s->kind == S_LET && text_is_here(x, s->e->span))
+		value(x, s->e, x->before);
 	if (s->kind == S_FN)
 		expression(x, s->fn->body, OTHER);
 	for (const struct arg *a = s->args; a; a = a->next) {
@@ -1175,6 +1304,8 @@ static void statement(struct edits *x, const struct stmt *s)
 		move_down(x, s);
 		again(x, s);
 	}
+	move_in(x, s);
+	text_merge_loops(x, s);
 	if ((s->kind == S_IF && !s->orelse) || s->kind == S_STEP)
 		unwrapped(x, s);
 	if (s->kind == S_IF) {
@@ -1191,8 +1322,8 @@ static void statement(struct edits *x, const struct stmt *s)
 		own_scratch(x, s);
 	if (!is_op(s) || !text_is_here(x, s->x->span))
 		return;
-	x->far = LEFT_OUT;
-	edit(x, s->span, "", "leaving out `%s` in line %u", shown(x, s->span), line_of(x, s->span));
+	edit(x, LEFT_OUT, ALONE, s->span, "", "leaving out `%s` in line %u", shown(x, s->span),
+	     line_of(x, s->span));
 	guards(x, s);
 	if (x->nops < sizeof(x->ops) / sizeof(*x->ops))
 		x->ops[x->nops++] = s;
@@ -1223,12 +1354,14 @@ static void define(struct edits *x, const struct symbol *sym)
 
 static void statements(struct edits *x, const struct stmt *s, const struct stmt *up, bool near)
 {
+	const struct stmt *before = NULL;
 	uint32_t nscope = x->nscope;
 
-	for (; s; s = s->next) {
+	for (; s; before = s, s = s->next) {
 		bool in_group = x->in_group, names_one = s->kind == S_FOR || s->kind == S_PAR_FOR;
 
 		x->up = up && !up->orelse ? up : NULL;
+		x->before = before;
 		if (is_near(x, s->span) == near)
 			statement(x, s);
 		if (names_one)
@@ -1278,14 +1411,12 @@ static void exchange(struct edits *x, struct span a, struct span b)
 		exchange(x, b, a);
 		return;
 	}
-	x->far = GUARDED;
 	if (a.hi <= b.lo && text_is_here(x, all) && strcmp(text_of(x, a), text_of(x, b)))
-		edit(x, all,
+		edit(x, GUARDED, ALONE, all,
 		     arena_printf(&x->s->arena, "%s%s%s", text_of(x, b),
 				  text_of(x, (struct span){ a.hi, b.lo }), text_of(x, a)),
 		     "`%s` in line %u and `%s` in line %u the other way round", shown(x, a),
 		     line_of(x, a), shown(x, b), line_of(x, b));
-	x->far = CHANGED;
 }
 
 static void exchanges(struct edits *x)
@@ -1304,23 +1435,30 @@ static void exchanges(struct edits *x)
 
 /* ---- missing statements ----------------------------------------------------------------------- */
 
+/* rank == R, where R is the root. */
+static bool is_root(struct edits *x, const struct expr *e)
+{
+	const char *root = root_name(x) ? root_name(x) : "0";
+
+	return e->kind == E_BINARY && e->op == OP_EQ && e->a->kind == E_RANK &&
+	       text_is_here(x, e->b->span) && !strcmp(text_of(x, e->b->span), root);
+}
+
 /* Copies between buffers that the text lacks: a rank's own chunks in the result, or in a scratch,
- * before the first operation; a scratch's in the result, at the end. */
-static void missing_copies(struct edits *x)
+ * before statement `first`; a scratch's in the result, at the end. */
+static void missing_copies_at(struct edits *x, const struct stmt *first)
 {
 	struct arena *a = &x->s->arena;
-	const struct stmt *first = x->schedule->body, *last = last_of(first);
+	const struct stmt *last = last_of(x->schedule->body);
 	const struct buffer_def *b[8];
 	uint32_t n = 0;
 
 	for (const struct buffer_def *d = x->schedule->buffers; d && n < 4; d = d->next)
 		b[n++] = d;
-	for (const struct stmt *s = first; s; s = s->next)
+	for (const struct stmt *s = x->schedule->body; s; s = s->next)
 		if (s->kind == S_SCRATCH && n < sizeof(b) / sizeof(*b))
 			b[n++] = s->buffer;
-	while (first && (first->kind == S_LET || first->kind == S_FN || first->kind == S_SCRATCH))
-		first = first->next;
-	for (uint32_t i = 0; first && i < n * n * 4; i++) {
+	for (uint32_t i = 0; i < n * n * 4; i++) {
 		const struct buffer_def *from = b[i / 4 / n], *to = b[i / 4 % n];
 		bool ends = from->dir == DIR_SCRATCH;
 		uint32_t at = ends ? last->span.hi : first->span.lo;
@@ -1331,12 +1469,24 @@ static void missing_copies(struct edits *x)
 			continue;
 		text = arena_printf(a, "copy %s%s into %s%s", from->name.name,
 				    i & 1 ? "[rank]" : "", to->name.name, i & 2 ? "" : "[rank]");
-		x->far = ADDED;
-		edit(x, (struct span){ at, at },
+		edit(x, ADDED, ALONE, (struct span){ at, at },
 		     arena_printf(a, "%s%s%s", ends ? line : "", text, ends ? "" : line),
 		     ends ? "`%s` behind line %u" : "`%s` before line %u", text,
 		     line_of(x, ends ? (struct span){ at, at } : first->span));
 	}
+}
+
+/* At the root alone, or before the first operation. */
+static void missing_copies(struct edits *x)
+{
+	const struct stmt *first = x->schedule->body;
+
+	while (first && (first->kind == S_LET || first->kind == S_FN || first->kind == S_SCRATCH))
+		first = first->next;
+	if (first && first->kind == S_IF && first->body && is_root(x, first->e))
+		missing_copies_at(x, first->body);
+	if (first)
+		missing_copies_at(x, first);
 }
 
 /* A copy of an input that the text writes: scratch t[N]  copy a into t, and t for a. */
@@ -1351,8 +1501,7 @@ static void copies_of_inputs(struct edits *x)
 
 		if (b->dir != DIR_IN || b->blocks || !text_is_here(x, b->count->span))
 			continue;
-		x->far = ADDED;
-		edit(x, body,
+		edit(x, ADDED, ALONE, body,
 		     arena_printf(a, "scratch copy_of_%s[%s]%scopy %s into copy_of_%s%s%s", name,
 				  text_of(x, b->count->span), text_new_line(x, s->span.lo), name,
 				  name, text_new_line(x, s->span.lo),
@@ -1398,9 +1547,8 @@ static void second_half(struct edits *x)
 				f += f[0] == '%';
 				text = arena_printf(&x->s->arena, "%s%c", text, *f);
 			}
-		x->far = ADDED;
-		x->kin = KEYWORD; /* the first half may receive in place of reducing */
-		edit(x, (struct span){ last->span.hi, last->span.hi },
+		/* the first half may receive in place of reducing */
+		edit(x, ADDED, KEYWORD, (struct span){ last->span.hi, last->span.hi },
 		     arena_printf(&x->s->arena, "%s%s", text_new_line(x, last->span.lo), text),
 		     "`%s` at the end", text);
 	}
@@ -1417,7 +1565,7 @@ static uint32_t body_at(const struct edits *x)
 	return x->source->base + (uint32_t)(s - text);
 }
 
-static void where(struct edits *x, const char *condition)
+static void where_as(struct edits *x, enum far far, const char *condition)
 {
 	struct arena *a = &x->s->arena;
 	const struct expr *old = x->schedule->where;
@@ -1431,8 +1579,13 @@ static void where(struct edits *x, const char *condition)
 			   : first ? arena_printf(a, "  where %s\n", condition)
 				   : arena_printf(a, "where %s ", condition);
 
-	x->far = x->far == CHANGED ? LIMITED : x->far;
-	edit(x, span, text, "`where %s%s` in the head", old ? "... && " : "", condition);
+	edit(x, far, ALONE, span, text, "`where %s%s` in the head", old ? "... && " : "",
+	     condition);
+}
+
+static void where(struct edits *x, const char *condition)
+{
+	where_as(x, LIMITED, condition);
 }
 
 static void tables(struct edits *x, const struct stmt *s)
@@ -1477,8 +1630,8 @@ static void conditions(struct edits *x)
 	if (n > 2 && !names_n(x) &&
 	    (x->code == 306 ||
 	     (n == 3 && x->code > 402 && x->code < 406))) { /* written for that N */
-		x->far = x->code == 306 ? LIMITED : LAST;
-		where(x, arena_printf(&x->s->arena, "N == %u", n - 1));
+		where_as(x, x->code == 306 ? LIMITED : LAST,
+			 arena_printf(&x->s->arena, "N == %u", n - 1));
 	}
 }
 
@@ -1490,11 +1643,9 @@ static void buffers(struct edits *x)
 	for (const struct buffer_def *b = x->schedule->buffers; b; b = b->next) {
 		if (b->count && text_is_here(x, b->count->span)) {
 			x->outer = b->span;
-			x->far = GUARDED;
-			replace(x, b->count->span, "N");
+			replace_far(x, GUARDED, b->count->span, "N");
 			for (const struct binding *p = x->schedule->params; p; p = p->next) {
-				x->far = GUARDED;
-				replace(x, b->count->span, p->name.name);
+				replace_far(x, GUARDED, b->count->span, p->name.name);
 			}
 		}
 		if (!b->sized || b->dir == DIR_IN)
@@ -1521,12 +1672,10 @@ static void topologies(struct edits *x)
 			if (d->kind == D_TOPOLOGY && !d->params && d != x->schedule->topology &&
 			    strcmp(d->name.name, "full") != 0) {
 				x->outer = name;
-				x->far = ELSEWHERE;
-				replace(x, name, d->name.name);
+				replace_far(x, ELSEWHERE, name, d->name.name);
 			}
 	x->outer = name;
-	x->far = ELSEWHERE;
-	replace(x, name, "full");
+	replace_far(x, ELSEWHERE, name, "full");
 }
 
 /* A scan that is said to be an allreduce. */
@@ -1543,8 +1692,7 @@ static void scan(struct edits *x)
 	text = arena_printf(
 		a, "contract scan(inout %s[C]) ensures %s[i] == sum(q in 0..rank+1: %s[i]@q)", name,
 		name, name);
-	x->far = ELSEWHERE;
-	edit(x, (struct span){ head.lo, d->contract_name.span.hi },
+	edit(x, ELSEWHERE, ALONE, (struct span){ head.lo, d->contract_name.span.hi },
 	     arena_printf(a, "%s\n\n%sscan", text, text_of(x, head)),
 	     "each rank has the sum up to itself, which is a scan: `%s` before line %u, and `scan` in "
 	     "place of `allreduce`,",
@@ -1562,25 +1710,29 @@ static void promises(struct edits *x)
 		x->role = RANGE_END;
 		for (int i = 0; i < 2 && x->code == 203 && !c->cond && text_is_here(x, c->span);
 		     i++)
-			edit(x, (struct span){ c->left->span.lo, c->left->span.lo },
+			edit(x, CHANGED, ALONE, (struct span){ c->left->span.lo, c->left->span.lo },
 			     arena_printf(&x->s->arena, "%s: ", ranks[i]),
 			     "`ensures %s: ...` in place of `ensures ...` in line %u", ranks[i],
 			     line_of(x, c->span));
 		if (c->right->kind == T_SUM && text_is_here(x, c->right->hi->span)) {
 			x->outer = (struct span){ c->right->lo->span.lo, c->right->hi->span.hi };
-			x->far = x->code == 203 ? CHANGED : ELSEWHERE; /* promises more */
-			replace(x, c->right->hi->span, shifted(x, c->right->hi, 1));
-			x->far = ELSEWHERE;
-			replace(x, c->right->lo->span, shifted(x, c->right->lo, -1));
+			replace_far(x, x->code == 203 ? CHANGED : ELSEWHERE, c->right->hi->span,
+				    shifted(x, c->right->hi, 1)); /* promises more */
+			replace_far(x, ELSEWHERE, c->right->lo->span, shifted(x, c->right->lo, -1));
+		}
+		if (t->kind == T_INITIAL && x->code == 306 && is_near(x, t->at->span) &&
+		    text_is_here(x, t->at->span)) {
+			x->outer = t->at->span;
+			replace(x, t->at->span,
+				arena_printf(&x->s->arena, "(%s) %% N", text_of(x, t->at->span)));
 		}
 		if (t->kind != T_INITIAL || t->ref->block || !t->ref->lo ||
 		    !text_is_here(x, t->span))
 			continue;
 		x->outer = t->span;
-		x->far = ELSEWHERE;
-		replace(x, t->span,
-			arena_printf(&x->s->arena, "%s[%s]@%s", t->ref->name.name,
-				     text_of(x, t->at->span), text_of(x, t->ref->lo->span)));
+		replace_far(x, ELSEWHERE, t->span,
+			    arena_printf(&x->s->arena, "%s[%s]@%s", t->ref->name.name,
+					 text_of(x, t->at->span), text_of(x, t->ref->lo->span)));
 	}
 }
 
@@ -1604,6 +1756,7 @@ static void all_statements(struct edits *x, bool near)
 			define(x, b->sym);
 		statements(x, d->body, NULL, near);
 	}
+	x->stmt = NULL;
 }
 
 void text_edits(struct edits *x)
@@ -1621,10 +1774,8 @@ void text_edits(struct edits *x)
 		x->outer = b->span;
 		if (!text_is_here(x, b->value->span))
 			continue;
-		x->far = root_name(x) ? ELSEWHERE : CHANGED;
-		replace(x, b->value->span, "0");
-		x->far = ELSEWHERE;
-		replace(x, b->value->span, "N - 1");
+		replace_far(x, root_name(x) ? ELSEWHERE : CHANGED, b->value->span, "0");
+		replace_far(x, ELSEWHERE, b->value->span, "N - 1");
 	}
 	buffers(x);
 	if (x->code == 305)

@@ -43,6 +43,7 @@ struct edit {
 	const char *text;  /* in its place */
 	struct span shown; /* the expression or statement around it */
 	const char *what;  /* the edit in words; NULL: `text` in place of `shown` */
+	const struct stmt *stmt;
 	enum kin kin;
 	enum role role;
 	enum far far;
@@ -67,14 +68,13 @@ struct edits {
 	struct edit *v;
 	uint32_t n, cap;
 	/* Of the statement and expression that are visited. */
-	const struct stmt *up;		/* the `if` whose block the statement is in; or NULL */
+	const struct stmt *up; /* the `if` whose block the statement is in; or NULL */
+	const struct stmt *stmt, *before;
 	const char *peer;		/* the text of the operation's peer, or NULL */
 	const struct symbol *scope[32]; /* numbers and buffers, the innermost last */
 	uint32_t nscope;
 	bool in_group; /* the statement is within a group */
-	enum kin kin;
 	enum role role;
-	enum far far;
 	struct span outer;	/* the whole expression, and what is shown around it */
 	const struct expr *top; /* the whole expression */
 	const struct stmt *ops[12];
@@ -87,6 +87,8 @@ void text_edits(struct edits *x);
 
 /** The text of a place in the main file, in the arena of the session. */
 const char *text_of(struct edits *x, struct span span);
+/** Adds the edit of a loop and the next into one, if they have one range. */
+void text_merge_loops(struct edits *x, const struct stmt *s);
 /** Line end and indentation of the line of a place. */
 const char *text_new_line(struct edits *x, uint32_t at);
 /** Whether a place is in the main file. */

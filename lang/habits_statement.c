@@ -91,6 +91,26 @@ static bool doubles(const char *name, const char *at, const char *value)
 					       (*then == '<' && word_is_one_of(last, "1")));
 }
 
+/* Powers of two for a name that is doubled in a loop: the last one before it, if there is one. */
+static const char *powers(const struct mistake *m, const char *name, const char *word)
+{
+	const char *text = m->ps->source->text, *at = word, *end, *var;
+	const char *loop = "for k in 0..ilog2(N)", *k = "k";
+
+	while (at > text && !(word_is_one_of(at, "for") && strchr(" \t\n", at[-1])))
+		at--;
+	var = text_skip(at + strlen("for"));
+	end = at > text ? text_find(at, text_line_end(at), "{") : NULL;
+	if (end) {
+		loop = text_piece(m, at, text_trim(at, end));
+		k = text_piece(m, var, text_word_end(var));
+	}
+	return arena_printf(
+		m->ps->arena,
+		"compute it in the loop from the loop's variable: %s { let %s = 1 << %s ... }",
+		loop, name, k);
+}
+
 /* `x = 1`, `x += 1`, `x++` */
 static bool changed(struct mistake *m, const char *word, const char *at)
 {
@@ -106,11 +126,7 @@ static bool changed(struct mistake *m, const char *word, const char *at)
 		return cure_both(m, "to name a number: let x = ...", word, word, "let ");
 	m->message = arena_printf(a, "`%s` keeps its value: a name cannot be changed", name);
 	if (doubles(name, at, value))
-		return cure_help(
-			m, arena_printf(a,
-					"compute it in the loop from the loop's variable: for k in "
-					"0..ilog2(N) { let %s = 1 << k ... }",
-					name));
+		return cure_help(m, powers(m, name, word));
 	value = at[1] == *at ? "1" : text_piece(m, value, line_end);
 	return cure_help(
 		m,

@@ -82,7 +82,8 @@ static void refuse(struct parse *ps, const struct stmt *s, int where, struct spa
 	if (s->kind == S_CALL && where == IN_STEP)
 		diag_help(
 			ps->front->diags, g,
-			"put the step into the proc, around its operations, and the call outside");
+			"write its operations here, in place of the call; or put the step into the "
+			"proc, around its operations, and the call outside");
 }
 
 static void check(struct parse *ps, const struct stmt *s, int where, struct span outer)

@@ -180,6 +180,36 @@ static bool form(struct mistake *m)
 	       cure_help(m, "each block of a par has its own braces: par { { ... } { ... } }");
 }
 
+/* The last bracket before a place in its line that is open there, or NULL. */
+static const char *open_bracket(const struct mistake *m, const char *at)
+{
+	const char *line = text_line_begin(at, m->ps->source->text);
+	int depth = 0;
+
+	while (at-- > line)
+		if (strchr(")]", *at))
+			depth++;
+		else if (strchr("([", *at) && depth-- == 0)
+			return at;
+	return NULL;
+}
+
+/* A bracket that is missing, or that closes nothing. */
+static bool bracket(struct mistake *m)
+{
+	const char *open = open_bracket(m, m->at), *end = mistake_text(m, m->ps->previous.span.hi);
+	struct arena *a = m->ps->arena;
+	const char *close = open && *open == '[' ? "]" : ")";
+
+	if ((mistake_got(m, "')'") || mistake_got(m, "']'")) && !open)
+		return cure_token(m, arena_printf(a, "`%c` closes nothing: leave it out", *m->at),
+				  "");
+	if (!open || text_closing(open) || !mistake_may(m, arena_printf(a, "'%s'", close)))
+		return false;
+	return cure_both(m, arena_printf(a, "close the `%c` with `%s`", *open, close), end, end,
+			 close);
+}
+
 /* Help for a word that is similar to one that is allowed here. */
 static bool misspelt(struct mistake *m)
 {
@@ -244,7 +274,8 @@ void parse_unexpected(struct parse *ps, struct span span, const char *got, const
 		return;
 	}
 	(void)(habit_statement(&m) || misspelt(&m) || habit_head(&m) || form(&m) ||
-	       habit_loop(&m) || habit_operation(&m) || habit_expression(&m) || reserved(&m));
+	       habit_loop(&m) || habit_operation(&m) || habit_expression(&m) || bracket(&m) ||
+	       reserved(&m));
 	found = found_text(ps, got, span);
 	if (!m.place.lo && ends_early(&m)) {
 		m.place = (struct span){ ps->previous.span.hi, ps->previous.span.hi };

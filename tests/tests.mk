@@ -148,7 +148,7 @@ SUITES_lang := \
 	"tests/lang/diagnostics_test.sh $(BUILD)" \
 	"tests/lang/format_test.sh $(BUILD)" \
 	"tests/lang/depth_test.sh $(BUILD)" \
-	"60 $(T)/lang/fuzz_test tests/lang/corpus tests/check/good tests/check/diag schedules schedules/broken"
+	"60 $(T)/lang/fuzz_test tests/lang/corpus schedules schedules/broken -- tests/check/good tests/check/diag"
 NEEDS_lang := all
 
 SUITES_check := \
@@ -169,7 +169,7 @@ SUITES_check := \
 	"tests/check/golden_test.sh $(BUILD)" \
 	"tests/check/cli_test.sh $(BUILD)" \
 	"tests/check/table_test.sh $(BUILD)" \
-	"10 tests/explain/pictures_test.sh $(BUILD)" \
+	"40 tests/explain/pictures_test.sh $(BUILD)" \
 	"10 tests/cost/simulate_test.sh $(BUILD)" \
 	"tests/cost/bound_test.sh $(BUILD)" \
 	"10 tests/cost/topo_test.sh $(BUILD)" \
@@ -188,7 +188,7 @@ SUITES_check := \
 	"tests/check/symmetry_test.sh $(BUILD)" \
 	"$(T)/check/roots_test 4000 1 schedules" \
 	"$(T)/check/roots_test traps" \
-	"25 $(T)/check/mutants_test schedules"
+	"25 $(T)/check/mutants_test schedules 3"
 NEEDS_check := all $(T)/cpu/results_test $(T)/ccrun/report_test
 
 SUITES_msccl := \
@@ -400,6 +400,9 @@ SUITES_long := \
 	"~ $(T)/cpu/mixed_calls_test $(T)/modules tests/cpu/layouts procs" \
 	"20 $(T)/cpu/random_runs_test 1000 2 tasks" \
 	"20 $(T)/cpu/random_runs_test 1000 2 procs" \
+	"60 $(T)/lang/fuzz_test tests/check/good tests/check/diag tests/lang/mistakes" \
+	"60 $(T)/check/mutants_test schedules" \
+	"60 tests/explain/pictures_test.sh $(BUILD) 1000 3 4 8" \
 	"30 $(T)/check/bits_test 100000 2 schedules" \
 	"30 $(T)/check/symmetry_test mutants 100000 2 schedules" \
 	"30 $(T)/check/roots_test 100000 2 schedules" \
@@ -521,7 +524,7 @@ ubsan:
 		WERROR=$(WERROR) SAN="-fsanitize=undefined -fno-sanitize-recover=all" check-any-text
 check-any-text: all $(ANY_TEXT:%=$(T)/%_test)
 	@tests/run.sh \
-		"$(T)/lang/fuzz_test tests/lang/corpus tests/check/good tests/lang/mistakes schedules schedules/broken" \
+		"$(T)/lang/fuzz_test tests/lang/corpus -- tests/check/good tests/lang/mistakes schedules schedules/broken" \
 		"$(T)/msccl/fuzz_test 5 2 tests/msccl/good tests/msccl/diag tests/cost/topo/good tests/cost/topo/diag" \
 		"$(T)/lower/good_test tests/check/good" \
 		"$(T)/check/diag_test tests/check/diag tests/check/good schedules/broken schedules" \

@@ -6,6 +6,7 @@
  * files, with .so in place of .ccs or .xml, in the tuning's folder. O(rows^2).
  */
 #include "compiler/cost/cost.h"
+#include "lang/diag/diag_print.h"
 #include "runtime/plan/tuning/tuning.h"
 
 #include <inttypes.h>
@@ -23,18 +24,24 @@ void cost_print_head(FILE *out, enum print_format format, const struct cost_row 
 	if (format == FORMAT_CSV && ftell(out) == 0)
 		fputs("schedule,ranks,machine,bytes,us,algbw,busbw,bound_us,limit\n", out);
 	else if (format != FORMAT_CSV && format != FORMAT_JSON)
-		fprintf(out, "%s, %u ranks%s on %s: predicted\n%12s %12s %9s %9s %7s  %s\n",
-			r->schedule, r->nranks, root, r->machine, "bytes", "us", "algbw", "busbw",
-			"x bound", "what limits it");
+		fprintf(out, "%s, %u ranks%s%s%s: predicted\n%12s %12s %9s %9s %7s  %s\n",
+			r->schedule, r->nranks, root, *r->machine ? " on " : "", r->machine,
+			"bytes", "us", "algbw", "busbw", "x bound", "what limits it");
+}
+
+/* A figure that is not known is below 0. */
+static json_t *figure(double v)
+{
+	return v < 0 ? json_null() : json_real(v);
 }
 
 static void print_json(FILE *out, const struct cost_row *r)
 {
-	json_t *bound = r->bound_us < 0 ? json_null() : json_real(r->bound_us);
-	json_t *o = json_pack("{s:s,s:i,s:s,s:I,s:f,s:f,s:f,s:o,s:s}", "schedule", r->schedule,
-			      "ranks", (int)r->nranks, "machine", r->machine, "bytes",
-			      (json_int_t)r->bytes, "us", r->us, "algbw", r->algbw, "busbw",
-			      r->busbw, "bound_us", bound, "limit", r->limit);
+	json_t *o = json_pack("{s:o,s:i,s:s,s:I,s:f,s:o,s:o,s:o,s:s}", "schedule",
+			      diag_json_text(r->schedule), "ranks", (int)r->nranks, "machine",
+			      r->machine, "bytes", (json_int_t)r->bytes, "us", r->us, "algbw",
+			      figure(r->algbw), "busbw", figure(r->busbw), "bound_us",
+			      figure(r->bound_us), "limit", r->limit);
 
 	if (o && !json_dumpf(o, out, JSON_REAL_PRECISION(9)))
 		fputc('\n', out);
@@ -43,21 +50,25 @@ static void print_json(FILE *out, const struct cost_row *r)
 
 void cost_print_row(FILE *out, enum print_format format, const struct cost_row *r)
 {
-	char bound[32] = "";
+	char bound[32] = "", rates[64] = "";
 
 	if (format == FORMAT_CSV && r->bound_us >= 0)
 		snprintf(bound, sizeof(bound), "%.6f", r->bound_us);
 	else if (r->bound_us > 0)
 		snprintf(bound, sizeof(bound), "%.2f", r->us / r->bound_us);
+	if (r->algbw < 0)
+		snprintf(rates, sizeof(rates), format == FORMAT_CSV ? "," : "%9s %9s", "-", "-");
+	else
+		snprintf(rates, sizeof(rates), format == FORMAT_CSV ? "%.6f,%.6f" : "%9.3f %9.3f",
+			 r->algbw, r->busbw);
 	if (format == FORMAT_JSON) {
 		print_json(out, r);
 	} else if (format == FORMAT_CSV) { /* the texts have no quotes */
-		fprintf(out, "%s,%u,\"%s\",%" PRIu64 ",%.6f,%.6f,%.6f,%s,\"%s\"\n", r->schedule,
-			r->nranks, r->machine, r->bytes, r->us, r->algbw, r->busbw, bound,
-			r->limit);
+		fprintf(out, "%s,%u,\"%s\",%" PRIu64 ",%.6f,%s,%s,\"%s\"\n", r->schedule, r->nranks,
+			r->machine, r->bytes, r->us, rates, bound, r->limit);
 	} else {
-		fprintf(out, "%12" PRIu64 " %12.2f %9.3f %9.3f %7s  %s\n", r->bytes, r->us,
-			r->algbw, r->busbw, *bound ? bound : "-", r->limit);
+		fprintf(out, "%12" PRIu64 " %12.2f %s %7s  %s\n", r->bytes, r->us, rates,
+			*bound ? bound : "-", r->limit);
 	}
 }
 
@@ -126,9 +137,9 @@ static void print_size(const struct contest *x, const struct cost_row *first, vo
 static void print_section(const struct contest *x, const struct cost_row *first, void *out)
 {
 	fprintf(out,
-		"%s, %u ranks on %s: the best at each size, predicted\n%12s %12s %9s %9s %7s  %s\n",
-		first->contract, first->nranks, first->machine, "bytes", "us", "algbw", "busbw",
-		"x bound", "schedule; the next best");
+		"%s, %u ranks%s%s: the best at each size, predicted\n%12s %12s %9s %9s %7s  %s\n",
+		first->contract, first->nranks, *first->machine ? " on " : "", first->machine,
+		"bytes", "us", "algbw", "busbw", "x bound", "schedule; the next best");
 	walk(x, first, out, print_size);
 }
 

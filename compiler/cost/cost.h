@@ -80,6 +80,11 @@ struct simulation *simulation_new(struct ctx *c, const struct program *p, uint32
  *  not; nothing is reported. In c->arena. */
 struct simulation *simulation_of_one(struct ctx *c, const struct program *one, struct machine *m);
 
+/** The same of a pipeline's program (pipe/pipe.h): a message is a block, and `takes` has, by site, the seconds of
+ *  a computation. `m`: NULL: messages take no time. */
+struct simulation *simulation_of_pipeline(struct ctx *c, const struct program *p,
+					  const double *takes, struct machine *m);
+
 struct predicted {
 	double seconds;
 	/* Of the longest chain of messages, each of which leaves when the one before it arrives, or when its
@@ -140,11 +145,12 @@ struct simulated {
 /* ---- contest.c: rows of the table ------------------------------------------------------------------ */
 
 struct cost_row {
-	const char *file, *schedule, *contract, *machine;
+	const char *file, *schedule, *contract;
+	const char *machine; /* "": none */
 	uint32_t nranks;
 	int64_t root; /* below 0: none is chosen */
 	uint64_t bytes;
-	double us, algbw, busbw; /* GB/s of 10^9 bytes */
+	double us, algbw, busbw; /* GB/s of 10^9 bytes; below 0: a pipeline has none */
 	double bound_us;	 /* below 0: not known */
 	const char *limit;
 };

@@ -62,7 +62,7 @@ static bool find_path(struct ctx *c, struct simulation *s, uint32_t fifo, const 
 	const struct fifo *f = &s->p->fifos[fifo];
 	struct load *x = &s->loads[fifo];
 
-	if (f->src == f->dst)
+	if (f->src == f->dst || !s->m->nlinks)
 		return true;
 	x->path = s->one ? orbit_path(s->m, f->dst) : machine_path(s->m, f->src, f->dst);
 	if (!x->path.n)
@@ -83,9 +83,13 @@ static bool take_task(struct ctx *c, struct simulation *s, uint32_t task, const 
 		const struct op *o = &t->ops[i];
 		uint32_t out = op_out(o);
 
+		if (op_kind(o) == OP_FRESH && s->takes)
+			s->computes += share[i] = s->takes[o->site];
 		if (op_kind(o) == OP_WAIT || op_kind(o) == OP_FRESH)
 			continue;
-		share[i] = len ? share_of(s->p, o, len[i]) : (double)o->n / s->p->buffers[0].chunks;
+		share[i] = len	      ? share_of(s->p, o, len[i])
+			   : s->takes ? 1
+				      : (double)o->n / s->p->buffers[0].chunks;
 		s->moved += share[i];
 		if (o->n && share[i] / o->n > s->longest)
 			s->longest = share[i] / o->n;
@@ -114,13 +118,15 @@ static double usual_tile(const struct simulation *s)
 	return (double)choice_slotted_tile(CPU_TILE_BYTES, CPU_SLOT_BYTES, most, weight);
 }
 
-/* `len`: NULL: the program is a quotient, of buffers that are cut alike. */
+/* `len`: NULL: the program is a pipeline's, or a quotient of buffers that are cut alike. */
 static struct simulation *load(struct ctx *c, const struct program *p, uint32_t *const *len,
-			       struct machine *m)
+			       const double *takes, struct machine *m)
 {
 	struct simulation *s = ARENA_NEW(c->arena, struct simulation);
 
-	*s = (struct simulation){ .p = p, .m = m, .slots = c->slots, .one = !len };
+	*s = (struct simulation){
+		.p = p, .m = m, .slots = c->slots, .takes = takes, .one = !len && !takes
+	};
 	s->loads = ARENA_ARRAY(c->arena, struct load, p->nfifos);
 	s->shares = ARENA_ARRAY(c->arena, double *, p->ntasks);
 	s->uses = ARENA_ARRAY(c->arena, struct link_use, m->nlinks);
@@ -139,11 +145,20 @@ static struct simulation *load(struct ctx *c, const struct program *p, uint32_t 
 struct simulation *simulation_new(struct ctx *c, const struct program *p, uint32_t *const *len,
 				  struct machine *m, uint64_t tile)
 {
-	struct simulation *s = load(c, p, len, m);
+	struct simulation *s = load(c, p, len, NULL, m);
 
 	if (s)
 		s->tile = tile == UINT64_MAX ? usual_tile(s) : (double)tile;
 	return s;
+}
+
+struct simulation *simulation_of_pipeline(struct ctx *c, const struct program *p,
+					  const double *takes, struct machine *m)
+{
+	struct machine *without = ARENA_NEW(c->arena, struct machine);
+
+	without->nranks = without->nnodes = p->nranks;
+	return load(c, p, NULL, takes, m ? m : without);
 }
 
 struct simulation *simulation_of_one(struct ctx *c, const struct program *one, struct machine *m)
@@ -155,7 +170,7 @@ struct simulation *simulation_of_one(struct ctx *c, const struct program *one, s
 			return NULL;
 	if (!one->nbuffers || !orbit_turns(m))
 		return NULL;
-	s = load(c, one, NULL, m);
+	s = load(c, one, NULL, NULL, m);
 	for (uint32_t l = 0; l < m->nlinks && s; l++)
 		if (s->uses[l].shared)
 			return NULL;

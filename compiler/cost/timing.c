@@ -411,12 +411,25 @@ static void let_go(struct timing *r, uint32_t f, const struct chain *chain)
 	}
 }
 
+/* An operation inside the rank, which takes its worker `takes`. */
+static void work_on(struct timing *r, uint32_t task, uint32_t row, double bytes, int64_t takes)
+{
+	int64_t at = work(r, task, RECV, takes);
+
+	if (r->noted) {
+		note_op(r, task, row, 0, NONE, NONE, bytes);
+		note_end(r, r->noted->nops - 1, at);
+	}
+	end_op(r, task, at, &r->tasks[task].chain);
+}
+
 /* Starts an operation. Whether it has finished. */
 static bool start_op(struct timing *r, uint32_t task, uint32_t row)
 {
 	const struct op *o = &r->p->tasks[task].ops[row];
 	double bytes = r->s->shares[task][row] * r->block;
 	struct task_run *t = &r->tasks[task];
+	enum flight_state was;
 	struct flow *q;
 	struct flight *x;
 	uint64_t k;
@@ -436,22 +449,23 @@ static bool start_op(struct timing *r, uint32_t task, uint32_t row)
 		k = q->started[RECV]++;
 		x = &q->flights[k];
 		x->takes = r->step + moving(r, o, bytes);
+		was = x->state;
 		if (r->noted)
 			note_op(r, task, row, 0, row_of(r, o->fifo, k), NONE, bytes);
-		let_go(r, o->fifo, &t->chain);
-		if (x->state == THERE)
+		let_go(r, o->fifo, &t->chain); /* may receive it */
+		if (was == THERE)
 			receive(r, x, &t->chain);
-		else if (x->state == KNOWN && !r->works)
+		else if (was == KNOWN && !r->works)
 			receive(r, x, x->at > r->now ? &x->chain : &t->chain);
 		return false;
 	case OP_WAIT: return !await(r, task, o);
 	case OP_COPY:
-	case OP_REDUCE_INTO:
-		if (r->noted)
-			note_op(r, task, row, 0, NONE, NONE, bytes);
-		end_op(r, task, work(r, task, RECV, moving(r, o, bytes)), &t->chain);
-		return false;
+	case OP_REDUCE_INTO: work_on(r, task, row, bytes, moving(r, o, bytes)); return false;
 	case OP_FRESH:
+		if (!r->s->takes)
+			return true;
+		work_on(r, task, row, 0, ticks(r, r->s->shares[task][row]));
+		return false;
 	case OP_RECV_SEND:
 	case OP_REDUCE_SEND: break;
 	}
@@ -816,7 +830,7 @@ static void choose_ticks(struct timing *r)
 			     (cost->reduce > 0 ? 1 / cost->reduce : 0);
 	int e;
 
-	most = s->moved * r->block * moves;
+	most = s->computes + s->moved * r->block * moves;
 	for (uint32_t f = 0; f < r->p->nfifos; f++) {
 		const struct load *x = &s->loads[f];
 		double messages = (double)r->p->fifos[f].nsends * r->ntiles;

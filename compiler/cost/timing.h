@@ -26,12 +26,15 @@ struct simulation {
 	struct machine *m;
 	bool one; /* p is a quotient: rank 0 in place of all (orbit.c) */
 	uint32_t slots;
-	double tile;	    /* of a lowered program: the most bytes of a cell in a tile */
-	struct load *loads; /* by FIFO */
-	double **shares;    /* by task and row: bytes of the operation / bytes of a block */
-	double longest;	    /* ... of a cell, the most; */
-	double shortest;    /* ... the least */
-	double moved;	    /* ... of all operations */
+	double tile;	     /* of a lowered program: the most bytes of a cell in a tile */
+	struct load *loads;  /* by FIFO */
+	const double *takes; /* of a pipeline: by site, seconds of a computation; else NULL */
+	double **
+		shares; /* by task and row: bytes of the operation / bytes of a block; or those seconds */
+	double computes; /* s: all computations */
+	double longest;	 /* ... of a cell, the most; */
+	double shortest; /* ... the least */
+	double moved;	 /* ... of all operations */
 	struct link_use *uses;
 	uint32_t nmessages;
 };

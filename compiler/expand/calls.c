@@ -88,7 +88,7 @@ static void bind_arguments(struct cursor *v, const struct stmt *s, uint32_t at)
 		const struct buffer_def *b = next_formal(&f, &number);
 		if (b) {
 			bind_view(v, b->sym,
-				  (struct view){ .first = (uint32_t)v->entries[at],
+				  (struct view){ .first = spread_same(v->entries[at]),
 						 .part = (uint32_t)v->entries[at + 1] });
 			at++;
 		} else {
@@ -300,7 +300,9 @@ static void within_table(struct cursor *v, const struct stmt *s)
 		v->nmembers = start;
 		enter(v, s, s->body);
 		v->nmembers = nmembers;
-		cursor_stand(v, (struct group){ .number = number, .size = n, .first = start });
+		cursor_stand(v, (struct group){ .number = spread_same(number),
+						.size = n,
+						.first = spread_same(start) });
 		return;
 	}
 	v->nmembers = start;
@@ -354,19 +356,19 @@ void cursor_within(struct cursor *v, const struct stmt *s)
 	struct group g = v->here;
 	if (v->stopped || count == 0 || !members_are_ranks(v, s, first, count, stride))
 		return;
-	int64_t number = count == 1 ? 0 : (g.number - first) / stride;
-	if (number < 0 || number >= count || first + number * stride != g.number)
+	int64_t number = count == 1 ? 0 : (g.number.base - first) / stride;
+	if (number < 0 || number >= count || first + number * stride != g.number.base)
 		return;
 	if (count == 1)
 		stride = 1;
 	enter(v, s, s->body);
-	cursor_stand(v, (struct group){ .number = number,
+	cursor_stand(v, (struct group){ .number = spread_same(number),
 					.size = count,
-					.first = g.first + g.stride * first,
+					.first = spread_same(g.first.base + g.stride * first),
 					.stride = g.stride * stride });
 	if (g.stride)
 		return;
-	v->here.first = v->nmembers; /* a part of a group that is given by a table */
+	v->here.first = spread_same(v->nmembers); /* a part of a group that is given by a table */
 	for (int64_t i = 0; i < count; i++)
 		add_member(v, cursor_whole(v, &g, first + i * stride));
 }
@@ -400,7 +402,7 @@ bool cursor_scratch(struct cursor *v, const struct stmt *s)
 	}
 	v->stopped = false;
 	bind_view(v, s->buffer->sym,
-		  (struct view){ v->top, v->part, (uint32_t)parts, (uint32_t)inner });
+		  (struct view){ spread_same(v->top), v->part, (uint32_t)parts, (uint32_t)inner });
 	struct op o = cursor_site(v, s)->op;
 	struct lane *l = &v->lanes[v->lane];
 	o.cell = v->top;

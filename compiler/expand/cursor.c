@@ -75,10 +75,11 @@ uint64_t cursor_touched(struct cursor *v)
 
 void cursor_start(struct cursor *v, const struct stmt *body, uint32_t rank)
 {
-	struct group whole = {
-		.number = rank, .size = v->program->nranks, .first = 0, .stride = 1
-	};
+	struct group whole = { .number = { .base = rank, .step = v->squad != NULL },
+			       .size = v->program->nranks,
+			       .stride = 1 };
 	bind_undo(v, 0);
+	v->whole = whole;
 	v->c_stack = __builtin_frame_address(0);
 	v->call = ++v->ncalls;
 	v->rank = rank;
@@ -89,7 +90,7 @@ void cursor_start(struct cursor *v, const struct stmt *body, uint32_t rank)
 	v->part = 1;
 	v->depth = 0;
 	v->nentries = v->nfixed;
-	v->nrows = v->noutside = 0;
+	v->nrows = v->noutside = v->nargs = 0;
 	for (uint32_t i = 0; i < v->nlanes; i++)
 		v->lane_of[v->lanes[i].path] = 0;
 	v->nlanes = 0;

@@ -108,17 +108,49 @@ struct links {
 };
 
 struct cursor;
+struct squad;
+struct mask;
 /** Runs the topology's body for every rank. Reports E0204, E0205, E0306, E0501. */
 void links_make(struct links *l, struct cursor *v, const struct decl *topology);
 bool links_has(const struct links *l, uint32_t src, uint32_t dst);
 
 /* ---- state of the run ---------------------------------------------------------------------- */
 
+/* A number on the ranks that run: base on rank number 0 of the squad (squad.h), and `step` more on
+ * each next one; or, if `step` is BY_RANK, v[i] on rank number i. Of one rank it is always the same.
+ * It is undefined for ranks that did not run when it was made. Fits in two registers. */
+struct spread {
+	union {
+		int64_t base;
+		const int64_t *v;
+	};
+	int64_t step;
+};
+
+#define BY_RANK INT64_MIN
+
+static inline struct spread spread_same(int64_t value)
+{
+	return (struct spread){ .base = value };
+}
+
+static inline bool spread_is_same(const struct spread *x)
+{
+	return x->step == 0;
+}
+
 /* Chunks of a buffer, as a name has them: parts of `part` cells each, from cell `first` on. */
 struct view {
-	uint32_t first, part, parts;
+	struct spread first;
+	uint32_t part, parts;
 	uint32_t inner; /* parts of a block; 0: one pair of brackets */
 };
+
+/* Of one rank. */
+static inline uint32_t view_cell(const struct view *w)
+{
+	return (uint32_t)w->first.base;
+}
 
 enum bind_kind {
 	B_NONE,
@@ -133,11 +165,14 @@ struct bind {
 	enum bind_kind kind;
 	uint64_t call; /* the call that bound it; 0: fixed for the instance */
 	union {
-		int64_t value;
+		struct spread number;
 		struct view view;
 		struct {
 			const struct expr *expr;
 			uint32_t at, n; /* TABLE; LAZY: room for the entries, if it is a table */
+			/* LAZY: values on the ranks of `known`; NULL: of one rank */
+			int64_t *values;
+			struct mask *known;
 		};
 	};
 };
@@ -145,8 +180,8 @@ struct bind {
 /* The group of the current `rank` and `N`, or all ranks. Number k of the group is rank first +
  * stride * k of the whole program; without a stride, first is a row of members. */
 struct group {
-	int64_t number, size; /* rank, N */
-	int64_t first, stride;
+	struct spread number, first; /* number: rank */
+	int64_t size, stride;	     /* size: N */
 };
 
 /* A running list of statements. */
@@ -212,6 +247,7 @@ struct cursor {
 	 * statement in this loop with the same views. */
 	bool (*behind)(void *arg, const struct stmt *s, const struct op *o);
 	void *behind_arg;
+	struct squad *squad; /* NULL: one rank runs */
 	int64_t report_rank; /* rank of reports, or NO_RANK */
 	uint32_t rank;
 	uint64_t rank_key;
@@ -237,8 +273,11 @@ struct cursor {
 	uint32_t depth;		 /* open calls of procs and fns */
 	uint32_t deepest;	 /* the greatest depth, within a call for the cache */
 	struct group here, home; /* of the statement; of its call */
-	uint32_t part;		 /* cells in a part of the call's views: scratch has such parts */
-	int64_t *entries;	 /* of tables, and arguments */
+	struct group whole;	 /* all ranks */
+	struct spread *args;	 /* of open calls of fns */
+	uint32_t nargs, capargs;
+	uint32_t part;	  /* cells in a part of the call's views: scratch has such parts */
+	int64_t *entries; /* of tables, and arguments */
 	uint32_t nentries, capentries, nfixed;
 	struct row *rows;
 	uint32_t nrows, caprows;
@@ -305,7 +344,7 @@ struct cursor {
 };
 
 void cursor_init(struct cursor *v, struct ctx *c, struct program *p, struct arena *a, bool quiet);
-/** Begins a list of statements (or NULL: expressions alone) for a rank. */
+/** Begins a list of statements (or NULL: expressions alone) for a rank, or the squad from it on. */
 void cursor_start(struct cursor *v, const struct stmt *body, uint32_t rank);
 /** From now on it stops when the context's work is spent. */
 void cursor_may_stop(struct cursor *v);
@@ -330,8 +369,8 @@ static inline uint32_t cursor_most_cells(const struct cursor *v)
 /* Rare paths are not inlined, so that common paths have more registers. */
 #define RARE __attribute__((noinline))
 
-/** The value of an expression that is no leaf; see eval(). */
-int64_t eval_tree(struct cursor *v, const struct expr *e);
+/** The value of an expression that is no leaf; see eval_all(). */
+struct spread eval_tree(struct cursor *v, const struct expr *e);
 /** The value of an expression without `rank`. False: it failed, which is reported. */
 bool eval_fixed(struct cursor *v, const struct expr *e, int64_t *value);
 /** Evaluates a table; returns the number of its entries, v->entries[*at] on. */
@@ -360,18 +399,31 @@ void bind_lazy(struct cursor *v, const struct symbol *s, const struct expr *e);
 /** Binds the parameters and lets of d's topology, all lazy. */
 void bind_topology(struct cursor *v, const struct decl *d);
 
-/** The value; 0 and v->stopped if it fails, which is reported (E0204). Inline for names, `rank`,
- *  `N` and numbers, as most expressions are. */
-static inline int64_t eval(struct cursor *v, const struct expr *e)
+/** The value on the ranks that run; 0 and v->stopped if it fails, which is reported (E0204). Inline
+ *  for names, `rank`, `N` and numbers, as most expressions are. */
+static inline struct spread eval_all(struct cursor *v, const struct expr *e)
 {
 	if (e->kind == E_NAME && v->binds[e->sym->id].kind == B_NUMBER)
-		return v->binds[e->sym->id].value;
+		return v->binds[e->sym->id].number;
 	if (e->kind == E_RANK)
 		return v->here.number;
 	if (e->kind == E_N)
-		return v->here.size;
-	return e->kind == E_INT ? e->value : eval_tree(v, e);
+		return spread_same(v->here.size);
+	return e->kind == E_INT ? spread_same(e->value) : eval_tree(v, e);
 }
+
+/** The value on the one rank that runs. */
+static inline int64_t eval(struct cursor *v, const struct expr *e)
+{
+	return eval_all(v, e).base;
+}
+
+enum known { NEVER, ALWAYS, SOMETIMES };
+
+/** Whether a condition holds on the ranks that run: on none, on all, or on those of *yes. */
+enum known eval_holds(struct cursor *v, const struct expr *e, struct mask *yes);
+/** Adds work to the counts of the ranks of a squad. (squad_eval.c) False: it has ended. */
+bool squad_works(struct squad *b, uint64_t work);
 
 /** The value, if it has one; a failure is not reported, and does not stop the rank. */
 bool eval_quietly(struct cursor *v, const struct expr *e, int64_t *value);
@@ -380,6 +432,8 @@ bool eval_quietly(struct cursor *v, const struct expr *e, int64_t *value);
 static inline bool eval_work(struct cursor *v, struct span text, struct span report)
 {
 	uint64_t work = 1 + (text.hi - text.lo) / 8;
+	if (v->squad)
+		return squad_works(v->squad, work);
 	v->idle += work;
 	v->work->done += work;
 	return (v->idle <= LIMIT_IDLE_WORK && v->work->done <= v->most_work) ||
@@ -391,8 +445,8 @@ static inline void bind_changed(struct cursor *v, uint32_t symbol)
 {
 	const struct bind *b = &v->binds[symbol];
 	struct changed *c = &v->changed[symbol];
-	if (b->kind == B_NUMBER && c->value != b->value)
-		*c = (struct changed){ b->value, ++v->now };
+	if (b->kind == B_NUMBER && c->value != b->number.base)
+		*c = (struct changed){ b->number.base, ++v->now };
 	else if (b->kind == B_LAZY || b->kind == B_TABLE)
 		c->at = ++v->now;
 }
@@ -400,7 +454,7 @@ static inline void bind_changed(struct cursor *v, uint32_t symbol)
 /** Sets the group for `rank` and `N`. */
 static inline void cursor_stand(struct cursor *v, struct group here)
 {
-	if (v->here.number != here.number)
+	if (v->here.number.base != here.number.base)
 		v->rank_changed = ++v->now;
 	if (v->here.size != here.size)
 		v->size_changed = ++v->now;
@@ -417,12 +471,17 @@ static inline struct bind *bind_own(struct cursor *v, const struct symbol *s, en
 	return b;
 }
 
+static inline void bind_spread(struct cursor *v, const struct symbol *s, struct spread value)
+{
+	bind_own(v, s, B_NUMBER)->number = value;
+	struct changed *c = &v->changed[s->id];
+	if (c->value != value.base)
+		*c = (struct changed){ value.base, ++v->now };
+}
+
 static inline void bind_number(struct cursor *v, const struct symbol *s, int64_t value)
 {
-	bind_own(v, s, B_NUMBER)->value = value;
-	struct changed *c = &v->changed[s->id];
-	if (c->value != value)
-		*c = (struct changed){ value, ++v->now };
+	bind_spread(v, s, spread_same(value));
 }
 
 static inline void bind_view(struct cursor *v, const struct symbol *s, struct view view)
@@ -441,7 +500,10 @@ static inline void bind_table(struct cursor *v, const struct symbol *s, uint32_t
 /* ---- fns.c */
 
 /** The value of a call of a fn; 0 and v->stopped if it fails. */
-int64_t fn_call(struct cursor *v, const struct expr *e);
+struct spread fn_call(struct cursor *v, const struct expr *e);
+/** Runs the body; the arguments, v->args from `at` on, are bound for it alone. `rank` and `N` are
+ *  the caller's. */
+struct spread fn_run(struct cursor *v, const struct expr *e, uint32_t at);
 /* The dependencies of a fn's value, besides its arguments. */
 struct fn_needs {
 	bool rank, n;
@@ -480,8 +542,8 @@ bool cursor_scratch(struct cursor *v, const struct stmt *s);
 /* The rank of the whole program that has a number in a group. */
 static inline uint32_t cursor_whole(const struct cursor *v, const struct group *g, int64_t number)
 {
-	return g->stride ? (uint32_t)(g->first + g->stride * number)
-			 : v->members[g->first + number];
+	return g->stride ? (uint32_t)(g->first.base + g->stride * number)
+			 : v->members[g->first.base + number];
 }
 
 /* ---- lanes.c */

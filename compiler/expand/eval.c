@@ -5,7 +5,7 @@
  * fails. The first failure stops the rank; evaluations while the recursion returns have no effect.
  * O(nodes), plus the cost of called fns.
  */
-#include "compiler/expand/cursor.h"
+#include "compiler/expand/squad.h"
 #include "lang/number/number.h"
 
 #include <inttypes.h>
@@ -41,6 +41,8 @@ void bind_lazy(struct cursor *v, const struct symbol *s, const struct expr *e)
 	b->expr = e;
 	b->at = v->nentries;
 	b->n = e->kind == E_TABLE ? e->nargs : 0;
+	if (v->squad)
+		squad_late(v->squad, b);
 	bind_changed(v, s->id);
 	for (uint32_t i = 0; i < b->n; i++)
 		eval_push(v, 0);
@@ -77,9 +79,7 @@ static struct asking enter_home(struct cursor *v, const struct symbol *s)
 {
 	struct asking a = { v->here, v->depth, v->deepest, v->c_used };
 	v->depth = 0;
-	cursor_stand(v, s->owner ? v->home
-				 : (struct group){ v->rank, v->program->nranks, .first = 0,
-						   .stride = 1 });
+	cursor_stand(v, s->owner ? v->home : v->whole);
 	return a;
 }
 
@@ -91,15 +91,16 @@ static void leave_home(struct cursor *v, const struct asking *a)
 	v->c_used = a->c_used;
 }
 
-/* Evaluates a lazy name, and binds it to its value. */
-static int64_t lazy(struct cursor *v, const struct symbol *s)
+/* Evaluates a lazy name, and binds it to its value, if all ranks run. */
+static struct spread lazy(struct cursor *v, const struct symbol *s)
 {
-	const struct bind *b = &v->binds[s->id];
+	struct bind b = v->binds[s->id];
 	struct asking by = enter_home(v, s);
-	int64_t value = eval(v, b->expr);
+	bool whole = !v->squad || squad_is_whole(v->squad);
+	struct spread value = !v->squad ? eval_all(v, b.expr) : squad_lazy(v->squad, &b, whole);
 	leave_home(v, &by);
-	if (!v->stopped)
-		bind_number(v, s, value);
+	if (whole && !v->stopped)
+		bind_spread(v, s, value);
 	return value;
 }
 
@@ -119,7 +120,9 @@ uint32_t eval_table_of(struct cursor *v, const struct symbol *s, uint32_t *at)
 	const struct bind *b = &v->binds[s->id];
 	struct bind lazy = *b;
 	*at = b->at;
-	if (b->kind == B_TABLE)
+	if (v->squad)
+		squad_fail(v->squad);
+	if (b->kind == B_TABLE || v->squad)
 		return b->n;
 	struct asking by = enter_home(v, s);
 	uint32_t i = lazy.at;
@@ -135,58 +138,125 @@ uint32_t eval_table_of(struct cursor *v, const struct symbol *s, uint32_t *at)
 	return lazy.n;
 }
 
-static int64_t entry(struct cursor *v, const struct expr *e)
+static struct spread entry(struct cursor *v, const struct expr *e)
 {
 	uint32_t at, n = eval_table_of(v, e->sym, &at);
 	int64_t i = v->stopped ? 0 : eval(v, e->a);
 	if (v->stopped)
-		return 0;
+		return spread_same(0);
 	if ((uint64_t)i < n)
-		return v->entries[at + i];
-	if (n == 0)
-		return cursor_fail(v, e->span, "entry %" PRId64 " of a table without entries", i);
+		return spread_same(v->entries[at + i]);
+	if (n == 0) {
+		cursor_fail(v, e->span, "entry %" PRId64 " of a table without entries", i);
+		return spread_same(0);
+	}
 	cursor_fail(v, e->span, "entry %" PRId64 " of a table that has entries 0 to %u", i, n - 1);
 	diag_help(v->ctx->diags, v->fault,
 		  e->a->kind == E_NAME ? "`%s[%s %% %u]` wraps around"
 				       : "`%s[(%s) %% %u]` wraps around",
 		  e->name.name, lang_expr_text(v->arena, e->a), n);
-	return 0;
+	return spread_same(0);
 }
 
 /* ---- operators ------------------------------------------------------------------------ */
 
 /* E0204: the operation has no result. */
-static RARE int64_t none(struct cursor *v, const struct expr *e, int64_t a, int64_t b)
+static RARE struct spread none(struct cursor *v, const struct expr *e, int64_t a, int64_t b)
 {
 	char why[NUMBER_TEXT];
 
 	number_fault(why, e, a, b);
-	return cursor_fail(v, e->span, "%s", why);
+	return spread_same(cursor_fail(v, e->span, "%s", why));
 }
 
-static int64_t unary(struct cursor *v, const struct expr *e)
+/* x op y, for the operator of `e`. */
+static inline struct spread binary(struct cursor *v, const struct expr *e, struct spread x,
+				   struct spread y)
 {
-	int64_t a = eval(v, e->a);
-	struct number r = number_unary(e->op, a);
-	return r.is ? r.value : none(v, e, a, 0);
+	if (!spread_is_same(&x) || !spread_is_same(&y))
+		return spread_binary(v->squad, e->op, &x, &y);
+	struct number r = number_binary(e->op, x.base, y.base);
+	return r.is ? spread_same(r.value) : none(v, e, x.base, y.base);
+}
+
+static struct spread unary(struct cursor *v, const struct expr *e)
+{
+	struct mask yes;
+	if (e->op == OP_NOT) {
+		enum known is = eval_holds(v, e->a, &yes);
+		return is != SOMETIMES ? spread_same(is == NEVER) : squad_number(v->squad, &yes, 0);
+	}
+	struct spread x = eval_all(v, e->a);
+	if (!spread_is_same(&x))
+		return spread_unary(v->squad, e->op, &x);
+	struct number r = number_unary(e->op, x.base);
+	return r.is ? spread_same(r.value) : none(v, e, x.base, 0);
+}
+
+/* ---- conditions ------------------------------------------------------------------------- */
+
+static bool is_logic(const struct expr *e)
+{
+	return e->kind == E_BINARY && (e->op == OP_OR || e->op == OP_AND);
+}
+
+/* a && b, a || b: b only for the ranks that a does not decide. */
+static RARE enum known logic(struct cursor *v, const struct expr *e, struct mask *yes)
+{
+	bool or = e->op == OP_OR;
+	enum known is = eval_holds(v, e->a, yes);
+	if (is == (or ? ALWAYS : NEVER) || v->stopped)
+		return is;
+	return is == SOMETIMES ? squad_logic(v->squad, e, yes) : eval_holds(v, e->b, yes);
+}
+
+enum known eval_holds(struct cursor *v, const struct expr *e, struct mask *yes)
+{
+	if (is_logic(e))
+		return logic(v, e, yes);
+	bool compares = v->squad && e->kind == E_BINARY && spread_compares(e->op);
+	struct spread x = eval_all(v, compares ? e->a : e);
+	if (compares) {
+		struct spread y = eval_all(v, e->b);
+		if (!spread_is_same(&x) || !spread_is_same(&y))
+			return squad_compare(v->squad, e->op, &x, &y, yes);
+		x = binary(v, e, x, y);
+	}
+	if (!spread_is_same(&x))
+		return squad_compare(v->squad, OP_NE, &x, &(struct spread){ .base = 0 }, yes);
+	return x.base ? ALWAYS : NEVER;
+}
+
+/* a ? b : c: b for the ranks on which a holds, c for the remaining ranks. */
+static RARE struct spread choice(struct cursor *v, const struct expr *e)
+{
+	struct mask yes;
+	enum known is = eval_holds(v, e->a, &yes);
+	return is == SOMETIMES ? squad_choice(v->squad, e, &yes)
+			       : eval_all(v, is == ALWAYS ? e->b : e->c);
 }
 
 /* ---- calls ---------------------------------------------------------------------------- */
 
-static int64_t builtin(struct cursor *v, const struct expr *e)
+static struct spread builtin(struct cursor *v, const struct expr *e)
 {
 	if (e->builtin == BUILTIN_LEN)
-		return e->args->sym->value->nargs;
-	int64_t a = eval(v, e->args), b;
+		return spread_same(e->args->sym->value->nargs);
+	struct spread a = eval_all(v, e->args);
+	bool least = e->builtin == BUILTIN_MIN;
 	if (v->stopped)
-		return 0;
-	if (e->builtin != BUILTIN_MIN && e->builtin != BUILTIN_MAX) {
-		struct number r = number_function(e->builtin, a);
-		return r.is ? r.value : none(v, e, a, 0);
+		return spread_same(0);
+	if (!least && e->builtin != BUILTIN_MAX) {
+		if (!spread_is_same(&a))
+			return spread_function(v->squad, e->builtin, &a);
+		struct number r = number_function(e->builtin, a.base);
+		return r.is ? spread_same(r.value) : none(v, e, a.base, 0);
 	}
-	for (const struct expr *x = e->args->next; x; x = x->next) {
-		b = eval(v, x);
-		if ((b < a) == (e->builtin == BUILTIN_MIN))
+	for (const struct expr *x = e->args->next; x && !v->stopped; x = x->next) {
+		struct spread b = eval_all(v, x);
+		if (!spread_is_same(&a) || !spread_is_same(&b))
+			a = spread_end(v->squad, least, &a, &b);
+		else if ((b.base < a.base) == least)
 			a = b;
 	}
 	return a;
@@ -204,19 +274,21 @@ bool eval_too_much(struct cursor *v, struct span report)
 	return false;
 }
 
-static RARE int64_t logic(struct cursor *v, const struct expr *e)
+/* The value of a condition. */
+static RARE struct spread truth(struct cursor *v, const struct expr *e)
 {
-	int64_t a = eval(v, e->a);
-	return (a != 0) == (e->op == OP_OR) ? a != 0 : eval(v, e->b) != 0;
+	struct mask yes;
+	enum known is = logic(v, e, &yes);
+	return is != SOMETIMES ? spread_same(is == ALWAYS) : squad_number(v->squad, &yes, 1);
 }
 
-static RARE int64_t other(struct cursor *v, const struct expr *e)
+static RARE struct spread other(struct cursor *v, const struct expr *e)
 {
 	switch (e->kind) {
 	case E_NAME: return lazy(v, e->sym);
-	case E_BINARY: return logic(v, e);
+	case E_BINARY: return truth(v, e);
 	case E_UNARY: return unary(v, e);
-	case E_COND: return eval(v, e->a) ? eval(v, e->b) : eval(v, e->c);
+	case E_COND: return choice(v, e);
 	case E_CALL: return builtin(v, e);
 	case E_ENTRY: return entry(v, e);
 	case E_INT:
@@ -225,23 +297,21 @@ static RARE int64_t other(struct cursor *v, const struct expr *e)
 	case E_TABLE:
 	case E_TERM: break;
 	}
-	return 0;
+	return spread_same(0);
 }
 
 /* Evaluates a chain, such as (rank - s) % N, from its leftmost operand on. */
-int64_t eval_tree(struct cursor *v, const struct expr *e)
+struct spread eval_tree(struct cursor *v, const struct expr *e)
 {
 	const struct expr *x = e->first;
 	if (!x && e->kind == E_CALL && e->builtin == BUILTIN_NONE)
 		return fn_call(v, e); /* not in other(): deep recursion needs small frames */
 	if (!x)
 		return other(v, e);
-	int64_t a = eval(v, x), b;
+	struct spread a = eval_all(v, x);
 	do {
 		x = x->up;
-		b = eval(v, x->b);
-		struct number r = number_binary(x->op, a, b);
-		a = r.is ? r.value : none(v, x, a, b);
+		a = binary(v, x, a, eval_all(v, x->b));
 	} while (x != e);
 	return a;
 }

@@ -18,7 +18,7 @@
  * where the cache answered few calls, the next ones are run without a look-up, for twice as long
  * each time that this repeats.
  */
-#include "compiler/expand/cursor.h"
+#include "compiler/expand/squad.h"
 
 #include <string.h>
 
@@ -39,7 +39,8 @@ struct kept {
 };
 
 struct memo {
-	bool never;		     /* never cached: it has too many arguments, or a short body */
+	bool never; /* never cached: it has too many arguments, or a short body */
+	uint32_t nargs;
 	bool rank, n;		     /* the body mentions these */
 	const struct symbol **names; /* that it mentions; no parameters of it or its callees */
 	uint32_t nnames, capnames;
@@ -91,6 +92,7 @@ static struct memo *make_memo(struct cursor *v, const struct fn_def *f)
 	uint32_t n = 0;
 	ARENA_PUSH(v->arena, x.fns, x.nfns, x.capfns) = f;
 	eval_walk(v, f->body, false, mention, &x);
+	m->nargs = f->nparams;
 	m->never = f->nparams > MOST_ARGS ||
 		   (x.nfns == 1 && f->body->span.hi - f->body->span.lo <= SHORT_BODY);
 	for (uint32_t i = 0; i < m->nnames; i++)
@@ -126,12 +128,20 @@ bool fn_hangs_on(struct cursor *v, const struct symbol *fn, const struct symbol 
 
 /* ---- values ------------------------------------------------------------------------------- */
 
-static inline struct kept *place(const struct memo *m, const int64_t *args)
+static inline struct kept *place(const struct memo *m, const struct spread *args)
 {
 	uint64_t h = 0;
-	for (uint32_t i = 0; i < MOST_ARGS; i++)
-		h = (h ^ (uint64_t)args[i]) * 0x9e3779b97f4a7c15u;
+	for (uint32_t i = 0; i < m->nargs; i++)
+		h = (h ^ (uint64_t)args[i].base) * 0x9e3779b97f4a7c15u;
 	return &m->kept[(h ^ h >> 32) & (m->cap - 1)];
+}
+
+static inline bool is_of(const struct kept *k, const struct memo *m, const struct spread *args)
+{
+	bool is = k->at != 0;
+	for (uint32_t i = 0; i < m->nargs; i++)
+		is = is && k->args[i] == args[i].base;
+	return is;
 }
 
 /* Whether the fn's dependencies are unchanged since `since`. */
@@ -153,7 +163,8 @@ static RARE void grow(struct cursor *v, struct memo *m)
 	memset(m->kept, 0, m->cap * sizeof(*m->kept));
 }
 
-static RARE void keep(struct cursor *v, struct memo *m, const int64_t *args, const struct kept *new)
+static RARE void keep(struct cursor *v, struct memo *m, const struct spread *args,
+		      const struct kept *new)
 {
 	struct kept *k = place(m, args);
 	if (k->at && is_valid(v, m, k->at) && ++m->lost > m->cap && m->cap < MOST_KEPT) {
@@ -161,7 +172,8 @@ static RARE void keep(struct cursor *v, struct memo *m, const int64_t *args, con
 		k = place(m, args);
 	}
 	*k = *new;
-	memcpy(k->args, args, sizeof(k->args));
+	for (uint32_t i = 0; i < m->nargs; i++)
+		k->args[i] = args[i].base;
 	k->at = v->now;
 }
 
@@ -184,30 +196,33 @@ static RARE bool may_call(struct cursor *v, const struct expr *e)
 	return !v->stopped && eval_work(v, e->sym->fn->body->span, e->span);
 }
 
-/* Runs the body; the arguments, entries from `at` on, are bound for it alone. `rank` and `N`
- * are the caller's. */
-static inline __attribute__((always_inline)) int64_t run_body(struct cursor *v,
-							      const struct expr *e, uint32_t at)
+static inline __attribute__((always_inline)) struct spread
+run_body(struct cursor *v, const struct expr *e, uint32_t at)
 {
 	const struct fn_def *f = e->sym->fn;
 	uint32_t ntrail = v->ntrail;
-	int64_t r;
+	struct spread r;
 	if (!may_call(v, e))
-		return 0;
+		return spread_same(0);
 	for (uint32_t i = 0; i < f->nparams; i++) {
 		bind_hide(v, f->params[i]);
 		v->binds[f->params[i]->id].kind = B_NUMBER;
-		v->binds[f->params[i]->id].value = v->entries[at + i];
+		v->binds[f->params[i]->id].number = v->args[at + i];
 	}
 	v->depth++;
 	if (v->depth > v->deepest)
 		v->deepest = v->depth;
-	r = eval(v, f->body);
+	r = eval_all(v, f->body);
 	if (v->stopped && v->fault)
 		diag_calls_add(&v->fault->calls, e->span, e->name.name);
 	v->depth--;
 	bind_undo(v, ntrail);
 	return r;
+}
+
+struct spread fn_run(struct cursor *v, const struct expr *e, uint32_t at)
+{
+	return run_body(v, e, at);
 }
 
 /* Whether to look up a value. */
@@ -227,16 +242,13 @@ static inline bool worth_a_look(struct memo *m)
 	return true;
 }
 
-/* The cached value of a call with these arguments, if still valid; else NULL. The arguments are
- * entries from `at` on, padded with zeros to MOST_ARGS: calls nest deep, and must use little of C's
- * stack. */
+/* The cached value of a call with these arguments, v->args from `at` on, if still valid; else NULL.
+ * Calls nest deep, and must use little of C's stack. */
 static RARE const struct kept *find_kept(struct cursor *v, struct memo *m, uint32_t at,
 					 ptrdiff_t used)
 {
-	while (v->nentries < at + MOST_ARGS)
-		eval_push(v, 0);
-	const struct kept *k = place(m, v->entries + at);
-	if (!k->at || memcmp(k->args, v->entries + at, sizeof(k->args)) || !is_valid(v, m, k->at) ||
+	const struct kept *k = place(m, v->args + at);
+	if (!is_of(k, m, v->args + at) || !is_valid(v, m, k->at) ||
 	    v->idle + k->work > LIMIT_IDLE_WORK || v->depth + k->depth > LIMIT_CALL_DEPTH ||
 	    used + k->stack > v->c_room)
 		return NULL;
@@ -250,18 +262,18 @@ static RARE const struct kept *find_kept(struct cursor *v, struct memo *m, uint3
 }
 
 /* Runs the body, and caches its value. `used`: of C's stack. */
-static RARE int64_t run_and_keep(struct cursor *v, struct memo *m, const struct expr *e,
-				 uint32_t at, ptrdiff_t used)
+static RARE struct spread run_and_keep(struct cursor *v, struct memo *m, const struct expr *e,
+				       uint32_t at, ptrdiff_t used)
 {
 	uint64_t idle = v->idle;
 	uint32_t deepest = v->deepest;
 	ptrdiff_t c_used = v->c_used;
 	v->deepest = 0;
 	v->c_used = 0;
-	int64_t r = run_body(v, e, at);
+	struct spread r = run_body(v, e, at);
 	if (!v->stopped)
-		keep(v, m, v->entries + at,
-		     &(struct kept){ .value = r,
+		keep(v, m, v->args + at,
+		     &(struct kept){ .value = r.base,
 				     .work = v->idle - idle,
 				     .depth = v->deepest - v->depth,
 				     .stack = v->c_used - used });
@@ -270,20 +282,24 @@ static RARE int64_t run_and_keep(struct cursor *v, struct memo *m, const struct 
 	return r;
 }
 
-int64_t fn_call(struct cursor *v, const struct expr *e)
+struct spread fn_call(struct cursor *v, const struct expr *e)
 {
 	ptrdiff_t used = v->c_stack - (const char *)__builtin_frame_address(0);
-	uint32_t at = v->nentries;
+	uint32_t at = v->nargs;
+	struct spread r = spread_same(0);
+	if (v->squad)
+		return squad_fn(v->squad, e);
 	struct memo *m = memo_of(v, e->sym);
-	int64_t r = 0;
-	for (const struct expr *a = e->args; a; a = a->next)
-		eval_push(v, eval(v, a));
+	for (const struct expr *a = e->args; a; a = a->next) {
+		struct spread x = eval_all(v, a);
+		ARENA_PUSH(v->arena, v->args, v->nargs, v->capargs) = x;
+	}
 	bool look = !v->stopped && worth_a_look(m);
 	const struct kept *k = look ? find_kept(v, m, at, used) : NULL;
 	if (k)
-		r = k->value;
+		r = spread_same(k->value);
 	else if (!v->stopped)
 		r = look ? run_and_keep(v, m, e, at, used) : run_body(v, e, at);
-	v->nentries = at;
+	v->nargs = at;
 	return r;
 }

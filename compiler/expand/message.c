@@ -184,7 +184,7 @@ static RARE bool any_cells(struct cursor *v, const struct ref *ref, struct opsit
 		report_range(v, ref, c.before, c.what, c.count, lo, hi);
 		return false;
 	}
-	cells->lo = w.first + (uint32_t)(c.at + lo * c.size) * w.part;
+	cells->lo = view_cell(&w) + (uint32_t)(c.at + lo * c.size) * w.part;
 	cells->n = (uint32_t)((hi - lo) * c.size) * w.part;
 	return true;
 }
@@ -197,7 +197,7 @@ bool cursor_cells(struct cursor *v, const struct ref *ref, struct opsite *s, str
 	int64_t i = eval(v, ref->lo);
 	if ((uint64_t)i >= w->parts || v->stopped)
 		return !v->stopped && any_cells(v, ref, s, cells); /* which reports it */
-	*cells = (struct cells){ w->first + (uint32_t)i * w->part, w->part };
+	*cells = (struct cells){ view_cell(w) + (uint32_t)i * w->part, w->part };
 	return true;
 }
 
@@ -321,15 +321,15 @@ static void help_peer(struct cursor *v, struct diag *r, const struct expr *e, in
 	const char *open = simple ? "" : "(", *close = simple ? "" : ")";
 	bool loose = e->kind == E_COND || (e->kind == E_BINARY && e->op < OP_SHL);
 
-	if (peer == g->number && e->kind == E_BINARY && e->op == OP_BXOR)
+	if (peer == g->number.base && e->kind == E_BINARY && e->op == OP_BXOR)
 		diag_help(d, r,
 			  "`x ^ 0` is x; the partner that differs in bit k is `rank ^ (1 << k)`");
-	else if (peer == g->number && e->kind == E_RANK)
+	else if (peer == g->number.base && e->kind == E_RANK)
 		diag_help(
 			d, r,
 			"the peer is another rank, as in (rank + 1) %% N; to copy locally: copy X "
 			"into Y");
-	else if (peer == g->number)
+	else if (peer == g->number.base)
 		diag_help(
 			d, r,
 			"to leave it out: if rank != %s%s%s { ... }; to copy locally: copy X into Y",
@@ -356,11 +356,11 @@ static RARE bool report_peer(struct cursor *v, struct opsite *s, int64_t peer)
 {
 	const struct group *g = &v->here;
 	struct span span = s->stmt->e->span;
-	bool whole = g->size == v->program->nranks && g->first == 0 && g->stride == 1;
+	bool whole = g->size == v->program->nranks && g->first.base == 0 && g->stride == 1;
 	if (already_reported(v, s))
 		return false;
 	struct diag *r;
-	if (peer == g->number)
+	if (peer == g->number.base)
 		r = cursor_report(v, 306, span, "rank %" PRId64 " %s itself", peer,
 				  s->stmt->kind == S_SEND ? "sends to" : "receives from");
 	else
@@ -594,7 +594,7 @@ static inline void message(struct cursor *v, struct opsite *s, struct cells x)
 	int64_t peer = eval(v, s->stmt->e);
 	if (v->stopped || (v->any_in && s->stmt->kind != S_SEND && !may_write(v, s->stmt->x, s, x)))
 		return;
-	if (peer == v->here.number || (uint64_t)peer >= (uint64_t)v->here.size) {
+	if (peer == v->here.number.base || (uint64_t)peer >= (uint64_t)v->here.size) {
 		report_peer(v, s, peer);
 		return;
 	}

@@ -12,7 +12,7 @@
 
 static void fix_number(struct cursor *v, const struct symbol *s, int64_t value)
 {
-	bind_fixed(v, s, (struct bind){ .kind = B_NUMBER, .value = value });
+	bind_fixed(v, s, (struct bind){ .kind = B_NUMBER, .number = spread_same(value) });
 }
 
 /* The name's value; NULL: it is not a number yet. */
@@ -74,7 +74,7 @@ static const char *values_text(struct cursor *v, const struct binding *list)
 		const struct bind *b = number_of(v, list->sym);
 		if (b)
 			text = arena_printf(v->arena, "%s, %s = %lld", text, list->name.name,
-					    (long long)b->value);
+					    (long long)b->number.base);
 	}
 	return text;
 }
@@ -130,7 +130,7 @@ static void keep_topology(struct cursor *v, const struct decl *t)
 	p->ntopology = n;
 	n = 0;
 	for (const struct binding *b = t->params; b; b = b->next)
-		p->topology[n++] = number_of(v, b->sym)->value;
+		p->topology[n++] = number_of(v, b->sym)->number.base;
 }
 
 /* Stores the values of the contract's parameters. */
@@ -143,7 +143,7 @@ static void keep_asked(struct cursor *v)
 		n++;
 	p->asked = ARENA_ARRAY(p->arena, int64_t, n);
 	for (b = first, n = 0; b; b = b->next)
-		p->asked[n++] = number_of(v, b->sym)->value;
+		p->asked[n++] = number_of(v, b->sym)->number.base;
 }
 
 /* ccs(5) 7, E0306: the contract's root must be a rank. */
@@ -151,7 +151,7 @@ static bool root_is_rank(struct cursor *v)
 {
 	const struct decl *d = v->program->instance.schedule;
 	for (const struct binding *p = d->contract->params; p; p = p->next) {
-		int64_t root = number_of(v, p->sym)->value;
+		int64_t root = number_of(v, p->sym)->number.base;
 		struct span at = d->contract_name.span;
 		if (strcmp(p->name.name, "root") != 0 || (root >= 0 && root < v->program->nranks))
 			continue;
@@ -223,7 +223,7 @@ static void note_counts(struct cursor *v, struct diag *g, const struct buffer_de
 	if (!c || !x || !y || !number_of(v, c))
 		return;
 	diag_note(v->ctx->diags, g, x->span, "%s is %lld: the chunks of %s", c->name,
-		  (long long)number_of(v, c)->value, x->name.name);
+		  (long long)number_of(v, c)->number.base, x->name.name);
 	if (!b->blocks && q->blocks && eval_fixed(v, q->blocks, &blocks) &&
 	    eval_fixed(v, b->count, &is) && is == blocks)
 		diag_help(
@@ -411,10 +411,10 @@ static bool buffers(struct cursor *v)
 		cells += made[i].cells;
 		p->any_sized |= b->sized;
 		v->any_in |= b->dir == DIR_IN;
-		bind_fixed(
-			v, b->sym,
-			(struct bind){ .kind = B_VIEW,
-				       .view = { made[i].cell, 1, made[i].cells, made[i].inner } });
+		bind_fixed(v, b->sym,
+			   (struct bind){ .kind = B_VIEW,
+					  .view = { spread_same(made[i].cell), 1, made[i].cells,
+						    made[i].inner } });
 	}
 	if (!bind_counts(v, shapes))
 		return false;

@@ -83,25 +83,24 @@ struct squad_choice {
 	int64_t count, size;
 };
 
-static struct squad_choice choose(struct squad *b, const struct ref *ref,
-				  const struct squad_view *w)
+static struct squad_choice choose(struct squad *b, const struct ref *ref, const struct view *w)
 {
 	struct squad_choice c = { .count = w->parts, .size = 1, .at = spread_same(0) };
 	if (w->inner && !ref->block) {
 		c.count = w->parts / w->inner;
 		c.size = w->inner;
 	} else if (w->inner) {
-		struct spread block = squad_eval(b, ref->block);
-		if (b->failed || !spread_within(b, &block, w->parts / w->inner))
+		struct spread block = eval_all(b->v, ref->block);
+		if (b->v->stopped || !spread_within(b, &block, w->parts / w->inner))
 			squad_fail(b);
 		else
 			c.at = scaled(b, &block, w->inner, &c.at);
 		c.count = w->inner;
 	}
-	c.lo = ref->kind == REF_ALL ? spread_same(0) : squad_eval(b, ref->lo);
+	c.lo = ref->kind == REF_ALL ? spread_same(0) : eval_all(b->v, ref->lo);
 	c.hi = spread_same(c.count);
 	if (ref->kind == REF_RANGE)
-		c.hi = squad_eval(b, ref->hi);
+		c.hi = eval_all(b->v, ref->hi);
 	return c;
 }
 
@@ -117,10 +116,10 @@ static bool in_range(struct squad *b, const struct ref *ref, const struct squad_
 
 struct squad_cells squad_cells(struct squad *b, const struct ref *ref)
 {
-	const struct squad_view *w = &b->binds[ref->sym->id].view;
+	const struct view *w = &b->v->binds[ref->sym->id].view;
 	struct squad_cells x = { spread_same(0), spread_same(0) };
 	struct squad_choice c = choose(b, ref, w);
-	if (b->failed || !in_range(b, ref, &c)) {
+	if (b->v->stopped || !in_range(b, ref, &c)) {
 		squad_fail(b);
 		return x;
 	}
@@ -138,7 +137,7 @@ struct squad_cells squad_cells(struct squad *b, const struct ref *ref)
 /* Whether no rank writes to an `in` buffer; a view is of one buffer. */
 static bool may_write(struct squad *b, const struct ref *ref, const struct squad_cells *x)
 {
-	const struct squad_bind *bind = &b->binds[ref->sym->id];
+	const struct bind *bind = &b->v->binds[ref->sym->id];
 	if (!b->v->any_in)
 		return true;
 	if (bind->call == 0)
@@ -157,29 +156,29 @@ static const uint8_t kinds[] = { [S_SEND] = OP_SEND,
 /* The peers' numbers in the whole program. */
 static struct spread peers(struct squad *b, const struct stmt *s)
 {
-	struct spread peer = squad_eval(b, s->e);
-	if (b->failed || !spread_within(b, &peer, b->here.size)) {
+	struct spread peer = eval_all(b->v, s->e);
+	if (b->v->stopped || !spread_within(b, &peer, b->v->here.size)) {
 		squad_fail(b);
 		return peer;
 	}
-	if (any(b, OP_EQ, &peer, &b->here.number))
+	if (any(b, OP_EQ, &peer, &b->v->here.number))
 		squad_fail(b);
-	return scaled(b, &peer, b->here.stride, &b->here.first);
+	return scaled(b, &peer, b->v->here.stride, &b->v->here.first);
 }
 
 static void operation(struct squad *b, const struct stmt *s)
 {
 	struct spread none = spread_same(NONE);
 	struct squad_cells x = squad_cells(b, s->x), y;
-	if (s->y && !b->failed) {
+	if (s->y && !b->v->stopped) {
 		y = squad_cells(b, s->y);
-		if (b->failed || any(b, OP_NE, &x.n, &y.n) || !may_write(b, s->y, &y))
+		if (b->v->stopped || any(b, OP_NE, &x.n, &y.n) || !may_write(b, s->y, &y))
 			squad_fail(b);
 		else
 			squad_push(b, s, kinds[s->kind], &x, &none, &y.lo);
-	} else if (!b->failed) {
+	} else if (!b->v->stopped) {
 		struct spread peer = peers(b, s);
-		if (b->failed || (s->kind != S_SEND && !may_write(b, s->x, &x)))
+		if (b->v->stopped || (s->kind != S_SEND && !may_write(b, s->x, &x)))
 			squad_fail(b);
 		else
 			squad_push(b, s, kinds[s->kind], &x, &peer, &b->channel);
@@ -246,8 +245,8 @@ static void iterations(struct squad *b, const struct stmt *s, struct spread i,
 	struct spread step = spread_same(by);
 	int64_t *own = spread_room(b); /* for the variable */
 	uint32_t block = 0, used = b->used;
-	while (b->run.any && !b->failed) {
-		squad_bind_number(b, s->var, i);
+	while (b->run.any && !b->v->stopped) {
+		bind_spread(b->v, s->var, i);
 		if (s->kind == S_PAR_FOR)
 			begin_block(b, block++);
 		run_list(b, s->body);
@@ -259,7 +258,7 @@ static void iterations(struct squad *b, const struct stmt *s, struct spread i,
 		struct mask more = not_at_end(b, &i, end, by);
 		squad_use(b, &more);
 		if (b->run.any)
-			squad_work(b, s->span);
+			eval_work(b->v, s->span, s->span);
 	}
 }
 
@@ -267,12 +266,12 @@ static void loop(struct squad *b, const struct stmt *s)
 {
 	struct mask mask = b->run.mask, some = mask_none();
 	uint32_t used = b->used;
-	struct spread i = squad_eval(b, s->e), end = squad_eval(b, s->e2);
-	struct spread by = s->e3 ? squad_eval(b, s->e3) : spread_same(1);
-	int64_t step = b->failed ? 0 : spread_only(b, &by);
+	struct spread i = eval_all(b->v, s->e), end = eval_all(b->v, s->e2);
+	struct spread by = s->e3 ? eval_all(b->v, s->e3) : spread_same(1);
+	int64_t step = b->v->stopped ? 0 : spread_only(b, &by);
 	if (step == 0)
 		squad_fail(b);
-	if (!b->failed)
+	if (!b->v->stopped)
 		some = not_at_end(b, &i, &end, step);
 	squad_use(b, &some);
 	bool runs = b->run.any;
@@ -292,7 +291,7 @@ static void branch(struct squad *b, const struct stmt *s)
 {
 	struct mask mask = b->run.mask, open = mask;
 	const struct stmt *other = NULL;
-	while (s && mask_any(&open) && !b->failed) {
+	while (s && mask_any(&open) && !b->v->stopped) {
 		squad_use(b, &open);
 		struct mask yes = squad_holds(b, s->e);
 		open = mask_less(open, &yes);
@@ -304,7 +303,7 @@ static void branch(struct squad *b, const struct stmt *s)
 		s = chain ? s->orelse : NULL;
 	}
 	squad_use(b, &open);
-	if (other && b->run.any && !b->failed)
+	if (other && b->run.any && !b->v->stopped)
 		run_list(b, other);
 	squad_use(b, &mask);
 }
@@ -324,7 +323,7 @@ static void par(struct squad *b, const struct stmt *s)
 {
 	uint32_t number = 0;
 	begin_par(b);
-	for (const struct stmt *t = s->body; t && !b->failed; t = t->next) {
+	for (const struct stmt *t = s->body; t && !b->v->stopped; t = t->next) {
 		begin_block(b, number++);
 		run_list(b, t->body);
 		end_block(b);
@@ -334,8 +333,8 @@ static void par(struct squad *b, const struct stmt *s)
 
 static void channel(struct squad *b, const struct stmt *s)
 {
-	struct spread x = squad_eval(b, s->e), was = b->channel;
-	if (b->failed || spread_least(b, &x) < 0 || spread_greatest(b, &x) > UINT32_MAX) {
+	struct spread x = eval_all(b->v, s->e), was = b->channel;
+	if (b->v->stopped || spread_least(b, &x) < 0 || spread_greatest(b, &x) > UINT32_MAX) {
 		squad_fail(b);
 		return;
 	}
@@ -346,21 +345,22 @@ static void channel(struct squad *b, const struct stmt *s)
 
 static void let(struct squad *b, const struct stmt *s)
 {
-	if (b->binds[s->var->id].kind == B_LAZY) /* a topology's */
+	if (b->v->binds[s->var->id].kind == B_LAZY) /* a topology's */
 		return;
 	if (s->e->kind == E_TABLE)
 		squad_fail(b);
 	else
-		squad_bind_number(b, s->var, squad_eval(b, s->e));
+		bind_spread(b->v, s->var, eval_all(b->v, s->e));
 }
 
 /* Adds a link; one from a rank to itself is ignored. */
 static void link(struct squad *b, const struct stmt *s)
 {
-	struct squad_cells from = { squad_eval(b, s->e), spread_same(1) };
-	struct spread to = b->failed ? from.lo : squad_eval(b, s->e2), none = spread_same(NONE);
+	struct squad_cells from = { eval_all(b->v, s->e), spread_same(1) };
+	struct spread to = b->v->stopped ? from.lo : eval_all(b->v, s->e2),
+		      none = spread_same(NONE);
 	struct mask mask = b->run.mask;
-	if (b->failed)
+	if (b->v->stopped)
 		return;
 	struct mask apart = spread_compare(b, OP_NE, &from.lo, &to);
 	squad_use(b, &apart);
@@ -404,68 +404,77 @@ static void statement(struct squad *b, const struct stmt *s)
 
 void squad_list(struct squad *b, const struct stmt *s)
 {
-	for (; s && !b->failed; s = s->next)
+	for (; s && !b->v->stopped; s = s->next)
 		statement(b, s);
 }
 
 /* ---- the squad ------------------------------------------------------------------------ */
 
+/* The cursor of a squad: without reports, and with its own tables. */
+static struct cursor *cursor_of(struct squad *b)
+{
+	const struct cursor *v = b->of;
+	uint32_t n = v->program->instance.module->nsymbols + 1;
+	struct cursor *own = ARENA_NEW(v->arena, struct cursor);
+	*own = *v;
+	own->squad = b;
+	own->quiet = true;
+	own->work = ARENA_NEW(v->arena, struct work);
+	own->most_work = UINT64_MAX;
+	own->binds = ARENA_ARRAY(v->arena, struct bind, n);
+	own->changed = ARENA_ARRAY(v->arena, struct changed, n);
+	own->trail = NULL;
+	own->entries = NULL;
+	own->args = NULL;
+	own->rows = NULL;
+	own->made = NULL;
+	own->captrail = own->capentries = own->capargs = own->caprows = 0;
+	own->nlanes = own->nfixed = 0;
+	for (uint32_t i = 0; i + 1 < n; i++) {
+		own->binds[i] = v->binds[i];
+		if (v->binds[i].kind == B_LAZY)
+			squad_late(b, &own->binds[i]);
+	}
+	return own;
+}
+
 void squad_init(struct squad *b, struct cursor *v)
 {
 	uint32_t most = v->program->nranks < SQUAD ? v->program->nranks : SQUAD;
 	bind_undo(v, 0); /* the names bound now are fixed for the instance */
-	*b = (struct squad){ .v = v, .width = (most + WORD - 1) / WORD * WORD };
+	*b = (struct squad){ .of = v, .width = (most + WORD - 1) / WORD * WORD };
 	b->idle = ARENA_ARRAY(v->arena, uint64_t, b->width);
 	b->ranks = ARENA_ARRAY(v->arena, struct squad_rows, b->width);
-	b->binds =
-		ARENA_ARRAY(v->arena, struct squad_bind, v->program->instance.module->nsymbols + 1);
 	b->memos = ARENA_ARRAY(v->arena, struct squad_memo *,
 			       v->program->instance.module->nsymbols + 1);
 	b->stmts =
 		ARENA_ARRAY(v->arena, const struct stmt *, v->program->instance.module->nstmts + 1);
-	for (uint32_t i = 0; i < v->program->instance.module->nsymbols; i++) {
-		const struct bind *from = &v->binds[i];
-		struct squad_bind *to = &b->binds[i];
-		*to = (struct squad_bind){ .kind = from->kind };
-		if (from->kind == B_NUMBER) {
-			to->number = spread_same(from->value);
-		} else if (from->kind == B_LAZY) {
-			to->lazy.expr = from->expr;
-			to->lazy.values = spread_room(b);
-			ARENA_PUSH(v->arena, b->lazies, b->nlazies, b->caplazies) = i;
-		} else if (from->kind == B_VIEW) {
-			to->view =
-				(struct squad_view){ spread_same(from->view.first), from->view.part,
-						     from->view.parts, from->view.inner };
-		}
-	}
+	b->v = cursor_of(b);
 	b->fixed = b->used;
+}
+
+/* Before any rank runs: no rank has evaluated a lazy name. */
+static void forget(const struct cursor *v)
+{
+	for (uint32_t i = 0; i < v->program->instance.module->nsymbols; i++)
+		if (v->binds[i].kind == B_LAZY)
+			*v->binds[i].known = mask_none();
 }
 
 bool squad_run(struct squad *b, const struct stmt *body, uint32_t first, uint32_t n, uint32_t room)
 {
 	struct cursor *v = b->v;
-	const struct squad_group whole = { .number = { .base = first, .step = 1 },
-					   .first = spread_same(0),
-					   .size = v->program->nranks,
-					   .stride = 1 };
-	b->first = first;
 	b->n = n;
 	b->all = mask_first(n);
-	b->here = b->home = b->whole = whole;
-	b->failed = b->step = b->any_par = false;
-	b->call = b->ncalls = 1;
-	b->ntrail = b->depth = b->deepest = b->npars = b->nargs = 0;
+	b->step = b->any_par = false;
+	b->npars = 0;
 	b->nruns++;
 	b->used = b->fixed;
 	b->owed = b->shared = b->work = b->rows = 0;
 	b->ndebts = 0;
 	b->joined = b->busy = b->run.mask = mask_none();
-	b->part = 1;
 	b->channel = spread_same(0);
 	b->top = b->high = b->most = v->program->cells;
-	for (uint32_t i = 0; i < b->nlazies; i++)
-		squad_forget(&b->binds[b->lazies[i]]);
 	for (uint32_t i = 0; i < n; i++) {
 		struct squad_rows *r = &b->ranks[i];
 		b->idle[i] = r->n = 0;
@@ -474,11 +483,12 @@ bool squad_run(struct squad *b, const struct stmt *body, uint32_t first, uint32_
 			r->ops = ARENA_ARRAY(v->arena, struct op, room);
 		}
 	}
+	cursor_start(v, NULL, first);
+	forget(v);
 	squad_use(b, &b->all);
 	squad_list(b, body);
 	squad_use(b, &b->all);
 	squad_pay(b);
-	squad_undo(b, 0);
 	/* The cursor counts on from rank to rank; ranks may have no operation. */
-	return !b->failed && v->idle + n * b->work <= LIMIT_IDLE_WORK;
+	return !v->stopped && b->of->idle + n * b->work <= LIMIT_IDLE_WORK;
 }

@@ -122,15 +122,6 @@ static inline uint32_t mask_count(const struct mask *m)
 	return n;
 }
 
-/* ---- numbers ------------------------------------------------------------------------------- */
-
-/* A number on the ranks that run: v[i] on rank number i of the squad, or, without v, base + step *
- * i. It is undefined for ranks that did not run when it was made. */
-struct spread {
-	int64_t base, step;
-	const int64_t *v;
-};
-
 /* The ranks that run. */
 struct crew {
 	struct mask mask;
@@ -151,52 +142,24 @@ static inline struct crew crew_of(const struct mask *m)
 	return c;
 }
 
-static inline struct spread spread_same(int64_t value)
+/* ---- numbers ------------------------------------------------------------------------------- */
+
+static inline struct spread spread_by_rank(const int64_t *v)
 {
-	return (struct spread){ .base = value };
+	return (struct spread){ .v = v, .step = BY_RANK };
 }
 
-static inline bool spread_is_same(const struct spread *x)
+static inline bool spread_is_by_rank(const struct spread *x)
 {
-	return !x->v && x->step == 0;
+	return x->step == BY_RANK;
 }
 
 static inline int64_t spread_at(const struct spread *x, uint32_t i)
 {
-	return x->v ? x->v[i] : x->base + x->step * (int64_t)i;
+	return spread_is_by_rank(x) ? x->v[i] : x->base + x->step * (int64_t)i;
 }
 
-/* ---- names --------------------------------------------------------------------------------- */
-
-struct squad_view {
-	struct spread first;
-	uint32_t part, parts, inner; /* as in struct view */
-};
-
-/* The meaning of a name: B_NUMBER, B_LAZY, B_VIEW; B_TABLE is not supported. */
-struct squad_bind {
-	enum bind_kind kind;
-	uint64_t call; /* the call that bound it; 0: fixed for the instance */
-	union {
-		struct spread number;
-		struct squad_view view;
-		struct {
-			const struct expr *expr;
-			int64_t *values; /* of the ranks in `known` */
-			bool whole;	 /* `value` is set for all ranks, and `known` is unused */
-			union {
-				struct mask known;
-				struct spread value;
-			};
-		} lazy;
-	};
-};
-
-/* The group for `rank` and `N`, as struct group. */
-struct squad_group {
-	struct spread number, first;
-	int64_t size, stride;
-};
+/* ---- the squad ----------------------------------------------------------------------------- */
 
 /* Rows of a rank are stored as struct op, with other meanings of some fields. An OP_WAIT is a mark
  * of a par: `other` is an enum squad_mark, n the block's number. The site of an operation is its
@@ -216,31 +179,17 @@ struct squad_par {
 };
 
 struct squad {
-	struct cursor *v;  /* cursor of the instance: fixed names */
-	uint32_t first, n; /* ranks first .. first + n - 1 */
+	struct cursor *of; /* cursor of the instance */
+	struct cursor *v;  /* the squad's: names, group, call */
+	uint32_t n;	   /* ranks, from v->rank on */
 	uint32_t width;	   /* of a spread's room: the most ranks of a squad, in whole words */
 	struct mask all;   /* all n ranks */
 	struct crew run;
-	bool failed;
 	uint64_t rows, most_rows; /* of all ranks; the limit of rows */
 
 	const struct stmt **stmts; /* by number: statements that made rows */
-	struct squad_bind *binds;  /* by symbol */
-	struct squad_hidden {
-		uint32_t symbol;
-		struct squad_bind bind;
-	} *trail;
-	uint32_t ntrail, captrail;
-	uint32_t *lazies; /* symbols that are lazy before any rank runs */
-	uint32_t nlazies, caplazies;
-	uint64_t call, ncalls;
-	uint32_t depth, deepest; /* as of a cursor */
-	struct spread *args;	 /* of open calls of fns */
-	uint32_t nargs, capargs;
 	struct squad_memo **memos; /* by symbol of a fn; NULL: not called yet */
 	uint64_t nruns;		   /* squads so far */
-	struct squad_group here, home, whole;
-	uint32_t part;
 	struct spread channel;
 	bool step;
 	struct mask joined; /* ranks that have an operation in the step */
@@ -278,9 +227,14 @@ bool squad_run(struct squad *b, const struct stmt *body, uint32_t first, uint32_
 
 /** Room for a spread's values, until b->used is reset. */
 int64_t *spread_room(struct squad *b);
-/** x op y; a mistake on a rank that runs ends the squad. */
+/** x op y, and `op x`; a mistake on a rank that runs ends the squad. */
 struct spread spread_binary(struct squad *b, enum expr_op op, const struct spread *x,
 			    const struct spread *y);
+struct spread spread_unary(struct squad *b, enum expr_op op, const struct spread *x);
+/** A built-in function of one number; min(x, y), or without `least` max(x, y). */
+struct spread spread_function(struct squad *b, enum builtin f, const struct spread *x);
+struct spread spread_end(struct squad *b, bool least, const struct spread *x,
+			 const struct spread *y);
 static inline bool spread_compares(enum expr_op op)
 {
 	return op >= OP_EQ && op <= OP_GE;
@@ -299,33 +253,27 @@ bool spread_within(const struct squad *b, const struct spread *x, int64_t end);
 /** The least or the greatest value on the ranks that run. */
 int64_t spread_least(const struct squad *b, const struct spread *x);
 int64_t spread_greatest(const struct squad *b, const struct spread *x);
-/** The ranks that run and on which the value is not 0. */
-struct mask spread_holds(const struct squad *b, const struct spread *x);
 /** The value, if it is the same on all ranks that run; else ends the squad, and returns 0. */
 int64_t spread_only(struct squad *b, const struct spread *x);
 
 /* ---- squad_eval.c --------------------------------------------------------------------- */
 
-/** The value on the ranks that run; 0 if the squad has ended. */
-struct spread squad_eval(struct squad *b, const struct expr *e);
 /** The ranks that run and on which the condition holds. */
 struct mask squad_holds(struct squad *b, const struct expr *e);
 /** Whether it holds on all ranks that run. */
 bool squad_always(struct squad *b, const struct expr *e);
-struct squad_bind *squad_bind_own(struct squad *b, const struct symbol *s, enum bind_kind kind);
-void squad_bind_number(struct squad *b, const struct symbol *s, struct spread value);
-void squad_bind_lazy(struct squad *b, const struct symbol *s, const struct expr *e);
-/** Resets a lazy name: no rank has evaluated it. */
-void squad_forget(struct squad_bind *x);
-void squad_bind_topology(struct squad *b, const struct decl *d);
-void squad_hide(struct squad *b, const struct symbol *s);
-void squad_undo(struct squad *b, uint32_t ntrail);
-/** As eval_work(); false: the squad has ended. */
-bool squad_work(struct squad *b, struct span text);
-/** squad_work for an amount of work. */
-bool squad_works(struct squad *b, uint64_t work);
-/** The value of a name that is a number. */
-struct spread squad_name(struct squad *b, const struct symbol *s);
+/** Gives a lazy name room for values of some ranks; no rank has evaluated it. */
+void squad_late(struct squad *b, struct bind *x);
+/** The value of a lazy name, evaluated once for each rank; `whole`: all ranks run. */
+struct spread squad_lazy(struct squad *b, const struct bind *x, bool whole);
+/** Where a part of the ranks needs a part of an expression: a ? b : c, with a on the ranks of `yes`;
+ *  a && b or a || b likewise, which become *yes; and a comparison. */
+struct spread squad_choice(struct squad *b, const struct expr *e, const struct mask *yes);
+enum known squad_logic(struct squad *b, const struct expr *e, struct mask *yes);
+enum known squad_compare(struct squad *b, enum expr_op op, const struct spread *x,
+			 const struct spread *y, struct mask *yes);
+/** `is` on the ranks of the mask, else !is. */
+struct spread squad_number(struct squad *b, const struct mask *of, bool is);
 
 /** Moves b->owed to b->shared, if all ranks run, or to a debt. */
 void squad_settle(struct squad *b);
@@ -346,10 +294,15 @@ static inline uint64_t squad_idle(const struct squad *b, uint32_t i, uint64_t be
 	return (mask_has(&b->busy, i) ? 0 : before) + b->idle[i] + b->shared;
 }
 
+static inline bool squad_is_whole(const struct squad *b)
+{
+	return mask_is(&b->run.mask, &b->all);
+}
+
 /* Ends the squad: an unsupported construct, or a mistake. */
 static inline void squad_fail(struct squad *b)
 {
-	b->failed = true;
+	b->v->stopped = true;
 }
 
 /* ---- squad_fns.c ---------------------------------------------------------------------- */

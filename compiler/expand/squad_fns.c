@@ -69,30 +69,31 @@ static void add_key(struct keys *k, struct spread x)
 	k->v[k->n++] = x;
 }
 
-/* The keys of a call with arguments b->args from `at` on. False: one is no number. */
+/* The keys of a call with arguments b->v->args from `at` on. False: one is no number. */
 static bool find_keys(struct squad *b, const struct squad_memo *m, uint32_t at, struct keys *k)
 {
 	*k = (struct keys){ .same = true };
-	for (uint32_t i = at; i < b->nargs; i++)
-		add_key(k, b->args[i]);
+	for (uint32_t i = at; i < b->v->nargs; i++)
+		add_key(k, b->v->args[i]);
 	for (uint32_t i = 0; i < m->needs.nnames; i++) {
-		const struct squad_bind *x = &b->binds[m->needs.names[i]->id];
-		if (x->kind != B_NUMBER && (x->kind != B_LAZY || x->lazy.expr->kind == E_TABLE))
+		const struct bind *x = &b->v->binds[m->needs.names[i]->id];
+		struct expr name = { .kind = E_NAME, .sym = (struct symbol *)m->needs.names[i] };
+		if (x->kind != B_NUMBER && (x->kind != B_LAZY || x->expr->kind == E_TABLE))
 			return false;
-		add_key(k, squad_name(b, m->needs.names[i]));
+		add_key(k, eval_all(b->v, &name));
 	}
 	if (m->needs.rank)
-		add_key(k, b->here.number);
+		add_key(k, b->v->here.number);
 	if (m->needs.n)
-		add_key(k, spread_same(b->here.size));
-	return !b->failed;
+		add_key(k, spread_same(b->v->here.size));
+	return !b->v->stopped;
 }
 
 /* Whether two spreads are equal on each rank that runs, and have the same form. */
 static bool equal(struct squad *b, const struct spread *x, const struct spread *y)
 {
-	if (!x->v || !y->v)
-		return !x->v && !y->v && x->base == y->base && x->step == y->step;
+	if (!spread_is_by_rank(x) || !spread_is_by_rank(y))
+		return x->step == y->step && x->base == y->base;
 	struct mask differ = spread_compare(b, OP_NE, x, y);
 	return !mask_any(&differ);
 }
@@ -129,9 +130,9 @@ static bool is_spread_of(struct squad *b, const struct kept_spread *x, const str
 /* Counts the work of a call that is answered from the cache. */
 static void count(struct squad *b, uint64_t work, uint32_t depth)
 {
-	if (b->depth + depth > b->deepest)
-		b->deepest = b->depth + depth;
-	if (b->deepest > MOST_DEPTH)
+	if (b->v->depth + depth > b->v->deepest)
+		b->v->deepest = b->v->depth + depth;
+	if (b->v->deepest > MOST_DEPTH)
 		squad_fail(b);
 	squad_works(b, work);
 }
@@ -187,27 +188,6 @@ static void keep(struct squad *b, struct squad_memo *m, const struct keys *k, st
 
 /* ---- calls ---------------------------------------------------------------------------- */
 
-/* Runs the body; the arguments, b->args from `at` on, are bound for it alone. */
-static struct spread run(struct squad *b, const struct fn_def *f, uint32_t at)
-{
-	uint32_t ntrail = b->ntrail;
-	struct spread r = spread_same(0);
-	if (b->depth >= MOST_DEPTH)
-		squad_fail(b);
-	for (uint32_t i = 0; i < f->nparams && !b->failed; i++) {
-		squad_hide(b, f->params[i]);
-		b->binds[f->params[i]->id].kind = B_NUMBER;
-		b->binds[f->params[i]->id].number = b->args[at + i];
-	}
-	b->depth++;
-	b->deepest = b->depth > b->deepest ? b->depth : b->deepest;
-	if (!b->failed && squad_work(b, f->body->span))
-		r = squad_eval(b, f->body);
-	b->depth--;
-	squad_undo(b, ntrail);
-	return r;
-}
-
 /* The counts of work (squad.h) at the begin of a call. */
 struct ledger {
 	uint64_t shared, npaid, work[MOST_DEBTS];
@@ -251,19 +231,19 @@ static bool even_work(struct squad *b, const struct ledger *l, uint64_t *work)
 }
 
 /* Runs the body, and caches the value. */
-static struct spread run_and_keep(struct squad *b, const struct fn_def *f, uint32_t at,
+static struct spread run_and_keep(struct squad *b, const struct expr *e, uint32_t at,
 				  struct squad_memo *m, const struct keys *k)
 {
 	const struct ledger before = begin_ledger(b);
-	uint32_t deepest = b->deepest;
-	b->deepest = 0;
-	struct spread r = run(b, f, at);
-	uint32_t depth = b->deepest - b->depth;
+	uint32_t deepest = b->v->deepest;
+	b->v->deepest = 0;
+	struct spread r = fn_run(b->v, e, at);
+	uint32_t depth = b->v->deepest - b->v->depth;
 	uint64_t work;
-	b->deepest = b->deepest > deepest ? b->deepest : deepest;
+	b->v->deepest = b->v->deepest > deepest ? b->v->deepest : deepest;
 	if (b->owed)
 		squad_settle(b);
-	if (even_work(b, &before, &work) && !b->failed)
+	if (even_work(b, &before, &work) && !b->v->stopped)
 		keep(b, m, k, r, work, depth);
 	if (++m->missed == TRIAL) {
 		m->missed = 0;
@@ -282,23 +262,23 @@ static bool worth_a_look(struct squad_memo *m)
 
 struct spread squad_fn(struct squad *b, const struct expr *e)
 {
-	const struct fn_def *f = e->sym->fn;
-	uint32_t at = b->nargs, used = b->used;
+	uint32_t at = b->v->nargs, used = b->used;
 	struct spread r = spread_same(0);
 	struct keys k;
 	for (const struct expr *a = e->args; a; a = a->next) {
-		struct spread x = squad_eval(b, a);
-		ARENA_PUSH(b->v->arena, b->args, b->nargs, b->capargs) = x;
+		struct spread x = eval_all(b->v, a);
+		ARENA_PUSH(b->v->arena, b->v->args, b->v->nargs, b->v->capargs) = x;
 	}
 	struct squad_memo *m = memo_of(b, e->sym);
-	bool look = !b->failed && worth_a_look(m) && find_keys(b, m, at, &k);
+	bool look = !b->v->stopped && worth_a_look(m) && find_keys(b, m, at, &k);
 	if (look && recall(b, m, &k, &r))
 		m->missed = m->last_rest = 0;
-	else if (!b->failed)
-		r = look ? run_and_keep(b, f, at, m, &k) : run(b, f, at);
-	b->nargs = at;
+	else if (!b->v->stopped)
+		r = look ? run_and_keep(b, e, at, m, &k) : fn_run(b->v, e, at);
+	b->v->nargs = at;
 	b->used = used;
-	if (r.v && !b->failed) { /* frees the spreads of the call except its value */
+	if (spread_is_by_rank(&r) &&
+	    !b->v->stopped) { /* frees the spreads of the call except its value */
 		int64_t *v = spread_room(b);
 		r = spread_copy(b, v, &r);
 	}

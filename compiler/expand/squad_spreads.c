@@ -22,8 +22,8 @@
 int64_t *spread_room(struct squad *b)
 {
 	if (b->used == b->npool * CHUNK)
-		ARENA_PUSH(b->v->arena, b->pool, b->npool, b->cappool) =
-			ARENA_ARRAY(b->v->arena, int64_t, (size_t)CHUNK * b->width);
+		ARENA_PUSH(b->of->arena, b->pool, b->npool, b->cappool) =
+			ARENA_ARRAY(b->of->arena, int64_t, (size_t)CHUNK * b->width);
 	int64_t *room = b->pool[b->used / CHUNK] + (size_t)(b->used % CHUNK) * b->width;
 	b->used++;
 	return room;
@@ -35,7 +35,7 @@ int64_t *spread_room(struct squad *b)
 static inline int64_t end_of(const struct squad *b, const struct spread *x, bool greatest)
 {
 	int64_t end;
-	if (!x->v)
+	if (!spread_is_by_rank(x))
 		return spread_at(x, (x->step < 0) != greatest ? b->run.hi : b->run.lo);
 	end = x->v[b->run.lo];
 	EACH_RANK(i, &b->run.mask)
@@ -49,7 +49,7 @@ static inline int64_t end_of(const struct squad *b, const struct spread *x, bool
 bool spread_within(const struct squad *b, const struct spread *x, int64_t end)
 {
 	bool within = true;
-	if (!x->v)
+	if (!spread_is_by_rank(x))
 		return end_of(b, x, false) >= 0 && end_of(b, x, true) < end;
 	EACH_WORD(b, at)
 	{
@@ -71,20 +71,6 @@ int64_t spread_greatest(const struct squad *b, const struct spread *x)
 	return end_of(b, x, true);
 }
 
-struct mask spread_holds(const struct squad *b, const struct spread *x)
-{
-	struct mask holds = mask_none();
-	if (spread_is_same(x))
-		return x->base ? b->run.mask : holds;
-	EACH_WORD(b, at)
-	{
-		uint64_t *bits = &holds.w[at / WORD];
-		for (uint32_t i = at + WORD; i-- > at;)
-			*bits = *bits << 1 | (spread_at(x, i) != 0);
-	}
-	return mask_and(holds, &b->run.mask);
-}
-
 int64_t spread_only(struct squad *b, const struct spread *x)
 {
 	if (spread_is_same(x))
@@ -92,7 +78,7 @@ int64_t spread_only(struct squad *b, const struct spread *x)
 	int64_t least = spread_least(b, x);
 	if (least != spread_greatest(b, x))
 		squad_fail(b);
-	return b->failed ? 0 : least;
+	return b->v->stopped ? 0 : least;
 }
 
 /* ---- even spreads, in O(1) ------------------------------------------------------------ */
@@ -149,7 +135,7 @@ static inline bool compare_even(const struct squad *b, enum expr_op op, const st
 static inline bool even(const struct squad *b, enum expr_op op, const struct spread *x,
 			const struct spread *y, struct spread *r)
 {
-	if (x->v || y->v)
+	if (spread_is_by_rank(x) || spread_is_by_rank(y))
 		return false;
 	*r = *x;
 	if (op == OP_ADD)
@@ -184,7 +170,7 @@ static void fill(int64_t *v, uint64_t value, uint64_t step)
  * and compile to vector instructions. */
 static const int64_t *numbers_of(struct squad *b, const struct spread *x)
 {
-	if (x->v)
+	if (spread_is_by_rank(x))
 		return x->v;
 	int64_t *v = spread_room(b);
 	EACH_WORD(b, at)
@@ -194,11 +180,11 @@ static const int64_t *numbers_of(struct squad *b, const struct spread *x)
 
 struct spread spread_copy(const struct squad *b, int64_t *to, const struct spread *x)
 {
-	if (!x->v)
+	if (!spread_is_by_rank(x))
 		return *x;
 	uint32_t at = b->run.lo / WORD * WORD, end = b->run.hi / WORD * WORD + WORD;
 	memmove(to + at, x->v + at, (end - at) * sizeof(*to));
-	return (struct spread){ .v = to };
+	return spread_by_rank(to);
 }
 
 /* x op y on one rank; the squad fails where there is no such number. */
@@ -281,7 +267,7 @@ static struct spread each(struct squad *b, enum expr_op op, const struct spread 
 			r[i] = one(b, op, x[i], y[i]);
 		}
 	}
-	return (struct spread){ .v = r };
+	return spread_by_rank(r);
 }
 
 /* x % m, or x / m, for a power of two: the lower bits, or the upper ones. */
@@ -298,7 +284,7 @@ static struct spread divide_bits(struct squad *b, enum expr_op op, const struct 
 		for (uint32_t i = 0; i < WORD && op == OP_DIV; i++)
 			r[at + i] = v[at + i] >> bits;
 	}
-	return (struct spread){ .v = r };
+	return spread_by_rank(r);
 }
 
 /* x % m, or x / m, where x grows by less than m from rank to rank: without divisions. */
@@ -318,7 +304,7 @@ static struct spread divide_going(struct squad *b, enum expr_op op, const struct
 			q--;
 		}
 	}
-	return (struct spread){ .v = r };
+	return spread_by_rank(r);
 }
 
 #define TEST(OP, IS) \
@@ -350,7 +336,7 @@ struct mask spread_compare(struct squad *b, enum expr_op op, const struct spread
 	struct mask holds = mask_none();
 	struct spread r;
 	if (even(b, op, x, y, &r))
-		return spread_holds(b, &r);
+		return r.base ? b->run.mask : holds;
 	bool with_one = spread_is_same(y);
 	const int64_t *u = numbers_of(b, x), *w = with_one ? NULL : numbers_of(b, y);
 	EACH_WORD(b, at)
@@ -373,7 +359,7 @@ struct spread spread_blend(struct squad *b, const struct mask *first, const stru
 		for (uint32_t i = at; i < at + WORD; i++, bits >>= 1)
 			r[i] = bits & 1 ? u[i] : w[i];
 	}
-	return (struct spread){ .v = r };
+	return spread_by_rank(r);
 }
 
 /* Whether `x op 0` is x. */
@@ -391,16 +377,41 @@ struct spread spread_binary(struct squad *b, enum expr_op op, const struct sprea
 		return r;
 	if (spread_is_same(y) && y->base == 0 && leaves(op))
 		return *x;
-	if (spread_is_same(x) && spread_is_same(y)) {
-		int64_t value = one(b, op, x->base, y->base);
-		return spread_same(b->failed ? 0 : value);
-	}
 	if ((op == OP_MOD || op == OP_DIV) && spread_is_same(y) && y->base > 0) {
 		int64_t m = y->base;
 		if ((m & (m - 1)) == 0)
 			return divide_bits(b, op, x, m);
-		if (!x->v && x->step < m && x->step > -m && m < INT32_MAX)
+		if (!spread_is_by_rank(x) && x->step < m && x->step > -m && m < INT32_MAX)
 			return divide_going(b, op, x, m);
 	}
 	return each(b, op, x, y);
+}
+
+struct spread spread_unary(struct squad *b, enum expr_op op, const struct spread *x)
+{
+	const struct spread zero = spread_same(0), all = spread_same(-1);
+	return op == OP_COMPL ? spread_binary(b, OP_BXOR, x, &all)
+			      : spread_binary(b, OP_SUB, &zero, x);
+}
+
+struct spread spread_function(struct squad *b, enum builtin f, const struct spread *x)
+{
+	int64_t *r = spread_room(b);
+	EACH_RANK(i, &b->run.mask)
+	{
+		struct number y = number_function(f, spread_at(x, i));
+		if (!y.is)
+			squad_fail(b);
+		r[i] = y.value;
+	}
+	return spread_by_rank(r);
+}
+
+struct spread spread_end(struct squad *b, bool least, const struct spread *x,
+			 const struct spread *y)
+{
+	struct mask second = spread_compare(b, least ? OP_LT : OP_GE, y, x);
+	if (mask_is(&second, &b->run.mask) || !mask_any(&second))
+		return mask_any(&second) ? *y : *x;
+	return spread_blend(b, &second, y, x);
 }

@@ -257,7 +257,7 @@ static bool operand(const struct strip *s, const struct ref *r, struct operand *
 /* Whether the chunks are not in an `in` buffer; a view is of one buffer. */
 static bool writable(const struct strip *s, const struct ref *r)
 {
-	return !s->v->any_in || !cursor_in_buffer(s->v, s->v->binds[r->sym->id].view.first);
+	return !s->v->any_in || !cursor_in_buffer(s->v, view_cell(&s->v->binds[r->sym->id].view));
 }
 
 static bool operation(struct strip *s, const struct stmt *t, uint8_t joined, uint8_t then)
@@ -329,7 +329,7 @@ static inline bool next_cells(struct operand *x, struct cells *c)
 	const struct view *w = x->view;
 	int64_t lo = x->lo.off + x->lo.at, hi;
 	advance(&x->lo);
-	*c = (struct cells){ w->first + (uint32_t)lo * w->part, w->part };
+	*c = (struct cells){ view_cell(w) + (uint32_t)lo * w->part, w->part };
 	if (!x->range)
 		return (uint64_t)lo < w->parts;
 	hi = x->hi.off + x->hi.at;
@@ -344,7 +344,7 @@ static inline bool next_peer(struct cursor *v, struct piece *p)
 	if (p->met)
 		return true;
 	advance(&p->peer);
-	bool ok = peer != v->here.number && (uint64_t)peer < (uint64_t)v->here.size &&
+	bool ok = peer != v->here.number.base && (uint64_t)peer < (uint64_t)v->here.size &&
 		  cursor_meet(v, p->site, peer);
 	p->met = ok && same(&p->peer);
 	return ok;

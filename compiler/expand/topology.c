@@ -221,7 +221,7 @@ static bool too_many(struct cursor *v, const struct decl *topology)
 static uint32_t run_squad(struct links *l, struct pairs *p, struct squad *b,
 			  const struct decl *topology, uint32_t r)
 {
-	struct cursor *v = b->v;
+	struct cursor *v = b->of;
 	uint32_t n = v->program->nranks - r < SQUAD ? v->program->nranks - r : SQUAD;
 	if (!squad_run(b, topology->body, r, n, v->npairs + 8))
 		return 0;

@@ -11,6 +11,7 @@
 #include "compiler/pipe/pipe.h"
 #include "compiler/witness/cycle.h"
 
+#include <math.h>
 #include <string.h>
 
 #define MOST_DRAWN 40000u /* actions and units: some 10 MB */
@@ -20,6 +21,7 @@ struct chart {
 	const struct pipe *p;
 	const struct pipe_times *t;
 	enum pipe_streams streams;
+	const char *of; /* what it takes, in words; NULL: units */
 	struct time_chart at;
 };
 
@@ -42,7 +44,9 @@ static const char *run_of(const struct chart *x)
 				   arena_count(a, x->c->slots, "message"));
 	if (!t->finishes)
 		return arena_printf(a, "%s: a deadlock", how);
-	return arena_printf(a, "%s: %u units (F, I, W one, B two), idle %.1f %%, at most %s held",
+	if (x->of)
+		return arena_printf(a, "%s, %s", how, x->of);
+	return arena_printf(a, "%s: %.0f units (F, I, W one, B two), idle %.1f %%, at most %s held",
 			    how, t->length, 100 * pipe_idle(t),
 			    arena_count(a, t->held, "activation"));
 }
@@ -54,8 +58,8 @@ static uint32_t next_stuck(const struct chart *x, uint32_t rank, uint32_t from)
 	bool alone = x->streams == STREAMS_NONE;
 
 	for (; from < x->p->first[rank + 1]; from++)
-		if (x->t->end[from] == NONE &&
-		    (x->t->start[from] != NONE || alone || pipe_waits(x->p->v[from].kind)))
+		if (x->t->end[from] < 0 &&
+		    (x->t->start[from] >= 0 || alone || pipe_waits(x->p->v[from].kind)))
 			return from;
 	return NONE;
 }
@@ -63,7 +67,7 @@ static uint32_t next_stuck(const struct chart *x, uint32_t rank, uint32_t from)
 /* A computation. */
 static bool has_run(const struct chart *x, uint32_t i)
 {
-	return pipe_computes(x->p->v[i].kind) && x->t->end[i] != NONE;
+	return pipe_computes(x->p->v[i].kind) && x->t->end[i] >= 0;
 }
 
 /* ---- text -------------------------------------------------------------------------------------- */
@@ -83,7 +87,7 @@ static void print_grid(const struct chart *x, FILE *out)
 		if (x->at.lanes[r].shown)
 			fprintf(out, "%-*s", column, arena_printf(x->c->scratch, "rank %u", r));
 	}
-	for (uint32_t now = 0; now < x->t->length; now++) {
+	for (uint32_t now = 0; now < x->t->length; now++) { /* units */
 		blanks = 0;
 		fprintf(out, "\n%-7u", now);
 		for (uint32_t r = 0; r < p->nranks; r++) {
@@ -135,13 +139,14 @@ static void draw_action(struct chart *x, uint32_t i)
 {
 	const struct pipe_action *a = &x->p->v[i];
 	struct place at = source_place(x->c->sources, a->span.lo);
-	uint32_t start = x->t->start[i], end = x->t->end[i], before = 0;
+	double start = x->t->start[i], end = x->t->end[i];
+	uint32_t before = 0;
 
 	for (uint32_t s = 0; s < a->stage && before < 3; s++) /* a rank's first stage is darkest */
 		before += x->p->rank_of[s] == a->rank;
 	svg_put(&x->at.s,
-		"<g class='action' data-rank='%u' data-action='%s' data-start='%u' data-end='%u' "
-		"data-line='%u' data-column='%u'><title>%s on rank %u, time %u to %u</title>",
+		"<g class='action' data-rank='%u' data-action='%s' data-start='%.9g' data-end='%.9g' "
+		"data-line='%u' data-column='%u'><title>%s on rank %u, time %.9g to %.9g</title>",
 		a->rank, a->name, start, end, at.line, at.column, a->name, a->rank, start, end);
 	time_chart_box(&x->at, a->rank, 0, start, end, looks[a->kind].colour, 0.95 - 0.2 * before,
 		       arena_printf(x->c->scratch, "%u", a->mb));
@@ -154,7 +159,7 @@ static void draw_message(struct chart *x, uint32_t i)
 	uint32_t to = pipe_peer(x->p, a);
 	uint32_t taker = pipe_result(x->p, pipe_back(a->kind), pipe_peer_stage(a), a->mb);
 
-	if (taker != NONE && x->t->start[taker] != NONE)
+	if (taker != NONE && x->t->start[taker] >= 0)
 		time_chart_message(
 			&x->at, a->rank, x->t->start[i], to, x->t->start[taker],
 			arena_printf(
@@ -201,14 +206,15 @@ static void print_svg(void *arg, FILE *out)
 	struct chart *x = arg;
 	const struct pipe *p = x->p;
 	bool has[PIPE_KINDS] = { false };
+	double least = x->of ? 0 : 2, most = x->of ? INFINITY : 26;
 
 	x->at.length = x->t->length;
-	x->at.unit = TIME_WIDE / (x->t->length ? x->t->length : 1);
-	x->at.unit = x->at.unit > 26 ? 26 : x->at.unit < 2 ? 2 : x->at.unit;
+	x->at.unit = TIME_WIDE / (x->t->length > 0 ? x->t->length : 1);
+	x->at.unit = x->at.unit > most ? most : x->at.unit < least ? least : x->at.unit;
 	time_chart_begin(&x->at, x->t->finishes ? 24 : 160);
 	for (uint32_t i = 0; i < p->n; i++) {
 		has[p->v[i].kind] = true;
-		if (pipe_sends(p->v[i].kind) && x->t->end[i] != NONE)
+		if (pipe_sends(p->v[i].kind) && x->t->end[i] >= 0)
 			draw_message(x, i);
 	}
 	for (uint32_t i = 0; i < p->n; i++)
@@ -216,6 +222,8 @@ static void print_svg(void *arg, FILE *out)
 			draw_action(x, i);
 	if (!x->t->finishes)
 		draw_stuck(x);
+	if (x->of && x->t->length > 0)
+		time_chart_axis(&x->at, "us");
 	for (int k = PIPE_F; k <= PIPE_W; k++)
 		if (has[k])
 			time_chart_key(&x->at, looks[k].colour, looks[k].text);
@@ -225,10 +233,11 @@ static void print_svg(void *arg, FILE *out)
 }
 
 bool pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
-	       enum pipe_streams streams, const struct shown *view, FILE *out, const char **why)
+	       enum pipe_streams streams, const char *of, const struct shown *view, FILE *out,
+	       const char **why)
 {
-	struct chart x = { .c = c, .p = p, .t = t, .streams = streams };
-	uint64_t drawn = t->length;
+	struct chart x = { .c = c, .p = p, .t = t, .streams = streams, .of = of };
+	uint64_t drawn = of ? 0 : (uint64_t)t->length;
 
 	time_chart_open(&x.at, c, p->nranks, &view->ranks);
 	x.at.title = title_of(&x);

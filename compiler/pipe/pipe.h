@@ -31,6 +31,7 @@
 #define CCS_COMPILER_PIPE_PIPE_H
 
 #include "compiler/check/deadlock.h"
+#include "compiler/cost/cost.h"
 #include "compiler/emit/sheet.h"
 #include "compiler/explain/explain.h"
 
@@ -217,40 +218,48 @@ void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, s
 
 /* ---- pipe_times.c --------------------------------------------------------------------------- */
 
+/* What computations and messages take. */
+struct pipe_cost {
+	double work[PIPE_W + 1]; /* s, or units, by enum pipe_kind */
+	struct machine *machine; /* NULL: messages take no time */
+	double bytes;		 /* of a message */
+};
 /* F, I and W take one unit, B two; messages none. */
-static inline uint32_t pipe_units(const struct pipe_action *a)
-{
-	return a->kind == PIPE_B ? 2 : pipe_computes(a->kind);
-}
+extern const struct pipe_cost pipe_in_units;
 
 struct pipe_times {
-	uint32_t *start, *end; /* [n] by action; NONE: it has not started, not ended */
-	uint32_t length;       /* the last end */
-	uint64_t busy;	       /* units of all computations that ended */
-	uint32_t computing;    /* ranks that compute */
-	uint32_t held;	       /* the most activations that a rank holds at once */
-	uint32_t in_flight;    /* the most messages from a rank to another, sent and not taken */
+	double *start, *end; /* [n] by action; below 0: it has not started, not ended */
+	double length;	     /* the last end of a computation */
+	double busy;	     /* of all computations that ended */
+	double most;	     /* of all computations of a rank, the most */
+	uint32_t computing;  /* ranks that compute */
+	uint32_t held;	     /* the most activations that a rank holds at once */
+	uint32_t in_flight;  /* the most messages from a rank to another, sent and not taken */
 	bool finishes;
 	struct greedy run;
+	struct predicted predicted;
 };
 
 /** Runs it, as far as it goes, with c->slots; with STREAMS_NONE the computations alone, as if no message
- *  were waited for in a queue. In c->scratch. O(actions log actions). */
-struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_streams streams);
+ *  were waited for in a queue. A message without a path on the machine is reported (E0702). In c->scratch.
+ *  O(actions log actions). */
+struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
+			     const struct pipe_cost *cost);
 
 static inline double pipe_idle(const struct pipe_times *t)
 {
-	double all = (double)t->computing * t->length;
+	double all = t->computing * t->length;
 
-	return all > 0 ? 1 - (double)t->busy / all : 0;
+	return all > 0 ? 1 - t->busy / all : 0;
 }
 
 /* ---- chart.c, pipe_report.c ------------------------------------------------------------------- */
 
-/** Draws it as text, SVG or a page, with the errors of c->diags. False: it cannot be drawn, *why says
- *  why. O(actions). */
+/** Draws it as text, SVG or a page, with the errors of c->diags. `of`: what its times are, in words, if they are
+ *  microseconds; NULL: units. False: it cannot be drawn, *why says why. O(actions). */
 bool pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
-	       enum pipe_streams streams, const struct shown *view, FILE *out, const char **why);
+	       enum pipe_streams streams, const char *of, const struct shown *view, FILE *out,
+	       const char **why);
 
 /** "4 ranks, 4 stages, 8 microbatches" */
 const char *pipe_sizes(struct arena *a, const struct pipe *p);

@@ -108,7 +108,7 @@ static void print_text(struct arena *a, const struct pipe_verdict *v, const stru
 	if (!t->finishes)
 		return;
 	fprintf(out,
-		"  idle             %.1f %% of %u units (F, I, W take one, B two), if nothing waits for messages\n",
+		"  idle             %.1f %% of %.0f units (F, I, W take one, B two), if nothing waits for messages\n",
 		100 * pipe_idle(t), t->length);
 	fprintf(out, "  activations      at most %u on a rank\n", t->held);
 }
@@ -143,7 +143,7 @@ static bool print_json(const struct pipe_verdict *v, const struct pipe_times *t,
 
 bool pipe_report(struct ctx *c, const struct pipe_verdict *v, uint64_t eager, bool json, FILE *out)
 {
-	struct pipe_times t = pipe_times(c, v->p, STREAMS_NONE);
+	struct pipe_times t = pipe_times(c, v->p, STREAMS_NONE, &pipe_in_units);
 	bool whole = true;
 
 	if (json)
@@ -163,7 +163,7 @@ void pipe_add_row(struct ctx *c, const char *file, const struct pipe_verdict *v,
 	for (int i = 0; i < FIGURES; i++)
 		row.figures[i] = -1;
 	if (v) {
-		struct pipe_times t = pipe_times(c, v->p, STREAMS_NONE);
+		struct pipe_times t = pipe_times(c, v->p, STREAMS_NONE, &pipe_in_units);
 		find_figures(v, &t, row.figures);
 		arena_free(c->scratch);
 	}

@@ -1,94 +1,97 @@
 /*
  * Times: when each action of a pipeline runs.
  *
- * In: a sound text. Out: start and end of each action, where F, I and W take one unit, B two, and
- * messages none. The greedy run of deadlock.c gives an order in which all waves can start and
- * finish; along it, each task's clock is the latest end that its waves wait for. So times follow the
- * rules by which a deadlock is judged. The computations of a bracket end together: they take their time
- * one behind the other, whichever kernels overlap. O(actions log actions).
+ * In: a sound text, and what computations and messages take; without that F, I and W take one unit, B two, and
+ * messages none. Out: start and end of each action, by the run that times every schedule (cost/timing.c, messages
+ * whole); of a deadlock, up to where it stops. The computations of a bracket end together: they take their
+ * time one behind the other, whichever kernels overlap. O(actions log actions).
  */
 #include "compiler/pipe/pipe.h"
 
 #include <stdlib.h>
 
-struct timing {
-	const struct pipe *p;
-	const struct program *prog;
-	struct pipe_times *to;
-	uint32_t slots;
-	uint32_t *clock;     /* [ntasks] */
-	uint32_t **behind;   /* [ntasks], by row: the clock behind its wave */
-	uint32_t (*over)[2]; /* by FIFO and side: messages */
+const struct pipe_cost pipe_in_units = {
+	.work = { [PIPE_F] = 1, [PIPE_B] = 2, [PIPE_I] = 1, [PIPE_W] = 1 }
 };
 
-static uint32_t later(uint32_t a, uint32_t b)
+static double takes(const struct pipe_cost *cost, const struct pipe_action *a)
+{
+	return pipe_computes(a->kind) ? cost->work[a->kind] : 0;
+}
+
+static double later(double a, double b)
 {
 	return a > b ? a : b;
 }
 
-/* When the next message of that end has finished: both ends have started, but of a send that has a slot. */
-static uint32_t message_end(struct timing *x, const struct op *o)
+static bool *ended(struct ctx *c, const struct pipe *p, const struct greedy *run)
 {
-	const struct fifo *q = &x->prog->fifos[o->fifo];
-	bool sends = op_kind(o) == OP_SEND;
-	uint32_t k = x->over[o->fifo][sends ? SENDS : RECVS]++, mine = x->to->start[o->site];
+	bool *to = ARENA_ARRAY(c->scratch, bool, p->n);
 
-	if (sends && k < x->slots)
-		return mine;
-	const struct message *m = &x->prog->messages[q->first + k - (sends ? x->slots : 0)];
-	const struct op *other = sends ? &x->prog->tasks[q->dst_task].ops[m->recv]
-				       : &x->prog->tasks[q->src_task].ops[m->send];
-	return later(mine, x->to->start[other->site]);
+	for (uint32_t t = 0; t < run->p->ntasks; t++)
+		for (uint32_t i = 0; i < run->progress[t].row; i++)
+			if (op_kind(&run->progress[t].ops[i]) != OP_WAIT ||
+			    pipe_waits(p->v[run->progress[t].ops[i].site].kind))
+				to[run->progress[t].ops[i].site] = true;
+	return to;
 }
 
-static void run_event(void *arg, uint32_t task, uint32_t row, uint32_t n, bool starts)
+/* Runs it in time. False: a message has no path on the machine, which is reported. */
+static bool run_in_time(struct ctx *c, const struct pipe *p, const struct program *prog,
+			const struct pipe_cost *cost, struct pipe_times *to)
 {
-	struct timing *x = arg;
-	const struct op *ops = &x->prog->tasks[task].ops[row];
-	uint32_t now = x->clock[task];
+	struct ctx apart = *c;
+	struct timeline line = { .last = NONE };
+	double *work = ARENA_ARRAY(c->scratch, double, p->n);
+	const bool *end = ended(c, p, &to->run);
+	const struct simulation *s;
 
-	for (uint32_t i = 0; i < n && starts; i++)
-		if (op_kind(&ops[i]) != OP_WAIT)
-			x->to->start[ops[i].site] = now;
-	if (starts)
-		return;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct op *o = &ops[i];
-		if (op_is_end(o))
-			now = later(now, message_end(x, o));
-		else if (op_kind(o) == OP_WAIT)
-			now = later(now, x->behind[o->fifo][o->other - 1]);
-		else
-			now += pipe_units(&x->p->v[o->site]);
+	apart.arena = c->scratch;
+	for (uint32_t i = 0; i < p->n; i++) {
+		work[i] = takes(cost, &p->v[i]);
+		to->start[i] = -1;
+		to->end[i] = end[i] ? 0 : -1;
 	}
-	for (uint32_t i = 0; i < n; i++)
-		if (op_kind(&ops[i]) != OP_WAIT || pipe_waits(x->p->v[ops[i].site].kind))
-			x->to->end[ops[i].site] = now;
-	x->behind[task][row + n - 1] = x->clock[task] = now;
+	s = simulation_of_pipeline(&apart, prog, work, cost->machine);
+	if (!s)
+		return false;
+	to->predicted = simulate(&apart, s, cost->bytes, &line);
+	for (uint32_t i = 0; i < line.nops; i++) {
+		uint32_t at = timeline_op(prog, &line.ops[i])->site;
+
+		to->start[at] = line.ops[i].start;
+		to->end[at] = end[at] ? line.ops[i].end : -1;
+	}
+	for (uint32_t i = p->n; i-- > 1;)
+		if (p->v[i].joined)
+			to->end[i - 1] = to->end[i];
+	return true;
 }
 
 /* ---- what they come to ------------------------------------------------------------------ */
 
 /* A rank holds what a forward made until its backward has ended, the weights' too. */
-static void add_up(struct pipe_times *t, const struct pipe *p)
+static void add_up(struct pipe_times *t, const struct pipe *p, const struct pipe_cost *cost)
 {
 	for (uint32_t r = 0; r < p->nranks; r++) {
-		uint32_t held = 0, work = 0;
+		uint32_t held = 0;
+		double work = 0;
 		for (uint32_t i = p->first[r], end; i < p->first[r + 1]; i = end) {
 			uint32_t ended = 0;
 			end = pipe_bracket_end(p, i);
 			for (uint32_t k = i; k < end; k++) {
 				held += p->v[k].kind == PIPE_F;
 				ended += p->v[k].kind == PIPE_B || p->v[k].kind == PIPE_W;
-				work += pipe_units(&p->v[k]);
-				if (t->end[k] == NONE || !pipe_computes(p->v[k].kind))
+				work += takes(cost, &p->v[k]);
+				if (t->end[k] < 0 || !pipe_computes(p->v[k].kind))
 					continue;
-				t->busy += pipe_units(&p->v[k]);
+				t->busy += takes(cost, &p->v[k]);
 				t->length = later(t->length, t->end[k]);
 			}
-			t->held = later(t->held, held);
+			t->held = held > t->held ? held : t->held;
 			held -= ended;
 		}
+		t->most = later(t->most, work);
 		t->computing += work > 0;
 	}
 }
@@ -97,7 +100,7 @@ static void add_up(struct pipe_times *t, const struct pipe *p)
  * that takes it. */
 struct flight {
 	uint64_t pair;
-	uint32_t time;
+	double time;
 	int32_t change;
 };
 
@@ -135,39 +138,34 @@ static uint32_t most_in_flight(struct ctx *c, const struct pipe *p, const struct
 }
 
 /* The computations of a bracket one behind the other. */
-static void divide(struct pipe_times *t, const struct pipe *p)
+static void divide(struct pipe_times *t, const struct pipe *p, const struct pipe_cost *cost)
 {
 	for (uint32_t i = 0; i < p->n; i++) {
-		if (!pipe_computes(p->v[i].kind) || t->end[i] == NONE)
+		if (!pipe_computes(p->v[i].kind) || t->end[i] < 0)
 			continue;
 		if (p->v[i].joined)
 			t->start[i] = t->end[i - 1];
-		t->end[i] = t->start[i] + pipe_units(&p->v[i]);
+		t->end[i] = t->start[i] + takes(cost, &p->v[i]);
 	}
 }
 
-struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_streams streams)
+struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
+			     const struct pipe_cost *cost)
 {
 	struct pipe_times t = { .length = 0 };
 	struct program *prog = pipe_program(c, p, streams);
 
 	if (!match(c, prog))
 		return t;
-	match_messages(c, prog);
-	struct timing x = { .p = p, .prog = prog, .to = &t, .slots = c->slots };
-	t.start = none_array(c->scratch, p->n);
-	t.end = none_array(c->scratch, p->n);
-	x.clock = ARENA_ARRAY(c->scratch, uint32_t, prog->ntasks);
-	x.over = arena_alloc(c->scratch, prog->nfifos * sizeof(*x.over));
-	x.behind = ARENA_ARRAY(c->scratch, uint32_t *, prog->ntasks);
-	for (uint32_t k = 0; k < prog->ntasks; k++)
-		x.behind[k] = ARENA_ARRAY(c->scratch, uint32_t, prog->tasks[k].nops);
+	t.start = ARENA_ARRAY(c->scratch, double, p->n);
+	t.end = ARENA_ARRAY(c->scratch, double, p->n);
 	deadlock_run_far(&t.run, c, prog);
+	if (!run_in_time(c, p, prog, cost, &t))
+		return t;
 	t.finishes = t.run.finished == prog->ntasks;
-	order_walk(&t.run.order, prog, c->scratch, run_event, &x);
-	add_up(&t, p);
+	add_up(&t, p, cost);
 	if (t.finishes)
 		t.in_flight = most_in_flight(c, p, &t);
-	divide(&t, p);
+	divide(&t, p, cost);
 	return t;
 }

@@ -12,7 +12,7 @@ static bool place_at(struct cursor *v, const struct place_fn *f, uint32_t x, int
 
 	bind_hide(v, f->x);
 	v->binds[f->x->id].kind = B_NUMBER;
-	v->binds[f->x->id].value = x;
+	v->binds[f->x->id].number = spread_same(x);
 	bool ok = eval_quietly(v, f->body, place);
 	bind_undo(v, ntrail);
 	return ok;

@@ -97,14 +97,14 @@ static bool note_range(struct maker *m, const struct view *w, struct cells cells
 	uint32_t n = m->l->p->nranks;
 
 	if (w->inner || w->part != 1 || w->parts != n || !is_power(cells.n) ||
-	    (cells.lo - w->first) % cells.n)
+	    (cells.lo - view_cell(w)) % cells.n)
 		return refuse(m, NOT_BY_BITS);
-	return note(m, w->first, n, (struct cell_turn){ w->first, 1 });
+	return note(m, view_cell(w), n, (struct cell_turn){ view_cell(w), 1 });
 }
 
 static bool same_view(const struct view *a, const struct view *b)
 {
-	return a->first == b->first && a->part == b->part && a->parts == b->parts &&
+	return view_cell(a) == view_cell(b) && a->part == b->part && a->parts == b->parts &&
 	       a->inner == b->inner;
 }
 
@@ -115,20 +115,21 @@ static bool note_places(struct maker *m, const struct view *w, struct seen *seen
 	uint32_t n = m->l->nranks;
 
 	if (w->inner || w->part != 1 || w->parts != n ||
-	    (cells.n != m->kept && !mirror_keeps(m->l, cells.n)) || (cells.lo - w->first) % cells.n)
+	    (cells.n != m->kept && !mirror_keeps(m->l, cells.n)) ||
+	    (cells.lo - view_cell(w)) % cells.n)
 		return refuse(m, NOT_BY_MIRROR);
 	m->kept = cells.n;
 	m->any_range |= cells.n > 1;
 	if (seen->any && same_view(&seen->view, w))
 		return true;
 	*seen = (struct seen){ .view = *w, .any = true };
-	return note(m, w->first, n, (struct cell_turn){ w->first, 1 });
+	return note(m, view_cell(w), n, (struct cell_turn){ view_cell(w), 1 });
 }
 
 /* Notes the region that an index of the view turns; `cell`: one of its cells. */
 static bool note_turning(struct maker *m, const struct view *w, enum turns turns, uint32_t cell)
 {
-	uint32_t n = m->l->p->nranks, count = w->parts, unit = w->part, base = w->first;
+	uint32_t n = m->l->p->nranks, count = w->parts, unit = w->part, base = view_cell(w);
 
 	if (m->l->kinds.places)
 		return refuse(m, "chunks that rotate by order, and others by place");
@@ -185,9 +186,9 @@ static void note_piece(struct maker *m, const struct stmt *s, struct operands k)
 		if (w->part != 1 || w->inner)
 			refuse(m, "a copy in two pieces that is not of N chunks");
 		else if (turns)
-			note(m, w->first, n, (struct cell_turn){ w->first, 1 });
+			note(m, view_cell(w), n, (struct cell_turn){ view_cell(w), 1 });
 		else
-			note_fixed(m, w->first, n);
+			note_fixed(m, view_cell(w), n);
 	}
 }
 

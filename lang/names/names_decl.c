@@ -294,8 +294,9 @@ static const char *buffer_form(struct resolver *r, const struct decl *d,
 	const char *name = own ? own->name.name : q->name.name, *text = "";
 	bool more = own && d->buffers->next && !d->contract->buffers->next;
 
-	for (const struct buffer_def *b = d->buffers; b && b != own; b = b->next)
-		name = b->name.name == name ? q->name.name : name;
+	for (const struct buffer_def *b = d->buffers; b; b = b->next)
+		if (b != own && b->name.name == name)
+			name = name == q->name.name ? "mine" : q->name.name;
 	for (int i = 0; i < 2; i++) {
 		const struct expr *e = counts[i], *times = NULL;
 
@@ -312,38 +313,101 @@ static const char *buffer_form(struct resolver *r, const struct decl *d,
 	return arena_printf(r->arena, "%s %s%s", lang_direction_text(q->dir), name, text);
 }
 
+static uint32_t count_buffers(const struct buffer_def *b)
+{
+	uint32_t n = 0;
+
+	for (; b; b = b->next)
+		n++;
+	return n;
+}
+
+static bool has_blocks(const struct buffer_def *own)
+{
+	return own->blocks || (own->count && own->count->kind == E_N);
+}
+
+/* The contract's buffers in the schedule's names: each is the schedule's buffer that is the most
+ * like it, by direction, by blocks, and then by position. `first`: for the contract's first one. */
+static const char *form_of(struct resolver *r, const struct decl *d,
+			   const struct buffer_def **first)
+{
+	uint32_t left = count_buffers(d->buffers), asked = count_buffers(d->contract->buffers);
+	bool *used = ARENA_ARRAY(r->arena, bool, (size_t)left + 1);
+	const char *form = "";
+
+	for (const struct buffer_def *q = d->contract->buffers; q; q = q->next, asked--) {
+		const struct buffer_def *best = NULL;
+		uint32_t most = 0, at = 0, best_at = 0;
+
+		for (const struct buffer_def *b = d->buffers; b; b = b->next, at++) {
+			bool alike = has_blocks(b) == (q->blocks != NULL);
+			uint32_t score = 1u + 2u * (b->dir == q->dir) + 2u * alike;
+
+			if (used[at] || score <= most || (!alike && left < asked))
+				continue;
+			best = b;
+			best_at = at;
+			most = score;
+		}
+		used[best_at] |= best != NULL;
+		left -= best != NULL;
+		form = arena_printf(r->arena, "%s%s%s", form, *form ? ", " : "",
+				    buffer_form(r, d, best, q));
+		if (q == d->contract->buffers)
+			*first = best;
+	}
+	for (const struct binding *b = d->contract_args; b; b = b->next)
+		form = arena_printf(r->arena, "%s%s%s = %s", form,
+				    b == d->contract_args ? "; " : ", ", b->name.name,
+				    lang_expr_text(r->arena, b->value));
+	return form;
+}
+
 /* ccs(5) 4: buffers correspond by position */
 static void check_buffers(struct resolver *r, const struct decl *d)
 {
-	const struct buffer_def *b = d->buffers, *want = d->contract->buffers;
-	const struct buffer_def *own = b;
-	const char *form = "";
-	uint32_t given = 0, taken = 0;
+	const struct buffer_def *b = d->buffers, *want = d->contract->buffers, *first = NULL;
+	uint32_t given = count_buffers(b), taken = count_buffers(want);
+	const char *form = form_of(r, d, &first);
+	struct span all = { b ? b->span.lo : 0, 0 };
+	bool wrong = false;
 	struct diag *g;
 
 	for (const struct buffer_def *q = b; q; q = q->next)
-		given++;
-	for (const struct buffer_def *q = want; q; q = q->next, taken++) {
-		form = arena_printf(r->arena, "%s%s%s", form, *form ? ", " : "",
-				    buffer_form(r, d, own, q));
-		own = own ? own->next : NULL;
-	}
+		all.hi = q->span.hi;
+	for (const struct binding *q = d->contract_args; q; q = q->next)
+		all.hi = q->span.hi;
 	if (given != taken) {
 		g = NAMES_ERROR(r, 203, d->contract_name.span,
 				"contract `%s` has %u buffer%s, not %u", d->contract->name.name,
 				taken, taken == 1 ? "" : "s", given);
 		diag_note(r->d, g, d->contract->name.span, "`%s` is defined here",
 			  d->contract->name.name);
-		diag_help(r->d, g, "write: implements %s(%s)", d->contract->name.name, form);
+		if (taken == 2 && given == 1 && !first && !want->blocks && want->next->blocks)
+			diag_help(r->d, g,
+				  "write: implements %s(%s); its first operation is: copy %s into "
+				  "%s[rank]",
+				  d->contract->name.name, form,
+				  want->name.name == b->name.name ? "mine" : want->name.name,
+				  b->name.name);
+		else
+			diag_help(r->d, g, "write: implements %s(%s)", d->contract->name.name,
+				  form);
+		if (b)
+			diag_fix(r->d, g, all, "%s", form);
 		return;
 	}
-	for (; b; b = b->next, want = want->next) {
-		if (b->dir == want->dir)
+	for (; b && !wrong; b = b->next, want = want->next) {
+		wrong = b->dir != want->dir;
+		if (!wrong)
 			continue;
 		g = NAMES_ERROR(r, 203, b->span, "`%s` is %s, but in the contract `%s` it is %s",
 				b->name.name, lang_direction_text(b->dir), d->contract->name.name,
 				lang_direction_text(want->dir));
 		diag_note(r->d, g, want->span, "the contract's buffer is `%s`", want->name.name);
+		diag_help(r->d, g, "write: implements %s(%s)", d->contract->name.name, form);
+		diag_fix(r->d, g, all, "%s", form);
 	}
 }
 

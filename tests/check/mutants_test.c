@@ -5,7 +5,7 @@
  * equivalent: then it is compiled and run, and every element is compared with
  * the reference of results_test. One slot fewer than the least must deadlock.
  *
- * usage: mutants_test DIRECTORY
+ * usage: mutants_test DIRECTORY [SHARE]     every SHARE-th mutant (1: all)
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -27,6 +27,7 @@ struct text {
 };
 
 static const char *ccc, *results;
+static long share = 1, made;
 static char dir[] = "/tmp/ccs-mutants-XXXXXX";
 
 static bool read_text(const char *path, struct text *t)
@@ -262,7 +263,7 @@ static bool test(const char *folder, const char *name)
 			int verdict;
 
 			mutant = original;
-			if (!mutate(&mutant, i, (enum mutation)m))
+			if (!mutate(&mutant, i, (enum mutation)m) || made++ % share)
 				continue;
 			save(&mutant);
 			verdict = judge(folder);
@@ -303,8 +304,11 @@ int main(int argc, char **argv)
 	if (at)
 		strcpy(at, "cpu/results_test");
 	results = self;
-	if (argc < 2 || !mkdtemp(dir) || (n = scandir(argv[1], &v, is_schedule, alphasort)) < 0) {
-		fputs("usage: mutants_test DIRECTORY\n", stderr);
+	if (argc > 2)
+		share = strtol(argv[2], NULL, 10);
+	if (argc < 2 || share < 1 || !mkdtemp(dir) ||
+	    (n = scandir(argv[1], &v, is_schedule, alphasort)) < 0) {
+		fputs("usage: mutants_test DIRECTORY [SHARE]\n", stderr);
 		return 2;
 	}
 	for (int i = 0; i < n; i++) {

@@ -107,6 +107,29 @@ is "1 slot: the second leaves when the first is received" 502.500000 "$tmp/late.
 	--on "$tmp/slow.ccs:slow" -b 1000 --slots 1
 is "no slot: both leave when they are received" 504.000000 "$tmp/late.ccs" -n 3 --on "$tmp/slow.ccs:slow" \
 	-b 1000 --slots 0
+# A step is over with its last operation: rank 2 sends c when rank 1 has taken a, behind the 1001 us of t.
+cat >"$tmp/held.ccs" <<-'END'
+	topology held where N == 3 {
+	  link 2 -> 1 (bandwidth = 1e9, latency = 1e-6)
+	  link 2 -> 0 (bandwidth = 1e9, latency = 1e-6)
+	  link 0 -> 2 (bandwidth = 1e9, latency = 1e-6)
+	  link 0 -> 1 (bandwidth = 1e6, latency = 1e-6)
+	}
+	contract three(inout a[C], inout b[C], inout c[C])
+	  ensures rank == 1: a[i] == a[i]@2
+	  ensures rank == 2: b[i] == b[i]@0
+	  ensures rank == 0: c[i] == c[i]@2
+	schedule held_up implements three(inout a[1], inout b[1], inout c[1]) on held where N == 3 {
+	  scratch t[1]
+	  if rank == 2 {
+	    step { send a to 1  recv b from 0 }
+	    send c to 0
+	  }
+	  if rank == 1 { recv t from 0  recv a from 2 }
+	  if rank == 0 { send b to 2  send b to 1  recv c from 2 }
+	}
+END
+is "no slot: a step is over with its last operation" 1007.000000 "$tmp/held.ccs" -n 3 -b 1000 --slots 0
 
 # Switches: messages go on as their heads arrive, and hold each link for their bytes / its bandwidth.
 cat >"$tmp/switches.ccs" <<-'END'
@@ -388,6 +411,42 @@ sed 's/type="rrcs"/type="rcs"/' "$tmp/ring_allreduce.xml" >"$tmp/wrong.xml"
 status "wrong MSCCL XML is no time" 1 "$build/bin/ccc" simulate "$tmp/wrong.xml" --on "$flat" -b 4K
 holds "... and no table" test ! -s "$tmp/out"
 
+# Pipelines of p ranks and m microbatches: (m + p - 1) (F + B), and with messages of T = L + S/b = 3 us.
+pipe() { # pipe WHAT EXPECTED KIND P M OPTIONS...
+	what=$1 want=$2 ranks=$4
+	python3 schedules/pipelines/generate.py "$3" --ranks "$4" --microbatches "$5" >"$tmp/pipe.csv"
+	shift 5
+	got=$("$build/bin/ccc" simulate "$tmp/pipe.csv" "$@" --format=csv 2>"$tmp/err" |
+		sed -n "2s/^pipe,$ranks,\"[^\"]*\",[0-9]*,\([0-9.]*\),,,[0-9.]*,\"idle \([0-9.]*\) %;.*/\1 \2/p")
+	if [ "$got" = "$want" ]; then ok "$what: $want % idle"; else not_ok "$what" "$got, not $want: $(cat "$tmp/err")"; fi
+}
+if python3 -c '' 2>/dev/null; then
+	pipe "1F1B of 4 and 8: 11 (F + B), 3/11" "33.000000 27.3" 1f1b 4 8
+	pipe "... of 5 and 7: 11 (F + B), 4/11" "99.000000 36.4" 1f1b 5 7 --work F=3,I=2,W=4
+	pipe "GPipe of 6 and 10: 15 (F + B), 5/15" "135.000000 33.3" gpipe 6 10 --work F=3,B=6
+	pipe "interleaved, 2 stages a rank: 16 (F + B) + 3 (F + B), 3/19" "57.000000 15.8" interleaved 4 8
+	pipe "zero bubble: 8 (F + I + W) + 3 (F + I - W), 3/27" "81.000000 11.1" zero-bubble 4 8 --work F=3,I=2,W=4
+	on="--work F=30,I=20,W=40 --streams=directed --on $flat -b 1000"
+	# shellcheck disable=SC2086 # words
+	pipe "messages on their way early: 11 (F + B) + 6 T" "1008.000000 28.6" gpipe 4 8 $on --slots 8
+	# shellcheck disable=SC2086
+	pipe "... when they are received: 11 (F + B) + 20 T" "1050.000000 31.4" gpipe 4 8 $on
+fi
+for file in schedules/pipelines/*.csv; do # one unit is one microsecond
+	"$build/bin/ccc" table "$file" --format=csv | awk -F, 'NR == 2 { printf "%.6f %.1f\n", $13, 100 * $14 }' >"$tmp/table"
+	"$build/bin/ccc" simulate "$file" --format=csv --slots 8 | awk -F, 'NR == 2 { sub(/.*idle /, "", $9); sub(/ .*/, "", $9); print $5, $9 }' >"$tmp/times"
+	holds "$(basename "$file"): the table's units and idle share" cmp "$tmp/table" "$tmp/times"
+done
+status "a pipeline drawn" 0 "$build/bin/ccc" simulate schedules/pipelines/1f1b_4x8.csv --work F=30,I=20,W=40 -o "$tmp/x.svg"
+holds "... has each computation" test "$(count '^<g class="action"' "$tmp/x.svg")" = 64
+says "... and its times" "$tmp/x.svg" 'data-action="3B7" data-start="750" data-end="810"'
+status "... as a page, with a machine" 0 "$build/bin/ccc" simulate schedules/pipelines/1f1b_4x8.csv --on "$flat" -b 64K -o "$tmp/x.html"
+says "... says what it takes" "$tmp/x.html" '65536 bytes a message on .*flat: [0-9.]* us, idle [0-9.]* %'
+status "several pipelines" 0 "$build/bin/ccc" simulate schedules/pipelines/1f1b_4x8.csv schedules/pipelines/zero_bubble_4x8.csv
+says "... the best" "$tmp/out" '^ +0 +27\.00 +- +- +1\.12  zero_bubble_4x8; 1f1b_4x8: 1\.22 times as long$'
+status "a pipeline as JSON" 0 "$build/bin/ccc" simulate schedules/pipelines/1f1b_4x8.csv --format=json
+says "... without bandwidths" "$tmp/out" '"machine": "", "bytes": 0, "us": 33\.0, "algbw": null, "busbw": null, "bound_us": 24\.0, "limit": "idle 27\.3 %; computations of rank 0, 73 %"'
+
 # refused EXPECTED WHAT OPTIONS...
 refused() {
 	reason=$1 refused=$2
@@ -434,6 +493,14 @@ holds "... which is as it was" cmp "$tmp/own.ccs" "$tmp/mine.ccs"
 refused "takes 1 argument" "a machine without its argument" schedules/ring_allreduce.ccs -n 4 --on nodes
 holds "... has no cure in the schedule" sh -c '! grep -q "makes it right" "$1"' - "$tmp/err"
 refused "takes bytes" "no size" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b many
-refused "is a pipeline" "a pipeline" schedules/broken/recv_late.csv -n 2 --on "$flat"
+refused "as many ranks as lines" "a pipeline with -n" schedules/broken/recv_late.csv -n 2 --on "$flat"
+refused "no --tile" "tiles of a pipeline" schedules/pipelines/1f1b_4x8.csv --tile 4K
+refused "not as a trace or tuning" "a tuning of pipelines" schedules/pipelines/1f1b_4x8.csv -o "$tmp/x.tuning"
+refused "has no link between them" "a pipeline without a link" schedules/pipelines/1f1b_4x8.csv --on "$tmp/own.ccs:own"
+for work in "" F F=x F=-1 F=1,F=2 F=1, G=1 F=1e99; do
+	refused "takes the microseconds of a forward" "--work '$work'" schedules/pipelines/1f1b_4x8.csv --work "$work"
+done
+status "a pipeline that is stuck is no time" 1 "$build/bin/ccc" simulate schedules/broken/recv_late.csv
+holds "... and no table" test ! -s "$tmp/out"
 status "a wrong schedule is no time" 1 "$build/bin/ccc" simulate schedules/broken/all_send_first.ccs -n 4 --slots 0 --on "$flat"
 exit $failed

@@ -69,7 +69,7 @@ say "compiler: includes go one way" "$(
 	may $c/xml $lang
 	may $c/msccl $lang $c/expand $check $c/xml
 	may $c/topo $lang $c $c/xml
-	may $c/pipe $lang $c/expand $check $c/witness $c/explain $c/emit
+	may $c/pipe $lang $c/expand $check $c/witness $c/explain $c/cost $c/emit
 	may $c $lang $c/expand $check $c/symmetry $c/witness $c/explain $c/cost $c/every $c/lower $c/emit \
 		$c/emit/msccl $c/lsp $c/xml $c/msccl $c/topo $c/pipe runtime $base $plan)"
 

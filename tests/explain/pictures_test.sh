@@ -1,11 +1,13 @@
 #!/bin/sh
 # Pictures of `ccc explain`: each against the text and the JSON of the same run; sizes; what cannot be drawn or
-# written.     usage: pictures_test.sh BUILD [RANDOM [NS]]
+# written.     usage: pictures_test.sh BUILD [RANDOM [N...]]
 set -u
 . tests/support/lib.sh
 build=${1:-build}
 ccc=$build/bin/ccc
-random=${2:-300} numbers=${3:-3 4 8}
+random=${2:-100}
+if [ $# -ge 3 ]; then shift 2; else set -- 3 8; fi
+numbers=$*
 ring=schedules/ring_allreduce.ccs
 
 set --

@@ -160,7 +160,7 @@ for options in "-n 2" "-D X=1" "--root 0" "--schedule x" "--require same-bits=ra
 	says "... is answered" "$tmp/err" 'a pipeline (has|takes|is|needs|computes)'
 done
 status "a module" 2 "$ccc" $hang -o "$tmp/x.so"
-says "... is answered" "$tmp/err" 'can be checked, explained, compared'
+says "... is answered" "$tmp/err" 'can be checked, explained, simulated, compared'
 status "fmt" 2 "$ccc" fmt $hang
 status "a schedule beside it" 2 "$ccc" table $hang schedules/ring_allreduce.ccs
 says "... is answered" "$tmp/err" 'schedules, or pipelines'

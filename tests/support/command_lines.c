@@ -95,10 +95,10 @@ static int create(const char *path)
 	return fd;
 }
 
-bool command_lines_hold(const char *ending, const void *text, size_t size, bool all, int *right)
+bool command_lines_hold(const char *ending, const void *text, size_t size, size_t by, int *right)
 {
 	static char said[MOST_SAID];
-	const size_t n = sizeof(lines) / sizeof(*lines), by = all ? 1 : n;
+	const size_t n = sizeof(lines) / sizeof(*lines);
 	char dir[] = "/tmp/ccs-lines-XXXXXX", path[64], errors_path[64];
 	bool ok = true;
 
@@ -110,6 +110,7 @@ bool command_lines_hold(const char *ending, const void *text, size_t size, bool 
 	if (write(fd, text, size) != (ssize_t)size)
 		abort();
 	close(fd);
+	by = by ? by : n;
 	for (size_t i = hash_fnv1a(HASH_START, text, size) % by; i < n && ok; i += by) {
 		int status = run_line(lines[i], path, errors, said);
 		const char *why = why_wrong(status, said);

@@ -121,7 +121,7 @@ static bool term_by_rank(struct evaluation *x, const struct term *t)
 
 static const struct buffer *buffer_of(const struct evaluation *x, const struct symbol *s)
 {
-	return program_buffer(x->p, x->cursor.binds[s->id].view.first);
+	return program_buffer(x->p, view_cell(&x->cursor.binds[s->id].view));
 }
 
 /* An index of the left side, for all ranks. Notes in c->by_rank if its value mentions `rank`. */

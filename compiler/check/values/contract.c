@@ -356,10 +356,10 @@ static bool bind_buffers(struct evaluation *x, struct program *p, const struct d
 			return false;
 		made[i] = p->buffers[i];
 		made[i].inner = (uint32_t)inner;
-		bind_fixed(
-			&x->cursor, b->sym,
-			(struct bind){ .kind = B_VIEW,
-				       .view = { made[i].cell, 1, made[i].cells, made[i].inner } });
+		bind_fixed(&x->cursor, b->sym,
+			   (struct bind){ .kind = B_VIEW,
+					  .view = { spread_same(made[i].cell), 1, made[i].cells,
+						    made[i].inner } });
 	}
 	p->buffers = made;
 	return i == p->nbuffers;
