@@ -9,7 +9,7 @@
  * and class `critical` in that chain. O(operations).
  */
 #include "compiler/cost/cost.h"
-#include "compiler/explain/svg.h"
+#include "compiler/draw/draw.h"
 
 #include <inttypes.h>
 

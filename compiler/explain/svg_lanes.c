@@ -44,7 +44,7 @@ static size_t longest_ending(struct svg *s, const struct lanes *l)
 
 	for (uint32_t i = 0; i < s->x->nendings && l->whole; i++) {
 		const struct ending *e = &s->x->endings[i];
-		size_t n = l->lane_of[e->rank] == NONE ? 0 : strlen(svg_ending_text(s, e));
+		size_t n = l->lane_of[e->rank] == NONE ? 0 : strlen(explain_ending_text(s->x, e));
 		most = n > most ? n : most;
 	}
 	return most;
@@ -419,7 +419,7 @@ static void faults(struct svg *s, const struct lanes *l, uint32_t q)
 			arena_printf(x->arena,
 				     "class='fault' data-code='%s' data-rank='%u' font-size='%g'",
 				     code.s, e->rank, size),
-			left + 2, y + size * 0.4, "%s", svg_ending_text(s, e));
+			left + 2, y + size * 0.4, "%s", explain_ending_text(s->x, e));
 		at = y + size / 2;
 	}
 }

@@ -7,7 +7,7 @@
  * class `action`, with data-rank, data-action, data-start, data-end, data-line and data-column;
  * `message`, with data-from, data-to and data-action; `stuck`, and `wait` for the cycle. O(actions).
  */
-#include "compiler/explain/svg.h"
+#include "compiler/draw/draw.h"
 #include "compiler/pipe/pipe.h"
 #include "compiler/witness/cycle.h"
 
