@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MOST_ERRORS 4u /* in words above the picture; how many more there are is said */
