@@ -27,7 +27,7 @@
 #define WORK_BYTE 8u	       /* of a byte that is read and resolved again */
 #define WORK_SMALL (1ull << 18)
 
-enum { MOST_PLACES = 16, MOST_PARTS = 4, MOST_PARAMETERS = 4 };
+enum { MOST_PLACES = 16, MOST_PARTS = 4, MOST_PARAMETERS = 4, MOST_TRIED = 3 };
 
 typedef const struct edit *const *edit_list;
 
@@ -95,13 +95,25 @@ static bool is_small(const struct search *x)
 	return x->e.nranks <= EVERY_TRIED;
 }
 
-/* Whether the text is right for that N, or with 0 for all that are tried. */
+/* The N that trials of edits have. */
+static const char *tried_text(const struct search *x)
+{
+	uint32_t n = x->e.nranks;
+
+	return is_small(x) ? arena_printf(&x->e.s->arena, "%u", EVERY_TRIED)
+			   : arena_printf(&x->e.s->arena, "%u, and %u, %u and %u", EVERY_TRIED, n,
+					  n + 1, 2 * n);
+}
+
+/* Whether the text is right for that N, or with 0 for all that are tried. A large N is followed by N + 1 and
+ * 2N, if they are admitted: else an edit that moves a fault to them would pass. */
 static bool is_right(struct search *x, const char *text, uint32_t nranks, uint64_t work,
 		     struct setting *more, size_t nmore)
 {
 	struct session *s = x->e.s;
 	struct options o = *s->o;
 	struct unsaved *unsaved = ARENA_ARRAY(&s->arena, struct unsaved, o.nunsaved + 1);
+	const uint32_t tried[MOST_TRIED] = { nranks, nranks + 1, 2 * nranks };
 	bool right = false;
 	const struct collector to = { .take = take, .arg = &right };
 
@@ -111,7 +123,7 @@ static bool is_right(struct search *x, const char *text, uint32_t nranks, uint64
 	}
 	o.action = ACTION_CHECK;
 	o.schedule = x->e.schedule->name.name;
-	o.ranks = (struct numbers){ &nranks, nranks ? 1 : 0 };
+	o.ranks = (struct numbers){ tried, !nranks ? 0 : is_small(x) ? 1 : MOST_TRIED };
 	unsaved[0] = (struct unsaved){ o.file, text, strlen(text) }; /* the first one counts */
 	for (size_t i = 0; i < o.nunsaved; i++)
 		unsaved[i + 1] = o.unsaved[i];
@@ -161,7 +173,7 @@ static bool is_accident(struct search *x, const struct edit *e)
 static bool passes(struct search *x, edit_list v, uint32_t n)
 {
 	const char *text;
-	uint64_t work = 4 * x->cost + WORK_SMALL;
+	uint64_t work = (is_small(x) ? 4 : 32) * x->cost + WORK_SMALL;
 	bool limited = v[0]->far == LIMITED || v[n - 1]->far == LIMITED;
 
 	if (x->left < x->each)
@@ -253,8 +265,8 @@ static void offer(struct search *x, struct diag *g, edit_list v, uint32_t n)
 					    : n > 2		? ", and the same in lines"
 								: ", and the same in line",
 					    line_of(x, v[i]));
-	diag_cure(d, g, "%s make%s it right: tried for N up to %u", what, n > 1 && !one ? "" : "s",
-		  EVERY_TRIED);
+	diag_cure(d, g, "%s make%s it right: tried for N up to %s", what, n > 1 && !one ? "" : "s",
+		  tried_text(x));
 	if (g->help.n > 1) { /* before guesses */
 		struct diag_note cure = g->help.v[g->help.n - 1];
 
@@ -596,8 +608,8 @@ static bool try_merges(struct search *x, struct diag *g)
 
 		if (!passes(x, &e, 1))
 			continue;
-		diag_cure(d, g, "%s lets ranks work at once: tried for N up to %u", e->what,
-			  EVERY_TRIED);
+		diag_cure(d, g, "%s lets ranks work at once: tried for N up to %s", e->what,
+			  tried_text(x));
 		diag_fix(d, g, e->span, "%s", e->text);
 		return true;
 	}
@@ -620,8 +632,8 @@ static bool try_steps(struct search *x, struct diag *g, edit_list v, uint32_t n)
 	diag_cure(
 		d, g,
 		"`step { ... }` in place of lines %s lets each rank send and receive at once: tried for N "
-		"up to %u",
-		lines, EVERY_TRIED);
+		"up to %s",
+		lines, tried_text(x));
 	diag_fix(d, g, all, "%s", text_edited(&x->e, v, n, all));
 	return true;
 }

@@ -197,7 +197,8 @@ static const char *open_bracket(const struct mistake *m, const char *at)
 /* A bracket that is missing, or that closes nothing. */
 static bool bracket(struct mistake *m)
 {
-	const char *end = mistake_text(m, m->ps->previous.span.hi), *open = open_bracket(m, end);
+	const uint32_t hi = m->ps->previous.span.hi; /* 0: nothing is before it */
+	const char *end = hi ? mistake_text(m, hi) : m->at, *open = open_bracket(m, end);
 	struct arena *a = m->ps->arena;
 	const char *close = open && *open == '[' ? "]" : ")";
 
