@@ -54,11 +54,11 @@ static void print_text(FILE *out, const struct least_row *r, const uint64_t *byt
 		fprintf(out, "%12" PRIu64 " %12.2f\n", *bytes,
 			1e6 * bound_seconds(r->bound, (double)*bytes));
 	else if (r->root >= 0)
-		fprintf(out, "%s, %u ranks, root %" PRId64 " on %s: no schedule is faster than\n",
-			r->collective, r->nranks, r->root, r->machine);
+		fprintf(out, "%s, %u rank%s, root %" PRId64 " on %s: no schedule is faster than\n",
+			r->collective, r->nranks, r->nranks > 1 ? "s" : "", r->root, r->machine);
 	else
-		fprintf(out, "%s, %u ranks on %s: no schedule is faster than\n", r->collective,
-			r->nranks, r->machine);
+		fprintf(out, "%s, %u rank%s on %s: no schedule is faster than\n", r->collective,
+			r->nranks, r->nranks > 1 ? "s" : "", r->machine);
 	if (bytes)
 		return;
 	if (r->bound->per_byte > 0)

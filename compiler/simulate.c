@@ -14,7 +14,8 @@
 #include <string.h>
 
 #define MOST (64u << 20)
-#define MOST_FLOWS (1u << 24) /* links that the bound of a row may cost: about 0.1 s */
+#define MOST_TRACED (1u << 20) /* operations: some 300 MB */
+#define MOST_FLOWS (1u << 24)  /* links that the bound of a row may cost: about 0.1 s */
 
 struct sizes session_sizes(const struct options *o)
 {
@@ -86,10 +87,16 @@ static void print_call(struct session *s, struct ctx *c, const struct simulated 
 	const struct shown *view = &s->o->view;
 	const char *why = NULL;
 
-	if (view->format == FORMAT_TRACE) {
-		if (!timeline_trace(c, x, s->out.stream))
-			arena_fail(&s->arena);
-	} else if (!timeline_draw(c, x, view, s->out.stream, &why)) {
+	if (view->format != FORMAT_TRACE)
+		timeline_draw(c, x, view, s->out.stream, &why);
+	else if (x->t->nops > MOST_TRACED)
+		why = arena_printf(&s->arena,
+				   "the trace would have more than %u operations; fewer ranks, a "
+				   "smaller -b or a larger --tile have fewer",
+				   MOST_TRACED);
+	else if (!timeline_trace(c, x, s->out.stream))
+		arena_fail(&s->arena);
+	if (why) {
 		diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s", why);
 		s->status = 2;
 	}

@@ -169,6 +169,47 @@ struct stmt *ast_let(struct parse *ps, struct span span, struct ident name, stru
 		ps, (struct stmt){ .kind = S_LET, .span = span, .name = name, .e = e, .var = var });
 }
 
+struct stmt_list ast_over(struct parse *ps, struct span span, enum stmt_kind kind,
+			  struct ident name, struct expr *table, struct stmt *body)
+{
+	const char *made[2] = { arena_printf(ps->arena, "index of %s", name.name),
+				arena_printf(ps->arena, "table of %s, %u", name.name,
+					     ps->module->nstmts) };
+	struct ident index = { lang_intern(ps->module, made[0], strlen(made[0])), { 0 } };
+	struct ident of = { lang_intern(ps->module, made[1], strlen(made[1])), { 0 } };
+	struct stmt_list list = { 0 };
+	struct expr *len, *entry, *zero;
+	struct stmt *let;
+
+	if (table->kind == E_TABLE) {
+		let = ast_let(ps, table->span, of, table);
+		LIST_APPEND(list, let);
+	} else {
+		of = table->name;
+	}
+	zero = ast_expr(ps, (struct expr){ .kind = E_INT });
+	len = ast_expr(ps, (struct expr){ .kind = E_NAME, .name = of });
+	len = ast_expr(ps, (struct expr){ .kind = E_CALL,
+					  .args = len,
+					  .nargs = 1,
+					  .name = { lang_intern(ps->module, "len", 3), { 0 } } });
+	entry = ast_expr(ps, (struct expr){ .kind = E_NAME, .name = index });
+	entry = ast_expr(ps, (struct expr){ .kind = E_ENTRY, .name = of, .a = entry });
+	let = ast_let(ps, name.span, name, entry);
+	let->var->used = true; /* as a range's variable, it may stand for a count alone */
+	let->next = body;
+	body = ast_stmt(ps, (struct stmt){ .kind = kind,
+					   .span = span,
+					   .name = name,
+					   .over = true,
+					   .var = lang_symbol(ps->module, SYM_LOOP, index),
+					   .e = zero,
+					   .e2 = len,
+					   .body = let });
+	LIST_APPEND(list, body);
+	return list;
+}
+
 struct stmt *ast_switch(struct parse *ps, struct span span, struct ident name, struct expr *count)
 {
 	struct symbol *var = lang_symbol(ps->module, SYM_SWITCH, name);

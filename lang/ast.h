@@ -233,6 +233,7 @@ struct stmt {
 	struct buffer_def *buffer; /* S_SCRATCH */
 	struct decl *callee;	   /* resolved: S_CALL, a D_PROC or D_SCHEDULE */
 	uint32_t depth;		   /* 1 + that of its deepest inner statement, bounded as in expr */
+	bool over; /* for p in a table: var counts its entries, and the body begins with `let p` */
 };
 
 struct fn_def {

@@ -106,29 +106,6 @@ static const char *range_begin(const struct mistake *m)
 	return found;
 }
 
-/* for p in [1, 2, 3] { */
-static bool over_table(struct mistake *m)
-{
-	const char *close = text_closing(m->at), *brace = close ? text_skip(close + 1) : NULL;
-	const char *name = mistake_text(m, m->ps->before.span.lo);
-	const char *s = text_line_begin(m->at, m->ps->source->text);
-
-	if (m->ps->previous.kind != TOK_IN || !mistake_got(m, "'['") || mistake_may(m, "']'"))
-		return false;
-	m->help = "a loop runs over numbers; to loop over a table: let t = [1, 2, 3], then: for i "
-		  "in 0..len(t) { let p = t[i] ... }";
-	if (brace && *brace == '{' && word_is_one_of(text_skip(s), "for")) {
-		const char *var = text_piece(m, name, text_word_end(name));
-		cure_fix(m, text_skip(s), brace + 1,
-			 arena_printf(m->ps->arena,
-				      "let %s_of = %s for %s_at in 0..len(%s_of) { let %s = "
-				      "%s_of[%s_at]",
-				      var, text_piece(m, m->at, close + 1), var, var, var, var,
-				      var));
-	}
-	return true;
-}
-
 /* An expression and 1: N of `N - 1`. */
 static const char *one_larger(struct mistake *m, const char *from, const char *to)
 {
@@ -161,8 +138,6 @@ static bool range(struct mistake *m)
 			cure_fix(m, m->at, end, one_larger(m, last, end));
 		return cure_help(m, "a range a..b does not include b: write an end one larger");
 	}
-	if (over_table(m))
-		return true;
 	if (!mistake_may(m, "..") || mistake_may(m, "']'") || mistake_may(m, "')'"))
 		return false;
 	from = range_begin(m);
@@ -170,9 +145,7 @@ static bool range(struct mistake *m)
 		return false;
 	if (python_range(m, from))
 		return true;
-	m->help = mistake_got(m, "'{'")
-			  ? "write a range as a..b (b is not included); over a table: 0..len(t)"
-			  : "write a range as a..b (b is not included)";
+	m->help = "write a range as a..b (b is not included)";
 	if (mistake_got(m, "to"))
 		cure_fix(m, mistake_text(m, m->ps->previous.span.hi),
 			 text_skip(text_word_end(m->at)), "..");

@@ -95,10 +95,10 @@ static struct parse *const ps = NULL;
 %precedence UNARY
 
 %nterm <struct ident> ident promised_name attribute_name
-%nterm <struct expr *> expr primary atom where value
+%nterm <struct expr *> expr primary atom where value table entries
 %nterm <struct expr_list> exprs some_exprs
 %nterm <struct ref *> ref chunks
-%nterm <struct stmt_list> stmts block blocks else lets
+%nterm <struct stmt_list> stmts over block blocks else lets
 %nterm <struct stmt *> stmt if
 %nterm <struct range> range group
 %nterm <struct counts> counts
@@ -297,6 +297,7 @@ block: '{' stmts '}'	{ $$ = $2; } ;
 stmts:
   %empty		{ $$ = (struct stmt_list){ 0 }; }
 | stmts stmt		{ $$ = $1; LIST_APPEND($$, $2); }
+| stmts over		{ $$ = $1; LIST_APPEND($$, $2.first); $$.last = $2.last; }
 | stmts ';'
 | stmts error resync_stmt bad_tail
 ;
@@ -357,6 +358,16 @@ if: IF expr block else
 		$$ = STMT(.kind = S_IF, .span = @$, .e = $2, .body = $3.first,
 			  .orelse = $4.first);
 	}
+;
+
+over:
+  FOR ident IN table block	{ $$ = ast_over(ps, @$, S_FOR, $2, $4, $5.first); }
+| PAR FOR ident IN table block	{ $$ = ast_over(ps, @$, S_PAR_FOR, $3, $5, $6.first); }
+;
+
+table:
+  ident			{ $$ = EXPR(.kind = E_NAME, .span = @$, .name = $1); }
+| entries
 ;
 
 else:
@@ -518,7 +529,11 @@ atom:
 
 value:
   expr
-| '[' exprs ']'
+| entries
+;
+
+entries:
+  '[' exprs ']'
 	{ $$ = EXPR(.kind = E_TABLE, .span = @$, .args = $2.first, .nargs = $2.n); }
 ;
 

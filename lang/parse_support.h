@@ -205,6 +205,12 @@ struct binding *ast_param(struct parse *ps, struct span span, struct ident name,
 /** A statement with these fields. If it is too deep, reports it and leaves it out. */
 struct stmt *ast_stmt(struct parse *ps, struct stmt fields);
 struct stmt *ast_let(struct parse *ps, struct span span, struct ident name, struct expr *e);
+/** for name in table { body }, with `par` S_PAR_FOR; `table`: its name, or [..]. It becomes
+ *      for i in 0..len(table) { let name = table[i] body }
+ *  where `i` has no name in the text, and neither has [..], to which a `let` before it gives one. The last
+ *  statement is the loop. */
+struct stmt_list ast_over(struct parse *ps, struct span span, enum stmt_kind kind,
+			  struct ident name, struct expr *table, struct stmt *body);
 /* switch name[count]; NULL: without one */
 struct stmt *ast_switch(struct parse *ps, struct span span, struct ident name, struct expr *count);
 struct stmt *ast_fn(struct parse *ps, struct span span, struct ident name,

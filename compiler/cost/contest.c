@@ -24,9 +24,10 @@ void cost_print_head(FILE *out, enum print_format format, const struct cost_row 
 	if (format == FORMAT_CSV && ftell(out) == 0)
 		fputs("schedule,ranks,machine,bytes,us,algbw,busbw,bound_us,limit\n", out);
 	else if (format != FORMAT_CSV && format != FORMAT_JSON)
-		fprintf(out, "%s, %u ranks%s%s%s: predicted\n%12s %12s %9s %9s %7s  %s\n",
-			r->schedule, r->nranks, root, *r->machine ? " on " : "", r->machine,
-			"bytes", "us", "algbw", "busbw", "x bound", "what limits it");
+		fprintf(out, "%s, %u rank%s%s%s%s: predicted\n%12s %12s %9s %9s %7s  %s\n",
+			r->schedule, r->nranks, r->nranks > 1 ? "s" : "", root,
+			*r->machine ? " on " : "", r->machine, "bytes", "us", "algbw", "busbw",
+			"x bound", "what limits it");
 }
 
 /* A figure that is not known is below 0. */
@@ -137,9 +138,10 @@ static void print_size(const struct contest *x, const struct cost_row *first, vo
 static void print_section(const struct contest *x, const struct cost_row *first, void *out)
 {
 	fprintf(out,
-		"%s, %u ranks%s%s: the best at each size, predicted\n%12s %12s %9s %9s %7s  %s\n",
-		first->contract, first->nranks, *first->machine ? " on " : "", first->machine,
-		"bytes", "us", "algbw", "busbw", "x bound", "schedule; the next best");
+		"%s, %u rank%s%s%s: the best at each size, predicted\n%12s %12s %9s %9s %7s  %s\n",
+		first->contract, first->nranks, first->nranks > 1 ? "s" : "",
+		*first->machine ? " on " : "", first->machine, "bytes", "us", "algbw", "busbw",
+		"x bound", "schedule; the next best");
 	walk(x, first, out, print_size);
 }
 

@@ -121,7 +121,7 @@ static bool make(struct ctx *c, const struct instance *in, struct cursor *v, str
 	}
 	if (c->diags->errors)
 		return false;
-	if (!v->npairs)
+	if (!v->npairs && in->nranks > 1) /* one rank needs none */
 		return no_links(c, in);
 	m->nnodes = v->nnodes;
 	if (v->nswitches)

@@ -105,17 +105,20 @@ static bool take_task(struct ctx *c, struct simulation *s, uint32_t task, const 
 	return true;
 }
 
-/* The tile of the plan: that of the CPU engine. */
-static double usual_tile(const struct simulation *s)
+/* The tile of the plan: that of the CPU engine, with the memory for slots that one process has for each rank. */
+static double usual_tile(struct ctx *c, const struct simulation *s)
 {
-	uint64_t weight = 0;
+	uint64_t *weight = ARENA_ARRAY(c->scratch, uint64_t, s->p->nranks), heaviest = 0;
 	uint32_t most = 0;
 
 	for (uint32_t f = 0; f < s->p->nfifos; f++) {
-		weight += (uint64_t)s->slots * s->loads[f].cells;
+		uint64_t *w = &weight[s->p->fifos[f].dst];
+
+		*w += (uint64_t)s->slots * s->loads[f].cells;
+		heaviest = *w > heaviest ? *w : heaviest;
 		most = s->loads[f].cells > most ? s->loads[f].cells : most;
 	}
-	return (double)choice_slotted_tile(CPU_TILE_BYTES, CPU_SLOT_BYTES, most, weight);
+	return (double)choice_slotted_tile(CPU_TILE_BYTES, CPU_SLOT_BYTES, most, heaviest);
 }
 
 /* `len`: NULL: the program is a pipeline's, or a quotient of buffers that are cut alike. */
@@ -148,7 +151,7 @@ struct simulation *simulation_new(struct ctx *c, const struct program *p, uint32
 	struct simulation *s = load(c, p, len, NULL, m);
 
 	if (s)
-		s->tile = tile == UINT64_MAX ? usual_tile(s) : (double)tile;
+		s->tile = tile == UINT64_MAX ? usual_tile(c, s) : (double)tile;
 	return s;
 }
 

@@ -109,6 +109,8 @@ static struct spread lazy(struct cursor *v, const struct symbol *s)
 uint32_t eval_table(struct cursor *v, const struct expr *table, uint32_t *at)
 {
 	*at = v->nentries;
+	if (v->squad)
+		squad_fail(v->squad);
 	v->work->done += table->span.hi - table->span.lo;
 	for (const struct expr *e = table->args; e && !v->stopped; e = e->next)
 		eval_push(v, eval(v, e));
@@ -173,7 +175,7 @@ static RARE struct spread none(struct cursor *v, const struct expr *e, int64_t a
 static inline struct spread binary(struct cursor *v, const struct expr *e, struct spread x,
 				   struct spread y)
 {
-	if (!spread_is_same(&x) || !spread_is_same(&y))
+	if (!spread_both_same(&x, &y))
 		return spread_binary(v->squad, e->op, &x, &y);
 	struct number r = number_binary(e->op, x.base, y.base);
 	return r.is ? spread_same(r.value) : none(v, e, x.base, y.base);
@@ -218,7 +220,7 @@ enum known eval_holds(struct cursor *v, const struct expr *e, struct mask *yes)
 	struct spread x = eval_all(v, compares ? e->a : e);
 	if (compares) {
 		struct spread y = eval_all(v, e->b);
-		if (!spread_is_same(&x) || !spread_is_same(&y))
+		if (!spread_both_same(&x, &y))
 			return squad_compare(v->squad, e->op, &x, &y, yes);
 		x = binary(v, e, x, y);
 	}
@@ -254,7 +256,7 @@ static struct spread builtin(struct cursor *v, const struct expr *e)
 	}
 	for (const struct expr *x = e->args->next; x && !v->stopped; x = x->next) {
 		struct spread b = eval_all(v, x);
-		if (!spread_is_same(&a) || !spread_is_same(&b))
+		if (!spread_both_same(&a, &b))
 			a = spread_end(v->squad, least, &a, &b);
 		else if ((b.base < a.base) == least)
 			a = b;

@@ -30,13 +30,19 @@ static bool run_to(struct cursor *v, uint32_t path, uint64_t op, struct op *room
 	return false;
 }
 
-static const char *loops_text(const struct cursor *v, struct arena *a)
+static const char *loops_text(struct cursor *v, struct arena *a)
 {
 	const char *text = "";
-	for (const struct row *r = v->rows; r < v->rows + v->nrows; r++)
-		if (r->of && (r->of->kind == S_FOR || r->of->kind == S_PAR_FOR))
-			text = arena_printf(a, "%s%s%s = %lld", text, *text ? ", " : "",
-					    r->of->var->name, (long long)r->i);
+	for (const struct row *r = v->rows; r < v->rows + v->nrows; r++) {
+		const struct stmt *s = r->of;
+		int64_t value;
+		if (!s || (s->kind != S_FOR && s->kind != S_PAR_FOR))
+			continue;
+		if (!s->over || !eval_quietly(v, s->body->e, &value))
+			value = r->i.base;
+		text = arena_printf(a, "%s%s%s = %lld", text, *text ? ", " : "", s->name.name,
+				    (long long)value);
+	}
 	return text;
 }
 

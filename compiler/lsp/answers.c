@@ -365,6 +365,7 @@ static json_t *completion(struct question *q)
 	look_read(&q->l, false);
 	list = json_array();
 	add_words(list, keyword_words, KEYWORD);
+	add_words(list, keyword_places, KEYWORD);
 	add_words(list, keyword_builtins, FUNCTION);
 	if (q->l.module)
 		add_names(list, q->l.module);

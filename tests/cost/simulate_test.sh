@@ -191,6 +191,13 @@ tiled "a slot is free when its tile is received, and L later: 8 tiles, S/b + L +
 tiled "with two slots it is no wait" 722.000000 schedules/binomial_broadcast.ccs -n 2 --root 0 --tile 100000 --slots 2
 tiled "without slots messages are whole" 722.000000 schedules/binomial_broadcast.ccs -n 2 --root 0 --tile 100000 --slots 0
 
+# The memory for slots bounds the tile by rank: that of all 2,048 FIFOs would leave 16 KiB.
+for tile in "" "--tile 32K"; do
+	# shellcheck disable=SC2086 # words
+	"$build/bin/ccc" simulate schedules/recursive_doubling_allreduce.ccs -n 256 --on "$flat" -b 720000 $tile
+done >"$tmp/out" 2>"$tmp/err"
+holds "tiles of 256 ranks are of 32 KiB" test "$(grep '^ *720000' "$tmp/out" | uniq -c | awk '{ print $1 }')" = 2
+
 # One rank stands for all, on machines that turn as the schedule does: the same times as by all ranks.
 cat >"$tmp/rings.ccs" <<-'END'
 	topology two_ways {
@@ -224,6 +231,11 @@ is "... and reduces: 2 step + L + S/w + S/r" 4324.000000 schedules/binomial_redu
 	--on "$(machine slow_workers)" -b 720000
 is "a worker receives one after another: 2 step + L + S/3w, and (step + S/3w)" 1445.000000 \
 	schedules/direct_gather.ccs -n 3 --root 0 --on "$(machine slow_workers)" -b 720000
+
+# One rank: a machine of its kind has no links.
+is "one rank: its copy" 1440.000000 schedules/direct_all_to_all.ccs -n 1 --on "$(machine slow_workers)" -b 720000
+status "... bound" 0 "$build/bin/ccc" bound allreduce -n 1 --on 'nodes(1)'
+says "... is nothing" "$tmp/out" '^  0\.00 us: latency$'
 
 # Two messages at once on one link: L + 2 S/2b; on two links half of it.
 cat >"$tmp/both.ccs" <<-'END'
@@ -476,6 +488,8 @@ refused "there are ranks 0 to 3" "a picture of no rank" schedules/ring_allreduce
 	--rank 9 --format=svg
 refused "more than 40000 operations; --rank shows" "a picture that is too large" schedules/ring_allreduce.ccs -n 128 \
 	--tile 0 --on "$flat" -b 1M --format=svg
+refused "trace would have more than 1048576 operations" "a trace that is too large" schedules/ring_allreduce.ccs -n 64 \
+	--tile 128 --on "$flat" -b 4M -o "$tmp/x.json"
 refused "--rank also to pictures" "ranks of a table" schedules/ring_allreduce.ccs -n 4 --on "$flat" --rank 1
 refused "is of one schedule" "a picture of two schedules" schedules/ring_allreduce.ccs \
 	schedules/recursive_doubling_allreduce.ccs -n 4 --on "$flat" -b 1K -o "$tmp/x.svg"

@@ -252,7 +252,7 @@ def conversation():
           symbols[0]["selectionRange"] == span(1, 9, 1, 13), symbols)
     labels = [i["label"] for i in c.about("completion", "ring.ccs", 9, 6)]
     check("completion: words, functions, declarations",
-          {"send", "ilog2", "torus", "data_of", "allreduce"} <= set(labels), labels)
+          {"send", "switch", "cost", "latency", "ilog2", "torus", "data_of", "allreduce"} <= set(labels), labels)
 
     # renaming
     place = lambda *at: {"textDocument": {"uri": uri("ring.ccs")},
