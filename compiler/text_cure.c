@@ -11,9 +11,11 @@
  *
  * there are `<` for `<=`, `2 * rank + 1` for `2 * rank + 2`, a guard around the send, and so on
  * (text_edits.c). Each text is checked like a text of an editor: for the N that is wrong, and then
- * for every N up to 16. Of the single edits that are right the nearest is offered. Else the same
- * edit at all places is tried, then a condition for N with an edit that is right for the N that was
- * wrong, then two edits of a kind. All trials together have MOST_WORK units of work.
+ * for every N up to 16. Of the single edits that are right the nearest is offered, and those in
+ * lines with an error come first. Two edits of a kind in one statement, or in this and the next, are
+ * one idea: they come before single edits that change more than a sign, a bound or a place. Else the
+ * same edit at all places is tried, then a condition for N with an edit that is right for the N that
+ * was wrong, then two edits of a kind. All trials together have MOST_WORK units of work.
  */
 #include "compiler/every/every.h"
 #include "compiler/text_edits.h"
