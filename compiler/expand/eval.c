@@ -50,12 +50,8 @@ void bind_lazy(struct cursor *v, const struct symbol *s, const struct expr *e)
 
 void bind_topology(struct cursor *v, const struct decl *d)
 {
-	const struct expr *a = d->topology_args;
-	for (const struct binding *p = d->topology->params; p; p = p->next) {
-		if (a || p->value)
-			bind_lazy(v, p->sym, a ? a : p->value);
-		a = a ? a->next : NULL;
-	}
+	for (const struct binding *p = d->on; p; p = p->next)
+		bind_lazy(v, p->sym, p->value);
 	for (const struct stmt *s = d->topology->body; s; s = s->next)
 		if (s->kind == S_LET)
 			bind_lazy(v, s->var, s->e);
