@@ -258,6 +258,8 @@ static bool add_entry(struct cursor *v, const struct stmt *s, uint32_t at, uint3
 static void within_table(struct cursor *v, const struct stmt *s)
 {
 	uint32_t nentries = v->nentries, start = v->nmembers, number = NONE, at = 0, n;
+	if (v->squad)
+		squad_fail(v->squad);
 	n = s->e->kind == E_TABLE ? eval_table(v, s->e, &at) : eval_table_of(v, s->e->sym, &at);
 	if (v->stopped)
 		return;
