@@ -67,39 +67,17 @@ static bool arguments(struct cursor *v, const struct stmt *s)
 	return !v->stopped;
 }
 
-/* Iterates over the callee's names for the arguments, in order: views and numbers. */
-struct formals {
-	const struct param *p;	    /* of a proc, or */
-	const struct buffer_def *b; /* of a schedule */
-};
-
-static const struct buffer_def *next_formal(struct formals *f, const struct symbol **number)
-{
-	const struct buffer_def *b = f->p ? f->p->view : f->b;
-	*number = f->p ? f->p->number : NULL;
-	if (f->p)
-		f->p = f->p->next;
-	else
-		f->b = b->next;
-	return b;
-}
-
 /* Binds the callee's names; `at`: the first argument. */
 static void bind_arguments(struct cursor *v, const struct stmt *s, uint32_t at)
 {
-	struct formals f = { s->callee->formals, s->callee->buffers };
-	const struct symbol *number;
 	for (const struct arg *a = s->args; a; a = a->next, at++) {
-		const struct buffer_def *b = next_formal(&f, &number);
-		if (b) {
-			bind_view(
-				v, b->sym,
-				(struct view){ .first = v->args[at],
-					       .part = (uint32_t)spread_one(v, v->args[at + 1]) });
-			at++;
-		} else {
-			bind_spread(v, number, v->args[at]);
+		if (a->number) {
+			bind_spread(v, a->number, v->args[at]);
+			continue;
 		}
+		struct view w = { .first = v->args[at++] };
+		w.part = (uint32_t)spread_one(v, v->args[at]);
+		bind_view(v, a->view->sym, w);
 	}
 	for (const struct binding *m = s->more; m; m = m->next)
 		bind_spread(v, m->sym, v->args[at++]);
@@ -108,13 +86,8 @@ static void bind_arguments(struct cursor *v, const struct stmt *s, uint32_t at)
 /* Defaults may use the parameters before them. */
 static void bind_defaults(struct cursor *v, const struct stmt *s)
 {
-	for (const struct binding *p = s->callee->params; p; p = p->next) {
-		bool given = false;
-		for (const struct binding *m = s->more; m; m = m->next)
-			given |= m->sym == p->sym;
-		if (!given && p->value)
-			bind_spread(v, p->sym, eval_all(v, p->value));
-	}
+	for (const struct binding *p = s->defaults; p && !v->stopped; p = p->next)
+		bind_spread(v, p->sym, eval_all(v, p->value));
 }
 
 /* The number of parts in the brackets; *inner: of the parts of a block. */
@@ -164,16 +137,13 @@ static bool cut(struct cursor *v, const struct stmt *s, const struct arg *a,
  * which must then be equal. */
 static bool cut_all(struct cursor *v, const struct stmt *s)
 {
-	struct formals f = { s->callee->formals, s->callee->buffers };
-	const struct symbol *number;
 	bool first = true, alike = lang_has_stmt(s->callee->body, S_SCRATCH);
 	for (const struct arg *a = s->args; a; a = a->next) {
-		const struct buffer_def *b = next_formal(&f, &number);
-		if (!b)
+		if (!a->view)
 			continue;
-		if (!cut(v, s, a, b))
+		if (!cut(v, s, a, a->view))
 			return false;
-		uint32_t part = v->binds[b->sym->id].view.part;
+		uint32_t part = v->binds[a->view->sym->id].view.part;
 		if (first)
 			v->part = part;
 		first = false;
@@ -210,10 +180,8 @@ static bool topology(struct cursor *v, const struct stmt *s)
 		return false;
 	if (!t)
 		return true;
-	const struct expr *a = s->callee->topology_args;
-	for (const struct binding *p = t->params; p; p = p->next, a = a ? a->next : NULL)
-		if (a || p->value)
-			bind_spread(v, p->sym, eval_all(v, a ? a : p->value));
+	for (const struct binding *p = s->callee->on; p; p = p->next)
+		bind_spread(v, p->sym, eval_all(v, p->value));
 	return !v->stopped && where(v, s, t, "topology");
 }
 
@@ -290,6 +258,8 @@ static bool add_entry(struct cursor *v, const struct stmt *s, uint32_t at, uint3
 static void within_table(struct cursor *v, const struct stmt *s)
 {
 	uint32_t nentries = v->nentries, start = v->nmembers, number = NONE, at = 0, n;
+	if (v->squad)
+		squad_fail(v->squad);
 	n = s->e->kind == E_TABLE ? eval_table(v, s->e, &at) : eval_table_of(v, s->e->sym, &at);
 	if (v->stopped)
 		return;

@@ -50,12 +50,8 @@ void bind_lazy(struct cursor *v, const struct symbol *s, const struct expr *e)
 
 void bind_topology(struct cursor *v, const struct decl *d)
 {
-	const struct expr *a = d->topology_args;
-	for (const struct binding *p = d->topology->params; p; p = p->next) {
-		if (a || p->value)
-			bind_lazy(v, p->sym, a ? a : p->value);
-		a = a ? a->next : NULL;
-	}
+	for (const struct binding *p = d->on; p; p = p->next)
+		bind_lazy(v, p->sym, p->value);
 	for (const struct stmt *s = d->topology->body; s; s = s->next)
 		if (s->kind == S_LET)
 			bind_lazy(v, s->var, s->e);
@@ -109,11 +105,9 @@ static struct spread lazy(struct cursor *v, const struct symbol *s)
 uint32_t eval_table(struct cursor *v, const struct expr *table, uint32_t *at)
 {
 	*at = v->nentries;
-	if (v->squad)
-		squad_fail(v->squad);
 	v->work->done += table->span.hi - table->span.lo;
 	for (const struct expr *e = table->args; e && !v->stopped; e = e->next)
-		eval_push(v, eval(v, e));
+		eval_push(v, spread_one(v, eval_all(v, e)));
 	return v->nentries - *at;
 }
 
@@ -122,18 +116,18 @@ uint32_t eval_table_of(struct cursor *v, const struct symbol *s, uint32_t *at)
 	const struct bind *b = &v->binds[s->id];
 	struct bind lazy = *b;
 	*at = b->at;
-	if (v->squad)
-		squad_fail(v->squad);
-	if (b->kind == B_TABLE || v->squad)
+	if (b->kind == B_TABLE)
 		return b->n;
 	struct asking by = enter_home(v, s);
 	uint32_t i = lazy.at;
 	v->work->done += lazy.expr->span.hi - lazy.expr->span.lo;
 	for (const struct expr *e = lazy.expr->args; e && !v->stopped; e = e->next) {
-		int64_t value = eval(v, e);
+		int64_t value = spread_one(v, eval_all(v, e));
 		v->entries[i++] = value;
 	}
 	leave_home(v, &by);
+	if (v->squad && !squad_is_whole(v->squad)) /* it is bound for all ranks */
+		squad_fail(v->squad);
 	if (v->stopped)
 		return 0;
 	bind_table(v, s, lazy.at, lazy.n);
@@ -143,9 +137,12 @@ uint32_t eval_table_of(struct cursor *v, const struct symbol *s, uint32_t *at)
 static struct spread entry(struct cursor *v, const struct expr *e)
 {
 	uint32_t at, n = eval_table_of(v, e->sym, &at);
-	int64_t i = v->stopped ? 0 : eval(v, e->a);
+	struct spread x = v->stopped ? spread_same(0) : eval_all(v, e->a);
 	if (v->stopped)
 		return spread_same(0);
+	if (!spread_is_same(&x))
+		return spread_entry(v->squad, v->entries + at, n, &x);
+	int64_t i = x.base;
 	if ((uint64_t)i < n)
 		return spread_same(v->entries[at + i]);
 	if (n == 0) {

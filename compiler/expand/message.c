@@ -133,7 +133,7 @@ struct choice {
 };
 
 /* x * by + add */
-static struct spread scaled(struct cursor *v, struct spread x, int64_t by, struct spread add)
+static inline struct spread scaled(struct cursor *v, struct spread x, int64_t by, struct spread add)
 {
 	if (by != 1)
 		x = spread_op(v, OP_MUL, x, spread_same(by));

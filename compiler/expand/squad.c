@@ -173,16 +173,17 @@ static struct cursor *cursor_of(struct squad *b)
 	own->changed = ARENA_ARRAY(v->arena, struct changed, n);
 	own->sites = ARENA_ARRAY(v->arena, struct opsite, v->program->instance.module->nstmts + 1);
 	own->trail = NULL;
-	own->entries = NULL;
+	own->entries = ARENA_ARRAY(v->arena, int64_t, v->nfixed + 1);
 	own->args = NULL;
 	own->rows = NULL;
 	own->outside = NULL;
 	own->pars = NULL;
 	own->made = NULL;
 	own->spans_wanted = false;
-	own->captrail = own->capentries = own->capargs = own->caprows = 0;
+	own->capentries = v->nfixed + 1;
+	own->captrail = own->capargs = own->caprows = 0;
 	own->capoutside = own->cappars = 0;
-	own->nlanes = own->nfixed = 0;
+	own->nlanes = 0;
 	for (uint32_t i = 0; i + 1 < n; i++) {
 		own->binds[i] = v->binds[i];
 		if (v->binds[i].kind == B_LAZY)

@@ -17,8 +17,8 @@
  * pars and their blocks. The caller looks up FIFOs rank by rank (expand.c), so tables are filled in
  * the same order as by the cursor.
  *
- * A squad makes no reports. A construct that it does not support (tables, `sized` chunks, groups
- * by a table), or any mistake, ends it; then its ranks run one by one, and report. Work is counted
+ * A squad makes no reports. A construct that it does not support (`sized` chunks, tables that differ
+ * from rank to rank, groups by a table), or any mistake, ends it; then its ranks run one by one, and report. Work is counted
  * for each rank as by a cursor of one rank, as too much work without an operation is a mistake, too.
  *
  * O(text that is run, once) + O(operations), and O(ranks) for each number that is given rank by
@@ -236,6 +236,9 @@ int64_t *spread_room(struct squad *b);
 struct spread spread_binary(struct squad *b, enum expr_op op, const struct spread *x,
 			    const struct spread *y);
 struct spread spread_unary(struct squad *b, enum expr_op op, const struct spread *x);
+/** Entry x of n entries. */
+struct spread spread_entry(struct squad *b, const int64_t *entries, uint32_t n,
+			   const struct spread *x);
 /** A built-in function of one number; min(x, y), or without `least` max(x, y). */
 struct spread spread_function(struct squad *b, enum builtin f, const struct spread *x);
 struct spread spread_end(struct squad *b, bool least, const struct spread *x,
@@ -345,7 +348,7 @@ struct spread squad_next(struct squad *b, struct spread i, int64_t by);
 
 static inline bool spread_both_same(const struct spread *x, const struct spread *y)
 {
-	return spread_is_same(x) && spread_is_same(y);
+	return (x->step | y->step) == 0; /* one branch */
 }
 
 /** x op y; a squad without a value ends. */

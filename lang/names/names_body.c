@@ -413,6 +413,33 @@ static void help_parameters(struct resolver *r, const struct stmt *s, const stru
 	diag_help(r->d, g, "parameters follow a semicolon: %s(%s)", s->name.name, text);
 }
 
+struct binding **names_bind(struct resolver *r, struct binding **end, const struct binding *param,
+			    struct expr *value)
+{
+	struct binding *b = *end = ARENA_NEW(r->arena, struct binding);
+
+	*b = *param;
+	b->next = NULL;
+	b->value = value;
+	return &b->next;
+}
+
+/* The parameters without a value in `given`, with their defaults. */
+static struct binding *defaults(struct resolver *r, const struct decl *callee,
+				const struct binding *given)
+{
+	struct binding *first = NULL, **end = &first;
+
+	for (const struct binding *p = callee ? callee->params : NULL; p; p = p->next) {
+		const struct binding *m = given;
+		while (m && m->sym != p->sym)
+			m = m->next;
+		if (!m && p->value)
+			end = names_bind(r, end, p, p->value);
+	}
+	return first;
+}
+
 static void resolve_run(struct resolver *r, struct stmt *s)
 {
 	if (foreign_call(r, s))
@@ -420,7 +447,7 @@ static void resolve_run(struct resolver *r, struct stmt *s)
 	struct def *def = names_wanted(r, s->name, WANT_RUN);
 	const struct decl *callee = def ? def->decl : NULL;
 	const struct param *p = callee ? callee->formals : NULL;
-	const struct buffer_def *b = callee ? callee->buffers : NULL;
+	struct buffer_def *b = callee ? callee->buffers : NULL;
 	uint32_t given = 0, taken = 0;
 
 	s->callee = def ? def->decl : NULL;
@@ -433,6 +460,8 @@ static void resolve_run(struct resolver *r, struct stmt *s)
 
 		if (known && given < taken)
 			check_arg(r, a, callee, p ? param_symbol(p) : b->sym);
+		a->view = p ? p->view : b;
+		a->number = p ? p->number : NULL;
 		p = p ? p->next : NULL;
 		b = b ? b->next : NULL;
 	}
@@ -441,6 +470,7 @@ static void resolve_run(struct resolver *r, struct stmt *s)
 			r, s, callee, taken,
 			names_wrong_number(r, "", s->name, taken, given, callee->name.span));
 	names_bindings(r, s->more, callee, s->name.span, NULL);
+	s->defaults = defaults(r, callee, s->more);
 }
 
 /* ---- statements --------------------------------------------------------------------- */
