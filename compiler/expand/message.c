@@ -408,8 +408,15 @@ static const char *links_text(struct cursor *v, uint32_t src, uint32_t dst)
 	const struct links *l = v->links;
 	uint32_t lo = l->first[src], hi = l->first[src + 1], b = lo;
 	struct arena *a = v->ctx->arena;
+	bool switches = false;
+	for (const struct stmt *t = v->program->instance.schedule->topology->body; t; t = t->next)
+		switches |= t->kind == S_SWITCH;
 	if (lo == hi)
-		return arena_printf(a, "rank %u has no links", src);
+		return arena_printf(a,
+				    switches ? "no link leads from rank %u to another rank, nor by "
+					       "way of switches"
+					     : "rank %u has no links",
+				    src);
 	while (b < hi && l->runs[b].hi <= dst)
 		b++;
 	uint32_t from = b - lo > 2 ? b - 2 : lo, to = hi - b > 2 ? b + 2 : hi;
@@ -417,8 +424,8 @@ static const char *links_text(struct cursor *v, uint32_t src, uint32_t dst)
 	for (uint32_t i = from; i < to; i++)
 		text = arena_printf(a, "%s%s%s", text, i > from ? ", " : "",
 				    run_text(a, &l->runs[i]));
-	return arena_printf(a, "rank %u has links to %s%s%s", src, from > lo ? "..., " : "", text,
-			    to < hi ? ", ..." : "");
+	return arena_printf(a, "rank %u %s %s%s%s", src, switches ? "reaches" : "has links to",
+			    from > lo ? "..., " : "", text, to < hi ? ", ..." : "");
 }
 
 /* Whether FIFO i has this name. */
