@@ -102,10 +102,20 @@ static struct spread lazy(struct cursor *v, const struct symbol *s)
 
 /* ---- tables ------------------------------------------------------------------------------- */
 
+/* A long table is in no cache: each rank's evaluation of it counts its text. */
+static void count_table(struct cursor *v, const struct expr *table)
+{
+	uint64_t text = table->span.hi - table->span.lo;
+	if (v->squad)
+		v->squad->of->work->done += text * v->squad->n;
+	else
+		v->work->done += text;
+}
+
 uint32_t eval_table(struct cursor *v, const struct expr *table, uint32_t *at)
 {
 	*at = v->nentries;
-	v->work->done += table->span.hi - table->span.lo;
+	count_table(v, table);
 	for (const struct expr *e = table->args; e && !v->stopped; e = e->next)
 		eval_push(v, spread_one(v, eval_all(v, e)));
 	return v->nentries - *at;
@@ -120,7 +130,7 @@ uint32_t eval_table_of(struct cursor *v, const struct symbol *s, uint32_t *at)
 		return b->n;
 	struct asking by = enter_home(v, s);
 	uint32_t i = lazy.at;
-	v->work->done += lazy.expr->span.hi - lazy.expr->span.lo;
+	count_table(v, lazy.expr);
 	for (const struct expr *e = lazy.expr->args; e && !v->stopped; e = e->next) {
 		int64_t value = spread_one(v, eval_all(v, e));
 		v->entries[i++] = value;

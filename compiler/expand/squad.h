@@ -18,8 +18,9 @@
  * the same order as by the cursor.
  *
  * A squad makes no reports. A construct that it does not support (`sized` chunks, tables that differ
- * from rank to rank, groups by a table), or any mistake, ends it; then its ranks run one by one, and report. Work is counted
- * for each rank as by a cursor of one rank, as too much work without an operation is a mistake, too.
+ * from rank to rank, groups by a table), or any mistake, ends it; then its ranks run one by one, and
+ * report. Work is counted for each rank as by a cursor of one rank, as too much work without an
+ * operation is a mistake, too.
  *
  * O(text that is run, once) + O(operations), and O(ranks) for each number that is given rank by
  * rank.
