@@ -28,6 +28,7 @@ bench: all $(MPI_LOOP) $(MPIS:%=$(BUILD)/tests/mpis/%/libccs-mpi.so) $(BUILD)/be
 	$(BUILD)/bench/cpu_bench -n 2 $(CPU_MODULES)
 	$(BUILD)/bench/cpu_bench -n 8 $(CPU_MODULES)
 	$(BUILD)/bench/trace_bench $(BUILD)/bench/cpu/ring_allreduce.so 2
+	$(BUILD)/bench/trace_bench $(BUILD)/bench/cpu/ring_allreduce.so 8
 	bench/mpi.sh $(BUILD)
 	bench/ptx.sh $(BUILD)
 

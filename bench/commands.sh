@@ -34,6 +34,19 @@ row "ccc check pairwise_all_to_all -n 256" \
 row "ccc ring_allreduce, N = 2..16" \
 	"$(median 7 "$build/bin/ccc" schedules/ring_allreduce.ccs --target=cpu -o "$tmp/ar.so")"
 
+# Pipelines: the four kinds of queues, and the table's measures. Pictures, with their sizes.
+for schedule in 1f1b zero-bubble; do
+	python3 schedules/pipelines/generate.py $schedule --ranks 64 --microbatches 256 >"$tmp/p.csv" || exit 1
+	row "ccc check $schedule.csv, 64 ranks, 256 microbatches" "$(median 7 "$build/bin/ccc" check "$tmp/p.csv")"
+done
+picture() { # picture SCHEDULE N
+	local ms
+	ms=$(median 7 "$build/bin/ccc" explain "schedules/$1.ccs" -n "$2" -o "$tmp/p.svg")
+	row "ccc explain $1 -n $2 -o p.svg ($(($(stat -c %s "$tmp/p.svg") / 1000)) KB)" "$ms"
+}
+picture ring_allreduce 16
+picture halving_doubling_allreduce 1024
+
 # Predictions: of many ranks on one switch, messages whole; and by the tiles of a plan.
 cat >"$tmp/star.ccs" <<-'END'
 	topology star {

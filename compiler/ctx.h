@@ -58,6 +58,20 @@ enum print_format {
 	NFORMATS
 };
 
+/* Ascending, each once. */
+struct numbers {
+	const uint32_t *v;
+	size_t n;
+};
+
+/* --chunk, --rank, --step and --format: what they show; an empty list stands for all. */
+struct shown {
+	const char *const *chunks; /* "data", "data[2]", "data[0..2]" */
+	size_t nchunks;
+	struct numbers ranks, steps;
+	enum print_format format;
+};
+
 /* --streams: queues of a pipeline's communications (pipe/pipe.h). */
 enum pipe_streams { STREAMS_RANK, STREAMS_PAIR, STREAMS_EDGE, STREAMS_DIRECTED, NSTREAMS };
 extern const char *const pipe_streams_names[]; /* up to a NULL */

@@ -137,7 +137,7 @@ int options_work(struct command *c, const char *text)
 			break;
 	}
 	for (int k = 0; k < 4; k++)
-		work[k] = work[k] < 0 && k != 1 ? 0 : work[k];
+		work[k] = work[k] < 0 && k != 1 ? 1 : work[k];
 	if (work[1] < 0)
 		work[1] = work[2] + work[3];
 	c->options.work_given = true;

@@ -58,6 +58,10 @@ static const struct {
 	{ "--ranks", "numbers of ranks are -n LIST" },
 	{ "--np", "numbers of ranks are -n LIST" },
 	{ "-np", "numbers of ranks are -n LIST" },
+	{ "-N", "numbers of ranks are -n LIST" },
+	{ "--json", "--diagnostics-format=json for messages; --format=json for explain, table, "
+		    "simulate and bound" },
+	{ "--csv", "ccc table --format=csv" },
 	{ "-r", "the root is a parameter of the schedule: -D R=2, or --root 2" },
 };
 

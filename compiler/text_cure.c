@@ -11,9 +11,11 @@
  *
  * there are `<` for `<=`, `2 * rank + 1` for `2 * rank + 2`, a guard around the send, and so on
  * (text_edits.c). Each text is checked like a text of an editor: for the N that is wrong, and then
- * for every N up to 16. Of the single edits that are right the nearest is offered. Else the same
- * edit at all places is tried, then a condition for N with an edit that is right for the N that was
- * wrong, then two edits of a kind. All trials together have MOST_WORK units of work.
+ * for every N up to 16. Of the single edits that are right the nearest is offered, and those in
+ * lines with an error come first. Two edits of a kind in one statement, or in this and the next, are
+ * one idea: they come before single edits that change more than a sign, a bound or a place. Else the
+ * same edit at all places is tried, then a condition for N with an edit that is right for the N that
+ * was wrong, then two edits of a kind. All trials together have MOST_WORK units of work.
  */
 #include "compiler/every/every.h"
 #include "compiler/text_edits.h"
@@ -27,7 +29,7 @@
 #define WORK_BYTE 8u	       /* of a byte that is read and resolved again */
 #define WORK_SMALL (1ull << 18)
 
-enum { MOST_PLACES = 16, MOST_PARTS = 4, MOST_PARAMETERS = 4 };
+enum { MOST_PLACES = 16, MOST_PARTS = 4, MOST_PARAMETERS = 4, MOST_TRIED = 3 };
 
 typedef const struct edit *const *edit_list;
 
@@ -95,13 +97,25 @@ static bool is_small(const struct search *x)
 	return x->e.nranks <= EVERY_TRIED;
 }
 
-/* Whether the text is right for that N, or with 0 for all that are tried. */
+/* The N that trials of edits have. */
+static const char *tried_text(const struct search *x)
+{
+	uint32_t n = x->e.nranks;
+
+	return is_small(x) ? arena_printf(&x->e.s->arena, "%u", EVERY_TRIED)
+			   : arena_printf(&x->e.s->arena, "%u, and %u, %u and %u", EVERY_TRIED, n,
+					  n + 1, 2 * n);
+}
+
+/* Whether the text is right for that N, or with 0 for all that are tried. A large N is followed by N + 1 and
+ * 2N, if they are admitted: else an edit that moves a fault to them would pass. */
 static bool is_right(struct search *x, const char *text, uint32_t nranks, uint64_t work,
 		     struct setting *more, size_t nmore)
 {
 	struct session *s = x->e.s;
 	struct options o = *s->o;
 	struct unsaved *unsaved = ARENA_ARRAY(&s->arena, struct unsaved, o.nunsaved + 1);
+	const uint32_t tried[MOST_TRIED] = { nranks, nranks + 1, 2 * nranks };
 	bool right = false;
 	const struct collector to = { .take = take, .arg = &right };
 
@@ -111,7 +125,7 @@ static bool is_right(struct search *x, const char *text, uint32_t nranks, uint64
 	}
 	o.action = ACTION_CHECK;
 	o.schedule = x->e.schedule->name.name;
-	o.ranks = (struct numbers){ &nranks, nranks ? 1 : 0 };
+	o.ranks = (struct numbers){ tried, !nranks ? 0 : is_small(x) ? 1 : MOST_TRIED };
 	unsaved[0] = (struct unsaved){ o.file, text, strlen(text) }; /* the first one counts */
 	for (size_t i = 0; i < o.nunsaved; i++)
 		unsaved[i + 1] = o.unsaved[i];
@@ -161,7 +175,7 @@ static bool is_accident(struct search *x, const struct edit *e)
 static bool passes(struct search *x, edit_list v, uint32_t n)
 {
 	const char *text;
-	uint64_t work = 4 * x->cost + WORK_SMALL;
+	uint64_t work = (is_small(x) ? 4 : 32) * x->cost + WORK_SMALL;
 	bool limited = v[0]->far == LIMITED || v[n - 1]->far == LIMITED;
 
 	if (x->left < x->each)
@@ -253,8 +267,8 @@ static void offer(struct search *x, struct diag *g, edit_list v, uint32_t n)
 					    : n > 2		? ", and the same in lines"
 								: ", and the same in line",
 					    line_of(x, v[i]));
-	diag_cure(d, g, "%s make%s it right: tried for N up to %u", what, n > 1 && !one ? "" : "s",
-		  EVERY_TRIED);
+	diag_cure(d, g, "%s make%s it right: tried for N up to %s", what, n > 1 && !one ? "" : "s",
+		  tried_text(x));
 	if (g->help.n > 1) { /* before guesses */
 		struct diag_note cure = g->help.v[g->help.n - 1];
 
@@ -303,6 +317,28 @@ static bool is_reported(struct search *x, const struct edit *e)
 	return false;
 }
 
+/* Whether it is of a contract, where no body says what is meant. */
+static bool is_promise(const struct search *x, const struct edit *e)
+{
+	struct span all = x->e.schedule->contract->span;
+
+	return e->far == ELSEWHERE && e->span.lo >= all.lo && e->span.hi <= all.hi;
+}
+
+/* Puts the edits in lines with an error before all others. */
+static void sort_edits(struct search *x)
+{
+	struct edits *t = &x->e;
+	struct edit *v = ARENA_ARRAY(&t->s->arena, struct edit, (size_t)t->n + 1);
+	uint32_t n = 0;
+
+	for (int near = 1; near >= 0; near--)
+		for (uint32_t i = 0; i < t->n; i++)
+			if (is_reported(x, &t->v[i]) == near)
+				v[n++] = t->v[i];
+	t->v = v;
+}
+
 /* Tries the single edits from `from` to `to`, and offers the nearest; among these one in the
  * report's line. */
 static bool try_single(struct search *x, struct diag *g, enum far from, enum far to)
@@ -327,7 +363,9 @@ static bool try_single(struct search *x, struct diag *g, enum far from, enum far
 	for (uint32_t i = 0; i < x->e.n && found; i++) {
 		const struct edit *e = &x->e.v[i];
 
-		if (e->far == found->far && is_inverse(x, found, e) && passes(x, &e, 1))
+		if (((e->far == found->far && is_inverse(x, found, e)) ||
+		     (found->far < ELSEWHERE && is_promise(x, e))) &&
+		    passes(x, &e, 1))
 			diag_cure(&x->e.s->diags, g, "or %s", edit_text(x, e));
 	}
 	return found != NULL;
@@ -394,19 +432,23 @@ static bool are_kin(const struct edit *e, const struct edit *f)
 }
 
 /* Two edits of a kind in one statement, or in this and the next: one idea. */
+static bool are_neighbours(struct search *x, const struct edit *e, const struct edit *f)
+{
+	return e->far == CHANGED && f->far == CHANGED && are_kin(e, f) && e->kin != TURN &&
+	       e->stmt && f->stmt &&
+	       (e->stmt == f->stmt || e->stmt->next == f->stmt || f->stmt->next == e->stmt) &&
+	       !is_inverse(x, e, f);
+}
+
 static bool try_neighbours(struct search *x, struct diag *g)
 {
 	struct edits *t = &x->e;
 
 	for (uint32_t i = 0; i < t->n; i++)
-		for (uint32_t j = i + 1; j < t->n; j++) {
-			const struct edit *e = &t->v[i], *f = &t->v[j];
-
-			if (e->far == CHANGED && f->far == CHANGED && are_kin(e, f) && e->stmt &&
-			    (e->stmt == f->stmt || e->stmt->next == f->stmt) && e->kin != TURN &&
-			    !is_inverse(x, e, f) && try_two(x, g, e, f))
+		for (uint32_t j = i + 1; j < t->n; j++)
+			if (are_neighbours(x, &t->v[i], &t->v[j]) &&
+			    try_two(x, g, &t->v[i], &t->v[j]))
 				return true;
-		}
 	return false;
 }
 
@@ -458,6 +500,7 @@ void cure_text(struct session *s, const struct decl *schedule, uint32_t first, u
 	for (uint32_t i = 0; i < g->notes.n; i++)
 		x.e.in_one_place &= !g->notes.v[i].span.hi || g->notes.v[i].span.lo == g->span.lo;
 	text_edits(&x.e);
+	sort_edits(&x);
 	if (!try_single(&x, g, CHANGED, CHANGED) && !try_neighbours(&x, g) &&
 	    !try_single(&x, g, SWAPPED, LEFT_OUT) && !try_single(&x, g, LIMITED, LIMITED) &&
 	    !try_same(&x, g) && !try_pairs(&x, g) && !try_single(&x, g, DIVIDED, LAST))
@@ -567,8 +610,8 @@ static bool try_merges(struct search *x, struct diag *g)
 
 		if (!passes(x, &e, 1))
 			continue;
-		diag_cure(d, g, "%s lets ranks work at once: tried for N up to %u", e->what,
-			  EVERY_TRIED);
+		diag_cure(d, g, "%s lets ranks work at once: tried for N up to %s", e->what,
+			  tried_text(x));
 		diag_fix(d, g, e->span, "%s", e->text);
 		return true;
 	}
@@ -591,8 +634,8 @@ static bool try_steps(struct search *x, struct diag *g, edit_list v, uint32_t n)
 	diag_cure(
 		d, g,
 		"`step { ... }` in place of lines %s lets each rank send and receive at once: tried for N "
-		"up to %u",
-		lines, EVERY_TRIED);
+		"up to %s",
+		lines, tried_text(x));
 	diag_fix(d, g, all, "%s", text_edited(&x->e, v, n, all));
 	return true;
 }

@@ -239,6 +239,25 @@ static const char *mirrored(struct edits *x, const struct expr *e)
 			    text_of(x, (struct span){ operator_span(x, sum).hi, e->span.hi }));
 }
 
+/* The other direction: (rank + s + 1) % N for (rank - s - 1) % N. NULL: it has fewer than two signs. */
+static const char *turned_round(struct edits *x, const struct expr *e)
+{
+	const struct expr *sum = is_mod(e) ? e->a : e;
+	const char *text = text_of(x, (struct span){ sum->span.hi, e->span.hi });
+	uint32_t n = 0, hi = sum->span.hi;
+
+	for (; is_sum(sum); sum = sum->a, n++) {
+		struct span op = operator_span(x, sum);
+
+		text = arena_printf(&x->s->arena, "%c%s%s", sum->op == OP_ADD ? '-' : '+',
+				    text_of(x, (struct span){ op.hi, hi }), text);
+		hi = op.lo;
+	}
+	return n < 2 ? NULL
+		     : arena_printf(&x->s->arena, "%s%s",
+				    text_of(x, (struct span){ e->span.lo, hi }), text);
+}
+
 /* Another expression for e, with parentheses where they are needed. */
 static void put_as(struct edits *x, enum far far, enum kin kin, const struct expr *e,
 		   const char *text)
@@ -324,6 +343,14 @@ static void binary(struct edits *x, const struct expr *e)
 					 text_of(x, (struct span){ e->span.lo, e->b->a->span.hi }),
 					 text_of(x, (struct span){ operator_span(x, e->b).lo,
 								   e->span.hi })));
+	if (is_sum(e) && !e->a->parens && e->a->kind == E_BINARY && e->a->op == OP_SUB)
+		replace_kin(x, WRAP, e->span, /* a - b + c */
+			    arena_printf(
+				    a, "%s(%s)",
+				    text_of(x, (struct span){ e->span.lo,
+							      e->a->b->span.lo - e->a->b->parens }),
+				    text_of(x, (struct span){ e->a->b->span.lo - e->a->b->parens,
+							      e->span.hi })));
 	if (e->op == OP_DIV && (e->a->kind == E_RANK || e->a->kind == E_NAME))
 		put(x, ALONE, e->a, shifted(x, e->a, -1));
 	if (compares || (is_sum(e) && x->role != RANGE_END))
@@ -492,7 +519,7 @@ static void inside(struct edits *x, const struct expr *e, bool counted)
 	if (e->kind == E_BINARY)
 		binary(x, e);
 	if (e->kind == E_RANK || e->kind == E_N || (e->kind == E_NAME && e->sym) ||
-	    (is_number(e) && e->value > 0))
+	    (is_number(e) && (e->value > 0 || x->role == INDEX)))
 		other_name(x, e);
 	if (e->span.hi - e->span.lo < MOST_RENAMED && is_of_loop(e, &loop) && loop)
 		put(x, POWER, e, arena_printf(&x->s->arena, "1 << %s", loop->name));
@@ -500,6 +527,11 @@ static void inside(struct edits *x, const struct expr *e, bool counted)
 	    text_is_here(x, e->span))
 		replace(x, (struct span){ e->span.lo, e->span.lo + 5 },
 			e->builtin == BUILTIN_ILOG2 ? "clog2" : "ilog2");
+	if (e->kind == E_ENTRY && !is_mod(e->a) && text_is_here(x, e->span))
+		replace_kin(x, WRAP, e->a->span,
+			    arena_printf(&x->s->arena,
+					 e->a->kind == E_NAME ? "%s %% N" : "(%s) %% N",
+					 text_of(x, e->a->span)));
 	if (e->kind == E_UNARY && e->op == OP_COMPL && e->a->kind == E_NAME)
 		replace(x, e->a->span, arena_printf(&x->s->arena, "(%s - 1)", e->a->name.name));
 	inside(x, e->a, e->kind == E_BINARY && e->op == OP_MUL && e->a->value == 2);
@@ -563,6 +595,8 @@ static void expression_in(struct edits *x, const struct expr *e, enum role role,
 		numbers(x, e, e->span);
 	if (role == INDEX || role == PEER)
 		wrapped(x, e);
+	if (role == INDEX && turned_round(x, e))
+		replace_kin(x, SIGN, e->span, turned_round(x, e));
 	if (role == INDEX) {
 		replace(x, e->span, "rank");
 		if (x->peer)
@@ -740,6 +774,14 @@ static void guards(struct edits *x, const struct stmt *s)
 	guarded(x, s, "rank > 0");
 	guarded(x, s, arena_printf(a, "rank != %s", root ? root : "0"));
 	guarded(x, s, arena_printf(a, "rank == %s", root ? root : "0"));
+	if (x->peer && is_mod(s->e) && is_sum(s->e->a)) { /* a number counted from the root */
+		const struct expr *sum = s->e->a;
+		bool from_root = root && !strcmp(text_of(x, sum->b->span), root);
+
+		guarded(x, s,
+			arena_printf(a, "%s < N",
+				     text_of(x, from_root ? sum->a->span : sum->span)));
+	}
 	if (x->peer) {
 		guarded(x, s, arena_printf(a, "%s != rank", x->peer));
 		guarded(x, s, arena_printf(a, "%s < N", x->peer));
@@ -752,12 +794,34 @@ static void guards(struct edits *x, const struct stmt *s)
 		guarded(x, s, x->conditions.v[i]);
 }
 
+/* send a[p] to p, where p may be the rank: then it copies, into a result. */
+static void copied_alone(struct edits *x, const struct stmt *s)
+{
+	struct arena *a = &x->s->arena;
+
+	if (s->kind != S_SEND || x->code != 306 || !text_is_here(x, s->span))
+		return;
+	for (const struct buffer_def *b = x->schedule->buffers; b; b = b->next)
+		for (int whole = 1; whole >= 0 && b->dir == DIR_OUT; whole--) {
+			const char *text =
+				arena_printf(a, whole ? "copy %s into %s" : "copy %s into %s[rank]",
+					     text_of(x, s->x->span), b->name.name);
+
+			edit(x, GUARDED, ALONE, s->span,
+			     arena_printf(a, "if %s == rank { %s } else { %s }", x->peer, text,
+					  text_of(x, s->span)),
+			     "`if %s == rank { %s } else { ... }` around `%s` in line %u", x->peer,
+			     text, shown(x, s->span), line_of(x, s->span));
+		}
+}
+
 /* send a[p] to p  recv b[q] from q, where p and q may be the rank: then it copies. */
 static void copied(struct edits *x, const struct stmt *s)
 {
 	const struct stmt *t = s->next;
 	struct span both = { s->span.lo, t ? t->span.hi : 0 };
 
+	copied_alone(x, s);
 	if (s->kind != S_SEND || !t || t->kind != S_RECV || !text_is_here(x, both))
 		return;
 	edit(x, GUARDED, ALONE, both,
@@ -1060,6 +1124,20 @@ static const char *chunks_of(struct edits *x, const struct ref *r)
 		       : "";
 }
 
+/* The step's last operation, which needs no other rank, behind it. */
+static void behind_step(struct edits *x, const struct stmt *s)
+{
+	const struct stmt *last = last_of(s->body);
+
+	if (last != s->body && (last->kind == S_COPY || last->kind == S_REDUCE_INTO))
+		edit(x, CHANGED, ALONE, (struct span){ last->span.lo, s->span.hi },
+		     arena_printf(&x->s->arena, "%s%s%s",
+				  text_of(x, (struct span){ last->span.hi, s->span.hi }),
+				  text_new_line(x, s->span.lo), text_of(x, last->span)),
+		     "`%s` in line %u behind its step", shown(x, last->span),
+		     line_of(x, last->span));
+}
+
 /* A step or a loop as two: its sends, at once, and then what receives. */
 static void divided(struct edits *x, const struct stmt *s)
 {
@@ -1077,6 +1155,8 @@ static void divided(struct edits *x, const struct stmt *s)
 	    sends.full || rest.full)
 		return;
 	body = step ? body : s->span;
+	if (step)
+		behind_step(x, s);
 	first = without(x, body, &sends);
 	then = without(x, body, &rest);
 	text = arena_printf(a, "%s%s%s", then, line, first);
@@ -1657,6 +1737,23 @@ static void buffers(struct edits *x)
 	}
 }
 
+/* A link to another peer behind the last one of a topology of the file. */
+static void links(struct edits *x, const struct decl *topology)
+{
+	const struct stmt *last = NULL;
+
+	for (const struct stmt *s = topology ? topology->body : NULL; s; s = s->next)
+		if (s->kind == S_LINK && text_is_here(x, s->span))
+			last = s;
+	for (uint32_t i = 0; last && i < x->peers.n; i++) {
+		const char *text = arena_printf(&x->s->arena, "link rank -> %s", x->peers.v[i]);
+
+		edit(x, ADDED, ALONE, (struct span){ last->span.hi, last->span.hi },
+		     arena_printf(&x->s->arena, "%s%s", text_new_line(x, last->span.lo), text),
+		     "`%s` behind line %u", text, line_of(x, last->span));
+	}
+}
+
 /* `on` another topology that needs no arguments. */
 static void topologies(struct edits *x)
 {
@@ -1667,6 +1764,7 @@ static void topologies(struct edits *x)
 		return;
 	if (*text == '(')
 		name.hi += (uint32_t)strcspn(text, ")") + 1;
+	links(x, x->schedule->topology);
 	for (const struct unit *u = x->s->module->units; u; u = u->next)
 		for (const struct decl *d = u->decls; d; d = d->next)
 			if (d->kind == D_TOPOLOGY && !d->params && d != x->schedule->topology &&
@@ -1703,17 +1801,29 @@ static void scan(struct edits *x)
 static void promises(struct edits *x)
 {
 	static const char *const ranks[] = { "rank > 0", "rank < N - 1" };
+	struct arena *a = &x->s->arena;
 
 	for (const struct ensures *c = x->schedule->contract->ensures; c; c = c->next) {
 		const struct term *t = c->right->body ? c->right->body : c->right;
 
 		x->role = RANGE_END;
-		for (int i = 0; i < 2 && x->code == 203 && !c->cond && text_is_here(x, c->span);
-		     i++)
-			edit(x, CHANGED, ALONE, (struct span){ c->left->span.lo, c->left->span.lo },
-			     arena_printf(&x->s->arena, "%s: ", ranks[i]),
-			     "`ensures %s: ...` in place of `ensures ...` in line %u", ranks[i],
-			     line_of(x, c->span));
+		for (int i = 0; i < 2 && c->left && !c->cond && text_is_here(x, c->span); i++)
+			if (x->code == 203 || (x->code == 306 && is_near(x, c->span)))
+				edit(x, x->code == 203 ? CHANGED : GUARDED, ALONE,
+				     (struct span){ c->left->span.lo, c->left->span.lo },
+				     arena_printf(a, "%s: ", ranks[i]),
+				     "`ensures %s: ...` in place of `ensures ...` in line %u",
+				     ranks[i], line_of(x, c->span));
+		if (c->right->kind == T_SUM && t->kind == T_INITIAL && c->index &&
+		    !strcmp(c->right->var->name, c->index->name) && text_is_here(x, c->span)) {
+			x->outer = c->right->span; /* sum(i in 0..N: d[i]@i) of d[i] */
+			replace(x, x->outer,
+				arena_printf(
+					a, "sum(q in %s..%s: %s@%s)",
+					text_of(x, c->right->lo->span),
+					text_of(x, c->right->hi->span), text_of(x, t->ref->span),
+					renamed(x, text_of(x, t->at->span), c->index->name, "q")));
+		}
 		if (c->right->kind == T_SUM && text_is_here(x, c->right->hi->span)) {
 			x->outer = (struct span){ c->right->lo->span.lo, c->right->hi->span.hi };
 			replace_far(x, x->code == 203 ? CHANGED : ELSEWHERE, c->right->hi->span,
@@ -1725,6 +1835,11 @@ static void promises(struct edits *x)
 			x->outer = t->at->span;
 			replace(x, t->at->span,
 				arena_printf(&x->s->arena, "(%s) %% N", text_of(x, t->at->span)));
+		}
+		if (c->right->kind == T_SUM && t->kind == T_INITIAL && t->ref->block &&
+		    text_is_here(x, t->ref->span)) { /* a[q][i]@q */
+			x->outer = t->span;
+			replace_far(x, ELSEWHERE, t->ref->block->span, "rank");
 		}
 		if (t->kind != T_INITIAL || t->ref->block || !t->ref->lo ||
 		    !text_is_here(x, t->span))
@@ -1778,7 +1893,7 @@ void text_edits(struct edits *x)
 		replace_far(x, ELSEWHERE, b->value->span, "N - 1");
 	}
 	buffers(x);
-	if (x->code == 305)
+	if (x->code == 305 || x->code == 306)
 		topologies(x);
 	promises(x);
 	missing_copies(x);

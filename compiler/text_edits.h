@@ -40,10 +40,10 @@ enum far { CHANGED, SWAPPED, GUARDED, ADDED, LEFT_OUT, LIMITED, DIVIDED, ELSEWHE
 
 struct edit {
 	struct span span;
-	const char *text;  /* in its place */
-	struct span shown; /* the expression or statement around it */
-	const char *what;  /* the edit in words; NULL: `text` in place of `shown` */
-	const struct stmt *stmt;
+	const char *text;	 /* in its place */
+	struct span shown;	 /* the expression or statement around it */
+	const char *what;	 /* the edit in words; NULL: `text` in place of `shown` */
+	const struct stmt *stmt; /* of the edit; or NULL */
 	enum kin kin;
 	enum role role;
 	enum far far;
@@ -68,8 +68,9 @@ struct edits {
 	struct edit *v;
 	uint32_t n, cap;
 	/* Of the statement and expression that are visited. */
-	const struct stmt *up; /* the `if` whose block the statement is in; or NULL */
-	const struct stmt *stmt, *before;
+	const struct stmt *up;		/* the `if` whose block the statement is in; or NULL */
+	const struct stmt *stmt;	/* the statement; NULL: none */
+	const struct stmt *before;	/* the one before it in its block; or NULL */
 	const char *peer;		/* the text of the operation's peer, or NULL */
 	const struct symbol *scope[32]; /* numbers and buffers, the innermost last */
 	uint32_t nscope;

@@ -203,6 +203,9 @@ struct arg {
 	struct span span;
 	struct ref *ref;   /* a view, or NULL */
 	struct expr *expr; /* a number, or NULL */
+	/* Resolved: the callee's parameter, a view or a number. */
+	struct buffer_def *view;
+	struct symbol *number;
 };
 
 /* name = value, in `; root = R`, -D, defaults, attributes of a link or cost. */
@@ -232,6 +235,8 @@ struct stmt {
 	struct fn_def *fn;	   /* S_FN */
 	struct buffer_def *buffer; /* S_SCRATCH */
 	struct decl *callee;	   /* resolved: S_CALL, a D_PROC or D_SCHEDULE */
+	struct binding *defaults;  /* resolved: S_CALL: the callee's parameters that are not in
+				      `more`, with their defaults */
 	uint32_t depth;		   /* 1 + that of its deepest inner statement, bounded as in expr */
 	bool over; /* for p in a table: var counts its entries, and the body begins with `let p` */
 };
@@ -325,6 +330,8 @@ struct decl {
 	struct decl *contract;	 /* resolved: D_SCHEDULE */
 	struct decl *topology;	 /* resolved: D_SCHEDULE, D_PROC: or NULL (proc without `on`);
 					   a schedule without `on` gets the prelude's `full` */
+	struct binding *on;	 /* resolved: D_SCHEDULE, D_PROC: the topology's parameters, with
+					   their arguments or defaults */
 	struct span text_span;	 /* D_IMPORT: the string as written, with its quotes */
 	bool used;		 /* resolved: D_PROC, D_SCHEDULE */
 };

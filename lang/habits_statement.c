@@ -336,6 +336,22 @@ static const struct form *form_of(int kind)
 	return NULL;
 }
 
+/* send to P: no data */
+static bool without_data(struct mistake *m)
+{
+	const struct form *f = form_of(m->ps->previous.kind);
+	const char *peer = text_skip(text_word_end(m->at));
+
+	return f && f->word && mistake_got(m, f->word) && *peer &&
+	       strchr("\r\n}/", *text_skip(text_word_end(peer))) &&
+	       cure_help(m,
+			 arena_printf(m->ps->arena,
+				      "%s; a message without data: scratch nothing[1], and %s "
+				      "nothing[0..0] %s P",
+				      f->text, m->ps->previous.kind == TOK_SEND ? "send" : "recv",
+				      f->word));
+}
+
 /* The operation that is being parsed, determined by the tokens that may follow. */
 static const struct form *form_here(const struct mistake *m)
 {
@@ -443,7 +459,7 @@ bool habit_operation(struct mistake *m)
 		return cure_both(m, "the caller chooses the operator: reduce X from P", m->at,
 				 text_skip(text_word_end(m->at)), "");
 
-	if (called(m) || many_peers(m))
+	if (called(m) || many_peers(m) || without_data(m))
 		return true;
 	if (f && word_is_one_of(m->got, "to from into")) /* send to P X */
 		return cure_help(m, f->text);

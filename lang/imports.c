@@ -16,6 +16,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 extern const char lang_prelude[];
 
@@ -370,6 +371,22 @@ static struct module *finish(struct loader *l, struct unit *u, const char *name,
 	return NULL;
 }
 
+/* Help for a file that does not exist: the file with `.ccs`, here or in the library, or NULL. */
+static const char *with_ending(struct front *f, const char *path)
+{
+	const char *file = arena_printf(f->arena, "%s.ccs", path);
+
+	if (access(file, R_OK) == 0)
+		return arena_printf(f->arena, "did you mean '%s'?", file);
+	for (const char *const *dir = f->include_dirs; dir && *dir && *path != '/'; dir++)
+		for (int i = 0; i < 2; i++) {
+			file = arena_printf(f->arena, "%s/%s%s", *dir, path, i ? ".ccs" : "");
+			if (access(file, R_OK) == 0)
+				return arena_printf(f->arena, "the library has it: %s", file);
+		}
+	return NULL;
+}
+
 struct module *lang_load(struct front *f, const char *path)
 {
 	bool is_stdin = !f->nunsaved && (!strcmp(path, "-") || !strcmp(path, "/dev/stdin"));
@@ -385,6 +402,8 @@ struct module *lang_load(struct front *f, const char *path)
 	} else if (l.newest) {
 		u = open_unit(&l, path, &no);
 	}
+	if (no.why && !no.help && !is_stdin)
+		no.help = with_ending(f, path);
 	return finish(&l, u, name, &no);
 }
 

@@ -197,7 +197,8 @@ static const char *open_bracket(const struct mistake *m, const char *at)
 /* A bracket that is missing, or that closes nothing. */
 static bool bracket(struct mistake *m)
 {
-	const char *open = open_bracket(m, m->at), *end = mistake_text(m, m->ps->previous.span.hi);
+	const uint32_t hi = m->ps->previous.span.hi; /* 0: nothing is before it */
+	const char *end = hi ? mistake_text(m, hi) : m->at, *open = open_bracket(m, end);
 	struct arena *a = m->ps->arena;
 	const char *close = open && *open == '[' ? "]" : ")";
 
@@ -226,9 +227,16 @@ static bool misspelt(struct mistake *m)
 
 static bool reserved(struct mistake *m)
 {
-	return keyword_token(m->got, strlen(m->got)) && mistake_may(m, "name") &&
-	       !mistake_may(m, "number") && !mistake_may(m, "send") &&
-	       cure_help(m, "this is a keyword, so it cannot be a name");
+	bool defines = mistake_may(m, "name") && !mistake_may(m, "number");
+	bool uses = mistake_may_operand(m) && word_is_one_of(m->got, "to from into by in out on");
+
+	return keyword_token(m->got, strlen(m->got)) && (defines || uses) &&
+	       !mistake_may(m, "send") &&
+	       cure_help(m,
+			 arena_printf(m->ps->arena,
+				      "`%s` is a keyword, so it cannot be a name; another one, as "
+				      "%s_rank, can",
+				      m->got, m->got));
 }
 
 /* Whether something new begins before the text was complete: then the mistake is at the end of the

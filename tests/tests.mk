@@ -164,6 +164,7 @@ SUITES_check := \
 	"tests/check/certificate_test.sh $(BUILD)" \
 	"tests/check/certificate_forged_test.sh $(BUILD)" \
 	"$(T)/check/strips_test 1200 1" \
+	"tests/check/text_reader_test.sh $(BUILD)" \
 	"$(T)/check/strips_test files 150 1 schedules/*.ccs tests/check/good/*.ccs" \
 	"10 $(T)/check/diag_test tests/check/diag tests/check/good schedules/broken schedules" \
 	"tests/check/golden_test.sh $(BUILD)" \
@@ -411,6 +412,7 @@ SUITES_long := \
 	"600 $(T)/check/every_test 10000 2 schedules" \
 	"tests/check/certificate_test.sh $(BUILD) --long" \
 	"40 $(T)/check/strips_test 60000 2" \
+	"60 tests/check/text_reader_test.sh $(BUILD) --long" \
 	"40 $(T)/check/strips_test files 8000 2 schedules/*.ccs tests/check/good/*.ccs tests/check/diag/*.ccs" \
 	"60 $(T)/plan/prove_test random 10000 3" \
 	"60 $(T)/plan/prove_test alter 100000 3 schedules" \

@@ -188,7 +188,6 @@ struct op_shown *timeline_shown(struct ctx *c, const struct simulated *x, uint32
 
 /* ---- drawn.c, traced.c ------------------------------------------------------------------------- */
 
-struct shown; /* explain/explain.h */
 /** Draws ranks over time, as SVG or a page. False: *why says why not. O(operations). */
 bool timeline_draw(struct ctx *c, const struct simulated *x, const struct shown *view, FILE *out,
 		   const char **why);

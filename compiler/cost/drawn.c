@@ -9,7 +9,7 @@
  * and class `critical` in that chain. O(operations).
  */
 #include "compiler/cost/cost.h"
-#include "compiler/explain/svg.h"
+#include "compiler/draw/draw.h"
 
 #include <inttypes.h>
 
@@ -95,8 +95,9 @@ static void draw_messages(struct drawing *d, bool critical)
 	}
 }
 
-static void print_svg(struct drawing *d, FILE *out)
+static void print_svg(void *arg, FILE *out)
 {
+	struct drawing *d = arg;
 	const struct simulated *x = d->x;
 	bool has[LOOKS] = { false };
 
@@ -118,16 +119,12 @@ static void print_svg(struct drawing *d, FILE *out)
 	time_chart_end(&d->at, out, "pale: waits; a line: a message; red: the longest chain");
 }
 
-static void print_page(struct drawing *d, FILE *out)
+static void print_text(void *arg, FILE *out)
 {
-	struct printed text;
+	struct drawing *d = arg;
 
-	explain_begin(&d->at.script, &text);
-	fprintf(text.out, "%s\n\n", d->at.about);
-	timeline_print_chain(d->c, d->x, text.out);
-	time_chart_page_begin(&d->at, out);
-	print_svg(d, out);
-	time_chart_page_end(&d->at, out, explain_end(&d->at.script, &text));
+	fprintf(out, "%s\n\n", d->at.about);
+	timeline_print_chain(d->c, d->x, out);
 }
 
 bool timeline_draw(struct ctx *c, const struct simulated *x, const struct shown *view, FILE *out,
@@ -158,9 +155,6 @@ bool timeline_draw(struct ctx *c, const struct simulated *x, const struct shown 
 		       : NULL;
 	if (*why)
 		return false;
-	if (view->format == FORMAT_SVG)
-		print_svg(&d, out);
-	else
-		print_page(&d, out);
+	time_chart_print(&d.at, view->format, print_svg, print_text, &d, out);
 	return true;
 }

@@ -6,7 +6,7 @@
  * out, and the rank continues after it. A group's block runs only on its members, with other values
  * of `rank` and N. O(arguments) evaluations, and O(members) for a group by a table. ccs(5) 4.
  */
-#include "compiler/expand/cursor.h"
+#include "compiler/expand/squad.h"
 
 #include <inttypes.h>
 
@@ -42,81 +42,60 @@ void cursor_leave(struct cursor *v)
 
 /* ---- calls ---------------------------------------------------------------------------- */
 
+static void push(struct cursor *v, struct spread x)
+{
+	ARENA_PUSH(v->arena, v->args, v->nargs, v->capargs) = x;
+}
+
 /* Evaluates the arguments: cells of views (first, number), numbers, then the given parameters of a
  * schedule. False: one has a mistake. */
 static bool arguments(struct cursor *v, const struct stmt *s)
 {
-	struct cells c;
-	for (const struct arg *a = s->args; a; a = a->next) {
+	struct cell_spread c;
+	for (const struct arg *a = s->args; a && !v->stopped; a = a->next) {
 		if (!a->ref) {
-			eval_push(v, eval(v, a->expr));
+			push(v, eval_all(v, a->expr));
 			continue;
 		}
 		if (!cursor_cells(v, a->ref, NULL, &c))
 			return false;
-		eval_push(v, c.lo);
-		eval_push(v, c.n);
+		push(v, c.lo);
+		push(v, c.n);
 	}
-	for (const struct binding *m = s->more; m; m = m->next)
-		eval_push(v, eval(v, m->value));
+	for (const struct binding *m = s->more; m && !v->stopped; m = m->next)
+		push(v, eval_all(v, m->value));
 	return !v->stopped;
-}
-
-/* Iterates over the callee's names for the arguments, in order: views and numbers. */
-struct formals {
-	const struct param *p;	    /* of a proc, or */
-	const struct buffer_def *b; /* of a schedule */
-};
-
-static const struct buffer_def *next_formal(struct formals *f, const struct symbol **number)
-{
-	const struct buffer_def *b = f->p ? f->p->view : f->b;
-	*number = f->p ? f->p->number : NULL;
-	if (f->p)
-		f->p = f->p->next;
-	else
-		f->b = b->next;
-	return b;
 }
 
 /* Binds the callee's names; `at`: the first argument. */
 static void bind_arguments(struct cursor *v, const struct stmt *s, uint32_t at)
 {
-	struct formals f = { s->callee->formals, s->callee->buffers };
-	const struct symbol *number;
 	for (const struct arg *a = s->args; a; a = a->next, at++) {
-		const struct buffer_def *b = next_formal(&f, &number);
-		if (b) {
-			bind_view(v, b->sym,
-				  (struct view){ .first = spread_same(v->entries[at]),
-						 .part = (uint32_t)v->entries[at + 1] });
-			at++;
-		} else {
-			bind_number(v, number, v->entries[at]);
+		if (a->number) {
+			bind_spread(v, a->number, v->args[at]);
+			continue;
 		}
+		struct view w = { .first = v->args[at++] };
+		w.part = (uint32_t)spread_one(v, v->args[at]);
+		bind_view(v, a->view->sym, w);
 	}
 	for (const struct binding *m = s->more; m; m = m->next)
-		bind_number(v, m->sym, v->entries[at++]);
+		bind_spread(v, m->sym, v->args[at++]);
 }
 
 /* Defaults may use the parameters before them. */
 static void bind_defaults(struct cursor *v, const struct stmt *s)
 {
-	for (const struct binding *p = s->callee->params; p; p = p->next) {
-		bool given = false;
-		for (const struct binding *m = s->more; m; m = m->next)
-			given |= m->sym == p->sym;
-		if (!given && p->value)
-			bind_number(v, p->sym, eval(v, p->value));
-	}
+	for (const struct binding *p = s->defaults; p && !v->stopped; p = p->next)
+		bind_spread(v, p->sym, eval_all(v, p->value));
 }
 
 /* The number of parts in the brackets; *inner: of the parts of a block. */
 static int64_t parts_of(struct cursor *v, const struct buffer_def *b, int64_t *inner)
 {
-	int64_t count, blocks = b->blocks ? eval(v, b->blocks) : 1, parts;
+	int64_t count, parts, blocks = b->blocks ? spread_one(v, eval_all(v, b->blocks)) : 1;
 	*inner = 0;
-	count = eval(v, b->count);
+	count = spread_one(v, eval_all(v, b->count));
 	if (!b->blocks || v->stopped)
 		return count;
 	/* A negative count is 0. */
@@ -158,16 +137,13 @@ static bool cut(struct cursor *v, const struct stmt *s, const struct arg *a,
  * which must then be equal. */
 static bool cut_all(struct cursor *v, const struct stmt *s)
 {
-	struct formals f = { s->callee->formals, s->callee->buffers };
-	const struct symbol *number;
 	bool first = true, alike = lang_has_stmt(s->callee->body, S_SCRATCH);
 	for (const struct arg *a = s->args; a; a = a->next) {
-		const struct buffer_def *b = next_formal(&f, &number);
-		if (!b)
+		if (!a->view)
 			continue;
-		if (!cut(v, s, a, b))
+		if (!cut(v, s, a, a->view))
 			return false;
-		uint32_t part = v->binds[b->sym->id].view.part;
+		uint32_t part = v->binds[a->view->sym->id].view.part;
 		if (first)
 			v->part = part;
 		first = false;
@@ -184,7 +160,8 @@ static bool cut_all(struct cursor *v, const struct stmt *s)
 
 static bool where(struct cursor *v, const struct stmt *s, const struct decl *d, const char *what)
 {
-	if (!d->where || eval(v, d->where) || v->stopped)
+	struct mask yes;
+	if (!d->where || eval_holds(v, d->where, &yes) == ALWAYS || v->stopped)
 		return !v->stopped;
 	struct diag *g =
 		cursor_report(v, 205, s->span, "`where` of %s %s does not hold for this call", what,
@@ -203,18 +180,16 @@ static bool topology(struct cursor *v, const struct stmt *s)
 		return false;
 	if (!t)
 		return true;
-	const struct expr *a = s->callee->topology_args;
-	for (const struct binding *p = t->params; p; p = p->next, a = a ? a->next : NULL)
-		if (a || p->value)
-			bind_number(v, p->sym, eval(v, a ? a : p->value));
+	for (const struct binding *p = s->callee->on; p; p = p->next)
+		bind_spread(v, p->sym, eval_all(v, p->value));
 	return !v->stopped && where(v, s, t, "topology");
 }
 
 void cursor_call(struct cursor *v, const struct stmt *s)
 {
-	uint32_t at = v->nentries;
+	uint32_t at = v->nargs;
 	if (!arguments(v, s)) {
-		v->nentries = at;
+		v->nargs = at;
 		return;
 	}
 	if (v->depth >= LIMIT_CALL_DEPTH) {
@@ -225,12 +200,12 @@ void cursor_call(struct cursor *v, const struct stmt *s)
 	if (!eval_work(v, s->callee->span, s->span))
 		return;
 	enter(v, s, s->callee->body);
-	v->rows[v->nrows - 1].nentries = at;
 	v->depth++;
 	v->call = ++v->ncalls;
 	v->home = v->here;
 	v->part = 1;
 	bind_arguments(v, s, at);
+	v->nargs = at;
 	bind_defaults(v, s);
 	if (!v->stopped && cut_all(v, s) && topology(v, s))
 		return;
@@ -282,12 +257,16 @@ static bool add_entry(struct cursor *v, const struct stmt *s, uint32_t at, uint3
  * that is not among them skips the block. */
 static void within_table(struct cursor *v, const struct stmt *s)
 {
-	uint32_t nentries = v->nentries, start = v->nmembers, number = NONE, at, n;
+	uint32_t nentries = v->nentries, start = v->nmembers, number = NONE, at = 0, n;
+	if (v->squad)
+		squad_fail(v->squad);
 	n = s->e->kind == E_TABLE ? eval_table(v, s->e, &at) : eval_table_of(v, s->e->sym, &at);
+	if (v->stopped)
+		return;
 	if (!v->met)
 		v->met = ARENA_ARRAY(v->arena, uint32_t, v->program->nranks);
 	v->group++;
-	bool ok = !v->stopped;
+	bool ok = true;
 	for (uint32_t i = 0; i < n && ok; i++) {
 		ok = add_entry(v, s, at, i);
 		if (ok && v->members[v->nmembers - 1] == v->rank)
@@ -308,27 +287,14 @@ static void within_table(struct cursor *v, const struct stmt *s)
 	v->nmembers = start;
 }
 
-/* Whether the members of group(first, count, stride) are ranks. */
-static bool members_are_ranks(struct cursor *v, const struct stmt *s, int64_t first, int64_t count,
-			      int64_t stride)
+/* Reports a group(first, count, stride) with a member that is no rank. */
+static void report_members(struct cursor *v, const struct stmt *s, int64_t first, int64_t count,
+			   int64_t stride)
 {
 	int64_t n = v->here.size, last;
-	if (count < 0) {
-		cursor_report(v, 306, s->e2->span, "a group of %" PRId64 " ranks", count);
-		return false;
-	}
-	if (stride == 0 && count > 1) {
-		cursor_report(v, 306, s->e3->span,
-			      "a group of %" PRId64 " ranks with stride 0: rank %" PRId64
-			      " would be in it more than once",
-			      count, first);
-		return false;
-	}
 	bool over = __builtin_mul_overflow(count - 1, stride, &last) ||
 		    __builtin_add_overflow(first, last, &last);
 	bool is_first = first >= 0 && first < n;
-	if (!over && is_first && last >= 0 && last < n)
-		return true;
 	struct diag *g = cursor_report(v, 306, s->span,
 				       "group(%" PRId64 ", %" PRId64 ", %" PRId64 "): %s%" PRId64
 				       " is not a rank: ranks are 0 to %" PRId64,
@@ -342,6 +308,29 @@ static bool members_are_ranks(struct cursor *v, const struct stmt *s, int64_t fi
 			  "a group is group(first, count, stride): here the last member is %" PRId64
 			  " + (%" PRId64 " - 1) * %" PRId64,
 			  first, count, stride);
+}
+
+/* Whether the members of group(first, count, stride) are ranks. */
+static bool members_are_ranks(struct cursor *v, const struct stmt *s, struct spread first,
+			      int64_t count, int64_t stride)
+{
+	int64_t n = v->here.size, way;
+	if (count < 0) {
+		cursor_report(v, 306, s->e2->span, "a group of %" PRId64 " ranks", count);
+		return false;
+	}
+	if (stride == 0 && count > 1) {
+		cursor_report(v, 306, s->e3->span,
+			      "a group of %" PRId64 " ranks with stride 0: rank %" PRId64
+			      " would be in it more than once",
+			      count, first.base);
+		return false;
+	}
+	if (spread_is_within(v, first, n) && !__builtin_mul_overflow(count - 1, stride, &way) &&
+	    way < n && way > -n &&
+	    spread_is_within(v, spread_op(v, OP_ADD, first, spread_same(way)), n))
+		return true;
+	report_members(v, s, first.base, count, stride);
 	return false;
 }
 
@@ -352,34 +341,59 @@ void cursor_within(struct cursor *v, const struct stmt *s)
 		within_table(v, s);
 		return;
 	}
-	int64_t first = eval(v, s->e), count = eval(v, s->e2), stride = eval(v, s->e3);
+	struct spread first = eval_all(v, s->e);
+	int64_t count = spread_one(v, eval_all(v, s->e2)),
+		stride = spread_one(v, eval_all(v, s->e3));
 	struct group g = v->here;
 	if (v->stopped || count == 0 || !members_are_ranks(v, s, first, count, stride))
 		return;
-	int64_t number = count == 1 ? 0 : (g.number.base - first) / stride;
-	if (number < 0 || number >= count || first + number * stride != g.number.base)
-		return;
 	if (count == 1)
 		stride = 1;
+	struct spread way = spread_op(v, OP_SUB, g.number, first);
+	struct spread number = stride == 1 ? way : spread_op(v, OP_DIV, way, spread_same(stride));
+	struct spread back = stride == 1 ? way : spread_op(v, OP_MUL, number, spread_same(stride));
+	if ((stride != 1 && !cursor_narrow(v, OP_EQ, back, way)) ||
+	    !cursor_narrow(v, OP_GE, number, spread_same(0)) ||
+	    !cursor_narrow(v, OP_LT, number, spread_same(count))) {
+		squad_widen(v);
+		return;
+	}
 	enter(v, s, s->body);
-	cursor_stand(v, (struct group){ .number = spread_same(number),
+	cursor_stand(v, (struct group){ .number = number,
+					.first = spread_op(
+						v, OP_ADD, g.first,
+						spread_op(v, OP_MUL, first, spread_same(g.stride))),
 					.size = count,
-					.first = spread_same(g.first.base + g.stride * first),
 					.stride = g.stride * stride });
 	if (g.stride)
 		return;
 	v->here.first = spread_same(v->nmembers); /* a part of a group that is given by a table */
 	for (int64_t i = 0; i < count; i++)
-		add_member(v, cursor_whole(v, &g, first + i * stride));
+		add_member(v, cursor_whole(v, &g, first.base + i * stride));
 }
 
 /* ---- scratch -------------------------------------------------------------------------- */
+
+/* Adds the row that marks a new scratch, of n cells. */
+static void put_fresh(struct cursor *v, const struct stmt *s, uint32_t n)
+{
+	const struct opsite *site = cursor_site(v, s);
+	if (v->squad) {
+		const struct cell_spread x = { spread_same(v->top), spread_same(n) };
+		squad_push(v->squad, site, &x, spread_same(NONE), spread_same(0));
+		return;
+	}
+	struct lane *l = &v->lanes[v->lane];
+	cursor_put(&l->ops[l->n++], site, OP_FRESH, (struct cells){ v->top, n }, 0);
+	v->nsilent++;
+	v->idle = 0;
+}
 
 bool cursor_scratch(struct cursor *v, const struct stmt *s)
 {
 	int64_t inner, parts = parts_of(v, s->buffer, &inner), n;
 	uint32_t most = cursor_most_cells(v);
-	if (v->stopped || !cursor_room(v))
+	if (v->stopped || (v->squad ? !squad_scratch_is_even(v->squad) : !cursor_room(v)))
 		return false;
 	v->stopped = true;
 	if (parts < 1) {
@@ -403,17 +417,11 @@ bool cursor_scratch(struct cursor *v, const struct stmt *s)
 	v->stopped = false;
 	bind_view(v, s->buffer->sym,
 		  (struct view){ spread_same(v->top), v->part, (uint32_t)parts, (uint32_t)inner });
-	struct op o = cursor_site(v, s)->op;
-	struct lane *l = &v->lanes[v->lane];
-	o.cell = v->top;
-	o.n = (uint32_t)n;
-	l->ops[l->n++] = o;
-	v->top += o.n;
+	put_fresh(v, s, (uint32_t)n);
+	v->top += (uint32_t)n;
 	if (v->top > v->high)
 		v->high = v->top;
 	if (v->high > v->most)
 		v->most = v->high;
-	v->nsilent++;
-	v->idle = 0;
 	return true;
 }

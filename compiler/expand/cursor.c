@@ -6,7 +6,7 @@
  * the next iteration, restoring the outer names and group, or the waits of a par. A rank costs
  * O(statements run, and their expressions).
  */
-#include "compiler/expand/cursor.h"
+#include "compiler/expand/squad.h"
 
 #include <inttypes.h>
 #include <sys/resource.h>
@@ -116,6 +116,8 @@ void cursor_push(struct cursor *v, const struct stmt *of, const struct stmt *bod
 {
 	ARENA_PUSH(v->arena, v->rows, v->nrows, v->caprows) =
 		(struct row){ .of = of, .next = body, .top = v->top, .nentries = v->nentries };
+	if (v->squad)
+		squad_begin_list(v->squad);
 }
 
 /* ---- loops ------------------------------------------------------------------------------- */
@@ -123,11 +125,12 @@ void cursor_push(struct cursor *v, const struct stmt *of, const struct stmt *bod
 /* Runs an iteration: of a par for, a block; else as many iterations at once as possible. */
 static inline void iterate(struct cursor *v, struct row *r)
 {
-	if (r->of->kind == S_FOR && v->walked[r->of->number] < STRIP_NEVER && cursor_strip(v, r)) {
+	if (r->of->kind == S_FOR && !v->squad && v->walked[r->of->number] < STRIP_NEVER &&
+	    cursor_strip(v, r)) {
 		r->next = NULL;
 		return;
 	}
-	bind_number(v, r->of->var, r->i);
+	bind_spread(v, r->of->var, r->i);
 	if (r->of->kind == S_PAR_FOR)
 		cursor_block(v, r->block++);
 	r->next = r->of->body;
@@ -135,14 +138,15 @@ static inline void iterate(struct cursor *v, struct row *r)
 
 static void loop(struct cursor *v, const struct stmt *s)
 {
-	int64_t i = eval(v, s->e), end = eval(v, s->e2), by = s->e3 ? eval(v, s->e3) : 1;
+	struct spread i = eval_all(v, s->e), end = eval_all(v, s->e2);
+	int64_t by = s->e3 ? spread_one(v, eval_all(v, s->e3)) : 1;
 	if (v->stopped)
 		return;
 	if (by == 0)
 		cursor_fail(v, s->e3->span, "a loop `by 0` does not end");
-	if (by == 0 || (by > 0 ? i >= end : i <= end))
+	if (by == 0 || !cursor_narrow(v, by > 0 ? OP_LT : OP_GT, i, end))
 		return;
-	if (v->spans_wanted && s->kind == S_FOR && by == 1 && cursor_links(v, s, i, end))
+	if (v->spans_wanted && s->kind == S_FOR && by == 1 && cursor_links(v, s, i.base, end.base))
 		return;
 	if (s->kind == S_PAR_FOR)
 		cursor_par(v);
@@ -157,10 +161,18 @@ static void loop(struct cursor *v, const struct stmt *s)
 /* Whether there is one more iteration; none after the greatest number. */
 static inline bool next_iteration(struct cursor *v, struct row *r)
 {
-	int64_t i;
-	if (__builtin_add_overflow(r->i, r->by, &i) || (r->by > 0 ? i >= r->end : i <= r->end) ||
-	    !eval_work(v, r->of->span, r->of->span))
+	enum expr_op before = r->by > 0 ? OP_LT : OP_GT;
+	struct spread i;
+	if (v->squad)
+		i = squad_next(v->squad, r->i, r->by);
+	else if (__builtin_add_overflow(r->i.base, r->by, &i.base))
 		return false;
+	else
+		i.step = 0;
+	if (!cursor_narrow(v, before, i, r->end) || !eval_work(v, r->of->span, r->of->span))
+		return false;
+	if (v->squad)
+		squad_keep(v->squad);
 	r->i = i;
 	iterate(v, r);
 	return true;
@@ -171,15 +183,20 @@ static inline bool next_iteration(struct cursor *v, struct row *r)
 /* A loop over a chain of else-ifs, which may be long. */
 static void branch(struct cursor *v, const struct stmt *s)
 {
-	while (s && !eval(v, s->e) && !v->stopped) {
+	enum known is = NEVER;
+	struct mask yes;
+	while (s && (is = eval_holds(v, s->e, &yes)) == NEVER && !v->stopped) {
 		if (s->orelse && (s->orelse->kind != S_IF || s->orelse->next)) {
 			cursor_push(v, s, s->orelse);
 			return;
 		}
 		s = s->orelse;
 	}
-	if (s && !v->stopped)
-		cursor_push(v, s, s->body);
+	if (!s || v->stopped)
+		return;
+	if (is == SOMETIMES)
+		squad_split(v->squad, s, &yes);
+	cursor_push(v, s, s->body);
 }
 
 /* Begins a step in the row of its list: steps are frequent, and need no row of their own. */
@@ -188,6 +205,8 @@ static void begin_step(struct cursor *v, const struct stmt *s)
 	struct row *r = &v->rows[v->nrows - 1];
 	v->step = true;
 	v->joined = 0;
+	if (v->squad)
+		v->squad->joined = mask_none();
 	r->step = s;
 	r->next = s->body;
 }
@@ -206,7 +225,7 @@ static void let(struct cursor *v, const struct stmt *s)
 	if (v->binds[s->var->id].kind == B_LAZY) /* a topology's */
 		return;
 	if (s->e->kind != E_TABLE) {
-		bind_number(v, s->var, eval(v, s->e));
+		bind_spread(v, s->var, eval_all(v, s->e));
 		return;
 	}
 	uint32_t n = eval_table(v, s->e, &at);
@@ -215,24 +234,24 @@ static void let(struct cursor *v, const struct stmt *s)
 
 static void channel(struct cursor *v, const struct stmt *s)
 {
-	int64_t x = eval(v, s->e);
+	struct spread x = eval_all(v, s->e);
 	if (v->stopped)
 		return;
-	if (x < 0 || x > UINT32_MAX) {
+	if (!spread_is_within(v, x, (int64_t)UINT32_MAX + 1)) {
 		cursor_report(v, 203, s->e->span,
-			      "channel %" PRId64 ": channels are numbered from 0%s", x,
-			      x < 0 ? "" : " to 4294967295");
+			      "channel %" PRId64 ": channels are numbered from 0%s", x.base,
+			      x.base < 0 ? "" : " to 4294967295");
 		return;
 	}
 	cursor_push(v, s, s->body);
-	v->rows[v->nrows - 1].i = v->channel;
-	cursor_use_channel(v, (uint32_t)x);
+	v->rows[v->nrows - 1].i = v->squad ? v->squad->channel : spread_same(v->channel);
+	cursor_use_channel(v, x);
 }
 
 static void check(struct cursor *v, const struct stmt *s)
 {
-	int64_t holds = eval(v, s->e);
-	if (!holds && !v->stopped)
+	struct mask yes;
+	if (eval_holds(v, s->e, &yes) != ALWAYS && !v->stopped)
 		cursor_report(v, 205, s->span, "%s", s->text ? s->text : "assertion fails");
 }
 
@@ -249,6 +268,8 @@ static void make_switches(struct cursor *v, const struct stmt *s)
 {
 	struct switches *made = switches_of(v, s->var);
 	int64_t n = s->e ? eval(v, s->e) : 1;
+	if (v->squad)
+		squad_fail(v->squad);
 	if (v->stopped)
 		return;
 	if (made && n != made->n) {
@@ -275,11 +296,11 @@ static void make_switches(struct cursor *v, const struct stmt *s)
 }
 
 /* The value of an end of a link; *of: the switches that it names, or NULL: it is a rank's number. */
-static int64_t end_of_link(struct cursor *v, const struct expr *e, const struct switches **of)
+static struct spread end_of_link(struct cursor *v, const struct expr *e, const struct switches **of)
 {
 	bool named = (e->kind == E_NAME || e->kind == E_ENTRY) && e->sym->kind == SYM_SWITCH;
 	*of = named ? switches_of(v, e->sym) : NULL;
-	return !named ? eval(v, e) : e->kind == E_ENTRY ? eval(v, e->a) : 0;
+	return !named ? eval_all(v, e) : e->kind == E_ENTRY ? eval_all(v, e->a) : spread_same(0);
 }
 
 /* The node of an end; NONE: there is none, which is reported. */
@@ -304,10 +325,15 @@ static uint32_t node_of(struct cursor *v, const struct expr *e, const struct swi
 static void link(struct cursor *v, const struct stmt *s)
 {
 	const struct switches *from, *to;
-	int64_t x = end_of_link(v, s->e, &from), y = end_of_link(v, s->e2, &to);
-	if (v->stopped || (x == y && from == to))
+	struct spread x = end_of_link(v, s->e, &from), y = end_of_link(v, s->e2, &to);
+	if (v->stopped || (from == to && !cursor_narrow(v, OP_NE, x, y)))
 		return;
-	uint32_t a = node_of(v, s->e, from, x), b = a == NONE ? NONE : node_of(v, s->e2, to, y);
+	if (v->squad) {
+		squad_link(v->squad, s, x, y);
+		return;
+	}
+	uint32_t a = node_of(v, s->e, from, x.base),
+		 b = a == NONE ? NONE : node_of(v, s->e2, to, y.base);
 	if (b == NONE)
 		return;
 	v->idle = 0;
@@ -381,12 +407,14 @@ static bool end(struct cursor *v)
 			return false;
 		break;
 	case S_BLOCK: cursor_block_end(v); break;
-	case S_CHANNEL: cursor_use_channel(v, (uint32_t)r->i); break;
+	case S_CHANNEL: cursor_use_channel(v, r->i); break;
 	case S_WITHIN:
 	case S_CALL: cursor_leave(v); break;
 	default: break;
 	}
 	v->nrows--;
+	if (v->squad)
+		squad_end_list(v->squad);
 	return true;
 }
 

@@ -1,5 +1,6 @@
 /*
- * The cursor: runs a text on one rank, and yields its operations.
+ * The cursor: runs a text on one rank, and yields its operations; or on the ranks of a squad at once
+ * (squad.h).
  *
  * In: a list of statements, a rank. Out: the rank's operations, and reports of mistakes.
  *
@@ -146,6 +147,11 @@ struct view {
 	uint32_t inner; /* parts of a block; 0: one pair of brackets */
 };
 
+/* Chunks lo .. lo + n - 1, in cells. */
+struct cell_spread {
+	struct spread lo, n;
+};
+
 /* Of one rank. */
 static inline uint32_t view_cell(const struct view *w)
 {
@@ -190,8 +196,9 @@ struct row {
 	const struct stmt *next; /* NULL: it is at its end */
 	const struct stmt *step; /* its statements run within the list; or NULL */
 	uint32_t top, nentries;	 /* scratch and entries in use at its beginning */
-	int64_t i, end, by;	 /* for: the variable, its limit and step; channel: i: the
-				    enclosing channel */
+	struct spread i, end;	 /* for: the variable, its limit; channel: i: the enclosing
+				    channel */
+	int64_t by;		 /* for: the step */
 	uint32_t block;		 /* par: number of the running block */
 };
 
@@ -560,7 +567,7 @@ bool cursor_par_end(struct cursor *v);
 /** Creates the tasks of open blocks that have no operation yet, with their waits. False: v->full
  *  needs room first, or v->stopped. */
 bool cursor_make_room(struct cursor *v);
-void cursor_use_channel(struct cursor *v, uint32_t channel);
+void cursor_use_channel(struct cursor *v, struct spread channel);
 
 /** Whether the lane has room for an operation; false as above. */
 static inline bool cursor_room(struct cursor *v)
@@ -579,7 +586,8 @@ bool cursor_operation(struct cursor *v, const struct stmt *s);
 bool cursor_meet(struct cursor *v, struct opsite *s, int64_t peer);
 /** The cells of an operand. False: out of range, which is reported once for a rank and site `s` (or
  *  NULL). */
-bool cursor_cells(struct cursor *v, const struct ref *r, struct opsite *s, struct cells *cells);
+bool cursor_cells(struct cursor *v, const struct ref *r, struct opsite *s,
+		  struct cell_spread *cells);
 /** The row of the statement, with its site in the program. */
 struct opsite *cursor_site(struct cursor *v, const struct stmt *s);
 /* Writes an operation of the site. Field by field, as a wide read of a field that was just written

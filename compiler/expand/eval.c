@@ -50,12 +50,8 @@ void bind_lazy(struct cursor *v, const struct symbol *s, const struct expr *e)
 
 void bind_topology(struct cursor *v, const struct decl *d)
 {
-	const struct expr *a = d->topology_args;
-	for (const struct binding *p = d->topology->params; p; p = p->next) {
-		if (a || p->value)
-			bind_lazy(v, p->sym, a ? a : p->value);
-		a = a ? a->next : NULL;
-	}
+	for (const struct binding *p = d->on; p; p = p->next)
+		bind_lazy(v, p->sym, p->value);
 	for (const struct stmt *s = d->topology->body; s; s = s->next)
 		if (s->kind == S_LET)
 			bind_lazy(v, s->var, s->e);
@@ -111,7 +107,7 @@ uint32_t eval_table(struct cursor *v, const struct expr *table, uint32_t *at)
 	*at = v->nentries;
 	v->work->done += table->span.hi - table->span.lo;
 	for (const struct expr *e = table->args; e && !v->stopped; e = e->next)
-		eval_push(v, eval(v, e));
+		eval_push(v, spread_one(v, eval_all(v, e)));
 	return v->nentries - *at;
 }
 
@@ -120,18 +116,18 @@ uint32_t eval_table_of(struct cursor *v, const struct symbol *s, uint32_t *at)
 	const struct bind *b = &v->binds[s->id];
 	struct bind lazy = *b;
 	*at = b->at;
-	if (v->squad)
-		squad_fail(v->squad);
-	if (b->kind == B_TABLE || v->squad)
+	if (b->kind == B_TABLE)
 		return b->n;
 	struct asking by = enter_home(v, s);
 	uint32_t i = lazy.at;
 	v->work->done += lazy.expr->span.hi - lazy.expr->span.lo;
 	for (const struct expr *e = lazy.expr->args; e && !v->stopped; e = e->next) {
-		int64_t value = eval(v, e);
+		int64_t value = spread_one(v, eval_all(v, e));
 		v->entries[i++] = value;
 	}
 	leave_home(v, &by);
+	if (v->squad && !squad_is_whole(v->squad)) /* it is bound for all ranks */
+		squad_fail(v->squad);
 	if (v->stopped)
 		return 0;
 	bind_table(v, s, lazy.at, lazy.n);
@@ -141,9 +137,12 @@ uint32_t eval_table_of(struct cursor *v, const struct symbol *s, uint32_t *at)
 static struct spread entry(struct cursor *v, const struct expr *e)
 {
 	uint32_t at, n = eval_table_of(v, e->sym, &at);
-	int64_t i = v->stopped ? 0 : eval(v, e->a);
+	struct spread x = v->stopped ? spread_same(0) : eval_all(v, e->a);
 	if (v->stopped)
 		return spread_same(0);
+	if (!spread_is_same(&x))
+		return spread_entry(v->squad, v->entries + at, n, &x);
+	int64_t i = x.base;
 	if ((uint64_t)i < n)
 		return spread_same(v->entries[at + i]);
 	if (n == 0) {
@@ -152,9 +151,9 @@ static struct spread entry(struct cursor *v, const struct expr *e)
 	}
 	cursor_fail(v, e->span, "entry %" PRId64 " of a table that has entries 0 to %u", i, n - 1);
 	diag_help(v->ctx->diags, v->fault,
-		  e->a->kind == E_NAME ? "`%s[%s %% %u]` wraps around"
-				       : "`%s[(%s) %% %u]` wraps around",
-		  e->name.name, lang_expr_text(v->arena, e->a), n);
+		  e->a->kind == E_NAME ? "`%s[%s %% len(%s)]` wraps around"
+				       : "`%s[(%s) %% len(%s)]` wraps around",
+		  e->name.name, lang_expr_text(v->arena, e->a), e->name.name);
 	return spread_same(0);
 }
 
@@ -173,7 +172,7 @@ static RARE struct spread none(struct cursor *v, const struct expr *e, int64_t a
 static inline struct spread binary(struct cursor *v, const struct expr *e, struct spread x,
 				   struct spread y)
 {
-	if (!spread_is_same(&x) || !spread_is_same(&y))
+	if (!spread_both_same(&x, &y))
 		return spread_binary(v->squad, e->op, &x, &y);
 	struct number r = number_binary(e->op, x.base, y.base);
 	return r.is ? spread_same(r.value) : none(v, e, x.base, y.base);
@@ -218,7 +217,7 @@ enum known eval_holds(struct cursor *v, const struct expr *e, struct mask *yes)
 	struct spread x = eval_all(v, compares ? e->a : e);
 	if (compares) {
 		struct spread y = eval_all(v, e->b);
-		if (!spread_is_same(&x) || !spread_is_same(&y))
+		if (!spread_both_same(&x, &y))
 			return squad_compare(v->squad, e->op, &x, &y, yes);
 		x = binary(v, e, x, y);
 	}
@@ -254,7 +253,7 @@ static struct spread builtin(struct cursor *v, const struct expr *e)
 	}
 	for (const struct expr *x = e->args->next; x && !v->stopped; x = x->next) {
 		struct spread b = eval_all(v, x);
-		if (!spread_is_same(&a) || !spread_is_same(&b))
+		if (!spread_both_same(&a, &b))
 			a = spread_end(v->squad, least, &a, &b);
 		else if ((b.base < a.base) == least)
 			a = b;

@@ -5,9 +5,9 @@
  * and buffers; after mistakes a `partial` program, or NULL (expand.h).
  *
  * The cursor (cursor.h) runs the schedule's text for ranks 0 and 1. If they have few operations, a
- * squad (squad.h) runs the text for many of the next ranks at once, and the cursor only adds FIFOs
- * and waits to its rows (play). From the first squad that fails on, and for all other texts, the
- * cursor runs rank after rank. Both ways give the same program. O(statements run + operations).
+ * squad (squad.h) runs the text for many of the next ranks at once, and FIFOs and waits are added to
+ * its rows (play). From the first squad that fails on, and for all other texts, the cursor runs rank
+ * after rank. Both ways give the same program. O(statements run + operations).
  */
 #include "compiler/expand/squad.h"
 
@@ -236,9 +236,9 @@ static void play_op(struct cursor *v, const struct squad *b, const struct op *ro
 	struct lane *l = &v->lanes[v->lane];
 	bool message = op_kind(row) <= OP_REDUCE_FROM;
 	if (!s->stmt)
-		cursor_site(v, b->stmts[row->site]);
+		cursor_site(v, b->v->sites[row->site].stmt);
 	if (message && v->channel != row->other)
-		cursor_use_channel(v, row->other);
+		cursor_use_channel(v, spread_same(row->other));
 	if (v->stopped || (message && !cursor_meet(v, s, row->fifo)))
 		return;
 	struct op *o = &l->ops[l->n++];
@@ -337,8 +337,8 @@ static uint32_t run_squad(struct expansion *x, uint32_t r, bool *ok)
 	struct squad *b = x->squad;
 	uint32_t n = try_squad(x, r);
 	x->v.work->done += b->work; /* of the last try */
-	if (b->most > x->v.most)
-		x->v.most = b->most;
+	if (b->v->most > x->v.most)
+		x->v.most = b->v->most;
 	for (uint32_t i = 0; i < n && *ok; i++) {
 		*ok = play(x, r + i, &b->ranks[i]);
 		x->v.idle = squad_idle(b, i, x->v.idle);

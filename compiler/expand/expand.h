@@ -60,6 +60,18 @@ struct program *program_new(struct ctx *c, const struct instance *in, uint32_t n
 /** --emit=program */
 void program_dump(struct ctx *c, const struct program *p, FILE *out);
 
+/* Chunks that have one name. */
+struct named_cells {
+	const char *name;
+	enum direction kind;
+	uint32_t zero;	   /* the cell that would be its chunk 0 */
+	uint32_t first, n; /* its cells; of the scratch all that are left */
+	uint32_t inner;	   /* written name[b][inner]; 0: one pair of brackets */
+	bool plain;	   /* no brackets */
+};
+/** What a cell is of: a buffer, a region, or the rest of the scratch. O(buffers + regions). */
+struct named_cells program_named(const struct program *p, uint32_t cell);
+
 /** "data[3]", "data[0..4]", "data[1][0..2]", "scratch[2]": cells in the schedule's terms. */
 const char *program_cells_text(struct arena *a, const struct program *p, uint32_t cell, uint32_t n);
 

@@ -5,7 +5,7 @@
  * A block gets its lane with its first operation. O(1) an operation, plus O(depth of pars) at the
  * begin of a block. ccs(5) 6.
  */
-#include "compiler/expand/cursor.h"
+#include "compiler/expand/squad.h"
 
 static uint32_t rows(const struct cursor *v, uint32_t lane)
 {
@@ -33,9 +33,13 @@ static void use_lane(struct cursor *v, uint32_t lane)
 	v->at = lane == NONE ? UINT64_MAX : (uint64_t)v->lanes[lane].path << 32 | v->channel;
 }
 
-void cursor_use_channel(struct cursor *v, uint32_t channel)
+void cursor_use_channel(struct cursor *v, struct spread channel)
 {
-	v->channel = channel;
+	if (v->squad) {
+		v->squad->channel = channel;
+		return;
+	}
+	v->channel = (uint32_t)channel.base;
 	if (v->lane != NONE)
 		use_lane(v, v->lane);
 }
@@ -108,6 +112,8 @@ void cursor_par(struct cursor *v)
 	ARENA_PUSH(v->arena, v->pars, v->npars, v->cappars) = (struct par_row){
 		.lane = NONE, .joins = v->njoins, .top = v->top, .high = v->high, .most = v->top
 	};
+	if (v->squad)
+		squad_mark(v->squad, MARK_PAR, 0);
 }
 
 void cursor_block(struct cursor *v, uint32_t number)
@@ -117,6 +123,8 @@ void cursor_block(struct cursor *v, uint32_t number)
 	p->lane = NONE;
 	v->work->done += WORK_BLOCK;
 	v->top = v->high = p->most; /* scratch of blocks does not overlap */
+	if (v->squad)
+		squad_mark(v->squad, MARK_BLOCK, number);
 	use_lane(v, NONE);
 }
 
@@ -128,6 +136,8 @@ void cursor_block_end(struct cursor *v)
 			(struct join){ p->lane, rows(v, p->lane) };
 	p->lane = NONE;
 	p->most = v->high;
+	if (v->squad)
+		squad_mark(v->squad, MARK_BLOCK_END, 0);
 }
 
 bool cursor_par_end(struct cursor *v)
@@ -146,6 +156,8 @@ bool cursor_par_end(struct cursor *v)
 			return false;
 		push_wait(v, parent, v->lanes[j->lane].task, j->rows);
 	}
+	if (v->squad)
+		squad_mark(v->squad, MARK_PAR_END, 0);
 	v->top = p->top;
 	v->high = p->most > p->high ? p->most : p->high;
 	v->njoins = p->joins;

@@ -6,7 +6,7 @@
  * rank continues, so that later mistakes are found, too. O(1) an operation, besides its expressions
  * and sizes: its FIFO is the statement's last one, or is looked up (paths.c). ccs(5) 5-8.
  */
-#include "compiler/expand/cursor.h"
+#include "compiler/expand/squad.h"
 
 #include <inttypes.h>
 
@@ -15,6 +15,8 @@
 static struct diag *report(struct cursor *v, int number, struct span span, const char *fmt,
 			   va_list ap)
 {
+	if (v->squad) /* which ends; then its ranks run one by one, and report */
+		v->stopped = true;
 	if (v->quiet)
 		return NULL;
 	v->stopped |= ++v->reports > LIMIT_REPORTS;
@@ -67,24 +69,26 @@ int64_t cursor_fail(struct cursor *v, struct span span, const char *fmt, ...)
 /* Whether this place was reported for this rank already. */
 static RARE bool already_reported(struct cursor *v, struct opsite *s)
 {
-	if (s->bad == v->rank + 1)
+	if (s->bad == v->rank + 1 && !v->squad)
 		return true;
 	s->bad = v->rank + 1;
 	return false;
 }
 
 /* ccs(5) 4, Sizes: both ends of a local copy have the same sizes. */
-static bool sizes_copy(struct cursor *v, struct opsite *s, struct cells x, struct cells y)
+static bool sizes_copy(struct cursor *v, struct opsite *s, const struct cell_spread *x,
+		       const struct cell_spread *y)
 {
 	struct program *p = v->program;
 	const char *size[2];
-	for (uint32_t i = 0; i < x.n && p->any_sized; i++) {
-		if (!program_sizes_differ(v->ctx, p, v->rank, x.lo + i, v->rank, y.lo + i, size))
+	uint32_t at = (uint32_t)x->lo.base, to = (uint32_t)y->lo.base;
+	for (uint32_t i = 0; i < x->n.base && p->any_sized; i++) {
+		if (!program_sizes_differ(v->ctx, p, v->rank, at + i, v->rank, to + i, size))
 			continue;
 		if (!already_reported(v, s))
 			cursor_report(v, 303, s->stmt->span, "%s has size %s, and %s has size %s",
-				      program_cells_text(v->arena, p, x.lo + i, 1), size[0],
-				      program_cells_text(v->arena, p, y.lo + i, 1), size[1]);
+				      program_cells_text(v->arena, p, at + i, 1), size[0],
+				      program_cells_text(v->arena, p, to + i, 1), size[1]);
 		return false;
 	}
 	return true;
@@ -125,8 +129,16 @@ static void report_range(struct cursor *v, const struct ref *ref, const char *be
 struct choice {
 	const char *before, *what;
 	int64_t count, size;
-	int64_t at; /* parts before the first */
+	struct spread at; /* parts before the first */
 };
+
+/* x * by + add */
+static inline struct spread scaled(struct cursor *v, struct spread x, int64_t by, struct spread add)
+{
+	if (by != 1)
+		x = spread_op(v, OP_MUL, x, spread_same(by));
+	return spread_op(v, OP_ADD, x, add);
+}
 
 /* ccs(5) 4, Cutting: x[b][e] is a chunk of block b, and x[b] a block. */
 static bool choose(struct cursor *v, const struct ref *ref, struct opsite *s, const struct view *w,
@@ -143,61 +155,66 @@ static bool choose(struct cursor *v, const struct ref *ref, struct opsite *s, co
 		c->size = w->inner;
 		return true;
 	}
-	int64_t b = eval(v, ref->block), n = w->parts / w->inner;
+	struct spread b = eval_all(v, ref->block);
+	int64_t n = w->parts / w->inner;
 	if (v->stopped)
 		return false;
-	if ((uint64_t)b >= (uint64_t)n) {
+	if (!spread_is_within(v, b, n)) {
 		struct ref block = { .kind = REF_ONE, .span = ref->span, .name = ref->name };
 		if (!s || !already_reported(v, s))
-			report_range(v, &block, c->before, "block", n, b, 0);
+			report_range(v, &block, c->before, "block", n, b.base, 0);
 		return false;
 	}
 	c->before = NULL;
 	c->count = w->inner;
-	c->at = b * w->inner;
+	c->at = scaled(v, b, w->inner, c->at);
 	return true;
 }
 
 static RARE bool any_cells(struct cursor *v, const struct ref *ref, struct opsite *s,
-			   struct cells *cells)
+			   struct cell_spread *cells)
 {
 	struct view w = v->binds[ref->sym->id].view;
-	int64_t lo = 0, hi;
+	struct spread lo = spread_same(0), hi;
 	struct choice c;
 	if (!choose(v, ref, s, &w, &c))
 		return false;
-	hi = c.count;
+	hi = spread_same(c.count);
 	if (ref->kind != REF_ALL)
-		lo = eval(v, ref->lo);
+		lo = eval_all(v, ref->lo);
 	if (ref->kind == REF_RANGE)
-		hi = eval(v, ref->hi);
-	else if (ref->kind == REF_ONE)
-		hi = (uint64_t)lo < (uint64_t)c.count ? lo + 1 : -1;
+		hi = eval_all(v, ref->hi);
 	if (v->stopped)
 		return false;
-	if (lo < 0 || hi < lo || hi > c.count) {
+	bool one = ref->kind == REF_ONE;
+	if (!spread_is_within(v, lo, c.count + !one) || !spread_is_within(v, hi, c.count + 1) ||
+	    spread_ever(v, OP_LT, hi, lo)) {
 		if (s && already_reported(v, s))
 			return false;
 		if (!c.before)
 			c.before = arena_printf(v->arena, "%s[%" PRId64 "]", ref->name.name,
-						c.at / w.inner);
-		report_range(v, ref, c.before, c.what, c.count, lo, hi);
+						c.at.base / w.inner);
+		report_range(v, ref, c.before, c.what, c.count, lo.base, hi.base);
 		return false;
 	}
-	cells->lo = view_cell(&w) + (uint32_t)(c.at + lo * c.size) * w.part;
-	cells->n = (uint32_t)((hi - lo) * c.size) * w.part;
+	cells->n = spread_same(c.size * w.part);
+	if (!one)
+		cells->n = spread_op(v, OP_MUL, spread_op(v, OP_SUB, hi, lo), cells->n);
+	cells->lo = scaled(v, scaled(v, lo, c.size, c.at), w.part, w.first);
 	return true;
 }
 
-bool cursor_cells(struct cursor *v, const struct ref *ref, struct opsite *s, struct cells *cells)
+bool cursor_cells(struct cursor *v, const struct ref *ref, struct opsite *s,
+		  struct cell_spread *cells)
 {
 	const struct view *w = &v->binds[ref->sym->id].view;
 	if (ref->kind != REF_ONE || w->inner)
 		return any_cells(v, ref, s, cells);
-	int64_t i = eval(v, ref->lo);
-	if ((uint64_t)i >= w->parts || v->stopped)
+	struct spread i = eval_all(v, ref->lo);
+	if (v->stopped || !spread_is_within(v, i, w->parts))
 		return !v->stopped && any_cells(v, ref, s, cells); /* which reports it */
-	*cells = (struct cells){ view_cell(w) + (uint32_t)i * w->part, w->part };
+	cells->lo = scaled(v, i, w->part, w->first);
+	cells->n = spread_same(w->part);
 	return true;
 }
 
@@ -214,10 +231,14 @@ const struct buffer *cursor_in_buffer(const struct cursor *v, uint32_t cell)
 
 /* ccs(5) 4, Buffers: `in` is read only. */
 static RARE bool may_write(struct cursor *v, const struct ref *ref, struct opsite *s,
-			   struct cells c)
+			   const struct cell_spread *c)
 {
 	const struct bind *bind = &v->binds[ref->sym->id];
-	const struct buffer *b = c.n > 0 ? cursor_in_buffer(v, c.lo) : NULL;
+	bool some = !spread_is_same(&c->n) || c->n.base > 0;
+	/* A view is of one buffer. */
+	uint32_t cell =
+		(uint32_t)(spread_is_same(&c->lo) ? c->lo.base : spread_least(v->squad, &c->lo));
+	const struct buffer *b = some ? cursor_in_buffer(v, cell) : NULL;
 	bool itself = bind->call == 0; /* the schedule's name for the buffer, not a view */
 	if (itself ? ref->sym->buffer->dir != DIR_IN : !b)
 		return true;
@@ -560,62 +581,85 @@ struct opsite *cursor_site(struct cursor *v, const struct stmt *stmt)
 	return s;
 }
 
-/* Appends an operation to the lane, which has room. */
-static inline void put_op(struct cursor *v, const struct opsite *s, struct cells x, uint32_t other)
+/* Adds an operation: to the lane, which has room, or to the rows of the squad. */
+static inline void put_op(struct cursor *v, const struct opsite *s, const struct cell_spread *x,
+			  struct spread fifo, struct spread other)
 {
+	if (v->squad) {
+		squad_push(v->squad, s, x, fifo, other);
+		return;
+	}
 	struct lane *l = &v->lanes[v->lane];
-	cursor_put(&l->ops[l->n++], s, s->op.kind | v->joined, x, other);
+	struct cells c = { (uint32_t)x->lo.base, (uint32_t)x->n.base };
+	cursor_put(&l->ops[l->n++], s, s->op.kind | v->joined, c, (uint32_t)other.base);
 	v->joined = v->step ? OP_JOINED : 0;
 	v->idle = 0;
 	v->work->done += WORK_OP;
 }
 
-static RARE void local_operation(struct cursor *v, struct opsite *s, struct cells x)
+static RARE void local_operation(struct cursor *v, struct opsite *s, const struct cell_spread *x)
 {
 	const struct stmt *t = s->stmt;
-	struct cells y;
-	if (!cursor_cells(v, t->y, s, &y) || (v->any_in && !may_write(v, t->y, s, y)))
+	struct cell_spread y;
+	if (!cursor_cells(v, t->y, s, &y) || (v->any_in && !may_write(v, t->y, s, &y)))
 		return;
 	/* ccs(5) 7, E0303 */
-	if (x.n != y.n) {
+	if (spread_ever(v, OP_NE, x->n, y.n)) {
 		if (!already_reported(v, s))
 			cursor_report(v, 303, t->span, "%s is %u chunk%s, and %s is %u",
-				      lang_ref_text(v->ctx->arena, t->x), x.n, x.n == 1 ? "" : "s",
-				      lang_ref_text(v->ctx->arena, t->y), y.n);
+				      lang_ref_text(v->ctx->arena, t->x), (uint32_t)x->n.base,
+				      x->n.base == 1 ? "" : "s", lang_ref_text(v->ctx->arena, t->y),
+				      (uint32_t)y.n.base);
 		return;
 	}
-	if (!v->quiet && !sizes_copy(v, s, x, y))
+	if (!v->quiet && !sizes_copy(v, s, x, &y))
 		return;
-	put_op(v, s, x, y.lo);
+	put_op(v, s, x, spread_same(NONE), y.lo);
 }
 
-static inline void message(struct cursor *v, struct opsite *s, struct cells x)
+static inline void message(struct cursor *v, struct opsite *s, const struct cell_spread *x)
 {
-	int64_t peer = eval(v, s->stmt->e);
+	struct spread peer = eval_all(v, s->stmt->e), fifo = spread_same(0), other = fifo;
 	if (v->stopped || (v->any_in && s->stmt->kind != S_SEND && !may_write(v, s->stmt->x, s, x)))
 		return;
-	if (peer == v->here.number.base || (uint64_t)peer >= (uint64_t)v->here.size) {
-		report_peer(v, s, peer);
+	if (spread_ever(v, OP_EQ, peer, v->here.number) ||
+	    !spread_is_within(v, peer, v->here.size)) {
+		report_peer(v, s, peer.base);
 		return;
 	}
-	if (!cursor_meet(v, s, peer))
+	if (v->squad) { /* the FIFO is found later */
+		fifo = scaled(v, peer, v->here.stride, v->here.first);
+		other = v->squad->channel;
+	} else if (!cursor_meet(v, s, peer.base)) {
 		return;
-	put_op(v, s, x, 0);
+	}
+	put_op(v, s, x, fifo, other);
+}
+
+static inline void operation(struct cursor *v, struct opsite *s)
+{
+	struct cell_spread x;
+	if (!cursor_cells(v, s->stmt->x, s, &x))
+		return;
+	if (s->stmt->y)
+		local_operation(v, s, &x);
+	else
+		message(v, s, &x);
 }
 
 bool cursor_operation(struct cursor *v, const struct stmt *stmt)
 {
 	struct opsite *s = cursor_site(v, stmt);
-	struct cells x;
+	if (v->squad) {
+		uint32_t used = v->squad->used;
+		operation(v, s);
+		v->squad->used = used;
+		return !v->stopped;
+	}
 	if (!cursor_room(v))
 		return false;
 	uint32_t had = v->lanes[v->lane].n;
-	if (cursor_cells(v, stmt->x, s, &x)) {
-		if (stmt->y)
-			local_operation(v, s, x);
-		else
-			message(v, s, x);
-	}
+	operation(v, s);
 	const struct lane *l = &v->lanes[v->lane];
 	if (__builtin_expect(v->behind != NULL, 0) && l->n > had)
 		v->behind(v->behind_arg, stmt, &l->ops[had]);

@@ -100,12 +100,11 @@ static enum instance_state where(struct cursor *v, const struct decl *d, const c
 	return INSTANCE_REFUSED;
 }
 
-/* Binds a list of parameters: to expressions by position, or by name, or to their defaults. */
-static bool bind_all(struct cursor *v, const struct binding *params, const struct expr *by_position,
-		     const struct binding *by_name)
+/* Binds a list of parameters to their values, or to those that are given. */
+static bool bind_all(struct cursor *v, const struct binding *params, const struct binding *by_name)
 {
 	for (const struct binding *p = params; p; p = p->next) {
-		const struct expr *e = by_position ? by_position : p->value;
+		const struct expr *e = p->value;
 		int64_t value;
 		for (const struct binding *b = by_name; b; b = b->next)
 			if (b->sym == p->sym)
@@ -113,8 +112,6 @@ static bool bind_all(struct cursor *v, const struct binding *params, const struc
 		if (!e || !eval_fixed(v, e, &value))
 			return false;
 		fix_number(v, p->sym, value);
-		if (by_position)
-			by_position = by_position->next;
 	}
 	return true;
 }
@@ -444,14 +441,14 @@ enum instance_state instance_make(struct cursor *v, bool quiet_where)
 	state = where(v, s, "schedule", s->where ? s->where->span : s->name.span, quiet_where);
 	if (state != INSTANCE_OK)
 		return state;
-	if (t && !bind_all(v, t->params, s->topology_args, NULL))
+	if (!bind_all(v, s->on, NULL))
 		return INSTANCE_WRONG;
 	if (t)
 		keep_topology(v, t);
 	state = t ? where(v, t, "topology", s->topology_name.span, quiet_where) : INSTANCE_OK;
 	if (state != INSTANCE_OK)
 		return state;
-	if (!bind_all(v, s->contract->params, NULL, s->contract_args) || !root_is_rank(v))
+	if (!bind_all(v, s->contract->params, s->contract_args) || !root_is_rank(v))
 		return INSTANCE_WRONG;
 	keep_asked(v);
 	return buffers(v) ? INSTANCE_OK : INSTANCE_WRONG;

@@ -26,23 +26,23 @@ static const char *blocks_text(struct arena *a, const char *name, uint32_t inner
 			    blocks_text(a, name, inner, cell + rest, n - rest));
 }
 
-struct place_in {
-	const char *name;
-	uint32_t number; /* of the first chunk */
-	uint32_t inner;	 /* chunks of a block, if it has two brackets */
-	bool plain;	 /* the number has no brackets */
-};
-
-static struct place_in place_in(const struct program *p, uint32_t cell)
+struct named_cells program_named(const struct program *p, uint32_t cell)
 {
-	for (uint32_t i = 0; i < p->nregions; i++)
-		if (cell - p->regions[i].cell < p->regions[i].n)
-			return (struct place_in){ p->regions[i].name, cell - p->regions[i].cell, 0,
-						  p->regions[i].plain };
-	if (cell >= p->cells)
-		return (struct place_in){ "scratch", cell - p->cells, 0, false };
-	const struct buffer *b = program_buffer(p, cell);
-	return (struct place_in){ b->name, cell - b->cell, b->inner, false };
+	uint32_t end = p->cells;
+
+	if (cell < p->cells) {
+		const struct buffer *b = program_buffer(p, cell);
+		return (struct named_cells){ b->name,  b->def->dir, b->cell, b->cell,
+					     b->cells, b->inner,    false };
+	}
+	for (const struct region *g = p->regions; g < p->regions + p->nregions; g++) {
+		if (cell - g->cell < g->n)
+			return (struct named_cells){ g->name, DIR_SCRATCH, g->cell, g->cell,
+						     g->n,    0,	   g->plain };
+		end = g->n && g->cell + g->n > end ? g->cell + g->n : end;
+	}
+	return (struct named_cells){ "scratch",	       DIR_SCRATCH, p->cells, end,
+				     UINT32_MAX - end, 0,	    false };
 }
 
 static const char *range_text(struct arena *a, const char *name, uint32_t first, uint32_t n)
@@ -54,12 +54,12 @@ static const char *range_text(struct arena *a, const char *name, uint32_t first,
 
 const char *program_cells_text(struct arena *a, const struct program *p, uint32_t cell, uint32_t n)
 {
-	struct place_in x = place_in(p, cell);
+	struct named_cells x = program_named(p, cell);
 
+	cell -= x.zero;
 	if (x.plain)
-		return arena_printf(a, "%s%u", x.name, x.number);
-	return x.inner ? blocks_text(a, x.name, x.inner, x.number, n)
-		       : range_text(a, x.name, x.number, n);
+		return arena_printf(a, "%s%u", x.name, cell);
+	return x.inner ? blocks_text(a, x.name, x.inner, cell, n) : range_text(a, x.name, cell, n);
 }
 
 const char *program_part_text(struct arena *a, const struct program *p, uint32_t cell,
@@ -76,9 +76,9 @@ const char *program_part_text(struct arena *a, const struct program *p, uint32_t
 /* In a dump, chunks of a buffer have one number, so that all operations have the same form. */
 static const char *dump_cells(struct arena *a, const struct program *p, uint32_t cell, uint32_t n)
 {
-	struct place_in x = place_in(p, cell);
+	struct named_cells x = program_named(p, cell);
 
-	return range_text(a, x.name, x.number, n);
+	return range_text(a, x.name, cell - x.zero, n);
 }
 
 static const char *blocks_of(struct arena *a, const struct program *p, uint32_t path)

@@ -2,25 +2,24 @@
  * A squad: up to SQUAD neighbouring ranks that run their text together, as lanes of SIMT execution
  * do.
  *
- *   squad_spreads.c  numbers on all ranks of a squad, and arithmetic on them
- *   squad_eval.c     names and expressions
- *   squad_fns.c      calls of fns
- *   squad.c          statements and operations
- *   squad_calls.c    calls of procs and schedules, groups, scratch
+ *   squad_spreads.c  arithmetic on numbers of all ranks
+ *   squad_eval.c     parts of expressions that some ranks need; the count of work
+ *   squad_fns.c      the cache of fns' values
+ *   squad.c          rows of operations; the ranks that run a list of statements
  *
- * All ranks run one text, and most of a rank's cost is the walk over it. A squad walks the text
- * once for all its ranks. A number is a spread: the same on all ranks, or growing by a constant
- * from each rank to the next (`rank`, `rank + 3`), or given rank by rank (`rank / 2`); only the
- * last kind costs work by rank. Ranks that do not take a branch are masked.
+ * All ranks run one text, and most of a rank's cost is the walk over it. A squad has a cursor, which
+ * walks the text once for all its ranks: the meaning of a text is the cursor's (cursor.h), and the
+ * squad is asked only where ranks differ. A number is a spread: the same on all ranks, or growing by
+ * a constant from each rank to the next (`rank`, `rank + 3`), or given rank by rank (`rank / 2`);
+ * only the last kind costs work by rank. Ranks that do not take a branch are masked.
  *
  * Out: for each rank its operations in the order of its text, and marks for the begins and ends of
  * pars and their blocks. The caller looks up FIFOs rank by rank (expand.c), so tables are filled in
  * the same order as by the cursor.
  *
- * A squad makes no reports. A construct that it does not support (tables, `sized` chunks, groups
- * by a table), or any mistake, ends it; then the cursor runs its ranks, and reports. So programs
- * and reports are always those of the cursor. Work is counted for each rank as by the cursor, as
- * too much work without an operation is a mistake, too.
+ * A squad makes no reports. A construct that it does not support (`sized` chunks, tables that differ
+ * from rank to rank, groups by a table), or any mistake, ends it; then its ranks run one by one, and report. Work is counted
+ * for each rank as by a cursor of one rank, as too much work without an operation is a mistake, too.
  *
  * O(text that is run, once) + O(operations), and O(ranks) for each number that is given rank by
  * rank.
@@ -29,6 +28,7 @@
 #define CCS_COMPILER_EXPAND_SQUAD_H
 
 #include "compiler/expand/cursor.h"
+#include "lang/number/number.h"
 
 #define WORD 64u /* ranks in a word of a mask */
 #define WORDS 4u
@@ -172,10 +172,16 @@ struct squad_rows {
 	uint32_t n, cap;
 };
 
-/* Scratch of a par, as in struct par_row. */
+/* The ranks that run a par, and its running block; by number in cursor.pars. */
 struct squad_par {
-	uint32_t top, high, most;
-	struct mask mask; /* ranks that run the block */
+	struct mask all, block;
+};
+
+/* By number in cursor.rows: the ranks that run the list. */
+struct squad_list {
+	struct mask mask;
+	uint32_t used; /* of the pool, at its begin */
+	int64_t *room; /* for the variable of a loop; NULL: not needed yet */
 };
 
 struct squad {
@@ -187,16 +193,15 @@ struct squad {
 	struct crew run;
 	uint64_t rows, most_rows; /* of all ranks; the limit of rows */
 
-	const struct stmt **stmts; /* by number: statements that made rows */
 	struct squad_memo **memos; /* by symbol of a fn; NULL: not called yet */
 	uint64_t nruns;		   /* squads so far */
 	struct spread channel;
-	bool step;
 	struct mask joined; /* ranks that have an operation in the step */
 	struct squad_par *pars;
 	uint32_t npars, cappars;
+	struct squad_list *lists;
+	uint32_t nlists, caplists;
 	bool any_par; /* the text has a par */
-	uint32_t top, high, most;
 
 	int64_t **pool;			      /* room for spreads, CHUNK of them each */
 	uint32_t used, npool, cappool, fixed; /* fixed: in use before any rank runs */
@@ -231,6 +236,9 @@ int64_t *spread_room(struct squad *b);
 struct spread spread_binary(struct squad *b, enum expr_op op, const struct spread *x,
 			    const struct spread *y);
 struct spread spread_unary(struct squad *b, enum expr_op op, const struct spread *x);
+/** Entry x of n entries. */
+struct spread spread_entry(struct squad *b, const int64_t *entries, uint32_t n,
+			   const struct spread *x);
 /** A built-in function of one number; min(x, y), or without `least` max(x, y). */
 struct spread spread_function(struct squad *b, enum builtin f, const struct spread *x);
 struct spread spread_end(struct squad *b, bool least, const struct spread *x,
@@ -260,8 +268,6 @@ int64_t spread_only(struct squad *b, const struct spread *x);
 
 /** The ranks that run and on which the condition holds. */
 struct mask squad_holds(struct squad *b, const struct expr *e);
-/** Whether it holds on all ranks that run. */
-bool squad_always(struct squad *b, const struct expr *e);
 /** Gives a lazy name room for values of some ranks; no rank has evaluated it. */
 void squad_late(struct squad *b, struct bind *x);
 /** The value of a lazy name, evaluated once for each rank; `whole`: all ranks run. */
@@ -312,20 +318,78 @@ struct spread squad_fn(struct squad *b, const struct expr *e);
 
 /* ---- squad.c -------------------------------------------------------------------------- */
 
-struct squad_cells {
-	struct spread lo, n;
-};
-/** Cells of an operand. */
-struct squad_cells squad_cells(struct squad *b, const struct ref *r);
 /** Adds a row of the statement for each rank that runs. */
-void squad_push(struct squad *b, const struct stmt *s, uint8_t kind, const struct squad_cells *x,
-		const struct spread *fifo, const struct spread *other);
-void squad_list(struct squad *b, const struct stmt *s);
+void squad_push(struct squad *b, const struct opsite *s, const struct cell_spread *x,
+		struct spread fifo, struct spread other);
+/** Adds a link for each rank that runs. */
+void squad_link(struct squad *b, const struct stmt *s, struct spread from, struct spread to);
+/** Adds a mark of the innermost par for each rank that runs. */
+void squad_mark(struct squad *b, enum squad_mark what, uint32_t number);
+/** Whether a scratch is in the same place on all ranks: that of a par's block comes after that of the
+ *  blocks before. False: the squad has ended. */
+bool squad_scratch_is_even(struct squad *b);
+/** The ranks that run are those of the list that was just pushed; and of the list below one that
+ *  ended. */
+void squad_begin_list(struct squad *b);
+void squad_end_list(struct squad *b);
+/** Lets all ranks of the list run again; does nothing without a squad. */
+void squad_widen(struct cursor *v);
+/** From now on the list's ranks are those that run. */
+void squad_keep(struct squad *b);
+/** As cursor_narrow(). */
+bool squad_narrow(struct squad *b, enum expr_op op, const struct spread *x, const struct spread *y);
+/** Ranks `yes` of those that run take the first branch of an `if`, and run; the remaining ranks run
+ *  the second branch after it. */
+void squad_split(struct squad *b, const struct stmt *s, const struct mask *yes);
+/** The next value of a loop's variable. */
+struct spread squad_next(struct squad *b, struct spread i, int64_t by);
 
-/* ---- squad_calls.c -------------------------------------------------------------------- */
+/* ---- numbers of one rank, or of a squad -------------------------------------------------- */
 
-void squad_call(struct squad *b, const struct stmt *s);
-void squad_within(struct squad *b, const struct stmt *s);
-void squad_scratch(struct squad *b, const struct stmt *s);
+static inline bool spread_both_same(const struct spread *x, const struct spread *y)
+{
+	return (x->step | y->step) == 0; /* one branch */
+}
+
+/** x op y; a squad without a value ends. */
+static inline struct spread spread_op(struct cursor *v, enum expr_op op, struct spread x,
+				      struct spread y)
+{
+	if (!spread_both_same(&x, &y))
+		return spread_binary(v->squad, op, &x, &y);
+	struct number r = number_binary(op, x.base, y.base);
+	v->stopped = v->stopped || !r.is;
+	return spread_same(r.value);
+}
+
+/** Whether x op y on any rank that runs. */
+static inline bool spread_ever(struct cursor *v, enum expr_op op, struct spread x, struct spread y)
+{
+	struct mask yes;
+	if (spread_both_same(&x, &y))
+		return number_binary(op, x.base, y.base).value;
+	return squad_compare(v->squad, op, &x, &y, &yes) != NEVER;
+}
+
+/** Whether 0 <= x < end on each rank that runs. */
+static inline bool spread_is_within(const struct cursor *v, struct spread x, int64_t end)
+{
+	return spread_is_same(&x) ? (uint64_t)x.base < (uint64_t)end
+				  : spread_within(v->squad, &x, end);
+}
+
+/** The value, which must be the same on each rank that runs; else the squad ends. */
+static inline int64_t spread_one(struct cursor *v, struct spread x)
+{
+	return spread_is_same(&x) ? x.base : spread_only(v->squad, &x);
+}
+
+/** Lets only those ranks run on which x op y. False: there is none, and nothing changes. */
+static inline bool cursor_narrow(struct cursor *v, enum expr_op op, struct spread x,
+				 struct spread y)
+{
+	return spread_both_same(&x, &y) ? number_binary(op, x.base, y.base).value != 0
+					: squad_narrow(v->squad, op, &x, &y);
+}
 
 #endif

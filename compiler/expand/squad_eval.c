@@ -110,12 +110,6 @@ struct mask squad_holds(struct squad *b, const struct expr *e)
 	return is == SOMETIMES ? yes : is == ALWAYS ? b->run.mask : mask_none();
 }
 
-bool squad_always(struct squad *b, const struct expr *e)
-{
-	struct mask yes;
-	return eval_holds(b->v, e, &yes) == ALWAYS;
-}
-
 enum known squad_compare(struct squad *b, enum expr_op op, const struct spread *x,
 			 const struct spread *y, struct mask *yes)
 {

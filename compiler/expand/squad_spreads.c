@@ -407,6 +407,18 @@ struct spread spread_function(struct squad *b, enum builtin f, const struct spre
 	return spread_by_rank(r);
 }
 
+struct spread spread_entry(struct squad *b, const int64_t *entries, uint32_t n,
+			   const struct spread *x)
+{
+	int64_t *r = spread_room(b);
+	bool within = spread_within(b, x, n);
+	if (!within)
+		squad_fail(b);
+	EACH_RANK(i, &b->run.mask)
+	r[i] = within ? entries[spread_at(x, i)] : 0;
+	return spread_by_rank(r);
+}
+
 struct spread spread_end(struct squad *b, bool least, const struct spread *x,
 			 const struct spread *y)
 {

@@ -410,8 +410,8 @@ static uint64_t run_iterations(struct strip *s)
 /* The number of iterations left, including the next one, i. */
 static uint64_t iterations_left(const struct row *r)
 {
-	uint64_t way =
-		r->by > 0 ? (uint64_t)r->end - (uint64_t)r->i : (uint64_t)r->i - (uint64_t)r->end;
+	uint64_t way = r->by > 0 ? (uint64_t)r->end.base - (uint64_t)r->i.base
+				 : (uint64_t)r->i.base - (uint64_t)r->end.base;
 	uint64_t by = r->by > 0 ? (uint64_t)r->by : 0 - (uint64_t)r->by;
 	return (way - 1) / by + 1;
 }
@@ -423,7 +423,7 @@ static bool take_body(struct strip *s, const struct row *r, uint64_t count)
 	s->nparts = 0;
 	s->nnames = 1;
 	s->names[0] =
-		(struct named){ r->of->var, { .at = r->i, .step = r->by, .ring = INT64_MAX } };
+		(struct named){ r->of->var, { .at = r->i.base, .step = r->by, .ring = INT64_MAX } };
 	return fits(s, &s->names[0].value) && list(s, r->of->body, s->v->step) && s->nparts;
 }
 
@@ -446,7 +446,7 @@ bool cursor_strip(struct cursor *v, struct row *r)
 	    v->lanes[v->lane].cap - v->lanes[v->lane].n < 2 * WORTH)
 		return false;
 	done = strip(v, r, count);
-	r->i += (int64_t)(done == count ? done - 1 : done) * r->by;
+	r->i.base += (int64_t)(done == count ? done - 1 : done) * r->by;
 	if (done && done < count) /* the walk runs the next one, perhaps without an operation */
 		eval_work(v, r->of->span, r->of->span);
 	return done == count;

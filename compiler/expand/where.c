@@ -39,7 +39,7 @@ static const char *loops_text(struct cursor *v, struct arena *a)
 		if (!s || (s->kind != S_FOR && s->kind != S_PAR_FOR))
 			continue;
 		if (!s->over || !eval_quietly(v, s->body->e, &value))
-			value = r->i;
+			value = r->i.base;
 		text = arena_printf(a, "%s%s%s = %lld", text, *text ? ", " : "", s->name.name,
 				    (long long)value);
 	}

@@ -34,6 +34,7 @@ bool explain(struct ctx *c, struct program *p, const struct contract *contract,
 	x->quiet = *c;
 	x->quiet.diags = &none;
 	x->right = order != NULL;
+	x->first_diag = x->right ? UINT32_MAX : first_diag;
 	x->contract = contract;
 	x->combines = contract && contract->any_reduced;
 	if (!replay_init(&x->r, c, p, c->scratch))
@@ -43,7 +44,7 @@ bool explain(struct ctx *c, struct program *p, const struct contract *contract,
 	run(x, p, order);
 	explain_add_lost(x);
 	explain_sort_by_step(x);
-	explain_find_faults(x, first_diag);
+	explain_find_faults(x);
 	explain_find_promises(x);
 	explain_view_moves(x);
 	if (view->format != FORMAT_TEXT && view->steps.n && view->steps.v[0] > x->last) {

@@ -18,20 +18,6 @@
 #include "compiler/check/values/replay.h"
 #include "compiler/witness/witness.h"
 
-/* Ascending, each once. */
-struct numbers {
-	const uint32_t *v;
-	size_t n;
-};
-
-/* The view to show; an empty list stands for all. */
-struct shown {
-	const char *const *chunks; /* "data", "data[2]", "data[0..2]" */
-	size_t nchunks;
-	struct numbers ranks, steps;
-	enum print_format format;
-};
-
 /** Shows one instance on `out`: with `order`, all of a correct program; without it (NULL), a wrong
  *  program up to the fault that diags.v[first_diag...] report. `contract` may be NULL. False: the
  *  view names a chunk or a rank that does not exist, or there is too much to draw; *why says so and
@@ -90,15 +76,6 @@ struct ending {
 	uint32_t error;
 };
 
-/* Chunks with a name: a buffer, or scratch. */
-struct named {
-	const char *name;
-	enum direction kind;
-	uint32_t zero;	   /* the cell that would be its chunk 0 */
-	uint32_t first, n; /* its cells */
-	uint32_t inner;	   /* written name[b][inner]; 0: one pair of brackets */
-};
-
 struct script {
 	struct replay r;
 	struct arena *arena;
@@ -118,13 +95,14 @@ struct script {
 	double *sent;		   /* [nranks]: in blocks of `count` elements */
 	struct shares room;	   /* to work in */
 	/* the faults */
+	uint32_t first_diag; /* of the errors; of a program that is right UINT32_MAX */
 	struct error *errors;
 	uint32_t nerrors, caperrors;
 	struct ending *endings; /* first the stuck, then the wrong, then the stopped */
 	uint32_t nendings, capendings, ncircle;
 	/* the view */
-	struct named *named; /* by their cells */
-	uint32_t nnamed;
+	struct named_cells *named; /* by their cells */
+	uint32_t nnamed, capnamed;
 	bool *cell; /* [width]: shown in tables; moves that touch one are shown */
 	bool *rank; /* [nranks] */
 	const struct shown *view;
@@ -171,22 +149,12 @@ const char *explain_move_text(struct script *x, const struct move *m);
 /** Where an operation stands; and as words: "line 7". */
 struct span explain_span(const struct script *x, const struct op *o);
 const char *explain_line_text(struct script *x, struct span at);
-/** A format, with a " for each of its '. */
-const char *explain_quotes(struct script *x, const char *format);
 /** "ring_allreduce: allreduce on 4 ranks, root 2" */
 const char *explain_title(struct script *x);
 /** Of a wrong cell: "data[1] holds 0; promised is 0-3" */
 const char *explain_wrong_text(struct script *x, const struct ending *e);
-
-/** explain_end returns the text that was printed since explain_begin, in the arena. Without memory both end
- *  the compilation. */
-struct printed {
-	FILE *out;
-	char *text;
-	size_t n;
-};
-void explain_begin(struct script *x, struct printed *t);
-const char *explain_end(struct script *x, struct printed *t);
+/** What stands at the end of a rank's lane. */
+const char *explain_ending_text(struct script *x, const struct ending *e);
 
 /* ---- view.c --------------------------------------------------------------------------- */
 
@@ -198,8 +166,6 @@ void explain_view_moves(struct script *x);
 bool explain_shows_step(const struct script *x, uint32_t step);
 /** The numbers below n that are marked, as a list. */
 uint32_t *explain_marked(struct script *x, const bool *marks, uint32_t n, uint32_t *count);
-/** The named chunks that a cell is one of. */
-const struct named *explain_named(const struct script *x, uint32_t cell);
 
 /* ---- fault.c -------------------------------------------------------------------------- */
 
@@ -208,11 +174,9 @@ const struct named *explain_named(const struct script *x, uint32_t cell);
 const struct order *explain_run_far(struct script *x, struct program *p);
 /** Adds to the moves the messages that were sent and that no rank has received. After the run. */
 void explain_add_lost(struct script *x);
-/** Lists the errors from diags.v[first_diag] on; one without a place has the other place. */
-void explain_list_errors(struct script *x, uint32_t first_diag, struct span otherwise);
 /** Lists them, marks the moves that they are about, and finds how
  *  each rank ends. O(moves) for each of the first errors. */
-void explain_find_faults(struct script *x, uint32_t first_diag);
+void explain_find_faults(struct script *x);
 /** Cells of a rank that the moves of a race (E0402) touch; n == 0: it has none. */
 struct cells explain_raced(const struct script *x, uint32_t rank);
 

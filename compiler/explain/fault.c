@@ -319,11 +319,12 @@ static void find_stopped(struct script *x)
 	}
 }
 
-void explain_list_errors(struct script *x, uint32_t first_diag, struct span otherwise)
+static void list_errors(struct script *x)
 {
 	const struct diags *d = x->r.c->diags;
+	struct span otherwise = x->r.p->instance.schedule->name.span;
 
-	for (uint32_t i = first_diag; i < d->n; i++) {
+	for (uint32_t i = x->first_diag; i < d->n; i++) {
 		const struct diag *g = d->v[i];
 		if (g->severity == SEV_ERROR)
 			ARENA_PUSH(x->arena, x->errors, x->nerrors, x->caperrors) =
@@ -331,14 +332,13 @@ void explain_list_errors(struct script *x, uint32_t first_diag, struct span othe
 	}
 }
 
-void explain_find_faults(struct script *x, uint32_t first_diag)
+void explain_find_faults(struct script *x)
 {
 	uint32_t first;
 
 	x->last = x->steps;
 	x->all = x->n;
-	if (!x->right)
-		explain_list_errors(x, first_diag, x->r.p->instance.schedule->name.span);
+	list_errors(x);
 	if (!x->nerrors)
 		return;
 	first = mark_all(x);
@@ -350,5 +350,5 @@ void explain_find_faults(struct script *x, uint32_t first_diag)
 		find_wrong(x);
 	find_stopped(x);
 	if (x->far.finished < x->r.p->ntasks)
-		find_waits(x, diags_have(x->r.c->diags, first_diag, 304));
+		find_waits(x, diags_have(x->r.c->diags, x->first_diag, 304));
 }

@@ -3,6 +3,7 @@
  * of docs/explain.schema.json. It is printed while the model is walked: no document is kept. Names of
  * the language need no escapes; put_text makes those of other texts. O(stores + chunks of all ranks).
  */
+#include "compiler/draw/draw.h"
 #include "compiler/explain/explain.h"
 #include "lang/diag/diag_print.h"
 
@@ -36,7 +37,7 @@ __attribute__((format(printf, 2, 3))) static void put(struct printer *w, const c
 	va_list ap;
 
 	va_start(ap, format);
-	vfprintf(w->out, explain_quotes(w->x, format), ap);
+	vfprintf(w->out, quotes(w->x->arena, format), ap);
 	va_end(ap);
 }
 
@@ -228,7 +229,7 @@ static void put_moves(struct printer *w)
 
 	w->last = none_array(x->arena, (size_t)x->r.p->nranks * x->r.width);
 	w->origins = ARENA_ARRAY(x->arena, struct origin, x->nstores);
-	explain_begin(x, &skipped);
+	printed_begin(x->arena, &skipped);
 	put(w, "],\n'moves':[");
 	for (uint32_t k = 0; k < x->n; k++) {
 		uint32_t step = x->moves[k].depth, at = k;
@@ -248,7 +249,7 @@ static void put_moves(struct printer *w)
 		}
 	}
 	put(w, "],\n'skipped':[");
-	fputs(explain_end(x, &skipped), w->out);
+	fputs(printed_end(x->arena, &skipped), w->out);
 }
 
 /* ---- faults -------------------------------------------------------------------------------------- */

@@ -219,6 +219,20 @@ const char *explain_wrong_text(struct script *x, const struct ending *e)
 			    explain_promise_text(x, e->row, e->cell));
 }
 
+const char *explain_ending_text(struct script *x, const struct ending *e)
+{
+	if (e->kind == END_WRONG)
+		return explain_wrong_text(x, e);
+	if (e->kind == END_STOPPED)
+		return arena_printf(x->arena, "%s: %s",
+				    explain_line_text(x, x->errors[e->error].at),
+				    diag_code_text(e->code).s);
+	if (e->place != NONE) /* the circle says the rest */
+		return arena_strndup(x->arena, e->text, strcspn(e->text, ";,"));
+	return arena_printf(x->arena, "%s, step %u: %s",
+			    explain_line_text(x, explain_span(x, e->op)), e->step, e->text);
+}
+
 const char *explain_move_text(struct script *x, const struct move *m)
 {
 	const char *from = explain_cells_text(x, m->source), *to = explain_cells_text(x, m->target);
@@ -248,15 +262,6 @@ const char *explain_line_text(struct script *x, struct span at)
 	return program_line_text(x->r.c, x->r.p, at);
 }
 
-const char *explain_quotes(struct script *x, const char *format)
-{
-	char *text = arena_strndup(x->arena, format, strlen(format));
-
-	for (char *c = text; (c = strchr(c, '\''));)
-		*c = '"';
-	return text;
-}
-
 const char *explain_title(struct script *x)
 {
 	const struct program *p = x->r.p;
@@ -267,22 +272,4 @@ const char *explain_title(struct script *x)
 
 	return arena_printf(x->arena, "%s: %s on %s%s", d->name.name, d->contract_name.name,
 			    arena_count(x->arena, p->nranks, "rank"), root);
-}
-
-void explain_begin(struct script *x, struct printed *t)
-{
-	t->out = open_memstream(&t->text, &t->n);
-	if (!t->out)
-		arena_fail(x->arena);
-}
-
-const char *explain_end(struct script *x, struct printed *t)
-{
-	bool ok = fclose(t->out) == 0;
-	const char *text = ok ? arena_strndup(x->arena, t->text, t->n) : NULL;
-
-	free(t->text);
-	if (!ok)
-		arena_fail(x->arena);
-	return text;
 }

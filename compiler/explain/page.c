@@ -2,8 +2,8 @@
  * The model of `ccc explain` as a page that plays: one file, which needs no network.
  *
  * In: the model. Out: the faults, the texts with their lines and the picture (svg.c), complete
- * without a script; then the model as JSON, and page.js, which plays it. page.js and page.css are
- * parts of this program. A model that is too large to play has no script. O(text, SVG and JSON).
+ * without a script; then the model as JSON, and page.js, which plays it. page.js is
+ * a part of this program. A model that is too large to play has no script. O(text, SVG and JSON).
  */
 #include "compiler/explain/svg.h"
 
@@ -14,7 +14,7 @@
 #define MAX_CHUNKS 64u	 /* a rank */
 #define MAX_MOVED 20000u /* chunks, in all steps */
 
-extern const char page_css[], page_js[];
+extern const char page_js[];
 
 /* ---- the texts ---------------------------------------------------------------------------------- */
 
@@ -80,28 +80,16 @@ static void print_faults(struct svg *s)
 {
 	struct printed text;
 
-	explain_begin(s->x, &text);
+	printed_begin(s->x->arena, &text);
 	explain_fault_text(s->x, text.out);
 	fprintf(s->out,
 		"<section id=\"faults\" aria-label=\"Faults\">\n<pre>%s</pre>\n</section>\n",
-		svg_text(s, explain_end(s->x, &text)));
-}
-
-void page_begin(struct svg *s, const char *title, bool plays)
-{
-	fprintf(s->out,
-		"<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
-		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-		"style-src 'unsafe-inline'%s\">\n"
-		"<title>%s</title>\n<style>\n%s</style>\n<body>\n<h1>%s</h1>\n",
-		plays ? "; script-src 'unsafe-inline'" : "", svg_text(s, title), page_css,
-		svg_text(s, title));
+		svg_text(s, printed_end(s->x->arena, &text)));
 }
 
 void explain_html(struct script *x, FILE *out)
 {
-	struct svg s = { .x = x, .out = out };
+	struct svg s = { .c = x->r.c, .x = x, .out = out };
 	const char *large = too_large(x);
 
 	page_begin(&s, explain_title(x), !large);

@@ -44,6 +44,7 @@ static void foot(struct svg *s, double width)
 
 	text = arena_printf(s->x->arena, "%s Colour: %s.", text,
 			    s->x->combines ? "the chunk" : "the rank that the data is from");
+	s->seen |= (unsigned)s->cures << SEEN_CURE;
 	for (unsigned i = 0; i < sizeof(words) / sizeof(*words); i++)
 		if (s->seen >> i & 1)
 			text = arena_printf(s->x->arena, "%s%s", text, words[i]);
@@ -70,7 +71,10 @@ static void find_cells(struct script *x, struct lanes *l)
 
 void explain_svg(struct script *x, FILE *out)
 {
-	struct svg s = { .x = x };
+	struct svg s = { .c = x->r.c,
+			 .x = x,
+			 .first_diag = x->first_diag,
+			 .otherwise = x->r.p->instance.schedule->name.span };
 	struct lanes l = { .ranks = x->ranks,
 			   .nranks = x->nranks,
 			   .frames = x->frames,

@@ -64,7 +64,7 @@ static const char *said(struct svg *s, const struct ending *w)
 {
 	return arena_printf(s->x->arena, "%s, step %u: %s",
 			    explain_line_text(s->x, explain_span(s->x, w->op)), w->step,
-			    svg_ending_text(s, w));
+			    explain_ending_text(s->x, w));
 }
 
 /* Next to a rank, away from the middle. */

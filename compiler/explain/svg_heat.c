@@ -149,7 +149,7 @@ static void endings(struct svg *s)
 		svg_say(s,
 			arena_printf(x->arena, "class='fault' data-code='%s' data-rank='%u'",
 				     diag_code_text(e->code).s, e->rank),
-			16, s->y + 12, "rank %u: %s", e->rank, svg_ending_text(s, e));
+			16, s->y + 12, "rank %u: %s", e->rank, explain_ending_text(s->x, e));
 		s->y += 16;
 	}
 	if (x->nendings > FULL) {

@@ -23,7 +23,10 @@ static void chunks(struct svg *s, const char *key, struct cells c)
 /* Whether a row begins a buffer. */
 static bool is_first(const struct svg *s, const struct lanes *l, uint32_t i)
 {
-	return i == 0 || explain_named(s->x, l->cells[i]) != explain_named(s->x, l->cells[i - 1]);
+	const struct program *p = s->x->r.p;
+
+	return i == 0 ||
+	       program_named(p, l->cells[i]).first != program_named(p, l->cells[i - 1]).first;
 }
 
 /* The name of a row; of many rows only the first of a buffer has one, the buffer's. */
@@ -31,7 +34,7 @@ static const char *row_name(struct svg *s, const struct lanes *l, uint32_t i)
 {
 	if (l->ncells <= 8)
 		return explain_cells_text(s->x, (struct cells){ l->cells[i], 1 });
-	return is_first(s, l, i) ? explain_named(s->x, l->cells[i])->name : "";
+	return is_first(s, l, i) ? program_named(s->x->r.p, l->cells[i]).name : "";
 }
 
 /* Characters of the longest text at a lane's end. */
@@ -41,7 +44,7 @@ static size_t longest_ending(struct svg *s, const struct lanes *l)
 
 	for (uint32_t i = 0; i < s->x->nendings && l->whole; i++) {
 		const struct ending *e = &s->x->endings[i];
-		size_t n = l->lane_of[e->rank] == NONE ? 0 : strlen(svg_ending_text(s, e));
+		size_t n = l->lane_of[e->rank] == NONE ? 0 : strlen(explain_ending_text(s->x, e));
 		most = n > most ? n : most;
 	}
 	return most;
@@ -416,7 +419,7 @@ static void faults(struct svg *s, const struct lanes *l, uint32_t q)
 			arena_printf(x->arena,
 				     "class='fault' data-code='%s' data-rank='%u' font-size='%g'",
 				     code.s, e->rank, size),
-			left + 2, y + size * 0.4, "%s", svg_ending_text(s, e));
+			left + 2, y + size * 0.4, "%s", explain_ending_text(s->x, e));
 		at = y + size / 2;
 	}
 }

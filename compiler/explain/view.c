@@ -23,48 +23,12 @@ static const char *read_range(const char *s, uint64_t count, uint64_t *lo, uint6
 	return *lo < *hi && *hi <= count ? s + end : NULL;
 }
 
-/* The buffers, the named regions of a program from MSCCL XML, and the rest of the scratch. */
-static void find_named(struct script *x)
-{
-	const struct program *p = x->r.p;
-	struct named *at = x->named =
-		ARENA_ARRAY(x->arena, struct named, p->nbuffers + p->nregions + 1);
-	uint32_t end = p->cells;
-
-	for (uint32_t i = 0; i < p->nbuffers; i++) {
-		const struct buffer *b = &p->buffers[i];
-		*at++ = (struct named){
-			b->name, b->def->dir, b->cell, b->cell, b->cells, b->inner
-		};
-	}
-	for (uint32_t i = 0; i < p->nregions; i++) {
-		const struct region *g = &p->regions[i];
-		if (g->n)
-			*at++ = (struct named){ g->name, DIR_SCRATCH, g->cell, g->cell, g->n, 0 };
-		end = g->cell + g->n > end ? g->cell + g->n : end;
-	}
-	if (end < x->r.width)
-		*at++ = (struct named){
-			"scratch", DIR_SCRATCH, p->cells, end, x->r.width - end, 0
-		};
-	x->nnamed = (uint32_t)(at - x->named);
-}
-
-const struct named *explain_named(const struct script *x, uint32_t cell)
-{
-	const struct named *at = x->named;
-
-	while (cell - at->first >= at->n)
-		at++;
-	return at;
-}
-
 /* Marks what `text` names. False: nothing. */
 static bool mark_chunks(struct script *x, const char *text)
 {
 	size_t n = strcspn(text, "[");
 
-	for (const struct named *at = x->named; at < x->named + x->nnamed; at++) {
+	for (const struct named_cells *at = x->named; at < x->named + x->nnamed; at++) {
 		uint32_t inner = at->inner ? at->inner : 1,
 			 count = (at->first + at->n - at->zero) / inner;
 		uint64_t lo = (at->first - at->zero) / inner, hi = count, from = 0, to = inner;
@@ -91,7 +55,7 @@ static const char *all_chunks(const struct script *x)
 	struct arena *a = x->r.c->arena;
 	const char *text = "";
 
-	for (const struct named *at = x->named; at < x->named + x->nnamed; at++) {
+	for (const struct named_cells *at = x->named; at < x->named + x->nnamed; at++) {
 		uint32_t inner = at->inner ? at->inner : 1, lo = at->first - at->zero;
 		text = arena_printf(a, "%s%s%s[%u..%u]", text, *text ? ", " : "", at->name, lo,
 				    (lo + at->n) / inner);
@@ -120,9 +84,14 @@ bool explain_view_read(struct script *x, const struct shown *view, const char **
 	x->cell = ARENA_ARRAY(x->arena, bool, x->r.width);
 	x->rank = ARENA_ARRAY(x->arena, bool, p->nranks);
 	x->view = view;
-	find_named(x);
-	for (uint32_t i = 0; i < x->r.width && !view->nchunks; i++)
-		x->cell[i] = explain_named(x, i)->kind != DIR_IN; /* else it never changes */
+	for (uint32_t i = 0; i < x->r.width;) {
+		struct named_cells e = program_named(p, i);
+		e.n = e.n < x->r.width - i ? e.n : x->r.width - i;
+		ARENA_PUSH(x->arena, x->named, x->nnamed, x->capnamed) = e;
+		if (e.kind != DIR_IN && !view->nchunks) /* else it never changes */
+			memset(x->cell + i, true, e.n);
+		i += e.n;
+	}
 	for (size_t i = 0; i < view->nchunks; i++)
 		if (!mark_chunks(x, view->chunks[i])) {
 			*why = arena_printf(x->r.c->arena, "--chunk: there is no '%s'; there is %s",

@@ -7,7 +7,7 @@
  * class `action`, with data-rank, data-action, data-start, data-end, data-line and data-column;
  * `message`, with data-from, data-to and data-action; `stuck`, and `wait` for the cycle. O(actions).
  */
-#include "compiler/explain/svg.h"
+#include "compiler/draw/draw.h"
 #include "compiler/pipe/pipe.h"
 #include "compiler/witness/cycle.h"
 
@@ -108,8 +108,9 @@ static void print_grid(const struct chart *x, FILE *out)
 	fputs("\n\n", out);
 }
 
-static void print_text(const struct chart *x, FILE *out)
+static void print_text(void *arg, FILE *out)
 {
+	const struct chart *x = arg;
 	const struct pipe *p = x->p;
 
 	fprintf(out, "%s\n%s\n\n", title_of(x), run_of(x));
@@ -200,8 +201,9 @@ static void draw_stuck(struct chart *x)
 	}
 }
 
-static void print_svg(struct chart *x, FILE *out)
+static void print_svg(void *arg, FILE *out)
 {
+	struct chart *x = arg;
 	const struct pipe *p = x->p;
 	bool has[PIPE_KINDS] = { false };
 	double least = x->of ? 0 : 2, most = x->of ? INFINITY : 26;
@@ -228,17 +230,6 @@ static void print_svg(struct chart *x, FILE *out)
 	time_chart_end(
 		&x->at, out,
 		"numbers are microbatches; a rank's later stages are paler; lines are messages");
-}
-
-static void print_page(struct chart *x, FILE *out)
-{
-	struct printed text;
-
-	explain_begin(&x->at.script, &text);
-	print_text(x, text.out);
-	time_chart_page_begin(&x->at, out);
-	print_svg(x, out);
-	time_chart_page_end(&x->at, out, explain_end(&x->at.script, &text));
 }
 
 bool pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
@@ -270,11 +261,6 @@ bool pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
 			MOST_DRAWN);
 	if (*why)
 		return false;
-	if (view->format == FORMAT_TEXT)
-		print_text(&x, out);
-	else if (view->format == FORMAT_SVG)
-		print_svg(&x, out);
-	else
-		print_page(&x, out);
+	time_chart_print(&x.at, view->format, print_svg, print_text, &x, out);
 	return true;
 }

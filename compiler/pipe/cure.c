@@ -23,7 +23,6 @@ enum edit_kind { MOVE_BEFORE, MOVE_BEHIND, BATCH };
 struct edit {
 	enum edit_kind kind;
 	uint32_t what, where;
-	uint8_t group; /* that `where` was in */
 };
 
 struct curing {
@@ -35,67 +34,46 @@ struct curing {
 	uint64_t work;
 };
 
-/* Row `from` becomes row `to`; those between move up or down. */
-static void move(struct pipe *p, uint32_t from, uint32_t to)
-{
-	struct pipe_action moved = p->v[from];
-	uint32_t lo = from < to ? from : to, hi = from < to ? to : from;
-
-	memmove(&p->v[from < to ? lo : lo + 1], &p->v[from < to ? lo + 1 : lo],
-		(hi - lo) * sizeof(*p->v));
-	p->v[to] = moved;
-	for (uint32_t i = lo; i <= hi; i++)
-		if (p->v[i].mb != NONE)
-			*pipe_place(p, p->v[i].kind, p->v[i].stage, p->v[i].mb) = i;
-}
-
-/* Where the edit puts its action. */
-static uint32_t new_row(const struct edit *e)
-{
-	return e->kind == BATCH ? e->where + 1 : e->where;
-}
-
 /* Makes the edit; false: it cannot be made, as one of the two is in a bracket. */
-static bool edit(struct pipe *p, struct edit *e)
+static bool edit(struct pipe_action *v, const struct edit *e)
 {
-	const struct pipe_action *where = &p->v[e->where];
+	struct pipe_action moved = v[e->what], where = v[e->where];
 	bool batch = e->kind == BATCH;
+	uint32_t from = e->what, to = e->where + batch;
 
-	e->group = where->group;
-	if (p->v[e->what].group != PIPE_ALONE || where->group == PIPE_OVERLAP ||
-	    (where->group == PIPE_BATCH && (!batch || where->joined)))
+	if (moved.group != PIPE_ALONE || where.group == PIPE_OVERLAP ||
+	    (where.group == PIPE_BATCH && (!batch || where.joined)))
 		return false;
-	move(p, e->what, new_row(e));
+	if (from < to)
+		memmove(v + from, v + from + 1, (to - from) * sizeof(*v));
+	else
+		memmove(v + to + 1, v + to, (from - to) * sizeof(*v));
+	v[to] = moved;
 	if (batch) {
-		p->v[e->where].group = p->v[e->where + 1].group = PIPE_BATCH;
-		p->v[e->where + 1].joined = true;
+		v[e->where].group = v[to].group = PIPE_BATCH;
+		v[to].joined = true;
 	}
 	return true;
 }
 
-static void undo(struct pipe *p, const struct edit *e)
+/* How far the text runs with an edit more, or NULL: rows that its tasks have run. UINT64_MAX: to its end; 0:
+ * it cannot be made, or not be run, as an action stands before one that it needs, or another message is
+ * swapped. */
+static uint64_t try_text(struct curing *x, const struct edit *e, struct greedy *r)
 {
-	struct pipe_action *moved = &p->v[new_row(e)];
-
-	moved->group = PIPE_ALONE;
-	moved->joined = false;
-	if (e->kind == BATCH)
-		p->v[e->where].group = e->group;
-	move(p, new_row(e), e->what);
-}
-
-/* How far the text runs: rows that its tasks have run. UINT64_MAX: to its end; 0: it may not be run,
- * as an action stands before one that it needs, or another message is swapped. */
-static uint64_t try_text(struct curing *x, struct greedy *r)
-{
+	struct pipe p = *x->p;
 	uint64_t rows = 1;
 
 	arena_free(x->c.scratch);
 	x->none = (struct diags){ .arena = x->c.scratch, .sources = x->c.sources };
-	x->work += x->p->n;
-	if (!pipe_ordered(&x->c, x->p) || pipe_swapped(&x->c, x->p, x->streams, false) > x->swapped)
+	p.v = arena_copy(x->c.scratch, p.v, p.n * sizeof(*p.v));
+	if (e && !edit(p.v, e))
 		return 0;
-	struct program *prog = pipe_program(&x->c, x->p, x->streams);
+	x->work += p.n;
+	pipe_index(x->c.scratch, &p);
+	if (!pipe_ordered(&x->c, &p) || pipe_swapped(&x->c, &p, x->streams, false) > x->swapped)
+		return 0;
+	struct program *prog = pipe_program(&x->c, &p, x->streams);
 	if (!match(&x->c, prog))
 		return 0;
 	deadlock_run_far(r, &x->c, prog);
@@ -172,7 +150,7 @@ static bool find_edit(struct curing *x, struct edit *best, uint64_t *far)
 	struct greedy r;
 	struct graph g;
 
-	*far = try_text(x, &r);
+	*far = try_text(x, NULL, &r);
 	if (!*far)
 		return false;
 	graph_init(&g, &r);
@@ -181,10 +159,7 @@ static bool find_edit(struct curing *x, struct edit *best, uint64_t *far)
 	best->what = NONE;
 	propose_all(&edits, x->p, &g);
 	for (uint32_t k = 0; k < edits.n && *far != UINT64_MAX && x->work < LIMIT_WORK; k++) {
-		if (!edit(x->p, &edits.v[k]))
-			continue;
-		uint64_t rows = try_text(x, &r);
-		undo(x->p, &edits.v[k]);
+		uint64_t rows = try_text(x, &edits.v[k], &r);
 		if (rows <= *far)
 			continue;
 		*far = rows;
@@ -203,12 +178,11 @@ void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, s
 	x.c.diags = &x.none;
 	x.c.arena = c->scratch;
 	x.p->v = arena_copy(c->arena, p->v, p->n * sizeof(*p->v));
-	pipe_index(c->arena, x.p);
 	x.swapped = pipe_swapped(&x.c, p, streams, false);
 	for (struct edit e; n < MOST_EDITS && far != UINT64_MAX && find_edit(&x, &e, &far); n++) {
 		text = arena_printf(c->arena, "%s%s%s", text, n ? ", " : "",
 				    edit_text(&x, c->arena, &e));
-		edit(x.p, &e);
+		edit(x.p->v, &e);
 	}
 	if (far != UINT64_MAX)
 		diag_note(

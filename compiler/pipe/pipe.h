@@ -33,7 +33,7 @@
 #include "compiler/check/deadlock.h"
 #include "compiler/cost/cost.h"
 #include "compiler/emit/sheet.h"
-#include "compiler/explain/explain.h"
+#include "compiler/witness/witness.h"
 
 #define LIMIT_STAGE 65535u
 #define LIMIT_MICROBATCH 1000000u

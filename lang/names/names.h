@@ -146,6 +146,9 @@ struct diag *names_wrong_number(struct resolver *r, const char *what, struct ide
 /* Resolves the bindings after a ';', which name the callee's parameters. */
 void names_bindings(struct resolver *r, struct binding *given, const struct decl *callee,
 		    struct span at, const char *rankless);
+/** Appends a parameter with its value to the list that ends at `end`; returns its new end. */
+struct binding **names_bind(struct resolver *r, struct binding **end, const struct binding *param,
+			    struct expr *value);
 
 /* names_decl.c */
 void names_decl(struct resolver *r, struct decl *d);

@@ -354,6 +354,30 @@ static bool foreign_call(struct resolver *r, const struct stmt *s)
 	return true;
 }
 
+/* Help for a schedule that is called with fewer buffers, and a proc of its file that takes them. */
+static void help_buffers(struct resolver *r, const struct decl *callee, uint32_t given,
+			 struct diag *g)
+{
+	const struct source *file = source_at(r->d->sources, callee->span.lo);
+	const char *text = "", *also = "";
+
+	for (const struct buffer_def *b = callee->buffers; b; b = b->next)
+		text = arena_printf(r->arena, "%s%s%s %s", text, *text ? ", " : "",
+				    lang_direction_text(b->dir), b->name.name);
+	for (const struct def *def = r->top; def; def = def->below) {
+		uint32_t n = 0;
+
+		if (!def->decl || def->decl->kind != D_PROC ||
+		    source_at(r->d->sources, def->decl->span.lo) != file)
+			continue;
+		for (const struct param *f = def->decl->formals; f; f = f->next)
+			n++;
+		if (n == given)
+			also = arena_printf(r->arena, "; or, in place, the proc %s", def->name);
+	}
+	diag_help(r->d, g, "it takes (%s)%s", text, also);
+}
+
 /* Help for ring(data, 4): numbers after the buffers belong after a `;`. */
 static void help_parameters(struct resolver *r, const struct stmt *s, const struct decl *callee,
 			    uint32_t taken, struct diag *g)
@@ -375,6 +399,8 @@ static void help_parameters(struct resolver *r, const struct stmt *s, const stru
 				    src->text + (a->span.lo - src->base));
 		p = i >= taken ? p->next : p;
 	}
+	if (i < taken && callee->buffers)
+		help_buffers(r, callee, i, g);
 	if (i < taken && callee->formals) {
 		text = "";
 		for (const struct param *f = callee->formals; f; f = f->next)
@@ -387,6 +413,33 @@ static void help_parameters(struct resolver *r, const struct stmt *s, const stru
 	diag_help(r->d, g, "parameters follow a semicolon: %s(%s)", s->name.name, text);
 }
 
+struct binding **names_bind(struct resolver *r, struct binding **end, const struct binding *param,
+			    struct expr *value)
+{
+	struct binding *b = *end = ARENA_NEW(r->arena, struct binding);
+
+	*b = *param;
+	b->next = NULL;
+	b->value = value;
+	return &b->next;
+}
+
+/* The parameters without a value in `given`, with their defaults. */
+static struct binding *defaults(struct resolver *r, const struct decl *callee,
+				const struct binding *given)
+{
+	struct binding *first = NULL, **end = &first;
+
+	for (const struct binding *p = callee ? callee->params : NULL; p; p = p->next) {
+		const struct binding *m = given;
+		while (m && m->sym != p->sym)
+			m = m->next;
+		if (!m && p->value)
+			end = names_bind(r, end, p, p->value);
+	}
+	return first;
+}
+
 static void resolve_run(struct resolver *r, struct stmt *s)
 {
 	if (foreign_call(r, s))
@@ -394,7 +447,7 @@ static void resolve_run(struct resolver *r, struct stmt *s)
 	struct def *def = names_wanted(r, s->name, WANT_RUN);
 	const struct decl *callee = def ? def->decl : NULL;
 	const struct param *p = callee ? callee->formals : NULL;
-	const struct buffer_def *b = callee ? callee->buffers : NULL;
+	struct buffer_def *b = callee ? callee->buffers : NULL;
 	uint32_t given = 0, taken = 0;
 
 	s->callee = def ? def->decl : NULL;
@@ -407,6 +460,8 @@ static void resolve_run(struct resolver *r, struct stmt *s)
 
 		if (known && given < taken)
 			check_arg(r, a, callee, p ? param_symbol(p) : b->sym);
+		a->view = p ? p->view : b;
+		a->number = p ? p->number : NULL;
 		p = p ? p->next : NULL;
 		b = b ? b->next : NULL;
 	}
@@ -415,6 +470,7 @@ static void resolve_run(struct resolver *r, struct stmt *s)
 			r, s, callee, taken,
 			names_wrong_number(r, "", s->name, taken, given, callee->name.span));
 	names_bindings(r, s->more, callee, s->name.span, NULL);
+	s->defaults = defaults(r, callee, s->more);
 }
 
 /* ---- statements --------------------------------------------------------------------- */

@@ -87,10 +87,15 @@ static void resolve_topology(struct resolver *r, struct decl *d)
 	if (!def)
 		return;
 	d->topology = def->decl;
+	struct expr *arg = d->topology_args;
+	struct binding **end = &d->on;
 	for (const struct binding *p = def->decl->params; p; p = p->next) {
 		most++;
 		if (!p->value)
 			least = most;
+		if (arg || p->value)
+			end = names_bind(r, end, p, arg ? arg : p->value);
+		arg = arg ? arg->next : NULL;
 	}
 	if (d->ntopology_args >= least && d->ntopology_args <= most)
 		return;

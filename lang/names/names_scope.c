@@ -348,6 +348,19 @@ static const char *topologies(struct resolver *r, const char *name)
 	return text;
 }
 
+/* The value of a name in the topology that is defined first; NULL: it has none there. */
+static const struct expr *value_in_topologies(struct resolver *r, const char *name)
+{
+	const struct expr *value = NULL;
+
+	for (const struct def *def = r->top; def; def = def->below)
+		for (const struct stmt *s = def->space == SPACE_TOPOLOGY ? def->decl->body : NULL;
+		     s; s = s->next)
+			if (s->kind == S_LET && s->name.name == name)
+				value = s->e;
+	return value;
+}
+
 /* Whether the name was reported already: each name is reported once in a declaration. If the
  * topology is unknown, no names are reported, as it may define them; of the names of another
  * topology, only the first is reported. */
@@ -450,6 +463,8 @@ static void add_help(struct resolver *r, struct diag *g, struct ident name, enum
 {
 	const struct known *k = find_known(name.name, want);
 	const char *where, *foreign = foreign_call(name.name, want);
+	const struct expr *value;
+	const struct decl *own;
 
 	if (help_ended(r, g, name, want))
 		return;
@@ -498,7 +513,16 @@ static void add_help(struct resolver *r, struct diag *g, struct ident name, enum
 			: NULL;
 	if (!where)
 		return;
-	diag_help(r->d, g, "a topology defines this name: on %s", where);
+	own = r->owner->topology;
+	value = own && source_at(r->front->sources, own->span.lo) ==
+					source_at(r->front->sources, r->owner->span.lo)
+			? value_in_topologies(r, name.name)
+			: NULL;
+	if (value)
+		diag_help(r->d, g, "`%s` does not define it: let %s = %s, as in %s", own->name.name,
+			  name.name, lang_expr_text(r->arena, value), where);
+	else
+		diag_help(r->d, g, "a topology defines this name: on %s", where);
 	r->other_topology = r->owner;
 }
 

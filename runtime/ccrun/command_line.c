@@ -337,6 +337,15 @@ static int unknown(const char *name)
 		{ "-p", "the number of ranks is -n RANKS" },
 		{ "-g", "the number of ranks is -n RANKS, and --device cuda spreads them over the "
 			"GPUs" },
+		{ "--op", "the operator is -o OP" },
+		{ "--dtype", "the element type is -d TYPE" },
+		{ "--datatype", "the element type is -d TYPE" },
+		{ "--type", "the element type is -d TYPE" },
+		{ "--size",
+		  "sizes in bytes are -b SIZE and -e SIZE, from the smallest to the largest" },
+		{ "--count",
+		  "sizes in bytes are -b SIZE and -e SIZE, from the smallest to the largest" },
+		{ "--warmup", "warm-up runs are -w N" },
 		{ "-t", "use --threads N for threads and -n RANKS for ranks" },
 	};
 	size_t n = strcspn(name, "="), k = 0, many;

@@ -53,7 +53,7 @@ class Proof:
         say(all(b["loops"] == 0 and whole(every, b["chunks"], p) and not any(any(x["to"][0][2:]) for x in b["chunks"]) for b in buffers) and
             all(set(f) <= {1, "N"} or covered(every, [[(k, f)]]) for b in buffers for g, _ in pieces(b["chunks"], p) for k, f in g), "as many chunks on all ranks")
         say(all(self.ops[x["send"]]["kind"] == "send" and self.ops[x["recv"]]["kind"] in ("recv", "reduce") and min(x["send"], x["recv"]) >= 0 for x in self.c["pairs"]) and
-            all(len(x["to"]) == self.d for y in self.c["pairs"] + self.c["sources"] for key in ("to_recv", "to_send", "pieces") for x in y.get(key, [])), "pairs and sources")
+            all(len(x["to"]) == self.d and (key == "pieces" or not any(x["to"][-1])) for y in self.c["pairs"] + self.c["sources"] for key in ("to_recv", "to_send", "pieces") for x in y.get(key, [])), "pairs and sources")
     def points(self):
         """What each operation is; its ranks, and trips from 0 to an end; each function has one value at each point."""
         p = self.event(self.point("p"))

@@ -126,6 +126,12 @@ says "... is at its place" "$tmp/err" "$rooted:5:39: error: the root is 4, and r
 status "--root x" 2 "$ccc" check $rooted --root x
 says "... is said" "$tmp/err" "^ccc: error: --root takes a rank from 0 to 65535, not 'x'"
 called "check $ring -np 8" "unknown option '-np': numbers of ranks are -n LIST"
+called "check $ring -N 8" "unknown option '-N': numbers of ranks are -n LIST"
+called "explain $ring --json" "unknown option '--json': .*--format=json for explain"
+called "check ring_allreduce -I schedules" "cannot read 'ring_allreduce'"
+says "... and where the library has it" "$tmp/err" 'help: the library has it: schedules/ring_allreduce.ccs'
+called "check ${ring%.ccs}" "cannot read"
+says "... and the name with its ending" "$tmp/err" "did you mean '.*ring_allreduce.ccs'"
 called "check $ring -r 2" "unknown option '-r': the root is a parameter of the schedule: -D R=2, or --root 2"
 called "check $ring -k" "unknown option '-k' \[E0705\]\$"
 called "check $ring $ring" "more than one file is given"

@@ -9,7 +9,7 @@
  * expressions of the variable: most go on by a constant, some do not, and some leave their range
  * on the way. Its twin has one more loop in each of them, which does nothing, on a line that is a
  * comment in the first: such a loop is walked. Some have a topology, with loops of links likewise.
- * The twin's schedules begin with a table, too, which no squad of ranks knows.
+ * The twin's schedules begin with a group by a table, too, which no squad of ranks knows.
  * Both must give the same operations, FIFOs and mistakes. It says how many texts were right, so that a test of nothing shows.
  */
 #include "compiler/expand/expand.h"
@@ -305,9 +305,10 @@ static void make(struct made *m, const struct text *t, const char *file, bool wa
 	twin.n = 0;
 	for (size_t i = 0; i < t->n; i++) {
 		char one[2] = { t->v[i], 0 };
-		say(&twin, one[0] == *LOOP    ? walked ? "for z in 0..0 { }" : "// no loop here"
-			   : one[0] == *TABLE ? walked ? " let z_z = [0]" : " // no table"
-					      : one);
+		say(&twin, one[0] == *LOOP ? walked ? "for z in 0..0 { }" : "// no loop here"
+			   : one[0] == *TABLE
+				   ? walked ? " within group([0, 1]) { }" : " // no group"
+				   : one);
 	}
 	front.unsaved = &(struct unsaved){ file, twin.v, twin.n };
 	in.module = lang_load(&front, file);

@@ -54,8 +54,9 @@ say "compiler: includes go one way" "$(
 	may $c/check $lang $c/expand
 	may $c/check/values $lang $c/expand $c/check
 	may $c/witness $lang $c/expand $check
-	may $c/explain $lang $c/expand $check $c/witness
-	may $c/cost $lang $c/expand $check $c/witness $c/explain runtime $r/plan $r/plan/tuning
+	may $c/draw $lang
+	may $c/explain $lang $c/expand $check $c/witness $c/draw
+	may $c/cost $lang $c/expand $check $c/draw runtime $r/plan $r/plan/tuning
 	may $c/symmetry/kinds $lang $c/expand
 	may $c/symmetry $lang $c/expand $check $c/witness $c/symmetry/kinds
 	may $c/lower $lang $c/expand $check $plan
@@ -69,7 +70,7 @@ say "compiler: includes go one way" "$(
 	may $c/xml $lang
 	may $c/msccl $lang $c/expand $check $c/xml
 	may $c/topo $lang $c $c/xml
-	may $c/pipe $lang $c/expand $check $c/witness $c/explain $c/cost $c/emit
+	may $c/pipe $lang $c/expand $check $c/witness $c/draw $c/cost $c/emit
 	may $c $lang $c/expand $check $c/symmetry $c/witness $c/explain $c/cost $c/every $c/lower $c/emit \
 		$c/emit/msccl $c/lsp $c/xml $c/msccl $c/topo $c/pipe runtime $base $plan)"
 
@@ -106,7 +107,7 @@ circles() { # circles folders|files FOLDER...: below $build
 	sed "s|$build/||"
 }
 say "compiler: calls between folders have no circles" \
-	"$(circles folders $lang lang/names lang/print lang/number compiler $c/expand $check $c/witness $c/explain $c/cost $c/symmetry \
+	"$(circles folders $lang lang/names lang/print lang/number compiler $c/expand $check $c/witness $c/draw $c/explain $c/cost $c/symmetry \
 		$c/symmetry/kinds $c/every $every $c/lower $c/emit $c/emit/msccl $c/lsp $c/xml $c/msccl $c/topo $c/pipe \
 		$base $plan)"
 

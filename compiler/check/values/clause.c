@@ -37,7 +37,7 @@ static void add_terms(struct evaluation *x, const struct term *t, int64_t lo, in
 {
 	struct cursor *v = &x->cursor;
 	int64_t n = x->p->nranks;
-	struct cells c;
+	struct cell_spread c;
 	if (v->stopped || !cursor_cells(v, t->ref, NULL, &c)) {
 		v->stopped = true;
 		return;
@@ -61,9 +61,11 @@ static void add_terms(struct evaluation *x, const struct term *t, int64_t lo, in
 		return;
 	}
 	v->idle++;
-	ARENA_PUSH(v->arena, x->terms, x->nterms, x->capterms) = (struct share){
-		.cell = c.lo, .first = (uint32_t)lo, .n = (uint32_t)(hi - lo), .times = 1
-	};
+	ARENA_PUSH(v->arena, x->terms, x->nterms, x->capterms) =
+		(struct share){ .cell = (uint32_t)c.lo.base,
+				.first = (uint32_t)lo,
+				.n = (uint32_t)(hi - lo),
+				.times = 1 };
 }
 
 /* Whether a sum adds one and the same chunk of a range of ranks, and so is one share. Asked for

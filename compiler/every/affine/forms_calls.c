@@ -63,10 +63,8 @@ bool forms_names(struct walk *w, const struct decl *t)
 
 bool forms_topology(struct walk *w, const struct decl *d)
 {
-	const struct expr *a = d->topology_args;
-
-	for (const struct binding *p = d->topology->params; p; p = p->next, a = a ? a->next : NULL)
-		if ((a || p->value) && !forms_bind(w, p->sym, a ? a : p->value))
+	for (const struct binding *p = d->on; p; p = p->next)
+		if (!forms_bind(w, p->sym, p->value))
 			return false;
 	return true;
 }
@@ -152,43 +150,30 @@ static bool pass(struct walk *w, const struct stmt *s, struct passed *p)
 /* Binds the callee's numbers, then the arguments after a `;`, then defaults. */
 static bool bind_numbers(struct walk *w, const struct stmt *s, struct passed *p)
 {
-	const struct param *f = s->callee->formals;
 	uint32_t i = 0;
 
-	for (const struct arg *a = s->args; a; a = a->next, f = f ? f->next : NULL, i++)
-		if (!a->ref) {
-			if (!f || f->view)
-				return walk_fail(w, s->span, "an argument of another kind");
-			forms_set(w->f, f->number, p->numbers[i]);
+	for (const struct arg *a = s->args; a; a = a->next, i++)
+		if (a->number) {
+			forms_set(w->f, a->number, p->numbers[i]);
 			p->numbers[i] = NULL;
 		}
 	for (const struct binding *m = s->more; m; m = m->next, i++) {
 		forms_set(w->f, m->sym, p->numbers[i]);
 		p->numbers[i] = NULL;
 	}
-	for (const struct binding *d = s->callee->params; d; d = d->next) {
-		bool given = false;
-		for (const struct binding *m = s->more; m; m = m->next)
-			given |= m->sym == d->sym;
-		if (!given && d->value && !forms_bind(w, d->sym, d->value))
+	for (const struct binding *d = s->defaults; d; d = d->next)
+		if (!forms_bind(w, d->sym, d->value))
 			return false;
-	}
 	return true;
 }
 
 static bool bind_views(struct walk *w, const struct stmt *s, const struct passed *p)
 {
-	const struct param *f = s->callee->formals;
-	const struct buffer_def *b = s->callee->buffers;
 	uint32_t i = 0;
 
-	for (const struct arg *a = s->args; a; a = a->next, i++) {
-		const struct buffer_def *d = f ? f->view : b;
-		if (a->ref && (!d || !forms_cut(w, a->span, &p->views[i], d)))
+	for (const struct arg *a = s->args; a; a = a->next, i++)
+		if (a->view && !forms_cut(w, a->span, &p->views[i], a->view))
 			return false;
-		f = f ? f->next : NULL;
-		b = b ? b->next : NULL;
-	}
 	return true;
 }
 

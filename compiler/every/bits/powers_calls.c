@@ -52,24 +52,15 @@ static bool pass(struct power_walk *w, const struct stmt *s, struct passed *p)
 /* Binds the callee's numbers, then the arguments after a `;`, then defaults. */
 static bool bind_numbers(struct power_walk *w, const struct stmt *s, const struct passed *p)
 {
-	const struct param *f = s->callee->formals;
 	struct value v;
 	uint32_t i = 0;
 
-	for (const struct arg *a = s->args; a; a = a->next, f = f ? f->next : NULL, i++)
-		if (!a->ref) {
-			if (!f || f->view)
-				return power_fail(w->f, s->span, "an argument of another kind");
-			power_bind(w, f->number, &p->number[i]);
-		}
+	for (const struct arg *a = s->args; a; a = a->next, i++)
+		if (a->number)
+			power_bind(w, a->number, &p->number[i]);
 	for (const struct binding *m = s->more; m; m = m->next, i++)
 		power_bind(w, m->sym, &p->number[i]);
-	for (const struct binding *d = s->callee->params; d; d = d->next) {
-		bool given = false;
-		for (const struct binding *m = s->more; m; m = m->next)
-			given |= m->sym == d->sym;
-		if (given || !d->value)
-			continue;
+	for (const struct binding *d = s->defaults; d; d = d->next) {
 		if (!value_of(w, d->value, &v))
 			return false;
 		power_bind(w, d->sym, &v);
@@ -79,17 +70,11 @@ static bool bind_numbers(struct power_walk *w, const struct stmt *s, const struc
 
 static bool bind_views(struct power_walk *w, const struct stmt *s, const struct passed *p)
 {
-	const struct param *f = s->callee->formals;
-	const struct buffer_def *b = s->callee->buffers;
 	uint32_t i = 0;
 
-	for (const struct arg *a = s->args; a; a = a->next, i++) {
-		const struct buffer_def *d = f ? f->view : b;
-		if (a->ref && (!d || !power_cut(w, &p->view[i], d, a->span)))
+	for (const struct arg *a = s->args; a; a = a->next, i++)
+		if (a->view && !power_cut(w, &p->view[i], a->view, a->span))
 			return false;
-		f = f ? f->next : NULL;
-		b = b ? b->next : NULL;
-	}
 	return true;
 }
 

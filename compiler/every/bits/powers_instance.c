@@ -53,17 +53,14 @@ static bool admit(struct power_walk *w, const struct decl *d)
 static bool topology(struct power_walk *w, const struct decl *d)
 {
 	const struct decl *t = d->topology;
-	const struct expr *a = d->topology_args;
 	struct value v;
 
 	if (!t)
 		return true;
-	for (const struct binding *p = t->params; p; p = p->next, a = a ? a->next : NULL) {
-		const struct expr *e = a ? a : p->value;
-		if (e && !value_of(w, e, &v))
+	for (const struct binding *p = d->on; p; p = p->next) {
+		if (!value_of(w, p->value, &v))
 			return false;
-		if (e)
-			power_bind(w, p->sym, &v);
+		power_bind(w, p->sym, &v);
 	}
 	if (!admit(w, t))
 		return false;

@@ -124,17 +124,14 @@ static bool topology(struct grid_run *r, const struct decl *d)
 {
 	struct grid *g = r->g;
 	const struct decl *t = d->topology;
-	const struct expr *a = d->topology_args;
 	struct polynomial v;
 
 	if (!t)
 		return true;
-	for (const struct binding *p = t->params; p; p = p->next, a = a ? a->next : NULL) {
-		const struct expr *e = a ? a : p->value;
-		if (e && !grid_value(g, e, &v))
+	for (const struct binding *p = d->on; p; p = p->next) {
+		if (!grid_value(g, p->value, &v))
 			return false;
-		if (e)
-			grid_bind(g, p->sym, &v);
+		grid_bind(g, p->sym, &v);
 	}
 	if (t->where && !grid_holds(g, t->where))
 		return false;

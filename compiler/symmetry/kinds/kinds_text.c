@@ -4,8 +4,6 @@
  */
 #include "compiler/symmetry/kinds/kinds.h"
 
-static const struct kind OTHER = { .form = KIND_OTHER };
-
 /* ---- operands ------------------------------------------------------------------------- */
 
 static bool must_be_same(struct kinds *k, const struct expr *e, const char *why)
@@ -175,23 +173,20 @@ static const char CONDITION[] = "a condition that differs from rank to rank";
 /* Checks the names and conditions of the topology. */
 static void topology(struct kinds *k, const struct decl *d)
 {
-	const struct expr *a = d->topology_args;
-
-	for (const struct binding *p = d->topology ? d->topology->params : NULL; p; p = p->next) {
-		const struct expr *e = a ? a : p->value;
-		struct kind x = e ? kinds_of(k, e) : OTHER;
+	for (const struct binding *p = d->on; p; p = p->next) {
+		struct kind x = kinds_of(k, p->value);
 		/* Without a bound: another call may use this topology with other arguments. */
 		if (kind_is_same(x))
 			x = kind_any_same();
 		else if (kind_turns(x) && k->root)
 			x = kinds_rank(k);
-		else if (e)
-			kinds_broken(k, e->span, "an argument that differs from rank to rank");
+		else
+			kinds_broken(k, p->value->span,
+				     "an argument that differs from rank to rank");
 		if (k->state[p->sym->id] && k->of[p->sym->id].form != x.form)
 			kinds_broken(k, d->topology->name.span,
 				     "a topology that rotates in one call and not in another");
 		kinds_bind(k, p->sym, x);
-		a = a ? a->next : NULL;
 	}
 	for (const struct stmt *s = d->topology ? d->topology->body : NULL; s; s = s->next)
 		if (s->kind == S_LET)
@@ -214,25 +209,20 @@ static void bind_known(struct kinds *k, const struct symbol *s, const struct exp
 /* Binds a proc's parameters. A view must have the same chunks on all ranks. */
 static void arguments(struct kinds *k, const struct stmt *s)
 {
-	const struct param *p = s->callee->formals;
-
-	for (const struct arg *a = s->args; a; a = a->next, p = p ? p->next : NULL) {
-		if (a->expr && p && p->number) {
-			bind_known(k, p->number, a->expr);
-		} else if (a->ref) {
+	for (const struct arg *a = s->args; a; a = a->next) {
+		if (a->number) {
+			bind_known(k, a->number, a->expr);
+		} else {
 			enum turns t = operand(k, a->ref);
 			if (t != TURNS_NOT && t != TURNS_ALL)
 				kinds_broken(k, a->span,
 					     "chunks of a call that differ from rank to rank");
 		}
 	}
-	for (const struct binding *b = s->callee->params; b; b = b->next) {
-		const struct binding *m = s->more;
-		while (m && m->sym != b->sym)
-			m = m->next;
-		if (m || b->value)
-			bind_known(k, b->sym, m ? m->value : b->value);
-	}
+	for (const struct binding *m = s->more; m; m = m->next)
+		bind_known(k, m->sym, m->value);
+	for (const struct binding *m = s->defaults; m; m = m->next)
+		bind_known(k, m->sym, m->value);
 }
 
 static void walk_call(struct kinds *k, const struct stmt *s)

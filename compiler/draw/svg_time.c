@@ -6,7 +6,7 @@
  * draws boxes and messages. Each lane has a number of tracks, so that what happens at once is drawn one
  * below the other. O(what is drawn).
  */
-#include "compiler/explain/svg.h"
+#include "compiler/draw/draw.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,10 +20,7 @@ void time_chart_open(struct time_chart *t, struct ctx *c, uint32_t nranks,
 		     const struct numbers *shown)
 {
 	*t = (struct time_chart){ .nranks = nranks };
-	t->script.arena = c->scratch;
-	t->script.r.c = c;
-	explain_list_errors(&t->script, 0, NOWHERE);
-	t->s.x = &t->script;
+	t->s.c = c;
 	t->lanes = arena_alloc(c->scratch, nranks * sizeof(*t->lanes));
 	for (uint32_t r = 0; r < nranks; r++) {
 		t->lanes[r] = (struct time_lane){ .shown = !shown->n, .tracks = 1 };
@@ -85,10 +82,9 @@ void time_chart_message(struct time_chart *t, uint32_t from, double leaves, uint
 	bool down = b->y > a->y;
 
 	if (a->shown && b->shown)
-		svg_put(&t->s, "<path %s d='M%g %gL%g %g'/>\n",
-			explain_quotes(&t->script, attributes), pt(time_chart_x(t, leaves)),
-			pt(a->y + (down ? a->high : 0)), pt(time_chart_x(t, arrives)),
-			pt(b->y + (down ? 0 : b->high)));
+		svg_put(&t->s, "<path %s d='M%g %gL%g %g'/>\n", quotes(t->s.c->scratch, attributes),
+			pt(time_chart_x(t, leaves)), pt(a->y + (down ? a->high : 0)),
+			pt(time_chart_x(t, arrives)), pt(b->y + (down ? 0 : b->high)));
 }
 
 void time_chart_axis(struct time_chart *t, const char *unit)
@@ -122,14 +118,21 @@ void time_chart_end(struct time_chart *t, FILE *out, const char *text)
 
 /* ---- page ------------------------------------------------------------------------------------------ */
 
-void time_chart_page_begin(struct time_chart *t, FILE *out)
+void time_chart_print(struct time_chart *t, enum print_format format, time_chart_printer *picture,
+		      time_chart_printer *text, void *arg, FILE *out)
 {
+	struct printed words;
+
+	if (format == FORMAT_TEXT || format == FORMAT_SVG) {
+		(format == FORMAT_TEXT ? text : picture)(arg, out);
+		return;
+	}
+	printed_begin(t->s.c->scratch, &words);
+	text(arg, words.out);
 	t->s.out = out;
 	page_begin(&t->s, t->title, false);
 	fputs("<div id=\"picture\">\n", out);
-}
-
-void time_chart_page_end(struct time_chart *t, FILE *out, const char *text)
-{
-	fprintf(out, "</div>\n<pre>%s</pre>\n</body>\n</html>\n", svg_text(&t->s, text));
+	picture(arg, out);
+	fprintf(out, "</div>\n<pre>%s</pre>\n</body>\n</html>\n",
+		svg_text(&t->s, printed_end(t->s.c->scratch, &words)));
 }

@@ -1,18 +1,46 @@
 /*
- * What all pictures are written with: elements, texts, colours, the head, and the frame; see svg.h.
+ * What all pictures are written with: elements, texts, colours, the head, and the frame; see draw.h.
  */
-#include "compiler/explain/svg.h"
+#include "compiler/draw/draw.h"
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MOST_ERRORS 4u /* in words above the picture; how many more there are is said */
 
-extern const char svg_css[];
+extern const char svg_css[], page_css[];
 
 const char *const svg_colours[NCOLOURS] = { "#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE",
 					    "#AA3377", "#BB5566", "#44BB99", "#DDAA33" };
+
+const char *quotes(struct arena *a, const char *format)
+{
+	char *text = arena_strndup(a, format, strlen(format));
+
+	for (char *c = text; (c = strchr(c, '\''));)
+		*c = '"';
+	return text;
+}
+
+void printed_begin(struct arena *a, struct printed *t)
+{
+	t->out = open_memstream(&t->text, &t->n);
+	if (!t->out)
+		arena_fail(a);
+}
+
+const char *printed_end(struct arena *a, struct printed *t)
+{
+	bool ok = fclose(t->out) == 0;
+	const char *text = ok ? arena_strndup(a, t->text, t->n) : NULL;
+
+	free(t->text);
+	if (!ok)
+		arena_fail(a);
+	return text;
+}
 
 double pt(double v)
 {
@@ -24,7 +52,7 @@ void svg_put(struct svg *s, const char *format, ...)
 	va_list ap;
 
 	va_start(ap, format);
-	vfprintf(s->out, explain_quotes(s->x, format), ap);
+	vfprintf(s->out, quotes(s->c->scratch, format), ap);
 	va_end(ap);
 }
 
@@ -33,16 +61,16 @@ void svg_say(struct svg *s, const char *attributes, double x, double y, const ch
 	va_list ap;
 
 	va_start(ap, format);
-	const char *text = arena_vprintf(s->x->arena, format, ap);
+	const char *text = arena_vprintf(s->c->scratch, format, ap);
 	va_end(ap);
-	svg_put(s, "<text %s x='%g' y='%g'>%s</text>\n", explain_quotes(s->x, attributes), pt(x),
+	svg_put(s, "<text %s x='%g' y='%g'>%s</text>\n", quotes(s->c->scratch, attributes), pt(x),
 		pt(y), svg_text(s, text));
 }
 
 const char *svg_text(struct svg *s, const char *text)
 {
-	text = diag_shown_text(s->x->arena, text);
-	char *all = ARENA_ARRAY(s->x->arena, char, 6 * strlen(text) + 1), *to = all;
+	text = diag_shown_text(s->c->scratch, text);
+	char *all = ARENA_ARRAY(s->c->scratch, char, 6 * strlen(text) + 1), *to = all;
 
 	for (const char *c = text; *c; c++) {
 		const char *name = *c == '<'   ? "&lt;"
@@ -58,27 +86,11 @@ const char *svg_text(struct svg *s, const char *text)
 	return all;
 }
 
-const char *svg_ending_text(struct svg *s, const struct ending *e)
-{
-	struct script *x = s->x;
-
-	if (e->kind == END_WRONG)
-		return explain_wrong_text(x, e);
-	if (e->kind == END_STOPPED)
-		return arena_printf(x->arena, "%s: %s",
-				    explain_line_text(x, x->errors[e->error].at),
-				    diag_code_text(e->code).s);
-	if (e->place != NONE) /* the circle says the rest */
-		return arena_strndup(x->arena, e->text, strcspn(e->text, ";,"));
-	return arena_printf(x->arena, "%s, step %u: %s",
-			    explain_line_text(x, explain_span(x, e->op)), e->step, e->text);
-}
-
 /* ---- the frame of a picture ------------------------------------------------------------------ */
 
 static void line(struct svg *s, const char *class, int size, const char *text)
 {
-	svg_say(s, arena_printf(s->x->arena, "class='%s' font-size='%d'", class, size), 16, s->y,
+	svg_say(s, arena_printf(s->c->scratch, "class='%s' font-size='%d'", class, size), 16, s->y,
 		"%s", text);
 	s->y += size + 5;
 }
@@ -95,41 +107,42 @@ void svg_lines(struct svg *s, const char *class, double width, const char *text)
 			while ((text[n] & 0xc0) == 0x80) /* within a character */
 				n++;
 		}
-		line(s, class, 11, arena_strndup(s->x->arena, text, n));
+		line(s, class, 11, arena_strndup(s->c->scratch, text, n));
 	}
 }
 
 /* An error's code, place and message, and what cures it. */
-static void error(struct svg *s, const struct error *e, double width)
+static void error(struct svg *s, const struct diag *g, double width)
 {
-	struct script *x = s->x;
-	struct place p = source_place(x->r.c->sources, e->at.lo);
-	const struct diag *g = e->diag;
+	struct place p = source_place(s->c->sources, g->span.lo ? g->span.lo : s->otherwise.lo);
+	struct arena *a = s->c->scratch;
 
 	svg_lines(s, "fault", width,
-		  arena_printf(x->arena, "%s at %s:%u: %s", diag_code_text(g->code).s,
+		  arena_printf(a, "%s at %s:%u: %s", diag_code_text(g->code).s,
 			       p.source ? p.source->name : "?", p.line, g->message));
 	for (uint32_t i = 0; i < g->help.n; i++) {
-		s->seen |= (unsigned)g->help.v[i].tried << SEEN_CURE;
+		s->cures |= g->help.v[i].tried;
 		svg_lines(s, g->help.v[i].tried ? "cure" : "dim", width,
-			  arena_printf(x->arena, "help: %s", g->help.v[i].text));
+			  arena_printf(a, "help: %s", g->help.v[i].text));
 	}
 }
 
 void svg_head(struct svg *s, double width, const char *title, const char *about)
 {
-	struct script *x = s->x;
+	const struct diags *d = s->c->diags;
+	uint32_t n = 0;
 
 	s->y = 24;
 	line(s, "title", 14, title);
 	if (about)
 		svg_lines(s, "dim", width, about);
-	for (uint32_t i = 0; i < x->nerrors && i < MOST_ERRORS; i++)
-		error(s, &x->errors[i], width);
-	if (x->nerrors > MOST_ERRORS)
+	for (uint32_t i = s->first_diag; i < d->n; i++)
+		if (d->v[i]->severity == SEV_ERROR && n++ < MOST_ERRORS)
+			error(s, d->v[i], width);
+	if (n > MOST_ERRORS)
 		line(s, "dim", 11,
-		     arena_printf(x->arena, "and %s",
-				  arena_count(x->arena, x->nerrors - MOST_ERRORS, "more error")));
+		     arena_printf(s->c->scratch, "and %s",
+				  arena_count(s->c->scratch, n - MOST_ERRORS, "more error")));
 }
 
 static const char *colour_text(unsigned i)
@@ -169,13 +182,13 @@ static void definitions(struct svg *s)
 
 void svg_begin(struct svg *s)
 {
-	explain_begin(s->x, &s->body);
+	printed_begin(s->c->scratch, &s->body);
 	s->out = s->body.out;
 }
 
 void svg_end(struct svg *s, FILE *out, double width, const char *title, const char *about)
 {
-	const char *drawn = explain_end(s->x, &s->body);
+	const char *drawn = printed_end(s->c->scratch, &s->body);
 
 	s->out = out;
 	svg_put(s,
@@ -185,4 +198,16 @@ void svg_end(struct svg *s, FILE *out, double width, const char *title, const ch
 		pt(width), pt(s->y), pt(width), pt(s->y), svg_text(s, title), svg_text(s, about));
 	definitions(s);
 	fprintf(out, "%s</svg>\n", drawn);
+}
+
+void page_begin(struct svg *s, const char *title, bool plays)
+{
+	fprintf(s->out,
+		"<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+		"style-src 'unsafe-inline'%s\">\n"
+		"<title>%s</title>\n<style>\n%s</style>\n<body>\n<h1>%s</h1>\n",
+		plays ? "; script-src 'unsafe-inline'" : "", svg_text(s, title), page_css,
+		svg_text(s, title));
 }

@@ -1,0 +1,109 @@
+/*
+ * Drawing: SVG, the frame of a page, and charts of ranks over time.
+ *
+ *   svg_put.c    elements, texts, colours, the head with the errors, the frames of pictures and pages
+ *   svg_time.c   charts: of pipelines (pipe/chart.c), and of predicted times (cost/drawn.c)
+ *
+ * The pictures of `ccc explain` are in explain/svg.h. svg.css and page.css are parts of this program.
+ */
+#ifndef CCS_COMPILER_DRAW_DRAW_H
+#define CCS_COMPILER_DRAW_DRAW_H
+
+#include "compiler/ctx.h"
+
+#define NCOLOURS 9u	   /* of cells and messages; more chunks use them again */
+#define GREY NCOLOURS	   /* of several colours, or of no data */
+#define RED (NCOLOURS + 1) /* errors */
+extern const char *const svg_colours[NCOLOURS]; /* "#4477AA" */
+
+/* What is printed to memory. printed_end returns the text, in the arena. Without memory both end the
+ * compilation. */
+struct printed {
+	FILE *out;
+	char *text;
+	size_t n;
+};
+void printed_begin(struct arena *a, struct printed *t);
+const char *printed_end(struct arena *a, struct printed *t);
+
+/** A format, with a " for each of its '. */
+const char *quotes(struct arena *a, const char *format);
+
+/* A picture under way. Texts are in c->scratch. */
+struct svg {
+	struct ctx *c;
+	struct script *x;      /* that `ccc explain` draws */
+	uint32_t first_diag;   /* the errors of the head: c->diags from here on; */
+	struct span otherwise; /* ... the place of one that has none */
+	FILE *out;
+	struct printed body; /* between svg_begin and svg_end */
+	double y;	     /* the picture is drawn down to here */
+	bool cures;	     /* the head has some that were tried */
+	unsigned seen;	     /* for `ccc explain`: bits by enum seen */
+};
+
+/** Prints; each ' of the format is a ". */
+void svg_put(struct svg *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/** The words of `format` at a place; a ' of `attributes` is a ", and a % of them is none of the format's. */
+void svg_say(struct svg *s, const char *attributes, double x, double y, const char *format, ...)
+	__attribute__((format(printf, 5, 6)));
+/** A length or place, with at most one digit behind the point: %g prints it so. */
+double pt(double v);
+/** Text for an element or attribute, as diag_shown_text has it, with <, >, & and quotes escaped. */
+const char *svg_text(struct svg *s, const char *text);
+/** What is drawn after svg_begin is kept in memory: svg_end prints it in its frame, as high as s->y. */
+void svg_begin(struct svg *s);
+void svg_end(struct svg *s, FILE *out, double width, const char *title, const char *about);
+/** The title, some words about it or NULL, and the first of the errors with their cures. */
+void svg_head(struct svg *s, double width, const char *title, const char *about);
+/** Words below what is drawn, in lines that fit the width. */
+void svg_lines(struct svg *s, const char *class, double width, const char *text);
+/** The beginning of a page, up to its title. Scripts run only in one that plays. */
+void page_begin(struct svg *s, const char *title, bool plays);
+
+/* ---- svg_time.c: ranks from top to bottom, over time ----------------------------------------- */
+
+#define TIME_BOX 24.0	 /* height of a lane of one track */
+#define TIME_WIDE 1240.0 /* of a chart, where its times allow */
+
+struct time_chart {
+	struct svg s;
+	const char *title, *about;
+	double length; /* of the time that is drawn */
+	double unit;   /* points that one unit of time is wide */
+	uint32_t nranks, nlanes;
+	struct time_lane {
+		bool shown;
+		uint32_t tracks; /* set before time_chart_begin */
+		double y, high;
+	} *lanes; /* [nranks] */
+	/* by time_chart_begin */
+	double width;
+	double bottom; /* of the lanes; then of the axis */
+	double key;    /* the legend ends here */
+};
+
+/** With lanes for these ranks; none given: for all. In c->scratch; the errors are in the picture's head. */
+void time_chart_open(struct time_chart *t, struct ctx *c, uint32_t nranks,
+		     const struct numbers *shown);
+/** Draws head and lanes. Title, length and unit are set; `behind`: room right of the end. */
+void time_chart_begin(struct time_chart *t, double behind);
+double time_chart_x(const struct time_chart *t, double time);
+/** A box; its label is drawn if there is room, and may be NULL. */
+void time_chart_box(struct time_chart *t, uint32_t rank, uint32_t track, double start, double end,
+		    unsigned colour, double opacity, const char *label);
+/** A message, if both its ranks are shown. A ' of its attributes is a ". */
+void time_chart_message(struct time_chart *t, uint32_t from, double leaves, uint32_t to,
+			double arrives, const char *attributes);
+/** The times below the lanes, above 0. */
+void time_chart_axis(struct time_chart *t, const char *unit);
+/** A colour of the legend. */
+void time_chart_key(struct time_chart *t, unsigned colour, const char *text);
+/** Prints the picture, with the last words of the legend. */
+void time_chart_end(struct time_chart *t, FILE *out, const char *text);
+/** Prints one of both, or a page with the picture and the text below. */
+typedef void time_chart_printer(void *arg, FILE *out);
+void time_chart_print(struct time_chart *t, enum print_format format, time_chart_printer *picture,
+		      time_chart_printer *text, void *arg, FILE *out);
+
+#endif
