@@ -299,12 +299,14 @@ static bool is_for(struct session *s, const struct msccl *m)
 }
 
 /* Predicted times of the file as the executors run it: a thread block runs its steps once for each part of the
- * chunks, and that many bytes of a chunk are one part in RCCL. All chunks have the length of the first one. */
+ * chunks, and that many bytes of a chunk are one part in RCCL. Simple passes half a step on while the other half
+ * arrives. All chunks have the length of the first one. */
 static void simulate_blocks(struct session *s, const struct msccl *m, const struct msccl_verdict *v)
 {
 	uint64_t part = !strcmp(m->protocol, "LL")	? 16384
 			: !strcmp(m->protocol, "LL128") ? 50176
 							: 2 << 20;
+	uint32_t slices = m->protocol[0] == 'L' || !s->o->tile ? 1 : 2; /* of Simple */
 	struct instance in = stand_in(s, m, v->root == NONE ? 0 : v->root);
 	struct msccl_form f = { .instance = &in,
 				.in_place = m->inplace,
@@ -326,7 +328,7 @@ static void simulate_blocks(struct session *s, const struct msccl *m, const stru
 	p->lowered = true; /* its tasks are workers */
 	if (s->o->tile != UINT64_MAX)
 		part = s->o->tile ? s->o->tile : UINT64_MAX / 2;
-	session_times(s, &c, p, p, len, part);
+	session_times(s, &c, p, p, len, part, slices);
 }
 
 static void act(struct session *s, const struct msccl *m)

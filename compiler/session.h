@@ -88,7 +88,7 @@ void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
 /* The same of a program that is right, with the program that runs for it, lowered or the same, and the lengths of
  * its operations as in struct proof. `tile`: of a lowered one, the bytes of a cell in a tile (cost/cost.h). */
 void session_times(struct session *s, struct ctx *c, const struct program *asked,
-		   const struct program *run, uint32_t *const *len, uint64_t tile);
+		   const struct program *run, uint32_t *const *len, uint64_t tile, uint32_t slices);
 
 /* Its parts, also of pipelines (pipe.c) and bounds: the sizes of -b, -e and -f; */
 struct sizes {

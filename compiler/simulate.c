@@ -224,12 +224,12 @@ static void print_simulation(struct session *s, struct ctx *c, const struct prog
 }
 
 void session_times(struct session *s, struct ctx *c, const struct program *asked,
-		   const struct program *run, uint32_t *const *len, uint64_t tile)
+		   const struct program *run, uint32_t *const *len, uint64_t tile, uint32_t slices)
 {
 	struct machine *m = session_make_machine(s, c, asked, asked->nranks);
 
 	if (m)
-		print_simulation(s, c, asked, run, m, simulation_new(c, run, len, m, tile));
+		print_simulation(s, c, asked, run, m, simulation_new(c, run, len, m, tile, slices));
 }
 
 void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
@@ -269,6 +269,6 @@ void session_simulate(struct session *s, struct ctx *c, const struct checked *k)
 	}
 	if (!sim)
 		sim = simulation_new(c, l ? l->program : p, l ? l->proof.len : k->proof.len, m,
-				     s->o->tile);
+				     s->o->tile, 1);
 	print_simulation(s, c, p, l ? l->program : p, m, sim);
 }

@@ -71,10 +71,11 @@ const char *machine_node(const struct machine *m, struct arena *a, uint32_t node
 struct simulation;
 
 /** Finds the paths and the lengths of messages, in c->arena. `len`: of its proof. `tile`, of a lowered
- *  program: the most bytes of a cell in a tile; all bits set: as the plan is cut. NULL: a message has no
+ *  program: the most bytes of a cell in a tile; all bits set: as the plan is cut. `slices`: into which an
+ *  operation is cut, so that the first goes on while the next one arrives. NULL: a message has no
  *  path on the machine, which is reported (E0702). O(operations + links of the paths). */
 struct simulation *simulation_new(struct ctx *c, const struct program *p, uint32_t *const *len,
-				  struct machine *m, uint64_t tile);
+				  struct machine *m, uint64_t tile, uint32_t slices);
 
 /** The same for a quotient (struct symmetric), with messages whole, where one rank decides (orbit.c). NULL: it does
  *  not; nothing is reported. In c->arena. */

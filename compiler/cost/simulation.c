@@ -146,12 +146,14 @@ static struct simulation *load(struct ctx *c, const struct program *p, uint32_t 
 }
 
 struct simulation *simulation_new(struct ctx *c, const struct program *p, uint32_t *const *len,
-				  struct machine *m, uint64_t tile)
+				  struct machine *m, uint64_t tile, uint32_t slices)
 {
 	struct simulation *s = load(c, p, len, NULL, m);
 
-	if (s)
+	if (s) {
+		s->slices = slices;
 		s->tile = tile == UINT64_MAX ? usual_tile(c, s) : (double)tile;
+	}
 	return s;
 }
 

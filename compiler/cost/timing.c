@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SLICE_LEAST 32768.0	/* bytes, of RCCL */
 #define MOST_TILES 2147483648.0 /* of a call */
 
 enum { SEND, RECV };
@@ -83,7 +84,7 @@ struct task_run {
 	uint32_t waiters;     /* 1 + the first task that waits for it; 0: none */
 	uint32_t next_waiter; /* 1 + the next one that waits for the same; and for its first */
 	uint64_t need;	      /* ... rows, of all tiles */
-	uint32_t tile;
+	uint32_t tile, slice;
 	int64_t ends;	    /* when those of its wave are over that have an end */
 	struct chain chain; /* up to the start of its wave; */
 	struct chain next;  /* ... of its next wave */
@@ -117,6 +118,7 @@ struct timing {
 	bool whole;	     /* messages; else tiles: */
 	double tile;	     /* bytes of a cell */
 	uint32_t ntiles;
+	uint32_t slices; /* of an operation in a tile */
 	int64_t now, step;
 	double worker, reduce; /* ticks a byte */
 	bool works;	       /* a receive takes time */
@@ -251,9 +253,10 @@ static void wake(struct timing *r, uint32_t task)
 /* The row of message k of a FIFO. */
 static uint32_t row_of(const struct timing *r, uint32_t f, uint64_t k)
 {
-	uint32_t n = r->p->fifos[f].nsends;
+	uint32_t n = r->p->fifos[f].nsends * r->slices;
 
-	return (uint32_t)(k / n * r->s->nmessages + r->s->loads[f].first + k % n);
+	return (uint32_t)(k / n * r->s->nmessages * r->slices + r->s->loads[f].first * r->slices +
+			  k % n);
 }
 
 static double seconds(const struct timing *r, int64_t at)
@@ -503,7 +506,7 @@ static void go_on(struct timing *r, uint32_t task)
 
 /* ---- tiles ------------------------------------------------------------------------------------------------ */
 
-/* The bytes of an operation in the task's tile. */
+/* The bytes of an operation in the task's tile, of all slices. */
 static double tile_bytes(const struct timing *r, uint32_t task)
 {
 	const struct task_run *t = &r->tasks[task];
@@ -543,7 +546,7 @@ static bool has(struct timing *r, uint32_t task, uint32_t f, int side)
 static void move(struct timing *r, uint32_t task, const struct op *o, uint32_t in, uint32_t out)
 {
 	struct task_run *t = &r->tasks[task];
-	double bytes = tile_bytes(r, task);
+	double bytes = tile_bytes(r, task) / r->slices;
 	int64_t takes = (in != NONE || out != NONE ? r->step : 0) + moving(r, o, bytes);
 
 	t->ends = r->now + takes;
@@ -658,7 +661,7 @@ static bool put_state(struct timing *r, bool compare)
 
 		put(r, r->p->tasks[t].nops ? (uint64_t)(t1->tile - t0->tile) << 32 | t1->row : 0);
 		put(r, (uint64_t)t1->waiters << 32 | t1->next_waiter);
-		put(r, (uint64_t)t1->pending << 1 | t1->waits);
+		put(r, (uint64_t)t1->slice << 32 | t1->pending << 1 | t1->waits);
 	}
 	if (compare && !same_so_far(r))
 		return false;
@@ -769,6 +772,9 @@ static void go_on_tiles(struct timing *r, uint32_t task)
 
 		if (t->pending) { /* its operation is over */
 			t->pending = 0;
+			if (op_kind(&of->ops[t->row]) != OP_WAIT && ++t->slice < r->slices)
+				continue;
+			t->slice = 0;
 			t->tile += ++t->row == of->nops;
 			t->row %= of->nops;
 			wake(r, task);
@@ -812,7 +818,7 @@ static void cut_tiles(struct timing *r)
 {
 	double longest = r->s->longest * r->block;
 
-	r->ntiles = 1;
+	r->ntiles = r->slices = 1;
 	r->tile = longest;
 	if (r->whole || longest <= r->s->tile)
 		return;
@@ -833,7 +839,7 @@ static void choose_ticks(struct timing *r)
 	most = s->computes + s->moved * r->block * moves;
 	for (uint32_t f = 0; f < r->p->nfifos; f++) {
 		const struct load *x = &s->loads[f];
-		double messages = (double)r->p->fifos[f].nsends * r->ntiles;
+		double messages = (double)r->p->fifos[f].nsends * r->ntiles * r->slices;
 
 		most += 2 * messages * (x->latency + cost->step);
 		for (uint32_t i = 0; i < x->path.n; i++)
@@ -850,14 +856,15 @@ static void choose_ticks(struct timing *r)
 static void place_flights(struct timing *r)
 {
 	const struct simulation *s = r->s;
+	const uint64_t slots = (uint64_t)s->slots * r->slices; /* as was checked */
 	struct flight *flights;
 	uint64_t n = 0;
 
 	r->flows = ARENA_ARRAY(r->arena, struct flow, r->p->nfifos);
 	for (uint32_t f = 0; f < r->p->nfifos; f++) {
-		uint64_t all = (uint64_t)r->p->fifos[f].nsends * r->ntiles;
+		uint64_t all = (uint64_t)r->p->fifos[f].nsends * r->ntiles * r->slices;
 
-		r->flows[f].nflights = r->whole || all < s->slots ? all : s->slots;
+		r->flows[f].nflights = r->whole || all < slots ? all : slots;
 		n += r->flows[f].nflights;
 	}
 	r->flights = flights = ARENA_ARRAY(r->arena, struct flight, n);
@@ -877,6 +884,8 @@ static void timing_init(struct timing *r, struct ctx *c, const struct simulation
 	};
 	r->whole = !s->p->lowered;
 	cut_tiles(r);
+	if (!r->whole && s->slices && r->tile >= SLICE_LEAST * s->slices)
+		r->slices = s->slices;
 	choose_ticks(r);
 	place_flights(r);
 	r->tasks = ARENA_ARRAY(r->arena, struct task_run, r->p->ntasks);
@@ -891,7 +900,7 @@ static void timing_init(struct timing *r, struct ctx *c, const struct simulation
 	r->period.tiles = r->tile > 0 ? (uint32_t)(s->shortest * block / r->tile) : 0;
 	r->period.busy = ARENA_ARRAY(r->arena, int64_t, m->nlinks + 2 * r->p->ntasks);
 	if (noted) {
-		noted->nmessages = s->nmessages * r->ntiles;
+		noted->nmessages = s->nmessages * r->ntiles * r->slices;
 		noted->messages = ARENA_ARRAY(r->arena, struct message_time, noted->nmessages);
 		noted->last = NONE;
 	}

@@ -27,10 +27,11 @@ struct simulation {
 	bool one; /* p is a quotient: rank 0 in place of all (orbit.c) */
 	uint32_t slots;
 	double tile;	     /* of a lowered program: the most bytes of a cell in a tile */
+	uint32_t slices;     /* ... into which an operation is cut, if they are long enough */
 	struct load *loads;  /* by FIFO */
 	const double *takes; /* of a pipeline: by site, seconds of a computation; else NULL */
 	double **
-		shares; /* by task and row: bytes of the operation / bytes of a block; or those seconds */
+		shares; /* by task and row: bytes of the operation / bytes of a block; or seconds */
 	double computes; /* s: all computations */
 	double longest;	 /* ... of a cell, the most; */
 	double shortest; /* ... the least */

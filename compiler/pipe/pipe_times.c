@@ -24,6 +24,7 @@ static double later(double a, double b)
 	return a > b ? a : b;
 }
 
+/* By action: whether its operation, or its wait for a send, has ended in that run. */
 static bool *ended(struct ctx *c, const struct pipe *p, const struct greedy *run)
 {
 	bool *to = ARENA_ARRAY(c->scratch, bool, p->n);
@@ -63,7 +64,7 @@ static bool run_in_time(struct ctx *c, const struct pipe *p, const struct progra
 		to->end[at] = end[at] ? line.ops[i].end : -1;
 	}
 	for (uint32_t i = p->n; i-- > 1;)
-		if (p->v[i].joined)
+		if (p->v[i].joined && pipe_computes(p->v[i].kind)) /* their wave ends */
 			to->end[i - 1] = to->end[i];
 	return true;
 }

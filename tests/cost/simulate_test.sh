@@ -39,6 +39,15 @@ xml=tests/msccl/good
 is "MSCCL XML, a ring of 3: 4 (L + S/3b)" 968.000000 $xml/ring_allreduce.xml --on "$flat" -b 720000 --tile 0
 status "... as the executor runs it" 0 "$build/bin/ccc" simulate $xml/ring_allreduce.xml --on "$flat" -b 720000
 says "... is 15 times 4 (L + S/45b)" "$tmp/out" '^ *720000  *1080\.00 '
+# Simple cuts a step of 64 KiB or more into two slices, of which one is on its way while the other is passed on.
+sed 's/proto="LL"/proto="Simple"/' $xml/ring_allreduce.xml >"$tmp/simple.xml"
+for row in 720000/962.00 180000/248.00; do
+	"$build/bin/ccc" simulate "$tmp/simple.xml" --on "$flat" -b ${row%/*} >"$tmp/out" 2>"$tmp/err"
+	says "Simple: L + 4 S/3b in slices, else 4 (L + S/3b): ${row#*/} us" "$tmp/out" "^ *${row%/*}  *${row#*/} "
+done
+status "... which take one slot together" 0 "$build/bin/ccc" simulate "$tmp/simple.xml" --on "$flat" -b 720000 --slots 2
+says "... so that nothing is stuck" "$tmp/out" '^ *720000  *962\.00 '
+is "... with --tile 0 whole" 968.000000 "$tmp/simple.xml" --on "$flat" -b 720000
 is "... both chunks of a chain of 3 in one message: 2 (L + S/b)" 1444.000000 $xml/chain_broadcast.xml \
 	--on "$flat" -b 720000 --tile 0
 is "a barrier of 9: 4 L" 8.000000 schedules/dissemination_barrier.ccs -n 9 --on "$flat" -b 720000
