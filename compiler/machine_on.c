@@ -10,6 +10,8 @@
 #include "compiler/session.h"
 #include "lang/keywords.h"
 
+#include <dirent.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The last ".ccs:" of the text, or NULL. */
@@ -39,6 +41,47 @@ static const char *named_file(struct session *s, const char *name)
 			return path;
 	}
 	return "";
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Adds to "unknown name" the machines that there are. */
+static void help_machines(struct session *s, const char *name)
+{
+	struct arena *a = &s->arena;
+	const char **v = NULL, *all = "", *near;
+	struct diag *g = NULL;
+	size_t n = 0, cap = 0;
+
+	for (uint32_t i = 0; i < s->diags.n && !g; i++)
+		if (s->diags.v[i]->code == 201)
+			g = s->diags.v[i];
+	for (const char *const *dir = s->o->include_dirs; g && dir && *dir; dir++) {
+		DIR *d = opendir(arena_printf(a, "%s/machines", *dir));
+
+		for (struct dirent *e; d && (e = readdir(d));) {
+			size_t len = strlen(e->d_name);
+			if (len > 4 && !strcmp(e->d_name + len - 4, ".ccs"))
+				ARENA_PUSH(a, v, n, cap) = arena_strndup(a, e->d_name, len - 4);
+		}
+		if (d)
+			closedir(d);
+	}
+	if (n)
+		qsort(v, n, sizeof(*v), by_name);
+	for (size_t i = 0; i < n; i++)
+		if (!i || strcmp(v[i], v[i - 1]))
+			all = arena_printf(a, "%s%s%s", all, i ? ", " : "", v[i]);
+	near = diag_nearest(arena_strndup(a, name, word_length(name)), v, n);
+	if (near)
+		diag_help(&s->diags, g, "did you mean `%s`?", near);
+	diag_help(&s->diags, g,
+		  "--on takes a machine of the library (%s), a topology such as 'nodes(8)', "
+		  "FILE.ccs:NAME, or FILE.xml",
+		  all);
 }
 
 /* A text with a schedule on the machine; NULL: a mistake, which is reported. */
@@ -88,6 +131,8 @@ struct instance session_machine(struct session *s, uint32_t nranks)
 	if (s->diags.errors)
 		return in;
 	lang_resolve(&f, in.module);
+	if (s->diags.errors && !find_file(s->o->on) && !msccl_is_name(s->o->on))
+		help_machines(s, s->o->on);
 	for (struct decl *d = in.module->main->decls; d && !s->diags.errors; d = d->next)
 		if (d->kind == D_SCHEDULE)
 			in.schedule = d;

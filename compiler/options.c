@@ -398,6 +398,7 @@ static int check_together(const struct command *c)
 		{ !compiles && o->emit != EMIT_SO,
 		  "--emit cannot be combined with check, explain, simulate, bound, table, fmt or "
 		  "lsp" },
+		{ o->protocols && !compiles, "--protocols belongs to ccc FILE" },
 		{ o->certificate && o->action != ACTION_CHECK,
 		  "--certificate belongs to ccc check" },
 		{ o->view.format != NFORMATS && !table && !times && o->action != ACTION_EXPLAIN,
@@ -405,6 +406,9 @@ static int check_together(const struct command *c)
 		{ (table || bounds) && (draws || timed),
 		  "ccc table and bound print text, csv and json; ccc explain draws" },
 		{ o->work_given && !simulates, "--work belongs to ccc simulate" },
+		{ (o->streams || o->eager != EAGER_BYTES) && c->files.n &&
+			  !pipe_is_name(c->files.v[0]),
+		  "--streams and --eager are for pipelines, whose files end in .csv" },
 		{ call && (!least || (most && o->most != o->least)) &&
 			  (o->on || !c->files.n || !pipe_is_name(c->files.v[0])),
 		  "a picture, page or trace is of one size: give -b, without -e" },

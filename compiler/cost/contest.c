@@ -24,7 +24,7 @@ void cost_print_head(FILE *out, enum print_format format, const struct cost_row 
 	if (format == FORMAT_CSV && ftell(out) == 0)
 		fputs("schedule,ranks,machine,bytes,us,algbw,busbw,bound_us,limit\n", out);
 	else if (format != FORMAT_CSV && format != FORMAT_JSON)
-		fprintf(out, "%s, %u rank%s%s%s%s: predicted\n%12s %12s %9s %9s %7s  %s\n",
+		fprintf(out, "%s, %u rank%s%s%s%s: predicted, GB/s\n%12s %12s %9s %9s %7s  %s\n",
 			r->schedule, r->nranks, r->nranks > 1 ? "s" : "", root,
 			*r->machine ? " on " : "", r->machine, "bytes", "us", "algbw", "busbw",
 			"x bound", "what limits it");
@@ -138,7 +138,7 @@ static void print_size(const struct contest *x, const struct cost_row *first, vo
 static void print_section(const struct contest *x, const struct cost_row *first, void *out)
 {
 	fprintf(out,
-		"%s, %u rank%s%s%s: the best at each size, predicted\n%12s %12s %9s %9s %7s  %s\n",
+		"%s, %u rank%s%s%s: the best at each size, predicted, GB/s\n%12s %12s %9s %9s %7s  %s\n",
 		first->contract, first->nranks, first->nranks > 1 ? "s" : "",
 		*first->machine ? " on " : "", first->machine, "bytes", "us", "algbw", "busbw",
 		"x bound", "schedule; the next best");

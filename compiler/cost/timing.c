@@ -930,6 +930,15 @@ static struct predicted result(const struct timing *r)
 	return to;
 }
 
+static bool is_over(const struct timing *r)
+{
+	for (uint32_t t = 0; t < r->p->ntasks; t++)
+		if (r->whole ? r->tasks[t].row != r->p->tasks[t].nops
+			     : r->p->tasks[t].nops && r->tasks[t].tile != r->ntiles)
+			return false;
+	return true;
+}
+
 struct predicted simulate(struct ctx *c, const struct simulation *s, double block,
 			  struct timeline *noted)
 {
@@ -961,6 +970,10 @@ struct predicted simulate(struct ctx *c, const struct simulation *s, double bloc
 			break;
 		}
 	}
+	if (!is_over(&r))
+		diag_add(c->diags, SEV_ERROR, 704, NOWHERE, NO_RANK,
+			 "internal error: a schedule that was checked stands still when it is "
+			 "simulated; please report it");
 	if (noted)
 		noted->last = r.chain.last;
 	return result(&r);

@@ -173,7 +173,7 @@ static const char *steps_text(struct arena *arena, const struct finding *v, size
 	/* The smallest N is often a separate case. */
 	if (!form && n > 4 && (form = closed_form(arena, v + 1, n - 1)) && e > v)
 		from = arena_printf(arena, ", and %u at N = %u", v[0].steps, v[0].nranks);
-	if (form && strspn(form, "0123456789") == strlen(form))
+	if (form && (!strcmp(form, "N") || strspn(form, "0123456789") == strlen(form)))
 		return arena_printf(arena, "%s%s", form, from);
 	if (form)
 		return arena_printf(arena, "%s = %u at N = %u%s", form, e->steps, e->nranks, from);

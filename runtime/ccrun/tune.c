@@ -176,7 +176,7 @@ static void say_progress(const struct contest *x)
 	ccs_run_options_text(&c->how, how, sizeof(how));
 	if (!x->b->o->rank)
 		fprintf(stderr,
-			"ccrun: size %zu: %s, %s: %.2f us; the best of %d, %d of which were close\n",
+			"ccrun: size %zu: %s, %s: %.2f us; the best of %d, of which %d came to the last round\n",
 			x->entrants[c->module].row.size, x->entrants[c->module].file, how,
 			c->median, x->n, in);
 }

@@ -291,6 +291,10 @@ status "a wrong table" 2 "$ccc" $ring --protocols=64K:ll,32K:fast,simple --emit=
 says "... its row is named" "$tmp/err" "row 2, '32K:fast': sizes must ascend"
 status "an unknown protocol" 2 "$ccc" $ring --protocols=64K:ll,fast --emit=plan
 says "... those that there are" "$tmp/err" "there is no protocol 'fast'; use ll or simple"
+for option in --protocols=simple --streams=pair --eager=1K; do
+	status "check $option of a schedule" 2 "$ccc" check $ring "$option"
+	says "... is refused" "$tmp/err" 'belongs to ccc FILE|are for pipelines, whose files end in .csv'
+done
 
 # ---- no limit is silent -----------------------------------------------------------
 { echo 'contract c(inout d[30])'

@@ -380,7 +380,7 @@ three="schedules/ring_allreduce.ccs schedules/recursive_doubling_allreduce.ccs s
 # shellcheck disable=SC2086 # words
 status "several schedules" 0 "$build/bin/ccc" simulate $three schedules/dissemination_barrier.ccs -n 4,6 \
 	--tile 0 --on "$flat" -b 1K -e 1M -f 1024
-says "... a table for each contract and N" "$tmp/out" '^allreduce, 6 ranks on .*: the best at each size, predicted$'
+says "... a table for each contract and N" "$tmp/out" '^allreduce, 6 ranks on .*: the best at each size, predicted, GB/s$'
 says "... a barrier" "$tmp/out" '^ +0 +6\.00 .*  dissemination_barrier$'
 best() { awk -v bytes="$1" '$1 == bytes { print $6, $2 }' "$tmp/out" | head -n 1; }
 for bytes in 1024 1048576; do
@@ -507,6 +507,8 @@ refused "more than 2.31 tiles" "a call without end" schedules/ring_allreduce.ccs
 refused "-e is less than -b" "sizes backwards" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 2K -e 1K
 refused "at least 1 byte" "no bytes" schedules/ring_allreduce.ccs -n 4 --on "$flat" -b 0
 refused "factor of at least 2" "no growth" schedules/ring_allreduce.ccs -n 4 --on "$flat" -f 0
+refused 'did you mean .hgx_h100.' "a machine that does not exist" schedules/ring_allreduce.ccs -n 4 --on hgx_h10
+says "... with those that there are" "$tmp/err" 'a machine of the library .*dgx_a100, hgx_h100, .*a topology such as'
 refused "takes NAME, NAME.ARGUMENTS" "a text behind the machine" schedules/ring_allreduce.ccs -n 4 \
 	--on 'nodes(2) { } schedule x implements barrier() on nodes(4)'
 cp "$tmp/own.ccs" "$tmp/mine.ccs"

@@ -323,7 +323,9 @@ static isl_union_map *sources(struct accesses *a)
 	if (isl_union_map_foreach_map(none, check_missing, &x) != isl_stat_ok || x.any) {
 		isl_union_map_free(none);
 		isl_union_map_free(seen);
-		forms_fail(a->f, NOWHERE, "a chunk may be read before it has a value");
+		forms_fail(
+			a->f, NOWHERE,
+			"it was not found that each chunk has its value before it is read, and at the end");
 		return NULL;
 	}
 	return isl_union_map_coalesce(isl_union_map_union(seen, none));

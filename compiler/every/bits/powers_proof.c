@@ -36,13 +36,17 @@ static bool cells(struct contents *r, const struct move *m)
 
 	come = dfa_exists(&f->d, come, origin);
 	if (!dfa_within(&f->d, written, dfa_exists(&f->d, come, contribution)))
-		return fail_at(r, m, "a chunk may be read before it has a value");
+		return fail_at(
+			r, m,
+			"it was not found that each chunk has its value before it is read, and at the end");
 	if (!m->item->reduces) {
 		*to = power_or(f, power_less(f, *to, written), come);
 		return true;
 	}
 	if (!dfa_within(&f->d, written, dfa_exists(&f->d, *to, contribution)))
-		return fail_at(r, m, "a chunk may be read before it has a value");
+		return fail_at(
+			r, m,
+			"it was not found that each chunk has its value before it is read, and at the end");
 	if (!m->item->joins && !dfa_is_empty(power_and(f, *to, come)))
 		return fail_at(r, m, "a contribution may be counted twice");
 	*to = power_or(f, *to, come);

@@ -225,7 +225,9 @@ static bool step(struct power_walk *w, const struct stmt *s)
 	bool in_step = w->in_step;
 
 	if (in_step || w->in_chunks)
-		return power_fail(f, s->span, "a step in a step, or in a loop over chunks");
+		return power_fail(
+			f, s->span,
+			"a step in a step, or in a loop whose number of trips grows with N");
 	w->to = &all;
 	w->in_step = true;
 	bool ok = power_list(w, s->body);
@@ -327,8 +329,9 @@ static bool loop_of_chunks(struct power_walk *w, const struct stmt *s, const str
 	struct value j = value_track(TRACK_J), zero = value_constant(0);
 
 	if (w->in_chunks || w->in_step || s->kind == S_PAR_FOR)
-		return power_fail(f, s->span,
-				  "a loop in a loop over chunks, or in a step, or a par");
+		return power_fail(
+			f, s->span,
+			"a loop in a loop whose number of trips grows with N, or in a step, or a par");
 	if (!power_ordered(w, lo, OP_GE, &zero, s->span, "a loop that may begin below 0"))
 		return false; /* a track has no negative numbers */
 	const struct dfa *d = power_and(f, w->domain, value_compare(f, OP_GE, &j, lo));

@@ -141,9 +141,10 @@ static bool calls(struct grid_run *r, const struct grid_call *c, uint32_t number
 	isl_set_free(known);
 	if (!ok || !linked(r, c, number)) {
 		isl_set_free(mine);
-		return grid_fail(r->g, at,
-				 ok ? "a message may go where there is no link"
-				    : "a chunk may be read before it has a value");
+		return grid_fail(
+			r->g, at,
+			ok ? "a message may go where there is no link"
+			   : "it was not found that each chunk has its value before it is read, and at the end");
 	}
 	isl_map *from =
 		lifted(r->g, isl_map_copy(c->holds), number, c->whole ? LIFT_ONE : LIFT_PARTS);

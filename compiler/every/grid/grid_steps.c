@@ -375,7 +375,7 @@ static bool store_values(struct grid_run *r, isl_map *from, const struct stmt *s
 
 	if (!has_values(r, isl_map_range(isl_map_copy(from))) ||
 	    (adds && !has_values(r, isl_set_copy(to))))
-		why = "a chunk may be read before it has a value";
+		why = "it was not found that each chunk has its value before it is read, and at the end";
 	isl_map *now = isl_map_apply_range(from, isl_map_copy(r->holds));
 	if (adds) {
 		isl_map *old = isl_map_intersect_domain(isl_map_copy(r->holds), isl_set_copy(to));
