@@ -169,6 +169,13 @@ static void print_sizes(struct session *s, struct ctx *c, const struct program *
 		struct predicted p =
 			simulate(c, sim, (double)r.bytes / blocks, path || call ? &t : NULL);
 
+		if (!p.over) {
+			diag_add(c->diags, SEV_ERROR, 704, NOWHERE, NO_RANK,
+				 "internal error: a schedule that was checked stands still when it "
+				 "is simulated; please report it");
+			s->status = 70;
+			break;
+		}
 		r.us = p.seconds * 1e6;
 		r.algbw = p.seconds > 0 ? (double)r.bytes / p.seconds * 1e-9 : 0;
 		r.busbw = r.algbw * ccs_bus_factor(r.contract, (int)r.nranks);

@@ -88,6 +88,7 @@ struct simulation *simulation_of_pipeline(struct ctx *c, const struct program *p
 
 struct predicted {
 	double seconds;
+	bool over; /* not if it stands still: a deadlock of a pipeline */
 	/* Of the longest chain of messages, each of which leaves when the one before it arrives, or when its
 	 * link is free: */
 	double latency;	   /* s, of all its messages */
