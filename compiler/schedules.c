@@ -627,8 +627,8 @@ static void look_further(struct session *s, struct job *j)
 	size_t n = j->nfindings;
 	uint64_t most = work_share(s), further = s->work.done + WORK_FURTHER;
 
-	if (s->o->action != ACTION_CHECK || s->o->ranks.n > 0 || s->o->sheet || !n || s->to ||
-	    s->diags.errors || s->status) /* an editor shows no report */
+	if (s->o->action != ACTION_CHECK || s->o->ranks.n > 0 || s->o->sheet || !n ||
+	    s->o->most_work || s->diags.errors || s->status) /* most_work: a trial */
 		return;
 	if (s->work.done > 2 * WORK_RANGE)
 		j->every = (struct every){ .tried = j->tried, .why = "it takes too long" };

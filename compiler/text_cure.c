@@ -509,19 +509,11 @@ void cure_text(struct session *s, const struct decl *schedule, uint32_t first, u
 
 /* ---- W0403 ------------------------------------------------------------------------------- */
 
-/* A way to shorten a chain of messages. */
-static void push_way(struct edits *x, struct span span, const char *text, const char *what)
-{
-	ARENA_PUSH(&x->s->arena, x->v, x->n, x->cap) =
-		(struct edit){ .span = span, .shown = span, .text = text, .what = what };
-}
-
 /* A step in place of the statements from `s` to `last`, with that text in it. */
 static void push_step(struct edits *x, const struct stmt *s, const struct stmt *last,
 		      const char *text)
 {
 	struct arena *a = &x->s->arena;
-	struct sources *src = &x->s->sources;
 	struct span span = { s->span.lo, last->span.hi };
 	const char *line = text_new_line(x, span.lo), *inner = "";
 	bool lines = strchr(text, '\n');
@@ -531,11 +523,10 @@ static void push_step(struct edits *x, const struct stmt *s, const struct stmt *
 		n = strlen(text) < n ? strlen(text) : n;
 		inner = arena_printf(a, "%s%s%.*s", inner, *inner ? "  " : "", (int)n, text);
 	}
-	push_way(x, span,
-		 lines ? arena_printf(a, "step {%s  %s%s}", line, inner, line)
-		       : arena_printf(a, "step { %s }", inner),
-		 arena_printf(a, "%u to %u", source_place(src, s->span.lo).line,
-			      source_place(src, last->span.hi).line));
+	text = lines ? arena_printf(a, "step {%s  %s%s}", line, inner, line)
+		     : arena_printf(a, "step { %s }", inner);
+	ARENA_PUSH(a, x->v, x->n, x->cap) =
+		(struct edit){ .span = span, .shown = span, .text = text };
 }
 
 /* The text of the send that is all that an `if` does, or NULL. */
@@ -625,17 +616,18 @@ static bool try_steps(struct search *x, struct diag *g, edit_list v, uint32_t n)
 	struct diags *d = &x->e.s->diags;
 	struct arena *a = &x->e.s->arena;
 	struct span all = { v[0]->span.lo, v[n - 1]->span.hi };
-	const char *lines = v[0]->what;
+	const char *lines = text_lines(x->e.s, v[0]->span, n == 1);
 
 	if (!passes(x, v, n))
 		return false;
 	for (uint32_t i = 1; i < n; i++)
-		lines = arena_printf(a, "%s%s%s", lines, i == n - 1 ? " and " : ", ", v[i]->what);
+		lines = arena_printf(a, "%s%s%s", lines, i == n - 1 ? " and " : ", ",
+				     text_lines(x->e.s, v[i]->span, false));
 	diag_cure(
 		d, g,
-		"`step { ... }` in place of lines %s lets each rank send and receive at once: tried for N "
+		"`step { ... }` in place of %s%s lets each rank send and receive at once: tried for N "
 		"up to %s",
-		lines, tried_text(x));
+		n > 1 ? "lines " : "", lines, tried_text(x));
 	diag_fix(d, g, all, "%s", text_edited(&x->e, v, n, all));
 	return true;
 }

@@ -60,6 +60,17 @@ static const char *shown(struct edits *x, struct span span)
 	return text_clipped(x, text_of(x, span));
 }
 
+const char *text_lines(struct session *s, struct span span, bool word)
+{
+	uint32_t from = source_place(&s->sources, span.lo).line;
+	uint32_t to = source_place(&s->sources, span.hi - 1).line;
+
+	if (from == to)
+		return arena_printf(&s->arena, "%s%u", word ? "line " : "", from);
+	return arena_printf(&s->arena, "%s%u %s %u", word ? "lines " : "", from,
+			    word && to == from + 1 ? "and" : "to", to);
+}
+
 static uint32_t line_of(const struct edits *x, struct span span)
 {
 	return source_place(&x->s->sources, span.lo).line;
@@ -827,9 +838,8 @@ static void copied(struct edits *x, const struct stmt *s)
 	edit(x, GUARDED, ALONE, both,
 	     arena_printf(&x->s->arena, "if %s == rank { copy %s into %s } else { %s }", x->peer,
 			  text_of(x, s->x->span), text_of(x, t->x->span), text_of(x, both)),
-	     "`if %s == rank { copy %s into %s } else { ... }` around line %u and line %u", x->peer,
-	     text_of(x, s->x->span), text_of(x, t->x->span), line_of(x, s->span),
-	     line_of(x, t->span));
+	     "`if %s == rank { copy %s into %s } else { ... }` around %s", x->peer,
+	     text_of(x, s->x->span), text_of(x, t->x->span), text_lines(x->s, both, true));
 }
 
 /* The statement behind one of the next ones, or a step around both, which needs no slots. */
@@ -850,8 +860,7 @@ static void move_down(struct edits *x, const struct stmt *s)
 			continue;
 		edit(x, in_circle ? CHANGED : GUARDED, ORDER, all,
 		     arena_printf(a, "step { %s }", text_of(x, all)),
-		     "one `step { ... }` around line %u and line %u", line_of(x, s->span),
-		     line_of(x, to->span));
+		     "one `step { ... }` around %s", text_lines(x->s, all, true));
 		edit(x, in_circle ? GUARDED : CHANGED, ORDER, all,
 		     arena_printf(a, "%s%s%s", text_of(x, rest), text_of(x, between),
 				  text_of(x, s->span)),

@@ -96,6 +96,8 @@ const char *text_new_line(struct edits *x, uint32_t at);
 bool text_is_here(const struct edits *x, struct span span);
 /** The text from `from.lo` to `from.hi` with edits in it, which are in the order of the text. */
 const char *text_edited(struct edits *x, const struct edit *const *v, uint32_t n, struct span from);
+/** "line 4", "lines 4 and 5" or "lines 4 to 6"; without `word` the numbers alone */
+const char *text_lines(struct session *s, struct span span, bool word);
 /** The beginning of a text, for a message: its first line at most. */
 const char *text_clipped(struct edits *x, const char *text);
 

@@ -35,7 +35,8 @@ struct named_cells program_named(const struct program *p, uint32_t cell)
 		return (struct named_cells){ b->name,  b->def->dir, b->cell, b->cell,
 					     b->cells, b->inner,    false };
 	}
-	for (const struct region *g = p->regions; g < p->regions + p->nregions; g++) {
+	for (uint32_t i = 0; i < p->nregions; i++) {
+		const struct region *g = &p->regions[i];
 		if (cell - g->cell < g->n)
 			return (struct named_cells){ g->name, DIR_SCRATCH, g->cell, g->cell,
 						     g->n,    0,	   g->plain };

@@ -28,7 +28,8 @@ static bool mark_chunks(struct script *x, const char *text)
 {
 	size_t n = strcspn(text, "[");
 
-	for (const struct named_cells *at = x->named; at < x->named + x->nnamed; at++) {
+	for (uint32_t i = 0; i < x->nnamed; i++) {
+		const struct named_cells *at = &x->named[i];
 		uint32_t inner = at->inner ? at->inner : 1,
 			 count = (at->first + at->n - at->zero) / inner;
 		uint64_t lo = (at->first - at->zero) / inner, hi = count, from = 0, to = inner;
@@ -55,7 +56,8 @@ static const char *all_chunks(const struct script *x)
 	struct arena *a = x->r.c->arena;
 	const char *text = "";
 
-	for (const struct named_cells *at = x->named; at < x->named + x->nnamed; at++) {
+	for (uint32_t i = 0; i < x->nnamed; i++) {
+		const struct named_cells *at = &x->named[i];
 		uint32_t inner = at->inner ? at->inner : 1, lo = at->first - at->zero;
 		text = arena_printf(a, "%s%s%s[%u..%u]", text, *text ? ", " : "", at->name, lo,
 				    (lo + at->n) / inner);
