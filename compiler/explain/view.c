@@ -28,8 +28,8 @@ static bool mark_chunks(struct script *x, const char *text)
 {
 	size_t n = strcspn(text, "[");
 
-	for (uint32_t i = 0; i < x->nnamed; i++) {
-		const struct named_cells *at = &x->named[i];
+	for (uint32_t k = 0; k < x->nnamed; k++) {
+		const struct named_cells *at = &x->named[k];
 		uint32_t inner = at->inner ? at->inner : 1,
 			 count = (at->first + at->n - at->zero) / inner;
 		uint64_t lo = (at->first - at->zero) / inner, hi = count, from = 0, to = inner;
@@ -56,8 +56,8 @@ static const char *all_chunks(const struct script *x)
 	struct arena *a = x->r.c->arena;
 	const char *text = "";
 
-	for (uint32_t i = 0; i < x->nnamed; i++) {
-		const struct named_cells *at = &x->named[i];
+	for (uint32_t k = 0; k < x->nnamed; k++) {
+		const struct named_cells *at = &x->named[k];
 		uint32_t inner = at->inner ? at->inner : 1, lo = at->first - at->zero;
 		text = arena_printf(a, "%s%s%s[%u..%u]", text, *text ? ", " : "", at->name, lo,
 				    (lo + at->n) / inner);
