@@ -10,8 +10,6 @@
 #include "compiler/session.h"
 #include "lang/keywords.h"
 
-#include <dirent.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The last ".ccs:" of the text, or NULL. */
@@ -43,11 +41,6 @@ static const char *named_file(struct session *s, const char *name)
 	return "";
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Adds to "unknown name" the machines that there are. */
 static void help_machines(struct session *s, const char *name)
 {
@@ -60,21 +53,15 @@ static void help_machines(struct session *s, const char *name)
 		if (s->diags.v[i]->code == 201)
 			g = s->diags.v[i];
 	for (const char *const *dir = s->o->include_dirs; g && dir && *dir; dir++) {
-		DIR *d = opendir(arena_printf(a, "%s/machines", *dir));
+		const char **files;
+		uint32_t nfiles = lang_files(a, arena_printf(a, "%s/machines", *dir), &files);
 
-		for (struct dirent *e; d && (e = readdir(d));) {
-			size_t len = strlen(e->d_name);
-			if (len > 4 && !strcmp(e->d_name + len - 4, ".ccs"))
-				ARENA_PUSH(a, v, n, cap) = arena_strndup(a, e->d_name, len - 4);
+		for (uint32_t i = 0; i < nfiles; i++) {
+			const char *name_of = arena_strndup(a, files[i], strlen(files[i]) - 4);
+			all = arena_printf(a, "%s%s%s", all, n ? ", " : "", name_of);
+			ARENA_PUSH(a, v, n, cap) = name_of;
 		}
-		if (d)
-			closedir(d);
 	}
-	if (n)
-		qsort(v, n, sizeof(*v), by_name);
-	for (size_t i = 0; i < n; i++)
-		if (!i || strcmp(v[i], v[i - 1]))
-			all = arena_printf(a, "%s%s%s", all, i ? ", " : "", v[i]);
 	near = diag_nearest(arena_strndup(a, name, word_length(name)), v, n);
 	if (near)
 		diag_help(&s->diags, g, "did you mean `%s`?", near);

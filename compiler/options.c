@@ -72,7 +72,7 @@ static const struct spec specs[] = {
 	  "one channel" },
 	{ "--work", OWN, 0, 0, options_work, NULL, " F=1,I=1,W=1",
 	  "simulate, of pipelines: microseconds of a forward and of the halves of a\n"
-	  "backward; B=2: of a whole one, if it is not both; default: 1" },
+	  "backward; B=2: of a whole backward, else I + W; default: 1" },
 	{ "--require", OWN, 0, 0, options_require, options_promises, " WHAT",
 	  "same-bits=ranks, same-bits=counts: error E0407 if floats may\n"
 	  "differ between ranks, or with the count" },

@@ -100,11 +100,15 @@ static bool is_small(const struct search *x)
 /* The N that trials of edits have. */
 static const char *tried_text(const struct search *x)
 {
+	const struct decl *d = x->e.schedule;
 	uint32_t n = x->e.nranks;
 
 	return is_small(x) ? arena_printf(&x->e.s->arena, "%u", EVERY_TRIED)
-			   : arena_printf(&x->e.s->arena, "%u, and %u, %u and %u", EVERY_TRIED, n,
-					  n + 1, 2 * n);
+			   : arena_printf(&x->e.s->arena, "%u, and %u, %u and %u%s", EVERY_TRIED, n,
+					  n + 1, 2 * n,
+					  d->where || (d->topology && d->topology->where)
+						  ? ", as far as `where` admits them"
+						  : "");
 }
 
 /* Whether the text is right for that N, or with 0 for all that are tried. A large N is followed by N + 1 and

@@ -110,6 +110,24 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+uint32_t lang_files(struct arena *a, const char *folder, const char ***files)
+{
+	DIR *d = opendir(folder);
+	uint32_t n = 0, cap = 0;
+
+	*files = NULL;
+	for (struct dirent *e; d && n < MOST_FILES && (e = readdir(d));) {
+		size_t len = strlen(e->d_name);
+		if (len > 4 && !strcmp(e->d_name + len - 4, ".ccs"))
+			ARENA_PUSH(a, *files, n, cap) = arena_strndup(a, e->d_name, len);
+	}
+	if (d)
+		closedir(d);
+	if (n)
+		qsort(*files, n, sizeof(**files), by_name);
+	return n;
+}
+
 /* Whether a line of the text begins with "proc NAME" or "schedule NAME". */
 static bool declares(const char *text, const char *name)
 {
@@ -127,20 +145,9 @@ static bool declares(const char *text, const char *name)
 const char *lang_library_file(struct front *f, const char *name)
 {
 	for (const char *const *dir = f->include_dirs; dir && *dir; dir++) {
-		DIR *d = opendir(*dir);
-		const char **files = NULL;
-		uint32_t n = 0, cap = 0;
+		const char **files;
+		uint32_t n = lang_files(f->arena, *dir, &files);
 
-		for (struct dirent *e; d && n < MOST_FILES && (e = readdir(d));) {
-			size_t len = strlen(e->d_name);
-			if (len > 4 && !strcmp(e->d_name + len - 4, ".ccs"))
-				ARENA_PUSH(f->arena, files, n, cap) =
-					arena_strndup(f->arena, e->d_name, len);
-		}
-		if (d)
-			closedir(d);
-		if (n)
-			qsort(files, n, sizeof(*files), by_name);
 		for (uint32_t i = 0; i < n; i++) {
 			struct source text = { 0 };
 			struct unread no = read_file(

@@ -73,6 +73,10 @@ void lang_resolve(struct front *f, struct module *m);
  *  Only for a unit without syntax errors. */
 const char *lang_format(struct front *f, struct unit *u, size_t *len);
 
+/** The names of a folder's files that end in .ccs, in the order of bytes; in the arena. Returns their
+ *  number, at most 1000: they are for help, not for imports. */
+uint32_t lang_files(struct arena *a, const char *folder, const char ***files);
+
 /** The name, without its folder, of a file in the include folders that declares a proc or a
  *  schedule of that name at the begin of a line; or NULL. Reads the files in the folders. */
 const char *lang_library_file(struct front *f, const char *name);

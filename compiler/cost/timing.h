@@ -30,8 +30,8 @@ struct simulation {
 	uint32_t slices;     /* ... into which an operation is cut, if they are long enough */
 	struct load *loads;  /* by FIFO */
 	const double *takes; /* of a pipeline: by site, seconds of a computation; else NULL */
-	double **
-		shares; /* by task and row: bytes of the operation / bytes of a block; or seconds */
+	/* By task and row: bytes of the operation / bytes of a block; of a computation, seconds. */
+	double **shares;
 	double computes; /* s: all computations */
 	double longest;	 /* ... of a cell, the most; */
 	double shortest; /* ... the least */

@@ -16,7 +16,7 @@
 #define RED (NCOLOURS + 1) /* errors */
 extern const char *const svg_colours[NCOLOURS]; /* "#4477AA" */
 
-/* What is printed to memory. printed_end returns the text, in the arena. Without memory both end the
+/* Text that is printed to memory. printed_end returns it, in the arena. Without memory both end the
  * compilation. */
 struct printed {
 	FILE *out;
@@ -51,12 +51,12 @@ void svg_say(struct svg *s, const char *attributes, double x, double y, const ch
 double pt(double v);
 /** Text for an element or attribute, as diag_shown_text has it, with <, >, & and quotes escaped. */
 const char *svg_text(struct svg *s, const char *text);
-/** What is drawn after svg_begin is kept in memory: svg_end prints it in its frame, as high as s->y. */
+/** svg_begin: from here on the drawing is kept in memory. svg_end prints it in its frame, as high as s->y. */
 void svg_begin(struct svg *s);
 void svg_end(struct svg *s, FILE *out, double width, const char *title, const char *about);
 /** The title, some words about it or NULL, and the first of the errors with their cures. */
 void svg_head(struct svg *s, double width, const char *title, const char *about);
-/** Words below what is drawn, in lines that fit the width. */
+/** Words below the drawing, in lines that fit the width. */
 void svg_lines(struct svg *s, const char *class, double width, const char *text);
 /** The beginning of a page, up to its title. Scripts run only in one that plays. */
 void page_begin(struct svg *s, const char *title, bool plays);
