@@ -493,15 +493,18 @@ void names_let(struct resolver *r, struct stmt *s)
 	names_own(r, s->var);
 }
 
-/* The table of `for p in NAME`. If it is none, reports it, and the loop runs over nothing. */
+/* The table of `for p in NAME`. If it is none, reports it, and the loop is another: as one over [0]. */
 static void resolve_over(struct resolver *r, struct stmt *s)
 {
 	struct ident name = s->e2->args->name;
 	const char *use = arena_printf(r->m->arena,
 				       "a loop runs over a range, as 0..%s, or a table", name.name);
 
-	if (!table_named(r, name, use))
-		s->e2 = s->body->e = s->e;
+	if (table_named(r, name, use))
+		return;
+	*s->e2 = *s->e; /* 0..1 */
+	s->e2->value = 1;
+	s->body->e = s->e;
 }
 
 static void resolve_for(struct resolver *r, struct stmt *s)
