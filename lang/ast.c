@@ -45,7 +45,7 @@ struct expr *ast_expr(struct parse *ps, struct expr e)
 /* Makes an E_TERM. `inner`: an expression of the term, for the depth. */
 static struct expr *new_term(struct parse *ps, struct term t, const struct expr *inner)
 {
-	uint32_t depth = deeper(deeper(deeper(deeper(1, t.at), t.lo), t.hi), inner);
+	uint32_t depth = deeper(deeper(deeper(deeper(deeper(1, t.at), t.lo), t.hi), t.over), inner);
 
 	return ast_expr(ps, (struct expr){ .kind = E_TERM,
 					   .span = t.span,
@@ -106,12 +106,11 @@ static struct term *summand(struct parse *ps, struct expr *e)
 	return bad_term(ps, e->span)->term;
 }
 
-struct expr *ast_sum(struct parse *ps, struct span span, struct ident var, struct expr *lo,
-		     struct expr *hi, struct expr *body)
+struct expr *ast_sum(struct parse *ps, struct ident var, struct term t, struct expr *body)
 {
-	struct term t = { .kind = T_SUM, .span = span, .lo = lo, .hi = hi };
 	struct expr *e;
 
+	t.kind = T_SUM;
 	t.var = lang_symbol(ps->module, SYM_LOOP, var);
 	e = new_term(ps, t, body);
 	e->term->body = summand(ps, body);

@@ -67,7 +67,8 @@ struct symbol {
 	const char *name;
 	struct span span;	   /* of its definition */
 	uint32_t id;		   /* dense over the whole compilation, from 0 */
-	struct expr *value;	   /* SYM_LET: its expression; SYM_SWITCH: [value], or NULL */
+	struct expr *value;	   /* SYM_LET: its expression; SYM_SWITCH: [value], or NULL;
+				      resolved: SYM_LOOP of a sum over a table: its entry */
 	struct fn_def *fn;	   /* SYM_FN */
 	struct buffer_def *buffer; /* SYM_BUFFER */
 	struct node *node;	   /* of a file's let or fn: names_graph.c */
@@ -279,7 +280,7 @@ static inline struct symbol *param_symbol(const struct param *p)
 	return p->view ? p->view->sym : p->number;
 }
 
-/* x[e]@q, sum(q in a..b: x[e]@q), after(q in a..b) */
+/* x[e]@q, sum(q in a..b: x[e]@q), sum(q in table: x[e]@q), after(q in a..b) */
 enum term_kind { T_INITIAL, T_SUM, T_AFTER };
 
 struct term {
@@ -289,6 +290,8 @@ struct term {
 	struct expr *at;      /* T_INITIAL: the rank */
 	struct symbol *var;   /* T_SUM, T_AFTER */
 	struct expr *lo, *hi; /* T_SUM, T_AFTER */
+	struct expr *over;    /* T_SUM: NULL, or a table's name or [..]; resolved: var counts its
+				 entries from lo, 0, to hi */
 	struct term *body;    /* T_SUM */
 };
 

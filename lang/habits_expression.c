@@ -198,7 +198,8 @@ static bool number(struct mistake *m)
 				    "t[2 * i + j]");
 	if (mistake_got(m, "'['") && mistake_may_operand(m))
 		return cure_help(m,
-				 "a table is only allowed after `let name =`, and in `group( )`");
+				 "a table is only allowed after `let name =`, in `group( )`, and "
+				 "after `in`");
 	return mistake_got(m, "string") && mistake_may_operand(m) &&
 	       cure_help(m,
 			 "expressions are numbers; strings are only allowed in import and assert: "

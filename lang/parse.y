@@ -381,9 +381,11 @@ range:
 | IN expr DOTDOT expr BY expr	{ $$ = (struct range){ $2, $4, $6 }; }
 ;
 
-/* Members of a group: first, count, stride, or a table. */
+/* Members of a group: first, count, stride, which is 1 where it is left out; or a table. */
 group:
   expr ',' expr ',' expr	{ $$ = (struct range){ $1, $3, $5 }; }
+| expr ',' expr
+	{ $$ = (struct range){ $1, $3, EXPR(.kind = E_INT, .span = @3, .value = 1) }; }
 | value				{ $$ = (struct range){ $1, NULL, NULL }; }
 ;
 
@@ -523,7 +525,9 @@ atom:
 | ident '[' expr ']' '[' expr ']'
 	{ $$ = EXPR(.kind = E_ENTRY, .span = @$, .name = $1, .a = $3, .b = $6); }
 | SUM '(' ident IN expr DOTDOT expr ':' expr ')'
-	{ $$ = ast_sum(ps, @$, $3, $5, $7, $9); }
+	{ $$ = ast_sum(ps, $3, (struct term){ .span = @$, .lo = $5, .hi = $7 }, $9); }
+| SUM '(' ident IN table ':' expr ')'
+	{ $$ = ast_sum(ps, $3, (struct term){ .span = @$, .over = $5 }, $7); }
 | '(' expr ')'		{ $$ = $2; $$->parens = true; }
 ;
 

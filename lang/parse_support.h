@@ -194,9 +194,8 @@ struct applied {
 struct expr *ast_expr(struct parse *ps, struct expr fields);
 /** chunk@rank, where `chunk` must be an E_ENTRY: E0101 */
 struct expr *ast_initial(struct parse *ps, struct span span, struct expr *chunk, struct expr *rank);
-/** sum(var in lo..hi: body), where `body` must be an E_TERM: E0101 */
-struct expr *ast_sum(struct parse *ps, struct span span, struct ident var, struct expr *lo,
-		     struct expr *hi, struct expr *body);
+/** sum(var in ..: body), with `over` lo and hi or a table; `body` must be an E_TERM: E0101 */
+struct expr *ast_sum(struct parse *ps, struct ident var, struct term over, struct expr *body);
 
 struct arg *ast_arg(struct parse *ps, struct expr *e, struct span span);
 struct binding *ast_param(struct parse *ps, struct span span, struct ident name,

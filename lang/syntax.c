@@ -162,11 +162,6 @@ static bool form(struct mistake *m)
 	    mistake_may(m, "'='"))
 		return cure_help(m, "give the contract's parameters by name: root = R, with R a "
 				    "number or a parameter: schedule s(R = 0)");
-	if (m->ps->statement == TOK_WITHIN && mistake_got(m, "')'") && mistake_may(m, "','"))
-		return cure_both(m,
-				 "write: group(first, count, stride), here with a stride of 1; or "
-				 "group(table)",
-				 at, at, ", 1");
 	if (mistake_got(m, "'='") && m->ps->previous.kind == TOK_IDENT && mistake_may(m, "'('"))
 		return cure_help(m, "let defines a name, which keeps its value");
 	if (m->ps->statement == TOK_LET && mistake_got(m, "':'") && mistake_may(m, "'='"))

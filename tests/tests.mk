@@ -564,7 +564,7 @@ fuzz:
 		SAN="-fsanitize=fuzzer-no-link,address,undefined" fuzz-built
 fuzz-built: $(T)/fuzz
 	@mkdir -p $(T)/found
-	$(T)/fuzz -max_total_time=$(SECONDS) -timeout=120 -rss_limit_mb=3000 -max_len=4096 \
+	$(T)/fuzz -max_total_time=$(SECONDS) -timeout=600 -rss_limit_mb=3000 -max_len=4096 \
 		-artifact_prefix=$(T)/found/ $(T)/found tests/lang/corpus tests/check/good tests/check/diag schedules
 $(T)/fuzz: tests/lang/fuzz_test.c tests/support/command_lines.c $(LIB)/libccc.a
 	@mkdir -p $(@D)

@@ -133,6 +133,9 @@ enum builtin names_builtin(const char *name);
 void names_expr(struct resolver *r, struct expr *e);
 void names_rankless_expr(struct resolver *r, struct expr *e, const char *what);
 /* Resolves a let or fn: a let is in scope after its statement. */
+/** A sum over a table: its range is that of the table's entries, and its variable stands for the entry,
+ *  in the scope that the caller has opened. */
+void names_sum_over(struct resolver *r, struct term *t);
 void names_let(struct resolver *r, struct stmt *s);
 void names_ref(struct resolver *r, struct ref *ref);
 /* E0203: one index for two, or two for one. */

@@ -56,6 +56,17 @@ static void resolve_name(struct resolver *r, struct expr *e)
 	}
 	def = names_wanted(r, e->name, WANT_NUMBER);
 	e->sym = def ? def->sym : NULL;
+	const struct expr *entry = e->sym && e->sym->kind == SYM_LOOP ? e->sym->value : NULL;
+	if (!entry)
+		return;
+	/* in a sum over a table the name stands for an entry; the node keeps its place */
+	e->kind = entry->kind;
+	e->value = entry->value;
+	e->name = entry->name;
+	e->sym = entry->sym;
+	e->a = entry->a;
+	e->b = entry->b;
+	e->c = entry->c;
 }
 
 /* The table of that name, or NULL: E0201, E0203. */
@@ -75,6 +86,60 @@ static struct symbol *table_named(struct resolver *r, struct ident name, const c
 		NAMES_MISUSED(r, 203, name.span, name.name, def->span, "`%s` is a number, and %s",
 			      name.name, use);
 	return NULL;
+}
+
+/* The one of entries[lo..hi] that an index, from `lo` on, selects: index < middle ? .. : .., and so on.
+ * O(hi - lo) nodes, O(log(hi - lo)) deep. */
+static struct expr *select_entry(struct resolver *r, struct expr **entries, struct expr *index,
+				 uint32_t lo, uint32_t hi)
+{
+	struct arena *a = r->m->arena;
+	uint32_t middle = lo + (hi - lo + 1) / 2;
+	struct expr *at = ARENA_COPY(a, index), *less;
+
+	less = ARENA_MAKE(a, struct expr, .kind = E_BINARY, .op = OP_LT, .span = index->span,
+			  .a = at, .first = at,
+			  .b = ARENA_MAKE(a, struct expr, .kind = E_INT, .value = middle,
+					  .span = index->span));
+	at->up = less;
+	return ARENA_MAKE(a, struct expr, .kind = E_COND, .span = index->span, .a = less,
+			  .b = middle - lo == 1 ? entries[lo]
+						: select_entry(r, entries, index, lo, middle),
+			  .c = hi - middle <= 1 ? entries[hi - 1]
+						: select_entry(r, entries, index, middle, hi));
+}
+
+void names_sum_over(struct resolver *r, struct term *t)
+{
+	struct arena *a = r->m->arena;
+	struct expr *table = t->over, **entries;
+	struct ident name = { t->var->name, t->var->span };
+	struct symbol *index = lang_symbol(r->m, SYM_LOOP, name);
+	struct expr *at = ARENA_MAKE(a, struct expr, .kind = E_NAME, .span = name.span,
+				     .name = name, .sym = index);
+	struct expr *zero = ARENA_MAKE(a, struct expr, .kind = E_INT, .span = table->span);
+
+	index->owner = r->owner;
+	t->lo = t->hi = t->var->value = zero;
+	if (table->kind == E_TABLE) {
+		uint32_t n = 0;
+
+		names_expr(r, table);
+		entries = ARENA_ARRAY(a, struct expr *, table->nargs);
+		for (struct expr *e = table->args; e; e = e->next)
+			entries[n++] = e;
+		t->hi = ARENA_MAKE(a, struct expr, .kind = E_INT, .value = n, .span = table->span);
+		if (n)
+			t->var->value = select_entry(r, entries, at, 0, n);
+	} else if ((table->sym =
+			    table_named(r, table->name, "a sum runs over a range or a table"))) {
+		t->hi = ARENA_MAKE(a, struct expr, .kind = E_CALL, .builtin = BUILTIN_LEN,
+				   .span = table->span, .args = table, .nargs = 1);
+		t->var->value = ARENA_MAKE(a, struct expr, .kind = E_ENTRY, .span = table->span,
+					   .name = table->name, .sym = table->sym, .a = at);
+	}
+	names_own(r, t->var);
+	t->var = index;
 }
 
 /* name[e]: an entry of a table. */

@@ -160,7 +160,10 @@ static void resolve_term(struct resolver *r, struct term *t)
 		names_expr(r, t->lo);
 		names_expr(r, t->hi);
 		names_enter(r);
-		names_own(r, t->var);
+		if (t->over)
+			names_sum_over(r, t);
+		else
+			names_own(r, t->var);
 	}
 	if (t) {
 		names_ref(r, t->ref);

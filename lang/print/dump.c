@@ -147,6 +147,7 @@ static void dump_term(struct dump *d, int level, const struct term *t)
 	dump_part(d, level + 1, "at", t->at);
 	dump_part(d, level + 1, "from", t->lo);
 	dump_part(d, level + 1, "to", t->hi);
+	dump_part(d, level + 1, "over", t->over);
 	if (t->body)
 		dump_term(d, level + 1, t->body);
 }

@@ -135,8 +135,8 @@ class Reader:
     def range(self):
         name = self.take()
         self.take("in")
-        lo = self.expr()
-        self.take("..")
+        lo = self.value()
+        if not self.has(".."): return name, lo, None, None # a table
         return name, lo, self.expr(), self.expr() if self.has("by") else ("int", 1)
     def stmt(self):
         line, w = self.t[self.i][1], self.take()
@@ -342,14 +342,15 @@ class Rank:
             self.step = False
         elif kind == "par": self.par([lambda b=b: self.run_list(b, s, g) for b in x[1]])
         elif kind in ("for", "par for"):
-            lo, hi, by = (self.value(e, s, g) for e in x[2:5])
+            lo, hi, by = (e and self.value(e, s, g) for e in x[2:5])
+            entries = range(lo, hi, by) if by else lo
             def run(i):
                 inner = Scope(s)
                 inner.names[x[1]] = i
                 self.run_list(x[5], inner, g)
-            if kind == "par for": self.par([lambda i=i: run(i) for i in range(lo, hi, by)])
+            if kind == "par for": self.par([lambda i=i: run(i) for i in entries])
             else:
-                for i in range(lo, hi, by): run(i)
+                for i in entries: run(i)
         elif kind == "channel":
             was, self.channel = self.channel, self.value(x[1], s, g)
             self.run_list(x[2], s, g)
@@ -357,7 +358,7 @@ class Rank:
         elif kind == "if": self.run_list(x[2] if self.value(x[1], s, g) else x[3], s, g)
         elif kind == "within":
             of = [self.value(e, s, g) for e in x[1]]
-            members = of[0] if len(of) == 1 else [of[0] + k * of[2] for k in range(of[1])]
+            members = of[0] if len(of) == 1 else [of[0] + k * (of[2] if len(of) > 2 else 1) for k in range(of[1])]
             assert all(0 <= m < len(g[0]) for m in members)
             if g[1] in members: self.run_list(x[2], s, ([g[0][m] for m in members], list(members).index(g[1])))
         elif kind == "assert": assert self.value(x[1], s, g)

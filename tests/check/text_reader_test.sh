@@ -9,7 +9,7 @@ if ! command -v python3 >/dev/null 2>&1; then
 	echo "skip - texts, read a second time: there is no python3"
 	exit 0
 fi
-sizes=6 count=40
+sizes=4,6 count=40
 [ "${2:-}" != --long ] || { sizes=2,3,4,5,8,9,16,70 && count=3000; }
 status=0
 for how in "" "--random $count 1"; do
