@@ -335,7 +335,8 @@ static int check_words(const struct command *c)
 			return options_error("'%s' is a command%s", word,
 					     compiles ? "; put it first" : "; give one at a time");
 		if (i == 0 && compiles &&
-		    (c->files.n > 1 || options_is_meant(word, action_names, ACTIONS)))
+		    (c->files.n > 1 || !c->options.output ||
+		     options_is_meant(word, action_names, ACTIONS)))
 			return options_unknown("unknown command", word, action_names, ACTIONS);
 	}
 	return -1;

@@ -153,6 +153,7 @@ static void print_sizes(struct session *s, struct ctx *c, const struct program *
 	const bool path = o->verbose && o->view.format == FORMAT_TEXT && !o->contest;
 	const bool call = session_draws(o);
 
+	ticker_close(&s->ticker);
 	if (!call)
 		session_head(s, &r);
 	do {
@@ -165,10 +166,14 @@ static void print_sizes(struct session *s, struct ctx *c, const struct program *
 			s->status = 2;
 			break;
 		}
+		ticker_tell(&s->ticker,
+			    "%s, N = %u, %" PRIu64 " bytes (of %" PRIu64 " to %" PRIu64 ")",
+			    r.schedule, r.nranks, r.bytes, sizes.least, sizes.most);
 		struct timeline t = { .last = NONE };
 		struct predicted p =
 			simulate(c, sim, (double)r.bytes / blocks, path || call ? &t : NULL);
 
+		ticker_close(&s->ticker);
 		if (!p.over) {
 			diag_add(c->diags, SEV_ERROR, 704, NOWHERE, NO_RANK,
 				 "internal error: a schedule that was checked stands still when it "

@@ -99,7 +99,7 @@ static void resolve_topology(struct resolver *r, struct decl *d)
 	}
 	if (d->ntopology_args >= least && d->ntopology_args <= most)
 		return;
-	const char *form = "", *first = "2", *rest = NULL;
+	const char *form = "", *numbers = "", *defaults = "", *first = "2", *rest = NULL;
 	bool product = multiplies_to_n(def->decl);
 
 	if (d->topology_args && d->topology_args->kind == E_NAME) { /* torus(X) */
@@ -107,26 +107,34 @@ static void resolve_topology(struct resolver *r, struct decl *d)
 		rest = most == 2 ? arena_printf(r->arena, "N / %s", first) : NULL;
 		first = rest ? first : "2";
 	}
-	for (const struct binding *p = def->decl->params; p; p = p->next)
-		form = arena_printf(r->arena, "%s%s%s", form, *form ? ", " : "",
+	for (const struct binding *p = def->decl->params; p; p = p->next) {
+		const char *comma = *form ? ", " : "";
+
+		form = arena_printf(r->arena, "%s%s%s", form, comma,
 				    !product  ? p->name.name
 				    : p->next ? first
 				    : rest    ? rest
 				    : most == 2
 					    ? "N / 2"
 					    : arena_printf(r->arena, "N / %d", 1 << (most - 1)));
-	diag_help(
-		r->d,
-		names_wrong_number(r, "topology ", d->topology_name,
-				   d->ntopology_args < least ? least : most, d->ntopology_args,
-				   def->decl->name.span),
-		product ? "write numbers of which %s is N, such as: on %s%s%s%s"
-		: d->ntopology_args || d->params || d->kind == D_PROC
-			? "write%s: on %s%s%s%s"
-			: "write%s: on %s%s%s%s, with numbers or parameters of the schedule: schedule "
-			  "NAME(P = 2)",
-		product ? lang_expr_text(r->arena, product_of(def->decl->where)) : "",
-		d->topology_name.name, *form ? "(" : "", form, *form ? ")" : "");
+		numbers = arena_printf(r->arena, "%s%s2", numbers, comma);
+		defaults = arena_printf(r->arena, "%s%s%s = 2", defaults, comma, p->name.name);
+	}
+	struct diag *g = names_wrong_number(r, "topology ", d->topology_name,
+					    d->ntopology_args < least ? least : most,
+					    d->ntopology_args, def->decl->name.span);
+	const char *on = d->topology_name.name;
+	if (product)
+		diag_help(r->d, g, "write numbers of which %s is N, such as: on %s(%s)",
+			  lang_expr_text(r->arena, product_of(def->decl->where)), on, form);
+	else if (!*form)
+		diag_help(r->d, g, "write: on %s", on);
+	else if (d->ntopology_args || d->params || d->kind == D_PROC)
+		diag_help(r->d, g, "write: on %s(%s)", on, form);
+	else
+		diag_help(r->d, g,
+			  "write: on %s(%s); or, with parameters, on %s(%s) and schedule NAME(%s)",
+			  on, numbers, on, form, defaults);
 }
 
 /* Defines a name of a topology; a file's own name hides one of a topology of the prelude. */

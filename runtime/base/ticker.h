@@ -66,8 +66,10 @@ __attribute__((format(printf, 2, 3))) static inline void ticker_tell(struct tick
 /** Clears the line. */
 static inline void ticker_close(struct ticker *t)
 {
-	if (t->shown)
-		fputs(TICKER_ERASE, t->to);
+	if (!t->shown)
+		return;
+	fputs(TICKER_ERASE, t->to);
+	fflush(t->to); /* stderr may be buffered, and what follows may go to stdout */
 	t->shown = false;
 }
 

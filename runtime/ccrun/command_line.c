@@ -412,6 +412,8 @@ static int check_tune(const struct options *o)
 		return usage("%s",
 			     "--tune " CCS_TUNING_DEFAULT ": that is the name of the tuning "
 			     "that comes with ccs; a file of that name is ./" CCS_TUNING_DEFAULT);
+	if (!strcmp(o->tune, "-"))
+		return usage("%s", "--tune -: a tuning is kept in a file; one of that name is ./-");
 	if (o->report)
 		return usage("%s", "--tune writes its result to FILE: leave out --json and --csv");
 	if (o->show || o->fill)

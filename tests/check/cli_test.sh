@@ -743,4 +743,34 @@ status "ccrun --transport mpi, without mpirun" 4 "$ccrun" -n 2 "$tmp/ring.so" --
 status "ccrun with empty blocks" 0 "$ccrun" -n 2 "$tmp/ring.so" -b 0 -e 0
 status "ccrun without checks" 0 "$ccrun" -n 2 "$tmp/ring.so" -e 64 -c 0
 says "... does not claim them" "$tmp/out" 'not checked'
+status "ccrun --tune -" 2 "$ccrun" -n 2 --tune - "$tmp/ring.so"
+status "a word that is neither a file nor a command" 2 "$ccc" frob
+says "... is said to be no command" "$tmp/err" "unknown command 'frob'"
+
+# ---- progress: on a terminal, and cleared before anything else is written -----------
+cat >"$tmp/terminal.py" <<'EOT'
+import os, pty, re, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.environ["TERM"] = "xterm"
+    os.execvp(sys.argv[1], sys.argv[1:])
+text = b""
+while True:
+    try: more = os.read(fd, 65536)
+    except OSError: break
+    if not more: break
+    text += more
+os.waitpid(pid, 0)
+sys.stdout.buffer.write(re.sub(rb"\r\x1b\[K[^\r\n]*(?=\r\x1b\[K)", b"", text).replace(b"\r\x1b[K", b"").replace(b"\r\n", b"\n"))
+EOT
+for long in "check -n 2..60 schedules/bruck_allgather.ccs" \
+	    "simulate -n 2048 -b 1K -e 4K --on hgx_h100 $ring"; do
+	# shellcheck disable=SC2086
+	command -v python3 >/dev/null 2>&1 || { echo "skip - a terminal: there is no python3" && break; }
+	# shellcheck disable=SC2086
+	"$ccc" $long >"$tmp/piped" 2>/dev/null
+	# shellcheck disable=SC2086
+	python3 "$tmp/terminal.py" "$ccc" $long >"$tmp/shown"
+	holds "ccc $long: no progress is left on a terminal" cmp "$tmp/piped" "$tmp/shown"
+done
 exit $failed
