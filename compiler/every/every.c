@@ -5,6 +5,7 @@
 #include "compiler/every/every.h"
 
 #include "compiler/every/bits/powers.h"
+#include "lang/lang.h"
 
 #include <stdlib.h>
 
@@ -22,12 +23,23 @@
 static struct every sets_prove(struct ctx *c, const struct instance *in, bool certificate,
 			       struct every_work *w)
 {
-	struct every g = grid_prove(c, in, certificate, w);
+	struct every g = { 0 };
 
+	if (!w->fixed) /* a grid's sizes are any values of parameters */
+		g = grid_prove(c, in, certificate, w);
 	if (g.proved)
 		return g;
 	struct every e = affine_prove(c, in, EVERY_LEAST, certificate, w);
 	return e.proved || !g.why ? e : g;
+}
+
+static struct every switches_join_all(struct ctx *c, const struct instance *in,
+				      struct every_work *w)
+{
+	struct every e = affine_joined(c, in, true, w);
+
+	w->fixed = !e.proved;
+	return e.proved ? e : affine_joined(c, in, false, w);
 }
 
 static bool isl_begin(struct every_work *w)
@@ -54,6 +66,12 @@ static struct every sets_prove(struct ctx *c, const struct instance *in, bool ce
 	(void)in;
 	(void)w;
 	return (struct every){ .why = "ccc was built without isl" };
+}
+
+static struct every switches_join_all(struct ctx *c, const struct instance *in,
+				      struct every_work *w)
+{
+	return sets_prove(c, in, false, w);
 }
 
 static bool isl_begin(struct every_work *w)
@@ -118,14 +136,59 @@ static const char *claim(struct arena *to, const struct decl *schedule, const st
 	return e->and ? arena_printf(to, "%s%s", text, e->and) : text;
 }
 
-struct every every_prove(struct ctx *c, const struct instance *in, bool certificate,
-			 struct every_work *w)
+static struct every prove(struct ctx *c, const struct instance *in, bool certificate,
+			  struct every_work *w)
 {
 	struct every e = sets_prove(c, in, certificate, w);
 
 	if (!e.proved) {
 		struct every p = powers_prove(c, in, EVERY_LEAST, certificate, w);
 		e = p.proved || e.powers ? p : e;
+	}
+	return e;
+}
+
+/* A schedule on a topology with switches that join all ranks: no message lacks a path. So it is first
+ * tried without the topology, for more N; a text that uses the topology's names is not proved so. */
+static struct every prove_joined(struct ctx *c, const struct instance *in, bool certificate,
+				 struct every_work *w)
+{
+	struct decl alone = *in->schedule;
+	struct instance without = *in;
+
+	alone.topology = NULL;
+	without.schedule = &alone;
+	struct every e = prove(c, &without, certificate, w);
+	if (!e.proved)
+		return prove(c, in, certificate, w);
+	if (in->schedule->topology->where) {
+		e.by |= BY_TOPOLOGY;
+		e.some = true;
+		e.certificate = NULL;
+		e.why = "a certificate cannot express the N that a topology with switches admits";
+	}
+	return e;
+}
+
+struct every every_prove(struct ctx *c, const struct instance *in, bool certificate,
+			 struct every_work *w)
+{
+	const struct decl *t = in->schedule->topology;
+	const bool switches = t && lang_has_stmt(t->body, S_SWITCH);
+	struct every e = { 0 };
+
+	w->fixed = false;
+	if (switches)
+		e = switches_join_all(c, in, w);
+	w->joined = e.proved;
+	if (!switches)
+		e = prove(c, in, certificate, w);
+	else if (e.proved)
+		e = prove_joined(c, in, certificate, w);
+	else if (e.line) {
+		e.why = arena_printf(c->arena, "topology %s, line %u: %s", t->name.name, e.line,
+				     e.why);
+		e.line = 0;
 	}
 	e.tried = w->tried;
 	e.of = claim(c->arena, in->schedule, &e);

@@ -25,7 +25,9 @@
  *               values that it reads (an induction along the order), and the final values are those
  *               of the contract
  *
- * Every guess is proved before it is used. Without isl nothing is proved.
+ * A topology with switches is first shown to join all ranks (switches.c, with isl, for all three
+ * methods): then no message lacks a path, and links are not looked at. Every guess is proved before it
+ * is used. Without isl nothing is proved.
  *
  * Not proved of the library: pat_allgather and pat_reduce_scatter. In trip i of their second loop
  * a message goes i & -i ranks ahead. This is not affine in the trips, so last writes that depend on
@@ -86,6 +88,8 @@ struct every_work {
 	uint64_t isl_most;		/* ... of this schedule and the schedules before it */
 	uint64_t letters, letters_most; /* of automata, so far */
 	uint32_t tried;			/* of this schedule, as in struct every */
+	bool joined; /* its topology's switches join all ranks: no message lacks a path */
+	bool fixed;  /* ... with the parameters' values, but perhaps not with others */
 };
 
 /** NULL: no memory. To be freed with every_work_free. */

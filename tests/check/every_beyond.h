@@ -4,6 +4,17 @@
 #ifndef CCS_TESTS_CHECK_EVERY_BEYOND_H
 #define CCS_TESTS_CHECK_EVERY_BEYOND_H
 
+/* Every rank sends to every other one through `leaves` switches, which `lines` join. */
+#define SWITCHED(leaves, lines) \
+	"topology two_levels(G = 4) where N % G == 0 {\n  let node = rank / G\n" \
+	"  switch leaf[" leaves "]\n  switch spine\n  link rank -> leaf[node]\n" lines "}\n" \
+	"schedule exchange implements all_to_all(in a[N], out b[N]) on two_levels {\n" \
+	"  copy a[rank] into b[rank]\n  par for d in 1..N {\n" \
+	"    send a[(rank + d) % N] to (rank + d) % N\n" \
+	"    recv b[(rank - d) % N] from (rank - d) % N\n  }\n}\n"
+#define TO_RANK "  link leaf[node] -> rank\n"
+#define BY_SPINE "  link leaf[node] -> spine\n  link spine -> leaf[node]\n"
+
 /* Texts that are right for small N, and what shows that they are wrong; or for their own X, so
  * that nothing may be said of every X. */
 static const struct {
@@ -84,6 +95,26 @@ static const struct {
 		    "  where ispow2(N)\n{\n  scratch t[1]\n  for k in 0..ilog2(N) {\n"
 		    "    step {\n      send data to rank ^ (1 << k)\n"
 		    "      recv t from rank ^ (1 << k)\n    }\n    reduce t into data\n  }\n}\n" },
+	/* a path that is missing, through switches; a node that is none; a number of switches; an assert */
+	{ "-n 128", SWITCHED("N / G", TO_RANK "  if N < 100 {\n" BY_SPINE "  }\n") },
+	{ "-n 128", SWITCHED("N / G", BY_SPINE "  if rank < 88 {\n" TO_RANK "  }\n") },
+	{ "-n 128", SWITCHED("N / G", TO_RANK "  link leaf[node] -> spine\n"
+					      "  if node < 25 { link spine -> leaf[node] }\n") },
+	{ "-n 128", SWITCHED("N > 100 ? N / G - 1 : N / G", TO_RANK BY_SPINE) },
+	{ "-n 128", SWITCHED("N / G", TO_RANK BY_SPINE
+			     "  for i in 0..N - 100 { link spine -> rank + N }\n") },
+	{ "-n 128", SWITCHED("N / G", TO_RANK BY_SPINE "  switch far[100 - N]\n") },
+	{ "-n 128", SWITCHED("N / G", TO_RANK BY_SPINE "  assert N < 100, \"few\"\n") },
+	/* ... of a topology whose switches join all ranks for its own G alone */
+	{ "-n 64 -D G=32",
+	  "import \"ring_allreduce.ccs\"\nimport \"ring_reduce_scatter.ccs\"\n"
+	  "import \"ring_allgather.ccs\"\ntopology star(G) {\n  switch hub\n  link rank -> hub\n"
+	  "  if G < 20 { link hub -> rank }\n}\nschedule two_rings(G = 4)\n"
+	  "  implements allreduce(inout data[N])\n  on star(G)\n  where G > 0 && N % G == 0\n{\n"
+	  "  let M = N / G\n  let g = rank % G\n"
+	  "  within group(rank - g, G) { ring_reduce_parts(data) }\n"
+	  "  within group(g, M, G) { ring_allreduce(data[g * M .. (g + 1) * M]) }\n"
+	  "  within group(rank - g, G) { ring_gather_parts(data) }\n}\n" },
 	/* a table's entries are those of where its let stands, in groups too */
 	{ "-n 128",
 	  "schedule table_in_group\n"

@@ -90,13 +90,50 @@ static bool all_tried(const struct forms *f, uint32_t tried)
 	return none;
 }
 
+/* Why nothing is proved, in the caller's arena. */
+static void give_reason(struct arena *to, const struct forms *f, struct every *e)
+{
+	const char *why = isl_ctx_last_error(f->isl) == isl_error_quota ? "it takes too long"
+			  : f->why					? f->why
+									: "isl cannot handle it";
+
+	e->why = arena_printf(to, "%s", why);
+	e->line = f->line;
+	e->powers = f->powers;
+}
+
+struct every affine_joined(struct ctx *c, const struct instance *in, bool any,
+			   struct every_work *work)
+{
+	struct arena arena; /* as below */
+	struct forms f = { .arena = &arena,
+			   .sources = c->sources,
+			   .in = in,
+			   .isl = work->isl,
+			   .least = EVERY_LEAST,
+			   .any = any };
+	struct every e = { 0 };
+
+	arena_init(&arena, NULL, NULL);
+	isl_ctx_reset_error(f.isl);
+	e.proved = forms_joined(&f) && isl_ctx_last_error(f.isl) == isl_error_none;
+	if (!e.proved)
+		give_reason(c->arena, &f, &e);
+	forms_free(&f);
+	arena_free(&arena);
+	return e;
+}
+
 struct every affine_prove(struct ctx *c, const struct instance *in, uint32_t least,
 			  bool certificate, struct every_work *work)
 {
 	struct arena arena; /* without a limit, as running out would leak isl's memory */
-	struct forms f = {
-		.arena = &arena, .sources = c->sources, .in = in, .isl = work->isl, .least = least
-	};
+	struct forms f = { .arena = &arena,
+			   .sources = c->sources,
+			   .in = in,
+			   .isl = work->isl,
+			   .least = least,
+			   .joined = work->joined };
 	struct affine_proof p = { 0 };
 	struct every e = { 0 };
 
@@ -107,9 +144,6 @@ struct every affine_prove(struct ctx *c, const struct instance *in, uint32_t lea
 	e.proved = ok && isl_ctx_last_error(f.isl) == isl_error_none;
 	bool tried = !e.proved && least == EVERY_LEAST &&
 		     isl_ctx_last_error(f.isl) == isl_error_none && all_tried(&f, work->tried);
-	const char *why = isl_ctx_last_error(f.isl) == isl_error_quota ? "it takes too long"
-			  : f.why				       ? f.why
-								       : "isl cannot handle it";
 	e.by = f.some;
 	e.some = f.some != 0;
 	if (e.proved)
@@ -128,15 +162,12 @@ struct every affine_prove(struct ctx *c, const struct instance *in, uint32_t lea
 		e.certificate = text ? arena_printf(c->arena, "%s\n", text) : NULL;
 		free(text);
 	}
+	if (tried)
+		e.proved = e.some = true;
+	else if (!e.proved)
+		give_reason(c->arena, &f, &e);
 	affine_proof_free(&f, &p);
 	forms_free(&f);
-	if (tried) {
-		e.proved = e.some = true;
-	} else if (!e.proved) {
-		e.why = arena_printf(c->arena, "%s", why);
-		e.line = f.line;
-		e.powers = f.powers;
-	}
 	arena_free(&arena);
 	return e;
 }

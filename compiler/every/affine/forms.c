@@ -251,10 +251,7 @@ static bool link(struct walk *w, const struct stmt *s)
 	isl_map *a = isl_map_from_pw_aff(isl_pw_aff_intersect_domain(from, isl_set_copy(d)));
 	isl_map *b = isl_map_from_pw_aff(isl_pw_aff_intersect_domain(to, d));
 	isl_set *pairs = isl_map_range(isl_map_flat_range_product(a, b));
-	if (w->link_pairs)
-		w->link_pairs = isl_set_union(w->link_pairs, pairs);
-	else
-		isl_set_free(pairs);
+	w->link_pairs = isl_set_union(w->link_pairs, pairs);
 	return true;
 }
 
@@ -390,8 +387,8 @@ static bool statement(struct walk *w, const struct stmt *s)
 	case S_COST: return true;
 	case S_SCRATCH: return forms_scratch(w, s);
 	case S_BLOCK: return list(w, s->body);
-	case S_LINK: return link(w, s);
-	case S_SWITCH: return walk_fail(w, s->span, "a topology with switches");
+	case S_LINK: return w->link_pairs ? link(w, s) : switches_link(w, s);
+	case S_SWITCH: return switches_made(w, s);
 	}
 	return false;
 }

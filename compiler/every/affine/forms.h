@@ -68,6 +68,8 @@ struct forms {
 	uint32_t dims;	  /* numbers of a point */
 	bool root;	  /* the root is a parameter */
 	uint32_t least;	  /* N from here on */
+	bool joined;	  /* the topology's switches join all ranks: its links are not looked at */
+	bool any;	  /* parameters but the root have no value: what holds, holds for any */
 	bool part;	  /* a part of a schedule: all of buffer 0 counts, there is no contract */
 	isl_set *context; /* all points with possible N, root and rank */
 	unsigned some;	  /* some N or roots are excluded: BY_WHERE, BY_TOPOLOGY */
@@ -127,6 +129,7 @@ struct walk {
 	uint32_t nplace;
 	bool waved;	     /* in a step */
 	isl_set *link_pairs; /* in a topology: the links so far */
+	isl_map *joints;     /* ... with switches (switches.c): from node to node */
 };
 
 /** Notes why there is no proof, if it is the first reason. */
@@ -159,6 +162,8 @@ isl_pw_aff *forms_param(struct forms *f, uint32_t param);
 
 /** Makes all forms of f->in. False: f->why. */
 bool forms_make(struct forms *f);
+/** Whether its topology's switches join all ranks (switches.c). False: f->why. */
+bool forms_joined(struct forms *f);
 /** Begins a walk over all possible points, for the text of the whole; and ends it. */
 struct walk forms_begin(struct forms *f);
 void forms_end(struct walk *w);
@@ -191,6 +196,14 @@ void forms_free_chunks(struct chunks *c);
 void forms_free_view(struct bound *b);
 /** The chunks of a reference on walk->domain; false: f->why. */
 bool forms_chunks(struct walk *w, const struct ref *r, struct chunks *to);
+
+/* ---- switches.c ---- */
+/** Adds a link of a topology with switches; checks a switch. */
+bool switches_link(struct walk *w, const struct stmt *s);
+bool switches_made(struct walk *w, const struct stmt *s);
+/** Whether the links so far are a path from each rank to each other one; else notes why. */
+bool switches_join(struct walk *w, const struct decl *topology);
+
 /** The smallest admitted N from `least` to `most`; returns their number, at most n. */
 uint32_t forms_small(struct forms *f, uint32_t *to, uint32_t n, uint32_t least, uint32_t most);
 void forms_free(struct forms *f);

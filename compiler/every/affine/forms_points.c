@@ -46,6 +46,7 @@ void forms_end(struct walk *w)
 	isl_pw_aff_free(w->here.stride);
 	isl_pw_aff_free(w->channel);
 	isl_set_free(w->domain);
+	isl_map_free(w->joints);
 }
 
 void forms_fail(struct forms *f, struct span at, const char *fmt, ...)

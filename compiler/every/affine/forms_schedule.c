@@ -52,6 +52,8 @@ static bool parameters(struct walk *w)
 		isl_pw_aff *v = NULL;
 		if (f->root && b->sym == in->root_param)
 			v = forms_param(f, 1);
+		else if (f->any)
+			continue;
 		else if (given(in, b, &n))
 			v = forms_constant(f, n);
 		else if (b->value)
@@ -208,7 +210,7 @@ static bool buffers(struct walk *w)
 /* Walks the topology's text: its asserts, and the pairs (rank, target) of its links. */
 static bool links(struct walk *w, const struct decl *t)
 {
-	if (!t)
+	if (!t || w->f->joined)
 		return true;
 	isl_space *pair = isl_space_copy(w->f->space);
 	pair = isl_space_drop_dims(pair, isl_dim_set, 2, w->f->dims - 2);
@@ -248,6 +250,23 @@ static isl_set *possible(struct forms *f)
 	return s;
 }
 
+/* A `where` that is not affine is left out: what holds for more N and ranks holds for these. */
+static bool joined(struct walk *w)
+{
+	struct forms *f = w->f;
+	const struct decl *d = f->in->schedule, *t = d->topology;
+
+	if (!parameters(w))
+		return false;
+	if (!admit(w, d))
+		f->why = NULL;
+	if (!forms_topology(w, d))
+		return false;
+	if (!admit(w, t))
+		f->why = NULL;
+	return forms_names(w, t) && forms_walk(w, t->body) && switches_join(w, t);
+}
+
 static bool make(struct walk *w)
 {
 	const struct decl *d = w->f->in->schedule, *t = d->topology;
@@ -260,7 +279,8 @@ static bool make(struct walk *w)
 	       forms_walk(w, d->body);
 }
 
-bool forms_make(struct forms *f)
+/* Runs `run` over all possible points. */
+static bool walk_all(struct forms *f, bool (*run)(struct walk *))
 {
 	const struct decl *d = f->in->schedule;
 	uint32_t depth = nest(d->body, 0),
@@ -278,9 +298,19 @@ bool forms_make(struct forms *f)
 	f->context = possible(f);
 	f->bound = ARENA_ARRAY(f->arena, struct bound, f->in->module->nsymbols);
 	struct walk w = forms_begin(f);
-	bool ok = make(&w);
+	bool ok = run(&w);
 	forms_end(&w);
 	return ok;
+}
+
+bool forms_make(struct forms *f)
+{
+	return walk_all(f, make);
+}
+
+bool forms_joined(struct forms *f)
+{
+	return walk_all(f, joined);
 }
 
 uint32_t forms_small(struct forms *f, uint32_t *to, uint32_t n, uint32_t least, uint32_t most)

@@ -186,6 +186,10 @@ struct affine_proof {
 /** Makes a proof. False: f->why. In both cases *p must be freed, before f. */
 bool affine_proof_make(struct forms *f, uint32_t slots, struct affine_proof *p);
 void affine_proof_free(const struct forms *f, struct affine_proof *p);
+/** Whether the switches of in->schedule's topology join all ranks for every N; `any`: and for any values of
+ *  the schedule's parameters. Out: `proved`, or `why`. */
+struct every affine_joined(struct ctx *c, const struct instance *in, bool any,
+			   struct every_work *work);
 /** Proves a schedule for every N >= `least` and every root. Returns as every_prove, but without
  *  `of`. */
 struct every affine_prove(struct ctx *c, const struct instance *in, uint32_t least,

@@ -183,6 +183,7 @@ struct power_forms {
 	uint32_t nlevels, caplevels;
 	uint32_t waves;	 /* of steps */
 	bool rendezvous; /* there are 0 slots: a send waits for its receive */
+	bool joined;	 /* the topology's switches join all ranks: its links are not looked at */
 	bool trees;	 /* some loops are over the levels of a tree */
 	bool pars;	 /* the text has a par, or a channel */
 	struct induction *inductions;

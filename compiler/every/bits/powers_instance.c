@@ -69,7 +69,7 @@ static bool topology(struct power_walk *w, const struct decl *d)
 	w->to = &none;
 	if (!power_list(w, t->body))
 		return false;
-	w->f->links = lang_has_stmt(t->body, S_LINK) ? w->link_pairs : NULL;
+	w->f->links = lang_has_stmt(t->body, S_LINK) && !w->f->joined ? w->link_pairs : NULL;
 	return true;
 }
 

@@ -253,6 +253,7 @@ static struct power_forms begin(struct ctx *c, const struct instance *in, struct
 		.in = in,
 		.least = needs->least,
 		.rendezvous = c->slots == 0,
+		.joined = needs->joined,
 		.root = in->root_param != NULL,
 		.reversed = needs->asks_reversed,
 		.bounded = needs->asks_bound,
@@ -286,6 +287,7 @@ struct every powers_prove(struct ctx *c, const struct instance *in, uint32_t lea
 	arena_init(&arena, NULL, NULL);
 	struct power_forms f = { .arena = &arena,
 				 .least = least,
+				 .joined = work->joined,
 				 .d = { .work = work->letters, .most = work->letters_most } };
 	do {
 		f = begin(c, in, &arena, &f);

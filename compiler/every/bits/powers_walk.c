@@ -675,8 +675,8 @@ static bool statement(struct power_walk *w, const struct stmt *s)
 	case S_COST: return true;
 	case S_SCRATCH: return power_add_buffer(w, s->buffer);
 	case S_BLOCK: return power_list(w, s->body);
-	case S_LINK: return link(w, s);
-	case S_SWITCH: return power_fail(w->f, s->span, "a topology with switches");
+	case S_LINK: return w->f->joined || link(w, s);
+	case S_SWITCH: return true; /* they join all ranks: every.c */
 	case S_PAR: return par(w, s);
 	case S_CHANNEL: return channel(w, s);
 	case S_CALL: return call(w, s);

@@ -135,10 +135,10 @@ static bool topology(struct grid_run *r, const struct decl *d)
 	}
 	if (t->where && !grid_holds(g, t->where))
 		return false;
-	if (lang_has_stmt(t->body, S_LINK))
+	if (lang_has_stmt(t->body, S_LINK) && !g->work->joined)
 		return (r->links = grid_links(g, t)) != NULL;
 	for (const struct stmt *s = t->body; s; s = s->next)
-		if (!grid_let(g, s))
+		if ((s->kind == S_LET || !g->work->joined) && !grid_let(g, s))
 			return false;
 	return true;
 }

@@ -307,8 +307,6 @@ bool grid_let(struct grid *g, const struct stmt *s)
 
 	if (s->kind == S_FN || s->kind == S_COST)
 		return true;
-	if (s->kind == S_SWITCH)
-		return grid_fail(g, s->span, "a topology with switches");
 	if (s->kind != S_LET)
 		return grid_fail(g, s->span, "a statement next to procs in groups");
 	if (s->e->kind == E_TABLE) { /* entries must have values, even if unused */
