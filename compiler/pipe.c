@@ -49,12 +49,12 @@ static bool is_action(struct session *s)
 static void draw(struct session *s, struct ctx *c, const struct pipe *p, const struct pipe_times *t,
 		 enum pipe_streams streams, const char *of)
 {
-	const char *why;
+	const char *why = pipe_draw(c, p, t, streams, of, &s->o->view, s->out.stream);
 
-	if (!pipe_draw(c, p, t, streams, of, &s->o->view, s->out.stream, &why)) {
-		diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s", why);
-		s->status = 2;
-	}
+	if (!why)
+		return;
+	diag_add(&s->diags, SEV_ERROR, 702, NOWHERE, NO_RANK, "%s", why);
+	s->status = 2;
 }
 
 static void explain_it(struct session *s, struct ctx *c, const struct pipe *p,
@@ -65,8 +65,8 @@ static void explain_it(struct session *s, struct ctx *c, const struct pipe *p,
 	draw(s, c, p, &t, streams, NULL);
 }
 
-static void draw_call(struct session *s, struct ctx *c, const struct pipe *p, struct pipe_times *t,
-		      const struct cost_row *r)
+static void draw_call(struct session *s, struct ctx *c, const struct pipe *p,
+		      const struct pipe_times *t, const struct cost_row *r)
 {
 	const char *size =
 		!*r->machine
@@ -74,11 +74,6 @@ static void draw_call(struct session *s, struct ctx *c, const struct pipe *p, st
 			: arena_printf(c->arena, "%" PRIu64 " bytes a message on %s: ", r->bytes,
 				       r->machine);
 
-	for (uint32_t i = 0; i < p->n; i++) {
-		t->start[i] *= 1e6;
-		t->end[i] *= 1e6;
-	}
-	t->length *= 1e6;
 	draw(s, c, p, t, s->o->streams,
 	     arena_printf(c->arena, "%s%.2f us, %s", size, r->us, r->limit));
 }
@@ -88,7 +83,8 @@ static void simulate_sizes(struct session *s, struct ctx *c, const struct pipe *
 {
 	const struct options *o = s->o;
 	const struct sizes sizes = session_sizes(o);
-	struct pipe_cost cost = { .machine = o->on ? session_make_machine(s, c, NULL, p->nranks)
+	struct pipe_cost cost = { .units = 1e6,
+				  .machine = o->on ? session_make_machine(s, c, NULL, p->nranks)
 						   : NULL };
 	struct cost_row r = { .file = o->file,
 			      .contract = "pipeline",
@@ -102,8 +98,7 @@ static void simulate_sizes(struct session *s, struct ctx *c, const struct pipe *
 
 	if (o->on && !cost.machine)
 		return;
-	for (int k = PIPE_F; k <= PIPE_W; k++)
-		cost.work[k] = o->work[k] * 1e-6;
+	memcpy(cost.work, o->work, sizeof(cost.work));
 	if (!session_draws(o))
 		session_head(s, &r);
 	do {
@@ -114,9 +109,9 @@ static void simulate_sizes(struct session *s, struct ctx *c, const struct pipe *
 			return;
 		}
 		r.us = t.predicted.seconds * 1e6;
-		r.bound_us = t.most * 1e6;
+		r.bound_us = t.most;
 		r.limit = arena_printf(
-			c->arena, "idle %.1f %%; %s", 100 * pipe_idle(&t),
+			c->arena, "idle %.1f %%; %s", 100 * t.idle,
 			session_limit(c->arena, cost.machine, &t.predicted, "computations"));
 		if (!session_draws(o))
 			session_row(s, &r);

@@ -103,7 +103,7 @@ struct predicted {
 struct timeline {
 	struct op_time { /* by their starts */
 		uint32_t task, row, tile;
-		double start, end; /* s: its wave has started; it has finished */
+		double start, end; /* s: its wave has started; it has finished, below 0: never */
 		double bytes;
 	} *ops;
 	uint32_t nops, capops;

@@ -280,7 +280,7 @@ static void note_op(struct timing *r, uint32_t task, uint32_t row, uint32_t tile
 				  .tile = tile,
 				  .bytes = bytes,
 				  .start = seconds(r, r->now),
-				  .end = seconds(r, r->now) };
+				  .end = -1 };
 }
 
 static void note_end(struct timing *r, uint32_t op, int64_t at)

@@ -25,14 +25,6 @@ struct chart {
 	struct time_chart at;
 };
 
-/* "1F1B: 4 ranks, 4 stages, 8 microbatches" */
-static const char *title_of(const struct chart *x)
-{
-	struct arena *a = x->c->scratch;
-
-	return arena_printf(a, "%s: %s", x->p->name, pipe_sizes(a, x->p));
-}
-
 static const char *run_of(const struct chart *x)
 {
 	const struct pipe_times *t = x->t;
@@ -47,27 +39,13 @@ static const char *run_of(const struct chart *x)
 	if (x->of)
 		return arena_printf(a, "%s, %s", how, x->of);
 	return arena_printf(a, "%s: %.0f units (F, I, W one, B two), idle %.1f %%, at most %s held",
-			    how, t->length, 100 * pipe_idle(t),
-			    arena_count(a, t->held, "activation"));
-}
-
-/* The next action from row `from` on at which the rank stands: of each queue the first that has not
- * ended. NONE: there is none. */
-static uint32_t next_stuck(const struct chart *x, uint32_t rank, uint32_t from)
-{
-	bool alone = x->streams == STREAMS_NONE;
-
-	for (; from < x->p->first[rank + 1]; from++)
-		if (x->t->end[from] < 0 &&
-		    (x->t->start[from] >= 0 || alone || pipe_waits(x->p->v[from].kind)))
-			return from;
-	return NONE;
+			    how, t->length, 100 * t->idle, arena_count(a, t->held, "activation"));
 }
 
 /* A computation. */
 static bool has_run(const struct chart *x, uint32_t i)
 {
-	return pipe_computes(x->p->v[i].kind) && x->t->end[i] >= 0;
+	return x->p->v[i].does & PIPE_COMPUTES && x->t->end[i] >= 0;
 }
 
 /* ---- text -------------------------------------------------------------------------------------- */
@@ -79,7 +57,7 @@ static void print_grid(const struct chart *x, FILE *out)
 	int column = 10, blanks;
 
 	for (uint32_t i = 0; i < p->n; i++)
-		if (pipe_computes(p->v[i].kind) && (int)strlen(p->v[i].name) + 2 > column)
+		if (p->v[i].does & PIPE_COMPUTES && (int)strlen(p->v[i].name) + 2 > column)
 			column = (int)strlen(p->v[i].name) + 2;
 	fprintf(out, "%-7s", "time");
 	for (uint32_t r = 0; r < p->nranks; r++) {
@@ -101,28 +79,41 @@ static void print_grid(const struct chart *x, FILE *out)
 				continue;
 			}
 			fprintf(out, "%*s%-*s", blanks, "", column,
-				x->t->start[at[r]] == now ? p->v[at[r]].name : "|");
+				x->t->start[at[r]] > now - 1.0 ? p->v[at[r]].name : "|");
 			blanks = 0;
 		}
 	}
 	fputs("\n\n", out);
 }
 
+/* The actions at which a rank stands: messages that have started and not ended, and of its computations and waits the
+ * first that has not ended, unless it waits for such a message. */
+static void print_stuck(const struct chart *x, uint32_t rank, FILE *out)
+{
+	bool stands = false;
+
+	for (uint32_t i = x->p->first[rank]; i < x->p->first[rank + 1]; i++) {
+		const struct pipe_action *a = &x->p->v[i];
+		bool waits = a->does & PIPE_WAITS, message = a->does & PIPE_MESSAGE;
+		if (x->t->end[waits ? x->p->takes[i].input : i] >= 0 || (!message && stands))
+			continue;
+		stands |= !message;
+		struct place at = source_place(x->c->sources, a->span.lo);
+		if (message ? x->t->start[i] >= 0 : waits || x->streams == STREAMS_NONE)
+			fprintf(out, "rank %u stands at %s (line %u, column %u)\n", rank, a->name,
+				at.line, at.column);
+	}
+}
+
 static void print_text(void *arg, FILE *out)
 {
 	const struct chart *x = arg;
-	const struct pipe *p = x->p;
 
-	fprintf(out, "%s\n%s\n\n", title_of(x), run_of(x));
+	fprintf(out, "%s\n%s\n\n", x->at.title, x->at.about);
 	print_grid(x, out);
-	for (uint32_t r = 0; r < p->nranks && !x->t->finishes; r++)
-		for (uint32_t i = next_stuck(x, r, p->first[r]); i != NONE;
-		     i = x->streams == STREAMS_NONE ? NONE : next_stuck(x, r, i + 1)) {
-			struct place at = source_place(x->c->sources, p->v[i].span.lo);
-			if (x->at.lanes[r].shown)
-				fprintf(out, "rank %u stands at %s (line %u, column %u)\n", r,
-					p->v[i].name, at.line, at.column);
-		}
+	for (uint32_t r = 0; r < x->p->nranks && !x->t->finishes; r++)
+		if (x->at.lanes[r].shown)
+			print_stuck(x, r, out);
 }
 
 /* ---- picture ------------------------------------------------------------------------------------- */
@@ -156,8 +147,8 @@ static void draw_action(struct chart *x, uint32_t i)
 static void draw_message(struct chart *x, uint32_t i)
 {
 	const struct pipe_action *a = &x->p->v[i];
-	uint32_t to = pipe_peer(x->p, a);
-	uint32_t taker = pipe_result(x->p, pipe_back(a->kind), pipe_peer_stage(a), a->mb);
+	uint32_t stage = pipe_peer_stage(a), to = x->p->rank_of[stage];
+	uint32_t taker = pipe_result(x->p, a->does & PIPE_BACK, stage, a->mb);
 
 	if (taker != NONE && x->t->start[taker] >= 0)
 		time_chart_message(
@@ -173,9 +164,10 @@ static void draw_message(struct chart *x, uint32_t i)
 static void draw_stuck(struct chart *x)
 {
 	double edge = time_chart_x(&x->at, x->t->length) + 14;
-	struct greedy run = x->t->run;
+	struct greedy run;
 	struct graph g;
 
+	deadlock_run_far(&run, x->c, x->t->program);
 	graph_init(&g, &run);
 	if (!graph_find_cycle(&g))
 		return;
@@ -214,7 +206,7 @@ static void print_svg(void *arg, FILE *out)
 	time_chart_begin(&x->at, x->t->finishes ? 24 : 160);
 	for (uint32_t i = 0; i < p->n; i++) {
 		has[p->v[i].kind] = true;
-		if (pipe_sends(p->v[i].kind) && x->t->end[i] >= 0)
+		if (p->v[i].does & PIPE_SENDS && x->t->end[i] >= 0)
 			draw_message(x, i);
 	}
 	for (uint32_t i = 0; i < p->n; i++)
@@ -232,35 +224,32 @@ static void print_svg(void *arg, FILE *out)
 		"numbers are microbatches; a rank's later stages are paler; lines are messages");
 }
 
-bool pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
-	       enum pipe_streams streams, const char *of, const struct shown *view, FILE *out,
-	       const char **why)
+const char *pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
+		      enum pipe_streams streams, const char *of, const struct shown *view,
+		      FILE *out)
 {
 	struct chart x = { .c = c, .p = p, .t = t, .streams = streams, .of = of };
 	uint64_t drawn = of ? 0 : (uint64_t)t->length;
 
 	time_chart_open(&x.at, c, p->nranks, &view->ranks);
-	x.at.title = title_of(&x);
+	x.at.title = arena_printf(c->scratch, "%s: %s", p->name, pipe_sizes(c->scratch, p));
 	x.at.about = run_of(&x);
 	for (uint32_t r = 0; r < p->nranks; r++)
 		drawn += x.at.lanes[r].shown ? p->first[r + 1] - p->first[r] : 0;
-	*why = NULL;
 	if (!x.at.nlanes)
-		*why = arena_printf(c->arena, "--rank: the pipeline has %s, from 0 on",
+		return arena_printf(c->arena, "--rank: the pipeline has %s, from 0 on",
 				    arena_count(c->arena, p->nranks, "rank"));
-	else if (view->nchunks || view->steps.n)
-		*why = "--chunk and --step are for schedules; a pipeline has --rank";
-	else if (view->format == FORMAT_JSON)
-		*why = "a pipeline is drawn as text, svg and html; `ccc check "
+	if (view->nchunks || view->steps.n)
+		return "--chunk and --step are for schedules; a pipeline has --rank";
+	if (view->format == FORMAT_JSON)
+		return "a pipeline is drawn as text, svg and html; `ccc check "
 		       "--diagnostics-format=json` has its verdict";
-	else if (view->format != FORMAT_TEXT && drawn > MOST_DRAWN)
-		*why = arena_printf(
+	if (view->format != FORMAT_TEXT && drawn > MOST_DRAWN)
+		return arena_printf(
 			c->arena,
 			"the picture would have more than %u actions; --rank shows some "
 			"ranks, and --format=text draws more",
 			MOST_DRAWN);
-	if (*why)
-		return false;
 	time_chart_print(&x.at, view->format, print_svg, print_text, &x, out);
-	return true;
+	return NULL;
 }

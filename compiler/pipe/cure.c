@@ -71,10 +71,8 @@ static uint64_t try_text(struct curing *x, const struct edit *e, struct greedy *
 		return 0;
 	x->work += p.n;
 	pipe_index(x->c.scratch, &p);
-	if (!pipe_ordered(&x->c, &p) || pipe_swapped(&x->c, &p, x->streams, false) > x->swapped)
-		return 0;
 	struct program *prog = pipe_program(&x->c, &p, x->streams);
-	if (!match(&x->c, prog))
+	if (!pipe_ordered(&x->c, &p) || pipe_swapped(&x->c, &p, prog, false) > x->swapped)
 		return 0;
 	deadlock_run_far(r, &x->c, prog);
 	if (r->finished == prog->ntasks)
@@ -100,15 +98,15 @@ static void propose(struct edits *to, enum edit_kind kind, uint32_t what, uint32
 /* A rank stands at row `at`, and has to come to row `need`. */
 static void propose_for(struct edits *to, const struct pipe *p, uint32_t at, uint32_t need)
 {
-	enum pipe_kind stands = p->v[at].kind, needed = p->v[need].kind;
+	unsigned stands = p->v[at].does, needed = p->v[need].does;
 
 	if (at >= need)
 		return;
-	if (pipe_receives(needed) || pipe_computes(needed))
+	if (needed & (PIPE_RECEIVES | PIPE_COMPUTES))
 		propose(to, MOVE_BEFORE, need, at);
-	if (pipe_receives(stands))
+	if (stands & PIPE_RECEIVES)
 		propose(to, MOVE_BEHIND, at, need);
-	if ((pipe_sends(stands) || pipe_receives(stands)) && !pipe_computes(needed))
+	if (stands & PIPE_MESSAGE && !(needed & PIPE_COMPUTES))
 		propose(to, BATCH, need, at);
 }
 
@@ -178,7 +176,7 @@ void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, s
 	x.c.diags = &x.none;
 	x.c.arena = c->scratch;
 	x.p->v = arena_copy(c->arena, p->v, p->n * sizeof(*p->v));
-	x.swapped = pipe_swapped(&x.c, p, streams, false);
+	x.swapped = pipe_swapped(&x.c, p, pipe_program(&x.c, p, streams), false);
 	for (struct edit e; n < MOST_EDITS && far != UINT64_MAX && find_edit(&x, &e, &far); n++) {
 		text = arena_printf(c->arena, "%s%s%s", text, n ? ", " : "",
 				    edit_text(&x, c->arena, &e));

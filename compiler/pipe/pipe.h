@@ -8,7 +8,7 @@
  *   pipe_program.c  actions -> struct program, for one kind of streams
  *   swapped.c       messages that are taken by the receive of another
  *   judge.c         the least slots, the deadlock's report
- *   cure.c          which one edit of the text ends a deadlock
+ *   cure.c          which edits of the text end a deadlock
  *   pipe_times.c    when each action runs: of a picture, and of the table
  *   chart.c         the picture: ranks over time
  *   pipe_report.c   the verdict, as text or JSON; rows of the table
@@ -38,7 +38,7 @@
 #define LIMIT_STAGE 65535u
 #define LIMIT_MICROBATCH 1000000u
 
-/* In pairs, of a forward and a backward, but for I and W: PIPE_SEND_F + back. */
+/* From SEND_F on in pairs, of a forward and a backward: PIPE_SEND_F + back. */
 enum pipe_kind {
 	PIPE_F,
 	PIPE_B, /* the whole backward */
@@ -58,6 +58,20 @@ enum pipe_kind {
 	PIPE_KINDS
 };
 
+/* What a kind of action does: bits. */
+enum {
+	PIPE_COMPUTES = 1,
+	PIPE_SENDS = 2,
+	PIPE_RECEIVES = 4,
+	PIPE_MESSAGE = PIPE_SENDS | PIPE_RECEIVES,
+	PIPE_WAITS = 8, /* for a send */
+	PIPE_BACK = 16	/* of a backward */
+};
+extern const struct pipe_word {
+	const char *name;
+	uint8_t does;
+} pipe_words[PIPE_KINDS];
+
 /* Of a program: no queues of communications. A computation waits for the one that makes its input. */
 #define STREAMS_NONE NSTREAMS
 
@@ -70,8 +84,16 @@ struct pipe_action {
 	uint32_t stage, mb; /* NONE: it has no microbatch */
 	uint16_t rank;
 	uint8_t kind;  /* enum pipe_kind */
+	uint8_t does;  /* of pipe_words */
 	uint8_t group; /* enum pipe_group: the bracket that it is in */
 	bool joined;   /* in the bracket of the action before it */
+};
+
+/* Rows or NONE: the action of its rank with what an action takes: of a send the computation, of a
+ * WAIT_SEND the send, of a computation the receive, or the computation that makes its input; and the
+ * computation of another rank that makes it. */
+struct pipe_takes {
+	uint32_t input, far;
 };
 
 struct pipe {
@@ -82,52 +104,40 @@ struct pipe {
 	uint32_t *first; /* [nranks + 1]: rows of v */
 	uint32_t capranks;
 	uint32_t *rank_of; /* [nstages] */
-	uint32_t *at;	   /* [PIPE_NAMED][nstages][nmbs]: row of v, or NONE */
-	bool backward;	   /* it has some */
-	bool messages;	   /* it has some, as it was read */
-	bool waits;	   /* for sends: it has some */
+	uint32_t *at;	   /* [PIPE_NAMED][nstages][nmbs]: row of v, the first one, or NONE */
+	struct pipe_takes *takes; /* [n] */
+	struct site *sites;	  /* [n]: of its programs */
+	bool backward;		  /* it has some */
+	bool messages;		  /* it has some, as it was read */
+	bool waits;		  /* for sends: it has some */
 };
 
-static inline bool pipe_computes(enum pipe_kind k)
-{
-	return k <= PIPE_W;
-}
-static inline bool pipe_sends(enum pipe_kind k)
-{
-	return k == PIPE_SEND_F || k == PIPE_SEND_B;
-}
-static inline bool pipe_receives(enum pipe_kind k)
-{
-	return k == PIPE_RECV_F || k == PIPE_RECV_B;
-}
-static inline bool pipe_waits(enum pipe_kind k)
-{
-	return k == PIPE_WAIT_SEND_F || k == PIPE_WAIT_SEND_B;
-}
-
-/* Of a backward: I, RECV_B ... */
-static inline bool pipe_back(enum pipe_kind k)
-{
-	return k == PIPE_I || k % 2 == 1;
-}
-
-/* Row of the action of that kind, stage and microbatch, or NONE. */
-static inline uint32_t *pipe_place(const struct pipe *p, enum pipe_kind k, uint32_t stage,
-				   uint32_t mb)
+/* Where the row of the action of that kind, stage and microbatch is, or NONE. */
+static inline uint32_t *pipe_at(const struct pipe *p, enum pipe_kind k, uint32_t stage, uint32_t mb)
 {
 	return &p->at[((size_t)k * p->nstages + stage) * p->nmbs + mb];
-}
-static inline uint32_t pipe_at(const struct pipe *p, enum pipe_kind k, uint32_t stage, uint32_t mb)
-{
-	return *pipe_place(p, k, stage, mb);
 }
 
 /* Row of the forward; or of the whole backward, or of its first half; or NONE. */
 static inline uint32_t pipe_result(const struct pipe *p, bool back, uint32_t stage, uint32_t mb)
 {
-	uint32_t at = pipe_at(p, back ? PIPE_B : PIPE_F, stage, mb);
+	uint32_t at = *pipe_at(p, back ? PIPE_B : PIPE_F, stage, mb);
 
-	return back && at == NONE ? pipe_at(p, PIPE_I, stage, mb) : at;
+	return back && at == NONE ? *pipe_at(p, PIPE_I, stage, mb) : at;
+}
+
+/* The stage of another rank that takes the results of a stage, or NONE. */
+static inline uint32_t pipe_taker(const struct pipe *p, bool back, uint32_t stage)
+{
+	uint32_t to = back ? stage - 1 : stage + 1;
+
+	return to >= p->nstages || p->rank_of[to] == p->rank_of[stage] ? NONE : to;
+}
+
+/* The stage at the other end of a send's or receive's message. */
+static inline uint32_t pipe_peer_stage(const struct pipe_action *x)
+{
+	return !(x->does & PIPE_BACK) == !(x->does & PIPE_RECEIVES) ? x->stage + 1 : x->stage - 1;
 }
 
 /* Behind the last action of the bracket at row i. */
@@ -141,41 +151,23 @@ static inline uint32_t pipe_bracket_end(const struct pipe *p, uint32_t i)
 /* "2SEND_F1", or "2UNSHARD" where mb is NONE; in the arena. */
 const char *pipe_name(struct arena *a, enum pipe_kind k, uint32_t stage, uint32_t mb);
 
-/* ---- pipe_read.c ---------------------------------------------------------------------------- */
-
 /** Reads a text that is one of c->sources. E0604, with line and column. NULL: it is no such text.
  *  O(bytes). */
 struct pipe *pipe_read(struct ctx *c, struct source *source);
 
 /* ---- pipe_sound.c --------------------------------------------------------------------------- */
 
-/** Fills in rank_of and at; returns whether the text is complete, each action behind those of its rank
- *  that it needs, and its local actions in an order that PyTorch takes. E0605, E0606. O(actions +
- *  stages * microbatches). */
+/** Fills in what pipe_index() does, and rank_of; returns whether the text is complete, each action behind
+ *  those of its rank that it needs, and its local actions in an order that PyTorch takes. E0605, E0606.
+ *  O(actions + stages * microbatches). */
 bool pipe_sound(struct ctx *c, struct pipe *p);
 
-/** Fills in at alone: rows of an edited text. O(actions + stages * microbatches). */
+/** Fills in at, takes and sites; also of an edited text. O(actions + stages * microbatches). */
 void pipe_index(struct arena *a, struct pipe *p);
 
 /** Whether each action of a text that is complete stands behind those of its rank that it needs. Reports
  *  E0605. O(actions). */
 bool pipe_ordered(struct ctx *c, const struct pipe *p);
-
-/** The rank and stage at the other end of a send's or receive's message. */
-uint32_t pipe_peer_stage(const struct pipe_action *x);
-static inline uint32_t pipe_peer(const struct pipe *p, const struct pipe_action *x)
-{
-	return p->rank_of[pipe_peer_stage(x)];
-}
-
-/** Row of the computation with the result that computation i takes, or NONE; the same if it is on
- *  another rank, else NONE. */
-uint32_t pipe_maker(const struct pipe *p, uint32_t i);
-uint32_t pipe_far_maker(const struct pipe *p, uint32_t i);
-
-/** Row of the action of its rank with what action i takes, or NONE: of a send the computation, of a
- *  WAIT_SEND the send, of a computation the receive, or the computation that makes its input. */
-uint32_t pipe_input(const struct pipe *p, uint32_t i);
 
 /* ---- pipe_lower.c --------------------------------------------------------------------------- */
 
@@ -188,11 +180,11 @@ void pipe_print(const struct pipe *p, FILE *out);
 
 /* ---- pipe_program.c ------------------------------------------------------------------------- */
 
-/** The program of a sound text, for one kind of streams or STREAMS_NONE; tasks 0 .. nranks - 1 are the
- *  queues of computations, sites are the actions. All in c->scratch. O(actions). */
+/** The program of a sound text, for one kind of streams or STREAMS_NONE, matched; tasks 0 .. nranks - 1 are
+ *  the queues of computations, sites are the actions. All in c->scratch. O(actions). */
 struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_streams streams);
 
-/* ---- judge.c --------------------------------------------------------------------------- */
+/* ---- judge.c, swapped.c, cure.c ------------------------------------------------------------- */
 
 struct pipe_verdict {
 	const struct pipe *p;
@@ -207,10 +199,8 @@ struct pipe_verdict {
 void pipe_judge(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
 		struct pipe_verdict *v);
 
-/** The number of messages that meet a receive of another name; reports them if `report`. */
-uint32_t pipe_swapped(struct ctx *c, const struct pipe *p, enum pipe_streams streams, bool report);
-
-/* ---- cure.c ---------------------------------------------------------------------------- */
+/** The number of messages of its program that meet a receive of another name; reports them if `report`. */
+uint32_t pipe_swapped(struct ctx *c, const struct pipe *p, struct program *prog, bool report);
 
 /** Adds to `d`, a deadlock at c->slots, the edits that end it, if some that are tried do. O(edits *
  *  actions). */
@@ -220,23 +210,25 @@ void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, s
 
 /* What computations and messages take. */
 struct pipe_cost {
-	double work[PIPE_W + 1]; /* s, or units, by enum pipe_kind */
+	double work[PIPE_W + 1]; /* by enum pipe_kind, in units */
+	double units;		 /* in a second */
 	struct machine *machine; /* NULL: messages take no time */
 	double bytes;		 /* of a message */
 };
 /* F, I and W take one unit, B two; messages none. */
 extern const struct pipe_cost pipe_in_units;
 
+/* In units of the cost. */
 struct pipe_times {
-	double *start, *end; /* [n] by action; below 0: it has not started, not ended */
-	double length;	     /* the last end of a computation */
-	double busy;	     /* of all computations that ended */
-	double most;	     /* of all computations of a rank, the most */
-	uint32_t computing;  /* ranks that compute */
-	uint32_t held;	     /* the most activations that a rank holds at once */
-	uint32_t in_flight;  /* the most messages from a rank to another, sent and not taken */
+	double *start,
+		*end;  /* [n] by action; below 0: it has not started, not ended; of waits always */
+	double length; /* the last end of a computation */
+	double most;   /* of all computations of a rank, the most */
+	double idle;   /* the share of the ranks that compute that is idle */
+	uint32_t held; /* the most activations that a rank holds at once */
+	uint32_t in_flight; /* the most messages from a rank to another, sent and not taken */
 	bool finishes;
-	struct greedy run;
+	struct program *program;
 	struct predicted predicted;
 };
 
@@ -246,20 +238,13 @@ struct pipe_times {
 struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
 			     const struct pipe_cost *cost);
 
-static inline double pipe_idle(const struct pipe_times *t)
-{
-	double all = t->computing * t->length;
-
-	return all > 0 ? 1 - t->busy / all : 0;
-}
-
 /* ---- chart.c, pipe_report.c ------------------------------------------------------------------- */
 
 /** Draws it as text, SVG or a page, with the errors of c->diags. `of`: what its times are, in words, if they are
- *  microseconds; NULL: units. False: it cannot be drawn, *why says why. O(actions). */
-bool pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
-	       enum pipe_streams streams, const char *of, const struct shown *view, FILE *out,
-	       const char **why);
+ *  microseconds; NULL: units. Returns why it cannot be drawn, or NULL. O(actions). */
+const char *pipe_draw(struct ctx *c, const struct pipe *p, const struct pipe_times *t,
+		      enum pipe_streams streams, const char *of, const struct shown *view,
+		      FILE *out);
 
 /** "4 ranks, 4 stages, 8 microbatches" */
 const char *pipe_sizes(struct arena *a, const struct pipe *p);

@@ -21,11 +21,6 @@ struct inward {
 	uint32_t *v, n, cap;
 };
 
-struct lately {
-	uint32_t waited; /* the `last` that it has waited for, or NONE */
-	uint32_t batch;	 /* first row of its last batch, or NONE */
-};
-
 struct making {
 	const struct pipe *p;
 	struct program *to;
@@ -33,25 +28,24 @@ struct making {
 	enum pipe_streams streams;
 	uint32_t *queue;       /* [2][nranks] of the rank that is made, or one before, by peer */
 	struct inward *inward; /* [nranks]: the FIFOs to the rank */
-	uint32_t last;	       /* computation or wait of the rank that is made, or NONE */
-	struct lately *lately; /* by task */
-	uint32_t caplately;
+	int64_t last; /* row of the last computation or wait of the rank that is made, or -1 */
 	uint32_t *task, *end; /* by action: where its operation is; rows up to its wave's end */
 };
 
-static struct op *add(struct making *x, uint32_t task, struct op o)
+static struct op *add(struct making *x, uint32_t task, uint32_t row, struct op o)
 {
 	struct task *t = &x->to->tasks[task];
 
+	o.site = row & 0xffffff;
 	ARENA_PUSH(x->arena, t->ops, t->nops, t->capops) = o;
 	x->to->nops += op_kind(&o) != OP_WAIT;
 	return &t->ops[t->nops - 1];
 }
 
-/* Action i waits until that of row `other` has finished. Where that is, is filled in at the end. */
-static void add_wait(struct making *x, uint32_t task, uint32_t i, uint32_t other)
+/* Where the operation of row `other` is, is filled in at the end. */
+static void add_wait(struct making *x, uint32_t task, uint32_t row, uint32_t other)
 {
-	add(x, task, (struct op){ .other = other, .kind = OP_WAIT, .site = i & 0xffffff });
+	add(x, task, row, (struct op){ .other = other, .kind = OP_WAIT });
 }
 
 static void fill_waits(struct making *x)
@@ -69,22 +63,20 @@ static void fill_waits(struct making *x)
 static uint32_t new_task(struct making *x, uint32_t rank)
 {
 	struct program *p = x->to;
-	uint32_t n = p->ntasks;
 
 	ARENA_PUSH(x->arena, p->tasks, p->ntasks, p->captasks) = (struct task){ .rank = rank };
-	ARENA_PUSH(x->arena, x->lately, n, x->caplately) = (struct lately){ NONE, NONE };
 	return p->ntasks - 1;
 }
 
 /* The queue of a send or receive. */
-static uint32_t queue_of(struct making *x, const struct pipe_action *a)
+static uint32_t queue_of(struct making *x, const struct pipe_action *a, uint32_t peer)
 {
-	uint32_t peer = pipe_peer(x->p, a), n = x->p->nranks, *q = x->queue;
+	uint32_t n = x->p->nranks, *q = x->queue;
 
 	switch (x->streams) {
 	case STREAMS_PAIR: q += peer; break;
-	case STREAMS_EDGE: q += pipe_back(a->kind) ? n + peer : peer; break;
-	case STREAMS_DIRECTED: q += pipe_sends(a->kind) ? peer : n + peer; break;
+	case STREAMS_EDGE: q += a->does & PIPE_BACK ? n + peer : peer; break;
+	case STREAMS_DIRECTED: q += a->does & PIPE_SENDS ? peer : n + peer; break;
 	case STREAMS_RANK:
 	case NSTREAMS: break;
 	}
@@ -110,28 +102,27 @@ static uint32_t fifo_of(struct making *x, uint32_t src, uint32_t dst, bool back)
 }
 
 /* What a computation or WAIT_SEND waits for, apart from those before it: row, or NONE. */
-static uint32_t input_of(struct making *x, uint32_t i)
+static uint32_t awaited(const struct making *x, uint32_t i)
 {
-	uint32_t input = pipe_input(x->p, i);
+	const struct pipe_takes *t = &x->p->takes[i];
 
 	if (x->streams == STREAMS_NONE)
-		return pipe_far_maker(x->p, i);
-	return input == NONE || pipe_computes(x->p->v[input].kind) ? NONE : input;
+		return t->far;
+	return t->far != NONE || x->p->v[i].does & PIPE_WAITS ? t->input : NONE;
 }
 
 /* Computations of rows i .. end - 1, of one bracket: they start when all have their inputs. */
 static void add_computations(struct making *x, uint32_t i, uint32_t end)
 {
-	uint32_t rank = x->p->v[i].rank;
+	const struct pipe_action *v = x->p->v;
+	uint32_t rank = v[i].rank;
 
 	for (uint32_t k = i; k < end; k++)
-		if (input_of(x, k) != NONE)
-			add_wait(x, rank, k, input_of(x, k));
-	for (uint32_t k = i; k < end && !pipe_waits(x->p->v[k].kind); k++)
-		add(x, rank,
-		    (struct op){ .fifo = NONE,
-				 .kind = k > i ? OP_FRESH | OP_JOINED : OP_FRESH,
-				 .site = k & 0xffffff });
+		if (awaited(x, k) != NONE)
+			add_wait(x, rank, k, awaited(x, k));
+	for (uint32_t k = i; k < end && !(v[k].does & PIPE_WAITS); k++)
+		add(x, rank, k,
+		    (struct op){ .fifo = NONE, .kind = k > i ? OP_FRESH | OP_JOINED : OP_FRESH });
 	for (uint32_t k = i; k < end; k++) {
 		x->task[k] = rank;
 		x->end[k] = x->to->tasks[rank].nops;
@@ -139,53 +130,30 @@ static void add_computations(struct making *x, uint32_t i, uint32_t end)
 	x->last = i;
 }
 
-static void add_message(struct making *x, uint32_t i, bool joined)
+/* Sends and receives of rows i .. end - 1, of one bracket: those of one queue start together. */
+static void add_messages(struct making *x, uint32_t i, uint32_t end)
 {
 	const struct pipe *p = x->p;
-	const struct pipe_action *a = &p->v[i];
-	uint32_t peer = pipe_peer(p, a), t = x->task[i];
-	bool sends = pipe_sends(a->kind), back = pipe_back(a->kind);
 
-	if (!joined && x->last != x->lately[t].waited)
-		add_wait(x, t, i, x->last);
-	x->lately[t].waited = x->last;
-	struct op *o =
-		add(x, t,
-		    (struct op){ .n = 1, .kind = sends ? OP_SEND : OP_RECV, .site = i & 0xffffff });
-	o->cell = ((back ? p->nstages : 0) + (sends ? a->stage : pipe_peer_stage(a))) * p->nmbs +
-		  a->mb;
-	o->fifo = sends ? fifo_of(x, a->rank, peer, back) : fifo_of(x, peer, a->rank, back);
-	if (joined)
-		o->kind |= OP_JOINED;
-}
-
-/* Sends and receives of rows i .. end - 1, of one bracket: those of one queue start together. */
-static void add_batch(struct making *x, uint32_t i, uint32_t end)
-{
 	for (uint32_t k = i; k < end; k++) {
-		uint32_t t = x->task[k] = queue_of(x, &x->p->v[k]);
-		add_message(x, k, x->lately[t].batch == i);
-		x->lately[t].batch = i;
+		const struct pipe_action *a = &p->v[k];
+		bool sends = a->does & PIPE_SENDS, back = a->does & PIPE_BACK;
+		uint32_t stage = pipe_peer_stage(a), peer = p->rank_of[stage];
+		uint32_t t = x->task[k] = queue_of(x, a, peer);
+		const struct task *q = &x->to->tasks[t];
+		int64_t before = q->nops ? q->ops[q->nops - 1].site : -1; /* row, in this queue */
+
+		if (before < x->last) /* its wait was for an earlier computation */
+			add_wait(x, t, k, (uint32_t)x->last);
+		struct op *o =
+			add(x, t, k, (struct op){ .n = 1, .kind = sends ? OP_SEND : OP_RECV });
+		o->cell = ((back ? p->nstages : 0) + (sends ? a->stage : stage)) * p->nmbs + a->mb;
+		o->fifo = fifo_of(x, sends ? a->rank : peer, sends ? peer : a->rank, back);
+		if (before >= i)
+			o->kind |= OP_JOINED;
 	}
 	for (uint32_t k = i; k < end; k++)
 		x->end[k] = x->to->tasks[x->task[k]].nops;
-}
-
-static void add_rank(struct making *x, uint32_t rank)
-{
-	const struct pipe *p = x->p;
-
-	x->last = NONE;
-	for (uint32_t i = p->first[rank], end; i < p->first[rank + 1]; i = end) {
-		enum pipe_kind k = p->v[i].kind;
-		end = pipe_bracket_end(p, i);
-		if (x->streams == STREAMS_NONE && k < PIPE_NAMED && !pipe_computes(k))
-			continue;
-		if (pipe_sends(k) || pipe_receives(k))
-			add_batch(x, i, end);
-		else
-			add_computations(x, i, end);
-	}
 }
 
 static void name(struct making *x)
@@ -194,9 +162,7 @@ static void name(struct making *x)
 	struct program *to = x->to;
 
 	to->nsites = p->n;
-	to->sites = ARENA_ARRAY(x->arena, struct site, p->n);
-	for (uint32_t i = 0; i < p->n; i++)
-		to->sites[i] = (struct site){ .span = p->v[i].span, .name = p->v[i].name };
+	to->sites = p->sites;
 	to->nregions = 2 * p->nstages;
 	to->regions = ARENA_ARRAY(x->arena, struct region, to->nregions);
 	for (uint32_t s = 0; s < to->nregions; s++)
@@ -218,9 +184,21 @@ struct program *pipe_program(struct ctx *c, const struct pipe *p, enum pipe_stre
 	x.end = ARENA_ARRAY(c->scratch, uint32_t, p->n);
 	for (uint32_t r = 0; r < p->nranks; r++)
 		new_task(&x, r);
-	for (uint32_t r = 0; r < p->nranks; r++)
-		add_rank(&x, r);
+	for (uint32_t i = 0, end; i < p->n; i = end) {
+		if (!i || p->v[i].rank != p->v[i - 1].rank)
+			x.last = -1;
+		end = pipe_bracket_end(p, i);
+		if (!(p->v[i].does & (PIPE_MESSAGE | PIPE_WAITS)))
+			add_computations(&x, i, end);
+		else if (streams == STREAMS_NONE)
+			continue;
+		else if (p->v[i].does & PIPE_WAITS)
+			add_computations(&x, i, end);
+		else
+			add_messages(&x, i, end);
+	}
 	fill_waits(&x);
 	name(&x);
+	match(c, x.to); /* each message of a sound text has both its ends */
 	return x.to;
 }

@@ -13,21 +13,21 @@
 
 enum { MOST_ERRORS = 20 };
 
-static const char *const names[PIPE_KINDS] = {
-	[PIPE_F] = "F",
-	[PIPE_B] = "B",
-	[PIPE_I] = "I",
-	[PIPE_W] = "W",
-	[PIPE_SEND_F] = "SEND_F",
-	[PIPE_SEND_B] = "SEND_B",
-	[PIPE_RECV_F] = "RECV_F",
-	[PIPE_RECV_B] = "RECV_B",
-	[PIPE_WAIT_SEND_F] = "WAIT_SEND_F",
-	[PIPE_WAIT_SEND_B] = "WAIT_SEND_B",
-	[PIPE_UNSHARD] = "UNSHARD",
-	[PIPE_RESHARD] = "RESHARD",
-	[PIPE_REDUCE_GRAD] = "REDUCE_GRAD",
-	[PIPE_WAIT_REDUCE_GRAD] = "WAIT_REDUCE_GRAD",
+const struct pipe_word pipe_words[PIPE_KINDS] = {
+	[PIPE_F] = { "F", PIPE_COMPUTES },
+	[PIPE_B] = { "B", PIPE_COMPUTES | PIPE_BACK },
+	[PIPE_I] = { "I", PIPE_COMPUTES | PIPE_BACK },
+	[PIPE_W] = { "W", PIPE_COMPUTES | PIPE_BACK },
+	[PIPE_SEND_F] = { "SEND_F", PIPE_SENDS },
+	[PIPE_SEND_B] = { "SEND_B", PIPE_SENDS | PIPE_BACK },
+	[PIPE_RECV_F] = { "RECV_F", PIPE_RECEIVES },
+	[PIPE_RECV_B] = { "RECV_B", PIPE_RECEIVES | PIPE_BACK },
+	[PIPE_WAIT_SEND_F] = { "WAIT_SEND_F", PIPE_WAITS },
+	[PIPE_WAIT_SEND_B] = { "WAIT_SEND_B", PIPE_WAITS | PIPE_BACK },
+	[PIPE_UNSHARD] = { "UNSHARD", 0 },
+	[PIPE_RESHARD] = { "RESHARD", 0 },
+	[PIPE_REDUCE_GRAD] = { "REDUCE_GRAD", 0 },
+	[PIPE_WAIT_REDUCE_GRAD] = { "WAIT_REDUCE_GRAD", 0 },
 };
 const char *const pipe_brackets[] = {
 	[PIPE_ALONE] = "", [PIPE_OVERLAP] = ")OVERLAP_F_B", [PIPE_BATCH] = ")BATCH"
@@ -35,12 +35,10 @@ const char *const pipe_brackets[] = {
 
 const char *pipe_name(struct arena *a, enum pipe_kind k, uint32_t stage, uint32_t mb)
 {
-	char text[48];
-	int n = snprintf(text, sizeof(text), "%u%s", stage, names[k]);
+	const char *word = pipe_words[k].name;
 
-	if (mb != NONE)
-		n += snprintf(text + n, sizeof(text) - (size_t)n, "%u", mb);
-	return arena_strndup(a, text, (size_t)n);
+	return mb == NONE ? arena_printf(a, "%u%s", stage, word)
+			  : arena_printf(a, "%u%s%u", stage, word, mb);
 }
 
 struct reader {
@@ -72,20 +70,23 @@ static struct diag *wrong(struct reader *r, struct piece x, const char *why)
 }
 
 /* Without the blanks around it. */
-static struct piece trim(const char *lo, const char *hi)
+static struct piece trim(struct piece x)
 {
-	for (; lo < hi && (*lo == ' ' || *lo == '\t'); lo++)
+	for (; x.lo < x.hi && (*x.lo == ' ' || *x.lo == '\t'); x.lo++)
 		;
-	for (; lo < hi && (hi[-1] == ' ' || hi[-1] == '\t'); hi--)
+	for (; x.lo < x.hi && (x.hi[-1] == ' ' || x.hi[-1] == '\t'); x.hi--)
 		;
-	return (struct piece){ lo, hi };
+	return x;
 }
 
-static const char *find(struct piece x, char c)
+/* Takes what is before the next `c`, or all. */
+static struct piece take(struct piece *rest, char c)
 {
-	const char *at = memchr(x.lo, c, (size_t)(x.hi - x.lo));
+	const char *at = memchr(rest->lo, c, (size_t)(rest->hi - rest->lo));
+	struct piece x = { rest->lo, at ? at : rest->hi };
 
-	return at ? at : x.hi;
+	rest->lo = x.hi + 1;
+	return x;
 }
 
 static bool is_text(struct piece x, const char *text)
@@ -113,7 +114,7 @@ static enum pipe_kind kind_of(struct piece word)
 {
 	enum pipe_kind k = 0;
 
-	while (k < PIPE_KINDS && !is_text(word, names[k]))
+	while (k < PIPE_KINDS && !is_text(word, pipe_words[k].name))
 		k++;
 	return k;
 }
@@ -139,26 +140,43 @@ static void suggest(struct reader *r, struct piece whole, struct piece word)
 {
 	char *capitals = arena_strndup(r->c->scratch, word.lo, (size_t)(word.hi - word.lo));
 	struct diag *d = unknown(r, whole);
-	const char *near;
+	const char *names[PIPE_KINDS], *near = NULL;
 
 	for (char *c = capitals; *c; c++)
 		*c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
-	enum pipe_kind k = kind_of((struct piece){ capitals, capitals + strlen(capitals) });
-	near = k < PIPE_KINDS ? names[k] : diag_nearest(capitals, names, PIPE_KINDS);
+	for (int k = 0; k < PIPE_KINDS; k++) {
+		names[k] = pipe_words[k].name;
+		near = strcmp(names[k], capitals) ? near : names[k];
+	}
+	near = near ? near : diag_nearest(capitals, names, PIPE_KINDS);
 	if (near)
 		diag_help(r->c->diags, d, "do you mean %.*s%s%.*s?", (int)(word.lo - whole.lo),
 			  whole.lo, near, (int)(whole.hi - word.hi), word.hi);
+}
+
+static void add(struct reader *r, struct pipe_action a, struct piece text)
+{
+	struct pipe *p = r->p;
+
+	a.name = arena_strndup(r->c->arena, text.lo, (size_t)(text.hi - text.lo));
+	a.does = pipe_words[a.kind].does;
+	p->nstages = a.stage >= p->nstages ? a.stage + 1 : p->nstages;
+	if (a.mb != NONE && a.mb >= p->nmbs)
+		p->nmbs = a.mb + 1;
+	p->backward |= a.kind == PIPE_B || a.kind == PIPE_I;
+	p->messages |= (a.does & PIPE_MESSAGE) != 0;
+	p->waits |= (a.does & PIPE_WAITS) != 0;
+	ARENA_PUSH(r->c->arena, p->v, p->n, p->cap) = a;
 }
 
 /* One action, without a bracket. */
 static void read_action(struct reader *r, struct piece whole, enum pipe_group group, bool joined)
 {
 	struct piece x = whole, word;
-	struct pipe *p = r->p;
 	struct pipe_action a = { .span = span_of(r, whole),
 				 .stage = number(&x, LIMIT_STAGE),
 				 .mb = NONE,
-				 .rank = (uint16_t)(p->nranks - 1),
+				 .rank = (uint16_t)(r->p->nranks - 1),
 				 .group = (uint8_t)group,
 				 .joined = joined };
 
@@ -166,7 +184,6 @@ static void read_action(struct reader *r, struct piece whole, enum pipe_group gr
 		;
 	word.hi = x.lo;
 	enum pipe_kind k = kind_of(word);
-	const char *end = x.lo;
 	if (k < PIPE_NAMED)
 		a.mb = number(&x, LIMIT_MICROBATCH);
 	a.kind = (uint8_t)k;
@@ -176,27 +193,25 @@ static void read_action(struct reader *r, struct piece whole, enum pipe_group gr
 		unknown(r, whole);
 	else if (k == PIPE_KINDS)
 		suggest(r, whole, word);
-	else if (k < PIPE_NAMED && x.lo == end)
+	else if (k < PIPE_NAMED && x.lo == word.hi)
 		wrong(r, whole, "lacks its microbatch, a number at its end");
 	else if (x.lo != x.hi)
 		unknown(r, whole);
 	else if (a.stage == NONE || (k < PIPE_NAMED && a.mb == NONE))
 		wrong(r, whole,
 		      "has too large a number: stages go up to 65535, microbatches to 1000000");
-	else if (group == PIPE_OVERLAP && !pipe_computes(k))
+	else if (group == PIPE_OVERLAP && !(pipe_words[k].does & PIPE_COMPUTES))
 		wrong(r, whole, "is in an OVERLAP_F_B, which takes computations");
-	else if (group == PIPE_BATCH && !pipe_sends(k) && !pipe_receives(k))
+	else if (group == PIPE_BATCH && !(pipe_words[k].does & PIPE_MESSAGE))
 		wrong(r, whole, "is in a BATCH, which takes sends and receives");
-	else {
-		a.name = pipe_name(r->c->arena, k, a.stage, a.mb);
-		ARENA_PUSH(r->c->arena, p->v, p->n, p->cap) = a;
-	}
+	else
+		add(r, a, whole);
 }
 
 /* `(0F3;3B1)OVERLAP_F_B`, `(0SEND_F1;0RECV_B0)BATCH` */
 static void read_bracket(struct reader *r, struct piece whole)
 {
-	struct piece x = { whole.lo + 1, find(whole, ')') };
+	struct piece rest = { whole.lo + 1, whole.hi }, x = take(&rest, ')');
 	uint32_t n = 0, errors = r->c->diags->errors;
 	enum pipe_group group = PIPE_BATCH;
 
@@ -204,15 +219,14 @@ static void read_bracket(struct reader *r, struct piece whole)
 		wrong(r, whole, "has no ')'");
 		return;
 	}
-	while (group && !is_text(trim(x.hi + 1, whole.hi), pipe_brackets[group] + 1))
+	while (group && !is_text(trim(rest), pipe_brackets[group] + 1))
 		group--;
 	if (group == PIPE_ALONE) {
 		unknown(r, whole);
 		return;
 	}
-	for (const char *end; x.lo <= x.hi && r->c->diags->errors == errors; x.lo = end + 1) {
-		end = find(x, ';');
-		struct piece part = trim(x.lo, end);
+	while (x.lo <= x.hi && r->c->diags->errors == errors) {
+		struct piece part = trim(take(&x, ';'));
 		if (part.lo < part.hi)
 			read_action(r, part, group, n++ > 0);
 	}
@@ -232,12 +246,10 @@ static void read_line(struct reader *r, struct piece line)
 	if (p->nranks > LIMIT_RANKS)
 		diag_add(r->c->diags, SEV_ERROR, 604, span_of(r, line), NO_RANK,
 			 "there are more than %u lines: one is a rank", LIMIT_RANKS);
-	for (const char *end; line.lo <= line.hi && r->c->diags->errors < MOST_ERRORS;
-	     line.lo = end + 1) {
-		end = find(line, ',');
-		struct piece x = trim(line.lo, end);
+	while (line.lo <= line.hi && r->c->diags->errors < MOST_ERRORS) {
+		struct piece x = trim(take(&line, ','));
 		if (x.hi - x.lo >= 2 && *x.lo == '"' && x.hi[-1] == '"')
-			x = trim(x.lo + 1, x.hi - 1);
+			x = trim((struct piece){ x.lo + 1, x.hi - 1 });
 		if (x.lo < x.hi && *x.lo == '(')
 			read_bracket(r, x);
 		else if (x.lo < x.hi)
@@ -249,9 +261,9 @@ static void read_line(struct reader *r, struct piece line)
 static bool check_bytes(struct reader *r)
 {
 	const struct source *s = r->source;
+	uint32_t code;
 
 	for (size_t i = 0, n; i < s->len; i += n) {
-		uint32_t code;
 		n = diag_utf8(s->text + i, s->len - i, &code);
 		if (n && s->text[i])
 			continue;
@@ -272,28 +284,14 @@ static void read_lines(struct reader *r)
 		x.hi--;
 	if (x.hi - x.lo >= 3 && !memcmp(x.lo, "\xef\xbb\xbf", 3))
 		x.lo += 3;
-	for (const char *end;
-	     x.lo < x.hi && r->c->diags->errors < MOST_ERRORS && r->p->nranks <= LIMIT_RANKS;
-	     x.lo = end + 1) {
-		end = find(x, '\n');
-		if (*x.lo != '#')
-			read_line(r, (struct piece){ x.lo, end - (end > x.lo && end[-1] == '\r') });
+	while (x.lo < x.hi && r->c->diags->errors < MOST_ERRORS && r->p->nranks <= LIMIT_RANKS) {
+		struct piece line = take(&x, '\n');
+		line.hi -= line.hi > line.lo && line.hi[-1] == '\r';
+		if (*line.lo != '#')
+			read_line(r, line);
 	}
 	ARENA_PUSH(r->c->arena, r->p->first, r->p->nranks, r->p->capranks) = r->p->n;
 	r->p->nranks--;
-}
-
-static void note_sizes(struct pipe *p)
-{
-	for (uint32_t i = 0; i < p->n; i++) {
-		const struct pipe_action *a = &p->v[i];
-		p->nstages = a->stage >= p->nstages ? a->stage + 1 : p->nstages;
-		if (a->mb != NONE && a->mb >= p->nmbs)
-			p->nmbs = a->mb + 1;
-		p->backward |= a->kind == PIPE_B || a->kind == PIPE_I;
-		p->messages |= pipe_sends(a->kind) || pipe_receives(a->kind);
-		p->waits |= pipe_waits(a->kind);
-	}
 }
 
 static const char *name_of(struct arena *a, const char *file)
@@ -317,6 +315,5 @@ struct pipe *pipe_read(struct ctx *c, struct source *source)
 			 span_of(&r, (struct piece){ source->text, source->text }), NO_RANK,
 			 "the text has no action: a pipeline has a line for each rank, such as "
 			 "0F0,0SEND_F0");
-	note_sizes(p);
 	return c->diags->errors ? NULL : p;
 }

@@ -43,7 +43,7 @@ static void find_figures(const struct pipe_verdict *v, const struct pipe_times *
 	to[IN_FLIGHT] = t->finishes ? t->in_flight : -1.0;
 	to[HELD] = t->finishes ? t->held : -1.0;
 	to[UNITS] = t->finishes ? t->length : -1.0;
-	to[IDLE] = t->finishes ? pipe_idle(t) : -1;
+	to[IDLE] = t->finishes ? t->idle : -1;
 }
 
 static json_t *figure_json(enum figure i, double v)
@@ -109,7 +109,7 @@ static void print_text(struct arena *a, const struct pipe_verdict *v, const stru
 		return;
 	fprintf(out,
 		"  idle             %.1f %% of %.0f units (F, I, W take one, B two), if nothing waits for messages\n",
-		100 * pipe_idle(t), t->length);
+		100 * t->idle, t->length);
 	fprintf(out, "  activations      at most %u on a rank\n", t->held);
 }
 

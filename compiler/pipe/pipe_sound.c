@@ -40,41 +40,41 @@ static void lacks(struct sounding *x, const struct pipe_action *near, enum pipe_
 	wrong(x, 606, near, "%s is missing: %s", pipe_name(x->c->scratch, k, stage, mb), why);
 }
 
-uint32_t pipe_peer_stage(const struct pipe_action *x)
+/* What the action takes. A text that is not complete may lack it. */
+static struct pipe_takes find_takes(const struct pipe *p, const struct pipe_action *a)
 {
-	return pipe_back(x->kind) == pipe_receives(x->kind) ? x->stage + 1 : x->stage - 1;
+	bool back = a->does & PIPE_BACK;
+	uint32_t from = back ? a->stage + 1 : a->stage - 1, maker = NONE;
+
+	if (a->does & PIPE_SENDS)
+		maker = pipe_result(p, back, a->stage, a->mb);
+	else if (a->does & PIPE_WAITS)
+		maker = *pipe_at(p, PIPE_SEND_F + back, a->stage, a->mb);
+	else if (!(a->does & PIPE_COMPUTES) || a->kind == PIPE_W)
+		return (struct pipe_takes){ NONE, NONE };
+	else if (from < p->nstages)
+		maker = pipe_result(p, back, from, a->mb);
+	else if (back)
+		maker = *pipe_at(p, PIPE_F, a->stage, a->mb);
+	if (maker == NONE || p->v[maker].rank == a->rank)
+		return (struct pipe_takes){ maker, NONE };
+	return (struct pipe_takes){ *pipe_at(p, PIPE_RECV_F + back, a->stage, a->mb), maker };
 }
 
-uint32_t pipe_maker(const struct pipe *p, uint32_t i)
+void pipe_index(struct arena *a, struct pipe *p)
 {
-	const struct pipe_action *a = &p->v[i];
-	bool back = pipe_back(a->kind);
-
-	if (!pipe_computes(a->kind) || a->kind == PIPE_W || (!back && a->stage == 0))
-		return NONE;
-	if (back && a->stage + 1 == p->nstages)
-		return pipe_at(p, PIPE_F, a->stage, a->mb);
-	return pipe_result(p, back, back ? a->stage + 1 : a->stage - 1, a->mb);
-}
-
-uint32_t pipe_far_maker(const struct pipe *p, uint32_t i)
-{
-	uint32_t maker = pipe_maker(p, i);
-
-	return maker == NONE || p->v[maker].rank == p->v[i].rank ? NONE : maker;
-}
-
-uint32_t pipe_input(const struct pipe *p, uint32_t i)
-{
-	const struct pipe_action *a = &p->v[i];
-	bool back = pipe_back(a->kind);
-
-	if (pipe_sends(a->kind))
-		return pipe_result(p, back, a->stage, a->mb);
-	if (pipe_waits(a->kind))
-		return pipe_at(p, PIPE_SEND_F + back, a->stage, a->mb);
-	return pipe_far_maker(p, i) == NONE ? pipe_maker(p, i)
-					    : pipe_at(p, PIPE_RECV_F + back, a->stage, a->mb);
+	p->at = none_array(a, (size_t)PIPE_NAMED * p->nstages * p->nmbs);
+	p->takes = ARENA_ARRAY(a, struct pipe_takes, p->n);
+	p->sites = ARENA_ARRAY(a, struct site, p->n);
+	for (uint32_t i = 0; i < p->n; i++) {
+		const struct pipe_action *x = &p->v[i];
+		uint32_t *at = x->mb == NONE ? NULL : pipe_at(p, x->kind, x->stage, x->mb);
+		if (at && *at == NONE)
+			*at = i;
+		p->sites[i] = (struct site){ .span = x->span, .name = x->name };
+	}
+	for (uint32_t i = 0; i < p->n; i++)
+		p->takes[i] = find_takes(p, &p->v[i]);
 }
 
 /* ---- stages and their ranks -------------------------------------------------------------- */
@@ -88,18 +88,18 @@ static void place_stages(struct sounding *x)
 	p->rank_of = none_array(x->c->arena, p->nstages);
 	for (uint32_t i = 0; i < p->n; i++) {
 		const struct pipe_action *a = &p->v[i], *b;
-		if (!pipe_computes(a->kind))
+		uint32_t s = a->stage;
+		if (!(a->does & PIPE_COMPUTES))
 			continue;
-		if (x->computed[a->stage] == NONE) {
-			x->computed[a->stage] = i;
-			p->rank_of[a->stage] = a->rank;
-		}
-		b = &p->v[x->computed[a->stage]];
-		if (b->rank == a->rank || told[a->stage] == a->rank + 1u)
+		if (x->computed[s] == NONE)
+			x->computed[s] = i;
+		b = &p->v[x->computed[s]];
+		p->rank_of[s] = b->rank;
+		if (b->rank == a->rank || told[s] == a->rank + 1u)
 			continue;
-		told[a->stage] = a->rank + 1u;
+		told[s] = a->rank + 1u;
 		struct diag *d = wrong(x, 605, a, "rank %u computes stage %u, and rank %u does",
-				       a->rank, a->stage, b->rank);
+				       a->rank, s, b->rank);
 		diag_note(x->c->diags, d, b->span, "%s on rank %u", b->name, b->rank);
 		diag_note(x->c->diags, d, NOWHERE, "a stage's weights are on one rank");
 	}
@@ -114,27 +114,29 @@ static void place_stages(struct sounding *x)
 static void place_action(struct sounding *x, const struct pipe_action *a)
 {
 	const struct pipe *p = x->p;
-	bool message = a->kind < PIPE_NAMED && !pipe_computes(a->kind);
+	uint32_t rank = p->rank_of[a->stage], peer = pipe_peer_stage(a);
 
-	if (p->rank_of[a->stage] != a->rank) {
+	if (rank != a->rank) {
 		struct diag *d = wrong(x, 605, a, "%s is on rank %u, and stage %u is on rank %u",
-				       a->name, a->rank, a->stage, p->rank_of[a->stage]);
-		uint32_t next = pipe_back(a->kind) ? a->stage - 1 : a->stage + 1;
-		if (pipe_receives(a->kind) && next < p->nstages && p->rank_of[next] == a->rank)
+				       a->name, a->rank, a->stage, rank);
+		uint32_t next = a->does & PIPE_BACK ? a->stage - 1 : a->stage + 1;
+		if (a->does & PIPE_RECEIVES && next < p->nstages && p->rank_of[next] == a->rank)
 			diag_help(
 				x->c->diags, d,
 				"a receive has the number of the stage that takes the message: %s",
 				pipe_name(x->c->scratch, a->kind, next, a->mb));
-	} else if (message && pipe_peer_stage(a) == p->nstages)
+	} else if (!(a->does & (PIPE_MESSAGE | PIPE_WAITS)))
+		return;
+	else if (peer == p->nstages)
 		wrong(x, 605, a, "%s: stage %u is the last, there is none behind it", a->name,
 		      a->stage);
-	else if (message && pipe_peer_stage(a) > p->nstages)
+	else if (peer > p->nstages)
 		wrong(x, 605, a, "%s: stage 0 is the first, there is none before it", a->name);
-	else if (message && pipe_peer(p, a) == a->rank)
+	else if (p->rank_of[peer] == rank)
 		wrong(x, 605, a,
 		      "%s: stage %u is on rank %u, too: it takes no message, and a rank "
 		      "that sends to itself would wait forever",
-		      a->name, pipe_peer_stage(a), a->rank);
+		      a->name, peer, rank);
 }
 
 /* ---- each microbatch once ----------------------------------------------------------------- */
@@ -160,28 +162,17 @@ static void lacks_forward(struct sounding *x, const uint32_t *forwards)
 	      s, mb, s, mb, p->nmbs - 1);
 }
 
-void pipe_index(struct arena *a, struct pipe *p)
-{
-	p->at = none_array(a, (size_t)PIPE_NAMED * p->nstages * p->nmbs);
-	for (uint32_t i = 0; i < p->n; i++)
-		if (p->v[i].mb != NONE)
-			*pipe_place(p, p->v[i].kind, p->v[i].stage, p->v[i].mb) = i;
-}
-
-/* The table has the last one of each: with it, an earlier one is there twice. */
+/* The table has the first one of each. */
 static void find_twice(struct sounding *x)
 {
-	struct pipe *p = x->p;
-	uint32_t *first = none_array(x->c->scratch, p->n); /* by row of the last one */
+	const struct pipe *p = x->p;
 
 	for (uint32_t i = 0; i < p->n; i++) {
 		const struct pipe_action *a = &p->v[i];
-		uint32_t at = a->mb == NONE ? i : pipe_at(p, a->kind, a->stage, a->mb);
-		if (first[at] == NONE)
-			first[at] = i;
-		else
+		uint32_t at = a->mb == NONE ? i : *pipe_at(p, a->kind, a->stage, a->mb);
+		if (at != i)
 			diag_note(x->c->diags, wrong(x, 606, a, "%s is there twice", a->name),
-				  p->v[first[at]].span, "the first");
+				  p->v[at].span, "the first");
 	}
 }
 
@@ -189,8 +180,8 @@ static void find_twice(struct sounding *x)
 static void check_backward(struct sounding *x, uint32_t s, uint32_t mb)
 {
 	const struct pipe *p = x->p;
-	uint32_t f = pipe_at(p, PIPE_F, s, mb), b = pipe_at(p, PIPE_B, s, mb);
-	uint32_t i = pipe_at(p, PIPE_I, s, mb), w = pipe_at(p, PIPE_W, s, mb);
+	uint32_t f = *pipe_at(p, PIPE_F, s, mb), b = *pipe_at(p, PIPE_B, s, mb);
+	uint32_t i = *pipe_at(p, PIPE_I, s, mb), w = *pipe_at(p, PIPE_W, s, mb);
 
 	if (b != NONE && (i != NONE || w != NONE))
 		diag_note(x->c->diags,
@@ -209,14 +200,14 @@ static void check_backward(struct sounding *x, uint32_t s, uint32_t mb)
 static void check_message(struct sounding *x, bool back, uint32_t s, uint32_t mb)
 {
 	const struct pipe *p = x->p;
-	uint32_t to = back ? s - 1 : s + 1;
+	uint32_t to = pipe_taker(p, back, s);
 
-	if (to >= p->nstages || p->rank_of[to] == p->rank_of[s])
+	if (to == NONE)
 		return;
 	enum pipe_kind sends = PIPE_SEND_F + back, recvs = PIPE_RECV_F + back,
 		       waits = PIPE_WAIT_SEND_F + back;
-	uint32_t from = pipe_result(p, back, s, mb), send = pipe_at(p, sends, s, mb);
-	uint32_t recv = pipe_at(p, recvs, to, mb), wait = pipe_at(p, waits, s, mb);
+	uint32_t from = pipe_result(p, back, s, mb), send = *pipe_at(p, sends, s, mb);
+	uint32_t recv = *pipe_at(p, recvs, to, mb), wait = *pipe_at(p, waits, s, mb);
 	uint32_t some = send != NONE ? send : recv != NONE ? recv : wait;
 	struct arena *a = x->c->scratch;
 
@@ -246,7 +237,7 @@ static void check_complete(struct sounding *x)
 
 	for (uint32_t s = 0; s < p->nstages; s++)
 		for (uint32_t mb = 0; mb < p->nmbs && x->c->diags->errors < MOST_ERRORS; mb++) {
-			if (pipe_at(p, PIPE_F, s, mb) == NONE) /* one is there twice */
+			if (*pipe_at(p, PIPE_F, s, mb) == NONE) /* one is there twice */
 				lacks(x, &p->v[x->computed[s]], PIPE_F, s, mb,
 				      "each stage computes every microbatch");
 			check_backward(x, s, mb);
@@ -280,90 +271,78 @@ bool pipe_ordered(struct ctx *c, const struct pipe *p)
 
 	for (uint32_t i = 0; i < p->n && c->diags->errors < MOST_ERRORS; i++) {
 		const struct pipe_action *a = &p->v[i];
-		uint32_t input = pipe_input(p, i), own = NONE;
-		if (pipe_computes(a->kind) && a->kind != PIPE_F)
-			own = pipe_at(p, a->kind == PIPE_W ? PIPE_I : PIPE_F, a->stage, a->mb);
+		uint32_t own = NONE;
+		if (a->does & PIPE_COMPUTES && a->kind != PIPE_F)
+			own = *pipe_at(p, a->kind == PIPE_W ? PIPE_I : PIPE_F, a->stage, a->mb);
 		needs(&x, i, own);
-		if (input != own)
-			needs(&x, i, input);
+		if (p->takes[i].input != own)
+			needs(&x, i, p->takes[i].input);
 	}
 	return !c->diags->errors;
 }
 
-/* ---- local actions: what PyTorch 2.15's loader and runtime refuse --------------------------- */
-
-struct local {
-	uint32_t *last;	   /* by stage: row of its last backward, or NONE */
-	uint32_t *weights; /* by stage: row of the UNSHARD that has fetched its weights, or NONE */
-	bool *fetched;	   /* by stage: it has an UNSHARD */
-	uint32_t pending;  /* row of the rank's REDUCE_GRAD that is not waited for, or NONE */
-};
-
-static void check_local(struct sounding *x, struct local *l, uint32_t i)
-{
-	const struct pipe *p = x->p;
-	const struct pipe_action *a = &p->v[i];
-	uint32_t *weights = &l->weights[a->stage];
-
-	if (a->kind == PIPE_UNSHARD) {
-		if (*weights != NONE)
-			diag_note(x->c->diags,
-				  wrong(x, 605, a, "%s: stage %u has its weights already", a->name,
-					a->stage),
-				  p->v[*weights].span, "%s, without a RESHARD behind it",
-				  p->v[*weights].name);
-		*weights = i;
-	} else if (a->kind == PIPE_RESHARD) {
-		if (*weights == NONE)
-			wrong(x, 605, a, "%s: stage %u has no weights to give back here", a->name,
-			      a->stage);
-		*weights = NONE;
-	} else if (pipe_computes(a->kind) && *weights == NONE && l->fetched[a->stage]) {
-		wrong(x, 605, a, "%s: stage %u has no weights here: no UNSHARD is before it",
-		      a->name, a->stage);
-		l->fetched[a->stage] = false; /* once */
-	}
-	if (a->kind == PIPE_REDUCE_GRAD) {
-		needs(x, i, l->last[a->stage]);
-		if (l->pending != NONE)
-			diag_note(
-				x->c->diags,
-				wrong(x, 605, a, "%s: a rank has one reduction at a time", a->name),
-				p->v[l->pending].span, "%s, which is not waited for before it",
-				p->v[l->pending].name);
-		l->pending = i;
-	} else if (a->kind == PIPE_WAIT_REDUCE_GRAD) {
-		if (l->pending == NONE || p->v[l->pending].stage != a->stage)
-			wrong(x, 605, a, "%s: no reduction of stage %u is under way", a->name,
-			      a->stage);
-		l->pending = NONE;
-	}
-}
-
-/* A text of computations alone gets other ones (lower.c). */
+/* What PyTorch 2.15's loader and runtime refuse of local actions. A text of computations alone gets other
+ * ones (pipe_lower.c). */
 static void check_locals(struct sounding *x)
 {
 	const struct pipe *p = x->p;
-	struct local l = { .last = none_array(x->c->scratch, p->nstages),
-			   .weights = none_array(x->c->scratch, p->nstages),
-			   .fetched = ARENA_ARRAY(x->c->scratch, bool, p->nstages) };
+	struct diags *d = x->c->diags;
+	/* By stage: rows of its last backward, and of the UNSHARD that has fetched its weights; it has one. */
+	uint32_t *last = none_array(x->c->scratch, p->nstages);
+	uint32_t *fetched = none_array(x->c->scratch, p->nstages);
+	bool *fetches = ARENA_ARRAY(x->c->scratch, bool, p->nstages);
+	uint32_t reduces = NONE; /* row of the rank's REDUCE_GRAD that is not waited for */
 
 	for (uint32_t i = 0; i < p->n; i++)
 		if (p->v[i].kind == PIPE_B || p->v[i].kind == PIPE_W)
-			l.last[p->v[i].stage] = i;
+			last[p->v[i].stage] = i;
 		else if (p->v[i].kind == PIPE_UNSHARD)
-			l.fetched[p->v[i].stage] = true;
-	for (uint32_t r = 0; r < p->nranks && p->messages; r++) {
-		l.pending = NONE;
-		for (uint32_t i = p->first[r]; i < p->first[r + 1]; i++)
-			check_local(x, &l, i);
-		if (l.pending != NONE)
-			lacks(x, &p->v[l.pending], PIPE_WAIT_REDUCE_GRAD, p->v[l.pending].stage,
-			      NONE, "PyTorch refuses a text where a reduction lacks it");
+			fetches[p->v[i].stage] = true;
+	for (uint32_t i = 0; i < p->n; i++) {
+		const struct pipe_action *a = &p->v[i];
+		uint32_t s = a->stage;
+
+		if (a->kind == PIPE_UNSHARD && fetched[s] != NONE)
+			diag_note(d,
+				  wrong(x, 605, a, "%s: stage %u has its weights already", a->name,
+					s),
+				  p->v[fetched[s]].span, "%s, without a RESHARD behind it",
+				  p->v[fetched[s]].name);
+		else if (a->kind == PIPE_RESHARD && fetched[s] == NONE)
+			wrong(x, 605, a, "%s: stage %u has no weights to give back here", a->name,
+			      s);
+		else if (a->does & PIPE_COMPUTES && fetched[s] == NONE && fetches[s]) {
+			wrong(x, 605, a,
+			      "%s: stage %u has no weights here: no UNSHARD is before it", a->name,
+			      s);
+			fetches[s] = false; /* once */
+		}
+		if (a->kind == PIPE_UNSHARD || a->kind == PIPE_RESHARD)
+			fetched[s] = a->kind == PIPE_UNSHARD ? i : NONE;
+		if (a->kind == PIPE_REDUCE_GRAD) {
+			needs(x, i, last[s]);
+			if (reduces != NONE)
+				diag_note(d,
+					  wrong(x, 605, a, "%s: a rank has one reduction at a time",
+						a->name),
+					  p->v[reduces].span,
+					  "%s, which is not waited for before it",
+					  p->v[reduces].name);
+			reduces = i;
+		} else if (a->kind == PIPE_WAIT_REDUCE_GRAD) {
+			if (reduces == NONE || p->v[reduces].stage != s)
+				wrong(x, 605, a, "%s: no reduction of stage %u is under way",
+				      a->name, s);
+			reduces = NONE;
+		}
+		if (i + 1 < p->n && p->v[i + 1].rank == a->rank)
+			continue;
+		if (reduces != NONE)
+			lacks(x, &p->v[reduces], PIPE_WAIT_REDUCE_GRAD, p->v[reduces].stage, NONE,
+			      "PyTorch refuses a text where a reduction lacks it");
+		reduces = NONE;
 	}
 }
-
-/* ---- all of it ------------------------------------------------------------------------------ */
 
 bool pipe_sound(struct ctx *c, struct pipe *p)
 {
@@ -373,10 +352,9 @@ bool pipe_sound(struct ctx *c, struct pipe *p)
 	c->diags->phase = PHASE_EXPAND;
 	place_stages(&x);
 	for (uint32_t i = 0; i < p->n && !c->diags->errors; i++) {
-		bool forward = p->v[i].kind == PIPE_F;
 		place_action(&x, &p->v[i]);
-		forwards[p->v[i].stage] += forward;
-		n += forward;
+		forwards[p->v[i].stage] += p->v[i].kind == PIPE_F;
+		n += p->v[i].kind == PIPE_F;
 	}
 	if (!c->diags->errors && (uint64_t)p->nstages * p->nmbs > n)
 		lacks_forward(&x, forwards);
@@ -386,7 +364,7 @@ bool pipe_sound(struct ctx *c, struct pipe *p)
 	find_twice(&x);
 	if (!c->diags->errors)
 		check_complete(&x);
-	if (!c->diags->errors && pipe_ordered(c, p))
+	if (!c->diags->errors && pipe_ordered(c, p) && p->messages)
 		check_locals(&x);
 	return !c->diags->errors;
 }

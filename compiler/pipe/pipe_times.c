@@ -8,93 +8,79 @@
  */
 #include "compiler/pipe/pipe.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 const struct pipe_cost pipe_in_units = {
-	.work = { [PIPE_F] = 1, [PIPE_B] = 2, [PIPE_I] = 1, [PIPE_W] = 1 }
+	.work = { [PIPE_F] = 1, [PIPE_B] = 2, [PIPE_I] = 1, [PIPE_W] = 1 }, .units = 1
 };
-
-static double takes(const struct pipe_cost *cost, const struct pipe_action *a)
-{
-	return pipe_computes(a->kind) ? cost->work[a->kind] : 0;
-}
 
 static double later(double a, double b)
 {
 	return a > b ? a : b;
 }
 
-/* By action: whether its operation, or its wait for a send, has ended in that run. */
-static bool *ended(struct ctx *c, const struct pipe *p, const struct greedy *run)
+/* In units, without what is lost in seconds, so that equal times compare as equal. */
+static double in_units(const struct pipe_cost *cost, double seconds)
 {
-	bool *to = ARENA_ARRAY(c->scratch, bool, p->n);
-
-	for (uint32_t t = 0; t < run->p->ntasks; t++)
-		for (uint32_t i = 0; i < run->progress[t].row; i++)
-			if (op_kind(&run->progress[t].ops[i]) != OP_WAIT ||
-			    pipe_waits(p->v[run->progress[t].ops[i].site].kind))
-				to[run->progress[t].ops[i].site] = true;
-	return to;
+	return seconds < 0 ? -1 : round(seconds * cost->units * 1e6) / 1e6;
 }
 
-/* Runs it in time. False: a message has no path on the machine, which is reported. */
-static bool run_in_time(struct ctx *c, const struct pipe *p, const struct program *prog,
-			const struct pipe_cost *cost, struct pipe_times *to)
+/* Runs it in time: the starts of waves, and ends. */
+static void run_in_time(struct ctx *c, const struct pipe *p, const struct pipe_cost *cost,
+			struct pipe_times *to)
 {
 	struct ctx apart = *c;
 	struct timeline line = { .last = NONE };
 	double *work = ARENA_ARRAY(c->scratch, double, p->n);
-	const bool *end = ended(c, p, &to->run);
 	const struct simulation *s;
 
 	apart.arena = c->scratch;
 	for (uint32_t i = 0; i < p->n; i++) {
-		work[i] = takes(cost, &p->v[i]);
-		to->start[i] = -1;
-		to->end[i] = end[i] ? 0 : -1;
+		work[i] = p->v[i].does & PIPE_COMPUTES ? cost->work[p->v[i].kind] / cost->units : 0;
+		to->start[i] = to->end[i] = -1;
 	}
-	s = simulation_of_pipeline(&apart, prog, work, cost->machine);
-	if (!s)
-		return false;
+	s = simulation_of_pipeline(&apart, to->program, work, cost->machine);
+	if (!s) /* a message has no path on the machine */
+		return;
 	to->predicted = simulate(&apart, s, cost->bytes, &line);
 	for (uint32_t i = 0; i < line.nops; i++) {
-		uint32_t at = timeline_op(prog, &line.ops[i])->site;
+		uint32_t at = timeline_op(to->program, &line.ops[i])->site;
 
-		to->start[at] = line.ops[i].start;
-		to->end[at] = end[at] ? line.ops[i].end : -1;
+		to->start[at] = in_units(cost, line.ops[i].start);
+		to->end[at] = in_units(cost, line.ops[i].end);
 	}
-	for (uint32_t i = p->n; i-- > 1;)
-		if (p->v[i].joined && pipe_computes(p->v[i].kind)) /* their wave ends */
-			to->end[i - 1] = to->end[i];
-	return true;
 }
-
-/* ---- what they come to ------------------------------------------------------------------ */
 
 /* A rank holds what a forward made until its backward has ended, the weights' too. */
 static void add_up(struct pipe_times *t, const struct pipe *p, const struct pipe_cost *cost)
 {
+	double busy = 0, all;
+	uint32_t computing = 0;
+
 	for (uint32_t r = 0; r < p->nranks; r++) {
-		uint32_t held = 0;
+		uint32_t held = 0, ended = 0;
 		double work = 0;
-		for (uint32_t i = p->first[r], end; i < p->first[r + 1]; i = end) {
-			uint32_t ended = 0;
-			end = pipe_bracket_end(p, i);
-			for (uint32_t k = i; k < end; k++) {
-				held += p->v[k].kind == PIPE_F;
-				ended += p->v[k].kind == PIPE_B || p->v[k].kind == PIPE_W;
-				work += takes(cost, &p->v[k]);
-				if (t->end[k] < 0 || !pipe_computes(p->v[k].kind))
-					continue;
-				t->busy += takes(cost, &p->v[k]);
-				t->length = later(t->length, t->end[k]);
+		for (uint32_t i = p->first[r]; i < p->first[r + 1]; i++) {
+			const struct pipe_action *a = &p->v[i];
+			if (!a->joined) {
+				held -= ended;
+				ended = 0;
 			}
+			if (!(a->does & PIPE_COMPUTES))
+				continue;
+			held += a->kind == PIPE_F;
+			ended += a->kind == PIPE_B || a->kind == PIPE_W;
 			t->held = held > t->held ? held : t->held;
-			held -= ended;
+			work += cost->work[a->kind];
+			busy += t->end[i] < 0 ? 0 : cost->work[a->kind];
+			t->length = later(t->length, t->end[i]);
 		}
 		t->most = later(t->most, work);
-		t->computing += work > 0;
+		computing += work > 0;
 	}
+	all = computing * t->length;
+	t->idle = all > 0 ? 1 - busy / all : 0;
 }
 
 /* A message between two ranks, from the end of the computation that makes it to the start of the one
@@ -123,11 +109,11 @@ static uint32_t most_in_flight(struct ctx *c, const struct pipe *p, const struct
 	int32_t most = 0, now = 0;
 
 	for (uint32_t i = 0; i < p->n; i++) {
-		uint32_t from = pipe_far_maker(p, i);
+		uint32_t from = p->takes[i].far;
 		if (from == NONE)
 			continue;
 		uint64_t pair = (uint64_t)p->v[from].rank << 32 | p->v[i].rank;
-		v[n++] = (struct flight){ pair, t->end[from], 1 };
+		v[n++] = (struct flight){ pair, t->end[pipe_bracket_end(p, from) - 1], 1 };
 		v[n++] = (struct flight){ pair, t->start[i], -1 };
 	}
 	qsort(v, n, sizeof(*v), by_time);
@@ -138,35 +124,20 @@ static uint32_t most_in_flight(struct ctx *c, const struct pipe *p, const struct
 	return (uint32_t)most;
 }
 
-/* The computations of a bracket one behind the other. */
-static void divide(struct pipe_times *t, const struct pipe *p, const struct pipe_cost *cost)
-{
-	for (uint32_t i = 0; i < p->n; i++) {
-		if (!pipe_computes(p->v[i].kind) || t->end[i] < 0)
-			continue;
-		if (p->v[i].joined)
-			t->start[i] = t->end[i - 1];
-		t->end[i] = t->start[i] + takes(cost, &p->v[i]);
-	}
-}
-
 struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_streams streams,
 			     const struct pipe_cost *cost)
 {
-	struct pipe_times t = { .length = 0 };
-	struct program *prog = pipe_program(c, p, streams);
+	struct pipe_times t = { .program = pipe_program(c, p, streams) };
 
-	if (!match(c, prog))
-		return t;
 	t.start = ARENA_ARRAY(c->scratch, double, p->n);
 	t.end = ARENA_ARRAY(c->scratch, double, p->n);
-	deadlock_run_far(&t.run, c, prog);
-	if (!run_in_time(c, p, prog, cost, &t))
-		return t;
-	t.finishes = t.run.finished == prog->ntasks;
+	run_in_time(c, p, cost, &t);
+	t.finishes = t.predicted.over;
 	add_up(&t, p, cost);
 	if (t.finishes)
 		t.in_flight = most_in_flight(c, p, &t);
-	divide(&t, p, cost);
+	for (uint32_t i = 1; i < p->n; i++)
+		if (p->v[i].joined && p->v[i].does & PIPE_COMPUTES)
+			t.start[i] = t.end[i - 1];
 	return t;
 }

@@ -4,18 +4,12 @@
  */
 #include "compiler/pipe/pipe.h"
 
-static bool is_pair(const struct pipe_action *send, const struct pipe_action *recv)
-{
-	return pipe_back(send->kind) == pipe_back(recv->kind) &&
-	       send->stage == pipe_peer_stage(recv) && send->mb == recv->mb;
-}
-
 static void report_swapped(struct ctx *c, const struct pipe *p, const struct fifo *q, uint32_t k,
 			   const struct pipe_action *send, const struct pipe_action *recv,
 			   uint32_t n)
 {
-	const struct pipe_action *own = &p->v[pipe_at(p, PIPE_SEND_F + pipe_back(recv->kind),
-						      pipe_peer_stage(recv), recv->mb)];
+	const struct pipe_action *own = &p->v[*pipe_at(p, recv->kind - PIPE_RECV_F + PIPE_SEND_F,
+						       pipe_peer_stage(recv), recv->mb)];
 	struct diag *d = diag_add(c->diags, SEV_ERROR, 607, recv->span, NO_RANK,
 				  "%s takes the message of %s: message %u from rank %u to rank %u",
 				  recv->name, send->name, k + 1, q->src, q->dst);
@@ -30,33 +24,27 @@ static void report_swapped(struct ctx *c, const struct pipe *p, const struct fif
 	diag_help(c->diags, d, "put the receives in the order of their sends");
 }
 
-uint32_t pipe_swapped(struct ctx *c, const struct pipe *p, enum pipe_streams streams, bool report)
+uint32_t pipe_swapped(struct ctx *c, const struct pipe *p, struct program *prog, bool report)
 {
-	struct program *prog = pipe_program(c, p, streams);
 	uint32_t all = 0;
 
-	c->diags->phase = PHASE_MATCH;
-	if (!match(c, prog))
-		return NONE;
 	match_messages(c, prog);
 	for (uint32_t f = 0; f < prog->nfifos; f++) {
 		const struct fifo *q = &prog->fifos[f];
-		const struct pipe_action *send = NULL,
-					 *recv = NULL; /* the first that are swapped */
-		uint32_t at = 0, n = 0;
-		for (uint32_t k = 0; k < q->nsends; k++) {
+		const struct op *sends = prog->tasks[q->src_task].ops;
+		const struct op *recvs = prog->tasks[q->dst_task].ops;
+		uint32_t first = 0, n = 0;
+		for (uint32_t k = q->nsends; k-- > 0;) {
 			const struct message *m = &prog->messages[q->first + k];
-			const struct pipe_action *s, *r;
-			s = &p->v[prog->tasks[q->src_task].ops[m->send].site];
-			r = &p->v[prog->tasks[q->dst_task].ops[m->recv].site];
-			if (is_pair(s, r) || n++)
+			if (sends[m->send].cell == recvs[m->recv].cell)
 				continue;
-			send = s;
-			recv = r;
-			at = k;
+			first = k;
+			n++;
 		}
+		const struct message *m = &prog->messages[q->first + first];
 		if (n && report)
-			report_swapped(c, p, q, at, send, recv, n);
+			report_swapped(c, p, q, first, &p->v[sends[m->send].site],
+				       &p->v[recvs[m->recv].site], n);
 		all += n;
 	}
 	return all;
