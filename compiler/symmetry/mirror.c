@@ -5,32 +5,20 @@
 
 /* ---- places ---------------------------------------------------------------------------- */
 
-/* Evaluates f(x) as a call would. */
-static bool place_at(struct cursor *v, const struct place_fn *f, uint32_t x, int64_t *place)
-{
-	uint32_t ntrail = v->ntrail;
-
-	bind_hide(v, f->x);
-	v->binds[f->x->id].kind = B_NUMBER;
-	v->binds[f->x->id].number = spread_same(x);
-	bool ok = eval_quietly(v, f->body, place);
-	bind_undo(v, ntrail);
-	return ok;
-}
-
 bool mirror_places(struct quotient *l, struct cursor *v)
 {
+	const struct place_fn *f = l->kinds.places;
 	struct arena *a = v->ctx->arena;
 
 	l->place = none_array(a, l->nranks);
 	l->at = none_array(a, l->nranks);
-	for (uint32_t x = 0; x < l->nranks; x++) {
+	for (int64_t x = 0; x < l->nranks; x++) {
 		int64_t place = x;
-		if ((l->kinds.places && !place_at(v, l->kinds.places, x, &place)) || place < 0 ||
+		if ((f && !eval_with(v, 1, &f->x, &x, f->body, &place)) || place < 0 ||
 		    place >= l->nranks || l->at[place] != NONE)
 			return false;
 		l->place[x] = (uint32_t)place;
-		l->at[place] = x;
+		l->at[place] = (uint32_t)x;
 	}
 	return true;
 }

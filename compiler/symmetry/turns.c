@@ -517,33 +517,22 @@ static bool ranges_turn(struct maker *m)
 	return same || refuse(m, NOT_BY_BITS);
 }
 
-bool parameters_are_small(const struct program *p)
-{
-	for (uint32_t i = 0; i < p->nparams; i++)
-		if (p->params[i] > KIND_MOST_PARAM || p->params[i] < -KIND_MOST_PARAM)
-			return false;
-	return true;
-}
-
-static bool try_kinds(struct quotient *l, struct ctx *c, const struct instance *in, enum turn_by by)
-{
-	kinds_find(&l->kinds, c->scratch, in->module, in->schedule, by, in->nranks, NULL);
-	return l->kinds.symmetric;
-}
-
 /* Tries turns by sums, then by bits, then by mirrors. */
-static bool find_kinds(struct quotient *l, struct ctx *c, const struct instance *in)
+static bool find_kinds(struct quotient *l, struct cursor *v)
 {
-	if (try_kinds(l, c, in, TURN_BY_SUM))
+	uint32_t n = l->nranks;
+
+	kinds_find(&l->kinds, v, TURN_BY_SUM, NULL);
+	if (l->kinds.symmetric)
 		return true;
-	const char *why = l->kinds.why;
-	l->by_bits = is_power(in->nranks) && try_kinds(l, c, in, TURN_BY_BITS);
-	if (l->by_bits)
-		return true;
-	l->by_mirror =
-		in->nranks % 2 == 0 && try_kinds(l, c, in, TURN_BY_MIRROR) && !l->kinds.any_links;
-	l->why = l->by_mirror ? NULL : why;
-	return l->by_mirror;
+	l->why = l->kinds.why;
+	if (is_power(n))
+		kinds_find(&l->kinds, v, TURN_BY_BITS, NULL);
+	l->by_bits = l->kinds.symmetric;
+	if (!l->by_bits && n % 2 == 0)
+		kinds_find(&l->kinds, v, TURN_BY_MIRROR, NULL);
+	l->by_mirror = !l->by_bits && l->kinds.symmetric && !l->kinds.any_links;
+	return l->by_bits || l->by_mirror;
 }
 
 bool quotient_make(struct quotient *l, struct ctx *c, const struct instance *in)
@@ -553,13 +542,15 @@ bool quotient_make(struct quotient *l, struct ctx *c, const struct instance *in)
 
 	p->alone = true;
 	*l = (struct quotient){ .p = p, .nranks = p->nranks };
-	if (!find_kinds(l, c, in))
+	struct cursor *v = kinds_cursor(c, in);
+	if (!v || !find_kinds(l, v))
 		return false;
+	l->why = NULL;
 	m->l = l;
 	m->seen = arena_alloc(c->scratch, (in->module->nstmts + 1) * sizeof(*m->seen));
 	cursor_init(&m->v, c, p, c->scratch, false);
 	m->v.ntasks = 1;
-	if (instance_make(&m->v, true) != INSTANCE_OK || p->any_sized || !parameters_are_small(p))
+	if (instance_make(&m->v, true) != INSTANCE_OK || p->any_sized)
 		return false;
 	cursor_may_stop(&m->v);
 	const bool *links = link_distances(m, in->schedule->topology);
