@@ -88,7 +88,7 @@ bool turned_alike(const struct quotient *l, uint32_t a, uint32_t b)
 
 	if (x->chunks != y->chunks || (a - x->cell) % x->chunks != (b - y->cell) % y->chunks)
 		return false;
-	if (x->chunks == 1 || (g.unit == 0 && h.unit == 0))
+	if (g.unit % x->chunks == 0 && h.unit % x->chunks == 0) /* they stay at their places */
 		return true;
 	return g.unit == h.unit && a - g.base == b - h.base;
 }

@@ -145,11 +145,24 @@ static bool note_turning(struct maker *m, const struct view *w, enum turns turns
 	return note(m, base, n * unit, (struct cell_turn){ base, unit });
 }
 
+/* The name of which the chunks of a view are: that in the call which gave it chunks that turn. */
+static const struct symbol *turning_name(const struct maker *m, const struct symbol *view)
+{
+	for (uint32_t i = m->v.nrows; i-- > 0 && m->l->kinds.passed[view->id];) {
+		const struct stmt *call = m->v.rows[i].of;
+		const struct arg *a = call && call->kind == S_CALL ? call->args : NULL;
+		while (a && (!a->view || a->view->sym != view))
+			a = a->next;
+		view = a ? a->ref->sym : view;
+	}
+	return view;
+}
+
 static bool note_operand(struct maker *m, const struct stmt *s, uint32_t side, enum turns turns,
 			 struct cells cells)
 {
 	const struct ref *r = side ? s->y : s->x;
-	const struct view *w = &m->v.binds[r->sym->id].view;
+	const struct view *w = &m->v.binds[turning_name(m, r->sym)->id].view;
 	struct seen *seen = &m->seen[s->number][side];
 
 	if (turns == TURNS_NOT || turns == TURNS_ALL) {

@@ -412,6 +412,11 @@ static bool all_kinds(void)
 		{ "send d[(rank + mixed(2)) % N] to dst", "chunks" },
 		{ "if mixed(clog2(N)) == 2 { send d[0] to dst }", "a condition" },
 		{ "send d[t[rank]] to dst", "chunks" },
+		{ "let o = [rank + 1, rank - 2] for i in 0..2 { send d[rank] to o[i] % N }", NULL },
+		{ "let o = [rank + 1, rank - 2] send d[rank] to o[0]", "a peer" },
+		{ "let o = [rank + 1, 2 * rank] for i in 0..2 { send d[rank] to o[i] % N }",
+		  "a peer" },
+		{ "let o = [3, 12 / (rank - 5)] send d[o[0]] to dst", "a value" },
 		{ "assert rank < 5, \"five\"", "a condition" },
 		{ "assert len(t) == 3, \"three\"", NULL },
 	};

@@ -147,28 +147,16 @@ static struct kind bitwise(const struct expr *e, struct kind a, struct kind b)
 	}
 }
 
-/* Whether the bounds decide a comparison; *is: its value. */
+/* Whether the bounds decide a comparison; *is: its value. An order that holds for the ends that make it
+ * hardest, or not for those that make it easiest, is the same for all. */
 static bool is_decided(enum expr_op op, struct kind a, struct kind b, bool *is)
 {
-	bool below = a.hi<b.lo, above = a.lo> b.hi, not_above = a.hi <= b.lo,
-	     not_below = a.lo >= b.hi;
-
-	if (max_of(a.most, b.most) > KIND_EXACT)
+	if (op < OP_EQ || op > OP_GE || !(max_of(a.most, b.most) <= KIND_EXACT))
 		return false;
-	*is = op == OP_LT   ? below
-	      : op == OP_LE ? not_above
-	      : op == OP_GT ? above
-	      : op == OP_GE ? not_below
-			    : op == OP_NE;
-	switch ((int)op) {
-	case OP_LT:
-	case OP_GE: return below || not_below;
-	case OP_LE:
-	case OP_GT: return above || not_above;
-	case OP_EQ:
-	case OP_NE: return below || above;
-	default: return false;
-	}
+	*is = number_binary(op, (int64_t)a.lo, (int64_t)b.hi).value;
+	if (op == OP_EQ || op == OP_NE)
+		return a.hi < b.lo || a.lo > b.hi;
+	return *is == number_binary(op, (int64_t)a.hi, (int64_t)b.lo).value;
 }
 
 /* ANY, if the operation is sure to have a value on every rank; else OTHER. */
@@ -287,16 +275,58 @@ static struct kind condition(struct kinds *k, const struct expr *e)
 	return kind_is_same(is) ? join(k, kinds_of(k, e->b), kinds_of(k, e->c)) : OTHER;
 }
 
+/* A let of a file or a topology, evaluated at its first use. A bare count has no kind of its own. */
+static struct kind lazy(struct kinds *k, const struct symbol *s)
+{
+	uint8_t *state = &k->state[s->id];
+
+	if (s->kind == SYM_COUNT)
+		return kind_any_same();
+	if (*state == IS_DONE || !s->value)
+		return k->of[s->id];
+	if (*state == IS_OPEN)
+		return OTHER;
+	*state = IS_OPEN;
+	k->of[s->id] = kinds_of(k, s->value);
+	*state = IS_DONE;
+	return k->of[s->id];
+}
+
 /* ---- tables and built-in functions ------------------------------------------------------ */
 
-/* SAME with the bounds of all, if every expression of the list is SAME. */
-static struct kind all_same(struct kinds *k, const struct expr *list)
+/* The kind that the first n expressions of a list have in common. */
+static struct kind joined(struct kinds *k, const struct expr *list, int64_t n)
 {
-	struct kind all = list ? kinds_of(k, list) : kind_same(0);
+	struct kind r = list ? kinds_of(k, list) : kind_any_same();
 
-	for (; list && kind_is_same(all); list = list->next)
-		all = join(k, all, kinds_of(k, list));
-	return kind_is_same(all) ? all : OTHER;
+	while (list && --n > 0 && (list = list->next))
+		r = join(k, r, kinds_of(k, list));
+	return r;
+}
+
+/* An entry may be of any kind, but must have a value on every rank. */
+static struct kind table(struct kinds *k, const struct expr *e)
+{
+	for (const struct expr *x = e->args; x; x = x->next)
+		if (kinds_of(k, x).form >= KIND_PLACE)
+			return OTHER;
+	return (struct kind){ .form = KIND_ANY };
+}
+
+/* The entries that the index can have. */
+static struct kind entry(struct kinds *k, const struct expr *e)
+{
+	struct kind i = kinds_of(k, e->a);
+	const struct expr *x = e->sym->value->args;
+	int64_t n = e->sym->value->nargs, at = 0;
+
+	if (lazy(k, e->sym).form == KIND_OTHER || !kind_is_same(i))
+		return OTHER;
+	if (!(i.most <= KIND_EXACT))
+		return joined(k, x, n);
+	for (; x && at < kind_value(i); at++)
+		x = x->next;
+	return joined(k, x, (int64_t)i.hi - at + 1);
 }
 
 /* The least or the greatest of numbers that are SAME. */
@@ -328,7 +358,7 @@ static struct kind builtin(struct kinds *k, const struct expr *e)
 {
 	if (e->builtin == BUILTIN_LEN)
 		return kinds_known(e->args->sym->value->nargs);
-	struct kind a = all_same(k, e->args);
+	struct kind a = joined(k, e->args, e->nargs);
 	if (!kind_is_same(a))
 		return OTHER;
 	if (e->builtin == BUILTIN_MIN || e->builtin == BUILTIN_MAX)
@@ -338,35 +368,6 @@ static struct kind builtin(struct kinds *k, const struct expr *e)
 	if (e->builtin == BUILTIN_ILOG2 || e->builtin == BUILTIN_CLOG2)
 		return logarithm(e->builtin, a);
 	return kind_same(max_of(a.most, 64));
-}
-
-/* A let of a file or a topology, evaluated at its first use. A bare count has no kind of its own. */
-static struct kind lazy(struct kinds *k, const struct symbol *s)
-{
-	uint8_t *state = &k->state[s->id];
-
-	if (s->kind == SYM_COUNT)
-		return kind_any_same();
-	if (*state == IS_DONE || !s->value)
-		return k->of[s->id];
-	if (*state == IS_OPEN)
-		return OTHER;
-	*state = IS_OPEN;
-	k->of[s->id] = kinds_of(k, s->value);
-	*state = IS_DONE;
-	return k->of[s->id];
-}
-
-static struct kind entry(struct kinds *k, const struct expr *e)
-{
-	struct kind table = lazy(k, e->sym), i = kinds_of(k, e->a);
-	const struct expr *x = kind_is_known(i) && i.lo >= 0 ? e->sym->value->args : NULL;
-
-	if (!kind_is_same(table) || !kind_is_same(i))
-		return OTHER;
-	for (int64_t n = 0; x && n < kind_value(i); n++)
-		x = x->next;
-	return x ? kinds_of(k, x) : table;
 }
 
 /* ---- calls of fns --------------------------------------------------------------------- */
@@ -480,7 +481,7 @@ struct kind kinds_of(struct kinds *k, const struct expr *e)
 	case E_COND: return condition(k, e);
 	case E_CALL: return e->builtin != BUILTIN_NONE ? builtin(k, e) : call(k, e);
 	case E_ENTRY: return entry(k, e);
-	case E_TABLE: return all_same(k, e->args);
+	case E_TABLE: return table(k, e);
 	case E_TERM: break;
 	}
 	return OTHER;

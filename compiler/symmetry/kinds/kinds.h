@@ -26,9 +26,10 @@
  *     an operand is all SAME, or one of its two indices      is WITHIN, 1
  *     the topology's links go from WITHIN, 1 to WITHIN, 1
  *
- * Then rank r runs the operations of rank 0, with peer p turned into p + r, and chunk i into i + r
- * for operands that turn. Both hold modulo N: turns.h checks on the instance that an index has N
- * values, and that no chunk turns in two ways. Groups (`within`) of some ranks only, and `sized`
+ * A view turns as the chunk or the block does that its call gives it; its own indices must then be
+ * SAME. Then rank r runs the operations of rank 0, with peer p turned into p + r, and chunk i into
+ * i + r for operands that turn. Both hold modulo N: turns.h checks on the instance that an index has
+ * N values, and that no chunk turns in two ways. Groups (`within`) of some ranks only, and `sized`
  * buffers, are not symmetric.
  *
  * A pair of copies can be symmetric where each alone is not: it copies all N chunks of a name, cut
@@ -114,7 +115,8 @@ enum turns {
 	TURNS_BLOCK, /* x[b][..]: b turns, the index after it does not */
 	TURNS_RANGE, /* x[lo..lo + n], by bits: some bits of lo turn, or none */
 	TURNS_PLACE, /* x[f(e)], or x[lo..lo + n], by mirrors: x[f(turned e)] ... */
-	TURNS_WHOLE  /* of a copy in two pieces: all N chunks turn, wherever it is cut */
+	TURNS_WHOLE, /* of a copy in two pieces: all N chunks turn, wherever it is cut */
+	TURNS_OTHER  /* in no such way */
 };
 
 enum turn_by { TURN_BY_SUM, TURN_BY_BITS, TURN_BY_MIRROR }; /* r + c (mod N); r ^ c; r +- c */
@@ -134,6 +136,7 @@ struct kinds {
 		uint8_t x, y; /* enum turns */
 		bool met;
 	} *operands;	 /* by the statement's number: of sends, receives, copies, reductions */
+	uint8_t *passed; /* by the symbol's number: enum turns of the chunks that a view is given */
 	bool any_links;	 /* the topology has links: all are rank 0's, turned */
 	struct kind *of; /* by the symbol's number: the kind of a name, here */
 	uint8_t *state;	 /* by the symbol's number: enum state of kinds.c */

@@ -46,7 +46,8 @@ static bool is_name(const struct expr *e, const struct symbol *s)
 	return e && e->kind == E_NAME && e->sym == s;
 }
 
-static enum turns operand(struct kinds *k, const struct ref *r)
+/* How an operand's chunks turn by its indices. */
+static enum turns turns_of_indices(struct kinds *k, const struct ref *r)
 {
 	struct kind none = kind_same(0), block = r->block ? kinds_of(k, r->block) : none,
 		    lo = r->lo ? kinds_of(k, r->lo) : none, hi = r->hi ? kinds_of(k, r->hi) : none;
@@ -59,8 +60,18 @@ static enum turns operand(struct kinds *k, const struct ref *r)
 		return r->block ? TURNS_CHUNK : TURNS_INDEX;
 	if (is_range_of_bits(k, r))
 		return TURNS_RANGE;
-	if (is_place(k, r))
-		return TURNS_PLACE;
+	return is_place(k, r) ? TURNS_PLACE : TURNS_OTHER;
+}
+
+/* A view that turns has no indices that do. */
+static enum turns operand(struct kinds *k, const struct ref *r)
+{
+	enum turns passed = (enum turns)k->passed[r->sym->id], own = turns_of_indices(k, r);
+
+	if (own <= TURNS_ALL && passed != TURNS_NOT)
+		return passed;
+	if (own != TURNS_OTHER && passed == TURNS_NOT)
+		return own;
 	kinds_broken(k, r->span, "chunks that do not rotate with the ranks");
 	return TURNS_NOT;
 }
@@ -151,7 +162,7 @@ static bool cut_alike(struct kinds *k, const struct stmt *s, const struct stmt *
 static bool two_pieces(struct kinds *k, const struct stmt *s, const struct stmt *t)
 {
 	if (k->by != TURN_BY_SUM || s->kind != S_COPY || !t || t->kind != S_COPY ||
-	    s->x->sym == s->y->sym)
+	    s->x->sym == s->y->sym || k->passed[s->x->sym->id] || k->passed[s->y->sym->id])
 		return false;
 	return cut_alike(k, s, t, NULL) || (k->root && cut_alike(k, s, t, k->root));
 }
@@ -207,7 +218,7 @@ static void bind_known(struct kinds *k, const struct symbol *s, const struct exp
 	kinds_bind(k, s, x);
 }
 
-/* Binds a proc's parameters. A view must have the same chunks on all ranks. */
+/* Binds a proc's parameters. A view may have a chunk, or a block, that turns. */
 static void arguments(struct kinds *k, const struct stmt *s)
 {
 	for (const struct arg *a = s->args; a; a = a->next) {
@@ -215,9 +226,10 @@ static void arguments(struct kinds *k, const struct stmt *s)
 			bind_known(k, a->number, a->expr);
 		} else {
 			enum turns t = operand(k, a->ref);
-			if (t != TURNS_NOT && t != TURNS_ALL)
+			if (t == TURNS_RANGE || t == TURNS_PLACE)
 				kinds_broken(k, a->span,
 					     "chunks of a call that differ from rank to rank");
+			k->passed[a->view->sym->id] = t == TURNS_ALL ? TURNS_NOT : (uint8_t)t;
 		}
 	}
 	for (const struct binding *m = s->more; m; m = m->next)
@@ -420,6 +432,7 @@ void kinds_find(struct kinds *k, struct cursor *v, enum turn_by by, const struct
 		.symmetric = true,
 		.of = ARENA_ARRAY(v->arena, struct kind, m->nsymbols + 1),
 		.state = ARENA_ARRAY(v->arena, uint8_t, m->nsymbols + 1),
+		.passed = ARENA_ARRAY(v->arena, uint8_t, m->nsymbols + 1),
 		.operands = ARENA_ARRAY(v->arena, struct operands, m->nstmts + 1),
 	};
 	parameters(k, schedule);
