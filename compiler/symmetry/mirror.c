@@ -1,5 +1,5 @@
 /*
- * Turns by mirrors: see mirror.h.
+ * Turns that are checked on the instance: see mirror.h.
  */
 #include "compiler/symmetry/mirror.h"
 
@@ -38,19 +38,21 @@ bool mirror_keeps(const struct quotient *l, uint32_t n)
 	return true;
 }
 
-uint32_t mirror_range(const struct quotient *l, uint32_t lo, uint32_t n, uint32_t r)
+uint32_t range_turned(const struct quotient *l, uint32_t lo, uint32_t n, uint32_t r)
 {
 	struct cell_turn g = l->regions[lo];
 	uint32_t to = cell_turned(l, lo, r);
 
 	if (n == 0 || g.unit == 0 || n == l->nranks * g.unit)
 		return lo;
+	if (l->by_bits)
+		return cell_turned(l, lo, r & ~(n - 1));
 	return g.unit == 1 ? g.base + (to - g.base) / n * n : to;
 }
 
-/* ---- the mirror image -------------------------------------------------------------------- */
+/* ---- the image on another rank -------------------------------------------------------------------- */
 
-/* Whether rank 1's FIFO `its` is the image of rank 0's FIFO `mine`. */
+/* Whether another rank's FIFO `its` is the image of rank 0's FIFO `mine`. */
 static bool same_fifo(const struct quotient *l, uint32_t mine, uint32_t its)
 {
 	const struct fifo *a = &l->p->fifos[mine], *b = &l->p->fifos[its];
@@ -59,7 +61,8 @@ static bool same_fifo(const struct quotient *l, uint32_t mine, uint32_t its)
 	       l->ahead[mine] == rank_turned(l, b->dst, turn_back(l, b->src));
 }
 
-static bool same_operation(const struct quotient *l, const struct op *a, const struct op *b)
+static bool same_operation(const struct quotient *l, const struct op *a, const struct op *b,
+			   uint32_t r)
 {
 	enum op_kind kind = op_kind(a);
 	bool same = a->kind == b->kind && a->n == b->n && a->site == b->site;
@@ -69,14 +72,14 @@ static bool same_operation(const struct quotient *l, const struct op *a, const s
 	if (kind == OP_FRESH || kind == OP_WAIT)
 		return a->cell == b->cell && a->other == b->other &&
 		       (kind == OP_FRESH || a->fifo == b->fifo);
-	if (b->cell != mirror_range(l, a->cell, a->n, 1))
+	if (b->cell != range_turned(l, a->cell, a->n, r))
 		return false;
 	if (op_is_end(a))
 		return same_fifo(l, a->fifo, b->fifo);
-	return b->other == mirror_range(l, a->other, a->n, 1);
+	return b->other == range_turned(l, a->other, a->n, r);
 }
 
-bool mirror_image(const struct quotient *l, const struct cursor *v)
+bool turned_image(const struct quotient *l, const struct cursor *v, uint32_t r)
 {
 	const struct program *p = l->p;
 
@@ -88,7 +91,7 @@ bool mirror_image(const struct quotient *l, const struct cursor *v)
 		if (its->path != mine->path || its->n != mine->nops)
 			return false;
 		for (uint32_t i = 0; i < its->n; i++)
-			if (!same_operation(l, &mine->ops[i], &its->ops[i]))
+			if (!same_operation(l, &mine->ops[i], &its->ops[i], r))
 				return false;
 	}
 	return true;

@@ -75,7 +75,7 @@ static void bind_free(struct promise *x, const struct symbol *s, enum must must,
 	if (s)
 		kinds_bind(&x->l->kinds, s,
 			   must == MUST_STAY   ? kind_same(count)
-			   : must == MUST_TURN ? kind_rank()
+			   : must == MUST_TURN ? kinds_rank(&x->l->kinds)
 					       : follow);
 }
 
@@ -127,7 +127,7 @@ static bool term_turns(struct promise *x, const struct term *t)
 		if (!all && (x->l->by_mirror || lo.form != KIND_SAME || hi.form != KIND_SAME))
 			return false;
 		kinds_bind(k, t->var,
-			   all ? kind_rank() : kind_same(lo.most > hi.most ? lo.most : hi.most));
+			   all ? kinds_rank(k) : kind_same(lo.most > hi.most ? lo.most : hi.most));
 	}
 	if (t->kind != T_INITIAL || (x->l->by_mirror && !is_rank_or_all(t->at)))
 		return false;

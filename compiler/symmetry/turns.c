@@ -463,36 +463,6 @@ bool turns_of_root(struct quotient *l, struct ctx *c, const struct instance *in)
 
 /* ---- by bits --------------------------------------------------------------------------- */
 
-/* Whether the turn by r takes a range of cells to `at`. */
-static bool range_turns(const struct quotient *l, uint32_t lo, uint32_t n, uint32_t at, uint32_t r)
-{
-	return at == (n ? cell_turned(l, lo, r & ~(n - 1)) : lo);
-}
-
-/* Whether the ranges of rank r, a power of two, are the turned ranges of rank 0. */
-static bool same_ranges(struct maker *m, uint32_t r)
-{
-	const struct program *p = m->l->p;
-
-	if (!run_rank(m, r) || m->v.nlanes != p->ntasks)
-		return false;
-	for (uint32_t t = 0; t < p->ntasks; t++) {
-		const struct task *mine = &p->tasks[t];
-		const struct lane *its = &m->v.lanes[t];
-		if (its->path != mine->path || its->n != mine->nops)
-			return false;
-		for (uint32_t i = 0; i < its->n; i++) {
-			const struct op *a = &mine->ops[i], *b = &its->ops[i];
-			bool local = op_kind(a) == OP_COPY || op_kind(a) == OP_REDUCE_INTO;
-			if (a->kind != b->kind || a->n != b->n || a->site != b->site ||
-			    !range_turns(m->l, a->cell, a->n, b->cell, r) ||
-			    (local && !range_turns(m->l, a->other, a->n, b->other, r)))
-				return false;
-		}
-	}
-	return true;
-}
-
 /* Whether both ends of each message permute its chunks alike. */
 static bool same_orders(const struct quotient *l)
 {
@@ -509,25 +479,22 @@ static bool same_orders(const struct quotient *l)
  * mirrors, checks rank 1, which stands for all odd ranks. */
 static bool ranges_turn(struct maker *m)
 {
-	struct program *p = m->l->p, kept = *p;
+	struct program *p = m->l->p;
+	const char *why = m->l->by_mirror ? NOT_BY_MIRROR : NOT_BY_BITS;
+	uint32_t nfifos = p->nfifos, ranks = m->l->by_mirror ? 2 : p->nranks;
 	bool same = true;
 
 	if (!m->any_range && !m->l->by_mirror)
 		return true;
 	if (m->any_range && m->any_long)
 		return refuse(m, "ranges that rotate, and ranges that do not");
+	if (m->l->by_bits && !same_orders(m->l))
+		return refuse(m, why);
 	m->v.behind = NULL;
-	if (m->l->by_mirror) {
-		same = run_rank(m, 1) && mirror_image(m->l, &m->v);
-		p->nfifos = kept.nfifos;
-		return same || refuse(m, NOT_BY_MIRROR);
-	}
-	if (!same_orders(m->l))
-		return refuse(m, NOT_BY_BITS);
-	for (uint32_t r = 1; r < p->nranks && same; r *= 2)
-		same = same_ranges(m, r);
-	p->nfifos = kept.nfifos;
-	return same || refuse(m, NOT_BY_BITS);
+	for (uint32_t r = 1; r < ranks && same; r *= 2)
+		same = run_rank(m, r) && turned_image(m->l, &m->v, r);
+	p->nfifos = nfifos;
+	return same || refuse(m, why);
 }
 
 /* Tries turns by sums, then by bits, then by mirrors. */

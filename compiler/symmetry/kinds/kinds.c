@@ -63,9 +63,7 @@ static struct kind near(int64_t times, double most)
 {
 	if (most > SAFE || times > MOST_TIMES || times < -MOST_TIMES)
 		return OTHER;
-	return (struct kind){
-		.form = KIND_NEAR, .times = (int32_t)times, .most = most, .lo = -most, .hi = most
-	};
+	return kind_of(KIND_NEAR, (int32_t)times, most);
 }
 
 static struct kind add(struct kind a, struct kind b, int sign)
@@ -97,8 +95,7 @@ static struct kind modulo(const struct kinds *k, const struct expr *e, struct ki
 		return between(kind_same(1), 0, 1);
 	if (!kind_is_known(b) || b.lo != ranks)
 		return OTHER;
-	struct kind r = { .form = a.times ? KIND_WITHIN : KIND_SAME, .times = a.times };
-	return between(r, 0, ranks - 1);
+	return between(kind_of(a.times ? KIND_WITHIN : KIND_SAME, a.times, ranks), 0, ranks - 1);
 }
 
 /* Two values WITHIN that turn alike are equal on all ranks or on none. */
@@ -131,10 +128,7 @@ static struct kind same_only(const struct expr *e, struct kind a, struct kind b)
 static struct kind bitwise(const struct expr *e, struct kind a, struct kind b)
 {
 	bool turns = a.form == KIND_WITHIN || b.form == KIND_WITHIN;
-	struct kind near_bits = { .form = KIND_NEAR, .most = SAFE, .lo = -SAFE, .hi = SAFE },
-		    turned = {
-			    .form = KIND_WITHIN, .times = 1, .most = SAFE, .lo = -SAFE, .hi = SAFE
-		    };
+	struct kind near_bits = kind_of(KIND_NEAR, 0, SAFE), turned = kind_of(KIND_WITHIN, 1, SAFE);
 
 	switch ((int)e->op) {
 	case OP_BXOR:
@@ -162,10 +156,7 @@ static bool is_decided(enum expr_op op, struct kind a, struct kind b, bool *is)
 /* ANY, if the operation is sure to have a value on every rank; else OTHER. */
 static struct kind any(const struct expr *e, struct kind a, struct kind b)
 {
-	struct kind r = { .form = KIND_ANY,
-			  .most = a.most + b.most,
-			  .lo = -a.most - b.most,
-			  .hi = a.most + b.most };
+	struct kind r = kind_of(KIND_ANY, 0, a.most + b.most);
 
 	if (e->op >= OP_EQ && e->op <= OP_GE)
 		return between(r, 0, 1);
@@ -237,12 +228,8 @@ static struct kind join(const struct kinds *k, struct kind a, struct kind b)
 	if (a.form >= KIND_ANY || b.form >= KIND_ANY || a.times != b.times)
 		return OTHER;
 	if (a.form == b.form)
-		return between((struct kind){ .form = a.form,
-					      .times = a.times,
-					      .most = most,
-					      .lo = -most,
-					      .hi = most },
-			       a.lo < b.lo ? a.lo : b.lo, max_of(a.hi, b.hi));
+		return between(kind_of(a.form, a.times, most), a.lo < b.lo ? a.lo : b.lo,
+			       max_of(a.hi, b.hi));
 	if (k->by == TURN_BY_BITS)
 		return OTHER;
 	if (kind_is_same(a) || kind_is_same(b)) /* = v (mod N) on all ranks, whichever it is */
@@ -310,7 +297,7 @@ static struct kind table(struct kinds *k, const struct expr *e)
 	for (const struct expr *x = e->args; x; x = x->next)
 		if (kinds_of(k, x).form >= KIND_PLACE)
 			return OTHER;
-	return (struct kind){ .form = KIND_ANY };
+	return kind_of(KIND_ANY, 0, 0);
 }
 
 /* The entries that the index can have. */
@@ -464,7 +451,9 @@ static struct kind call(struct kinds *k, const struct expr *e)
 
 struct kind kinds_rank(const struct kinds *k)
 {
-	return between(kind_rank(), 0, k->v->program->nranks - 1.0);
+	double last = k->v->program->nranks - 1.0;
+
+	return between(kind_of(KIND_WITHIN, 1, last), 0, last);
 }
 
 struct kind kinds_of(struct kinds *k, const struct expr *e)

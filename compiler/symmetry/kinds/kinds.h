@@ -185,17 +185,14 @@ void kinds_bind(struct kinds *k, const struct symbol *s, struct kind kind);
 /** Forgets the kind of a let; the next use evaluates it again. */
 void kinds_forget(struct kinds *k, const struct symbol *let);
 
-static inline struct kind kind_same(double most)
+static inline struct kind kind_of(enum kind_form form, int32_t times, double most)
 {
-	return (struct kind){ .form = KIND_SAME, .most = most, .lo = -most, .hi = most };
+	return (struct kind){ .form = form, .times = times, .most = most, .lo = -most, .hi = most };
 }
 
-/** A value that turns as the rank does, modulo N, and within 0..N. */
-static inline struct kind kind_rank(void)
+static inline struct kind kind_same(double most)
 {
-	return (struct kind){
-		.form = KIND_WITHIN, .times = 1, .most = 65536, .lo = 0, .hi = 65535
-	};
+	return kind_of(KIND_SAME, 0, most);
 }
 
 /* SAME, without a bound. */

@@ -97,11 +97,12 @@ static struct kind place_of(struct kinds *k, const struct expr *body, const stru
 			    const struct expr *part)
 {
 	struct place_fn *f = ARENA_NEW(k->arena, struct place_fn);
+	struct kind r = kind_of(KIND_PLACE, 0, 1e19);
 
 	*f = (struct place_fn){ body, x };
-	return (struct kind){
-		.form = KIND_PLACE, .most = 1e19, .lo = -1e19, .hi = 1e19, .place = f, .part = part
-	};
+	r.place = f;
+	r.part = part;
+	return r;
 }
 
 const struct expr *kinds_of_parts(const struct expr *e)
