@@ -434,6 +434,9 @@ bool squad_works(struct squad *b, uint64_t work);
 
 /** The value, if it has one; a failure is not reported, and does not stop the rank. */
 bool eval_quietly(struct cursor *v, const struct expr *e, int64_t *value);
+/** The same, where n names stand for these numbers, such as a fn's body for its arguments. */
+bool eval_with(struct cursor *v, uint32_t n, const struct symbol *const *names,
+	       const int64_t *numbers, const struct expr *e, int64_t *value);
 
 /** Counts the work of running `text` once. False: too much; reported. */
 static inline bool eval_work(struct cursor *v, struct span text, struct span report)

@@ -399,6 +399,22 @@ bool eval_mentions(struct cursor *v, const struct expr *e, const struct symbol *
 	return m.found;
 }
 
+bool eval_with(struct cursor *v, uint32_t n, const struct symbol *const *names,
+	       const int64_t *numbers, const struct expr *e, int64_t *value)
+{
+	uint32_t ntrail = v->ntrail;
+
+	for (uint32_t i = 0; i < n; i++) {
+		bind_hide(v, names[i]);
+		v->binds[names[i]->id].kind = B_NUMBER;
+		v->binds[names[i]->id].number = spread_same(numbers[i]);
+		bind_changed(v, names[i]->id);
+	}
+	bool ok = eval_quietly(v, e, value);
+	bind_undo(v, ntrail);
+	return ok;
+}
+
 bool eval_quietly(struct cursor *v, const struct expr *e, int64_t *value)
 {
 	uint64_t idle = v->idle;

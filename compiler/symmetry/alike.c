@@ -42,9 +42,13 @@ static uint32_t chunks_together(const struct buffer *b)
 	return b->def->sized ? 1 : b->chunks;
 }
 
-/* Whether every turn takes the block's chunks to chunks of the same block. */
+/* Whether every turn takes the block as it is to a block, or its chunks to chunks of the same block. */
 static bool closed(const struct quotient *l, uint32_t cell, uint32_t n)
 {
+	struct cell_turn first = l->regions[cell];
+
+	if (first.unit && first.unit % n == 0 && (cell - first.base) % n == 0)
+		return true;
 	for (uint32_t i = cell; i < cell + n; i = region_end(l, i)) {
 		struct cell_turn g = l->regions[i];
 		if (g.unit && (g.base < cell || g.base + l->p->nranks * g.unit > cell + n))
@@ -53,7 +57,7 @@ static bool closed(const struct quotient *l, uint32_t cell, uint32_t n)
 	return true;
 }
 
-/* Makes x->first. False: the chunks of a block turn into chunks of other blocks. */
+/* Makes x->first. False: the chunks of a block turn into chunks of several others. */
 static bool find_first(struct alikeness *x)
 {
 	const struct program *p = x->p;

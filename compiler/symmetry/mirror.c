@@ -1,36 +1,24 @@
 /*
- * Turns by mirrors: see mirror.h.
+ * Turns that are checked on the instance: see mirror.h.
  */
 #include "compiler/symmetry/mirror.h"
 
 /* ---- places ---------------------------------------------------------------------------- */
 
-/* Evaluates f(x) as a call would. */
-static bool place_at(struct cursor *v, const struct place_fn *f, uint32_t x, int64_t *place)
-{
-	uint32_t ntrail = v->ntrail;
-
-	bind_hide(v, f->x);
-	v->binds[f->x->id].kind = B_NUMBER;
-	v->binds[f->x->id].number = spread_same(x);
-	bool ok = eval_quietly(v, f->body, place);
-	bind_undo(v, ntrail);
-	return ok;
-}
-
 bool mirror_places(struct quotient *l, struct cursor *v)
 {
+	const struct place_fn *f = l->kinds.places;
 	struct arena *a = v->ctx->arena;
 
 	l->place = none_array(a, l->nranks);
 	l->at = none_array(a, l->nranks);
-	for (uint32_t x = 0; x < l->nranks; x++) {
+	for (int64_t x = 0; x < l->nranks; x++) {
 		int64_t place = x;
-		if ((l->kinds.places && !place_at(v, l->kinds.places, x, &place)) || place < 0 ||
+		if ((f && !eval_with(v, 1, &f->x, &x, f->body, &place)) || place < 0 ||
 		    place >= l->nranks || l->at[place] != NONE)
 			return false;
 		l->place[x] = (uint32_t)place;
-		l->at[place] = x;
+		l->at[place] = (uint32_t)x;
 	}
 	return true;
 }
@@ -50,19 +38,21 @@ bool mirror_keeps(const struct quotient *l, uint32_t n)
 	return true;
 }
 
-uint32_t mirror_range(const struct quotient *l, uint32_t lo, uint32_t n, uint32_t r)
+uint32_t range_turned(const struct quotient *l, uint32_t lo, uint32_t n, uint32_t r)
 {
 	struct cell_turn g = l->regions[lo];
 	uint32_t to = cell_turned(l, lo, r);
 
 	if (n == 0 || g.unit == 0 || n == l->nranks * g.unit)
 		return lo;
+	if (l->by_bits)
+		return cell_turned(l, lo, r & ~(n - 1));
 	return g.unit == 1 ? g.base + (to - g.base) / n * n : to;
 }
 
-/* ---- the mirror image -------------------------------------------------------------------- */
+/* ---- the image on another rank -------------------------------------------------------------------- */
 
-/* Whether rank 1's FIFO `its` is the image of rank 0's FIFO `mine`. */
+/* Whether another rank's FIFO `its` is the image of rank 0's FIFO `mine`. */
 static bool same_fifo(const struct quotient *l, uint32_t mine, uint32_t its)
 {
 	const struct fifo *a = &l->p->fifos[mine], *b = &l->p->fifos[its];
@@ -71,7 +61,8 @@ static bool same_fifo(const struct quotient *l, uint32_t mine, uint32_t its)
 	       l->ahead[mine] == rank_turned(l, b->dst, turn_back(l, b->src));
 }
 
-static bool same_operation(const struct quotient *l, const struct op *a, const struct op *b)
+static bool same_operation(const struct quotient *l, const struct op *a, const struct op *b,
+			   uint32_t r)
 {
 	enum op_kind kind = op_kind(a);
 	bool same = a->kind == b->kind && a->n == b->n && a->site == b->site;
@@ -81,14 +72,14 @@ static bool same_operation(const struct quotient *l, const struct op *a, const s
 	if (kind == OP_FRESH || kind == OP_WAIT)
 		return a->cell == b->cell && a->other == b->other &&
 		       (kind == OP_FRESH || a->fifo == b->fifo);
-	if (b->cell != mirror_range(l, a->cell, a->n, 1))
+	if (b->cell != range_turned(l, a->cell, a->n, r))
 		return false;
 	if (op_is_end(a))
 		return same_fifo(l, a->fifo, b->fifo);
-	return b->other == mirror_range(l, a->other, a->n, 1);
+	return b->other == range_turned(l, a->other, a->n, r);
 }
 
-bool mirror_image(const struct quotient *l, const struct cursor *v)
+bool turned_image(const struct quotient *l, const struct cursor *v, uint32_t r)
 {
 	const struct program *p = l->p;
 
@@ -100,7 +91,7 @@ bool mirror_image(const struct quotient *l, const struct cursor *v)
 		if (its->path != mine->path || its->n != mine->nops)
 			return false;
 		for (uint32_t i = 0; i < its->n; i++)
-			if (!same_operation(l, &mine->ops[i], &its->ops[i]))
+			if (!same_operation(l, &mine->ops[i], &its->ops[i], r))
 				return false;
 	}
 	return true;

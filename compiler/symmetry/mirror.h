@@ -1,9 +1,10 @@
 /*
- * Turns by mirrors: the conditions of turns.h that are checked on the instance.
+ * Turns by mirrors, and of ranges by bits: the conditions of turns.h that are checked on the
+ * instance.
  *
- * In: the program of rank 0, how its cells turn, and the operations of rank 1. Out: whether rank 1
- * mirrors rank 0, operation by operation: kind, place, FIFO and cells. Also the table of a PLACE:
- * f(x) for all x, which must be a permutation.
+ * In: the program of rank 0, how its cells turn, and the operations of another rank. Out: whether
+ * these are rank 0's, turned, operation by operation: kind, place, FIFO and cells. Also the table of
+ * a PLACE: f(x) for all x, which must be a permutation.
  */
 #ifndef CCS_COMPILER_SYMMETRY_MIRROR_H
 #define CCS_COMPILER_SYMMETRY_MIRROR_H
@@ -18,10 +19,10 @@ bool mirror_places(struct quotient *l, struct cursor *v);
 /** Whether every turn maps each range of n chunks at a multiple of n to such a range. O(N) */
 bool mirror_keeps(const struct quotient *l, uint32_t n);
 
-/** Whether the lanes that `v` has run on rank 1 mirror rank 0's tasks. After FIFOs are folded. */
-bool mirror_image(const struct quotient *l, const struct cursor *v);
+/** Whether the lanes that `v` has run on rank r are rank 0's tasks, turned. After FIFOs are folded. */
+bool turned_image(const struct quotient *l, const struct cursor *v, uint32_t r);
 
 /** The first cell of a turning range after the turn by r. */
-uint32_t mirror_range(const struct quotient *l, uint32_t lo, uint32_t n, uint32_t r);
+uint32_t range_turned(const struct quotient *l, uint32_t lo, uint32_t n, uint32_t r);
 
 #endif

@@ -75,7 +75,7 @@ static void bind_free(struct promise *x, const struct symbol *s, enum must must,
 	if (s)
 		kinds_bind(&x->l->kinds, s,
 			   must == MUST_STAY   ? kind_same(count)
-			   : must == MUST_TURN ? kind_rank()
+			   : must == MUST_TURN ? kinds_rank(&x->l->kinds)
 					       : follow);
 }
 
@@ -105,9 +105,10 @@ static bool chunk_turns(struct promise *x, const struct ref *r)
 }
 
 /* Whether the range is 0..N, which every turn maps to itself. */
-static bool is_all(const struct expr *lo, const struct expr *hi)
+static bool is_all(struct promise *x, const struct term *t)
 {
-	return lo->kind == E_INT && lo->value == 0 && hi->kind == E_N;
+	return kinds_is_number(&x->l->kinds, t->lo, 0) &&
+	       kinds_is_number(&x->l->kinds, t->hi, x->l->p->nranks);
 }
 
 /* Whether `at` is `rank`, or the variable of a sum over all ranks. */
@@ -122,11 +123,11 @@ static bool term_turns(struct promise *x, const struct term *t)
 
 	for (; t->kind == T_SUM; t = t->body) {
 		struct kind lo = kinds_of(k, t->lo), hi = kinds_of(k, t->hi);
-		bool all = is_all(t->lo, t->hi);
+		bool all = is_all(x, t);
 		if (!all && (x->l->by_mirror || lo.form != KIND_SAME || hi.form != KIND_SAME))
 			return false;
 		kinds_bind(k, t->var,
-			   all ? kind_rank() : kind_same(lo.most > hi.most ? lo.most : hi.most));
+			   all ? kinds_rank(k) : kind_same(lo.most > hi.most ? lo.most : hi.most));
 	}
 	if (t->kind != T_INITIAL || (x->l->by_mirror && !is_rank_or_all(t->at)))
 		return false;
@@ -141,7 +142,7 @@ static bool clause_turns(struct promise *x, const struct ensures *e)
 	if (e->cond && (x->l->by_mirror || kinds_of(k, e->cond).form != KIND_SAME))
 		return false;
 	if (e->right->kind == T_AFTER)
-		return is_all(e->right->lo, e->right->hi);
+		return is_all(x, e->right);
 	if (!e->left || !manner_of(x, e->left, &x->left))
 		return false;
 	bind_free(x, e->block_index, x->left.block, x->left.cells);

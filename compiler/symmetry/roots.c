@@ -7,7 +7,7 @@
 /* Whether no operand turns: each operation has the same chunks on all ranks. */
 static bool chunks_stay(const struct kinds *k)
 {
-	for (uint32_t i = 0; i < k->module->nstmts; i++) {
+	for (uint32_t i = 0; i < k->v->program->instance.module->nstmts; i++) {
 		struct operands o = k->operands[i];
 		if (o.met && ((o.x != TURNS_NOT && o.x != TURNS_ALL) ||
 			      (o.y != TURNS_NOT && o.y != TURNS_ALL)))
@@ -73,11 +73,11 @@ bool roots_turn(struct ctx *c, const struct instance *in, struct program *p)
 
 	quiet.arena = c->scratch;
 	quiet.diags = &none;
-	kinds_find(&l.kinds, c->scratch, in->module, in->schedule, TURN_BY_SUM, in->nranks,
-		   in->root_param);
+	struct cursor *v = kinds_cursor(&quiet, in);
+	if (v)
+		kinds_find(&l.kinds, v, TURN_BY_SUM, in->root_param);
 	const struct expr *where = in->schedule->where;
-	bool turn = l.kinds.symmetric && parameters_are_small(p) &&
-		    (!where || kind_is_same(kinds_of(&l.kinds, where))) &&
+	bool turn = l.kinds.symmetric && (!where || kind_is_same(kinds_of(&l.kinds, where))) &&
 		    cells_turn(&l, &quiet, in, p) && promise_turns(&l);
 	arena_free(c->scratch);
 	return turn;

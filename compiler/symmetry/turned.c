@@ -88,7 +88,7 @@ bool turned_alike(const struct quotient *l, uint32_t a, uint32_t b)
 
 	if (x->chunks != y->chunks || (a - x->cell) % x->chunks != (b - y->cell) % y->chunks)
 		return false;
-	if (x->chunks == 1 || (g.unit == 0 && h.unit == 0))
+	if (g.unit % x->chunks == 0 && h.unit % x->chunks == 0) /* they stay at their places */
 		return true;
 	return g.unit == h.unit && a - g.base == b - h.base;
 }
@@ -228,7 +228,7 @@ static void sort_message(struct runner *x, const struct op *o, const struct op *
 	struct turned *sent = arena_copy(x->arena, v, o->n * sizeof(*v));
 	struct cell_turn g = l->regions[o->cell], h = l->regions[send->cell];
 	uint32_t ahead = l->ahead[o->fifo],
-		 to = mirror_range(l, send->cell, o->n, turn_back(l, ahead));
+		 to = range_turned(l, send->cell, o->n, turn_back(l, ahead));
 
 	if (to - h.base != o->cell - g.base) {
 		unclear(x, "a message between two places");

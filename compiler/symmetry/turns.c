@@ -145,11 +145,24 @@ static bool note_turning(struct maker *m, const struct view *w, enum turns turns
 	return note(m, base, n * unit, (struct cell_turn){ base, unit });
 }
 
+/* The name of which the chunks of a view are: that in the call which gave it chunks that turn. */
+static const struct symbol *turning_name(const struct maker *m, const struct symbol *view)
+{
+	for (uint32_t i = m->v.nrows; i-- > 0 && m->l->kinds.passed[view->id];) {
+		const struct stmt *call = m->v.rows[i].of;
+		const struct arg *a = call && call->kind == S_CALL ? call->args : NULL;
+		while (a && (!a->view || a->view->sym != view))
+			a = a->next;
+		view = a ? a->ref->sym : view;
+	}
+	return view;
+}
+
 static bool note_operand(struct maker *m, const struct stmt *s, uint32_t side, enum turns turns,
 			 struct cells cells)
 {
 	const struct ref *r = side ? s->y : s->x;
-	const struct view *w = &m->v.binds[r->sym->id].view;
+	const struct view *w = &m->v.binds[turning_name(m, r->sym)->id].view;
 	struct seen *seen = &m->seen[s->number][side];
 
 	if (turns == TURNS_NOT || turns == TURNS_ALL) {
@@ -450,36 +463,6 @@ bool turns_of_root(struct quotient *l, struct ctx *c, const struct instance *in)
 
 /* ---- by bits --------------------------------------------------------------------------- */
 
-/* Whether the turn by r takes a range of cells to `at`. */
-static bool range_turns(const struct quotient *l, uint32_t lo, uint32_t n, uint32_t at, uint32_t r)
-{
-	return at == (n ? cell_turned(l, lo, r & ~(n - 1)) : lo);
-}
-
-/* Whether the ranges of rank r, a power of two, are the turned ranges of rank 0. */
-static bool same_ranges(struct maker *m, uint32_t r)
-{
-	const struct program *p = m->l->p;
-
-	if (!run_rank(m, r) || m->v.nlanes != p->ntasks)
-		return false;
-	for (uint32_t t = 0; t < p->ntasks; t++) {
-		const struct task *mine = &p->tasks[t];
-		const struct lane *its = &m->v.lanes[t];
-		if (its->path != mine->path || its->n != mine->nops)
-			return false;
-		for (uint32_t i = 0; i < its->n; i++) {
-			const struct op *a = &mine->ops[i], *b = &its->ops[i];
-			bool local = op_kind(a) == OP_COPY || op_kind(a) == OP_REDUCE_INTO;
-			if (a->kind != b->kind || a->n != b->n || a->site != b->site ||
-			    !range_turns(m->l, a->cell, a->n, b->cell, r) ||
-			    (local && !range_turns(m->l, a->other, a->n, b->other, r)))
-				return false;
-		}
-	}
-	return true;
-}
-
 /* Whether both ends of each message permute its chunks alike. */
 static bool same_orders(const struct quotient *l)
 {
@@ -496,54 +479,40 @@ static bool same_orders(const struct quotient *l)
  * mirrors, checks rank 1, which stands for all odd ranks. */
 static bool ranges_turn(struct maker *m)
 {
-	struct program *p = m->l->p, kept = *p;
+	struct program *p = m->l->p;
+	const char *why = m->l->by_mirror ? NOT_BY_MIRROR : NOT_BY_BITS;
+	uint32_t nfifos = p->nfifos, ranks = m->l->by_mirror ? 2 : p->nranks;
 	bool same = true;
 
 	if (!m->any_range && !m->l->by_mirror)
 		return true;
 	if (m->any_range && m->any_long)
 		return refuse(m, "ranges that rotate, and ranges that do not");
+	if (m->l->by_bits && !same_orders(m->l))
+		return refuse(m, why);
 	m->v.behind = NULL;
-	if (m->l->by_mirror) {
-		same = run_rank(m, 1) && mirror_image(m->l, &m->v);
-		p->nfifos = kept.nfifos;
-		return same || refuse(m, NOT_BY_MIRROR);
-	}
-	if (!same_orders(m->l))
-		return refuse(m, NOT_BY_BITS);
-	for (uint32_t r = 1; r < p->nranks && same; r *= 2)
-		same = same_ranges(m, r);
-	p->nfifos = kept.nfifos;
-	return same || refuse(m, NOT_BY_BITS);
-}
-
-bool parameters_are_small(const struct program *p)
-{
-	for (uint32_t i = 0; i < p->nparams; i++)
-		if (p->params[i] > KIND_MOST_PARAM || p->params[i] < -KIND_MOST_PARAM)
-			return false;
-	return true;
-}
-
-static bool try_kinds(struct quotient *l, struct ctx *c, const struct instance *in, enum turn_by by)
-{
-	kinds_find(&l->kinds, c->scratch, in->module, in->schedule, by, in->nranks, NULL);
-	return l->kinds.symmetric;
+	for (uint32_t r = 1; r < ranks && same; r *= 2)
+		same = run_rank(m, r) && turned_image(m->l, &m->v, r);
+	p->nfifos = nfifos;
+	return same || refuse(m, why);
 }
 
 /* Tries turns by sums, then by bits, then by mirrors. */
-static bool find_kinds(struct quotient *l, struct ctx *c, const struct instance *in)
+static bool find_kinds(struct quotient *l, struct cursor *v)
 {
-	if (try_kinds(l, c, in, TURN_BY_SUM))
+	uint32_t n = l->nranks;
+
+	kinds_find(&l->kinds, v, TURN_BY_SUM, NULL);
+	if (l->kinds.symmetric)
 		return true;
-	const char *why = l->kinds.why;
-	l->by_bits = is_power(in->nranks) && try_kinds(l, c, in, TURN_BY_BITS);
-	if (l->by_bits)
-		return true;
-	l->by_mirror =
-		in->nranks % 2 == 0 && try_kinds(l, c, in, TURN_BY_MIRROR) && !l->kinds.any_links;
-	l->why = l->by_mirror ? NULL : why;
-	return l->by_mirror;
+	l->why = l->kinds.why;
+	if (is_power(n))
+		kinds_find(&l->kinds, v, TURN_BY_BITS, NULL);
+	l->by_bits = l->kinds.symmetric;
+	if (!l->by_bits && n % 2 == 0)
+		kinds_find(&l->kinds, v, TURN_BY_MIRROR, NULL);
+	l->by_mirror = !l->by_bits && l->kinds.symmetric && !l->kinds.any_links;
+	return l->by_bits || l->by_mirror;
 }
 
 bool quotient_make(struct quotient *l, struct ctx *c, const struct instance *in)
@@ -553,13 +522,15 @@ bool quotient_make(struct quotient *l, struct ctx *c, const struct instance *in)
 
 	p->alone = true;
 	*l = (struct quotient){ .p = p, .nranks = p->nranks };
-	if (!find_kinds(l, c, in))
+	struct cursor *v = kinds_cursor(c, in);
+	if (!v || !find_kinds(l, v))
 		return false;
+	l->why = NULL;
 	m->l = l;
 	m->seen = arena_alloc(c->scratch, (in->module->nstmts + 1) * sizeof(*m->seen));
 	cursor_init(&m->v, c, p, c->scratch, false);
 	m->v.ntasks = 1;
-	if (instance_make(&m->v, true) != INSTANCE_OK || p->any_sized || !parameters_are_small(p))
+	if (instance_make(&m->v, true) != INSTANCE_OK || p->any_sized)
 		return false;
 	cursor_may_stop(&m->v);
 	const bool *links = link_distances(m, in->schedule->topology);

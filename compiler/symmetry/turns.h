@@ -84,9 +84,6 @@ bool quotient_make(struct quotient *l, struct ctx *c, const struct instance *in)
  *  is set. Runs all ranks, and stores no operation. False: not symmetric, or a mistake. */
 bool turns_of_root(struct quotient *l, struct ctx *c, const struct instance *in);
 
-/** Whether all parameters are small enough for the bounds of kinds (KIND_MOST_PARAM). */
-bool parameters_are_small(const struct program *p);
-
 static inline uint32_t rank_turned(const struct quotient *l, uint32_t rank, uint32_t r)
 {
 	if (l->by_bits)

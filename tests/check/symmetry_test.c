@@ -7,9 +7,8 @@
  *                                         of symmetry_texts.h
  *   symmetry_test mutants COUNT SEED DIR  COUNT altered texts of DIR's symmetric schedules, and
  *                                         of some more, for random N
- *   symmetry_test kinds                   texts of one line: what each is on other ranks; and
+ *   symmetry_test kinds                   texts of one line: what each is on other ranks of 8; and
  *                                         texts that are wrong, but not to see on rank 0
- *
  *
  * What is altered: numbers, operators, names, `rank`, kinds of operations, lines. Most of it is
  * wrong on all ranks, or on some only, which rank 0 alone must not overlook.
@@ -271,9 +270,13 @@ static bool kind(const char *text, const char *why, enum turn_by by)
 	snprintf(full, sizeof(full), form, by == TURN_BY_BITS ? "" : "let dst = (rank + 3) % N",
 		 text);
 	bool loaded = subject_load(&s, NULL, full);
-	if (loaded)
-		kinds_find(&k, &s.scratch, s.module, s.schedule, by, 0, NULL);
-	bool ok = loaded && (why ? !k.symmetric && strstr(k.why, why) : k.symmetric);
+	struct instance in = {
+		.module = s.module, .schedule = s.schedule, .nranks = 8, .root = -1
+	};
+	struct cursor *v = loaded ? kinds_cursor(&s.ctx, &in) : NULL;
+	if (v)
+		kinds_find(&k, v, by, NULL);
+	bool ok = v && (why ? !k.symmetric && strstr(k.why, why) : k.symmetric);
 	say(ok, "%s: %s%s", text, why ? why : "symmetric",
 	    by == TURN_BY_BITS	   ? ", by bits"
 	    : by == TURN_BY_MIRROR ? ", by mirrors"
@@ -368,21 +371,35 @@ static bool all_kinds(void)
 		{ "if (dst - rank) % N == 3 { send d[0] to dst }", NULL },
 		{ "if dst == (rank + N - 1) % N { send d[0] to dst }", NULL },
 		{ "if dst == (2 * rank) % N { send d[0] to dst }", "a condition" },
-		{ "if rank < N { send d[0] to dst }", "a condition" },
+		{ "if rank < N { send d[0] to dst }", NULL },
+		{ "if rank < N - 1 { send d[0] to dst }", "a condition" },
+		{ "if N == 8 || rank < 1 { send d[0] to dst }", NULL },
+		{ "if N == 9 && rank < 1 { send d[0] to 3 }", NULL },
+		{ "if N == 8 && rank < 1 { send d[0] to dst }", "a condition" },
 		{ "send d[N > 3 ? rank : dst] to dst", NULL },
-		{ "send d[N > 3 ? rank : rank + 1] to dst", "chunks" }, /* NEAR, not WITHIN */
-		{ "send d[(N > 3 ? rank : rank + 1) % N] to dst", NULL },
+		{ "send d[N > 3 ? rank : rank + 1] to dst", NULL },
+		{ "for i in 0..3 { send d[i > 1 ? rank : rank + 1] to dst }", "chunks" }, /* NEAR */
+		{ "for i in 0..3 { send d[(i > 1 ? rank : rank + 1) % N] to dst }", NULL },
+		{ "send d[rank] to (rank + 1) % (t[1] * 4)", NULL },
+		{ "send d[rank] to (rank + 1) % (t[1] * 2)", "a peer" },
+		{ "send d[rank] to (min(3, t[1]) * rank - rank) % N", NULL },
+		{ "for i in 0..3 { send d[rank] to (t[i] * rank) % N }", "a peer" },
 		{ "send d[rank > 3 ? rank : dst] to dst", "chunks" },
 		{ "for i in 0..rank { send d[0] to dst }", "a loop" },
 		{ "channel rank { send d[0] to dst }", "a channel" },
-		{ "within group(0, N, 1) { send d[0] to dst }", "a group" },
+		{ "for i in clog2(N)..ilog2(N) { send d[0] to 3 }", NULL }, /* no iteration */
+		{ "for i in 0..4 by -1 { send d[0] to 3 }", NULL },
+		{ "for i in 0..same(2) { send d[0] to 3 }", "a peer" },
+		{ "within group(0, t[1] * 4, 1) { send d[0] to dst }", NULL },
+		{ "within group(0, N - 1, 1) { send d[0] to dst }", "a group" },
 		{ "step { for q in 0..N { if q != rank { send d[q] to q } } }", NULL },
 		{ "step { for q in 0..N { if q < rank { send d[q] to q } } }", "a condition" },
 		{ "step { for q in 1..N { if q != rank { send d[q] to q } } }", "a condition" },
 		{ "for q in 0..N { if q != rank { send d[q] to q } }", "a condition" },
 		{ "step { for q in 0..N { if q != rank { send d[q] to q send d[q] to dst } } }",
 		  "a peer" },
-		{ "step { for q in 0..N by 1 { if q != rank { send d[q] to q } } }",
+		{ "step { for q in 0..t[1] * 4 by 1 { if q != rank { send d[q] to q } } }", NULL },
+		{ "step { for q in 0..N by 2 { if q != rank { send d[q] to q } } }",
 		  "a condition" },
 		{ "step { for q in 0..N { send d[q] to dst } }", NULL },
 		{ "step { for q in 0..N { for p in 0..N { if p != rank { send d[q] to p } } } }",
@@ -393,7 +410,13 @@ static bool all_kinds(void)
 		{ "let x = 12 / (rank - 5)", "a value" }, /* fails on rank 5 alone */
 		{ "send d[unused(12 / (rank - 5))] to dst", "chunks" },
 		{ "send d[(rank + mixed(2)) % N] to dst", "chunks" },
+		{ "if mixed(clog2(N)) == 2 { send d[0] to dst }", "a condition" },
 		{ "send d[t[rank]] to dst", "chunks" },
+		{ "let o = [rank + 1, rank - 2] for i in 0..2 { send d[rank] to o[i] % N }", NULL },
+		{ "let o = [rank + 1, rank - 2] send d[rank] to o[0]", "a peer" },
+		{ "let o = [rank + 1, 2 * rank] for i in 0..2 { send d[rank] to o[i] % N }",
+		  "a peer" },
+		{ "let o = [3, 12 / (rank - 5)] send d[o[0]] to dst", "a value" },
 		{ "assert rank < 5, \"five\"", "a condition" },
 		{ "assert len(t) == 3, \"three\"", NULL },
 	};

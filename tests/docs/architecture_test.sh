@@ -57,7 +57,7 @@ say "compiler: includes go one way" "$(
 	may $c/draw $lang
 	may $c/explain $lang $c/expand $check $c/witness $c/draw
 	may $c/cost $lang $c/expand $check $c/draw runtime $r/plan $r/plan/tuning
-	may $c/symmetry/kinds $lang $c/expand
+	may $c/symmetry/kinds $lang lang/number $c/expand
 	may $c/symmetry $lang $c/expand $check $c/witness $c/symmetry/kinds
 	may $c/lower $lang $c/expand $check $plan
 	may $c/every/affine $lang

@@ -1,14 +1,18 @@
 /*
- * Kinds of expressions: see kinds.h. Evaluates an expression to a kind in place of a number. A fn
- * that calls itself with arguments that are SAME is SAME if the rest of it is: by induction on the
- * calls, as every run of it ends. Any other recursion is OTHER.
+ * Kinds of expressions: see kinds.h. Evaluates an expression to a kind in place of a number; what is
+ * known is evaluated to its number, by the operators of number.h, and calls of fns by the cursor of
+ * the instance. A fn that calls itself with arguments that are SAME is SAME if the rest of it is: by
+ * induction on the calls, as every run of it ends. Any other recursion is OTHER.
  */
 #include "compiler/symmetry/kinds/kinds.h"
+#include "lang/number/number.h"
 
 #define SAFE 1e18	   /* below 2^63 with room for additions on other ranks */
 #define MOST_RANKS 65536.0 /* LIMIT_RANKS; |rank|, |N| <= this */
 #define MOST_FN_DEPTH 64u
 #define MOST_TIMES 1024
+#define MOST_VALUES 64u	     /* for which a fn is run, to learn its bounds */
+#define LIMIT_FUEL (1 << 20) /* work of all these runs */
 
 /* Of a let or a fn. A fn with an open call: IS_OPEN_SAME if its arguments are SAME, else IS_OPEN;
  * IS_CALLED_AGAIN once it has called itself with arguments that are SAME. */
@@ -32,6 +36,26 @@ static struct kind between(struct kind k, double lo, double hi)
 	return k;
 }
 
+struct kind kinds_known(int64_t value)
+{
+	double x = (double)value;
+
+	return between(kind_same(x < 0 ? -x : x), x, x);
+}
+
+/* The kind of an operation on known numbers. One without a result has none on any rank. */
+static struct kind result(struct number r)
+{
+	return r.is ? kinds_known(r.value) : kind_any_same();
+}
+
+bool kinds_is_number(struct kinds *k, const struct expr *e, int64_t n)
+{
+	struct kind x = kinds_of(k, e);
+
+	return kind_is_known(x) && kind_value(x) == n;
+}
+
 /* ---- operators ------------------------------------------------------------------------ */
 
 /* NEAR, if no rank can overflow; else OTHER. */
@@ -39,9 +63,7 @@ static struct kind near(int64_t times, double most)
 {
 	if (most > SAFE || times > MOST_TIMES || times < -MOST_TIMES)
 		return OTHER;
-	return (struct kind){
-		.form = KIND_NEAR, .times = (int32_t)times, .most = most, .lo = -most, .hi = most
-	};
+	return kind_of(KIND_NEAR, (int32_t)times, most);
 }
 
 static struct kind add(struct kind a, struct kind b, int sign)
@@ -51,34 +73,29 @@ static struct kind add(struct kind a, struct kind b, int sign)
 	return near((int64_t)a.times + sign * (int64_t)b.times, a.most + b.most);
 }
 
-/* Only a literal is accepted as the factor of a value that turns. */
-static struct kind multiply(const struct expr *e, struct kind a, const struct expr *x,
-			    struct kind b)
+/* A value that turns is multiplied only by a number that is known. */
+static struct kind multiply(struct kind a, struct kind b)
 {
 	if (kind_is_same(a) && kind_is_same(b))
 		return kind_same(a.most * b.most);
-	if (e->kind == E_INT && e->value >= 0 && e->value <= MOST_TIMES)
-		return near(e->value * b.times, a.most * b.most);
-	if (x->kind == E_INT && x->value >= 0 && x->value <= MOST_TIMES)
-		return near(x->value * a.times, a.most * b.most);
-	return OTHER;
+	struct kind by = kind_is_known(a) ? a : b, x = kind_is_known(a) ? b : a;
+	if (!kind_is_known(by) || by.most > MOST_TIMES)
+		return OTHER;
+	return near(kind_value(by) * x.times, by.most * x.most);
 }
 
 /* Modulo N, NEAR becomes WITHIN. By mirrors, modulo 2 is SAME: even turns keep the parity. */
-static struct kind modulo(const struct kinds *k, struct kind a, const struct expr *by,
-			  struct kind b)
+static struct kind modulo(const struct kinds *k, const struct expr *e, struct kind a, struct kind b)
 {
+	double ranks = k->v->program->nranks;
+
 	if (kind_is_same(a) && kind_is_same(b))
 		return kind_same(b.most);
-	if (k->by == TURN_BY_MIRROR && by->kind == E_INT && by->value == 2)
+	if (k->by == TURN_BY_MIRROR && kind_is_known(b) && b.lo == 2 && e->b->kind != E_N)
 		return between(kind_same(1), 0, 1);
-	if (by->kind != E_N)
+	if (!kind_is_known(b) || b.lo != ranks)
 		return OTHER;
-	if (a.times == 0)
-		return kind_same(MOST_RANKS);
-	return (struct kind){
-		.form = KIND_WITHIN, .times = a.times, .most = MOST_RANKS, .hi = MOST_RANKS - 1
-	};
+	return between(kind_of(a.times ? KIND_WITHIN : KIND_SAME, a.times, ranks), 0, ranks - 1);
 }
 
 /* Two values WITHIN that turn alike are equal on all ranks or on none. */
@@ -111,10 +128,7 @@ static struct kind same_only(const struct expr *e, struct kind a, struct kind b)
 static struct kind bitwise(const struct expr *e, struct kind a, struct kind b)
 {
 	bool turns = a.form == KIND_WITHIN || b.form == KIND_WITHIN;
-	struct kind near_bits = { .form = KIND_NEAR, .most = SAFE, .lo = -SAFE, .hi = SAFE },
-		    turned = {
-			    .form = KIND_WITHIN, .times = 1, .most = SAFE, .lo = -SAFE, .hi = SAFE
-		    };
+	struct kind near_bits = kind_of(KIND_NEAR, 0, SAFE), turned = kind_of(KIND_WITHIN, 1, SAFE);
 
 	switch ((int)e->op) {
 	case OP_BXOR:
@@ -127,37 +141,22 @@ static struct kind bitwise(const struct expr *e, struct kind a, struct kind b)
 	}
 }
 
-/* Whether the bounds decide a comparison; *is: its value. */
+/* Whether the bounds decide a comparison; *is: its value. An order that holds for the ends that make it
+ * hardest, or not for those that make it easiest, is the same for all. */
 static bool is_decided(enum expr_op op, struct kind a, struct kind b, bool *is)
 {
-	bool below = a.hi<b.lo, above = a.lo> b.hi, not_above = a.hi <= b.lo,
-	     not_below = a.lo >= b.hi;
-
-	if (max_of(a.most, b.most) > KIND_EXACT)
+	if (op < OP_EQ || op > OP_GE || !(max_of(a.most, b.most) <= KIND_EXACT))
 		return false;
-	*is = op == OP_LT   ? below
-	      : op == OP_LE ? not_above
-	      : op == OP_GT ? above
-	      : op == OP_GE ? not_below
-			    : op == OP_NE;
-	switch ((int)op) {
-	case OP_LT:
-	case OP_GE: return below || not_below;
-	case OP_LE:
-	case OP_GT: return above || not_above;
-	case OP_EQ:
-	case OP_NE: return below || above;
-	default: return false;
-	}
+	*is = number_binary(op, (int64_t)a.lo, (int64_t)b.hi).value;
+	if (op == OP_EQ || op == OP_NE)
+		return a.hi < b.lo || a.lo > b.hi;
+	return *is == number_binary(op, (int64_t)a.hi, (int64_t)b.lo).value;
 }
 
 /* ANY, if the operation is sure to have a value on every rank; else OTHER. */
 static struct kind any(const struct expr *e, struct kind a, struct kind b)
 {
-	struct kind r = { .form = KIND_ANY,
-			  .most = a.most + b.most,
-			  .lo = -a.most - b.most,
-			  .hi = a.most + b.most };
+	struct kind r = kind_of(KIND_ANY, 0, a.most + b.most);
 
 	if (e->op >= OP_EQ && e->op <= OP_GE)
 		return between(r, 0, 1);
@@ -175,8 +174,8 @@ static struct kind operator(struct kinds *k, const struct expr *e, struct kind a
 	switch ((int)e->op) {
 	case OP_ADD: return add(a, b, 1);
 	case OP_SUB: return add(a, b, -1);
-	case OP_MUL: return multiply(e->a, a, e->b, b);
-	case OP_MOD: return modulo(k, a, e->b, b);
+	case OP_MUL: return multiply(a, b);
+	case OP_MOD: return modulo(k, e, a, b);
 	default: return same ? same_only(e, a, b) : compare(e, a, b);
 	}
 }
@@ -195,9 +194,14 @@ static struct kind place_of_part(struct kinds *k, const struct expr *product)
 
 static struct kind binary(struct kinds *k, const struct expr *e)
 {
-	struct kind a = kinds_of(k, e->a), b = kinds_of(k, e->b), r;
+	struct kind a = kinds_of(k, e->a), b, r;
 	bool is;
 
+	if (kind_is_known(a) && (e->op == OP_AND ? a.lo == 0 : e->op == OP_OR && a.lo != 0))
+		return kinds_known(e->op == OP_OR);
+	b = kinds_of(k, e->b);
+	if (kind_is_known(a) && kind_is_known(b))
+		return result(number_binary(e->op, kind_value(a), kind_value(b)));
 	if (k->by == TURN_BY_MIRROR && e->op == OP_MUL && a.form >= KIND_PLACE)
 		return place_of_part(k, e);
 	if (a.form >= KIND_PLACE || b.form >= KIND_PLACE)
@@ -224,12 +228,8 @@ static struct kind join(const struct kinds *k, struct kind a, struct kind b)
 	if (a.form >= KIND_ANY || b.form >= KIND_ANY || a.times != b.times)
 		return OTHER;
 	if (a.form == b.form)
-		return between((struct kind){ .form = a.form,
-					      .times = a.times,
-					      .most = most,
-					      .lo = -most,
-					      .hi = most },
-			       a.lo < b.lo ? a.lo : b.lo, max_of(a.hi, b.hi));
+		return between(kind_of(a.form, a.times, most), a.lo < b.lo ? a.lo : b.lo,
+			       max_of(a.hi, b.hi));
 	if (k->by == TURN_BY_BITS)
 		return OTHER;
 	if (kind_is_same(a) || kind_is_same(b)) /* = v (mod N) on all ranks, whichever it is */
@@ -241,6 +241,8 @@ static struct kind unary(struct kinds *k, const struct expr *e)
 {
 	struct kind a = kinds_of(k, e->a);
 
+	if (kind_is_known(a))
+		return result(number_unary(e->op, kind_value(a)));
 	if (kind_is_same(a))
 		return e->op == OP_NEG ? between(kind_same(a.most + 1), -a.hi, -a.lo)
 				       : kind_same(a.most + 1);
@@ -253,48 +255,141 @@ static struct kind unary(struct kinds *k, const struct expr *e)
 
 static struct kind condition(struct kinds *k, const struct expr *e)
 {
-	return kind_is_same(kinds_of(k, e->a)) ? join(k, kinds_of(k, e->b), kinds_of(k, e->c))
-					       : OTHER;
+	struct kind is = kinds_of(k, e->a);
+
+	if (kind_is_known(is))
+		return kinds_of(k, is.lo != 0 ? e->b : e->c);
+	return kind_is_same(is) ? join(k, kinds_of(k, e->b), kinds_of(k, e->c)) : OTHER;
 }
 
-/* ---- calls and tables ----------------------------------------------------------------- */
-
-/* SAME with a bound for all, if every expression of the list is SAME. */
-static struct kind all_same(struct kinds *k, const struct expr *list)
+/* A let of a file or a topology, evaluated at its first use. A bare count has no kind of its own. */
+static struct kind lazy(struct kinds *k, const struct symbol *s)
 {
-	struct kind all = kind_same(0);
+	uint8_t *state = &k->state[s->id];
 
-	for (; list; list = list->next) {
-		struct kind x = kinds_of(k, list);
-		all = kind_is_same(x) && kind_is_same(all) ? kind_same(max_of(all.most, x.most))
-							   : OTHER;
+	if (s->kind == SYM_COUNT)
+		return kind_any_same();
+	if (*state == IS_DONE || !s->value)
+		return k->of[s->id];
+	if (*state == IS_OPEN)
+		return OTHER;
+	*state = IS_OPEN;
+	k->of[s->id] = kinds_of(k, s->value);
+	*state = IS_DONE;
+	return k->of[s->id];
+}
+
+/* ---- tables and built-in functions ------------------------------------------------------ */
+
+/* The kind that the first n expressions of a list have in common. */
+static struct kind joined(struct kinds *k, const struct expr *list, int64_t n)
+{
+	struct kind r = list ? kinds_of(k, list) : kind_any_same();
+
+	while (list && --n > 0 && (list = list->next))
+		r = join(k, r, kinds_of(k, list));
+	return r;
+}
+
+/* An entry may be of any kind, but must have a value on every rank. */
+static struct kind table(struct kinds *k, const struct expr *e)
+{
+	for (const struct expr *x = e->args; x; x = x->next)
+		if (kinds_of(k, x).form >= KIND_PLACE)
+			return OTHER;
+	return kind_of(KIND_ANY, 0, 0);
+}
+
+/* The entries that the index can have. */
+static struct kind entry(struct kinds *k, const struct expr *e)
+{
+	struct kind i = kinds_of(k, e->a);
+	const struct expr *x = e->sym->value->args;
+	int64_t n = e->sym->value->nargs, at = 0;
+
+	if (lazy(k, e->sym).form == KIND_OTHER || !kind_is_same(i))
+		return OTHER;
+	if (!(i.most <= KIND_EXACT))
+		return joined(k, x, n);
+	for (; x && at < kind_value(i); at++)
+		x = x->next;
+	return joined(k, x, (int64_t)i.hi - at + 1);
+}
+
+/* The least or the greatest of numbers that are SAME. */
+static struct kind end_of(struct kinds *k, const struct expr *e)
+{
+	struct kind r = kinds_of(k, e->args);
+
+	for (const struct expr *x = e->args->next; x; x = x->next) {
+		struct kind b = kinds_of(k, x), same = kind_same(max_of(r.most, b.most));
+		r = e->builtin == BUILTIN_MAX
+			    ? between(same, max_of(r.lo, b.lo), max_of(r.hi, b.hi))
+			    : between(same, -max_of(-r.lo, -b.lo), -max_of(-r.hi, -b.hi));
 	}
-	return all;
+	return r;
 }
 
-static struct kind logarithm(struct kind a, bool up)
+/* Where it has a value, which grows with its argument. */
+static struct kind logarithm(enum builtin f, struct kind a)
 {
-	int least = 0, most = 0;
+	double lo = max_of(a.lo, 1), hi = max_of(a.hi, 1);
 
-	while (most < 62 && (double)((int64_t)1 << most) < a.most)
-		most++; /* clog2 of the greatest */
-	if (!kind_is_known(a) || a.lo < 1)
-		return kind_same(most < 62 ? most : 63);
-	while ((double)((int64_t)1 << (least + 1)) <= a.lo)
-		least++;
-	return between(kind_same(most), up ? most : least, up ? most : least);
+	if (a.most > KIND_EXACT)
+		return kind_same(64);
+	return between(kind_same(64), (double)number_function(f, (int64_t)lo).value,
+		       (double)number_function(f, (int64_t)hi).value);
 }
 
 static struct kind builtin(struct kinds *k, const struct expr *e)
 {
 	if (e->builtin == BUILTIN_LEN)
-		return kind_same(1e9);
-	struct kind all = all_same(k, e->args);
-	if (!kind_is_same(all))
+		return kinds_known(e->args->sym->value->nargs);
+	struct kind a = joined(k, e->args, e->nargs);
+	if (!kind_is_same(a))
 		return OTHER;
+	if (e->builtin == BUILTIN_MIN || e->builtin == BUILTIN_MAX)
+		return end_of(k, e);
+	if (kind_is_known(a))
+		return result(number_function(e->builtin, kind_value(a)));
 	if (e->builtin == BUILTIN_ILOG2 || e->builtin == BUILTIN_CLOG2)
-		return logarithm(kinds_of(k, e->args), e->builtin == BUILTIN_CLOG2);
-	return kind_same(max_of(all.most, 64));
+		return logarithm(e->builtin, a);
+	return kind_same(max_of(a.most, 64));
+}
+
+/* ---- calls of fns --------------------------------------------------------------------- */
+
+/* SAME, with the bounds that running f for these arguments shows; OTHER: it could not be run. At
+ * most one argument, or name that f mentions, is not known, and that one has few values. */
+static struct kind run_call(struct kinds *k, const struct expr *call, const struct kind *args)
+{
+	const struct fn_def *f = call->sym->fn;
+	struct fn_needs needs = fn_needs(k->v, call->sym);
+	uint32_t n = f->nparams + needs.nnames, many = n;
+	const struct symbol **names = ARENA_ARRAY(k->arena, const struct symbol *, n + 1);
+	int64_t *values = ARENA_ARRAY(k->arena, int64_t, n + 1), last = 0, value;
+	struct kind all = OTHER;
+
+	for (uint32_t i = 0; i < n; i++) {
+		names[i] = i < f->nparams ? f->params[i] : needs.names[i - f->nparams];
+		struct kind x = i < f->nparams ? args[i] : lazy(k, names[i]);
+		bool one = kind_is_known(x);
+		if (!kind_is_same(x) || !(x.most <= KIND_EXACT) || symbol_is_table(names[i]) ||
+		    (!one && (many < n || x.hi - x.lo >= MOST_VALUES)))
+			return OTHER;
+		values[i] = kind_value(x);
+		if (!one) {
+			many = i;
+			last = (int64_t)x.hi;
+		}
+	}
+	for (bool more = !needs.rank; more;) {
+		if (!eval_with(k->v, n, names, values, f->body, &value))
+			return OTHER;
+		all = kind_is_same(all) ? join(k, all, kinds_known(value)) : kinds_known(value);
+		more = many < n && values[many]++ < last;
+	}
+	return all;
 }
 
 /* The kind of a call within the fn's own body. */
@@ -304,6 +399,15 @@ static struct kind call_again(uint8_t *state, bool same)
 		return OTHER;
 	*state = IS_CALLED_AGAIN;
 	return kind_any_same();
+}
+
+/* The kind of a fn that calls itself, for all arguments that are SAME: no branch that depends on them
+ * may be left out. */
+static struct kind by_induction(struct kinds *k, const struct fn_def *f)
+{
+	for (uint32_t i = 0; i < f->nparams; i++)
+		k->of[f->params[i]->id] = kind_any_same();
+	return kind_is_same(kinds_of(k, f->body)) ? kind_any_same() : OTHER;
 }
 
 /* Binds the fn's parameters to the kinds of the arguments while its body is evaluated. */
@@ -323,6 +427,8 @@ static struct kind call(struct kinds *k, const struct expr *e)
 	}
 	if (*state != IS_NEW)
 		return call_again(state, same);
+	if (same && kind_is_same(r = run_call(k, e, args)))
+		return r;
 	if (k->depth >= MOST_FN_DEPTH)
 		return OTHER;
 	for (uint32_t i = 0; i < n; i++) {
@@ -332,9 +438,9 @@ static struct kind call(struct kinds *k, const struct expr *e)
 	*state = same ? IS_OPEN_SAME : IS_OPEN;
 	k->depth++;
 	r = kinds_of(k, f->body);
-	k->depth--;
 	if (*state == IS_CALLED_AGAIN)
-		r = kind_is_same(r) && same ? kinds_bound_of_call(k, e, args) : OTHER;
+		r = by_induction(k, f);
+	k->depth--;
 	*state = IS_NEW;
 	if (k->by == TURN_BY_MIRROR && r.form >= KIND_PLACE)
 		r = kinds_place_of_call(k, e, args, r);
@@ -343,52 +449,28 @@ static struct kind call(struct kinds *k, const struct expr *e)
 	return r;
 }
 
-/* A let of a file or a topology, evaluated at its first use. */
-static struct kind lazy(struct kinds *k, const struct symbol *s)
-{
-	uint8_t *state = &k->state[s->id];
-
-	if (*state == IS_DONE || !s->value)
-		return k->of[s->id];
-	if (*state == IS_OPEN)
-		return OTHER;
-	*state = IS_OPEN;
-	k->of[s->id] = kinds_of(k, s->value);
-	*state = IS_DONE;
-	return k->of[s->id];
-}
-
-static struct kind entry(struct kinds *k, const struct expr *e)
-{
-	struct kind table = lazy(k, e->sym), i = kinds_of(k, e->a);
-
-	return kind_is_same(table) && kind_is_same(i) ? table : OTHER;
-}
-
 struct kind kinds_rank(const struct kinds *k)
 {
-	return between(kind_rank(), 0, (k->nranks ? k->nranks : MOST_RANKS) - 1);
+	double last = k->v->program->nranks - 1.0;
+
+	return between(kind_of(KIND_WITHIN, 1, last), 0, last);
 }
 
 struct kind kinds_of(struct kinds *k, const struct expr *e)
 {
-	double ranks = k->nranks ? k->nranks : MOST_RANKS;
-
 	if (!kinds_work(k, e->span))
 		return OTHER;
 	switch (e->kind) {
-	case E_INT:
-		return between(kind_same(e->value < 0 ? -(double)e->value : (double)e->value),
-			       (double)e->value, (double)e->value);
+	case E_INT: return kinds_known(e->value);
 	case E_RANK: return kinds_rank(k);
-	case E_N: return between(kind_same(ranks), k->nranks ? ranks : 1, ranks);
+	case E_N: return kinds_known(k->v->program->nranks);
 	case E_NAME: return lazy(k, e->sym);
 	case E_UNARY: return unary(k, e);
 	case E_BINARY: return binary(k, e);
 	case E_COND: return condition(k, e);
 	case E_CALL: return e->builtin != BUILTIN_NONE ? builtin(k, e) : call(k, e);
 	case E_ENTRY: return entry(k, e);
-	case E_TABLE: return all_same(k, e->args);
+	case E_TABLE: return table(k, e);
 	case E_TERM: break;
 	}
 	return OTHER;
@@ -403,4 +485,39 @@ void kinds_bind(struct kinds *k, const struct symbol *s, struct kind kind)
 void kinds_forget(struct kinds *k, const struct symbol *let)
 {
 	k->state[let->id] = IS_NEW;
+}
+
+/* ---- the walk ---------------------------------------------------------------------------- */
+
+void kinds_broken(struct kinds *k, struct span place, const char *why)
+{
+	if (!k->symmetric)
+		return;
+	k->symmetric = false;
+	k->place = place;
+	k->why = why;
+}
+
+bool kinds_work(struct kinds *k, struct span place)
+{
+	if (++k->work > LIMIT_KIND_WORK)
+		kinds_broken(k, place, "a text that is too long to examine");
+	return k->work <= LIMIT_KIND_WORK;
+}
+
+struct cursor *kinds_cursor(struct ctx *c, const struct instance *in)
+{
+	struct ctx *own = ARENA_COPY(c->scratch, c);
+	struct cursor *v = ARENA_NEW(c->scratch, struct cursor);
+	struct work *work = ARENA_NEW(c->scratch, struct work);
+
+	own->arena = c->scratch;
+	own->work = work;
+	cursor_init(v, own, program_new(own, in, 1), c->scratch, true);
+	v->program->alone = true; /* not all ranks' chunks are needed at once */
+	if (instance_make(v, true) != INSTANCE_OK)
+		return NULL;
+	cursor_start(v, NULL, 0);
+	v->most_work = work->done + LIMIT_FUEL;
+	return v;
 }

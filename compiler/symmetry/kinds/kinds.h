@@ -4,9 +4,9 @@
  * In: a schedule's tree, names resolved. Out: whether all ranks run one text up to a turn of
  * ranks and chunks, r -> r + c (mod N), or (below) r -> r ^ c; by statement, how each operand's
  * chunks turn; or the first expression that breaks the symmetry. No rank is run: the answer is for
- * all parameters, and for every N or one given N. This is an abstract interpretation (Cousot and
- * Cousot, POPL 1977) whose values are the forms below. Names are never assigned anew, so one walk
- * over the text, into its calls, finds the kind of each.
+ * one N and its parameters. This is an abstract interpretation (Cousot and Cousot, POPL 1977) whose
+ * values are the forms below. Names are never assigned anew, so one walk over the text, into its
+ * calls, finds the kind of each.
  *
  *     form     the value on rank r, from v on rank 0; t = times, a constant
  *     SAME     v
@@ -26,9 +26,10 @@
  *     an operand is all SAME, or one of its two indices      is WITHIN, 1
  *     the topology's links go from WITHIN, 1 to WITHIN, 1
  *
- * Then rank r runs the operations of rank 0, with peer p turned into p + r, and chunk i into i + r
- * for operands that turn. Both hold modulo N: turns.h checks on the instance that an index has N
- * values, and that no chunk turns in two ways. Groups (`within`) of some ranks only, and `sized`
+ * A view turns as the chunk or the block does that its call gives it; its own indices must then be
+ * SAME. Then rank r runs the operations of rank 0, with peer p turned into p + r, and chunk i into
+ * i + r for operands that turn. Both hold modulo N: turns.h checks on the instance that an index has
+ * N values, and that no chunk turns in two ways. Groups (`within`) of some ranks only, and `sized`
  * buffers, are not symmetric.
  *
  * A pair of copies can be symmetric where each alone is not: it copies all N chunks of a name, cut
@@ -75,17 +76,17 @@
  * is. A copy in two pieces may also be cut at this parameter.
  *
  * An overflow must not happen on one rank alone. So each kind has a bound of its value, and the
- * form is OTHER if the bound is not well below 2^63. Bounds hold if no parameter of the schedule
- * exceeds KIND_MOST_PARAM in absolute value, which turns.c checks.
+ * form is OTHER if the bound is not well below 2^63. A value that is SAME with equal bounds is known:
+ * where all parts of an expression are, it is evaluated, and of a branch whose condition is known,
+ * only what runs is looked at.
  *
  * O(text), with each call walked anew; at most LIMIT_KIND_WORK nodes.
  */
 #ifndef CCS_COMPILER_SYMMETRY_KINDS_KINDS_H
 #define CCS_COMPILER_SYMMETRY_KINDS_KINDS_H
 
-#include "lang/ast.h"
+#include "compiler/expand/cursor.h"
 
-#define KIND_MOST_PARAM 1024	   /* bounds hold for parameters up to this, and down to -this */
 #define LIMIT_KIND_WORK (1u << 14) /* nodes and statements; more is not symmetric */
 
 enum kind_form { KIND_SAME, KIND_NEAR, KIND_WITHIN, KIND_ANY, KIND_PLACE, KIND_OTHER };
@@ -114,17 +115,16 @@ enum turns {
 	TURNS_BLOCK, /* x[b][..]: b turns, the index after it does not */
 	TURNS_RANGE, /* x[lo..lo + n], by bits: some bits of lo turn, or none */
 	TURNS_PLACE, /* x[f(e)], or x[lo..lo + n], by mirrors: x[f(turned e)] ... */
-	TURNS_WHOLE  /* of a copy in two pieces: all N chunks turn, wherever it is cut */
+	TURNS_WHOLE, /* of a copy in two pieces: all N chunks turn, wherever it is cut */
+	TURNS_OTHER  /* in no such way */
 };
 
 enum turn_by { TURN_BY_SUM, TURN_BY_BITS, TURN_BY_MIRROR }; /* r + c (mod N); r ^ c; r +- c */
 
 struct kinds {
-	const struct module *module;
+	struct cursor *v; /* of the instance: evaluates what is known */
 	struct arena *arena;
 	enum turn_by by;
-	uint32_t nranks; /* the answer is for this N; 0: for every N */
-	const struct decl *schedule;
 	const struct place_fn *places; /* of the operands that are TURNS_PLACE, or NULL */
 	const struct symbol *root;     /* the parameter that turns with the ranks, or NULL */
 	bool unordered;		       /* in a step, or in a topology */
@@ -136,6 +136,7 @@ struct kinds {
 		uint8_t x, y; /* enum turns */
 		bool met;
 	} *operands;	 /* by the statement's number: of sends, receives, copies, reductions */
+	uint8_t *passed; /* by the symbol's number: enum turns of the chunks that a view is given */
 	bool any_links;	 /* the topology has links: all are rank 0's, turned */
 	struct kind *of; /* by the symbol's number: the kind of a name, here */
 	uint8_t *state;	 /* by the symbol's number: enum state of kinds.c */
@@ -145,17 +146,20 @@ struct kinds {
 	uint32_t work;
 };
 
-/** Finds the kinds of a schedule; all memory is in `a`. With nranks == 0 for every N, else for this
- *  N only: then conditions on N alone, such as rank >= N, are decided. `root`: the parameter that
- *  turns with the ranks (roots.h), or NULL. */
-void kinds_find(struct kinds *k, struct arena *a, const struct module *m,
-		const struct decl *schedule, enum turn_by by, uint32_t nranks,
-		const struct symbol *root);
+/** The cursor of an instance for its kinds; NULL: its `where` does not hold, or it has a mistake. All
+ *  memory is in c->scratch. Its work is not counted. */
+struct cursor *kinds_cursor(struct ctx *c, const struct instance *in);
+
+/** Finds the kinds of the instance of `v`, in the memory of `v`. `root`: the parameter that turns with
+ *  the ranks (roots.h), or NULL. */
+void kinds_find(struct kinds *k, struct cursor *v, enum turn_by by, const struct symbol *root);
 
 /** The kind of an expression, with the current kinds of names: of the topology, of files, and names
  *  that the caller has bound with kinds_bind (such as a contract's). */
 struct kind kinds_of(struct kinds *k, const struct expr *e);
 
+/** The kind of a number. */
+struct kind kinds_known(int64_t value);
 /** The kind of `rank`. */
 struct kind kinds_rank(const struct kinds *k);
 
@@ -165,9 +169,8 @@ struct kind kinds_place_of_call(struct kinds *k, const struct expr *call, const 
 /** y, if e is y / n * n with a name or number n; else NULL. */
 const struct expr *kinds_of_parts(const struct expr *e);
 
-/** The kind of f(args), with arguments that are SAME, where f calls itself: SAME, with the bounds
- *  that running f for all such arguments shows, or none (kinds_bound.c). */
-struct kind kinds_bound_of_call(struct kinds *k, const struct expr *call, const struct kind *args);
+/** Whether an expression is known to be n. */
+bool kinds_is_number(struct kinds *k, const struct expr *e, int64_t n);
 
 /** Whether two expressions are one text with the same names. */
 bool kinds_equal_texts(const struct expr *a, const struct expr *b);
@@ -182,17 +185,14 @@ void kinds_bind(struct kinds *k, const struct symbol *s, struct kind kind);
 /** Forgets the kind of a let; the next use evaluates it again. */
 void kinds_forget(struct kinds *k, const struct symbol *let);
 
-static inline struct kind kind_same(double most)
+static inline struct kind kind_of(enum kind_form form, int32_t times, double most)
 {
-	return (struct kind){ .form = KIND_SAME, .most = most, .lo = -most, .hi = most };
+	return (struct kind){ .form = form, .times = times, .most = most, .lo = -most, .hi = most };
 }
 
-/** A value that turns as the rank does, modulo N, and within 0..N. */
-static inline struct kind kind_rank(void)
+static inline struct kind kind_same(double most)
 {
-	return (struct kind){
-		.form = KIND_WITHIN, .times = 1, .most = 65536, .lo = 0, .hi = 65535
-	};
+	return kind_of(KIND_SAME, 0, most);
 }
 
 /* SAME, without a bound. */
@@ -212,6 +212,11 @@ static inline bool kind_is_same(struct kind k)
 static inline bool kind_is_known(struct kind k)
 {
 	return k.form == KIND_SAME && k.lo == k.hi && k.most <= KIND_EXACT;
+}
+
+static inline int64_t kind_value(struct kind k)
+{
+	return (int64_t)k.lo;
 }
 
 static inline bool kind_turns(struct kind k)

@@ -25,86 +25,70 @@ bool kinds_equal_texts(const struct expr *a, const struct expr *b)
 
 /* ---- functions of x alone ------------------------------------------------------------ */
 
-/* The fns that are known to be pure, or are being checked. */
+/* The walk over a text that should be a function of x. */
 struct pure {
-	struct kinds *k;
-	const struct symbol **fns;
-	uint32_t nfns, capfns;
+	const struct kinds *k;
+	const struct fn_def *f; /* whose parameter x is: it may not use another */
+	const struct symbol *x;
+	const struct fn_def **called;
+	uint32_t ncalled, capcalled;
+	bool is;
 };
 
-static bool is_pure(struct pure *u, const struct expr *e, const struct symbol *const *x,
-		    uint32_t nx);
-
-static bool all_pure(struct pure *u, const struct expr *list, const struct symbol *const *x,
-		     uint32_t nx)
+static bool is_param(const struct fn_def *f, const struct symbol *s)
 {
-	for (; list; list = list->next)
-		if (!is_pure(u, list, x, nx))
-			return false;
-	return true;
+	uint32_t i = 0;
+
+	while (i < f->nparams && f->params[i] != s)
+		i++;
+	return i < f->nparams;
 }
 
-/* Whether a let has one value an instance: it is at the outermost level of the schedule or of a
- * file, and the same on all ranks. */
-static bool is_fixed_let(struct pure *u, const struct symbol *s)
+/* Whether a name has one value an instance: a parameter of the schedule, or a let at the outermost
+ * level of the schedule or of a file. */
+static bool is_fixed(const struct kinds *k, const struct symbol *s)
 {
-	const struct stmt *at = u->k->schedule->body;
+	const struct decl *schedule = k->v->program->instance.schedule;
+	const struct stmt *at = schedule->body;
 
-	if (s->owner && s->owner != u->k->schedule)
-		return false;
-	while (s->owner && at && (at->kind != S_LET || at->var != s))
-		at = at->next;
-	return at && s->value && is_pure(u, s->value, NULL, 0);
-}
-
-static bool is_pure_name(struct pure *u, const struct symbol *s, const struct symbol *const *x,
-			 uint32_t nx)
-{
-	for (uint32_t i = 0; i < nx; i++)
-		if (x[i] == s)
-			return true;
-	for (const struct binding *p = u->k->schedule->params; p; p = p->next)
+	for (const struct binding *p = schedule->params; p; p = p->next)
 		if (p->sym == s)
 			return true;
-	return s->kind == SYM_LET && is_fixed_let(u, s);
+	if (s->kind != SYM_LET || !s->owner)
+		return s->kind == SYM_LET;
+	while (at && (at->kind != S_LET || at->var != s))
+		at = at->next;
+	return at != NULL;
 }
 
-static bool is_pure_call(struct pure *u, const struct expr *e)
+static bool is_of_called(const struct pure *u, const struct symbol *s)
 {
-	for (uint32_t i = 0; i < u->nfns; i++)
-		if (u->fns[i] == e->sym)
+	for (uint32_t i = 0; i < u->ncalled; i++)
+		if (is_param(u->called[i], s))
 			return true;
-	ARENA_PUSH(u->k->arena, u->fns, u->nfns, u->capfns) = e->sym;
-	return is_pure(u, e->sym->fn->body, (const struct symbol *const *)e->sym->fn->params,
-		       e->sym->fn->nparams);
+	return false;
 }
 
-/* Whether the value depends only on the names x and on values that are fixed for the instance. */
-static bool is_pure(struct pure *u, const struct expr *e, const struct symbol *const *x,
-		    uint32_t nx)
+static void look(void *arg, const struct expr *e)
 {
-	if (!e)
-		return true;
-	if (!kinds_work(u->k, e->span))
-		return false;
-	switch (e->kind) {
-	case E_INT:
-	case E_N: return true;
-	case E_NAME: return is_pure_name(u, e->sym, x, nx);
-	case E_UNARY:
-	case E_BINARY:
-	case E_COND:
-		return is_pure(u, e->a, x, nx) && is_pure(u, e->b, x, nx) &&
-		       is_pure(u, e->c, x, nx);
-	case E_CALL:
-		return e->builtin != BUILTIN_LEN && all_pure(u, e->args, x, nx) &&
-		       (e->builtin != BUILTIN_NONE || is_pure_call(u, e));
-	case E_RANK:
-	case E_ENTRY:
-	case E_TABLE:
-	case E_TERM: break;
-	}
-	return false;
+	struct pure *u = arg;
+
+	if (e->kind == E_RANK || e->kind == E_ENTRY || e->kind == E_TABLE)
+		u->is = false;
+	if (e->kind == E_NAME)
+		u->is &= e->sym == u->x || is_fixed(u->k, e->sym) || is_of_called(u, e->sym);
+	if (e->kind == E_CALL && e->builtin == BUILTIN_NONE && e->sym->fn != u->f)
+		ARENA_PUSH(u->k->arena, u->called, u->ncalled, u->capcalled) = e->sym->fn;
+}
+
+/* Whether the value depends only on x, a parameter of f, and on what is fixed for the instance. */
+static bool is_pure(struct kinds *k, const struct expr *e, const struct fn_def *f,
+		    const struct symbol *x)
+{
+	struct pure u = { .k = k, .f = f, .x = x, .is = true };
+
+	eval_walk(k->v, e, true, look, &u);
+	return u.is;
 }
 
 /* ---- places -------------------------------------------------------------------------- */
@@ -113,11 +97,12 @@ static struct kind place_of(struct kinds *k, const struct expr *body, const stru
 			    const struct expr *part)
 {
 	struct place_fn *f = ARENA_NEW(k->arena, struct place_fn);
+	struct kind r = kind_of(KIND_PLACE, 0, 1e19);
 
 	*f = (struct place_fn){ body, x };
-	return (struct kind){
-		.form = KIND_PLACE, .most = 1e19, .lo = -1e19, .hi = 1e19, .place = f, .part = part
-	};
+	r.place = f;
+	r.part = part;
+	return r;
 }
 
 const struct expr *kinds_of_parts(const struct expr *e)
@@ -149,7 +134,6 @@ struct kind kinds_place_of_call(struct kinds *k, const struct expr *call, const 
 {
 	const struct fn_def *f = call->sym->fn;
 	const struct expr *y = kinds_of_parts(f->body), *part = y ? f->body->b : body.part;
-	struct pure u = { .k = k };
 	const struct symbol *x = NULL;
 
 	for (uint32_t i = 0; i < f->nparams; i++) {
@@ -166,5 +150,5 @@ struct kind kinds_place_of_call(struct kinds *k, const struct expr *call, const 
 		return body;
 	}
 	y = y ? y : f->body;
-	return is_pure(&u, y, &x, 1) ? place_of(k, y, x, part) : OTHER;
+	return is_pure(k, y, f, x) ? place_of(k, y, x, part) : OTHER;
 }

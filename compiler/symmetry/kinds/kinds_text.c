@@ -46,7 +46,8 @@ static bool is_name(const struct expr *e, const struct symbol *s)
 	return e && e->kind == E_NAME && e->sym == s;
 }
 
-static enum turns operand(struct kinds *k, const struct ref *r)
+/* How an operand's chunks turn by its indices. */
+static enum turns turns_of_indices(struct kinds *k, const struct ref *r)
 {
 	struct kind none = kind_same(0), block = r->block ? kinds_of(k, r->block) : none,
 		    lo = r->lo ? kinds_of(k, r->lo) : none, hi = r->hi ? kinds_of(k, r->hi) : none;
@@ -59,8 +60,18 @@ static enum turns operand(struct kinds *k, const struct ref *r)
 		return r->block ? TURNS_CHUNK : TURNS_INDEX;
 	if (is_range_of_bits(k, r))
 		return TURNS_RANGE;
-	if (is_place(k, r))
-		return TURNS_PLACE;
+	return is_place(k, r) ? TURNS_PLACE : TURNS_OTHER;
+}
+
+/* A view that turns has no indices that do. */
+static enum turns operand(struct kinds *k, const struct ref *r)
+{
+	enum turns passed = (enum turns)k->passed[r->sym->id], own = turns_of_indices(k, r);
+
+	if (own <= TURNS_ALL && passed != TURNS_NOT)
+		return passed;
+	if (own != TURNS_OTHER && passed == TURNS_NOT)
+		return own;
 	kinds_broken(k, r->span, "chunks that do not rotate with the ranks");
 	return TURNS_NOT;
 }
@@ -94,7 +105,7 @@ static struct linear linear_of(const struct expr *e, const struct symbol *root)
 	int64_t sign = e->op == OP_SUB ? -1 : 1;
 
 	if (e->kind == E_INT)
-		return (struct linear){ 0, 0, e->value, e->value < KIND_MOST_PARAM };
+		return (struct linear){ 0, 0, e->value, e->value <= LIMIT_RANKS };
 	if (e->kind == E_N)
 		return (struct linear){ 1, 0, 0, true };
 	if (root ? is_name(e, root) : e->kind == E_RANK)
@@ -151,7 +162,7 @@ static bool cut_alike(struct kinds *k, const struct stmt *s, const struct stmt *
 static bool two_pieces(struct kinds *k, const struct stmt *s, const struct stmt *t)
 {
 	if (k->by != TURN_BY_SUM || s->kind != S_COPY || !t || t->kind != S_COPY ||
-	    s->x->sym == s->y->sym)
+	    s->x->sym == s->y->sym || k->passed[s->x->sym->id] || k->passed[s->y->sym->id])
 		return false;
 	return cut_alike(k, s, t, NULL) || (k->root && cut_alike(k, s, t, k->root));
 }
@@ -174,16 +185,17 @@ static const char CONDITION[] = "a condition that differs from rank to rank";
 static void topology(struct kinds *k, const struct decl *d)
 {
 	for (const struct binding *p = d->on; p; p = p->next) {
-		struct kind x = kinds_of(k, p->value);
-		/* Without a bound: another call may use this topology with other arguments. */
-		if (kind_is_same(x))
+		struct kind x = kinds_of(k, p->value), *was = &k->of[p->sym->id];
+		bool again = k->state[p->sym->id];
+		/* Without a bound, where another call uses this topology with other arguments. */
+		if (kind_is_same(x) && again && (was->lo != x.lo || was->hi != x.hi))
 			x = kind_any_same();
 		else if (kind_turns(x) && k->root)
 			x = kinds_rank(k);
-		else
+		else if (!kind_is_same(x))
 			kinds_broken(k, p->value->span,
 				     "an argument that differs from rank to rank");
-		if (k->state[p->sym->id] && k->of[p->sym->id].form != x.form)
+		if (again && was->form != x.form)
 			kinds_broken(k, d->topology->name.span,
 				     "a topology that rotates in one call and not in another");
 		kinds_bind(k, p->sym, x);
@@ -206,7 +218,7 @@ static void bind_known(struct kinds *k, const struct symbol *s, const struct exp
 	kinds_bind(k, s, x);
 }
 
-/* Binds a proc's parameters. A view must have the same chunks on all ranks. */
+/* Binds a proc's parameters. A view may have a chunk, or a block, that turns. */
 static void arguments(struct kinds *k, const struct stmt *s)
 {
 	for (const struct arg *a = s->args; a; a = a->next) {
@@ -214,9 +226,10 @@ static void arguments(struct kinds *k, const struct stmt *s)
 			bind_known(k, a->number, a->expr);
 		} else {
 			enum turns t = operand(k, a->ref);
-			if (t != TURNS_NOT && t != TURNS_ALL)
+			if (t == TURNS_RANGE || t == TURNS_PLACE)
 				kinds_broken(k, a->span,
 					     "chunks of a call that differ from rank to rank");
+			k->passed[a->view->sym->id] = t == TURNS_ALL ? TURNS_NOT : (uint8_t)t;
 		}
 	}
 	for (const struct binding *m = s->more; m; m = m->next)
@@ -247,6 +260,14 @@ static void walk_call(struct kinds *k, const struct stmt *s)
 	k->nopen--;
 }
 
+/* Whether the numbers are 0, N and 1 (or NULL, which is 1). */
+static bool is_all(struct kinds *k, const struct expr *lo, const struct expr *hi,
+		   const struct expr *by)
+{
+	return kinds_is_number(k, lo, 0) && kinds_is_number(k, hi, k->v->program->nranks) &&
+	       (!by || kinds_is_number(k, by, 1));
+}
+
 /* Whether a message's peer, or a link's end, is the variable itself. */
 static bool names_peer(const struct stmt *s, const struct symbol *var)
 {
@@ -261,10 +282,10 @@ static bool names_peer(const struct stmt *s, const struct symbol *var)
 }
 
 /* Whether the loop has an iteration for each rank, in any order (kinds.h). */
-static bool is_each(const struct kinds *k, const struct stmt *s)
+static bool is_each(struct kinds *k, const struct stmt *s)
 {
-	return k->unordered && !k->each && s->kind == S_FOR && s->e->kind == E_INT &&
-	       s->e->value == 0 && s->e2->kind == E_N && !s->e3 && names_peer(s->body, s->var);
+	return k->unordered && !k->each && s->kind == S_FOR && is_all(k, s->e, s->e2, s->e3) &&
+	       names_peer(s->body, s->var);
 }
 
 static void each(struct kinds *k, const struct stmt *s)
@@ -275,32 +296,31 @@ static void each(struct kinds *k, const struct stmt *s)
 	k->each = NULL;
 }
 
-/* The kind of a loop's variable, with its range if the step's sign is known. */
-static struct kind variable(const struct stmt *s, struct kind lo, struct kind hi)
+/* The kind of a loop's variable, with its range if the step is known. */
+static struct kind variable(struct kind lo, struct kind hi, struct kind by)
 {
 	struct kind v = kind_same(lo.most > hi.most ? lo.most : hi.most);
-	const struct expr *by = s->e3;
-	bool down = by && by->kind == E_UNARY && by->op == OP_NEG && by->a->kind == E_INT,
-	     up = !by || by->kind == E_INT;
 
-	if (v.most > KIND_EXACT || (!down && !up))
+	if (v.most > KIND_EXACT || !kind_is_known(by))
 		return v;
-	v.lo = down ? hi.lo + 1 : lo.lo;
-	v.hi = down ? lo.hi : hi.hi - 1;
-	if (v.lo > v.hi) /* the loop has no iteration */
-		v.lo = v.hi;
+	v.lo = by.lo < 0 ? hi.lo + 1 : lo.lo;
+	v.hi = by.lo < 0 ? lo.hi : hi.hi - 1;
 	return v;
 }
 
 static void loop(struct kinds *k, const struct stmt *s)
 {
 	static const char why[] = "a loop with bounds that differ from rank to rank";
-	struct kind lo = kinds_of(k, s->e), hi = kinds_of(k, s->e2);
+	struct kind lo = kinds_of(k, s->e), hi = kinds_of(k, s->e2), v,
+		    by = s->e3 ? kinds_of(k, s->e3) : kinds_known(1);
 
 	must_be_same(k, s->e, why);
 	must_be_same(k, s->e2, why);
 	must_be_same(k, s->e3, why);
-	kinds_bind(k, s->var, variable(s, lo, hi));
+	v = variable(lo, hi, by);
+	if (v.lo > v.hi) /* it has no iteration */
+		return;
+	kinds_bind(k, s->var, v);
 	statements(k, s->body);
 }
 
@@ -316,18 +336,10 @@ static void branch(struct kinds *k, const struct stmt *s)
 		statements(k, s->orelse);
 }
 
-static bool is_number(struct kinds *k, const struct expr *e, double n)
-{
-	struct kind x = kinds_of(k, e);
-
-	return kind_is_known(x) && x.lo == n;
-}
-
 /* Whether it is within group(0, N, 1), where `rank` and `N` are as outside. */
 static bool is_all_ranks(struct kinds *k, const struct stmt *s)
 {
-	return k->nranks && s->e2 && is_number(k, s->e, 0) && is_number(k, s->e2, k->nranks) &&
-	       is_number(k, s->e3, 1);
+	return s->e2 && is_all(k, s->e, s->e2, s->e3);
 }
 
 static void link(struct kinds *k, const struct stmt *s)
@@ -393,7 +405,7 @@ static void statements(struct kinds *k, const struct stmt *s)
 
 /* ---- the schedule --------------------------------------------------------------------- */
 
-/* Binds the schedule's parameters; the root, if it is one of them, turns. */
+/* Binds the schedule's parameters to their values; the root, if it is one of them, turns. */
 static void parameters(struct kinds *k, const struct decl *schedule)
 {
 	for (const struct binding *p = schedule->params; p; p = p->next) {
@@ -403,30 +415,30 @@ static void parameters(struct kinds *k, const struct decl *schedule)
 		}
 		if (k->root)
 			must_be_same(k, p->value, "a parameter that depends on the root");
-		kinds_bind(k, p->sym, kind_same(KIND_MOST_PARAM));
+		kinds_bind(k, p->sym, kinds_known(k->v->binds[p->sym->id].number.base));
 	}
 }
 
-void kinds_find(struct kinds *k, struct arena *a, const struct module *m,
-		const struct decl *schedule, enum turn_by by, uint32_t nranks,
-		const struct symbol *root)
+void kinds_find(struct kinds *k, struct cursor *v, enum turn_by by, const struct symbol *root)
 {
+	const struct module *m = v->program->instance.module;
+	const struct decl *schedule = v->program->instance.schedule;
+
 	*k = (struct kinds){
-		.module = m,
-		.arena = a,
+		.v = v,
+		.arena = v->arena,
 		.by = by,
-		.nranks = nranks,
-		.schedule = schedule,
 		.root = root,
 		.symmetric = true,
-		.of = ARENA_ARRAY(a, struct kind, m->nsymbols + 1),
-		.state = ARENA_ARRAY(a, uint8_t, m->nsymbols + 1),
-		.operands = ARENA_ARRAY(a, struct operands, m->nstmts + 1),
+		.of = ARENA_ARRAY(v->arena, struct kind, m->nsymbols + 1),
+		.state = ARENA_ARRAY(v->arena, uint8_t, m->nsymbols + 1),
+		.passed = ARENA_ARRAY(v->arena, uint8_t, m->nsymbols + 1),
+		.operands = ARENA_ARRAY(v->arena, struct operands, m->nstmts + 1),
 	};
 	parameters(k, schedule);
 	for (const struct buffer_def *b = schedule->buffers; b; b = b->next)
 		counts(k, b);
-	ARENA_PUSH(a, k->open, k->nopen, k->capopen) = schedule;
+	ARENA_PUSH(k->arena, k->open, k->nopen, k->capopen) = schedule;
 	topology(k, schedule);
 	k->unordered = true;
 	if (schedule->topology)
