@@ -39,6 +39,7 @@ struct search {
 	uint64_t cost, each;		      /* of the check that found it wrong, and of a trial */
 	const struct edit *parts[MOST_PARTS]; /* right for the N that was wrong, but not for all */
 	uint32_t nparts;
+	bool all_used;	/* names */
 	uint32_t warns; /* bits of warnings that are no cure, if they are for any N */
 };
 
@@ -185,6 +186,10 @@ static bool passes(struct search *x, edit_list v, uint32_t n)
 	if (x->left < x->each)
 		return false;
 	x->left -= x->each;
+	/* A text that no longer uses a name gives up what the name was for. */
+	x->warns &= ~diag_warning_bit(W_UNUSED);
+	if (x->all_used && v[0]->far < ELSEWHERE)
+		x->warns |= diag_warning_bit(W_UNUSED);
 	text = text_with(x, v, n);
 	if (limited || v[0]->far > DIVIDED)
 		return is_right_for_all(x, text, NULL, 0);
@@ -271,8 +276,8 @@ static void offer(struct search *x, struct diag *g, edit_list v, uint32_t n)
 					    : n > 2		? ", and the same in lines"
 								: ", and the same in line",
 					    line_of(x, v[i]));
-	diag_cure(d, g, "%s make%s it right: tried for N up to %s", what, n > 1 && !one ? "" : "s",
-		  tried_text(x));
+	diag_cure(d, g, "%s make%s it right%s: tried for N up to %s", what,
+		  n > 1 && !one ? "" : "s", v[0]->but, tried_text(x));
 	if (g->help.n > 1) { /* before guesses */
 		struct diag_note cure = g->help.v[g->help.n - 1];
 
@@ -322,11 +327,9 @@ static bool is_reported(struct search *x, const struct edit *e)
 }
 
 /* Whether it is of a contract, where no body says what is meant. */
-static bool is_promise(const struct search *x, const struct edit *e)
+static bool is_promise(const struct edit *e)
 {
-	struct span all = x->e.schedule->contract->span;
-
-	return e->far == ELSEWHERE && e->span.lo >= all.lo && e->span.hi <= all.hi;
+	return e->far == ELSEWHERE && !strcmp(e->but, TEXT_OTHER_PROMISE);
 }
 
 /* Puts the edits in lines with an error before all others. */
@@ -364,13 +367,17 @@ static bool try_single(struct search *x, struct diag *g, enum far from, enum far
 	}
 	if (found)
 		offer(x, g, &found, 1);
+	bool promised = false; /* the contract may be what is wrong: one edit of it is enough */
+
 	for (uint32_t i = 0; i < x->e.n && found; i++) {
 		const struct edit *e = &x->e.v[i];
+		bool promise = found->far < ELSEWHERE && !promised && is_promise(e);
 
-		if (((e->far == found->far && is_inverse(x, found, e)) ||
-		     (found->far < ELSEWHERE && is_promise(x, e))) &&
-		    passes(x, &e, 1))
-			diag_cure(&x->e.s->diags, g, "or %s", edit_text(x, e));
+		if ((!promise && (e->far != found->far || !is_inverse(x, found, e))) ||
+		    !passes(x, &e, 1))
+			continue;
+		diag_cure(&x->e.s->diags, g, "or %s", edit_text(x, e));
+		promised |= promise;
 	}
 	return found != NULL;
 }
@@ -391,11 +398,14 @@ static bool try_same(struct search *x, struct diag *g)
 			const struct edit *f = &t->v[j];
 			uint32_t k = n;
 
-			if (f->what || e->kin != f->kin || e->role != f->role ||
-			    e->span.hi - e->span.lo != f->span.hi - f->span.lo ||
-			    strcmp(e->text, f->text) ||
-			    memcmp(text + (e->span.lo - base), text + (f->span.lo - base),
-				   e->span.hi - e->span.lo))
+			if (f->what || e->kin != f->kin)
+				continue;
+			if (e->kin != PRECEDENCE &&
+			    (e->role != f->role ||
+			     e->span.hi - e->span.lo != f->span.hi - f->span.lo ||
+			     strcmp(e->text, f->text) ||
+			     memcmp(text + (e->span.lo - base), text + (f->span.lo - base),
+				    e->span.hi - e->span.lo)))
 				continue;
 			seen = j < i;
 			while (k > 0 && v[k - 1]->span.lo > f->span.lo)
@@ -480,6 +490,14 @@ static void add_texts(struct search *x)
 		x->each += (uint64_t)v->v[i]->len * WORK_BYTE;
 }
 
+static bool names_unused(const struct session *s)
+{
+	for (uint32_t i = 0; i < s->diags.n; i++)
+		if (s->diags.v[i]->code == W_UNUSED)
+			return true;
+	return false;
+}
+
 void cure_text(struct session *s, const struct decl *schedule, uint32_t first, uint32_t nranks,
 	       uint64_t cost)
 {
@@ -491,14 +509,16 @@ void cure_text(struct session *s, const struct decl *schedule, uint32_t first, u
 			    .left = MOST_WORK,
 			    .cost = cost,
 			    .each = nranks <= EVERY_TRIED ? cost : 0,
-			    /* An operation that never runs, or that nothing needs for any N, is
-			     * no cure. */
-			    .warns = diag_warning_bit(W_BRANCH) | diag_warning_bit(W_DEAD) };
+			    /* An operation that never runs, or that nothing needs for any N, and
+			     * a contract that promises nothing are no cure. */
+			    .warns = diag_warning_bit(W_BRANCH) | diag_warning_bit(W_DEAD) |
+				     diag_warning_bit(W_EMPTY) };
 	struct diag *g = report_of(s, first);
 
 	if (!g || s->o->most_work || x.e.source->len > MOST_BYTES) /* a trial has a limit of work */
 		return;
 	add_texts(&x);
+	x.all_used = !names_unused(s);
 	x.e.code = g->code;
 	x.e.in_one_place = true;
 	for (uint32_t i = 0; i < g->notes.n; i++)

@@ -91,9 +91,19 @@ static void push(struct edits *x, enum far far, enum kin kin, struct span span, 
 {
 	struct span around = what ? span : x->outer;
 
+	if (x->least == ADDED && far == SWAPPED) /* of a machine: see all_statements */
+		return;
 	if (x->n < MOST_EDITS && text_is_here(x, around))
 		ARENA_PUSH(&x->s->arena, x->v, x->n, x->cap) =
-			(struct edit){ span, text, around, what, x->stmt, kin, x->role, far };
+			(struct edit){ .span = span,
+				       .text = text,
+				       .shown = around,
+				       .what = what,
+				       .but = x->but,
+				       .stmt = x->stmt,
+				       .kin = kin,
+				       .role = x->role,
+				       .far = far > x->least ? far : x->least };
 }
 
 /* Adds an edit that is described by the words that follow. */
@@ -345,7 +355,7 @@ static void binary(struct edits *x, const struct expr *e)
 	if (e->op >= OP_BOR && e->op <= OP_BAND && !e->b->parens && e->b->kind == E_BINARY &&
 	    e->b->op >= OP_EQ && e->b->op <= OP_GE) /* rank & d == 0 */
 		replace_kin(
-			x, WRAP, (struct span){ e->span.lo, e->b->a->span.hi },
+			x, PRECEDENCE, (struct span){ e->span.lo, e->b->a->span.hi },
 			arena_printf(a, "(%s)",
 				     text_of(x, (struct span){ e->span.lo, e->b->a->span.hi })));
 	if (is_sum(e) && is_mod(e->b) && !e->b->parens) /* a + 1 % N */
@@ -382,7 +392,7 @@ static void binary(struct edits *x, const struct expr *e)
 			if (c > 0)
 				number(x, by > 0 ? UP : DOWN, e->b->span, c);
 			else
-				replace_kin(x, by > 0 ? UP : DOWN, e->span, shifted(x, e, by));
+				put(x, by > 0 ? UP : DOWN, e, shifted(x, e, by));
 		}
 	if (e->op == OP_SUB && e->a->kind == E_N && !is_number(e->b))
 		replace(x, e->a->span, "N - 1");
@@ -436,6 +446,8 @@ static void other_name(struct edits *x, const struct expr *e)
 {
 	struct arena *a = &x->s->arena;
 
+	if (e->kind == E_NAME && x->stmt && x->stmt->kind == S_SWITCH)
+		swap(x, e, arena_printf(a, "N / %s", e->name.name));
 	for (uint32_t i = 0; i < x->nscope + 2; i++) {
 		const char *name = number_name(x, i);
 
@@ -504,12 +516,35 @@ static void swapped_entries(struct edits *x, const struct expr *table)
 			if (!f)
 				break;
 			x->outer = (struct span){ e->span.lo, f->span.hi };
-			replace(x, x->outer,
+			replace_far(
+				x, SWAPPED, x->outer,
 				arena_printf(&x->s->arena, "%s%s%s", text_of(x, f->span),
 					     text_of(x, (struct span){ e->span.hi, f->span.lo }),
 					     text_of(x, e->span)));
 		}
 	x->outer = table->span;
+}
+
+/* The place of a number in a table, for the entry at a place. */
+static void place_in_table(struct edits *x, const struct expr *e)
+{
+	struct arena *a = &x->s->arena;
+	const struct stmt *s = x->stmt;
+	const char *table = e->name.name, *fn, *text;
+	enum role role = x->role;
+
+	if (!s || (s->kind != S_LET && s->kind != S_FN) || !text_is_here(x, s->span))
+		return;
+	fn = arena_printf(a, "fn place_in_%s(r, i) = %s[i] == r ? i : place_in_%s(r, i + 1)", table,
+			  table, table);
+	text = arena_printf(a, "place_in_%s(%s, 0)", table, text_of(x, e->a->span));
+	edit(x, CHANGED, ALONE, (struct span){ s->span.lo, e->span.hi },
+	     arena_printf(a, "%s%s%s%s", fn, text_new_line(x, s->span.lo),
+			  text_of(x, (struct span){ s->span.lo, e->span.lo }), text),
+	     "`%s[i]` is the rank at place i; for the place of a rank, `%s` before line %u, and `%s` in "
+	     "place of `%s` there,",
+	     table, fn, line_of(x, s->span), text, text_of(x, e->span));
+	x->role = role;
 }
 
 static void inside(struct edits *x, const struct expr *e, bool counted)
@@ -543,6 +578,8 @@ static void inside(struct edits *x, const struct expr *e, bool counted)
 			    arena_printf(&x->s->arena,
 					 e->a->kind == E_NAME ? "%s %% N" : "(%s) %% N",
 					 text_of(x, e->a->span)));
+	if (e->kind == E_ENTRY && e->sym && symbol_is_table(e->sym))
+		place_in_table(x, e);
 	if (e->kind == E_UNARY && e->op == OP_COMPL && e->a->kind == E_NAME)
 		replace(x, e->a->span, arena_printf(&x->s->arena, "(%s - 1)", e->a->name.name));
 	inside(x, e->a, e->kind == E_BINARY && e->op == OP_MUL && e->a->value == 2);
@@ -700,6 +737,11 @@ static void chunks(struct edits *x, const struct ref *r)
 		other_names(x, r->span);
 	if (r->kind == REF_RANGE) { /* the last part may be shorter */
 		hi = text_of(x, r->hi->span);
+		if (is_number(r->lo) && !r->lo->value && !is_loose(r->hi)) /* the other half */
+			replace(x, (struct span){ r->lo->span.lo, r->hi->span.hi },
+				arena_printf(a, "%s..2 * %s", hi, hi));
+		if (!strcmp(lo, hi))
+			replace(x, r->hi->span, arena_printf(a, "2 * %s", hi));
 		replace_kin(x, LEAST, r->hi->span,
 			    is_number(r->lo) && !r->lo->value
 				    ? arena_printf(a, "min(%s, N - %s)", hi, hi)
@@ -716,7 +758,8 @@ static void chunks(struct edits *x, const struct ref *r)
 	if (r->block && r->kind == REF_ONE)
 		replace(x, r->span,
 			arena_printf(a, "%s[%s][%s]", name, lo, text_of(x, r->block->span)));
-	replace_kin(x, r->block ? ALONE : BLOCK, r->span, name);
+	replace_as(x, r->kind == REF_RANGE ? SWAPPED : CHANGED, r->block ? ALONE : BLOCK, r->span,
+		   name);
 }
 
 /* The index of another operation, or its neighbour. */
@@ -918,10 +961,14 @@ static void loop(struct edits *x, const struct stmt *s)
 		return;
 	x->outer = range;
 	x->role = OTHER;
-	if (down)
+	if (down) {
+		replace(x, s->e2->span, shifted(x, s->e2, -1));
+		replace(x, range, /* written as for upwards */
+			arena_printf(a, "%s..%s by -1", shifted(x, s->e, -1),
+				     shifted(x, s->e2, -1)));
 		replace(x, range,
 			arena_printf(a, "%s..%s", shifted(x, s->e2, 1), shifted(x, s->e, 1)));
-	else if (s->e2->kind == E_INT && !s->e2->value)
+	} else if (s->e2->kind == E_INT && !s->e2->value)
 		replace(x, range, arena_printf(a, "%s..-1 by -1", text_of(x, s->e->span)));
 	else
 		replace(x, range,
@@ -995,6 +1042,33 @@ static void unwrapped(struct edits *x, const struct stmt *s)
 	     text_of(x, (struct span){ s->body->span.lo, last->span.hi }),
 	     "leaving out `%s%s` in line %u", s->e ? "if " : "step",
 	     s->e ? text_of(x, s->e->span) : "", line_of(x, s->span));
+}
+
+/* A step as two, in one of its places; around a loop's body, in place of around the loop. */
+static void other_steps(struct edits *x, const struct stmt *s)
+{
+	struct arena *a = &x->s->arena;
+	const struct stmt *loop = s->body, *last = last_of(loop ? loop->body : NULL);
+	const char *line = text_new_line(x, s->span.lo);
+	struct span body = { loop ? loop->span.lo : 0, loop ? last_of(loop)->span.hi : 0 };
+
+	if (!loop || s->span.hi - s->span.lo >= MOST_MOVED || !text_is_here(x, s->span))
+		return;
+	if (loop->kind == S_FOR && !loop->next && last && last != loop->body)
+		edit(x, GUARDED, ALONE, s->span,
+		     arena_printf(a, "%sstep { %s }%s",
+				  text_of(x, (struct span){ body.lo, loop->body->span.lo }),
+				  text_of(x, (struct span){ loop->body->span.lo, last->span.hi }),
+				  text_of(x, (struct span){ last->span.hi, body.hi })),
+		     "the step of line %u inside the loop in line %u: one step for each trip",
+		     line_of(x, s->span), line_of(x, loop->span));
+	for (const struct stmt *t = loop->next; t && t->next; t = t->next)
+		edit(x, GUARDED, ALONE, s->span,
+		     arena_printf(a, "step { %s }%sstep { %s }",
+				  text_of(x, (struct span){ body.lo, t->span.hi }), line,
+				  text_of(x, (struct span){ t->next->span.lo, body.hi })),
+		     "two steps in place of the one in line %u, the second from `%s` on,",
+		     line_of(x, s->span), shown(x, t->next->span));
 }
 
 static const struct stmt *first_message(const struct stmt *s, const struct stmt **loop)
@@ -1242,6 +1316,76 @@ static void own_scratch(struct edits *x, const struct stmt *s)
 	}
 }
 
+struct chunk_uses {
+	struct edit v[8];
+	const struct edit *at[8];
+	uint32_t n;
+	const struct stmt *loop; /* the first around a use */
+	const char *outside;	 /* the statements outside of loops, as they become */
+	bool many;
+};
+
+/* The scratch's chunk of its own for each trip, in the statements that use it. */
+static void chunk_for_each(struct edits *x, struct chunk_uses *u, const struct stmt *s,
+			   const struct symbol *t, const struct stmt *loop)
+{
+	struct arena *a = &x->s->arena;
+
+	for (; s; s = s->next) {
+		const struct ref *refs[] = { s->x, s->y };
+
+		for (int i = 0; i < 2; i++) {
+			const struct ref *r = refs[i];
+			struct edit *e = &u->v[u->n];
+
+			if (!r || r->sym != t || u->many)
+				continue;
+			u->loop = u->loop ? u->loop : loop;
+			u->many = u->n + 1 == sizeof(u->at) / sizeof(*u->at) || !u->loop;
+			if (u->many)
+				return;
+			e->span = r->span;
+			e->text = arena_printf(a, "%s[%s]", t->name,
+					       (loop ? loop : u->loop)->name.name);
+			u->at[u->n++] = e;
+			if (loop)
+				continue;
+			e->text = arena_printf(a, "for %s in %s { %s }", u->loop->name.name,
+					       text_of(x, (struct span){ u->loop->e->span.lo,
+									 u->loop->e2->span.hi }),
+					       renamed(x, text_of(x, s->span), t->name, e->text));
+			e->span = s->span;
+			u->outside = arena_printf(a, "%s, `%s`", u->outside, e->text);
+			break;
+		}
+		chunk_for_each(x, u, s->body, t, s->kind == S_FOR ? s : loop);
+		chunk_for_each(x, u, s->orelse, t, loop);
+	}
+}
+
+/* A scratch of one chunk as one of a chunk for each peer. */
+static void scratch_for_each(struct edits *x, const struct stmt *s)
+{
+	struct arena *a = &x->s->arena;
+	const struct stmt *last = last_of(s);
+	struct chunk_uses u = { .outside = "" };
+	const char *count;
+
+	chunk_for_each(x, &u, s->next, s->buffer->sym, NULL);
+	if (!u.n || u.many || !u.loop->e2 || !is_number(s->buffer->count) ||
+	    s->buffer->count->value != 1 || !text_is_here(x, u.loop->span) ||
+	    !text_is_here(x, (struct span){ s->span.lo, last->span.hi }))
+		return;
+	count = text_of(x, u.loop->e2->span);
+	edit(x, CHANGED, ALONE, (struct span){ s->span.lo, last->span.hi },
+	     arena_printf(a, "scratch %s[%s]%s", s->name.name, count,
+			  text_edited(x, u.at, u.n, (struct span){ s->span.hi, last->span.hi })),
+	     "a chunk of the scratch for each message, as `scratch %s[%s]` in line %u and `%s[%s]` in "
+	     "place of `%s` from there on%s,",
+	     s->name.name, count, line_of(x, s->span), s->name.name, u.loop->name.name,
+	     s->name.name, u.outside);
+}
+
 /* The statement once more, for the next number: `2 * rank + 2` behind `2 * rank + 1`. */
 static void again(struct edits *x, const struct stmt *s)
 {
@@ -1345,6 +1489,92 @@ void text_merge_loops(struct edits *x, const struct stmt *s)
 	     line_of(x, s->span), line_of(x, t->span), text_clipped(x, body));
 }
 
+/* A number of a call, named or not: the root, or the root's part or its place in it. */
+static void roots(struct edits *x, struct span span, const char *name)
+{
+	struct arena *a = &x->s->arena;
+	const char *root = root_name(x), *is = *name ? " = " : "", *other;
+
+	for (uint32_t i = 0; i < x->nscope && root; i++)
+		for (const char *op = "%/"; *op && x->in_group && (other = number_name(x, i)); op++)
+			if (strcmp(other, root) != 0)
+				replace(x, span,
+					arena_printf(a, "%s%s%s %c %s", name, is, root, *op,
+						     other));
+	for (const struct binding *p = x->schedule->params; p; p = p->next) {
+		const char *text = arena_printf(a, "%s%s%s", name, is, p->name.name);
+		bool same = root && !strcmp(root, p->name.name);
+
+		same |= !strcmp(name + strspn(name, ";, "), p->name.name);
+		replace_far(x, same ? CHANGED : SWAPPED, span, text);
+	}
+}
+
+static uint32_t buffers_of(const struct decl *d)
+{
+	uint32_t n = 0;
+
+	for (const struct param *p = d->formals; p; p = p->next)
+		n++;
+	for (const struct buffer_def *b = d->kind == D_SCHEDULE ? d->buffers : NULL; b; b = b->next)
+		n++;
+	return n;
+}
+
+/* The callee's numbers, those that have their defaults, and another callee. */
+static void call(struct edits *x, const struct stmt *s)
+{
+	uint32_t end = s->span.hi - 1;
+
+	if (!text_is_here(x, s->span))
+		return;
+	for (const struct binding *b = s->more; b; b = b->next) {
+		x->outer = b->span;
+		if (text_is_here(x, b->value->span))
+			roots(x, b->span, b->name.name);
+		expression_in(x, b->value, OTHER, b->span);
+	}
+	x->outer = s->span;
+	for (const struct binding *b = s->defaults; b; b = b->next)
+		roots(x, (struct span){ end, end },
+		      arena_printf(&x->s->arena, "%s %s", s->more ? "," : ";", b->name.name));
+	for (const struct unit *u = x->s->module->units; u; u = u->next)
+		for (const struct decl *d = u->decls; d; d = d->next)
+			if ((d->kind == D_PROC || d->kind == D_SCHEDULE) && d != x->schedule &&
+			    d != s->callee && buffers_of(d) == buffers_of(s->callee))
+				replace_far(x, SWAPPED, s->name.span, d->name.name);
+}
+
+static bool is_switch(const struct expr *e)
+{
+	return e->sym && e->sym->kind == SYM_SWITCH;
+}
+
+/* `link b -> a` behind `link a -> b`, and a link only where its end is a rank. */
+static void one_link(struct edits *x, const struct stmt *s)
+{
+	struct arena *a = &x->s->arena;
+	const char *from, *to, *text;
+	enum far least = x->least;
+
+	if (!text_is_here(x, s->span))
+		return;
+	from = text_of(x, s->e->span);
+	to = text_of(x, s->e2->span);
+	text = arena_printf(a, "link %s -> %s%s", to, from,
+			    text_of(x, (struct span){ s->e2->span.hi, s->span.hi }));
+	x->least = CHANGED;
+	if (is_switch(s->e) || is_switch(s->e2))
+		edit(x, GUARDED, ALONE, (struct span){ s->span.hi, s->span.hi },
+		     arena_printf(a, "%s%s", text_new_line(x, s->span.lo), text),
+		     "`%s` behind line %u", text_clipped(x, text), line_of(x, s->span));
+	x->least = least;
+	if (s->e2->kind == E_BINARY) {
+		guarded(x, s, arena_printf(a, "%s < N", to));
+		guarded(x, s, arena_printf(a, "%s >= 0", to));
+	}
+}
+
 static void statement(struct edits *x, const struct stmt *s)
 {
 	if (x->n == MOST_EDITS)
@@ -1361,11 +1591,15 @@ static void statement(struct edits *x, const struct stmt *s)
 	} else {
 		struct span all = { s->e ? s->e->span.lo : 0, s->e3 ? s->e3->span.hi : 0 };
 
-		expression_in(x, s->e, x->peer ? PEER : OTHER,
+		enum role role = s->kind == S_LINK ? PEER : OTHER;
+
+		if (s->kind == S_LINK)
+			one_link(x, s);
+		expression_in(x, s->e, x->peer ? PEER : role,
 			      s->e3  ? all
 			      : s->e ? s->e->span
 				     : all);
-		expression_in(x, s->e2, OTHER, all);
+		expression_in(x, s->e2, role, all);
 		expression_in(x, s->e3, OTHER, all);
 	}
 	if (s->kind == S_LET && text_is_here(x, s->e->span))
@@ -1373,10 +1607,16 @@ static void statement(struct edits *x, const struct stmt *s)
 	if (s->kind == S_FN)
 		expression(x, s->fn->body, OTHER);
 	for (const struct arg *a = s->args; a; a = a->next) {
-		if (a->expr)
+		if (a->expr) {
 			expression_in(x, a->expr, OTHER, s->span);
+			roots(x, a->expr->span, "");
+		}
 		chunks(x, a->ref);
 	}
+	if (s->kind == S_CALL)
+		call(x, s);
+	if (s->kind >= S_LINK)
+		return;
 	chunks(x, s->x);
 	chunks(x, s->y);
 	if (is_op(s) && s->next && is_op(s->next)) {
@@ -1395,6 +1635,8 @@ static void statement(struct edits *x, const struct stmt *s)
 	}
 	move_in(x, s);
 	text_merge_loops(x, s);
+	if (s->kind == S_STEP)
+		other_steps(x, s);
 	if ((s->kind == S_IF && !s->orelse) || s->kind == S_STEP)
 		unwrapped(x, s);
 	if (s->kind == S_IF) {
@@ -1409,6 +1651,8 @@ static void statement(struct edits *x, const struct stmt *s)
 		group(x, s);
 	if (s->kind == S_SCRATCH)
 		own_scratch(x, s);
+	if (s->kind == S_SCRATCH && x->code == 402)
+		scratch_for_each(x, s);
 	if (!is_op(s) || !text_is_here(x, s->x->span))
 		return;
 	edit(x, LEFT_OUT, ALONE, s->span, "", "leaving out `%s` in line %u", shown(x, s->span),
@@ -1643,6 +1887,47 @@ static void second_half(struct edits *x)
 	}
 }
 
+/* The other end of the message of an `if`: if rank >= p { recv data from rank - p } for
+ * if rank >= p { send data to rank - p }. NULL: it is no such `if`. */
+static const char *way_back(struct edits *x, const struct stmt *s)
+{
+	const struct stmt *op = s->kind == S_IF && !s->orelse ? s->body : NULL;
+	bool sends = op && op->kind == S_SEND;
+
+	if (!op || op->next || !is_message(op) || !text_is_here(x, s->span))
+		return NULL;
+	return arena_printf(&x->s->arena, "if %s { %s %s %s %s }", text_of(x, s->e->span),
+			    sends ? "recv" : "send", text_of(x, op->x->span), sends ? "from" : "to",
+			    text_of(x, op->e->span));
+}
+
+/* What some ranks gave to others comes back to them: of one `if` at the end, or before the last
+ * statement; or of two. */
+static void ways_back(struct edits *x)
+{
+	struct arena *a = &x->s->arena;
+	const struct stmt *last = last_of(x->schedule->body);
+	const char *line = last ? text_new_line(x, last->span.lo) : "";
+	struct span before = { last ? last->span.lo : 0, last ? last->span.lo : 0 };
+	struct span end = { last ? last->span.hi : 0, last ? last->span.hi : 0 };
+
+	for (const struct stmt *s = x->schedule->body; s; s = s->next) {
+		const char *text = way_back(x, s), *more;
+
+		if (!text)
+			continue;
+		edit(x, ADDED, ALONE, end, arena_printf(a, "%s%s", line, text), "`%s` at the end",
+		     text);
+		edit(x, ADDED, ALONE, before, arena_printf(a, "%s%s", text, line),
+		     "`%s` before line %u", text, line_of(x, before));
+		for (const struct stmt *t = s->next; t; t = t->next)
+			if ((more = way_back(x, t)))
+				edit(x, ADDED, ALONE, end,
+				     arena_printf(a, "%s%s%s%s", line, more, line, text),
+				     "`%s` and `%s` at the end", more, text);
+	}
+}
+
 /* The offset of the schedule's body. */
 static uint32_t body_at(const struct edits *x)
 {
@@ -1668,8 +1953,10 @@ static void where_as(struct edits *x, enum far far, const char *condition)
 			   : first ? arena_printf(a, "  where %s\n", condition)
 				   : arena_printf(a, "where %s ", condition);
 
+	x->but = ", but only for these N";
 	edit(x, far, ALONE, span, text, "`where %s%s` in the head", old ? "... && " : "",
 	     condition);
+	x->but = "";
 }
 
 static void where(struct edits *x, const char *condition)
@@ -1746,6 +2033,24 @@ static void buffers(struct edits *x)
 	}
 }
 
+/* `; root = R` behind the buffers, where R is a parameter. */
+static void missing_root(struct edits *x)
+{
+	const struct binding *roots = x->schedule->contract->params;
+	const struct buffer_def *last = x->schedule->buffers;
+
+	while (last && last->next)
+		last = last->next;
+	for (const struct binding *p = x->schedule->params;
+	     p && last && roots && !x->schedule->contract_args; p = p->next) {
+		const char *text =
+			arena_printf(&x->s->arena, "; %s = %s", roots->name.name, p->name.name);
+
+		edit(x, CHANGED, ALONE, (struct span){ last->span.hi, last->span.hi }, text,
+		     "`%s` behind the buffers in line %u", text, line_of(x, last->span));
+	}
+}
+
 /* A link to another peer behind the last one of a topology of the file. */
 static void links(struct edits *x, const struct decl *topology)
 {
@@ -1763,26 +2068,48 @@ static void links(struct edits *x, const struct decl *topology)
 	}
 }
 
-/* `on` another topology that needs no arguments. */
+static uint32_t length(const struct binding *b)
+{
+	uint32_t n = 0;
+
+	for (; b; b = b->next)
+		n++;
+	return n;
+}
+
+/* The topology's arguments; `on` another topology, with the same arguments or none. */
 static void topologies(struct edits *x)
 {
-	struct span name = x->schedule->topology_name.span;
-	const char *text = x->source->text + (name.hi - x->source->base);
+	const struct decl *old = x->schedule->topology;
+	struct span name = x->schedule->topology_name.span, all = name;
 
 	if (!x->schedule->topology_name.name)
 		return;
-	if (*text == '(')
-		name.hi += (uint32_t)strcspn(text, ")") + 1;
-	links(x, x->schedule->topology);
+	for (const struct expr *e = x->schedule->topology_args; e; e = e->next)
+		all.hi = e->span.hi;
+	if (all.hi > name.hi)
+		all.hi += (uint32_t)strcspn(x->source->text + (all.hi - x->source->base), ")") + 1;
+	for (const struct expr *e = x->schedule->topology_args; e; e = e->next) {
+		expression_in(x, e, OTHER, all);
+		for (const struct binding *b = x->schedule->contract_args; b; b = b->next)
+			if (text_is_here(x, b->value->span) && text_is_here(x, e->span))
+				replace(x, e->span, text_of(x, b->value->span));
+	}
+	x->but = ", if the machine has this link";
+	links(x, old);
+	x->but = ", but on another machine";
+	x->outer = all;
 	for (const struct unit *u = x->s->module->units; u; u = u->next)
 		for (const struct decl *d = u->decls; d; d = d->next)
-			if (d->kind == D_TOPOLOGY && !d->params && d != x->schedule->topology &&
+			if (d->kind == D_TOPOLOGY && d != old &&
 			    strcmp(d->name.name, "full") != 0) {
-				x->outer = name;
-				replace_far(x, ELSEWHERE, name, d->name.name);
+				if (length(d->params) == x->schedule->ntopology_args)
+					replace_far(x, ELSEWHERE, name, d->name.name);
+				else if (!d->params)
+					replace_far(x, ELSEWHERE, all, d->name.name);
 			}
-	x->outer = name;
-	replace_far(x, ELSEWHERE, name, "full");
+	replace_far(x, ELSEWHERE, all, "full");
+	x->but = "";
 }
 
 /* A scan that is said to be an allreduce. */
@@ -1799,65 +2126,102 @@ static void scan(struct edits *x)
 	text = arena_printf(
 		a, "contract scan(inout %s[C]) ensures %s[i] == sum(q in 0..rank+1: %s[i]@q)", name,
 		name, name);
+	x->but = TEXT_OTHER_PROMISE;
 	edit(x, ELSEWHERE, ALONE, (struct span){ head.lo, d->contract_name.span.hi },
 	     arena_printf(a, "%s\n\n%sscan", text, text_of(x, head)),
-	     "each rank has the sum up to itself, which is a scan: `%s` before line %u, and `scan` in "
-	     "place of `allreduce`,",
+	     "`%s` before line %u and `scan` in place of `allreduce` (each rank has the sum up to "
+	     "itself)",
 	     text, line_of(x, d->span));
+	x->but = "";
 }
 
-/* a[rank]@i for a[i]@rank, in a contract of the file. */
+/* A clause for fewer ranks, or for others. */
+static void conditions_of(struct edits *x, const struct ensures *c)
+{
+	static const char *const ranks[] = { "rank == root", "rank > 0", "rank < N - 1",
+					     "rank == 0", "rank == N - 1" };
+	const struct decl *contract = x->schedule->contract;
+	bool outside = x->code == 203 || (x->code == 306 && is_near(x, c->span));
+	/* a root that no clause names */
+	const char *head = text_of(x, contract->span), *root = word_in(head, "root");
+	bool forgotten = root && !word_in(root + 1, "root");
+
+	x->outer = c->cond ? c->cond->span : c->span;
+	x->but = outside || forgotten ? "" : TEXT_OTHER_PROMISE;
+	for (size_t i = !root; i < sizeof(ranks) / sizeof(*ranks); i++)
+		if (!c->cond)
+			edit(x,
+			     x->code == 203		    ? CHANGED
+			     : outside || (forgotten && !i) ? GUARDED
+							    : LAST,
+			     ALONE, (struct span){ c->left->span.lo, c->left->span.lo },
+			     arena_printf(&x->s->arena, "%s: ", ranks[i]),
+			     "`ensures %s: ...` in place of `ensures ...` in line %u", ranks[i],
+			     line_of(x, c->span));
+		else if (c->cond->kind == E_BINARY && c->cond->op == OP_EQ)
+			replace_as(x, LAST, ALONE, c->cond->span, ranks[i]);
+	x->but = TEXT_OTHER_PROMISE;
+	x->least = LAST;
+	if (c->cond && c->cond->kind == E_BINARY && !outside) /* of other ranks, not of none */
+		expression_in(x, c->cond->b, OTHER, c->cond->span);
+}
+
+/* x[e]@q with other numbers; a[rank]@i for a[i]@rank */
+static void promised_term(struct edits *x, const struct term *t)
+{
+	expression_in(x, t->at, PEER, t->span);
+	expression_in(x, t->ref->lo, INDEX, t->span);
+	x->outer = t->span;
+	if (t->ref->block) /* a[q][i]@q */
+		replace(x, t->ref->block->span, "rank");
+	else if (t->ref->lo)
+		replace(x, t->span,
+			arena_printf(&x->s->arena, "%s[%s]@%s", t->ref->name.name,
+				     text_of(x, t->at->span), text_of(x, t->ref->lo->span)));
+}
+
+/* Another promise, in a contract of the file: other ranks, chunks and bounds of sums. */
 static void promises(struct edits *x)
 {
-	static const char *const ranks[] = { "rank > 0", "rank < N - 1" };
 	struct arena *a = &x->s->arena;
 
+	scan(x);
+	x->nscope = 0;
+	for (const struct binding *p = x->schedule->contract->params; p; p = p->next)
+		define(x, p->sym);
+	for (const struct stmt *s = x->schedule->contract->body; s; s = s->next)
+		define(x, s->kind == S_LET ? s->var : NULL);
 	for (const struct ensures *c = x->schedule->contract->ensures; c; c = c->next) {
-		const struct term *t = c->right->body ? c->right->body : c->right;
+		const struct term *sum = c->right->body ? c->right : NULL;
+		const struct term *t = sum ? sum->body : c->right;
 
-		x->role = RANGE_END;
-		for (int i = 0; i < 2 && c->left && !c->cond && text_is_here(x, c->span); i++)
-			if (x->code == 203 || (x->code == 306 && is_near(x, c->span)))
-				edit(x, x->code == 203 ? CHANGED : GUARDED, ALONE,
-				     (struct span){ c->left->span.lo, c->left->span.lo },
-				     arena_printf(a, "%s: ", ranks[i]),
-				     "`ensures %s: ...` in place of `ensures ...` in line %u",
-				     ranks[i], line_of(x, c->span));
-		if (c->right->kind == T_SUM && t->kind == T_INITIAL && c->index &&
-		    !strcmp(c->right->var->name, c->index->name) && text_is_here(x, c->span)) {
-			x->outer = c->right->span; /* sum(i in 0..N: d[i]@i) of d[i] */
-			replace(x, x->outer,
-				arena_printf(
-					a, "sum(q in %s..%s: %s@%s)",
-					text_of(x, c->right->lo->span),
-					text_of(x, c->right->hi->span), text_of(x, t->ref->span),
-					renamed(x, text_of(x, t->at->span), c->index->name, "q")));
-		}
-		if (c->right->kind == T_SUM && text_is_here(x, c->right->hi->span)) {
-			x->outer = (struct span){ c->right->lo->span.lo, c->right->hi->span.hi };
-			replace_far(x, x->code == 203 ? CHANGED : ELSEWHERE, c->right->hi->span,
-				    shifted(x, c->right->hi, 1)); /* promises more */
-			replace_far(x, ELSEWHERE, c->right->lo->span, shifted(x, c->right->lo, -1));
-		}
-		if (t->kind == T_INITIAL && x->code == 306 && is_near(x, t->at->span) &&
-		    text_is_here(x, t->at->span)) {
-			x->outer = t->at->span;
-			replace(x, t->at->span,
-				arena_printf(&x->s->arena, "(%s) %% N", text_of(x, t->at->span)));
-		}
-		if (c->right->kind == T_SUM && t->kind == T_INITIAL && t->ref->block &&
-		    text_is_here(x, t->ref->span)) { /* a[q][i]@q */
-			x->outer = t->span;
-			replace_far(x, ELSEWHERE, t->ref->block->span, "rank");
-		}
-		if (t->kind != T_INITIAL || t->ref->block || !t->ref->lo ||
-		    !text_is_here(x, t->span))
+		if (!c->left || !text_is_here(x, c->span))
 			continue;
-		x->outer = t->span;
-		replace_far(x, ELSEWHERE, t->span,
-			    arena_printf(&x->s->arena, "%s[%s]@%s", t->ref->name.name,
-					 text_of(x, t->at->span), text_of(x, t->ref->lo->span)));
+		conditions_of(x, c);
+		x->but = "";
+		x->least = CHANGED;
+		x->outer = c->right->span;
+		if (sum && c->index && !strcmp(sum->var->name, c->index->name))
+			replace(x, x->outer, /* sum(i in 0..N: d[i]@i) of d[i] */
+				arena_printf(
+					a, "sum(q in %s..%s: %s@%s)", text_of(x, sum->lo->span),
+					text_of(x, sum->hi->span), text_of(x, t->ref->span),
+					renamed(x, text_of(x, t->at->span), c->index->name, "q")));
+		if (x->code != 203 && (x->code != 306 || !is_near(x, c->span))) {
+			x->least = ELSEWHERE;
+			x->but = TEXT_OTHER_PROMISE;
+		}
+		if (sum) {
+			x->outer = (struct span){ sum->lo->span.lo, sum->hi->span.hi };
+			x->role = RANGE_END;
+			replace(x, sum->hi->span, shifted(x, sum->hi, 1));
+			replace(x, sum->lo->span, shifted(x, sum->lo, -1));
+		}
+		if (t->kind == T_INITIAL)
+			promised_term(x, t);
+		x->but = "";
 	}
+	x->least = CHANGED;
 }
 
 static void all_statements(struct edits *x, bool near)
@@ -1865,8 +2229,13 @@ static void all_statements(struct edits *x, bool near)
 	const struct decl *main = x->s->module->main->decls;
 
 	for (const struct decl *d = main; d; d = d->next) {
-		if (d != x->schedule && d->kind != D_PROC)
+		bool machine = d == x->schedule->topology && (x->code == 305 || x->code == 306);
+
+		if (d != x->schedule && d->kind != D_PROC && !machine)
 			continue;
+		/* Any further link cures a message without one: what the schedule has comes first,
+		 * and other names and operators would be accidents. */
+		x->least = machine && x->code == 305 ? ADDED : CHANGED;
 		x->nscope = 0;
 		for (const struct decl *f = main; f; f = f->next)
 			define(x, f->kind == D_LET ? f->body->var : NULL);
@@ -1880,11 +2249,13 @@ static void all_statements(struct edits *x, bool near)
 			define(x, b->sym);
 		statements(x, d->body, NULL, near);
 	}
+	x->least = CHANGED;
 	x->stmt = NULL;
 }
 
 void text_edits(struct edits *x)
 {
+	x->but = "";
 	conditions(x);
 	if (!x->schedule->contract->ensures) /* it would be right without operations */
 		return;
@@ -1898,19 +2269,22 @@ void text_edits(struct edits *x)
 		x->outer = b->span;
 		if (!text_is_here(x, b->value->span))
 			continue;
+		x->but = ", but at another root";
 		replace_far(x, root_name(x) ? ELSEWHERE : CHANGED, b->value->span, "0");
 		replace_far(x, ELSEWHERE, b->value->span, "N - 1");
+		x->but = "";
 	}
+	missing_root(x);
 	buffers(x);
 	if (x->code == 305 || x->code == 306)
 		topologies(x);
 	promises(x);
 	missing_copies(x);
+	ways_back(x);
 	if (x->code == 206)
 		copies_of_inputs(x);
 	if (x->code == 403 || x->code == 408)
 		second_half(x);
-	scan(x);
 	all_statements(x, false);
 	for (const struct decl *d = x->s->module->main->decls; d; d = d->next)
 		if (d->kind == D_LET && d->body->e->kind == E_TABLE)

@@ -6,6 +6,9 @@
 
 #include "compiler/session.h"
 
+/* What an edit of a contract gives up. */
+#define TEXT_OTHER_PROMISE ", but changes what the contract promises"
+
 /* Edits that two mistakes of one kind need together: `<=` in two guards, an index in a send and in a
  * receive. */
 enum kin {
@@ -25,6 +28,7 @@ enum kin {
 	LEAST,
 	BLOCK,
 	ORDER,
+	PRECEDENCE,
 	LOCAL,
 	TABLE,
 	END
@@ -43,6 +47,7 @@ struct edit {
 	const char *text;	 /* in its place */
 	struct span shown;	 /* the expression or statement around it */
 	const char *what;	 /* the edit in words; NULL: `text` in place of `shown` */
+	const char *but;	 /* what it gives up, for the message; "": nothing */
 	const struct stmt *stmt; /* of the edit; or NULL */
 	enum kin kin;
 	enum role role;
@@ -76,6 +81,8 @@ struct edits {
 	uint32_t nscope;
 	bool in_group; /* the statement is within a group */
 	enum role role;
+	enum far least;		/* edits are not nearer than this */
+	const char *but;	/* what they give up */
 	struct span outer;	/* the whole expression, and what is shown around it */
 	const struct expr *top; /* the whole expression */
 	const struct stmt *ops[12];

@@ -284,7 +284,7 @@ static const struct known {
 	  "the caller of the schedule chooses the element type and the operator" },
 	{ "local_rank lrank", WANT_NUMBER, NULL,
 	  "with `on nodes(G)`, `local` is the rank within a node, and `node` the node" },
-	{ "MPI_ANY_SOURCE ANY_SOURCE any_source", WANT_NUMBER, NULL,
+	{ "MPI_ANY_SOURCE ANY_SOURCE any_source any anyone", WANT_NUMBER, NULL,
 	  "a message has no wildcard: name the sender, as in: for p in 1..N { reduce data from p }" },
 	{ "MPI_PROC_NULL PROC_NULL", WANT_NUMBER, NULL,
 	  "a rank without a peer leaves the operation out: if rank < N - 1 { send X to rank + 1 }" },
