@@ -447,6 +447,15 @@ static const struct {
 	  "  }\n"
 	  "}\n",
 	  5 },
+	{ "messages in a topology whose links are not made for this N",
+	  "topology short where ispow2(N) {\n"
+	  "  for k in 0..ilog2(N) - 1 { link rank -> rank ^ (1 << k) }\n"
+	  "}\n"
+	  "schedule swap implements all_to_all(in a[N], out b[N]) on short {\n"
+	  "  copy a[rank] into b[rank]\n"
+	  "  step { send a[rank ^ 1] to rank ^ 1 recv b[rank ^ 1] from rank ^ 1 }\n"
+	  "}\n",
+	  2 },
 	{ "a contract that asks other ranks for something else",
 	  "contract other(in a[C], out b[N][C])\n"
 	  "  ensures b[q][i] == a[i]@(rank == 0 ? q : (q + 1) % N)\n"

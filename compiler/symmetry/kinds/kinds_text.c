@@ -344,7 +344,6 @@ static bool is_all_ranks(struct kinds *k, const struct stmt *s)
 
 static void link(struct kinds *k, const struct stmt *s)
 {
-	k->any_links = true;
 	if (!kind_turns(kinds_of(k, s->e)) || !kind_turns(kinds_of(k, s->e2)))
 		kinds_broken(k, s->span, "a link that does not rotate with the ranks");
 }
@@ -429,6 +428,7 @@ void kinds_find(struct kinds *k, struct cursor *v, enum turn_by by, const struct
 		.arena = v->arena,
 		.by = by,
 		.root = root,
+		.any_links = schedule->topology && lang_has_stmt(schedule->topology->body, S_LINK),
 		.symmetric = true,
 		.of = ARENA_ARRAY(v->arena, struct kind, m->nsymbols + 1),
 		.state = ARENA_ARRAY(v->arena, uint8_t, m->nsymbols + 1),
