@@ -198,13 +198,18 @@ struct grid_call {
 			      rank where each part is by itself */
 	isl_map *messages; /* rank -> rank */
 	bool parts;	   /* its view has a part for each rank of the group; else one part */
-	bool whole;	   /* holds is rank -> rank; parts are then single chunks */
+	bool whole;	   /* holds is rank -> rank; parts are then single chunks, */
+	bool large;	   /* ... or of several chunks, and these are each by itself */
 	bool rooted;	   /* all contributions are of one rank of the group */
 	struct polynomial root;
 	json_t *certificate; /* of the callee; NULL: it has none */
 };
 /** Finds the effect of a callee. False: g->why. g->rank and g->n are those of the group. */
 bool grid_call(struct grid_run *r, const struct stmt *call, uint32_t number, struct grid_call *to);
+/** The effect of a callee that is right for every N >= 1 and every root, from its contract. Returns as
+ *  grid_call(), perhaps without a reason. */
+bool grid_call_of_contract(struct grid_run *r, const struct stmt *call, uint32_t number,
+			   struct grid_call *to);
 void grid_call_free(struct grid_call *c);
 
 /* ---- grid_proof.c ---- */

@@ -198,13 +198,23 @@ static bool has_known_contract(const struct stmt *call, const struct binding **r
 	return d->kind == D_SCHEDULE && d->contract && call->args && !call->args->next &&
 	       call->args->ref && d->buffers && !d->buffers->next && d->buffers->dir == DIR_INOUT &&
 	       !d->buffers->blocks && !d->buffers->sized && !d->buffers->by_column &&
-	       (!d->topology || !lang_has_stmt(d->topology->body, S_LINK)) && only_root(d, root) &&
-	       chunk_by_chunk(d, all);
+	       only_root(d, root) && chunk_by_chunk(d, all);
 }
 
-/* The effect of a callee that is right for every N >= 1 and every root, from its contract. */
-static bool by_contract(struct grid_run *r, const struct stmt *call, uint32_t number,
-			struct grid_call *to)
+/* Whether a text declares a scratch, itself or in a call; calls that are nested deeper than CALLS_DEEP may. */
+static bool has_scratch(const struct stmt *s, uint32_t calls)
+{
+	for (; s; s = s->next)
+		if (s->kind == S_SCRATCH || has_scratch(s->body, calls) ||
+		    has_scratch(s->orelse, calls) ||
+		    (s->kind == S_CALL &&
+		     (calls == CALLS_DEEP || has_scratch(s->callee->body, calls + 1))))
+			return true;
+	return false;
+}
+
+bool grid_call_of_contract(struct grid_run *r, const struct stmt *call, uint32_t number,
+			   struct grid_call *to)
 {
 	struct grid *g = r->g;
 	const struct decl *d = call->callee;
@@ -212,6 +222,7 @@ static bool by_contract(struct grid_run *r, const struct stmt *call, uint32_t nu
 	const struct expr *count, *e;
 	bool all;
 
+	*to = (struct grid_call){ .holds = NULL };
 	if (!has_known_contract(call, &root, &all))
 		return false;
 	count = d->buffers->count;
@@ -222,6 +233,8 @@ static bool by_contract(struct grid_run *r, const struct stmt *call, uint32_t nu
 	if (!all && (!(e = number_of(call->more, root)) || !grid_value(g, e, &to->root) ||
 		     !(to->holds = one_rank(g, &to->root, number))))
 		return grid_fail(g, call->span, "a root may be out of range in its group");
+	/* a scratch of single chunks would not hold a part of several */
+	to->large = !has_scratch(d->body, 0);
 	if (all)
 		to->holds = all_ranks(g, number);
 	to->messages = isl_map_subtract(all_ranks(g, number),
@@ -250,9 +263,8 @@ bool grid_call(struct grid_run *r, const struct stmt *call, uint32_t number, str
 	const char *why = g->why;
 	uint32_t line = g->line;
 	grid_call_free(to);
-	*to = (struct grid_call){ .holds = NULL };
 	g->why = NULL;
-	if (by_contract(r, call, number, to))
+	if (grid_call_of_contract(r, call, number, to))
 		return true;
 	if (!g->why) {
 		g->why = why;

@@ -115,7 +115,7 @@ void grid_words_call(struct grid_run *r, const struct stmt *s, struct grid_call 
 	if (!r->moves)
 		return;
 	p->params = r->g->ranks;
-	if (!c->certificate) {
+	if (!c->certificate || (c->large && view->free & ~(c->parts ? 1u << number : 0u))) {
 		r->wordless = "a certificate cannot express a callee's proof";
 		return;
 	}

@@ -53,9 +53,12 @@ static isl_set *view(struct grid_run *r, const struct ref *ref, const struct gri
 	grid_own(g, own);
 	if (!grid_cells_of(g, ref, of))
 		return NULL;
-	if (g->buffers[of->buffer].def->dir == DIR_IN ||
-	    (c->parts ? !counts_most(g, of->free, number) : of->free) ||
-	    (c->whole && of->free & ~(1u << number)) || !(m = grid_put_cells(g, own, of))) {
+	bool cut = c->large   ? !c->parts || of->free >> number & 1
+		   : c->parts ? counts_most(g, of->free, number) &&
+					!(c->whole && of->free & ~(1u << number))
+			      : !of->free;
+	if (g->buffers[of->buffer].def->dir == DIR_IN || !cut ||
+	    !(m = grid_put_cells(g, own, of))) {
 		grid_fail(g, ref->span, "a view with parts that are not a part of a grid");
 		return NULL;
 	}
@@ -179,6 +182,19 @@ bool grid_within(struct grid_run *r, const struct stmt *s)
 	g->n = grid_atom(number);
 	bool ok = grid_call(r, call, number, &c);
 	isl_set *mine = ok ? view(r, call->args->ref, &c, number, &of) : NULL;
+	if (ok && !mine && !c.whole) { /* its contract may say more of such a view */
+		struct grid_call by;
+		const char *why = g->why;
+		g->why = NULL;
+		ok = grid_call_of_contract(r, call, number, &by);
+		g->why = g->why ? g->why : ok ? NULL : why;
+		isl_map_free(by.messages);
+		by.messages = c.messages;
+		c.messages = NULL;
+		grid_call_free(&c);
+		c = by;
+		mine = ok ? view(r, call->args->ref, &c, number, &of) : NULL;
+	}
 	g->rank = rank;
 	g->n = n;
 	ok = mine && calls(r, &c, number, mine, call->span);
