@@ -34,7 +34,7 @@ static const char *run_of(const struct chart *x)
 	if (x->streams != STREAMS_NONE)
 		how = arena_printf(a, "--streams=%s, %s in between", pipe_streams_names[x->streams],
 				   arena_count(a, x->c->slots, "message"));
-	if (!t->finishes)
+	if (!t->predicted.over)
 		return arena_printf(a, "%s: a deadlock", how);
 	if (x->of)
 		return arena_printf(a, "%s, %s", how, x->of);
@@ -111,7 +111,7 @@ static void print_text(void *arg, FILE *out)
 
 	fprintf(out, "%s\n%s\n\n", x->at.title, x->at.about);
 	print_grid(x, out);
-	for (uint32_t r = 0; r < x->p->nranks && !x->t->finishes; r++)
+	for (uint32_t r = 0; r < x->p->nranks && !x->t->predicted.over; r++)
 		if (x->at.lanes[r].shown)
 			print_stuck(x, r, out);
 }
@@ -203,7 +203,7 @@ static void print_svg(void *arg, FILE *out)
 	x->at.length = x->t->length;
 	x->at.unit = TIME_WIDE / (x->t->length > 0 ? x->t->length : 1);
 	x->at.unit = x->at.unit > most ? most : x->at.unit < least ? least : x->at.unit;
-	time_chart_begin(&x->at, x->t->finishes ? 24 : 160);
+	time_chart_begin(&x->at, x->t->predicted.over ? 24 : 160);
 	for (uint32_t i = 0; i < p->n; i++) {
 		has[p->v[i].kind] = true;
 		if (p->v[i].does & PIPE_SENDS && x->t->end[i] >= 0)
@@ -212,7 +212,7 @@ static void print_svg(void *arg, FILE *out)
 	for (uint32_t i = 0; i < p->n; i++)
 		if (has_run(x, i) && x->at.lanes[p->v[i].rank].shown)
 			draw_action(x, i);
-	if (!x->t->finishes)
+	if (!x->t->predicted.over)
 		draw_stuck(x);
 	if (x->of && x->t->length > 0)
 		time_chart_axis(&x->at, "us");

@@ -40,10 +40,10 @@ static void find_figures(const struct pipe_verdict *v, const struct pipe_times *
 	to[SWAPPED] = v->swapped;
 	for (int s = 0; s < NSTREAMS; s++)
 		to[LEAST + s] = (double)v->least[s];
-	to[IN_FLIGHT] = t->finishes ? t->in_flight : -1.0;
-	to[HELD] = t->finishes ? t->held : -1.0;
-	to[UNITS] = t->finishes ? t->length : -1.0;
-	to[IDLE] = t->finishes ? t->idle : -1;
+	to[IN_FLIGHT] = t->predicted.over ? t->in_flight : -1.0;
+	to[HELD] = t->predicted.over ? t->held : -1.0;
+	to[UNITS] = t->predicted.over ? t->length : -1.0;
+	to[IDLE] = t->predicted.over ? t->idle : -1;
 }
 
 static json_t *figure_json(enum figure i, double v)
@@ -105,7 +105,7 @@ static void print_text(struct arena *a, const struct pipe_verdict *v, const stru
 						arena_count(a, (uint64_t)n, "message"),
 						bytes_text(a, largest(n, eager))));
 	}
-	if (!t->finishes)
+	if (!t->predicted.over)
 		return;
 	fprintf(out,
 		"  idle             %.1f %% of %.0f units (F, I, W take one, B two), if nothing waits for messages\n",

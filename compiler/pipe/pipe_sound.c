@@ -37,7 +37,7 @@ wrong(struct sounding *x, int code, const struct pipe_action *a, const char *for
 static void lacks(struct sounding *x, const struct pipe_action *near, enum pipe_kind k,
 		  uint32_t stage, uint32_t mb, const char *why)
 {
-	wrong(x, 606, near, "%s is missing: %s", pipe_name(x->c->scratch, k, stage, mb), why);
+	wrong(x, 606, near, "%s is missing: %s", pipe_new(x->c->scratch, k, stage, mb).name, why);
 }
 
 /* What the action takes. A text that is not complete may lack it. */
@@ -124,7 +124,7 @@ static void place_action(struct sounding *x, const struct pipe_action *a)
 			diag_help(
 				x->c->diags, d,
 				"a receive has the number of the stage that takes the message: %s",
-				pipe_name(x->c->scratch, a->kind, next, a->mb));
+				pipe_new(x->c->scratch, a->kind, next, a->mb).name);
 	} else if (!(a->does & (PIPE_MESSAGE | PIPE_WAITS)))
 		return;
 	else if (peer == p->nstages)

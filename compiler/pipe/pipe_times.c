@@ -132,9 +132,8 @@ struct pipe_times pipe_times(struct ctx *c, const struct pipe *p, enum pipe_stre
 	t.start = ARENA_ARRAY(c->scratch, double, p->n);
 	t.end = ARENA_ARRAY(c->scratch, double, p->n);
 	run_in_time(c, p, cost, &t);
-	t.finishes = t.predicted.over;
 	add_up(&t, p, cost);
-	if (t.finishes)
+	if (t.predicted.over)
 		t.in_flight = most_in_flight(c, p, &t);
 	for (uint32_t i = 1; i < p->n; i++)
 		if (p->v[i].joined && p->v[i].does & PIPE_COMPUTES)
