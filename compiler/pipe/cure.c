@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define LIMIT_WORK (1ull << 24) /* actions of all runs */
-enum { MOST_EDITS = 64 };
+enum { MOST_EDITS = 64, MOST_TRIES = 64 };
 
 enum edit_kind { MOVE_BEFORE, MOVE_BEHIND, BATCH };
 
@@ -75,55 +75,39 @@ static uint64_t try_text(struct curing *x, const struct edit *e, struct greedy *
 	if (!pipe_ordered(&x->c, &p) || pipe_swapped(&x->c, &p, prog, false) > x->swapped)
 		return 0;
 	deadlock_run_far(r, &x->c, prog);
-	if (r->finished == prog->ntasks)
-		return UINT64_MAX;
 	for (uint32_t t = 0; t < prog->ntasks; t++)
 		rows += r->progress[t].row;
-	return rows;
+	return r->finished == prog->ntasks ? UINT64_MAX : rows;
 }
 
-/* ---- where to try -------------------------------------------------------------------------- */
-
-struct edits {
-	struct edit v[64];
-	uint32_t n;
-};
-
-static void propose(struct edits *to, enum edit_kind kind, uint32_t what, uint32_t where)
-{
-	if (to->n < sizeof(to->v) / sizeof(*to->v))
-		to->v[to->n++] = (struct edit){ .kind = kind, .what = what, .where = where };
-}
-
-/* A rank stands at row `at`, and has to come to row `need`. */
-static void propose_for(struct edits *to, const struct pipe *p, uint32_t at, uint32_t need)
-{
-	unsigned stands = p->v[at].does, needed = p->v[need].does;
-
-	if (at >= need)
-		return;
-	if (needed & (PIPE_RECEIVES | PIPE_COMPUTES))
-		propose(to, MOVE_BEFORE, need, at);
-	if (stands & PIPE_RECEIVES)
-		propose(to, MOVE_BEHIND, at, need);
-	if (stands & PIPE_MESSAGE && !(needed & PIPE_COMPUTES))
-		propose(to, BATCH, need, at);
-}
-
-static void propose_all(struct edits *to, const struct pipe *p, const struct graph *g)
+/* Where to try: a rank of the cycle stands at row `at`, and has to come to row `need`. */
+static uint32_t propose(struct edit *to, const struct pipe *p, const struct graph *g)
 {
 	const struct program *prog = g->r->p;
+	uint32_t n = 0;
 
-	to->n = 0;
 	for (uint32_t i = 0; i < g->ncycle; i++) {
 		const struct op *o = &prog->tasks[g->cycle[i]->to].ops[graph_needs(g, i)];
 		bool waits = op_kind(graph_op(g, i)) == OP_WAIT || !op_is_end(o);
-		if (waits && prog->nfifos) /* of computations alone there is nothing else */
-			continue;
-		for (uint32_t k = 0; k < g->ncycle; k++)
-			if (graph_rank(g, k) == p->v[o->site].rank)
-				propose_for(to, p, graph_op(g, k)->site, o->site);
+		for (uint32_t k = 0; k < g->ncycle; k++) {
+			uint32_t at = graph_op(g, k)->site, need = o->site;
+			unsigned stands = p->v[at].does, needed = p->v[need].does;
+			const bool fits[] = {
+				[MOVE_BEFORE] = needed & (PIPE_RECEIVES | PIPE_COMPUTES),
+				[MOVE_BEHIND] = stands & PIPE_RECEIVES,
+				[BATCH] = stands & PIPE_MESSAGE && !(needed & PIPE_COMPUTES),
+			};
+			if (p->v[at].rank != p->v[need].rank || at >= need ||
+			    (waits &&
+			     prog->nfifos)) /* of computations alone there is nothing else */
+				continue;
+			for (enum edit_kind e = 0; e <= BATCH; e++)
+				if (fits[e] && n < MOST_TRIES)
+					to[n++] = e == MOVE_BEHIND ? (struct edit){ e, at, need }
+								   : (struct edit){ e, need, at };
+		}
 	}
+	return n;
 }
 
 /* ---- the edits -------------------------------------------------------------------------------- */
@@ -144,26 +128,24 @@ static const char *edit_text(struct curing *x, struct arena *a, const struct edi
 /* The next edit: the one with which the text runs furthest. False: none helps. */
 static bool find_edit(struct curing *x, struct edit *best, uint64_t *far)
 {
-	struct edits edits = { .n = 0 };
+	struct edit tries[MOST_TRIES];
 	struct greedy r;
 	struct graph g;
+	uint64_t before = *far = try_text(x, NULL, &r);
 
-	*far = try_text(x, NULL, &r);
 	if (!*far)
 		return false;
 	graph_init(&g, &r);
 	if (!graph_find_cycle(&g))
 		return false;
-	best->what = NONE;
-	propose_all(&edits, x->p, &g);
-	for (uint32_t k = 0; k < edits.n && *far != UINT64_MAX && x->work < LIMIT_WORK; k++) {
-		uint64_t rows = try_text(x, &edits.v[k], &r);
-		if (rows <= *far)
-			continue;
-		*far = rows;
-		*best = edits.v[k];
+	uint32_t n = propose(tries, x->p, &g);
+	for (uint32_t k = 0; k < n && *far != UINT64_MAX && x->work < LIMIT_WORK; k++) {
+		uint64_t rows = try_text(x, &tries[k], &r);
+		if (rows > *far)
+			*best = tries[k];
+		*far = rows > *far ? rows : *far;
 	}
-	return best->what != NONE;
+	return *far > before;
 }
 
 void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, struct diag *d)
