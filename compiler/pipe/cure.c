@@ -110,21 +110,6 @@ static uint32_t propose(struct edit *to, const struct pipe *p, const struct grap
 	return n;
 }
 
-/* ---- the edits -------------------------------------------------------------------------------- */
-
-/* "1RECV_F1 (line 2, column 23) before 1SEND_F0", of an edit that was not made yet. */
-static const char *edit_text(struct curing *x, struct arena *a, const struct edit *e)
-{
-	static const char *const how[] = {
-		[MOVE_BEFORE] = "before", [MOVE_BEHIND] = "behind", [BATCH] = "in one BATCH with"
-	};
-	const struct pipe_action *what = &x->p->v[e->what];
-	struct place at = source_place(x->c.sources, what->span.lo);
-
-	return arena_printf(a, "%s (line %u, column %u) %s %s", what->name, at.line, at.column,
-			    how[e->kind], x->p->v[e->where].name);
-}
-
 /* The next edit: the one with which the text runs furthest. False: none helps. */
 static bool find_edit(struct curing *x, struct edit *best, uint64_t *far)
 {
@@ -150,6 +135,9 @@ static bool find_edit(struct curing *x, struct edit *best, uint64_t *far)
 
 void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, struct diag *d)
 {
+	static const char *const how[] = {
+		[MOVE_BEFORE] = "before", [MOVE_BEHIND] = "behind", [BATCH] = "in one BATCH with"
+	};
 	struct curing x = { .c = *c, .p = arena_copy(c->arena, p, sizeof(*p)), .streams = streams };
 	const char *text = "";
 	uint64_t far = 0;
@@ -160,8 +148,11 @@ void pipe_cure(struct ctx *c, const struct pipe *p, enum pipe_streams streams, s
 	x.p->v = arena_copy(c->arena, p->v, p->n * sizeof(*p->v));
 	x.swapped = pipe_swapped(&x.c, p, pipe_program(&x.c, p, streams), false);
 	for (struct edit e; n < MOST_EDITS && far != UINT64_MAX && find_edit(&x, &e, &far); n++) {
-		text = arena_printf(c->arena, "%s%s%s", text, n ? ", " : "",
-				    edit_text(&x, c->arena, &e));
+		const struct pipe_action *what = &x.p->v[e.what], *where = &x.p->v[e.where];
+		struct place at = source_place(c->sources, what->span.lo);
+		text = arena_printf(c->arena, "%s%s%s (line %u, column %u) %s %s", text,
+				    n ? ", " : "", what->name, at.line, at.column, how[e.kind],
+				    where->name);
 		edit(x.p->v, &e);
 	}
 	if (far != UINT64_MAX)
