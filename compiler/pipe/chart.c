@@ -42,7 +42,6 @@ static const char *run_of(const struct chart *x)
 			    how, t->length, 100 * t->idle, arena_count(a, t->held, "activation"));
 }
 
-/* A computation. */
 static bool has_run(const struct chart *x, uint32_t i)
 {
 	return x->p->v[i].does & PIPE_COMPUTES && x->t->end[i] >= 0;
@@ -53,41 +52,39 @@ static bool has_run(const struct chart *x, uint32_t i)
 static void print_grid(const struct chart *x, FILE *out)
 {
 	const struct pipe *p = x->p;
-	uint32_t *at = ARENA_ARRAY(x->c->scratch, uint32_t, p->nranks);
-	int column = 10, blanks;
+	uint32_t *at = arena_copy(x->c->scratch, p->first, p->nranks * sizeof(*at));
+	int column = 10, n;
 
-	for (uint32_t i = 0; i < p->n; i++)
-		if (p->v[i].does & PIPE_COMPUTES && (int)strlen(p->v[i].name) + 2 > column)
-			column = (int)strlen(p->v[i].name) + 2;
+	for (uint32_t i = 0; i < p->n; i++) {
+		n = p->v[i].does & PIPE_COMPUTES ? (int)strlen(p->v[i].name) + 2 : 0;
+		column = n > column ? n : column;
+	}
 	fprintf(out, "%-7s", "time");
-	for (uint32_t r = 0; r < p->nranks; r++) {
-		at[r] = p->first[r];
+	for (uint32_t r = 0; r < p->nranks; r++)
 		if (x->at.lanes[r].shown)
 			fprintf(out, "%-*s", column, arena_printf(x->c->scratch, "rank %u", r));
-	}
 	for (uint32_t now = 0; now < x->t->length; now++) { /* units */
-		blanks = 0;
+		int blanks = 0;
 		fprintf(out, "\n%-7u", now);
 		for (uint32_t r = 0; r < p->nranks; r++) {
+			uint32_t *i = &at[r], end = p->first[r + 1];
 			if (!x->at.lanes[r].shown)
 				continue;
-			while (at[r] < p->first[r + 1] &&
-			       (!has_run(x, at[r]) || x->t->end[at[r]] <= now))
-				at[r]++;
-			if (at[r] == p->first[r + 1] || x->t->start[at[r]] > now) {
-				blanks += column;
+			while (*i < end && (!has_run(x, *i) || x->t->end[*i] <= now))
+				++*i;
+			blanks += column;
+			if (*i == end || x->t->start[*i] > now)
 				continue;
-			}
-			fprintf(out, "%*s%-*s", blanks, "", column,
-				x->t->start[at[r]] > now - 1.0 ? p->v[at[r]].name : "|");
+			fprintf(out, "%*s%-*s", blanks - column, "", column,
+				x->t->start[*i] > now - 1.0 ? p->v[*i].name : "|");
 			blanks = 0;
 		}
 	}
 	fputs("\n\n", out);
 }
 
-/* The actions at which a rank stands: messages that have started and not ended, and of its computations and waits the
- * first that has not ended, unless it waits for such a message. */
+/* The actions at which a rank stands: messages that have started and not ended, and of its computations and
+ * waits the first that has not ended, unless it waits for such a message. */
 static void print_stuck(const struct chart *x, uint32_t rank, FILE *out)
 {
 	bool stands = false;

@@ -6,8 +6,7 @@
  *   pipe_sound.c    is the text complete, and in an order that can be meant?
  *   pipe_lower.c    a text of computations alone gets its messages, as PyTorch 2.15 places them
  *   pipe_program.c  actions -> struct program, for one kind of streams; messages that are swapped
- *   cure.c          which edits of the text end a deadlock
- *   judge.c         the least slots, the deadlock's report
+ *   judge.c         the least slots, the deadlock's report, and edits that end it
  *   pipe_times.c    when each action runs: of a picture, and of the table
  *   chart.c         the picture: ranks over time
  *   pipe_report.c   the verdict, as text or JSON; rows of the table
