@@ -100,13 +100,12 @@ static void place_stages(struct sounding *x)
 	x->computed = none_array(x->scratch, p->nstages);
 	p->rank_of = none_array(x->arena, p->nstages);
 	for (uint32_t i = 0; i < p->n; i++) {
-		const struct pipe_action *a = &p->v[i], *b;
-		uint32_t s = a->stage;
+		const struct pipe_action *a = &p->v[i];
+		uint32_t s = a->stage, *first = &x->computed[s];
 		if (!(a->does & PIPE_COMPUTES))
 			continue;
-		if (x->computed[s] == NONE)
-			x->computed[s] = i;
-		b = &p->v[x->computed[s]];
+		*first = *first == NONE ? i : *first;
+		const struct pipe_action *b = &p->v[*first];
 		p->rank_of[s] = b->rank;
 		if (b->rank == a->rank || told[s] == a->rank + 1u)
 			continue;
@@ -154,25 +153,23 @@ static void place_action(struct sounding *x, const struct pipe_action *a)
 
 /* ---- each microbatch once ----------------------------------------------------------------- */
 
-/* There are fewer forwards than stages times microbatches, so a stage has fewer than microbatches:
- * its first that is missing. `forwards`: by stage. */
-static void lacks_forward(struct sounding *x, const uint32_t *forwards)
+/* There are `n` forwards, fewer than stages times microbatches: one of n / stages + 1 microbatches of each stage
+ * is missing, the first of which is named. */
+static void lacks_forward(struct sounding *x, uint32_t n)
 {
 	const struct pipe *p = x->p;
-	uint32_t s = 0, mb = 0;
+	uint32_t each = n / p->nstages + 1, k = 0;
+	bool *seen = ARENA_ARRAY(x->scratch, bool, (size_t)each * p->nstages);
 
-	while (forwards[s] >= p->nmbs)
-		s++;
-	bool *seen = ARENA_ARRAY(x->scratch, bool, forwards[s] + 1);
 	for (uint32_t i = 0; i < p->n; i++)
-		if (p->v[i].kind == PIPE_F && p->v[i].stage == s && p->v[i].mb < forwards[s])
-			seen[p->v[i].mb] = true;
-	while (seen[mb])
-		mb++;
-	wrong(x, 606, &p->v[x->computed[s]],
+		if (p->v[i].kind == PIPE_F && p->v[i].mb < each)
+			seen[p->v[i].stage * each + p->v[i].mb] = true;
+	while (seen[k])
+		k++;
+	wrong(x, 606, &p->v[x->computed[k / each]],
 	      "%uF%u is missing: stage %u does not compute microbatch %u; "
 	      "microbatches are numbered from 0, and go up to %u",
-	      s, mb, s, mb, p->nmbs - 1);
+	      k / each, k % each, k / each, k % each, p->nmbs - 1);
 }
 
 /* The backward of a stage and microbatch: B, or I and W. */
@@ -336,17 +333,16 @@ static void check_locals(struct sounding *x)
 bool pipe_sound(struct ctx *c, struct pipe *p)
 {
 	struct sounding x = { c->diags, c->arena, c->scratch, p, NULL };
-	uint32_t *forwards = ARENA_ARRAY(c->scratch, uint32_t, p->nstages), n = 0;
+	uint32_t n = 0;
 
 	c->diags->phase = PHASE_EXPAND;
 	place_stages(&x);
 	for (uint32_t i = 0; i < p->n && !c->diags->errors; i++) {
 		place_action(&x, &p->v[i]);
-		forwards[p->v[i].stage] += p->v[i].kind == PIPE_F;
 		n += p->v[i].kind == PIPE_F;
 	}
 	if (!c->diags->errors && (uint64_t)p->nstages * p->nmbs > n)
-		lacks_forward(&x, forwards);
+		lacks_forward(&x, n);
 	if (c->diags->errors)
 		return false;
 	pipe_index(c->arena, p);
